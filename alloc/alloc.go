@@ -1,0 +1,142 @@
+package alloc
+
+import (
+	"errors"
+
+	"github.com/vramyard/vramyard/device"
+)
+
+// Errors of a strategy. They are returned as they are, without detail, because running
+// out of memory is a normal answer that eviction loops meet thousands of times; ask
+// [LastRefusal] for the detail.
+var (
+	// ErrOutOfMemory says that the request was legal and no memory was found for it.
+	ErrOutOfMemory = errors.New("alloc: out of memory")
+	// ErrInvalidRequest says that the strategy can never grant such a request: a size of
+	// zero, a size that overflows or is above its maximum, an alignment that is no power
+	// of two or that it cannot honour.
+	ErrInvalidRequest = errors.New("alloc: invalid request")
+	// ErrInvalidFree says that no live block starts at the address.
+	ErrInvalidFree = errors.New("alloc: invalid free")
+	// ErrClosed says that the strategy was closed before.
+	ErrClosed = errors.New("alloc: closed")
+	// ErrUnsupported says that the strategy lacks the power that was asked for. It is
+	// [errors.ErrUnsupported].
+	ErrUnsupported = errors.ErrUnsupported
+)
+
+// Hint is a wish where to place a block. Strategies without ends ignore it.
+type Hint uint8
+
+// The hints.
+const (
+	HintNone Hint = iota // no wish
+	HintLow              // at the low end
+	HintHigh             // at the high end
+)
+
+// PoolID names a private pool. Zero is the default pool.
+type PoolID uint64
+
+// Request describes one allocation. Only Size is required.
+type Request struct {
+	Size   device.Size   // bytes wanted; the strategy judges zero
+	Align  device.Size   // power of two; 0 means the strategy's own quantum
+	Stream device.Stream // stream that first uses the memory
+	Hint   Hint          // where to place it
+	Before uint64        // only chunks freed at or before this count (BFC's timestamped mode); 0 means no bound
+	Tag    uint64        // the caller's label, carried into Chunk and traces
+}
+
+// Block is a granted allocation.
+type Block struct {
+	Addr device.Addr // first byte
+	Size device.Size // bytes granted, at least those requested
+}
+
+// State is what a chunk is at one moment. A chunk is in exactly one state.
+type State uint8
+
+// The states.
+const (
+	Free     State = iota // may be granted
+	Live                  // granted
+	Pending               // freed, but a stream still uses it
+	Cached                // set aside in a magazine for its size class
+	Unmapped              // address space without memory behind it
+	Slack                 // can never be granted: a tail too small, or lost by the original's rules
+)
+
+var stateNames = [...]string{"free", "live", "pending", "cached", "unmapped", "slack"}
+
+// String returns the state in lower case.
+func (s State) String() string {
+	if int(s) < len(stateNames) {
+		return stateNames[s]
+	}
+	return "invalid"
+}
+
+// NoClass is the Class of a chunk that has none.
+const NoClass int32 = -1
+
+// Chunk is one tile of a region, as Walk shows it.
+type Chunk struct {
+	Region    device.Addr   // start of the region the chunk lies in
+	Addr      device.Addr   // first byte
+	Size      device.Size   // bytes
+	Requested device.Size   // bytes asked for; 0 unless Live or Pending
+	State     State         // what the chunk is
+	Class     int32         // bin, order or size class; NoClass where it has none
+	Owner     uint8         // side of a two-ended arena, part of a composed strategy
+	Pool      PoolID        // private pool; zero is the default
+	Stream    device.Stream // stream of the request; 0 unless Live or Pending
+	Tag       uint64        // label of the request; 0 unless Live or Pending
+	FreedAt   uint64        // count at which a timestamped chunk was freed; 0 when it is safe
+}
+
+// End returns the address just above the chunk.
+func (c Chunk) End() device.Addr { return c.Addr.Add(c.Size) }
+
+// Allocator is the hot path of a strategy.
+type Allocator interface {
+	// Alloc grants a block for the request.
+	//
+	// Postcondition: on success the block is disjoint from every live block, lies inside
+	// one region held from the device, starts at a multiple of Request.Align and has at
+	// least Request.Size bytes.
+	// Errors: ErrOutOfMemory, ErrInvalidRequest, ErrClosed.
+	Alloc(Request) (Block, error)
+
+	// Free takes back the block that starts at the address.
+	//
+	// Errors: ErrInvalidFree if no live block starts there, ErrClosed.
+	Free(device.Addr) error
+}
+
+// Inspector shows a strategy's state without changing it.
+type Inspector interface {
+	// Stats returns the counters. It costs O(1).
+	Stats() Stats
+
+	// Walk yields every chunk, region by region in address order, without gaps inside a
+	// region. It must not be re-entered, the strategy must not be called meanwhile, and
+	// it allocates nothing per chunk.
+	Walk(yield func(Chunk) bool)
+
+	// Check verifies the private indexes that Walk cannot show, and returns an error that
+	// names the broken invariant. It may cost O(chunks log chunks).
+	Check() error
+}
+
+// Strategy is an allocator that can be inspected and closed.
+type Strategy interface {
+	Allocator
+	Inspector
+
+	// Close gives every region back to the device, live blocks or not. Afterwards Alloc
+	// and Free return ErrClosed and Walk yields what the device refused to take back,
+	// which is nothing unless Close returned an error; calling Close again tries those
+	// regions once more. Closing a closed strategy that holds nothing does nothing.
+	Close() error
+}

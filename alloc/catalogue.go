@@ -1,0 +1,227 @@
+package alloc
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"reflect"
+	"slices"
+	"strings"
+
+	"github.com/vramyard/vramyard/device"
+)
+
+// Preset is a named configuration of a strategy. The preset with the empty name is what
+// the bare name of the strategy means; a strategy without one has no bare form.
+type Preset struct {
+	Name string // what follows the colon: "growth" in bfc:growth
+	Doc  string // one line
+	JSON string // fields of the strategy's Config that differ from its zero value
+}
+
+// Spec is one entry of a [Catalogue]: a strategy, how it is configured and built.
+type Spec struct {
+	Name    string   // lower case, one word
+	Doc     string   // one line
+	Presets []Preset // in the order in which they are shown
+	Knobs   []Knob   // the fields of the Config
+
+	setup func(Preset, json.RawMessage) (Setup, error)
+}
+
+// Knob describes one field of a strategy's Config.
+type Knob struct {
+	Name string // key in JSON
+	Type string // what the value is: size, number, text, yes/no
+	Doc  string // meaning and default
+}
+
+// CapacityConfig is a configuration that can be fitted to a device.
+type CapacityConfig[C any] interface {
+	// ForCapacity returns the configuration for a device of n bytes: a strategy with a
+	// limit of its own gets that limit.
+	ForCapacity(n device.Size) C
+}
+
+// PreallocatingConfig is a configuration that may take its whole limit at once.
+type PreallocatingConfig interface {
+	// Preallocates reports whether what is reserved says nothing about what is needed.
+	Preallocates() bool
+}
+
+// SpecOf returns the catalogue entry of a strategy whose constructor is build. C is its
+// Config: a struct that encodes to JSON and whose zero value is useful.
+func SpecOf[C any, S Strategy](name, doc string, build func(device.Source, C) (S, error), presets ...Preset) Spec {
+	return Spec{
+		Name:    name,
+		Doc:     doc,
+		Presets: presets,
+		Knobs:   knobsOf(reflect.TypeFor[C]()),
+		setup: func(p Preset, override json.RawMessage) (Setup, error) {
+			var c C
+			if err := decodeStrict([]byte(p.JSON), &c); err != nil {
+				return Setup{}, err
+			}
+			if err := decodeStrict(override, &c); err != nil {
+				return Setup{}, err
+			}
+			full := name
+			if p.Name != "" {
+				full += ":" + p.Name
+			}
+			return setupOf(full, c, build), nil
+		},
+	}
+}
+
+// Setup is one strategy with one configuration, ready to be built any number of times.
+type Setup struct {
+	Name         string // name and preset: bfc:growth
+	Config       any    // the strategy's Config; encodes to JSON
+	Preallocates bool   // takes its whole limit at once, so that what it reserves says nothing
+
+	build       func(device.Source) (Strategy, error)
+	forCapacity func(device.Size) Setup
+}
+
+// New builds the strategy over src. It fails if the configuration is invalid, or if the
+// strategy takes memory when it is built and the device refuses.
+func (s Setup) New(src device.Source) (Strategy, error) { return s.build(src) }
+
+// ForCapacity returns the setup for a device of n bytes. A strategy that bounds itself
+// gets that bound; any other is returned as it is.
+func (s Setup) ForCapacity(n device.Size) Setup { return s.forCapacity(n) }
+
+func setupOf[C any, S Strategy](name string, c C, build func(device.Source, C) (S, error)) Setup {
+	s := Setup{Name: name, Config: c}
+	s.build = func(src device.Source) (Strategy, error) {
+		a, err := build(src, c)
+		if err != nil {
+			return nil, err // not a, which would be a typed nil
+		}
+		return a, nil
+	}
+	if p, ok := any(c).(PreallocatingConfig); ok {
+		s.Preallocates = p.Preallocates()
+	}
+	s.forCapacity = func(n device.Size) Setup {
+		if f, ok := any(c).(CapacityConfig[C]); ok {
+			return setupOf(name, f.ForCapacity(n), build)
+		}
+		return s
+	}
+	return s
+}
+
+// Catalogue is a list of strategies. The order is the order in which they are shown.
+type Catalogue []Spec
+
+// Lookup returns the setup for a name such as "bfc" or "bfc:growth" with the fields of
+// override, a JSON object or nothing, replacing those of the preset. It fails for an
+// unknown strategy or preset, for JSON that is malformed, and for an unknown field. The
+// bare name of a strategy that has no bare preset starts from the zero Config.
+func (c Catalogue) Lookup(name string, override json.RawMessage) (Setup, error) {
+	base, preset, hasPreset := strings.Cut(name, ":")
+	i := slices.IndexFunc(c, func(s Spec) bool { return s.Name == base })
+	if i < 0 {
+		return Setup{}, fmt.Errorf("unknown strategy %q: want one of %s", base, strings.Join(c.Names(), ", "))
+	}
+	spec := c[i]
+	j := slices.IndexFunc(spec.Presets, func(p Preset) bool { return p.Name == preset })
+	if j < 0 && hasPreset {
+		return Setup{}, fmt.Errorf("unknown preset %q of %s: want one of %s", preset, base, strings.Join(spec.names(), ", "))
+	}
+	var p Preset
+	if j >= 0 {
+		p = spec.Presets[j]
+	}
+	s, err := spec.setup(p, override)
+	if err != nil {
+		return Setup{}, fmt.Errorf("configuration of %s: %w", name, err)
+	}
+	return s, nil
+}
+
+// Spec returns the entry with the given name, without preset.
+func (c Catalogue) Spec(name string) (Spec, bool) {
+	i := slices.IndexFunc(c, func(s Spec) bool { return s.Name == name })
+	if i < 0 {
+		return Spec{}, false
+	}
+	return c[i], true
+}
+
+// Names returns every name that Lookup knows, presets included.
+func (c Catalogue) Names() []string {
+	var all []string
+	for _, s := range c {
+		all = append(all, s.names()...)
+	}
+	return all
+}
+
+// names returns the names under which the presets of s are known.
+func (s Spec) names() []string {
+	var all []string
+	for _, p := range s.Presets {
+		if p.Name == "" {
+			all = append(all, s.Name)
+		} else {
+			all = append(all, s.Name+":"+p.Name)
+		}
+	}
+	return all
+}
+
+// decodeStrict reads one JSON object into v, over what v holds already. Nothing at all
+// is an empty object; unknown fields and trailing text are errors.
+func decodeStrict(raw []byte, v any) error {
+	if len(bytes.TrimSpace(raw)) == 0 {
+		return nil
+	}
+	d := json.NewDecoder(bytes.NewReader(raw))
+	d.DisallowUnknownFields()
+	if err := d.Decode(v); err != nil {
+		if errors.Is(err, io.ErrUnexpectedEOF) {
+			return errors.New("JSON ends in the middle")
+		}
+		return err
+	}
+	if _, err := d.Token(); err != io.EOF {
+		return errors.New("text after the JSON object")
+	}
+	return nil
+}
+
+// knobsOf reads the json and doc tags of a configuration struct.
+func knobsOf(t reflect.Type) []Knob {
+	if t.Kind() != reflect.Struct {
+		return nil
+	}
+	var knobs []Knob
+	for i := range t.NumField() {
+		f := t.Field(i)
+		name, _, _ := strings.Cut(f.Tag.Get("json"), ",")
+		if name == "" || name == "-" {
+			continue
+		}
+		knobs = append(knobs, Knob{Name: name, Type: knobType(f.Type), Doc: f.Tag.Get("doc")})
+	}
+	return knobs
+}
+
+// knobType names the kind of value a configuration field takes.
+func knobType(t reflect.Type) string {
+	switch {
+	case t == reflect.TypeFor[device.Size]():
+		return "size"
+	case t.Kind() == reflect.Bool:
+		return "yes/no"
+	case t.Kind() == reflect.String:
+		return "text"
+	default:
+		return "number"
+	}
+}

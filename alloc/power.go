@@ -1,0 +1,307 @@
+package alloc
+
+import (
+	"github.com/vramyard/vramyard/device"
+)
+
+// Power names an optional ability of a strategy.
+type Power uint8
+
+// The powers, each with its interface.
+const (
+	PowerHoles      Power = iota // Holes
+	PowerFreeWalker              // FreeWalker
+	PowerTrimmer                 // Trimmer
+	PowerFrontier                // Frontier
+	PowerMetered                 // Metered
+	PowerFailure                 // Failure
+	PowerCeiling                 // Ceiling
+	PowerClearer                 // Clearer
+	PowerReporter                // Reporter
+	PowerConcurrent              // Concurrent
+	PowerWaiter                  // Waiter
+	numPowers
+)
+
+var powerNames = [numPowers]string{
+	"holes", "free-walker", "trimmer", "frontier", "metered", "failure", "ceiling", "clearer", "reporter",
+	"concurrent", "waiter",
+}
+
+// String returns the power in lower case.
+func (p Power) String() string {
+	if p < numPowers {
+		return powerNames[p]
+	}
+	return "invalid"
+}
+
+// Powers yields every power.
+func Powers(yield func(Power) bool) {
+	for p := range numPowers {
+		if !yield(p) {
+			return
+		}
+	}
+}
+
+// Holes knows its largest free chunk without a walk.
+type Holes interface {
+	// LargestFree returns the size of the largest free chunk, 0 if there is none.
+	LargestFree() device.Size
+}
+
+// FreeWalker shows its free chunks in the order in which its search tries them.
+type FreeWalker interface {
+	// WalkFree yields every free chunk in search order.
+	WalkFree(yield func(Chunk) bool)
+}
+
+// Trimmer can give cached regions back to the device.
+type Trimmer interface {
+	// Trim gives back every region without a live block and returns their bytes.
+	//
+	// Postcondition: a region whose release the device refuses stays; the error is the device's.
+	Trim() (device.Size, error)
+}
+
+// Frontier is BFC's timestamped mode: chunks freed before the frontier are safe to merge
+// and to hand to any stream.
+type Frontier interface {
+	// SetFrontier raises the safe frontier to count. Lower counts are ignored.
+	SetFrontier(count uint64)
+	// QueuedFrees returns how many freed chunks wait for the frontier.
+	QueuedFrees() int
+}
+
+// Metered knows the host memory that its metadata takes.
+type Metered interface {
+	// MetadataBytes returns the bytes of host memory held by tables, indexes and records,
+	// unused capacity included. It costs at most O(regions).
+	MetadataBytes() device.Size
+}
+
+// Failure remembers why the last request was refused.
+type Failure interface {
+	// LastRefusal returns the last refusal, and false if nothing was refused yet.
+	LastRefusal() (Refusal, bool)
+}
+
+// Ceiling states the largest request that the strategy can ever grant.
+type Ceiling interface {
+	// MaxRequest returns that size in bytes. Anything larger is ErrInvalidRequest.
+	MaxRequest() device.Size
+}
+
+// Clearer can reset its statistics.
+type Clearer interface {
+	// ClearStats does to Stats what [Stats.Clear] says.
+	ClearStats()
+}
+
+// Reporter can explain its state to a person.
+type Reporter interface {
+	// AppendReport appends a report in lines of text about a request that was refused, and
+	// returns the longer slice.
+	AppendReport(text []byte, refused Request) []byte
+}
+
+// Concurrent marks a strategy that is safe for concurrent use.
+type Concurrent interface {
+	// ConcurrencySafe is a marker; it does nothing.
+	ConcurrencySafe()
+}
+
+// Waiter marks a strategy whose Alloc may wait for memory. It must not be called with a
+// lock held that Free needs.
+type Waiter interface {
+	// AllocMayWait is a marker; it does nothing.
+	AllocMayWait()
+}
+
+// Reason says why a request was refused.
+type Reason uint8
+
+// The reasons.
+const (
+	ReasonNone      Reason = iota // nothing was refused
+	ReasonZero                    // zero bytes (ErrInvalidRequest)
+	ReasonOverflow                // the size overflows when it is rounded (ErrInvalidRequest)
+	ReasonTooLarge                // above the strategy's maximum (ErrInvalidRequest)
+	ReasonAlignment               // no power of two, or cannot be honoured (ErrInvalidRequest)
+	ReasonLimit                   // the strategy's own limit leaves no room (ErrOutOfMemory)
+	ReasonDevice                  // the device refused a region (ErrOutOfMemory)
+	ReasonUnusable                // the device gave a region that did not serve the request (ErrOutOfMemory)
+)
+
+var reasonNames = [...]string{
+	"none", "zero bytes", "size overflows", "above the strategy's maximum", "alignment cannot be honoured",
+	"limit reached", "device refused", "new region does not serve",
+}
+
+// String returns the reason in words.
+func (r Reason) String() string {
+	if int(r) < len(reasonNames) {
+		return reasonNames[r]
+	}
+	return "invalid"
+}
+
+// Refusal describes one refused request. Sizes are bytes.
+type Refusal struct {
+	Reason      Reason
+	Request     Request
+	Asked       device.Size // the last reservation tried on the way; 0 if none was
+	Device      error       // what the device answered to it; nil if it was not asked
+	LargestHole device.Size // largest free chunk at that moment
+	Free        device.Size // bytes in free chunks at that moment
+}
+
+// haver is implemented by wrappers, whose methods say nothing about what is behind them.
+type haver interface{ Has(Power) bool }
+
+// Has reports whether s really has the power, through any number of wrappers.
+func Has(s Inspector, p Power) bool {
+	if h, ok := s.(haver); ok {
+		return h.Has(p)
+	}
+	return implements(s, p)
+}
+
+// implements reports whether the method set of s has the power.
+func implements(s Inspector, p Power) (ok bool) {
+	switch p {
+	case PowerHoles:
+		_, ok = s.(Holes)
+	case PowerFreeWalker:
+		_, ok = s.(FreeWalker)
+	case PowerTrimmer:
+		_, ok = s.(Trimmer)
+	case PowerFrontier:
+		_, ok = s.(Frontier)
+	case PowerMetered:
+		_, ok = s.(Metered)
+	case PowerFailure:
+		_, ok = s.(Failure)
+	case PowerCeiling:
+		_, ok = s.(Ceiling)
+	case PowerClearer:
+		_, ok = s.(Clearer)
+	case PowerReporter:
+		_, ok = s.(Reporter)
+	case PowerConcurrent:
+		_, ok = s.(Concurrent)
+	case PowerWaiter:
+		_, ok = s.(Waiter)
+	}
+	return ok
+}
+
+// LargestFree returns the size of the largest free chunk of s, 0 if there is none. It
+// uses [Holes], or else costs a walk.
+func LargestFree(s Inspector) device.Size {
+	if h, ok := s.(Holes); ok {
+		return h.LargestFree()
+	}
+	return largestFreeByWalk(s)
+}
+
+func largestFreeByWalk(s Inspector) (largest device.Size) {
+	for c := range s.Walk {
+		if c.State == Free {
+			largest = max(largest, c.Size)
+		}
+	}
+	return largest
+}
+
+// WalkFree yields the free chunks of s in the order in which its search tries them. It
+// uses [FreeWalker], or else yields them by address.
+func WalkFree(s Inspector, yield func(Chunk) bool) {
+	if w, ok := s.(FreeWalker); ok {
+		w.WalkFree(yield)
+		return
+	}
+	walkFreeByAddress(s, yield)
+}
+
+func walkFreeByAddress(s Inspector, yield func(Chunk) bool) {
+	for c := range s.Walk {
+		if c.State == Free && !yield(c) {
+			return
+		}
+	}
+}
+
+// Trim gives cached regions of s back to the device and returns their bytes. It fails
+// with [ErrUnsupported] if s is no [Trimmer].
+func Trim(s Inspector) (device.Size, error) {
+	if t, ok := s.(Trimmer); ok && Has(s, PowerTrimmer) {
+		return t.Trim()
+	}
+	return 0, ErrUnsupported
+}
+
+// SetFrontier raises the safe frontier of s. It fails with [ErrUnsupported] if s is no
+// [Frontier].
+func SetFrontier(s Inspector, count uint64) error {
+	if f, ok := s.(Frontier); ok && Has(s, PowerFrontier) {
+		f.SetFrontier(count)
+		return nil
+	}
+	return ErrUnsupported
+}
+
+// QueuedFrees returns how many freed chunks wait for the frontier of s. It fails with
+// [ErrUnsupported] if s is no [Frontier].
+func QueuedFrees(s Inspector) (int, error) {
+	if f, ok := s.(Frontier); ok && Has(s, PowerFrontier) {
+		return f.QueuedFrees(), nil
+	}
+	return 0, ErrUnsupported
+}
+
+// MetadataBytes returns the host memory of the metadata of s. It fails with
+// [ErrUnsupported] if s is not [Metered].
+func MetadataBytes(s Inspector) (device.Size, error) {
+	if m, ok := s.(Metered); ok && Has(s, PowerMetered) {
+		return m.MetadataBytes(), nil
+	}
+	return 0, ErrUnsupported
+}
+
+// LastRefusal returns why s refused its last refused request. It returns false if
+// nothing was refused yet or s does not know.
+func LastRefusal(s Inspector) (Refusal, bool) {
+	if f, ok := s.(Failure); ok {
+		return f.LastRefusal()
+	}
+	return Refusal{}, false
+}
+
+// MaxRequest returns the largest request that s can ever grant. Without [Ceiling] that
+// is the largest size there is.
+func MaxRequest(s Inspector) device.Size {
+	if c, ok := s.(Ceiling); ok {
+		return c.MaxRequest()
+	}
+	return ^device.Size(0)
+}
+
+// ClearStats resets the statistics of s. It fails with [ErrUnsupported] if s is no [Clearer].
+func ClearStats(s Inspector) error {
+	if c, ok := s.(Clearer); ok && Has(s, PowerClearer) {
+		c.ClearStats()
+		return nil
+	}
+	return ErrUnsupported
+}
+
+// AppendReport appends the strategy's own report about a refused request to text. It
+// fails with [ErrUnsupported] if s is no [Reporter].
+func AppendReport(s Inspector, text []byte, refused Request) ([]byte, error) {
+	if r, ok := s.(Reporter); ok && Has(s, PowerReporter) {
+		return r.AppendReport(text, refused), nil
+	}
+	return text, ErrUnsupported
+}

@@ -1,0 +1,96 @@
+package sim
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+
+	"github.com/vramyard/vramyard/device"
+)
+
+// Base is the lowest address of the simulated device.
+const Base device.Addr = 0x7f0000000000
+
+// End is the address just above the simulated address space: 64 PiB above Base, more
+// than five-level page tables give a real card, so that only sizes near the limits of
+// arithmetic ever meet it.
+const End = Base + 1<<56
+
+// topDownEnd is where the TopDown policy starts.
+const topDownEnd = Base + 1<<40
+
+// Policy says which free address a region takes.
+type Policy string
+
+// The policies; the package comment describes them.
+const (
+	FirstFit Policy = "first-fit"
+	Bump     Policy = "bump"
+	TopDown  Policy = "top-down"
+)
+
+// Config describes a simulated device. The zero value of each field means its default.
+type Config struct {
+	// Capacity in bytes; 0 is unlimited.
+	Capacity device.Size `json:"capacity"`
+	// Policy is the placement policy; default FirstFit.
+	Policy Policy `json:"policy"`
+	// Align in bytes, a power of two: starts are multiples of it; default 2 MiB.
+	Align device.Size `json:"align"`
+	// Round in bytes, a power of two: sizes are rounded up to it; default 256 B.
+	Round device.Size `json:"round"`
+	// Charge in bytes, a power of two: what a region counts against the capacity is its
+	// size rounded up to this; default Round.
+	Charge device.Size `json:"charge"`
+	// Gap in bytes kept free behind every region by FirstFit; default 0.
+	Gap device.Size `json:"gap"`
+	// FailAbove in bytes: larger requests are refused; 0 refuses none by size.
+	FailAbove device.Size `json:"fail_above"`
+}
+
+// ParseConfig reads a Config from JSON. Unknown fields and trailing text are errors.
+func ParseConfig(raw []byte) (Config, error) {
+	var c Config
+	d := json.NewDecoder(bytes.NewReader(raw))
+	d.DisallowUnknownFields()
+	if err := d.Decode(&c); err != nil {
+		return Config{}, fmt.Errorf("simulated device: %w", err)
+	}
+	if d.More() {
+		return Config{}, fmt.Errorf("simulated device: text after the JSON object")
+	}
+	return c.withDefaults()
+}
+
+// withDefaults fills the zero fields and returns an error that names the first bad one.
+func (c Config) withDefaults() (Config, error) {
+	if c.Policy == "" {
+		c.Policy = FirstFit
+	}
+	if c.Align == 0 {
+		c.Align = 2 * device.MiB
+	}
+	if c.Round == 0 {
+		c.Round = 256
+	}
+	if c.Charge == 0 {
+		c.Charge = c.Round
+	}
+	switch c.Policy {
+	case FirstFit, Bump, TopDown:
+	default:
+		return c, fmt.Errorf("simulated device: policy %q: want %q, %q or %q", c.Policy, FirstFit, Bump, TopDown)
+	}
+	for _, f := range []struct {
+		name string
+		v    device.Size
+	}{{"align", c.Align}, {"round", c.Round}, {"charge", c.Charge}} {
+		if !device.IsPowerOfTwo(f.v) || f.v > device.TiB {
+			return c, fmt.Errorf("simulated device: %s %d: want a power of two of at most 1TiB", f.name, f.v)
+		}
+	}
+	if c.Gap > device.TiB {
+		return c, fmt.Errorf("simulated device: gap %d: want at most 1TiB", c.Gap)
+	}
+	return c, nil
+}
