@@ -1,0 +1,101 @@
+package trace
+
+import (
+	"github.com/vramyard/vramyard/alloc"
+	"github.com/vramyard/vramyard/device"
+)
+
+// Kind says what an event is. The numbers are part of the stored form and never change.
+type Kind uint8
+
+// The kinds.
+const (
+	Alloc       Kind = 0  // allocation ID of Size bytes
+	Free        Kind = 1  // allocation ID is freed
+	Completed   Kind = 2  // the delayed free of ID became final
+	Use         Kind = 3  // ID is also used by Stream
+	LiveAtStart Kind = 4  // ID of Size bytes was live before the first event
+	Mark        Kind = 5  // step, phase or annotation; Tag is its text
+	Trim        Kind = 6  // cached memory is to go back to the device
+	Frontier    Kind = 7  // the safe frontier rises to Arg
+	Drain       Kind = 8  // all work queued on Stream has finished
+	PoolBegin   Kind = 9  // allocations of Stream, or of all streams, go to pool Arg
+	PoolEnd     Kind = 10 // redirection into pool Arg ends
+	PoolRelease Kind = 11 // pool Arg is released
+	Refused     Kind = 12 // the recorded program was refused Size bytes
+	BadFree     Kind = 13 // an illegal free: of ID's address plus Size, or of address Arg if Slot is NoSlot
+	Fault       Kind = 14 // the next Arg device calls fail
+	ClearStats  Kind = 15 // counters and peaks are reset
+	Print       Kind = 16 // the replay prints what Arg asks for
+	numKinds    Kind = 17
+)
+
+// What a Print event asks for, in Arg.
+const (
+	PrintStats  uint64 = iota // statistics in one line
+	PrintMap                  // rendering of memory in one line
+	PrintTotals               // totals in PyTorch's terms
+)
+
+// AllStreams as the Stream of PoolBegin means every stream.
+const AllStreams = ^device.Stream(0)
+
+// NoSlot is the Slot of an event that names no allocation.
+const NoSlot = ^uint32(0)
+
+// NoTime is the Time of an event whose time is not known.
+const NoTime int64 = -1
+
+// Event is one line of a trace. Fields that the kind does not mention are zero.
+type Event struct {
+	Kind   Kind
+	Hint   alloc.Hint    // Alloc: which end of the arena
+	Slot   uint32        // dense number of the allocation that ID names; NoSlot if none
+	Tag    uint32        // index into Trace.Tags; 0 is no tag
+	ID     uint64        // the allocation's name in the file
+	Size   device.Size   // bytes
+	Align  device.Size   // Alloc: bytes; 0 is no wish
+	Stream device.Stream // stream
+	Arg    uint64        // Alloc: Request.Before; otherwise as the kind says
+	Time   int64         // nanoseconds since the start of the trace, or NoTime
+}
+
+// Pair is one entry of a header, in the order of the file.
+type Pair struct{ Key, Value string }
+
+// Header tells where a trace comes from and what is known about it.
+type Header struct {
+	Name   string // short name, the file's name without endings unless the file says otherwise
+	Format string // format it was read from: "text", "csv", "bfc", "xdl", "torch"
+	Hash   string // SHA-256 of the decompressed file in hexadecimal
+	Meta   []Pair // what else the file says of itself
+}
+
+// Trace is a whole trace in memory.
+type Trace struct {
+	Header Header
+	Events []Event
+	Tags   []string // texts of tags; Tags[0] is ""
+	Slots  int      // number of distinct allocations; every Slot is below it
+}
+
+// LowerBound returns the peak of the live bytes as requested: no allocator can complete
+// the trace with less. O(events).
+func (t *Trace) LowerBound() device.Size {
+	sizes := make([]device.Size, t.Slots)
+	var live, peak device.Size
+	for i := range t.Events {
+		switch e := &t.Events[i]; e.Kind {
+		case Alloc, LiveAtStart:
+			live += e.Size - sizes[e.Slot]
+			sizes[e.Slot] = e.Size
+			peak = max(peak, live)
+		case Free:
+			if e.Slot != NoSlot {
+				live -= sizes[e.Slot]
+				sizes[e.Slot] = 0
+			}
+		}
+	}
+	return peak
+}
