@@ -1,0 +1,72 @@
+package alloc
+
+import "github.com/vramyard/vramyard/device"
+
+// limited is a strategy with a bound on its live bytes.
+type limited struct {
+	Forwarder
+	limit   device.Size
+	oom     uint64  // requests refused here since New or ClearStats
+	refusal Refusal // the last request refused here
+	last    bool    // whether the last refusal was made here
+	closed  bool
+}
+
+// Limited returns s with a bound: a request that would bring the bytes asked for by live
+// blocks above limit ends in [ErrOutOfMemory] without reaching s. The bound is on what
+// callers asked for, because what s would grant is known only after it granted it.
+//
+// Requests that s calls malformed are passed on, so that they keep their error.
+func Limited(s Strategy, limit device.Size) (Strategy, error) {
+	return &limited{Forwarder: Forward(s, nil), limit: limit}, nil
+}
+
+// Alloc implements [Allocator].
+func (l *limited) Alloc(r Request) (Block, error) {
+	if held := l.inner.Stats().Requested; r.Size > l.limit-min(held, l.limit) && !l.closed && l.wellFormed(r) {
+		l.oom++
+		l.last = true
+		l.refusal = Refusal{Reason: ReasonLimit, Request: r, LargestHole: LargestFree(l.inner)}
+		return Block{}, ErrOutOfMemory
+	}
+	b, err := l.inner.Alloc(r)
+	if err != nil {
+		l.last = false
+	}
+	return b, err
+}
+
+// wellFormed reports whether the strategy could grant r at another time.
+func (l *limited) wellFormed(r Request) bool {
+	return r.Size <= MaxRequest(l.inner) && (r.Align == 0 || device.IsPowerOfTwo(r.Align))
+}
+
+// Stats implements [Inspector]; refusals made here count as out of memory.
+func (l *limited) Stats() Stats {
+	s := l.inner.Stats()
+	s.OOMs += l.oom
+	return s
+}
+
+// Close implements [Strategy].
+func (l *limited) Close() error {
+	l.closed = true
+	return l.inner.Close()
+}
+
+// Has adds that the wrapper knows why it refused.
+func (l *limited) Has(p Power) bool { return p == PowerFailure || l.Forwarder.Has(p) }
+
+// LastRefusal implements [Failure].
+func (l *limited) LastRefusal() (Refusal, bool) {
+	if l.last {
+		return l.refusal, true
+	}
+	return LastRefusal(l.inner)
+}
+
+// ClearStats implements [Clearer].
+func (l *limited) ClearStats() {
+	l.oom = 0
+	l.Forwarder.ClearStats()
+}

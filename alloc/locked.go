@@ -1,0 +1,39 @@
+package alloc
+
+import (
+	"errors"
+	"sync"
+)
+
+// errWaitsUnderLock refuses a lock around something that waits: Free could never take
+// the lock to bring the memory that Alloc waits for.
+var errWaitsUnderLock = errors.New("alloc: Locked around a strategy that waits for memory would never wake up; put Retrying outside Locked")
+
+// locked is a strategy behind one mutex.
+type locked struct {
+	Forwarder
+	mu sync.Mutex
+}
+
+// Locked returns s behind one mutex, safe for concurrent use. Every call, Walk included,
+// holds the mutex from beginning to end. A strategy that is safe already is returned as
+// it is; one that waits for memory ([Retrying]) without being safe is refused.
+//
+// Uncontended, the mutex costs about 10 ns for a pair of Alloc and Free.
+func Locked(s Strategy) (Strategy, error) {
+	switch {
+	case Has(s, PowerConcurrent):
+		return s, nil
+	case Has(s, PowerWaiter):
+		return nil, errWaitsUnderLock
+	}
+	l := &locked{}
+	l.Forwarder = Forward(s, &l.mu)
+	return l, nil
+}
+
+// Has adds that the wrapper is safe for concurrent use.
+func (l *locked) Has(p Power) bool { return p == PowerConcurrent || l.Forwarder.Has(p) }
+
+// ConcurrencySafe implements [Concurrent].
+func (*locked) ConcurrencySafe() {}

@@ -1,0 +1,81 @@
+package alloc
+
+import (
+	"errors"
+
+	"github.com/vramyard/vramyard/device"
+)
+
+// OpKind says which call an [Operation] was.
+type OpKind uint8
+
+// The calls that change a strategy.
+const (
+	OpAlloc    OpKind = iota // Alloc
+	OpFree                   // Free
+	OpTrim                   // Trim
+	OpFrontier               // SetFrontier
+	OpClear                  // ClearStats
+)
+
+// Operation is one call that a recorded strategy answered. Fields that the kind does not
+// mention are zero.
+type Operation struct {
+	Kind    OpKind
+	Request Request     // OpAlloc: what was asked
+	Block   Block       // OpAlloc: what was granted
+	Addr    device.Addr // OpFree: the argument
+	Count   uint64      // OpFrontier: the argument
+	Err     error       // the answer
+}
+
+// recorded is a strategy that reports its calls.
+type recorded struct {
+	Forwarder
+	sink func(Operation)
+}
+
+// Recorded returns s with every call that changes it reported to sink, after it was
+// answered. Package harness/trace has a sink that writes a trace. It fails if sink is nil.
+//
+// The sink runs inside the call: within Locked it is called with the lock held, so the
+// order of its calls is the order in which s saw them.
+func Recorded(s Strategy, sink func(Operation)) (Strategy, error) {
+	if sink == nil {
+		return nil, errors.New("alloc: Recorded without a sink")
+	}
+	return &recorded{Forwarder: Forward(s, nil), sink: sink}, nil
+}
+
+// Alloc implements [Allocator].
+func (r *recorded) Alloc(req Request) (Block, error) {
+	b, err := r.inner.Alloc(req)
+	r.sink(Operation{Kind: OpAlloc, Request: req, Block: b, Err: err})
+	return b, err
+}
+
+// Free implements [Allocator].
+func (r *recorded) Free(a device.Addr) error {
+	err := r.inner.Free(a)
+	r.sink(Operation{Kind: OpFree, Addr: a, Err: err})
+	return err
+}
+
+// Trim implements [Trimmer].
+func (r *recorded) Trim() (device.Size, error) {
+	n, err := r.Forwarder.Trim()
+	r.sink(Operation{Kind: OpTrim, Err: err})
+	return n, err
+}
+
+// SetFrontier implements [Frontier].
+func (r *recorded) SetFrontier(count uint64) {
+	r.Forwarder.SetFrontier(count)
+	r.sink(Operation{Kind: OpFrontier, Count: count})
+}
+
+// ClearStats implements [Clearer].
+func (r *recorded) ClearStats() {
+	r.Forwarder.ClearStats()
+	r.sink(Operation{Kind: OpClear})
+}

@@ -1,0 +1,151 @@
+package alloc
+
+import (
+	"errors"
+	"sync"
+	"time"
+
+	"github.com/vramyard/vramyard/device"
+)
+
+// DefaultWait is how long TensorFlow's allocator waits for memory before it gives up.
+const DefaultWait = 10 * time.Second
+
+// Retrier is a strategy whose Alloc waits for memory; see [Retrying].
+type Retrier struct {
+	Forwarder
+	wait time.Duration
+
+	mu       sync.Mutex
+	returned chan struct{} // closed, and replaced, whenever memory came back
+	delay    time.Duration // total time spent waiting
+}
+
+var (
+	_ Strategy   = (*Retrier)(nil)
+	_ Concurrent = (*Retrier)(nil)
+	_ Waiter     = (*Retrier)(nil)
+)
+
+// Retrying returns s with TensorFlow's retry: an Alloc that finds no memory waits for a
+// Free or a raised frontier and tries again, for at most wait after its second failure;
+// then it tries one last time. Only [ErrOutOfMemory] is retried. A plain failure costs
+// four tries: the ordinary one, the first of the retry, one when the wait runs out, and
+// the last. Negative waits count as zero, which leaves three.
+//
+// Two departures from the original, neither of which can make a request fail that it
+// would have served: the wait ends at the deadline itself instead of polling through its
+// last millisecond (XLA does so since 2026), and a Free between a failed try and the wait
+// is noticed.
+//
+// s must be safe for concurrent use, because memory comes back from other goroutines:
+// Retrying goes outside [Locked], never inside.
+func Retrying(s Strategy, wait time.Duration) (*Retrier, error) {
+	if !Has(s, PowerConcurrent) {
+		return nil, errors.New("alloc: Retrying around a strategy that is not safe for concurrent use; put Locked inside")
+	}
+	return &Retrier{Forwarder: Forward(s, nil), wait: wait, returned: make(chan struct{})}, nil
+}
+
+// Alloc implements [Allocator]. It may wait.
+func (r *Retrier) Alloc(req Request) (Block, error) {
+	b, err := r.inner.Alloc(req)
+	if !errors.Is(err, ErrOutOfMemory) {
+		return b, err
+	}
+	return r.retry(req)
+}
+
+// retry is the slow path: the original's retry helper.
+func (r *Retrier) retry(req Request) (Block, error) {
+	var start, deadline time.Time
+	for {
+		// The channel is taken before the try, so that memory returned after the try has
+		// looked is noticed.
+		returned := r.signal()
+		b, err := r.inner.Alloc(req)
+		if !errors.Is(err, ErrOutOfMemory) {
+			r.waited(start)
+			return b, err
+		}
+		now := time.Now()
+		if start.IsZero() {
+			start, deadline = now, now.Add(r.wait)
+		}
+		if !now.Before(deadline) {
+			r.waited(start)
+			return r.inner.Alloc(req)
+		}
+		timer := time.NewTimer(deadline.Sub(now))
+		select {
+		case <-returned:
+		case <-timer.C:
+		}
+		timer.Stop()
+	}
+}
+
+// Free implements [Allocator]. It wakes every waiting Alloc, whatever its own result, as
+// the original does.
+func (r *Retrier) Free(a device.Addr) error {
+	err := r.inner.Free(a)
+	r.wake()
+	return err
+}
+
+// SetFrontier implements [Frontier]. It wakes every waiting Alloc.
+func (r *Retrier) SetFrontier(count uint64) {
+	r.Forwarder.SetFrontier(count)
+	r.wake()
+}
+
+// Close implements [Strategy]. It wakes every waiting Alloc, which then returns [ErrClosed].
+func (r *Retrier) Close() error {
+	err := r.inner.Close()
+	r.wake()
+	return err
+}
+
+// Delay returns the total time that calls of Alloc spent between their first wait and
+// their return.
+func (r *Retrier) Delay() time.Duration {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.delay
+}
+
+// Has adds that the wrapper is safe for concurrent use and waits.
+func (r *Retrier) Has(p Power) bool {
+	return p == PowerConcurrent || p == PowerWaiter || r.Forwarder.Has(p)
+}
+
+// ConcurrencySafe implements [Concurrent].
+func (*Retrier) ConcurrencySafe() {}
+
+// AllocMayWait implements [Waiter].
+func (*Retrier) AllocMayWait() {}
+
+// signal returns the channel that is closed when memory comes back.
+func (r *Retrier) signal() <-chan struct{} {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.returned
+}
+
+// wake closes the channel that waiting calls hold and puts a fresh one in its place.
+func (r *Retrier) wake() {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	close(r.returned)
+	r.returned = make(chan struct{})
+}
+
+// waited books the time since start, the zero time meaning that there was no wait.
+func (r *Retrier) waited(start time.Time) {
+	if start.IsZero() {
+		return
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.delay += time.Since(start)
+}
