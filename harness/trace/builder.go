@@ -1,0 +1,248 @@
+package trace
+
+import (
+	"errors"
+	"fmt"
+	"math"
+	"strings"
+
+	"github.com/vramyard/vramyard/alloc"
+	"github.com/vramyard/vramyard/device"
+)
+
+// maxText bounds the bytes of all tags and header values of one trace, so that a small
+// compressed file cannot fill the memory with text.
+const maxText = 1 << 28
+
+// denseGap is how far beyond the ids seen so far an id may lie and still be kept in the
+// table instead of the map. Ids almost always count upwards; 16 places of 4 bytes bound
+// what a hostile sequence can waste on each allocation to the size of an event.
+const denseGap = 16
+
+// Life of a slot.
+const (
+	slotLive  uint8 = iota // allocated and not freed
+	slotFreed              // freed
+	slotDone               // freed, and the delayed free became final
+)
+
+// Builder puts a trace together event by event. It gives slots to ids, interns tags and
+// refuses what no trace may hold. The zero value is ready for use.
+type Builder struct {
+	trace   Trace
+	tags    map[string]uint32
+	text    int               // bytes held by tags and header
+	dense   []uint32          // slots by id, NoSlot for none
+	sparse  map[uint64]uint32 // slots of ids that dense does not cover
+	lives   []uint8           // by slot
+	started bool              // an event other than LiveAtStart was added
+	now     int64             // latest time added
+}
+
+// NewBuilder returns a builder of a trace with header h.
+func NewBuilder(h Header) *Builder {
+	return &Builder{trace: Trace{Header: h}}
+}
+
+// Tag returns the index of a text in Trace.Tags, adding it if it is new. The empty text
+// has index 0.
+func (b *Builder) Tag(text string) uint32 {
+	tag, _ := b.intern([]byte(text))
+	return tag
+}
+
+// intern is Tag for a text that the caller may overwrite. It fails when a trace would
+// hold more text than maxText.
+func (b *Builder) intern(text []byte) (uint32, error) {
+	if len(text) == 0 {
+		return 0, nil
+	}
+	if tag, ok := b.tags[string(text)]; ok {
+		return tag, nil
+	}
+	if b.tags == nil {
+		b.tags = map[string]uint32{}
+		b.trace.Tags = append(b.trace.Tags, "")
+	}
+	tag := uint32(len(b.trace.Tags))
+	s := string(text)
+	b.tags[s] = tag
+	b.trace.Tags = append(b.trace.Tags, s)
+	return tag, b.hold(len(s))
+}
+
+var errText = fmt.Errorf("more than %d bytes of tags and header lines", maxText)
+
+// hold books n bytes of text.
+func (b *Builder) hold(n int) error {
+	if b.text += n; b.text > maxText {
+		return errText
+	}
+	return nil
+}
+
+// Add appends an event and gives it its slot; what the caller put there is ignored,
+// except that a BadFree with NoSlot stays a free of an address.
+//
+// It refuses an allocation of an id that is live, a Free or Use of one that is not, a
+// Completed of one that is not freed, a BadFree of an id that was never allocated, a
+// LiveAtStart behind another event, and a time that lies before that of an earlier event.
+// A refused event changes nothing.
+func (b *Builder) Add(e Event) error {
+	if e.Kind >= numKinds {
+		return fmt.Errorf("unknown kind of event %d", e.Kind)
+	}
+	if e.Time < b.now && e.Time != NoTime {
+		return fmt.Errorf("time goes back from %d ns to %d ns", b.now, e.Time)
+	}
+	slot, err := b.enter(&e)
+	if err != nil {
+		return err
+	}
+	e.Slot = slot
+	b.started = b.started || e.Kind != LiveAtStart
+	b.now = max(b.now, e.Time)
+	b.trace.Events = append(b.trace.Events, e)
+	return nil
+}
+
+// enter returns the slot of an event and moves that slot along its life.
+func (b *Builder) enter(e *Event) (uint32, error) {
+	switch e.Kind {
+	case Alloc, LiveAtStart:
+		return b.born(e)
+	case Free:
+		return b.move(e.ID, slotLive, slotFreed)
+	case Use:
+		return b.move(e.ID, slotLive, slotLive)
+	case Completed:
+		return b.move(e.ID, slotFreed, slotDone)
+	case BadFree:
+		if e.Slot == NoSlot {
+			return NoSlot, nil
+		}
+		if slot, ok := b.find(e.ID); ok {
+			return slot, nil
+		}
+		return NoSlot, fmt.Errorf("id %d was never allocated", e.ID)
+	}
+	return NoSlot, nil
+}
+
+// born makes the id of an allocation live.
+func (b *Builder) born(e *Event) (uint32, error) {
+	if e.Kind == LiveAtStart && b.started {
+		return NoSlot, errors.New("what is live at the start must come before all other events")
+	}
+	slot, ok := b.find(e.ID)
+	if ok {
+		if b.lives[slot] == slotLive {
+			return NoSlot, fmt.Errorf("id %d is still live", e.ID)
+		}
+		b.lives[slot] = slotLive
+		return slot, nil
+	}
+	if b.trace.Slots >= math.MaxUint32 {
+		return NoSlot, errors.New("too many allocations")
+	}
+	slot = uint32(b.trace.Slots)
+	b.trace.Slots++
+	b.lives = append(b.lives, slotLive)
+	b.name(e.ID, slot)
+	return slot, nil
+}
+
+// move takes the slot of id from one stage of its life to another.
+func (b *Builder) move(id uint64, from, to uint8) (uint32, error) {
+	slot, ok := b.find(id)
+	switch {
+	case !ok:
+		return NoSlot, fmt.Errorf("id %d was never allocated", id)
+	case b.lives[slot] == from:
+		b.lives[slot] = to
+		return slot, nil
+	case from == slotLive:
+		return NoSlot, fmt.Errorf("id %d is freed already", id)
+	case b.lives[slot] == slotLive:
+		return NoSlot, fmt.Errorf("id %d is not freed", id)
+	}
+	return NoSlot, fmt.Errorf("the free of id %d is final already", id)
+}
+
+// Live reports whether id was allocated and not freed.
+func (b *Builder) Live(id uint64) bool {
+	slot, ok := b.find(id)
+	return ok && b.lives[slot] == slotLive
+}
+
+// find returns the slot of an id.
+func (b *Builder) find(id uint64) (uint32, bool) {
+	if id < uint64(len(b.dense)) && b.dense[id] != NoSlot {
+		return b.dense[id], true
+	}
+	slot, ok := b.sparse[id]
+	return slot, ok
+}
+
+// name books the slot of a new id.
+func (b *Builder) name(id uint64, slot uint32) {
+	n := uint64(len(b.dense))
+	if id >= n && id-n >= denseGap {
+		if b.sparse == nil {
+			b.sparse = map[uint64]uint32{}
+		}
+		b.sparse[id] = slot
+		return
+	}
+	for uint64(len(b.dense)) <= id {
+		b.dense = append(b.dense, NoSlot)
+	}
+	b.dense[id] = slot
+}
+
+// Alloc adds an allocation of size bytes on a stream.
+func (b *Builder) Alloc(id uint64, size device.Size, stream device.Stream) error {
+	return b.Add(Event{Kind: Alloc, ID: id, Size: size, Stream: stream, Time: NoTime})
+}
+
+// AllocRequest adds an allocation with everything that a request can ask for. tag is the
+// text of its tag; the number in r.Tag is not stored.
+func (b *Builder) AllocRequest(id uint64, r alloc.Request, tag string) error {
+	return b.Add(Event{
+		Kind: Alloc, ID: id, Size: r.Size, Align: r.Align, Stream: r.Stream, Hint: r.Hint, Arg: r.Before,
+		Tag: b.Tag(tag), Time: NoTime,
+	})
+}
+
+// Free adds a free.
+func (b *Builder) Free(id uint64) error { return b.Add(Event{Kind: Free, ID: id, Time: NoTime}) }
+
+// Mark adds a mark with the given text.
+func (b *Builder) Mark(text string) error {
+	return b.Add(Event{Kind: Mark, Tag: b.Tag(text), Time: NoTime})
+}
+
+// Trace returns what was built. The builder must not be used afterwards.
+func (b *Builder) Trace() *Trace {
+	if b.trace.Tags == nil {
+		b.trace.Tags = []string{""}
+	}
+	if len(b.trace.Events) == 0 {
+		b.trace.Events = nil
+	}
+	return &b.trace
+}
+
+// meta keeps one pair of the header. The first name becomes the name of the trace.
+func (b *Builder) meta(key, value string, named *bool) error {
+	if key == "name" && !*named {
+		*named = true
+		b.trace.Header.Name = value
+		return nil
+	}
+	b.trace.Header.Meta = append(b.trace.Header.Meta, Pair{strings.Clone(key), strings.Clone(value)})
+	return b.hold(len(key) + len(value) + pairOverhead)
+}
+
+// pairOverhead is what a header pair costs beside its text: two string headers.
+const pairOverhead = 32

@@ -1,0 +1,197 @@
+package trace
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"math"
+
+	"github.com/vramyard/vramyard/device"
+)
+
+// csvFormat is the value of the key "format" in the header of a CSV.
+const csvFormat = "memtrace-1"
+
+// csvHeader is the line that names the columns.
+const csvHeader = "seq,op,id,bytes,stream,time_us,tag"
+
+var (
+	errHeader  = errors.New("want the header line " + csvHeader)
+	errColumns = errors.New("want 7 columns: " + csvHeader)
+)
+
+// csvMark takes what follows "# mark,": the number of the event it precedes, and its text.
+func (p *parser) csvMark(rest []byte) error {
+	digits, text, ok := bytes.Cut(rest, []byte(","))
+	seq, valid := parseUint(digits)
+	if !ok || !valid {
+		return nil // a comment that only looks like a mark: text files may hold such
+	}
+	if n := len(p.pending); n > 0 && p.pending[n-1].seq > seq {
+		return fmt.Errorf("mark at event %d follows one at event %d", seq, p.pending[n-1].seq)
+	}
+	if len(p.pending) >= p.most {
+		return fmt.Errorf("more than %d marks", p.most)
+	}
+	tag, err := p.b.intern(text)
+	p.pending = append(p.pending, pendingMark{seq, tag})
+	return err
+}
+
+// csvRow is one line of a CSV.
+type csvRow struct {
+	seq, id, bytes, stream, time uint64
+	op                           byte
+	tag                          []byte
+}
+
+// csvReader reads the rows of a CSV.
+type csvReader struct {
+	*parser
+	row  csvRow
+	seq  uint64     // of the row to come
+	last uint64     // time of the row before
+	born []csvBirth // by slot: what a free must repeat
+}
+
+// csvBirth is what a free repeats of its allocation.
+type csvBirth struct{ bytes, stream uint64 }
+
+// readCSV reads everything from the header line on.
+func (p *parser) readCSV(header []byte) error {
+	if string(header) != csvHeader {
+		return p.src.errorf(errHeader)
+	}
+	p.started = true
+	p.b.trace.Header.Format = "csv"
+	c := &csvReader{parser: p}
+	for {
+		line, err := p.src.next()
+		if err != nil {
+			return err
+		}
+		if line == nil {
+			break
+		}
+		if len(line) == 0 || line[0] == '#' {
+			continue
+		}
+		if err := c.event(line); err != nil {
+			return p.src.errorf(err)
+		}
+		c.seq++
+	}
+	if err := c.marks(); err != nil {
+		return p.src.errorf(err)
+	}
+	if len(p.pending) > 0 {
+		return p.src.errorf(fmt.Errorf("mark at event %d, but there are %d events", p.pending[0].seq, c.seq))
+	}
+	return nil
+}
+
+// marks adds the marks that precede the row to come.
+func (c *csvReader) marks() error {
+	for len(c.pending) > 0 && c.pending[0].seq == c.seq {
+		if err := c.add(Event{Kind: Mark, Tag: c.pending[0].tag, Time: NoTime}); err != nil {
+			return err
+		}
+		c.pending = c.pending[1:]
+	}
+	return nil
+}
+
+// event adds the event of one row.
+func (c *csvReader) event(line []byte) error {
+	if err := c.marks(); err != nil {
+		return err
+	}
+	if err := c.row.parse(line); err != nil {
+		return err
+	}
+	r := &c.row
+	switch {
+	case r.seq != c.seq:
+		return fmt.Errorf("seq %d: want %d", r.seq, c.seq)
+	case r.bytes == 0:
+		return errors.New("bytes 0: want at least 1")
+	case r.time < c.last:
+		return fmt.Errorf("time_us %d: time goes back from %d", r.time, c.last)
+	}
+	c.last = r.time
+	if r.op == 'a' {
+		return c.alloc()
+	}
+	return c.free()
+}
+
+func (c *csvReader) alloc() error {
+	r := &c.row
+	tag, err := c.b.intern(r.tag)
+	if err != nil {
+		return err
+	}
+	err = c.add(Event{Kind: Alloc, ID: r.id, Size: device.Size(r.bytes), Stream: device.Stream(r.stream),
+		Tag: tag, Time: int64(r.time) * 1000})
+	if err != nil {
+		return err
+	}
+	slot := c.b.trace.Events[len(c.b.trace.Events)-1].Slot
+	if int(slot) == len(c.born) {
+		c.born = append(c.born, csvBirth{})
+	}
+	c.born[slot] = csvBirth{r.bytes, r.stream}
+	return nil
+}
+
+func (c *csvReader) free() error {
+	r := &c.row
+	if len(r.tag) > 0 {
+		return fmt.Errorf("tag %s: want none on a free", clip(r.tag))
+	}
+	if err := c.add(Event{Kind: Free, ID: r.id, Time: int64(r.time) * 1000}); err != nil {
+		return err
+	}
+	slot := c.b.trace.Events[len(c.b.trace.Events)-1].Slot
+	switch was := c.born[slot]; {
+	case was.bytes != r.bytes:
+		return fmt.Errorf("bytes %d: id %d was allocated with %d", r.bytes, r.id, was.bytes)
+	case was.stream != r.stream:
+		return fmt.Errorf("stream %d: id %d was allocated on %d", r.stream, r.id, was.stream)
+	}
+	return nil
+}
+
+// parse reads the columns of a line in place.
+func (r *csvRow) parse(line []byte) error {
+	seq, line, ok1 := bytes.Cut(line, comma)
+	op, line, ok2 := bytes.Cut(line, comma)
+	id, line, ok3 := bytes.Cut(line, comma)
+	size, line, ok4 := bytes.Cut(line, comma)
+	stream, line, ok5 := bytes.Cut(line, comma)
+	time, tag, ok6 := bytes.Cut(line, comma)
+	if !(ok1 && ok2 && ok3 && ok4 && ok5 && ok6) || bytes.IndexByte(tag, ',') >= 0 {
+		return errColumns
+	}
+	if len(op) != 1 || op[0] != 'a' && op[0] != 'f' {
+		return fmt.Errorf("op %s: want a or f", clip(op))
+	}
+	r.op, r.tag = op[0], tag
+	for _, n := range [...]struct {
+		name string
+		text []byte
+		to   *uint64
+	}{{"seq", seq, &r.seq}, {"id", id, &r.id}, {"bytes", size, &r.bytes}, {"stream", stream, &r.stream}, {"time_us", time, &r.time}} {
+		var ok bool
+		if *n.to, ok = parseUint(n.text); !ok {
+			_, err := number(n.name, n.text)
+			return err
+		}
+	}
+	if r.time > math.MaxInt64/1000 {
+		return fmt.Errorf("time_us %d: want at most %d", r.time, math.MaxInt64/1000)
+	}
+	return nil
+}
+
+var comma = []byte(",")

@@ -1,0 +1,44 @@
+package trace
+
+import "github.com/vramyard/vramyard/alloc"
+
+// dialects holds the lines of every line-oriented form by its name. All share one parser;
+// the native form is the one without a name.
+var dialects = map[string]map[string]*verb{
+	"":      native,
+	"bfc":   bfcLines,
+	"xdl":   xdlLines,
+	"torch": torchLines,
+}
+
+// bfcLines are those of the vectors of TensorFlow's BFC. A plain allocation carries no
+// hint: only the variant with two ends has an upper one, and its default is the lower.
+var bfcLines = map[string]*verb{
+	"a": {Event{Kind: Alloc}, []field{fieldID, fieldSize, fieldAlign}, 2, nil},
+	"u": {Event{Kind: Alloc, Hint: alloc.HintHigh}, []field{fieldID, fieldSize, fieldAlign}, 2, nil},
+	"t": {Event{Kind: Alloc}, []field{fieldID, fieldSize, fieldBefore}, 3, nil},
+	"f": {Event{Kind: Free}, []field{fieldID}, 1, nil},
+	"s": {Event{Kind: Frontier}, []field{fieldCount}, 1, nil},
+	"c": {Event{Kind: ClearStats}, nil, 0, nil},
+	"p": {Event{Kind: Print, Arg: PrintStats}, nil, 0, nil},
+	"o": {Event{Kind: Print, Arg: PrintMap}, nil, 0, nil},
+}
+
+// xdlLines are those of the vectors of XDL's allocators.
+var xdlLines = map[string]*verb{
+	"a": {Event{Kind: Alloc}, []field{fieldID, fieldSize}, 2, nil},
+	"f": {Event{Kind: Free}, []field{fieldID}, 1, nil},
+}
+
+// torchLines are those of the vectors of PyTorch's caching allocator.
+var torchLines = map[string]*verb{
+	"a": {Event{Kind: Alloc}, []field{fieldID, fieldSize, fieldStream}, 2, nil},
+	"f": {Event{Kind: Free}, []field{fieldID}, 1, nil},
+	"r": {Event{Kind: Use}, []field{fieldID, fieldStream}, 2, nil},
+	"d": {Event{Kind: Drain}, []field{fieldStream}, 1, nil},
+	"e": {Event{Kind: Trim}, nil, 0, nil},
+	"b": {Event{Kind: PoolBegin, Stream: AllStreams}, []field{fieldPool, fieldStream}, 1, nil},
+	"n": {Event{Kind: PoolEnd}, []field{fieldPool}, 1, nil},
+	"x": {Event{Kind: PoolRelease}, []field{fieldPool}, 1, nil},
+	"t": {Event{Kind: Print, Arg: PrintTotals}, nil, 0, nil},
+}

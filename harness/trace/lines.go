@@ -1,0 +1,142 @@
+package trace
+
+import (
+	"bufio"
+	"bytes"
+	"errors"
+	"fmt"
+	"hash"
+	"io"
+	"strconv"
+	"unicode/utf8"
+)
+
+// maxLine is the longest line in bytes that a reader accepts.
+const maxLine = 1 << 20
+
+// Error is what is wrong with a trace file, and where.
+type Error struct {
+	File string // as it was named by the caller
+	Line int    // counted from 1; 0 if no line is to blame
+	Err  error  // what is wrong
+}
+
+// Error returns "file:line: what is wrong" in one line.
+func (e *Error) Error() string {
+	if e.Line == 0 {
+		return fmt.Sprintf("%s: %v", e.File, e.Err)
+	}
+	return fmt.Sprintf("%s:%d: %v", e.File, e.Line, e.Err)
+}
+
+// Unwrap returns what is wrong.
+func (e *Error) Unwrap() error { return e.Err }
+
+// source yields the lines of a decompressed trace and hashes them on the way.
+type source struct {
+	file string
+	scan *bufio.Scanner
+	in   *watched
+	num  int // number of the line last returned
+}
+
+// watched hashes what is read through it and remembers the error that ended it. A scanner
+// still returns the broken last line of a stream that fails; the memory lets the reader
+// blame the stream and not that line.
+type watched struct {
+	r    io.Reader
+	hash hash.Hash
+	err  error
+}
+
+// Read implements io.Reader.
+func (w *watched) Read(p []byte) (int, error) {
+	n, err := w.r.Read(p)
+	w.hash.Write(p[:n])
+	if err != nil && err != io.EOF {
+		w.err = err
+	}
+	return n, err
+}
+
+func newSource(file string, r io.Reader, h hash.Hash) *source {
+	in := &watched{r: r, hash: h}
+	scan := bufio.NewScanner(in)
+	// The longest line, its ending, and the byte by which the scanner knows it is not longer.
+	scan.Buffer(make([]byte, 0, 1<<16), maxLine+3)
+	return &source{file: file, scan: scan, in: in}
+}
+
+var (
+	errLong = fmt.Errorf("line is longer than %d bytes", maxLine)
+	errNUL  = errors.New("NUL byte: this is no text file")
+	bom     = []byte("\xef\xbb\xbf")
+)
+
+// next returns the next line without its ending, or nil at the end of the file. The line
+// is valid until the next call.
+func (s *source) next() ([]byte, error) {
+	ok := s.scan.Scan()
+	s.num++
+	if s.in.err != nil {
+		return nil, s.errorf(s.in.err)
+	}
+	if !ok {
+		if err := s.scan.Err(); errors.Is(err, bufio.ErrTooLong) {
+			return nil, s.errorf(errLong)
+		} else if err != nil {
+			return nil, s.errorf(err)
+		}
+		return nil, nil
+	}
+	line := s.scan.Bytes()
+	if len(line) > maxLine {
+		return nil, s.errorf(errLong)
+	}
+	if s.num == 1 {
+		line = bytes.TrimPrefix(line, bom)
+	}
+	if bytes.IndexByte(line, 0) >= 0 {
+		return nil, s.errorf(errNUL)
+	}
+	if line == nil {
+		line = []byte{} // an empty line is not the end
+	}
+	return line, nil
+}
+
+// errorf blames the current line.
+func (s *source) errorf(err error) error { return &Error{File: s.file, Line: s.num, Err: err} }
+
+// clip quotes a piece of the file for an error message, shortened so that the message
+// stays a readable line.
+func clip(b []byte) string {
+	const most = 40
+	if len(b) <= most {
+		return strconv.Quote(string(b))
+	}
+	cut := most
+	for cut > most-utf8.UTFMax && !utf8.RuneStart(b[cut]) {
+		cut--
+	}
+	return strconv.Quote(string(b[:cut])) + "…"
+}
+
+// parseUint reads a decimal number without sign. It does not allocate.
+func parseUint(b []byte) (uint64, bool) {
+	if len(b) == 0 || len(b) > 20 {
+		return 0, false
+	}
+	var n uint64
+	for _, c := range b {
+		d := uint64(c - '0')
+		if d > 9 {
+			return 0, false
+		}
+		if n > (1<<64-1-d)/10 {
+			return 0, false
+		}
+		n = n*10 + d
+	}
+	return n, true
+}

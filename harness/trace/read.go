@@ -1,0 +1,304 @@
+package trace
+
+import (
+	"bufio"
+	"bytes"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+
+	"github.com/klauspost/compress/gzip"
+	"github.com/klauspost/compress/zstd"
+)
+
+// DefaultMaxEvents is the number of events at which a reader gives up unless
+// Options.MaxEvents says otherwise. An event takes 64 bytes of memory, so a trace of this
+// size takes 2 GiB; without a bound a small compressed file could fill any machine.
+const DefaultMaxEvents = 1 << 25
+
+// maxWindow bounds the memory that a zstd stream may ask for to look back; it is what the
+// highest ordinary level of zstd uses.
+const maxWindow = 128 << 20
+
+// Options tell how to read a trace.
+type Options struct {
+	// Dialect is "" for the native text form or CSV, whichever the content is, or the
+	// name of one of [Dialects].
+	Dialect string
+	// MaxEvents is the largest number of events to accept; 0 means [DefaultMaxEvents].
+	MaxEvents int
+}
+
+// Dialects returns the names of the dialects that Options can ask for.
+func Dialects() []string { return []string{"bfc", "torch", "xdl"} }
+
+// Open reads the trace in a file; "-" is standard input. See [Read].
+func Open(path string, o Options) (*Trace, error) {
+	if path == "-" {
+		return Read(os.Stdin, "stdin", o)
+	}
+	f, err := os.Open(path)
+	if err != nil {
+		return nil, fileError(path, err)
+	}
+	defer f.Close() // only read from: nothing can be lost
+	return Read(f, path, o)
+}
+
+// Read reads a trace. name is the file's name for messages and for the header; it may be
+// a path. Data compressed with gzip or zstd is recognised by its first bytes.
+//
+// An error is one line of the form "name:line: what is wrong", an [*Error].
+func Read(r io.Reader, name string, o Options) (*Trace, error) {
+	table, ok := dialects[o.Dialect]
+	if !ok {
+		return nil, fmt.Errorf("unknown dialect %q: want one of %s, or none for text and CSV",
+			o.Dialect, strings.Join(Dialects(), ", "))
+	}
+	plain, closeIt, err := decompress(r)
+	if err != nil {
+		return nil, fileError(name, err)
+	}
+	defer closeIt()
+	sum := sha256.New()
+	p := &parser{
+		src:   newSource(name, plain, sum),
+		b:     NewBuilder(Header{Name: baseName(name), Format: o.Dialect}),
+		verbs: table,
+		loose: o.Dialect != "",
+		most:  o.MaxEvents,
+	}
+	if p.most <= 0 {
+		p.most = DefaultMaxEvents
+	}
+	if err := p.run(); err != nil {
+		return nil, err
+	}
+	p.b.trace.Header.Hash = hex.EncodeToString(sum.Sum(nil))
+	return p.b.Trace(), nil
+}
+
+// decompress returns the plain text of r, and what releases it.
+func decompress(r io.Reader) (io.Reader, func(), error) {
+	in := bufio.NewReaderSize(r, 1<<16)
+	magic, err := in.Peek(4)
+	if err != nil && err != io.EOF {
+		return nil, nil, err
+	}
+	switch {
+	case bytes.HasPrefix(magic, []byte{0x1f, 0x8b}):
+		z, err := gzip.NewReader(in)
+		if err != nil {
+			return nil, nil, packedError("gzip", err)
+		}
+		return packed{"gzip", z}, func() {}, nil
+	case isZstd(magic):
+		z, err := zstd.NewReader(in, zstd.WithDecoderConcurrency(1), zstd.WithDecoderLowmem(true),
+			zstd.WithDecoderMaxWindow(maxWindow))
+		if err != nil {
+			return nil, nil, packedError("zstd", err)
+		}
+		return packed{"zstd", z}, z.Close, nil
+	}
+	return in, func() {}, nil
+}
+
+// isZstd reports whether data begins with a zstd frame, or with one that is to be skipped.
+func isZstd(b []byte) bool {
+	return len(b) == 4 && (bytes.Equal(b, []byte{0x28, 0xb5, 0x2f, 0xfd}) ||
+		b[0]&0xf0 == 0x50 && bytes.Equal(b[1:], []byte{0x2a, 0x4d, 0x18}))
+}
+
+// packed is a stream of decompressed data whose errors name the compression.
+type packed struct {
+	name string
+	r    io.Reader
+}
+
+// Read implements io.Reader.
+func (p packed) Read(b []byte) (int, error) {
+	n, err := p.r.Read(b)
+	if err != nil && err != io.EOF {
+		err = packedError(p.name, err)
+	}
+	return n, err
+}
+
+// packedError says in our words what is wrong with compressed data.
+func packedError(name string, err error) error {
+	if errors.Is(err, io.ErrUnexpectedEOF) || errors.Is(err, io.EOF) {
+		return fmt.Errorf("%s data is truncated", name)
+	}
+	return fmt.Errorf("%s data is corrupt: %w", name, err)
+}
+
+// fileError blames a file as a whole. The system's errors repeat the path; ours has it in front.
+func fileError(name string, err error) error {
+	var p *fs.PathError
+	if errors.As(err, &p) {
+		err = p.Err
+	}
+	return &Error{File: name, Err: err}
+}
+
+// baseName returns a file's name without directory and known endings.
+func baseName(path string) string {
+	name := filepath.Base(path)
+	if path == "" {
+		return ""
+	}
+	for {
+		ext := filepath.Ext(name)
+		switch ext {
+		case ".gz", ".zst", ".csv", ".trace", ".txt":
+		default:
+			return name
+		}
+		if ext == name {
+			return name
+		}
+		name = strings.TrimSuffix(name, ext)
+	}
+}
+
+// parser reads the lines of one trace.
+type parser struct {
+	src     *source
+	b       *Builder
+	verbs   map[string]*verb
+	loose   bool // a dialect: what is about unknown ids is skipped
+	most    int
+	magic   bool // the first line was the native one
+	csv     bool // the header says that a CSV follows
+	named   bool // the header gave a name
+	started bool // the first line that is no comment was seen
+	pending []pendingMark
+}
+
+// pendingMark is a mark of a CSV that waits for the event it precedes.
+type pendingMark struct {
+	seq uint64
+	tag uint32
+}
+
+// run reads the whole file. Header lines are the same in all forms; the first other line
+// tells CSV from text.
+func (p *parser) run() error {
+	for {
+		line, err := p.src.next()
+		if err != nil {
+			return err
+		}
+		if line == nil {
+			break
+		}
+		line = bytes.Trim(line, " \t")
+		switch {
+		case len(line) == 0:
+		case line[0] == '#':
+			err = p.comment(line[1:])
+		case !p.started && !p.loose && (p.csv || bytes.HasPrefix(line, []byte("seq,"))):
+			return p.readCSV(line)
+		default:
+			p.started = true
+			err = p.event(line)
+		}
+		if err != nil {
+			return p.src.errorf(err)
+		}
+	}
+	if p.csv && !p.started {
+		return p.src.errorf(errHeader)
+	}
+	if p.b.trace.Header.Format == "" {
+		p.b.trace.Header.Format = "text"
+	}
+	return nil
+}
+
+// nativeMagic begins the first line of the native text form.
+const nativeMagic = "vramyard-trace"
+
+// version is the version of the native text form that is written, and the highest that is read.
+const version = 1
+
+// comment takes a line that begins with '#', without that sign.
+func (p *parser) comment(text []byte) error {
+	if p.started {
+		return nil
+	}
+	text = bytes.TrimLeft(text, " \t")
+	if p.src.num == 1 && !p.loose {
+		if rest, ok := bytes.CutPrefix(text, []byte(nativeMagic)); ok {
+			p.magic = true
+			return checkVersion(rest)
+		}
+	}
+	if !p.loose && !p.magic {
+		if rest, ok := bytes.CutPrefix(text, []byte("mark,")); ok {
+			return p.csvMark(rest)
+		}
+	}
+	return p.pair(text)
+}
+
+// checkVersion takes what follows the magic word.
+func checkVersion(b []byte) error {
+	b = bytes.TrimSpace(b)
+	if n, ok := parseUint(b); !ok || n == 0 {
+		return fmt.Errorf("version %s of the trace format: want %d", clip(b), version)
+	} else if n > version {
+		return fmt.Errorf("version %d of the trace format is newer than this program, which reads version %d", n, version)
+	}
+	return nil
+}
+
+// pair takes a comment of the header; one of the form key=value is kept.
+func (p *parser) pair(text []byte) error {
+	key, value, ok := strings.Cut(string(text), "=")
+	if !ok || !isKey(key) {
+		return nil
+	}
+	if !p.loose && !p.magic && key == "format" && strings.HasPrefix(value, "memtrace-") {
+		p.csv = true
+		if value != csvFormat {
+			return fmt.Errorf("format %s: want %s", clip([]byte(value)), csvFormat)
+		}
+		return nil
+	}
+	if p.magic && strings.HasPrefix(value, `"`) {
+		plain, err := strconv.Unquote(value)
+		if err != nil {
+			return fmt.Errorf("header value %s: not a quoted text", clip([]byte(value)))
+		}
+		value = plain
+	}
+	return p.b.meta(key, value, &p.named)
+}
+
+// isKey reports whether s can be the key of a header pair: letters, digits and _ . -
+func isKey(s string) bool {
+	for _, c := range []byte(s) {
+		switch {
+		case c >= 'a' && c <= 'z', c >= 'A' && c <= 'Z', c >= '0' && c <= '9', c == '_', c == '.', c == '-':
+		default:
+			return false
+		}
+	}
+	return s != ""
+}
+
+// add books an event unless there are too many.
+func (p *parser) add(e Event) error {
+	if len(p.b.trace.Events) >= p.most {
+		return fmt.Errorf("more than %d events", p.most)
+	}
+	return p.b.Add(e)
+}
