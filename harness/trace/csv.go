@@ -21,21 +21,24 @@ var (
 )
 
 // csvMark takes what follows "# mark,": the number of the event it precedes, and its text.
+// What is wrong with it counts only once the file turns out to be a CSV.
 func (p *parser) csvMark(rest []byte) error {
-	digits, text, ok := bytes.Cut(rest, []byte(","))
-	seq, valid := parseUint(digits)
-	if !ok || !valid {
-		return nil // a comment that only looks like a mark: text files may hold such
-	}
-	if n := len(p.pending); n > 0 && p.pending[n-1].seq > seq {
-		return fmt.Errorf("mark at event %d follows one at event %d", seq, p.pending[n-1].seq)
-	}
-	if len(p.pending) >= p.most {
+	digits, text, _ := bytes.Cut(rest, comma)
+	seq, err := number("mark", digits)
+	switch n := len(p.pending); {
+	case err != nil:
+	case n > 0 && p.pending[n-1].seq > seq:
+		err = fmt.Errorf("mark at event %d follows one at event %d", seq, p.pending[n-1].seq)
+	case n >= p.most:
 		return fmt.Errorf("more than %d marks", p.most)
+	default:
+		p.pending = append(p.pending, pendingMark{seq, string(text)})
+		return p.b.hold(len(text))
 	}
-	tag, err := p.b.intern(text)
-	p.pending = append(p.pending, pendingMark{seq, tag})
-	return err
+	if p.markErr == nil {
+		p.markErr = p.src.errorf(err)
+	}
+	return nil
 }
 
 // csvRow is one line of a CSV.
@@ -61,6 +64,9 @@ type csvBirth struct{ bytes, stream uint64 }
 func (p *parser) readCSV(header []byte) error {
 	if string(header) != csvHeader {
 		return p.src.errorf(errHeader)
+	}
+	if p.markErr != nil {
+		return p.markErr
 	}
 	p.started = true
 	p.b.trace.Header.Format = "csv"
@@ -93,7 +99,7 @@ func (p *parser) readCSV(header []byte) error {
 // marks adds the marks that precede the row to come.
 func (c *csvReader) marks() error {
 	for len(c.pending) > 0 && c.pending[0].seq == c.seq {
-		if err := c.add(Event{Kind: Mark, Tag: c.pending[0].tag, Time: NoTime}); err != nil {
+		if err := c.add(Event{Kind: Mark, Tag: c.b.Tag(c.pending[0].text), Time: NoTime}); err != nil {
 			return err
 		}
 		c.pending = c.pending[1:]
@@ -177,19 +183,24 @@ func (r *csvRow) parse(line []byte) error {
 		return fmt.Errorf("op %s: want a or f", clip(op))
 	}
 	r.op, r.tag = op[0], tag
-	for _, n := range [...]struct {
-		name string
-		text []byte
-		to   *uint64
-	}{{"seq", seq, &r.seq}, {"id", id, &r.id}, {"bytes", size, &r.bytes}, {"stream", stream, &r.stream}, {"time_us", time, &r.time}} {
-		var ok bool
-		if *n.to, ok = parseUint(n.text); !ok {
-			_, err := number(n.name, n.text)
-			return err
-		}
-	}
-	if r.time > math.MaxInt64/1000 {
-		return fmt.Errorf("time_us %d: want at most %d", r.time, math.MaxInt64/1000)
+	r.seq, ok1 = parseUint(seq)
+	r.id, ok2 = parseUint(id)
+	r.bytes, ok3 = parseUint(size)
+	r.stream, ok4 = parseUint(stream)
+	r.time, ok5 = parseUint(time)
+	switch {
+	case !ok1:
+		return notNumber("seq", seq)
+	case !ok2:
+		return notNumber("id", id)
+	case !ok3:
+		return notNumber("bytes", size)
+	case !ok4:
+		return notNumber("stream", stream)
+	case !ok5:
+		return notNumber("time_us", time)
+	case r.time > math.MaxInt64/1000:
+		return fmt.Errorf("time_us %d: want at most %d", r.time, uint64(math.MaxInt64/1000))
 	}
 	return nil
 }

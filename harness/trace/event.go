@@ -30,6 +30,28 @@ const (
 	numKinds    Kind = 17
 )
 
+var kindNames = [numKinds]string{
+	"alloc", "free", "completed", "use", "live-at-start", "mark", "trim", "frontier", "drain", "pool-begin",
+	"pool-end", "pool-release", "refused", "bad-free", "fault", "clear-stats", "print",
+}
+
+// String returns the kind in lower case.
+func (k Kind) String() string {
+	if k < numKinds {
+		return kindNames[k]
+	}
+	return "invalid"
+}
+
+// Kinds yields every kind, by number.
+func Kinds(yield func(Kind) bool) {
+	for k := range numKinds {
+		if !yield(k) {
+			return
+		}
+	}
+}
+
 // What a Print event asks for, in Arg.
 const (
 	PrintStats  uint64 = iota // statistics in one line
@@ -61,7 +83,10 @@ type Event struct {
 }
 
 // Pair is one entry of a header, in the order of the file.
-type Pair struct{ Key, Value string }
+type Pair struct {
+	Key   string `json:"key"`   // letters, digits and _ . -
+	Value string `json:"value"` // the rest of the line
+}
 
 // Header tells where a trace comes from and what is known about it.
 type Header struct {
@@ -79,23 +104,20 @@ type Trace struct {
 	Slots  int      // number of distinct allocations; every Slot is below it
 }
 
-// LowerBound returns the peak of the live bytes as requested: no allocator can complete
-// the trace with less. O(events).
-func (t *Trace) LowerBound() device.Size {
-	sizes := make([]device.Size, t.Slots)
-	var live, peak device.Size
-	for i := range t.Events {
-		switch e := &t.Events[i]; e.Kind {
-		case Alloc, LiveAtStart:
-			live += e.Size - sizes[e.Slot]
-			sizes[e.Slot] = e.Size
-			peak = max(peak, live)
-		case Free:
-			if e.Slot != NoSlot {
-				live -= sizes[e.Slot]
-				sizes[e.Slot] = 0
-			}
+// Get returns the value of the first pair with the given key, and whether there is one.
+func (h Header) Get(key string) (string, bool) {
+	for _, p := range h.Meta {
+		if p.Key == key {
+			return p.Value, true
 		}
 	}
-	return peak
+	return "", false
+}
+
+// TagOf returns the text of an event's tag.
+func (t *Trace) TagOf(e *Event) string {
+	if e.Tag == 0 {
+		return "" // also in a trace without any tags
+	}
+	return t.Tags[e.Tag]
 }

@@ -180,12 +180,13 @@ type parser struct {
 	named   bool // the header gave a name
 	started bool // the first line that is no comment was seen
 	pending []pendingMark
+	markErr error // the first mark that is wrong
 }
 
 // pendingMark is a mark of a CSV that waits for the event it precedes.
 type pendingMark struct {
-	seq uint64
-	tag uint32
+	seq  uint64
+	text string
 }
 
 // run reads the whole file. Header lines are the same in all forms; the first other line
@@ -204,7 +205,7 @@ func (p *parser) run() error {
 		case len(line) == 0:
 		case line[0] == '#':
 			err = p.comment(line[1:])
-		case !p.started && !p.loose && (p.csv || bytes.HasPrefix(line, []byte("seq,"))):
+		case !p.started && !p.loose && !p.magic && (p.csv || bytes.HasPrefix(line, []byte("seq,"))):
 			return p.readCSV(line)
 		default:
 			p.started = true
@@ -235,8 +236,9 @@ func (p *parser) comment(text []byte) error {
 		return nil
 	}
 	text = bytes.TrimLeft(text, " \t")
-	if p.src.num == 1 && !p.loose {
-		if rest, ok := bytes.CutPrefix(text, []byte(nativeMagic)); ok {
+	if rest, ok := bytes.CutPrefix(text, []byte(nativeMagic)); ok && !p.loose {
+		rest = bytes.TrimLeft(rest, " \t")
+		if _, isNumber := parseUint(rest); isNumber || p.src.num == 1 {
 			p.magic = true
 			return checkVersion(rest)
 		}
@@ -251,7 +253,6 @@ func (p *parser) comment(text []byte) error {
 
 // checkVersion takes what follows the magic word.
 func checkVersion(b []byte) error {
-	b = bytes.TrimSpace(b)
 	if n, ok := parseUint(b); !ok || n == 0 {
 		return fmt.Errorf("version %s of the trace format: want %d", clip(b), version)
 	} else if n > version {

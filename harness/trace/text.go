@@ -137,9 +137,13 @@ func setOffset(_ *parser, e *Event, b []byte) error {
 func number(name string, b []byte) (uint64, error) {
 	n, ok := parseUint(b)
 	if !ok {
-		return 0, fmt.Errorf("%s %s: want a number from 0 to %d", name, clip(b), uint64(math.MaxUint64))
+		return 0, notNumber(name, b)
 	}
 	return n, nil
+}
+
+func notNumber(name string, b []byte) error {
+	return fmt.Errorf("%s %s: want a number from 0 to %d", name, clip(b), uint64(math.MaxUint64))
 }
 
 // size reads a number of bytes, plain or with a unit.
@@ -194,17 +198,20 @@ var native = map[string]*verb{
 	"print":   {Event{Kind: Print}, []field{fieldPrint}, 1, []field{fieldTime}},
 }
 
+// poolWord is the one word that says what a line is only together with the next.
+const poolWord = "pool"
+
 // event reads one line that is neither blank nor a comment.
 func (p *parser) event(line []byte) error {
 	word, rest := token(line)
-	v := p.verbs[string(word)]
-	if v == nil {
+	if string(word) == poolWord {
 		var second []byte
 		second, rest = token(rest)
-		if word = append(append(word[:len(word):len(word)], ' '), second...); p.verbs[string(word)] == nil {
-			return p.unknown(bytes.TrimRight(word, " "))
-		}
-		v = p.verbs[string(word)]
+		word = []byte(poolWord + " " + string(second))
+	}
+	v := p.verbs[string(word)]
+	if v == nil {
+		return p.unknown(word)
 	}
 	e := v.event
 	e.Time = NoTime

@@ -1,0 +1,255 @@
+package trace
+
+import (
+	"cmp"
+	"math"
+	"math/bits"
+	"slices"
+
+	"github.com/vramyard/vramyard/device"
+)
+
+// Info is what can be said of a trace without replaying it. Sizes are bytes as requested.
+type Info struct {
+	Name     string        `json:"name"`           // Header.Name
+	Format   string        `json:"format"`         // Header.Format
+	Hash     string        `json:"sha256"`         // Header.Hash
+	Meta     []Pair        `json:"meta,omitempty"` // Header.Meta
+	Events   int           `json:"events"`         // number of events
+	Kinds    []KindCount   `json:"kinds"`          // events by kind, in the order of the kinds; none with 0
+	Allocs   int           `json:"allocs"`         // Alloc and LiveAtStart events
+	Slots    int           `json:"slots"`          // distinct ids
+	Streams  []StreamCount `json:"streams"`        // by number
+	Tags     []TagCount    `json:"tags,omitempty"` // tags of allocations: most bytes first, then by text
+	Marks    int           `json:"marks"`          // Mark events
+	Sizes    SizeInfo      `json:"sizes"`          // distribution of the requested sizes
+	Peak     device.Size   `json:"peak_live_bytes"`
+	PeakAt   int           `json:"peak_event"` // index of the event that first reaches Peak; -1 without allocations
+	PeakLive int           `json:"peak_live_count"`
+	End      device.Size   `json:"end_live_bytes"` // live behind the last event
+	EndLive  int           `json:"end_live_count"`
+	Timed    bool          `json:"timed"`       // some event has a time
+	Duration int64         `json:"duration_ns"` // from the first to the last known time
+}
+
+// KindCount says how many events are of one kind.
+type KindCount struct {
+	Kind  string `json:"kind"`  // name of the kind
+	Count int    `json:"count"` // events
+}
+
+// StreamCount says what is allocated on one stream.
+type StreamCount struct {
+	Stream device.Stream `json:"stream"` // number
+	Allocs int           `json:"allocs"` // allocations that name it first
+	Bytes  device.Size   `json:"bytes"`  // their sum; the largest Size if that overflows
+	Uses   int           `json:"uses"`   // Use events
+}
+
+// TagCount says what is allocated with one tag.
+type TagCount struct {
+	Tag    string      `json:"tag"`    // text; "" are the allocations without
+	Allocs int         `json:"allocs"` // allocations
+	Bytes  device.Size `json:"bytes"`  // their sum; the largest Size if that overflows
+}
+
+// SizeInfo describes the sizes of the allocations.
+type SizeInfo struct {
+	Distinct int         `json:"distinct"`    // number of different sizes
+	Min      device.Size `json:"min"`         // smallest
+	Median   device.Size `json:"median"`      // lower median
+	Max      device.Size `json:"max"`         // largest
+	Total    device.Size `json:"total_bytes"` // their sum; the largest Size if that overflows
+}
+
+// LowerBound returns the peak of the live bytes as requested: no allocator can complete
+// the trace with less. It is the largest Size if the bytes do not fit one. O(events).
+func (t *Trace) LowerBound() device.Size {
+	l := newLedger(t)
+	for i := range t.Events {
+		l.step(&t.Events[i])
+	}
+	return l.peak
+}
+
+// ledger follows what is live. The sum is kept in 128 bits, so that a hostile trace whose
+// sizes overflow saturates at the peak and still comes down again.
+type ledger struct {
+	sizes  []device.Size // by slot
+	live   []bool        // by slot: a live allocation may have 0 bytes
+	hi, lo uint64        // live bytes
+	count  int           // live allocations
+
+	peak      device.Size
+	peakCount int
+}
+
+func newLedger(t *Trace) *ledger {
+	return &ledger{sizes: make([]device.Size, t.Slots), live: make([]bool, t.Slots)}
+}
+
+// step books one event and reports whether it raised the peak of the bytes.
+func (l *ledger) step(e *Event) bool {
+	switch e.Kind {
+	case Alloc, LiveAtStart:
+		l.drop(e.Slot)
+		var carry uint64
+		l.lo, carry = bits.Add64(l.lo, uint64(e.Size), 0)
+		l.hi += carry
+		l.sizes[e.Slot], l.live[e.Slot] = e.Size, true
+		l.count++
+		l.peakCount = max(l.peakCount, l.count)
+	case Free:
+		if e.Slot != NoSlot {
+			l.drop(e.Slot)
+		}
+	}
+	if b := l.bytes(); b > l.peak {
+		l.peak = b
+		return true
+	}
+	return false
+}
+
+// drop takes the allocation of a slot out, if there is one.
+func (l *ledger) drop(slot uint32) {
+	if !l.live[slot] {
+		return
+	}
+	var borrow uint64
+	l.lo, borrow = bits.Sub64(l.lo, uint64(l.sizes[slot]), 0)
+	l.hi -= borrow
+	l.live[slot] = false
+	l.count--
+}
+
+// bytes returns the live bytes, or the largest Size if they do not fit.
+func (l *ledger) bytes() device.Size {
+	if l.hi != 0 {
+		return math.MaxUint64
+	}
+	return device.Size(l.lo)
+}
+
+// addSize adds without overflow.
+func addSize(a, b device.Size) device.Size {
+	if sum := a + b; sum >= a {
+		return sum
+	}
+	return math.MaxUint64
+}
+
+// Info describes the trace. It costs O(events · log events). The same trace gives the
+// same result, in the same order.
+func (t *Trace) Info() Info {
+	in := Info{
+		Name: t.Header.Name, Format: t.Header.Format, Hash: t.Header.Hash, Meta: t.Header.Meta,
+		Events: len(t.Events), Slots: t.Slots, PeakAt: -1,
+		Kinds: t.kindCounts(), Streams: t.streamCounts(), Tags: t.tagCounts(), Sizes: t.sizeInfo(),
+	}
+	l := newLedger(t)
+	first, last := NoTime, NoTime
+	for i := range t.Events {
+		e := &t.Events[i]
+		if l.step(e) {
+			in.PeakAt = i
+		}
+		switch e.Kind {
+		case Alloc, LiveAtStart:
+			in.Allocs++
+		case Mark:
+			in.Marks++
+		}
+		if e.Time != NoTime {
+			if first == NoTime {
+				first = e.Time
+			}
+			last = e.Time
+		}
+	}
+	in.Peak, in.PeakLive = l.peak, l.peakCount
+	in.End, in.EndLive = l.bytes(), l.count
+	in.Timed, in.Duration = first != NoTime, last-first
+	return in
+}
+
+func (t *Trace) kindCounts() []KindCount {
+	var counts [numKinds]int
+	for i := range t.Events {
+		counts[t.Events[i].Kind]++
+	}
+	list := []KindCount{}
+	for k := range Kinds {
+		if counts[k] > 0 {
+			list = append(list, KindCount{k.String(), counts[k]})
+		}
+	}
+	return list
+}
+
+func (t *Trace) streamCounts() []StreamCount {
+	byStream := map[device.Stream]*StreamCount{}
+	for i := range t.Events {
+		e := &t.Events[i]
+		if e.Kind != Alloc && e.Kind != LiveAtStart && e.Kind != Use {
+			continue
+		}
+		s := byStream[e.Stream]
+		if s == nil {
+			s = &StreamCount{Stream: e.Stream}
+			byStream[e.Stream] = s
+		}
+		if e.Kind == Use {
+			s.Uses++
+			continue
+		}
+		s.Allocs++
+		s.Bytes = addSize(s.Bytes, e.Size)
+	}
+	list := []StreamCount{}
+	for _, s := range byStream {
+		list = append(list, *s)
+	}
+	slices.SortFunc(list, func(a, b StreamCount) int { return cmp.Compare(a.Stream, b.Stream) })
+	return list
+}
+
+// tagCounts returns nothing for a trace that tags no allocation.
+func (t *Trace) tagCounts() []TagCount {
+	byTag := make([]TagCount, max(len(t.Tags), 1))
+	for i := range t.Events {
+		e := &t.Events[i]
+		if e.Kind == Alloc || e.Kind == LiveAtStart {
+			c := &byTag[e.Tag]
+			c.Tag = t.TagOf(e)
+			c.Allocs++
+			c.Bytes = addSize(c.Bytes, e.Size)
+		}
+	}
+	list := slices.DeleteFunc(byTag, func(c TagCount) bool { return c.Allocs == 0 })
+	if len(list) == 1 && list[0].Tag == "" {
+		return nil
+	}
+	slices.SortFunc(list, func(a, b TagCount) int {
+		return cmp.Or(cmp.Compare(b.Bytes, a.Bytes), cmp.Compare(a.Tag, b.Tag))
+	})
+	return list
+}
+
+func (t *Trace) sizeInfo() SizeInfo {
+	var sizes []device.Size
+	var in SizeInfo
+	for i := range t.Events {
+		if e := &t.Events[i]; e.Kind == Alloc || e.Kind == LiveAtStart {
+			sizes = append(sizes, e.Size)
+			in.Total = addSize(in.Total, e.Size)
+		}
+	}
+	if len(sizes) == 0 {
+		return in
+	}
+	slices.Sort(sizes)
+	in.Min, in.Median, in.Max = sizes[0], sizes[(len(sizes)-1)/2], sizes[len(sizes)-1]
+	in.Distinct = len(slices.Compact(sizes))
+	return in
+}

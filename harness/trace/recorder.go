@@ -1,0 +1,132 @@
+package trace
+
+import (
+	"bufio"
+	"fmt"
+	"io"
+	"strconv"
+
+	"github.com/vramyard/vramyard/alloc"
+	"github.com/vramyard/vramyard/device"
+)
+
+// Recorder writes the calls of a strategy as a native trace while they happen:
+//
+//	rec := trace.NewRecorder(file)
+//	s, err := alloc.Recorded(inner, rec.Record)
+//	…
+//	err = rec.Close()
+//
+// Replaying the trace makes the same calls. Allocations are named 0, 1, 2, … in order,
+// refused ones as well, each with a comment that says how it was refused. A free that
+// failed becomes an illegal free: of an allocation, live or freed, where one is known for
+// the address, otherwise of the address itself.
+//
+// It is not safe for concurrent use; within [alloc.Locked] it need not be. It keeps an
+// entry for every address that ever was the start of a block.
+type Recorder struct {
+	out    *bufio.Writer
+	line   []byte
+	next   uint64
+	blocks map[device.Addr]recordedBlock // the latest block at each start
+}
+
+// recordedBlock is what a Recorder knows of a block.
+type recordedBlock struct {
+	id   uint64
+	size device.Size
+	live bool
+}
+
+// NewRecorder returns a recorder that writes to w.
+func NewRecorder(w io.Writer) *Recorder {
+	r := &Recorder{out: bufio.NewWriter(w), blocks: map[device.Addr]recordedBlock{}}
+	fmt.Fprintf(r.out, "# %s %d\n", nativeMagic, version) // its error comes back from Flush
+	return r
+}
+
+// Record writes one operation. An error of the writer is returned by Close.
+func (r *Recorder) Record(op alloc.Operation) {
+	e := Event{Time: NoTime}
+	tag := ""
+	switch op.Kind {
+	case alloc.OpAlloc:
+		e, tag = r.alloc(op)
+	case alloc.OpFree:
+		e = r.free(op)
+	case alloc.OpTrim:
+		e.Kind = Trim
+	case alloc.OpFrontier:
+		e.Kind, e.Arg = Frontier, op.Count
+	case alloc.OpClear:
+		e.Kind = ClearStats
+	default:
+		r.out.WriteString("# a call of a kind that this recorder does not know\n")
+		return
+	}
+	// The kinds above are known, so there is no error to lose.
+	r.line, _ = appendEvent(r.line[:0], &e, tag)
+	if op.Err != nil {
+		word := "failed"
+		if op.Kind == alloc.OpAlloc {
+			word = "refused"
+		}
+		r.line = append(append(r.line, " # "+word+": "...), printable(op.Err.Error())...)
+	}
+	r.out.Write(append(r.line, '\n'))
+}
+
+// printable returns a text as it is if it fits into a comment, otherwise quoted.
+func printable(s string) string {
+	if isPrintable(s) {
+		return s
+	}
+	return strconv.Quote(s)
+}
+
+// Close writes out what is buffered and returns the first error of the writer, which it
+// does not close.
+func (r *Recorder) Close() error { return r.out.Flush() }
+
+func (r *Recorder) alloc(op alloc.Operation) (Event, string) {
+	q := op.Request
+	e := Event{
+		Kind: Alloc, ID: r.next, Size: q.Size, Align: q.Align, Stream: q.Stream, Hint: q.Hint, Arg: q.Before, Time: NoTime,
+	}
+	r.next++
+	if op.Err == nil {
+		r.blocks[op.Block.Addr] = recordedBlock{id: e.ID, size: op.Block.Size, live: true}
+	}
+	if q.Tag == 0 {
+		return e, ""
+	}
+	return e, strconv.FormatUint(q.Tag, 10)
+}
+
+func (r *Recorder) free(op alloc.Operation) Event {
+	b, ok := r.blocks[op.Addr]
+	switch {
+	case ok && b.live && op.Err == nil:
+		b.live = false
+		r.blocks[op.Addr] = b
+		return Event{Kind: Free, ID: b.id, Time: NoTime}
+	case ok:
+		return Event{Kind: BadFree, ID: b.id, Time: NoTime}
+	}
+	if id, offset, ok := r.inside(op.Addr); ok {
+		return Event{Kind: BadFree, ID: id, Size: offset, Time: NoTime}
+	}
+	return Event{Kind: BadFree, Slot: NoSlot, Arg: uint64(op.Addr), Time: NoTime}
+}
+
+// inside returns the live block that holds an address. It looks at every block: illegal
+// frees are rare, and an index would cost every legal call. Live blocks are disjoint, so
+// the order of the map does not matter.
+func (r *Recorder) inside(a device.Addr) (uint64, device.Size, bool) {
+	for start, b := range r.blocks {
+		if b.live && a > start && a.Sub(start) < b.size {
+			return b.id, a.Sub(start), true
+		}
+	}
+	return 0, 0, false
+}
