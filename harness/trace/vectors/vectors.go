@@ -1,0 +1,331 @@
+package vectors
+
+import (
+	"bytes"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"runtime"
+	"strings"
+
+	"github.com/klauspost/compress/zstd"
+
+	"github.com/vramyard/vramyard/device"
+	"github.com/vramyard/vramyard/device/sim"
+	"github.com/vramyard/vramyard/harness/trace"
+)
+
+// Vector is one trace and what the original allocator answered to it.
+type Vector struct {
+	Suite    string          // "bfc" or "xdl": the directory, and the dialect of the trace
+	Kind     string          // the original: bfc, buddy, slab, slab_buddy, blaze_slab
+	Name     string          // unique within the kind
+	Purpose  string          // what the vector is there for
+	Strategy string          // the strategy of ours that must give the same answers
+	Variant  string          // bfc: year of the original; otherwise empty
+	SameIn   []string        // bfc: other variants that give the same answers and the same final state
+	Config   json.RawMessage // the strategy's configuration, fields that differ from the zero value
+	Sim      json.RawMessage // the simulated device, likewise
+	Allocs   int             // allocations in the trace
+	Refused  int             // of them, those the original refused for lack of memory
+
+	traceFile, expectedFile file
+}
+
+// file is a compressed file and the SHA-256 of its content.
+type file struct{ path, sum string }
+
+// ID returns a name that is unique among all vectors and fit for a subtest.
+func (v Vector) ID() string { return v.Kind + "/" + v.Name }
+
+// Trace reads the vector's trace and verifies its SHA-256.
+func (v Vector) Trace() (*trace.Trace, error) {
+	t, err := trace.Open(v.traceFile.path, trace.Options{Dialect: v.Suite})
+	if err != nil {
+		return nil, err
+	}
+	if t.Header.Hash != v.traceFile.sum {
+		return nil, fmt.Errorf("%s: SHA-256 %s: the manifest says %s", v.traceFile.path, t.Header.Hash, v.traceFile.sum)
+	}
+	return t, nil
+}
+
+// Expected returns the lines of the original's output, comments and blank lines left out,
+// and verifies the SHA-256 of the file.
+func (v Vector) Expected() ([]string, error) {
+	text, err := v.expectedFile.read()
+	if err != nil {
+		return nil, err
+	}
+	var lines []string
+	for line := range strings.Lines(string(text)) {
+		line = strings.TrimRight(line, "\r\n")
+		if line != "" && line[0] != '#' {
+			lines = append(lines, line)
+		}
+	}
+	return lines, nil
+}
+
+// read decompresses a file and verifies its sum.
+func (f file) read() ([]byte, error) {
+	packed, err := os.ReadFile(f.path)
+	if err != nil {
+		return nil, err
+	}
+	z, err := zstd.NewReader(nil, zstd.WithDecoderConcurrency(1))
+	if err != nil {
+		return nil, err
+	}
+	defer z.Close()
+	text, err := z.DecodeAll(packed, nil)
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", f.path, err)
+	}
+	sum := sha256.Sum256(text)
+	if got := hex.EncodeToString(sum[:]); got != f.sum {
+		return nil, fmt.Errorf("%s: SHA-256 %s: the manifest says %s", f.path, got, f.sum)
+	}
+	return text, nil
+}
+
+// All returns every vector: those of BFC and then those of XDL, each in the order of its
+// manifest. It reads the manifests only.
+func All() ([]Vector, error) {
+	b, err := BFC()
+	if err != nil {
+		return nil, err
+	}
+	x, err := XDL()
+	return append(b, x...), err
+}
+
+// Of returns the vectors that a strategy of ours must reproduce.
+func Of(strategy string) ([]Vector, error) {
+	all, err := All()
+	if err != nil {
+		return nil, err
+	}
+	var list []Vector
+	for _, v := range all {
+		if v.Strategy == strategy {
+			list = append(list, v)
+		}
+	}
+	if list == nil {
+		return nil, fmt.Errorf("vectors: none for strategy %q", strategy)
+	}
+	return list, nil
+}
+
+// bfcEntry is one entry of BFC's manifest.
+type bfcEntry struct {
+	Name, Variant, Purpose, Trace, Expected string
+	Options                                 bfcOptions
+	Allocs, OOMs                            int
+	TraceSHA256                             string            `json:"trace_sha256"`
+	ExpectedSHA256                          string            `json:"expected_sha256"`
+	Others                                  map[string]string `json:"other_variants"`
+}
+
+// bfcOptions are the original's options in that manifest.
+type bfcOptions struct {
+	bfcConfig
+	DeviceCapacity device.Size `json:"device_capacity"`
+	FailAbove      device.Size `json:"suballoc_fail_above"`
+	Round          device.Size `json:"suballoc_round"`
+	Gap            device.Size `json:"suballoc_gap"`
+	Policy         int         `json:"policy"`
+}
+
+// bfcConfig are the options that are fields of our strategy's configuration.
+type bfcConfig struct {
+	Variant           string      `json:"variant,omitempty"`
+	Limit             device.Size `json:"limit,omitempty"`
+	AllowGrowth       bool        `json:"allow_growth,omitempty"`
+	GarbageCollection bool        `json:"garbage_collection,omitempty"`
+	Fraction          float64     `json:"fragmentation_fraction,omitempty"`
+	CoalesceRegions   bool        `json:"coalesce_regions,omitempty"`
+	Timing            bool        `json:"timing,omitempty"`
+	Spatial           bool        `json:"spatial,omitempty"`
+}
+
+// simConfig is [sim.Config] without the fields at their default.
+type simConfig struct {
+	Capacity  device.Size `json:"capacity,omitempty"`
+	Policy    sim.Policy  `json:"policy,omitempty"`
+	Round     device.Size `json:"round,omitempty"`
+	Charge    device.Size `json:"charge,omitempty"`
+	Gap       device.Size `json:"gap,omitempty"`
+	FailAbove device.Size `json:"fail_above,omitempty"`
+}
+
+// bfcPolicies are the placement policies by their number in the manifest.
+var bfcPolicies = []sim.Policy{"", sim.Bump, sim.TopDown}
+
+// BFC returns the vectors of TensorFlow's BFC.
+func BFC() ([]Vector, error) {
+	root, err := suite("bfc")
+	if err != nil {
+		return nil, err
+	}
+	var entries []bfcEntry
+	if err := readManifest(root, &entries); err != nil {
+		return nil, err
+	}
+	var list []Vector
+	for _, e := range entries {
+		v, err := e.vector(root)
+		if err != nil {
+			return nil, fmt.Errorf("bfc/%s: %w", e.Name, err)
+		}
+		list = append(list, v)
+	}
+	return list, nil
+}
+
+func (e bfcEntry) vector(root string) (Vector, error) {
+	o := e.Options
+	if o.Policy < 0 || o.Policy >= len(bfcPolicies) {
+		return Vector{}, fmt.Errorf("policy %d: want 0, 1 or 2", o.Policy)
+	}
+	o.bfcConfig.Variant = e.Variant
+	config, err := json.Marshal(o.bfcConfig)
+	if err != nil {
+		return Vector{}, err
+	}
+	device, err := json.Marshal(simConfig{
+		Capacity: o.DeviceCapacity, Policy: bfcPolicies[o.Policy], Round: o.Round, Gap: o.Gap, FailAbove: o.FailAbove,
+	})
+	v := Vector{
+		Suite: "bfc", Kind: "bfc", Name: e.Name, Purpose: e.Purpose, Strategy: "bfc", Variant: e.Variant,
+		Config: config, Sim: device, Allocs: e.Allocs, Refused: e.OOMs,
+		traceFile:    file{filepath.Join(root, e.Trace), e.TraceSHA256},
+		expectedFile: file{filepath.Join(root, e.Expected), e.ExpectedSHA256},
+	}
+	for _, other := range []string{"2016", "2024", "2026"} {
+		if e.Others[other] == "identical" {
+			v.SameIn = append(v.SameIn, other)
+		}
+	}
+	return v, err
+}
+
+// xdlManifest is XDL's manifest.
+type xdlManifest struct{ Vectors []xdlEntry }
+
+// xdlEntry is one entry of XDL's manifest.
+type xdlEntry struct {
+	Kind, Name, Description, Trace, Out string
+	Capacity                            device.Size
+	TraceSHA256                         string `json:"trace_sha256"`
+	OutSHA256                           string `json:"out_sha256"`
+	Params                              xdlConfig
+	Metrics                             struct{ Allocs, OOM int }
+}
+
+// xdlConfig are the parameters of an original; by their names they are fields of our
+// strategies' configurations. Those of the classes of blaze_slab are fixed and left out.
+type xdlConfig struct {
+	Compat  string      `json:"compat"`
+	Region  device.Size `json:"region_bytes,omitempty"`
+	Block   device.Size `json:"block_bytes,omitempty"`
+	Segment int         `json:"segments,omitempty"`
+	Unit    device.Size `json:"unit_bytes,omitempty"`
+}
+
+// xdlKinds says which strategy of ours reproduces an original, and in which mode.
+var xdlKinds = map[string]struct{ strategy, compat string }{
+	"buddy":      {"buddy", "xdl"},
+	"slab":       {"slab", "xdl"},
+	"slab_buddy": {"slabbuddy", "xdl"},
+	"blaze_slab": {"slab", "blaze"},
+}
+
+// XDL returns the vectors of XDL's allocators.
+func XDL() ([]Vector, error) {
+	root, err := suite("xdl")
+	if err != nil {
+		return nil, err
+	}
+	var m xdlManifest
+	if err := readManifest(root, &m); err != nil {
+		return nil, err
+	}
+	var list []Vector
+	for _, e := range m.Vectors {
+		v, err := e.vector(root)
+		if err != nil {
+			return nil, fmt.Errorf("xdl/%s/%s: %w", e.Kind, e.Name, err)
+		}
+		list = append(list, v)
+	}
+	return list, nil
+}
+
+func (e xdlEntry) vector(root string) (Vector, error) {
+	kind, ok := xdlKinds[e.Kind]
+	if !ok {
+		return Vector{}, fmt.Errorf("unknown kind %q", e.Kind)
+	}
+	e.Params.Compat = kind.compat
+	config, err := json.Marshal(e.Params)
+	if err != nil {
+		return Vector{}, err
+	}
+	// A region keeps its own size and is charged whole granules of the device.
+	device, err := json.Marshal(simConfig{Capacity: e.Capacity, Round: 256, Charge: 2 * device.MiB})
+	return Vector{
+		Suite: "xdl", Kind: e.Kind, Name: e.Name, Purpose: e.Description, Strategy: kind.strategy,
+		Config: config, Sim: device, Allocs: e.Metrics.Allocs, Refused: e.Metrics.OOM,
+		traceFile:    file{filepath.Join(root, filepath.FromSlash(e.Trace)), e.TraceSHA256},
+		expectedFile: file{filepath.Join(root, filepath.FromSlash(e.Out)), e.OutSHA256},
+	}, err
+}
+
+// readManifest decodes the manifest of a suite.
+func readManifest(root string, to any) error {
+	path := filepath.Join(root, manifest)
+	text, err := os.ReadFile(path)
+	if err != nil {
+		return err
+	}
+	if err := json.NewDecoder(bytes.NewReader(text)).Decode(to); err != nil {
+		return fmt.Errorf("%s: %w", path, err)
+	}
+	return nil
+}
+
+const manifest = "manifest.json"
+
+// suite returns the directory of a suite. Tests run in the directory of their package, so
+// the way up from there passes the root of the repository; a program built elsewhere finds
+// it from this source file.
+func suite(name string) (string, error) {
+	var starts []string
+	if wd, err := os.Getwd(); err == nil {
+		starts = append(starts, wd)
+	}
+	if _, source, _, ok := runtime.Caller(0); ok && filepath.IsAbs(source) {
+		starts = append(starts, filepath.Dir(source))
+	}
+	for _, dir := range starts {
+		for {
+			root := filepath.Join(dir, "testdata", "vectors", name)
+			if _, err := os.Stat(filepath.Join(root, manifest)); err == nil {
+				return root, nil
+			}
+			up := filepath.Dir(dir)
+			if up == dir {
+				break
+			}
+			dir = up
+		}
+	}
+	return "", errors.New("testdata/vectors/" + name + ": not found above the working directory: " +
+		"the vectors need a checkout of the repository")
+}
