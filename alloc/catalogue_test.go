@@ -1,0 +1,136 @@
+package alloc_test
+
+import (
+	"encoding/json"
+	"errors"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/vramyard/vramyard/alloc"
+	"github.com/vramyard/vramyard/device"
+	"github.com/vramyard/vramyard/device/sim"
+)
+
+type toyConfig struct {
+	Cells int         `json:"cells" doc:"number of cells; default 1"`
+	Limit device.Size `json:"limit" doc:"bytes"`
+	Fast  bool        `json:"fast" doc:"go faster"`
+	Kind  string      `json:"kind" doc:"kind"`
+	inner int
+}
+
+func (c toyConfig) ForCapacity(n device.Size) toyConfig {
+	c.Limit = n
+	return c
+}
+
+func (c toyConfig) Preallocates() bool { return c.Fast }
+
+var errToy = errors.New("toy: cells: negative")
+
+func buildToy(_ device.Source, c toyConfig) (*toy, error) {
+	if c.Cells < 0 {
+		return nil, errToy
+	}
+	return newToy(c.Cells + c.inner), nil
+}
+
+type plainConfig struct{}
+
+func buildPlain(device.Source, plainConfig) (*toy, error) { return newToy(1), nil }
+
+func toyCatalogue() alloc.Catalogue {
+	return alloc.Catalogue{
+		alloc.SpecOf("toy", "a toy", buildToy,
+			alloc.Preset{Doc: "bare", JSON: `{"cells":3}`},
+			alloc.Preset{Name: "fast", Doc: "fast", JSON: `{"cells":4,"fast":true}`}),
+		alloc.SpecOf("plain", "no bare name", buildPlain, alloc.Preset{Name: "only", Doc: "only"}),
+	}
+}
+
+func TestLookupAppliesPresetThenOverride(t *testing.T) {
+	c := toyCatalogue()
+	s, err := c.Lookup("toy:fast", json.RawMessage(` {"limit":"2MiB","cells":7} `))
+	require.NoError(t, err)
+	require.Equal(t, "toy:fast", s.Name)
+	require.Equal(t, toyConfig{Cells: 7, Limit: 2 * device.MiB, Fast: true}, s.Config)
+	require.True(t, s.Preallocates)
+	fitted := s.ForCapacity(99)
+	require.Equal(t, device.Size(99), fitted.Config.(toyConfig).Limit)
+	require.Equal(t, 2*device.MiB, s.Config.(toyConfig).Limit, "the first setup is unchanged")
+	dev, err := sim.New(sim.Config{})
+	require.NoError(t, err)
+	a, err := s.New(dev)
+	require.NoError(t, err)
+	require.Len(t, a.(*toy).cells, 7)
+
+	plain, err := c.Lookup("plain:only", nil)
+	require.NoError(t, err)
+	require.False(t, plain.Preallocates)
+	require.Equal(t, plain.Name, plain.ForCapacity(5).Name)
+}
+
+func TestLookupRefuses(t *testing.T) {
+	for _, c := range []struct{ name, config, want string }{
+		{"tou", ``, `unknown strategy "tou": want one of toy, toy:fast, plain:only`},
+		{"toy:quick", ``, `unknown preset "quick" of toy: want one of toy, toy:fast`},
+		{"toy", `{"cels":1}`, `configuration of toy: json: unknown field "cels"`},
+		{"toy", `{"cells":1`, `configuration of toy: JSON ends in the middle`},
+		{"toy", `{"cells":1}x`, `configuration of toy: text after the JSON object`},
+		{"toy", `{"cells":"many"}`, `configuration of toy: json: cannot unmarshal string into Go struct field toyConfig.cells of type int`},
+		{"toy", `{"limit":"-1"}`, `configuration of toy: size "-1"`},
+		{"toy", `[1]`, `configuration of toy: json: cannot unmarshal array`},
+	} {
+		_, err := toyCatalogue().Lookup(c.name, json.RawMessage(c.config))
+		require.ErrorContains(t, err, c.want)
+	}
+}
+
+func TestBuildErrorIsNoStrategy(t *testing.T) {
+	s, err := toyCatalogue().Lookup("toy", json.RawMessage(`{"cells":-1}`))
+	require.NoError(t, err)
+	dev, err := sim.New(sim.Config{})
+	require.NoError(t, err)
+	a, err := s.New(dev)
+	require.ErrorIs(t, err, errToy)
+	require.Nil(t, a)
+}
+
+func TestNamesAndKnobs(t *testing.T) {
+	c := toyCatalogue()
+	require.Equal(t, []string{"toy", "toy:fast", "plain:only"}, c.Names())
+	spec, ok := c.Spec("toy")
+	require.True(t, ok)
+	require.Equal(t, []alloc.Knob{
+		{Name: "cells", Type: "number", Doc: "number of cells; default 1"},
+		{Name: "limit", Type: "size", Doc: "bytes"},
+		{Name: "fast", Type: "yes/no", Doc: "go faster"},
+		{Name: "kind", Type: "text", Doc: "kind"},
+	}, spec.Knobs)
+	_, ok = c.Spec("toy:fast")
+	require.False(t, ok)
+	_, err := c.Lookup("plain", nil)
+	require.NoError(t, err, "a name without a bare preset starts from the zero configuration")
+}
+
+func TestStatsHelpers(t *testing.T) {
+	var s alloc.Stats
+	s.RegionAdded(1000)
+	s.Granted(10, 16)
+	s.Granted(20, 32)
+	s.Freed(10, 16)
+	s.RegionAdded(500)
+	s.RegionReleased(1000)
+	require.Equal(t, alloc.Stats{
+		Allocs: 2, Frees: 1, Live: 1, Requested: 20, Allocated: 32, Active: 32, Reserved: 500,
+		PeakRequested: 30, PeakAllocated: 48, PeakActive: 48, PeakReserved: 1500, LargestAlloc: 32,
+		Regions: 1, Reserves: 2, Releases: 1,
+	}, s)
+	s.Clear()
+	require.Equal(t, alloc.Stats{
+		Live: 1, Requested: 20, Allocated: 32, Active: 32, Reserved: 500,
+		PeakRequested: 20, PeakAllocated: 32, PeakActive: 32, PeakReserved: 1500,
+		Regions: 1, Reserves: 2, Releases: 1,
+	}, s)
+}

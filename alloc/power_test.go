@@ -1,0 +1,104 @@
+package alloc_test
+
+import (
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/vramyard/vramyard/alloc"
+	"github.com/vramyard/vramyard/device"
+)
+
+// wrapped returns s bare and behind every wrapper.
+func wrapped(t *testing.T, s alloc.Strategy) map[string]alloc.Strategy {
+	t.Helper()
+	limited, err := alloc.Limited(s, 1<<40)
+	require.NoError(t, err)
+	recorded, err := alloc.Recorded(limited, func(alloc.Operation) {})
+	require.NoError(t, err)
+	locked, err := alloc.Locked(recorded)
+	require.NoError(t, err)
+	retrying, err := alloc.Retrying(locked, 0)
+	require.NoError(t, err)
+	return map[string]alloc.Strategy{"bare": s, "limited": limited, "recorded": recorded, "locked": locked, "retrying": retrying}
+}
+
+func TestPowersPassThroughEveryWrapper(t *testing.T) {
+	for name, s := range wrapped(t, &rich{toy: newToy(4)}) {
+		require.Equal(t, device.Size(77), alloc.LargestFree(s), name)
+		n, err := alloc.Trim(s)
+		require.NoError(t, err, name)
+		require.Equal(t, device.Size(5), n, name)
+		require.NoError(t, alloc.SetFrontier(s, 12), name)
+		queued, err := alloc.QueuedFrees(s)
+		require.NoError(t, err, name)
+		require.Equal(t, 12, queued, name)
+		meta, err := alloc.MetadataBytes(s)
+		require.NoError(t, err, name)
+		require.Equal(t, device.Size(99), meta, name)
+		why, ok := alloc.LastRefusal(s)
+		require.True(t, ok, name)
+		require.Equal(t, device.Size(3), why.Free, name)
+		require.Equal(t, device.Size(256), alloc.MaxRequest(s), name)
+		require.NoError(t, alloc.ClearStats(s), name)
+		text, err := alloc.AppendReport(s, []byte("a "), alloc.Request{})
+		require.NoError(t, err, name)
+		require.Equal(t, "a report", string(text), name)
+		free := 0
+		alloc.WalkFree(s, func(alloc.Chunk) bool { free++; return true })
+		require.Equal(t, 1, free, name)
+		require.NoError(t, s.Check(), name)
+	}
+}
+
+func TestMissingPowersAreUnsupportedThroughEveryWrapper(t *testing.T) {
+	for name, s := range wrapped(t, newToy(4)) {
+		for p := range alloc.Powers {
+			switch {
+			case p == alloc.PowerConcurrent || p == alloc.PowerWaiter:
+			case p == alloc.PowerFailure && name != "bare": // Limited knows why it refused
+			default:
+				require.False(t, alloc.Has(s, p), "%s: %v", name, p)
+			}
+		}
+		_, err := alloc.Trim(s)
+		require.ErrorIs(t, err, alloc.ErrUnsupported, name)
+		require.ErrorIs(t, alloc.SetFrontier(s, 1), alloc.ErrUnsupported, name)
+		_, err = alloc.QueuedFrees(s)
+		require.ErrorIs(t, err, alloc.ErrUnsupported, name)
+		_, err = alloc.MetadataBytes(s)
+		require.ErrorIs(t, err, alloc.ErrUnsupported, name)
+		require.ErrorIs(t, alloc.ClearStats(s), alloc.ErrUnsupported, name)
+		_, err = alloc.AppendReport(s, nil, alloc.Request{})
+		require.ErrorIs(t, err, alloc.ErrUnsupported, name)
+		_, ok := alloc.LastRefusal(s)
+		require.False(t, ok, name)
+	}
+}
+
+func TestFallbacksWalk(t *testing.T) {
+	s := newToy(3)
+	_, err := s.Alloc(alloc.Request{Size: 1})
+	require.NoError(t, err)
+	require.Equal(t, device.Size(256), alloc.LargestFree(s))
+	var at []device.Addr
+	alloc.WalkFree(s, func(c alloc.Chunk) bool {
+		at = append(at, c.Addr)
+		return true
+	})
+	require.Equal(t, []device.Addr{toyBase + 256, toyBase + 512}, at)
+	require.Equal(t, ^device.Size(0), alloc.MaxRequest(s))
+	require.Equal(t, 2, s.walks)
+}
+
+func TestNames(t *testing.T) {
+	for p := range alloc.Powers {
+		require.NotEmpty(t, p.String())
+		require.NotEqual(t, "invalid", p.String())
+	}
+	require.Equal(t, "invalid", alloc.Power(200).String())
+	require.Equal(t, "slack", alloc.Slack.String())
+	require.Equal(t, "invalid", alloc.State(200).String())
+	require.Equal(t, "device refused", alloc.ReasonDevice.String())
+	require.Equal(t, "invalid", alloc.Reason(200).String())
+}

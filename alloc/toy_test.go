@@ -1,0 +1,95 @@
+package alloc_test
+
+import (
+	"github.com/vramyard/vramyard/alloc"
+	"github.com/vramyard/vramyard/device"
+)
+
+// toy is a strategy of a fixed number of 256-byte cells in one region at address 4096.
+// It has the powers a test gives it by embedding it in a larger type.
+type toy struct {
+	cells  []device.Size // requested bytes; 0 is free
+	stats  alloc.Stats
+	closed bool
+	walks  int
+}
+
+func newToy(cells int) *toy {
+	s := &toy{cells: make([]device.Size, cells)}
+	s.stats.RegionAdded(device.Size(cells) * 256)
+	return s
+}
+
+const toyBase = 4096
+
+func (s *toy) Alloc(r alloc.Request) (alloc.Block, error) {
+	switch {
+	case s.closed:
+		return alloc.Block{}, alloc.ErrClosed
+	case r.Size == 0 || r.Size > 256 || r.Align > 256:
+		return alloc.Block{}, alloc.ErrInvalidRequest
+	}
+	for i, c := range s.cells {
+		if c == 0 {
+			s.cells[i] = r.Size
+			s.stats.Granted(r.Size, 256)
+			return alloc.Block{Addr: toyBase + device.Addr(i)*256, Size: 256}, nil
+		}
+	}
+	s.stats.OOMs++
+	return alloc.Block{}, alloc.ErrOutOfMemory
+}
+
+func (s *toy) Free(a device.Addr) error {
+	i := (a - toyBase) / 256
+	if s.closed {
+		return alloc.ErrClosed
+	}
+	if a < toyBase || a%256 != 0 || i >= device.Addr(len(s.cells)) || s.cells[i] == 0 {
+		return alloc.ErrInvalidFree
+	}
+	s.stats.Freed(s.cells[i], 256)
+	s.cells[i] = 0
+	return nil
+}
+
+func (s *toy) Stats() alloc.Stats { return s.stats }
+
+func (s *toy) Walk(yield func(alloc.Chunk) bool) {
+	s.walks++
+	for i, n := range s.cells {
+		c := alloc.Chunk{Region: toyBase, Addr: toyBase + device.Addr(i)*256, Size: 256, Requested: n, Class: alloc.NoClass}
+		if n > 0 {
+			c.State = alloc.Live
+		}
+		if !yield(c) {
+			return
+		}
+	}
+}
+
+func (s *toy) Check() error { return nil }
+
+func (s *toy) Close() error {
+	s.closed = true
+	return nil
+}
+
+// rich is a toy with every power.
+type rich struct {
+	*toy
+	frontier uint64
+}
+
+func (*rich) LargestFree() device.Size { return 77 }
+func (s *rich) WalkFree(yield func(alloc.Chunk) bool) {
+	yield(alloc.Chunk{Addr: 1, Size: 77})
+}
+func (*rich) Trim() (device.Size, error)                       { return 5, nil }
+func (s *rich) SetFrontier(n uint64)                           { s.frontier = n }
+func (s *rich) QueuedFrees() int                               { return int(s.frontier) }
+func (*rich) MetadataBytes() device.Size                       { return 99 }
+func (*rich) LastRefusal() (alloc.Refusal, bool)               { return alloc.Refusal{Free: 3}, true }
+func (*rich) MaxRequest() device.Size                          { return 256 }
+func (s *rich) ClearStats()                                    { s.stats.Clear() }
+func (*rich) AppendReport(text []byte, _ alloc.Request) []byte { return append(text, "report"...) }

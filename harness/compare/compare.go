@@ -1,0 +1,222 @@
+package compare
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"runtime"
+	"slices"
+	"sync"
+
+	"github.com/vramyard/vramyard/alloc"
+	"github.com/vramyard/vramyard/device"
+	"github.com/vramyard/vramyard/device/sim"
+	"github.com/vramyard/vramyard/harness/replay"
+	"github.com/vramyard/vramyard/harness/trace"
+)
+
+// Schema names the form of [Report] in JSON.
+const Schema = "vramyard-compare/1"
+
+// timedRuns is how often the measuring replay is repeated; the median time is kept.
+const timedRuns = 3
+
+// Options of a comparison. The zero value is useful.
+type Options struct {
+	Capacity device.Size // device of the measuring replay; 0 is an ample one for each trace
+	Workers  int         // replays at once; 0 is one for each core
+	Version  string      // of the program, kept in the report
+	Done     func()      // called after each strategy on each trace, from many goroutines; nil for none
+}
+
+// Report is the outcome of a comparison: one run for each trace and strategy, in the order
+// in which they were given.
+type Report struct {
+	Schema  string `json:"schema"`
+	Version string `json:"version"`
+	Runs    []Run  `json:"runs"`
+}
+
+// Run holds the figures of one strategy on one trace. Sizes are bytes. docs/metrics.md
+// defines each figure.
+type Run struct {
+	Trace       string          `json:"trace"`
+	TraceSHA256 string          `json:"trace_sha256"`
+	Strategy    string          `json:"strategy"`
+	Config      json.RawMessage `json:"config"` // as in the measuring replay
+	Version     string          `json:"version"`
+	Events      int             `json:"events"`
+
+	LowerBound    device.Size  `json:"lower_bound_bytes"`
+	MinCapacity   *device.Size `json:"min_capacity_bytes"`   // null: none was found, or the strategy refuses some size
+	FailsAbove    *device.Size `json:"failure_above_bytes"`  // largest capacity above the minimum that was seen to fail; null: none
+	SearchedUpTo  device.Size  `json:"searched_up_to_bytes"` // largest capacity that was tried
+	Probes        int          `json:"probe_count"`          // replays that the search made
+	Device        device.Size  `json:"device_bytes"`         // capacity of the measuring replay
+	PeakRequested device.Size  `json:"peak_requested_bytes"`
+	PeakAllocated device.Size  `json:"peak_allocated_bytes"`
+	PeakReserved  device.Size  `json:"peak_reserved_bytes"`
+	Waste         float64      `json:"reservation_waste"`
+	External      float64      `json:"external_fragmentation_peak"`
+	Internal      float64      `json:"internal_fragmentation_at_peak"`
+	OOMs          uint64       `json:"oom_count"`
+	Refused       uint64       `json:"refused_count"`
+	DeviceCalls   uint64       `json:"device_calls"`
+	MetadataBytes *device.Size `json:"metadata_bytes"`
+	NsPerOp       float64      `json:"ns_per_op"`
+}
+
+// Compare replays every trace through every setup.
+func Compare(traces []*trace.Trace, setups []alloc.Setup, o Options) (*Report, error) {
+	if o.Workers <= 0 {
+		o.Workers = runtime.GOMAXPROCS(0)
+	}
+	p := &pool{free: make(chan struct{}, o.Workers)}
+	report := &Report{Schema: Schema, Version: o.Version, Runs: make([]Run, len(traces)*len(setups))}
+	errs := make([]error, len(report.Runs))
+	var jobs sync.WaitGroup
+	for i, t := range traces {
+		bound := t.LowerBound()
+		for j, s := range setups {
+			jobs.Go(func() {
+				k := i*len(setups) + j
+				c := &contest{pool: p, trace: t, setup: s, bound: bound, o: o}
+				report.Runs[k], errs[k] = c.run()
+				if o.Done != nil {
+					o.Done()
+				}
+			})
+		}
+	}
+	jobs.Wait()
+	for _, err := range errs { // the first in order, so that the message does not depend on timing
+		if err != nil {
+			return nil, err
+		}
+	}
+	return report, nil
+}
+
+// pool bounds how many replays run at once. A job that waits for its replays holds no
+// place in it.
+type pool struct{ free chan struct{} }
+
+// each calls f for 0 … n-1 at once, as far as the pool allows, and waits for all.
+func (p *pool) each(n int, f func(i int)) {
+	var wg sync.WaitGroup
+	for i := range n {
+		wg.Go(func() {
+			p.free <- struct{}{}
+			defer func() { <-p.free }()
+			f(i)
+		})
+	}
+	wg.Wait()
+}
+
+// contest is one strategy on one trace.
+type contest struct {
+	pool  *pool
+	trace *trace.Trace
+	setup alloc.Setup
+	bound device.Size
+	o     Options
+
+	probes  int
+	highest device.Size // largest capacity probed
+}
+
+// run measures, searches the minimum capacity, and measures again there if the strategy
+// takes all it may at once, because then what it reserves on an ample device says nothing.
+func (c *contest) run() (Run, error) {
+	at := c.o.Capacity
+	if at == 0 {
+		at = ample(c.bound)
+	}
+	res, err := c.measure(at)
+	if err != nil {
+		return Run{}, err
+	}
+	row := Run{
+		Trace: c.trace.Header.Name, TraceSHA256: c.trace.Header.Hash, Strategy: c.setup.Name,
+		Version: c.o.Version, Events: len(c.trace.Events), LowerBound: c.bound,
+	}
+	if res == nil || res.Refused == 0 {
+		found, err := c.search(ample(c.bound))
+		if err != nil {
+			return Run{}, err
+		}
+		row.MinCapacity, row.FailsAbove = found.minimum, found.failsAbove
+	}
+	row.Probes, row.SearchedUpTo = c.probes, c.highest
+	if c.setup.Preallocates && c.o.Capacity == 0 && row.MinCapacity != nil {
+		at = *row.MinCapacity
+		if res, err = c.measure(at); err != nil {
+			return Run{}, err
+		}
+	}
+	row.Device = at
+	row.fill(res, c.setup.ForCapacity(at))
+	return row, nil
+}
+
+// fill copies the figures of a replay; nil stands for a device that has no room for what
+// the strategy takes when it is built.
+func (r *Run) fill(res *replay.Result, setup alloc.Setup) {
+	if res == nil {
+		r.Config, _ = json.Marshal(setup.Config) // a replay of the same setup encoded it before
+		return
+	}
+	r.Config = res.Config
+	r.PeakRequested, r.PeakAllocated, r.PeakReserved = res.Peak.Requested, res.Peak.Allocated, res.Peak.Reserved
+	r.Waste, r.External, r.Internal = res.ReservationWaste, res.ExternalFragmentationPeak, res.InternalFragmentation
+	r.OOMs, r.Refused = res.OOMs, res.Refused
+	r.DeviceCalls, r.MetadataBytes, r.NsPerOp = res.DeviceCalls.Total, res.MetadataBytes, res.NsPerOp
+}
+
+// measure replays with all figures on a device of n bytes and takes the median time of
+// several runs. It returns nil if the strategy cannot be built on such a device.
+func (c *contest) measure(n device.Size) (*replay.Result, error) {
+	results := make([]*replay.Result, timedRuns)
+	errs := make([]error, timedRuns)
+	for i := range results { // one after the other: repeats that share the cores would time each other
+		c.pool.each(1, func(int) { results[i], errs[i] = c.replay(n, replay.Options{Figures: true}) })
+		if errs[i] != nil {
+			return nil, errs[i]
+		}
+		if results[i] == nil {
+			return nil, nil
+		}
+	}
+	times := make([]float64, timedRuns)
+	for i, r := range results {
+		times[i] = r.NsPerOp
+	}
+	slices.Sort(times)
+	results[0].NsPerOp = times[timedRuns/2]
+	return results[0], nil
+}
+
+// replay runs the trace on a device of n bytes with the strategy's limit set to it. It
+// returns nil if the strategy takes memory when it is built and the device has too little.
+func (c *contest) replay(n device.Size, o replay.Options) (*replay.Result, error) {
+	dev, err := sim.New(sim.Config{Capacity: n})
+	if err != nil {
+		return nil, err
+	}
+	res, err := replay.Run(c.trace, c.setup.ForCapacity(n), dev, o)
+	if errors.Is(err, device.ErrOutOfMemory) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, fmt.Errorf("device of %v: %w", n, err)
+	}
+	return res, nil
+}
+
+// ample returns a capacity that no sensible strategy exhausts: four times the lower
+// bound, up to the next GiB.
+func ample(bound device.Size) device.Size {
+	const most = 1 << 54 // a quarter of the simulated address space
+	return max(device.AlignUp(4*min(bound, most/4), device.GiB), device.GiB)
+}

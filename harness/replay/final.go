@@ -1,0 +1,180 @@
+package replay
+
+import (
+	"bufio"
+	"io"
+	"math"
+	"strconv"
+
+	"github.com/vramyard/vramyard/alloc"
+	"github.com/vramyard/vramyard/device"
+	"github.com/vramyard/vramyard/device/sim"
+	"github.com/vramyard/vramyard/harness/trace"
+)
+
+// writePlacement writes the line of one allocation: id, offset from the base of the
+// device and granted size, or id and why there is none.
+func (r *runner) writePlacement(e *trace.Event, b alloc.Block) error {
+	line := strconv.AppendUint(make([]byte, 0, 64), e.ID, 10)
+	s := &r.slots[e.Slot]
+	switch {
+	case s.live:
+		line = strconv.AppendUint(append(line, ' '), uint64(b.Addr-sim.Base), 10)
+		line = strconv.AppendUint(append(line, ' '), uint64(b.Size), 10)
+	case s.size == verdictOOM:
+		line = append(line, " OOM"...)
+	case s.size == verdictNull:
+		line = append(line, " NULL"...)
+	default:
+		line = append(line, " INVALID"...)
+	}
+	_, err := r.o.Placements.Write(append(line, '\n'))
+	return err
+}
+
+// print writes what a Print event asks for, if placements are written at all.
+func (r *runner) print(what uint64) error {
+	if r.o.Placements == nil {
+		return nil
+	}
+	var err error
+	switch what {
+	case trace.PrintStats:
+		_, err = io.WriteString(r.o.Placements, r.statsLine())
+	case trace.PrintMap:
+		_, err = io.WriteString(r.o.Placements, "O "+alloc.Rendering(r.s)+"\n")
+	default:
+		r.res.Ignored++ // totals in PyTorch's terms: no strategy here counts in them
+	}
+	return err
+}
+
+// statsLine returns the statistics of the moment: P num_allocs in_use peak largest pool
+// peak_pool largest_free next_region fragmentation.
+func (r *runner) statsLine() string {
+	s := r.s.Stats()
+	largest := alloc.LargestFree(r.s)
+	line := []byte{'P'}
+	for _, v := range []string{
+		strconv.FormatUint(s.Allocs, 10), decimal(s.Allocated), decimal(s.PeakAllocated), decimal(s.LargestAlloc),
+		decimal(s.Reserved), decimal(s.PeakReserved), decimal(largest), orLacking(s.NextRegion),
+		fragmentation(s.Reserved-s.Allocated, largest),
+	} {
+		line = append(append(line, ' '), v...)
+	}
+	return string(append(line, '\n'))
+}
+
+// writeFinal writes the state at the end in the form of TensorFlow's vectors: statistics
+// (S), rendering (O), regions (R) and chunks (C). What a strategy lacks is -1.
+func (r *runner) writeFinal(out io.Writer) error {
+	w := bufio.NewWriter(out)
+	tiles := r.tiles()
+	for _, line := range r.finalStats(tiles) {
+		w.WriteString("S " + line.name + " " + line.value + "\n")
+	}
+	w.WriteString("O " + alloc.Rendering(r.s) + "\n")
+	for _, region := range tiles.regions {
+		w.WriteString("R " + offset(region.Addr) + " " + decimal(region.Size) + "\n")
+	}
+	serials := make(map[device.Addr]uint64, len(r.slots))
+	for _, s := range r.slots {
+		if s.live {
+			serials[s.addr] = s.serial
+		}
+	}
+	for c := range r.s.Walk {
+		w.WriteString(chunkLine(c, serials))
+	}
+	return w.Flush()
+}
+
+// chunkLine returns C offset size used requested bin freed_at id.
+func chunkLine(c alloc.Chunk, serials map[device.Addr]uint64) string {
+	used, requested, id := "0", "0", "-1"
+	if c.State == alloc.Live {
+		used, requested = "1", decimal(c.Requested)
+		id = strconv.FormatUint(serials[c.Addr], 10)
+	}
+	bin := int64(alloc.NoClass)
+	if c.State == alloc.Free {
+		bin = int64(c.Class)
+	}
+	return "C " + offset(c.Addr) + " " + decimal(c.Size) + " " + used + " " + requested + " " +
+		strconv.FormatInt(bin, 10) + " " + strconv.FormatUint(c.FreedAt, 10) + " " + id + "\n"
+}
+
+// tiling is what a walk tells about regions and numbers of chunks.
+type tiling struct {
+	regions      []device.Region
+	chunks, free int
+}
+
+func (r *runner) tiles() (t tiling) {
+	for c := range r.s.Walk {
+		if n := len(t.regions); n == 0 || t.regions[n-1].Addr != c.Region {
+			t.regions = append(t.regions, device.Region{Addr: c.Region})
+		}
+		t.regions[len(t.regions)-1].Size += c.Size
+		t.chunks++
+		if c.State == alloc.Free {
+			t.free++
+		}
+	}
+	return t
+}
+
+// stat is one S line.
+type stat struct{ name, value string }
+
+// finalStats returns the S lines in the order of the vectors.
+func (r *runner) finalStats(t tiling) []stat {
+	s := r.s.Stats()
+	largest := alloc.LargestFree(r.s)
+	queued := "-1"
+	if n, err := alloc.QueuedFrees(r.s); err == nil {
+		queued = strconv.Itoa(n)
+	}
+	count := func(n uint64) string { return strconv.FormatUint(n, 10) }
+	return []stat{
+		{"num_allocs", count(s.Allocs)},
+		{"bytes_in_use", decimal(s.Allocated)},
+		{"peak_bytes_in_use", decimal(s.PeakAllocated)},
+		{"largest_alloc_size", decimal(s.LargestAlloc)},
+		{"bytes_limit", orLacking(s.Limit)},
+		{"pool_bytes", decimal(s.Reserved)},
+		{"peak_pool_bytes", decimal(s.PeakReserved)},
+		{"largest_free_chunk", decimal(largest)},
+		{"next_region_bytes", orLacking(s.NextRegion)},
+		{"num_regions", strconv.Itoa(s.Regions)},
+		{"num_chunks", strconv.Itoa(t.chunks)},
+		{"num_free_chunks", strconv.Itoa(t.free)},
+		{"timestamped_queue_len", queued},
+		{"device_allocs", count(s.Reserves)},
+		{"device_frees", count(s.Releases)},
+		{"device_alloc_failures", count(s.ReserveFailures)},
+		{"fragmentation", fragmentation(s.Reserved-s.Allocated, largest)},
+	}
+}
+
+// fragmentation prints (free - largest) / free with all its digits; 0/0 is nan, in these
+// files only, because the original prints it so.
+func fragmentation(free, largest device.Size) string {
+	x := float64(free-largest) / float64(free)
+	if math.IsNaN(x) {
+		return "nan"
+	}
+	return strconv.FormatFloat(x, 'g', 17, 64)
+}
+
+func decimal(n device.Size) string { return strconv.FormatUint(uint64(n), 10) }
+
+func offset(a device.Addr) string { return strconv.FormatUint(uint64(a-sim.Base), 10) }
+
+// orLacking prints n, or -1 for the zero that stands for a figure the strategy lacks.
+func orLacking(n device.Size) string {
+	if n == 0 {
+		return "-1"
+	}
+	return decimal(n)
+}

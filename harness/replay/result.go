@@ -1,0 +1,118 @@
+package replay
+
+import (
+	"encoding/json"
+
+	"github.com/vramyard/vramyard/device"
+)
+
+// Result is what one replay measured. Sizes are bytes, times nanoseconds; a null pointer
+// is a figure that the strategy or the trace does not have.
+type Result struct {
+	Strategy    string          `json:"strategy"`          // name and preset
+	Config      json.RawMessage `json:"config"`            // the strategy's configuration
+	Trace       string          `json:"trace"`             // name of the trace
+	TraceSHA256 string          `json:"trace_sha256"`      // hash of its decompressed file
+	LowerBound  device.Size     `json:"lower_bound_bytes"` // peak of live bytes as requested; 0 without figures
+
+	Events  int    `json:"events"`        // events of the trace
+	Allocs  uint64 `json:"alloc_count"`   // requests granted
+	Frees   uint64 `json:"free_count"`    // blocks freed
+	OOMs    uint64 `json:"oom_count"`     // requests that found no memory
+	Refused uint64 `json:"refused_count"` // requests the strategy can never grant, those for zero bytes aside
+	Nulls   uint64 `json:"null_count"`    // requests for zero bytes that it refused
+	// IllegalFrees counts the illegal frees of a counterexample, all of them refused;
+	// FailedFrees those frees of live blocks that ended in an error of the device.
+	IllegalFrees uint64 `json:"illegal_free_count"`
+	FailedFrees  uint64 `json:"failed_free_count"`
+	Ignored      uint64 `json:"ignored_count"` // events that this strategy has no power for
+	Stopped      bool   `json:"stopped"`       // the replay ended early, at the first failure
+
+	Now  Bytes `json:"final"` // at the end
+	Peak Bytes `json:"peak"`  // each at its own highest moment
+
+	InternalFragmentation       float64  `json:"internal_fragmentation_at_peak"`                // when allocated bytes were highest
+	ExternalFragmentationPeak   float64  `json:"external_fragmentation_peak"`                   // highest seen
+	ExternalFragmentationAtPeak float64  `json:"external_fragmentation_at_peak_reserved"`       // when reserved bytes first were highest
+	ExternalFragmentationAtOOM  *float64 `json:"external_fragmentation_at_first_oom,omitempty"` // at the first OOM
+	ReservationWaste            float64  `json:"reservation_waste"`                             // 1 - peak requested / peak reserved
+	Headroom                    Headroom `json:"headroom_bytes"`                                // largest request that memory in hand would serve
+
+	FirstFailure *FirstFailure `json:"first_failure,omitempty"` // the first request that was not granted
+
+	DeviceCalls   DeviceCalls  `json:"device_calls"`             // calls the device saw
+	MetadataBytes *device.Size `json:"metadata_bytes,omitempty"` // host memory of the strategy, at most
+
+	NsPerOp float64  `json:"ns_per_op"`         // time of the loop per Alloc or Free, bookkeeping included
+	Latency *Latency `json:"latency,omitempty"` // of single calls
+
+	Series *Series `json:"series,omitempty"` // the course of the run
+}
+
+// Bytes are the four sums that every strategy has; each is at least the one before.
+type Bytes struct {
+	Requested device.Size `json:"requested_bytes"` // asked for by live blocks
+	Allocated device.Size `json:"allocated_bytes"` // granted to them
+	Active    device.Size `json:"active_bytes"`    // with what is pending on a stream
+	Reserved  device.Size `json:"reserved_bytes"`  // held from the device
+}
+
+// Headroom is the largest request that a free chunk in hand would have served, at two moments.
+type Headroom struct {
+	AtPeak device.Size `json:"at_peak_reserved"` // when reserved bytes first were highest
+	Final  device.Size `json:"final"`            // at the end
+}
+
+// DeviceCalls counts calls to the device by kind.
+type DeviceCalls struct {
+	Reserve  uint64 `json:"reserve"`  // reservations granted
+	Refused  uint64 `json:"refused"`  // reservations refused
+	Release  uint64 `json:"release"`  // regions released
+	Rejected uint64 `json:"rejected"` // releases refused
+	Total    uint64 `json:"total"`    // all of them
+}
+
+// FirstFailure describes the first request that was not granted.
+type FirstFailure struct {
+	Event       int          `json:"event"`              // index in the trace, from 0
+	ID          uint64       `json:"id"`                 // the allocation
+	Size        device.Size  `json:"size_bytes"`         // asked for
+	Error       string       `json:"error"`              // out of memory or invalid request
+	Reason      string       `json:"reason,omitempty"`   // the strategy's reason
+	DeviceAsked device.Size  `json:"device_asked_bytes"` // last reservation tried for it; 0: none
+	DeviceFree  *device.Size `json:"device_free_bytes"`  // capacity not charged; null: unlimited
+	LargestHole device.Size  `json:"largest_hole_bytes"` // largest free chunk
+	Free        device.Size  `json:"free_bytes"`         // reserved and not active
+}
+
+// Latency holds the distribution of single calls. The clock is read before and after each
+// call; Clock is what two such readings with nothing between them take.
+type Latency struct {
+	Alloc Quantiles `json:"alloc"`
+	Free  Quantiles `json:"free"`
+	Clock int64     `json:"clock_ns"` // median of an empty measurement, included in every other figure
+}
+
+// Quantiles of a latency in nanoseconds, each at most 3.2 % above the true one; Max is exact.
+type Quantiles struct {
+	Count uint64 `json:"count"`
+	P50   int64  `json:"p50_ns"`
+	P99   int64  `json:"p99_ns"`
+	P999  int64  `json:"p999_ns"`
+	Max   int64  `json:"max_ns"`
+}
+
+// Series is the course of a run in at most [MaxPoints] points.
+type Series struct {
+	Stride int     `json:"events_per_point"` // events that one point stands for
+	Points []Point `json:"points"`
+}
+
+// Point holds the highest values within its events, so that no peak is lost.
+type Point struct {
+	Event     int         `json:"event"` // index of the last event of the point
+	Requested device.Size `json:"requested_bytes"`
+	Allocated device.Size `json:"allocated_bytes"`
+	Reserved  device.Size `json:"reserved_bytes"`
+	OOMs      uint32      `json:"oom_count"` // requests within the point that found no memory
+}

@@ -1,0 +1,181 @@
+package report
+
+import (
+	"cmp"
+	"encoding/csv"
+	"fmt"
+	"io"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/jedib0t/go-pretty/v6/table"
+	"github.com/jedib0t/go-pretty/v6/text"
+
+	"github.com/vramyard/vramyard/device"
+	"github.com/vramyard/vramyard/harness/compare"
+)
+
+// none stands for a figure that does not exist.
+const none = "—"
+
+// CompareTables writes a table for each trace of the report, its strategies sorted by
+// minimum capacity, the lower bound above them.
+func CompareTables(w io.Writer, r *compare.Report) error {
+	for len(r.Runs) > 0 {
+		n := sameTrace(r.Runs)
+		if err := compareTable(w, r.Runs[:n]); err != nil {
+			return err
+		}
+		r = &compare.Report{Runs: r.Runs[n:]}
+	}
+	return nil
+}
+
+// sameTrace returns how many runs from the first belong to its trace.
+func sameTrace(runs []compare.Run) int {
+	for i, r := range runs {
+		if r.Trace != runs[0].Trace || r.TraceSHA256 != runs[0].TraceSHA256 {
+			return i
+		}
+	}
+	return len(runs)
+}
+
+// compareTable writes the table of one trace.
+func compareTable(w io.Writer, runs []compare.Run) error {
+	runs = slices.Clone(runs)
+	slices.SortStableFunc(runs, byMinimumCapacity)
+	t := table.NewWriter()
+	t.SetStyle(table.StyleLight)
+	t.Style().Format.Header = text.FormatDefault
+	t.AppendHeader(table.Row{
+		"strategy", "min capacity", "× bound", "peak reserved", "waste", "ext. frag.", "device calls", "ns/op", "notes",
+	})
+	var right []table.ColumnConfig
+	for column := 2; column <= 8; column++ {
+		right = append(right, table.ColumnConfig{Number: column, Align: text.AlignRight, AlignHeader: text.AlignRight})
+	}
+	t.SetColumnConfigs(right)
+	bound := runs[0].LowerBound
+	t.AppendRow(table.Row{"lower bound", Bytes(bound), "1.000", Bytes(bound), none, none, none, none, "live bytes alone"})
+	t.AppendSeparator()
+	for _, r := range runs {
+		t.AppendRow(compareRow(r))
+	}
+	_, err := fmt.Fprintf(w, "%s: %d events, sha256 %.12s\n%s\n\n", printable(runs[0].Trace), runs[0].Events, runs[0].TraceSHA256, t.Render())
+	return err
+}
+
+// compareRow returns the cells of one strategy.
+func compareRow(r compare.Run) table.Row {
+	minimum, times := none, none
+	if r.MinCapacity != nil {
+		minimum = Bytes(*r.MinCapacity)
+		if r.LowerBound > 0 {
+			times = strconv.FormatFloat(float64(*r.MinCapacity)/float64(r.LowerBound), 'f', 3, 64)
+		}
+	}
+	return table.Row{
+		r.Strategy, minimum, times, Bytes(r.PeakReserved), percent(r.Waste), percent(r.External),
+		r.DeviceCalls, strconv.FormatFloat(r.NsPerOp, 'f', 0, 64), notes(r),
+	}
+}
+
+// notes says in words what the figures of a row leave out.
+func notes(r compare.Run) string {
+	var all []string
+	if r.Refused > 0 {
+		all = append(all, fmt.Sprintf("refuses %d requests", r.Refused))
+	} else if r.MinCapacity == nil {
+		all = append(all, "completes on nothing up to "+Bytes(r.SearchedUpTo))
+	}
+	if r.FailsAbove != nil {
+		all = append(all, "fails again at "+Bytes(*r.FailsAbove))
+	}
+	if r.OOMs > 0 {
+		all = append(all, fmt.Sprintf("%d OOMs on %s", r.OOMs, Bytes(r.Device)))
+	}
+	return strings.Join(all, ", ")
+}
+
+// byMinimumCapacity orders runs by minimum capacity, those without one last, equals by
+// what they reserve, then by name.
+func byMinimumCapacity(a, b compare.Run) int {
+	rank := func(r compare.Run) device.Size {
+		if r.MinCapacity == nil {
+			return ^device.Size(0)
+		}
+		return *r.MinCapacity
+	}
+	return cmp.Or(cmp.Compare(rank(a), rank(b)), cmp.Compare(a.PeakReserved, b.PeakReserved), cmp.Compare(a.Strategy, b.Strategy))
+}
+
+// CompareCSV writes the runs of the report as comma-separated values, one line for each,
+// with the names of the JSON form in the first line. A figure that does not exist is empty.
+func CompareCSV(w io.Writer, r *compare.Report) error {
+	c := csv.NewWriter(w)
+	header := []string{
+		"trace", "trace_sha256", "strategy", "config", "version", "events",
+		"lower_bound_bytes", "min_capacity_bytes", "failure_above_bytes", "searched_up_to_bytes", "probe_count",
+		"device_bytes", "peak_requested_bytes", "peak_allocated_bytes", "peak_reserved_bytes",
+		"reservation_waste", "external_fragmentation_peak", "internal_fragmentation_at_peak",
+		"oom_count", "refused_count", "device_calls", "metadata_bytes", "ns_per_op",
+	}
+	if err := c.Write(header); err != nil {
+		return err
+	}
+	for _, r := range r.Runs {
+		if err := c.Write(csvRow(r)); err != nil {
+			return err
+		}
+	}
+	c.Flush()
+	return c.Error()
+}
+
+// csvRow returns the fields of one run in the order of the header.
+func csvRow(r compare.Run) []string {
+	size := func(n device.Size) string { return strconv.FormatUint(uint64(n), 10) }
+	optional := func(n *device.Size) string {
+		if n == nil {
+			return ""
+		}
+		return size(*n)
+	}
+	count := func(n uint64) string { return strconv.FormatUint(n, 10) }
+	float := func(x float64) string { return strconv.FormatFloat(x, 'g', -1, 64) }
+	return []string{
+		r.Trace, r.TraceSHA256, r.Strategy, string(r.Config), r.Version, strconv.Itoa(r.Events),
+		size(r.LowerBound), optional(r.MinCapacity), optional(r.FailsAbove), size(r.SearchedUpTo), strconv.Itoa(r.Probes),
+		size(r.Device), size(r.PeakRequested), size(r.PeakAllocated), size(r.PeakReserved),
+		float(r.Waste), float(r.External), float(r.Internal),
+		count(r.OOMs), count(r.Refused), count(r.DeviceCalls), optional(r.MetadataBytes), float(r.NsPerOp),
+	}
+}
+
+// Bytes returns n with two decimals in the largest binary unit that leaves a digit before
+// the point, so that a column of them can be compared at a glance.
+func Bytes(n device.Size) string {
+	units := [...]string{"B", "KiB", "MiB", "GiB", "TiB", "PiB", "EiB"}
+	k := 0
+	for k+1 < len(units) && n>>(10*(k+1)) != 0 {
+		k++
+	}
+	if k == 0 {
+		return strconv.FormatUint(uint64(n), 10) + " B"
+	}
+	return strconv.FormatFloat(float64(n)/float64(uint64(1)<<(10*k)), 'f', 2, 64) + " " + units[k]
+}
+
+// percent returns a ratio as a percentage with one decimal.
+func percent(x float64) string { return strconv.FormatFloat(100*x, 'f', 1, 64) + " %" }
+
+// printable returns s with control characters escaped, so that a name out of a file can
+// not drive the terminal.
+func printable(s string) string {
+	if strings.ContainsFunc(s, func(r rune) bool { return !strconv.IsPrint(r) }) {
+		return strconv.Quote(s)
+	}
+	return s
+}

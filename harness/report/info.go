@@ -1,0 +1,70 @@
+package report
+
+import (
+	"fmt"
+	"io"
+	"strings"
+	"time"
+
+	"github.com/jedib0t/go-pretty/v6/table"
+	"github.com/jedib0t/go-pretty/v6/text"
+
+	"github.com/vramyard/vramyard/harness/trace"
+)
+
+// mostTags bounds how many tags of a trace are shown.
+const mostTags = 12
+
+// TraceInfo writes what is known of each trace as a table of names and values.
+func TraceInfo(w io.Writer, infos []trace.Info) error {
+	for _, i := range infos {
+		t := table.NewWriter()
+		t.SetStyle(table.StyleLight)
+		t.SetColumnConfigs([]table.ColumnConfig{{Number: 2, Align: text.AlignLeft, WidthMax: 80, WidthMaxEnforcer: text.WrapSoft}})
+		t.AppendRows(infoRows(i))
+		if _, err := fmt.Fprintf(w, "%s (%s), sha256 %.12s\n%s\n\n", printable(i.Name), i.Format, i.Hash, t.Render()); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func infoRows(i trace.Info) []table.Row {
+	rows := []table.Row{
+		{"events", fmt.Sprintf("%d: %s", i.Events, kinds(i.Kinds))},
+		{"lower bound", fmt.Sprintf("%s at event %d", Bytes(i.Peak), i.PeakAt)},
+		{"most live blocks", i.PeakLive},
+		{"live at the end", fmt.Sprintf("%d blocks, %s", i.EndLive, Bytes(i.End))},
+		{"sizes", fmt.Sprintf("%d distinct, %s to %s, median %s", i.Sizes.Distinct, Bytes(i.Sizes.Min), Bytes(i.Sizes.Max), Bytes(i.Sizes.Median))},
+		{"bytes asked for in all", Bytes(i.Sizes.Total)},
+	}
+	for _, s := range i.Streams {
+		rows = append(rows, table.Row{fmt.Sprintf("stream %d", s.Stream), fmt.Sprintf("%d allocations, %s", s.Allocs, Bytes(s.Bytes))})
+	}
+	if i.Timed {
+		rows = append(rows, table.Row{"duration", time.Duration(i.Duration).String()})
+	}
+	for k, tag := range i.Tags {
+		if k == mostTags {
+			rows = append(rows, table.Row{"more tags", len(i.Tags) - mostTags})
+			break
+		}
+		name := "untagged"
+		if tag.Tag != "" {
+			name = "tag " + printable(tag.Tag)
+		}
+		rows = append(rows, table.Row{name, fmt.Sprintf("%d allocations, %s", tag.Allocs, Bytes(tag.Bytes))})
+	}
+	for _, m := range i.Meta {
+		rows = append(rows, table.Row{printable(m.Key), printable(m.Value)})
+	}
+	return rows
+}
+
+func kinds(counts []trace.KindCount) string {
+	parts := make([]string, len(counts))
+	for i, k := range counts {
+		parts[i] = fmt.Sprintf("%d %s", k.Count, k.Kind)
+	}
+	return strings.Join(parts, ", ")
+}

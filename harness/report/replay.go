@@ -1,0 +1,118 @@
+package report
+
+import (
+	"fmt"
+	"io"
+	"strconv"
+
+	"github.com/jedib0t/go-pretty/v6/table"
+	"github.com/jedib0t/go-pretty/v6/text"
+
+	"github.com/vramyard/vramyard/harness/replay"
+)
+
+// ReplayTable writes the figures of one replay as a table of names and values.
+func ReplayTable(w io.Writer, r *replay.Result) error {
+	t := table.NewWriter()
+	t.SetStyle(table.StyleLight)
+	t.SetColumnConfigs([]table.ColumnConfig{{Number: 2, Align: text.AlignRight}})
+	for _, group := range [][]table.Row{memoryRows(r), countRows(r), timeRows(r)} {
+		t.AppendRows(group)
+		t.AppendSeparator()
+	}
+	if _, err := fmt.Fprintf(w, "%s on %s, sha256 %.12s\n%s\n", r.Strategy, printable(r.Trace), r.TraceSHA256, t.Render()); err != nil {
+		return err
+	}
+	if f := r.FirstFailure; f != nil {
+		return writeFailure(w, f)
+	}
+	return nil
+}
+
+func memoryRows(r *replay.Result) []table.Row {
+	rows := []table.Row{
+		{"lower bound", Bytes(r.LowerBound)},
+		{"peak requested", Bytes(r.Peak.Requested)},
+		{"peak allocated", Bytes(r.Peak.Allocated)},
+		{"peak active", Bytes(r.Peak.Active)},
+		{"peak reserved", Bytes(r.Peak.Reserved)},
+		{"at the end: requested", Bytes(r.Now.Requested)},
+		{"at the end: allocated", Bytes(r.Now.Allocated)},
+		{"at the end: active", Bytes(r.Now.Active)},
+		{"at the end: reserved", Bytes(r.Now.Reserved)},
+		{"reservation waste", percent(r.ReservationWaste)},
+		{"internal fragmentation at peak", percent(r.InternalFragmentation)},
+		{"external fragmentation, peak", percent(r.ExternalFragmentationPeak)},
+		{"external fragmentation at peak reserved", percent(r.ExternalFragmentationAtPeak)},
+	}
+	if x := r.ExternalFragmentationAtOOM; x != nil {
+		rows = append(rows, table.Row{"external fragmentation at first OOM", percent(*x)})
+	}
+	rows = append(rows,
+		table.Row{"headroom at peak reserved", Bytes(r.Headroom.AtPeak)},
+		table.Row{"headroom at the end", Bytes(r.Headroom.Final)})
+	if n := r.MetadataBytes; n != nil {
+		rows = append(rows, table.Row{"metadata on the host", Bytes(*n)})
+	}
+	return rows
+}
+
+func countRows(r *replay.Result) []table.Row {
+	rows := []table.Row{
+		{"events", r.Events},
+		{"granted", r.Allocs},
+		{"freed", r.Frees},
+		{"out of memory", r.OOMs},
+		{"refused sizes", r.Refused},
+		{"zero bytes refused", r.Nulls},
+		{"device: regions reserved", r.DeviceCalls.Reserve},
+		{"device: reservations refused", r.DeviceCalls.Refused},
+		{"device: regions released", r.DeviceCalls.Release},
+	}
+	for _, c := range []struct {
+		name string
+		n    uint64
+	}{
+		{"device: releases refused", r.DeviceCalls.Rejected},
+		{"illegal frees refused", r.IllegalFrees},
+		{"frees the device refused", r.FailedFrees},
+		{"events this strategy ignores", r.Ignored},
+	} {
+		if c.n > 0 {
+			rows = append(rows, table.Row{c.name, c.n})
+		}
+	}
+	return rows
+}
+
+func timeRows(r *replay.Result) []table.Row {
+	rows := []table.Row{{"time per operation", strconv.FormatFloat(r.NsPerOp, 'f', 1, 64) + " ns"}}
+	if l := r.Latency; l != nil {
+		rows = append(rows,
+			table.Row{"Alloc p50 / p99 / p99.9 / max", quantiles(l.Alloc)},
+			table.Row{"Free p50 / p99 / p99.9 / max", quantiles(l.Free)},
+			table.Row{"of which reading the clock", strconv.FormatInt(l.Clock, 10) + " ns"})
+	}
+	return rows
+}
+
+func quantiles(q replay.Quantiles) string {
+	return fmt.Sprintf("%d / %d / %d / %d ns", q.P50, q.P99, q.P999, q.Max)
+}
+
+// writeFailure tells about the first request that was not granted.
+func writeFailure(w io.Writer, f *replay.FirstFailure) error {
+	_, err := fmt.Fprintf(w, "first failure: event %d, allocation %d of %s: %s", f.Event, f.ID, Bytes(f.Size), f.Error)
+	if err == nil && f.Reason != "" {
+		_, err = fmt.Fprintf(w, " (%s)", f.Reason)
+	}
+	if err != nil {
+		return err
+	}
+	free := "device unlimited"
+	if f.DeviceFree != nil {
+		free = "device free " + Bytes(*f.DeviceFree)
+	}
+	_, err = fmt.Fprintf(w, "\n  %s free in held regions, largest hole %s, %s\n", Bytes(f.Free), Bytes(f.LargestHole), free)
+	return err
+}
