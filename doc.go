@@ -1,0 +1,14 @@
+// Package vramyard is a proving ground for GPU memory allocators. This package holds no
+// code; it is the map of the house. Imports lead down the list, never up:
+//
+//	cmd/vramyard   the command line: compare, replay, trace, strategies
+//	props          what every allocator must do, proved by driving one
+//	harness        traces, replays, comparisons, reports; knows no strategy by name
+//	strategies     the allocators, one package each, and the catalogue of them
+//	internal       tools without opinions for the floors above
+//	alloc          the contract between an allocator and what drives or judges one
+//	device         addresses, sizes, regions; the simulated GPU in device/sim
+//
+// Start with package alloc for the contract, with strategies for the allocators, and
+// with docs/architecture.md for how the parts work together and why.
+package vramyard

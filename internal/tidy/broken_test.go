@@ -1,0 +1,384 @@
+package tidy_test
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+	"testing/fstest"
+
+	"github.com/vramyard/vramyard/internal/tidy"
+)
+
+// files is a small tree: names and contents. A go.mod is added.
+type files map[string]string
+
+// snippet is a tree that breaks a rule, or with want empty one that comes near.
+type snippet struct {
+	rule  tidy.Rule
+	name  string
+	files files
+	want  []string // findings, each as file:line and a part of the text
+}
+
+// goFile returns a Go file of package p with the given imports, paths of our own without
+// the module, and the declarations in body.
+func goFile(p, body string, imports ...string) string {
+	var b strings.Builder
+	fmt.Fprintf(&b, "package %s\n", p)
+	for _, i := range imports {
+		if !strings.Contains(i, ":") {
+			i = "std:" + i
+		}
+		kind, path, _ := strings.Cut(i, ":")
+		if kind == "our" {
+			path = "example.org/house/" + path
+		}
+		fmt.Fprintf(&b, "import %q\n", path)
+	}
+	return b.String() + body
+}
+
+// long returns a function of n lines.
+func long(name string, n int) string {
+	return "func " + name + "() {\n" + strings.Repeat("\n", n-2) + "}\n"
+}
+
+var floorSnippets = []snippet{
+	{tidy.Floors, "upward", files{"alloc/a.go": goFile("alloc", "", "our:strategies/bfc")},
+		[]string{"alloc/a.go:2 strategies/bfc, which is not below alloc"}},
+	{tidy.Floors, "upward in an internal test", files{"device/a_test.go": goFile("device", "", "our:alloc")},
+		[]string{"device/a_test.go:2 may import of ours nothing"}},
+	{tidy.Floors, "sideways", files{"strategies/bfc/a.go": goFile("bfc", "", "our:strategies/slab")},
+		[]string{"strategies/bfc/a.go:2 may import of ours only alloc, device"}},
+	{tidy.Floors, "strategy sees the simulation", files{"strategies/bfc/a.go": goFile("bfc", "", "our:device/sim")},
+		[]string{"strategies/bfc/a.go:2 may import of ours only"}},
+	{tidy.Floors, "strategy sees a tool of others", files{"strategies/bfc/a.go": goFile("bfc", "", "our:internal/outfile")},
+		[]string{"strategies/bfc/a.go:2 knows nothing of it"}},
+	{tidy.Floors, "harness knows a strategy", files{"harness/replay/a.go": goFile("replay", "", "our:strategies/bfc")},
+		[]string{"harness/replay/a.go:2 knows nothing of it"}},
+	{tidy.Floors, "harness knows the catalogue", files{"harness/compare/a.go": goFile("compare", "", "our:strategies")},
+		[]string{"harness/compare/a.go:2 knows nothing of it"}},
+	{tidy.Floors, "harness knows properties", files{"harness/trace/a.go": goFile("trace", "", "our:props")},
+		[]string{"harness/trace/a.go:2 knows nothing of it"}},
+	{tidy.Floors, "upward within the harness", files{"harness/trace/a.go": goFile("trace", "", "our:harness/replay")},
+		[]string{"harness/trace/a.go:2 not below harness/trace"}},
+	{tidy.Floors, "props knows a strategy", files{"props/a.go": goFile("props", "", "our:strategies/bfc")},
+		[]string{"props/a.go:2 knows nothing of it"}},
+	{tidy.Floors, "props imports testing", files{"props/a.go": goFile("props", "", "testing")},
+		[]string{"props/a.go:2 imports testing outside tests"}},
+	{tidy.Floors, "cmd imported by a test", files{"harness/a_test.go": goFile("harness_test", "", "our:cmd/vramyard")},
+		[]string{"harness/a_test.go:2 nothing below cmd imports cmd"}},
+	{tidy.Floors, "library in an allocator", files{"strategies/bfc/a.go": goFile("bfc", "", "std:github.com/google/btree")},
+		[]string{"strategies/bfc/a.go:2 standard library alone"}},
+	{tidy.Floors, "library in the contract", files{"alloc/a.go": goFile("alloc", "", "std:golang.org/x/exp/maps")},
+		[]string{"alloc/a.go:2 standard library alone"}},
+	{tidy.Floors, "root imported", files{"device/a.go": "package device\nimport \"example.org/house\"\n"},
+		[]string{"device/a.go:2 no code to import"}},
+	{tidy.Floors, "no room", files{"attic/a.go": goFile("attic", "")},
+		[]string{"attic/a.go:1 no room"}},
+	{tidy.Floors, "all in order", files{
+		"device/a.go":                goFile("device", "", "fmt", "std:golang.org/x/exp/constraints"),
+		"device/sim/a.go":            goFile("sim", "", "our:device"),
+		"alloc/a.go":                 goFile("alloc", "", "our:device", "our:internal/invariants"),
+		"internal/ledger/a.go":       goFile("ledger", "", "our:internal/addrmap", "our:alloc"),
+		"strategies/strategies.go":   goFile("strategies", "", "our:strategies/slab", "our:alloc"),
+		"strategies/slabbuddy/a.go":  goFile("slabbuddy", "", "our:strategies/slab", "our:strategies/buddy"),
+		"strategies/bfc/a_test.go":   goFile("bfc_test", "", "our:props/propstest", "our:strategies", "testing"),
+		"harness/trace/torch/a.go":   goFile("torch", "", "our:harness/trace", "our:internal/outfile"),
+		"harness/compare/a.go":       goFile("compare", "", "our:harness/replay", "std:github.com/google/btree"),
+		"props/propstest/a.go":       goFile("propstest", "", "our:props", "testing"),
+		"cmd/vramyard/main.go":       goFile("main", "", "our:strategies", "our:cmd/vramyard/ui"),
+		"cmd/vramyard/main_test.go":  goFile("main_test", "", "our:cmd/vramyard/ui"),
+		"examples/newstrategy/a.go":  goFile("main", "", "our:props", "our:alloc"),
+		"harness/replay/helper_t.go": goFile("replay", "", "our:device/sim", "our:harness/workload"),
+	}, nil},
+}
+
+var docSnippets = []snippet{
+	{tidy.PackageComments, "none", files{"alloc/a.go": "package alloc\n"},
+		[]string{"alloc/a.go:1 no package comment"}},
+	{tidy.PackageComments, "two", files{"cmd/x/a.go": "// Command x\npackage main\n", "cmd/x/b.go": "// Command x\npackage main\n"},
+		[]string{"cmd/x/b.go:1 second package comment"}},
+	{tidy.PackageComments, "another name", files{"harness/a.go": "// Package hairness helps.\npackage harness\n"},
+		[]string{`harness/a.go:1 begin with "Package harness "`}},
+	{tidy.PackageComments, "in another file", files{"strategies/x/a.go": "// Package x is.\npackage x\n"},
+		[]string{"strategies/x/a.go:1 belongs in doc.go"}},
+	{tidy.PackageComments, "all in order", files{
+		"device/doc.go":  "// Package device is.\npackage device\n",
+		"device/a.go":    "package device\n",
+		"cmd/x/main.go":  "// Command x does.\npackage main\n",
+		"docs/x_test.go": "package docs_test\n",
+	}, nil},
+	{tidy.DocComments, "names", files{"alloc/a.go": `package alloc
+func F() {}
+type T struct{}
+func (T) M() {}
+const C = 1
+var (
+	V = 1
+)
+`}, []string{"a.go:2 F has no comment", "a.go:3 T has no comment", "a.go:4 M has no comment", "a.go:5 C has no comment", "a.go:7 variable V has no comment"}},
+	{tidy.DocComments, "wrong beginnings", files{"alloc/a.go": `package alloc
+// Returns nothing.
+func F() {}
+// Tea is good.
+type T struct{}
+// The method.
+func (*T) M() {}
+var (
+	// This is it.
+	V = 1
+)
+`}, []string{"a.go:3 comment of F does not", "a.go:5 comment of T does not", "a.go:7 comment of M does not", "a.go:10 comment of V does not"}},
+	{tidy.DocComments, "members", files{"alloc/a.go": `package alloc
+// T is a struct.
+type T[K any] struct {
+	A, B int
+	C struct {
+		D int
+	} // a part
+}
+// M of a generic type begins well.
+func (t *T[K]) M() {}
+func (t *T[K]) N() {}
+// I is an interface.
+type I interface {
+	M()
+	// Do it.
+	N()
+}
+`}, []string{"a.go:4 field T.A has no", "a.go:6 field T.D has no", "a.go:11 N has no comment", "a.go:14 method I.M has no", "a.go:16 comment of N does not"}},
+	{tidy.DocComments, "all in order", files{"alloc/a_test.go": "package alloc\nfunc F() {}\n", "alloc/a.go": `package alloc
+// F, too, is explained.
+func F() {}
+// A T is something.
+type T struct {
+	A int // amount
+	// B is more.
+	B int
+	c int
+	I
+}
+// String returns the text.
+func (T) String() string { return "" }
+type i struct{ X int }
+func (i) M() {}
+// The limits.
+const (
+	Low = 1
+	High = 2
+)
+const (
+	One = 1 // one
+	// Two is two.
+	Two = 2
+	three = 3
+)
+// I does.
+type I interface {
+	// M does.
+	M(x struct{ Y int })
+	error
+}
+`}, nil},
+}
+
+var codeSnippets = []snippet{
+	{tidy.Lengths, "file", files{"alloc/a_test.go": "package alloc\n" + strings.Repeat("\n", 600)},
+		[]string{"alloc/a_test.go:0 601 lines"}},
+	{tidy.Lengths, "function", files{"alloc/a.go": "package alloc\n" + long("f", 81) + strings.Repeat(long("g", 2), 30)},
+		[]string{"alloc/a.go:2 f has 81 lines"}},
+	{tidy.Lengths, "percentile", files{"alloc/a.go": "package alloc\n" + long("f", 61) + long("g", 61) + strings.Repeat(long("h", 2), 18)},
+		[]string{"alloc/a.go:2 percentile of functions has 61"}},
+	{tidy.Lengths, "readme", files{"README.md": strings.Repeat("\n", 201)},
+		[]string{"README.md:0 201 lines"}},
+	{tidy.Lengths, "at the limits", files{
+		"README.md":  strings.Repeat("\n", 200),
+		"alloc/a.go": "package alloc\n" + long("f", 80) + strings.Repeat(long("h", 2), 19),
+		"alloc/b.go": "package alloc\n" + strings.Repeat("\n", 599),
+		"alloc/c.go": "// Code generated by hand. DO NOT EDIT.\n\npackage alloc\n" + strings.Repeat("\n", 700) + long("g", 90),
+	}, nil},
+	{tidy.Pointers, "unsafe and uintptr", files{"device/a.go": goFile("device", "var x uintptr\nvar y = unsafe.Sizeof(x)\n", "unsafe")},
+		[]string{"device/a.go:2 imports unsafe", "device/a.go:3 uses uintptr"}},
+	{tidy.Pointers, "in tests too", files{"device/a_test.go": goFile("device", "var x uintptr\n")},
+		[]string{"device/a_test.go:2 uses uintptr"}},
+	{tidy.Pointers, "in its rooms", files{
+		"device/cuda/a.go":          goFile("cuda", "var x uintptr\n", "unsafe"),
+		"strategies/plugin/a.go":    goFile("plugin", "var x uintptr\n", "unsafe"),
+		"cmd/libvramyard/a_test.go": goFile("main", "var x uintptr\n", "unsafe"),
+	}, nil},
+	{tidy.Inits, "outside tests", files{"alloc/a.go": "package alloc\nfunc init() {}\n"},
+		[]string{"alloc/a.go:2 init function"}},
+	{tidy.Inits, "methods and tests", files{"alloc/a.go": "package alloc\ntype t int\nfunc (t) init() {}\n", "alloc/a_test.go": "package alloc\nfunc init() {}\n"}, nil},
+	{tidy.Clocks, "read and waited for", files{"device/sim/a.go": goFile("sim", "import clock \"time\"\nvar x = clock.Now()\nfunc f() { clock.Sleep(1) }\n")},
+		[]string{"device/sim/a.go:3 time.Now", "device/sim/a.go:4 time.Sleep"}},
+	{tidy.Clocks, "durations, tests, other rooms", files{
+		"alloc/a.go":          goFile("alloc", "var x time.Duration\n", "time"),
+		"alloc/a_test.go":     goFile("alloc", "var y = time.Now()\n", "time"),
+		"harness/replay/a.go": goFile("replay", "var y = time.Now()\n", "time"),
+	}, nil},
+	{tidy.StrategyImports, "surroundings, locks, chance", files{"strategies/x/a.go": goFile("x", "func f() { go f() }\n", "os", "sync", "math/rand/v2", "time")},
+		[]string{"a.go:2 imports os", "a.go:3 imports sync", "a.go:4 imports math/rand/v2", "a.go:5 imports time", "a.go:6 goroutine"}},
+	{tidy.StrategyImports, "tests and plugins", files{
+		"strategies/x/a_test.go": goFile("x", "func f() { go f() }\n", "os"),
+		"strategies/plugin/a.go": goFile("plugin", "", "os"),
+	}, nil},
+	{tidy.CommentShare, "none", files{"strategies/x/a.go": "package x\nvar a = 1\nvar b = 2\n"},
+		[]string{"strategies/x:0 0.0 % of the lines"}},
+	{tidy.CommentShare, "drowned", files{"strategies/x/a.go": "// Package x\n// is\n/* so\n */\npackage x\n"},
+		[]string{"strategies/x:0 80.0 % of the lines"}},
+	{tidy.CommentShare, "between", files{
+		"strategies/x/a.go":      "// Package x is.\npackage x\n\nvar a = 1 // one\n\nvar b = `\n// no comment\n`\n",
+		"strategies/x/a_test.go": "package x\n",
+		"strategies/all.go":      "package strategies\n",
+	}, nil},
+}
+
+var mapSnippets = []snippet{
+	{tidy.MapRanges, "identifier, field, result, alias", files{
+		"internal/tool/a.go": "package tool\n// Made is a map.\ntype Made map[int]int\n// Make makes one.\nfunc Make() Made { return nil }\n",
+		"strategies/x/a.go": goFile("x", `type s struct { m map[int]int }
+func f(m map[int]int, s s) {
+	for k := range m { _ = k }
+	for range s.m {}
+	for k := range tool.Make() { _ = k }
+	n := maps.Clone(m)
+	for _, v := range n { _ = v }
+}
+func g[M ~map[int]int](m M) { for range m {} }
+`, "maps", "our:internal/tool"),
+	}, []string{"a.go:6 ranges", "a.go:7 ranges", "a.go:8 ranges", "a.go:10 ranges", "a.go:12 ranges"}},
+	{tidy.MapRanges, "iterator", files{"strategies/x/a.go": goFile("x", "func f(m map[int]int) { for range maps.Keys(m) {} }\n", "maps")},
+		[]string{"a.go:3 maps.Keys without slices.Sorted"}},
+	{tidy.MapRanges, "slices, sorted keys, tests, other rooms", files{
+		"strategies/x/a.go": goFile("x", `func f(m map[int]int, s []int) {
+	for range s {}
+	for range slices.Sorted(maps.Keys(m)) {}
+	for range len(m) {}
+	_ = m[1]
+}
+`, "maps", "slices"),
+		"strategies/x/a_test.go": "package x\nfunc g(m map[int]int) { for range m {} }\n",
+		"harness/a.go":           "package harness\nfunc g(m map[int]int) { for range m {} }\n",
+	}, nil},
+}
+
+// powerFile returns an alloc/power.go with one power, Holes, and what else is given.
+func powerFile(constants, names, cases, rest string) string {
+	return "package alloc\nconst (\n\tPowerHoles Power = iota\n" + constants + ")\n" +
+		"var powerNames = [...]string{\"holes\", " + names + "}\n" +
+		"type Holes interface { LargestFree() int }\n" +
+		"func implements(s any, p Power) (ok bool) {\n\tswitch p {\n\tcase PowerHoles: _, ok = s.(Holes)\n" +
+		cases + "\t}\n\treturn ok\n}\n" + rest
+}
+
+const forwarder = "package alloc\nfunc (f *Forwarder) LargestFree() int { return 0 }\n"
+
+var powerSnippets = []snippet{
+	{tidy.Powers, "not forwarded", files{"alloc/power.go": powerFile("", "", "", "")},
+		[]string{"alloc/power.go:6 Holes.LargestFree has no method"}},
+	{tidy.Powers, "not forwarded by a pointer of another", files{
+		"alloc/power.go": powerFile("", "", "", ""), "alloc/f.go": "package alloc\nfunc (l *Locked) LargestFree() {}\n",
+	}, []string{"alloc/power.go:6 Holes.LargestFree has no method"}},
+	{tidy.Powers, "no case, no name", files{"alloc/f.go": forwarder, "alloc/power.go": powerFile("\tPowerTrimmer\n", "", "", "")},
+		[]string{"power.go:0 powerNames has 1 names, there are 2", "power.go:4 PowerTrimmer has no case"}},
+	{tidy.Powers, "wrong case", files{"alloc/f.go": forwarder, "alloc/power.go": powerFile("\tPowerTrimmer\n", `"trimmer"`, "\tcase PowerTrimmer: _, ok = s.(Holes)\n", "")},
+		[]string{"power.go:4 PowerTrimmer in implements asks for Holes"}},
+	{tidy.Powers, "no constant", files{"alloc/f.go": forwarder, "alloc/power.go": powerFile("", "", "", "type Mover interface { LargestFree() }\n")},
+		[]string{"power.go:13 interface Mover has no constant"}},
+	{tidy.Powers, "all in order", files{"alloc/f.go": forwarder, "alloc/power.go": powerFile("", "", "", "type haver interface { Has() }\n")}, nil},
+}
+
+// The words and paths are put together here, so that this file keeps the rules.
+var textSnippets = []snippet{
+	{tidy.Todos, "bare", files{"alloc/a.go": "package alloc\n// " + "TODO fix\n// " + "FIXME: this is quite wrong here\n"},
+		[]string{"a.go:2 without a sentence", "a.go:3 says FIXME"}},
+	{tidy.Todos, "explained", files{"alloc/a.go": "package alloc\n// " + "TODO: merge with the neighbour once regions can grow.\nvar s = \"" + "FIXME\"\n"}, nil},
+	{tidy.MachinePaths, "somebody's", files{"docs/a.md": "x\nsee /" + "home/me/x\n", "a.yml": "path: \"/" + "tmp/x\"\n", "docs/b.md": "`../" + "shared/x`"},
+		[]string{"a.yml:1 names a path", "docs/a.md:2 names a path", "docs/b.md:1 names a path"}},
+	{tidy.MachinePaths, "everybody's", files{"docs/a.md": "https://example.org/" + "home/x, out/" + "tmp/y, ./" + "work/z", "a.bin": "\x00 /" + "tmp/x"}, nil},
+	{tidy.Map, "missing and stale", files{"alloc/a.go": "package alloc\n", "docs/architecture.md": "# Map\n\n| `attic` | old |\n"},
+		[]string{"docs/architecture.md:0 no row for alloc", "docs/architecture.md:3 a row for attic"}},
+	{tidy.Map, "complete", files{
+		"alloc/a.go": "package alloc\n", "docs/architecture.md": "| `alloc` | contract |\n",
+		"tools/go.mod": "module x\n", "tools/x/a.go": "package x\n", "alloc/testdata/a.go": "package y\n",
+	}, nil},
+}
+
+func allSnippets() []snippet {
+	return slices.Concat(floorSnippets, docSnippets, codeSnippets, mapSnippets, powerSnippets, textSnippets)
+}
+
+func TestRulesFindWhatBreaksThem(t *testing.T) {
+	for _, s := range allSnippets() {
+		t.Run(s.rule.Name+"/"+s.name, func(t *testing.T) {
+			var got []string
+			for _, f := range s.rule.Run(s.load(t)) {
+				got = append(got, fmt.Sprintf("%s:%d %s", f.File, f.Line, f.Text))
+			}
+			for i, g := range got {
+				if i >= len(s.want) || !matches(g, s.want[i]) {
+					t.Errorf("unexpected finding %s", g)
+				}
+			}
+			if len(got) < len(s.want) {
+				t.Errorf("not found: %q", s.want[len(got):])
+			}
+		})
+	}
+}
+
+// load parses the tree of the snippet.
+func (s snippet) load(t *testing.T) *tidy.House {
+	t.Helper()
+	fsys := fstest.MapFS{"go.mod": {Data: []byte("module example.org/house\n")}}
+	for name, content := range s.files {
+		fsys[name] = &fstest.MapFile{Data: []byte(content)}
+	}
+	h, err := tidy.Load(fsys)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return h
+}
+
+// matches reports whether a finding is the wanted one: its place ends like that of want,
+// and its text contains that of want.
+func matches(got, want string) bool {
+	place, text, _ := strings.Cut(got, " ")
+	wantPlace, wantText, _ := strings.Cut(want, " ")
+	return strings.HasSuffix(place, wantPlace) && strings.Contains(text, wantText)
+}
+
+func TestEveryRuleCanFail(t *testing.T) {
+	for _, r := range tidy.Rules() {
+		broken, sound := false, false
+		for _, s := range allSnippets() {
+			if s.rule.Name == r.Name {
+				broken = broken || len(s.want) > 0
+				sound = sound || len(s.want) == 0
+			}
+		}
+		if !broken || !sound {
+			t.Errorf("rule %q: broken snippet %v, sound snippet %v: want both", r.Name, broken, sound)
+		}
+	}
+}
+
+func TestJudgeTellsOpenFindingsFromExcusedOnesAndStaleExceptions(t *testing.T) {
+	s := snippet{files: files{"alloc/a.go": "package alloc\nfunc init() {}\n", "alloc/b.go": "package alloc\nfunc init() {}\n"}}
+	needed := tidy.Exception{Rule: tidy.Inits.Name, File: "alloc/a.go", Text: "init function"}
+	other := []tidy.Exception{
+		{Rule: tidy.Clocks.Name, File: "alloc/b.go"},
+		{Rule: tidy.Inits.Name, File: "alloc/b"},
+		{Rule: tidy.Inits.Name, File: "alloc/b.go", Text: "elsewhere"},
+	}
+	open, stale := tidy.Judge(s.load(t), []tidy.Rule{tidy.Inits}, append(other, needed))
+	if len(open) != 1 || open[0].File != "alloc/b.go" {
+		t.Errorf("open findings %v: want the one of alloc/b.go", open)
+	}
+	if !slices.Equal(stale, other) {
+		t.Errorf("stale exceptions %v: want %v", stale, other)
+	}
+}

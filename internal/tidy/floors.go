@@ -1,0 +1,173 @@
+package tidy
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+)
+
+// room is one row of the floors table.
+type room struct {
+	// dir is a directory and what lies below it, or only the latter if it ends in a slash.
+	dir string
+	// floor orders the rooms: imports lead to lower floors only. Rooms of the same storey
+	// of the house stand in steps of it.
+	floor int
+	// only, if not nil, lists all that the room may import of ours. A trailing "/..." means
+	// the directories below.
+	only []string
+	// never lists what it may not import although it lies on a lower floor.
+	never []string
+	// bare says that the room builds on the standard library alone.
+	bare bool
+}
+
+// strategyImports is all that a strategy sees of the house.
+var strategyImports = []string{"alloc", "device", "internal/..."}
+
+// rooms is the floors table. The most precise row holds for a package.
+var rooms = []room{
+	{dir: ".", floor: 0, only: []string{}, bare: true},
+	{dir: "device", floor: 0, only: []string{}, bare: true},
+	{dir: "device/sim", floor: 1, only: []string{"device"}, bare: true},
+	{dir: "device/cuda", floor: 1, only: []string{"device"}}, // purego loads the driver
+	{dir: "device/nvml", floor: 1, only: []string{"device"}}, // go-nvml reads the inventory
+	{dir: "internal/addrmap", floor: 9, only: []string{"device"}, bare: true},
+	{dir: "internal/invariants", floor: 9, only: []string{}, bare: true},
+	{dir: "alloc", floor: 10, bare: true},
+	{dir: "internal", floor: 11, bare: true},
+	{dir: "internal/outfile", floor: 11}, // compresses
+	{dir: "strategies", floor: 21, only: append([]string{"strategies/..."}, strategyImports...), never: notForStrategies, bare: true},
+	{dir: "strategies/", floor: 20, only: strategyImports, never: notForStrategies, bare: true},
+	{dir: "harness/trace", floor: 30, never: outsideHarness},
+	{dir: "harness/recorded", floor: 31, never: outsideHarness},
+	{dir: "harness/workload", floor: 31, never: outsideHarness},
+	{dir: "harness/replay", floor: 32, never: outsideHarness},
+	{dir: "harness", floor: 33, never: outsideHarness},
+	{dir: "harness/report", floor: 34, never: outsideHarness},
+	{dir: "props", floor: 40, never: []string{"strategies"}},
+	{dir: "cmd", floor: 50},
+	{dir: "examples", floor: 50},
+}
+
+// notForStrategies is what lies in internal for other rooms.
+var notForStrategies = []string{"internal/outfile", "internal/tidy"}
+
+// outsideHarness is what the harness knows nothing of: it is handed a catalogue.
+var outsideHarness = []string{"strategies", "props"}
+
+// sideways lists the imports between packages of one floor, beside those of a parent
+// directory.
+var sideways = map[string][]string{
+	"strategies/slabbuddy": {"strategies/slab", "strategies/buddy"},
+}
+
+// thirdParty lists what bare rooms may import although it is not of the standard library.
+var thirdParty = []string{"golang.org/x/exp/constraints"}
+
+// roomOf returns the row that holds for a directory.
+func roomOf(dir string) (room, bool) {
+	best, found := room{}, false
+	for _, r := range rooms {
+		if r.holds(dir) && (!found || len(r.dir) > len(best.dir)) {
+			best, found = r, true
+		}
+	}
+	return best, found
+}
+
+// holds reports whether the row speaks of a directory.
+func (r room) holds(dir string) bool {
+	return dir == r.dir || r.dir != "." && strings.HasPrefix(dir, strings.TrimSuffix(r.dir, "/")+"/")
+}
+
+// Floors checks who imports whom.
+var Floors = Rule{
+	Name: "floors",
+	Doc:  "imports lead down the floors table; allocators, alloc and device build on the standard library",
+	Check: func(h *House, report Report) {
+		h.each(true, func(p *Package, f *File) {
+			r, ok := roomOf(p.Dir)
+			if !ok {
+				report(f.Name, 1, "%s lies in no room of the floors table", p.Dir)
+				return
+			}
+			for _, spec := range f.AST.Imports {
+				if why := objection(h, r, f, importPath(spec)); why != "" {
+					report(f.Name, h.Line(spec.Pos()), "%s", why)
+				}
+			}
+		})
+	},
+}
+
+// objection returns what is wrong with an import of f, "" if nothing is.
+func objection(h *House, r room, f *File, imp string) string {
+	to, ours := strings.CutPrefix(imp, h.Module+"/")
+	switch {
+	case imp == h.Module:
+		return "the root package holds no code to import"
+	case ours && f.external():
+		if Under(to, "cmd") && !Under(f.Dir(), "cmd") {
+			return "nothing below cmd imports cmd, tests neither"
+		}
+		return ""
+	case ours:
+		return houseObjection(r, f.Dir(), to)
+	case f.Test:
+		return ""
+	case isStandard(imp):
+		if Under(imp, "testing") && f.Dir() != "props/propstest" {
+			return "imports testing outside tests; only props/propstest does"
+		}
+		return ""
+	case r.bare && !slices.Contains(thirdParty, imp):
+		return fmt.Sprintf("imports %s: %s builds on the standard library alone", imp, r.dir)
+	}
+	return ""
+}
+
+// houseObjection returns what is wrong with an import between two directories of ours.
+func houseObjection(from room, dir, to string) string {
+	target, ok := roomOf(to)
+	switch {
+	case !ok:
+		return fmt.Sprintf("imports %s, which lies in no room of the floors table", to)
+	case slices.Contains(sideways[dir], to):
+		return ""
+	case from.only != nil && !allows(from.only, to):
+		return fmt.Sprintf("imports %s: %s may import of ours %s", to, dir, orNothing(from.only))
+	case underAny(to, from.never):
+		return fmt.Sprintf("imports %s: %s knows nothing of it", to, from.dir)
+	case Under(dir, to) && dir != to:
+		return "" // a child builds on its parent
+	case Under(to, dir) && Under(dir, "cmd"):
+		return "" // a program may have rooms of its own
+	case target.floor >= from.floor:
+		return fmt.Sprintf("imports %s, which is not below %s", to, dir)
+	}
+	return ""
+}
+
+// allows reports whether one of the patterns covers dir.
+func allows(patterns []string, dir string) bool {
+	return slices.ContainsFunc(patterns, func(p string) bool {
+		below, deep := strings.CutSuffix(p, "/...")
+		return p == dir || deep && Under(dir, below) && dir != below
+	})
+}
+
+// orNothing joins names for a message.
+func orNothing(names []string) string {
+	if len(names) == 0 {
+		return "nothing"
+	}
+	return "only " + strings.Join(names, ", ")
+}
+
+// isStandard reports whether an import path is of the standard library: its first
+// element has no dot.
+func isStandard(imp string) bool {
+	first, _, _ := strings.Cut(imp, "/")
+	return !strings.Contains(first, ".")
+}

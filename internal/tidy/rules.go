@@ -1,0 +1,70 @@
+package tidy
+
+import "strings"
+
+// Rules returns every rule of the house.
+func Rules() []Rule {
+	return []Rule{
+		Floors,
+		PackageComments,
+		DocComments,
+		Lengths,
+		Pointers,
+		MapRanges,
+		Powers,
+		Todos,
+		MachinePaths,
+		CommentShare,
+		Map,
+		Inits,
+		Clocks,
+		StrategyImports,
+	}
+}
+
+// Exception excuses findings of one rule.
+type Exception struct {
+	Rule   string // name of the rule
+	File   string // file or directory that is excused
+	Text   string // part of the finding's text; "" excuses every finding of the rule there
+	Reason string // why
+}
+
+// Exceptions returns all that the house excuses.
+func Exceptions() []Exception {
+	return []Exception{
+		{Powers.Name, "alloc/power.go", "Concurrent.ConcurrencySafe", "a wrapper has to earn it, so it is not passed on"},
+		{Powers.Name, "alloc/power.go", "Waiter.AllocMayWait", "a marker that nobody calls: Has answers for it"},
+		{Clocks.Name, "alloc/retrying.go", "", "a deadline is what Retrying is for"},
+	}
+}
+
+// Excuses reports whether the exception covers a finding.
+func (e Exception) Excuses(f Finding) bool {
+	return e.Rule == f.Rule && Under(f.File, e.File) && strings.Contains(f.Text, e.Text)
+}
+
+// Judge runs every rule over h. It returns the findings that nothing excuses, and the
+// exceptions that excuse nothing.
+func Judge(h *House, rules []Rule, exceptions []Exception) (open []Finding, stale []Exception) {
+	used := make([]bool, len(exceptions))
+	for _, r := range rules {
+		for _, f := range r.Run(h) {
+			excused := false
+			for i, e := range exceptions {
+				if e.Excuses(f) {
+					used[i], excused = true, true
+				}
+			}
+			if !excused {
+				open = append(open, f)
+			}
+		}
+	}
+	for i, e := range exceptions {
+		if !used[i] {
+			stale = append(stale, e)
+		}
+	}
+	return open, stale
+}

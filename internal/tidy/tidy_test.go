@@ -1,0 +1,84 @@
+package tidy_test
+
+import (
+	"os"
+	"path/filepath"
+	"testing"
+	"time"
+
+	"github.com/vramyard/vramyard/internal/tidy"
+)
+
+// root returns the directory of the module that this test belongs to.
+func root(t *testing.T) string {
+	t.Helper()
+	dir, err := os.Getwd()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for {
+		if _, err := os.Stat(filepath.Join(dir, "go.mod")); err == nil {
+			return dir
+		}
+		up := filepath.Dir(dir)
+		if up == dir {
+			t.Fatal("no go.mod above the test")
+		}
+		dir = up
+	}
+}
+
+func TestHouseKeepsItsRules(t *testing.T) {
+	h, err := tidy.Load(os.DirFS(root(t)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(h.Packages) < 5 || len(h.Texts) < 20 {
+		t.Fatalf("found %d packages and %d text files: the tree was not read", len(h.Packages), len(h.Texts))
+	}
+	for _, r := range tidy.Rules() {
+		t.Run(r.Name, func(t *testing.T) {
+			start := time.Now()
+			open, _ := tidy.Judge(h, []tidy.Rule{r}, tidy.Exceptions())
+			for _, f := range open {
+				t.Error(f)
+			}
+			if len(open) > 0 {
+				t.Logf("the rule: %s", r.Doc)
+			}
+			t.Logf("%d findings in %v", len(open), time.Since(start).Round(time.Millisecond))
+		})
+	}
+}
+
+func TestEveryExceptionIsNeeded(t *testing.T) {
+	h, err := tidy.Load(os.DirFS(root(t)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, stale := tidy.Judge(h, tidy.Rules(), tidy.Exceptions())
+	for _, e := range stale {
+		t.Errorf("the exception of rule %q for %s (%q) excuses nothing: remove it", e.Rule, e.File, e.Text)
+	}
+	for _, e := range tidy.Exceptions() {
+		if e.Reason == "" {
+			t.Errorf("the exception of rule %q for %s has no reason", e.Rule, e.File)
+		}
+	}
+}
+
+func TestFigures(t *testing.T) {
+	h, err := tidy.Load(os.DirFS(root(t)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	all := tidy.Functions(h)
+	t.Logf("%d functions: median %d lines, 95th percentile %d, longest %d (%s)", len(all),
+		tidy.Percentile(all, 50).Lines, tidy.Percentile(all, 95).Lines, tidy.Percentile(all, 100).Lines,
+		tidy.Percentile(all, 100).Name)
+	for _, p := range h.Packages {
+		if share, ok := tidy.Share(p); ok {
+			t.Logf("%-28s %4.1f %% of the lines hold a comment", p.Dir, share)
+		}
+	}
+}
