@@ -1,0 +1,100 @@
+package props
+
+import (
+	"fmt"
+	"strconv"
+)
+
+// Number names an invariant that every strategy keeps. Numbers are stable: a number that
+// is no longer used is not given to another invariant.
+type Number int
+
+// The invariants; docs/invariants.md explains each.
+const (
+	ITiling        Number = 1  // chunks tile their region
+	IRegions       Number = 2  // regions shown are those held from the device
+	IWalk          Number = 3  // a walk can be stopped and repeated
+	IChunk         Number = 4  // the fields of a chunk make sense
+	ICoalescing    Number = 5  // free neighbours are merged as promised
+	IClass         Number = 6  // a free chunk is of the class of its size
+	IFreeList      Number = 7  // the free chunks of the search are those of the walk
+	ISearchOrder   Number = 8  // the search order is the promised one
+	IHole          Number = 9  // the largest hole is the largest free chunk
+	IDisjoint      Number = 10 // live blocks are disjoint
+	IContained     Number = 11 // a block lies in one region
+	IAligned       Number = 12 // a block is aligned as asked and promised
+	IGrant         Number = 13 // a block is as large as asked and not larger than promised
+	IShown         Number = 14 // live chunks are the granted blocks
+	ILabels        Number = 15 // live chunks carry stream and tag of their request
+	IAccounting    Number = 16 // statistics equal the walk
+	INesting       Number = 17 // requested <= allocated <= active <= reserved
+	ICounters      Number = 18 // counters and peaks equal the model's
+	IDeviceAccount Number = 19 // what is reserved is what the device says
+	ILimit         Number = 20 // no more is reserved than the limit
+	ICheck         Number = 21 // private indexes are sound
+	IRequestAnswer Number = 22 // a request gets the answer it deserves
+	IFreeAnswer    Number = 23 // a free gets the answer it deserves
+	IRefusal       Number = 24 // a refused mistake changes nothing
+	IOutOfMemory   Number = 25 // running out changes no live block
+	IHonest        Number = 26 // running out is true
+	IRecord        Number = 27 // the last refusal is recorded truly
+	IHolding       Number = 28 // freeing gives regions back only if promised
+	ITrim          Number = 29 // trimming gives back what it says
+	IDrain         Number = 30 // freeing everything leaves nothing behind
+	IDeterminism   Number = 31 // the same calls give the same answers
+	IClose         Number = 32 // closing gives everything back
+	IClosed        Number = 33 // a closed strategy refuses
+	IFault         Number = 34 // a device fault surfaces only where it may
+	INoPanic       Number = 35 // nothing panics
+	ITerminates    Number = 36 // every call ends
+	IWarm          Number = 37 // the warm path takes nothing from the heap
+)
+
+var invariantNames = [...]string{
+	ITiling: "tiling", IRegions: "regions", IWalk: "walk", IChunk: "chunk", ICoalescing: "coalescing",
+	IClass: "class", IFreeList: "free list", ISearchOrder: "search order", IHole: "largest hole",
+	IDisjoint: "disjoint blocks", IContained: "containment", IAligned: "alignment", IGrant: "grant",
+	IShown: "live chunks", ILabels: "labels", IAccounting: "accounting", INesting: "nesting",
+	ICounters: "counters", IDeviceAccount: "device account", ILimit: "limit", ICheck: "private indexes",
+	IRequestAnswer: "answer to a request", IFreeAnswer: "answer to a free", IRefusal: "refused mistake",
+	IOutOfMemory: "out of memory", IHonest: "honest refusal", IRecord: "refusal record",
+	IHolding: "holding", ITrim: "trim", IDrain: "drain", IDeterminism: "determinism", IClose: "close",
+	IClosed: "closed", IFault: "device fault", INoPanic: "no panic", ITerminates: "termination",
+	IWarm: "warm path",
+}
+
+// Name returns the invariant in a word or two.
+func (n Number) Name() string {
+	if n > 0 && int(n) < len(invariantNames) {
+		return invariantNames[n]
+	}
+	return "unknown"
+}
+
+// String returns the number as documents write it: I7.
+func (n Number) String() string { return "I" + strconv.Itoa(int(n)) }
+
+// Numbers yields every invariant.
+func Numbers(yield func(Number) bool) {
+	for n := Number(1); int(n) < len(invariantNames); n++ {
+		if !yield(n) {
+			return
+		}
+	}
+}
+
+// Violation is a broken invariant.
+type Violation struct {
+	Number Number // which one
+	Detail string // the two things that disagree
+}
+
+// Error implements error.
+func (v *Violation) Error() string {
+	return fmt.Sprintf("invariant %v (%s): %s", v.Number, v.Number.Name(), v.Detail)
+}
+
+// violated returns a violation whose detail is formatted as by fmt.Sprintf.
+func violated(n Number, format string, args ...any) error {
+	return &Violation{Number: n, Detail: fmt.Sprintf(format, args...)}
+}

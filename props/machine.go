@@ -1,0 +1,143 @@
+package props
+
+import (
+	"errors"
+	"fmt"
+
+	"github.com/vramyard/vramyard/alloc"
+	"github.com/vramyard/vramyard/device"
+	"github.com/vramyard/vramyard/device/sim"
+)
+
+// mostCalls is how many device calls one call to a strategy may make before it is taken
+// for one that never ends. A backpedal from an exbibyte in steps of a tenth takes 400.
+const mostCalls = 1 << 16
+
+// mostChunks is how many chunks a walk may yield before it is taken for one that never ends.
+const mostChunks = 1 << 20
+
+// errRunaway is what the leash panics with.
+var errRunaway = errors.New("one call made more than 65536 device calls")
+
+// leash stops a strategy that asks its device for ever.
+type leash struct {
+	device.Source
+	calls int    // in the present call
+	total uint64 // so far
+}
+
+// Reserve implements [device.Source].
+func (l *leash) Reserve(size, align device.Size) (device.Region, error) {
+	l.pull()
+	return l.Source.Reserve(size, align)
+}
+
+// Release implements [device.Source].
+func (l *leash) Release(a device.Addr) error {
+	l.pull()
+	return l.Source.Release(a)
+}
+
+func (l *leash) pull() {
+	l.total++
+	if l.calls++; l.calls > mostCalls {
+		panic(errRunaway)
+	}
+}
+
+// machine is one instance of a strategy on a device of its own.
+type machine struct {
+	dev    *sim.Device
+	faults *device.Faults
+	leash  *leash
+	alloc.Strategy
+}
+
+// newMachine builds the device and the strategy. A machine without strategy comes back
+// with the strategy's error, so that its device can be looked at.
+func newMachine(s *Subject, plan device.FaultPlan) (*machine, error) {
+	m := &machine{}
+	var err error
+	if m.dev, err = sim.New(s.Device); err != nil {
+		return m, err
+	}
+	if m.faults, err = device.NewFaults(m.dev, plan); err != nil {
+		return m, err
+	}
+	m.leash = &leash{Source: m.faults}
+	m.Strategy, err = s.New(m.leash)
+	return m, err
+}
+
+// closeAll closes the strategy, once more if the device refused, and checks invariants
+// I32 and I34: the device holds nothing afterwards.
+func (m *machine) closeAll() error {
+	injected := m.faults.Injected()
+	err := m.Close()
+	if err != nil && m.faults.Injected() == injected {
+		return violated(IClose, "Close failed with %q though the device refused nothing", err)
+	}
+	if err != nil {
+		m.faults.FailNext(0)
+		if err = m.Close(); err != nil && m.faults.Injected() == injected+1 {
+			return violated(IClose, "the second Close failed with %q though the device refused nothing", err)
+		}
+	}
+	if u := m.dev.Usage(); u.Regions != 0 && err == nil {
+		return violated(IClose, "the strategy is closed and the device still holds %d regions of %d bytes",
+			u.Regions, uint64(u.Held))
+	}
+	return nil
+}
+
+// checkClosed checks invariant I33: a closed strategy shows nothing and refuses calls.
+func (m *machine) checkClosed(a device.Addr) error {
+	if _, err := m.Alloc(alloc.Request{Size: 1}); !errors.Is(err, alloc.ErrClosed) {
+		return violated(IClosed, "Alloc after Close was answered by %v, want %q", answer(err), alloc.ErrClosed)
+	}
+	if err := m.Free(a); !errors.Is(err, alloc.ErrClosed) {
+		return violated(IClosed, "Free after Close was answered by %v, want %q", answer(err), alloc.ErrClosed)
+	}
+	for c := range m.Walk {
+		return violated(IClosed, "Walk after Close shows chunk %v", c.Addr)
+	}
+	if s := m.Stats(); s.Reserved != 0 || s.Regions != 0 {
+		return violated(IClosed, "Stats after Close has %d bytes in %d regions", uint64(s.Reserved), s.Regions)
+	}
+	if err := m.Close(); err != nil {
+		return violated(IClosed, "Close of a closed strategy failed with %q", err)
+	}
+	return nil
+}
+
+// stoppable checks invariant I3: a walk ends when it is told to, and walking again shows
+// the same.
+func stoppable(s alloc.Inspector, walk []alloc.Chunk) error {
+	n, want := 0, len(walk)/2+1
+	var err error
+	s.Walk(func(c alloc.Chunk) bool {
+		switch {
+		case n >= want:
+			err = violated(IWalk, "Walk went on to chunk %v after it was told to stop", c.Addr)
+		case n >= len(walk) || walk[n] != c:
+			err = violated(IWalk, "a second walk shows %+v as chunk %d", c, n)
+		}
+		n++
+		return n < want
+	})
+	if err == nil && n < min(want, len(walk)) {
+		err = violated(IWalk, "a second walk shows %d chunks, the first %d", n, len(walk))
+	}
+	return err
+}
+
+// agree checks invariant I31: two instances gave the same answer to the same call.
+func agree(call string, a, b fmt.Stringer, err, other error) error {
+	if (err == nil) != (other == nil) || err != nil && err.Error() != other.Error() {
+		return violated(IDeterminism, "%s: one instance answered %v, another %v", call, answer(err), answer(other))
+	}
+	if err == nil && a != b {
+		return violated(IDeterminism, "%s: one instance answered %v, another %v", call, a, b)
+	}
+	return nil
+}

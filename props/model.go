@@ -1,0 +1,149 @@
+package props
+
+import (
+	"cmp"
+	"slices"
+
+	"github.com/vramyard/vramyard/alloc"
+	"github.com/vramyard/vramyard/device"
+)
+
+// Grant is a live block as the model remembers it.
+type Grant struct {
+	ID      uint64        // number of the allocation, from 1
+	Request alloc.Request // what was asked
+	Block   alloc.Block   // what was granted
+}
+
+// End returns the address just above the block.
+func (g Grant) End() device.Addr { return g.Block.Addr.Add(g.Block.Size) }
+
+// Model is the reference that every answer is judged against: the live blocks, and sums
+// over them. It is meant to be obviously right, not fast.
+type Model struct {
+	byAddr []Grant       // live blocks by address
+	byAge  []device.Addr // the same, oldest first
+	freed  []Grant       // blocks freed before, oldest first, the last few of them
+
+	counts alloc.Stats // Allocs, Frees, OOMs, the peaks and LargestAlloc
+	ids    uint64      // allocations so far, refused ones included
+	frees  uint64      // frees so far, whatever was cleared since
+}
+
+// freedKept bounds how many freed blocks are remembered for illegal frees.
+const freedKept = 64
+
+// Live returns the live blocks by address. The caller must not change them.
+func (m *Model) Live() []Grant { return m.byAddr }
+
+// find returns the index of the first live block that starts at a or above, and whether
+// it starts at a.
+func (m *Model) find(a device.Addr) (int, bool) {
+	return slices.BinarySearchFunc(m.byAddr, a, func(g Grant, a device.Addr) int {
+		return cmp.Compare(g.Block.Addr, a)
+	})
+}
+
+// At returns the live block that starts at a.
+func (m *Model) At(a device.Addr) (Grant, bool) {
+	i, ok := m.find(a)
+	if !ok {
+		return Grant{}, false
+	}
+	return m.byAddr[i], true
+}
+
+// Overlapping returns a live block that shares a byte with b.
+func (m *Model) Overlapping(b alloc.Block) (Grant, bool) {
+	for _, g := range m.byAddr {
+		if g.Block.Addr < b.Addr.Add(b.Size) && b.Addr < g.End() {
+			return g, true
+		}
+	}
+	return Grant{}, false
+}
+
+// Oldest returns the live block that is the nth by age, counted around.
+func (m *Model) Oldest(n uint64) (Grant, bool) {
+	if len(m.byAge) == 0 {
+		return Grant{}, false
+	}
+	return m.At(m.byAge[n%uint64(len(m.byAge))])
+}
+
+// Freed returns a block that was freed before and where no block starts now, the nth,
+// counted around from the most recent.
+func (m *Model) Freed(n uint64) (Grant, bool) {
+	for i := range len(m.freed) {
+		g := m.freed[len(m.freed)-1-(int(n%uint64(len(m.freed)))+i)%len(m.freed)]
+		if _, live := m.find(g.Block.Addr); !live {
+			return g, true
+		}
+	}
+	return Grant{}, false
+}
+
+// grant books a block.
+//
+// Precondition: no live block starts at its address.
+func (m *Model) grant(g Grant) {
+	i, _ := m.find(g.Block.Addr)
+	m.byAddr = slices.Insert(m.byAddr, i, g)
+	m.byAge = append(m.byAge, g.Block.Addr)
+	m.counts.Allocs++
+	m.counts.LargestAlloc = max(m.counts.LargestAlloc, g.Block.Size)
+	m.raisePeaks()
+}
+
+// release books that the block at a was freed.
+//
+// Precondition: a live block starts there.
+func (m *Model) release(a device.Addr) {
+	i, _ := m.find(a)
+	if len(m.freed) == freedKept {
+		m.freed = slices.Delete(m.freed, 0, 1)
+	}
+	m.freed = append(m.freed, m.byAddr[i])
+	m.byAddr = slices.Delete(m.byAddr, i, i+1)
+	age := slices.Index(m.byAge, a)
+	m.byAge = slices.Delete(m.byAge, age, age+1)
+	m.counts.Frees++
+	m.frees++
+}
+
+// Sums returns the bytes asked for and granted of the live blocks.
+func (m *Model) Sums() (requested, allocated device.Size) {
+	for _, g := range m.byAddr {
+		requested += g.Request.Size
+		allocated += g.Block.Size
+	}
+	return requested, allocated
+}
+
+// raisePeaks brings the peaks up to the present sums.
+func (m *Model) raisePeaks() {
+	requested, allocated := m.Sums()
+	m.counts.PeakRequested = max(m.counts.PeakRequested, requested)
+	m.counts.PeakAllocated = max(m.counts.PeakAllocated, allocated)
+}
+
+// clear books a reset of the statistics: counters start again, peaks come down.
+func (m *Model) clear() {
+	m.counts = alloc.Stats{}
+	m.raisePeaks()
+}
+
+// Expected returns the counters and sums that the strategy should show. What the model
+// cannot know is zero: active and reserved bytes, regions and the device's calls.
+func (m *Model) Expected() alloc.Stats {
+	s := m.counts
+	s.Live = len(m.byAddr)
+	s.Requested, s.Allocated = m.Sums()
+	return s
+}
+
+// reset empties the model for another sequence and keeps its memory.
+func (m *Model) reset() {
+	m.byAddr, m.byAge, m.freed = m.byAddr[:0], m.byAge[:0], m.freed[:0]
+	m.counts, m.ids, m.frees = alloc.Stats{}, 0, 0
+}

@@ -1,0 +1,188 @@
+package props
+
+import (
+	"github.com/vramyard/vramyard/alloc"
+	"github.com/vramyard/vramyard/device"
+	"github.com/vramyard/vramyard/harness/trace"
+)
+
+// collect takes a walk into the buffer of the older of the last two.
+func (r *runner) collect() error {
+	r.before, r.walk = r.walk, r.before[:0]
+	for c := range r.main.Walk {
+		r.walk = append(r.walk, c)
+		if len(r.walk) > mostChunks {
+			return r.judge(violated(ITerminates, "Walk showed more than %d chunks", mostChunks))
+		}
+	}
+	r.was, r.stats = r.stats, r.main.Stats()
+	r.collectHeld()
+	return nil
+}
+
+// collectHeld asks the device for its regions.
+func (r *runner) collectHeld() {
+	r.held = r.held[:0]
+	for region := range r.main.dev.Regions {
+		r.held = append(r.held, region)
+	}
+}
+
+// observe looks at everything that the strategy shows after a call.
+func (r *runner) observe() error {
+	if err := r.collect(); err != nil {
+		return err
+	}
+	p := &r.subject.Promises
+	if err := r.judge(Tiling(r.walk)); err != nil {
+		return err
+	}
+	if err := r.judge(
+		Regions(r.walk, r.held, p.JoinsRegions),
+		Chunks(r.walk, p.Quantum),
+		Shown(r.walk, &r.model),
+		Labels(r.walk, &r.model),
+		Accounting(r.walk, r.stats),
+		Nesting(r.stats),
+		Limit(r.stats),
+		DeviceAccount(r.stats, r.usage(), p.JoinsRegions),
+	); err != nil {
+		return err
+	}
+	// What is active was just compared with the walk; the model cannot know it.
+	r.model.counts.PeakActive = max(r.model.counts.PeakActive, r.stats.Active)
+	want := r.model.Expected()
+	if err := r.judge(Counters(r.stats, want)); err != nil {
+		return err
+	}
+	if err := r.observePromises(p); err != nil {
+		return err
+	}
+	if err := r.main.Check(); err != nil {
+		if err := r.judge(violated(ICheck, "%v", err)); err != nil {
+			return err
+		}
+	}
+	return r.observeOutcome()
+}
+
+// usage returns the device's account, with what the faults refused.
+func (r *runner) usage() device.Usage { return r.main.faults.Usage() }
+
+// observePromises looks at what only this strategy keeps.
+func (r *runner) observePromises(p *Promises) error {
+	if p.MustMerge != nil {
+		if err := r.judge(Coalescing(r.walk, p.MustMerge)); err != nil {
+			return err
+		}
+	}
+	if p.ClassOf != nil {
+		if err := r.judge(Classes(r.walk, p.ClassOf)); err != nil {
+			return err
+		}
+	}
+	if !r.thorough && r.step%sampleEvery != 0 {
+		return nil
+	}
+	if err := r.judge(Hole(r.walk, alloc.LargestFree(r.main.Strategy)), stoppable(r.main, r.walk)); err != nil {
+		return err
+	}
+	if !alloc.Has(r.main.Strategy, alloc.PowerFreeWalker) {
+		return nil
+	}
+	r.search = r.search[:0]
+	alloc.WalkFree(r.main.Strategy, func(c alloc.Chunk) bool {
+		r.search = append(r.search, c)
+		return len(r.search) <= len(r.walk)
+	})
+	if err := r.judge(FreeList(r.walk, r.search)); err != nil || p.SearchOrder == nil {
+		return err
+	}
+	return r.judge(SearchOrder(r.search, p.SearchOrder))
+}
+
+// observeOutcome looks at what the last call must not have changed.
+func (r *runner) observeOutcome() error {
+	p := &r.subject.Promises
+	switch r.outcome {
+	case mistake:
+		return r.judge(SameWalk(r.before, r.walk, r.was, r.stats), r.recorded(false))
+	case depleted:
+		if err := r.judge(SameLive(r.before, r.walk), r.recorded(true)); err != nil || p.Serves == nil {
+			return err
+		}
+		return r.judge(Honest(r.walk, r.request, p.Serves))
+	case freed:
+		if !p.FreeReleases {
+			return r.judge(Holding(r.was, r.stats))
+		}
+	case trimmed:
+		return r.judge(Trimmed(r.walk, r.was, r.stats, r.returned, r.refused))
+	}
+	return nil
+}
+
+// recorded compares the strategy's record of its last refusal with the walk. Only a
+// request leaves a record.
+func (r *runner) recorded(outOfMemory bool) error {
+	f, ok := alloc.LastRefusal(r.main.Strategy)
+	if !ok || !alloc.Has(r.main.Strategy, alloc.PowerFailure) || !r.asked {
+		return nil
+	}
+	u := r.usage().Calls
+	return Record(r.walk, f, r.request, outOfMemory, u.Refused > r.calls.Refused, u.Reserve > r.calls.Reserve)
+}
+
+// finish frees every block, closes the strategy and looks at what is left of it. The twin
+// is closed with its blocks live.
+func (r *runner) finish() error {
+	if err := r.drain(); err != nil {
+		return err
+	}
+	if err := r.judge(Drained(r.walk, r.stats)); err != nil {
+		return err
+	}
+	r.begin()
+	if err := r.trim(); err != nil {
+		return err
+	}
+	if err := r.observe(); err != nil {
+		return err
+	}
+	r.begin()
+	for _, m := range []*machine{r.main, r.twin} {
+		if err := r.judge(m.closeAll()); err != nil {
+			return err
+		}
+		if m.dev.Usage().Regions != 0 {
+			continue // the device refused on its plan; there is nothing more to say
+		}
+		if err := r.judge(m.checkClosed(device.Addr(1 << 20))); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// drain frees the live blocks of the main machine, oldest first. Faults still pending are
+// called off, so that every free can succeed; one on the plan may still need a second try.
+// The twin keeps its blocks: it is only asked again when it is closed.
+func (r *runner) drain() error {
+	if r.armed {
+		r.note(trace.Event{Kind: trace.Fault, Arg: 0})
+		r.main.faults.FailNext(0)
+		r.twin.faults.FailNext(0)
+	}
+	r.alone = true
+	for tries := 2 * len(r.model.byAge); len(r.model.byAge) > 0 && tries > 0; tries-- {
+		g, _ := r.model.Oldest(0)
+		r.begin()
+		if err := r.free(g); err != nil {
+			return err
+		}
+		if err := r.observe(); err != nil {
+			return err
+		}
+	}
+	return nil
+}

@@ -1,0 +1,405 @@
+package props
+
+import (
+	"errors"
+	"fmt"
+	"runtime/debug"
+
+	"github.com/vramyard/vramyard/alloc"
+	"github.com/vramyard/vramyard/device"
+	"github.com/vramyard/vramyard/device/sim"
+	"github.com/vramyard/vramyard/harness/trace"
+)
+
+// outcome is what became of a call, which decides what must not have changed.
+type outcome uint8
+
+const (
+	changed  outcome = iota // whatever the call is for
+	freed                   // a live block was freed
+	mistake                 // refused as the caller's mistake
+	depleted                // a request ran out of memory
+	trimmed                 // cached regions went back
+)
+
+// sampleEvery is how many steps lie between two looks at what costs a copy of the walk.
+const sampleEvery = 8
+
+// runner drives a strategy through one sequence after another and judges it. Its buffers
+// are kept from one sequence to the next.
+type runner struct {
+	subject  *Subject
+	except   [len(invariantNames)]bool
+	thorough bool // look at everything after every step
+	record   bool // note the events
+
+	main, twin *machine // the twin gets the same calls, and is closed with its blocks live
+	alone      bool     // the twin gets no more calls
+	armed      bool     // the sequence let device calls fail
+	ceiling    device.Size
+	ceilinged  bool
+	model      Model
+	step       int
+
+	before, walk []alloc.Chunk // what Walk showed before and after the last call
+	search       []alloc.Chunk
+	held         []device.Region
+	was, stats   alloc.Stats
+	calls        device.Calls // of the device, before the last call
+
+	outcome  outcome
+	asked    bool          // whether the last call was a request
+	request  alloc.Request // the last
+	returned device.Size   // bytes, by the last trim
+	refused  bool          // whether the device refused the last trim
+
+	events []trace.Event
+	stack  []byte // of a panic
+	tally  Result
+}
+
+// newRunner returns a runner for the subject.
+func newRunner(s *Subject) *runner {
+	r := &runner{subject: s}
+	for n := range Numbers {
+		r.except[n] = s.Promises.excepts(n)
+	}
+	return r
+}
+
+// judge returns the first of the violations that is no exception of the subject's.
+func (r *runner) judge(violations ...error) error {
+	for _, err := range violations {
+		if v, ok := err.(*Violation); ok && !r.except[v.Number] {
+			return err
+		}
+	}
+	return nil
+}
+
+// run builds the strategy, runs the sequence and takes everything down again. It returns
+// a *Violation, or another error if the strategy cannot be built.
+func (r *runner) run(seq Sequence, plan device.FaultPlan) (err error) {
+	r.reset()
+	defer func() {
+		if p := recover(); p != nil {
+			err = r.panicked(p)
+		}
+	}()
+	if built, err := r.build(plan); !built {
+		return err
+	}
+	if err := r.observe(); err != nil {
+		return err
+	}
+	for _, op := range seq {
+		if err := r.apply(op); err != nil {
+			return err
+		}
+	}
+	return r.finish()
+}
+
+// reset forgets the last sequence.
+func (r *runner) reset() {
+	r.model.reset()
+	r.step, r.outcome, r.alone, r.armed = 0, changed, false, false
+	r.walk, r.before, r.events, r.stack = r.walk[:0], r.before[:0], r.events[:0], nil
+	r.stats, r.was, r.calls = alloc.Stats{}, alloc.Stats{}, device.Calls{}
+}
+
+// panicked turns what was recovered into a violation.
+func (r *runner) panicked(p any) error {
+	if r.record {
+		r.stack = debug.Stack()
+	}
+	if err, ok := p.(error); ok && errors.Is(err, errRunaway) {
+		return r.judge(violated(ITerminates, "%v", err))
+	}
+	return r.judge(violated(INoPanic, "panic: %v", p))
+}
+
+// build makes both machines. It returns false if there is nothing to run: the strategy
+// could not be built, which is no violation if a fault was injected and nothing is held.
+func (r *runner) build(plan device.FaultPlan) (built bool, err error) {
+	if r.main, err = newMachine(r.subject, plan); err != nil {
+		if r.main.faults == nil || r.main.faults.Injected() == 0 {
+			return false, fmt.Errorf("%s: cannot be built: %w", r.subject.Name, err)
+		}
+		if n := r.main.dev.Usage().Regions; n != 0 {
+			return false, r.judge(violated(IClose, "the strategy could not be built and the device holds %d regions", n))
+		}
+		return false, nil
+	}
+	if r.twin, err = newMachine(r.subject, plan); err != nil {
+		return false, r.judge(violated(IDeterminism, "the second instance could not be built: %v", err))
+	}
+	r.ceiling = alloc.MaxRequest(r.main.Strategy)
+	r.ceilinged = alloc.Has(r.main.Strategy, alloc.PowerCeiling)
+	return true, nil
+}
+
+// begin notes what the next call is compared with.
+func (r *runner) begin() {
+	r.step++
+	r.tally.Calls++
+	r.main.leash.calls, r.twin.leash.calls = 0, 0
+	r.calls = r.usage().Calls
+	r.outcome, r.asked = changed, false
+}
+
+// apply makes the call of one operation and judges it.
+func (r *runner) apply(op Op) error {
+	r.begin()
+	done, err := r.call(op)
+	if err != nil || !done {
+		return err
+	}
+	return r.observe()
+}
+
+// call makes the call of one operation. It returns false if there was nothing to act on.
+func (r *runner) call(op Op) (done bool, err error) {
+	switch op.Kind {
+	case OpAlloc:
+		return true, r.alloc(op)
+	case OpFree:
+		g, ok := r.model.Oldest(op.Pick)
+		if !ok {
+			return false, nil
+		}
+		return true, r.free(g)
+	case OpDoubleFree, OpInterior, OpForeign, OpNull:
+		return r.badFree(op)
+	case OpTrim:
+		return true, r.trim()
+	case OpFrontier:
+		return true, r.frontier(op)
+	case OpClear:
+		return true, r.clear()
+	case OpFault:
+		r.note(trace.Event{Kind: trace.Fault, Arg: op.Pick})
+		r.armed = true
+		r.main.faults.FailNext(op.Pick)
+		r.twin.faults.FailNext(op.Pick)
+	}
+	return false, nil
+}
+
+// note keeps an event for the trace of a failure.
+func (r *runner) note(e trace.Event) {
+	if !r.record {
+		return
+	}
+	e.Time = trace.NoTime
+	e.Slot = trace.NoSlot
+	if e.ID != 0 {
+		e.Slot = uint32(e.ID - 1)
+	}
+	r.events = append(r.events, e)
+}
+
+// alloc requests a block.
+func (r *runner) alloc(op Op) error {
+	r.model.ids++
+	req := op.request(r.model.ids)
+	r.request, r.asked = req, true
+	r.note(trace.Event{
+		Kind: trace.Alloc, ID: req.Tag, Size: req.Size, Align: req.Align, Stream: req.Stream, Hint: req.Hint, Arg: req.Before,
+	})
+	b, err := r.main.Alloc(req)
+	other, otherErr := r.twin.Alloc(req)
+	if err := r.judge(
+		agree("Alloc", blockText(b), blockText(other), err, otherErr),
+		RequestAnswer(&r.subject.Promises, req, r.ceiling, r.ceilinged, err),
+	); err != nil {
+		return err
+	}
+	switch {
+	case errors.Is(err, alloc.ErrOutOfMemory):
+		r.outcome = depleted
+		r.model.counts.OOMs++
+		r.tally.OutOfMemory++
+		return nil
+	case err != nil:
+		r.outcome = mistake
+		r.tally.Mistakes++
+		return nil
+	}
+	return r.granted(Grant{ID: req.Tag, Request: req, Block: b})
+}
+
+// granted judges and books a new block.
+func (r *runner) granted(g Grant) error {
+	p := &r.subject.Promises
+	r.collectHeld()
+	if err := r.judge(
+		GrantSize(g.Block, g.Request, p.MaxGrant),
+		Contained(g.Block, r.held, p.JoinsRegions),
+		Aligned(g.Block, g.Request),
+	); err != nil {
+		return err
+	}
+	// Without this one the model itself makes no sense, so there is no exception to it.
+	if err := Disjoint(&r.model, g.Block); err != nil {
+		return err
+	}
+	r.model.grant(g)
+	r.tally.Grants++
+	return nil
+}
+
+// callFree frees an address on both machines. It returns the answer, and a violation if
+// the other machine's was different.
+func (r *runner) callFree(a device.Addr) (answer, differs error) {
+	answer = r.main.Free(a)
+	if r.alone {
+		return answer, nil
+	}
+	return answer, agree("Free", nil, nil, answer, r.twin.Free(a))
+}
+
+// free frees a live block. A strategy that gives regions back when it frees may answer a
+// refusal of the device by the device's error; the block then stays live.
+func (r *runner) free(g Grant) error {
+	r.note(trace.Event{Kind: trace.Free, ID: g.ID})
+	a := g.Block.Addr
+	injected := r.main.faults.Injected()
+	err, differs := r.callFree(a)
+	if err := r.judge(differs); err != nil {
+		return err
+	}
+	if errors.Is(err, device.ErrInjected) && r.main.faults.Injected() > injected && r.subject.Promises.FreeReleases {
+		r.outcome = mistake
+		return nil
+	}
+	if err := r.judge(FreeAnswer(&r.model, a, err)); err != nil {
+		return err
+	}
+	r.model.release(a)
+	r.outcome = freed
+	r.tally.Frees++
+	return nil
+}
+
+// badFree frees what must not be freed, if there is such a thing.
+func (r *runner) badFree(op Op) (done bool, err error) {
+	a, e, ok := r.wrongAddress(op)
+	if !ok {
+		return false, nil
+	}
+	e.Kind = trace.BadFree
+	r.note(e)
+	answer, differs := r.callFree(a)
+	r.outcome = mistake
+	r.tally.BadFrees++
+	return true, r.judge(differs, FreeAnswer(&r.model, a, answer))
+}
+
+// wrongAddress returns an address at which no live block starts, and how a trace names it.
+func (r *runner) wrongAddress(op Op) (a device.Addr, e trace.Event, ok bool) {
+	switch op.Kind {
+	case OpNull:
+		return 0, e, true
+	case OpDoubleFree:
+		g, ok := r.model.Freed(op.Pick)
+		e.ID = g.ID
+		return g.Block.Addr, e, ok
+	case OpInterior:
+		g, ok := r.model.Oldest(op.Pick)
+		if !ok || g.Block.Size < 2 {
+			return 0, e, false
+		}
+		e.ID = g.ID
+		e.Size = interior(op.Pick, g.Block.Size)
+		return g.Block.Addr.Add(e.Size), e, true
+	}
+	a = r.foreign(op.Pick)
+	_, live := r.model.At(a)
+	e.Arg = uint64(a)
+	return a, e, !live && a != 0
+}
+
+// interior returns how far inside a block of n bytes an illegal free aims: one byte, the
+// middle, the last byte, or anything.
+func interior(pick uint64, n device.Size) device.Size {
+	switch pick / 7 % 4 {
+	case 0:
+		return 1
+	case 1:
+		return n / 2
+	case 2:
+		return n - 1
+	}
+	return 1 + device.Size(pick*0x9e3779b97f4a7c15)%(n-1)
+}
+
+// foreign returns an address that was never granted, or 0 if the choice does not exist
+// now: far below, just below or at the end of what is held, or a free chunk.
+func (r *runner) foreign(pick uint64) device.Addr {
+	nth := pick / 4
+	switch pick % 4 {
+	case 0:
+		return device.Addr(nth + 1)
+	case 1:
+		return sim.Base - device.Addr(1+nth%1024)
+	case 2:
+		if n := uint64(len(r.held)); n > 0 {
+			return r.held[nth%n].End()
+		}
+	default:
+		if n := uint64(len(r.walk)); n > 0 && r.walk[nth%n].State == alloc.Free {
+			return r.walk[nth%n].Addr
+		}
+	}
+	return 0
+}
+
+// trim gives cached regions back.
+func (r *runner) trim() error {
+	r.note(trace.Event{Kind: trace.Trim})
+	injected := r.main.faults.Injected()
+	n, err := alloc.Trim(r.main.Strategy)
+	r.refused = r.main.faults.Injected() > injected
+	if !r.alone {
+		other, otherErr := alloc.Trim(r.twin.Strategy)
+		if err := r.judge(agree("Trim", n, other, err, otherErr)); err != nil {
+			return err
+		}
+	}
+	switch {
+	case !alloc.Has(r.main.Strategy, alloc.PowerTrimmer):
+		r.outcome = mistake
+	case err != nil && !r.refused:
+		return r.judge(violated(IFault, "Trim failed with %q though the device refused nothing", err))
+	case err == nil && r.refused:
+		return r.judge(violated(IFault, "Trim succeeded though the device refused a release"))
+	default:
+		r.outcome, r.returned = trimmed, n
+	}
+	return nil
+}
+
+// frontier raises the safe frontier to about the number of frees so far.
+func (r *runner) frontier(op Op) error {
+	count := r.model.frees + 2 - min(op.Pick%8, r.model.frees+2)
+	r.note(trace.Event{Kind: trace.Frontier, Arg: count})
+	err, other := alloc.SetFrontier(r.main.Strategy, count), alloc.SetFrontier(r.twin.Strategy, count)
+	return r.judge(agree("SetFrontier", nil, nil, err, other))
+}
+
+// clear resets the statistics.
+func (r *runner) clear() error {
+	r.note(trace.Event{Kind: trace.ClearStats})
+	err, other := alloc.ClearStats(r.main.Strategy), alloc.ClearStats(r.twin.Strategy)
+	if err == nil {
+		r.model.clear()
+	}
+	return r.judge(agree("ClearStats", nil, nil, err, other))
+}
+
+// blockText prints as address+size.
+type blockText alloc.Block
+
+// String returns the block as address+size.
+func (b blockText) String() string { return fmt.Sprintf("%v+%d", b.Addr, uint64(b.Size)) }

@@ -1,0 +1,231 @@
+package props
+
+import (
+	"slices"
+
+	"github.com/leanovate/gopter"
+	"github.com/leanovate/gopter/gen"
+
+	"github.com/vramyard/vramyard/alloc"
+	"github.com/vramyard/vramyard/device"
+)
+
+// shrinkOp is the generator's shrinker of one operation: plainer options, lower numbers.
+func shrinkOp(v any) gopter.Shrink {
+	o := v.(Op)
+	if o.Kind != OpAlloc {
+		return gen.UInt64Shrinker(o.Pick).Map(func(n uint64) Op {
+			o := o
+			o.Pick = n
+			return o
+		})
+	}
+	plainer := plainer(o)
+	options := func() (any, bool) {
+		if len(plainer) == 0 {
+			return nil, false
+		}
+		next := plainer[0]
+		plainer = plainer[1:]
+		return next, true
+	}
+	sizes := gen.UInt64Shrinker(uint64(o.Size)).Map(func(n uint64) Op {
+		o := o
+		o.Size = device.Size(n)
+		return o
+	})
+	return gopter.ConcatShrinks(options, sizes)
+}
+
+// plainer returns the operation with one option dropped, for each option that it has.
+func plainer(o Op) []Op {
+	var all []Op
+	add := func(p Op) {
+		if p != o {
+			all = append(all, p)
+		}
+	}
+	for _, drop := range []func(*Op){
+		func(o *Op) { o.Align = 0 },
+		func(o *Op) { o.Stream = 0 },
+		func(o *Op) { o.Hint = alloc.HintNone },
+		func(o *Op) { o.Before = 0 },
+	} {
+		p := o
+		drop(&p)
+		add(p)
+	}
+	return all
+}
+
+// shrinker makes a failing sequence smaller.
+type shrinker struct {
+	best  Sequence
+	tries int // left
+	fails func(Sequence) bool
+}
+
+// Shrink returns a smaller sequence for which fails still holds. It takes out single
+// operations and pairs, lowers numbers one by one, all equal ones at a time and by pairs,
+// and repeats until nothing helps or fails was called tries times. The library's shrinker
+// takes out halves only and never looks at two operations together, so this pass follows it.
+//
+// Precondition: fails(s) holds.
+func Shrink(s Sequence, tries int, fails func(Sequence) bool) Sequence {
+	sh := &shrinker{best: slices.Clone(s), tries: tries, fails: fails}
+	for sh.tries > 0 {
+		if !(sh.dropOne() || sh.plain() || sh.lower() || sh.lowerEqual() || sh.dropTwo() || sh.lowerTwo()) {
+			break
+		}
+	}
+	return sh.best
+}
+
+// try keeps the candidate if it fails as well.
+func (sh *shrinker) try(candidate Sequence) bool {
+	if sh.tries <= 0 {
+		return false
+	}
+	sh.tries--
+	if !sh.fails(candidate) {
+		return false
+	}
+	sh.best = candidate
+	return true
+}
+
+// edited returns a copy of the best sequence with operation i replaced.
+func (sh *shrinker) edited(i int, o Op) Sequence {
+	c := slices.Clone(sh.best)
+	c[i] = o
+	return c
+}
+
+// without returns a copy of the best sequence without operations i and j, i <= j.
+func (sh *shrinker) without(i, j int) Sequence {
+	c := make(Sequence, 0, len(sh.best))
+	for k, o := range sh.best {
+		if k != i && k != j {
+			c = append(c, o)
+		}
+	}
+	return c
+}
+
+// dropOne takes out every operation that is not needed, last first.
+func (sh *shrinker) dropOne() (helped bool) {
+	for i := len(sh.best) - 1; i >= 0; i-- {
+		helped = sh.try(sh.without(i, i)) || helped
+	}
+	return helped
+}
+
+// dropTwo takes out the first pair that is not needed.
+func (sh *shrinker) dropTwo() bool {
+	for i := range sh.best {
+		for j := i + 1; j < len(sh.best); j++ {
+			if sh.try(sh.without(i, j)) {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// plain drops every option that is not needed.
+func (sh *shrinker) plain() (helped bool) {
+	for i := range sh.best {
+		for _, p := range plainer(sh.best[i]) {
+			merged := sh.best[i]
+			merged.Align, merged.Stream = min(merged.Align, p.Align), min(merged.Stream, p.Stream)
+			merged.Hint, merged.Before = min(merged.Hint, p.Hint), min(merged.Before, p.Before)
+			helped = sh.try(sh.edited(i, merged)) || helped
+		}
+	}
+	return helped
+}
+
+// number returns the number of the operation that can be lowered, and its least value.
+func number(o *Op) (n *uint64, least uint64) {
+	switch o.Kind {
+	case OpAlloc:
+		return (*uint64)(&o.Size), 1
+	case OpFault:
+		return &o.Pick, 1
+	}
+	return &o.Pick, 0
+}
+
+// lower finds by bisection the least number of every operation that still fails.
+func (sh *shrinker) lower() (helped bool) {
+	for i := range sh.best {
+		helped = sh.lowest(func(o Op, j int) bool { return i == j }) || helped
+	}
+	return helped
+}
+
+// lowerEqual does the same to all allocations of one size together.
+func (sh *shrinker) lowerEqual() (helped bool) {
+	for i := range sh.best {
+		size := sh.best[i].Size
+		if sh.best[i].Kind != OpAlloc {
+			continue
+		}
+		helped = sh.lowest(func(o Op, _ int) bool { return o.Kind == OpAlloc && o.Size == size }) || helped
+	}
+	return helped
+}
+
+// lowest lowers the number of the chosen operations, all equal, to the least at which the
+// sequence still fails, as far as bisection sees it. Failing need not be monotone; what is
+// kept always fails.
+func (sh *shrinker) lowest(chosen func(Op, int) bool) (helped bool) {
+	set := func(v uint64) Sequence {
+		c := slices.Clone(sh.best)
+		for j := range c {
+			if chosen(sh.best[j], j) {
+				n, _ := number(&c[j])
+				*n = v
+			}
+		}
+		return c
+	}
+	first := 0
+	for !chosen(sh.best[first], first) {
+		first++
+	}
+	n, least := number(&sh.best[first])
+	for low, high := least, *n; low < high && sh.tries > 0; {
+		middle := low + (high-low)/2
+		if sh.try(set(middle)) {
+			high, helped = middle, true
+		} else {
+			low = middle + 1
+		}
+	}
+	return helped
+}
+
+// lowerTwo takes the same power of two from a pair of sizes: those whose difference
+// matters can only shrink together.
+func (sh *shrinker) lowerTwo() bool {
+	for i := range sh.best {
+		for j := i + 1; j < len(sh.best); j++ {
+			if sh.best[i].Kind != OpAlloc || sh.best[j].Kind != OpAlloc {
+				continue
+			}
+			for bit := device.Size(1) << 40; bit != 0; bit >>= 1 {
+				if sh.best[i].Size <= bit || sh.best[j].Size <= bit {
+					continue
+				}
+				c := slices.Clone(sh.best)
+				c[i].Size -= bit
+				c[j].Size -= bit
+				if sh.try(c) {
+					return true
+				}
+			}
+		}
+	}
+	return false
+}

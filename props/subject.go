@@ -1,0 +1,79 @@
+package props
+
+import (
+	"fmt"
+
+	"github.com/vramyard/vramyard/alloc"
+	"github.com/vramyard/vramyard/device"
+	"github.com/vramyard/vramyard/device/sim"
+)
+
+// Subject is a strategy in one configuration, put to the test.
+type Subject struct {
+	Name     string     // strategy and configuration, as failures and tests name it
+	Config   any        // the strategy's configuration, for failures
+	Device   sim.Config // the device it runs on; a small capacity makes it run out often
+	Promises Promises   // what it keeps beyond the core
+
+	// New builds the strategy over src.
+	New func(src device.Source) (alloc.Strategy, error)
+}
+
+// SubjectOf returns the subject of a strategy whose constructor is build.
+func SubjectOf[C any, S alloc.Strategy](
+	name string, build func(device.Source, C) (S, error), config C, on sim.Config, p Promises,
+) Subject {
+	return Subject{
+		Name: name, Config: config, Device: on, Promises: p,
+		New: func(src device.Source) (alloc.Strategy, error) {
+			s, err := build(src, config)
+			if err != nil {
+				return nil, err // not s, which would be a typed nil
+			}
+			return s, nil
+		},
+	}
+}
+
+// Wrapped returns the subject inside a wrapper. Name is appended to the subject's.
+func (s Subject) Wrapped(name string, wrap func(alloc.Strategy) (alloc.Strategy, error)) Subject {
+	inner := s.New
+	s.Name += "/" + name
+	s.New = func(src device.Source) (alloc.Strategy, error) {
+		a, err := inner(src)
+		if err != nil {
+			return nil, err
+		}
+		return wrap(a)
+	}
+	return s
+}
+
+// profile builds the strategy once and returns what the generator should aim at.
+func (s Subject) profile(operations int) (Profile, error) {
+	dev, err := sim.New(s.Device)
+	if err != nil {
+		return Profile{}, err
+	}
+	a, err := s.New(dev)
+	if err != nil {
+		return Profile{}, fmt.Errorf("%s: cannot be built: %w", s.Name, err)
+	}
+	defer a.Close() // the device is thrown away with it
+	p := Profile{
+		Operations: operations,
+		Quantum:    max(s.Promises.Quantum, 1),
+		Max:        alloc.MaxRequest(a),
+		Room:       64 * device.MiB,
+		Boundaries: s.Promises.Boundaries,
+		Frontier:   alloc.Has(a, alloc.PowerFrontier),
+	}
+	limit, capacity := a.Stats().Limit, s.Device.Capacity
+	switch {
+	case limit != 0 && capacity != 0:
+		p.Room = min(limit, capacity)
+	case limit != 0 || capacity != 0:
+		p.Room = max(limit, capacity)
+	}
+	return p, nil
+}

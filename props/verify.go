@@ -1,0 +1,219 @@
+package props
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"strconv"
+	"time"
+
+	"github.com/leanovate/gopter"
+	"github.com/leanovate/gopter/prop"
+
+	"github.com/vramyard/vramyard/device"
+	"github.com/vramyard/vramyard/harness/trace"
+)
+
+// Options say how much to verify. Zero fields mean their defaults.
+type Options struct {
+	Sequences  int   // sequences of operations; default 2000
+	Operations int   // operations in a sequence; default 100
+	Seed       int64 // of the first sequence; each next one has the next seed
+	Tries      int   // how often a failing sequence is run to make it smaller; default 4000
+}
+
+// withDefaults fills the zero fields.
+func (o Options) withDefaults() Options {
+	if o.Sequences == 0 {
+		o.Sequences = 2000
+	}
+	if o.Operations == 0 {
+		o.Operations = 100
+	}
+	if o.Tries == 0 {
+		o.Tries = 4000
+	}
+	return o
+}
+
+// Result counts what a verification did, so that a reader can see it was not vacuous.
+type Result struct {
+	Sequences   int           // sequences run
+	Calls       int           // calls judged
+	Grants      int           // requests granted
+	Frees       int           // live blocks freed
+	OutOfMemory int           // requests that ran out of memory
+	Mistakes    int           // requests refused as mistakes
+	BadFrees    int           // frees refused as mistakes
+	Faults      uint64        // device calls refused on a plan
+	Elapsed     time.Duration // time taken
+}
+
+// String returns the counts in one line.
+func (r Result) String() string {
+	return fmt.Sprintf("%d sequences, %d calls: %d grants, %d frees, %d out of memory, %d bad requests, %d bad frees, "+
+		"%d planned faults, %v", r.Sequences, r.Calls, r.Grants, r.Frees, r.OutOfMemory, r.Mistakes, r.BadFrees, r.Faults,
+		r.Elapsed.Round(time.Millisecond))
+}
+
+// Failure is a broken invariant with everything needed to see it again.
+type Failure struct {
+	Subject    string           // name of the subject
+	Seed       int64            // a run of one sequence with this seed repeats the failure
+	Operations int              // operations of the sequence as generated
+	Step       int              // call of the shrunken sequence at which the invariant broke
+	Violation  *Violation       // which invariant, and what disagrees
+	Sequence   Sequence         // the shrunken sequence
+	Plan       device.FaultPlan // which device calls were refused besides
+	Trace      *trace.Trace     // the shrunken sequence as a trace
+	Stack      []byte           // of a panic, else nil
+}
+
+// Error implements error. It is long: everything but the stack.
+func (f *Failure) Error() string {
+	s := fmt.Sprintf("%s: seed %d, step %d: %v\nshrunk from %d operations to %d", f.Subject, f.Seed, f.Step,
+		f.Violation, f.Operations, len(f.Sequence))
+	if f.Plan.Nth != 0 {
+		s += fmt.Sprintf("; device call %d is refused", f.Plan.Nth)
+	}
+	return s + "\n" + f.Sequence.Lines()
+}
+
+// Unwrap returns the violation.
+func (f *Failure) Unwrap() error { return f.Violation }
+
+// WriteTrace writes the shrunken sequence as a text trace that a replay of the same
+// configuration on the same device repeats call by call.
+func (f *Failure) WriteTrace(w io.Writer) error { return trace.Write(w, f.Trace) }
+
+// Verify runs generated sequences over the subject and judges every call. The error is a
+// [*Failure] if an invariant was broken, anything else if the subject cannot be built.
+func Verify(s Subject, o Options) (Result, error) {
+	return verify(s, o.withDefaults(), func(r *runner, seq Sequence) (device.FaultPlan, error) {
+		return device.FaultPlan{}, r.run(seq, device.FaultPlan{})
+	})
+}
+
+// VerifyFaults runs every generated sequence once for each of its device calls, and the
+// device refuses that call. The rest is as for [Verify].
+func VerifyFaults(s Subject, o Options) (Result, error) {
+	return verify(s, o.withDefaults(), func(r *runner, seq Sequence) (device.FaultPlan, error) {
+		for plan := (device.FaultPlan{Nth: 1}); ; plan.Nth++ {
+			err := r.run(seq, plan)
+			if err != nil || r.main.leash.total < plan.Nth {
+				return plan, err
+			}
+			r.tally.Faults++
+		}
+	})
+}
+
+// attempt runs a sequence in whatever way is being verified, and tells the plan of the
+// run that failed.
+type attempt func(*runner, Sequence) (device.FaultPlan, error)
+
+// verify runs the sequences of all seeds.
+func verify(s Subject, o Options, once attempt) (Result, error) {
+	start := time.Now()
+	profile, err := s.profile(o.Operations)
+	if err != nil {
+		return Result{}, err
+	}
+	r := newRunner(&s)
+	sequences := Sequences(profile)
+	for i := range o.Sequences {
+		if err := oneSeed(r, sequences, o.Seed+int64(i), o, once); err != nil {
+			return r.result(i+1, start), err
+		}
+	}
+	return r.result(o.Sequences, start), nil
+}
+
+// result returns the tally of a verification.
+func (r *runner) result(sequences int, start time.Time) Result {
+	t := r.tally
+	t.Sequences, t.Elapsed = sequences, time.Since(start)
+	return t
+}
+
+// oneSeed checks the property that the one sequence of a seed breaks no invariant. If it
+// does, the generator's shrinker and then ours make the sequence smaller; only those that
+// break the same invariant count.
+func oneSeed(r *runner, sequences gopter.Gen, seed int64, o Options, once attempt) error {
+	var first *Violation
+	var other error
+	generated := 0
+	fails := func(seq Sequence) bool {
+		_, err := once(r, seq)
+		var v *Violation
+		switch {
+		case err == nil:
+			return false
+		case !errors.As(err, &v):
+			other = err
+			return true
+		case first == nil:
+			first, generated = v, len(seq)
+			r.thorough = true
+		}
+		return v.Number == first.Number
+	}
+	params := gopter.DefaultTestParametersWithSeed(seed)
+	params.MinSuccessfulTests = 1
+	result := prop.ForAll(func(seq Sequence) bool { return !fails(seq) }, sequences).Check(params)
+	switch {
+	case result.Passed():
+		return nil
+	case other != nil:
+		return other
+	case first == nil:
+		return fmt.Errorf("%s: seed %d: generator failed: %w", r.subject.Name, seed, result.Error)
+	}
+	small := Shrink(result.Args[0].Arg.(Sequence), o.Tries, fails)
+	r.record = true
+	plan, err := once(r, small)
+	r.record, r.thorough = false, false
+	var v *Violation
+	if !errors.As(err, &v) {
+		return fmt.Errorf("%s: seed %d: %w, but not when run again: the strategy depends on something besides its calls",
+			r.subject.Name, seed, first)
+	}
+	return r.failure(seed, generated, small, plan, v)
+}
+
+// failure gathers what is known of a failing sequence that was just run and recorded.
+func (r *runner) failure(seed int64, generated int, seq Sequence, plan device.FaultPlan, v *Violation) *Failure {
+	f := &Failure{
+		Subject: r.subject.Name, Seed: seed, Operations: generated, Step: r.step, Violation: v, Sequence: seq,
+		Plan: plan, Stack: r.stack,
+	}
+	meta := []trace.Pair{
+		{Key: "subject", Value: f.Subject},
+		{Key: "invariant", Value: v.Number.String()},
+		{Key: "detail", Value: v.Detail},
+		{Key: "seed", Value: strconv.FormatInt(seed, 10)},
+		{Key: "step", Value: strconv.Itoa(r.step)},
+		{Key: "config", Value: asJSON(r.subject.Config)},
+		{Key: "device", Value: asJSON(r.subject.Device)},
+	}
+	if plan.Nth != 0 {
+		meta = append(meta, trace.Pair{Key: "fault-nth", Value: strconv.FormatUint(plan.Nth, 10)})
+	}
+	f.Trace = &trace.Trace{
+		Header: trace.Header{Name: v.Number.String(), Format: "text", Meta: meta},
+		Events: append([]trace.Event(nil), r.events...),
+		Tags:   []string{""},
+		Slots:  int(r.model.ids),
+	}
+	return f
+}
+
+// asJSON returns v as JSON, or as Go prints it if it has no such form.
+func asJSON(v any) string {
+	b, err := json.Marshal(v)
+	if err != nil {
+		return fmt.Sprintf("%+v", v)
+	}
+	return string(b)
+}
