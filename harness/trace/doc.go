@@ -3,5 +3,67 @@
 // A [Trace] is a [Header] and a sequence of [Event]s: what a program asked of its
 // allocator, in order. A trace says nothing about addresses, so that any strategy can
 // serve it; ids name allocations, and each id is also given a small dense number, its
-// slot, so that a replay needs no map.
+// slot, so that a replay needs no map. A [Builder] makes traces by the same rules as the
+// readers.
+//
+// # The native text form
+//
+// One event a line, made to be read and edited by hand. Positional fields come first, then
+// key=value in any order. Blank lines are skipped, and '#' begins a comment.
+//
+//	# vramyard-trace 1
+//	# source=shrunk from seed 17
+//	live 7 2MiB stream=1
+//	a 0 1000 align=512 hint=low tag="layer 3"
+//	use 0 1
+//	mark "step 1"
+//	f 0
+//	badfree 0
+//	print stats
+//
+// The lines:
+//
+//	a ID SIZE [align=] [stream=] [hint=low|high] [before=] [tag=]    Alloc
+//	f ID                                                             Free
+//	live ID SIZE [align=] [stream=] [tag=]                           LiveAtStart; before all others
+//	done ID                                                          Completed
+//	use ID STREAM                                                    Use
+//	mark TEXT                                                        Mark
+//	trim                                                             Trim
+//	frontier N                                                       Frontier
+//	drain STREAM                                                     Drain
+//	pool begin P [stream=]                                           PoolBegin; of all streams without one
+//	pool end P                                                       PoolEnd
+//	pool release P                                                   PoolRelease
+//	refused SIZE [align=] [stream=] [tag=]                           Refused
+//	badfree ID [+OFFSET]                                             BadFree of an allocation, live or freed
+//	badfree 0xADDR, badfree null                                     BadFree of an address
+//	fault [N]                                                        Fault; 1 without a number
+//	clear                                                            ClearStats
+//	print stats|map|totals                                           Print
+//
+// Every line also takes t=NANOSECONDS, which never decreases. SIZE and align are bytes, with
+// or without a unit ("512KiB"). A text with blanks, quotes, '=', '#' or characters that do
+// not print is quoted as in Go. Ids may be any numbers; one may be used again once it is
+// freed. Comments of the form key=value in front of the first event are kept in the header,
+// and name= replaces the file's name.
+//
+// The first line is optional. Its number is the version of the form; a reader refuses
+// versions it does not know.
+//
+// # Other forms
+//
+// CSV is the form of the recorded traces; it is recognised by its header line:
+//
+//	seq,op,id,bytes,stream,time_us,tag
+//
+// The dialects "bfc", "xdl" and "torch" are those of the golden vectors, with one letter a
+// line. Their frees of unknown ids are skipped, as the originals' harnesses did.
+//
+// # Hostile input
+//
+// A reader never panics. A line is at most 1 MiB, a trace at most Options.MaxEvents events
+// and 256 MiB of text, and compressed data is read as a stream, so memory is bounded
+// whatever the input claims to hold. A byte order mark and line ends of Windows are
+// accepted, a NUL byte is not.
 package trace

@@ -227,7 +227,7 @@ func (t *Trace) tagCounts() []TagCount {
 		}
 	}
 	list := slices.DeleteFunc(byTag, func(c TagCount) bool { return c.Allocs == 0 })
-	if len(list) == 1 && list[0].Tag == "" {
+	if len(list) == 0 || len(list) == 1 && list[0].Tag == "" {
 		return nil
 	}
 	slices.SortFunc(list, func(a, b TagCount) int {

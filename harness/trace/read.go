@@ -39,8 +39,21 @@ type Options struct {
 // Dialects returns the names of the dialects that Options can ask for.
 func Dialects() []string { return []string{"bfc", "torch", "xdl"} }
 
+// lines returns the lines of the dialect that is asked for.
+func (o Options) lines() (map[string]*verb, error) {
+	verbs, ok := dialects[o.Dialect]
+	if !ok {
+		return nil, fmt.Errorf("unknown dialect %q: want one of %s, or none for text and CSV",
+			o.Dialect, strings.Join(Dialects(), ", "))
+	}
+	return verbs, nil
+}
+
 // Open reads the trace in a file; "-" is standard input. See [Read].
 func Open(path string, o Options) (*Trace, error) {
+	if _, err := o.lines(); err != nil {
+		return nil, err
+	}
 	if path == "-" {
 		return Read(os.Stdin, "stdin", o)
 	}
@@ -57,10 +70,9 @@ func Open(path string, o Options) (*Trace, error) {
 //
 // An error is one line of the form "name:line: what is wrong", an [*Error].
 func Read(r io.Reader, name string, o Options) (*Trace, error) {
-	table, ok := dialects[o.Dialect]
-	if !ok {
-		return nil, fmt.Errorf("unknown dialect %q: want one of %s, or none for text and CSV",
-			o.Dialect, strings.Join(Dialects(), ", "))
+	verbs, err := o.lines()
+	if err != nil {
+		return nil, err
 	}
 	plain, closeIt, err := decompress(r)
 	if err != nil {
@@ -71,7 +83,7 @@ func Read(r io.Reader, name string, o Options) (*Trace, error) {
 	p := &parser{
 		src:   newSource(name, plain, sum),
 		b:     NewBuilder(Header{Name: baseName(name), Format: o.Dialect}),
-		verbs: table,
+		verbs: verbs,
 		loose: o.Dialect != "",
 		most:  o.MaxEvents,
 	}
