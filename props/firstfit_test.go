@@ -17,7 +17,7 @@ const (
 	none               bug = ""
 	mergesNotLeft      bug = "free does not merge with the left neighbour"
 	mergesNotRight     bug = "free does not merge with the right neighbour"
-	losesRemainder     bug = "a split loses a remainder of one quantum"
+	losesRemainder     bug = "a split loses a remainder of one quantum in the middle of a region"
 	overlaps           bug = "the third split starts the remainder one quantum early"
 	grantsTooLittle    bug = "a request one byte above a quantum gets one quantum"
 	ignoresAlign       bug = "alignment is ignored"
@@ -146,6 +146,7 @@ func (f *firstFit) Alloc(r alloc.Request) (alloc.Block, error) {
 	}
 	region, err := f.src.Reserve(size, 4096)
 	for f.bug == neverEnds && err != nil {
+		f.stats.ReserveFailures++
 		region, err = f.src.Reserve(size, 4096)
 	}
 	if err != nil {
@@ -192,7 +193,7 @@ func (f *firstFit) take(r alloc.Request, need device.Size) (alloc.Block, bool) {
 				c.Tag = 0
 			}
 			f.regions[i][j] = c
-			if rest.Size > 0 && !(f.bug == losesRemainder && rest.Size == ffQuantum) {
+			if rest.Size > 0 && !(f.bug == losesRemainder && rest.Size == ffQuantum && j+1 < len(f.regions[i])) {
 				f.regions[i] = slices.Insert(f.regions[i], j+1, rest)
 			}
 			f.stats.Granted(r.Size, need)

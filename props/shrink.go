@@ -195,6 +195,11 @@ func (sh *shrinker) lowest(chosen func(Op, int) bool) (helped bool) {
 		first++
 	}
 	n, least := number(&sh.best[first])
+	for v := least; v < min(least+16, *n); v++ { // what is taken modulo something is not monotone
+		if sh.try(set(v)) {
+			return true
+		}
+	}
 	for low, high := least, *n; low < high && sh.tries > 0; {
 		middle := low + (high-low)/2
 		if sh.try(set(middle)) {

@@ -17,7 +17,11 @@ import (
 
 // firstFitSubject returns the test strategy with a planted bug.
 func firstFitSubject(b bug) props.Subject {
-	return props.SubjectOf("first-fit", newFirstFit, b, sim.Config{Capacity: 48 * device.KiB, Align: 4096}, props.Promises{
+	capacity := 48 * device.KiB
+	if b == neverEnds {
+		capacity = 28 * device.KiB // below the limit, so that the device refuses for good
+	}
+	return props.SubjectOf("first-fit", newFirstFit, b, sim.Config{Capacity: capacity, Align: 4096}, props.Promises{
 		Quantum:     ffQuantum,
 		Honours:     func(r alloc.Request) bool { return r.Align <= 4096 },
 		MaxGrant:    func(r alloc.Request) device.Size { return r.Size + ffQuantum - 1 },

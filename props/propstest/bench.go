@@ -1,0 +1,199 @@
+package propstest
+
+import (
+	"errors"
+	"fmt"
+	"testing"
+
+	"github.com/vramyard/vramyard/alloc"
+	"github.com/vramyard/vramyard/device"
+	"github.com/vramyard/vramyard/device/sim"
+	"github.com/vramyard/vramyard/props"
+)
+
+// benchLive are the numbers of live blocks of the steady workload.
+var benchLive = []int{1_000, 10_000, 100_000, 1_000_000}
+
+// Bench measures a pair of Free and Alloc of a random slot for every subject and number
+// of live blocks: sub-benchmark strategy=NAME/workload=lognormal/live=N. Besides time and
+// heap it reports memory, without which a time means nothing:
+//
+//   - reserved/peak-live: most bytes held from the device over most bytes asked for
+//   - metadata-B/block: bytes of host memory for each live block, where the strategy knows
+//
+// The subject's device is ignored; the benchmark runs on a simulated one without bound. A
+// strategy whose own limit cannot hold the blocks is skipped at that number.
+func Bench(b *testing.B, subjects ...props.Subject) {
+	for _, s := range subjects {
+		for _, live := range benchLive {
+			b.Run(fmt.Sprintf("strategy=%s/workload=lognormal/live=%d", s.Name, live), func(b *testing.B) {
+				benchSteady(b, s, live)
+			})
+		}
+	}
+}
+
+// benchSteady is one cell of Bench.
+func benchSteady(b *testing.B, s props.Subject, live int) {
+	a, err := s.New(newUnbounded(b))
+	if err != nil {
+		b.Fatal(err)
+	}
+	defer a.Close() // the device is thrown away with it
+	w := newSteady(a, live)
+	if err := w.warm(); errors.Is(err, alloc.ErrOutOfMemory) {
+		b.Skipf("%d blocks do not fit the strategy's own limit of %v", live, a.Stats().Limit)
+	} else if err != nil {
+		b.Fatal(err)
+	}
+	b.ReportAllocs()
+	b.ResetTimer()
+	for b.Loop() {
+		if err := w.step(); err != nil {
+			b.Fatal(err)
+		}
+	}
+	b.StopTimer()
+	st := a.Stats()
+	b.ReportMetric(float64(st.PeakReserved)/float64(max(st.PeakRequested, 1)), "reserved/peak-live")
+	if n, err := alloc.MetadataBytes(a); err == nil {
+		b.ReportMetric(float64(n)/float64(live), "metadata-B/block")
+	}
+}
+
+// AllocsZero checks invariant I37: a pair of Free and Alloc takes nothing from the Go heap
+// once the strategy is warm, and neither does a walk.
+func AllocsZero(t testing.TB, s props.Subject) {
+	t.Helper()
+	a, w := newWarm(t, s)
+	defer a.Close() // the device is thrown away with it
+	var failed error
+	if n := testing.AllocsPerRun(4096, func() {
+		if err := w.step(); err != nil {
+			failed = err
+		}
+	}); n != 0 {
+		t.Errorf("invariant %v (%s): a pair of Free and Alloc takes %v allocations from the heap, want 0",
+			props.IWarm, props.IWarm.Name(), n)
+	}
+	if failed != nil {
+		t.Fatal(failed)
+	}
+	var bytes device.Size
+	count := func(c alloc.Chunk) bool {
+		bytes += c.Size
+		return true
+	}
+	if n := testing.AllocsPerRun(100, func() { a.Walk(count) }); n > 1 {
+		t.Errorf("invariant %v (%s): a walk takes %v allocations from the heap, want at most 1",
+			props.IWarm, props.IWarm.Name(), n)
+	}
+}
+
+// newWarm builds the subject and warms it with as many small blocks as its own limit holds,
+// up to 64.
+func newWarm(t testing.TB, s props.Subject) (alloc.Strategy, *steady) {
+	for live := 64; ; live /= 2 {
+		a, err := s.New(newUnbounded(t))
+		if err != nil {
+			t.Fatal(err)
+		}
+		w := newSteady(a, live)
+		w.most = min(w.most, 64*device.KiB)
+		if err = w.warm(); err == nil {
+			return a, w
+		}
+		_ = a.Close() // the device is thrown away with it
+		if live == 1 || !errors.Is(err, alloc.ErrOutOfMemory) {
+			t.Fatal(err)
+		}
+	}
+}
+
+// newUnbounded returns a simulated device without a capacity.
+func newUnbounded(t testing.TB) device.Device {
+	dev, err := sim.New(sim.Config{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return dev
+}
+
+// steady keeps a number of blocks live: it frees a random one and asks for another, of a
+// lognormal size with a median of 4 KiB and a sigma of 1.5.
+type steady struct {
+	alloc.Strategy
+	slots []device.Addr
+	most  device.Size // no request is larger
+	state uint64
+}
+
+// largestSize bounds the sizes of the workload: the lognormal's tail has no end.
+const largestSize = 16 * device.MiB
+
+// newSteady returns the workload with a fixed seed.
+func newSteady(a alloc.Strategy, live int) *steady {
+	return &steady{Strategy: a, slots: make([]device.Addr, live), most: min(alloc.MaxRequest(a), largestSize), state: 42}
+}
+
+// warm fills the slots and churns until placement has settled.
+func (w *steady) warm() error {
+	for i := range w.slots {
+		b, err := w.Alloc(alloc.Request{Size: w.size()})
+		if err != nil {
+			return err
+		}
+		w.slots[i] = b.Addr
+	}
+	for range max(min(2*len(w.slots), 400_000), 8192) {
+		if err := w.step(); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// step frees the block of a random slot and puts another in its place.
+func (w *steady) step() error {
+	slot := &w.slots[w.below(uint64(len(w.slots)))]
+	if err := w.Free(*slot); err != nil {
+		return err
+	}
+	b, err := w.Alloc(alloc.Request{Size: w.size()})
+	*slot = b.Addr
+	return err
+}
+
+// next returns the next number of splitmix64.
+func (w *steady) next() uint64 {
+	w.state += 0x9e3779b97f4a7c15
+	z := w.state
+	z = (z ^ z>>30) * 0xbf58476d1ce4e5b9
+	z = (z ^ z>>27) * 0x94d049bb133111eb
+	return z ^ z>>31
+}
+
+// below returns a number below n.
+func (w *steady) below(n uint64) uint64 { return (w.next() >> 32) * n >> 32 }
+
+// size draws a size with whole numbers only, so that every machine draws the same. The
+// sum of twelve 16-bit lanes is nearly normal with a deviation of 65536; its multiple by
+// 1.5/ln 2 is a base-2 logarithm with 16 fractional bits, which is interpolated.
+func (w *steady) size() device.Size {
+	const (
+		median = 12 << 16       // log2 of 4 KiB
+		mean   = 12 * 65535 / 2 // of the sum of the lanes
+		sigma  = 141_822        // 1.5/ln 2 with 16 fractional bits
+		least  = 1 << 16        // log2 of 2 B
+		most   = 40 << 16       // log2 of 1 TiB
+	)
+	var sum int64
+	for range 3 {
+		for n := w.next(); n != 0; n >>= 16 {
+			sum += int64(n & 0xffff)
+		}
+	}
+	x := min(max(median+((sum-mean)*sigma>>16), least), most)
+	k, f := uint(x>>16), uint64(x&0xffff)
+	return min(device.Size(1<<k+f<<k>>16), w.most)
+}

@@ -1,0 +1,70 @@
+package propstest
+
+import (
+	"errors"
+	"math/rand/v2"
+	"sync"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/vramyard/vramyard/alloc"
+	"github.com/vramyard/vramyard/device"
+	"github.com/vramyard/vramyard/device/sim"
+	"github.com/vramyard/vramyard/props"
+)
+
+// serveMany lets goroutines allocate and free through one lock. What each of them gets
+// must be its own, and at the end nothing may be left. Run it with the race detector.
+func serveMany(t *testing.T, s props.Subject) {
+	const callers, rounds = 4, 500
+	dev, err := sim.New(s.Device)
+	require.NoError(t, err)
+	bare, err := s.New(dev)
+	require.NoError(t, err)
+	locked, err := alloc.Locked(bare)
+	require.NoError(t, err)
+	most := min(alloc.MaxRequest(locked), 64*max(s.Promises.Quantum, 256))
+	var all sync.WaitGroup
+	faults := make(chan error, callers)
+	for caller := range uint64(callers) {
+		all.Go(func() { faults <- call(locked, rand.New(rand.NewPCG(uint64(*flagSeed), caller)), rounds, most) })
+	}
+	all.Wait()
+	for range callers {
+		require.NoError(t, <-faults)
+	}
+	require.NoError(t, locked.Check())
+	require.Zero(t, locked.Stats().Live)
+	require.NoError(t, locked.Close())
+	require.Zero(t, dev.Usage().Regions)
+}
+
+// call is one of many callers. It frees everything it got before it returns.
+func call(s alloc.Strategy, rng *rand.Rand, rounds int, most device.Size) error {
+	var mine []device.Addr
+	for range rounds {
+		if len(mine) > 0 && rng.IntN(2) == 0 {
+			i := rng.IntN(len(mine))
+			if err := s.Free(mine[i]); err != nil {
+				return err
+			}
+			mine[i] = mine[len(mine)-1]
+			mine = mine[:len(mine)-1]
+			continue
+		}
+		b, err := s.Alloc(alloc.Request{Size: 1 + device.Size(rng.Int64N(int64(most)))})
+		switch {
+		case err == nil:
+			mine = append(mine, b.Addr)
+		case !errors.Is(err, alloc.ErrOutOfMemory):
+			return err
+		}
+	}
+	for _, a := range mine {
+		if err := s.Free(a); err != nil {
+			return err
+		}
+	}
+	return nil
+}

@@ -1,0 +1,146 @@
+package propstest
+
+import (
+	"errors"
+	"flag"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"testing"
+
+	"github.com/vramyard/vramyard/alloc"
+	"github.com/vramyard/vramyard/device"
+	"github.com/vramyard/vramyard/props"
+)
+
+var (
+	flagTests = flag.Int("props.tests", 2000, "sequences of operations for each subject; a quarter with -short")
+	flagOps   = flag.Int("props.ops", 100, "operations in a sequence")
+	flagSeed  = flag.Int64("props.seed", 1, "seed of the first sequence; each next one has the next seed")
+)
+
+// options returns what the flags ask for, with one share in so many of the sequences.
+func options(share int) props.Options {
+	n := *flagTests
+	if testing.Short() {
+		share *= 4
+	}
+	return props.Options{Sequences: max(n/share, 1), Operations: *flagOps, Seed: *flagSeed}
+}
+
+// Run verifies every subject: bare, with the device refusing each of its calls in turn,
+// inside each wrapper of package alloc, and, behind a lock, called by many goroutines at
+// once. Subjects run in parallel.
+func Run(t *testing.T, subjects ...props.Subject) {
+	t.Helper()
+	for _, s := range subjects {
+		t.Run(s.Name, func(t *testing.T) {
+			t.Parallel()
+			runOne(t, s)
+		})
+	}
+}
+
+// runOne runs the subtests of one subject.
+func runOne(t *testing.T, s props.Subject) {
+	t.Run("KeepsEveryInvariant", func(t *testing.T) {
+		Verify(t, s, options(1))
+	})
+	t.Run("SurvivesEveryDeviceFault", func(t *testing.T) {
+		r, err := props.VerifyFaults(s, options(40))
+		report(t, r, err)
+	})
+	for _, w := range wrappers {
+		t.Run("KeepsEveryInvariantInside"+w.name, func(t *testing.T) {
+			inside := s.Wrapped(w.name, w.wrap)
+			inside.Promises.Except = append(slices.Clone(inside.Promises.Except), w.except...)
+			Verify(t, inside, options(10))
+		})
+	}
+	t.Run("ServesManyCallersBehindLock", func(t *testing.T) { serveMany(t, s) })
+	t.Run("TakesNothingFromTheHeap", func(t *testing.T) { AllocsZero(t, s) })
+}
+
+// wrapper is one of the wrappers of package alloc.
+type wrapper struct {
+	name   string
+	wrap   func(alloc.Strategy) (alloc.Strategy, error)
+	except []props.Exception // what it cannot keep by its nature
+}
+
+// wide is a limit that no sequence reaches.
+const wide = ^device.Size(0)
+
+var wrappers = []wrapper{
+	{name: "Locked", wrap: alloc.Locked},
+	{name: "Limited", wrap: func(s alloc.Strategy) (alloc.Strategy, error) { return alloc.Limited(s, wide) }},
+	{name: "Recorded", wrap: func(s alloc.Strategy) (alloc.Strategy, error) {
+		return alloc.Recorded(s, func(alloc.Operation) {})
+	}},
+	{name: "Retrying", wrap: func(s alloc.Strategy) (alloc.Strategy, error) {
+		l, err := alloc.Locked(s)
+		if err != nil {
+			return nil, err
+		}
+		return alloc.Retrying(l, 0) // nothing is ever freed while a call waits here
+	}, except: []props.Exception{{Number: props.ICounters, Reason: "every try counts as out of memory"}}},
+}
+
+// Verify verifies one subject and fails the test with all that is known of a failure.
+func Verify(t testing.TB, s props.Subject, o props.Options) {
+	t.Helper()
+	r, err := props.Verify(s, o)
+	report(t, r, err)
+}
+
+// report logs what was done, or fails the test and leaves the trace in a file.
+func report(t testing.TB, r props.Result, err error) {
+	t.Helper()
+	if err == nil {
+		t.Log(r)
+		if r.Grants == 0 || r.Frees == 0 || r.Mistakes == 0 || r.BadFrees == 0 {
+			t.Errorf("the sequences did not reach everything: %v", r)
+		}
+		return
+	}
+	var f *props.Failure
+	if !errors.As(err, &f) {
+		t.Fatal(err)
+	}
+	if f.Stack != nil {
+		t.Logf("%s", f.Stack)
+	}
+	path, writeErr := writeTrace(t, f)
+	if writeErr != nil {
+		t.Errorf("the trace could not be written: %v", writeErr)
+	}
+	t.Fatalf("%v\ntrace: %s\nagain: go test -run '%s' -props.seed=%d -props.tests=1 -props.ops=%d",
+		f, path, t.Name(), f.Seed, f.Operations)
+}
+
+// unfit are the characters of a test's name that a file's name should not have.
+var unfit = regexp.MustCompile(`[^A-Za-z0-9_.-]+`)
+
+// writeTrace leaves the trace of a failure in the test's artifact directory: the one
+// asked for with -artifacts, or else one that stays after the test.
+func writeTrace(t testing.TB, f *props.Failure) (path string, err error) {
+	dir := t.ArtifactDir()
+	if !artifactsKept() {
+		if dir, err = os.MkdirTemp("", "props-"); err != nil {
+			return "", err
+		}
+	}
+	path = filepath.Join(dir, unfit.ReplaceAllString(f.Subject, "-")+"-"+f.Violation.Number.String()+".trace")
+	out, err := os.Create(path)
+	if err != nil {
+		return "", err
+	}
+	return path, errors.Join(f.WriteTrace(out), out.Close())
+}
+
+// artifactsKept reports whether the artifact directory outlives the test.
+func artifactsKept() bool {
+	f := flag.Lookup("test.artifacts")
+	return f != nil && f.Value.String() == "true"
+}
