@@ -2,6 +2,7 @@ package props
 
 import (
 	"cmp"
+	"math/bits"
 
 	"github.com/vramyard/vramyard/alloc"
 	"github.com/vramyard/vramyard/device"
@@ -99,4 +100,22 @@ func ServesAnywhere(quantum device.Size) func(alloc.Chunk, alloc.Request) bool {
 		need := device.AlignUp(max(r.Size, 1), quantum)
 		return c.Size >= pad && c.Size-pad >= need
 	}
+}
+
+// PowerOfTwo returns n rounded up to a power of two, and to least, a power of two itself.
+//
+// Precondition: n is at most 1<<63.
+func PowerOfTwo(n, least device.Size) device.Size {
+	if n <= least {
+		return least
+	}
+	return 1 << bits.Len64(uint64(n-1))
+}
+
+// PowersOfTwo returns the powers of two from least to most, for Boundaries.
+func PowersOfTwo(least, most device.Size) (all []device.Size) {
+	for n := least; n != 0 && n <= most; n <<= 1 {
+		all = append(all, n)
+	}
+	return all
 }

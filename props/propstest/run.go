@@ -36,6 +36,8 @@ func Run(t *testing.T, subjects ...props.Subject) {
 	t.Helper()
 	for _, s := range subjects {
 		t.Run(s.Name, func(t *testing.T) {
+			// What counts allocations must not run in parallel, so it goes first.
+			t.Run("TakesNothingFromTheHeap", func(t *testing.T) { AllocsZero(t, s) })
 			t.Parallel()
 			runOne(t, s)
 		})
@@ -59,7 +61,6 @@ func runOne(t *testing.T, s props.Subject) {
 		})
 	}
 	t.Run("ServesManyCallersBehindLock", func(t *testing.T) { serveMany(t, s) })
-	t.Run("TakesNothingFromTheHeap", func(t *testing.T) { AllocsZero(t, s) })
 }
 
 // wrapper is one of the wrappers of package alloc.
