@@ -1,20 +1,32 @@
 // Package ledger is a table of live blocks, kept by address.
 //
 // It answers the one question that stands before every free: does a live block start
-// here, and what was it? The answer costs one probe of an open-addressing index and one
-// read of a 32-byte record, and gives the caller back a word of its own, so that a
+// here, and what was it? The answer gives the caller back a word of its own, so that a
 // strategy finds the tree node or the slab chunk of a block without a search over its
-// regions. In steady state nothing is allocated; the table grows with the most blocks
-// that ever lived at once and never shrinks.
+// regions.
+//
+// # Data structure
+//
+// An open-addressing hash table with linear probing and the records in its cells, 40
+// bytes each. The table of handles in package addrmap would keep them elsewhere, and with
+// 100000 live blocks the second cache miss, which cannot start before the first has come
+// back, costs more than all the rest of a free. As there, the hash is multiplicative
+// (Knuth, volume 3, section 6.4), deletion moves later cells back and leaves no
+// tombstones, and the table doubles at three quarters full and never shrinks: in steady
+// state nothing is allocated.
 package ledger
 
 import (
+	"math/bits"
+
 	"github.com/vramyard/vramyard/device"
-	"github.com/vramyard/vramyard/internal/addrmap"
 )
 
-// recordBytes is the host memory of one Block.
-const recordBytes = 32
+const (
+	minLog    = 6                  // smallest table: 64 cells
+	golden    = 0x9E3779B97F4A7C15 // 2^64 / golden ratio, odd
+	cellBytes = 40
+)
 
 // Block is what is remembered of a live block.
 type Block struct {
@@ -24,65 +36,109 @@ type Block struct {
 	Place     uint64        // where the block is, in the terms of the strategy that keeps the table
 }
 
+// cell holds one block. No block starts at address zero, so that a zero start means empty.
+type cell struct {
+	start device.Addr
+	block Block
+}
+
 // Table is a set of live blocks. The zero Table is empty and ready.
 type Table struct {
-	index  addrmap.Map
-	blocks []Block // records by handle; unused ones are linked through Place
-	unused uint64  // one more than the handle of the first unused record; 0 for none
+	cells []cell
+	shift uint8 // 64 - log2(len(cells))
+	n     int
 }
 
 // Len returns the number of live blocks.
-func (t *Table) Len() int { return t.index.Len() }
+func (t *Table) Len() int { return t.n }
 
 // Bytes returns the host memory of the table, unused capacity included.
-func (t *Table) Bytes() device.Size {
-	return t.index.Bytes() + device.Size(cap(t.blocks))*recordBytes
+func (t *Table) Bytes() device.Size { return device.Size(cap(t.cells)) * cellBytes }
+
+// home returns the cell in which the search for a begins.
+func (t *Table) home(a device.Addr) uint64 { return uint64(a) * golden >> (t.shift & 63) }
+
+// find returns the cell of a, or the empty cell in which its search ends.
+//
+// Precondition: the table has cells.
+func (t *Table) find(a device.Addr) uint64 {
+	mask := uint64(len(t.cells) - 1)
+	i := t.home(a)
+	for t.cells[i&mask].start != a && t.cells[i&mask].start != 0 {
+		i++
+	}
+	return i & mask
 }
 
 // Add enters the block that starts at a. O(1) expected; it allocates only when more
 // blocks live than ever before.
 //
-// Precondition: no block in the table starts at a.
+// Precondition: a is not zero and no block in the table starts there.
 func (t *Table) Add(a device.Addr, b Block) {
-	if t.unused == 0 {
-		t.index.Put(a, uint32(len(t.blocks)))
-		t.blocks = append(t.blocks, b)
-		return
+	if 4*(t.n+1) > 3*len(t.cells) {
+		t.grow()
 	}
-	h := t.unused - 1
-	t.unused = t.blocks[h].Place
-	t.blocks[h] = b
-	t.index.Put(a, uint32(h))
+	t.cells[t.find(a)] = cell{a, b}
+	t.n++
 }
 
 // Get returns the block that starts at a, and whether there is one. O(1) expected.
 func (t *Table) Get(a device.Addr) (Block, bool) {
-	h, ok := t.index.Get(a)
-	if !ok {
+	if t.n == 0 || a == 0 {
 		return Block{}, false
 	}
-	return t.blocks[h], true
+	c := &t.cells[t.find(a)]
+	return c.block, c.start == a
 }
 
 // Take removes the block that starts at a and returns it, and whether there was one.
 // O(1) expected.
 func (t *Table) Take(a device.Addr) (Block, bool) {
-	h, ok := t.index.Delete(a)
-	if !ok {
+	if t.n == 0 || a == 0 {
 		return Block{}, false
 	}
-	b := t.blocks[h]
-	t.blocks[h] = Block{Place: t.unused}
-	t.unused = uint64(h) + 1
+	i := t.find(a)
+	if t.cells[i].start != a {
+		return Block{}, false
+	}
+	b := t.cells[i].block
+	t.closeGap(i)
+	t.n--
 	return b, true
+}
+
+// closeGap empties cell i and moves back every later cell of the run that the gap would
+// cut off from its home.
+func (t *Table) closeGap(i uint64) {
+	mask := uint64(len(t.cells) - 1)
+	for j := (i + 1) & mask; t.cells[j&mask].start != 0; j = (j + 1) & mask {
+		// The cell may move to i unless its home lies cyclically in (i, j].
+		if (j-t.home(t.cells[j&mask].start))&mask >= (j-i)&mask {
+			t.cells[i&mask] = t.cells[j&mask]
+			i = j
+		}
+	}
+	t.cells[i&mask] = cell{}
 }
 
 // Range yields every live block and its start, in no useful order: it is for checks that
 // look at all of them, never for choosing one. The table must not be changed meanwhile.
 func (t *Table) Range(yield func(device.Addr, Block) bool) {
-	for a, h := range t.index.Range {
-		if !yield(a, t.blocks[h]) {
+	for i := range t.cells {
+		if c := &t.cells[i]; c.start != 0 && !yield(c.start, c.block) {
 			return
+		}
+	}
+}
+
+// grow doubles the table.
+func (t *Table) grow() {
+	old := t.cells
+	log := max(minLog, bits.Len(uint(len(old))))
+	t.cells, t.shift = make([]cell, 1<<log), uint8(64-log)
+	for _, c := range old {
+		if c.start != 0 {
+			t.cells[t.find(c.start)] = c
 		}
 	}
 }
