@@ -45,7 +45,7 @@ func NewBuilder(h Header) *Builder {
 }
 
 // Tag returns the index of a text in Trace.Tags, adding it if it is new. The empty text
-// has index 0.
+// has index 0. The text goes into the trace even if no event comes to use it.
 func (b *Builder) Tag(text string) uint32 {
 	tag, _ := b.intern([]byte(text))
 	return tag

@@ -79,13 +79,9 @@ func (p *parser) readCSV(header []byte) error {
 		if line == nil {
 			break
 		}
-		if len(line) == 0 || line[0] == '#' {
-			continue
+		if err := c.line(line); err != nil {
+			return err
 		}
-		if err := c.event(line); err != nil {
-			return p.src.errorf(err)
-		}
-		c.seq++
 	}
 	if err := c.marks(); err != nil {
 		return p.src.errorf(err)
@@ -94,6 +90,32 @@ func (p *parser) readCSV(header []byte) error {
 		return p.src.errorf(fmt.Errorf("mark at event %d, but there are %d events", p.pending[0].seq, c.seq))
 	}
 	return nil
+}
+
+// line reads one line below the header line. Marks belong above it, but one that is found
+// here in time is not lost.
+func (c *csvReader) line(line []byte) error {
+	if len(line) == 0 {
+		return nil
+	}
+	if line[0] != '#' {
+		if err := c.event(line); err != nil {
+			return c.src.errorf(err)
+		}
+		c.seq++
+		return nil
+	}
+	rest, ok := bytes.CutPrefix(bytes.TrimLeft(line[1:], " \t"), []byte("mark,"))
+	if !ok {
+		return nil
+	}
+	if err := c.csvMark(rest); err != nil {
+		return c.src.errorf(err)
+	}
+	if c.markErr == nil && c.pending[len(c.pending)-1].seq < c.seq {
+		return c.src.errorf(fmt.Errorf("mark at event %d stands behind that event", c.pending[len(c.pending)-1].seq))
+	}
+	return c.markErr
 }
 
 // marks adds the marks that precede the row to come.

@@ -11,25 +11,25 @@ import (
 
 // Info is what can be said of a trace without replaying it. Sizes are bytes as requested.
 type Info struct {
-	Name     string        `json:"name"`           // Header.Name
-	Format   string        `json:"format"`         // Header.Format
-	Hash     string        `json:"sha256"`         // Header.Hash
-	Meta     []Pair        `json:"meta,omitempty"` // Header.Meta
-	Events   int           `json:"events"`         // number of events
-	Kinds    []KindCount   `json:"kinds"`          // events by kind, in the order of the kinds; none with 0
-	Allocs   int           `json:"allocs"`         // Alloc and LiveAtStart events
-	Slots    int           `json:"slots"`          // distinct ids
-	Streams  []StreamCount `json:"streams"`        // by number
-	Tags     []TagCount    `json:"tags,omitempty"` // tags of allocations: most bytes first, then by text
-	Marks    int           `json:"marks"`          // Mark events
-	Sizes    SizeInfo      `json:"sizes"`          // distribution of the requested sizes
-	Peak     device.Size   `json:"peak_live_bytes"`
-	PeakAt   int           `json:"peak_event"` // index of the event that first reaches Peak; -1 without allocations
-	PeakLive int           `json:"peak_live_count"`
-	End      device.Size   `json:"end_live_bytes"` // live behind the last event
-	EndLive  int           `json:"end_live_count"`
-	Timed    bool          `json:"timed"`       // some event has a time
-	Duration int64         `json:"duration_ns"` // from the first to the last known time
+	Name     string        `json:"name"`            // Header.Name
+	Format   string        `json:"format"`          // Header.Format
+	Hash     string        `json:"sha256"`          // Header.Hash
+	Meta     []Pair        `json:"meta,omitempty"`  // Header.Meta
+	Events   int           `json:"events"`          // number of events
+	Kinds    []KindCount   `json:"kinds"`           // events by kind, in the order of the kinds; none with 0
+	Allocs   int           `json:"allocs"`          // Alloc and LiveAtStart events
+	Slots    int           `json:"slots"`           // distinct ids
+	Streams  []StreamCount `json:"streams"`         // by number
+	Tags     []TagCount    `json:"tags,omitempty"`  // tags of allocations: most bytes first, then by text
+	Marks    int           `json:"marks"`           // Mark events
+	Sizes    SizeInfo      `json:"sizes"`           // distribution of the requested sizes
+	Peak     device.Size   `json:"peak_live_bytes"` // as LowerBound
+	PeakAt   int           `json:"peak_event"`      // index of the event that first reaches Peak; -1 without allocations
+	PeakLive int           `json:"peak_live_count"` // most allocations live at once
+	End      device.Size   `json:"end_live_bytes"`  // live behind the last event
+	EndLive  int           `json:"end_live_count"`  // likewise
+	Timed    bool          `json:"timed"`           // some event has a time
+	Duration int64         `json:"duration_ns"`     // from the first to the last known time
 }
 
 // KindCount says how many events are of one kind.

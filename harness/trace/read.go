@@ -187,10 +187,11 @@ type parser struct {
 	verbs   map[string]*verb
 	loose   bool // a dialect: what is about unknown ids is skipped
 	most    int
-	magic   bool // the first line was the native one
-	csv     bool // the header says that a CSV follows
-	named   bool // the header gave a name
-	started bool // the first line that is no comment was seen
+	magic   bool  // the first line was the native one
+	csv     bool  // the header says that a CSV follows
+	named   bool  // the header gave a name
+	started bool  // the first line that is no comment was seen
+	ev      Event // the event of the present line
 	pending []pendingMark
 	markErr error // the first mark that is wrong
 }

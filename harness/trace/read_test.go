@@ -168,6 +168,8 @@ func TestErrorsNameFileAndLine(t *testing.T) {
 		{"", csv + "0,a,0,5,0,0,x\n1,a,0,5,0,0,x\n", `:3: id 0 is still live`},
 		{"", "# mark,2,x\n" + csv + "0,a,0,5,0,0,x\n", `:4: mark at event 2, but there are 1 events`},
 		{"", "# mark,2,x\n# mark,1,y\n" + csv, `:2: mark at event 1 follows one at event 2`},
+		{"", csv + "0,a,0,5,0,0,x\n# mark,0,x\n", `:3: mark at event 0 stands behind that event`},
+		{"", csv + "# mark,x,x\n", `:2: mark "x": ` + number},
 		{"", "# mark,x\n" + csv, `:1: mark "x": ` + number},
 	} {
 		_, err := trace.Read(strings.NewReader(c.text), "dir/t.txt", trace.Options{Dialect: c.dialect})

@@ -213,15 +213,16 @@ func (p *parser) event(line []byte) error {
 	if v == nil {
 		return p.unknown(word)
 	}
-	e := v.event
+	e := &p.ev // not a local one: the fields' functions would move it to the heap
+	*e = v.event
 	e.Time = NoTime
-	if err := p.fields(v, &e, word, rest); err != nil {
+	if err := p.fields(v, e, word, rest); err != nil {
 		return err
 	}
 	if p.loose && (e.Kind == Free || e.Kind == Use) && !p.b.Live(e.ID) {
 		return nil
 	}
-	return p.add(e)
+	return p.add(*e)
 }
 
 // unknown says which words a line may begin with.
