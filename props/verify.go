@@ -101,7 +101,10 @@ func VerifyFaults(s Subject, o Options) (Result, error) {
 	return verify(s, o.withDefaults(), func(r *runner, seq Sequence) (device.FaultPlan, error) {
 		for plan := (device.FaultPlan{Nth: 1}); ; plan.Nth++ {
 			err := r.run(seq, plan)
-			if err != nil || r.main.leash.total < plan.Nth {
+			if r.main.leash.total < plan.Nth {
+				return device.FaultPlan{}, err
+			}
+			if err != nil {
 				return plan, err
 			}
 			r.tally.Faults++
