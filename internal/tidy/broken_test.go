@@ -281,6 +281,10 @@ var powerSnippets = []snippet{
 	{tidy.Powers, "not forwarded by a pointer of another", files{
 		"alloc/power.go": powerFile("", "", "", ""), "alloc/f.go": "package alloc\nfunc (l *Locked) LargestFree() {}\n",
 	}, []string{"alloc/power.go:6 Holes.LargestFree has no method"}},
+	{tidy.Powers, "in a file of its own", files{
+		"alloc/f.go": forwarder, "alloc/m.go": "package alloc\ntype Mover interface { Move() }\n",
+		"alloc/power.go": powerFile("\tPowerMover\n", `"mover"`, "\tcase PowerMover: _, ok = s.(Mover)\n", ""),
+	}, []string{"alloc/m.go:2 Mover.Move has no method"}},
 	{tidy.Powers, "no case, no name", files{"alloc/f.go": forwarder, "alloc/power.go": powerFile("\tPowerTrimmer\n", "", "", "")},
 		[]string{"power.go:0 powerNames has 1 names, there are 2", "power.go:4 PowerTrimmer has no case"}},
 	{tidy.Powers, "wrong case", files{"alloc/f.go": forwarder, "alloc/power.go": powerFile("\tPowerTrimmer\n", `"trimmer"`, "\tcase PowerTrimmer: _, ok = s.(Holes)\n", "")},

@@ -59,7 +59,8 @@ func checkPackageComment(p *Package, f *File, h *House, report Report) {
 // DocComments checks that every exported name is explained.
 var DocComments = Rule{
 	Name: "doc comments",
-	Doc:  "every exported name, interface method and struct field has a comment that begins with the name (fields: any phrase)",
+	Doc: "every exported name, interface method and struct field has a comment that begins with the name " +
+		"(fields: any phrase)",
 	Check: func(h *House, report Report) {
 		h.each(false, func(_ *Package, f *File) {
 			d := docChecker{h: h, f: f, report: report}

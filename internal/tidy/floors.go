@@ -25,6 +25,9 @@ type room struct {
 // strategyImports is all that a strategy sees of the house.
 var strategyImports = []string{"alloc", "device", "internal/..."}
 
+// catalogueImports is what the list of strategies sees beside.
+var catalogueImports = append([]string{"strategies/..."}, strategyImports...)
+
 // rooms is the floors table. The most precise row holds for a package.
 var rooms = []room{
 	{dir: ".", floor: 0, only: []string{}, bare: true},
@@ -37,7 +40,7 @@ var rooms = []room{
 	{dir: "alloc", floor: 10, bare: true},
 	{dir: "internal", floor: 11, bare: true},
 	{dir: "internal/outfile", floor: 11}, // compresses
-	{dir: "strategies", floor: 21, only: append([]string{"strategies/..."}, strategyImports...), never: notForStrategies, bare: true},
+	{dir: "strategies", floor: 21, only: catalogueImports, never: notForStrategies, bare: true},
 	{dir: "strategies/", floor: 20, only: strategyImports, never: notForStrategies, bare: true},
 	{dir: "harness/trace", floor: 30, never: outsideHarness},
 	{dir: "harness/recorded", floor: 31, never: outsideHarness},

@@ -20,7 +20,8 @@ const (
 // Lengths checks that files and functions stay readable.
 var Lengths = Rule{
 	Name: "lengths",
-	Doc:  "files have at most 600 lines, functions at most 80, 95 % of the functions at most 60; README.md has at most 200",
+	Doc: "files have at most 600 lines, functions at most 80, 95 % of the functions at most 60; " +
+		"README.md has at most 200",
 	Check: func(h *House, report Report) {
 		h.each(true, func(_ *Package, f *File) {
 			if n := lines(f.Source); n > maxFile && !f.Generated {

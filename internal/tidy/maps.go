@@ -8,6 +8,7 @@ import (
 	"path"
 	"slices"
 	"strings"
+	"sync"
 )
 
 // MapRanges checks that the order of a map decides nothing.
@@ -96,19 +97,32 @@ func checkMapIterators(h *House, f *File, report Report) {
 // parsed files and the standard library from its sources, signatures only. Of anything
 // else it knows nothing; errors that follow from this are ignored.
 type typer struct {
-	house    *House
-	standard types.ImporterFrom
-	done     map[string]*types.Package // by import path
-	infos    map[string]*types.Info    // by directory
+	house *House
+	done  map[string]*types.Package // by import path
+	infos map[string]*types.Info    // by directory
+}
+
+// standardLibrary reads the standard library, each package once in the life of the
+// program, which is most of the time that the rules take.
+var standardLibrary = sync.OnceValue(func() types.Importer {
+	return &lockedImporter{inner: importer.ForCompiler(token.NewFileSet(), "source", nil)}
+})
+
+// lockedImporter is an importer that several goroutines may use.
+type lockedImporter struct {
+	mu    sync.Mutex
+	inner types.Importer
+}
+
+// Import implements [types.Importer].
+func (l *lockedImporter) Import(imp string) (*types.Package, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.inner.Import(imp)
 }
 
 func newTyper(h *House) *typer {
-	return &typer{
-		house:    h,
-		standard: importer.ForCompiler(token.NewFileSet(), "source", nil).(types.ImporterFrom),
-		done:     map[string]*types.Package{},
-		infos:    map[string]*types.Info{},
-	}
+	return &typer{house: h, done: map[string]*types.Package{}, infos: map[string]*types.Info{}}
 }
 
 // typesOf returns the types in the files of p outside tests.
@@ -122,7 +136,11 @@ func (t *typer) typesOf(p *Package) *types.Info {
 // check finds the types of p. Of files that stand in for each other by build tags it
 // sees all; the duplicates are among the errors that it ignores.
 func (t *typer) check(p *Package, imp string) *types.Package {
-	info := &types.Info{Types: map[ast.Expr]types.TypeAndValue{}, Uses: map[*ast.Ident]types.Object{}, Defs: map[*ast.Ident]types.Object{}}
+	info := &types.Info{
+		Types: map[ast.Expr]types.TypeAndValue{},
+		Uses:  map[*ast.Ident]types.Object{},
+		Defs:  map[*ast.Ident]types.Object{},
+	}
 	t.infos[p.Dir] = info
 	var files []*ast.File
 	for _, f := range p.Files {
@@ -147,7 +165,7 @@ func (t *typer) Import(imp string) (*types.Package, error) {
 		}
 	}
 	if isStandard(imp) {
-		if pkg, err := t.standard.ImportFrom(imp, "", 0); err == nil {
+		if pkg, err := standardLibrary().Import(imp); err == nil {
 			t.done[imp] = pkg
 			return pkg, nil
 		}

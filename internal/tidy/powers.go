@@ -9,13 +9,17 @@ import (
 // Powers checks that wrappers pass on every power of a strategy.
 var Powers = Rule{
 	Name: "powers",
-	Doc:  "every interface in alloc/power.go has a constant, a name, a case in implements, and its methods on *Forwarder",
+	Doc: "every interface in alloc/power.go has a constant; every constant has a name, a case in implements, " +
+		"and the methods of its interface on *Forwarder",
 	Check: func(h *House, report Report) {
 		p := h.Package("alloc")
 		if p == nil {
 			return
 		}
-		c := powerChecker{h: h, report: report, methods: map[string]bool{}}
+		c := powerChecker{
+			h: h, report: report, names: -1,
+			interfaces: map[string]*ast.InterfaceType{}, cases: map[string]string{}, methods: map[string]bool{},
+		}
 		for _, f := range p.Files {
 			if !f.Test {
 				c.collect(f)
@@ -30,8 +34,8 @@ type powerChecker struct {
 	h          *House
 	report     Report
 	file       *File                         // alloc/power.go
-	interfaces map[string]*ast.InterfaceType // exported ones in it
-	order      []string                      // their names, in order
+	interfaces map[string]*ast.InterfaceType // of the package, by name
+	order      []string                      // names of those exported in power.go, in order
 	constants  []*ast.Ident                  // PowerX, in order
 	names      int                           // elements of powerNames; -1 without it
 	cases      map[string]string             // PowerX to the interface that its case asserts
@@ -41,8 +45,7 @@ type powerChecker struct {
 // collect reads one file.
 func (c *powerChecker) collect(f *File) {
 	if f.Name == "alloc/power.go" {
-		c.file, c.names = f, -1
-		c.interfaces, c.cases = map[string]*ast.InterfaceType{}, map[string]string{}
+		c.file = f
 	}
 	for _, decl := range f.AST.Decls {
 		switch decl := decl.(type) {
@@ -54,23 +57,26 @@ func (c *powerChecker) collect(f *File) {
 				c.readCases(decl)
 			}
 		case *ast.GenDecl:
-			if f == c.file {
-				c.readSpecs(decl)
-			}
+			c.readSpecs(decl, f == c.file)
 		}
 	}
 }
 
-// readSpecs gathers interfaces, constants and the table of names.
-func (c *powerChecker) readSpecs(decl *ast.GenDecl) {
+// readSpecs gathers interfaces and, in power.go, constants and the table of names.
+func (c *powerChecker) readSpecs(decl *ast.GenDecl, inPower bool) {
 	for _, spec := range decl.Specs {
 		switch spec := spec.(type) {
 		case *ast.TypeSpec:
 			if it, ok := spec.Type.(*ast.InterfaceType); ok && spec.Name.IsExported() {
 				c.interfaces[spec.Name.Name] = it
-				c.order = append(c.order, spec.Name.Name)
+				if inPower {
+					c.order = append(c.order, spec.Name.Name)
+				}
 			}
 		case *ast.ValueSpec:
+			if !inPower {
+				continue
+			}
 			for i, n := range spec.Names {
 				if strings.HasPrefix(n.Name, "Power") {
 					c.constants = append(c.constants, n)
@@ -132,15 +138,27 @@ func (c *powerChecker) judge() {
 		c.report(c.file.Name, 0, "powerNames has %s, there are %d powers", count(c.names), len(c.constants))
 	}
 	for _, name := range c.order {
-		it := c.interfaces[name]
 		if !constants["Power"+name] {
-			c.report(c.file.Name, c.h.Line(it.Pos()), "interface %s has no constant Power%s", name, name)
+			c.report(c.file.Name, c.h.Line(c.interfaces[name].Pos()), "interface %s has no constant Power%s", name, name)
+			c.judgeMethods(name)
 		}
-		for _, m := range it.Methods.List {
-			for _, n := range m.Names {
-				if !c.methods[n.Name] {
-					c.report(c.file.Name, c.h.Line(n.Pos()), "%s.%s has no method on *Forwarder", name, n.Name)
-				}
+	}
+	for _, k := range c.constants {
+		c.judgeMethods(strings.TrimPrefix(k.Name, "Power"))
+	}
+}
+
+// judgeMethods reports the methods of an interface that Forwarder lacks.
+func (c *powerChecker) judgeMethods(name string) {
+	it := c.interfaces[name]
+	if it == nil {
+		return // the case in implements does not compile
+	}
+	for _, m := range it.Methods.List {
+		for _, n := range m.Names {
+			if !c.methods[n.Name] {
+				at := c.h.Fset.Position(n.Pos())
+				c.report(at.Filename, at.Line, "%s.%s has no method on *Forwarder", name, n.Name)
 			}
 		}
 	}
