@@ -1,0 +1,88 @@
+package bfc
+
+import (
+	"math/bits"
+
+	"github.com/vramyard/vramyard/device"
+)
+
+const (
+	// unit is the size and the address every chunk is a multiple of: what the driver
+	// aligns to, so that any block suits any copy engine.
+	unit device.Size = 256
+
+	// maxRequest is the largest size that can be rounded up to a multiple of unit.
+	maxRequest = ^device.Size(0) - unit + 1
+
+	// numBins size classes double from 256 B; the last, from 256 MiB, is open-ended.
+	numBins = 21
+
+	// defaultWaste is what a block may waste before its chunk is split in any case.
+	defaultWaste = 128 * device.MiB
+
+	// backpedalFactor is what remains of a size that the device refused. It is a 32-bit
+	// float, and the product too: from 402654464 bytes on exact arithmetic would round to
+	// other sizes.
+	backpedalFactor float32 = 0.9
+)
+
+// roundUp rounds n up to a multiple of unit.
+//
+// Precondition: n <= maxRequest.
+func roundUp(n device.Size) device.Size { return (n + unit - 1) &^ (unit - 1) }
+
+// binOf returns the bin of chunks of n bytes: bin b starts at unit<<b.
+func binOf(n device.Size) int32 {
+	return int32(min(numBins-1, bits.Len64(uint64(max(n, unit)/unit))-1))
+}
+
+// binSize returns the size at which bin b starts.
+func binSize(b int32) device.Size { return unit << b }
+
+// backpedal returns the size to ask for after the device refused n bytes: nine tenths,
+// rounded up. At 2304 bytes and below, rounding undoes the step, and the original of 2024
+// asks for the same size for ever; XLA of 2026 goes down by one unit there, and so does
+// this function for every variant.
+//
+// Precondition: n is a multiple of unit and not zero.
+func backpedal(n device.Size) device.Size {
+	product := float32(n) * backpedalFactor
+	if next := roundUp(device.Size(product)); next < n {
+		return next
+	}
+	return n - unit
+}
+
+// doubled returns twice n, or the largest multiple of unit where that overflows. The
+// original wraps to zero there and then doubles zero for ever.
+func doubled(n device.Size) device.Size {
+	if n > maxRequest/2 {
+		return maxRequest
+	}
+	return 2 * n
+}
+
+// wasteLimit returns the bytes a block may waste under a configuration. The variant of
+// 2016 knows no such limit.
+func wasteLimit(c Config) device.Size {
+	if c.Variant == V2016 {
+		return ^device.Size(0)
+	}
+	if c.FragmentationFraction > 0 {
+		return device.Size(int64(c.FragmentationFraction * float64(c.Limit)))
+	}
+	return defaultWaste
+}
+
+// firstRegion returns the size the first region is meant to have.
+func firstRegion(c Config) device.Size {
+	limit := min(c.Limit, maxRequest)
+	switch {
+	case !c.AllowGrowth:
+		return roundUp(limit)
+	case c.Variant == V2016:
+		return roundUp(min(limit, device.MiB))
+	default:
+		return roundUp(min(limit, 2*device.MiB))
+	}
+}

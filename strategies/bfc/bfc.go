@@ -1,0 +1,193 @@
+package bfc
+
+import (
+	"github.com/vramyard/vramyard/alloc"
+	"github.com/vramyard/vramyard/device"
+	"github.com/vramyard/vramyard/internal/addrmap"
+	"github.com/vramyard/vramyard/internal/freetree"
+	"github.com/vramyard/vramyard/internal/invariants"
+)
+
+// Allocator is a best-fit allocator with coalescing. It is not safe for concurrent use.
+type Allocator struct {
+	entry invariants.Entry
+
+	src   device.Source
+	cfg   Config
+	waste device.Size // a block that would waste this much is split off
+
+	chunks  chunkTable
+	regions regionTable
+	live    addrmap.Map              // starts of live chunks to handles
+	bins    [numOwners]freetree.Tree // free chunks in best-fit order, by owner
+
+	cur         device.Size // size the next region is meant to have
+	backpedaled bool        // variant 2016: the one episode of smaller requests is over
+
+	clock    uint64 // counts of frees handed out
+	frontier uint64 // chunks freed before this count are safe
+	queue    queue  // freed chunks that wait for the frontier
+
+	stats   alloc.Stats
+	last    alloc.Refusal // what LastRefusal returns, once refused is true
+	refused bool
+	closed  bool
+}
+
+var (
+	_ alloc.Strategy   = (*Allocator)(nil)
+	_ alloc.Holes      = (*Allocator)(nil)
+	_ alloc.FreeWalker = (*Allocator)(nil)
+	_ alloc.Trimmer    = (*Allocator)(nil)
+	_ alloc.Frontier   = (*Allocator)(nil)
+	_ alloc.Metered    = (*Allocator)(nil)
+	_ alloc.Failure    = (*Allocator)(nil)
+	_ alloc.Ceiling    = (*Allocator)(nil)
+	_ alloc.Clearer    = (*Allocator)(nil)
+	_ alloc.Reporter   = (*Allocator)(nil)
+)
+
+// New returns an allocator over src. It takes nothing from the device yet. It fails if the
+// configuration is invalid.
+func New(src device.Source, c Config) (*Allocator, error) {
+	c, err := c.withDefaults()
+	if err != nil {
+		return nil, err
+	}
+	a := &Allocator{src: src, cfg: c, waste: wasteLimit(c), cur: firstRegion(c)}
+	a.chunks.spare = none
+	if c.Timing {
+		a.chunks.freedAt = []uint64{} // not nil: the column exists
+	}
+	a.stats.Limit = c.Limit
+	return a, nil
+}
+
+// Alloc implements [alloc.Allocator]. It costs O(log chunks), and O(chunks that are large
+// enough but misplaced or too new) for an alignment above 256 or a bound on the count.
+func (a *Allocator) Alloc(r alloc.Request) (alloc.Block, error) {
+	a.entry.Enter("bfc")
+	b, err := a.alloc(r)
+	a.entry.Leave()
+	return b, err
+}
+
+// alloc is Alloc without the guard.
+func (a *Allocator) alloc(r alloc.Request) (alloc.Block, error) {
+	if a.closed {
+		return alloc.Block{}, alloc.ErrClosed
+	}
+	if reason := a.judge(r.Size, r.Align); reason != alloc.ReasonNone {
+		a.refuse(alloc.Refusal{Reason: reason, Request: r})
+		return alloc.Block{}, alloc.ErrInvalidRequest
+	}
+	w := a.wish(&r)
+	if len(a.queue.entries) > 0 {
+		a.sweep(0)
+	}
+	h := a.find(w)
+	if h == none {
+		var why alloc.Refusal
+		if h, why = a.findMore(w); h == none {
+			why.Request = r
+			a.refuse(why)
+			a.stats.OOMs++
+			return alloc.Block{}, alloc.ErrOutOfMemory
+		}
+	}
+	return a.grant(h, &r), nil
+}
+
+// judge returns why a request can never be granted, ReasonNone if it can.
+func (a *Allocator) judge(size, align device.Size) alloc.Reason {
+	switch {
+	case size == 0:
+		return alloc.ReasonZero
+	case size > maxRequest:
+		return alloc.ReasonOverflow
+	case align&(align-1) != 0, align > unit && a.cfg.Variant != V2026:
+		return alloc.ReasonAlignment
+	}
+	return alloc.ReasonNone
+}
+
+// wish is a request as the search sees it.
+type wish struct {
+	size   device.Size // rounded up
+	align  device.Size // at least unit
+	before uint64      // newest count allowed, 0 for any
+	owner  uint8       // end of a two-ended arena
+	plain  bool        // nothing but the size matters
+}
+
+// wish returns what to search for. An arena without ends knows no owners, and one with
+// ends serves a request without a hint from the lower.
+func (a *Allocator) wish(r *alloc.Request) wish {
+	w := wish{size: roundUp(r.Size), align: max(r.Align, unit), before: r.Before}
+	if a.cfg.Spatial {
+		w.owner = OwnerLower
+		if r.Hint == alloc.HintHigh {
+			w.owner = OwnerUpper
+		}
+	}
+	w.plain = w.align == unit && w.before == 0 && w.owner == OwnerNone
+	return w
+}
+
+// grant makes a free chunk that is in no bin the block of a request.
+func (a *Allocator) grant(h handle, r *alloc.Request) alloc.Block {
+	c := &a.chunks.rows[h]
+	c.tag = c.tag.withState(live)
+	a.chunks.setRequested(h, r.Size)
+	a.chunks.setLabel(h, label{r.Tag, r.Stream})
+	if a.cfg.Timing {
+		a.queue.stale = a.queue.stale || a.chunks.freedAt[h] != 0
+		a.chunks.freedAt[h] = 0
+	}
+	a.regions.occupy(a.regionOf(h))
+	a.live.Put(c.addr, h)
+	a.stats.Granted(r.Size, c.size)
+	return alloc.Block{Addr: c.addr, Size: c.size}
+}
+
+// Free implements [alloc.Allocator]. It costs O(log chunks).
+func (a *Allocator) Free(at device.Addr) error {
+	a.entry.Enter("bfc")
+	err := a.release(at)
+	a.entry.Leave()
+	return err
+}
+
+// release is Free without the guard.
+func (a *Allocator) release(at device.Addr) error {
+	if a.closed {
+		return alloc.ErrClosed
+	}
+	h, ok := a.live.Delete(at)
+	if !ok {
+		return alloc.ErrInvalidFree
+	}
+	c := &a.chunks.rows[h]
+	a.stats.Freed(a.chunks.requested(h), c.size)
+	c.tag = c.tag.withState(free)
+	a.regions.vacate(a.regionOf(h))
+	if a.cfg.Timing {
+		a.clock++
+		a.chunks.freedAt[h] = a.clock
+		a.shelve(h)
+		a.enqueue(h)
+		return nil
+	}
+	if a.cfg.Spatial {
+		a.returnToGap(h)
+	}
+	a.shelve(a.coalesce(h, false))
+	return nil
+}
+
+// refuse remembers a refusal.
+func (a *Allocator) refuse(why alloc.Refusal) {
+	why.LargestHole = a.LargestFree()
+	why.Free = a.stats.Reserved - a.stats.Active
+	a.last, a.refused = why, true
+}

@@ -1,0 +1,222 @@
+package bfc
+
+import "github.com/vramyard/vramyard/device"
+
+// handle names a chunk: its index in the chunk table.
+type handle = uint32
+
+// none is the handle of no chunk.
+const none = ^handle(0)
+
+// state is what a record of the chunk table describes.
+type state uint32
+
+const (
+	retired state = iota // nothing: the record waits to be used again
+	free                 // a chunk in a bin, or the gap
+	live                 // a chunk that is granted
+)
+
+// The owners of chunks in a two-ended arena, as they appear in alloc.Chunk.Owner.
+const (
+	OwnerNone  uint8 = iota // the arena has no ends
+	OwnerLower              // the lower end, which grows upwards
+	OwnerUpper              // the upper end, which grows downwards
+	OwnerGap                // neither: free memory between the two
+	numOwners
+)
+
+// tag packs what is small about a chunk into one word: state in bits 0 and 1, owner in
+// bits 2 and 3, number of the region above.
+type tag uint32
+
+const (
+	stateBits  = 0x3
+	ownerShift = 2
+	ownerBits  = 0x3 << ownerShift
+	tailShift  = 4
+)
+
+func makeTag(s state, owner uint8, region uint32) tag {
+	return tag(s) | tag(owner)<<ownerShift | tag(region)<<tailShift
+}
+
+func (t tag) state() state   { return state(t & stateBits) }
+func (t tag) owner() uint8   { return uint8(t & ownerBits >> ownerShift) }
+func (t tag) region() uint32 { return uint32(t >> tailShift) }
+
+func (t tag) withState(s state) tag { return t&^stateBits | tag(s) }
+func (t tag) withOwner(o uint8) tag { return t&^ownerBits | tag(o)<<ownerShift }
+
+// chunk is one record of the chunk table. It takes 32 bytes, so that none straddles two
+// cache lines; what most chunks lack lies in columns beside the table.
+type chunk struct {
+	addr device.Addr
+	size device.Size
+	prev handle // physical neighbours inside the region
+	next handle // likewise; of a retired record, the record retired before it
+	// slack of a live chunk is size less requested, or wideSlack.
+	slack uint32
+	tag   tag
+}
+
+// end returns the address just above the chunk.
+func (c *chunk) end() device.Addr { return c.addr.Add(c.size) }
+
+// wideSlack says that the slack does not fit and the column wide has the requested size.
+const wideSlack = ^uint32(0)
+
+// label is what a caller attaches to a block.
+type label struct {
+	tag    uint64
+	stream device.Stream
+}
+
+// Bytes of one record of the table and its columns; a test compares them with the types.
+const (
+	chunkBytes = 32
+	labelBytes = 16
+)
+
+// chunkTable holds every chunk. Handles are used again, newest first, as the original does:
+// their numbers show in its report, and the timestamp queue holds handles that may have
+// been used again.
+type chunkTable struct {
+	rows    []chunk
+	spare   handle        // newest retired record
+	spares  int           // retired records
+	freedAt []uint64      // column: count of the free, 0 if safe; nil without timing
+	labels  []label       // column: labels of live chunks; nil until one is not zero
+	wide    []device.Size // column: requested sizes that slack cannot express; nil until there is one
+}
+
+// add takes a record and returns its handle. It allocates only when none is spare.
+func (t *chunkTable) add() handle {
+	if t.spare != none {
+		h := t.spare
+		t.spare = t.rows[h].next
+		t.spares--
+		return h
+	}
+	t.rows = append(t.rows, chunk{})
+	if t.freedAt != nil {
+		t.freedAt = append(t.freedAt, 0)
+	}
+	if t.labels != nil {
+		t.labels = append(t.labels, label{})
+	}
+	if t.wide != nil {
+		t.wide = append(t.wide, 0)
+	}
+	return handle(len(t.rows) - 1)
+}
+
+// retire makes a record spare.
+func (t *chunkTable) retire(h handle) {
+	t.rows[h] = chunk{prev: none, next: t.spare, tag: makeTag(retired, 0, 0)}
+	t.spare = h
+	t.spares++
+}
+
+// freed returns the count at which a free chunk was freed, 0 if it is safe.
+func (t *chunkTable) freed(h handle) uint64 {
+	if t.freedAt == nil {
+		return 0
+	}
+	return t.freedAt[h]
+}
+
+// setFreed notes when a free chunk was freed.
+func (t *chunkTable) setFreed(h handle, count uint64) {
+	if t.freedAt != nil {
+		t.freedAt[h] = count
+	}
+}
+
+// requested returns the bytes asked for by a live chunk.
+func (t *chunkTable) requested(h handle) device.Size {
+	c := &t.rows[h]
+	if c.slack == wideSlack {
+		return t.wide[h]
+	}
+	return c.size - device.Size(c.slack)
+}
+
+// setRequested notes the bytes asked for by a live chunk.
+func (t *chunkTable) setRequested(h handle, n device.Size) {
+	c := &t.rows[h]
+	if slack := c.size - n; slack < device.Size(wideSlack) {
+		c.slack = uint32(slack)
+		return
+	}
+	if t.wide == nil {
+		t.wide = make([]device.Size, len(t.rows), cap(t.rows))
+	}
+	c.slack, t.wide[h] = wideSlack, n
+}
+
+// label returns what the caller attached to a live chunk.
+func (t *chunkTable) label(h handle) label {
+	if t.labels == nil {
+		return label{}
+	}
+	return t.labels[h]
+}
+
+// setLabel attaches a label to a live chunk.
+func (t *chunkTable) setLabel(h handle, l label) {
+	if t.labels == nil {
+		if l == (label{}) {
+			return
+		}
+		t.labels = make([]label, len(t.rows), cap(t.rows))
+	}
+	t.labels[h] = l
+}
+
+// bytes returns the host memory of the table and its columns.
+func (t *chunkTable) bytes() device.Size {
+	return device.Size(cap(t.rows))*chunkBytes + device.Size(cap(t.labels))*labelBytes +
+		8*device.Size(cap(t.freedAt)+cap(t.wide))
+}
+
+// regionOf returns the number of the region a chunk lies in.
+func (a *Allocator) regionOf(h handle) *region { return &a.regions.rows[a.chunks.rows[h].tag.region()] }
+
+// split cuts a free chunk that is in no bin after n bytes, and returns the new chunk
+// behind it, which is in no bin either and inherits owner and count.
+//
+// Precondition: 0 < n < size.
+func (a *Allocator) split(h handle, n device.Size) handle {
+	tail := a.chunks.add()
+	c := &a.chunks.rows[h]
+	a.chunks.rows[tail] = chunk{addr: c.addr.Add(n), size: c.size - n, prev: h, next: c.next, tag: c.tag}
+	a.chunks.setFreed(tail, a.chunks.freed(h))
+	if c.next == none {
+		a.regionOf(h).last = tail
+	} else {
+		a.chunks.rows[c.next].prev = tail
+	}
+	c.size, c.next = n, tail
+	return tail
+}
+
+// merge adds a free chunk to the one before it and retires its handle. Both are in no
+// bin. The newer count holds for both, and two owners make a gap.
+func (a *Allocator) merge(h, right handle) {
+	c, r := &a.chunks.rows[h], &a.chunks.rows[right]
+	c.size += r.size
+	c.next = r.next
+	if r.next == none {
+		a.regionOf(h).last = h
+	} else {
+		a.chunks.rows[r.next].prev = h
+	}
+	if c.tag.owner() != r.tag.owner() {
+		c.tag = c.tag.withOwner(OwnerGap)
+	}
+	if a.chunks.freedAt != nil {
+		a.chunks.freedAt[h] = max(a.chunks.freedAt[h], a.chunks.freedAt[right])
+	}
+	a.chunks.retire(right)
+}

@@ -1,0 +1,174 @@
+package bfc
+
+import (
+	"slices"
+
+	"github.com/vramyard/vramyard/alloc"
+	"github.com/vramyard/vramyard/device"
+)
+
+// collect gives back every region without a live block if that makes room for need bytes,
+// and reports whether it gave back any. It gives all of them, even if one would do, and
+// looks at nothing if they would not do.
+func (a *Allocator) collect(need device.Size) bool {
+	if a.regions.empty == 0 || need > a.roomAfterCollection() {
+		return false
+	}
+	given, _ := a.releaseEmpty() // a region that the device does not take back stays
+	return given > 0
+}
+
+// roomAfterCollection returns limit - pool + empty, in the original's arithmetic that wraps
+// when the pool stays above the limit; mended mode stops at zero.
+func (a *Allocator) roomAfterCollection() device.Size {
+	pool, limit := a.stats.Reserved-a.regions.empty, a.cfg.Limit
+	if a.cfg.Mended && pool > limit {
+		return 0
+	}
+	return limit - pool
+}
+
+// Trim implements [alloc.Trimmer]. It gives back every region without a live block,
+// whatever GarbageCollection says. It costs O(regions + chunks given back).
+func (a *Allocator) Trim() (device.Size, error) {
+	a.entry.Enter("bfc")
+	defer a.entry.Leave()
+	if a.closed {
+		return 0, alloc.ErrClosed
+	}
+	return a.releaseEmpty()
+}
+
+// releaseEmpty gives back the regions without a live block in address order, and returns
+// their bytes and the first error of the device.
+func (a *Allocator) releaseEmpty() (given device.Size, first error) {
+	if a.regions.empty == 0 {
+		return 0, nil
+	}
+	return a.releaseRegions(func(r *region) bool { return r.live == 0 })
+}
+
+// Close implements [alloc.Strategy]. A region that the device does not take back stays as
+// it is, live blocks too, and the error is the device's; calling Close again tries it once more.
+func (a *Allocator) Close() error {
+	a.entry.Enter("bfc")
+	defer a.entry.Leave()
+	a.closed = true
+	_, err := a.releaseRegions(func(*region) bool { return true })
+	return err
+}
+
+// releaseRegions gives back the regions that match in address order, and returns their
+// bytes and the first error of the device.
+func (a *Allocator) releaseRegions(match func(*region) bool) (given device.Size, first error) {
+	for place := 0; place < len(a.regions.order); {
+		number := a.regions.order[place]
+		if !match(&a.regions.rows[number]) {
+			place++
+			continue
+		}
+		n, err := a.releaseRegion(number)
+		given += n
+		if err == nil {
+			a.regions.remove(place)
+			continue
+		}
+		if first == nil {
+			first = err
+		}
+		place++
+	}
+	if given > 0 {
+		a.purgeQueue()
+	}
+	return given, first
+}
+
+// releaseRegion gives back the reservations of a region in address order and returns their
+// bytes. On an error the region goes on with the reservations that are left: unchanged if
+// that is all of them, else as one free chunk. Without an error the caller removes the row.
+func (a *Allocator) releaseRegion(number uint32) (device.Size, error) {
+	r := &a.regions.rows[number]
+	rest, err := a.releaseReservations(r)
+	given := rest.Sub(r.addr)
+	if given == 0 {
+		return 0, err
+	}
+	if r.live == 0 {
+		a.regions.empty -= r.size
+	}
+	newest := a.retireChunks(r)
+	a.stats.Reserved -= given
+	if err != nil {
+		a.restart(number, rest, newest)
+		return given, err
+	}
+	a.stats.Regions--
+	a.stats.Releases++
+	return given, nil
+}
+
+// releaseReservations gives back the reservations of a region in address order, until the
+// device refuses one, and returns where what is left of the region starts.
+func (a *Allocator) releaseReservations(r *region) (rest device.Addr, err error) {
+	rest = r.addr
+	for _, next := range r.more {
+		if err := a.src.Release(rest); err != nil {
+			return rest, err
+		}
+		rest = next
+	}
+	if err := a.src.Release(rest); err != nil {
+		return rest, err
+	}
+	return r.end(), nil
+}
+
+// retireChunks retires the chunks of a region in address order, and returns the newest
+// count among the free ones.
+func (a *Allocator) retireChunks(r *region) (newest uint64) {
+	for h := r.first; h != none; {
+		c := &a.chunks.rows[h]
+		next := c.next
+		if c.tag.state() == live {
+			a.forget(h)
+		} else {
+			newest = max(newest, a.chunks.freed(h))
+			a.unshelve(h)
+		}
+		a.chunks.retire(h)
+		h = next
+	}
+	return newest
+}
+
+// forget books a live chunk out whose memory is gone. That is no free of the caller's.
+func (a *Allocator) forget(h handle) {
+	c := &a.chunks.rows[h]
+	a.live.Delete(c.addr)
+	frees := a.stats.Frees
+	a.stats.Freed(a.chunks.requested(h), c.size)
+	a.stats.Frees = frees
+}
+
+// restart makes what is left of a region, whose chunks are retired, one free chunk. The
+// chunk is as unsafe as the newest that it replaces.
+func (a *Allocator) restart(number uint32, rest device.Addr, newest uint64) {
+	a.purgeQueue() // before a handle is used again
+	r := &a.regions.rows[number]
+	i, _ := slices.BinarySearch(r.more, rest)
+	size := r.end().Sub(rest)
+	h := a.chunks.add()
+	*r = region{addr: rest, size: size, first: h, last: h, more: r.more[i+1:]}
+	owner := OwnerNone
+	if a.cfg.Spatial {
+		owner = OwnerGap
+	}
+	a.chunks.rows[h] = chunk{addr: rest, size: size, prev: none, next: none, tag: makeTag(free, owner, number)}
+	a.chunks.setFreed(h, newest)
+	a.regions.empty += size
+	a.shelve(h)
+	if newest > 0 {
+		a.enqueue(h)
+	}
+}

@@ -1,0 +1,104 @@
+package bfc
+
+import (
+	"fmt"
+	"math"
+
+	"github.com/vramyard/vramyard/device"
+)
+
+// Variant names a state of the original whose rules the allocator follows.
+type Variant string
+
+// The variants; the package comment says how they differ.
+const (
+	V2016 Variant = "2016" // TensorFlow 0.9 and 0.10
+	V2024 Variant = "2024" // TensorFlow 2.17 and the jaxlib of that year; the default
+	V2026 Variant = "2026" // XLA of August 2026
+)
+
+// defaultLimit is the limit of a Config that sets none. It is above any card, so that the
+// device is what runs out.
+const defaultLimit = device.TiB
+
+// Config describes a BFC allocator. The zero value is the allocator of 2024 that takes its
+// whole limit of 1 TiB at once, or what the device has of it.
+type Config struct {
+	// Variant selects the rules; default V2024.
+	Variant Variant `json:"variant" doc:"whose rules to follow: 2016 (TensorFlow 0.9), 2024 (TensorFlow 2.17) or 2026 (XLA); default 2024"`
+	// Limit in bytes is the most to hold of the device; default 1 TiB.
+	Limit device.Size `json:"limit" doc:"most bytes to hold of the device; default 1TiB"`
+	// AllowGrowth takes regions as they are needed instead of the whole limit at once.
+	AllowGrowth bool `json:"allow_growth" doc:"take regions as needed, each twice the last, instead of the whole limit at once; default no"`
+	// GarbageCollection gives regions without live blocks back when a request would fail.
+	GarbageCollection bool `json:"garbage_collection" doc:"give regions without live blocks back when a request would fail; default no"`
+	// FragmentationFraction of Limit is what a block may waste before its chunk is split
+	// although it is smaller than twice the request; 0 or less means 128 MiB.
+	FragmentationFraction float64 `json:"fragmentation_fraction" doc:"share of the limit that one block may waste; default 0 means 128MiB"`
+	// CoalesceRegions joins a region to the one that ends where it starts.
+	CoalesceRegions bool `json:"coalesce_regions" doc:"join a new region to the one that ends where it starts, as over virtual memory; default no"`
+	// Timing stamps each free with a count and merges only chunks below the safe frontier.
+	Timing bool `json:"timing" doc:"stamp frees with a count and merge only what the safe frontier has passed; default no"`
+	// Spatial splits the memory into a lower and an upper end that grow towards each other.
+	Spatial bool `json:"spatial" doc:"two-ended arena, requests name their end; needs variant 2026, no allow_growth; default no"`
+	// Mended repairs known defects of the original; the package comment lists them.
+	Mended bool `json:"mended" doc:"repair known defects of the original instead of reproducing them; default no"`
+}
+
+// ForCapacity returns the configuration for a device of n bytes: Limit becomes n.
+func (c Config) ForCapacity(n device.Size) Config {
+	c.Limit = n
+	return c
+}
+
+// Preallocates reports whether the allocator takes its whole limit with the first request,
+// so that what it reserves says nothing about what is needed.
+func (c Config) Preallocates() bool { return !c.AllowGrowth }
+
+// withDefaults fills the zero fields and returns an error that names the first bad one.
+func (c Config) withDefaults() (Config, error) {
+	if c.Variant == "" {
+		c.Variant = V2024
+	}
+	if c.Limit == 0 {
+		c.Limit = defaultLimit
+	}
+	switch c.Variant {
+	case V2016, V2024, V2026:
+	default:
+		return c, fmt.Errorf("bfc: variant %q: want %q, %q or %q", c.Variant, V2016, V2024, V2026)
+	}
+	if f := c.FragmentationFraction; math.IsNaN(f) || math.IsInf(f, 0) {
+		return c, fmt.Errorf("bfc: fragmentation_fraction: %v is no number of bytes in a limit", f)
+	} else if f*float64(c.Limit) >= math.MaxInt64 {
+		return c, fmt.Errorf("bfc: fragmentation_fraction: %v of the limit does not fit 63 bits", f)
+	}
+	return c, c.checkVariant()
+}
+
+// checkVariant returns an error that names the first option that the variant did not have.
+func (c Config) checkVariant() error {
+	if c.Spatial && c.Variant != V2026 {
+		return fmt.Errorf("bfc: spatial: needs variant %q", V2026)
+	}
+	if c.Spatial && c.AllowGrowth {
+		return fmt.Errorf("bfc: spatial: excludes allow_growth")
+	}
+	if c.Variant != V2016 {
+		return nil
+	}
+	for _, option := range []struct {
+		name string
+		set  bool
+	}{
+		{"garbage_collection", c.GarbageCollection},
+		{"fragmentation_fraction", c.FragmentationFraction > 0},
+		{"coalesce_regions", c.CoalesceRegions},
+		{"timing", c.Timing},
+	} {
+		if option.set {
+			return fmt.Errorf("bfc: %s: variant %q has none", option.name, V2016)
+		}
+	}
+	return nil
+}

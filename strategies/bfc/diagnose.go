@@ -1,0 +1,273 @@
+package bfc
+
+import (
+	"cmp"
+	"slices"
+	"strconv"
+
+	"github.com/vramyard/vramyard/alloc"
+	"github.com/vramyard/vramyard/device"
+)
+
+// name is what the allocator calls itself in reports.
+const name = "bfc"
+
+// MemoryMap is a snapshot of an allocator for tools, as the original writes it to a file
+// when a request fails. Sizes are bytes.
+type MemoryMap struct {
+	Name   string       `json:"name"`   // of the allocator
+	Stats  MapStats     `json:"stats"`  // counters
+	Bins   []BinSummary `json:"bins"`   // one for each bin
+	Chunks []MapChunk   `json:"chunks"` // every chunk, by address
+}
+
+// MapStats are the counters in a [MemoryMap].
+type MapStats struct {
+	Allocs        uint64      `json:"num_allocs"`         // blocks granted
+	BytesInUse    device.Size `json:"bytes_in_use"`       // in live blocks
+	PeakInUse     device.Size `json:"peak_bytes_in_use"`  // most that was in live blocks
+	LargestAlloc  device.Size `json:"largest_alloc_size"` // largest block granted
+	Fragmentation float32     `json:"fragmentation"`      // share of free memory outside the largest free chunk
+}
+
+// BinSummary adds up the chunks of one bin. Live chunks are in no bin; here they count for
+// the bin of their size.
+type BinSummary struct {
+	Bin            int32       `json:"bin"`              // number
+	Size           device.Size `json:"bin_size"`         // at which the bin starts
+	BytesInUse     device.Size `json:"bytes_in_use"`     // in live chunks
+	BytesInBin     device.Size `json:"bytes_in_bin"`     // in live and free chunks
+	RequestedInUse device.Size `json:"requested_in_use"` // asked for by live chunks
+	ChunksInUse    int         `json:"chunks_in_use"`    // live chunks
+	ChunksInBin    int         `json:"chunks_in_bin"`    // live and free chunks
+}
+
+// MapChunk is one chunk in a [MemoryMap].
+type MapChunk struct {
+	Addr      device.Addr `json:"address"`
+	Size      device.Size `json:"size"`
+	Requested device.Size `json:"requested_size"`          // asked for; 0 for a free chunk
+	Bin       int32       `json:"bin"`                     // -1 for a live chunk and for the gap
+	InUse     bool        `json:"in_use"`                  // live
+	FreedAt   uint64      `json:"freed_at_count,omitzero"` // count of the free; 0 for live and safe chunks
+}
+
+// MemoryMap returns a snapshot. O(chunks), and it allocates as much.
+//
+// It differs from the original's in two points: the fragmentation of memory without a free
+// byte is 0, where the original writes not-a-number, and a free chunk has no requested
+// size, where the original writes that of the block before.
+func (a *Allocator) MemoryMap() MemoryMap {
+	m := MemoryMap{
+		Name: name,
+		Stats: MapStats{
+			Allocs:        a.stats.Allocs,
+			BytesInUse:    a.stats.Allocated,
+			PeakInUse:     a.stats.PeakAllocated,
+			LargestAlloc:  a.stats.LargestAlloc,
+			Fragmentation: float32(a.Fragmentation()),
+		},
+		Bins: a.binSummaries(),
+	}
+	for c := range a.Walk {
+		m.Chunks = append(m.Chunks, MapChunk{
+			Addr: c.Addr, Size: c.Size, Requested: c.Requested,
+			Bin: c.Class, InUse: c.State == alloc.Live, FreedAt: c.FreedAt,
+		})
+	}
+	return m
+}
+
+// binSummaries adds up the chunks of every bin. The gap counts for the bin of its size.
+func (a *Allocator) binSummaries() []BinSummary {
+	bins := make([]BinSummary, numBins)
+	for b := range bins {
+		bins[b].Bin, bins[b].Size = int32(b), binSize(int32(b))
+	}
+	for c := range a.Walk {
+		s := &bins[binOf(c.Size)]
+		s.BytesInBin += c.Size
+		s.ChunksInBin++
+		if c.State == alloc.Live {
+			s.BytesInUse += c.Size
+			s.RequestedInUse += c.Requested
+			s.ChunksInUse++
+		}
+	}
+	return bins
+}
+
+// HumanBytes returns n as the original prints sizes: below 1024 in bytes, else in the
+// largest unit of which there is one, with one decimal for KiB and two above. Units above
+// KiB are reached by whole divisions by 1024, so that digits below the last but one step
+// are cut off before the rest is rounded.
+func HumanBytes(n device.Size) string { return string(appendHuman(nil, n)) }
+
+// appendHuman appends HumanBytes to text.
+func appendHuman(text []byte, n device.Size) []byte {
+	if n < device.KiB {
+		return append(strconv.AppendUint(text, uint64(n), 10), 'B')
+	}
+	units := "KMGTPE"
+	for n >= device.MiB {
+		n /= 1024
+		units = units[1:]
+	}
+	decimals := 2
+	if units[0] == 'K' {
+		decimals = 1
+	}
+	text = strconv.AppendFloat(text, float64(n)/1024, 'f', decimals, 64)
+	return append(text, units[0], 'i', 'B')
+}
+
+// report is text under construction.
+type report struct{ text []byte }
+
+// add appends strings and numbers. Sizes are written the human way, any other number in
+// decimal, addresses in hexadecimal.
+func (r *report) add(parts ...any) *report {
+	for _, p := range parts {
+		switch v := p.(type) {
+		case string:
+			r.text = append(r.text, v...)
+		case int:
+			r.text = strconv.AppendInt(r.text, int64(v), 10)
+		case int32:
+			r.text = strconv.AppendInt(r.text, int64(v), 10)
+		case uint64:
+			r.text = strconv.AppendUint(r.text, v, 10)
+		case device.Size:
+			r.text = appendHuman(r.text, v)
+		case device.Addr:
+			r.text = append(r.text, v.String()...)
+		}
+	}
+	return r
+}
+
+// line ends a line.
+func (r *report) line() { r.text = append(r.text, '\n') }
+
+// AppendReport implements [alloc.Reporter]. The parts are those of the original, in its
+// order: bins, the free chunks of the bin in question, every chunk, a histogram of the
+// live ones, totals, counters, the rendering. O(chunks log chunks).
+func (a *Allocator) AppendReport(text []byte, refused alloc.Request) []byte {
+	r := report{text}
+	r.add("Allocator (", name, ") ran out of memory.").line()
+	for _, b := range a.binSummaries() {
+		r.add("Bin (", uint64(b.Size), "): chunks ", b.ChunksInBin, ", in use ", b.ChunksInUse, "; ",
+			b.BytesInBin, " allocated, ", b.BytesInUse, " in use, ", b.RequestedInUse, " requested by clients.").line()
+	}
+	a.reportBin(&r, refused)
+	a.reportChunks(&r)
+	a.reportHistogram(&r)
+	a.reportTotals(&r)
+	r.add(a.Rendering()).line()
+	return r.text
+}
+
+// reportBin appends the free chunks of the bin that a request belongs to, which are the
+// ones that came closest.
+func (a *Allocator) reportBin(r *report, refused alloc.Request) {
+	size := roundUp(min(refused.Size, maxRequest))
+	bin := binOf(size)
+	r.add("Request of ", size, " belongs to bin ", bin, " of ", binSize(bin), "; its free chunks:").line()
+	for owner := range a.bins {
+		t := &a.bins[owner]
+		for at := t.Seek(binSize(bin)); ; at = t.Next(at) {
+			e, ok := t.At(at)
+			if !ok || binOf(e.Size) != bin {
+				break
+			}
+			a.reportFree(r, e.Handle)
+		}
+	}
+}
+
+// reportFree appends a free chunk and its neighbours.
+func (a *Allocator) reportFree(r *report, h handle) {
+	c := a.chunks.rows[h]
+	r.add("  ").chunk(a.view(h))
+	if c.prev != none {
+		r.add(", prev: ").chunk(a.view(c.prev))
+	}
+	if c.next != none {
+		r.add(", next: ").chunk(a.view(c.next))
+	}
+	r.line()
+}
+
+// chunk appends the sizes, the use and the bin of a chunk.
+func (r *report) chunk(c alloc.Chunk) {
+	use := "free"
+	if c.State == alloc.Live {
+		use = "in use"
+	}
+	r.add("size ", c.Size, ", requested ", c.Requested, ", ", use, ", bin ", c.Class)
+}
+
+// reportChunks appends every region with every chunk. The number of the next chunk is all
+// ones for the last of a region, as the original has it.
+func (a *Allocator) reportChunks(r *report) {
+	for _, number := range a.regions.order {
+		rg := &a.regions.rows[number]
+		r.add("Region of ", uint64(rg.size), " bytes at ", rg.addr, ":").line()
+		for h := rg.first; h != none; h = a.chunks.rows[h].next {
+			c := &a.chunks.rows[h]
+			use, next := "  Free   ", ^uint64(0)
+			if c.tag.state() == live {
+				use = "  In use "
+			}
+			if c.next != none {
+				next = uint64(c.next)
+			}
+			r.add(use, c.addr, " of ", uint64(c.size), " bytes, next ", next)
+			if a.cfg.Timing {
+				r.add(", freed at ", a.chunks.freedAt[h])
+			}
+			r.line()
+		}
+	}
+}
+
+// reportHistogram appends how many live chunks there are of each size, and their sum.
+func (a *Allocator) reportHistogram(r *report) {
+	var sizes []device.Size
+	for c := range a.Walk {
+		if c.State == alloc.Live {
+			sizes = append(sizes, c.Size)
+		}
+	}
+	slices.SortFunc(sizes, cmp.Compare[device.Size])
+	r.add("Chunks in use by size:").line()
+	for i := 0; i < len(sizes); {
+		n := 1
+		for i+n < len(sizes) && sizes[i+n] == sizes[i] {
+			n++
+		}
+		r.add("  ", n, " of ", uint64(sizes[i]), " bytes: ", device.Size(n)*sizes[i]).line()
+		i += n
+	}
+	r.add("Sum of chunks in use: ", a.stats.Allocated).line()
+}
+
+// reportTotals appends pool and limit, and the counters.
+func (a *Allocator) reportTotals(r *report) {
+	s := a.Stats()
+	left := int64(s.Limit - s.Reserved) // below zero when the device gave more than was asked
+	r.add("Pool ", uint64(s.Reserved), " bytes, limit ", uint64(s.Limit), ", left ", int(left),
+		", next region ", uint64(s.NextRegion)).line()
+	for _, c := range []struct {
+		name  string
+		value uint64
+	}{
+		{"Limit", uint64(s.Limit)},
+		{"InUse", uint64(s.Allocated)},
+		{"MaxInUse", uint64(s.PeakAllocated)},
+		{"NumAllocs", s.Allocs},
+		{"MaxAllocSize", uint64(s.LargestAlloc)},
+	} {
+		r.add(c.name, ": ", c.value).line()
+	}
+}

@@ -1,0 +1,154 @@
+package bfc
+
+import (
+	"errors"
+
+	"github.com/vramyard/vramyard/alloc"
+	"github.com/vramyard/vramyard/device"
+)
+
+// errMalformed says that the device broke its own contract. The region went back.
+var errMalformed = errors.New("bfc: the device returned a region that is too small or not aligned to 256 bytes")
+
+// grow takes a region that serves a wish from the device and puts it into its bin. It
+// returns a refusal with ReasonNone on success.
+//
+// The size meant for the next region doubles until the wish fits, and once more after each
+// region for which it did not have to, however large the limit; the doubling stays when
+// the device refuses.
+func (a *Allocator) grow(w wish) alloc.Refusal {
+	room, ok := a.roomFor(w.size)
+	if !ok {
+		return alloc.Refusal{Reason: alloc.ReasonLimit}
+	}
+	doubledForWish := w.size > a.cur
+	for w.size > a.cur {
+		a.cur = doubled(a.cur)
+	}
+	ask := a.reserveAtMost
+	if a.cfg.Variant == V2016 {
+		ask = a.reserve2016
+	}
+	r, why := ask(min(a.cur, room), w)
+	if why.Reason != alloc.ReasonNone {
+		return why
+	}
+	if !doubledForWish {
+		a.cur = doubled(a.cur)
+	}
+	a.shelve(a.coalesce(a.addRegion(r), false))
+	return why
+}
+
+// roomFor returns the most bytes that may still be asked of the device, and whether n are
+// among them.
+//
+// The subtraction wraps when the device gave more than was asked and the pool is above
+// the limit, which then limits nothing any more; mended mode stops at zero. The variant of
+// 2016 compares without wrapping, but then asks for more than is left.
+func (a *Allocator) roomFor(n device.Size) (room device.Size, ok bool) {
+	pool, limit := a.stats.Reserved, a.cfg.Limit
+	if a.cfg.Variant == V2016 {
+		return maxRequest, pool <= limit && n <= limit-pool
+	}
+	if a.cfg.Mended && pool > limit {
+		return 0, false
+	}
+	room = device.AlignDown(limit-pool, unit)
+	return room, n <= room
+}
+
+// reserve asks the device once.
+func (a *Allocator) reserve(n, align device.Size) (device.Region, error) {
+	r, err := a.src.Reserve(n, align)
+	if err == nil && (!r.Addr.IsAligned(unit) || r.Size < n) {
+		err = errMalformed
+		if refused := a.src.Release(r.Addr); refused != nil {
+			err = refused
+		}
+	}
+	if err != nil {
+		a.stats.ReserveFailures++
+	}
+	r.Size = device.AlignDown(r.Size, unit)
+	return r, err
+}
+
+// reserveAtMost asks the device for n bytes, and for less until it grants or the wish would
+// not fit any more. What it grants may be more than was asked.
+func (a *Allocator) reserveAtMost(n device.Size, w wish) (device.Region, alloc.Refusal) {
+	for {
+		r, err := a.reserve(n, w.align)
+		if err == nil {
+			return r, alloc.Refusal{Asked: n}
+		}
+		next := backpedal(n)
+		if next < w.size {
+			return r, alloc.Refusal{Reason: alloc.ReasonDevice, Asked: n, Device: err}
+		}
+		n = next
+	}
+}
+
+// reserve2016 asks the device for n bytes and, once in the life of the allocator, for less.
+// Each try there is followed by a step even when it succeeds, so that the region recorded
+// is one step smaller than what the device gave; the tail is lost.
+func (a *Allocator) reserve2016(n device.Size, w wish) (device.Region, alloc.Refusal) {
+	asked := n
+	r, err := a.reserve(n, w.align)
+	if err != nil && !a.backpedaled {
+		a.backpedaled = true
+		for n = backpedal(n); err != nil && n > w.size; n = backpedal(n) {
+			asked = n
+			r, err = a.reserve(n, w.align)
+		}
+	}
+	if err != nil {
+		return r, alloc.Refusal{Reason: alloc.ReasonDevice, Asked: asked, Device: err}
+	}
+	r.Size = n
+	return r, alloc.Refusal{Asked: asked}
+}
+
+// addRegion registers what the device gave and returns the free chunk that covers it,
+// which is in no bin. It becomes a region of its own, or with coalescing the tail of the
+// region that ends where it starts; a region that starts where it ends is never joined. A
+// two-ended arena is never joined to another, because each has its own ends.
+func (a *Allocator) addRegion(r device.Region) handle {
+	h := a.chunks.add()
+	c := chunk{addr: r.Addr, size: r.Size, prev: none, next: none}
+	owner := OwnerNone
+	if a.cfg.Spatial {
+		owner = OwnerGap
+	}
+	number, joined := a.regions.endingAt(r.Addr)
+	if joined = joined && a.cfg.CoalesceRegions && !a.cfg.Spatial; joined {
+		c.prev = a.extend(number, r, h)
+	} else {
+		number = a.regions.insert(region{addr: r.Addr, size: r.Size, first: h, last: h})
+		a.regions.empty += r.Size
+		a.stats.Regions++
+	}
+	c.tag = makeTag(free, owner, number)
+	a.chunks.rows[h] = c
+	a.chunks.setFreed(h, 0)
+	a.stats.Reserves++
+	a.stats.Reserved += r.Size
+	a.stats.PeakReserved = max(a.stats.PeakReserved, a.stats.Reserved)
+	return h
+}
+
+// extend adds a reservation to the end of a region, with the chunk that covers it, and
+// returns the chunk before that.
+func (a *Allocator) extend(number uint32, r device.Region, h handle) handle {
+	rg := &a.regions.rows[number]
+	prev := rg.last
+	a.chunks.rows[prev].next = h
+	rg.last = h
+	rg.more = append(rg.more, r.Addr)
+	rg.size += r.Size
+	if rg.live == 0 {
+		a.regions.empty += r.Size
+	}
+	return prev
+}

@@ -1,0 +1,128 @@
+package bfc
+
+import (
+	"github.com/vramyard/vramyard/alloc"
+	"github.com/vramyard/vramyard/device"
+)
+
+// Stats implements [alloc.Inspector]. O(1).
+func (a *Allocator) Stats() alloc.Stats {
+	s := a.stats
+	s.NextRegion = a.cur
+	return s
+}
+
+// Config returns the configuration with every default filled in.
+func (a *Allocator) Config() Config { return a.cfg }
+
+// Walk implements [alloc.Inspector]. Class is the bin of a free chunk; live chunks and the
+// gap of a two-ended arena are in none. Owner is one of the Owner constants.
+func (a *Allocator) Walk(yield func(alloc.Chunk) bool) {
+	a.entry.Enter("bfc")
+	defer a.entry.Leave()
+	a.walk(func(h handle) bool { return yield(a.view(h)) })
+}
+
+// walk yields the handle of every chunk in address order.
+func (a *Allocator) walk(yield func(handle) bool) {
+	for _, number := range a.regions.order {
+		for h := a.regions.rows[number].first; h != none; h = a.chunks.rows[h].next {
+			if !yield(h) {
+				return
+			}
+		}
+	}
+}
+
+// view returns a chunk as Walk shows it.
+func (a *Allocator) view(h handle) alloc.Chunk {
+	c := &a.chunks.rows[h]
+	v := alloc.Chunk{
+		Region: a.regionOf(h).addr,
+		Addr:   c.addr,
+		Size:   c.size,
+		Class:  alloc.NoClass,
+		Owner:  c.tag.owner(),
+	}
+	if c.tag.state() == live {
+		l := a.chunks.label(h)
+		v.State, v.Requested, v.Tag, v.Stream = alloc.Live, a.chunks.requested(h), l.tag, l.stream
+		return v
+	}
+	v.State, v.FreedAt = alloc.Free, a.chunks.freed(h)
+	if v.Owner != OwnerGap {
+		v.Class = binOf(c.size)
+	}
+	return v
+}
+
+// LargestFree implements [alloc.Holes]. O(1).
+func (a *Allocator) LargestFree() (largest device.Size) {
+	for owner := range a.bins {
+		if e, ok := a.bins[owner].Max(); ok {
+			largest = max(largest, e.Size)
+		}
+	}
+	return largest
+}
+
+// searchOrder is the order in which owners are searched for a request without a hint.
+var searchOrder = [numOwners]uint8{OwnerNone, OwnerLower, OwnerGap, OwnerUpper}
+
+// WalkFree implements [alloc.FreeWalker]: smallest first, among equals the lowest address.
+// In a two-ended arena the holes of the lower end come first, then the gap, then the holes
+// of the upper end.
+func (a *Allocator) WalkFree(yield func(alloc.Chunk) bool) {
+	a.entry.Enter("bfc")
+	defer a.entry.Leave()
+	for _, owner := range searchOrder {
+		for e := range a.bins[owner].All {
+			if !yield(a.view(e.Handle)) {
+				return
+			}
+		}
+	}
+}
+
+// SetFrontier implements [alloc.Frontier]. Merging waits for the next Alloc.
+func (a *Allocator) SetFrontier(count uint64) {
+	a.entry.Enter("bfc")
+	a.frontier = max(a.frontier, count)
+	a.entry.Leave()
+}
+
+// QueuedFrees implements [alloc.Frontier]. It counts entries that the next sweep will find
+// out of date, as the original does.
+func (a *Allocator) QueuedFrees() int { return len(a.queue.entries) }
+
+// MetadataBytes implements [alloc.Metered]. O(regions).
+func (a *Allocator) MetadataBytes() device.Size {
+	n := a.chunks.bytes() + a.regions.bytes() + a.live.Bytes()
+	for owner := range a.bins {
+		n += a.bins[owner].Bytes()
+	}
+	return n + 4*device.Size(cap(a.queue.entries)+cap(a.queue.merging))
+}
+
+// LastRefusal implements [alloc.Failure].
+func (a *Allocator) LastRefusal() (alloc.Refusal, bool) { return a.last, a.refused }
+
+// MaxRequest implements [alloc.Ceiling]: the largest size that can be rounded up.
+func (a *Allocator) MaxRequest() device.Size { return maxRequest }
+
+// ClearStats implements [alloc.Clearer].
+func (a *Allocator) ClearStats() { a.stats.Clear() }
+
+// Fragmentation returns the share of the free memory that lies outside the largest free
+// chunk. The original divides zero by zero when nothing is free; this is 0 then.
+func (a *Allocator) Fragmentation() float64 {
+	unused := a.stats.Reserved - a.stats.Active
+	if unused == 0 {
+		return 0
+	}
+	return float64(unused-a.LargestFree()) / float64(unused)
+}
+
+// Rendering returns a line of 100 characters that shows where live blocks lie, see
+// [alloc.Rendering].
+func (a *Allocator) Rendering() string { return alloc.Rendering(a) }

@@ -1,0 +1,97 @@
+package bfc
+
+import (
+	"slices"
+	"sort"
+
+	"github.com/vramyard/vramyard/device"
+)
+
+// region is one block of device memory, or with coalescing several that touch.
+type region struct {
+	addr  device.Addr
+	size  device.Size
+	first handle        // chunk at the start; stays, because the left of two merged chunks survives
+	last  handle        // chunk at the end, so that growth need not walk there
+	live  int           // live chunks
+	more  []device.Addr // starts of the reservations after the first that make up the region
+}
+
+// end returns the address just above the region.
+func (r *region) end() device.Addr { return r.addr.Add(r.size) }
+
+// regionBytes is what a region takes in the table and the order; a test compares it with
+// the types.
+const regionBytes = 64 + 4
+
+// regionTable holds every region. Rows keep their number, which chunks know; order lists
+// the numbers by address.
+type regionTable struct {
+	rows  []region
+	spare []uint32 // numbers of unused rows
+	order []uint32
+	// empty is the sum of the sizes of the regions without live chunks: what a collection
+	// would give back. It is kept so that a request that fails need not look.
+	empty device.Size
+}
+
+// insert adds a region and returns its number. O(log regions), and a move of what lies above.
+func (t *regionTable) insert(r region) uint32 {
+	var n uint32
+	if k := len(t.spare); k > 0 {
+		n, t.spare = t.spare[k-1], t.spare[:k-1]
+		t.rows[n] = r
+	} else {
+		t.rows = append(t.rows, r)
+		n = uint32(len(t.rows) - 1)
+	}
+	t.order = slices.Insert(t.order, t.above(r.addr), n)
+	return n
+}
+
+// remove takes the region at a place in the order out of the table.
+func (t *regionTable) remove(place int) {
+	n := t.order[place]
+	t.order = slices.Delete(t.order, place, place+1)
+	t.rows[n] = region{}
+	t.spare = append(t.spare, n)
+}
+
+// above returns the place in the order of the first region that starts above an address.
+func (t *regionTable) above(at device.Addr) int {
+	return sort.Search(len(t.order), func(i int) bool { return t.rows[t.order[i]].addr > at })
+}
+
+// endingAt returns the number of the region that ends at an address.
+func (t *regionTable) endingAt(at device.Addr) (uint32, bool) {
+	i := t.above(at)
+	if i == 0 || t.rows[t.order[i-1]].end() != at {
+		return 0, false
+	}
+	return t.order[i-1], true
+}
+
+// occupy books one more live chunk in a region.
+func (t *regionTable) occupy(r *region) {
+	if r.live == 0 {
+		t.empty -= r.size
+	}
+	r.live++
+}
+
+// vacate books one live chunk less in a region.
+func (t *regionTable) vacate(r *region) {
+	r.live--
+	if r.live == 0 {
+		t.empty += r.size
+	}
+}
+
+// bytes returns the host memory of the table. O(regions).
+func (t *regionTable) bytes() device.Size {
+	n := device.Size(cap(t.rows))*(regionBytes-4) + 4*device.Size(cap(t.order)+cap(t.spare))
+	for i := range t.rows {
+		n += 8 * device.Size(cap(t.rows[i].more))
+	}
+	return n
+}

@@ -1,0 +1,144 @@
+package bfc
+
+import (
+	"github.com/vramyard/vramyard/alloc"
+	"github.com/vramyard/vramyard/device"
+	"github.com/vramyard/vramyard/internal/freetree"
+)
+
+// shelve puts a free chunk into the bin of its size.
+func (a *Allocator) shelve(h handle) {
+	c := &a.chunks.rows[h]
+	a.bins[c.tag.owner()].Insert(freetree.Entry{Size: c.size, Addr: c.addr, Handle: h})
+}
+
+// unshelve takes a free chunk out of its bin.
+func (a *Allocator) unshelve(h handle) {
+	c := &a.chunks.rows[h]
+	if _, ok := a.bins[c.tag.owner()].Delete(c.size, c.addr); !ok {
+		panic("bfc: invariant B3 (each free chunk in exactly one bin): the chunk at " + c.addr.String() + " is in none")
+	}
+}
+
+// find takes the chunk that serves a wish best out of its bin, cuts it to size and returns
+// it, none if there is none: the smallest that is large enough, among equals the one at
+// the lowest address, over all regions.
+func (a *Allocator) find(w wish) handle {
+	if !w.plain {
+		return a.findFitting(w)
+	}
+	h, ok := a.bins[OwnerNone].TakeCeil(w.size)
+	if !ok {
+		return none
+	}
+	a.trim(h, w.size)
+	return h
+}
+
+// findFitting is find for wishes that pass over chunks which are large enough. In a
+// two-ended arena the gap is tried after the holes of the end that is asked for.
+func (a *Allocator) findFitting(w wish) handle {
+	if h := a.firstFitting(w, w.owner); h != none || w.owner == OwnerNone {
+		return h
+	}
+	return a.firstFitting(w, OwnerGap)
+}
+
+// firstFitting is findFitting among the chunks of one owner.
+func (a *Allocator) firstFitting(w wish, owner uint8) handle {
+	t := &a.bins[owner]
+	for at := t.Seek(w.size); ; at = t.Next(at) {
+		e, ok := t.At(at)
+		if !ok {
+			return none
+		}
+		if w.before > 0 && a.chunks.freed(e.Handle) > w.before || !w.fits(e.Addr, e.Size) {
+			continue
+		}
+		t.Delete(e.Size, e.Addr)
+		if w.owner == OwnerUpper {
+			return a.carveUpper(e.Handle, w)
+		}
+		return a.carveLower(e.Handle, w)
+	}
+}
+
+// fits reports whether an aligned place of the wished size lies inside a chunk that is
+// large enough without alignment.
+func (w *wish) fits(at device.Addr, size device.Size) bool {
+	room := size - w.size
+	if w.owner == OwnerUpper {
+		return device.AlignDown(at.Add(room), w.align) >= at
+	}
+	return device.Size(-at)&(w.align-1) <= room
+}
+
+// carveLower cuts the lowest aligned place out of a chunk. What alignment leaves before it
+// becomes a hole, of the lower end if the arena has two; what is behind follows the rule
+// for splits, in the gap too, so that the lower end may swallow the gap.
+func (a *Allocator) carveLower(h handle, w wish) handle {
+	if pad := device.Size(-a.chunks.rows[h].addr) & (w.align - 1); pad > 0 {
+		rest := a.split(h, pad)
+		a.own(h, w.owner)
+		a.shelveRemainder(h, a.chunks.rows[h].prev)
+		h = rest
+	}
+	a.trim(h, w.size)
+	a.own(h, w.owner)
+	return h
+}
+
+// trim splits off what a chunk has beyond n bytes if that is at least n again, or more
+// than a block may waste. The remainder goes to its bin; it is not merged with what
+// follows, which is never free without timing.
+func (a *Allocator) trim(h handle, n device.Size) {
+	if a.splits(a.chunks.rows[h].size-n, n) {
+		rest := a.split(h, n)
+		a.shelveRemainder(rest, a.chunks.rows[rest].next)
+	}
+}
+
+// splits reports whether a block of n bytes gives up a remainder of rest bytes. A fraction
+// of the limit below one byte makes the waste limit zero, and the original then splits
+// off remainders of no bytes.
+func (a *Allocator) splits(rest, n device.Size) bool {
+	return rest >= n || rest >= a.waste && rest > 0
+}
+
+// shelveRemainder puts what a split left into its bin, given its neighbour on the far side
+// of what is granted. In mended mode it is queued too if a sweep has to look at it again,
+// because it is unsafe or could be merged with that neighbour.
+func (a *Allocator) shelveRemainder(h, neighbour handle) {
+	a.shelve(h)
+	if a.cfg.Mended && a.cfg.Timing && (a.chunks.freedAt[h] != 0 || a.mergeable(neighbour, true)) {
+		a.enqueue(h)
+	}
+}
+
+// findMore gets memory for a wish that no chunk serves: a new region, then a forced merge
+// of unsafe chunks, then a new region after giving back those without live blocks. It
+// returns none and why if nothing helps.
+func (a *Allocator) findMore(w wish) (handle, alloc.Refusal) {
+	why := a.grow(w)
+	if why.Reason == alloc.ReasonNone {
+		if h := a.find(w); h != none {
+			return h, why
+		}
+		why.Reason = alloc.ReasonUnusable
+	}
+	if w.before == 0 && len(a.queue.entries) > 0 && a.sweep(w.size) {
+		if h := a.find(w); h != none {
+			return h, why
+		}
+	}
+	if a.cfg.GarbageCollection && a.collect(w.size) {
+		why = a.grow(w)
+		if why.Reason == alloc.ReasonNone {
+			if h := a.find(w); h != none {
+				return h, why
+			}
+			why.Reason = alloc.ReasonUnusable
+		}
+	}
+	return none, why
+}
