@@ -106,6 +106,18 @@ func (s *Set) Find(a device.Addr) (Held, bool) {
 	return Held{}, false
 }
 
+// Under returns the region that a lies in, and whether there is one. O(log regions).
+func (s *Set) Under(a device.Addr) (Held, bool) {
+	i, ok := s.search(a)
+	if !ok {
+		i-- // the one that starts below a
+	}
+	if i < 0 || !s.held[i].Contains(a) {
+		return Held{}, false
+	}
+	return s.held[i], true
+}
+
 // WalkSlack yields each region as one chunk that can never be granted, by address. It is
 // the walk of a strategy that was closed and holds what the device refused to take back.
 func (s *Set) WalkSlack(yield func(alloc.Chunk) bool) {

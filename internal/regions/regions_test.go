@@ -61,6 +61,13 @@ func TestOrders(t *testing.T) {
 	require.Equal(t, int32(2), h.Label)
 	_, ok = s.Find(starts[2] + 1)
 	require.False(t, ok)
+	h, ok = s.Under(starts[2].Add(device.MiB - 1))
+	require.True(t, ok)
+	require.Equal(t, int32(2), h.Label)
+	for _, outside := range []device.Addr{0, starts[3] - 1, starts[0].Add(device.MiB)} {
+		_, ok = s.Under(outside)
+		require.False(t, ok, "%v", outside)
+	}
 	require.NoError(t, s.ReleaseAll())
 	require.Equal(t, starts, l.released, "oldest first")
 	require.Equal(t, alloc.Stats{Reserves: 4, Releases: 4, PeakReserved: 4 * device.MiB}, stats)

@@ -1,0 +1,308 @@
+package slab
+
+import (
+	"math"
+	"math/bits"
+
+	"github.com/vramyard/vramyard/alloc"
+	"github.com/vramyard/vramyard/device"
+	"github.com/vramyard/vramyard/internal/invariants"
+	"github.com/vramyard/vramyard/internal/ledger"
+	"github.com/vramyard/vramyard/internal/regions"
+)
+
+// segment is one of the parts that requests go round. It owns one slice of every region
+// and keeps the chunks of those that it attached in lists by class.
+type segment struct {
+	lists [maxUnits + 1]int32 // first chunk per class, most recently touched first; none
+	lines int32               // slices attached: those of the oldest regions
+}
+
+// Runs is the slab allocator of mode "xdl". Use [New] or [NewRuns].
+type Runs struct {
+	busy   invariants.Entry
+	closed bool
+	cfg    Config
+	slice  device.Size // bytes of a region that belong to one segment
+	chunks int         // chunks in a slice
+	align  device.Size // alignment asked for regions
+
+	// counter counts requests. It has the original's 32 bits with a sign, see turn.
+	counter  int32
+	segments []segment
+	regions  regions.Set   // by address; a label is the number in the slices below
+	bases    []device.Addr // starts of the regions, oldest first
+	first    []int32       // per region and segment the slice's first chunk; none if not attached
+	all      []chunk       // every chunk, slice after slice, as attached
+	live     ledger.Table  // live blocks; a place is a chunk and a unit
+	holes    histogram
+
+	stats   alloc.Stats
+	refusal alloc.Refusal
+}
+
+// histogram counts chunks by the length of their longest free run, so that the longest of
+// all is known at once.
+type histogram struct {
+	count [chunkUnits + 1]int32
+	some  uint64 // bit n-1 is set if there is a chunk whose longest run is n
+}
+
+// add books n chunks in, or out if n is negative, whose longest run is the given one.
+func (h *histogram) add(run uint8, n int32) {
+	h.count[run] += n
+	if run == 0 {
+		return
+	}
+	if h.count[run] == 0 {
+		h.some &^= 1 << (run - 1)
+	} else {
+		h.some |= 1 << (run - 1)
+	}
+}
+
+// longest returns the longest run of all.
+func (h *histogram) longest() int { return bits.Len64(h.some) }
+
+// NewRuns is New for mode "xdl": c.Compat must be that or empty. A strategy composed of
+// this one uses it.
+func NewRuns(src device.Source, c Config) (*Runs, error) {
+	c, err := c.checkXDL()
+	if err != nil {
+		return nil, err
+	}
+	slice := c.RegionBytes / device.Size(c.Segments)
+	a := &Runs{
+		cfg:      c,
+		slice:    slice,
+		chunks:   int(slice / (chunkUnits * c.UnitBytes)),
+		align:    regions.Align(c.RegionBytes),
+		segments: make([]segment, c.Segments),
+	}
+	for g := range a.segments {
+		a.segments[g].lists = [...]int32{none, none, none, none, none}
+	}
+	a.regions = regions.New(src, &a.stats)
+	a.stats.NextRegion = c.RegionBytes
+	return a, nil
+}
+
+// Alloc implements [alloc.Allocator]. It costs O(1), and O(chunks in a slice) when a
+// segment attaches one.
+func (a *Runs) Alloc(r alloc.Request) (alloc.Block, error) {
+	a.busy.Enter("slab")
+	b, err := a.alloc(r)
+	a.busy.Leave()
+	return b, err
+}
+
+func (a *Runs) alloc(r alloc.Request) (alloc.Block, error) {
+	if a.closed {
+		return alloc.Block{}, alloc.ErrClosed
+	}
+	if why := a.judge(r); why != alloc.ReasonNone {
+		return alloc.Block{}, a.refuse(r, why)
+	}
+	n, g := a.unitsFor(r.Size), a.turn()
+	i := a.search(g, n)
+	if i == none {
+		if err := a.attach(g); err != nil {
+			return alloc.Block{}, a.outOfMemory(r, err)
+		}
+		i = a.segments[g].lists[maxUnits]
+	}
+	c := &a.all[i]
+	b := lowest(c.free, n)
+	a.unlink(i)
+	c.take(b, n)
+	a.push(i)
+	got := alloc.Block{Addr: c.base.Add(device.Size(b) * a.cfg.UnitBytes), Size: device.Size(n) * a.cfg.UnitBytes}
+	a.live.Add(got.Addr, ledger.Block{
+		Requested: r.Size, Stream: r.Stream, Tag: r.Tag, Place: uint64(i)*chunkUnits + uint64(b),
+	})
+	a.stats.Granted(r.Size, got.Size)
+	return got, nil
+}
+
+// judge returns why a request can never be granted, ReasonNone if it can.
+func (a *Runs) judge(r alloc.Request) alloc.Reason {
+	switch {
+	case r.Size == 0:
+		return alloc.ReasonZero
+	case r.Size > a.MaxRequest():
+		return alloc.ReasonTooLarge
+	case r.Align != 0 && (!device.IsPowerOfTwo(r.Align) || r.Align > a.quantum()):
+		return alloc.ReasonAlignment
+	}
+	return alloc.ReasonNone
+}
+
+// quantum returns the alignment that every block has whatever the state: slices and
+// chunks are whole numbers of units, so it is that of the unit and of the region.
+func (a *Runs) quantum() device.Size { return min(a.cfg.UnitBytes&-a.cfg.UnitBytes, a.align) }
+
+// unitsFor returns how many units serve a request, without a division.
+//
+// Precondition: 1 <= size <= 4 units.
+func (a *Runs) unitsFor(size device.Size) int {
+	n, unit := 1, a.cfg.UnitBytes
+	if size > unit {
+		n++
+	}
+	if size > 2*unit {
+		n++
+	}
+	if size > 3*unit {
+		n++
+	}
+	return n
+}
+
+// turn returns the segment whose turn it is, and passes the turn on. The original counts
+// in 32 bits with a sign and widens that to 64 bits without one: after 2^31 requests the
+// rotation goes on undisturbed if the number of segments is a power of two, and jumps
+// otherwise.
+func (a *Runs) turn() int {
+	g := uint64(a.counter) % uint64(len(a.segments))
+	a.counter++
+	return int(g)
+}
+
+// search returns the chunk that serves n units in segment g: the most recently touched of
+// the smallest class that has one, or none.
+func (a *Runs) search(g, n int) int32 {
+	for _, i := range a.segments[g].lists[n:] {
+		if i != none {
+			return i
+		}
+	}
+	return none
+}
+
+// attach gives segment g the slice of the next region that it has none of, and takes a
+// new region if there is no such one. On error nothing has changed.
+func (a *Runs) attach(g int) error {
+	s := &a.segments[g]
+	if len(a.all) > math.MaxInt32-a.chunks {
+		return errTooMany
+	}
+	if int(s.lines) == len(a.bases) {
+		if err := a.grow(); err != nil {
+			return err
+		}
+	}
+	base := a.bases[s.lines].Add(device.Size(g) * a.slice)
+	from := int32(len(a.all))
+	a.first[int(s.lines)*len(a.segments)+g] = from
+	s.lines++
+	for k := range a.chunks {
+		a.all = append(a.all, chunk{
+			free: ^uint64(0), base: base.Add(device.Size(k) * chunkUnits * a.cfg.UnitBytes), segment: int32(g), run: chunkUnits,
+		})
+	}
+	for i := int32(len(a.all)) - 1; i >= from; i-- {
+		a.push(i) // from the top, so that the lowest ends up in front
+	}
+	return nil
+}
+
+// grow takes one more region, of which nothing is attached. On error nothing has changed.
+func (a *Runs) grow() error {
+	r, err := a.regions.Reserve(a.cfg.RegionBytes, a.align, int32(len(a.bases)))
+	if err != nil {
+		return err
+	}
+	a.bases = append(a.bases, r.Addr)
+	for range a.segments {
+		a.first = append(a.first, none)
+	}
+	return nil
+}
+
+// push puts chunk i, which is in no list, in front of the list of its class.
+func (a *Runs) push(i int32) {
+	c := &a.all[i]
+	a.holes.add(c.run, 1)
+	head := &a.segments[c.segment].lists[class(c.run)]
+	c.next, c.prev = *head, none
+	if *head != none {
+		a.all[*head].prev = i
+	}
+	*head = i
+}
+
+// unlink takes chunk i out of its list.
+func (a *Runs) unlink(i int32) {
+	c := &a.all[i]
+	a.holes.add(c.run, -1)
+	if c.prev != none {
+		a.all[c.prev].next = c.next
+	} else {
+		a.segments[c.segment].lists[class(c.run)] = c.next
+	}
+	if c.next != none {
+		a.all[c.next].prev = c.prev
+	}
+}
+
+// Free implements [alloc.Allocator]. It costs O(1).
+func (a *Runs) Free(p device.Addr) error {
+	_, _, err := a.Take(p)
+	return err
+}
+
+// Take is Free that also tells what the block was: bytes requested and bytes granted. A
+// strategy composed of this one keeps its own account with it.
+func (a *Runs) Take(p device.Addr) (requested, granted device.Size, err error) {
+	a.busy.Enter("slab")
+	requested, granted, err = a.takeBack(p)
+	a.busy.Leave()
+	return requested, granted, err
+}
+
+func (a *Runs) takeBack(p device.Addr) (requested, granted device.Size, err error) {
+	if a.closed {
+		return 0, 0, alloc.ErrClosed
+	}
+	b, ok := a.live.Take(p)
+	if !ok {
+		return 0, 0, alloc.ErrInvalidFree
+	}
+	i := int32(b.Place / chunkUnits)
+	a.unlink(i)
+	n := a.all[i].give(int(b.Place % chunkUnits))
+	a.push(i)
+	granted = device.Size(n) * a.cfg.UnitBytes
+	a.stats.Freed(b.Requested, granted)
+	return b.Requested, granted, nil
+}
+
+// Close implements [alloc.Strategy]. Regions go back oldest first. Of what the device
+// refuses to take back, Walk yields each region as one chunk of slack.
+func (a *Runs) Close() error {
+	a.busy.Enter("slab")
+	defer a.busy.Leave()
+	a.closed = true
+	a.bases, a.first, a.all, a.segments = nil, nil, nil, nil
+	a.live, a.holes = ledger.Table{}, histogram{}
+	a.stats.Live, a.stats.Requested, a.stats.Allocated, a.stats.Active = 0, 0, 0, 0
+	return a.regions.ReleaseAll()
+}
+
+// refuse records a request that can never be granted.
+func (a *Runs) refuse(r alloc.Request, why alloc.Reason) error {
+	a.refusal = alloc.Refusal{Reason: why, Request: r, LargestHole: a.largestFree(), Free: a.freeBytes()}
+	return alloc.ErrInvalidRequest
+}
+
+// outOfMemory records a request for which no slice could be attached.
+func (a *Runs) outOfMemory(r alloc.Request, err error) error {
+	a.stats.OOMs++
+	a.refusal = alloc.Refusal{Request: r, LargestHole: a.largestFree(), Free: a.freeBytes()}
+	if err == errTooMany {
+		a.refusal.Reason = alloc.ReasonLimit
+	} else {
+		a.refusal.Reason, a.refusal.Asked, a.refusal.Device = alloc.ReasonDevice, a.cfg.RegionBytes, err
+	}
+	return alloc.ErrOutOfMemory
+}

@@ -1,0 +1,300 @@
+package slab
+
+import (
+	"errors"
+	"fmt"
+	"math/bits"
+
+	"github.com/vramyard/vramyard/alloc"
+	"github.com/vramyard/vramyard/device"
+	"github.com/vramyard/vramyard/internal/regions"
+	"github.com/vramyard/vramyard/internal/tally"
+)
+
+var (
+	_ alloc.Strategy   = (*Runs)(nil)
+	_ alloc.Holes      = (*Runs)(nil)
+	_ alloc.FreeWalker = (*Runs)(nil)
+	_ alloc.Metered    = (*Runs)(nil)
+	_ alloc.Failure    = (*Runs)(nil)
+	_ alloc.Ceiling    = (*Runs)(nil)
+	_ alloc.Clearer    = (*Runs)(nil)
+)
+
+// errTooMany says that chunks cannot be numbered any further: it would take 80 GiB of host
+// memory to get there.
+var errTooMany = errors.New("slab: more than 2^31 chunks")
+
+// Stats implements [alloc.Inspector].
+func (a *Runs) Stats() alloc.Stats { return a.stats }
+
+// ClearStats implements [alloc.Clearer].
+func (a *Runs) ClearStats() { a.stats.Clear() }
+
+// LastRefusal implements [alloc.Failure].
+func (a *Runs) LastRefusal() (alloc.Refusal, bool) {
+	return a.refusal, a.refusal.Reason != alloc.ReasonNone
+}
+
+// MaxRequest implements [alloc.Ceiling]: four units.
+func (a *Runs) MaxRequest() device.Size { return maxUnits * a.cfg.UnitBytes }
+
+// LargestFree implements [alloc.Holes]. O(1).
+func (a *Runs) LargestFree() device.Size { return a.largestFree() }
+
+func (a *Runs) largestFree() device.Size {
+	if len(a.bases)*len(a.segments)*a.chunks > len(a.all) {
+		return a.slice // one that no segment has attached
+	}
+	return device.Size(a.holes.longest()) * a.cfg.UnitBytes
+}
+
+// freeBytes returns the bytes in free chunks.
+func (a *Runs) freeBytes() device.Size {
+	return device.Size(len(a.bases))*a.cfg.RegionBytes - a.stats.Allocated
+}
+
+// MetadataBytes implements [alloc.Metered].
+func (a *Runs) MetadataBytes() device.Size {
+	const segmentBytes = 24
+	return a.regions.Bytes() + a.live.Bytes() + device.Size(cap(a.bases))*8 + device.Size(cap(a.first))*4 +
+		device.Size(cap(a.all))*chunkBytes + device.Size(cap(a.segments))*segmentBytes
+}
+
+// Walk implements [alloc.Inspector]. A live chunk's class is its number of units, a free
+// one's that of the list its 64 units are in; a slice that its segment has not attached
+// is one free chunk without class. Free runs of neighbouring 64 units are not merged.
+func (a *Runs) Walk(yield func(alloc.Chunk) bool) {
+	a.busy.Enter("slab")
+	defer a.busy.Leave()
+	a.walk(yield)
+}
+
+func (a *Runs) walk(yield func(alloc.Chunk) bool) {
+	if a.closed {
+		a.regions.WalkSlack(yield)
+		return
+	}
+	for i := range a.regions.Len() {
+		if !a.walkHeld(a.regions.At(i), yield) {
+			return
+		}
+	}
+}
+
+// WalkRegion is Walk for the region that starts at base only, for a strategy composed of
+// this one. It reports whether the walk goes on; of an unknown region it yields nothing.
+func (a *Runs) WalkRegion(base device.Addr, yield func(alloc.Chunk) bool) bool {
+	h, ok := a.regions.Find(base)
+	return !ok || a.walkHeld(h, yield)
+}
+
+// walkHeld yields the chunks of one region. It reports whether the walk goes on.
+func (a *Runs) walkHeld(h regions.Held, yield func(alloc.Chunk) bool) bool {
+	for g := range a.segments {
+		if !a.walkSlice(int(h.Label), g, yield) {
+			return false
+		}
+	}
+	return regions.Excess(h.Region, a.cfg.RegionBytes, yield)
+}
+
+// walkSlice yields the chunks of one slice. It reports whether the walk goes on.
+func (a *Runs) walkSlice(region, g int, yield func(alloc.Chunk) bool) bool {
+	from := a.first[region*len(a.segments)+g]
+	if from == none {
+		return yield(a.unattached(region, g))
+	}
+	for k := range a.chunks {
+		if !a.walkChunk(region, from+int32(k), false, yield) {
+			return false
+		}
+	}
+	return true
+}
+
+// unattached returns a slice that its segment has not attached, as a chunk.
+func (a *Runs) unattached(region, g int) alloc.Chunk {
+	base := a.bases[region]
+	return alloc.Chunk{Region: base, Addr: base.Add(device.Size(g) * a.slice), Size: a.slice, Class: alloc.NoClass}
+}
+
+// walkChunk yields the live blocks and the free runs of chunk i, or only the latter. It
+// reports whether the walk goes on.
+func (a *Runs) walkChunk(region int, i int32, freeOnly bool, yield func(alloc.Chunk) bool) bool {
+	c := &a.all[i]
+	for b, n := 0, 0; b < chunkUnits; b += n {
+		free := c.free>>b&1 != 0
+		if free {
+			n = min(bits.TrailingZeros64(^(c.free >> b)), chunkUnits-b)
+		} else {
+			n = c.units(b)
+		}
+		if (free || !freeOnly) && !yield(a.chunkOf(region, c, b, n)) {
+			return false
+		}
+	}
+	return true
+}
+
+// chunkOf returns the n units from unit b of c up, a live block or a free run, as a chunk.
+func (a *Runs) chunkOf(region int, c *chunk, b, n int) alloc.Chunk {
+	t := alloc.Chunk{
+		Region: a.bases[region], Addr: c.base.Add(device.Size(b) * a.cfg.UnitBytes), Size: device.Size(n) * a.cfg.UnitBytes,
+		Class: int32(class(c.run)),
+	}
+	if c.heads>>b&1 != 0 {
+		l, _ := a.live.Get(t.Addr)
+		t.State, t.Class, t.Requested, t.Stream, t.Tag = alloc.Live, int32(n), l.Requested, l.Stream, l.Tag
+	}
+	return t
+}
+
+// WalkFree implements [alloc.FreeWalker]. The search order is that of a request of one
+// unit made now, and then of those after it: the segment whose turn it is, its lists from
+// the smallest class up, each from the front, a chunk from its lowest unit, and then the
+// slices not attached, oldest region first; then the next segment.
+func (a *Runs) WalkFree(yield func(alloc.Chunk) bool) {
+	a.busy.Enter("slab")
+	defer a.busy.Leave()
+	if a.closed {
+		return
+	}
+	turn := uint64(a.counter) % uint64(len(a.segments))
+	for k := range a.segments {
+		if !a.walkFreeOf((int(turn)+k)%len(a.segments), yield) {
+			return
+		}
+	}
+}
+
+// walkFreeOf yields the free chunks of segment g. It reports whether the walk goes on.
+func (a *Runs) walkFreeOf(g int, yield func(alloc.Chunk) bool) bool {
+	s := &a.segments[g]
+	for _, i := range s.lists[1:] {
+		for ; i != none; i = a.all[i].next {
+			if !a.walkChunk(a.regionOf(a.all[i].base), i, true, yield) {
+				return false
+			}
+		}
+	}
+	for region := int(s.lines); region < len(a.bases); region++ {
+		if !yield(a.unattached(region, g)) {
+			return false
+		}
+	}
+	return true
+}
+
+// regionOf returns the number of the region that p lies in. O(log regions).
+func (a *Runs) regionOf(p device.Addr) int {
+	h, _ := a.regions.Under(p)
+	return int(h.Label)
+}
+
+// Check implements [alloc.Inspector]. It reads every chunk and every list.
+func (a *Runs) Check() error {
+	a.busy.Enter("slab")
+	defer a.busy.Leave()
+	if !a.closed {
+		for _, check := range [...]func() error{a.checkSlices, a.checkChunks, a.checkLists, a.checkHoles} {
+			if err := check(); err != nil {
+				return err
+			}
+		}
+	}
+	if err := tally.Compare(a.stats, a.walk); err != nil {
+		return fmt.Errorf("slab: invariant S8 (counters are what the walk shows): %w", err)
+	}
+	return nil
+}
+
+// checkSlices verifies that each segment has attached the slices of the oldest regions.
+func (a *Runs) checkSlices() error {
+	most := 0
+	for region, base := range a.bases {
+		h, ok := a.regions.Find(base)
+		if !ok || int(h.Label) != region || a.regions.Len() != len(a.bases) {
+			return fmt.Errorf("slab: invariant S7 (regions by age and by address agree): region %d at %v", region, base)
+		}
+		for g := range a.segments {
+			s := &a.segments[g]
+			most = max(most, int(s.lines))
+			from := a.first[region*len(a.segments)+g]
+			if (from != none) != (region < int(s.lines)) {
+				return fmt.Errorf("slab: invariant S5 (slices are attached in order): region %d, segment %d of %d lines", region, g, s.lines)
+			}
+			if from != none && a.all[from].base != base.Add(device.Size(g)*a.slice) {
+				return fmt.Errorf("slab: invariant S5 (slices are attached in order): slice %d of region %d begins at %v",
+					g, region, a.all[from].base)
+			}
+		}
+	}
+	if most != len(a.bases) {
+		return fmt.Errorf("slab: invariant S6 (a region is taken for a segment that needs it): %d regions, at most %d attached",
+			len(a.bases), most)
+	}
+	return nil
+}
+
+// checkChunks verifies the two maps of every chunk against each other and the live blocks.
+func (a *Runs) checkChunks() error {
+	heads := 0
+	for i := range a.all {
+		c := &a.all[i]
+		if c.heads&c.free != 0 || c.run != longest(c.free) {
+			return fmt.Errorf("slab: invariant S2 (blocks start at used units): chunk %d: free %#x, heads %#x, run %d",
+				i, c.free, c.heads, c.run)
+		}
+		heads += bits.OnesCount64(c.heads)
+		for b, n := 0, 0; b < chunkUnits; b += n {
+			if n = 1; c.free>>b&1 != 0 {
+				continue
+			}
+			n = c.units(b)
+			if l, ok := a.live.Get(c.base.Add(device.Size(b) * a.cfg.UnitBytes)); c.heads>>b&1 == 0 || !ok ||
+				l.Place != uint64(i)*chunkUnits+uint64(b) || a.unitsFor(l.Requested) != n {
+				return fmt.Errorf("slab: invariant S4 (a used run is a live block): chunk %d, unit %d, %d units", i, b, n)
+			}
+		}
+	}
+	if heads != a.live.Len() {
+		return fmt.Errorf("slab: invariant S3 (heads are live blocks): %d heads, %d blocks", heads, a.live.Len())
+	}
+	return nil
+}
+
+// checkLists verifies that each chunk is in the list of its class, once.
+func (a *Runs) checkLists() error {
+	listed := 0
+	for g := range a.segments {
+		for k, head := range a.segments[g].lists {
+			prev := int32(none)
+			for i := head; i != none; i = a.all[i].next {
+				c := &a.all[i]
+				if int(class(c.run)) != k || int(c.segment) != g || c.prev != prev || listed == len(a.all) {
+					return fmt.Errorf("slab: invariant S1 (a chunk is in the list of its class): chunk %d in list %d of segment %d", i, k, g)
+				}
+				prev = i
+				listed++
+			}
+		}
+	}
+	if listed != len(a.all) {
+		return fmt.Errorf("slab: invariant S1 (a chunk is in the list of its class): %d chunks, %d listed", len(a.all), listed)
+	}
+	return nil
+}
+
+// checkHoles verifies the histogram.
+func (a *Runs) checkHoles() error {
+	var want histogram
+	for i := range a.all {
+		want.add(a.all[i].run, 1)
+	}
+	if want != a.holes {
+		return fmt.Errorf("slab: invariant S9 (the histogram counts chunks by longest run): longest %d, counted %d",
+			want.longest(), a.holes.longest())
+	}
+	return nil
+}
