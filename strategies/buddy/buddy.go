@@ -171,7 +171,7 @@ func (a *Allocator) grow() error {
 
 // refuse records a request that can never be granted.
 func (a *Allocator) refuse(r alloc.Request, why alloc.Reason) error {
-	a.refusal = alloc.Refusal{Reason: why, Request: r, LargestHole: a.largestFree(), Free: a.freeBytes()}
+	a.refusal = alloc.Refusal{Reason: why, Request: r, LargestHole: a.largestFree(), Free: a.FreeBytes()}
 	return alloc.ErrInvalidRequest
 }
 
@@ -180,7 +180,7 @@ func (a *Allocator) outOfMemory(r alloc.Request, err error) error {
 	a.stats.OOMs++
 	a.refusal = alloc.Refusal{
 		Reason: alloc.ReasonDevice, Request: r, Asked: a.cfg.RegionBytes, Device: err,
-		LargestHole: a.largestFree(), Free: a.freeBytes(),
+		LargestHole: a.largestFree(), Free: a.FreeBytes(),
 	}
 	return alloc.ErrOutOfMemory
 }

@@ -47,8 +47,8 @@ func (a *Allocator) largestFree() device.Size {
 	return a.bytesOf(int(longest) - 1)
 }
 
-// freeBytes returns the bytes in free chunks.
-func (a *Allocator) freeBytes() device.Size {
+// FreeBytes returns the bytes in free chunks. O(1).
+func (a *Allocator) FreeBytes() device.Size {
 	return device.Size(len(a.roots))*a.cfg.RegionBytes - a.stats.Allocated
 }
 

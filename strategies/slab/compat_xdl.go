@@ -291,14 +291,14 @@ func (a *Runs) Close() error {
 
 // refuse records a request that can never be granted.
 func (a *Runs) refuse(r alloc.Request, why alloc.Reason) error {
-	a.refusal = alloc.Refusal{Reason: why, Request: r, LargestHole: a.largestFree(), Free: a.freeBytes()}
+	a.refusal = alloc.Refusal{Reason: why, Request: r, LargestHole: a.largestFree(), Free: a.FreeBytes()}
 	return alloc.ErrInvalidRequest
 }
 
 // outOfMemory records a request for which no slice could be attached.
 func (a *Runs) outOfMemory(r alloc.Request, err error) error {
 	a.stats.OOMs++
-	a.refusal = alloc.Refusal{Request: r, LargestHole: a.largestFree(), Free: a.freeBytes()}
+	a.refusal = alloc.Refusal{Request: r, LargestHole: a.largestFree(), Free: a.FreeBytes()}
 	if err == errTooMany {
 		a.refusal.Reason = alloc.ReasonLimit
 	} else {

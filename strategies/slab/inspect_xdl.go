@@ -49,8 +49,8 @@ func (a *Runs) largestFree() device.Size {
 	return device.Size(a.holes.longest()) * a.cfg.UnitBytes
 }
 
-// freeBytes returns the bytes in free chunks.
-func (a *Runs) freeBytes() device.Size {
+// FreeBytes returns the bytes in free chunks. O(1).
+func (a *Runs) FreeBytes() device.Size {
 	return device.Size(len(a.bases))*a.cfg.RegionBytes - a.stats.Allocated
 }
 
