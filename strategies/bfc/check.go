@@ -281,7 +281,7 @@ func (c *checker) stamp(h handle, queued []bool) error {
 	if a.cfg.Mended && count > 0 && !queued[h] {
 		return broken(11, "%v is unsafe since %d and not queued", k.addr, count)
 	}
-	if a.cfg.Mended && a.mergeable(k.prev, true) && !queued[h] && !queued[k.prev] {
+	if a.cfg.Mended && a.isFree(k.prev) && !queued[h] && !queued[k.prev] {
 		return broken(4, "%v and its predecessor are free and neither is queued", k.addr)
 	}
 	return nil

@@ -2,28 +2,50 @@ package bfc
 
 // coalesce merges a free chunk that is in no bin with its free neighbours, first the next,
 // then the previous, and returns the chunk that results, which is in no bin. An unsafe
-// chunk merges only by force, and force merges unsafe neighbours too. One neighbour on
-// each side is enough by invariant B4.
+// chunk merges only by force, and force merges unsafe neighbours too; so does the gap of a
+// two-ended arena with itself.
+//
+// One neighbour on each side is enough by invariant B4. Where timing breaks that, the
+// original leaves the second one apart; mended mode goes on.
 func (a *Allocator) coalesce(h handle, force bool) handle {
 	if !force && a.chunks.freed(h) > 0 {
 		return h
 	}
-	if next := a.chunks.rows[h].next; a.mergeable(next, force) {
+	for next := a.chunks.rows[h].next; a.merges(h, next, force); next = a.chunks.rows[h].next {
 		a.unshelve(next)
 		a.merge(h, next)
+		if !a.cfg.Mended {
+			break
+		}
 	}
-	if prev := a.chunks.rows[h].prev; a.mergeable(prev, force) {
+	for prev := a.chunks.rows[h].prev; a.merges(h, prev, force); prev = a.chunks.rows[h].prev {
 		a.unshelve(prev)
 		a.merge(prev, h)
-		return prev
+		h = prev
+		if !a.cfg.Mended {
+			break
+		}
 	}
 	return h
 }
 
-// mergeable reports whether a neighbour may be merged.
-func (a *Allocator) mergeable(h handle, force bool) bool {
-	if h == none || a.chunks.rows[h].tag.state() != free {
+// merges reports whether a free chunk may be merged with a neighbour, which may be none.
+//
+// A forced merge can leave the gap unsafe. If what falls back to it did not merge with it
+// all the same, there would be a second gap, at which the original aborts, and an upper
+// block cut from the first would lie below the second.
+func (a *Allocator) merges(h, neighbour handle, force bool) bool {
+	if !a.isFree(neighbour) {
 		return false
 	}
-	return force || a.chunks.freed(h) == 0
+	if force || a.chunks.freed(neighbour) == 0 {
+		return true
+	}
+	rows := a.chunks.rows
+	return rows[h].tag.owner() == OwnerGap && rows[neighbour].tag.owner() == OwnerGap
+}
+
+// isFree reports whether there is a free chunk of that handle.
+func (a *Allocator) isFree(h handle) bool {
+	return h != none && a.chunks.rows[h].tag.state() == free
 }

@@ -44,8 +44,8 @@ type BinSummary struct {
 
 // MapChunk is one chunk in a [MemoryMap].
 type MapChunk struct {
-	Addr      device.Addr `json:"address"`
-	Size      device.Size `json:"size"`
+	Addr      device.Addr `json:"address"`                 // first byte
+	Size      device.Size `json:"size"`                    // bytes
 	Requested device.Size `json:"requested_size"`          // asked for; 0 for a free chunk
 	Bin       int32       `json:"bin"`                     // -1 for a live chunk and for the gap
 	InUse     bool        `json:"in_use"`                  // live

@@ -84,9 +84,9 @@
 // Invariant B12: after all blocks are freed, without timing, each region is one free chunk.
 // Invariant B13: the same configuration, answers of the device and calls give the same addresses.
 //
-// With timing the original does not keep B4: a forced merge that stops early leaves safe
-// neighbours for the next sweep, and if one of them is granted and split meanwhile, its
-// remainder is not looked at again until a neighbour is.
+// With timing the original does not keep B4: a merge absorbs one neighbour on each side, so
+// of four chunks in a row that become safe at once one is left apart, and a forced merge
+// that stops early leaves safe neighbours which the next request may split.
 //
 // # Variants
 //
@@ -109,8 +109,8 @@
 //   - a region that goes back takes its chunks out of the timestamp queue;
 //   - a region that the device does not take back stays, as a whole or what is left of it;
 //   - a waste limit of zero splits off no empty remainder;
-//   - in a two-ended arena each region has a gap of its own, where a second gap aborts the
-//     original, and regions are never joined;
+//   - in a two-ended arena each region has a gap of its own, which merges with whatever falls
+//     back to it, and regions are never joined; a second gap aborts the original;
 //   - fragmentation is 0, not NaN, where nothing is free;
 //   - the device is always asked for at least 256-byte alignment.
 //
@@ -120,6 +120,7 @@
 //     before, it wraps and the limit is gone;
 //   - the remainder of a split unsafe chunk is queued, and so is one next to a free chunk;
 //     before, it stays unmerged until it is granted whole or merged by force;
+//   - a merge goes on until no neighbour may be merged; before, it takes one on each side;
 //   - the result of a forced merge is queued while it is unsafe, wherever it starts, and a
 //     gap that is unsafe stays queued.
 //

@@ -110,7 +110,7 @@ func (a *Allocator) splits(rest, n device.Size) bool {
 // because it is unsafe or could be merged with that neighbour.
 func (a *Allocator) shelveRemainder(h, neighbour handle) {
 	a.shelve(h)
-	if a.cfg.Mended && a.cfg.Timing && (a.chunks.freedAt[h] != 0 || a.mergeable(neighbour, true)) {
+	if a.cfg.Mended && a.cfg.Timing && (a.chunks.freedAt[h] != 0 || a.isFree(neighbour)) {
 		a.enqueue(h)
 	}
 }

@@ -46,7 +46,11 @@ func (a *Allocator) sweep(need device.Size) bool {
 	for _, h := range q.merging {
 		// A handle merged into its predecessor on the way is retired.
 		if a.chunks.rows[h].tag.state() == free {
-			a.shelve(a.remerge(h, false))
+			m := a.remerge(h, false)
+			a.shelve(m)
+			if a.cfg.Mended && a.chunks.freedAt[m] > 0 {
+				a.enqueue(m) // fell back to an unsafe gap
+			}
 		}
 	}
 	return true
