@@ -50,6 +50,7 @@ type weighted struct {
 // temper is the character of one sequence.
 type temper struct {
 	Profile
+	most    device.Size // largest request with a chance
 	kinds   []weighted
 	total   int
 	palette []device.Size // the handful of sizes of a churning sequence, nil for none
@@ -57,7 +58,7 @@ type temper struct {
 
 // newTemper draws the character of a sequence.
 func newTemper(rng *rand.Rand, p Profile) *temper {
-	t := &temper{Profile: p}
+	t := &temper{Profile: p, most: min(p.Room, p.Max)}
 	allocs := []int{40, 50, 50, 70}[rng.Intn(4)] // of about 90: balanced or filling
 	t.kinds = []weighted{
 		{allocs, OpAlloc}, {90 - allocs, OpFree}, {2, OpDoubleFree}, {2, OpInterior}, {1, OpForeign},
@@ -71,7 +72,11 @@ func newTemper(rng *rand.Rand, p Profile) *temper {
 	}
 	if rng.Intn(3) == 0 {
 		for range 2 + rng.Intn(4) {
-			t.palette = append(t.palette, t.size(rng))
+			n := t.size(rng)
+			for n == 0 || n > t.most {
+				n = t.size(rng)
+			}
+			t.palette = append(t.palette, n)
 		}
 	}
 	return t
@@ -127,13 +132,13 @@ func (t *temper) size(rng *rand.Rand) device.Size {
 	case n < 25:
 		return 1 + device.Size(rng.Int63n(int64(4*t.Quantum)))
 	case n < 55:
-		return logUniform(rng, t.Room/4)
+		return logUniform(rng, min(t.Room/4, t.Max))
 	case n < 75:
 		return t.boundary(rng)
 	case n < 85:
-		return nudge(rng, device.Size(1)<<rng.Intn(bits.Len64(uint64(t.Room))))
+		return nudge(rng, device.Size(1)<<rng.Intn(bits.Len64(uint64(t.most))))
 	case n < 90:
-		return t.Room/8 + device.Size(rng.Int63n(int64(t.Room)))
+		return t.most/8 + device.Size(rng.Int63n(int64(t.most)))
 	case n < 93:
 		return nudge(rng, t.Max)
 	case n < 95:
