@@ -149,8 +149,8 @@ func (r Reason) String() string {
 
 // Refusal describes one refused request. Sizes are bytes.
 type Refusal struct {
-	Reason      Reason
-	Request     Request
+	Reason      Reason      // why
+	Request     Request     // what was asked
 	Asked       device.Size // the last reservation tried on the way; 0 if none was
 	Device      error       // what the device answered to it; nil if it was not asked
 	LargestHole device.Size // largest free chunk at that moment

@@ -21,7 +21,7 @@ const (
 // Operation is one call that a recorded strategy answered. Fields that the kind does not
 // mention are zero.
 type Operation struct {
-	Kind    OpKind
+	Kind    OpKind      // which call
 	Request Request     // OpAlloc: what was asked
 	Block   Block       // OpAlloc: what was granted
 	Addr    device.Addr // OpFree: the argument

@@ -15,7 +15,8 @@ type Stats struct {
 	Requested device.Size // asked for by live blocks
 	Allocated device.Size // granted to live blocks
 	Active    device.Size // Allocated plus what is pending on a stream
-	Reserved  device.Size // held from the device
+	Reserved  device.Size // held from the device, as Walk shows it
+	Forgotten device.Size // held from the device besides, in no region: what a faithful copy of an original loses track of
 
 	PeakRequested device.Size // most of Requested since New or ClearStats
 	PeakAllocated device.Size // most of Allocated since New or ClearStats

@@ -50,13 +50,13 @@ type Device interface {
 
 // Usage is the account of a [Device]. Sizes are bytes.
 type Usage struct {
-	Capacity    Size // 0 means unlimited
-	Charged     Size // counted against the capacity now
-	PeakCharged Size // most that was ever charged
-	Held        Size // sum of the sizes of the regions handed out and not released
-	PeakHeld    Size // most that was ever held
-	Regions     int  // regions held now
-	Calls       Calls
+	Capacity    Size  // 0 means unlimited
+	Charged     Size  // counted against the capacity now
+	PeakCharged Size  // most that was ever charged
+	Held        Size  // sum of the sizes of the regions handed out and not released
+	PeakHeld    Size  // most that was ever held
+	Regions     int   // regions held now
+	Calls       Calls // calls so far
 }
 
 // Free returns the bytes of capacity not charged, or the largest Size when the

@@ -32,38 +32,38 @@ type Options struct {
 // Report is the outcome of a comparison: one run for each trace and strategy, in the order
 // in which they were given.
 type Report struct {
-	Schema  string `json:"schema"`
-	Version string `json:"version"`
-	Runs    []Run  `json:"runs"`
+	Schema  string `json:"schema"`  // the constant Schema
+	Version string `json:"version"` // of the program
+	Runs    []Run  `json:"runs"`    // by trace, then by strategy
 }
 
 // Run holds the figures of one strategy on one trace. Sizes are bytes. docs/metrics.md
 // defines each figure.
 type Run struct {
-	Trace       string          `json:"trace"`
-	TraceSHA256 string          `json:"trace_sha256"`
-	Strategy    string          `json:"strategy"`
-	Config      json.RawMessage `json:"config"` // as in the measuring replay
-	Version     string          `json:"version"`
-	Events      int             `json:"events"`
+	Trace       string          `json:"trace"`        // name of the trace
+	TraceSHA256 string          `json:"trace_sha256"` // hash of its decompressed file
+	Strategy    string          `json:"strategy"`     // name and preset
+	Config      json.RawMessage `json:"config"`       // as in the measuring replay
+	Version     string          `json:"version"`      // of the program
+	Events      int             `json:"events"`       // of the trace
 
-	LowerBound    device.Size  `json:"lower_bound_bytes"`
-	MinCapacity   *device.Size `json:"min_capacity_bytes"`   // null: none was found, or the strategy refuses some size
-	FailsAbove    *device.Size `json:"failure_above_bytes"`  // largest capacity above the minimum that was seen to fail; null: none
-	SearchedUpTo  device.Size  `json:"searched_up_to_bytes"` // largest capacity that was tried
-	Probes        int          `json:"probe_count"`          // replays that the search made
-	Device        device.Size  `json:"device_bytes"`         // capacity of the measuring replay
-	PeakRequested device.Size  `json:"peak_requested_bytes"`
-	PeakAllocated device.Size  `json:"peak_allocated_bytes"`
-	PeakReserved  device.Size  `json:"peak_reserved_bytes"`
-	Waste         float64      `json:"reservation_waste"`
-	External      float64      `json:"external_fragmentation_peak"`
-	Internal      float64      `json:"internal_fragmentation_at_peak"`
-	OOMs          uint64       `json:"oom_count"`
-	Refused       uint64       `json:"refused_count"`
-	DeviceCalls   uint64       `json:"device_calls"`
-	MetadataBytes *device.Size `json:"metadata_bytes"`
-	NsPerOp       float64      `json:"ns_per_op"`
+	LowerBound    device.Size  `json:"lower_bound_bytes"`              // peak of live bytes as requested
+	MinCapacity   *device.Size `json:"min_capacity_bytes"`             // null: none was found, or the strategy refuses some size
+	FailsAbove    *device.Size `json:"failure_above_bytes"`            // largest capacity above the minimum that was seen to fail; null: none
+	SearchedUpTo  device.Size  `json:"searched_up_to_bytes"`           // largest capacity that was tried
+	Probes        int          `json:"probe_count"`                    // replays that the search made
+	Device        device.Size  `json:"device_bytes"`                   // capacity of the measuring replay
+	PeakRequested device.Size  `json:"peak_requested_bytes"`           // most bytes asked for by live blocks
+	PeakAllocated device.Size  `json:"peak_allocated_bytes"`           // most bytes granted to them
+	PeakReserved  device.Size  `json:"peak_reserved_bytes"`            // most bytes held from the device
+	Waste         float64      `json:"reservation_waste"`              // 1 - peak requested / peak reserved
+	External      float64      `json:"external_fragmentation_peak"`    // highest 1 - largest free chunk / free bytes
+	Internal      float64      `json:"internal_fragmentation_at_peak"` // 1 - requested / allocated when allocated was highest
+	OOMs          uint64       `json:"oom_count"`                      // requests that found no memory
+	Refused       uint64       `json:"refused_count"`                  // requests the strategy can never grant
+	DeviceCalls   uint64       `json:"device_calls"`                   // of all kinds
+	MetadataBytes *device.Size `json:"metadata_bytes"`                 // host memory of the strategy at the end; null: not known
+	NsPerOp       float64      `json:"ns_per_op"`                      // median of three replays
 }
 
 // Compare replays every trace through every setup.
@@ -171,7 +171,7 @@ func (r *Run) fill(res *replay.Result, setup alloc.Setup) {
 	r.PeakRequested, r.PeakAllocated, r.PeakReserved = res.Peak.Requested, res.Peak.Allocated, res.Peak.Reserved
 	r.Waste, r.External, r.Internal = res.ReservationWaste, res.ExternalFragmentationPeak, res.InternalFragmentation
 	r.OOMs, r.Refused = res.OOMs, res.Refused
-	r.DeviceCalls, r.MetadataBytes, r.NsPerOp = res.DeviceCalls.Total, res.MetadataBytes, res.NsPerOp
+	r.DeviceCalls, r.MetadataBytes, r.NsPerOp = res.DeviceCalls, res.MetadataBytes, res.NsPerOp
 }
 
 // measure replays with all figures on a device of n bytes and takes the median time of

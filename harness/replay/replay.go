@@ -336,13 +336,14 @@ func (r *runner) finish(elapsed time.Duration) {
 	res := &r.res
 	stats := r.s.Stats()
 	res.Allocs = r.allocs
-	res.Now = Bytes{r.requested, r.allocated, stats.Active, r.dev.held}
+	res.Now = Now{r.requested, r.allocated, stats.Active, r.dev.held}
 	res.Peak.Active = max(res.Peak.Active, stats.PeakActive)
 	u := r.faults.Usage()
 	res.Peak.Reserved = u.PeakHeld
 	res.ReservationWaste = ratio(res.Peak.Requested, res.Peak.Reserved)
 	c := u.Calls
-	res.DeviceCalls = DeviceCalls{c.Reserve, c.Refused, c.Release, c.Rejected, c.Total()}
+	res.DeviceCalls = c.Total()
+	res.CallsByKind = CallsByKind{c.Reserve, c.Refused, c.Release, c.Rejected}
 	if ops := res.Allocs + res.OOMs + res.Refused + res.Nulls + res.Frees; ops > 0 && !r.o.Latency {
 		res.NsPerOp = float64(elapsed.Nanoseconds()) / float64(ops)
 	}
@@ -368,7 +369,7 @@ func (r *runner) audit() error {
 	}{
 		{"requested bytes", got.Requested, r.requested},
 		{"allocated bytes", got.Allocated, r.allocated},
-		{"reserved bytes", got.Reserved, r.dev.held},
+		{"reserved bytes", got.Reserved + got.Forgotten, r.dev.held},
 		{"live blocks", device.Size(got.Live), r.countLive()},
 	} {
 		if c.got != c.want {

@@ -15,21 +15,19 @@ type Result struct {
 	TraceSHA256 string          `json:"trace_sha256"`      // hash of its decompressed file
 	LowerBound  device.Size     `json:"lower_bound_bytes"` // peak of live bytes as requested; 0 without figures
 
-	Events  int    `json:"events"`        // events of the trace
-	Allocs  uint64 `json:"alloc_count"`   // requests granted
-	Frees   uint64 `json:"free_count"`    // blocks freed
-	OOMs    uint64 `json:"oom_count"`     // requests that found no memory
-	Refused uint64 `json:"refused_count"` // requests the strategy can never grant, those for zero bytes aside
-	Nulls   uint64 `json:"null_count"`    // requests for zero bytes that it refused
-	// IllegalFrees counts the illegal frees of a counterexample, all of them refused;
-	// FailedFrees those frees of live blocks that ended in an error of the device.
-	IllegalFrees uint64 `json:"illegal_free_count"`
-	FailedFrees  uint64 `json:"failed_free_count"`
-	Ignored      uint64 `json:"ignored_count"` // events that this strategy has no power for
-	Stopped      bool   `json:"stopped"`       // the replay ended early, at the first failure
+	Events       int    `json:"events"`             // events of the trace
+	Allocs       uint64 `json:"alloc_count"`        // requests granted
+	Frees        uint64 `json:"free_count"`         // blocks freed
+	OOMs         uint64 `json:"oom_count"`          // requests that found no memory
+	Refused      uint64 `json:"refused_count"`      // requests the strategy can never grant, those for zero bytes aside
+	Nulls        uint64 `json:"null_count"`         // requests for zero bytes that it refused
+	IllegalFrees uint64 `json:"illegal_free_count"` // illegal frees of a counterexample, all of them refused
+	FailedFrees  uint64 `json:"failed_free_count"`  // frees of live blocks that ended in an error of the device
+	Ignored      uint64 `json:"ignored_count"`      // events that this strategy has no power for
+	Stopped      bool   `json:"stopped"`            // the replay ended early, at the first failure
 
-	Now  Bytes `json:"final"` // at the end
-	Peak Bytes `json:"peak"`  // each at its own highest moment
+	Peak // each at its own highest moment
+	Now  // at the end
 
 	InternalFragmentation       float64  `json:"internal_fragmentation_at_peak"`                // when allocated bytes were highest
 	ExternalFragmentationPeak   float64  `json:"external_fragmentation_peak"`                   // highest seen
@@ -40,8 +38,9 @@ type Result struct {
 
 	FirstFailure *FirstFailure `json:"first_failure,omitempty"` // the first request that was not granted
 
-	DeviceCalls   DeviceCalls  `json:"device_calls"`             // calls the device saw
-	MetadataBytes *device.Size `json:"metadata_bytes,omitempty"` // host memory of the strategy, at most
+	DeviceCalls   uint64       `json:"device_calls"`         // calls to the device of all kinds
+	CallsByKind   CallsByKind  `json:"device_calls_by_kind"` // the same by kind
+	MetadataBytes *device.Size `json:"metadata_bytes"`       // host memory of the strategy at the end; null: not known
 
 	NsPerOp float64  `json:"ns_per_op"`         // time of the loop per Alloc or Free, bookkeeping included
 	Latency *Latency `json:"latency,omitempty"` // of single calls
@@ -49,12 +48,21 @@ type Result struct {
 	Series *Series `json:"series,omitempty"` // the course of the run
 }
 
-// Bytes are the four sums that every strategy has; each is at least the one before.
-type Bytes struct {
-	Requested device.Size `json:"requested_bytes"` // asked for by live blocks
-	Allocated device.Size `json:"allocated_bytes"` // granted to them
-	Active    device.Size `json:"active_bytes"`    // with what is pending on a stream
-	Reserved  device.Size `json:"reserved_bytes"`  // held from the device
+// Peak holds the highest values of the four sums that every strategy has; each is at
+// least the one before.
+type Peak struct {
+	Requested device.Size `json:"peak_requested_bytes"` // asked for by live blocks
+	Allocated device.Size `json:"peak_allocated_bytes"` // granted to them
+	Active    device.Size `json:"peak_active_bytes"`    // with what is pending on a stream
+	Reserved  device.Size `json:"peak_reserved_bytes"`  // held from the device
+}
+
+// Now holds the four sums at one moment.
+type Now struct {
+	Requested device.Size `json:"final_requested_bytes"` // asked for by live blocks
+	Allocated device.Size `json:"final_allocated_bytes"` // granted to them
+	Active    device.Size `json:"final_active_bytes"`    // with what is pending on a stream
+	Reserved  device.Size `json:"final_reserved_bytes"`  // held from the device
 }
 
 // Headroom is the largest request that a free chunk in hand would have served, at two moments.
@@ -63,13 +71,12 @@ type Headroom struct {
 	Final  device.Size `json:"final"`            // at the end
 }
 
-// DeviceCalls counts calls to the device by kind.
-type DeviceCalls struct {
+// CallsByKind counts calls to the device.
+type CallsByKind struct {
 	Reserve  uint64 `json:"reserve"`  // reservations granted
 	Refused  uint64 `json:"refused"`  // reservations refused
 	Release  uint64 `json:"release"`  // regions released
 	Rejected uint64 `json:"rejected"` // releases refused
-	Total    uint64 `json:"total"`    // all of them
 }
 
 // FirstFailure describes the first request that was not granted.
@@ -88,31 +95,31 @@ type FirstFailure struct {
 // Latency holds the distribution of single calls. The clock is read before and after each
 // call; Clock is what two such readings with nothing between them take.
 type Latency struct {
-	Alloc Quantiles `json:"alloc"`
-	Free  Quantiles `json:"free"`
+	Alloc Quantiles `json:"alloc"`    // of Alloc
+	Free  Quantiles `json:"free"`     // of Free
 	Clock int64     `json:"clock_ns"` // median of an empty measurement, included in every other figure
 }
 
 // Quantiles of a latency in nanoseconds, each at most 3.2 % above the true one; Max is exact.
 type Quantiles struct {
-	Count uint64 `json:"count"`
-	P50   int64  `json:"p50_ns"`
-	P99   int64  `json:"p99_ns"`
-	P999  int64  `json:"p999_ns"`
-	Max   int64  `json:"max_ns"`
+	Count uint64 `json:"count"`   // calls
+	P50   int64  `json:"p50_ns"`  // half of the calls took no longer
+	P99   int64  `json:"p99_ns"`  // 99 % took no longer
+	P999  int64  `json:"p999_ns"` // 99.9 % took no longer
+	Max   int64  `json:"max_ns"`  // the longest
 }
 
 // Series is the course of a run in at most [MaxPoints] points.
 type Series struct {
 	Stride int     `json:"events_per_point"` // events that one point stands for
-	Points []Point `json:"points"`
+	Points []Point `json:"points"`           // in order
 }
 
 // Point holds the highest values within its events, so that no peak is lost.
 type Point struct {
-	Event     int         `json:"event"` // index of the last event of the point
-	Requested device.Size `json:"requested_bytes"`
-	Allocated device.Size `json:"allocated_bytes"`
-	Reserved  device.Size `json:"reserved_bytes"`
-	OOMs      uint32      `json:"oom_count"` // requests within the point that found no memory
+	Event     int         `json:"event"`           // index of the last event of the point
+	Requested device.Size `json:"requested_bytes"` // highest within the point
+	Allocated device.Size `json:"allocated_bytes"` // likewise
+	Reserved  device.Size `json:"reserved_bytes"`  // likewise
+	OOMs      uint32      `json:"oom_count"`       // requests within the point that found no memory
 }

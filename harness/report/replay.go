@@ -65,15 +65,15 @@ func countRows(r *replay.Result) []table.Row {
 		{"out of memory", r.OOMs},
 		{"refused sizes", r.Refused},
 		{"zero bytes refused", r.Nulls},
-		{"device: regions reserved", r.DeviceCalls.Reserve},
-		{"device: reservations refused", r.DeviceCalls.Refused},
-		{"device: regions released", r.DeviceCalls.Release},
+		{"device: regions reserved", r.CallsByKind.Reserve},
+		{"device: reservations refused", r.CallsByKind.Refused},
+		{"device: regions released", r.CallsByKind.Release},
 	}
 	for _, c := range []struct {
 		name string
 		n    uint64
 	}{
-		{"device: releases refused", r.DeviceCalls.Rejected},
+		{"device: releases refused", r.CallsByKind.Rejected},
 		{"illegal frees refused", r.IllegalFrees},
 		{"frees the device refused", r.FailedFrees},
 		{"events this strategy ignores", r.Ignored},

@@ -70,7 +70,7 @@ const NoTime int64 = -1
 
 // Event is one line of a trace. Fields that the kind does not mention are zero.
 type Event struct {
-	Kind   Kind
+	Kind   Kind          // what it is
 	Hint   alloc.Hint    // Alloc: which end of the arena
 	Slot   uint32        // dense number of the allocation that ID names; NoSlot if none
 	Tag    uint32        // index into Trace.Tags; 0 is no tag
@@ -98,8 +98,8 @@ type Header struct {
 
 // Trace is a whole trace in memory.
 type Trace struct {
-	Header Header
-	Events []Event
+	Header Header   // where it comes from
+	Events []Event  // in order
 	Tags   []string // texts of tags; Tags[0] is ""
 	Slots  int      // number of distinct allocations; every Slot is below it
 }

@@ -1,0 +1,186 @@
+package main
+
+import (
+	"encoding/json"
+	"io"
+	"os"
+
+	"github.com/spf13/cobra"
+	"github.com/vbauerster/mpb/v8"
+	"github.com/vbauerster/mpb/v8/decor"
+	"golang.org/x/term"
+
+	"github.com/vramyard/vramyard/alloc"
+	"github.com/vramyard/vramyard/device"
+	"github.com/vramyard/vramyard/harness/compare"
+	"github.com/vramyard/vramyard/harness/recorded"
+	"github.com/vramyard/vramyard/harness/report"
+	"github.com/vramyard/vramyard/harness/trace"
+	"github.com/vramyard/vramyard/internal/outfile"
+	"github.com/vramyard/vramyard/strategies"
+)
+
+// compareFlags are the flags of the command compare.
+type compareFlags struct {
+	strategies        []string
+	capacity          string
+	jsonFile, csvFile string
+}
+
+func newCompare() *cobra.Command {
+	var f compareFlags
+	c := &cobra.Command{
+		Use:   "compare [TRACE...]",
+		Short: "Replay traces through many strategies and compare memory and time",
+		Long: `Replay each trace through each strategy on a simulated GPU and print a table for
+each trace, sorted by minimum capacity: the smallest device on which the trace completes.
+
+A TRACE is a file (text or CSV, plain, .gz or .zst), "-" for standard input, or the name
+of a trace inside the program. Without TRACE, all traces inside the program are used.`,
+		RunE: func(cmd *cobra.Command, args []string) error { return f.run(cmd, args) },
+	}
+	c.Flags().StringSliceVar(&f.strategies, "strategies", strategies.Compared(), "strategies to compare, by name or name:preset")
+	c.Flags().StringVar(&f.capacity, "capacity", "", `measure on a device of this size, such as "24GiB" (default: an ample one)`)
+	c.Flags().StringVar(&f.jsonFile, "json", "", `also write all figures as JSON to this file, "-" for standard output instead of tables`)
+	c.Flags().StringVar(&f.csvFile, "csv", "", `also write all figures as CSV to this file, "-" for standard output instead of tables`)
+	return c
+}
+
+// run executes the command.
+func (f *compareFlags) run(cmd *cobra.Command, args []string) error {
+	o := compare.Options{Version: version}
+	if f.capacity != "" {
+		n, err := parseCapacity(f.capacity)
+		if err != nil {
+			return err
+		}
+		o.Capacity = n
+	}
+	setups, err := lookupAll(f.strategies)
+	if err != nil {
+		return err
+	}
+	traces, err := openAll(args, cmd.InOrStdin())
+	if err != nil {
+		return err
+	}
+	bar := newProgress(cmd.ErrOrStderr(), len(traces)*len(setups))
+	o.Done = bar.done
+	r, err := compare.Compare(traces, setups, o)
+	bar.stop()
+	if err != nil {
+		return err
+	}
+	return f.write(cmd.OutOrStdout(), r)
+}
+
+// write writes the report wherever the flags ask for it.
+func (f *compareFlags) write(stdout io.Writer, r *compare.Report) error {
+	if f.jsonFile != "" {
+		if err := writeJSON(f.jsonFile, stdout, r); err != nil {
+			return err
+		}
+	}
+	if f.csvFile != "" {
+		err := outfile.Write(f.csvFile, stdout, func(w io.Writer) error { return report.CompareCSV(w, r) })
+		if err != nil {
+			return err
+		}
+	}
+	if f.jsonFile == "-" || f.csvFile == "-" {
+		return nil // standard output holds one thing
+	}
+	return outfile.Write("-", stdout, func(w io.Writer) error { return report.CompareTables(w, r) })
+}
+
+// parseCapacity reads the size of a device.
+func parseCapacity(s string) (device.Size, error) {
+	n, err := device.ParseSize(s)
+	if err == nil && n == 0 {
+		err = errCapacity
+	}
+	if err != nil {
+		return 0, flagError("capacity", err)
+	}
+	return n, nil
+}
+
+// lookupAll returns the setups of the named strategies.
+func lookupAll(names []string) ([]alloc.Setup, error) {
+	var setups []alloc.Setup
+	for _, name := range names {
+		s, err := strategies.All().Lookup(name, nil)
+		if err != nil {
+			return nil, flagError("strategies", err)
+		}
+		// Building it once over nothing tells a bad configuration before any work is done.
+		if err := buildable(s); err != nil {
+			return nil, flagError("strategies", err)
+		}
+		setups = append(setups, s)
+	}
+	if len(setups) == 0 {
+		return nil, flagError("strategies", errNoStrategies)
+	}
+	return setups, nil
+}
+
+// openAll opens the traces of the command line, or all recorded ones.
+func openAll(args []string, stdin io.Reader) ([]*trace.Trace, error) {
+	if len(args) == 0 {
+		args = recorded.Names()
+	}
+	traces := make([]*trace.Trace, len(args))
+	for i, a := range args {
+		t, err := openTrace(a, "", stdin)
+		if err != nil {
+			return nil, err
+		}
+		traces[i] = t
+	}
+	return traces, nil
+}
+
+// writeJSON writes v, indented, to a file.
+func writeJSON(path string, stdout io.Writer, v any) error {
+	return outfile.Write(path, stdout, func(w io.Writer) error {
+		e := json.NewEncoder(w)
+		e.SetIndent("", "  ")
+		e.SetEscapeHTML(false)
+		return e.Encode(v)
+	})
+}
+
+// progress shows a bar on a terminal, and nothing anywhere else.
+type progress struct {
+	pool *mpb.Progress
+	bar  *mpb.Bar
+}
+
+func newProgress(w io.Writer, total int) progress {
+	f, ok := w.(*os.File)
+	if !ok || !term.IsTerminal(int(f.Fd())) {
+		return progress{}
+	}
+	pool := mpb.New(mpb.WithOutput(f))
+	bar := pool.AddBar(int64(total),
+		mpb.PrependDecorators(decor.CountersNoUnit("%d of %d")),
+		mpb.AppendDecorators(decor.Elapsed(decor.ET_STYLE_GO), decor.Name(", left "), decor.AverageETA(decor.ET_STYLE_GO)),
+		mpb.BarRemoveOnComplete())
+	return progress{pool, bar}
+}
+
+// done counts one finished piece of work. It is safe for concurrent use.
+func (p progress) done() {
+	if p.bar != nil {
+		p.bar.Increment()
+	}
+}
+
+// stop removes the bar.
+func (p progress) stop() {
+	if p.bar != nil {
+		p.bar.Abort(true)
+		p.pool.Wait()
+	}
+}

@@ -1,0 +1,93 @@
+// Command vramyard compares GPU memory allocators on real traces, on a simulated GPU.
+//
+//	vramyard compare [TRACE...]                        strategies side by side
+//	vramyard replay --strategy NAME TRACE              one strategy in detail
+//	vramyard trace info|convert ...                    look at traces, change their form
+//	vramyard strategies [NAME]                         what there is, with every setting
+//
+// Exit status: 0 done (a request that finds no memory is a result, not an error); 1 for a
+// missing file, bad content, an unknown strategy, bad JSON or an unknown field, with one
+// line that names the place; 2 for an unknown flag or a missing argument.
+package main
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"strings"
+
+	"github.com/spf13/cobra"
+)
+
+// version of the program, kept in every result.
+const version = "0.1.0"
+
+// Exit statuses.
+const (
+	exitDone  = 0
+	exitError = 1
+	exitUsage = 2
+)
+
+func main() { os.Exit(run(os.Args[1:], os.Stdin, os.Stdout, os.Stderr)) }
+
+// run executes one command line and returns the exit status.
+func run(args []string, stdin io.Reader, stdout, stderr io.Writer) int {
+	started := false
+	root := newRoot(&started)
+	root.SetArgs(args)
+	root.SetIn(stdin)
+	root.SetOut(stdout)
+	root.SetErr(stderr)
+	err := root.Execute()
+	if err == nil {
+		return exitDone
+	}
+	fmt.Fprintf(stderr, "vramyard: %s\n", oneLine(err))
+	var usage usageError
+	if !started || errors.As(err, &usage) { // cobra refused the command line, or a command did
+		fmt.Fprintln(stderr, `run "vramyard --help" or "vramyard COMMAND --help"`)
+		return exitUsage
+	}
+	return exitError
+}
+
+// usageError is a command line that lacks something or has too much.
+type usageError string
+
+// Error implements error.
+func (e usageError) Error() string { return string(e) }
+
+// oneLine joins the lines of a message, so that a script reads one error as one line.
+func oneLine(err error) string {
+	return strings.Join(strings.FieldsFunc(err.Error(), func(r rune) bool { return r == '\n' || r == '\r' }), "; ")
+}
+
+// newRoot returns the command tree. started is set once the command line is accepted.
+func newRoot(started *bool) *cobra.Command {
+	root := &cobra.Command{
+		Use:           "vramyard",
+		Short:         "A proving ground for GPU memory allocators",
+		Version:       version,
+		SilenceErrors: true,
+		SilenceUsage:  true,
+	}
+	root.AddCommand(newCompare(), newReplay(), newTrace(), newStrategies())
+	noteStart(root, started)
+	return root
+}
+
+// noteStart makes every command below c set started when it runs, which is after cobra
+// has judged flags and arguments.
+func noteStart(c *cobra.Command, started *bool) {
+	if inner := c.RunE; inner != nil {
+		c.RunE = func(cmd *cobra.Command, args []string) error {
+			*started = true
+			return inner(cmd, args)
+		}
+	}
+	for _, sub := range c.Commands() {
+		noteStart(sub, started)
+	}
+}

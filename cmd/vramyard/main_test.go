@@ -1,0 +1,227 @@
+package main
+
+import (
+	"bytes"
+	"encoding/csv"
+	"encoding/json"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/vramyard/vramyard/harness/recorded"
+	"github.com/vramyard/vramyard/harness/trace"
+)
+
+// command runs one command line over an empty standard input.
+func command(t *testing.T, args ...string) (status int, stdout, stderr string) {
+	t.Helper()
+	var out, errs bytes.Buffer
+	status = run(args, strings.NewReader(""), &out, &errs)
+	return status, out.String(), errs.String()
+}
+
+// succeed runs a command line that must work, and returns its standard output.
+func succeed(t *testing.T, args ...string) string {
+	t.Helper()
+	status, stdout, stderr := command(t, args...)
+	require.Equal(t, exitDone, status, stderr)
+	require.Empty(t, stderr)
+	return stdout
+}
+
+// write puts a file into a fresh folder and returns its path.
+func write(t *testing.T, name, content string) string {
+	t.Helper()
+	path := filepath.Join(t.TempDir(), name)
+	require.NoError(t, os.WriteFile(path, []byte(content), 0o600))
+	return path
+}
+
+const small = "a 1 1000\na 2 256\na 3 2000\nf 1\na 4 5000\nf 2\n"
+
+func TestWrongInput(t *testing.T) {
+	good := write(t, "good.trace", small)
+	bad := write(t, "bad.trace", "a 1 100\na 2 -5\n")
+	missing := filepath.Join(t.TempDir(), "missing.trace")
+	for _, c := range []struct {
+		name   string
+		args   []string
+		status int
+		want   string
+	}{
+		{"unknown command", []string{"compair"}, 2, `unknown command "compair"`},
+		{"unknown flag", []string{"compare", "--capcity", "1"}, 2, "unknown flag: --capcity"},
+		{"flag without value", []string{"compare", "--capacity"}, 2, "flag needs an argument"},
+		{"replay without trace", []string{"replay", "--strategy", "bfc"}, 2, "accepts 1 arg(s), received 0"},
+		{"replay without strategy", []string{"replay", good}, 2, `required flag(s) "strategy" not set`},
+		{"trace without command", []string{"trace"}, 2, "missing command: want info or convert"},
+		{"trace with unknown command", []string{"trace", "show"}, 2, `unknown command "show"`},
+		{"info without trace", []string{"trace", "info"}, 2, "requires at least 1 arg"},
+		{"convert without output", []string{"trace", "convert", good}, 2, "accepts 2 arg(s), received 1"},
+		{"two strategies to show", []string{"strategies", "bfc", "buddy"}, 2, "accepts at most 1 arg(s)"},
+		{"missing file", []string{"compare", missing}, 1, missing + ": no such file or directory"},
+		{"bad content", []string{"replay", "--strategy", "bfc", bad}, 1, bad + ":2: "},
+		{"unknown strategy", []string{"compare", good, "--strategies", "bcf"}, 1, `--strategies: unknown strategy "bcf": want one of bfc, `},
+		{"unknown preset", []string{"compare", good, "--strategies", "bfc:fast"}, 1, `unknown preset "fast" of bfc`},
+		{"reserved name", []string{"compare", good, "--strategies", "buddy"}, 1, "xdl"},
+		{"no strategies", []string{"compare", good, "--strategies", ""}, 1, "want at least one"},
+		{"bad capacity", []string{"compare", good, "--capacity", "-4GiB"}, 1, `--capacity: size "-4GiB"`},
+		{"no capacity", []string{"compare", good, "--capacity", "0"}, 1, "--capacity: want more than 0 bytes"},
+		{"bad JSON", []string{"replay", "--strategy", "bfc", "--config", "{", good}, 1, "configuration of bfc: "},
+		{"unknown field", []string{"replay", "--strategy", "bfc", "--config", `{"limt":1}`, good}, 1, `unknown field "limt"`},
+		{"bad value", []string{"replay", "--strategy", "bfc", "--config", `{"variant":"1999"}`, good}, 1, "1999"},
+		{"bad device", []string{"replay", "--strategy", "bfc", "--sim", `{"policy":"worst"}`, good}, 1, `--sim: simulated device: policy "worst"`},
+		{"unknown device field", []string{"replay", "--strategy", "bfc", "--sim", `{"size":1}`, good}, 1, `unknown field "size"`},
+		{"unknown dialect", []string{"replay", "--strategy", "bfc", "--dialect", "jemalloc", good}, 1, `jemalloc`},
+		{"unknown form", []string{"trace", "convert", "--to", "xml", good, "out"}, 1, `--to: unknown form "xml"`},
+		{"unknown strategy to show", []string{"strategies", "slob"}, 1, `unknown strategy "slob"`},
+		{"preset to show", []string{"strategies", "bfc:growth"}, 1, "is a preset"},
+		{"output folder missing", []string{"trace", "convert", good, filepath.Join(missing, "out")}, 1, "no such file or directory"},
+		{"full disk", []string{"replay", "--strategy", "bfc", "--placements", "/dev/full", good}, 1, "write /dev/full: no space left on device"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			status, stdout, stderr := command(t, c.args...)
+			require.Equal(t, c.status, status, stderr)
+			require.Empty(t, stdout)
+			require.Contains(t, stderr, c.want)
+			require.True(t, strings.HasPrefix(stderr, "vramyard: "), stderr)
+			if status == exitError {
+				require.Equal(t, 1, strings.Count(stderr, "\n"), "one line: %s", stderr)
+			}
+		})
+	}
+}
+
+func TestFailureLeavesNoFile(t *testing.T) {
+	dir := t.TempDir()
+	bad := write(t, "bad.csv", "seq,op,id,bytes,stream,time_us,tag\n0,a,0,5,0,0,x\n1,q,0,5,0,0,x\n")
+	out := filepath.Join(dir, "out.txt")
+	status, _, _ := command(t, "trace", "convert", bad, out)
+	require.Equal(t, exitError, status)
+	status, _, _ = command(t, "replay", "--strategy", "bfc", "--placements", out, "--final", out, "--json", out, bad)
+	require.Equal(t, exitError, status)
+	files, err := os.ReadDir(dir)
+	require.NoError(t, err)
+	require.Empty(t, files)
+}
+
+func TestReplayWritesPlacementsAndFinalToOneStream(t *testing.T) {
+	path := write(t, "t.trace", small)
+	out := succeed(t, "replay", "--strategy", "bfc", "--config", `{"limit":"8KiB"}`, "--placements", "-", "--final", "-", path)
+	require.True(t, strings.HasPrefix(out, "1 0 1024\n2 1024 256\n3 1280 2048\n4 OOM\nS num_allocs 3\n"), out)
+	require.True(t, strings.HasSuffix(out, "C 3328 4864 0 0 4 0 -1\n"), out)
+}
+
+func TestReplayDialects(t *testing.T) {
+	path := write(t, "t.trace", "a 1 1000\nf 9\na 2 300 512\np\n")
+	out := succeed(t, "replay", "--strategy", "bfc:2026", "--config", `{"limit":4096}`, "--dialect", "bfc", "--placements", "-", path)
+	require.Equal(t, "1 0 1024\n2 1024 512\nP 2 1536 1536 1024 4096 4096 2560 8192 0\n", out)
+	status, _, stderr := command(t, "replay", "--strategy", "bfc", path)
+	require.Equal(t, exitError, status, "in the native form a free of nothing is an error")
+	require.Contains(t, stderr, ":2: ")
+}
+
+func TestReplayTableAndJSON(t *testing.T) {
+	path := write(t, "t.trace", small)
+	file := filepath.Join(t.TempDir(), "r.json")
+	out := succeed(t, "replay", "--strategy", "bfc", "--config", `{"limit":8192}`, "--json", file, path)
+	require.Contains(t, out, "reservation waste")
+	require.Contains(t, out, "first failure: event 4, allocation 4 of 4.88 KiB: alloc: out of memory")
+	raw, err := os.ReadFile(file)
+	require.NoError(t, err)
+	var r map[string]any
+	require.NoError(t, json.Unmarshal(raw, &r))
+	for _, key := range []string{"strategy", "config", "trace", "trace_sha256", "lower_bound_bytes", "peak_reserved_bytes", "final_reserved_bytes", "latency", "series", "device_calls"} {
+		require.Contains(t, r, key)
+	}
+}
+
+func TestReplayReadsStandardInput(t *testing.T) {
+	var out, errs bytes.Buffer
+	status := run([]string{"replay", "--strategy", "buddy:xdl", "--placements", "-", "-"}, strings.NewReader("a 1 1\n"), &out, &errs)
+	require.Equal(t, exitDone, status, errs.String())
+	require.Equal(t, "1 0 16384\n", out.String())
+}
+
+func TestCompareWritesTablesJSONAndCSV(t *testing.T) {
+	path := write(t, "t.trace", small)
+	dir := t.TempDir()
+	jsonFile, csvFile := filepath.Join(dir, "r.json"), filepath.Join(dir, "r.csv")
+	out := succeed(t, "compare", path, "--strategies", "bfc,slab:xdl", "--json", jsonFile, "--csv", csvFile)
+	require.Contains(t, out, "lower bound")
+	require.Contains(t, out, "slab:xdl")
+
+	raw, err := os.ReadFile(jsonFile)
+	require.NoError(t, err)
+	var r struct {
+		Schema string
+		Runs   []map[string]any
+	}
+	require.NoError(t, json.Unmarshal(raw, &r))
+	require.Len(t, r.Runs, 2)
+	for _, key := range []string{
+		"trace", "strategy", "config", "lower_bound_bytes", "min_capacity_bytes", "peak_requested_bytes",
+		"peak_allocated_bytes", "peak_reserved_bytes", "reservation_waste", "external_fragmentation_peak",
+		"oom_count", "refused_count", "device_calls", "ns_per_op", "trace_sha256", "version",
+	} {
+		require.Contains(t, r.Runs[0], key)
+	}
+
+	f, err := os.Open(csvFile)
+	require.NoError(t, err)
+	defer f.Close()
+	rows, err := csv.NewReader(f).ReadAll()
+	require.NoError(t, err)
+	require.Len(t, rows, 3)
+	for i, key := range rows[0] { // the same names and values as in JSON
+		require.Contains(t, r.Runs[0], key)
+		if v, ok := r.Runs[0][key].(string); ok {
+			require.Equal(t, v, rows[1][i])
+		}
+	}
+	require.Len(t, rows[0], len(r.Runs[0]))
+}
+
+func TestCompareToStandardOutputHoldsOneThing(t *testing.T) {
+	path := write(t, "t.trace", small)
+	out := succeed(t, "compare", path, "--strategies", "bfc", "--json", "-")
+	require.True(t, json.Valid([]byte(out)), out)
+}
+
+func TestStrategiesListsEveryNameAndSetting(t *testing.T) {
+	out := succeed(t, "strategies")
+	for _, name := range []string{"bfc", "bfc:growth", "bfc:mended", "buddy:xdl", "slab:xdl", "slab:blaze", "slabbuddy:xdl"} {
+		require.Contains(t, out, name)
+	}
+	out = succeed(t, "strategies", "bfc")
+	for _, key := range []string{
+		"variant", "limit", "allow_growth", "garbage_collection", "fragmentation_fraction", "coalesce_regions", "timing", "spatial", "mended",
+	} {
+		require.Contains(t, out, key)
+	}
+}
+
+func TestTraceInfoAndConvert(t *testing.T) {
+	dir := t.TempDir()
+	name := recorded.Names()[0]
+	require.Contains(t, succeed(t, "trace", "info", name), "lower bound")
+	require.True(t, json.Valid([]byte(succeed(t, "trace", "info", "--json", "-", name))))
+	for _, out := range []string{"t.txt", "t.trace.gz", "t.csv", "t.csv.zst"} {
+		path := filepath.Join(dir, out)
+		succeed(t, "trace", "convert", name, path)
+		want, err := recorded.Open(name)
+		require.NoError(t, err)
+		got, err := trace.Open(path, trace.Options{})
+		require.NoError(t, err)
+		require.Equal(t, want.Events, got.Events, out)
+	}
+}
+
+func TestHelpNeedsNoArguments(t *testing.T) {
+	for _, args := range [][]string{{}, {"--help"}, {"compare", "--help"}, {"--version"}} {
+		require.NotEmpty(t, succeed(t, args...))
+	}
+}

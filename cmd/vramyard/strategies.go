@@ -1,0 +1,79 @@
+package main
+
+import (
+	"fmt"
+	"io"
+
+	"github.com/jedib0t/go-pretty/v6/table"
+	"github.com/jedib0t/go-pretty/v6/text"
+	"github.com/spf13/cobra"
+
+	"github.com/vramyard/vramyard/alloc"
+	"github.com/vramyard/vramyard/internal/outfile"
+	"github.com/vramyard/vramyard/strategies"
+)
+
+func newStrategies() *cobra.Command {
+	return &cobra.Command{
+		Use:   "strategies [NAME]",
+		Short: "List the strategies, or show presets and settings of one",
+		Args:  cobra.MaximumNArgs(1),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if len(args) == 0 {
+				return outfile.Write("-", cmd.OutOrStdout(), listStrategies)
+			}
+			spec, ok := strategies.All().Spec(args[0])
+			if !ok {
+				_, err := strategies.All().Lookup(args[0], nil)
+				if err == nil {
+					err = fmt.Errorf("%q is a preset: want the strategy's own name", args[0])
+				}
+				return err
+			}
+			return outfile.Write("-", cmd.OutOrStdout(), func(w io.Writer) error { return showStrategy(w, spec) })
+		},
+	}
+}
+
+// listStrategies writes one line for every name that can be asked for.
+func listStrategies(w io.Writer) error {
+	t := plainTable("name", "what it is")
+	for _, s := range strategies.All() {
+		for _, p := range s.Presets {
+			if p.Name == "" {
+				t.AppendRow(table.Row{s.Name, p.Doc})
+			} else {
+				t.AppendRow(table.Row{s.Name + ":" + p.Name, p.Doc})
+			}
+		}
+	}
+	_, err := fmt.Fprintln(w, t.Render())
+	return err
+}
+
+// showStrategy writes everything the catalogue knows about one strategy.
+func showStrategy(w io.Writer, s alloc.Spec) error {
+	presets := plainTable("preset", "settings", "what it is")
+	for _, p := range s.Presets {
+		name := s.Name
+		if p.Name != "" {
+			name += ":" + p.Name
+		}
+		presets.AppendRow(table.Row{name, p.JSON, p.Doc})
+	}
+	knobs := plainTable("setting", "value", "meaning and default")
+	for _, k := range s.Knobs {
+		knobs.AppendRow(table.Row{k.Name, k.Type, k.Doc})
+	}
+	_, err := fmt.Fprintf(w, "%s: %s\n\n%s\n\n%s\n", s.Name, s.Doc, presets.Render(), knobs.Render())
+	return err
+}
+
+// plainTable returns a table with the given headings.
+func plainTable(headings ...any) table.Writer {
+	t := table.NewWriter()
+	t.SetStyle(table.StyleLight)
+	t.Style().Format.Header = text.FormatDefault
+	t.AppendHeader(headings)
+	return t
+}

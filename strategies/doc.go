@@ -1,0 +1,6 @@
+// Package strategies is the catalogue: every strategy of the project with its presets.
+//
+// It is a literal list. A strategy of your own is appended to your own copy of it:
+//
+//	mine := append(strategies.All(), alloc.SpecOf("mine", "what it is", mine.New))
+package strategies

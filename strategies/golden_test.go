@@ -1,0 +1,84 @@
+package strategies_test
+
+import (
+	"bytes"
+	"encoding/json"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/vramyard/vramyard/device/sim"
+	"github.com/vramyard/vramyard/harness/replay"
+	"github.com/vramyard/vramyard/harness/trace/vectors"
+	"github.com/vramyard/vramyard/strategies"
+)
+
+// TestGoldenPlacements replays every vector and compares each placement, each failure and,
+// for BFC, the final statistics, regions and chunks with what the original gave.
+func TestGoldenPlacements(t *testing.T) {
+	all, err := vectors.All()
+	require.NoError(t, err)
+	require.Greater(t, len(all), 90, "vectors are missing")
+	for _, v := range all {
+		t.Run(v.ID(), func(t *testing.T) {
+			t.Parallel()
+			requireGolden(t, v, v.Config)
+		})
+		for _, variant := range v.SameIn {
+			t.Run(v.ID()+"/as_"+variant, func(t *testing.T) {
+				t.Parallel()
+				requireGolden(t, v, withVariant(t, v.Config, variant))
+			})
+		}
+	}
+}
+
+// requireGolden replays a vector with the given configuration.
+func requireGolden(t *testing.T, v vectors.Vector, config json.RawMessage) {
+	t.Helper()
+	events, err := v.Trace()
+	require.NoError(t, err)
+	want, err := v.Expected()
+	require.NoError(t, err)
+	setup, err := strategies.All().Lookup(v.Strategy, config)
+	require.NoError(t, err)
+	cfg, err := sim.ParseConfig(v.Sim)
+	require.NoError(t, err)
+	dev, err := sim.New(cfg)
+	require.NoError(t, err)
+	var got bytes.Buffer
+	o := replay.Options{Placements: &got}
+	if v.Suite == "bfc" {
+		o.Final = &got // it follows the placements, as in the original's output
+	}
+	_, err = replay.Run(events, setup, dev, o)
+	require.NoError(t, err)
+	requireLines(t, want, strings.Split(strings.TrimSuffix(got.String(), "\n"), "\n"))
+}
+
+// requireLines compares line by line, so that a failure shows the first difference and
+// not a hundred thousand lines.
+func requireLines(t *testing.T, want, got []string) {
+	t.Helper()
+	for i := range want {
+		require.Less(t, i, len(got), "output ends before line %d: %s", i+1, want[i])
+		w := want[i]
+		if strings.HasSuffix(w, " FATAL") { // where the original aborts, ours refuses
+			w = strings.TrimSuffix(w, "FATAL") + "INVALID"
+		}
+		require.Equal(t, w, got[i], "line %d", i+1)
+	}
+	require.Len(t, got, len(want), "lines behind the end of the original's output")
+}
+
+// withVariant returns config with another variant.
+func withVariant(t *testing.T, config json.RawMessage, variant string) json.RawMessage {
+	t.Helper()
+	var fields map[string]any
+	require.NoError(t, json.Unmarshal(config, &fields))
+	fields["variant"] = variant
+	out, err := json.Marshal(fields)
+	require.NoError(t, err)
+	return out
+}

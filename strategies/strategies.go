@@ -1,0 +1,38 @@
+package strategies
+
+import (
+	"github.com/vramyard/vramyard/alloc"
+	"github.com/vramyard/vramyard/strategies/bfc"
+	"github.com/vramyard/vramyard/strategies/buddy"
+	"github.com/vramyard/vramyard/strategies/slab"
+	"github.com/vramyard/vramyard/strategies/slabbuddy"
+)
+
+// All returns the catalogue. The slice is the caller's own.
+func All() alloc.Catalogue {
+	return alloc.Catalogue{
+		alloc.SpecOf("bfc", "TensorFlow's best-fit with coalescing", bfc.New,
+			alloc.Preset{Doc: "as TensorFlow 2.17 and XLA of 2024 place blocks; the whole limit in one region"},
+			alloc.Preset{Name: "growth", Doc: "regions are added as they are needed", JSON: `{"allow_growth":true}`},
+			alloc.Preset{Name: "gc", Doc: "growth, and free regions go back before a request fails, as TensorFlow does on GPUs",
+				JSON: `{"allow_growth":true,"garbage_collection":true}`},
+			alloc.Preset{Name: "vmm", Doc: "growth in one address range whose regions join, as over virtual memory",
+				JSON: `{"allow_growth":true,"coalesce_regions":true}`},
+			alloc.Preset{Name: "2026", Doc: "as XLA of August 2026: alignment is honoured", JSON: `{"variant":"2026"}`},
+			alloc.Preset{Name: "spatial", Doc: "XLA of August 2026 with the two-ended arena", JSON: `{"variant":"2026","spatial":true}`},
+			alloc.Preset{Name: "2016", Doc: "as TensorFlow 0.10", JSON: `{"variant":"2016"}`},
+			alloc.Preset{Name: "mended", Doc: "the original's quirks mended", JSON: `{"mended":true}`}),
+		alloc.SpecOf("buddy", "binary buddy", buddy.New,
+			alloc.Preset{Name: "xdl", Doc: "as Alibaba's XDL: leftmost, 1 GiB regions, 16 KiB blocks", JSON: `{"compat":"xdl"}`}),
+		alloc.SpecOf("slab", "runs of units, or classes of equal slots", slab.New,
+			alloc.Preset{Name: "xdl", Doc: "as Alibaba's XDL: runs of 1 to 4 units of 4 KiB in 32 segments", JSON: `{"compat":"xdl"}`},
+			alloc.Preset{Name: "blaze", Doc: "as XDL's blaze: power-of-two free lists over 1 GiB regions", JSON: `{"compat":"blaze"}`}),
+		alloc.SpecOf("slabbuddy", "slab for small, buddy for medium, the device for large requests", slabbuddy.New,
+			alloc.Preset{Name: "xdl", Doc: "as Alibaba's XDL on GPUs", JSON: `{"compat":"xdl"}`}),
+	}
+}
+
+// Compared returns the names that a comparison shows unless it is told otherwise.
+func Compared() []string {
+	return []string{"bfc", "bfc:growth", "buddy:xdl", "slab:xdl", "slab:blaze", "slabbuddy:xdl"}
+}
