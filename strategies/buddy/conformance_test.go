@@ -1,6 +1,7 @@
 package buddy_test
 
 import (
+	"cmp"
 	"math/bits"
 	"testing"
 
@@ -22,14 +23,20 @@ func TestConformance(t *testing.T) {
 // subject is a buddy over a device with room for eight regions, which may touch.
 func subject(name string, c buddy.Config) props.Subject {
 	grant := func(r alloc.Request) device.Size { return props.PowerOfTwo(r.Size, c.BlockBytes) }
-	return props.SubjectOf(name, buddy.New, c, sim.Config{Capacity: 8 * c.RegionBytes, Align: 256}, props.Promises{
-		Quantum:     c.BlockBytes,
-		Honours:     func(r alloc.Request) bool { return r.Align <= min(grant(r), 2*device.MiB) },
-		MaxGrant:    grant,
-		MustMerge:   props.MergeBuddies,
-		ClassOf:     func(free alloc.Chunk) int32 { return int32(bits.TrailingZeros64(uint64(free.Size / c.BlockBytes))) },
-		SearchOrder: props.ByAddress,
-		Serves:      func(c alloc.Chunk, r alloc.Request) bool { return c.Size >= grant(r) },
-		Boundaries:  props.PowersOfTwo(c.BlockBytes, c.RegionBytes),
+	on := sim.Config{Capacity: 8 * c.RegionBytes, Align: 256, Policy: sim.TopDown} // the oldest region is the highest
+	return props.SubjectOf(name, buddy.New, c, on, props.Promises{
+		Quantum:   c.BlockBytes,
+		Honours:   func(r alloc.Request) bool { return r.Align <= min(grant(r), 2*device.MiB) },
+		MaxGrant:  grant,
+		MustMerge: props.MergeBuddies,
+		ClassOf:   func(free alloc.Chunk) int32 { return int32(bits.TrailingZeros64(uint64(free.Size / c.BlockBytes))) },
+		SearchOrder: func(a, b alloc.Chunk) int {
+			if a.Region != b.Region {
+				return cmp.Compare(b.Region, a.Region)
+			}
+			return props.ByAddress(a, b)
+		},
+		Serves:     func(c alloc.Chunk, r alloc.Request) bool { return c.Size >= grant(r) },
+		Boundaries: props.PowersOfTwo(c.BlockBytes, c.RegionBytes),
 	})
 }
