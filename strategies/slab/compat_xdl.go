@@ -2,7 +2,6 @@ package slab
 
 import (
 	"math"
-	"math/bits"
 
 	"github.com/vramyard/vramyard/alloc"
 	"github.com/vramyard/vramyard/device"
@@ -10,13 +9,6 @@ import (
 	"github.com/vramyard/vramyard/internal/ledger"
 	"github.com/vramyard/vramyard/internal/regions"
 )
-
-// segment is one of the parts that requests go round. It owns one slice of every region
-// and keeps the chunks of those that it attached in lists by class.
-type segment struct {
-	lists [maxUnits + 1]int32 // first chunk per class, most recently touched first; none
-	lines int32               // slices attached: those of the oldest regions
-}
 
 // Runs is the slab allocator of mode "xdl". Use [New] or [NewRuns].
 type Runs struct {
@@ -28,41 +20,19 @@ type Runs struct {
 	align  device.Size // alignment asked for regions
 
 	// counter counts requests. It has the original's 32 bits with a sign, see turn.
-	counter  int32
-	segments []segment
-	regions  regions.Set   // by address; a label is the number in the slices below
-	bases    []device.Addr // starts of the regions, oldest first
-	first    []int32       // per region and segment the slice's first chunk; none if not attached
-	all      []chunk       // every chunk, slice after slice, as attached
-	live     ledger.Table  // live blocks; a place is a chunk and a unit
-	holes    histogram
+	counter int32
+	regions regions.Set   // by address; a label is the number in the slices below
+	bases   []device.Addr // starts of the regions, oldest first
+	first   []int32       // per region and segment the slice's first chunk; none if not attached
+	lines   []int32       // per segment the slices attached: those of the oldest regions
+	all     []chunk       // every chunk, slice after slice, as attached
+	links   []link        // the anchors, see anchorOf, and behind them one per chunk
+	live    ledger.Table  // live blocks; a place is a chunk and a unit
+	hole    hole          // the longest free run of a chunk
 
 	stats   alloc.Stats
 	refusal alloc.Refusal
 }
-
-// histogram counts chunks by the length of their longest free run, so that the longest of
-// all is known at once.
-type histogram struct {
-	count [chunkUnits + 1]int32
-	some  uint64 // bit n-1 is set if there is a chunk whose longest run is n
-}
-
-// add books n chunks in, or out if n is negative, whose longest run is the given one.
-func (h *histogram) add(run uint8, n int32) {
-	h.count[run] += n
-	if run == 0 {
-		return
-	}
-	if h.count[run] == 0 {
-		h.some &^= 1 << (run - 1)
-	} else {
-		h.some |= 1 << (run - 1)
-	}
-}
-
-// longest returns the longest run of all.
-func (h *histogram) longest() int { return bits.Len64(h.some) }
 
 // NewRuns is New for mode "xdl": c.Compat must be that or empty. A strategy composed of
 // this one uses it.
@@ -73,14 +43,15 @@ func NewRuns(src device.Source, c Config) (*Runs, error) {
 	}
 	slice := c.RegionBytes / device.Size(c.Segments)
 	a := &Runs{
-		cfg:      c,
-		slice:    slice,
-		chunks:   int(slice / (chunkUnits * c.UnitBytes)),
-		align:    regions.Align(c.RegionBytes),
-		segments: make([]segment, c.Segments),
+		cfg:    c,
+		slice:  slice,
+		chunks: int(slice / (chunkUnits * c.UnitBytes)),
+		align:  regions.Align(c.RegionBytes),
+		lines:  make([]int32, c.Segments),
+		links:  make([]link, classes*c.Segments),
 	}
-	for g := range a.segments {
-		a.segments[g].lists = [...]int32{none, none, none, none, none}
+	for i := range int32(len(a.links)) {
+		a.links[i] = link{next: i, prev: i}
 	}
 	a.regions = regions.New(src, &a.stats)
 	a.stats.NextRegion = c.RegionBytes
@@ -109,13 +80,12 @@ func (a *Runs) alloc(r alloc.Request) (alloc.Block, error) {
 		if err := a.attach(g); err != nil {
 			return alloc.Block{}, a.outOfMemory(r, err)
 		}
-		i = a.segments[g].lists[maxUnits]
+		i = a.search(g, n)
 	}
 	c := &a.all[i]
 	b := lowest(c.free, n)
-	a.unlink(i)
 	c.take(b, n)
-	a.push(i)
+	a.toFront(i)
 	got := alloc.Block{Addr: c.base.Add(device.Size(b) * a.cfg.UnitBytes), Size: device.Size(n) * a.cfg.UnitBytes}
 	a.live.Add(got.Addr, ledger.Block{
 		Requested: r.Size, Stream: r.Stream, Tag: r.Tag, Place: uint64(i)*chunkUnits + uint64(b),
@@ -163,46 +133,63 @@ func (a *Runs) unitsFor(size device.Size) int {
 // rotation goes on undisturbed if the number of segments is a power of two, and jumps
 // otherwise.
 func (a *Runs) turn() int {
-	g := uint64(a.counter) % uint64(len(a.segments))
+	g := uint64(a.counter) % uint64(len(a.lines))
 	a.counter++
 	return int(g)
 }
 
+// anchorOf returns the anchor of a list of segment g.
+func anchorOf(g, class int32) int32 { return classes*g + class }
+
+// linkOf returns the link of chunk i.
+func (a *Runs) linkOf(i int32) int32 { return i + classes*int32(len(a.lines)) }
+
 // search returns the chunk that serves n units in segment g: the most recently touched of
 // the smallest class that has one, or none.
 func (a *Runs) search(g, n int) int32 {
-	for _, i := range a.segments[g].lists[n:] {
-		if i != none {
-			return i
+	for k := int32(n); k <= maxUnits; k++ {
+		anchor := anchorOf(int32(g), k)
+		if i := a.links[anchor].next; i != anchor {
+			return i - classes*int32(len(a.lines))
 		}
 	}
 	return none
 }
 
+// toFront puts chunk i, of which units were granted or freed, in front of the list of the
+// class it now has, also if that is the one it was in.
+func (a *Runs) toFront(i int32) {
+	c := &a.all[i]
+	c.class = class(c.free)
+	unlink(a.links, a.linkOf(i))
+	push(a.links, anchorOf(c.segment, c.class), a.linkOf(i))
+}
+
 // attach gives segment g the slice of the next region that it has none of, and takes a
 // new region if there is no such one. On error nothing has changed.
 func (a *Runs) attach(g int) error {
-	s := &a.segments[g]
-	if len(a.all) > math.MaxInt32-a.chunks {
+	if len(a.links) > math.MaxInt32-a.chunks {
 		return errTooMany
 	}
-	if int(s.lines) == len(a.bases) {
+	region := int(a.lines[g])
+	if region == len(a.bases) {
 		if err := a.grow(); err != nil {
 			return err
 		}
 	}
-	base := a.bases[s.lines].Add(device.Size(g) * a.slice)
+	base := a.bases[region].Add(device.Size(g) * a.slice)
 	from := int32(len(a.all))
-	a.first[int(s.lines)*len(a.segments)+g] = from
-	s.lines++
+	a.first[region*len(a.lines)+g] = from
+	a.lines[g]++
 	for k := range a.chunks {
-		a.all = append(a.all, chunk{
-			free: ^uint64(0), base: base.Add(device.Size(k) * chunkUnits * a.cfg.UnitBytes), segment: int32(g), run: chunkUnits,
-		})
+		at := base.Add(device.Size(k) * chunkUnits * a.cfg.UnitBytes)
+		a.all = append(a.all, chunk{free: ^uint64(0), base: at, segment: int32(g), class: maxUnits})
 	}
+	a.links = append(a.links, make([]link, a.chunks)...)
 	for i := int32(len(a.all)) - 1; i >= from; i-- {
-		a.push(i) // from the top, so that the lowest ends up in front
+		push(a.links, anchorOf(int32(g), maxUnits), a.linkOf(i)) // from the top: the lowest ends up in front
 	}
+	a.hole.raise(chunkUnits, from)
 	return nil
 }
 
@@ -213,36 +200,10 @@ func (a *Runs) grow() error {
 		return err
 	}
 	a.bases = append(a.bases, r.Addr)
-	for range a.segments {
+	for range a.lines {
 		a.first = append(a.first, none)
 	}
 	return nil
-}
-
-// push puts chunk i, which is in no list, in front of the list of its class.
-func (a *Runs) push(i int32) {
-	c := &a.all[i]
-	a.holes.add(c.run, 1)
-	head := &a.segments[c.segment].lists[class(c.run)]
-	c.next, c.prev = *head, none
-	if *head != none {
-		a.all[*head].prev = i
-	}
-	*head = i
-}
-
-// unlink takes chunk i out of its list.
-func (a *Runs) unlink(i int32) {
-	c := &a.all[i]
-	a.holes.add(c.run, -1)
-	if c.prev != none {
-		a.all[c.prev].next = c.next
-	} else {
-		a.segments[c.segment].lists[class(c.run)] = c.next
-	}
-	if c.next != none {
-		a.all[c.next].prev = c.prev
-	}
 }
 
 // Free implements [alloc.Allocator]. It costs O(1).
@@ -268,10 +229,11 @@ func (a *Runs) takeBack(p device.Addr) (requested, granted device.Size, err erro
 	if !ok {
 		return 0, 0, alloc.ErrInvalidFree
 	}
-	i := int32(b.Place / chunkUnits)
-	a.unlink(i)
-	n := a.all[i].give(int(b.Place % chunkUnits))
-	a.push(i)
+	i, unit := int32(b.Place/chunkUnits), int(b.Place%chunkUnits)
+	c := &a.all[i]
+	n := c.give(unit)
+	a.toFront(i)
+	a.hole.raise(runAt(c.free, unit), i)
 	granted = device.Size(n) * a.cfg.UnitBytes
 	a.stats.Freed(b.Requested, granted)
 	return b.Requested, granted, nil
@@ -283,8 +245,8 @@ func (a *Runs) Close() error {
 	a.busy.Enter("slab")
 	defer a.busy.Leave()
 	a.closed = true
-	a.bases, a.first, a.all, a.segments = nil, nil, nil, nil
-	a.live, a.holes = ledger.Table{}, histogram{}
+	a.bases, a.first, a.lines, a.all, a.links = nil, nil, nil, nil, nil
+	a.live, a.hole = ledger.Table{}, hole{}
 	a.stats.Live, a.stats.Requested, a.stats.Allocated, a.stats.Active = 0, 0, 0, 0
 	return a.regions.ReleaseAll()
 }

@@ -23,7 +23,7 @@ const (
 )
 
 const (
-	// maxSegments bounds the table of segments, 32 bytes each, that New makes.
+	// maxSegments bounds the table of segments, 44 bytes each, that New makes.
 	maxSegments = 1 << 20
 	// maxChunks bounds the chunks of a region, 40 bytes each, and keeps their numbers
 	// inside 31 bits for at least one region.

@@ -12,7 +12,7 @@
 // segment g of every region. A slice is a row of chunks of 64 units of UnitBytes. A chunk
 // has two words: which units are free, and at which a block starts. Its class is the
 // length of its longest free run, 4 standing for all from four up. Each segment keeps the
-// chunks of the slices that it has attached in five doubly linked lists by class, linked
+// chunks of the slices that it has attached in five doubly linked circles by class, linked
 // by numbers, in which the chunk that was touched last is in front. A table of live blocks,
 // by address, holds each block's chunk and unit.
 //
@@ -69,14 +69,14 @@
 // Mode "xdl":
 //
 // Invariant S1: each chunk is in one list of its segment, that of its class, once.
-// Invariant S2: blocks start at used units, and a chunk knows its longest free run.
+// Invariant S2: blocks start at used units.
 // Invariant S3: there are as many starts of blocks as live blocks.
 // Invariant S4: each used run between starts is one live block of the 1 to 4 units it asked for.
 // Invariant S5: a segment has attached its slices of the oldest regions and of no others.
 // Invariant S6: some segment has attached its slice of the newest region.
 // Invariant S7: the regions by age and the regions by address are the same set.
 // Invariant S8: the counters are what the walk shows.
-// Invariant S9: the histogram counts the chunks by longest free run.
+// Invariant S9: no free run of a chunk is longer than the one remembered as the longest.
 //
 // Mode "blaze":
 //

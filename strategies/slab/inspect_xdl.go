@@ -39,14 +39,15 @@ func (a *Runs) LastRefusal() (alloc.Refusal, bool) {
 // MaxRequest implements [alloc.Ceiling]: four units.
 func (a *Runs) MaxRequest() device.Size { return maxUnits * a.cfg.UnitBytes }
 
-// LargestFree implements [alloc.Holes]. O(1).
+// LargestFree implements [alloc.Holes]. It costs O(1), or a look at every chunk if what was
+// the longest free run has been granted from since.
 func (a *Runs) LargestFree() device.Size { return a.largestFree() }
 
 func (a *Runs) largestFree() device.Size {
-	if len(a.bases)*len(a.segments)*a.chunks > len(a.all) {
+	if len(a.bases)*len(a.lines)*a.chunks > len(a.all) {
 		return a.slice // one that no segment has attached
 	}
-	return device.Size(a.holes.longest()) * a.cfg.UnitBytes
+	return device.Size(a.hole.find(a.all)) * a.cfg.UnitBytes
 }
 
 // FreeBytes returns the bytes in free chunks. O(1).
@@ -56,9 +57,8 @@ func (a *Runs) FreeBytes() device.Size {
 
 // MetadataBytes implements [alloc.Metered].
 func (a *Runs) MetadataBytes() device.Size {
-	const segmentBytes = 24
-	return a.regions.Bytes() + a.live.Bytes() + device.Size(cap(a.bases))*8 + device.Size(cap(a.first))*4 +
-		device.Size(cap(a.all))*chunkBytes + device.Size(cap(a.segments))*segmentBytes
+	return a.regions.Bytes() + a.live.Bytes() + device.Size(cap(a.bases))*8 + device.Size(cap(a.first)+cap(a.lines))*4 +
+		device.Size(cap(a.all))*chunkBytes + device.Size(cap(a.links))*linkBytes
 }
 
 // Walk implements [alloc.Inspector]. A live chunk's class is its number of units, a free
@@ -91,7 +91,7 @@ func (a *Runs) WalkRegion(base device.Addr, yield func(alloc.Chunk) bool) bool {
 
 // walkHeld yields the chunks of one region. It reports whether the walk goes on.
 func (a *Runs) walkHeld(h regions.Held, yield func(alloc.Chunk) bool) bool {
-	for g := range a.segments {
+	for g := range a.lines {
 		if !a.walkSlice(int(h.Label), g, yield) {
 			return false
 		}
@@ -101,7 +101,7 @@ func (a *Runs) walkHeld(h regions.Held, yield func(alloc.Chunk) bool) bool {
 
 // walkSlice yields the chunks of one slice. It reports whether the walk goes on.
 func (a *Runs) walkSlice(region, g int, yield func(alloc.Chunk) bool) bool {
-	from := a.first[region*len(a.segments)+g]
+	from := a.first[region*len(a.lines)+g]
 	if from == none {
 		return yield(a.unattached(region, g))
 	}
@@ -141,7 +141,7 @@ func (a *Runs) walkChunk(region int, i int32, freeOnly bool, yield func(alloc.Ch
 func (a *Runs) chunkOf(region int, c *chunk, b, n int) alloc.Chunk {
 	t := alloc.Chunk{
 		Region: a.bases[region], Addr: c.base.Add(device.Size(b) * a.cfg.UnitBytes), Size: device.Size(n) * a.cfg.UnitBytes,
-		Class: int32(class(c.run)),
+		Class: c.class,
 	}
 	if c.heads>>b&1 != 0 {
 		l, _ := a.live.Get(t.Addr)
@@ -160,9 +160,9 @@ func (a *Runs) WalkFree(yield func(alloc.Chunk) bool) {
 	if a.closed {
 		return
 	}
-	turn := uint64(a.counter) % uint64(len(a.segments))
-	for k := range a.segments {
-		if !a.walkFreeOf((int(turn)+k)%len(a.segments), yield) {
+	turn := uint64(a.counter) % uint64(len(a.lines))
+	for k := range a.lines {
+		if !a.walkFreeOf((int(turn)+k)%len(a.lines), yield) {
 			return
 		}
 	}
@@ -170,20 +170,27 @@ func (a *Runs) WalkFree(yield func(alloc.Chunk) bool) {
 
 // walkFreeOf yields the free chunks of segment g. It reports whether the walk goes on.
 func (a *Runs) walkFreeOf(g int, yield func(alloc.Chunk) bool) bool {
-	s := &a.segments[g]
-	for _, i := range s.lists[1:] {
-		for ; i != none; i = a.all[i].next {
+	for k := int32(1); k < classes; k++ {
+		for i := range a.listed(anchorOf(int32(g), k)) {
 			if !a.walkChunk(a.regionOf(a.all[i].base), i, true, yield) {
 				return false
 			}
 		}
 	}
-	for region := int(s.lines); region < len(a.bases); region++ {
+	for region := int(a.lines[g]); region < len(a.bases); region++ {
 		if !yield(a.unattached(region, g)) {
 			return false
 		}
 	}
 	return true
+}
+
+// listed yields the chunks of the list with the given anchor, front first.
+func (a *Runs) listed(anchor int32) func(func(int32) bool) {
+	return func(yield func(int32) bool) {
+		for l := a.links[anchor].next; l != anchor && yield(l-classes*int32(len(a.lines))); l = a.links[l].next {
+		}
+	}
 }
 
 // regionOf returns the number of the region that p lies in. O(log regions).
@@ -197,7 +204,7 @@ func (a *Runs) Check() error {
 	a.busy.Enter("slab")
 	defer a.busy.Leave()
 	if !a.closed {
-		for _, check := range [...]func() error{a.checkSlices, a.checkChunks, a.checkLists, a.checkHoles} {
+		for _, check := range [...]func() error{a.checkSlices, a.checkChunks, a.checkLists, a.checkHole} {
 			if err := check(); err != nil {
 				return err
 			}
@@ -217,12 +224,12 @@ func (a *Runs) checkSlices() error {
 		if !ok || int(h.Label) != region || a.regions.Len() != len(a.bases) {
 			return fmt.Errorf("slab: invariant S7 (regions by age and by address agree): region %d at %v", region, base)
 		}
-		for g := range a.segments {
-			s := &a.segments[g]
-			most = max(most, int(s.lines))
-			from := a.first[region*len(a.segments)+g]
-			if (from != none) != (region < int(s.lines)) {
-				return fmt.Errorf("slab: invariant S5 (slices are attached in order): region %d, segment %d of %d lines", region, g, s.lines)
+		for g := range a.lines {
+			lines := int(a.lines[g])
+			most = max(most, lines)
+			from := a.first[region*len(a.lines)+g]
+			if (from != none) != (region < lines) {
+				return fmt.Errorf("slab: invariant S5 (slices are attached in order): region %d, segment %d of %d lines", region, g, lines)
 			}
 			if from != none && a.all[from].base != base.Add(device.Size(g)*a.slice) {
 				return fmt.Errorf("slab: invariant S5 (slices are attached in order): slice %d of region %d begins at %v",
@@ -242,9 +249,9 @@ func (a *Runs) checkChunks() error {
 	heads := 0
 	for i := range a.all {
 		c := &a.all[i]
-		if c.heads&c.free != 0 || c.run != longest(c.free) {
-			return fmt.Errorf("slab: invariant S2 (blocks start at used units): chunk %d: free %#x, heads %#x, run %d",
-				i, c.free, c.heads, c.run)
+		if c.heads&c.free != 0 {
+			return fmt.Errorf("slab: invariant S2 (blocks start at used units): chunk %d: free %#x, heads %#x",
+				i, c.free, c.heads)
 		}
 		heads += bits.OnesCount64(c.heads)
 		for b, n := 0, 0; b < chunkUnits; b += n {
@@ -266,35 +273,38 @@ func (a *Runs) checkChunks() error {
 
 // checkLists verifies that each chunk is in the list of its class, once.
 func (a *Runs) checkLists() error {
-	listed := 0
-	for g := range a.segments {
-		for k, head := range a.segments[g].lists {
-			prev := int32(none)
-			for i := head; i != none; i = a.all[i].next {
-				c := &a.all[i]
-				if int(class(c.run)) != k || int(c.segment) != g || c.prev != prev || listed == len(a.all) {
+	count := 0
+	for g := range int32(len(a.lines)) {
+		for k := range int32(classes) {
+			prev := anchorOf(g, k)
+			for i := range a.listed(prev) {
+				c, l := &a.all[i], a.linkOf(i)
+				if int(c.class) != min(maxUnits, longest(c.free)) || c.class != k || c.segment != g ||
+					a.links[l].prev != prev || count == len(a.all) {
 					return fmt.Errorf("slab: invariant S1 (a chunk is in the list of its class): chunk %d in list %d of segment %d", i, k, g)
 				}
-				prev = i
-				listed++
+				prev = l
+				count++
+			}
+			if last := a.links[anchorOf(g, k)].prev; last != prev {
+				return fmt.Errorf("slab: invariant S1 (a chunk is in the list of its class): list %d of segment %d ends at %d, not %d",
+					k, g, prev, last)
 			}
 		}
 	}
-	if listed != len(a.all) {
-		return fmt.Errorf("slab: invariant S1 (a chunk is in the list of its class): %d chunks, %d listed", len(a.all), listed)
+	if count != len(a.all) {
+		return fmt.Errorf("slab: invariant S1 (a chunk is in the list of its class): %d chunks, %d listed", len(a.all), count)
 	}
 	return nil
 }
 
-// checkHoles verifies the histogram.
-func (a *Runs) checkHoles() error {
-	var want histogram
+// checkHole verifies that no free run is longer than the one remembered.
+func (a *Runs) checkHole() error {
 	for i := range a.all {
-		want.add(a.all[i].run, 1)
-	}
-	if want != a.holes {
-		return fmt.Errorf("slab: invariant S9 (the histogram counts chunks by longest run): longest %d, counted %d",
-			want.longest(), a.holes.longest())
+		if n := longest(a.all[i].free); n > a.hole.units {
+			return fmt.Errorf("slab: invariant S9 (no free run is longer than the one remembered): chunk %d: %d units, remembered %d",
+				i, n, a.hole.units)
+		}
 	}
 	return nil
 }
