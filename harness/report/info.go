@@ -56,7 +56,7 @@ func infoRows(i trace.Info) []table.Row {
 		rows = append(rows, table.Row{name, fmt.Sprintf("%d allocations, %s", tag.Allocs, Bytes(tag.Bytes))})
 	}
 	for _, m := range i.Meta {
-		rows = append(rows, table.Row{printable(m.Key), printable(m.Value)})
+		rows = append(rows, table.Row{"# " + printable(m.Key), printable(m.Value)})
 	}
 	return rows
 }

@@ -1,0 +1,132 @@
+package report_test
+
+import (
+	"bytes"
+	"encoding/csv"
+	"encoding/json"
+	"errors"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/vramyard/vramyard/alloc"
+	"github.com/vramyard/vramyard/device"
+	"github.com/vramyard/vramyard/harness/compare"
+	"github.com/vramyard/vramyard/harness/replay"
+	"github.com/vramyard/vramyard/harness/report"
+	"github.com/vramyard/vramyard/harness/trace"
+)
+
+func size(n device.Size) *device.Size { return &n }
+
+// runs is a report of two traces, its rows in no useful order.
+func runs() *compare.Report {
+	return &compare.Report{Schema: compare.Schema, Runs: []compare.Run{
+		{Trace: "one", TraceSHA256: "aa", Strategy: "never", Config: json.RawMessage(`{}`), LowerBound: 1 << 30, SearchedUpTo: 64 << 30, PeakReserved: 5, OOMs: 2, Device: 4 << 30},
+		{Trace: "one", TraceSHA256: "aa", Strategy: "large", Config: json.RawMessage(`{}`), LowerBound: 1 << 30, MinCapacity: size(3 << 30), FailsAbove: size(4 << 30), PeakReserved: 3 << 30, Waste: 2. / 3, External: 0.125, DeviceCalls: 3, NsPerOp: 99.6},
+		{Trace: "one", TraceSHA256: "aa", Strategy: "small", Config: json.RawMessage(`{"limit":1}`), LowerBound: 1 << 30, MinCapacity: size(3 << 29), PeakReserved: 3 << 29},
+		{Trace: "one", TraceSHA256: "aa", Strategy: "refuses", Config: json.RawMessage(`{}`), LowerBound: 1 << 30, Refused: 7},
+		{Trace: "two\x1b[31m", TraceSHA256: "bb", Strategy: "small", Config: json.RawMessage(`{}`), MinCapacity: size(2 << 20), MetadataBytes: size(77)},
+	}}
+}
+
+func TestTablesAreSortedByMinimumCapacity(t *testing.T) {
+	var out bytes.Buffer
+	require.NoError(t, report.CompareTables(&out, runs()))
+	want := `one: 0 events, sha256 aa
+┌─────────────┬──────────────┬─────────┬───────────────┬────────┬────────────┬──────────────┬───────┬──────────────────────────────────────────────────────────┐
+│ strategy    │ min capacity │ × bound │ peak reserved │  waste │ ext. frag. │ device calls │ ns/op │ notes                                                    │
+├─────────────┼──────────────┼─────────┼───────────────┼────────┼────────────┼──────────────┼───────┼──────────────────────────────────────────────────────────┤
+│ lower bound │     1.00 GiB │   1.000 │      1.00 GiB │      — │          — │            — │     — │ live bytes alone                                         │
+├─────────────┼──────────────┼─────────┼───────────────┼────────┼────────────┼──────────────┼───────┼──────────────────────────────────────────────────────────┤
+│ small       │     1.50 GiB │   1.500 │      1.50 GiB │  0.0 % │      0.0 % │            0 │     0 │                                                          │
+│ large       │     3.00 GiB │   3.000 │      3.00 GiB │ 66.7 % │     12.5 % │            3 │   100 │ fails again at 4.00 GiB                                  │
+│ refuses     │            — │       — │           0 B │  0.0 % │      0.0 % │            0 │     0 │ refuses 7 requests                                       │
+│ never       │            — │       — │           5 B │  0.0 % │      0.0 % │            0 │     0 │ completes on nothing up to 64.00 GiB, 2 OOMs on 4.00 GiB │
+└─────────────┴──────────────┴─────────┴───────────────┴────────┴────────────┴──────────────┴───────┴──────────────────────────────────────────────────────────┘
+
+`
+	require.True(t, strings.HasPrefix(out.String(), want), out.String())
+	require.NotContains(t, out.String(), "\x1b", "a name must not drive the terminal")
+	require.Equal(t, 2, strings.Count(out.String(), "lower bound"))
+}
+
+func TestCSVHasEmptyFieldsForWhatDoesNotExist(t *testing.T) {
+	var out bytes.Buffer
+	require.NoError(t, report.CompareCSV(&out, runs()))
+	rows, err := csv.NewReader(&out).ReadAll()
+	require.NoError(t, err)
+	require.Len(t, rows, 6)
+	column := func(name string, row int) string {
+		for i, n := range rows[0] {
+			if n == name {
+				return rows[row][i]
+			}
+		}
+		t.Fatalf("no column %s", name)
+		return ""
+	}
+	require.Equal(t, "", column("min_capacity_bytes", 1))
+	require.Equal(t, "3221225472", column("min_capacity_bytes", 2))
+	require.Equal(t, "4294967296", column("failure_above_bytes", 2))
+	require.Equal(t, "0.125", column("external_fragmentation_peak", 2))
+	require.Equal(t, `{"limit":1}`, column("config", 3))
+	require.Equal(t, "77", column("metadata_bytes", 5))
+}
+
+func TestBytes(t *testing.T) {
+	for want, n := range map[string]device.Size{
+		"0 B": 0, "1023 B": 1023, "1.00 KiB": 1024, "1.50 MiB": 3 << 19, "1023.99 GiB": 1<<40 - 1<<23, "16.00 EiB": 1<<64 - 1,
+	} {
+		require.Equal(t, want, report.Bytes(n))
+	}
+}
+
+func TestReplayTableTellsTheFirstFailure(t *testing.T) {
+	x := 0.25
+	r := &replay.Result{
+		Strategy: "bfc", Trace: "one", ExternalFragmentationAtOOM: &x, MetadataBytes: size(2048), IllegalFrees: 3,
+		Latency: &replay.Latency{Alloc: replay.Quantiles{P50: 1, P99: 2, P999: 3, Max: 4}},
+		FirstFailure: &replay.FirstFailure{
+			Event: 5, ID: 6, Size: 1 << 20, Error: "alloc: out of memory", Reason: "limit reached", Free: 2 << 20, LargestHole: 1 << 19,
+		},
+	}
+	var out bytes.Buffer
+	require.NoError(t, report.ReplayTable(&out, r))
+	for _, want := range []string{
+		"external fragmentation at first OOM", "25.0 %", "2.00 KiB", "illegal frees refused", "1 / 2 / 3 / 4 ns",
+		"first failure: event 5, allocation 6 of 1.00 MiB: alloc: out of memory (limit reached)\n" +
+			"  2.00 MiB free in held regions, largest hole 512.00 KiB, device unlimited\n",
+	} {
+		require.Contains(t, out.String(), want)
+	}
+	r.FirstFailure.DeviceFree = size(3 << 20)
+	out.Reset()
+	require.NoError(t, report.ReplayTable(&out, r))
+	require.Contains(t, out.String(), "device free 3.00 MiB")
+}
+
+func TestTraceInfoShowsHostileNamesAsText(t *testing.T) {
+	b := trace.NewBuilder(trace.Header{Name: "odd\nname", Format: "text"})
+	require.NoError(t, b.AllocRequest(1, alloc.Request{Size: 1000}, "tag\x1b]0;x\a"))
+	events := b.Trace()
+	var out bytes.Buffer
+	require.NoError(t, report.TraceInfo(&out, []trace.Info{events.Info()}))
+	require.NotContains(t, out.String(), "\x1b")
+	require.Contains(t, out.String(), `"odd\nname"`)
+	require.Contains(t, out.String(), "1000 B")
+}
+
+var errFull = errors.New("disk full")
+
+type full struct{}
+
+func (full) Write([]byte) (int, error) { return 0, errFull }
+
+func TestWriterErrorsAreReturned(t *testing.T) {
+	require.ErrorIs(t, report.CompareTables(full{}, runs()), errFull)
+	require.ErrorIs(t, report.CompareCSV(full{}, runs()), errFull)
+	require.ErrorIs(t, report.ReplayTable(full{}, &replay.Result{}), errFull)
+	require.ErrorIs(t, report.TraceInfo(full{}, make([]trace.Info, 1)), errFull)
+}
