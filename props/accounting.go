@@ -223,10 +223,10 @@ func Honest(walk []alloc.Chunk, r alloc.Request, serves func(alloc.Chunk, alloc.
 	return nil
 }
 
-// Record checks invariant I27: the recorded refusal is of this request, for a reason of
+// RefusalRecord checks invariant I27: the recorded refusal is of this request, for a reason of
 // the right kind, with the holes that the walk shows. Refused tells whether the device
 // refused a reservation meanwhile, granted whether it granted one.
-func Record(walk []alloc.Chunk, f alloc.Refusal, r alloc.Request, outOfMemory, refused, granted bool) error {
+func RefusalRecord(walk []alloc.Chunk, f alloc.Refusal, r alloc.Request, outOfMemory, refused, granted bool) error {
 	var largest, free device.Size
 	for _, c := range walk {
 		if c.State == alloc.Free {

@@ -130,7 +130,7 @@ func (r *runner) recorded(outOfMemory bool) error {
 		return nil
 	}
 	u := r.usage().Calls
-	return Record(r.walk, f, r.request, outOfMemory, u.Refused > r.calls.Refused, u.Reserve > r.calls.Reserve)
+	return RefusalRecord(r.walk, f, r.request, outOfMemory, u.Refused > r.calls.Refused, u.Reserve > r.calls.Reserve)
 }
 
 // finish frees every block, closes the strategy and looks at what is left of it. The twin

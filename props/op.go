@@ -29,7 +29,7 @@ const (
 // every sequence of operations is legal and stays legal when some are taken out; one that
 // finds nothing to act on does nothing.
 type Op struct {
-	Kind   Kind
+	Kind   Kind          // which call
 	Size   device.Size   // OpAlloc: bytes
 	Align  device.Size   // OpAlloc: bytes; 0 is no wish
 	Stream device.Stream // OpAlloc

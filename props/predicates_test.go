@@ -260,11 +260,11 @@ func TestHonest(t *testing.T) {
 	requireBroken(t, props.IHonest, props.Honest(newer, alloc.Request{Size: 1, Before: 5}, serves))
 }
 
-func TestRecord(t *testing.T) {
+func TestRefusalRecord(t *testing.T) {
 	r := alloc.Request{Size: 100}
 	walk := walkOf(64, -64, 128)
 	right := alloc.Refusal{Reason: alloc.ReasonDevice, Request: r, Device: device.ErrOutOfMemory, LargestHole: 128, Free: 192}
-	require.NoError(t, props.Record(walk, right, r, true, true, false))
+	require.NoError(t, props.RefusalRecord(walk, right, r, true, true, false))
 	for name, change := range map[string]func(*alloc.Refusal){
 		"request": func(f *alloc.Refusal) { f.Request.Size++ },
 		"none":    func(f *alloc.Refusal) { f.Reason = alloc.ReasonNone },
@@ -277,7 +277,7 @@ func TestRecord(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			wrong := right
 			change(&wrong)
-			requireBroken(t, props.IRecord, props.Record(walk, wrong, r, true, true, false))
+			requireBroken(t, props.IRecord, props.RefusalRecord(walk, wrong, r, true, true, false))
 		})
 	}
 }

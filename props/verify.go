@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"slices"
 	"strconv"
 	"time"
 
@@ -174,8 +175,14 @@ func oneSeed(r *runner, sequences gopter.Gen, seed int64, o Options, once attemp
 		return fmt.Errorf("%s: seed %d: generator failed: %w", r.subject.Name, seed, result.Error)
 	}
 	small := Shrink(result.Args[0].Arg.(Sequence), o.Tries, fails)
+	plan, _ := once(r, small)
+	if plan.Nth != 0 {
+		if spelt, ok := r.spellOut(small, first.Number); ok {
+			small, plan = spelt, device.FaultPlan{}
+		}
+	}
 	r.record = true
-	plan, err := once(r, small)
+	err := r.run(small, plan)
 	r.record, r.thorough = false, false
 	var v *Violation
 	if !errors.As(err, &v) {
@@ -185,6 +192,20 @@ func oneSeed(r *runner, sequences gopter.Gen, seed int64, o Options, once attemp
 	return r.failure(seed, generated, small, plan, v)
 }
 
+// spellOut looks for a way to fail without a plan, with a fault in the sequence instead: a
+// trace can say that the next device call is refused, but not that the second one in the
+// middle of a call is, nor one while the strategy is closed.
+func (r *runner) spellOut(seq Sequence, n Number) (Sequence, bool) {
+	for i := range seq {
+		spelt := slices.Insert(slices.Clone(seq), i, Op{Kind: OpFault, Pick: 1})
+		var v *Violation
+		if errors.As(r.run(spelt, device.FaultPlan{}), &v) && v.Number == n {
+			return spelt, true
+		}
+	}
+	return seq, false
+}
+
 // failure gathers what is known of a failing sequence that was just run and recorded.
 func (r *runner) failure(seed int64, generated int, seq Sequence, plan device.FaultPlan, v *Violation) *Failure {
 	f := &Failure{
@@ -192,24 +213,40 @@ func (r *runner) failure(seed int64, generated int, seq Sequence, plan device.Fa
 		Plan: plan, Stack: r.stack,
 	}
 	meta := []trace.Pair{
-		{Key: "subject", Value: f.Subject},
 		{Key: "invariant", Value: v.Number.String()},
 		{Key: "detail", Value: v.Detail},
 		{Key: "seed", Value: strconv.FormatInt(seed, 10)},
 		{Key: "step", Value: strconv.Itoa(r.step)},
-		{Key: "config", Value: asJSON(r.subject.Config)},
-		{Key: "device", Value: asJSON(r.subject.Device)},
 	}
 	if plan.Nth != 0 {
 		meta = append(meta, trace.Pair{Key: "fault-nth", Value: strconv.FormatUint(plan.Nth, 10)})
 	}
-	f.Trace = &trace.Trace{
-		Header: trace.Header{Name: v.Number.String(), Format: "text", Meta: meta},
-		Events: append([]trace.Event(nil), r.events...),
+	f.Trace = r.trace(v.Number.String(), meta)
+	return f
+}
+
+// trace returns the events of the last run, and of what they were recorded.
+func (r *runner) trace(name string, meta []trace.Pair) *trace.Trace {
+	return &trace.Trace{
+		Header: trace.Header{Name: name, Format: "text", Meta: append(meta,
+			trace.Pair{Key: "subject", Value: r.subject.Name},
+			trace.Pair{Key: "config", Value: asJSON(r.subject.Config)},
+			trace.Pair{Key: "device", Value: asJSON(r.subject.Device)})},
+		Events: slices.Clone(r.events),
 		Tags:   []string{""},
 		Slots:  int(r.model.ids),
 	}
-	return f
+}
+
+// Record runs a sequence over the subject, frees what is left, and returns the calls as a
+// trace: operations that found nothing to act on are left out, those that name a block by
+// its place among the live ones name it by its number. The error is a [*Violation] if the
+// sequence breaks an invariant; the trace then ends with the call that did.
+func Record(s Subject, seq Sequence) (*trace.Trace, error) {
+	r := newRunner(&s)
+	r.record = true
+	err := r.run(seq, device.FaultPlan{})
+	return r.trace(s.Name, nil), err
 }
 
 // asJSON returns v as JSON, or as Go prints it if it has no such form.
