@@ -121,3 +121,16 @@ func TestShrinkFindsTheMinimum(t *testing.T) {
 	props.Shrink(long, 50, func(props.Sequence) bool { tries++; return false })
 	require.Equal(t, 50, tries, "the number of tries is bounded")
 }
+
+// TestLinesReadBack pastes generated sequences as text.
+func TestLinesReadBack(t *testing.T) {
+	for seed := range int64(50) {
+		s := draw(t, profile, seed)
+		read, err := props.ParseSequence(s.Lines())
+		require.NoError(t, err)
+		require.Equal(t, s, read)
+	}
+	s, err := props.ParseSequence("a 1\nnonsense\n\nbadfree\na x\na 1 size=2\na 1 hint=up\nf\nf 0\n")
+	require.ErrorContains(t, err, `"nonsense"`)
+	require.Equal(t, props.Sequence{{Kind: props.OpAlloc, Size: 1}, {Kind: props.OpFree}}, s)
+}
