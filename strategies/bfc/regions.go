@@ -20,9 +20,8 @@ type region struct {
 // end returns the address just above the region.
 func (r *region) end() device.Addr { return r.addr.Add(r.size) }
 
-// regionBytes is what a region takes in the table and the order; a test compares it with
-// the types.
-const regionBytes = 64 + 4
+// regionBytes is what a row takes; a test compares it with the type.
+const regionBytes = 56
 
 // regionTable holds every region. Rows keep their number, which chunks know; order lists
 // the numbers by address.
@@ -89,7 +88,7 @@ func (t *regionTable) vacate(r *region) {
 
 // bytes returns the host memory of the table. O(regions).
 func (t *regionTable) bytes() device.Size {
-	n := device.Size(cap(t.rows))*(regionBytes-4) + 4*device.Size(cap(t.order)+cap(t.spare))
+	n := device.Size(cap(t.rows))*regionBytes + 4*device.Size(cap(t.order)+cap(t.spare))
 	for i := range t.rows {
 		n += 8 * device.Size(cap(t.rows[i].more))
 	}
