@@ -70,8 +70,15 @@ func newRunner(s *Subject) *runner {
 // judge returns the first of the violations that is no exception of the subject's.
 func (r *runner) judge(violations ...error) error {
 	for _, err := range violations {
-		if v, ok := err.(*Violation); ok && !r.except[v.Number] {
+		v, ok := err.(*Violation)
+		switch {
+		case !ok:
+		case !r.except[v.Number]:
 			return err
+		case r.tally.Excepted == nil:
+			r.tally.Excepted = map[Number]int{v.Number: 1}
+		default:
+			r.tally.Excepted[v.Number]++
 		}
 	}
 	return nil

@@ -49,6 +49,8 @@ type Result struct {
 	BadFrees    int           // frees refused as mistakes
 	Faults      uint64        // device calls refused on a plan
 	Elapsed     time.Duration // time taken
+
+	Excepted map[Number]int // how often each of the subject's exceptions was needed
 }
 
 // String returns the counts in one line.
