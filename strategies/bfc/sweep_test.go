@@ -9,7 +9,6 @@ import (
 
 	"github.com/vramyard/vramyard/alloc"
 	"github.com/vramyard/vramyard/device"
-	"github.com/vramyard/vramyard/device/sim"
 )
 
 // TestSkippedSweepsWouldHaveDoneNothing runs two allocators side by side, one of which is
@@ -32,10 +31,7 @@ func compareSweeps(t *testing.T, c Config, rng *rand.Rand) {
 	t.Helper()
 	var both [2]*Allocator
 	for i := range both {
-		d, err := sim.New(sim.Config{})
-		require.NoError(t, err)
-		both[i], err = New(d, c)
-		require.NoError(t, err)
+		both[i] = newOverBump(t, c)
 	}
 	var live []device.Addr
 	for range 2000 {
