@@ -11,6 +11,6 @@
 // leaves the shrunken sequence as a trace file that a replay repeats.
 //
 // Flags: -props.tests is the number of sequences for each subject, -props.ops their
-// length, -props.seed the seed of the first. The number of the sequences that failed is
-// printed as a seed: -props.tests=1 -props.seed=N runs it alone.
+// length, -props.seed the seed of the first. A failure prints the seed of its sequence:
+// -props.tests=1 -props.seed=N runs it alone, given the same -props.ops.
 package propstest
