@@ -104,6 +104,8 @@ func TestFirstRegionIsRoundedAfterClipping(t *testing.T) {
 func TestRecordBytesAreThoseOfTheTypes(t *testing.T) {
 	require.EqualValues(t, chunkBytes, reflect.TypeFor[chunk]().Size())
 	require.EqualValues(t, labelBytes, reflect.TypeFor[label]().Size())
+	require.EqualValues(t, entryBytes, reflect.TypeFor[entry]().Size())
+	require.EqualValues(t, markBytes, reflect.TypeFor[mark]().Size())
 	require.EqualValues(t, regionBytes, reflect.TypeFor[region]().Size())
 }
 

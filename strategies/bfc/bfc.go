@@ -57,7 +57,7 @@ func New(src device.Source, c Config) (*Allocator, error) {
 	a := &Allocator{src: src, cfg: c, waste: wasteLimit(c), cur: firstRegion(c)}
 	a.chunks.spare = none
 	if c.Timing {
-		a.chunks.freedAt = []uint64{} // not nil: the column exists
+		a.chunks.freedAt, a.chunks.marks = []uint64{}, []mark{} // not nil: the columns exist
 	}
 	a.stats.Limit = c.Limit
 	return a, nil
@@ -82,7 +82,7 @@ func (a *Allocator) alloc(r alloc.Request) (alloc.Block, error) {
 		return alloc.Block{}, alloc.ErrInvalidRequest
 	}
 	w := a.wish(&r)
-	if len(a.queue.entries) > 0 {
+	if a.queue.n > 0 {
 		a.sweep(0)
 	}
 	h := a.find(w)
@@ -141,7 +141,7 @@ func (a *Allocator) grant(h handle, r *alloc.Request) alloc.Block {
 	a.chunks.setRequested(h, r.Size)
 	a.chunks.setLabel(h, label{r.Tag, r.Stream})
 	if a.cfg.Timing {
-		a.queue.stale = a.queue.stale || a.chunks.freedAt[h] != 0
+		a.suspect(h)
 		a.chunks.freedAt[h] = 0
 	}
 	a.regions.occupy(a.regionOf(h))

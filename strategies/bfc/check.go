@@ -2,6 +2,7 @@ package bfc
 
 import (
 	"fmt"
+	"slices"
 
 	"github.com/vramyard/vramyard/device"
 	"github.com/vramyard/vramyard/internal/freetree"
@@ -243,19 +244,21 @@ func (c *checker) spares() error {
 // queue checks counts and the timestamp queue. The original leaves unsafe chunks without an
 // entry, and free neighbours unmerged; mended mode has an entry for each.
 func (c *checker) queue() error {
-	a := c.a
+	a, q := c.a, &c.a.queue
 	if !a.cfg.Timing {
-		if len(a.queue.entries) > 0 {
-			return broken(11, "%d entries without timing", len(a.queue.entries))
+		if q.n > 0 || len(q.entries) > 0 {
+			return broken(11, "%d entries without timing", len(q.entries))
 		}
 		return nil
 	}
-	queued := make([]bool, len(a.chunks.rows))
-	for _, h := range a.queue.entries {
-		if int(h) >= len(queued) {
-			return broken(11, "entry %d names no chunk", h)
+	queued := make([]uint32, len(a.chunks.rows))
+	if err := c.entries(queued); err != nil {
+		return err
+	}
+	for h, n := range queued {
+		if n != a.chunks.marks[h].entries {
+			return broken(11, "%d entries of chunk %d, its mark says %d", n, h, a.chunks.marks[h].entries)
 		}
-		queued[h] = true
 	}
 	var err error
 	a.walk(func(h handle) bool {
@@ -265,23 +268,50 @@ func (c *checker) queue() error {
 	return err
 }
 
+// entries checks the entries of the queue and counts them by handle.
+func (c *checker) entries(queued []uint32) error {
+	q, n, last := &c.a.queue, 0, uint64(0)
+	for _, e := range q.entries[q.head:] {
+		if int(e.h) >= len(queued) || e.seq >= q.next {
+			return broken(11, "entry %d names no chunk", e.h)
+		}
+		if !q.shuffled && e.stamp < last {
+			return broken(11, "stamp %d after %d", e.stamp, last)
+		}
+		last = e.stamp
+		if c.a.void(e) {
+			continue
+		}
+		n++
+		queued[e.h]++
+		if c.a.isQueueable(e.h) && !q.full && c.a.chunks.freedAt[e.h] < max(e.stamp, q.oldest, 1) {
+			return broken(11, "chunk %d was freed at %d, its entry says %d, the queue nothing before %d",
+				e.h, c.a.chunks.freedAt[e.h], e.stamp, q.oldest)
+		}
+		if !c.a.isQueueable(e.h) && !q.full && !slices.Contains(q.suspects, e.h) {
+			return broken(11, "chunk %d is queued, in no bin and no suspect", e.h)
+		}
+	}
+	if n != q.n {
+		return broken(11, "%d entries, the counter says %d", n, q.n)
+	}
+	return nil
+}
+
 // stamp checks the count of one chunk and whether a sweep will look at it.
-func (c *checker) stamp(h handle, queued []bool) error {
+func (c *checker) stamp(h handle, queued []uint32) error {
 	a := c.a
 	k, count := &a.chunks.rows[h], a.chunks.freedAt[h]
 	if count > a.clock || k.tag.state() == live && count != 0 {
 		return broken(11, "%v was freed at %d of %d", k.addr, count, a.clock)
 	}
-	if k.tag.state() != free {
+	if !a.cfg.Mended || k.tag.state() != free || queued[h] > 0 {
 		return nil
 	}
-	if queued[h] && !a.queue.stale && (count < a.queue.oldest || count == 0) {
-		return broken(11, "%v was freed at %d, the queue claims nothing before %d", k.addr, count, a.queue.oldest)
-	}
-	if a.cfg.Mended && count > 0 && !queued[h] {
+	if count > 0 {
 		return broken(11, "%v is unsafe since %d and not queued", k.addr, count)
 	}
-	if a.cfg.Mended && a.isFree(k.prev) && !queued[h] && !queued[k.prev] {
+	if a.isFree(k.prev) && queued[k.prev] == 0 {
 		return broken(4, "%v and its predecessor are free and neither is queued", k.addr)
 	}
 	return nil

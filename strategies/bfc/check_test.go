@@ -83,7 +83,7 @@ func TestCheckNamesWhatIsBroken(t *testing.T) {
 			spoil: func(a *Allocator) { rows(a)[0].tag = makeTag(live, OwnerUpper, 0) }, want: "B10"},
 		"no owner": {config: Config{Variant: V2026, Spatial: true},
 			spoil: func(a *Allocator) { rows(a)[0].tag = makeTag(live, OwnerNone, 0) }, want: "B10"},
-		"queue without timing": {spoil: func(a *Allocator) { a.queue.entries = []handle{1} }, want: "B11"},
+		"queue without timing": {spoil: func(a *Allocator) { a.queue.entries = []entry{{h: 1}} }, want: "B11"},
 		"stamp of a live chunk": {config: Config{Timing: true},
 			spoil: func(a *Allocator) { a.chunks.freedAt[0] = 1 }, want: "B11"},
 		"stamp from the future": {config: Config{Timing: true},
@@ -91,9 +91,15 @@ func TestCheckNamesWhatIsBroken(t *testing.T) {
 		"oldest": {config: Config{Timing: true},
 			spoil: func(a *Allocator) { a.queue.oldest = 99 }, want: "B11"},
 		"queue of nothing": {config: Config{Timing: true},
-			spoil: func(a *Allocator) { a.queue.entries[0] = 99 }, want: "B11"},
+			spoil: func(a *Allocator) { a.queue.entries[0].h = 99 }, want: "B11"},
 		"unsafe and not queued": {config: Config{Timing: true, Mended: true},
-			spoil: func(a *Allocator) { a.queue.entries = nil }, want: "B11"},
+			spoil: func(a *Allocator) { a.queue.entries, a.queue.n = nil, 0; clear(a.chunks.marks) }, want: "B11"},
+		"queue length": {config: Config{Timing: true},
+			spoil: func(a *Allocator) { a.queue.n++ }, want: "B11"},
+		"mark": {config: Config{Timing: true},
+			spoil: func(a *Allocator) { a.chunks.marks[0].entries++ }, want: "B11"},
+		"granted and no suspect": {config: Config{Timing: true},
+			spoil: func(a *Allocator) { a.queue.entries[0].h = 0 }, want: "B11"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			a := populated(t, c.config)

@@ -86,6 +86,7 @@ type chunkTable struct {
 	spare   handle        // newest retired record
 	spares  int           // retired records
 	freedAt []uint64      // column: count of the free, 0 if safe; nil without timing
+	marks   []mark        // column: entries in the timestamp queue; nil without timing
 	labels  []label       // column: labels of live chunks; nil until one is not zero
 	wide    []device.Size // column: requested sizes that slack cannot express; nil until there is one
 }
@@ -101,6 +102,7 @@ func (t *chunkTable) add() handle {
 	t.rows = append(t.rows, chunk{})
 	if t.freedAt != nil {
 		t.freedAt = append(t.freedAt, 0)
+		t.marks = append(t.marks, mark{})
 	}
 	if t.labels != nil {
 		t.labels = append(t.labels, label{})
@@ -177,7 +179,7 @@ func (t *chunkTable) setLabel(h handle, l label) {
 // bytes returns the host memory of the table and its columns.
 func (t *chunkTable) bytes() device.Size {
 	return device.Size(cap(t.rows))*chunkBytes + device.Size(cap(t.labels))*labelBytes +
-		8*device.Size(cap(t.freedAt)+cap(t.wide))
+		8*device.Size(cap(t.freedAt)+cap(t.wide)) + markBytes*device.Size(cap(t.marks))
 }
 
 // regionOf returns the number of the region a chunk lies in.

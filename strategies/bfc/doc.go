@@ -49,7 +49,8 @@
 //
 // With timing each free takes the next count and the freed chunk is unsafe: it can be
 // granted, but is not merged until the safe frontier has passed its count. It waits in a
-// queue that the next Alloc sweeps.
+// queue that the next Alloc sweeps: it drops chunks granted meanwhile, and merges those
+// that the frontier has passed.
 //
 // # Two ends
 //
@@ -63,10 +64,11 @@
 //
 // Alloc and Free cost O(log free chunks) and allocate nothing once the tables have grown. A
 // request that fails costs no more, whatever is free where. Exceptions: a bound on the
-// count or an alignment above 256 walks the chunks it passes over; a sweep walks the queue
-// after the frontier moved past a chunk in it or an unsafe chunk was granted; a new region
-// moves the list of regions. Metadata is 32 bytes a chunk, 21 to 43 a live chunk in the
-// index, about 30 a free chunk in the bins, and 16 a chunk once a label is used.
+// count or an alignment above 256 walks the chunks it passes over; a new region moves the
+// list of regions. A sweep costs what it merges, once for each free; a forced one looks at
+// the whole queue. Metadata is 32 bytes a chunk, 21 to 43 a live chunk in the index, about
+// 30 a free chunk in the bins, 16 a chunk once a label is used, and with timing 24 a chunk
+// and 24 a queued free.
 //
 // # Invariants
 //

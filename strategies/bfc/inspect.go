@@ -93,7 +93,7 @@ func (a *Allocator) SetFrontier(count uint64) {
 
 // QueuedFrees implements [alloc.Frontier]. It counts entries that the next sweep will find
 // out of date, as the original does.
-func (a *Allocator) QueuedFrees() int { return len(a.queue.entries) }
+func (a *Allocator) QueuedFrees() int { return a.queue.n }
 
 // MetadataBytes implements [alloc.Metered]. O(regions).
 func (a *Allocator) MetadataBytes() device.Size {
@@ -101,7 +101,8 @@ func (a *Allocator) MetadataBytes() device.Size {
 	for owner := range a.bins {
 		n += a.bins[owner].Bytes()
 	}
-	return n + 4*device.Size(cap(a.queue.entries)+cap(a.queue.merging))
+	q := &a.queue
+	return n + entryBytes*device.Size(cap(q.entries)+cap(q.kept)) + 4*device.Size(cap(q.suspects)+cap(q.merging))
 }
 
 // LastRefusal implements [alloc.Failure].

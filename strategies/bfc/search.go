@@ -126,7 +126,7 @@ func (a *Allocator) findMore(w wish) (handle, alloc.Refusal) {
 		}
 		why.Reason = alloc.ReasonUnusable
 	}
-	if w.before == 0 && len(a.queue.entries) > 0 && a.sweep(w.size) {
+	if w.before == 0 && a.queue.n > 0 && a.sweep(w.size) {
 		if h := a.find(w); h != none {
 			return h, why
 		}

@@ -11,8 +11,8 @@ import (
 	"github.com/vramyard/vramyard/device"
 )
 
-// TestSkippedSweepsWouldHaveDoneNothing runs two allocators side by side, one of which is
-// made to sweep before every request.
+// TestSkippedSweepsWouldHaveDoneNothing runs two allocators side by side, one of which
+// looks at its whole queue before every request.
 func TestSkippedSweepsWouldHaveDoneNothing(t *testing.T) {
 	for _, c := range []Config{
 		{Timing: true},
@@ -38,7 +38,7 @@ func compareSweeps(t *testing.T, c Config, rng *rand.Rand) {
 		switch k := rng.IntN(10); {
 		case k < 5:
 			r := alloc.Request{Size: 1 + device.Size(rng.Uint64N(40_000)), Hint: alloc.Hint(rng.IntN(3))}
-			both[1].queue.stale = true
+			both[1].queue.full = true
 			b, err := both[0].Alloc(r)
 			other, otherErr := both[1].Alloc(r)
 			require.Equal(t, b, other)

@@ -2,41 +2,18 @@ package bfc
 
 import "github.com/vramyard/vramyard/device"
 
-// queue lists freed chunks that wait for the safe frontier, in the order of their frees.
-//
-// An entry is a handle and may be out of date: its chunk was granted again, merged away,
-// or both and freed again. A sweep judges an entry by what its handle names then.
-type queue struct {
-	entries []handle
-	merging []handle // scratch of sweep, kept for its room
-	// A sweep without force has nothing to do while no entry is out of date and every
-	// chunk in the queue was freed at or above the frontier. These two say so without
-	// looking at the entries.
-	stale  bool   // an entry may be out of date, or its chunk safe
-	oldest uint64 // no chunk in the queue was freed below this count
-}
-
-// enqueue appends a chunk to the queue.
-func (a *Allocator) enqueue(h handle) {
-	q := &a.queue
-	count := a.chunks.freedAt[h]
-	if len(q.entries) == 0 || count < q.oldest {
-		q.oldest = count
-	}
-	q.stale = q.stale || count == 0
-	q.entries = append(q.entries, h)
-}
-
 // sweep makes the chunks in the queue that were freed below the frontier safe and merges
 // them; the others stay queued. With need above zero it is forced: it merges chunks
 // whatever their count, in the order of the queue, until one has need bytes, and reports
 // whether one has.
 //
-// It costs O(queue), or O(1) if neither the frontier passed a chunk nor an unsafe chunk
-// was granted since the last one.
+// Its cost is that of the chunks it merges and of the queued ones granted since the last
+// sweep. After a forced one, and where a chunk was queued again before the frontier had
+// passed its first entry, it looks at the entries in between as well.
 func (a *Allocator) sweep(need device.Size) bool {
 	q := &a.queue
-	if need == 0 && !q.stale && a.frontier <= q.oldest {
+	a.dropSuspects()
+	if need == 0 && !q.full && a.frontier <= q.oldest {
 		return true
 	}
 	q.merging = a.selectMergeable(q.merging[:0], need > 0)
@@ -45,7 +22,7 @@ func (a *Allocator) sweep(need device.Size) bool {
 	}
 	for _, h := range q.merging {
 		// A handle merged into its predecessor on the way is retired.
-		if a.chunks.rows[h].tag.state() == free {
+		if a.isFree(h) {
 			m := a.remerge(h, false)
 			a.shelve(m)
 			if a.cfg.Mended && a.chunks.freedAt[m] > 0 {
@@ -56,40 +33,79 @@ func (a *Allocator) sweep(need device.Size) bool {
 	return true
 }
 
-// selectMergeable empties the queue of what is to be merged, which it appends to list, and
-// of what is out of date. A chunk of the gap counts as that: in the original it is in no bin.
+// selectMergeable takes out of the queue what is to be merged, which it appends to list,
+// and what is out of date.
 func (a *Allocator) selectMergeable(list []handle, force bool) []handle {
 	q := &a.queue
-	kept := q.entries[:0]
-	q.stale, q.oldest = force, ^uint64(0)
-	for _, h := range q.entries {
-		if t := a.chunks.rows[h].tag; t.state() != free || t.owner() == OwnerGap && !a.cfg.Mended {
+	all := force || q.full || q.shuffled
+	kept, oldest, i := q.kept[:0], ^uint64(0), q.head
+	for ; i < len(q.entries); i++ {
+		e := q.entries[i]
+		if !all && e.stamp >= a.frontier {
+			oldest = min(oldest, e.stamp)
+			break
+		}
+		if a.void(e) {
 			continue
 		}
-		switch count := a.chunks.freedAt[h]; {
-		case count < a.frontier:
-			a.chunks.freedAt[h] = 0
-			list = append(list, h)
-		case count == 0, force:
-			list = append(list, h)
-		default:
-			q.oldest = min(q.oldest, count)
-			kept = append(kept, h)
+		if a.isWaiting(e.h, force) {
+			oldest = min(oldest, a.chunks.freedAt[e.h])
+			kept = append(kept, e)
+			continue
+		}
+		a.leave(e)
+		if a.isQueueable(e.h) {
+			list = append(list, e.h)
 		}
 	}
-	q.entries = kept
+	if all {
+		q.full, q.shuffled = force, !ascending(kept)
+	}
+	q.head = i - len(kept)
+	copy(q.entries[q.head:i], kept)
+	q.kept, q.oldest = kept[:0], oldest
 	return list
+}
+
+// ascending reports whether the stamps of entries never fall.
+func ascending(entries []entry) bool {
+	for i := 1; i < len(entries); i++ {
+		if entries[i].stamp < entries[i-1].stamp {
+			return false
+		}
+	}
+	return true
+}
+
+// isQueueable reports whether a handle from the queue names a free chunk in a bin. In the
+// original the gap of a two-ended arena is in none; in mended mode that makes no difference.
+func (a *Allocator) isQueueable(h handle) bool {
+	t := a.chunks.rows[h].tag
+	return t.state() == free && (t.owner() != OwnerGap || a.cfg.Mended)
+}
+
+// isWaiting reports whether a queued chunk stays queued. One that the frontier has passed
+// becomes safe here.
+func (a *Allocator) isWaiting(h handle, force bool) bool {
+	if !a.isQueueable(h) {
+		return false
+	}
+	count := &a.chunks.freedAt[h]
+	if *count < a.frontier {
+		*count = 0
+	}
+	return *count > 0 && !force
 }
 
 // mergeForced merges chunks by force until one has need bytes, queues the others again and
 // reports whether one has.
 //
-// A result that absorbed into its predecessor is queued again while it is unsafe; one that
-// stayed in place is not, and no sweep looks at it again. In mended mode it is queued too.
+// A result that was absorbed into its predecessor is queued again while it is unsafe; one
+// that stayed in place is not, and no sweep looks at it again. In mended mode it is queued too.
 func (a *Allocator) mergeForced(list []handle, need device.Size) (satisfied bool) {
 	for _, h := range list {
 		switch {
-		case a.chunks.rows[h].tag.state() != free:
+		case !a.isFree(h):
 		case satisfied:
 			a.enqueue(h)
 		default:
@@ -112,16 +128,4 @@ func (a *Allocator) remerge(h handle, force bool) handle {
 		a.returnToGap(h)
 	}
 	return a.coalesce(h, force)
-}
-
-// purgeQueue drops the entries of retired handles. The original leaves them when it gives
-// a region back, and then reads the tables of the wrong region.
-func (a *Allocator) purgeQueue() {
-	kept := a.queue.entries[:0]
-	for _, h := range a.queue.entries {
-		if a.chunks.rows[h].tag.state() != retired {
-			kept = append(kept, h)
-		}
-	}
-	a.queue.entries = kept
 }
