@@ -16,17 +16,18 @@ type limited struct {
 // blocks above limit ends in [ErrOutOfMemory] without reaching s. The bound is on what
 // callers asked for, because what s would grant is known only after it granted it.
 //
-// Requests that s calls malformed are passed on, so that they keep their error.
+// Requests that no state of s could grant are passed on, so that they keep their error,
+// except for alignments that only s knows it cannot honour.
 func Limited(s Strategy, limit device.Size) (Strategy, error) {
 	return &limited{Forwarder: Forward(s, nil), limit: limit}, nil
 }
 
 // Alloc implements [Allocator].
 func (l *limited) Alloc(r Request) (Block, error) {
-	if held := l.inner.Stats().Requested; r.Size > l.limit-min(held, l.limit) && !l.closed && l.wellFormed(r) {
+	if s := l.inner.Stats(); r.Size > l.limit-min(s.Requested, l.limit) && !l.closed && l.wellFormed(r) {
 		l.oom++
 		l.last = true
-		l.refusal = Refusal{Reason: ReasonLimit, Request: r, LargestHole: LargestFree(l.inner)}
+		l.refusal = Refusal{Reason: ReasonLimit, Request: r, LargestHole: LargestFree(l.inner), Free: s.Reserved - s.Active}
 		return Block{}, ErrOutOfMemory
 	}
 	b, err := l.inner.Alloc(r)

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"strconv"
 	"time"
 
 	"github.com/vramyard/vramyard/alloc"
@@ -34,7 +35,11 @@ func Run(t *trace.Trace, setup alloc.Setup, dev device.Device, o Options) (*Resu
 		return nil, fmt.Errorf("%s: configuration: %w", setup.Name, err)
 	}
 	m := newMeter(dev)
-	faults, err := device.NewFaults(m, device.FaultPlan{})
+	plan, err := faultPlan(t)
+	if err != nil {
+		return nil, err
+	}
+	faults, err := device.NewFaults(m, plan)
 	if err != nil {
 		return nil, err
 	}
@@ -60,6 +65,20 @@ func Run(t *trace.Trace, setup alloc.Setup, dev device.Device, o Options) (*Resu
 		return nil, fmt.Errorf("%s on %s: %w", setup.Name, t.Header.Name, err)
 	}
 	return &r.res, nil
+}
+
+// faultPlan returns which device call the trace of a counterexample wants refused, by the
+// key fault-nth of its header; the calls that build and close the strategy count too.
+func faultPlan(t *trace.Trace) (device.FaultPlan, error) {
+	nth, ok := t.Header.Get("fault-nth")
+	if !ok {
+		return device.FaultPlan{}, nil
+	}
+	n, err := strconv.ParseUint(nth, 10, 64)
+	if err != nil {
+		return device.FaultPlan{}, fmt.Errorf("%s: header fault-nth=%s: want the number of a device call", t.Header.Name, nth)
+	}
+	return device.FaultPlan{Nth: n}, nil
 }
 
 // slot is the replay's record of one allocation of the trace.
@@ -100,7 +119,6 @@ func (r *runner) run() error {
 		return err
 	}
 	elapsed := time.Since(start)
-	r.faults.FailNext(0)
 	r.finish(elapsed)
 	if err := r.audit(); err != nil {
 		return err
@@ -388,9 +406,15 @@ func (r *runner) countLive() (n device.Size) {
 	return n
 }
 
-// close gives everything back and makes sure of it.
+// close gives everything back and makes sure of it. Faults still to come are met here,
+// once, and called off then.
 func (r *runner) close() error {
-	if err := r.s.Close(); err != nil {
+	err := r.s.Close()
+	if errors.Is(err, device.ErrInjected) {
+		r.faults.FailNext(0)
+		err = r.s.Close()
+	}
+	if err != nil {
 		return fmt.Errorf("close: %w", err)
 	}
 	if r.dev.held != 0 {

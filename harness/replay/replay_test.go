@@ -167,6 +167,27 @@ a 5 100
 	require.Equal(t, 5*device.MiB+200, r.Peak.Requested, "clearing the strategy's peaks leaves the replay's")
 }
 
+func TestFaultsOfACounterexample(t *testing.T) {
+	for _, c := range []struct {
+		text    string
+		refused uint64
+		oom     uint64
+	}{
+		{"# fault-nth=1\na 1 1000\n", 1, 0},                  // BFC asks again, for less
+		{"# fault-nth=3\na 1 1000\nf 1\n", 0, 0},             // never reached
+		{"# fault-nth=2\na 1 1000\nf 1\n", 0, 0},             // the release when the strategy is closed
+		{"a 1 1000\nfault 5\n", 0, 0},                        // likewise
+		{"fault 90\na 1 1000\nf 1\nfault 0\na 2 9\n", 69, 1}, // from 1 MiB in steps of 0.9 to 1024 bytes
+	} {
+		r, err := run(t, c.text, "bfc", `{"limit":"1MiB"}`, sim.Config{}, replay.Options{})
+		require.NoError(t, err, c.text)
+		require.Equal(t, c.refused, r.CallsByKind.Refused, c.text)
+		require.Equal(t, c.oom, r.OOMs, c.text)
+	}
+	_, err := run(t, "# fault-nth=two\na 1 1\n", "bfc", ``, sim.Config{}, replay.Options{})
+	require.EqualError(t, err, "test: header fault-nth=two: want the number of a device call")
+}
+
 // liar is a strategy that breaks the contract in one way.
 type liar struct {
 	alloc.Forwarder

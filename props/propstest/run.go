@@ -85,7 +85,6 @@ var wrappers = []wrapper{
 	{name: "Limited", wrap: func(s alloc.Strategy) (alloc.Strategy, error) { return alloc.Limited(s, wide) },
 		except: []props.Exception{
 			{Number: props.IRequestAnswer, Reason: "above the limit it cannot tell which alignments the strategy honours"},
-			{Number: props.IRecord, Reason: "its own refusals do not count the free bytes"},
 		}},
 	{name: "Recorded", wrap: func(s alloc.Strategy) (alloc.Strategy, error) {
 		return alloc.Recorded(s, func(alloc.Operation) {})
