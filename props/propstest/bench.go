@@ -19,6 +19,9 @@ var benchLive = []int{1_000, 10_000, 100_000, 1_000_000}
 // heap it reports memory, without which a time means nothing:
 //
 //   - reserved/peak-live: most bytes held from the device over most bytes asked for
+//   - address/peak-live: the same for the span from the device's lowest address to the end
+//     of the highest block ever granted, which tells about strategies that take their
+//     whole limit at once
 //   - metadata-B/block: bytes of host memory for each live block, where the strategy knows
 //
 // The subject's device is ignored; the benchmark runs on a simulated one without bound. A
@@ -55,7 +58,9 @@ func benchSteady(b *testing.B, s props.Subject, live int) {
 	}
 	b.StopTimer()
 	st := a.Stats()
-	b.ReportMetric(float64(st.PeakReserved)/float64(max(st.PeakRequested, 1)), "reserved/peak-live")
+	peak := float64(max(st.PeakRequested, 1))
+	b.ReportMetric(float64(st.PeakReserved)/peak, "reserved/peak-live")
+	b.ReportMetric(float64(w.top.Sub(sim.Base))/peak, "address/peak-live")
 	if n, err := alloc.MetadataBytes(a); err == nil {
 		b.ReportMetric(float64(n)/float64(live), "metadata-B/block")
 	}
@@ -124,6 +129,7 @@ func newUnbounded(t testing.TB) device.Device {
 type steady struct {
 	alloc.Strategy
 	slots []device.Addr
+	top   device.Addr // end of the highest block granted
 	most  device.Size // no request is larger
 	state uint64
 }
@@ -144,6 +150,7 @@ func (w *steady) warm() error {
 			return err
 		}
 		w.slots[i] = b.Addr
+		w.top = max(w.top, b.Addr.Add(b.Size))
 	}
 	for range max(min(2*len(w.slots), 400_000), 8192) {
 		if err := w.step(); err != nil {
@@ -161,6 +168,7 @@ func (w *steady) step() error {
 	}
 	b, err := w.Alloc(alloc.Request{Size: w.size()})
 	*slot = b.Addr
+	w.top = max(w.top, b.Addr.Add(b.Size))
 	return err
 }
 
