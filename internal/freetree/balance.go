@@ -48,7 +48,7 @@ func (t *Tree) dropLeaf(i uint32) {
 	l.next, t.spareLeaf = t.spareLeaf, i+1
 }
 
-// dropInner makes an inner node spare.
+// dropInner makes an inner node spare. Nothing but its parent names it.
 func (t *Tree) dropInner(i uint32) {
 	t.inners[i].kids[0], t.spareInner = t.spareInner, i+1
 }
@@ -92,7 +92,8 @@ func (t *Tree) link(size device.Size, addr device.Addr, kid uint32) {
 	t.raise(size, addr, kid)
 }
 
-// raise makes a new root over the old one and its new right neighbour.
+// raise makes a new root over the old one and its new right neighbour. The separator of
+// the old root is never looked at; zero keeps the slots sorted.
 func (t *Tree) raise(size device.Size, addr device.Addr, kid uint32) {
 	top := t.newInner()
 	in := &t.inners[top]
@@ -133,8 +134,9 @@ func (t *Tree) siblings(level int32) (up *inner, i, j uint32) {
 	return up, 0, 1
 }
 
-// refillLeaf merges the leaf at the end of path with a neighbour or shares with it, and reports whether the
-// parent lost a child.
+// refillLeaf merges the leaf at the end of path with a neighbour or shares with it, and
+// reports whether the parent lost a child. The left of the two survives a merge, so that
+// the separator that is lost is the one between them.
 func (t *Tree) refillLeaf() bool {
 	up, i, j := t.siblings(t.height)
 	l, r := &t.leaves[up.kids[i]], &t.leaves[up.kids[j]]

@@ -70,7 +70,7 @@ func (t *Tree) descend(size device.Size, addr device.Addr) uint32 {
 	return node
 }
 
-// Insert adds an entry.
+// Insert adds an entry. It allocates only if a node splits and none is spare.
 //
 // Precondition: no entry has the same size and address.
 func (t *Tree) Insert(e Entry) {
@@ -135,7 +135,8 @@ func (t *Tree) TakeCeil(size device.Size) (handle uint32, ok bool) {
 	return t.removeAt(at, i), true
 }
 
-// advance moves the path to the next leaf and returns it, false at the end.
+// advance moves the path to the next leaf and returns it, false at the end. It climbs to
+// the first level where there is a child further right and goes down its left edge.
 func (t *Tree) advance() (uint32, bool) {
 	level := t.height - 1
 	for ; level >= 0; level-- {

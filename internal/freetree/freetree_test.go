@@ -280,3 +280,32 @@ func BenchmarkCeil(b *testing.B) {
 		})
 	}
 }
+
+// FuzzTree decodes bytes to calls: a kind, a size and an address each.
+func FuzzTree(f *testing.F) {
+	f.Add([]byte{0, 1, 1, 0, 1, 2, 0, 1, 3, 1, 1, 2, 2, 1, 0})
+	f.Fuzz(func(t *testing.T, ops []byte) {
+		var tree freetree.Tree
+		var want oracle
+		for ; len(ops) >= 3; ops = ops[3:] {
+			e := freetree.Entry{Size: device.Size(ops[1]), Addr: device.Addr(ops[2]), Handle: uint32(len(ops))}
+			switch ops[0] % 3 {
+			case 0:
+				if want.insert(e) {
+					tree.Insert(e)
+				}
+			case 1:
+				i, found := slices.BinarySearchFunc(want, e, order)
+				if _, ok := tree.Delete(e.Size, e.Addr); ok != found {
+					t.Fatalf("Delete(%v) = %v", e, ok)
+				}
+				if found {
+					want.remove(i)
+				}
+			case 2:
+				takeCeil(t, &tree, &want, e.Size)
+			}
+		}
+		mustEqual(t, &tree, want, 0)
+	})
+}

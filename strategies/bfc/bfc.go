@@ -65,6 +65,10 @@ func New(src device.Source, c Config) (*Allocator, error) {
 
 // Alloc implements [alloc.Allocator]. It costs O(log chunks), and O(chunks that are large
 // enough but misplaced or too new) for an alignment above 256 or a bound on the count.
+//
+// A request that is refused leaves live blocks alone. On the way it may have doubled
+// NextRegion, taken a region that did not serve, merged unsafe chunks by force or given
+// back regions without live blocks, as the original does.
 func (a *Allocator) Alloc(r alloc.Request) (alloc.Block, error) {
 	a.entry.Enter("bfc")
 	b, err := a.alloc(r)
@@ -72,7 +76,8 @@ func (a *Allocator) Alloc(r alloc.Request) (alloc.Block, error) {
 	return b, err
 }
 
-// alloc is Alloc without the guard.
+// alloc is Alloc without the guard. The order of its steps shows in the addresses: the
+// sweep comes before the search, so that what the frontier has passed is found merged.
 func (a *Allocator) alloc(r alloc.Request) (alloc.Block, error) {
 	if a.closed {
 		return alloc.Block{}, alloc.ErrClosed
@@ -98,7 +103,8 @@ func (a *Allocator) alloc(r alloc.Request) (alloc.Block, error) {
 	return a.grant(h, &r), nil
 }
 
-// judge returns why a request can never be granted, ReasonNone if it can.
+// judge returns why a request can never be granted, ReasonNone if it can. It looks at
+// nothing but the request, so that a mistake of the caller changes nothing.
 func (a *Allocator) judge(size, align device.Size) alloc.Reason {
 	switch {
 	case size == 0:
@@ -135,6 +141,9 @@ func (a *Allocator) wish(r *alloc.Request) wish {
 }
 
 // grant makes a free chunk that is in no bin the block of a request.
+//
+// Precondition: the chunk has the size to grant.
+// Postcondition: invariants B5, B7 and B8 hold for it.
 func (a *Allocator) grant(h handle, r *alloc.Request) alloc.Block {
 	c := &a.chunks.rows[h]
 	c.tag = c.tag.withState(live)
@@ -158,7 +167,8 @@ func (a *Allocator) Free(at device.Addr) error {
 	return err
 }
 
-// release is Free without the guard.
+// release is Free without the guard. With timing the chunk is neither merged nor given back
+// to the gap here: other streams may still use it, and what they use stays one chunk.
 func (a *Allocator) release(at device.Addr) error {
 	if a.closed {
 		return alloc.ErrClosed
@@ -185,7 +195,8 @@ func (a *Allocator) release(at device.Addr) error {
 	return nil
 }
 
-// refuse remembers a refusal.
+// refuse remembers a refusal, by value: running out of memory is a normal answer that
+// eviction loops meet thousands of times, and builds nothing on the heap.
 func (a *Allocator) refuse(why alloc.Refusal) {
 	why.LargestHole = a.LargestFree()
 	why.Free = a.stats.Reserved - a.stats.Active

@@ -41,7 +41,8 @@ func (a *Allocator) Check() error {
 	return nil
 }
 
-// checker recounts an allocator.
+// checker recounts an allocator: what the walk over regions and chunks adds up is compared
+// with the counters and indexes afterwards.
 type checker struct {
 	a         *Allocator
 	chunks    int
@@ -83,7 +84,8 @@ func (c *checker) regions() error {
 	return nil
 }
 
-// tiles checks the chunks of one region.
+// tiles checks the chunks of one region: that each starts where the one before ends, names
+// it as its predecessor and names the region.
 func (c *checker) tiles(number uint32, r *region) error {
 	at, prev, count := r.addr, none, 0
 	for h := r.first; h != none; {
@@ -128,7 +130,8 @@ func (c *checker) chunk(h handle, k *chunk) error {
 	return nil
 }
 
-// block checks and counts one live chunk.
+// block checks and counts one live chunk. What a split would take off now must be what the
+// split at the grant left, because live chunks never change their size.
 func (c *checker) block(h handle, k *chunk) error {
 	n := c.a.chunks.requested(h)
 	c.requested += n
@@ -144,7 +147,8 @@ func (c *checker) block(h handle, k *chunk) error {
 	return nil
 }
 
-// pair checks two neighbours, of which the first may be none.
+// pair checks two neighbours, of which the first may be none: their owners, and that they
+// are not both free. With timing the latter is checked with the queue.
 func (c *checker) pair(left, h handle) error {
 	rows := c.a.chunks.rows
 	owner := rows[h].tag.owner()
@@ -184,7 +188,8 @@ func (c *checker) counters() error {
 	return nil
 }
 
-// bins checks that the bins hold the free chunks and nothing else.
+// bins checks that the bins hold the free chunks and nothing else. As every entry is a
+// free chunk of the walk and keys are unique, equal numbers and bytes mean equal sets.
 func (c *checker) bins() error {
 	n, bytes := 0, device.Size(0)
 	for owner := range c.a.bins {
@@ -226,7 +231,8 @@ func (c *checker) index() error {
 	return nil
 }
 
-// spares checks the list of retired handles.
+// spares checks the list of retired handles, which with the chunks of the walk must make up
+// the table.
 func (c *checker) spares() error {
 	t, n := &c.a.chunks, 0
 	for h := t.spare; h != none && n <= t.spares; h = t.rows[h].next {

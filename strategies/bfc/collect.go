@@ -59,7 +59,8 @@ func (a *Allocator) Close() error {
 }
 
 // releaseRegions gives back the regions that match in address order, and returns their
-// bytes and the first error of the device.
+// bytes and the first error of the device. A refusal does not stop it: the other regions
+// still go back, which is what a caller short of memory wants.
 func (a *Allocator) releaseRegions(match func(*region) bool) (given device.Size, first error) {
 	for place := 0; place < len(a.regions.order); {
 		number := a.regions.order[place]
@@ -125,7 +126,7 @@ func (a *Allocator) releaseReservations(r *region) (rest device.Addr, err error)
 }
 
 // retireChunks retires the chunks of a region in address order, and returns the newest
-// count among the free ones.
+// count among the free ones. The order decides in which order handles are used again.
 func (a *Allocator) retireChunks(r *region) (newest uint64) {
 	for h := r.first; h != none; {
 		c := &a.chunks.rows[h]

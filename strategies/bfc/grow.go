@@ -58,7 +58,8 @@ func (a *Allocator) roomFor(n device.Size) (room device.Size, ok bool) {
 	return room, n <= room
 }
 
-// reserve asks the device once.
+// reserve asks the device once. A region that is too small or not aligned to a unit goes
+// back at once: no chunk could be cut from it.
 func (a *Allocator) reserve(n, align device.Size) (device.Region, error) {
 	r, err := a.src.Reserve(n, align)
 	if err == nil && (!r.Addr.IsAligned(unit) || r.Size < n) {

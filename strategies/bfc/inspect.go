@@ -23,7 +23,7 @@ func (a *Allocator) Walk(yield func(alloc.Chunk) bool) {
 	a.walk(func(h handle) bool { return yield(a.view(h)) })
 }
 
-// walk yields the handle of every chunk in address order.
+// walk yields the handle of every chunk in address order: region by region, along next.
 func (a *Allocator) walk(yield func(handle) bool) {
 	for _, number := range a.regions.order {
 		for h := a.regions.rows[number].first; h != none; h = a.chunks.rows[h].next {
@@ -34,7 +34,8 @@ func (a *Allocator) walk(yield func(handle) bool) {
 	}
 }
 
-// view returns a chunk as Walk shows it.
+// view returns a chunk as Walk shows it. The original's tables keep the requested size of a
+// chunk after it is freed and its count after it is granted; neither is shown.
 func (a *Allocator) view(h handle) alloc.Chunk {
 	c := &a.chunks.rows[h]
 	v := alloc.Chunk{

@@ -35,6 +35,8 @@ type regionTable struct {
 }
 
 // insert adds a region and returns its number. O(log regions), and a move of what lies above.
+// Numbers of removed regions are used again, so that the table stays as small as the most
+// regions ever held.
 func (t *regionTable) insert(r region) uint32 {
 	var n uint32
 	if k := len(t.spare); k > 0 {
@@ -70,7 +72,7 @@ func (t *regionTable) endingAt(at device.Addr) (uint32, bool) {
 	return t.order[i-1], true
 }
 
-// occupy books one more live chunk in a region.
+// occupy books one more live chunk in a region. The first takes the region out of empty.
 func (t *regionTable) occupy(r *region) {
 	if r.live == 0 {
 		t.empty -= r.size
@@ -78,7 +80,7 @@ func (t *regionTable) occupy(r *region) {
 	r.live++
 }
 
-// vacate books one live chunk less in a region.
+// vacate books one live chunk less in a region. The last puts the region back into empty.
 func (t *regionTable) vacate(r *region) {
 	r.live--
 	if r.live == 0 {

@@ -7,12 +7,15 @@ import (
 )
 
 // shelve puts a free chunk into the bin of its size.
+//
+// Precondition: it is in none.
 func (a *Allocator) shelve(h handle) {
 	c := &a.chunks.rows[h]
 	a.bins[c.tag.owner()].Insert(freetree.Entry{Size: c.size, Addr: c.addr, Handle: h})
 }
 
-// unshelve takes a free chunk out of its bin.
+// unshelve takes a free chunk out of its bin. Owner, address and size are the key under
+// which it is found, so they must not have changed since.
 func (a *Allocator) unshelve(h handle) {
 	c := &a.chunks.rows[h]
 	if _, ok := a.bins[c.tag.owner()].Delete(c.size, c.addr); !ok {
@@ -44,7 +47,8 @@ func (a *Allocator) findFitting(w wish) handle {
 	return a.firstFitting(w, OwnerGap)
 }
 
-// firstFitting is findFitting among the chunks of one owner.
+// firstFitting is findFitting among the chunks of one owner. The walk is bounded for an
+// alignment alone: a chunk that is larger than the wish by the alignment always fits.
 func (a *Allocator) firstFitting(w wish, owner uint8) handle {
 	t := &a.bins[owner]
 	for at := t.Seek(w.size); ; at = t.Next(at) {
@@ -64,7 +68,10 @@ func (a *Allocator) firstFitting(w wish, owner uint8) handle {
 }
 
 // fits reports whether an aligned place of the wished size lies inside a chunk that is
-// large enough without alignment.
+// large enough without alignment. Everything is a difference, so that no sum can overflow
+// however large the alignment.
+//
+// Precondition: size >= w.size.
 func (w *wish) fits(at device.Addr, size device.Size) bool {
 	room := size - w.size
 	if w.owner == OwnerUpper {
@@ -118,6 +125,9 @@ func (a *Allocator) shelveRemainder(h, neighbour handle) {
 // findMore gets memory for a wish that no chunk serves: a new region, then a forced merge
 // of unsafe chunks, then a new region after giving back those without live blocks. It
 // returns none and why if nothing helps.
+//
+// A new region does not always serve. The variant of 2016 may record less than it asked
+// for, and a device may align to less than it was asked to. The region stays then.
 func (a *Allocator) findMore(w wish) (handle, alloc.Refusal) {
 	why := a.grow(w)
 	if why.Reason == alloc.ReasonNone {

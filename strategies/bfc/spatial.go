@@ -3,6 +3,8 @@ package bfc
 import "github.com/vramyard/vramyard/device"
 
 // own sets the owner of a chunk that is in no bin.
+//
+// Precondition: the owner keeps the order of invariant B10.
 func (a *Allocator) own(h handle, owner uint8) {
 	c := &a.chunks.rows[h]
 	c.tag = c.tag.withOwner(owner)
@@ -27,7 +29,9 @@ func (a *Allocator) carveUpper(h handle, w wish) handle {
 }
 
 // returnToGap gives a free chunk that is in no bin to the gap if it bounds its end of the
-// arena: the lower end's last, or the upper end's first.
+// arena: the lower end's last, or the upper end's first. Both ends can use it again then;
+// a hole between blocks of one end stays with that end, so that the blocks of the other
+// never move because of it.
 func (a *Allocator) returnToGap(h handle) {
 	c := &a.chunks.rows[h]
 	neighbour := c.next
