@@ -8,9 +8,10 @@
 // # Data structure
 //
 // An open-addressing hash table with linear probing and the records in its cells, 40
-// bytes each. The table of handles in package addrmap would keep them elsewhere, and with
-// 100000 live blocks the second cache miss, which cannot start before the first has come
-// back, costs more than all the rest of a free. As there, the hash is multiplicative
+// bytes each. Package addrmap would give a handle to records kept elsewhere; the second
+// cache miss of that, which cannot start before the first has come back, made a free and
+// an alloc of the buddy 15 % slower with 100000 live blocks (386 against 328 ns, best of
+// four runs each). As there, the hash is multiplicative
 // (Knuth, volume 3, section 6.4), deletion moves later cells back and leaves no
 // tombstones, and the table doubles at three quarters full and never shrinks: in steady
 // state nothing is allocated.

@@ -57,9 +57,14 @@ func (s *Set) At(i int) Held { return s.held[i] }
 func (s *Set) Bytes() device.Size { return device.Size(cap(s.held)) * heldBytes }
 
 // Reserve asks the device for a region and enters it under a label. The error is the
-// device's; then nothing has changed but the count of refusals.
+// device's; then nothing has changed but the count of refusals. A region at address zero,
+// which is no address, is a refusal too, so that a null
+// from below never becomes a block.
 func (s *Set) Reserve(size, align device.Size, label int32) (device.Region, error) {
 	r, err := s.src.Reserve(size, align)
+	if err == nil && r.Addr == 0 {
+		err = device.ErrOutOfMemory
+	}
 	if err != nil {
 		s.stats.ReserveFailures++
 		return device.Region{}, err

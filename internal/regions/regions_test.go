@@ -114,3 +114,19 @@ func TestExcess(t *testing.T) {
 		Region: 0x1000, Addr: 0x1064, Size: 156, State: alloc.Slack, Class: alloc.NoClass,
 	}}, got)
 }
+
+// null is a device that answers with address zero and no error.
+type null struct{}
+
+func (null) Reserve(n, _ device.Size) (device.Region, error) { return device.Region{Size: n}, nil }
+
+func (null) Release(device.Addr) error { return device.ErrInvalid }
+
+func TestNullIsARefusal(t *testing.T) {
+	var stats alloc.Stats
+	s := regions.New(null{}, &stats)
+	_, err := s.Reserve(device.MiB, 0, 0)
+	require.ErrorIs(t, err, device.ErrOutOfMemory)
+	require.Equal(t, alloc.Stats{ReserveFailures: 1}, stats)
+	require.Zero(t, s.Len())
+}

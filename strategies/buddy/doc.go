@@ -15,7 +15,7 @@
 // order of its longest run: the largest naturally aligned, wholly free run inside the
 // node's range; 0 if there is none. The longest run inside a word, and where the lowest of
 // an order starts, come from the bits by a handful of shifts; the original's tree goes on
-// to single blocks, six levels further and with forty times the host memory.
+// to single blocks, six levels further and with 35 times the host memory.
 //
 // A granted run of up to 64 blocks clears its bits and sets the bit of its first block in
 // a second bitmap. A longer one is marked by its node alone: the byte reads 0 while
