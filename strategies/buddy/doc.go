@@ -35,8 +35,8 @@
 // # Split and merge
 //
 // Splitting is implicit. Granting and freeing renew the bytes on the way from the word, or
-// from the node of a longer run, to the root and stop at the first that does not change. Two wholly free halves make a wholly free whole, so merging is immediate
-// and complete.
+// from the node of a longer run, to the root, and stop at the first that does not change.
+// Two wholly free halves make a wholly free whole, so merging is immediate and complete.
 //
 // # Cost
 //

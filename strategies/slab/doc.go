@@ -101,7 +101,8 @@
 //   - xdl: the table of regions grows, where the original overruns 1024 slots; offsets and
 //     counts have 64 bits, where the original loses bits of regions above 2 GiB and of
 //     requests of 2^32 units; only the turn counter keeps its 32 bits, for they show;
-//   - blaze: a size above MaxClassBytes is ErrInvalidRequest, where the original indexes past its table;
+//   - blaze: a size above MaxClassBytes is ErrInvalidRequest, where the original indexes
+//     past its table;
 //   - blaze: a refused region changes nothing, where the original then grants live memory again;
 //   - blaze: Free takes no size, since the block's own is known;
 //   - both: freeing what is not the start of a live block is ErrInvalidFree, where the
