@@ -112,9 +112,11 @@ func (in *inner) find(size device.Size, addr device.Addr) uint32 {
 // Precondition: the leaf is not full.
 func (l *leaf) insert(i uint32, e Entry) {
 	n := l.n
-	copy(l.sizes[i+1:n+1], l.sizes[i:n])
-	copy(l.addrs[i+1:n+1], l.addrs[i:n])
-	copy(l.handles[i+1:n+1], l.handles[i:n])
+	if i < n { // the remainder of the largest chunk often stays the largest
+		copy(l.sizes[i+1:n+1], l.sizes[i:n])
+		copy(l.addrs[i+1:n+1], l.addrs[i:n])
+		copy(l.handles[i+1:n+1], l.handles[i:n])
+	}
 	l.sizes[i], l.addrs[i], l.handles[i] = e.Size, e.Addr, e.Handle
 	l.n = n + 1
 }
@@ -122,9 +124,11 @@ func (l *leaf) insert(i uint32, e Entry) {
 // remove closes slot i.
 func (l *leaf) remove(i uint32) {
 	n := l.n
-	copy(l.sizes[i:n-1], l.sizes[i+1:n])
-	copy(l.addrs[i:n-1], l.addrs[i+1:n])
-	copy(l.handles[i:n-1], l.handles[i+1:n])
+	if i < n-1 {
+		copy(l.sizes[i:n-1], l.sizes[i+1:n])
+		copy(l.addrs[i:n-1], l.addrs[i+1:n])
+		copy(l.handles[i:n-1], l.handles[i+1:n])
+	}
 	l.sizes[n-1] = ^device.Size(0)
 	l.n = n - 1
 }
