@@ -52,6 +52,7 @@ type checker struct {
 	liveBytes device.Size
 	requested device.Size
 	pool      device.Size
+	tails     device.Size
 	empty     device.Size
 }
 
@@ -74,6 +75,7 @@ func (c *checker) regions() error {
 		}
 		end = r.end()
 		c.pool += r.size
+		c.tails += r.tail
 		if r.live == 0 {
 			c.empty += r.size
 		}
@@ -182,6 +184,8 @@ func (c *checker) counters() error {
 		return broken(7, "%d bytes live, Stats say %d, active %d, peak %d", c.liveBytes, s.Allocated, s.Active, s.PeakAllocated)
 	case c.requested != s.Requested || c.live != s.Live:
 		return broken(7, "%d blocks of %d requested bytes, Stats say %d of %d", c.live, c.requested, s.Live, s.Requested)
+	case c.tails != s.Forgotten:
+		return broken(7, "%d bytes behind regions, Stats say %d", c.tails, s.Forgotten)
 	case c.empty != t.empty:
 		return broken(7, "%d bytes in regions without live chunks, the counter says %d", c.empty, t.empty)
 	}

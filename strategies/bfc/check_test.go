@@ -70,6 +70,7 @@ func TestCheckNamesWhatIsBroken(t *testing.T) {
 		"requested":         {spoil: func(a *Allocator) { rows(a)[0].slack = 1024 }, want: "B5"},
 		"waste":             {spoil: func(a *Allocator) { rows(a)[0].slack = 1000 }, want: "B6"},
 		"reserved":          {spoil: func(a *Allocator) { a.stats.Reserved++ }, want: "B7"},
+		"forgotten":         {spoil: func(a *Allocator) { a.stats.Forgotten++ }, want: "B7"},
 		"allocated":         {spoil: func(a *Allocator) { a.stats.Allocated-- }, want: "B7"},
 		"requested sum":     {spoil: func(a *Allocator) { a.stats.Requested++ }, want: "B7"},
 		"live in region":    {spoil: func(a *Allocator) { a.regions.rows[0].live++ }, want: "B7"},

@@ -106,6 +106,7 @@ func (a *Allocator) releaseRegion(number uint32) (device.Size, error) {
 	}
 	a.stats.Regions--
 	a.stats.Releases++
+	a.stats.Forgotten -= r.tail
 	return given, nil
 }
 
@@ -160,7 +161,7 @@ func (a *Allocator) restart(number uint32, rest device.Addr, newest uint64) {
 	i, _ := slices.BinarySearch(r.more, rest)
 	size := r.end().Sub(rest)
 	h := a.chunks.add()
-	*r = region{addr: rest, size: size, first: h, last: h, more: r.more[i+1:]}
+	*r = region{addr: rest, size: size, tail: r.tail, first: h, last: h, more: r.more[i+1:]}
 	owner := OwnerNone
 	if a.cfg.Spatial {
 		owner = OwnerGap

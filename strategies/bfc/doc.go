@@ -95,8 +95,8 @@
 // [V2024] is described above. [V2026] honours alignments above 256 and has two-ended arenas. [V2016]
 // begins growth with 1 MiB instead of 2, splits only at twice the request, asks for whole
 // regions although the limit leaves less, and asks for less than that in one failed
-// reservation of its life only, in which it records one step less than it got. It has none of
-// the options.
+// reservation of its life only, in which it records one step less than it got; the rest shows as
+// Forgotten in [alloc.Stats]. It has none of the options.
 //
 // # Departures
 //

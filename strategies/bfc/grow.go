@@ -58,9 +58,21 @@ func (a *Allocator) roomFor(n device.Size) (room device.Size, ok bool) {
 	return room, n <= room
 }
 
+// reservation is a region that the device granted.
+type reservation struct {
+	device.Region             // the part of it that is used
+	tail          device.Size // bytes behind that part, held and forgotten
+}
+
+// shorten forgets what a reservation has beyond n bytes.
+func (r *reservation) shorten(n device.Size) {
+	r.tail += r.Size - n
+	r.Size = n
+}
+
 // reserve asks the device once. A region that is too small or not aligned to a unit goes
 // back at once: no chunk could be cut from it.
-func (a *Allocator) reserve(n, align device.Size) (device.Region, error) {
+func (a *Allocator) reserve(n, align device.Size) (reservation, error) {
 	r, err := a.src.Reserve(n, align)
 	if err == nil && (!r.Addr.IsAligned(unit) || r.Size < n) {
 		err = errMalformed
@@ -70,14 +82,16 @@ func (a *Allocator) reserve(n, align device.Size) (device.Region, error) {
 	}
 	if err != nil {
 		a.stats.ReserveFailures++
+		return reservation{}, err
 	}
-	r.Size = device.AlignDown(r.Size, unit)
-	return r, err
+	got := reservation{Region: r}
+	got.shorten(device.AlignDown(r.Size, unit))
+	return got, nil
 }
 
 // reserveAtMost asks the device for n bytes, and for less until it grants or the wish would
 // not fit any more. What it grants may be more than was asked.
-func (a *Allocator) reserveAtMost(n device.Size, w wish) (device.Region, alloc.Refusal) {
+func (a *Allocator) reserveAtMost(n device.Size, w wish) (reservation, alloc.Refusal) {
 	for {
 		r, err := a.reserve(n, w.align)
 		if err == nil {
@@ -93,8 +107,8 @@ func (a *Allocator) reserveAtMost(n device.Size, w wish) (device.Region, alloc.R
 
 // reserve2016 asks the device for n bytes and, once in the life of the allocator, for less.
 // Each try there is followed by a step even when it succeeds, so that the region recorded
-// is one step smaller than what the device gave; the tail is lost.
-func (a *Allocator) reserve2016(n device.Size, w wish) (device.Region, alloc.Refusal) {
+// is one step smaller than what the device gave; the tail is forgotten.
+func (a *Allocator) reserve2016(n device.Size, w wish) (reservation, alloc.Refusal) {
 	asked := n
 	r, err := a.reserve(n, w.align)
 	if err != nil && !a.backpedaled {
@@ -107,7 +121,7 @@ func (a *Allocator) reserve2016(n device.Size, w wish) (device.Region, alloc.Ref
 	if err != nil {
 		return r, alloc.Refusal{Reason: alloc.ReasonDevice, Asked: asked, Device: err}
 	}
-	r.Size = n
+	r.shorten(n)
 	return r, alloc.Refusal{Asked: asked}
 }
 
@@ -115,7 +129,7 @@ func (a *Allocator) reserve2016(n device.Size, w wish) (device.Region, alloc.Ref
 // which is in no bin. It becomes a region of its own, or with coalescing the tail of the
 // region that ends where it starts; a region that starts where it ends is never joined. A
 // two-ended arena is never joined to another, because each has its own ends.
-func (a *Allocator) addRegion(r device.Region) handle {
+func (a *Allocator) addRegion(r reservation) handle {
 	h := a.chunks.add()
 	c := chunk{addr: r.Addr, size: r.Size, prev: none, next: none}
 	owner := OwnerNone
@@ -126,7 +140,7 @@ func (a *Allocator) addRegion(r device.Region) handle {
 	if joined = joined && a.cfg.CoalesceRegions && !a.cfg.Spatial; joined {
 		c.prev = a.extend(number, r, h)
 	} else {
-		number = a.regions.insert(region{addr: r.Addr, size: r.Size, first: h, last: h})
+		number = a.regions.insert(region{addr: r.Addr, size: r.Size, tail: r.tail, first: h, last: h})
 		a.regions.empty += r.Size
 		a.stats.Regions++
 	}
@@ -135,19 +149,23 @@ func (a *Allocator) addRegion(r device.Region) handle {
 	a.chunks.setFreed(h, 0)
 	a.stats.Reserves++
 	a.stats.Reserved += r.Size
+	a.stats.Forgotten += r.tail
 	a.stats.PeakReserved = max(a.stats.PeakReserved, a.stats.Reserved)
 	return h
 }
 
 // extend adds a reservation to the end of a region, with the chunk that covers it, and
 // returns the chunk before that.
-func (a *Allocator) extend(number uint32, r device.Region, h handle) handle {
+//
+// The region has no tail: if it had one, the reservation would start inside it.
+func (a *Allocator) extend(number uint32, r reservation, h handle) handle {
 	rg := &a.regions.rows[number]
 	prev := rg.last
 	a.chunks.rows[prev].next = h
 	rg.last = h
 	rg.more = append(rg.more, r.Addr)
 	rg.size += r.Size
+	rg.tail += r.tail
 	if rg.live == 0 {
 		a.regions.empty += r.Size
 	}

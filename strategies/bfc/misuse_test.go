@@ -133,6 +133,19 @@ func TestDeviceThatBreaksItsContractIsRefused(t *testing.T) {
 	}
 }
 
+func TestBytesBehindTheLastUnitAreForgotten(t *testing.T) {
+	dev := &oddDevice{size: mib + 300}
+	a, err := bfc.New(dev, bfc.Config{Limit: mib})
+	require.NoError(t, err)
+	b, err := a.Alloc(alloc.Request{Size: mib})
+	require.NoError(t, err)
+	require.Equal(t, mib+256, b.Size)
+	require.Equal(t, [2]device.Size{mib + 256, 44}, [2]device.Size{a.Stats().Reserved, a.Stats().Forgotten})
+	require.NoError(t, a.Check())
+	require.NoError(t, a.Close())
+	require.Zero(t, a.Stats().Forgotten)
+}
+
 // oddDevice grants one region of a fixed size at an odd address.
 type oddDevice struct {
 	shift    device.Addr

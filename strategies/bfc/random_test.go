@@ -130,9 +130,8 @@ func TestRandomCallsKeepEveryInvariant(t *testing.T) {
 			p.step()
 			if invariants.Enabled || i%50 == 0 {
 				require.NoError(t, p.a.Check(), "step %d", i)
-				if c.Variant != bfc.V2016 { // which loses tails
-					require.Equal(t, p.dev.Usage().Held, p.a.Stats().Reserved, "step %d", i)
-				}
+				s := p.a.Stats()
+				require.Equal(t, p.dev.Usage().Held, s.Reserved+s.Forgotten, "step %d", i)
 			}
 		}
 		requireDisjoint(t, p.live)

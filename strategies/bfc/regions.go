@@ -14,6 +14,7 @@ type region struct {
 	first handle        // chunk at the start; stays, because the left of two merged chunks survives
 	last  handle        // chunk at the end, so that growth need not walk there
 	live  int           // live chunks
+	tail  device.Size   // bytes behind the region that the device gave and nothing uses
 	more  []device.Addr // starts of the reservations after the first that make up the region
 }
 
@@ -21,7 +22,7 @@ type region struct {
 func (r *region) end() device.Addr { return r.addr.Add(r.size) }
 
 // regionBytes is what a row takes; a test compares it with the type.
-const regionBytes = 56
+const regionBytes = 64
 
 // regionTable holds every region. Rows keep their number, which chunks know; order lists
 // the numbers by address.
