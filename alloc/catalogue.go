@@ -38,6 +38,13 @@ type Knob struct {
 	Doc  string // meaning and default
 }
 
+// DefaultedConfig is a configuration that can fill in its own defaults and judge itself.
+type DefaultedConfig[C any] interface {
+	// WithDefaults returns the configuration with every default filled in, or an error
+	// that names strategy and field.
+	WithDefaults() (C, error)
+}
+
 // CapacityConfig is a configuration that can be fitted to a device.
 type CapacityConfig[C any] interface {
 	// ForCapacity returns the configuration for a device of n bytes: a strategy with a
@@ -61,15 +68,20 @@ func SpecOf[C any, S Strategy](name, doc string, build func(device.Source, C) (S
 		Knobs:   knobsOf(reflect.TypeFor[C]()),
 		setup: func(p Preset, override json.RawMessage) (Setup, error) {
 			var c C
-			if err := decodeStrict([]byte(p.JSON), &c); err != nil {
-				return Setup{}, err
-			}
-			if err := decodeStrict(override, &c); err != nil {
-				return Setup{}, err
-			}
 			full := name
 			if p.Name != "" {
 				full += ":" + p.Name
+			}
+			for _, layer := range []json.RawMessage{json.RawMessage(p.JSON), override} {
+				if err := decodeStrict(layer, &c); err != nil {
+					return Setup{}, fmt.Errorf("configuration of %s: %w", full, err)
+				}
+			}
+			if d, ok := any(c).(DefaultedConfig[C]); ok {
+				var err error
+				if c, err = d.WithDefaults(); err != nil {
+					return Setup{}, err
+				}
 			}
 			return setupOf(full, c, build), nil
 		},
@@ -79,7 +91,7 @@ func SpecOf[C any, S Strategy](name, doc string, build func(device.Source, C) (S
 // Setup is one strategy with one configuration, ready to be built any number of times.
 type Setup struct {
 	Name         string // name and preset: bfc:growth
-	Config       any    // the strategy's Config; encodes to JSON
+	Config       any    // the strategy's Config, defaults filled in; encodes to JSON
 	Preallocates bool   // takes its whole limit at once, so that what it reserves says nothing
 
 	build       func(device.Source) (Strategy, error)
@@ -120,8 +132,9 @@ type Catalogue []Spec
 
 // Lookup returns the setup for a name such as "bfc" or "bfc:growth" with the fields of
 // override, a JSON object or nothing, replacing those of the preset. It fails for an
-// unknown strategy or preset, for JSON that is malformed, and for an unknown field. The
-// bare name of a strategy that has no bare preset starts from the zero Config.
+// unknown strategy or preset, for JSON that is malformed, for an unknown field, and for
+// values that a [DefaultedConfig] refuses. The bare name of a strategy that has no bare
+// preset starts from the zero Config.
 func (c Catalogue) Lookup(name string, override json.RawMessage) (Setup, error) {
 	base, preset, hasPreset := strings.Cut(name, ":")
 	i := slices.IndexFunc(c, func(s Spec) bool { return s.Name == base })
@@ -137,11 +150,7 @@ func (c Catalogue) Lookup(name string, override json.RawMessage) (Setup, error) 
 	if j >= 0 {
 		p = spec.Presets[j]
 	}
-	s, err := spec.setup(p, override)
-	if err != nil {
-		return Setup{}, fmt.Errorf("configuration of %s: %w", name, err)
-	}
-	return s, nil
+	return spec.setup(p, override)
 }
 
 // Spec returns the entry with the given name, without preset.

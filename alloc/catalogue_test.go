@@ -20,6 +20,16 @@ type toyConfig struct {
 	inner int
 }
 
+func (c toyConfig) WithDefaults() (toyConfig, error) {
+	if c.Cells < 0 {
+		return c, errToy
+	}
+	if c.Kind == "" {
+		c.Kind = "plain"
+	}
+	return c, nil
+}
+
 func (c toyConfig) ForCapacity(n device.Size) toyConfig {
 	c.Limit = n
 	return c
@@ -30,8 +40,8 @@ func (c toyConfig) Preallocates() bool { return c.Fast }
 var errToy = errors.New("toy: cells: negative")
 
 func buildToy(_ device.Source, c toyConfig) (*toy, error) {
-	if c.Cells < 0 {
-		return nil, errToy
+	if c.Kind == "none" {
+		return nil, device.ErrOutOfMemory
 	}
 	return newToy(c.Cells + c.inner), nil
 }
@@ -54,7 +64,7 @@ func TestLookupAppliesPresetThenOverride(t *testing.T) {
 	s, err := c.Lookup("toy:fast", json.RawMessage(` {"limit":"2MiB","cells":7} `))
 	require.NoError(t, err)
 	require.Equal(t, "toy:fast", s.Name)
-	require.Equal(t, toyConfig{Cells: 7, Limit: 2 * device.MiB, Fast: true}, s.Config)
+	require.Equal(t, toyConfig{Cells: 7, Limit: 2 * device.MiB, Fast: true, Kind: "plain"}, s.Config)
 	require.True(t, s.Preallocates)
 	fitted := s.ForCapacity(99)
 	require.Equal(t, device.Size(99), fitted.Config.(toyConfig).Limit)
@@ -80,6 +90,7 @@ func TestLookupRefuses(t *testing.T) {
 		{"toy", `{"cells":1}x`, `configuration of toy: text after the JSON object`},
 		{"toy", `{"cells":"many"}`, `configuration of toy: json: cannot unmarshal string into Go struct field toyConfig.cells of type int`},
 		{"toy", `{"limit":"-1"}`, `configuration of toy: size "-1"`},
+		{"toy", `{"cells":-1}`, errToy.Error()},
 		{"toy", `[1]`, `configuration of toy: json: cannot unmarshal array`},
 	} {
 		_, err := toyCatalogue().Lookup(c.name, json.RawMessage(c.config))
@@ -88,12 +99,12 @@ func TestLookupRefuses(t *testing.T) {
 }
 
 func TestBuildErrorIsNoStrategy(t *testing.T) {
-	s, err := toyCatalogue().Lookup("toy", json.RawMessage(`{"cells":-1}`))
+	s, err := toyCatalogue().Lookup("toy", json.RawMessage(`{"kind":"none"}`))
 	require.NoError(t, err)
 	dev, err := sim.New(sim.Config{})
 	require.NoError(t, err)
 	a, err := s.New(dev)
-	require.ErrorIs(t, err, errToy)
+	require.ErrorIs(t, err, device.ErrOutOfMemory)
 	require.Nil(t, a)
 }
 

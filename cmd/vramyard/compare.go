@@ -113,10 +113,6 @@ func lookupAll(names []string) ([]alloc.Setup, error) {
 		if err != nil {
 			return nil, flagError("strategies", err)
 		}
-		// Building it once over nothing tells a bad configuration before any work is done.
-		if err := buildable(s); err != nil {
-			return nil, flagError("strategies", err)
-		}
 		setups = append(setups, s)
 	}
 	if len(setups) == 0 {

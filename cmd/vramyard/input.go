@@ -7,9 +7,6 @@ import (
 	"os"
 	"slices"
 
-	"github.com/vramyard/vramyard/alloc"
-	"github.com/vramyard/vramyard/device"
-	"github.com/vramyard/vramyard/device/sim"
 	"github.com/vramyard/vramyard/harness/recorded"
 	"github.com/vramyard/vramyard/harness/trace"
 )
@@ -33,21 +30,4 @@ func openTrace(path, dialect string, stdin io.Reader) (*trace.Trace, error) {
 		return recorded.Open(path)
 	}
 	return trace.Open(path, o)
-}
-
-// buildable returns the error of a configuration that its strategy refuses. A device that
-// is too small for the strategy is not the configuration's fault.
-func buildable(s alloc.Setup) error {
-	dev, err := sim.New(sim.Config{})
-	if err != nil {
-		return err
-	}
-	a, err := s.New(dev)
-	if errors.Is(err, device.ErrOutOfMemory) {
-		return nil
-	}
-	if err != nil {
-		return err
-	}
-	return a.Close()
 }

@@ -55,9 +55,6 @@ func (f *replayFlags) run(cmd *cobra.Command, path string) error {
 	if err != nil {
 		return err
 	}
-	if err := buildable(setup); err != nil {
-		return err
-	}
 	cfg, err := simConfig(f.sim)
 	if err != nil {
 		return flagError("sim", err)

@@ -50,7 +50,7 @@ var (
 // New returns an allocator over src. It takes nothing from the device yet. It fails if the
 // configuration is invalid.
 func New(src device.Source, c Config) (*Allocator, error) {
-	c, err := c.withDefaults()
+	c, err := c.WithDefaults()
 	if err != nil {
 		return nil, err
 	}

@@ -55,8 +55,9 @@ func (c Config) ForCapacity(n device.Size) Config {
 // so that what it reserves says nothing about what is needed.
 func (c Config) Preallocates() bool { return !c.AllowGrowth }
 
-// withDefaults fills the zero fields and returns an error that names the first bad one.
-func (c Config) withDefaults() (Config, error) {
+// WithDefaults returns c with every default filled in. It fails with an error that names
+// the first bad field.
+func (c Config) WithDefaults() (Config, error) {
 	if c.Variant == "" {
 		c.Variant = V2024
 	}

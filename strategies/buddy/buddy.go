@@ -31,7 +31,7 @@ type Allocator struct {
 
 // New returns an allocator over src that holds nothing yet. It fails if c is invalid.
 func New(src device.Source, c Config) (*Allocator, error) {
-	c, err := c.withDefaults()
+	c, err := c.WithDefaults()
 	if err != nil {
 		return nil, err
 	}

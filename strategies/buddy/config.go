@@ -30,8 +30,9 @@ type Config struct {
 	BlockBytes device.Size `json:"block_bytes" doc:"smallest block, a power of two below region_bytes (default 16KiB)"`
 }
 
-// withDefaults fills the zero sizes and returns an error that names the first bad field.
-func (c Config) withDefaults() (Config, error) {
+// WithDefaults returns c with every default filled in. It fails with an error that names
+// the first bad field.
+func (c Config) WithDefaults() (Config, error) {
 	if c.RegionBytes == 0 {
 		c.RegionBytes = defaultRegion
 	}

@@ -48,6 +48,21 @@ type Config struct {
 	MaxClassBytes device.Size `json:"max_class_bytes" doc:"blaze: largest block, a power of two (default 256MiB, or what fits the region)"`
 }
 
+// WithDefaults returns c with every default of its mode filled in. It fails with an error
+// that names the first bad field.
+func (c Config) WithDefaults() (Config, error) {
+	switch c.Compat {
+	case CompatXDL:
+		return c.checkXDL()
+	case CompatBlaze:
+		return c.checkBlaze()
+	case "":
+		return c, fmt.Errorf("slab: compat is empty: the modern mode is not available yet, want %q or %q",
+			CompatXDL, CompatBlaze)
+	}
+	return c, fmt.Errorf("slab: compat %q: want %q or %q", c.Compat, CompatXDL, CompatBlaze)
+}
+
 // checkXDL fills the zero fields of mode "xdl" and returns an error that names the first
 // bad one.
 func (c Config) checkXDL() (Config, error) {

@@ -1,8 +1,6 @@
 package slab
 
 import (
-	"fmt"
-
 	"github.com/vramyard/vramyard/alloc"
 	"github.com/vramyard/vramyard/device"
 )
@@ -15,11 +13,9 @@ func New(src device.Source, c Config) (alloc.Strategy, error) {
 		return strategy(NewRuns(src, c))
 	case CompatBlaze:
 		return strategy(NewLists(src, c))
-	case "":
-		return nil, fmt.Errorf("slab: compat is empty: the modern mode is not available yet, want %q or %q",
-			CompatXDL, CompatBlaze)
 	}
-	return nil, fmt.Errorf("slab: compat %q: want %q or %q", c.Compat, CompatXDL, CompatBlaze)
+	_, err := c.WithDefaults()
+	return nil, err
 }
 
 // strategy returns a, or no strategy at all if err is set, where a nil pointer in an

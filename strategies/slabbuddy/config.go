@@ -36,8 +36,9 @@ type Config struct {
 	Segments int `json:"segments" doc:"segments of the slab (default 32)"`
 }
 
-// withDefaults fills the zero fields and returns an error that names the first bad one.
-func (c Config) withDefaults() (Config, error) {
+// WithDefaults returns c with every default filled in. It fails with an error that names
+// the first bad field.
+func (c Config) WithDefaults() (Config, error) {
 	if c.RegionBytes == 0 {
 		c.RegionBytes = defaultRegion
 	}
