@@ -70,10 +70,12 @@ func newRunner(s *Subject) *runner {
 // judge returns the first of the violations that is no exception of the subject's.
 func (r *runner) judge(violations ...error) error {
 	for _, err := range violations {
-		v, ok := err.(*Violation)
+		if err == nil {
+			continue
+		}
+		v, ok := errors.AsType[*Violation](err)
 		switch {
-		case !ok:
-		case !r.except[v.Number]:
+		case !ok, !r.except[v.Number]:
 			return err
 		case r.tally.Excepted == nil:
 			r.tally.Excepted = map[Number]int{v.Number: 1}

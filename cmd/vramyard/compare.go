@@ -37,7 +37,7 @@ each trace, sorted by minimum capacity: the smallest device on which the trace c
 
 A TRACE is a file (text or CSV, plain, .gz or .zst), "-" for standard input, or the name
 of a trace inside the program. Without TRACE, all traces inside the program are used.`,
-		RunE: func(cmd *cobra.Command, args []string) error { return f.run(cmd, args) },
+		RunE: f.run,
 	}
 	c.Flags().StringSliceVar(&f.strategies, "strategies", strategies.Compared(), "strategies to compare, by name or name:preset")
 	c.Flags().StringVar(&f.capacity, "capacity", "", `measure on a device of this size, such as "24GiB" (default: an ample one)`)

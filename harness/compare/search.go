@@ -97,7 +97,7 @@ func (c *contest) narrow(floor, high device.Size) (device.Size, error) {
 // above tries capacities above the minimum and returns the largest that fails.
 func (c *contest) above(minimum, top device.Size) (*device.Size, error) {
 	var points []device.Size
-	for step := device.Size(grid); minimum+step <= top; step *= 2 {
+	for step := grid; minimum+step <= top; step *= 2 {
 		points = append(points, minimum+step)
 	}
 	_, results, err := c.probe(points)

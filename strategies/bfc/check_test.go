@@ -123,5 +123,5 @@ func TestBrokenBinPanicsWithTheInvariant(t *testing.T) {
 	a.bins[OwnerNone].Clear()
 	require.PanicsWithValue(t,
 		"bfc: invariant B3 (each free chunk in exactly one bin): the chunk at "+a.chunks.rows[1].addr.String()+" is in none",
-		func() { a.Free(a.chunks.rows[0].addr) }) //nolint:errcheck // it must panic
+		func() { a.Free(a.chunks.rows[0].addr) }) // it must panic
 }

@@ -166,13 +166,13 @@ func TestCallsFromInsideWalkPanicUnderTheTag(t *testing.T) {
 	r := newRig(t, bfc.Config{Limit: mib}, sim.Config{})
 	b := r.alloc(256)
 	for name, call := range map[string]func(){
-		"Alloc":       func() { r.Alloc(alloc.Request{Size: 1}) }, //nolint:errcheck // it must panic
-		"Free":        func() { r.Free(b.Addr) },                  //nolint:errcheck // it must panic
+		"Alloc":       func() { _, _ = r.Alloc(alloc.Request{Size: 1}) }, // it must panic
+		"Free":        func() { r.Free(b.Addr) },                         // it must panic
 		"Walk":        func() { r.Walk(func(alloc.Chunk) bool { return true }) },
 		"WalkFree":    func() { r.WalkFree(func(alloc.Chunk) bool { return true }) },
-		"Check":       func() { r.Check() }, //nolint:errcheck // it must panic
-		"Trim":        func() { r.Trim() },  //nolint:errcheck // it must panic
-		"Close":       func() { r.Close() }, //nolint:errcheck // it must panic
+		"Check":       func() { _ = r.Check() },   // it must panic
+		"Trim":        func() { _, _ = r.Trim() }, // it must panic
+		"Close":       func() { r.Close() },       // it must panic
 		"SetFrontier": func() { r.SetFrontier(1) },
 	} {
 		require.Panics(t, func() {

@@ -1,6 +1,7 @@
 package slabbuddy
 
 import (
+	"errors"
 	"fmt"
 
 	"github.com/vramyard/vramyard/alloc"
@@ -112,7 +113,7 @@ func (a *Allocator) allocDirect(r alloc.Request) (alloc.Block, error) {
 
 // refused takes over what a part recorded of a refusal and returns err.
 func (a *Allocator) refused(by alloc.Failure, err error) error {
-	if err == alloc.ErrOutOfMemory {
+	if errors.Is(err, alloc.ErrOutOfMemory) {
 		a.stats.OOMs++
 	}
 	r, _ := by.LastRefusal()
