@@ -139,6 +139,18 @@ func TestReplayTableAndJSON(t *testing.T) {
 	}
 }
 
+func TestReplayWritesTheStrategysReport(t *testing.T) {
+	path := write(t, "t.trace", small)
+	out := succeed(t, "replay", "--strategy", "bfc", "--config", `{"limit":8192}`, "--oom-report", "-", path)
+	require.Contains(t, out, "Bin")
+	require.Contains(t, out, "256")
+	out = succeed(t, "replay", "--strategy", "bfc", "--oom-report", "-", path)
+	require.Equal(t, "no request ran out of memory\n", out)
+	status, _, stderr := command(t, "replay", "--strategy", "buddy:xdl", "--sim", `{"capacity":1024}`, "--oom-report", "-", path)
+	require.Equal(t, exitError, status)
+	require.Equal(t, "vramyard: --oom-report: buddy:xdl writes no report\n", stderr)
+}
+
 func TestReplayReadsStandardInput(t *testing.T) {
 	var out, errs bytes.Buffer
 	status := run([]string{"replay", "--strategy", "buddy:xdl", "--placements", "-", "-"}, strings.NewReader("a 1 1\n"), &out, &errs)

@@ -3,6 +3,7 @@ package main
 import (
 	"bytes"
 	"encoding/json"
+	"fmt"
 	"io"
 
 	"github.com/spf13/cobra"
@@ -20,6 +21,7 @@ import (
 type replayFlags struct {
 	strategy, config, sim, dialect string
 	placements, final, jsonFile    string
+	report                         string
 }
 
 func newReplay() *cobra.Command {
@@ -42,6 +44,7 @@ of a trace inside the program.`,
 	c.Flags().StringVar(&f.placements, "placements", "", `write where each allocation lies to this file, "-" for standard output`)
 	c.Flags().StringVar(&f.final, "final", "", `write the state at the end to this file, "-" for standard output`)
 	c.Flags().StringVar(&f.jsonFile, "json", "", `write all figures as JSON to this file, "-" for standard output`)
+	c.Flags().StringVar(&f.report, "oom-report", "", `write the strategy's own report about the first OOM to this file, "-" for standard output`)
 	if err := c.MarkFlagRequired("strategy"); err != nil {
 		panic(err) // the flag is defined above
 	}
@@ -79,7 +82,7 @@ func (f *replayFlags) run(cmd *cobra.Command, path string) error {
 // the final state.
 func (f *replayFlags) replay(stdout io.Writer, t *trace.Trace, setup alloc.Setup, cfg sim.Config) (res *replay.Result, final []byte, err error) {
 	var state bytes.Buffer
-	o := replay.Options{Figures: true}
+	o := replay.Options{Figures: true, Report: f.report != ""}
 	if f.final != "" {
 		o.Final = &state
 	}
@@ -107,15 +110,36 @@ func (f *replayFlags) write(stdout io.Writer, res *replay.Result, final []byte) 
 			return err
 		}
 	}
+	if f.report != "" {
+		if err := f.writeReport(stdout, res); err != nil {
+			return err
+		}
+	}
 	if f.jsonFile != "" {
 		if err := writeJSON(f.jsonFile, stdout, res); err != nil {
 			return err
 		}
 	}
-	if f.placements == "-" || f.final == "-" || f.jsonFile == "-" {
+	if f.placements == "-" || f.final == "-" || f.jsonFile == "-" || f.report == "-" {
 		return nil // standard output holds what was asked for and nothing else
 	}
 	return outfile.Write("-", stdout, func(w io.Writer) error { return report.ReplayTable(w, res) })
+}
+
+// writeReport writes what the strategy said of its first OOM. Where there is nothing to
+// say, it says why.
+func (f *replayFlags) writeReport(stdout io.Writer, res *replay.Result) error {
+	text := res.OOMReport
+	switch {
+	case res.OOMs == 0:
+		text = []byte("no request ran out of memory\n")
+	case len(text) == 0:
+		return flagError("oom-report", fmt.Errorf("%s writes no report", res.Strategy))
+	}
+	return outfile.Write(f.report, stdout, func(w io.Writer) error {
+		_, err := w.Write(text)
+		return err
+	})
 }
 
 // runOn replays over a fresh simulated device.

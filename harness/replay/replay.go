@@ -18,6 +18,7 @@ type Options struct {
 	Figures    bool      // fragmentation, headroom, metadata and the series
 	Latency    bool      // distribution of single calls; makes NsPerOp meaningless
 	StopAtOOM  bool      // end at the first request that finds no memory
+	Report     bool      // keep the strategy's own report about that request
 	Placements io.Writer // one line for every allocation, and what Print events ask for; nil for none
 	Final      io.Writer // the state at the end; nil for none
 }
@@ -185,9 +186,7 @@ func (r *runner) step(i int, e *trace.Event) (oom bool, err error) {
 
 // alloc replays a request.
 func (r *runner) alloc(i int, e *trace.Event) (oom bool, err error) {
-	req := alloc.Request{
-		Size: e.Size, Align: e.Align, Stream: e.Stream, Hint: e.Hint, Before: e.Arg, Tag: uint64(e.Tag),
-	}
+	req := request(e)
 	var b alloc.Block
 	if r.allocTime != nil {
 		start := time.Now()
@@ -205,6 +204,13 @@ func (r *runner) alloc(i int, e *trace.Event) (oom bool, err error) {
 		err = r.writePlacement(e, b)
 	}
 	return oom, err
+}
+
+// request returns what an Alloc event asks for.
+func request(e *trace.Event) alloc.Request {
+	return alloc.Request{
+		Size: e.Size, Align: e.Align, Stream: e.Stream, Hint: e.Hint, Before: e.Arg, Tag: uint64(e.Tag),
+	}
 }
 
 // granted books a block.
@@ -231,9 +237,8 @@ func (r *runner) notGranted(i int, e *trace.Event, cause error) (oom bool, err e
 	case errors.Is(cause, alloc.ErrOutOfMemory):
 		r.res.OOMs++
 		oom, verdict = true, verdictOOM
-		if r.series != nil && r.res.OOMs == 1 {
-			x := external(r.s, r.active, r.dev.held)
-			r.res.ExternalFragmentationAtOOM = &x
+		if r.res.OOMs == 1 {
+			r.firstOOM(e)
 		}
 	case !errors.Is(cause, alloc.ErrInvalidRequest):
 		return false, fmt.Errorf("allocation %d of %d bytes: %w", e.ID, e.Size, cause)
@@ -248,6 +253,18 @@ func (r *runner) notGranted(i int, e *trace.Event, cause error) (oom bool, err e
 		r.res.FirstFailure = r.describe(i, e, cause)
 	}
 	return oom, nil
+}
+
+// firstOOM takes what is kept about the first request that found no memory.
+func (r *runner) firstOOM(e *trace.Event) {
+	if r.series != nil {
+		x := external(r.s, r.active, r.dev.held)
+		r.res.ExternalFragmentationAtOOM = &x
+	}
+	if r.o.Report {
+		// A strategy that writes no report leaves it empty.
+		r.res.OOMReport, _ = alloc.AppendReport(r.s, nil, request(e))
+	}
 }
 
 // What the size of a slot that is not live says about its request.
