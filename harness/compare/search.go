@@ -16,14 +16,16 @@ import (
 //     the upper end, the highest failing one below it the lower end, until they are
 //     neighbours.
 //  3. Because completing is not monotone, belowProbes points spread between the lower
-//     bound and the minimum are tried. If one completes, the search goes on below it.
+//     bound and the minimum are tried. If one completes, the search goes on below it. An
+//     island of successes is missed only if it is narrower than their distance; with 8
+//     points three of fourteen minima of BFC on the recorded traces were missed, by 2 %.
 //  4. Capacities 1, 2, 4, 8, … grid steps above the minimum are tried up to the upper end;
 //     the largest that fails is reported.
 const (
 	grid        = 2 * device.MiB
 	doublings   = 6
 	fan         = 3
-	belowProbes = 8
+	belowProbes = 64
 )
 
 // found is the outcome of a search.
