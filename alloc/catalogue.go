@@ -90,9 +90,10 @@ func SpecOf[C any, S Strategy](name, doc string, build func(device.Source, C) (S
 
 // Setup is one strategy with one configuration, ready to be built any number of times.
 type Setup struct {
-	Name         string // name and preset: bfc:growth
-	Config       any    // the strategy's Config, defaults filled in; encodes to JSON
-	Preallocates bool   // takes its whole limit at once, so that what it reserves says nothing
+	Name         string   // name and preset: bfc:growth
+	Config       any      // the strategy's Config, defaults filled in; encodes to JSON
+	Promises     Promises // what the strategy keeps in this configuration
+	Preallocates bool     // takes its whole limit at once, so that what it reserves says nothing
 
 	build       func(device.Source) (Strategy, error)
 	forCapacity func(device.Size) Setup
@@ -114,6 +115,9 @@ func setupOf[C any, S Strategy](name string, c C, build func(device.Source, C) (
 			return nil, err // not a, which would be a typed nil
 		}
 		return a, nil
+	}
+	if p, ok := any(c).(Promiser); ok {
+		s.Promises = p.Promises()
 	}
 	if p, ok := any(c).(PreallocatingConfig); ok {
 		s.Preallocates = p.Preallocates()

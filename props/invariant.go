@@ -74,6 +74,16 @@ func (n Number) Name() string {
 // String returns the number as documents write it: I7.
 func (n Number) String() string { return "I" + strconv.Itoa(int(n)) }
 
+// ParseNumber returns the invariant that a document writes as s, such as "I7".
+func ParseNumber(s string) (Number, bool) {
+	for n := range Numbers {
+		if n.String() == s {
+			return n, true
+		}
+	}
+	return 0, false
+}
+
 // Numbers yields every invariant.
 func Numbers(yield func(Number) bool) {
 	for n := Number(1); int(n) < len(invariantNames); n++ {

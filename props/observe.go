@@ -70,7 +70,7 @@ func (r *runner) observe() error {
 func (r *runner) usage() device.Usage { return r.main.faults.Usage() }
 
 // observePromises looks at what only this strategy keeps.
-func (r *runner) observePromises(p *Promises) error {
+func (r *runner) observePromises(p *alloc.Promises) error {
 	if p.MustMerge != nil {
 		if err := r.judge(Coalescing(r.walk, p.MustMerge)); err != nil {
 			return err

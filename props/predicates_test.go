@@ -93,20 +93,20 @@ func TestChunks(t *testing.T) {
 
 func TestCoalescing(t *testing.T) {
 	neighbours := walkOf(64, 64, -64, 64, 64)
-	requireBroken(t, props.ICoalescing, props.Coalescing(neighbours, props.MergeAll))
-	require.NoError(t, props.Coalescing(walkOf(64, -64, 64), props.MergeAll))
+	requireBroken(t, props.ICoalescing, props.Coalescing(neighbours, alloc.MergeAll))
+	require.NoError(t, props.Coalescing(walkOf(64, -64, 64), alloc.MergeAll))
 	unsafe := with(walkOf(64, 64), 1, func(c *alloc.Chunk) { c.FreedAt = 3 })
-	require.NoError(t, props.Coalescing(unsafe, props.MergeSafe))
-	requireBroken(t, props.ICoalescing, props.Coalescing(walkOf(64, 64), props.MergeSafe))
+	require.NoError(t, props.Coalescing(unsafe, alloc.MergeSafe))
+	requireBroken(t, props.ICoalescing, props.Coalescing(walkOf(64, 64), alloc.MergeSafe))
 
-	require.NoError(t, props.Coalescing(walkOf(-64, 64, 64, -64), props.MergeBuddies), "touching but no buddies")
-	requireBroken(t, props.ICoalescing, props.Coalescing(walkOf(-64, -64, 64, 64), props.MergeBuddies))
+	require.NoError(t, props.Coalescing(walkOf(-64, 64, 64, -64), alloc.MergeBuddies), "touching but no buddies")
+	requireBroken(t, props.ICoalescing, props.Coalescing(walkOf(-64, -64, 64, 64), alloc.MergeBuddies))
 
-	require.NoError(t, props.Coalescing(walkOf(128, 128), props.MergeWithin(128)))
-	requireBroken(t, props.ICoalescing, props.Coalescing(walkOf(128, 64, 64), props.MergeWithin(128)))
+	require.NoError(t, props.Coalescing(walkOf(128, 128), alloc.MergeWithin(128)))
+	requireBroken(t, props.ICoalescing, props.Coalescing(walkOf(128, 64, 64), alloc.MergeWithin(128)))
 
 	apart := with(walkOf(64, 64), 1, func(c *alloc.Chunk) { c.Region = c.Addr })
-	require.NoError(t, props.Coalescing(apart, props.MergeAll), "two regions that touch")
+	require.NoError(t, props.Coalescing(apart, alloc.MergeAll), "two regions that touch")
 }
 
 func TestClasses(t *testing.T) {
@@ -129,11 +129,11 @@ func TestFreeList(t *testing.T) {
 
 func TestSearchOrder(t *testing.T) {
 	walk := walkOf(128, -64, 64, -64, 128)
-	require.NoError(t, props.SearchOrder([]alloc.Chunk{walk[2], walk[0], walk[4]}, props.BySizeThenAddress))
-	requireBroken(t, props.ISearchOrder, props.SearchOrder([]alloc.Chunk{walk[0], walk[2]}, props.BySizeThenAddress))
-	requireBroken(t, props.ISearchOrder, props.SearchOrder([]alloc.Chunk{walk[4], walk[0]}, props.BySizeThenAddress))
+	require.NoError(t, props.SearchOrder([]alloc.Chunk{walk[2], walk[0], walk[4]}, alloc.BySizeThenAddress))
+	requireBroken(t, props.ISearchOrder, props.SearchOrder([]alloc.Chunk{walk[0], walk[2]}, alloc.BySizeThenAddress))
+	requireBroken(t, props.ISearchOrder, props.SearchOrder([]alloc.Chunk{walk[4], walk[0]}, alloc.BySizeThenAddress))
 	walk[2].Class = 1
-	require.NoError(t, props.SearchOrder([]alloc.Chunk{walk[0], walk[2]}, props.BySizeThenAddress), "two classes")
+	require.NoError(t, props.SearchOrder([]alloc.Chunk{walk[0], walk[2]}, alloc.BySizeThenAddress), "two classes")
 }
 
 func TestHole(t *testing.T) {
@@ -249,7 +249,7 @@ func TestTrimmedDrainedHolding(t *testing.T) {
 }
 
 func TestHonest(t *testing.T) {
-	serves := props.ServesAnywhere(64)
+	serves := alloc.ServesAnywhere(64)
 	walk := walkOf(64, -64, 128)
 	require.NoError(t, props.Honest(walk, alloc.Request{Size: 129}, serves))
 	requireBroken(t, props.IHonest, props.Honest(walk, alloc.Request{Size: 100}, serves))
@@ -284,12 +284,12 @@ func TestRefusalRecord(t *testing.T) {
 
 func TestRequestAnswer(t *testing.T) {
 	const ceiling = 1000
-	promising := &props.Promises{Quantum: 64}
-	granting := &props.Promises{Quantum: 64, ZeroSize: true, Honours: func(r alloc.Request) bool { return r.Align <= 128 }}
+	promising := &alloc.Promises{Quantum: 64}
+	granting := &alloc.Promises{Quantum: 64, ZeroSize: true, Honours: func(r alloc.Request) bool { return r.Align <= 128 }}
 	other := errors.New("device: gone")
 	for _, c := range []struct {
 		name  string
-		p     *props.Promises
+		p     *alloc.Promises
 		r     alloc.Request
 		right []error
 	}{

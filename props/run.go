@@ -61,8 +61,10 @@ type runner struct {
 // newRunner returns a runner for the subject.
 func newRunner(s *Subject) *runner {
 	r := &runner{subject: s}
-	for n := range Numbers {
-		r.except[n] = s.Promises.excepts(n)
+	for _, e := range s.Promises.Except {
+		if n, ok := ParseNumber(e.Invariant); ok {
+			r.except[n] = true
+		}
 	}
 	return r
 }

@@ -10,10 +10,10 @@ import (
 
 // Subject is a strategy in one configuration, put to the test.
 type Subject struct {
-	Name     string     // strategy and configuration, as failures and tests name it
-	Config   any        // the strategy's configuration, for failures
-	Device   sim.Config // the device it runs on; a small capacity makes it run out often
-	Promises Promises   // what it keeps beyond the core
+	Name     string         // strategy and configuration, as failures and tests name it
+	Config   any            // the strategy's configuration, for failures
+	Device   sim.Config     // the device it runs on; a small capacity makes it run out often
+	Promises alloc.Promises // what it keeps beyond the core
 
 	// New builds the strategy over src.
 	New func(src device.Source) (alloc.Strategy, error)
@@ -21,7 +21,7 @@ type Subject struct {
 
 // SubjectOf returns the subject of a strategy whose constructor is build.
 func SubjectOf[C any, S alloc.Strategy](
-	name string, build func(device.Source, C) (S, error), config C, on sim.Config, p Promises,
+	name string, build func(device.Source, C) (S, error), config C, on sim.Config, p alloc.Promises,
 ) Subject {
 	return Subject{
 		Name: name, Config: config, Device: on, Promises: p,
@@ -33,6 +33,11 @@ func SubjectOf[C any, S alloc.Strategy](
 			return s, nil
 		},
 	}
+}
+
+// SubjectOfSetup returns the subject of a catalogue entry in one configuration.
+func SubjectOfSetup(s alloc.Setup, on sim.Config) Subject {
+	return Subject{Name: s.Name, Config: s.Config, Device: on, Promises: s.Promises, New: s.New}
 }
 
 // Wrapped returns the subject inside a wrapper. Name is appended to the subject's.

@@ -148,8 +148,8 @@ func FreeList(walk, search []alloc.Chunk) error {
 		}
 	}
 	search = slices.Clone(search)
-	slices.SortFunc(free, ByAddress)
-	slices.SortFunc(search, ByAddress)
+	slices.SortFunc(free, alloc.ByAddress)
+	slices.SortFunc(search, alloc.ByAddress)
 	for i := range max(len(free), len(search)) {
 		switch {
 		case i >= len(search) || i < len(free) && free[i].Addr < search[i].Addr:

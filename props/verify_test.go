@@ -21,13 +21,13 @@ func firstFitSubject(b bug) props.Subject {
 	if b == neverEnds {
 		capacity = 28 * device.KiB // below the limit, so that the device refuses for good
 	}
-	return props.SubjectOf("first-fit", newFirstFit, b, sim.Config{Capacity: capacity, Align: 4096}, props.Promises{
+	return props.SubjectOf("first-fit", newFirstFit, b, sim.Config{Capacity: capacity, Align: 4096}, alloc.Promises{
 		Quantum:     ffQuantum,
 		Honours:     func(r alloc.Request) bool { return r.Align <= 4096 },
 		MaxGrant:    func(r alloc.Request) device.Size { return r.Size + ffQuantum - 1 },
-		MustMerge:   props.MergeAll,
+		MustMerge:   alloc.MergeAll,
 		ClassOf:     classOf,
-		SearchOrder: props.ByAddress,
+		SearchOrder: alloc.ByAddress,
 		Serves: func(c alloc.Chunk, r alloc.Request) bool {
 			return c.Size >= r.Size && (r.Align == 0 || c.Addr.IsAligned(r.Align))
 		},

@@ -1,15 +1,15 @@
-package props
+package alloc
 
 import (
 	"cmp"
 	"math/bits"
 
-	"github.com/vramyard/vramyard/alloc"
 	"github.com/vramyard/vramyard/device"
 )
 
 // Promises are what a strategy in one configuration keeps beyond the core that every
-// strategy keeps. The zero value promises nothing more.
+// strategy keeps. The zero value promises nothing more. The property suite holds a
+// strategy to them.
 type Promises struct {
 	// Quantum in bytes: blocks start at a multiple of it from the start of their region,
 	// and powers of two up to it are honoured as alignment. 0 promises neither.
@@ -18,20 +18,20 @@ type Promises struct {
 	ZeroSize bool
 	// Honours reports whether the alignment of a request, a power of two, is honoured.
 	// If it is nil, alignments above Quantum may be honoured or refused.
-	Honours func(alloc.Request) bool
+	Honours func(Request) bool
 	// MaxGrant returns the largest block that a request may be given; nil is no promise.
-	MaxGrant func(alloc.Request) device.Size
+	MaxGrant func(Request) device.Size
 	// MustMerge reports whether two free chunks, right starting where left ends in one
 	// region, should have been one; nil is no promise.
-	MustMerge func(left, right alloc.Chunk) bool
+	MustMerge func(left, right Chunk) bool
 	// ClassOf returns the Class of a free chunk; nil is no promise.
-	ClassOf func(alloc.Chunk) int32
+	ClassOf func(Chunk) int32
 	// SearchOrder compares two free chunks of one class by who is tried first; nil is no
 	// promise. Classes are not compared with one another.
-	SearchOrder func(a, b alloc.Chunk) int
+	SearchOrder func(a, b Chunk) int
 	// Serves reports whether a free chunk should have served a request: if one did, the
 	// strategy may not have run out of memory. Nil is no promise.
-	Serves func(alloc.Chunk, alloc.Request) bool
+	Serves func(Chunk, Request) bool
 	// FreeReleases says that Free may give a region back to the device.
 	FreeReleases bool
 	// JoinsRegions says that reservations which touch are shown as one region.
@@ -45,50 +45,47 @@ type Promises struct {
 
 // Exception is an invariant that a strategy does not keep.
 type Exception struct {
-	Number Number // which one
-	Reason string // why, in a sentence
+	Invariant string // which one, by its number in docs/invariants.md: "I5"
+	Reason    string // why, in a sentence
 }
 
-// excepts reports whether invariant n is not to be checked.
-func (p *Promises) excepts(n Number) bool {
-	for _, e := range p.Except {
-		if e.Number == n {
-			return true
-		}
-	}
-	return false
+// Promiser is a configuration that states what its strategy promises.
+type Promiser interface {
+	// Promises returns the promises. It is asked of a configuration whose defaults are
+	// filled in.
+	Promises() Promises
 }
 
 // MergeAll is a MustMerge: no two neighbours are both free.
-func MergeAll(_, _ alloc.Chunk) bool { return true }
+func MergeAll(_, _ Chunk) bool { return true }
 
 // MergeSafe is the MustMerge of a timestamped strategy: no two neighbours are both free
 // unless one still waits for the frontier.
-func MergeSafe(left, right alloc.Chunk) bool { return left.FreedAt == 0 && right.FreedAt == 0 }
+func MergeSafe(left, right Chunk) bool { return left.FreedAt == 0 && right.FreedAt == 0 }
 
 // MergeBuddies is a MustMerge: no two free chunks of one size are each other's buddy.
-func MergeBuddies(left, right alloc.Chunk) bool {
+func MergeBuddies(left, right Chunk) bool {
 	return left.Size == right.Size && left.Addr.Sub(left.Region)%(2*left.Size) == 0
 }
 
 // MergeWithin returns a MustMerge: free neighbours inside one span are merged, spans
 // being counted in bytes from the start of the region.
-func MergeWithin(span device.Size) func(left, right alloc.Chunk) bool {
-	return func(_, right alloc.Chunk) bool { return right.Addr.Sub(right.Region)%span != 0 }
+func MergeWithin(span device.Size) func(left, right Chunk) bool {
+	return func(_, right Chunk) bool { return right.Addr.Sub(right.Region)%span != 0 }
 }
 
 // BySizeThenAddress is the SearchOrder of a best fit.
-func BySizeThenAddress(a, b alloc.Chunk) int {
+func BySizeThenAddress(a, b Chunk) int {
 	return cmp.Or(cmp.Compare(a.Size, b.Size), cmp.Compare(a.Addr, b.Addr))
 }
 
 // ByAddress is the SearchOrder of a first fit.
-func ByAddress(a, b alloc.Chunk) int { return cmp.Compare(a.Addr, b.Addr) }
+func ByAddress(a, b Chunk) int { return cmp.Compare(a.Addr, b.Addr) }
 
 // ServesAnywhere returns a Serves: any chunk does that has room for the request, rounded
 // up to quantum, at an aligned place. The quantum is a power of two.
-func ServesAnywhere(quantum device.Size) func(alloc.Chunk, alloc.Request) bool {
-	return func(c alloc.Chunk, r alloc.Request) bool {
+func ServesAnywhere(quantum device.Size) func(Chunk, Request) bool {
+	return func(c Chunk, r Request) bool {
 		if r.Before != 0 && c.FreedAt > r.Before || !device.CanAlignUp(r.Size, quantum) {
 			return false
 		}

@@ -1,0 +1,72 @@
+package bfc
+
+import (
+	"github.com/vramyard/vramyard/alloc"
+	"github.com/vramyard/vramyard/device"
+)
+
+// Promises implements [alloc.Promiser].
+func (c Config) Promises() alloc.Promises {
+	waste := wasteLimit(c)
+	p := alloc.Promises{
+		Quantum: unit,
+		Honours: func(r alloc.Request) bool { return c.Variant == V2026 || r.Align <= unit },
+		MaxGrant: func(r alloc.Request) device.Size {
+			n := roundUp(r.Size)
+			return n + min(n-unit, waste)
+		},
+		ClassOf: func(free alloc.Chunk) int32 {
+			if free.Owner == OwnerGap {
+				return alloc.NoClass
+			}
+			return int32(binOf(free.Size))
+		},
+		MustMerge: alloc.MergeAll,
+		SearchOrder: func(a, b alloc.Chunk) int {
+			if a.Owner != b.Owner {
+				return -1
+			}
+			return alloc.BySizeThenAddress(a, b)
+		},
+		Serves:       c.serves(),
+		JoinsRegions: c.CoalesceRegions,
+		Boundaries:   alloc.PowersOfTwo(unit, min(c.Limit, device.TiB)),
+		Except:       c.exceptions(),
+	}
+	if c.Timing {
+		p.MustMerge = alloc.MergeSafe
+	}
+	return p
+}
+
+// exceptions returns what the originals do not keep.
+func (c Config) exceptions() (all []alloc.Exception) {
+	if c.Timing && !c.Mended {
+		all = append(all, alloc.Exception{Invariant: "I5",
+			Reason: "a sweep absorbs one neighbour on each side, so of three chunks that become safe at once one is left apart"})
+	}
+	if c.Variant == V2016 {
+		const tail = "after a refusal the region is recorded one step smaller than what the device gave; the tail is lost"
+		all = append(all,
+			alloc.Exception{Invariant: "I2", Reason: tail},
+			alloc.Exception{Invariant: "I19", Reason: tail})
+	}
+	if c.Variant == V2016 && c.AllowGrowth {
+		all = append(all, alloc.Exception{Invariant: "I20",
+			Reason: "the next region is asked for whole, whatever is left of the limit"})
+	}
+	return all
+}
+
+// serves returns which free chunks must serve a request: in a two-ended arena those of the
+// end that is asked for, and the gap.
+func (c Config) serves() func(alloc.Chunk, alloc.Request) bool {
+	fits := alloc.ServesAnywhere(unit)
+	return func(free alloc.Chunk, r alloc.Request) bool {
+		end := OwnerLower
+		if r.Hint == alloc.HintHigh {
+			end = OwnerUpper
+		}
+		return fits(free, r) && (!c.Spatial || free.Owner == OwnerGap || free.Owner == end)
+	}
+}
