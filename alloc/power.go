@@ -157,7 +157,8 @@ type Refusal struct {
 	Free        device.Size // bytes in free chunks at that moment
 }
 
-// haver is implemented by wrappers, whose methods say nothing about what is behind them.
+// haver is implemented by wrappers, whose methods say nothing about what is behind them,
+// and by strategies whose powers depend on their configuration.
 type haver interface{ Has(Power) bool }
 
 // Has reports whether s really has the power, through any number of wrappers.
@@ -165,11 +166,12 @@ func Has(s Inspector, p Power) bool {
 	if h, ok := s.(haver); ok {
 		return h.Has(p)
 	}
-	return implements(s, p)
+	return Implements(s, p)
 }
 
-// implements reports whether the method set of s has the power.
-func implements(s Inspector, p Power) (ok bool) {
+// Implements reports whether the method set of s has the power, whatever [Has] says. A
+// strategy with a method Has of its own uses it for the powers it always has.
+func Implements(s Inspector, p Power) (ok bool) {
 	switch p {
 	case PowerHoles:
 		_, ok = s.(Holes)

@@ -269,7 +269,7 @@ func powerFile(constants, names, cases, rest string) string {
 	return "package alloc\nconst (\n\tPowerHoles Power = iota\n" + constants + ")\n" +
 		"var powerNames = [...]string{\"holes\", " + names + "}\n" +
 		"type Holes interface { LargestFree() int }\n" +
-		"func implements(s any, p Power) (ok bool) {\n\tswitch p {\n\tcase PowerHoles: _, ok = s.(Holes)\n" +
+		"func Implements(s any, p Power) (ok bool) {\n\tswitch p {\n\tcase PowerHoles: _, ok = s.(Holes)\n" +
 		cases + "\t}\n\treturn ok\n}\n" + rest
 }
 
@@ -288,7 +288,7 @@ var powerSnippets = []snippet{
 	{tidy.Powers, "no case, no name", files{"alloc/f.go": forwarder, "alloc/power.go": powerFile("\tPowerTrimmer\n", "", "", "")},
 		[]string{"power.go:0 powerNames has 1 names, there are 2", "power.go:4 PowerTrimmer has no case"}},
 	{tidy.Powers, "wrong case", files{"alloc/f.go": forwarder, "alloc/power.go": powerFile("\tPowerTrimmer\n", `"trimmer"`, "\tcase PowerTrimmer: _, ok = s.(Holes)\n", "")},
-		[]string{"power.go:4 PowerTrimmer in implements asks for Holes"}},
+		[]string{"power.go:4 PowerTrimmer in Implements asks for Holes"}},
 	{tidy.Powers, "no constant", files{"alloc/f.go": forwarder, "alloc/power.go": powerFile("", "", "", "type Mover interface { LargestFree() }\n")},
 		[]string{"power.go:13 interface Mover has no constant"}},
 	{tidy.Powers, "all in order", files{"alloc/f.go": forwarder, "alloc/power.go": powerFile("", "", "", "type haver interface { Has() }\n")}, nil},

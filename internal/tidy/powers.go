@@ -9,7 +9,7 @@ import (
 // Powers checks that wrappers pass on every power of a strategy.
 var Powers = Rule{
 	Name: "powers",
-	Doc: "every interface in alloc/power.go has a constant; every constant has a name, a case in implements, " +
+	Doc: "every interface in alloc/power.go has a constant; every constant has a name, a case in Implements, " +
 		"and the methods of its interface on *Forwarder",
 	Check: func(h *House, report Report) {
 		p := h.Package("alloc")
@@ -53,7 +53,7 @@ func (c *powerChecker) collect(f *File) {
 			if receiver(decl) == "Forwarder" {
 				c.methods[decl.Name.Name] = true
 			}
-			if f == c.file && decl.Recv == nil && decl.Name.Name == "implements" {
+			if f == c.file && decl.Recv == nil && decl.Name.Name == "Implements" {
 				c.readCases(decl)
 			}
 		case *ast.GenDecl:
@@ -91,7 +91,7 @@ func (c *powerChecker) readSpecs(decl *ast.GenDecl, inPower bool) {
 	}
 }
 
-// readCases gathers which interface each case of implements asserts.
+// readCases gathers which interface each case of Implements asserts.
 func (c *powerChecker) readCases(decl *ast.FuncDecl) {
 	ast.Inspect(decl, func(n ast.Node) bool {
 		clause, ok := n.(*ast.CaseClause)
@@ -129,9 +129,9 @@ func (c *powerChecker) judge() {
 		want := strings.TrimPrefix(k.Name, "Power")
 		line := c.h.Line(k.Pos())
 		if got := c.cases[k.Name]; got == "" {
-			c.report(c.file.Name, line, "%s has no case in implements", k.Name)
+			c.report(c.file.Name, line, "%s has no case in Implements", k.Name)
 		} else if got != want {
-			c.report(c.file.Name, line, "the case of %s in implements asks for %s", k.Name, got)
+			c.report(c.file.Name, line, "the case of %s in Implements asks for %s", k.Name, got)
 		}
 	}
 	if c.names != len(c.constants) {
@@ -152,7 +152,7 @@ func (c *powerChecker) judge() {
 func (c *powerChecker) judgeMethods(name string) {
 	it := c.interfaces[name]
 	if it == nil {
-		return // the case in implements does not compile
+		return // the case in Implements does not compile
 	}
 	for _, m := range it.Methods.List {
 		for _, n := range m.Names {

@@ -46,11 +46,16 @@ func binSize(b int32) device.Size { return unit << b }
 //
 // Precondition: n is a multiple of unit and not zero.
 func backpedal(n device.Size) device.Size {
-	product := float32(n) * backpedalFactor
-	if next := roundUp(device.Size(product)); next < n {
+	if next := tenthLess(n); next < n {
 		return next
 	}
 	return n - unit
+}
+
+// tenthLess returns nine tenths of n, rounded up, in the single precision of the original.
+func tenthLess(n device.Size) device.Size {
+	product := float32(n) * backpedalFactor
+	return roundUp(device.Size(product))
 }
 
 // doubled returns twice n, or the largest multiple of unit where that overflows. The

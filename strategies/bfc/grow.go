@@ -107,15 +107,20 @@ func (a *Allocator) reserveAtMost(n device.Size, w wish) (reservation, alloc.Ref
 
 // reserve2016 asks the device for n bytes and, once in the life of the allocator, for less.
 // Each try there is followed by a step even when it succeeds, so that the region recorded
-// is one step smaller than what the device gave; the tail is forgotten.
+// is one step smaller than what the device gave; the tail is forgotten. The step after a
+// success is the original's own, which at 2304 bytes and below changes nothing.
 func (a *Allocator) reserve2016(n device.Size, w wish) (reservation, alloc.Refusal) {
 	asked := n
 	r, err := a.reserve(n, w.align)
 	if err != nil && !a.backpedaled {
 		a.backpedaled = true
-		for n = backpedal(n); err != nil && n > w.size; n = backpedal(n) {
+		for n = backpedal(n); err != nil && n > w.size; {
 			asked = n
-			r, err = a.reserve(n, w.align)
+			if r, err = a.reserve(n, w.align); err == nil {
+				n = tenthLess(n)
+			} else {
+				n = backpedal(n)
+			}
 		}
 	}
 	if err != nil {

@@ -277,3 +277,22 @@ func TestStatsClear(t *testing.T) {
 	require.Zero(t, r.Stats().Allocs)
 	require.Equal(t, 256*mib, r.Stats().PeakReserved)
 }
+
+// TestRegionsOf2016LoseNothingAtTheFixedPoint: nine tenths of 2304, rounded up, are 2304
+// again, so the step after a success takes nothing off.
+func TestRegionsOf2016LoseNothingAtTheFixedPoint(t *testing.T) {
+	r := newRig(t, bfc.Config{Variant: bfc.V2016, Limit: 2560}, sim.Config{FailAbove: 2304})
+	r.alloc(1)
+	require.Equal(t, [2]device.Size{2304, 0}, [2]device.Size{r.Stats().Reserved, r.Stats().Forgotten})
+	r = newRig(t, bfc.Config{Variant: bfc.V2016, Limit: 8192}, sim.Config{FailAbove: 7424})
+	r.alloc(1)
+	require.Equal(t, [2]device.Size{6912, 512}, [2]device.Size{r.Stats().Reserved, r.Stats().Forgotten})
+}
+
+func TestStatisticsOf2016CannotBeReset(t *testing.T) {
+	r := newRig(t, bfc.Config{Variant: bfc.V2016, Limit: mib}, sim.Config{})
+	r.alloc(1000)
+	require.ErrorIs(t, alloc.ClearStats(r), alloc.ErrUnsupported)
+	require.Equal(t, uint64(1), r.Stats().Allocs)
+	require.True(t, alloc.Has(r, alloc.PowerFrontier))
+}
