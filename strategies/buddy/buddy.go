@@ -1,6 +1,7 @@
 package buddy
 
 import (
+	"errors"
 	"math/bits"
 
 	"github.com/vramyard/vramyard/alloc"
@@ -156,8 +157,14 @@ func (a *Allocator) addrOf(region int, at uint32) device.Addr {
 	return a.bases[region].Add(device.Size(at) << a.shift)
 }
 
+// errTooMany says that the trees would take more host memory than they may.
+var errTooMany = errors.New("buddy: too many blocks for host memory")
+
 // grow takes one more region, wholly free. On error nothing has changed.
 func (a *Allocator) grow() error {
+	if (len(a.trees)+1)<<a.top > mostBlocks {
+		return errTooMany
+	}
 	r, err := a.regions.Reserve(a.cfg.RegionBytes, a.align, int32(len(a.bases)))
 	if err != nil {
 		return err
@@ -178,9 +185,11 @@ func (a *Allocator) refuse(r alloc.Request, why alloc.Reason) error {
 // outOfMemory records a request for which the device gave no region.
 func (a *Allocator) outOfMemory(r alloc.Request, err error) error {
 	a.stats.OOMs++
-	a.refusal = alloc.Refusal{
-		Reason: alloc.ReasonDevice, Request: r, Asked: a.cfg.RegionBytes, Device: err,
-		LargestHole: a.largestFree(), Free: a.FreeBytes(),
+	a.refusal = alloc.Refusal{Request: r, LargestHole: a.largestFree(), Free: a.FreeBytes()}
+	if errors.Is(err, errTooMany) {
+		a.refusal.Reason = alloc.ReasonLimit
+	} else {
+		a.refusal.Reason, a.refusal.Asked, a.refusal.Device = alloc.ReasonDevice, a.cfg.RegionBytes, err
 	}
 	return alloc.ErrOutOfMemory
 }

@@ -17,6 +17,10 @@ const (
 // number at most 2^31, and the host memory of a region's tree at most 2 GiB.
 const maxOrder = 30
 
+// mostBlocks bounds the blocks of all regions, whose trees then take about 1 GiB. It serves
+// 32 TiB of device memory in blocks of 16 KiB.
+const mostBlocks = 1 << 31
+
 // CompatXDL is the value of Config.Compat that selects X-DeepLearning's placement.
 const CompatXDL = "xdl"
 

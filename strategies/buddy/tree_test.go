@@ -96,3 +96,16 @@ func TestPlacesHave64Bits(t *testing.T) {
 	require.NoError(t, a.Free(last.Addr))
 	require.NoError(t, a.Check())
 }
+
+func TestHostMemoryIsBounded(t *testing.T) {
+	a, err := New(&shelf{}, Config{Compat: CompatXDL})
+	require.NoError(t, err)
+	a.trees = make([]tree, mostBlocks>>a.top) // as if there were that many regions
+	_, err = a.Alloc(alloc.Request{Size: 1})
+	require.ErrorIs(t, err, alloc.ErrOutOfMemory)
+	require.Equal(t, alloc.ReasonLimit, a.refusal.Reason)
+	require.Zero(t, a.stats.ReserveFailures, "the device was not asked")
+	a.trees = nil
+	_, err = a.Alloc(alloc.Request{Size: 1})
+	require.NoError(t, err)
+}

@@ -131,3 +131,17 @@ func (a *Runs) one() (b ledger.Block) {
 	}
 	return b
 }
+
+func TestHostMemoryIsBounded(t *testing.T) {
+	a, err := NewRuns(new(shelf), Config{Compat: CompatXDL})
+	require.NoError(t, err)
+	chunks := a.chunks
+	a.chunks = mostChunks + 1 // as if a slice had so many
+	_, err = a.Alloc(alloc.Request{Size: 1})
+	require.ErrorIs(t, err, alloc.ErrOutOfMemory)
+	require.Equal(t, alloc.ReasonLimit, a.refusal.Reason)
+	require.Zero(t, a.stats.Regions, "the device was not asked")
+	a.chunks = chunks
+	_, err = a.Alloc(alloc.Request{Size: 1})
+	require.NoError(t, err)
+}

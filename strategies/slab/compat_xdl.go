@@ -1,8 +1,6 @@
 package slab
 
 import (
-	"math"
-
 	"github.com/vramyard/vramyard/alloc"
 	"github.com/vramyard/vramyard/device"
 	"github.com/vramyard/vramyard/internal/invariants"
@@ -168,7 +166,7 @@ func (a *Runs) toFront(i int32) {
 // attach gives segment g the slice of the next region that it has none of, and takes a
 // new region if there is no such one. On error nothing has changed.
 func (a *Runs) attach(g int) error {
-	if len(a.links) > math.MaxInt32-a.chunks {
+	if len(a.all) > mostChunks-a.chunks {
 		return errTooMany
 	}
 	region := int(a.lines[g])

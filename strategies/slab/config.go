@@ -25,9 +25,11 @@ const (
 const (
 	// maxSegments bounds the table of segments, 44 bytes each, that New makes.
 	maxSegments = 1 << 20
-	// maxChunks bounds the chunks of a region, 40 bytes each, and keeps their numbers
-	// inside 31 bits for at least one region.
-	maxChunks = 1 << 30
+	// maxChunks bounds the chunks of a region, 40 bytes of host memory each: 640 MiB.
+	maxChunks = 1 << 24
+	// mostChunks bounds the chunks of all regions: 1.25 GiB, which serves 8 TiB of device
+	// memory in units of 4 KiB.
+	mostChunks = 1 << 25
 )
 
 // Config describes a slab allocator. The zero value of a number means its default.
@@ -91,7 +93,7 @@ func (c Config) checkXDL() (Config, error) {
 	case uint64(c.RegionBytes)%step != 0:
 		return c, fmt.Errorf("slab: region_bytes %d: want a multiple of 64*segments*unit_bytes, %d", c.RegionBytes, step)
 	case c.RegionBytes/(chunkUnits*c.UnitBytes) > maxChunks:
-		return c, fmt.Errorf("slab: unit_bytes %d: want at most 64*2^30 units in region_bytes %d", c.UnitBytes, c.RegionBytes)
+		return c, fmt.Errorf("slab: unit_bytes %d: want at most 64*2^24 units in region_bytes %d", c.UnitBytes, c.RegionBytes)
 	}
 	return c, nil
 }

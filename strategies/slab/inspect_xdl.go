@@ -21,9 +21,8 @@ var (
 	_ alloc.Clearer    = (*Runs)(nil)
 )
 
-// errTooMany says that chunks cannot be numbered any further: it would take 80 GiB of host
-// memory to get there.
-var errTooMany = errors.New("slab: more than 2^31 chunks")
+// errTooMany says that the tables of chunks would take more host memory than they may.
+var errTooMany = errors.New("slab: too many chunks for host memory")
 
 // Stats implements [alloc.Inspector].
 func (a *Runs) Stats() alloc.Stats { return a.stats }

@@ -75,7 +75,7 @@ func TestConfigErrors(t *testing.T) {
 			`slab: unit_bytes 144115188075855872: want 64*segments*unit_bytes of at most region_bytes 1073741824`},
 		{`{"compat":"xdl","segments":3}`, `slab: region_bytes 1073741824: want a multiple of 64*segments*unit_bytes, 786432`},
 		{`{"compat":"xdl","region_bytes":1099511627776,"segments":1,"unit_bytes":1}`,
-			`slab: unit_bytes 1: want at most 64*2^30 units in region_bytes 1099511627776`},
+			`slab: unit_bytes 1: want at most 64*2^24 units in region_bytes 1099511627776`},
 		{`{"compat":"xdl","min_class_bytes":2}`, `slab: min_class_bytes 2: of no meaning with compat "xdl"`},
 		{`{"compat":"xdl","max_class_bytes":2}`, `slab: max_class_bytes 2: of no meaning with compat "xdl"`},
 		{`{"compat":"xdl"}`, ``},
