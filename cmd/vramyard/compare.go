@@ -2,8 +2,10 @@ package main
 
 import (
 	"encoding/json"
+	"errors"
 	"io"
 	"os"
+	"strings"
 
 	"github.com/spf13/cobra"
 	"github.com/vbauerster/mpb/v8"
@@ -22,7 +24,7 @@ import (
 
 // compareFlags are the flags of the command compare.
 type compareFlags struct {
-	strategies        []string
+	strategies        string
 	capacity          string
 	jsonFile, csvFile string
 }
@@ -39,7 +41,8 @@ A TRACE is a file (text or CSV, plain, .gz or .zst), "-" for standard input, or 
 of a trace inside the program. Without TRACE, all traces inside the program are used.`,
 		RunE: f.run,
 	}
-	c.Flags().StringSliceVar(&f.strategies, "strategies", strategies.Compared(), "strategies to compare, by name or name:preset")
+	c.Flags().StringVar(&f.strategies, "strategies", strings.Join(strategies.Compared(), ","),
+		"strategies to compare, by name or name:preset, separated by commas")
 	c.Flags().StringVar(&f.capacity, "capacity", "", `measure on a device of this size, such as "24GiB" (default: an ample one)`)
 	c.Flags().StringVar(&f.jsonFile, "json", "", `also write all figures as JSON to this file, "-" for standard output instead of tables`)
 	c.Flags().StringVar(&f.csvFile, "csv", "", `also write all figures as CSV to this file, "-" for standard output instead of tables`)
@@ -48,6 +51,9 @@ of a trace inside the program. Without TRACE, all traces inside the program are 
 
 // run executes the command.
 func (f *compareFlags) run(cmd *cobra.Command, args []string) error {
+	if err := checkOutputs(args, output{"json", f.jsonFile, false}, output{"csv", f.csvFile, false}); err != nil {
+		return err
+	}
 	o := compare.Options{Version: version}
 	if f.capacity != "" {
 		n, err := parseCapacity(f.capacity)
@@ -76,21 +82,27 @@ func (f *compareFlags) run(cmd *cobra.Command, args []string) error {
 
 // write writes the report wherever the flags ask for it.
 func (f *compareFlags) write(stdout io.Writer, r *compare.Report) error {
-	if f.jsonFile != "" {
-		if err := writeJSON(f.jsonFile, stdout, r); err != nil {
-			return err
+	tables := func() error {
+		if f.jsonFile == "-" || f.csvFile == "-" {
+			return nil // standard output holds one thing
 		}
+		return outfile.Write("-", stdout, func(w io.Writer) error { return report.CompareTables(w, r) })
 	}
-	if f.csvFile != "" {
-		err := outfile.Write(f.csvFile, stdout, func(w io.Writer) error { return report.CompareCSV(w, r) })
-		if err != nil {
-			return err
+	// Each file gets its name only when what is inside has succeeded.
+	withCSV := func() error {
+		if f.csvFile == "" {
+			return tables()
 		}
+		return outfile.Write(f.csvFile, stdout, func(w io.Writer) error {
+			return errors.Join(report.CompareCSV(w, r), tables())
+		})
 	}
-	if f.jsonFile == "-" || f.csvFile == "-" {
-		return nil // standard output holds one thing
+	if f.jsonFile == "" {
+		return withCSV()
 	}
-	return outfile.Write("-", stdout, func(w io.Writer) error { return report.CompareTables(w, r) })
+	return outfile.Write(f.jsonFile, stdout, func(w io.Writer) error {
+		return errors.Join(encodeJSON(w, r), withCSV())
+	})
 }
 
 // parseCapacity reads the size of a device.
@@ -106,9 +118,12 @@ func parseCapacity(s string) (device.Size, error) {
 }
 
 // lookupAll returns the setups of the named strategies.
-func lookupAll(names []string) ([]alloc.Setup, error) {
+func lookupAll(names string) ([]alloc.Setup, error) {
 	var setups []alloc.Setup
-	for _, name := range names {
+	for name := range strings.SplitSeq(names, ",") {
+		if name = strings.TrimSpace(name); name == "" {
+			continue
+		}
 		s, err := strategies.All().Lookup(name, nil)
 		if err != nil {
 			return nil, flagError("strategies", err)
@@ -126,6 +141,9 @@ func openAll(args []string, stdin io.Reader) ([]*trace.Trace, error) {
 	if len(args) == 0 {
 		args = recorded.Names()
 	}
+	if err := onceFromStdin(args); err != nil {
+		return nil, err
+	}
 	traces := make([]*trace.Trace, len(args))
 	for i, a := range args {
 		t, err := openTrace(a, "", stdin)
@@ -139,12 +157,15 @@ func openAll(args []string, stdin io.Reader) ([]*trace.Trace, error) {
 
 // writeJSON writes v, indented, to a file.
 func writeJSON(path string, stdout io.Writer, v any) error {
-	return outfile.Write(path, stdout, func(w io.Writer) error {
-		e := json.NewEncoder(w)
-		e.SetIndent("", "  ")
-		e.SetEscapeHTML(false)
-		return e.Encode(v)
-	})
+	return outfile.Write(path, stdout, func(w io.Writer) error { return encodeJSON(w, v) })
+}
+
+// encodeJSON writes v, indented.
+func encodeJSON(w io.Writer, v any) error {
+	e := json.NewEncoder(w)
+	e.SetIndent("", "  ")
+	e.SetEscapeHTML(false)
+	return e.Encode(v)
 }
 
 // progress shows a bar on a terminal, and nothing anywhere else.

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"path/filepath"
 	"slices"
 
 	"github.com/vramyard/vramyard/harness/recorded"
@@ -14,10 +15,60 @@ import (
 var (
 	errCapacity     = errors.New("want more than 0 bytes")
 	errNoStrategies = errors.New("want at least one")
+	errStdinTwice   = errors.New("standard input can be read only once")
 )
 
 // flagError says which flag an error belongs to.
 func flagError(flag string, err error) error { return fmt.Errorf("--%s: %w", flag, err) }
+
+// output is a flag that names a file to write.
+type output struct {
+	flag, path string
+	text       bool // lines that may follow others on standard output
+}
+
+// checkOutputs refuses outputs that would overwrite each other or a trace that is read.
+func checkOutputs(inputs []string, outputs ...output) error {
+	for i, o := range outputs {
+		if o.path == "" {
+			continue
+		}
+		for _, in := range inputs {
+			if o.path != "-" && sameFile(o.path, in) {
+				return flagError(o.flag, fmt.Errorf("%s is a trace to read", o.path))
+			}
+		}
+		for _, other := range outputs[:i] {
+			if sameFile(o.path, other.path) && !(o.path == "-" && o.text && other.text) {
+				return flagError(o.flag, fmt.Errorf("%s is where --%s is written", o.path, other.flag))
+			}
+		}
+	}
+	return nil
+}
+
+// sameFile reports whether two paths lead to one file, which need not exist.
+func sameFile(a, b string) bool {
+	if a == b {
+		return true
+	}
+	x, errX := os.Stat(a)
+	y, errY := os.Stat(b)
+	if errX == nil && errY == nil {
+		return os.SameFile(x, y)
+	}
+	absX, errX := filepath.Abs(a)
+	absY, errY := filepath.Abs(b)
+	return errX == nil && errY == nil && absX == absY
+}
+
+// onceFromStdin refuses standard input as more than one trace.
+func onceFromStdin(paths []string) error {
+	if i := slices.Index(paths, "-"); i >= 0 && slices.Contains(paths[i+1:], "-") {
+		return errStdinTwice
+	}
+	return nil
+}
 
 // openTrace reads a file, standard input for "-", or, if there is no such file, the trace
 // of that name inside the program.

@@ -15,9 +15,14 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"os/signal"
+	"strconv"
 	"strings"
+	"syscall"
 
 	"github.com/spf13/cobra"
+
+	"github.com/vramyard/vramyard/internal/outfile"
 )
 
 // version of the program, kept in every result.
@@ -30,7 +35,23 @@ const (
 	exitUsage = 2
 )
 
-func main() { os.Exit(run(os.Args[1:], os.Stdin, os.Stdout, os.Stderr)) }
+func main() {
+	removeOnSignal()
+	os.Exit(run(os.Args[1:], os.Stdin, os.Stdout, os.Stderr))
+}
+
+// removeOnSignal makes the program end cleanly when it is interrupted: what is half
+// written goes away, and the exit status is that of a shell, 128 and the signal.
+func removeOnSignal() {
+	signals := make(chan os.Signal, 1)
+	signal.Notify(signals, os.Interrupt, syscall.SIGTERM)
+	go func() {
+		s := <-signals
+		outfile.RemoveUnfinished()
+		n, _ := s.(syscall.Signal) // the two asked for are
+		os.Exit(128 + int(n))
+	}()
+}
 
 // run executes one command line and returns the exit status.
 func run(args []string, stdin io.Reader, stdout, stderr io.Writer) int {
@@ -59,9 +80,23 @@ type usageError string
 // Error implements error.
 func (e usageError) Error() string { return string(e) }
 
-// oneLine joins the lines of a message, so that a script reads one error as one line.
+// oneLine joins the lines of a message, so that a script reads one error as one line, and
+// escapes what would drive the terminal, such as a name out of a file.
 func oneLine(err error) string {
-	return strings.Join(strings.FieldsFunc(err.Error(), func(r rune) bool { return r == '\n' || r == '\r' }), "; ")
+	var b strings.Builder
+	for i, line := range strings.FieldsFunc(err.Error(), func(r rune) bool { return r == '\n' || r == '\r' }) {
+		if i > 0 {
+			b.WriteString("; ")
+		}
+		for _, r := range line {
+			if strconv.IsPrint(r) {
+				b.WriteRune(r)
+			} else {
+				b.WriteString(strings.Trim(strconv.QuoteRune(r), "'"))
+			}
+		}
+	}
+	return b.String()
 }
 
 // newRoot returns the command tree. started is set once the command line is accepted.
@@ -74,8 +109,24 @@ func newRoot(started *bool) *cobra.Command {
 		SilenceUsage:  true,
 	}
 	root.AddCommand(newCompare(), newReplay(), newTrace(), newStrategies())
+	root.SetHelpCommand(newHelp())
 	noteStart(root, started)
 	return root
+}
+
+// newHelp returns the command help, which unlike cobra's own refuses unknown commands.
+func newHelp() *cobra.Command {
+	return &cobra.Command{
+		Use:   "help [COMMAND]",
+		Short: "Explain a command",
+		RunE: func(cmd *cobra.Command, args []string) error {
+			c, rest, err := cmd.Root().Find(args)
+			if err != nil || len(rest) > 0 {
+				return usageError(fmt.Sprintf("unknown command %q", strings.Join(args, " ")))
+			}
+			return c.Help()
+		},
+	}
 }
 
 // noteStart makes every command below c set started when it runs, which is after cobra

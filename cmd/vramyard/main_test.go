@@ -80,6 +80,15 @@ func TestWrongInput(t *testing.T) {
 		{"unknown strategy to show", []string{"strategies", "slob"}, 1, `unknown strategy "slob"`},
 		{"preset to show", []string{"strategies", "bfc:growth"}, 1, "is a preset"},
 		{"output folder missing", []string{"trace", "convert", good, filepath.Join(missing, "out")}, 1, "no such file or directory"},
+		{"names on two lines", []string{"compare", good, "--strategies", "bfc\nslab:xdl"}, 1, `unknown strategy "bfc\nslab"`},
+		{"a quote in a name", []string{"compare", good, "--strategies", `"bfc`}, 1, "unknown strategy"},
+		{"two outputs in one file", []string{"compare", good, "--json", "same", "--csv", "./same"}, 1, "--csv: ./same is where --json is written"},
+		{"two documents on one stream", []string{"replay", "--strategy", "bfc", "--json", "-", "--final", "-", good}, 1, "--json: - is where --final is written"},
+		{"output over the input", []string{"replay", "--strategy", "bfc", "--json", good, good}, 1, "is a trace to read"},
+		{"standard input twice", []string{"compare", "-", "-"}, 1, "standard input can be read only once"},
+		{"no output name", []string{"trace", "convert", good, ""}, 1, "want the name of a file"},
+		{"help of nothing", []string{"help", "nothing"}, 2, `unknown command "nothing"`},
+		{"name that drives the terminal", []string{"trace", "info", "x\x1b[31m"}, 1, `x\x1b[31m: no such file`},
 		{"full disk", []string{"replay", "--strategy", "bfc", "--placements", "/dev/full", good}, 1, "write /dev/full: no space left on device"},
 	} {
 		t.Run(c.name, func(t *testing.T) {

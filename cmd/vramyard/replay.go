@@ -54,6 +54,11 @@ of a trace inside the program.`,
 // run executes the command. The trace is replayed twice, because measuring the latency of
 // single calls would distort the time of the whole.
 func (f *replayFlags) run(cmd *cobra.Command, path string) error {
+	err := checkOutputs([]string{path}, output{"placements", f.placements, true}, output{"final", f.final, true},
+		output{"oom-report", f.report, true}, output{"json", f.jsonFile, false})
+	if err != nil {
+		return err
+	}
 	setup, err := strategies.All().Lookup(f.strategy, json.RawMessage(f.config))
 	if err != nil {
 		return err

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"errors"
 	"fmt"
 	"io"
 	"strings"
@@ -34,6 +35,9 @@ func newTraceInfo() *cobra.Command {
 		Short: "Show what is in a trace",
 		Args:  cobra.MinimumNArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
+			if err := errors.Join(onceFromStdin(args), checkOutputs(args, output{"json", jsonFile, false})); err != nil {
+				return err
+			}
 			infos := make([]trace.Info, len(args))
 			for i, a := range args {
 				t, err := openTrace(a, dialect, cmd.InOrStdin())
@@ -87,7 +91,8 @@ Without --to, the name of OUT decides: CSV if it ends in .csv, .csv.gz or .csv.z
 func traceWriter(to, path string) (func(io.Writer, *trace.Trace) error, error) {
 	if to == "" {
 		to = "text"
-		if name := strings.TrimSuffix(strings.TrimSuffix(path, ".gz"), ".zst"); strings.HasSuffix(name, ".csv") {
+		name := strings.ToLower(path)
+		if name = strings.TrimSuffix(strings.TrimSuffix(name, ".gz"), ".zst"); strings.HasSuffix(name, ".csv") {
 			to = "csv"
 		}
 	}

@@ -59,6 +59,7 @@ type Run struct {
 	Waste         float64      `json:"reservation_waste"`              // 1 - peak requested / peak reserved
 	External      float64      `json:"external_fragmentation_peak"`    // highest 1 - largest free chunk / free bytes
 	Internal      float64      `json:"internal_fragmentation_at_peak"` // 1 - requested / allocated when allocated was highest
+	Starts        bool         `json:"starts"`                         // the device has room for what the strategy takes when it is built; if not, what follows is zero
 	OOMs          uint64       `json:"oom_count"`                      // requests that found no memory
 	Refused       uint64       `json:"refused_count"`                  // requests the strategy can never grant
 	DeviceCalls   uint64       `json:"device_calls"`                   // of all kinds
@@ -167,6 +168,7 @@ func (r *Run) fill(res *replay.Result, setup alloc.Setup) {
 		r.Config, _ = json.Marshal(setup.Config) // a replay of the same setup encoded it before
 		return
 	}
+	r.Starts = true
 	r.Config = res.Config
 	r.PeakRequested, r.PeakAllocated, r.PeakReserved = res.Peak.Requested, res.Peak.Allocated, res.Peak.Reserved
 	r.Waste, r.External, r.Internal = res.ReservationWaste, res.ExternalFragmentationPeak, res.InternalFragmentation

@@ -126,6 +126,7 @@ func TestCapacityIsWhereFiguresAreTaken(t *testing.T) {
 func TestDeviceTooSmallForTheStrategy(t *testing.T) {
 	row := one(t, read(t, "a 1 100\n"), compare.Options{Capacity: device.MiB}, setups(t, "slab:blaze")...)
 	require.Zero(t, row.PeakReserved)
+	require.False(t, row.Starts)
 	require.Equal(t, device.GiB, *row.MinCapacity)
 }
 

@@ -93,6 +93,9 @@ func notes(r compare.Run) string {
 	if r.FailsAbove != nil {
 		all = append(all, "fails again at "+Bytes(*r.FailsAbove))
 	}
+	if !r.Starts {
+		all = append(all, "does not start on "+Bytes(r.Device))
+	}
 	if r.OOMs > 0 {
 		all = append(all, fmt.Sprintf("%d OOMs on %s", r.OOMs, Bytes(r.Device)))
 	}
@@ -120,7 +123,7 @@ func CompareCSV(w io.Writer, r *compare.Report) error {
 		"lower_bound_bytes", "min_capacity_bytes", "failure_above_bytes", "searched_up_to_bytes", "probe_count",
 		"device_bytes", "peak_requested_bytes", "peak_allocated_bytes", "peak_reserved_bytes",
 		"reservation_waste", "external_fragmentation_peak", "internal_fragmentation_at_peak",
-		"oom_count", "refused_count", "device_calls", "metadata_bytes", "ns_per_op",
+		"starts", "oom_count", "refused_count", "device_calls", "metadata_bytes", "ns_per_op",
 	}
 	if err := c.Write(header); err != nil {
 		return err
@@ -150,7 +153,7 @@ func csvRow(r compare.Run) []string {
 		size(r.LowerBound), optional(r.MinCapacity), optional(r.FailsAbove), size(r.SearchedUpTo), strconv.Itoa(r.Probes),
 		size(r.Device), size(r.PeakRequested), size(r.PeakAllocated), size(r.PeakReserved),
 		float(r.Waste), float(r.External), float(r.Internal),
-		count(r.OOMs), count(r.Refused), count(r.DeviceCalls), optional(r.MetadataBytes), float(r.NsPerOp),
+		strconv.FormatBool(r.Starts), count(r.OOMs), count(r.Refused), count(r.DeviceCalls), optional(r.MetadataBytes), float(r.NsPerOp),
 	}
 }
 

@@ -31,8 +31,8 @@ func TraceInfo(w io.Writer, infos []trace.Info) error {
 
 func infoRows(i trace.Info) []table.Row {
 	rows := []table.Row{
-		{"events", fmt.Sprintf("%d: %s", i.Events, kinds(i.Kinds))},
-		{"lower bound", fmt.Sprintf("%s at event %d", Bytes(i.Peak), i.PeakAt)},
+		{"events", strings.TrimSuffix(fmt.Sprintf("%d: %s", i.Events, kinds(i.Kinds)), ": ")},
+		{"lower bound", lowerBound(i)},
 		{"most live blocks", i.PeakLive},
 		{"live at the end", fmt.Sprintf("%d blocks, %s", i.EndLive, Bytes(i.End))},
 		{"sizes", fmt.Sprintf("%d distinct, %s to %s, median %s", i.Sizes.Distinct, Bytes(i.Sizes.Min), Bytes(i.Sizes.Max), Bytes(i.Sizes.Median))},
@@ -59,6 +59,14 @@ func infoRows(i trace.Info) []table.Row {
 		rows = append(rows, table.Row{"# " + printable(m.Key), printable(m.Value)})
 	}
 	return rows
+}
+
+// lowerBound tells the peak of live bytes and where it is.
+func lowerBound(i trace.Info) string {
+	if i.PeakAt < 0 {
+		return "nothing is allocated"
+	}
+	return fmt.Sprintf("%s at event %d", Bytes(i.Peak), i.PeakAt)
 }
 
 func kinds(counts []trace.KindCount) string {

@@ -23,11 +23,11 @@ func size(n device.Size) *device.Size { return &n }
 // runs is a report of two traces, its rows in no useful order.
 func runs() *compare.Report {
 	return &compare.Report{Schema: compare.Schema, Runs: []compare.Run{
-		{Trace: "one", TraceSHA256: "aa", Strategy: "never", Config: json.RawMessage(`{}`), LowerBound: 1 << 30, SearchedUpTo: 64 << 30, PeakReserved: 5, OOMs: 2, Device: 4 << 30},
-		{Trace: "one", TraceSHA256: "aa", Strategy: "large", Config: json.RawMessage(`{}`), LowerBound: 1 << 30, MinCapacity: size(3 << 30), FailsAbove: size(4 << 30), PeakReserved: 3 << 30, Waste: 2. / 3, External: 0.125, DeviceCalls: 3, NsPerOp: 99.6},
-		{Trace: "one", TraceSHA256: "aa", Strategy: "small", Config: json.RawMessage(`{"limit":1}`), LowerBound: 1 << 30, MinCapacity: size(3 << 29), PeakReserved: 3 << 29},
-		{Trace: "one", TraceSHA256: "aa", Strategy: "refuses", Config: json.RawMessage(`{}`), LowerBound: 1 << 30, Refused: 7},
-		{Trace: "two\x1b[31m", TraceSHA256: "bb", Strategy: "small", Config: json.RawMessage(`{}`), MinCapacity: size(2 << 20), MetadataBytes: size(77)},
+		{Trace: "one", TraceSHA256: "aa", Strategy: "never", Starts: true, Config: json.RawMessage(`{}`), LowerBound: 1 << 30, SearchedUpTo: 64 << 30, PeakReserved: 5, OOMs: 2, Device: 4 << 30},
+		{Trace: "one", TraceSHA256: "aa", Strategy: "large", Starts: true, Config: json.RawMessage(`{}`), LowerBound: 1 << 30, MinCapacity: size(3 << 30), FailsAbove: size(4 << 30), PeakReserved: 3 << 30, Waste: 2. / 3, External: 0.125, DeviceCalls: 3, NsPerOp: 99.6},
+		{Trace: "one", TraceSHA256: "aa", Strategy: "small", Starts: true, Config: json.RawMessage(`{"limit":1}`), LowerBound: 1 << 30, MinCapacity: size(3 << 29), PeakReserved: 3 << 29},
+		{Trace: "one", TraceSHA256: "aa", Strategy: "refuses", Starts: true, Config: json.RawMessage(`{}`), LowerBound: 1 << 30, Refused: 7},
+		{Trace: "two\x1b[31m", TraceSHA256: "bb", Strategy: "small", Starts: true, Config: json.RawMessage(`{}`), MinCapacity: size(2 << 20), MetadataBytes: size(77)},
 	}}
 }
 
@@ -50,6 +50,12 @@ func TestTablesAreSortedByMinimumCapacity(t *testing.T) {
 	require.True(t, strings.HasPrefix(out.String(), want), out.String())
 	require.NotContains(t, out.String(), "\x1b", "a name must not drive the terminal")
 	require.Equal(t, 2, strings.Count(out.String(), "lower bound"))
+}
+
+func TestStrategyThatDoesNotStartSaysSo(t *testing.T) {
+	var out bytes.Buffer
+	require.NoError(t, report.CompareTables(&out, &compare.Report{Runs: []compare.Run{{Trace: "one", Strategy: "large", MinCapacity: size(1 << 30), Device: 1 << 20}}}))
+	require.Contains(t, out.String(), "does not start on 1.00 MiB")
 }
 
 func TestCSVHasEmptyFieldsForWhatDoesNotExist(t *testing.T) {

@@ -83,3 +83,39 @@ func TestEndingsCompress(t *testing.T) {
 		require.Equal(t, "hello\n", string(got))
 	}
 }
+
+func TestPermissionsAndLinksAreKept(t *testing.T) {
+	dir := t.TempDir()
+	file, link := filepath.Join(dir, "file"), filepath.Join(dir, "link")
+	require.NoError(t, os.WriteFile(file, nil, 0o600))
+	require.NoError(t, os.Symlink(file, link))
+	require.NoError(t, outfile.Write(link, nil, hello))
+	info, err := os.Stat(file)
+	require.NoError(t, err)
+	require.Equal(t, os.FileMode(0o600), info.Mode().Perm())
+	require.Equal(t, int64(6), info.Size())
+	info, err = os.Lstat(link)
+	require.NoError(t, err)
+	require.NotZero(t, info.Mode()&os.ModeSymlink)
+}
+
+func TestNamesThatAreNoFile(t *testing.T) {
+	require.EqualError(t, outfile.Write("", nil, hello), "write : want the name of a file, or - for standard output")
+	dir := t.TempDir()
+	require.EqualError(t, outfile.Write(dir, nil, hello), "write "+dir+": is a directory")
+}
+
+func TestUnfinishedFilesCanBeRemoved(t *testing.T) {
+	dir := t.TempDir()
+	err := outfile.Write(filepath.Join(dir, "out"), nil, func(io.Writer) error {
+		files, err := os.ReadDir(dir)
+		require.NoError(t, err)
+		require.Len(t, files, 1)
+		outfile.RemoveUnfinished()
+		files, err = os.ReadDir(dir)
+		require.NoError(t, err)
+		require.Empty(t, files)
+		return nil
+	})
+	require.Error(t, err, "the file is gone, so it cannot get its name")
+}
