@@ -168,6 +168,7 @@ func (r *runner) finish() error {
 // called off, so that every free can succeed; one on the plan may still need a second try.
 // The twin keeps its blocks: it is only asked again when it is closed.
 func (r *runner) drain() error {
+	r.undrained = len(r.events)
 	if r.armed {
 		r.note(trace.Event{Kind: trace.Fault, Arg: 0})
 		r.main.faults.FailNext(0)

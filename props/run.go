@@ -53,9 +53,10 @@ type runner struct {
 	returned device.Size   // bytes, by the last trim
 	refused  bool          // whether the device refused the last trim
 
-	events []trace.Event
-	stack  []byte // of a panic
-	tally  Result
+	events    []trace.Event
+	undrained int    // events before everything was freed; 0 if that was not reached
+	stack     []byte // of a panic
+	tally     Result
 }
 
 // newRunner returns a runner for the subject.
@@ -114,7 +115,7 @@ func (r *runner) run(seq Sequence, plan device.FaultPlan) (err error) {
 // reset forgets the last sequence.
 func (r *runner) reset() {
 	r.model.reset()
-	r.step, r.outcome, r.alone, r.armed = 0, changed, false, false
+	r.step, r.undrained, r.outcome, r.alone, r.armed = 0, 0, changed, false, false
 	r.walk, r.before, r.events, r.stack = r.walk[:0], r.before[:0], r.events[:0], nil
 	r.stats, r.was, r.calls = alloc.Stats{}, alloc.Stats{}, device.Calls{}
 }
@@ -214,11 +215,16 @@ func (r *runner) note(e trace.Event) {
 func (r *runner) alloc(op Op) error {
 	r.model.ids++
 	req := op.request(r.model.ids)
-	r.request, r.asked = req, true
 	r.note(trace.Event{
 		Kind: trace.Alloc, ID: req.Tag, Size: req.Size, Align: req.Align, Stream: req.Stream, Hint: req.Hint, Arg: req.Before,
 	})
 	b, err := r.main.Alloc(req)
+	return r.answered(r.model.ids, req, b, err)
+}
+
+// answered asks the twin for the same block, and judges and books the answer to a request.
+func (r *runner) answered(id uint64, req alloc.Request, b alloc.Block, err error) error {
+	r.request, r.asked = req, true
 	other, otherErr := r.twin.Alloc(req)
 	if err := r.judge(
 		agree("Alloc", blockText(b), blockText(other), err, otherErr),
@@ -237,7 +243,7 @@ func (r *runner) alloc(op Op) error {
 		r.tally.Mistakes++
 		return nil
 	}
-	return r.granted(Grant{ID: req.Tag, Request: req, Block: b})
+	return r.granted(Grant{ID: id, Request: req, Block: b})
 }
 
 // granted judges and books a new block.
@@ -260,24 +266,26 @@ func (r *runner) granted(g Grant) error {
 	return nil
 }
 
-// callFree frees an address on both machines. It returns the answer, and a violation if
-// the other machine's was different.
-func (r *runner) callFree(a device.Addr) (answer, differs error) {
-	answer = r.main.Free(a)
+// twinFree frees an address on the twin and returns a violation if its answer differs.
+func (r *runner) twinFree(a device.Addr, answer error) error {
 	if r.alone {
-		return answer, nil
+		return nil
 	}
-	return answer, agree("Free", nil, nil, answer, r.twin.Free(a))
+	return agree("Free", nil, nil, answer, r.twin.Free(a))
 }
 
-// free frees a live block. A strategy that gives regions back when it frees may answer a
-// refusal of the device by the device's error; the block then stays live.
+// free frees a live block.
 func (r *runner) free(g Grant) error {
 	r.note(trace.Event{Kind: trace.Free, ID: g.ID})
-	a := g.Block.Addr
 	injected := r.main.faults.Injected()
-	err, differs := r.callFree(a)
-	if err := r.judge(differs); err != nil {
+	return r.released(g.Block.Addr, r.main.Free(g.Block.Addr), injected)
+}
+
+// released judges and books the answer to the free of a live block; injected is how many
+// faults there had been before. A strategy that gives regions back when it frees may answer
+// a refusal of the device by the device's error; the block then stays live.
+func (r *runner) released(a device.Addr, err error, injected uint64) error {
+	if err := r.judge(r.twinFree(a, err)); err != nil {
 		return err
 	}
 	if errors.Is(err, device.ErrInjected) && r.main.faults.Injected() > injected && r.subject.Promises.FreeReleases {
@@ -301,10 +309,14 @@ func (r *runner) badFree(op Op) (done bool, err error) {
 	}
 	e.Kind = trace.BadFree
 	r.note(e)
-	answer, differs := r.callFree(a)
+	return true, r.misused(a, r.main.Free(a))
+}
+
+// misused judges the answer to an illegal free.
+func (r *runner) misused(a device.Addr, answer error) error {
 	r.outcome = mistake
 	r.tally.BadFrees++
-	return true, r.judge(differs, FreeAnswer(&r.model, a, answer))
+	return r.judge(r.twinFree(a, answer), FreeAnswer(&r.model, a, answer))
 }
 
 // wrongAddress returns an address at which no live block starts, and how a trace names it.
@@ -371,6 +383,11 @@ func (r *runner) trim() error {
 	r.note(trace.Event{Kind: trace.Trim})
 	injected := r.main.faults.Injected()
 	n, err := alloc.Trim(r.main.Strategy)
+	return r.trimmed(n, err, injected)
+}
+
+// trimmed judges the answer to a trim; injected is how many faults there had been before.
+func (r *runner) trimmed(n device.Size, err error, injected uint64) error {
 	r.refused = r.main.faults.Injected() > injected
 	if !r.alone {
 		other, otherErr := alloc.Trim(r.twin.Strategy)
@@ -395,18 +412,26 @@ func (r *runner) trim() error {
 func (r *runner) frontier(op Op) error {
 	count := r.model.frees + 2 - min(op.Pick%8, r.model.frees+2)
 	r.note(trace.Event{Kind: trace.Frontier, Arg: count})
-	err, other := alloc.SetFrontier(r.main.Strategy, count), alloc.SetFrontier(r.twin.Strategy, count)
-	return r.judge(agree("SetFrontier", nil, nil, err, other))
+	return r.raised(count, alloc.SetFrontier(r.main.Strategy, count))
+}
+
+// raised judges the answer to a new frontier.
+func (r *runner) raised(count uint64, err error) error {
+	return r.judge(agree("SetFrontier", nil, nil, err, alloc.SetFrontier(r.twin.Strategy, count)))
 }
 
 // clear resets the statistics.
 func (r *runner) clear() error {
 	r.note(trace.Event{Kind: trace.ClearStats})
-	err, other := alloc.ClearStats(r.main.Strategy), alloc.ClearStats(r.twin.Strategy)
+	return r.cleared(alloc.ClearStats(r.main.Strategy))
+}
+
+// cleared judges and books the answer to a reset of the statistics.
+func (r *runner) cleared(err error) error {
 	if err == nil {
 		r.model.clear()
 	}
-	return r.judge(agree("ClearStats", nil, nil, err, other))
+	return r.judge(agree("ClearStats", nil, nil, err, alloc.ClearStats(r.twin.Strategy)))
 }
 
 // blockText prints as address+size.

@@ -208,6 +208,10 @@ func (r *runner) spellOut(seq Sequence, n Number) (Sequence, bool) {
 	return seq, false
 }
 
+// undrainedKey is the key of a trace's header that tells how many events there were before
+// everything was freed; a second instance was closed after them, with its blocks live.
+const undrainedKey = "undrained"
+
 // failure gathers what is known of a failing sequence that was just run and recorded.
 func (r *runner) failure(seed int64, generated int, seq Sequence, plan device.FaultPlan, v *Violation) *Failure {
 	f := &Failure{
@@ -222,6 +226,9 @@ func (r *runner) failure(seed int64, generated int, seq Sequence, plan device.Fa
 	}
 	if plan.Nth != 0 {
 		meta = append(meta, trace.Pair{Key: "fault-nth", Value: strconv.FormatUint(plan.Nth, 10)})
+	}
+	if r.undrained != 0 {
+		meta = append(meta, trace.Pair{Key: undrainedKey, Value: strconv.Itoa(r.undrained)})
 	}
 	f.Trace = r.trace(v.Number.String(), meta)
 	return f
@@ -249,6 +256,15 @@ func Record(s Subject, seq Sequence) (*trace.Trace, error) {
 	r.record = true
 	err := r.run(seq, device.FaultPlan{})
 	return r.trace(s.Name, nil), err
+}
+
+// Repeat runs a shrunken sequence again, watched as closely as when it was made smaller. The
+// error is the [*Violation], if there still is one. The subject may be another than the one
+// that failed, such as the same one inside a wrapper that takes notes.
+func Repeat(s Subject, seq Sequence, plan device.FaultPlan) error {
+	r := newRunner(&s)
+	r.thorough = true
+	return r.run(seq, plan)
 }
 
 // asJSON returns v as JSON, or as Go prints it if it has no such form.

@@ -21,6 +21,12 @@ type Options struct {
 	Report     bool      // keep the strategy's own report about that request
 	Placements io.Writer // one line for every allocation, and what Print events ask for; nil for none
 	Final      io.Writer // the state at the end; nil for none
+
+	// Observe, if not nil, is called when the strategy is built, after each event and when
+	// the strategy is closed. An error of its ends the replay. With it, a panic of the
+	// strategy is an observation, and each request is tagged with the ID of its allocation,
+	// so that the observer can tell blocks apart.
+	Observe func(Observation) error
 }
 
 // Run builds the strategy of setup over dev, replays t through it, closes it, and
@@ -36,7 +42,7 @@ func Run(t *trace.Trace, setup alloc.Setup, dev device.Device, o Options) (*Resu
 		return nil, fmt.Errorf("%s: configuration: %w", setup.Name, err)
 	}
 	m := newMeter(dev)
-	plan, err := faultPlan(t)
+	plan, err := FaultPlan(t)
 	if err != nil {
 		return nil, err
 	}
@@ -45,7 +51,7 @@ func Run(t *trace.Trace, setup alloc.Setup, dev device.Device, o Options) (*Resu
 		return nil, err
 	}
 	s, err := setup.New(faults)
-	if err != nil {
+	if err = o.built(s, faults, err); err != nil {
 		return nil, fmt.Errorf("%s: %w", setup.Name, err)
 	}
 	r := &runner{
@@ -68,9 +74,9 @@ func Run(t *trace.Trace, setup alloc.Setup, dev device.Device, o Options) (*Resu
 	return &r.res, nil
 }
 
-// faultPlan returns which device call the trace of a counterexample wants refused, by the
+// FaultPlan returns which device call the trace of a counterexample wants refused, by the
 // key fault-nth of its header; the calls that build and close the strategy count too.
-func faultPlan(t *trace.Trace) (device.FaultPlan, error) {
+func FaultPlan(t *trace.Trace) (device.FaultPlan, error) {
 	nth, ok := t.Header.Get("fault-nth")
 	if !ok {
 		return device.FaultPlan{}, nil
@@ -107,7 +113,8 @@ type runner struct {
 	allocTime, freeTime          *histogram  // nil without latency
 	allocs                       uint64      // serial of the last grant; ClearStats does not touch it
 
-	res Result
+	seen Observation // the last call, for the observer
+	res  Result
 }
 
 // run replays, closes the strategy and completes the result.
@@ -134,8 +141,12 @@ func (r *runner) run() error {
 
 // loop replays every event.
 func (r *runner) loop() error {
+	step := r.step
+	if r.o.Observe != nil {
+		step = r.observed
+	}
 	for i := range r.t.Events {
-		oom, err := r.step(i, &r.t.Events[i])
+		oom, err := step(i, &r.t.Events[i])
 		if err != nil {
 			return fmt.Errorf("event %d: %w", i, err)
 		}
@@ -162,14 +173,18 @@ func (r *runner) step(i int, e *trace.Event) (oom bool, err error) {
 	case trace.Fault:
 		r.faults.FailNext(e.Arg)
 	case trace.Trim:
-		_, err = alloc.Trim(r.s)
+		var n device.Size
+		n, err = alloc.Trim(r.s)
+		r.saw(Observation{Returned: n, Err: err})
 		if errors.Is(err, device.ErrInjected) {
 			err = nil // the region stays; that is the fault's doing
 		}
 	case trace.Frontier:
 		err = alloc.SetFrontier(r.s, e.Arg)
+		r.saw(Observation{Err: err})
 	case trace.ClearStats:
 		err = alloc.ClearStats(r.s)
+		r.saw(Observation{Err: err})
 	case trace.Print:
 		return false, r.print(e.Arg)
 	case trace.Mark, trace.Refused:
@@ -187,6 +202,9 @@ func (r *runner) step(i int, e *trace.Event) (oom bool, err error) {
 // alloc replays a request.
 func (r *runner) alloc(i int, e *trace.Event) (oom bool, err error) {
 	req := request(e)
+	if r.o.Observe != nil {
+		req.Tag = e.ID
+	}
 	var b alloc.Block
 	if r.allocTime != nil {
 		start := time.Now()
@@ -194,6 +212,9 @@ func (r *runner) alloc(i int, e *trace.Event) (oom bool, err error) {
 		r.allocTime.add(int64(time.Since(start)))
 	} else {
 		b, err = r.s.Alloc(req)
+	}
+	if r.o.Observe != nil {
+		r.saw(Observation{Request: req, Block: b, Err: err})
 	}
 	if err != nil {
 		oom, err = r.notGranted(i, e, err)
@@ -303,6 +324,9 @@ func (r *runner) free(e *trace.Event) (err error) {
 	} else {
 		err = r.s.Free(s.addr)
 	}
+	if r.o.Observe != nil {
+		r.saw(Observation{Addr: s.addr, Err: err})
+	}
 	switch {
 	case errors.Is(err, device.ErrInjected):
 		r.res.FailedFrees++ // the device kept the region, so the block is still live
@@ -332,7 +356,9 @@ func (r *runner) badFree(e *trace.Event) error {
 		return nil // memory granted again in the meantime: the free would be legal
 	}
 	r.res.IllegalFrees++
-	if err := r.s.Free(a); !errors.Is(err, alloc.ErrInvalidFree) {
+	err := r.s.Free(a)
+	r.saw(Observation{Addr: a, Err: err})
+	if !errors.Is(err, alloc.ErrInvalidFree) {
 		return fmt.Errorf("illegal free of %v: got %v, want %w", a, err, alloc.ErrInvalidFree)
 	}
 	return nil
@@ -423,13 +449,13 @@ func (r *runner) countLive() (n device.Size) {
 	return n
 }
 
-// close gives everything back and makes sure of it. Faults still to come are met here,
-// once, and called off then.
+// close gives everything back and makes sure of it.
 func (r *runner) close() error {
-	err := r.s.Close()
-	if errors.Is(err, device.ErrInjected) {
-		r.faults.FailNext(0)
-		err = r.s.Close()
+	err := r.shut()
+	if r.o.Observe != nil {
+		if objection := r.closed(err); objection != nil {
+			return fmt.Errorf("at the end: %w", objection)
+		}
 	}
 	if err != nil {
 		return fmt.Errorf("close: %w", err)
@@ -438,4 +464,18 @@ func (r *runner) close() error {
 		return fmt.Errorf("close left %d bytes reserved", r.dev.held)
 	}
 	return nil
+}
+
+// shut closes the strategy. Faults still to come are met here, once, and called off then.
+func (r *runner) shut() (err error) {
+	if r.o.Observe != nil {
+		defer r.survive(&err)
+	}
+	r.seen = Observation{}
+	err = r.s.Close()
+	if errors.Is(err, device.ErrInjected) {
+		r.faults.FailNext(0)
+		err = r.s.Close()
+	}
+	return err
 }

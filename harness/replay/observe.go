@@ -1,0 +1,81 @@
+package replay
+
+import (
+	"errors"
+
+	"github.com/vramyard/vramyard/alloc"
+	"github.com/vramyard/vramyard/device"
+	"github.com/vramyard/vramyard/harness/trace"
+)
+
+// Observation is what an observer is told after each event.
+type Observation struct {
+	// Event is the index of the event; -1 when the strategy was just built, and the number
+	// of events when it was closed.
+	Event int
+	// Strategy is to be looked at, not called. It is nil if it could not be built.
+	Strategy alloc.Strategy
+	// Faults is the device as the strategy sees it, to be asked for its account.
+	Faults *device.Faults
+	// Called says that the event became a call of the strategy.
+	Called bool
+
+	Request  alloc.Request // Alloc: what was asked
+	Block    alloc.Block   // Alloc: what was granted
+	Addr     device.Addr   // Free, BadFree: the argument
+	Returned device.Size   // Trim: bytes given back
+	Err      error         // the answer, also of building and closing
+	Panic    any           // what the strategy panicked with instead of answering
+}
+
+// built tells the observer that the strategy was built, or that it was not because of err.
+func (o Options) built(s alloc.Strategy, faults *device.Faults, err error) error {
+	if o.Observe == nil {
+		return err
+	}
+	if e := o.Observe(Observation{Event: -1, Strategy: s, Faults: faults, Err: err}); e != nil {
+		return e
+	}
+	return err
+}
+
+// saw notes a call and its answer for the observer.
+func (r *runner) saw(o Observation) {
+	o.Called = true
+	r.seen = o
+}
+
+// observed replays one event and tells the observer, whose objection comes before the
+// replay's own: it knows better what went wrong.
+func (r *runner) observed(i int, e *trace.Event) (oom bool, err error) {
+	r.seen = Observation{}
+	oom, err = r.guarded(i, e)
+	r.seen.Event, r.seen.Strategy, r.seen.Faults = i, r.s, r.faults
+	if objection := r.o.Observe(r.seen); objection != nil {
+		return oom, objection
+	}
+	return oom, err
+}
+
+// errPanic is what a replay fails with if the observer has nothing to say about a panic.
+var errPanic = errors.New("the strategy panicked")
+
+// guarded replays one event and survives a panic of the strategy.
+func (r *runner) guarded(i int, e *trace.Event) (oom bool, err error) {
+	defer r.survive(&err)
+	return r.step(i, e)
+}
+
+// survive notes a panic for the observer. It is to be deferred.
+func (r *runner) survive(err *error) {
+	if p := recover(); p != nil {
+		r.seen, *err = Observation{Called: true, Panic: p}, errPanic
+	}
+}
+
+// closed tells the observer that the strategy was closed, and what it answered.
+func (r *runner) closed(err error) error {
+	o := r.seen
+	o.Event, o.Strategy, o.Faults, o.Called, o.Err = len(r.t.Events), r.s, r.faults, true, err
+	return r.o.Observe(o)
+}
