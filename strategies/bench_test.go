@@ -6,6 +6,8 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/vramyard/vramyard/device"
+	"github.com/vramyard/vramyard/device/sim"
 	"github.com/vramyard/vramyard/props"
 	"github.com/vramyard/vramyard/props/propstest"
 	"github.com/vramyard/vramyard/strategies"
@@ -16,14 +18,33 @@ import (
 //
 //	go test ./strategies -run '^$' -bench Steady -count 10
 func BenchmarkSteady(b *testing.B) {
+	propstest.Bench(b, subjects(b, strategies.Compared()...)...)
+}
+
+// BenchmarkOwnMix times each of XDL's allocators on the sizes that it was made for and that
+// the originals were measured with.
+func BenchmarkOwnMix(b *testing.B) {
+	own := func(w propstest.Workload, name string) {
+		w.Live = []int{1_000, 10_000, 100_000}
+		w.Bench(b, subjects(b, name)...)
+	}
+	own(propstest.Uniform(16*device.KiB, 16*device.KiB), "buddy:xdl")
+	own(propstest.LogUniform(16*device.KiB, device.MiB), "buddy:xdl")
+	own(propstest.Uniform(1, 16*device.KiB), "slab:xdl")
+	own(propstest.LogUniform(256, device.MiB), "slab:blaze")
+	own(propstest.Uniform(1, 16*device.KiB-1), "slabbuddy:xdl")
+	own(propstest.LogUniform(256, device.MiB), "slabbuddy:xdl")
+}
+
+// subjects returns the named strategies.
+func subjects(b *testing.B, names ...string) (all []props.Subject) {
 	// BFC without growth writes nothing in proportion to its limit, so one that holds the
 	// largest case serves them all.
 	config := map[string]string{"bfc": `{"limit":"64GiB"}`, "bfc:growth": `{"limit":"64GiB"}`}
-	var subjects []props.Subject
-	for _, name := range strategies.Compared() {
+	for _, name := range names {
 		s, err := strategies.All().Lookup(name, json.RawMessage(config[name]))
 		require.NoError(b, err)
-		subjects = append(subjects, props.Subject{Name: name, New: s.New})
+		all = append(all, props.SubjectOfSetup(s, sim.Config{}))
 	}
-	propstest.Bench(b, subjects...)
+	return all
 }

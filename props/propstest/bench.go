@@ -3,6 +3,7 @@ package propstest
 import (
 	"errors"
 	"fmt"
+	"math/bits"
 	"testing"
 
 	"github.com/vramyard/vramyard/alloc"
@@ -11,11 +12,44 @@ import (
 	"github.com/vramyard/vramyard/props"
 )
 
-// benchLive are the numbers of live blocks of the steady workload.
-var benchLive = []int{1_000, 10_000, 100_000, 1_000_000}
+// Workload is a steady state: a number of live blocks, of which a random one is freed and
+// another allocated, over and over. Zero fields mean those of the lognormal workload.
+type Workload struct {
+	Name string // in the name of the benchmark
+	Live []int  // numbers of live blocks
+	// Size draws the bytes of a request from next, which returns 64 random bits. No
+	// request is larger than the strategy grants.
+	Size func(next func() uint64) device.Size
+}
+
+// Lognormal is the workload of sizes with a median of 4 KiB and a sigma of 1.5, at most
+// 16 MiB, with 1e3 to 1e6 live blocks.
+var Lognormal = Workload{Name: "lognormal", Live: []int{1_000, 10_000, 100_000, 1_000_000}, Size: lognormal}
+
+// LogUniform returns a workload whose sizes have a uniform logarithm between two powers
+// of two.
+func LogUniform(least, most device.Size) Workload {
+	low, high := bits.Len64(uint64(least))-1, bits.Len64(uint64(most))-1
+	return Workload{
+		Name: fmt.Sprintf("%v-%v", least, most),
+		Size: func(next func() uint64) device.Size {
+			return exp2(uint64(low)<<16 + next()>>32*uint64(high-low)<<16>>32)
+		},
+	}
+}
+
+// Uniform returns a workload whose sizes are uniform between two.
+func Uniform(least, most device.Size) Workload {
+	return Workload{
+		Name: fmt.Sprintf("uniform-%v-%v", least, most),
+		Size: func(next func() uint64) device.Size {
+			return least + device.Size(next()>>32*uint64(most-least+1)>>32)
+		},
+	}
+}
 
 // Bench measures a pair of Free and Alloc of a random slot for every subject and number
-// of live blocks: sub-benchmark strategy=NAME/workload=lognormal/live=N. Besides time and
+// of live blocks: sub-benchmark strategy=NAME/workload=NAME/live=N. Besides time and
 // heap it reports memory, without which a time means nothing:
 //
 //   - reserved/peak-live: most bytes held from the device over most bytes asked for
@@ -26,24 +60,41 @@ var benchLive = []int{1_000, 10_000, 100_000, 1_000_000}
 //
 // The subject's device is ignored; the benchmark runs on a simulated one without bound. A
 // strategy whose own limit cannot hold the blocks is skipped at that number.
-func Bench(b *testing.B, subjects ...props.Subject) {
+func (w Workload) Bench(b *testing.B, subjects ...props.Subject) {
+	if w.Live == nil {
+		w.Live = Lognormal.Live
+	}
+	if w.Size == nil {
+		w.Name, w.Size = Lognormal.Name, Lognormal.Size
+	}
 	for _, s := range subjects {
-		for _, live := range benchLive {
-			b.Run(fmt.Sprintf("strategy=%s/workload=lognormal/live=%d", s.Name, live), func(b *testing.B) {
-				benchSteady(b, s, live)
+		for _, live := range w.Live {
+			b.Run(fmt.Sprintf("strategy=%s/workload=%s/live=%d", s.Name, w.Name, live), func(b *testing.B) {
+				benchSteady(b, s, live, w.Size)
 			})
 		}
 	}
 }
 
+// Bench is [Workload.Bench] of the [Lognormal] workload.
+func Bench(b *testing.B, subjects ...props.Subject) { Lognormal.Bench(b, subjects...) }
+
+// BenchAt is [Bench] at other numbers of live blocks than 1,000 to 1,000,000, for strategies
+// whose calls cost more the more blocks are live.
+func BenchAt(b *testing.B, numbers []int, subjects ...props.Subject) {
+	w := Lognormal
+	w.Live = numbers
+	w.Bench(b, subjects...)
+}
+
 // benchSteady is one cell of Bench.
-func benchSteady(b *testing.B, s props.Subject, live int) {
+func benchSteady(b *testing.B, s props.Subject, live int, size func(func() uint64) device.Size) {
 	a, err := s.New(newUnbounded(b))
 	if err != nil {
 		b.Fatal(err)
 	}
 	defer a.Close() // the device is thrown away with it
-	w := newSteady(a, live)
+	w := newSteady(a, live, size)
 	if err := w.warm(); errors.Is(err, alloc.ErrOutOfMemory) {
 		b.Skipf("%d blocks do not fit the strategy's own limit of %v", live, a.Stats().Limit)
 	} else if err != nil {
@@ -103,8 +154,11 @@ func newWarm(t testing.TB, s props.Subject) (alloc.Strategy, *steady) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		w := newSteady(a, live)
+		w := newSteady(a, live, lognormal)
 		w.most = min(w.most, 64*device.KiB)
+		if limit := a.Stats().Limit; limit != 0 {
+			w.most = min(w.most, limit) // a ceiling that is not stated
+		}
 		if err = w.warm(); err == nil {
 			return a, w
 		}
@@ -124,10 +178,10 @@ func newUnbounded(t testing.TB) device.Device {
 	return dev
 }
 
-// steady keeps a number of blocks live: it frees a random one and asks for another, of a
-// lognormal size with a median of 4 KiB and a sigma of 1.5.
+// steady keeps a number of blocks live: it frees a random one and asks for another.
 type steady struct {
 	alloc.Strategy
+	draw  func(next func() uint64) device.Size
 	slots []device.Addr
 	top   device.Addr // end of the highest block granted
 	most  device.Size // no request is larger
@@ -138,8 +192,9 @@ type steady struct {
 const largestSize = 16 * device.MiB
 
 // newSteady returns the workload with a fixed seed.
-func newSteady(a alloc.Strategy, live int) *steady {
-	return &steady{Strategy: a, slots: make([]device.Addr, live), most: min(alloc.MaxRequest(a), largestSize), state: 42}
+func newSteady(a alloc.Strategy, live int, draw func(func() uint64) device.Size) *steady {
+	most := min(alloc.MaxRequest(a), largestSize)
+	return &steady{Strategy: a, draw: draw, slots: make([]device.Addr, live), most: most, state: 42}
 }
 
 // warm fills the slots and churns until placement has settled.
@@ -184,10 +239,13 @@ func (w *steady) next() uint64 {
 // below returns a number below n.
 func (w *steady) below(n uint64) uint64 { return (w.next() >> 32) * n >> 32 }
 
-// size draws a size with whole numbers only, so that every machine draws the same. The
+// size draws a size that the strategy grants.
+func (w *steady) size() device.Size { return min(w.draw(w.next), w.most) }
+
+// lognormal draws a size with whole numbers only, so that every machine draws the same. The
 // sum of twelve 16-bit lanes is nearly normal with a deviation of 65536; its multiple by
-// 1.5/ln 2 is a base-2 logarithm with 16 fractional bits, which is interpolated.
-func (w *steady) size() device.Size {
+// 1.5/ln 2 is a base-2 logarithm with 16 fractional bits.
+func lognormal(next func() uint64) device.Size {
 	const (
 		median = 12 << 16       // log2 of 4 KiB
 		mean   = 12 * 65535 / 2 // of the sum of the lanes
@@ -197,11 +255,16 @@ func (w *steady) size() device.Size {
 	)
 	var sum int64
 	for range 3 {
-		for n := w.next(); n != 0; n >>= 16 {
+		for n := next(); n != 0; n >>= 16 {
 			sum += int64(n & 0xffff)
 		}
 	}
-	x := min(max(median+((sum-mean)*sigma>>16), least), most)
-	k, f := uint(x>>16), uint64(x&0xffff)
-	return min(device.Size(1<<k+f<<k>>16), w.most)
+	return exp2(uint64(min(max(median+((sum-mean)*sigma>>16), least), most)))
+}
+
+// exp2 returns the power of two of x, which has 16 fractional bits, interpolated between
+// whole powers.
+func exp2(x uint64) device.Size {
+	k, f := x>>16, x&0xffff
+	return device.Size(1<<k + f<<k>>16)
 }
