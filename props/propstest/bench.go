@@ -181,7 +181,7 @@ func newUnbounded(t testing.TB) device.Device {
 // steady keeps a number of blocks live: it frees a random one and asks for another.
 type steady struct {
 	alloc.Strategy
-	draw  func(next func() uint64) device.Size
+	draw  func() device.Size
 	slots []device.Addr
 	top   device.Addr // end of the highest block granted
 	most  device.Size // no request is larger
@@ -194,7 +194,10 @@ const largestSize = 16 * device.MiB
 // newSteady returns the workload with a fixed seed.
 func newSteady(a alloc.Strategy, live int, draw func(func() uint64) device.Size) *steady {
 	most := min(alloc.MaxRequest(a), largestSize)
-	return &steady{Strategy: a, draw: draw, slots: make([]device.Addr, live), most: most, state: 42}
+	w := &steady{Strategy: a, slots: make([]device.Addr, live), most: most, state: 42}
+	next := w.next // made once, because making it takes memory from the heap
+	w.draw = func() device.Size { return draw(next) }
+	return w
 }
 
 // warm fills the slots and churns until placement has settled.
@@ -240,7 +243,7 @@ func (w *steady) next() uint64 {
 func (w *steady) below(n uint64) uint64 { return (w.next() >> 32) * n >> 32 }
 
 // size draws a size that the strategy grants.
-func (w *steady) size() device.Size { return min(w.draw(w.next), w.most) }
+func (w *steady) size() device.Size { return min(w.draw(), w.most) }
 
 // lognormal draws a size with whole numbers only, so that every machine draws the same. The
 // sum of twelve 16-bit lanes is nearly normal with a deviation of 65536; its multiple by

@@ -35,7 +35,7 @@ func TestSteadyIsTheSameEverywhere(t *testing.T) {
 }
 
 func TestSteadyReportsRunningOut(t *testing.T) {
-	w := newSteady(nothing{}, 10)
+	w := newSteady(nothing{}, 10, lognormal)
 	require.ErrorIs(t, w.warm(), alloc.ErrOutOfMemory)
 }
 
