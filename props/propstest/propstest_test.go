@@ -11,7 +11,7 @@ import (
 
 // TestSteadySizesAreLognormal holds the integer generator to the distribution it stands for.
 func TestSteadySizesAreLognormal(t *testing.T) {
-	w := steady{state: 42, most: largestSize}
+	w := newSteady(nothing{}, 1, lognormal)
 	const n = 100_000
 	var below, oneSigma int
 	for range n {
@@ -29,7 +29,7 @@ func TestSteadySizesAreLognormal(t *testing.T) {
 }
 
 func TestSteadyIsTheSameEverywhere(t *testing.T) {
-	w := steady{state: 42, most: largestSize}
+	w := newSteady(nothing{}, 1, lognormal)
 	require.Equal(t, uint64(0xbdd732262feb6e95), w.next())
 	require.Equal(t, uint64(0x28efe333b266f103), w.next())
 }
