@@ -1,0 +1,183 @@
+package main
+
+import (
+	"bytes"
+	"go/scanner"
+	"go/token"
+	"os"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/vramyard/vramyard/alloc"
+	"github.com/vramyard/vramyard/device"
+	"github.com/vramyard/vramyard/device/sim"
+	"github.com/vramyard/vramyard/harness/compare"
+	"github.com/vramyard/vramyard/harness/recorded"
+	"github.com/vramyard/vramyard/harness/trace"
+)
+
+// extents are the peak extents of plain first fit on the recorded traces: the most bytes from
+// the start of the region to the end of the highest block.
+var extents = map[string]device.Size{
+	"cpu_gpt2_train_varlen": 3_068_971_776,
+	"cpu_resnet50_train":    2_003_765_248,
+	"cpu_unet_train":        916_345_344,
+	"meta_llama7b_fsdp8":    18_043_640_832,
+	"meta_llama7b_lora":     62_829_947_392,
+	"meta_moe_ep_train":     84_677_302_272,
+	"meta_resnet50_b256":    11_427_417_088,
+}
+
+// gap is a free interval of the oracle, in bytes from the start of the region.
+type gap struct{ from, to device.Size }
+
+// gaps is first fit the other way round: it keeps what is free, by address, and no two
+// gaps touch.
+type gaps []gap
+
+// take cuts n bytes from the start of the lowest gap that has them.
+func (g *gaps) take(n device.Size) (at device.Size) {
+	i := slices.IndexFunc(*g, func(h gap) bool { return h.to-h.from >= n })
+	at = (*g)[i].from
+	if (*g)[i].from += n; (*g)[i].from == (*g)[i].to {
+		*g = slices.Delete(*g, i, i+1)
+	}
+	return at
+}
+
+// give adds a gap and joins it with those that it touches.
+func (g *gaps) give(from, to device.Size) {
+	var joined gaps
+	for _, h := range *g {
+		switch {
+		case h.to == from:
+			from = h.from
+		case h.from == to:
+			to = h.to
+		default:
+			joined = append(joined, h)
+		}
+	}
+	i := 0
+	for i < len(joined) && joined[i].from < from {
+		i++
+	}
+	*g = slices.Insert(joined, i, gap{from, to})
+}
+
+// TestPlacement compares every placement on recorded traces with those of the oracle.
+func TestPlacement(t *testing.T) {
+	for name, want := range extents {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			tr, err := recorded.Open(name)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if got := follow(t, tr); got != want {
+				t.Errorf("peak extent %d, want %d", got, want)
+			}
+		})
+	}
+}
+
+// follow replays a trace through first fit and oracle and returns the peak extent.
+func follow(t *testing.T, tr *trace.Trace) (extent device.Size) {
+	dev, err := sim.New(sim.Config{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	f, err := New(dev, Config{Capacity: device.TiB})
+	if err != nil {
+		t.Fatal(err)
+	}
+	free := gaps{{0, device.TiB}}
+	blocks := make([]alloc.Block, tr.Slots)
+	for i := range tr.Events {
+		switch e := &tr.Events[i]; e.Kind {
+		case trace.Alloc:
+			size := (e.Size + 255) / 256 * 256
+			b, err := f.Alloc(alloc.Request{Size: e.Size})
+			if want := free.take(size); err != nil || b.Size != size || b.Addr.Sub(sim.Base) != want {
+				t.Fatalf("event %d: %d bytes at %v, error %v: want %d bytes at offset %d", i, b.Size, b.Addr, err, size, want)
+			}
+			blocks[e.Slot] = b
+			extent = max(extent, b.Addr.Add(b.Size).Sub(sim.Base))
+		case trace.Free:
+			b := blocks[e.Slot]
+			if err := f.Free(b.Addr); err != nil {
+				t.Fatalf("event %d: %v", i, err)
+			}
+			at := b.Addr.Sub(sim.Base)
+			free.give(at, at+b.Size)
+		}
+	}
+	return extent
+}
+
+// TestMinimumCapacityIsTheExtent checks the comparison against the placements: first fit
+// completes on a device exactly if its extent fits, and the search has a grid of 2 MiB.
+func TestMinimumCapacityIsTheExtent(t *testing.T) {
+	const name = "cpu_unet_train"
+	tr, err := recorded.Open(name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	s, err := catalogue().Lookup("firstfit", nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	r, err := compare.Compare([]*trace.Trace{tr}, []alloc.Setup{s}, compare.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	got, want := r.Runs[0].MinCapacity, device.AlignUp(extents[name], 2*device.MiB)
+	if got == nil || *got != want {
+		t.Errorf("minimum capacity %v, want %v", got, want)
+	}
+}
+
+func TestCommandShowsFirstFit(t *testing.T) {
+	var out bytes.Buffer
+	if err := compareOn(&out, "cpu_unet_train", "bfc", "firstfit"); err != nil {
+		t.Fatal(err)
+	}
+	if !strings.Contains(out.String(), "│ firstfit ") {
+		t.Errorf("no row for firstfit in\n%s", &out)
+	}
+}
+
+// TestSixtyLines holds the strategy to its size. Counted is every line of firstfit.go,
+// package clause and imports included, that holds more than comments and closing brackets.
+// What people may set and what is promised is in config.go and counted apart.
+func TestSixtyLines(t *testing.T) {
+	for file, most := range map[string]int{"firstfit.go": 60, "config.go": 20} {
+		source, err := os.ReadFile(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if n := linesOfCode(source); n > most {
+			t.Errorf("%s has %d lines of code: want at most %d", file, n, most)
+		}
+	}
+}
+
+// linesOfCode counts the lines on which a token other than a closing bracket begins.
+func linesOfCode(source []byte) int {
+	fset := token.NewFileSet()
+	file := fset.AddFile("", -1, len(source))
+	var s scanner.Scanner
+	s.Init(file, source, nil, 0) // comments are skipped
+	used := map[int]bool{}
+	for {
+		pos, tok, _ := s.Scan()
+		switch tok {
+		case token.EOF:
+			return len(used)
+		case token.RBRACE, token.RPAREN, token.RBRACK, token.COMMA, token.SEMICOLON:
+		default:
+			used[file.Line(pos)] = true
+		}
+	}
+}
