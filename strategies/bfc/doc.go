@@ -96,7 +96,7 @@
 // begins growth with 1 MiB instead of 2, splits only at twice the request, asks for whole
 // regions although the limit leaves less, and asks for less than that in one failed
 // reservation of its life only, in which it records one step less than it got; the rest shows as
-// Forgotten in [alloc.Stats]. It has none of the options.
+// Forgotten in [alloc.Stats]. It has none of the options, and its statistics cannot be reset.
 //
 // # Departures
 //
@@ -108,6 +108,7 @@
 //   - a size that overflows when rounded is refused, where the original corrupts itself;
 //   - a free of anything but the start of a live block is refused, where the original
 //     aborts, or accepts what lies in a block's first 256 bytes;
+//   - an alignment above 256 is refused by the variants of 2016 and 2024, which ignore it;
 //   - a region that goes back takes its chunks out of the timestamp queue;
 //   - a region that the device does not take back stays, as a whole or what is left of it;
 //   - a waste limit of zero splits off no empty remainder;
