@@ -48,6 +48,14 @@ const (
 	INoPanic       Number = 35 // nothing panics
 	ITerminates    Number = 36 // every call ends
 	IWarm          Number = 37 // the warm path takes nothing from the heap
+	IAgreement     Number = 38 // strategies differ in placement only
+	IIndifference  Number = 39 // labels move nothing
+	IUndo          Number = 40 // a block freed at once leaves the memory as it was
+	IObservation   Number = 41 // looking changes nothing
+	ITraceless     Number = 42 // a refused mistake has no consequences later
+	ITranslation   Number = 43 // where the device's memory begins does not matter
+	IBounded       Number = 44 // bounded demand needs bounded memory
+	ILinear        Number = 45 // concurrent calls are as if one after another
 )
 
 var invariantNames = [...]string{
@@ -60,7 +68,9 @@ var invariantNames = [...]string{
 	IOutOfMemory: "out of memory", IHonest: "honest refusal", IRecord: "refusal record",
 	IHolding: "holding", ITrim: "trim", IDrain: "drain", IDeterminism: "determinism", IClose: "close",
 	IClosed: "closed", IFault: "device fault", INoPanic: "no panic", ITerminates: "termination",
-	IWarm: "warm path",
+	IWarm: "warm path", IAgreement: "agreement", IIndifference: "indifference", IUndo: "undo",
+	IObservation: "observation", ITraceless: "traceless mistakes", ITranslation: "translation",
+	IBounded: "boundedness", ILinear: "linearizability",
 }
 
 // Name returns the invariant in a word or two.

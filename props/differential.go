@@ -1,0 +1,178 @@
+package props
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/vramyard/vramyard/alloc"
+	"github.com/vramyard/vramyard/device"
+)
+
+// Differential runs generated sequences over all subjects in lockstep and checks invariant
+// I38: they grant the same requests, refuse the same mistakes and show the same live
+// blocks. Only what every subject serves is asked for, and what every subject must refuse;
+// the rest of a sequence is skipped. The error is a [*Failure] that names the two subjects
+// and the call on which they disagree, anything else if a subject cannot be built.
+//
+// The devices should be without a capacity. A subject with a bound, its own or its
+// device's, is asked for at most a quarter of it in one sequence, so that running out of
+// memory is always a disagreement.
+func Differential(subjects []Subject, o Options) (Result, error) {
+	start := time.Now()
+	o = o.withDefaults()
+	if len(subjects) < 2 {
+		return Result{}, errors.New("props: differential: want at least two subjects")
+	}
+	d, profile, err := newDifferential(subjects, o.Operations)
+	if err != nil {
+		return Result{}, err
+	}
+	n, err := d.search("differential", profile, o, nil)
+	if f, ok := errors.AsType[*Failure](err); ok && d.blamed != "" {
+		f.Subject = d.blamed
+	}
+	d.tally.Sequences, d.tally.Elapsed = n, time.Since(start)
+	return d.tally, err
+}
+
+// roomy bounds the requests of a subject without a bound of its own. It is above most of
+// the sizes at which strategies decide differently.
+const roomy = 64 * device.MiB
+
+// differential is an ensemble of different strategies.
+type differential struct {
+	ensemble
+	most     device.Size   // largest request that is certain to be granted
+	ceilings []device.Size // largest request that each subject can ever grant; 0 if it does not say
+	blamed   string        // the two subjects that disagreed last
+	tags     []uint64
+}
+
+// newDifferential returns the ensemble and what the generator should aim at.
+func newDifferential(subjects []Subject, operations int) (*differential, Profile, error) {
+	d := &differential{most: roomy}
+	d.subjects, d.enrol, d.suits, d.same, d.look = subjects, d.build, d.suitable, d.agrees, d.compare
+	all := Profile{Operations: operations, Quantum: 1, Max: ^device.Size(0)}
+	for i := range subjects {
+		s := &subjects[i]
+		p, err := s.profile(operations)
+		if err != nil {
+			return nil, all, err
+		}
+		m, err := newMachine(s, device.FaultPlan{})
+		if err != nil {
+			return nil, all, err
+		}
+		ceiling := device.Size(0)
+		if alloc.Has(m.Strategy, alloc.PowerCeiling) {
+			ceiling = alloc.MaxRequest(m.Strategy)
+		}
+		d.ceilings = append(d.ceilings, ceiling)
+		if m.Stats().Limit != 0 || s.Device.Capacity != 0 {
+			d.most = min(d.most, p.Room/device.Size(4*operations))
+		}
+		_ = m.Close() // the device is thrown away with it
+		all.Quantum, all.Max = max(all.Quantum, p.Quantum), min(all.Max, p.Max)
+		all.Boundaries = append(all.Boundaries, p.Boundaries...)
+	}
+	d.most = max(min(d.most, all.Max), 1)
+	all.Room, all.Quantum = d.most, min(all.Quantum, max(d.most/8, 1))
+	slices.Sort(all.Boundaries)
+	all.Boundaries = slices.DeleteFunc(slices.Compact(all.Boundaries), func(n device.Size) bool { return n > d.most })
+	return d, all, nil
+}
+
+// build makes the members of one sequence.
+func (d *differential) build() ([]*member, error) {
+	all := make([]*member, 0, len(d.subjects))
+	for i := range d.subjects {
+		m, err := newMachine(&d.subjects[i], device.FaultPlan{})
+		if err != nil {
+			return all, fmt.Errorf("%s: cannot be built: %w", d.subjects[i].Name, err)
+		}
+		all = append(all, &member{machine: m, name: d.subjects[i].Name, number: IAgreement})
+	}
+	return all, nil
+}
+
+// suitable reports whether all subjects serve a request, or all must refuse it.
+func (d *differential) suitable(r alloc.Request) bool {
+	served, refused := 0, 0
+	for i := range d.subjects {
+		p, c := &d.subjects[i].Promises, d.ceilings[i]
+		switch {
+		case r.Size == 0 && !p.ZeroSize,
+			r.Align != 0 && !device.IsPowerOfTwo(r.Align),
+			c != 0 && r.Size > c:
+			refused++
+		case r.Size > d.most:
+			return false
+		case r.Align == 0, p.Honours == nil && r.Align <= p.Quantum, p.Honours != nil && p.Honours(r):
+			served++
+		case p.Honours != nil:
+			refused++
+		default:
+			return false
+		}
+	}
+	return served == len(d.subjects) || refused == len(d.subjects)
+}
+
+// agrees reports whether two subjects gave the same answer. Where the blocks lie, how large
+// they are and what a power that only one of them has says is their own business.
+func (d *differential) agrees(first, other *member, a, b reply) bool {
+	if errors.Is(a.err, alloc.ErrUnsupported) || errors.Is(b.err, alloc.ErrUnsupported) {
+		return true
+	}
+	if kindOf(a.err) == kindOf(b.err) {
+		return true
+	}
+	d.blame(first, other)
+	return false
+}
+
+// kindOf returns the text of the error of the contract that err is, its own text if it is
+// none, and "" for success.
+func kindOf(err error) string {
+	for _, k := range []error{
+		alloc.ErrOutOfMemory, alloc.ErrInvalidRequest, alloc.ErrInvalidFree, alloc.ErrClosed,
+	} {
+		if errors.Is(err, k) {
+			return k.Error()
+		}
+	}
+	if err == nil {
+		return ""
+	}
+	return err.Error()
+}
+
+// blame notes which two subjects disagree.
+func (d *differential) blame(a, b *member) { d.blamed = a.name + " and " + b.name }
+
+// compare checks that every member shows the same live blocks.
+func (d *differential) compare() error {
+	for i, m := range d.members {
+		d.tags = d.tags[:0]
+		for c := range m.Walk {
+			if c.State == alloc.Live {
+				d.tags = append(d.tags, c.Tag)
+			}
+		}
+		slices.Sort(d.tags)
+		same := slices.EqualFunc(d.tags, d.live, func(tag uint64, live demand) bool { return tag == live.id })
+		if same && m.Stats().Live == len(d.live) {
+			continue
+		}
+		other := d.members[max(i-1, 0)]
+		if i == 0 {
+			other = d.members[1]
+		}
+		d.blame(other, m)
+		return violated(IAgreement, "after call %d: %d blocks are live, %s shows those of %v and counts %d",
+			d.step, len(d.live), m.name, d.tags, m.Stats().Live)
+	}
+	return nil
+}
