@@ -1,0 +1,40 @@
+package main
+
+import (
+	"bytes"
+	"strings"
+	"testing"
+
+	"github.com/vramyard/vramyard/device"
+	"github.com/vramyard/vramyard/device/sim"
+	"github.com/vramyard/vramyard/props"
+	"github.com/vramyard/vramyard/props/propstest"
+)
+
+// subject is a pool of pages on a device of the same capacity.
+func subject(name string, page, capacity device.Size) props.Subject {
+	c := Config{Page: page, Capacity: capacity}
+	return props.SubjectOf(name, New, c, sim.Config{Capacity: capacity}, c.Promises())
+}
+
+func TestConformance(t *testing.T) {
+	propstest.Run(t, subject("16 pages", 256, 4*device.KiB), subject("64 pages", 64*device.KiB, 4*device.MiB))
+}
+
+func BenchmarkPair(b *testing.B) {
+	propstest.BenchAt(b, []int{100, 1_000, 10_000}, subject("pages", 64*device.KiB, device.GiB))
+}
+
+func FuzzConformance(f *testing.F) {
+	propstest.Fuzz(f, subject("16 pages", 256, 4*device.KiB))
+}
+
+func TestCompare(t *testing.T) {
+	var out bytes.Buffer
+	if err := run(&out, "testdata/decode.trace"); err != nil {
+		t.Fatal(err)
+	}
+	if !strings.Contains(out.String(), "│ pages ") {
+		t.Errorf("no row for pages in\n%s", &out)
+	}
+}
