@@ -1,0 +1,185 @@
+package props
+
+import (
+	"cmp"
+	"fmt"
+	"math/bits"
+	"math/rand/v2"
+
+	"github.com/vramyard/vramyard/alloc"
+	"github.com/vramyard/vramyard/device"
+)
+
+// Pattern is how a long run chooses sizes and whom to free.
+type Pattern string
+
+// The patterns.
+const (
+	Steady Pattern = "steady" // sizes of all magnitudes, any block is freed
+	Queue  Pattern = "queue"  // the same sizes, the oldest block is freed
+	Phases Pattern = "phases" // one magnitude at a time, around and around; any block is freed
+)
+
+// Churn describes a long run with bounded demand. Zero fields mean their defaults.
+type Churn struct {
+	Pattern    Pattern     // default Steady
+	Operations int         // calls; default 200 000
+	Live       device.Size // most bytes asked for at once; default 8 GiB, or 4096 times the largest request
+	Seed       uint64      // of the choices
+	Factor     float64     // by how much memory may grow after the first quarter; default 1.25
+}
+
+// withDefaults fills the zero fields for a strategy whose largest request is most.
+func (c Churn) withDefaults(most device.Size) Churn {
+	c.Pattern = cmp.Or(c.Pattern, Steady)
+	c.Operations = cmp.Or(c.Operations, 200_000)
+	c.Live = cmp.Or(c.Live, min(8*device.GiB, 4096*most))
+	c.Factor = cmp.Or(c.Factor, 1.25)
+	return c
+}
+
+// Growth is what a long run needed. Sizes are bytes.
+type Growth struct {
+	PeakLive        device.Size // most that was asked for at once
+	ReservedQuarter device.Size // most that was held until the first quarter of the run ended
+	Reserved        device.Size // most that was held
+	TouchedQuarter  device.Size // where blocks ever lay until then, in granules of Granule
+	Touched         device.Size // where blocks ever lay
+	Granule         device.Size // what Touched counts in
+}
+
+// String returns the figures in one line.
+func (g Growth) String() string {
+	return fmt.Sprintf("peak live %v, reserved %v then %v, touched %v then %v",
+		g.PeakLive, g.ReservedQuarter, g.Reserved, g.TouchedQuarter, g.Touched)
+}
+
+// mostAtOnce is the largest request of a long run whose strategy could grant more.
+const mostAtOnce = 256 * device.MiB
+
+// Bounded runs the subject with bounded demand on its device, which should be without a
+// capacity, and checks invariant I44: what is held, and where blocks ever lay, has stopped
+// growing after the first quarter, apart from records, which a random load sets ever more
+// seldom: of a leak, three quarters are still to come. The second figure speaks where the first cannot, because
+// memory is taken in advance. The error is a [*Violation] if it grew or memory ran out.
+func Bounded(s Subject, c Churn) (Growth, error) {
+	m, err := newMachine(&s, device.FaultPlan{})
+	if err != nil {
+		return Growth{}, fmt.Errorf("%s: cannot be built: %w", s.Name, err)
+	}
+	defer m.Close() // the device is thrown away with it
+	most := min(alloc.MaxRequest(m.Strategy), mostAtOnce)
+	c = c.withDefaults(most)
+	r := longRun{
+		machine: m, Churn: c, most: most, quantum: s.Promises.Quantum, rng: rand.New(rand.NewPCG(c.Seed, 0)), touched: map[device.Addr]struct{}{},
+		granule: device.Size(1) << max(bits.Len64(uint64(c.Live))-13, 8), // about 4096 of them hold what is live
+	}
+	r.growth.Granule = r.granule
+	for i := range c.Operations {
+		if err := r.call(i); err != nil {
+			return r.growth, fmt.Errorf("%s: %s: call %d: %w", s.Name, c.Pattern, i+1, err)
+		}
+		if i == c.Operations/4 {
+			r.growth.ReservedQuarter, r.growth.TouchedQuarter = r.growth.Reserved, r.growth.Touched
+		}
+	}
+	g := r.growth
+	for _, f := range [...]struct {
+		what        string
+		quarter, at device.Size
+	}{
+		{"held", g.ReservedQuarter, g.Reserved},
+		{"touched", g.TouchedQuarter, g.Touched},
+	} {
+		if float64(f.at) > c.Factor*float64(f.quarter) {
+			return g, violated(IBounded, "%s: %s: with %v in use at most, %v were %s in the first quarter of %d calls and %v at the end",
+				s.Name, c.Pattern, g.PeakLive, f.quarter, f.what, c.Operations, f.at)
+		}
+	}
+	return g, nil
+}
+
+// longRun is a long run under way.
+type longRun struct {
+	Churn
+	*machine
+	most    device.Size // largest request
+	quantum device.Size
+	rng     *rand.Rand
+	live    []demanded // oldest first for Queue
+	used    device.Size
+	next    device.Size              // bytes of the next request; 0 if it is not drawn yet
+	touched map[device.Addr]struct{} // granules by number
+	granule device.Size
+	growth  Growth
+}
+
+// demanded is a live block of a long run.
+type demanded struct {
+	addr device.Addr
+	size device.Size // bytes asked for
+}
+
+// call makes one call: a request, unless demand would pass its bound. What was drawn and did
+// not fit is asked for again, or else large blocks would die out and there would be ever more
+// small ones.
+func (r *longRun) call(i int) error {
+	r.leash.calls = 0
+	if r.next == 0 {
+		r.next = r.size(i)
+	}
+	n := r.next
+	if r.used+n > r.Live && len(r.live) > 0 {
+		return r.free()
+	}
+	r.next = 0
+	b, err := r.Alloc(alloc.Request{Size: n})
+	if err != nil {
+		return violated(IBounded, "%d bytes with %d in use were answered by %v", uint64(n), uint64(r.used), answer(err))
+	}
+	r.live = append(r.live, demanded{b.Addr, n})
+	r.used += n
+	for g := b.Addr / device.Addr(r.granule); g <= (b.Addr.Add(b.Size)-1)/device.Addr(r.granule); g++ {
+		r.touched[g] = struct{}{}
+	}
+	r.growth.PeakLive = max(r.growth.PeakLive, r.used)
+	r.growth.Reserved = max(r.growth.Reserved, r.Stats().Reserved)
+	r.growth.Touched = device.Size(len(r.touched)) * r.granule
+	return nil
+}
+
+// free frees the block whose turn it is.
+func (r *longRun) free() error {
+	n := 0
+	if r.Pattern != Queue {
+		last := len(r.live) - 1
+		n = r.rng.IntN(len(r.live))
+		r.live[0], r.live[n] = r.live[n], r.live[0]
+		r.live[0], r.live[last] = r.live[last], r.live[0]
+		n = last
+	}
+	victim := r.live[n]
+	if n == 0 {
+		r.live = r.live[1:]
+	} else {
+		r.live = r.live[:n]
+	}
+	r.used -= victim.size
+	if err := r.Free(victim.addr); err != nil {
+		return violated(IFreeAnswer, "free of %v was answered by %v", victim.addr, answer(err))
+	}
+	return nil
+}
+
+// size draws the size of call i from a dozen magnitudes below the largest request, or those
+// down to the strategy's quantum, below which bounded bytes would be unbounded blocks. All
+// are equally likely, or a phase has one. A quarter of the run sees every phase twice.
+func (r *longRun) size(i int) device.Size {
+	octaves := min(bits.Len64(uint64(r.most/max(r.quantum, 1))), 12)
+	octave := r.rng.IntN(octaves)
+	if r.Pattern == Phases {
+		octave = i / max(r.Operations/4/octaves/2, 1) % octaves
+	}
+	top := r.most >> octave
+	return top - device.Size(r.rng.Uint64N(uint64(max(top/2, 1))))
+}

@@ -1,0 +1,125 @@
+package props_test
+
+import (
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/vramyard/vramyard/alloc"
+	"github.com/vramyard/vramyard/device"
+	"github.com/vramyard/vramyard/device/sim"
+	"github.com/vramyard/vramyard/props"
+)
+
+// wasting is a strategy without a limit: a free list for each size, over regions of one
+// block each, or with a bug of its own.
+type wasting struct {
+	alloc.Strategy // nil: Bounded calls nothing else
+	src            device.Source
+	bug            string
+	free           map[device.Size][]device.Addr
+	live           map[device.Addr]device.Size
+	stats          alloc.Stats
+	whole          device.Region // taken in advance
+	used           device.Size   // of it
+}
+
+const (
+	losesEveryHundredth = "every hundredth block freed is forgotten"
+	creeps              = "memory is taken in advance, and every hundredth block freed is forgotten"
+	exactFit            = "a block serves requests of its exact size only"
+	runsOut             = "the thousandth request runs out of memory"
+	losesBlocks         = "the thousandth block cannot be freed"
+)
+
+func (w *wasting) Alloc(r alloc.Request) (alloc.Block, error) {
+	n := alloc.PowerOfTwo(r.Size, 64*device.KiB)
+	if w.bug == exactFit {
+		n = r.Size
+	}
+	w.stats.Allocs++
+	if w.bug == runsOut && w.stats.Allocs == 1000 {
+		return alloc.Block{}, alloc.ErrOutOfMemory
+	}
+	if list := w.free[n]; len(list) > 0 {
+		w.free[n] = list[:len(list)-1]
+		w.live[list[len(list)-1]] = n
+		return alloc.Block{Addr: list[len(list)-1], Size: n}, nil
+	}
+	if w.bug == creeps {
+		a := w.whole.Addr.Add(w.used)
+		w.used += n
+		w.live[a] = n
+		return alloc.Block{Addr: a, Size: n}, nil
+	}
+	region, err := w.src.Reserve(n, 0)
+	if err != nil {
+		return alloc.Block{}, alloc.ErrOutOfMemory
+	}
+	w.stats.Reserved += region.Size
+	w.live[region.Addr] = n
+	return alloc.Block{Addr: region.Addr, Size: n}, nil
+}
+
+func (w *wasting) Free(a device.Addr) error {
+	n := w.live[a]
+	delete(w.live, a)
+	w.stats.Frees++
+	switch {
+	case w.bug == losesBlocks && w.stats.Frees == 1000:
+		return alloc.ErrInvalidFree
+	case (w.bug == losesEveryHundredth || w.bug == creeps) && w.stats.Frees%100 == 0:
+		return nil
+	}
+	w.free[n] = append(w.free[n], a)
+	return nil
+}
+
+func (w *wasting) Stats() alloc.Stats { return w.stats }
+func (w *wasting) Close() error       { return nil }
+
+// wastingSubject returns the strategy with a bug; none is a plain one.
+func wastingSubject(b string) props.Subject {
+	build := func(src device.Source, b string) (*wasting, error) {
+		w := &wasting{src: src, bug: b, free: map[device.Size][]device.Addr{}, live: map[device.Addr]device.Size{}}
+		if b != creeps {
+			return w, nil
+		}
+		var err error
+		w.whole, err = src.Reserve(device.TiB, 0)
+		w.stats.Reserved = w.whole.Size
+		return w, err
+	}
+	return props.SubjectOf(b, build, b, sim.Config{}, alloc.Promises{Quantum: 64 * device.KiB})
+}
+
+func TestBoundedPassesBoundedStrategy(t *testing.T) {
+	for _, p := range []props.Pattern{props.Steady, props.Queue, props.Phases} {
+		g, err := props.Bounded(wastingSubject(""), props.Churn{Pattern: p, Operations: 50_000})
+		require.NoError(t, err)
+		t.Log(g)
+		assert.Greater(t, g.PeakLive, 7*device.GiB, "the run reaches its bound")
+		assert.LessOrEqual(t, g.PeakLive, 8*device.GiB)
+		assert.GreaterOrEqual(t, g.Touched, g.PeakLive)
+	}
+}
+
+func TestBoundedFindsGrowth(t *testing.T) {
+	for b, want := range map[string]struct {
+		number props.Number
+		text   string
+	}{
+		losesEveryHundredth: {props.IBounded, "were held in the first quarter"},
+		creeps:              {props.IBounded, "were touched in the first quarter"},
+		exactFit:            {props.IBounded, "were held in the first quarter"},
+		runsOut:             {props.IBounded, "out of memory"},
+		losesBlocks:         {props.IFreeAnswer, "invalid free"},
+	} {
+		t.Run(b, func(t *testing.T) {
+			_, err := props.Bounded(wastingSubject(b), props.Churn{Operations: 50_000})
+			requireBroken(t, want.number, err)
+			assert.ErrorContains(t, err, want.text)
+		})
+	}
+}
