@@ -1,0 +1,157 @@
+package linear
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"slices"
+	"sort"
+	"strings"
+	"time"
+
+	"github.com/anishathalye/porcupine"
+
+	"github.com/vramyard/vramyard/alloc"
+	"github.com/vramyard/vramyard/device"
+	"github.com/vramyard/vramyard/props"
+)
+
+// ErrUndecided says that time ran out before an order was found or excluded.
+var ErrUndecided = errors.New("linear: undecided: the history is too tangled for the time given")
+
+// Model returns the sequential strategy of equal blocks at the given addresses. Its state
+// is the set of live blocks, so that there may be at most 64 of them.
+func Model(blocks []device.Addr) porcupine.Model {
+	index := map[device.Addr]uint{}
+	for i, a := range blocks {
+		index[a] = uint(i)
+	}
+	all := uint64(1)<<len(blocks) - 1
+	return porcupine.Model{
+		Init: func() any { return uint64(0) },
+		Step: func(state, input, output any) (bool, any) {
+			return step(state.(uint64), all, index, input.(Call), output.(Answer))
+		},
+		DescribeOperation: func(input, output any) string { return describe(input.(Call), output.(Answer)) },
+		DescribeState:     func(state any) string { return fmt.Sprintf("%0*b live", len(blocks), state.(uint64)) },
+	}
+}
+
+// step reports whether an answer is right while the blocks of live are, and returns those
+// that are live afterwards.
+func step(live, all uint64, index map[device.Addr]uint, c Call, a Answer) (right bool, after uint64) {
+	if c.Kind == Live {
+		return a.Live == ones(live), live
+	}
+	at := c.Addr
+	if c.Kind == Alloc {
+		at = a.Addr
+	}
+	i, known := index[at]
+	held := known && live>>i&1 == 1
+	switch {
+	case c.Kind == Alloc && a.Err == nil:
+		return known && !held, live | 1<<i
+	case c.Kind == Alloc:
+		return errors.Is(a.Err, alloc.ErrOutOfMemory) && live == all, live
+	case a.Err == nil:
+		return held, live &^ (1 << i)
+	default:
+		return errors.Is(a.Err, alloc.ErrInvalidFree) && !held, live
+	}
+}
+
+// ones returns how many blocks a set has.
+func ones(set uint64) (n int) {
+	for ; set != 0; set &= set - 1 {
+		n++
+	}
+	return n
+}
+
+// describe returns a call and its answer in words.
+func describe(c Call, a Answer) string {
+	outcome := "done"
+	if a.Err != nil {
+		outcome = a.Err.Error()
+	}
+	switch c.Kind {
+	case Alloc:
+		if a.Err == nil {
+			outcome = a.Addr.String()
+		}
+		return "Alloc: " + outcome
+	case Free:
+		return fmt.Sprintf("Free %v: %s", c.Addr, outcome)
+	}
+	return fmt.Sprintf("%d live", a.Live)
+}
+
+// Check checks invariant I45 for a history on a strategy of that many equal blocks, all free
+// at its beginning. The error is a [*props.Violation] if no order explains the answers, and
+// [ErrUndecided] if the time given, zero for any, is not enough to know.
+func Check(h History, blocks int, within time.Duration) error {
+	at := h.blocks()
+	if len(at) > blocks {
+		return &props.Violation{
+			Number: props.ILinear,
+			Detail: fmt.Sprintf("%d different blocks were granted, there are %d", len(at), blocks),
+		}
+	}
+	// Blocks that were never granted are free all along. No address is that of none.
+	for i := len(at); i < blocks; i++ {
+		at = append(at, ^device.Addr(i))
+	}
+	model := Model(at)
+	switch porcupine.CheckOperationsTimeout(model, h, within) {
+	case porcupine.Ok:
+		return nil
+	case porcupine.Unknown:
+		return ErrUndecided
+	default:
+		return &props.Violation{
+			Number: props.ILinear,
+			Detail: fmt.Sprintf("no order of the %d calls explains their answers; those around which every order fails:\n%s",
+				len(h), stuck(h, model)),
+		}
+	}
+}
+
+// blocks returns the addresses that were granted.
+func (h History) blocks() (all []device.Addr) {
+	for _, o := range h {
+		if a := o.Output.(Answer); o.Input.(Call).Kind == Alloc && a.Err == nil {
+			all = append(all, a.Addr)
+		}
+	}
+	slices.Sort(all)
+	return slices.Compact(all)
+}
+
+// stuck returns the calls at the end of the shortest beginning of the history that no order
+// explains: what is cut short leaves out calls that began later, and is explained if the
+// whole is.
+func stuck(h History, model porcupine.Model) string {
+	const shown = 12
+	sorted := slices.Clone(h)
+	slices.SortFunc(sorted, func(a, b porcupine.Operation) int { return cmp.Compare(a.Return, b.Return) })
+	n := sort.Search(len(sorted), func(n int) bool { return !porcupine.CheckOperations(model, beginning(sorted, n+1)) }) + 1
+	var b strings.Builder
+	for _, o := range sorted[max(n-shown, 0):min(n, len(sorted))] {
+		fmt.Fprintf(&b, "\tcaller %d, %d to %d: %s\n", o.ClientId, o.Call, o.Return, describe(o.Input.(Call), o.Output.(Answer)))
+	}
+	return b.String()
+}
+
+// beginning returns the calls that had ended when the nth did, and those that had begun:
+// what they were going to answer may have happened already.
+func beginning(byReturn History, n int) History {
+	end := byReturn[n-1].Return
+	cut := slices.Clone(byReturn[:n])
+	for _, o := range byReturn[n:] {
+		if o.Call < end {
+			cut = append(cut, o)
+		}
+	}
+	return cut
+}

@@ -1,0 +1,159 @@
+package linear
+
+import (
+	"math/rand/v2"
+	"sync"
+	"sync/atomic"
+
+	"github.com/anishathalye/porcupine"
+
+	"github.com/vramyard/vramyard/alloc"
+	"github.com/vramyard/vramyard/device"
+)
+
+// Load says what the callers do. Zero fields mean their defaults.
+type Load struct {
+	Callers    int         // goroutines; default 4
+	Operations int         // calls by each of them; default 2500
+	Size       device.Size // bytes of every request; default 256
+	Seed       uint64      // of their choices; the order in which they are served is the scheduler's
+	// Modest callers hold at most one block each and free no other's, so that with a block
+	// free for every second caller somebody always goes on. It is for strategies that wait.
+	Modest bool
+	// Think is called by a caller between two calls; nil for nothing.
+	Think func()
+}
+
+// withDefaults fills the zero fields.
+func (l Load) withDefaults() Load {
+	if l.Callers == 0 {
+		l.Callers = 4
+	}
+	if l.Operations == 0 {
+		l.Operations = 2500
+	}
+	if l.Size == 0 {
+		l.Size = 256
+	}
+	return l
+}
+
+// Kind says which call an operation of a history is.
+type Kind uint8
+
+// The kinds.
+const (
+	Alloc Kind = iota // a request
+	Free              // a free
+	Live              // Stats, of which only the number of live blocks is looked at
+)
+
+// Call is what an operation of a history asked.
+type Call struct {
+	Kind Kind        // which call
+	Addr device.Addr // Free: the address
+}
+
+// Answer is what an operation of a history was answered.
+type Answer struct {
+	Addr device.Addr // Alloc: the block granted
+	Live int         // Live: how many blocks are live
+	Err  error       // nil for success
+}
+
+// History is what callers saw, in no particular order.
+type History []porcupine.Operation
+
+// Record lets the callers of a load loose on a strategy that is safe for concurrent use and
+// returns what they saw. Times are taken from one counter, which every call advances when it
+// begins and when it ends. The blocks that are live at the end stay so.
+func Record(s alloc.Strategy, l Load) History {
+	l = l.withDefaults()
+	callers := make([]caller, l.Callers)
+	var clock atomic.Int64
+	var seen sightings
+	var all sync.WaitGroup
+	for i := range callers {
+		callers[i] = caller{
+			Strategy: s, Load: l, id: i, clock: &clock, seen: &seen, rng: rand.New(rand.NewPCG(l.Seed, uint64(i))),
+		}
+		all.Go(callers[i].run)
+	}
+	all.Wait()
+	var h History
+	for i := range callers {
+		h = append(h, callers[i].history...)
+	}
+	return h
+}
+
+// sightings are the addresses that were ever granted to anybody, a few of them, so that
+// callers can free what is not theirs.
+type sightings [16]atomic.Uint64
+
+// caller is one of the goroutines.
+type caller struct {
+	alloc.Strategy
+	Load
+	id      int
+	clock   *atomic.Int64
+	seen    *sightings
+	rng     *rand.Rand
+	mine    []device.Addr
+	history History
+}
+
+// run makes the calls.
+func (c *caller) run() {
+	for range c.Operations {
+		c.one()
+		if c.Think != nil {
+			c.Think()
+		}
+	}
+	for c.Modest && len(c.mine) > 0 { // or else the others wait for ever
+		c.free(0)
+	}
+}
+
+// one makes a call: mostly a request, or a free of a block of its own, sometimes a free of
+// what may be somebody else's, or nobody's.
+func (c *caller) one() {
+	switch n := c.rng.IntN(20); {
+	case n == 0:
+		c.call(Call{Kind: Live}, func() Answer { return Answer{Live: c.Stats().Live} })
+	case n < 4 && !c.Modest:
+		if a := device.Addr(c.seen[c.rng.IntN(len(c.seen))].Load()); a != 0 {
+			c.call(Call{Kind: Free, Addr: a}, func() Answer { return Answer{Err: c.Free(a)} })
+		}
+	case len(c.mine) > 0 && (c.Modest || n < 12):
+		c.free(c.rng.IntN(len(c.mine)))
+	default:
+		got := c.call(Call{Kind: Alloc}, func() Answer {
+			b, err := c.Alloc(alloc.Request{Size: c.Size})
+			return Answer{Addr: b.Addr, Err: err}
+		})
+		if got.Err == nil {
+			c.mine = append(c.mine, got.Addr)
+			c.seen[c.rng.IntN(len(c.seen))].Store(uint64(got.Addr))
+		}
+	}
+}
+
+// free frees block i of its own, which another caller may have freed already.
+func (c *caller) free(i int) {
+	a := c.mine[i]
+	c.mine[i] = c.mine[len(c.mine)-1]
+	c.mine = c.mine[:len(c.mine)-1]
+	c.call(Call{Kind: Free, Addr: a}, func() Answer { return Answer{Err: c.Free(a)} })
+}
+
+// call makes a call and notes it.
+func (c *caller) call(what Call, do func() Answer) Answer {
+	begin := c.clock.Add(1)
+	got := do()
+	c.history = append(c.history, porcupine.Operation{
+		ClientId: c.id, Input: what, Call: begin, Output: got, Return: c.clock.Add(1),
+	})
+	return got
+}
