@@ -27,13 +27,13 @@ func catalogue() alloc.Catalogue {
 }
 
 // compareOn replays a recorded trace through some strategies and prints a table of them.
-func compareOn(w io.Writer, name string, strategies ...string) error {
-	t, err := recorded.Open(name)
+func compareOn(w io.Writer, recording string, names ...string) error {
+	t, err := recorded.Open(recording)
 	if err != nil {
 		return err
 	}
 	var setups []alloc.Setup
-	for _, name := range strategies {
+	for _, name := range names {
 		s, err := catalogue().Lookup(name, nil)
 		if err != nil {
 			return err
