@@ -49,6 +49,7 @@ var rooms = []room{
 	{dir: "harness", floor: 33, never: outsideHarness},
 	{dir: "harness/report", floor: 34, never: outsideHarness},
 	{dir: "props", floor: 40, never: []string{"strategies"}},
+	{dir: "props/check", floor: 41, never: []string{"strategies"}},
 	{dir: "cmd", floor: 50},
 	{dir: "examples", floor: 50},
 }

@@ -1,0 +1,138 @@
+package check
+
+import (
+	"errors"
+	"fmt"
+	"maps"
+	"runtime"
+
+	"github.com/vramyard/vramyard/props"
+)
+
+// Options say how much to verify. Zero fields mean their defaults.
+type Options struct {
+	Sequences  int   // sequences of operations for each subject; default 2000
+	Operations int   // operations in a sequence; default 100
+	Seed       int64 // of the first sequence of each subject; each next one has the next seed
+	Tries      int   // how often a failing sequence is run to make it smaller; default 4000
+	Faults     bool  // also let the device refuse each of its calls in turn, in fewer sequences
+	Workers    int   // batches verified at once; default one for each core
+
+	// Progress, if not nil, is called once for each of the [Options.Batches], when it is
+	// done or need not be done. It must be safe for concurrent use.
+	Progress func()
+}
+
+// withDefaults fills the zero fields.
+func (o Options) withDefaults() Options {
+	if o.Sequences == 0 {
+		o.Sequences = 2000
+	}
+	if o.Operations == 0 {
+		o.Operations = 100
+	}
+	if o.Workers == 0 {
+		o.Workers = runtime.GOMAXPROCS(0)
+	}
+	return o
+}
+
+// pass is one way to verify all seeds of a subject.
+type pass struct {
+	verify func(props.Subject, props.Options) (props.Result, error)
+	share  int // one in so many sequences
+	batch  int // sequences in a batch: about a tenth of a second
+}
+
+// passes returns the ways to verify that the options ask for, in order.
+func (o Options) passes() []pass {
+	all := []pass{{verify: props.Verify, share: 1, batch: 50}}
+	if o.Faults {
+		// A sequence is run once for each of its device calls, some dozens of times.
+		all = append(all, pass{verify: props.VerifyFaults, share: 40, batch: 2})
+	}
+	return all
+}
+
+// SubjectReport is what the verification of one subject came to.
+type SubjectReport struct {
+	Subject props.Subject  // what was verified
+	Result  props.Result   // what was done; no times, so that it is the same every time
+	Failure *props.Failure // the one with the lowest seed, nil if every invariant held
+}
+
+// Report is what a verification came to, in the order of the subjects.
+type Report struct {
+	Subjects []SubjectReport // one for each subject
+}
+
+// Sequences returns the number of sequences run.
+func (r Report) Sequences() (n int) {
+	for _, s := range r.Subjects {
+		n += s.Result.Sequences
+	}
+	return n
+}
+
+// Failures returns the failures, at most one of each subject.
+func (r Report) Failures() (all []*props.Failure) {
+	for _, s := range r.Subjects {
+		if s.Failure != nil {
+			all = append(all, s.Failure)
+		}
+	}
+	return all
+}
+
+// Run verifies the subjects. Broken invariants are in the report; the error is of a subject
+// that cannot be verified, because it cannot be built or depends on more than its calls.
+// Both are the same for the same subjects and options, whatever the number of workers.
+//
+// Precondition: the subjects' New and Promises are safe for concurrent use.
+func Run(subjects []props.Subject, o Options) (Report, error) {
+	o = o.withDefaults()
+	if o.Sequences < 0 || o.Operations < 0 || o.Workers < 0 {
+		return Report{}, fmt.Errorf("check: %d sequences of %d operations by %d workers: want no negative numbers",
+			o.Sequences, o.Operations, o.Workers)
+	}
+	p := newPool(subjects, o)
+	p.run(o.Workers)
+	if p.broken < len(p.batches) {
+		return Report{}, p.batches[p.broken].err
+	}
+	r := Report{Subjects: make([]SubjectReport, len(subjects))}
+	for i, s := range subjects {
+		r.Subjects[i].Subject = s
+	}
+	for i := range p.batches {
+		b := &p.batches[i]
+		if s := &r.Subjects[b.subject]; i <= p.failed[b.subject] {
+			add(&s.Result, b.result)
+			if b.err != nil {
+				errors.As(b.err, &s.Failure) // the last of these batches; the pool saw that it is one
+			}
+		}
+	}
+	return r, nil
+}
+
+// add adds the counts of one batch to a sum.
+func add(sum *props.Result, r props.Result) {
+	sum.Sequences += r.Sequences
+	sum.Calls += r.Calls
+	sum.Grants += r.Grants
+	sum.Frees += r.Frees
+	sum.OutOfMemory += r.OutOfMemory
+	sum.Mistakes += r.Mistakes
+	sum.BadFrees += r.BadFrees
+	sum.Faults += r.Faults
+	if r.Excepted == nil {
+		return
+	}
+	if sum.Excepted == nil {
+		sum.Excepted = map[props.Number]int{}
+	}
+	for n := range maps.Keys(r.Excepted) {
+		sum.Excepted[n] += r.Excepted[n]
+	}
+}

@@ -1,0 +1,79 @@
+package check
+
+import (
+	"fmt"
+
+	"github.com/vramyard/vramyard/alloc"
+	"github.com/vramyard/vramyard/device"
+	"github.com/vramyard/vramyard/device/sim"
+	"github.com/vramyard/vramyard/props"
+)
+
+const (
+	// wideLimit is the highest limit of its own that a strategy is left with. A sequence of
+	// a hundred requests whose sizes are spread evenly over the powers of two holds a few
+	// times its largest request, so it seldom meets a limit much above that.
+	wideLimit = 64 * device.MiB
+	// fitLimit is the limit that a strategy with a wider one is given.
+	fitLimit = 16 * device.MiB
+	// mostRegions is how many regions of the first one's size a device has room for, so that
+	// a strategy without a limit grows several times before it runs out.
+	mostRegions = 8
+	// finest is the alignment of regions: the coarsest quantum of the strategies here. A real
+	// device aligns more coarsely; a fine one lets regions touch and start at odd places.
+	finest = 256
+)
+
+// Subjects returns the subjects of one catalogue entry: the strategy in its configuration on
+// simulated devices that are small for it, because what breaks breaks when memory runs out.
+//
+// A strategy with a limit of its own is checked on two devices, one of three quarters of the
+// limit, which refuses first, and one of three halves, on which the limit is met first. A
+// limit above 64 MiB is lowered to 16 MiB, which a short sequence can reach. A strategy
+// without limit is checked on a device with room for eight regions of the size of its first;
+// generated sizes follow the device, so that a gigabyte a region is used up as soon as a
+// kilobyte. The strategy is built and asked for one byte to find out.
+func Subjects(s alloc.Setup) ([]props.Subject, error) {
+	limit, region, err := measure(s)
+	if err != nil {
+		return nil, err
+	}
+	if limit > wideLimit {
+		s = s.ForCapacity(fitLimit)
+		if limit, region, err = measure(s); err != nil {
+			return nil, err
+		}
+	}
+	if limit == 0 {
+		return []props.Subject{on(s, mostRegions*region)}, nil
+	}
+	return []props.Subject{on(s, limit-limit/4), on(s, limit+limit/2)}, nil
+}
+
+// on returns the subject of a setup on a device of n bytes.
+func on(s alloc.Setup, n device.Size) props.Subject {
+	subject := props.SubjectOfSetup(s, sim.Config{Capacity: device.AlignUp(n, device.Size(finest)), Align: finest})
+	subject.Name += "@" + subject.Device.Capacity.String()
+	return subject
+}
+
+// measure builds the strategy on a device without bounds and returns its own limit, 0 if
+// there is none, and the size of the first region.
+func measure(s alloc.Setup) (limit, region device.Size, err error) {
+	dev, err := sim.New(sim.Config{})
+	if err != nil {
+		return 0, 0, err
+	}
+	a, err := s.New(dev)
+	if err != nil {
+		return 0, 0, fmt.Errorf("%s: %w", s.Name, err)
+	}
+	defer a.Close() // the device is thrown away with it
+	if limit = a.Stats().Limit; limit != 0 {
+		return limit, 0, nil
+	}
+	if _, err := a.Alloc(alloc.Request{Size: 1}); err != nil {
+		return 0, 0, fmt.Errorf("%s: one byte on an empty device: %w", s.Name, err)
+	}
+	return 0, dev.Usage().Held, nil
+}

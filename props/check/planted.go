@@ -1,0 +1,147 @@
+package check
+
+import (
+	"errors"
+	"fmt"
+	"regexp"
+	"slices"
+	"strings"
+
+	"github.com/vramyard/vramyard/alloc"
+	"github.com/vramyard/vramyard/device"
+	"github.com/vramyard/vramyard/device/sim"
+	"github.com/vramyard/vramyard/internal/planted"
+	"github.com/vramyard/vramyard/props"
+)
+
+// ErrNotPlantable is what [Planted] returns in a build without the tag "planted".
+var ErrNotPlantable = errors.New("check: this build has no planted bugs: build it with -tags planted")
+
+// PlantedBugs returns the bugs of the strategies that are named, with or without a preset;
+// all of them if none is named. In a build without the tag "planted" there are none.
+func PlantedBugs(names ...string) []planted.Bug {
+	if !planted.Enabled {
+		return nil
+	}
+	return slices.DeleteFunc(planted.Bugs(), func(b planted.Bug) bool {
+		bare, _, _ := strings.Cut(b.Setting.Strategy, ":")
+		return len(names) > 0 && !slices.Contains(names, b.Setting.Strategy) && !slices.Contains(names, bare)
+	})
+}
+
+// Verdict is what the search for one planted bug came to.
+type Verdict struct {
+	Bug       planted.Bug    // what was planted
+	Failure   *props.Failure // what was found, nil for nothing, and for what the heap shows
+	Broken    string         // the invariant that was reported; "" for none
+	Sequences int            // sequences until then
+	Shrunk    int            // operations left of the last one
+	Minimal   int            // operations that a person needs
+}
+
+// Caught reports whether the suite reported an invariant that the bug is about.
+func (v Verdict) Caught() bool { return slices.Contains(v.Bug.Breaks, v.Broken) }
+
+// Small reports whether the counterexample is at most twice as long as it need be.
+func (v Verdict) Small() bool { return v.Shrunk <= 2*max(v.Minimal, 1) }
+
+// Planted plants a bug, looks for it as [props.Verify] or whoever else is its judge does,
+// and takes it away again. A bug that is not found is a verdict; the error tells of a bug
+// that cannot be planted or of a subject that cannot be built.
+//
+// The bug is planted in the whole program, so nothing else may use a strategy meanwhile.
+func Planted(c alloc.Catalogue, b planted.Bug, o Options) (Verdict, error) {
+	v := Verdict{Bug: b}
+	if !planted.Enabled {
+		return v, ErrNotPlantable
+	}
+	subject, err := Plantable(c, b)
+	if err != nil {
+		return v, err
+	}
+	minimal, err := props.ParseSequence(b.Minimal)
+	if err != nil {
+		return v, fmt.Errorf("check: %s: %w", b.ID, err)
+	}
+	v.Minimal = len(minimal)
+	planted.Set(b.ID)
+	defer planted.Set(planted.None)
+	if b.Judge == planted.ByHeap {
+		return v, v.weigh(subject)
+	}
+	verify := props.Verify
+	if b.Judge == planted.ByFaults {
+		verify = props.VerifyFaults
+	}
+	o = o.withDefaults()
+	r, err := verify(subject, props.Options{Sequences: o.Sequences, Operations: o.Operations, Seed: o.Seed, Tries: o.Tries})
+	if errors.As(err, &v.Failure) {
+		v.Broken, v.Sequences, v.Shrunk = NumberOf(v.Failure.Violation), r.Sequences, len(v.Failure.Sequence)
+		return v, nil
+	}
+	return v, err
+}
+
+// Plantable returns the subject of a bug. It has the bug only while it is planted, or if it
+// is one that a wrapper makes.
+func Plantable(c alloc.Catalogue, b planted.Bug) (props.Subject, error) {
+	setup, err := c.Lookup(b.Setting.Strategy, []byte(b.Setting.Config))
+	if err != nil {
+		return props.Subject{}, fmt.Errorf("check: %s: %w", b.ID, err)
+	}
+	on, err := sim.ParseConfig([]byte(b.Setting.Device))
+	if err != nil {
+		return props.Subject{}, fmt.Errorf("check: %s: %w", b.ID, err)
+	}
+	s := props.SubjectOfSetup(setup, on)
+	if wrap, ok := plantedWrappers[b.ID]; ok {
+		inner := s.New
+		s.New = func(src device.Source) (alloc.Strategy, error) {
+			a, err := inner(src)
+			if err != nil || !planted.Is(b.ID) {
+				return a, err
+			}
+			return wrap(alloc.Forward(a, nil)), nil
+		}
+	}
+	return s, nil
+}
+
+// own finds the numbers that strategies give to their own invariants in the errors of Check.
+var own = regexp.MustCompile(`invariant ([A-SU-Z]\d+) `)
+
+// NumbersOf returns the numbers of the invariants that a violation names: that of the suite,
+// or where a strategy's Check found something, the strategy's own.
+func NumbersOf(v *props.Violation) (all []string) {
+	if v.Number == props.ICheck {
+		for _, m := range own.FindAllStringSubmatch(v.Detail, -1) {
+			all = append(all, m[1])
+		}
+	}
+	if all == nil {
+		all = []string{v.Number.String()}
+	}
+	return all
+}
+
+// NumberOf returns the first of [NumbersOf].
+func NumberOf(v *props.Violation) string { return NumbersOf(v)[0] }
+
+// Broken returns every invariant that a sequence breaks, in the order in which they are
+// found when each one found before is excused.
+func Broken(s props.Subject, seq props.Sequence, plan device.FaultPlan) (all []string, err error) {
+	s.Promises.Except = slices.Clone(s.Promises.Except)
+	for {
+		err := props.Repeat(s, seq, plan)
+		var v *props.Violation
+		if !errors.As(err, &v) {
+			return all, err
+		}
+		number := v.Number.String()
+		if slices.ContainsFunc(s.Promises.Except, func(e alloc.Exception) bool { return e.Invariant == number }) {
+			return all, nil // there is no exception to this one
+		}
+		all = append(all, NumbersOf(v)...)
+		s.Promises.Except = append(s.Promises.Except, alloc.Exception{Invariant: number, Reason: "found already"})
+	}
+}

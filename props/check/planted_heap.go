@@ -1,0 +1,67 @@
+package check
+
+import (
+	"runtime"
+
+	"github.com/vramyard/vramyard/alloc"
+	"github.com/vramyard/vramyard/device"
+	"github.com/vramyard/vramyard/device/sim"
+	"github.com/vramyard/vramyard/props"
+)
+
+const (
+	warmUps = 64   // rounds before the heap is looked at
+	weighed = 4096 // rounds that are
+)
+
+// weigh is the judge of what the warm path takes from the heap: it counts what many frees,
+// allocations and walks of a warm strategy allocate. Some list somewhere may still grow once
+// or twice, but not with every hundredth round.
+func (v *Verdict) weigh(s props.Subject) error {
+	dev, err := sim.New(s.Device)
+	if err != nil {
+		return err
+	}
+	a, err := s.New(dev)
+	if err != nil {
+		return err
+	}
+	defer a.Close() // the device is thrown away with it
+	b, err := a.Alloc(alloc.Request{Size: 1})
+	if err != nil {
+		return err
+	}
+	var before, after runtime.MemStats
+	for range warmUps {
+		if b.Addr, err = rounds(a, b.Addr, 1); err != nil {
+			return err
+		}
+	}
+	runtime.ReadMemStats(&before)
+	if _, err = rounds(a, b.Addr, weighed); err != nil {
+		return err
+	}
+	runtime.ReadMemStats(&after)
+	if after.TotalAlloc-before.TotalAlloc > weighed {
+		v.Broken, v.Sequences = props.IWarm.String(), 1
+	}
+	return nil
+}
+
+// rounds frees a block and asks for one again, walks, and repeats.
+func rounds(a alloc.Strategy, at device.Addr, n int) (device.Addr, error) {
+	chunks := 0
+	look := func(alloc.Chunk) bool { chunks++; return true }
+	for range n {
+		if err := a.Free(at); err != nil {
+			return 0, err
+		}
+		b, err := a.Alloc(alloc.Request{Size: 1})
+		if err != nil {
+			return 0, err
+		}
+		at = b.Addr
+		a.Walk(look)
+	}
+	return at, nil
+}

@@ -1,0 +1,196 @@
+package check
+
+import (
+	"slices"
+
+	"github.com/vramyard/vramyard/alloc"
+	"github.com/vramyard/vramyard/device"
+	"github.com/vramyard/vramyard/internal/planted"
+)
+
+// plantedWrappers are the bugs that are not in a strategy but around it.
+var plantedWrappers = map[planted.ID]func(alloc.Forwarder) alloc.Strategy{
+	"wrapped/allocs-count-refused":   miscounts(func(s *alloc.Stats) { s.Allocs += s.OOMs }),
+	"wrapped/refusals-of-the-device": miscounts(func(s *alloc.Stats) { s.OOMs = s.ReserveFailures }),
+	"wrapped/live-is-all-ever":       miscounts(func(s *alloc.Stats) { s.Live = int(s.Allocs) }),
+	"wrapped/requested-is-granted":   miscounts(func(s *alloc.Stats) { s.Requested = s.Allocated }),
+	"wrapped/allocated-is-asked":     miscounts(func(s *alloc.Stats) { s.Allocated = s.Requested }),
+	"wrapped/active-is-reserved":     miscounts(func(s *alloc.Stats) { s.Active = s.Reserved }),
+	"wrapped/reserved-never-falls":   miscounts(func(s *alloc.Stats) { s.Reserved = s.PeakReserved }),
+	"wrapped/peak-requested-follows": miscounts(func(s *alloc.Stats) { s.PeakRequested = s.Requested }),
+	"wrapped/peak-allocated-follows": miscounts(func(s *alloc.Stats) { s.PeakAllocated = s.Allocated }),
+	"wrapped/peak-active-is-held":    miscounts(func(s *alloc.Stats) { s.PeakActive = s.PeakReserved }),
+	"wrapped/peak-reserved-follows":  miscounts(func(s *alloc.Stats) { s.PeakReserved = s.Reserved }),
+	"wrapped/largest-is-the-peak":    miscounts(func(s *alloc.Stats) { s.LargestAlloc = s.PeakAllocated }),
+	"wrapped/regions-never-fewer":    miscounts(func(s *alloc.Stats) { s.Regions = int(s.Reserves) }),
+	"wrapped/reserves-are-regions":   miscounts(func(s *alloc.Stats) { s.Reserves = uint64(s.Regions) }),
+	"wrapped/failures-are-refusals":  miscounts(func(s *alloc.Stats) { s.ReserveFailures = s.OOMs }),
+	"wrapped/releases-uncounted":     miscounts(func(s *alloc.Stats) { s.Releases = 0 }),
+
+	"wrapped/frees-outlive-reset": func(f alloc.Forwarder) alloc.Strategy { return &freesForEver{Forwarder: f} },
+	"wrapped/freed-is-pending":    func(f alloc.Forwarder) alloc.Strategy { return &neverFree{Forwarder: f} },
+	"wrapped/hole-is-free-bytes":  func(f alloc.Forwarder) alloc.Strategy { return &oneHole{f} },
+	"wrapped/search-backwards": searches(func(all []alloc.Chunk) []alloc.Chunk {
+		slices.Reverse(all)
+		return all
+	}),
+	"wrapped/search-repeats":  searches(func(all []alloc.Chunk) []alloc.Chunk { return append(all[:min(1, len(all))], all...) }),
+	"wrapped/panics-on-null":  func(f alloc.Forwarder) alloc.Strategy { return &startled{f} },
+	"wrapped/free-takes-room": func(f alloc.Forwarder) alloc.Strategy { return &diary{Forwarder: f} },
+	"wrapped/walk-takes-room": func(f alloc.Forwarder) alloc.Strategy { return &scroll{f} },
+}
+
+// miscounting is a strategy that changes its statistics on the way out.
+type miscounting struct {
+	alloc.Forwarder
+	change func(*alloc.Stats)
+}
+
+// miscounts returns what wraps a strategy so that its statistics are changed.
+func miscounts(change func(*alloc.Stats)) func(alloc.Forwarder) alloc.Strategy {
+	return func(f alloc.Forwarder) alloc.Strategy { return &miscounting{f, change} }
+}
+
+// Stats implements [alloc.Inspector].
+func (m *miscounting) Stats() alloc.Stats {
+	s := m.Forwarder.Stats()
+	m.change(&s)
+	return s
+}
+
+// freesForEver is a strategy whose count of frees survives a reset.
+type freesForEver struct {
+	alloc.Forwarder
+	cleared uint64
+}
+
+// ClearStats implements [alloc.Clearer].
+func (f *freesForEver) ClearStats() {
+	f.cleared = f.Stats().Frees
+	f.Forwarder.ClearStats()
+}
+
+// Stats implements [alloc.Inspector].
+func (f *freesForEver) Stats() alloc.Stats {
+	s := f.Forwarder.Stats()
+	s.Frees += f.cleared
+	return s
+}
+
+// neverFree is a strategy that keeps what is freed pending.
+type neverFree struct {
+	alloc.Forwarder
+	pending []alloc.Block
+	asked   device.Size // by the requests for these
+}
+
+// Free implements [alloc.Allocator].
+func (n *neverFree) Free(a device.Addr) error {
+	var found alloc.Chunk
+	for c := range n.Walk {
+		if c.Addr == a && c.State == alloc.Live {
+			found = c
+		}
+	}
+	if found.Size == 0 {
+		return alloc.ErrInvalidFree
+	}
+	n.pending = append(n.pending, alloc.Block{Addr: a, Size: found.Size})
+	n.asked += found.Requested
+	return nil
+}
+
+// isPending reports whether a chunk is a block that was freed.
+func (n *neverFree) isPending(c alloc.Chunk) bool {
+	return slices.Contains(n.pending, alloc.Block{Addr: c.Addr, Size: c.Size})
+}
+
+// Walk implements [alloc.Inspector].
+func (n *neverFree) Walk(yield func(alloc.Chunk) bool) {
+	n.Forwarder.Walk(func(c alloc.Chunk) bool {
+		if n.isPending(c) {
+			c.State = alloc.Pending
+		}
+		return yield(c)
+	})
+}
+
+// Stats implements [alloc.Inspector].
+func (n *neverFree) Stats() alloc.Stats {
+	s := n.Forwarder.Stats()
+	s.Frees += uint64(len(n.pending))
+	s.Live -= len(n.pending)
+	s.Requested -= n.asked
+	for _, b := range n.pending {
+		s.Allocated -= b.Size
+	}
+	return s
+}
+
+// oneHole is a strategy that takes all free bytes for one hole.
+type oneHole struct{ alloc.Forwarder }
+
+// LargestFree implements [alloc.Holes].
+func (o *oneHole) LargestFree() (n device.Size) {
+	for c := range o.Walk {
+		if c.State == alloc.Free {
+			n += c.Size
+		}
+	}
+	return n
+}
+
+// searcher is a strategy that tells another search than it makes.
+type searcher struct {
+	alloc.Forwarder
+	change func([]alloc.Chunk) []alloc.Chunk
+}
+
+// searches returns what wraps a strategy so that its search is told differently.
+func searches(change func([]alloc.Chunk) []alloc.Chunk) func(alloc.Forwarder) alloc.Strategy {
+	return func(f alloc.Forwarder) alloc.Strategy { return &searcher{f, change} }
+}
+
+// WalkFree implements [alloc.FreeWalker].
+func (s *searcher) WalkFree(yield func(alloc.Chunk) bool) {
+	for _, c := range s.change(slices.Collect(s.Forwarder.WalkFree)) {
+		if !yield(c) {
+			return
+		}
+	}
+}
+
+// startled is a strategy that cannot bear the free of a null.
+type startled struct{ alloc.Forwarder }
+
+// Free implements [alloc.Allocator].
+func (s *startled) Free(a device.Addr) error {
+	if a == 0 {
+		panic("null")
+	}
+	return s.Forwarder.Free(a)
+}
+
+// diary is a strategy that writes down every free.
+type diary struct {
+	alloc.Forwarder
+	freed []device.Addr
+}
+
+// Free implements [alloc.Allocator].
+func (d *diary) Free(a device.Addr) error {
+	d.freed = append(d.freed, a)
+	return d.Forwarder.Free(a)
+}
+
+// scroll is a strategy that copies the chunks of a walk before it shows them.
+type scroll struct{ alloc.Forwarder }
+
+// Walk implements [alloc.Inspector].
+func (s *scroll) Walk(yield func(alloc.Chunk) bool) {
+	for _, c := range slices.Collect(s.Forwarder.Walk) {
+		if !yield(c) {
+			return
+		}
+	}
+}

@@ -1,0 +1,115 @@
+package check
+
+import (
+	"errors"
+	"sync"
+
+	"github.com/vramyard/vramyard/props"
+)
+
+// batch is a run of seeds of one subject, verified in one way.
+type batch struct {
+	subject int // index
+	pass    pass
+	options props.Options
+
+	result props.Result
+	err    error
+}
+
+// pool hands batches to workers.
+type pool struct {
+	subjects []props.Subject
+	batches  []batch // by subject, pass and seed
+	progress func()
+
+	lock   sync.Mutex
+	next   int   // first batch that nobody took
+	failed []int // by subject: the first batch that broke an invariant, len(batches) if none did
+	broken int   // the first batch that could not be verified, len(batches) if all could
+}
+
+// Batches returns how many batches n subjects make.
+func (o Options) Batches(n int) int { return n * len(o.withDefaults().split(0)) }
+
+// mostBatches is how many batches one pass over a subject makes at most. They grow instead,
+// so that the pool stays small for a run of a week.
+const mostBatches = 1000
+
+// split returns the batches of one subject.
+func (o Options) split(subject int) (all []batch) {
+	for _, p := range o.passes() {
+		n := max(o.Sequences/p.share, 1)
+		size := max(p.batch, (n+mostBatches-1)/mostBatches)
+		for done := 0; done < n; done += size {
+			all = append(all, batch{subject: subject, pass: p, options: props.Options{
+				Sequences: min(size, n-done), Operations: o.Operations, Seed: o.Seed + int64(done), Tries: o.Tries,
+			}})
+		}
+	}
+	return all
+}
+
+// newPool returns the pool of all batches.
+func newPool(subjects []props.Subject, o Options) *pool {
+	p := &pool{subjects: subjects, progress: o.Progress, failed: make([]int, len(subjects))}
+	for i := range subjects {
+		p.batches = append(p.batches, o.split(i)...)
+	}
+	p.broken = len(p.batches)
+	for i := range p.failed {
+		p.failed[i] = len(p.batches)
+	}
+	return p
+}
+
+// run verifies every batch that matters.
+func (p *pool) run(workers int) {
+	var all sync.WaitGroup
+	for range min(workers, len(p.batches)) {
+		all.Go(func() {
+			for i, ok := p.take(); ok; i, ok = p.take() {
+				b := &p.batches[i]
+				b.result, b.err = b.pass.verify(p.subjects[b.subject], b.options)
+				p.done(i)
+			}
+		})
+	}
+	all.Wait()
+}
+
+// take returns the first batch that nobody took and that matters.
+func (p *pool) take() (i int, ok bool) {
+	p.lock.Lock()
+	defer p.lock.Unlock()
+	for ; p.next < p.broken; p.next++ {
+		if p.next < p.failed[p.batches[p.next].subject] {
+			p.next++
+			return p.next - 1, true
+		}
+		p.advance()
+	}
+	return 0, false
+}
+
+// done books what batch i came to.
+func (p *pool) done(i int) {
+	p.lock.Lock()
+	defer p.lock.Unlock()
+	b := &p.batches[i]
+	var f *props.Failure
+	switch {
+	case errors.As(b.err, &f):
+		p.failed[b.subject] = min(p.failed[b.subject], i)
+	case b.err != nil:
+		p.broken = min(p.broken, i)
+	}
+	p.advance()
+}
+
+// advance tells that one batch more is done.
+func (p *pool) advance() {
+	if p.progress != nil {
+		p.progress()
+	}
+}
