@@ -2,12 +2,13 @@
 //
 //	vramyard compare [TRACE...]                        strategies side by side
 //	vramyard replay --strategy NAME TRACE              one strategy in detail
+//	vramyard check                                     prove invariants on generated calls
 //	vramyard trace info|convert ...                    look at traces, change their form
 //	vramyard strategies [NAME]                         what there is, with every setting
 //
 // Exit status: 0 done (a request that finds no memory is a result, not an error); 1 for a
-// missing file, bad content, an unknown strategy, bad JSON or an unknown field, with one
-// line that names the place; 2 for an unknown flag or a missing argument.
+// missing file, bad content, an unknown strategy, bad JSON, an unknown field or a broken
+// invariant, with one line that names the place; 2 for an unknown flag or a missing argument.
 package main
 
 import (
@@ -108,7 +109,7 @@ func newRoot(started *bool) *cobra.Command {
 		SilenceErrors: true,
 		SilenceUsage:  true,
 	}
-	root.AddCommand(newCompare(), newReplay(), newTrace(), newStrategies())
+	root.AddCommand(newCompare(), newReplay(), newCheck(), newTrace(), newStrategies())
 	root.SetHelpCommand(newHelp())
 	noteStart(root, started)
 	return root

@@ -3,6 +3,7 @@ package main
 import (
 	"bytes"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 
@@ -14,6 +15,7 @@ import (
 	"github.com/vramyard/vramyard/harness/report"
 	"github.com/vramyard/vramyard/harness/trace"
 	"github.com/vramyard/vramyard/internal/outfile"
+	"github.com/vramyard/vramyard/props"
 	"github.com/vramyard/vramyard/strategies"
 )
 
@@ -22,6 +24,7 @@ type replayFlags struct {
 	strategy, config, sim, dialect string
 	placements, final, jsonFile    string
 	report                         string
+	check                          bool
 }
 
 func newReplay() *cobra.Command {
@@ -32,7 +35,12 @@ func newReplay() *cobra.Command {
 		Long: `Replay one trace through one strategy on a simulated GPU.
 
 A TRACE is a file (text or CSV, plain, .gz or .zst), "-" for standard input, or the name
-of a trace inside the program.`,
+of a trace inside the program.
+
+With --check, the invariants of docs/invariants.md are judged after every event, and the
+first that is broken ends the replay with exit status 1. So a failure of "vramyard check"
+is seen again from its trace, whose header has configuration and device: they are used
+unless --config or --sim is given.`,
 		Args: cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error { return f.run(cmd, args[0]) },
 	}
@@ -45,6 +53,7 @@ of a trace inside the program.`,
 	c.Flags().StringVar(&f.final, "final", "", `write the state at the end to this file, "-" for standard output`)
 	c.Flags().StringVar(&f.jsonFile, "json", "", `write all figures as JSON to this file, "-" for standard output`)
 	c.Flags().StringVar(&f.report, "oom-report", "", `write the strategy's own report about the first OOM to this file, "-" for standard output`)
+	c.Flags().BoolVar(&f.check, "check", false, "judge every invariant after every event")
 	if err := c.MarkFlagRequired("strategy"); err != nil {
 		panic(err) // the flag is defined above
 	}
@@ -59,17 +68,18 @@ func (f *replayFlags) run(cmd *cobra.Command, path string) error {
 	if err != nil {
 		return err
 	}
-	setup, err := strategies.All().Lookup(f.strategy, json.RawMessage(f.config))
-	if err != nil {
-		return err
-	}
-	cfg, err := simConfig(f.sim)
-	if err != nil {
-		return flagError("sim", err)
-	}
 	t, err := openTrace(path, f.dialect, cmd.InOrStdin())
 	if err != nil {
 		return err
+	}
+	setup, cfg, err := f.settings(t)
+	if err != nil {
+		return err
+	}
+	if f.check {
+		if err := checkReplay(t, setup, cfg); err != nil {
+			return err
+		}
 	}
 	res, final, err := f.replay(cmd.OutOrStdout(), t, setup, cfg)
 	if err != nil {
@@ -81,6 +91,34 @@ func (f *replayFlags) run(cmd *cobra.Command, path string) error {
 	}
 	res.Latency = timed.Latency
 	return f.write(cmd.OutOrStdout(), res, final)
+}
+
+// settings returns strategy and device as the flags say, and with --check as the header of
+// the trace says where the flags say nothing.
+func (f *replayFlags) settings(t *trace.Trace) (alloc.Setup, sim.Config, error) {
+	config, device := f.config, f.sim
+	from := func(err error) error { return err }
+	// Traces recorded elsewhere may have such keys too and mean something else by them.
+	if _, counterexample := t.Header.Get("invariant"); f.check && counterexample {
+		if text, ok := t.Header.Get("config"); ok && config == "" {
+			config = text
+			from = func(err error) error { return fmt.Errorf("%s: header: %w", t.Header.Name, err) }
+		}
+		if text, ok := t.Header.Get("device"); ok && device == "" {
+			device = text
+		}
+	}
+	setup, err := strategies.All().Lookup(f.strategy, json.RawMessage(config))
+	if err != nil {
+		return alloc.Setup{}, sim.Config{}, from(err)
+	}
+	cfg, err := simConfig(device)
+	if err != nil && f.sim == "" {
+		err = fmt.Errorf("%s: header: %w", t.Header.Name, err)
+	} else if err != nil {
+		err = flagError("sim", err)
+	}
+	return setup, cfg, err
 }
 
 // replay runs the trace and writes the placements. It returns the figures and the text of
@@ -128,7 +166,13 @@ func (f *replayFlags) write(stdout io.Writer, res *replay.Result, final []byte) 
 	if f.placements == "-" || f.final == "-" || f.jsonFile == "-" || f.report == "-" {
 		return nil // standard output holds what was asked for and nothing else
 	}
-	return outfile.Write("-", stdout, func(w io.Writer) error { return report.ReplayTable(w, res) })
+	return outfile.Write("-", stdout, func(w io.Writer) error {
+		if err := report.ReplayTable(w, res); err != nil || !f.check {
+			return err
+		}
+		_, err := fmt.Fprintf(w, "every invariant held after each of %d events\n", res.Events)
+		return err
+	})
 }
 
 // writeReport writes what the strategy said of its first OOM. Where there is nothing to
@@ -145,6 +189,32 @@ func (f *replayFlags) writeReport(stdout io.Writer, res *replay.Result) error {
 		_, err := w.Write(text)
 		return err
 	})
+}
+
+// checkReplay replays under the eyes of a judge. Its error names the event after which an
+// invariant was broken.
+func checkReplay(t *trace.Trace, setup alloc.Setup, cfg sim.Config) error {
+	judge, err := props.NewJudge(props.SubjectOfSetup(setup, cfg), t)
+	if err != nil {
+		return err
+	}
+	at := 0
+	_, err = replay.Run(t, setup, judge.Device(), replay.Options{Observe: func(o replay.Observation) error {
+		at = o.Event
+		return judge.Observe(o)
+	}})
+	var v *props.Violation
+	if !errors.As(err, &v) {
+		return err
+	}
+	place := fmt.Sprintf("event %d", at)
+	switch {
+	case at < 0:
+		place = "before the first event"
+	case at == len(t.Events):
+		place = "at the end"
+	}
+	return fmt.Errorf("%s on %s: %s: %v (%s): %s", setup.Name, t.Header.Name, place, v.Number, v.Number.Name(), v.Detail)
 }
 
 // runOn replays over a fresh simulated device.

@@ -1,0 +1,251 @@
+package main
+
+import (
+	"encoding/json"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+
+	"github.com/jedib0t/go-pretty/v6/table"
+	"github.com/jedib0t/go-pretty/v6/text"
+	"github.com/spf13/cobra"
+
+	"github.com/vramyard/vramyard/internal/outfile"
+	"github.com/vramyard/vramyard/props"
+	"github.com/vramyard/vramyard/props/check"
+	"github.com/vramyard/vramyard/strategies"
+)
+
+// checkFlags are the flags of the command check.
+type checkFlags struct {
+	strategies, config, out string
+	tests, ops              int
+	seed                    int64
+	faults                  bool
+}
+
+// The most that check is asked for: sequences of all seeds are numbered by an int, and a
+// sequence is held in memory together with what shrinking makes of it.
+const (
+	mostTests = 1_000_000_000
+	mostOps   = 100_000
+)
+
+func newCheck() *cobra.Command {
+	var f checkFlags
+	c := &cobra.Command{
+		Use:   "check",
+		Short: "Prove the invariants of strategies on generated calls",
+		Long: `Make up sequences of calls, legal and illegal, run each through each strategy on a small
+simulated GPU, and judge every answer and everything the strategy shows after every call.
+docs/invariants.md lists what is judged. The same seed finds the same failures on any
+number of cores.
+
+A strategy with a limit of its own is checked on two devices, of 3/4 and of 3/2 of the
+limit; a limit above 64 MiB is lowered to 16 MiB, so that short sequences reach it. Any
+other is checked on a device with room for eight regions as large as its first.
+
+A failure is shrunk to a few calls. It is printed with the state after each of them, and
+written as a trace that "vramyard replay --check" repeats. Exit status 1 then.`,
+		Args: cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error { return f.run(cmd) },
+	}
+	c.Flags().StringVar(&f.strategies, "strategies", strings.Join(strategies.All().Names(), ","),
+		"strategies to check, by name or name:preset, separated by commas")
+	c.Flags().StringVar(&f.config, "config", "", "JSON object; its fields replace those of the preset of the one strategy named")
+	c.Flags().IntVar(&f.tests, "tests", 2000, "sequences of calls for each strategy on each device")
+	c.Flags().IntVar(&f.ops, "ops", 100, "calls in a sequence")
+	c.Flags().Int64Var(&f.seed, "seed", 1, "seed of the first sequence; each next one has the next seed")
+	c.Flags().BoolVar(&f.faults, "faults", false, "also let the device refuse each of its calls in turn, in one of 40 sequences")
+	c.Flags().StringVar(&f.out, "out", ".", "folder for the traces of failures")
+	return c
+}
+
+// suspect is a strategy on one device, and how a command line names it.
+type suspect struct {
+	props.Subject
+	strategy, config string
+}
+
+// run executes the command.
+func (f *checkFlags) run(cmd *cobra.Command) error {
+	suspects, err := f.suspects()
+	if err != nil {
+		return err
+	}
+	subjects := make([]props.Subject, len(suspects))
+	for i, s := range suspects {
+		subjects[i] = s.Subject
+	}
+	o := check.Options{Sequences: f.tests, Operations: f.ops, Seed: f.seed, Faults: f.faults}
+	bar := newProgress(cmd.ErrOrStderr(), o.Batches(len(subjects)))
+	o.Progress = bar.done
+	r, err := check.Run(subjects, o)
+	bar.stop()
+	if err != nil {
+		return err
+	}
+	return f.write(cmd.OutOrStdout(), suspects, r)
+}
+
+// suspects judges the flags and returns what they name.
+func (f *checkFlags) suspects() (all []suspect, err error) {
+	if err := f.judge(); err != nil {
+		return nil, err
+	}
+	names := splitNames(f.strategies)
+	switch {
+	case len(names) == 0:
+		return nil, flagError("strategies", errNoStrategies)
+	case f.config != "" && len(names) > 1:
+		return nil, flagError("config", fmt.Errorf("%d strategies are named: want one", len(names)))
+	}
+	for _, name := range names {
+		setup, err := strategies.All().Lookup(name, json.RawMessage(f.config))
+		if err != nil {
+			return nil, err
+		}
+		subjects, err := check.Subjects(setup)
+		if err != nil {
+			return nil, err
+		}
+		for _, s := range subjects {
+			all = append(all, suspect{s, name, f.config})
+		}
+	}
+	return all, nil
+}
+
+// splitNames returns the names in a list separated by commas, each once.
+func splitNames(list string) (names []string) {
+	for name := range strings.SplitSeq(list, ",") {
+		if name = strings.TrimSpace(name); name != "" && !slices.Contains(names, name) {
+			names = append(names, name)
+		}
+	}
+	return names
+}
+
+// judge returns what is wrong with the flags that are no names.
+func (f *checkFlags) judge() error {
+	if f.tests < 1 || f.tests > mostTests {
+		return flagError("tests", fmt.Errorf("want 1 to %d", mostTests))
+	}
+	if f.ops < 1 || f.ops > mostOps {
+		return flagError("ops", fmt.Errorf("want 1 to %d", mostOps))
+	}
+	info, err := os.Stat(f.out) // before the work, not after it
+	if err == nil && !info.IsDir() {
+		err = fmt.Errorf("%s: not a folder", f.out)
+	}
+	if err != nil {
+		return flagError("out", err)
+	}
+	return nil
+}
+
+// write writes the report, and the traces of failures as files. The error says how many
+// subjects failed.
+func (f *checkFlags) write(stdout io.Writer, suspects []suspect, r check.Report) error {
+	err := outfile.Write("-", stdout, func(w io.Writer) error {
+		fmt.Fprintln(w, checkTable(r))
+		for i, s := range r.Subjects {
+			if s.Failure == nil {
+				continue
+			}
+			if err := f.writeFailure(w, suspects[i], s.Failure); err != nil {
+				return err
+			}
+		}
+		if len(r.Failures()) == 0 {
+			fmt.Fprintf(w, "%d subjects, %d sequences: every invariant held\n", len(r.Subjects), r.Sequences())
+		}
+		return nil
+	})
+	if failures := r.Failures(); err == nil && len(failures) > 0 {
+		first := failures[0]
+		return fmt.Errorf("%d of %d subjects broke an invariant, first %s: %v (%s)", len(failures), len(r.Subjects),
+			first.Subject, first.Violation.Number, first.Violation.Number.Name())
+	}
+	return err
+}
+
+// writeFailure tells all that is known of a failure, and leaves its trace in a file.
+func (f *checkFlags) writeFailure(w io.Writer, s suspect, failure *props.Failure) error {
+	path := filepath.Join(f.out, traceName(failure))
+	if err := outfile.Write(path, nil, failure.WriteTrace); err != nil {
+		return err
+	}
+	fmt.Fprintf(w, "\n%v\n", failure)
+	if err := check.States(w, s.Subject, failure); err != nil {
+		return err
+	}
+	if failure.Stack != nil {
+		fmt.Fprintf(w, "\n%s", failure.Stack)
+	}
+	name := "--strategies " + s.strategy
+	if s.config != "" {
+		name += " --config " + quoted(s.config)
+	}
+	if f.faults {
+		name += " --faults"
+	}
+	fmt.Fprintf(w, "\ntrace: %s\nagain: vramyard replay --check --strategy %s %s\n       vramyard check %s --tests 1 --ops %d --seed %d\n",
+		path, s.strategy, quoted(path), name, f.ops, failure.Seed)
+	return nil
+}
+
+// unfit are the characters of a subject's name that a file's name should not have.
+var unfit = regexp.MustCompile(`[^A-Za-z0-9_.]+`)
+
+// traceName returns a name for the trace of a failure, its own for each subject.
+func traceName(f *props.Failure) string {
+	return unfit.ReplaceAllString(f.Subject, "-") + "-" + f.Violation.Number.String() + ".trace"
+}
+
+// quoted returns s as a shell reads it.
+func quoted(s string) string {
+	if s != "" && !strings.ContainsFunc(s, func(r rune) bool {
+		return !strings.ContainsRune("/._-+:@,=", r) && (r < '0' || r > '9') && (r < 'A' || r > 'Z') && (r < 'a' || r > 'z')
+	}) {
+		return s
+	}
+	return "'" + strings.ReplaceAll(s, "'", `'\''`) + "'"
+}
+
+// checkTable returns the table of what was done.
+func checkTable(r check.Report) string {
+	t := plainTable("subject", "sequences", "calls", "grants", "frees", "out of memory", "bad requests", "bad frees", "faults", "verdict")
+	var numbers []table.ColumnConfig
+	for i := 2; i <= 9; i++ {
+		numbers = append(numbers, table.ColumnConfig{Number: i, Align: text.AlignRight, AlignHeader: text.AlignRight})
+	}
+	t.SetColumnConfigs(numbers)
+	for _, s := range r.Subjects {
+		n := s.Result
+		t.AppendRow(table.Row{s.Subject.Name, n.Sequences, n.Calls, n.Grants, n.Frees, n.OutOfMemory, n.Mistakes, n.BadFrees, n.Faults, verdict(s)})
+	}
+	return t.Render()
+}
+
+// verdict says in a few words what a subject kept.
+func verdict(s check.SubjectReport) string {
+	if s.Failure != nil {
+		n := s.Failure.Violation.Number
+		return fmt.Sprintf("broke %v (%s)", n, n.Name())
+	}
+	var not []string
+	for n := range props.Numbers {
+		if s.Result.Excepted[n] > 0 {
+			not = append(not, n.String())
+		}
+	}
+	if len(not) > 0 {
+		return "held, but for " + strings.Join(not, ", ")
+	}
+	return "held"
+}
