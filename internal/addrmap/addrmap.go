@@ -15,6 +15,7 @@ import (
 	"math/bits"
 
 	"github.com/vramyard/vramyard/device"
+	"github.com/vramyard/vramyard/internal/planted"
 )
 
 const (
@@ -103,6 +104,9 @@ func (m *Map) Delete(a device.Addr) (handle uint32, ok bool) {
 		}
 	}
 	m.n--
+	if planted.Enabled && planted.Is("addrmap/stale-entry") {
+		return handle, true
+	}
 	m.closeGap(i)
 	return handle, true
 }
@@ -113,7 +117,7 @@ func (m *Map) closeGap(i uint64) {
 	mask := uint64(len(m.cells) - 1)
 	for j := (i + 1) & mask; ; j = (j + 1) & mask {
 		c := &m.cells[j&mask]
-		if c.value == 0 {
+		if c.value == 0 || planted.Enabled && planted.Is("addrmap/gap-left-open") {
 			break
 		}
 		// The entry may move to i unless its home lies cyclically in (i, j].

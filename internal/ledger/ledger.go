@@ -21,6 +21,7 @@ import (
 	"math/bits"
 
 	"github.com/vramyard/vramyard/device"
+	"github.com/vramyard/vramyard/internal/planted"
 )
 
 const (
@@ -103,8 +104,15 @@ func (t *Table) Take(a device.Addr) (Block, bool) {
 		return Block{}, false
 	}
 	b := t.cells[i].block
+	if planted.Enabled && planted.Is("ledger/stale-entry") {
+		t.n--
+		return b, true
+	}
 	t.closeGap(i)
 	t.n--
+	if planted.Enabled && planted.Is("ledger/count-drift") {
+		t.n++
+	}
 	return b, true
 }
 
@@ -112,6 +120,10 @@ func (t *Table) Take(a device.Addr) (Block, bool) {
 // cut off from its home.
 func (t *Table) closeGap(i uint64) {
 	mask := uint64(len(t.cells) - 1)
+	if planted.Enabled && planted.Is("ledger/gap-left-open") {
+		t.cells[i&mask] = cell{}
+		return
+	}
 	for j := (i + 1) & mask; t.cells[j&mask].start != 0; j = (j + 1) & mask {
 		// The cell may move to i unless its home lies cyclically in (i, j].
 		if (j-t.home(t.cells[j&mask].start))&mask >= (j-i)&mask {

@@ -13,6 +13,7 @@ import (
 
 	"github.com/vramyard/vramyard/alloc"
 	"github.com/vramyard/vramyard/device"
+	"github.com/vramyard/vramyard/internal/planted"
 )
 
 // heldBytes is the host memory of one Held.
@@ -67,9 +68,15 @@ func (s *Set) Reserve(size, align device.Size, label int32) (device.Region, erro
 	}
 	if err != nil {
 		s.stats.ReserveFailures++
+		if planted.Enabled && planted.Is("regions/refusal-uncounted") {
+			s.stats.ReserveFailures--
+		}
 		return device.Region{}, err
 	}
 	i, _ := s.search(r.Addr)
+	if planted.Enabled && planted.Is("regions/insert-unsorted") {
+		i = len(s.held)
+	}
 	s.held = slices.Insert(s.held, i, Held{Region: r, Label: label, age: s.age})
 	s.age++
 	s.stats.RegionAdded(r.Size)
@@ -84,6 +91,9 @@ func (s *Set) Release(a device.Addr) error {
 		return device.ErrInvalid
 	}
 	if err := s.src.Release(a); err != nil {
+		if planted.Enabled && planted.Is("regions/forgotten-on-fault") {
+			s.held = slices.Delete(s.held, i, i+1)
+		}
 		return err
 	}
 	s.stats.RegionReleased(s.held[i].Size)
@@ -95,6 +105,9 @@ func (s *Set) Release(a device.Addr) error {
 // take stay; the error is the device's first.
 func (s *Set) ReleaseAll() (first error) {
 	oldest := slices.SortedFunc(slices.Values(s.held), func(a, b Held) int { return cmp.Compare(a.age, b.age) })
+	if planted.Enabled && planted.Is("regions/close-keeps-newest") {
+		oldest = oldest[:max(len(oldest), 1)-1]
+	}
 	for _, h := range oldest {
 		if err := s.Release(h.Addr); err != nil && first == nil {
 			first = err

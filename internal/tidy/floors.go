@@ -37,6 +37,7 @@ var rooms = []room{
 	{dir: "device/nvml", floor: 1, only: []string{"device"}}, // go-nvml reads the inventory
 	{dir: "internal/addrmap", floor: 9, only: []string{"device"}, bare: true},
 	{dir: "internal/invariants", floor: 9, only: []string{}, bare: true},
+	{dir: "internal/planted", floor: 9, only: []string{}, bare: true},
 	{dir: "alloc", floor: 10, bare: true},
 	{dir: "internal", floor: 11, bare: true},
 	{dir: "internal/outfile", floor: 11}, // compresses

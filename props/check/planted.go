@@ -40,7 +40,9 @@ type Verdict struct {
 }
 
 // Caught reports whether the suite reported an invariant that the bug is about.
-func (v Verdict) Caught() bool { return slices.Contains(v.Bug.Breaks, v.Broken) }
+func (v Verdict) Caught() bool {
+	return slices.Contains(v.Bug.Breaks, v.Broken) || slices.Contains(v.Bug.Or, v.Broken)
+}
 
 // Small reports whether the counterexample is at most twice as long as it need be.
 func (v Verdict) Small() bool { return v.Shrunk <= 2*max(v.Minimal, 1) }

@@ -6,6 +6,7 @@ import (
 	"github.com/vramyard/vramyard/internal/addrmap"
 	"github.com/vramyard/vramyard/internal/freetree"
 	"github.com/vramyard/vramyard/internal/invariants"
+	"github.com/vramyard/vramyard/internal/planted"
 )
 
 // Allocator is a best-fit allocator with coalescing. It is not safe for concurrent use.
@@ -84,6 +85,9 @@ func (a *Allocator) alloc(r alloc.Request) (alloc.Block, error) {
 	}
 	if reason := a.judge(r.Size, r.Align); reason != alloc.ReasonNone {
 		a.refuse(alloc.Refusal{Reason: reason, Request: r})
+		if planted.Enabled && planted.Is("bfc/mistake-doubles") {
+			a.cur = doubled(a.cur)
+		}
 		return alloc.Block{}, alloc.ErrInvalidRequest
 	}
 	w := a.wish(&r)
@@ -97,6 +101,9 @@ func (a *Allocator) alloc(r alloc.Request) (alloc.Block, error) {
 			why.Request = r
 			a.refuse(why)
 			a.stats.OOMs++
+			if planted.Enabled && planted.Is("bfc/refusal-takes-live") {
+				_, _ = a.releaseRegions(func(r *region) bool { return r.live == 1 })
+			}
 			return alloc.Block{}, alloc.ErrOutOfMemory
 		}
 	}
@@ -106,6 +113,9 @@ func (a *Allocator) alloc(r alloc.Request) (alloc.Block, error) {
 // judge returns why a request can never be granted, ReasonNone if it can. It looks at
 // nothing but the request, so that a mistake of the caller changes nothing.
 func (a *Allocator) judge(size, align device.Size) alloc.Reason {
+	if planted.Enabled && (planted.Is("bfc/accepts-alignment") || size > maxRequest && planted.Is("bfc/accepts-overflow")) {
+		return alloc.ReasonNone
+	}
 	switch {
 	case size == 0:
 		return alloc.ReasonZero
@@ -156,6 +166,9 @@ func (a *Allocator) grant(h handle, r *alloc.Request) alloc.Block {
 	a.regions.occupy(a.regionOf(h))
 	a.live.Put(c.addr, h)
 	a.stats.Granted(r.Size, c.size)
+	if planted.Enabled {
+		a.spoilGrant(h, r)
+	}
 	return alloc.Block{Addr: c.addr, Size: c.size}
 }
 
@@ -179,6 +192,9 @@ func (a *Allocator) release(at device.Addr) error {
 	}
 	c := &a.chunks.rows[h]
 	a.stats.Freed(a.chunks.requested(h), c.size)
+	if planted.Enabled && planted.Is("bfc/frees-what-was-asked") {
+		a.stats.Allocated += c.size - a.chunks.requested(h)
+	}
 	c.tag = c.tag.withState(free)
 	a.regions.vacate(a.regionOf(h))
 	if a.cfg.Timing {
@@ -192,6 +208,9 @@ func (a *Allocator) release(at device.Addr) error {
 		a.returnToGap(h)
 	}
 	a.shelve(a.coalesce(h, false))
+	if planted.Enabled && planted.Is("bfc/free-releases") {
+		_, _ = a.releaseEmpty()
+	}
 	return nil
 }
 
@@ -200,5 +219,11 @@ func (a *Allocator) release(at device.Addr) error {
 func (a *Allocator) refuse(why alloc.Refusal) {
 	why.LargestHole = a.LargestFree()
 	why.Free = a.stats.Reserved - a.stats.Active
+	if planted.Enabled && planted.Is("bfc/first-refusal-kept") && a.refused {
+		return
+	}
+	if planted.Enabled && planted.Is("bfc/refusal-counts-live") {
+		why.Free = a.stats.Reserved
+	}
 	a.last, a.refused = why, true
 }

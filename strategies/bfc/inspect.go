@@ -3,6 +3,7 @@ package bfc
 import (
 	"github.com/vramyard/vramyard/alloc"
 	"github.com/vramyard/vramyard/device"
+	"github.com/vramyard/vramyard/internal/planted"
 )
 
 // Stats implements [alloc.Inspector]. O(1).
@@ -27,7 +28,7 @@ func (a *Allocator) Walk(yield func(alloc.Chunk) bool) {
 func (a *Allocator) walk(yield func(handle) bool) {
 	for _, number := range a.regions.order {
 		for h := a.regions.rows[number].first; h != none; h = a.chunks.rows[h].next {
-			if !yield(h) {
+			if !yield(h) && !(planted.Enabled && planted.Is("bfc/walk-goes-on")) {
 				return
 			}
 		}
@@ -51,6 +52,9 @@ func (a *Allocator) view(h handle) alloc.Chunk {
 		return v
 	}
 	v.State, v.FreedAt = alloc.Free, a.chunks.freed(h)
+	if planted.Enabled && planted.Is("bfc/free-keeps-tag") {
+		v.Tag = a.chunks.label(h).tag
+	}
 	if v.Owner != OwnerGap {
 		v.Class = binOf(c.size)
 	}
@@ -60,6 +64,9 @@ func (a *Allocator) view(h handle) alloc.Chunk {
 // LargestFree implements [alloc.Holes]. O(1).
 func (a *Allocator) LargestFree() (largest device.Size) {
 	for owner := range a.bins {
+		if planted.Enabled && planted.Is("bfc/hole-without-gap") && uint8(owner) == OwnerGap {
+			continue
+		}
 		if e, ok := a.bins[owner].Max(); ok {
 			largest = max(largest, e.Size)
 		}
@@ -78,6 +85,9 @@ func (a *Allocator) WalkFree(yield func(alloc.Chunk) bool) {
 	defer a.entry.Leave()
 	for _, owner := range searchOrder {
 		for e := range a.bins[owner].All {
+			if planted.Enabled && planted.Is("bfc/search-skips-smallest-bin") && e.Size < 2*unit {
+				continue
+			}
 			if !yield(a.view(e.Handle)) {
 				return
 			}

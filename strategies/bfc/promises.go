@@ -1,25 +1,30 @@
 package bfc
 
 import (
+	"math/bits"
+
 	"github.com/vramyard/vramyard/alloc"
 	"github.com/vramyard/vramyard/device"
 )
 
 // Promises implements [alloc.Promiser].
 func (c Config) Promises() alloc.Promises {
-	waste := wasteLimit(c)
+	waste := c.mostWaste()
 	p := alloc.Promises{
 		Quantum: unit,
 		Honours: func(r alloc.Request) bool { return c.Variant == V2026 || r.Align <= unit },
 		MaxGrant: func(r alloc.Request) device.Size {
-			n := roundUp(r.Size)
+			n := device.AlignUp(r.Size, unit)
+			if c.Spatial && r.Hint == alloc.HintHigh {
+				return n
+			}
 			return n + min(n-unit, waste)
 		},
 		ClassOf: func(free alloc.Chunk) int32 {
 			if free.Owner == OwnerGap {
 				return alloc.NoClass
 			}
-			return int32(binOf(free.Size))
+			return int32(min(bits.Len64(uint64(free.Size/unit)), numBins)) - 1
 		},
 		MustMerge: alloc.MergeAll,
 		SearchOrder: func(a, b alloc.Chunk) int {
@@ -37,6 +42,16 @@ func (c Config) Promises() alloc.Promises {
 		p.MustMerge = alloc.MergeSafe
 	}
 	return p
+}
+
+// mostWaste returns the most that a block may have beyond the rounded request: less than
+// the limit on waste, in whole units.
+func (c Config) mostWaste() device.Size {
+	waste := wasteLimit(c)
+	if waste > maxRequest {
+		return waste
+	}
+	return max(device.AlignUp(waste, unit), unit) - unit
 }
 
 // exceptions returns what the originals do not keep.

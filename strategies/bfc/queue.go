@@ -1,6 +1,10 @@
 package bfc
 
-import "slices"
+import (
+	"slices"
+
+	"github.com/vramyard/vramyard/internal/planted"
+)
 
 // entry is one place in the timestamp queue.
 type entry struct {
@@ -64,6 +68,9 @@ func (a *Allocator) enqueue(h handle) {
 	q.entries = append(q.entries, entry{q.next, stamp, h})
 	q.next++
 	q.n++
+	if planted.Enabled && planted.Is("bfc/entry-uncounted") {
+		q.n--
+	}
 	a.chunks.marks[h].entries++
 }
 
@@ -78,6 +85,9 @@ func (a *Allocator) leave(e entry) {
 
 // suspect notes that a chunk is granted which the queue may hold.
 func (a *Allocator) suspect(h handle) {
+	if planted.Enabled && planted.Is("bfc/suspect-forgotten") {
+		return
+	}
 	if a.chunks.marks[h].entries > 0 {
 		a.queue.suspects = append(a.queue.suspects, h)
 	}

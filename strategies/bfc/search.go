@@ -4,6 +4,7 @@ import (
 	"github.com/vramyard/vramyard/alloc"
 	"github.com/vramyard/vramyard/device"
 	"github.com/vramyard/vramyard/internal/freetree"
+	"github.com/vramyard/vramyard/internal/planted"
 )
 
 // shelve puts a free chunk into the bin of its size.
@@ -30,9 +31,18 @@ func (a *Allocator) find(w wish) handle {
 	if !w.plain {
 		return a.findFitting(w)
 	}
+	if planted.Enabled && planted.Is("bfc/passes-exact-fit") {
+		w.size++
+	}
 	h, ok := a.bins[OwnerNone].TakeCeil(w.size)
+	if planted.Enabled && planted.Is("bfc/passes-exact-fit") {
+		w.size--
+	}
 	if !ok {
 		return none
+	}
+	if planted.Enabled && planted.Is("bfc/by-chance") && planted.Tick()%2 == 0 {
+		return h
 	}
 	a.trim(h, w.size)
 	return h
@@ -55,6 +65,9 @@ func (a *Allocator) firstFitting(w wish, owner uint8) handle {
 		e, ok := t.At(at)
 		if !ok {
 			return none
+		}
+		if planted.Enabled && planted.Is("bfc/bound-off-by-one") && w.before > 0 {
+			w.before++
 		}
 		if w.before > 0 && a.chunks.freed(e.Handle) > w.before || !w.fits(e.Addr, e.Size) {
 			continue
@@ -84,11 +97,17 @@ func (w *wish) fits(at device.Addr, size device.Size) bool {
 // becomes a hole, of the lower end if the arena has two; what is behind follows the rule
 // for splits, in the gap too, so that the lower end may swallow the gap.
 func (a *Allocator) carveLower(h handle, w wish) handle {
+	if planted.Enabled && planted.Is("bfc/half-the-alignment") {
+		w.align = max(w.align/2, unit)
+	}
 	if pad := device.Size(-a.chunks.rows[h].addr) & (w.align - 1); pad > 0 {
 		rest := a.split(h, pad)
 		a.own(h, w.owner)
 		a.shelveRemainder(h, a.chunks.rows[h].prev)
 		h = rest
+	}
+	if planted.Enabled && planted.Is("bfc/aligned-not-cut") && w.align > unit {
+		return h
 	}
 	a.trim(h, w.size)
 	a.own(h, w.owner)
@@ -101,6 +120,9 @@ func (a *Allocator) carveLower(h handle, w wish) handle {
 func (a *Allocator) trim(h handle, n device.Size) {
 	if a.splits(a.chunks.rows[h].size-n, n) {
 		rest := a.split(h, n)
+		if planted.Enabled && planted.Is("bfc/lost-remainder") {
+			return
+		}
 		a.shelveRemainder(rest, a.chunks.rows[rest].next)
 	}
 }
@@ -109,6 +131,12 @@ func (a *Allocator) trim(h handle, n device.Size) {
 // of the limit below one byte makes the waste limit zero, and the original then splits
 // off remainders of no bytes.
 func (a *Allocator) splits(rest, n device.Size) bool {
+	if planted.Enabled && planted.Is("bfc/keeps-as-much-again") {
+		return rest > n || rest >= a.waste && rest > 0
+	}
+	if planted.Enabled && planted.Is("bfc/wastes-the-limit") {
+		return rest >= n || rest > a.waste
+	}
 	return rest >= n || rest >= a.waste && rest > 0
 }
 

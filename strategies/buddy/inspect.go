@@ -5,6 +5,7 @@ import (
 
 	"github.com/vramyard/vramyard/alloc"
 	"github.com/vramyard/vramyard/device"
+	"github.com/vramyard/vramyard/internal/planted"
 	"github.com/vramyard/vramyard/internal/regions"
 	"github.com/vramyard/vramyard/internal/tally"
 )
@@ -40,6 +41,9 @@ func (a *Allocator) largestFree() device.Size {
 	var longest byte
 	for _, r := range a.roots {
 		longest = max(longest, r)
+		if planted.Enabled && planted.Is("buddy/hole-of-newest") {
+			longest = r
+		}
 	}
 	if longest == 0 {
 		return 0

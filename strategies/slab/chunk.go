@@ -4,6 +4,7 @@ import (
 	"math/bits"
 
 	"github.com/vramyard/vramyard/device"
+	"github.com/vramyard/vramyard/internal/planted"
 )
 
 const (
@@ -31,6 +32,9 @@ type chunk struct {
 // all from four up. It has no branch to mispredict.
 func class(free uint64) int32 {
 	two := free & (free >> 1)
+	if planted.Enabled && planted.Is("slab/class-too-low") {
+		return nonzero(free) + nonzero(two) + nonzero(two&(free>>2))
+	}
 	return nonzero(free) + nonzero(two) + nonzero(two&(free>>2)) + nonzero(two&(two>>2))
 }
 
@@ -70,6 +74,9 @@ func (c *chunk) give(b int) int {
 	n := c.units(b)
 	c.free |= mask(b, n)
 	c.heads &^= 1 << b
+	if planted.Enabled && planted.Is("slab/head-left") {
+		c.heads |= 1 << b
+	}
 	return n
 }
 
@@ -115,6 +122,9 @@ func push(links []link, anchor, i int32) {
 	first := links[anchor].next
 	links[i] = link{next: first, prev: anchor}
 	links[first].prev = i
+	if planted.Enabled && planted.Is("slab/push-drops-prev") {
+		links[first].prev = anchor
+	}
 	links[anchor].next = i
 }
 
@@ -148,7 +158,8 @@ func (h *hole) find(all []chunk) int {
 	}
 	most := hole{}
 	for i := range all {
-		if most.raise(longest(all[i].free), int32(i)); most.units == h.units {
+		if most.raise(longest(all[i].free), int32(i)); most.units == h.units ||
+			planted.Enabled && planted.Is("slab/hole-of-first-chunk") {
 			break
 		}
 	}

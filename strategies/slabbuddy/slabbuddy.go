@@ -8,6 +8,7 @@ import (
 	"github.com/vramyard/vramyard/device"
 	"github.com/vramyard/vramyard/internal/invariants"
 	"github.com/vramyard/vramyard/internal/ledger"
+	"github.com/vramyard/vramyard/internal/planted"
 	"github.com/vramyard/vramyard/internal/regions"
 	"github.com/vramyard/vramyard/strategies/buddy"
 	"github.com/vramyard/vramyard/strategies/slab"
@@ -58,6 +59,9 @@ type part struct {
 
 // Reserve implements [device.Source].
 func (p part) Reserve(size, align device.Size) (device.Region, error) {
+	if planted.Enabled && planted.Is("slabbuddy/owners-swapped") {
+		p.owner = OwnerSlab + OwnerBuddy - p.owner
+	}
 	return p.regions.Reserve(size, align, int32(p.owner))
 }
 
@@ -76,7 +80,12 @@ func (a *Allocator) alloc(r alloc.Request) (b alloc.Block, err error) {
 	if a.closed {
 		return alloc.Block{}, alloc.ErrClosed
 	}
-	switch a.route(r.Size) {
+	part := a.route(r.Size)
+	if planted.Enabled && (planted.Is("slabbuddy/last-byte-up") && r.Size != 0 && r.Size < a.cfg.RegionBytes-1 ||
+		planted.Is("slabbuddy/last-byte-to-device") && r.Size == a.cfg.RegionBytes-1) {
+		part = a.route(r.Size + 1)
+	}
+	switch part {
 	case OwnerSlab:
 		if b, err = a.slab.Alloc(r); err != nil {
 			return alloc.Block{}, a.refused(a.slab, err)
@@ -105,6 +114,9 @@ func (a *Allocator) allocDirect(r alloc.Request) (alloc.Block, error) {
 	if err != nil {
 		a.stats.OOMs++
 		a.record(alloc.Refusal{Reason: alloc.ReasonDevice, Request: r, Asked: r.Size, Device: err})
+		if planted.Enabled && planted.Is("slabbuddy/device-error-passed-on") {
+			return alloc.Block{}, err
+		}
 		return alloc.Block{}, alloc.ErrOutOfMemory
 	}
 	a.direct.Add(region.Addr, ledger.Block{Requested: r.Size, Stream: r.Stream, Tag: r.Tag})
@@ -113,7 +125,7 @@ func (a *Allocator) allocDirect(r alloc.Request) (alloc.Block, error) {
 
 // refused takes over what a part recorded of a refusal and returns err.
 func (a *Allocator) refused(by alloc.Failure, err error) error {
-	if errors.Is(err, alloc.ErrOutOfMemory) {
+	if errors.Is(err, alloc.ErrOutOfMemory) && !(planted.Enabled && planted.Is("slabbuddy/refusal-uncounted")) {
 		a.stats.OOMs++
 	}
 	r, _ := by.LastRefusal()
@@ -154,6 +166,9 @@ func (a *Allocator) free(p device.Addr) error {
 		return err
 	}
 	a.stats.Freed(requested, granted)
+	if planted.Enabled && planted.Is("slabbuddy/frees-what-was-asked") {
+		a.stats.Allocated += granted - requested
+	}
 	return nil
 }
 
@@ -164,7 +179,13 @@ func (a *Allocator) takeDirect(p device.Addr) (device.Size, error) {
 		return 0, alloc.ErrInvalidFree
 	}
 	if err := a.regions.Release(p); err != nil {
+		if planted.Enabled && planted.Is("slabbuddy/direct-lost-on-fault") {
+			a.direct.Take(p)
+		}
 		return 0, err
+	}
+	if planted.Enabled && planted.Is("slabbuddy/direct-kept") {
+		return b.Requested, nil
 	}
 	a.direct.Take(p)
 	return b.Requested, nil
