@@ -37,6 +37,17 @@ func Differential(subjects []Subject, o Options) (Result, error) {
 	return d.tally, err
 }
 
+// Agree runs one sequence over all subjects in lockstep, as [Differential] does. The error
+// is a [*Violation] if they disagree.
+func Agree(subjects []Subject, seq Sequence) error {
+	d, _, err := newDifferential(subjects, max(len(seq), 1))
+	if err != nil {
+		return err
+	}
+	defer d.close()
+	return d.run(seq)
+}
+
 // roomy bounds the requests of a subject without a bound of its own. It is above most of
 // the sizes at which strategies decide differently.
 const roomy = 64 * device.MiB

@@ -30,6 +30,21 @@ func Metamorphic(s Subject, o Options) (Result, error) {
 	return r.tally, err
 }
 
+// Relate runs one sequence over instances of the subject in lockstep, as [Metamorphic] does.
+// The error is a [*Violation] if a relation does not hold.
+func Relate(s Subject, seq Sequence) error {
+	profile, err := s.profile(len(seq))
+	if err != nil {
+		return err
+	}
+	r := newRelations(s, profile.Frontier)
+	defer r.close()
+	if err := r.run(seq); err != nil {
+		return err
+	}
+	return r.undo(seq)
+}
+
 // relations is an ensemble of instances of one subject.
 type relations struct {
 	ensemble

@@ -165,6 +165,24 @@ func TestMetamorphicFindsWhatMatters(t *testing.T) {
 	}
 }
 
+// TestSingleSequences checks the forms that a fuzzer uses, which run one sequence.
+func TestSingleSequences(t *testing.T) {
+	seq, err := props.ParseSequence("a 64\na 64\nf 0\nbadfree freed 0\nfrontier 1\ntrim\na 1 stream=2\n")
+	require.NoError(t, err)
+	good, bad := firstFitSubject(none), firstFitSubject(acceptsDoubleFree)
+	require.NoError(t, props.Agree([]props.Subject{good, good}, seq))
+	requireBroken(t, props.IAgreement, props.Agree([]props.Subject{good, bad}, seq))
+	require.NoError(t, props.Relate(good, seq))
+	swaying := good
+	swaying.New = func(src device.Source) (alloc.Strategy, error) {
+		inner, err := newFirstFit(src, none)
+		return &swayed{firstFit: inner, by: "stream"}, err
+	}
+	requireBroken(t, props.IIndifference, props.Relate(swaying, append(seq, props.Op{Kind: props.OpAlloc, Size: 1, Stream: 1})))
+	require.NoError(t, props.Agree([]props.Subject{good, good}, nil), "an empty sequence")
+	require.NoError(t, props.Relate(good, nil))
+}
+
 func TestUndone(t *testing.T) {
 	chunk := func(at, size int, s alloc.State) alloc.Chunk {
 		return alloc.Chunk{Region: device.Addr(at / 100 * 100), Addr: device.Addr(at), Size: device.Size(size), State: s}
