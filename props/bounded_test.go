@@ -96,7 +96,7 @@ func wastingSubject(b string) props.Subject {
 
 func TestBoundedPassesBoundedStrategy(t *testing.T) {
 	for _, p := range []props.Pattern{props.Steady, props.Queue, props.Phases} {
-		g, err := props.Bounded(wastingSubject(""), props.Churn{Pattern: p, Operations: 50_000})
+		g, err := props.Bounded(wastingSubject(""), props.Churn{Pattern: p, Operations: 20_000})
 		require.NoError(t, err)
 		t.Log(g)
 		assert.Greater(t, g.PeakLive, 7*device.GiB, "the run reaches its bound")
@@ -117,7 +117,7 @@ func TestBoundedFindsGrowth(t *testing.T) {
 		losesBlocks:         {props.IFreeAnswer, "invalid free"},
 	} {
 		t.Run(b, func(t *testing.T) {
-			_, err := props.Bounded(wastingSubject(b), props.Churn{Operations: 50_000})
+			_, err := props.Bounded(wastingSubject(b), props.Churn{Operations: 20_000})
 			requireBroken(t, want.number, err)
 			assert.ErrorContains(t, err, want.text)
 		})

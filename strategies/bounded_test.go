@@ -33,16 +33,20 @@ var wasteful = map[string]struct {
 // the rule of the original that makes them. There is none.
 var unbounded = map[string]string{}
 
-// TestMemoryStaysBounded churns through every name of the catalogue: 200 000 calls, each
-// with its own pattern of sizes and lifetimes.
+// TestMemoryStaysBounded churns through every name of the catalogue: 200 000 calls for each
+// pattern of sizes and lifetimes, a quarter of them with -short.
 func TestMemoryStaysBounded(t *testing.T) {
+	calls := 200_000
+	if testing.Short() {
+		calls /= 4
+	}
 	for _, name := range strategies.All().Names() {
 		for _, pattern := range []props.Pattern{props.Steady, props.Queue, props.Phases} {
 			t.Run(name+"/"+string(pattern), func(t *testing.T) {
 				t.Parallel()
 				setup, err := strategies.All().Lookup(name, json.RawMessage(fitted[name]))
 				require.NoError(t, err)
-				g, err := props.Bounded(props.SubjectOfSetup(setup, sim.Config{}), props.Churn{Pattern: pattern})
+				g, err := props.Bounded(props.SubjectOfSetup(setup, sim.Config{}), props.Churn{Pattern: pattern, Operations: calls})
 				t.Log(g)
 				if reason, ok := unbounded[name]; ok {
 					require.Error(t, err, "it is bounded, and excused because: %s", reason)

@@ -7,14 +7,14 @@ import (
 )
 
 // RunMetamorphic checks the relations between two runs of one strategy for every subject,
-// with an eighth of the sequences that the flags ask for, since each runs on five instances.
+// with a tenth of the sequences that the flags ask for, since each runs on five instances.
 // Subjects run in parallel.
 func RunMetamorphic(t *testing.T, subjects ...props.Subject) {
 	t.Helper()
 	for _, s := range subjects {
 		t.Run(s.Name, func(t *testing.T) {
 			t.Parallel()
-			r, err := props.Metamorphic(s, options(8))
+			r, err := props.Metamorphic(s, options(10))
 			reportRelations(t, r, err)
 		})
 	}
