@@ -25,7 +25,7 @@ const (
 )
 
 // Subjects returns the subjects of one catalogue entry: the strategy in its configuration on
-// simulated devices that are small for it, because what breaks breaks when memory runs out.
+// simulated devices that are small for it, because most mistakes show when memory runs out.
 //
 // A strategy with a limit of its own is checked on two devices, one of three quarters of the
 // limit, which refuses first, and one of three halves, on which the limit is met first. A
