@@ -32,6 +32,9 @@ type Promises struct {
 	// Serves reports whether a free chunk should have served a request: if one did, the
 	// strategy may not have run out of memory. Nil is no promise.
 	Serves func(Chunk, Request) bool
+	// Stamped says that frees are counted as [Frontier] says: until the frontier has passed
+	// the count of a free, the chunk that holds its bytes shows that count or a later one.
+	Stamped bool
 	// FreeReleases says that Free may give a region back to the device.
 	FreeReleases bool
 	// JoinsRegions says that reservations which touch are shown as one region.

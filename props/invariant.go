@@ -56,6 +56,7 @@ const (
 	ITranslation   Number = 43 // where the device's memory begins does not matter
 	IBounded       Number = 44 // bounded demand needs bounded memory
 	ILinear        Number = 45 // concurrent calls are as if one after another
+	IRecency       Number = 46 // memory is as unsafe as its newest byte
 )
 
 var invariantNames = [...]string{
@@ -70,7 +71,7 @@ var invariantNames = [...]string{
 	IClosed: "closed", IFault: "device fault", INoPanic: "no panic", ITerminates: "termination",
 	IWarm: "warm path", IAgreement: "agreement", IIndifference: "indifference", IUndo: "undo",
 	IObservation: "observation", ITraceless: "traceless mistakes", ITranslation: "translation",
-	IBounded: "boundedness", ILinear: "linearizability",
+	IBounded: "boundedness", ILinear: "linearizability", IRecency: "recency",
 }
 
 // Name returns the invariant in a word or two.

@@ -28,6 +28,7 @@ type Model struct {
 	counts alloc.Stats // Allocs, Frees, OOMs, the peaks and LargestAlloc
 	ids    uint64      // allocations so far, refused ones included
 	frees  uint64      // frees so far, whatever was cleared since
+	stamps stamps
 }
 
 // freedKept bounds how many freed blocks are remembered for illegal frees.
@@ -145,5 +146,5 @@ func (m *Model) Expected() alloc.Stats {
 // reset empties the model for another sequence and keeps its memory.
 func (m *Model) reset() {
 	m.byAddr, m.byAge, m.freed = m.byAddr[:0], m.byAge[:0], m.freed[:0]
-	m.counts, m.ids, m.frees = alloc.Stats{}, 0, 0
+	m.counts, m.ids, m.frees, m.stamps = alloc.Stats{}, 0, 0, stamps{}
 }

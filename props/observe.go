@@ -76,6 +76,12 @@ func (r *runner) observePromises(p *alloc.Promises) error {
 			return err
 		}
 	}
+	if p.Stamped {
+		r.model.released(r.usage().Calls.Release)
+		if err := r.judge(Recency(r.walk, &r.model)); err != nil {
+			return err
+		}
+	}
 	if p.ClassOf != nil {
 		if err := r.judge(Classes(r.walk, p.ClassOf)); err != nil {
 			return err

@@ -257,6 +257,12 @@ func (r *runner) granted(g Grant) error {
 	); err != nil {
 		return err
 	}
+	r.model.released(r.usage().Calls.Release)
+	if p.Stamped {
+		if err := r.judge(InBound(g.Block, g.Request, &r.model)); err != nil {
+			return err
+		}
+	}
 	// Without this one the model itself makes no sense, so there is no exception to it.
 	if err := Disjoint(&r.model, g.Block); err != nil {
 		return err
@@ -417,6 +423,9 @@ func (r *runner) frontier(op Op) error {
 
 // raised judges the answer to a new frontier.
 func (r *runner) raised(count uint64, err error) error {
+	if err == nil {
+		r.model.stamps.raise(count)
+	}
 	return r.judge(agree("SetFrontier", nil, nil, err, alloc.SetFrontier(r.twin.Strategy, count)))
 }
 

@@ -66,15 +66,16 @@ type shrinker struct {
 }
 
 // Shrink returns a smaller sequence for which fails still holds. It takes out single
-// operations and pairs, lowers numbers one by one, all equal ones at a time and by pairs,
-// and repeats until nothing helps or fails was called tries times. The library's shrinker
+// operations and pairs, makes one allocation of two, lowers numbers one by one, all equal
+// ones at a time and by pairs, and repeats until nothing helps or fails was called tries times. The library's shrinker
 // takes out halves only and never looks at two operations together, so this pass follows it.
 //
 // Precondition: fails(s) holds.
 func Shrink(s Sequence, tries int, fails func(Sequence) bool) Sequence {
 	sh := &shrinker{best: slices.Clone(s), tries: tries, fails: fails}
 	for sh.tries > 0 {
-		if !(sh.dropOne() || sh.plain() || sh.lower() || sh.lowerEqual() || sh.dropTwo() || sh.lowerTwo()) {
+		if !(sh.dropOne() || sh.plain() || sh.lower() || sh.lowerEqual() || sh.dropTwo() || sh.dropEarlier() ||
+			sh.join() || sh.lowerTwo()) {
 			break
 		}
 	}
@@ -125,6 +126,66 @@ func (sh *shrinker) dropTwo() bool {
 	for i := range sh.best {
 		for j := i + 1; j < len(sh.best); j++ {
 			if sh.try(sh.without(i, j)) {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// dropEarlier takes out the first pair that is not needed if every bound on the count of
+// frees is one lower: bounds name frees by number, and with a block its free is gone.
+func (sh *shrinker) dropEarlier() bool {
+	bounded := func(o Op) bool { return o.Before > 1 }
+	if !slices.ContainsFunc(sh.best, bounded) {
+		return false
+	}
+	for i := range sh.best {
+		for j := i + 1; j < len(sh.best); j++ {
+			c := sh.without(i, j)
+			for k := range c {
+				if bounded(c[k]) {
+					c[k].Before--
+				}
+			}
+			if sh.try(c) {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// joinUnits are units that strategies round requests up to, so that one block can take the
+// place of two.
+var joinUnits = [...]device.Size{1, 256, 4 * device.KiB}
+
+// join makes one allocation of the first two that follow each other and may be one.
+func (sh *shrinker) join() bool {
+	last := -1
+	for i, o := range sh.best {
+		if o.Kind != OpAlloc {
+			continue
+		}
+		if last >= 0 && sh.joinPair(last, i) {
+			return true
+		}
+		last = i
+	}
+	return false
+}
+
+// joinPair makes one allocation of two, in the place of either.
+func (sh *shrinker) joinPair(i, j int) bool {
+	for _, unit := range joinUnits {
+		a, b := sh.best[i].Size, sh.best[j].Size
+		if !device.CanAlignUp(a, unit) || b > ^device.AlignUp(a, unit) {
+			continue
+		}
+		for _, place := range [...][2]int{{i, j}, {j, i}} {
+			c := slices.Clone(sh.best)
+			c[place[0]].Size = device.AlignUp(a, unit) + b
+			if sh.try(slices.Delete(c, place[1], place[1]+1)) {
 				return true
 			}
 		}

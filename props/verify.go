@@ -160,8 +160,8 @@ func oneSeed(r *runner, sequences gopter.Gen, seed int64, o Options, once attemp
 			other = err
 			return true
 		case first == nil:
-			first, generated = v, len(seq)
-			r.thorough = true
+			first, generated = r.closer(seq, v, once), len(seq)
+			return true
 		}
 		return v.Number == first.Number
 	}
@@ -192,6 +192,20 @@ func oneSeed(r *runner, sequences gopter.Gen, seed int64, o Options, once attemp
 			r.subject.Name, seed, first)
 	}
 	return r.failure(seed, generated, small, plan, v)
+}
+
+// closer runs a failing sequence again and looks at everything after every step, because
+// that shows what is wrong sooner, and often as another invariant. It returns what is broken
+// then. What goes away when it is looked at is left as it was found.
+func (r *runner) closer(seq Sequence, found *Violation, once attempt) *Violation {
+	r.thorough = true
+	_, err := once(r, seq)
+	var v *Violation
+	if !errors.As(err, &v) {
+		r.thorough = false
+		return found
+	}
+	return v
 }
 
 // spellOut looks for a way to fail without a plan, with a fault in the sequence instead: a

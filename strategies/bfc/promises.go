@@ -34,6 +34,7 @@ func (c Config) Promises() alloc.Promises {
 			return alloc.BySizeThenAddress(a, b)
 		},
 		Serves:       c.serves(),
+		Stamped:      c.Timing,
 		JoinsRegions: c.CoalesceRegions,
 		Boundaries:   alloc.PowersOfTwo(unit, min(c.Limit, device.TiB)),
 		Except:       c.exceptions(),

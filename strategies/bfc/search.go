@@ -61,13 +61,13 @@ func (a *Allocator) findFitting(w wish) handle {
 // alignment alone: a chunk that is larger than the wish by the alignment always fits.
 func (a *Allocator) firstFitting(w wish, owner uint8) handle {
 	t := &a.bins[owner]
+	if planted.Enabled && planted.Is("bfc/bound-off-by-one") && w.before > 0 {
+		w.before++
+	}
 	for at := t.Seek(w.size); ; at = t.Next(at) {
 		e, ok := t.At(at)
 		if !ok {
 			return none
-		}
-		if planted.Enabled && planted.Is("bfc/bound-off-by-one") && w.before > 0 {
-			w.before++
 		}
 		if w.before > 0 && a.chunks.freed(e.Handle) > w.before || !w.fits(e.Addr, e.Size) {
 			continue

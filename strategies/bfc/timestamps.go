@@ -1,9 +1,6 @@
 package bfc
 
-import (
-	"github.com/vramyard/vramyard/device"
-	"github.com/vramyard/vramyard/internal/planted"
-)
+import "github.com/vramyard/vramyard/device"
 
 // sweep makes the chunks in the queue that were freed below the frontier safe and merges
 // them; the others stay queued. With need above zero it is forced: it merges chunks
@@ -95,9 +92,6 @@ func (a *Allocator) isWaiting(h handle, force bool) bool {
 	}
 	count := &a.chunks.freedAt[h]
 	if *count < a.frontier {
-		*count = 0
-	}
-	if planted.Enabled && planted.Is("bfc/frontier-off-by-one") && *count == a.frontier {
 		*count = 0
 	}
 	return *count > 0 && !force
