@@ -82,6 +82,22 @@ type neverFree struct {
 	alloc.Forwarder
 	pending []alloc.Block
 	asked   device.Size // by the requests for these
+	cleared int         // of these, freed before the last reset
+
+	peakRequested, peakAllocated device.Size
+}
+
+// Alloc implements [alloc.Allocator].
+func (n *neverFree) Alloc(r alloc.Request) (alloc.Block, error) {
+	b, err := n.Forwarder.Alloc(r)
+	n.raise()
+	return b, err
+}
+
+// raise brings the peaks up to the present values.
+func (n *neverFree) raise() {
+	s := n.Stats()
+	n.peakRequested, n.peakAllocated = max(n.peakRequested, s.Requested), max(n.peakAllocated, s.Allocated)
 }
 
 // Free implements [alloc.Allocator].
@@ -105,6 +121,13 @@ func (n *neverFree) isPending(c alloc.Chunk) bool {
 	return slices.Contains(n.pending, alloc.Block{Addr: c.Addr, Size: c.Size})
 }
 
+// ClearStats implements [alloc.Clearer].
+func (n *neverFree) ClearStats() {
+	n.Forwarder.ClearStats()
+	n.cleared, n.peakRequested, n.peakAllocated = len(n.pending), 0, 0
+	n.raise()
+}
+
 // Walk implements [alloc.Inspector].
 func (n *neverFree) Walk(yield func(alloc.Chunk) bool) {
 	n.Forwarder.Walk(func(c alloc.Chunk) bool {
@@ -118,12 +141,13 @@ func (n *neverFree) Walk(yield func(alloc.Chunk) bool) {
 // Stats implements [alloc.Inspector].
 func (n *neverFree) Stats() alloc.Stats {
 	s := n.Forwarder.Stats()
-	s.Frees += uint64(len(n.pending))
+	s.Frees += uint64(len(n.pending) - n.cleared)
 	s.Live -= len(n.pending)
 	s.Requested -= n.asked
 	for _, b := range n.pending {
 		s.Allocated -= b.Size
 	}
+	s.PeakRequested, s.PeakAllocated = n.peakRequested, n.peakAllocated
 	return s
 }
 
