@@ -3,7 +3,9 @@ package sim
 import (
 	"bytes"
 	"encoding/json"
+	"errors"
 	"fmt"
+	"io"
 
 	"github.com/vramyard/vramyard/device"
 )
@@ -56,8 +58,8 @@ func ParseConfig(raw []byte) (Config, error) {
 	if err := d.Decode(&c); err != nil {
 		return Config{}, fmt.Errorf("simulated device: %w", err)
 	}
-	if d.More() {
-		return Config{}, fmt.Errorf("simulated device: text after the JSON object")
+	if _, err := d.Token(); !errors.Is(err, io.EOF) {
+		return Config{}, errors.New("simulated device: text after the JSON object")
 	}
 	return c.withDefaults()
 }

@@ -132,6 +132,7 @@ func TestConfigIsValidated(t *testing.T) {
 		`{"gap":"2TiB"}`:         "gap",
 		`{`:                      "unexpected EOF",
 		`{} {}`:                  "text after",
+		`{} }`:                   "text after",
 		`{} x`:                   "text after",
 		`[]`:                     "cannot unmarshal array",
 		`{"capacity":"80 cows"}`: "cows",

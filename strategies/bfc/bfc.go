@@ -146,6 +146,9 @@ func (a *Allocator) wish(r *alloc.Request) wish {
 			w.owner = OwnerUpper
 		}
 	}
+	if planted.Enabled && planted.Is("bfc/stream-moves") && r.Stream > 0 {
+		w.size += unit
+	}
 	w.plain = w.align == unit && w.before == 0 && w.owner == OwnerNone
 	return w
 }

@@ -65,11 +65,8 @@ func (c Config) exceptions() (all []alloc.Exception) {
 		const tail = "after a refusal the region is recorded one step smaller than what the device gave; the tail is lost"
 		all = append(all,
 			alloc.Exception{Invariant: "I2", Reason: tail},
-			alloc.Exception{Invariant: "I19", Reason: tail})
-	}
-	if c.Variant == V2016 && c.AllowGrowth {
-		all = append(all, alloc.Exception{Invariant: "I20",
-			Reason: "the next region is asked for whole, whatever is left of the limit"})
+			alloc.Exception{Invariant: "I19", Reason: tail},
+			alloc.Exception{Invariant: "I20", Reason: "the next region is asked for whole, whatever is left of the limit"})
 	}
 	return all
 }

@@ -118,6 +118,9 @@ func (a *Allocator) carveLower(h handle, w wish) handle {
 // than a block may waste. The remainder goes to its bin; it is not merged with what
 // follows, which is never free without timing.
 func (a *Allocator) trim(h handle, n device.Size) {
+	if planted.Enabled && planted.Is("bfc/split-by-address") && a.chunks.rows[h].addr>>57 != 0 {
+		return
+	}
 	if a.splits(a.chunks.rows[h].size-n, n) {
 		rest := a.split(h, n)
 		if planted.Enabled && planted.Is("bfc/lost-remainder") {

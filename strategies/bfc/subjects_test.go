@@ -42,7 +42,7 @@ func subject(name string, c bfc.Config) props.Subject {
 		panic(err) // the configurations above are sound
 	}
 	capacity := 12 * device.MiB
-	if c.Timing || c.Mended || c.Variant == bfc.V2016 && c.AllowGrowth {
+	if c.Timing || c.Mended || c.Variant == bfc.V2016 {
 		capacity = 24 * device.MiB
 	}
 	return props.SubjectOf(name, bfc.New, c, sim.Config{Capacity: capacity, Align: 256}, c.Promises())

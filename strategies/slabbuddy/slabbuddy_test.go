@@ -91,7 +91,7 @@ func TestConfigErrors(t *testing.T) {
 		{`{"compat":"xdl","region_bytes":9223372036854775808,"block_bytes":4611686018427387904}`,
 			`slabbuddy: segments 32: want 16*segments*block_bytes to divide region_bytes 9223372036854775808`},
 		{`{"compat":"xdl","region_bytes":8589934592,"block_bytes":4}`,
-			`slabbuddy: buddy: block_bytes 4: want at most 2^30 blocks in region_bytes 8589934592`},
+			`slabbuddy: slab: unit_bytes 1: want at most 64*2^24 units in region_bytes 8589934592`},
 		{`{"compat":"xdl","segments":4096}`, ``},
 		{`{"compat":"xdl"}`, ``},
 	} {
