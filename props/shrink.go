@@ -65,7 +65,8 @@ type shrinker struct {
 	fails func(Sequence) bool
 }
 
-// Shrink returns a smaller sequence for which fails still holds. It takes out single
+// Shrink returns a smaller sequence for which fails still holds. Unless one allocation is
+// enough, it takes out single
 // operations and pairs, makes one allocation of two, lowers numbers one by one, all equal
 // ones at a time and by pairs, and repeats until nothing helps or fails was called tries times. The library's shrinker
 // takes out halves only and never looks at two operations together, so this pass follows it.
@@ -73,6 +74,7 @@ type shrinker struct {
 // Precondition: fails(s) holds.
 func Shrink(s Sequence, tries int, fails func(Sequence) bool) Sequence {
 	sh := &shrinker{best: slices.Clone(s), tries: tries, fails: fails}
+	sh.alone()
 	for sh.tries > 0 {
 		if !(sh.dropOne() || sh.plain() || sh.lower() || sh.lowerEqual() || sh.dropTwo() || sh.dropEarlier() ||
 			sh.join() || sh.lowerTwo()) {
@@ -93,6 +95,14 @@ func (sh *shrinker) try(candidate Sequence) bool {
 	}
 	sh.best = candidate
 	return true
+}
+
+// alone looks for one allocation of a round size that fails as well: what goes wrong with a
+// region just filled needs no more, and no smaller step leads there.
+func (sh *shrinker) alone() {
+	for n := device.Size(1); n <= 1<<40 && len(sh.best) > 1; n <<= 1 {
+		sh.try(Sequence{{Kind: OpAlloc, Size: n}})
+	}
 }
 
 // edited returns a copy of the best sequence with operation i replaced.

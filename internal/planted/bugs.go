@@ -7,9 +7,10 @@ type Judge uint8
 
 // The judges.
 const (
-	ByCalls  Judge = iota // what generated calls show
-	ByFaults              // the same while the device refuses one call after the other
-	ByHeap                // the count of what the warm path takes from the heap
+	ByCalls     Judge = iota // what generated calls show
+	ByFaults                 // the same while the device refuses one call after the other
+	ByHeap                   // the count of what the warm path takes from the heap
+	ByRelations              // what several instances in lockstep show
 )
 
 // Setting is a strategy in one configuration on one simulated device.
@@ -34,5 +35,5 @@ type Bug struct {
 // Bugs returns every bug, by package.
 func Bugs() []Bug {
 	return slices.Concat(shared(), bfcMemory(), bfcBooks(), bfcModes(), buddyBugs(), runsBugs(), listsBugs(),
-		slabbuddyBugs(), wrapped())
+		slabbuddyBugs(), wrapped(), relations())
 }

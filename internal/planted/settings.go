@@ -7,7 +7,7 @@ var (
 	bfcSmall  = Setting{"bfc:growth", `{"limit":16777216}`, `{"capacity":2097152,"align":256}`}
 	bfcRoomy  = Setting{"bfc:growth", `{"limit":16777216}`, `{"capacity":25165824,"align":256}`}
 	bfcDown   = Setting{"bfc:growth", `{"limit":16777216}`, `{"capacity":12582912,"align":256,"policy":"top-down"}`}
-	bfcWhole  = Setting{"bfc", `{"limit":16777216}`, `{"capacity":12582912,"align":256}`}
+	bfcWide   = Setting{"bfc", `{"limit":1073741824}`, `{"capacity":1073741824,"align":256}`}
 	bfcGC     = Setting{"bfc:gc", `{"limit":16777216}`, `{"capacity":12582912,"align":256}`}
 	bfcVMM    = Setting{"bfc:vmm", `{"limit":16777216}`, `{"capacity":12582912,"align":256,"gap":4096}`}
 	bfcWaste  = Setting{"bfc:growth", `{"limit":16777216,"fragmentation_fraction":0.0009765625}`, `{"capacity":25165824,"align":256}`}
@@ -22,6 +22,7 @@ var (
 	buddyOne   = Setting{"buddy:xdl", `{"region_bytes":4096,"block_bytes":256}`, `{"capacity":4096,"align":256}`}
 
 	runsOne   = Setting{"slab:xdl", `{"segments":1,"unit_bytes":256,"region_bytes":32768}`, `{"capacity":131072,"align":256,"policy":"top-down"}`}
+	runsTwo   = Setting{"slab:xdl", `{"segments":2,"unit_bytes":256,"region_bytes":32768}`, `{"capacity":131072,"align":256}`}
 	runsTight = Setting{"slab:xdl", `{"segments":1,"unit_bytes":256,"region_bytes":16384}`, `{"capacity":32768,"align":256,"policy":"top-down"}`}
 
 	listsSmall = Setting{"slab:blaze", `{"min_class_bytes":2,"max_class_bytes":4096,"region_bytes":4096}`,

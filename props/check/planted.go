@@ -1,6 +1,7 @@
 package check
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"regexp"
@@ -47,6 +48,15 @@ func (v Verdict) Caught() bool {
 // Small reports whether the counterexample is at most twice as long as it need be.
 func (v Verdict) Small() bool { return v.Shrunk <= 2*max(v.Minimal, 1) }
 
+// judges are the ways to verify.
+var judges = [...]func(props.Subject, props.Options) (props.Result, error){
+	planted.ByCalls: props.Verify, planted.ByFaults: props.VerifyFaults, planted.ByRelations: props.Metamorphic,
+}
+
+// plantedTries is how often a failing sequence is run to make it smaller unless the options
+// say so: no bug here needs more to come down to twice what a person needs.
+const plantedTries = 2000
+
 // Planted plants a bug, looks for it as [props.Verify] or whoever else is its judge does,
 // and takes it away again. A bug that is not found is a verdict; the error tells of a bug
 // that cannot be planted or of a subject that cannot be built.
@@ -71,12 +81,10 @@ func Planted(c alloc.Catalogue, b planted.Bug, o Options) (Verdict, error) {
 	if b.Judge == planted.ByHeap {
 		return v, v.weigh(subject)
 	}
-	verify := props.Verify
-	if b.Judge == planted.ByFaults {
-		verify = props.VerifyFaults
-	}
 	o = o.withDefaults()
-	r, err := verify(subject, props.Options{Sequences: o.Sequences, Operations: o.Operations, Seed: o.Seed, Tries: o.Tries})
+	r, err := judges[b.Judge](subject, props.Options{
+		Sequences: o.Sequences, Operations: o.Operations, Seed: o.Seed, Tries: cmp.Or(o.Tries, plantedTries),
+	})
 	if errors.As(err, &v.Failure) {
 		v.Broken, v.Sequences, v.Shrunk = NumberOf(v.Failure.Violation), r.Sequences, len(v.Failure.Sequence)
 		return v, nil
@@ -129,12 +137,20 @@ func NumbersOf(v *props.Violation) (all []string) {
 // NumberOf returns the first of [NumbersOf].
 func NumberOf(v *props.Violation) string { return NumbersOf(v)[0] }
 
-// Broken returns every invariant that a sequence breaks, in the order in which they are
-// found when each one found before is excused.
-func Broken(s props.Subject, seq props.Sequence, plan device.FaultPlan) (all []string, err error) {
+// Broken returns every invariant that the least calls of a bug break, in the order in which
+// they are found when each one found before is excused.
+func Broken(s props.Subject, b planted.Bug) (all []string, err error) {
+	seq, err := props.ParseSequence(b.Minimal)
+	if err != nil {
+		return nil, fmt.Errorf("check: %s: %w", b.ID, err)
+	}
+	repeat := func() error { return props.Repeat(s, seq, device.FaultPlan{Nth: b.Nth}) }
+	if b.Judge == planted.ByRelations {
+		repeat = func() error { return props.Relate(s, seq) }
+	}
 	s.Promises.Except = slices.Clone(s.Promises.Except)
 	for {
-		err := props.Repeat(s, seq, plan)
+		err := repeat()
 		var v *props.Violation
 		if !errors.As(err, &v) {
 			return all, err

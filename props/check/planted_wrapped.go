@@ -36,6 +36,7 @@ var plantedWrappers = map[planted.ID]func(alloc.Forwarder) alloc.Strategy{
 	}),
 	"wrapped/search-repeats":  searches(func(all []alloc.Chunk) []alloc.Chunk { return append(all[:min(1, len(all))], all...) }),
 	"wrapped/panics-on-null":  func(f alloc.Forwarder) alloc.Strategy { return &startled{f} },
+	"wrapped/look-moves":      func(f alloc.Forwarder) alloc.Strategy { return &shy{Forwarder: f} },
 	"wrapped/free-takes-room": func(f alloc.Forwarder) alloc.Strategy { return &diary{Forwarder: f} },
 	"wrapped/walk-takes-room": func(f alloc.Forwarder) alloc.Strategy { return &scroll{f} },
 }
@@ -193,6 +194,27 @@ func (s *startled) Free(a device.Addr) error {
 		panic("null")
 	}
 	return s.Forwarder.Free(a)
+}
+
+// shy is a strategy that grants more once somebody looked.
+type shy struct {
+	alloc.Forwarder
+	seen bool
+}
+
+// Alloc implements [alloc.Allocator].
+func (s *shy) Alloc(r alloc.Request) (alloc.Block, error) {
+	if s.seen && r.Size <= alloc.MaxRequest(&s.Forwarder)/2 {
+		r.Size *= 2
+	}
+	s.seen = false
+	return s.Forwarder.Alloc(r)
+}
+
+// WalkFree implements [alloc.FreeWalker].
+func (s *shy) WalkFree(yield func(alloc.Chunk) bool) {
+	s.seen = true
+	s.Forwarder.WalkFree(yield)
 }
 
 // diary is a strategy that writes down every free.

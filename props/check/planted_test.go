@@ -1,0 +1,188 @@
+//go:build planted
+
+package check_test
+
+import (
+	"flag"
+	"fmt"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	bugs "github.com/vramyard/vramyard/internal/planted"
+	"github.com/vramyard/vramyard/props"
+	"github.com/vramyard/vramyard/props/check"
+	"github.com/vramyard/vramyard/strategies"
+)
+
+var rewrite = flag.Bool("rewrite", false, "write the table of planted bugs into docs/invariants.md")
+
+// TestLeastCallsShowBug runs what a person needs to see a bug, with and without it.
+func TestLeastCallsShowBug(t *testing.T) {
+	for _, b := range bugs.Bugs() {
+		if b.Judge == bugs.ByHeap {
+			continue
+		}
+		t.Run(string(b.ID)+"/"+b.Setting.Strategy, func(t *testing.T) {
+			s, err := check.Plantable(strategies.All(), b)
+			require.NoError(t, err)
+			broken, err := check.Broken(s, b)
+			require.NoError(t, err)
+			require.Empty(t, broken, "without the bug")
+			bugs.Set(b.ID)
+			defer bugs.Set(bugs.None)
+			broken, err = check.Broken(s, b)
+			require.NoError(t, err)
+			assert.Subset(t, broken, b.Breaks)
+		})
+	}
+}
+
+// TestLeastCallsCannotBeFewer takes each call out in turn: then nothing may break.
+func TestLeastCallsCannotBeFewer(t *testing.T) {
+	for _, b := range bugs.Bugs() {
+		if b.Judge == bugs.ByHeap {
+			continue
+		}
+		t.Run(string(b.ID)+"/"+b.Setting.Strategy, func(t *testing.T) {
+			s, err := check.Plantable(strategies.All(), b)
+			require.NoError(t, err)
+			lines := strings.FieldsFunc(b.Minimal, func(r rune) bool { return r == '\n' })
+			bugs.Set(b.ID)
+			defer bugs.Set(bugs.None)
+			for i := range lines {
+				fewer := b
+				fewer.Minimal = strings.Join(slices.Delete(slices.Clone(lines), i, i+1), "\n")
+				broken, err := check.Broken(s, fewer)
+				require.NoError(t, err)
+				require.NotSubset(t, broken, b.Breaks, "without %q", lines[i])
+			}
+		})
+	}
+}
+
+// TestPlantedTable looks for every bug and compares what comes out with the document.
+func TestPlantedTable(t *testing.T) {
+	if testing.Short() {
+		t.Skip("it takes half a minute")
+	}
+	all := check.PlantedBugs()
+	require.GreaterOrEqual(t, len(all), 60)
+	var text strings.Builder
+	text.WriteString("| invariant | bug | strategy | what goes wrong | sequences | operations |\n|---|---|---|---|--:|--:|\n")
+	for _, b := range all {
+		v, err := check.Planted(strategies.All(), b, check.Options{Seed: 1})
+		require.NoError(t, err, b.ID)
+		assert.True(t, v.Caught(), "%s in %s: reported %q, want one of %v\n%v", b.ID, b.Setting.Strategy, v.Broken, b.Breaks, v.Failure)
+		assert.True(t, v.Small(), "%s in %s: %d operations, %d are enough\n%v", b.ID, b.Setting.Strategy, v.Shrunk, v.Minimal, v.Failure)
+		text.WriteString(row(v))
+	}
+	fmt.Fprintf(&text, "\nCaught: %d of %d.\n", len(all), len(all))
+	if t.Failed() {
+		return
+	}
+	const path = "../../docs/invariants.md"
+	old, err := os.ReadFile(path)
+	require.NoError(t, err)
+	parts := regexp.MustCompile(`(?s)^(.*<!-- planted: begin -->\n)(.*)(<!-- planted: end -->\n.*)$`).FindSubmatch(old)
+	require.Len(t, parts, 4, "%s has no place for the table", path)
+	if *rewrite {
+		require.NoError(t, os.WriteFile(path, slices.Concat(parts[1], []byte(text.String()), parts[3]), 0o644))
+		return
+	}
+	require.Equal(t, text.String(), string(parts[2]), "%s: go test -tags planted ./props/check -run TestPlantedTable -rewrite", path)
+}
+
+// row returns one line of the table. The invariant that was reported comes first.
+func row(v check.Verdict) string {
+	numbers := []string{v.Broken}
+	for _, n := range v.Bug.Breaks {
+		if n != v.Broken {
+			numbers = append(numbers, n)
+		}
+	}
+	return fmt.Sprintf("| %s | `%s` | %s | %s | %d | %d / %d |\n", strings.Join(numbers, ", "), v.Bug.ID, v.Bug.Setting.Strategy,
+		v.Bug.Doc, v.Sequences, v.Shrunk, v.Minimal)
+}
+
+// TestEveryInvariantHasBug compares the bugs with what the documents promise.
+func TestEveryInvariantHasBug(t *testing.T) {
+	planted := map[string]bool{}
+	for _, b := range bugs.Bugs() {
+		for _, n := range b.Breaks {
+			planted[n] = true
+		}
+	}
+	promised := map[string]bool{}
+	for n := range props.Numbers {
+		promised[n.String()] = true
+	}
+	pages, err := filepath.Glob("../../strategies/*/doc.go")
+	require.NoError(t, err)
+	for _, page := range pages {
+		text, err := os.ReadFile(page)
+		require.NoError(t, err)
+		for _, m := range regexp.MustCompile(`Invariant ([A-Z]\d+)\b`).FindAllSubmatch(text, -1) {
+			promised[string(m[1])] = true
+		}
+	}
+	require.Greater(t, len(promised), 80)
+	excused := map[string]bool{}
+	for _, e := range bugs.Exceptions() {
+		assert.False(t, planted[e.Invariant], "%s is excused and has a bug", e.Invariant)
+		assert.True(t, e.SeenAs == "" || planted[e.SeenAs], "%s is seen as %s, which has no bug", e.Invariant, e.SeenAs)
+		assert.NotEmpty(t, e.Reason)
+		excused[e.Invariant] = true
+	}
+	for n := range promised {
+		assert.True(t, planted[n] || excused[n], "%s has neither a bug nor an exception", n)
+	}
+	for n := range planted {
+		assert.True(t, promised[n], "%s has a bug and is promised nowhere", n)
+	}
+}
+
+// TestSourceAndRegistryAgree looks for the names of bugs in the source.
+func TestSourceAndRegistryAgree(t *testing.T) {
+	listed, found := map[bugs.ID]bool{}, map[bugs.ID]bool{}
+	for _, b := range bugs.Bugs() {
+		listed[b.ID] = true
+		assert.NotEmpty(t, b.Doc, b.ID)
+		assert.NotEmpty(t, b.Breaks, b.ID)
+	}
+	var files []string
+	for _, pattern := range []string{"../../strategies/*/*.go", "../../internal/*/*.go", "planted_wrapped.go"} {
+		some, err := filepath.Glob(pattern)
+		require.NoError(t, err)
+		files = append(files, some...)
+	}
+	for _, file := range files {
+		if strings.HasSuffix(file, "_test.go") || strings.Contains(file, "internal/planted/") {
+			continue
+		}
+		text, err := os.ReadFile(file)
+		require.NoError(t, err)
+		for _, m := range regexp.MustCompile(`(?:planted\.Is\(|^\s*)"([a-z]+/[a-z-]+)"`).FindAllSubmatch(text, -1) {
+			found[bugs.ID(m[1])] = true
+		}
+		for _, m := range regexp.MustCompile(`"(wrapped/[a-z-]+)":`).FindAllSubmatch(text, -1) {
+			found[bugs.ID(m[1])] = true
+		}
+	}
+	assert.Equal(t, listed, found)
+}
+
+// TestPlantedBugsOfSomeStrategies names strategies with and without a preset.
+func TestPlantedBugsOfSomeStrategies(t *testing.T) {
+	count := func(names ...string) int { return len(check.PlantedBugs(names...)) }
+	assert.Equal(t, len(bugs.Bugs()), count())
+	assert.Equal(t, count(), count("bfc")+count("buddy")+count("slab")+count("slabbuddy"))
+	assert.Equal(t, count("slab"), count("slab:xdl")+count("slab:blaze"))
+	assert.Zero(t, count("nothing"))
+}

@@ -1,0 +1,42 @@
+//go:build !planted
+
+package check_test
+
+import (
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	bugs "github.com/vramyard/vramyard/internal/planted"
+	"github.com/vramyard/vramyard/props/check"
+	"github.com/vramyard/vramyard/strategies"
+)
+
+// TestOrdinaryBuildHasNoBug checks that there is nothing to plant.
+func TestOrdinaryBuildHasNoBug(t *testing.T) {
+	bugs.Set("bfc/lost-remainder")
+	require.False(t, bugs.Is("bfc/lost-remainder"))
+	require.Empty(t, check.PlantedBugs())
+	_, err := check.Planted(strategies.All(), bugs.Bugs()[0], check.Options{})
+	require.ErrorIs(t, err, check.ErrNotPlantable)
+}
+
+// TestOrdinaryProgramHasNoTrace builds the program and looks for the names of bugs in it.
+func TestOrdinaryProgramHasNoTrace(t *testing.T) {
+	if testing.Short() {
+		t.Skip("it links a program")
+	}
+	program := filepath.Join(t.TempDir(), "vramyard")
+	build := exec.CommandContext(t.Context(), "go", "build", "-o", program, "github.com/vramyard/vramyard/cmd/vramyard")
+	out, err := build.CombinedOutput()
+	require.NoError(t, err, "%s", out)
+	text, err := os.ReadFile(program)
+	require.NoError(t, err)
+	for _, b := range bugs.Bugs() {
+		require.False(t, strings.Contains(string(text), string(b.ID)), "%s is in the program", b.ID)
+	}
+}
