@@ -25,7 +25,7 @@ type checkFlags struct {
 	strategies, config, out string
 	tests, ops              int
 	seed                    int64
-	faults                  bool
+	faults, planted         bool
 }
 
 // The most that check is asked for: sequences of all seeds are numbered by an int, and a
@@ -50,7 +50,12 @@ limit; a limit above 64 MiB is lowered to 16 MiB, so that short sequences reach 
 other is checked on a device with room for eight regions as large as its first.
 
 A failure is shrunk to a few calls. It is printed with the state after each of them, and
-written as a trace that "vramyard replay --check" repeats. Exit status 1 then.`,
+written as a trace that "vramyard replay --check" repeats. Exit status 1 then.
+
+With --planted the suite itself is on trial: known bugs are put into the strategies one at a
+time, and each has to be found and shrunk to little more than what a person needs to see it.
+That takes a build with the tag "planted"; any other calls the Go toolchain for one, in the
+source of the program. Exit status 1 if a bug is missed.`,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error { return f.run(cmd) },
 	}
@@ -61,6 +66,7 @@ written as a trace that "vramyard replay --check" repeats. Exit status 1 then.`,
 	c.Flags().IntVar(&f.ops, "ops", 100, "calls in a sequence")
 	c.Flags().Int64Var(&f.seed, "seed", 1, "seed of the first sequence; each next one has the next seed")
 	c.Flags().BoolVar(&f.faults, "faults", false, "also let the device refuse each of its calls in turn, in one of 40 sequences")
+	c.Flags().BoolVar(&f.planted, "planted", false, "look for the planted bugs of the strategies instead")
 	c.Flags().StringVar(&f.out, "out", ".", "folder for the traces of failures")
 	return c
 }
@@ -73,6 +79,9 @@ type suspect struct {
 
 // run executes the command.
 func (f *checkFlags) run(cmd *cobra.Command) error {
+	if f.planted {
+		return f.runPlanted(cmd)
+	}
 	suspects, err := f.suspects()
 	if err != nil {
 		return err

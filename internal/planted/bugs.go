@@ -22,14 +22,14 @@ type Setting struct {
 
 // Bug is one bug that can be planted.
 type Bug struct {
-	ID      ID
-	Setting Setting
+	ID      ID       // its name; one bug may be looked for in several settings
+	Setting Setting  // where it is looked for
 	Doc     string   // what goes wrong, in a line
 	Breaks  []string // invariants that Minimal breaks; the suite must report one of them, or one of Or
 	Or      []string // invariants that other calls may break first
 	Minimal string   // the least calls that show the bug, one a line
-	Judge   Judge
-	Nth     uint64 // device call that is refused when Minimal is run; 0 for none
+	Judge   Judge    // who is meant to catch it
+	Nth     uint64   // device call that is refused when Minimal is run; 0 for none
 }
 
 // Bugs returns every bug, by package.

@@ -35,9 +35,9 @@ var rooms = []room{
 	{dir: "device/sim", floor: 1, only: []string{"device"}, bare: true},
 	{dir: "device/cuda", floor: 1, only: []string{"device"}}, // purego loads the driver
 	{dir: "device/nvml", floor: 1, only: []string{"device"}}, // go-nvml reads the inventory
-	{dir: "internal/addrmap", floor: 9, only: []string{"device"}, bare: true},
+	{dir: "internal/planted", floor: 8, only: []string{}, bare: true},
+	{dir: "internal/addrmap", floor: 9, only: []string{"device", "internal/planted"}, bare: true},
 	{dir: "internal/invariants", floor: 9, only: []string{}, bare: true},
-	{dir: "internal/planted", floor: 9, only: []string{}, bare: true},
 	{dir: "alloc", floor: 10, bare: true},
 	{dir: "internal", floor: 11, bare: true},
 	{dir: "internal/outfile", floor: 11}, // compresses

@@ -104,7 +104,7 @@ func Plantable(c alloc.Catalogue, b planted.Bug) (props.Subject, error) {
 		return props.Subject{}, fmt.Errorf("check: %s: %w", b.ID, err)
 	}
 	s := props.SubjectOfSetup(setup, on)
-	if wrap, ok := plantedWrappers[b.ID]; ok {
+	if wrap, ok := plantedWrappers()[b.ID]; ok {
 		inner := s.New
 		s.New = func(src device.Source) (alloc.Strategy, error) {
 			a, err := inner(src)

@@ -8,37 +8,40 @@ import (
 	"github.com/vramyard/vramyard/internal/planted"
 )
 
-// plantedWrappers are the bugs that are not in a strategy but around it.
-var plantedWrappers = map[planted.ID]func(alloc.Forwarder) alloc.Strategy{
-	"wrapped/allocs-count-refused":   miscounts(func(s *alloc.Stats) { s.Allocs += s.OOMs }),
-	"wrapped/refusals-of-the-device": miscounts(func(s *alloc.Stats) { s.OOMs = s.ReserveFailures }),
-	"wrapped/live-is-all-ever":       miscounts(func(s *alloc.Stats) { s.Live = int(s.Allocs) }),
-	"wrapped/requested-is-granted":   miscounts(func(s *alloc.Stats) { s.Requested = s.Allocated }),
-	"wrapped/allocated-is-asked":     miscounts(func(s *alloc.Stats) { s.Allocated = s.Requested }),
-	"wrapped/active-is-reserved":     miscounts(func(s *alloc.Stats) { s.Active = s.Reserved }),
-	"wrapped/reserved-never-falls":   miscounts(func(s *alloc.Stats) { s.Reserved = s.PeakReserved }),
-	"wrapped/peak-requested-follows": miscounts(func(s *alloc.Stats) { s.PeakRequested = s.Requested }),
-	"wrapped/peak-allocated-follows": miscounts(func(s *alloc.Stats) { s.PeakAllocated = s.Allocated }),
-	"wrapped/peak-active-is-held":    miscounts(func(s *alloc.Stats) { s.PeakActive = s.PeakReserved }),
-	"wrapped/peak-reserved-follows":  miscounts(func(s *alloc.Stats) { s.PeakReserved = s.Reserved }),
-	"wrapped/largest-is-the-peak":    miscounts(func(s *alloc.Stats) { s.LargestAlloc = s.PeakAllocated }),
-	"wrapped/regions-never-fewer":    miscounts(func(s *alloc.Stats) { s.Regions = int(s.Reserves) }),
-	"wrapped/reserves-are-regions":   miscounts(func(s *alloc.Stats) { s.Reserves = uint64(s.Regions) }),
-	"wrapped/failures-are-refusals":  miscounts(func(s *alloc.Stats) { s.ReserveFailures = s.OOMs }),
-	"wrapped/releases-uncounted":     miscounts(func(s *alloc.Stats) { s.Releases = 0 }),
+// plantedWrappers returns the bugs that are not in a strategy but around it. It is no variable, so
+// that a build without bugs does not have them either.
+func plantedWrappers() map[planted.ID]func(alloc.Forwarder) alloc.Strategy {
+	return map[planted.ID]func(alloc.Forwarder) alloc.Strategy{
+		"wrapped/allocs-count-refused":   miscounts(func(s *alloc.Stats) { s.Allocs += s.OOMs }),
+		"wrapped/refusals-of-the-device": miscounts(func(s *alloc.Stats) { s.OOMs = s.ReserveFailures }),
+		"wrapped/live-is-all-ever":       miscounts(func(s *alloc.Stats) { s.Live = int(s.Allocs) }),
+		"wrapped/requested-is-granted":   miscounts(func(s *alloc.Stats) { s.Requested = s.Allocated }),
+		"wrapped/allocated-is-asked":     miscounts(func(s *alloc.Stats) { s.Allocated = s.Requested }),
+		"wrapped/active-is-reserved":     miscounts(func(s *alloc.Stats) { s.Active = s.Reserved }),
+		"wrapped/reserved-never-falls":   miscounts(func(s *alloc.Stats) { s.Reserved = s.PeakReserved }),
+		"wrapped/peak-requested-follows": miscounts(func(s *alloc.Stats) { s.PeakRequested = s.Requested }),
+		"wrapped/peak-allocated-follows": miscounts(func(s *alloc.Stats) { s.PeakAllocated = s.Allocated }),
+		"wrapped/peak-active-is-held":    miscounts(func(s *alloc.Stats) { s.PeakActive = s.PeakReserved }),
+		"wrapped/peak-reserved-follows":  miscounts(func(s *alloc.Stats) { s.PeakReserved = s.Reserved }),
+		"wrapped/largest-is-the-peak":    miscounts(func(s *alloc.Stats) { s.LargestAlloc = s.PeakAllocated }),
+		"wrapped/regions-never-fewer":    miscounts(func(s *alloc.Stats) { s.Regions = int(s.Reserves) }),
+		"wrapped/reserves-are-regions":   miscounts(func(s *alloc.Stats) { s.Reserves = uint64(s.Regions) }),
+		"wrapped/failures-are-refusals":  miscounts(func(s *alloc.Stats) { s.ReserveFailures = s.OOMs }),
+		"wrapped/releases-uncounted":     miscounts(func(s *alloc.Stats) { s.Releases = 0 }),
 
-	"wrapped/frees-outlive-reset": func(f alloc.Forwarder) alloc.Strategy { return &freesForEver{Forwarder: f} },
-	"wrapped/freed-is-pending":    func(f alloc.Forwarder) alloc.Strategy { return &neverFree{Forwarder: f} },
-	"wrapped/hole-is-free-bytes":  func(f alloc.Forwarder) alloc.Strategy { return &oneHole{f} },
-	"wrapped/search-backwards": searches(func(all []alloc.Chunk) []alloc.Chunk {
-		slices.Reverse(all)
-		return all
-	}),
-	"wrapped/search-repeats":  searches(func(all []alloc.Chunk) []alloc.Chunk { return append(all[:min(1, len(all))], all...) }),
-	"wrapped/panics-on-null":  func(f alloc.Forwarder) alloc.Strategy { return &startled{f} },
-	"wrapped/look-moves":      func(f alloc.Forwarder) alloc.Strategy { return &shy{Forwarder: f} },
-	"wrapped/free-takes-room": func(f alloc.Forwarder) alloc.Strategy { return &diary{Forwarder: f} },
-	"wrapped/walk-takes-room": func(f alloc.Forwarder) alloc.Strategy { return &scroll{f} },
+		"wrapped/frees-outlive-reset": func(f alloc.Forwarder) alloc.Strategy { return &freesForEver{Forwarder: f} },
+		"wrapped/freed-is-pending":    func(f alloc.Forwarder) alloc.Strategy { return &neverFree{Forwarder: f} },
+		"wrapped/hole-is-free-bytes":  func(f alloc.Forwarder) alloc.Strategy { return &oneHole{f} },
+		"wrapped/search-backwards": searches(func(all []alloc.Chunk) []alloc.Chunk {
+			slices.Reverse(all)
+			return all
+		}),
+		"wrapped/search-repeats":  searches(func(all []alloc.Chunk) []alloc.Chunk { return append(all[:min(1, len(all))], all...) }),
+		"wrapped/panics-on-null":  func(f alloc.Forwarder) alloc.Strategy { return &startled{f} },
+		"wrapped/look-moves":      func(f alloc.Forwarder) alloc.Strategy { return &shy{Forwarder: f} },
+		"wrapped/free-takes-room": func(f alloc.Forwarder) alloc.Strategy { return &diary{Forwarder: f} },
+		"wrapped/walk-takes-room": func(f alloc.Forwarder) alloc.Strategy { return &scroll{f} },
+	}
 }
 
 // miscounting is a strategy that changes its statistics on the way out.

@@ -1,0 +1,145 @@
+package main
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"strconv"
+	"strings"
+
+	"github.com/jedib0t/go-pretty/v6/table"
+	"github.com/jedib0t/go-pretty/v6/text"
+	"github.com/spf13/cobra"
+
+	"github.com/vramyard/vramyard/internal/outfile"
+	"github.com/vramyard/vramyard/internal/planted"
+	"github.com/vramyard/vramyard/props/check"
+	"github.com/vramyard/vramyard/strategies"
+)
+
+// program is the import path of this program, and module that of the module it is in.
+const (
+	program = module + "/cmd/vramyard"
+	module  = "github.com/vramyard/vramyard"
+)
+
+// runPlanted looks for every planted bug of the strategies named. A build without bugs has
+// another one made that has them.
+func (f *checkFlags) runPlanted(cmd *cobra.Command) error {
+	if err := f.judgePlanted(cmd); err != nil {
+		return err
+	}
+	if !planted.Enabled {
+		return f.runPlantedBuild(cmd)
+	}
+	bugs := check.PlantedBugs(splitNames(f.strategies)...)
+	bar := newProgress(cmd.ErrOrStderr(), len(bugs))
+	defer bar.stop()
+	o := check.Options{Sequences: f.tests, Operations: f.ops, Seed: f.seed}
+	verdicts := make([]check.Verdict, 0, len(bugs))
+	for _, b := range bugs {
+		v, err := check.Planted(strategies.All(), b, o)
+		if err != nil {
+			return err
+		}
+		verdicts = append(verdicts, v)
+		bar.done()
+	}
+	bar.stop()
+	return writeVerdicts(cmd.OutOrStdout(), verdicts)
+}
+
+// judgePlanted returns what is wrong with the flags.
+func (f *checkFlags) judgePlanted(cmd *cobra.Command) error {
+	for _, name := range []string{"config", "faults", "out"} {
+		if cmd.Flags().Changed(name) {
+			return flagError(name, errors.New("does not go with --planted: each bug brings its own"))
+		}
+	}
+	names := splitNames(f.strategies)
+	if len(names) == 0 {
+		return flagError("strategies", errNoStrategies)
+	}
+	for _, name := range names {
+		bare, preset, _ := strings.Cut(name, ":")
+		if _, ok := strategies.All().Spec(bare); ok && preset == "" {
+			continue // the bugs of all presets
+		}
+		if _, err := strategies.All().Lookup(name, nil); err != nil {
+			return err
+		}
+	}
+	return f.judge()
+}
+
+// runPlantedBuild has the same done by a build of this program that has the bugs.
+func (f *checkFlags) runPlantedBuild(cmd *cobra.Command) error {
+	args := []string{
+		"run", "-tags", "planted", program, "check", "--planted", "--strategies", f.strategies,
+		"--tests", strconv.Itoa(f.tests), "--ops", strconv.Itoa(f.ops), "--seed", strconv.FormatInt(f.seed, 10),
+	}
+	if !sourceAtHand() {
+		return fmt.Errorf("--planted: this build has no planted bugs: in the source of %s, run go run -tags planted ./cmd/vramyard check --planted",
+			module)
+	}
+	fmt.Fprintln(cmd.ErrOrStderr(), "this build has no planted bugs; running go run -tags planted", program)
+	again := exec.CommandContext(cmd.Context(), "go", args...)
+	again.Stdout, again.Stderr = cmd.OutOrStdout(), cmd.ErrOrStderr()
+	if err := again.Run(); err != nil {
+		return fmt.Errorf("--planted: go run -tags planted %s: %w", program, err)
+	}
+	return nil
+}
+
+// sourceAtHand reports whether there is a Go toolchain, and whether the folder that the
+// program runs in is inside the module.
+func sourceAtHand() bool {
+	out, err := exec.Command("go", "env", "GOMOD").Output()
+	if err != nil {
+		return false
+	}
+	text, err := os.ReadFile(string(bytes.TrimSpace(out)))
+	return err == nil && bytes.HasPrefix(text, []byte("module "+module+"\n"))
+}
+
+// writeVerdicts writes the table of bugs and how many were caught. The error says so too,
+// if there are any that were not, or that did not shrink.
+func writeVerdicts(stdout io.Writer, verdicts []check.Verdict) error {
+	caught, small := 0, 0
+	t := plainTable("bug", "strategy", "invariant", "sequences", "operations", "enough", "verdict")
+	var numbers []table.ColumnConfig
+	for i := 4; i <= 6; i++ {
+		numbers = append(numbers, table.ColumnConfig{Number: i, Align: text.AlignRight, AlignHeader: text.AlignRight})
+	}
+	t.SetColumnConfigs(numbers)
+	for _, v := range verdicts {
+		said := "caught"
+		switch {
+		case !v.Caught():
+			said = "missed, want " + strings.Join(v.Bug.Breaks, " or ")
+		case !v.Small():
+			said = "caught, not shrunk"
+			caught++
+		default:
+			caught++
+			small++
+		}
+		t.AppendRow(table.Row{v.Bug.ID, v.Bug.Setting.Strategy, v.Broken, v.Sequences, v.Shrunk, v.Minimal, said})
+	}
+	err := outfile.Write("-", stdout, func(w io.Writer) error {
+		fmt.Fprintf(w, "%s\ncaught %d of %d\n", t.Render(), caught, len(verdicts))
+		return nil
+	})
+	switch n := len(verdicts); {
+	case err != nil:
+		return err
+	case caught < n:
+		return fmt.Errorf("%d of %d planted bugs were missed", n-caught, n)
+	case small < n:
+		return fmt.Errorf("%d of %d counterexamples are more than twice as long as they need be", n-small, n)
+	}
+	return nil
+}

@@ -1,0 +1,71 @@
+package main
+
+import (
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/vramyard/vramyard/internal/planted"
+)
+
+func TestPlantedWrongInput(t *testing.T) {
+	for _, c := range []struct {
+		name string
+		args []string
+		want string
+	}{
+		{"config", []string{"--config", "{}"}, "--config: does not go with --planted"},
+		{"faults", []string{"--faults"}, "--faults: does not go with --planted"},
+		{"folder", []string{"--out", "."}, "--out: does not go with --planted"},
+		{"no strategies", []string{"--strategies", ","}, "--strategies: want at least one"},
+		{"unknown strategy", []string{"--strategies", "bcf"}, `unknown strategy "bcf"`},
+		{"unknown preset", []string{"--strategies", "buddy:fast"}, `unknown preset "fast" of buddy`},
+		{"no tests", []string{"--tests", "0"}, "--tests: want 1 to "},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			status, stdout, stderr := command(t, append([]string{"check", "--planted"}, c.args...)...)
+			require.Equal(t, exitError, status, stderr)
+			require.Empty(t, stdout)
+			require.Contains(t, stderr, c.want)
+		})
+	}
+}
+
+// TestPlantedElsewhere has no source at hand to build the bugs from.
+func TestPlantedElsewhere(t *testing.T) {
+	if planted.Enabled {
+		t.Skip("this build has the bugs itself")
+	}
+	t.Chdir(t.TempDir())
+	status, stdout, stderr := command(t, "check", "--planted")
+	require.Equal(t, exitError, status)
+	require.Empty(t, stdout)
+	require.Contains(t, stderr, "run go run -tags planted ./cmd/vramyard check --planted")
+}
+
+// TestPlantedOfOneStrategy prints one line for each bug and how many were caught. Without
+// bugs it has another build look for them.
+func TestPlantedOfOneStrategy(t *testing.T) {
+	if testing.Short() && !planted.Enabled {
+		t.Skip("it links a program")
+	}
+	status, stdout, stderr := command(t, "check", "--planted", "--strategies", "slab:blaze")
+	require.Equal(t, exitDone, status, stderr)
+	require.Regexp(t, `blaze/loss-uncounted +│ slab:blaze +│ Z1 `, stdout)
+	require.NotContains(t, stdout, "slab:xdl")
+	require.Regexp(t, `\ncaught (\d+) of (\d+)\n$`, stdout)
+	if !planted.Enabled {
+		require.Contains(t, stderr, "this build has no planted bugs; running go run -tags planted")
+	}
+}
+
+// TestPlantedMissed looks for bugs in too few calls.
+func TestPlantedMissed(t *testing.T) {
+	if !planted.Enabled {
+		t.Skip("this build has no bugs to miss")
+	}
+	status, stdout, stderr := command(t, "check", "--planted", "--strategies", "slab:blaze", "--tests", "1", "--ops", "1")
+	require.Equal(t, exitError, status)
+	require.Contains(t, stdout, "missed, want ")
+	require.Regexp(t, `\d+ of \d+ planted bugs were missed`, stderr)
+}
