@@ -1,6 +1,6 @@
 package planted
 
-// The settings. Devices are small, because what breaks breaks when memory runs out, and align
+// The settings. Devices are small, because bugs show when memory runs out, and align
 // finely, so that regions may touch.
 var (
 	bfcGrowth = Setting{"bfc:growth", `{"limit":16777216}`, `{"capacity":12582912,"align":256}`}

@@ -75,7 +75,7 @@ func TestPlantedTable(t *testing.T) {
 	all := check.PlantedBugs()
 	require.GreaterOrEqual(t, len(all), 60)
 	var text strings.Builder
-	text.WriteString("| invariant | bug | strategy | what goes wrong | sequences | operations |\n|---|---|---|---|--:|--:|\n")
+	text.WriteString("| bug | strategy | invariant | what goes wrong | sequences | operations |\n|---|---|---|---|--:|--:|\n")
 	for _, b := range all {
 		v, err := check.Planted(strategies.All(), b, check.Options{Seed: 1})
 		require.NoError(t, err, b.ID)
@@ -107,7 +107,7 @@ func row(v check.Verdict) string {
 			numbers = append(numbers, n)
 		}
 	}
-	return fmt.Sprintf("| %s | `%s` | %s | %s | %d | %d / %d |\n", strings.Join(numbers, ", "), v.Bug.ID, v.Bug.Setting.Strategy,
+	return fmt.Sprintf("| `%s` | %s | %s | %s | %d | %d / %d |\n", v.Bug.ID, v.Bug.Setting.Strategy, strings.Join(numbers, ", "),
 		v.Bug.Doc, v.Sequences, v.Shrunk, v.Minimal)
 }
 
