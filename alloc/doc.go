@@ -24,6 +24,13 @@
 // a slow and obviously right version over Walk, or returns [ErrUnsupported]. [Has] tells
 // what is really there.
 //
+// # Promises
+//
+// What a strategy keeps beyond the rules above (how it merges, which blocks it grants,
+// which alignments it honours) its configuration states as [Promises], to which the
+// property suite holds it. [OneRegion] is a part for strategies that hold the whole device
+// as one region.
+//
 // # Wrappers
 //
 // [Locked], [Limited], [Recorded] and [Retrying] wrap a strategy and are strategies.
