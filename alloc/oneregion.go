@@ -53,7 +53,7 @@ func (o *OneRegion) Close() error {
 		return err
 	}
 	o.Counters.RegionReleased(o.Region.Size)
-	o.Counters.Live, o.Counters.Requested, o.Counters.Allocated, o.Counters.Active = 0, 0, 0, 0
+	o.Counters.Emptied()
 	o.Region = device.Region{}
 	return nil
 }

@@ -55,6 +55,12 @@ func (s *Stats) Freed(requested, size device.Size) {
 	s.Active -= size
 }
 
+// Emptied books that every live block is gone with the memory it lay in, as when a
+// strategy is closed. That is no free of the caller's.
+func (s *Stats) Emptied() {
+	s.Live, s.Requested, s.Allocated, s.Active = 0, 0, 0, 0
+}
+
 // RegionAdded books a reservation of size bytes.
 func (s *Stats) RegionAdded(size device.Size) {
 	s.Regions++

@@ -25,8 +25,7 @@ func BenchmarkSteady(b *testing.B) {
 // the originals were measured with.
 func BenchmarkOwnMix(b *testing.B) {
 	own := func(w propstest.Workload, name string) {
-		w.Live = []int{1_000, 10_000, 100_000}
-		w.Bench(b, subjects(b, name)...)
+		w.At(1_000, 10_000, 100_000).Bench(b, subjects(b, name)...)
 	}
 	own(propstest.Uniform(16*device.KiB, 16*device.KiB), "buddy:xdl")
 	own(propstest.LogUniform(16*device.KiB, device.MiB), "buddy:xdl")

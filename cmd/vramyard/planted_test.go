@@ -34,7 +34,7 @@ func TestPlantedWrongInput(t *testing.T) {
 // TestPlantedElsewhere has no source at hand to build the bugs from.
 func TestPlantedElsewhere(t *testing.T) {
 	if planted.Enabled {
-		t.Skip("this build has the bugs itself")
+		t.Skip("needs a build without the tag planted")
 	}
 	t.Chdir(t.TempDir())
 	status, stdout, stderr := command(t, "check", "--planted")
@@ -47,7 +47,7 @@ func TestPlantedElsewhere(t *testing.T) {
 // bugs it has another build look for them.
 func TestPlantedOfOneStrategy(t *testing.T) {
 	if testing.Short() && !planted.Enabled {
-		t.Skip("it links a program")
+		t.Skip("it links a program, which -short leaves out")
 	}
 	status, stdout, stderr := command(t, "check", "--planted", "--strategies", "slab:blaze")
 	require.Equal(t, exitDone, status, stderr)
@@ -62,7 +62,7 @@ func TestPlantedOfOneStrategy(t *testing.T) {
 // TestPlantedMissed looks for bugs in too few calls.
 func TestPlantedMissed(t *testing.T) {
 	if !planted.Enabled {
-		t.Skip("this build has no bugs to miss")
+		t.Skip("needs a build with the tag planted")
 	}
 	status, stdout, stderr := command(t, "check", "--planted", "--strategies", "slab:blaze", "--tests", "1", "--ops", "1")
 	require.Equal(t, exitError, status)

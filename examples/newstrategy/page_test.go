@@ -105,7 +105,7 @@ func dense(text string) string {
 // TestPageWorks does what the page says, from an empty directory.
 func TestPageWorks(t *testing.T) {
 	if testing.Short() {
-		t.Skip("builds a module")
+		t.Skip("it builds a module, which -short leaves out")
 	}
 	clone, err := filepath.Abs(root)
 	if err != nil {

@@ -9,12 +9,27 @@ package regions
 
 import (
 	"cmp"
+	"errors"
 	"slices"
 
 	"github.com/vramyard/vramyard/alloc"
 	"github.com/vramyard/vramyard/device"
 	"github.com/vramyard/vramyard/internal/planted"
 )
+
+// ErrTooMany is what a strategy fails with instead of growing when its tables would take
+// more host memory than they may.
+var ErrTooMany = errors.New("tables would take too much host memory")
+
+// Explain tells in r why a strategy could not grow by a region of asked bytes: its own
+// bound, if err is [ErrTooMany], or else the device, whose error err is.
+func Explain(r *alloc.Refusal, asked device.Size, err error) {
+	if errors.Is(err, ErrTooMany) {
+		r.Reason = alloc.ReasonLimit
+		return
+	}
+	r.Reason, r.Asked, r.Device = alloc.ReasonDevice, asked, err
+}
 
 // heldBytes is the host memory of one Held.
 const heldBytes = 32

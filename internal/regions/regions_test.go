@@ -130,3 +130,12 @@ func TestNullIsARefusal(t *testing.T) {
 	require.Equal(t, alloc.Stats{ReserveFailures: 1}, stats)
 	require.Zero(t, s.Len())
 }
+
+func TestExplain(t *testing.T) {
+	var r alloc.Refusal
+	regions.Explain(&r, 4096, device.ErrOutOfMemory)
+	require.Equal(t, alloc.Refusal{Reason: alloc.ReasonDevice, Asked: 4096, Device: device.ErrOutOfMemory}, r)
+	r = alloc.Refusal{}
+	regions.Explain(&r, 4096, regions.ErrTooMany)
+	require.Equal(t, alloc.Refusal{Reason: alloc.ReasonLimit}, r, "the device was not asked")
+}

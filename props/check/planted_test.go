@@ -70,7 +70,7 @@ func TestLeastCallsCannotBeFewer(t *testing.T) {
 // TestPlantedTable looks for every bug and compares what comes out with the document.
 func TestPlantedTable(t *testing.T) {
 	if testing.Short() {
-		t.Skip("it takes half a minute")
+		t.Skip("it takes half a minute, which -short leaves out")
 	}
 	all := check.PlantedBugs()
 	require.GreaterOrEqual(t, len(all), 60)

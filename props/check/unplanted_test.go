@@ -28,7 +28,7 @@ func TestOrdinaryBuildHasNoBug(t *testing.T) {
 // TestOrdinaryProgramHasNoTrace builds the program and looks for the names of bugs in it.
 func TestOrdinaryProgramHasNoTrace(t *testing.T) {
 	if testing.Short() {
-		t.Skip("it links a program")
+		t.Skip("it links a program, which -short leaves out")
 	}
 	program := filepath.Join(t.TempDir(), "vramyard")
 	build := exec.CommandContext(t.Context(), "go", "build", "-o", program, "github.com/vramyard/vramyard/cmd/vramyard")

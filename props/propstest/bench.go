@@ -26,6 +26,13 @@ type Workload struct {
 // 16 MiB, with 1e3 to 1e6 live blocks.
 var Lognormal = Workload{Name: "lognormal", Live: []int{1_000, 10_000, 100_000, 1_000_000}, Size: lognormal}
 
+// At returns the workload with other numbers of live blocks, for instance for a strategy
+// whose calls cost more the more blocks are live.
+func (w Workload) At(live ...int) Workload {
+	w.Live = live
+	return w
+}
+
 // LogUniform returns a workload whose sizes have a uniform logarithm between two powers
 // of two.
 func LogUniform(least, most device.Size) Workload {
@@ -78,14 +85,6 @@ func (w Workload) Bench(b *testing.B, subjects ...props.Subject) {
 
 // Bench is [Workload.Bench] of the [Lognormal] workload.
 func Bench(b *testing.B, subjects ...props.Subject) { Lognormal.Bench(b, subjects...) }
-
-// BenchAt is [Bench] at other numbers of live blocks than 1,000 to 1,000,000, for strategies
-// whose calls cost more the more blocks are live.
-func BenchAt(b *testing.B, numbers []int, subjects ...props.Subject) {
-	w := Lognormal
-	w.Live = numbers
-	w.Bench(b, subjects...)
-}
 
 // benchSteady is one cell of Bench.
 func benchSteady(b *testing.B, s props.Subject, live int, size func(func() uint64) device.Size) {

@@ -1,7 +1,6 @@
 package buddy
 
 import (
-	"errors"
 	"math/bits"
 
 	"github.com/vramyard/vramyard/alloc"
@@ -128,7 +127,7 @@ func (a *Allocator) Close() error {
 	defer a.busy.Leave()
 	a.closed = true
 	a.bases, a.trees, a.roots, a.live = nil, nil, nil, ledger.Table{}
-	a.stats.Live, a.stats.Requested, a.stats.Allocated, a.stats.Active = 0, 0, 0, 0
+	a.stats.Emptied()
 	return a.regions.ReleaseAll()
 }
 
@@ -176,13 +175,10 @@ func (a *Allocator) addrOf(region int, at uint32) device.Addr {
 	return a.bases[region].Add(device.Size(at) << a.shift)
 }
 
-// errTooMany says that the trees would take more host memory than they may.
-var errTooMany = errors.New("buddy: too many blocks for host memory")
-
 // grow takes one more region, wholly free. On error nothing has changed.
 func (a *Allocator) grow() error {
 	if (len(a.trees)+1)<<a.top > mostBlocks {
-		return errTooMany
+		return regions.ErrTooMany
 	}
 	r, err := a.regions.Reserve(a.cfg.RegionBytes, a.align, int32(len(a.bases)))
 	if err != nil {
@@ -208,10 +204,6 @@ func (a *Allocator) refuse(r alloc.Request, why alloc.Reason) error {
 func (a *Allocator) outOfMemory(r alloc.Request, err error) error {
 	a.stats.OOMs++
 	a.refusal = alloc.Refusal{Request: r, LargestHole: a.largestFree(), Free: a.FreeBytes()}
-	if errors.Is(err, errTooMany) {
-		a.refusal.Reason = alloc.ReasonLimit
-	} else {
-		a.refusal.Reason, a.refusal.Asked, a.refusal.Device = alloc.ReasonDevice, a.cfg.RegionBytes, err
-	}
+	regions.Explain(&a.refusal, a.cfg.RegionBytes, err)
 	return alloc.ErrOutOfMemory
 }

@@ -149,7 +149,7 @@ func (a *Lists) pop(k int) {
 // rest is lost and a new region becomes the newest. On error nothing has changed.
 func (a *Lists) cut(k int) (int32, error) {
 	if len(a.blocks) == math.MaxInt32 {
-		return none, errTooMany
+		return none, regions.ErrTooMany
 	}
 	if a.left < 1<<k {
 		if err := a.grow(); err != nil {
@@ -226,7 +226,7 @@ func (a *Lists) Close() error {
 	defer a.busy.Leave()
 	a.closed = true
 	a.blocks, a.cuts, a.index, a.some, a.left, a.lost = nil, nil, addrmap.Map{}, 0, 0, 0
-	a.stats.Live, a.stats.Requested, a.stats.Allocated, a.stats.Active = 0, 0, 0, 0
+	a.stats.Emptied()
 	return a.regions.ReleaseAll()
 }
 
@@ -240,10 +240,6 @@ func (a *Lists) refuse(r alloc.Request, why alloc.Reason) error {
 func (a *Lists) outOfMemory(r alloc.Request, err error) error {
 	a.stats.OOMs++
 	a.refusal = alloc.Refusal{Request: r, LargestHole: a.largestFree(), Free: a.freeBytes()}
-	if err == errTooMany {
-		a.refusal.Reason = alloc.ReasonLimit
-	} else {
-		a.refusal.Reason, a.refusal.Asked, a.refusal.Device = alloc.ReasonDevice, a.cfg.RegionBytes, err
-	}
+	regions.Explain(&a.refusal, a.cfg.RegionBytes, err)
 	return alloc.ErrOutOfMemory
 }

@@ -185,7 +185,7 @@ func (a *Runs) toFront(i int32) {
 // new region if there is no such one. On error nothing has changed.
 func (a *Runs) attach(g int) error {
 	if len(a.all) > mostChunks-a.chunks {
-		return errTooMany
+		return regions.ErrTooMany
 	}
 	region := int(a.lines[g])
 	if region == len(a.bases) {
@@ -278,7 +278,7 @@ func (a *Runs) Close() error {
 	a.closed = true
 	a.bases, a.first, a.lines, a.all, a.links = nil, nil, nil, nil, nil
 	a.live, a.hole = ledger.Table{}, hole{}
-	a.stats.Live, a.stats.Requested, a.stats.Allocated, a.stats.Active = 0, 0, 0, 0
+	a.stats.Emptied()
 	return a.regions.ReleaseAll()
 }
 
@@ -292,10 +292,6 @@ func (a *Runs) refuse(r alloc.Request, why alloc.Reason) error {
 func (a *Runs) outOfMemory(r alloc.Request, err error) error {
 	a.stats.OOMs++
 	a.refusal = alloc.Refusal{Request: r, LargestHole: a.largestFree(), Free: a.FreeBytes()}
-	if err == errTooMany {
-		a.refusal.Reason = alloc.ReasonLimit
-	} else {
-		a.refusal.Reason, a.refusal.Asked, a.refusal.Device = alloc.ReasonDevice, a.cfg.RegionBytes, err
-	}
+	regions.Explain(&a.refusal, a.cfg.RegionBytes, err)
 	return alloc.ErrOutOfMemory
 }

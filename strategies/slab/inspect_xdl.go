@@ -1,7 +1,6 @@
 package slab
 
 import (
-	"errors"
 	"fmt"
 	"math/bits"
 
@@ -20,9 +19,6 @@ var (
 	_ alloc.Ceiling    = (*Runs)(nil)
 	_ alloc.Clearer    = (*Runs)(nil)
 )
-
-// errTooMany says that the tables of chunks would take more host memory than they may.
-var errTooMany = errors.New("slab: too many chunks for host memory")
 
 // Stats implements [alloc.Inspector].
 func (a *Runs) Stats() alloc.Stats { return a.stats }

@@ -198,6 +198,6 @@ func (a *Allocator) Close() error {
 	defer a.busy.Leave()
 	a.closed = true
 	a.slab, a.buddy, a.direct = nil, nil, ledger.Table{}
-	a.stats.Live, a.stats.Requested, a.stats.Allocated, a.stats.Active = 0, 0, 0, 0
+	a.stats.Emptied()
 	return a.regions.ReleaseAll()
 }
