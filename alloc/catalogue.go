@@ -31,11 +31,14 @@ type Spec struct {
 	setup func(Preset, json.RawMessage) (Setup, error)
 }
 
-// Knob describes one field of a strategy's Config.
+// Knob describes one field of a strategy's Config. Its tags tell it: json the name, doc the
+// meaning, grid the values worth trying.
 type Knob struct {
-	Name string // key in JSON
-	Type string // what the value is: size, number, text, yes/no
-	Doc  string // meaning and default
+	Name    string   // key in JSON
+	Type    string   // what the value is: size, number, text, yes/no, list
+	Doc     string   // meaning
+	Default string   // value, in JSON, in the zero Config with its defaults filled in; "" where that is no legal Config
+	Grid    []string // values worth trying, in JSON; empty for a field that a search leaves alone
 }
 
 // DefaultedConfig is a configuration that can fill in its own defaults and judge itself.
@@ -65,7 +68,7 @@ func SpecOf[C any, S Strategy](name, doc string, build func(device.Source, C) (S
 		Name:    name,
 		Doc:     doc,
 		Presets: presets,
-		Knobs:   knobsOf(reflect.TypeFor[C]()),
+		Knobs:   knobsOf[C](),
 		setup: func(p Preset, override json.RawMessage) (Setup, error) {
 			var c C
 			full := name
@@ -208,11 +211,13 @@ func decodeStrict(raw []byte, v any) error {
 	return nil
 }
 
-// knobsOf reads the json and doc tags of a configuration struct.
-func knobsOf(t reflect.Type) []Knob {
+// knobsOf reads the tags of a configuration struct.
+func knobsOf[C any]() []Knob {
+	t := reflect.TypeFor[C]()
 	if t.Kind() != reflect.Struct {
 		return nil
 	}
+	defaults := defaultsOf[C]()
 	var knobs []Knob
 	for i := range t.NumField() {
 		f := t.Field(i)
@@ -220,9 +225,41 @@ func knobsOf(t reflect.Type) []Knob {
 		if name == "" || name == "-" {
 			continue
 		}
-		knobs = append(knobs, Knob{Name: name, Type: knobType(f.Type), Doc: f.Tag.Get("doc")})
+		k := Knob{Name: name, Type: knobType(f.Type), Doc: f.Tag.Get("doc"), Default: string(defaults[name])}
+		if grid := f.Tag.Get("grid"); grid != "" {
+			for value := range strings.SplitSeq(grid, ",") {
+				k.Grid = append(k.Grid, k.inJSON(value))
+			}
+		}
+		knobs = append(knobs, k)
 	}
 	return knobs
+}
+
+// defaultsOf returns the fields of the zero configuration with its defaults filled in, in
+// JSON, or nothing if there is no such configuration.
+func defaultsOf[C any]() (fields map[string]json.RawMessage) {
+	var c C
+	if d, ok := any(c).(DefaultedConfig[C]); ok {
+		var err error
+		if c, err = d.WithDefaults(); err != nil {
+			return nil
+		}
+	}
+	text, err := json.Marshal(c)
+	if err != nil || json.Unmarshal(text, &fields) != nil {
+		return nil
+	}
+	return fields
+}
+
+// inJSON returns a value of the grid tag in JSON: texts and sizes with a unit need quotes.
+func (k Knob) inJSON(value string) string {
+	if json.Valid([]byte(value)) && k.Type != "text" {
+		return value
+	}
+	quoted, _ := json.Marshal(value) // a string can always be encoded
+	return string(quoted)
 }
 
 // knobType names the kind of value a configuration field takes.
@@ -234,6 +271,8 @@ func knobType(t reflect.Type) string {
 		return "yes/no"
 	case t.Kind() == reflect.String:
 		return "text"
+	case t.Kind() == reflect.Slice:
+		return "list"
 	default:
 		return "number"
 	}

@@ -13,10 +13,11 @@ import (
 )
 
 type toyConfig struct {
-	Cells int         `json:"cells" doc:"number of cells; default 1"`
-	Limit device.Size `json:"limit" doc:"bytes"`
-	Fast  bool        `json:"fast" doc:"go faster"`
-	Kind  string      `json:"kind" doc:"kind"`
+	Cells int           `json:"cells" doc:"number of cells" grid:"1,4"`
+	Limit device.Size   `json:"limit" doc:"bytes" grid:"4096,64KiB"`
+	Fast  bool          `json:"fast" doc:"go faster" grid:"true,false"`
+	Kind  string        `json:"kind" doc:"kind" grid:"plain,0"`
+	Sizes []device.Size `json:"sizes" doc:"sizes"`
 	inner int
 }
 
@@ -114,10 +115,11 @@ func TestNamesAndKnobs(t *testing.T) {
 	spec, ok := c.Spec("toy")
 	require.True(t, ok)
 	require.Equal(t, []alloc.Knob{
-		{Name: "cells", Type: "number", Doc: "number of cells; default 1"},
-		{Name: "limit", Type: "size", Doc: "bytes"},
-		{Name: "fast", Type: "yes/no", Doc: "go faster"},
-		{Name: "kind", Type: "text", Doc: "kind"},
+		{Name: "cells", Type: "number", Doc: "number of cells", Default: "0", Grid: []string{"1", "4"}},
+		{Name: "limit", Type: "size", Doc: "bytes", Default: "0", Grid: []string{"4096", `"64KiB"`}},
+		{Name: "fast", Type: "yes/no", Doc: "go faster", Default: "false", Grid: []string{"true", "false"}},
+		{Name: "kind", Type: "text", Doc: "kind", Default: `"plain"`, Grid: []string{`"plain"`, `"0"`}},
+		{Name: "sizes", Type: "list", Doc: "sizes", Default: "null"},
 	}, spec.Knobs)
 	_, ok = c.Spec("toy:fast")
 	require.False(t, ok)

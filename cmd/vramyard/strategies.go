@@ -1,14 +1,17 @@
 package main
 
 import (
+	"encoding/json"
 	"fmt"
 	"io"
+	"strings"
 
 	"github.com/jedib0t/go-pretty/v6/table"
 	"github.com/jedib0t/go-pretty/v6/text"
 	"github.com/spf13/cobra"
 
 	"github.com/vramyard/vramyard/alloc"
+	"github.com/vramyard/vramyard/device"
 	"github.com/vramyard/vramyard/internal/outfile"
 	"github.com/vramyard/vramyard/strategies"
 )
@@ -61,12 +64,36 @@ func showStrategy(w io.Writer, s alloc.Spec) error {
 		}
 		presets.AppendRow(table.Row{name, p.JSON, p.Doc})
 	}
-	knobs := plainTable("setting", "value", "meaning and default")
+	knobs := plainTable("setting", "value", "default", "worth trying", "meaning")
 	for _, k := range s.Knobs {
-		knobs.AppendRow(table.Row{k.Name, k.Type, k.Doc})
+		var grid []string
+		for _, value := range k.Grid {
+			grid = append(grid, showValue(k, value))
+		}
+		knobs.AppendRow(table.Row{k.Name, k.Type, showValue(k, k.Default), strings.Join(grid, ", "), k.Doc})
 	}
 	_, err := fmt.Fprintf(w, "%s: %s\n\n%s\n\n%s\n", s.Name, s.Doc, presets.Render(), knobs.Render())
 	return err
+}
+
+// showValue returns a value of a setting, given in JSON, as a person writes it: sizes with a
+// unit, texts without quotes. A setting of no default shows a dash.
+func showValue(k alloc.Knob, value string) string {
+	var text string
+	var n device.Size
+	switch {
+	case value == "" || value == `""` || value == "null":
+		return "—"
+	case k.Type == "size" && json.Unmarshal([]byte(value), &n) == nil:
+		return n.String()
+	case value == "true":
+		return "yes"
+	case value == "false":
+		return "no"
+	case json.Unmarshal([]byte(value), &text) == nil:
+		return text
+	}
+	return value
 }
 
 // plainTable returns a table with the given headings.

@@ -21,10 +21,13 @@ import (
 // more host memory than they may.
 var ErrTooMany = errors.New("tables would take too much host memory")
 
+// ErrLimit is what a strategy fails with instead of growing when its own limit leaves no room.
+var ErrLimit = errors.New("the limit leaves no room")
+
 // Explain tells in r why a strategy could not grow by a region of asked bytes: its own
-// bound, if err is [ErrTooMany], or else the device, whose error err is.
+// bound, if err is [ErrTooMany] or [ErrLimit], or else the device, whose error err is.
 func Explain(r *alloc.Refusal, asked device.Size, err error) {
-	if errors.Is(err, ErrTooMany) {
+	if errors.Is(err, ErrTooMany) || errors.Is(err, ErrLimit) {
 		r.Reason = alloc.ReasonLimit
 		return
 	}

@@ -37,9 +37,11 @@ var rooms = []room{
 	{dir: "device/nvml", floor: 1, only: []string{"device"}}, // go-nvml reads the inventory
 	{dir: "internal/planted", floor: 8, only: []string{}, bare: true},
 	{dir: "internal/addrmap", floor: 9, only: []string{"device", "internal/planted"}, bare: true},
+	{dir: "internal/bitset", floor: 9, only: []string{"device", "internal/planted"}, bare: true},
 	{dir: "internal/invariants", floor: 9, only: []string{}, bare: true},
 	{dir: "alloc", floor: 10, bare: true},
 	{dir: "internal", floor: 11, bare: true},
+	{dir: "internal/growth", floor: 12, bare: true},
 	{dir: "internal/outfile", floor: 11}, // compresses
 	{dir: "strategies", floor: 21, only: catalogueImports, never: notForStrategies, bare: true},
 	{dir: "strategies/", floor: 20, only: strategyImports, never: notForStrategies, bare: true},

@@ -25,24 +25,24 @@ const defaultLimit = device.TiB
 // whole limit of 1 TiB at once, or what the device has of it.
 type Config struct {
 	// Variant selects the rules; default V2024.
-	Variant Variant `json:"variant" doc:"whose rules to follow: 2016 (TensorFlow 0.9), 2024 (TensorFlow 2.17) or 2026 (XLA); default 2024"`
+	Variant Variant `json:"variant" doc:"whose rules to follow: 2016 (TensorFlow 0.9), 2024 (TensorFlow 2.17) or 2026 (XLA)" grid:"2016,2024,2026"`
 	// Limit in bytes is the most to hold of the device; default 1 TiB.
-	Limit device.Size `json:"limit" doc:"most bytes to hold of the device; default 1TiB"`
+	Limit device.Size `json:"limit" doc:"most bytes to hold of the device"`
 	// AllowGrowth takes regions as they are needed instead of the whole limit at once.
-	AllowGrowth bool `json:"allow_growth" doc:"take regions as needed, each twice the last, instead of the whole limit at once; default no"`
+	AllowGrowth bool `json:"allow_growth" doc:"take regions as needed, each twice the last, instead of the whole limit at once" grid:"false,true"`
 	// GarbageCollection gives regions without live blocks back when a request would fail.
-	GarbageCollection bool `json:"garbage_collection" doc:"give regions without live blocks back when a request would fail; default no"`
+	GarbageCollection bool `json:"garbage_collection" doc:"give regions without live blocks back when a request would fail" grid:"false,true"`
 	// FragmentationFraction of Limit is what a block may waste before its chunk is split
 	// although it is smaller than twice the request; 0 or less means 128 MiB.
-	FragmentationFraction float64 `json:"fragmentation_fraction" doc:"share of the limit that one block may waste; default 0 means 128MiB"`
+	FragmentationFraction float64 `json:"fragmentation_fraction" doc:"share of the limit that one block may waste; 0 means 128MiB whatever the limit" grid:"0,0.0001,0.001,0.01"`
 	// CoalesceRegions joins a region to the one that ends where it starts.
-	CoalesceRegions bool `json:"coalesce_regions" doc:"join a new region to the one that ends where it starts, as over virtual memory; default no"`
+	CoalesceRegions bool `json:"coalesce_regions" doc:"join a new region to the one that ends where it starts, as over virtual memory" grid:"false,true"`
 	// Timing stamps each free with a count and merges only chunks below the safe frontier.
-	Timing bool `json:"timing" doc:"stamp frees with a count and merge only what the safe frontier has passed; default no"`
+	Timing bool `json:"timing" doc:"stamp frees with a count and merge only what the safe frontier has passed"`
 	// Spatial splits the memory into a lower and an upper end that grow towards each other.
-	Spatial bool `json:"spatial" doc:"two-ended arena, requests name their end; needs variant 2026, no allow_growth; default no"`
+	Spatial bool `json:"spatial" doc:"two-ended arena, requests name their end; needs variant 2026, no allow_growth" grid:"false,true"`
 	// Mended repairs known defects of the original; the package comment lists them.
-	Mended bool `json:"mended" doc:"repair known defects of the original instead of reproducing them; default no"`
+	Mended bool `json:"mended" doc:"repair known defects of the original instead of reproducing them" grid:"false,true"`
 }
 
 // ForCapacity returns the configuration for a device of n bytes: Limit becomes n.

@@ -1,0 +1,41 @@
+package alloc
+
+import (
+	"errors"
+
+	"github.com/vramyard/vramyard/device"
+)
+
+// source is an allocator as a source of regions.
+type source struct{ a Allocator }
+
+// SourceOf returns an allocator as a source of regions, so that strategies can be stacked:
+// what one grants as a block is a region to the one above. Closing the one above gives
+// every region back and leaves a alone.
+//
+// What a refuses for lack of memory is [device.ErrOutOfMemory], what it refuses for ever,
+// and an address at which it has no block, [device.ErrInvalid].
+func SourceOf(a Allocator) device.Source { return source{a} }
+
+// Reserve implements [device.Source].
+func (s source) Reserve(size, align device.Size) (device.Region, error) {
+	b, err := s.a.Alloc(Request{Size: size, Align: align})
+	if err != nil {
+		return device.Region{}, asDevice(err)
+	}
+	return device.Region{Addr: b.Addr, Size: b.Size}, nil
+}
+
+// Release implements [device.Source].
+func (s source) Release(a device.Addr) error { return asDevice(s.a.Free(a)) }
+
+// asDevice returns the error of a device that says what the error of an allocator says.
+func asDevice(err error) error {
+	switch {
+	case errors.Is(err, ErrOutOfMemory):
+		return device.ErrOutOfMemory
+	case errors.Is(err, ErrInvalidRequest), errors.Is(err, ErrInvalidFree), errors.Is(err, ErrClosed):
+		return device.ErrInvalid
+	}
+	return err
+}

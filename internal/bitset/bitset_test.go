@@ -1,0 +1,129 @@
+package bitset_test
+
+import (
+	"math/rand/v2"
+	"slices"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/vramyard/vramyard/internal/bitset"
+)
+
+// rooms are around each number of levels and around word ends.
+var rooms = []int{1, 2, 63, 64, 65, 127, 4095, 4096, 4097, 262_143, 262_144, 262_145}
+
+func TestAgreesWithSortedSlice(t *testing.T) {
+	for _, room := range rooms {
+		rng := rand.New(rand.NewPCG(uint64(room), 1))
+		s := bitset.New(room)
+		var want []uint32
+		for range 2000 {
+			i := uint32(rng.IntN(room))
+			if at, ok := slices.BinarySearch(want, i); rng.IntN(3) == 0 {
+				s.Remove(i)
+				if ok {
+					want = slices.Delete(want, at, at+1)
+				}
+			} else {
+				s.Add(i)
+				if !ok {
+					want = slices.Insert(want, at, i)
+				}
+			}
+			mustAgree(t, &s, want, uint32(rng.IntN(room)))
+		}
+		require.Equal(t, want, slices.AppendSeq([]uint32{}, s.All))
+		s.Clear()
+		mustAgree(t, &s, nil, 0)
+	}
+}
+
+// mustAgree compares every answer about the members and about the number i.
+func mustAgree(t *testing.T, s *bitset.Set, want []uint32, i uint32) {
+	t.Helper()
+	at, has := slices.BinarySearch(want, i)
+	require.Equal(t, has, s.Has(i))
+	require.Equal(t, len(want), s.Len())
+	expect := func(place int, got uint32, ok bool) {
+		t.Helper()
+		if place < 0 || place >= len(want) {
+			require.False(t, ok)
+			return
+		}
+		require.True(t, ok)
+		require.Equal(t, want[place], got)
+	}
+	got, ok := s.Min()
+	expect(0, got, ok)
+	got, ok = s.Max()
+	expect(len(want)-1, got, ok)
+	got, ok = s.Next(i)
+	expect(at, got, ok)
+	if !has {
+		at--
+	}
+	got, ok = s.Prev(i)
+	expect(at, got, ok)
+}
+
+func TestGrowKeepsTheMembers(t *testing.T) {
+	var s bitset.Set
+	var want []uint32
+	for _, room := range rooms {
+		s.Grow(room)
+		s.Add(uint32(room - 1))
+		want = append(want, uint32(room-1))
+		require.GreaterOrEqual(t, s.Room(), room)
+		mustAgree(t, &s, want, uint32(room/2))
+	}
+	s.Grow(5)
+	require.Equal(t, want, slices.Collect(s.All))
+}
+
+func TestOutsideTheRoomIsNothing(t *testing.T) {
+	var none bitset.Set
+	_, ok := none.Next(0)
+	require.False(t, ok)
+	_, ok = none.Prev(7)
+	require.False(t, ok)
+	require.False(t, none.Has(0))
+	none.Remove(3)
+	require.Zero(t, none.Len())
+
+	s := bitset.New(100)
+	s.Add(99)
+	_, ok = s.Next(100)
+	require.False(t, ok)
+	got, ok := s.Prev(4_000_000_000)
+	require.True(t, ok)
+	require.EqualValues(t, 99, got)
+}
+
+// BenchmarkReplace times what an allocator does to its set of free places: find one, take
+// it, put another in.
+func BenchmarkReplace(b *testing.B) {
+	for _, n := range []int{1 << 10, 1 << 14, 1 << 18, 1 << 22} {
+		b.Run("room="+roomName(n), func(b *testing.B) {
+			s := bitset.New(n)
+			rng := rand.New(rand.NewPCG(1, 2))
+			for range n / 4 {
+				s.Add(uint32(rng.IntN(n)))
+			}
+			b.ReportMetric(float64(s.Bytes())/float64(n), "B/number")
+			for b.Loop() {
+				i, ok := s.Next(uint32(rng.IntN(n)))
+				if ok {
+					s.Remove(i)
+				}
+				s.Add(uint32(rng.IntN(n)))
+			}
+		})
+	}
+}
+
+// roomName names a room by its power of two.
+func roomName(n int) string {
+	names := map[int]string{1 << 10: "1Ki", 1 << 14: "16Ki", 1 << 18: "256Ki", 1 << 22: "4Mi"}
+	return names[n]
+}

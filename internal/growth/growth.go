@@ -1,0 +1,205 @@
+package growth
+
+import (
+	"errors"
+	"fmt"
+
+	"github.com/vramyard/vramyard/alloc"
+	"github.com/vramyard/vramyard/device"
+	"github.com/vramyard/vramyard/internal/planted"
+	"github.com/vramyard/vramyard/internal/regions"
+)
+
+// The kinds of a policy.
+const (
+	Fixed        = "fixed"
+	Doubling     = "doubling"
+	Request      = "request"
+	Proportional = "proportional"
+	Whole        = "whole"
+)
+
+// WholeLimit is the limit of a policy of kind Whole that sets none. It is above any card,
+// so that the device is what runs out.
+const WholeLimit = device.TiB
+
+// share is the part of the bytes held that the next region of kind Proportional has. A
+// sixteenth bounds the waste of a region that is hardly used at 6 %, and takes 183 regions
+// from 256 KiB to 16 GiB.
+const share = 16
+
+// Policy says how large regions are and when they go back. Sizes are bytes.
+type Policy struct {
+	Kind    string      // one of the kinds
+	Region  device.Size // smallest region
+	Limit   device.Size // most to hold; 0 for no bound, which Whole does not allow
+	Release bool        // give empty regions back
+	Keep    device.Size // empty bytes that are kept although Release is set
+	Quantum device.Size // regions are whole multiples of it; a power of two
+}
+
+// Check returns an error that names the first bad field of the policy as the configuration
+// of the named strategy has it.
+func (p Policy) Check(strategy string) error {
+	switch p.Kind {
+	case Fixed, Doubling, Request, Proportional, Whole:
+	default:
+		return fmt.Errorf("%s: growth %q: want %q, %q, %q, %q or %q",
+			strategy, p.Kind, Fixed, Doubling, Request, Proportional, Whole)
+	}
+	switch {
+	case p.Region == 0 || p.Region%p.Quantum != 0:
+		return fmt.Errorf("%s: region_bytes %d: want a multiple of %d", strategy, uint64(p.Region), uint64(p.Quantum))
+	case p.Region > mostRegion:
+		return fmt.Errorf("%s: region_bytes %d: want at most %v", strategy, uint64(p.Region), mostRegion)
+	case p.Limit != 0 && p.Limit < p.Quantum:
+		return fmt.Errorf("%s: limit %d: want at least %d", strategy, uint64(p.Limit), uint64(p.Quantum))
+	case p.Limit > mostRegion:
+		return fmt.Errorf("%s: limit %d: want at most %v", strategy, uint64(p.Limit), mostRegion)
+	case p.Keep != 0 && !p.Release:
+		return fmt.Errorf("%s: keep_bytes %d: of no meaning without release", strategy, uint64(p.Keep))
+	case p.Release && p.Kind == Whole:
+		return fmt.Errorf("%s: release: of no meaning with growth %q", strategy, Whole)
+	}
+	return nil
+}
+
+// mostRegion bounds regions and limits, so that sums and roundings of a few of them do not
+// overflow.
+const mostRegion device.Size = 1 << 60
+
+// Pool is the regions of a strategy under a policy. Use [New].
+type Pool struct {
+	regions.Set
+	policy Policy
+	stats  *alloc.Stats
+	next   device.Size // of kind Doubling, the size of the next region
+	empty  device.Size // bytes of regions without a live block
+	asked  device.Size // bytes of the last reservation tried
+}
+
+// New returns an empty pool over src that books in stats, whose Limit it sets.
+//
+// Precondition: the policy passes Check.
+func New(src device.Source, stats *alloc.Stats, p Policy) Pool {
+	stats.Limit = p.Limit
+	return Pool{Set: regions.New(src, stats), policy: p, stats: stats, next: p.Region}
+}
+
+// Preallocates reports whether what is held says nothing about what is needed.
+func (p Policy) Preallocates() bool { return p.Kind == Whole }
+
+// Empty returns the bytes of regions without a live block.
+func (p *Pool) Empty() device.Size { return p.empty }
+
+// Asked returns the bytes of the last reservation tried by Grow, 0 if the limit left no
+// room to try one.
+func (p *Pool) Asked() device.Size { return p.asked }
+
+// Grow takes a region of at least least bytes, as large as the policy says or as the device
+// gives, and enters it under a label as an empty one. It makes at most 64 device calls.
+//
+// The error is [regions.ErrLimit] if the limit leaves no room, or the device's. Then
+// nothing has changed but the count of refusals.
+//
+// Precondition: 0 < least <= 1<<61.
+func (p *Pool) Grow(least, align device.Size, label int32) (device.Region, error) {
+	p.asked = 0
+	least = device.AlignUp(least, p.policy.Quantum)
+	room := device.AlignDown(p.room(), p.policy.Quantum)
+	if least > room {
+		return device.Region{}, regions.ErrLimit
+	}
+	for n := min(p.wish(least), room); ; n = p.less(n, least) {
+		p.asked = n
+		r, err := p.Reserve(n, align, label)
+		switch {
+		case err == nil && p.policy.Limit != 0 && p.stats.Reserved > p.policy.Limit:
+			// The device rounds up, and what it gave is above the limit.
+			err = p.Release(r.Addr)
+			return device.Region{}, errors.Join(regions.ErrLimit, err)
+		case err == nil:
+			if p.policy.Kind == Doubling {
+				p.next = min(2*n, mostRegion)
+			}
+			p.empty += r.Size
+			return r, nil
+		case n == least:
+			return device.Region{}, err
+		}
+	}
+}
+
+// room returns the bytes that the limit leaves.
+func (p *Pool) room() device.Size {
+	switch {
+	case p.policy.Limit == 0:
+		return 2 * mostRegion
+	case p.stats.Reserved >= p.policy.Limit:
+		return 0
+	case planted.Enabled && planted.Is("growth/limit-for-each"):
+		return p.policy.Limit
+	}
+	return p.policy.Limit - p.stats.Reserved
+}
+
+// wish returns the size that the policy wants for a region of at least least bytes.
+func (p *Pool) wish(least device.Size) device.Size {
+	switch p.policy.Kind {
+	case Fixed:
+		return max(least, p.policy.Region)
+	case Doubling:
+		return max(least, p.next)
+	case Proportional:
+		least = max(least, p.stats.Reserved/share)
+	case Whole:
+		return 2 * mostRegion
+	}
+	return (least + p.policy.Region - 1) / p.policy.Region * p.policy.Region
+}
+
+// less returns the next smaller size to try after a refusal of n bytes.
+//
+// Precondition: n is above least, and both are multiples of the quantum.
+// Postcondition: the result is at least least and less than n.
+func (p *Pool) less(n, least device.Size) device.Size {
+	beyond := (n - least) / 2
+	if p.policy.Kind == Whole {
+		beyond = (n - least) / share * (share - 1)
+	}
+	return least + device.AlignDown(beyond, p.policy.Quantum)
+}
+
+// Occupied books that a region of size bytes has its first live block.
+func (p *Pool) Occupied(size device.Size) { p.empty -= size }
+
+// Vacated books that a region of size bytes has lost its last live block, and reports
+// whether it should go back to the device, for which the caller calls Drop.
+func (p *Pool) Vacated(size device.Size) (drop bool) {
+	p.empty += size
+	return p.policy.Release && p.empty > p.policy.Keep
+}
+
+// Drop gives back an empty region. On error, the device's, the region stays.
+//
+// Precondition: a region without a live block starts at a.
+func (p *Pool) Drop(a device.Addr) error {
+	h, _ := p.Find(a)
+	if err := p.Release(a); err != nil {
+		return err
+	}
+	p.empty -= h.Size
+	return nil
+}
+
+// NextRegion returns the size that the next region is meant to have, for Stats; 0 where it
+// depends on the request.
+func (p *Pool) NextRegion() device.Size {
+	switch p.policy.Kind {
+	case Fixed:
+		return p.policy.Region
+	case Doubling:
+		return p.next
+	}
+	return 0
+}

@@ -1,0 +1,160 @@
+package growth_test
+
+import (
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/vramyard/vramyard/alloc"
+	"github.com/vramyard/vramyard/device"
+	"github.com/vramyard/vramyard/device/sim"
+	"github.com/vramyard/vramyard/internal/growth"
+	"github.com/vramyard/vramyard/internal/regions"
+)
+
+// open returns a pool over a device of the given capacity, in which regions may touch.
+func open(t *testing.T, p growth.Policy, capacity device.Size) (*growth.Pool, *alloc.Stats, *sim.Device) {
+	t.Helper()
+	if p.Quantum == 0 {
+		p.Quantum = 256
+	}
+	require.NoError(t, p.Check("x"))
+	d, err := sim.New(sim.Config{Capacity: capacity, Align: 256})
+	require.NoError(t, err)
+	var stats alloc.Stats
+	pool := growth.New(d, &stats, p)
+	return &pool, &stats, d
+}
+
+func TestSizesOfEachKind(t *testing.T) {
+	const kib = device.KiB
+	for kind, want := range map[string][]device.Size{ // for requests of 1000, 100 KiB, 1 byte, 1 byte
+		growth.Fixed:        {64 * kib, 100 * kib, 64 * kib, 64 * kib},
+		growth.Doubling:     {64 * kib, 128 * kib, 256 * kib, 512 * kib},
+		growth.Request:      {64 * kib, 128 * kib, 64 * kib, 64 * kib},
+		growth.Proportional: {64 * kib, 128 * kib, 64 * kib, 64 * kib},
+	} {
+		pool, stats, _ := open(t, growth.Policy{Kind: kind, Region: 64 * kib}, 0)
+		var got []device.Size
+		for i, n := range []device.Size{1000, 100 * kib, 1, 1} {
+			r, err := pool.Grow(n, 256, int32(i))
+			require.NoError(t, err)
+			got = append(got, r.Size)
+		}
+		require.Equal(t, want, got, kind)
+		require.Equal(t, stats.Reserved, pool.Empty())
+	}
+}
+
+func TestProportionalFollowsWhatIsHeld(t *testing.T) {
+	pool, stats, _ := open(t, growth.Policy{Kind: growth.Proportional, Region: 16 * device.KiB}, 0)
+	for stats.Reserved < 16*device.GiB {
+		held := stats.Reserved
+		r, err := pool.Grow(1, 256, 0)
+		require.NoError(t, err)
+		require.LessOrEqual(t, r.Size, held/16+16*device.KiB)
+	}
+	require.Less(t, stats.Regions, 250)
+}
+
+func TestWholeTakesTheLimitOrWhatThereIs(t *testing.T) {
+	pool, stats, _ := open(t, growth.Policy{Kind: growth.Whole, Region: 256, Limit: 3 * device.MiB}, 0)
+	r, err := pool.Grow(1, 256, 0)
+	require.NoError(t, err)
+	require.Equal(t, 3*device.MiB, r.Size)
+	require.Equal(t, 3*device.MiB, stats.Limit)
+	_, err = pool.Grow(1, 256, 0)
+	require.ErrorIs(t, err, regions.ErrLimit)
+	require.Zero(t, pool.Asked())
+
+	pool, _, d := open(t, growth.Policy{Kind: growth.Whole, Region: 256, Limit: growth.WholeLimit}, device.GiB)
+	r, err = pool.Grow(1, 256, 0)
+	require.NoError(t, err)
+	require.Greater(t, r.Size, device.GiB-device.GiB/16)
+	require.Less(t, d.Usage().Calls.Refused, uint64(256))
+}
+
+func TestRefusalIsAskedAgainForLess(t *testing.T) {
+	pool, stats, d := open(t, growth.Policy{Kind: growth.Fixed, Region: device.MiB}, 1300*device.KiB)
+	_, err := pool.Grow(1, 256, 0)
+	require.NoError(t, err)
+	r, err := pool.Grow(200*device.KiB, 256, 1)
+	require.NoError(t, err)
+	require.GreaterOrEqual(t, r.Size, 200*device.KiB)
+	require.LessOrEqual(t, stats.Reserved, 1300*device.KiB)
+	refused := d.Usage().Calls.Refused
+	require.NotZero(t, refused)
+	_, err = pool.Grow(200*device.KiB, 256, 2)
+	require.ErrorIs(t, err, device.ErrOutOfMemory)
+	require.Equal(t, 200*device.KiB, pool.Asked())
+	require.Equal(t, d.Usage().Calls.Refused, stats.ReserveFailures)
+}
+
+func TestLimitLeavesWhatItLeaves(t *testing.T) {
+	pool, stats, _ := open(t, growth.Policy{Kind: growth.Doubling, Region: device.MiB, Limit: 2500 * device.KiB}, 0)
+	for i := range int32(2) {
+		_, err := pool.Grow(1, 256, i)
+		require.NoError(t, err)
+	}
+	require.Equal(t, 2500*device.KiB, stats.Reserved, "the second region is cut to what the limit leaves")
+	_, err := pool.Grow(1, 256, 2)
+	require.ErrorIs(t, err, regions.ErrLimit)
+}
+
+// TestDeviceThatRoundsUpKeepsTheLimit has a device whose regions are whole pages.
+func TestDeviceThatRoundsUpKeepsTheLimit(t *testing.T) {
+	d, err := sim.New(sim.Config{Round: 64 * device.KiB})
+	require.NoError(t, err)
+	var stats alloc.Stats
+	pool := growth.New(d, &stats, growth.Policy{Kind: growth.Whole, Region: 256, Limit: 100 * device.KiB, Quantum: 256})
+	_, err = pool.Grow(1, 256, 0)
+	require.ErrorIs(t, err, regions.ErrLimit)
+	require.Zero(t, stats.Reserved)
+	require.Zero(t, d.Usage().Regions)
+}
+
+func TestEmptyRegionsAboveTheWatermarkGoBack(t *testing.T) {
+	pool, stats, d := open(t, growth.Policy{Kind: growth.Fixed, Region: device.MiB, Release: true, Keep: device.MiB}, 0)
+	var held []device.Region
+	for i := range int32(3) {
+		r, err := pool.Grow(1, 256, i)
+		require.NoError(t, err)
+		pool.Occupied(r.Size)
+		held = append(held, r)
+	}
+	require.Zero(t, pool.Empty())
+	require.False(t, pool.Vacated(held[0].Size), "as much as is kept")
+	require.True(t, pool.Vacated(held[1].Size))
+	require.NoError(t, pool.Drop(held[1].Addr))
+	require.Equal(t, device.MiB, pool.Empty())
+	require.Equal(t, 2, stats.Regions)
+	require.Equal(t, 2*device.MiB, d.Usage().Held)
+
+	f, err := device.NewFaults(d, device.FaultPlan{})
+	require.NoError(t, err)
+	pool2 := growth.New(f, stats, growth.Policy{Kind: growth.Fixed, Region: device.MiB, Quantum: 256})
+	r, err := pool2.Grow(1, 256, 0)
+	require.NoError(t, err)
+	f.FailNext(1)
+	require.ErrorIs(t, pool2.Drop(r.Addr), device.ErrInjected)
+	require.Equal(t, device.MiB, pool2.Empty(), "what the device does not take back stays")
+}
+
+func TestCheckNamesTheField(t *testing.T) {
+	good := growth.Policy{Kind: growth.Fixed, Region: device.MiB, Quantum: 256}
+	for want, spoil := range map[string]func(*growth.Policy){
+		`x: growth "often": want`:                     func(p *growth.Policy) { p.Kind = "often" },
+		"x: region_bytes 0: want a multiple of 256":   func(p *growth.Policy) { p.Region = 0 },
+		"x: region_bytes 100: want a multiple of 256": func(p *growth.Policy) { p.Region = 100 },
+		"x: region_bytes 2305843009213693952: want":   func(p *growth.Policy) { p.Region = 1 << 61 },
+		"x: limit 10: want at least 256":              func(p *growth.Policy) { p.Limit = 10 },
+		"x: limit 2305843009213693952: want":          func(p *growth.Policy) { p.Limit = 1 << 61 },
+		"x: keep_bytes 1: of no meaning":              func(p *growth.Policy) { p.Keep = 1 },
+		`x: release: of no meaning with growth "wh`:   func(p *growth.Policy) { p.Kind, p.Release = growth.Whole, true },
+	} {
+		p := good
+		spoil(&p)
+		require.ErrorContains(t, p.Check("x"), want)
+	}
+	require.NoError(t, good.Check("x"))
+}
