@@ -1,0 +1,112 @@
+package workload
+
+import (
+	"fmt"
+
+	"github.com/vramyard/vramyard/device"
+)
+
+// Op is one operation on a slot: an allocation of Size bytes into it, or, if that is 0, the
+// free of the block that it holds.
+//
+// Slot and size are packed into one word, because a timed loop that reads fewer bytes
+// disturbs the caches of the allocator less.
+type Op uint64
+
+// sizeBits is how many bits of an Op hold the size; the rest hold the slot.
+const sizeBits = 40
+
+// newOp returns an operation.
+//
+// Precondition: slot < MaxLive, size <= MaxSize.
+func newOp(slot uint32, size device.Size) Op { return Op(slot)<<sizeBits | Op(size) }
+
+// Slot returns the number of the slot.
+func (o Op) Slot() uint32 { return uint32(o >> sizeBits) }
+
+// Size returns the bytes to allocate, 0 for a free.
+func (o Op) Size() device.Size { return device.Size(o & (1<<sizeBits - 1)) }
+
+// IsFree reports whether the operation is a free.
+func (o Op) IsFree() bool { return o.Size() == 0 }
+
+// Summary is what can be said of the operations of a workload without keeping them.
+type Summary struct {
+	Slots      int         `json:"slots"`            // every slot is below it
+	Pairs      int         `json:"pairs"`            // allocations of the churn, each with a free unless it lives on
+	PeakLive   device.Size `json:"peak_live_bytes"`  // most bytes live at once, in any part
+	PeakBlocks int         `json:"peak_live_blocks"` // most blocks live at once, in any part
+	Hash       Hash        `json:"hash"`             // of every operation of every part, in order
+}
+
+// Hash is a fingerprint of operations: FNV-1a with 64 bits over the eight bytes of the slot
+// and the eight of the size of each, lowest byte first.
+type Hash uint64
+
+// String returns 16 hexadecimal digits.
+func (h Hash) String() string { return fmt.Sprintf("%016x", uint64(h)) }
+
+// MarshalText returns the same as String, because JSON's numbers do not hold 64 bits.
+func (h Hash) MarshalText() ([]byte, error) { return []byte(h.String()), nil }
+
+// meter sums up operations.
+type meter struct {
+	Summary
+	allocs int
+	live   device.Size
+	blocks int
+	sizes  []device.Size // by slot, 0 if it is empty
+}
+
+// newMeter returns a meter that has seen nothing.
+func newMeter() *meter { return &meter{Summary: Summary{Hash: fnvOffset}} }
+
+// add takes the next operation.
+func (m *meter) add(o Op) {
+	slot, size := int(o.Slot()), o.Size()
+	if slot >= len(m.sizes) {
+		m.sizes = append(m.sizes, make([]device.Size, slot+1-len(m.sizes))...)
+		m.Slots = slot + 1
+	}
+	if size == 0 {
+		m.live -= m.sizes[slot]
+		m.blocks--
+	} else {
+		m.allocs++
+		m.live += size
+		m.blocks++
+		m.PeakLive = max(m.PeakLive, m.live)
+		m.PeakBlocks = max(m.PeakBlocks, m.blocks)
+	}
+	m.sizes[slot] = size
+	m.Hash = m.Hash.and(uint64(slot)).and(uint64(size))
+}
+
+// The constants of FNV-1a with 64 bits.
+const (
+	fnvOffset = 0xcbf29ce484222325
+	fnvPrime  = 0x100000001b3
+)
+
+// and returns the hash continued by a word.
+func (h Hash) and(word uint64) Hash {
+	for range 8 {
+		h = (h ^ Hash(word&0xff)) * fnvPrime
+		word >>= 8
+	}
+	return h
+}
+
+// sink hands operations to an iteration, and swallows them once that has ended.
+type sink struct {
+	yield func(Op) bool
+	done  bool // the iteration has ended
+}
+
+// alloc hands on an allocation.
+func (s *sink) alloc(slot uint32, size device.Size) { s.put(newOp(slot, size)) }
+
+// free hands on a free.
+func (s *sink) free(slot uint32) { s.put(newOp(slot, 0)) }
+
+func (s *sink) put(o Op) { s.done = s.done || !s.yield(o) }

@@ -1,0 +1,35 @@
+package workload
+
+// Settle returns how many pairs of a churn over live blocks it takes until placement has
+// settled: each block is replaced twice on average, and no more than 400,000 in all, which
+// bounds the time that goes into what nobody times.
+func Settle(live int) int { return min(2*live, 400_000) }
+
+// steadyParts returns the parts of w1.
+func steadyParts(p Params) Parts { return Parts{Fill: p.Live, Churn: 2 * p.Pairs} }
+
+// mixParts returns the parts of a mix, which settles first.
+func mixParts(p Params) Parts {
+	return Parts{Fill: p.Live, Settle: 2 * Settle(p.Live), Churn: 2 * p.Pairs}
+}
+
+// steady returns what makes a steady state over p.Live blocks: the fill takes the slots in
+// order, then a random block is replaced, over and over.
+func steady(parts func(Params) Parts, sizes func(Params) Sizes) func(Params, *sink) {
+	return func(p Params, s *sink) {
+		rng, size := NewRand(p.Seed), sizes(p)
+		for slot := range p.Live {
+			if s.alloc(uint32(slot), size(rng)); s.done {
+				return
+			}
+		}
+		n := parts(p)
+		for range (n.Settle + n.Churn) / 2 {
+			slot := uint32(rng.Below(uint64(p.Live)))
+			s.free(slot)
+			if s.alloc(slot, size(rng)); s.done {
+				return
+			}
+		}
+	}
+}

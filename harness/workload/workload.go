@@ -1,0 +1,184 @@
+package workload
+
+import (
+	"fmt"
+	"strconv"
+	"strings"
+
+	"github.com/vramyard/vramyard/harness/trace"
+)
+
+// Parts says how many operations each part of a workload has.
+type Parts struct {
+	Fill   int `json:"fill"`   // that build up the live blocks
+	Settle int `json:"settle"` // of an untimed churn
+	Churn  int `json:"churn"`  // that are timed
+}
+
+// Total returns the operations of all parts.
+func (p Parts) Total() int { return p.Fill + p.Settle + p.Churn }
+
+// Workload is a shape whose parameters are settled. It holds no operations, so it costs
+// nothing to keep. [Shape.New] makes one.
+type Workload struct {
+	shape  Shape
+	params Params
+	parts  Parts
+}
+
+// Shape returns the entry of the catalogue that the workload is of.
+func (w Workload) Shape() Shape { return w.shape }
+
+// Params returns the parameters.
+func (w Workload) Params() Params { return w.params }
+
+// Parts returns the number of operations of each part.
+func (w Workload) Parts() Parts { return w.parts }
+
+// Name returns the name of the shape and of every parameter that differs from the default,
+// as a word for tables and names of files: "w1", "w1-live10000".
+func (w Workload) Name() string {
+	var b strings.Builder
+	b.WriteString(w.shape.Name)
+	usual := w.shape.Default.list()
+	for i, p := range w.params.list() {
+		if p.value != usual[i].value {
+			b.WriteString("-" + p.name + strconv.FormatUint(p.value, 10))
+		}
+	}
+	return b.String()
+}
+
+// String returns the name of the shape and every parameter that it has, sizes in bytes:
+// "w1 live=1000 pairs=1000000 seed=42".
+func (w Workload) String() string {
+	var b strings.Builder
+	b.WriteString(w.shape.Name)
+	for _, p := range w.listed() {
+		fmt.Fprintf(&b, " %s=%d", p.name, p.value)
+	}
+	return b.String()
+}
+
+// listed returns the parameters that the shape has.
+func (w Workload) listed() (list []param) {
+	usual := w.shape.Default.list()
+	for i, p := range w.params.list() {
+		if usual[i].value != 0 {
+			list = append(list, p)
+		}
+	}
+	return list
+}
+
+// Ops yields every operation: the fill, then the settle, then the churn. It holds nothing in
+// memory that grows with their number. Every iteration is the same.
+func (w Workload) Ops(yield func(Op) bool) { w.shape.run(w.params, &sink{yield: yield}) }
+
+// Summary makes all operations and sums them up; memory grows with the slots only.
+func (w Workload) Summary() Summary {
+	m := newMeter()
+	for o := range w.Ops {
+		m.add(o)
+	}
+	return w.sum(m)
+}
+
+// sum returns what a meter found in all operations of the workload.
+func (w Workload) sum(m *meter) Summary {
+	s := m.Summary
+	s.Pairs = m.allocs - w.parts.Fill - w.parts.Settle/2 // the settle is pairs too
+	return s
+}
+
+// Program is a workload with its operations in memory, which a timed loop can walk without
+// making up anything.
+type Program struct {
+	Workload Workload // whose operations these are
+	Summary  Summary  // what is in them
+	Fill     []Op     // builds up the live blocks; untimed
+	Settle   []Op     // lets placement settle; untimed
+	Churn    []Op     // is timed
+}
+
+// Program makes all operations and keeps them, 8 bytes each.
+func (w Workload) Program() *Program {
+	ops := make([]Op, 0, w.parts.Total())
+	m := newMeter()
+	for o := range w.Ops {
+		ops = append(ops, o)
+		m.add(o)
+	}
+	settle, churn := w.parts.Fill, w.parts.Fill+w.parts.Settle
+	return &Program{
+		Workload: w,
+		Summary:  w.sum(m),
+		Fill:     ops[:settle:settle],
+		Settle:   ops[settle:churn:churn],
+		Churn:    ops[churn:],
+	}
+}
+
+// Trace returns the operations as a trace: the slot is the allocation's id, and a mark stands
+// in front of each part. The header holds the parameters and what [Workload.Summary] says.
+//
+// It refuses a workload that a reader would not accept back, see [trace.DefaultMaxEvents].
+func (w Workload) Trace() (*trace.Trace, error) {
+	marks := w.starts()
+	if n := w.parts.Total() + len(marks); n > trace.DefaultMaxEvents {
+		return nil, fmt.Errorf("workload %s: %d events: a trace holds at most %d", w.Name(), n, trace.DefaultMaxEvents)
+	}
+	b := trace.NewBuilder(w.header(w.Summary())) // made twice: the header comes first
+	n := 0
+	for o := range w.Ops {
+		if len(marks) > 0 && marks[0].at == n {
+			if err := b.Mark(marks[0].part); err != nil {
+				return nil, err
+			}
+			marks = marks[1:]
+		}
+		n++
+		if err := addOp(b, o); err != nil {
+			return nil, err
+		}
+	}
+	return b.Trace(), nil
+}
+
+// addOp adds an operation to a trace.
+func addOp(b *trace.Builder, o Op) error {
+	if o.IsFree() {
+		return b.Free(uint64(o.Slot()))
+	}
+	return b.Alloc(uint64(o.Slot()), o.Size(), 0)
+}
+
+// start is where a part begins.
+type start struct {
+	at   int // number of its first operation
+	part string
+}
+
+// starts returns where the parts begin that have operations.
+func (w Workload) starts() (all []start) {
+	at := 0
+	for _, s := range []start{{w.parts.Fill, "fill"}, {w.parts.Settle, "settle"}, {w.parts.Churn, "churn"}} {
+		if s.at > 0 {
+			all = append(all, start{at, s.part})
+		}
+		at += s.at
+	}
+	return all
+}
+
+// header returns the header of the workload's trace.
+func (w Workload) header(s Summary) trace.Header {
+	meta := []trace.Pair{{Key: "workload", Value: w.shape.Name}}
+	for _, p := range w.listed() {
+		meta = append(meta, trace.Pair{Key: p.name, Value: strconv.FormatUint(p.value, 10)})
+	}
+	return trace.Header{Name: w.Name(), Meta: append(meta,
+		trace.Pair{Key: "peak_live_bytes", Value: strconv.FormatUint(uint64(s.PeakLive), 10)},
+		trace.Pair{Key: "workload_hash", Value: s.Hash.String()},
+	)}
+}
