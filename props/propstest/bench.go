@@ -3,12 +3,12 @@ package propstest
 import (
 	"errors"
 	"fmt"
-	"math/bits"
 	"testing"
 
 	"github.com/vramyard/vramyard/alloc"
 	"github.com/vramyard/vramyard/device"
 	"github.com/vramyard/vramyard/device/sim"
+	"github.com/vramyard/vramyard/harness/workload"
 	"github.com/vramyard/vramyard/props"
 )
 
@@ -17,14 +17,13 @@ import (
 type Workload struct {
 	Name string // in the name of the benchmark
 	Live []int  // numbers of live blocks
-	// Size draws the bytes of a request from next, which returns 64 random bits. No
-	// request is larger than the strategy grants.
-	Size func(next func() uint64) device.Size
+	// Size draws the bytes of a request. No request is larger than the strategy grants.
+	Size workload.Sizes
 }
 
 // Lognormal is the workload of sizes with a median of 4 KiB and a sigma of 1.5, at most
 // 16 MiB, with 1e3 to 1e6 live blocks.
-var Lognormal = Workload{Name: "lognormal", Live: []int{1_000, 10_000, 100_000, 1_000_000}, Size: lognormal}
+var Lognormal = Workload{Name: "lognormal", Live: []int{1_000, 10_000, 100_000, 1_000_000}, Size: workload.Lognormal()}
 
 // At returns the workload with other numbers of live blocks, for instance for a strategy
 // whose calls cost more the more blocks are live.
@@ -36,23 +35,12 @@ func (w Workload) At(live ...int) Workload {
 // LogUniform returns a workload whose sizes have a uniform logarithm between two powers
 // of two.
 func LogUniform(least, most device.Size) Workload {
-	low, high := bits.Len64(uint64(least))-1, bits.Len64(uint64(most))-1
-	return Workload{
-		Name: fmt.Sprintf("%v-%v", least, most),
-		Size: func(next func() uint64) device.Size {
-			return exp2(uint64(low)<<16 + next()>>32*uint64(high-low)<<16>>32)
-		},
-	}
+	return Workload{Name: fmt.Sprintf("%v-%v", least, most), Size: workload.LogUniform(least, most)}
 }
 
 // Uniform returns a workload whose sizes are uniform between two.
 func Uniform(least, most device.Size) Workload {
-	return Workload{
-		Name: fmt.Sprintf("uniform-%v-%v", least, most),
-		Size: func(next func() uint64) device.Size {
-			return least + device.Size(next()>>32*uint64(most-least+1)>>32)
-		},
-	}
+	return Workload{Name: fmt.Sprintf("uniform-%v-%v", least, most), Size: workload.Uniform(least, most)}
 }
 
 // Bench measures a pair of Free and Alloc of a random slot for every subject and number
@@ -87,7 +75,7 @@ func (w Workload) Bench(b *testing.B, subjects ...props.Subject) {
 func Bench(b *testing.B, subjects ...props.Subject) { Lognormal.Bench(b, subjects...) }
 
 // benchSteady is one cell of Bench.
-func benchSteady(b *testing.B, s props.Subject, live int, size func(func() uint64) device.Size) {
+func benchSteady(b *testing.B, s props.Subject, live int, size workload.Sizes) {
 	a, err := s.New(newUnbounded(b))
 	if err != nil {
 		b.Fatal(err)
@@ -153,7 +141,7 @@ func newWarm(t testing.TB, s props.Subject) (alloc.Strategy, *steady) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		w := newSteady(a, live, lognormal)
+		w := newSteady(a, live, Lognormal.Size)
 		w.most = min(w.most, 64*device.KiB)
 		if limit := a.Stats().Limit; limit != 0 {
 			w.most = min(w.most, limit) // a ceiling that is not stated
@@ -180,24 +168,23 @@ func newUnbounded(t testing.TB) device.Device {
 // steady keeps a number of blocks live: it frees a random one and asks for another.
 type steady struct {
 	alloc.Strategy
-	draw  func() device.Size
+	draw  workload.Sizes
+	rng   *workload.Rand
 	slots []device.Addr
 	top   device.Addr // end of the highest block granted
 	most  device.Size // no request is larger
-	state uint64
 }
-
-// largestSize bounds the sizes of the workload: the lognormal's tail has no end.
-const largestSize = 16 * device.MiB
 
 // newSteady returns the workload with a fixed seed.
-func newSteady(a alloc.Strategy, live int, draw func(func() uint64) device.Size) *steady {
-	most := min(alloc.MaxRequest(a), largestSize)
-	w := &steady{Strategy: a, slots: make([]device.Addr, live), most: most, state: 42}
-	next := w.next // made once, because making it takes memory from the heap
-	w.draw = func() device.Size { return draw(next) }
-	return w
+func newSteady(a alloc.Strategy, live int, draw workload.Sizes) *steady {
+	return &steady{
+		Strategy: a, draw: draw, rng: workload.NewRand(42), slots: make([]device.Addr, live), most: alloc.MaxRequest(a),
+	}
 }
+
+// leastWarm is the fewest pairs before anything is measured: with few blocks live, replacing
+// each of them twice does not reach every table that still has to grow.
+const leastWarm = 8192
 
 // warm fills the slots and churns until placement has settled.
 func (w *steady) warm() error {
@@ -209,7 +196,7 @@ func (w *steady) warm() error {
 		w.slots[i] = b.Addr
 		w.top = max(w.top, b.Addr.Add(b.Size))
 	}
-	for range max(min(2*len(w.slots), 400_000), 8192) {
+	for range max(workload.Settle(len(w.slots)), leastWarm) {
 		if err := w.step(); err != nil {
 			return err
 		}
@@ -219,7 +206,7 @@ func (w *steady) warm() error {
 
 // step frees the block of a random slot and puts another in its place.
 func (w *steady) step() error {
-	slot := &w.slots[w.below(uint64(len(w.slots)))]
+	slot := &w.slots[w.rng.Below(uint64(len(w.slots)))]
 	if err := w.Free(*slot); err != nil {
 		return err
 	}
@@ -229,44 +216,5 @@ func (w *steady) step() error {
 	return err
 }
 
-// next returns the next number of splitmix64.
-func (w *steady) next() uint64 {
-	w.state += 0x9e3779b97f4a7c15
-	z := w.state
-	z = (z ^ z>>30) * 0xbf58476d1ce4e5b9
-	z = (z ^ z>>27) * 0x94d049bb133111eb
-	return z ^ z>>31
-}
-
-// below returns a number below n.
-func (w *steady) below(n uint64) uint64 { return (w.next() >> 32) * n >> 32 }
-
 // size draws a size that the strategy grants.
-func (w *steady) size() device.Size { return min(w.draw(), w.most) }
-
-// lognormal draws a size with whole numbers only, so that every machine draws the same. The
-// sum of twelve 16-bit lanes is nearly normal with a deviation of 65536; its multiple by
-// 1.5/ln 2 is a base-2 logarithm with 16 fractional bits.
-func lognormal(next func() uint64) device.Size {
-	const (
-		median = 12 << 16       // log2 of 4 KiB
-		mean   = 12 * 65535 / 2 // of the sum of the lanes
-		sigma  = 141_822        // 1.5/ln 2 with 16 fractional bits
-		least  = 1 << 16        // log2 of 2 B
-		most   = 40 << 16       // log2 of 1 TiB
-	)
-	var sum int64
-	for range 3 {
-		for n := next(); n != 0; n >>= 16 {
-			sum += int64(n & 0xffff)
-		}
-	}
-	return exp2(uint64(min(max(median+((sum-mean)*sigma>>16), least), most)))
-}
-
-// exp2 returns the power of two of x, which has 16 fractional bits, interpolated between
-// whole powers.
-func exp2(x uint64) device.Size {
-	k, f := x>>16, x&0xffff
-	return device.Size(1<<k + f<<k>>16)
-}
+func (w *steady) size() device.Size { return min(w.draw(w.rng), w.most) }

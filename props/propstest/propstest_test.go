@@ -1,6 +1,8 @@
 package propstest
 
 import (
+	"encoding/binary"
+	"hash/fnv"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -9,33 +11,31 @@ import (
 	"github.com/vramyard/vramyard/device"
 )
 
-// TestSteadySizesAreLognormal holds the integer generator to the distribution it stands for.
-func TestSteadySizesAreLognormal(t *testing.T) {
-	w := newSteady(nothing{}, 1, lognormal)
-	const n = 100_000
-	var below, oneSigma int
-	for range n {
-		s := w.size()
-		if s < 4*device.KiB {
-			below++
-		}
-		// One sigma to either side of the median is a factor of e^1.5.
-		if s >= 914 && s <= 18357 {
-			oneSigma++
-		}
-	}
-	require.InDelta(t, 0.5, float64(below)/n, 0.01, "share below the median")
-	require.InDelta(t, 0.683, float64(oneSigma)/n, 0.01, "share within one sigma")
-}
-
+// TestSteadyIsTheSameEverywhere hashes slots and sizes as the benchmarks draw them, so that
+// figures of different times stay comparable.
 func TestSteadyIsTheSameEverywhere(t *testing.T) {
-	w := newSteady(nothing{}, 1, lognormal)
-	require.Equal(t, uint64(0xbdd732262feb6e95), w.next())
-	require.Equal(t, uint64(0x28efe333b266f103), w.next())
+	for _, c := range []struct {
+		workload Workload
+		want     uint64
+	}{
+		{Lognormal, 0x0edc64d56daa2963},
+		{LogUniform(256, device.MiB), 0xb71085150b14ec57},
+		{Uniform(1, 16*device.KiB), 0x8b0adb957335ee42},
+		{LogUniform(16*device.KiB, device.MiB), 0x58158112a590e138},
+		{Uniform(16*device.KiB, 16*device.KiB), 0x0f80c0d4c2a20d85},
+	} {
+		w := newSteady(nothing{}, 1000, c.workload.Size)
+		h := fnv.New64a()
+		for range 100_000 {
+			word := binary.LittleEndian.AppendUint64(nil, w.rng.Below(1000))
+			h.Write(binary.LittleEndian.AppendUint64(word, uint64(w.size())))
+		}
+		require.Equal(t, c.want, h.Sum64(), "%s: %016x", c.workload.Name, h.Sum64())
+	}
 }
 
 func TestSteadyReportsRunningOut(t *testing.T) {
-	w := newSteady(nothing{}, 10, lognormal)
+	w := newSteady(nothing{}, 10, Lognormal.Size)
 	require.ErrorIs(t, w.warm(), alloc.ErrOutOfMemory)
 }
 
