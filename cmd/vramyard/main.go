@@ -3,7 +3,7 @@
 //	vramyard compare [TRACE...]                        strategies side by side
 //	vramyard replay --strategy NAME TRACE              one strategy in detail
 //	vramyard check                                     prove invariants on generated calls
-//	vramyard trace info|convert ...                    look at traces, change their form
+//	vramyard trace info|convert|gen ...                look at traces, change their form, make them up
 //	vramyard strategies [NAME]                         what there is, with every setting
 //
 // Exit status: 0 done (a request that finds no memory is a result, not an error); 1 for a

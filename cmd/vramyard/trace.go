@@ -16,15 +16,15 @@ import (
 func newTrace() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "trace",
-		Short: "Look at traces and change their form",
+		Short: "Look at traces, change their form, make them up",
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if len(args) > 0 {
 				return usageError(fmt.Sprintf("unknown command %q for %q", args[0], cmd.CommandPath()))
 			}
-			return usageError("missing command: want info or convert")
+			return usageError("missing command: want info, convert or gen")
 		},
 	}
-	c.AddCommand(newTraceInfo(), newTraceConvert())
+	c.AddCommand(newTraceInfo(), newTraceConvert(), newTraceGen())
 	return c
 }
 
@@ -62,6 +62,9 @@ func newTraceInfo() *cobra.Command {
 // dialectUsage describes the flag --dialect.
 const dialectUsage = "form of the trace if it is neither text nor CSV: bfc, xdl or torch"
 
+// toUsage describes the flag --to.
+const toUsage = "form of the output: text or csv"
+
 func newTraceConvert() *cobra.Command {
 	var dialect, to string
 	c := &cobra.Command{
@@ -83,7 +86,7 @@ Without --to, the name of OUT decides: CSV if it ends in .csv, .csv.gz or .csv.z
 		},
 	}
 	c.Flags().StringVar(&dialect, "dialect", "", dialectUsage)
-	c.Flags().StringVar(&to, "to", "", "form of the output: text or csv")
+	c.Flags().StringVar(&to, "to", "", toUsage)
 	return c
 }
 
