@@ -14,6 +14,7 @@ import (
 	"github.com/jedib0t/go-pretty/v6/text"
 	"github.com/spf13/cobra"
 
+	"github.com/vramyard/vramyard/harness/report"
 	"github.com/vramyard/vramyard/internal/outfile"
 	"github.com/vramyard/vramyard/props"
 	"github.com/vramyard/vramyard/props/check"
@@ -228,7 +229,7 @@ func quoted(s string) string {
 
 // checkTable returns the table of what was done.
 func checkTable(r check.Report) string {
-	t := plainTable("subject", "sequences", "calls", "grants", "frees", "out of memory", "bad requests", "bad frees", "faults", "verdict")
+	t := report.NewTable("subject", "sequences", "calls", "grants", "frees", "out of memory", "bad requests", "bad frees", "faults", "verdict")
 	var numbers []table.ColumnConfig
 	for i := 2; i <= 9; i++ {
 		numbers = append(numbers, table.ColumnConfig{Number: i, Align: text.AlignRight, AlignHeader: text.AlignRight})

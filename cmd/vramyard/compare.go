@@ -194,6 +194,14 @@ func (p progress) done() {
 	}
 }
 
+// reached shows that so much of the work known so far is done. It is safe for concurrent use.
+func (p progress) reached(done, known int) {
+	if p.bar != nil {
+		p.bar.SetTotal(int64(known), false)
+		p.bar.SetCurrent(int64(done))
+	}
+}
+
 // stop removes the bar.
 func (p progress) stop() {
 	if p.bar != nil {

@@ -14,6 +14,7 @@ import (
 	"github.com/jedib0t/go-pretty/v6/text"
 	"github.com/spf13/cobra"
 
+	"github.com/vramyard/vramyard/harness/report"
 	"github.com/vramyard/vramyard/internal/outfile"
 	"github.com/vramyard/vramyard/internal/planted"
 	"github.com/vramyard/vramyard/props/check"
@@ -109,7 +110,7 @@ func sourceAtHand() bool {
 // if there are any that were not, or that did not shrink.
 func writeVerdicts(stdout io.Writer, verdicts []check.Verdict) error {
 	caught, small := 0, 0
-	t := plainTable("bug", "strategy", "invariant", "sequences", "operations", "enough", "verdict")
+	t := report.NewTable("bug", "strategy", "invariant", "sequences", "operations", "enough", "verdict")
 	var numbers []table.ColumnConfig
 	for i := 4; i <= 6; i++ {
 		numbers = append(numbers, table.ColumnConfig{Number: i, Align: text.AlignRight, AlignHeader: text.AlignRight})

@@ -7,11 +7,11 @@ import (
 	"strings"
 
 	"github.com/jedib0t/go-pretty/v6/table"
-	"github.com/jedib0t/go-pretty/v6/text"
 	"github.com/spf13/cobra"
 
 	"github.com/vramyard/vramyard/alloc"
 	"github.com/vramyard/vramyard/device"
+	"github.com/vramyard/vramyard/harness/report"
 	"github.com/vramyard/vramyard/internal/outfile"
 	"github.com/vramyard/vramyard/strategies"
 )
@@ -40,7 +40,7 @@ func newStrategies() *cobra.Command {
 
 // listStrategies writes one line for every name that can be asked for.
 func listStrategies(w io.Writer) error {
-	t := plainTable("name", "what it is")
+	t := report.NewTable("name", "what it is")
 	for _, s := range strategies.All() {
 		for _, p := range s.Presets {
 			if p.Name == "" {
@@ -56,7 +56,7 @@ func listStrategies(w io.Writer) error {
 
 // showStrategy writes everything the catalogue knows about one strategy.
 func showStrategy(w io.Writer, s alloc.Spec) error {
-	presets := plainTable("preset", "settings", "what it is")
+	presets := report.NewTable("preset", "settings", "what it is")
 	for _, p := range s.Presets {
 		name := s.Name
 		if p.Name != "" {
@@ -64,7 +64,7 @@ func showStrategy(w io.Writer, s alloc.Spec) error {
 		}
 		presets.AppendRow(table.Row{name, p.JSON, p.Doc})
 	}
-	knobs := plainTable("setting", "value", "default", "worth trying", "meaning")
+	knobs := report.NewTable("setting", "value", "default", "worth trying", "meaning")
 	for _, k := range s.Knobs {
 		var grid []string
 		for _, value := range k.Grid {
@@ -94,13 +94,4 @@ func showValue(k alloc.Knob, value string) string {
 		return text
 	}
 	return value
-}
-
-// plainTable returns a table with the given headings.
-func plainTable(headings ...any) table.Writer {
-	t := table.NewWriter()
-	t.SetStyle(table.StyleLight)
-	t.Style().Format.Header = text.FormatDefault
-	t.AppendHeader(headings)
-	return t
 }

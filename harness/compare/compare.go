@@ -27,6 +27,9 @@ type Options struct {
 	Workers  int         // replays at once; 0 is one for each core
 	Version  string      // of the program, kept in the report
 	Done     func()      // called after each strategy on each trace, from many goroutines; nil for none
+	// Quick is for a search over many settings: one measuring replay without fragmentation,
+	// and an eighth of the probes below the minimum.
+	Quick bool
 }
 
 // Report is the outcome of a comparison: one run for each trace and strategy, in the order
@@ -179,10 +182,14 @@ func (r *Run) fill(res *replay.Result, setup alloc.Setup) {
 // measure replays with all figures on a device of n bytes and takes the median time of
 // several runs. It returns nil if the strategy cannot be built on such a device.
 func (c *contest) measure(n device.Size) (*replay.Result, error) {
-	results := make([]*replay.Result, timedRuns)
-	errs := make([]error, timedRuns)
+	runs := timedRuns
+	if c.o.Quick {
+		runs = 1
+	}
+	results := make([]*replay.Result, runs)
+	errs := make([]error, runs)
 	for i := range results { // one after the other: repeats that share the cores would time each other
-		c.pool.each(1, func(int) { results[i], errs[i] = c.replay(n, replay.Options{Figures: true}) })
+		c.pool.each(1, func(int) { results[i], errs[i] = c.replay(n, replay.Options{Figures: !c.o.Quick}) })
 		if errs[i] != nil {
 			return nil, errs[i]
 		}
@@ -190,12 +197,12 @@ func (c *contest) measure(n device.Size) (*replay.Result, error) {
 			return nil, nil
 		}
 	}
-	times := make([]float64, timedRuns)
+	times := make([]float64, runs)
 	for i, r := range results {
 		times[i] = r.NsPerOp
 	}
 	slices.Sort(times)
-	results[0].NsPerOp = times[timedRuns/2]
+	results[0].NsPerOp = times[runs/2]
 	return results[0], nil
 }
 

@@ -26,6 +26,7 @@ const (
 	doublings   = 6
 	fan         = 3
 	belowProbes = 64
+	quickProbes = 8
 )
 
 // found is the outcome of a search.
@@ -43,19 +44,23 @@ func (c *contest) search(upper device.Size) (found, error) {
 	if err != nil || !ok {
 		return found{}, err
 	}
-	top := high
+	top, probes := high, device.Size(belowProbes)
+	if c.o.Quick {
+		probes = quickProbes
+	}
 	for {
 		if high, err = c.narrow(floor, high); err != nil {
 			return found{}, err
 		}
-		i, results, err := c.probe(spread(floor, high, belowProbes))
+		below := spread(floor, high, probes)
+		i, results, err := c.probe(below)
 		if err != nil {
 			return found{}, err
 		}
 		if i == len(results) {
 			break
 		}
-		high = spread(floor, high, belowProbes)[i]
+		high = below[i]
 	}
 	f := found{minimum: &high}
 	f.failsAbove, err = c.above(high, top)

@@ -10,7 +10,6 @@ import (
 	"strings"
 
 	"github.com/jedib0t/go-pretty/v6/table"
-	"github.com/jedib0t/go-pretty/v6/text"
 
 	"github.com/vramyard/vramyard/device"
 	"github.com/vramyard/vramyard/harness/compare"
@@ -46,17 +45,8 @@ func sameTrace(runs []compare.Run) int {
 func compareTable(w io.Writer, runs []compare.Run) error {
 	runs = slices.Clone(runs)
 	slices.SortStableFunc(runs, byMinimumCapacity)
-	t := table.NewWriter()
-	t.SetStyle(table.StyleLight)
-	t.Style().Format.Header = text.FormatDefault
-	t.AppendHeader(table.Row{
-		"strategy", "min capacity", "× bound", "peak reserved", "waste", "ext. frag.", "device calls", "ns/op", "notes",
-	})
-	var right []table.ColumnConfig
-	for column := 2; column <= 8; column++ {
-		right = append(right, table.ColumnConfig{Number: column, Align: text.AlignRight, AlignHeader: text.AlignRight})
-	}
-	t.SetColumnConfigs(right)
+	t := NewTable("strategy", "min capacity", "× bound", "peak reserved", "waste", "ext. frag.", "device calls", "ns/op", "notes")
+	rightAlign(t, 2, 3, 4, 5, 6, 7, 8)
 	bound := runs[0].LowerBound
 	t.AppendRow(table.Row{"lower bound", Bytes(bound), "1.000", Bytes(bound), none, none, none, none, "live bytes alone"})
 	t.AppendSeparator()

@@ -1,0 +1,81 @@
+package main
+
+import (
+	"encoding/json"
+	"errors"
+	"io"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/vramyard/vramyard/harness/report"
+	"github.com/vramyard/vramyard/harness/tune"
+	"github.com/vramyard/vramyard/internal/outfile"
+	"github.com/vramyard/vramyard/strategies"
+)
+
+// tuneFlags are the flags of the command tune.
+type tuneFlags struct {
+	strategy, config, settings string
+	points                     int
+	jsonFile                   string
+}
+
+func newTune() *cobra.Command {
+	var f tuneFlags
+	c := &cobra.Command{
+		Use:   "tune --strategy NAME [TRACE...]",
+		Short: "Search the settings of a strategy for least memory and least time",
+		Long: `Search the grid of a strategy's settings ("vramyard strategies NAME" shows it) for those
+that carry the traces on the smallest device, and those that take the least time, and print
+them with what each setting was worth.
+
+A grid of more than --points points is descended from the preset: single changes that help
+are taken, together if that is better, until none helps. Without TRACE, all traces inside the
+program are used.`,
+		RunE: f.run,
+	}
+	c.Flags().StringVar(&f.strategy, "strategy", "", "strategy to tune, by name or name:preset")
+	c.Flags().StringVar(&f.config, "config", "", "settings to leave as given here, as a JSON object over the preset's")
+	c.Flags().StringVar(&f.settings, "settings", "", "settings to vary, separated by commas (default: all that have a grid)")
+	c.Flags().IntVar(&f.points, "points", 200, "most points of the grid to evaluate")
+	c.Flags().StringVar(&f.jsonFile, "json", "", `also write all points as JSON to this file, "-" for standard output instead of tables`)
+	if err := c.MarkFlagRequired("strategy"); err != nil {
+		panic(err) // the flag is defined above
+	}
+	return c
+}
+
+// run executes the command.
+func (f *tuneFlags) run(cmd *cobra.Command, args []string) error {
+	if f.points < 1 {
+		return flagError("points", errPoints)
+	}
+	if err := checkOutputs(args, output{"json", f.jsonFile, false}); err != nil {
+		return err
+	}
+	traces, err := openAll(args, cmd.InOrStdin())
+	if err != nil {
+		return err
+	}
+	o := tune.Options{Points: f.points, Version: version}
+	if f.settings != "" {
+		o.Knobs = strings.Split(f.settings, ",")
+	}
+	bar := newProgress(cmd.ErrOrStderr(), 0)
+	o.Progress = bar.reached
+	r, err := tune.Tune(traces, strategies.All(), f.strategy, json.RawMessage(f.config), o)
+	bar.stop()
+	if err != nil {
+		return err
+	}
+	if f.jsonFile != "" {
+		if err := writeJSON(f.jsonFile, cmd.OutOrStdout(), r); err != nil || f.jsonFile == "-" {
+			return err
+		}
+	}
+	return outfile.Write("-", cmd.OutOrStdout(), func(w io.Writer) error { return report.TuneTables(w, r) })
+}
+
+// errPoints is what is wrong with a number of points.
+var errPoints = errors.New("want at least 1")

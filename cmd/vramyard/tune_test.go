@@ -1,0 +1,59 @@
+package main
+
+import (
+	"encoding/json"
+	"os"
+	"path/filepath"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/vramyard/vramyard/harness/tune"
+)
+
+func TestTunePrintsAndWrites(t *testing.T) {
+	path := write(t, "t.trace", small)
+	file := filepath.Join(t.TempDir(), "tune.json")
+	out := succeed(t, "tune", "--strategy", "bfc", "--settings", "allow_growth,mended", "--json", file, path)
+	for _, want := range []string{
+		"bfc: 4 of 4 grid points evaluated, all of them; 0 refused", "least memory", "least time",
+		"What each setting was worth", "vramyard replay --strategy bfc --config '{",
+	} {
+		require.Contains(t, out, want)
+	}
+	raw, err := os.ReadFile(file)
+	require.NoError(t, err)
+	var r tune.Result
+	require.NoError(t, json.Unmarshal(raw, &r))
+	require.Equal(t, tune.Schema, r.Schema)
+	require.Len(t, r.Searched, 4)
+	require.Len(t, r.Worth, 2)
+	require.NotNil(t, r.Smallest.TimesBound)
+	for _, key := range []string{`"strategy"`, `"grid"`, `"times_bound"`, `"ns_per_op"`, `"min_capacity_bytes"`, `"worth"`, `"metadata_bytes"`} {
+		require.Contains(t, string(raw), key)
+	}
+}
+
+func TestTuneRefuses(t *testing.T) {
+	path := write(t, "t.trace", small)
+	for _, c := range []struct {
+		args   []string
+		status int
+		want   string
+	}{
+		{[]string{path}, 2, `required flag(s) "strategy" not set`},
+		{[]string{"--strategy", "bcf", path}, 1, `unknown strategy "bcf"`},
+		{[]string{"--strategy", "bfc", "--config", `{"variant":1999}`, path}, 1, "configuration of bfc"},
+		{[]string{"--strategy", "bfc", "--config", `{"variant":"1999"}`, path}, 1, "1999"},
+		{[]string{"--strategy", "bfc", "--settings", "limt", path}, 1, `bfc: setting "limt" has no values worth trying: want some of variant, `},
+		{[]string{"--strategy", "bfc", "--points", "0", path}, 1, "--points: want at least 1"},
+		{[]string{"--strategy", "bfc", "--json", path, path}, 1, "is a trace to read"},
+		{[]string{"--strategy", "bfc", write(t, "empty.trace", "mark x\n")}, 1, "allocates nothing"},
+		{[]string{"--strategy", "bfc", path + ".gone"}, 1, "no such file"},
+	} {
+		status, stdout, stderr := command(t, append([]string{"tune"}, c.args...)...)
+		require.Equal(t, c.status, status, stderr)
+		require.Empty(t, stdout)
+		require.Contains(t, stderr, c.want)
+	}
+}

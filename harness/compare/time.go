@@ -1,0 +1,39 @@
+package compare
+
+import (
+	"math"
+
+	"github.com/vramyard/vramyard/alloc"
+	"github.com/vramyard/vramyard/harness/replay"
+	"github.com/vramyard/vramyard/harness/trace"
+)
+
+// Time returns the nanoseconds per operation of each setup on each trace, in that order:
+// the least of so many rounds. A round replays everything once, one replay at a time, so that
+// what else the machine does hits all of them alike; the least of them is what it hit least.
+// Each replay is on an ample device.
+func Time(traces []*trace.Trace, setups []alloc.Setup, rounds int) ([][]float64, error) {
+	ns := make([][]float64, len(setups))
+	for i := range ns {
+		ns[i] = make([]float64, len(traces))
+		for j := range ns[i] {
+			ns[i][j] = math.Inf(1)
+		}
+	}
+	for range rounds {
+		for j, t := range traces {
+			bound := t.LowerBound()
+			for i, s := range setups {
+				c := &contest{trace: t, setup: s}
+				res, err := c.replay(ample(bound), replay.Options{})
+				if err != nil {
+					return nil, err
+				}
+				if res != nil {
+					ns[i][j] = min(ns[i][j], res.NsPerOp)
+				}
+			}
+		}
+	}
+	return ns, nil
+}
