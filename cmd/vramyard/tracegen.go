@@ -66,7 +66,7 @@ func newTraceGenOf(s workload.Shape) *cobra.Command {
 		f.IntVar(&p.Live, "live", p.Live, "blocks live at once")
 	}
 	if p.Pairs > 0 {
-		f.IntVar(&p.Pairs, "pairs", p.Pairs, "pairs of a free and an allocation behind the fill")
+		f.IntVar(&p.Pairs, "pairs", p.Pairs, "pairs of a free and an allocation in the churn")
 	}
 	if p.Steps > 0 {
 		f.IntVar(&p.Steps, "steps", p.Steps, "steps of the training")
