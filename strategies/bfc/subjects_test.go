@@ -13,7 +13,7 @@ func subjects() []props.Subject {
 		subject("default", bfc.Config{}),
 		subject("growth", bfc.Config{AllowGrowth: true}),
 		subject("gc", bfc.Config{AllowGrowth: true, GarbageCollection: true}),
-		subject("vmm", bfc.Config{AllowGrowth: true, CoalesceRegions: true}),
+		subject("vmm", bfc.Config{AllowGrowth: true, CoalesceRegions: true, Limit: 10 * device.MiB}),
 		subject("vmm-gc", bfc.Config{AllowGrowth: true, CoalesceRegions: true, GarbageCollection: true}),
 		subject("fraction", bfc.Config{AllowGrowth: true, FragmentationFraction: 0.001}),
 		subject("timing", bfc.Config{AllowGrowth: true, Timing: true}),
@@ -33,10 +33,12 @@ func subjects() []props.Subject {
 	}
 }
 
-// subject is a BFC with a limit of 16 MiB, over a device of 12 or of 24 so that one or the
-// other runs out first.
+// subject is a BFC with a limit of 16 MiB unless it has its own, over a device of 12 or of 24
+// so that one or the other runs out first.
 func subject(name string, c bfc.Config) props.Subject {
-	c.Limit = 16 * device.MiB
+	if c.Limit == 0 {
+		c.Limit = 16 * device.MiB
+	}
 	c, err := c.WithDefaults()
 	if err != nil {
 		panic(err) // the configurations above are sound
