@@ -142,7 +142,7 @@ func (b *Builder) born(e *Event) (uint32, error) {
 		b.lives[slot] = slotLive
 		return slot, nil
 	}
-	if b.trace.Slots >= math.MaxUint32 {
+	if uint64(b.trace.Slots) >= math.MaxUint32 {
 		return NoSlot, errors.New("too many allocations")
 	}
 	slot = uint32(b.trace.Slots)

@@ -61,7 +61,7 @@ func (s *Set) Grow(n int) {
 	if n <= s.room {
 		return
 	}
-	wide := New(max(n, min(2*s.room, 1<<32)))
+	wide := New(max(n, int(min(2*uint64(s.room), 1<<32-1))))
 	copy(wide.words, s.words[:(s.room+wordMask)>>wordLog])
 	for level := range wide.top {
 		below := wide.words[wide.base[level]:wide.base[level+1]]
