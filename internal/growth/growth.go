@@ -1,7 +1,6 @@
 package growth
 
 import (
-	"errors"
 	"fmt"
 
 	"github.com/vramyard/vramyard/alloc"
@@ -114,10 +113,10 @@ func (p *Pool) Grow(least, align device.Size, label int32) (device.Region, error
 		p.asked = n
 		r, err := p.Reserve(n, align, label)
 		switch {
-		case err == nil && p.policy.Limit != 0 && p.stats.Reserved > p.policy.Limit:
-			// The device rounds up, and what it gave is above the limit.
-			err = p.Release(r.Addr)
-			return device.Region{}, errors.Join(regions.ErrLimit, err)
+		case err == nil && p.policy.Limit != 0 && p.stats.Reserved > p.policy.Limit && p.Release(r.Addr) == nil:
+			// The device rounds up, and what it gave is above the limit. If it does not take it
+			// back either, it is better used than lost.
+			return device.Region{}, regions.ErrLimit
 		case err == nil:
 			if p.policy.Kind == Doubling {
 				p.next = min(2*n, mostRegion)

@@ -111,6 +111,14 @@ func TestDeviceThatRoundsUpKeepsTheLimit(t *testing.T) {
 	require.ErrorIs(t, err, regions.ErrLimit)
 	require.Zero(t, stats.Reserved)
 	require.Zero(t, d.Usage().Regions)
+
+	f, err := device.NewFaults(d, device.FaultPlan{Nth: 2})
+	require.NoError(t, err)
+	pool = growth.New(f, &stats, growth.Policy{Kind: growth.Whole, Region: 256, Limit: 100 * device.KiB, Quantum: 256})
+	r, err := pool.Grow(1, 256, 0)
+	require.NoError(t, err, "a region that cannot go back is used")
+	require.Equal(t, r.Size, pool.Empty())
+	require.Equal(t, 1, d.Usage().Regions)
 }
 
 func TestEmptyRegionsAboveTheWatermarkGoBack(t *testing.T) {
