@@ -1,10 +1,58 @@
-// Package slab grants small blocks from large regions that it carves up once. It has two
-// modes, after two originals of that name, which share the word and little else:
+// Package slab grants small blocks from large regions that it carves up. It has three
+// modes, which share the word and little else:
 //
+//   - [Caches], the modern one, without a mode's name: Bonwick's slabs of equal slots for
+//     each size class, with magazines, over slices of regions;
 //   - [Runs], mode "xdl": runs of 1 to 4 units inside chunks of 64 units, spread over
 //     segments that take turns;
 //   - [Lists], mode "blaze": one free list per power of two, filled by cutting regions
 //     from the bottom up.
+//
+// # The modern mode: data structure
+//
+// A request is rounded up to a size class: one of a family ([Family]), or one of a list,
+// for instance of the classes of least waste for a trace ([Learn]). Each class has slabs,
+// pieces of equal size cut into equal slots. A slab is a record of 48 bytes beside the
+// memory: its free slots as a bitmap, with a second level if there are more than 64, and
+// links. In each segment, the slabs of a class that are partly used lie in eight lists by
+// how full they are, those without a used slot in one of their own, and those without a
+// free one in none. With the selection of the lowest address a heap stands in for the lists.
+//
+// All that is [Cells], the engine, which knows neither where slabs come from nor who has
+// what: a [Parent] gives it slabs, and whoever uses it keeps the table of live blocks. Here
+// the parent cuts regions, sized by package growth, into slices of SlabBytes, any of which
+// can become a slab of any class, and the table holds the place of each block, slab and
+// slot, so that a free finds both without a search. In slabbuddy a buddy system is the
+// parent.
+//
+// In front of the slabs of each class stand magazines, if they are asked for: stacks of
+// free slots, two for each segment and class, and a depot of full ones for each class.
+// Slots in magazines are chunks in state Cached.
+//
+// # The modern mode: search
+//
+// A request is served by the first of: the loaded magazine, the one before it, a full one
+// of the depot; a partly used slab of its segment, by the selection, and in it the lowest
+// free slot; an empty slab of its class and segment; a slice that no slab has; if segments
+// steal, a partly used or empty slab of another one; a new region. That a slice is taken
+// before another segment's slots is what keeps stealing from making things worse: a segment
+// that steals first fills the slabs of the others, asks for a region when the last of them
+// is full, and leaves slices behind that nobody has attached.
+//
+// If the device refuses, magazines are emptied into their slabs, and then slabs without a
+// used slot become slices. A request above the largest class gets a region of its own; for
+// it, regions without a slab are given back too, and the device is asked once more.
+//
+// # The modern mode: split and merge
+//
+// Slots are neither split nor merged. A slab without a used slot is whole again: beyond
+// EmptySlabs for its class and segment it goes back to the parent at once. A region without
+// a slab goes back to the device if Release is set, beyond KeepBytes. What a class leaves
+// unused behind its last slot is at most one part in Waste of the slab.
+//
+// A depot gives back, every Interval calls, as many full magazines as it had at the least
+// since the last time: what it did without, which is the working set rule of Bonwick and
+// Adams with calls for a clock.
 //
 // # Mode "xdl": data structure
 //
@@ -53,7 +101,12 @@
 //
 // # Cost
 //
-// Both modes cost O(1) a call, and mode "xdl" one step per chunk of a slice when a segment
+// The modern mode costs O(1) a call, O(segments) if a segment steals, and O(log slabs) with
+// the lowest address; a live block takes 40 bytes in a table that is at most three quarters
+// full, a slab 48 bytes and a bit for each slot, a slice 4 bytes. Nothing is allocated on
+// the heap once as much has been held as ever will be.
+//
+// The other modes cost O(1) a call, and mode "xdl" one step per chunk of a slice when a segment
 // attaches it. A chunk takes 40 bytes of host memory, 160 KiB for 1 GiB in units of 4 KiB,
 // and a live block 40 bytes in a table that is at most three quarters full. In mode
 // "blaze" every block ever cut takes 40 bytes, and 16 in an index of the same kind.
@@ -62,7 +115,9 @@
 //
 // An alignment is honoured if every block has it whatever the state, and refused otherwise:
 // up to the largest power of two that divides UnitBytes, in mode "blaze" up to
-// MinClassBytes, in both up to the 2 MiB that regions are asked for with.
+// MinClassBytes, in both up to the 2 MiB that regions are asked for with. In the modern
+// mode a request goes to the smallest class whose slots all have its alignment, or else
+// gets a region of its own; up to AlignBytes all are honoured.
 //
 // # Invariants
 //
@@ -89,6 +144,17 @@
 // Invariant Z6: the counters are what the walk shows.
 //
 // # Sources and departures
+//
+// The modern mode follows Bonwick (The slab allocator: an object-caching kernel memory
+// allocator, USENIX 1994), with the records off the slab, which he has for large objects
+// and which is the only form possible where memory is never touched; Bonwick and Adams
+// (Magazines and vmem, USENIX 2001) for the magazines; and Linux's SLUB for preferring
+// partial slabs to empty ones and full ones to sparse ones. It departs from them:
+//
+//   - slabs are not coloured, for a GPU's memory has no cache sets worth spreading over;
+//   - magazines belong to segments, not to processors, and their size is fixed;
+//   - empty magazines, which are a little host memory, are one store for all classes;
+//   - empty slabs go back at once or stay, whatever their age.
 //
 // Mode "xdl" is the slab allocator of Alibaba's X-DeepLearning
 // (xdl/core/framework/slab_allocator), mode "blaze" the slab allocator of its inference

@@ -2,6 +2,7 @@ package slab
 
 import (
 	"math/bits"
+	"slices"
 
 	"github.com/vramyard/vramyard/alloc"
 	"github.com/vramyard/vramyard/device"
@@ -9,10 +10,84 @@ import (
 
 // Promises implements [alloc.Promiser].
 func (c Config) Promises() alloc.Promises {
-	if c.Compat == CompatBlaze {
+	switch c.Compat {
+	case CompatXDL:
+		return c.promisesOfRuns()
+	case CompatBlaze:
 		return c.promisesOfLists()
 	}
-	return c.promisesOfRuns()
+	return c.promisesOfCaches()
+}
+
+// promisesOfCaches are those of the modern mode.
+func (c Config) promisesOfCaches() alloc.Promises {
+	sizes := c.sizes()
+	align := min(c.SlabBytes, c.AlignBytes)
+	// slotFor returns the class size that serves a request; 0 if a region of its own does.
+	slotFor := func(r alloc.Request) device.Size {
+		i, _ := slices.BinarySearch(sizes, r.Size)
+		for ; i < len(sizes); i++ {
+			if min(sizes[i]&-sizes[i], align) >= r.Align {
+				return sizes[i]
+			}
+		}
+		return 0
+	}
+	return alloc.Promises{
+		Quantum: c.Quantum,
+		Honours: func(r alloc.Request) bool { return r.Align <= c.AlignBytes },
+		MaxGrant: func(r alloc.Request) device.Size {
+			if slot := slotFor(r); slot != 0 {
+				return slot
+			}
+			return device.AlignUp(r.Size, c.Quantum)
+		},
+		ClassOf: func(free alloc.Chunk) int32 {
+			if i, ok := slices.BinarySearch(sizes, free.Size); ok && free.Size != c.SlabBytes {
+				return int32(i)
+			}
+			return alloc.NoClass
+		},
+		SearchOrder: c.searchOrder(),
+		Serves: func(free alloc.Chunk, r alloc.Request) bool {
+			slot := slotFor(r)
+			switch {
+			case slot == 0:
+				return false // only a region of its own does
+			case free.Class == alloc.NoClass:
+				return true // a slice becomes a slab of any class
+			}
+			return free.Size == slot && (c.Segments == 1 || c.Steal == StealOn)
+		},
+		FreeReleases: true,
+		Boundaries:   sizes,
+		Except:       c.exceptions(),
+	}
+}
+
+// searchOrder compares free slots of one class. Those of one slab are tried from the
+// lowest, and with one segment slabs too if the lowest serves first; what else decides is
+// the past, which a walk does not show.
+func (c Config) searchOrder() func(a, b alloc.Chunk) int {
+	byAddress := c.Selection == Lowest && c.Segments == 1
+	slab := func(k alloc.Chunk) device.Size { return k.Addr.Sub(k.Region) / c.SlabBytes }
+	return func(a, b alloc.Chunk) int {
+		if a.Class != alloc.NoClass && (byAddress || a.Region == b.Region && slab(a) == slab(b)) {
+			return alloc.ByAddress(a, b)
+		}
+		return -1
+	}
+}
+
+// exceptions lists the invariants that a modern configuration does not keep.
+func (c Config) exceptions() (all []alloc.Exception) {
+	if c.Segments > 1 && c.Assign == AssignStream {
+		all = append(all, alloc.Exception{Invariant: "I39", Reason: "the stream of a request chooses the segment that serves it"})
+	}
+	if c.MagazineRounds > 0 {
+		all = append(all, alloc.Exception{Invariant: "I40", Reason: "a block that is freed goes to a magazine, where it is set aside"})
+	}
+	return all
 }
 
 // promisesOfRuns are those of mode "xdl".

@@ -13,8 +13,10 @@ func New(src device.Source, c Config) (alloc.Strategy, error) {
 		return strategy(NewRuns(src, c))
 	case CompatBlaze:
 		return strategy(NewLists(src, c))
+	case "":
+		return strategy(NewCaches(src, c))
 	}
-	_, err := c.WithDefaults()
+	_, err := c.WithDefaults() // which names the values that there are
 	return nil, err
 }
 

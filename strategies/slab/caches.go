@@ -1,0 +1,206 @@
+package slab
+
+import (
+	"github.com/vramyard/vramyard/alloc"
+	"github.com/vramyard/vramyard/device"
+	"github.com/vramyard/vramyard/internal/invariants"
+	"github.com/vramyard/vramyard/internal/ledger"
+	"github.com/vramyard/vramyard/internal/planted"
+	"github.com/vramyard/vramyard/internal/regions"
+)
+
+// maxRequest bounds requests, so that sums and roundings of a few of them do not overflow.
+const maxRequest device.Size = 1 << 60
+
+// directPlace is the place of a block that is a region of its own: a mark above the bits
+// that cells use.
+const directPlace = 1 << 63
+
+// Caches is the allocator of the modern mode: [Cells] over slices of regions, with a table
+// of live blocks and a region of its own for each block that is larger than any class. Use
+// [New] or [NewCaches].
+type Caches struct {
+	busy    invariants.Entry
+	closed  bool
+	cells   *Cells
+	slices  *slicer
+	live    ledger.Table // live blocks; a place is the cells', or directPlace
+	cfg     Config
+	stats   alloc.Stats
+	refusal alloc.Refusal
+}
+
+// NewCaches is New for the modern mode: c.Compat must be empty.
+func NewCaches(src device.Source, c Config) (*Caches, error) {
+	c, err := c.checkCaches()
+	if err != nil {
+		return nil, err
+	}
+	a := &Caches{cfg: c}
+	a.slices = newSlicer(src, c, &a.stats)
+	if a.cells, err = NewCells(a.slices, c.cells()); err != nil {
+		return nil, err
+	}
+	return a, nil
+}
+
+// Alloc implements [alloc.Allocator]. It costs O(1), and a device call for a request above
+// the largest class or if a region is needed.
+func (a *Caches) Alloc(r alloc.Request) (alloc.Block, error) {
+	a.busy.Enter("slab")
+	b, err := a.alloc(r)
+	a.busy.Leave()
+	return b, err
+}
+
+func (a *Caches) alloc(r alloc.Request) (alloc.Block, error) {
+	if a.closed {
+		return alloc.Block{}, alloc.ErrClosed
+	}
+	class, ok := a.cells.ClassOf(r.Size)
+	if !ok || r.Align != 0 {
+		if why := a.judge(r); why != alloc.ReasonNone {
+			return alloc.Block{}, a.refuse(r, why)
+		}
+		if class, ok = a.cells.ClassFor(r.Size, r.Align); !ok {
+			return a.allocDirect(r)
+		}
+	}
+	segment := a.cells.Segment(r.Stream)
+	cell, ok := a.cells.Grab(class, segment)
+	if !ok {
+		if cell, ok = a.reclaim(class, segment); !ok {
+			return alloc.Block{}, a.outOfMemory(r, a.slices.pool.Asked(), a.slices.err)
+		}
+	}
+	b := alloc.Block{Addr: cell.Addr, Size: a.cells.Slot(class)}
+	a.live.Add(b.Addr, ledger.Block{Requested: r.Size, Stream: r.Stream, Tag: r.Tag, Place: cell.Place})
+	a.stats.Granted(r.Size, b.Size)
+	return b, nil
+}
+
+// reclaim looks for a slot once more after the device refused a region: when magazines are
+// empty, and when slabs without a used slot are slices again. If there were a region
+// without a slab it would have served.
+func (a *Caches) reclaim(class, segment int) (cell Cell, ok bool) {
+	if a.cells.Drain() && !(planted.Enabled && planted.Is("caches/drained-in-vain")) {
+		if cell, ok = a.cells.GrabHeld(class, segment); ok {
+			return cell, true
+		}
+	}
+	if a.cells.Shed() > 0 {
+		cell, ok = a.cells.GrabHeld(class, segment)
+	}
+	return cell, ok
+}
+
+// allocDirect takes a region for the request alone, of whole quanta. What the device gives
+// beyond them is slack.
+func (a *Caches) allocDirect(r alloc.Request) (alloc.Block, error) {
+	size := device.AlignUp(r.Size, a.cfg.Quantum)
+	align := max(r.Align, a.cfg.Quantum)
+	region, err := a.slices.reserve(size, align, labelDirect)
+	if err != nil && a.giveUp() {
+		region, err = a.slices.reserve(size, align, labelDirect)
+	}
+	if err != nil {
+		return alloc.Block{}, a.outOfMemory(r, size, err)
+	}
+	a.live.Add(region.Addr, ledger.Block{Requested: r.Size, Stream: r.Stream, Tag: r.Tag, Place: directPlace})
+	a.stats.Granted(r.Size, size)
+	return alloc.Block{Addr: region.Addr, Size: size}, nil
+}
+
+// giveUp gives back to the device all that it can, from magazines over empty slabs to empty
+// regions, and reports whether that was anything.
+func (a *Caches) giveUp() bool {
+	before := a.stats.Releases
+	if !(planted.Enabled && planted.Is("caches/magazines-kept")) {
+		a.cells.Drain()
+	}
+	a.cells.Shed()
+	if a.slices.pool.Empty() > 0 {
+		_ = a.slices.trim() // what the device does not take back stays
+	}
+	return a.stats.Releases != before
+}
+
+// Free implements [alloc.Allocator]. It costs O(1). A block with a region of its own goes
+// back to the device; if the device refuses, Free fails with its error and the block stays
+// live.
+func (a *Caches) Free(p device.Addr) error {
+	a.busy.Enter("slab")
+	err := a.free(p)
+	a.busy.Leave()
+	return err
+}
+
+func (a *Caches) free(p device.Addr) error {
+	if a.closed {
+		return alloc.ErrClosed
+	}
+	b, ok := a.live.Take(p)
+	if !ok {
+		return alloc.ErrInvalidFree
+	}
+	if b.Place == directPlace {
+		return a.freeDirect(p, b)
+	}
+	size := a.cells.Slot(ClassAt(b.Place))
+	if planted.Enabled && planted.Is("caches/frees-what-was-asked") {
+		a.stats.Allocated += size - b.Requested
+	}
+	a.stats.Freed(b.Requested, size)
+	a.cells.Return(Cell{Addr: p, Place: b.Place})
+	return nil
+}
+
+// freeDirect gives the region of a block back to the device.
+func (a *Caches) freeDirect(p device.Addr, b ledger.Block) error {
+	if err := a.slices.held.Release(p); err != nil {
+		if !planted.Enabled || !planted.Is("caches/direct-lost-on-fault") {
+			a.live.Add(p, b)
+		}
+		return err
+	}
+	a.stats.Freed(b.Requested, device.AlignUp(b.Requested, a.cfg.Quantum))
+	return nil
+}
+
+// Close implements [alloc.Strategy]. Regions go back oldest first. Of what the device
+// refuses to take back, Walk yields each region as one chunk of slack.
+func (a *Caches) Close() error {
+	a.busy.Enter("slab")
+	defer a.busy.Leave()
+	a.closed = true
+	a.cells, a.live = nil, ledger.Table{}
+	a.stats.Emptied()
+	return a.slices.held.ReleaseAll()
+}
+
+// judge returns why a request can never be granted, ReasonNone if it can.
+func (a *Caches) judge(r alloc.Request) alloc.Reason {
+	switch {
+	case r.Size == 0:
+		return alloc.ReasonZero
+	case r.Size > maxRequest:
+		return alloc.ReasonTooLarge
+	case r.Align != 0 && (!device.IsPowerOfTwo(r.Align) || r.Align > a.cfg.AlignBytes):
+		return alloc.ReasonAlignment
+	}
+	return alloc.ReasonNone
+}
+
+// refuse records a request that can never be granted.
+func (a *Caches) refuse(r alloc.Request, why alloc.Reason) error {
+	a.refusal = alloc.Refusal{Reason: why, Request: r, LargestHole: a.largestFree(), Free: a.FreeBytes()}
+	return alloc.ErrInvalidRequest
+}
+
+// outOfMemory records a request for which there was no region.
+func (a *Caches) outOfMemory(r alloc.Request, asked device.Size, err error) error {
+	a.stats.OOMs++
+	a.refusal = alloc.Refusal{Request: r, LargestHole: a.largestFree(), Free: a.FreeBytes()}
+	regions.Explain(&a.refusal, asked, err)
+	return alloc.ErrOutOfMemory
+}

@@ -1,0 +1,304 @@
+package slab_test
+
+import (
+	"fmt"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/vramyard/vramyard/alloc"
+	"github.com/vramyard/vramyard/device"
+	"github.com/vramyard/vramyard/internal/ledger"
+	"github.com/vramyard/vramyard/strategies/slab"
+)
+
+// stack is a parent that gives pieces of one class from address 4096 up, each again in the
+// order in which they came back.
+type stack struct {
+	size  device.Size
+	most  uint32 // pieces it has
+	more  uint32 // pieces it has when it may ask for more
+	given uint32
+	back  []uint32
+}
+
+// Take implements [slab.Parent].
+func (s *stack) Take(_ int, _ int32, more bool) (slab.Piece, bool) {
+	n := s.given
+	switch {
+	case len(s.back) > 0:
+		n = s.back[len(s.back)-1]
+		s.back = s.back[:len(s.back)-1]
+	case n < s.most || more && n < s.more:
+		s.given++
+	default:
+		return slab.Piece{}, false
+	}
+	return slab.Piece{Addr: 4096 + device.Addr(n)*device.Addr(s.size), Handle: n}, true
+}
+
+// Give implements [slab.Parent].
+func (s *stack) Give(p slab.Piece) { s.back = append(s.back, p.Handle) }
+
+// bench is cells with a table of live blocks.
+type bench struct {
+	*slab.Cells
+	parent *stack
+	live   ledger.Table
+}
+
+// newBench returns cells of one class of 256 bytes, four to a slab, unless c says
+// otherwise.
+func newBench(t *testing.T, c slab.CellsConfig) *bench {
+	t.Helper()
+	b := &bench{parent: &stack{size: 1024, most: 1 << 20, more: 1 << 20}}
+	c.Quantum = 256
+	if c.Classes == nil {
+		c.Classes = []slab.Class{{Slot: 256, Slab: 1024, Align: 1024}}
+	}
+	b.parent.size = c.Classes[0].Slab
+	c.Segments = max(c.Segments, 1)
+	var err error
+	b.Cells, err = slab.NewCells(b.parent, c)
+	require.NoError(t, err)
+	return b
+}
+
+// grab takes n slots of class 0 and returns them.
+func (b *bench) grab(t *testing.T, n, segment int) (all []slab.Cell) {
+	t.Helper()
+	for range n {
+		cell, ok := b.Grab(0, segment)
+		require.True(t, ok)
+		b.live.Add(cell.Addr, ledger.Block{Requested: 1, Place: cell.Place})
+		all = append(all, cell)
+	}
+	b.check(t)
+	return all
+}
+
+// back returns slots.
+func (b *bench) back(t *testing.T, cells ...slab.Cell) {
+	t.Helper()
+	for _, cell := range cells {
+		_, ok := b.live.Take(cell.Addr)
+		require.True(t, ok)
+		b.Return(cell)
+	}
+	b.check(t)
+}
+
+func (b *bench) check(t *testing.T) {
+	t.Helper()
+	require.NoError(t, b.Check(&b.live, func(_ device.Addr, k ledger.Block) (uint64, bool) { return k.Place, true }))
+}
+
+// slabsOf returns the slabs of cells.
+func slabsOf(cells []slab.Cell) (all []int32) {
+	for _, c := range cells {
+		all = append(all, slab.SlabOf(c.Place))
+	}
+	return all
+}
+
+// TestSelectionDecidesWhichSlabServes makes three slabs with one, two and three free slots,
+// the last of which got a slot back first.
+func TestSelectionDecidesWhichSlabServes(t *testing.T) {
+	for selection, want := range map[string]int32{
+		slab.Fullest: 0, slab.Emptiest: 2, slab.Lifo: 1, slab.Fifo: 2, slab.Lowest: 0,
+	} {
+		b := newBench(t, slab.CellsConfig{Selection: selection})
+		all := b.grab(t, 12, 0)
+		b.back(t, all[8], all[9], all[10]) // of slab 2
+		b.back(t, all[1])                  // of slab 0
+		b.back(t, all[5], all[4])          // of slab 1
+		next := b.grab(t, 1, 0)
+		require.Equal(t, want, slab.SlabOf(next[0].Place), selection)
+	}
+}
+
+func TestPartialSlabsServeBeforeEmptyOnes(t *testing.T) {
+	for _, selection := range []string{slab.Fullest, slab.Emptiest, slab.Lifo, slab.Fifo, slab.Lowest} {
+		b := newBench(t, slab.CellsConfig{Selection: selection, EmptySlabs: 1})
+		all := b.grab(t, 8, 0)
+		b.back(t, all[4])
+		b.back(t, all[:4]...)
+		require.Equal(t, int32(1), slab.SlabOf(b.grab(t, 1, 0)[0].Place), selection)
+	}
+}
+
+func TestEmptySlabsBeyondTheWatermarkGoBack(t *testing.T) {
+	for keep := range 3 {
+		b := newBench(t, slab.CellsConfig{EmptySlabs: keep})
+		b.back(t, b.grab(t, 12, 0)...)
+		require.Equal(t, keep, b.Slabs())
+		require.Len(t, b.parent.back, 3-keep)
+		require.Equal(t, keep, b.Shed())
+		require.Zero(t, b.Slabs())
+		b.check(t)
+	}
+}
+
+// TestStealingComesAfterAttaching has a parent with one piece, and one more if it may ask
+// for memory.
+func TestStealingComesAfterAttaching(t *testing.T) {
+	for _, steal := range []bool{false, true} {
+		b := newBench(t, slab.CellsConfig{Segments: 2, Steal: steal})
+		b.parent.most, b.parent.more = 2, 3
+		b.grab(t, 1, 0)
+		require.Equal(t, int32(1), slab.SlabOf(b.grab(t, 1, 1)[0].Place), "an unattached piece is taken before a slot of another segment")
+		b.grab(t, 3, 0)
+		got := b.grab(t, 4, 0)
+		if steal {
+			require.Equal(t, []int32{1, 1, 1, 2}, slabsOf(got), "another segment's slots are taken before memory is asked for")
+		} else {
+			require.Equal(t, []int32{2, 2, 2, 2}, slabsOf(got))
+		}
+	}
+}
+
+func TestEmptySlabChangesSegment(t *testing.T) {
+	b := newBench(t, slab.CellsConfig{Segments: 3, Steal: true, EmptySlabs: 1})
+	b.parent.most, b.parent.more = 1, 1
+	b.back(t, b.grab(t, 1, 2)...)
+	require.Equal(t, []int32{0, 0, 0, 0}, slabsOf(b.grab(t, 4, 1)))
+	_, ok := b.Grab(0, 2)
+	require.False(t, ok)
+}
+
+func TestSegmentsByStreamOrInTurn(t *testing.T) {
+	b := newBench(t, slab.CellsConfig{Segments: 3})
+	for stream, want := range map[device.Stream]int{0: 0, 1: 1, 2: 2, 3: 0, 1<<64 - 1: 0} {
+		require.Equal(t, want, b.Segment(stream))
+	}
+	b = newBench(t, slab.CellsConfig{Segments: 3, RoundRobin: true})
+	for i := range 7 {
+		require.Equal(t, i%3, b.Segment(99))
+	}
+}
+
+// TestMagazinesTakeAndGiveBack follows two rounds a magazine, and one magazine in the depot.
+func TestMagazinesTakeAndGiveBack(t *testing.T) {
+	b := newBench(t, slab.CellsConfig{Rounds: 2, Depot: 1, Interval: 1000})
+	all := b.grab(t, 8, 0)
+	b.back(t, all...)
+	require.Equal(t, device.Size(6*256), b.CachedBytes(), "loaded, the one before, the depot; two went to their slab")
+	require.Equal(t, device.Size(2*256), b.FreeBytes())
+	again := b.grab(t, 6, 0)
+	require.Zero(t, b.CachedBytes())
+	require.Equal(t, []slab.Cell{all[5], all[4], all[3], all[2], all[1], all[0]}, again, "the last that came back goes first")
+	b.back(t, again...)
+	require.True(t, b.Drain())
+	require.False(t, b.Drain())
+	require.Zero(t, b.CachedBytes())
+	require.Zero(t, b.Slabs())
+	b.check(t)
+}
+
+// TestDepotGivesBackWhatItDidWithout is the working set rule: what the depot had all through
+// an interval goes back at its end.
+func TestDepotGivesBackWhatItDidWithout(t *testing.T) {
+	b := newBench(t, slab.CellsConfig{Rounds: 2, Depot: 10, Interval: 100})
+	all := b.grab(t, 40, 0)
+	b.back(t, all...)
+	require.Equal(t, device.Size(2*256*12), b.CachedBytes(), "ten in the depot and two in the rack, the rest in slabs")
+	spin := func(calls int) {
+		for range calls / 2 {
+			b.back(t, b.grab(t, 1, 0)...)
+		}
+	}
+	spin(20)
+	require.Equal(t, device.Size(2*256*12), b.CachedBytes(), "the interval in which they came ends")
+	spin(100)
+	require.Equal(t, device.Size(2*256*2), b.CachedBytes(), "they were not needed through a whole one")
+}
+
+func TestSlabsOfManySlotsServeThemAll(t *testing.T) {
+	for _, slots := range []device.Size{1, 2, 63, 64, 65, 127, 128, 129, 4095, 4096} {
+		for _, selection := range []string{slab.Fullest, slab.Emptiest, slab.Lowest} {
+			b := newBench(t, slab.CellsConfig{
+				Selection: selection, Classes: []slab.Class{{Slot: 256, Slab: 256*slots + 128, Align: 128}},
+			})
+			all := b.grab(t, int(slots), 0)
+			require.Equal(t, 1, b.Slabs())
+			for i, c := range all {
+				require.Equal(t, device.Addr(4096+256*i), c.Addr, "lowest first")
+			}
+			b.grab(t, 1, 0)
+			require.Equal(t, 2, b.Slabs())
+			for i := range all { // every seventh, until all are back
+				c := all[i*7%len(all)]
+				if len(all)%7 == 0 {
+					c = all[i]
+				}
+				b.live.Take(c.Addr)
+				b.Return(c)
+			}
+			b.check(t)
+			require.Equal(t, 1, b.Slabs())
+		}
+	}
+}
+
+func TestWalkOfASlab(t *testing.T) {
+	b := newBench(t, slab.CellsConfig{Rounds: 1, Interval: 10, Classes: []slab.Class{{Slot: 256, Slab: 1124, Align: 4}}})
+	all := b.grab(t, 3, 0)
+	b.back(t, all[1], all[2], b.grab(t, 1, 0)[0])
+	var text string
+	b.WalkSlab(0, 4096, &b.live, func(c alloc.Chunk) bool {
+		text += fmt.Sprintln(c.Addr, c.Size, c.State, c.Class)
+		return true
+	})
+	require.Equal(t, "0x1000 256B live 0\n0x1100 256B cached 0\n0x1200 256B cached 0\n0x1300 256B free 0\n0x1400 100B slack -1\n", text)
+}
+
+func TestReturningTwiceIsNoticed(t *testing.T) {
+	b := newBench(t, slab.CellsConfig{})
+	cell := b.grab(t, 2, 0)[0]
+	b.Return(cell)
+	require.PanicsWithValue(t, "slab: invariant C1 (a slot is free or used): slot 0 of slab 0 is returned twice", func() { b.Return(cell) })
+}
+
+func TestClassesOfSizes(t *testing.T) {
+	b := newBench(t, slab.CellsConfig{Classes: []slab.Class{
+		{Slot: 256, Slab: 4096, Align: 4096}, {Slot: 768, Slab: 4096, Align: 4096}, {Slot: 2048, Slab: 4096, Align: 4096},
+	}})
+	for _, c := range []struct {
+		size, align device.Size
+		class       int
+		ok          bool
+	}{
+		{0, 0, 0, false}, {1, 0, 0, true}, {256, 0, 0, true}, {257, 0, 1, true}, {768, 256, 1, true}, {769, 0, 2, true},
+		{2048, 2048, 2, true}, {2049, 0, 0, false}, {1 << 63, 0, 0, false}, {1, 512, 2, true}, {257, 512, 2, true}, {1, 4096, 3, false},
+	} {
+		class, ok := b.ClassFor(c.size, c.align)
+		require.Equal(t, c.ok, ok, c)
+		if ok {
+			require.Equal(t, c.class, class, c)
+		}
+	}
+}
+
+func TestCellsRefuseWhatTheyCannotKeep(t *testing.T) {
+	good := slab.CellsConfig{Quantum: 256, Segments: 1, Classes: []slab.Class{{Slot: 256, Slab: 1024, Align: 256}}}
+	for want, spoil := range map[string]func(*slab.CellsConfig){
+		"slab: quantum 3: want a power of two":                        func(c *slab.CellsConfig) { c.Quantum = 3 },
+		"slab: classes: 0 of them: want 1 to 4096":                    func(c *slab.CellsConfig) { c.Classes = nil },
+		"slab: segments 0: want 1 to 4096":                            func(c *slab.CellsConfig) { c.Segments = 0 },
+		"slab: segments 4097: want 1 to 4096":                         func(c *slab.CellsConfig) { c.Segments = 4097 },
+		"slab: class of 100 bytes: want ascending multiples of 256":   func(c *slab.CellsConfig) { c.Classes = []slab.Class{{Slot: 100, Slab: 1024}} },
+		"slab: class of 256 bytes: want ascending multiples of 256":   func(c *slab.CellsConfig) { c.Classes = append(c.Classes, c.Classes[0]) },
+		"slab: class of 256 bytes: want 1 to 4096 slots in 255 bytes": func(c *slab.CellsConfig) { c.Classes = []slab.Class{{Slot: 256, Slab: 255}} },
+		"slab: class of 256 bytes: want 1 to 4096 slots in 1048832 bytes": func(c *slab.CellsConfig) {
+			c.Classes = []slab.Class{{Slot: 256, Slab: 4097 * 256}}
+		},
+		`slab: selection "best": want "fullest", "emptiest", "lifo", "fifo" or "lowest"`: func(c *slab.CellsConfig) { c.Selection = "best" },
+	} {
+		c := good
+		spoil(&c)
+		_, err := slab.NewCells(&stack{}, c)
+		require.EqualError(t, err, want)
+	}
+	_, err := slab.NewCells(&stack{}, good)
+	require.NoError(t, err)
+}

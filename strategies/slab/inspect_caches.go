@@ -1,0 +1,252 @@
+package slab
+
+import (
+	"cmp"
+	"fmt"
+
+	"github.com/vramyard/vramyard/alloc"
+	"github.com/vramyard/vramyard/device"
+	"github.com/vramyard/vramyard/internal/ledger"
+	"github.com/vramyard/vramyard/internal/regions"
+	"github.com/vramyard/vramyard/internal/tally"
+)
+
+var (
+	_ alloc.Strategy   = (*Caches)(nil)
+	_ alloc.Holes      = (*Caches)(nil)
+	_ alloc.FreeWalker = (*Caches)(nil)
+	_ alloc.Trimmer    = (*Caches)(nil)
+	_ alloc.Metered    = (*Caches)(nil)
+	_ alloc.Failure    = (*Caches)(nil)
+	_ alloc.Ceiling    = (*Caches)(nil)
+	_ alloc.Clearer    = (*Caches)(nil)
+)
+
+// Stats implements [alloc.Inspector].
+func (a *Caches) Stats() alloc.Stats { return a.stats }
+
+// ClearStats implements [alloc.Clearer].
+func (a *Caches) ClearStats() { a.stats.Clear() }
+
+// LastRefusal implements [alloc.Failure].
+func (a *Caches) LastRefusal() (alloc.Refusal, bool) {
+	return a.refusal, a.refusal.Reason != alloc.ReasonNone
+}
+
+// MaxRequest implements [alloc.Ceiling].
+func (a *Caches) MaxRequest() device.Size { return maxRequest }
+
+// LargestFree implements [alloc.Holes]. O(classes).
+func (a *Caches) LargestFree() device.Size {
+	if a.closed {
+		return 0
+	}
+	return a.largestFree()
+}
+
+func (a *Caches) largestFree() device.Size {
+	if a.slices.loose > 0 {
+		return a.slices.bytes()
+	}
+	return a.cells.LargestFree()
+}
+
+// FreeBytes returns the bytes in free chunks. O(1).
+func (a *Caches) FreeBytes() device.Size {
+	return device.Size(a.slices.loose)<<a.slices.shift + a.cells.FreeBytes()
+}
+
+// MetadataBytes implements [alloc.Metered].
+func (a *Caches) MetadataBytes() device.Size {
+	if a.closed {
+		return a.slices.held.Bytes()
+	}
+	return a.live.Bytes() + a.cells.Bytes() + a.slices.hostBytes()
+}
+
+// Trim implements [alloc.Trimmer]: magazines are emptied, slabs without a used slot become
+// slices, and regions without a slab go back.
+func (a *Caches) Trim() (device.Size, error) {
+	a.busy.Enter("slab")
+	defer a.busy.Leave()
+	if a.closed {
+		return 0, alloc.ErrClosed
+	}
+	before := a.stats.Reserved
+	a.slices.stuck = nil
+	a.cells.Drain()
+	a.cells.Shed()
+	err := a.slices.trim()
+	return before - a.stats.Reserved, cmp.Or(a.slices.stuck, err)
+}
+
+// Walk implements [alloc.Inspector]. The class of a slot is that of its slab; slices that
+// no slab has, and slabs without a used slot, are free chunks of no class.
+func (a *Caches) Walk(yield func(alloc.Chunk) bool) {
+	a.busy.Enter("slab")
+	defer a.busy.Leave()
+	a.walk(yield)
+}
+
+func (a *Caches) walk(yield func(alloc.Chunk) bool) {
+	if a.closed {
+		a.slices.held.WalkSlack(yield)
+		return
+	}
+	for i := range a.slices.held.Len() {
+		h := a.slices.held.At(i)
+		w := a.slices.rowOf(h)
+		if w != nil && !a.walkRow(h, w, yield) || w == nil && !a.walkSingle(h, yield) {
+			return
+		}
+	}
+}
+
+// walkRow yields the chunks of a region that is cut. It reports whether the walk goes on.
+func (a *Caches) walkRow(h regions.Held, w *row, yield func(alloc.Chunk) bool) bool {
+	for i, n := range w.slabs {
+		if n == none {
+			if !yield(a.sliceOf(h.Addr, uint32(i))) {
+				return false
+			}
+			continue
+		}
+		if !a.cells.WalkSlab(n, h.Addr, &a.live, yield) {
+			return false
+		}
+	}
+	return regions.Excess(h.Region, device.Size(len(w.slabs))<<a.slices.shift, yield)
+}
+
+// sliceOf returns a slice that no slab has as a chunk.
+func (a *Caches) sliceOf(region device.Addr, i uint32) alloc.Chunk {
+	return alloc.Chunk{
+		Region: region, Addr: region.Add(device.Size(i) << a.slices.shift), Size: a.slices.bytes(), Class: alloc.NoClass,
+	}
+}
+
+// walkSingle yields the chunks of a region that is one block, or nothing.
+func (a *Caches) walkSingle(h regions.Held, yield func(alloc.Chunk) bool) bool {
+	b, ok := a.live.Get(h.Addr)
+	if !ok || h.Label != labelDirect {
+		return regions.Excess(h.Region, 0, yield)
+	}
+	c := alloc.Chunk{
+		Region: h.Addr, Addr: h.Addr, Size: device.AlignUp(b.Requested, a.cfg.Quantum), State: alloc.Live,
+		Requested: b.Requested, Class: alloc.NoClass, Stream: b.Stream, Tag: b.Tag,
+	}
+	return yield(c) && regions.Excess(h.Region, c.Size, yield)
+}
+
+// WalkFree implements [alloc.FreeWalker]: what slabs have, segment by segment and in each
+// class by class, and then the slices that none has.
+func (a *Caches) WalkFree(yield func(alloc.Chunk) bool) {
+	a.busy.Enter("slab")
+	defer a.busy.Leave()
+	if a.closed {
+		return
+	}
+	regionOf := func(p Piece) device.Addr { return a.slices.rows[p.Handle].region.Addr }
+	if !a.cells.WalkFree(regionOf, yield) {
+		return
+	}
+	for n := range a.slices.open.All {
+		for i := range a.slices.rows[n].free.All {
+			if !yield(a.sliceOf(a.slices.rows[n].region.Addr, i)) {
+				return
+			}
+		}
+	}
+}
+
+// Check implements [alloc.Inspector]. It reads every slot.
+func (a *Caches) Check() error {
+	a.busy.Enter("slab")
+	defer a.busy.Leave()
+	if !a.closed {
+		err := a.cells.Check(&a.live, func(_ device.Addr, b ledger.Block) (uint64, bool) { return b.Place, b.Place != directPlace })
+		if err != nil {
+			return err
+		}
+		if err := a.checkRows(); err != nil {
+			return err
+		}
+		if err := a.checkSingles(); err != nil {
+			return err
+		}
+	}
+	if err := tally.Compare(a.stats, a.walk); err != nil {
+		return fmt.Errorf("slab: invariant C10 (counters are what the walk shows): %w", err)
+	}
+	return nil
+}
+
+// checkRows verifies that every slice is one slab's or nobody's.
+func (a *Caches) checkRows() error {
+	s := a.slices
+	loose, taken, cut := 0, 0, 0
+	var empty device.Size
+	for n := range s.rows {
+		w := &s.rows[n]
+		if w.region.Size == 0 {
+			continue
+		}
+		cut++
+		own := 0
+		for i, slab := range w.slabs {
+			if (slab == none) != w.free.Has(uint32(i)) {
+				return fmt.Errorf("slab: invariant C8 (a slice is one slab's or nobody's): slice %d of row %d has slab %d", i, n, slab)
+			}
+			if slab == none {
+				continue
+			}
+			own++
+			if p := a.cells.Piece(slab); p.Addr != w.region.Addr.Add(device.Size(i)<<s.shift) || int(p.Handle) != n {
+				return fmt.Errorf("slab: invariant C8 (a slice is one slab's or nobody's): slice %d of row %d, slab %d at %v", i, n, slab, p.Addr)
+			}
+		}
+		if own != int(w.taken) || own+w.free.Len() != len(w.slabs) || s.open.Has(uint32(n)) != (w.free.Len() > 0) {
+			return fmt.Errorf("slab: invariant C8 (a slice is one slab's or nobody's): row %d: %d taken, counted %d", n, own, w.taken)
+		}
+		if own == 0 {
+			empty += w.region.Size
+		}
+		taken, loose = taken+own, loose+w.free.Len()
+	}
+	if loose != s.loose || taken != a.cells.Slabs() || empty != s.pool.Empty() || cut != s.pool.Len() || cut+len(s.spare) != len(s.rows) {
+		return fmt.Errorf("slab: invariant C8 (a slice is one slab's or nobody's): %d loose and %d taken, counted %d and %d; %d bytes empty, counted %d",
+			loose, taken, s.loose, a.cells.Slabs(), empty, s.pool.Empty())
+	}
+	return nil
+}
+
+// checkSingles verifies that each region is cut, or one live block.
+func (a *Caches) checkSingles() error {
+	singles, rows := 0, 0
+	for i := range a.slices.held.Len() {
+		h := a.slices.held.At(i)
+		if a.slices.rowOf(h) != nil {
+			rows++
+			continue
+		}
+		if b, ok := a.live.Get(h.Addr); h.Label == labelDirect && (!ok || b.Place != directPlace) {
+			return fmt.Errorf("slab: invariant C9 (a region is cut or one live block): region %v", h.Addr)
+		}
+		if h.Label == labelDirect {
+			singles++
+		}
+	}
+	for at, b := range a.live.Range {
+		if h, ok := a.slices.held.Find(at); b.Place == directPlace {
+			singles--
+			if !ok || h.Label != labelDirect {
+				return fmt.Errorf("slab: invariant C9 (a region is cut or one live block): block %v", at)
+			}
+		}
+	}
+	if singles != 0 || rows != a.slices.pool.Len() {
+		return fmt.Errorf("slab: invariant C9 (a region is cut or one live block): %d regions too many for the blocks, %d rows of %d",
+			singles, rows, a.slices.pool.Len())
+	}
+	return nil
+}

@@ -1,0 +1,235 @@
+package slab
+
+import (
+	"github.com/vramyard/vramyard/device"
+	"github.com/vramyard/vramyard/internal/planted"
+)
+
+// The magazine layer of Bonwick and Adams. A magazine is a stack of slots that are in use
+// as far as their slabs know and that nobody has: chunks in state alloc.Cached. Each class
+// has in each segment a loaded magazine and the one before it, so that a caller at the edge
+// between two does not exchange one with every call, and a depot with full ones.
+
+// magazines is the magazine layer of [Cells].
+type magazines struct {
+	rounds  int32 // slots in a magazine; 0 for no magazines
+	limit   int32 // full magazines in a depot
+	every   int32 // calls in an interval
+	left    int32 // calls left of this one
+	classes int   // depots, unless each segment has its own
+	own     bool  // each segment has depots of its own
+
+	racks  []rack      // of every stock
+	depots []depot     // of every class, or every stock
+	cells  []Cell      // of every magazine in turn
+	next   []int32     // of every magazine, the next in its depot or among the spare ones
+	spare  int32       // magazines that nobody has; none
+	bytes  device.Size // in all magazines
+}
+
+// rack is the magazines in use by one class in one segment.
+type rack struct {
+	loaded, before int32 // magazines; none
+	has            int32 // slots in the loaded one
+	full           bool  // the one before has all of its slots; otherwise it has none
+}
+
+// depot is the full magazines of one class.
+type depot struct {
+	head  int32 // the one that came last; none
+	count int32
+	least int32 // least of count in this interval
+}
+
+// init sets up the layer for so many stocks and classes.
+func (m *magazines) init(c CellsConfig, stocks, classes int) {
+	m.rounds, m.limit, m.every, m.classes = int32(c.Rounds), int32(c.Depot), int32(c.Interval), classes
+	m.spare, m.left = none, m.every
+	if m.rounds == 0 {
+		return
+	}
+	// Without stealing, what one segment freed must not come to another through a depot.
+	m.own = c.Segments > 1 && !c.Steal
+	m.racks = make([]rack, stocks)
+	for i := range m.racks {
+		m.racks[i] = rack{loaded: none, before: none}
+	}
+	n := classes
+	if m.own {
+		n = stocks
+	}
+	m.depots = make([]depot, n)
+	for i := range m.depots {
+		m.depots[i].head = none
+	}
+}
+
+// depot returns the depot that serves a rack.
+func (m *magazines) depot(rack int) *depot {
+	if !m.own {
+		rack %= m.classes
+	}
+	return &m.depots[rack]
+}
+
+// take returns a magazine without slots.
+func (m *magazines) take() int32 {
+	if n := m.spare; n != none {
+		m.spare = m.next[n]
+		return n
+	}
+	n := int32(len(m.next))
+	m.next = append(m.next, none)
+	for range m.rounds {
+		m.cells = append(m.cells, Cell{})
+	}
+	return n
+}
+
+// give puts a magazine without slots among the spare ones. The empty magazines of all
+// classes are one store: they are a little host memory, and no memory of the device.
+func (m *magazines) give(n int32) {
+	m.next[n] = m.spare
+	m.spare = n
+}
+
+// pop takes a slot from the magazines of a segment, and reports whether there was one.
+func (a *Cells) pop(class, segment int) (Cell, bool) {
+	m := &a.cached
+	a.tick()
+	at := segment*len(a.kinds) + class
+	r := &m.racks[at]
+	if r.has == 0 {
+		switch d := m.depot(at); {
+		case r.full:
+			r.loaded, r.before, r.full = r.before, r.loaded, planted.Enabled && planted.Is("cells/before-stays-full")
+		case d.count > 0:
+			if r.before != none {
+				m.give(r.before)
+			}
+			r.before, r.loaded = r.loaded, d.head
+			d.head = m.next[d.head]
+			d.count--
+			d.least = min(d.least, d.count)
+		default:
+			return Cell{}, false
+		}
+		r.has = m.rounds
+	}
+	r.has--
+	m.bytes -= a.kinds[class].slot
+	return m.cells[r.loaded*m.rounds+r.has], true
+}
+
+// push puts a slot into the magazines of the segment that its slab belongs to, and reports
+// whether there was room.
+func (a *Cells) push(cell Cell) bool {
+	m := &a.cached
+	a.tick()
+	class := ClassAt(cell.Place)
+	at := class
+	if a.segments > 1 {
+		at += int(a.slabs[cell.Place>>slabShift].segment) * len(a.kinds)
+	}
+	r := &m.racks[at]
+	if r.loaded == none {
+		r.loaded = m.take()
+	} else if r.has == m.rounds {
+		if !m.advance(r, m.depot(at)) {
+			return false
+		}
+	}
+	m.cells[r.loaded*m.rounds+r.has] = cell
+	r.has++
+	m.bytes += a.kinds[class].slot
+	return true
+}
+
+// advance puts a magazine without slots in place of a loaded one that is full, and reports
+// whether the depot had room for what does not fit the rack.
+func (m *magazines) advance(r *rack, d *depot) bool {
+	free := r.before
+	if r.full {
+		if d.count >= m.limit && !(planted.Enabled && planted.Is("cells/depot-without-limit")) {
+			return false
+		}
+		m.next[r.before] = d.head
+		d.head = r.before
+		d.count++
+		free = none
+	}
+	if free == none {
+		free = m.take()
+	}
+	r.before, r.loaded, r.has, r.full = r.loaded, free, 0, true
+	return true
+}
+
+// tick counts a call, and ends the interval if it was the last.
+func (a *Cells) tick() {
+	if a.cached.left--; a.cached.left == 0 {
+		a.rest()
+	}
+}
+
+// rest ends an interval: each depot gives back as many full magazines as it had at the
+// least, for it did without them. That is the working set rule of Bonwick and Adams, with
+// calls for a clock.
+func (a *Cells) rest() {
+	m := &a.cached
+	m.left = m.every
+	for i := range m.depots {
+		d := &m.depots[i]
+		for ; d.least > 0; d.least-- {
+			a.unload(d)
+		}
+		d.least = d.count
+	}
+}
+
+// unload gives the slots of a full magazine of a depot back to their slabs.
+func (a *Cells) unload(d *depot) {
+	m := &a.cached
+	n := d.head
+	d.head = m.next[n]
+	d.count--
+	a.unloadMagazine(n, m.rounds)
+	m.give(n)
+}
+
+// unloadMagazine gives the slots of a magazine back to their slabs.
+func (a *Cells) unloadMagazine(n, has int32) {
+	m := &a.cached
+	for _, cell := range m.cells[n*m.rounds:][:has] {
+		m.bytes -= a.kinds[ClassAt(cell.Place)].slot
+		a.put(cell.Place)
+	}
+}
+
+// Drain gives every slot in a magazine back to its slab, and reports whether there was
+// one. It costs O(segments * classes + slots) unless there is none.
+func (a *Cells) Drain() bool {
+	m := &a.cached
+	if m.bytes == 0 {
+		return false
+	}
+	for i := range m.depots {
+		d := &m.depots[i]
+		for d.count > 0 {
+			a.unload(d)
+		}
+		d.least = 0
+	}
+	for i := range m.racks {
+		r := &m.racks[i]
+		if r.full && !(planted.Enabled && planted.Is("cells/before-not-drained")) {
+			a.unloadMagazine(r.before, m.rounds)
+			r.full = false
+		}
+		if r.has > 0 {
+			a.unloadMagazine(r.loaded, r.has)
+			r.has = 0
+		}
+	}
+	return true
+}
