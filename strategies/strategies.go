@@ -2,6 +2,7 @@ package strategies
 
 import (
 	"github.com/vramyard/vramyard/alloc"
+	"github.com/vramyard/vramyard/strategies/bestfit"
 	"github.com/vramyard/vramyard/strategies/bfc"
 	"github.com/vramyard/vramyard/strategies/buddy"
 	"github.com/vramyard/vramyard/strategies/slab"
@@ -22,13 +23,22 @@ func All() alloc.Catalogue {
 			alloc.Preset{Name: "spatial", Doc: "XLA of August 2026 with the two-ended arena", JSON: `{"variant":"2026","spatial":true}`},
 			alloc.Preset{Name: "2016", Doc: "as TensorFlow 0.10", JSON: `{"variant":"2016"}`},
 			alloc.Preset{Name: "mended", Doc: "the original's quirks mended", JSON: `{"mended":true}`}),
-		alloc.SpecOf("buddy", "binary buddy", buddy.New,
+		alloc.SpecOf("buddy", "blocks that halve, or split like Fibonacci numbers and others", buddy.New,
+			alloc.Preset{Doc: "halving, what a block has too much is given back, regions grow with what is held"},
+			alloc.Preset{Name: "fibonacci", Doc: "sizes are Fibonacci numbers, blocks whole", JSON: `{"family":"fibonacci","trim":"off"}`},
+			alloc.Preset{Name: "lazy", Doc: "a few blocks of each size stay unmerged for the next request", JSON: `{"coalescing":"lazy"}`},
+			alloc.Preset{Name: "regions", Doc: "equal regions, the fullest first, empty ones go back",
+				JSON: `{"growth":"fixed","region_bytes":"32MiB","region_choice":"fullest","release":true,"direct_bytes":"16MiB"}`},
 			alloc.Preset{Name: "xdl", Doc: "as Alibaba's XDL: leftmost, 1 GiB regions, 16 KiB blocks", JSON: `{"compat":"xdl"}`}),
 		alloc.SpecOf("slab", "runs of units, or classes of equal slots", slab.New,
 			alloc.Preset{Name: "xdl", Doc: "as Alibaba's XDL: runs of 1 to 4 units of 4 KiB in 32 segments", JSON: `{"compat":"xdl"}`},
 			alloc.Preset{Name: "blaze", Doc: "as XDL's blaze: power-of-two free lists over 1 GiB regions", JSON: `{"compat":"blaze"}`}),
 		alloc.SpecOf("slabbuddy", "slab for small, buddy for medium, the device for large requests", slabbuddy.New,
 			alloc.Preset{Name: "xdl", Doc: "as Alibaba's XDL on GPUs", JSON: `{"compat":"xdl"}`}),
+		alloc.SpecOf("bestfit", "one of the smallest chunks that serve, the lowest of them", bestfit.New,
+			alloc.Preset{Doc: "the lowest of the eight smallest chunks; the whole device in one region"},
+			alloc.Preset{Name: "strict", Doc: "the smallest chunk that serves, the lowest among equals", JSON: `{"looks":1}`},
+			alloc.Preset{Name: "growth", Doc: "regions are added as they are needed, each twice the last", JSON: `{"growth":"doubling"}`}),
 	}
 }
 

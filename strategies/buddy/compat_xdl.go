@@ -10,7 +10,7 @@ import (
 
 // oldestWith returns the oldest region with a free run of the order. Roots are compared
 // one by one, oldest first, as the original does; they lie side by side.
-func (a *Allocator) oldestWith(order int) (region int, ok bool) {
+func (a *Trees) oldestWith(order int) (region int, ok bool) {
 	for i, longest := range a.roots {
 		if planted.Enabled && planted.Is("buddy/passes-exact-fit") && int(longest) == order+1 {
 			continue

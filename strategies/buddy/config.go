@@ -3,51 +3,246 @@ package buddy
 import (
 	"fmt"
 	"math/bits"
+	"slices"
+	"strings"
 
 	"github.com/vramyard/vramyard/device"
+	"github.com/vramyard/vramyard/internal/growth"
 )
-
-// The values of Config fields that are zero.
-const (
-	defaultRegion = device.GiB
-	defaultBlock  = 16 * device.KiB
-)
-
-// maxOrder bounds the order of a region. The nodes of a tree, twice its blocks, then
-// number at most 2^31, and the host memory of a region's tree at most 2 GiB.
-const maxOrder = 30
-
-// mostBlocks bounds the blocks of all regions, whose trees then take about 1 GiB. It serves
-// 32 TiB of device memory in blocks of 16 KiB.
-const mostBlocks = 1 << 31
 
 // CompatXDL is the value of Config.Compat that selects X-DeepLearning's placement.
 const CompatXDL = "xdl"
 
-// Config describes a buddy allocator. The zero value of a size means its default.
+// The values of Config.Family.
+const (
+	Binary           = "binary"    // powers of two
+	Weighted         = "weighted"  // powers of two, and three times these
+	Fibonacci        = "fibonacci" // Fibonacci numbers
+	FourPerDoubling  = "k4"        // four sizes to a doubling
+	EightPerDoubling = "k8"        // eight sizes to a doubling
+)
+
+// The values of Config.Trim.
+const (
+	TrimOn  = "on"  // what a block has beyond the request is given back
+	TrimOff = "off" // blocks are granted whole
+)
+
+// The values of Config.Placement.
+const (
+	Leftmost       = "leftmost" // the lowest free block that serves, whatever its class
+	Smallest       = "smallest" // of the smallest class that serves the lowest
+	SmallestNewest = "newest"   // of the smallest class that serves the one freed last
+	TopDown        = "top-down" // the highest free block that serves
+)
+
+// The values of Config.RegionChoice.
+const (
+	Oldest  = "oldest"  // the region held longest
+	Fullest = "fullest" // the one with the least free memory, by sixteenths
+	Lowest  = "lowest"  // the one at the lowest address
+)
+
+// The values of Config.Coalescing.
+const (
+	Eager     = "eager"   // a freed block is merged at once
+	Lazy      = "lazy"    // it is not while its class has few free blocks
+	OnFailure = "failure" // blocks are merged when a request finds nothing
+)
+
+// The values of Config fields that are zero. Those of mode "xdl" are the original's; the
+// doc comment of the package says what chose the others.
+const (
+	defaultXDLRegion = device.GiB
+	defaultXDLBlock  = 16 * device.KiB
+
+	defaultRegion = 2 * device.MiB
+	defaultBlock  = 512
+	defaultSlack  = 16
+	defaultDirect = device.GiB
+	defaultCache  = device.GiB
+)
+
+// maxOrder bounds the order of a region in mode "xdl". The nodes of a tree, twice its
+// blocks, then number at most 2^31, and the host memory of a region's tree at most 2 GiB.
+const maxOrder = 30
+
+// mostBlocks bounds the blocks of all regions in mode "xdl", whose trees then take about
+// 1 GiB. It serves 32 TiB of device memory in blocks of 16 KiB.
+const mostBlocks = 1 << 31
+
+// Config describes a buddy allocator. The zero value of a field means its default. Mode
+// "xdl" has RegionBytes and BlockBytes only.
 type Config struct {
-	// Compat names the original whose placement is reproduced: "xdl".
-	Compat string `json:"compat" doc:"the original to reproduce bit for bit: xdl (required)"`
-	// RegionBytes is the size of a region, a power of two; default 1 GiB.
-	RegionBytes device.Size `json:"region_bytes" doc:"size of a region, a power of two (default 1GiB)"`
-	// BlockBytes is the smallest block, a power of two below RegionBytes; default 16 KiB.
-	BlockBytes device.Size `json:"block_bytes" doc:"smallest block, a power of two below region_bytes (default 16KiB)"`
+	// Compat names the original whose placement is reproduced: "xdl"; empty for none.
+	Compat string `json:"compat" doc:"the original to reproduce bit for bit: xdl; empty for none"`
+	// RegionBytes is the size of a region, a multiple of BlockBytes; Growth says which. In
+	// mode "xdl" it is a power of two.
+	RegionBytes device.Size `json:"region_bytes" doc:"smallest region; xdl: every region, a power of two (default 1GiB)" grid:"2MiB,20MiB,256MiB"`
+	// BlockBytes is the smallest block, a power of two; in mode "xdl" below RegionBytes.
+	BlockBytes device.Size `json:"block_bytes" doc:"smallest block, a power of two; xdl: default 16KiB" grid:"256,512,2KiB,16KiB"`
+	// Family says which sizes blocks have.
+	Family string `json:"family" doc:"sizes of blocks: binary, weighted (2^k and 3*2^k), fibonacci, k4 or k8 (4 or 8 sizes to a doubling)" grid:"binary,weighted,fibonacci,k4,k8"`
+	// Trim says whether the tail of a block beyond the request is given back.
+	Trim string `json:"trim" doc:"give the tail of a block beyond the request back: on or off" grid:"on,off"`
+	// TrimBytes is what requests are rounded up to, a multiple of BlockBytes; default BlockBytes.
+	TrimBytes device.Size `json:"trim_bytes" doc:"what requests are rounded up to before, a multiple of block_bytes (default block_bytes)"`
+	// Placement says which free block is taken.
+	Placement string `json:"placement" doc:"block taken: smallest (lowest of the smallest class that serves), newest (the one freed last), leftmost (lowest of any class), top-down (highest)" grid:"smallest,newest,leftmost,top-down"`
+	// RegionChoice says in which region, where several have such a block.
+	RegionChoice string `json:"region_choice" doc:"region taken if several serve: oldest, fullest or lowest" grid:"oldest,fullest,lowest"`
+	// Coalescing says when free buddies are merged.
+	Coalescing string `json:"coalescing" doc:"merge free buddies: eager (at once), lazy (not while a class has few free blocks), failure (when nothing else serves)" grid:"eager,lazy,failure"`
+	// Slack is how many free blocks of a class are few, lazy only.
+	Slack int `json:"slack" doc:"lazy: free blocks of a class up to which they stay unmerged"`
+	// DirectBytes bounds the requests that the pool of blocks serves first.
+	DirectBytes device.Size `json:"direct_bytes" doc:"larger requests get a region of their own" grid:"16MiB,128MiB,1GiB,1EiB"`
+	// DirectCacheBytes bounds the bytes of such regions that are kept when they are freed.
+	DirectCacheBytes device.Size `json:"direct_cache_bytes" doc:"bytes of such regions that are kept for reuse; 1 keeps none" grid:"1,256MiB,1GiB,1EiB"`
+	// Growth is the kind of the policy of package growth.
+	Growth string `json:"growth" doc:"size of the next region: fixed, doubling, request, proportional or whole" grid:"fixed,doubling,request,proportional,whole"`
+	// Limit bounds the bytes held; default none, or with growth "whole" 1 TiB, and at most
+	// 2^31 blocks.
+	Limit device.Size `json:"limit" doc:"most bytes to hold; 0 for no bound"`
+	// Release gives regions back that have no live block any more.
+	Release bool `json:"release" doc:"give regions without a live block back" grid:"false,true"`
+	// KeepBytes is how many bytes of such regions stay all the same.
+	KeepBytes device.Size `json:"keep_bytes" doc:"with release: bytes of such regions that stay"`
 }
 
-// WithDefaults returns c with every default filled in. It fails with an error that names
-// the first bad field.
-func (c Config) WithDefaults() (Config, error) {
-	if c.RegionBytes == 0 {
-		c.RegionBytes = defaultRegion
+// policy returns the growth policy of c.
+func (c Config) policy() growth.Policy {
+	return growth.Policy{
+		Kind: c.Growth, Region: c.RegionBytes, Limit: c.Limit, Release: c.Release, Keep: c.KeepBytes, Quantum: c.BlockBytes,
 	}
-	if c.BlockBytes == 0 {
-		c.BlockBytes = defaultBlock
+}
+
+// WithDefaults returns c with every default of its mode filled in. It fails with an error
+// that names the first bad field.
+func (c Config) WithDefaults() (Config, error) {
+	switch c.Compat {
+	case "":
+		return c.modern()
+	case CompatXDL:
+		return c.xdl()
+	}
+	return c, fmt.Errorf("buddy: compat %q: want %q or none", c.Compat, CompatXDL)
+}
+
+// choice is a field with a few known values, the default first.
+type choice struct {
+	name  string
+	value *string
+	known []string
+}
+
+// choices returns the fields of the modern mode that are texts.
+func (c *Config) choices() []choice {
+	return []choice{
+		{"family", &c.Family, []string{Binary, Weighted, Fibonacci, FourPerDoubling, EightPerDoubling}},
+		{"trim", &c.Trim, []string{TrimOn, TrimOff}},
+		{"placement", &c.Placement, []string{Smallest, SmallestNewest, Leftmost, TopDown}},
+		{"region_choice", &c.RegionChoice, []string{Oldest, Fullest, Lowest}},
+		{"coalescing", &c.Coalescing, []string{Eager, Lazy, OnFailure}},
+		{"growth", &c.Growth, []string{growth.Proportional, growth.Fixed, growth.Doubling, growth.Request, growth.Whole}},
+	}
+}
+
+// fill gives a field that is zero its default.
+func fill[T comparable](field *T, value T) {
+	if *field == *new(T) {
+		*field = value
+	}
+}
+
+// modern fills the zero fields of the modern mode and judges them all.
+func (c Config) modern() (Config, error) {
+	for _, f := range c.choices() {
+		fill(f.value, f.known[0])
+		if !slices.Contains(f.known, *f.value) {
+			return c, fmt.Errorf("buddy: %s %q: want one of %s", f.name, *f.value, strings.Join(f.known, ", "))
+		}
+	}
+	fill(&c.BlockBytes, defaultBlock)
+	fill(&c.RegionBytes, max(defaultRegion, c.BlockBytes))
+	fill(&c.TrimBytes, c.BlockBytes)
+	fill(&c.DirectBytes, defaultDirect)
+	fill(&c.DirectCacheBytes, defaultCache)
+	if c.Coalescing == Lazy {
+		fill(&c.Slack, defaultSlack)
+	}
+	if c.Growth == growth.Whole {
+		fill(&c.Limit, min(growth.WholeLimit, c.mostUnits()*c.BlockBytes))
+	}
+	return c, c.judge()
+}
+
+// judge returns an error that names the first bad field of the modern mode.
+func (c Config) judge() error {
+	switch {
+	case !device.IsPowerOfTwo(c.BlockBytes) || c.BlockBytes > regionAlign:
+		return fmt.Errorf("buddy: block_bytes %d: want a power of two up to %v", uint64(c.BlockBytes), regionAlign)
+	case c.RegionBytes > c.mostUnits()*c.BlockBytes:
+		return fmt.Errorf("buddy: region_bytes %d: want at most %d blocks", uint64(c.RegionBytes), uint64(c.mostUnits()))
+	case c.TrimBytes%c.BlockBytes != 0 || c.TrimBytes > mostRequest:
+		return fmt.Errorf("buddy: trim_bytes %d: want a multiple of block_bytes %d", uint64(c.TrimBytes), uint64(c.BlockBytes))
+	case c.Trim == TrimOff && c.TrimBytes != c.BlockBytes:
+		return fmt.Errorf("buddy: trim_bytes %d: of no meaning with trim %q", uint64(c.TrimBytes), TrimOff)
+	case c.Slack < 0 || c.Slack >= 1<<31:
+		return fmt.Errorf("buddy: slack %d: want 0 to 2^31-1", c.Slack)
+	case c.Slack != 0 && c.Coalescing != Lazy:
+		return fmt.Errorf("buddy: slack %d: of no meaning with coalescing %q", c.Slack, c.Coalescing)
+	case c.DirectBytes > mostRequest:
+		return fmt.Errorf("buddy: direct_bytes %d: want at most %v", uint64(c.DirectBytes), mostRequest)
+	case c.DirectCacheBytes > mostRequest:
+		return fmt.Errorf("buddy: direct_cache_bytes %d: want at most %v", uint64(c.DirectCacheBytes), mostRequest)
+	case c.Growth == growth.Whole && c.Limit > c.mostUnits()*c.BlockBytes:
+		return fmt.Errorf("buddy: limit %d: want at most %d blocks with growth %q",
+			uint64(c.Limit), uint64(c.mostUnits()), growth.Whole)
+	}
+	return c.policy().Check("buddy")
+}
+
+// mostUnits returns the bound for the blocks of a region.
+func (c Config) mostUnits() device.Size {
+	switch {
+	case c.Family == Fibonacci || c.Placement == SmallestNewest:
+		return mostListed
+	case c.Family != Binary:
+		return mostUneven
+	}
+	return mostUnits
+}
+
+// ForCapacity implements [alloc.CapacityConfig]. Only a configuration with a limit gets one.
+func (c Config) ForCapacity(n device.Size) Config {
+	if c.Limit != 0 {
+		c.Limit = max(min(n, c.mostUnits()*c.BlockBytes), c.BlockBytes)
+	}
+	return c
+}
+
+// Preallocates implements [alloc.PreallocatingConfig].
+func (c Config) Preallocates() bool { return c.Compat == "" && c.policy().Preallocates() }
+
+// xdl fills the zero fields of mode "xdl" and judges them all.
+func (c Config) xdl() (Config, error) {
+	fill(&c.RegionBytes, defaultXDLRegion)
+	fill(&c.BlockBytes, defaultXDLBlock)
+	for _, f := range []struct {
+		name string
+		set  bool
+	}{
+		{"family", c.Family != ""}, {"trim", c.Trim != ""}, {"trim_bytes", c.TrimBytes != 0},
+		{"placement", c.Placement != ""}, {"region_choice", c.RegionChoice != ""}, {"coalescing", c.Coalescing != ""},
+		{"slack", c.Slack != 0}, {"direct_bytes", c.DirectBytes != 0}, {"direct_cache_bytes", c.DirectCacheBytes != 0},
+		{"growth", c.Growth != ""}, {"limit", c.Limit != 0}, {"release", c.Release}, {"keep_bytes", c.KeepBytes != 0},
+	} {
+		if f.set {
+			return c, fmt.Errorf("buddy: %s: of no meaning with compat %q", f.name, CompatXDL)
+		}
 	}
 	switch {
-	case c.Compat == "":
-		return c, fmt.Errorf("buddy: compat is empty: the modern mode is not available yet, want %q", CompatXDL)
-	case c.Compat != CompatXDL:
-		return c, fmt.Errorf("buddy: compat %q: want %q", c.Compat, CompatXDL)
 	case !device.IsPowerOfTwo(c.RegionBytes):
 		return c, fmt.Errorf("buddy: region_bytes %d: want a power of two", c.RegionBytes)
 	case !device.IsPowerOfTwo(c.BlockBytes):

@@ -13,6 +13,19 @@ import (
 // subjects are the configurations that the property suite runs, with what each promises.
 func subjects() []props.Subject {
 	return []props.Subject{
+		modern("smallest", 64*device.KiB, buddy.Config{BlockBytes: 256, RegionBytes: 4 * device.KiB}),
+		modern("whole", 128*device.KiB, buddy.Config{BlockBytes: 256, Growth: "whole", DirectBytes: 16 * device.KiB, RegionBytes: 256, Limit: 100_000}),
+		modern("weighted-leftmost", 96*device.KiB, buddy.Config{BlockBytes: 256, Family: buddy.Weighted, Placement: buddy.Leftmost, RegionBytes: 7 * device.KiB,
+			RegionChoice: buddy.Fullest, Growth: "fixed", Trim: buddy.TrimOff, DirectBytes: 10000}),
+		modern("fibonacci-newest", 96*device.KiB, buddy.Config{BlockBytes: 256, Family: buddy.Fibonacci, Placement: buddy.SmallestNewest, RegionBytes: 5 * device.KiB,
+			RegionChoice: buddy.Lowest, Growth: "doubling", Coalescing: buddy.Lazy, Slack: 2, Release: true, KeepBytes: 8 * device.KiB, DirectBytes: 1 << 60}),
+		modern("k4-top-down", 96*device.KiB, buddy.Config{BlockBytes: 256, Family: buddy.FourPerDoubling, Placement: buddy.TopDown, RegionBytes: 9 * device.KiB,
+			RegionChoice: buddy.Lowest, Growth: "request", Coalescing: buddy.OnFailure, TrimBytes: 768, Release: true, DirectBytes: 12 * device.KiB, DirectCacheBytes: 30 * device.KiB}),
+		modern("k8", 96*device.KiB, buddy.Config{BlockBytes: 256, Family: buddy.EightPerDoubling, RegionBytes: 6 * device.KiB,
+			RegionChoice: buddy.Fullest, Growth: "proportional", DirectBytes: 8 * device.KiB, DirectCacheBytes: 1}),
+		modern("lazy-top", 96*device.KiB, buddy.Config{BlockBytes: 512, Placement: buddy.TopDown, RegionBytes: 6 * device.KiB,
+			RegionChoice: buddy.Fullest, Coalescing: buddy.Lazy, DirectBytes: 8 * device.KiB, DirectCacheBytes: 20000}),
+		modern("realistic", 64*device.MiB, buddy.Config{DirectBytes: 16 * device.MiB}),
 		subject("tiny", buddy.Config{Compat: buddy.CompatXDL, RegionBytes: 4 * device.KiB, BlockBytes: 256}),
 		subject("small", buddy.Config{Compat: buddy.CompatXDL, RegionBytes: device.MiB, BlockBytes: 4 * device.KiB}),
 		subject("xdl", buddy.Config{Compat: buddy.CompatXDL, RegionBytes: device.GiB, BlockBytes: 16 * device.KiB}),
@@ -28,4 +41,14 @@ func subject(name string, c buddy.Config) props.Subject {
 	}
 	on := sim.Config{Capacity: 8 * c.RegionBytes, Align: 256, Policy: sim.TopDown}
 	return props.SubjectOf(name, buddy.New, c, on, p)
+}
+
+// modern is a buddy of the modern mode over a device of the given capacity.
+func modern(name string, capacity device.Size, c buddy.Config) props.Subject {
+	c, err := c.WithDefaults()
+	if err != nil {
+		panic(err)
+	}
+	on := sim.Config{Capacity: capacity, Align: 256, Policy: sim.TopDown}
+	return props.SubjectOf(name, buddy.New, c, on, c.Promises())
 }

@@ -27,7 +27,7 @@ type Allocator struct {
 	closed  bool
 	cfg     Config
 	slab    *slab.Runs
-	buddy   *buddy.Allocator
+	buddy   *buddy.Trees
 	direct  ledger.Table // live blocks straight from the device; a place is not used
 	regions regions.Set  // of all parts, by address; a label is the owner
 	stats   alloc.Stats
@@ -45,7 +45,7 @@ func New(src device.Source, c Config) (*Allocator, error) {
 	if a.slab, err = slab.NewRuns(part{&a.regions, OwnerSlab}, c.slab()); err != nil {
 		return nil, fmt.Errorf("slabbuddy: %w", err)
 	}
-	if a.buddy, err = buddy.New(part{&a.regions, OwnerBuddy}, c.buddy()); err != nil {
+	if a.buddy, err = buddy.NewTrees(part{&a.regions, OwnerBuddy}, c.buddy()); err != nil {
 		return nil, fmt.Errorf("slabbuddy: %w", err)
 	}
 	return a, nil

@@ -310,7 +310,7 @@ func TestPartsBehaveAsAlone(t *testing.T) {
 	require.NoError(t, err)
 	d2, err := sim.New(sim.Config{})
 	require.NoError(t, err)
-	alone[slabbuddy.OwnerBuddy], err = buddy.New(d2, buddy.Config{
+	alone[slabbuddy.OwnerBuddy], err = buddy.NewTrees(d2, buddy.Config{
 		Compat: buddy.CompatXDL, RegionBytes: region, BlockBytes: block,
 	})
 	require.NoError(t, err)

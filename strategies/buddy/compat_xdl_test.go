@@ -19,19 +19,19 @@ import (
 
 // open returns an allocator over a simulated device with the given capacity, and a
 // wrapper to inject faults with.
-func open(t testing.TB, capacity, region, block device.Size) (*buddy.Allocator, *device.Faults) {
+func open(t testing.TB, capacity, region, block device.Size) (*buddy.Trees, *device.Faults) {
 	t.Helper()
 	d, err := sim.New(sim.Config{Capacity: capacity, Charge: 2 * device.MiB})
 	require.NoError(t, err)
 	f, err := device.NewFaults(d, device.FaultPlan{})
 	require.NoError(t, err)
-	a, err := buddy.New(f, buddy.Config{Compat: buddy.CompatXDL, RegionBytes: region, BlockBytes: block})
+	a, err := buddy.NewTrees(f, buddy.Config{Compat: buddy.CompatXDL, RegionBytes: region, BlockBytes: block})
 	require.NoError(t, err)
 	return a, f
 }
 
 // at allocates and returns the offset of the block from the start of the device.
-func at(t testing.TB, a *buddy.Allocator, size device.Size) device.Size {
+func at(t testing.TB, a *buddy.Trees, size device.Size) device.Size {
 	t.Helper()
 	b, err := a.Alloc(alloc.Request{Size: size})
 	require.NoError(t, err)
@@ -40,7 +40,7 @@ func at(t testing.TB, a *buddy.Allocator, size device.Size) device.Size {
 }
 
 // free frees the block at an offset.
-func free(t testing.TB, a *buddy.Allocator, offset device.Size) {
+func free(t testing.TB, a *buddy.Trees, offset device.Size) {
 	t.Helper()
 	require.NoError(t, a.Free(sim.Base.Add(offset)))
 	require.NoError(t, a.Check())
@@ -50,8 +50,9 @@ func TestConfigErrors(t *testing.T) {
 	for _, c := range []struct {
 		json, want string
 	}{
-		{`{}`, `buddy: compat is empty: the modern mode is not available yet, want "xdl"`},
-		{`{"compat":"bfc"}`, `buddy: compat "bfc": want "xdl"`},
+		{`{"compat":"bfc"}`, `buddy: compat "bfc": want "xdl" or none`},
+		{`{"compat":"xdl","family":"binary"}`, `buddy: family: of no meaning with compat "xdl"`},
+		{`{"compat":"xdl","keep_bytes":1}`, `buddy: keep_bytes: of no meaning with compat "xdl"`},
 		{`{"compat":"xdl","block_bytes":3}`, `buddy: block_bytes 3: want a power of two`},
 		{`{"compat":"xdl","region_bytes":1000}`, `buddy: region_bytes 1000: want a power of two`},
 		{`{"compat":"xdl","region_bytes":4096,"block_bytes":4096}`, `buddy: block_bytes 4096: want less than region_bytes 4096`},
@@ -155,7 +156,7 @@ func TestSmallRegionsAreAligned(t *testing.T) {
 	require.NoError(t, err)
 	_, err = d.Reserve(1, 0)
 	require.NoError(t, err)
-	a, err := buddy.New(d, buddy.Config{Compat: buddy.CompatXDL, RegionBytes: 4096, BlockBytes: 16})
+	a, err := buddy.NewTrees(d, buddy.Config{Compat: buddy.CompatXDL, RegionBytes: 4096, BlockBytes: 16})
 	require.NoError(t, err)
 	b, err := a.Alloc(alloc.Request{Size: 4096, Align: 4096})
 	require.NoError(t, err)
@@ -208,7 +209,7 @@ func TestOldestRegionIsNotTheLowest(t *testing.T) {
 	require.NoError(t, err)
 	hole, err := d.Reserve(device.MiB, 0)
 	require.NoError(t, err)
-	a, err := buddy.New(d, buddy.Config{Compat: buddy.CompatXDL, RegionBytes: 4096, BlockBytes: 256})
+	a, err := buddy.NewTrees(d, buddy.Config{Compat: buddy.CompatXDL, RegionBytes: 4096, BlockBytes: 256})
 	require.NoError(t, err)
 	old := at(t, a, 4096)
 	require.NoError(t, d.Release(hole.Addr))
@@ -270,7 +271,7 @@ func TestEveryDeviceCallMayFail(t *testing.T) {
 		require.NoError(t, err)
 		f, err := device.NewFaults(d, device.FaultPlan{Nth: nth})
 		require.NoError(t, err)
-		a, err := buddy.New(f, buddy.Config{Compat: buddy.CompatXDL, RegionBytes: 4096, BlockBytes: 256})
+		a, err := buddy.NewTrees(f, buddy.Config{Compat: buddy.CompatXDL, RegionBytes: 4096, BlockBytes: 256})
 		require.NoError(t, err)
 		for range 3 {
 			if _, err := a.Alloc(alloc.Request{Size: 4096}); err != nil {
@@ -315,7 +316,7 @@ func TestClosedRefuses(t *testing.T) {
 func TestExcessOfARegionIsSlack(t *testing.T) {
 	d, err := sim.New(sim.Config{Round: device.MiB})
 	require.NoError(t, err)
-	a, err := buddy.New(d, buddy.Config{Compat: buddy.CompatXDL, RegionBytes: 4096, BlockBytes: 256})
+	a, err := buddy.NewTrees(d, buddy.Config{Compat: buddy.CompatXDL, RegionBytes: 4096, BlockBytes: 256})
 	require.NoError(t, err)
 	at(t, a, 4096)
 	chunks := slices.Collect(a.Walk)

@@ -53,18 +53,18 @@ func TestLongestIn(t *testing.T) {
 
 // TestCheckNamesWhatIsBroken spoils one thing at a time.
 func TestCheckNamesWhatIsBroken(t *testing.T) {
-	for want, spoil := range map[string]func(*Allocator){
-		"U1": func(a *Allocator) { a.live.Take(a.bases[0]) },
-		"U3": func(a *Allocator) { a.trees[1].longest[4]-- },
-		"U4": func(a *Allocator) { a.trees[0].longest[1] = 0 },
-		"U5": func(a *Allocator) { a.trees[0].words[0].free &^= 1 << 63 },
-		"U6": func(a *Allocator) { a.roots[0]++ },
-		"U7": func(a *Allocator) { a.bases[0], a.bases[1] = a.bases[1], a.bases[0] },
-		"U8": func(a *Allocator) { a.stats.Requested++ },
-		"U9": func(a *Allocator) { a.trees[0].words[0].free |= 1 },
+	for want, spoil := range map[string]func(*Trees){
+		"U1": func(a *Trees) { a.live.Take(a.bases[0]) },
+		"U3": func(a *Trees) { a.trees[1].longest[4]-- },
+		"U4": func(a *Trees) { a.trees[0].longest[1] = 0 },
+		"U5": func(a *Trees) { a.trees[0].words[0].free &^= 1 << 63 },
+		"U6": func(a *Trees) { a.roots[0]++ },
+		"U7": func(a *Trees) { a.bases[0], a.bases[1] = a.bases[1], a.bases[0] },
+		"U8": func(a *Trees) { a.stats.Requested++ },
+		"U9": func(a *Trees) { a.trees[0].words[0].free |= 1 },
 	} {
 		t.Run(want, func(t *testing.T) {
-			a, err := New(new(shelf), Config{Compat: CompatXDL, RegionBytes: 256 << 10, BlockBytes: 256})
+			a, err := NewTrees(new(shelf), Config{Compat: CompatXDL, RegionBytes: 256 << 10, BlockBytes: 256})
 			require.NoError(t, err)
 			first, err := a.Alloc(alloc.Request{Size: 300})
 			require.NoError(t, err)
@@ -84,7 +84,7 @@ func TestCheckNamesWhatIsBroken(t *testing.T) {
 }
 
 func TestPlacesHave64Bits(t *testing.T) {
-	a, err := New(new(shelf), Config{Compat: CompatXDL, RegionBytes: 64 * device.GiB, BlockBytes: device.GiB})
+	a, err := NewTrees(new(shelf), Config{Compat: CompatXDL, RegionBytes: 64 * device.GiB, BlockBytes: device.GiB})
 	require.NoError(t, err)
 	var last alloc.Block
 	for range 70 {
@@ -98,7 +98,7 @@ func TestPlacesHave64Bits(t *testing.T) {
 }
 
 func TestHostMemoryIsBounded(t *testing.T) {
-	a, err := New(&shelf{}, Config{Compat: CompatXDL})
+	a, err := NewTrees(&shelf{}, Config{Compat: CompatXDL})
 	require.NoError(t, err)
 	a.trees = make([]tree, mostBlocks>>a.top) // as if there were that many regions
 	_, err = a.Alloc(alloc.Request{Size: 1})

@@ -11,33 +11,33 @@ import (
 )
 
 var (
-	_ alloc.Strategy   = (*Allocator)(nil)
-	_ alloc.Holes      = (*Allocator)(nil)
-	_ alloc.FreeWalker = (*Allocator)(nil)
-	_ alloc.Metered    = (*Allocator)(nil)
-	_ alloc.Failure    = (*Allocator)(nil)
-	_ alloc.Ceiling    = (*Allocator)(nil)
-	_ alloc.Clearer    = (*Allocator)(nil)
+	_ alloc.Strategy   = (*Trees)(nil)
+	_ alloc.Holes      = (*Trees)(nil)
+	_ alloc.FreeWalker = (*Trees)(nil)
+	_ alloc.Metered    = (*Trees)(nil)
+	_ alloc.Failure    = (*Trees)(nil)
+	_ alloc.Ceiling    = (*Trees)(nil)
+	_ alloc.Clearer    = (*Trees)(nil)
 )
 
 // Stats implements [alloc.Inspector].
-func (a *Allocator) Stats() alloc.Stats { return a.stats }
+func (a *Trees) Stats() alloc.Stats { return a.stats }
 
 // ClearStats implements [alloc.Clearer].
-func (a *Allocator) ClearStats() { a.stats.Clear() }
+func (a *Trees) ClearStats() { a.stats.Clear() }
 
 // LastRefusal implements [alloc.Failure].
-func (a *Allocator) LastRefusal() (alloc.Refusal, bool) {
+func (a *Trees) LastRefusal() (alloc.Refusal, bool) {
 	return a.refusal, a.refusal.Reason != alloc.ReasonNone
 }
 
 // MaxRequest implements [alloc.Ceiling]: a whole region.
-func (a *Allocator) MaxRequest() device.Size { return a.cfg.RegionBytes }
+func (a *Trees) MaxRequest() device.Size { return a.cfg.RegionBytes }
 
 // LargestFree implements [alloc.Holes]. It reads one byte per region.
-func (a *Allocator) LargestFree() device.Size { return a.largestFree() }
+func (a *Trees) LargestFree() device.Size { return a.largestFree() }
 
-func (a *Allocator) largestFree() device.Size {
+func (a *Trees) largestFree() device.Size {
 	var longest byte
 	for _, r := range a.roots {
 		longest = max(longest, r)
@@ -52,7 +52,7 @@ func (a *Allocator) largestFree() device.Size {
 }
 
 // FreeBytes returns the bytes in free chunks. O(1).
-func (a *Allocator) FreeBytes() device.Size {
+func (a *Trees) FreeBytes() device.Size {
 	return device.Size(len(a.roots))*a.cfg.RegionBytes - a.stats.Allocated
 }
 
@@ -63,7 +63,7 @@ const (
 )
 
 // MetadataBytes implements [alloc.Metered].
-func (a *Allocator) MetadataBytes() device.Size {
+func (a *Trees) MetadataBytes() device.Size {
 	n := a.regions.Bytes() + a.live.Bytes()
 	n += device.Size(cap(a.bases))*8 + device.Size(cap(a.trees))*treeBytes + device.Size(cap(a.roots))
 	for i := range a.trees {
@@ -74,13 +74,13 @@ func (a *Allocator) MetadataBytes() device.Size {
 
 // Walk implements [alloc.Inspector]. Free chunks are the maximal free runs that buddies
 // merge into, so two of them may touch. The class of a chunk, free or live, is its order.
-func (a *Allocator) Walk(yield func(alloc.Chunk) bool) {
+func (a *Trees) Walk(yield func(alloc.Chunk) bool) {
 	a.busy.Enter("buddy")
 	defer a.busy.Leave()
 	a.walk(yield)
 }
 
-func (a *Allocator) walk(yield func(alloc.Chunk) bool) {
+func (a *Trees) walk(yield func(alloc.Chunk) bool) {
 	if a.closed {
 		a.regions.WalkSlack(yield)
 		return
@@ -94,13 +94,13 @@ func (a *Allocator) walk(yield func(alloc.Chunk) bool) {
 
 // WalkRegion is Walk for the region that starts at base only, for a strategy composed of
 // this one. It reports whether the walk goes on; of an unknown region it yields nothing.
-func (a *Allocator) WalkRegion(base device.Addr, yield func(alloc.Chunk) bool) bool {
+func (a *Trees) WalkRegion(base device.Addr, yield func(alloc.Chunk) bool) bool {
 	h, ok := a.regions.Find(base)
 	return !ok || a.walkHeld(h, yield)
 }
 
 // walkHeld yields the chunks of one region. It reports whether the walk goes on.
-func (a *Allocator) walkHeld(h regions.Held, yield func(alloc.Chunk) bool) bool {
+func (a *Trees) walkHeld(h regions.Held, yield func(alloc.Chunk) bool) bool {
 	for s := range a.trees[h.Label].spans {
 		if !yield(a.chunkOf(int(h.Label), s)) {
 			return false
@@ -110,7 +110,7 @@ func (a *Allocator) walkHeld(h regions.Held, yield func(alloc.Chunk) bool) bool 
 }
 
 // chunkOf returns a run of a region as a chunk.
-func (a *Allocator) chunkOf(region int, s span) alloc.Chunk {
+func (a *Trees) chunkOf(region int, s span) alloc.Chunk {
 	c := alloc.Chunk{
 		Region: a.bases[region], Addr: a.addrOf(region, s.at), Size: a.bytesOf(s.order), Class: int32(s.order),
 	}
@@ -122,7 +122,7 @@ func (a *Allocator) chunkOf(region int, s span) alloc.Chunk {
 }
 
 // WalkFree implements [alloc.FreeWalker]: oldest region first, in it by address.
-func (a *Allocator) WalkFree(yield func(alloc.Chunk) bool) {
+func (a *Trees) WalkFree(yield func(alloc.Chunk) bool) {
 	a.busy.Enter("buddy")
 	defer a.busy.Leave()
 	for region := range a.trees {
@@ -135,7 +135,7 @@ func (a *Allocator) WalkFree(yield func(alloc.Chunk) bool) {
 }
 
 // Check implements [alloc.Inspector]. It reads every node of every tree.
-func (a *Allocator) Check() error {
+func (a *Trees) Check() error {
 	a.busy.Enter("buddy")
 	defer a.busy.Leave()
 	if !a.closed {
@@ -153,7 +153,7 @@ func (a *Allocator) Check() error {
 }
 
 // checkRegions verifies the trees, and the tables of regions against each other.
-func (a *Allocator) checkRegions() error {
+func (a *Trees) checkRegions() error {
 	if n := a.regions.Len(); n != len(a.bases) || n != len(a.trees) || n != len(a.roots) {
 		return fmt.Errorf("buddy: invariant U7 (regions by age and by address agree): %d by address, %d by age", n, len(a.bases))
 	}
@@ -214,7 +214,7 @@ func (t *tree) checkWord(i uint32) error {
 }
 
 // checkBlocks verifies that the live blocks are the granted runs.
-func (a *Allocator) checkBlocks() error {
+func (a *Trees) checkBlocks() error {
 	granted := 0
 	for region := range a.trees {
 		for s := range a.trees[region].spans {

@@ -1,0 +1,268 @@
+package buddy
+
+import (
+	"cmp"
+	"math/bits"
+	"slices"
+
+	"github.com/vramyard/vramyard/device"
+	"github.com/vramyard/vramyard/internal/bitset"
+	"github.com/vramyard/vramyard/internal/planted"
+)
+
+// maskWords hold one bit for each class.
+const maskWords = mostClasses / 64
+
+// mask is a set of classes.
+type mask [maskWords]uint64
+
+// region is what is known of one region. A pool region is cut into roots whose blocks are
+// split and merged; a direct one is a single block.
+type region struct {
+	base   device.Addr
+	size   device.Size  // as the device gave it, excess included
+	units  uint32       // of a pool region, those in its roots
+	used   uint32       // of these, granted
+	direct device.Size  // of a direct region, bytes of its block; 0 for a pool region
+	free   bool         // of a direct region, that its block is kept for reuse
+	held   bool         // false for a number that waits for its next region
+	bucket uint8        // of a pool region, how empty it is, where that is asked for
+	rank   uint32       // of a pool region, its place in the order of choice
+	age    uint64       // regions before it, and direct blocks kept before it
+	has    mask         // classes of which it has a free block
+	sets   []bitset.Set // per class, its free blocks, numbered by start >> classes.log
+	lists  []list       // per class, the same by age; nil unless placement is by age
+	links  []link       // of these lists, by start
+}
+
+// list is the ends of a list of free blocks, as starts plus one; zero is none.
+type list struct{ newest, oldest uint32 }
+
+// link is the neighbours of a free block in its list, as starts plus one; zero is none.
+type link struct{ newer, older uint32 }
+
+// all yields the classes of the set, smallest first.
+func (m mask) all(yield func(int) bool) {
+	for word, w := range m {
+		for ; w != 0; w &= w - 1 {
+			if !yield(word<<6 + bits.TrailingZeros64(w)) {
+				return
+			}
+		}
+	}
+}
+
+// from returns the smallest class of the set that is at least c, mostClasses if there is none.
+func (m *mask) from(c int) int {
+	word := c >> 6
+	for w := m[word] >> (c & 63) << (c & 63); ; w = m[word] {
+		if w != 0 {
+			return word<<6 + bits.TrailingZeros64(w)
+		}
+		if word++; word == maskWords {
+			return mostClasses
+		}
+	}
+}
+
+// largest returns the largest class of the set, -1 if it is empty.
+func (m *mask) largest() int {
+	for word := maskWords - 1; word >= 0; word-- {
+		if m[word] != 0 {
+			return word<<6 + bits.Len64(m[word]) - 1
+		}
+	}
+	return -1
+}
+
+// key returns the number of a region in b.ranked: its rank, below those of all emptier
+// buckets.
+func (b *Blocks) key(r *region) uint32 { return uint32(r.bucket)*b.stride + r.rank }
+
+// add makes block n of region r free. It is in no other free block.
+func (b *Blocks) add(r *region, n node) {
+	s, i := &r.sets[n.class], n.at>>b.classes.log[n.class]
+	if int(i) >= s.Room() {
+		s.Grow(int(i) + 1)
+	}
+	s.Add(i)
+	b.count[n.class]++
+	if r.lists != nil {
+		b.push(r, n)
+	}
+	if s.Len() == 1 && !(planted.Enabled && planted.Is("buddy/class-not-noted")) {
+		b.gain(r, n.class)
+	}
+}
+
+// remove makes block n of region r no free block: it is granted, split or merged.
+//
+// Precondition: it is one.
+func (b *Blocks) remove(r *region, n node) {
+	s := &r.sets[n.class]
+	s.Remove(n.at >> b.classes.log[n.class])
+	b.count[n.class]--
+	if r.lists != nil {
+		b.unlink(r, n)
+	}
+	if s.Len() == 0 {
+		b.lose(r, n.class)
+	}
+}
+
+// isFree reports whether n is a free block of region r.
+func (b *Blocks) isFree(r *region, n node) bool {
+	return r.sets[n.class].Has(n.at >> b.classes.log[n.class])
+}
+
+// gain notes that a region has a free block of a class.
+func (b *Blocks) gain(r *region, class int) {
+	word, bit := class>>6, uint64(1)<<(class&63)
+	r.has[word] |= bit
+	b.some[word] |= bit
+	k := b.key(r)
+	if s := &b.ranked[class]; int(k) >= s.Room() {
+		s.Grow(int(k) + 1)
+	}
+	b.ranked[class].Add(k)
+}
+
+// lose notes that a region has no free block of a class any more.
+func (b *Blocks) lose(r *region, class int) {
+	word, bit := class>>6, uint64(1)<<(class&63)
+	r.has[word] &^= bit
+	s := &b.ranked[class]
+	s.Remove(b.key(r))
+	if s.Len() == 0 && !(planted.Enabled && planted.Is("buddy/class-still-noted")) {
+		b.some[word] &^= bit
+	}
+}
+
+// push makes n the newest free block of its class in region r.
+func (b *Blocks) push(r *region, n node) {
+	if int(n.at) >= len(r.links) {
+		wide := make([]link, min(int(r.units), max(2*len(r.links), int(n.at)+1, 64)))
+		copy(wide, r.links)
+		r.links = wide
+	}
+	l := &r.lists[n.class]
+	r.links[n.at] = link{older: l.newest}
+	if l.newest != 0 {
+		r.links[l.newest-1].newer = n.at + 1
+	} else {
+		l.oldest = n.at + 1
+	}
+	l.newest = n.at + 1
+}
+
+// unlink takes n out of the list of its class in region r.
+func (b *Blocks) unlink(r *region, n node) {
+	l, k := &r.lists[n.class], r.links[n.at]
+	if k.newer != 0 {
+		r.links[k.newer-1].older = k.older
+	} else {
+		l.newest = k.older
+	}
+	if k.older != 0 {
+		if !planted.Enabled || !planted.Is("buddy/link-one-way") {
+			r.links[k.older-1].newer = k.newer
+		}
+	} else {
+		l.oldest = k.newer
+	}
+}
+
+// buckets is into how many parts regions are told apart by how full they are. A region
+// changes its bucket only after a sixteenth of it has been granted or freed.
+const buckets = 16
+
+// fill books that used units of region r are granted, and renews its bucket.
+func (b *Blocks) fill(slot uint32, r *region, used uint32) {
+	switch {
+	case r.used == 0 && used != 0:
+		b.pool.Occupied(r.size)
+	case r.used != 0 && used == 0:
+		r.used = 0
+		b.rebucket(r)
+		b.vacate(slot, r)
+		return
+	}
+	r.used = used
+	if b.fullest {
+		b.rebucket(r)
+	}
+}
+
+// bucketOf returns the bucket that a region belongs to, the fullest first.
+func bucketOf(r *region) uint8 {
+	return uint8(buckets - 1 - uint64(r.used)*(buckets-1)/uint64(r.units))
+}
+
+// rebucket moves a region to the bucket that it belongs to by now.
+func (b *Blocks) rebucket(r *region) {
+	if !b.fullest {
+		return
+	}
+	bucket := bucketOf(r)
+	if bucket == r.bucket || planted.Enabled && planted.Is("buddy/bucket-stays") {
+		return
+	}
+	before := b.key(r)
+	r.bucket = bucket
+	after := b.key(r)
+	for c := range r.has.all {
+		s := &b.ranked[c]
+		s.Remove(before)
+		if int(after) >= s.Room() {
+			s.Grow(int(after) + 1)
+		}
+		s.Add(after)
+	}
+}
+
+// gone stands in the order of choice for a region that went back.
+const gone = ^uint32(0)
+
+// enrol gives a new pool region its rank.
+func (b *Blocks) enrol(slot uint32, r *region) {
+	n := len(b.byRank)
+	late := b.choice == Lowest && n > 0 && b.regs[b.byRank[n-1]].base > r.base
+	r.rank = uint32(n)
+	b.byRank = append(b.byRank, slot)
+	if late || n >= 2*b.pool.Len()+64 || r.rank >= b.stride {
+		b.renumber()
+	}
+}
+
+// strike takes a pool region that goes back out of the order of choice.
+func (b *Blocks) strike(r *region) {
+	for c := range r.has.all {
+		b.lose(r, c)
+	}
+	b.byRank[r.rank] = gone
+	for n := len(b.byRank); n > 0 && b.byRank[n-1] == gone; n-- {
+		b.byRank = b.byRank[:n-1]
+	}
+}
+
+// renumber gives every pool region its rank anew. It costs O(regions * classes), as rarely
+// as a region comes for which there is no rank between its neighbours'.
+func (b *Blocks) renumber() {
+	b.byRank = slices.DeleteFunc(b.byRank, func(slot uint32) bool { return slot == gone })
+	if b.choice == Lowest && !(planted.Enabled && planted.Is("buddy/ranks-unsorted")) {
+		slices.SortFunc(b.byRank, func(x, y uint32) int { return cmp.Compare(b.regs[x].base, b.regs[y].base) })
+	}
+	for int(b.stride) <= 2*len(b.byRank)+64 {
+		b.stride *= 2
+	}
+	for c := range b.ranked {
+		b.ranked[c].Clear()
+	}
+	for rank, slot := range b.byRank {
+		r := &b.regs[slot]
+		r.rank = uint32(rank)
+		for c := range r.has.all {
+			b.gain(r, c)
+		}
+	}
+}

@@ -1,0 +1,109 @@
+package buddy
+
+import (
+	"github.com/vramyard/vramyard/alloc"
+	"github.com/vramyard/vramyard/device"
+	"github.com/vramyard/vramyard/internal/invariants"
+	"github.com/vramyard/vramyard/internal/ledger"
+	"github.com/vramyard/vramyard/internal/planted"
+	"github.com/vramyard/vramyard/internal/regions"
+)
+
+// Bitmaps is the buddy allocator of the modern mode: [Blocks] with a table of the live
+// blocks. Use [New] or [NewBitmaps].
+type Bitmaps struct {
+	busy    invariants.Entry
+	closed  bool
+	blocks  Blocks
+	live    ledger.Table // live blocks; a place is that of Blocks
+	stats   alloc.Stats
+	refusal alloc.Refusal
+}
+
+// NewBitmaps returns an allocator over src that holds nothing yet. It fails if c is invalid
+// or of a compat mode.
+func NewBitmaps(src device.Source, c Config) (*Bitmaps, error) {
+	a := new(Bitmaps)
+	var err error
+	if a.blocks, err = NewBlocks(src, &a.stats, c); err != nil {
+		return nil, err
+	}
+	return a, nil
+}
+
+// Alloc implements [alloc.Allocator]. Its cost does not depend on the number of regions.
+func (a *Bitmaps) Alloc(r alloc.Request) (alloc.Block, error) {
+	a.busy.Enter("buddy")
+	b, err := a.alloc(r)
+	a.busy.Leave()
+	return b, err
+}
+
+func (a *Bitmaps) alloc(r alloc.Request) (alloc.Block, error) {
+	if a.closed {
+		return alloc.Block{}, alloc.ErrClosed
+	}
+	if why := a.blocks.Judge(r); why != alloc.ReasonNone {
+		a.refuse(r, why)
+		return alloc.Block{}, alloc.ErrInvalidRequest
+	}
+	p, granted, place, err := a.blocks.Grab(r.Size, r.Align, r.Hint)
+	if err != nil {
+		a.stats.OOMs++
+		a.refuse(r, alloc.ReasonNone)
+		regions.Explain(&a.refusal, a.blocks.Asked(), err)
+		return alloc.Block{}, alloc.ErrOutOfMemory
+	}
+	a.live.Add(p, ledger.Block{Requested: r.Size, Stream: r.Stream, Tag: r.Tag, Place: place})
+	a.stats.Granted(r.Size, granted)
+	return alloc.Block{Addr: p, Size: granted}, nil
+}
+
+// Free implements [alloc.Allocator]. Its cost does not depend on the number of regions.
+func (a *Bitmaps) Free(p device.Addr) error {
+	a.busy.Enter("buddy")
+	err := a.free(p)
+	a.busy.Leave()
+	return err
+}
+
+func (a *Bitmaps) free(p device.Addr) error {
+	if a.closed {
+		return alloc.ErrClosed
+	}
+	l, ok := a.live.Take(p)
+	if !ok {
+		return alloc.ErrInvalidFree
+	}
+	granted := a.blocks.Return(p, l.Place)
+	a.stats.Freed(l.Requested, granted)
+	if planted.Enabled && planted.Is("buddy/modern-frees-what-was-asked") {
+		a.stats.Allocated += granted - l.Requested
+	}
+	return nil
+}
+
+// Trim implements [alloc.Trimmer].
+func (a *Bitmaps) Trim() (device.Size, error) {
+	a.busy.Enter("buddy")
+	defer a.busy.Leave()
+	if a.closed {
+		return 0, alloc.ErrClosed
+	}
+	return a.blocks.Trim()
+}
+
+// Close implements [alloc.Strategy]. Regions go back oldest first. Of what the device
+// refuses to take back, Walk yields each region as one chunk of slack.
+func (a *Bitmaps) Close() error {
+	a.busy.Enter("buddy")
+	defer a.busy.Leave()
+	a.closed, a.live = true, ledger.Table{}
+	a.stats.Emptied()
+	return a.blocks.ReleaseAll()
+}
+
+// refuse records a refused request. Nothing is built: why is all that is known of it.
+func (a *Bitmaps) refuse(r alloc.Request, why alloc.Reason) {
+	a.refusal = alloc.Refusal{Reason: why, Request: r, LargestHole: a.blocks.LargestFree(), Free: a.blocks.FreeBytes()}
+}

@@ -1,0 +1,264 @@
+package buddy
+
+import (
+	"errors"
+
+	"github.com/vramyard/vramyard/alloc"
+	"github.com/vramyard/vramyard/device"
+	"github.com/vramyard/vramyard/internal/bitset"
+	"github.com/vramyard/vramyard/internal/growth"
+	"github.com/vramyard/vramyard/internal/planted"
+)
+
+// Blocks is the engine of the modern mode, for strategies to be composed of: the regions and
+// the free blocks in them, but no table of the live ones. Who uses it keeps, with each block
+// that it was granted, the word place, which leads back to region and size in O(1), and
+// judges what is freed. Use [NewBlocks]. It is not safe for concurrent use, and takes nothing
+// from the heap once warm.
+//
+// It books regions in the counters that it was given, and nothing else: blocks granted and
+// freed are for its user to book.
+type Blocks struct {
+	some    mask         // classes of which some region has a free block
+	ranked  []bitset.Set // per class, the regions that have a free block of it, by key
+	byRank  []uint32     // numbers of the pool regions in the order of choice
+	regs    []region     // by number, which is the label in pool
+	count   []uint32     // per class, free blocks
+	classes classes
+
+	shift    uint8       // log2 of the bytes of a unit
+	binary   bool        // buddies differ in one bit
+	trims    bool        // the tail of a block is given back
+	lists    bool        // free blocks are listed by age
+	fullest  bool        // regions have buckets
+	anywhere bool        // the place decides before the class
+	high     bool        // the highest block is taken
+	lazy     bool        // buddies may both be free
+	unmerged bool        // such buddies may be there
+	most     device.Size // units of the largest region that is of use
+	slack    uint32      // free blocks of a class below which a freed one is not merged
+	grain    device.Size // sizes are rounded up to it
+	direct   device.Size // larger requests get a region of their own
+	keep     device.Size // bytes of such regions that may be kept for reuse
+	choice   string      // which region is taken
+	stride   uint32      // keys of one bucket, above every rank
+	ages     uint64      // regions so far, and direct blocks kept so far
+	freed    device.Size // bytes in free blocks
+
+	pool  growth.Pool
+	stats *alloc.Stats
+	limit device.Size
+	spare []uint32    // numbers without a region
+	kept  []uint32    // direct regions kept for reuse, by size, then age
+	cache device.Size // their bytes
+	asked device.Size // bytes of the last reservation tried
+}
+
+// NewBlocks returns an engine over src that holds nothing yet and books regions in stats,
+// whose Limit it sets. It fails if c is invalid or of a compat mode.
+func NewBlocks(src device.Source, stats *alloc.Stats, c Config) (Blocks, error) {
+	c, err := c.WithDefaults()
+	if err == nil && c.Compat != "" {
+		err = errors.New("buddy: compat: blocks to compose with are of the modern mode")
+	}
+	if err != nil {
+		return Blocks{}, err
+	}
+	b := Blocks{
+		classes: classesOf(c.Family), shift: uint8(log2(c.BlockBytes)), binary: c.Family == Binary,
+		most: c.mostUnits(), trims: c.Trim == TrimOn, lists: c.Placement == SmallestNewest, fullest: c.RegionChoice == Fullest,
+		anywhere: c.Placement == Leftmost || c.Placement == TopDown, high: c.Placement == TopDown,
+		lazy: c.Coalescing != Eager, grain: c.TrimBytes, direct: c.DirectBytes, keep: c.DirectCacheBytes,
+		choice: c.RegionChoice, stride: 64, limit: c.Limit, stats: stats, pool: growth.New(src, stats, c.policy()),
+	}
+	switch c.Coalescing {
+	case Lazy:
+		b.slack = uint32(c.Slack)
+	case OnFailure:
+		b.slack = 1<<32 - 1
+	}
+	b.ranked = make([]bitset.Set, len(b.classes.size))
+	b.count = make([]uint32, len(b.classes.size))
+	stats.NextRegion = b.pool.NextRegion()
+	return b, nil
+}
+
+// directPlace, above the bits of a number, marks the place of a direct block. Of a block
+// from the pool, the place is its units above 32 bits of the region's number.
+const directPlace = 1 << 63
+
+// need is what a request wants: units at a multiple of align units, out of a block of a class.
+type need struct {
+	units, align uint32
+	class        int // -1 if no class is large enough
+}
+
+// needOf returns what a request wants of the pool.
+func (b *Blocks) needOf(n, align device.Size) need {
+	units := (n + b.grain - 1) / b.grain * b.grain >> b.shift
+	if units > b.most {
+		return need{class: -1}
+	}
+	w := need{units: uint32(units), align: uint32(max(align>>b.shift, 1))}
+	w.class = b.classes.holding(w.units)
+	if w.align > 1<<b.classes.log[w.class] {
+		// Somewhere in a block with so much room is a start that is aligned.
+		room := units + device.Size(w.align) - 1
+		if b.binary {
+			room = max(units, device.Size(w.align)) // every such block starts aligned
+		}
+		if room > b.most {
+			return need{class: -1}
+		}
+		w.class = b.classes.holding(uint32(room))
+	}
+	size := b.classes.size[w.class]
+	if w.units = min(w.units, size); !b.trims {
+		w.units = size
+	}
+	return w
+}
+
+// Judge returns why a request can never be granted, ReasonNone if it can.
+func (b *Blocks) Judge(r alloc.Request) alloc.Reason {
+	switch {
+	case r.Size == 0:
+		return alloc.ReasonZero
+	case r.Size > mostRequest:
+		return alloc.ReasonTooLarge
+	case r.Align != 0 && !honours(r.Align):
+		return alloc.ReasonAlignment
+	}
+	return alloc.ReasonNone
+}
+
+// honours reports whether an alignment is kept whatever the state.
+func honours(align device.Size) bool { return device.IsPowerOfTwo(align) && align <= regionAlign }
+
+// Grab grants a block of at least n bytes at a multiple of align, at the high end of a
+// region if hint says so. What it returns besides the address is the bytes granted and the
+// word that Return wants.
+//
+// The error is the device's, [regions.ErrLimit] or [regions.ErrTooMany]: then nothing free
+// serves, free memory may have been merged and given back, and Asked tells what was tried.
+//
+// It costs O(classes + levels of a bitmap) and a step for each split, however many regions
+// there are, apart from device calls and what goes with them.
+//
+// Precondition: Judge finds nothing in the request.
+func (b *Blocks) Grab(n, align device.Size, hint alloc.Hint) (addr device.Addr, granted device.Size, place uint64, err error) {
+	b.asked = 0
+	if n > b.direct {
+		return b.grabDirect(n, align, hint)
+	}
+	w := b.needOf(n, align)
+	if w.class >= 0 {
+		if slot, from, ok := b.find(w.class, hint); ok {
+			addr, granted, place = b.take(slot, from, w, hint)
+			return addr, granted, place, nil
+		}
+	}
+	return b.grow(n, w, hint)
+}
+
+// Asked returns the bytes of the last reservation that the last Grab tried, 0 if none.
+func (b *Blocks) Asked() device.Size { return b.asked }
+
+// Return takes back the block at addr and merges it with its buddies as Config.Coalescing
+// says. It returns the bytes that were granted. If the policy gives the region back and the
+// device refuses, the region stays.
+//
+// Precondition: Grab granted the block with that place, and it was not returned since.
+func (b *Blocks) Return(addr device.Addr, place uint64) device.Size {
+	slot := uint32(place)
+	r := &b.regs[slot]
+	if place&directPlace != 0 {
+		return b.returnDirect(slot, r)
+	}
+	units := uint32(place >> 32)
+	from := uint32(addr.Sub(r.base) >> b.shift)
+	b.freed += device.Size(units) << b.shift
+	if b.binary {
+		b.releaseBinary(r, from, units)
+	} else {
+		b.release(r, from, units)
+	}
+	b.fill(slot, r, r.used-units)
+	return device.Size(units) << b.shift
+}
+
+// Granted returns the bytes of a block, from its place.
+func (b *Blocks) Granted(place uint64) device.Size {
+	if place&directPlace != 0 {
+		return b.regs[uint32(place)].direct
+	}
+	return device.Size(place>>32) << b.shift
+}
+
+// find returns a region and a free block in it of at least a class, as the placement says.
+func (b *Blocks) find(class int, hint alloc.Hint) (slot uint32, from node, ok bool) {
+	c := b.some.from(class)
+	if c == mostClasses {
+		return 0, node{}, false
+	}
+	if b.anywhere || hint == alloc.HintHigh {
+		return b.findAnywhere(c, hint)
+	}
+	key, _ := b.ranked[c].Min()
+	slot = b.byRank[key&(b.stride-1)]
+	r := &b.regs[slot]
+	if r.lists != nil {
+		return slot, node{r.lists[c].newest - 1, c}, true
+	}
+	i, _ := r.sets[c].Min()
+	if planted.Enabled && planted.Is("buddy/takes-highest") {
+		i, _ = r.sets[c].Max()
+	}
+	return slot, node{i << b.classes.log[c], c}, true
+}
+
+// findAnywhere is find where the place decides before the class: the first region in the
+// order of choice that can serve, and in it the lowest or highest block that can.
+//
+// Precondition: there is one of class c, and none of a class below it that can.
+func (b *Blocks) findAnywhere(c int, hint alloc.Hint) (slot uint32, from node, ok bool) {
+	best := ^uint32(0)
+	for k := c; k < mostClasses; k = b.some.from(k + 1) {
+		key, _ := b.ranked[k].Min()
+		best = min(best, key)
+	}
+	slot = b.byRank[best&(b.stride-1)]
+	r := &b.regs[slot]
+	high := b.high || hint == alloc.HintHigh
+	for k := r.has.from(c); k < mostClasses; k = r.has.from(k + 1) {
+		log := b.classes.log[k]
+		if high {
+			if i, _ := r.sets[k].Max(); !ok || i<<log > from.at {
+				from = node{i << log, k}
+			}
+		} else if i, _ := r.sets[k].Min(); !ok || i<<log < from.at {
+			from = node{i << log, k}
+		}
+		ok = true
+	}
+	return slot, from, ok
+}
+
+// take grants what is wanted out of a free block and gives the rest of it back.
+func (b *Blocks) take(slot uint32, from node, w need, hint alloc.Hint) (device.Addr, device.Size, uint64) {
+	r := &b.regs[slot]
+	b.remove(r, from)
+	at := from.at
+	switch {
+	case b.high || hint == alloc.HintHigh:
+		at = b.carve(r, b.descend(r, from, w.class, true), w)
+	case b.binary:
+		b.carveBinary(r, from, w.units)
+	default:
+		at = b.carve(r, b.descend(r, from, w.class, false), w)
+	}
+	granted := device.Size(w.units) << b.shift
+	b.freed -= granted
+	b.fill(slot, r, r.used+w.units)
+	return r.base.Add(device.Size(at) << b.shift), granted, uint64(w.units)<<32 | uint64(slot)
+}

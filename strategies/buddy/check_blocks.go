@@ -1,0 +1,191 @@
+package buddy
+
+import (
+	"fmt"
+
+	"github.com/vramyard/vramyard/device"
+)
+
+// Check verifies every index of the engine. Its errors name the broken invariant; the
+// caller puts its own name before them. It costs O(free blocks * classes).
+func (b *Blocks) Check() error {
+	var free, empty device.Size
+	direct := 0
+	total := make([]uint32, len(b.classes.size))
+	for i := range b.pool.Len() {
+		held := b.pool.At(i)
+		r := &b.regs[held.Label]
+		if !r.held || r.base != held.Addr || r.size != held.Size {
+			return fmt.Errorf("invariant H6 (each region has one record): region %v is recorded as %v", held.Addr, r.base)
+		}
+		if r.direct != 0 {
+			direct++
+			continue
+		}
+		n, err := b.checkRegion(r, total)
+		if err != nil {
+			return fmt.Errorf("%w in region %v", err, r.base)
+		}
+		free += n
+		if r.used == 0 {
+			empty += r.size
+		}
+	}
+	if free != b.freed || empty != b.pool.Empty() {
+		return fmt.Errorf("invariant H8 (bytes are counted): free %d, counted %d; in empty regions %d, counted %d",
+			uint64(free), uint64(b.freed), uint64(empty), uint64(b.pool.Empty()))
+	}
+	for c, n := range total {
+		if n != b.count[c] {
+			return fmt.Errorf("invariant H8 (bytes are counted): %d free blocks of class %d, counted %d", n, c, b.count[c])
+		}
+	}
+	if err := b.checkChoice(); err != nil {
+		return err
+	}
+	return b.checkDirect(direct)
+}
+
+// checkRegion verifies the free blocks of one region, adds their number to total by class,
+// and returns their bytes.
+func (b *Blocks) checkRegion(r *region, total []uint32) (device.Size, error) {
+	t := &b.classes
+	var free, end uint32
+	found := make([]int, len(t.size))
+	next := b.heads(r)
+	for n, ok := next.from(b, r, 0); ok; n, ok = next.from(b, r, n.at+1) {
+		if n.at < end {
+			return 0, fmt.Errorf("invariant H3 (free blocks are disjoint): block of class %d at unit %d, the one below ends at %d", n.class, n.at, end)
+		}
+		if err := b.checkNode(r, n); err != nil {
+			return 0, err
+		}
+		end = n.at + t.size[n.class]
+		free += t.size[n.class]
+		found[n.class]++
+		total[n.class]++
+	}
+	if free+r.used != r.units {
+		return 0, fmt.Errorf("invariant H3 (free blocks are disjoint): %d units free, %d used, of %d", free, r.used, r.units)
+	}
+	for c := range r.sets {
+		s := &r.sets[c]
+		if s.Len() != found[c] || (found[c] != 0) != (r.has[c>>6]>>(c&63)&1 != 0) || found[c] != 0 && !b.ranked[c].Has(b.key(r)) {
+			return 0, fmt.Errorf("invariant H5 (summaries tell what is free): %d free blocks of class %d, counted %d", found[c], c, s.Len())
+		}
+		if r.lists != nil {
+			if err := b.checkList(r, c, found[c]); err != nil {
+				return 0, err
+			}
+		}
+	}
+	return device.Size(free) << b.shift, nil
+}
+
+// checkNode verifies one free block against the split tree of its root.
+func (b *Blocks) checkNode(r *region, n node) error {
+	t := &b.classes
+	root := t.rootOf(r.units, n.at)
+	var w way
+	at := root
+	for at.at != n.at { // as way.to, which takes for granted what is to be shown
+		left := t.within(n.at - at.at)
+		if left >= at.class {
+			return fmt.Errorf("invariant H2 (a free block is in its split tree): class %d at unit %d", n.class, n.at)
+		}
+		at = node{at.at + t.size[left], int(t.right[left+1])}
+	}
+	if n.class > at.class {
+		return fmt.Errorf("invariant H2 (a free block is in its split tree): class %d at unit %d", n.class, n.at)
+	}
+	w.to(t, root, n.at)
+	if buddy, _, ok := w.up(t, n); ok && b.isFree(r, buddy) && !b.unmerged {
+		return fmt.Errorf("invariant H4 (free buddies are merged): class %d at unit %d and class %d at %d", n.class, n.at, buddy.class, buddy.at)
+	}
+	return nil
+}
+
+// checkList verifies the list of the n free blocks of a class in a region.
+func (b *Blocks) checkList(r *region, class, n int) error {
+	l, newer := r.lists[class], uint32(0)
+	for at := l.newest; at != 0; newer, at = at, r.links[at-1].older {
+		if n--; n < 0 || r.links[at-1].newer != newer || !b.isFree(r, node{at - 1, class}) {
+			return fmt.Errorf("invariant H7 (lists hold what is free): class %d, unit %d", class, at-1)
+		}
+	}
+	if n != 0 || l.oldest != newer {
+		return fmt.Errorf("invariant H7 (lists hold what is free): class %d, %d blocks are in no list", class, n)
+	}
+	return nil
+}
+
+// checkChoice verifies the order of choice and the classes noted for all regions.
+func (b *Blocks) checkChoice() error {
+	var some mask
+	held := 0
+	last := gone
+	noted := make([]int, len(b.ranked))
+	for rank, slot := range b.byRank {
+		if slot == gone {
+			continue
+		}
+		held++
+		r := &b.regs[slot]
+		if !r.held || r.direct != 0 || r.rank != uint32(rank) || r.rank >= b.stride ||
+			b.choice == Lowest && last != gone && b.regs[last].base > r.base ||
+			b.choice != Lowest && last != gone && b.regs[last].age > r.age {
+			return fmt.Errorf("invariant H6 (each region has one record): region %v of rank %d is at %d", r.base, r.rank, rank)
+		}
+		if b.fullest && r.bucket != bucketOf(r) {
+			return fmt.Errorf("invariant H6 (each region has one record): region %v in bucket %d, of which %d of %d units are used", r.base, r.bucket, r.used, r.units)
+		}
+		last = slot
+		for c := range r.has.all {
+			some[c>>6] |= 1 << (c & 63)
+			noted[c]++
+		}
+	}
+	for c := range b.ranked {
+		if b.ranked[c].Len() != noted[c] {
+			return fmt.Errorf("invariant H5 (summaries tell what is free): %d regions have class %d, noted are %d", noted[c], c, b.ranked[c].Len())
+		}
+	}
+	if some != b.some {
+		return fmt.Errorf("invariant H5 (summaries tell what is free): classes %x, noted are %x", some, b.some)
+	}
+	for _, r := range b.regs {
+		if r.held && r.direct == 0 {
+			held--
+		}
+	}
+	if held != 0 {
+		return fmt.Errorf("invariant H6 (each region has one record): %d ranks too many", held)
+	}
+	return nil
+}
+
+// checkDirect verifies the direct regions, of which there are n.
+func (b *Blocks) checkDirect(n int) error {
+	var cache device.Size
+	free := 0
+	for i := range b.regs {
+		if r := &b.regs[i]; r.direct != 0 {
+			n--
+			if r.free {
+				free++
+			}
+		}
+	}
+	for i, slot := range b.kept {
+		r := &b.regs[slot]
+		cache += r.direct
+		if r.direct == 0 || !r.free || b.keptAt(r.direct, r.age) != i {
+			return fmt.Errorf("invariant H10 (direct regions without a live block are kept by size): region %v", r.base)
+		}
+	}
+	if n != 0 || free != len(b.kept) || cache != b.cache {
+		return fmt.Errorf("invariant H10 (direct regions without a live block are kept by size): %d of %d bytes, counted %d of %d",
+			free, uint64(cache), len(b.kept), uint64(b.cache))
+	}
+	return nil
+}

@@ -1,0 +1,296 @@
+package buddy
+
+import (
+	"cmp"
+	"slices"
+
+	"github.com/vramyard/vramyard/alloc"
+	"github.com/vramyard/vramyard/device"
+	"github.com/vramyard/vramyard/internal/bitset"
+	"github.com/vramyard/vramyard/internal/planted"
+	"github.com/vramyard/vramyard/internal/regions"
+)
+
+const (
+	// regionAlign is the alignment of regions: that of the pages that GPU drivers back them
+	// with. Any alignment up to it is honoured.
+	regionAlign = 2 * device.MiB
+	// mostRequest bounds requests, so that sums and roundings of a few do not overflow.
+	mostRequest device.Size = 1 << 60
+	// mostRegions bounds the records of regions, of 4 KiB and more each.
+	mostRegions = 1 << 20
+)
+
+// grow serves a request for which the pool has no block: what was left unmerged is merged,
+// a region is taken, everything without a live block goes back and it is tried again, and
+// last the request gets a region of its own, which may be smaller than a block would be.
+func (b *Blocks) grow(n device.Size, w need, hint alloc.Hint) (addr device.Addr, granted device.Size, place uint64, err error) {
+	if w.class >= 0 && b.coalesce() {
+		if slot, from, ok := b.find(w.class, hint); ok {
+			addr, granted, place = b.take(slot, from, w, hint)
+			return addr, granted, place, nil
+		}
+	}
+	for again := true; w.class >= 0; again = false {
+		if err = b.addRegion(device.Size(b.classes.size[w.class]) << b.shift); err == nil {
+			slot, from, _ := b.find(w.class, hint)
+			addr, granted, place = b.take(slot, from, w, hint)
+			return addr, granted, place, nil
+		}
+		if !again || !b.reclaim() {
+			break
+		}
+	}
+	size := device.AlignUp(n, device.Size(1)<<b.shift)
+	if w.class >= 0 && size == device.Size(b.classes.size[w.class])<<b.shift {
+		return 0, 0, 0, err // there is nothing smaller to try
+	}
+	slot, err := b.reserveDirect(size)
+	if err != nil && w.class < 0 && b.reclaim() {
+		slot, err = b.reserveDirect(size)
+	}
+	if err != nil {
+		return 0, 0, 0, err
+	}
+	addr, granted, place = b.takeDirect(slot)
+	return addr, granted, place, nil
+}
+
+// number returns a number for the next region: that of one which went back, or a new one.
+func (b *Blocks) number() (slot uint32, err error) {
+	if n := len(b.spare); n > 0 {
+		return b.spare[n-1], nil
+	}
+	if len(b.regs) == mostRegions {
+		return 0, regions.ErrTooMany
+	}
+	return uint32(len(b.regs)), nil
+}
+
+// enter fills the record of a number with a new region. What tables the record had, it keeps.
+func (b *Blocks) enter(slot uint32, held device.Region) *region {
+	if n := len(b.spare); n > 0 && b.spare[n-1] == slot {
+		b.spare = b.spare[:n-1]
+	} else {
+		b.regs = append(b.regs, region{})
+	}
+	r := &b.regs[slot]
+	*r = region{base: held.Addr, size: held.Size, held: true, age: b.ages, sets: r.sets, lists: r.lists, links: r.links}
+	b.ages++
+	return r
+}
+
+// addRegion takes a region of at least n bytes into the pool. On error nothing has changed.
+func (b *Blocks) addRegion(n device.Size) error {
+	slot, err := b.number()
+	if err != nil {
+		return err
+	}
+	held, err := b.pool.Grow(n, regionAlign, int32(slot))
+	b.asked = b.pool.Asked()
+	if err != nil {
+		return err
+	}
+	r := b.enter(slot, held)
+	r.units = uint32(min(held.Size>>b.shift, b.most))
+	if r.sets == nil {
+		r.sets = make([]bitset.Set, len(b.classes.size))
+		if b.lists {
+			r.lists = make([]list, len(b.classes.size))
+		}
+	}
+	if b.fullest {
+		r.bucket = buckets - 1
+	}
+	b.enrol(slot, r)
+	for root := range func(yield func(node) bool) { b.classes.cut(r.units, yield) } {
+		b.add(r, root)
+		if planted.Enabled && planted.Is("buddy/tail-of-region-lost") {
+			r.units = root.at + b.classes.size[root.class]
+			break
+		}
+	}
+	b.freed += device.Size(r.units) << b.shift
+	b.stats.NextRegion = b.pool.NextRegion()
+	return nil
+}
+
+// vacate gives a region without a live block back if the policy says so.
+func (b *Blocks) vacate(slot uint32, r *region) {
+	if b.pool.Vacated(r.size) {
+		_ = b.drop(slot) // what the device does not take back stays
+	}
+}
+
+// drop gives a pool region without a live block back. On error, the device's, it stays.
+func (b *Blocks) drop(slot uint32) error {
+	r := &b.regs[slot]
+	if err := b.pool.Drop(r.base); err != nil {
+		return err
+	}
+	has := r.has
+	b.strike(r)
+	for c := range has.all {
+		s := &r.sets[c]
+		b.count[c] -= uint32(s.Len())
+		for i, ok := s.Min(); ok; i, ok = s.Min() {
+			s.Remove(i)
+		}
+	}
+	clear(r.lists)
+	b.freed -= device.Size(r.units) << b.shift
+	b.forget(slot)
+	return nil
+}
+
+// forget makes a number spare. Its tables wait for the next region.
+func (b *Blocks) forget(slot uint32) {
+	r := &b.regs[slot]
+	*r = region{sets: r.sets, lists: r.lists, links: r.links}
+	b.spare = append(b.spare, slot)
+}
+
+// reclaim gives back everything without a live block, and reports whether that was any.
+func (b *Blocks) reclaim() bool {
+	n, _ := b.Trim() // what the device does not take back stays
+	return n != 0
+}
+
+// Trim gives back every region without a live block, and returns their bytes. A region that
+// the device refuses to take stays; the error is the device's first.
+func (b *Blocks) Trim() (bytes device.Size, first error) {
+	before := b.stats.Reserved
+	for slot := range b.regs {
+		r := &b.regs[slot]
+		if !r.held || r.used != 0 || r.direct != 0 && !r.free {
+			continue
+		}
+		var err error
+		if r.direct != 0 {
+			err = b.dropDirect(uint32(slot))
+		} else {
+			err = b.drop(uint32(slot))
+		}
+		if err != nil && first == nil {
+			first = err
+		}
+	}
+	return before - b.stats.Reserved, first
+}
+
+// grabDirect serves a request above the bound for blocks of the pool: by a region that was
+// kept if one fits within an eighth, by a new one, and, if there is no memory for that even
+// when everything without a live block has gone back, by the pool after all.
+func (b *Blocks) grabDirect(n, align device.Size, hint alloc.Hint) (addr device.Addr, granted device.Size, place uint64, err error) {
+	size := device.AlignUp(n, device.Size(1)<<b.shift)
+	if i := b.keptAt(size, 0); i < len(b.kept) {
+		slot := b.kept[i]
+		if r := &b.regs[slot]; r.direct <= mostKept(size) {
+			b.kept = slices.Delete(b.kept, i, i+1)
+			b.cache -= r.direct
+			addr, granted, place = b.takeDirect(slot)
+			return addr, granted, place, nil
+		}
+	}
+	slot, err := b.reserveDirect(size)
+	if err != nil && b.reclaim() {
+		slot, err = b.reserveDirect(size)
+	}
+	if err == nil {
+		addr, granted, place = b.takeDirect(slot)
+		return addr, granted, place, nil
+	}
+	if w := b.needOf(n, align); w.class >= 0 {
+		slot, from, ok := b.find(w.class, hint)
+		if !ok && b.coalesce() {
+			slot, from, ok = b.find(w.class, hint)
+		}
+		if ok {
+			addr, granted, place = b.take(slot, from, w, hint)
+			return addr, granted, place, nil
+		}
+	}
+	return 0, 0, 0, err
+}
+
+// mostKept returns the bytes of the largest kept region that serves a request of size bytes.
+func mostKept(size device.Size) device.Size { return size + size/8 }
+
+// keptAt returns where in b.kept a region of size bytes and that age belongs.
+func (b *Blocks) keptAt(size device.Size, age uint64) int {
+	i, _ := slices.BinarySearchFunc(b.kept, size, func(slot uint32, size device.Size) int {
+		r := &b.regs[slot]
+		return cmp.Or(cmp.Compare(r.direct, size), cmp.Compare(r.age, age))
+	})
+	return i
+}
+
+// reserveDirect takes a region of size bytes for one block. On error nothing has changed.
+func (b *Blocks) reserveDirect(size device.Size) (slot uint32, err error) {
+	if slot, err = b.number(); err != nil {
+		return 0, err
+	}
+	if b.limit != 0 && (b.stats.Reserved >= b.limit || size > b.limit-b.stats.Reserved) {
+		return 0, regions.ErrLimit
+	}
+	b.asked = size
+	held, err := b.pool.Reserve(size, regionAlign, int32(slot))
+	if err != nil {
+		return 0, err
+	}
+	b.enter(slot, held).direct = size
+	if b.limit != 0 && b.stats.Reserved > b.limit { // the device rounds up
+		if err := b.dropDirect(slot); err != nil {
+			b.retain(slot)
+		}
+		return 0, regions.ErrLimit
+	}
+	return slot, nil
+}
+
+// takeDirect grants the block of a direct region.
+func (b *Blocks) takeDirect(slot uint32) (device.Addr, device.Size, uint64) {
+	r := &b.regs[slot]
+	r.free = false
+	return r.base, r.direct, directPlace | uint64(slot)
+}
+
+// returnDirect takes back the block of a direct region, keeps the region, and gives back
+// the oldest ones while too much is kept.
+func (b *Blocks) returnDirect(slot uint32, r *region) device.Size {
+	size := r.direct
+	r.age = b.ages
+	b.ages++
+	b.retain(slot)
+	for b.cache > b.keep {
+		oldest := slices.MinFunc(b.kept, func(x, y uint32) int { return cmp.Compare(b.regs[x].age, b.regs[y].age) })
+		if planted.Enabled && planted.Is("buddy/cache-grows") || b.dropDirect(oldest) != nil {
+			break // what the device does not take back stays
+		}
+	}
+	return size
+}
+
+// retain keeps a direct region without a live block for reuse.
+func (b *Blocks) retain(slot uint32) {
+	r := &b.regs[slot]
+	r.free = true
+	b.kept = slices.Insert(b.kept, b.keptAt(r.direct, r.age), slot)
+	b.cache += r.direct
+}
+
+// dropDirect gives a direct region without a live block back. On error, the device's, it
+// stays as it is.
+func (b *Blocks) dropDirect(slot uint32) error {
+	r := &b.regs[slot]
+	if err := b.pool.Release(r.base); err != nil {
+		return err
+	}
+	if r.free {
+		i := b.keptAt(r.direct, r.age)
+		b.kept = slices.Delete(b.kept, i, i+1)
+		b.cache -= r.direct
+	}
+	b.forget(slot)
+	return nil
+}

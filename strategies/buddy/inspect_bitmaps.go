@@ -1,0 +1,121 @@
+package buddy
+
+import (
+	"fmt"
+
+	"github.com/vramyard/vramyard/alloc"
+	"github.com/vramyard/vramyard/device"
+	"github.com/vramyard/vramyard/internal/tally"
+)
+
+var (
+	_ alloc.Strategy   = (*Bitmaps)(nil)
+	_ alloc.Holes      = (*Bitmaps)(nil)
+	_ alloc.FreeWalker = (*Bitmaps)(nil)
+	_ alloc.Trimmer    = (*Bitmaps)(nil)
+	_ alloc.Metered    = (*Bitmaps)(nil)
+	_ alloc.Failure    = (*Bitmaps)(nil)
+	_ alloc.Ceiling    = (*Bitmaps)(nil)
+	_ alloc.Clearer    = (*Bitmaps)(nil)
+)
+
+// Stats implements [alloc.Inspector].
+func (a *Bitmaps) Stats() alloc.Stats { return a.stats }
+
+// ClearStats implements [alloc.Clearer].
+func (a *Bitmaps) ClearStats() { a.stats.Clear() }
+
+// LastRefusal implements [alloc.Failure].
+func (a *Bitmaps) LastRefusal() (alloc.Refusal, bool) {
+	return a.refusal, a.refusal.Reason != alloc.ReasonNone
+}
+
+// MaxRequest implements [alloc.Ceiling].
+func (a *Bitmaps) MaxRequest() device.Size { return mostRequest }
+
+// LargestFree implements [alloc.Holes]. O(1).
+func (a *Bitmaps) LargestFree() device.Size { return a.blocks.LargestFree() }
+
+// MetadataBytes implements [alloc.Metered].
+func (a *Bitmaps) MetadataBytes() device.Size { return a.blocks.Bytes() + a.live.Bytes() }
+
+// Walk implements [alloc.Inspector]. Free chunks are the largest blocks that free buddies
+// were merged into, so two of them may touch. The class of a free chunk is that of its
+// block; live chunks have none, because one may be made of several.
+func (a *Bitmaps) Walk(yield func(alloc.Chunk) bool) {
+	a.busy.Enter("buddy")
+	defer a.busy.Leave()
+	a.walk(yield)
+}
+
+func (a *Bitmaps) walk(yield func(alloc.Chunk) bool) {
+	if a.closed {
+		a.blocks.WalkSlack(yield)
+		return
+	}
+	a.blocks.Spans(a.length, func(s Span) bool { return yield(a.chunkOf(s)) })
+}
+
+// length returns the bytes granted to the live block at an address, 0 if there is none.
+func (a *Bitmaps) length(p device.Addr) device.Size {
+	if l, ok := a.live.Get(p); ok {
+		return a.blocks.Granted(l.Place)
+	}
+	return 0
+}
+
+// chunkOf returns a tile as a chunk.
+func (a *Bitmaps) chunkOf(s Span) alloc.Chunk {
+	c := alloc.Chunk{Region: s.Region, Addr: s.Addr, Size: s.Size, State: s.State, Class: s.Class}
+	if s.State == alloc.Live {
+		l, _ := a.live.Get(s.Addr)
+		c.Requested, c.Stream, c.Tag = l.Requested, l.Stream, l.Tag
+	}
+	return c
+}
+
+// WalkFree implements [alloc.FreeWalker].
+func (a *Bitmaps) WalkFree(yield func(alloc.Chunk) bool) {
+	a.busy.Enter("buddy")
+	defer a.busy.Leave()
+	if !a.closed {
+		a.blocks.WalkFree(func(s Span) bool { return yield(a.chunkOf(s)) })
+	}
+}
+
+// Check implements [alloc.Inspector]. It reads every record.
+func (a *Bitmaps) Check() error {
+	a.busy.Enter("buddy")
+	defer a.busy.Leave()
+	if !a.closed {
+		if err := a.blocks.Check(); err != nil {
+			return fmt.Errorf("buddy: %w", err)
+		}
+		if err := a.checkLive(); err != nil {
+			return fmt.Errorf("buddy: %w", err)
+		}
+	}
+	if err := tally.Compare(a.stats, a.walk); err != nil {
+		return fmt.Errorf("buddy: invariant H9 (counters are what the walk shows): %w", err)
+	}
+	return nil
+}
+
+// checkLive verifies that the live blocks are what is not free.
+func (a *Bitmaps) checkLive() (err error) {
+	n := 0
+	a.blocks.Spans(a.length, func(s Span) bool {
+		if s.State != alloc.Live {
+			return true
+		}
+		n++
+		if size := a.length(s.Addr); size != s.Size {
+			err = fmt.Errorf("invariant H1 (what is not free is live): %d bytes at %v, a live block of %d", uint64(s.Size), s.Addr, uint64(size))
+		}
+		return err == nil
+	})
+	if err == nil && n != a.live.Len() {
+		err = fmt.Errorf("invariant H1 (what is not free is live): %d blocks that are not free, %d live ones", n, a.live.Len())
+	}
+	return err
+}
