@@ -141,6 +141,46 @@ func (t *Tree) TakeCeil(size device.Size) (handle uint32, ok bool) {
 	return t.removeAt(at, i), true
 }
 
+// TakeNear removes one of the first looks entries that are large enough: the one at the
+// lowest address among those that exceed the first by at most spread bytes. It returns its
+// handle, and whether there was one. It costs one descent and reads the looks entries.
+//
+// Precondition: looks >= 1; size + spread does not overflow.
+func (t *Tree) TakeNear(size, spread device.Size, looks int) (handle uint32, ok bool) {
+	if t.n == 0 {
+		return 0, false
+	}
+	at := t.descend(size, 0)
+	l := &t.leaves[at]
+	i := l.find(size, 0)
+	if i == l.n {
+		if at, ok = t.advance(); !ok {
+			return 0, false
+		}
+		l, i = &t.leaves[at], 0
+	}
+	most, lowest := l.sizes[i]+spread, l.addrs[i]
+	best, hops, ahead := i, 0, 0 // hops is how many leaves on the best one lies
+	for j := i + 1; looks > 1; j, looks = j+1, looks-1 {
+		if j >= l.n {
+			if l.next == none {
+				break
+			}
+			l, j, ahead = &t.leaves[l.next], 0, ahead+1
+		}
+		if l.sizes[j%fanout] > most {
+			break
+		}
+		if a := l.addrs[j%fanout]; a < lowest {
+			lowest, best, hops = a, j, ahead
+		}
+	}
+	for range hops {
+		at, _ = t.advance()
+	}
+	return t.removeAt(at, best), true
+}
+
 // advance moves the path to the next leaf and returns it, false at the end. It climbs to
 // the first level where there is a child further right and goes down its left edge.
 func (t *Tree) advance() (uint32, bool) {

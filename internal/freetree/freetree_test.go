@@ -309,3 +309,35 @@ func FuzzTree(f *testing.F) {
 		mustEqual(t, &tree, want, 0)
 	})
 }
+
+// TestTakeNearTakesTheLowestOfAFew compares with the definition, over trees whose leaves are
+// crossed by most searches.
+func TestTakeNearTakesTheLowestOfAFew(t *testing.T) {
+	for s := *seed; s < *seed+4; s++ {
+		rng := rand.New(rand.NewPCG(s, 2))
+		var tree freetree.Tree
+		var want oracle
+		for op := range 20_000 {
+			if len(want) < 300 || rng.IntN(2) == 0 && len(want) < 3000 {
+				e := freetree.Entry{Size: device.Size(rng.Uint64N(500)), Addr: device.Addr(rng.Uint64()), Handle: uint32(op)}
+				if want.insert(e) {
+					tree.Insert(e)
+				}
+				continue
+			}
+			size, spread, looks := device.Size(rng.Uint64N(520)), device.Size(rng.Uint64N(40)), 1+rng.IntN(100)
+			i := want.ceil(size)
+			best := i
+			for j := i; j < min(i+looks, len(want)) && want[j].Size <= want[i].Size+spread; j++ {
+				if want[j].Addr < want[best].Addr {
+					best = j
+				}
+			}
+			h, ok := tree.TakeNear(size, spread, looks)
+			if ok != (i < len(want)) || ok && h != want.remove(best).Handle {
+				t.Fatalf("seed %d, op %d: TakeNear(%d, %d, %d) = %d, %v", s, op, size, spread, looks, h, ok)
+			}
+		}
+		mustEqual(t, &tree, want, 0)
+	}
+}

@@ -42,6 +42,7 @@ var rooms = []room{
 	{dir: "alloc", floor: 10, bare: true},
 	{dir: "internal", floor: 11, bare: true},
 	{dir: "internal/growth", floor: 12, bare: true},
+	{dir: "internal/tiles", floor: 13, bare: true},
 	{dir: "internal/outfile", floor: 11}, // compresses
 	{dir: "strategies", floor: 21, only: catalogueImports, never: notForStrategies, bare: true},
 	{dir: "strategies/", floor: 20, only: strategyImports, never: notForStrategies, bare: true},

@@ -1,0 +1,237 @@
+package tiles
+
+import (
+	"github.com/vramyard/vramyard/alloc"
+	"github.com/vramyard/vramyard/device"
+	"github.com/vramyard/vramyard/internal/addrmap"
+	"github.com/vramyard/vramyard/internal/growth"
+	"github.com/vramyard/vramyard/internal/invariants"
+	"github.com/vramyard/vramyard/internal/planted"
+	"github.com/vramyard/vramyard/internal/regions"
+)
+
+// MaxRequest is the largest request in bytes that is looked at: no device has more, and sums
+// of a size and an alignment cannot overflow.
+const MaxRequest device.Size = 1 << 60
+
+// Index is the free chunks as a strategy finds them. The core calls it where time does not
+// matter; on the way of a request the strategy calls its own index itself.
+type Index interface {
+	// Insert enters a free chunk that is not in the index.
+	Insert(Handle)
+	// Remove takes out a free chunk that is.
+	Remove(Handle)
+	// Largest returns the size of the largest free chunk, 0 if there is none.
+	Largest() device.Size
+	// Bytes returns the host memory of the index.
+	Bytes() device.Size
+	// All yields every chunk of the index in the order of the search.
+	All(yield func(Handle) bool)
+	// Show returns Class and Owner of a free chunk, as Walk shows them.
+	Show(Handle) (class int32, owner uint8)
+	// Check verifies the index, which should hold n chunks. Errors begin with the number of
+	// the broken invariant.
+	Check(n int) error
+}
+
+// Core is what every strategy over tiles has. It must not be copied; use [Core.Init].
+type Core struct {
+	Table
+	busy    invariants.Entry
+	closed  bool
+	name    string
+	quantum device.Size
+	release bool // empty regions may go back
+	index   Index
+
+	pool growth.Pool // regions held; a label is the first chunk of a region
+	live addrmap.Map // starts of live chunks to handles
+
+	stats   alloc.Stats
+	refusal alloc.Refusal
+}
+
+// Init makes the core of a strategy of the given name over src.
+//
+// Precondition: the policy passes its Check.
+func (c *Core) Init(name string, src device.Source, p growth.Policy, index Index) {
+	c.Table = NewTable()
+	c.name, c.quantum, c.release, c.index = name, p.Quantum, p.Release, index
+	c.pool = growth.New(src, &c.stats, p)
+	c.stats.NextRegion = c.pool.NextRegion()
+}
+
+// Enter marks the strategy as in use, see [invariants.Entry].
+func (c *Core) Enter() { c.busy.Enter(c.name) }
+
+// Leave ends the use that Enter began.
+func (c *Core) Leave() { c.busy.Leave() }
+
+// Judge returns the bytes to grant for a request, or why there are none: [alloc.ErrClosed]
+// or [alloc.ErrInvalidRequest]. Any power of two is an alignment that is honoured.
+func (c *Core) Judge(r *alloc.Request) (device.Size, error) {
+	if c.closed || r.Size-1 >= MaxRequest || r.Align&(r.Align-1) != 0 {
+		return 0, c.refuse(r)
+	}
+	return device.AlignUp(r.Size, c.quantum), nil
+}
+
+// refuse notes a request that can never be granted and returns the error.
+func (c *Core) refuse(r *alloc.Request) error {
+	if c.closed {
+		return alloc.ErrClosed
+	}
+	why := alloc.ReasonAlignment
+	switch {
+	case r.Size == 0:
+		why = alloc.ReasonZero
+	case r.Size > MaxRequest:
+		why = alloc.ReasonTooLarge
+	}
+	c.note(r, why)
+	return alloc.ErrInvalidRequest
+}
+
+// note remembers a refusal, by value.
+func (c *Core) note(r *alloc.Request, why alloc.Reason) {
+	c.refusal = alloc.Refusal{
+		Reason: why, Request: *r, LargestHole: c.index.Largest(), Free: c.stats.Reserved - c.stats.Active,
+	}
+}
+
+// Need returns how large a free chunk must be to have room for n bytes at a multiple of
+// align wherever it starts.
+//
+// Precondition: n comes from Judge.
+func (c *Core) Need(n, align device.Size) device.Size { return n + max(align, c.quantum) - c.quantum }
+
+// Pad returns the bytes from an address to the next multiple of align, which may be 0 for
+// no wish.
+func Pad(at device.Addr, align device.Size) device.Size {
+	return device.Size(-at) & (max(align, 1) - 1)
+}
+
+// Serves reports whether a chunk has room for n bytes at a multiple of align.
+func (c *Core) Serves(h Handle, n, align device.Size) bool {
+	r := &c.Rows[h]
+	return r.Size >= n && Pad(r.Addr, align) <= r.Size-n
+}
+
+// Grow gets one more region for a request of n bytes and returns the free chunk that fills
+// it, which is not in the index. If that fails it gives empty regions back, where the policy
+// has it so, and tries again. On failure it notes why and returns [alloc.ErrOutOfMemory].
+func (c *Core) Grow(r *alloc.Request, n device.Size) (Handle, error) {
+	h, err := c.reserve(r, n)
+	if err != nil && c.release && c.pool.Empty() > 0 {
+		if freed, _ := c.trim(); freed > 0 {
+			h, err = c.reserve(r, n)
+		}
+	}
+	if err != nil {
+		c.stats.OOMs++
+		c.note(r, alloc.ReasonNone)
+		regions.Explain(&c.refusal, c.pool.Asked(), err)
+		return None, alloc.ErrOutOfMemory
+	}
+	return h, nil
+}
+
+// reserve takes a region whose start serves the request. What the device gives beyond whole
+// quanta is no part of the chunk.
+func (c *Core) reserve(r *alloc.Request, n device.Size) (Handle, error) {
+	h := c.Add(0, 0) // the region is labelled with it
+	got, err := c.pool.Grow(n, max(r.Align, c.quantum), int32(h))
+	c.stats.NextRegion = c.pool.NextRegion()
+	if err != nil {
+		c.Retire(h)
+		return None, err
+	}
+	c.Rows[h].Addr, c.Rows[h].Size = got.Addr, device.AlignDown(got.Size, c.quantum)
+	return h, nil
+}
+
+// Claim books that a free chunk, no longer in the index, is about to be cut and granted. It
+// comes before the cuts, because it is the chunk's neighbours that tell whether its region is
+// empty.
+func (c *Core) Claim(h Handle) {
+	if c.Fills(h) {
+		c.occupy(h)
+	}
+}
+
+// occupy takes a region out of the empty ones.
+func (c *Core) occupy(h Handle) {
+	if planted.Enabled && planted.Is("tiles/occupied-unbooked") {
+		return
+	}
+	held, _ := c.pool.Find(c.Rows[h].Addr)
+	c.pool.Occupied(held.Size)
+}
+
+// Grant makes a free chunk, cut to size and in no list, the block of a request.
+func (c *Core) Grant(h Handle, r *alloc.Request) alloc.Block {
+	c.SetLive(h, r.Size, Label{r.Tag, r.Stream})
+	row := &c.Rows[h]
+	if !planted.Enabled || !planted.Is("tiles/not-indexed") {
+		c.live.Put(row.Addr, h)
+	}
+	c.stats.Granted(r.Size, row.Size)
+	if planted.Enabled && planted.Is("tiles/requested-forgotten") {
+		c.SetLive(h, 0, Label{r.Tag, r.Stream})
+	}
+	return alloc.Block{Addr: row.Addr, Size: row.Size}
+}
+
+// Release makes the live chunk that starts at an address a free one, and returns it. It is
+// in no list and not merged yet. It fails with [alloc.ErrInvalidFree] or [alloc.ErrClosed].
+func (c *Core) Release(at device.Addr) (Handle, error) {
+	h, ok := c.live.Delete(at)
+	if !ok {
+		if c.closed {
+			return None, alloc.ErrClosed
+		}
+		return None, alloc.ErrInvalidFree
+	}
+	c.stats.Freed(c.Requested(h), c.Rows[h].Size)
+	if planted.Enabled && planted.Is("tiles/frees-what-was-asked") {
+		c.stats.Allocated += c.Rows[h].Size - c.Requested(h)
+	}
+	c.SetFree(h)
+	return h, nil
+}
+
+// Vacate books that a free chunk that is in no list fills its region, and reports whether
+// the region went back to the device. If it did the chunk is no more.
+//
+// Precondition: Fills(h).
+func (c *Core) Vacate(h Handle) (gone bool) {
+	at := c.Rows[h].Addr
+	held, _ := c.pool.Find(at)
+	if !c.pool.Vacated(held.Size) || c.pool.Drop(at) != nil {
+		return false // what the device does not take back stays, empty
+	}
+	c.Retire(h)
+	return true
+}
+
+// trim gives back every region without a live block.
+func (c *Core) trim() (bytes device.Size, first error) {
+	for i := c.pool.Len() - 1; i >= 0; i-- {
+		held := c.pool.At(i)
+		h := Handle(held.Label)
+		if !c.IsFree(h) || !c.IsTail(h) {
+			continue
+		}
+		c.index.Remove(h)
+		if err := c.pool.Drop(held.Addr); err != nil {
+			c.index.Insert(h)
+			if first == nil {
+				first = err
+			}
+			continue
+		}
+		c.Retire(h)
+		bytes += held.Size
+	}
+	return bytes, first
+}

@@ -1,0 +1,106 @@
+package bestfit
+
+import (
+	"fmt"
+
+	"github.com/vramyard/vramyard/device"
+	"github.com/vramyard/vramyard/internal/growth"
+)
+
+// The values of Config fields that are zero.
+const (
+	defaultQuantum device.Size = 256            // what drivers align to
+	defaultLooks               = 8              // measured, see the package comment
+	defaultSpread              = 8              // likewise
+	defaultRegion              = 2 * device.MiB // a page of drivers
+)
+
+// The bounds of fields. A look costs a comparison, so that more than a few are worth it only
+// in experiments.
+const (
+	mostLooks  = 1024
+	mostSpread = 1 << 20
+)
+
+// The values of Config.Tail.
+const (
+	TailLast = "last" // the last chunk of a region is used when no hole serves
+	TailHole = "hole" // it is a hole like any other
+)
+
+// Config describes a best fit. The zero value is one region of the whole device, in which
+// the best chunk is the lowest of the eight smallest that serve.
+type Config struct {
+	// Quantum in bytes is what sizes are rounded up to, a power of two.
+	Quantum device.Size `json:"quantum" doc:"what sizes are rounded up to, a power of two" grid:"256,512,4KiB"`
+	// Looks is how many of the smallest chunks that serve are looked at for the lowest address.
+	Looks int `json:"looks" doc:"how many of the smallest chunks that serve are looked at; the one at the lowest address is taken. 1 is strict best fit" grid:"1,2,4,8,16,32"`
+	// Spread bounds by how much a chunk may exceed the smallest that serves: a Spread-th of the request.
+	Spread int `json:"spread" doc:"of the chunks looked at, one may exceed the smallest by the request divided by this" grid:"2,4,8,16,32"`
+	// Tail says when the last chunk of a region is used: TailLast or TailHole.
+	Tail string `json:"tail" doc:"the last free chunk of a region: last (used when no hole serves, however well it fits) or hole (as any other)" grid:"last,hole"`
+	// Growth is the kind of the policy by which regions are taken, see internal/growth.
+	Growth string `json:"growth" doc:"how regions are taken: whole, fixed, doubling, request or proportional" grid:"whole,fixed,doubling,request,proportional"`
+	// RegionBytes is the smallest region.
+	RegionBytes device.Size `json:"region_bytes" doc:"smallest region; of no meaning with growth whole" grid:"2MiB,32MiB,256MiB"`
+	// Limit in bytes is the most to hold of the device; 0 for no bound.
+	Limit device.Size `json:"limit" doc:"most bytes to hold of the device; 0 for no bound, with growth whole 1TiB"`
+	// Release gives empty regions back to the device.
+	Release bool `json:"release" doc:"give empty regions back to the device; not with growth whole" grid:"false,true"`
+	// KeepBytes are the bytes of empty regions that are kept all the same.
+	KeepBytes device.Size `json:"keep_bytes" doc:"empty bytes that are kept although release is set" grid:"0,64MiB,1GiB"`
+}
+
+// WithDefaults returns c with every default filled in. It fails with an error that names
+// the first bad field.
+func (c Config) WithDefaults() (Config, error) {
+	if c.Quantum == 0 {
+		c.Quantum = defaultQuantum
+	}
+	if c.Looks == 0 {
+		c.Looks = defaultLooks
+	}
+	if c.Spread == 0 {
+		c.Spread = defaultSpread
+	}
+	if c.Tail == "" {
+		c.Tail = TailLast
+	}
+	if c.Growth == "" {
+		c.Growth = growth.Whole
+	}
+	if c.RegionBytes == 0 {
+		c.RegionBytes = max(defaultRegion, c.Quantum)
+	}
+	if c.Limit == 0 && c.Growth == growth.Whole {
+		c.Limit = max(growth.WholeLimit, c.Quantum)
+	}
+	switch {
+	case !device.IsPowerOfTwo(c.Quantum) || c.Quantum > device.GiB:
+		return c, fmt.Errorf("bestfit: quantum %d: want a power of two up to %v", uint64(c.Quantum), device.GiB)
+	case c.Looks < 1 || c.Looks > mostLooks:
+		return c, fmt.Errorf("bestfit: looks %d: want 1 to %d", c.Looks, mostLooks)
+	case c.Spread < 1 || c.Spread > mostSpread:
+		return c, fmt.Errorf("bestfit: spread %d: want 1 to %d", c.Spread, mostSpread)
+	case c.Tail != TailLast && c.Tail != TailHole:
+		return c, fmt.Errorf("bestfit: tail %q: want %q or %q", c.Tail, TailLast, TailHole)
+	}
+	return c, c.policy().Check("bestfit")
+}
+
+// policy returns how regions come and go.
+func (c Config) policy() growth.Policy {
+	return growth.Policy{
+		Kind: c.Growth, Region: c.RegionBytes, Limit: c.Limit, Release: c.Release, Keep: c.KeepBytes, Quantum: c.Quantum,
+	}
+}
+
+// ForCapacity returns the configuration for a device of n bytes: Limit becomes n.
+func (c Config) ForCapacity(n device.Size) Config {
+	c.Limit = max(n, c.Quantum)
+	return c
+}
+
+// Preallocates reports whether the allocator takes its whole limit with the first request,
+// so that what it reserves says nothing about what is needed.
+func (c Config) Preallocates() bool { return c.policy().Preallocates() }
