@@ -21,10 +21,10 @@ func newTrace() *cobra.Command {
 			if len(args) > 0 {
 				return usageError(fmt.Sprintf("unknown command %q for %q", args[0], cmd.CommandPath()))
 			}
-			return usageError("missing command: want info, convert or gen")
+			return usageError("missing command: want info, convert, gen or classes")
 		},
 	}
-	c.AddCommand(newTraceInfo(), newTraceConvert(), newTraceGen())
+	c.AddCommand(newTraceInfo(), newTraceConvert(), newTraceGen(), newTraceClasses())
 	return c
 }
 
