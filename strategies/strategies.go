@@ -23,7 +23,14 @@ func All() alloc.Catalogue {
 			alloc.Preset{Name: "spatial", Doc: "XLA of August 2026 with the two-ended arena", JSON: `{"variant":"2026","spatial":true}`},
 			alloc.Preset{Name: "2016", Doc: "as TensorFlow 0.10", JSON: `{"variant":"2016"}`},
 			alloc.Preset{Name: "mended", Doc: "the original's quirks mended", JSON: `{"mended":true}`}),
-		alloc.SpecOf("buddy", "binary buddy", buddy.New,
+		alloc.SpecOf("buddy", "blocks that halve, or split like Fibonacci numbers and others", buddy.New,
+			alloc.Preset{Doc: "halves up to 4 MiB in regions of 32 MiB; larger requests get regions of their own, which are kept"},
+			alloc.Preset{Name: "whole", Doc: "the whole limit in one region, what a block has too much is given back, no device calls",
+				JSON: `{"growth":"whole","trim":"on","direct_bytes":"1EiB"}`},
+			alloc.Preset{Name: "fibonacci", Doc: "sizes of blocks are Fibonacci numbers", JSON: `{"family":"fibonacci"}`},
+			alloc.Preset{Name: "lazy", Doc: "a few blocks of each size stay unmerged for the next request", JSON: `{"coalescing":"lazy"}`},
+			alloc.Preset{Name: "regions", Doc: "small regions, the fullest first; those without a live block go back",
+				JSON: `{"growth":"fixed","region_bytes":"8MiB","region_choice":"fullest","release":true,"keep_bytes":"64MiB","direct_cache_bytes":"1GiB"}`},
 			alloc.Preset{Name: "xdl", Doc: "as Alibaba's XDL: leftmost, 1 GiB regions, 16 KiB blocks", JSON: `{"compat":"xdl"}`}),
 		alloc.SpecOf("slab", "runs of units, or classes of equal slots", slab.New,
 			alloc.Preset{Name: "xdl", Doc: "as Alibaba's XDL: runs of 1 to 4 units of 4 KiB in 32 segments", JSON: `{"compat":"xdl"}`},
@@ -39,5 +46,5 @@ func All() alloc.Catalogue {
 
 // Compared returns the names that a comparison shows unless it is told otherwise.
 func Compared() []string {
-	return []string{"bfc", "bfc:growth", "buddy:xdl", "slab:xdl", "slab:blaze", "slabbuddy:xdl"}
+	return []string{"bfc", "bfc:growth", "buddy", "buddy:xdl", "slab:xdl", "slab:blaze", "slabbuddy:xdl"}
 }

@@ -90,7 +90,7 @@ func (b *Blocks) add(r *region, n node) {
 	if r.lists != nil {
 		b.push(r, n)
 	}
-	if s.Len() == 1 && !(planted.Enabled && planted.Is("buddy/class-not-noted")) {
+	if s.Len() == 1 && !(planted.Enabled && planted.Is("buddy/class-not-noted") && n.class == 1) {
 		b.gain(r, n.class)
 	}
 }
@@ -101,7 +101,9 @@ func (b *Blocks) add(r *region, n node) {
 func (b *Blocks) remove(r *region, n node) {
 	s := &r.sets[n.class]
 	s.Remove(n.at >> b.classes.log[n.class])
-	b.count[n.class]--
+	if !planted.Enabled || !planted.Is("buddy/count-drift") {
+		b.count[n.class]--
+	}
 	if r.lists != nil {
 		b.unlink(r, n)
 	}

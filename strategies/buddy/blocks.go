@@ -101,20 +101,19 @@ func (b *Blocks) needOf(n, align device.Size) need {
 	}
 	w := need{units: uint32(units), align: uint32(max(align>>b.shift, 1))}
 	w.class = b.classes.holding(w.units)
+	if size := b.classes.size[w.class]; !b.trims {
+		w.units = size
+	}
 	if w.align > 1<<b.classes.log[w.class] {
 		// Somewhere in a block with so much room is a start that is aligned.
-		room := units + device.Size(w.align) - 1
+		room := device.Size(w.units) + device.Size(w.align) - 1
 		if b.binary {
-			room = max(units, device.Size(w.align)) // every such block starts aligned
+			room = max(device.Size(w.units), device.Size(w.align)) // every such block starts aligned
 		}
 		if room > b.most {
 			return need{class: -1}
 		}
 		w.class = b.classes.holding(uint32(room))
-	}
-	size := b.classes.size[w.class]
-	if w.units = min(w.units, size); !b.trims {
-		w.units = size
 	}
 	return w
 }
@@ -211,9 +210,6 @@ func (b *Blocks) find(class int, hint alloc.Hint) (slot uint32, from node, ok bo
 		return slot, node{r.lists[c].newest - 1, c}, true
 	}
 	i, _ := r.sets[c].Min()
-	if planted.Enabled && planted.Is("buddy/takes-highest") {
-		i, _ = r.sets[c].Max()
-	}
 	return slot, node{i << b.classes.log[c], c}, true
 }
 
@@ -259,6 +255,9 @@ func (b *Blocks) take(slot uint32, from node, w need, hint alloc.Hint) (device.A
 	}
 	granted := device.Size(w.units) << b.shift
 	b.freed -= granted
+	if planted.Enabled && planted.Is("buddy/place-one-short") && w.units > 1 {
+		w.units--
+	}
 	b.fill(slot, r, r.used+w.units)
 	return r.base.Add(device.Size(at) << b.shift), granted, uint64(w.units)<<32 | uint64(slot)
 }

@@ -51,6 +51,9 @@ func (b *Blocks) Check() error {
 func (b *Blocks) checkRegion(r *region, total []uint32) (device.Size, error) {
 	t := &b.classes
 	var free, end uint32
+	if want := min(r.size>>b.shift, b.most); device.Size(r.units) != want {
+		return 0, fmt.Errorf("invariant H11 (a region is cut to its last block): %d units, want %d", r.units, uint64(want))
+	}
 	found := make([]int, len(t.size))
 	next := b.heads(r)
 	for n, ok := next.from(b, r, 0); ok; n, ok = next.from(b, r, n.at+1) {

@@ -56,11 +56,11 @@ const (
 	defaultXDLRegion = device.GiB
 	defaultXDLBlock  = 16 * device.KiB
 
-	defaultRegion = 2 * device.MiB
+	defaultRegion = 32 * device.MiB
 	defaultBlock  = 512
 	defaultSlack  = 16
-	defaultDirect = device.GiB
-	defaultCache  = device.GiB
+	defaultDirect = 4 * device.MiB
+	defaultCache  = mostRequest
 )
 
 // maxOrder bounds the order of a region in mode "xdl". The nodes of a tree, twice its
@@ -78,13 +78,13 @@ type Config struct {
 	Compat string `json:"compat" doc:"the original to reproduce bit for bit: xdl; empty for none"`
 	// RegionBytes is the size of a region, a multiple of BlockBytes; Growth says which. In
 	// mode "xdl" it is a power of two.
-	RegionBytes device.Size `json:"region_bytes" doc:"smallest region; xdl: every region, a power of two (default 1GiB)" grid:"2MiB,20MiB,256MiB"`
+	RegionBytes device.Size `json:"region_bytes" doc:"smallest region; xdl: every region, a power of two (default 1GiB)" grid:"2MiB,8MiB,32MiB,128MiB"`
 	// BlockBytes is the smallest block, a power of two; in mode "xdl" below RegionBytes.
 	BlockBytes device.Size `json:"block_bytes" doc:"smallest block, a power of two; xdl: default 16KiB" grid:"256,512,2KiB,16KiB"`
 	// Family says which sizes blocks have.
 	Family string `json:"family" doc:"sizes of blocks: binary, weighted (2^k and 3*2^k), fibonacci, k4 or k8 (4 or 8 sizes to a doubling)" grid:"binary,weighted,fibonacci,k4,k8"`
 	// Trim says whether the tail of a block beyond the request is given back.
-	Trim string `json:"trim" doc:"give the tail of a block beyond the request back: on or off" grid:"on,off"`
+	Trim string `json:"trim" doc:"give the tail of a block beyond the request back: on or off" grid:"off,on"`
 	// TrimBytes is what requests are rounded up to, a multiple of BlockBytes; default BlockBytes.
 	TrimBytes device.Size `json:"trim_bytes" doc:"what requests are rounded up to before, a multiple of block_bytes (default block_bytes)"`
 	// Placement says which free block is taken.
@@ -96,11 +96,11 @@ type Config struct {
 	// Slack is how many free blocks of a class are few, lazy only.
 	Slack int `json:"slack" doc:"lazy: free blocks of a class up to which they stay unmerged"`
 	// DirectBytes bounds the requests that the pool of blocks serves first.
-	DirectBytes device.Size `json:"direct_bytes" doc:"larger requests get a region of their own" grid:"16MiB,128MiB,1GiB,1EiB"`
+	DirectBytes device.Size `json:"direct_bytes" doc:"larger requests get a region of their own" grid:"1MiB,4MiB,16MiB,128MiB,1EiB"`
 	// DirectCacheBytes bounds the bytes of such regions that are kept when they are freed.
-	DirectCacheBytes device.Size `json:"direct_cache_bytes" doc:"bytes of such regions that are kept for reuse; 1 keeps none" grid:"1,256MiB,1GiB,1EiB"`
+	DirectCacheBytes device.Size `json:"direct_cache_bytes" doc:"bytes of such regions that are kept for reuse; 1 keeps none" grid:"1,1GiB,1EiB"`
 	// Growth is the kind of the policy of package growth.
-	Growth string `json:"growth" doc:"size of the next region: fixed, doubling, request, proportional or whole" grid:"fixed,doubling,request,proportional,whole"`
+	Growth string `json:"growth" doc:"size of the next region: fixed, doubling, request, proportional or whole" grid:"request,fixed,doubling,proportional,whole"`
 	// Limit bounds the bytes held; default none, or with growth "whole" 1 TiB, and at most
 	// 2^31 blocks.
 	Limit device.Size `json:"limit" doc:"most bytes to hold; 0 for no bound"`
@@ -140,11 +140,11 @@ type choice struct {
 func (c *Config) choices() []choice {
 	return []choice{
 		{"family", &c.Family, []string{Binary, Weighted, Fibonacci, FourPerDoubling, EightPerDoubling}},
-		{"trim", &c.Trim, []string{TrimOn, TrimOff}},
+		{"trim", &c.Trim, []string{TrimOff, TrimOn}},
 		{"placement", &c.Placement, []string{Smallest, SmallestNewest, Leftmost, TopDown}},
 		{"region_choice", &c.RegionChoice, []string{Oldest, Fullest, Lowest}},
 		{"coalescing", &c.Coalescing, []string{Eager, Lazy, OnFailure}},
-		{"growth", &c.Growth, []string{growth.Proportional, growth.Fixed, growth.Doubling, growth.Request, growth.Whole}},
+		{"growth", &c.Growth, []string{growth.Request, growth.Fixed, growth.Doubling, growth.Proportional, growth.Whole}},
 	}
 }
 

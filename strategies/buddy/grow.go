@@ -93,10 +93,11 @@ func (b *Blocks) addRegion(n device.Size) error {
 	}
 	r := b.enter(slot, held)
 	r.units = uint32(min(held.Size>>b.shift, b.most))
-	if r.sets == nil {
-		r.sets = make([]bitset.Set, len(b.classes.size))
+	// A record that had a smaller region gets tables for the classes that it lacked.
+	if most := b.classes.within(r.units) + 1; most > len(r.sets) {
+		r.sets = append(r.sets, make([]bitset.Set, most-len(r.sets))...)
 		if b.lists {
-			r.lists = make([]list, len(b.classes.size))
+			r.lists = append(r.lists, make([]list, most-len(r.lists))...)
 		}
 	}
 	if b.fullest {
@@ -264,7 +265,7 @@ func (b *Blocks) returnDirect(slot uint32, r *region) device.Size {
 	b.retain(slot)
 	for b.cache > b.keep {
 		oldest := slices.MinFunc(b.kept, func(x, y uint32) int { return cmp.Compare(b.regs[x].age, b.regs[y].age) })
-		if planted.Enabled && planted.Is("buddy/cache-grows") || b.dropDirect(oldest) != nil {
+		if b.dropDirect(oldest) != nil {
 			break // what the device does not take back stays
 		}
 	}
@@ -275,7 +276,11 @@ func (b *Blocks) returnDirect(slot uint32, r *region) device.Size {
 func (b *Blocks) retain(slot uint32) {
 	r := &b.regs[slot]
 	r.free = true
-	b.kept = slices.Insert(b.kept, b.keptAt(r.direct, r.age), slot)
+	i := b.keptAt(r.direct, r.age)
+	if planted.Enabled && planted.Is("buddy/kept-unsorted") {
+		i = 0
+	}
+	b.kept = slices.Insert(b.kept, i, slot)
 	b.cache += r.direct
 }
 

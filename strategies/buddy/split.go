@@ -67,6 +67,10 @@ func (b *Blocks) descend(r *region, n node, class int, high bool) node {
 	for n.class > class {
 		left := node{n.at, n.class - 1}
 		right := node{n.at + t.size[left.class], int(t.right[n.class])}
+		if planted.Enabled && planted.Is("buddy/parts-swapped") {
+			left.class, right.class = right.class, left.class
+			right.at = n.at + t.size[left.class]
+		}
 		if right.class >= class && (high || right.class < left.class) {
 			b.add(r, left)
 			n = right
@@ -147,17 +151,20 @@ func (b *Blocks) merge(r *region, w *way, n node) {
 // coalesce merges all free buddies, and reports whether there were any. It costs a step for
 // each free block, and is called only when nothing else serves.
 func (b *Blocks) coalesce() (merged bool) {
-	if !b.unmerged || planted.Enabled && planted.Is("buddy/never-coalesces") {
+	if !b.unmerged {
 		return false
 	}
 	b.unmerged = false
+	if planted.Enabled && planted.Is("buddy/never-coalesces") {
+		return false
+	}
 	for _, slot := range b.byRank {
 		if slot == gone {
 			continue
 		}
 		r := &b.regs[slot]
 		// Merging makes blocks of larger classes only, so one pass from the smallest does.
-		for class := range b.classes.size {
+		for class := range r.sets {
 			merged = b.coalesceClass(r, class) || merged
 		}
 	}

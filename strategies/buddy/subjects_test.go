@@ -6,6 +6,7 @@ import (
 	"github.com/vramyard/vramyard/alloc"
 	"github.com/vramyard/vramyard/device"
 	"github.com/vramyard/vramyard/device/sim"
+	"github.com/vramyard/vramyard/internal/growth"
 	"github.com/vramyard/vramyard/props"
 	"github.com/vramyard/vramyard/strategies/buddy"
 )
@@ -13,19 +14,34 @@ import (
 // subjects are the configurations that the property suite runs, with what each promises.
 func subjects() []props.Subject {
 	return []props.Subject{
-		modern("smallest", 64*device.KiB, buddy.Config{BlockBytes: 256, RegionBytes: 4 * device.KiB}),
-		modern("whole", 128*device.KiB, buddy.Config{BlockBytes: 256, Growth: "whole", DirectBytes: 16 * device.KiB, RegionBytes: 256, Limit: 100_000}),
-		modern("weighted-leftmost", 96*device.KiB, buddy.Config{BlockBytes: 256, Family: buddy.Weighted, Placement: buddy.Leftmost, RegionBytes: 7 * device.KiB,
-			RegionChoice: buddy.Fullest, Growth: "fixed", Trim: buddy.TrimOff, DirectBytes: 10000}),
-		modern("fibonacci-newest", 96*device.KiB, buddy.Config{BlockBytes: 256, Family: buddy.Fibonacci, Placement: buddy.SmallestNewest, RegionBytes: 5 * device.KiB,
-			RegionChoice: buddy.Lowest, Growth: "doubling", Coalescing: buddy.Lazy, Slack: 2, Release: true, KeepBytes: 8 * device.KiB, DirectBytes: 1 << 60}),
-		modern("k4-top-down", 96*device.KiB, buddy.Config{BlockBytes: 256, Family: buddy.FourPerDoubling, Placement: buddy.TopDown, RegionBytes: 9 * device.KiB,
-			RegionChoice: buddy.Lowest, Growth: "request", Coalescing: buddy.OnFailure, TrimBytes: 768, Release: true, DirectBytes: 12 * device.KiB, DirectCacheBytes: 30 * device.KiB}),
-		modern("k8", 96*device.KiB, buddy.Config{BlockBytes: 256, Family: buddy.EightPerDoubling, RegionBytes: 6 * device.KiB,
-			RegionChoice: buddy.Fullest, Growth: "proportional", DirectBytes: 8 * device.KiB, DirectCacheBytes: 1}),
-		modern("lazy-top", 96*device.KiB, buddy.Config{BlockBytes: 512, Placement: buddy.TopDown, RegionBytes: 6 * device.KiB,
-			RegionChoice: buddy.Fullest, Coalescing: buddy.Lazy, DirectBytes: 8 * device.KiB, DirectCacheBytes: 20000}),
-		modern("realistic", 64*device.MiB, buddy.Config{DirectBytes: 16 * device.MiB}),
+		modern("smallest", 64*device.KiB, buddy.Config{RegionBytes: 4 * device.KiB, Trim: buddy.TrimOn, DirectBytes: 16 * device.KiB}),
+		modern("whole", 128*device.KiB, buddy.Config{Growth: growth.Whole, Trim: buddy.TrimOn, Limit: 100_000}),
+		modern("weighted-leftmost", 96*device.KiB, buddy.Config{
+			Family: buddy.Weighted, Placement: buddy.Leftmost, RegionChoice: buddy.Fullest, Growth: growth.Fixed,
+			RegionBytes: 7 * device.KiB, DirectBytes: 10_000,
+		}),
+		modern("fibonacci-newest", 96*device.KiB, buddy.Config{
+			Family: buddy.Fibonacci, Placement: buddy.SmallestNewest, RegionChoice: buddy.Lowest, Growth: growth.Doubling,
+			RegionBytes: 5 * device.KiB, Coalescing: buddy.Lazy, Slack: 2, Release: true, KeepBytes: 8 * device.KiB,
+		}),
+		modern("k4-top-down", 96*device.KiB, buddy.Config{
+			Family: buddy.FourPerDoubling, Placement: buddy.TopDown, RegionChoice: buddy.Lowest, Growth: growth.Fixed,
+			RegionBytes: 9 * device.KiB, Coalescing: buddy.OnFailure, Trim: buddy.TrimOn, TrimBytes: 768, Release: true,
+			DirectBytes: 12 * device.KiB, DirectCacheBytes: 30 * device.KiB,
+		}),
+		modern("k8", 96*device.KiB, buddy.Config{
+			Family: buddy.EightPerDoubling, RegionBytes: 6 * device.KiB, RegionChoice: buddy.Fullest,
+			Growth: growth.Proportional, DirectBytes: 8 * device.KiB, DirectCacheBytes: 1,
+		}),
+		modern("lazy-top-down", 96*device.KiB, buddy.Config{
+			BlockBytes: 512, Placement: buddy.TopDown, RegionBytes: 6 * device.KiB, RegionChoice: buddy.Fullest,
+			Coalescing: buddy.Lazy, DirectBytes: 8 * device.KiB, DirectCacheBytes: 20_000,
+		}),
+		modern("newest", 96*device.KiB, buddy.Config{
+			Placement: buddy.SmallestNewest, RegionBytes: 6 * device.KiB, RegionChoice: buddy.Lowest, Growth: growth.Fixed,
+			Coalescing: buddy.OnFailure, Trim: buddy.TrimOn, DirectBytes: 8 * device.KiB, Limit: 80 * device.KiB,
+		}),
+		modern("default", 160*device.MiB, buddy.Config{BlockBytes: 512}),
 		subject("tiny", buddy.Config{Compat: buddy.CompatXDL, RegionBytes: 4 * device.KiB, BlockBytes: 256}),
 		subject("small", buddy.Config{Compat: buddy.CompatXDL, RegionBytes: device.MiB, BlockBytes: 4 * device.KiB}),
 		subject("xdl", buddy.Config{Compat: buddy.CompatXDL, RegionBytes: device.GiB, BlockBytes: 16 * device.KiB}),
@@ -43,8 +59,13 @@ func subject(name string, c buddy.Config) props.Subject {
 	return props.SubjectOf(name, buddy.New, c, on, p)
 }
 
-// modern is a buddy of the modern mode over a device of the given capacity.
+// modern is a buddy of the modern mode over a device of the given capacity, with blocks of
+// 256 bytes unless c says otherwise. The device grows downwards, so that the region that is
+// newest is the lowest.
 func modern(name string, capacity device.Size, c buddy.Config) props.Subject {
+	if c.BlockBytes == 0 {
+		c.BlockBytes = 256
+	}
 	c, err := c.WithDefaults()
 	if err != nil {
 		panic(err)
