@@ -7,6 +7,7 @@ import (
 	"github.com/vramyard/vramyard/strategies/buddy"
 	"github.com/vramyard/vramyard/strategies/slab"
 	"github.com/vramyard/vramyard/strategies/slabbuddy"
+	"github.com/vramyard/vramyard/strategies/tlsf"
 )
 
 // All returns the catalogue. The slice is the caller's own.
@@ -37,10 +38,16 @@ func All() alloc.Catalogue {
 			alloc.Preset{Name: "blaze", Doc: "as XDL's blaze: power-of-two free lists over 1 GiB regions", JSON: `{"compat":"blaze"}`}),
 		alloc.SpecOf("slabbuddy", "slab for small, buddy for medium, the device for large requests", slabbuddy.New,
 			alloc.Preset{Name: "xdl", Doc: "as Alibaba's XDL on GPUs", JSON: `{"compat":"xdl"}`}),
+		alloc.SpecOf("tlsf", "two-level segregated fit: lists by size, constant time", tlsf.New,
+			alloc.Preset{Doc: "as in the paper, but that the end of the memory comes last; the whole device in one region"},
+			alloc.Preset{Name: "growth", Doc: "regions are added as they are needed, a sixteenth of what is held", JSON: `{"growth":"proportional"}`},
+			alloc.Preset{Name: "scan", Doc: "the lowest of four chunks of the request's own class, if one serves", JSON: `{"scan":4}`},
+			alloc.Preset{Name: "exhaustive", Doc: "every chunk that may serve is looked at before the end of the memory is used",
+				JSON: `{"exhaustive":true}`}),
 		alloc.SpecOf("bestfit", "one of the smallest chunks that serve, the lowest of them", bestfit.New,
 			alloc.Preset{Doc: "the lowest of the eight smallest chunks; the whole device in one region"},
 			alloc.Preset{Name: "strict", Doc: "the smallest chunk that serves, the lowest among equals", JSON: `{"looks":1}`},
-			alloc.Preset{Name: "growth", Doc: "regions are added as they are needed, each twice the last", JSON: `{"growth":"doubling"}`}),
+			alloc.Preset{Name: "growth", Doc: "regions are added as they are needed, a sixteenth of what is held", JSON: `{"growth":"proportional"}`}),
 	}
 }
 

@@ -1,0 +1,41 @@
+package tlsf
+
+import (
+	"math/bits"
+
+	"github.com/vramyard/vramyard/device"
+	"github.com/vramyard/vramyard/internal/planted"
+)
+
+// scale maps sizes to classes. The first 2^second classes hold one size each, a number of
+// quanta; from there on each doubling has 2^second classes of equal width. Classes have one
+// number, whose upper bits are the first level and whose lower bits are the second.
+type scale struct {
+	quantum uint8 // log2 of the quantum
+	second  uint8 // log2 of the classes in a doubling
+}
+
+// width returns the logarithm of how many sizes, in quanta, the class of u quanta holds.
+func (s scale) width(u uint64) int { return max(bits.Len64(u)-1-int(s.second), 0) }
+
+// class returns the class of a chunk of a size.
+//
+// Precondition: size is at least a quantum.
+func (s scale) class(size device.Size) uint32 {
+	u := uint64(size) >> s.quantum
+	if planted.Enabled && planted.Is("tlsf/no-class-above-512GiB") {
+		u = min(u, uint64(512*device.GiB)>>s.quantum-1)
+	}
+	w := s.width(u)
+	return uint32(w<<s.second) + uint32(u>>w)
+}
+
+// bound returns the size from which every chunk serves a request for size bytes: the start of
+// the first class without smaller chunks. It is less than a 2^second-th above the size.
+//
+// Precondition: size is a multiple of the quantum, and at most 1<<63 + 1<<60.
+func (s scale) bound(size device.Size) device.Size {
+	u := uint64(size) >> s.quantum
+	last := uint64(1)<<s.width(u) - 1
+	return device.Size((u+last)&^last) << s.quantum
+}

@@ -1,0 +1,220 @@
+package tlsf
+
+import (
+	"fmt"
+	"math/bits"
+
+	"github.com/vramyard/vramyard/device"
+	"github.com/vramyard/vramyard/internal/freetree"
+	"github.com/vramyard/vramyard/internal/planted"
+	"github.com/vramyard/vramyard/internal/tiles"
+)
+
+// The owners of free chunks, as they appear in alloc.Chunk.Owner.
+const (
+	OwnerHole uint8 = iota // a live chunk lies behind it, or tails are holes
+	OwnerTail              // the last chunk of its region
+)
+
+// index is the free chunks: holes in lists by class, tails, of which there is at most one
+// for each region, in a tree. It implements tiles.Index.
+type index struct {
+	lists
+	apart      bool // tails are kept apart
+	exhaustive bool // every chunk is looked at before the index gives up
+	scan       int  // chunks of the own class looked at first
+	tails      freetree.Tree
+}
+
+// isApart reports whether a chunk belongs into the tree. It does so as long as it is free,
+// because regions do not change.
+func (x *index) isApart(h tiles.Handle) bool {
+	return x.apart && x.core.IsTail(h) && !(planted.Enabled && planted.Is("tlsf/tail-among-holes"))
+}
+
+// Insert implements tiles.Index.
+func (x *index) Insert(h tiles.Handle) {
+	if x.isApart(h) {
+		r := &x.core.Rows[h]
+		x.tails.Insert(freetree.Entry{Size: r.Size, Addr: r.Addr, Handle: h})
+		return
+	}
+	if planted.Enabled && planted.Is("tlsf/lost-hole") {
+		return
+	}
+	x.insert(h)
+}
+
+// Remove implements tiles.Index.
+func (x *index) Remove(h tiles.Handle) {
+	if !x.isApart(h) {
+		x.remove(h)
+		return
+	}
+	r := &x.core.Rows[h]
+	if _, ok := x.tails.Delete(r.Size, r.Addr); !ok {
+		panic("tlsf: invariant L4 (the tree holds the tails): the chunk at " + r.Addr.String() + " is not there")
+	}
+}
+
+// take takes a chunk that serves a request of n bytes out of the index and returns it,
+// tiles.None if there is none. O(1 + scan), unless every chunk is looked at.
+func (x *index) take(n, align device.Size) tiles.Handle {
+	need := x.core.Need(n, align)
+	own, sure := x.class(need), x.class(x.bound(need))
+	if own != sure && x.scan > 0 {
+		if h := x.search(own, x.scan, n, align); h != tiles.None {
+			return h
+		}
+	}
+	if class, ok := x.lowest(sure); ok {
+		if x.scan > 1 {
+			return x.search(class, x.scan, n, align)
+		}
+		h := x.heads[class]
+		x.remove(h)
+		return h
+	}
+	if x.exhaustive {
+		for class := x.class(n); class < sure; class++ {
+			if h := x.search(class, int(tiles.None), n, align); h != tiles.None {
+				return h
+			}
+		}
+	}
+	return x.takeTail(n, align)
+}
+
+// search takes the first of at most looks chunks of a class that serves.
+func (x *index) search(class uint32, looks int, n, align device.Size) tiles.Handle {
+	if planted.Enabled && planted.Is("tlsf/looks-at-one") {
+		looks = 1
+	}
+	best, lowest := tiles.None, ^device.Addr(0)
+	for h := x.head(class); h != tiles.None && looks > 0; looks-- {
+		if a := x.core.Rows[h].Addr; a < lowest && x.core.Serves(h, n, align) {
+			best, lowest = h, a
+		}
+		h = x.core.Rows[h].After()
+	}
+	if best != tiles.None {
+		x.remove(best)
+	}
+	return best
+}
+
+// takeTail takes the smallest tail that serves. There are no more tails than regions.
+func (x *index) takeTail(n, align device.Size) tiles.Handle {
+	for at := x.tails.Seek(n); ; at = x.tails.Next(at) {
+		e, ok := x.tails.At(at)
+		if !ok {
+			return tiles.None
+		}
+		if planted.Enabled && planted.Is("tlsf/passes-exact-tail") && e.Size == n {
+			continue
+		}
+		if x.core.Serves(e.Handle, n, align) {
+			x.tails.Delete(e.Size, e.Addr)
+			return e.Handle
+		}
+	}
+}
+
+// Largest implements tiles.Index. It reads the list of the highest class.
+func (x *index) Largest() (largest device.Size) {
+	if e, ok := x.tails.Max(); ok {
+		largest = e.Size
+	}
+	if x.first == 0 {
+		return largest
+	}
+	f := uint32(bits.Len64(x.first)) - 1
+	class := f<<x.scale.second | uint32(bits.Len64(x.lists.second[f])-1)
+	for h := x.heads[class]; h != tiles.None; h = x.core.Rows[h].After() {
+		largest = max(largest, x.core.Rows[h].Size)
+		if planted.Enabled && planted.Is("tlsf/hole-of-head") {
+			break
+		}
+	}
+	return largest
+}
+
+// Bytes implements tiles.Index.
+func (x *index) Bytes() device.Size { return x.bytes() + x.tails.Bytes() }
+
+// All implements tiles.Index: the lists from the lowest class up, then tails by size.
+func (x *index) All(yield func(tiles.Handle) bool) {
+	for class, ok := x.lowest(0); ok; class, ok = x.lowest(class + 1) {
+		for h := x.heads[class]; h != tiles.None; h = x.core.Rows[h].After() {
+			if !yield(h) {
+				return
+			}
+		}
+	}
+	for e := range x.tails.All {
+		if !yield(e.Handle) {
+			return
+		}
+	}
+}
+
+// Show implements tiles.Index. Tails have the class of their size too.
+func (x *index) Show(h tiles.Handle) (class int32, owner uint8) {
+	if x.apart && x.core.IsTail(h) {
+		owner = OwnerTail
+	}
+	return int32(x.class(x.core.Rows[h].Size)), owner
+}
+
+// Check implements tiles.Index. There are as many entries as free chunks and none is there
+// twice, so they are the free chunks.
+func (x *index) Check(n int) error {
+	holes := 0
+	for class := range uint32(len(x.heads)) {
+		k, err := x.checkList(class, n)
+		if err != nil {
+			return err
+		}
+		holes += k
+		f, s := x.levels(class)
+		if k > 0 != (x.lists.second[f]>>s&1 == 1) || (x.lists.second[f] != 0) != (x.first>>f&1 == 1) {
+			return fmt.Errorf("invariant L2 (bits say which lists are not empty): class %d has %d chunks", class, k)
+		}
+	}
+	if holes+x.tails.Len() != n {
+		return fmt.Errorf("invariant L1 (the lists hold the free chunks): %d holes and %d tails, %d free chunks", holes, x.tails.Len(), n)
+	}
+	if err := x.tails.Check(); err != nil {
+		return fmt.Errorf("invariant L4 (the tree holds the tails): %w", err)
+	}
+	for e := range x.tails.All {
+		r := &x.core.Rows[e.Handle]
+		if !x.apart || !x.core.IsTail(e.Handle) || !r.IsFree() || r.Addr != e.Addr || r.Size != e.Size {
+			return fmt.Errorf("invariant L4 (the tree holds the tails): entry %v, chunk of %d bytes at %v", e, uint64(r.Size), r.Addr)
+		}
+	}
+	return nil
+}
+
+// checkList checks one list, which cannot have more than n chunks, and returns how many.
+func (x *index) checkList(class uint32, n int) (count int, err error) {
+	prev := tiles.None
+	for h := x.heads[class]; h != tiles.None; h = x.core.Rows[h].After() {
+		r := &x.core.Rows[h]
+		if count++; count > n || !r.IsFree() || x.class(r.Size) != class || r.Before() != prev {
+			return 0, fmt.Errorf("invariant L1 (the lists hold the free chunks): chunk %d of %d bytes is number %d of class %d",
+				h, uint64(r.Size), count, class)
+		}
+		if x.order == address && prev != tiles.None && x.core.Rows[prev].Addr >= r.Addr {
+			return 0, fmt.Errorf("invariant L3 (order of the lists): %v comes before %v", x.core.Rows[prev].Addr, r.Addr)
+		}
+		if x.apart && x.core.IsTail(h) {
+			return 0, fmt.Errorf("invariant L4 (the tree holds the tails): the chunk at %v is in a list", r.Addr)
+		}
+		prev = h
+	}
+	if x.order == fifo && x.lasts[class] != prev {
+		return 0, fmt.Errorf("invariant L3 (order of the lists): class %d ends with chunk %d, not %d", class, prev, x.lasts[class])
+	}
+	return count, nil
+}

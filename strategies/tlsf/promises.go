@@ -1,0 +1,56 @@
+package tlsf
+
+import (
+	"cmp"
+
+	"github.com/vramyard/vramyard/alloc"
+	"github.com/vramyard/vramyard/device"
+)
+
+// Promises implements [alloc.Promiser].
+func (c Config) Promises() alloc.Promises {
+	classes := c.scale()
+	p := alloc.Promises{
+		Quantum:      c.Quantum,
+		Honours:      func(alloc.Request) bool { return true },
+		MaxGrant:     func(r alloc.Request) device.Size { return device.AlignUp(r.Size, c.Quantum) },
+		MustMerge:    alloc.MergeAll,
+		ClassOf:      func(free alloc.Chunk) int32 { return int32(classes.class(free.Size)) },
+		Serves:       c.serves(),
+		FreeReleases: c.Release,
+		Boundaries:   alloc.PowersOfTwo(c.Quantum, device.GiB),
+	}
+	if c.List == ListAddress {
+		p.SearchOrder = func(a, b alloc.Chunk) int {
+			switch {
+			case a.Owner != b.Owner:
+				return cmp.Compare(a.Owner, b.Owner)
+			case a.Owner == OwnerTail:
+				return alloc.BySizeThenAddress(a, b)
+			}
+			return alloc.ByAddress(a, b)
+		}
+	}
+	return p
+}
+
+// Bound returns the size from which on a free chunk, wherever it starts, serves a request:
+// n, rounded up to the quantum, and what the alignment may cost, rounded up to the next class.
+// The rounding adds less than a 2^SecondLevel-th.
+//
+// Precondition: defaults are filled in, n is at most 1<<60, align is 0 or a power of two.
+func (c Config) Bound(n, align device.Size) device.Size {
+	return c.scale().bound(device.AlignUp(n, c.Quantum) + max(align, c.Quantum) - c.Quantum)
+}
+
+// serves returns which free chunks must serve a request: those from the bound on, or, if all
+// are looked at, any with room. So must a tail that is kept apart.
+func (c Config) serves() func(alloc.Chunk, alloc.Request) bool {
+	fits := alloc.ServesAnywhere(c.Quantum)
+	return func(free alloc.Chunk, r alloc.Request) bool {
+		if c.Exhaustive || free.Owner == OwnerTail {
+			return fits(free, r)
+		}
+		return free.Size >= c.Bound(r.Size, r.Align)
+	}
+}

@@ -1,0 +1,102 @@
+package tlsf
+
+import (
+	"github.com/vramyard/vramyard/alloc"
+	"github.com/vramyard/vramyard/device"
+	"github.com/vramyard/vramyard/internal/planted"
+	"github.com/vramyard/vramyard/internal/tiles"
+)
+
+// Allocator is a two-level segregated fit. Use [New]; it is not safe for concurrent use.
+type Allocator struct {
+	tiles.View
+	core tiles.Core
+	free index
+	cfg  Config
+}
+
+var _ alloc.Strategy = (*Allocator)(nil)
+
+// New returns an allocator over src that holds nothing yet. It fails if c is invalid.
+func New(src device.Source, c Config) (*Allocator, error) {
+	c, err := c.WithDefaults()
+	if err != nil {
+		return nil, err
+	}
+	a := &Allocator{cfg: c}
+	a.View = tiles.ViewOf(&a.core)
+	a.free = index{
+		lists: lists{scale: c.scale(), core: &a.core, order: orders[c.List]},
+		apart: c.Tail == TailLast, exhaustive: c.Exhaustive, scan: c.Scan,
+	}
+	a.core.Init("tlsf", src, c.policy(), &a.free)
+	return a, nil
+}
+
+// Config returns the configuration with every default filled in.
+func (a *Allocator) Config() Config { return a.cfg }
+
+// Alloc implements [alloc.Allocator]. It costs O(1), see the package comment for when not.
+func (a *Allocator) Alloc(r alloc.Request) (alloc.Block, error) {
+	a.core.Enter()
+	b, err := a.alloc(&r)
+	a.core.Leave()
+	return b, err
+}
+
+// alloc is Alloc without the guard.
+func (a *Allocator) alloc(r *alloc.Request) (alloc.Block, error) {
+	c := &a.core
+	n, err := c.Judge(r)
+	if err != nil {
+		return alloc.Block{}, err
+	}
+	h := a.free.take(n, r.Align)
+	if h == tiles.None {
+		if h, err = c.Grow(r, n); err != nil {
+			return alloc.Block{}, err
+		}
+	}
+	c.Claim(h)
+	if pad := tiles.Pad(c.Rows[h].Addr, r.Align); pad != 0 {
+		rest := c.Split(h, pad)
+		a.free.Insert(h)
+		h = rest
+	}
+	if size := c.Rows[h].Size; size > n && !(planted.Enabled && planted.Is("tlsf/keeps-a-quantum") && size == n+a.cfg.Quantum) {
+		a.free.Insert(c.Split(h, n))
+	}
+	return c.Grant(h, r), nil
+}
+
+// Free implements [alloc.Allocator]. It costs O(1), see the package comment for when not.
+func (a *Allocator) Free(at device.Addr) error {
+	a.core.Enter()
+	err := a.release(at)
+	a.core.Leave()
+	return err
+}
+
+// release is Free without the guard. The block merges with what is free on either side: one
+// neighbour each is enough, because no two neighbours are free by invariant K2.
+func (a *Allocator) release(at device.Addr) error {
+	c := &a.core
+	h, err := c.Release(at)
+	if err != nil {
+		return err
+	}
+	if next := c.Rows[h].Next; c.IsFree(next) && !(planted.Enabled && planted.Is("tlsf/misses-right")) {
+		a.free.Remove(next)
+		c.Merge(h, next)
+	}
+	if prev := c.Rows[h].Prev; c.IsFree(prev) && !(planted.Enabled && planted.Is("tlsf/misses-left")) {
+		a.free.Remove(prev)
+		c.Merge(prev, h)
+		h = prev
+	}
+	if c.Fills(h) && c.Vacate(h) {
+		return nil
+	}
+	a.free.Insert(h)
+	return nil
+}
