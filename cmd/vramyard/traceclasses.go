@@ -89,8 +89,8 @@ func countClasses(sizes map[device.Size]uint64, t *trace.Trace, c slab.Config) {
 		if e.Kind != trace.Alloc && e.Kind != trace.LiveAtStart || e.Size > c.MaxClassBytes {
 			continue
 		}
-		for _, class := range slab.Legal([]device.Size{e.Size}, c.SlabBytes, c.Quantum, device.Size(c.Waste)) {
-			sizes[class]++
+		if class, ok := c.ClassOf(e.Size); ok {
+			sizes[class.Slot]++
 		}
 	}
 }

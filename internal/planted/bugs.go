@@ -34,6 +34,6 @@ type Bug struct {
 
 // Bugs returns every bug, by package.
 func Bugs() []Bug {
-	return slices.Concat(shared(), bfcMemory(), bfcBooks(), bfcModes(), buddyBugs(), runsBugs(), listsBugs(),
+	return slices.Concat(shared(), bfcMemory(), bfcBooks(), bfcModes(), buddyBugs(), runsBugs(), listsBugs(), cellsBugs(),
 		slabbuddyBugs(), tilesBugs(), bestfitBugs(), tlsfBugs(), bitmapsBugs(), wrapped(), relations())
 }

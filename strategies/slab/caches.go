@@ -70,7 +70,7 @@ func (a *Caches) alloc(r alloc.Request) (alloc.Block, error) {
 	cell, ok := a.cells.Grab(class, segment)
 	if !ok {
 		if cell, ok = a.reclaim(class, segment); !ok {
-			return alloc.Block{}, a.outOfMemory(r, a.slices.pool.Asked(), a.slices.err)
+			return alloc.Block{}, a.outOfMemory(r, a.slices.asked, a.slices.err)
 		}
 	}
 	b := alloc.Block{Addr: cell.Addr, Size: a.cells.Slot(class)}
@@ -80,18 +80,24 @@ func (a *Caches) alloc(r alloc.Request) (alloc.Block, error) {
 }
 
 // reclaim looks for a slot once more after the device refused a region: when magazines are
-// empty, and when slabs without a used slot are slices again. If there were a region
-// without a slab it would have served.
+// empty, when slabs without a used slot are slices again, and when the regions of other
+// grades in which that leaves no slab are the device's.
 func (a *Caches) reclaim(class, segment int) (cell Cell, ok bool) {
+	before := a.stats.Releases
 	if a.cells.Drain() && !(planted.Enabled && planted.Is("caches/drained-in-vain")) {
 		if cell, ok = a.cells.GrabHeld(class, segment); ok {
 			return cell, true
 		}
 	}
 	if a.cells.Shed() > 0 {
-		cell, ok = a.cells.GrabHeld(class, segment)
+		if cell, ok = a.cells.GrabHeld(class, segment); ok {
+			return cell, true
+		}
 	}
-	return cell, ok
+	if a.giveUp(before) {
+		return a.cells.Grab(class, segment)
+	}
+	return Cell{}, false
 }
 
 // allocDirect takes a region for the request alone, of whole quanta. What the device gives
@@ -100,8 +106,13 @@ func (a *Caches) allocDirect(r alloc.Request) (alloc.Block, error) {
 	size := device.AlignUp(r.Size, a.cfg.Quantum)
 	align := max(r.Align, a.cfg.Quantum)
 	region, err := a.slices.reserve(size, align, labelDirect)
-	if err != nil && a.giveUp() {
-		region, err = a.slices.reserve(size, align, labelDirect)
+	if err != nil {
+		before := a.stats.Releases
+		a.cells.Drain()
+		a.cells.Shed()
+		if a.giveUp(before) {
+			region, err = a.slices.reserve(size, align, labelDirect)
+		}
 	}
 	if err != nil {
 		return alloc.Block{}, a.outOfMemory(r, size, err)
@@ -111,18 +122,13 @@ func (a *Caches) allocDirect(r alloc.Request) (alloc.Block, error) {
 	return alloc.Block{Addr: region.Addr, Size: size}, nil
 }
 
-// giveUp gives back to the device all that it can, from magazines over empty slabs to empty
-// regions, and reports whether that was anything.
-func (a *Caches) giveUp() bool {
-	before := a.stats.Releases
-	if !(planted.Enabled && planted.Is("caches/magazines-kept")) {
-		a.cells.Drain()
-	}
-	a.cells.Shed()
-	if a.slices.pool.Empty() > 0 {
+// giveUp gives the regions without a slab back to the device, and reports whether any have
+// gone back since there were so many releases.
+func (a *Caches) giveUp(releases uint64) bool {
+	if a.slices.empty() > 0 {
 		_ = a.slices.trim() // what the device does not take back stays
 	}
-	return a.stats.Releases != before
+	return a.stats.Releases != releases
 }
 
 // Free implements [alloc.Allocator]. It costs O(1). A block with a region of its own goes

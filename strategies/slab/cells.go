@@ -336,8 +336,12 @@ func (a *Cells) put(place uint64) {
 	if *w&bit != 0 {
 		panic(fmt.Sprintf("slab: invariant C1 (a slot is free or used): slot %d of slab %d is returned twice", slot, n))
 	}
-	*w |= bit
-	a.used -= k.slot
+	if !planted.Enabled || !planted.Is("cells/bit-not-set") {
+		*w |= bit
+	}
+	if !planted.Enabled || !planted.Is("cells/used-not-lowered") {
+		a.used -= k.slot
+	}
 	a.more(n, s, k)
 }
 
@@ -384,7 +388,9 @@ func (a *Cells) foreign(class, segment int) int32 {
 		}
 		a.unlink(&sh.empty, n)
 		sh.empties--
-		a.slabs[n].segment = uint16(segment)
+		if !planted.Enabled || !planted.Is("cells/segment-kept") {
+			a.slabs[n].segment = uint16(segment)
+		}
 		own := &a.stocks[segment*len(a.kinds)+class]
 		a.link(&own.empty, n, false)
 		own.empties++

@@ -50,13 +50,16 @@ type Config struct {
 	MinClassBytes device.Size `json:"min_class_bytes" doc:"blaze: smallest block, a power of two (default 2B)"`
 	// MaxClassBytes is the largest block, for blaze a power of two of at most RegionBytes,
 	// default 256 MiB or, if the region is smaller, what fits it; in the modern mode the
-	// largest class of a family, at most SlabBytes. Not for "xdl".
+	// largest class of a family. Not for "xdl".
 	MaxClassBytes device.Size `json:"max_class_bytes" doc:"largest class; what is larger gets a region of its own; blaze: largest block, a power of two (default 256MiB, or what fits the region)" grid:"16KiB,64KiB,256KiB,1MiB"`
 
 	// Quantum is the unit of class sizes and of blocks beside them, a power of two.
 	Quantum device.Size `json:"quantum" doc:"unit of class sizes and alignment that every block has, a power of two" grid:"256,512"`
-	// SlabBytes is the size of a slab, a power of two of at most 4096 quanta.
-	SlabBytes device.Size `json:"slab_bytes" doc:"size of a slab, a power of two of at most 4096 quanta" grid:"8KiB,64KiB,256KiB,1MiB"`
+	// SlabBytes is the size of the smallest slabs, a power of two of at most 4096 quanta.
+	SlabBytes device.Size `json:"slab_bytes" doc:"size of the smallest slabs, a power of two of at most 4096 quanta" grid:"8KiB,64KiB,1MiB"`
+	// SlabSlots is how many slots a slab has at least: larger classes have slabs 4, 16, ...
+	// times as large, from regions of their own.
+	SlabSlots int `json:"slab_slots" doc:"slots that a slab has at least; for large classes slabs are 4, 16, ... times as large" grid:"1,4,8,32"`
 	// Classes is the family of class sizes.
 	Classes string `json:"classes" doc:"class sizes: pow2, or k2, k4, k8 with so many for each doubling" grid:"pow2,k2,k4,k8"`
 	// ClassSizes are class sizes in place of a family, for instance those of Learn.

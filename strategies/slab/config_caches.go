@@ -2,7 +2,7 @@ package slab
 
 import (
 	"fmt"
-	"math/bits"
+	"slices"
 
 	"github.com/vramyard/vramyard/device"
 	"github.com/vramyard/vramyard/internal/growth"
@@ -11,7 +11,9 @@ import (
 // The values of Config fields of the modern mode that are zero.
 const (
 	defaultQuantum  = 256
-	defaultSlab     = 64 * device.KiB
+	defaultSlab     = 8 * device.KiB
+	defaultSlots    = 8
+	defaultMax      = 256 * device.KiB
 	defaultWaste    = 8
 	defaultInterval = 4096
 	defaultAlign    = 2 * device.MiB
@@ -37,13 +39,19 @@ const (
 	mostEmpty    = 1 << 20
 	mostInterval = 1 << 30
 	mostSlices   = 1 << 24 // of a region, 4 bytes of host memory each and two bits
+	mostClass    = device.TiB
 )
+
+// gradeFactor is how much larger the slabs of one grade are than those of the one before.
+// Four keeps the grades few, each of which may have slices that no other can use, and
+// the slots of a slab at most four times as many as asked for.
+const gradeFactor = 4
 
 // withCachesDefaults fills the zero fields of the modern mode.
 func (c Config) withCachesDefaults() Config {
 	set(&c.Quantum, defaultQuantum)
 	set(&c.SlabBytes, defaultSlab)
-	set(&c.MaxClassBytes, c.SlabBytes)
+	set(&c.SlabSlots, defaultSlots)
 	set(&c.Waste, defaultWaste)
 	set(&c.Segments, 1)
 	set(&c.RegionBytes, c.SlabBytes)
@@ -58,9 +66,11 @@ func (c Config) withCachesDefaults() Config {
 	if c.MagazineRounds != 0 {
 		set(&c.Interval, defaultInterval)
 	}
-	if c.Growth == growth.Whole {
+	if c.Growth == growth.Whole { // one region, and so slabs of one size
 		set(&c.Limit, growth.WholeLimit)
+		set(&c.MaxClassBytes, max(c.SlabBytes/device.Size(max(c.SlabSlots, 1)), c.Quantum))
 	}
+	set(&c.MaxClassBytes, max(defaultMax, c.SlabBytes/device.Size(max(c.SlabSlots, 1))))
 	return c
 }
 
@@ -100,8 +110,10 @@ func (c Config) checkCaches() (Config, error) {
 // checkClasses judges the fields about classes.
 func (c Config) checkClasses() error {
 	switch {
-	case c.MaxClassBytes > c.SlabBytes || c.MaxClassBytes < c.Quantum:
-		return fmt.Errorf("slab: max_class_bytes %d: want %d to slab_bytes %d", uint64(c.MaxClassBytes), uint64(c.Quantum), uint64(c.SlabBytes))
+	case c.SlabSlots < 1 || c.SlabSlots > mostSlots/gradeFactor:
+		return fmt.Errorf("slab: slab_slots %d: want 1 to %d", c.SlabSlots, mostSlots/gradeFactor)
+	case c.MaxClassBytes > mostClass || c.MaxClassBytes < c.Quantum:
+		return fmt.Errorf("slab: max_class_bytes %d: want %d to %d", uint64(c.MaxClassBytes), uint64(c.Quantum), uint64(mostClass))
 	case c.Waste < 1 || c.Waste > mostWaste:
 		return fmt.Errorf("slab: waste %d: want 1 to %d", c.Waste, mostWaste)
 	case len(c.ClassSizes) > 0 && c.Classes != "":
@@ -111,15 +123,21 @@ func (c Config) checkClasses() error {
 		if size == 0 || size > c.MaxClassBytes {
 			return fmt.Errorf("slab: class_sizes: %d: want 1 to max_class_bytes %d", uint64(size), uint64(c.MaxClassBytes))
 		}
-		if len(Legal([]device.Size{size}, c.SlabBytes, c.Quantum, device.Size(c.Waste))) == 0 {
-			return fmt.Errorf("slab: class_sizes: %d: leaves more than one part in %d of a slab of %d", uint64(size), c.Waste, uint64(c.SlabBytes))
+		if _, ok := c.ClassOf(size); !ok {
+			return fmt.Errorf("slab: class_sizes: %d: leaves more than one part in %d of a slab of %d",
+				uint64(size), c.Waste, uint64(c.slabOf(size)))
 		}
 	}
 	if _, err := Family(c.Classes, c.Quantum, c.Quantum); err != nil && len(c.ClassSizes) == 0 {
 		return err
 	}
-	if n := len(c.sizes()); n == 0 || n > maxClasses {
+	all := c.classes()
+	switch n := len(all); {
+	case n == 0 || n > maxClasses:
 		return fmt.Errorf("slab: classes: %d of them are legal: want 1 to %d", n, maxClasses)
+	case c.Growth == growth.Whole && all[0].Slab != all[n-1].Slab:
+		return fmt.Errorf("slab: max_class_bytes %d: slabs of several sizes do not share one region, want at most %d with growth %q",
+			uint64(c.MaxClassBytes), uint64(c.SlabBytes)/uint64(c.SlabSlots), growth.Whole)
 	}
 	return nil
 }
@@ -152,46 +170,70 @@ func (c Config) checkCounts() error {
 
 // checkGrowth judges the fields about regions.
 func (c Config) checkGrowth() error {
-	if err := c.policy().Check("slab"); err != nil {
+	if err := c.policy(c.SlabBytes).Check("slab"); err != nil {
 		return err
 	}
-	if c.RegionBytes>>c.slabLog() > mostSlices || c.Growth == growth.Whole && c.Limit>>c.slabLog() > mostSlices {
+	if c.RegionBytes/c.SlabBytes > mostSlices || c.Growth == growth.Whole && c.Limit/c.SlabBytes > mostSlices {
 		return fmt.Errorf("slab: region_bytes %d, limit %d: want at most %d slabs of %d in a region",
 			uint64(c.RegionBytes), uint64(c.Limit), mostSlices, uint64(c.SlabBytes))
 	}
 	return nil
 }
 
-// slabLog returns the log2 of a slab.
-func (c Config) slabLog() int { return bits.TrailingZeros64(uint64(c.SlabBytes)) }
-
-// policy returns the policy of the regions that are cut into slices.
-func (c Config) policy() growth.Policy {
+// policy returns the policy of the regions that are cut into slices for slabs of a size.
+func (c Config) policy(slab device.Size) growth.Policy {
 	return growth.Policy{
-		Kind: c.Growth, Region: c.RegionBytes, Limit: c.Limit, Release: c.Release, Keep: c.KeepBytes, Quantum: c.SlabBytes,
+		Kind: c.Growth, Region: device.AlignUp(c.RegionBytes, slab), Limit: c.Limit, Release: c.Release, Keep: c.KeepBytes,
+		Quantum: slab,
 	}
 }
 
-// sizes returns the sizes of the classes of the modern mode.
-func (c Config) sizes() []device.Size {
-	sizes := c.ClassSizes
+// slabOf returns the size of the slabs of a class: the smallest with SlabSlots slots at
+// least.
+func (c Config) slabOf(size device.Size) device.Size {
+	slab := c.SlabBytes
+	for slab/device.AlignUp(size, c.Quantum) < device.Size(c.SlabSlots) {
+		slab *= gradeFactor
+	}
+	return slab
+}
+
+// ClassOf returns the class that a list of nothing but size would have, and whether it is
+// legal: the size in whole quanta or, if that leaves too much of a slab, a larger one.
+//
+// Precondition: the configuration has its defaults filled in, and size is at most
+// MaxClassBytes.
+func (c Config) ClassOf(size device.Size) (k Class, legal bool) {
+	slab := c.slabOf(max(size, 1))
+	slots := Legal([]device.Size{size}, slab, c.Quantum, device.Size(c.Waste))
+	if len(slots) == 0 {
+		return Class{}, false
+	}
+	return Class{Slot: slots[0], Slab: slab, Align: min(slab, c.AlignBytes)}, true
+}
+
+// classes returns the classes of the modern mode.
+func (c Config) classes() (all []Class) {
+	sizes := slices.Clone(c.ClassSizes)
 	if len(sizes) == 0 {
 		sizes, _ = Family(c.Classes, c.Quantum, c.MaxClassBytes) // checked before
 	}
-	return Legal(sizes, c.SlabBytes, c.Quantum, device.Size(c.Waste))
+	slices.Sort(sizes)
+	for _, size := range sizes {
+		if k, ok := c.ClassOf(size); ok && (len(all) == 0 || k.Slot > all[len(all)-1].Slot) {
+			all = append(all, k)
+		}
+	}
+	return all
 }
 
 // cells returns the configuration of the cells.
 func (c Config) cells() CellsConfig {
-	cells := CellsConfig{
-		Quantum: c.Quantum, Selection: c.Selection, EmptySlabs: c.EmptySlabs,
+	return CellsConfig{
+		Quantum: c.Quantum, Classes: c.classes(), Selection: c.Selection, EmptySlabs: c.EmptySlabs,
 		Segments: c.Segments, RoundRobin: c.Assign == AssignRoundRobin, Steal: c.Steal == StealOn,
 		Rounds: c.MagazineRounds, Depot: c.Depot, Interval: c.Interval,
 	}
-	for _, size := range c.sizes() {
-		cells.Classes = append(cells.Classes, Class{Slot: size, Slab: c.SlabBytes, Align: min(c.SlabBytes, c.AlignBytes)})
-	}
-	return cells
 }
 
 // noneOfCaches returns an error if a field is set that has a meaning in the modern mode
@@ -201,7 +243,7 @@ func (c Config) noneOfCaches(compat string) error {
 		name string
 		set  bool
 	}{
-		{"quantum", c.Quantum != 0}, {"slab_bytes", c.SlabBytes != 0}, {"classes", c.Classes != ""},
+		{"quantum", c.Quantum != 0}, {"slab_bytes", c.SlabBytes != 0}, {"slab_slots", c.SlabSlots != 0}, {"classes", c.Classes != ""},
 		{"class_sizes", len(c.ClassSizes) != 0}, {"waste", c.Waste != 0}, {"selection", c.Selection != ""},
 		{"empty_slabs", c.EmptySlabs != 0}, {"magazine_rounds", c.MagazineRounds != 0}, {"depot", c.Depot != 0},
 		{"interval", c.Interval != 0}, {"assign", c.Assign != ""}, {"steal", c.Steal != ""}, {"growth", c.Growth != ""},

@@ -20,10 +20,14 @@
 //
 // All that is [Cells], the engine, which knows neither where slabs come from nor who has
 // what: a [Parent] gives it slabs, and whoever uses it keeps the table of live blocks. Here
-// the parent cuts regions, sized by package growth, into slices of SlabBytes, any of which
-// can become a slab of any class, and the table holds the place of each block, slab and
-// slot, so that a free finds both without a search. In slabbuddy a buddy system is the
-// parent.
+// the parent cuts regions, sized by package growth, into slices, and the table holds the
+// place of each block, slab and slot, so that a free finds both without a search. In
+// slabbuddy a buddy system is the parent.
+//
+// A slab has SlabSlots slots at least: slabs of small classes have SlabBytes, those of larger
+// ones 4, 16, ... times as many. Classes whose slabs are of one size make a grade; a grade
+// has regions of its own, and any of their slices can become a slab of any of its classes,
+// in any segment. So a few small blocks take little, and large ones still share a slab.
 //
 // In front of the slabs of each class stand magazines, if they are asked for: stacks of
 // free slots, two for each segment and class, and a depot of full ones for each class.
@@ -39,9 +43,10 @@
 // that steals first fills the slabs of the others, asks for a region when the last of them
 // is full, and leaves slices behind that nobody has attached.
 //
-// If the device refuses, magazines are emptied into their slabs, and then slabs without a
-// used slot become slices. A request above the largest class gets a region of its own; for
-// it, regions without a slab are given back too, and the device is asked once more.
+// If the device refuses, magazines are emptied into their slabs, slabs without a used slot
+// become slices, and regions without a slab go back to the device, which is asked once
+// more; the search is repeated after each step. A request above the largest class gets a
+// region of its own, of whole quanta, which goes back when it is freed.
 //
 // # The modern mode: split and merge
 //
@@ -120,6 +125,21 @@
 // gets a region of its own; up to AlignBytes all are honoured.
 //
 // # Invariants
+//
+// The modern mode:
+//
+// Invariant C1: a slot is free or in use, and a slab counts its free slots.
+// Invariant C2: a slab with a free slot is once in the list of its level, or where its address
+// puts it in the heap, of its class and segment; no other is in any.
+// Invariant C3: the lists that are not empty are known.
+// Invariant C4: the bytes in use, usable and in slabs without a used slot are sums over the slabs.
+// Invariant C5: a class keeps in a segment at most EmptySlabs slabs without a used slot.
+// Invariant C6: a depot has at most Depot magazines, each full, and a magazine at most
+// MagazineRounds slots.
+// Invariant C7: a slot in use is a live block or in one magazine.
+// Invariant C8: each slice of a region is one slab's or nobody's, and what is nobody's is known.
+// Invariant C9: a region is cut into slices, or one live block.
+// Invariant C10: the counters are what the walk shows.
 //
 // Mode "xdl":
 //

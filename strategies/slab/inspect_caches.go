@@ -45,15 +45,14 @@ func (a *Caches) LargestFree() device.Size {
 }
 
 func (a *Caches) largestFree() device.Size {
-	if a.slices.loose > 0 {
-		return a.slices.bytes()
-	}
-	return a.cells.LargestFree()
+	_, largest := a.slices.freeBytes()
+	return max(largest, a.cells.LargestFree())
 }
 
-// FreeBytes returns the bytes in free chunks. O(1).
+// FreeBytes returns the bytes in free chunks. O(grades).
 func (a *Caches) FreeBytes() device.Size {
-	return device.Size(a.slices.loose)<<a.slices.shift + a.cells.FreeBytes()
+	loose, _ := a.slices.freeBytes()
+	return loose + a.cells.FreeBytes()
 }
 
 // MetadataBytes implements [alloc.Metered].
@@ -104,9 +103,10 @@ func (a *Caches) walk(yield func(alloc.Chunk) bool) {
 
 // walkRow yields the chunks of a region that is cut. It reports whether the walk goes on.
 func (a *Caches) walkRow(h regions.Held, w *row, yield func(alloc.Chunk) bool) bool {
+	g, _ := a.slices.find(h.Label)
 	for i, n := range w.slabs {
 		if n == none {
-			if !yield(a.sliceOf(h.Addr, uint32(i))) {
+			if !yield(g.sliceOf(h.Addr, uint32(i))) {
 				return false
 			}
 			continue
@@ -115,13 +115,13 @@ func (a *Caches) walkRow(h regions.Held, w *row, yield func(alloc.Chunk) bool) b
 			return false
 		}
 	}
-	return regions.Excess(h.Region, device.Size(len(w.slabs))<<a.slices.shift, yield)
+	return regions.Excess(h.Region, device.Size(len(w.slabs))<<g.shift, yield)
 }
 
 // sliceOf returns a slice that no slab has as a chunk.
-func (a *Caches) sliceOf(region device.Addr, i uint32) alloc.Chunk {
+func (g *grade) sliceOf(region device.Addr, i uint32) alloc.Chunk {
 	return alloc.Chunk{
-		Region: region, Addr: region.Add(device.Size(i) << a.slices.shift), Size: a.slices.bytes(), Class: alloc.NoClass,
+		Region: region, Addr: region.Add(device.Size(i) << g.shift), Size: 1 << g.shift, Class: alloc.NoClass,
 	}
 }
 
@@ -146,14 +146,20 @@ func (a *Caches) WalkFree(yield func(alloc.Chunk) bool) {
 	if a.closed {
 		return
 	}
-	regionOf := func(p Piece) device.Addr { return a.slices.rows[p.Handle].region.Addr }
+	regionOf := func(p Piece) device.Addr {
+		g, n := a.slices.find(int32(p.Handle))
+		return g.rows[n].region.Addr
+	}
 	if !a.cells.WalkFree(regionOf, yield) {
 		return
 	}
-	for n := range a.slices.open.All {
-		for i := range a.slices.rows[n].free.All {
-			if !yield(a.sliceOf(a.slices.rows[n].region.Addr, i)) {
-				return
+	for i := range a.slices.grades {
+		g := &a.slices.grades[i]
+		for n := range g.open.All {
+			for slice := range g.rows[n].free.All {
+				if !yield(g.sliceOf(g.rows[n].region.Addr, slice)) {
+					return
+				}
 			}
 		}
 	}
@@ -183,11 +189,27 @@ func (a *Caches) Check() error {
 
 // checkRows verifies that every slice is one slab's or nobody's.
 func (a *Caches) checkRows() error {
-	s := a.slices
-	loose, taken, cut := 0, 0, 0
+	taken := 0
+	for i := range a.slices.grades {
+		n, err := a.checkGrade(i)
+		if err != nil {
+			return err
+		}
+		taken += n
+	}
+	if taken != a.cells.Slabs() {
+		return fmt.Errorf("slab: invariant C8 (a slice is one slab's or nobody's): %d are slabs' of %d", taken, a.cells.Slabs())
+	}
+	return nil
+}
+
+// checkGrade verifies the slices of one grade and returns how many are slabs'.
+func (a *Caches) checkGrade(at int) (taken int, err error) {
+	g := &a.slices.grades[at]
+	loose, cut := 0, 0
 	var empty device.Size
-	for n := range s.rows {
-		w := &s.rows[n]
+	for n := range g.rows {
+		w := &g.rows[n]
 		if w.region.Size == 0 {
 			continue
 		}
@@ -195,29 +217,29 @@ func (a *Caches) checkRows() error {
 		own := 0
 		for i, slab := range w.slabs {
 			if (slab == none) != w.free.Has(uint32(i)) {
-				return fmt.Errorf("slab: invariant C8 (a slice is one slab's or nobody's): slice %d of row %d has slab %d", i, n, slab)
+				return 0, fmt.Errorf("slab: invariant C8 (a slice is one slab's or nobody's): slice %d of row %d has slab %d", i, n, slab)
 			}
 			if slab == none {
 				continue
 			}
 			own++
-			if p := a.cells.Piece(slab); p.Addr != w.region.Addr.Add(device.Size(i)<<s.shift) || int(p.Handle) != n {
-				return fmt.Errorf("slab: invariant C8 (a slice is one slab's or nobody's): slice %d of row %d, slab %d at %v", i, n, slab, p.Addr)
+			if p := a.cells.Piece(slab); p.Addr != w.region.Addr.Add(device.Size(i)<<g.shift) || int(p.Handle) != n<<gradeBits|at {
+				return 0, fmt.Errorf("slab: invariant C8 (a slice is one slab's or nobody's): slice %d of row %d, slab %d at %v", i, n, slab, p.Addr)
 			}
 		}
-		if own != int(w.taken) || own+w.free.Len() != len(w.slabs) || s.open.Has(uint32(n)) != (w.free.Len() > 0) {
-			return fmt.Errorf("slab: invariant C8 (a slice is one slab's or nobody's): row %d: %d taken, counted %d", n, own, w.taken)
+		if own != int(w.taken) || own+w.free.Len() != len(w.slabs) || g.open.Has(uint32(n)) != (w.free.Len() > 0) {
+			return 0, fmt.Errorf("slab: invariant C8 (a slice is one slab's or nobody's): row %d: %d taken, counted %d", n, own, w.taken)
 		}
 		if own == 0 {
 			empty += w.region.Size
 		}
 		taken, loose = taken+own, loose+w.free.Len()
 	}
-	if loose != s.loose || taken != a.cells.Slabs() || empty != s.pool.Empty() || cut != s.pool.Len() || cut+len(s.spare) != len(s.rows) {
-		return fmt.Errorf("slab: invariant C8 (a slice is one slab's or nobody's): %d loose and %d taken, counted %d and %d; %d bytes empty, counted %d",
-			loose, taken, s.loose, a.cells.Slabs(), empty, s.pool.Empty())
+	if loose != g.loose || empty != g.pool.Empty() || cut != g.pool.Len() || cut+len(g.spare) != len(g.rows) {
+		return 0, fmt.Errorf("slab: invariant C8 (a slice is one slab's or nobody's): %d loose, counted %d; %d bytes empty, counted %d",
+			loose, g.loose, empty, g.pool.Empty())
 	}
-	return nil
+	return taken, nil
 }
 
 // checkSingles verifies that each region is cut, or one live block.
@@ -244,9 +266,12 @@ func (a *Caches) checkSingles() error {
 			}
 		}
 	}
-	if singles != 0 || rows != a.slices.pool.Len() {
-		return fmt.Errorf("slab: invariant C9 (a region is cut or one live block): %d regions too many for the blocks, %d rows of %d",
-			singles, rows, a.slices.pool.Len())
+	for i := range a.slices.grades {
+		rows -= a.slices.grades[i].pool.Len()
+	}
+	if singles != 0 || rows != 0 {
+		return fmt.Errorf("slab: invariant C9 (a region is cut or one live block): %d regions too many for the blocks, %d for the rows",
+			singles, rows)
 	}
 	return nil
 }

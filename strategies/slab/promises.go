@@ -21,43 +21,45 @@ func (c Config) Promises() alloc.Promises {
 
 // promisesOfCaches are those of the modern mode.
 func (c Config) promisesOfCaches() alloc.Promises {
-	sizes := c.sizes()
-	align := min(c.SlabBytes, c.AlignBytes)
-	// slotFor returns the class size that serves a request; 0 if a region of its own does.
-	slotFor := func(r alloc.Request) device.Size {
+	classes := c.classes()
+	sizes := make([]device.Size, len(classes))
+	for i, k := range classes {
+		sizes[i] = k.Slot
+	}
+	// classFor returns the class that serves a request; one of no bytes if a region of its
+	// own does.
+	classFor := func(r alloc.Request) Class {
 		i, _ := slices.BinarySearch(sizes, r.Size)
 		for ; i < len(sizes); i++ {
-			if min(sizes[i]&-sizes[i], align) >= r.Align {
-				return sizes[i]
+			if min(sizes[i]&-sizes[i], classes[i].Align) >= r.Align {
+				return classes[i]
 			}
 		}
-		return 0
+		return Class{}
 	}
 	return alloc.Promises{
 		Quantum: c.Quantum,
 		Honours: func(r alloc.Request) bool { return r.Align <= c.AlignBytes },
 		MaxGrant: func(r alloc.Request) device.Size {
-			if slot := slotFor(r); slot != 0 {
-				return slot
+			if k := classFor(r); k.Slot != 0 {
+				return k.Slot
 			}
 			return device.AlignUp(r.Size, c.Quantum)
 		},
-		ClassOf: func(free alloc.Chunk) int32 {
-			if i, ok := slices.BinarySearch(sizes, free.Size); ok && free.Size != c.SlabBytes {
-				return int32(i)
-			}
-			return alloc.NoClass
-		},
 		SearchOrder: c.searchOrder(),
 		Serves: func(free alloc.Chunk, r alloc.Request) bool {
-			slot := slotFor(r)
-			switch {
-			case slot == 0:
-				return false // only a region of its own does
-			case free.Class == alloc.NoClass:
-				return true // a slice becomes a slab of any class
+			k := classFor(r)
+			if free.Class == alloc.NoClass {
+				return free.Size == k.Slab // a slice becomes a slab of any class of its grade
 			}
-			return free.Size == slot && (c.Segments == 1 || c.Steal == StealOn)
+			return free.Size == k.Slot && (c.Segments == 1 || c.Steal == StealOn)
+		},
+		ClassOf: func(free alloc.Chunk) int32 {
+			if free.Class == alloc.NoClass {
+				return alloc.NoClass // a slice, or a slab without a used slot
+			}
+			i, _ := slices.BinarySearch(sizes, free.Size)
+			return int32(i)
 		},
 		FreeReleases: true,
 		Boundaries:   sizes,
@@ -70,7 +72,7 @@ func (c Config) promisesOfCaches() alloc.Promises {
 // the past, which a walk does not show.
 func (c Config) searchOrder() func(a, b alloc.Chunk) int {
 	byAddress := c.Selection == Lowest && c.Segments == 1
-	slab := func(k alloc.Chunk) device.Size { return k.Addr.Sub(k.Region) / c.SlabBytes }
+	slab := func(k alloc.Chunk) device.Size { return k.Addr.Sub(k.Region) / c.slabOf(k.Size) }
 	return func(a, b alloc.Chunk) int {
 		if a.Class != alloc.NoClass && (byAddress || a.Region == b.Region && slab(a) == slab(b)) {
 			return alloc.ByAddress(a, b)

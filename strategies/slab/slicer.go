@@ -16,26 +16,36 @@ import (
 // labelDirect marks a region that is one block.
 const labelDirect = -1
 
-// slicer is the parent of the cells of [Caches]: it cuts regions into slices of equal
-// size, and any slice can become a slab of any class. It is also the source that its pool
-// of regions takes them from, so that they are booked in the whole: the pool's own account
-// is of slices alone, and its next region in proportion to them, not to blocks beside them.
-type slicer struct {
-	pool  growth.Pool
-	own   alloc.Stats  // the pool's account
-	held  regions.Set  // every region, those of single blocks too; a label is a row or labelDirect
-	total *alloc.Stats // of the strategy
-	limit device.Size  // most to hold in all; 0 for no bound
+// gradeBits is how many bits of the label of a region tell its grade; the others its row.
+const gradeBits = 5
 
+// slicer is the parent of the cells of [Caches]. Classes whose slabs are of one size make
+// a grade, which has regions of its own, cut into slices of that size; any of them can
+// become a slab of any class of the grade. The slicer is also the source from which the
+// grades' pools take regions, so that they are booked in the whole: a pool's own account is
+// of its slices alone, and its next region in proportion to them, not to what is beside.
+type slicer struct {
+	grades  []grade
+	gradeOf []uint8      // of every class
+	held    regions.Set  // every region, those of single blocks too; a label is row and grade, or labelDirect
+	total   *alloc.Stats // of the strategy
+	limit   device.Size  // most to hold in all; 0 for no bound
+	next    int32        // label of the region that is being reserved
+	asked   device.Size  // bytes of the last reservation tried
+	err     error        // why it was refused
+	stuck   error        // why a region without a slab could not go back, since Trim last asked
+}
+
+// grade is the regions that are cut into slices of one size.
+type grade struct {
+	pool  growth.Pool
+	own   alloc.Stats // the pool's account
 	shift uint8       // log2 of a slice
 	align device.Size // asked of regions
 	rows  []row       // by number
 	open  bitset.Set  // rows with a slice that no slab has
 	spare []int32     // numbers of no row
 	loose int         // slices that no slab has
-	next  int32       // row that is being reserved
-	err   error       // why the last region could not be had
-	stuck error       // why a region without a slab could not go back, since Trim last asked
 }
 
 // row is a region that is cut into slices.
@@ -48,18 +58,36 @@ type row struct {
 
 // newSlicer returns a slicer that holds nothing.
 func newSlicer(src device.Source, c Config, total *alloc.Stats) *slicer {
-	s := &slicer{
-		total: total, limit: c.Limit, shift: uint8(bits.TrailingZeros64(uint64(c.SlabBytes))),
-		align: min(c.AlignBytes, c.SlabBytes),
-	}
+	s := &slicer{total: total, limit: c.Limit}
 	s.held = regions.New(src, total)
-	p := c.policy()
-	if p.Kind != growth.Whole {
-		p.Limit = 0 // which is of all regions, and kept by Reserve
+	var slabs []device.Size // by grade
+	for _, k := range c.cells().Classes {
+		if n := len(slabs); n == 0 || slabs[n-1] != k.Slab {
+			slabs = append(slabs, k.Slab)
+		}
+		s.gradeOf = append(s.gradeOf, uint8(len(slabs)-1))
 	}
-	s.pool = growth.New(s, &s.own, p)
-	total.Limit, total.NextRegion = c.Limit, s.pool.NextRegion()
+	s.grades = make([]grade, len(slabs))
+	for i, slab := range slabs {
+		g := &s.grades[i]
+		g.shift = uint8(bits.TrailingZeros64(uint64(slab)))
+		g.align = min(c.AlignBytes, slab)
+		p := c.policy(slab)
+		if p.Kind != growth.Whole {
+			p.Limit = 0 // which is of all regions, and kept by Reserve
+		}
+		g.pool = growth.New(s, &g.own, p)
+	}
+	total.Limit, total.NextRegion = c.Limit, s.nextRegion()
 	return s
+}
+
+// nextRegion returns the size that the next region is meant to have, 0 if that depends.
+func (s *slicer) nextRegion() device.Size {
+	if len(s.grades) > 1 {
+		return 0
+	}
+	return s.grades[0].pool.NextRegion()
 }
 
 // Reserve implements [device.Source] for the pool, within the limit.
@@ -84,78 +112,81 @@ func (s *slicer) reserve(size, align device.Size, label int32) (device.Region, e
 // Release implements [device.Source] for the pool.
 func (s *slicer) Release(a device.Addr) error { return s.held.Release(a) }
 
-// bytes returns the bytes of a slice.
-func (s *slicer) bytes() device.Size { return 1 << s.shift }
-
 // Take implements [Parent]: the lowest slice that no slab has, of the row with the lowest
 // number, or of a new one.
-func (s *slicer) Take(_ int, slab int32, more bool) (Piece, bool) {
-	n, ok := s.open.Min()
-	if planted.Enabled && planted.Is("caches/grows-first") && more {
-		ok = false
-	}
+func (s *slicer) Take(class int, slab int32, more bool) (Piece, bool) {
+	at := s.gradeOf[class]
+	g := &s.grades[at]
+	n, ok := g.open.Min()
 	if !ok {
 		if !more {
 			return Piece{}, false
 		}
-		if n, ok = s.grow(); !ok {
+		if n, ok = s.grow(at); !ok {
 			return Piece{}, false
 		}
 	}
-	w := &s.rows[n]
+	w := &g.rows[n]
 	i, _ := w.free.Min()
 	w.free.Remove(i)
 	w.slabs[i] = slab
 	if w.taken == 0 {
-		s.pool.Occupied(w.region.Size)
+		g.pool.Occupied(w.region.Size)
 	}
 	w.taken++
-	s.loose--
+	g.loose--
 	if w.free.Len() == 0 && !(planted.Enabled && planted.Is("caches/row-left-open")) {
-		s.open.Remove(n)
+		g.open.Remove(n)
 	}
-	return Piece{Addr: w.region.Addr.Add(device.Size(i) << s.shift), Handle: n}, true
+	return Piece{Addr: w.region.Addr.Add(device.Size(i) << g.shift), Handle: n<<gradeBits | uint32(at)}, true
 }
 
 // Give implements [Parent]. A region without a slab goes back to the device if the policy
 // says so; if the device refuses, it stays and its slices with it.
 func (s *slicer) Give(p Piece) {
-	w := &s.rows[p.Handle]
-	i := uint32(p.Addr.Sub(w.region.Addr) >> s.shift)
+	g, n := s.find(int32(p.Handle))
+	w := &g.rows[n]
+	i := uint32(p.Addr.Sub(w.region.Addr) >> g.shift)
 	w.free.Add(i)
 	w.slabs[i] = none
 	w.taken--
-	s.loose++
-	s.open.Add(p.Handle)
-	if w.taken == 0 && s.pool.Vacated(w.region.Size) {
-		if err := s.drop(p.Handle); err != nil && s.stuck == nil {
+	g.loose++
+	g.open.Add(n)
+	if w.taken == 0 && g.pool.Vacated(w.region.Size) {
+		if err := g.drop(n); err != nil && s.stuck == nil {
 			s.stuck = err
 		}
 	}
 }
 
-// grow takes one more region and returns the number of its row.
-func (s *slicer) grow() (n uint32, ok bool) {
-	s.next = int32(len(s.rows))
-	if len(s.spare) > 0 {
-		s.next = s.spare[len(s.spare)-1]
+// find returns the grade of a label and the number of its row.
+func (s *slicer) find(label int32) (*grade, uint32) {
+	return &s.grades[label&(1<<gradeBits-1)], uint32(label) >> gradeBits
+}
+
+// grow takes one more region for a grade and returns the number of its row.
+func (s *slicer) grow(at uint8) (n uint32, ok bool) {
+	g := &s.grades[at]
+	n = uint32(len(g.rows))
+	if len(g.spare) > 0 {
+		n = uint32(g.spare[len(g.spare)-1])
 	}
-	var r device.Region
-	if r, s.err = s.pool.Grow(s.bytes(), s.align, s.next); s.err != nil {
+	s.next = int32(n<<gradeBits | uint32(at))
+	r, err := g.pool.Grow(1<<g.shift, g.align, s.next)
+	if s.asked, s.err = g.pool.Asked(), err; err != nil {
 		return 0, false
 	}
-	s.total.NextRegion = s.pool.NextRegion()
-	n = uint32(s.next)
-	if len(s.spare) > 0 {
-		s.spare = s.spare[:len(s.spare)-1]
+	s.total.NextRegion = s.nextRegion()
+	if len(g.spare) > 0 {
+		g.spare = g.spare[:len(g.spare)-1]
 	} else {
-		s.rows = append(s.rows, row{})
-		s.open.Grow(len(s.rows))
+		g.rows = append(g.rows, row{})
+		g.open.Grow(len(g.rows))
 	}
-	w := &s.rows[n]
+	w := &g.rows[n]
 	w.region = r
 	// Slices are numbered by 32 bits; no region of a policy has more.
-	count := int(min(r.Size>>s.shift, math.MaxInt32))
+	count := int(min(r.Size>>g.shift, math.MaxInt32))
 	w.free.Clear()
 	w.free.Grow(count)
 	w.slabs = w.slabs[:0]
@@ -163,31 +194,34 @@ func (s *slicer) grow() (n uint32, ok bool) {
 		w.free.Add(uint32(i))
 		w.slabs = append(w.slabs, none)
 	}
-	s.loose += count
-	s.open.Add(n)
+	g.loose += count
+	g.open.Add(n)
 	return n, true
 }
 
 // drop gives a region without a slab back to the device. On error, the device's, it stays.
-func (s *slicer) drop(n uint32) error {
-	w := &s.rows[n]
-	if err := s.pool.Drop(w.region.Addr); err != nil {
+func (g *grade) drop(n uint32) error {
+	w := &g.rows[n]
+	if err := g.pool.Drop(w.region.Addr); err != nil {
 		return err
 	}
-	s.loose -= len(w.slabs)
-	s.open.Remove(n)
+	g.loose -= len(w.slabs)
+	g.open.Remove(n)
 	w.region = device.Region{}
-	s.spare = append(s.spare, int32(n))
+	g.spare = append(g.spare, int32(n))
 	return nil
 }
 
 // trim gives every region without a slab back to the device. Those that the device does
 // not take stay; the error is its first.
 func (s *slicer) trim() (first error) {
-	for n := range s.rows {
-		if w := &s.rows[n]; w.region.Size != 0 && w.taken == 0 {
-			if err := s.drop(uint32(n)); err != nil && first == nil {
-				first = err
+	for i := range s.grades {
+		g := &s.grades[i]
+		for n := range g.rows {
+			if w := &g.rows[n]; w.region.Size != 0 && w.taken == 0 {
+				if err := g.drop(uint32(n)); err != nil && first == nil {
+					first = err
+				}
 			}
 		}
 	}
@@ -202,23 +236,53 @@ func (s *slicer) trim() (first error) {
 	return first
 }
 
+// empty returns the bytes of regions without a slab.
+func (s *slicer) empty() (n device.Size) {
+	for i := range s.grades {
+		n += s.grades[i].pool.Empty()
+	}
+	return n
+}
+
+// freeBytes returns the bytes of slices that no slab has, and the size of the largest.
+func (s *slicer) freeBytes() (all, largest device.Size) {
+	for i := range s.grades {
+		if g := &s.grades[i]; g.loose > 0 {
+			all += device.Size(g.loose) << g.shift
+			largest = 1 << g.shift // grades ascend
+		}
+	}
+	return all, largest
+}
+
 // rowOf returns the row of a region, nil if it is none: a single block, or a region that
 // the limit had no room for and that the device did not take back.
 func (s *slicer) rowOf(h regions.Held) *row {
-	if h.Label < 0 || int(h.Label) >= len(s.rows) || s.rows[h.Label].region != h.Region {
+	if h.Label < 0 {
 		return nil
 	}
-	return &s.rows[h.Label]
+	g, n := s.find(h.Label)
+	if int(n) >= len(g.rows) || g.rows[n].region != h.Region {
+		return nil
+	}
+	return &g.rows[n]
 }
 
-// rowBytes is the host memory of a row without what it points to.
-const rowBytes = 136
+// Host memory of a grade and a row without what they point to, in bytes.
+const (
+	gradeBytes = 560
+	rowBytes   = 136
+)
 
 // hostBytes returns the host memory of the slicer.
 func (s *slicer) hostBytes() device.Size {
-	n := s.held.Bytes() + s.pool.Bytes() + s.open.Bytes() + device.Size(cap(s.rows))*rowBytes + device.Size(cap(s.spare))*4
-	for i := range s.rows {
-		n += s.rows[i].free.Bytes() + device.Size(cap(s.rows[i].slabs))*4
+	n := s.held.Bytes() + device.Size(cap(s.grades))*gradeBytes + device.Size(cap(s.gradeOf))
+	for i := range s.grades {
+		g := &s.grades[i]
+		n += g.pool.Bytes() + g.open.Bytes() + device.Size(cap(g.rows))*rowBytes + device.Size(cap(g.spare))*4
+		for j := range g.rows {
+			n += g.rows[j].free.Bytes() + device.Size(cap(g.rows[j].slabs))*4
+		}
 	}
 	return n
 }
