@@ -6,7 +6,7 @@
 //   - "fixed": regions of Region bytes; a request that needs more gets a region of its own;
 //   - "doubling": each region is twice the last, the first has Region bytes;
 //   - "request": a region has what the request needs, in whole multiples of Region;
-//   - "proportional": a region has a sixteenth of what is held, at least Region bytes, so
+//   - "proportional": a region has a sixteenth of what the pool holds, at least Region bytes, so
 //     that the last region, however little of it is used, is at most 6 % of all, and the
 //     number of regions grows with the logarithm of the bytes held;
 //   - "whole": one region of the whole limit. Nothing is lost between regions, because

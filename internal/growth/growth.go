@@ -22,8 +22,8 @@ const (
 // so that the device is what runs out.
 const WholeLimit = device.TiB
 
-// share is the part of the bytes held that the next region of kind Proportional has. A
-// sixteenth bounds the waste of a region that is hardly used at 6 %, and takes 183 regions
+// share is the part of the bytes held that the next region of kind Proportional has, those
+// left out that a strategy reserves beside the pool for single blocks. A sixteenth bounds the waste of a region that is hardly used at 6 %, and takes 183 regions
 // from 256 KiB to 16 GiB.
 const share = 16
 
@@ -75,6 +75,7 @@ type Pool struct {
 	next   device.Size // of kind Doubling, the size of the next region
 	empty  device.Size // bytes of regions without a live block
 	asked  device.Size // bytes of the last reservation tried
+	grown  device.Size // bytes of the regions that Grow took and Drop has not given back
 }
 
 // New returns an empty pool over src that books in stats, whose Limit it sets.
@@ -122,6 +123,7 @@ func (p *Pool) Grow(least, align device.Size, label int32) (device.Region, error
 				p.next = min(2*n, mostRegion)
 			}
 			p.empty += r.Size
+			p.grown += r.Size
 			return r, nil
 		case n == least:
 			return device.Region{}, err
@@ -150,7 +152,7 @@ func (p *Pool) wish(least device.Size) device.Size {
 	case Doubling:
 		return max(least, p.next)
 	case Proportional:
-		least = max(least, p.stats.Reserved/share)
+		least = max(least, p.grown/share)
 	case Whole:
 		return 2 * mostRegion
 	}
@@ -188,6 +190,7 @@ func (p *Pool) Drop(a device.Addr) error {
 		return err
 	}
 	p.empty -= h.Size
+	p.grown -= h.Size
 	return nil
 }
 

@@ -74,6 +74,23 @@ func TestWholeTakesTheLimitOrWhatThereIs(t *testing.T) {
 	require.Less(t, d.Usage().Calls.Refused, uint64(256))
 }
 
+// TestProportionIsOfThePool holds a large region of a single block beside the pool.
+func TestProportionIsOfThePool(t *testing.T) {
+	pool, _, _ := open(t, growth.Policy{Kind: growth.Proportional, Region: device.MiB}, 0)
+	_, err := pool.Reserve(device.GiB, 256, -1)
+	require.NoError(t, err)
+	var last device.Region
+	for i := range int32(18) {
+		last, err = pool.Grow(1, 256, i)
+		require.NoError(t, err)
+	}
+	require.Equal(t, 2*device.MiB, last.Size, "a sixteenth of 17 MiB, in whole regions")
+	require.NoError(t, pool.Drop(last.Addr))
+	again, err := pool.Grow(1, 256, 18)
+	require.NoError(t, err)
+	require.Equal(t, last.Size, again.Size, "what went back no longer counts")
+}
+
 func TestRefusalIsAskedAgainForLess(t *testing.T) {
 	pool, stats, d := open(t, growth.Policy{Kind: growth.Fixed, Region: device.MiB}, 1300*device.KiB)
 	_, err := pool.Grow(1, 256, 0)
