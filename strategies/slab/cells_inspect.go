@@ -38,7 +38,7 @@ func (a *Cells) LargestFree() (largest device.Size) {
 const (
 	kindBytes  = 48
 	stockBytes = 44
-	slabBytes  = 48
+	slabBytes  = 40
 	rackBytes  = 16
 	depotBytes = 12
 	cellBytes  = 16

@@ -10,13 +10,15 @@ import (
 
 // The values of Config fields of the modern mode that are zero.
 const (
-	defaultQuantum  = 256
-	defaultSlab     = 8 * device.KiB
-	defaultSlots    = 8
-	defaultMax      = 256 * device.KiB
-	defaultWaste    = 8
-	defaultInterval = 4096
-	defaultAlign    = 2 * device.MiB
+	defaultQuantum = 256
+	defaultSlab    = 8 * device.KiB
+	defaultSlots   = 8
+
+	defaultWholeSlab = 4096 * defaultQuantum // the largest, for a region as large as a device
+	defaultMax       = 256 * device.KiB
+	defaultWaste     = 8
+	defaultInterval  = 4096
+	defaultAlign     = 2 * device.MiB
 )
 
 // The values of Config.Assign.
@@ -50,6 +52,9 @@ const gradeFactor = 4
 // withCachesDefaults fills the zero fields of the modern mode.
 func (c Config) withCachesDefaults() Config {
 	set(&c.Quantum, defaultQuantum)
+	if c.Growth == growth.Whole { // one region, and so slabs of one size
+		set(&c.SlabBytes, defaultWholeSlab)
+	}
 	set(&c.SlabBytes, defaultSlab)
 	set(&c.SlabSlots, defaultSlots)
 	set(&c.Waste, defaultWaste)
@@ -66,7 +71,7 @@ func (c Config) withCachesDefaults() Config {
 	if c.MagazineRounds != 0 {
 		set(&c.Interval, defaultInterval)
 	}
-	if c.Growth == growth.Whole { // one region, and so slabs of one size
+	if c.Growth == growth.Whole {
 		set(&c.Limit, growth.WholeLimit)
 		set(&c.MaxClassBytes, max(c.SlabBytes/device.Size(max(c.SlabSlots, 1)), c.Quantum))
 	}
@@ -170,7 +175,9 @@ func (c Config) checkCounts() error {
 
 // checkGrowth judges the fields about regions.
 func (c Config) checkGrowth() error {
-	if err := c.policy(c.SlabBytes).Check("slab"); err != nil {
+	p := c.policy(c.SlabBytes)
+	p.Region = c.RegionBytes
+	if err := p.Check("slab"); err != nil {
 		return err
 	}
 	if c.RegionBytes/c.SlabBytes > mostSlices || c.Growth == growth.Whole && c.Limit/c.SlabBytes > mostSlices {

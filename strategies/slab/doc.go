@@ -12,7 +12,7 @@
 //
 // A request is rounded up to a size class: one of a family ([Family]), or one of a list,
 // for instance of the classes of least waste for a trace ([Learn]). Each class has slabs,
-// pieces of equal size cut into equal slots. A slab is a record of 48 bytes beside the
+// pieces of equal size cut into equal slots. A slab is a record of 40 bytes beside the
 // memory: its free slots as a bitmap, with a second level if there are more than 64, and
 // links. In each segment, the slabs of a class that are partly used lie in eight lists by
 // how full they are, those without a used slot in one of their own, and those without a
@@ -108,7 +108,7 @@
 //
 // The modern mode costs O(1) a call, O(segments) if a segment steals, and O(log slabs) with
 // the lowest address; a live block takes 40 bytes in a table that is at most three quarters
-// full, a slab 48 bytes and a bit for each slot, a slice 4 bytes. Nothing is allocated on
+// full, a slab 40 bytes and a bit for each slot, a slice 4 bytes. Nothing is allocated on
 // the heap once as much has been held as ever will be.
 //
 // The other modes cost O(1) a call, and mode "xdl" one step per chunk of a slice when a segment

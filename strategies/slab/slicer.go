@@ -270,8 +270,8 @@ func (s *slicer) rowOf(h regions.Held) *row {
 
 // Host memory of a grade and a row without what they point to, in bytes.
 const (
-	gradeBytes = 560
-	rowBytes   = 136
+	gradeBytes = 456
+	rowBytes   = 120
 )
 
 // hostBytes returns the host memory of the slicer.
