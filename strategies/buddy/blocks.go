@@ -37,7 +37,7 @@ type Blocks struct {
 	unmerged bool        // such buddies may be there
 	most     device.Size // units of the largest region that is of use
 	slack    uint32      // free blocks of a class below which a freed one is not merged
-	grain    device.Size // sizes are rounded up to it
+	grain    device.Size // sizes are rounded up to it first; 0 for no more than units
 	direct   device.Size // larger requests get a region of their own
 	keep     device.Size // bytes of such regions that may be kept for reuse
 	choice   string      // which region is taken
@@ -68,8 +68,11 @@ func NewBlocks(src device.Source, stats *alloc.Stats, c Config) (Blocks, error) 
 		classes: classesOf(c.Family), shift: uint8(log2(c.BlockBytes)), binary: c.Family == Binary,
 		most: c.mostUnits(), trims: c.Trim == TrimOn, lists: c.Placement == SmallestNewest, fullest: c.RegionChoice == Fullest,
 		anywhere: c.Placement == Leftmost || c.Placement == TopDown, high: c.Placement == TopDown,
-		lazy: c.Coalescing != Eager, grain: c.TrimBytes, direct: c.DirectBytes, keep: c.DirectCacheBytes,
+		lazy: c.Coalescing != Eager, direct: c.DirectBytes, keep: c.DirectCacheBytes,
 		choice: c.RegionChoice, stride: 64, limit: c.Limit, stats: stats, pool: growth.New(src, stats, c.policy()),
+	}
+	if c.TrimBytes != c.BlockBytes {
+		b.grain = c.TrimBytes
 	}
 	switch c.Coalescing {
 	case Lazy:
@@ -95,7 +98,10 @@ type need struct {
 
 // needOf returns what a request wants of the pool.
 func (b *Blocks) needOf(n, align device.Size) need {
-	units := (n + b.grain - 1) / b.grain * b.grain >> b.shift
+	if b.grain != 0 { // a division costs more than all else here, and is hardly ever asked for
+		n = (n + b.grain - 1) / b.grain * b.grain
+	}
+	units := (n + 1<<b.shift - 1) >> b.shift
 	if units > b.most {
 		return need{class: -1}
 	}

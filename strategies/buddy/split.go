@@ -7,8 +7,8 @@ import (
 	"github.com/vramyard/vramyard/internal/planted"
 )
 
-// carveBinary splits block n, which is no longer free, so that its first units units are
-// used, and makes the rest free: at each step the half that is not needed at all.
+// carveBinary splits block n, which is no longer free, so that its first units are
+// used, as many as told, and the rest free: at each step the half that is not needed at all.
 func (b *Blocks) carveBinary(r *region, n node, units uint32) {
 	for at, class := n.at, n.class; units != 1<<class; {
 		class--
@@ -23,7 +23,7 @@ func (b *Blocks) carveBinary(r *region, n node, units uint32) {
 	}
 }
 
-// releaseBinary makes the units units from unit at free, which start where a block of the
+// releaseBinary makes as many units from unit at free, which start where a block of the
 // smallest class with room for them does. They are one block for each bit of their number,
 // the largest first; freed are they from the end, so that what was given back of the tail
 // merges first.
@@ -118,7 +118,7 @@ func (b *Blocks) clip(r *region, n node, first, end uint32) {
 	}
 }
 
-// release makes the units units from unit at free, in the largest blocks of the split tree
+// release makes as many units from unit at free, in the largest blocks of the split tree
 // that they are made of.
 func (b *Blocks) release(r *region, at, units uint32) {
 	t := &b.classes
