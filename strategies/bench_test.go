@@ -29,6 +29,7 @@ func BenchmarkOwnMix(b *testing.B) {
 	}
 	own(propstest.Uniform(16*device.KiB, 16*device.KiB), "buddy:xdl")
 	own(propstest.LogUniform(16*device.KiB, device.MiB), "buddy:xdl")
+	own(propstest.Uniform(1, 16*device.KiB), "slab")
 	own(propstest.Uniform(1, 16*device.KiB), "slab:xdl")
 	own(propstest.LogUniform(256, device.MiB), "slab:blaze")
 	own(propstest.Uniform(1, 16*device.KiB-1), "slabbuddy:xdl")
