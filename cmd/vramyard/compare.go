@@ -14,6 +14,7 @@ import (
 
 	"github.com/vramyard/vramyard/alloc"
 	"github.com/vramyard/vramyard/device"
+	"github.com/vramyard/vramyard/device/sim"
 	"github.com/vramyard/vramyard/harness/compare"
 	"github.com/vramyard/vramyard/harness/recorded"
 	"github.com/vramyard/vramyard/harness/report"
@@ -26,6 +27,7 @@ import (
 type compareFlags struct {
 	strategies        string
 	capacity          string
+	sim               string
 	jsonFile, csvFile string
 }
 
@@ -44,6 +46,7 @@ of a trace inside the program. Without TRACE, all traces inside the program are 
 	c.Flags().StringVar(&f.strategies, "strategies", strings.Join(strategies.Compared(), ","),
 		"strategies to compare, by name or name:preset, separated by commas")
 	c.Flags().StringVar(&f.capacity, "capacity", "", `measure on a device of this size, such as "24GiB" (default: an ample one)`)
+	c.Flags().StringVar(&f.sim, "sim", "", simShapeUsage)
 	c.Flags().StringVar(&f.jsonFile, "json", "", `also write all figures as JSON to this file, "-" for standard output instead of tables`)
 	c.Flags().StringVar(&f.csvFile, "csv", "", `also write all figures as CSV to this file, "-" for standard output instead of tables`)
 	return c
@@ -55,6 +58,10 @@ func (f *compareFlags) run(cmd *cobra.Command, args []string) error {
 		return err
 	}
 	o := compare.Options{Version: version}
+	var err error
+	if o.Device, err = simShape(f.sim); err != nil {
+		return err
+	}
 	if f.capacity != "" {
 		n, err := parseCapacity(f.capacity)
 		if err != nil {
@@ -115,6 +122,21 @@ func parseCapacity(s string) (device.Size, error) {
 		return 0, flagError("capacity", err)
 	}
 	return n, nil
+}
+
+// simShapeUsage describes the flag --sim of commands that choose capacities themselves.
+const simShapeUsage = `simulated device but for its capacity, as a JSON object; {"charge":"2MiB"} charges whole pages, as cards do`
+
+// simShape reads the flag --sim of such a command.
+func simShape(text string) (sim.Config, error) {
+	c, err := simConfig(text)
+	if err == nil && c.Capacity != 0 {
+		err = errors.New("capacity: is what this command varies")
+	}
+	if err != nil {
+		return sim.Config{}, flagError("sim", err)
+	}
+	return c, nil
 }
 
 // lookupAll returns the setups of the named strategies.

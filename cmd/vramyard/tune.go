@@ -17,6 +17,7 @@ import (
 // tuneFlags are the flags of the command tune.
 type tuneFlags struct {
 	strategy, config, settings string
+	sim                        string
 	points                     int
 	jsonFile                   string
 }
@@ -39,6 +40,7 @@ program are used.`,
 	c.Flags().StringVar(&f.config, "config", "", "settings to leave as given here, as a JSON object over the preset's")
 	c.Flags().StringVar(&f.settings, "settings", "", "settings to vary, separated by commas (default: all that have a grid)")
 	c.Flags().IntVar(&f.points, "points", 200, "most points of the grid to evaluate")
+	c.Flags().StringVar(&f.sim, "sim", "", simShapeUsage)
 	c.Flags().StringVar(&f.jsonFile, "json", "", `also write all points as JSON to this file, "-" for standard output instead of tables`)
 	if err := c.MarkFlagRequired("strategy"); err != nil {
 		panic(err) // the flag is defined above
@@ -59,6 +61,9 @@ func (f *tuneFlags) run(cmd *cobra.Command, args []string) error {
 		return err
 	}
 	o := tune.Options{Points: f.points, Version: version}
+	if o.Device, err = simShape(f.sim); err != nil {
+		return err
+	}
 	if f.settings != "" {
 		o.Knobs = strings.Split(f.settings, ",")
 	}

@@ -34,6 +34,26 @@ func TestTunePrintsAndWrites(t *testing.T) {
 	}
 }
 
+func TestComparisonsOnPages(t *testing.T) {
+	path := write(t, "t.trace", "a 1 1KiB\na 2 3MiB\na 3 1\n")
+	pages := []string{"--sim", `{"charge":"2MiB","round":"2MiB"}`, "--json", "-", path}
+	var r struct {
+		Device map[string]any
+		Runs   []struct {
+			MinCapacity  int `json:"min_capacity_bytes"`
+			PeakReserved int `json:"peak_reserved_bytes"`
+		}
+	}
+	out := succeed(t, append([]string{"compare", "--strategies", "bfc:growth"}, pages...)...)
+	require.NoError(t, json.Unmarshal([]byte(out), &r))
+	require.EqualValues(t, 2<<20, r.Device["charge"])
+	require.Equal(t, 6<<20, r.Runs[0].MinCapacity)
+	out = succeed(t, "compare", "--strategies", "bfc:growth", "--sim", `{"charge":"2MiB"}`, path)
+	require.Contains(t, out, `device, but for its capacity: {"capacity":0,`)
+	out = succeed(t, append([]string{"tune", "--strategy", "bfc:growth", "--settings", "mended"}, pages...)...)
+	require.Contains(t, out, `"charge": 2097152`)
+}
+
 func TestTuneRefuses(t *testing.T) {
 	path := write(t, "t.trace", small)
 	for _, c := range []struct {
@@ -47,6 +67,8 @@ func TestTuneRefuses(t *testing.T) {
 		{[]string{"--strategy", "bfc", "--config", `{"variant":"1999"}`, path}, 1, "1999"},
 		{[]string{"--strategy", "bfc", "--settings", "limt", path}, 1, `bfc: setting "limt" has no values worth trying: want some of variant, `},
 		{[]string{"--strategy", "bfc", "--points", "0", path}, 1, "--points: want at least 1"},
+		{[]string{"--strategy", "bfc", "--sim", `{"capacity":"1GiB"}`, path}, 1, "--sim: capacity: is what this command varies"},
+		{[]string{"--strategy", "bfc", "--sim", `{"charge":3}`, path}, 1, "--sim: simulated device: charge 3: want a power of two"},
 		{[]string{"--strategy", "bfc", "--json", path, path}, 1, "is a trace to read"},
 		{[]string{"--strategy", "bfc", write(t, "empty.trace", "mark x\n")}, 1, "allocates nothing"},
 		{[]string{"--strategy", "bfc", path + ".gone"}, 1, "no such file"},

@@ -24,6 +24,7 @@ const timedRuns = 3
 // Options of a comparison. The zero value is useful.
 type Options struct {
 	Capacity device.Size // device of the measuring replay; 0 is an ample one for each trace
+	Device   sim.Config  // the device but for its capacity, which the comparison sets
 	Workers  int         // replays at once; 0 is one for each core
 	Version  string      // of the program, kept in the report
 	Done     func()      // called after each strategy on each trace, from many goroutines; nil for none
@@ -35,9 +36,10 @@ type Options struct {
 // Report is the outcome of a comparison: one run for each trace and strategy, in the order
 // in which they were given.
 type Report struct {
-	Schema  string `json:"schema"`  // the constant Schema
-	Version string `json:"version"` // of the program
-	Runs    []Run  `json:"runs"`    // by trace, then by strategy
+	Schema  string     `json:"schema"`  // the constant Schema
+	Version string     `json:"version"` // of the program
+	Device  sim.Config `json:"device"`  // the device but for its capacity
+	Runs    []Run      `json:"runs"`    // by trace, then by strategy
 }
 
 // Run holds the figures of one strategy on one trace. Sizes are bytes. docs/metrics.md
@@ -76,7 +78,7 @@ func Compare(traces []*trace.Trace, setups []alloc.Setup, o Options) (*Report, e
 		o.Workers = runtime.GOMAXPROCS(0)
 	}
 	p := &pool{free: make(chan struct{}, o.Workers)}
-	report := &Report{Schema: Schema, Version: o.Version, Runs: make([]Run, len(traces)*len(setups))}
+	report := &Report{Schema: Schema, Version: o.Version, Device: o.Device, Runs: make([]Run, len(traces)*len(setups))}
 	errs := make([]error, len(report.Runs))
 	var jobs sync.WaitGroup
 	for i, t := range traces {
@@ -209,7 +211,9 @@ func (c *contest) measure(n device.Size) (*replay.Result, error) {
 // replay runs the trace on a device of n bytes with the strategy's limit set to it. It
 // returns nil if the strategy takes memory when it is built and the device has too little.
 func (c *contest) replay(n device.Size, o replay.Options) (*replay.Result, error) {
-	dev, err := sim.New(sim.Config{Capacity: n})
+	on := c.o.Device
+	on.Capacity = n
+	dev, err := sim.New(on)
 	if err != nil {
 		return nil, err
 	}

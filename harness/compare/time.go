@@ -4,6 +4,7 @@ import (
 	"math"
 
 	"github.com/vramyard/vramyard/alloc"
+	"github.com/vramyard/vramyard/device/sim"
 	"github.com/vramyard/vramyard/harness/replay"
 	"github.com/vramyard/vramyard/harness/trace"
 )
@@ -11,8 +12,9 @@ import (
 // Time returns the nanoseconds per operation of each setup on each trace, in that order:
 // the least of so many rounds. A round replays everything once, one replay at a time, so that
 // what else the machine does hits all of them alike; the least of them is what it hit least.
-// Each replay is on an ample device.
-func Time(traces []*trace.Trace, setups []alloc.Setup, rounds int) ([][]float64, error) {
+// Each replay is on an ample device, of
+// which on tells all but the capacity.
+func Time(traces []*trace.Trace, setups []alloc.Setup, on sim.Config, rounds int) ([][]float64, error) {
 	ns := make([][]float64, len(setups))
 	for i := range ns {
 		ns[i] = make([]float64, len(traces))
@@ -24,7 +26,7 @@ func Time(traces []*trace.Trace, setups []alloc.Setup, rounds int) ([][]float64,
 		for j, t := range traces {
 			bound := t.LowerBound()
 			for i, s := range setups {
-				c := &contest{trace: t, setup: s}
+				c := &contest{trace: t, setup: s, o: Options{Device: on}}
 				res, err := c.replay(ample(bound), replay.Options{})
 				if err != nil {
 					return nil, err

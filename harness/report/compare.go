@@ -3,6 +3,7 @@ package report
 import (
 	"cmp"
 	"encoding/csv"
+	"encoding/json"
 	"fmt"
 	"io"
 	"slices"
@@ -12,6 +13,7 @@ import (
 	"github.com/jedib0t/go-pretty/v6/table"
 
 	"github.com/vramyard/vramyard/device"
+	"github.com/vramyard/vramyard/device/sim"
 	"github.com/vramyard/vramyard/harness/compare"
 )
 
@@ -21,6 +23,9 @@ const none = "—"
 // CompareTables writes a table for each trace of the report, its strategies sorted by
 // minimum capacity, the lower bound above them.
 func CompareTables(w io.Writer, r *compare.Report) error {
+	if err := deviceLine(w, r.Device); err != nil {
+		return err
+	}
 	for len(r.Runs) > 0 {
 		n := sameTrace(r.Runs)
 		if err := compareTable(w, r.Runs[:n]); err != nil {
@@ -29,6 +34,19 @@ func CompareTables(w io.Writer, r *compare.Report) error {
 		r = &compare.Report{Runs: r.Runs[n:]}
 	}
 	return nil
+}
+
+// deviceLine writes a line that tells how the device differs from the default, if it does.
+func deviceLine(w io.Writer, d sim.Config) error {
+	if d == (sim.Config{}) {
+		return nil
+	}
+	text, err := json.Marshal(d)
+	if err != nil {
+		return err
+	}
+	_, err = fmt.Fprintf(w, "device, but for its capacity: %s\n\n", text)
+	return err
 }
 
 // sameTrace returns how many runs from the first belong to its trace.

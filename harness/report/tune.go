@@ -44,6 +44,9 @@ func TuneTables(w io.Writer, r *tune.Result) error {
 	for _, k := range r.Worth {
 		worth.AppendRow(table.Row{k.Setting, plain(k.Value), others(k)})
 	}
+	if err := deviceLine(w, r.Device); err != nil {
+		return err
+	}
 	_, err := fmt.Fprintf(w, `%s: %d of %s grid points evaluated, %s; %d refused by the strategy
 %s
 

@@ -252,7 +252,7 @@ func (s *search) evaluate(choices []choice) error {
 func (s *search) compare(setups []alloc.Setup, quick bool) ([][]compare.Run, error) {
 	s.planned.Add(int64(len(setups) * len(s.traces)))
 	report, err := compare.Compare(s.traces, setups, compare.Options{
-		Workers: s.o.Workers, Version: s.o.Version, Quick: quick,
+		Workers: s.o.Workers, Version: s.o.Version, Device: s.o.Device, Quick: quick,
 		Done: func() {
 			if n := s.done.Add(1); s.o.Progress != nil {
 				s.o.Progress(int(n), int(s.planned.Load()))
@@ -328,7 +328,7 @@ func (s *search) timeAgain(choices []choice) error {
 	if err != nil {
 		return err
 	}
-	ns, err := compare.Time(s.traces, setups, rounds)
+	ns, err := compare.Time(s.traces, setups, s.o.Device, rounds)
 	if err != nil {
 		return err
 	}

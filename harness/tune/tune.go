@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/vramyard/vramyard/alloc"
+	"github.com/vramyard/vramyard/device/sim"
 	"github.com/vramyard/vramyard/harness/trace"
 )
 
@@ -25,10 +26,11 @@ const (
 
 // Options of a search. The zero value is useful.
 type Options struct {
-	Points  int      // most points of the grid to evaluate; 0 is 200
-	Knobs   []string // settings to vary; nil for all that have a grid
-	Workers int      // replays at once; 0 is one for each core
-	Version string   // of the program, kept in the result
+	Points  int        // most points of the grid to evaluate; 0 is 200
+	Knobs   []string   // settings to vary; nil for all that have a grid
+	Device  sim.Config // the device but for its capacity, which the search sets
+	Workers int        // replays at once; 0 is one for each core
+	Version string     // of the program, kept in the result
 
 	// Progress is called with the number of points and traces done and known so far, from
 	// many goroutines; nil for none.
@@ -37,14 +39,15 @@ type Options struct {
 
 // Result is the outcome of a search.
 type Result struct {
-	Schema    string  `json:"schema"`    // the constant Schema
-	Version   string  `json:"version"`   // of the program
-	Strategy  string  `json:"strategy"`  // name and preset
-	Grid      []Range `json:"grid"`      // settings that were varied
-	Space     float64 `json:"space"`     // points of the whole grid
-	Evaluated int     `json:"evaluated"` // points evaluated
-	Refused   int     `json:"refused"`   // points that the strategy refuses
-	Whole     bool    `json:"whole"`     // every point of the grid was evaluated
+	Schema    string     `json:"schema"`    // the constant Schema
+	Version   string     `json:"version"`   // of the program
+	Strategy  string     `json:"strategy"`  // name and preset
+	Device    sim.Config `json:"device"`    // the device but for its capacity
+	Grid      []Range    `json:"grid"`      // settings that were varied
+	Space     float64    `json:"space"`     // points of the whole grid
+	Evaluated int        `json:"evaluated"` // points evaluated
+	Refused   int        `json:"refused"`   // points that the strategy refuses
+	Whole     bool       `json:"whole"`     // every point of the grid was evaluated
 
 	Preset   Point   `json:"preset"`           // where the search began
 	Smallest Point   `json:"smallest"`         // least memory
@@ -158,7 +161,7 @@ func (s *search) result() (*Result, error) {
 	}
 	fastest := slices.MinFunc(timed, func(a, b choice) int { return speed(s.at(a), s.at(b)) })
 	r := &Result{
-		Schema: Schema, Version: s.o.Version, Strategy: s.strategy,
+		Schema: Schema, Version: s.o.Version, Strategy: s.strategy, Device: s.o.Device,
 		Space: s.space(), Evaluated: len(s.points), Refused: s.refused, Whole: s.whole(),
 	}
 	for i, k := range s.knobs {
