@@ -70,7 +70,7 @@ func TestSliceChangesItsClass(t *testing.T) {
 func TestNoRegionWhileASliceIsUnattached(t *testing.T) {
 	c := small()
 	c.Segments = 2
-	for _, steal := range []string{slab.StealOn, slab.StealOff} {
+	for _, steal := range []string{slab.StealOn, slab.StealEarly, slab.StealOff} {
 		c.Steal = steal
 		a, _ := openCaches(t, c, 0)
 		take(t, a, 256)
@@ -79,8 +79,26 @@ func TestNoRegionWhileASliceIsUnattached(t *testing.T) {
 		require.Equal(t, 1, a.Stats().Regions)
 		_, err = a.Alloc(alloc.Request{Size: 256, Stream: 1})
 		require.NoError(t, err)
-		want := map[string]int{slab.StealOn: 1, slab.StealOff: 2}
+		want := map[string]int{slab.StealOn: 1, slab.StealEarly: 1, slab.StealOff: 2}
 		require.Equal(t, want[steal], a.Stats().Regions, "steal %s", steal)
+	}
+}
+
+func TestStealingEarlyLeavesSlicesAlone(t *testing.T) {
+	for steal, want := range map[string]int{slab.StealOn: 0, slab.StealEarly: 1024, slab.StealOff: 0} {
+		c := small()
+		c.Segments, c.Steal = 2, steal
+		a, _ := openCaches(t, c, 0)
+		take(t, a, 256)
+		_, err := a.Alloc(alloc.Request{Size: 256, Stream: 1})
+		require.NoError(t, err)
+		var slices device.Size
+		for c := range a.Walk {
+			if c.Class == alloc.NoClass {
+				slices += c.Size
+			}
+		}
+		require.Equal(t, want, int(slices), steal)
 	}
 }
 
@@ -268,7 +286,7 @@ func TestModernConfigErrors(t *testing.T) {
 		`{"depot":1}`:                                 `slab: depot 1: of no meaning without magazine_rounds`,
 		`{"interval":1}`:                              `slab: interval 1: of no meaning without magazine_rounds`,
 		`{"assign":"thread"}`:                         `slab: assign "thread": want "stream" or "round-robin"`,
-		`{"steal":"maybe"}`:                           `slab: steal "maybe": want "on" or "off"`,
+		`{"steal":"maybe"}`:                           `slab: steal "maybe": want "on", "early" or "off"`,
 		`{"selection":"best"}`:                        `slab: selection "best": want "fullest", "emptiest", "lifo", "fifo" or "lowest"`,
 		`{"growth":"often"}`:                          `slab: growth "often": want "fixed", "doubling", "request", "proportional" or "whole"`,
 		`{"region_bytes":100}`:                        `slab: region_bytes 100: want a multiple of 8192`,

@@ -61,6 +61,7 @@ type CellsConfig struct {
 	Segments   int         // parts that share nothing, unless Steal is set; at least 1
 	RoundRobin bool        // segments take turns instead of belonging to streams
 	Steal      bool        // a segment may use what another has, before a new region is asked for
+	StealEarly bool        // and even before it attaches a slab that the parent holds
 	Rounds     int         // slots in a magazine; 0 for no magazines
 	Depot      int         // full magazines that a class keeps beside those in use
 	Interval   int         // calls after which the depot gives back what it did not need
@@ -89,6 +90,7 @@ type Cells struct {
 	fifo     bool     // slabs queue up
 	lowest   bool     // heaps stand in for lists
 	steal    bool
+	early    bool // steal before a slab is attached
 	robin    bool
 	segments uint32
 	turn     uint32 // of the segments, with robin
@@ -154,7 +156,7 @@ func NewCells(parent Parent, c CellsConfig) (*Cells, error) {
 	a := &Cells{
 		parent: parent, shift: uint8(bits.TrailingZeros64(uint64(c.Quantum))),
 		emptiest: c.Selection == Emptiest, fifo: c.Selection == Fifo, lowest: c.Selection == Lowest,
-		steal: c.Steal, robin: c.RoundRobin, segments: uint32(c.Segments), keep: int32(c.EmptySlabs),
+		steal: c.Steal || c.StealEarly, early: c.StealEarly, robin: c.RoundRobin, segments: uint32(c.Segments), keep: int32(c.EmptySlabs),
 		spare: none, words: make([]uint64, 1),
 	}
 	for i, k := range c.Classes {
@@ -255,8 +257,8 @@ func (a *Cells) Segment(stream device.Stream) int {
 
 // Grab takes a slot of a class into use, and reports whether there was one. The order is:
 // the magazines of the segment, its slabs that are partly used, those that are empty, a
-// slab that the parent holds; if it may steal, what other segments have; and only then a
-// slab for which the parent needs more memory.
+// slab that the parent holds; if it may steal, what other segments have, which StealEarly
+// puts before that; and only then a slab for which the parent needs more memory.
 //
 // Precondition: the class is below Classes, the segment below the number of segments.
 func (a *Cells) Grab(class, segment int) (Cell, bool) {
@@ -351,11 +353,18 @@ func (a *Cells) refill(class, segment int, more bool) int32 {
 	if n := a.stocks[segment*len(a.kinds)+class].empty; n != none {
 		return n
 	}
-	if n := a.attach(class, segment, false); n != none {
-		return n
+	if !a.early {
+		if n := a.attach(class, segment, false); n != none {
+			return n
+		}
 	}
 	if a.steal && a.segments > 1 {
 		if n := a.foreign(class, segment); n != none {
+			return n
+		}
+	}
+	if a.early {
+		if n := a.attach(class, segment, false); n != none {
 			return n
 		}
 	}

@@ -80,7 +80,7 @@ type Config struct {
 	// Assign says which segment a request goes to.
 	Assign string `json:"assign" doc:"segment of a request: stream, or round-robin" grid:"stream,round-robin"`
 	// Steal says whether a segment uses what another one has before it asks for a region.
-	Steal string `json:"steal" doc:"on: a segment uses free slots of others before a new region is asked for; off" grid:"on,off"`
+	Steal string `json:"steal" doc:"on: a segment uses free slots of others before a new region is asked for; early: before it takes another slice; off" grid:"on,early,off"`
 	// Growth is the kind of the growth of regions.
 	Growth string `json:"growth" doc:"size of new regions: fixed, doubling, request, proportional or whole" grid:"fixed,doubling,request,proportional"`
 	// Limit is the most to hold from the device; 0 for no bound.

@@ -29,8 +29,9 @@ const (
 
 // The values of Config.Steal.
 const (
-	StealOn  = "on"  // a segment uses what others have before a region is asked for
-	StealOff = "off" // it never does
+	StealOn    = "on"    // a segment uses what others have before a region is asked for
+	StealEarly = "early" // even before it attaches a slice that no slab has
+	StealOff   = "off"   // it never does
 )
 
 // Bounds of fields.
@@ -167,8 +168,8 @@ func (c Config) checkCounts() error {
 		return fmt.Errorf("slab: interval %d: of no meaning without magazine_rounds", c.Interval)
 	case c.Assign != AssignStream && c.Assign != AssignRoundRobin:
 		return fmt.Errorf("slab: assign %q: want %q or %q", c.Assign, AssignStream, AssignRoundRobin)
-	case c.Steal != StealOn && c.Steal != StealOff:
-		return fmt.Errorf("slab: steal %q: want %q or %q", c.Steal, StealOn, StealOff)
+	case c.Steal != StealOn && c.Steal != StealEarly && c.Steal != StealOff:
+		return fmt.Errorf("slab: steal %q: want %q, %q or %q", c.Steal, StealOn, StealEarly, StealOff)
 	}
 	return c.cells().check() // which knows the selections
 }
@@ -238,7 +239,8 @@ func (c Config) classes() (all []Class) {
 func (c Config) cells() CellsConfig {
 	return CellsConfig{
 		Quantum: c.Quantum, Classes: c.classes(), Selection: c.Selection, EmptySlabs: c.EmptySlabs,
-		Segments: c.Segments, RoundRobin: c.Assign == AssignRoundRobin, Steal: c.Steal == StealOn,
+		Segments: c.Segments, RoundRobin: c.Assign == AssignRoundRobin,
+		Steal: c.Steal == StealOn, StealEarly: c.Steal == StealEarly,
 		Rounds: c.MagazineRounds, Depot: c.Depot, Interval: c.Interval,
 	}
 }

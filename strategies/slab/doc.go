@@ -41,7 +41,11 @@
 // steal, a partly used or empty slab of another one; a new region. That a slice is taken
 // before another segment's slots is what keeps stealing from making things worse: a segment
 // that steals first fills the slabs of the others, asks for a region when the last of them
-// is full, and leaves slices behind that nobody has attached.
+// is full, and leaves slices behind that nobody has attached. Here slices belong to no
+// segment until they are attached, so that stealing early costs no region either; it keeps
+// fewer slabs partly used, and a segment's blocks less to themselves. (Eight segments in
+// turn, 1000 live blocks of lognormal sizes: 2.2 times peak live, 5.9 if slices come first,
+// 7.1 without stealing, 2.1 with one segment.)
 //
 // If the device refuses, magazines are emptied into their slabs, slabs without a used slot
 // become slices, and regions without a slab go back to the device, which is asked once

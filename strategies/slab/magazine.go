@@ -49,7 +49,7 @@ func (m *magazines) init(c CellsConfig, stocks, classes int) {
 		return
 	}
 	// Without stealing, what one segment freed must not come to another through a depot.
-	m.own = c.Segments > 1 && !c.Steal
+	m.own = c.Segments > 1 && !c.Steal && !c.StealEarly
 	m.racks = make([]rack, stocks)
 	for i := range m.racks {
 		m.racks[i] = rack{loaded: none, before: none}

@@ -52,7 +52,7 @@ func (c Config) promisesOfCaches() alloc.Promises {
 			if free.Class == alloc.NoClass {
 				return free.Size == k.Slab // a slice becomes a slab of any class of its grade
 			}
-			return free.Size == k.Slot && (c.Segments == 1 || c.Steal == StealOn)
+			return free.Size == k.Slot && (c.Segments == 1 || c.Steal != StealOff)
 		},
 		ClassOf: func(free alloc.Chunk) int32 {
 			if free.Class == alloc.NoClass {

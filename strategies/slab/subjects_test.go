@@ -40,7 +40,7 @@ func subjects() []props.Subject {
 		}, 96*device.KiB),
 		modern("whole", slab.Config{
 			Segments: 2, Assign: slab.AssignRoundRobin, SlabBytes: 4 * device.KiB, SlabSlots: 1, Growth: "whole", Limit: 64 * device.KiB,
-			Quantum: 128, Selection: slab.Fifo, ClassSizes: []device.Size{128, 300, 1000, 4096}, EmptySlabs: 2,
+			Quantum: 128, Selection: slab.Fifo, Steal: slab.StealEarly, ClassSizes: []device.Size{128, 300, 1000, 4096}, EmptySlabs: 2,
 		}, 128*device.KiB),
 		modern("roomy", roomy, 512*device.KiB),
 		lists("blaze", slab.Config{MinClassBytes: 2, MaxClassBytes: 256 * device.MiB, RegionBytes: device.GiB}),
