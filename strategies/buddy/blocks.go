@@ -39,7 +39,7 @@ type Blocks struct {
 	slack    uint32      // free blocks of a class below which a freed one is not merged
 	grain    device.Size // sizes are rounded up to it first; 0 for no more than units
 	direct   device.Size // larger requests get a region of their own
-	keep     device.Size // bytes of such regions that may be kept for reuse
+	keep     device.Size // bytes of such regions that may be kept for reuse; 0 for what shed says
 	choice   string      // which region is taken
 	stride   uint32      // keys of one bucket, above every rank
 	ages     uint64      // regions so far, and direct blocks kept so far
@@ -51,6 +51,8 @@ type Blocks struct {
 	spare []uint32    // numbers without a region
 	kept  []uint32    // direct regions kept for reuse, by size, then age
 	cache device.Size // their bytes
+	lent  device.Size // bytes of live direct regions
+	peak  device.Size // most of lent so far
 	asked device.Size // bytes of the last reservation tried
 }
 

@@ -169,13 +169,15 @@ func (b *Blocks) checkChoice() error {
 
 // checkDirect verifies the direct regions, of which there are n.
 func (b *Blocks) checkDirect(n int) error {
-	var cache device.Size
+	var cache, lent device.Size
 	free := 0
 	for i := range b.regs {
 		if r := &b.regs[i]; r.direct != 0 {
 			n--
 			if r.free {
 				free++
+			} else {
+				lent += r.direct
 			}
 		}
 	}
@@ -185,6 +187,9 @@ func (b *Blocks) checkDirect(n int) error {
 		if r.direct == 0 || !r.free || b.keptAt(r.direct, r.age) != i {
 			return fmt.Errorf("invariant H10 (direct regions without a live block are kept by size): region %v", r.base)
 		}
+	}
+	if lent != b.lent {
+		return fmt.Errorf("invariant H8 (bytes are counted): %d in direct regions live, counted %d", uint64(lent), uint64(b.lent))
 	}
 	if n != 0 || free != len(b.kept) || cache != b.cache {
 		return fmt.Errorf("invariant H10 (direct regions without a live block are kept by size): %d of %d bytes, counted %d of %d",

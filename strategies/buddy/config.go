@@ -60,7 +60,6 @@ const (
 	defaultBlock  = 512
 	defaultSlack  = 16
 	defaultDirect = 4 * device.MiB
-	defaultCache  = mostRequest
 )
 
 // maxOrder bounds the order of a region in mode "xdl". The nodes of a tree, twice its
@@ -97,8 +96,9 @@ type Config struct {
 	Slack int `json:"slack" doc:"lazy: free blocks of a class up to which they stay unmerged"`
 	// DirectBytes bounds the requests that the pool of blocks serves first.
 	DirectBytes device.Size `json:"direct_bytes" doc:"larger requests get a region of their own" grid:"1MiB,4MiB,16MiB,128MiB,1EiB"`
-	// DirectCacheBytes bounds the bytes of such regions that are kept when they are freed.
-	DirectCacheBytes device.Size `json:"direct_cache_bytes" doc:"bytes of such regions that are kept for reuse; 1 keeps none" grid:"1,1GiB,1EiB"`
+	// DirectCacheBytes bounds the bytes of such regions that are kept when they are freed; by
+	// default, with those in use, to a quarter above the most that were ever in use.
+	DirectCacheBytes device.Size `json:"direct_cache_bytes" doc:"bytes of such regions kept for reuse; 1 for none, 0 for a quarter above the most in use" grid:"0,1,1GiB,1EiB"`
 	// Growth is the kind of the policy of package growth.
 	Growth string `json:"growth" doc:"size of the next region: fixed, doubling, request, proportional or whole" grid:"request,fixed,doubling,proportional,whole"`
 	// Limit bounds the bytes held; default none, or with growth "whole" 1 TiB, and at most
@@ -167,7 +167,6 @@ func (c Config) modern() (Config, error) {
 	fill(&c.RegionBytes, max(defaultRegion, c.BlockBytes))
 	fill(&c.TrimBytes, c.BlockBytes)
 	fill(&c.DirectBytes, defaultDirect)
-	fill(&c.DirectCacheBytes, defaultCache)
 	if c.Coalescing == Lazy {
 		fill(&c.Slack, defaultSlack)
 	}

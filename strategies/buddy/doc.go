@@ -64,7 +64,8 @@
 //
 // Regions are sized by a policy of internal/growth. Requests above DirectBytes get a region of
 // exactly their size; freed, it is kept for requests of at least eight ninths of it, up to
-// DirectCacheBytes, the oldest going back first. When the device or the limit refuses, every
+// DirectCacheBytes or, by default, while what is kept and in use comes to no more than a quarter
+// above the most that was ever in use. The oldest goes back first. When the device or the limit refuses, every
 // region without a live block goes back and it is asked again; then a request for less than its
 // block tries a region of its own, and one above DirectBytes the pool.
 //

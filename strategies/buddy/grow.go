@@ -228,7 +228,8 @@ func (b *Blocks) keptAt(size device.Size, age uint64) int {
 
 // reserveDirect takes a region of size bytes for one block. On error nothing has changed.
 func (b *Blocks) reserveDirect(size device.Size) (slot uint32, err error) {
-	if slot, err = b.number(); err != nil {
+	b.shed(size)
+	if slot, err = b.number(); err != nil { // after shed, which makes numbers spare
 		return 0, err
 	}
 	if b.limit != 0 && (b.stats.Reserved >= b.limit || size > b.limit-b.stats.Reserved) {
@@ -253,6 +254,8 @@ func (b *Blocks) reserveDirect(size device.Size) (slot uint32, err error) {
 func (b *Blocks) takeDirect(slot uint32) (device.Addr, device.Size, uint64) {
 	r := &b.regs[slot]
 	r.free = false
+	b.lent += r.direct
+	b.peak = max(b.peak, b.lent)
 	return r.base, r.direct, directPlace | uint64(slot)
 }
 
@@ -262,14 +265,33 @@ func (b *Blocks) returnDirect(slot uint32, r *region) device.Size {
 	size := r.direct
 	r.age = b.ages
 	b.ages++
+	b.lent -= size
 	b.retain(slot)
-	for b.cache > b.keep {
-		oldest := slices.MinFunc(b.kept, func(x, y uint32) int { return cmp.Compare(b.regs[x].age, b.regs[y].age) })
-		if b.dropDirect(oldest) != nil {
-			break // what the device does not take back stays
-		}
+	for b.keep != 0 && b.cache > b.keep && b.dropOldest() {
 	}
 	return size
+}
+
+// shed gives kept regions back, the oldest first, before one of size bytes is reserved, so
+// that with those that live they come to no more than a quarter above the most that ever
+// lived. A program whose demand comes back in each of its steps finds nearly all that it
+// left, and one whose sizes wander does not pile them up.
+func (b *Blocks) shed(size device.Size) {
+	if b.keep != 0 {
+		return
+	}
+	most := max(b.peak, b.lent+size)
+	for b.cache != 0 && b.lent+b.cache+size > most+most/4 && b.dropOldest() {
+	}
+}
+
+// dropOldest gives back the direct region that was kept longest, and reports whether the
+// device took it.
+//
+// Precondition: one is kept.
+func (b *Blocks) dropOldest() bool {
+	oldest := slices.MinFunc(b.kept, func(x, y uint32) int { return cmp.Compare(b.regs[x].age, b.regs[y].age) })
+	return b.dropDirect(oldest) == nil
 }
 
 // retain keeps a direct region without a live block for reuse.

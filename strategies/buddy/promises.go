@@ -61,7 +61,7 @@ func (c Config) promisesOfBitmaps() alloc.Promises {
 			w := b.needOf(r.Size, r.Align)
 			return w.class >= 0 && free.Size >= block(int32(w.class))
 		},
-		FreeReleases: true, // of direct blocks, whatever Release says
+		FreeReleases: c.Release || c.DirectCacheBytes != 0,
 		Boundaries:   c.boundaries(&b),
 	}
 	if c.Coalescing == Eager && c.Family == Binary {
