@@ -242,9 +242,14 @@ func (a *Cells) ClassFor(n, align device.Size) (class int, ok bool) {
 // Segment returns the segment that a request of a stream goes to. With RoundRobin it
 // passes the turn on.
 func (a *Cells) Segment(stream device.Stream) int {
-	if a.segments == 1 {
+	if a.segments == 1 { // inlined, because it stands in every call
 		return 0
 	}
+	return a.segmentOf(stream)
+}
+
+// segmentOf is Segment where there are several.
+func (a *Cells) segmentOf(stream device.Stream) int {
 	if !a.robin {
 		return int(uint64(stream) % uint64(a.segments))
 	}
