@@ -1,0 +1,280 @@
+package tiles
+
+import (
+	"math/rand/v2"
+	"reflect"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/vramyard/vramyard/alloc"
+	"github.com/vramyard/vramyard/device"
+	"github.com/vramyard/vramyard/device/sim"
+	"github.com/vramyard/vramyard/internal/growth"
+)
+
+func TestRowIsHalfACacheLine(t *testing.T) {
+	require.EqualValues(t, rowBytes, reflect.TypeFor[Row]().Size())
+}
+
+func TestSplitAndMergeAreInverse(t *testing.T) {
+	table := NewTable()
+	h := table.Add(1<<20, 4096)
+	require.True(t, table.Fills(h))
+	right := table.Split(h, 1024)
+	middle := table.Split(h, 256)
+	require.False(t, table.Fills(h))
+	require.False(t, table.IsTail(middle))
+	require.True(t, table.IsTail(right))
+	require.Equal(t, 3, table.Len())
+	require.Equal(t, Row{Addr: 1<<20 + 256, Size: 768, Prev: h, Next: right, link: None, back: None}, table.Rows[middle])
+	require.Equal(t, middle, table.Rows[right].Prev)
+
+	table.Merge(middle, right)
+	require.Equal(t, Row{Addr: 1<<20 + 256, Size: 3840, Prev: h, Next: None, link: None, back: None}, table.Rows[middle])
+	table.Merge(h, middle)
+	require.True(t, table.Fills(h))
+	require.Equal(t, device.Size(4096), table.Rows[h].Size)
+	require.Equal(t, 1, table.Len())
+}
+
+func TestHandlesAreUsedAgainNewestFirst(t *testing.T) {
+	table := NewTable()
+	h := table.Add(1<<20, 4096)
+	b := table.Split(h, 1024)
+	c := table.Split(h, 256)
+	table.Merge(h, c)
+	table.Merge(h, b)
+	require.Equal(t, b, table.Split(h, 512))
+	require.Equal(t, c, table.Split(h, 256))
+	require.Len(t, table.Rows, 3)
+}
+
+func TestRequestedSizeFollowsFromSlack(t *testing.T) {
+	for _, size := range []device.Size{256, 1 << 20, 1 << 32, 1 << 60} {
+		for _, requested := range []device.Size{1, 255, 256, size - 1<<32 + 1, size - 1<<32 + 2, size - 1, size} {
+			if requested > size {
+				continue
+			}
+			table := NewTable()
+			h := table.Add(1<<20, size)
+			table.SetLive(h, requested, Label{})
+			require.False(t, table.IsFree(h))
+			require.Equal(t, requested, table.Requested(h), "of %d", uint64(size))
+			require.Equal(t, size-requested >= 1<<32-1, table.wide.cells != nil, "the column exists only where it is needed")
+			table.SetFree(h)
+			require.True(t, table.IsFree(h))
+		}
+	}
+}
+
+func TestLabelsTakeNoMemoryUntilThereIsOne(t *testing.T) {
+	table := NewTable()
+	a := table.Add(1<<20, 256)
+	table.SetLive(a, 1, Label{})
+	require.Nil(t, table.labels.cells)
+	without := table.Bytes()
+	b := table.Add(2<<20, 256)
+	table.SetLive(b, 1, Label{Tag: 7, Stream: 3})
+	require.Greater(t, table.Bytes(), without)
+	require.Equal(t, Label{}, table.LabelOf(a))
+	require.Equal(t, Label{Tag: 7, Stream: 3}, table.LabelOf(b))
+	table.SetFree(b)
+	table.SetLive(b, 1, Label{})
+	require.Equal(t, Label{}, table.LabelOf(b), "a label does not outlive its block")
+}
+
+func TestColumnIsZeroWhereNothingWasSet(t *testing.T) {
+	var c Column[uint32]
+	require.Zero(t, c.Get(5))
+	c.Set(3, 0, 10)
+	require.Zero(t, c.Bytes())
+	c.Set(3, 9, 10)
+	require.EqualValues(t, 9, c.Get(3))
+	require.Zero(t, c.Get(4))
+	require.GreaterOrEqual(t, c.Bytes(), device.Size(40))
+	c.Set(3, 0, 10)
+	require.Zero(t, c.Get(3))
+}
+
+func TestPadLeadsToTheNextMultiple(t *testing.T) {
+	for _, c := range []struct {
+		at          device.Addr
+		align, want device.Size
+	}{
+		{256, 0, 0}, {256, 1, 0}, {256, 256, 0}, {256, 512, 256}, {512, 512, 0}, {513, 512, 511}, {1, 1 << 63, 1<<63 - 1},
+	} {
+		require.Equal(t, c.want, Pad(c.at, c.align), "%+v", c)
+	}
+}
+
+// firstFit is the simplest strategy over tiles: it walks a slice. It shows how little one takes.
+type firstFit struct {
+	View
+	core Core
+	free []Handle
+}
+
+func newFirstFit(t *testing.T, src device.Source, p growth.Policy) *firstFit {
+	t.Helper()
+	require.NoError(t, p.Check("first"))
+	f := &firstFit{}
+	f.View = ViewOf(&f.core)
+	f.core.Init("first", src, p, f)
+	return f
+}
+
+func (f *firstFit) Insert(h Handle) { f.free = append(f.free, h) }
+
+func (f *firstFit) Remove(h Handle) {
+	for i, g := range f.free {
+		if g == h {
+			f.free = append(f.free[:i], f.free[i+1:]...)
+			return
+		}
+	}
+	panic("first: not in the index")
+}
+
+func (f *firstFit) Largest() (n device.Size) {
+	for _, h := range f.free {
+		n = max(n, f.core.Rows[h].Size)
+	}
+	return n
+}
+
+func (f *firstFit) Bytes() device.Size { return device.Size(cap(f.free)) * 4 }
+
+func (f *firstFit) All(yield func(Handle) bool) {
+	for _, h := range f.free {
+		if !yield(h) {
+			return
+		}
+	}
+}
+
+func (f *firstFit) Show(Handle) (class int32, owner uint8) { return alloc.NoClass, 0 }
+
+func (f *firstFit) Check(int) error { return nil }
+
+func (f *firstFit) Alloc(r alloc.Request) (alloc.Block, error) {
+	n, err := f.core.Judge(&r)
+	if err != nil {
+		return alloc.Block{}, err
+	}
+	h := None
+	for _, g := range f.free {
+		if f.core.Serves(g, n, r.Align) {
+			f.Remove(g)
+			h = g
+			break
+		}
+	}
+	if h == None {
+		if h, err = f.core.Grow(&r, n); err != nil {
+			return alloc.Block{}, err
+		}
+	}
+	f.core.Claim(h)
+	if pad := Pad(f.core.Rows[h].Addr, r.Align); pad > 0 {
+		rest := f.core.Split(h, pad)
+		f.Insert(h)
+		h = rest
+	}
+	if f.core.Rows[h].Size > n {
+		f.Insert(f.core.Split(h, n))
+	}
+	return f.core.Grant(h, &r), nil
+}
+
+func (f *firstFit) Free(at device.Addr) error {
+	h, err := f.core.Release(at)
+	if err != nil {
+		return err
+	}
+	if next := f.core.Rows[h].Next; f.core.IsFree(next) {
+		f.Remove(next)
+		f.core.Merge(h, next)
+	}
+	if prev := f.core.Rows[h].Prev; f.core.IsFree(prev) {
+		f.Remove(prev)
+		f.core.Merge(prev, h)
+		h = prev
+	}
+	if f.core.Fills(h) && f.core.Vacate(h) {
+		return nil
+	}
+	f.Insert(h)
+	return nil
+}
+
+// TestCoreKeepsItsInvariants churns through a strategy over every policy and checks after
+// every call.
+func TestCoreKeepsItsInvariants(t *testing.T) {
+	for _, p := range []growth.Policy{
+		{Kind: growth.Whole, Limit: 64 * device.KiB},
+		{Kind: growth.Fixed, Release: true},
+		{Kind: growth.Request, Release: true, Keep: 8 * device.KiB},
+		{Kind: growth.Doubling},
+	} {
+		p.Region, p.Quantum = 4*device.KiB, 256
+		gpu, err := sim.New(sim.Config{Capacity: 64 * device.KiB, Align: 256})
+		require.NoError(t, err)
+		f := newFirstFit(t, gpu, p)
+		rng := rand.New(rand.NewPCG(1, 1))
+		var blocks []alloc.Block
+		for range 3000 {
+			if k := len(blocks); k > 0 && rng.IntN(2) == 0 {
+				i := rng.IntN(k)
+				require.NoError(t, f.Free(blocks[i].Addr))
+				require.ErrorIs(t, f.Free(blocks[i].Addr), alloc.ErrInvalidFree)
+				blocks[i], blocks = blocks[k-1], blocks[:k-1]
+			} else if b, err := f.Alloc(alloc.Request{Size: 1 + device.Size(rng.IntN(6000)), Align: 1 << rng.IntN(12), Tag: 1}); err == nil {
+				blocks = append(blocks, b)
+			} else {
+				require.ErrorIs(t, err, alloc.ErrOutOfMemory)
+			}
+			require.NoError(t, f.View.Check())
+		}
+		for _, b := range blocks {
+			require.NoError(t, f.Free(b.Addr))
+		}
+		if p.Release {
+			require.LessOrEqual(t, f.Stats().Reserved, p.Keep)
+		}
+		_, err = f.Trim()
+		require.NoError(t, err)
+		require.Zero(t, f.Stats().Reserved)
+		require.NoError(t, f.View.Check())
+		require.NoError(t, f.Close())
+		require.ErrorIs(t, f.Free(1), alloc.ErrClosed)
+	}
+}
+
+// TestCheckNamesWhatIsBroken damages each of what the invariants speak of.
+func TestCheckNamesWhatIsBroken(t *testing.T) {
+	for name, c := range map[string]struct {
+		damage func(*firstFit, Handle)
+		want   string
+	}{
+		"size":      {func(f *firstFit, h Handle) { f.core.Rows[h].Size += 256 }, "K1"},
+		"link":      {func(f *firstFit, h Handle) { f.core.Rows[f.core.Rows[h].Next].Prev = None }, "K1"},
+		"unmerged":  {func(f *firstFit, h Handle) { f.core.SetFree(h) }, "K2"},
+		"requested": {func(f *firstFit, h Handle) { f.core.SetLive(h, 0, Label{}) }, "K3"},
+		"index":     {func(f *firstFit, h Handle) { f.core.live.Delete(f.core.Rows[h].Addr) }, "K4"},
+		"row lost":  {func(f *firstFit, _ Handle) { f.core.extend() }, "K5"},
+		"spares":    {func(f *firstFit, _ Handle) { f.core.spares++; f.core.extend() }, "K5"},
+		"empty":     {func(f *firstFit, _ Handle) { f.core.pool.Vacated(1) }, "K6"},
+		"counters":  {func(f *firstFit, _ Handle) { f.core.stats.Live++ }, "K7"},
+	} {
+		gpu, err := sim.New(sim.Config{})
+		require.NoError(t, err)
+		f := newFirstFit(t, gpu, growth.Policy{Kind: growth.Fixed, Region: 4096, Quantum: 256})
+		b, err := f.Alloc(alloc.Request{Size: 1000})
+		require.NoError(t, err)
+		require.NoError(t, f.View.Check())
+		h, _ := f.core.live.Get(b.Addr)
+		c.damage(f, h)
+		require.ErrorContains(t, f.View.Check(), "first: invariant "+c.want, name)
+	}
+}
