@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/jedib0t/go-pretty/v6/table"
+	"github.com/jedib0t/go-pretty/v6/text"
 	"github.com/spf13/cobra"
 
 	"github.com/vramyard/vramyard/alloc"
@@ -57,6 +58,7 @@ func listStrategies(w io.Writer) error {
 // showStrategy writes everything the catalogue knows about one strategy.
 func showStrategy(w io.Writer, s alloc.Spec) error {
 	presets := report.NewTable("preset", "settings", "what it is")
+	wrap(presets, 0, 60)
 	for _, p := range s.Presets {
 		name := s.Name
 		if p.Name != "" {
@@ -65,6 +67,7 @@ func showStrategy(w io.Writer, s alloc.Spec) error {
 		presets.AppendRow(table.Row{name, p.JSON, p.Doc})
 	}
 	knobs := report.NewTable("setting", "value", "default", "worth trying", "meaning")
+	wrap(knobs, 0, 0, 28, 60)
 	for _, k := range s.Knobs {
 		var grid []string
 		for _, value := range k.Grid {
@@ -76,10 +79,22 @@ func showStrategy(w io.Writer, s alloc.Spec) error {
 	return err
 }
 
+// wrap wraps the columns of a table from the second on at these widths, 0 for none, so that
+// the table fits a window.
+func wrap(t table.Writer, widths ...int) {
+	var columns []table.ColumnConfig
+	for i, w := range widths {
+		if w > 0 {
+			columns = append(columns, table.ColumnConfig{Number: i + 2, WidthMax: w, WidthMaxEnforcer: text.WrapSoft})
+		}
+	}
+	t.SetColumnConfigs(columns)
+}
+
 // showValue returns a value of a setting, given in JSON, as a person writes it: sizes with a
 // unit, texts without quotes. A setting of no default shows a dash.
 func showValue(k alloc.Knob, value string) string {
-	var text string
+	var plain string
 	var n device.Size
 	switch {
 	case value == "" || value == `""` || value == "null":
@@ -90,8 +105,8 @@ func showValue(k alloc.Knob, value string) string {
 		return "yes"
 	case value == "false":
 		return "no"
-	case json.Unmarshal([]byte(value), &text) == nil:
-		return text
+	case json.Unmarshal([]byte(value), &plain) == nil:
+		return plain
 	}
 	return value
 }
