@@ -25,9 +25,9 @@ type lists struct {
 type order uint8
 
 const (
-	lifo    order = iota // freed last first
-	fifo                 // freed first first
-	address              // lowest first
+	lifo    order = iota // the chunk freed last comes first
+	fifo                 // the chunk freed first comes first
+	address              // the lowest comes first
 )
 
 // extend makes room for the lists of a class and those below.
