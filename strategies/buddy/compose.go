@@ -1,7 +1,6 @@
 package buddy
 
 import (
-	"cmp"
 	"slices"
 
 	"github.com/vramyard/vramyard/alloc"
@@ -53,7 +52,8 @@ func (b *Blocks) grabKept(n device.Size) (addr device.Addr, granted device.Size,
 }
 
 // GrabNew takes one more region from the device and grants the request out of it. It gives
-// nothing back but direct regions of which too much is kept. The error is as of Grab, and Asked tells what was tried.
+// nothing back but direct regions of which too much is kept. The error is as of Grab, and
+// Asked tells what was tried.
 //
 // Precondition: GrabHeld has no block for the request.
 func (b *Blocks) GrabNew(n, align device.Size, hint alloc.Hint) (addr device.Addr, granted device.Size, place uint64, err error) {
@@ -99,20 +99,6 @@ func (b *Blocks) GrabLast(n, align device.Size, hint alloc.Hint, refused error) 
 	}
 	addr, granted, place = b.takeDirect(slot)
 	return addr, granted, place, nil
-}
-
-// Kept returns the bytes of direct regions that are kept for reuse.
-func (b *Blocks) Kept() device.Size { return b.cache }
-
-// DropKept gives direct regions that are kept back to the device, oldest first, until at
-// most n bytes are kept or the device refuses to take one.
-func (b *Blocks) DropKept(n device.Size) {
-	for b.cache > n {
-		oldest := slices.MinFunc(b.kept, func(x, y uint32) int { return cmp.Compare(b.regs[x].age, b.regs[y].age) })
-		if b.dropDirect(oldest) != nil {
-			return
-		}
-	}
 }
 
 // RegionOf returns where the region of a live block starts, from its place.
