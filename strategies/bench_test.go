@@ -34,6 +34,7 @@ func BenchmarkOwnMix(b *testing.B) {
 	own(propstest.LogUniform(256, device.MiB), "slab:blaze")
 	own(propstest.Uniform(1, 16*device.KiB-1), "slabbuddy:xdl")
 	own(propstest.LogUniform(256, device.MiB), "slabbuddy:xdl")
+	own(propstest.LogUniform(256, device.MiB), "slabbuddy")
 }
 
 // subjects returns the named strategies.

@@ -24,21 +24,25 @@ var wasteful = map[string]struct {
 	most   float64 // times the bytes in use at most
 	reason string
 }{
-	"buddy:xdl":       {2.5, "sizes are rounded up to powers of two, and a small block keeps its buddy from a large one"},
-	"buddy":           {3.25, smallIsKept},
-	"buddy:whole":     {3, "sizes are rounded up to powers of two, and a small block keeps its buddy from a large one"},
-	"buddy:fibonacci": {3.25, smallIsKept},
-	"buddy:lazy":      {3.25, smallIsKept},
-	"buddy:regions":   {2.5, smallIsKept},
-	"slabbuddy:xdl":   {2.5, "as its buddy part"},
-	"slab":            {3, largerIsTheDevices},
-	"slab:magazines":  {3, largerIsTheDevices},
-	"slab:streams":    {3, largerIsTheDevices},
-	"slab:uniform":    {4, largerIsTheDevices},
-	"slab:blaze":      {12, "a class that shrinks never feeds another, so each of a dozen magnitudes keeps the memory of its best time"},
+	"buddy:xdl":         {2.5, "sizes are rounded up to powers of two, and a small block keeps its buddy from a large one"},
+	"buddy":             {3.25, smallIsKept},
+	"buddy:whole":       {3, "sizes are rounded up to powers of two, and a small block keeps its buddy from a large one"},
+	"buddy:fibonacci":   {3.25, smallIsKept},
+	"buddy:lazy":        {3.25, smallIsKept},
+	"buddy:regions":     {2.5, smallIsKept},
+	"slabbuddy:xdl":     {2.5, "as its buddy part"},
+	"slab":              {3, largerIsTheDevices},
+	"slab:magazines":    {3, largerIsTheDevices},
+	"slab:streams":      {3, largerIsTheDevices},
+	"slab:uniform":      {4, largerIsTheDevices},
+	"slabbuddy":         {3.5, largerIsTheDevices},
+	"slabbuddy:fast":    {3.5, largerIsTheDevices},
+	"slabbuddy:lean":    {2.5, largerIsTheDevices},
+	"slabbuddy:onepool": {2.5, "as buddy's: its sizes are XDL's"},
+	"slab:blaze":        {12, "a class that shrinks never feeds another, so each of a dozen magnitudes keeps the memory of its best time"},
 }
 
-// largerIsTheDevices is why modern slabs touch more addresses than they hold bytes.
+// largerIsTheDevices is why they touch more addresses than they hold bytes.
 const largerIsTheDevices = "where a block above the largest class lies is the device's choice, which has addresses to waste"
 
 // smallIsKept is why a modern buddy touches more than it holds in use when sizes grow.

@@ -9,7 +9,7 @@ import (
 
 // route returns the part that serves a request of n bytes. It depends on nothing else.
 // The slab part refuses a request of none.
-func (a *Allocator) route(n device.Size) uint8 {
+func (a *Parts) route(n device.Size) uint8 {
 	if planted.Enabled && (n == a.cfg.BlockBytes && planted.Is("slabbuddy/block-to-slab") ||
 		n == a.cfg.RegionBytes && planted.Is("slabbuddy/region-to-buddy")) {
 		n--

@@ -2,82 +2,259 @@ package slabbuddy
 
 import (
 	"fmt"
-	"math/bits"
 
 	"github.com/vramyard/vramyard/device"
+	"github.com/vramyard/vramyard/internal/growth"
 	"github.com/vramyard/vramyard/strategies/buddy"
 	"github.com/vramyard/vramyard/strategies/slab"
 )
 
-// The values of Config fields that are zero.
+// The values of Config fields that are zero. The doc comment of the package says what chose
+// those of the modern mode.
 const (
-	defaultRegion   = device.GiB
-	defaultBlock    = 16 * device.KiB
-	defaultSegments = 32
+	defaultXDLRegion = device.GiB
+	defaultXDLBlock  = 16 * device.KiB
+	defaultSegments  = 32
+
+	defaultRegion    = 16 * device.KiB
+	defaultBlock     = 512
+	defaultSlabMax   = 32 * device.KiB
+	defaultSlabSlots = 8
+	defaultSlabWaste = 8
+	defaultDirect    = device.MiB
 )
 
-// unitsPerBlock is how many units of the slab make the smallest block of the buddy.
+// unitsPerBlock is how many units of the slab make the smallest block of the buddy in mode
+// "xdl".
 const unitsPerBlock = 4
+
+// Bounds of fields of the modern mode.
+const (
+	mostSlabSlots = 1 << 12
+	mostWaste     = 1 << 12
+	mostEmpty     = 1 << 20
+	mostRounds    = 1 << 12
+	mostDepot     = 1 << 16
+	mostSlabMax   = 16 * device.MiB
+)
+
+const (
+	// mostQuantum is what slots are multiples of, unless blocks are smaller: what a GPU reads
+	// at once and every driver aligns to.
+	mostQuantum = 256
+	// interval is the calls after which depots give back what they did not need.
+	interval = 4096
+)
 
 // CompatXDL is the value of Config.Compat that selects X-DeepLearning's placement.
 const CompatXDL = "xdl"
 
-// Config describes a slab-buddy allocator. The zero value of a number means its default.
+// Config describes a slab-buddy allocator. The zero value of a field means its default. Mode
+// "xdl" has RegionBytes, BlockBytes and Segments only.
 type Config struct {
-	// Compat names the original whose placement is reproduced: "xdl".
-	Compat string `json:"compat" doc:"the original to reproduce bit for bit: xdl (required)"`
-	// RegionBytes is the size of a region of either part, a power of two; requests of that
-	// size and more go to the device; default 1 GiB.
-	RegionBytes device.Size `json:"region_bytes" doc:"size of a region; requests from there up go to the device (default 1GiB)"`
-	// BlockBytes is the smallest block of the buddy part, a power of two; smaller requests
-	// go to the slab part, whose unit is a quarter of it; default 16 KiB.
-	BlockBytes device.Size `json:"block_bytes" doc:"smallest buddy block; smaller requests go to the slab (default 16KiB)"`
-	// Segments is the number of segments of the slab part; default 32.
-	Segments int `json:"segments" doc:"segments of the slab (default 32)"`
+	// Compat names the original whose placement is reproduced: "xdl"; empty for none.
+	Compat string `json:"compat" doc:"the original to reproduce bit for bit: xdl; empty for none"`
+	// RegionBytes is the size of the smallest region, a multiple of BlockBytes; Growth says
+	// which. In mode "xdl" it is the size of every region of either part, a power of two, and
+	// requests of that size and more go to the device.
+	RegionBytes device.Size `json:"region_bytes" doc:"smallest region; xdl: every region, a power of two, requests from there up go to the device (default 1GiB)" grid:"16KiB,256KiB,2MiB,20MiB"`
+	// BlockBytes is the smallest block of the buddy, a power of two. In mode "xdl" smaller
+	// requests go to the slab part, whose unit is a quarter of it.
+	BlockBytes device.Size `json:"block_bytes" doc:"smallest buddy block, a power of two; xdl: smaller requests go to the slab (default 16KiB)" grid:"256,512,2KiB"`
+	// Segments is the number of segments of the slab part, mode "xdl" only.
+	Segments int `json:"segments" doc:"xdl: segments of the slab (default 32)"`
+
+	// SlabMaxBytes is the largest request that is served by a slot of a slab.
+	SlabMaxBytes device.Size `json:"slab_max_bytes" doc:"largest request that goes to slabs" grid:"512,2KiB,16KiB,128KiB,1MiB"`
+	// Classes is the family of the sizes of slots.
+	Classes string `json:"classes" doc:"sizes of slots: pow2, or k2, k4, k8 of them to a doubling" grid:"pow2,k2,k4,k8"`
+	// SlabSlots is how many slots a slab has at least.
+	SlabSlots int `json:"slab_slots" doc:"least slots of a slab, which is the smallest buddy block that has them" grid:"2,4,8,16,64"`
+	// SlabWaste bounds what a slab leaves behind its last slot: one part in so many.
+	SlabWaste int `json:"slab_waste" doc:"a slab leaves at most one part in so many behind its last slot" grid:"4,8,32"`
+	// Selection says which slab with a free slot serves first.
+	Selection string `json:"selection" doc:"slab that serves first: fullest, emptiest, lifo, fifo or lowest" grid:"fullest,lifo,lowest"`
+	// EmptySlabs is how many slabs without a used slot each class keeps.
+	EmptySlabs int `json:"empty_slabs" doc:"slabs without a used slot that each class keeps from the buddy" grid:"0,1,8"`
+	// MagazineRounds is how many slots a magazine holds; zero for no magazines.
+	MagazineRounds int `json:"magazine_rounds" doc:"slots in a magazine; 0 for no magazines" grid:"0,8,32"`
+	// Depot is how many full magazines a class keeps beside those in use.
+	Depot int `json:"depot" doc:"full magazines that each class keeps" grid:"0,4"`
+
+	// Family says which sizes blocks of the buddy have.
+	Family string `json:"family" doc:"sizes of buddy blocks: binary, weighted (2^k and 3*2^k), fibonacci, k4 or k8 (4 or 8 sizes to a doubling)" grid:"binary,weighted,fibonacci,k4,k8"`
+	// Trim says whether the tail of a block beyond the request is given back.
+	Trim string `json:"trim" doc:"give the tail of a buddy block beyond the request back: on or off" grid:"on,off"`
+	// Placement says which free block is taken.
+	Placement string `json:"placement" doc:"buddy block taken: smallest (lowest of the smallest class that serves), newest (the one freed last), leftmost (lowest of any class), top-down (highest)" grid:"smallest,newest,leftmost,top-down"`
+	// RegionChoice says in which region, where several have such a block.
+	RegionChoice string `json:"region_choice" doc:"region taken if several serve: oldest, fullest or lowest" grid:"oldest,fullest,lowest"`
+	// Coalescing says when free buddies are merged.
+	Coalescing string `json:"coalescing" doc:"merge free buddies: eager (at once), lazy (not while a class has few free blocks), failure (when nothing else serves)" grid:"eager,lazy,failure"`
+
+	// DirectBytes bounds the requests that the pool serves first.
+	DirectBytes device.Size `json:"direct_bytes" doc:"larger requests get a region of their own" grid:"1MiB,16MiB,128MiB,1GiB,1EiB"`
+	// DirectCacheBytes bounds the bytes of such regions that are kept when they are freed; by
+	// default, with those in use, to a quarter above the most that were ever in use.
+	DirectCacheBytes device.Size `json:"direct_cache_bytes" doc:"bytes of such regions kept for reuse; 1 for none, 0 for a quarter above the most in use" grid:"0,1,1GiB,1EiB"`
+	// Growth is the kind of the policy of package growth.
+	Growth string `json:"growth" doc:"size of the next region: fixed, doubling, request, proportional or whole" grid:"fixed,doubling,request,proportional,whole"`
+	// Limit bounds the bytes held; default none, or with growth "whole" 1 TiB.
+	Limit device.Size `json:"limit" doc:"most bytes to hold; 0 for no bound"`
+	// Release gives regions of the pool back that have no live block any more.
+	Release bool `json:"release" doc:"give regions without a live block back" grid:"false,true"`
+	// KeepBytes is how many bytes of such regions stay all the same.
+	KeepBytes device.Size `json:"keep_bytes" doc:"with release: bytes of such regions that stay"`
 }
 
-// WithDefaults returns c with every default filled in. It fails with an error that names
-// the first bad field.
+// WithDefaults returns c with every default of its mode filled in. It fails with an error
+// that names the first bad field.
 func (c Config) WithDefaults() (Config, error) {
-	if c.RegionBytes == 0 {
-		c.RegionBytes = defaultRegion
+	switch c.Compat {
+	case "":
+		return c.modern()
+	case CompatXDL:
+		return c.xdl()
 	}
-	if c.BlockBytes == 0 {
-		c.BlockBytes = defaultBlock
+	return c, fmt.Errorf("slabbuddy: compat %q: want %q or none", c.Compat, CompatXDL)
+}
+
+// set gives a zero field its default.
+func set[T comparable](field *T, value T) {
+	if *field == *new(T) {
+		*field = value
 	}
-	if c.Segments == 0 {
-		c.Segments = defaultSegments
+}
+
+// modern fills the zero fields of the modern mode and judges them all.
+func (c Config) modern() (Config, error) {
+	set(&c.BlockBytes, defaultBlock)
+	set(&c.RegionBytes, max(defaultRegion, c.BlockBytes))
+	set(&c.SlabMaxBytes, defaultSlabMax)
+	set(&c.Classes, slab.ClassesK4)
+	set(&c.SlabSlots, defaultSlabSlots)
+	set(&c.SlabWaste, defaultSlabWaste)
+	set(&c.Selection, slab.Fullest)
+	set(&c.DirectBytes, max(defaultDirect, c.SlabMaxBytes))
+	set(&c.Trim, buddy.TrimOff)
+	set(&c.Growth, growth.Proportional)
+	if c.Segments != 0 {
+		return c, fmt.Errorf("slabbuddy: segments %d: of no meaning without compat %q", c.Segments, CompatXDL)
 	}
-	switch {
-	case c.Compat == "":
-		return c, fmt.Errorf("slabbuddy: compat is empty: the modern mode is not available yet, want %q", CompatXDL)
-	case c.Compat != CompatXDL:
-		return c, fmt.Errorf("slabbuddy: compat %q: want %q", c.Compat, CompatXDL)
-	case !device.IsPowerOfTwo(c.RegionBytes):
-		return c, fmt.Errorf("slabbuddy: region_bytes %d: want a power of two", c.RegionBytes)
-	case !device.IsPowerOfTwo(c.BlockBytes) || c.BlockBytes < unitsPerBlock:
-		return c, fmt.Errorf("slabbuddy: block_bytes %d: want a power of two from %d", c.BlockBytes, unitsPerBlock)
-	case c.BlockBytes >= c.RegionBytes:
-		return c, fmt.Errorf("slabbuddy: block_bytes %d: want less than region_bytes %d", c.BlockBytes, c.RegionBytes)
-	case c.Segments < 1:
-		return c, fmt.Errorf("slabbuddy: segments %d: want at least 1", c.Segments)
+	b, err := c.blocks().WithDefaults()
+	if err != nil {
+		return c, fmt.Errorf("slabbuddy: %w", err)
 	}
-	if over, step := bits.Mul64(16*uint64(c.BlockBytes), uint64(c.Segments)); c.BlockBytes > 1<<59 ||
-		over != 0 || uint64(c.RegionBytes)%step != 0 {
-		return c, fmt.Errorf("slabbuddy: segments %d: want 16*segments*block_bytes to divide region_bytes %d",
-			c.Segments, c.RegionBytes)
+	c.Family, c.Trim, c.Placement, c.RegionChoice, c.Coalescing = b.Family, b.Trim, b.Placement, b.RegionChoice, b.Coalescing
+	c.Growth, c.Limit = b.Growth, b.Limit
+	if err := c.checkSlabs(); err != nil {
+		return c, err
+	}
+	if _, err := slab.NewCells(nil, c.cells()); err != nil { // which knows the selections
+		return c, fmt.Errorf("slabbuddy: %w", err)
 	}
 	return c, nil
 }
 
-// slab returns the configuration of the slab part.
-func (c Config) slab() slab.Config {
-	return slab.Config{
-		Compat: slab.CompatXDL, RegionBytes: c.RegionBytes, Segments: c.Segments, UnitBytes: c.BlockBytes / unitsPerBlock,
+// checkSlabs returns an error that names the first bad field about slabs.
+func (c Config) checkSlabs() error {
+	switch {
+	case c.SlabMaxBytes > mostSlabMax:
+		return fmt.Errorf("slabbuddy: slab_max_bytes %d: want at most %v", uint64(c.SlabMaxBytes), mostSlabMax)
+	case c.DirectBytes < c.SlabMaxBytes:
+		return fmt.Errorf("slabbuddy: direct_bytes %d: want at least slab_max_bytes %d", uint64(c.DirectBytes), uint64(c.SlabMaxBytes))
+	}
+	for _, f := range [...]struct {
+		name               string
+		value, least, most int
+	}{
+		{"slab_slots", c.SlabSlots, 1, mostSlabSlots}, {"slab_waste", c.SlabWaste, 1, mostWaste},
+		{"empty_slabs", c.EmptySlabs, 0, mostEmpty}, {"magazine_rounds", c.MagazineRounds, 0, mostRounds},
+		{"depot", c.Depot, 0, mostDepot},
+	} {
+		if f.value < f.least || f.value > f.most {
+			return fmt.Errorf("slabbuddy: %s %d: want %d to %d", f.name, f.value, f.least, f.most)
+		}
+	}
+	if c.Depot != 0 && c.MagazineRounds == 0 {
+		return fmt.Errorf("slabbuddy: depot %d: of no meaning without magazine_rounds", c.Depot)
+	}
+	if _, err := slab.Family(c.Classes, c.quantum(), c.quantum()); err != nil {
+		return fmt.Errorf("slabbuddy: %w", err)
+	}
+	if len(c.cells().Classes) == 0 {
+		return fmt.Errorf("slabbuddy: slab_max_bytes %d: no block is a slab of %d slots within slab_waste %d",
+			uint64(c.SlabMaxBytes), c.SlabSlots, c.SlabWaste)
+	}
+	return nil
+}
+
+// quantum returns what slots are multiples of.
+func (c Config) quantum() device.Size { return min(mostQuantum, c.BlockBytes) }
+
+// blocks returns the configuration of the buddy of the modern mode.
+func (c Config) blocks() buddy.Config {
+	return buddy.Config{
+		RegionBytes: c.RegionBytes, BlockBytes: c.BlockBytes, Family: c.Family, Trim: c.Trim, Placement: c.Placement,
+		RegionChoice: c.RegionChoice, Coalescing: c.Coalescing, DirectBytes: c.DirectBytes,
+		DirectCacheBytes: c.DirectCacheBytes, Growth: c.Growth, Limit: c.Limit, Release: c.Release, KeepBytes: c.KeepBytes,
 	}
 }
 
-// buddy returns the configuration of the buddy part.
-func (c Config) buddy() buddy.Config {
-	return buddy.Config{Compat: buddy.CompatXDL, RegionBytes: c.RegionBytes, BlockBytes: c.BlockBytes}
+// cells returns the configuration of the slabs of the modern mode.
+//
+// Precondition: defaults are filled in.
+func (c Config) cells() slab.CellsConfig {
+	cells := slab.CellsConfig{
+		Quantum: c.quantum(), Selection: c.Selection, EmptySlabs: c.EmptySlabs, Segments: 1, Rounds: c.MagazineRounds,
+		Depot: c.Depot, Interval: interval,
+	}
+	largest := device.AlignUp(c.SlabMaxBytes, c.quantum())
+	sizes, _ := slab.Family(c.Classes, c.quantum(), largest) // checked before
+	if n := len(sizes); n == 0 || sizes[n-1] != largest {
+		sizes = append(sizes, largest)
+	}
+	for _, size := range sizes {
+		if bytes, ok := c.slabFor(size); ok {
+			cells.Classes = append(cells.Classes, slab.Class{Slot: size, Slab: bytes, Align: c.slabAlign(bytes)})
+		}
+	}
+	return cells
 }
+
+// slabFor returns the size of the slabs for slots of a size: of the smallest block of the
+// buddy that holds enough slots and wastes little behind the last. It reports whether there
+// is one that is not needlessly large: each step doubles the slots at most, so the rest is a
+// smaller part of them.
+func (c Config) slabFor(slot device.Size) (size device.Size, ok bool) {
+	b := c.blocks()
+	for n := slot * device.Size(c.SlabSlots); ; n = size + 1 {
+		if size, ok = b.BlockFor(n); !ok || size/slot > mostSlabSlots {
+			return 0, false
+		}
+		if size%slot <= size/device.Size(c.SlabWaste) {
+			return size, true
+		}
+	}
+}
+
+// slabAlign returns what every slab of a size starts at a multiple of. Binary blocks start at
+// a multiple of their size in their region, which is aligned as pages of the GPU are.
+func (c Config) slabAlign(size device.Size) device.Size {
+	if c.Family == buddy.Binary {
+		return min(size, 2*device.MiB)
+	}
+	return c.BlockBytes
+}
+
+// policy returns the policy of the regions of the pool.
+func (c Config) policy() growth.Policy { return growth.Policy{Kind: c.Growth} }
+
+// ForCapacity implements [alloc.CapacityConfig]. Only a configuration with a limit gets one.
+func (c Config) ForCapacity(n device.Size) Config {
+	c.Limit = c.blocks().ForCapacity(n).Limit
+	return c
+}
+
+// Preallocates implements [alloc.PreallocatingConfig].
+func (c Config) Preallocates() bool { return c.Compat == "" && c.policy().Preallocates() }

@@ -7,3 +7,5 @@ import (
 )
 
 func TestConformance(t *testing.T) { propstest.Run(t, subjects()...) }
+
+func TestEveryKnobIsTurned(t *testing.T) { propstest.EveryKnob(t, subjects()...) }

@@ -1,14 +1,99 @@
-// Package slabbuddy sends each request by its size to a slab, to a buddy, or straight to
-// the device.
+// Package slabbuddy serves small requests from slabs, medium ones from a buddy, and large ones
+// by regions of their own, all out of one pool of regions.
 //
 // # Data structure
 //
-// Two allocators, package slab in mode "xdl" with units of a quarter of Config.BlockBytes
-// and package buddy with blocks of BlockBytes, take regions of RegionBytes from the same
-// device, each its own; they never exchange memory. One table over both, and over the
-// regions that are single blocks, keeps all regions by address with their owner.
+// [buddy.Blocks] has the regions of the pool and the free blocks in them, [slab.Cells] the
+// slabs, each of which is one block of that buddy. A slab has the size of the smallest block
+// with room for SlabSlots slots that leaves at most one part in SlabWaste behind the last: so
+// the first request of a class takes eight times its size, not a region.
+//
+// One table of the live blocks, by address, says who owns each: the word kept with a block is
+// the slot in its slab, or its size in units and its region, or the number of the region that
+// is its own. A free looks there once and goes where the word leads; an address that is not in
+// the table was not granted. No part is asked in vain, and there is no map of pages.
 //
 // # Search
+//
+//	request                     served by          granted
+//	0                           nobody             ErrInvalidRequest
+//	1 .. SlabMaxBytes           slot of a slab     the class's slot, at most a quarter more
+//	.. DirectBytes              block of the buddy the family's next size
+//	above                       a region alone     whole BlockBytes, a kept region up to 1/8 more
+//
+// A slot comes from a magazine if there are any, from the slab that Selection says, from one
+// that is empty, from a block of the buddy; a block from where Placement and RegionChoice say; a
+// region alone from those that are kept, the smallest that fits. Only then the device is asked,
+// for a region as large as Growth says.
+//
+// # Split and merge
+//
+// A slab without a used slot, of which its class keeps EmptySlabs, is a block of the buddy
+// again and merges with its buddies; a region without a live block, of which KeepBytes stay,
+// goes back to the device if Release is set. So what one class frees any other can have. A
+// region alone is kept when it is freed, up to DirectCacheBytes, or by default while those kept
+// and in use come to no more than a quarter above the most that were in use.
+//
+// # When memory runs out
+//
+// When the device, or the limit, refuses a region, memory is given up in this order, and after
+// each rung that had any the request is tried again:
+//
+//  1. magazines are emptied into their slabs;
+//  2. empty slabs become blocks of the buddy;
+//  3. empty regions and kept ones go back to the device;
+//  4. the device is asked again, if anything went back;
+//  5. the request is served alone: a small one by a block of the buddy or a region, a medium
+//     one by a region, which may be smaller than a block, a large one by the pool;
+//  6. it is refused, and [Layers.LastRefusal] tells why.
+//
+// # Cost
+//
+// One probe of the hash table for each call. A slot costs O(1) besides, a block one search in
+// two sets and a step for each split or merge; neither depends on how many slabs or regions
+// there are. Metadata is 27 to 53 bytes for each live block in the table, 56 for each slab, and
+// the buddy's sets, 72 bytes for each region and class and two bits for each unit.
+//
+// # Growth and alignment
+//
+// Policies of internal/growth; by default a region has a sixteenth of what the pool has, 16 KiB
+// at least. Regions are aligned to 2 MiB, which is the largest alignment that is honoured. A
+// request that a slot would not align goes to a larger class or to the buddy.
+//
+// # What chose the defaults
+//
+// The seven recorded traces, the mean of least memory over the lower bound, device calls, and
+// the time of a pair of calls on sizes log-uniform from 256 B to 1 MiB. The page of this
+// strategy under docs/strategies has the figures.
+//
+//   - DirectBytes 1 MiB: what is larger fragments a buddy more than it costs to keep apart.
+//   - Trim off: tails fill the sets with pieces that nobody asks for, and double the time.
+//   - SlabMaxBytes 32 KiB: beyond, slabs are as large as what a small program holds in all.
+//
+// # Invariants
+//
+// Invariant W1: a slab is one whole block of the buddy, and the blocks of slabs are theirs.
+// Invariant W2: what the buddy granted is a slab or a live block, and the table names which.
+// Invariant W3: a live block in a slot is of a size that has a class, that of the slot or one
+// below it.
+// Invariant W4: each part keeps its own invariants, C for slabs and H for the buddy.
+// Invariant W5: nothing is refused while a magazine has a slot, or a slab without a used one is
+// held, or a region without a live block that the device would take.
+// Invariant W6: the counters are what the walk shows.
+//
+// # Source and departures
+//
+// Slabs over a buddy are Bonwick's (The Slab Allocator, USENIX 1994) and Linux's, where slabs
+// take pages from the buddy below and large requests pass them by. What is not theirs: nothing
+// is written into the memory, so a free needs the table where they read a page's header.
+//
+// # Mode "xdl"
+//
+// Mode "xdl" is the slab-buddy allocator of Alibaba's X-DeepLearning
+// (xdl/core/framework/slab_buddy_allocator), its GPU allocator, placement by placement. Despite
+// the name its slab does not stand on its buddy: package slab in mode "xdl" with units of a
+// quarter of Config.BlockBytes and package buddy with blocks of BlockBytes take regions of
+// RegionBytes from the same device, each its own, and never exchange memory.
 //
 //	request                     served by   granted
 //	0                           nobody      ErrInvalidRequest
@@ -16,24 +101,10 @@
 //	BlockBytes .. RegionBytes-1 buddy       a power of two
 //	RegionBytes ..              device      exactly the request, one region each
 //
-// With the defaults a small and a medium request already hold two regions, 2 GiB.
-//
-// # Split and merge
-//
-// As in the part that serves the request. A block straight from the device is a region of
-// its own and goes back when it is freed; nothing else goes back before Close.
-//
-// # Cost
-//
-// That of the part. A free asks the parts in turn, slab first; one that has no block at
-// the address says so after one probe of its table. A direct block costs a device call.
-//
-// # Alignment
-//
-// As in the part that serves the request; for a direct block any power of two, which is
-// passed on to the device.
-//
-// # Invariants
+// With the defaults a small and a medium request already hold two regions, 2 GiB. A free asks
+// the parts in turn, slab first; one that has no block at the address says so after one probe
+// of its table. A block straight from the device goes back when it is freed; nothing else does
+// before Close.
 //
 // Invariant R1: the size of a request alone says which part serves it.
 // Invariant R2: a region belongs to one part, and that part has it.
@@ -43,13 +114,8 @@
 // Invariant R5: each part keeps its own invariants.
 // Invariant R6: the counters are what the walk shows.
 //
-// R4 is about two runs and cannot be checked in one; a test splits sequences.
-//
-// # Source and departures
-//
-// Mode "xdl" is the slab-buddy allocator of Alibaba's X-DeepLearning
-// (xdl/core/framework/slab_buddy_allocator), its GPU allocator, placement by placement. It
-// departs from it as its parts do, and in these points:
+// R4 is about two runs and cannot be checked in one; a test splits sequences. The mode departs
+// from the original as its parts do, and in these points:
 //
 //   - an address that no part knows is ErrInvalidFree, where the original passes it to the
 //     device, which aborts;

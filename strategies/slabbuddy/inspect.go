@@ -1,166 +1,231 @@
 package slabbuddy
 
 import (
+	"cmp"
 	"fmt"
+	"slices"
 
 	"github.com/vramyard/vramyard/alloc"
 	"github.com/vramyard/vramyard/device"
-	"github.com/vramyard/vramyard/internal/regions"
+	"github.com/vramyard/vramyard/internal/ledger"
 	"github.com/vramyard/vramyard/internal/tally"
+	"github.com/vramyard/vramyard/strategies/buddy"
+	"github.com/vramyard/vramyard/strategies/slab"
 )
 
 var (
-	_ alloc.Strategy   = (*Allocator)(nil)
-	_ alloc.Holes      = (*Allocator)(nil)
-	_ alloc.FreeWalker = (*Allocator)(nil)
-	_ alloc.Metered    = (*Allocator)(nil)
-	_ alloc.Failure    = (*Allocator)(nil)
-	_ alloc.Ceiling    = (*Allocator)(nil)
-	_ alloc.Clearer    = (*Allocator)(nil)
+	_ alloc.Strategy   = (*Layers)(nil)
+	_ alloc.Holes      = (*Layers)(nil)
+	_ alloc.FreeWalker = (*Layers)(nil)
+	_ alloc.Trimmer    = (*Layers)(nil)
+	_ alloc.Metered    = (*Layers)(nil)
+	_ alloc.Failure    = (*Layers)(nil)
+	_ alloc.Ceiling    = (*Layers)(nil)
+	_ alloc.Clearer    = (*Layers)(nil)
 )
 
+// mostRequest is the largest size that [buddy.Blocks] judges to be possible.
+const mostRequest device.Size = 1 << 60
+
 // Stats implements [alloc.Inspector].
-func (a *Allocator) Stats() alloc.Stats { return a.stats }
+func (a *Layers) Stats() alloc.Stats { return a.stats }
 
 // ClearStats implements [alloc.Clearer].
-func (a *Allocator) ClearStats() { a.stats.Clear() }
+func (a *Layers) ClearStats() { a.stats.Clear() }
 
 // LastRefusal implements [alloc.Failure].
-func (a *Allocator) LastRefusal() (alloc.Refusal, bool) {
+func (a *Layers) LastRefusal() (alloc.Refusal, bool) {
 	return a.refusal, a.refusal.Reason != alloc.ReasonNone
 }
 
-// MaxRequest implements [alloc.Ceiling]: there is none, the device judges.
-func (a *Allocator) MaxRequest() device.Size { return ^device.Size(0) }
+// MaxRequest implements [alloc.Ceiling].
+func (a *Layers) MaxRequest() device.Size { return mostRequest }
 
-// LargestFree implements [alloc.Holes]. It reads one byte per region of the buddy part.
-func (a *Allocator) LargestFree() device.Size { return a.largestFree() }
-
-func (a *Allocator) largestFree() device.Size {
-	if a.closed {
-		return 0
-	}
-	return max(a.slab.LargestFree(), a.buddy.LargestFree())
-}
-
-// freeBytes returns the bytes in free chunks. Direct regions have none.
-func (a *Allocator) freeBytes() device.Size { return a.slab.FreeBytes() + a.buddy.FreeBytes() }
+// LargestFree implements [alloc.Holes]. O(classes).
+func (a *Layers) LargestFree() device.Size { return a.largestFree() }
 
 // MetadataBytes implements [alloc.Metered].
-func (a *Allocator) MetadataBytes() device.Size {
-	n := a.regions.Bytes() + a.direct.Bytes()
+func (a *Layers) MetadataBytes() device.Size {
+	n := a.blocks.Bytes() + a.live.Bytes() + device.Size(cap(a.pieces.places)+cap(a.pieces.sizes))*8 + device.Size(cap(a.order))*4
 	if !a.closed {
-		n += a.slab.MetadataBytes() + a.buddy.MetadataBytes()
+		n += a.cells.Bytes()
 	}
 	return n
 }
 
-// Walk implements [alloc.Inspector]. The regions of all parts come in one order of
-// address; Owner tells whose they are.
-func (a *Allocator) Walk(yield func(alloc.Chunk) bool) {
+// sortSlabs renews the order in which Walk meets the slabs.
+func (a *Layers) sortSlabs() {
+	a.order = a.order[:0]
+	for n, place := range a.pieces.places {
+		if place != 0 {
+			a.order = append(a.order, int32(n))
+		}
+	}
+	slices.SortFunc(a.order, func(m, n int32) int { return cmp.Compare(a.cells.Piece(m).Addr, a.cells.Piece(n).Addr) })
+}
+
+// Walk implements [alloc.Inspector]. Where the buddy has a slab, its slots are shown, and a
+// slab without a used one as one free chunk without a class. Owner tells the part: the class
+// of a free slot is that of the slabs, the class of a free block that of the buddy.
+func (a *Layers) Walk(yield func(alloc.Chunk) bool) {
 	a.busy.Enter("slabbuddy")
 	defer a.busy.Leave()
 	a.walk(yield)
 }
 
-func (a *Allocator) walk(yield func(alloc.Chunk) bool) {
-	var owner uint8
-	owned := func(c alloc.Chunk) bool {
-		c.Owner = owner
+func (a *Layers) walk(yield func(alloc.Chunk) bool) {
+	if a.closed {
+		a.blocks.WalkSlack(yield)
+		return
+	}
+	slot := func(c alloc.Chunk) bool {
+		c.Owner = OwnerSlab
 		return yield(c)
 	}
-	for i := range a.regions.Len() {
-		h := a.regions.At(i)
-		owner = uint8(h.Label)
-		if !a.walkHeld(h, owned) {
-			return
+	a.spans(func(s buddy.Span, number int32) bool {
+		if number >= 0 {
+			return a.cells.WalkSlab(number, s.Region, &a.live, slot)
 		}
-	}
+		return yield(a.chunkOf(s))
+	})
 }
 
-// walkHeld yields the chunks of one region. It reports whether the walk goes on.
-func (a *Allocator) walkHeld(h regions.Held, yield func(alloc.Chunk) bool) bool {
-	switch {
-	case a.closed:
-		return regions.Excess(h.Region, 0, yield)
-	case uint8(h.Label) == OwnerSlab:
-		return a.slab.WalkRegion(h.Addr, yield)
-	case uint8(h.Label) == OwnerBuddy:
-		return a.buddy.WalkRegion(h.Addr, yield)
-	}
-	b, _ := a.direct.Get(h.Addr)
-	return yield(alloc.Chunk{
-		Region: h.Addr, Addr: h.Addr, Size: b.Requested, Requested: b.Requested, State: alloc.Live,
-		Class: alloc.NoClass, Stream: b.Stream, Tag: b.Tag,
-	}) && regions.Excess(h.Region, b.Requested, yield)
+// spans yields the tiles of the buddy by address, each with the number of the slab there or
+// -1.
+func (a *Layers) spans(yield func(s buddy.Span, number int32) bool) {
+	a.sortSlabs()
+	i, number := 0, int32(-1)
+	a.blocks.Spans(func(at device.Addr) device.Size {
+		for i < len(a.order) && a.cells.Piece(a.order[i]).Addr < at {
+			i++
+		}
+		if i < len(a.order) && a.cells.Piece(a.order[i]).Addr == at {
+			number = a.order[i]
+			return a.blocks.Granted(a.pieces.places[number])
+		}
+		if l, ok := a.live.Get(at); ok && l.Place < slotMark {
+			return a.blocks.Granted(l.Place)
+		}
+		return 0
+	}, func(s buddy.Span) bool {
+		n := number
+		number = -1
+		return yield(s, n)
+	})
 }
 
-// WalkFree implements [alloc.FreeWalker]: the slab part in its order, then the buddy part.
-func (a *Allocator) WalkFree(yield func(alloc.Chunk) bool) {
+// chunkOf returns a tile of the buddy that is no slab as a chunk.
+func (a *Layers) chunkOf(s buddy.Span) alloc.Chunk {
+	c := alloc.Chunk{Region: s.Region, Addr: s.Addr, Size: s.Size, State: s.State, Class: s.Class, Owner: OwnerBuddy}
+	direct := s.State == alloc.Free && s.Class == alloc.NoClass
+	if s.State == alloc.Live {
+		l, _ := a.live.Get(s.Addr)
+		c.Requested, c.Stream, c.Tag = l.Requested, l.Stream, l.Tag
+		direct = buddy.IsDirect(l.Place)
+	}
+	if direct {
+		c.Owner = OwnerDirect
+	}
+	return c
+}
+
+// WalkFree implements [alloc.FreeWalker]: what slabs have, class by class, and then the free
+// blocks of the buddy as its search tries them.
+func (a *Layers) WalkFree(yield func(alloc.Chunk) bool) {
 	a.busy.Enter("slabbuddy")
 	defer a.busy.Leave()
 	if a.closed {
 		return
 	}
-	more := true
-	a.slab.WalkFree(func(c alloc.Chunk) bool {
+	regionOf := func(p slab.Piece) device.Addr { return a.blocks.RegionOf(a.pieces.places[p.Handle]) }
+	if a.cells.WalkFree(regionOf, func(c alloc.Chunk) bool {
 		c.Owner = OwnerSlab
-		more = yield(c)
-		return more
-	})
-	if !more {
-		return
-	}
-	a.buddy.WalkFree(func(c alloc.Chunk) bool {
-		c.Owner = OwnerBuddy
 		return yield(c)
-	})
+	}) {
+		a.blocks.WalkFree(func(s buddy.Span) bool { return yield(a.chunkOf(s)) })
+	}
 }
 
-// Check implements [alloc.Inspector]. It checks both parts and what joins them.
-func (a *Allocator) Check() error {
+// Check implements [alloc.Inspector]. It reads every record.
+func (a *Layers) Check() error {
 	a.busy.Enter("slabbuddy")
 	defer a.busy.Leave()
 	if !a.closed {
-		if err := a.slab.Check(); err != nil {
-			return fmt.Errorf("slabbuddy: invariant R5 (each part keeps its own): %w", err)
+		if err := a.blocks.Check(); err != nil {
+			return fmt.Errorf("slabbuddy: invariant W4 (each part keeps its own): buddy: %w", err)
 		}
-		if err := a.buddy.Check(); err != nil {
-			return fmt.Errorf("slabbuddy: invariant R5 (each part keeps its own): %w", err)
+		if err := a.checkSlabs(); err != nil {
+			return err
 		}
 		if err := a.checkOwners(); err != nil {
 			return err
 		}
+		if err := a.cells.Check(&a.live, slotOf); err != nil {
+			return fmt.Errorf("slabbuddy: invariant W4 (each part keeps its own): %w", err)
+		}
 	}
 	if err := tally.Compare(a.stats, a.walk); err != nil {
-		return fmt.Errorf("slabbuddy: invariant R6 (counters are what the walk shows): %w", err)
+		return fmt.Errorf("slabbuddy: invariant W6 (counters are what the walk shows): %w", err)
 	}
 	return nil
 }
 
-// checkOwners verifies who has which region and which block.
-func (a *Allocator) checkOwners() error {
-	for c := range a.walk {
-		if c.State == alloc.Live && a.route(c.Requested) != c.Owner {
-			return fmt.Errorf("slabbuddy: invariant R1 (the size alone routes): block %v of %d bytes is with owner %d",
-				c.Addr, c.Requested, c.Owner)
+// slotOf returns the place of a slot as the cells know it, and whether a block is one.
+func slotOf(_ device.Addr, l ledger.Block) (place uint64, ok bool) {
+	return l.Place &^ slotMark, l.Place >= slotMark
+}
+
+// checkSlabs verifies that each slab is one whole block of the buddy, and no other's.
+func (a *Layers) checkSlabs() (err error) {
+	found := 0
+	a.spans(func(s buddy.Span, number int32) bool {
+		if number < 0 {
+			return true
+		}
+		found++
+		want := a.blocks.Granted(a.pieces.places[number])
+		if p := a.cells.Piece(number); s.State != alloc.Live || s.Size != want || p.Addr != s.Addr || int32(p.Handle) != number {
+			err = fmt.Errorf("slabbuddy: invariant W1 (a slab is one block of the buddy): slab %d of %d bytes at %v, a span of %d",
+				number, uint64(want), s.Addr, uint64(s.Size))
+		}
+		return err == nil
+	})
+	if err == nil && (found != a.cells.Slabs() || found != len(a.order)) {
+		err = fmt.Errorf("slabbuddy: invariant W1 (a slab is one block of the buddy): %d of %d slabs found, %d have a block",
+			found, a.cells.Slabs(), len(a.order))
+	}
+	return err
+}
+
+// checkOwners verifies that what the buddy granted is slabs and live blocks, and that each
+// live block is with the part that its place names and its size may go to.
+func (a *Layers) checkOwners() (err error) {
+	blocks := 0
+	a.spans(func(s buddy.Span, number int32) bool {
+		if s.State != alloc.Live || number >= 0 {
+			return true
+		}
+		blocks++
+		l, ok := a.live.Get(s.Addr)
+		if !ok || l.Place >= slotMark || a.blocks.Granted(l.Place) != s.Size {
+			err = fmt.Errorf("slabbuddy: invariant W2 (the table names the owner): %d bytes at %v are granted, the table has %d",
+				uint64(s.Size), s.Addr, uint64(l.Requested))
+		}
+		return err == nil
+	})
+	for at, l := range a.live.Range {
+		place, ok := slotOf(at, l)
+		if !ok {
+			blocks--
+			continue
+		}
+		if class, small := a.cells.ClassOf(l.Requested); err == nil && (!small || slab.ClassAt(place) < class) {
+			err = fmt.Errorf("slabbuddy: invariant W3 (a slot is of the class of its size or above): %d bytes at %v in class %d",
+				uint64(l.Requested), at, slab.ClassAt(place))
 		}
 	}
-	var held [OwnerDirect + 1]int
-	for i := range a.regions.Len() {
-		held[a.regions.At(i).Label]++
+	if err == nil && blocks != 0 {
+		err = fmt.Errorf("slabbuddy: invariant W2 (the table names the owner): %d granted blocks more than live ones", blocks)
 	}
-	if s, b := a.slab.Stats().Regions, a.buddy.Stats().Regions; held[OwnerSlab] != s || held[OwnerBuddy] != b {
-		return fmt.Errorf("slabbuddy: invariant R2 (a region has one owner): slab %d of %d, buddy %d of %d",
-			s, held[OwnerSlab], b, held[OwnerBuddy])
-	}
-	for at := range a.direct.Range {
-		if h, ok := a.regions.Find(at); !ok || uint8(h.Label) != OwnerDirect {
-			return fmt.Errorf("slabbuddy: invariant R3 (direct blocks are regions): block %v", at)
-		}
-	}
-	if n := a.direct.Len(); n != held[OwnerDirect] {
-		return fmt.Errorf("slabbuddy: invariant R3 (direct blocks are regions): %d blocks, %d regions", n, held[OwnerDirect])
-	}
-	return nil
+	return err
 }

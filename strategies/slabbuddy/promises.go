@@ -1,12 +1,25 @@
 package slabbuddy
 
 import (
+	"cmp"
+	"slices"
+
 	"github.com/vramyard/vramyard/alloc"
 	"github.com/vramyard/vramyard/device"
+	"github.com/vramyard/vramyard/strategies/buddy"
+	"github.com/vramyard/vramyard/strategies/slab"
 )
 
-// Promises implements [alloc.Promiser]: those of the part that a size is routed to.
+// Promises implements [alloc.Promiser].
 func (c Config) Promises() alloc.Promises {
+	if c.Compat == CompatXDL {
+		return c.promisesOfParts()
+	}
+	return c.promisesOfLayers()
+}
+
+// promisesOfParts are those of mode "xdl": those of the part that a size is routed to.
+func (c Config) promisesOfParts() alloc.Promises {
 	runs, blocks := c.slab().Promises(), c.buddy().Promises()
 	unit := c.slab().UnitBytes
 	return alloc.Promises{
@@ -45,5 +58,97 @@ func (c Config) Promises() alloc.Promises {
 		Boundaries: []device.Size{
 			unit, 2 * unit, 3 * unit, c.BlockBytes, 2 * c.BlockBytes, c.RegionBytes / 2, c.RegionBytes, 2 * c.RegionBytes,
 		},
+	}
+}
+
+// promisesOfLayers are those of the modern mode. What concerns free blocks and blocks
+// outside slabs is promised as the buddy does.
+func (c Config) promisesOfLayers() alloc.Promises {
+	p := mustPromise(c.blocks())
+	blocks := p // as the buddy has them
+	classes := c.cells().Classes
+	// classFor returns the class that serves a request, or as many as there are for none.
+	classFor := func(r alloc.Request) int {
+		i, _ := slices.BinarySearchFunc(classes, r.Size, func(k slab.Class, n device.Size) int { return cmp.Compare(k.Slot, n) })
+		for i < len(classes) && min(classes[i].Slot&-classes[i].Slot, classes[i].Align) < r.Align {
+			i++
+		}
+		return i
+	}
+	p.Quantum = c.quantum()
+	p.MaxGrant = func(r alloc.Request) device.Size {
+		if i := classFor(r); i < len(classes) {
+			return max(classes[i].Slot, blocks.MaxGrant(r))
+		}
+		return blocks.MaxGrant(r)
+	}
+	if blocks.MustMerge != nil {
+		p.MustMerge = func(left, right alloc.Chunk) bool {
+			return left.Owner == OwnerBuddy && right.Owner == OwnerBuddy && blocks.MustMerge(left, right)
+		}
+	}
+	p.ClassOf = func(free alloc.Chunk) int32 {
+		if free.Owner != OwnerSlab {
+			return blocks.ClassOf(free)
+		}
+		i := slices.IndexFunc(classes, func(k slab.Class) bool { return k.Slot == free.Size })
+		if free.Class == alloc.NoClass {
+			return alloc.NoClass // a slab without a used slot
+		}
+		return int32(i)
+	}
+	p.SearchOrder = c.searchOrder(classes, blocks)
+	p.Serves = func(free alloc.Chunk, r alloc.Request) bool {
+		i := classFor(r)
+		switch {
+		case free.Owner != OwnerSlab:
+			return blocks.Serves(free, r) || i < len(classes) && free.Class != alloc.NoClass && free.Size >= classes[i].Slab
+		case free.Class == alloc.NoClass:
+			free.Class = 0 // it becomes a block of the buddy again
+			return i < len(classes) && free.Size >= classes[i].Slab || blocks.Serves(free, r)
+		}
+		return i == int(free.Class)
+	}
+	for _, k := range classes {
+		p.Boundaries = append(p.Boundaries, k.Slot)
+	}
+	if c.MagazineRounds > 0 {
+		p.Except = append(p.Except, alloc.Exception{Invariant: "I40", Reason: "a block that is freed goes to a magazine, where it is set aside"})
+	}
+	return p
+}
+
+// mustPromise returns the promises of a buddy whose configuration was judged before.
+func mustPromise(c buddy.Config) alloc.Promises {
+	c, err := c.WithDefaults()
+	if err != nil {
+		panic(err)
+	}
+	return c.Promises()
+}
+
+// searchOrder compares free chunks of one class: slots come before blocks, those of one slab
+// from the lowest, and all of a class if the lowest slab serves first.
+func (c Config) searchOrder(classes []slab.Class, blocks alloc.Promises) func(a, b alloc.Chunk) int {
+	byAddress := c.Selection == slab.Lowest
+	// one reports whether two slots are of one slab. Binary slabs start at multiples of
+	// their size.
+	one := func(a, b alloc.Chunk) bool {
+		size := classes[a.Class].Slab
+		return c.Family == buddy.Binary && a.Region == b.Region && a.Addr.Sub(a.Region)/size == b.Addr.Sub(b.Region)/size
+	}
+	return func(a, b alloc.Chunk) int {
+		switch {
+		case a.Owner == OwnerSlab && b.Owner == OwnerSlab:
+			if a.Class != alloc.NoClass && (byAddress || one(a, b)) {
+				return alloc.ByAddress(a, b)
+			}
+			return -1
+		case a.Owner == OwnerSlab || blocks.SearchOrder == nil:
+			return -1
+		case b.Owner == OwnerSlab:
+			return 1
+		}
+		return blocks.SearchOrder(a, b)
 	}
 }

@@ -1,203 +1,24 @@
 package slabbuddy
 
 import (
-	"errors"
-	"fmt"
-
 	"github.com/vramyard/vramyard/alloc"
 	"github.com/vramyard/vramyard/device"
-	"github.com/vramyard/vramyard/internal/invariants"
-	"github.com/vramyard/vramyard/internal/ledger"
-	"github.com/vramyard/vramyard/internal/planted"
-	"github.com/vramyard/vramyard/internal/regions"
-	"github.com/vramyard/vramyard/strategies/buddy"
-	"github.com/vramyard/vramyard/strategies/slab"
 )
 
-// The owners that Walk shows: the part of the allocator that a region belongs to.
-const (
-	OwnerSlab   uint8 = 1 // the slab part
-	OwnerBuddy  uint8 = 2 // the buddy part
-	OwnerDirect uint8 = 3 // one block, straight from the device
-)
-
-// Allocator is a slab-buddy allocator. Use [New].
-type Allocator struct {
-	busy    invariants.Entry
-	closed  bool
-	cfg     Config
-	slab    *slab.Runs
-	buddy   *buddy.Trees
-	direct  ledger.Table // live blocks straight from the device; a place is not used
-	regions regions.Set  // of all parts, by address; a label is the owner
-	stats   alloc.Stats
-	refusal alloc.Refusal
+// New returns the allocator that c describes over src: [Layers], or in mode "xdl" [Parts].
+// It holds nothing yet. New fails if c is invalid.
+func New(src device.Source, c Config) (alloc.Strategy, error) {
+	if c.Compat == CompatXDL {
+		return strategy(NewParts(src, c))
+	}
+	return strategy(NewLayers(src, c))
 }
 
-// New returns an allocator over src that holds nothing yet. It fails if c is invalid.
-func New(src device.Source, c Config) (*Allocator, error) {
-	c, err := c.WithDefaults()
+// strategy returns a, or no strategy at all if err is set, where a nil pointer in an
+// interface would pass for one.
+func strategy[S alloc.Strategy](a S, err error) (alloc.Strategy, error) {
 	if err != nil {
 		return nil, err
 	}
-	a := &Allocator{cfg: c}
-	a.regions = regions.New(src, &a.stats)
-	if a.slab, err = slab.NewRuns(part{&a.regions, OwnerSlab}, c.slab()); err != nil {
-		return nil, fmt.Errorf("slabbuddy: %w", err)
-	}
-	if a.buddy, err = buddy.NewTrees(part{&a.regions, OwnerBuddy}, c.buddy()); err != nil {
-		return nil, fmt.Errorf("slabbuddy: %w", err)
-	}
 	return a, nil
-}
-
-// part is the source of one part: the device, with every region booked in the whole.
-type part struct {
-	regions *regions.Set
-	owner   uint8
-}
-
-// Reserve implements [device.Source].
-func (p part) Reserve(size, align device.Size) (device.Region, error) {
-	if planted.Enabled && planted.Is("slabbuddy/owners-swapped") {
-		p.owner = OwnerSlab + OwnerBuddy - p.owner
-	}
-	return p.regions.Reserve(size, align, int32(p.owner))
-}
-
-// Release implements [device.Source].
-func (p part) Release(a device.Addr) error { return p.regions.Release(a) }
-
-// Alloc implements [alloc.Allocator]. It costs what the part costs that serves the request.
-func (a *Allocator) Alloc(r alloc.Request) (alloc.Block, error) {
-	a.busy.Enter("slabbuddy")
-	b, err := a.alloc(r)
-	a.busy.Leave()
-	return b, err
-}
-
-func (a *Allocator) alloc(r alloc.Request) (b alloc.Block, err error) {
-	if a.closed {
-		return alloc.Block{}, alloc.ErrClosed
-	}
-	part := a.route(r.Size)
-	if planted.Enabled && (planted.Is("slabbuddy/last-byte-up") && r.Size != 0 && r.Size < a.cfg.RegionBytes-1 ||
-		planted.Is("slabbuddy/last-byte-to-device") && r.Size == a.cfg.RegionBytes-1) {
-		part = a.route(r.Size + 1)
-	}
-	switch part {
-	case OwnerSlab:
-		if b, err = a.slab.Alloc(r); err != nil {
-			return alloc.Block{}, a.refused(a.slab, err)
-		}
-	case OwnerBuddy:
-		if b, err = a.buddy.Alloc(r); err != nil {
-			return alloc.Block{}, a.refused(a.buddy, err)
-		}
-	default:
-		if b, err = a.allocDirect(r); err != nil {
-			return alloc.Block{}, err
-		}
-	}
-	a.stats.Granted(r.Size, b.Size)
-	return b, nil
-}
-
-// allocDirect takes a region for the request alone. The block has exactly the bytes
-// requested; what the device adds is slack.
-func (a *Allocator) allocDirect(r alloc.Request) (alloc.Block, error) {
-	if r.Align != 0 && !device.IsPowerOfTwo(r.Align) {
-		a.record(alloc.Refusal{Reason: alloc.ReasonAlignment, Request: r})
-		return alloc.Block{}, alloc.ErrInvalidRequest
-	}
-	region, err := a.regions.Reserve(r.Size, r.Align, int32(OwnerDirect))
-	if err != nil {
-		a.stats.OOMs++
-		a.record(alloc.Refusal{Reason: alloc.ReasonDevice, Request: r, Asked: r.Size, Device: err})
-		if planted.Enabled && planted.Is("slabbuddy/device-error-passed-on") {
-			return alloc.Block{}, err
-		}
-		return alloc.Block{}, alloc.ErrOutOfMemory
-	}
-	a.direct.Add(region.Addr, ledger.Block{Requested: r.Size, Stream: r.Stream, Tag: r.Tag})
-	return alloc.Block{Addr: region.Addr, Size: r.Size}, nil
-}
-
-// refused takes over what a part recorded of a refusal and returns err.
-func (a *Allocator) refused(by alloc.Failure, err error) error {
-	if errors.Is(err, alloc.ErrOutOfMemory) && !(planted.Enabled && planted.Is("slabbuddy/refusal-uncounted")) {
-		a.stats.OOMs++
-	}
-	r, _ := by.LastRefusal()
-	a.record(r)
-	return err
-}
-
-// record completes a refusal with the free memory of the whole and keeps it.
-func (a *Allocator) record(r alloc.Refusal) {
-	r.LargestHole, r.Free = a.largestFree(), a.freeBytes()
-	a.refusal = r
-}
-
-// Free implements [alloc.Allocator]. A block straight from the device goes back to it; if
-// the device refuses, Free fails with its error and the block stays live.
-func (a *Allocator) Free(p device.Addr) error {
-	a.busy.Enter("slabbuddy")
-	err := a.free(p)
-	a.busy.Leave()
-	return err
-}
-
-// free asks each part in turn, as the original does. A part that has no block at p says so
-// after one probe of its table.
-func (a *Allocator) free(p device.Addr) error {
-	if a.closed {
-		return alloc.ErrClosed
-	}
-	requested, granted, err := a.slab.Take(p)
-	if err != nil {
-		requested, granted, err = a.buddy.Take(p)
-	}
-	if err != nil {
-		requested, err = a.takeDirect(p)
-		granted = requested
-	}
-	if err != nil {
-		return err
-	}
-	a.stats.Freed(requested, granted)
-	if planted.Enabled && planted.Is("slabbuddy/frees-what-was-asked") {
-		a.stats.Allocated += granted - requested
-	}
-	return nil
-}
-
-// takeDirect gives the block that starts at p back to the device and returns its bytes.
-func (a *Allocator) takeDirect(p device.Addr) (device.Size, error) {
-	b, ok := a.direct.Get(p)
-	if !ok {
-		return 0, alloc.ErrInvalidFree
-	}
-	if err := a.regions.Release(p); err != nil {
-		if planted.Enabled && planted.Is("slabbuddy/direct-lost-on-fault") {
-			a.direct.Take(p)
-		}
-		return 0, err
-	}
-	if planted.Enabled && planted.Is("slabbuddy/direct-kept") {
-		return b.Requested, nil
-	}
-	a.direct.Take(p)
-	return b.Requested, nil
-}
-
-// Close implements [alloc.Strategy]. Regions of all parts go back oldest first. Of what
-// the device refuses to take back, Walk yields each region as one chunk of slack.
-func (a *Allocator) Close() error {
-	a.busy.Enter("slabbuddy")
-	defer a.busy.Leave()
-	a.closed = true
-	a.slab, a.buddy, a.direct = nil, nil, ledger.Table{}
-	a.stats.Emptied()
-	return a.regions.ReleaseAll()
 }

@@ -28,13 +28,13 @@ var small = slabbuddy.Config{Compat: slabbuddy.CompatXDL, RegionBytes: region, B
 
 // open returns an allocator over a simulated device with the given capacity, and a
 // wrapper to inject faults with.
-func open(t testing.TB, capacity device.Size, c slabbuddy.Config) (*slabbuddy.Allocator, *device.Faults) {
+func open(t testing.TB, capacity device.Size, c slabbuddy.Config) (*slabbuddy.Parts, *device.Faults) {
 	t.Helper()
 	d, err := sim.New(sim.Config{Capacity: capacity, Charge: 2 * device.MiB})
 	require.NoError(t, err)
 	f, err := device.NewFaults(d, device.FaultPlan{})
 	require.NoError(t, err)
-	a, err := slabbuddy.New(f, c)
+	a, err := slabbuddy.NewParts(f, c)
 	require.NoError(t, err)
 	return a, f
 }
@@ -49,7 +49,7 @@ func get(t testing.TB, a alloc.Strategy, size device.Size) alloc.Block {
 }
 
 // ownerOf returns whose the live block at p is.
-func ownerOf(a *slabbuddy.Allocator, p device.Addr) uint8 {
+func ownerOf(a *slabbuddy.Parts, p device.Addr) uint8 {
 	for c := range a.Walk {
 		if c.Addr == p && c.State == alloc.Live {
 			return c.Owner
@@ -77,8 +77,9 @@ func TestConfigErrors(t *testing.T) {
 	for _, c := range []struct {
 		json, want string
 	}{
-		{`{}`, `slabbuddy: compat is empty: the modern mode is not available yet, want "xdl"`},
-		{`{"compat":"x"}`, `slabbuddy: compat "x": want "xdl"`},
+		{`{"compat":"x"}`, `slabbuddy: compat "x": want "xdl" or none`},
+		{`{"compat":"xdl","slab_slots":8}`, `slabbuddy: slab_slots: of no meaning with compat "xdl"`},
+		{`{"compat":"xdl","release":true}`, `slabbuddy: release: of no meaning with compat "xdl"`},
 		{`{"compat":"xdl","region_bytes":3}`, `slabbuddy: region_bytes 3: want a power of two`},
 		{`{"compat":"xdl","block_bytes":3}`, `slabbuddy: block_bytes 3: want a power of two from 4`},
 		{`{"compat":"xdl","block_bytes":2}`, `slabbuddy: block_bytes 2: want a power of two from 4`},
@@ -256,7 +257,7 @@ func TestEveryDeviceCallMayFail(t *testing.T) {
 		require.NoError(t, err)
 		f, err := device.NewFaults(d, device.FaultPlan{Nth: nth})
 		require.NoError(t, err)
-		a, err := slabbuddy.New(f, small)
+		a, err := slabbuddy.NewParts(f, small)
 		require.NoError(t, err)
 		for _, size := range sizes {
 			if _, err := a.Alloc(alloc.Request{Size: size}); err != nil {

@@ -25,13 +25,13 @@ func (s *shelf) Release(device.Addr) error { return nil }
 // TestCheckNamesWhatIsBroken spoils one thing at a time. R5 is what
 // the tests of the parts spoil.
 func TestCheckNamesWhatIsBroken(t *testing.T) {
-	for want, spoil := range map[string]func(*Allocator){
-		"R1": func(a *Allocator) { a.cfg.BlockBytes *= 8 },
-		"R2": func(a *Allocator) { _, _ = a.regions.Reserve(1, 0, int32(OwnerSlab)) },
-		"R3": func(a *Allocator) { a.direct.Add(1, ledger.Block{}) },
-		"R6": func(a *Allocator) { a.stats.Requested++ },
+	for want, spoil := range map[string]func(*Parts){
+		"R1": func(a *Parts) { a.cfg.BlockBytes *= 8 },
+		"R2": func(a *Parts) { _, _ = a.regions.Reserve(1, 0, int32(OwnerSlab)) },
+		"R3": func(a *Parts) { a.direct.Add(1, ledger.Block{}) },
+		"R6": func(a *Parts) { a.stats.Requested++ },
 	} {
-		a, err := New(new(shelf), Config{Compat: CompatXDL})
+		a, err := NewParts(new(shelf), Config{Compat: CompatXDL})
 		require.NoError(t, err)
 		for _, size := range []device.Size{1, 20000, device.GiB} {
 			_, err := a.Alloc(alloc.Request{Size: size})

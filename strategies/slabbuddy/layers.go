@@ -1,0 +1,234 @@
+package slabbuddy
+
+import (
+	"errors"
+	"fmt"
+
+	"github.com/vramyard/vramyard/alloc"
+	"github.com/vramyard/vramyard/device"
+	"github.com/vramyard/vramyard/internal/invariants"
+	"github.com/vramyard/vramyard/internal/ledger"
+	"github.com/vramyard/vramyard/internal/planted"
+	"github.com/vramyard/vramyard/strategies/buddy"
+	"github.com/vramyard/vramyard/strategies/slab"
+)
+
+// slotMark marks the place of a slot in the table of live blocks. Cells use fewer bits, and
+// no place of a buddy block has both: a block of the pool that had the lower one would be of
+// 2^30 units, and the upper one is that of a direct block, which has no units.
+const slotMark = 3 << 62
+
+// Layers is the slab-buddy allocator of the modern mode: one pool of regions, a buddy over
+// it, and slabs that are blocks of the buddy. Use [New] or [NewLayers].
+type Layers struct {
+	busy   invariants.Entry
+	closed bool
+	live   ledger.Table // every live block; the place is the slot's, marked, or the buddy's
+	cells  *slab.Cells
+	blocks buddy.Blocks
+	pieces pieces
+	source *watched
+	stats  alloc.Stats
+
+	refusal alloc.Refusal
+	order   []int32 // of Walk: slabs by address
+}
+
+// NewLayers returns an allocator over src that holds nothing yet. It fails if c is invalid
+// or of a compat mode.
+func NewLayers(src device.Source, c Config) (*Layers, error) {
+	c, err := c.WithDefaults()
+	if err == nil && c.Compat != "" {
+		err = errors.New("slabbuddy: compat: layers are of the modern mode")
+	}
+	if err != nil {
+		return nil, err
+	}
+	a := &Layers{source: &watched{Source: src}}
+	if a.blocks, err = buddy.NewBlocks(a.source, &a.stats, c.blocks()); err != nil {
+		return nil, fmt.Errorf("slabbuddy: %w", err)
+	}
+	cells := c.cells()
+	a.pieces = pieces{blocks: &a.blocks}
+	for _, k := range cells.Classes {
+		a.pieces.sizes = append(a.pieces.sizes, k.Slab)
+	}
+	if a.cells, err = slab.NewCells(&a.pieces, cells); err != nil {
+		return nil, fmt.Errorf("slabbuddy: %w", err)
+	}
+	return a, nil
+}
+
+// watched is a device that remembers the first region it did not take back, for Trim: what
+// the buddy gives back on its own it does not report.
+type watched struct {
+	device.Source
+	refused error
+}
+
+// Release implements [device.Source].
+func (w *watched) Release(a device.Addr) error {
+	err := w.Source.Release(a)
+	if err != nil && w.refused == nil {
+		w.refused = err
+	}
+	return err
+}
+
+// pieces gives blocks of the buddy to the cells, for slabs. It is their [slab.Parent].
+type pieces struct {
+	blocks *buddy.Blocks
+	sizes  []device.Size // of a slab, per class
+	places []uint64      // of the block of each slab, by its number; 0 for none
+	short  shortage      // what the device answered last
+}
+
+// shortage is why there was no memory.
+type shortage struct {
+	err   error       // the device's, or that the limit leaves no room
+	asked device.Size // bytes of the last reservation tried
+}
+
+// Take implements [slab.Parent].
+func (p *pieces) Take(class int, number int32, more bool) (slab.Piece, bool) {
+	n := p.sizes[class]
+	addr, _, place, ok := p.blocks.GrabHeld(n, 0, alloc.HintNone)
+	if !ok && more {
+		var err error
+		addr, _, place, err = p.blocks.GrabNew(n, 0, alloc.HintNone)
+		if ok = err == nil; !ok {
+			p.short = shortage{err, p.blocks.Asked()}
+		}
+	}
+	if !ok {
+		return slab.Piece{}, false
+	}
+	if int(number) == len(p.places) {
+		p.places = append(p.places, 0)
+	}
+	p.places[number] = place
+	return slab.Piece{Addr: addr, Handle: uint32(number)}, true
+}
+
+// Give implements [slab.Parent].
+func (p *pieces) Give(piece slab.Piece) {
+	place := p.places[piece.Handle]
+	p.places[piece.Handle] = 0
+	if planted.Enabled && planted.Is("layers/slab-kept") {
+		return
+	}
+	p.blocks.Return(piece.Addr, place)
+}
+
+// Alloc implements [alloc.Allocator]. It costs O(1) for a slot, and what [buddy.Blocks]
+// costs for a block; neither depends on how many regions or slabs there are.
+func (a *Layers) Alloc(r alloc.Request) (alloc.Block, error) {
+	a.busy.Enter("slabbuddy")
+	b, err := a.alloc(r)
+	a.busy.Leave()
+	return b, err
+}
+
+func (a *Layers) alloc(r alloc.Request) (alloc.Block, error) {
+	if a.closed {
+		return alloc.Block{}, alloc.ErrClosed
+	}
+	class, small := a.cells.ClassOf(r.Size)
+	if !small || r.Align != 0 {
+		if why := a.blocks.Judge(r); why != alloc.ReasonNone {
+			a.refuse(r, why)
+			return alloc.Block{}, alloc.ErrInvalidRequest
+		}
+		class, small = a.cells.ClassFor(r.Size, r.Align)
+	}
+	if planted.Enabled && planted.Is("layers/largest-class-to-buddy") && class == a.cells.Classes()-1 {
+		small = false
+	}
+	var b alloc.Block
+	var place uint64
+	var ok bool
+	if small {
+		b, place, ok = a.grabSlot(class)
+	} else {
+		b.Addr, b.Size, place, ok = a.blocks.GrabHeld(r.Size, r.Align, r.Hint)
+	}
+	if !ok {
+		if b, place, ok = a.grabShort(r, class, small); !ok {
+			return alloc.Block{}, alloc.ErrOutOfMemory
+		}
+	}
+	a.live.Add(b.Addr, ledger.Block{Requested: r.Size, Stream: r.Stream, Tag: r.Tag, Place: place})
+	a.stats.Granted(r.Size, b.Size)
+	return b, nil
+}
+
+// grabSlot takes a slot, for which the cells may take a slab and the buddy a region.
+func (a *Layers) grabSlot(class int) (alloc.Block, uint64, bool) {
+	cell, ok := a.cells.Grab(class, 0)
+	return alloc.Block{Addr: cell.Addr, Size: a.cells.Slot(class)}, cell.Place | slotMark, ok
+}
+
+// Free implements [alloc.Allocator]. It costs O(1) for a slot, and a step for each merge for
+// a block. The table of live blocks says whose it is: no part is asked in vain.
+func (a *Layers) Free(p device.Addr) error {
+	a.busy.Enter("slabbuddy")
+	err := a.free(p)
+	a.busy.Leave()
+	return err
+}
+
+func (a *Layers) free(p device.Addr) error {
+	if a.closed {
+		return alloc.ErrClosed
+	}
+	l, ok := a.live.Take(p)
+	if !ok {
+		return alloc.ErrInvalidFree
+	}
+	if planted.Enabled && planted.Is("layers/frees-what-was-asked") {
+		a.stats.Allocated += a.granted(l) - l.Requested
+	}
+	if l.Place >= slotMark {
+		place := l.Place &^ slotMark
+		a.stats.Freed(l.Requested, a.cells.Slot(slab.ClassAt(place)))
+		a.cells.Return(slab.Cell{Addr: p, Place: place})
+		return nil
+	}
+	a.stats.Freed(l.Requested, a.blocks.Return(p, l.Place))
+	return nil
+}
+
+// granted returns the bytes that a live block was granted.
+func (a *Layers) granted(l ledger.Block) device.Size {
+	if l.Place >= slotMark {
+		return a.cells.Slot(slab.ClassAt(l.Place &^ slotMark))
+	}
+	return a.blocks.Granted(l.Place)
+}
+
+// Trim implements [alloc.Trimmer]: magazines are emptied, slabs without a used slot become
+// blocks of the buddy, and regions without a live block go back.
+func (a *Layers) Trim() (device.Size, error) {
+	a.busy.Enter("slabbuddy")
+	defer a.busy.Leave()
+	if a.closed {
+		return 0, alloc.ErrClosed
+	}
+	before := a.stats.Reserved
+	a.source.refused = nil
+	a.cells.Drain()
+	a.cells.Shed() // regions may go back here, and be refused
+	_, _ = a.blocks.Trim()
+	return before - a.stats.Reserved, a.source.refused
+}
+
+// Close implements [alloc.Strategy]. Regions go back oldest first. Of what the device
+// refuses to take back, Walk yields each region as one chunk of slack.
+func (a *Layers) Close() error {
+	a.busy.Enter("slabbuddy")
+	defer a.busy.Leave()
+	a.closed = true
+	a.cells, a.live, a.pieces.places, a.order = nil, ledger.Table{}, nil, nil
+	a.stats.Emptied()
+	return a.blocks.ReleaseAll()
+}
