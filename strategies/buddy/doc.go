@@ -72,7 +72,7 @@
 // The defaults are those that carried the seven recorded traces on the least memory at little
 // time, 4 MiB to a block of the pool: 1.02 times the lower bound, where bfc needs 1.07 and
 // mode "xdl" 1.2 to 1.8. In one region for everything it is 1.28, and 1.21 with trim. With
-// DirectBytes of 1 MiB it is 1.01, at 15 % more device calls; at 16 MiB 1.09.
+// DirectBytes of 1 MiB it is 1.01, at a fifth more device calls; at 16 MiB 1.09.
 //
 // # Alignment
 //
