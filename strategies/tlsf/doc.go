@@ -37,7 +37,7 @@
 //	scan 8, second_level 3            1.162  1.080  1.061
 //	scan 32, second_level 3           1.144  1.081  1.055
 //	second_level 3                    1.259  1.252  1.213
-//	exhaustive                        1.205  1.176  1.114
+//	exhaustive                        1.199  1.176  1.114
 //	list fifo                         1.215  1.184  1.120
 //	list address                      1.169  1.108  1.062
 //
