@@ -60,9 +60,6 @@ const (
 
 // giveUp takes a rung, and reports whether a request that failed may be served now.
 func (a *Layers) giveUp(next rung) bool {
-	if planted.Enabled && planted.Is("layers/slabs-before-magazines") && next != emptyRegions {
-		next = magazines + emptySlabs - next
-	}
 	switch next {
 	case magazines:
 		return a.cells.Drain()
@@ -123,7 +120,9 @@ func (a *Layers) outOfMemory(r alloc.Request) {
 	if invariants.Enabled && (a.cells.CachedBytes() != 0 || a.cells.Shed() != 0) {
 		panic("slabbuddy: invariant W5 (nothing is refused before all is given up): magazines or empty slabs are left")
 	}
-	a.stats.OOMs++
+	if !planted.Enabled || !planted.Is("layers/refusal-uncounted") {
+		a.stats.OOMs++
+	}
 	a.refuse(r, alloc.ReasonNone)
 	regions.Explain(&a.refusal, a.pieces.short.asked, a.pieces.short.err)
 }

@@ -92,6 +92,9 @@ type shortage struct {
 // Take implements [slab.Parent].
 func (p *pieces) Take(class int, number int32, more bool) (slab.Piece, bool) {
 	n := p.sizes[class]
+	if planted.Enabled && planted.Is("layers/slab-too-large") {
+		n++
+	}
 	addr, _, place, ok := p.blocks.GrabHeld(n, 0, alloc.HintNone)
 	if !ok && more {
 		var err error
@@ -113,7 +116,9 @@ func (p *pieces) Take(class int, number int32, more bool) (slab.Piece, bool) {
 // Give implements [slab.Parent].
 func (p *pieces) Give(piece slab.Piece) {
 	place := p.places[piece.Handle]
-	p.places[piece.Handle] = 0
+	if !planted.Enabled || !planted.Is("layers/place-kept") {
+		p.places[piece.Handle] = 0
+	}
 	if planted.Enabled && planted.Is("layers/slab-kept") {
 		return
 	}
@@ -141,8 +146,8 @@ func (a *Layers) alloc(r alloc.Request) (alloc.Block, error) {
 		}
 		class, small = a.cells.ClassFor(r.Size, r.Align)
 	}
-	if planted.Enabled && planted.Is("layers/largest-class-to-buddy") && class == a.cells.Classes()-1 {
-		small = false
+	if planted.Enabled && planted.Is("layers/slot-for-one-more") && r.Size == a.cells.Slot(a.cells.Classes()-1)+1 {
+		class, small = a.cells.Classes()-1, true
 	}
 	var b alloc.Block
 	var place uint64
