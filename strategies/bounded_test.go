@@ -38,6 +38,7 @@ var wasteful = map[string]struct {
 	"slabbuddy":         {3.5, largerIsTheDevices},
 	"slabbuddy:fast":    {3.5, largerIsTheDevices},
 	"slabbuddy:lean":    {2.5, largerIsTheDevices},
+	"slabbuddy:pages":   {3.5, largerIsTheDevices},
 	"slabbuddy:onepool": {2.5, "as buddy's: its sizes are XDL's"},
 	"slab:blaze":        {12, "a class that shrinks never feeds another, so each of a dozen magnitudes keeps the memory of its best time"},
 }

@@ -48,6 +48,7 @@ func All() alloc.Catalogue {
 				JSON: `{"slab_max_bytes":"1MiB","slab_slots":4,"empty_slabs":1,"magazine_rounds":8}`},
 			alloc.Preset{Name: "lean", Doc: "regions without a live block go back, and 256 MiB of single blocks are kept",
 				JSON: `{"release":true,"direct_cache_bytes":"256MiB"}`},
+			alloc.Preset{Name: "pages", Doc: "regions of whole pages of 2 MiB, for a device that charges them", JSON: `{"region_bytes":"2MiB"}`},
 			alloc.Preset{Name: "onepool", Doc: "XDL's bounds and regions of 1 GiB, but one pool of them instead of two",
 				JSON: `{"region_bytes":"1GiB","growth":"fixed","block_bytes":"16KiB","slab_max_bytes":"16KiB","direct_bytes":"1GiB","direct_cache_bytes":1}`},
 			alloc.Preset{Name: "xdl", Doc: "as Alibaba's XDL on GPUs", JSON: `{"compat":"xdl"}`}),

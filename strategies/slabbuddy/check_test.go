@@ -1,0 +1,52 @@
+package slabbuddy
+
+import (
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/vramyard/vramyard/alloc"
+	"github.com/vramyard/vramyard/device"
+	"github.com/vramyard/vramyard/internal/ledger"
+)
+
+// TestCheckOfLayersNamesWhatIsBroken spoils one thing at a time. W5 is about what a request
+// was refused for, which only the refusal knows.
+func TestCheckOfLayersNamesWhatIsBroken(t *testing.T) {
+	for want, spoil := range map[string]func(*Layers, []alloc.Block){
+		"W1": func(a *Layers, _ []alloc.Block) { a.pieces.places[0] = 0 },
+		"W2": func(a *Layers, b []alloc.Block) { a.live.Take(b[1].Addr) },
+		"W3": func(a *Layers, b []alloc.Block) {
+			l, _ := a.live.Take(b[0].Addr)
+			l.Requested = device.MiB
+			a.live.Add(b[0].Addr, l)
+		},
+		"W4": func(a *Layers, b []alloc.Block) { a.live.Take(b[0].Addr) },
+		"W6": func(a *Layers, _ []alloc.Block) { a.stats.Requested++ },
+	} {
+		a, err := NewLayers(new(shelf), Config{})
+		require.NoError(t, err)
+		var blocks []alloc.Block
+		for _, size := range []device.Size{1, 50000, device.GiB} {
+			b, err := a.Alloc(alloc.Request{Size: size})
+			require.NoError(t, err)
+			blocks = append(blocks, b)
+		}
+		require.NoError(t, a.Check())
+		spoil(a, blocks)
+		require.ErrorContains(t, a.Check(), "slabbuddy: invariant "+want+" ", want)
+	}
+}
+
+// TestPlacesTellTheOwners holds the marks of places apart.
+func TestPlacesTellTheOwners(t *testing.T) {
+	a, err := NewLayers(new(shelf), Config{})
+	require.NoError(t, err)
+	for size, slot := range map[device.Size]bool{1: true, 32 * device.KiB: true, 32*device.KiB + 1: false, device.MiB + 1: false} {
+		b, err := a.Alloc(alloc.Request{Size: size})
+		require.NoError(t, err)
+		l, _ := a.live.Get(b.Addr)
+		require.Equal(t, slot, l.Place >= slotMark, "%d", size)
+		require.Equal(t, b.Size, a.granted(ledger.Block{Place: l.Place}))
+	}
+}
