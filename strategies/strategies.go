@@ -67,5 +67,5 @@ func All() alloc.Catalogue {
 
 // Compared returns the names that a comparison shows unless it is told otherwise.
 func Compared() []string {
-	return []string{"bfc", "bfc:growth", "bestfit", "tlsf", "buddy", "buddy:xdl", "slab", "slab:xdl", "slab:blaze", "slabbuddy:xdl"}
+	return []string{"bfc", "bfc:growth", "bestfit", "tlsf", "buddy", "buddy:xdl", "slab", "slab:xdl", "slab:blaze", "slabbuddy", "slabbuddy:xdl"}
 }
