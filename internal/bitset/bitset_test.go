@@ -1,12 +1,14 @@
 package bitset_test
 
 import (
+	"math"
 	"math/rand/v2"
 	"slices"
 	"testing"
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/vramyard/vramyard/device"
 	"github.com/vramyard/vramyard/internal/bitset"
 )
 
@@ -79,6 +81,17 @@ func TestGrowKeepsTheMembers(t *testing.T) {
 	}
 	s.Grow(5)
 	require.Equal(t, want, slices.Collect(s.All))
+}
+
+// TestFarApartCostsLittle has two members in a room for whose bitmap 256 MiB would be needed.
+func TestFarApartCostsLittle(t *testing.T) {
+	s := bitset.New(math.MaxInt32)
+	s.Add(7)
+	s.Add(math.MaxInt32 - 1)
+	mustAgree(t, &s, []uint32{7, math.MaxInt32 - 1}, 1<<30)
+	require.Less(t, s.Bytes(), 20*device.MiB)
+	s.Remove(math.MaxInt32 - 1)
+	mustAgree(t, &s, []uint32{7}, math.MaxInt32-1)
 }
 
 func TestOutsideTheRoomIsNothing(t *testing.T) {

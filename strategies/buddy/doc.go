@@ -57,8 +57,9 @@
 // A grant reads one word of classes, two sets and their summaries, and changes one set for each
 // split; a free changes one for each merge, and without halves finds each way again. Neither
 // depends on the number of regions: their order is renewed when one comes between others,
-// which is rare beside the device call. Sets take 2 bits a unit and 72 bytes for each region
-// and class, a live block 40 bytes in a table at most three quarters full.
+// which is rare beside the device call. Sets take 2 bits a unit where blocks are or were
+// free, and 96 bytes for each region and class, a live block 40 bytes in a table at most
+// three quarters full.
 //
 // # Growth
 //

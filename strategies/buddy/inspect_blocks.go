@@ -11,7 +11,7 @@ import (
 // Host memory of the records that are not slices of words, in bytes.
 const (
 	regionBytes = 208
-	setBytes    = 72
+	setBytes    = 96
 	linkBytes   = 8
 	listBytes   = 8
 )

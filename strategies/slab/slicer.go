@@ -271,7 +271,7 @@ func (s *slicer) rowOf(h regions.Held) *row {
 // Host memory of a grade and a row without what they point to, in bytes.
 const (
 	gradeBytes = 456
-	rowBytes   = 120
+	rowBytes   = 144
 )
 
 // hostBytes returns the host memory of the slicer.
