@@ -5,7 +5,6 @@ import (
 
 	"github.com/vramyard/vramyard/alloc"
 	"github.com/vramyard/vramyard/device"
-	"github.com/vramyard/vramyard/internal/planted"
 	"github.com/vramyard/vramyard/internal/regions"
 )
 
@@ -96,7 +95,7 @@ func (p *Pool) Empty() device.Size { return p.empty }
 // room to try one.
 func (p *Pool) Asked() device.Size { return p.asked }
 
-// Grow takes a region of at least least bytes, as large as the policy says or as the device
+// Grow takes a region of at least so many bytes, as large as the policy says or as the device
 // gives, and enters it under a label as an empty one. It makes at most 64 device calls.
 //
 // The error is [regions.ErrLimit] if the limit leaves no room, or the device's. Then
@@ -138,13 +137,11 @@ func (p *Pool) room() device.Size {
 		return 2 * mostRegion
 	case p.stats.Reserved >= p.policy.Limit:
 		return 0
-	case planted.Enabled && planted.Is("growth/limit-for-each"):
-		return p.policy.Limit
 	}
 	return p.policy.Limit - p.stats.Reserved
 }
 
-// wish returns the size that the policy wants for a region of at least least bytes.
+// wish returns the size that the policy wants for a region of at least so many bytes.
 func (p *Pool) wish(least device.Size) device.Size {
 	switch p.policy.Kind {
 	case Fixed:
@@ -162,7 +159,7 @@ func (p *Pool) wish(least device.Size) device.Size {
 // less returns the next smaller size to try after a refusal of n bytes.
 //
 // Precondition: n is above least, and both are multiples of the quantum.
-// Postcondition: the result is at least least and less than n.
+// Postcondition: the result is less than n and no less than least.
 func (p *Pool) less(n, least device.Size) device.Size {
 	beyond := (n - least) / 2
 	if p.policy.Kind == Whole {

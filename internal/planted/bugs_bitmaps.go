@@ -16,6 +16,8 @@ var (
 		`{"capacity":65536,"align":256,"policy":"top-down"}`}
 	bitmapsLate = Setting{"buddy", `{"block_bytes":256,"region_bytes":4096,"growth":"fixed","coalescing":"failure"}`,
 		`{"capacity":4096,"align":256}`}
+	bitmapsHigh = Setting{"buddy", `{"block_bytes":256,"region_bytes":65536,"growth":"fixed","placement":"top-down"}`,
+		`{"capacity":1048576,"align":256}`}
 	bitmapsDirect = Setting{"buddy", `{"block_bytes":256,"region_bytes":4096,"direct_bytes":2048}`, `{"capacity":65536,"align":256}`}
 )
 

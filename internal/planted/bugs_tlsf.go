@@ -37,7 +37,7 @@ func tlsfBugs() []Bug {
 			Doc: "the end of a region of exactly the size asked for is passed over"},
 		{ID: "tlsf/hole-of-head", Setting: tlsfHole, Breaks: []string{"I9"}, Minimal: "a 20480\na 1\na 16384\na 24576\nf 0\nf 1",
 			Doc: "the largest hole is the head of the highest list"},
-		{ID: "tlsf/no-class-above-512GiB", Setting: tlsfHuge, Breaks: []string{"I13"},
+		{ID: "tlsf/no-class-above-half-tebibyte", Setting: tlsfHuge, Breaks: []string{"I13"},
 			Minimal: "a 644245094400\na 1\nf 0\na 751619276800",
 			Doc:     "chunks of 512 GiB and more are all of one class"},
 	}

@@ -90,8 +90,10 @@ func (b *Blocks) spansOf(slot uint32, live Lengths, yield func(Span) bool) bool 
 	r := &b.regs[slot]
 	s := Span{Region: r.base, Addr: r.base, Class: alloc.NoClass}
 	if r.direct != 0 {
-		if s.Size, s.State = r.direct, alloc.Live; r.free {
-			s.State = alloc.Free
+		s.Size = r.direct
+		if !r.free {
+			s.State = alloc.Live
+			live(s.Addr) // its length is known, but whose it is only to the caller
 		}
 		return yield(s) && b.slackOf(r, r.direct, yield)
 	}

@@ -17,7 +17,8 @@ func subjects() []props.Subject {
 			DirectCacheBytes: 12 * device.KiB, EmptySlabs: 1, Trim: buddy.TrimOn,
 		}),
 		modern("magazines", 64*device.KiB, slabbuddy.Config{
-			BlockBytes: 128, RegionBytes: 2 * device.KiB, SlabMaxBytes: device.KiB, SlabSlots: 2, Classes: slab.ClassesPow2,
+			// Slabs of the largest classes are larger than what gets a region of its own.
+			BlockBytes: 128, RegionBytes: 2 * device.KiB, SlabMaxBytes: 8 * device.KiB, SlabSlots: 3, Classes: slab.ClassesPow2,
 			MagazineRounds: 3, Depot: 1, EmptySlabs: 2, Selection: slab.Lifo, Growth: "request", Placement: buddy.SmallestNewest,
 			DirectBytes: 16 * device.KiB, DirectCacheBytes: 1, Coalescing: buddy.Lazy,
 		}),

@@ -23,7 +23,7 @@ func (s scale) width(u uint64) int { return max(bits.Len64(u)-1-int(s.second), 0
 // Precondition: size is at least a quantum.
 func (s scale) class(size device.Size) uint32 {
 	u := uint64(size) >> s.quantum
-	if planted.Enabled && planted.Is("tlsf/no-class-above-512GiB") {
+	if planted.Enabled && planted.Is("tlsf/no-class-above-half-tebibyte") {
 		u = min(u, uint64(512*device.GiB)>>s.quantum-1)
 	}
 	w := s.width(u)
