@@ -4,7 +4,8 @@
 // A [Policy] has five kinds:
 //
 //   - "fixed": regions of Region bytes; a request that needs more gets a region of its own;
-//   - "doubling": each region is twice the last, the first has Region bytes;
+//   - "doubling": each region is twice the last, the first has Region bytes; a region that
+//     goes back takes one doubling with it;
 //   - "request": a region has what the request needs, in whole multiples of Region;
 //   - "proportional": a region has a sixteenth of what the pool holds, at least Region bytes, so
 //     that the last region, however little of it is used, is at most 6 % of all, and the

@@ -77,12 +77,25 @@ type Pool struct {
 	grown  device.Size // bytes of the regions that Grow took and Drop has not given back
 }
 
-// New returns an empty pool over src that books in stats, whose Limit it sets.
+// New returns an empty pool over src that books in stats, whose Limit and NextRegion it keeps.
 //
 // Precondition: the policy passes Check.
 func New(src device.Source, stats *alloc.Stats, p Policy) Pool {
+	pool := Pool{Set: regions.New(src, stats), policy: p, stats: stats}
 	stats.Limit = p.Limit
-	return Pool{Set: regions.New(src, stats), policy: p, stats: stats, next: p.Region}
+	pool.setNext(p.Region)
+	return pool
+}
+
+// setNext notes the size of the next region of kind Doubling, and shows what is meant next.
+func (p *Pool) setNext(n device.Size) {
+	p.next = n
+	switch p.policy.Kind {
+	case Fixed:
+		p.stats.NextRegion = p.policy.Region
+	case Doubling:
+		p.stats.NextRegion = n
+	}
 }
 
 // Preallocates reports whether what is held says nothing about what is needed.
@@ -119,7 +132,7 @@ func (p *Pool) Grow(least, align device.Size, label int32) (device.Region, error
 			return device.Region{}, regions.ErrLimit
 		case err == nil:
 			if p.policy.Kind == Doubling {
-				p.next = min(2*n, mostRegion)
+				p.setNext(min(2*n, mostRegion))
 			}
 			p.empty += r.Size
 			p.grown += r.Size
@@ -188,17 +201,8 @@ func (p *Pool) Drop(a device.Addr) error {
 	}
 	p.empty -= h.Size
 	p.grown -= h.Size
-	return nil
-}
-
-// NextRegion returns the size that the next region is meant to have, for Stats; 0 where it
-// depends on the request.
-func (p *Pool) NextRegion() device.Size {
-	switch p.policy.Kind {
-	case Fixed:
-		return p.policy.Region
-	case Doubling:
-		return p.next
+	if p.policy.Kind == Doubling { // what comes and goes must not make regions larger each time
+		p.setNext(max(p.policy.Region, device.AlignDown(p.next/2, p.policy.Quantum)))
 	}
-	return 0
+	return nil
 }

@@ -165,6 +165,16 @@ func TestEmptyRegionsAboveTheWatermarkGoBack(t *testing.T) {
 	require.Equal(t, device.MiB, pool2.Empty(), "what the device does not take back stays")
 }
 
+func TestDoublingComesDownAgain(t *testing.T) {
+	pool, _, _ := open(t, growth.Policy{Kind: growth.Doubling, Region: device.MiB}, 0)
+	for range 100 {
+		r, err := pool.Grow(1, 256, 0)
+		require.NoError(t, err)
+		require.Equal(t, device.MiB, r.Size)
+		require.NoError(t, pool.Drop(r.Addr))
+	}
+}
+
 func TestCheckNamesTheField(t *testing.T) {
 	good := growth.Policy{Kind: growth.Fixed, Region: device.MiB, Quantum: 256}
 	for want, spoil := range map[string]func(*growth.Policy){

@@ -58,7 +58,6 @@ func (c *Core) Init(name string, src device.Source, p growth.Policy, index Index
 	c.Table = NewTable()
 	c.name, c.quantum, c.release, c.index = name, p.Quantum, p.Release, index
 	c.pool = growth.New(src, &c.stats, p)
-	c.stats.NextRegion = c.pool.NextRegion()
 }
 
 // Enter marks the strategy as in use, see [invariants.Entry].
@@ -141,7 +140,6 @@ func (c *Core) Grow(r *alloc.Request, n device.Size) (Handle, error) {
 func (c *Core) reserve(r *alloc.Request, n device.Size) (Handle, error) {
 	h := c.Add(0, 0) // the region is labelled with it
 	got, err := c.pool.Grow(n, max(r.Align, c.quantum), int32(h))
-	c.stats.NextRegion = c.pool.NextRegion()
 	if err != nil {
 		c.Retire(h)
 		return None, err

@@ -84,7 +84,6 @@ func NewBlocks(src device.Source, stats *alloc.Stats, c Config) (Blocks, error) 
 	}
 	b.ranked = make([]bitset.Set, len(b.classes.size))
 	b.count = make([]uint32, len(b.classes.size))
-	stats.NextRegion = b.pool.NextRegion()
 	return b, nil
 }
 

@@ -112,7 +112,6 @@ func (b *Blocks) addRegion(n device.Size) error {
 		}
 	}
 	b.freed += device.Size(r.units) << b.shift
-	b.stats.NextRegion = b.pool.NextRegion()
 	return nil
 }
 

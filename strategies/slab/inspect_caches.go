@@ -23,7 +23,11 @@ var (
 )
 
 // Stats implements [alloc.Inspector].
-func (a *Caches) Stats() alloc.Stats { return a.stats }
+func (a *Caches) Stats() alloc.Stats {
+	s := a.stats
+	s.NextRegion = a.slices.nextRegion() // which is known to the pools
+	return s
+}
 
 // ClearStats implements [alloc.Clearer].
 func (a *Caches) ClearStats() { a.stats.Clear() }

@@ -78,7 +78,7 @@ func newSlicer(src device.Source, c Config, total *alloc.Stats) *slicer {
 		}
 		g.pool = growth.New(s, &g.own, p)
 	}
-	total.Limit, total.NextRegion = c.Limit, s.nextRegion()
+	total.Limit = c.Limit
 	return s
 }
 
@@ -87,7 +87,7 @@ func (s *slicer) nextRegion() device.Size {
 	if len(s.grades) > 1 {
 		return 0
 	}
-	return s.grades[0].pool.NextRegion()
+	return s.grades[0].own.NextRegion
 }
 
 // Reserve implements [device.Source] for the pool, within the limit.
@@ -176,7 +176,6 @@ func (s *slicer) grow(at uint8) (n uint32, ok bool) {
 	if s.asked, s.err = g.pool.Asked(), err; err != nil {
 		return 0, false
 	}
-	s.total.NextRegion = s.nextRegion()
 	if len(g.spare) > 0 {
 		g.spare = g.spare[:len(g.spare)-1]
 	} else {
