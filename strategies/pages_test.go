@@ -1,0 +1,160 @@
+package strategies_test
+
+import (
+	"flag"
+	"fmt"
+	"math"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strconv"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/vramyard/vramyard/alloc"
+	"github.com/vramyard/vramyard/device"
+	"github.com/vramyard/vramyard/device/sim"
+	"github.com/vramyard/vramyard/harness/compare"
+	"github.com/vramyard/vramyard/harness/recorded"
+	"github.com/vramyard/vramyard/harness/report"
+	"github.com/vramyard/vramyard/harness/trace"
+	"github.com/vramyard/vramyard/strategies"
+)
+
+var rewrite = flag.Bool("rewrite", false, "write the tables of docs/strategies")
+
+// table finds the table of a page.
+var table = regexp.MustCompile(`(?s)(<!-- table: begin -->\n)(.*)(<!-- table: end -->)`)
+
+// TestStrategyPages holds the table of each page under docs/strategies to what the strategy
+// does on the recorded traces. Times stand in it too, as they were when it was last written;
+// they differ from run to run and are left out of the comparison:
+//
+//	go test ./strategies -run TestStrategyPages -rewrite
+func TestStrategyPages(t *testing.T) {
+	if testing.Short() {
+		t.Skip("replays every preset some thousand times")
+	}
+	var traces []*trace.Trace
+	for _, tr := range recorded.All {
+		traces = append(traces, tr)
+	}
+	for _, spec := range strategies.All() {
+		path := filepath.Join("..", "docs", "strategies", spec.Name+".md")
+		page, err := os.ReadFile(path)
+		require.NoError(t, err, "every strategy has a page")
+		parts := table.FindSubmatch(page)
+		require.NotNil(t, parts, "%s has no table", path)
+		var setups []alloc.Setup
+		for _, p := range spec.Presets {
+			s, err := strategies.All().Lookup(strings.TrimSuffix(spec.Name+":"+p.Name, ":"), nil)
+			require.NoError(t, err)
+			setups = append(setups, s)
+		}
+		r, err := compare.Compare(traces, setups, compare.Options{})
+		require.NoError(t, err)
+		onPages, err := compare.Compare(traces, setups, compare.Options{Device: sim.Config{Charge: 2 * device.MiB}})
+		require.NoError(t, err)
+		if *rewrite {
+			text := pageTable(traces, setups, r, onPages, times(t, traces, setups))
+			page = table.ReplaceAll(page, []byte("${1}"+strings.ReplaceAll(text, "$", "$$")+"${3}"))
+			require.NoError(t, os.WriteFile(path, page, 0o644))
+			continue
+		}
+		want := pageTable(traces, setups, r, onPages, timesOf(string(parts[2])))
+		require.Equal(t, want, string(parts[2]), "%s: go test ./strategies -run TestStrategyPages -rewrite", path)
+	}
+}
+
+// pageTable returns the table of a page: a row for each preset, a column for each trace.
+func pageTable(traces []*trace.Trace, setups []alloc.Setup, r, onPages *compare.Report, times []string) string {
+	var b strings.Builder
+	b.WriteString("|")
+	head := []string{"preset"}
+	for _, tr := range traces {
+		head = append(head, strings.ReplaceAll(tr.Header.Name, "_", " "))
+	}
+	head = append(head, "mean", "2 MiB pages", "device calls", "metadata", "time")
+	for _, h := range head {
+		fmt.Fprintf(&b, " %s |", h)
+	}
+	b.WriteString("\n|---|" + strings.Repeat("--:|", len(head)-1) + "\n")
+	for i, s := range setups {
+		fmt.Fprintf(&b, "| `%s` |", s.Name)
+		calls, metadata := uint64(0), "—"
+		for j := range traces {
+			run := r.Runs[j*len(setups)+i]
+			calls += run.DeviceCalls
+			if run.MetadataBytes != nil && run.Trace == "meta_llama7b_fsdp8" {
+				metadata = report.Bytes(*run.MetadataBytes)
+			}
+			fmt.Fprintf(&b, " %s |", times3(factor(run)))
+		}
+		fmt.Fprintf(&b, " %s | %s | %d | %s | %s |\n",
+			times3(mean(r, i, len(setups))), times3(mean(onPages, i, len(setups))), calls, metadata, at(times, i))
+	}
+	return b.String()
+}
+
+// factor returns minimum capacity over lower bound, infinite if there is no minimum.
+func factor(run compare.Run) float64 {
+	if run.MinCapacity == nil {
+		return math.Inf(1)
+	}
+	return float64(*run.MinCapacity) / float64(run.LowerBound)
+}
+
+// mean returns the geometric mean of the factors of setup i of n.
+func mean(r *compare.Report, i, n int) float64 {
+	product := 1.0
+	for j := i; j < len(r.Runs); j += n {
+		product *= factor(r.Runs[j])
+	}
+	return math.Pow(product, float64(n)/float64(len(r.Runs)))
+}
+
+// times3 returns a factor with three decimals, a dash for none.
+func times3(x float64) string {
+	if math.IsInf(x, 1) {
+		return "—"
+	}
+	return strconv.FormatFloat(x, 'f', 3, 64)
+}
+
+// at returns the text at a place, nothing beyond the end.
+func at(texts []string, i int) string {
+	if i < len(texts) {
+		return texts[i]
+	}
+	return ""
+}
+
+// timesOf returns the last column of a table.
+func timesOf(table string) (times []string) {
+	for line := range strings.Lines(table) {
+		cells := strings.Split(strings.TrimSpace(line), "|")
+		if len(cells) > 2 && strings.Contains(cells[1], "`") {
+			times = append(times, strings.TrimSpace(cells[len(cells)-2]))
+		}
+	}
+	return times
+}
+
+// times measures each setup against bfc in one run.
+func times(t *testing.T, traces []*trace.Trace, setups []alloc.Setup) (all []string) {
+	bfc, err := strategies.All().Lookup("bfc", nil)
+	require.NoError(t, err)
+	ns, err := compare.Time(traces, append(setups[:len(setups):len(setups)], bfc), sim.Config{}, 5)
+	require.NoError(t, err)
+	base := ns[len(setups)]
+	for i := range setups {
+		product := 1.0
+		for j := range traces {
+			product *= ns[i][j] / base[j]
+		}
+		all = append(all, strconv.FormatFloat(math.Pow(product, 1/float64(len(traces))), 'f', 2, 64)+" ×")
+	}
+	return all
+}
