@@ -172,6 +172,23 @@ func TestRegionOfAnySizeIsUsedToItsEnd(t *testing.T) {
 	require.Equal(t, "16 4 2 1", s.shape())
 }
 
+// TestBlockOfMostUnits has the only block whose units take 32 bits, beside a direct one.
+func TestBlockOfMostUnits(t *testing.T) {
+	const most = 1 << 31
+	s := build(t, 0, buddy.Config{RegionBytes: most * unit, DirectBytes: most * unit})
+	s.run("a=2147483648 d=2147483649")
+	require.Equal(t, "2147483648|2147483649", s.shape())
+	s.run("-a")
+	require.Equal(t, "f2147483648|2147483649", s.shape())
+	s.run("b=1073741825")
+	require.Equal(t, "2147483648|2147483649", s.shape())
+	require.Equal(t, uint64(2), s.Stats().Reserves)
+	s.run("-d -b c=1")
+	require.Equal(t, "0:0", s.at("c"))
+	s.run("-c")
+	require.Equal(t, "f2147483648|f2147483649", s.shape())
+}
+
 func TestTrimGivesTheTailBack(t *testing.T) {
 	for _, c := range []struct {
 		trim  string

@@ -87,9 +87,13 @@ func NewBlocks(src device.Source, stats *alloc.Stats, c Config) (Blocks, error) 
 	return b, nil
 }
 
-// directPlace, above the bits of a number, marks the place of a direct block. Of a block
-// from the pool, the place is its units above 32 bits of the region's number.
-const directPlace = 1 << 63
+// directPlace, above the bits of a number, marks the place of a direct block, which has no
+// units. Of a block from the pool, the place is its units, up to 2^31 of them and so with all
+// bits from the 32nd on, above the region's number.
+const directPlace = 1 << 31
+
+// slotOf returns the number of the region of a block, from its place.
+func slotOf(place uint64) uint32 { return uint32(place) &^ directPlace }
 
 // need is what a request wants: units at a multiple of align units, out of a block of a class.
 type need struct {
@@ -176,7 +180,7 @@ func (b *Blocks) Asked() device.Size { return b.asked }
 //
 // Precondition: Grab granted the block with that place, and it was not returned since.
 func (b *Blocks) Return(addr device.Addr, place uint64) device.Size {
-	slot := uint32(place)
+	slot := slotOf(place)
 	r := &b.regs[slot]
 	if place&directPlace != 0 {
 		return b.returnDirect(slot, r)
@@ -196,7 +200,7 @@ func (b *Blocks) Return(addr device.Addr, place uint64) device.Size {
 // Granted returns the bytes of a block, from its place.
 func (b *Blocks) Granted(place uint64) device.Size {
 	if place&directPlace != 0 {
-		return b.regs[uint32(place)].direct
+		return b.regs[slotOf(place)].direct
 	}
 	return device.Size(place>>32) << b.shift
 }
@@ -262,9 +266,9 @@ func (b *Blocks) take(slot uint32, from node, w need, hint alloc.Hint) (device.A
 	}
 	granted := device.Size(w.units) << b.shift
 	b.freed -= granted
+	b.fill(slot, r, r.used+w.units)
 	if planted.Enabled && planted.Is("buddy/place-one-short") && w.units > 1 {
 		w.units--
 	}
-	b.fill(slot, r, r.used+w.units)
 	return r.base.Add(device.Size(at) << b.shift), granted, uint64(w.units)<<32 | uint64(slot)
 }

@@ -102,7 +102,7 @@ func (b *Blocks) GrabLast(n, align device.Size, hint alloc.Hint, refused error) 
 }
 
 // RegionOf returns where the region of a live block starts, from its place.
-func (b *Blocks) RegionOf(place uint64) device.Addr { return b.regs[uint32(place)].base }
+func (b *Blocks) RegionOf(place uint64) device.Addr { return b.regs[slotOf(place)].base }
 
 // IsDirect reports whether a live block has a region of its own, from its place.
 func IsDirect(place uint64) bool { return place&directPlace != 0 }

@@ -8,6 +8,7 @@ import (
 	"github.com/vramyard/vramyard/alloc"
 	"github.com/vramyard/vramyard/device"
 	"github.com/vramyard/vramyard/internal/ledger"
+	"github.com/vramyard/vramyard/strategies/buddy"
 )
 
 // TestCheckOfLayersNamesWhatIsBroken spoils one thing at a time. W5 is about what a request
@@ -49,4 +50,19 @@ func TestPlacesTellTheOwners(t *testing.T) {
 		require.Equal(t, slot, l.Place >= slotMark, "%d", size)
 		require.Equal(t, b.Size, a.granted(ledger.Block{Place: l.Place}))
 	}
+}
+
+// TestPlaceOfTheLargestBlock has a block of as many units as there can be.
+func TestPlaceOfTheLargestBlock(t *testing.T) {
+	a, err := NewLayers(new(shelf), Config{RegionBytes: device.TiB, DirectBytes: device.TiB, BlockBytes: 512})
+	require.NoError(t, err)
+	b, err := a.Alloc(alloc.Request{Size: device.TiB})
+	require.NoError(t, err)
+	l, _ := a.live.Get(b.Addr)
+	require.Less(t, l.Place, uint64(slotMark))
+	require.False(t, buddy.IsDirect(l.Place))
+	require.Equal(t, device.TiB, a.granted(l))
+	require.NoError(t, a.Check())
+	require.NoError(t, a.Free(b.Addr))
+	require.Equal(t, device.TiB, a.LargestFree())
 }

@@ -14,8 +14,8 @@ import (
 )
 
 // slotMark marks the place of a slot in the table of live blocks. Cells use fewer bits, and
-// no place of a buddy block has both: a block of the pool that had the lower one would be of
-// 2^30 units, and the upper one is that of a direct block, which has no units.
+// no place of a buddy block has both: it begins with the units of a block of the pool, which
+// are at most 2^31.
 const slotMark = 3 << 62
 
 // Layers is the slab-buddy allocator of the modern mode: one pool of regions, a buddy over
