@@ -23,53 +23,70 @@ import (
 	"github.com/vramyard/vramyard/strategies"
 )
 
-var rewrite = flag.Bool("rewrite", false, "write the tables of docs/strategies")
+var (
+	rewrite  = flag.Bool("rewrite", false, "write the tables of docs/strategies")
+	allPages = flag.Bool("pages.all", false, "compare every row of the tables, not only that of the bare name")
+)
 
 // table finds the table of a page.
 var table = regexp.MustCompile(`(?s)(<!-- table: begin -->\n)(.*)(<!-- table: end -->)`)
 
 // TestStrategyPages holds the table of each page under docs/strategies to what the strategy
-// does on the recorded traces. Times stand in it too, as they were when it was last written;
-// they differ from run to run and are left out of the comparison:
+// does on the recorded traces: the row of the bare name, or with -pages.all, which takes some
+// minutes, every row. Times stand there too, as they were when they were last written; they
+// differ from run to run and are left out of the comparison:
 //
 //	go test ./strategies -run TestStrategyPages -rewrite
 func TestStrategyPages(t *testing.T) {
 	if testing.Short() {
-		t.Skip("replays every preset some thousand times")
+		t.Skip("replays presets some thousand times")
 	}
 	var traces []*trace.Trace
 	for _, tr := range recorded.All {
 		traces = append(traces, tr)
 	}
 	for _, spec := range strategies.All() {
-		path := filepath.Join("..", "docs", "strategies", spec.Name+".md")
-		page, err := os.ReadFile(path)
-		require.NoError(t, err, "every strategy has a page")
-		parts := table.FindSubmatch(page)
-		require.NotNil(t, parts, "%s has no table", path)
-		var setups []alloc.Setup
-		for _, p := range spec.Presets {
-			s, err := strategies.All().Lookup(strings.TrimSuffix(spec.Name+":"+p.Name, ":"), nil)
-			require.NoError(t, err)
-			setups = append(setups, s)
-		}
-		r, err := compare.Compare(traces, setups, compare.Options{})
-		require.NoError(t, err)
-		onPages, err := compare.Compare(traces, setups, compare.Options{Device: sim.Config{Charge: 2 * device.MiB}})
-		require.NoError(t, err)
-		if *rewrite {
-			text := pageTable(traces, setups, r, onPages, times(t, traces, setups))
-			page = table.ReplaceAll(page, []byte("${1}"+strings.ReplaceAll(text, "$", "$$")+"${3}"))
-			require.NoError(t, os.WriteFile(path, page, 0o644))
-			continue
-		}
-		want := pageTable(traces, setups, r, onPages, timesOf(string(parts[2])))
-		require.Equal(t, want, string(parts[2]), "%s: go test ./strategies -run TestStrategyPages -rewrite", path)
+		t.Run(spec.Name, func(t *testing.T) {
+			path := filepath.Join("..", "docs", "strategies", spec.Name+".md")
+			page, err := os.ReadFile(path)
+			require.NoError(t, err, "every strategy has a page")
+			parts := table.FindSubmatch(page)
+			require.NotNil(t, parts, "%s has no table", path)
+			setups := presets(t, spec)
+			if *rewrite {
+				text := pageTable(t, traces, setups, times(t, traces, setups))
+				page = table.ReplaceAll(page, []byte("${1}"+strings.ReplaceAll(text, "$", "$$")+"${3}"))
+				require.NoError(t, os.WriteFile(path, page, 0o644))
+				return
+			}
+			written := string(parts[2])
+			require.Equal(t, len(setups)+2, strings.Count(written, "\n"), "%s: a row for each preset", path)
+			if !*allPages {
+				setups = setups[:1]
+			}
+			for _, line := range strings.Split(pageTable(t, traces, setups, timesOf(written)), "\n") {
+				require.Contains(t, written, line, "%s: go test ./strategies -run TestStrategyPages -rewrite", path)
+			}
+		})
 	}
 }
 
+// presets returns the presets of a strategy.
+func presets(t *testing.T, spec alloc.Spec) (setups []alloc.Setup) {
+	for _, p := range spec.Presets {
+		s, err := strategies.All().Lookup(strings.TrimSuffix(spec.Name+":"+p.Name, ":"), nil)
+		require.NoError(t, err)
+		setups = append(setups, s)
+	}
+	return setups
+}
+
 // pageTable returns the table of a page: a row for each preset, a column for each trace.
-func pageTable(traces []*trace.Trace, setups []alloc.Setup, r, onPages *compare.Report, times []string) string {
+func pageTable(t *testing.T, traces []*trace.Trace, setups []alloc.Setup, times []string) string {
+	r, err := compare.Compare(traces, setups, compare.Options{})
+	require.NoError(t, err)
+	onPages, err := compare.Compare(traces, setups, compare.Options{Device: sim.Config{Charge: 2 * device.MiB}})
+	require.NoError(t, err)
 	var b strings.Builder
 	b.WriteString("|")
 	head := []string{"preset"}
