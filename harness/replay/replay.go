@@ -10,6 +10,7 @@ import (
 
 	"github.com/vramyard/vramyard/alloc"
 	"github.com/vramyard/vramyard/device"
+	"github.com/vramyard/vramyard/harness/latency"
 	"github.com/vramyard/vramyard/harness/trace"
 )
 
@@ -106,12 +107,12 @@ type runner struct {
 	o      Options
 	slots  []slot
 
-	requested, allocated, active device.Size // of live blocks, now
-	looks                        int         // events between two looks at fragmentation
-	series                       *series     // nil without figures
-	peakReserved                 device.Size // highest reserved bytes that were looked at
-	allocTime, freeTime          *histogram  // nil without latency
-	allocs                       uint64      // serial of the last grant; ClearStats does not touch it
+	requested, allocated, active device.Size        // of live blocks, now
+	looks                        int                // events between two looks at fragmentation
+	series                       *series            // nil without figures
+	peakReserved                 device.Size        // highest reserved bytes that were looked at
+	allocTime, freeTime          *latency.Histogram // nil without latency
+	allocs                       uint64             // serial of the last grant; ClearStats does not touch it
 
 	seen Observation // the last call, for the observer
 	res  Result
@@ -120,7 +121,7 @@ type runner struct {
 // run replays, closes the strategy and completes the result.
 func (r *runner) run() error {
 	if r.o.Latency {
-		r.allocTime, r.freeTime = new(histogram), new(histogram)
+		r.allocTime, r.freeTime = new(latency.Histogram), new(latency.Histogram)
 	}
 	start := time.Now()
 	if err := r.loop(); err != nil {
@@ -209,7 +210,7 @@ func (r *runner) alloc(i int, e *trace.Event) (oom bool, err error) {
 	if r.allocTime != nil {
 		start := time.Now()
 		b, err = r.s.Alloc(req)
-		r.allocTime.add(int64(time.Since(start)))
+		r.allocTime.Add(int64(time.Since(start)))
 	} else {
 		b, err = r.s.Alloc(req)
 	}
@@ -320,7 +321,7 @@ func (r *runner) free(e *trace.Event) (err error) {
 	if r.freeTime != nil {
 		start := time.Now()
 		err = r.s.Free(s.addr)
-		r.freeTime.add(int64(time.Since(start)))
+		r.freeTime.Add(int64(time.Since(start)))
 	} else {
 		err = r.s.Free(s.addr)
 	}
@@ -409,7 +410,7 @@ func (r *runner) finish(elapsed time.Duration) {
 		res.NsPerOp = float64(elapsed.Nanoseconds()) / float64(ops)
 	}
 	if r.o.Latency {
-		res.Latency = &Latency{r.allocTime.quantiles(), r.freeTime.quantiles(), clockCost()}
+		res.Latency = &Latency{r.allocTime.Quantiles(), r.freeTime.Quantiles(), latency.ClockCost()}
 	}
 	if !r.o.Figures {
 		return

@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 
 	"github.com/vramyard/vramyard/device"
+	"github.com/vramyard/vramyard/harness/latency"
 )
 
 // Result is what one replay measured. Sizes are bytes, times nanoseconds; a null pointer
@@ -96,18 +97,9 @@ type FirstFailure struct {
 // Latency holds the distribution of single calls. The clock is read before and after each
 // call; Clock is what two such readings with nothing between them take.
 type Latency struct {
-	Alloc Quantiles `json:"alloc"`    // of Alloc
-	Free  Quantiles `json:"free"`     // of Free
-	Clock int64     `json:"clock_ns"` // median of an empty measurement, included in every other figure
-}
-
-// Quantiles of a latency in nanoseconds, each at most 3.2 % above the true one; Max is exact.
-type Quantiles struct {
-	Count uint64 `json:"count"`   // calls
-	P50   int64  `json:"p50_ns"`  // half of the calls took no longer
-	P99   int64  `json:"p99_ns"`  // 99 % took no longer
-	P999  int64  `json:"p999_ns"` // 99.9 % took no longer
-	Max   int64  `json:"max_ns"`  // the longest
+	Alloc latency.Quantiles `json:"alloc"`    // of Alloc
+	Free  latency.Quantiles `json:"free"`     // of Free
+	Clock int64             `json:"clock_ns"` // median of an empty measurement, included in every other figure
 }
 
 // Series is the course of a run in at most [MaxPoints] points.

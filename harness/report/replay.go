@@ -8,6 +8,7 @@ import (
 	"github.com/jedib0t/go-pretty/v6/table"
 	"github.com/jedib0t/go-pretty/v6/text"
 
+	"github.com/vramyard/vramyard/harness/latency"
 	"github.com/vramyard/vramyard/harness/replay"
 )
 
@@ -96,7 +97,7 @@ func timeRows(r *replay.Result) []table.Row {
 	return rows
 }
 
-func quantiles(q replay.Quantiles) string {
+func quantiles(q latency.Quantiles) string {
 	return fmt.Sprintf("%d / %d / %d / %d ns", q.P50, q.P99, q.P999, q.Max)
 }
 

@@ -13,6 +13,7 @@ import (
 	"github.com/vramyard/vramyard/alloc"
 	"github.com/vramyard/vramyard/device"
 	"github.com/vramyard/vramyard/harness/compare"
+	"github.com/vramyard/vramyard/harness/latency"
 	"github.com/vramyard/vramyard/harness/replay"
 	"github.com/vramyard/vramyard/harness/report"
 	"github.com/vramyard/vramyard/harness/trace"
@@ -93,7 +94,7 @@ func TestReplayTableTellsTheFirstFailure(t *testing.T) {
 	x := 0.25
 	r := &replay.Result{
 		Strategy: "bfc", Trace: "one", ExternalFragmentationAtOOM: &x, MetadataBytes: size(2048), IllegalFrees: 3,
-		Latency: &replay.Latency{Alloc: replay.Quantiles{P50: 1, P99: 2, P999: 3, Max: 4}},
+		Latency: &replay.Latency{Alloc: latency.Quantiles{P50: 1, P99: 2, P999: 3, Max: 4}},
 		FirstFailure: &replay.FirstFailure{
 			Event: 5, ID: 6, Size: 1 << 20, Error: "alloc: out of memory", Reason: "limit reached", Free: 2 << 20, LargestHole: 1 << 19,
 		},

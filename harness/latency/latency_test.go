@@ -1,4 +1,4 @@
-package replay
+package latency
 
 import (
 	"math/rand/v2"
@@ -27,11 +27,11 @@ func TestBucketsAreNarrowAndAdjacent(t *testing.T) {
 
 func TestQuantilesBoundTheTrueOnes(t *testing.T) {
 	rng := rand.New(rand.NewPCG(1, 2))
-	h := new(histogram)
+	h := new(Histogram)
 	values := make([]int64, 10000)
 	for i := range values {
 		values[i] = int64(rng.ExpFloat64() * 300)
-		h.add(values[i])
+		h.Add(values[i])
 	}
 	slices.Sort(values)
 	for _, q := range []float64{.5, .99, .999} {
@@ -40,7 +40,21 @@ func TestQuantilesBoundTheTrueOnes(t *testing.T) {
 		require.GreaterOrEqual(t, got, exact)
 		require.LessOrEqual(t, float64(got), float64(exact)*(1+1./32)+1)
 	}
-	require.Equal(t, values[len(values)-1], h.quantiles().Max)
-	h.add(-5) // a clock that stepped back
+	require.Equal(t, values[len(values)-1], h.Quantiles().Max)
+	h.Add(-5) // a clock that stepped back
 	require.Equal(t, uint64(10001), h.n)
+}
+
+func TestMergedIsAsIfCountedTogether(t *testing.T) {
+	var one, other, both Histogram
+	for i := range int64(1000) {
+		one.Add(i)
+		other.Add(i * i)
+		both.Add(i)
+		both.Add(i * i)
+	}
+	one.Merge(&other)
+	require.Equal(t, both, one)
+	require.Equal(t, Quantiles{}, new(Histogram).Quantiles())
+	require.GreaterOrEqual(t, ClockCost(), int64(0))
 }
