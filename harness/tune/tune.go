@@ -24,6 +24,9 @@ const (
 	rounds    = 5
 )
 
+// lastRounds is how many rounds of single changes may follow the search.
+const lastRounds = 4
+
 // Options of a search. The zero value is useful.
 type Options struct {
 	Points  int        // most points of the grid to evaluate; 0 is 200
@@ -146,9 +149,16 @@ func (s *search) descend(by judge, most int) error {
 
 // result times what matters again, and tells what each setting was worth.
 func (s *search) result() (*Result, error) {
+	// What each setting is worth is told of a point that no single change improves, as far as
+	// some more rounds get there.
 	smallest := s.best(memory)
-	if err := s.evaluate(s.neighbours(smallest)); err != nil {
-		return nil, err
+	for round := range lastRounds {
+		if err := s.evaluate(s.neighbours(smallest)); err != nil {
+			return nil, err
+		}
+		if better := s.best(memory); round < lastRounds-1 {
+			smallest = better
+		}
 	}
 	timed := s.fastest(finalists)
 	for _, c := range append([]choice{s.start, smallest}, s.neighbours(smallest)...) {
