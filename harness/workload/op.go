@@ -2,6 +2,7 @@ package workload
 
 import (
 	"fmt"
+	"strconv"
 
 	"github.com/vramyard/vramyard/device"
 )
@@ -30,6 +31,12 @@ func (o Op) Size() device.Size { return device.Size(o & (1<<sizeBits - 1)) }
 // IsFree reports whether the operation is a free.
 func (o Op) IsFree() bool { return o.Size() == 0 }
 
+// AtMost returns the operation with no more than so many bytes, for a strategy that grants no
+// more. A free stays as it is.
+//
+// Precondition: most > 0.
+func (o Op) AtMost(most device.Size) Op { return newOp(o.Slot(), min(o.Size(), most)) }
+
 // Summary is what can be said of the operations of a workload without keeping them.
 type Summary struct {
 	Slots      int         `json:"slots"`            // every slot is below it
@@ -48,6 +55,13 @@ func (h Hash) String() string { return fmt.Sprintf("%016x", uint64(h)) }
 
 // MarshalText returns the same as String, because JSON's numbers do not hold 64 bits.
 func (h Hash) MarshalText() ([]byte, error) { return []byte(h.String()), nil }
+
+// UnmarshalText reads what MarshalText writes.
+func (h *Hash) UnmarshalText(text []byte) error {
+	n, err := strconv.ParseUint(string(text), 16, 64)
+	*h = Hash(n)
+	return err
+}
 
 // meter sums up operations.
 type meter struct {

@@ -169,3 +169,24 @@ func TestTraceThatNobodyCouldReadIsRefused(t *testing.T) {
 	_, err := w.Trace()
 	require.EqualError(t, err, "workload w1-pairs20000000: 40001002 events: a trace holds at most 33554432")
 }
+
+func TestHashesAreReadBack(t *testing.T) {
+	for _, h := range []workload.Hash{0, 1, 0x4dcbe3d1d3fd68d1, math.MaxUint64} {
+		text, err := json.Marshal(h)
+		require.NoError(t, err)
+		var back workload.Hash
+		require.NoError(t, json.Unmarshal(text, &back))
+		require.Equal(t, h, back)
+	}
+	require.Error(t, json.Unmarshal([]byte(`"xyz"`), new(workload.Hash)))
+}
+
+func TestAtMostLeavesFreesAndSlots(t *testing.T) {
+	w := settled(t, "w1", func(p *workload.Params) { p.Live, p.Pairs = 10, 10 })
+	for o := range w.Ops {
+		cut := o.AtMost(device.KiB)
+		require.Equal(t, o.Slot(), cut.Slot())
+		require.Equal(t, o.IsFree(), cut.IsFree())
+		require.Equal(t, min(o.Size(), device.KiB), cut.Size())
+	}
+}

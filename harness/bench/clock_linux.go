@@ -1,0 +1,25 @@
+package bench
+
+import (
+	"time"
+
+	"golang.org/x/sys/unix"
+)
+
+// threadTime returns the CPU time of this thread in nanoseconds, and false if the system does
+// not tell it.
+func threadTime() (int64, bool) {
+	var t unix.Timespec
+	if unix.ClockGettime(unix.CLOCK_THREAD_CPUTIME_ID, &t) != nil {
+		return 0, false
+	}
+	return t.Nano(), true
+}
+
+// now returns the time of the clock that [ClockName] names, in nanoseconds from some moment.
+func now() int64 {
+	if t, ok := threadTime(); ok {
+		return t
+	}
+	return int64(time.Since(began))
+}

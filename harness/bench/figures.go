@@ -1,0 +1,145 @@
+package bench
+
+import (
+	"runtime"
+	"time"
+
+	"github.com/vramyard/vramyard/alloc"
+	"github.com/vramyard/vramyard/device"
+	"github.com/vramyard/vramyard/device/sim"
+	"github.com/vramyard/vramyard/harness/latency"
+	"github.com/vramyard/vramyard/harness/workload"
+)
+
+// meter is a simulated device that knows its lowest region.
+type meter struct {
+	*sim.Device
+	lowest device.Addr // of all regions so far; the highest address if there was none
+}
+
+// newMeter returns a device that has handed out nothing.
+func newMeter(c sim.Config) (*meter, error) {
+	dev, err := sim.New(c)
+	return &meter{dev, ^device.Addr(0)}, err
+}
+
+// Reserve implements [device.Source].
+func (m *meter) Reserve(size, align device.Size) (device.Region, error) {
+	r, err := m.Device.Reserve(size, align)
+	if err == nil {
+		m.lowest = min(m.lowest, r.Addr)
+	}
+	return r, err
+}
+
+// Figures is the memory that a contender took for a course. Sizes are bytes. Heap aside, they
+// are the same on every machine.
+type Figures struct {
+	Address  device.Size  // from the lowest address of all regions to the highest that was granted
+	Reserved device.Size  // most held from the device
+	Metadata *device.Size // host memory of the strategy when live bytes first were highest; nil if it does not tell
+	Heap     device.Size  // what the Go heap grew by until the churn, or until that moment if nothing comes before the churn
+}
+
+// Figures sends the contender over the whole course and returns the memory that took.
+func (c *Course) Figures(k Contender) (f Figures, err error) {
+	dev, err := newMeter(k.Device)
+	if err != nil {
+		return f, err
+	}
+	before := heap()
+	p, err := c.over(k, dev)
+	if err != nil {
+		return f, err
+	}
+	heapAt := len(c.untimed) - 1
+	if heapAt < 0 {
+		heapAt = c.peakAt
+	}
+	var top device.Addr
+	err = c.each(func(i int, op workload.Op) error {
+		b, err := p.step(op)
+		if err != nil {
+			return p.refused(i, err)
+		}
+		top = max(top, b.Addr.Add(b.Size))
+		if i == heapAt {
+			now := heap()
+			f.Heap = now - min(before, now)
+		}
+		if i == c.peakAt {
+			if n, err := alloc.MetadataBytes(p.strategy); err == nil {
+				f.Metadata = &n
+			}
+		}
+		return nil
+	})
+	if err != nil {
+		return f, err
+	}
+	f.Address, f.Reserved = top.Sub(dev.lowest), dev.Usage().PeakHeld
+	return f, p.Close()
+}
+
+// step runs one operation. A free grants the zero block.
+func (p *Pass) step(op workload.Op) (b alloc.Block, err error) {
+	live := &p.course.live[op.Slot()]
+	if op.IsFree() {
+		return b, p.strategy.Free(*live)
+	}
+	if b, err = p.strategy.Alloc(alloc.Request{Size: op.Size()}); err == nil {
+		*live = b.Addr
+	}
+	return b, err
+}
+
+// heap returns the bytes of the Go heap that are in use.
+func heap() device.Size {
+	var m runtime.MemStats
+	runtime.GC() // what has a finaliser, and what a pool holds, is gone with the second
+	runtime.GC()
+	runtime.ReadMemStats(&m)
+	return device.Size(m.HeapAlloc)
+}
+
+// mallocs returns how many objects were taken from the Go heap so far.
+func mallocs() uint64 {
+	var m runtime.MemStats
+	runtime.ReadMemStats(&m)
+	return m.Mallocs
+}
+
+// Latency holds the distribution of single operations, by the clock of the wall. The clock is
+// read before and after each; Clock is what two such readings with nothing between them take.
+type Latency struct {
+	latency.Quantiles                   // of both kinds together
+	Alloc             latency.Quantiles `json:"alloc"`    // of Alloc
+	Free              latency.Quantiles `json:"free"`     // of Free
+	Clock             int64             `json:"clock_ns"` // median of an empty measurement, included in every other figure
+}
+
+// latency sends the contender over the course and times each operation of the churn by itself.
+func (c *Course) latency(k Contender) (*Latency, error) {
+	p, err := c.Ready(k)
+	if err != nil {
+		return nil, err
+	}
+	var kinds [2]latency.Histogram
+	runtime.GC()
+	for i, op := range c.churn {
+		h := &kinds[0]
+		if op.IsFree() {
+			h = &kinds[1]
+		}
+		start := time.Now()
+		_, err := p.step(op)
+		h.Add(int64(time.Since(start)))
+		if err != nil {
+			return nil, p.refused(len(c.untimed)+i, err)
+		}
+	}
+	l := &Latency{Alloc: kinds[0].Quantiles(), Free: kinds[1].Quantiles(), Clock: latency.ClockCost()}
+	kinds[0].Merge(&kinds[1])
+	l.Quantiles = kinds[0].Quantiles()
+	return l, p.Close()
+}

@@ -1,0 +1,55 @@
+package bench
+
+import (
+	"bufio"
+	"os"
+	"runtime"
+	"strings"
+	"time"
+)
+
+// began is where the clock of the wall counts from.
+var began = time.Now()
+
+// The clocks that times may be of.
+const (
+	ThreadCPU = "thread-cpu" // CPU time of the thread that runs the strategy
+	Wall      = "wall"       // time of the wall
+)
+
+// ClockName returns which clock times are of on this machine.
+func ClockName() string {
+	if _, ok := threadTime(); ok {
+		return ThreadCPU
+	}
+	return Wall
+}
+
+// Machine is what times were taken on.
+type Machine struct {
+	Go   string `json:"go"`   // version that built the program
+	OS   string `json:"os"`   // operating system
+	Arch string `json:"arch"` // architecture
+	CPUs int    `json:"cpus"` // that the program may use
+	CPU  string `json:"cpu"`  // model of the CPU; "" if the system does not tell
+}
+
+// thisMachine describes the machine that the program runs on.
+func thisMachine() Machine {
+	return Machine{Go: runtime.Version(), OS: runtime.GOOS, Arch: runtime.GOARCH, CPUs: runtime.NumCPU(), CPU: cpuModel()}
+}
+
+// cpuModel returns the model of the CPU where Linux tells it, "" elsewhere.
+func cpuModel() string {
+	f, err := os.Open("/proc/cpuinfo")
+	if err != nil {
+		return ""
+	}
+	defer f.Close()
+	for lines := bufio.NewScanner(f); lines.Scan(); {
+		if key, value, ok := strings.Cut(lines.Text(), ":"); ok && strings.TrimSpace(key) == "model name" {
+			return strings.TrimSpace(value)
+		}
+	}
+	return ""
+}
