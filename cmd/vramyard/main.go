@@ -2,6 +2,7 @@
 //
 //	vramyard compare [TRACE...]                        strategies side by side
 //	vramyard replay --strategy NAME TRACE              one strategy in detail
+//	vramyard bench                                     time and memory on yardstick workloads
 //	vramyard check                                     prove invariants on generated calls
 //	vramyard tune --strategy NAME [TRACE...]           search the settings of a strategy
 //	vramyard trace info|convert|gen ...                look at traces, change their form, make them up
@@ -110,7 +111,7 @@ func newRoot(started *bool) *cobra.Command {
 		SilenceErrors: true,
 		SilenceUsage:  true,
 	}
-	root.AddCommand(newCompare(), newReplay(), newCheck(), newTune(), newTrace(), newStrategies())
+	root.AddCommand(newCompare(), newReplay(), newBench(), newCheck(), newTune(), newTrace(), newStrategies())
 	root.SetHelpCommand(newHelp())
 	noteStart(root, started)
 	return root

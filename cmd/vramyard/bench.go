@@ -1,0 +1,230 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"runtime/pprof"
+	"strconv"
+	"strings"
+
+	"github.com/spf13/cobra"
+	"golang.org/x/term"
+
+	"github.com/vramyard/vramyard/harness/bench"
+	"github.com/vramyard/vramyard/harness/report"
+	"github.com/vramyard/vramyard/harness/workload"
+	"github.com/vramyard/vramyard/internal/outfile"
+)
+
+// benchFlags are the flags of the command bench.
+type benchFlags struct {
+	strategies, workloads, live string
+	rounds, pairs, steps        int
+	seed                        uint64
+	capacity                    string
+	arena                       bool
+	jsonFile, profile           string
+}
+
+// benched names the strategies that serve every default workload; the first is what the others
+// are compared with.
+const benched = "tlsf,bfc,bestfit,buddy,slab,slabbuddy"
+
+func newBench() *cobra.Command {
+	var f benchFlags
+	c := &cobra.Command{
+		Use:   "bench",
+		Short: "Time strategies on the yardstick workloads",
+		Long: `Time a pair of a free and an allocation in each strategy on the yardstick workloads of
+docs/workloads.md, and print a table for each: times with ratios to the first strategy,
+latencies of single operations in nanoseconds, and the memory beside them. docs/metrics.md
+defines each figure.
+
+Rounds are interleaved, so that what else the machine does hits all strategies alike; compare
+ratios within one table only. The time of the empty loop is in every time. A strategy that
+refuses a request ends the benchmark.`,
+		Example: "  vramyard bench --strategies tlsf,bfc --workloads w1 --live 1000,100000\n" +
+			"  vramyard bench --strategies buddy --workloads w3 --cpuprofile buddy.pprof",
+		Args: cobra.NoArgs,
+		RunE: f.run,
+	}
+	usual := workload.All()[0].Default
+	fl := c.Flags()
+	fl.StringVar(&f.strategies, "strategies", benched, "strategies to time, by name or name:preset, separated by commas")
+	fl.StringVar(&f.workloads, "workloads", "w1,w2,w3", "workloads, separated by commas, out of "+strings.Join(workload.Names(), ","))
+	fl.StringVar(&f.live, "live", "1000,10000", "numbers of live blocks, for workloads that have such a parameter")
+	fl.IntVar(&f.rounds, "rounds", 9, "interleaved runs of each strategy")
+	fl.IntVar(&f.pairs, "pairs", usual.Pairs, "pairs that are timed in each run, but for w2")
+	fl.IntVar(&f.steps, "steps", 300, "steps of the training that w2 is")
+	fl.Uint64Var(&f.seed, "seed", usual.Seed, "seed of the random numbers")
+	fl.StringVar(&f.capacity, "capacity", "", "capacity of the device (default: four times the live bytes, up to the next GiB)")
+	fl.BoolVar(&f.arena, "arena", false, "search the smallest arena of each strategy too, which takes a dozen runs")
+	fl.StringVar(&f.jsonFile, "json", "", `also write all figures as JSON to this file, "-" for standard output instead of tables`)
+	fl.StringVar(&f.profile, "cpuprofile", "", `write a CPU profile to this file, for "go tool pprof"; its samples are labelled by strategy, workload and live`)
+	return c
+}
+
+// run executes the command.
+func (f *benchFlags) run(cmd *cobra.Command, _ []string) error {
+	if err := f.judge(); err != nil {
+		return err
+	}
+	setups, err := lookupAll(f.strategies)
+	if err != nil {
+		return err
+	}
+	workloads, err := f.settled()
+	if err != nil {
+		return err
+	}
+	o := bench.Options{Rounds: f.rounds, Arena: f.arena, Version: version}
+	if f.capacity != "" {
+		if o.Capacity, err = parseCapacity(f.capacity); err != nil {
+			return err
+		}
+	}
+	count := newCount(cmd.ErrOrStderr())
+	o.Progress = count.reached
+	var r *bench.Report
+	measure := func() error {
+		r, err = bench.Measure(workloads, setups, o)
+		count.stop()
+		return err
+	}
+	// Files are created before the hours are spent that fill them, and get their names behind.
+	return f.profiled(measure, func(measure func() error) error {
+		return f.written(cmd.OutOrStdout(), measure, func() *bench.Report { return r })
+	})
+}
+
+// judge refuses what can be told from the flags alone.
+func (f *benchFlags) judge() error {
+	if f.rounds < 1 {
+		return flagError("rounds", errRounds)
+	}
+	if f.profile == "-" {
+		return flagError("cpuprofile", errBinary)
+	}
+	return checkOutputs(nil, output{"json", f.jsonFile, false}, output{"cpuprofile", f.profile, false})
+}
+
+// settled returns the workloads that the flags ask for.
+func (f *benchFlags) settled() (all []workload.Workload, err error) {
+	lives, err := parseLive(f.live)
+	if err != nil {
+		return nil, err
+	}
+	for name := range strings.SplitSeq(f.workloads, ",") {
+		s, err := workload.Lookup(strings.TrimSpace(name))
+		if err != nil {
+			return nil, flagError("workloads", err)
+		}
+		each := lives
+		if s.Default.Live == 0 {
+			each = []int{0}
+		}
+		for _, live := range each {
+			w, err := s.New(f.params(s.Default, live))
+			if wrong, ok := errors.AsType[*workload.ParamError](err); ok {
+				return nil, flagError(wrong.Param, fmt.Errorf("%s: %w", s.Name, wrong.Why))
+			}
+			if err != nil {
+				return nil, err
+			}
+			all = append(all, w)
+		}
+	}
+	return all, nil
+}
+
+// params returns the parameters of a shape with what the flags say of those that it has.
+func (f *benchFlags) params(p workload.Params, live int) workload.Params {
+	p.Seed, p.Live = f.seed, live
+	if p.Pairs != 0 {
+		p.Pairs = f.pairs
+	}
+	if p.Steps != 0 {
+		p.Steps = f.steps
+	}
+	return p
+}
+
+// parseLive reads numbers of live blocks.
+func parseLive(list string) (all []int, err error) {
+	for text := range strings.SplitSeq(list, ",") {
+		n, err := strconv.Atoi(strings.TrimSpace(text))
+		if err != nil {
+			return nil, flagError("live", fmt.Errorf("%q: want whole numbers, separated by commas", text))
+		}
+		all = append(all, n)
+	}
+	return all, nil
+}
+
+// profiled calls next with measure, which a profile is taken of if one is asked for.
+func (f *benchFlags) profiled(measure func() error, next func(measure func() error) error) error {
+	if f.profile == "" {
+		return next(measure)
+	}
+	return outfile.Write(f.profile, nil, func(w io.Writer) error {
+		return next(func() error {
+			if err := pprof.StartCPUProfile(w); err != nil {
+				return err
+			}
+			defer pprof.StopCPUProfile()
+			return measure()
+		})
+	})
+}
+
+// written measures and writes the report wherever the flags ask for it.
+func (f *benchFlags) written(stdout io.Writer, measure func() error, result func() *bench.Report) error {
+	if f.jsonFile == "" {
+		if err := measure(); err != nil {
+			return err
+		}
+		return report.BenchTables(stdout, result())
+	}
+	return outfile.Write(f.jsonFile, stdout, func(w io.Writer) error {
+		if err := measure(); err != nil {
+			return err
+		}
+		if err := encodeJSON(w, result()); err != nil || f.jsonFile == "-" {
+			return err
+		}
+		return report.BenchTables(stdout, result())
+	})
+}
+
+// What is wrong with flags.
+var (
+	errRounds = errors.New("want at least 1")
+	errBinary = errors.New("a profile is no text: want the name of a file")
+)
+
+// count shows how far a benchmark is on a terminal, and nothing anywhere else. It writes
+// between two runs only, unlike a bar that moves by itself and would be timed with them.
+type count struct{ terminal io.Writer }
+
+func newCount(w io.Writer) count {
+	if f, ok := w.(*os.File); ok && term.IsTerminal(int(f.Fd())) {
+		return count{f}
+	}
+	return count{}
+}
+
+// reached shows that so many runs are over.
+func (c count) reached(done, known int) {
+	if c.terminal != nil {
+		fmt.Fprintf(c.terminal, "\rrun %d of %d ", done, known)
+	}
+}
+
+// stop removes the line.
+func (c count) stop() {
+	if c.terminal != nil {
+		fmt.Fprint(c.terminal, "\r\x1b[K")
+	}
+}

@@ -1,0 +1,109 @@
+package main
+
+import (
+	"encoding/json"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/vramyard/vramyard/harness/bench"
+)
+
+// quickly are flags for a benchmark that takes no time to speak of.
+var quickly = []string{"bench", "--rounds", "2", "--pairs", "200", "--steps", "1", "--live", "20,30"}
+
+// benching returns a command line of a quick benchmark.
+func benching(args ...string) []string { return append(quickly[:len(quickly):len(quickly)], args...) }
+
+func TestBenchPrintsAndWrites(t *testing.T) {
+	dir := t.TempDir()
+	file := filepath.Join(dir, "bench.json")
+	out := succeed(t, benching("--arena", "--json", file)...)
+	for _, want := range []string{
+		"2 interleaved rounds; clock: ", "w1: 20 blocks live, ", "w1: 30 blocks live, ", "w2: 773 blocks live, ", "w3: 257 blocks live, ",
+		"│ (empty loop) │", "│ strategy     │ ns/pair │ ", "│ address │ reserved │ arena │", "│ slabbuddy    │", "│      all │",
+	} {
+		require.Contains(t, out, want)
+	}
+	var r bench.Report
+	raw, err := os.ReadFile(file)
+	require.NoError(t, err)
+	require.NoError(t, json.Unmarshal(raw, &r))
+	require.Equal(t, bench.Schema, r.Schema)
+	require.Equal(t, version, r.Version)
+	require.Len(t, r.Loops, 4)
+	require.Len(t, r.Runs, 4*len(strings.Split(benched, ",")))
+	require.EqualValues(t, 42, r.Runs[0].Params.Seed)
+	require.NotNil(t, r.Runs[0].ArenaRatio)
+	left, err := os.ReadDir(dir)
+	require.NoError(t, err)
+	require.Len(t, left, 1, "nothing unfinished")
+}
+
+func TestBenchJSONAlone(t *testing.T) {
+	out := succeed(t, benching("--strategies", "buddy:xdl", "--workloads", "lognormal,uniform,loguniform", "--seed", "7",
+		"--capacity", "3GiB", "--json", "-")...)
+	var r bench.Report
+	require.NoError(t, json.Unmarshal([]byte(out), &r))
+	require.Len(t, r.Runs, 6)
+	for _, run := range r.Runs {
+		require.Equal(t, "buddy:xdl", run.Strategy)
+		require.EqualValues(t, 3<<30, run.Device)
+		require.EqualValues(t, 7, run.Params.Seed)
+		require.Equal(t, 200, run.Pairs)
+	}
+}
+
+func TestBenchProfileCanBeRead(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "cpu.pprof")
+	succeed(t, benching("--strategies", "bfc", "--workloads", "w1", "--live", "1000", "--pairs", "100000", "--cpuprofile", file)...)
+	out, err := exec.CommandContext(t.Context(), "go", "tool", "pprof", "-top", file).CombinedOutput()
+	require.NoError(t, err, string(out))
+	require.Contains(t, string(out), "Type: cpu")
+}
+
+func TestBenchRefuses(t *testing.T) {
+	dir := t.TempDir()
+	same := filepath.Join(dir, "same")
+	for _, c := range []struct {
+		args   []string
+		status int
+		want   string
+	}{
+		{[]string{"w1"}, 2, `unknown command "w1" for "vramyard bench"`},
+		{[]string{"--rounds", "many"}, 2, "invalid argument"},
+		{[]string{"--rounds", "0"}, 1, "--rounds: want at least 1"},
+		{[]string{"--strategies", "bcf"}, 1, `--strategies: unknown strategy "bcf"`},
+		{[]string{"--strategies", ","}, 1, "--strategies: want at least one"},
+		{[]string{"--workloads", "w4"}, 1, `--workloads: unknown workload "w4": want one of w1, `},
+		{[]string{"--workloads", ""}, 1, `--workloads: unknown workload ""`},
+		{[]string{"--live", "1000,x"}, 1, `--live: "x": want whole numbers, separated by commas`},
+		{[]string{"--live", "0"}, 1, "--live: w1: want 1 to 16777216"},
+		{[]string{"--live", "-5"}, 1, "--live: w1: want 1 to 16777216"},
+		{[]string{"--pairs", "0"}, 1, "--pairs: w1: want 1 to "},
+		{[]string{"--steps", "0"}, 1, "--steps: w2: want 1 to "},
+		{[]string{"--capacity", "0"}, 1, "--capacity: want more than 0 bytes"},
+		{[]string{"--capacity", "1MiB"}, 1, "tlsf on w1 live=20 pairs=200 seed=42: "},
+		{[]string{"--strategies", "slab:blaze"}, 1, "slab:blaze on w2 steps=1 seed=42: operation 530, allocate 425984000 bytes into slot 434: "},
+		{[]string{"--cpuprofile", "-"}, 1, "--cpuprofile: a profile is no text"},
+		{[]string{"--cpuprofile", same, "--json", same}, 1, "--cpuprofile: " + same + " is where --json is written"},
+		{[]string{"--json", filepath.Join(dir, "gone", "x")}, 1, "no such file or directory"},
+		{[]string{"--cpuprofile", filepath.Join(dir, "gone", "x")}, 1, "no such file or directory"},
+	} {
+		args := benching("--json", filepath.Join(dir, "out.json"), "--cpuprofile", filepath.Join(dir, "out.pprof"))
+		status, stdout, stderr := command(t, append(args, c.args...)...)
+		require.Equal(t, c.status, status, "%v: %s", c.args, stderr)
+		require.Empty(t, stdout)
+		require.Contains(t, stderr, c.want)
+		if c.status == exitError {
+			require.Equal(t, 1, strings.Count(stderr, "\n"), stderr)
+		}
+		left, err := os.ReadDir(dir)
+		require.NoError(t, err)
+		require.Empty(t, left, "%v: nothing half written", c.args)
+	}
+}
