@@ -16,6 +16,8 @@ var (
 		`{"capacity":4096,"align":256}`}
 	bitmapsHigh = Setting{"buddy", `{"block_bytes":256,"region_bytes":65536,"growth":"fixed","placement":"top-down"}`,
 		`{"capacity":1048576,"align":256}`}
+	bitmapsLarge = Setting{"buddy", `{"block_bytes":256,"region_bytes":4194304,"growth":"fixed","placement":"top-down"}`,
+		`{"capacity":16777216,"align":256}`}
 	bitmapsDirect = Setting{"buddy", `{"block_bytes":256,"region_bytes":4096,"direct_bytes":2048}`, `{"capacity":65536,"align":256}`}
 )
 
@@ -34,6 +36,8 @@ func bitmapsBugs() []Bug {
 			Doc: "two free buddies of four units are not merged"},
 		{ID: "buddy/class-not-noted", Setting: bitmapsPlain, Breaks: []string{"I14", "H5"}, Minimal: "a 1",
 			Doc: "that a region has a free block of a class is not noted"},
+		{ID: "buddy/summary-not-set", Setting: bitmapsHigh, Breaks: []string{"I14", "H5"}, Minimal: "a 1",
+			Doc: "that a word of the free blocks of a class has members is not noted"},
 		{ID: "buddy/class-still-noted", Setting: bitmapsPlain, Breaks: []string{"I9", "H5"}, Minimal: "a 1",
 			Doc: "a class without a free block is still noted as one that has"},
 		{ID: "buddy/ranks-unsorted", Setting: bitmapsLow, Breaks: []string{"I8", "H6"}, Minimal: "a 4096\na 4096",

@@ -23,7 +23,7 @@ func shared() []Bug {
 			Doc: "the count of live blocks does not fall"},
 		{ID: "ledger/gap-left-open", Setting: slabbuddySmall, Breaks: []string{"I14"}, Minimal: "a 769\na 1\na 1",
 			Doc: "a deletion cuts later blocks off from their place"},
-		{ID: "bitset/summary-not-set", Setting: bitmapsHigh, Breaks: []string{"I14"}, Minimal: "a 1",
+		{ID: "bitset/summary-not-set", Setting: bitmapsLarge, Breaks: []string{"I14"}, Minimal: "a 1",
 			Doc: "a member that is the first of its word is not noted above"},
 		{ID: "regions/insert-unsorted", Setting: buddyDown, Breaks: []string{"U7"}, Minimal: "a 1048576\na 1",
 			Doc: "a new region is listed last whatever its address"},

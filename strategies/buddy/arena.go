@@ -6,7 +6,6 @@ import (
 	"slices"
 
 	"github.com/vramyard/vramyard/device"
-	"github.com/vramyard/vramyard/internal/bitset"
 	"github.com/vramyard/vramyard/internal/planted"
 )
 
@@ -18,21 +17,23 @@ type mask [maskWords]uint64
 
 // region is what is known of one region. A pool region is cut into roots whose blocks are
 // split and merged; a direct one is a single block.
+//
+// What a grant and a free need of it comes first.
 type region struct {
 	base   device.Addr
-	size   device.Size  // as the device gave it, excess included
-	units  uint32       // of a pool region, those in its roots
-	used   uint32       // of these, granted
-	direct device.Size  // of a direct region, bytes of its block; 0 for a pool region
-	free   bool         // of a direct region, that its block is kept for reuse
-	held   bool         // false for a number that waits for its next region
-	bucket uint8        // of a pool region, how empty it is, where that is asked for
-	rank   uint32       // of a pool region, its place in the order of choice
-	age    uint64       // regions before it, and direct blocks kept before it
-	has    mask         // classes of which it has a free block
-	sets   []bitset.Set // per class, its free blocks, numbered by start >> classes.log
-	lists  []list       // per class, the same by age; nil unless placement is by age
-	links  []link       // of these lists, by start
+	units  uint32      // of a pool region, those in its roots
+	used   uint32      // of these, granted
+	sets   []places    // per class, its free blocks, numbered by start >> classes.log
+	rank   uint32      // of a pool region, its place in the order of choice
+	bucket uint8       // of a pool region, how empty it is, where that is asked for
+	free   bool        // of a direct region, that its block is kept for reuse
+	held   bool        // false for a number that waits for its next region
+	size   device.Size // as the device gave it, excess included
+	has    mask        // classes of which it has a free block
+	direct device.Size // of a direct region, bytes of its block; 0 for a pool region
+	age    uint64      // regions before it, and direct blocks kept before it
+	lists  []list      // per class, the same by age; nil unless placement is by age
+	links  []link      // of these lists, by start
 }
 
 // list is the ends of a list of free blocks, as starts plus one; zero is none.
@@ -81,16 +82,12 @@ func (b *Blocks) key(r *region) uint32 { return uint32(r.bucket)*b.stride + r.ra
 
 // add makes block n of region r free. It is in no other free block.
 func (b *Blocks) add(r *region, n node) {
-	s, i := &r.sets[n.class], n.at>>b.classes.log[n.class]
-	if int(i) >= s.Room() {
-		s.Grow(int(i) + 1)
-	}
-	s.Add(i)
+	only := r.sets[n.class].add(n.at >> b.classes.log[n.class])
 	b.count[n.class]++
-	if r.lists != nil {
+	if b.lists {
 		b.push(r, n)
 	}
-	if s.Len() == 1 && !(planted.Enabled && planted.Is("buddy/class-not-noted") && n.class == 1) {
+	if only && !(planted.Enabled && planted.Is("buddy/class-not-noted") && n.class == 1) {
 		b.gain(r, n.class)
 	}
 }
@@ -99,22 +96,21 @@ func (b *Blocks) add(r *region, n node) {
 //
 // Precondition: it is one.
 func (b *Blocks) remove(r *region, n node) {
-	s := &r.sets[n.class]
-	s.Remove(n.at >> b.classes.log[n.class])
+	last := r.sets[n.class].remove(n.at >> b.classes.log[n.class])
 	if !planted.Enabled || !planted.Is("buddy/count-drift") {
 		b.count[n.class]--
 	}
-	if r.lists != nil {
+	if b.lists {
 		b.unlink(r, n)
 	}
-	if s.Len() == 0 {
+	if last {
 		b.lose(r, n.class)
 	}
 }
 
 // isFree reports whether n is a free block of region r.
 func (b *Blocks) isFree(r *region, n node) bool {
-	return r.sets[n.class].Has(n.at >> b.classes.log[n.class])
+	return r.sets[n.class].has(n.at >> b.classes.log[n.class])
 }
 
 // gain notes that a region has a free block of a class.
@@ -174,8 +170,8 @@ func (b *Blocks) unlink(r *region, n node) {
 	}
 }
 
-// buckets is into how many parts regions are told apart by how full they are. A region
-// changes its bucket only after a sixteenth of it has been granted or freed.
+// buckets is how many steps tell how full a region is: the first is for those quite full, the
+// others are a fifteenth of the region each.
 const buckets = 16
 
 // fill books that used units of region r are granted, and renews its bucket.

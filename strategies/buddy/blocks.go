@@ -217,11 +217,10 @@ func (b *Blocks) find(class int, hint alloc.Hint) (slot uint32, from node, ok bo
 	key, _ := b.ranked[c].Min()
 	slot = b.byRank[key&(b.stride-1)]
 	r := &b.regs[slot]
-	if r.lists != nil {
+	if b.lists {
 		return slot, node{r.lists[c].newest - 1, c}, true
 	}
-	i, _ := r.sets[c].Min()
-	return slot, node{i << b.classes.log[c], c}, true
+	return slot, node{r.sets[c].min() << b.classes.log[c], c}, true
 }
 
 // findAnywhere is find where the place decides before the class: the first region in the
@@ -240,10 +239,10 @@ func (b *Blocks) findAnywhere(c int, hint alloc.Hint) (slot uint32, from node, o
 	for k := r.has.from(c); k < mostClasses; k = r.has.from(k + 1) {
 		log := b.classes.log[k]
 		if high {
-			if i, _ := r.sets[k].Max(); !ok || i<<log > from.at {
+			if i := r.sets[k].max(); !ok || i<<log > from.at {
 				from = node{i << log, k}
 			}
-		} else if i, _ := r.sets[k].Min(); !ok || i<<log < from.at {
+		} else if i := r.sets[k].min(); !ok || i<<log < from.at {
 			from = node{i << log, k}
 		}
 		ok = true

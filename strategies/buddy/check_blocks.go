@@ -56,8 +56,11 @@ func (b *Blocks) checkRegion(r *region, total []uint32) (device.Size, error) {
 	}
 	// What follows looks for free blocks only where they are noted.
 	for c := range r.sets {
-		if some := r.sets[c].Len() != 0; some != (r.has[c>>6]>>(c&63)&1 != 0) || some && !b.ranked[c].Has(b.key(r)) {
-			return 0, fmt.Errorf("invariant H5 (summaries tell what is free): %d free blocks of class %d are not noted so", r.sets[c].Len(), c)
+		if some := r.sets[c].len() != 0; some != (r.has[c>>6]>>(c&63)&1 != 0) || some && !b.ranked[c].Has(b.key(r)) {
+			return 0, fmt.Errorf("invariant H5 (summaries tell what is free): %d free blocks of class %d are not noted so", r.sets[c].len(), c)
+		}
+		if !r.sets[c].sound() {
+			return 0, fmt.Errorf("invariant H5 (summaries tell what is free): class %d has words that its summary does not tell", c)
 		}
 	}
 	found := make([]int, len(t.size))
@@ -78,9 +81,8 @@ func (b *Blocks) checkRegion(r *region, total []uint32) (device.Size, error) {
 		return 0, fmt.Errorf("invariant H3 (free blocks are disjoint): %d units free, %d used, of %d", free, r.used, r.units)
 	}
 	for c := range r.sets {
-		s := &r.sets[c]
-		if s.Len() != found[c] {
-			return 0, fmt.Errorf("invariant H5 (summaries tell what is free): %d free blocks of class %d, counted %d", found[c], c, s.Len())
+		if n := r.sets[c].len(); n != found[c] {
+			return 0, fmt.Errorf("invariant H5 (summaries tell what is free): %d free blocks of class %d, counted %d", found[c], c, n)
 		}
 		if r.lists != nil {
 			if err := b.checkList(r, c, found[c]); err != nil {

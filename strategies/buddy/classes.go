@@ -13,13 +13,13 @@ const (
 	// unit is Config.BlockBytes.
 	mostUnits = 1 << 31
 	// mostUneven is the bound for families whose blocks do not start at multiples of their
-	// size: the bitmaps of a region take up to 512 MiB of host memory then.
+	// size: the bitmaps of a region take up to 3.5 bits a unit then, 112 MiB of host memory.
 	mostUneven = 1 << 28
-	// mostListed is the bound for Fibonacci blocks, which start anywhere, and for lists of
-	// free blocks, whose links take 8 bytes a unit: 512 MiB again.
+	// mostListed is the bound for Fibonacci blocks, which start anywhere, so that each class
+	// takes a bit a unit, and for lists of free blocks, whose links take 8 bytes a unit: 512 MiB.
 	mostListed = 1 << 26
 	// mostClasses is above the classes of every family: the largest, eight to a doubling,
-	// has 239 up to mostUnits.
+	// has 232 up to mostUnits.
 	mostClasses = 256
 	// mostTurns bounds the right turns on the way from a root to a block. A right part has
 	// at most half of what it was split from.

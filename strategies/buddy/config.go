@@ -39,7 +39,7 @@ const (
 // The values of Config.RegionChoice.
 const (
 	Oldest  = "oldest"  // the region held longest
-	Fullest = "fullest" // the one with the least free memory, by sixteenths
+	Fullest = "fullest" // the one with the smallest part free, in sixteen steps
 	Lowest  = "lowest"  // the one at the lowest address
 )
 

@@ -5,8 +5,8 @@
 // again, and the parts that are not wanted stay free. A freed block merges with its buddy,
 // the other part of the block that both were split from, as often as that is wholly free.
 // Where the buddy is follows from where the block is, so merging takes no search. Rounding up
-// to the sizes that there are is the price: with halves up to half of a block, a third on
-// average.
+// to the sizes that there are is the price: with halves up to half of a block, and a quarter
+// where all sizes are as likely.
 //
 // # Sizes
 //
@@ -17,17 +17,22 @@
 //	binary     1 2 4 8 16 …          2^k = 2^(k-1) + 2^(k-1)
 //	weighted   1 2 3 4 6 8 12 …      4·2^k = 3·2^k + 2^k,  3·2^k = 2·2^k + 2^k
 //	fibonacci  1 2 3 5 8 13 …        F(n) = F(n-1) + F(n-2)
-//	k4, k8     1 … 8 10 12 14 16 …   m·2^j = (m-1)·2^j + 2^j
+//	k4         1 … 8 10 12 14 16 …   m·2^j = (m-1)·2^j + 2^j, and so k8: 1 … 16 18 20 …
 //
 // More sizes waste less inside blocks and more between them: small right parts come up that
 // nobody asks for. A region of any size is cut into the largest root that fits, the largest
-// that fits the rest, and so on down to one unit; nothing but a tail below a unit is lost.
+// that fits the rest, and so on down to one unit; nothing but a tail below a unit is lost, and
+// what lies beyond the units that are numbered: 2^31 with halves, 2^26 with Fibonacci sizes or
+// placement "newest", 2^28 else. Config refuses regions so large, growth "doubling" may come
+// to them.
 //
 // # Data structure
 //
-// For each region and class there is a set of the free blocks, a bitmap with summaries of 64
-// to one (internal/bitset), numbered by start in steps of the alignment that blocks of the
-// class have. A set has room up to the highest member that it ever had. Above, for each class,
+// For each region, and each class up to the largest that it has room for, there is a set of
+// the free blocks, numbered by start in steps of the alignment that blocks of the class have.
+// Up to 64 numbers it is one word, up to 4096 it is words with one above that tells which are
+// not zero, as far as the highest member that it ever had, beyond that a set of internal/bitset,
+// with more such levels and pages only where members are or were. Above, for each class,
 // is the set of the regions that have such a block, numbered in the order of choice, and above
 // that one bit for each class. What is granted leaves no mark: a table of the live blocks, by
 // address, holds region and units of each.
@@ -39,12 +44,13 @@
 // block freed last instead, by lists in 8 bytes a unit. "leftmost" takes the first region that
 // has any block that serves, and there the lowest whatever its class; "top-down" the highest
 // there, as a request with the hint for the high end does whatever the placement. The order of
-// choice of regions is by age, by address, or by how full they are, in sixteenths.
+// choice of regions is by age, by address, or by how full they are, in sixteen steps, among
+// equals by age.
 //
 // # Split and merge
 //
 // From a larger block the way goes down into the smaller part that still serves, of equal ones
-// the left. With trim, the tail that a block has beyond the request goes back at once in the
+// the left; for the high end it is the right part whenever that serves. With trim, the tail that a block has beyond the request goes back at once in the
 // largest blocks that it is made of; freeing takes the same way backwards. To find the buddy of
 // a block, one descends from its root: to a unit leads exactly one way, whose right turns are
 // found by size, and the left parts between need no step. With halves one bit is flipped.
@@ -57,14 +63,15 @@
 // A grant reads one word of classes, two sets and their summaries, and changes one set for each
 // split; a free changes one for each merge, and without halves finds each way again. Neither
 // depends on the number of regions: their order is renewed when one comes between others,
-// which is rare beside the device call. Sets take 2 bits a unit where blocks are or were
-// free, and 96 bytes for each region and class, a live block 40 bytes in a table at most
+// which is rare beside the device call. Sets take 48 bytes for each region and class, and
+// where blocks are or were free 2 bits a unit with halves, up to 3.5 with the other families,
+// but with Fibonacci sizes one for each class; a live block takes 40 bytes in a table at most
 // three quarters full.
 //
 // # Growth
 //
 // Regions are sized by a policy of internal/growth. Requests above DirectBytes get a region of
-// exactly their size; freed, it is kept for requests of at least eight ninths of it, up to
+// their size, rounded up to units; freed, it is kept for requests of at least eight ninths of it, up to
 // DirectCacheBytes or, by default, while what is kept and in use comes to no more than a quarter
 // above the most that was ever in use. The oldest goes back first. When the device or the limit refuses, every
 // region without a live block goes back and it is asked again; then a request for less than its
@@ -132,12 +139,13 @@
 // Invariant H2: a free block is one that the rule of splitting makes of its root.
 // Invariant H3: free blocks are disjoint, and with the units granted add up to the region.
 // Invariant H4: two free buddies are merged, unless some are known not to be.
-// Invariant H5: the classes noted for a region, and the regions for a class, are those with
-// a free block.
+// Invariant H5: the classes noted for a region, the regions for a class, and the words of a
+// set, are those with a free block.
 // Invariant H6: each region held has one record, and pool regions one rank each in the order
 // of choice, in the bucket of what is used of them.
 // Invariant H7: the lists by age hold the free blocks of their class.
-// Invariant H8: free blocks of a class, free bytes and bytes in empty regions are counted.
+// Invariant H8: free blocks of a class, free bytes, bytes in empty regions and in live direct
+// ones are counted.
 // Invariant H9: the counters are what the walk shows.
 // Invariant H10: direct regions without a live block are kept in the order of their sizes.
 // Invariant H11: a region is cut to its last whole unit.

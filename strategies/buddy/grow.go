@@ -6,7 +6,6 @@ import (
 
 	"github.com/vramyard/vramyard/alloc"
 	"github.com/vramyard/vramyard/device"
-	"github.com/vramyard/vramyard/internal/bitset"
 	"github.com/vramyard/vramyard/internal/planted"
 	"github.com/vramyard/vramyard/internal/regions"
 )
@@ -17,7 +16,7 @@ const (
 	regionAlign = 2 * device.MiB
 	// mostRequest bounds requests, so that sums and roundings of a few do not overflow.
 	mostRequest device.Size = 1 << 60
-	// mostRegions bounds the records of regions, of 4 KiB and more each.
+	// mostRegions bounds the records of regions, of about 1 KiB each where they have blocks.
 	mostRegions = 1 << 20
 )
 
@@ -95,10 +94,13 @@ func (b *Blocks) addRegion(n device.Size) error {
 	r.units = uint32(min(held.Size>>b.shift, b.most))
 	// A record that had a smaller region gets tables for the classes that it lacked.
 	if most := b.classes.within(r.units) + 1; most > len(r.sets) {
-		r.sets = append(r.sets, make([]bitset.Set, most-len(r.sets))...)
+		r.sets = append(make([]places, 0, most), r.sets...)[:most]
 		if b.lists {
 			r.lists = append(r.lists, make([]list, most-len(r.lists))...)
 		}
+	}
+	for c := range r.sets {
+		r.sets[c].reserve(int((r.units-1)>>b.classes.log[c]) + 1)
 	}
 	if b.fullest {
 		r.bucket = buckets - 1
@@ -131,11 +133,8 @@ func (b *Blocks) drop(slot uint32) error {
 	has := r.has
 	b.strike(r)
 	for c := range has.all {
-		s := &r.sets[c]
-		b.count[c] -= uint32(s.Len())
-		for i, ok := s.Min(); ok; i, ok = s.Min() {
-			s.Remove(i)
-		}
+		b.count[c] -= uint32(r.sets[c].len())
+		r.sets[c].clear()
 	}
 	clear(r.lists)
 	b.freed -= device.Size(r.units) << b.shift

@@ -10,7 +10,8 @@ import (
 
 // Host memory of the records that are not slices of words, in bytes.
 const (
-	regionBytes = 208
+	regionBytes = 152
+	placesBytes = 48
 	setBytes    = 96
 	linkBytes   = 8
 	listBytes   = 8
@@ -54,9 +55,9 @@ func (b *Blocks) Bytes() device.Size {
 	}
 	for i := range b.regs {
 		r := &b.regs[i]
-		n += device.Size(cap(r.sets))*setBytes + device.Size(cap(r.lists))*listBytes + device.Size(cap(r.links))*linkBytes
+		n += device.Size(cap(r.sets))*placesBytes + device.Size(cap(r.lists))*listBytes + device.Size(cap(r.links))*linkBytes
 		for c := range r.sets {
-			n += r.sets[c].Bytes()
+			n += r.sets[c].bytes()
 		}
 	}
 	return n
@@ -140,7 +141,7 @@ func (b *Blocks) heads(r *region) (s heads) {
 // there is none.
 func (b *Blocks) next(r *region, class int, at uint32) uint32 {
 	log := b.classes.log[class]
-	if i, ok := r.sets[class].Next((at + 1<<log - 1) >> log); ok {
+	if i, ok := r.sets[class].next((at + 1<<log - 1) >> log); ok {
 		return i << log
 	}
 	return r.units
@@ -190,7 +191,7 @@ func (b *Blocks) walkClass(r *region, class int, yield func(Span) bool) bool {
 		}
 		return true
 	}
-	for i := range r.sets[class].All {
+	for i := range r.sets[class].all {
 		if !yield(b.freeSpan(r, node{i << b.classes.log[class], class})) {
 			return false
 		}
