@@ -2,6 +2,8 @@ package strategies_test
 
 import (
 	"encoding/json"
+	"flag"
+	"slices"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -19,6 +21,24 @@ import (
 //	go test ./strategies -run '^$' -bench Steady -count 10
 func BenchmarkSteady(b *testing.B) {
 	propstest.Bench(b, subjects(b, strategies.Compared()...)...)
+}
+
+// million makes BenchmarkYardstick go up to a million live blocks, which takes gigabytes.
+var million = flag.Bool("million", false, "benchmarks of W1 with 1e6 live blocks, too")
+
+// BenchmarkYardstick times every strategy on the workloads of docs/workloads.md, as "vramyard
+// bench" does, in a form that benchstat compares:
+//
+//	go test ./strategies -run '^$' -bench 'Yardstick/strategy=tlsf/workload=w1' -count 10
+func BenchmarkYardstick(b *testing.B) {
+	w1 := propstest.W1
+	if *million {
+		w1 = w1.At(append(slices.Clone(w1.Live), 1_000_000)...)
+	}
+	all := subjects(b, strategies.Compared()...)
+	for _, w := range []propstest.Workload{w1, propstest.W2, propstest.W3} {
+		w.Bench(b, all...)
+	}
 }
 
 // BenchmarkOwnMix times each of XDL's allocators on the sizes that it was made for and that
@@ -41,7 +61,7 @@ func BenchmarkOwnMix(b *testing.B) {
 func subjects(b *testing.B, names ...string) (all []props.Subject) {
 	// BFC without growth writes nothing in proportion to its limit, so one that holds the
 	// largest case serves them all.
-	config := map[string]string{"bfc": `{"limit":"64GiB"}`, "bfc:growth": `{"limit":"64GiB"}`}
+	config := map[string]string{"bfc": `{"limit":"1TiB"}`, "bfc:growth": `{"limit":"1TiB"}`}
 	for _, name := range names {
 		s, err := strategies.All().Lookup(name, json.RawMessage(config[name]))
 		require.NoError(b, err)

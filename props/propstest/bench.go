@@ -3,27 +3,38 @@ package propstest
 import (
 	"errors"
 	"fmt"
+	"sync"
 	"testing"
 
 	"github.com/vramyard/vramyard/alloc"
 	"github.com/vramyard/vramyard/device"
 	"github.com/vramyard/vramyard/device/sim"
+	"github.com/vramyard/vramyard/harness/bench"
 	"github.com/vramyard/vramyard/harness/workload"
 	"github.com/vramyard/vramyard/props"
 )
 
-// Workload is a steady state: a number of live blocks, of which a random one is freed and
-// another allocated, over and over. Zero fields mean those of the lognormal workload.
+// Workload is what a benchmark runs over: one of the shapes of package workload, with numbers
+// of live blocks. Zero fields mean those of [Lognormal].
 type Workload struct {
-	Name string // in the name of the benchmark
-	Live []int  // numbers of live blocks
-	// Size draws the bytes of a request. No request is larger than the strategy grants.
-	Size workload.Sizes
+	Shape string      // entry of [workload.All]
+	Name  string      // in the name of the benchmark; "" for that of the shape
+	Live  []int       // numbers of live blocks; of a shape that has no such parameter, what its one number is
+	Pairs int         // of the churn; one that is over begins anew; 0 for the shape's own
+	Least device.Size // smallest size in bytes, for a shape that has such a parameter
+	Most  device.Size // bound of the sizes in bytes, likewise
 }
 
 // Lognormal is the workload of sizes with a median of 4 KiB and a sigma of 1.5, at most
 // 16 MiB, with 1e3 to 1e6 live blocks.
-var Lognormal = Workload{Name: "lognormal", Live: []int{1_000, 10_000, 100_000, 1_000_000}, Size: workload.Lognormal()}
+var Lognormal = Workload{Shape: "lognormal", Live: []int{1_000, 10_000, 100_000, 1_000_000}}
+
+// The yardsticks of docs/workloads.md. W1 has 1e3 to 1e5 live blocks.
+var (
+	W1 = Workload{Shape: "w1", Live: []int{1_000, 10_000, 100_000}}
+	W2 = Workload{Shape: "w2", Live: []int{824}}
+	W3 = Workload{Shape: "w3", Live: []int{257}}
+)
 
 // At returns the workload with other numbers of live blocks, for instance for a strategy
 // whose calls cost more the more blocks are live.
@@ -32,40 +43,57 @@ func (w Workload) At(live ...int) Workload {
 	return w
 }
 
+// Over returns the workload with so many pairs in its churn. Each benchmark runs over all of
+// them once, untimed, to tell the memory, so a strategy whose calls take long wants few.
+func (w Workload) Over(pairs int) Workload {
+	w.Pairs = pairs
+	return w
+}
+
 // LogUniform returns a workload whose sizes have a uniform logarithm between two powers
 // of two.
 func LogUniform(least, most device.Size) Workload {
-	return Workload{Name: fmt.Sprintf("%v-%v", least, most), Size: workload.LogUniform(least, most)}
+	return Workload{Shape: "loguniform", Name: fmt.Sprintf("%v-%v", least, most), Least: least, Most: most}
 }
 
 // Uniform returns a workload whose sizes are uniform between two.
 func Uniform(least, most device.Size) Workload {
-	return Workload{Name: fmt.Sprintf("uniform-%v-%v", least, most), Size: workload.Uniform(least, most)}
+	return Workload{Shape: "uniform", Name: fmt.Sprintf("uniform-%v-%v", least, most), Least: least, Most: most}
 }
 
-// Bench measures a pair of Free and Alloc of a random slot for every subject and number
-// of live blocks: sub-benchmark strategy=NAME/workload=NAME/live=N. Besides time and
-// heap it reports memory, without which a time means nothing:
+// Bench measures a pair of a free and an allocation for every number of live blocks and
+// subject: sub-benchmark strategy=NAME/workload=NAME/live=N. Its ns/op is by the clock of
+// package bench: CPU time of the thread where the system tells it, which what else a shared
+// machine does disturbs far less than time of the wall. Besides time and heap it reports memory,
+// without which a time means nothing:
 //
 //   - reserved/peak-live: most bytes held from the device over most bytes asked for
-//   - address/peak-live: the same for the span from the device's lowest address to the end
-//     of the highest block ever granted, which tells about strategies that take their
+//   - address/peak-live: the same for the span from the lowest address of all regions to the
+//     end of the highest block ever granted, which tells about strategies that take their
 //     whole limit at once
 //   - metadata-B/block: bytes of host memory for each live block, where the strategy knows
+//
+// These are the courses and the figures of package bench, and the memory does not depend on how
+// long the benchmark takes. The fill and the settle are not timed. No request is larger than
+// the strategy grants.
 //
 // The subject's device is ignored; the benchmark runs on a simulated one without bound. A
 // strategy whose own limit cannot hold the blocks is skipped at that number.
 func (w Workload) Bench(b *testing.B, subjects ...props.Subject) {
-	if w.Live == nil {
-		w.Live = Lognormal.Live
-	}
-	if w.Size == nil {
-		w.Name, w.Size = Lognormal.Name, Lognormal.Size
-	}
-	for _, s := range subjects {
-		for _, live := range w.Live {
+	w = w.withDefaults()
+	for _, live := range w.Live {
+		program := sync.OnceValues(func() (*workload.Program, error) { return w.program(live) })
+		for _, s := range subjects {
+			var c *cell // of all runs of the benchmark: testing repeats one until it takes long enough
 			b.Run(fmt.Sprintf("strategy=%s/workload=%s/live=%d", s.Name, w.Name, live), func(b *testing.B) {
-				benchSteady(b, s, live, w.Size)
+				if c == nil {
+					p, err := program()
+					if err != nil {
+						b.Fatal(err)
+					}
+					c = newCell(b, s, p)
+				}
+				c.bench(b)
 			})
 		}
 	}
@@ -74,147 +102,98 @@ func (w Workload) Bench(b *testing.B, subjects ...props.Subject) {
 // Bench is [Workload.Bench] of the [Lognormal] workload.
 func Bench(b *testing.B, subjects ...props.Subject) { Lognormal.Bench(b, subjects...) }
 
-// benchSteady is one cell of Bench.
-func benchSteady(b *testing.B, s props.Subject, live int, size workload.Sizes) {
+// withDefaults returns the workload with every field filled in that has a default.
+func (w Workload) withDefaults() Workload {
+	if w.Shape == "" {
+		w.Shape = Lognormal.Shape
+	}
+	if w.Name == "" {
+		w.Name = w.Shape
+	}
+	if w.Live == nil {
+		w.Live = Lognormal.Live
+	}
+	return w
+}
+
+// program makes the operations for a number of live blocks.
+func (w Workload) program(live int) (*workload.Program, error) {
+	shape, err := workload.Lookup(w.Shape)
+	if err != nil {
+		return nil, err
+	}
+	p := shape.Default
+	if p.Live != 0 {
+		p.Live = live
+	}
+	if w.Pairs != 0 {
+		p.Pairs = w.Pairs
+	}
+	if w.Most != 0 {
+		p.Least, p.Most = w.Least, w.Most
+	}
+	made, err := shape.New(p)
+	if err != nil {
+		return nil, err
+	}
+	return made.Program(), nil
+}
+
+// cell is one subject on one course.
+type cell struct {
+	contender bench.Contender
+	course    *bench.Course
+	figures   bench.Figures
+}
+
+// newCell makes the course and takes the figures, or skips the benchmark.
+func newCell(b *testing.B, s props.Subject, p *workload.Program) *cell {
 	a, err := s.New(newUnbounded(b))
 	if err != nil {
 		b.Fatal(err)
 	}
-	defer a.Close() // the device is thrown away with it
-	w := newSteady(a, live, size)
-	if err := w.warm(); errors.Is(err, alloc.ErrOutOfMemory) {
-		b.Skipf("%d blocks do not fit the strategy's own limit of %v", live, a.Stats().Limit)
-	} else if err != nil {
+	most, limit := alloc.MaxRequest(a), a.Stats().Limit
+	if err := a.Close(); err != nil {
 		b.Fatal(err)
 	}
+	c := &cell{
+		contender: bench.Contender{Name: s.Name, Device: sim.Config{}, New: s.New},
+		course:    bench.NewCourse(p, most),
+	}
+	c.figures, err = c.course.Figures(c.contender)
+	if errors.Is(err, alloc.ErrOutOfMemory) {
+		b.Skipf("does not fit the strategy's own limit of %v: %v", limit, err)
+	}
+	if err != nil {
+		b.Fatal(err)
+	}
+	return c
+}
+
+// bench times b.N pairs, over the churn again and again, and reports.
+func (c *cell) bench(b *testing.B) {
 	b.ReportAllocs()
+	b.StopTimer()
 	b.ResetTimer()
-	for b.Loop() {
-		if err := w.step(); err != nil {
+	var ns int64
+	for left := b.N; left > 0; {
+		p, err := c.course.Ready(c.contender)
+		if err != nil {
 			b.Fatal(err)
 		}
-	}
-	b.StopTimer()
-	st := a.Stats()
-	peak := float64(max(st.PeakRequested, 1))
-	b.ReportMetric(float64(st.PeakReserved)/peak, "reserved/peak-live")
-	b.ReportMetric(float64(w.top.Sub(sim.Base))/peak, "address/peak-live")
-	if n, err := alloc.MetadataBytes(a); err == nil {
-		b.ReportMetric(float64(n)/float64(live), "metadata-B/block")
-	}
-}
-
-// AllocsZero checks invariant I37: a pair of Free and Alloc takes nothing from the Go heap
-// once the strategy is warm, and neither does a walk.
-func AllocsZero(t testing.TB, s props.Subject) {
-	t.Helper()
-	a, w := newWarm(t, s)
-	defer a.Close() // the device is thrown away with it
-	var failed error
-	if n := testing.AllocsPerRun(4096, func() {
-		if err := w.step(); err != nil {
-			failed = err
+		b.StartTimer()
+		took, done, err := p.Churn(left)
+		b.StopTimer()
+		if err = errors.Join(err, p.Close()); err != nil {
+			b.Fatal(err)
 		}
-	}); n != 0 {
-		t.Errorf("invariant %v (%s): a pair of Free and Alloc takes %v allocations from the heap, want 0",
-			props.IWarm, props.IWarm.Name(), n)
+		ns, left = ns+took, left-done
 	}
-	if failed != nil {
-		t.Fatal(failed)
-	}
-	var bytes device.Size
-	count := func(c alloc.Chunk) bool {
-		bytes += c.Size
-		return true
-	}
-	if n := testing.AllocsPerRun(100, func() { a.Walk(count) }); n > 1 {
-		t.Errorf("invariant %v (%s): a walk takes %v allocations from the heap, want at most 1",
-			props.IWarm, props.IWarm.Name(), n)
+	b.ReportMetric(float64(ns)/float64(b.N), "ns/op")
+	live := float64(c.course.PeakLive)
+	b.ReportMetric(float64(c.figures.Reserved)/live, "reserved/peak-live")
+	b.ReportMetric(float64(c.figures.Address)/live, "address/peak-live")
+	if n := c.figures.Metadata; n != nil {
+		b.ReportMetric(float64(*n)/float64(c.course.PeakBlocks), "metadata-B/block")
 	}
 }
-
-// newWarm builds the subject and warms it with as many small blocks as its own limit holds,
-// up to 64.
-func newWarm(t testing.TB, s props.Subject) (alloc.Strategy, *steady) {
-	for live := 64; ; live /= 2 {
-		a, err := s.New(newUnbounded(t))
-		if err != nil {
-			t.Fatal(err)
-		}
-		w := newSteady(a, live, Lognormal.Size)
-		w.most = min(w.most, 64*device.KiB)
-		if limit := a.Stats().Limit; limit != 0 {
-			w.most = min(w.most, limit) // a ceiling that is not stated
-		}
-		if err = w.warm(); err == nil {
-			return a, w
-		}
-		_ = a.Close() // the device is thrown away with it
-		if live == 1 || !errors.Is(err, alloc.ErrOutOfMemory) {
-			t.Fatal(err)
-		}
-	}
-}
-
-// newUnbounded returns a simulated device without a capacity.
-func newUnbounded(t testing.TB) device.Device {
-	dev, err := sim.New(sim.Config{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	return dev
-}
-
-// steady keeps a number of blocks live: it frees a random one and asks for another.
-type steady struct {
-	alloc.Strategy
-	draw  workload.Sizes
-	rng   *workload.Rand
-	slots []device.Addr
-	top   device.Addr // end of the highest block granted
-	most  device.Size // no request is larger
-}
-
-// newSteady returns the workload with a fixed seed.
-func newSteady(a alloc.Strategy, live int, draw workload.Sizes) *steady {
-	return &steady{
-		Strategy: a, draw: draw, rng: workload.NewRand(42), slots: make([]device.Addr, live), most: alloc.MaxRequest(a),
-	}
-}
-
-// leastWarm is the fewest pairs before anything is measured: with few blocks live, replacing
-// each of them twice does not reach every table that still has to grow.
-const leastWarm = 8192
-
-// warm fills the slots and churns until placement has settled.
-func (w *steady) warm() error {
-	for i := range w.slots {
-		b, err := w.Alloc(alloc.Request{Size: w.size()})
-		if err != nil {
-			return err
-		}
-		w.slots[i] = b.Addr
-		w.top = max(w.top, b.Addr.Add(b.Size))
-	}
-	for range max(workload.Settle(len(w.slots)), leastWarm) {
-		if err := w.step(); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-// step frees the block of a random slot and puts another in its place.
-func (w *steady) step() error {
-	slot := &w.slots[w.rng.Below(uint64(len(w.slots)))]
-	if err := w.Free(*slot); err != nil {
-		return err
-	}
-	b, err := w.Alloc(alloc.Request{Size: w.size()})
-	*slot = b.Addr
-	w.top = max(w.top, b.Addr.Add(b.Size))
-	return err
-}
-
-// size draws a size that the strategy grants.
-func (w *steady) size() device.Size { return min(w.draw(w.rng), w.most) }

@@ -1,0 +1,124 @@
+package propstest
+
+import (
+	"errors"
+	"testing"
+
+	"github.com/vramyard/vramyard/alloc"
+	"github.com/vramyard/vramyard/device"
+	"github.com/vramyard/vramyard/device/sim"
+	"github.com/vramyard/vramyard/harness/workload"
+	"github.com/vramyard/vramyard/props"
+)
+
+// AllocsZero checks invariant I37: a pair of Free and Alloc takes nothing from the Go heap
+// once the strategy is warm, and neither does a walk.
+func AllocsZero(t testing.TB, s props.Subject) {
+	t.Helper()
+	a, w := newWarm(t, s)
+	defer a.Close() // the device is thrown away with it
+	var failed error
+	if n := testing.AllocsPerRun(4096, func() {
+		if err := w.step(); err != nil {
+			failed = err
+		}
+	}); n != 0 {
+		t.Errorf("invariant %v (%s): a pair of Free and Alloc takes %v allocations from the heap, want 0",
+			props.IWarm, props.IWarm.Name(), n)
+	}
+	if failed != nil {
+		t.Fatal(failed)
+	}
+	var bytes device.Size
+	count := func(c alloc.Chunk) bool {
+		bytes += c.Size
+		return true
+	}
+	if n := testing.AllocsPerRun(100, func() { a.Walk(count) }); n > 1 {
+		t.Errorf("invariant %v (%s): a walk takes %v allocations from the heap, want at most 1",
+			props.IWarm, props.IWarm.Name(), n)
+	}
+}
+
+// newWarm builds the subject and warms it with as many small blocks as its own limit holds,
+// up to 64.
+func newWarm(t testing.TB, s props.Subject) (alloc.Strategy, *steady) {
+	for live := 64; ; live /= 2 {
+		a, err := s.New(newUnbounded(t))
+		if err != nil {
+			t.Fatal(err)
+		}
+		w := newSteady(a, live, workload.Lognormal())
+		w.most = min(w.most, 64*device.KiB)
+		if limit := a.Stats().Limit; limit != 0 {
+			w.most = min(w.most, limit) // a ceiling that is not stated
+		}
+		if err = w.warm(); err == nil {
+			return a, w
+		}
+		_ = a.Close() // the device is thrown away with it
+		if live == 1 || !errors.Is(err, alloc.ErrOutOfMemory) {
+			t.Fatal(err)
+		}
+	}
+}
+
+// newUnbounded returns a simulated device without a capacity.
+func newUnbounded(t testing.TB) device.Device {
+	dev, err := sim.New(sim.Config{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return dev
+}
+
+// steady keeps a number of blocks live: it frees a random one and asks for another.
+type steady struct {
+	alloc.Strategy
+	draw  workload.Sizes
+	rng   *workload.Rand
+	slots []device.Addr
+	most  device.Size // no request is larger
+}
+
+// newSteady returns the workload with a fixed seed.
+func newSteady(a alloc.Strategy, live int, draw workload.Sizes) *steady {
+	return &steady{
+		Strategy: a, draw: draw, rng: workload.NewRand(42), slots: make([]device.Addr, live), most: alloc.MaxRequest(a),
+	}
+}
+
+// leastWarm is the fewest pairs before anything is measured: with few blocks live, replacing
+// each of them twice does not reach every table that still has to grow.
+const leastWarm = 8192
+
+// warm fills the slots and churns until placement has settled.
+func (w *steady) warm() error {
+	for i := range w.slots {
+		b, err := w.Alloc(alloc.Request{Size: w.size()})
+		if err != nil {
+			return err
+		}
+		w.slots[i] = b.Addr
+	}
+	for range max(workload.Settle(len(w.slots)), leastWarm) {
+		if err := w.step(); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// step frees the block of a random slot and puts another in its place.
+func (w *steady) step() error {
+	slot := &w.slots[w.rng.Below(uint64(len(w.slots)))]
+	if err := w.Free(*slot); err != nil {
+		return err
+	}
+	b, err := w.Alloc(alloc.Request{Size: w.size()})
+	*slot = b.Addr
+	return err
+}
+
+// size draws a size that the strategy grants.
+func (w *steady) size() device.Size { return min(w.draw(w.rng), w.most) }
