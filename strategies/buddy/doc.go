@@ -65,7 +65,7 @@
 // depends on the number of regions: their order is renewed when one comes between others,
 // which is rare beside the device call. Sets take 48 bytes for each region and class, and
 // where blocks are or were free 2 bits a unit with halves, up to 3.5 with the other families,
-// but with Fibonacci sizes one for each class; a live block takes 40 bytes in a table at most
+// but with Fibonacci sizes one for each class; a live block takes 24 bytes in a table at most
 // three quarters full.
 //
 // # Growth
@@ -121,7 +121,7 @@
 //
 // Alloc reads one byte per region, both read or write one byte per level of the tree. Words
 // and tree take 18 bytes of host memory per 64 blocks of a region, 18 KiB for 1 GiB in
-// blocks of 16 KiB; a live block takes 40 bytes in a table that is at most three quarters full.
+// blocks of 16 KiB; a live block takes 24 bytes in a table that is at most three quarters full.
 //
 // When no region serves, one more of RegionBytes is taken from the device. Regions are
 // never given back before Close, empty or not.

@@ -111,13 +111,13 @@
 // # Cost
 //
 // The modern mode costs O(1) a call, O(segments) if a segment steals, and O(log slabs) with
-// the lowest address; a live block takes 40 bytes in a table that is at most three quarters
+// the lowest address; a live block takes 24 bytes in a table that is at most three quarters
 // full, a slab 40 bytes and a bit for each slot, a slice 4 bytes. Nothing is allocated on
 // the heap once as much has been held as ever will be.
 //
 // The other modes cost O(1) a call, and mode "xdl" one step per chunk of a slice when a segment
 // attaches it. A chunk takes 40 bytes of host memory, 160 KiB for 1 GiB in units of 4 KiB,
-// and a live block 40 bytes in a table that is at most three quarters full. In mode
+// and a live block 24 bytes in a table that is at most three quarters full. In mode
 // "blaze" every block ever cut takes 40 bytes, and 16 in an index of the same kind.
 //
 // # Alignment
