@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"path/filepath"
 	"runtime/pprof"
 	"strconv"
 	"strings"
@@ -104,8 +105,11 @@ func (f *benchFlags) judge() error {
 	if f.rounds < 1 {
 		return flagError("rounds", errRounds)
 	}
-	if f.profile == "-" {
+	switch ext := strings.ToLower(filepath.Ext(f.profile)); {
+	case f.profile == "-":
 		return flagError("cpuprofile", errBinary)
+	case ext == ".gz" || ext == ".zst":
+		return flagError("cpuprofile", errCompressed)
 	}
 	return checkOutputs(nil, output{"json", f.jsonFile, false}, output{"cpuprofile", f.profile, false})
 }
@@ -200,8 +204,9 @@ func (f *benchFlags) written(stdout io.Writer, measure func() error, result func
 
 // What is wrong with flags.
 var (
-	errRounds = errors.New("want at least 1")
-	errBinary = errors.New("a profile is no text: want the name of a file")
+	errRounds     = errors.New("want at least 1")
+	errBinary     = errors.New("a profile is no text: want the name of a file")
+	errCompressed = errors.New("a profile is compressed anyway: want a name that does not end in .gz or .zst")
 )
 
 // count shows how far a benchmark is on a terminal, and nothing anywhere else. It writes

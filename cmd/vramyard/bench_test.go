@@ -1,6 +1,7 @@
 package main
 
 import (
+	"bytes"
 	"encoding/json"
 	"os"
 	"os/exec"
@@ -90,6 +91,7 @@ func TestBenchRefuses(t *testing.T) {
 		{[]string{"--capacity", "1MiB"}, 1, "tlsf on w1 live=20 pairs=200 seed=42: "},
 		{[]string{"--strategies", "slab:blaze"}, 1, "slab:blaze on w2 steps=1 seed=42: operation 530, allocate 425984000 bytes into slot 434: "},
 		{[]string{"--cpuprofile", "-"}, 1, "--cpuprofile: a profile is no text"},
+		{[]string{"--cpuprofile", "cpu.pb.gz"}, 1, "--cpuprofile: a profile is compressed anyway"},
 		{[]string{"--cpuprofile", same, "--json", same}, 1, "--cpuprofile: " + same + " is where --json is written"},
 		{[]string{"--json", filepath.Join(dir, "gone", "x")}, 1, "no such file or directory"},
 		{[]string{"--cpuprofile", filepath.Join(dir, "gone", "x")}, 1, "no such file or directory"},
@@ -106,4 +108,13 @@ func TestBenchRefuses(t *testing.T) {
 		require.NoError(t, err)
 		require.Empty(t, left, "%v: nothing half written", c.args)
 	}
+}
+
+func TestCountStandsOnOneLine(t *testing.T) {
+	var b bytes.Buffer
+	c := count{&b}
+	c.reached(1, 2)
+	c.reached(2, 2)
+	c.stop()
+	require.Equal(t, "\rrun 1 of 2 \rrun 2 of 2 \r\x1b[K", b.String())
 }

@@ -170,8 +170,11 @@ func newMatch(w workload.Workload, setups []alloc.Setup, o Options, steps *count
 }
 
 // ample returns a capacity that no sensible strategy exhausts: four times the live bytes, up to
-// the next GiB. The largest workload is far below what overflows.
-func ample(live device.Size) device.Size { return device.AlignUp(4*live, device.GiB) }
+// the next GiB.
+func ample(live device.Size) device.Size {
+	const most = 1 << 54 // a quarter of the simulated address space
+	return device.AlignUp(4*min(live, most/4), device.GiB)
+}
 
 // contender returns the strategy on a device of n bytes, bounded to it.
 func contender(s alloc.Setup, n device.Size) Contender {
