@@ -1,7 +1,12 @@
-// Package addrmap maps the addresses of blocks to small handles.
+// Package addrmap finds the small handles of blocks by their addresses.
 //
-// It is an open-addressing hash table with linear probing: one array of 16-byte entries,
-// no pointers for the garbage collector to follow, usually one cache line per lookup.
+// It is an open-addressing hash table with linear probing over cells of 8 bytes: 32 bits of
+// the address's hash and the handle. The addresses themselves are not kept here but where
+// the handle leads, which whoever looks something up is about to read anyway; a function that
+// the caller passes tells them. Two addresses with the same 32 bits are rare, and told apart
+// that way. There are no pointers for the garbage collector to follow, and a lookup usually
+// reads one cache line of the table.
+//
 // Deletion shifts later entries back instead of leaving tombstones, so that a table in
 // steady state never needs to be rebuilt and allocates nothing. The table doubles at
 // three quarters full and never shrinks: it grows with the most blocks that ever lived,
@@ -19,90 +24,97 @@ import (
 )
 
 const (
-	minLog = 6                  // smallest table: 64 entries, 1 KiB
-	golden = 0x9E3779B97F4A7C15 // 2^64 / golden ratio, odd
+	minLog    = 6                  // smallest table: 64 cells, 512 bytes
+	golden    = 0x9E3779B97F4A7C15 // 2^64 / golden ratio, odd
+	cellBytes = 8
+	hashShift = 32 // of a cell and of the product: the hash is its upper half
 )
 
-// entry is one cell; value is one more than the handle, so that zero means empty and
-// every address, zero too, can be a key.
-type entry struct {
-	key   device.Addr
-	value uint64
-}
+// Most is the largest handle.
+const Most = 1<<32 - 2
+
+// AddrOf tells the address that a handle stands for. It is asked of handles in the map only.
+type AddrOf func(handle uint32) device.Addr
 
 // Map maps addresses to handles. The zero Map is empty and ready.
 type Map struct {
-	cells []entry
-	shift uint8 // 64 - log2(len(cells))
+	cells []uint64 // hash above handle + 1; 0 is empty
+	shift uint8    // 64 - log2(len(cells))
 	n     int
 }
 
-// Len returns the number of keys.
+// Len returns the number of addresses.
 func (m *Map) Len() int { return m.n }
 
 // Bytes returns the host memory of the table.
-func (m *Map) Bytes() device.Size { return device.Size(cap(m.cells)) * 16 }
+func (m *Map) Bytes() device.Size { return device.Size(cap(m.cells)) * cellBytes }
 
-// home returns the cell in which the search for a begins.
+// hashOf returns the hash of an address in the place where a cell has it.
+func hashOf(a device.Addr) uint64 { return uint64(a) * golden >> hashShift << hashShift }
+
+// home returns the place in which the search for a hash begins.
+func (m *Map) home(hash uint64) uint64 { return hash >> (m.shift & 63) }
+
+// find returns the place of a, and whether it is there.
 //
-// Precondition: the table is not empty.
-func (m *Map) home(a device.Addr) uint64 { return uint64(a) * golden >> m.shift }
-
-// Get returns the handle of a, and whether there is one. O(1) expected.
-func (m *Map) Get(a device.Addr) (handle uint32, ok bool) {
-	if len(m.cells) == 0 {
-		return 0, false
-	}
-	mask := uint64(len(m.cells) - 1)
-	for i := m.home(a); ; i = (i + 1) & mask {
-		c := &m.cells[i&mask]
-		if c.value == 0 {
+// Precondition: the map has cells.
+func (m *Map) find(a device.Addr, at AddrOf) (uint64, bool) {
+	mask, hash := uint64(len(m.cells)-1), hashOf(a)
+	for i := m.home(hash); ; i++ {
+		c := m.cells[i&mask]
+		if c == 0 {
 			return 0, false
 		}
-		if c.key == a {
-			return uint32(c.value - 1), true
+		if c>>hashShift == hash>>hashShift && at(uint32(c)-1) == a {
+			return i & mask, true
 		}
 	}
 }
 
-// Put maps a to handle, in place of what a was mapped to before. O(1) expected; it
-// allocates only when the table grows.
+// Get returns the handle of a, and whether there is one. O(1) expected.
+func (m *Map) Get(a device.Addr, at AddrOf) (handle uint32, ok bool) {
+	if m.n == 0 {
+		return 0, false
+	}
+	i, ok := m.find(a, at)
+	if !ok {
+		return 0, false
+	}
+	return uint32(m.cells[i]) - 1, true
+}
+
+// Put maps a to a handle of at most Most. O(1) expected; it allocates only when the table
+// grows.
+//
+// Precondition: a is not in the map.
 func (m *Map) Put(a device.Addr, handle uint32) {
 	if 4*(m.n+1) > 3*len(m.cells) {
 		m.grow()
 	}
+	m.n++
+	m.enter(hashOf(a) | uint64(handle+1))
+}
+
+// enter puts a cell into the first empty place from its home on.
+func (m *Map) enter(c uint64) {
 	mask := uint64(len(m.cells) - 1)
-	for i := m.home(a); ; i = (i + 1) & mask {
-		c := &m.cells[i&mask]
-		if c.value == 0 {
-			m.n++
-			*c = entry{a, uint64(handle) + 1}
-			return
-		}
-		if c.key == a {
-			c.value = uint64(handle) + 1
-			return
-		}
+	i := m.home(c)
+	for m.cells[i&mask] != 0 {
+		i++
 	}
+	m.cells[i&mask] = c
 }
 
 // Delete removes a and returns the handle it had, and whether it had one. O(1) expected.
-func (m *Map) Delete(a device.Addr) (handle uint32, ok bool) {
-	if len(m.cells) == 0 {
+func (m *Map) Delete(a device.Addr, at AddrOf) (handle uint32, ok bool) {
+	if m.n == 0 {
 		return 0, false
 	}
-	mask := uint64(len(m.cells) - 1)
-	i := m.home(a)
-	for ; ; i = (i + 1) & mask {
-		c := &m.cells[i&mask]
-		if c.value == 0 {
-			return 0, false
-		}
-		if c.key == a {
-			handle = uint32(c.value - 1)
-			break
-		}
+	i, ok := m.find(a, at)
+	if !ok {
+		return 0, false
 	}
+	handle = uint32(m.cells[i]) - 1
 	m.n--
 	if planted.Enabled && planted.Is("addrmap/stale-entry") {
 		return handle, true
@@ -111,52 +123,32 @@ func (m *Map) Delete(a device.Addr) (handle uint32, ok bool) {
 	return handle, true
 }
 
-// closeGap empties cell i and moves back every later entry of the run that the gap would
+// closeGap empties a place and moves back every later cell of the run that the gap would
 // cut off from its home.
 func (m *Map) closeGap(i uint64) {
 	mask := uint64(len(m.cells) - 1)
-	for j := (i + 1) & mask; ; j = (j + 1) & mask {
-		c := &m.cells[j&mask]
-		if c.value == 0 || planted.Enabled && planted.Is("addrmap/gap-left-open") {
+	for j := i + 1; ; j++ {
+		c := m.cells[j&mask]
+		if c == 0 || planted.Enabled && planted.Is("addrmap/gap-left-open") {
 			break
 		}
-		// The entry may move to i unless its home lies cyclically in (i, j].
-		if (j-m.home(c.key))&mask >= (j-i)&mask {
-			m.cells[i&mask] = *c
+		// The cell may move to i unless its home lies cyclically in (i, j].
+		if (j-m.home(c))&mask >= (j-i)&mask {
+			m.cells[i&mask] = c
 			i = j
 		}
 	}
-	m.cells[i&mask] = entry{}
+	m.cells[i&mask] = 0
 }
 
-// Range yields every key and handle, in no useful order.
-func (m *Map) Range(yield func(device.Addr, uint32) bool) {
-	for _, c := range m.cells {
-		if c.value != 0 && !yield(c.key, uint32(c.value-1)) {
-			return
-		}
-	}
-}
-
-// Clear removes every key and keeps the room.
-func (m *Map) Clear() {
-	clear(m.cells)
-	m.n = 0
-}
-
-// grow doubles the table.
+// grow doubles the table. The hashes tell where the cells go, so no address is needed.
 func (m *Map) grow() {
 	old := m.cells
-	log := minLog
-	if len(old) > 0 {
-		log = bits.Len(uint(len(old)))
-	}
-	m.cells = make([]entry, 1<<log)
-	m.shift = uint8(64 - log)
-	m.n = 0
+	log := max(minLog, bits.Len(uint(len(old))))
+	m.cells, m.shift = make([]uint64, 1<<log), uint8(64-log)
 	for _, c := range old {
-		if c.value != 0 {
-			m.Put(c.key, uint32(c.value-1))
+		if c != 0 {
+			m.enter(c)
 		}
 	}
 }

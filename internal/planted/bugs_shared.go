@@ -9,7 +9,7 @@ func shared() []Bug {
 			Doc: "the length of a bin does not fall"},
 		{ID: "freetree/ties-unordered", Setting: bfcGrowth, Breaks: []string{"I8", "B3"}, Minimal: "a 1\na 1\na 1\na 1\nf 0\nf 1",
 			Doc: "chunks of one size are not kept by address"},
-		{ID: "addrmap/stale-entry", Setting: bfcGrowth, Breaks: []string{"I23"}, Or: []string{"B8"}, Minimal: "a 1\nf 0\nbadfree freed 0",
+		{ID: "addrmap/stale-entry", Setting: bfcGrowth, Breaks: []string{"I23"}, Or: []string{"B8"}, Minimal: "a 1\na 1\nf 0\nbadfree freed 0",
 			Doc: "the index keeps the start of a freed block"},
 		{ID: "addrmap/gap-left-open", Setting: bfcGrowth, Breaks: []string{"B8"}, Or: []string{"I23"}, Minimal: "a 21248\na 1",
 			Doc: "a deletion cuts later entries off from their place"},

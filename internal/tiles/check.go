@@ -103,7 +103,7 @@ func (c *Core) checkChunk(h Handle, s *sum) error {
 	if n := c.Requested(h); n == 0 || n > r.Size {
 		return c.broken(3, "%v: %d bytes requested of %d", r.Addr, uint64(n), uint64(r.Size))
 	}
-	if got, ok := c.live.Get(r.Addr); !ok || got != h {
+	if got, ok := c.live.Get(r.Addr, c.AddrOf); !ok || got != h {
 		return c.broken(4, "%v is live and not in it", r.Addr)
 	}
 	return nil

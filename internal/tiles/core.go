@@ -183,7 +183,7 @@ func (c *Core) Grant(h Handle, r *alloc.Request) alloc.Block {
 // Release makes the live chunk that starts at an address a free one, and returns it. It is
 // in no list and not merged yet. It fails with [alloc.ErrInvalidFree] or [alloc.ErrClosed].
 func (c *Core) Release(at device.Addr) (Handle, error) {
-	h, ok := c.live.Delete(at)
+	h, ok := c.live.Delete(at, c.AddrOf)
 	if !ok {
 		if c.closed {
 			return None, alloc.ErrClosed

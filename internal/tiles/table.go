@@ -106,6 +106,9 @@ func (t *Table) Fills(h Handle) bool {
 	return r.Prev == None && r.Next == None
 }
 
+// AddrOf returns the start of a chunk.
+func (t *Table) AddrOf(h Handle) device.Addr { return t.Rows[h].Addr }
+
 // Add returns a new free chunk that has no neighbours and stands in no list. It allocates
 // only when no retired handle is left.
 func (t *Table) Add(at device.Addr, size device.Size) Handle {

@@ -261,7 +261,7 @@ func TestCheckNamesWhatIsBroken(t *testing.T) {
 		"link":      {func(f *firstFit, h Handle) { f.core.Rows[f.core.Rows[h].Next].Prev = None }, "K1"},
 		"unmerged":  {func(f *firstFit, h Handle) { f.core.SetFree(h) }, "K2"},
 		"requested": {func(f *firstFit, h Handle) { f.core.SetLive(h, 0, Label{}) }, "K3"},
-		"index":     {func(f *firstFit, h Handle) { f.core.live.Delete(f.core.Rows[h].Addr) }, "K4"},
+		"index":     {func(f *firstFit, h Handle) { f.core.live.Delete(f.core.Rows[h].Addr, f.core.AddrOf) }, "K4"},
 		"row lost":  {func(f *firstFit, _ Handle) { f.core.extend() }, "K5"},
 		"spares":    {func(f *firstFit, _ Handle) { f.core.spares++; f.core.extend() }, "K5"},
 		"empty":     {func(f *firstFit, _ Handle) { f.core.pool.Vacated(1) }, "K6"},
@@ -273,7 +273,7 @@ func TestCheckNamesWhatIsBroken(t *testing.T) {
 		b, err := f.Alloc(alloc.Request{Size: 1000})
 		require.NoError(t, err)
 		require.NoError(t, f.View.Check())
-		h, _ := f.core.live.Get(b.Addr)
+		h, _ := f.core.live.Get(b.Addr, f.core.AddrOf)
 		c.damage(f, h)
 		require.ErrorContains(t, f.View.Check(), "first: invariant "+c.want, name)
 	}

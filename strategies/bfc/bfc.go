@@ -189,7 +189,7 @@ func (a *Allocator) release(at device.Addr) error {
 	if a.closed {
 		return alloc.ErrClosed
 	}
-	h, ok := a.live.Delete(at)
+	h, ok := a.live.Delete(at, a.chunks.addrOf)
 	if !ok {
 		return alloc.ErrInvalidFree
 	}

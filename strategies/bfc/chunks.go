@@ -116,6 +116,9 @@ func (t *chunkTable) add() handle {
 	return handle(len(t.rows) - 1)
 }
 
+// addrOf returns the start of a chunk.
+func (t *chunkTable) addrOf(h handle) device.Addr { return t.rows[h].addr }
+
 // retire makes a record spare.
 func (t *chunkTable) retire(h handle) {
 	t.rows[h] = chunk{prev: none, next: t.spare, tag: makeTag(retired, 0, 0)}

@@ -176,7 +176,7 @@ func (a *Allocator) retireChunks(r *region) (newest uint64) {
 // forget books a live chunk out whose memory is gone. That is no free of the caller's.
 func (a *Allocator) forget(h handle) {
 	c := &a.chunks.rows[h]
-	a.live.Delete(c.addr)
+	a.live.Delete(c.addr, a.chunks.addrOf)
 	frees := a.stats.Frees
 	a.stats.Freed(a.chunks.requested(h), c.size)
 	a.stats.Frees = frees

@@ -10,7 +10,7 @@ import (
 func (a *Allocator) spoilGrant(h handle, r *alloc.Request) {
 	switch c := &a.chunks.rows[h]; {
 	case planted.Is("bfc/not-indexed"):
-		a.live.Delete(c.addr)
+		a.live.Delete(c.addr, a.chunks.addrOf)
 	case planted.Is("bfc/requested-forgotten"):
 		a.chunks.setRequested(h, 0)
 	case planted.Is("bfc/tag-forgotten"):

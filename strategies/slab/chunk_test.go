@@ -115,7 +115,7 @@ func TestCheckNamesWhatIsBroken(t *testing.T) {
 		"Z1": func(a *Lists) { a.left -= 2 },
 		"Z2": func(a *Lists) { a.blocks[a.lists[10]].live = true },
 		"Z3": func(a *Lists) { a.some = 0 },
-		"Z4": func(a *Lists) { a.index.Delete(a.blocks[1].addr) },
+		"Z4": func(a *Lists) { a.index.Delete(a.blocks[1].addr, a.addrOf) },
 		"Z5": func(a *Lists) { a.cuts[0].base++ },
 		"Z6": func(a *Lists) { a.stats.Requested++ },
 	} {

@@ -188,6 +188,9 @@ func (a *Lists) grow() error {
 	return nil
 }
 
+// addrOf returns the start of a block that was cut.
+func (a *Lists) addrOf(i uint32) device.Addr { return a.blocks[i].addr }
+
 // Free implements [alloc.Allocator]. It costs O(1).
 func (a *Lists) Free(p device.Addr) error {
 	a.busy.Enter("slab")
@@ -200,7 +203,7 @@ func (a *Lists) free(p device.Addr) error {
 	if a.closed {
 		return alloc.ErrClosed
 	}
-	i, ok := a.index.Get(p)
+	i, ok := a.index.Get(p, a.addrOf)
 	if !ok || !a.blocks[i].live {
 		return alloc.ErrInvalidFree
 	}
