@@ -90,7 +90,13 @@ func TestLookupRefuses(t *testing.T) {
 		{"toy", `{"cells":1`, `configuration of toy: JSON ends in the middle`},
 		{"toy", `{"cells":1}x`, `configuration of toy: text after the JSON object`},
 		{"toy", `{"cells":"many"}`, `configuration of toy: json: cannot unmarshal string into Go struct field toyConfig.cells of type int`},
-		{"toy", `{"limit":"-1"}`, `configuration of toy: size "-1"`},
+		{"toy", `{"limit":"-1"}`, `configuration of toy: limit: size "-1"`},
+		{"toy", `{"limit":-1}`, `configuration of toy: limit: size -1`},
+		{"toy", `{"cells":1,"limit":null}`, `configuration of toy: limit: null: want a value`},
+		{"toy", `{"kind":null}`, `configuration of toy: kind: null: want a value`},
+		{"toy", `{"CELLS":1}`, `configuration of toy: json: unknown field "CELLS"`},
+		{"toy", `{"cells":1,"cells":2}`, `configuration of toy: cells: given twice`},
+		{"toy", `{"sizes":[1,-2]}`, `configuration of toy: sizes: size -2`},
 		{"toy", `{"cells":-1}`, errToy.Error()},
 		{"toy", `[1]`, `configuration of toy: json: cannot unmarshal array`},
 	} {
@@ -123,7 +129,10 @@ func TestNamesAndKnobs(t *testing.T) {
 	}, spec.Knobs)
 	_, ok = c.Spec("toy:fast")
 	require.False(t, ok)
-	_, err := c.Lookup("plain", nil)
+	s, err := c.Lookup("toy", json.RawMessage(`{"sizes":null}`))
+	require.NoError(t, err, "what is written can be read again")
+	require.Nil(t, s.Config.(toyConfig).Sizes)
+	_, err = c.Lookup("plain", nil)
 	require.NoError(t, err, "a name without a bare preset starts from the zero configuration")
 }
 

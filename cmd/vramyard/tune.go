@@ -32,14 +32,14 @@ that carry the traces on the smallest device, and those that take the least time
 them with what each setting was worth.
 
 A grid of more than --points points is descended from the preset: single changes that help
-are taken, together if that is better, until none helps. Without TRACE, all traces inside the
+are taken, together if that is better, until none helps. A round is never cut short. Without TRACE, all traces inside the
 program are used.`,
 		RunE: f.run,
 	}
 	c.Flags().StringVar(&f.strategy, "strategy", "", "strategy to tune, by name or name:preset")
 	c.Flags().StringVar(&f.config, "config", "", "settings to leave as given here, as a JSON object over the preset's")
 	c.Flags().StringVar(&f.settings, "settings", "", "settings to vary, separated by commas (default: all that have a grid)")
-	c.Flags().IntVar(&f.points, "points", 200, "most points of the grid to evaluate")
+	c.Flags().IntVar(&f.points, "points", 200, "points of the grid to search; the single changes of the best one come on top")
 	c.Flags().StringVar(&f.sim, "sim", "", simShapeUsage)
 	c.Flags().StringVar(&f.jsonFile, "json", "", `also write all points as JSON to this file, "-" for standard output instead of tables`)
 	if err := c.MarkFlagRequired("strategy"); err != nil {

@@ -110,6 +110,9 @@ func newSearch(traces []*trace.Trace, catalogue alloc.Catalogue, strategy string
 			if i < 0 {
 				return nil, errKnob(base, name, varied)
 			}
+			if slices.ContainsFunc(s.knobs, func(k alloc.Knob) bool { return k.Name == name }) {
+				return nil, fmt.Errorf("%s: setting %q is named twice", base, name)
+			}
 			s.knobs = append(s.knobs, varied[i])
 		}
 	}

@@ -29,7 +29,7 @@ const lastRounds = 4
 
 // Options of a search. The zero value is useful.
 type Options struct {
-	Points  int        // most points of the grid to evaluate; 0 is 200
+	Points  int        // points after which no further round of the search begins; 0 is 200
 	Knobs   []string   // settings to vary; nil for all that have a grid
 	Device  sim.Config // the device but for its capacity, which the search sets
 	Workers int        // replays at once; 0 is one for each core

@@ -161,6 +161,7 @@ func TestRefusals(t *testing.T) {
 		{"toy", `{"mode":"odd"}`, nil, "toy: mode: odd"},
 		{"toy", "", []string{"bass"}, `toy: setting "bass" has no values worth trying: want some of base, extra, mode`},
 		{"toy", "", []string{"size"}, `setting "size" has no values worth trying`},
+		{"toy", "", []string{"mode", "mode"}, `toy: setting "mode" is named twice`},
 		{"toy", `{"base":20}`, []string{"base"}, `setting "base" has no values worth trying`},
 	} {
 		_, err := tune.Tune(traces, toys(), c.name, json.RawMessage(c.fixed), tune.Options{Knobs: c.knobs})

@@ -111,8 +111,8 @@ func (p *Pool) Asked() device.Size { return p.asked }
 // Grow takes a region of at least so many bytes, as large as the policy says or as the device
 // gives, and enters it under a label as an empty one. It makes at most 64 device calls.
 //
-// The error is [regions.ErrLimit] if the limit leaves no room, or the device's. Then
-// nothing has changed but the count of refusals.
+// The error is [regions.ErrLimit] if the limit leaves no room, or the one region of kind
+// Whole is held already, or the device's. Then nothing has changed but counts of calls.
 //
 // Precondition: 0 < least <= 1<<61.
 func (p *Pool) Grow(least, align device.Size, label int32) (device.Region, error) {
@@ -122,30 +122,80 @@ func (p *Pool) Grow(least, align device.Size, label int32) (device.Region, error
 	if least > room {
 		return device.Region{}, regions.ErrLimit
 	}
-	for n := min(p.wish(least), room); ; n = p.less(n, least) {
+	r, err := p.reserve(min(p.wish(least), room), least, align, label)
+	if err != nil {
+		return device.Region{}, err
+	}
+	if p.policy.Limit != 0 && p.stats.Reserved > p.policy.Limit && p.Release(r.Addr) == nil {
+		// The device rounds up, and what it gave is above the limit. If it does not take it
+		// back either, it is better used than lost.
+		return device.Region{}, regions.ErrLimit
+	}
+	if p.policy.Kind == Doubling {
+		p.setNext(min(2*p.asked, mostRegion))
+	}
+	p.empty += r.Size
+	p.grown += r.Size
+	return r, nil
+}
+
+// reserve asks the device for n bytes, and for less, down to least, until it grants.
+func (p *Pool) reserve(n, least, align device.Size, label int32) (device.Region, error) {
+	for {
 		p.asked = n
 		r, err := p.Reserve(n, align, label)
 		switch {
-		case err == nil && p.policy.Limit != 0 && p.stats.Reserved > p.policy.Limit && p.Release(r.Addr) == nil:
-			// The device rounds up, and what it gave is above the limit. If it does not take it
-			// back either, it is better used than lost.
-			return device.Region{}, regions.ErrLimit
-		case err == nil:
-			if p.policy.Kind == Doubling {
-				p.setNext(min(2*n, mostRegion))
-			}
-			p.empty += r.Size
-			p.grown += r.Size
-			return r, nil
-		case n == least:
-			return device.Region{}, err
+		case err == nil || n == least:
+			return r, err
+		case p.policy.Kind == Whole:
+			return p.mostOf(least, n, align, label)
 		}
+		n = least + device.AlignDown((n-least)/2, p.policy.Quantum)
 	}
 }
+
+// mostOf takes the largest region that the device gives, from least bytes up to less than
+// most, to wholeGrain. It halves what it asks for until the device grants, and then the
+// interval that is left; what was granted goes back before more is tried.
+func (p *Pool) mostOf(least, most, align device.Size, label int32) (r device.Region, err error) {
+	quantum := p.policy.Quantum
+	for {
+		p.asked = max(least, device.AlignDown(most/2, quantum))
+		if r, err = p.Reserve(p.asked, align, label); err == nil {
+			break
+		}
+		if p.asked == least {
+			return device.Region{}, err
+		}
+		most = p.asked
+	}
+	held := true
+	for most-p.asked > max(quantum, wholeGrain) {
+		if held && p.Release(r.Addr) != nil {
+			return r, nil // it stays, so it is used
+		}
+		n := device.AlignDown(p.asked+(most-p.asked)/2, quantum)
+		larger, refused := p.Reserve(n, align, label)
+		if held = refused == nil; held {
+			p.asked, r = n, larger
+		} else {
+			most = n
+		}
+	}
+	if !held {
+		return p.Reserve(p.asked, align, label)
+	}
+	return r, nil
+}
+
+// wholeGrain is how exactly the whole of a device is found: a page of drivers.
+const wholeGrain = 2 * device.MiB
 
 // room returns the bytes that the limit leaves.
 func (p *Pool) room() device.Size {
 	switch {
+	case p.policy.Kind == Whole && p.grown > 0:
+		return 0
 	case p.policy.Limit == 0:
 		return 2 * mostRegion
 	case p.stats.Reserved >= p.policy.Limit:
@@ -167,18 +217,6 @@ func (p *Pool) wish(least device.Size) device.Size {
 		return 2 * mostRegion
 	}
 	return (least + p.policy.Region - 1) / p.policy.Region * p.policy.Region
-}
-
-// less returns the next smaller size to try after a refusal of n bytes.
-//
-// Precondition: n is above least, and both are multiples of the quantum.
-// Postcondition: the result is less than n and no less than least.
-func (p *Pool) less(n, least device.Size) device.Size {
-	beyond := (n - least) / 2
-	if p.policy.Kind == Whole {
-		beyond = (n - least) / share * (share - 1)
-	}
-	return least + device.AlignDown(beyond, p.policy.Quantum)
 }
 
 // Occupied books that a region of size bytes has its first live block.

@@ -70,8 +70,18 @@ func TestWholeTakesTheLimitOrWhatThereIs(t *testing.T) {
 	pool, _, d := open(t, growth.Policy{Kind: growth.Whole, Region: 256, Limit: growth.WholeLimit}, device.GiB)
 	r, err = pool.Grow(1, 256, 0)
 	require.NoError(t, err)
-	require.Greater(t, r.Size, device.GiB-device.GiB/16)
-	require.Less(t, d.Usage().Calls.Refused, uint64(256))
+	require.Greater(t, r.Size, device.GiB-2*device.MiB)
+	calls := d.Usage().Calls.Total()
+	require.LessOrEqual(t, calls, uint64(40))
+	_, err = pool.Grow(1, 256, 0)
+	require.ErrorIs(t, err, regions.ErrLimit, "there is one region")
+	require.Equal(t, calls, d.Usage().Calls.Total(), "and the device is not asked again")
+	require.NoError(t, pool.Drop(r.Addr))
+	_, err = pool.Grow(2*device.GiB, 256, 0)
+	require.ErrorIs(t, err, device.ErrOutOfMemory)
+	require.Equal(t, 2*device.GiB, pool.Asked())
+	_, err = pool.Grow(1, 256, 0)
+	require.NoError(t, err, "what was given back can be had again")
 }
 
 // TestProportionIsOfThePool holds a large region of a single block beside the pool.
@@ -89,6 +99,18 @@ func TestProportionIsOfThePool(t *testing.T) {
 	again, err := pool.Grow(1, 256, 18)
 	require.NoError(t, err)
 	require.Equal(t, last.Size, again.Size, "what went back no longer counts")
+}
+
+func TestWholeOfAnyDeviceTakesFewCalls(t *testing.T) {
+	for capacity := 4 * device.MiB; capacity < 1<<44; capacity = capacity*3 + 12345*256 {
+		for _, limit := range []device.Size{1 << 60, growth.WholeLimit} {
+			pool, stats, d := open(t, growth.Policy{Kind: growth.Whole, Region: 256, Limit: limit}, capacity)
+			_, err := pool.Grow(1, 256, 0)
+			require.NoError(t, err)
+			require.Greater(t, stats.Reserved+2*device.MiB, min(capacity, limit), "device of %v", capacity)
+			require.LessOrEqual(t, d.Usage().Calls.Total(), uint64(64))
+		}
+	}
 }
 
 func TestRefusalIsAskedAgainForLess(t *testing.T) {

@@ -62,11 +62,13 @@
 //
 // A grant reads one word of classes, two sets and their summaries, and changes one set for each
 // split; a free changes one for each merge, and without halves finds each way again. Neither
-// depends on the number of regions: their order is renewed when one comes between others,
-// which is rare beside the device call. Sets take 48 bytes for each region and class, and
-// where blocks are or were free 2 bits a unit with halves, up to 3.5 with the other families,
-// but with Fibonacci sizes one for each class; a live block takes 24 bytes in a table at most
-// three quarters full.
+// depends on the number of regions. Only a region that comes before others in the order of
+// choice numbers those anew: with the choice of the lowest, on a device that hands out lower
+// and lower addresses, that is a step for each region held, at each device call.
+//
+// Sets take 48 bytes for each region and class, and where blocks are or were free 2 bits a
+// unit with halves, up to 3.5 with the other families, but with Fibonacci sizes one for each
+// class; a live block takes 24 bytes in a table at most three quarters full.
 //
 // # Growth
 //
