@@ -59,6 +59,9 @@ func (a *Cells) Bytes() device.Size {
 // Piece returns the memory of a slab that is held.
 func (a *Cells) Piece(slab int32) Piece { return Piece{a.slabs[slab].base, a.slabs[slab].handle} }
 
+// ClassOfSlab returns the class of a slab that is held.
+func (a *Cells) ClassOfSlab(slab int32) int { return int(a.slabs[slab].class) }
+
 // SlabOf returns the slab that a place lies in.
 func SlabOf(place uint64) int32 { return int32(place >> slabShift) }
 

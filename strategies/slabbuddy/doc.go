@@ -72,7 +72,8 @@
 //
 // # Invariants
 //
-// Invariant W1: a slab is one whole block of the buddy, and the blocks of slabs are theirs.
+// Invariant W1: a slab is one block of the buddy, and the blocks of slabs are theirs; the
+// block is as large as the slab, or a kept region that is larger, whose rest is slack.
 // Invariant W2: what the buddy granted is a slab or a live block, and the table names which.
 // Invariant W3: a live block in a slot is of a size that has a class, that of the slot or one
 // below it.

@@ -65,8 +65,9 @@ func (a *Layers) sortSlabs() {
 }
 
 // Walk implements [alloc.Inspector]. Where the buddy has a slab, its slots are shown, and a
-// slab without a used one as one free chunk without a class. Owner tells the part: the class
-// of a free slot is that of the slabs, the class of a free block that of the buddy.
+// slab without a used one as one free chunk without a class; what a region that was kept has
+// beyond the slab is slack until the slab is given up. Owner tells the part: the class of a
+// free slot is that of the slabs, the class of a free block that of the buddy.
 func (a *Layers) Walk(yield func(alloc.Chunk) bool) {
 	a.busy.Enter("slabbuddy")
 	defer a.busy.Leave()
@@ -83,11 +84,20 @@ func (a *Layers) walk(yield func(alloc.Chunk) bool) {
 		return yield(c)
 	}
 	a.spans(func(s buddy.Span, number int32) bool {
-		if number >= 0 {
-			return a.cells.WalkSlab(number, s.Region, &a.live, slot)
+		if number < 0 {
+			return yield(a.chunkOf(s))
 		}
-		return yield(a.chunkOf(s))
+		size := a.slabBytes(number)
+		return a.cells.WalkSlab(number, s.Region, &a.live, slot) && (s.Size <= size || slot(alloc.Chunk{
+			Region: s.Region, Addr: s.Addr.Add(size), Size: s.Size - size, State: alloc.Slack, Class: alloc.NoClass,
+		}))
 	})
+}
+
+// slabBytes returns the size of a slab that is held. Its block is as large, or else a kept
+// region that is larger.
+func (a *Layers) slabBytes(number int32) device.Size {
+	return a.pieces.sizes[a.cells.ClassOfSlab(number)]
 }
 
 // spans yields the tiles of the buddy by address, each with the number of the slab there or
@@ -183,10 +193,12 @@ func (a *Layers) checkSlabs() (err error) {
 			return true
 		}
 		found++
-		want := a.blocks.Granted(a.pieces.places[number])
-		if p := a.cells.Piece(number); s.State != alloc.Live || s.Size != want || p.Addr != s.Addr || int32(p.Handle) != number {
-			err = fmt.Errorf("slabbuddy: invariant W1 (a slab is one block of the buddy): slab %d of %d bytes at %v, a span of %d",
-				number, uint64(want), s.Addr, uint64(s.Size))
+		place := a.pieces.places[number]
+		bytes, p := a.slabBytes(number), a.cells.Piece(number)
+		if fits := s.Size == bytes || s.Size > bytes && buddy.IsDirect(place); s.State != alloc.Live || !fits ||
+			s.Size != a.blocks.Granted(place) || p.Addr != s.Addr || int32(p.Handle) != number {
+			err = fmt.Errorf("slabbuddy: invariant W1 (a slab is one block of the buddy): slab %d of %d bytes at %v, a span of %d, granted %d",
+				number, uint64(bytes), s.Addr, uint64(s.Size), uint64(a.blocks.Granted(place)))
 		}
 		return err == nil
 	})

@@ -40,6 +40,11 @@ func subjects() []props.Subject {
 			BlockBytes: 256, RegionBytes: 256, SlabMaxBytes: 2 * device.KiB, SlabSlots: 4, Growth: "whole", Limit: 100_000,
 			Family: buddy.EightPerDoubling, DirectBytes: 16 * device.KiB,
 		}),
+		modern("kept", 2*device.MiB, slabbuddy.Config{
+			// Large slabs lie in regions of their own, some in kept ones that are larger.
+			BlockBytes: 128, RegionBytes: 3 * device.KiB, SlabMaxBytes: 8 * device.KiB, SlabSlots: 4, Classes: slab.ClassesPow2,
+			DirectBytes: 8 * device.KiB, DirectCacheBytes: 1 << 60, EmptySlabs: 1, MagazineRounds: 1, Growth: "request",
+		}),
 		modern("bare", 16*device.MiB, slabbuddy.Config{}),
 		subject("tiny", slabbuddy.Config{RegionBytes: 4 * device.KiB, BlockBytes: 256, Segments: 1}, sim.FirstFit),
 		subject("small", slabbuddy.Config{RegionBytes: 32 * device.KiB, BlockBytes: device.KiB, Segments: 2}, sim.TopDown),
