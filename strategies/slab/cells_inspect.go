@@ -318,8 +318,9 @@ func (a *Cells) checkMagazines() error {
 	return nil
 }
 
-// eachCached yields every cell in a magazine.
-func (a *Cells) eachCached(yield func(rack int, cell Cell) bool) {
+// eachCached yields every cell in a magazine, with the number of the rack or depot that the
+// magazine is in.
+func (a *Cells) eachCached(yield func(at int, cell Cell) bool) {
 	m := &a.cached
 	of := func(i int, n, has int32) bool {
 		for _, cell := range m.cells[n*m.rounds:][:has] {
@@ -337,11 +338,21 @@ func (a *Cells) eachCached(yield func(rack int, cell Cell) bool) {
 	}
 	for i := range m.depots {
 		for n := m.depots[i].head; n != none; n = m.next[n] {
-			if !of(none, n, m.rounds) {
+			if !of(i, n, m.rounds) {
 				return
 			}
 		}
 	}
+}
+
+// serves reports whether the magazines of a rack or depot may have slots of a slab: those of
+// its class and, unless full magazines pass from one segment to another through a depot, of
+// its segment.
+func (m *magazines) serves(at int, s *slab) bool {
+	if m.own || m.limit == 0 {
+		return at == s.stock(m.classes)
+	}
+	return at%m.classes == int(s.class)
 }
 
 // checkUse verifies that each slot in use is a live block or in a magazine, once.
@@ -364,8 +375,8 @@ func (a *Cells) checkUse(live *ledger.Table, ours func(device.Addr, ledger.Block
 			return err
 		}
 		s := &a.slabs[cell.Place>>slabShift]
-		if _, ok := live.Get(cell.Addr); ok || i != none && s.stock(len(a.kinds)) != i {
-			return fmt.Errorf("slab: invariant C7 (a slot in use is live or in a magazine): %v is both, or in rack %d", cell.Addr, i)
+		if _, ok := live.Get(cell.Addr); ok || !a.cached.serves(i, s) {
+			return fmt.Errorf("slab: invariant C7 (a slot in use is live or in a magazine): %v is both, or with the magazines of %d", cell.Addr, i)
 		}
 		cached += a.kinds[s.class].slot
 	}

@@ -140,7 +140,8 @@
 // Invariant C5: a class keeps in a segment at most EmptySlabs slabs without a used slot.
 // Invariant C6: a depot has at most Depot magazines, each full, and a magazine at most
 // MagazineRounds slots.
-// Invariant C7: a slot in use is a live block or in one magazine.
+// Invariant C7: a slot in use is a live block or in one magazine, of its class, and of its
+// segment unless magazines pass from one to another through a depot.
 // Invariant C8: each slice of a region is one slab's or nobody's, and what is nobody's is known.
 // Invariant C9: a region is cut into slices, or one live block.
 // Invariant C10: the counters are what the walk shows.

@@ -42,6 +42,11 @@ func subjects() []props.Subject {
 			Segments: 2, Assign: slab.AssignRoundRobin, SlabBytes: 4 * device.KiB, SlabSlots: 1, Growth: "whole", Limit: 64 * device.KiB,
 			Quantum: 128, Selection: slab.Fifo, Steal: slab.StealEarly, ClassSizes: []device.Size{128, 300, 1000, 4096}, EmptySlabs: 2,
 		}, 128*device.KiB),
+		modern("depots", slab.Config{
+			// Small magazines pass from segment to segment: those of one soon have slots of the other.
+			Segments: 2, SlabBytes: device.KiB, SlabSlots: 1, MaxClassBytes: device.KiB, Classes: slab.ClassesPow2,
+			MagazineRounds: 2, Depot: 1, EmptySlabs: 1, Steal: slab.StealEarly,
+		}, 32*device.KiB),
 		modern("roomy", roomy, 512*device.KiB),
 		lists("blaze", slab.Config{MinClassBytes: 2, MaxClassBytes: 256 * device.MiB, RegionBytes: device.GiB}),
 	}

@@ -1,0 +1,79 @@
+package slab
+
+import (
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/vramyard/vramyard/device"
+	"github.com/vramyard/vramyard/internal/ledger"
+)
+
+// quarry is a parent of slabs of 1 KiB that takes none back.
+type quarry struct{ given uint32 }
+
+// Take implements [Parent].
+func (s *quarry) Take(int, int32, bool) (Piece, bool) {
+	s.given++
+	return Piece{Addr: device.Addr(s.given) * 1024, Handle: s.given}, true
+}
+
+// Give implements [Parent].
+func (*quarry) Give(Piece) {}
+
+// TestDepotsPassSlotsOn frees six slots of one segment, which fills its magazines and the
+// depot, and takes one in the other: with a depot for both, that has then a magazine of the
+// first one's slots. Nobody's magazines may have slots of another class, nor of another
+// segment if nothing passes on.
+func TestDepotsPassSlotsOn(t *testing.T) {
+	notLive := func(device.Addr, ledger.Block) (uint64, bool) { return 0, false }
+	for _, c := range []struct {
+		name   string
+		depot  int
+		steal  bool
+		passes bool
+	}{
+		{"one depot", 1, true, true},
+		{"no depot", 0, true, false},
+		{"each its own", 1, false, false},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			a, err := NewCells(new(quarry), CellsConfig{
+				Quantum: 256, Classes: []Class{{Slot: 256, Slab: 1024, Align: 1024}, {Slot: 512, Slab: 1024, Align: 1024}},
+				Segments: 2, Steal: c.steal, Rounds: 2, Depot: c.depot, Interval: 1 << 20,
+			})
+			require.NoError(t, err)
+			grab := func(class, segment int) Cell {
+				cell, ok := a.Grab(class, segment)
+				require.True(t, ok)
+				return cell
+			}
+			for _, cell := range []Cell{grab(0, 0), grab(0, 0), grab(0, 0), grab(0, 0), grab(0, 0), grab(0, 0)} {
+				a.Return(cell)
+			}
+			a.Return(grab(0, 1))
+			live := new(ledger.Table)
+			require.NoError(t, a.Check(live, notLive))
+
+			a.Return(grab(1, 1))
+			require.NoError(t, a.Check(live, notLive))
+
+			first := func(rack int) *Cell { return &a.cached.cells[a.cached.racks[rack].loaded*2] }
+			cell := first(2) // of the first class in the second segment
+			require.Equal(t, c.passes, a.slabs[SlabOf(cell.Place)].segment == 0)
+			for name, other := range map[string]struct {
+				rack   int
+				broken bool
+			}{"segment": {0, !c.passes}, "class": {3, true}} {
+				with := first(other.rack)
+				*cell, *with = *with, *cell
+				if err := a.Check(live, notLive); other.broken {
+					require.ErrorContains(t, err, "slab: invariant C7 ", name)
+				} else {
+					require.NoError(t, err, name)
+				}
+				*cell, *with = *with, *cell
+			}
+		})
+	}
+}
