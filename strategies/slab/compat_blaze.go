@@ -64,7 +64,8 @@ func NewLists(src device.Source, c Config) (*Lists, error) {
 	a.regions = regions.New(src, &a.stats)
 	a.stats.NextRegion = c.RegionBytes
 	if err := a.grow(); err != nil {
-		return nil, fmt.Errorf("slab: first region of %v: %w", c.RegionBytes, err)
+		// Not of which strategy: what builds one from a catalogue says that, for any of them.
+		return nil, fmt.Errorf("first region of %v: %w", c.RegionBytes, err)
 	}
 	return a, nil
 }
