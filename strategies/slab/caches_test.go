@@ -271,7 +271,17 @@ func TestModernConfigErrors(t *testing.T) {
 		`{"slab_slots":-1}`:                           `slab: slab_slots -1: want 1 to 1024`,
 		`{"slab_slots":1025}`:                         `slab: slab_slots 1025: want 1 to 1024`,
 		`{"align_bytes":128}`:                         `slab: align_bytes 128: want a power of two from 256 to 1152921504606846976`,
-		`{"max_class_bytes":255}`:                     `slab: max_class_bytes 255: want 256 to 1099511627776`,
+		`{"max_class_bytes":255}`:                     `slab: max_class_bytes 255: want 256 to 1073741824`,
+		`{"max_class_bytes":1073741825}`:              `slab: max_class_bytes 1073741825: want 256 to 1073741824`,
+		`{"max_class_bytes":"1GiB"}`:                  ``,
+		`{"max_class_bytes":"1TiB","quantum":262144}`: ``,
+		`{"max_class_bytes":"2TiB","quantum":"1MiB"}`: `slab: max_class_bytes 2199023255552: want 1048576 to 1099511627776`,
+		`{"quantum":16384}`:                           ``,
+		`{"quantum":16384,"slab_bytes":8192}`:         `slab: slab_bytes 8192: want a power of two of 1 to 4096 quanta of 16384`,
+		`{"quantum":1}`:                               ``,
+		`{"quantum":"1GiB"}`:                          ``,
+		`{"quantum":"1GiB","growth":"whole"}`:         ``,
+		`{"quantum":1,"growth":"whole"}`:              ``,
 		`{"waste":-1}`:                                `slab: waste -1: want 1 to 4096`,
 		`{"classes":"k3"}`:                            `slab: classes "k3": want "pow2", "k2", "k4" or "k8"`,
 		`{"classes":"k4","class_sizes":[1]}`:          `slab: classes "k4": of no meaning with class_sizes`,
@@ -309,7 +319,7 @@ func TestModernConfigErrors(t *testing.T) {
 }
 
 func TestDefaultsStay(t *testing.T) {
-	for _, c := range []slab.Config{{}, {Growth: "whole"}, {MagazineRounds: 1}, {ClassSizes: []device.Size{1000}}, {SlabBytes: 512, SlabSlots: 4}} {
+	for _, c := range []slab.Config{{}, {Growth: "whole"}, {MagazineRounds: 1}, {ClassSizes: []device.Size{1000}}, {SlabBytes: 512, SlabSlots: 4}, {Quantum: 1, Growth: "whole"}, {Quantum: device.MiB}} {
 		once, err := c.WithDefaults()
 		require.NoError(t, err)
 		twice, err := once.WithDefaults()

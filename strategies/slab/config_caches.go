@@ -45,6 +45,10 @@ const (
 	mostClass    = device.TiB
 )
 
+// MostQuanta bounds the largest class, in quanta: a table has two bytes of host memory for
+// each.
+const MostQuanta = 1 << 22
+
 // gradeFactor is how much larger the slabs of one grade are than those of the one before.
 // Four keeps the grades few, each of which may have slices that no other can use, and
 // the slots of a slab at most four times as many as asked for.
@@ -53,10 +57,11 @@ const gradeFactor = 4
 // withCachesDefaults fills the zero fields of the modern mode.
 func (c Config) withCachesDefaults() Config {
 	set(&c.Quantum, defaultQuantum)
+	slab := defaultSlab
 	if c.Growth == growth.Whole { // one region, and so slabs of one size
-		set(&c.SlabBytes, defaultWholeSlab)
+		slab = defaultWholeSlab
 	}
-	set(&c.SlabBytes, defaultSlab)
+	set(&c.SlabBytes, max(min(slab, mostSlots*c.Quantum), c.Quantum))
 	set(&c.SlabSlots, defaultSlots)
 	set(&c.Waste, defaultWaste)
 	set(&c.Segments, 1)
@@ -73,10 +78,10 @@ func (c Config) withCachesDefaults() Config {
 		set(&c.Interval, defaultInterval)
 	}
 	if c.Growth == growth.Whole {
-		set(&c.Limit, growth.WholeLimit)
+		set(&c.Limit, max(min(growth.WholeLimit/c.SlabBytes, mostSlices)*c.SlabBytes, c.SlabBytes))
 		set(&c.MaxClassBytes, max(c.SlabBytes/device.Size(max(c.SlabSlots, 1)), c.Quantum))
 	}
-	set(&c.MaxClassBytes, max(defaultMax, c.SlabBytes/device.Size(max(c.SlabSlots, 1))))
+	set(&c.MaxClassBytes, max(defaultMax, c.SlabBytes/device.Size(max(c.SlabSlots, 1)), c.Quantum))
 	return c
 }
 
@@ -115,11 +120,12 @@ func (c Config) checkCaches() (Config, error) {
 
 // checkClasses judges the fields about classes.
 func (c Config) checkClasses() error {
+	most := min(mostClass, MostQuanta*c.Quantum)
 	switch {
 	case c.SlabSlots < 1 || c.SlabSlots > mostSlots/gradeFactor:
 		return fmt.Errorf("slab: slab_slots %d: want 1 to %d", c.SlabSlots, mostSlots/gradeFactor)
-	case c.MaxClassBytes > mostClass || c.MaxClassBytes < c.Quantum:
-		return fmt.Errorf("slab: max_class_bytes %d: want %d to %d", uint64(c.MaxClassBytes), uint64(c.Quantum), uint64(mostClass))
+	case c.MaxClassBytes > most || c.MaxClassBytes < c.Quantum:
+		return fmt.Errorf("slab: max_class_bytes %d: want %d to %d", uint64(c.MaxClassBytes), uint64(c.Quantum), uint64(most))
 	case c.Waste < 1 || c.Waste > mostWaste:
 		return fmt.Errorf("slab: waste %d: want 1 to %d", c.Waste, mostWaste)
 	case len(c.ClassSizes) > 0 && c.Classes != "":

@@ -130,6 +130,9 @@ func set[T comparable](field *T, value T) {
 func (c Config) modern() (Config, error) {
 	set(&c.BlockBytes, defaultBlock)
 	set(&c.RegionBytes, max(defaultRegion, c.BlockBytes))
+	if c.DirectBytes != 0 {
+		set(&c.SlabMaxBytes, min(defaultSlabMax, c.DirectBytes))
+	}
 	set(&c.SlabMaxBytes, defaultSlabMax)
 	set(&c.Classes, slab.ClassesK4)
 	set(&c.SlabSlots, defaultSlabSlots)
@@ -140,6 +143,10 @@ func (c Config) modern() (Config, error) {
 	set(&c.Growth, growth.Proportional)
 	if c.Segments != 0 {
 		return c, fmt.Errorf("slabbuddy: segments %d: of no meaning without compat %q", c.Segments, CompatXDL)
+	}
+	// Before what depends on it is judged.
+	if most := min(mostSlabMax, slab.MostQuanta*c.quantum()); c.SlabMaxBytes > most {
+		return c, fmt.Errorf("slabbuddy: slab_max_bytes %d: want at most %v", uint64(c.SlabMaxBytes), most)
 	}
 	b, err := c.blocks().WithDefaults()
 	if err != nil {
@@ -158,10 +165,7 @@ func (c Config) modern() (Config, error) {
 
 // checkSlabs returns an error that names the first bad field about slabs.
 func (c Config) checkSlabs() error {
-	switch {
-	case c.SlabMaxBytes > mostSlabMax:
-		return fmt.Errorf("slabbuddy: slab_max_bytes %d: want at most %v", uint64(c.SlabMaxBytes), mostSlabMax)
-	case c.DirectBytes < c.SlabMaxBytes:
+	if c.DirectBytes < c.SlabMaxBytes {
 		return fmt.Errorf("slabbuddy: direct_bytes %d: want at least slab_max_bytes %d", uint64(c.DirectBytes), uint64(c.SlabMaxBytes))
 	}
 	for _, f := range [...]struct {

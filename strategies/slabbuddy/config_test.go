@@ -18,6 +18,12 @@ func TestModernConfigErrors(t *testing.T) {
 		{`{}`, ``},
 		{`{"segments":2}`, `slabbuddy: segments 2: of no meaning without compat "xdl"`},
 		{`{"slab_max_bytes":16777217}`, `slabbuddy: slab_max_bytes 16777217: want at most 16MiB`},
+		{`{"slab_max_bytes":"2EiB"}`, `slabbuddy: slab_max_bytes 2305843009213693952: want at most 16MiB`},
+		{`{"slab_max_bytes":8388609,"block_bytes":2}`, `slabbuddy: slab_max_bytes 8388609: want at most 8MiB`},
+		{`{"slab_max_bytes":8388608,"block_bytes":2}`, ``},
+		{`{"direct_bytes":4096}`, ``},
+		{`{"direct_bytes":1}`, ``},
+		{`{"block_bytes":"2MiB"}`, ``},
 		{`{"slab_max_bytes":4096,"direct_bytes":4095}`, `slabbuddy: direct_bytes 4095: want at least slab_max_bytes 4096`},
 		{`{"slab_max_bytes":4096,"direct_bytes":4096}`, ``},
 		{`{"slab_max_bytes":1}`, ``},
@@ -33,7 +39,7 @@ func TestModernConfigErrors(t *testing.T) {
 		{`{"family":"k5"}`, `slabbuddy: buddy: family "k5": want one of binary, weighted, fibonacci, k4, k8`},
 		{`{"block_bytes":3}`, `slabbuddy: buddy: block_bytes 3: want a power of two up to 2MiB`},
 		{`{"keep_bytes":1}`, `slabbuddy: buddy: keep_bytes 1: of no meaning without release`},
-		{`{"family":"fibonacci","block_bytes":1,"slab_max_bytes":16777216,"direct_bytes":16777216,"slab_slots":4096,"classes":"pow2"}`,
+		{`{"family":"fibonacci","block_bytes":4,"slab_max_bytes":16777216,"direct_bytes":16777216,"slab_slots":4096,"classes":"pow2"}`,
 			`slabbuddy: slab_max_bytes 16777216: no block is a slab of 4096 slots within slab_waste 8`},
 	} {
 		var cfg slabbuddy.Config
