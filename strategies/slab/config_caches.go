@@ -132,10 +132,10 @@ func (c Config) checkClasses() error {
 		return fmt.Errorf("slab: classes %q: of no meaning with class_sizes", c.Classes)
 	}
 	for _, size := range c.ClassSizes {
-		if size == 0 || size > c.MaxClassBytes {
+		if size == 0 || size > device.AlignUp(c.MaxClassBytes, c.Quantum) {
 			return fmt.Errorf("slab: class_sizes: %d: want 1 to max_class_bytes %d", uint64(size), uint64(c.MaxClassBytes))
 		}
-		if _, ok := c.ClassOf(size); !ok {
+		if _, ok := c.classAt(size); !ok {
 			return fmt.Errorf("slab: class_sizes: %d: leaves more than one part in %d of a slab of %d",
 				uint64(size), c.Waste, uint64(c.slabOf(size)))
 		}
@@ -212,13 +212,31 @@ func (c Config) slabOf(size device.Size) device.Size {
 	return slab
 }
 
-// ClassOf returns the class that a list of nothing but size would have, and whether it is
-// legal: the size in whole quanta or, if that leaves too much of a slab, a larger one.
+// ClassOf returns the smallest legal class that serves size, and whether there is one: in
+// whole quanta, of at most MaxClassBytes rounded up to them, and leaving no more than Waste
+// says of a slab.
 //
-// Precondition: the configuration has its defaults filled in, and size is at most
-// MaxClassBytes.
-func (c Config) ClassOf(size device.Size) (k Class, legal bool) {
-	slab := c.slabOf(max(size, 1))
+// Precondition: the configuration has its defaults filled in.
+func (c Config) ClassOf(size device.Size) (k Class, ok bool) {
+	most := device.AlignUp(c.MaxClassBytes, c.Quantum)
+	for size = max(size, 1); size <= most; {
+		if k, ok = c.classAt(size); ok {
+			return k, k.Slot <= most
+		}
+		// Slots of no size of which a slab has as many waste so little. The next size has
+		// fewer, or larger slabs.
+		slab := c.slabOf(size)
+		size = device.AlignDown(slab/(slab/device.AlignUp(size, c.Quantum)), c.Quantum) + c.Quantum
+	}
+	return Class{}, false
+}
+
+// classAt returns the class for a size that was chosen for one, and whether it is legal: the
+// size in whole quanta or, if that leaves too much of a slab, a larger one with as many slots.
+//
+// Precondition: as of ClassOf, and size is at most MaxClassBytes rounded up to whole quanta.
+func (c Config) classAt(size device.Size) (k Class, legal bool) {
+	slab := c.slabOf(size)
 	slots := Legal([]device.Size{size}, slab, c.Quantum, device.Size(c.Waste))
 	if len(slots) == 0 {
 		return Class{}, false
@@ -234,7 +252,7 @@ func (c Config) classes() (all []Class) {
 	}
 	slices.Sort(sizes)
 	for _, size := range sizes {
-		if k, ok := c.ClassOf(size); ok && (len(all) == 0 || k.Slot > all[len(all)-1].Slot) {
+		if k, ok := c.classAt(size); ok && (len(all) == 0 || k.Slot > all[len(all)-1].Slot) {
 			all = append(all, k)
 		}
 	}
