@@ -49,6 +49,8 @@ func cellsBugs() []Bug {
 			Doc: "what came out of magazines is not looked at again"},
 		{ID: "caches/row-left-open", Setting: cellsStreams, Breaks: []string{"C8"}, Minimal: "a 1",
 			Doc: "a region without an unattached slice is known as one that has some"},
+		{ID: "caches/fresh-for-ever", Setting: cellsSmall, Breaks: []string{"I9", "C8"}, Minimal: "a 1",
+			Doc: "slices that become slabs are still counted among those that no slab ever had"},
 		{ID: "caches/direct-lost-on-fault", Setting: cellsSmall, Breaks: []string{"C9"}, Or: []string{"I14", "I24", "I16"}, Minimal: "a 2048",
 			Judge: ByFaults, Nth: 2, Doc: "a block whose region the device does not take back is forgotten"},
 		{ID: "caches/limit-of-slices-only", Setting: cellsLimit, Breaks: []string{"I20"}, Minimal: "a 4097",

@@ -2,6 +2,7 @@ package slab_test
 
 import (
 	"encoding/json"
+	"slices"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -343,4 +344,54 @@ func TestClassesHaveSlabsOfManySlots(t *testing.T) {
 		require.True(t, ok)
 		require.Equal(t, want, k)
 	}
+}
+
+// TestFreshSlicesAreOneChunk has a region of eight slices, of which two become slabs and are
+// given up again: what no slab ever had is one chunk until it is cut.
+func TestFreshSlicesAreOneChunk(t *testing.T) {
+	const slice = device.KiB
+	a, _ := openCaches(t, slab.Config{
+		SlabBytes: slice, SlabSlots: 1, MaxClassBytes: slice, RegionBytes: 8 * slice, Growth: "fixed",
+	}, device.MiB)
+	free := func(want ...device.Size) {
+		t.Helper()
+		var sizes []device.Size
+		for c := range a.Walk {
+			if c.State == alloc.Free {
+				sizes = append(sizes, c.Size/slice)
+			}
+		}
+		require.Equal(t, want, sizes)
+		require.Equal(t, slices.Max(sizes)*slice, alloc.LargestFree(a))
+		sizes = sizes[:0]
+		for c := range a.(alloc.FreeWalker).WalkFree {
+			sizes = append(sizes, c.Size/slice)
+		}
+		require.Equal(t, want, sizes)
+		require.NoError(t, a.Check())
+	}
+	blocks := take(t, a, slice)
+	free(7)
+	blocks = append(blocks, take(t, a, slice)...)
+	free(6)
+	giveBack(t, a, blocks[0])
+	free(1, 6)
+	giveBack(t, a, blocks[1])
+	free(1, 1, 6)
+	blocks = take(t, a, slice, slice, slice, slice, slice, slice, slice)
+	free(1)
+	giveBack(t, a, blocks[6])
+	free(1, 1)
+}
+
+// TestWalkOfAFreshRegionIsShort has a region of two TiB.
+func TestWalkOfAFreshRegionIsShort(t *testing.T) {
+	a, _ := openCaches(t, slab.Config{Growth: "whole", Limit: 2 * device.TiB}, 2*device.TiB)
+	take(t, a, 1, 100_000)
+	n := 0
+	for range a.Walk {
+		n++
+	}
+	require.Less(t, n, 5000)
+	require.NoError(t, a.Check())
 }

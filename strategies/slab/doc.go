@@ -142,7 +142,8 @@
 // MagazineRounds slots.
 // Invariant C7: a slot in use is a live block or in one magazine, of its class, and of its
 // segment unless magazines pass from one to another through a depot.
-// Invariant C8: each slice of a region is one slab's or nobody's, and what is nobody's is known.
+// Invariant C8: each slice of a region is one slab's or nobody's, and what is nobody's is known,
+// as is from where on nothing ever was a slab's, which is so in one region of a grade at most.
 // Invariant C9: a region is cut into slices, or one live block.
 // Invariant C10: the counters are what the walk shows.
 //

@@ -84,7 +84,9 @@ func (a *Caches) Trim() (device.Size, error) {
 }
 
 // Walk implements [alloc.Inspector]. The class of a slot is that of its slab; slices that
-// no slab has, and slabs without a used slot, are free chunks of no class.
+// no slab has, and slabs without a used slot, are free chunks of no class. The slices of a
+// region that no slab ever had are one chunk, however many they are. Owner is the grade: the
+// number, from the smallest, of the size of the slabs that a chunk is of or can become.
 func (a *Caches) Walk(yield func(alloc.Chunk) bool) {
 	a.busy.Enter("slab")
 	defer a.busy.Leave()
@@ -108,24 +110,40 @@ func (a *Caches) walk(yield func(alloc.Chunk) bool) {
 // walkRow yields the chunks of a region that is cut. It reports whether the walk goes on.
 func (a *Caches) walkRow(h regions.Held, w *row, yield func(alloc.Chunk) bool) bool {
 	g, _ := a.slices.find(h.Label)
-	for i, n := range w.slabs {
-		if n == none {
-			if !yield(g.sliceOf(h.Addr, uint32(i))) {
+	owner := ownerOf(h.Label)
+	slot := func(c alloc.Chunk) bool {
+		c.Owner = owner
+		return yield(c)
+	}
+	for i := 0; i < len(w.slabs); i++ {
+		n := w.slabs[i]
+		if n != none {
+			if !a.cells.WalkSlab(n, h.Addr, &a.live, slot) {
 				return false
 			}
 			continue
 		}
-		if !a.cells.WalkSlab(n, h.Addr, &a.live, yield) {
+		c := g.chunkOf(w, uint32(i))
+		if !slot(c) {
 			return false
 		}
+		i += int(c.Size>>g.shift) - 1
 	}
-	return regions.Excess(h.Region, device.Size(len(w.slabs))<<g.shift, yield)
+	return regions.Excess(h.Region, device.Size(len(w.slabs))<<g.shift, slot)
 }
 
-// sliceOf returns a slice that no slab has as a chunk.
-func (g *grade) sliceOf(region device.Addr, i uint32) alloc.Chunk {
+// ownerOf returns the owner of the chunks of a row, from the label of its region.
+func ownerOf(label int32) uint8 { return uint8(label & (1<<gradeBits - 1)) }
+
+// chunkOf returns a slice that no slab has as a chunk, with those above it if no slab ever
+// had any of them.
+func (g *grade) chunkOf(w *row, i uint32) alloc.Chunk {
+	n := 1
+	if i == w.fresh {
+		n = len(w.slabs) - int(i)
+	}
 	return alloc.Chunk{
-		Region: region, Addr: region.Add(device.Size(i) << g.shift), Size: 1 << g.shift, Class: alloc.NoClass,
+		Region: w.region.Addr, Addr: w.region.Addr.Add(device.Size(i) << g.shift), Size: device.Size(n) << g.shift, Class: alloc.NoClass,
 	}
 }
 
@@ -154,15 +172,24 @@ func (a *Caches) WalkFree(yield func(alloc.Chunk) bool) {
 		g, n := a.slices.find(int32(p.Handle))
 		return g.rows[n].region.Addr
 	}
-	if !a.cells.WalkFree(regionOf, yield) {
+	if !a.cells.WalkFree(regionOf, func(c alloc.Chunk) bool {
+		h, _ := a.slices.held.Find(c.Region)
+		c.Owner = ownerOf(h.Label)
+		return yield(c)
+	}) {
 		return
 	}
 	for i := range a.slices.grades {
 		g := &a.slices.grades[i]
 		for n := range g.open.All {
-			for slice := range g.rows[n].free.All {
-				if !yield(g.sliceOf(g.rows[n].region.Addr, slice)) {
+			w := &g.rows[n]
+			for slice := range w.free.All {
+				c := g.chunkOf(w, slice)
+				if c.Owner = uint8(i); !yield(c) {
 					return
+				}
+				if slice == w.fresh {
+					break
 				}
 			}
 		}
@@ -210,7 +237,7 @@ func (a *Caches) checkRows() error {
 // checkGrade verifies the slices of one grade and returns how many are slabs'.
 func (a *Caches) checkGrade(at int) (taken int, err error) {
 	g := &a.slices.grades[at]
-	loose, cut := 0, 0
+	loose, fresh, cut := 0, 0, 0
 	var empty device.Size
 	for n := range g.rows {
 		w := &g.rows[n]
@@ -219,8 +246,14 @@ func (a *Caches) checkGrade(at int) (taken int, err error) {
 		}
 		cut++
 		own := 0
+		if left := len(w.slabs) - int(w.fresh); left > 0 {
+			if fresh != 0 {
+				return 0, fmt.Errorf("slab: invariant C8 (a slice is one slab's or nobody's): row %d is not the only one with slices that none had", n)
+			}
+			fresh = left
+		}
 		for i, slab := range w.slabs {
-			if (slab == none) != w.free.Has(uint32(i)) {
+			if (slab == none) != w.free.Has(uint32(i)) || slab != none && uint32(i) >= w.fresh {
 				return 0, fmt.Errorf("slab: invariant C8 (a slice is one slab's or nobody's): slice %d of row %d has slab %d", i, n, slab)
 			}
 			if slab == none {
@@ -239,7 +272,7 @@ func (a *Caches) checkGrade(at int) (taken int, err error) {
 		}
 		taken, loose = taken+own, loose+w.free.Len()
 	}
-	if loose != g.loose || empty != g.pool.Empty() || cut != g.pool.Len() || cut+len(g.spare) != len(g.rows) {
+	if loose != g.loose || fresh != g.fresh || empty != g.pool.Empty() || cut != g.pool.Len() || cut+len(g.spare) != len(g.rows) {
 		return 0, fmt.Errorf("slab: invariant C8 (a slice is one slab's or nobody's): %d loose, counted %d; %d bytes empty, counted %d",
 			loose, g.loose, empty, g.pool.Empty())
 	}

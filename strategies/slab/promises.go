@@ -23,8 +23,12 @@ func (c Config) Promises() alloc.Promises {
 func (c Config) promisesOfCaches() alloc.Promises {
 	classes := c.classes()
 	sizes := make([]device.Size, len(classes))
+	grades := make([]device.Size, 0, len(classes)) // sizes of slabs, which a chunk's owner counts
 	for i, k := range classes {
 		sizes[i] = k.Slot
+		if n := len(grades); n == 0 || grades[n-1] != k.Slab {
+			grades = append(grades, k.Slab)
+		}
 	}
 	// classFor returns the class that serves a request; one of no bytes if a region of its
 	// own does.
@@ -50,7 +54,7 @@ func (c Config) promisesOfCaches() alloc.Promises {
 		Serves: func(free alloc.Chunk, r alloc.Request) bool {
 			k := classFor(r)
 			if free.Class == alloc.NoClass {
-				return free.Size == k.Slab // a slice becomes a slab of any class of its grade
+				return grades[free.Owner] == k.Slab // a slice becomes a slab of any class of its grade
 			}
 			return free.Size == k.Slot && (c.Segments == 1 || c.Steal != StealOff)
 		},

@@ -46,12 +46,14 @@ type grade struct {
 	open  bitset.Set  // rows with a slice that no slab has
 	spare []int32     // numbers of no row
 	loose int         // slices that no slab has
+	fresh int         // slices that none ever had; all are one row's, see Take
 }
 
 // row is a region that is cut into slices.
 type row struct {
 	region device.Region
 	taken  int32      // slices that slabs have
+	fresh  uint32     // the lowest slice that no slab ever had; all above are as fresh
 	free   bitset.Set // slices that none has
 	slabs  []int32    // of every slice, the slab that has it; none
 }
@@ -113,7 +115,8 @@ func (s *slicer) reserve(size, align device.Size, label int32) (device.Region, e
 func (s *slicer) Release(a device.Addr) error { return s.held.Release(a) }
 
 // Take implements [Parent]: the lowest slice that no slab has, of the row with the lowest
-// number, or of a new one.
+// number, or of a new one. So the slices of a row that no slab ever had are those from one
+// on, and as a row comes only when no other has a slice left, a grade has one such row.
 func (s *slicer) Take(class int, slab int32, more bool) (Piece, bool) {
 	at := s.gradeOf[class]
 	g := &s.grades[at]
@@ -130,6 +133,12 @@ func (s *slicer) Take(class int, slab int32, more bool) (Piece, bool) {
 	i, _ := w.free.Min()
 	w.free.Remove(i)
 	w.slabs[i] = slab
+	if i == w.fresh {
+		w.fresh++
+		if !planted.Enabled || !planted.Is("caches/fresh-for-ever") {
+			g.fresh--
+		}
+	}
 	if w.taken == 0 {
 		g.pool.Occupied(w.region.Size)
 	}
@@ -183,7 +192,7 @@ func (s *slicer) grow(at uint8) (n uint32, ok bool) {
 		g.open.Grow(len(g.rows))
 	}
 	w := &g.rows[n]
-	w.region = r
+	w.region, w.fresh = r, 0
 	// Slices are numbered by 32 bits; no region of a policy has more.
 	count := int(min(r.Size>>g.shift, math.MaxInt32))
 	w.free.Clear()
@@ -194,6 +203,7 @@ func (s *slicer) grow(at uint8) (n uint32, ok bool) {
 		w.slabs = append(w.slabs, none)
 	}
 	g.loose += count
+	g.fresh += count
 	g.open.Add(n)
 	return n, true
 }
@@ -205,6 +215,7 @@ func (g *grade) drop(n uint32) error {
 		return err
 	}
 	g.loose -= len(w.slabs)
+	g.fresh -= len(w.slabs) - int(w.fresh)
 	g.open.Remove(n)
 	w.region = device.Region{}
 	g.spare = append(g.spare, int32(n))
@@ -243,12 +254,13 @@ func (s *slicer) empty() (n device.Size) {
 	return n
 }
 
-// freeBytes returns the bytes of slices that no slab has, and the size of the largest.
+// freeBytes returns the bytes of slices that no slab has, and the size of the largest chunk
+// of them: those of a row that no slab ever had are one.
 func (s *slicer) freeBytes() (all, largest device.Size) {
 	for i := range s.grades {
 		if g := &s.grades[i]; g.loose > 0 {
 			all += device.Size(g.loose) << g.shift
-			largest = 1 << g.shift // grades ascend
+			largest = max(largest, device.Size(max(g.fresh, 1))<<g.shift)
 		}
 	}
 	return all, largest
@@ -269,7 +281,7 @@ func (s *slicer) rowOf(h regions.Held) *row {
 
 // Host memory of a grade and a row without what they point to, in bytes.
 const (
-	gradeBytes = 456
+	gradeBytes = 464
 	rowBytes   = 144
 )
 
