@@ -2,6 +2,7 @@ package alloc_test
 
 import (
 	"sync"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -110,13 +111,14 @@ func TestLockedIsRaceFree(t *testing.T) {
 	require.Zero(t, s.Stats().Live)
 }
 
-// retrier returns a toy of some cells behind Locked and Retrying, and the count of tries.
-func retrier(t *testing.T, cells int, wait time.Duration) (*alloc.Retrier, *int) {
+// retrier returns a toy of some cells behind Locked and Retrying, and the count of tries, which
+// a waiting Alloc raises on a goroutine of its own.
+func retrier(t *testing.T, cells int, wait time.Duration) (*alloc.Retrier, *atomic.Int64) {
 	t.Helper()
-	tries := new(int)
+	tries := new(atomic.Int64)
 	counted, err := alloc.Recorded(newToy(cells), func(o alloc.Operation) {
 		if o.Kind == alloc.OpAlloc {
-			*tries++
+			tries.Add(1)
 		}
 	})
 	require.NoError(t, err)
@@ -134,7 +136,7 @@ func TestRetryGivesUpAtTheDeadline(t *testing.T) {
 		_, err := r.Alloc(alloc.Request{Size: 1})
 		require.ErrorIs(t, err, alloc.ErrOutOfMemory)
 		require.Equal(t, 10*time.Second, time.Since(start))
-		require.Equal(t, 4, *tries, "ordinary, first of the retry, at the deadline, last")
+		require.EqualValues(t, 4, tries.Load(), "ordinary, first of the retry, at the deadline, last")
 		require.Equal(t, 10*time.Second, r.Delay())
 	})
 }
@@ -144,7 +146,7 @@ func TestRetryWithoutWaitTriesThreeTimes(t *testing.T) {
 		r, tries := retrier(t, 0, 0)
 		_, err := r.Alloc(alloc.Request{Size: 1})
 		require.ErrorIs(t, err, alloc.ErrOutOfMemory)
-		require.Equal(t, 3, *tries)
+		require.EqualValues(t, 3, tries.Load())
 	})
 }
 
@@ -165,12 +167,12 @@ func TestRetryWakesOnFree(t *testing.T) {
 		time.Sleep(3 * time.Second)
 		require.ErrorIs(t, r.Free(99), alloc.ErrInvalidFree) // wakes, in vain
 		synctest.Wait()
-		require.Equal(t, 4, *tries)
+		require.EqualValues(t, 4, tries.Load())
 		time.Sleep(4 * time.Second)
 		require.NoError(t, r.Free(b.Addr))
 		require.Equal(t, 7*time.Second, <-done)
 		require.Equal(t, 7*time.Second, r.Delay())
-		require.Equal(t, 5, *tries)
+		require.EqualValues(t, 5, tries.Load())
 	})
 }
 
@@ -187,10 +189,10 @@ func TestRetryWakesOnFrontierAndClose(t *testing.T) {
 				done <- err
 			}()
 			synctest.Wait()
-			require.Equal(t, 2, *tries, name)
+			require.EqualValues(t, 2, tries.Load(), name)
 			wake(r)
 			synctest.Wait()
-			require.Equal(t, 3, *tries, name)
+			require.EqualValues(t, 3, tries.Load(), name)
 			if name == "close" {
 				require.ErrorIs(t, <-done, alloc.ErrClosed)
 			} else {
@@ -205,7 +207,7 @@ func TestOnlyOutOfMemoryIsRetried(t *testing.T) {
 		r, tries := retrier(t, 0, alloc.DefaultWait)
 		_, err := r.Alloc(alloc.Request{})
 		require.ErrorIs(t, err, alloc.ErrInvalidRequest)
-		require.Equal(t, 1, *tries)
+		require.EqualValues(t, 1, tries.Load())
 		require.Zero(t, r.Delay())
 	})
 }
