@@ -7,7 +7,6 @@ import (
 	"os"
 	"path/filepath"
 	"runtime/pprof"
-	"strconv"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -21,12 +20,12 @@ import (
 
 // benchFlags are the flags of the command bench.
 type benchFlags struct {
-	strategies, workloads, live string
-	rounds, pairs, steps        int
-	seed                        uint64
-	capacity                    string
-	arena                       bool
-	jsonFile, profile           string
+	strategies        string
+	chosen            bench.Selection
+	rounds            int
+	capacity          string
+	arena             bool
+	jsonFile, profile string
 }
 
 // benched names the strategies that serve every default workload; the first is what the others
@@ -54,12 +53,12 @@ refuses a request ends the benchmark.`,
 	usual := workload.All()[0].Default
 	fl := c.Flags()
 	fl.StringVar(&f.strategies, "strategies", benched, "strategies to time, by name or name:preset, separated by commas")
-	fl.StringVar(&f.workloads, "workloads", "w1,w2,w3", "workloads, separated by commas, out of "+strings.Join(workload.Names(), ","))
-	fl.StringVar(&f.live, "live", "1000,10000", "numbers of live blocks, for workloads that have such a parameter")
+	fl.StringVar(&f.chosen.Workloads, "workloads", "w1,w2,w3", "workloads, separated by commas, out of "+strings.Join(workload.Names(), ","))
+	fl.StringVar(&f.chosen.Live, "live", "1000,10000", "numbers of live blocks, for workloads that have such a parameter")
 	fl.IntVar(&f.rounds, "rounds", 9, "interleaved runs of each strategy")
-	fl.IntVar(&f.pairs, "pairs", usual.Pairs, "pairs that are timed in each run, but for w2")
-	fl.IntVar(&f.steps, "steps", 300, "steps of the training that w2 is")
-	fl.Uint64Var(&f.seed, "seed", usual.Seed, "seed of the random numbers")
+	fl.IntVar(&f.chosen.Pairs, "pairs", usual.Pairs, "pairs that are timed in each run, but for w2")
+	fl.IntVar(&f.chosen.Steps, "steps", 300, "steps of the training that w2 is")
+	fl.Uint64Var(&f.chosen.Seed, "seed", usual.Seed, "seed of the random numbers")
 	fl.StringVar(&f.capacity, "capacity", "", "capacity of the device (default: four times the live bytes, up to the next GiB)")
 	fl.BoolVar(&f.arena, "arena", false, "search the smallest arena of each strategy too, which takes a dozen runs")
 	fl.StringVar(&f.jsonFile, "json", "", `also write all figures as JSON to this file, "-" for standard output instead of tables`)
@@ -76,9 +75,9 @@ func (f *benchFlags) run(cmd *cobra.Command, _ []string) error {
 	if err != nil {
 		return err
 	}
-	workloads, err := f.settled()
-	if err != nil {
-		return err
+	workloads, err := f.chosen.Resolve()
+	if wrong, ok := errors.AsType[*bench.SelectionError](err); ok {
+		return flagError(wrong.Part, wrong.Why)
 	}
 	o := bench.Options{Rounds: f.rounds, Arena: f.arena, Version: version}
 	if f.capacity != "" {
@@ -112,59 +111,6 @@ func (f *benchFlags) judge() error {
 		return flagError("cpuprofile", errCompressed)
 	}
 	return checkOutputs(nil, output{"json", f.jsonFile, false}, output{"cpuprofile", f.profile, false})
-}
-
-// settled returns the workloads that the flags ask for.
-func (f *benchFlags) settled() (all []workload.Workload, err error) {
-	lives, err := parseLive(f.live)
-	if err != nil {
-		return nil, err
-	}
-	for name := range strings.SplitSeq(f.workloads, ",") {
-		s, err := workload.Lookup(strings.TrimSpace(name))
-		if err != nil {
-			return nil, flagError("workloads", err)
-		}
-		each := lives
-		if s.Default.Live == 0 {
-			each = []int{0}
-		}
-		for _, live := range each {
-			w, err := s.New(f.params(s.Default, live))
-			if wrong, ok := errors.AsType[*workload.ParamError](err); ok {
-				return nil, flagError(wrong.Param, fmt.Errorf("%s: %w", s.Name, wrong.Why))
-			}
-			if err != nil {
-				return nil, err
-			}
-			all = append(all, w)
-		}
-	}
-	return all, nil
-}
-
-// params returns the parameters of a shape with what the flags say of those that it has.
-func (f *benchFlags) params(p workload.Params, live int) workload.Params {
-	p.Seed, p.Live = f.seed, live
-	if p.Pairs != 0 {
-		p.Pairs = f.pairs
-	}
-	if p.Steps != 0 {
-		p.Steps = f.steps
-	}
-	return p
-}
-
-// parseLive reads numbers of live blocks.
-func parseLive(list string) (all []int, err error) {
-	for text := range strings.SplitSeq(list, ",") {
-		n, err := strconv.Atoi(strings.TrimSpace(text))
-		if err != nil {
-			return nil, flagError("live", fmt.Errorf("%q: want whole numbers, separated by commas", text))
-		}
-		all = append(all, n)
-	}
-	return all, nil
 }
 
 // profiled calls next with measure, which a profile is taken of if one is asked for.

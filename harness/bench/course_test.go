@@ -7,6 +7,7 @@ import (
 
 	"github.com/vramyard/vramyard/alloc"
 	"github.com/vramyard/vramyard/device"
+	"github.com/vramyard/vramyard/device/sim"
 	"github.com/vramyard/vramyard/harness/workload"
 )
 
@@ -45,6 +46,33 @@ func program(t *testing.T, name string, set func(*workload.Params)) *workload.Pr
 	w, err := s.New(p)
 	require.NoError(t, err)
 	return w.Program()
+}
+
+// naming is a strategy that calls its blocks 1, 2, 3 and lays them a GiB apart.
+type naming struct{ counting }
+
+func (n *naming) AddrOf(name device.Addr) device.Addr {
+	return sim.Base.Add(device.GiB * device.Size(name))
+}
+
+func TestNamesAreNoAddresses(t *testing.T) {
+	c := NewCourse(program(t, "uniform", func(p *workload.Params) {
+		p.Live, p.Pairs, p.Least, p.Most = 1, 10, device.KiB, device.KiB
+	}), workload.MaxSize)
+	k := Contender{Name: "naming", Device: sim.Config{Capacity: device.KiB}}
+	k.New = func(src device.Source) (alloc.Strategy, error) {
+		_, err := src.Reserve(device.KiB, 0) // what addresses count from
+		return new(naming), err
+	}
+	f, err := c.Figures(k)
+	require.NoError(t, err)
+	require.True(t, f.Named)
+	require.Equal(t, (1+2+10)*device.GiB+device.KiB, f.Address, "the fill, two of settling, ten pairs")
+
+	var made []*counting
+	f, err = c.Figures(contest(&made))
+	require.NoError(t, err)
+	require.False(t, f.Named)
 }
 
 func TestOnlyTheChurnIsTimed(t *testing.T) {

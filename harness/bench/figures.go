@@ -32,10 +32,19 @@ func (m *meter) Reserve(size, align device.Size) (device.Region, error) {
 	return r, err
 }
 
+// Named is implemented by a contender's strategy that knows its blocks by names of its own. The
+// address of a block that it grants is then a name, which Free takes back, so that no table of
+// names stands in its time. It is for allocators of others; a strategy has no such choice.
+type Named interface {
+	// AddrOf returns the address of the live block with the given name.
+	AddrOf(name device.Addr) device.Addr
+}
+
 // Figures is the memory that a contender took for a course. Sizes are bytes. Heap aside, they
 // are the same on every machine.
 type Figures struct {
 	Address  device.Size  // from the lowest address of all regions to the highest that was granted
+	Named    bool         // the strategy is [Named], so that finding a block is not in its time
 	Reserved device.Size  // most held from the device
 	Metadata *device.Size // host memory of the strategy when live bytes first were highest; nil if it does not tell
 	Heap     device.Size  // what the Go heap grew by until the churn, or until that moment if nothing comes before the churn
@@ -56,13 +65,19 @@ func (c *Course) Figures(k Contender) (f Figures, err error) {
 	if heapAt < 0 {
 		heapAt = c.peakAt
 	}
+	named, isNamed := p.strategy.(Named)
+	f.Named = isNamed
 	var top device.Addr
 	err = c.each(func(i int, op workload.Op) error {
 		b, err := p.step(op)
 		if err != nil {
 			return p.refused(i, err)
 		}
-		top = max(top, b.Addr.Add(b.Size))
+		at := b.Addr
+		if isNamed && !op.IsFree() {
+			at = named.AddrOf(at)
+		}
+		top = max(top, at.Add(b.Size))
 		if i == heapAt {
 			now := heap()
 			f.Heap = now - min(before, now)

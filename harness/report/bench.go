@@ -3,6 +3,7 @@ package report
 import (
 	"fmt"
 	"io"
+	"slices"
 	"strconv"
 
 	"github.com/jedib0t/go-pretty/v6/table"
@@ -47,8 +48,12 @@ func benchTable(w io.Writer, l bench.Loop, runs []bench.Run) error {
 	for _, r := range runs {
 		t.AppendRow(benchRow(r))
 	}
-	_, err := fmt.Fprintf(w, "\n%s: %d blocks live, %s at most; %d pairs timed, seed %d; device of %s\n%s\n",
-		l.Workload, l.Live, Bytes(l.PeakLive), l.Pairs, l.Params.Seed, Bytes(l.Device), t.Render())
+	note := ""
+	if slices.ContainsFunc(runs, func(r bench.Run) bool { return r.Named }) {
+		note = "* is handed its own name of a block to free; the others find it by address\n"
+	}
+	_, err := fmt.Fprintf(w, "\n%s: %d blocks live, %s at most; %d pairs timed, seed %d; device of %s\n%s\n%s",
+		l.Workload, l.Live, Bytes(l.PeakLive), l.Pairs, l.Params.Seed, Bytes(l.Device), t.Render(), note)
 	return err
 }
 
@@ -63,7 +68,11 @@ func benchRow(r bench.Run) table.Row {
 	if r.Preallocates {
 		reserved = "all"
 	}
-	row := append(table.Row{r.Strategy}, timingCells(r.Timing)...)
+	name := r.Strategy
+	if r.Named {
+		name += " *"
+	}
+	row := append(table.Row{name}, timingCells(r.Timing)...)
 	q := r.Latency
 	return append(row, fixed(r.Ratio, 2), q.P50, q.P99, q.P999, q.Max, fixed(r.AddressRatio, 3), reserved,
 		optional(r.ArenaRatio, 3), optional(r.MetadataPerBlock, 1), fixed(r.HeapPerBlock, 1), allocs(r.MallocsPerPair))

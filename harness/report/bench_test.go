@@ -43,8 +43,11 @@ func TestBenchTables(t *testing.T) {
 	} {
 		require.Contains(t, b.String(), want)
 	}
-	r.Clock, r.Machine.CPU = bench.ThreadCPU, ""
+	require.NotContains(t, b.String(), "name")
+	r.Clock, r.Machine.CPU, r.Runs[1].Named = bench.ThreadCPU, "", true
 	b.Reset()
 	require.NoError(t, report.BenchTables(&b, r))
 	require.Contains(t, b.String(), "clock: CPU time of the thread; go1 on plan9/arm, 3 CPUs\n")
+	require.Contains(t, b.String(), "│ slab *       │    75.0 │")
+	require.Equal(t, 1, strings.Count(b.String(), "* is handed its own name of a block to free"), "below one table")
 }

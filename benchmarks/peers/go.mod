@@ -1,0 +1,29 @@
+module github.com/vramyard/vramyard/benchmarks/peers
+
+go 1.26.0
+
+require (
+	github.com/stretchr/testify v1.12.1
+	github.com/vkngwrapper/arsenal/memutils v1.1.3
+	github.com/vramyard/vramyard v0.0.0
+)
+
+require (
+	github.com/dolthub/maphash v0.1.0 // indirect
+	github.com/dolthub/swiss v0.2.1 // indirect
+	github.com/jedib0t/go-pretty/v6 v6.8.3 // indirect
+	github.com/klauspost/compress v1.20.3 // indirect
+	github.com/launchdarkly/go-jsonstream/v3 v3.1.0 // indirect
+	github.com/mailru/easyjson v0.7.7 // indirect
+	github.com/mattn/go-runewidth v0.0.16 // indirect
+	github.com/pkg/errors v0.9.1 // indirect
+	github.com/rivo/uniseg v0.4.7 // indirect
+	go.yaml.in/yaml/v3 v3.0.5 // indirect
+	golang.org/x/exp v0.0.0-20260908205506-85c1c2202aba // indirect
+	golang.org/x/sys v0.49.0 // indirect
+	golang.org/x/text v0.22.0 // indirect
+)
+
+replace github.com/vramyard/vramyard => ../..
+
+exclude github.com/smartystreets/goconvey v1.8.1

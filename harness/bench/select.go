@@ -1,0 +1,82 @@
+package bench
+
+import (
+	"errors"
+	"fmt"
+	"strconv"
+	"strings"
+
+	"github.com/vramyard/vramyard/harness/workload"
+)
+
+// Selection asks for workloads in words, as a command line does.
+type Selection struct {
+	Workloads string // names, separated by commas
+	Live      string // numbers of live blocks, separated by commas, for shapes that have such a parameter
+	Pairs     int    // that are timed, for shapes that have such a parameter
+	Steps     int    // of the training, for shapes that have such a parameter
+	Seed      uint64 // of the random numbers
+}
+
+// SelectionError says which part of a selection cannot be, and why.
+type SelectionError struct {
+	Part string // "workloads", "live", "pairs", "steps" or "seed"
+	Why  error  // what is wanted
+}
+
+// Error implements error.
+func (e *SelectionError) Error() string { return fmt.Sprintf("bench: %s: %v", e.Part, e.Why) }
+
+// Unwrap returns the reason.
+func (e *SelectionError) Unwrap() error { return e.Why }
+
+// Resolve returns the workloads, each with each number of live blocks if it has such a
+// parameter. An error is a [*SelectionError].
+func (s Selection) Resolve() (all []workload.Workload, err error) {
+	lives, err := parseLive(s.Live)
+	if err != nil {
+		return nil, err
+	}
+	for name := range strings.SplitSeq(s.Workloads, ",") {
+		shape, err := workload.Lookup(strings.TrimSpace(name))
+		if err != nil {
+			return nil, &SelectionError{"workloads", err}
+		}
+		each := lives
+		if shape.Default.Live == 0 {
+			each = []int{0}
+		}
+		for _, live := range each {
+			w, err := shape.New(s.params(shape.Default, live))
+			if wrong, ok := errors.AsType[*workload.ParamError](err); ok {
+				return nil, &SelectionError{wrong.Param, fmt.Errorf("%s: %w", shape.Name, wrong.Why)}
+			}
+			all = append(all, w)
+		}
+	}
+	return all, nil
+}
+
+// params returns the parameters of a shape with what the selection says of those that it has.
+func (s Selection) params(p workload.Params, live int) workload.Params {
+	p.Seed, p.Live = s.Seed, live
+	if p.Pairs != 0 {
+		p.Pairs = s.Pairs
+	}
+	if p.Steps != 0 {
+		p.Steps = s.Steps
+	}
+	return p
+}
+
+// parseLive reads numbers of live blocks.
+func parseLive(list string) (all []int, err error) {
+	for text := range strings.SplitSeq(list, ",") {
+		n, err := strconv.Atoi(strings.TrimSpace(text))
+		if err != nil {
+			return nil, &SelectionError{"live", fmt.Errorf("%q: want whole numbers, separated by commas", text)}
+		}
+		all = append(all, n)
+	}
+	return all, nil
+}
