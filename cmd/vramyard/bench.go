@@ -46,6 +46,7 @@ Rounds are interleaved, so that what else the machine does hits all strategies a
 ratios within one table only. The time of the empty loop is in every time. A strategy that
 refuses a request ends the benchmark.`,
 		Example: "  vramyard bench --strategies tlsf,bfc --workloads w1 --live 1000,100000\n" +
+			"  vramyard bench --strategies tlsf,buddy --workloads loguniform:16KiB-1MiB\n" +
 			"  vramyard bench --strategies buddy --workloads w3 --cpuprofile buddy.pprof",
 		Args: cobra.NoArgs,
 		RunE: f.run,
@@ -53,7 +54,8 @@ refuses a request ends the benchmark.`,
 	usual := workload.All()[0].Default
 	fl := c.Flags()
 	fl.StringVar(&f.strategies, "strategies", benched, "strategies to time, by name or name:preset, separated by commas")
-	fl.StringVar(&f.chosen.Workloads, "workloads", "w1,w2,w3", "workloads, separated by commas, out of "+strings.Join(workload.Names(), ","))
+	fl.StringVar(&f.chosen.Workloads, "workloads", "w1,w2,w3", "workloads, separated by commas, out of "+strings.Join(workload.Names(), ",")+
+		"; loguniform and uniform may have their sizes behind them, as in loguniform:16KiB-1MiB")
 	fl.StringVar(&f.chosen.Live, "live", "1000,10000", "numbers of live blocks, for workloads that have such a parameter")
 	fl.IntVar(&f.rounds, "rounds", 9, "interleaved runs of each strategy")
 	fl.IntVar(&f.chosen.Pairs, "pairs", usual.Pairs, "pairs that are timed in each run, but for w2")

@@ -52,8 +52,12 @@ func benchTable(w io.Writer, l bench.Loop, runs []bench.Run) error {
 	if slices.ContainsFunc(runs, func(r bench.Run) bool { return r.Named }) {
 		note = "* is handed its own name of a block to free; the others find it by address\n"
 	}
+	name := l.Workload
+	if p := l.Params; p.Most != 0 {
+		name += fmt.Sprintf(":%v-%v", p.Least, p.Most)
+	}
 	_, err := fmt.Fprintf(w, "\n%s: %d blocks live, %s at most; %d pairs timed, seed %d; device of %s\n%s\n%s",
-		l.Workload, l.Live, Bytes(l.PeakLive), l.Pairs, l.Params.Seed, Bytes(l.Device), t.Render(), note)
+		name, l.Live, Bytes(l.PeakLive), l.Pairs, l.Params.Seed, Bytes(l.Device), t.Render(), note)
 	return err
 }
 
