@@ -14,6 +14,7 @@ import (
 	"github.com/vramyard/vramyard/alloc"
 	"github.com/vramyard/vramyard/device"
 	"github.com/vramyard/vramyard/device/sim"
+	"github.com/vramyard/vramyard/harness/clock"
 	"github.com/vramyard/vramyard/harness/workload"
 )
 
@@ -33,7 +34,7 @@ type Options struct {
 type Report struct {
 	Schema  string  `json:"schema"`  // the constant Schema
 	Version string  `json:"version"` // of the program
-	Clock   string  `json:"clock"`   // that times are of, [ThreadCPU] or [Wall]; latencies are of the wall's
+	Clock   string  `json:"clock"`   // that times are of, by [clock.Name]; latencies are of the wall's
 	Machine Machine `json:"machine"` // that they were taken on
 	Rounds  int     `json:"rounds"`  // interleaved runs of each strategy
 	Loops   []Loop  `json:"loops"`   // the empty loop, one for each workload
@@ -108,7 +109,7 @@ func Measure(workloads []workload.Workload, setups []alloc.Setup, o Options) (*R
 		return nil, errNothing
 	}
 	r := &Report{
-		Schema: Schema, Version: o.Version, Clock: ClockName(), Machine: thisMachine(), Rounds: o.Rounds,
+		Schema: Schema, Version: o.Version, Clock: clock.Name(), Machine: thisMachine(), Rounds: o.Rounds,
 	}
 	each := o.Rounds + 2 // the figures and the latencies have runs of their own
 	if o.Arena {

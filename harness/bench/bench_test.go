@@ -12,6 +12,7 @@ import (
 	"github.com/vramyard/vramyard/alloc"
 	"github.com/vramyard/vramyard/device"
 	"github.com/vramyard/vramyard/harness/bench"
+	"github.com/vramyard/vramyard/harness/clock"
 	"github.com/vramyard/vramyard/harness/workload"
 	"github.com/vramyard/vramyard/strategies"
 )
@@ -182,8 +183,8 @@ func TestKeysStay(t *testing.T) {
 	require.NoError(t, json.Unmarshal(text, &top))
 	require.Equal(t, "vramyard-bench/1", top["schema"])
 	require.Equal(t, "1.2", top["version"])
-	require.Contains(t, []any{bench.ThreadCPU, bench.Wall}, top["clock"])
-	require.Equal(t, bench.ClockName(), top["clock"])
+	require.Contains(t, []any{clock.ThreadCPU, clock.Wall}, top["clock"])
+	require.Equal(t, clock.Name(), top["clock"])
 	require.Equal(t, []string{"clock", "loops", "machine", "rounds", "runs", "schema", "version"}, slices.Sorted(maps.Keys(top)))
 
 	machine := top["machine"].(map[string]any)

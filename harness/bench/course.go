@@ -8,6 +8,7 @@ import (
 	"github.com/vramyard/vramyard/alloc"
 	"github.com/vramyard/vramyard/device"
 	"github.com/vramyard/vramyard/device/sim"
+	"github.com/vramyard/vramyard/harness/clock"
 	"github.com/vramyard/vramyard/harness/workload"
 )
 
@@ -175,7 +176,7 @@ func (c *Course) over(k Contender, dev *meter) (*Pass, error) {
 }
 
 // Churn runs the next pairs of the churn, or what is left of it, and returns the nanoseconds
-// that took and the pairs. They are of the clock that [ClockName] names.
+// that took and the pairs. They are of the clock that [clock.Name] names.
 func (p *Pass) Churn(pairs int) (ns int64, done int, err error) {
 	left, ops := p.course.Pairs-p.done, p.course.churn[p.next:]
 	if done = min(pairs, left); done < left {
@@ -183,9 +184,9 @@ func (p *Pass) Churn(pairs int) (ns int64, done int, err error) {
 	}
 	runtime.LockOSThread() // the clock is this thread's
 	defer runtime.UnlockOSThread()
-	start := now()
+	start := clock.Now()
 	err = p.run(ops, len(p.course.untimed)+p.next)
-	ns = now() - start
+	ns = clock.Now() - start
 	p.next, p.done = p.next+len(ops), p.done+done
 	return ns, done, err
 }
@@ -236,9 +237,9 @@ func drive(s alloc.Allocator, ops []workload.Op, live []device.Addr) (int, error
 func (c *Course) loop() int64 {
 	runtime.LockOSThread()
 	defer runtime.UnlockOSThread()
-	start := now()
+	start := clock.Now()
 	c.sum += idle(c.churn, c.live)
-	return now() - start
+	return clock.Now() - start
 }
 
 // idle does all that drive does but call a strategy.

@@ -161,12 +161,7 @@ func TestMedianOfRounds(t *testing.T) {
 	require.Zero(t, Timing{}.Spread(), "a clock too coarse")
 }
 
-func TestClockGoesForward(t *testing.T) {
-	start := now()
-	for range 1_000_000 {
-		start += 0
-	}
-	require.GreaterOrEqual(t, now(), start)
+func TestEmptyLoopIsTimed(t *testing.T) {
 	c := NewCourse(program(t, "w1", func(p *workload.Params) { p.Live, p.Pairs = 10, 10 }), workload.MaxSize)
 	require.GreaterOrEqual(t, c.loop(), int64(0))
 }

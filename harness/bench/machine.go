@@ -5,25 +5,7 @@ import (
 	"os"
 	"runtime"
 	"strings"
-	"time"
 )
-
-// began is where the clock of the wall counts from.
-var began = time.Now()
-
-// The clocks that times may be of.
-const (
-	ThreadCPU = "thread-cpu" // CPU time of the thread that runs the strategy
-	Wall      = "wall"       // time of the wall
-)
-
-// ClockName returns which clock times are of on this machine.
-func ClockName() string {
-	if _, ok := threadTime(); ok {
-		return ThreadCPU
-	}
-	return Wall
-}
 
 // Machine is what times were taken on.
 type Machine struct {

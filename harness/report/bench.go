@@ -9,20 +9,21 @@ import (
 	"github.com/jedib0t/go-pretty/v6/table"
 
 	"github.com/vramyard/vramyard/harness/bench"
+	"github.com/vramyard/vramyard/harness/clock"
 )
 
 // BenchTables writes a table for each workload of a benchmark: the empty loop, then the
 // strategies, time and memory side by side.
 func BenchTables(w io.Writer, r *bench.Report) error {
-	clock := "CPU time of the thread"
-	if r.Clock == bench.Wall {
-		clock = "time of the wall"
+	timedBy := "CPU time of the thread"
+	if r.Clock == clock.Wall {
+		timedBy = "time of the wall"
 	}
 	cpu := ""
 	if r.Machine.CPU != "" {
 		cpu = ", " + printable(r.Machine.CPU)
 	}
-	fmt.Fprintf(w, "%d interleaved rounds; clock: %s; %s on %s/%s, %d CPUs%s\n", r.Rounds, clock,
+	fmt.Fprintf(w, "%d interleaved rounds; clock: %s; %s on %s/%s, %d CPUs%s\n", r.Rounds, timedBy,
 		r.Machine.Go, r.Machine.OS, r.Machine.Arch, r.Machine.CPUs, cpu)
 	each := len(r.Runs) / max(len(r.Loops), 1)
 	for i, l := range r.Loops {

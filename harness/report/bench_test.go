@@ -8,6 +8,7 @@ import (
 
 	"github.com/vramyard/vramyard/device"
 	"github.com/vramyard/vramyard/harness/bench"
+	"github.com/vramyard/vramyard/harness/clock"
 	"github.com/vramyard/vramyard/harness/report"
 	"github.com/vramyard/vramyard/harness/workload"
 )
@@ -28,7 +29,7 @@ func TestBenchTables(t *testing.T) {
 	third := first
 	third.Load = other
 	r := &bench.Report{
-		Clock: bench.Wall, Rounds: 5, Machine: bench.Machine{Go: "go1", OS: "plan9", Arch: "arm", CPUs: 3, CPU: "a\x1bb"},
+		Clock: clock.Wall, Rounds: 5, Machine: bench.Machine{Go: "go1", OS: "plan9", Arch: "arm", CPUs: 3, CPU: "a\x1bb"},
 		Loops: []bench.Loop{{Load: one, Timing: bench.Timing{Median: 3}}, {Load: other}},
 		Runs:  []bench.Run{first, second, third, second},
 	}
@@ -44,7 +45,7 @@ func TestBenchTables(t *testing.T) {
 		require.Contains(t, b.String(), want)
 	}
 	require.NotContains(t, b.String(), "name")
-	r.Clock, r.Machine.CPU, r.Runs[1].Named = bench.ThreadCPU, "", true
+	r.Clock, r.Machine.CPU, r.Runs[1].Named = clock.ThreadCPU, "", true
 	b.Reset()
 	require.NoError(t, report.BenchTables(&b, r))
 	require.Contains(t, b.String(), "clock: CPU time of the thread; go1 on plan9/arm, 3 CPUs\n")

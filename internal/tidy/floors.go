@@ -47,6 +47,7 @@ var rooms = []room{
 	{dir: "strategies", floor: 21, only: catalogueImports, never: notForStrategies, bare: true},
 	{dir: "strategies/", floor: 20, only: strategyImports, never: notForStrategies, bare: true},
 	{dir: "harness/trace", floor: 30, never: outsideHarness},
+	{dir: "harness/clock", floor: 30, never: outsideHarness},
 	{dir: "harness/latency", floor: 30, never: outsideHarness},
 	{dir: "harness/recorded", floor: 31, never: outsideHarness},
 	{dir: "harness/workload", floor: 31, never: outsideHarness},

@@ -1,10 +1,6 @@
-package bench
+package clock
 
-import (
-	"time"
-
-	"golang.org/x/sys/unix"
-)
+import "golang.org/x/sys/unix"
 
 // threadTime returns the CPU time of this thread in nanoseconds, and false if the system does
 // not tell it.
@@ -14,12 +10,4 @@ func threadTime() (int64, bool) {
 		return 0, false
 	}
 	return t.Nano(), true
-}
-
-// now returns the time of the clock that [ClockName] names, in nanoseconds from some moment.
-func now() int64 {
-	if t, ok := threadTime(); ok {
-		return t
-	}
-	return int64(time.Since(began))
 }
