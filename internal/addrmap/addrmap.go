@@ -1,19 +1,26 @@
 // Package addrmap finds the small handles of blocks by their addresses.
 //
-// It is an open-addressing hash table with linear probing over cells of 8 bytes: 32 bits of
-// the address's hash and the handle. The addresses themselves are not kept here but where
-// the handle leads, which whoever looks something up is about to read anyway; a function that
-// the caller passes tells them. Two addresses with the same 32 bits are rare, and told apart
-// that way. There are no pointers for the garbage collector to follow, and a lookup usually
-// reads one cache line of the table.
+// # Data structure
 //
-// Deletion shifts later entries back instead of leaving tombstones, so that a table in
-// steady state never needs to be rebuilt and allocates nothing. The table doubles at
-// three quarters full and never shrinks: it grows with the most blocks that ever lived,
-// not with the memory managed.
+// A hash table with chains, without the records: a bucket holds the handle of its first
+// block, and a second array, indexed by handle, the one that follows. The addresses are not
+// kept here but where the handle leads, which whoever looks something up is about to read
+// anyway. So an entry is entered without a branch, and found with a single look at the
+// caller's record where the chain begins with it, which at one block a bucket three of four
+// do. There are no pointers for the garbage collector to follow.
 //
-// The hash multiplies by the golden ratio and keeps the high bits (Knuth, volume 3,
-// section 6.4), which spreads addresses that are multiples of a large power of two.
+// An entry costs 4 to 8 bytes for its bucket and 4 for its handle. The table doubles when
+// there are more entries than buckets and never shrinks: it grows with the most blocks that
+// ever lived, not with the memory managed, and in steady state nothing is allocated.
+//
+// The hash multiplies by the golden ratio and keeps the high bits (Knuth, volume 3, section
+// 6.4), which spreads addresses that are multiples of a large power of two.
+//
+// # Open addressing
+//
+// Linear probing over cells of 8 bytes, with half the hash in each, was here before. A
+// deletion there moves later cells back over the gap, and whether and how many is a toss-up
+// for the branch predictor; docs/performance.md has both times.
 package addrmap
 
 import (
@@ -24,22 +31,30 @@ import (
 )
 
 const (
-	minLog    = 6                  // smallest table: 64 cells, 512 bytes
+	minLog    = 6                  // smallest table: 64 buckets
 	golden    = 0x9E3779B97F4A7C15 // 2^64 / golden ratio, odd
-	cellBytes = 8
-	hashShift = 32 // of a cell and of the product: the hash is its upper half
+	linkBytes = 4
 )
 
-// Most is the largest handle.
-const Most = 1<<32 - 2
+// None is no handle. Handles are from 1.
+const None = 0
 
 // AddrOf tells the address that a handle stands for. It is asked of handles in the map only.
 type AddrOf func(handle uint32) device.Addr
 
 // Map maps addresses to handles. The zero Map is empty and ready.
+//
+// Get and Delete look an address up. Where time matters, a caller walks the chain itself,
+// with its own record of each handle at hand:
+//
+//	h := m.First(a)
+//	for h != addrmap.None && rows[h].addr != a {
+//		h = m.Next(h)
+//	}
 type Map struct {
-	cells []uint64 // hash above handle + 1; 0 is empty
-	shift uint8    // 64 - log2(len(cells))
+	heads []uint32 // first handle of each bucket
+	next  []uint32 // by handle: the next one of its bucket
+	shift uint8    // 64 - log2(len(heads))
 	n     int
 }
 
@@ -47,108 +62,109 @@ type Map struct {
 func (m *Map) Len() int { return m.n }
 
 // Bytes returns the host memory of the table.
-func (m *Map) Bytes() device.Size { return device.Size(cap(m.cells)) * cellBytes }
+func (m *Map) Bytes() device.Size { return device.Size(cap(m.heads)+cap(m.next)) * linkBytes }
 
-// hashOf returns the hash of an address in the place where a cell has it.
-func hashOf(a device.Addr) uint64 { return uint64(a) * golden >> hashShift << hashShift }
+// home returns the bucket of an address.
+func (m *Map) home(a device.Addr) uint64 { return uint64(a) * golden >> (m.shift & 63) }
 
-// home returns the place in which the search for a hash begins.
-func (m *Map) home(hash uint64) uint64 { return hash >> (m.shift & 63) }
+// First returns the first handle among which that of a is, None if there is none.
+func (m *Map) First(a device.Addr) uint32 {
+	if i := m.home(a); i < uint64(len(m.heads)) { // fails only while there are no buckets
+		return m.heads[i]
+	}
+	return None
+}
 
-// find returns the place of a, and whether it is there.
+// Next returns the handle behind h, None if it is the last.
+func (m *Map) Next(h uint32) uint32 { return m.next[h] }
+
+// Get returns the handle of a, None if there is none. O(1) expected.
+func (m *Map) Get(a device.Addr, at AddrOf) uint32 {
+	h := m.First(a)
+	for h != None && at(h) != a {
+		h = m.next[h]
+	}
+	return h
+}
+
+// Delete removes a and returns the handle it had, None if it had none. O(1) expected.
+func (m *Map) Delete(a device.Addr, at AddrOf) uint32 {
+	h := m.Get(a, at)
+	if h != None {
+		m.Unlink(a, h)
+	}
+	return h
+}
+
+// Unlink removes a, which has the handle h. O(1) expected.
 //
-// Precondition: the map has cells.
-func (m *Map) find(a device.Addr, at AddrOf) (uint64, bool) {
-	mask, hash := uint64(len(m.cells)-1), hashOf(a)
-	for i := m.home(hash); ; i++ {
-		c := m.cells[i&mask]
-		if c == 0 {
-			return 0, false
-		}
-		if c>>hashShift == hash>>hashShift && at(uint32(c)-1) == a {
-			return i & mask, true
-		}
-	}
-}
-
-// Get returns the handle of a, and whether there is one. O(1) expected.
-func (m *Map) Get(a device.Addr, at AddrOf) (handle uint32, ok bool) {
-	if m.n == 0 {
-		return 0, false
-	}
-	i, ok := m.find(a, at)
-	if !ok {
-		return 0, false
-	}
-	return uint32(m.cells[i]) - 1, true
-}
-
-// Put maps a to a handle of at most Most. O(1) expected; it allocates only when the table
-// grows.
-//
-// Precondition: a is not in the map.
-func (m *Map) Put(a device.Addr, handle uint32) {
-	if 4*(m.n+1) > 3*len(m.cells) {
-		m.grow()
-	}
-	m.n++
-	m.enter(hashOf(a) | uint64(handle+1))
-}
-
-// enter puts a cell into the first empty place from its home on.
-func (m *Map) enter(c uint64) {
-	mask := uint64(len(m.cells) - 1)
-	i := m.home(c)
-	for m.cells[i&mask] != 0 {
-		i++
-	}
-	m.cells[i&mask] = c
-}
-
-// Delete removes a and returns the handle it had, and whether it had one. O(1) expected.
-func (m *Map) Delete(a device.Addr, at AddrOf) (handle uint32, ok bool) {
-	if m.n == 0 {
-		return 0, false
-	}
-	i, ok := m.find(a, at)
-	if !ok {
-		return 0, false
-	}
-	handle = uint32(m.cells[i]) - 1
-	m.n--
+// Precondition: it has.
+func (m *Map) Unlink(a device.Addr, h uint32) {
 	if planted.Enabled && planted.Is("addrmap/stale-entry") {
-		return handle, true
+		m.n--
+		return
 	}
-	m.closeGap(i)
-	return handle, true
+	link := &m.heads[m.home(a)]
+	for *link != h {
+		link = &m.next[*link]
+	}
+	*link = m.next[h]
+	if planted.Enabled && planted.Is("addrmap/chain-cut") {
+		*link = None
+	}
+	m.n--
 }
 
-// closeGap empties a place and moves back every later cell of the run that the gap would
-// cut off from its home.
-func (m *Map) closeGap(i uint64) {
-	mask := uint64(len(m.cells) - 1)
-	for j := i + 1; ; j++ {
-		c := m.cells[j&mask]
-		if c == 0 || planted.Enabled && planted.Is("addrmap/gap-left-open") {
-			break
-		}
-		// The cell may move to i unless its home lies cyclically in (i, j].
-		if (j-m.home(c))&mask >= (j-i)&mask {
-			m.cells[i&mask] = c
-			i = j
-		}
+// Put maps a to a handle. O(1) expected; it allocates only when there are more addresses, or
+// a higher handle, than ever before.
+//
+// Precondition: a is not in the map, and the handle neither.
+func (m *Map) Put(a device.Addr, h uint32, at AddrOf) {
+	if m.n == len(m.heads) || int(h) >= len(m.next) {
+		m.extend(h, at)
 	}
-	m.cells[i&mask] = 0
+	if planted.Enabled && planted.Is("addrmap/stale-entry") {
+		m.expel(h)
+	}
+	link := &m.heads[m.home(a)]
+	m.next[h] = *link
+	*link = h
+	m.n++
 }
 
-// grow doubles the table. The hashes tell where the cells go, so no address is needed.
-func (m *Map) grow() {
-	old := m.cells
+// expel takes a handle out of whatever bucket the planted bug left it in, before it is
+// entered a second time and the chain bites its tail.
+func (m *Map) expel(h uint32) {
+	for i := range m.heads {
+		for link := &m.heads[i]; *link != None; link = &m.next[*link] {
+			if *link == h {
+				*link = m.next[h]
+				return
+			}
+		}
+	}
+}
+
+// extend makes room for one more address and for a handle. Handles count the chunks of a
+// strategy, free ones too, and their array grows by an eighth, because its size is what a
+// block costs in host memory.
+func (m *Map) extend(h uint32, at AddrOf) {
+	if n := int(h) + 1; n > len(m.next) {
+		next := make([]uint32, n+max(n/8, 1<<minLog))
+		copy(next, m.next)
+		m.next = next
+	}
+	if m.n < len(m.heads) {
+		return
+	}
+	old := m.heads
 	log := max(minLog, bits.Len(uint(len(old))))
-	m.cells, m.shift = make([]uint64, 1<<log), uint8(64-log)
-	for _, c := range old {
-		if c != 0 {
-			m.enter(c)
+	m.heads, m.shift = make([]uint32, 1<<log), uint8(64-log)
+	for _, h := range old {
+		for h != None {
+			after, link := m.next[h], &m.heads[m.home(at(h))]
+			m.next[h], *link = *link, h
+			h = after
 		}
 	}
 }

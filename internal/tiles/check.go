@@ -70,7 +70,7 @@ func (c *Core) checkRegion(held regions.Held, s *sum) error {
 			return c.broken(1, "chunk %d is not in the table", h)
 		}
 		r := &c.Rows[h]
-		if r.Addr != at || r.Prev != prev || r.Size == 0 || r.Size%c.quantum != 0 || r.back>>stateShift == retired {
+		if r.Addr != at || r.Prev != prev || r.Size == 0 || r.Size%c.quantum != 0 || r.link>>stateShift == retired {
 			return c.broken(1, "chunk %d at %v of %d bytes behind chunk %d, expected at %v behind chunk %d",
 				h, r.Addr, uint64(r.Size), r.Prev, at, prev)
 		}
@@ -103,7 +103,7 @@ func (c *Core) checkChunk(h Handle, s *sum) error {
 	if n := c.Requested(h); n == 0 || n > r.Size {
 		return c.broken(3, "%v: %d bytes requested of %d", r.Addr, uint64(n), uint64(r.Size))
 	}
-	if got, ok := c.live.Get(r.Addr, c.AddrOf); !ok || got != h {
+	if c.live.Get(r.Addr, c.AddrOf) != h {
 		return c.broken(4, "%v is live and not in it", r.Addr)
 	}
 	return nil
@@ -113,7 +113,7 @@ func (c *Core) checkChunk(h Handle, s *sum) error {
 func (c *Core) checkSpares() error {
 	n := 0
 	for h := c.spare; h != None; h = c.Rows[h].Next {
-		if n++; n > c.spares || c.Rows[h].back>>stateShift != retired {
+		if n++; n > c.spares || c.Rows[h].link>>stateShift != retired {
 			return c.broken(5, "row %d is number %d of %d spare ones", h, n, c.spares)
 		}
 	}

@@ -171,7 +171,7 @@ func (c *Core) Grant(h Handle, r *alloc.Request) alloc.Block {
 	c.SetLive(h, r.Size, Label{r.Tag, r.Stream})
 	row := &c.Rows[h]
 	if !planted.Enabled || !planted.Is("tiles/not-indexed") {
-		c.live.Put(row.Addr, h)
+		c.live.Put(row.Addr, h, c.AddrOf)
 	}
 	c.stats.Granted(r.Size, row.Size)
 	if planted.Enabled && planted.Is("tiles/requested-forgotten") {
@@ -183,13 +183,17 @@ func (c *Core) Grant(h Handle, r *alloc.Request) alloc.Block {
 // Release makes the live chunk that starts at an address a free one, and returns it. It is
 // in no list and not merged yet. It fails with [alloc.ErrInvalidFree] or [alloc.ErrClosed].
 func (c *Core) Release(at device.Addr) (Handle, error) {
-	h, ok := c.live.Delete(at, c.AddrOf)
-	if !ok {
+	h := c.live.First(at)
+	for h != None && c.Rows[h].Addr != at {
+		h = c.live.Next(h)
+	}
+	if h == None {
 		if c.closed {
 			return None, alloc.ErrClosed
 		}
 		return None, alloc.ErrInvalidFree
 	}
+	c.live.Unlink(at, h)
 	c.stats.Freed(c.Requested(h), c.Rows[h].Size)
 	if planted.Enabled && planted.Is("tiles/frees-what-was-asked") {
 		c.stats.Allocated += c.Rows[h].Size - c.Requested(h)

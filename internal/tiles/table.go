@@ -8,18 +8,21 @@ import (
 // Handle names a chunk: its row in the table.
 type Handle = uint32
 
-// None is the handle of no chunk. It leaves two bits of a word free, in which a row keeps its
-// state. A table of so many rows would take 32 GiB, so none grows that far.
-const None Handle = 1<<30 - 1
+// None is the handle of no chunk. There is a row of that number all the same: it is never
+// free, and what is written to it is never read. So whoever looks at a neighbour, or mends
+// its links, need not ask first whether there is one, which is a toss-up for the branch
+// predictor.
+const None Handle = 0
 
 // The states of a row, as they stand above the link in it.
 const (
 	free    uint32 = 0 // a chunk that may be granted
-	live    uint32 = 1 // a chunk that is granted
+	live    uint32 = 1 // a chunk that is granted, or the row of None
 	retired uint32 = 2 // no chunk: the handle waits to be used again
 )
 
-// stateShift is where the state stands in Row.back.
+// stateShift is where the state stands in Row.link. It leaves 30 bits to a handle: a table of
+// so many rows would take 32 GiB, so none grows that far.
 const stateShift = 30
 
 // Row is one chunk. It takes 32 bytes, so that none straddles two cache lines; what most
@@ -30,10 +33,10 @@ type Row struct {
 	Prev Handle      // chunk before it in its region; None at the start
 	Next Handle      // chunk behind it in its region; None at the end. Of a retired row the one retired before
 
-	// link of a free chunk is the next one in the list that it stands in; of a live chunk
-	// it is the slack, size less requested, or wideSlack.
+	// link is the state and, of a free chunk, the next one in the list that it stands in.
 	link uint32
-	// back is the state and, of a free chunk, the one before it in its list.
+	// back of a free chunk is the one before it in its list; of a live chunk it is the slack,
+	// size less requested, or wideSlack.
 	back uint32
 }
 
@@ -41,22 +44,22 @@ type Row struct {
 func (r *Row) End() device.Addr { return r.Addr.Add(r.Size) }
 
 // IsFree reports whether the row is a chunk that may be granted.
-func (r *Row) IsFree() bool { return r.back>>stateShift == free }
+func (r *Row) IsFree() bool { return r.link>>stateShift == free }
 
 // After returns the next chunk in the list of a free chunk.
+//
+// Precondition: the chunk is free, so that the state does not show.
 func (r *Row) After() Handle { return r.link }
 
 // SetAfter makes h the next chunk in the list of a free chunk.
+//
+// Precondition: the chunk is free. The row of None must not be written to.
 func (r *Row) SetAfter(h Handle) { r.link = h }
 
 // Before returns the chunk before a free chunk in its list.
-//
-// Precondition: the chunk is free, so that the state does not show.
 func (r *Row) Before() Handle { return r.back }
 
-// SetBefore makes h the chunk before a free chunk in its list.
-//
-// Precondition: the chunk is free.
+// SetBefore makes h the chunk before a free chunk, or before None, in its list.
 func (r *Row) SetBefore(h Handle) { r.back = h }
 
 // wideSlack says that the slack does not fit and a column has the requested size.
@@ -84,10 +87,10 @@ type Table struct {
 }
 
 // NewTable returns an empty table.
-func NewTable() Table { return Table{spare: None} }
+func NewTable() Table { return Table{Rows: []Row{{link: live << stateShift}}} }
 
 // Len returns the number of chunks.
-func (t *Table) Len() int { return len(t.Rows) - t.spares }
+func (t *Table) Len() int { return len(t.Rows) - 1 - t.spares }
 
 // Bytes returns the host memory of the table and its own columns, unused capacity included.
 func (t *Table) Bytes() device.Size {
@@ -95,7 +98,7 @@ func (t *Table) Bytes() device.Size {
 }
 
 // IsFree reports whether there is a free chunk of that handle.
-func (t *Table) IsFree(h Handle) bool { return h != None && t.Rows[h].IsFree() }
+func (t *Table) IsFree(h Handle) bool { return t.Rows[h].IsFree() }
 
 // IsTail reports whether a chunk is the last of its region.
 func (t *Table) IsTail(h Handle) bool { return t.Rows[h].Next == None }
@@ -113,7 +116,7 @@ func (t *Table) AddrOf(h Handle) device.Addr { return t.Rows[h].Addr }
 // only when no retired handle is left.
 func (t *Table) Add(at device.Addr, size device.Size) Handle {
 	h := t.take()
-	t.Rows[h] = Row{Addr: at, Size: size, Prev: None, Next: None, link: None, back: None}
+	t.Rows[h] = Row{Addr: at, Size: size}
 	return h
 }
 
@@ -148,7 +151,7 @@ func (t *Table) Retire(h Handle) {
 		return
 	}
 	r := &t.Rows[h]
-	r.Next, r.back = t.spare, retired<<stateShift
+	r.Next, r.link = t.spare, retired<<stateShift
 	t.spare = h
 	t.spares++
 }
@@ -161,12 +164,10 @@ func (t *Table) Split(h Handle, n device.Size) Handle {
 	tail := t.take()
 	r, s := &t.Rows[h], &t.Rows[tail]
 	next := r.Next
-	*s = Row{Addr: r.Addr.Add(n), Size: r.Size - n, Prev: h, Next: next, link: None, back: None}
-	if next != None {
-		t.Rows[next].Prev = tail
-		if planted.Enabled && planted.Is("tiles/split-drops-prev") {
-			t.Rows[next].Prev = h
-		}
+	*s = Row{Addr: r.Addr.Add(n), Size: r.Size - n, Prev: h, Next: next}
+	t.Rows[next].Prev = tail
+	if planted.Enabled && planted.Is("tiles/split-drops-prev") {
+		t.Rows[next].Prev = h
 	}
 	if planted.Enabled && planted.Is("tiles/split-loses-bytes") && s.Size > 256 {
 		s.Size -= 256
@@ -183,9 +184,7 @@ func (t *Table) Merge(left, right Handle) {
 	l, r := &t.Rows[left], &t.Rows[right]
 	l.Size += r.Size
 	l.Next = r.Next
-	if r.Next != None {
-		t.Rows[r.Next].Prev = left
-	}
+	t.Rows[r.Next].Prev = left
 	t.Retire(right)
 }
 
@@ -195,11 +194,11 @@ func (t *Table) Merge(left, right Handle) {
 // Precondition: requested is at most the size.
 func (t *Table) SetLive(h Handle, requested device.Size, l Label) {
 	r := &t.Rows[h]
-	r.back = live << stateShift
+	r.link = live << stateShift
 	if slack := r.Size - requested; slack < device.Size(wideSlack) {
-		r.link = uint32(slack)
+		r.back = uint32(slack)
 	} else {
-		r.link = wideSlack
+		r.back = wideSlack
 		t.wide.Set(h, requested, len(t.Rows))
 	}
 	if l != (Label{}) || t.labels.cells != nil {
@@ -208,15 +207,15 @@ func (t *Table) SetLive(h Handle, requested device.Size, l Label) {
 }
 
 // SetFree makes a live chunk a free one that stands in no list.
-func (t *Table) SetFree(h Handle) { t.Rows[h].link, t.Rows[h].back = None, None }
+func (t *Table) SetFree(h Handle) { t.Rows[h].link, t.Rows[h].back = free<<stateShift, None }
 
 // Requested returns the bytes asked for by a live chunk.
 func (t *Table) Requested(h Handle) device.Size {
 	r := &t.Rows[h]
-	if r.link == wideSlack {
+	if r.back == wideSlack {
 		return t.wide.Get(h)
 	}
-	return r.Size - device.Size(r.link)
+	return r.Size - device.Size(r.back)
 }
 
 // LabelOf returns what the caller attached to a live chunk.

@@ -167,7 +167,7 @@ func (a *Allocator) grant(h handle, r *alloc.Request) alloc.Block {
 		a.chunks.freedAt[h] = 0
 	}
 	a.regions.occupy(a.regionOf(h))
-	a.live.Put(c.addr, h)
+	a.live.Put(c.addr, h+1, a.chunks.addrOf)
 	a.stats.Granted(r.Size, c.size)
 	if planted.Enabled {
 		a.spoilGrant(h, r)
@@ -189,10 +189,15 @@ func (a *Allocator) release(at device.Addr) error {
 	if a.closed {
 		return alloc.ErrClosed
 	}
-	h, ok := a.live.Delete(at, a.chunks.addrOf)
-	if !ok {
+	name := a.live.First(at)
+	for name != addrmap.None && a.chunks.rows[name-1].addr != at {
+		name = a.live.Next(name)
+	}
+	if name == addrmap.None {
 		return alloc.ErrInvalidFree
 	}
+	a.live.Unlink(at, name)
+	h := name - 1
 	c := &a.chunks.rows[h]
 	a.stats.Freed(a.chunks.requested(h), c.size)
 	if planted.Enabled && planted.Is("bfc/frees-what-was-asked") {

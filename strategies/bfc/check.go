@@ -143,7 +143,7 @@ func (c *checker) block(h handle, k *chunk) error {
 	if rest := k.size - roundUp(n); c.a.splits(rest, roundUp(n)) || k.tag.owner() == OwnerUpper && rest > 0 {
 		return broken(6, "%v: %d bytes requested of %d", k.addr, n, k.size)
 	}
-	if got, ok := c.a.live.Get(k.addr, c.a.chunks.addrOf); !ok || got != h {
+	if c.a.live.Get(k.addr, c.a.chunks.addrOf) != h+1 {
 		return broken(8, "%v is live and not in it", k.addr)
 	}
 	return nil

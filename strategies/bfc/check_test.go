@@ -77,7 +77,7 @@ func TestCheckNamesWhatIsBroken(t *testing.T) {
 		"empty":             {spoil: func(a *Allocator) { a.regions.empty = 1 }, want: "B7"},
 		"rows":              {spoil: func(a *Allocator) { a.regions.spare = append(a.regions.spare, 7) }, want: "B7"},
 		"not in the index":  {spoil: func(a *Allocator) { a.live.Delete(rows(a)[0].addr, a.chunks.addrOf) }, want: "B8"},
-		"too much in index": {spoil: func(a *Allocator) { a.live.Put(rows(a)[1].addr, 1) }, want: "B8"},
+		"too much in index": {spoil: func(a *Allocator) { a.live.Put(rows(a)[1].addr, 2, a.chunks.addrOf) }, want: "B8"},
 		"lost handle":       {spoil: func(a *Allocator) { a.chunks.spare, a.chunks.spares = none, 0 }, want: "B9"},
 		"owner":             {spoil: func(a *Allocator) { rows(a)[0].tag = makeTag(live, OwnerLower, 0) }, want: "B10"},
 		"owner order": {config: Config{Variant: V2026, Spatial: true},

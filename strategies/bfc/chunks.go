@@ -116,8 +116,9 @@ func (t *chunkTable) add() handle {
 	return handle(len(t.rows) - 1)
 }
 
-// addrOf returns the start of a chunk.
-func (t *chunkTable) addrOf(h handle) device.Addr { return t.rows[h].addr }
+// addrOf returns the start of a chunk as the map of live chunks knows it, whose handles begin
+// with 1.
+func (t *chunkTable) addrOf(name uint32) device.Addr { return t.rows[name-1].addr }
 
 // retire makes a record spare.
 func (t *chunkTable) retire(h handle) {

@@ -161,7 +161,7 @@ func (a *Lists) cut(k int) (int32, error) {
 	at := a.cuts[len(a.cuts)-1].base.Add(a.cfg.RegionBytes - a.left)
 	a.blocks = append(a.blocks, block{addr: at, class: uint8(k)})
 	if !planted.Enabled || !planted.Is("blaze/not-indexed") {
-		a.index.Put(at, uint32(i))
+		a.index.Put(at, uint32(i)+1, a.addrOf)
 	}
 	a.left -= 1 << k
 	if planted.Enabled && planted.Is("blaze/left-by-request-class") {
@@ -189,8 +189,9 @@ func (a *Lists) grow() error {
 	return nil
 }
 
-// addrOf returns the start of a block that was cut.
-func (a *Lists) addrOf(i uint32) device.Addr { return a.blocks[i].addr }
+// addrOf returns the start of a block that was cut, as the index knows it, whose handles begin
+// with 1.
+func (a *Lists) addrOf(name uint32) device.Addr { return a.blocks[name-1].addr }
 
 // Free implements [alloc.Allocator]. It costs O(1).
 func (a *Lists) Free(p device.Addr) error {
@@ -204,10 +205,11 @@ func (a *Lists) free(p device.Addr) error {
 	if a.closed {
 		return alloc.ErrClosed
 	}
-	i, ok := a.index.Get(p, a.addrOf)
-	if !ok || !a.blocks[i].live {
+	name := a.index.Get(p, a.addrOf)
+	if name == addrmap.None || !a.blocks[name-1].live {
 		return alloc.ErrInvalidFree
 	}
+	i := name - 1
 	b := &a.blocks[i]
 	a.stats.Freed(b.requested, 1<<b.class)
 	if planted.Enabled && planted.Is("blaze/frees-what-was-asked") {

@@ -182,7 +182,7 @@ func (a *Lists) checkCuts() error {
 			if b.addr != at {
 				return fmt.Errorf("slab: invariant Z1 (a block starts where the one before ends): block %d at %v, not %v", i, b.addr, at)
 			}
-			if n, ok := a.index.Get(at, a.addrOf); !ok || int(n) != i {
+			if n := a.index.Get(at, a.addrOf); int(n) != i+1 {
 				return fmt.Errorf("slab: invariant Z4 (the index has every block): block %d at %v", i, at)
 			}
 			at = at.Add(1 << b.class)

@@ -2,6 +2,7 @@ package tlsf
 
 import (
 	"fmt"
+	"math"
 	"math/bits"
 
 	"github.com/vramyard/vramyard/device"
@@ -77,7 +78,7 @@ func (x *index) take(n, align device.Size) tiles.Handle {
 	}
 	if x.exhaustive {
 		for class := x.class(n); class < sure; class++ {
-			if h := x.search(class, int(tiles.None), n, align); h != tiles.None {
+			if h := x.search(class, math.MaxInt, n, align); h != tiles.None {
 				return h
 			}
 		}
