@@ -40,6 +40,7 @@ type Core struct {
 	busy    invariants.Entry
 	closed  bool
 	name    string
+	most    device.Size // largest request that is looked at, 0 once closed
 	quantum device.Size
 	release bool // empty regions may go back
 	index   Index
@@ -56,7 +57,7 @@ type Core struct {
 // Precondition: the policy passes its Check.
 func (c *Core) Init(name string, src device.Source, p growth.Policy, index Index) {
 	c.Table = NewTable()
-	c.name, c.quantum, c.release, c.index = name, p.Quantum, p.Release, index
+	c.name, c.most, c.quantum, c.release, c.index = name, MaxRequest, p.Quantum, p.Release, index
 	c.pool = growth.New(src, &c.stats, p)
 }
 
@@ -69,7 +70,7 @@ func (c *Core) Leave() { c.busy.Leave() }
 // Judge returns the bytes to grant for a request, or why there are none: [alloc.ErrClosed]
 // or [alloc.ErrInvalidRequest]. Any power of two is an alignment that is honoured.
 func (c *Core) Judge(r *alloc.Request) (device.Size, error) {
-	if c.closed || r.Size-1 >= MaxRequest || r.Align&(r.Align-1) != 0 {
+	if r.Size-1 >= c.most || r.Align&(r.Align-1) != 0 {
 		return 0, c.refuse(r)
 	}
 	return device.AlignUp(r.Size, c.quantum), nil

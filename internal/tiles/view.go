@@ -70,7 +70,7 @@ func (v View) Close() error {
 	c := v.core
 	c.Enter()
 	defer c.Leave()
-	c.closed = true
+	c.closed, c.most = true, 0
 	c.Table, c.live = NewTable(), addrmap.Map{}
 	c.stats.Emptied()
 	return c.pool.ReleaseAll()

@@ -15,19 +15,22 @@ type scale struct {
 	second  uint8 // log2 of the classes in a doubling
 }
 
-// width returns the logarithm of how many sizes, in quanta, the class of u quanta holds.
-func (s scale) width(u uint64) int { return max(bits.Len64(u)-1-int(s.second), 0) }
+// width returns the logarithm of how many sizes, in quanta, the class of u quanta holds. The
+// bit that is set below keeps it from being negative without a branch.
+func (s scale) width(u uint64) uint8 {
+	return uint8(bits.Len64(u|1<<(s.second&63))) - 1 - s.second
+}
 
 // class returns the class of a chunk of a size.
 //
 // Precondition: size is at least a quantum.
 func (s scale) class(size device.Size) uint32 {
-	u := uint64(size) >> s.quantum
+	u := uint64(size) >> (s.quantum & 63)
 	if planted.Enabled && planted.Is("tlsf/no-class-above-half-tebibyte") {
 		u = min(u, uint64(512*device.GiB)>>s.quantum-1)
 	}
 	w := s.width(u)
-	return uint32(w<<s.second) + uint32(u>>w)
+	return uint32(w)<<(s.second&31) + uint32(u>>(w&63))
 }
 
 // bound returns the size from which every chunk serves a request for size bytes: the start of
@@ -35,7 +38,18 @@ func (s scale) class(size device.Size) uint32 {
 //
 // Precondition: size is a multiple of the quantum, and at most 1<<63 + 1<<60.
 func (s scale) bound(size device.Size) device.Size {
-	u := uint64(size) >> s.quantum
-	last := uint64(1)<<s.width(u) - 1
-	return device.Size((u+last)&^last) << s.quantum
+	u := uint64(size) >> (s.quantum & 63)
+	last := uint64(1)<<(s.width(u)&63) - 1
+	return device.Size((u+last)&^last) << (s.quantum & 63)
+}
+
+// sure returns the class that starts at the bound. Where rounding up reaches the next
+// doubling, the number of the class does so by itself.
+//
+// Precondition: that of bound.
+func (s scale) sure(size device.Size) uint32 {
+	u := uint64(size) >> (s.quantum & 63)
+	w := s.width(u)
+	last := uint64(1)<<(w&63) - 1
+	return uint32(w)<<(s.second&31) + uint32((u+last)>>(w&63))
 }

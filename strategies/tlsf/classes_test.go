@@ -49,6 +49,7 @@ func TestBoundIsWhereTheNextClassBegins(t *testing.T) {
 			require.GreaterOrEqual(t, b, n)
 			require.LessOrEqual(t, b-n, n>>s.second, "%+v at %d", s, n)
 			require.Equal(t, b, s.bound(b), "a bound is its own")
+			require.Equal(t, s.class(b), s.sure(n))
 			if b > q {
 				require.Less(t, s.class(b-q), s.class(b), "%+v: what is below the bound %d is of a lower class", s, b)
 			}

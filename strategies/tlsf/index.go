@@ -62,10 +62,12 @@ func (x *index) Remove(h tiles.Handle) {
 // tiles.None if there is none. O(1 + scan), unless every chunk is looked at.
 func (x *index) take(n, align device.Size) tiles.Handle {
 	need := x.core.Need(n, align)
-	own, sure := x.class(need), x.class(x.bound(need))
-	if own != sure && x.scan > 0 {
-		if h := x.search(own, x.scan, n, align); h != tiles.None {
-			return h
+	sure := x.sure(need)
+	if x.scan > 0 {
+		if own := x.class(need); own != sure {
+			if h := x.search(own, x.scan, n, align); h != tiles.None {
+				return h
+			}
 		}
 	}
 	if class, ok := x.lowest(sure); ok {

@@ -48,32 +48,49 @@ func (l *lists) insert(h tiles.Handle) {
 	if class >= uint32(len(l.heads)) {
 		l.extend(class)
 	}
-	before, after := tiles.None, l.heads[class]
-	if after == tiles.None {
-		if !planted.Enabled || !planted.Is("tlsf/bit-not-set") {
-			f, s := l.levels(class)
-			l.first |= 1 << f
-			l.second[f] |= 1 << s
-		}
-	} else if l.order != lifo {
-		before, after = l.place(class, r.Addr)
+	if l.order != lifo {
+		l.insertInOrder(h, class)
+		return
 	}
+	// The bits are set without asking whether they are, and the link back is written even if
+	// that is to the row of None: whether the list was empty is a toss-up.
+	l.mark(class)
+	after := l.heads[class]
+	l.heads[class] = h
 	r.SetAfter(after)
-	r.SetBefore(before)
+	r.SetBefore(tiles.None)
+	rows[after].SetBefore(h)
+}
+
+// mark notes that the list of a class is not empty.
+func (l *lists) mark(class uint32) {
+	if planted.Enabled && planted.Is("tlsf/bit-not-set") {
+		return
+	}
+	f, s := l.levels(class)
+	l.first |= 1 << f
+	l.second[f] |= 1 << s
+}
+
+// insertInOrder is insert for lists that are not stacks.
+func (l *lists) insertInOrder(h tiles.Handle, class uint32) {
+	rows := l.core.Rows
+	before, after := l.place(class, rows[h].Addr)
+	l.mark(class)
+	rows[h].SetAfter(after)
+	rows[h].SetBefore(before)
+	rows[after].SetBefore(h)
 	if before == tiles.None {
 		l.heads[class] = h
 	} else {
 		rows[before].SetAfter(h)
 	}
-	switch {
-	case after != tiles.None:
-		rows[after].SetBefore(h)
-	case l.order == fifo:
+	if l.order == fifo {
 		l.lasts[class] = h
 	}
 }
 
-// place returns the neighbours of a new chunk in a list that is not empty.
+// place returns the neighbours of a new chunk in a list.
 func (l *lists) place(class uint32, at device.Addr) (before, after tiles.Handle) {
 	if l.order == fifo {
 		return l.lasts[class], tiles.None
@@ -90,7 +107,8 @@ func (l *lists) place(class uint32, at device.Addr) (before, after tiles.Handle)
 
 // levels returns the first and second level of a class.
 func (l *lists) levels(class uint32) (first, second uint32) {
-	return class >> l.scale.second, class & (1<<l.scale.second - 1)
+	k := l.scale.second & 31
+	return class >> k & 63, class & (1<<k - 1) & 63
 }
 
 // remove takes out a free chunk that is in its list. O(1).
@@ -98,11 +116,10 @@ func (l *lists) remove(h tiles.Handle) {
 	rows := l.core.Rows
 	r := &rows[h]
 	before, after := r.Before(), r.After()
-	if after != tiles.None {
-		if !planted.Enabled || !planted.Is("tlsf/unlinked-one-way") {
-			rows[after].SetBefore(before)
-		}
-	} else if l.order == fifo {
+	if !planted.Enabled || !planted.Is("tlsf/unlinked-one-way") {
+		rows[after].SetBefore(before)
+	}
+	if l.order == fifo && after == tiles.None {
 		l.lasts[l.class(r.Size)] = before
 	}
 	if before != tiles.None {
@@ -128,16 +145,16 @@ func (l *lists) remove(h tiles.Handle) {
 // lowest returns the first class from a given one whose list is not empty. O(1).
 func (l *lists) lowest(class uint32) (uint32, bool) {
 	f, s := l.levels(class)
-	m := l.second[f&63] >> s << s
+	m := l.second[f] >> s << s
 	if m == 0 {
 		above := l.first >> f >> 1 << f << 1
 		if above == 0 {
 			return 0, false
 		}
-		f = uint32(bits.TrailingZeros64(above))
-		m = l.second[f&63]
+		f = uint32(bits.TrailingZeros64(above)) & 63
+		m = l.second[f]
 	}
-	return f<<l.scale.second | uint32(bits.TrailingZeros64(m)), true
+	return f<<(l.scale.second&31) | uint32(bits.TrailingZeros64(m)), true
 }
 
 // head returns the first chunk of a class, tiles.None if there is none.

@@ -37,22 +37,23 @@ func New(src device.Source, c Config) (*Allocator, error) {
 func (a *Allocator) Config() Config { return a.cfg }
 
 // Alloc implements [alloc.Allocator]. It costs O(1), see the package comment for when not.
-func (a *Allocator) Alloc(r alloc.Request) (alloc.Block, error) {
-	a.core.Enter()
-	b, err := a.alloc(&r)
-	a.core.Leave()
+func (a *Allocator) Alloc(r alloc.Request) (b alloc.Block, err error) {
+	c := &a.core
+	c.Enter()
+	n, err := c.Judge(&r)
+	if err == nil {
+		b, err = a.alloc(&r, n)
+	}
+	c.Leave()
 	return b, err
 }
 
-// alloc is Alloc without the guard.
-func (a *Allocator) alloc(r *alloc.Request) (alloc.Block, error) {
+// alloc grants a request n bytes.
+func (a *Allocator) alloc(r *alloc.Request, n device.Size) (alloc.Block, error) {
 	c := &a.core
-	n, err := c.Judge(r)
-	if err != nil {
-		return alloc.Block{}, err
-	}
 	h := a.free.take(n, r.Align)
 	if h == tiles.None {
+		var err error
 		if h, err = c.Grow(r, n); err != nil {
 			return alloc.Block{}, err
 		}
@@ -71,20 +72,20 @@ func (a *Allocator) alloc(r *alloc.Request) (alloc.Block, error) {
 
 // Free implements [alloc.Allocator]. It costs O(1), see the package comment for when not.
 func (a *Allocator) Free(at device.Addr) error {
-	a.core.Enter()
-	err := a.release(at)
-	a.core.Leave()
+	c := &a.core
+	c.Enter()
+	h, err := c.Release(at)
+	if err == nil {
+		a.settle(h)
+	}
+	c.Leave()
 	return err
 }
 
-// release is Free without the guard. The block merges with what is free on either side: one
-// neighbour each is enough, because no two neighbours are free by invariant K2.
-func (a *Allocator) release(at device.Addr) error {
+// settle enters a chunk that was freed into the index, merged with what is free on either
+// side: one neighbour each is enough, because no two neighbours are free by invariant K2.
+func (a *Allocator) settle(h tiles.Handle) {
 	c := &a.core
-	h, err := c.Release(at)
-	if err != nil {
-		return err
-	}
 	if next := c.Rows[h].Next; c.IsFree(next) && !(planted.Enabled && planted.Is("tlsf/misses-right")) {
 		a.free.Remove(next)
 		c.Merge(h, next)
@@ -95,8 +96,7 @@ func (a *Allocator) release(at device.Addr) error {
 		h = prev
 	}
 	if c.Fills(h) && c.Vacate(h) {
-		return nil
+		return
 	}
 	a.free.Insert(h)
-	return nil
 }
