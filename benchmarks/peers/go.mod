@@ -3,6 +3,7 @@ module github.com/vramyard/vramyard/benchmarks/peers
 go 1.26.0
 
 require (
+	github.com/jedib0t/go-pretty/v6 v6.8.3
 	github.com/stretchr/testify v1.12.1
 	github.com/vkngwrapper/arsenal/memutils v1.1.3
 	github.com/vramyard/vramyard v0.0.0
@@ -11,7 +12,6 @@ require (
 require (
 	github.com/dolthub/maphash v0.1.0 // indirect
 	github.com/dolthub/swiss v0.2.1 // indirect
-	github.com/jedib0t/go-pretty/v6 v6.8.3 // indirect
 	github.com/klauspost/compress v1.20.3 // indirect
 	github.com/launchdarkly/go-jsonstream/v3 v3.1.0 // indirect
 	github.com/mailru/easyjson v0.7.7 // indirect

@@ -109,7 +109,7 @@ func Measure(workloads []workload.Workload, setups []alloc.Setup, o Options) (*R
 		return nil, errNothing
 	}
 	r := &Report{
-		Schema: Schema, Version: o.Version, Clock: clock.Name(), Machine: thisMachine(), Rounds: o.Rounds,
+		Schema: Schema, Version: o.Version, Clock: clock.Name(), Machine: ThisMachine(), Rounds: o.Rounds,
 	}
 	each := o.Rounds + 2 // the figures and the latencies have runs of their own
 	if o.Arena {
@@ -294,10 +294,15 @@ func (t *Timing) add(ns int64, pairs int) {
 }
 
 // sum sums up the rounds.
-func (t *Timing) sum() {
-	sorted := slices.Sorted(slices.Values(t.Rounds))
+func (t *Timing) sum() { *t = TimingOf(t.Rounds) }
+
+// TimingOf sums up the nanoseconds per pair of rounds in their order.
+//
+// Precondition: there is at least one.
+func TimingOf(rounds []float64) Timing {
+	sorted := slices.Sorted(slices.Values(rounds))
 	n := len(sorted)
-	t.Min, t.Max, t.Median = sorted[0], sorted[n-1], (sorted[(n-1)/2]+sorted[n/2])/2
+	return Timing{Median: (sorted[(n-1)/2] + sorted[n/2]) / 2, Min: sorted[0], Max: sorted[n-1], Rounds: rounds}
 }
 
 // ratio returns a/b, 0 if b is 0: a clock may be too coarse for a short run.

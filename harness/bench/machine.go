@@ -16,8 +16,8 @@ type Machine struct {
 	CPU  string `json:"cpu"`  // model of the CPU; "" if the system does not tell
 }
 
-// thisMachine describes the machine that the program runs on.
-func thisMachine() Machine {
+// ThisMachine describes the machine that the program runs on.
+func ThisMachine() Machine {
 	return Machine{Go: runtime.Version(), OS: runtime.GOOS, Arch: runtime.GOARCH, CPUs: runtime.NumCPU(), CPU: cpuModel()}
 }
 

@@ -18,6 +18,12 @@ import (
 	"github.com/vramyard/vramyard/device"
 )
 
+// Name is the name of the peer in a catalogue.
+const Name = "memutils"
+
+// About says what it is, in the version that go.mod pins.
+const About = "arsenal/memutils v1.1.3"
+
 // Align is the alignment of every block, and what the range is a multiple of.
 const Align device.Size = 256
 
@@ -70,7 +76,7 @@ func (c Config) Preallocates() bool { return true }
 // the range, so that it takes the more memory the longer it runs; the published figures are
 // those of the balanced way.
 func Spec() alloc.Spec {
-	return alloc.SpecOf("memutils", "a two-level segregated fit by others, in Go", New,
+	return alloc.SpecOf(Name, "a two-level segregated fit by others, in Go", New,
 		alloc.Preset{Doc: "no strategy chosen, which is a balance of the two"},
 		alloc.Preset{Name: "minmemory", Doc: "MinMemory", JSON: `{"fit":"memory"}`},
 		alloc.Preset{Name: "mintime", Doc: "MinTime", JSON: `{"fit":"time"}`})

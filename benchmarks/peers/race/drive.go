@@ -1,0 +1,117 @@
+package main
+
+import (
+	"encoding/binary"
+	"os"
+	"runtime"
+	"strings"
+
+	"github.com/vramyard/vramyard/alloc"
+	"github.com/vramyard/vramyard/benchmarks/peers/memutils"
+	"github.com/vramyard/vramyard/device"
+	"github.com/vramyard/vramyard/device/sim"
+	"github.com/vramyard/vramyard/harness/bench"
+	"github.com/vramyard/vramyard/harness/workload"
+	"github.com/vramyard/vramyard/strategies"
+)
+
+// reply is what a driver says; doc.go has the meaning of each field.
+type reply struct {
+	About     string        `json:"about"`
+	Hash      workload.Hash `json:"hash"`
+	NS        int64         `json:"ns"`
+	Heap      device.Size   `json:"heap_bytes"`
+	ByAddress bool          `json:"by_address"`
+}
+
+// catalogue is what this program drives itself.
+func catalogue() alloc.Catalogue { return append(strategies.All(), memutils.Spec()) }
+
+// drive is a driver of what the catalogue has, on a device as large as the range.
+func drive(name, file, placements string) (r reply, err error) {
+	s, err := catalogue().Lookup(name, nil)
+	if err != nil {
+		return r, err
+	}
+	o, err := readOperations(file)
+	if err != nil {
+		return r, err
+	}
+	r = reply{About: "this house, " + runtime.Version(), Hash: o.hash(), ByAddress: true}
+	if strings.HasPrefix(name, memutils.Name) {
+		r.About, r.ByAddress = memutils.About+", "+runtime.Version(), false
+	}
+	k := bench.Contender{Name: name, Device: sim.Config{Capacity: o.span}, New: s.ForCapacity(o.span).New}
+	if placements != "" {
+		return r, place(o, k, placements)
+	}
+	r.NS, r.Heap, err = timed(o, k)
+	return r, err
+}
+
+// timed runs the operations and returns the time of the churn, and what the heap grew by.
+func timed(o operations, k bench.Contender) (ns int64, grown device.Size, err error) {
+	p := &workload.Program{Fill: o.untimed, Churn: o.churn}
+	p.Summary.Slots = o.slots
+	for _, op := range o.churn {
+		if !op.IsFree() {
+			p.Summary.Pairs++
+		}
+	}
+	course := bench.NewCourse(p, workload.MaxSize)
+	before := heap()
+	pass, err := course.Ready(k)
+	if err != nil {
+		return 0, 0, err
+	}
+	after := heap()
+	if ns, _, err = pass.Churn(course.Pairs); err != nil {
+		return 0, 0, err
+	}
+	if len(o.untimed) == 0 {
+		after = heap()
+	}
+	return ns, after - min(before, after), pass.Close()
+}
+
+// place runs all operations and writes where each block lies.
+func place(o operations, k bench.Contender, file string) error {
+	dev, err := sim.New(k.Device)
+	if err != nil {
+		return err
+	}
+	s, err := k.New(dev)
+	if err != nil {
+		return err
+	}
+	addrOf := func(a device.Addr) device.Addr { return a }
+	if n, ok := s.(bench.Named); ok {
+		addrOf = n.AddrOf
+	}
+	live := make([]device.Addr, o.slots)
+	var out []byte
+	err = o.each(func(_ int, op workload.Op) error {
+		if op.IsFree() {
+			return s.Free(live[op.Slot()])
+		}
+		b, err := s.Alloc(alloc.Request{Size: op.Size()})
+		live[op.Slot()] = b.Addr
+		if err == nil {
+			out = binary.LittleEndian.AppendUint64(out, uint64(addrOf(b.Addr).Sub(sim.Base)))
+		}
+		return err
+	})
+	if err != nil {
+		return err
+	}
+	return os.WriteFile(file, out, 0o600)
+}
+
+// heap returns the bytes of the Go heap that are in use.
+func heap() device.Size {
+	var m runtime.MemStats
+	runtime.GC() // what a pool holds is gone with the second
+	runtime.GC()
+	runtime.ReadMemStats(&m)
+	return device.Size(m.HeapAlloc)
+}
