@@ -2,7 +2,6 @@ package bench
 
 import (
 	"runtime"
-	"time"
 
 	"github.com/vramyard/vramyard/alloc"
 	"github.com/vramyard/vramyard/device"
@@ -146,9 +145,9 @@ func (c *Course) latency(k Contender) (*Latency, error) {
 		if op.IsFree() {
 			h = &kinds[1]
 		}
-		start := time.Now()
+		start := latency.Now()
 		_, err := p.step(op)
-		h.Add(int64(time.Since(start)))
+		h.Add(latency.Now() - start)
 		if err != nil {
 			return nil, p.refused(len(c.untimed)+i, err)
 		}

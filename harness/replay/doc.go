@@ -1,6 +1,7 @@
 // Package replay runs a trace through a strategy and measures it.
 //
-// [Run] walks the events once. It keeps its own account of what the trace asked for and
+// [Prepare] lays a trace out for any number of replays, [Prepared.Run] walks it once, and
+// [Run] does both. A replay keeps its own account of what the trace asked for and
 // what it was granted, watches every call to the device, and compares its account with
 // the strategy's own counters at the end; a strategy that miscounts is an error, not a
 // result. docs/metrics.md has the formula and unit of every figure.
@@ -9,7 +10,8 @@
 // fragmentation is looked at after every event of a trace of up to 65,536 events and
 // after every 2nd, 4th, … of a longer one.
 //
-// Bookkeeping costs a few nanoseconds an event and does not allocate; latency of single
-// calls is measured only when asked for, because reading the clock costs as much as an
-// allocation.
+// Bookkeeping costs a few nanoseconds an event and does not allocate; looking at
+// fragmentation costs what the strategy takes to tell its largest free chunk. Latency of
+// single calls is measured only when asked for, because reading the clock costs as much as
+// an allocation. BenchmarkReplay has the figures.
 package replay

@@ -14,16 +14,15 @@ import (
 
 // writePlacement writes the line of one allocation: id, offset from the base of the
 // device and granted size, or id and why there is none.
-func (r *runner) writePlacement(e *trace.Event, b alloc.Block) error {
+func (r *runner) writePlacement(e *trace.Event, b *block) error {
 	line := strconv.AppendUint(make([]byte, 0, 64), e.ID, 10)
-	s := &r.slots[e.Slot]
 	switch {
-	case s.live:
-		line = strconv.AppendUint(append(line, ' '), uint64(b.Addr-sim.Base), 10)
-		line = strconv.AppendUint(append(line, ' '), uint64(b.Size), 10)
-	case s.size == verdictOOM:
+	case b.live:
+		line = strconv.AppendUint(append(line, ' '), uint64(b.addr-sim.Base), 10)
+		line = strconv.AppendUint(append(line, ' '), uint64(b.size), 10)
+	case b.size == verdictOOM:
 		line = append(line, " OOM"...)
-	case s.size == verdictNull:
+	case b.size == verdictNull:
 		line = append(line, " NULL"...)
 	default:
 		line = append(line, " INVALID"...)
@@ -77,10 +76,10 @@ func (r *runner) writeFinal(out io.Writer) error {
 	for _, region := range tiles.regions {
 		w.WriteString("R " + offset(region.Addr) + " " + decimal(region.Size) + "\n")
 	}
-	serials := make(map[device.Addr]uint64, len(r.slots))
-	for _, s := range r.slots {
-		if s.live {
-			serials[s.addr] = s.serial
+	serials := make(map[device.Addr]uint64, r.live)
+	for i := range r.blocks {
+		if b := &r.blocks[i]; b.live {
+			serials[b.addr] = b.serial
 		}
 	}
 	for c := range r.s.Walk {

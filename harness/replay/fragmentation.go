@@ -18,15 +18,66 @@ func lookStride(n int) int {
 	return stride
 }
 
+// shape follows how the free bytes of a strategy lie.
+type shape struct {
+	s     alloc.Inspector
+	holes alloc.Holes // s, if it has that power; asked for once, because looks are many
+	mask  int         // an event is looked at if its number has none of these bits
+
+	peak           float64     // external fragmentation, highest seen
+	share          float64     // of the free bytes: where the largest chunk has it, the peak stays
+	atPeak         float64     // the same when reserved bytes first were highest
+	peakReserved   device.Size // highest reserved bytes that were looked at
+	headroomAtPeak device.Size // when that was
+}
+
+// newShape returns the shape of a strategy in a replay of so many events.
+func newShape(s alloc.Inspector, events int) *shape {
+	f := &shape{s: s, mask: lookStride(events) - 1}
+	f.raise(0)
+	f.holes, _ = s.(alloc.Holes)
+	return f
+}
+
+// look takes the shape at the present moment.
+func (f *shape) look(active, reserved device.Size) {
+	if reserved > f.peakReserved {
+		x := f.external(active, reserved)
+		f.peakReserved, f.atPeak, f.headroomAtPeak = reserved, x, headroom(f.s)
+		f.raise(x)
+		return
+	}
+	// Nearly no moment is the worst so far, and to see that takes no division.
+	free := reserved - active
+	if free < reserved/100 || float64(f.largest()) >= f.share*float64(free) {
+		return
+	}
+	f.raise(f.external(active, reserved))
+}
+
+// raise takes one value of external fragmentation.
+func (f *shape) raise(x float64) {
+	f.peak = max(f.peak, x)
+	f.share = (1 - f.peak) * (1 + 1e-9) // rounding is a millionth of that
+}
+
 // external returns 1 - largest free chunk / free bytes: how far the free bytes are from
 // being one piece. It is 0 while less than 1 % of what is reserved is free, because the
 // shape of next to nothing says nothing.
-func external(s alloc.Inspector, active, reserved device.Size) float64 {
+func (f *shape) external(active, reserved device.Size) float64 {
 	free := reserved - active
 	if free == 0 || free < reserved/100 {
 		return 0
 	}
-	return 1 - float64(alloc.LargestFree(s))/float64(free)
+	return 1 - float64(f.largest())/float64(free)
+}
+
+// largest returns the size of the largest free chunk.
+func (f *shape) largest() device.Size {
+	if f.holes != nil {
+		return f.holes.LargestFree()
+	}
+	return alloc.LargestFree(f.s)
 }
 
 // ratio returns 1 - part/whole, and 0 where there is no whole.

@@ -5,7 +5,6 @@ import (
 
 	"github.com/vramyard/vramyard/alloc"
 	"github.com/vramyard/vramyard/device"
-	"github.com/vramyard/vramyard/harness/trace"
 )
 
 // Observation is what an observer is told after each event.
@@ -47,9 +46,9 @@ func (r *runner) saw(o Observation) {
 
 // observed replays one event and tells the observer, whose objection comes before the
 // replay's own: it knows better what went wrong.
-func (r *runner) observed(i int, e *trace.Event) (oom bool, err error) {
+func (r *runner) observed(i int, o *op) (oom bool, err error) {
 	r.seen = Observation{}
-	oom, err = r.guarded(i, e)
+	oom, err = r.guarded(i, o)
 	r.seen.Event, r.seen.Strategy, r.seen.Faults = i, r.s, r.faults
 	if objection := r.o.Observe(r.seen); objection != nil {
 		return oom, objection
@@ -61,9 +60,9 @@ func (r *runner) observed(i int, e *trace.Event) (oom bool, err error) {
 var errPanic = errors.New("the strategy panicked")
 
 // guarded replays one event and survives a panic of the strategy.
-func (r *runner) guarded(i int, e *trace.Event) (oom bool, err error) {
+func (r *runner) guarded(i int, o *op) (oom bool, err error) {
 	defer r.survive(&err)
-	return r.step(i, e)
+	return r.step(i, o)
 }
 
 // survive notes a panic for the observer. It is to be deferred.

@@ -30,14 +30,20 @@ type Options struct {
 	Observe func(Observation) error
 }
 
-// Run builds the strategy of setup over dev, replays t through it, closes it, and
+// Run prepares t and replays it once; see [Prepared.Run].
+func Run(t *trace.Trace, setup alloc.Setup, dev device.Device, o Options) (*Result, error) {
+	return Prepare(t).Run(setup, dev, o)
+}
+
+// Run builds the strategy of setup over dev, replays the trace through it, closes it, and
 // returns what it measured.
 //
 // It fails if the strategy cannot be built (a device that has no room for what the
 // strategy takes at once gives an error that is [device.ErrOutOfMemory]), if the
 // strategy breaks its contract (refuses to free a live block, miscounts, leaves regions
 // behind), and if a writer fails. Requests that are not granted are results.
-func Run(t *trace.Trace, setup alloc.Setup, dev device.Device, o Options) (*Result, error) {
+func (p *Prepared) Run(setup alloc.Setup, dev device.Device, o Options) (*Result, error) {
+	t := p.trace
 	config, err := json.Marshal(setup.Config)
 	if err != nil {
 		return nil, fmt.Errorf("%s: configuration: %w", setup.Name, err)
@@ -56,8 +62,8 @@ func Run(t *trace.Trace, setup alloc.Setup, dev device.Device, o Options) (*Resu
 		return nil, fmt.Errorf("%s: %w", setup.Name, err)
 	}
 	r := &runner{
-		t: t, s: s, dev: m, faults: faults, o: o,
-		slots: make([]slot, t.Slots),
+		p: p, t: t, s: s, dev: m, faults: faults, o: o,
+		blocks: make([]block, p.places),
 		res: Result{
 			Strategy: setup.Name, Config: config,
 			Trace: t.Header.Name, TraceSHA256: t.Header.Hash,
@@ -65,9 +71,9 @@ func Run(t *trace.Trace, setup alloc.Setup, dev device.Device, o Options) (*Resu
 		},
 	}
 	if o.Figures {
-		r.res.LowerBound = t.LowerBound()
+		r.res.LowerBound = p.LowerBound()
 		r.series = newSeries()
-		r.looks = lookStride(len(t.Events))
+		r.shape = newShape(s, len(t.Events))
 	}
 	if err := r.run(); err != nil {
 		return nil, fmt.Errorf("%s on %s: %w", setup.Name, t.Header.Name, err)
@@ -75,10 +81,13 @@ func Run(t *trace.Trace, setup alloc.Setup, dev device.Device, o Options) (*Resu
 	return &r.res, nil
 }
 
+// faultKey is the key of the header that FaultPlan reads.
+const faultKey = "fault-nth"
+
 // FaultPlan returns which device call the trace of a counterexample wants refused, by the
 // key fault-nth of its header; the calls that build and close the strategy count too.
 func FaultPlan(t *trace.Trace) (device.FaultPlan, error) {
-	nth, ok := t.Header.Get("fault-nth")
+	nth, ok := t.Header.Get(faultKey)
 	if !ok {
 		return device.FaultPlan{}, nil
 	}
@@ -89,30 +98,31 @@ func FaultPlan(t *trace.Trace) (device.FaultPlan, error) {
 	return device.FaultPlan{Nth: n}, nil
 }
 
-// slot is the replay's record of one allocation of the trace.
-type slot struct {
-	addr      device.Addr // kept after the free, for illegal frees that name it
-	size      device.Size // granted
-	requested device.Size
-	serial    uint64 // which grant it was, from 1
-	live      bool
+// block is the replay's record of one allocation of the trace.
+type block struct {
+	addr   device.Addr // kept after the free, for illegal frees that name it
+	size   device.Size // granted
+	serial uint64      // which grant it was, from 1
+	live   bool
 }
 
 // runner is the state of one replay.
 type runner struct {
+	p      *Prepared
 	t      *trace.Trace
 	s      alloc.Strategy
 	dev    *meter
 	faults *device.Faults
 	o      Options
-	slots  []slot
+	blocks []block // by place
 
-	requested, allocated, active device.Size        // of live blocks, now
-	looks                        int                // events between two looks at fragmentation
-	series                       *series            // nil without figures
-	peakReserved                 device.Size        // highest reserved bytes that were looked at
-	allocTime, freeTime          *latency.Histogram // nil without latency
-	allocs                       uint64             // serial of the last grant; ClearStats does not touch it
+	requested, allocated device.Size        // of live blocks, now
+	live                 int                // live blocks, now
+	requestedAtPeak      device.Size        // when allocated bytes first were highest
+	series               *series            // nil without figures
+	shape                *shape             // nil without figures
+	allocTime, freeTime  *latency.Histogram // nil without latency
+	allocs               uint64             // serial of the last grant; ClearStats does not touch it
 
 	seen Observation // the last call, for the observer
 	res  Result
@@ -140,14 +150,33 @@ func (r *runner) run() error {
 	return r.close()
 }
 
-// loop replays every event.
+// loop replays every event. Requests and frees that nobody watches, which is nearly all there
+// is, are done right here: a call for each would cost as much as their bookkeeping.
 func (r *runner) loop() error {
-	step := r.step
-	if r.o.Observe != nil {
-		step = r.observed
-	}
-	for i := range r.t.Events {
-		oom, err := step(i, &r.t.Events[i])
+	watched := r.o.Observe != nil || r.o.Placements != nil || r.o.Latency
+	for i := range r.p.ops {
+		o := &r.p.ops[i]
+		var oom bool
+		var err error
+		switch kind := o.kind; {
+		case watched || kind == opEvent:
+			oom, err = r.event(i, o)
+		case kind == opAlloc:
+			var b alloc.Block
+			if b, err = r.s.Alloc(o.request()); err == nil {
+				r.granted(o, b)
+			} else {
+				oom, err = r.notGranted(i, o, err)
+			}
+		default:
+			if b := &r.blocks[o.place]; b.live {
+				if err = r.s.Free(b.addr); err == nil {
+					r.freed(o, b)
+				} else {
+					err = r.notFreed(i, err)
+				}
+			}
+		}
 		if err != nil {
 			return fmt.Errorf("event %d: %w", i, err)
 		}
@@ -162,15 +191,29 @@ func (r *runner) loop() error {
 	return nil
 }
 
+// request returns what an op of kind opAlloc asks for.
+func (o *op) request() alloc.Request {
+	return alloc.Request{Size: o.size, Stream: device.Stream(o.stream), Tag: uint64(o.tag)}
+}
+
+// event replays one event under the eyes of the observer, if there is one.
+func (r *runner) event(i int, o *op) (oom bool, err error) {
+	if r.o.Observe != nil {
+		return r.observed(i, o)
+	}
+	return r.step(i, o)
+}
+
 // step replays one event and reports whether it was a request that found no memory.
-func (r *runner) step(i int, e *trace.Event) (oom bool, err error) {
+func (r *runner) step(i int, o *op) (oom bool, err error) {
+	e := &r.t.Events[i]
 	switch e.Kind {
 	case trace.Alloc, trace.LiveAtStart:
-		return r.alloc(i, e)
+		return r.alloc(i, o)
 	case trace.Free:
-		return false, r.free(e)
+		return false, r.free(i, o)
 	case trace.BadFree:
-		return false, r.badFree(e)
+		return false, r.badFree(e, o)
 	case trace.Fault:
 		r.faults.FailNext(e.Arg)
 	case trace.Trim:
@@ -200,17 +243,18 @@ func (r *runner) step(i int, e *trace.Event) (oom bool, err error) {
 	return false, err
 }
 
-// alloc replays a request.
-func (r *runner) alloc(i int, e *trace.Event) (oom bool, err error) {
+// alloc replays a request that somebody watches, or that has rare wishes.
+func (r *runner) alloc(i int, o *op) (oom bool, err error) {
+	e := &r.t.Events[i]
 	req := request(e)
 	if r.o.Observe != nil {
 		req.Tag = e.ID
 	}
 	var b alloc.Block
 	if r.allocTime != nil {
-		start := time.Now()
+		start := latency.Now()
 		b, err = r.s.Alloc(req)
-		r.allocTime.Add(int64(time.Since(start)))
+		r.allocTime.Add(latency.Now() - start)
 	} else {
 		b, err = r.s.Alloc(req)
 	}
@@ -218,12 +262,12 @@ func (r *runner) alloc(i int, e *trace.Event) (oom bool, err error) {
 		r.saw(Observation{Request: req, Block: b, Err: err})
 	}
 	if err != nil {
-		oom, err = r.notGranted(i, e, err)
+		oom, err = r.notGranted(i, o, err)
 	} else {
-		r.granted(e, b)
+		r.granted(o, b)
 	}
 	if r.o.Placements != nil && err == nil {
-		err = r.writePlacement(e, b)
+		err = r.writePlacement(e, &r.blocks[o.place])
 	}
 	return oom, err
 }
@@ -236,24 +280,23 @@ func request(e *trace.Event) alloc.Request {
 }
 
 // granted books a block.
-func (r *runner) granted(e *trace.Event, b alloc.Block) {
+func (r *runner) granted(o *op, b alloc.Block) {
 	r.allocs++
-	r.slots[e.Slot] = slot{addr: b.Addr, size: b.Size, requested: e.Size, serial: r.allocs, live: true}
-	r.requested += e.Size
+	r.live++
+	r.blocks[o.place] = block{addr: b.Addr, size: b.Size, serial: r.allocs, live: true}
+	r.requested += o.size
 	r.allocated += b.Size
-	r.active += b.Size
 	p := &r.res.Peak
 	p.Requested = max(p.Requested, r.requested)
 	if r.allocated > p.Allocated {
-		p.Allocated = r.allocated
-		r.res.InternalFragmentation = ratio(r.requested, r.allocated)
+		p.Allocated, r.requestedAtPeak = r.allocated, r.requested
 	}
-	p.Active = max(p.Active, r.active)
 }
 
 // notGranted books a request that was not granted and leaves a verdict in the size of its
-// slot, from which the placement line is made.
-func (r *runner) notGranted(i int, e *trace.Event, cause error) (oom bool, err error) {
+// block, from which the placement line is made.
+func (r *runner) notGranted(i int, o *op, cause error) (oom bool, err error) {
+	e := &r.t.Events[i]
 	verdict := verdictInvalid
 	switch {
 	case errors.Is(cause, alloc.ErrOutOfMemory):
@@ -270,7 +313,7 @@ func (r *runner) notGranted(i int, e *trace.Event, cause error) (oom bool, err e
 	default:
 		r.res.Refused++
 	}
-	r.slots[e.Slot] = slot{size: verdict}
+	r.blocks[o.place] = block{size: verdict}
 	if r.res.FirstFailure == nil && verdict != verdictNull {
 		r.res.FirstFailure = r.describe(i, e, cause)
 	}
@@ -280,7 +323,7 @@ func (r *runner) notGranted(i int, e *trace.Event, cause error) (oom bool, err e
 // firstOOM takes what is kept about the first request that found no memory.
 func (r *runner) firstOOM(e *trace.Event) {
 	if r.series != nil {
-		x := external(r.s, r.active, r.dev.held)
+		x := r.shape.external(r.allocated, r.dev.held)
 		r.res.ExternalFragmentationAtOOM = &x
 	}
 	if r.o.Report {
@@ -289,7 +332,7 @@ func (r *runner) firstOOM(e *trace.Event) {
 	}
 }
 
-// What the size of a slot that is not live says about its request.
+// What the size of a block that is not live says about its request.
 const (
 	verdictOOM device.Size = iota
 	verdictNull
@@ -300,7 +343,7 @@ const (
 func (r *runner) describe(i int, e *trace.Event, cause error) *FirstFailure {
 	f := &FirstFailure{
 		Event: i, ID: e.ID, Size: e.Size, Error: cause.Error(),
-		LargestHole: alloc.LargestFree(r.s), Free: r.dev.held - r.active,
+		LargestHole: alloc.LargestFree(r.s), Free: r.dev.held - r.allocated,
 	}
 	if u := r.dev.Usage(); u.Capacity != 0 {
 		free := u.Free()
@@ -312,46 +355,57 @@ func (r *runner) describe(i int, e *trace.Event, cause error) *FirstFailure {
 	return f
 }
 
-// free replays a free. The free of an allocation that was not granted is nothing.
-func (r *runner) free(e *trace.Event) (err error) {
-	s := &r.slots[e.Slot]
-	if !s.live {
+// free replays a free that somebody watches. The free of an allocation that was not granted
+// is nothing.
+func (r *runner) free(i int, o *op) (err error) {
+	if o.place == noPlace || !r.blocks[o.place].live {
 		return nil
 	}
+	b := &r.blocks[o.place]
 	if r.freeTime != nil {
-		start := time.Now()
-		err = r.s.Free(s.addr)
-		r.freeTime.Add(int64(time.Since(start)))
+		start := latency.Now()
+		err = r.s.Free(b.addr)
+		r.freeTime.Add(latency.Now() - start)
 	} else {
-		err = r.s.Free(s.addr)
+		err = r.s.Free(b.addr)
 	}
 	if r.o.Observe != nil {
-		r.saw(Observation{Addr: s.addr, Err: err})
+		r.saw(Observation{Addr: b.addr, Err: err})
 	}
-	switch {
-	case errors.Is(err, device.ErrInjected):
-		r.res.FailedFrees++ // the device kept the region, so the block is still live
-		return nil
-	case err != nil:
-		return fmt.Errorf("free of live allocation %d: %w", e.ID, err)
+	if err != nil {
+		return r.notFreed(i, err)
 	}
-	r.res.Frees++
-	s.live = false
-	r.requested -= s.requested
-	r.allocated -= s.size
-	r.active -= s.size
+	r.freed(o, b)
 	return nil
 }
 
+// freed books that a block is gone.
+func (r *runner) freed(o *op, b *block) {
+	r.res.Frees++
+	r.live--
+	b.live = false
+	r.requested -= o.size
+	r.allocated -= b.size
+}
+
+// notFreed judges why a live block was not freed.
+func (r *runner) notFreed(i int, cause error) error {
+	if errors.Is(cause, device.ErrInjected) {
+		r.res.FailedFrees++ // the device kept the region, so the block is still live
+		return nil
+	}
+	return fmt.Errorf("free of live allocation %d: %w", r.t.Events[i].ID, cause)
+}
+
 // badFree replays an illegal free, which the strategy must refuse.
-func (r *runner) badFree(e *trace.Event) error {
+func (r *runner) badFree(e *trace.Event, o *op) error {
 	a := device.Addr(e.Arg)
-	if e.Slot != trace.NoSlot {
-		s := &r.slots[e.Slot]
-		if s.addr == 0 {
+	if o.place != noPlace {
+		b := &r.blocks[o.place]
+		if b.addr == 0 {
 			return nil // the allocation was never granted, so there is no address to misuse
 		}
-		a = s.addr.Add(e.Size)
+		a = b.addr.Add(e.Size)
 	}
 	if r.isLive(a) {
 		return nil // memory granted again in the meantime: the free would be legal
@@ -368,28 +422,20 @@ func (r *runner) badFree(e *trace.Event) error {
 // isLive reports whether a live block starts at a. O(allocations): illegal frees are
 // found in counterexamples only, which are short.
 func (r *runner) isLive(a device.Addr) bool {
-	for i := range r.slots {
-		if r.slots[i].live && r.slots[i].addr == a {
+	for i := range r.blocks {
+		if r.blocks[i].live && r.blocks[i].addr == a {
 			return true
 		}
 	}
 	return false
 }
 
-// look takes the figures that depend on the strategy's state after event i.
+// look takes the figures of the moment after event i.
 func (r *runner) look(i int, oom bool) {
 	reserved := r.dev.held
-	r.series.observe(i, r.requested, r.allocated, reserved, oom)
-	newPeak := reserved > r.peakReserved
-	if !newPeak && i&(r.looks-1) != 0 {
-		return
-	}
-	x := external(r.s, r.active, reserved)
-	r.res.ExternalFragmentationPeak = max(r.res.ExternalFragmentationPeak, x)
-	if newPeak {
-		r.peakReserved = reserved
-		r.res.ExternalFragmentationAtPeak = x
-		r.res.Headroom.AtPeak = headroom(r.s)
+	r.series.observe(r.requested, r.allocated, reserved, oom)
+	if s := r.shape; reserved > s.peakReserved || i&s.mask == 0 {
+		s.look(r.allocated, reserved)
 	}
 }
 
@@ -399,7 +445,8 @@ func (r *runner) finish(elapsed time.Duration) {
 	stats := r.s.Stats()
 	res.Allocs = r.allocs
 	res.Now = Now{r.requested, r.allocated, stats.Active, r.dev.held}
-	res.Peak.Active = max(res.Peak.Active, stats.PeakActive)
+	res.Peak.Active = max(res.Peak.Allocated, stats.PeakActive) // the replay leaves nothing pending
+	res.InternalFragmentation = ratio(r.requestedAtPeak, res.Peak.Allocated)
 	u := r.faults.Usage()
 	res.Peak.Reserved = u.PeakHeld
 	res.ReservationWaste = ratio(res.Peak.Requested, res.Peak.Reserved)
@@ -415,7 +462,8 @@ func (r *runner) finish(elapsed time.Duration) {
 	if !r.o.Figures {
 		return
 	}
-	res.Headroom.Final = headroom(r.s)
+	res.ExternalFragmentationPeak, res.ExternalFragmentationAtPeak = r.shape.peak, r.shape.atPeak
+	res.Headroom = Headroom{AtPeak: r.shape.headroomAtPeak, Final: headroom(r.s)}
 	res.Series = r.series.finish()
 	if n, err := alloc.MetadataBytes(r.s); err == nil {
 		res.MetadataBytes = &n
@@ -432,22 +480,13 @@ func (r *runner) audit() error {
 		{"requested bytes", got.Requested, r.requested},
 		{"allocated bytes", got.Allocated, r.allocated},
 		{"reserved bytes", got.Reserved + got.Forgotten, r.dev.held},
-		{"live blocks", device.Size(got.Live), r.countLive()},
+		{"live blocks", device.Size(got.Live), device.Size(r.live)},
 	} {
 		if c.got != c.want {
 			return fmt.Errorf("the strategy counts %d %s, the replay %d", c.got, c.what, c.want)
 		}
 	}
 	return nil
-}
-
-func (r *runner) countLive() (n device.Size) {
-	for i := range r.slots {
-		if r.slots[i].live {
-			n++
-		}
-	}
-	return n
 }
 
 // close gives everything back and makes sure of it.

@@ -10,6 +10,7 @@ const MaxPoints = 2048
 type series struct {
 	stride int
 	left   int // events until the open point is complete
+	next   int // the first event of the open point
 	open   Point
 	points []Point
 }
@@ -18,10 +19,9 @@ func newSeries() *series {
 	return &series{stride: 1, left: 1, points: make([]Point, 0, MaxPoints)}
 }
 
-// observe takes the state after one event.
-func (s *series) observe(event int, requested, allocated, reserved device.Size, oom bool) {
+// observe takes the state after the next event.
+func (s *series) observe(requested, allocated, reserved device.Size, oom bool) {
 	p := &s.open
-	p.Event = event
 	p.Requested = max(p.Requested, requested)
 	p.Allocated = max(p.Allocated, allocated)
 	p.Reserved = max(p.Reserved, reserved)
@@ -30,21 +30,28 @@ func (s *series) observe(event int, requested, allocated, reserved device.Size, 
 	}
 	if s.left--; s.left == 0 {
 		s.flush()
+		s.left = s.stride
 	}
 }
 
-// flush closes the open point, and halves the points if that fills the series.
+// flush closes the open point.
 func (s *series) flush() {
+	s.next += s.stride - s.left
+	s.open.Event = s.next - 1
 	s.points = append(s.points, s.open)
 	s.open = Point{}
-	if len(s.points) == MaxPoints {
-		for i := range MaxPoints / 2 {
-			s.points[i] = merge(s.points[2*i], s.points[2*i+1])
-		}
-		s.points = s.points[:MaxPoints/2]
-		s.stride *= 2
+	if s.left == 0 && len(s.points) == MaxPoints {
+		s.halve()
 	}
-	s.left = s.stride
+}
+
+// halve merges the points in pairs.
+func (s *series) halve() {
+	for i := range MaxPoints / 2 {
+		s.points[i] = merge(s.points[2*i], s.points[2*i+1])
+	}
+	s.points = s.points[:MaxPoints/2]
+	s.stride *= 2
 }
 
 // merge joins two neighbouring points.
@@ -61,7 +68,7 @@ func merge(a, b Point) Point {
 // finish returns the series, the last incomplete point included.
 func (s *series) finish() *Series {
 	if s.left != s.stride {
-		s.points = append(s.points, s.open)
+		s.flush()
 	}
 	return &Series{Stride: s.stride, Points: s.points}
 }
