@@ -26,11 +26,10 @@
 // a multiple of 256.
 //
 // The field "hash" is FNV-1a with 64 bits over slot and size of every operation, eight bytes
-// each; "ns" the CPU time of the thread for the churn, 0 with two arguments; "heap_bytes"
-// what the heap grew by from before the allocator is made until the churn. Where nothing is
-// untimed, the churn is run once before, on an allocator that is thrown away, and
-// "heap_bytes" is what it grew by until the end; 0 if
-// that is not known. The field "by_address" is true if a block is
-// freed by its address alone, false if the driver keeps a name of the allocator's for it. A
-// request that is refused ends the run with a status other than 0.
+// each; "ns" the CPU time of the thread for the churn, 0 with two arguments; "heap_bytes" what
+// the heap grew by from before the allocator is made until the churn, 0 if that is not known.
+// Where nothing is untimed, the churn is run once before, on an allocator that is thrown away,
+// and "heap_bytes" is what the heap grew by until the end. The field "by_address" is true if a
+// block is freed by its address alone, false if the driver keeps a name of the allocator's
+// for it. A request that is refused ends the run with a status other than 0.
 package main
