@@ -82,11 +82,11 @@ func Compare(traces []*trace.Trace, setups []alloc.Setup, o Options) (*Report, e
 	errs := make([]error, len(report.Runs))
 	var jobs sync.WaitGroup
 	for i, t := range traces {
-		bound := t.LowerBound()
+		prepared := replay.Prepare(t)
 		for j, s := range setups {
 			jobs.Go(func() {
 				k := i*len(setups) + j
-				c := &contest{pool: p, trace: t, setup: s, bound: bound, o: o}
+				c := &contest{pool: p, trace: prepared, setup: s, bound: prepared.LowerBound(), o: o}
 				report.Runs[k], errs[k] = c.run()
 				if o.Done != nil {
 					o.Done()
@@ -123,7 +123,7 @@ func (p *pool) each(n int, f func(i int)) {
 // contest is one strategy on one trace.
 type contest struct {
 	pool  *pool
-	trace *trace.Trace
+	trace *replay.Prepared
 	setup alloc.Setup
 	bound device.Size
 	o     Options
@@ -143,9 +143,10 @@ func (c *contest) run() (Run, error) {
 	if err != nil {
 		return Run{}, err
 	}
+	t := c.trace.Trace()
 	row := Run{
-		Trace: c.trace.Header.Name, TraceSHA256: c.trace.Header.Hash, Strategy: c.setup.Name,
-		Version: c.o.Version, Events: len(c.trace.Events), LowerBound: c.bound,
+		Trace: t.Header.Name, TraceSHA256: t.Header.Hash, Strategy: c.setup.Name,
+		Version: c.o.Version, Events: len(t.Events), LowerBound: c.bound,
 	}
 	if res == nil || res.Refused == 0 {
 		found, err := c.search(ample(c.bound))
@@ -217,7 +218,7 @@ func (c *contest) replay(n device.Size, o replay.Options) (*replay.Result, error
 	if err != nil {
 		return nil, err
 	}
-	res, err := replay.Run(c.trace, c.setup.ForCapacity(n), dev, o)
+	res, err := c.trace.Run(c.setup.ForCapacity(n), dev, o)
 	if errors.Is(err, device.ErrOutOfMemory) {
 		return nil, nil
 	}

@@ -22,12 +22,15 @@ func Time(traces []*trace.Trace, setups []alloc.Setup, on sim.Config, rounds int
 			ns[i][j] = math.Inf(1)
 		}
 	}
+	prepared := make([]*replay.Prepared, len(traces))
+	for j, t := range traces {
+		prepared[j] = replay.Prepare(t)
+	}
 	for range rounds {
-		for j, t := range traces {
-			bound := t.LowerBound()
+		for j, t := range prepared {
 			for i, s := range setups {
 				c := &contest{trace: t, setup: s, o: Options{Device: on}}
-				res, err := c.replay(ample(bound), replay.Options{})
+				res, err := c.replay(ample(t.LowerBound()), replay.Options{})
 				if err != nil {
 					return nil, err
 				}
