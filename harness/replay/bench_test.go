@@ -81,8 +81,8 @@ func benched(b *testing.B) []*trace.Trace {
 	return []*trace.Trace{short, long}
 }
 
-// BenchmarkReplay times a replay with every figure, and one with latencies, beside a bare loop
-// over the same operations. The three take turns, each with a new strategy, so that their
+// BenchmarkReplay times a replay with every figure, and one with latencies too, beside a bare
+// loop over the same operations. The three take turns, each with a new strategy, so that their
 // ratios mean something on a machine that others use too.
 func BenchmarkReplay(b *testing.B) {
 	for _, t := range benched(b) {
@@ -114,7 +114,7 @@ func (c course) bench(b *testing.B) {
 	for b.Loop() {
 		loops = append(loops, c.time(b, c.bare))
 		replays = append(replays, c.time(b, c.replay(replay.Options{Figures: true})))
-		latencies = append(latencies, c.time(b, c.replay(replay.Options{Latency: true})))
+		latencies = append(latencies, c.time(b, c.replay(replay.Options{Figures: true, Latency: true})))
 	}
 	loop, whole, slow := median(loops), median(replays), median(latencies)
 	b.ReportMetric(loop, "bare-ns/op")

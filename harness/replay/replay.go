@@ -5,11 +5,12 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"runtime"
 	"strconv"
-	"time"
 
 	"github.com/vramyard/vramyard/alloc"
 	"github.com/vramyard/vramyard/device"
+	"github.com/vramyard/vramyard/harness/clock"
 	"github.com/vramyard/vramyard/harness/latency"
 	"github.com/vramyard/vramyard/harness/trace"
 )
@@ -17,7 +18,7 @@ import (
 // Options say what a replay does beyond counting. The zero value counts only.
 type Options struct {
 	Figures    bool      // fragmentation, headroom, metadata and the series
-	Latency    bool      // distribution of single calls; makes NsPerOp meaningless
+	Latency    bool      // distribution of single calls, and what measuring them took; leaves NsPerOp 0
 	StopAtOOM  bool      // end at the first request that finds no memory
 	Report     bool      // keep the strategy's own report about that request
 	Placements io.Writer // one line for every allocation, and what Print events ask for; nil for none
@@ -133,11 +134,10 @@ func (r *runner) run() error {
 	if r.o.Latency {
 		r.allocTime, r.freeTime = new(latency.Histogram), new(latency.Histogram)
 	}
-	start := time.Now()
-	if err := r.loop(); err != nil {
+	elapsed, err := r.timedLoop()
+	if err != nil {
 		return err
 	}
-	elapsed := time.Since(start)
 	r.finish(elapsed)
 	if err := r.audit(); err != nil {
 		return err
@@ -148,6 +148,15 @@ func (r *runner) run() error {
 		}
 	}
 	return r.close()
+}
+
+// timedLoop replays every event and returns the nanoseconds that took, of package clock.
+func (r *runner) timedLoop() (int64, error) {
+	runtime.LockOSThread() // the clock is this thread's
+	defer runtime.UnlockOSThread()
+	start := clock.Now()
+	err := r.loop()
+	return clock.Now() - start, err
 }
 
 // loop replays every event. Requests and frees that nobody watches, which is nearly all there
@@ -440,7 +449,7 @@ func (r *runner) look(i int, oom bool) {
 }
 
 // finish completes the figures at the end of the trace.
-func (r *runner) finish(elapsed time.Duration) {
+func (r *runner) finish(elapsed int64) {
 	res := &r.res
 	stats := r.s.Stats()
 	res.Allocs = r.allocs
@@ -453,11 +462,14 @@ func (r *runner) finish(elapsed time.Duration) {
 	c := u.Calls
 	res.DeviceCalls = c.Total()
 	res.CallsByKind = CallsByKind{c.Reserve, c.Refused, c.Release, c.Rejected}
-	if ops := res.Allocs + res.OOMs + res.Refused + res.Nulls + res.Frees; ops > 0 && !r.o.Latency {
-		res.NsPerOp = float64(elapsed.Nanoseconds()) / float64(ops)
+	if ops := res.Allocs + res.OOMs + res.Refused + res.Nulls + res.Frees; ops > 0 {
+		res.NsPerOp = float64(elapsed) / float64(ops)
 	}
 	if r.o.Latency {
-		res.Latency = &Latency{r.allocTime.Quantiles(), r.freeTime.Quantiles(), latency.ClockCost()}
+		res.Latency = &Latency{
+			Alloc: r.allocTime.Quantiles(), Free: r.freeTime.Quantiles(), Clock: latency.ClockCost(), NsPerOp: res.NsPerOp,
+		}
+		res.NsPerOp = 0
 	}
 	if !r.o.Figures {
 		return

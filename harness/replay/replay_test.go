@@ -138,6 +138,7 @@ func TestLatencyIsMeasuredOnRequest(t *testing.T) {
 	require.Equal(t, uint64(2), r.Latency.Free.Count)
 	require.LessOrEqual(t, r.Latency.Alloc.P50, r.Latency.Alloc.Max)
 	require.Zero(t, r.NsPerOp)
+	require.Positive(t, r.Latency.NsPerOp)
 }
 
 func TestCounterexampleEvents(t *testing.T) {

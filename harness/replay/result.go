@@ -44,7 +44,7 @@ type Result struct {
 	CallsByKind   CallsByKind  `json:"device_calls_by_kind"` // the same by kind
 	MetadataBytes *device.Size `json:"metadata_bytes"`       // host memory of the strategy at the end; null: not known
 
-	NsPerOp float64  `json:"ns_per_op"`         // time of the loop per Alloc or Free, bookkeeping included
+	NsPerOp float64  `json:"ns_per_op"`         // CPU time of the loop per Alloc or Free, bookkeeping included
 	Latency *Latency `json:"latency,omitempty"` // of single calls
 
 	Series *Series `json:"series,omitempty"` // the course of the run
@@ -99,7 +99,11 @@ type FirstFailure struct {
 type Latency struct {
 	Alloc latency.Quantiles `json:"alloc"`    // of Alloc
 	Free  latency.Quantiles `json:"free"`     // of Free
-	Clock int64             `json:"clock_ns"` // median of an empty measurement, included in every other figure
+	Clock int64             `json:"clock_ns"` // median of an empty measurement, included in the quantiles
+
+	// NsPerOp is the time per operation of this replay. What it is above that of a replay
+	// without latencies is what measuring them costs.
+	NsPerOp float64 `json:"ns_per_op"`
 }
 
 // Series is the course of a run in at most [MaxPoints] points.

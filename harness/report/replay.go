@@ -87,14 +87,26 @@ func countRows(r *replay.Result) []table.Row {
 }
 
 func timeRows(r *replay.Result) []table.Row {
-	rows := []table.Row{{"time per operation", strconv.FormatFloat(r.NsPerOp, 'f', 1, 64) + " ns"}}
+	rows := []table.Row{{"time per operation", perOp(r.NsPerOp)}}
 	if l := r.Latency; l != nil {
 		rows = append(rows,
 			table.Row{"Alloc p50 / p99 / p99.9 / max", quantiles(l.Alloc)},
 			table.Row{"Free p50 / p99 / p99.9 / max", quantiles(l.Free)},
-			table.Row{"of which reading the clock", strconv.FormatInt(l.Clock, 10) + " ns"})
+			table.Row{"of which reading the clock", strconv.FormatInt(l.Clock, 10) + " ns"},
+			table.Row{"time per operation, latencies measured", measured(l, r)})
 	}
 	return rows
+}
+
+func perOp(ns float64) string { return strconv.FormatFloat(ns, 'f', 1, 64) + " ns" }
+
+// measured tells what an operation took while its latency was measured, and how much more than
+// without that.
+func measured(l *replay.Latency, r *replay.Result) string {
+	if r.NsPerOp == 0 {
+		return perOp(l.NsPerOp)
+	}
+	return fmt.Sprintf("%s, %.2f ×", perOp(l.NsPerOp), l.NsPerOp/r.NsPerOp)
 }
 
 func quantiles(q latency.Quantiles) string {

@@ -94,7 +94,8 @@ func TestReplayTableTellsTheFirstFailure(t *testing.T) {
 	x := 0.25
 	r := &replay.Result{
 		Strategy: "bfc", Trace: "one", ExternalFragmentationAtOOM: &x, MetadataBytes: size(2048), IllegalFrees: 3,
-		Latency: &replay.Latency{Alloc: latency.Quantiles{P50: 1, P99: 2, P999: 3, Max: 4}},
+		NsPerOp: 50,
+		Latency: &replay.Latency{Alloc: latency.Quantiles{P50: 1, P99: 2, P999: 3, Max: 4}, NsPerOp: 100},
 		FirstFailure: &replay.FirstFailure{
 			Event: 5, ID: 6, Size: 1 << 20, Error: "alloc: out of memory", Reason: "limit reached", Free: 2 << 20, LargestHole: 1 << 19,
 		},
@@ -102,16 +103,18 @@ func TestReplayTableTellsTheFirstFailure(t *testing.T) {
 	var out bytes.Buffer
 	require.NoError(t, report.ReplayTable(&out, r))
 	for _, want := range []string{
-		"external fragmentation at first OOM", "25.0 %", "2.00 KiB", "illegal frees refused", "1 / 2 / 3 / 4 ns",
+		"external fragmentation at first OOM", "25.0 %", "2.00 KiB", "illegal frees refused", "1 / 2 / 3 / 4 ns", "100.0 ns, 2.00 ×",
 		"first failure: event 5, allocation 6 of 1.00 MiB: alloc: out of memory (limit reached)\n" +
 			"  2.00 MiB free in held regions, largest hole 512.00 KiB, device unlimited\n",
 	} {
 		require.Contains(t, out.String(), want)
 	}
 	r.FirstFailure.DeviceFree = size(3 << 20)
+	r.NsPerOp = 0 // nothing to compare with
 	out.Reset()
 	require.NoError(t, report.ReplayTable(&out, r))
 	require.Contains(t, out.String(), "device free 3.00 MiB")
+	require.Contains(t, out.String(), " 100.0 ns │")
 }
 
 func TestTraceInfoShowsHostileNamesAsText(t *testing.T) {
