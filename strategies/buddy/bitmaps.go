@@ -75,7 +75,7 @@ func (a *Bitmaps) free(p device.Addr) error {
 	if !ok {
 		return alloc.ErrInvalidFree
 	}
-	granted := a.blocks.Return(p, l.Place)
+	granted := a.blocks.Return(p, l.Requested, l.Place)
 	a.stats.Freed(l.Requested, granted)
 	if planted.Enabled && planted.Is("buddy/modern-frees-what-was-asked") {
 		a.stats.Allocated += granted - l.Requested

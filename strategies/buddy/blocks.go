@@ -87,10 +87,13 @@ func NewBlocks(src device.Source, stats *alloc.Stats, c Config) (Blocks, error) 
 	return b, nil
 }
 
-// directPlace, above the bits of a number, marks the place of a direct block, which has no
-// units. Of a block from the pool, the place is its units, up to 2^31 of them and so with all
-// bits from the 32nd on, above the region's number.
-const directPlace = 1 << 31
+// directPlace, above the bits of the number of a region, which is all there is to a place,
+// marks that of a direct block.
+const directPlace = 1 << 30
+
+// PlaceBits is how many low bits of a place are used. The others are zero, and whoever
+// composes Blocks may put marks of its own there as long as Return does not see them.
+const PlaceBits = 31
 
 // slotOf returns the number of the region of a block, from its place.
 func slotOf(place uint64) uint32 { return uint32(place) &^ directPlace }
@@ -101,12 +104,29 @@ type need struct {
 	class        int // -1 if no class is large enough
 }
 
-// needOf returns what a request wants of the pool.
-func (b *Blocks) needOf(n, align device.Size) need {
+// unitsOf returns the units that n bytes take, rounded up as they have to be.
+func (b *Blocks) unitsOf(n device.Size) device.Size {
 	if b.grain != 0 { // a division costs more than all else here, and is hardly ever asked for
 		n = (n + b.grain - 1) / b.grain * b.grain
 	}
-	units := (n + 1<<b.shift - 1) >> b.shift
+	return (n + 1<<b.shift - 1) >> b.shift
+}
+
+// grantedOf returns the units that a block of the pool for n bytes is granted. Nothing but n
+// decides: so what a live block has need not be kept.
+//
+// Precondition: there is a class for them.
+func (b *Blocks) grantedOf(n device.Size) uint32 {
+	units := uint32(b.unitsOf(n))
+	if b.trims {
+		return units
+	}
+	return b.classes.size[b.classes.holding(units)]
+}
+
+// needOf returns what a request wants of the pool.
+func (b *Blocks) needOf(n, align device.Size) need {
+	units := b.unitsOf(n)
 	if units > b.most {
 		return need{class: -1}
 	}
@@ -174,18 +194,22 @@ func (b *Blocks) Grab(n, align device.Size, hint alloc.Hint) (addr device.Addr, 
 // Asked returns the bytes of the last reservation that the last Grab tried, 0 if none.
 func (b *Blocks) Asked() device.Size { return b.asked }
 
-// Return takes back the block at addr and merges it with its buddies as Config.Coalescing
-// says. It returns the bytes that were granted. If the policy gives the region back and the
-// device refuses, the region stays.
+// Return takes back the block of n bytes at addr and merges it with its buddies as
+// Config.Coalescing says. It returns the bytes that were granted. If the policy gives the
+// region back and the device refuses, the region stays.
 //
-// Precondition: Grab granted the block with that place, and it was not returned since.
-func (b *Blocks) Return(addr device.Addr, place uint64) device.Size {
+// Precondition: Grab granted the block for so many bytes with that place, and it was not
+// returned since.
+func (b *Blocks) Return(addr device.Addr, n device.Size, place uint64) device.Size {
 	slot := slotOf(place)
 	r := &b.regs[slot]
 	if place&directPlace != 0 {
 		return b.returnDirect(slot, r)
 	}
-	units := uint32(place >> 32)
+	units := b.grantedOf(n)
+	if planted.Enabled && planted.Is("buddy/returns-one-short") && units > 1 {
+		units--
+	}
 	from := uint32(addr.Sub(r.base) >> b.shift)
 	b.freed += device.Size(units) << b.shift
 	if b.binary {
@@ -197,12 +221,12 @@ func (b *Blocks) Return(addr device.Addr, place uint64) device.Size {
 	return device.Size(units) << b.shift
 }
 
-// Granted returns the bytes of a block, from its place.
-func (b *Blocks) Granted(place uint64) device.Size {
+// Granted returns the bytes of a block for n bytes, from its place.
+func (b *Blocks) Granted(n device.Size, place uint64) device.Size {
 	if place&directPlace != 0 {
 		return b.regs[slotOf(place)].direct
 	}
-	return device.Size(place>>32) << b.shift
+	return device.Size(b.grantedOf(n)) << b.shift
 }
 
 // find returns a region and a free block in it of at least a class, as the placement says.
@@ -266,8 +290,5 @@ func (b *Blocks) take(slot uint32, from node, w need, hint alloc.Hint) (device.A
 	granted := device.Size(w.units) << b.shift
 	b.freed -= granted
 	b.fill(slot, r, r.used+w.units)
-	if planted.Enabled && planted.Is("buddy/place-one-short") && w.units > 1 {
-		w.units--
-	}
-	return r.base.Add(device.Size(at) << b.shift), granted, uint64(w.units)<<32 | uint64(slot)
+	return r.base.Add(device.Size(at) << b.shift), granted, uint64(slot)
 }

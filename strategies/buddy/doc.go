@@ -35,7 +35,7 @@
 // with more such levels and pages only where members are or were. Above, for each class,
 // is the set of the regions that have such a block, numbered in the order of choice, and above
 // that one bit for each class. What is granted leaves no mark: a table of the live blocks, by
-// address, holds region and units of each.
+// address, holds region and request of each.
 //
 // # Search
 //
@@ -68,7 +68,7 @@
 //
 // Sets take 48 bytes for each region and class, and where blocks are or were free 2 bits a
 // unit with halves, up to 3.5 with the other families, but with Fibonacci sizes one for each
-// class; a live block takes 24 bytes in a table at most three quarters full.
+// class; a live block takes 24 to 37 bytes in a table.
 //
 // # Growth
 //
@@ -123,7 +123,7 @@
 //
 // Alloc reads one byte per region, both read or write one byte per level of the tree. Words
 // and tree take 18 bytes of host memory per 64 blocks of a region, 18 KiB for 1 GiB in
-// blocks of 16 KiB; a live block takes 24 bytes in a table that is at most three quarters full.
+// blocks of 16 KiB; a live block takes 24 to 37 bytes in a table.
 //
 // When no region serves, one more of RegionBytes is taken from the device. Regions are
 // never given back before Close, empty or not.

@@ -14,7 +14,7 @@ const maxRequest device.Size = 1 << 60
 
 // directPlace is the place of a block that is a region of its own: a mark above the bits
 // that cells use.
-const directPlace = 1 << 63
+const directPlace = 1 << PlaceBits
 
 // Caches is the allocator of the modern mode: [Cells] over slices of regions, with a table
 // of live blocks and a region of its own for each block that is larger than any class. Use
@@ -152,12 +152,11 @@ func (a *Caches) free(p device.Addr) error {
 	if b.Place == directPlace {
 		return a.freeDirect(p, b)
 	}
-	size := a.cells.Slot(ClassAt(b.Place))
+	size := a.cells.Return(Cell{Addr: p, Place: b.Place})
 	if planted.Enabled && planted.Is("caches/frees-what-was-asked") {
 		a.stats.Allocated += size - b.Requested
 	}
 	a.stats.Freed(b.Requested, size)
-	a.cells.Return(Cell{Addr: p, Place: b.Place})
 	return nil
 }
 

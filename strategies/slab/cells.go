@@ -22,8 +22,8 @@ const (
 // Finding a free slot then costs two words at most.
 const mostSlots = 64 * 64
 
-// maxClasses bounds the classes, whose number is a part of a place.
-const maxClasses = 1 << classBits
+// maxClasses bounds the classes, each of which has a record in every segment.
+const maxClasses = 1 << 12
 
 // Class is one size class of [Cells]. Sizes are bytes.
 type Class struct {
@@ -48,8 +48,8 @@ type Parent interface {
 	// what it holds; otherwise it may ask for memory where it has its own from, and
 	// remembers the error of that for whoever composes it with the cells.
 	Take(class int, slab int32, more bool) (Piece, bool)
-	// Give takes back the piece of a slab.
-	Give(Piece)
+	// Give takes back the piece of a slab of a class.
+	Give(class int, p Piece)
 }
 
 // CellsConfig describes [Cells].
@@ -111,6 +111,8 @@ type kind struct {
 	align   device.Size // that every slot has
 	slots   uint32
 	scale   uint32 // free slots to level, with 16 fractional bits
+	inverse uint64 // of the odd factor of slot, modulo 2^64; see slotAt
+	shift   uint8  // log2 of the other factor
 	partial int32  // slabs with used and free slots
 	empties int32  // slabs without a used one
 	wide    bool   // more than 64 slots
@@ -130,21 +132,14 @@ type slab struct {
 	held       bool // the record is of a slab
 }
 
-// A place is the number of a slab, of a class and of a slot.
-const (
-	slotBits  = 12
-	classBits = 12
-	slabShift = slotBits + classBits
-)
-
 // PlaceBits is how many low bits of a place are used. The others are zero, and whoever
 // composes Cells may put marks of its own there as long as Return does not see them.
-const PlaceBits = slabShift + 32
+const PlaceBits = 31
 
 // Cell is a slot in use.
 type Cell struct {
 	Addr  device.Addr // first byte
-	Place uint64      // slab, class and slot
+	Place uint64      // number of the slab
 }
 
 // NewCells returns cells that hold nothing yet. It fails if a class has no slot or more
@@ -162,6 +157,8 @@ func NewCells(parent Parent, c CellsConfig) (*Cells, error) {
 	for i, k := range c.Classes {
 		slots := uint32(k.slots())
 		own := kind{slot: k.Slot, slab: k.Slab, align: min(k.Slot&-k.Slot, k.Align), slots: slots, wide: slots > 64}
+		own.shift = uint8(bits.TrailingZeros64(uint64(k.Slot)))
+		own.inverse = inverse(uint64(k.Slot) >> own.shift)
 		if c.Selection == Fullest || c.Selection == Emptiest || c.Selection == "" {
 			own.scale = levels << 16 / slots
 		}
@@ -313,27 +310,50 @@ func (a *Cells) cut(n int32) Cell {
 	}
 	a.used += k.slot
 	a.fewer(n, s, k)
-	place := uint64(n)<<slabShift | uint64(s.class)<<slotBits | uint64(slot)
-	return Cell{Addr: s.base.Add(device.Size(slot) * k.slot), Place: place}
+	return Cell{Addr: s.base.Add(device.Size(slot) * k.slot), Place: uint64(n)}
+}
+
+// inverse returns the number that n, an odd one, times is 1 modulo 2^64. Each step doubles the
+// bits that are right, of which n itself has three.
+func inverse(n uint64) uint64 {
+	x := n
+	for range 5 {
+		x *= 2 - n*x
+	}
+	return x
+}
+
+// slotAt returns the slot of a slab that starts at an address. The offset is a multiple of the
+// size of a slot, and so the quotient is a product by its inverse: a division costs ten times
+// as much.
+//
+// Precondition: one does.
+func (k *kind) slotAt(s *slab, at device.Addr) uint32 {
+	return uint32(uint64(at.Sub(s.base)) >> k.shift * k.inverse)
 }
 
 // Return gives a slot back: to the magazines of its segment, or else to its slab, which
-// goes back to the parent if it is empty and enough of its kind are kept.
+// goes back to the parent if it is empty and enough of its kind are kept. It returns the bytes
+// of the slot.
 //
 // Precondition: the cell is what Grab returned, and was not returned since.
-func (a *Cells) Return(cell Cell) {
-	if a.cached.rounds != 0 && a.push(cell) {
-		return
+func (a *Cells) Return(cell Cell) device.Size {
+	size := a.Granted(cell.Place)
+	if a.cached.rounds == 0 || !a.push(cell) {
+		a.put(cell)
 	}
-	a.put(cell.Place)
+	return size
 }
 
+// Granted returns the bytes of a slot in use, from its place.
+func (a *Cells) Granted(place uint64) device.Size { return a.kinds[a.slabs[place].class].slot }
+
 // put gives a slot back to its slab.
-func (a *Cells) put(place uint64) {
-	n := int32(place >> slabShift)
-	slot := uint32(place & (1<<slotBits - 1))
+func (a *Cells) put(cell Cell) {
+	n := int32(cell.Place)
 	s := &a.slabs[n]
 	k := &a.kinds[s.class]
+	slot := k.slotAt(s, cell.Addr)
 	w := &s.free
 	if k.wide {
 		s.free |= 1 << (slot >> 6)
@@ -459,10 +479,10 @@ func (a *Cells) detach(n int32) {
 	a.empties -= k.slab
 	k.empties--
 	a.taken--
-	piece := Piece{s.base, s.handle}
+	class, piece := int(s.class), Piece{s.base, s.handle}
 	*s = slab{next: a.spare}
 	a.spare = n
-	a.parent.Give(piece)
+	a.parent.Give(class, piece)
 }
 
 // Shed gives every slab without a used slot back to the parent and returns how many there

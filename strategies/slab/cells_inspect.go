@@ -36,7 +36,7 @@ func (a *Cells) LargestFree() (largest device.Size) {
 
 // Host memory of the records, in bytes.
 const (
-	kindBytes  = 48
+	kindBytes  = 56
 	stockBytes = 44
 	slabBytes  = 40
 	rackBytes  = 16
@@ -63,10 +63,7 @@ func (a *Cells) Piece(slab int32) Piece { return Piece{a.slabs[slab].base, a.sla
 func (a *Cells) ClassOfSlab(slab int32) int { return int(a.slabs[slab].class) }
 
 // SlabOf returns the slab that a place lies in.
-func SlabOf(place uint64) int32 { return int32(place >> slabShift) }
-
-// ClassAt returns the class of the slot at a place.
-func ClassAt(place uint64) int { return int(place >> slotBits & (1<<classBits - 1)) }
+func SlabOf(place uint64) int32 { return int32(place) }
 
 // WalkSlab yields the chunks of a slab in the order of their addresses, and reports whether
 // the walk goes on: each slot as a chunk, and what is left behind the last as slack; or, if
@@ -355,18 +352,23 @@ func (m *magazines) serves(at int, s *slab) bool {
 	return at%m.classes == int(s.class)
 }
 
+// isUsed reports whether a slot in use of a slab starts at an address.
+func (a *Cells) isUsed(s *slab, at device.Addr) bool {
+	k := &a.kinds[s.class]
+	off := at - s.base // of an address below, more than any slab has
+	slot := uint64(off) / uint64(k.slot)
+	return uint64(off)%uint64(k.slot) == 0 && slot < uint64(k.slots) && !a.isFree(s, uint32(slot))
+}
+
 // checkUse verifies that each slot in use is a live block or in a magazine, once.
 func (a *Cells) checkUse(live *ledger.Table, ours func(device.Addr, ledger.Block) (uint64, bool)) (err error) {
-	seen := map[uint64]bool{}
+	seen := map[device.Addr]bool{}
 	look := func(cell Cell) bool {
-		n, slot := int(cell.Place>>slabShift), uint32(cell.Place&(1<<slotBits-1))
-		class := ClassAt(cell.Place)
-		if n >= len(a.slabs) || !a.slabs[n].held || int(a.slabs[n].class) != class || slot >= a.kinds[class].slots ||
-			a.isFree(&a.slabs[n], slot) || a.chunkOf(&a.slabs[n], slot, 0).Addr != cell.Addr || seen[cell.Place] {
-			err = fmt.Errorf("slab: invariant C7 (a slot in use is live or in a magazine): slot %d of slab %d at %v", slot, n, cell.Addr)
+		if n := int(cell.Place); n >= len(a.slabs) || !a.slabs[n].held || !a.isUsed(&a.slabs[n], cell.Addr) || seen[cell.Addr] {
+			err = fmt.Errorf("slab: invariant C7 (a slot in use is live or in a magazine): %v of slab %d", cell.Addr, n)
 			return false
 		}
-		seen[cell.Place] = true
+		seen[cell.Addr] = true
 		return true
 	}
 	var cached, inUse device.Size
@@ -374,7 +376,7 @@ func (a *Cells) checkUse(live *ledger.Table, ours func(device.Addr, ledger.Block
 		if !look(cell) {
 			return err
 		}
-		s := &a.slabs[cell.Place>>slabShift]
+		s := &a.slabs[cell.Place]
 		if _, ok := live.Get(cell.Addr); ok || !a.cached.serves(i, s) {
 			return fmt.Errorf("slab: invariant C7 (a slot in use is live or in a magazine): %v is both, or with the magazines of %d", cell.Addr, i)
 		}
@@ -385,7 +387,7 @@ func (a *Cells) checkUse(live *ledger.Table, ours func(device.Addr, ledger.Block
 			if !look(Cell{at, place}) {
 				return err
 			}
-			inUse += a.kinds[a.slabs[place>>slabShift].class].slot
+			inUse += a.Granted(place)
 		}
 	}
 	if cached != a.cached.bytes || cached+inUse != a.used {

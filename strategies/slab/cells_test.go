@@ -38,7 +38,7 @@ func (s *stack) Take(_ int, _ int32, more bool) (slab.Piece, bool) {
 }
 
 // Give implements [slab.Parent].
-func (s *stack) Give(p slab.Piece) { s.back = append(s.back, p.Handle) }
+func (s *stack) Give(_ int, p slab.Piece) { s.back = append(s.back, p.Handle) }
 
 // bench is cells with a table of live blocks.
 type bench struct {

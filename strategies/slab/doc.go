@@ -21,7 +21,7 @@
 // All that is [Cells], the engine, which knows neither where slabs come from nor who has
 // what: a [Parent] gives it slabs, and whoever uses it keeps the table of live blocks. Here
 // the parent cuts regions, sized by package growth, into slices, and the table holds the
-// place of each block, slab and slot, so that a free finds both without a search. In
+// place of each block, its slab, so that a free finds that without a search. In
 // slabbuddy a buddy system is the parent.
 //
 // A slab has SlabSlots slots at least: slabs of small classes have SlabBytes, those of larger
@@ -111,13 +111,13 @@
 // # Cost
 //
 // The modern mode costs O(1) a call, O(segments) if a segment steals, and O(log slabs) with
-// the lowest address; a live block takes 24 bytes in a table that is at most three quarters
-// full, a slab 40 bytes and a bit for each slot, a slice 4 bytes. Nothing is allocated on
+// the lowest address; a live block takes 24 to 37 bytes in a
+// table, a slab 40 bytes and a bit for each slot, a slice 4 bytes. Nothing is allocated on
 // the heap once as much has been held as ever will be.
 //
 // The other modes cost O(1) a call, and mode "xdl" one step per chunk of a slice when a segment
 // attaches it. A chunk takes 40 bytes of host memory, 160 KiB for 1 GiB in units of 4 KiB,
-// and a live block 24 bytes in a table that is at most three quarters full. In mode
+// and a live block 24 to 37 bytes in a table. In mode
 // "blaze" every block ever cut takes 40 bytes, and 11 to 21 in an index of its own.
 //
 // # Alignment

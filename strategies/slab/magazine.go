@@ -126,11 +126,8 @@ func (a *Cells) pop(class, segment int) (Cell, bool) {
 func (a *Cells) push(cell Cell) bool {
 	m := &a.cached
 	a.tick()
-	class := ClassAt(cell.Place)
-	at := class
-	if a.segments > 1 {
-		at += int(a.slabs[cell.Place>>slabShift].segment) * len(a.kinds)
-	}
+	s := &a.slabs[cell.Place]
+	at := s.stock(len(a.kinds))
 	r := &m.racks[at]
 	if r.loaded == none {
 		r.loaded = m.take()
@@ -141,7 +138,7 @@ func (a *Cells) push(cell Cell) bool {
 	}
 	m.cells[r.loaded*m.rounds+r.has] = cell
 	r.has++
-	m.bytes += a.kinds[class].slot
+	m.bytes += a.kinds[s.class].slot
 	return true
 }
 
@@ -201,8 +198,8 @@ func (a *Cells) unload(d *depot) {
 func (a *Cells) unloadMagazine(n, has int32) {
 	m := &a.cached
 	for _, cell := range m.cells[n*m.rounds:][:has] {
-		m.bytes -= a.kinds[ClassAt(cell.Place)].slot
-		a.put(cell.Place)
+		m.bytes -= a.Granted(cell.Place)
+		a.put(cell)
 	}
 }
 

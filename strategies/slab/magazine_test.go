@@ -19,7 +19,7 @@ func (s *quarry) Take(int, int32, bool) (Piece, bool) {
 }
 
 // Give implements [Parent].
-func (*quarry) Give(Piece) {}
+func (*quarry) Give(int, Piece) {}
 
 // TestDepotsPassSlotsOn frees six slots of one segment, which fills its magazines and the
 // depot, and takes one in the other: with a depot for both, that has then a magazine of the

@@ -152,7 +152,7 @@ func (s *slicer) Take(class int, slab int32, more bool) (Piece, bool) {
 
 // Give implements [Parent]. A region without a slab goes back to the device if the policy
 // says so; if the device refuses, it stays and its slices with it.
-func (s *slicer) Give(p Piece) {
+func (s *slicer) Give(_ int, p Piece) {
 	g, n := s.find(int32(p.Handle))
 	w := &g.rows[n]
 	i := uint32(p.Addr.Sub(w.region.Addr) >> g.shift)

@@ -7,7 +7,6 @@ import (
 
 	"github.com/vramyard/vramyard/alloc"
 	"github.com/vramyard/vramyard/device"
-	"github.com/vramyard/vramyard/internal/ledger"
 	"github.com/vramyard/vramyard/strategies/buddy"
 )
 
@@ -48,7 +47,7 @@ func TestPlacesTellTheOwners(t *testing.T) {
 		require.NoError(t, err)
 		l, _ := a.live.Get(b.Addr)
 		require.Equal(t, slot, l.Place >= slotMark, "%d", size)
-		require.Equal(t, b.Size, a.granted(ledger.Block{Place: l.Place}))
+		require.Equal(t, b.Size, a.granted(l))
 	}
 }
 

@@ -9,7 +9,7 @@
 // the first request of a class takes eight times its size, not a region.
 //
 // One table of the live blocks, by address, says who owns each: the word kept with a block is
-// the slot in its slab, or its size in units and its region, or the number of the region that
+// the slab of its slot, or the number of its region, or that of the region that
 // is its own. A free looks there once and goes where the word leads; an address that is not in
 // the table was not granted. No part is asked in vain, and there is no map of pages.
 //
@@ -51,7 +51,7 @@
 //
 // One probe of the hash table for each call. A slot costs O(1) besides, a block one search in
 // two sets and a step for each split or merge; neither depends on how many slabs or regions
-// there are. Metadata is 27 to 53 bytes for each live block in the table, 56 for each slab, and
+// there are. Metadata is 24 to 37 bytes for each live block in the table, 48 for each slab, and
 // the buddy's sets, 72 bytes for each region and class and two bits for each unit.
 //
 // # Growth and alignment

@@ -46,7 +46,8 @@ func (a *Layers) LargestFree() device.Size { return a.largestFree() }
 
 // MetadataBytes implements [alloc.Metered].
 func (a *Layers) MetadataBytes() device.Size {
-	n := a.blocks.Bytes() + a.live.Bytes() + device.Size(cap(a.pieces.places)+cap(a.pieces.sizes))*8 + device.Size(cap(a.order))*4
+	n := a.blocks.Bytes() + a.live.Bytes() + device.Size(cap(a.pieces.sizes))*8 +
+		device.Size(cap(a.pieces.places)+cap(a.order))*4
 	if !a.closed {
 		n += a.cells.Bytes()
 	}
@@ -100,6 +101,11 @@ func (a *Layers) slabBytes(number int32) device.Size {
 	return a.pieces.sizes[a.cells.ClassOfSlab(number)]
 }
 
+// slabBlock returns the block of the buddy that a slab that is held is, as if it were live.
+func (a *Layers) slabBlock(number int32) ledger.Block {
+	return ledger.Block{Requested: a.slabBytes(number), Place: a.pieces.placeOf(a.cells.Piece(number))}
+}
+
 // spans yields the tiles of the buddy by address, each with the number of the slab there or
 // -1.
 func (a *Layers) spans(yield func(s buddy.Span, number int32) bool) {
@@ -111,10 +117,10 @@ func (a *Layers) spans(yield func(s buddy.Span, number int32) bool) {
 		}
 		if i < len(a.order) && a.cells.Piece(a.order[i]).Addr == at {
 			number = a.order[i]
-			return a.blocks.Granted(a.pieces.places[number])
+			return a.granted(a.slabBlock(number))
 		}
 		if l, ok := a.live.Get(at); ok && l.Place < slotMark {
-			return a.blocks.Granted(l.Place)
+			return a.granted(l)
 		}
 		return 0
 	}, func(s buddy.Span) bool {
@@ -147,7 +153,7 @@ func (a *Layers) WalkFree(yield func(alloc.Chunk) bool) {
 	if a.closed {
 		return
 	}
-	regionOf := func(p slab.Piece) device.Addr { return a.blocks.RegionOf(a.pieces.places[p.Handle]) }
+	regionOf := func(p slab.Piece) device.Addr { return a.blocks.RegionOf(a.pieces.placeOf(p)) }
 	if a.cells.WalkFree(regionOf, func(c alloc.Chunk) bool {
 		c.Owner = OwnerSlab
 		return yield(c)
@@ -193,12 +199,11 @@ func (a *Layers) checkSlabs() (err error) {
 			return true
 		}
 		found++
-		place := a.pieces.places[number]
-		bytes, p := a.slabBytes(number), a.cells.Piece(number)
-		if fits := s.Size == bytes || s.Size > bytes && buddy.IsDirect(place); s.State != alloc.Live || !fits ||
-			s.Size != a.blocks.Granted(place) || p.Addr != s.Addr || int32(p.Handle) != number {
+		bytes, p, block := a.slabBytes(number), a.cells.Piece(number), a.slabBlock(number)
+		if fits := s.Size == bytes || s.Size > bytes && buddy.IsDirect(block.Place); s.State != alloc.Live || !fits ||
+			s.Size != a.granted(block) || p.Addr != s.Addr || int32(p.Handle) != number {
 			err = fmt.Errorf("slabbuddy: invariant W1 (a slab is one block of the buddy): slab %d of %d bytes at %v, a span of %d, granted %d",
-				number, uint64(bytes), s.Addr, uint64(s.Size), uint64(a.blocks.Granted(place)))
+				number, uint64(bytes), s.Addr, uint64(s.Size), uint64(a.granted(block)))
 		}
 		return err == nil
 	})
@@ -219,7 +224,7 @@ func (a *Layers) checkOwners() (err error) {
 		}
 		blocks++
 		l, ok := a.live.Get(s.Addr)
-		if !ok || l.Place >= slotMark || a.blocks.Granted(l.Place) != s.Size {
+		if !ok || l.Place >= slotMark || a.granted(l) != s.Size {
 			err = fmt.Errorf("slabbuddy: invariant W2 (the table names the owner): %d bytes at %v are granted, the table has %d",
 				uint64(s.Size), s.Addr, uint64(l.Requested))
 		}
@@ -231,9 +236,10 @@ func (a *Layers) checkOwners() (err error) {
 			blocks--
 			continue
 		}
-		if class, small := a.cells.ClassOf(l.Requested); err == nil && (!small || slab.ClassAt(place) < class) {
+		own := a.cells.ClassOfSlab(slab.SlabOf(place))
+		if class, small := a.cells.ClassOf(l.Requested); err == nil && (!small || own < class) {
 			err = fmt.Errorf("slabbuddy: invariant W3 (a slot is of the class of its size or above): %d bytes at %v in class %d",
-				uint64(l.Requested), at, slab.ClassAt(place))
+				uint64(l.Requested), at, own)
 		}
 	}
 	if err == nil && blocks != 0 {

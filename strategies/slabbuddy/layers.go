@@ -13,10 +13,9 @@ import (
 	"github.com/vramyard/vramyard/strategies/slab"
 )
 
-// slotMark marks the place of a slot in the table of live blocks. Cells use fewer bits, and
-// no place of a buddy block has both: it begins with the units of a block of the pool, which
-// are at most 2^31.
-const slotMark = 3 << 62
+// slotMark marks the place of a slot in the table of live blocks. Neither cells nor blocks
+// have bits so high in theirs.
+const slotMark = 1 << max(slab.PlaceBits, buddy.PlaceBits)
 
 // Layers is the slab-buddy allocator of the modern mode: one pool of regions, a buddy over
 // it, and slabs that are blocks of the buddy. Use [New] or [NewLayers].
@@ -79,7 +78,7 @@ func (w *watched) Release(a device.Addr) error {
 type pieces struct {
 	blocks *buddy.Blocks
 	sizes  []device.Size // of a slab, per class
-	places []uint64      // of the block of each slab, by its number; 0 for none
+	places []uint32      // of the block of each slab, by its number, plus one; 0 for none
 	short  shortage      // what the device answered last
 }
 
@@ -109,21 +108,24 @@ func (p *pieces) Take(class int, number int32, more bool) (slab.Piece, bool) {
 	if int(number) == len(p.places) {
 		p.places = append(p.places, 0)
 	}
-	p.places[number] = place
+	p.places[number] = uint32(place) + 1
 	return slab.Piece{Addr: addr, Handle: uint32(number)}, true
 }
 
 // Give implements [slab.Parent].
-func (p *pieces) Give(piece slab.Piece) {
-	place := p.places[piece.Handle]
+func (p *pieces) Give(class int, piece slab.Piece) {
+	place := p.placeOf(piece)
 	if !planted.Enabled || !planted.Is("layers/place-kept") {
 		p.places[piece.Handle] = 0
 	}
 	if planted.Enabled && planted.Is("layers/slab-kept") {
 		return
 	}
-	p.blocks.Return(piece.Addr, place)
+	p.blocks.Return(piece.Addr, p.sizes[class], place)
 }
+
+// placeOf returns the place of the block of a slab.
+func (p *pieces) placeOf(piece slab.Piece) uint64 { return uint64(p.places[piece.Handle] - 1) }
 
 // Alloc implements [alloc.Allocator]. It costs O(1) for a slot, and what [buddy.Blocks]
 // costs for a block; neither depends on how many regions or slabs there are.
@@ -194,21 +196,19 @@ func (a *Layers) free(p device.Addr) error {
 		a.stats.Allocated += a.granted(l) - l.Requested
 	}
 	if l.Place >= slotMark {
-		place := l.Place &^ slotMark
-		a.stats.Freed(l.Requested, a.cells.Slot(slab.ClassAt(place)))
-		a.cells.Return(slab.Cell{Addr: p, Place: place})
+		a.stats.Freed(l.Requested, a.cells.Return(slab.Cell{Addr: p, Place: l.Place &^ slotMark}))
 		return nil
 	}
-	a.stats.Freed(l.Requested, a.blocks.Return(p, l.Place))
+	a.stats.Freed(l.Requested, a.blocks.Return(p, l.Requested, l.Place))
 	return nil
 }
 
 // granted returns the bytes that a live block was granted.
 func (a *Layers) granted(l ledger.Block) device.Size {
 	if l.Place >= slotMark {
-		return a.cells.Slot(slab.ClassAt(l.Place &^ slotMark))
+		return a.cells.Granted(l.Place &^ slotMark)
 	}
-	return a.blocks.Granted(l.Place)
+	return a.blocks.Granted(l.Requested, l.Place)
 }
 
 // Trim implements [alloc.Trimmer]: magazines are emptied, slabs without a used slot become
