@@ -76,7 +76,7 @@ func (r *runner) writeFinal(out io.Writer) error {
 	for _, region := range tiles.regions {
 		w.WriteString("R " + offset(region.Addr) + " " + decimal(region.Size) + "\n")
 	}
-	serials := make(map[device.Addr]uint64, r.live)
+	serials := make(map[device.Addr]uint64, r.live())
 	for i := range r.blocks {
 		if b := &r.blocks[i]; b.live {
 			serials[b.addr] = b.serial

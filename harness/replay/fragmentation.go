@@ -21,12 +21,12 @@ func lookStride(n int) int {
 // shape follows how the free bytes of a strategy lie.
 type shape struct {
 	s     alloc.Inspector
-	holes alloc.Holes // s, if it has that power; asked for once, because looks are many
+	holes alloc.Holes // s if it has that power; asked for once, because looks are many
 	mask  int         // an event is looked at if its number has none of these bits
 
 	peak           float64     // external fragmentation, highest seen
 	share          float64     // of the free bytes: where the largest chunk has it, the peak stays
-	atPeak         float64     // the same when reserved bytes first were highest
+	atPeak         float64     // external fragmentation when reserved bytes first were highest
 	peakReserved   device.Size // highest reserved bytes that were looked at
 	headroomAtPeak device.Size // when that was
 }
@@ -34,25 +34,25 @@ type shape struct {
 // newShape returns the shape of a strategy in a replay of so many events.
 func newShape(s alloc.Inspector, events int) *shape {
 	f := &shape{s: s, mask: lookStride(events) - 1}
+	var ok bool
+	if f.holes, ok = s.(alloc.Holes); !ok {
+		f.holes = walked{s}
+	}
 	f.raise(0)
-	f.holes, _ = s.(alloc.Holes)
 	return f
 }
 
-// look takes the shape at the present moment.
-func (f *shape) look(active, reserved device.Size) {
-	if reserved > f.peakReserved {
-		x := f.external(active, reserved)
-		f.peakReserved, f.atPeak, f.headroomAtPeak = reserved, x, headroom(f.s)
-		f.raise(x)
-		return
-	}
-	// Nearly no moment is the worst so far, and to see that takes no division.
-	free := reserved - active
-	if free < reserved/100 || float64(f.largest()) >= f.share*float64(free) {
-		return
-	}
-	f.raise(f.external(active, reserved))
+// walked finds the largest free chunk of a strategy that does not know it.
+type walked struct{ alloc.Inspector }
+
+// LargestFree implements [alloc.Holes].
+func (w walked) LargestFree() device.Size { return alloc.LargestFree(w.Inspector) }
+
+// grown takes the shape at a new peak of reserved bytes.
+func (f *shape) grown(active, reserved device.Size) {
+	x := f.external(active, reserved)
+	f.peakReserved, f.atPeak, f.headroomAtPeak = reserved, x, headroom(f.s)
+	f.raise(x)
 }
 
 // raise takes one value of external fragmentation.
@@ -69,15 +69,7 @@ func (f *shape) external(active, reserved device.Size) float64 {
 	if free == 0 || free < reserved/100 {
 		return 0
 	}
-	return 1 - float64(f.largest())/float64(free)
-}
-
-// largest returns the size of the largest free chunk.
-func (f *shape) largest() device.Size {
-	if f.holes != nil {
-		return f.holes.LargestFree()
-	}
-	return alloc.LargestFree(f.s)
+	return 1 - float64(f.holes.LargestFree())/float64(free)
 }
 
 // ratio returns 1 - part/whole, and 0 where there is no whole.

@@ -90,3 +90,32 @@ func TestABlockThatCouldNotBeFreed(t *testing.T) {
 	require.Equal(t, uint64(1), r.FailedFrees)
 	require.Equal(t, 4*device.MiB, r.Now.Requested)
 }
+
+func TestSeriesOfAnyLength(t *testing.T) {
+	setup, err := strategies.All().Lookup("bfc", json.RawMessage(`{"limit":"1MiB"}`))
+	require.NoError(t, err)
+	for _, c := range []struct{ events, stride int }{
+		{0, 1}, {1, 1}, {2047, 1}, {2048, 2}, {4095, 2}, {4096, 4}, {6001, 4}, {8192, 8},
+	} {
+		dev, err := sim.New(sim.Config{})
+		require.NoError(t, err)
+		r, err := prepared(t, strings.Repeat("mark x\n", c.events)).Run(setup, dev, replay.Options{Figures: true})
+		require.NoError(t, err)
+		require.Equal(t, c.stride, r.Series.Stride, c.events)
+		require.Len(t, r.Series.Points, (c.events+c.stride-1)/c.stride)
+		for i, p := range r.Series.Points {
+			require.Equal(t, min((i+1)*c.stride, c.events)-1, p.Event)
+		}
+	}
+}
+
+func TestSeriesEndsWhereTheReplayStops(t *testing.T) {
+	r, err := run(t, "a 1 1MiB\na 2 1MiB\nf 1\n", "bfc", `{"limit":"1MiB"}`, sim.Config{},
+		replay.Options{Figures: true, StopAtOOM: true})
+	require.NoError(t, err)
+	require.True(t, r.Stopped)
+	require.Equal(t, []replay.Point{
+		{Event: 0, Requested: device.MiB, Allocated: device.MiB, Reserved: device.MiB},
+		{Event: 1, Requested: device.MiB, Allocated: device.MiB, Reserved: device.MiB, OOMs: 1},
+	}, r.Series.Points)
+}

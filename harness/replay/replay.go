@@ -73,7 +73,7 @@ func (p *Prepared) Run(setup alloc.Setup, dev device.Device, o Options) (*Result
 	}
 	if o.Figures {
 		r.res.LowerBound = p.LowerBound()
-		r.series = newSeries()
+		r.series = newSeries(len(t.Events))
 		r.shape = newShape(s, len(t.Events))
 	}
 	if err := r.run(); err != nil {
@@ -117,8 +117,8 @@ type runner struct {
 	o      Options
 	blocks []block // by place
 
+	done                 int                // events that were replayed, at the end
 	requested, allocated device.Size        // of live blocks, now
-	live                 int                // live blocks, now
 	requestedAtPeak      device.Size        // when allocated bytes first were highest
 	series               *series            // nil without figures
 	shape                *shape             // nil without figures
@@ -162,6 +162,7 @@ func (r *runner) timedLoop() (int64, error) {
 // loop replays every event. Requests and frees that nobody watches, which is nearly all there
 // is, are done right here: a call for each would cost as much as their bookkeeping.
 func (r *runner) loop() error {
+	r.done = len(r.p.ops)
 	watched := r.o.Observe != nil || r.o.Placements != nil || r.o.Latency
 	for i := range r.p.ops {
 		o := &r.p.ops[i]
@@ -190,10 +191,10 @@ func (r *runner) loop() error {
 			return fmt.Errorf("event %d: %w", i, err)
 		}
 		if r.series != nil {
-			r.look(i, oom)
+			r.look(i)
 		}
 		if oom && r.o.StopAtOOM {
-			r.res.Stopped = true
+			r.res.Stopped, r.done = true, i+1
 			return nil
 		}
 	}
@@ -291,7 +292,6 @@ func request(e *trace.Event) alloc.Request {
 // granted books a block.
 func (r *runner) granted(o *op, b alloc.Block) {
 	r.allocs++
-	r.live++
 	r.blocks[o.place] = block{addr: b.Addr, size: b.Size, serial: r.allocs, live: true}
 	r.requested += o.size
 	r.allocated += b.Size
@@ -310,6 +310,9 @@ func (r *runner) notGranted(i int, o *op, cause error) (oom bool, err error) {
 	switch {
 	case errors.Is(cause, alloc.ErrOutOfMemory):
 		r.res.OOMs++
+		if r.series != nil {
+			r.series.at(i).OOMs++
+		}
 		oom, verdict = true, verdictOOM
 		if r.res.OOMs == 1 {
 			r.firstOOM(e)
@@ -391,7 +394,6 @@ func (r *runner) free(i int, o *op) (err error) {
 // freed books that a block is gone.
 func (r *runner) freed(o *op, b *block) {
 	r.res.Frees++
-	r.live--
 	b.live = false
 	r.requested -= o.size
 	r.allocated -= b.size
@@ -439,12 +441,23 @@ func (r *runner) isLive(a device.Addr) bool {
 	return false
 }
 
-// look takes the figures of the moment after event i.
-func (r *runner) look(i int, oom bool) {
+// look takes the figures of the moment after event i. What nearly every event does is written
+// out here: behind calls it would take twice the time.
+func (r *runner) look(i int) {
 	reserved := r.dev.held
-	r.series.observe(r.requested, r.allocated, reserved, oom)
-	if s := r.shape; reserved > s.peakReserved || i&s.mask == 0 {
-		s.look(r.allocated, reserved)
+	r.series.at(i).raise(r.requested, r.allocated, reserved)
+	f := r.shape
+	if reserved > f.peakReserved {
+		f.grown(r.allocated, reserved)
+		return
+	}
+	free := reserved - r.allocated
+	if i&f.mask != 0 || free < reserved/100 {
+		return
+	}
+	// Nearly no moment is the worst so far, and to see that takes no division.
+	if largest := f.holes.LargestFree(); float64(largest) < f.share*float64(free) {
+		f.raise(1 - float64(largest)/float64(free))
 	}
 }
 
@@ -476,7 +489,7 @@ func (r *runner) finish(elapsed int64) {
 	}
 	res.ExternalFragmentationPeak, res.ExternalFragmentationAtPeak = r.shape.peak, r.shape.atPeak
 	res.Headroom = Headroom{AtPeak: r.shape.headroomAtPeak, Final: headroom(r.s)}
-	res.Series = r.series.finish()
+	res.Series = r.series.finish(r.done)
 	if n, err := alloc.MetadataBytes(r.s); err == nil {
 		res.MetadataBytes = &n
 	}
@@ -492,7 +505,7 @@ func (r *runner) audit() error {
 		{"requested bytes", got.Requested, r.requested},
 		{"allocated bytes", got.Allocated, r.allocated},
 		{"reserved bytes", got.Reserved + got.Forgotten, r.dev.held},
-		{"live blocks", device.Size(got.Live), device.Size(r.live)},
+		{"live blocks", device.Size(got.Live), r.live()},
 	} {
 		if c.got != c.want {
 			return fmt.Errorf("the strategy counts %d %s, the replay %d", c.got, c.what, c.want)
@@ -500,6 +513,9 @@ func (r *runner) audit() error {
 	}
 	return nil
 }
+
+// live returns the number of live blocks.
+func (r *runner) live() device.Size { return device.Size(r.allocs - r.res.Frees) }
 
 // close gives everything back and makes sure of it.
 func (r *runner) close() error {

@@ -1,74 +1,43 @@
 package replay
 
-import "github.com/vramyard/vramyard/device"
+import (
+	"math/bits"
+
+	"github.com/vramyard/vramyard/device"
+)
 
 // MaxPoints is the most points a [Series] has, whatever the length of the trace.
 const MaxPoints = 2048
 
-// series collects a [Series]. When it is full, neighbours are merged in pairs and the
-// stride doubles; a merge keeps the higher value, so peaks and failures survive.
+// series collects a [Series] of a replay whose number of events is known beforehand.
 type series struct {
-	stride int
-	left   int // events until the open point is complete
-	next   int // the first event of the open point
-	open   Point
+	shift  int // event i belongs to point i >> shift
 	points []Point
 }
 
-func newSeries() *series {
-	return &series{stride: 1, left: 1, points: make([]Point, 0, MaxPoints)}
+// newSeries returns a series for so many events, with the smallest stride that is a power of
+// two and needs no more than MaxPoints.
+func newSeries(events int) *series {
+	shift := bits.Len(uint(events) / MaxPoints)
+	return &series{shift: shift, points: make([]Point, events>>shift+1)}
 }
 
-// observe takes the state after the next event.
-func (s *series) observe(requested, allocated, reserved device.Size, oom bool) {
-	p := &s.open
+// at returns the point of an event.
+func (s *series) at(event int) *Point { return &s.points[event>>s.shift] }
+
+// raise takes the state after an event of the point.
+func (p *Point) raise(requested, allocated, reserved device.Size) {
 	p.Requested = max(p.Requested, requested)
 	p.Allocated = max(p.Allocated, allocated)
 	p.Reserved = max(p.Reserved, reserved)
-	if oom {
-		p.OOMs++
-	}
-	if s.left--; s.left == 0 {
-		s.flush()
-		s.left = s.stride
-	}
 }
 
-// flush closes the open point.
-func (s *series) flush() {
-	s.next += s.stride - s.left
-	s.open.Event = s.next - 1
-	s.points = append(s.points, s.open)
-	s.open = Point{}
-	if s.left == 0 && len(s.points) == MaxPoints {
-		s.halve()
+// finish returns the series of the first so many events.
+func (s *series) finish(events int) *Series {
+	stride := 1 << s.shift
+	points := s.points[:(events+stride-1)>>s.shift]
+	for i := range points {
+		points[i].Event = min((i+1)<<s.shift, events) - 1
 	}
-}
-
-// halve merges the points in pairs.
-func (s *series) halve() {
-	for i := range MaxPoints / 2 {
-		s.points[i] = merge(s.points[2*i], s.points[2*i+1])
-	}
-	s.points = s.points[:MaxPoints/2]
-	s.stride *= 2
-}
-
-// merge joins two neighbouring points.
-func merge(a, b Point) Point {
-	return Point{
-		Event:     b.Event,
-		Requested: max(a.Requested, b.Requested),
-		Allocated: max(a.Allocated, b.Allocated),
-		Reserved:  max(a.Reserved, b.Reserved),
-		OOMs:      a.OOMs + b.OOMs,
-	}
-}
-
-// finish returns the series, the last incomplete point included.
-func (s *series) finish() *Series {
-	if s.left != s.stride {
-		s.flush()
-	}
-	return &Series{Stride: s.stride, Points: s.points}
+	return &Series{Stride: stride, Points: points}
 }
