@@ -1,9 +1,6 @@
 package freetree
 
-import (
-	"github.com/vramyard/vramyard/device"
-	"github.com/vramyard/vramyard/internal/planted"
-)
+import "github.com/vramyard/vramyard/device"
 
 // Entry is one free chunk.
 type Entry struct {
@@ -110,9 +107,6 @@ func (t *Tree) Delete(size device.Size, addr device.Addr) (handle uint32, ok boo
 	if i == l.n || l.sizes[i] != size || l.addrs[i] != addr {
 		return 0, false
 	}
-	if planted.Enabled && planted.Is("freetree/stale-entry") {
-		return l.handles[i], true
-	}
 	return t.removeAt(at, i), true
 }
 
@@ -209,9 +203,6 @@ func (t *Tree) removeAt(at uint32, i uint32) uint32 {
 	handle := l.handles[i]
 	l.remove(i)
 	t.n--
-	if planted.Enabled && planted.Is("freetree/length-drift") {
-		t.n++
-	}
 	if l.n < minFill && t.height > 0 {
 		t.refill()
 	}

@@ -4,7 +4,6 @@ import (
 	"math/bits"
 
 	"github.com/vramyard/vramyard/device"
-	"github.com/vramyard/vramyard/internal/planted"
 )
 
 const (
@@ -60,9 +59,6 @@ func search(sizes *[fanout]device.Size, addrs *[fanout]device.Addr, n uint32, si
 	at *= line
 	for _, s := range block {
 		at += below(s, size)
-	}
-	if planted.Enabled && planted.Is("freetree/ties-unordered") {
-		return at
 	}
 	if at < n && sizes[at%fanout] == size && addrs[at%fanout] < addr {
 		return searchTies(sizes, addrs, at+1, n, size, addr)

@@ -3,12 +3,19 @@ package planted
 // shared returns bugs of the tables that several strategies keep.
 func shared() []Bug {
 	return []Bug{
-		{ID: "freetree/stale-entry", Setting: bfcGrowth, Breaks: []string{"I7", "B3"}, Minimal: "a 1",
+		{ID: "sizemap/stale-entry", Setting: bfcGrowth, Breaks: []string{"I9"}, Or: []string{"I7", "B3"}, Minimal: "a 1",
 			Doc: "a free chunk that is taken out of its bin stays in it"},
-		{ID: "freetree/length-drift", Setting: bfcGrowth, Breaks: []string{"B3"}, Minimal: "a 1",
+		{ID: "sizemap/length-drift", Setting: bfcGrowth, Breaks: []string{"B3"}, Minimal: "a 1",
 			Doc: "the length of a bin does not fall"},
-		{ID: "freetree/ties-unordered", Setting: bfcGrowth, Breaks: []string{"I8", "B3"}, Minimal: "a 1\na 1\na 1\na 1\nf 0\nf 1",
+		{ID: "sizemap/ties-unordered", Setting: bfcGrowth, Breaks: []string{"I8", "B3"}, Minimal: "a 1\na 1\na 1\na 1\nf 0\nf 1",
 			Doc: "chunks of one size are not kept by address"},
+		{ID: "sizemap/bit-left", Setting: bfcGrowth, Breaks: []string{"I9"}, Or: []string{"B3"}, Minimal: "a 1",
+			Doc: "a bin that becomes empty is still searched"},
+		{ID: "sizemap/last-heir-lost", Setting: bfcGrowth, Breaks: []string{"I7", "B3"},
+			Minimal: "a 1\na 1\na 1\na 1\na 1\na 1\na 1\na 1\nf 0\nf 2\nf 4\nf 6\na 1",
+			Doc:     "of three chunks below one that is taken out, one is lost"},
+		{ID: "sizemap/class-below", Setting: bfcGrowth, Breaks: []string{"B3"}, Minimal: "a 1",
+			Doc: "every other size is entered with the ones below it"},
 		{ID: "addrmap/stale-entry", Setting: bfcGrowth, Breaks: []string{"I23"}, Or: []string{"B8"}, Minimal: "a 1\na 1\nf 0\nbadfree freed 0",
 			Doc: "the index keeps the start of a freed block"},
 		{ID: "addrmap/chain-cut", Setting: bfcGrowth, Breaks: []string{"B8"}, Or: []string{"I23"}, Minimal: "a 21248\na 1\nf 1",

@@ -4,9 +4,9 @@ import (
 	"github.com/vramyard/vramyard/alloc"
 	"github.com/vramyard/vramyard/device"
 	"github.com/vramyard/vramyard/internal/addrmap"
-	"github.com/vramyard/vramyard/internal/freetree"
 	"github.com/vramyard/vramyard/internal/invariants"
 	"github.com/vramyard/vramyard/internal/planted"
+	"github.com/vramyard/vramyard/internal/sizemap"
 )
 
 // Allocator is a best-fit allocator with coalescing. It is not safe for concurrent use.
@@ -19,8 +19,8 @@ type Allocator struct {
 
 	chunks  chunkTable
 	regions regionTable
-	live    addrmap.Map              // starts of live chunks to handles
-	bins    [numOwners]freetree.Tree // free chunks in best-fit order, by owner
+	live    addrmap.Map            // starts of live chunks to handles
+	bins    [numOwners]sizemap.Map // free chunks in best-fit order, by owner
 
 	cur         device.Size // size the next region is meant to have
 	backpedaled bool        // variant 2016: the one episode of smaller requests is over
@@ -55,8 +55,11 @@ func New(src device.Source, c Config) (*Allocator, error) {
 	if err != nil {
 		return nil, err
 	}
-	a := &Allocator{src: src, cfg: c, waste: wasteLimit(c), cur: firstRegion(c)}
+	a := &Allocator{src: src, cfg: c, live: addrmap.NewMap(), waste: wasteLimit(c), cur: firstRegion(c)}
 	a.chunks.spare = none
+	for owner := range a.bins {
+		a.bins[owner] = sizemap.New(unit)
+	}
 	if c.Timing {
 		a.chunks.freedAt, a.chunks.marks = []uint64{}, []mark{} // not nil: the columns exist
 	}

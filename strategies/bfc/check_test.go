@@ -7,7 +7,7 @@ import (
 
 	"github.com/vramyard/vramyard/alloc"
 	"github.com/vramyard/vramyard/device"
-	"github.com/vramyard/vramyard/internal/freetree"
+	"github.com/vramyard/vramyard/internal/sizemap"
 )
 
 // bump is a device without end that grants every region above the last.
@@ -63,9 +63,9 @@ func TestCheckNamesWhatIsBroken(t *testing.T) {
 		"last":              {spoil: func(a *Allocator) { a.regions.rows[0].last = 0 }, want: "B2"},
 		"retired in region": {spoil: func(a *Allocator) { rows(a)[1].tag = makeTag(retired, 0, 0) }, want: "B2"},
 		"not in its bin":    {spoil: func(a *Allocator) { a.unshelve(1) }, want: "B3"},
-		"in another bin":    {spoil: func(a *Allocator) { a.unshelve(1); a.bins[0].Insert(freetree.Entry{Size: 256, Handle: 1}) }, want: "B3"},
-		"live in a bin":     {spoil: func(a *Allocator) { a.shelve(0) }, want: "B3"},
-		"unknown handle":    {spoil: func(a *Allocator) { a.bins[0].Insert(freetree.Entry{Size: 256, Handle: 99}) }, want: "B3"},
+		"in another bin":    {spoil: func(a *Allocator) { a.unshelve(1); a.bins[0].Insert(256, 0, 1) }, want: "B3"},
+		"live in a bin":     {spoil: func(a *Allocator) { a.bins[0].Insert(rows(a)[0].size, rows(a)[0].addr, 0) }, want: "B3"},
+		"unknown handle":    {spoil: func(a *Allocator) { a.bins[0].Insert(256, 0, 99) }, want: "B3"},
 		"unmerged":          {spoil: func(a *Allocator) { a.shelve(a.splitForTest(1)) }, want: "B4"},
 		"requested":         {spoil: func(a *Allocator) { rows(a)[0].slack = 1024 }, want: "B5"},
 		"waste":             {spoil: func(a *Allocator) { rows(a)[0].slack = 1000 }, want: "B6"},
@@ -120,7 +120,7 @@ func (a *Allocator) splitForTest(h handle) handle {
 
 func TestBrokenBinPanicsWithTheInvariant(t *testing.T) {
 	a := populated(t, Config{})
-	a.bins[OwnerNone].Clear()
+	a.bins[OwnerNone] = sizemap.New(unit)
 	require.PanicsWithValue(t,
 		"bfc: invariant B3 (each free chunk in exactly one bin): the chunk at "+a.chunks.rows[1].addr.String()+" is in none",
 		func() { a.Free(a.chunks.rows[0].addr) }) // it must panic

@@ -58,7 +58,8 @@ type chunk struct {
 	size device.Size
 	prev handle // physical neighbours inside the region
 	next handle // likewise; of a retired record, the record retired before it
-	// slack of a live chunk is size less requested, or wideSlack.
+	// slack of a live chunk is size less requested, or wideSlack; of a free chunk it is its name
+	// in the bin.
 	slack uint32
 	tag   tag
 }

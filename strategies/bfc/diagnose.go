@@ -174,10 +174,8 @@ func (a *Allocator) reportBin(r *report, refused alloc.Request) {
 	bin := binOf(size)
 	r.add("Request of ", size, " belongs to bin ", bin, " of ", binSize(bin), "; its free chunks:").line()
 	for owner := range a.bins {
-		t := &a.bins[owner]
-		for at := t.Seek(binSize(bin)); ; at = t.Next(at) {
-			e, ok := t.At(at)
-			if !ok || binOf(e.Size) != bin {
+		for e := range a.bins[owner].From(binSize(bin)) {
+			if binOf(e.Size) != bin {
 				break
 			}
 			a.reportFree(r, e.Handle)

@@ -14,9 +14,9 @@
 // then. Retired handles are used again, newest first.
 //
 // Bins hold the free chunks, ordered by size, then address. Bin b starts at 256 B << b; the
-// 21st, from 256 MiB, is open-ended. Bins never overlap in size, so one B+ tree
-// (internal/freetree) over all of them gives the same order, and a chunk's bin is
-// arithmetic.
+// 21st, from 256 MiB, is open-ended. Bins never overlap in size, so one order over all of them
+// (internal/sizemap) is the same, and a chunk's bin is arithmetic. A free chunk knows its
+// name there, so that it is taken out without a search.
 //
 // Regions lie in a table of their own with a list in address order. Each counts its live
 // chunks, knows its first and last chunk and the reservations it was joined from.
@@ -62,12 +62,12 @@
 //
 // # Cost
 //
-// Alloc and Free cost O(log free chunks) and allocate nothing once the tables have grown. A
-// request that fails costs no more, whatever is free where. Exceptions: a bound on the
+// Alloc and Free cost O(1), but for the shares of a heap (see internal/sizemap) O(log chunks of
+// one size) amortized, and allocate nothing once the tables have grown. A request that fails costs no more, whatever is free where. Exceptions: a bound on the
 // count or an alignment above 256 walks the chunks it passes over; a new region moves the
 // list of regions. A sweep costs what it merges, once for each free; a forced one looks at
 // the whole queue. Metadata is 32 bytes a chunk, 11 to 21 a live chunk in the index, about
-// 30 a free chunk in the bins, 16 a chunk once a label is used, and with timing 24 a chunk
+// 32 a free chunk in the bins, 16 a chunk once a label is used, and with timing 24 a chunk
 // and 24 a queued free.
 //
 // # Invariants

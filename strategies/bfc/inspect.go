@@ -67,9 +67,7 @@ func (a *Allocator) LargestFree() (largest device.Size) {
 		if planted.Enabled && planted.Is("bfc/hole-without-gap") && uint8(owner) == OwnerGap {
 			continue
 		}
-		if e, ok := a.bins[owner].Max(); ok {
-			largest = max(largest, e.Size)
-		}
+		largest = max(largest, a.bins[owner].Largest())
 	}
 	return largest
 }

@@ -3,8 +3,8 @@ package bfc
 import (
 	"github.com/vramyard/vramyard/alloc"
 	"github.com/vramyard/vramyard/device"
-	"github.com/vramyard/vramyard/internal/freetree"
 	"github.com/vramyard/vramyard/internal/planted"
+	"github.com/vramyard/vramyard/internal/sizemap"
 )
 
 // shelve puts a free chunk into the bin of its size.
@@ -12,14 +12,14 @@ import (
 // Precondition: it is in none.
 func (a *Allocator) shelve(h handle) {
 	c := &a.chunks.rows[h]
-	a.bins[c.tag.owner()].Insert(freetree.Entry{Size: c.size, Addr: c.addr, Handle: h})
+	c.slack = a.bins[c.tag.owner()].Insert(c.size, c.addr, h)
 }
 
-// unshelve takes a free chunk out of its bin. Owner, address and size are the key under
-// which it is found, so they must not have changed since.
+// unshelve takes a free chunk out of its bin. Its owner must not have changed since it was put
+// there; its size may have.
 func (a *Allocator) unshelve(h handle) {
 	c := &a.chunks.rows[h]
-	if _, ok := a.bins[c.tag.owner()].Delete(c.size, c.addr); !ok {
+	if !a.bins[c.tag.owner()].Remove(c.slack, h) {
 		panic("bfc: invariant B3 (each free chunk in exactly one bin): the chunk at " + c.addr.String() + " is in none")
 	}
 }
@@ -34,13 +34,15 @@ func (a *Allocator) find(w wish) handle {
 	if planted.Enabled && planted.Is("bfc/passes-exact-fit") {
 		w.size++
 	}
-	h, ok := a.bins[OwnerNone].TakeCeil(w.size)
+	at := a.bins[OwnerNone].Ceil(w.size)
 	if planted.Enabled && planted.Is("bfc/passes-exact-fit") {
 		w.size--
 	}
-	if !ok {
+	if at == sizemap.None {
 		return none
 	}
+	h := a.bins[OwnerNone].Entry(at).Handle
+	a.bins[OwnerNone].Remove(at, h)
 	if planted.Enabled && planted.Is("bfc/by-chance") && planted.Tick()%2 == 0 {
 		return h
 	}
@@ -64,20 +66,19 @@ func (a *Allocator) firstFitting(w wish, owner uint8) handle {
 	if planted.Enabled && planted.Is("bfc/bound-off-by-one") && w.before > 0 {
 		w.before++
 	}
-	for at := t.Seek(w.size); ; at = t.Next(at) {
-		e, ok := t.At(at)
-		if !ok {
-			return none
-		}
-		if w.before > 0 && a.chunks.freed(e.Handle) > w.before || !w.fits(e.Addr, e.Size) {
-			continue
-		}
-		t.Delete(e.Size, e.Addr)
-		if w.owner == OwnerUpper {
-			return a.carveUpper(e.Handle, w)
-		}
-		return a.carveLower(e.Handle, w)
+	at := t.First(w.size, func(h handle) bool {
+		c := &a.chunks.rows[h]
+		return (w.before == 0 || a.chunks.freed(h) <= w.before) && w.fits(c.addr, c.size)
+	})
+	if at == sizemap.None {
+		return none
 	}
+	h := t.Entry(at).Handle
+	t.Remove(at, h)
+	if w.owner == OwnerUpper {
+		return a.carveUpper(h, w)
+	}
+	return a.carveLower(h, w)
 }
 
 // fits reports whether an aligned place of the wished size lies inside a chunk that is

@@ -1,0 +1,148 @@
+package sizemap
+
+import (
+	"fmt"
+
+	"github.com/vramyard/vramyard/device"
+)
+
+// sayings are the invariants of the package comment in a few words, by number.
+var sayings = [...]string{
+	1: "a group is a heap by address",
+	2: "a group stands where its size belongs",
+	3: "bits say which cells have any",
+	4: "directories have a use",
+	5: "every node is an entry or spare",
+}
+
+// broken returns the error for an invariant that does not hold.
+func broken(number int, format string, args ...any) error {
+	return fmt.Errorf("sizemap: invariant M%d (%s): %s", number, sayings[number], fmt.Sprintf(format, args...))
+}
+
+// Check verifies the invariants of the package comment and returns an error that names the
+// broken one. O(n).
+func (m *Map) Check() error {
+	c := checker{m: m}
+	for w := range m.pages {
+		p := &m.pages[w]
+		if got, want := m.sums[w/64]>>(w%64)&1 != 0, p.used != 0; got != want {
+			return broken(3, "page %d: %v, its sum says %v", w, want, got)
+		}
+		if *p == (page{}) {
+			continue // most are
+		}
+		for i := range p.cells {
+			class := uint32(w*pageCells + i)
+			if got, want := p.used>>i&1 != 0, p.cells[i] != None; got != want {
+				return broken(3, "class %d: %v, its bit says %v", class, want, got)
+			}
+			if err := c.cell(&p.cells[i], m.widthOf(class)); err != nil {
+				return err
+			}
+		}
+	}
+	return c.spares()
+}
+
+// checker counts what a check comes across.
+type checker struct {
+	m       *Map
+	entries int
+	dirs    int
+	queue   []At // scratch of group
+}
+
+// cell checks what a cell has, for sizes that share all above width bits.
+func (c *checker) cell(cell *uint32, width uint32) error {
+	if *cell&dirBit != 0 {
+		return c.dir(*cell&^dirBit, width)
+	}
+	roots, last := 0, device.Size(0)
+	for at := *cell; at != None; at = c.m.nodes[at].next {
+		if int(at) >= len(c.m.nodes) {
+			return broken(5, "there is no node %d", at)
+		}
+		size := c.m.nodes[at].size
+		if roots++; roots > mostRoots || !c.m.hasPage(size) || c.m.cellOf(size) != cell || roots > 1 && size <= last {
+			return broken(2, "size %d is number %d in its cell, behind %d", uint64(size), roots, uint64(last))
+		}
+		last = size
+		if err := c.group(at); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// hasPage reports whether the class of a size does.
+func (m *Map) hasPage(size device.Size) bool { return int(m.classOf(size)>>pageBits) < len(m.pages) }
+
+// dir checks a directory.
+func (c *checker) dir(i, width uint32) error {
+	if c.dirs++; int(i) >= len(c.m.dirs) || c.dirs > len(c.m.dirs) {
+		return broken(4, "directory %d of %d", i, len(c.m.dirs))
+	}
+	d := &c.m.dirs[i]
+	if d.used == 0 || d.shift != max(width, digitBits)-digitBits {
+		return broken(4, "directory %d for %d bits has shift %d, bits %b", i, width, d.shift, d.used)
+	}
+	for k := range d.cells {
+		if got, want := d.used>>k&1 != 0, d.cells[k] != None; got != want {
+			return broken(3, "directory %d: %v, bit %d says %v", i, want, k, got)
+		}
+		if err := c.cell(&d.cells[k], d.shift); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// group checks the heap below a root.
+func (c *checker) group(root At) error {
+	m := c.m
+	c.queue = append(c.queue[:0], root)
+	for i := 0; i < len(c.queue); i++ {
+		before := c.queue[i]
+		up := &m.nodes[before]
+		if up.handle == spareHandle {
+			return broken(5, "node %d is spare and in a group", before)
+		}
+		for at := up.child; at != None; at = m.nodes[at].next {
+			e := &m.nodes[at]
+			if len(c.queue) > len(m.nodes) || e.prev != before || e.size != up.size || e.addr <= up.addr {
+				return broken(1, "node %d of %d bytes at %v lies behind %d, below %d bytes at %v",
+					at, uint64(e.size), e.addr, e.prev, uint64(up.size), up.addr)
+			}
+			before = at
+			c.queue = append(c.queue, at)
+		}
+	}
+	n := len(c.queue)
+	if got := m.nodes[root].prev; got != rootBit|uint32(n) {
+		return broken(1, "%d entries of %d bytes, the root says %x", n, uint64(m.nodes[root].size), got)
+	}
+	c.entries += n
+	return nil
+}
+
+// spares checks the lists of what is not in use.
+func (c *checker) spares() error {
+	m, nodes, dirs := c.m, 0, 0
+	for at := m.spare; at != None && nodes <= len(m.nodes); at = m.nodes[at].next {
+		if m.nodes[at].handle != spareHandle {
+			return broken(5, "node %d is in use and spare", at)
+		}
+		nodes++
+	}
+	for i := m.spareDir; i != 0 && dirs <= len(m.dirs); i = m.dirs[i-1].cells[0] {
+		dirs++
+	}
+	switch {
+	case c.entries != m.n || max(len(m.nodes), 1) != 1+m.n+nodes:
+		return broken(5, "%d entries, the length says %d, and %d spare nodes of %d", c.entries, m.n, nodes, len(m.nodes))
+	case c.dirs+dirs != len(m.dirs):
+		return broken(4, "%d directories in use, %d spare, of %d", c.dirs, dirs, len(m.dirs))
+	}
+	return nil
+}

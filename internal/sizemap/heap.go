@@ -1,0 +1,78 @@
+package sizemap
+
+import "github.com/vramyard/vramyard/internal/planted"
+
+// join adds an entry to the group of the root that a link leads to. O(1).
+func (m *Map) join(link *uint32, at At) {
+	root := *link
+	e, r := &m.nodes[at], &m.nodes[root]
+	if e.addr < r.addr || planted.Enabled && planted.Is("sizemap/ties-unordered") {
+		e.child, e.next, e.prev = root, r.next, r.prev+1
+		r.next, r.prev = None, at
+		*link = at
+		return
+	}
+	r.prev++
+	e.next, e.prev = r.child, root
+	m.nodes[r.child].prev = at
+	r.child = at
+}
+
+// cut takes an entry that is not the root out of its group. Those below it take its place as
+// one, which is in order: what is above it is above them.
+func (m *Map) cut(at At) {
+	e := &m.nodes[at]
+	next, prev, heir := e.next, e.prev, e.next
+	if e.child != None {
+		heir = m.gather(e.child)
+		m.nodes[heir].next = next
+		m.nodes[next].prev = heir
+	}
+	m.nodes[heir].prev = prev
+	if p := &m.nodes[prev]; p.child == at {
+		p.child = heir
+	} else {
+		p.next = heir
+	}
+}
+
+// gather makes one of the entries in a list that of all others, and returns it: in pairs from
+// the first to the last, then the pairs from the last to the first. Its own neighbours are
+// for the caller to set.
+func (m *Map) gather(first At) At {
+	pairs := None
+	for at := first; at != None; {
+		other := m.nodes[at].next
+		if other == None {
+			if planted.Enabled && planted.Is("sizemap/last-heir-lost") && pairs != None {
+				break
+			}
+			m.nodes[at].next = pairs
+			pairs = at
+			break
+		}
+		rest := m.nodes[other].next
+		low := m.meld(at, other)
+		m.nodes[low].next = pairs
+		pairs, at = low, rest
+	}
+	top := pairs
+	for at := m.nodes[top].next; at != None; {
+		rest := m.nodes[at].next
+		top = m.meld(top, at)
+		at = rest
+	}
+	return top
+}
+
+// meld puts the higher of two entries below the lower, which it returns.
+func (m *Map) meld(low, high At) At {
+	if m.nodes[high].addr < m.nodes[low].addr {
+		low, high = high, low
+	}
+	l, h := &m.nodes[low], &m.nodes[high]
+	h.next, h.prev = l.child, low
+	m.nodes[l.child].prev = high
+	l.child = high
+	return low
+}

@@ -1,0 +1,260 @@
+package sizemap
+
+import (
+	"cmp"
+	"math/bits"
+	"slices"
+
+	"github.com/vramyard/vramyard/device"
+)
+
+// Ceil returns the name of the smallest entry of at least size bytes and, among equals, the
+// one at the lowest address; None if there is none.
+func (m *Map) Ceil(size device.Size) At {
+	own := m.classOf(size)
+	w := own >> pageBits
+	if int(w) >= len(m.pages) {
+		return None
+	}
+	p := &m.pages[w]
+	rest := p.used >> (own % pageCells) << (own % pageCells)
+	for {
+		if rest == 0 {
+			if w = m.nextPage(w + 1); int(w) >= len(m.pages) {
+				return None
+			}
+			p = &m.pages[w]
+			rest = p.used
+		}
+		i := uint32(bits.TrailingZeros64(rest)) % pageCells
+		rest &= rest - 1
+		at := p.cells[i]
+		if at&dirBit != 0 {
+			from := size
+			if w<<pageBits|i != own {
+				from = 0
+			}
+			if at = m.ceilBelow(at, from); at != None {
+				return at
+			}
+			continue
+		}
+		for ; at != None; at = m.nodes[at].next {
+			if m.nodes[at].size >= size {
+				return at
+			}
+		}
+	}
+}
+
+// nextPage returns the first page from one on that has any, more than there are if there is
+// none.
+func (m *Map) nextPage(w uint32) uint32 {
+	i := w / 64
+	if i >= sumWords {
+		return ^uint32(0)
+	}
+	sum := m.sums[i] >> (w % 64) << (w % 64)
+	for sum == 0 {
+		if i++; i == sumWords {
+			return ^uint32(0)
+		}
+		sum = m.sums[i]
+	}
+	return i*64 | uint32(bits.TrailingZeros64(sum))
+}
+
+// Near returns the name of one of the first looks entries that are large enough: the one at
+// the lowest address among those that exceed the first by at most spread bytes; None if
+// none is large enough. Entries of one size count one by one, but only the lowest is read.
+//
+// Precondition: looks >= 1; size + spread does not overflow.
+func (m *Map) Near(size, spread device.Size, looks int) At {
+	own := m.classOf(size)
+	w := own >> pageBits
+	if int(w) >= len(m.pages) {
+		return None
+	}
+	p := &m.pages[w]
+	rest := p.used >> (own % pageCells) << (own % pageCells)
+	l := look{lowest: ^device.Addr(0), most: ^device.Size(0), left: looks}
+	for {
+		if rest == 0 {
+			if w = m.nextPage(w + 1); int(w) >= len(m.pages) {
+				return l.best
+			}
+			p = &m.pages[w]
+			rest = p.used
+		}
+		i := uint32(bits.TrailingZeros64(rest)) % pageCells
+		rest &= rest - 1
+		at := p.cells[i]
+		if at&dirBit != 0 {
+			from := size
+			if w<<pageBits|i != own {
+				from = 0
+			}
+			if l = m.nearBelow(at, from, spread, l); l.left <= 0 {
+				return l.best
+			}
+			continue
+		}
+		for {
+			e := &m.nodes[at]
+			if e.size >= size {
+				if e.size > l.most {
+					return l.best
+				}
+				if l.best == None {
+					l.best, l.most = at, e.size+spread
+				}
+				if e.addr < l.lowest {
+					l.best = at
+				}
+				l.lowest = min(l.lowest, e.addr)
+				if l.left -= int(e.prev &^ rootBit); l.left <= 0 {
+					return l.best
+				}
+			}
+			if at = e.next; at == None {
+				break
+			}
+		}
+	}
+}
+
+// look is how far a search for the lowest of a few has come.
+type look struct {
+	best   At          // the lowest so far
+	lowest device.Addr // its address
+	most   device.Size // larger ones are no candidates
+	left   int         // how many more to look at; none, if one was too large
+}
+
+// nearBelow goes on with a search among the groups of at least a size below a cell.
+//
+// Precondition: the sizes below agree with the size in everything above, or it is 0.
+func (m *Map) nearBelow(cell uint32, size, spread device.Size, l look) look {
+	if cell&dirBit != 0 {
+		d := &m.dirs[cell&^dirBit]
+		from := d.digit(size)
+		for used := d.used >> from << from; used != 0 && l.left > 0; used &= used - 1 {
+			i := uint32(bits.TrailingZeros32(used)) % dirCells
+			if i > from {
+				size = 0
+			}
+			l = m.nearBelow(d.cells[i], size, spread, l)
+		}
+		return l
+	}
+	for at := *m.find(&cell, size); at != None && l.left > 0; at = m.nodes[at].next {
+		e := &m.nodes[at]
+		if e.size > l.most {
+			l.left = 0
+			return l
+		}
+		if l.best == None {
+			l.best, l.most = at, e.size+spread
+		}
+		if e.addr < l.lowest {
+			l.best, l.lowest = at, e.addr
+		}
+		l.left -= int(e.prev &^ rootBit)
+	}
+	return l
+}
+
+// First returns the name of the smallest entry of at least size bytes that fits and, among
+// equals, the one at the lowest address; None if there is none. It looks at every entry that is
+// large enough and comes before that one, and at what lies below those in their heaps.
+func (m *Map) First(size device.Size, fits func(handle uint32) bool) At {
+	for root := m.Ceil(size); root != None; root = m.after(root) {
+		if at := m.lowest(root, fits); at != None {
+			return at
+		}
+	}
+	return None
+}
+
+// after returns the root of the next larger group, None at the end.
+func (m *Map) after(root At) At {
+	size := m.nodes[root].size
+	if size == ^device.Size(0) {
+		return None
+	}
+	return m.Ceil(size + 1)
+}
+
+// lowest returns the lowest entry of a group that fits, None if there is none. What lies below
+// one that fits, or that is above another which does, is not looked at.
+func (m *Map) lowest(root At, fits func(handle uint32) bool) At {
+	best := None
+	m.queue = append(m.queue[:0], root)
+	for i := 0; i < len(m.queue); i++ {
+		at := m.queue[i]
+		e := &m.nodes[at]
+		switch {
+		case best != None && e.addr > m.nodes[best].addr:
+		case fits(e.handle):
+			best = at
+		default:
+			for c := e.child; c != None; c = m.nodes[c].next {
+				m.queue = append(m.queue, c)
+			}
+		}
+	}
+	return best
+}
+
+// Largest returns the size of the largest entry, 0 if there is none.
+func (m *Map) Largest() device.Size {
+	for i := uint32(sumWords); i > 0; i-- {
+		if m.sums[i-1] == 0 {
+			continue
+		}
+		p := &m.pages[i*64-1-uint32(bits.LeadingZeros64(m.sums[i-1]))]
+		at := p.cells[63-bits.LeadingZeros64(p.used)]
+		for at&dirBit != 0 {
+			d := &m.dirs[at&^dirBit]
+			at = d.cells[31-bits.LeadingZeros32(d.used)]
+		}
+		for m.nodes[at].next != None {
+			at = m.nodes[at].next
+		}
+		return m.nodes[at].size
+	}
+	return 0
+}
+
+// All yields every entry, smallest first, among equals the lowest. It allocates room for the
+// largest group and takes O(n log n).
+func (m *Map) All(yield func(Entry) bool) {
+	m.From(0)(yield)
+}
+
+// From returns what All yields, beginning with the first entry of at least size bytes.
+func (m *Map) From(size device.Size) func(yield func(Entry) bool) {
+	return func(yield func(Entry) bool) {
+		var group []At
+		for root := m.Ceil(size); root != None; root = m.after(root) {
+			group = m.members(root, group[:0])
+			for _, at := range group {
+				if !yield(m.Entry(at)) {
+					return
+				}
+			}
+		}
+	}
+}
+
+// members appends the entries of a group in the order of their addresses.
+func (m *Map) members(root At, group []At) []At {
+	group = append(group, root)
+	for i := 0; i < len(group); i++ {
+		for c := m.nodes[group[i]].child; c != None; c = m.nodes[c].next {
+			group = append(group, c)
+		}
+	}
+	slices.SortFunc(group, func(a, b At) int { return cmp.Compare(m.nodes[a].addr, m.nodes[b].addr) })
+	return group
+}
