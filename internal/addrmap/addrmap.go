@@ -9,7 +9,8 @@
 // caller's record where the chain begins with it, which at one block a bucket three of four
 // do. There are no pointers for the garbage collector to follow.
 //
-// An entry costs 4 to 8 bytes for its bucket and 4 for its handle. The table doubles when
+// [Buckets] are the first of it, for callers who have room for a handle in their records, and
+// [Map] is both. An entry costs 4 to 8 bytes for its bucket and 4 for its handle. The table doubles when
 // there are more entries than buckets and never shrinks: it grows with the most blocks that
 // ever lived, not with the memory managed, and in steady state nothing is allocated.
 //
@@ -24,8 +25,6 @@
 package addrmap
 
 import (
-	"math/bits"
-
 	"github.com/vramyard/vramyard/device"
 	"github.com/vramyard/vramyard/internal/planted"
 )
@@ -39,43 +38,90 @@ const (
 // None is no handle. Handles are from 1.
 const None = 0
 
-// AddrOf tells the address that a handle stands for. It is asked of handles in the map only.
-type AddrOf func(handle uint32) device.Addr
-
-// Map maps addresses to handles. The zero Map is empty and ready.
+// Buckets are the first handles of chains, by address. The chains are the caller's, who has
+// room for the handle that follows in its own records. Use [NewBuckets].
 //
-// Get and Delete look an address up. Where time matters, a caller walks the chain itself,
-// with its own record of each handle at hand:
+// To look an address up, and to take it out:
 //
-//	h := m.First(a)
+//	first := b.Of(a)
+//	h := *first
 //	for h != addrmap.None && rows[h].addr != a {
-//		h = m.Next(h)
+//		h = rows[h].chain
 //	}
-type Map struct {
-	heads []uint32 // first handle of each bucket
-	next  []uint32 // by handle: the next one of its bucket
-	shift uint8    // 64 - log2(len(heads))
+//	*first = rows[h].chain // or the chain of the one before
+//	b.Left()
+//
+// To enter one: if b.Full() then for each handle that b.Double() returns, and what follows it
+// in its chain, rows[h].chain = b.Enter(rows[h].addr, h); and then the same for the new one.
+type Buckets struct {
+	heads []uint32
+	shift uint8 // 64 - log2(len(heads))
 	n     int
 }
 
+// NewBuckets returns the smallest number of buckets, all empty.
+func NewBuckets() Buckets { return Buckets{heads: make([]uint32, 1<<minLog), shift: 64 - minLog} }
+
 // Len returns the number of addresses.
-func (m *Map) Len() int { return m.n }
+func (b *Buckets) Len() int { return b.n }
 
-// Bytes returns the host memory of the table.
-func (m *Map) Bytes() device.Size { return device.Size(cap(m.heads)+cap(m.next)) * linkBytes }
+// Bytes returns the host memory of the buckets.
+func (b *Buckets) Bytes() device.Size { return device.Size(cap(b.heads)) * linkBytes }
 
-// home returns the bucket of an address.
-func (m *Map) home(a device.Addr) uint64 { return uint64(a) * golden >> (m.shift & 63) }
-
-// First returns the first handle among which that of a is, None if there is none.
-func (m *Map) First(a device.Addr) uint32 {
-	if i := m.home(a); i < uint64(len(m.heads)) { // fails only while there are no buckets
-		return m.heads[i]
-	}
-	return None
+// Of returns the bucket of an address: the first handle among which that of a is, None if
+// there is none.
+func (b *Buckets) Of(a device.Addr) *uint32 {
+	return &b.heads[uint64(a)*golden>>(b.shift&63)]
 }
 
-// Next returns the handle behind h, None if it is the last.
+// Left notes that the caller has taken a handle out.
+func (b *Buckets) Left() { b.n-- }
+
+// Full reports whether there must be more buckets before another address is entered.
+func (b *Buckets) Full() bool { return b.n == len(b.heads) }
+
+// Double makes twice as many buckets, all empty, and returns the old ones, whose chains the
+// caller enters again.
+func (b *Buckets) Double() []uint32 {
+	old := b.heads
+	b.heads, b.n = make([]uint32, 2*len(old)), 0
+	b.shift--
+	return old
+}
+
+// Enter makes h the first handle of the bucket of a, and returns the one that follows it now.
+//
+// Precondition: a is not in the buckets, and they are not full.
+func (b *Buckets) Enter(a device.Addr, h uint32) (next uint32) {
+	first := b.Of(a)
+	next, *first = *first, h
+	b.n++
+	return next
+}
+
+// AddrOf tells the address that a handle stands for. It is asked of handles in the map only.
+type AddrOf func(handle uint32) device.Addr
+
+// Map is buckets with an array for the chains, for callers whose records have no room. Use
+// [NewMap].
+type Map struct {
+	buckets Buckets
+	next    []uint32 // by handle: the next one of its bucket
+}
+
+// NewMap returns an empty map.
+func NewMap() Map { return Map{buckets: NewBuckets()} }
+
+// Len returns the number of addresses.
+func (m *Map) Len() int { return m.buckets.Len() }
+
+// First returns the first handle among which that of a is, None if there is none.
+func (m *Map) First(a device.Addr) uint32 { return *m.buckets.Of(a) }
+
+// Bytes returns the host memory of the map.
+func (m *Map) Bytes() device.Size { return m.buckets.Bytes() + device.Size(cap(m.next))*linkBytes }
+
+// Next returns the handle behind h in its bucket, None if it is the last.
 func (m *Map) Next(h uint32) uint32 { return m.next[h] }
 
 // Get returns the handle of a, None if there is none. O(1) expected.
@@ -100,11 +146,11 @@ func (m *Map) Delete(a device.Addr, at AddrOf) uint32 {
 //
 // Precondition: it has.
 func (m *Map) Unlink(a device.Addr, h uint32) {
+	m.buckets.Left()
 	if planted.Enabled && planted.Is("addrmap/stale-entry") {
-		m.n--
 		return
 	}
-	link := &m.heads[m.home(a)]
+	link := m.buckets.Of(a)
 	for *link != h {
 		link = &m.next[*link]
 	}
@@ -112,7 +158,6 @@ func (m *Map) Unlink(a device.Addr, h uint32) {
 	if planted.Enabled && planted.Is("addrmap/chain-cut") {
 		*link = None
 	}
-	m.n--
 }
 
 // Put maps a to a handle. O(1) expected; it allocates only when there are more addresses, or
@@ -120,23 +165,20 @@ func (m *Map) Unlink(a device.Addr, h uint32) {
 //
 // Precondition: a is not in the map, and the handle neither.
 func (m *Map) Put(a device.Addr, h uint32, at AddrOf) {
-	if m.n == len(m.heads) || int(h) >= len(m.next) {
+	if m.buckets.Full() || int(h) >= len(m.next) {
 		m.extend(h, at)
 	}
 	if planted.Enabled && planted.Is("addrmap/stale-entry") {
 		m.expel(h)
 	}
-	link := &m.heads[m.home(a)]
-	m.next[h] = *link
-	*link = h
-	m.n++
+	m.next[h] = m.buckets.Enter(a, h)
 }
 
 // expel takes a handle out of whatever bucket the planted bug left it in, before it is
 // entered a second time and the chain bites its tail.
 func (m *Map) expel(h uint32) {
-	for i := range m.heads {
-		for link := &m.heads[i]; *link != None; link = &m.next[*link] {
+	for i := range m.buckets.heads {
+		for link := &m.buckets.heads[i]; *link != None; link = &m.next[*link] {
 			if *link == h {
 				*link = m.next[h]
 				return
@@ -154,16 +196,13 @@ func (m *Map) extend(h uint32, at AddrOf) {
 		copy(next, m.next)
 		m.next = next
 	}
-	if m.n < len(m.heads) {
+	if !m.buckets.Full() {
 		return
 	}
-	old := m.heads
-	log := max(minLog, bits.Len(uint(len(old))))
-	m.heads, m.shift = make([]uint32, 1<<log), uint8(64-log)
-	for _, h := range old {
+	for _, h := range m.buckets.Double() {
 		for h != None {
-			after, link := m.next[h], &m.heads[m.home(at(h))]
-			m.next[h], *link = *link, h
+			after := m.next[h]
+			m.next[h] = m.buckets.Enter(at(h), h)
 			h = after
 		}
 	}

@@ -21,7 +21,7 @@ func TestAgreesWithMap(t *testing.T) {
 	for seed := range uint64(20) {
 		rng := rand.New(rand.NewPCG(seed, 1))
 		keys := 2 + rng.IntN(2000)
-		var m addrmap.Map
+		m := addrmap.NewMap()
 		r := make(rows, keys)
 		want := map[device.Addr]uint32{}
 		var spare []uint32
@@ -64,7 +64,7 @@ func TestChainsLoseNobody(t *testing.T) {
 	const n = 40
 	for gone := 1; gone <= n; gone++ {
 		r := rows{0}
-		var m addrmap.Map
+		m := addrmap.NewMap()
 		for low := range uint64(n) {
 			r = append(r, device.Addr((0x12345678<<32|low)*inverse))
 			m.Put(r[low+1], uint32(low+1), r.at)
@@ -81,15 +81,15 @@ func TestChainsLoseNobody(t *testing.T) {
 	}
 }
 
-func TestZeroMapIsEmpty(t *testing.T) {
-	var m addrmap.Map
+func TestNewMapIsEmpty(t *testing.T) {
+	m := addrmap.NewMap()
 	require.EqualValues(t, addrmap.None, m.First(1<<40))
 	require.EqualValues(t, addrmap.None, m.Delete(0, nil))
-	require.Zero(t, m.Bytes())
+	require.Zero(t, m.Len())
 }
 
 func TestSteadyStateAllocatesNothing(t *testing.T) {
-	var m addrmap.Map
+	m := addrmap.NewMap()
 	r := make(rows, 1001)
 	for i := 1; i <= 1000; i++ {
 		r[i] = device.Addr(i) << 8
@@ -109,7 +109,7 @@ func TestSteadyStateAllocatesNothing(t *testing.T) {
 func BenchmarkPair(b *testing.B) {
 	for _, live := range []int{1000, 100_000, 1_000_000} {
 		b.Run("live="+map[int]string{1000: "1e3", 100_000: "1e5", 1_000_000: "1e6"}[live], func(b *testing.B) {
-			var m addrmap.Map
+			m := addrmap.NewMap()
 			r := make(rows, live+1)
 			for i := 1; i <= live; i++ {
 				r[i] = 0x7f0000000000 + device.Addr(i)<<12

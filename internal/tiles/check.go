@@ -14,7 +14,7 @@ var sayings = [...]string{
 	2: "free neighbours are merged",
 	3: "requested at least one byte and at most all",
 	4: "the address index holds the live chunks",
-	5: "every row is a chunk or spare",
+	5: "every row is a chunk, a ring or spare",
 	6: "the empty bytes are those of regions without a live block",
 	7: "counters are what the walk shows",
 }
@@ -42,7 +42,7 @@ func (v View) Check() error {
 	case s.live != c.live.Len():
 		return c.broken(4, "%d live chunks, %d entries", s.live, c.live.Len())
 	case s.chunks != c.Len():
-		return c.broken(5, "%d chunks and %d spare rows of %d", s.chunks, c.spares, len(c.Rows))
+		return c.broken(5, "%d chunks, %d rings and %d spare rows of %d", s.chunks, c.anchors, c.spares, len(c.Rows)-len(noRing))
 	case s.empty != c.pool.Empty():
 		return c.broken(6, "%d bytes, the counter says %d", s.empty, c.pool.Empty())
 	}
@@ -70,7 +70,7 @@ func (c *Core) checkRegion(held regions.Held, s *sum) error {
 			return c.broken(1, "chunk %d is not in the table", h)
 		}
 		r := &c.Rows[h]
-		if r.Addr != at || r.Prev != prev || r.Size == 0 || r.Size%c.quantum != 0 || r.link>>stateShift == retired {
+		if r.Addr != at || r.Prev != prev || r.Size == 0 || r.Size%c.quantum != 0 || c.Rows[h].link.state() == retired {
 			return c.broken(1, "chunk %d at %v of %d bytes behind chunk %d, expected at %v behind chunk %d",
 				h, r.Addr, uint64(r.Size), r.Prev, at, prev)
 		}
@@ -92,7 +92,7 @@ func (c *Core) checkRegion(held regions.Held, s *sum) error {
 func (c *Core) checkChunk(h Handle, s *sum) error {
 	s.chunks++
 	r := &c.Rows[h]
-	if r.IsFree() {
+	if c.IsFree(h) {
 		s.free++
 		if c.IsFree(r.Prev) {
 			return c.broken(2, "%v and %v are neighbours and free", c.Rows[r.Prev].Addr, r.Addr)
@@ -103,7 +103,7 @@ func (c *Core) checkChunk(h Handle, s *sum) error {
 	if n := c.Requested(h); n == 0 || n > r.Size {
 		return c.broken(3, "%v: %d bytes requested of %d", r.Addr, uint64(n), uint64(r.Size))
 	}
-	if c.live.Get(r.Addr, c.AddrOf) != h {
+	if c.find(r.Addr) != h {
 		return c.broken(4, "%v is live and not in it", r.Addr)
 	}
 	return nil
@@ -113,7 +113,7 @@ func (c *Core) checkChunk(h Handle, s *sum) error {
 func (c *Core) checkSpares() error {
 	n := 0
 	for h := c.spare; h != None; h = c.Rows[h].Next {
-		if n++; n > c.spares || c.Rows[h].link>>stateShift != retired {
+		if n++; n > c.spares || c.Rows[h].link.state() != retired {
 			return c.broken(5, "row %d is number %d of %d spare ones", h, n, c.spares)
 		}
 	}

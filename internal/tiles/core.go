@@ -46,7 +46,7 @@ type Core struct {
 	index   Index
 
 	pool growth.Pool // regions held; a label is the first chunk of a region
-	live addrmap.Map // starts of live chunks to handles
+	live addrmap.Buckets // of the starts of live chunks; the links of these chain them
 
 	stats   alloc.Stats
 	refusal alloc.Refusal
@@ -56,7 +56,7 @@ type Core struct {
 //
 // Precondition: the policy passes its Check.
 func (c *Core) Init(name string, src device.Source, p growth.Policy, index Index) {
-	c.Table = NewTable()
+	c.Table, c.live = NewTable(), addrmap.NewBuckets()
 	c.name, c.most, c.quantum, c.release, c.index = name, MaxRequest, p.Quantum, p.Release, index
 	c.pool = growth.New(src, &c.stats, p)
 }
@@ -70,10 +70,10 @@ func (c *Core) Leave() { c.busy.Leave() }
 // Judge returns the bytes to grant for a request, or why there are none: [alloc.ErrClosed]
 // or [alloc.ErrInvalidRequest]. Any power of two is an alignment that is honoured.
 func (c *Core) Judge(r *alloc.Request) (device.Size, error) {
-	if r.Size-1 >= c.most || r.Align&(r.Align-1) != 0 {
-		return 0, c.refuse(r)
+	if r.Size-1 < c.most && r.Align&(r.Align-1) == 0 {
+		return (r.Size + c.quantum - 1) &^ (c.quantum - 1), nil
 	}
-	return device.AlignUp(r.Size, c.quantum), nil
+	return 0, c.refuse(r)
 }
 
 // refuse notes a request that can never be granted and returns the error.
@@ -169,37 +169,90 @@ func (c *Core) occupy(h Handle) {
 
 // Grant makes a free chunk, cut to size and in no list, the block of a request.
 func (c *Core) Grant(h Handle, r *alloc.Request) alloc.Block {
-	c.SetLive(h, r.Size, Label{r.Tag, r.Stream})
+	if c.live.Full() {
+		c.rehash()
+	}
 	row := &c.Rows[h]
-	if !planted.Enabled || !planted.Is("tiles/not-indexed") {
-		c.live.Put(row.Addr, h, c.AddrOf)
+	c.setLive(h, r.Size, Label{r.Tag, r.Stream}, c.live.Enter(row.Addr, h))
+	if planted.Enabled {
+		c.spoil(h, r)
 	}
 	c.stats.Granted(r.Size, row.Size)
-	if planted.Enabled && planted.Is("tiles/requested-forgotten") {
-		c.SetLive(h, 0, Label{r.Tag, r.Stream})
-	}
 	return alloc.Block{Addr: row.Addr, Size: row.Size}
+}
+
+// spoil does to a block just granted what the planted bug is about.
+func (c *Core) spoil(h Handle, r *alloc.Request) {
+	switch {
+	case planted.Is("tiles/not-indexed"):
+		c.forget(c.Rows[h].Addr)
+	case planted.Is("tiles/requested-forgotten"):
+		c.setLive(h, 0, Label{r.Tag, r.Stream}, c.Rows[h].after&handleBits)
+	}
+}
+
+// rehash doubles the buckets.
+func (c *Core) rehash() {
+	for _, h := range c.live.Double() {
+		for h != None {
+			l := &c.Rows[h].link
+			next := l.after & handleBits
+			l.after = live<<stateShift | c.live.Enter(c.Rows[h].Addr, h)
+			h = next
+		}
+	}
+}
+
+// find returns the live chunk that starts at an address, None if there is none.
+func (c *Core) find(at device.Addr) Handle {
+	h := *c.live.Of(at)
+	for h != None && c.Rows[h].Addr != at {
+		h = c.Rows[h].after & handleBits
+	}
+	return h
+}
+
+// forget takes the live chunk that starts at an address out of its bucket and returns it,
+// None if there is none.
+func (c *Core) forget(at device.Addr) Handle {
+	first, rows := c.live.Of(at), c.Rows
+	h := *first
+	if rows[h].Addr == at && h != None {
+		*first = rows[h].after & handleBits
+		c.live.Left()
+		return h
+	}
+	return c.forgetBehind(h, at)
+}
+
+// forgetBehind is forget for the rest of a chain.
+func (c *Core) forgetBehind(h Handle, at device.Addr) Handle {
+	for h != None {
+		l := &c.Rows[h].link
+		if h = l.after & handleBits; h != None && c.Rows[h].Addr == at {
+			l.after = live<<stateShift | c.Rows[h].after&handleBits
+			c.live.Left()
+			return h
+		}
+	}
+	return None
 }
 
 // Release makes the live chunk that starts at an address a free one, and returns it. It is
 // in no list and not merged yet. It fails with [alloc.ErrInvalidFree] or [alloc.ErrClosed].
 func (c *Core) Release(at device.Addr) (Handle, error) {
-	h := c.live.First(at)
-	for h != None && c.Rows[h].Addr != at {
-		h = c.live.Next(h)
-	}
+	h := c.forget(at)
 	if h == None {
 		if c.closed {
 			return None, alloc.ErrClosed
 		}
 		return None, alloc.ErrInvalidFree
 	}
-	c.live.Unlink(at, h)
 	c.stats.Freed(c.Requested(h), c.Rows[h].Size)
 	if planted.Enabled && planted.Is("tiles/frees-what-was-asked") {
 		c.stats.Allocated += c.Rows[h].Size - c.Requested(h)
 	}
-	c.SetFree(h)
+	c.setFree(h)
 	return h, nil
 }
 

@@ -8,13 +8,22 @@
 // beside the memory because device memory holds no metadata. So a freed chunk finds its
 // neighbours, and a chunk its region's end, without a search.
 //
-// The last eight bytes of a row have two uses. A free chunk has the two links of a list of
-// free chunks there, for strategies that keep lists; a live one the bytes that it was granted
-// beyond those requested, from which the requested size follows. A slack that does not fit
-// 32 bits lies in a [Column], and so do the labels that callers give. A column takes no
-// memory until something is set in it, and strategies may have columns of their own.
+// The last eight bytes of a row have two uses. A free chunk has the two links of a ring of
+// free chunks there, for strategies that keep lists; a live one the handle of the next chunk
+// in the bucket of its address, and the bytes that it was granted beyond those requested,
+// from which the requested size follows. A slack that does not fit 32 bits lies in a [Column],
+// and so do the labels that callers give. A column takes no memory until something is set in
+// it, and strategies may have columns of their own.
 //
-// A row does not name its region: two links need the room. The first chunk of a region never
+// # Branches
+//
+// Whether a freed block has free neighbours, and whether they are alone in their rings, are
+// toss-ups, and a branch that goes the wrong way costs as much as thirty instructions. So
+// neighbours that are not free are read as [None], a row that can be joined, taken out of its
+// ring and retired like any other without effect, and rings have anchors, so that none of
+// their chunks is a special case. It took a tenth off a pair at 1e3 live blocks.
+//
+// A row does not name its region: the links need the room. The first chunk of a region never
 // changes its handle, because the left of two merged chunks survives, and so the region names
 // that chunk; from an address the region is found among the regions. A region is empty when
 // one free chunk without neighbours fills it, which needs no count of live chunks.
@@ -36,7 +45,8 @@
 // and back:
 //
 //	h, err := core.Release(at)
-//	core.Merge(h, next)              // with neighbours that are free, taken out of the index
+//	prev, next := core.FreeNeighbors(h)
+//	h = core.Join(prev, h, next)     // when they are taken out of the index
 //	core.Fills(h) && core.Vacate(h)  // perhaps the region goes back
 //	index.Insert(h)
 //
@@ -57,7 +67,8 @@
 // Invariant K2: no two neighbours are both free.
 // Invariant K3: a live chunk was requested with at least one byte and at most its size.
 // Invariant K4: the map from addresses holds exactly the live chunks.
-// Invariant K5: every row is a chunk of a region or waits in the list of retired ones.
+// Invariant K5: every row is a chunk of a region, the anchor of a ring, or waits in the list of
+// retired ones.
 // Invariant K6: the bytes counted as empty are those of the regions without a live chunk.
 // Invariant K7: the counters are what the walk shows.
 //

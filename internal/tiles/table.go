@@ -8,59 +8,22 @@ import (
 // Handle names a chunk: its row in the table.
 type Handle = uint32
 
-// None is the handle of no chunk. There is a row of that number all the same: it is never
-// free, and what is written to it is never read. So whoever looks at a neighbour, or mends
-// its links, need not ask first whether there is one, which is a toss-up for the branch
-// predictor.
+// None is the handle of no chunk. There is a row of that number all the same, which is never
+// a free chunk and has no size. So whoever mends the links of a neighbour, or merges with it,
+// need not ask first whether there is one, which is a toss-up for the branch predictor.
 const None Handle = 0
 
-// The states of a row, as they stand above the link in it.
-const (
-	free    uint32 = 0 // a chunk that may be granted
-	live    uint32 = 1 // a chunk that is granted, or the row of None
-	retired uint32 = 2 // no chunk: the handle waits to be used again
-)
-
-// stateShift is where the state stands in Row.link. It leaves 30 bits to a handle: a table of
-// so many rows would take 32 GiB, so none grows that far.
-const stateShift = 30
-
-// Row is one chunk. It takes 32 bytes, so that none straddles two cache lines; what most
-// chunks lack lies in columns beside the table.
+// Row is one chunk.
 type Row struct {
 	Addr device.Addr // first byte
 	Size device.Size // bytes
 	Prev Handle      // chunk before it in its region; None at the start
 	Next Handle      // chunk behind it in its region; None at the end. Of a retired row the one retired before
-
-	// link is the state and, of a free chunk, the next one in the list that it stands in.
-	link uint32
-	// back of a free chunk is the one before it in its list; of a live chunk it is the slack,
-	// size less requested, or wideSlack.
-	back uint32
+	link
 }
 
 // End returns the address just above the chunk.
 func (r *Row) End() device.Addr { return r.Addr.Add(r.Size) }
-
-// IsFree reports whether the row is a chunk that may be granted.
-func (r *Row) IsFree() bool { return r.link>>stateShift == free }
-
-// After returns the next chunk in the list of a free chunk.
-//
-// Precondition: the chunk is free, so that the state does not show.
-func (r *Row) After() Handle { return r.link }
-
-// SetAfter makes h the next chunk in the list of a free chunk.
-//
-// Precondition: the chunk is free. The row of None must not be written to.
-func (r *Row) SetAfter(h Handle) { r.link = h }
-
-// Before returns the chunk before a free chunk in its list.
-func (r *Row) Before() Handle { return r.back }
-
-// SetBefore makes h the chunk before a free chunk, or before None, in its list.
-func (r *Row) SetBefore(h Handle) { r.back = h }
 
 // wideSlack says that the slack does not fit and a column has the requested size.
 const wideSlack = ^uint32(0)
@@ -71,7 +34,7 @@ type Label struct {
 	Stream device.Stream // Request.Stream
 }
 
-// rowBytes is what a row takes; a test compares it with the type.
+// rowBytes is what a row and its link take; a test compares it with the types.
 const rowBytes = 32
 
 // Table holds the chunks of all regions. Use [NewTable].
@@ -79,18 +42,19 @@ type Table struct {
 	// Rows by handle. They move when the table grows, which Split and Add may cause.
 	Rows []Row
 
-	spare  Handle // row retired last
-	spares int    // retired rows
+	spare   Handle // row retired last
+	spares  int    // retired rows
+	anchors int    // rows that are rings, not chunks
 
 	labels Column[Label]
 	wide   Column[device.Size] // requested bytes of live chunks whose slack does not fit a word
 }
 
 // NewTable returns an empty table.
-func NewTable() Table { return Table{Rows: []Row{{link: live << stateShift}}} }
+func NewTable() Table { return Table{Rows: append([]Row(nil), noRing[:]...)} }
 
 // Len returns the number of chunks.
-func (t *Table) Len() int { return len(t.Rows) - 1 - t.spares }
+func (t *Table) Len() int { return len(t.Rows) - len(noRing) - t.anchors - t.spares }
 
 // Bytes returns the host memory of the table and its own columns, unused capacity included.
 func (t *Table) Bytes() device.Size {
@@ -98,7 +62,7 @@ func (t *Table) Bytes() device.Size {
 }
 
 // IsFree reports whether there is a free chunk of that handle.
-func (t *Table) IsFree(h Handle) bool { return t.Rows[h].IsFree() }
+func (t *Table) IsFree(h Handle) bool { return h != None && t.Rows[h].state() == free }
 
 // IsTail reports whether a chunk is the last of its region.
 func (t *Table) IsTail(h Handle) bool { return t.Rows[h].Next == None }
@@ -106,13 +70,13 @@ func (t *Table) IsTail(h Handle) bool { return t.Rows[h].Next == None }
 // Fills reports whether a chunk is its whole region.
 func (t *Table) Fills(h Handle) bool {
 	r := &t.Rows[h]
-	return r.Prev == None && r.Next == None
+	return r.Prev|r.Next == None
 }
 
 // AddrOf returns the start of a chunk.
 func (t *Table) AddrOf(h Handle) device.Addr { return t.Rows[h].Addr }
 
-// Add returns a new free chunk that has no neighbours and stands in no list. It allocates
+// Add returns a new free chunk that has no neighbours and stands in no ring. It allocates
 // only when no retired handle is left.
 func (t *Table) Add(at device.Addr, size device.Size) Handle {
 	h := t.take()
@@ -137,7 +101,8 @@ func (t *Table) take() Handle {
 func (t *Table) extend() Handle {
 	n := len(t.Rows)
 	if n == cap(t.Rows) {
-		rows := make([]Row, n, n+max(n/8, 64))
+		most := n + max(n/8, 64)
+		rows := make([]Row, n, most)
 		copy(rows, t.Rows)
 		t.Rows = rows
 	}
@@ -145,29 +110,36 @@ func (t *Table) extend() Handle {
 	return Handle(n)
 }
 
-// Retire takes a chunk out of the table. Its handle will be used again.
+// Retire takes a chunk out of the table. Its handle will be used again. It has no branches,
+// and does nothing to None.
 func (t *Table) Retire(h Handle) {
 	if planted.Enabled && planted.Is("tiles/handle-lost") {
 		return
 	}
+	m := mask(h)
 	r := &t.Rows[h]
-	r.Next, r.link = t.spare, retired<<stateShift
-	t.spare = h
-	t.spares++
+	r.Next = t.spare
+	r.after = r.after&^m | retired<<stateShift&m
+	t.spare ^= (t.spare ^ h) & m
+	t.spares += int(m & 1)
 }
 
+// mask returns all ones, 0 for None.
+func mask(h Handle) uint32 { return uint32(-int32(h) >> 31) }
+
 // Split cuts a free chunk behind its first n bytes and returns the new free chunk behind
-// the cut. Neither stands in a list.
+// the cut. Neither stands in a ring.
 //
 // Precondition: 0 < n < size.
 func (t *Table) Split(h Handle, n device.Size) Handle {
 	tail := t.take()
-	r, s := &t.Rows[h], &t.Rows[tail]
+	rows := t.Rows
+	r, s := &rows[h], &rows[tail]
 	next := r.Next
 	*s = Row{Addr: r.Addr.Add(n), Size: r.Size - n, Prev: h, Next: next}
-	t.Rows[next].Prev = tail
+	rows[next].Prev = tail
 	if planted.Enabled && planted.Is("tiles/split-drops-prev") {
-		t.Rows[next].Prev = h
+		rows[next].Prev = h
 	}
 	if planted.Enabled && planted.Is("tiles/split-loses-bytes") && s.Size > 256 {
 		s.Size -= 256
@@ -176,46 +148,64 @@ func (t *Table) Split(h Handle, n device.Size) Handle {
 	return tail
 }
 
-// Merge adds the chunk behind a free chunk to it and retires its handle. The left one
-// survives, so that the first chunk of a region keeps its handle for ever.
-//
-// Precondition: right is free and follows left; neither stands in a list.
-func (t *Table) Merge(left, right Handle) {
-	l, r := &t.Rows[left], &t.Rows[right]
-	l.Size += r.Size
-	l.Next = r.Next
-	t.Rows[r.Next].Prev = left
-	t.Retire(right)
+// FreeNeighbors returns the chunks on either side that are free, None where there is none. It
+// has no branches: whether the neighbours of a block are free is a toss-up.
+func (t *Table) FreeNeighbors(h Handle) (prev, next Handle) {
+	rows := t.Rows
+	prev, next = rows[h].Prev, rows[h].Next
+	return prev & rows[prev].freeMask(), next & rows[next].freeMask()
 }
 
-// SetLive makes a free chunk that stands in no list a live one that was requested with a
-// size and a label.
+// Join makes a free chunk and its free neighbours, of which either may be None, one chunk,
+// and returns it. The left one survives, so that the first chunk of a region keeps its handle
+// for ever. It has no branches.
+//
+// Precondition: the neighbours are; none of them stands in a ring.
+func (t *Table) Join(prev, h, next Handle) Handle {
+	rows := t.Rows
+	l, r, n := &rows[prev], &rows[h], &rows[next]
+	size := l.Size + r.Size + n.Size // that of None is 0
+	right := r.Next ^ (r.Next^n.Next)&mask(next)
+	m := mask(prev)
+	keep, gone := h^(h^prev)&m, h&m
+	k := &rows[keep]
+	k.Size, k.Next = size, right
+	rows[right].Prev = keep
+	t.Retire(next)
+	t.Retire(gone)
+	return keep
+}
+
+// setLive makes a free chunk that stands in no ring a live one that was requested with a
+// size and a label, and is followed by chain in its bucket.
 //
 // Precondition: requested is at most the size.
-func (t *Table) SetLive(h Handle, requested device.Size, l Label) {
+func (t *Table) setLive(h Handle, requested device.Size, l Label, chain Handle) {
 	r := &t.Rows[h]
-	r.link = live << stateShift
-	if slack := r.Size - requested; slack < device.Size(wideSlack) {
-		r.back = uint32(slack)
-	} else {
-		r.back = wideSlack
-		t.wide.Set(h, requested, len(t.Rows))
-	}
-	if l != (Label{}) || t.labels.cells != nil {
-		t.labels.Set(h, l, len(t.Rows))
+	slack := min(r.Size-requested, device.Size(wideSlack))
+	r.link = link{live<<stateShift | chain, uint32(slack)}
+	if uint64(l.Stream)|l.Tag != 0 || slack == device.Size(wideSlack) || t.labels.cells != nil {
+		t.annotate(h, requested, l)
 	}
 }
 
-// SetFree makes a live chunk a free one that stands in no list.
-func (t *Table) SetFree(h Handle) { t.Rows[h].link, t.Rows[h].back = free<<stateShift, None }
+// annotate notes in the columns what a row has no room for.
+func (t *Table) annotate(h Handle, requested device.Size, l Label) {
+	if t.Rows[h].back == wideSlack {
+		t.wide.Set(h, requested, len(t.Rows))
+	}
+	t.labels.Set(h, l, len(t.Rows))
+}
+
+// setFree makes a live chunk a free one that stands in no ring.
+func (t *Table) setFree(h Handle) { t.Rows[h].link = link{} }
 
 // Requested returns the bytes asked for by a live chunk.
 func (t *Table) Requested(h Handle) device.Size {
-	r := &t.Rows[h]
-	if r.back == wideSlack {
-		return t.wide.Get(h)
+	if slack := t.Rows[h].back; slack != wideSlack {
+		return t.Rows[h].Size - device.Size(slack)
 	}
-	return r.Size - device.Size(r.back)
+	return t.wide.Get(h)
 }
 
 // LabelOf returns what the caller attached to a live chunk.

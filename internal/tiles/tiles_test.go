@@ -17,7 +17,7 @@ func TestRowIsHalfACacheLine(t *testing.T) {
 	require.EqualValues(t, rowBytes, reflect.TypeFor[Row]().Size())
 }
 
-func TestSplitAndMergeAreInverse(t *testing.T) {
+func TestSplitAndJoinAreInverse(t *testing.T) {
 	table := NewTable()
 	h := table.Add(1<<20, 4096)
 	require.True(t, table.Fills(h))
@@ -30,9 +30,9 @@ func TestSplitAndMergeAreInverse(t *testing.T) {
 	require.Equal(t, Row{Addr: 1<<20 + 256, Size: 768, Prev: h, Next: right}, table.Rows[middle])
 	require.Equal(t, middle, table.Rows[right].Prev)
 
-	table.Merge(middle, right)
+	require.Equal(t, middle, table.Join(None, middle, right))
 	require.Equal(t, Row{Addr: 1<<20 + 256, Size: 3840, Prev: h, Next: None}, table.Rows[middle])
-	table.Merge(h, middle)
+	require.Equal(t, h, table.Join(h, middle, None))
 	require.True(t, table.Fills(h))
 	require.Equal(t, device.Size(4096), table.Rows[h].Size)
 	require.Equal(t, 1, table.Len())
@@ -43,11 +43,69 @@ func TestHandlesAreUsedAgainNewestFirst(t *testing.T) {
 	h := table.Add(1<<20, 4096)
 	b := table.Split(h, 1024)
 	c := table.Split(h, 256)
-	table.Merge(h, c)
-	table.Merge(h, b)
-	require.Equal(t, b, table.Split(h, 512))
-	require.Equal(t, c, table.Split(h, 256))
-	require.Len(t, table.Rows, 1+3)
+	table.Join(h, c, b)
+	require.Equal(t, c, table.Split(h, 512))
+	require.Equal(t, b, table.Split(h, 256))
+	require.Len(t, table.Rows, len(noRing)+3)
+}
+
+func TestNeighborsThatAreNotFreeAreNone(t *testing.T) {
+	table := NewTable()
+	a := table.Add(1<<20, 1024)
+	c := table.Split(a, 512)
+	b := table.Split(a, 256)
+	for _, states := range [][3]bool{{true, true, true}, {true, true, false}, {false, true, true}, {false, true, false}} {
+		want := [2]Handle{a, c}
+		for i, h := range []Handle{a, b, c} {
+			table.setFree(h)
+			if !states[i] {
+				table.setLive(h, 1, Label{}, 77)
+				want[i/2] = None
+			}
+		}
+		prev, next := table.FreeNeighbors(b)
+		require.Equal(t, want, [2]Handle{prev, next}, "%v", states)
+	}
+	table.setFree(a)
+	prev, next := table.FreeNeighbors(a)
+	require.Equal(t, [2]Handle{None, b}, [2]Handle{prev, next}, "at the start of a region")
+}
+
+// TestRowOfNoneStaysWhatItIs does to it all that is done to neighbours and rings.
+func TestRowOfNoneStaysWhatItIs(t *testing.T) {
+	table := NewTable()
+	h := table.Add(1<<20, 4096)
+	require.False(t, table.Unlink(None))
+	table.Retire(None)
+	require.Equal(t, h, table.Join(None, h, None))
+	tail := table.Split(h, 256)
+	require.Equal(t, h, table.Join(None, h, tail))
+	require.False(t, table.IsFree(None))
+	require.Zero(t, table.Rows[None].Size)
+	require.Equal(t, noRing[0].link, table.Rows[None].link)
+	require.Equal(t, 1, table.Len())
+}
+
+func TestRingKeepsOrder(t *testing.T) {
+	table := NewTable()
+	ring := table.Anchor()
+	require.Equal(t, ring, table.After(ring))
+	a, b, c := table.Add(1<<20, 256), table.Add(2<<20, 256), table.Add(3<<20, 256)
+	require.Equal(t, 3, table.Len(), "an anchor is no chunk")
+	table.Link(a, ring)
+	table.Link(b, ring)
+	table.Link(c, table.Before(ring))
+	var got []Handle
+	for h := table.After(ring); h != ring; h = table.After(h) {
+		got = append(got, h)
+		require.Equal(t, h, table.After(table.Before(h)))
+	}
+	require.Equal(t, []Handle{b, a, c}, got)
+	require.False(t, table.Unlink(a))
+	require.False(t, table.Unlink(b))
+	require.True(t, table.Unlink(c), "the last one")
+	require.Equal(t, ring, table.After(ring))
+	require.Equal(t, ring, table.Before(ring))
 }
 
 func TestRequestedSizeFollowsFromSlack(t *testing.T) {
@@ -58,11 +116,11 @@ func TestRequestedSizeFollowsFromSlack(t *testing.T) {
 			}
 			table := NewTable()
 			h := table.Add(1<<20, size)
-			table.SetLive(h, requested, Label{})
+			table.setLive(h, requested, Label{}, None)
 			require.False(t, table.IsFree(h))
 			require.Equal(t, requested, table.Requested(h), "of %d", uint64(size))
 			require.Equal(t, size-requested >= 1<<32-1, table.wide.cells != nil, "the column exists only where it is needed")
-			table.SetFree(h)
+			table.setFree(h)
 			require.True(t, table.IsFree(h))
 		}
 	}
@@ -71,16 +129,16 @@ func TestRequestedSizeFollowsFromSlack(t *testing.T) {
 func TestLabelsTakeNoMemoryUntilThereIsOne(t *testing.T) {
 	table := NewTable()
 	a := table.Add(1<<20, 256)
-	table.SetLive(a, 1, Label{})
+	table.setLive(a, 1, Label{}, None)
 	require.Nil(t, table.labels.cells)
 	without := table.Bytes()
 	b := table.Add(2<<20, 256)
-	table.SetLive(b, 1, Label{Tag: 7, Stream: 3})
+	table.setLive(b, 1, Label{Tag: 7, Stream: 3}, None)
 	require.Greater(t, table.Bytes(), without)
 	require.Equal(t, Label{}, table.LabelOf(a))
 	require.Equal(t, Label{Tag: 7, Stream: 3}, table.LabelOf(b))
-	table.SetFree(b)
-	table.SetLive(b, 1, Label{})
+	table.setFree(b)
+	table.setLive(b, 1, Label{}, None)
 	require.Equal(t, Label{}, table.LabelOf(b), "a label does not outlive its block")
 }
 
@@ -192,15 +250,14 @@ func (f *firstFit) Free(at device.Addr) error {
 	if err != nil {
 		return err
 	}
-	if next := f.core.Rows[h].Next; f.core.IsFree(next) {
+	prev, next := f.core.FreeNeighbors(h)
+	if next != None {
 		f.Remove(next)
-		f.core.Merge(h, next)
 	}
-	if prev := f.core.Rows[h].Prev; f.core.IsFree(prev) {
+	if prev != None {
 		f.Remove(prev)
-		f.core.Merge(prev, h)
-		h = prev
 	}
+	h = f.core.Join(prev, h, next)
 	if f.core.Fills(h) && f.core.Vacate(h) {
 		return nil
 	}
@@ -259,9 +316,9 @@ func TestCheckNamesWhatIsBroken(t *testing.T) {
 	}{
 		"size":      {func(f *firstFit, h Handle) { f.core.Rows[h].Size += 256 }, "K1"},
 		"link":      {func(f *firstFit, h Handle) { f.core.Rows[f.core.Rows[h].Next].Prev = None }, "K1"},
-		"unmerged":  {func(f *firstFit, h Handle) { f.core.SetFree(h) }, "K2"},
-		"requested": {func(f *firstFit, h Handle) { f.core.SetLive(h, 0, Label{}) }, "K3"},
-		"index":     {func(f *firstFit, h Handle) { f.core.live.Delete(f.core.Rows[h].Addr, f.core.AddrOf) }, "K4"},
+		"unmerged":  {func(f *firstFit, h Handle) { f.core.setFree(h) }, "K2"},
+		"requested": {func(f *firstFit, h Handle) { f.core.setLive(h, 0, Label{}, None) }, "K3"},
+		"index":     {func(f *firstFit, h Handle) { f.core.forget(f.core.Rows[h].Addr) }, "K4"},
 		"row lost":  {func(f *firstFit, _ Handle) { f.core.extend() }, "K5"},
 		"spares":    {func(f *firstFit, _ Handle) { f.core.spares++; f.core.extend() }, "K5"},
 		"empty":     {func(f *firstFit, _ Handle) { f.core.pool.Vacated(1) }, "K6"},
@@ -273,7 +330,7 @@ func TestCheckNamesWhatIsBroken(t *testing.T) {
 		b, err := f.Alloc(alloc.Request{Size: 1000})
 		require.NoError(t, err)
 		require.NoError(t, f.View.Check())
-		h := f.core.live.Get(b.Addr, f.core.AddrOf)
+		h := f.core.find(b.Addr)
 		c.damage(f, h)
 		require.ErrorContains(t, f.View.Check(), "first: invariant "+c.want, name)
 	}

@@ -71,7 +71,7 @@ func (v View) Close() error {
 	c.Enter()
 	defer c.Leave()
 	c.closed, c.most = true, 0
-	c.Table, c.live = NewTable(), addrmap.Map{}
+	c.Table, c.live = NewTable(), addrmap.NewBuckets()
 	c.stats.Emptied()
 	return c.pool.ReleaseAll()
 }
@@ -109,7 +109,7 @@ func (c *Core) walk(yield func(alloc.Chunk) bool) {
 func (c *Core) show(region device.Addr, h Handle) alloc.Chunk {
 	r := &c.Rows[h]
 	v := alloc.Chunk{Region: region, Addr: r.Addr, Size: r.Size, Class: alloc.NoClass}
-	if r.IsFree() {
+	if c.IsFree(h) {
 		v.Class, v.Owner = c.index.Show(h)
 		return v
 	}

@@ -4,6 +4,7 @@ import (
 	"github.com/vramyard/vramyard/alloc"
 	"github.com/vramyard/vramyard/device"
 	"github.com/vramyard/vramyard/internal/planted"
+	"github.com/vramyard/vramyard/internal/sizemap"
 	"github.com/vramyard/vramyard/internal/tiles"
 )
 
@@ -25,7 +26,10 @@ func New(src device.Source, c Config) (*Allocator, error) {
 	}
 	a := &Allocator{cfg: c}
 	a.View = tiles.ViewOf(&a.core)
-	a.free = index{core: &a.core, apart: c.Tail == TailLast, looks: c.Looks, spread: device.Size(c.Spread)}
+	a.free = index{
+		core: &a.core, apart: c.Tail == TailLast, looks: c.Looks, spread: device.Size(c.Spread),
+		holes: sizemap.New(c.Quantum), tails: sizemap.New(c.Quantum),
+	}
 	a.core.Init("bestfit", src, c.policy(), &a.free)
 	return a, nil
 }
@@ -83,15 +87,18 @@ func (a *Allocator) release(at device.Addr) error {
 	if err != nil {
 		return err
 	}
-	if next := c.Rows[h].Next; c.IsFree(next) && !(planted.Enabled && planted.Is("bestfit/misses-right")) {
+	prev, next := c.FreeNeighbors(h)
+	if next != tiles.None && !(planted.Enabled && planted.Is("bestfit/misses-right")) {
 		a.free.Remove(next)
-		c.Merge(h, next)
+	} else {
+		next = tiles.None
 	}
-	if prev := c.Rows[h].Prev; c.IsFree(prev) && !(planted.Enabled && planted.Is("bestfit/misses-left")) {
+	if prev != tiles.None && !(planted.Enabled && planted.Is("bestfit/misses-left")) {
 		a.free.Remove(prev)
-		c.Merge(prev, h)
-		h = prev
+	} else {
+		prev = tiles.None
 	}
+	h = c.Join(prev, h, next)
 	if c.Fills(h) && c.Vacate(h) {
 		return nil
 	}

@@ -5,8 +5,8 @@ import (
 
 	"github.com/vramyard/vramyard/alloc"
 	"github.com/vramyard/vramyard/device"
-	"github.com/vramyard/vramyard/internal/freetree"
 	"github.com/vramyard/vramyard/internal/planted"
+	"github.com/vramyard/vramyard/internal/sizemap"
 	"github.com/vramyard/vramyard/internal/tiles"
 )
 
@@ -22,13 +22,14 @@ type index struct {
 	apart  bool // tails are kept apart
 	looks  int
 	spread device.Size // chunks that exceed the smallest by a spread-th of the request are too large
-	holes  freetree.Tree
-	tails  freetree.Tree
+	holes  sizemap.Map
+	tails  sizemap.Map
+	names  tiles.Column[sizemap.At] // of free chunks in the map that they belong to
 }
 
-// treeOf returns the tree that a free chunk belongs to. A chunk remains a tail or a hole
+// mapOf returns the map that a free chunk belongs to. A chunk remains a tail or a hole
 // while it is free, because regions do not change.
-func (x *index) treeOf(h tiles.Handle) *freetree.Tree {
+func (x *index) mapOf(h tiles.Handle) *sizemap.Map {
 	if x.apart && x.core.IsTail(h) && !(planted.Enabled && planted.Is("bestfit/tail-among-holes")) {
 		return &x.tails
 	}
@@ -41,20 +42,18 @@ func (x *index) Insert(h tiles.Handle) {
 		return
 	}
 	r := &x.core.Rows[h]
-	x.treeOf(h).Insert(freetree.Entry{Size: r.Size, Addr: r.Addr, Handle: h})
+	x.names.Set(h, x.mapOf(h).Insert(r.Size, r.Addr, h), cap(x.core.Rows))
 }
 
-// Remove implements tiles.Index. Address and size are the key, so they must not have changed
-// since the chunk was inserted.
+// Remove implements tiles.Index.
 func (x *index) Remove(h tiles.Handle) {
-	r := &x.core.Rows[h]
-	if _, ok := x.treeOf(h).Delete(r.Size, r.Addr); !ok {
-		panic("bestfit: invariant F1 (the trees hold the free chunks): the chunk at " + r.Addr.String() + " is in none")
+	if !x.mapOf(h).Remove(x.names.Get(h), h) {
+		panic("bestfit: invariant F1 (the maps hold the free chunks): the chunk at " + x.core.AddrOf(h).String() + " is in none")
 	}
 }
 
 // take takes the chunk that serves a request of n bytes out of the index and returns it,
-// tiles.None if there is none. O(log chunks), and for an alignment above the quantum O(chunks
+// tiles.None if there is none. O(looks), and for an alignment above the quantum O(chunks
 // that are large enough but misplaced).
 func (x *index) take(n, align device.Size) tiles.Handle {
 	need := x.core.Need(n, align)
@@ -64,14 +63,20 @@ func (x *index) take(n, align device.Size) tiles.Handle {
 	if planted.Enabled && planted.Is("bestfit/passes-exact-fit") {
 		n++
 	}
-	h, ok := x.holes.TakeNear(n, n/x.spread, x.looks)
-	if ok {
-		return h
+	if at := x.holes.Near(n, n/x.spread, x.looks); at != sizemap.None {
+		return drop(&x.holes, at)
 	}
-	if h, ok = x.tails.TakeCeil(n); ok {
-		return h
+	if at := x.tails.Ceil(n); at != sizemap.None {
+		return drop(&x.tails, at)
 	}
 	return tiles.None
+}
+
+// drop takes an entry out of a map and returns the chunk.
+func drop(m *sizemap.Map, at sizemap.At) tiles.Handle {
+	h := m.Entry(at).Handle
+	m.Remove(at, h)
+	return h
 }
 
 // takeAligned is take for an alignment that not every chunk of the size serves: the smallest
@@ -83,42 +88,35 @@ func (x *index) takeAligned(n, align device.Size) tiles.Handle {
 	return x.firstAligned(&x.tails, n, align)
 }
 
-// firstAligned is takeAligned in one tree. The walk ends at the first chunk that has room
-// wherever it starts, so it is bounded by how many sizes lie below.
-func (x *index) firstAligned(t *freetree.Tree, n, align device.Size) tiles.Handle {
+// firstAligned is takeAligned in one map. The walk ends at the first size that has room
+// wherever a chunk starts.
+func (x *index) firstAligned(m *sizemap.Map, n, align device.Size) tiles.Handle {
 	if planted.Enabled && planted.Is("bestfit/aligned-by-size") {
 		n = x.core.Need(n, align)
 	}
-	for at := t.Seek(n); ; at = t.Next(at) {
-		e, ok := t.At(at)
-		if !ok {
-			return tiles.None
-		}
-		if x.core.Serves(e.Handle, n, align) {
-			t.Delete(e.Size, e.Addr)
-			return e.Handle
-		}
+	if at := m.First(n, func(h uint32) bool { return x.core.Serves(h, n, align) }); at != sizemap.None {
+		return drop(m, at)
 	}
+	return tiles.None
 }
 
 // Largest implements tiles.Index. O(1).
-func (x *index) Largest() (largest device.Size) {
-	if e, ok := x.holes.Max(); ok {
-		largest = e.Size
+func (x *index) Largest() device.Size {
+	if planted.Enabled && planted.Is("bestfit/hole-without-tails") {
+		return x.holes.Largest()
 	}
-	if e, ok := x.tails.Max(); ok && !(planted.Enabled && planted.Is("bestfit/hole-without-tails")) {
-		largest = max(largest, e.Size)
-	}
-	return largest
+	return max(x.holes.Largest(), x.tails.Largest())
 }
 
 // Bytes implements tiles.Index.
-func (x *index) Bytes() device.Size { return x.holes.Bytes() + x.tails.Bytes() }
+func (x *index) Bytes() device.Size {
+	return x.holes.Bytes() + x.tails.Bytes() + x.names.Bytes()
+}
 
 // All implements tiles.Index: holes before tails, smallest first, among equals the lowest.
 func (x *index) All(yield func(tiles.Handle) bool) {
-	for _, t := range []*freetree.Tree{&x.holes, &x.tails} {
-		for e := range t.All {
+	for _, m := range []*sizemap.Map{&x.holes, &x.tails} {
+		for e := range m.All {
 			if !yield(e.Handle) {
 				return
 			}
@@ -138,20 +136,20 @@ func (x *index) Show(h tiles.Handle) (class int32, owner uint8) {
 // there are as many as free chunks: so they are the free chunks.
 func (x *index) Check(n int) error {
 	if got := x.holes.Len() + x.tails.Len(); got != n {
-		return fmt.Errorf("invariant F1 (the trees hold the free chunks): %d entries, %d free chunks", got, n)
+		return fmt.Errorf("invariant F1 (the maps hold the free chunks): %d entries, %d free chunks", got, n)
 	}
-	for _, t := range []*freetree.Tree{&x.holes, &x.tails} {
-		if err := t.Check(); err != nil {
-			return fmt.Errorf("invariant F1 (the trees hold the free chunks): %w", err)
+	for _, m := range []*sizemap.Map{&x.holes, &x.tails} {
+		if err := m.Check(); err != nil {
+			return fmt.Errorf("invariant F1 (the maps hold the free chunks): %w", err)
 		}
-		for e := range t.All {
+		for e := range m.All {
 			r := &x.core.Rows[e.Handle]
-			if !r.IsFree() || r.Addr != e.Addr || r.Size != e.Size {
-				return fmt.Errorf("invariant F1 (the trees hold the free chunks): entry %v, chunk of %d bytes at %v",
+			if !x.core.IsFree(e.Handle) || r.Addr != e.Addr || r.Size != e.Size {
+				return fmt.Errorf("invariant F1 (the maps hold the free chunks): entry %v, chunk of %d bytes at %v",
 					e, uint64(r.Size), r.Addr)
 			}
-			if tail := x.apart && x.core.IsTail(e.Handle); tail != (t == &x.tails) {
-				return fmt.Errorf("invariant F2 (tails are apart): the chunk at %v is in the wrong tree", e.Addr)
+			if tail := x.apart && x.core.IsTail(e.Handle); tail != (m == &x.tails) {
+				return fmt.Errorf("invariant F2 (tails are apart): the chunk at %v is in the wrong map", e.Addr)
 			}
 		}
 	}

@@ -57,7 +57,7 @@ func NewLists(src device.Source, c Config) (*Lists, error) {
 	if err != nil {
 		return nil, err
 	}
-	a := &Lists{cfg: c, low: bits.TrailingZeros64(uint64(c.MinClassBytes)), align: regions.Align(c.RegionBytes)}
+	a := &Lists{cfg: c, index: addrmap.NewMap(), low: bits.TrailingZeros64(uint64(c.MinClassBytes)), align: regions.Align(c.RegionBytes)}
 	for k := range a.lists {
 		a.lists[k] = none
 	}
@@ -231,7 +231,7 @@ func (a *Lists) Close() error {
 	a.busy.Enter("slab")
 	defer a.busy.Leave()
 	a.closed = true
-	a.blocks, a.cuts, a.index, a.some, a.left, a.lost = nil, nil, addrmap.Map{}, 0, 0, 0
+	a.blocks, a.cuts, a.index, a.some, a.left, a.lost = nil, nil, addrmap.NewMap(), 0, 0, 0
 	a.stats.Emptied()
 	return a.regions.ReleaseAll()
 }

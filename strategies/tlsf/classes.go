@@ -25,12 +25,18 @@ func (s scale) width(u uint64) uint8 {
 //
 // Precondition: size is at least a quantum.
 func (s scale) class(size device.Size) uint32 {
+	u := s.quanta(size)
+	w := s.width(u)
+	return uint32(w)<<(s.second&31) + uint32(u>>(w&63))
+}
+
+// quanta returns a size in quanta.
+func (s scale) quanta(size device.Size) uint64 {
 	u := uint64(size) >> (s.quantum & 63)
 	if planted.Enabled && planted.Is("tlsf/no-class-above-half-tebibyte") {
 		u = min(u, uint64(512*device.GiB)>>s.quantum-1)
 	}
-	w := s.width(u)
-	return uint32(w)<<(s.second&31) + uint32(u>>(w&63))
+	return u
 }
 
 // bound returns the size from which every chunk serves a request for size bytes: the start of
@@ -48,7 +54,7 @@ func (s scale) bound(size device.Size) device.Size {
 //
 // Precondition: that of bound.
 func (s scale) sure(size device.Size) uint32 {
-	u := uint64(size) >> (s.quantum & 63)
+	u := s.quanta(size)
 	w := s.width(u)
 	last := uint64(1)<<(w&63) - 1
 	return uint32(w)<<(s.second&31) + uint32((u+last)>>(w&63))

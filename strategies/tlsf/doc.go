@@ -3,12 +3,13 @@
 //
 // # Data structure
 //
-// The chunks lie in the table of internal/tiles, which has the links of the lists too. A list
+// The chunks lie in the table of internal/tiles, which has the rings that the lists are. A list
 // holds the chunks of one class. The first 2^SecondLevel classes are single sizes, 1, 2, …
 // quanta; from there on each doubling of the size is cut into 2^SecondLevel classes of equal
-// width. The doubling is the first level, the class in it the second; a bit for each says
-// whether there is a chunk, so that the next class that has one is found with two
-// instructions. Sizes have 64 bits, and no class is open-ended.
+// width. A bit for each class says whether it has a chunk, and a bit for each word of those
+// whether it is zero: the two levels. So the next class that has a chunk is found with two
+// instructions. Where the paper has a word for each doubling, words here are always full.
+// Sizes have 64 bits, and no class is open-ended.
 //
 // The tails, each the last chunk of its region, are apart, in a tree (internal/freetree) of at
 // most one entry for each region.

@@ -3,7 +3,6 @@ package tlsf
 import (
 	"fmt"
 	"math"
-	"math/bits"
 
 	"github.com/vramyard/vramyard/device"
 	"github.com/vramyard/vramyard/internal/freetree"
@@ -33,25 +32,53 @@ func (x *index) isApart(h tiles.Handle) bool {
 	return x.apart && x.core.IsTail(h) && !(planted.Enabled && planted.Is("tlsf/tail-among-holes"))
 }
 
-// Insert implements tiles.Index.
+// Insert implements tiles.Index. O(1), but for order address O(chunks of the class below it).
+//
+// It sets the bits without asking whether they are: whether the ring was empty is a toss-up
+// for the branch predictor.
 func (x *index) Insert(h tiles.Handle) {
 	if x.isApart(h) {
-		r := &x.core.Rows[h]
-		x.tails.Insert(freetree.Entry{Size: r.Size, Addr: r.Addr, Handle: h})
+		x.insertTail(h)
 		return
 	}
 	if planted.Enabled && planted.Is("tlsf/lost-hole") {
 		return
 	}
-	x.insert(h)
-}
-
-// Remove implements tiles.Index.
-func (x *index) Remove(h tiles.Handle) {
-	if !x.isApart(h) {
-		x.remove(h)
+	class, ring := x.class(x.core.Rows[h].Size), tiles.None
+	if class < uint32(len(x.rings)) {
+		ring = x.rings[class]
+	}
+	if ring == tiles.None {
+		ring = x.ring(class)
+	}
+	if x.order != lifo {
+		ring = x.place(ring, x.core.Rows[h].Addr)
+	}
+	x.core.Link(h, ring)
+	if planted.Enabled && planted.Is("tlsf/bit-not-set") {
 		return
 	}
+	x.first |= 1 << (class >> 6 & 63)
+	x.lists.second[class>>6&63] |= 1 << (class & 63)
+}
+
+// insertTail is Insert for a chunk that belongs into the tree.
+func (x *index) insertTail(h tiles.Handle) {
+	r := &x.core.Rows[h]
+	x.tails.Insert(freetree.Entry{Size: r.Size, Addr: r.Addr, Handle: h})
+}
+
+// Remove implements tiles.Index. It does nothing to None.
+func (x *index) Remove(h tiles.Handle) {
+	if x.isApart(h) && h != tiles.None {
+		x.removeTail(h)
+		return
+	}
+	x.remove(h)
+}
+
+// removeTail is Remove for a chunk that belongs into the tree.
+func (x *index) removeTail(h tiles.Handle) {
 	r := &x.core.Rows[h]
 	if _, ok := x.tails.Delete(r.Size, r.Addr); !ok {
 		panic("tlsf: invariant L4 (the tree holds the tails): the chunk at " + r.Addr.String() + " is not there")
@@ -74,7 +101,7 @@ func (x *index) take(n, align device.Size) tiles.Handle {
 		if x.scan > 1 {
 			return x.search(class, x.scan, n, align)
 		}
-		h := x.heads[class]
+		h := x.core.After(x.rings[class])
 		x.remove(h)
 		return h
 	}
@@ -93,12 +120,16 @@ func (x *index) search(class uint32, looks int, n, align device.Size) tiles.Hand
 	if planted.Enabled && planted.Is("tlsf/looks-at-one") {
 		looks = 1
 	}
+	if class >= uint32(len(x.rings)) || x.rings[class] == tiles.None {
+		return tiles.None
+	}
+	ring := x.rings[class]
 	best, lowest := tiles.None, ^device.Addr(0)
-	for h := x.head(class); h != tiles.None && looks > 0; looks-- {
+	for h := x.core.After(ring); h != ring && looks > 0; looks-- {
 		if a := x.core.Rows[h].Addr; a < lowest && x.core.Serves(h, n, align) {
 			best, lowest = h, a
 		}
-		h = x.core.Rows[h].After()
+		h = x.core.After(h)
 	}
 	if best != tiles.None {
 		x.remove(best)
@@ -123,17 +154,18 @@ func (x *index) takeTail(n, align device.Size) tiles.Handle {
 	}
 }
 
-// Largest implements tiles.Index. It reads the list of the highest class.
+// Largest implements tiles.Index. It reads the list of the highest class, unless a tail is
+// larger than all of that.
 func (x *index) Largest() (largest device.Size) {
 	if e, ok := x.tails.Max(); ok {
 		largest = e.Size
 	}
-	if x.first == 0 {
+	class, ok := x.highest()
+	if !ok || largest > 0 && x.class(largest) > class {
 		return largest
 	}
-	f := uint32(bits.Len64(x.first)) - 1
-	class := f<<x.scale.second | uint32(bits.Len64(x.lists.second[f])-1)
-	for h := x.heads[class]; h != tiles.None; h = x.core.Rows[h].After() {
+	ring := x.rings[class]
+	for h := x.core.After(ring); h != ring; h = x.core.After(h) {
 		largest = max(largest, x.core.Rows[h].Size)
 		if planted.Enabled && planted.Is("tlsf/hole-of-head") {
 			break
@@ -148,7 +180,8 @@ func (x *index) Bytes() device.Size { return x.bytes() + x.tails.Bytes() }
 // All implements tiles.Index: the lists from the lowest class up, then tails by size.
 func (x *index) All(yield func(tiles.Handle) bool) {
 	for class, ok := x.lowest(0); ok; class, ok = x.lowest(class + 1) {
-		for h := x.heads[class]; h != tiles.None; h = x.core.Rows[h].After() {
+		ring := x.rings[class]
+		for h := x.core.After(ring); h != ring; h = x.core.After(h) {
 			if !yield(h) {
 				return
 			}
@@ -173,14 +206,14 @@ func (x *index) Show(h tiles.Handle) (class int32, owner uint8) {
 // twice, so they are the free chunks.
 func (x *index) Check(n int) error {
 	holes := 0
-	for class := range uint32(len(x.heads)) {
+	for class := range uint32(len(x.rings)) {
 		k, err := x.checkList(class, n)
 		if err != nil {
 			return err
 		}
 		holes += k
-		f, s := x.levels(class)
-		if k > 0 != (x.lists.second[f]>>s&1 == 1) || (x.lists.second[f] != 0) != (x.first>>f&1 == 1) {
+		word := x.lists.second[class>>6]
+		if k > 0 != (word>>(class&63)&1 == 1) || (word != 0) != (x.first>>(class>>6)&1 == 1) {
 			return fmt.Errorf("invariant L2 (bits say which lists are not empty): class %d has %d chunks", class, k)
 		}
 	}
@@ -192,7 +225,7 @@ func (x *index) Check(n int) error {
 	}
 	for e := range x.tails.All {
 		r := &x.core.Rows[e.Handle]
-		if !x.apart || !x.core.IsTail(e.Handle) || !r.IsFree() || r.Addr != e.Addr || r.Size != e.Size {
+		if !x.apart || !x.core.IsTail(e.Handle) || !x.core.IsFree(e.Handle) || r.Addr != e.Addr || r.Size != e.Size {
 			return fmt.Errorf("invariant L4 (the tree holds the tails): entry %v, chunk of %d bytes at %v", e, uint64(r.Size), r.Addr)
 		}
 	}
@@ -201,14 +234,18 @@ func (x *index) Check(n int) error {
 
 // checkList checks one list, which cannot have more than n chunks, and returns how many.
 func (x *index) checkList(class uint32, n int) (count int, err error) {
-	prev := tiles.None
-	for h := x.heads[class]; h != tiles.None; h = x.core.Rows[h].After() {
+	ring := x.rings[class]
+	if ring == tiles.None {
+		return 0, nil
+	}
+	prev := ring
+	for h := x.core.After(ring); h != ring; h = x.core.After(h) {
 		r := &x.core.Rows[h]
-		if count++; count > n || !r.IsFree() || x.class(r.Size) != class || r.Before() != prev {
+		if count++; count > n || !x.core.IsFree(h) || x.class(r.Size) != class || x.core.Before(h) != prev {
 			return 0, fmt.Errorf("invariant L1 (the lists hold the free chunks): chunk %d of %d bytes is number %d of class %d",
 				h, uint64(r.Size), count, class)
 		}
-		if x.order == address && prev != tiles.None && x.core.Rows[prev].Addr >= r.Addr {
+		if x.order == address && count > 1 && x.core.Rows[prev].Addr >= r.Addr {
 			return 0, fmt.Errorf("invariant L3 (order of the lists): %v comes before %v", x.core.Rows[prev].Addr, r.Addr)
 		}
 		if x.apart && x.core.IsTail(h) {
@@ -216,8 +253,8 @@ func (x *index) checkList(class uint32, n int) (count int, err error) {
 		}
 		prev = h
 	}
-	if x.order == fifo && x.lasts[class] != prev {
-		return 0, fmt.Errorf("invariant L3 (order of the lists): class %d ends with chunk %d, not %d", class, prev, x.lasts[class])
+	if last := x.core.Before(ring); last != prev {
+		return 0, fmt.Errorf("invariant L1 (the lists hold the free chunks): class %d ends with chunk %d, not %d", class, prev, last)
 	}
 	return count, nil
 }

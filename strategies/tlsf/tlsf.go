@@ -82,21 +82,38 @@ func (a *Allocator) Free(at device.Addr) error {
 	return err
 }
 
+// missed returns the neighbours that the planted bugs leave.
+func missed(prev, next tiles.Handle) (_, _ tiles.Handle) {
+	if planted.Is("tlsf/misses-left") {
+		prev = tiles.None
+	}
+	if planted.Is("tlsf/misses-right") {
+		next = tiles.None
+	}
+	return prev, next
+}
+
 // settle enters a chunk that was freed into the index, merged with what is free on either
 // side: one neighbour each is enough, because no two neighbours are free by invariant K2.
 func (a *Allocator) settle(h tiles.Handle) {
 	c := &a.core
-	if next := c.Rows[h].Next; c.IsFree(next) && !(planted.Enabled && planted.Is("tlsf/misses-right")) {
-		a.free.Remove(next)
-		c.Merge(h, next)
+	prev, next := c.FreeNeighbors(h)
+	if planted.Enabled {
+		prev, next = missed(prev, next)
 	}
-	if prev := c.Rows[h].Prev; c.IsFree(prev) && !(planted.Enabled && planted.Is("tlsf/misses-left")) {
-		a.free.Remove(prev)
-		c.Merge(prev, h)
-		h = prev
+	x := &a.free
+	switch {
+	case x.apart && c.IsTail(next): // or None
+		x.Remove(next)
+	case c.Unlink(next):
+		x.unmark(next)
 	}
+	if c.Unlink(prev) { // which is no tail, because h lies behind it
+		x.unmark(prev)
+	}
+	h = c.Join(prev, h, next)
 	if c.Fills(h) && c.Vacate(h) {
 		return
 	}
-	a.free.Insert(h)
+	x.Insert(h)
 }
