@@ -145,16 +145,18 @@ func (m *Map) Insert(size device.Size, addr device.Addr, handle uint32) At {
 	e := &m.nodes[at]
 	m.spare = e.next
 	m.n++
+	// One by one, because a composite literal is built elsewhere and copied by twice as many
+	// bytes at a time, which waits for the stores.
+	e.size, e.addr, e.handle, e.child = size, addr, handle, None
 	p := &m.pages[class>>pageBits]
 	cell := &p.cells[class%pageCells]
 	if *cell&dirBit != 0 {
-		*e = node{size: size, addr: addr, handle: handle}
 		m.insertBelow(*cell, at)
 		return at
 	}
 	link := m.find(cell, size)
 	root := *link
-	*e = node{size: size, addr: addr, handle: handle, next: root, prev: rootBit | 1}
+	e.next, e.prev = root, rootBit|1
 	if root == None {
 		*link = at
 		p.used |= 1 << (class % pageCells)
