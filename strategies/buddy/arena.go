@@ -80,9 +80,17 @@ func (m *mask) largest() int {
 // buckets.
 func (b *Blocks) key(r *region) uint32 { return uint32(r.bucket)*b.stride + r.rank }
 
+// keys returns the number that all keys are below.
+func (b *Blocks) keys() int {
+	if b.fullest {
+		return buckets * int(b.stride)
+	}
+	return int(b.stride)
+}
+
 // add makes block n of region r free. It is in no other free block.
 func (b *Blocks) add(r *region, n node) {
-	only := r.sets[n.class].add(n.at >> b.classes.log[n.class])
+	only := b.store.add(&r.sets[n.class], n.at>>b.classes.log[n.class])
 	b.count[n.class]++
 	if b.lists {
 		b.push(r, n)
@@ -96,7 +104,7 @@ func (b *Blocks) add(r *region, n node) {
 //
 // Precondition: it is one.
 func (b *Blocks) remove(r *region, n node) {
-	last := r.sets[n.class].remove(n.at >> b.classes.log[n.class])
+	last := b.store.remove(&r.sets[n.class], n.at>>b.classes.log[n.class])
 	if !planted.Enabled || !planted.Is("buddy/count-drift") {
 		b.count[n.class]--
 	}
@@ -110,7 +118,7 @@ func (b *Blocks) remove(r *region, n node) {
 
 // isFree reports whether n is a free block of region r.
 func (b *Blocks) isFree(r *region, n node) bool {
-	return r.sets[n.class].has(n.at >> b.classes.log[n.class])
+	return b.store.has(&r.sets[n.class], n.at>>b.classes.log[n.class])
 }
 
 // gain notes that a region has a free block of a class.
@@ -118,20 +126,14 @@ func (b *Blocks) gain(r *region, class int) {
 	word, bit := class>>6, uint64(1)<<(class&63)
 	r.has[word] |= bit
 	b.some[word] |= bit
-	k := b.key(r)
-	if s := &b.ranked[class]; int(k) >= s.Room() {
-		s.Grow(int(k) + 1)
-	}
-	b.ranked[class].Add(k)
+	b.store.add(&b.ranked[class], b.key(r))
 }
 
 // lose notes that a region has no free block of a class any more.
 func (b *Blocks) lose(r *region, class int) {
 	word, bit := class>>6, uint64(1)<<(class&63)
 	r.has[word] &^= bit
-	s := &b.ranked[class]
-	s.Remove(b.key(r))
-	if s.Len() == 0 && !(planted.Enabled && planted.Is("buddy/class-still-noted")) {
+	if b.store.remove(&b.ranked[class], b.key(r)) && !(planted.Enabled && planted.Is("buddy/class-still-noted")) {
 		b.some[word] &^= bit
 	}
 }
@@ -209,12 +211,8 @@ func (b *Blocks) rebucket(r *region) {
 	r.bucket = bucket
 	after := b.key(r)
 	for c := range r.has.all {
-		s := &b.ranked[c]
-		s.Remove(before)
-		if int(after) >= s.Room() {
-			s.Grow(int(after) + 1)
-		}
-		s.Add(after)
+		b.store.remove(&b.ranked[c], before)
+		b.store.add(&b.ranked[c], after)
 	}
 }
 
@@ -254,7 +252,8 @@ func (b *Blocks) renumber() {
 		b.stride *= 2
 	}
 	for c := range b.ranked {
-		b.ranked[c].Clear()
+		b.store.clear(&b.ranked[c])
+		b.store.reserve(&b.ranked[c], b.keys())
 	}
 	for rank, slot := range b.byRank {
 		r := &b.regs[slot]

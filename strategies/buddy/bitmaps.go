@@ -43,9 +43,11 @@ func (a *Bitmaps) alloc(r alloc.Request) (alloc.Block, error) {
 	if a.closed {
 		return alloc.Block{}, alloc.ErrClosed
 	}
-	if why := a.blocks.Judge(r); why != alloc.ReasonNone {
-		a.refuse(r, why)
-		return alloc.Block{}, alloc.ErrInvalidRequest
+	if r.Align != 0 || r.Size-1 >= mostRequest { // which most are not, and the copy for Judge takes time
+		if why := a.blocks.Judge(r); why != alloc.ReasonNone {
+			a.refuse(r, why)
+			return alloc.Block{}, alloc.ErrInvalidRequest
+		}
 	}
 	p, granted, place, err := a.blocks.Grab(r.Size, r.Align, r.Hint)
 	if err != nil {

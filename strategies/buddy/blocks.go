@@ -5,7 +5,6 @@ import (
 
 	"github.com/vramyard/vramyard/alloc"
 	"github.com/vramyard/vramyard/device"
-	"github.com/vramyard/vramyard/internal/bitset"
 	"github.com/vramyard/vramyard/internal/growth"
 	"github.com/vramyard/vramyard/internal/planted"
 )
@@ -19,11 +18,12 @@ import (
 // It books regions in the counters that it was given, and nothing else: blocks granted and
 // freed are for its user to book.
 type Blocks struct {
-	some    mask         // classes of which some region has a free block
-	ranked  []bitset.Set // per class, the regions that have a free block of it, by key
-	byRank  []uint32     // numbers of the pool regions in the order of choice
-	regs    []region     // by number, which is the label in pool
-	count   []uint32     // per class, free blocks
+	some    mask     // classes of which some region has a free block
+	ranked  []places // per class, the regions that have a free block of it, by key
+	byRank  []uint32 // numbers of the pool regions in the order of choice
+	regs    []region // by number, which is the label in pool
+	count   []uint32 // per class, free blocks
+	store   store    // of all sets
 	classes classes
 
 	shift    uint8       // log2 of the bytes of a unit
@@ -82,7 +82,7 @@ func NewBlocks(src device.Source, stats *alloc.Stats, c Config) (Blocks, error) 
 	case OnFailure:
 		b.slack = 1<<32 - 1
 	}
-	b.ranked = make([]bitset.Set, len(b.classes.size))
+	b.ranked = make([]places, len(b.classes.size))
 	b.count = make([]uint32, len(b.classes.size))
 	return b, nil
 }
@@ -238,13 +238,13 @@ func (b *Blocks) find(class int, hint alloc.Hint) (slot uint32, from node, ok bo
 	if b.anywhere || hint == alloc.HintHigh {
 		return b.findAnywhere(c, hint)
 	}
-	key, _ := b.ranked[c].Min()
+	key := b.store.min(&b.ranked[c])
 	slot = b.byRank[key&(b.stride-1)]
 	r := &b.regs[slot]
 	if b.lists {
 		return slot, node{r.lists[c].newest - 1, c}, true
 	}
-	return slot, node{r.sets[c].min() << b.classes.log[c], c}, true
+	return slot, node{b.store.min(&r.sets[c]) << b.classes.log[c], c}, true
 }
 
 // findAnywhere is find where the place decides before the class: the first region in the
@@ -254,7 +254,7 @@ func (b *Blocks) find(class int, hint alloc.Hint) (slot uint32, from node, ok bo
 func (b *Blocks) findAnywhere(c int, hint alloc.Hint) (slot uint32, from node, ok bool) {
 	best := ^uint32(0)
 	for k := c; k < mostClasses; k = b.some.from(k + 1) {
-		key, _ := b.ranked[k].Min()
+		key := b.store.min(&b.ranked[k])
 		best = min(best, key)
 	}
 	slot = b.byRank[best&(b.stride-1)]
@@ -263,10 +263,10 @@ func (b *Blocks) findAnywhere(c int, hint alloc.Hint) (slot uint32, from node, o
 	for k := r.has.from(c); k < mostClasses; k = r.has.from(k + 1) {
 		log := b.classes.log[k]
 		if high {
-			if i := r.sets[k].max(); !ok || i<<log > from.at {
+			if i := b.store.max(&r.sets[k]); !ok || i<<log > from.at {
 				from = node{i << log, k}
 			}
-		} else if i := r.sets[k].min(); !ok || i<<log < from.at {
+		} else if i := b.store.min(&r.sets[k]); !ok || i<<log < from.at {
 			from = node{i << log, k}
 		}
 		ok = true

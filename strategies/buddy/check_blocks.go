@@ -56,10 +56,10 @@ func (b *Blocks) checkRegion(r *region, total []uint32) (device.Size, error) {
 	}
 	// What follows looks for free blocks only where they are noted.
 	for c := range r.sets {
-		if some := r.sets[c].len() != 0; some != (r.has[c>>6]>>(c&63)&1 != 0) || some && !b.ranked[c].Has(b.key(r)) {
-			return 0, fmt.Errorf("invariant H5 (summaries tell what is free): %d free blocks of class %d are not noted so", r.sets[c].len(), c)
+		if some := b.store.len(&r.sets[c]) != 0; some != (r.has[c>>6]>>(c&63)&1 != 0) || some && !b.store.has(&b.ranked[c], b.key(r)) {
+			return 0, fmt.Errorf("invariant H5 (summaries tell what is free): %d free blocks of class %d are not noted so", b.store.len(&r.sets[c]), c)
 		}
-		if !r.sets[c].sound() {
+		if !b.store.sound(&r.sets[c]) {
 			return 0, fmt.Errorf("invariant H5 (summaries tell what is free): class %d has words that its summary does not tell", c)
 		}
 	}
@@ -81,7 +81,7 @@ func (b *Blocks) checkRegion(r *region, total []uint32) (device.Size, error) {
 		return 0, fmt.Errorf("invariant H3 (free blocks are disjoint): %d units free, %d used, of %d", free, r.used, r.units)
 	}
 	for c := range r.sets {
-		if n := r.sets[c].len(); n != found[c] {
+		if n := b.store.len(&r.sets[c]); n != found[c] {
 			return 0, fmt.Errorf("invariant H5 (summaries tell what is free): %d free blocks of class %d, counted %d", found[c], c, n)
 		}
 		if r.lists != nil {
@@ -157,8 +157,8 @@ func (b *Blocks) checkChoice() error {
 		}
 	}
 	for c := range b.ranked {
-		if b.ranked[c].Len() != noted[c] {
-			return fmt.Errorf("invariant H5 (summaries tell what is free): %d regions have class %d, noted are %d", noted[c], c, b.ranked[c].Len())
+		if n := b.store.len(&b.ranked[c]); n != noted[c] || !b.store.sound(&b.ranked[c]) {
+			return fmt.Errorf("invariant H5 (summaries tell what is free): %d regions have class %d, noted are %d", noted[c], c, n)
 		}
 	}
 	if some != b.some {

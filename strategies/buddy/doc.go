@@ -30,7 +30,7 @@
 //
 // For each region, and each class up to the largest that it has room for, there is a set of
 // the free blocks, numbered by start in steps of the alignment that blocks of the class have.
-// Up to 64 numbers it is one word, up to 4096 it is words with one above that tells which are
+// Up to 4096 numbers it is words of one store for all sets, with one above that tells which are
 // not zero, as far as the highest member that it ever had, beyond that a set of internal/bitset,
 // with more such levels and pages only where members are or were. Above, for each class,
 // is the set of the regions that have such a block, numbered in the order of choice, and above
@@ -66,7 +66,7 @@
 // choice numbers those anew: with the choice of the lowest, on a device that hands out lower
 // and lower addresses, that is a step for each region held, at each device call.
 //
-// Sets take 48 bytes for each region and class, and where blocks are or were free 2 bits a
+// Sets take 16 bytes for each region and class, and where blocks are or were free 2 bits a
 // unit with halves, up to 3.5 with the other families, but with Fibonacci sizes one for each
 // class; a live block takes 24 to 37 bytes in a table.
 //

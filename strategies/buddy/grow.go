@@ -100,7 +100,7 @@ func (b *Blocks) addRegion(n device.Size) error {
 		}
 	}
 	for c := range r.sets {
-		r.sets[c].reserve(int((r.units-1)>>b.classes.log[c]) + 1)
+		b.store.reserve(&r.sets[c], int((r.units-1)>>b.classes.log[c])+1)
 	}
 	if b.fullest {
 		r.bucket = buckets - 1
@@ -133,8 +133,8 @@ func (b *Blocks) drop(slot uint32) error {
 	has := r.has
 	b.strike(r)
 	for c := range has.all {
-		b.count[c] -= uint32(r.sets[c].len())
-		r.sets[c].clear()
+		b.count[c] -= uint32(b.store.len(&r.sets[c]))
+		b.store.clear(&r.sets[c])
 	}
 	clear(r.lists)
 	b.freed -= device.Size(r.units) << b.shift

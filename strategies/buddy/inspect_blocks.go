@@ -11,7 +11,7 @@ import (
 // Host memory of the records that are not slices of words, in bytes.
 const (
 	regionBytes = 152
-	placesBytes = 48
+	placesBytes = 16
 	setBytes    = 96
 	linkBytes   = 8
 	listBytes   = 8
@@ -49,16 +49,10 @@ func (b *Blocks) FreeBytes() device.Size { return b.freed + b.cache }
 func (b *Blocks) Bytes() device.Size {
 	n := b.pool.Bytes() + b.classes.bytes() + device.Size(cap(b.regs))*regionBytes
 	n += device.Size(cap(b.byRank)+cap(b.spare)+cap(b.kept)+cap(b.count)) * 4
-	n += device.Size(cap(b.ranked)) * setBytes
-	for i := range b.ranked {
-		n += b.ranked[i].Bytes()
-	}
+	n += device.Size(cap(b.ranked))*placesBytes + b.store.bytes()
 	for i := range b.regs {
 		r := &b.regs[i]
 		n += device.Size(cap(r.sets))*placesBytes + device.Size(cap(r.lists))*listBytes + device.Size(cap(r.links))*linkBytes
-		for c := range r.sets {
-			n += r.sets[c].bytes()
-		}
 	}
 	return n
 }
@@ -67,7 +61,7 @@ func (b *Blocks) Bytes() device.Size {
 // block. Regions that the device refuses to take stay; the error is the device's first.
 // Afterwards the engine serves for nothing but WalkSlack and another ReleaseAll.
 func (b *Blocks) ReleaseAll() error {
-	b.regs, b.byRank, b.spare, b.kept, b.ranked = nil, nil, nil, nil, nil
+	b.regs, b.byRank, b.spare, b.kept, b.ranked, b.store = nil, nil, nil, nil, nil, store{}
 	b.some, b.freed, b.cache = mask{}, 0, 0
 	return b.pool.ReleaseAll()
 }
@@ -141,7 +135,7 @@ func (b *Blocks) heads(r *region) (s heads) {
 // there is none.
 func (b *Blocks) next(r *region, class int, at uint32) uint32 {
 	log := b.classes.log[class]
-	if i, ok := r.sets[class].next((at + 1<<log - 1) >> log); ok {
+	if i, ok := b.store.next(&r.sets[class], (at+1<<log-1)>>log); ok {
 		return i << log
 	}
 	return r.units
@@ -171,7 +165,7 @@ func (b *Blocks) WalkFree(yield func(Span) bool) {
 		return
 	}
 	for c := range b.some.all {
-		for key := range b.ranked[c].All {
+		for key := range b.store.all(&b.ranked[c]) {
 			r := &b.regs[b.byRank[key&(b.stride-1)]]
 			if !b.walkClass(r, c, yield) {
 				return
@@ -191,7 +185,7 @@ func (b *Blocks) walkClass(r *region, class int, yield func(Span) bool) bool {
 		}
 		return true
 	}
-	for i := range r.sets[class].all {
+	for i := range b.store.all(&r.sets[class]) {
 		if !yield(b.freeSpan(r, node{i << b.classes.log[class], class})) {
 			return false
 		}

@@ -8,39 +8,39 @@ import (
 	"github.com/vramyard/vramyard/internal/planted"
 )
 
-// The shapes of places, by how many numbers there are.
-const (
-	oneWord   uint8 = iota // up to 64: the members are the bits of top
-	manyWords              // up to 4096: top has a bit for each word of low
-	manyPages              // more: all is in big
-)
-
 const (
 	wordLog  = 6
 	wordBits = 1 << wordLog
 	wordMask = wordBits - 1
 )
 
-// places is the free blocks of one class in one region, as a set of small numbers. Most
-// classes of a region have few places, so that the set is one word here, or 64 and a summary;
-// only for small blocks in large regions it is a [bitset.Set]. The zero places has room for
-// 64 numbers.
+// places is a set of small numbers: the free blocks of one class in one region, or the regions
+// that have such a block. Up to 4096 numbers it is words with one above them, and a record of
+// 16 bytes, of which a region has one for each class, that four of them share a cache line; the
+// words lie in a [store]. Of more numbers, which there are for small blocks in large regions,
+// it is a [bitset.Set]. The zero places is empty and has room for 4096 numbers.
 type places struct {
-	top   uint64
-	low   []uint64 // up to the word of the highest member that ever was
-	big   *bitset.Set
-	shape uint8
+	top  uint64 // which of the words are not zero; unused in a wide set
+	at   uint32 // first of the words in the store, or number of the wide set there
+	room uint8  // words, up to that of the highest member that ever was; of a wide set 1, once it is in the store
+	wide bool   // more than 4096 numbers
 }
 
-// reserve makes room for n numbers. A shape for more is kept.
+// store is where the words of all sets lie. So they are close together, and no set needs a
+// pointer to its own.
+type store struct {
+	words []uint64
+	runs  [wordLog + 1]uint32 // by log2 of their length, runs that no set has, plus one; each leads to the next. 0 for none
+	wide  []bitset.Set
+}
+
+// reserve makes room for n numbers. Room for more is kept.
 //
 // Precondition: the set is empty.
-func (s *places) reserve(n int) {
-	switch {
-	case n > wordBits*wordBits:
-		s.shape, s.low = manyPages, nil
-	case n > wordBits:
-		s.shape = max(s.shape, manyWords)
+func (p *store) reserve(s *places, n int) {
+	if n > wordBits*wordBits && !s.wide {
+		p.free(s)
+		*s = places{wide: true}
 	}
 }
 
@@ -48,123 +48,140 @@ func (s *places) reserve(n int) {
 // highest member that ever was.
 //
 // Precondition: i is none.
-func (s *places) add(i uint32) (only bool) {
-	switch s.shape {
-	case oneWord:
-		only = s.top == 0
-		s.top |= 1 << (i & wordMask)
-		return only
-	case manyWords:
-		w := i >> wordLog
-		if int(w) >= len(s.low) {
-			s.widen(int(w) + 1)
-		}
-		only = s.top == 0
-		s.low[w] |= 1 << (i & wordMask)
-		if !planted.Enabled || !planted.Is("buddy/summary-not-set") {
-			s.top |= 1 << (w & wordMask)
-		}
-		return only
+func (p *store) add(s *places, i uint32) (only bool) {
+	if s.wide {
+		return p.addWide(s, i)
 	}
-	if s.big == nil {
-		s.big = new(bitset.Set)
+	w := i >> wordLog
+	if w >= uint32(s.room) {
+		p.widen(s, w+1)
 	}
-	if int(i) >= s.big.Room() {
-		s.big.Grow(int(i) + 1)
+	only = s.top == 0
+	p.words[s.at+w] |= 1 << (i & wordMask)
+	if !planted.Enabled || !planted.Is("buddy/summary-not-set") {
+		s.top |= 1 << (w & wordMask)
 	}
-	s.big.Add(i)
-	return s.big.Len() == 1
+	return only
 }
 
-// widen makes room for n words, at least twice as many as there are.
-func (s *places) widen(n int) {
-	wide := make([]uint64, min(max(n, 2*len(s.low)), wordBits))
-	copy(wide, s.low)
-	s.low = wide
+// addWide is add for a wide set.
+func (p *store) addWide(s *places, i uint32) (only bool) {
+	if s.room == 0 {
+		s.at, s.room = uint32(len(p.wide)), 1
+		p.wide = append(p.wide, bitset.Set{})
+	}
+	set := &p.wide[s.at]
+	if int(i) >= set.Room() {
+		set.Grow(int(i) + 1)
+	}
+	set.Add(i)
+	return set.Len() == 1
+}
+
+// widen gives a set n words at least, a power of two of them.
+//
+// Precondition: 1 <= n <= 64, and it has fewer.
+func (p *store) widen(s *places, n uint32) {
+	log := bits.Len32(n - 1)
+	at := p.runs[log]
+	if at != 0 {
+		at--
+		p.runs[log] = uint32(p.words[at])
+		clear(p.words[at:][:1<<log])
+	} else {
+		at = uint32(len(p.words))
+		for range 1 << log {
+			p.words = append(p.words, 0)
+		}
+	}
+	copy(p.words[at:], p.words[s.at:][:s.room])
+	p.free(s)
+	s.at, s.room = at, 1<<log
+}
+
+// free makes the words of a set, if it has any, a run that no set has.
+func (p *store) free(s *places) {
+	if s.room != 0 {
+		log := bits.Len8(s.room) - 1
+		p.words[s.at] = uint64(p.runs[log])
+		p.runs[log] = s.at + 1
+	}
 }
 
 // remove makes i no member, and reports whether it was the last.
 //
 // Precondition: it is one.
-func (s *places) remove(i uint32) (last bool) {
-	switch s.shape {
-	case oneWord:
-		s.top &^= 1 << (i & wordMask)
-		return s.top == 0
-	case manyWords:
-		w := &s.low[i>>wordLog]
-		if *w &^= 1 << (i & wordMask); *w == 0 {
-			s.top &^= 1 << (i >> wordLog & wordMask)
-		}
-		return s.top == 0
+func (p *store) remove(s *places, i uint32) (last bool) {
+	if s.wide {
+		set := &p.wide[s.at]
+		set.Remove(i)
+		return set.Len() == 0
 	}
-	s.big.Remove(i)
-	return s.big.Len() == 0
+	w := i >> wordLog
+	word := p.words[s.at+w] &^ (1 << (i & wordMask))
+	p.words[s.at+w] = word
+	var empty uint64 // no branch, for nobody could predict it
+	if word == 0 {
+		empty = 1
+	}
+	s.top &^= empty << (w & wordMask)
+	return s.top == 0
 }
 
 // has reports whether i is a member.
-//
-// Precondition: i is below the numbers that there are, rounded up to an even number.
-func (s *places) has(i uint32) bool {
-	switch s.shape {
-	case oneWord:
-		return s.top>>(i&wordMask)&1 != 0
-	case manyWords:
-		w := i >> wordLog
-		return int(w) < len(s.low) && s.low[w]>>(i&wordMask)&1 != 0
+func (p *store) has(s *places, i uint32) bool {
+	if s.wide {
+		return p.hasWide(s, i)
 	}
-	return s.big != nil && s.big.Has(i)
+	w := i >> wordLog
+	return w < uint32(s.room) && p.words[s.at+w]>>(i&wordMask)&1 != 0
 }
+
+// hasWide is has for a wide set.
+func (p *store) hasWide(s *places, i uint32) bool { return s.room != 0 && p.wide[s.at].Has(i) }
 
 // min returns the smallest member.
 //
 // Precondition: there is one.
-func (s *places) min() uint32 {
-	switch s.shape {
-	case oneWord:
-		return uint32(bits.TrailingZeros64(s.top))
-	case manyWords:
-		w := uint32(bits.TrailingZeros64(s.top))
-		return w<<wordLog + uint32(bits.TrailingZeros64(s.low[w]))
+func (p *store) min(s *places) uint32 {
+	if s.wide {
+		return p.minWide(s)
 	}
-	i, _ := s.big.Min()
+	w := uint32(bits.TrailingZeros64(s.top))
+	return w<<wordLog + uint32(bits.TrailingZeros64(p.words[s.at+w]))
+}
+
+// minWide is min for a wide set.
+func (p *store) minWide(s *places) uint32 {
+	i, _ := p.wide[s.at].Min()
 	return i
 }
 
 // max returns the largest member.
 //
 // Precondition: there is one.
-func (s *places) max() uint32 {
-	switch s.shape {
-	case oneWord:
-		return uint32(bits.Len64(s.top) - 1)
-	case manyWords:
-		w := uint32(bits.Len64(s.top) - 1)
-		return w<<wordLog + uint32(bits.Len64(s.low[w])-1)
+func (p *store) max(s *places) uint32 {
+	if s.wide {
+		i, _ := p.wide[s.at].Max()
+		return i
 	}
-	i, _ := s.big.Max()
-	return i
+	w := uint32(bits.Len64(s.top) - 1)
+	return w<<wordLog + uint32(bits.Len64(p.words[s.at+w])-1)
 }
 
 // next returns the smallest member that is at least i, and whether there is one.
-func (s *places) next(i uint32) (uint32, bool) {
-	if s.shape == manyPages {
-		if s.big == nil {
+func (p *store) next(s *places, i uint32) (uint32, bool) {
+	if s.wide {
+		if s.room == 0 {
 			return 0, false
 		}
-		return s.big.Next(i)
+		return p.wide[s.at].Next(i)
 	}
 	w := i >> wordLog
-	if s.shape == oneWord {
-		if rest := s.top >> (i & wordMask); w == 0 && rest != 0 {
-			return i + uint32(bits.TrailingZeros64(rest)), true
-		}
+	if w >= uint32(s.room) {
 		return 0, false
 	}
-	if int(w) >= len(s.low) {
-		return 0, false
-	}
-	if rest := s.low[w] >> (i & wordMask); rest != 0 {
+	if rest := p.words[s.at+w] >> (i & wordMask); rest != 0 {
 		return i + uint32(bits.TrailingZeros64(rest)), true
 	}
 	above := s.top >> w >> 1 << 1 << w // words above that of i; a shift of 64 leaves none
@@ -172,51 +189,59 @@ func (s *places) next(i uint32) (uint32, bool) {
 		return 0, false
 	}
 	w = uint32(bits.TrailingZeros64(above))
-	return w<<wordLog + uint32(bits.TrailingZeros64(s.low[w])), true
+	return w<<wordLog + uint32(bits.TrailingZeros64(p.words[s.at+w])), true
 }
 
-// all yields every member in ascending order.
-func (s *places) all(yield func(uint32) bool) {
-	for i, ok := s.next(0); ok && yield(i); i, ok = s.next(i + 1) {
+// all yields every member in ascending order. Members may be removed meanwhile.
+func (p *store) all(s *places) func(yield func(uint32) bool) {
+	return func(yield func(uint32) bool) {
+		for i, ok := p.next(s, 0); ok && yield(i); i, ok = p.next(s, i+1) {
+		}
 	}
 }
 
 // len returns the number of members. It costs O(words).
-func (s *places) len() (n int) {
-	switch {
-	case s.shape == oneWord:
-		return bits.OnesCount64(s.top)
-	case s.shape == manyPages && s.big != nil:
-		return s.big.Len()
+func (p *store) len(s *places) (n int) {
+	if s.wide {
+		if s.room == 0 {
+			return 0
+		}
+		return p.wide[s.at].Len()
 	}
-	for _, w := range s.low {
+	for _, w := range p.words[s.at:][:s.room] {
 		n += bits.OnesCount64(w)
 	}
 	return n
 }
 
-// clear removes every member. It costs a step for each.
-func (s *places) clear() {
-	for i := range s.all {
-		s.remove(i)
+// clear removes every member.
+func (p *store) clear(s *places) {
+	if !s.wide {
+		s.top = 0
+		clear(p.words[s.at:][:s.room])
+	} else if s.room != 0 {
+		p.wide[s.at].Clear()
 	}
 }
 
 // sound reports whether the summary is that of the words.
-func (s *places) sound() bool {
-	for w, members := range s.low {
+func (p *store) sound(s *places) bool {
+	if s.wide {
+		return true
+	}
+	for w, members := range p.words[s.at:][:s.room] {
 		if (members != 0) != (s.top>>w&1 != 0) {
 			return false
 		}
 	}
-	return s.shape != manyWords || s.top>>len(s.low) == 0
+	return s.top>>s.room == 0
 }
 
-// bytes returns the host memory beyond the record itself.
-func (s *places) bytes() device.Size {
-	n := device.Size(cap(s.low)) * 8
-	if s.big != nil {
-		n += setBytes + s.big.Bytes()
+// bytes returns the host memory of all sets beyond their records.
+func (p *store) bytes() device.Size {
+	n := device.Size(cap(p.words))*8 + device.Size(cap(p.wide))*setBytes
+	for i := range p.wide {
+		n += p.wide[i].Bytes()
 	}
 	return n
 }

@@ -13,70 +13,70 @@ import (
 func TestPlacesAgreeWithSortedSlice(t *testing.T) {
 	for _, n := range []int{1, 2, 63, 64, 65, 128, 4095, 4096, 4097, 20_000} {
 		rng := rand.New(rand.NewPCG(uint64(n), 1))
-		var s places
-		s.reserve(n)
+		p, s := new(store), new(places)
+		p.reserve(s, n)
 		var want []uint32
 		for range 2000 {
 			i := uint32(rng.IntN(n))
 			if at, ok := slices.BinarySearch(want, i); ok {
 				want = slices.Delete(want, at, at+1)
-				require.Equal(t, len(want) == 0, s.remove(i))
+				require.Equal(t, len(want) == 0, p.remove(s, i))
 			} else {
 				want = slices.Insert(want, at, i)
-				require.Equal(t, len(want) == 1, s.add(i))
+				require.Equal(t, len(want) == 1, p.add(s, i))
 			}
-			mustBe(t, &s, want, uint32(rng.IntN(n)))
+			mustBe(t, p, s, want, uint32(rng.IntN(n)))
 		}
-		mustBe(t, &s, want, uint32(n-1))
-		require.Equal(t, len(want), s.len())
-		require.Equal(t, want, slices.AppendSeq([]uint32{}, s.all))
-		s.clear()
-		mustBe(t, &s, nil, 0)
+		mustBe(t, p, s, want, uint32(n-1))
+		require.Equal(t, len(want), p.len(s))
+		require.Equal(t, want, slices.AppendSeq([]uint32{}, p.all(s)))
+		p.clear(s)
+		mustBe(t, p, s, nil, 0)
 	}
 }
 
 // mustBe compares every answer about the members and about the number i.
-func mustBe(t *testing.T, s *places, want []uint32, i uint32) {
+func mustBe(t *testing.T, p *store, s *places, want []uint32, i uint32) {
 	t.Helper()
-	require.True(t, s.sound())
+	require.True(t, p.sound(s))
 	at, has := slices.BinarySearch(want, i)
-	require.Equal(t, has, s.has(i))
-	require.Equal(t, slices.Contains(want, i^1), s.has(i^1), "a buddy may lie beyond the end")
-	got, ok := s.next(i)
+	require.Equal(t, has, p.has(s, i))
+	require.Equal(t, slices.Contains(want, i^1), p.has(s, i^1), "a buddy may lie beyond the end")
+	got, ok := p.next(s, i)
 	require.Equal(t, at < len(want), ok)
 	if ok {
 		require.Equal(t, want[at], got)
 	}
 	if len(want) > 0 {
-		require.Equal(t, want[0], s.min())
-		require.Equal(t, want[len(want)-1], s.max())
+		require.Equal(t, want[0], p.min(s))
+		require.Equal(t, want[len(want)-1], p.max(s))
 	}
 }
 
 // TestPlacesServeLargerAndSmallerRegions uses one record for regions of several sizes.
 func TestPlacesServeLargerAndSmallerRegions(t *testing.T) {
-	var s places
+	p, s := new(store), new(places)
 	for _, n := range []int{64, 65, 3, 4096, 64, 4097, 1, 70, 100_000} {
-		s.reserve(n)
+		p.reserve(s, n)
 		last := uint32(n - 1)
-		require.True(t, s.add(last))
-		mustBe(t, &s, []uint32{last}, 0)
-		require.True(t, s.remove(last))
-		mustBe(t, &s, nil, last)
+		require.True(t, p.add(s, last))
+		mustBe(t, p, s, []uint32{last}, 0)
+		require.True(t, p.remove(s, last))
+		mustBe(t, p, s, nil, last)
 	}
 }
 
 // TestSoundPlaces spoils the summary in both ways.
 func TestSoundPlaces(t *testing.T) {
-	var s places
-	s.reserve(4096)
-	s.add(1000)
+	p, s := new(store), new(places)
+	p.reserve(s, 4096)
+	p.add(s, 1000)
 	for _, bit := range []uint64{1 << 15, 1 << 3, 1 << 63} {
 		s.top ^= bit
-		require.False(t, s.sound(), "%x", bit)
+		require.False(t, p.sound(s), "%x", bit)
 		s.top ^= bit
 	}
-	require.True(t, s.sound())
+	require.True(t, p.sound(s))
 }
 
 // TestRecordsAreCountedInFull holds the sizes that MetadataBytes counts to the records.

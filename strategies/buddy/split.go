@@ -43,7 +43,7 @@ func (b *Blocks) releaseBinary(r *region, at, units uint32) {
 func (b *Blocks) mergeBinary(r *region, at uint32, class int) {
 	for b.count[class] >= b.slack {
 		buddy := at ^ 1<<class
-		if !r.sets[class].has(buddy >> class) {
+		if !b.store.has(&r.sets[class], buddy>>class) {
 			b.add(r, node{at, class})
 			return
 		}
@@ -174,7 +174,7 @@ func (b *Blocks) coalesce() (merged bool) {
 // coalesceClass merges the free blocks of one class of a region with their buddies.
 func (b *Blocks) coalesceClass(r *region, class int) (merged bool) {
 	t, s := &b.classes, &r.sets[class]
-	for i, ok := s.next(0); ok; i, ok = s.next(i + 1) {
+	for i := range b.store.all(s) {
 		n := node{i << t.log[class], class}
 		var w way
 		w.to(t, t.rootOf(r.units, n.at), n.at)

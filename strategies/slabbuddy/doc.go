@@ -52,7 +52,7 @@
 // One probe of the hash table for each call. A slot costs O(1) besides, a block one search in
 // two sets and a step for each split or merge; neither depends on how many slabs or regions
 // there are. Metadata is 24 to 37 bytes for each live block in the table, 48 for each slab, and
-// the buddy's sets, 72 bytes for each region and class and two bits for each unit.
+// the buddy's sets, 16 bytes for each region and class and two bits for each unit.
 //
 // # Growth and alignment
 //
