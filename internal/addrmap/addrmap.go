@@ -6,13 +6,15 @@
 // block, and a second array, indexed by handle, the one that follows. The addresses are not
 // kept here but where the handle leads, which whoever looks something up is about to read
 // anyway. So an entry is entered without a branch, and found with a single look at the
-// caller's record where the chain begins with it, which at one block a bucket three of four
-// do. There are no pointers for the garbage collector to follow.
+// caller's record where the chain begins with it, which at half a block a bucket four of
+// five do. There are no pointers for the garbage collector to follow.
 //
 // [Buckets] are the first of it, for callers who have room for a handle in their records, and
-// [Map] is both. An entry costs 4 to 8 bytes for its bucket and 4 for its handle. The table doubles when
-// there are more entries than buckets and never shrinks: it grows with the most blocks that
-// ever lived, not with the memory managed, and in steady state nothing is allocated.
+// [Map] is both. An entry costs 8 to 16 bytes for its buckets and 4 for its handle. There are
+// at least twice as many buckets as entries: with as many buckets as entries, a third of all
+// chains begin with somebody else, and a free and an allocation of tlsf took 4 % longer at 1e3
+// blocks. The table never shrinks: it grows with the most blocks that ever lived, not with the
+// memory managed, and in steady state nothing is allocated.
 //
 // The hash multiplies by the golden ratio and keeps the high bits (Knuth, volume 3, section
 // 6.4), which spreads addresses that are multiples of a large power of two.
@@ -78,7 +80,7 @@ func (b *Buckets) Of(a device.Addr) *uint32 {
 func (b *Buckets) Left() { b.n-- }
 
 // Full reports whether there must be more buckets before another address is entered.
-func (b *Buckets) Full() bool { return b.n == len(b.heads) }
+func (b *Buckets) Full() bool { return 2*b.n >= len(b.heads) }
 
 // Double makes twice as many buckets, all empty, and returns the old ones, whose chains the
 // caller enters again.

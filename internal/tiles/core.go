@@ -45,7 +45,7 @@ type Core struct {
 	release bool // empty regions may go back
 	index   Index
 
-	pool growth.Pool // regions held; a label is the first chunk of a region
+	pool growth.Pool     // regions held; a label is the first chunk of a region
 	live addrmap.Buckets // of the starts of live chunks; the links of these chain them
 
 	stats   alloc.Stats
@@ -149,17 +149,12 @@ func (c *Core) reserve(r *alloc.Request, n device.Size) (Handle, error) {
 	return h, nil
 }
 
-// Claim books that a free chunk, no longer in the index, is about to be cut and granted. It
-// comes before the cuts, because it is the chunk's neighbours that tell whether its region is
-// empty.
-func (c *Core) Claim(h Handle) {
-	if c.Fills(h) {
-		c.occupy(h)
-	}
-}
-
-// occupy takes a region out of the empty ones.
-func (c *Core) occupy(h Handle) {
+// Occupy books that a free chunk, no longer in the index, which fills its region is about to be
+// cut and granted. It comes before the cuts, because it is the chunk's neighbours that tell
+// whether its region is empty.
+//
+// Precondition: Fills(h).
+func (c *Core) Occupy(h Handle) {
 	if planted.Enabled && planted.Is("tiles/occupied-unbooked") {
 		return
 	}
@@ -185,7 +180,8 @@ func (c *Core) Grant(h Handle, r *alloc.Request) alloc.Block {
 func (c *Core) spoil(h Handle, r *alloc.Request) {
 	switch {
 	case planted.Is("tiles/not-indexed"):
-		c.forget(c.Rows[h].Addr)
+		*c.live.Of(c.Rows[h].Addr) = c.Rows[h].after & handleBits
+		c.live.Left()
 	case planted.Is("tiles/requested-forgotten"):
 		c.setLive(h, 0, Label{r.Tag, r.Stream}, c.Rows[h].after&handleBits)
 	}
@@ -212,48 +208,46 @@ func (c *Core) find(at device.Addr) Handle {
 	return h
 }
 
-// forget takes the live chunk that starts at an address out of its bucket and returns it,
-// None if there is none.
-func (c *Core) forget(at device.Addr) Handle {
+// Release makes the live chunk that starts at an address a free one, and returns it with the
+// free chunks on either side, None where there is none. It is in no ring and not joined yet.
+// It fails with [alloc.ErrInvalidFree] or [alloc.ErrClosed].
+func (c *Core) Release(at device.Addr) (prev, h, next Handle, err error) {
 	first, rows := c.live.Of(at), c.Rows
-	h := *first
-	if rows[h].Addr == at && h != None {
+	h = *first
+	if h != None && rows[h].Addr == at {
 		*first = rows[h].after & handleBits
-		c.live.Left()
-		return h
+	} else if h = c.unchain(h, at); h == None {
+		return None, None, None, c.noBlock()
 	}
-	return c.forgetBehind(h, at)
+	c.live.Left()
+	c.stats.Freed(c.Requested(h), rows[h].Size)
+	if planted.Enabled && planted.Is("tiles/frees-what-was-asked") {
+		c.stats.Allocated += rows[h].Size - c.Requested(h)
+	}
+	c.setFree(h)
+	prev, next = c.FreeNeighbors(h)
+	return prev, h, next, nil
 }
 
-// forgetBehind is forget for the rest of a chain.
-func (c *Core) forgetBehind(h Handle, at device.Addr) Handle {
+// unchain takes the live chunk that starts at an address out of the rest of a chain, from the
+// one behind h on, and returns it, None if it is not there.
+func (c *Core) unchain(h Handle, at device.Addr) Handle {
 	for h != None {
 		l := &c.Rows[h].link
 		if h = l.after & handleBits; h != None && c.Rows[h].Addr == at {
 			l.after = live<<stateShift | c.Rows[h].after&handleBits
-			c.live.Left()
 			return h
 		}
 	}
 	return None
 }
 
-// Release makes the live chunk that starts at an address a free one, and returns it. It is
-// in no list and not merged yet. It fails with [alloc.ErrInvalidFree] or [alloc.ErrClosed].
-func (c *Core) Release(at device.Addr) (Handle, error) {
-	h := c.forget(at)
-	if h == None {
-		if c.closed {
-			return None, alloc.ErrClosed
-		}
-		return None, alloc.ErrInvalidFree
+// noBlock returns the error for an address at which no block starts.
+func (c *Core) noBlock() error {
+	if c.closed {
+		return alloc.ErrClosed
 	}
-	c.stats.Freed(c.Requested(h), c.Rows[h].Size)
-	if planted.Enabled && planted.Is("tiles/frees-what-was-asked") {
-		c.stats.Allocated += c.Rows[h].Size - c.Requested(h)
-	}
-	c.setFree(h)
-	return h, nil
+	return alloc.ErrInvalidFree
 }
 
 // Vacate books that a free chunk that is in no list fills its region, and reports whether

@@ -38,14 +38,13 @@
 //	n, err := core.Judge(&r)         // a mistake of the caller?
 //	h := index.find(n)               // taken out of the index
 //	h, err = core.Grow(&r, n)        // if there was none
-//	core.Claim(h)                    // the region is not empty any more
+//	core.Fills(h) && core.Occupy(h)  // the region is not empty any more
 //	index.Insert(core.Split(h, n))   // what is left
 //	return core.Grant(h, &r), nil
 //
 // and back:
 //
-//	h, err := core.Release(at)
-//	prev, next := core.FreeNeighbors(h)
+//	prev, h, next, err := core.Release(at)
 //	h = core.Join(prev, h, next)     // when they are taken out of the index
 //	core.Fills(h) && core.Vacate(h)  // perhaps the region goes back
 //	index.Insert(h)

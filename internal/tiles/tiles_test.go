@@ -233,7 +233,9 @@ func (f *firstFit) Alloc(r alloc.Request) (alloc.Block, error) {
 			return alloc.Block{}, err
 		}
 	}
-	f.core.Claim(h)
+	if f.core.Fills(h) {
+		f.core.Occupy(h)
+	}
 	if pad := Pad(f.core.Rows[h].Addr, r.Align); pad > 0 {
 		rest := f.core.Split(h, pad)
 		f.Insert(h)
@@ -246,11 +248,10 @@ func (f *firstFit) Alloc(r alloc.Request) (alloc.Block, error) {
 }
 
 func (f *firstFit) Free(at device.Addr) error {
-	h, err := f.core.Release(at)
+	prev, h, next, err := f.core.Release(at)
 	if err != nil {
 		return err
 	}
-	prev, next := f.core.FreeNeighbors(h)
 	if next != None {
 		f.Remove(next)
 	}
@@ -318,7 +319,7 @@ func TestCheckNamesWhatIsBroken(t *testing.T) {
 		"link":      {func(f *firstFit, h Handle) { f.core.Rows[f.core.Rows[h].Next].Prev = None }, "K1"},
 		"unmerged":  {func(f *firstFit, h Handle) { f.core.setFree(h) }, "K2"},
 		"requested": {func(f *firstFit, h Handle) { f.core.setLive(h, 0, Label{}, None) }, "K3"},
-		"index":     {func(f *firstFit, h Handle) { f.core.forget(f.core.Rows[h].Addr) }, "K4"},
+		"index":     {func(f *firstFit, h Handle) { *f.core.live.Of(f.core.Rows[h].Addr) = None }, "K4"},
 		"row lost":  {func(f *firstFit, _ Handle) { f.core.extend() }, "K5"},
 		"spares":    {func(f *firstFit, _ Handle) { f.core.spares++; f.core.extend() }, "K5"},
 		"empty":     {func(f *firstFit, _ Handle) { f.core.pool.Vacated(1) }, "K6"},

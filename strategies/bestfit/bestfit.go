@@ -59,7 +59,9 @@ func (a *Allocator) alloc(r *alloc.Request) (alloc.Block, error) {
 			return alloc.Block{}, err
 		}
 	}
-	c.Claim(h)
+	if c.Fills(h) {
+		c.Occupy(h)
+	}
 	if pad := tiles.Pad(c.Rows[h].Addr, r.Align); pad != 0 {
 		rest := c.Split(h, pad)
 		a.free.Insert(h)
@@ -73,35 +75,35 @@ func (a *Allocator) alloc(r *alloc.Request) (alloc.Block, error) {
 
 // Free implements [alloc.Allocator]. It costs O(log chunks).
 func (a *Allocator) Free(at device.Addr) error {
-	a.core.Enter()
-	err := a.release(at)
-	a.core.Leave()
+	c := &a.core
+	c.Enter()
+	prev, h, next, err := c.Release(at)
+	if err == nil {
+		a.settle(prev, h, next)
+	}
+	c.Leave()
 	return err
 }
 
-// release is Free without the guard. The block merges with what is free on either side: one
-// neighbour each is enough, because no two neighbours are free by invariant K2.
-func (a *Allocator) release(at device.Addr) error {
+// settle enters a chunk that was freed into the index, merged with what is free on either
+// side: one neighbour each is enough, because no two neighbours are free by invariant K2.
+func (a *Allocator) settle(prev, h, next tiles.Handle) {
 	c := &a.core
-	h, err := c.Release(at)
-	if err != nil {
-		return err
+	if planted.Enabled && planted.Is("bestfit/misses-left") {
+		prev = tiles.None
 	}
-	prev, next := c.FreeNeighbors(h)
-	if next != tiles.None && !(planted.Enabled && planted.Is("bestfit/misses-right")) {
-		a.free.Remove(next)
-	} else {
+	if planted.Enabled && planted.Is("bestfit/misses-right") {
 		next = tiles.None
 	}
-	if prev != tiles.None && !(planted.Enabled && planted.Is("bestfit/misses-left")) {
+	if next != tiles.None {
+		a.free.Remove(next)
+	}
+	if prev != tiles.None {
 		a.free.Remove(prev)
-	} else {
-		prev = tiles.None
 	}
 	h = c.Join(prev, h, next)
 	if c.Fills(h) && c.Vacate(h) {
-		return nil
+		return
 	}
 	a.free.Insert(h)
-	return nil
 }

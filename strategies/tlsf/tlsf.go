@@ -41,24 +41,25 @@ func (a *Allocator) Alloc(r alloc.Request) (b alloc.Block, err error) {
 	c := &a.core
 	c.Enter()
 	n, err := c.Judge(&r)
+	h := tiles.None
 	if err == nil {
-		b, err = a.alloc(&r, n)
+		if h = a.free.take(n, r.Align); h == tiles.None {
+			h, err = c.Grow(&r, n)
+		}
+	}
+	if err == nil {
+		b = a.cut(h, n, &r)
 	}
 	c.Leave()
 	return b, err
 }
 
-// alloc grants a request n bytes.
-func (a *Allocator) alloc(r *alloc.Request, n device.Size) (alloc.Block, error) {
+// cut grants a request n bytes of a free chunk that is not in the index.
+func (a *Allocator) cut(h tiles.Handle, n device.Size, r *alloc.Request) alloc.Block {
 	c := &a.core
-	h := a.free.take(n, r.Align)
-	if h == tiles.None {
-		var err error
-		if h, err = c.Grow(r, n); err != nil {
-			return alloc.Block{}, err
-		}
+	if c.Fills(h) {
+		c.Occupy(h)
 	}
-	c.Claim(h)
 	if pad := tiles.Pad(c.Rows[h].Addr, r.Align); pad != 0 {
 		rest := c.Split(h, pad)
 		a.free.Insert(h)
@@ -67,19 +68,37 @@ func (a *Allocator) alloc(r *alloc.Request, n device.Size) (alloc.Block, error) 
 	if size := c.Rows[h].Size; size > n && !(planted.Enabled && planted.Is("tlsf/keeps-a-quantum") && size == n+a.cfg.Quantum) {
 		a.free.Insert(c.Split(h, n))
 	}
-	return c.Grant(h, r), nil
+	return c.Grant(h, r)
 }
 
 // Free implements [alloc.Allocator]. It costs O(1), see the package comment for when not.
+//
+// The block merges with what is free on either side: one neighbour each is enough, because no
+// two neighbours are free by invariant K2.
 func (a *Allocator) Free(at device.Addr) error {
-	c := &a.core
+	c, x := &a.core, &a.free
 	c.Enter()
-	h, err := c.Release(at)
-	if err == nil {
-		a.settle(h)
+	prev, h, next, err := c.Release(at)
+	if err != nil {
+		c.Leave()
+		return err
+	}
+	if planted.Enabled {
+		prev, next = missed(prev, next)
+	}
+	if x.apart && c.IsTail(next) { // or None
+		x.Remove(next)
+	} else if c.Unlink(next) {
+		x.unmark(next)
+	}
+	if c.Unlink(prev) { // which is no tail, because h lies behind it
+		x.unmark(prev)
+	}
+	if h = c.Join(prev, h, next); !c.Fills(h) || !c.Vacate(h) {
+		x.Insert(h)
 	}
 	c.Leave()
-	return err
+	return nil
 }
 
 // missed returns the neighbours that the planted bugs leave.
@@ -91,29 +110,4 @@ func missed(prev, next tiles.Handle) (_, _ tiles.Handle) {
 		next = tiles.None
 	}
 	return prev, next
-}
-
-// settle enters a chunk that was freed into the index, merged with what is free on either
-// side: one neighbour each is enough, because no two neighbours are free by invariant K2.
-func (a *Allocator) settle(h tiles.Handle) {
-	c := &a.core
-	prev, next := c.FreeNeighbors(h)
-	if planted.Enabled {
-		prev, next = missed(prev, next)
-	}
-	x := &a.free
-	switch {
-	case x.apart && c.IsTail(next): // or None
-		x.Remove(next)
-	case c.Unlink(next):
-		x.unmark(next)
-	}
-	if c.Unlink(prev) { // which is no tail, because h lies behind it
-		x.unmark(prev)
-	}
-	h = c.Join(prev, h, next)
-	if c.Fills(h) && c.Vacate(h) {
-		return
-	}
-	x.Insert(h)
 }
