@@ -1,0 +1,13 @@
+//go:build !linux || !amd64
+
+package main
+
+import "errors"
+
+var errNoStepping = errors.New("stepping through instructions is written for Linux on amd64")
+
+// threadID is not asked for here.
+func threadID() int { return 0 }
+
+// stepThrough says that it cannot.
+func stepThrough(string, int) (*linesSeen, error) { return nil, errNoStepping }

@@ -1,0 +1,104 @@
+package main
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+
+	"github.com/vramyard/vramyard/harness/bench"
+	"github.com/vramyard/vramyard/internal/outfile"
+)
+
+// schema names the form of the raw files.
+const schema = "vramyard-performance/1"
+
+// header says where the figures of a raw file come from.
+type header struct {
+	Schema  string        `json:"schema"`
+	Commit  string        `json:"commit"` // of this repository; "-dirty" behind it if files differed
+	Machine bench.Machine `json:"machine"`
+	Caches  []string      `json:"caches"` // of the first CPU: level, kind, size; empty if the system does not tell
+}
+
+// newHeader describes this run.
+func newHeader() (header, error) {
+	commit, err := commitID()
+	return header{schema, commit, bench.ThisMachine(), caches()}, err
+}
+
+// commitID returns the commit that is checked out. Raw files, docs and what git does not know do
+// not make it dirty: they are what the command writes, or not of the program.
+func commitID() (string, error) {
+	id, err := exec.Command("git", "rev-parse", "--short=12", "HEAD").Output()
+	if err != nil {
+		return "", fmt.Errorf("git rev-parse: %w", err)
+	}
+	dirty := exec.Command("git", "diff", "--quiet", "HEAD", "--", ":/*.go", ":/go.mod")
+	var status *exec.ExitError
+	switch err := dirty.Run(); {
+	case errors.As(err, &status) && status.ExitCode() == 1:
+		return strings.TrimSpace(string(id)) + "-dirty", nil
+	case err != nil:
+		return "", fmt.Errorf("git diff: %w", err)
+	}
+	return strings.TrimSpace(string(id)), nil
+}
+
+// caches returns the caches of the first CPU as Linux tells them, such as "L2 Unified 2048K".
+func caches() (all []string) {
+	const root = "/sys/devices/system/cpu/cpu0/cache"
+	for i := 0; ; i++ {
+		var words []string
+		for _, part := range []string{"level", "type", "size"} {
+			text, err := os.ReadFile(filepath.Join(root, fmt.Sprintf("index%d", i), part))
+			if err != nil {
+				return all
+			}
+			words = append(words, strings.TrimSpace(string(text)))
+		}
+		all = append(all, "L"+strings.Join(words, " "))
+	}
+}
+
+// store writes a raw file.
+func store(o options, name string, v any) error {
+	if err := os.MkdirAll(o.results, 0o755); err != nil {
+		return err
+	}
+	file := filepath.Join(o.results, name)
+	fmt.Fprintln(o.log, "writing", file)
+	return outfile.Write(file, nil, func(w io.Writer) error {
+		e := json.NewEncoder(w)
+		e.SetIndent("", " ")
+		return e.Encode(v)
+	})
+}
+
+// load reads a raw file. Fields that the type lacks are errors, so that a file of an older form
+// is not half understood.
+func load(o options, name string, v any) error { return read(o, name, v, true) }
+
+// loadLoosely reads a raw file that another program wrote, of which we use a part.
+func loadLoosely(o options, name string, v any) error { return read(o, name, v, false) }
+
+// read reads a raw file, which may have unknown fields or not.
+func read(o options, name string, v any, strict bool) error {
+	f, err := os.Open(filepath.Join(o.results, name))
+	if err != nil {
+		return err
+	}
+	defer f.Close()
+	d := json.NewDecoder(f)
+	if strict {
+		d.DisallowUnknownFields()
+	}
+	if err := d.Decode(v); err != nil {
+		return fmt.Errorf("%s: %w", f.Name(), err)
+	}
+	return nil
+}

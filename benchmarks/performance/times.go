@@ -1,0 +1,156 @@
+package main
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/vramyard/vramyard/alloc"
+	"github.com/vramyard/vramyard/device"
+	"github.com/vramyard/vramyard/harness/bench"
+	"github.com/vramyard/vramyard/harness/workload"
+	"github.com/vramyard/vramyard/strategies"
+)
+
+// live are the numbers of live blocks that figures are taken at.
+var live = []int{1_000, 10_000, 100_000, 1_000_000, 10_000_000}
+
+// entry is a strategy of a contest.
+type entry struct {
+	name string
+	most int // live blocks beyond which it is left out, see contests
+}
+
+// contest is strategies on one workload.
+type contest struct {
+	name        string // of the raw file
+	shape       string
+	least, most device.Size // of the sizes, for a mix
+	entries     []entry     // the first is what ratios are of
+}
+
+// file returns the name of the raw file.
+func (c contest) file() string { return "times-" + c.name + ".json" }
+
+// contests returns what is timed. The bounds leave out what would take minutes a round: a
+// strategy that gives large blocks regions of their own then holds so many that the simulated
+// device, which looks through all of them, takes most of the time. Slab is not in the first,
+// because nearly every block of W1 is such a one.
+func contests() []contest {
+	const all = 10_000_000
+	return []contest{
+		{"w1", "w1", 0, 0, []entry{{"tlsf", all}, {"bfc", all}, {"bestfit", all}, {"buddy", 1_000_000}, {"slabbuddy", 100_000}}},
+		{"buddy", "loguniform", 16 * device.KiB, device.MiB, []entry{{"tlsf", all}, {"buddy", 1_000_000}}},
+		{"slab", "uniform", 1, 16 * device.KiB, []entry{{"tlsf", all}, {"slab", all}}},
+		{"slabbuddy", "loguniform", 256, device.MiB, []entry{{"tlsf", all}, {"slabbuddy", all}}},
+	}
+}
+
+// timesFile is the raw file of a contest: a report for each number of live blocks.
+type timesFile struct {
+	header
+	Reports []*bench.Report `json:"reports"`
+}
+
+// takeTimes runs every contest.
+func takeTimes(o options) error {
+	h, err := newHeader()
+	if err != nil {
+		return err
+	}
+	for _, c := range contests() {
+		f := timesFile{header: h}
+		for _, n := range live {
+			setups, err := c.setups(n)
+			if err != nil {
+				return err
+			}
+			if n > o.most || len(setups) < 2 {
+				break
+			}
+			w, err := c.workload(n)
+			if err != nil {
+				return err
+			}
+			fmt.Fprintf(o.log, "%s: %v\n", c.name, w)
+			r, err := bench.Measure([]workload.Workload{w}, setups, bench.Options{Rounds: roundsFor(n, o.rounds), Version: h.Commit})
+			if err != nil {
+				return err
+			}
+			f.Reports = append(f.Reports, r)
+		}
+		if err := store(o, c.file(), f); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// roundsFor returns how many rounds there are at so many live blocks. Filling dominates there,
+// and it is not timed.
+func roundsFor(n, rounds int) int {
+	if n >= 10_000_000 {
+		return max(rounds/3, 1)
+	}
+	return rounds
+}
+
+// setups returns the strategies that take part at so many live blocks.
+func (c contest) setups(n int) (all []alloc.Setup, err error) {
+	for _, e := range c.entries {
+		if n > e.most {
+			continue
+		}
+		s, err := strategies.All().Lookup(e.name, nil)
+		if err != nil {
+			return nil, err
+		}
+		all = append(all, s)
+	}
+	return all, nil
+}
+
+// workload returns the work with so many live blocks.
+func (c contest) workload(n int) (workload.Workload, error) {
+	shape, err := workload.Lookup(c.shape)
+	if err != nil {
+		return workload.Workload{}, err
+	}
+	p := shape.Default
+	p.Live = n
+	if c.most != 0 {
+		p.Least, p.Most = c.least, c.most
+	}
+	return shape.New(p)
+}
+
+// title says what the workload is.
+func (c contest) title() string {
+	if c.most == 0 {
+		return strings.ToUpper(c.shape)
+	}
+	return fmt.Sprintf("%s, %v to %v", c.shape, c.least, c.most)
+}
+
+// run returns the figures of a strategy at so many live blocks; nil if it did not take part.
+func (f *timesFile) run(strategy string, n int) *bench.Run {
+	for _, r := range f.Reports {
+		for i := range r.Runs {
+			if r.Runs[i].Strategy == strategy && r.Runs[i].Params.Live == n {
+				return &r.Runs[i]
+			}
+		}
+	}
+	return nil
+}
+
+// loop returns the empty loop at so many live blocks; nil if there is none.
+func (f *timesFile) loop(n int) *bench.Loop {
+	for _, r := range f.Reports {
+		for i := range r.Loops {
+			if r.Loops[i].Params.Live == n {
+				return &r.Loops[i]
+			}
+		}
+	}
+	return nil
+}
