@@ -117,7 +117,7 @@ func (f *figures) w1Tables() string {
 		}
 		return markdown(head, rows)
 	}
-	return "Nanoseconds per pair, median (minimum):\n\n" +
+	return "Nanoseconds per pair, median (minimum); " + t.roundsText() + ":\n\n" +
 		grid(func(r *bench.Run) string { return nanos(r.Median) + " (" + nanos(r.Min) + ")" }) +
 		"\nMinimum / minimum of tlsf:\n\n" +
 		grid(func(r *bench.Run) string { return fixed(r.Min/t.run("tlsf", r.Params.Live).Min, 2) }) +
@@ -125,6 +125,16 @@ func (f *figures) w1Tables() string {
 		grid(func(r *bench.Run) string { return fixed(r.AddressRatio, 3) + "; " + reserved(r) }) +
 		"\nMetadata, bytes per live block:\n\n" +
 		grid(metadata)
+}
+
+// roundsText says how many rounds there were.
+func (f *timesFile) roundsText() string {
+	first, last := f.Reports[0], f.Reports[len(f.Reports)-1]
+	text := strconv.Itoa(first.Rounds) + " rounds"
+	if last.Rounds != first.Rounds {
+		text += ", " + strconv.Itoa(last.Rounds) + " at " + exponent(last.Runs[0].Params.Live)
+	}
+	return text
 }
 
 // reserved returns the reserved ratio, which says nothing of what takes all at once.
@@ -160,7 +170,7 @@ func (f *figures) mixTables() string {
 		if i > 0 {
 			b.WriteString("\n")
 		}
-		b.WriteString(strings.ToUpper(c.title()[:1]) + c.title()[1:] + ":\n\n")
+		b.WriteString(strings.ToUpper(c.title()[:1]) + c.title()[1:] + "; " + t.roundsText() + ":\n\n")
 		b.WriteString(markdown([]string{
 			"strategy", "live", "ns per pair", "minimum", "/ tlsf", "address", "reserved", "metadata B",
 		}, rows))
