@@ -24,22 +24,23 @@ func broken(number int, format string, args ...any) error {
 // broken one. O(n).
 func (m *Map) Check() error {
 	c := checker{m: m}
-	for w := range m.pages {
-		p := &m.pages[w]
-		if got, want := m.sums[w/64]>>(w%64)&1 != 0, p.used != 0; got != want {
-			return broken(3, "page %d: %v, its sum says %v", w, want, got)
+	if len(m.words) > 0 && m.words[len(m.words)-1] != 0 {
+		return broken(3, "classes that have no cell: %b", m.words[len(m.words)-1])
+	}
+	for i := range m.cells {
+		class := uint32(i)
+		w := class >> wordBits
+		if class&wordMask == 0 && (m.sums[w>>wordBits]>>(w&wordMask)&1 != 0) != (m.words[w] != 0) {
+			return broken(3, "word %d: %b, its sum says otherwise", w, m.words[w])
 		}
-		if *p == (page{}) {
+		if got, want := m.words[w]>>(class&wordMask)&1 != 0, m.cells[i] != None; got != want {
+			return broken(3, "class %d: %v, its bit says %v", class, want, got)
+		}
+		if m.cells[i] == None {
 			continue // most are
 		}
-		for i := range p.cells {
-			class := uint32(w*pageCells + i)
-			if got, want := p.used>>i&1 != 0, p.cells[i] != None; got != want {
-				return broken(3, "class %d: %v, its bit says %v", class, want, got)
-			}
-			if err := c.cell(&p.cells[i], m.widthOf(class)); err != nil {
-				return err
-			}
+		if err := c.cell(&m.cells[i], m.widthOf(class)); err != nil {
+			return err
 		}
 	}
 	return c.spares()
@@ -64,7 +65,7 @@ func (c *checker) cell(cell *uint32, width uint32) error {
 			return broken(5, "there is no node %d", at)
 		}
 		size := c.m.nodes[at].size
-		if roots++; roots > mostRoots || !c.m.hasPage(size) || c.m.cellOf(size) != cell || roots > 1 && size <= last {
+		if roots++; roots > mostRoots || !c.m.hasCell(size) || c.m.cellOf(size) != cell || roots > 1 && size <= last {
 			return broken(2, "size %d is number %d in its cell, behind %d", uint64(size), roots, uint64(last))
 		}
 		last = size
@@ -75,8 +76,8 @@ func (c *checker) cell(cell *uint32, width uint32) error {
 	return nil
 }
 
-// hasPage reports whether the class of a size does.
-func (m *Map) hasPage(size device.Size) bool { return int(m.classOf(size)>>pageBits) < len(m.pages) }
+// hasCell reports whether the class of a size does.
+func (m *Map) hasCell(size device.Size) bool { return int(m.classOf(size)) < len(m.cells) }
 
 // dir checks a directory.
 func (c *checker) dir(i, width uint32) error {

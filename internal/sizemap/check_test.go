@@ -14,16 +14,13 @@ func TestBytesAreThoseOfTheTypes(t *testing.T) {
 	if n := reflect.TypeFor[node]().Size(); n != nodeBytes {
 		t.Errorf("a node takes %d bytes, nodeBytes says %d", n, nodeBytes)
 	}
-	if n := reflect.TypeFor[page]().Size(); n != pageBytes {
-		t.Errorf("a page takes %d bytes, pageBytes says %d", n, pageBytes)
-	}
 	if n := reflect.TypeFor[dir]().Size(); n != dirBytes {
 		t.Errorf("a directory takes %d bytes, dirBytes says %d", n, dirBytes)
 	}
 }
 
 // TestClassesAscendWithSizes walks the classes of every unit up to the last: each begins where
-// the one before ends, and the last has a page.
+// the one before ends, and the last has a bit.
 func TestClassesAscendWithSizes(t *testing.T) {
 	for unit := range 31 {
 		m := New(1 << unit)
@@ -37,8 +34,8 @@ func TestClassesAscendWithSizes(t *testing.T) {
 				break
 			}
 		}
-		if class>>pageBits >= mostPages {
-			t.Errorf("unit 2^%d: class %d lies beyond the last page", unit, class)
+		if class>>wordBits >= mostWords {
+			t.Errorf("unit 2^%d: class %d lies beyond the last word", unit, class)
 		}
 	}
 }
@@ -64,8 +61,7 @@ func populated(t *testing.T) *Map {
 func TestCheckNamesWhatIsBroken(t *testing.T) {
 	root := func(m *Map, size device.Size) *node { return &m.nodes[m.Ceil(size)] }
 	dirOf := func(m *Map) *dir {
-		class := m.classOf(1 << 40)
-		d := &m.dirs[m.pages[class>>pageBits].cells[class%pageCells]&^dirBit]
+		d := &m.dirs[m.cells[m.classOf(1<<40)]&^dirBit]
 		for d.cells[0]&dirBit != 0 {
 			d = &m.dirs[d.cells[0]&^dirBit]
 		}
@@ -84,8 +80,8 @@ func TestCheckNamesWhatIsBroken(t *testing.T) {
 		"no class at all":  {func(m *Map) { root(m, 1<<30).size = 1 << 60 }, "M2"},
 		"order in a cell":  {func(m *Map) { root(m, 1<<30).size += 2 }, "M2"},
 		"wrong digit":      {func(m *Map) { root(m, 1<<40).size += 16 }, "M2"},
-		"bit of a class":   {func(m *Map) { m.pages[0].used |= 1 }, "M3"},
-		"no bit":           {func(m *Map) { m.pages[0].used = 0; m.sums[0] &^= 1 }, "M3"},
+		"bit of a class":   {func(m *Map) { m.words[0] |= 1 }, "M3"},
+		"no bit":           {func(m *Map) { m.words[0] = 0; m.sums[0] &^= 1 }, "M3"},
 		"sum":              {func(m *Map) { m.sums[0] &^= 1 }, "M3"},
 		"bit of a digit":   {func(m *Map) { d := dirOf(m); d.used &= d.used - 1 }, "M3"},
 		"shift":            {func(m *Map) { dirOf(m).shift++ }, "M4"},
@@ -173,8 +169,10 @@ func TestPathsAreShort(t *testing.T) {
 	deepest := 0
 	for i := range m.nodes {
 		size, depth := m.nodes[i].size, 0
-		class := m.classOf(size)
-		for cell := m.pages[class>>pageBits].cells[class%pageCells]; cell&dirBit != 0; depth++ {
+		if i == 0 {
+			continue // no entry
+		}
+		for cell := m.cells[m.classOf(size)]; cell&dirBit != 0; depth++ {
 			d := &m.dirs[cell&^dirBit]
 			cell = d.cells[d.digit(size)]
 		}

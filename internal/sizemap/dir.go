@@ -47,11 +47,11 @@ func (m *Map) insertBelow(cell uint32, at At) {
 	d.used |= 1 << k
 	link := m.find(&d.cells[k], e.size)
 	root := *link
-	e.next, e.prev = root, rootBit|1
-	if root != None && m.nodes[root].size == e.size {
+	if m.nodes[root].size == e.size && root != None {
 		m.join(link, at)
 		return
 	}
+	e.next, e.prev = root, rootBit|1
 	*link = at
 	if m.isLong(d.cells[k]) {
 		c := m.divide(d.cells[k], d.shift)
@@ -104,16 +104,7 @@ func (m *Map) newDir(shift uint32) uint32 {
 	return i
 }
 
-// vacate notes that the cell of a size is empty, in a class that has a directory.
-func (m *Map) vacate(class uint32, size device.Size) {
-	cell := &m.pages[class>>pageBits].cells[class%pageCells]
-	if m.vacateBelow(*cell, size) {
-		*cell = None
-		m.unmark(class)
-	}
-}
-
-// vacateBelow is vacate in the directory of a cell. It reports whether the directory went,
+// vacateBelow notes that the cell of a size is empty in the directory of another. It reports whether the directory went,
 // because it became empty. One size keeps it: it may soon have company again.
 func (m *Map) vacateBelow(cell uint32, size device.Size) bool {
 	d := &m.dirs[cell&^dirBit]

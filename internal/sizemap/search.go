@@ -12,29 +12,19 @@ import (
 // one at the lowest address; None if there is none.
 func (m *Map) Ceil(size device.Size) At {
 	own := m.classOf(size)
-	w := own >> pageBits
-	if int(w) >= len(m.pages) {
+	if int(own) >= len(m.cells) {
 		return None
 	}
-	p := &m.pages[w]
-	rest := p.used >> (own % pageCells) << (own % pageCells)
-	for {
+	for base, rest := own, m.window(own); ; rest &= rest - 1 {
 		if rest == 0 {
-			if w = m.nextPage(w + 1); int(w) >= len(m.pages) {
+			if base, rest = m.beyond(base); rest == 0 {
 				return None
 			}
-			p = &m.pages[w]
-			rest = p.used
 		}
-		i := uint32(bits.TrailingZeros64(rest)) % pageCells
-		rest &= rest - 1
-		at := p.cells[i]
+		class := base + uint32(bits.TrailingZeros64(rest))
+		at := m.cells[class]
 		if at&dirBit != 0 {
-			from := size
-			if w<<pageBits|i != own {
-				from = 0
-			}
-			if at = m.ceilBelow(at, from); at != None {
+			if at = m.ceilBelow(at, from(size, own, class)); at != None {
 				return at
 			}
 			continue
@@ -47,21 +37,47 @@ func (m *Map) Ceil(size device.Size) At {
 	}
 }
 
-// nextPage returns the first page from one on that has any, more than there are if there is
-// none.
-func (m *Map) nextPage(w uint32) uint32 {
-	i := w / 64
-	if i >= sumWords {
-		return ^uint32(0)
+// from returns the size from which a class has entries of at least a size of class own, as the
+// methods on directories want it: 0 for all.
+func from(size device.Size, own, class uint32) device.Size {
+	if class != own {
+		return 0
 	}
-	sum := m.sums[i] >> (w % 64) << (w % 64)
+	return size
+}
+
+// window returns the bits of 64 classes from one on. A search rarely goes further.
+//
+// Precondition: the class has a cell.
+func (m *Map) window(class uint32) uint64 {
+	w, shift := class>>wordBits, class&wordMask
+	return m.words[w]>>shift | m.words[w+1]<<1<<(wordMask-shift)
+}
+
+// beyond returns a class behind the window at another, and the bits from there on: the next
+// window, or if that is empty the next word that is not. No bits if there is none.
+func (m *Map) beyond(class uint32) (base uint32, rest uint64) {
+	base = class + 1<<wordBits
+	if int(base) >= len(m.cells) {
+		return base, 0
+	}
+	if rest = m.window(base); rest != 0 {
+		return base, rest
+	}
+	w := base>>wordBits + 1
+	i := w >> wordBits
+	if i >= sumWords {
+		return base, 0
+	}
+	sum := m.sums[i] >> (w & wordMask) << (w & wordMask)
 	for sum == 0 {
 		if i++; i == sumWords {
-			return ^uint32(0)
+			return base, 0
 		}
 		sum = m.sums[i]
 	}
-	return i*64 | uint32(bits.TrailingZeros64(sum))
+	w = i<<wordBits | uint32(bits.TrailingZeros64(sum))
+	return w << wordBits, m.words[w]
 }
 
 // Near returns the name of one of the first looks entries that are large enough: the one at
@@ -71,53 +87,41 @@ func (m *Map) nextPage(w uint32) uint32 {
 // Precondition: looks >= 1; size + spread does not overflow.
 func (m *Map) Near(size, spread device.Size, looks int) At {
 	own := m.classOf(size)
-	w := own >> pageBits
-	if int(w) >= len(m.pages) {
+	if int(own) >= len(m.cells) {
 		return None
 	}
-	p := &m.pages[w]
-	rest := p.used >> (own % pageCells) << (own % pageCells)
 	l := look{lowest: ^device.Addr(0), most: ^device.Size(0), left: looks}
-	for {
+	for base, rest := own, m.window(own); ; rest &= rest - 1 {
 		if rest == 0 {
-			if w = m.nextPage(w + 1); int(w) >= len(m.pages) {
+			if base, rest = m.beyond(base); rest == 0 {
 				return l.best
 			}
-			p = &m.pages[w]
-			rest = p.used
 		}
-		i := uint32(bits.TrailingZeros64(rest)) % pageCells
-		rest &= rest - 1
-		at := p.cells[i]
+		class := base + uint32(bits.TrailingZeros64(rest))
+		at := m.cells[class]
 		if at&dirBit != 0 {
-			from := size
-			if w<<pageBits|i != own {
-				from = 0
-			}
-			if l = m.nearBelow(at, from, spread, l); l.left <= 0 {
+			if l = m.nearBelow(at, from(size, own, class), spread, l); l.left <= 0 {
 				return l.best
 			}
 			continue
 		}
-		for {
+		for ; at != None; at = m.nodes[at].next {
 			e := &m.nodes[at]
-			if e.size >= size {
-				if e.size > l.most {
-					return l.best
-				}
-				if l.best == None {
-					l.best, l.most = at, e.size+spread
-				}
-				if e.addr < l.lowest {
-					l.best = at
-				}
-				l.lowest = min(l.lowest, e.addr)
-				if l.left -= int(e.prev &^ rootBit); l.left <= 0 {
-					return l.best
-				}
+			if e.size < size {
+				continue
 			}
-			if at = e.next; at == None {
-				break
+			if e.size > l.most {
+				return l.best
+			}
+			if l.best == None {
+				l.best, l.most = at, e.size+spread
+			}
+			if e.addr < l.lowest {
+				l.best = at
+			}
+			l.lowest = min(l.lowest, e.addr)
+			if l.left -= int(e.prev &^ rootBit); l.left <= 0 {
+				return l.best
 			}
 		}
 	}
@@ -212,8 +216,8 @@ func (m *Map) Largest() device.Size {
 		if m.sums[i-1] == 0 {
 			continue
 		}
-		p := &m.pages[i*64-1-uint32(bits.LeadingZeros64(m.sums[i-1]))]
-		at := p.cells[63-bits.LeadingZeros64(p.used)]
+		w := i<<wordBits - 1 - uint32(bits.LeadingZeros64(m.sums[i-1]))
+		at := m.cells[w<<wordBits|uint32(bits.Len64(m.words[w])-1)]
 		for at&dirBit != 0 {
 			d := &m.dirs[at&^dirBit]
 			at = d.cells[31-bits.LeadingZeros32(d.used)]

@@ -25,10 +25,10 @@ const MostHandle = 1<<32 - 2
 
 const (
 	fineBits  = 8 // a doubling of the size has 2^fineBits classes
-	pageBits  = 6 // log2 of the classes in a page
-	pageCells = 1 << pageBits
-	mostPages = (65 - fineBits) << fineBits >> pageBits // what all sizes take
-	sumWords  = (mostPages + 63) / 64
+	wordBits  = 6 // log2 of the bits in a word
+	wordMask  = 1<<wordBits - 1
+	mostWords = (65 - fineBits) << fineBits >> wordBits // what the classes of all sizes take
+	sumWords  = (mostWords + wordMask) >> wordBits
 )
 
 // node is one entry. It takes 32 bytes, so that none straddles two cache lines.
@@ -47,19 +47,12 @@ const (
 	rootBit     = 1 << 31
 )
 
-// page is the cells of some classes in a row.
-type page struct {
-	used  uint64            // a bit for each cell that has any
-	cells [pageCells]uint32 // by class: the root of its smallest group, or dirBit and a directory
-}
-
-const pageBytes = 8 + 4*pageCells
-
 // Map holds free chunks by size and address. Use [New]. It is not safe for concurrent use.
 type Map struct {
-	nodes []node // nodes[0] is no entry: whoever has no neighbour has it for one
-	pages []page
-	sums  [sumWords]uint64 // a bit for each page that has any
+	nodes []node           // nodes[0] is no entry: whoever has no neighbour has it for one
+	cells []uint32         // by class: the root of its smallest group, or dirBit and a directory
+	words []uint64         // a bit for each cell that has any; one word more than cells fill
+	sums  [sumWords]uint64 // a bit for each word that is not zero
 	dirs  []dir
 
 	spare    At     // list of nodes not in use
@@ -80,8 +73,8 @@ func (m *Map) Len() int { return m.n }
 
 // Bytes returns the host memory of the map beyond the Map itself, unused room included.
 func (m *Map) Bytes() device.Size {
-	return device.Size(cap(m.nodes))*nodeBytes + device.Size(cap(m.pages))*pageBytes +
-		device.Size(cap(m.dirs))*dirBytes + 4*device.Size(cap(m.queue))
+	return device.Size(cap(m.nodes))*nodeBytes + device.Size(cap(m.dirs))*dirBytes +
+		4*device.Size(cap(m.cells)+cap(m.queue)) + 8*device.Size(cap(m.words))
 }
 
 // Entry returns what was inserted under a name.
@@ -107,10 +100,9 @@ func (m *Map) widthOf(class uint32) uint32 {
 
 // cellOf returns the cell that the group of a size belongs to.
 //
-// Precondition: the class of the size has a page.
+// Precondition: the class of the size has a cell.
 func (m *Map) cellOf(size device.Size) *uint32 {
-	class := m.classOf(size)
-	cell := &m.pages[class>>pageBits].cells[class%pageCells]
+	cell := &m.cells[m.classOf(size)]
 	for *cell&dirBit != 0 {
 		d := &m.dirs[*cell&^dirBit]
 		cell = &d.cells[d.digit(size)]
@@ -118,9 +110,10 @@ func (m *Map) cellOf(size device.Size) *uint32 {
 	return cell
 }
 
-// find returns the link, from a cell on, to the first root of at least a size.
+// find returns the link, from a cell on, to the first root of at least a size. The node of None
+// has the largest.
 func (m *Map) find(cell *uint32, size device.Size) *uint32 {
-	for *cell != None && m.nodes[*cell].size < size {
+	for m.nodes[*cell].size < size {
 		cell = &m.nodes[*cell].next
 	}
 	return cell
@@ -132,7 +125,7 @@ func (m *Map) find(cell *uint32, size device.Size) *uint32 {
 // Precondition: no other entry has the same address.
 func (m *Map) Insert(size device.Size, addr device.Addr, handle uint32) At {
 	class := m.classOf(size)
-	if int(class>>pageBits) >= len(m.pages) {
+	if int(class) >= len(m.cells) {
 		m.extend(class)
 	}
 	if m.spare == None {
@@ -148,29 +141,23 @@ func (m *Map) Insert(size device.Size, addr device.Addr, handle uint32) At {
 	// One by one, because a composite literal is built elsewhere and copied by twice as many
 	// bytes at a time, which waits for the stores.
 	e.size, e.addr, e.handle, e.child = size, addr, handle, None
-	p := &m.pages[class>>pageBits]
-	cell := &p.cells[class%pageCells]
+	cell := &m.cells[class]
 	if *cell&dirBit != 0 {
 		m.insertBelow(*cell, at)
 		return at
 	}
 	link := m.find(cell, size)
 	root := *link
-	e.next, e.prev = root, rootBit|1
-	if root == None {
-		*link = at
-		p.used |= 1 << (class % pageCells)
-		m.sums[class>>(2*pageBits)%sumWords] |= 1 << (class >> pageBits % 64)
-		if link == cell {
-			return at
-		}
-	} else if m.nodes[root].size == size {
+	if m.nodes[root].size == size && root != None {
 		m.join(link, at)
 		return at
-	} else {
-		*link = at
 	}
-	if m.isLong(*cell) {
+	e.next, e.prev = root, rootBit|1
+	*link = at
+	w := class >> wordBits
+	m.words[w] |= 1 << (class & wordMask)
+	m.sums[w>>wordBits%sumWords] |= 1 << (w & wordMask)
+	if (root != None || link != cell) && m.isLong(*cell) {
 		*cell = m.divide(*cell, m.widthOf(class))
 	}
 	return at
@@ -183,21 +170,26 @@ func (m *Map) Remove(at At, handle uint32) bool {
 	if int(at) >= len(m.nodes) || m.nodes[at].handle != handle {
 		return false
 	}
-	if planted.Enabled && planted.Is("sizemap/stale-entry") {
-		return true
-	}
+	m.Take(at)
+	return true
+}
+
+// Take takes the entry of a name out and returns its handle. It costs what Remove does.
+//
+// Precondition: at is in the map.
+func (m *Map) Take(at At) (handle uint32) {
 	e := &m.nodes[at]
-	class := m.classOf(e.size)
-	p := &m.pages[class>>pageBits]
-	cell := &p.cells[class%pageCells]
-	deep := *cell&dirBit != 0
-	if deep {
+	if planted.Enabled && planted.Is("sizemap/stale-entry") {
+		return e.handle
+	}
+	cell := &m.cells[m.classOf(e.size)]
+	if *cell&dirBit != 0 {
 		cell = m.cellOf(e.size)
 	}
 	link := m.find(cell, e.size)
-	switch root := *link; {
-	case root != at:
-		m.nodes[root].prev--
+	switch {
+	case e.prev&rootBit == 0:
+		m.nodes[*link].prev--
 		m.cut(at)
 	case e.child != None:
 		heir := m.gather(e.child)
@@ -207,29 +199,33 @@ func (m *Map) Remove(at At, handle uint32) bool {
 	default:
 		*link = e.next
 		if *cell == None {
-			if deep {
-				m.vacate(class, e.size)
-			} else {
-				m.unmark(class)
-			}
+			m.vacate(e.size)
 		}
 	}
+	handle = e.handle
 	e.handle, e.next, m.spare = spareHandle, m.spare, at
 	m.n--
 	if planted.Enabled && planted.Is("sizemap/length-drift") {
 		m.n++
 	}
-	return true
+	return handle
 }
 
-// unmark notes that a class is empty.
-func (m *Map) unmark(class uint32) {
+// vacate notes that the cell of a size is empty.
+func (m *Map) vacate(size device.Size) {
 	if planted.Enabled && planted.Is("sizemap/bit-left") {
 		return
 	}
-	p := &m.pages[class>>pageBits]
-	if p.used &^= 1 << (class % pageCells); p.used == 0 {
-		m.sums[class>>(2*pageBits)%sumWords] &^= 1 << (class >> pageBits % 64)
+	class := m.classOf(size)
+	if c := m.cells[class]; c&dirBit != 0 {
+		if !m.vacateBelow(c, size) {
+			return
+		}
+		m.cells[class] = None
+	}
+	w := class >> wordBits
+	if m.words[w] &^= 1 << (class & wordMask); m.words[w] == 0 {
+		m.sums[w>>wordBits%sumWords] &^= 1 << (w & wordMask)
 	}
 }
 
@@ -242,16 +238,18 @@ func (m *Map) grow() {
 		m.nodes = nodes
 	}
 	if n == 0 {
-		m.nodes = append(m.nodes, node{handle: spareHandle})
+		m.nodes = append(m.nodes, node{handle: spareHandle, size: ^device.Size(0)})
 		n++
 	}
 	m.nodes = append(m.nodes, node{handle: spareHandle})
 	m.spare = At(n)
 }
 
-// extend makes room for the classes up to the page of one.
+// extend makes room for the classes up to the word of one.
 func (m *Map) extend(class uint32) {
-	pages := make([]page, class>>pageBits+1)
-	copy(pages, m.pages)
-	m.pages = pages
+	n := class>>wordBits + 1
+	cells, words := make([]uint32, n<<wordBits), make([]uint64, n+1)
+	copy(cells, m.cells)
+	copy(words, m.words)
+	m.cells, m.words = cells, words
 }

@@ -23,8 +23,8 @@ type link struct {
 	// after is the state and, of a free chunk, the one behind it in its ring; of a live chunk
 	// the one behind it in the bucket of its address.
 	after uint32
-	// back of a free chunk is the one before it in its ring; of a live chunk it is the slack,
-	// size less requested, or wideSlack.
+	// back of a free chunk is the one before it in its ring, or its note; of a live chunk it is
+	// the slack, size less requested, or wideSlack.
 	back uint32
 }
 
@@ -55,6 +55,13 @@ func (t *Table) After(h Handle) Handle { return t.Rows[h].after }
 
 // Before returns what is before a free chunk, or an anchor, in its ring.
 func (t *Table) Before(h Handle) Handle { return t.Rows[h].back }
+
+// Note returns what was noted of a free chunk that stands in no ring.
+func (t *Table) Note(h Handle) uint32 { return t.Rows[h].back }
+
+// SetNote notes something of a free chunk that stands in no ring, for as long as it is free and
+// not joined: where the index has it, say.
+func (t *Table) SetNote(h Handle, note uint32) { t.Rows[h].back = note }
 
 // Link enters a free chunk into the ring of another, or of an anchor, behind it.
 func (t *Table) Link(h, before Handle) {

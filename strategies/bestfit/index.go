@@ -16,7 +16,8 @@ const (
 	OwnerTail              // the last chunk of its region
 )
 
-// index is the free chunks by size and address. It implements tiles.Index.
+// index is the free chunks by size and address. The note of a free chunk is its name in the map
+// that it belongs to. It implements tiles.Index.
 type index struct {
 	core   *tiles.Core
 	apart  bool // tails are kept apart
@@ -24,7 +25,6 @@ type index struct {
 	spread device.Size // chunks that exceed the smallest by a spread-th of the request are too large
 	holes  sizemap.Map
 	tails  sizemap.Map
-	names  tiles.Column[sizemap.At] // of free chunks in the map that they belong to
 }
 
 // mapOf returns the map that a free chunk belongs to. A chunk remains a tail or a hole
@@ -42,12 +42,12 @@ func (x *index) Insert(h tiles.Handle) {
 		return
 	}
 	r := &x.core.Rows[h]
-	x.names.Set(h, x.mapOf(h).Insert(r.Size, r.Addr, h), cap(x.core.Rows))
+	x.core.SetNote(h, x.mapOf(h).Insert(r.Size, r.Addr, h))
 }
 
 // Remove implements tiles.Index.
 func (x *index) Remove(h tiles.Handle) {
-	if !x.mapOf(h).Remove(x.names.Get(h), h) {
+	if !x.mapOf(h).Remove(x.core.Note(h), h) {
 		panic("bestfit: invariant F1 (the maps hold the free chunks): the chunk at " + x.core.AddrOf(h).String() + " is in none")
 	}
 }
@@ -64,19 +64,12 @@ func (x *index) take(n, align device.Size) tiles.Handle {
 		n++
 	}
 	if at := x.holes.Near(n, n/x.spread, x.looks); at != sizemap.None {
-		return drop(&x.holes, at)
+		return x.holes.Take(at)
 	}
 	if at := x.tails.Ceil(n); at != sizemap.None {
-		return drop(&x.tails, at)
+		return x.tails.Take(at)
 	}
 	return tiles.None
-}
-
-// drop takes an entry out of a map and returns the chunk.
-func drop(m *sizemap.Map, at sizemap.At) tiles.Handle {
-	h := m.Entry(at).Handle
-	m.Remove(at, h)
-	return h
 }
 
 // takeAligned is take for an alignment that not every chunk of the size serves: the smallest
@@ -95,7 +88,7 @@ func (x *index) firstAligned(m *sizemap.Map, n, align device.Size) tiles.Handle 
 		n = x.core.Need(n, align)
 	}
 	if at := m.First(n, func(h uint32) bool { return x.core.Serves(h, n, align) }); at != sizemap.None {
-		return drop(m, at)
+		return m.Take(at)
 	}
 	return tiles.None
 }
@@ -109,9 +102,7 @@ func (x *index) Largest() device.Size {
 }
 
 // Bytes implements tiles.Index.
-func (x *index) Bytes() device.Size {
-	return x.holes.Bytes() + x.tails.Bytes() + x.names.Bytes()
-}
+func (x *index) Bytes() device.Size { return x.holes.Bytes() + x.tails.Bytes() }
 
 // All implements tiles.Index: holes before tails, smallest first, among equals the lowest.
 func (x *index) All(yield func(tiles.Handle) bool) {

@@ -41,8 +41,7 @@ func (a *Allocator) find(w wish) handle {
 	if at == sizemap.None {
 		return none
 	}
-	h := a.bins[OwnerNone].Entry(at).Handle
-	a.bins[OwnerNone].Remove(at, h)
+	h := a.bins[OwnerNone].Take(at)
 	if planted.Enabled && planted.Is("bfc/by-chance") && planted.Tick()%2 == 0 {
 		return h
 	}
@@ -73,8 +72,7 @@ func (a *Allocator) firstFitting(w wish, owner uint8) handle {
 	if at == sizemap.None {
 		return none
 	}
-	h := t.Entry(at).Handle
-	t.Remove(at, h)
+	h := t.Take(at)
 	if w.owner == OwnerUpper {
 		return a.carveUpper(h, w)
 	}
