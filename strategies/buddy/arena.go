@@ -90,7 +90,7 @@ func (b *Blocks) keys() int {
 
 // add makes block n of region r free. It is in no other free block.
 func (b *Blocks) add(r *region, n node) {
-	only := b.store.add(&r.sets[n.class], n.at>>b.classes.log[n.class])
+	only := b.store.add(&r.sets[n.class], n.at>>(b.classes.log[n.class]&31))
 	b.count[n.class]++
 	if b.lists {
 		b.push(r, n)
@@ -104,15 +104,20 @@ func (b *Blocks) add(r *region, n node) {
 //
 // Precondition: it is one.
 func (b *Blocks) remove(r *region, n node) {
-	last := b.store.remove(&r.sets[n.class], n.at>>b.classes.log[n.class])
-	if !planted.Enabled || !planted.Is("buddy/count-drift") {
-		b.count[n.class]--
-	}
+	last := b.store.remove(&r.sets[n.class], n.at>>(b.classes.log[n.class]&31))
 	if b.lists {
 		b.unlink(r, n)
 	}
+	b.removed(r, n.class, last)
+}
+
+// removed books that a block of a class of region r is free no more, perhaps the last of them.
+func (b *Blocks) removed(r *region, class int, last bool) {
+	if !planted.Enabled || !planted.Is("buddy/count-drift") {
+		b.count[class]--
+	}
 	if last {
-		b.lose(r, n.class)
+		b.lose(r, class)
 	}
 }
 
@@ -176,20 +181,25 @@ func (b *Blocks) unlink(r *region, n node) {
 // others are a fifteenth of the region each.
 const buckets = 16
 
-// fill books that used units of region r are granted, and renews its bucket.
-func (b *Blocks) fill(slot uint32, r *region, used uint32) {
-	switch {
-	case r.used == 0 && used != 0:
+// occupy books that units of region r are granted.
+func (b *Blocks) occupy(r *region, units uint32) {
+	if r.used == 0 {
 		b.pool.Occupied(r.size)
-	case r.used != 0 && used == 0:
-		r.used = 0
-		b.rebucket(r)
-		b.vacate(slot, r)
-		return
 	}
-	r.used = used
+	r.used += units
 	if b.fullest {
 		b.rebucket(r)
+	}
+}
+
+// relieve books that units of region r came back. The region may go back to the device.
+func (b *Blocks) relieve(slot uint32, r *region, units uint32) {
+	r.used -= units
+	if b.fullest {
+		b.rebucket(r)
+	}
+	if r.used == 0 {
+		b.vacate(slot, r)
 	}
 }
 
@@ -199,10 +209,9 @@ func bucketOf(r *region) uint8 {
 }
 
 // rebucket moves a region to the bucket that it belongs to by now.
+//
+// Precondition: regions have buckets.
 func (b *Blocks) rebucket(r *region) {
-	if !b.fullest {
-		return
-	}
 	bucket := bucketOf(r)
 	if bucket == r.bucket || planted.Enabled && planted.Is("buddy/bucket-stays") {
 		return

@@ -2,6 +2,7 @@ package buddy
 
 import (
 	"errors"
+	"math/bits"
 
 	"github.com/vramyard/vramyard/alloc"
 	"github.com/vramyard/vramyard/device"
@@ -109,7 +110,7 @@ func (b *Blocks) unitsOf(n device.Size) device.Size {
 	if b.grain != 0 { // a division costs more than all else here, and is hardly ever asked for
 		n = (n + b.grain - 1) / b.grain * b.grain
 	}
-	return (n + 1<<b.shift - 1) >> b.shift
+	return (n + 1<<(b.shift&63) - 1) >> (b.shift & 63)
 }
 
 // grantedOf returns the units that a block of the pool for n bytes is granted. Nothing but n
@@ -118,8 +119,11 @@ func (b *Blocks) unitsOf(n device.Size) device.Size {
 // Precondition: there is a class for them.
 func (b *Blocks) grantedOf(n device.Size) uint32 {
 	units := uint32(b.unitsOf(n))
-	if b.trims {
+	switch {
+	case b.trims:
 		return units
+	case b.binary:
+		return 1 << (bits.Len32(units-1) & 31)
 	}
 	return b.classes.size[b.classes.holding(units)]
 }
@@ -210,15 +214,15 @@ func (b *Blocks) Return(addr device.Addr, n device.Size, place uint64) device.Si
 	if planted.Enabled && planted.Is("buddy/returns-one-short") && units > 1 {
 		units--
 	}
-	from := uint32(addr.Sub(r.base) >> b.shift)
-	b.freed += device.Size(units) << b.shift
+	from := uint32(addr.Sub(r.base) >> (b.shift & 63))
+	b.freed += device.Size(units) << (b.shift & 63)
 	if b.binary {
 		b.releaseBinary(r, from, units)
 	} else {
 		b.release(r, from, units)
 	}
-	b.fill(slot, r, r.used-units)
-	return device.Size(units) << b.shift
+	b.relieve(slot, r, units)
+	return device.Size(units) << (b.shift & 63)
 }
 
 // Granted returns the bytes of a block for n bytes, from its place.
@@ -229,7 +233,8 @@ func (b *Blocks) Granted(n device.Size, place uint64) device.Size {
 	return device.Size(b.grantedOf(n)) << b.shift
 }
 
-// find returns a region and a free block in it of at least a class, as the placement says.
+// find takes a free block of at least a class out of the free ones, as the placement says, and
+// returns its region and it.
 func (b *Blocks) find(class int, hint alloc.Hint) (slot uint32, from node, ok bool) {
 	c := b.some.from(class)
 	if c == mostClasses {
@@ -242,9 +247,13 @@ func (b *Blocks) find(class int, hint alloc.Hint) (slot uint32, from node, ok bo
 	slot = b.byRank[key&(b.stride-1)]
 	r := &b.regs[slot]
 	if b.lists {
-		return slot, node{r.lists[c].newest - 1, c}, true
+		from = node{r.lists[c].newest - 1, c}
+		b.remove(r, from)
+		return slot, from, true
 	}
-	return slot, node{b.store.min(&r.sets[c]) << b.classes.log[c], c}, true
+	i, last := b.store.pop(&r.sets[c])
+	b.removed(r, c, last)
+	return slot, node{i << (b.classes.log[c] & 31), c}, true
 }
 
 // findAnywhere is find where the place decides before the class: the first region in the
@@ -271,13 +280,13 @@ func (b *Blocks) findAnywhere(c int, hint alloc.Hint) (slot uint32, from node, o
 		}
 		ok = true
 	}
-	return slot, from, ok
+	b.remove(r, from)
+	return slot, from, true
 }
 
-// take grants what is wanted out of a free block and gives the rest of it back.
+// take grants what is wanted out of a block that find took, and makes the rest of it free.
 func (b *Blocks) take(slot uint32, from node, w need, hint alloc.Hint) (device.Addr, device.Size, uint64) {
 	r := &b.regs[slot]
-	b.remove(r, from)
 	at := from.at
 	switch {
 	case b.high || hint == alloc.HintHigh:
@@ -287,8 +296,8 @@ func (b *Blocks) take(slot uint32, from node, w need, hint alloc.Hint) (device.A
 	default:
 		at = b.carve(r, b.descend(r, from, w.class, false), w)
 	}
-	granted := device.Size(w.units) << b.shift
+	granted := device.Size(w.units) << (b.shift & 63)
 	b.freed -= granted
-	b.fill(slot, r, r.used+w.units)
-	return r.base.Add(device.Size(at) << b.shift), granted, uint64(slot)
+	b.occupy(r, w.units)
+	return r.base.Add(device.Size(at) << (b.shift & 63)), granted, uint64(slot)
 }

@@ -21,8 +21,8 @@ const (
 // it is a [bitset.Set]. The zero places is empty and has room for 4096 numbers.
 type places struct {
 	top  uint64 // which of the words are not zero; unused in a wide set
-	at   uint32 // first of the words in the store, or number of the wide set there
-	room uint8  // words, up to that of the highest member that ever was; of a wide set 1, once it is in the store
+	at   uint32 // first of the words in the store, or number of the wide set there, plus one; 0 for none
+	room uint8  // words, up to that of the highest member that ever was; 0 for a wide set
 	wide bool   // more than 4096 numbers
 }
 
@@ -49,11 +49,11 @@ func (p *store) reserve(s *places, n int) {
 //
 // Precondition: i is none.
 func (p *store) add(s *places, i uint32) (only bool) {
-	if s.wide {
-		return p.addWide(s, i)
-	}
 	w := i >> wordLog
 	if w >= uint32(s.room) {
+		if s.wide {
+			return p.addWide(s, i)
+		}
 		p.widen(s, w+1)
 	}
 	only = s.top == 0
@@ -66,11 +66,11 @@ func (p *store) add(s *places, i uint32) (only bool) {
 
 // addWide is add for a wide set.
 func (p *store) addWide(s *places, i uint32) (only bool) {
-	if s.room == 0 {
-		s.at, s.room = uint32(len(p.wide)), 1
+	if s.at == 0 {
 		p.wide = append(p.wide, bitset.Set{})
+		s.at = uint32(len(p.wide))
 	}
-	set := &p.wide[s.at]
+	set := &p.wide[s.at-1]
 	if int(i) >= set.Room() {
 		set.Grow(int(i) + 1)
 	}
@@ -112,13 +112,30 @@ func (p *store) free(s *places) {
 //
 // Precondition: it is one.
 func (p *store) remove(s *places, i uint32) (last bool) {
-	if s.wide {
-		set := &p.wide[s.at]
+	if s.room == 0 {
+		set := &p.wide[s.at-1]
 		set.Remove(i)
 		return set.Len() == 0
 	}
-	w := i >> wordLog
-	word := p.words[s.at+w] &^ (1 << (i & wordMask))
+	return p.drop(s, i>>wordLog, 1<<(i&wordMask))
+}
+
+// pop makes the smallest member none, and reports whether it was the last.
+//
+// Precondition: there is one.
+func (p *store) pop(s *places) (i uint32, last bool) {
+	if s.room == 0 {
+		i = p.min(s)
+		return i, p.remove(s, i)
+	}
+	w := uint32(bits.TrailingZeros64(s.top)) & wordMask
+	word := p.words[s.at+w]
+	return w<<wordLog + uint32(bits.TrailingZeros64(word)), p.drop(s, w, word&-word)
+}
+
+// drop clears a bit of a word, and reports whether the set is empty now.
+func (p *store) drop(s *places, w uint32, bit uint64) (last bool) {
+	word := p.words[s.at+w] &^ bit
 	p.words[s.at+w] = word
 	var empty uint64 // no branch, for nobody could predict it
 	if word == 0 {
@@ -130,31 +147,23 @@ func (p *store) remove(s *places, i uint32) (last bool) {
 
 // has reports whether i is a member.
 func (p *store) has(s *places, i uint32) bool {
-	if s.wide {
-		return p.hasWide(s, i)
-	}
 	w := i >> wordLog
-	return w < uint32(s.room) && p.words[s.at+w]>>(i&wordMask)&1 != 0
+	if w >= uint32(s.room) {
+		return s.wide && s.at != 0 && p.wide[s.at-1].Has(i)
+	}
+	return p.words[s.at+w]>>(i&wordMask)&1 != 0
 }
-
-// hasWide is has for a wide set.
-func (p *store) hasWide(s *places, i uint32) bool { return s.room != 0 && p.wide[s.at].Has(i) }
 
 // min returns the smallest member.
 //
 // Precondition: there is one.
 func (p *store) min(s *places) uint32 {
-	if s.wide {
-		return p.minWide(s)
+	if s.room == 0 {
+		i, _ := p.wide[s.at-1].Min()
+		return i
 	}
 	w := uint32(bits.TrailingZeros64(s.top))
 	return w<<wordLog + uint32(bits.TrailingZeros64(p.words[s.at+w]))
-}
-
-// minWide is min for a wide set.
-func (p *store) minWide(s *places) uint32 {
-	i, _ := p.wide[s.at].Min()
-	return i
 }
 
 // max returns the largest member.
@@ -162,7 +171,7 @@ func (p *store) minWide(s *places) uint32 {
 // Precondition: there is one.
 func (p *store) max(s *places) uint32 {
 	if s.wide {
-		i, _ := p.wide[s.at].Max()
+		i, _ := p.wide[s.at-1].Max()
 		return i
 	}
 	w := uint32(bits.Len64(s.top) - 1)
@@ -172,10 +181,10 @@ func (p *store) max(s *places) uint32 {
 // next returns the smallest member that is at least i, and whether there is one.
 func (p *store) next(s *places, i uint32) (uint32, bool) {
 	if s.wide {
-		if s.room == 0 {
+		if s.at == 0 {
 			return 0, false
 		}
-		return p.wide[s.at].Next(i)
+		return p.wide[s.at-1].Next(i)
 	}
 	w := i >> wordLog
 	if w >= uint32(s.room) {
@@ -203,10 +212,10 @@ func (p *store) all(s *places) func(yield func(uint32) bool) {
 // len returns the number of members. It costs O(words).
 func (p *store) len(s *places) (n int) {
 	if s.wide {
-		if s.room == 0 {
+		if s.at == 0 {
 			return 0
 		}
-		return p.wide[s.at].Len()
+		return p.wide[s.at-1].Len()
 	}
 	for _, w := range p.words[s.at:][:s.room] {
 		n += bits.OnesCount64(w)
@@ -219,8 +228,8 @@ func (p *store) clear(s *places) {
 	if !s.wide {
 		s.top = 0
 		clear(p.words[s.at:][:s.room])
-	} else if s.room != 0 {
-		p.wide[s.at].Clear()
+	} else if s.at != 0 {
+		p.wide[s.at-1].Clear()
 	}
 }
 

@@ -21,6 +21,12 @@ func TestPlacesAgreeWithSortedSlice(t *testing.T) {
 			if at, ok := slices.BinarySearch(want, i); ok {
 				want = slices.Delete(want, at, at+1)
 				require.Equal(t, len(want) == 0, p.remove(s, i))
+				if len(want) > 0 && rng.IntN(4) == 0 {
+					least, last := p.pop(s)
+					require.Equal(t, want[0], least)
+					want = want[1:]
+					require.Equal(t, len(want) == 0, last)
+				}
 			} else {
 				want = slices.Insert(want, at, i)
 				require.Equal(t, len(want) == 1, p.add(s, i))

@@ -10,9 +10,9 @@ import (
 // carveBinary splits block n, which is no longer free, so that its first units are
 // used, as many as told, and the rest free: at each step the half that is not needed at all.
 func (b *Blocks) carveBinary(r *region, n node, units uint32) {
-	for at, class := n.at, n.class; units != 1<<class; {
+	for at, class := n.at, n.class; units != 1<<(class&31); {
 		class--
-		if half := uint32(1) << class; units <= half {
+		if half := uint32(1) << (class & 31); units <= half {
 			b.add(r, node{at + half, class})
 		} else {
 			at, units = at+half, units-half
@@ -34,7 +34,7 @@ func (b *Blocks) carveBinary(r *region, n node, units uint32) {
 func (b *Blocks) releaseBinary(r *region, at, units uint32) {
 	for end := at + units; units != 0; units &= units - 1 {
 		class := bits.TrailingZeros32(units)
-		end -= 1 << class
+		end -= 1 << (class & 31)
 		b.mergeBinary(r, end, class)
 	}
 }
@@ -42,8 +42,8 @@ func (b *Blocks) releaseBinary(r *region, at, units uint32) {
 // mergeBinary makes one block free and merges it with its buddy as often as that is free.
 func (b *Blocks) mergeBinary(r *region, at uint32, class int) {
 	for b.count[class] >= b.slack {
-		buddy := at ^ 1<<class
-		if !b.store.has(&r.sets[class], buddy>>class) {
+		buddy := at ^ 1<<(class&31)
+		if !b.store.has(&r.sets[class], buddy>>(class&31)) {
 			b.add(r, node{at, class})
 			return
 		}
@@ -52,7 +52,7 @@ func (b *Blocks) mergeBinary(r *region, at uint32, class int) {
 			return
 		}
 		b.remove(r, node{buddy, class})
-		at &^= 1 << class
+		at &^= 1 << (class & 31)
 		class++
 	}
 	b.add(r, node{at, class})

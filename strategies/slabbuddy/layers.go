@@ -141,7 +141,7 @@ func (a *Layers) alloc(r alloc.Request) (alloc.Block, error) {
 		return alloc.Block{}, alloc.ErrClosed
 	}
 	class, small := a.cells.ClassOf(r.Size)
-	if !small || r.Align != 0 {
+	if r.Align != 0 || r.Size-1 >= mostRequest { // which most are not, and the copy for Judge takes time
 		if why := a.blocks.Judge(r); why != alloc.ReasonNone {
 			a.refuse(r, why)
 			return alloc.Block{}, alloc.ErrInvalidRequest
