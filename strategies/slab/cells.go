@@ -338,21 +338,20 @@ func (k *kind) slotAt(s *slab, at device.Addr) uint32 {
 //
 // Precondition: the cell is what Grab returned, and was not returned since.
 func (a *Cells) Return(cell Cell) device.Size {
-	size := a.Granted(cell.Place)
+	s := &a.slabs[cell.Place]
+	k := &a.kinds[s.class]
 	if a.cached.rounds == 0 || !a.push(cell) {
-		a.put(cell)
+		a.put(cell, s, k)
 	}
-	return size
+	return k.slot
 }
 
 // Granted returns the bytes of a slot in use, from its place.
 func (a *Cells) Granted(place uint64) device.Size { return a.kinds[a.slabs[place].class].slot }
 
-// put gives a slot back to its slab.
-func (a *Cells) put(cell Cell) {
+// put gives a slot back to its slab, of which s and k are the record and the class.
+func (a *Cells) put(cell Cell, s *slab, k *kind) {
 	n := int32(cell.Place)
-	s := &a.slabs[n]
-	k := &a.kinds[s.class]
 	slot := k.slotAt(s, cell.Addr)
 	w := &s.free
 	if k.wide {

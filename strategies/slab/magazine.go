@@ -198,8 +198,10 @@ func (a *Cells) unload(d *depot) {
 func (a *Cells) unloadMagazine(n, has int32) {
 	m := &a.cached
 	for _, cell := range m.cells[n*m.rounds:][:has] {
-		m.bytes -= a.Granted(cell.Place)
-		a.put(cell)
+		s := &a.slabs[cell.Place]
+		k := &a.kinds[s.class]
+		m.bytes -= k.slot
+		a.put(cell, s, k)
 	}
 }
 

@@ -57,7 +57,9 @@ func (a *Cells) fewer(n int32, s *slab, k *kind) {
 	case s.left == 0:
 		a.unshelve(sh, n, s, k)
 	default:
-		a.move(sh, n, s, k)
+		if level := a.level(k, s.left); level != s.level {
+			a.move(sh, n, s, level)
+		}
 	}
 }
 
@@ -83,7 +85,9 @@ func (a *Cells) more(n int32, s *slab, k *kind) {
 	case was == 0:
 		a.shelve(sh, n, s, k)
 	default:
-		a.move(sh, n, s, k)
+		if level := a.level(k, s.left); level != s.level {
+			a.move(sh, n, s, level)
+		}
 	}
 }
 
@@ -112,10 +116,9 @@ func (a *Cells) unshelve(sh *stock, n int32, s *slab, k *kind) {
 	}
 }
 
-// move puts a slab whose number of free slots has changed into the list of its level.
-func (a *Cells) move(sh *stock, n int32, s *slab, k *kind) {
-	level := a.level(k, s.left)
-	if level == s.level || planted.Enabled && planted.Is("cells/not-moved") {
+// move puts a slab whose number of free slots has changed into the list of its new level.
+func (a *Cells) move(sh *stock, n int32, s *slab, level uint8) {
+	if planted.Enabled && planted.Is("cells/not-moved") {
 		return
 	}
 	a.unlink(&sh.head[s.level], n)
