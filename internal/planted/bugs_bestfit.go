@@ -35,7 +35,7 @@ func bestfitBugs() []Bug {
 		{ID: "bestfit/misses-left", Setting: bestfitSmall, Breaks: []string{"I5", "K2"}, Minimal: "a 1\na 1",
 			Doc: "a freed chunk is not merged with the free one before it"},
 		{ID: "bestfit/lost-remainder", Setting: bestfitSmall, Breaks: []string{"I7", "I9", "F1"}, Minimal: "a 1",
-			Doc: "a free chunk at the end of its region is put into no tree"},
+			Doc: "a free chunk at the end of its region is put into no map"},
 		{ID: "bestfit/tail-among-holes", Setting: bestfitSmall, Breaks: []string{"F2"}, Minimal: "a 1",
 			Doc: "the end of a region is put among the holes"},
 		{ID: "bestfit/keeps-a-quantum", Setting: bestfitSmall, Breaks: []string{"I13"}, Minimal: "a 257\na 1\nf 0\na 1",

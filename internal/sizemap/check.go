@@ -28,7 +28,7 @@ func (m *Map) Check() error {
 		return broken(3, "classes that have no cell: %b", m.words[len(m.words)-1])
 	}
 	for i := range m.cells {
-		class := uint32(i)
+		class := uint32(i) // less base
 		w := class >> wordBits
 		if class&wordMask == 0 && (m.sums[w>>wordBits]>>(w&wordMask)&1 != 0) != (m.words[w] != 0) {
 			return broken(3, "word %d: %b, its sum says otherwise", w, m.words[w])
@@ -39,7 +39,7 @@ func (m *Map) Check() error {
 		if m.cells[i] == None {
 			continue // most are
 		}
-		if err := c.cell(&m.cells[i], m.widthOf(class)); err != nil {
+		if err := c.cell(&m.cells[i], m.widthOf(m.base+class)); err != nil {
 			return err
 		}
 	}
@@ -77,7 +77,7 @@ func (c *checker) cell(cell *uint32, width uint32) error {
 }
 
 // hasCell reports whether the class of a size does.
-func (m *Map) hasCell(size device.Size) bool { return int(m.classOf(size)) < len(m.cells) }
+func (m *Map) hasCell(size device.Size) bool { return int(m.classOf(size)-m.base) < len(m.cells) }
 
 // dir checks a directory.
 func (c *checker) dir(i, width uint32) error {

@@ -61,7 +61,7 @@ func populated(t *testing.T) *Map {
 func TestCheckNamesWhatIsBroken(t *testing.T) {
 	root := func(m *Map, size device.Size) *node { return &m.nodes[m.Ceil(size)] }
 	dirOf := func(m *Map) *dir {
-		d := &m.dirs[m.cells[m.classOf(1<<40)]&^dirBit]
+		d := &m.dirs[m.cells[m.classOf(1<<40)-m.base]&^dirBit]
 		for d.cells[0]&dirBit != 0 {
 			d = &m.dirs[d.cells[0]&^dirBit]
 		}
@@ -172,7 +172,7 @@ func TestPathsAreShort(t *testing.T) {
 		if i == 0 {
 			continue // no entry
 		}
-		for cell := m.cells[m.classOf(size)]; cell&dirBit != 0; depth++ {
+		for cell := m.cells[m.classOf(size)-m.base]; cell&dirBit != 0; depth++ {
 			d := &m.dirs[cell&^dirBit]
 			cell = d.cells[d.digit(size)]
 		}

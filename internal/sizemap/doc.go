@@ -11,9 +11,10 @@
 // A table of classes. The class of a size is its leading one and the eight bits behind it,
 // counted in units of what sizes are multiples of: like a floating-point number, so that
 // classes ascend with sizes and any size has one at once. Up to 512 units a class is a single
-// size. A bit for each class tells whether it has any, a word of these and the cells of its 64
-// classes are a page, and a bit for each page sums its word up: so the next class that has any
-// is two steps away at most.
+// size. A bit for each class tells whether it has any, and a bit for each word of those whether
+// that is zero: so the next class that has any is found in a few steps. A search begins with
+// the bits of 64 classes from its own on, beyond which it rarely goes; where words end is
+// of no matter to it, so that no branch depends on that.
 //
 // Groups. All chunks of one size are a group. The groups of a class, mostly one, are a list in
 // the order of their sizes. A fifth turns the list into a directory of sixteen lists by the
@@ -46,14 +47,15 @@
 // call may cost what n insertions have put off, a few nanoseconds each. First looks at all that
 // it passes, All and From sort each group.
 //
-// A chunk takes 32 bytes, a page 264, as many as the largest size so far needs: 4 to a doubling,
-// 27 KiB for chunks of a TiB in units of 256 bytes. A directory takes 72 bytes.
+// A chunk takes 32 bytes. The table has four bytes for each class between the smallest and the
+// largest so far, 1 KiB to a doubling: 27 KiB for chunks of 256 bytes to a TiB in units of
+// 256 bytes. A directory takes 72 bytes.
 //
 // # Invariants
 //
 // Invariant M1: a group has one size, what lies below an entry has a higher address, links mirror, the root counts.
 // Invariant M2: a group is in the cell of its size, at most four in one, in the order of their sizes.
-// Invariant M3: a bit of a page, a sum or a directory is set exactly if there is something under it.
+// Invariant M3: a bit of a class, a word or a directory is set exactly if there is something under it.
 // Invariant M4: a directory in use has something, and tells apart the four bits below those that lead to it.
 // Invariant M5: every node is an entry or spare, and Len counts the entries.
 //

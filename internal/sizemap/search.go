@@ -11,7 +11,7 @@ import (
 // Ceil returns the name of the smallest entry of at least size bytes and, among equals, the
 // one at the lowest address; None if there is none.
 func (m *Map) Ceil(size device.Size) At {
-	own := m.classOf(size)
+	own := max(m.classOf(size), m.base) - m.base
 	if int(own) >= len(m.cells) {
 		return None
 	}
@@ -24,7 +24,7 @@ func (m *Map) Ceil(size device.Size) At {
 		class := base + uint32(bits.TrailingZeros64(rest))
 		at := m.cells[class]
 		if at&dirBit != 0 {
-			if at = m.ceilBelow(at, from(size, own, class)); at != None {
+			if at = m.ceilBelow(at, m.from(size, class)); at != None {
 				return at
 			}
 			continue
@@ -37,10 +37,10 @@ func (m *Map) Ceil(size device.Size) At {
 	}
 }
 
-// from returns the size from which a class has entries of at least a size of class own, as the
-// methods on directories want it: 0 for all.
-func from(size device.Size, own, class uint32) device.Size {
-	if class != own {
+// from returns a size as the methods on directories want it: 0 where it is not of the class of
+// a cell, whose sizes are all larger then.
+func (m *Map) from(size device.Size, cell uint32) device.Size {
+	if m.classOf(size) != m.base+cell {
 		return 0
 	}
 	return size
@@ -48,7 +48,7 @@ func from(size device.Size, own, class uint32) device.Size {
 
 // window returns the bits of 64 classes from one on. A search rarely goes further.
 //
-// Precondition: the class has a cell.
+// Precondition: there is a cell.
 func (m *Map) window(class uint32) uint64 {
 	w, shift := class>>wordBits, class&wordMask
 	return m.words[w]>>shift | m.words[w+1]<<1<<(wordMask-shift)
@@ -86,7 +86,7 @@ func (m *Map) beyond(class uint32) (base uint32, rest uint64) {
 //
 // Precondition: looks >= 1; size + spread does not overflow.
 func (m *Map) Near(size, spread device.Size, looks int) At {
-	own := m.classOf(size)
+	own := max(m.classOf(size), m.base) - m.base
 	if int(own) >= len(m.cells) {
 		return None
 	}
@@ -100,7 +100,7 @@ func (m *Map) Near(size, spread device.Size, looks int) At {
 		class := base + uint32(bits.TrailingZeros64(rest))
 		at := m.cells[class]
 		if at&dirBit != 0 {
-			if l = m.nearBelow(at, from(size, own, class), spread, l); l.left <= 0 {
+			if l = m.nearBelow(at, m.from(size, class), spread, l); l.left <= 0 {
 				return l.best
 			}
 			continue

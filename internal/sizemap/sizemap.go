@@ -50,11 +50,12 @@ const (
 // Map holds free chunks by size and address. Use [New]. It is not safe for concurrent use.
 type Map struct {
 	nodes []node           // nodes[0] is no entry: whoever has no neighbour has it for one
-	cells []uint32         // by class: the root of its smallest group, or dirBit and a directory
+	cells []uint32         // by class less base: the root of its smallest group, or dirBit and a directory
 	words []uint64         // a bit for each cell that has any; one word more than cells fill
 	sums  [sumWords]uint64 // a bit for each word that is not zero
 	dirs  []dir
 
+	base     uint32 // class of the first cell, of which no smaller one is or was in use; the first of a word
 	spare    At     // list of nodes not in use
 	spareDir uint32 // list of directories not in use, one more than the index; 0 ends it
 	unit     uint8  // log2 of what sizes are multiples of
@@ -102,7 +103,7 @@ func (m *Map) widthOf(class uint32) uint32 {
 //
 // Precondition: the class of the size has a cell.
 func (m *Map) cellOf(size device.Size) *uint32 {
-	cell := &m.cells[m.classOf(size)]
+	cell := &m.cells[m.classOf(size)-m.base]
 	for *cell&dirBit != 0 {
 		d := &m.dirs[*cell&^dirBit]
 		cell = &d.cells[d.digit(size)]
@@ -120,12 +121,12 @@ func (m *Map) find(cell *uint32, size device.Size) *uint32 {
 }
 
 // Insert adds an entry and returns its name. It allocates only if there were never as many
-// entries. O(1), and O(64 - fineBits) in a class of many sizes.
+// entries, or none so small or so large. O(1), and O(64 - fineBits) in a class of many sizes.
 //
 // Precondition: no other entry has the same address.
 func (m *Map) Insert(size device.Size, addr device.Addr, handle uint32) At {
 	class := m.classOf(size)
-	if int(class) >= len(m.cells) {
+	if int(class-m.base) >= len(m.cells) {
 		m.extend(class)
 	}
 	if m.spare == None {
@@ -141,6 +142,7 @@ func (m *Map) Insert(size device.Size, addr device.Addr, handle uint32) At {
 	// One by one, because a composite literal is built elsewhere and copied by twice as many
 	// bytes at a time, which waits for the stores.
 	e.size, e.addr, e.handle, e.child = size, addr, handle, None
+	class -= m.base
 	cell := &m.cells[class]
 	if *cell&dirBit != 0 {
 		m.insertBelow(*cell, at)
@@ -158,7 +160,7 @@ func (m *Map) Insert(size device.Size, addr device.Addr, handle uint32) At {
 	m.words[w] |= 1 << (class & wordMask)
 	m.sums[w>>wordBits%sumWords] |= 1 << (w & wordMask)
 	if (root != None || link != cell) && m.isLong(*cell) {
-		*cell = m.divide(*cell, m.widthOf(class))
+		*cell = m.divide(*cell, m.widthOf(m.base+class))
 	}
 	return at
 }
@@ -182,7 +184,7 @@ func (m *Map) Take(at At) (handle uint32) {
 	if planted.Enabled && planted.Is("sizemap/stale-entry") {
 		return e.handle
 	}
-	cell := &m.cells[m.classOf(e.size)]
+	cell := &m.cells[m.classOf(e.size)-m.base]
 	if *cell&dirBit != 0 {
 		cell = m.cellOf(e.size)
 	}
@@ -216,7 +218,7 @@ func (m *Map) vacate(size device.Size) {
 	if planted.Enabled && planted.Is("sizemap/bit-left") {
 		return
 	}
-	class := m.classOf(size)
+	class := m.classOf(size) - m.base
 	if c := m.cells[class]; c&dirBit != 0 {
 		if !m.vacateBelow(c, size) {
 			return
@@ -245,11 +247,24 @@ func (m *Map) grow() {
 	m.spare = At(n)
 }
 
-// extend makes room for the classes up to the word of one.
+// extend makes room for a class below the first cell or beyond the last.
 func (m *Map) extend(class uint32) {
-	n := class>>wordBits + 1
-	cells, words := make([]uint32, n<<wordBits), make([]uint64, n+1)
-	copy(cells, m.cells)
-	copy(words, m.words)
-	m.cells, m.words = cells, words
+	word := class >> wordBits
+	first, end := word, word+1
+	if n := len(m.cells); n > 0 {
+		first = min(first, m.base>>wordBits)
+		end = max(end, (m.base+uint32(n))>>wordBits)
+	}
+	cells, words := make([]uint32, (end-first)<<wordBits), make([]uint64, end-first+1)
+	if len(m.cells) > 0 {
+		copy(cells[m.base-first<<wordBits:], m.cells)
+		copy(words[m.base>>wordBits-first:], m.words)
+	}
+	m.base, m.cells, m.words = first<<wordBits, cells, words
+	m.sums = [sumWords]uint64{}
+	for w, used := range words {
+		if used != 0 {
+			m.sums[w>>wordBits] |= 1 << (w & wordMask)
+		}
+	}
 }

@@ -37,7 +37,7 @@ func New(src device.Source, c Config) (*Allocator, error) {
 // Config returns the configuration with every default filled in.
 func (a *Allocator) Config() Config { return a.cfg }
 
-// Alloc implements [alloc.Allocator]. It costs O(log chunks), and for an alignment above the
+// Alloc implements [alloc.Allocator]. It costs O(looks), and for an alignment above the
 // quantum O(chunks that are large enough but misplaced).
 func (a *Allocator) Alloc(r alloc.Request) (alloc.Block, error) {
 	a.core.Enter()
@@ -73,7 +73,7 @@ func (a *Allocator) alloc(r *alloc.Request) (alloc.Block, error) {
 	return c.Grant(h, r), nil
 }
 
-// Free implements [alloc.Allocator]. It costs O(log chunks).
+// Free implements [alloc.Allocator]. It costs O(1), amortized O(log chunks of one size).
 func (a *Allocator) Free(at device.Addr) error {
 	c := &a.core
 	c.Enter()

@@ -4,8 +4,8 @@
 // # Data structure
 //
 // The chunks lie in the table of internal/tiles. The free ones are ordered by size and
-// address in a B+ tree (internal/freetree). Tails, the chunks at the end of their region,
-// stand in a tree of their own.
+// address in internal/sizemap. Tails, the chunks at the end of their region, stand in a map of
+// their own. Of a free chunk the table notes its name there.
 //
 // # Search
 //
@@ -47,10 +47,10 @@
 //
 // # Cost
 //
-// Alloc and Free cost O(log chunks): one descent for the chunk that is taken, one for each
-// that is entered or merged. A look is a comparison in one or two cache lines. A request
-// with an alignment above the quantum passes over chunks that are large enough but
-// misplaced, which may be many.
+// Alloc and Free cost O(looks): a look is a comparison in one or two cache lines, and what is
+// taken, entered or merged costs O(1), or amortized O(log chunks of that size) where it is the
+// lowest of many. A request with an alignment above the quantum passes over chunks that are
+// large enough but misplaced, which may be many.
 //
 // # Growth
 //
@@ -70,7 +70,7 @@
 // Invariant K4 (the index of addresses holds the live chunks), Invariant K5 (every row is a
 // chunk or spare), Invariant K6 (empty bytes), Invariant K7 (counters). Besides:
 //
-// Invariant F1: the trees hold exactly the free chunks, under their size and address.
+// Invariant F1: the maps hold exactly the free chunks, under their size and address.
 // Invariant F2: a free chunk is among the tails exactly if it ends its region and tails are apart.
 //
 // # Source and departures

@@ -11,7 +11,7 @@
 // instructions. Where the paper has a word for each doubling, words here are always full.
 // Sizes have 64 bits, and no class is open-ended.
 //
-// The tails, each the last chunk of its region, are apart, in a tree (internal/freetree) of at
+// The tails, each the last chunk of its region, are apart, in a map by size (internal/sizemap) of at
 // most one entry for each region.
 //
 // # Search
@@ -87,7 +87,7 @@
 // links of a list mirror each other.
 // Invariant L2: a bit is set exactly if its list, or a list of its first level, is not empty.
 // Invariant L3: lists of order "address" ascend; those of order "fifo" know their end.
-// Invariant L4: the tree holds exactly the free chunks that end their region, if tails are apart.
+// Invariant L4: the map holds exactly the free chunks that end their region, if tails are apart.
 //
 // # Source and departures
 //

@@ -5,8 +5,8 @@ import (
 	"math"
 
 	"github.com/vramyard/vramyard/device"
-	"github.com/vramyard/vramyard/internal/freetree"
 	"github.com/vramyard/vramyard/internal/planted"
+	"github.com/vramyard/vramyard/internal/sizemap"
 	"github.com/vramyard/vramyard/internal/tiles"
 )
 
@@ -17,16 +17,16 @@ const (
 )
 
 // index is the free chunks: holes in lists by class, tails, of which there is at most one
-// for each region, in a tree. It implements tiles.Index.
+// for each region, in a map. It implements tiles.Index.
 type index struct {
 	lists
-	apart      bool // tails are kept apart
-	exhaustive bool // every chunk is looked at before the index gives up
-	scan       int  // chunks of the own class looked at first
-	tails      freetree.Tree
+	apart      bool        // tails are kept apart
+	exhaustive bool        // every chunk is looked at before the index gives up
+	scan       int         // chunks of the own class looked at first
+	tails      sizemap.Map // the note of a tail is its name there
 }
 
-// isApart reports whether a chunk belongs into the tree. It does so as long as it is free,
+// isApart reports whether a chunk belongs into the map. It does so as long as it is free,
 // because regions do not change.
 func (x *index) isApart(h tiles.Handle) bool {
 	return x.apart && x.core.IsTail(h) && !(planted.Enabled && planted.Is("tlsf/tail-among-holes"))
@@ -62,10 +62,10 @@ func (x *index) Insert(h tiles.Handle) {
 	x.lists.second[class>>6&63] |= 1 << (class & 63)
 }
 
-// insertTail is Insert for a chunk that belongs into the tree.
+// insertTail is Insert for a chunk that belongs into the map.
 func (x *index) insertTail(h tiles.Handle) {
 	r := &x.core.Rows[h]
-	x.tails.Insert(freetree.Entry{Size: r.Size, Addr: r.Addr, Handle: h})
+	x.core.SetNote(h, x.tails.Insert(r.Size, r.Addr, h))
 }
 
 // Remove implements tiles.Index. It does nothing to None.
@@ -77,11 +77,10 @@ func (x *index) Remove(h tiles.Handle) {
 	x.remove(h)
 }
 
-// removeTail is Remove for a chunk that belongs into the tree.
+// removeTail is Remove for a chunk that belongs into the map.
 func (x *index) removeTail(h tiles.Handle) {
-	r := &x.core.Rows[h]
-	if _, ok := x.tails.Delete(r.Size, r.Addr); !ok {
-		panic("tlsf: invariant L4 (the tree holds the tails): the chunk at " + r.Addr.String() + " is not there")
+	if !x.tails.Remove(x.core.Note(h), h) {
+		panic("tlsf: invariant L4 (the map holds the tails): the chunk at " + x.core.AddrOf(h).String() + " is not there")
 	}
 }
 
@@ -139,27 +138,22 @@ func (x *index) search(class uint32, looks int, n, align device.Size) tiles.Hand
 
 // takeTail takes the smallest tail that serves. There are no more tails than regions.
 func (x *index) takeTail(n, align device.Size) tiles.Handle {
-	for at := x.tails.Seek(n); ; at = x.tails.Next(at) {
-		e, ok := x.tails.At(at)
-		if !ok {
-			return tiles.None
+	at := x.tails.First(n, func(h uint32) bool {
+		if planted.Enabled && planted.Is("tlsf/passes-exact-tail") && x.core.Rows[h].Size == n {
+			return false
 		}
-		if planted.Enabled && planted.Is("tlsf/passes-exact-tail") && e.Size == n {
-			continue
-		}
-		if x.core.Serves(e.Handle, n, align) {
-			x.tails.Delete(e.Size, e.Addr)
-			return e.Handle
-		}
+		return x.core.Serves(h, n, align)
+	})
+	if at == sizemap.None {
+		return tiles.None
 	}
+	return x.tails.Take(at)
 }
 
 // Largest implements tiles.Index. It reads the list of the highest class, unless a tail is
 // larger than all of that.
 func (x *index) Largest() (largest device.Size) {
-	if e, ok := x.tails.Max(); ok {
-		largest = e.Size
-	}
+	largest = x.tails.Largest()
 	class, ok := x.highest()
 	if !ok || largest > 0 && x.class(largest) > class {
 		return largest
@@ -221,12 +215,12 @@ func (x *index) Check(n int) error {
 		return fmt.Errorf("invariant L1 (the lists hold the free chunks): %d holes and %d tails, %d free chunks", holes, x.tails.Len(), n)
 	}
 	if err := x.tails.Check(); err != nil {
-		return fmt.Errorf("invariant L4 (the tree holds the tails): %w", err)
+		return fmt.Errorf("invariant L4 (the map holds the tails): %w", err)
 	}
 	for e := range x.tails.All {
 		r := &x.core.Rows[e.Handle]
 		if !x.apart || !x.core.IsTail(e.Handle) || !x.core.IsFree(e.Handle) || r.Addr != e.Addr || r.Size != e.Size {
-			return fmt.Errorf("invariant L4 (the tree holds the tails): entry %v, chunk of %d bytes at %v", e, uint64(r.Size), r.Addr)
+			return fmt.Errorf("invariant L4 (the map holds the tails): entry %v, chunk of %d bytes at %v", e, uint64(r.Size), r.Addr)
 		}
 	}
 	return nil
@@ -249,7 +243,7 @@ func (x *index) checkList(class uint32, n int) (count int, err error) {
 			return 0, fmt.Errorf("invariant L3 (order of the lists): %v comes before %v", x.core.Rows[prev].Addr, r.Addr)
 		}
 		if x.apart && x.core.IsTail(h) {
-			return 0, fmt.Errorf("invariant L4 (the tree holds the tails): the chunk at %v is in a list", r.Addr)
+			return 0, fmt.Errorf("invariant L4 (the map holds the tails): the chunk at %v is in a list", r.Addr)
 		}
 		prev = h
 	}

@@ -4,6 +4,7 @@ import (
 	"github.com/vramyard/vramyard/alloc"
 	"github.com/vramyard/vramyard/device"
 	"github.com/vramyard/vramyard/internal/planted"
+	"github.com/vramyard/vramyard/internal/sizemap"
 	"github.com/vramyard/vramyard/internal/tiles"
 )
 
@@ -28,6 +29,7 @@ func New(src device.Source, c Config) (*Allocator, error) {
 	a.free = index{
 		lists: lists{scale: c.scale(), core: &a.core, order: orders[c.List]},
 		apart: c.Tail == TailLast, exhaustive: c.Exhaustive, scan: c.Scan,
+		tails: sizemap.New(c.Quantum),
 	}
 	a.core.Init("tlsf", src, c.policy(), &a.free)
 	return a, nil
