@@ -193,6 +193,8 @@ func (m *Map) Take(at At) (handle uint32) {
 	case e.prev&rootBit == 0:
 		m.nodes[*link].prev--
 		m.cut(at)
+	case *link != at:
+		panic("sizemap: invariant M2 (a group stands where its size belongs): that of the chunk at " + e.addr.String() + " does not")
 	case e.child != None:
 		heir := m.gather(e.child)
 		h := &m.nodes[heir]
