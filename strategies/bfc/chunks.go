@@ -103,7 +103,7 @@ func (t *chunkTable) add() handle {
 		t.spares--
 		return h
 	}
-	t.rows = append(t.rows, chunk{})
+	t.extend()
 	if t.freedAt != nil {
 		t.freedAt = append(t.freedAt, 0)
 		t.marks = append(t.marks, mark{})
@@ -115,6 +115,19 @@ func (t *chunkTable) add() handle {
 		t.wide = append(t.wide, 0)
 	}
 	return handle(len(t.rows) - 1)
+}
+
+// extend adds a record behind the last. The table grows by an eighth, because its size is most of
+// what a block costs in host memory.
+func (t *chunkTable) extend() {
+	n := len(t.rows)
+	if n == cap(t.rows) {
+		rows := make([]chunk, n, n+max(n/8, 64))
+		copy(rows, t.rows)
+		t.rows = rows
+	}
+	t.rows = t.rows[:n+1]
+	t.rows[n] = chunk{}
 }
 
 // addrOf returns the start of a chunk as the map of live chunks knows it, whose handles begin
