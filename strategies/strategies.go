@@ -59,8 +59,9 @@ func All() alloc.Catalogue {
 			alloc.Preset{Name: "exhaustive", Doc: "every chunk that may serve is looked at before the end of the memory is used",
 				JSON: `{"exhaustive":true}`}),
 		alloc.SpecOf("bestfit", "one of the smallest chunks that serve, the lowest of them", bestfit.New,
-			alloc.Preset{Doc: "the lowest of the eight smallest chunks; the whole device in one region"},
-			alloc.Preset{Name: "strict", Doc: "the smallest chunk that serves, the lowest among equals", JSON: `{"looks":1}`},
+			alloc.Preset{Doc: "the lower of the two smallest chunks, small remainders stay with the block; the whole device in one region"},
+			alloc.Preset{Name: "strict", Doc: "the smallest chunk that serves, the lowest among equals, cut to the quantum", JSON: `{"looks":1,"slack":1048576}`},
+			alloc.Preset{Name: "tight", Doc: "the lowest of the eight smallest chunks, cut to the quantum", JSON: `{"looks":8,"slack":1048576}`},
 			alloc.Preset{Name: "growth", Doc: "regions are added as they are needed, a sixteenth of what is held", JSON: `{"growth":"proportional"}`}),
 	}
 }

@@ -11,9 +11,10 @@ import (
 // Allocator is a best fit. Use [New]; it is not safe for concurrent use.
 type Allocator struct {
 	tiles.View
-	core tiles.Core
-	free index
-	cfg  Config
+	core  tiles.Core
+	free  index
+	cfg   Config
+	slack uint8 // a block may have so much more than n: n shifted by this
 }
 
 var _ alloc.Strategy = (*Allocator)(nil)
@@ -24,7 +25,7 @@ func New(src device.Source, c Config) (*Allocator, error) {
 	if err != nil {
 		return nil, err
 	}
-	a := &Allocator{cfg: c}
+	a := &Allocator{cfg: c, slack: c.slack()}
 	a.View = tiles.ViewOf(&a.core)
 	a.free = index{
 		core: &a.core, apart: c.Tail == TailLast, looks: c.Looks, spread: device.Size(c.Spread),
@@ -67,7 +68,11 @@ func (a *Allocator) alloc(r *alloc.Request) (alloc.Block, error) {
 		a.free.Insert(h)
 		h = rest
 	}
-	if size := c.Rows[h].Size; size > n && !(planted.Enabled && planted.Is("bestfit/keeps-a-quantum") && size == n+a.cfg.Quantum) {
+	most := n + n>>(a.slack&63)
+	if planted.Enabled && planted.Is("bestfit/keeps-a-quantum") {
+		most += a.cfg.Quantum
+	}
+	if c.Rows[h].Size > most {
 		a.free.Insert(c.Split(h, n))
 	}
 	return c.Grant(h, r), nil

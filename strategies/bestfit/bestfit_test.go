@@ -45,9 +45,10 @@ func TestWhichHoleIsTaken(t *testing.T) {
 		{"strict takes the smallest", bestfit.Config{Looks: 1}, 8 * kib, 3},
 		{"strict takes the smallest that serves", bestfit.Config{Looks: 1}, 8*kib + 1, 2},
 		{"two looks reach the second smallest", bestfit.Config{Looks: 2}, 8 * kib, 2},
-		{"an eighth above the smallest is near", bestfit.Config{}, 8 * kib, 2},
+		{"an eighth above the smallest is near", bestfit.Config{Looks: 8}, 8 * kib, 2},
+		{"by default there are two looks", bestfit.Config{Spread: 4}, 8 * kib, 2},
 		{"a quantum more is not", bestfit.Config{Looks: 8, Spread: 8}, 8*kib - 256, 3},
-		{"a quarter reaches further", bestfit.Config{Spread: 4}, 8 * kib, 0},
+		{"a quarter reaches further", bestfit.Config{Looks: 8, Spread: 4}, 8 * kib, 0},
 		{"and is bounded by the looks", bestfit.Config{Spread: 4, Looks: 3}, 8 * kib, 1},
 	} {
 		c.config.Limit = device.MiB
@@ -67,6 +68,31 @@ func TestLowestOfEqualHolesIsTaken(t *testing.T) {
 			require.NoError(t, err)
 			require.Equal(t, want, b.Addr)
 		}
+	}
+}
+
+func TestSmallRemainderStaysWithTheBlock(t *testing.T) {
+	for _, c := range []struct {
+		name    string
+		slack   int
+		hole    device.Size
+		request device.Size
+		want    device.Size
+	}{
+		{"a sixteenth by default", 0, 4096 + 256, 4096, 4096 + 256},
+		{"of the request, not of the block", 0, 4096 + 256, 4096 - 256, 4096 - 256},
+		{"no quantum more", 0, 4096 + 512, 4096, 4096},
+		{"counted from whole quanta", 0, 4096 + 256, 4096 - 255, 4096 + 256},
+		{"as much again", 1, 8192, 4096, 8192},
+		{"a quantum more than that", 1, 8192 + 256, 4096, 4096},
+		{"nothing", bestfit.NoSlack, 4096 + 256, 4096, 4096},
+		{"less than a quantum is nothing", 32, 4096 + 256, 4096, 4096},
+	} {
+		a, holes := withHoles(t, bestfit.Config{Slack: c.slack, Limit: device.MiB}, c.hole)
+		b, err := a.Alloc(alloc.Request{Size: c.request})
+		require.NoError(t, err)
+		require.Equal(t, alloc.Block{Addr: holes[0], Size: c.want}, b, c.name)
+		require.NoError(t, a.Check())
 	}
 }
 

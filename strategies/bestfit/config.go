@@ -2,6 +2,7 @@ package bestfit
 
 import (
 	"fmt"
+	"math/bits"
 
 	"github.com/vramyard/vramyard/device"
 	"github.com/vramyard/vramyard/internal/growth"
@@ -10,8 +11,9 @@ import (
 // The values of Config fields that are zero.
 const (
 	defaultQuantum device.Size = 256            // what drivers align to
-	defaultLooks               = 8              // measured, see the package comment
+	defaultLooks               = 2              // measured, see the package comment
 	defaultSpread              = 8              // likewise
+	defaultSlack               = 16             // likewise
 	defaultRegion              = 2 * device.MiB // a page of drivers
 )
 
@@ -22,6 +24,9 @@ const (
 	mostSpread = 1 << 20
 )
 
+// NoSlack is the value of Config.Slack with which every block is cut to the quantum.
+const NoSlack = 1 << 20
+
 // The values of Config.Tail.
 const (
 	TailLast = "last" // the last chunk of a region is used when no hole serves
@@ -29,7 +34,7 @@ const (
 )
 
 // Config describes a best fit. The zero value is one region of the whole device, in which
-// the best chunk is the lowest of the eight smallest that serve.
+// the best chunk is the lower of the two smallest that serve.
 type Config struct {
 	// Quantum in bytes is what sizes are rounded up to, a power of two.
 	Quantum device.Size `json:"quantum" doc:"what sizes are rounded up to, a power of two" grid:"256,512,4KiB"`
@@ -37,6 +42,8 @@ type Config struct {
 	Looks int `json:"looks" doc:"how many of the smallest chunks that serve are looked at; the one at the lowest address is taken. 1 is strict best fit" grid:"1,2,4,8,16,32"`
 	// Spread bounds by how much a chunk may exceed the smallest that serves: a Spread-th of the request.
 	Spread int `json:"spread" doc:"of the chunks looked at, one may exceed the smallest by the request divided by this" grid:"2,4,8,16,32"`
+	// Slack bounds what a block may have beyond its request: a Slack-th of that. NoSlack is none.
+	Slack int `json:"slack" doc:"a remainder of at most the request divided by this, a power of two, stays with the block; 1048576 for none" grid:"8,16,32,64,1048576"`
 	// Tail says when the last chunk of a region is used: TailLast or TailHole.
 	Tail string `json:"tail" doc:"the last free chunk of a region: last (used when no hole serves, however well it fits) or hole (as any other)" grid:"last,hole"`
 	// Growth is the kind of the policy by which regions are taken, see internal/growth.
@@ -63,6 +70,9 @@ func (c Config) WithDefaults() (Config, error) {
 	if c.Spread == 0 {
 		c.Spread = defaultSpread
 	}
+	if c.Slack == 0 {
+		c.Slack = defaultSlack
+	}
 	if c.Tail == "" {
 		c.Tail = TailLast
 	}
@@ -82,10 +92,20 @@ func (c Config) WithDefaults() (Config, error) {
 		return c, fmt.Errorf("bestfit: looks %d: want 1 to %d", c.Looks, mostLooks)
 	case c.Spread < 1 || c.Spread > mostSpread:
 		return c, fmt.Errorf("bestfit: spread %d: want 1 to %d", c.Spread, mostSpread)
+	case c.Slack < 1 || c.Slack > NoSlack || !device.IsPowerOfTwo(device.Size(c.Slack)):
+		return c, fmt.Errorf("bestfit: slack %d: want a power of two up to %d", c.Slack, NoSlack)
 	case c.Tail != TailLast && c.Tail != TailHole:
 		return c, fmt.Errorf("bestfit: tail %q: want %q or %q", c.Tail, TailLast, TailHole)
 	}
 	return c, c.policy().Check("bestfit")
+}
+
+// slack returns how far a size in bytes is shifted for what a block of it may have beyond.
+func (c Config) slack() uint8 {
+	if c.Slack == NoSlack {
+		return 63
+	}
+	return uint8(bits.TrailingZeros(uint(c.Slack)))
 }
 
 // policy returns how regions come and go.

@@ -8,9 +8,12 @@ import (
 // Promises implements [alloc.Promiser].
 func (c Config) Promises() alloc.Promises {
 	return alloc.Promises{
-		Quantum:   c.Quantum,
-		Honours:   func(alloc.Request) bool { return true },
-		MaxGrant:  func(r alloc.Request) device.Size { return device.AlignUp(r.Size, c.Quantum) },
+		Quantum: c.Quantum,
+		Honours: func(alloc.Request) bool { return true },
+		MaxGrant: func(r alloc.Request) device.Size {
+			n := device.AlignUp(r.Size, c.Quantum)
+			return n + n>>c.slack()
+		},
 		MustMerge: alloc.MergeAll,
 		ClassOf:   func(alloc.Chunk) int32 { return alloc.NoClass },
 		SearchOrder: func(a, b alloc.Chunk) int {

@@ -14,13 +14,13 @@ func subjects() []props.Subject {
 	const fixed, doubling = growth.Fixed, growth.Doubling
 	return []props.Subject{
 		subject("default", bestfit.Config{Limit: 16 * device.MiB}),
-		subject("strict", bestfit.Config{Looks: 1, Limit: 64 * device.KiB}),
-		subject("hole", bestfit.Config{Looks: 3, Spread: 2, Tail: bestfit.TailHole, Limit: 96 * device.KiB}),
-		subject("coarse", bestfit.Config{Quantum: 4 * device.KiB, Looks: 40, Spread: 1, Limit: 256 * device.KiB}),
+		subject("strict", bestfit.Config{Looks: 1, Slack: bestfit.NoSlack, Limit: 64 * device.KiB}),
+		subject("hole", bestfit.Config{Looks: 3, Spread: 2, Slack: 1, Tail: bestfit.TailHole, Limit: 96 * device.KiB}),
+		subject("coarse", bestfit.Config{Quantum: 4 * device.KiB, Looks: 40, Spread: 1, Slack: 64, Limit: 256 * device.KiB}),
 		subject("doubling", bestfit.Config{Growth: doubling, RegionBytes: 4 * device.KiB}),
-		subject("doubling-release", bestfit.Config{Growth: doubling, RegionBytes: 4 * device.KiB, Release: true, Looks: 1, Spread: 4}),
+		subject("doubling-release", bestfit.Config{Growth: doubling, RegionBytes: 4 * device.KiB, Release: true, Looks: 1, Spread: 4, Slack: 2}),
 		subject("fixed-keep", bestfit.Config{Growth: fixed, RegionBytes: 8 * device.KiB, Release: true, KeepBytes: 16 * device.KiB,
-			Tail: bestfit.TailHole, Quantum: 512}),
+			Tail: bestfit.TailHole, Quantum: 512, Looks: 8, Slack: bestfit.NoSlack}),
 		subject("request", bestfit.Config{Growth: growth.Request, RegionBytes: device.KiB, Limit: 48 * device.KiB, Release: true}),
 		subject("proportional", bestfit.Config{Growth: growth.Proportional, RegionBytes: 2 * device.KiB, Tail: bestfit.TailHole, Quantum: 1}),
 	}

@@ -16,8 +16,8 @@ import (
 
 // TestSteadyWorkloadFitsSmallArena runs fill and churn of the workload w1 in one region that
 // is hardly larger than the bytes live at the worst moment. The best fits in use elsewhere
-// need 1.174, 1.151 and 1.079 times those bytes; looking at one chunk, ours needs 1.205, 1.134
-// and 1.069. As tails come last, placement does not depend on the size of the region until a
+// need 1.174, 1.151 and 1.079 times those bytes; strict best fit over the same tables needs
+// 1.205, 1.134 and 1.069. As tails come last, placement does not depend on the size of the region until a
 // request is refused: what survives in one arena survives in every larger one.
 func TestSteadyWorkloadFitsSmallArena(t *testing.T) {
 	for _, c := range []struct {
@@ -25,9 +25,9 @@ func TestSteadyWorkloadFitsSmallArena(t *testing.T) {
 		ratio    float64
 		tooSmall float64 // a thousandth less is not enough, so the ratio is no accident
 	}{
-		{1_000, 1.106, 1.105},
-		{10_000, 1.064, 1.063},
-		{100_000, 1.054, 1.053},
+		{1_000, 1.138, 1.137},
+		{10_000, 1.090, 1.089},
+		{100_000, 1.047, 1.046},
 	} {
 		t.Run(fmt.Sprint(c.live), func(t *testing.T) {
 			shape, err := workload.Lookup("w1")
