@@ -63,6 +63,9 @@ func (a *Allocator) view(h handle) alloc.Chunk {
 
 // LargestFree implements [alloc.Holes]. O(1).
 func (a *Allocator) LargestFree() (largest device.Size) {
+	if !a.cfg.Spatial {
+		return a.bins[OwnerNone].Largest()
+	}
 	for owner := range a.bins {
 		if planted.Enabled && planted.Is("bfc/hole-without-gap") && uint8(owner) == OwnerGap {
 			continue
