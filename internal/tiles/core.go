@@ -67,17 +67,18 @@ func (c *Core) Enter() { c.busy.Enter(c.name) }
 // Leave ends the use that Enter began.
 func (c *Core) Leave() { c.busy.Leave() }
 
-// Judge returns the bytes to grant for a request, or why there are none: [alloc.ErrClosed]
-// or [alloc.ErrInvalidRequest]. Any power of two is an alignment that is honoured.
-func (c *Core) Judge(r *alloc.Request) (device.Size, error) {
-	if r.Size-1 < c.most && r.Align&(r.Align-1) == 0 {
-		return (r.Size + c.quantum - 1) &^ (c.quantum - 1), nil
-	}
-	return 0, c.refuse(r)
+// Judge reports whether a request can ever be granted; if not, Refuse says why. Any power of
+// two is an alignment that is honoured.
+func (c *Core) Judge(r *alloc.Request) bool {
+	return r.Size-1 < c.most && r.Align&(r.Align-1) == 0
 }
 
-// refuse notes a request that can never be granted and returns the error.
-func (c *Core) refuse(r *alloc.Request) error {
+// Round returns the bytes to grant for a request of n bytes.
+func (c *Core) Round(n device.Size) device.Size { return (n + c.quantum - 1) &^ (c.quantum - 1) }
+
+// Refuse notes a request that can never be granted and returns the error: [alloc.ErrClosed] or
+// [alloc.ErrInvalidRequest].
+func (c *Core) Refuse(r *alloc.Request) error {
 	if c.closed {
 		return alloc.ErrClosed
 	}
@@ -102,7 +103,7 @@ func (c *Core) note(r *alloc.Request, why alloc.Reason) {
 // Need returns how large a free chunk must be to have room for n bytes at a multiple of
 // align wherever it starts.
 //
-// Precondition: n comes from Judge.
+// Precondition: n comes from Round.
 func (c *Core) Need(n, align device.Size) device.Size { return n + max(align, c.quantum) - c.quantum }
 
 // Pad returns the bytes from an address to the next multiple of align, which may be 0 for
@@ -168,7 +169,9 @@ func (c *Core) Grant(h Handle, r *alloc.Request) alloc.Block {
 		c.rehash()
 	}
 	row := &c.Rows[h]
-	c.setLive(h, r.Size, Label{r.Tag, r.Stream}, c.live.Enter(row.Addr, h))
+	if row.setLive(r.Size, c.live.Enter(row.Addr, h)) || uint64(r.Stream)|r.Tag != 0 || c.labels.cells != nil {
+		c.annotate(h, r.Size, Label{r.Tag, r.Stream})
+	}
 	if planted.Enabled {
 		c.spoil(h, r)
 	}
@@ -183,7 +186,7 @@ func (c *Core) spoil(h Handle, r *alloc.Request) {
 		*c.live.Of(c.Rows[h].Addr) = c.Rows[h].after & handleBits
 		c.live.Left()
 	case planted.Is("tiles/requested-forgotten"):
-		c.setLive(h, 0, Label{r.Tag, r.Stream}, c.Rows[h].after&handleBits)
+		c.Rows[h].back = uint32(c.Rows[h].Size)
 	}
 }
 

@@ -35,7 +35,8 @@
 // [View] is what users see of it. A strategy adds an [Index] of the free chunks and the way
 // from a request to a chunk:
 //
-//	n, err := core.Judge(&r)         // a mistake of the caller?
+//	core.Judge(&r)                   // or a mistake of the caller
+//	n := core.Round(r.Size)
 //	h := index.find(n)               // taken out of the index
 //	h, err = core.Grow(&r, n)        // if there was none
 //	core.Fills(h) && core.Occupy(h)  // the region is not empty any more

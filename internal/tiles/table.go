@@ -176,17 +176,15 @@ func (t *Table) Join(prev, h, next Handle) Handle {
 	return keep
 }
 
-// setLive makes a free chunk that stands in no ring a live one that was requested with a
-// size and a label, and is followed by chain in its bucket.
+// setLive makes a free chunk that stands in no ring a live one that was requested with a size,
+// and is followed by chain in its bucket. It reports whether the slack is too wide for the row;
+// annotate has to be told then, or if there is a label, or has ever been one.
 //
 // Precondition: requested is at most the size.
-func (t *Table) setLive(h Handle, requested device.Size, l Label, chain Handle) {
-	r := &t.Rows[h]
+func (r *Row) setLive(requested device.Size, chain Handle) (wide bool) {
 	slack := min(r.Size-requested, device.Size(wideSlack))
 	r.link = link{live<<stateShift | chain, uint32(slack)}
-	if uint64(l.Stream)|l.Tag != 0 || slack == device.Size(wideSlack) || t.labels.cells != nil {
-		t.annotate(h, requested, l)
-	}
+	return slack == device.Size(wideSlack)
 }
 
 // annotate notes in the columns what a row has no room for.

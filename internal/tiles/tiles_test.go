@@ -17,6 +17,13 @@ func TestRowIsHalfACacheLine(t *testing.T) {
 	require.EqualValues(t, rowBytes, reflect.TypeFor[Row]().Size())
 }
 
+// setLive makes a chunk live as Grant does.
+func setLive(t *Table, h Handle, requested device.Size, l Label, chain Handle) {
+	if t.Rows[h].setLive(requested, chain) || l != (Label{}) || t.labels.cells != nil {
+		t.annotate(h, requested, l)
+	}
+}
+
 func TestSplitAndJoinAreInverse(t *testing.T) {
 	table := NewTable()
 	h := table.Add(1<<20, 4096)
@@ -59,7 +66,7 @@ func TestNeighborsThatAreNotFreeAreNone(t *testing.T) {
 		for i, h := range []Handle{a, b, c} {
 			table.setFree(h)
 			if !states[i] {
-				table.setLive(h, 1, Label{}, 77)
+				setLive(&table, h, 1, Label{}, 77)
 				want[i/2] = None
 			}
 		}
@@ -116,7 +123,7 @@ func TestRequestedSizeFollowsFromSlack(t *testing.T) {
 			}
 			table := NewTable()
 			h := table.Add(1<<20, size)
-			table.setLive(h, requested, Label{}, None)
+			setLive(&table, h, requested, Label{}, None)
 			require.False(t, table.IsFree(h))
 			require.Equal(t, requested, table.Requested(h), "of %d", uint64(size))
 			require.Equal(t, size-requested >= 1<<32-1, table.wide.cells != nil, "the column exists only where it is needed")
@@ -129,16 +136,16 @@ func TestRequestedSizeFollowsFromSlack(t *testing.T) {
 func TestLabelsTakeNoMemoryUntilThereIsOne(t *testing.T) {
 	table := NewTable()
 	a := table.Add(1<<20, 256)
-	table.setLive(a, 1, Label{}, None)
+	setLive(&table, a, 1, Label{}, None)
 	require.Nil(t, table.labels.cells)
 	without := table.Bytes()
 	b := table.Add(2<<20, 256)
-	table.setLive(b, 1, Label{Tag: 7, Stream: 3}, None)
+	setLive(&table, b, 1, Label{Tag: 7, Stream: 3}, None)
 	require.Greater(t, table.Bytes(), without)
 	require.Equal(t, Label{}, table.LabelOf(a))
 	require.Equal(t, Label{Tag: 7, Stream: 3}, table.LabelOf(b))
 	table.setFree(b)
-	table.setLive(b, 1, Label{}, None)
+	setLive(&table, b, 1, Label{}, None)
 	require.Equal(t, Label{}, table.LabelOf(b), "a label does not outlive its block")
 }
 
@@ -216,10 +223,10 @@ func (f *firstFit) Show(Handle) (class int32, owner uint8) { return alloc.NoClas
 func (f *firstFit) Check(int) error { return nil }
 
 func (f *firstFit) Alloc(r alloc.Request) (alloc.Block, error) {
-	n, err := f.core.Judge(&r)
-	if err != nil {
-		return alloc.Block{}, err
+	if !f.core.Judge(&r) {
+		return alloc.Block{}, f.core.Refuse(&r)
 	}
+	n := f.core.Round(r.Size)
 	h := None
 	for _, g := range f.free {
 		if f.core.Serves(g, n, r.Align) {
@@ -229,6 +236,7 @@ func (f *firstFit) Alloc(r alloc.Request) (alloc.Block, error) {
 		}
 	}
 	if h == None {
+		var err error
 		if h, err = f.core.Grow(&r, n); err != nil {
 			return alloc.Block{}, err
 		}
@@ -318,7 +326,7 @@ func TestCheckNamesWhatIsBroken(t *testing.T) {
 		"size":      {func(f *firstFit, h Handle) { f.core.Rows[h].Size += 256 }, "K1"},
 		"link":      {func(f *firstFit, h Handle) { f.core.Rows[f.core.Rows[h].Next].Prev = None }, "K1"},
 		"unmerged":  {func(f *firstFit, h Handle) { f.core.setFree(h) }, "K2"},
-		"requested": {func(f *firstFit, h Handle) { f.core.setLive(h, 0, Label{}, None) }, "K3"},
+		"requested": {func(f *firstFit, h Handle) { f.core.Rows[h].back = uint32(f.core.Rows[h].Size) }, "K3"},
 		"index":     {func(f *firstFit, h Handle) { *f.core.live.Of(f.core.Rows[h].Addr) = None }, "K4"},
 		"row lost":  {func(f *firstFit, _ Handle) { f.core.extend() }, "K5"},
 		"spares":    {func(f *firstFit, _ Handle) { f.core.spares++; f.core.extend() }, "K5"},

@@ -41,22 +41,19 @@ func (a *Allocator) Config() Config { return a.cfg }
 // Alloc implements [alloc.Allocator]. It costs O(looks), and for an alignment above the
 // quantum O(chunks that are large enough but misplaced).
 func (a *Allocator) Alloc(r alloc.Request) (alloc.Block, error) {
-	a.core.Enter()
-	b, err := a.alloc(&r)
-	a.core.Leave()
-	return b, err
-}
-
-// alloc is Alloc without the guard.
-func (a *Allocator) alloc(r *alloc.Request) (alloc.Block, error) {
-	c := &a.core
-	n, err := c.Judge(r)
-	if err != nil {
+	c, x := &a.core, &a.free
+	c.Enter()
+	if !c.Judge(&r) {
+		err := c.Refuse(&r)
+		c.Leave()
 		return alloc.Block{}, err
 	}
-	h := a.free.take(n, r.Align)
+	n := c.Round(r.Size)
+	h := x.take(n, r.Align)
 	if h == tiles.None {
-		if h, err = c.Grow(r, n); err != nil {
+		var err error
+		if h, err = c.Grow(&r, n); err != nil {
+			c.Leave()
 			return alloc.Block{}, err
 		}
 	}
@@ -65,7 +62,7 @@ func (a *Allocator) alloc(r *alloc.Request) (alloc.Block, error) {
 	}
 	if pad := tiles.Pad(c.Rows[h].Addr, r.Align); pad != 0 {
 		rest := c.Split(h, pad)
-		a.free.Insert(h)
+		x.Insert(h)
 		h = rest
 	}
 	most := n + n>>(a.slack&63)
@@ -73,9 +70,11 @@ func (a *Allocator) alloc(r *alloc.Request) (alloc.Block, error) {
 		most += a.cfg.Quantum
 	}
 	if c.Rows[h].Size > most {
-		a.free.Insert(c.Split(h, n))
+		x.Insert(c.Split(h, n))
 	}
-	return c.Grant(h, r), nil
+	b := c.Grant(h, &r)
+	c.Leave()
+	return b, nil
 }
 
 // Free implements [alloc.Allocator]. It costs O(1), amortized O(log chunks of one size).

@@ -101,7 +101,9 @@ func (x *index) take(n, align device.Size) tiles.Handle {
 			return x.search(class, x.scan, n, align)
 		}
 		h := x.core.After(x.rings[class])
-		x.remove(h)
+		if x.core.Unlink(h) {
+			x.unmark(h)
+		}
 		return h
 	}
 	if x.exhaustive {

@@ -39,38 +39,37 @@ func New(src device.Source, c Config) (*Allocator, error) {
 func (a *Allocator) Config() Config { return a.cfg }
 
 // Alloc implements [alloc.Allocator]. It costs O(1), see the package comment for when not.
-func (a *Allocator) Alloc(r alloc.Request) (b alloc.Block, err error) {
-	c := &a.core
+func (a *Allocator) Alloc(r alloc.Request) (alloc.Block, error) {
+	c, x := &a.core, &a.free
 	c.Enter()
-	n, err := c.Judge(&r)
-	h := tiles.None
-	if err == nil {
-		if h = a.free.take(n, r.Align); h == tiles.None {
-			h, err = c.Grow(&r, n)
+	if !c.Judge(&r) {
+		err := c.Refuse(&r)
+		c.Leave()
+		return alloc.Block{}, err
+	}
+	n := c.Round(r.Size)
+	h := x.take(n, r.Align)
+	if h == tiles.None {
+		var err error
+		if h, err = c.Grow(&r, n); err != nil {
+			c.Leave()
+			return alloc.Block{}, err
 		}
 	}
-	if err == nil {
-		b = a.cut(h, n, &r)
-	}
-	c.Leave()
-	return b, err
-}
-
-// cut grants a request n bytes of a free chunk that is not in the index.
-func (a *Allocator) cut(h tiles.Handle, n device.Size, r *alloc.Request) alloc.Block {
-	c := &a.core
 	if c.Fills(h) {
 		c.Occupy(h)
 	}
 	if pad := tiles.Pad(c.Rows[h].Addr, r.Align); pad != 0 {
 		rest := c.Split(h, pad)
-		a.free.Insert(h)
+		x.Insert(h)
 		h = rest
 	}
 	if size := c.Rows[h].Size; size > n && !(planted.Enabled && planted.Is("tlsf/keeps-a-quantum") && size == n+a.cfg.Quantum) {
-		a.free.Insert(c.Split(h, n))
+		x.Insert(c.Split(h, n))
 	}
-	return c.Grant(h, r)
+	b := c.Grant(h, &r)
+	c.Leave()
+	return b, nil
 }
 
 // Free implements [alloc.Allocator]. It costs O(1), see the package comment for when not.
