@@ -37,20 +37,19 @@ func (x *index) isApart(h tiles.Handle) bool {
 // It sets the bits without asking whether they are: whether the ring was empty is a toss-up
 // for the branch predictor.
 func (x *index) Insert(h tiles.Handle) {
-	if x.isApart(h) {
+	r := &x.core.Rows[h]
+	if r.Next == tiles.None && x.isApart(h) {
 		x.insertTail(h)
 		return
 	}
 	if planted.Enabled && planted.Is("tlsf/lost-hole") {
 		return
 	}
-	class, ring := x.class(x.core.Rows[h].Size), tiles.None
-	if class < uint32(len(x.rings)) {
-		ring = x.rings[class]
+	class := x.class(r.Size)
+	if class >= uint32(len(x.rings)) {
+		x.extend(class)
 	}
-	if ring == tiles.None {
-		ring = x.ring(class)
-	}
+	ring := x.rings[class]
 	if x.order != lifo {
 		ring = x.place(ring, x.core.Rows[h].Addr)
 	}
@@ -121,7 +120,7 @@ func (x *index) search(class uint32, looks int, n, align device.Size) tiles.Hand
 	if planted.Enabled && planted.Is("tlsf/looks-at-one") {
 		looks = 1
 	}
-	if class >= uint32(len(x.rings)) || x.rings[class] == tiles.None {
+	if class >= uint32(len(x.rings)) {
 		return tiles.None
 	}
 	ring := x.rings[class]
@@ -231,9 +230,6 @@ func (x *index) Check(n int) error {
 // checkList checks one list, which cannot have more than n chunks, and returns how many.
 func (x *index) checkList(class uint32, n int) (count int, err error) {
 	ring := x.rings[class]
-	if ring == tiles.None {
-		return 0, nil
-	}
 	prev := ring
 	for h := x.core.After(ring); h != ring; h = x.core.After(h) {
 		r := &x.core.Rows[h]

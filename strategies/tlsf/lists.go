@@ -18,7 +18,7 @@ type lists struct {
 
 	first  uint64         // bit f: second[f] is not zero
 	second [64]uint64     // bit s of [f]: the ring of class f<<6|s is not empty
-	rings  []tiles.Handle // anchor of each class, None until the class has its first chunk
+	rings  []tiles.Handle // anchors, as many as the highest class so far needed
 }
 
 // order is how a ring is ordered.
@@ -30,15 +30,11 @@ const (
 	address              // the lowest comes first
 )
 
-// ring returns the anchor of a class, new if the class has never had a chunk.
-func (l *lists) ring(class uint32) tiles.Handle {
+// extend makes rings for a class and those below.
+func (l *lists) extend(class uint32) {
 	for n := (class>>l.scale.second + 1) << l.scale.second; uint32(len(l.rings)) < n; {
-		l.rings = append(l.rings, tiles.None)
+		l.rings = append(l.rings, l.core.Anchor())
 	}
-	if l.rings[class] == tiles.None {
-		l.rings[class] = l.core.Anchor()
-	}
-	return l.rings[class]
 }
 
 // place returns what a new chunk goes behind in a ring that is no stack.
