@@ -101,27 +101,23 @@ func (t *Table) next(b uint64) uint64 {
 	return b
 }
 
-// find returns the cell of the block that starts at a, of zero an empty one, and cells if there
-// is none. The compiler makes it four comparisons and no branch.
-func (b *bucket) find(a device.Addr) uint {
-	i := uint(cells)
-	if b.start[3] == a {
-		i = 3
+// find returns the cell of the block that starts at a, of zero an empty one, and cells or more
+// if there is none. Comparisons become bits, for nobody could predict which of them holds.
+func (k *bucket) find(a device.Addr) uint {
+	at := bit(k.start[0] == a) | bit(k.start[1] == a)<<1 | bit(k.start[2] == a)<<2 | bit(k.start[3] == a)<<3
+	return uint(bits.TrailingZeros8(at))
+}
+
+// bit returns 1 for true. The compiler makes it no branch.
+func bit(yes bool) (b uint8) {
+	if yes {
+		b = 1
 	}
-	if b.start[2] == a {
-		i = 2
-	}
-	if b.start[1] == a {
-		i = 1
-	}
-	if b.start[0] == a {
-		i = 0
-	}
-	return i
+	return b
 }
 
 // search returns the cell of the block that starts at a, which is not in the bucket that it
-// belongs to, and the bucket of that. The cell is cells if there is no such block.
+// belongs to, and the bucket of that. The cell is cells or more if there is no such block.
 func (t *Table) search(at uint64, a device.Addr) (uint64, uint) {
 	for range len(t.buckets) { // in a small table every bucket may have been passed
 		if t.passed[at] == 0 {
@@ -140,6 +136,19 @@ func (t *Table) search(at uint64, a device.Addr) (uint64, uint) {
 //
 // Precondition: a is not zero and no block in the table starts there.
 func (t *Table) Add(a device.Addr, b Block) {
+	if t.n < t.room && t.extras == nil && b.plain() {
+		k := &t.buckets[t.home(a)]
+		if i := k.find(0); i < cells {
+			k.set(i, a, b)
+			t.n++
+			return
+		}
+	}
+	t.addFar(a, b) // last, so that nothing of b is saved across a call above
+}
+
+// addFar is Add where the table is full, the bucket is, or there is more than cells hold.
+func (t *Table) addFar(a device.Addr, b Block) {
 	if t.n >= t.room {
 		t.grow()
 	}
@@ -148,12 +157,21 @@ func (t *Table) Add(a device.Addr, b Block) {
 	if i >= cells {
 		at, i = t.pass(at)
 	}
-	k := &t.buckets[at]
-	k.start[i&3], k.requested[i&3], k.place[i&3] = a, uint32(b.Requested), uint32(b.Place)
-	if t.extras != nil || b.Tag != 0 || uint64(b.Stream)|uint64(b.Requested)>>32|b.Place>>32 != 0 {
+	t.buckets[at].set(i, a, b)
+	if t.extras != nil || !b.plain() {
 		t.attach(at*cells+uint64(i), extra{b.Tag, b.Stream, uint32(b.Requested >> 32), uint32(b.Place >> 32)})
 	}
 	t.n++
+}
+
+// plain reports whether a cell holds all of a block.
+func (b *Block) plain() bool {
+	return b.Tag|uint64(b.Stream)|(uint64(b.Requested)|b.Place)>>32 == 0
+}
+
+// set makes a cell that of a block which starts at a.
+func (k *bucket) set(i uint, a device.Addr, b Block) {
+	k.start[i&3], k.requested[i&3], k.place[i&3] = a, uint32(b.Requested), uint32(b.Place)
 }
 
 // pass finds an empty cell behind a full bucket, for a block that belongs there.
@@ -192,10 +210,10 @@ func (t *Table) block(at uint64, i uint) Block {
 
 // Get returns the block that starts at a, and whether there is one. O(1) expected.
 func (t *Table) Get(a device.Addr) (Block, bool) {
-	if t.n == 0 || a == 0 {
+	at := t.home(a)
+	if a == 0 || at >= uint64(len(t.buckets)) {
 		return Block{}, false
 	}
-	at := t.home(a)
 	i := t.buckets[at].find(a)
 	if i >= cells {
 		if at, i = t.search(at, a); i >= cells {
@@ -208,10 +226,21 @@ func (t *Table) Get(a device.Addr) (Block, bool) {
 // Take removes the block that starts at a and returns it, and whether there was one.
 // O(1) expected.
 func (t *Table) Take(a device.Addr) (Block, bool) {
-	if t.n == 0 || a == 0 {
+	home := t.home(a)
+	if a == 0 || home >= uint64(len(t.buckets)) { // zero stands for no block, and at first there are no buckets
 		return Block{}, false
 	}
-	home := t.home(a)
+	k := &t.buckets[home]
+	if i := k.find(a); i < cells && t.extras == nil {
+		b := Block{Requested: device.Size(k.requested[i&3]), Place: uint64(k.place[i&3])}
+		t.clear(k, i)
+		return b, true
+	}
+	return t.takeFar(home, a)
+}
+
+// takeFar is Take where the block may be in a bucket behind its own, or has more than cells hold.
+func (t *Table) takeFar(home uint64, a device.Addr) (Block, bool) {
 	at, i := home, t.buckets[home].find(a)
 	if i >= cells {
 		if at, i = t.search(home, a); i >= cells {
@@ -219,11 +248,7 @@ func (t *Table) Take(a device.Addr) (Block, bool) {
 		}
 	}
 	b := t.block(at, i)
-	if planted.Enabled && planted.Is("ledger/stale-entry") {
-		t.n--
-		return b, true
-	}
-	t.buckets[at].start[i&3] = 0
+	t.clear(&t.buckets[at], i)
 	if t.extras != nil {
 		t.extras[at*cells+uint64(i)] = extra{}
 	}
@@ -232,10 +257,17 @@ func (t *Table) Take(a device.Addr) (Block, bool) {
 			t.passed[home]--
 		}
 	}
+	return b, true
+}
+
+// clear empties a cell.
+func (t *Table) clear(k *bucket, i uint) {
+	if !planted.Enabled || !planted.Is("ledger/stale-entry") {
+		k.start[i&3] = 0
+	}
 	if !planted.Enabled || !planted.Is("ledger/count-drift") {
 		t.n--
 	}
-	return b, true
 }
 
 // Range yields every live block and its start, in no useful order: it is for checks that
