@@ -90,7 +90,13 @@ func (b *Blocks) keys() int {
 
 // add makes block n of region r free. It is in no other free block.
 func (b *Blocks) add(r *region, n node) {
-	only := b.store.add(&r.sets[n.class], n.at>>(b.classes.log[n.class]&31))
+	s, i := &r.sets[n.class], n.at>>(b.classes.log[n.class]&31)
+	var only bool
+	if i>>wordLog < uint32(s.room) { // as nearly always, and without a call
+		only = b.store.put(s, i)
+	} else {
+		only = b.store.add(s, i)
+	}
 	b.count[n.class]++
 	if b.lists {
 		b.push(r, n)

@@ -32,33 +32,48 @@ func NewBitmaps(src device.Source, c Config) (*Bitmaps, error) {
 }
 
 // Alloc implements [alloc.Allocator]. Its cost does not depend on the number of regions.
-func (a *Bitmaps) Alloc(r alloc.Request) (alloc.Block, error) {
+func (a *Bitmaps) Alloc(r alloc.Request) (b alloc.Block, err error) {
 	a.busy.Enter("buddy")
-	b, err := a.alloc(r)
+	if err = a.judge(&r); err == nil {
+		var place uint64
+		if b.Addr, b.Size, place, err = a.blocks.Grab(r.Size, r.Align, r.Hint); err == nil {
+			a.live.Add(b.Addr, ledger.Block{Requested: r.Size, Stream: r.Stream, Tag: r.Tag, Place: place})
+			a.stats.Granted(r.Size, b.Size)
+		} else {
+			err = a.outOfMemory(&r, err)
+		}
+	}
 	a.busy.Leave()
 	return b, err
 }
 
-func (a *Bitmaps) alloc(r alloc.Request) (alloc.Block, error) {
+// judge returns why a request is refused whatever the state, nil if it is not.
+func (a *Bitmaps) judge(r *alloc.Request) error {
 	if a.closed {
-		return alloc.Block{}, alloc.ErrClosed
+		return alloc.ErrClosed
 	}
-	if r.Align != 0 || r.Size-1 >= mostRequest { // which most are not, and the copy for Judge takes time
-		if why := a.blocks.Judge(r); why != alloc.ReasonNone {
-			a.refuse(r, why)
-			return alloc.Block{}, alloc.ErrInvalidRequest
-		}
+	if r.Align != 0 || r.Size-1 >= mostRequest { // which most are not
+		return a.judgeRare(r)
 	}
-	p, granted, place, err := a.blocks.Grab(r.Size, r.Align, r.Hint)
-	if err != nil {
-		a.stats.OOMs++
-		a.refuse(r, alloc.ReasonNone)
-		regions.Explain(&a.refusal, a.blocks.Asked(), err)
-		return alloc.Block{}, alloc.ErrOutOfMemory
+	return nil
+}
+
+// judgeRare is judge for a request with an alignment, for nothing or for too much.
+func (a *Bitmaps) judgeRare(r *alloc.Request) error {
+	why := a.blocks.Judge(r)
+	if why == alloc.ReasonNone {
+		return nil
 	}
-	a.live.Add(p, ledger.Block{Requested: r.Size, Stream: r.Stream, Tag: r.Tag, Place: place})
-	a.stats.Granted(r.Size, granted)
-	return alloc.Block{Addr: p, Size: granted}, nil
+	a.refuse(r, why)
+	return alloc.ErrInvalidRequest
+}
+
+// outOfMemory records a request for which there was no memory: err is why.
+func (a *Bitmaps) outOfMemory(r *alloc.Request, err error) error {
+	a.stats.OOMs++
+	a.refuse(r, alloc.ReasonNone)
+	regions.Explain(&a.refusal, a.blocks.Asked(), err)
+	return alloc.ErrOutOfMemory
 }
 
 // Free implements [alloc.Allocator]. Its cost does not depend on the number of regions.
@@ -106,6 +121,6 @@ func (a *Bitmaps) Close() error {
 }
 
 // refuse records a refused request. Nothing is built: why is all that is known of it.
-func (a *Bitmaps) refuse(r alloc.Request, why alloc.Reason) {
-	a.refusal = alloc.Refusal{Reason: why, Request: r, LargestHole: a.blocks.LargestFree(), Free: a.blocks.FreeBytes()}
+func (a *Bitmaps) refuse(r *alloc.Request, why alloc.Reason) {
+	a.refusal = alloc.Refusal{Reason: why, Request: *r, LargestHole: a.blocks.LargestFree(), Free: a.blocks.FreeBytes()}
 }

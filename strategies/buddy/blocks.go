@@ -134,11 +134,23 @@ func (b *Blocks) needOf(n, align device.Size) need {
 	if units > b.most {
 		return need{class: -1}
 	}
-	w := need{units: uint32(units), align: uint32(max(align>>b.shift, 1))}
-	w.class = b.classes.holding(w.units)
-	if size := b.classes.size[w.class]; !b.trims {
-		w.units = size
+	w := need{units: uint32(units), align: 1, class: b.classes.holding(uint32(units))}
+	switch {
+	case b.trims:
+	case b.binary:
+		w.units = 1 << (w.class & 31)
+	default:
+		w.units = b.classes.size[w.class]
 	}
+	if align>>(b.shift&63) > 1 {
+		return b.alignedNeed(w, align)
+	}
+	return w
+}
+
+// alignedNeed is needOf for blocks at a multiple of align, of which w is what they are without.
+func (b *Blocks) alignedNeed(w need, align device.Size) need {
+	w.align = uint32(align >> b.shift)
 	if w.align > 1<<b.classes.log[w.class] {
 		// Somewhere in a block with so much room is a start that is aligned.
 		room := device.Size(w.units) + device.Size(w.align) - 1
@@ -154,7 +166,7 @@ func (b *Blocks) needOf(n, align device.Size) need {
 }
 
 // Judge returns why a request can never be granted, ReasonNone if it can.
-func (b *Blocks) Judge(r alloc.Request) alloc.Reason {
+func (b *Blocks) Judge(r *alloc.Request) alloc.Reason {
 	switch {
 	case r.Size == 0:
 		return alloc.ReasonZero
@@ -234,7 +246,7 @@ func (b *Blocks) Granted(n device.Size, place uint64) device.Size {
 }
 
 // find takes a free block of at least a class out of the free ones, as the placement says, and
-// returns its region and it.
+// returns its region and it. Sets that have words, as most do, are read without a call.
 func (b *Blocks) find(class int, hint alloc.Hint) (slot uint32, from node, ok bool) {
 	c := b.some.from(class)
 	if c == mostClasses {
@@ -243,7 +255,12 @@ func (b *Blocks) find(class int, hint alloc.Hint) (slot uint32, from node, ok bo
 	if b.anywhere || hint == alloc.HintHigh {
 		return b.findAnywhere(c, hint)
 	}
-	key := b.store.min(&b.ranked[c])
+	var key uint32
+	if first := &b.ranked[c]; first.room != 0 {
+		key = b.store.lowest(first)
+	} else {
+		key = b.store.min(first)
+	}
 	slot = b.byRank[key&(b.stride-1)]
 	r := &b.regs[slot]
 	if b.lists {
@@ -251,7 +268,16 @@ func (b *Blocks) find(class int, hint alloc.Hint) (slot uint32, from node, ok bo
 		b.remove(r, from)
 		return slot, from, true
 	}
-	i, last := b.store.pop(&r.sets[c])
+	s := &r.sets[c]
+	var i uint32
+	var last bool
+	if s.room != 0 {
+		i = b.store.lowest(s)
+		last = b.store.drop(s, i)
+	} else {
+		i = b.store.min(s)
+		last = b.store.remove(s, i)
+	}
 	b.removed(r, c, last)
 	return slot, node{i << (b.classes.log[c] & 31), c}, true
 }

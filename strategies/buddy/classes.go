@@ -112,6 +112,14 @@ func (t *classes) holding(n uint32) int {
 	if t.per == 0 && !t.fib {
 		return bits.Len32(n - 1)
 	}
+	return t.holdingUneven(n)
+}
+
+// holdingUneven is holding for families other than the binary one. It is kept apart so that
+// holding is inlined.
+//
+//go:noinline
+func (t *classes) holdingUneven(n uint32) int {
 	if t.fib {
 		c := int(t.last[bits.Len32(n)-1])
 		for t.size[c] < n {

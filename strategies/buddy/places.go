@@ -49,13 +49,18 @@ func (p *store) reserve(s *places, n int) {
 //
 // Precondition: i is none.
 func (p *store) add(s *places, i uint32) (only bool) {
-	w := i >> wordLog
-	if w >= uint32(s.room) {
+	if w := i >> wordLog; w >= uint32(s.room) {
 		if s.wide {
 			return p.addWide(s, i)
 		}
 		p.widen(s, w+1)
 	}
+	return p.put(s, i)
+}
+
+// put is add for a set whose words reach as far: it is inlined.
+func (p *store) put(s *places, i uint32) (only bool) {
+	w := i >> wordLog
 	only = s.top == 0
 	p.words[s.at+w] |= 1 << (i & wordMask)
 	if !planted.Enabled || !planted.Is("buddy/summary-not-set") {
@@ -117,28 +122,16 @@ func (p *store) remove(s *places, i uint32) (last bool) {
 		set.Remove(i)
 		return set.Len() == 0
 	}
-	return p.drop(s, i>>wordLog, 1<<(i&wordMask))
+	return p.drop(s, i)
 }
 
-// pop makes the smallest member none, and reports whether it was the last.
-//
-// Precondition: there is one.
-func (p *store) pop(s *places) (i uint32, last bool) {
-	if s.room == 0 {
-		i = p.min(s)
-		return i, p.remove(s, i)
-	}
-	w := uint32(bits.TrailingZeros64(s.top)) & wordMask
-	word := p.words[s.at+w]
-	return w<<wordLog + uint32(bits.TrailingZeros64(word)), p.drop(s, w, word&-word)
-}
-
-// drop clears a bit of a word, and reports whether the set is empty now.
-func (p *store) drop(s *places, w uint32, bit uint64) (last bool) {
-	word := p.words[s.at+w] &^ bit
-	p.words[s.at+w] = word
+// drop is remove for a set that has words: it is inlined.
+func (p *store) drop(s *places, i uint32) (last bool) {
+	w := i >> wordLog
+	at := &p.words[s.at+w]
+	*at &^= 1 << (i & wordMask)
 	var empty uint64 // no branch, for nobody could predict it
-	if word == 0 {
+	if *at == 0 {
 		empty = 1
 	}
 	s.top &^= empty << (w & wordMask)
@@ -162,6 +155,11 @@ func (p *store) min(s *places) uint32 {
 		i, _ := p.wide[s.at-1].Min()
 		return i
 	}
+	return p.lowest(s)
+}
+
+// lowest is min for a set that has words: it is inlined.
+func (p *store) lowest(s *places) uint32 {
 	w := uint32(bits.TrailingZeros64(s.top))
 	return w<<wordLog + uint32(bits.TrailingZeros64(p.words[s.at+w]))
 }

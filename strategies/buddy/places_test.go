@@ -22,7 +22,8 @@ func TestPlacesAgreeWithSortedSlice(t *testing.T) {
 				want = slices.Delete(want, at, at+1)
 				require.Equal(t, len(want) == 0, p.remove(s, i))
 				if len(want) > 0 && rng.IntN(4) == 0 {
-					least, last := p.pop(s)
+					least := p.min(s)
+					last := p.remove(s, least)
 					require.Equal(t, want[0], least)
 					want = want[1:]
 					require.Equal(t, len(want) == 0, last)

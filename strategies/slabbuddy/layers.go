@@ -142,7 +142,7 @@ func (a *Layers) alloc(r alloc.Request) (alloc.Block, error) {
 	}
 	class, small := a.cells.ClassOf(r.Size)
 	if r.Align != 0 || r.Size-1 >= mostRequest { // which most are not, and the copy for Judge takes time
-		if why := a.blocks.Judge(r); why != alloc.ReasonNone {
+		if why := a.blocks.Judge(&r); why != alloc.ReasonNone {
 			a.refuse(r, why)
 			return alloc.Block{}, alloc.ErrInvalidRequest
 		}
