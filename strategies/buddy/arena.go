@@ -91,17 +91,16 @@ func (b *Blocks) keys() int {
 // add makes block n of region r free. It is in no other free block.
 func (b *Blocks) add(r *region, n node) {
 	s, i := &r.sets[n.class], n.at>>(b.classes.log[n.class]&31)
-	var only bool
 	if i>>wordLog < uint32(s.room) { // as nearly always, and without a call
-		only = b.store.put(s, i)
+		b.store.put(s, i)
 	} else {
-		only = b.store.add(s, i)
+		b.store.add(s, i)
 	}
 	b.count[n.class]++
 	if b.lists {
 		b.push(r, n)
 	}
-	if only && !(planted.Enabled && planted.Is("buddy/class-not-noted") && n.class == 1) {
+	if !(planted.Enabled && planted.Is("buddy/class-not-noted") && n.class == 1) {
 		b.gain(r, n.class)
 	}
 }
@@ -110,21 +109,25 @@ func (b *Blocks) add(r *region, n node) {
 //
 // Precondition: it is one.
 func (b *Blocks) remove(r *region, n node) {
-	last := b.store.remove(&r.sets[n.class], n.at>>(b.classes.log[n.class]&31))
+	var last uint64
+	if s, i := &r.sets[n.class], n.at>>(b.classes.log[n.class]&31); s.room != 0 {
+		last = b.store.drop(s, i, 1)
+	} else if b.store.remove(s, i) {
+		last = 1
+	}
 	if b.lists {
 		b.unlink(r, n)
 	}
 	b.removed(r, n.class, last)
 }
 
-// removed books that a block of a class of region r is free no more, perhaps the last of them.
-func (b *Blocks) removed(r *region, class int, last bool) {
+// removed books that a block of a class of region r is free no more. Last is one if there is
+// no other, else zero.
+func (b *Blocks) removed(r *region, class int, last uint64) {
 	if !planted.Enabled || !planted.Is("buddy/count-drift") {
 		b.count[class]--
 	}
-	if last {
-		b.lose(r, class)
-	}
+	b.lose(r, class, last)
 }
 
 // isFree reports whether n is a free block of region r.
@@ -132,20 +135,33 @@ func (b *Blocks) isFree(r *region, n node) bool {
 	return b.store.has(&r.sets[n.class], n.at>>b.classes.log[n.class])
 }
 
-// gain notes that a region has a free block of a class.
+// gain notes that a region has a free block of a class. It is noted with every one, for whether
+// it is the first nobody could predict.
 func (b *Blocks) gain(r *region, class int) {
 	word, bit := class>>6, uint64(1)<<(class&63)
 	r.has[word] |= bit
 	b.some[word] |= bit
-	b.store.add(&b.ranked[class], b.key(r))
+	s, key := &b.ranked[class], b.key(r)
+	if key>>wordLog < uint32(s.room) {
+		b.store.put(s, key)
+	} else {
+		b.store.add(s, key)
+	}
 }
 
-// lose notes that a region has no free block of a class any more.
-func (b *Blocks) lose(r *region, class int) {
-	word, bit := class>>6, uint64(1)<<(class&63)
-	r.has[word] &^= bit
-	if b.store.remove(&b.ranked[class], b.key(r)) && !(planted.Enabled && planted.Is("buddy/class-still-noted")) {
-		b.some[word] &^= bit
+// lose notes that a region has no free block of a class any more if last is one, and nothing if
+// it is zero, without a branch that could be mispredicted.
+func (b *Blocks) lose(r *region, class int, last uint64) {
+	word, at := class>>6, class&63
+	r.has[word] &^= last << at
+	var none uint64
+	if s := &b.ranked[class]; s.room != 0 {
+		none = b.store.drop(s, b.key(r), last)
+	} else if last != 0 && b.store.remove(s, b.key(r)) {
+		none = 1
+	}
+	if !planted.Enabled || !planted.Is("buddy/class-still-noted") {
+		b.some[word] &^= none << at
 	}
 }
 
@@ -248,7 +264,7 @@ func (b *Blocks) enrol(slot uint32, r *region) {
 // strike takes a pool region that goes back out of the order of choice.
 func (b *Blocks) strike(r *region) {
 	for c := range r.has.all {
-		b.lose(r, c)
+		b.lose(r, c, 1)
 	}
 	b.byRank[r.rank] = gone
 	for n := len(b.byRank); n > 0 && b.byRank[n-1] == gone; n-- {

@@ -270,13 +270,12 @@ func (b *Blocks) find(class int, hint alloc.Hint) (slot uint32, from node, ok bo
 	}
 	s := &r.sets[c]
 	var i uint32
-	var last bool
+	var last uint64
 	if s.room != 0 {
 		i = b.store.lowest(s)
-		last = b.store.drop(s, i)
-	} else {
-		i = b.store.min(s)
-		last = b.store.remove(s, i)
+		last = b.store.drop(s, i, 1)
+	} else if i = b.store.min(s); b.store.remove(s, i) {
+		last = 1
 	}
 	b.removed(r, c, last)
 	return slot, node{i << (b.classes.log[c] & 31), c}, true

@@ -122,20 +122,26 @@ func (p *store) remove(s *places, i uint32) (last bool) {
 		set.Remove(i)
 		return set.Len() == 0
 	}
-	return p.drop(s, i)
+	return p.drop(s, i, 1) != 0
 }
 
-// drop is remove for a set that has words: it is inlined.
-func (p *store) drop(s *places, i uint32) (last bool) {
+// drop is remove for a set that has words, if it is told one, and nothing if it is told zero.
+// It returns one if the set is empty now. It is inlined and has no branch, for nobody could
+// predict it.
+func (p *store) drop(s *places, i uint32, one uint64) (empty uint64) {
 	w := i >> wordLog
 	at := &p.words[s.at+w]
-	*at &^= 1 << (i & wordMask)
-	var empty uint64 // no branch, for nobody could predict it
-	if *at == 0 {
-		empty = 1
+	*at &^= one << (i & wordMask)
+	s.top &^= ifZero(*at) << (w & wordMask)
+	return ifZero(s.top)
+}
+
+// ifZero returns one for zero, and zero for all else.
+func ifZero(n uint64) (one uint64) {
+	if n == 0 {
+		one = 1
 	}
-	s.top &^= empty << (w & wordMask)
-	return s.top == 0
+	return one
 }
 
 // has reports whether i is a member.
