@@ -32,7 +32,8 @@ var catalogueImports = append([]string{"strategies/..."}, strategyImports...)
 var rooms = []room{
 	{dir: ".", floor: 0, only: []string{}, bare: true},
 	{dir: "device", floor: 0, only: []string{}, bare: true},
-	{dir: "device/sim", floor: 1, only: []string{"device"}, bare: true},
+	{dir: "internal/addrlist", floor: 1, only: []string{"device"}, bare: true},
+	{dir: "device/sim", floor: 2, only: []string{"device", "internal/addrlist"}, bare: true},
 	{dir: "device/cuda", floor: 1, only: []string{"device"}}, // purego loads the driver
 	{dir: "device/nvml", floor: 1, only: []string{"device"}}, // go-nvml reads the inventory
 	{dir: "internal/planted", floor: 8, only: []string{}, bare: true},

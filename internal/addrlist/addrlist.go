@@ -1,0 +1,274 @@
+package addrlist
+
+import (
+	"slices"
+
+	"github.com/vramyard/vramyard/device"
+)
+
+// leafMost is the entries that a leaf holds. In BenchmarkChurn of device/sim, 32 make calls with
+// a million regions one and a half to four times as dear, and 128 those with a thousand or more
+// by half.
+const leafMost = 64
+
+// A leaf of at most joinBelow entries joins a neighbour if both then fill half a leaf, so
+// that many calls lie between a cut and a join.
+const joinBelow = leafMost / 4
+
+// rowBytes is the host memory of a leaf beside its entries, and addrBytes that of an address.
+const (
+	rowBytes  = 24 + 8 + 8
+	addrBytes = 8
+)
+
+// Entry is a value and its address.
+type Entry[V any] struct {
+	Addr  device.Addr // by which entries are ordered
+	Value V           // holds no pointers
+}
+
+// List is entries by address. The zero List is empty. It is not safe for concurrent use, not
+// even for reading.
+type List[V any] struct {
+	leaves [][]Entry[V]  // sorted; none is empty, but for the only one
+	firsts []device.Addr // the lowest address of each leaf; of an empty one, anything
+	bounds []device.Size // of each leaf
+	groups []device.Size // of each groupLeaves leaves, at least the bound of every one
+	spare  [][]Entry[V]  // empty ones, to be used again
+	count  int
+	// Nth remembers a leaf and how many entries lie below it, so that a walk by number costs
+	// O(1) an entry.
+	finger, below int
+}
+
+// Pos is the place of an entry, or one between entries. It holds until the list changes.
+type Pos struct {
+	Leaf int // leaves below
+	At   int // entries below in the leaf
+}
+
+// Len returns the number of entries.
+func (l *List[V]) Len() int { return l.count }
+
+// Leaves returns the number of leaves.
+func (l *List[V]) Leaves() int { return len(l.leaves) }
+
+// Leaf returns the entries of leaf j, which the caller does not change.
+func (l *List[V]) Leaf(j int) []Entry[V] { return l.leaves[j] }
+
+// Bytes returns the host memory of a list whose values take so many bytes, unused capacity
+// included. O(leaves).
+func (l *List[V]) Bytes(value device.Size) device.Size {
+	rows, entries := cap(l.leaves)+cap(l.spare), 0
+	for _, set := range [2][][]Entry[V]{l.leaves, l.spare} {
+		for _, f := range set {
+			entries += cap(f)
+		}
+	}
+	return device.Size(rows)*rowBytes + device.Size(entries)*(value+addrBytes)
+}
+
+// Search returns the place of the entry at a and true, or the place where it belongs and
+// false.
+func (l *List[V]) Search(a device.Addr) (Pos, bool) {
+	if len(l.leaves) == 0 {
+		return Pos{}, false
+	}
+	j := 0
+	for high := len(l.firsts); high-j > 1; { // the leaf that starts at or below a
+		if mid := int(uint(j+high) / 2); l.firsts[mid] <= a {
+			j = mid
+		} else {
+			high = mid
+		}
+	}
+	f := l.leaves[j]
+	i, high := 0, len(f)
+	for i < high {
+		if mid := int(uint(i+high) / 2); f[mid].Addr < a {
+			i = mid + 1
+		} else {
+			high = mid
+		}
+	}
+	return Pos{j, i}, i < len(f) && f[i].Addr == a
+}
+
+// End returns the place behind the last entry.
+func (l *List[V]) End() Pos {
+	if len(l.leaves) == 0 {
+		return Pos{}
+	}
+	last := len(l.leaves) - 1
+	return Pos{last, len(l.leaves[last])}
+}
+
+// Holds reports whether there is an entry at p, and not only a place for one.
+func (l *List[V]) Holds(p Pos) bool {
+	return p.Leaf < len(l.leaves) && p.At < len(l.leaves[p.Leaf])
+}
+
+// Entry returns the entry at p.
+//
+// Precondition: Holds(p).
+func (l *List[V]) Entry(p Pos) Entry[V] { return l.leaves[p.Leaf][p.At] }
+
+// Below returns the entry before place p, if there is one.
+func (l *List[V]) Below(p Pos) (e Entry[V], ok bool) {
+	if p.At > 0 {
+		return l.leaves[p.Leaf][p.At-1], true
+	}
+	if p.Leaf == 0 {
+		return e, false
+	}
+	f := l.leaves[p.Leaf-1]
+	return f[len(f)-1], true
+}
+
+// Nth returns the place of the entry with i entries below it. One after the other costs O(1),
+// else it is O(leaves).
+//
+// Precondition: 0 <= i < Len().
+func (l *List[V]) Nth(i int) Pos {
+	for i < l.below {
+		l.finger--
+		l.below -= len(l.leaves[l.finger])
+	}
+	for n := len(l.leaves[l.finger]); i >= l.below+n; n = len(l.leaves[l.finger]) {
+		l.finger++
+		l.below += n
+	}
+	return Pos{l.finger, i - l.below}
+}
+
+// All yields every entry by address. The list must not change meanwhile.
+func (l *List[V]) All(yield func(Entry[V]) bool) {
+	for _, f := range l.leaves {
+		for _, e := range f {
+			if !yield(e) {
+				return
+			}
+		}
+	}
+}
+
+// Insert enters an entry at a place and returns the place it is at. Nothing is allocated once
+// the list has been as large.
+//
+// Precondition: p is of this list, and the entries below it have lower addresses, the others
+// higher ones.
+func (l *List[V]) Insert(p Pos, e Entry[V]) Pos {
+	switch {
+	case len(l.leaves) == 0:
+		l.insertLeaf(0, nil, 0)
+	case len(l.leaves[p.Leaf]) == leafMost:
+		p = l.cut(p)
+	}
+	f := l.leaves[p.Leaf]
+	f = append(f, e)
+	if p.At < len(f)-1 {
+		copy(f[p.At+1:], f[p.At:])
+		f[p.At] = e
+	}
+	l.leaves[p.Leaf] = f
+	l.firsts[p.Leaf] = f[0].Addr
+	l.count++
+	l.changed(p.Leaf)
+	return p
+}
+
+// Delete removes the entry at p and returns the place of the next one, or End.
+//
+// Precondition: Holds(p).
+func (l *List[V]) Delete(p Pos) Pos {
+	f := l.leaves[p.Leaf]
+	f = append(f[:p.At], f[p.At+1:]...)
+	l.leaves[p.Leaf] = f
+	l.count--
+	l.changed(p.Leaf)
+	if len(f) > 0 {
+		l.firsts[p.Leaf] = f[0].Addr
+	}
+	if len(l.leaves) == 1 {
+		return p
+	}
+	if len(f) <= joinBelow {
+		p = l.shrink(p)
+	}
+	if p.Leaf+1 < len(l.leaves) && p.At == len(l.leaves[p.Leaf]) {
+		return Pos{p.Leaf + 1, 0}
+	}
+	return p
+}
+
+// changed notes that the number of entries of leaf j, or of one above, has changed.
+func (l *List[V]) changed(j int) {
+	if l.finger > j {
+		l.finger, l.below = 0, 0
+	}
+}
+
+// cut makes two leaves of the full one of p and returns what p has become.
+func (l *List[V]) cut(p Pos) Pos {
+	at := leafMost / 2
+	if p == l.End() {
+		at = leafMost
+	}
+	var upper []Entry[V]
+	if n := len(l.spare); n > 0 {
+		upper, l.spare = l.spare[n-1], l.spare[:n-1]
+	} else {
+		upper = make([]Entry[V], 0, leafMost)
+	}
+	f := l.leaves[p.Leaf]
+	l.leaves[p.Leaf] = f[:at]
+	l.insertLeaf(p.Leaf+1, append(upper, f[at:]...), l.bounds[p.Leaf])
+	if p.At < at {
+		return p
+	}
+	return Pos{p.Leaf + 1, p.At - at}
+}
+
+// insertLeaf makes f leaf j, with a bound.
+func (l *List[V]) insertLeaf(j int, f []Entry[V], bound device.Size) {
+	first := device.Addr(0)
+	if len(f) > 0 {
+		first = f[0].Addr
+	}
+	l.leaves = slices.Insert(l.leaves, j, f)
+	l.firsts = slices.Insert(l.firsts, j, first)
+	l.bounds = slices.Insert(l.bounds, j, bound)
+	l.regroup(j)
+	l.changed(j)
+}
+
+// shrink joins the small leaf of p with a neighbour, if the two are not too large or there
+// is nothing left in it, and returns what p has become.
+func (l *List[V]) shrink(p Pos) Pos {
+	n := len(l.leaves[p.Leaf])
+	fits := func(j int) bool {
+		return j >= 0 && j < len(l.leaves) && (n == 0 || n+len(l.leaves[j]) <= leafMost/2)
+	}
+	switch {
+	case fits(p.Leaf - 1):
+		p = Pos{p.Leaf - 1, len(l.leaves[p.Leaf-1]) + p.At}
+		l.join(p.Leaf)
+	case fits(p.Leaf + 1):
+		l.join(p.Leaf)
+	}
+	return p
+}
+
+// join moves the entries of leaf j+1 into leaf j.
+func (l *List[V]) join(j int) {
+	upper := l.leaves[j+1]
+	l.leaves[j] = append(l.leaves[j], upper...)
+	l.spare = append(l.spare, upper[:0])
+	l.firsts[j] = l.leaves[j][0].Addr
+	l.bounds[j] = max(l.bounds[j], l.bounds[j+1])
+	l.leaves = slices.Delete(l.leaves, j+1, j+2)
+	l.firsts = slices.Delete(l.firsts, j+1, j+2)
+	l.bounds = slices.Delete(l.bounds, j+1, j+2)
+	l.regroup(j)
+	l.changed(j)
+}
