@@ -23,6 +23,11 @@
 //
 // # Cost
 //
-// Regions are kept in a slice sorted by address. A reservation scans it (FirstFit, TopDown)
-// or appends (Bump); a release is a binary search and a move of what lies above.
+// Regions lie in leaves of up to 64 by address, each with a bound on the room below its
+// regions. FirstFit and TopDown look at the bounds, 64 leaves at a time, and into the leaves
+// that may have room; Bump looks at nothing. A leaf that was looked through for nothing has
+// its bound lowered, and only a reservation makes bounds too high, one at a time. So a
+// reservation looks through few leaves, and a release, which is a binary search, through
+// none. An alignment above Config.Align makes bounds less exact. Nothing is allocated on the heap
+// once the device has held as many regions.
 package sim

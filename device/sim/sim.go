@@ -1,17 +1,16 @@
 package sim
 
 import (
-	"cmp"
-	"slices"
-
 	"github.com/vramyard/vramyard/device"
+	"github.com/vramyard/vramyard/internal/addrlist"
 )
 
 // Device is a simulated GPU. It is not safe for concurrent use.
 type Device struct {
 	cfg     Config
-	regions []device.Region // sorted by address, disjoint
-	next    device.Addr     // lowest address that Bump may still hand out
+	gap     device.Size                // kept free behind every region
+	regions addrlist.List[device.Size] // sizes; the bound of a leaf is on the rooms below its regions
+	next    device.Addr                // lowest address that Bump may still hand out
 	usage   device.Usage
 }
 
@@ -23,7 +22,11 @@ func New(cfg Config) (*Device, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &Device{cfg: cfg, next: Base, usage: device.Usage{Capacity: cfg.Capacity}}, nil
+	d := &Device{cfg: cfg, next: Base, usage: device.Usage{Capacity: cfg.Capacity}}
+	if cfg.Policy == FirstFit {
+		d.gap = cfg.Gap
+	}
+	return d, nil
 }
 
 // Config returns the configuration with every default filled in.
@@ -34,14 +37,14 @@ func (d *Device) Usage() device.Usage { return d.usage }
 
 // Regions yields the regions held, by address. The device must not be called meanwhile.
 func (d *Device) Regions(yield func(device.Region) bool) {
-	for _, r := range d.regions {
-		if !yield(r) {
+	for e := range d.regions.All {
+		if !yield(device.Region{Addr: e.Addr, Size: e.Value}) {
 			return
 		}
 	}
 }
 
-// Reserve implements [device.Source]. It costs O(regions held) and fails with
+// Reserve implements [device.Source]. The package comment says what it costs. It fails with
 // [device.ErrInvalid] for a size of zero or an alignment that is no power of two, and
 // with [device.ErrOutOfMemory] as the package comment says.
 func (d *Device) Reserve(size, align device.Size) (device.Region, error) {
@@ -49,30 +52,34 @@ func (d *Device) Reserve(size, align device.Size) (device.Region, error) {
 		d.usage.Calls.Refused++
 		return device.Region{}, device.ErrInvalid
 	}
-	r, i, ok := d.place(size, max(align, d.cfg.Align))
+	r, p, ok := d.place(size, max(align, d.cfg.Align))
 	if !ok {
 		d.usage.Calls.Refused++
 		return device.Region{}, device.ErrOutOfMemory
 	}
-	d.regions = slices.Insert(d.regions, i, r)
+	last := p == d.regions.End()
+	p = d.regions.Insert(p, addrlist.Entry[device.Size]{Addr: r.Addr, Value: r.Size})
+	if last { // else it is in a room that was there
+		d.widen(p)
+	}
 	d.next = max(d.next, r.End())
 	d.account(r, 1)
 	d.usage.Calls.Reserve++
 	return r, nil
 }
 
-// Release implements [device.Source]. It costs O(regions held) and fails with
+// Release implements [device.Source]. The package comment says what it costs. It fails with
 // [device.ErrInvalid] if no held region starts at a.
 func (d *Device) Release(a device.Addr) error {
-	i, found := slices.BinarySearchFunc(d.regions, a, func(r device.Region, a device.Addr) int {
-		return cmp.Compare(r.Addr, a)
-	})
+	p, found := d.regions.Search(a)
 	if !found {
 		d.usage.Calls.Rejected++
 		return device.ErrInvalid
 	}
-	d.account(d.regions[i], -1)
-	d.regions = slices.Delete(d.regions, i, i+1)
+	d.account(device.Region{Addr: a, Size: d.regions.Entry(p).Value}, -1)
+	if p = d.regions.Delete(p); d.regions.Holds(p) {
+		d.widen(p)
+	}
 	d.usage.Calls.Release++
 	return nil
 }
@@ -93,60 +100,113 @@ func (d *Device) account(r device.Region, sign int) {
 	u.PeakHeld = max(u.PeakHeld, u.Held)
 }
 
-// place chooses the region for a request, and its index among the held ones.
-func (d *Device) place(size, align device.Size) (r device.Region, i int, ok bool) {
+// place chooses the region for a request, and its place among the held ones.
+func (d *Device) place(size, align device.Size) (r device.Region, p addrlist.Pos, ok bool) {
 	// Above the address space nothing fits, and below it no sum here can overflow.
 	if size > device.Size(End-Base) || align > device.Size(End-Base) {
-		return r, 0, false
+		return r, p, false
 	}
 	if d.cfg.FailAbove != 0 && size > d.cfg.FailAbove {
-		return r, 0, false
+		return r, p, false
 	}
 	size = device.AlignUp(size, d.cfg.Round)
 	if d.cfg.Capacity != 0 && device.AlignUp(size, d.cfg.Charge) > d.usage.Free() {
-		return r, 0, false
+		return r, p, false
 	}
 	var at device.Addr
 	switch d.cfg.Policy {
 	case Bump:
-		at, i = device.AlignUp(d.next, align), len(d.regions)
+		at, p = device.AlignUp(d.next, align), d.regions.End()
 		ok = at <= End && size <= End.Sub(at)
 	case TopDown:
-		at, i, ok = d.highest(size, align)
+		at, p, ok = d.highest(size, align)
 	default:
-		at, i, ok = d.lowest(size, align)
+		at, p, ok = d.lowest(size, align)
 	}
-	return device.Region{Addr: at, Size: size}, i, ok
+	return device.Region{Addr: at, Size: size}, p, ok
 }
 
 // lowest returns the lowest aligned address at which size bytes and the gap fit.
-func (d *Device) lowest(size, align device.Size) (at device.Addr, i int, ok bool) {
-	at = device.AlignUp(Base, align)
-	for i, r := range d.regions {
-		if at.Add(size+d.cfg.Gap) <= r.Addr {
-			return at, i, true
+func (d *Device) lowest(size, align device.Size) (at device.Addr, p addrlist.Pos, ok bool) {
+	l, gap, need, page := &d.regions, d.gap, size+d.gap, d.cfg.Align
+	for j := l.NextLeaf(0, need); j < l.Leaves(); j = l.NextLeaf(j+1, need) {
+		floor, most := d.floor(addrlist.Pos{Leaf: j}), device.Size(0)
+		leaf := l.Leaf(j)
+		for i := range leaf {
+			e := &leaf[i]
+			n := room(floor, e.Addr, page)
+			if n >= need { // enough, unless the alignment is larger than the device's
+				if at = device.AlignUp(floor, align); at.Add(need) <= e.Addr {
+					return at, addrlist.Pos{Leaf: j, At: i}, true
+				}
+			}
+			most = max(most, n)
+			floor = e.Addr.Add(e.Value + gap)
 		}
-		at = max(at, device.AlignUp(r.End().Add(d.cfg.Gap), align))
+		l.Lower(j, most)
 	}
-	return at, len(d.regions), at <= End && size <= End.Sub(at)
+	p = l.End()
+	at = device.AlignUp(d.floor(p), align)
+	return at, p, at <= End && size <= End.Sub(at)
 }
 
 // highest returns the highest aligned address below topDownEnd at which size bytes fit.
-func (d *Device) highest(size, align device.Size) (at device.Addr, i int, ok bool) {
-	end := topDownEnd
-	for i := len(d.regions); i >= 0; i-- {
-		floor := Base
-		if i > 0 {
-			floor = d.regions[i-1].End()
-		}
-		if end >= floor && end.Sub(floor) >= size {
-			if at := device.AlignDown(end-device.Addr(size), align); at >= floor {
-				return at, i, true
-			}
-		}
-		if i > 0 {
-			end = d.regions[i-1].Addr
-		}
+func (d *Device) highest(size, align device.Size) (at device.Addr, p addrlist.Pos, ok bool) {
+	l, page := &d.regions, d.cfg.Align
+	p = l.End()
+	if at, ok = fitBelow(topDownEnd, d.floor(p), size, align); ok {
+		return at, p, true
 	}
-	return 0, 0, false
+	for j := l.PrevLeaf(l.Leaves()-1, size); j >= 0; j = l.PrevLeaf(j-1, size) {
+		most := device.Size(0)
+		leaf := l.Leaf(j)
+		for i := len(leaf) - 1; i >= 0; i-- {
+			var floor device.Addr
+			if i > 0 {
+				floor = leaf[i-1].Addr.Add(leaf[i-1].Value)
+			} else {
+				floor = d.floor(addrlist.Pos{Leaf: j})
+			}
+			n := room(floor, leaf[i].Addr, page)
+			if n >= size {
+				if at, ok = fitBelow(leaf[i].Addr, floor, size, align); ok {
+					return at, addrlist.Pos{Leaf: j, At: i}, true
+				}
+			}
+			most = max(most, n)
+		}
+		l.Lower(j, most)
+	}
+	return 0, p, false
+}
+
+// fitBelow returns the highest aligned address at which size bytes fit between floor and end.
+func fitBelow(end, floor device.Addr, size, align device.Size) (at device.Addr, ok bool) {
+	if end < floor || end.Sub(floor) < size {
+		return 0, false
+	}
+	at = device.AlignDown(end-device.Addr(size), align)
+	return at, at >= floor
+}
+
+// floor returns the lowest address that a region at place p could have.
+func (d *Device) floor(p addrlist.Pos) device.Addr {
+	if e, ok := d.regions.Below(p); ok {
+		return e.Addr.Add(e.Value + d.gap)
+	}
+	return Base
+}
+
+// room returns the bytes between floor and the region at a that a region whose start is a
+// multiple of align could have, with the gap behind it.
+func room(floor, a device.Addr, align device.Size) device.Size {
+	if floor = device.AlignUp(floor, align); floor < a {
+		return a.Sub(floor)
+	}
+	return 0
+}
+
+// widen raises the bound of the leaf of p to the room below the region there.
+func (d *Device) widen(p addrlist.Pos) {
+	d.regions.Raise(p.Leaf, room(d.floor(p), d.regions.Entry(p).Addr, d.cfg.Align))
 }
