@@ -3,8 +3,8 @@
 //
 // A strategy asks it for a region and gives the region a label of its own: the number
 // under which it keeps the region's metadata, or the part of a composed strategy that
-// owns it. Reservations and releases cost a binary search and a move of what lies above;
-// both are rare beside the device call.
+// owns it. Reservations and releases cost a binary search and a move of at most 64
+// entries, see [addrlist].
 package regions
 
 import (
@@ -14,6 +14,7 @@ import (
 
 	"github.com/vramyard/vramyard/alloc"
 	"github.com/vramyard/vramyard/device"
+	"github.com/vramyard/vramyard/internal/addrlist"
 	"github.com/vramyard/vramyard/internal/planted"
 )
 
@@ -34,8 +35,8 @@ func Explain(r *alloc.Refusal, asked device.Size, err error) {
 	r.Reason, r.Asked, r.Device = alloc.ReasonDevice, asked, err
 }
 
-// heldBytes is the host memory of one Held.
-const heldBytes = 32
+// recordBytes is the host memory of a record.
+const recordBytes = 24
 
 // maxAlign is the alignment of the pages that GPU drivers back large regions with.
 // Asking for more would cost address space, or be refused.
@@ -51,15 +52,26 @@ func Align(n device.Size) device.Size { return min(n&-n, maxAlign) }
 // Held is a region that is held.
 type Held struct {
 	device.Region
-	Label int32  // given by the strategy
+	Label int32 // given by the strategy
+}
+
+// record is what is kept of a region beside its address.
+type record struct {
+	size  device.Size
 	age   uint64 // regions reserved before it
+	label int32
+}
+
+// heldAt returns a region as callers see it.
+func heldAt(e addrlist.Entry[record]) Held {
+	return Held{device.Region{Addr: e.Addr, Size: e.Value.size}, e.Value.label}
 }
 
 // Set is the regions held by one strategy. Use [New].
 type Set struct {
 	src   device.Source
 	stats *alloc.Stats
-	held  []Held // by address
+	held  addrlist.List[record]
 	age   uint64
 }
 
@@ -67,13 +79,13 @@ type Set struct {
 func New(src device.Source, stats *alloc.Stats) Set { return Set{src: src, stats: stats} }
 
 // Len returns the number of regions held.
-func (s *Set) Len() int { return len(s.held) }
+func (s *Set) Len() int { return s.held.Len() }
 
-// At returns the region with i regions below it.
-func (s *Set) At(i int) Held { return s.held[i] }
+// At returns the region with i regions below it. One after the other costs O(1).
+func (s *Set) At(i int) Held { return heldAt(s.held.Entry(s.held.Nth(i))) }
 
-// Bytes returns the host memory of the set, unused capacity included.
-func (s *Set) Bytes() device.Size { return device.Size(cap(s.held)) * heldBytes }
+// Bytes returns the host memory of the set, unused capacity included. O(regions / 32).
+func (s *Set) Bytes() device.Size { return s.held.Bytes(recordBytes) }
 
 // Reserve asks the device for a region and enters it under a label. The error is the
 // device's; then nothing has changed but the count of refusals. A region at address zero,
@@ -91,11 +103,11 @@ func (s *Set) Reserve(size, align device.Size, label int32) (device.Region, erro
 		}
 		return device.Region{}, err
 	}
-	i, _ := s.search(r.Addr)
+	p, _ := s.held.Search(r.Addr)
 	if planted.Enabled && planted.Is("regions/insert-unsorted") {
-		i = len(s.held)
+		p = s.held.End()
 	}
-	s.held = slices.Insert(s.held, i, Held{Region: r, Label: label, age: s.age})
+	s.held.Insert(p, addrlist.Entry[record]{Addr: r.Addr, Value: record{size: r.Size, age: s.age, label: label}})
 	s.age++
 	s.stats.RegionAdded(r.Size)
 	return r, nil
@@ -104,30 +116,32 @@ func (s *Set) Reserve(size, align device.Size, label int32) (device.Region, erro
 // Release gives back the region that starts at a. It fails with [device.ErrInvalid] if
 // none does, or with the device's error; then the region stays.
 func (s *Set) Release(a device.Addr) error {
-	i, ok := s.search(a)
+	p, ok := s.held.Search(a)
 	if !ok {
 		return device.ErrInvalid
 	}
 	if err := s.src.Release(a); err != nil {
 		if planted.Enabled && planted.Is("regions/forgotten-on-fault") {
-			s.held = slices.Delete(s.held, i, i+1)
+			s.held.Delete(p)
 		}
 		return err
 	}
-	s.stats.RegionReleased(s.held[i].Size)
-	s.held = slices.Delete(s.held, i, i+1)
+	s.stats.RegionReleased(s.held.Entry(p).Value.size)
+	s.held.Delete(p)
 	return nil
 }
 
 // ReleaseAll gives back every region, oldest first. Regions that the device refuses to
 // take stay; the error is the device's first.
 func (s *Set) ReleaseAll() (first error) {
-	oldest := slices.SortedFunc(slices.Values(s.held), func(a, b Held) int { return cmp.Compare(a.age, b.age) })
+	oldest := slices.SortedFunc(s.held.All, func(a, b addrlist.Entry[record]) int {
+		return cmp.Compare(a.Value.age, b.Value.age)
+	})
 	if planted.Enabled && planted.Is("regions/close-keeps-newest") {
 		oldest = oldest[:max(len(oldest), 1)-1]
 	}
-	for _, h := range oldest {
-		if err := s.Release(h.Addr); err != nil && first == nil {
+	for _, e := range oldest {
+		if err := s.Release(e.Addr); err != nil && first == nil {
 			first = err
 		}
 	}
@@ -136,37 +150,35 @@ func (s *Set) ReleaseAll() (first error) {
 
 // Find returns the region that starts at a, and whether one does. O(log regions).
 func (s *Set) Find(a device.Addr) (Held, bool) {
-	if i, ok := s.search(a); ok {
-		return s.held[i], true
+	if p, ok := s.held.Search(a); ok {
+		return heldAt(s.held.Entry(p)), true
 	}
 	return Held{}, false
 }
 
 // Under returns the region that a lies in, and whether there is one. O(log regions).
 func (s *Set) Under(a device.Addr) (Held, bool) {
-	i, ok := s.search(a)
-	if !ok {
-		i-- // the one that starts below a
+	p, ok := s.held.Search(a)
+	if ok {
+		return heldAt(s.held.Entry(p)), true
 	}
-	if i < 0 || !s.held[i].Contains(a) {
-		return Held{}, false
+	e, ok := s.held.Below(p)
+	if h := heldAt(e); ok && h.Contains(a) {
+		return h, true
 	}
-	return s.held[i], true
+	return Held{}, false
 }
 
 // WalkSlack yields each region as one chunk that can never be granted, by address. It is
 // the walk of a strategy that was closed and holds what the device refused to take back.
 func (s *Set) WalkSlack(yield func(alloc.Chunk) bool) {
-	for _, h := range s.held {
-		if !yield(alloc.Chunk{Region: h.Addr, Addr: h.Addr, Size: h.Size, State: alloc.Slack, Class: alloc.NoClass}) {
+	for e := range s.held.All {
+		if !yield(alloc.Chunk{
+			Region: e.Addr, Addr: e.Addr, Size: e.Value.size, State: alloc.Slack, Class: alloc.NoClass,
+		}) {
 			return
 		}
 	}
-}
-
-// search returns how many regions start below a, and whether one starts at a.
-func (s *Set) search(a device.Addr) (int, bool) {
-	return slices.BinarySearchFunc(s.held, a, func(h Held, a device.Addr) int { return cmp.Compare(h.Addr, a) })
 }
 
 // Excess yields the part of a region above the first used bytes as one chunk that can
