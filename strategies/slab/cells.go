@@ -309,7 +309,12 @@ func (a *Cells) cut(n int32) Cell {
 		slot = slot<<6 + low
 	}
 	a.used += k.slot
-	a.fewer(n, s, k)
+	s.left--
+	if s.left == 0 || uint32(s.left)+1 == k.slots {
+		a.filled(n, s, k)
+	} else if level := a.level(k, s.left); level != s.level {
+		a.move(n, s, level)
+	}
 	return Cell{Addr: s.base.Add(device.Size(slot) * k.slot), Place: uint64(n)}
 }
 
@@ -368,7 +373,12 @@ func (a *Cells) put(cell Cell, s *slab, k *kind) {
 	if !planted.Enabled || !planted.Is("cells/used-not-lowered") {
 		a.used -= k.slot
 	}
-	a.more(n, s, k)
+	s.left++
+	if s.left == 1 || uint32(s.left) == k.slots {
+		a.drained(n, s, k)
+	} else if level := a.level(k, s.left); level != s.level {
+		a.move(n, s, level)
+	}
 }
 
 // refill returns a slab with a free slot for a segment that has no partial one, none if

@@ -39,56 +39,43 @@ func (a *Cells) level(k *kind, left uint16) uint8 {
 	return uint8(min(n*k.scale>>16, levels-1))
 }
 
-// fewer books that a slot of slab n was taken into use.
-func (a *Cells) fewer(n int32, s *slab, k *kind) {
+// filled books that slab n, of which a slot was taken into use, was empty before or is full now.
+func (a *Cells) filled(n int32, s *slab, k *kind) {
 	sh := &a.stocks[s.stock(len(a.kinds))]
-	was := s.left
-	s.left--
-	switch {
-	case uint32(was) == k.slots:
-		a.unlink(&sh.empty, n)
-		sh.empties--
-		k.empties--
-		a.empties -= k.slab
-		a.usable += k.slot * device.Size(k.slots)
-		if s.left != 0 {
-			a.shelve(sh, n, s, k)
-		}
-	case s.left == 0:
+	if uint32(s.left)+1 != k.slots {
 		a.unshelve(sh, n, s, k)
-	default:
-		if level := a.level(k, s.left); level != s.level {
-			a.move(sh, n, s, level)
-		}
+		return
+	}
+	a.unlink(&sh.empty, n)
+	sh.empties--
+	k.empties--
+	a.empties -= k.slab
+	a.usable += k.slot * device.Size(k.slots)
+	if s.left != 0 {
+		a.shelve(sh, n, s, k)
 	}
 }
 
-// more books that a slot of slab n came back. The slab may go back to the parent.
-func (a *Cells) more(n int32, s *slab, k *kind) {
+// drained books that slab n, to which a slot came back, was full before or is empty now. The
+// slab may go back to the parent.
+func (a *Cells) drained(n int32, s *slab, k *kind) {
 	sh := &a.stocks[s.stock(len(a.kinds))]
-	was := s.left
-	s.left++
-	switch {
-	case uint32(s.left) == k.slots:
-		if was != 0 {
-			a.unshelve(sh, n, s, k)
-		}
-		a.usable -= k.slot * device.Size(k.slots)
-		a.empties += k.slab
-		k.empties++
-		if sh.empties >= a.keep && !(planted.Enabled && planted.Is("cells/empty-kept")) {
-			a.detach(n)
-			return
-		}
-		a.link(&sh.empty, n, false)
-		sh.empties++
-	case was == 0:
+	if uint32(s.left) != k.slots {
 		a.shelve(sh, n, s, k)
-	default:
-		if level := a.level(k, s.left); level != s.level {
-			a.move(sh, n, s, level)
-		}
+		return
 	}
+	if s.left != 1 {
+		a.unshelve(sh, n, s, k)
+	}
+	a.usable -= k.slot * device.Size(k.slots)
+	a.empties += k.slab
+	k.empties++
+	if sh.empties >= a.keep && !(planted.Enabled && planted.Is("cells/empty-kept")) {
+		a.detach(n)
+		return
+	}
+	a.link(&sh.empty, n, false)
+	sh.empties++
 }
 
 // shelve enters a slab that has become partly used.
@@ -110,57 +97,56 @@ func (a *Cells) unshelve(sh *stock, n int32, s *slab, k *kind) {
 		a.heapRemove(sh, n)
 		return
 	}
-	a.unlink(&sh.head[s.level], n)
-	if sh.head[s.level] == none && !(planted.Enabled && planted.Is("cells/level-left")) {
-		sh.some &^= 1 << s.level
+	empty := a.unlink(&sh.head[s.level&(levels-1)], n)
+	if !planted.Enabled || !planted.Is("cells/level-left") {
+		sh.some &^= empty << (s.level & (levels - 1))
 	}
 }
 
 // move puts a slab whose number of free slots has changed into the list of its new level.
-func (a *Cells) move(sh *stock, n int32, s *slab, level uint8) {
+func (a *Cells) move(n int32, s *slab, level uint8) {
 	if planted.Enabled && planted.Is("cells/not-moved") {
 		return
 	}
-	a.unlink(&sh.head[s.level], n)
-	if sh.head[s.level] == none {
-		sh.some &^= 1 << s.level
-	}
+	sh := &a.stocks[s.stock(len(a.kinds))]
+	sh.some &^= a.unlink(&sh.head[s.level&(levels-1)], n) << (s.level & (levels - 1))
 	s.level = level
-	a.link(&sh.head[level], n, false)
-	sh.some |= 1 << level
+	a.link(&sh.head[level&(levels-1)], n, false)
+	sh.some |= 1 << (level & (levels - 1))
 }
 
-// link enters slab n into a circle, in front or at the back.
+// link enters slab n into a circle, in front or at the back. Whether the circle was empty nobody
+// can predict, so that there is no branch for it: a circle of one is linked to itself.
 func (a *Cells) link(head *int32, n int32, back bool) {
-	s := &a.slabs[n]
 	first := *head
-	if first == none {
-		s.next, s.prev = n, n
-		*head = n
-		return
-	}
-	f := &a.slabs[first]
-	last := f.prev
+	alone := first >> 31 // all bits if there is no first one, which is negative
+	first = first&^alone | n&alone
+	last := a.slabs[first].prev&^alone | n&alone
+	s := &a.slabs[n]
 	s.next, s.prev = first, last
-	f.prev = n
+	a.slabs[first].prev = n
 	a.slabs[last].next = n
 	if !back {
-		*head = n
+		first = n
 	}
+	*head = first
 }
 
-// unlink removes slab n from a circle.
-func (a *Cells) unlink(head *int32, n int32) {
+// unlink removes slab n from a circle, without a branch as link does. It returns one if the
+// circle is empty now, else zero.
+func (a *Cells) unlink(head *int32, n int32) (empty uint8) {
 	s := &a.slabs[n]
-	if s.next == n {
-		*head = none
-		return
+	next, prev, first := s.next, s.prev, *head
+	a.slabs[prev].next = next
+	a.slabs[next].prev = prev
+	if first == n {
+		first = next
 	}
-	a.slabs[s.prev].next = s.next
-	a.slabs[s.next].prev = s.prev
-	if *head == n {
-		*head = s.next
+	if next == n {
+		first, empty = none, 1
 	}
+	*head = first
+	return empty
 }
 
 // heapPush enters a slab into the heap of a stock, by address. The first of the heap is the
