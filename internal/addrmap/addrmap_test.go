@@ -66,10 +66,11 @@ func TestChainsLoseNobody(t *testing.T) {
 		r := rows{0}
 		m := addrmap.NewMap()
 		for low := range uint64(n) {
-			r = append(r, device.Addr((0x12345678<<32|low)*inverse))
+			x := (0x12345678<<32 | low) * inverse
+			r = append(r, device.Addr(x^x>>23^x>>46)) // which folds to x
 			m.Put(r[low+1], uint32(low+1), r.at)
 		}
-		require.EqualValues(t, addrmap.None, m.Get(device.Addr((0x12345678<<32|n)*inverse), r.at))
+		require.EqualValues(t, addrmap.None, m.Get(device.Addr(42), r.at))
 		require.EqualValues(t, gone, m.Delete(r[gone], r.at))
 		for h := 1; h <= n; h++ {
 			want := h
@@ -77,6 +78,32 @@ func TestChainsLoseNobody(t *testing.T) {
 				want = addrmap.None
 			}
 			require.EqualValues(t, want, m.Get(r[h], r.at), "without %d", gone)
+		}
+	}
+}
+
+// TestNoStrideMakesLongChains enters blocks of one size behind each other. A lookup among
+// random addresses passes a quarter of an entry on average.
+func TestNoStrideMakesLongChains(t *testing.T) {
+	for _, blocks := range []int{1000, 100_000} {
+		for _, stride := range []device.Size{
+			256, 512, 1792, 4096, 65536, 196608, 1 << 20, 2 << 20, 2_262_784, 5 << 20, 6_788_352,
+		} {
+			b := addrmap.NewBuckets()
+			for b.Len() < blocks {
+				if b.Full() {
+					b.Double() // what was entered is lost, which is as well
+				}
+				b.Enter(0, 1)
+			}
+			chains := map[*uint32]int{}
+			looks := 0
+			for i := range blocks {
+				first := b.Of(device.Addr(0x7f0000000000).Add(device.Size(i) * stride))
+				chains[first]++
+				looks += chains[first]
+			}
+			require.Less(t, float64(looks)/float64(blocks), 1.5, "%d blocks of %d bytes", blocks, uint64(stride))
 		}
 	}
 }

@@ -35,6 +35,7 @@ import (
 
 const (
 	golden = 0x9E3779B97F4A7C15 // 2^64 / golden ratio, odd
+	fold   = 23                 // bits by which an address is shifted to be folded, as in addrmap
 	// cells of a bucket: with starts of 8 bytes and 8 bytes of what is known they fill a line.
 	cells      = 4
 	minBuckets = 2 // of the smallest table
@@ -89,7 +90,7 @@ func (t *Table) Bytes() device.Size {
 
 // home returns the bucket in which the search for a begins.
 func (t *Table) home(a device.Addr) uint64 {
-	home, _ := bits.Mul64(uint64(a)*golden, uint64(len(t.buckets)))
+	home, _ := bits.Mul64(uint64(a^a>>fold)*golden, uint64(len(t.buckets)))
 	return home
 }
 

@@ -18,7 +18,7 @@ func shared() []Bug {
 			Doc: "every other size is entered with the ones below it"},
 		{ID: "addrmap/stale-entry", Setting: bfcGrowth, Breaks: []string{"I23"}, Or: []string{"B8"}, Minimal: "a 1\na 1\nf 0\nbadfree freed 0",
 			Doc: "the index keeps the start of a freed block"},
-		{ID: "addrmap/chain-cut", Setting: bfcGrowth, Breaks: []string{"B8"}, Or: []string{"I23"}, Minimal: "a 21248\na 1\nf 1",
+		{ID: "addrmap/chain-cut", Setting: bfcGrowth, Breaks: []string{"B8"}, Or: []string{"I23"}, Minimal: "a 15360\na 1\nf 1",
 			Doc: "a deletion cuts later entries of its bucket off"},
 		{ID: "ledger/stale-entry", Setting: buddySmall, Breaks: []string{"I23"}, Or: []string{"I14"}, Minimal: "a 1\na 1\nf 0\nbadfree freed 0",
 			Doc: "the table keeps a freed block, which can be freed twice"},

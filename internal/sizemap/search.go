@@ -170,7 +170,8 @@ func (m *Map) nearBelow(cell uint32, size, spread device.Size, l look) look {
 
 // First returns the name of the smallest entry of at least size bytes that fits and, among
 // equals, the one at the lowest address; None if there is none. It looks at every entry that is
-// large enough and comes before that one, and at what lies below those in their heaps.
+// large enough and comes before that one, and at no more than one that lies below each of those
+// in their heaps, which costs amortized O(log entries of the size) for each as Remove does.
 func (m *Map) First(size device.Size, fits func(handle uint32) bool) At {
 	for root := m.Ceil(size); root != None; root = m.after(root) {
 		if at := m.lowest(root, fits); at != None {
@@ -190,7 +191,9 @@ func (m *Map) after(root At) At {
 }
 
 // lowest returns the lowest entry of a group that fits, None if there is none. What lies below
-// one that fits, or that is above another which does, is not looked at.
+// one that fits, or that is above another which does, is not looked at. Where one does not fit
+// those below it are gathered, and stay so: thousands of them would otherwise be looked at
+// again by every search.
 func (m *Map) lowest(root At, fits func(handle uint32) bool) At {
 	best := None
 	m.queue = append(m.queue[:0], root)
@@ -201,10 +204,11 @@ func (m *Map) lowest(root At, fits func(handle uint32) bool) At {
 		case best != None && e.addr > m.nodes[best].addr:
 		case fits(e.handle):
 			best = at
-		default:
-			for c := e.child; c != None; c = m.nodes[c].next {
-				m.queue = append(m.queue, c)
-			}
+		case e.child != None:
+			heir := m.gather(e.child)
+			m.nodes[heir].next, m.nodes[heir].prev = None, at
+			e.child = heir
+			m.queue = append(m.queue, heir)
 		}
 	}
 	return best

@@ -233,11 +233,11 @@ func (m *Map) vacate(size device.Size) {
 	}
 }
 
-// grow adds unused nodes, an eighth of those there are.
+// grow adds unused nodes, a sixteenth of those there are.
 func (m *Map) grow() {
 	n := len(m.nodes)
 	if n == cap(m.nodes) {
-		nodes := make([]node, n, n+max(n/8, 16))
+		nodes := make([]node, n, n+max(n/16, 16))
 		copy(nodes, m.nodes)
 		m.nodes = nodes
 	}

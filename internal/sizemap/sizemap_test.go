@@ -8,6 +8,8 @@ import (
 	"slices"
 	"testing"
 
+	"github.com/stretchr/testify/require"
+
 	"github.com/vramyard/vramyard/device"
 	"github.com/vramyard/vramyard/internal/sizemap"
 )
@@ -268,4 +270,28 @@ func TestSteadyStateAllocatesNothing(t *testing.T) {
 	if n := testing.AllocsPerRun(20000, replace); n != 0 {
 		t.Errorf("%v allocations for each replacement", n)
 	}
+}
+
+// TestMisplacedEntryDoesNotMakeEachSearchLong has thousands of one size, of which only the lowest
+// never fits, as with an alignment.
+func TestMisplacedEntryDoesNotMakeEachSearchLong(t *testing.T) {
+	const n = 10_000
+	m := sizemap.New(256)
+	for i := range uint32(n) {
+		m.Insert(4096, device.Addr(4096+8192*device.Size(i)), i)
+	}
+	looks := 0
+	fits := func(h uint32) bool {
+		looks++
+		return h != 0
+	}
+	const searches = 100
+	for range searches {
+		at := m.First(4096, fits)
+		h := m.Take(at)
+		require.NotZero(t, h)
+		m.Insert(4096, device.Addr(4096+8192*device.Size(h)), h)
+	}
+	require.LessOrEqual(t, looks, 4*searches)
+	require.NoError(t, m.Check())
 }

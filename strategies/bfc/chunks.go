@@ -117,12 +117,12 @@ func (t *chunkTable) add() handle {
 	return handle(len(t.rows) - 1)
 }
 
-// extend adds a record behind the last. The table grows by an eighth, because its size is most of
+// extend adds a record behind the last. The table grows by a sixteenth, because its size is most of
 // what a block costs in host memory.
 func (t *chunkTable) extend() {
 	n := len(t.rows)
 	if n == cap(t.rows) {
-		rows := make([]chunk, n, n+max(n/8, 64))
+		rows := make([]chunk, n, n+max(n/16, 64))
 		copy(rows, t.rows)
 		t.rows = rows
 	}

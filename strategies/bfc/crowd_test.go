@@ -2,6 +2,7 @@ package bfc_test
 
 import (
 	"fmt"
+	"runtime"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -43,10 +44,44 @@ func BenchmarkCrowdedBin(b *testing.B) {
 }
 
 // grant allocates n bytes, which must be there.
-func grant(b *testing.B, a *bfc.Allocator, n device.Size) device.Addr {
+func grant(b testing.TB, a *bfc.Allocator, n device.Size) device.Addr {
 	block, err := a.Alloc(alloc.Request{Size: n})
 	if err != nil {
 		b.Fatal(err)
 	}
 	return block.Addr
+}
+
+// TestChunkTakesAtMost64Bytes measures the heap of an allocator with as many holes as blocks, where
+// an index of holes costs most, and compares it with what the allocator says of itself.
+func TestChunkTakesAtMost64Bytes(t *testing.T) {
+	for _, live := range []int{50_000, 66_250, 100_000} {
+		gpu, err := sim.New(sim.Config{Capacity: 64 * device.GiB})
+		require.NoError(t, err)
+		at := make([]device.Addr, live)
+		before := heap()
+		a, err := bfc.New(gpu, bfc.Config{Limit: 64 * device.GiB})
+		require.NoError(t, err)
+		for i := range at {
+			at[i] = grant(t, a, 4096)
+			grant(t, a, 4096)
+		}
+		for _, hole := range at {
+			require.NoError(t, a.Free(hole))
+		}
+		took, chunks := float64(heap()-before), float64(2*live)
+		require.Less(t, took/chunks, 64.0, "%d blocks", live)
+		require.InEpsilon(t, took, float64(a.MetadataBytes()), 0.02)
+		runtime.KeepAlive(a)
+		runtime.KeepAlive(at)
+	}
+}
+
+// heap returns the bytes of the Go heap that are in use.
+func heap() int64 {
+	var m runtime.MemStats
+	runtime.GC()
+	runtime.GC()
+	runtime.ReadMemStats(&m)
+	return int64(m.HeapAlloc)
 }
