@@ -116,6 +116,18 @@ func TestStepsWriteRawFiles(t *testing.T) {
 	}
 }
 
+// TestDamagedRawFileIsNamed renders with each raw file emptied in turn, which is JSON still.
+func TestDamagedRawFileIsNamed(t *testing.T) {
+	for _, name := range []string{"times-w1.json", "times-buddy.json", "locked.json", "latency.json", "lines.json", "peers.json"} {
+		for _, text := range []string{"{}", "null", "[]", `{"runs":[]}`, "x", ""} {
+			o := options{results: t.TempDir(), docs: t.TempDir(), log: io.Discard}
+			require.NoError(t, os.CopyFS(o.results, os.DirFS("../results")))
+			require.NoError(t, os.WriteFile(filepath.Join(o.results, name), []byte(text), 0o600))
+			require.ErrorContains(t, render(o), name, text)
+		}
+	}
+}
+
 func TestLinesOfAFunctionAreAddedUp(t *testing.T) {
 	got := byFunction([]farFrom{{"a", "f", 1, .5}, {"b", "g", 1, .4}, {"b", "g", 2, .2}})
 	require.Len(t, got, 2)

@@ -8,6 +8,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"github.com/vramyard/vramyard/harness/bench"
@@ -81,13 +82,39 @@ func store(o options, name string, v any) error {
 
 // load reads a raw file. Fields that the type lacks are errors, so that a file of an older form
 // is not half understood.
-func load(o options, name string, v any) error { return read(o, name, v, true) }
+func load(o options, name string, v rawFile) error { return read(o, name, v, true) }
 
 // loadLoosely reads a raw file that another program wrote, of which we use a part.
-func loadLoosely(o options, name string, v any) error { return read(o, name, v, false) }
+func loadLoosely(o options, name string, v rawFile) error { return read(o, name, v, false) }
+
+// rawFile is the content of a raw file.
+type rawFile interface {
+	// sound reports whether there is what a table or plot needs at least. JSON that lacks it
+	// all decodes without an error.
+	sound() bool
+}
+
+// errUnsound is the error for a raw file that is not sound.
+var errUnsound = errors.New("figures are missing, or of another form: take them again")
+
+func (f *timesFile) sound() bool {
+	empty := func(r *bench.Report) bool { return r == nil || len(r.Runs) == 0 || len(r.Loops) == 0 || r.Rounds < 1 }
+	return f.Schema == schema && len(f.Reports) > 0 && !slices.ContainsFunc(f.Reports, empty)
+}
+
+func (f *lockedFile) sound() bool { return f.Schema == schema && len(f.Runs) > 0 }
+
+func (f *latencyFile) sound() bool {
+	empty := func(l loadTimes) bool { return l.Bytes <= 0 }
+	return f.Schema == schema && len(f.Loads) > 0 && !slices.ContainsFunc(f.Loads, empty)
+}
+
+func (f *linesFile) sound() bool { return f.Schema == schema && len(f.Runs) > 0 }
+
+func (f *peersFile) sound() bool { return f.Commit != "" && len(f.Runs) > 0 }
 
 // read reads a raw file, which may have unknown fields or not.
-func read(o options, name string, v any, strict bool) error {
+func read(o options, name string, v rawFile, strict bool) error {
 	f, err := os.Open(filepath.Join(o.results, name))
 	if err != nil {
 		return err
@@ -99,6 +126,9 @@ func read(o options, name string, v any, strict bool) error {
 	}
 	if err := d.Decode(v); err != nil {
 		return fmt.Errorf("%s: %w", f.Name(), err)
+	}
+	if !v.sound() {
+		return fmt.Errorf("%s: %w", f.Name(), errUnsound)
 	}
 	return nil
 }
