@@ -36,7 +36,7 @@ func bitmapsBugs() []Bug {
 			Doc: "two free buddies of four units are not merged"},
 		{ID: "buddy/class-not-noted", Setting: bitmapsPlain, Breaks: []string{"I14", "H5"}, Minimal: "a 1",
 			Doc: "that a region has a free block of a class is not noted"},
-		{ID: "buddy/summary-not-set", Setting: bitmapsHigh, Breaks: []string{"I14", "H5"}, Or: []string{"I35"}, Minimal: "a 1",
+		{ID: "buddy/summary-not-set", Setting: bitmapsHigh, Breaks: []string{"I35"}, Or: []string{"I14", "H5"}, Minimal: "a 1",
 			Doc: "that a word of the free blocks of a class has members is not noted"},
 		{ID: "buddy/class-still-noted", Setting: bitmapsPlain, Breaks: []string{"I9", "H5"}, Minimal: "a 1",
 			Doc: "a class without a free block is still noted as one that has"},
