@@ -66,7 +66,7 @@
 // one size) amortized, and allocate nothing once the tables have grown. A request that fails costs no more, whatever is free where. Exceptions: a bound on the
 // count or an alignment above 256 walks the chunks it passes over; a new region moves the
 // list of regions. A sweep costs what it merges, once for each free; a forced one looks at
-// the whole queue. Metadata is 32 bytes a chunk, 11 to 21 a live chunk in the index, about
+// the whole queue. Metadata is 32 bytes a chunk, 9 to 14 a live chunk in the index, about
 // 32 a free chunk in the bins, 16 a chunk once a label is used, and with timing 24 a chunk
 // and 24 a queued free.
 //

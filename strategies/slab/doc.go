@@ -118,7 +118,7 @@
 // The other modes cost O(1) a call, and mode "xdl" one step per chunk of a slice when a segment
 // attaches it. A chunk takes 40 bytes of host memory, 160 KiB for 1 GiB in units of 4 KiB,
 // and a live block 24 to 37 bytes in a table. In mode
-// "blaze" every block ever cut takes 40 bytes, and 11 to 21 in an index of its own.
+// "blaze" every block ever cut takes 40 bytes, and 9 to 14 in an index of its own.
 //
 // # Alignment
 //

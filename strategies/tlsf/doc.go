@@ -63,7 +63,9 @@
 // Alloc and Free take O(1) + O(scan). Not so where something else was asked for: with list
 // "address" a free walks the list, which with 1e5 blocks takes microseconds; Exhaustive
 // walks the lists of the own class when all else fails, for an alignment also those between.
-// Tails take O(log regions). [tiles.View.LargestFree] walks the list of the highest class.
+// A tail is found in O(1), for an alignment above the quantum in O(tails that are misplaced).
+// [tiles.View.LargestFree] walks the list of the highest class, and so does a refusal, which
+// notes the largest hole: with 1e5 holes of one class that takes half a millisecond.
 //
 // # Growth
 //
