@@ -190,28 +190,21 @@ func (m *Map) after(root At) At {
 	return m.Ceil(size + 1)
 }
 
-// lowest returns the lowest entry of a group that fits, None if there is none. What lies below
-// one that fits, or that is above another which does, is not looked at. Where one does not fit
-// those below it are gathered, and stay so: thousands of them would otherwise be looked at
-// again by every search.
+// lowest returns the lowest entry of a group that fits, None if there is none. Where one does
+// not fit those below it are gathered below the next one, and stay so: thousands of them would
+// otherwise be looked at again by every search.
 func (m *Map) lowest(root At, fits func(handle uint32) bool) At {
-	best := None
-	m.queue = append(m.queue[:0], root)
-	for i := 0; i < len(m.queue); i++ {
-		at := m.queue[i]
+	at := root
+	for !fits(m.nodes[at].handle) {
 		e := &m.nodes[at]
-		switch {
-		case best != None && e.addr > m.nodes[best].addr:
-		case fits(e.handle):
-			best = at
-		case e.child != None:
-			heir := m.gather(e.child)
-			m.nodes[heir].next, m.nodes[heir].prev = None, at
-			e.child = heir
-			m.queue = append(m.queue, heir)
+		if e.child == None {
+			return None
 		}
+		heir := m.gather(e.child)
+		m.nodes[heir].next, m.nodes[heir].prev = None, at
+		e.child, at = heir, heir
 	}
-	return best
+	return at
 }
 
 // Largest returns the size of the largest entry, 0 if there is none.

@@ -60,7 +60,6 @@ type Map struct {
 	spareDir uint32 // list of directories not in use, one more than the index; 0 ends it
 	unit     uint8  // log2 of what sizes are multiples of
 	n        int
-	queue    []At // scratch of First
 }
 
 // New returns an empty map for sizes that are multiples of unit, a power of two. Other sizes
@@ -75,7 +74,7 @@ func (m *Map) Len() int { return m.n }
 // Bytes returns the host memory of the map beyond the Map itself, unused room included.
 func (m *Map) Bytes() device.Size {
 	return device.Size(cap(m.nodes))*nodeBytes + device.Size(cap(m.dirs))*dirBytes +
-		4*device.Size(cap(m.cells)+cap(m.queue)) + 8*device.Size(cap(m.words))
+		4*device.Size(cap(m.cells)) + 8*device.Size(cap(m.words))
 }
 
 // Entry returns what was inserted under a name.
