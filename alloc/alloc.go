@@ -65,9 +65,10 @@ const (
 	Cached                // set aside in a magazine for its size class
 	Unmapped              // address space without memory behind it
 	Slack                 // can never be granted: a tail too small, or lost by the original's rules
+	Aliased               // address space whose memory is counted where it is mapped besides
 )
 
-var stateNames = [...]string{"free", "live", "pending", "cached", "unmapped", "slack"}
+var stateNames = [...]string{"free", "live", "pending", "cached", "unmapped", "slack", "aliased"}
 
 // String returns the state in lower case.
 func (s State) String() string {

@@ -26,6 +26,9 @@ var (
 	_ Ceiling    = (*Forwarder)(nil)
 	_ Clearer    = (*Forwarder)(nil)
 	_ Reporter   = (*Forwarder)(nil)
+
+	_ StreamRecorder = (*Forwarder)(nil)
+	_ Poller         = (*Forwarder)(nil)
 )
 
 // Forward returns a forwarder to s that takes lock around every call; nil for no lock.
@@ -162,4 +165,18 @@ func (f *Forwarder) AppendReport(text []byte, refused Request) []byte {
 	defer f.leave()
 	text, _ = AppendReport(f.inner, text, refused) // as above
 	return text
+}
+
+// RecordStream implements [StreamRecorder].
+func (f *Forwarder) RecordStream(a device.Addr, s device.Stream) error {
+	f.enter()
+	defer f.leave()
+	return RecordStream(f.inner, a, s)
+}
+
+// Poll implements [Poller].
+func (f *Forwarder) Poll() (device.Size, error) {
+	f.enter()
+	defer f.leave()
+	return Poll(f.inner)
 }

@@ -9,23 +9,25 @@ type Power uint8
 
 // The powers, each with its interface.
 const (
-	PowerHoles      Power = iota // Holes
-	PowerFreeWalker              // FreeWalker
-	PowerTrimmer                 // Trimmer
-	PowerFrontier                // Frontier
-	PowerMetered                 // Metered
-	PowerFailure                 // Failure
-	PowerCeiling                 // Ceiling
-	PowerClearer                 // Clearer
-	PowerReporter                // Reporter
-	PowerConcurrent              // Concurrent
-	PowerWaiter                  // Waiter
+	PowerHoles          Power = iota // Holes
+	PowerFreeWalker                  // FreeWalker
+	PowerTrimmer                     // Trimmer
+	PowerFrontier                    // Frontier
+	PowerMetered                     // Metered
+	PowerFailure                     // Failure
+	PowerCeiling                     // Ceiling
+	PowerClearer                     // Clearer
+	PowerReporter                    // Reporter
+	PowerConcurrent                  // Concurrent
+	PowerWaiter                      // Waiter
+	PowerStreamRecorder              // StreamRecorder
+	PowerPoller                      // Poller
 	numPowers
 )
 
 var powerNames = [numPowers]string{
 	"holes", "free-walker", "trimmer", "frontier", "metered", "failure", "ceiling", "clearer", "reporter",
-	"concurrent", "waiter",
+	"concurrent", "waiter", "stream-recorder", "poller",
 }
 
 // String returns the power in lower case.
@@ -119,6 +121,24 @@ type Waiter interface {
 	AllocMayWait()
 }
 
+// StreamRecorder keeps memory until streams other than that of the request have finished
+// with it. PyTorch calls it record_stream.
+type StreamRecorder interface {
+	// RecordStream notes that work on a stream uses the live block that starts at a. When the
+	// block is freed it stays [Pending] until all that is queued on the stream at that moment
+	// has finished. The stream of the request, and one that was recorded before, change nothing.
+	//
+	// Errors: ErrInvalidFree if no live block starts there, ErrClosed.
+	RecordStream(a device.Addr, s device.Stream) error
+}
+
+// Poller can look which deferred frees may be finished.
+type Poller interface {
+	// Poll makes free what is [Pending] on work that has finished, and returns the bytes. It
+	// does not wait. The error is the device's, with what was found until then made free.
+	Poll() (device.Size, error)
+}
+
 // Reason says why a request was refused.
 type Reason uint8
 
@@ -195,6 +215,10 @@ func Implements(s Inspector, p Power) (ok bool) {
 		_, ok = s.(Concurrent)
 	case PowerWaiter:
 		_, ok = s.(Waiter)
+	case PowerStreamRecorder:
+		_, ok = s.(StreamRecorder)
+	case PowerPoller:
+		_, ok = s.(Poller)
 	}
 	return ok
 }
@@ -297,6 +321,24 @@ func ClearStats(s Inspector) error {
 		return nil
 	}
 	return ErrUnsupported
+}
+
+// RecordStream notes that work on a stream uses a live block of s. It fails with
+// [ErrUnsupported] if s is no [StreamRecorder].
+func RecordStream(s Inspector, a device.Addr, on device.Stream) error {
+	if r, ok := s.(StreamRecorder); ok && Has(s, PowerStreamRecorder) {
+		return r.RecordStream(a, on)
+	}
+	return ErrUnsupported
+}
+
+// Poll makes free what is pending in s on work that has finished, and returns the bytes. It
+// fails with [ErrUnsupported] if s is no [Poller].
+func Poll(s Inspector) (device.Size, error) {
+	if p, ok := s.(Poller); ok && Has(s, PowerPoller) {
+		return p.Poll()
+	}
+	return 0, ErrUnsupported
 }
 
 // AppendReport appends the strategy's own report about a refused request to text. It

@@ -31,7 +31,7 @@ func Accounting(walk []alloc.Chunk, s alloc.Stats) error {
 		if i == 0 || c.Region != walk[i-1].Region {
 			regions++
 		}
-		if c.State != alloc.Unmapped {
+		if c.State != alloc.Unmapped && c.State != alloc.Aliased {
 			reserved += c.Size
 		}
 		switch c.State {
@@ -100,10 +100,10 @@ func DeviceAccount(s alloc.Stats, u device.Usage, joined bool) error {
 	pairs := [...]pair{
 		{"Reserved", uint64(s.Reserved), uint64(u.Held)},
 		{"PeakReserved", uint64(s.PeakReserved), uint64(u.PeakHeld)},
-		{"Reserves", s.Reserves, u.Calls.Reserve},
-		{"ReserveFailures", s.ReserveFailures, u.Calls.Refused},
-		{"Regions", uint64(s.Regions), uint64(u.Regions)},
-		{"Releases", s.Releases, u.Calls.Release},
+		{"Reserves", s.Reserves, u.Calls.Obtained()},
+		{"ReserveFailures", s.ReserveFailures, u.Calls.Refused()},
+		{"Regions", uint64(s.Regions), uint64(u.Regions + u.Ranges)},
+		{"Releases", s.Releases, u.Calls.Returned()},
 	}
 	n := len(pairs)
 	if joined {

@@ -77,7 +77,7 @@ func (r *runner) observePromises(p *alloc.Promises) error {
 		}
 	}
 	if p.Stamped {
-		r.model.released(r.usage().Calls.Release)
+		r.model.released(r.usage().Calls.Returned())
 		if err := r.judge(Recency(r.walk, &r.model)); err != nil {
 			return err
 		}
@@ -136,7 +136,7 @@ func (r *runner) recorded(outOfMemory bool) error {
 		return nil
 	}
 	u := r.usage().Calls
-	return RefusalRecord(r.walk, f, r.request, outOfMemory, u.Refused > r.calls.Refused, u.Reserve > r.calls.Reserve)
+	return RefusalRecord(r.walk, f, r.request, outOfMemory, u.Refused() > r.calls.Refused(), u.Obtained() > r.calls.Obtained())
 }
 
 // finish frees every block, closes the strategy and looks at what is left of it. The twin

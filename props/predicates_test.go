@@ -208,7 +208,7 @@ func TestCountersAndDeviceAccount(t *testing.T) {
 	s := alloc.Stats{Allocs: 3, Reserved: 64, Regions: 1, Reserves: 1, PeakReserved: 64}
 	require.NoError(t, props.Counters(s, alloc.Stats{Allocs: 3}))
 	requireBroken(t, props.ICounters, props.Counters(s, alloc.Stats{Allocs: 2}))
-	u := device.Usage{Held: 64, PeakHeld: 64, Regions: 1, Calls: device.Calls{Reserve: 1}}
+	u := device.Usage{Held: 64, PeakHeld: 64, Regions: 1, Calls: device.Calls{device.CallReserve: {Done: 1}}}
 	require.NoError(t, props.DeviceAccount(s, u, false))
 	u.Regions = 2
 	require.NoError(t, props.DeviceAccount(s, u, true), "regions may be joined")

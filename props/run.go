@@ -257,7 +257,7 @@ func (r *runner) granted(g Grant) error {
 	); err != nil {
 		return err
 	}
-	r.model.released(r.usage().Calls.Release)
+	r.model.released(r.usage().Calls.Returned())
 	if p.Stamped {
 		if err := r.judge(InBound(g.Block, g.Request, &r.model)); err != nil {
 			return err

@@ -97,8 +97,8 @@ func Chunks(walk []alloc.Chunk, quantum device.Size) error {
 	for _, c := range walk {
 		used := c.State == alloc.Live || c.State == alloc.Pending
 		switch {
-		case c.State > alloc.Slack:
-			return violated(IChunk, "chunk %v has state %d, the last is %d", c.Addr, c.State, alloc.Slack)
+		case c.State > alloc.Aliased:
+			return violated(IChunk, "chunk %v has state %d, the last is %d", c.Addr, c.State, alloc.Aliased)
 		case c.Requested > c.Size:
 			return violated(IChunk, "chunk %v of %d bytes serves a request for %d", c.Addr, uint64(c.Size), uint64(c.Requested))
 		case !used && (c.Requested != 0 || c.Stream != 0 || c.Tag != 0):

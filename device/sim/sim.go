@@ -49,12 +49,12 @@ func (d *Device) Regions(yield func(device.Region) bool) {
 // with [device.ErrOutOfMemory] as the package comment says.
 func (d *Device) Reserve(size, align device.Size) (device.Region, error) {
 	if size == 0 || align != 0 && !device.IsPowerOfTwo(align) {
-		d.usage.Calls.Refused++
+		d.usage.Calls[device.CallReserve].Failed++
 		return device.Region{}, device.ErrInvalid
 	}
 	r, p, ok := d.place(size, max(align, d.cfg.Align))
 	if !ok {
-		d.usage.Calls.Refused++
+		d.usage.Calls[device.CallReserve].Failed++
 		return device.Region{}, device.ErrOutOfMemory
 	}
 	last := p == d.regions.End()
@@ -64,7 +64,7 @@ func (d *Device) Reserve(size, align device.Size) (device.Region, error) {
 	}
 	d.next = max(d.next, r.End())
 	d.account(r, 1)
-	d.usage.Calls.Reserve++
+	d.usage.Calls[device.CallReserve].Done++
 	return r, nil
 }
 
@@ -73,14 +73,14 @@ func (d *Device) Reserve(size, align device.Size) (device.Region, error) {
 func (d *Device) Release(a device.Addr) error {
 	p, found := d.regions.Search(a)
 	if !found {
-		d.usage.Calls.Rejected++
+		d.usage.Calls[device.CallRelease].Failed++
 		return device.ErrInvalid
 	}
 	d.account(device.Region{Addr: a, Size: d.regions.Entry(p).Value}, -1)
 	if p = d.regions.Delete(p); d.regions.Holds(p) {
 		d.widen(p)
 	}
-	d.usage.Calls.Release++
+	d.usage.Calls[device.CallRelease].Done++
 	return nil
 }
 

@@ -41,7 +41,9 @@ type Result struct {
 	OOMReport    []byte        `json:"-"`                       // the strategy's own text about the first OOM, if it was asked for
 
 	DeviceCalls   uint64       `json:"device_calls"`         // calls to the device of all kinds
-	CallsByKind   CallsByKind  `json:"device_calls_by_kind"` // the same by kind
+	CallsByKind   CallsByKind  `json:"device_calls_by_kind"` // those that took memory or gave it back
+	Calls         device.Calls `json:"device_calls_each"`    // of every kind that was called
+	DeviceTime    uint64       `json:"device_time_ns"`       // what they take together by the cost model of the device
 	MetadataBytes *device.Size `json:"metadata_bytes"`       // host memory of the strategy at the end; null: not known
 
 	NsPerOp float64  `json:"ns_per_op"`         // CPU time of the loop per Alloc or Free, bookkeeping included
@@ -73,12 +75,13 @@ type Headroom struct {
 	Final  device.Size `json:"final"`            // at the end
 }
 
-// CallsByKind counts calls to the device.
+// CallsByKind counts the calls to the device that took memory or gave it back, as regions or
+// as handles.
 type CallsByKind struct {
-	Reserve  uint64 `json:"reserve"`  // reservations granted
-	Refused  uint64 `json:"refused"`  // reservations refused
-	Release  uint64 `json:"release"`  // regions released
-	Rejected uint64 `json:"rejected"` // releases refused
+	Reserve  uint64 `json:"reserve"`  // memory granted
+	Refused  uint64 `json:"refused"`  // memory refused
+	Release  uint64 `json:"release"`  // memory given back
+	Rejected uint64 `json:"rejected"` // memory not taken back
 }
 
 // FirstFailure describes the first request that was not granted.

@@ -121,12 +121,12 @@ func TestRefusalIsAskedAgainForLess(t *testing.T) {
 	require.NoError(t, err)
 	require.GreaterOrEqual(t, r.Size, 200*device.KiB)
 	require.LessOrEqual(t, stats.Reserved, 1300*device.KiB)
-	refused := d.Usage().Calls.Refused
+	refused := d.Usage().Calls.Refused()
 	require.NotZero(t, refused)
 	_, err = pool.Grow(200*device.KiB, 256, 2)
 	require.ErrorIs(t, err, device.ErrOutOfMemory)
 	require.Equal(t, 200*device.KiB, pool.Asked())
-	require.Equal(t, d.Usage().Calls.Refused, stats.ReserveFailures)
+	require.Equal(t, d.Usage().Calls.Refused(), stats.ReserveFailures)
 }
 
 func TestLimitLeavesWhatItLeaves(t *testing.T) {

@@ -109,7 +109,7 @@ func TestClassesShareThePool(t *testing.T) {
 	held := a.Stats().Reserved
 	fill(t, a, 16, device.KiB)
 	require.Equal(t, held, a.Stats().Reserved, "what one class freed serves another")
-	require.Zero(t, d.Usage().Calls.Release)
+	require.Zero(t, d.Usage().Calls.Returned())
 }
 
 func TestWatermarksKeepWhatTheySay(t *testing.T) {

@@ -39,10 +39,10 @@ func TestSlabsInKeptRegions(t *testing.T) {
 			small := get(t, a, 8*device.KiB)
 			require.NoError(t, a.Check())
 			if !c.serve {
-				require.Equal(t, uint64(2), d.Usage().Calls.Reserve, "too large to be the slab's")
+				require.Equal(t, uint64(2), d.Usage().Calls.Obtained(), "too large to be the slab's")
 				return
 			}
-			require.Equal(t, uint64(1), d.Usage().Calls.Reserve)
+			require.Equal(t, uint64(1), d.Usage().Calls.Obtained())
 			require.Equal(t, c.large-slab, sum(a, isSlack))
 			require.Equal(t, 8*device.KiB, a.LargestFree(), "slots are free, the rest is not")
 
@@ -52,7 +52,7 @@ func TestSlabsInKeptRegions(t *testing.T) {
 			require.Equal(t, slab, a.LargestFree())
 
 			require.Equal(t, large.Addr, get(t, a, c.large).Addr, "the region is whole again when it is wanted")
-			require.Zero(t, d.Usage().Calls.Release)
+			require.Zero(t, d.Usage().Calls.Returned())
 			require.NoError(t, a.Check())
 		})
 	}

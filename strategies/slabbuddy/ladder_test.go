@@ -83,7 +83,7 @@ func TestMagazinesAreGivenUpFirst(t *testing.T) {
 	get(t, a, 512)
 	require.Zero(t, sum(a, isCached))
 	require.Equal(t, 4*device.KiB, sum(a, isEmptySlab), "the slab that is kept was not needed")
-	require.Zero(t, d.Usage().Calls.Release)
+	require.Zero(t, d.Usage().Calls.Returned())
 }
 
 func TestEmptySlabsAreGivenUpNext(t *testing.T) {
@@ -97,7 +97,7 @@ func TestEmptySlabsAreGivenUpNext(t *testing.T) {
 	require.Equal(t, 4*device.KiB, sum(a, isEmptySlab))
 	get(t, a, 4*device.KiB)
 	require.Zero(t, sum(a, isEmptySlab))
-	require.Zero(t, d.Usage().Calls.Release)
+	require.Zero(t, d.Usage().Calls.Returned())
 }
 
 func TestEmptyRegionsAreGivenUpThenAndTheDeviceIsAskedAgain(t *testing.T) {
@@ -105,7 +105,7 @@ func TestEmptyRegionsAreGivenUpThenAndTheDeviceIsAskedAgain(t *testing.T) {
 	drop(t, a, fill(t, a, 2, 4*device.KiB))
 	b := get(t, a, 8*device.KiB)
 	require.Equal(t, 8*device.KiB, b.Size)
-	require.Equal(t, uint64(2), d.Usage().Calls.Release)
+	require.Equal(t, uint64(2), d.Usage().Calls.Returned())
 }
 
 func TestKeptDirectBlocksAreGivenUpWithThem(t *testing.T) {
@@ -117,7 +117,7 @@ func TestKeptDirectBlocksAreGivenUpWithThem(t *testing.T) {
 	require.Equal(t, slabbuddy.OwnerDirect, slices.Collect(a.Walk)[0].Owner)
 	drop(t, a, []alloc.Block{{Addr: slices.Collect(a.Walk)[0].Addr}})
 	get(t, a, 8*device.KiB)
-	require.Equal(t, uint64(1), d.Usage().Calls.Release)
+	require.Equal(t, uint64(1), d.Usage().Calls.Returned())
 }
 
 func TestSmallRequestIsServedAloneWhereNoSlabFits(t *testing.T) {

@@ -1,0 +1,162 @@
+package device
+
+import (
+	"encoding/json"
+	"fmt"
+)
+
+// Call names a kind of call to a device. What needs no driver, such as the granularity and
+// what a [Timeline] tells, is none.
+type Call uint8
+
+// The kinds of calls.
+const (
+	CallReserve Call = iota
+	CallRelease
+	CallReserveRange
+	CallReleaseRange
+	CallCreateHandle
+	CallReleaseHandle
+	CallMap
+	CallSetAccess
+	CallUnmap
+	CallNewEvent
+	CallDestroyEvent
+	CallRecord
+	CallDone
+	CallWait
+	CallSyncEvent
+	CallSyncStream
+	CallSyncDevice
+	CallNewPool
+	CallDestroyPool
+	CallAllocAsync
+	CallFreeAsync
+	CallTrimPool
+	CallPoolAttribute
+	CallSetPoolAttribute
+	CallMemoryInfo
+	CallFill
+	CallCompare
+	NumCalls // how many kinds there are
+)
+
+var callNames = [NumCalls]string{
+	"reserve", "release", "reserve-range", "release-range", "create-handle", "release-handle", "map", "set-access",
+	"unmap", "new-event", "destroy-event", "record", "done", "wait", "sync-event", "sync-stream", "sync-device",
+	"new-pool", "destroy-pool", "alloc-async", "free-async", "trim-pool", "pool-attribute", "set-pool-attribute",
+	"memory-info", "fill", "compare",
+}
+
+// String returns the kind in lower case.
+func (c Call) String() string {
+	if c < NumCalls {
+		return callNames[c]
+	}
+	return "invalid"
+}
+
+// ParseCall returns the kind of call with a name. The error lists the names.
+func ParseCall(name string) (Call, error) {
+	for c, n := range callNames {
+		if n == name {
+			return Call(c), nil
+		}
+	}
+	return 0, fmt.Errorf("device call %q: want one of %v", name, callNames)
+}
+
+// takes reports whether a call of the kind asks for something that a device may be out of.
+func (c Call) takes() bool {
+	switch c {
+	case CallReserve, CallReserveRange, CallCreateHandle, CallMap, CallNewEvent, CallNewPool, CallAllocAsync:
+		return true
+	}
+	return false
+}
+
+// CallCount is how often a kind of call was made.
+type CallCount struct {
+	Done   uint64 // granted
+	Failed uint64 // refused, by the device or by an injected fault
+}
+
+// Calls counts calls to a device by kind.
+type Calls [NumCalls]CallCount
+
+// Total returns the number of all calls.
+func (c Calls) Total() (n uint64) {
+	for _, k := range c {
+		n += k.Done + k.Failed
+	}
+	return n
+}
+
+// Obtained returns how many calls took memory: regions and handles.
+func (c Calls) Obtained() uint64 { return c[CallReserve].Done + c[CallCreateHandle].Done }
+
+// Refused returns how many calls that would have taken memory failed.
+func (c Calls) Refused() uint64 { return c[CallReserve].Failed + c[CallCreateHandle].Failed }
+
+// Returned returns how many calls gave memory back.
+func (c Calls) Returned() uint64 { return c[CallRelease].Done + c[CallReleaseHandle].Done }
+
+// Rejected returns how many calls that would have given memory back failed.
+func (c Calls) Rejected() uint64 { return c[CallRelease].Failed + c[CallReleaseHandle].Failed }
+
+// MarshalJSON implements [json.Marshaler]: an object of the kinds that were called.
+func (c Calls) MarshalJSON() ([]byte, error) {
+	text := []byte{'{'}
+	for kind, n := range c {
+		if n == (CallCount{}) {
+			continue
+		}
+		if len(text) > 1 {
+			text = append(text, ',')
+		}
+		text = fmt.Appendf(text, `"%v":{"done":%d,"failed":%d}`, Call(kind), n.Done, n.Failed)
+	}
+	return append(text, '}'), nil
+}
+
+// CallSet is a set of kinds of calls. In JSON it is a list of their names.
+type CallSet uint32
+
+// CallsOf returns the set of the kinds.
+func CallsOf(kinds ...Call) (s CallSet) {
+	for _, c := range kinds {
+		s |= 1 << c
+	}
+	return s
+}
+
+// Has reports whether a kind is in the set.
+func (s CallSet) Has(c Call) bool { return s>>c&1 != 0 }
+
+// MarshalJSON implements [json.Marshaler].
+func (s CallSet) MarshalJSON() ([]byte, error) {
+	names := []string{}
+	for c := range NumCalls {
+		if s.Has(c) {
+			names = append(names, c.String())
+		}
+	}
+	return json.Marshal(names)
+}
+
+// UnmarshalJSON implements [json.Unmarshaler]. A name that no kind has is an error.
+func (s *CallSet) UnmarshalJSON(text []byte) error {
+	var names []string
+	if err := json.Unmarshal(text, &names); err != nil {
+		return fmt.Errorf("device calls: want a list of names: %w", err)
+	}
+	*s = 0
+	for _, n := range names {
+		c, err := ParseCall(n)
+		if err != nil {
+			return err
+		}
+		*s |= CallsOf(c)
+	}
+	return nil
+}
