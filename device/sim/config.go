@@ -31,6 +31,16 @@ const (
 	TopDown  Policy = "top-down"
 )
 
+// Memory says how much the device knows of its physical memory.
+type Memory string
+
+// The choices; each does what those before it do.
+const (
+	Counted Memory = "counted" // how much of it is charged
+	Placed  Memory = "placed"  // and which pieces of it are taken
+	Filled  Memory = "filled"  // and what is in it
+)
+
 // Config describes a simulated device. The zero value of each field means its default.
 type Config struct {
 	// Capacity in bytes; 0 is unlimited.
@@ -48,6 +58,14 @@ type Config struct {
 	Gap device.Size `json:"gap"`
 	// FailAbove in bytes: larger requests are refused; 0 refuses none by size.
 	FailAbove device.Size `json:"fail_above"`
+	// Granularity in bytes, a power of two of at least 4 KiB: ranges and handles are whole
+	// multiples of it; default 2 MiB.
+	Granularity device.Size `json:"granularity"`
+	// Ordinal tells devices apart: handles, events and pools of devices with different
+	// ordinals, 0 to 255, have different numbers.
+	Ordinal uint8 `json:"ordinal"`
+	// Memory says how much is known of physical memory; default Counted.
+	Memory Memory `json:"memory"`
 }
 
 // ParseConfig reads a Config from JSON. Unknown fields and trailing text are errors.
@@ -78,18 +96,32 @@ func (c Config) withDefaults() (Config, error) {
 	if c.Charge == 0 {
 		c.Charge = c.Round
 	}
+	if c.Granularity == 0 {
+		c.Granularity = 2 * device.MiB
+	}
+	if c.Memory == "" {
+		c.Memory = Counted
+	}
 	switch c.Policy {
 	case FirstFit, Bump, TopDown:
 	default:
 		return c, fmt.Errorf("simulated device: policy %q: want %q, %q or %q", c.Policy, FirstFit, Bump, TopDown)
 	}
+	switch c.Memory {
+	case Counted, Placed, Filled:
+	default:
+		return c, fmt.Errorf("simulated device: memory %q: want %q, %q or %q", c.Memory, Counted, Placed, Filled)
+	}
 	for _, f := range []struct {
 		name string
 		v    device.Size
-	}{{"align", c.Align}, {"round", c.Round}, {"charge", c.Charge}} {
+	}{{"align", c.Align}, {"round", c.Round}, {"charge", c.Charge}, {"granularity", c.Granularity}} {
 		if !device.IsPowerOfTwo(f.v) || f.v > device.TiB {
 			return c, fmt.Errorf("simulated device: %s %d: want a power of two of at most 1TiB", f.name, f.v)
 		}
+	}
+	if c.Granularity < 4*device.KiB {
+		return c, fmt.Errorf("simulated device: granularity %d: want at least 4KiB", c.Granularity)
 	}
 	if c.Gap > device.TiB {
 		return c, fmt.Errorf("simulated device: gap %d: want at most 1TiB", c.Gap)

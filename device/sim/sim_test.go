@@ -130,6 +130,10 @@ func TestConfigIsValidated(t *testing.T) {
 		`{"align":-1}`:           "size -1",
 		`{"charge":"2XB"}`:       "2XB",
 		`{"gap":"2TiB"}`:         "gap",
+		`{"granularity":3}`:      "granularity 3",
+		`{"granularity":2048}`:   "at least 4KiB",
+		`{"memory":"warm"}`:      "warm",
+		`{"ordinal":256}`:        "ordinal",
 		`{`:                      "unexpected EOF",
 		`{} {}`:                  "text after",
 		`{} }`:                   "text after",
@@ -145,6 +149,7 @@ func TestConfigIsValidated(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, sim.Config{
 		Capacity: 80 * device.GiB, Policy: sim.FirstFit, Align: 2 * device.MiB, Round: 256, Charge: 256,
+		Granularity: 2 * device.MiB, Memory: sim.Counted,
 	}, c)
 }
 
