@@ -1,0 +1,100 @@
+package sim
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/vramyard/vramyard/device"
+)
+
+// Card is a real GPU that a simulated device can stand for.
+type Card struct {
+	Name      string      `json:"name"`                       // as device specifications name it, for ever
+	Model     string      `json:"model"`                      // the vendor's name of it
+	Memory    device.Size `json:"memory_bytes"`               // that CUDA has to give on it, in whole pages
+	Bandwidth uint64      `json:"bandwidth_bytes_per_second"` // of its memory, as the vendor states it
+	// MemorySource says where Memory was read.
+	MemorySource string `json:"memory_source"`
+	// BandwidthSource says where Bandwidth was read.
+	BandwidthSource string `json:"bandwidth_source"`
+}
+
+// cardPage is what memory is mapped in on every card here, and what Config.Charge of a card is.
+const cardPage = 2 * device.MiB
+
+// Sources of figures of cards. A total is what the runtime reports as the size of global memory,
+// and PyTorch prints as total_memory: less than the nominal size by what the driver and error
+// correction take, and different by some MiB from driver to driver.
+const (
+	torchTotal = "total_memory of a report of PyTorch"
+	yoloTotal  = "total memory in a start-up line of Ultralytics, as PyTorch has it"
+	queryTotal = "total amount of global memory in a report of deviceQuery"
+	sheet      = "vendor's data sheet, as quoted by third parties"
+	recalled   = "vendor's data sheet, from memory, not looked up again"
+)
+
+// mib returns so many MiB, down to whole pages.
+func mib(n device.Size) device.Size { return device.AlignDown(n*device.MiB, cardPage) }
+
+// cards are the cards by name. docs/device-model.md shows the same table; a test compares them.
+var cards = []Card{
+	{"b200-180g", "NVIDIA B200", mib(182642), 7672e9, torchTotal, "bus of 7680 bits at 3996 MHz, as pytorch/ao pull request 4002 reads it from the driver"},
+	{"h200-141g", "NVIDIA H200 SXM", mib(143156), 4800e9, torchTotal, sheet},
+	{"h100-94g", "NVIDIA H100 NVL", mib(95320), 3900e9, yoloTotal, sheet},
+	{"h100-80g", "NVIDIA H100 SXM", mib(81090), 3350e9, torchTotal, sheet},
+	{"a100-80g", "NVIDIA A100 SXM4 80GB", mib(81153), 2039e9, yoloTotal, sheet},
+	{"l40s-48g", "NVIDIA L40S", mib(45495), 864e9, yoloTotal, recalled},
+	{"a100-40g", "NVIDIA A100 SXM4 40GB", mib(40514), 1555e9, yoloTotal, sheet},
+	{"v100-32g", "Tesla V100 SXM2 32GB", mib(32494), 900e9, yoloTotal, sheet},
+	{"rtx5090-32g", "GeForce RTX 5090", mib(32117), 1792e9, queryTotal, recalled},
+	{"rtx4090-24g", "GeForce RTX 4090", mib(24210), 1008e9, yoloTotal, sheet},
+	{"rtx3090-24g", "GeForce RTX 3090", mib(24259), 936e9, torchTotal, recalled},
+	{"l4-24g", "NVIDIA L4", mib(22693), 300e9, yoloTotal, sheet},
+	{"v100-16g", "Tesla V100 SXM2 16GB", mib(16160), 900e9, torchTotal, sheet},
+	{"t4-16g", "Tesla T4", mib(15102), 320e9, torchTotal, sheet},
+}
+
+// Cards returns the cards that a device specification can name, the largest first.
+func Cards() []Card { return slices.Clone(cards) }
+
+// Config returns a simulated device like the card: its memory, handed out in whole pages.
+func (c Card) Config() Config { return Config{Capacity: c.Memory, Charge: cardPage} }
+
+var errNoCapacity = errors.New("want more than 0 bytes")
+
+// ParseDevice reads the specification of a simulated device: "sim" is the default one, "sim:24GiB"
+// the same with a capacity, and "sim:h100-80g" one like the card of that name.
+func ParseDevice(spec string) (Config, error) {
+	kind, what, more := strings.Cut(spec, ":")
+	switch {
+	case kind != "sim":
+		return Config{}, fmt.Errorf("device %q: there are simulated devices only: %s", spec, wanted())
+	case !more:
+		return Config{}.withDefaults()
+	}
+	if i := slices.IndexFunc(cards, func(c Card) bool { return c.Name == what }); i >= 0 {
+		return cards[i].Config().withDefaults()
+	}
+	if what == "" || what[0] < '0' || what[0] > '9' { // a card's name begins with a letter
+		return Config{}, fmt.Errorf("device %q: no such card: %s", spec, wanted())
+	}
+	n, err := device.ParseSize(what)
+	if err == nil && n == 0 {
+		err = errNoCapacity
+	}
+	if err != nil {
+		return Config{}, fmt.Errorf("device %q: %w", spec, err)
+	}
+	return Config{Capacity: n}.withDefaults()
+}
+
+// wanted says which specifications there are.
+func wanted() string {
+	names := make([]string, len(cards))
+	for i, c := range cards {
+		names[i] = c.Name
+	}
+	return "want sim, sim:SIZE such as sim:24GiB, or sim:CARD with one of " + strings.Join(names, ", ")
+}
