@@ -97,7 +97,7 @@ func Load(fsys fs.FS) (*House, error) {
 				return fs.SkipDir
 			}
 			return nil
-		case !d.Type().IsRegular() || slices.Contains(builtAtRoot, name):
+		case !d.Type().IsRegular() || slices.Contains(strayAtRoot, name):
 			return nil
 		}
 		content, err := fs.ReadFile(fsys, name)
@@ -109,8 +109,9 @@ func Load(fsys fs.FS) (*House, error) {
 	return h, err
 }
 
-// builtAtRoot lists what a build leaves at the root and git ignores.
-var builtAtRoot = []string{"vramyard"}
+// strayAtRoot lists the files at the root that are no part of the house: what a build leaves and
+// git ignores, and what leads a linked work tree to its repository.
+var strayAtRoot = []string{"vramyard", ".git"}
 
 // skipped reports whether a directory is no part of the house: that of git, and the one
 // for output, which git ignores.
