@@ -41,6 +41,17 @@ const (
 	Filled  Memory = "filled"  // and what is in it
 )
 
+// Clock says when work that is queued on a stream has finished.
+type Clock string
+
+// The clocks.
+const (
+	// Drained: when the host has waited for it, or [device.Timeline] was told.
+	Drained Clock = "drained"
+	// Timed: besides, when the host's clock has passed the time that it ends at.
+	Timed Clock = "timed"
+)
+
 // Config describes a simulated device. The zero value of each field means its default.
 type Config struct {
 	// Capacity in bytes; 0 is unlimited.
@@ -66,6 +77,8 @@ type Config struct {
 	Ordinal uint8 `json:"ordinal"`
 	// Memory says how much is known of physical memory; default Counted.
 	Memory Memory `json:"memory"`
+	// Clock says when work has finished; default Drained.
+	Clock Clock `json:"clock"`
 }
 
 // ParseConfig reads a Config from JSON. Unknown fields and trailing text are errors.
@@ -111,6 +124,12 @@ func (c Config) withDefaults() (Config, error) {
 	case Counted, Placed, Filled:
 	default:
 		return c, fmt.Errorf("simulated device: memory %q: want %q, %q or %q", c.Memory, Counted, Placed, Filled)
+	}
+	if c.Clock == "" {
+		c.Clock = Drained
+	}
+	if c.Clock != Drained && c.Clock != Timed {
+		return c, fmt.Errorf("simulated device: clock %q: want %q or %q", c.Clock, Drained, Timed)
 	}
 	for _, f := range []struct {
 		name string

@@ -17,6 +17,27 @@
 // if the charges would exceed Config.Capacity, if the request is above Config.FailAbove,
 // or if no address is left below [End].
 //
+// # Streams and time
+//
+// What is queued on a stream, work, records of events and waits, takes a ticket. It has finished when
+// the stream is drained past its ticket: by Drain and SyncStream as far as it is queued, by SyncEvent
+// up to the event, by SyncDevice and Release like all others. Draining past a wait drains what was
+// waited for. With Config.Clock at [Drained] nothing else finishes anything, so a trace decides
+// alone what is done.
+//
+// Besides there is time. The host's clock, in nanoseconds, is moved by what calls take and by Elapse.
+// A stream is busy until its own clock: the later of that and the host's, and on top what work is
+// queued; a wait lifts it to the event's. The host's clock moves to the stream's, or the event's, when it is
+// waited for, and a stream that is drained ahead of its clock is done now. With [Timed]
+// work has also finished when the host's clock has passed it.
+//
+// Each stream, and each event with it, knows the last mark of each other stream that it comes
+// after, through any number of waits: so a wait costs O(streams), all else O(1) or a binary
+// search among them, and what is never drained takes no memory. A stream that drains others
+// takes a step for each.
+//
+// # Determinism
+//
 // The device is deterministic: the same configuration and calls give the same addresses.
 // With the default configuration the placements are those that the golden vectors of the
 // strategies were made with.

@@ -12,6 +12,8 @@ type Device struct {
 	regions addrlist.List[device.Size] // sizes; the bound of a leaf is on the rooms below its regions
 	next    device.Addr                // lowest address that Bump may still hand out
 	usage   device.Usage
+	now     uint64 // nanoseconds: the host's clock
+	streams streams
 }
 
 var _ device.Device = (*Device)(nil)
@@ -22,7 +24,7 @@ func New(cfg Config) (*Device, error) {
 	if err != nil {
 		return nil, err
 	}
-	d := &Device{cfg: cfg, next: Base, usage: device.Usage{Capacity: cfg.Capacity}}
+	d := &Device{cfg: cfg, next: Base, usage: device.Usage{Capacity: cfg.Capacity}, streams: newStreams(cfg.Ordinal)}
 	if cfg.Policy == FirstFit {
 		d.gap = cfg.Gap
 	}
@@ -49,13 +51,11 @@ func (d *Device) Regions(yield func(device.Region) bool) {
 // with [device.ErrOutOfMemory] as the package comment says.
 func (d *Device) Reserve(size, align device.Size) (device.Region, error) {
 	if size == 0 || align != 0 && !device.IsPowerOfTwo(align) {
-		d.usage.Calls[device.CallReserve].Failed++
-		return device.Region{}, device.ErrInvalid
+		return device.Region{}, d.book(device.CallReserve, size, device.ErrInvalid)
 	}
 	r, p, ok := d.place(size, max(align, d.cfg.Align))
 	if !ok {
-		d.usage.Calls[device.CallReserve].Failed++
-		return device.Region{}, device.ErrOutOfMemory
+		return device.Region{}, d.book(device.CallReserve, size, device.ErrOutOfMemory)
 	}
 	last := p == d.regions.End()
 	p = d.regions.Insert(p, addrlist.Entry[device.Size]{Addr: r.Addr, Value: r.Size})
@@ -64,24 +64,53 @@ func (d *Device) Reserve(size, align device.Size) (device.Region, error) {
 	}
 	d.next = max(d.next, r.End())
 	d.account(r, 1)
-	d.usage.Calls[device.CallReserve].Done++
-	return r, nil
+	return r, d.book(device.CallReserve, r.Size, nil)
 }
 
-// Release implements [device.Source]. The package comment says what it costs. It fails with
-// [device.ErrInvalid] if no held region starts at a.
+// Release implements [device.Source]. The package comment says what it costs; it waits for all
+// that is queued. It fails with [device.ErrInvalid] if no held region starts at a.
 func (d *Device) Release(a device.Addr) error {
 	p, found := d.regions.Search(a)
 	if !found {
-		d.usage.Calls[device.CallRelease].Failed++
-		return device.ErrInvalid
+		return d.book(device.CallRelease, 0, device.ErrInvalid)
 	}
-	d.account(device.Region{Addr: a, Size: d.regions.Entry(p).Value}, -1)
+	size := d.regions.Entry(p).Value
+	d.account(device.Region{Addr: a, Size: size}, -1)
 	if p = d.regions.Delete(p); d.regions.Holds(p) {
 		d.widen(p)
 	}
-	d.usage.Calls[device.CallRelease].Done++
+	d.settle()
+	return d.book(device.CallRelease, size, nil)
+}
+
+// book counts a call and its time, and returns err, with which it fails.
+func (d *Device) book(c device.Call, size device.Size, err error) error {
+	if err != nil {
+		d.usage.Calls[c].Failed++
+		return err
+	}
+	d.usage.Calls[c].Done++
+	d.spend(c, size)
 	return nil
+}
+
+// spend books the time that a call takes, in the account and on the host's clock. No call takes any.
+func (d *Device) spend(device.Call, device.Size) {}
+
+// waitUntil lets a call wait for the host's clock to be at least at a time.
+func (d *Device) waitUntil(at uint64) {
+	if at > d.now {
+		d.usage.Time = plus(d.usage.Time, at-d.now)
+		d.now = at
+	}
+}
+
+// plus adds times. The largest one stays the largest.
+func plus(a, b uint64) uint64 {
+	if a+b < a {
+		return ^uint64(0)
+	}
+	return a + b
 }
 
 // account books a region in (sign 1) or out (sign -1).

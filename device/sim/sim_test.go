@@ -126,6 +126,7 @@ func TestConfigIsValidated(t *testing.T) {
 	for text, want := range map[string]string{
 		`{"polcy":"bump"}`:       `unknown field "polcy"`,
 		`{"policy":"worst"}`:     "worst",
+		`{"clock":"sundial"}`:    "sundial",
 		`{"round":3}`:            "round 3",
 		`{"align":-1}`:           "size -1",
 		`{"charge":"2XB"}`:       "2XB",
@@ -149,7 +150,7 @@ func TestConfigIsValidated(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, sim.Config{
 		Capacity: 80 * device.GiB, Policy: sim.FirstFit, Align: 2 * device.MiB, Round: 256, Charge: 256,
-		Granularity: 2 * device.MiB, Memory: sim.Counted,
+		Granularity: 2 * device.MiB, Memory: sim.Counted, Clock: sim.Drained,
 	}, c)
 }
 

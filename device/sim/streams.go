@@ -1,0 +1,261 @@
+package sim
+
+import (
+	"github.com/vramyard/vramyard/device"
+)
+
+var (
+	_ device.Streams  = (*Device)(nil)
+	_ device.Timeline = (*Device)(nil)
+)
+
+// streams is what is queued on the device.
+type streams struct {
+	index  map[device.Stream]int32
+	queues []queue
+	busy   []int32 // streams with something queued that was not drained, and some without
+	events table[event]
+	orders orders
+}
+
+// queue is a stream. All that is queued takes a ticket: work, records and waits.
+type queue struct {
+	queued  uint64 // the last ticket
+	drained uint64 // all up to this ticket has finished
+	clock   uint64 // nanoseconds: when all that is queued will have finished
+	after   int32  // list of the marks of others that the next thing comes after
+	busy    bool   // is in the list of those
+}
+
+// event is where an event was recorded last.
+type event struct {
+	mark
+	before int32 // list of the marks of others that its mark comes after
+}
+
+// newStreams returns streams on which nothing is queued.
+func newStreams(ordinal uint8) streams {
+	return streams{
+		index:  map[device.Stream]int32{},
+		events: table[event]{ordinal: uint64(ordinal)},
+		orders: newOrders(),
+	}
+}
+
+// of returns the index of a stream, which is made if it has none.
+func (t *streams) of(s device.Stream) int32 {
+	i, ok := t.index[s]
+	if !ok {
+		i = int32(len(t.queues))
+		t.queues = append(t.queues, queue{})
+		t.index[s] = i
+	}
+	return i
+}
+
+// enqueue takes a ticket for what starts at the earliest now, and returns the stream.
+func (t *streams) enqueue(i int32, now uint64) *queue {
+	q := &t.queues[i]
+	q.queued++
+	q.clock = max(q.clock, now)
+	if !q.busy {
+		q.busy = true
+		t.busy = append(t.busy, i)
+	}
+	return q
+}
+
+// finish marks what is queued on stream i up to a ticket as finished. Where that is all, the
+// stream is no later than now.
+func (t *streams) finish(i int32, ticket, now uint64) {
+	q := &t.queues[i]
+	q.drained = max(q.drained, ticket)
+	if q.drained == q.queued {
+		q.clock = min(q.clock, now)
+		t.orders.drop(q.after)
+		q.after = 0
+	}
+}
+
+// finishAll marks the marks of a list as finished.
+func (t *streams) finishAll(list int32, now uint64) {
+	for _, m := range t.orders.list(list) {
+		t.finish(m.stream, m.ticket, now)
+	}
+}
+
+// over reports whether what is before a mark has finished.
+func (d *Device) over(m mark) bool {
+	return m.stream < 0 || m.ticket <= d.streams.queues[m.stream].drained ||
+		d.cfg.Clock == Timed && m.time <= d.now
+}
+
+// event returns the event with a name.
+func (d *Device) event(e device.Event) (*event, error) {
+	t := &d.streams.events
+	if i, ok := t.find(uint64(e)); ok {
+		return t.at(i), nil
+	}
+	return nil, device.ErrEvent
+}
+
+// NewEvent implements [device.Streams]. There may be 268 million events.
+func (d *Device) NewEvent() (device.Event, error) {
+	e, v, ok := d.streams.events.add()
+	if !ok {
+		return 0, d.book(device.CallNewEvent, 0, device.ErrOutOfMemory)
+	}
+	*v = event{mark: mark{stream: -1}}
+	d.usage.Events++
+	return device.Event(e), d.book(device.CallNewEvent, 0, nil)
+}
+
+// DestroyEvent implements [device.Streams].
+func (d *Device) DestroyEvent(e device.Event) error {
+	t := &d.streams
+	i, ok := t.events.find(uint64(e))
+	if !ok {
+		return d.book(device.CallDestroyEvent, 0, device.ErrEvent)
+	}
+	t.orders.drop(t.events.at(i).before)
+	t.events.remove(i)
+	d.usage.Events--
+	return d.book(device.CallDestroyEvent, 0, nil)
+}
+
+// Record implements [device.Streams]. O(1).
+func (d *Device) Record(e device.Event, s device.Stream) error {
+	v, err := d.event(e)
+	if err := d.book(device.CallRecord, 0, err); err != nil {
+		return err
+	}
+	t := &d.streams
+	i := t.of(s)
+	q := t.enqueue(i, d.now)
+	before := t.orders.hold(q.after)
+	t.orders.drop(v.before)
+	*v = event{mark: mark{stream: i, ticket: q.queued, time: q.clock}, before: before}
+	return nil
+}
+
+// Done implements [device.Streams]. O(1).
+func (d *Device) Done(e device.Event) (bool, error) {
+	v, err := d.event(e)
+	if err := d.book(device.CallDone, 0, err); err != nil {
+		return false, err
+	}
+	return d.over(v.mark), nil
+}
+
+// Wait implements [device.Streams]. It costs O(streams that either comes after).
+func (d *Device) Wait(s device.Stream, e device.Event) error {
+	v, err := d.event(e)
+	if err := d.book(device.CallWait, 0, err); err != nil {
+		return err
+	}
+	t := &d.streams
+	i := t.of(s)
+	q := t.enqueue(i, d.now)
+	if d.over(v.mark) || v.stream == i {
+		return nil
+	}
+	q.clock = max(q.clock, v.time)
+	if !t.orders.follows(q.after, v.mark) {
+		q.after = t.orders.join(q.after, i, v.mark, v.before, d.over)
+	}
+	return nil
+}
+
+// SyncEvent implements [device.Streams].
+func (d *Device) SyncEvent(e device.Event) error {
+	v, err := d.event(e)
+	if err := d.book(device.CallSyncEvent, 0, err); err != nil {
+		return err
+	}
+	if !d.over(v.mark) {
+		d.waitUntil(v.time)
+	}
+	if v.stream >= 0 {
+		d.streams.finishAll(v.before, d.now)
+		d.streams.finish(v.stream, v.ticket, d.now)
+	}
+	return nil
+}
+
+// SyncStream implements [device.Streams].
+func (d *Device) SyncStream(s device.Stream) error {
+	if err := d.book(device.CallSyncStream, 0, nil); err != nil {
+		return err
+	}
+	d.waitUntil(d.StreamTime(s))
+	return d.Drain(s)
+}
+
+// SyncDevice implements [device.Streams]. It costs O(streams with something queued).
+func (d *Device) SyncDevice() error {
+	if err := d.book(device.CallSyncDevice, 0, nil); err != nil {
+		return err
+	}
+	d.settle()
+	return nil
+}
+
+// settle waits until all that is queued has finished.
+func (d *Device) settle() {
+	t := &d.streams
+	for _, i := range t.busy {
+		d.waitUntil(t.queues[i].clock)
+	}
+	for _, i := range t.busy {
+		t.finish(i, t.queues[i].queued, d.now)
+		t.queues[i].busy = false
+	}
+	t.busy = t.busy[:0]
+}
+
+// Work implements [device.Timeline]. It never fails.
+func (d *Device) Work(s device.Stream, ns uint64) error {
+	q := d.streams.enqueue(d.streams.of(s), d.now)
+	q.clock = plus(q.clock, ns)
+	return nil
+}
+
+// Drain implements [device.Timeline]. It never fails, and costs O(streams that s comes after).
+func (d *Device) Drain(s device.Stream) error {
+	t := &d.streams
+	if i, ok := t.index[s]; ok {
+		t.finishAll(t.queues[i].after, d.now)
+		t.finish(i, t.queues[i].queued, d.now)
+	}
+	return nil
+}
+
+// Elapse implements [device.Timeline]. It never fails.
+func (d *Device) Elapse(ns uint64) error {
+	d.now = plus(d.now, ns)
+	return nil
+}
+
+// Now implements [device.Timeline].
+func (d *Device) Now() uint64 { return d.now }
+
+// StreamTime implements [device.Timeline].
+func (d *Device) StreamTime(s device.Stream) uint64 {
+	if i, ok := d.streams.index[s]; ok {
+		return d.streams.queues[i].clock
+	}
+	return 0
+}
+
+// Ordered implements [device.Timeline]. It costs O(log streams).
+func (d *Device) Ordered(e device.Event, s device.Stream) (bool, error) {
+	v, err := d.event(e)
+	if err != nil {
+		return false, err
+	}
+	if d.over(v.mark) {
+		return true, nil
+	}
+	i, ok := d.streams.index[s]
+	return ok && (v.stream == i || d.streams.orders.follows(d.streams.queues[i].after, v.mark)), nil
+}
