@@ -37,6 +37,9 @@ type Promises struct {
 	Stamped bool
 	// FreeReleases says that Free may give a region back to the device.
 	FreeReleases bool
+	// Page in bytes is what memory of a range goes back in: Trim leaves no page, counted from the
+	// start of its range, mapped without a live or pending block. 0 is the device's granularity.
+	Page device.Size
 	// JoinsRegions says that reservations which touch are shown as one region.
 	JoinsRegions bool
 	// Boundaries are sizes in bytes around which the strategy decides differently, such

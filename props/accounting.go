@@ -1,7 +1,9 @@
 package props
 
 import (
+	"cmp"
 	"fmt"
+	"slices"
 
 	"github.com/vramyard/vramyard/alloc"
 	"github.com/vramyard/vramyard/device"
@@ -94,11 +96,11 @@ func Counters(s, want alloc.Stats) error {
 }
 
 // DeviceAccount checks invariant I19: what the statistics say of regions is what the
-// device says. With joined, a region may stand for several reservations, so regions and
-// releases are not counted.
+// device says; memory that lies in no region is counted apart. With joined, a region may stand
+// for several reservations, so regions and releases are not counted.
 func DeviceAccount(s alloc.Stats, u device.Usage, joined bool) error {
 	pairs := [...]pair{
-		{"Reserved", uint64(s.Reserved), uint64(u.Held)},
+		{"Reserved and Forgotten", uint64(s.Reserved + s.Forgotten), uint64(u.Held)},
 		{"PeakReserved", uint64(s.PeakReserved), uint64(u.PeakHeld)},
 		{"Reserves", s.Reserves, u.Calls.Obtained()},
 		{"ReserveFailures", s.ReserveFailures, u.Calls.Refused()},
@@ -170,8 +172,12 @@ func SameWalk(before, after []alloc.Chunk, s, t alloc.Stats) error {
 }
 
 // Trimmed checks invariant I29: a trim returned the bytes by which the reserved bytes fell,
-// and unless the device refused, no region without a live or pending block is left.
-func Trimmed(walk []alloc.Chunk, before, after alloc.Stats, returned device.Size, refused bool) error {
+// and unless the device refused, nothing is left that could have gone: no region, and no whole
+// page of one of the ranges, without a live or pending block. A page has so many bytes, counted
+// from the start of its range.
+func Trimmed(
+	walk []alloc.Chunk, ranges []device.Region, page device.Size, before, after alloc.Stats, returned device.Size, refused bool,
+) error {
 	if before.Reserved-after.Reserved != returned {
 		return violated(ITrim, "trim says %d bytes, Stats.Reserved fell from %d to %d",
 			uint64(returned), uint64(before.Reserved), uint64(after.Reserved))
@@ -180,6 +186,9 @@ func Trimmed(walk []alloc.Chunk, before, after alloc.Stats, returned device.Size
 		return nil
 	}
 	return eachRegion(walk, func(chunks []alloc.Chunk) error {
+		if inRange(ranges, chunks[0].Region) {
+			return trimmedRange(chunks, page)
+		}
 		for _, c := range chunks {
 			if c.State == alloc.Live || c.State == alloc.Pending {
 				return nil
@@ -187,6 +196,32 @@ func Trimmed(walk []alloc.Chunk, before, after alloc.Stats, returned device.Size
 		}
 		return violated(ITrim, "region %v has no live block and was kept", chunks[0].Region)
 	})
+}
+
+// trimmedRange looks for a whole page in a row of chunks that have memory and are not in use.
+func trimmedRange(chunks []alloc.Chunk, page device.Size) error {
+	start := chunks[0].Region
+	from := start // of the row
+	for _, c := range chunks {
+		switch c.State {
+		case alloc.Free, alloc.Cached, alloc.Slack:
+			first := (from.Sub(start) + page - 1) / page * page // no power of two
+			if c.End().Sub(start) >= first+page {
+				return violated(ITrim, "the page at %v of range %v has no live block and kept its memory", start.Add(first), start)
+			}
+		default:
+			from = c.End()
+		}
+	}
+	return nil
+}
+
+// inRange reports whether a lies in one of the ranges, which come sorted by address.
+func inRange(ranges []device.Region, a device.Addr) bool {
+	i, found := slices.BinarySearchFunc(ranges, a, func(r device.Region, a device.Addr) int {
+		return cmp.Compare(r.Addr, a)
+	})
+	return found || i > 0 && ranges[i-1].Contains(a)
 }
 
 // Drained checks invariant I30: with every block freed, no chunk is live or pending and

@@ -46,7 +46,7 @@ func NewJudge(s Subject, t *trace.Trace) (*Judge, error) {
 	if err != nil {
 		return nil, err
 	}
-	j := &Judge{r: newRunner(&s), events: t.Events, dev: dev, leash: &leash{Source: dev}, plan: plan}
+	j := &Judge{r: newRunner(&s), events: t.Events, dev: dev, leash: newLeash(dev), plan: plan}
 	if n, ok := t.Header.Get(undrainedKey); ok {
 		if j.undrained, err = strconv.Atoi(n); err != nil {
 			return nil, fmt.Errorf("%s: header %s=%s: want a number of events", t.Header.Name, undrainedKey, n)
@@ -57,17 +57,8 @@ func NewJudge(s Subject, t *trace.Trace) (*Judge, error) {
 	return j, nil
 }
 
-// leashed is a device whose callers are stopped if they do not stop themselves.
-type leashed struct {
-	*leash
-	dev *sim.Device
-}
-
-// Usage implements [device.Device].
-func (l leashed) Usage() device.Usage { return l.dev.Usage() }
-
 // Device returns the device for the replay.
-func (j *Judge) Device() device.Device { return leashed{j.leash, j.dev} }
+func (j *Judge) Device() device.Device { return j.leash }
 
 // Observe judges one event. The error is a [*Violation], or tells that no second instance
 // could be made.
@@ -106,10 +97,7 @@ func (j *Judge) begin() {
 func (j *Judge) built(o replay.Observation) (err error) {
 	r := j.r
 	if o.Err != nil {
-		if n := j.dev.Usage().Regions; n != 0 {
-			return r.judge(violated(IClose, "the strategy could not be built and the device holds %d regions", n))
-		}
-		return nil
+		return r.judge(unbuilt(j.dev.Usage()))
 	}
 	r.main = &machine{dev: j.dev, faults: o.Faults, leash: j.leash, Strategy: o.Strategy}
 	if r.twin, err = newMachine(r.subject, j.plan); err != nil {
@@ -172,10 +160,9 @@ func (j *Judge) closed(o replay.Observation) error {
 	switch {
 	case o.Err != nil && !errors.Is(o.Err, device.ErrInjected):
 		return r.judge(violated(IClose, "Close failed with %q though the device refused nothing", o.Err))
-	case o.Err == nil && u.Regions != 0:
-		return r.judge(violated(IClose, "the strategy is closed and the device still holds %d regions of %d bytes",
-			u.Regions, uint64(u.Held)))
-	case u.Regions == 0:
+	case o.Err == nil && !u.Empty():
+		return r.judge(violated(IClose, "the strategy is closed and the device still holds %s", inventory(u)))
+	case u.Empty():
 		if err := r.judge(r.main.checkClosed(device.Addr(1 << 20))); err != nil {
 			return err
 		}
@@ -189,7 +176,7 @@ func (j *Judge) closed(o replay.Observation) error {
 // closeMachine closes an instance and judges what is left of it.
 func (j *Judge) closeMachine(m *machine) error {
 	m.leash.calls = 0
-	if err := j.r.judge(m.closeAll()); err != nil || m.dev.Usage().Regions != 0 {
+	if err := j.r.judge(m.closeAll()); err != nil || !m.dev.Usage().Empty() {
 		return err
 	}
 	return j.r.judge(m.checkClosed(device.Addr(1 << 20)))

@@ -9,41 +9,8 @@ import (
 	"github.com/vramyard/vramyard/device/sim"
 )
 
-// mostCalls is how many device calls one call to a strategy may make before it is taken
-// for one that never ends. A backpedal from an exbibyte in steps of a tenth takes 400.
-const mostCalls = 1 << 16
-
 // mostChunks is how many chunks a walk may yield before it is taken for one that never ends.
 const mostChunks = 1 << 20
-
-// errRunaway is what the leash panics with.
-var errRunaway = errors.New("one call made more than 65536 device calls")
-
-// leash stops a strategy that asks its device for ever.
-type leash struct {
-	device.Source
-	calls int    // in the present call
-	total uint64 // so far
-}
-
-// Reserve implements [device.Source].
-func (l *leash) Reserve(size, align device.Size) (device.Region, error) {
-	l.pull()
-	return l.Source.Reserve(size, align)
-}
-
-// Release implements [device.Source].
-func (l *leash) Release(a device.Addr) error {
-	l.pull()
-	return l.Source.Release(a)
-}
-
-func (l *leash) pull() {
-	l.total++
-	if l.calls++; l.calls > mostCalls {
-		panic(errRunaway)
-	}
-}
 
 // machine is one instance of a strategy on a device of its own.
 type machine struct {
@@ -64,7 +31,7 @@ func newMachine(s *Subject, plan device.FaultPlan) (*machine, error) {
 	if m.faults, err = device.NewFaults(m.dev, plan); err != nil {
 		return m, err
 	}
-	m.leash = &leash{Source: m.faults}
+	m.leash = newLeash(m.faults)
 	m.Strategy, err = s.New(m.leash)
 	return m, err
 }
@@ -79,15 +46,29 @@ func (m *machine) closeAll() error {
 	}
 	if err != nil {
 		m.faults.FailNext(0)
-		if err = m.Close(); err != nil && m.faults.Injected() == injected+1 {
+		injected = m.faults.Injected()
+		if err = m.Close(); err != nil && m.faults.Injected() == injected {
 			return violated(IClose, "the second Close failed with %q though the device refused nothing", err)
 		}
 	}
-	if u := m.dev.Usage(); u.Regions != 0 && err == nil {
-		return violated(IClose, "the strategy is closed and the device still holds %d regions of %d bytes",
-			u.Regions, uint64(u.Held))
+	if u := m.dev.Usage(); !u.Empty() && err == nil {
+		return violated(IClose, "the strategy is closed and the device still holds %s", inventory(u))
 	}
 	return nil
+}
+
+// inventory says what a device holds.
+func inventory(u device.Usage) string {
+	return fmt.Sprintf("%d regions, %d handles, %d ranges and %d events, %d bytes of memory",
+		u.Regions, u.Handles, u.Ranges, u.Events, uint64(u.Held))
+}
+
+// unbuilt checks invariant I32 of a strategy that could not be built: its device holds nothing.
+func unbuilt(u device.Usage) error {
+	if u.Empty() {
+		return nil
+	}
+	return violated(IClose, "the strategy could not be built and the device holds %s", inventory(u))
 }
 
 // checkClosed checks invariant I33: a closed strategy shows nothing and refuses calls.

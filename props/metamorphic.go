@@ -67,15 +67,10 @@ func newRelations(s Subject, frontier bool) *relations {
 	return r
 }
 
-// farAway is how much higher the addresses of a shifted device are. It is a multiple of
-// every alignment that any block can have: no address of the simulated device, which ends
-// below 2^57, is a multiple of more.
-const farAway = 1 << 57
-
 // build makes the instances of one sequence. How they differ is said here and nowhere else.
 func (r *relations) build() ([]*member, error) {
 	shifted := r.subject
-	shifted.New = func(src device.Source) (alloc.Strategy, error) { return r.subject.New(elsewhere{src}) }
+	shifted.New = func(src device.Source) (alloc.Strategy, error) { return r.subject.New(newElsewhere(src)) }
 	members := []*member{
 		{name: "the instance"},
 		{name: "one with other labels", number: IIndifference, relabel: r.relabel},
@@ -149,21 +144,6 @@ func (r *relations) heckle(m *member) {
 		_, _ = m.Alloc(alloc.Request{})
 	}
 }
-
-// elsewhere is a source whose addresses are higher by farAway.
-type elsewhere struct{ device.Source }
-
-// Reserve implements [device.Source].
-func (e elsewhere) Reserve(size, align device.Size) (device.Region, error) {
-	region, err := e.Source.Reserve(size, align)
-	if err == nil {
-		region.Addr = region.Addr.Add(farAway)
-	}
-	return region, err
-}
-
-// Release implements [device.Source].
-func (e elsewhere) Release(a device.Addr) error { return e.Source.Release(a - farAway) }
 
 // equal reports whether an instance answered as the first did, apart from the shift.
 func (r *relations) equal(_, other *member, a, b reply) bool {

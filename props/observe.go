@@ -1,6 +1,8 @@
 package props
 
 import (
+	"cmp"
+
 	"github.com/vramyard/vramyard/alloc"
 	"github.com/vramyard/vramyard/device"
 	"github.com/vramyard/vramyard/harness/trace"
@@ -66,6 +68,11 @@ func (r *runner) observe() error {
 	return r.observeOutcome()
 }
 
+// page returns the bytes that memory of a range goes back in.
+func (r *runner) page() device.Size {
+	return cmp.Or(r.subject.Promises.Page, r.main.leash.Granularity(), 1)
+}
+
 // usage returns the device's account, with what the faults refused.
 func (r *runner) usage() device.Usage { return r.main.faults.Usage() }
 
@@ -123,7 +130,7 @@ func (r *runner) observeOutcome() error {
 			return r.judge(Holding(r.was, r.stats))
 		}
 	case trimmed:
-		return r.judge(Trimmed(r.walk, r.was, r.stats, r.returned, r.refused))
+		return r.judge(Trimmed(r.walk, r.ranges, r.page(), r.was, r.stats, r.returned, r.refused))
 	}
 	return nil
 }
@@ -160,7 +167,7 @@ func (r *runner) finish() error {
 		if err := r.judge(m.closeAll()); err != nil {
 			return err
 		}
-		if m.dev.Usage().Regions != 0 {
+		if !m.dev.Usage().Empty() {
 			continue // the device refused on its plan; there is nothing more to say
 		}
 		if err := r.judge(m.checkClosed(device.Addr(1 << 20))); err != nil {

@@ -235,10 +235,20 @@ func TestSameLiveAndSameWalk(t *testing.T) {
 
 func TestTrimmedDrainedHolding(t *testing.T) {
 	was, is := alloc.Stats{Reserved: 256, Regions: 2}, alloc.Stats{Reserved: 128, Regions: 1}
-	require.NoError(t, props.Trimmed(walkOf(64, -64), was, is, 128, false))
-	requireBroken(t, props.ITrim, props.Trimmed(walkOf(64, -64), was, is, 64, false))
-	requireBroken(t, props.ITrim, props.Trimmed(walkOf(128), was, is, 128, false))
-	require.NoError(t, props.Trimmed(walkOf(128), was, is, 128, true), "the device refused")
+	require.NoError(t, props.Trimmed(walkOf(64, -64), nil, 1, was, is, 128, false))
+	requireBroken(t, props.ITrim, props.Trimmed(walkOf(64, -64), nil, 1, was, is, 64, false))
+	requireBroken(t, props.ITrim, props.Trimmed(walkOf(128), nil, 1, was, is, 128, false))
+	require.NoError(t, props.Trimmed(walkOf(128), nil, 1, was, is, 128, true), "the device refused")
+
+	ranges := []device.Region{{Addr: base, Size: 640}}
+	const page = 192 // no power of two
+	unmapped := func(c *alloc.Chunk) { c.State = alloc.Unmapped }
+	require.NoError(t, props.Trimmed(walkOf(128, -64, 128), ranges, page, was, is, 128, false), "parts of pages")
+	require.NoError(t, props.Trimmed(with(walkOf(640), 0, unmapped), ranges, page, was, is, 128, false), "a range may stay")
+	require.NoError(t, props.Trimmed(with(walkOf(-64, 128, 192), 2, unmapped), ranges, page, was, is, 128, false))
+	requireBroken(t, props.ITrim, props.Trimmed(walkOf(-64, 320), ranges, page, was, is, 128, false))
+	requireBroken(t, props.ITrim, props.Trimmed(with(walkOf(-64, 128, 128, 64), 2, func(c *alloc.Chunk) { c.State = alloc.Cached }),
+		ranges, page, was, is, 128, false))
 
 	require.NoError(t, props.Drained(walkOf(128), is))
 	requireBroken(t, props.IDrain, props.Drained(walkOf(-128), is))

@@ -43,7 +43,8 @@ type runner struct {
 
 	before, walk []alloc.Chunk // what Walk showed before and after the last call
 	search       []alloc.Chunk
-	held         []device.Region
+	held         []device.Region // regions and ranges
+	ranges       []device.Region // the ranges among them
 	was, stats   alloc.Stats
 	calls        device.Calls // of the device, before the last call
 
@@ -138,10 +139,7 @@ func (r *runner) build(plan device.FaultPlan) (built bool, err error) {
 		if r.main.faults == nil || r.main.faults.Injected() == 0 {
 			return false, fmt.Errorf("%s: cannot be built: %w", r.subject.Name, err)
 		}
-		if n := r.main.dev.Usage().Regions; n != 0 {
-			return false, r.judge(violated(IClose, "the strategy could not be built and the device holds %d regions", n))
-		}
-		return false, nil
+		return false, r.judge(unbuilt(r.main.dev.Usage()))
 	}
 	if r.twin, err = newMachine(r.subject, plan); err != nil {
 		return false, r.judge(violated(IDeterminism, "the second instance could not be built: %v", err))

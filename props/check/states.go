@@ -27,7 +27,7 @@ func States(w io.Writer, s props.Subject, f *props.Failure) error {
 			return inner(src)
 		}
 		p := n.page(instances == 2)
-		a, err := inner(witness{src, p})
+		a, err := inner(newWitness(src, p))
 		if err != nil {
 			p.write("  not built: %v\n", err)
 			return nil, err
@@ -106,30 +106,6 @@ func (p *page) answer(text string) {
 // write adds lines to the present step.
 func (p *page) write(format string, args ...any) {
 	p.steps[len(p.steps)-1] += fmt.Sprintf(format, args...)
-}
-
-// witness is a source that notes what it is asked.
-type witness struct {
-	device.Source
-	page *page
-}
-
-// Reserve implements [device.Source].
-func (w witness) Reserve(size, align device.Size) (device.Region, error) {
-	r, err := w.Source.Reserve(size, align)
-	if err != nil {
-		w.page.write("        device: reserve %d: %v\n", uint64(size), err)
-	} else {
-		w.page.write("        device: reserve %d: %v+%d\n", uint64(size), r.Addr, uint64(r.Size))
-	}
-	return r, err
-}
-
-// Release implements [device.Source].
-func (w witness) Release(a device.Addr) error {
-	err := w.Source.Release(a)
-	w.page.write("        device: release %v: %s\n", a, orDone(err))
-	return err
 }
 
 // orDone returns an error as text.
