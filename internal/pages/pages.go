@@ -82,6 +82,18 @@ func (m *Map) leafAt(p uint64) *leaf {
 // firstOf returns the first address of the leaf of a page.
 func (m *Map) firstOf(p uint64) device.Addr { return device.Addr(p &^ leafMask << m.shift) }
 
+// Range yields every page that has a label, by its first address, and the label. The map must
+// not be changed meanwhile. O(256 * leaves).
+func (m *Map) Range(yield func(device.Addr, uint32) bool) {
+	for e := range m.order.All {
+		for i, label := range m.leaves[e.Value] {
+			if label != 0 && !yield(e.Addr.Add(device.Size(i)<<m.shift), label) {
+				return
+			}
+		}
+	}
+}
+
 // Set gives the pages whose first byte is among the n bytes from a on a label, or with 0 none.
 // It costs a step for each page, and for each leaf that gets its first label or loses its last
 // one O(log leaves), or O(leaves + root) when the root moves. It allocates only where there are

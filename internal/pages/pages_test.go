@@ -86,6 +86,26 @@ func verify(t *testing.T, o oracle, m *pages.Map, log uint8) {
 	}
 }
 
+// verifyAll compares what Range yields with the oracle.
+func verifyAll(t *testing.T, o oracle, m *pages.Map, log uint8) {
+	labels, below := 0, device.Addr(0)
+	for a, label := range m.Range {
+		if labels++; o[uint64(a)>>log] != label || a <= below || uint64(a)&(1<<log-1) != 0 {
+			t.Fatalf("%v: label %d, want %d; below it %v", a, label, o[uint64(a)>>log], below)
+		}
+		below = a
+	}
+	for _, label := range o {
+		if label != 0 {
+			labels--
+		}
+	}
+	require.Zero(t, labels)
+	for range m.Range {
+		break // as whoever has found what it looked for
+	}
+}
+
 // drive sets ranges as the bytes say, of four bytes each, and compares with the oracle. Ranges lie
 // in some clusters, near or far apart.
 func drive(t *testing.T, calls []byte) {
@@ -106,6 +126,7 @@ func drive(t *testing.T, calls []byte) {
 			}
 		}
 		verify(t, o, &m, log)
+		verifyAll(t, o, &m, log)
 	}
 }
 

@@ -18,6 +18,7 @@ var (
 		`{"capacity":1048576,"align":256}`}
 	bitmapsLarge = Setting{"buddy", `{"block_bytes":256,"region_bytes":4194304,"growth":"fixed","placement":"top-down"}`,
 		`{"capacity":16777216,"align":256}`}
+	bitmapsBack   = Setting{"buddy", `{"block_bytes":256,"region_bytes":4096,"release":true}`, `{"capacity":65536,"align":256}`}
 	bitmapsDirect = Setting{"buddy", `{"block_bytes":256,"region_bytes":4096,"direct_bytes":2048}`, `{"capacity":65536,"align":256}`}
 )
 
@@ -54,6 +55,8 @@ func bitmapsBugs() []Bug {
 			Doc: "direct regions that are kept are not kept by size"},
 		{ID: "buddy/tail-of-region-lost", Setting: bitmapsOdd, Breaks: []string{"H11"}, Minimal: "a 1",
 			Doc: "of a region only the largest root is of use"},
+		{ID: "buddy/label-stays", Setting: bitmapsBack, Breaks: []string{"H12"}, Minimal: "a 1\nf 0",
+			Doc: "the addresses of a region that went back still lead to its record"},
 		{ID: "buddy/aligns-down", Setting: bitmapsFib, Breaks: []string{"I12"}, Minimal: "a 1 align=512",
 			Doc: "a block is not moved up to the alignment that was asked for"},
 		{ID: "buddy/never-coalesces", Setting: bitmapsLate, Breaks: []string{"H4"}, Minimal: "a 1\nf 0\na 257\na 2049",

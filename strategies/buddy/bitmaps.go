@@ -35,9 +35,8 @@ func NewBitmaps(src device.Source, c Config) (*Bitmaps, error) {
 func (a *Bitmaps) Alloc(r alloc.Request) (b alloc.Block, err error) {
 	a.busy.Enter("buddy")
 	if err = a.judge(&r); err == nil {
-		var place uint64
-		if b.Addr, b.Size, place, err = a.blocks.Grab(r.Size, r.Align, r.Hint); err == nil {
-			a.live.Add(b.Addr, ledger.Block{Requested: r.Size, Stream: r.Stream, Tag: r.Tag, Place: place})
+		if b.Addr, b.Size, _, err = a.blocks.Grab(r.Size, r.Align, r.Hint); err == nil {
+			a.live.Add(b.Addr, ledger.Block{Requested: r.Size, Stream: r.Stream, Tag: r.Tag})
 			a.stats.Granted(r.Size, b.Size)
 		} else {
 			err = a.outOfMemory(&r, err)
@@ -88,11 +87,12 @@ func (a *Bitmaps) free(p device.Addr) error {
 	if a.closed {
 		return alloc.ErrClosed
 	}
+	place, _ := a.blocks.PlaceOf(p) // which does not wait for the table
 	l, ok := a.live.Take(p)
 	if !ok {
 		return alloc.ErrInvalidFree
 	}
-	granted := a.blocks.Return(p, l.Requested, l.Place)
+	granted := a.blocks.Return(p, l.Requested, place)
 	a.stats.Freed(l.Requested, granted)
 	if planted.Enabled && planted.Is("buddy/modern-frees-what-was-asked") {
 		a.stats.Allocated += granted - l.Requested

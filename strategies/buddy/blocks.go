@@ -7,6 +7,7 @@ import (
 	"github.com/vramyard/vramyard/alloc"
 	"github.com/vramyard/vramyard/device"
 	"github.com/vramyard/vramyard/internal/growth"
+	"github.com/vramyard/vramyard/internal/pages"
 	"github.com/vramyard/vramyard/internal/planted"
 )
 
@@ -47,6 +48,7 @@ type Blocks struct {
 	freed    device.Size // bytes in free blocks
 
 	pool  growth.Pool
+	where pages.Map // places of the blocks of the regions held, plus one
 	stats *alloc.Stats
 	limit device.Size
 	spare []uint32    // numbers without a region
@@ -73,6 +75,7 @@ func NewBlocks(src device.Source, stats *alloc.Stats, c Config) (Blocks, error) 
 		anywhere: c.Placement == Leftmost || c.Placement == TopDown, high: c.Placement == TopDown,
 		lazy: c.Coalescing != Eager, direct: c.DirectBytes, keep: c.DirectCacheBytes,
 		choice: c.RegionChoice, stride: 64, limit: c.Limit, stats: stats, pool: growth.New(src, stats, c.policy()),
+		where: pages.New(uint8(log2(regionAlign))),
 	}
 	if c.TrimBytes != c.BlockBytes {
 		b.grain = c.TrimBytes
@@ -95,6 +98,13 @@ const directPlace = 1 << 30
 // PlaceBits is how many low bits of a place are used. The others are zero, and whoever
 // composes Blocks may put marks of its own there as long as Return does not see them.
 const PlaceBits = 31
+
+// PlaceOf returns the place of the block at an address, and whether it lies in a region that is
+// held; not whether a block is there. O(1): it reads a table of 4 bytes for each 2 MiB held.
+func (b *Blocks) PlaceOf(addr device.Addr) (place uint64, ok bool) {
+	label := b.where.Get(addr)
+	return uint64(label) - 1, label != 0
+}
 
 // slotOf returns the number of the region of a block, from its place.
 func slotOf(place uint64) uint32 { return uint32(place) &^ directPlace }

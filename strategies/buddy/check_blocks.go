@@ -43,7 +43,32 @@ func (b *Blocks) Check() error {
 	if err := b.checkChoice(); err != nil {
 		return err
 	}
+	if err := b.checkPlaces(); err != nil {
+		return err
+	}
 	return b.checkDirect(direct)
+}
+
+// checkPlaces verifies the labels by which the region of an address is found.
+func (b *Blocks) checkPlaces() error {
+	pages := device.Size(0)
+	for a, label := range b.where.Range {
+		pages++
+		place := uint64(label) - 1
+		r := &b.regs[slotOf(place)]
+		if !r.held || a < r.base || a.Sub(r.base) >= r.size || IsDirect(place) != (r.direct != 0) {
+			return fmt.Errorf("invariant H12 (addresses lead to their region): %v leads to region %v", a, r.base)
+		}
+	}
+	for _, r := range b.regs {
+		if r.held {
+			pages -= (r.size-1)/b.where.Page() + 1
+		}
+	}
+	if pages != 0 {
+		return fmt.Errorf("invariant H12 (addresses lead to their region): %d pages too many lead to one", int64(pages))
+	}
+	return nil
 }
 
 // checkRegion verifies the free blocks of one region, adds their number to total by class,

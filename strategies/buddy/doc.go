@@ -35,7 +35,8 @@
 // with more such levels and pages only where members are or were. Above, for each class,
 // is the set of the regions that have such a block, numbered in the order of choice, and above
 // that one bit for each class. What is granted leaves no mark: a table of the live blocks, by
-// address, holds region and request of each.
+// address, holds the request of each. The region follows from the address by a table of
+// labels, one for each 2 MiB held, for regions start at multiples of that.
 //
 // # Search
 //
@@ -68,7 +69,7 @@
 //
 // Sets take 16 bytes for each region and class, and where blocks are or were free 2 bits a
 // unit with halves, up to 3.5 with the other families, but with Fibonacci sizes one for each
-// class; a live block takes 24 to 37 bytes in a table.
+// class; a live block takes 11 to 15 bytes in a table, and 2 MiB held 4.
 //
 // # Growth
 //
@@ -123,7 +124,7 @@
 //
 // Alloc reads one byte per region, both read or write one byte per level of the tree. Words
 // and tree take 18 bytes of host memory per 64 blocks of a region, 18 KiB for 1 GiB in
-// blocks of 16 KiB; a live block takes 24 to 37 bytes in a table.
+// blocks of 16 KiB; a live block takes 16 to 21 bytes in a table.
 //
 // When no region serves, one more of RegionBytes is taken from the device. Regions are
 // never given back before Close, empty or not.
@@ -151,6 +152,7 @@
 // Invariant H9: the counters are what the walk shows.
 // Invariant H10: direct regions without a live block are kept in the order of their sizes.
 // Invariant H11: a region is cut to its last whole unit.
+// Invariant H12: the addresses of a region, and no others, lead to its record.
 //
 // Of mode "xdl":
 //

@@ -76,6 +76,7 @@ func (b *Blocks) enter(slot uint32, held device.Region) *region {
 	r := &b.regs[slot]
 	*r = region{base: held.Addr, size: held.Size, held: true, age: b.ages, sets: r.sets, lists: r.lists, links: r.links}
 	b.ages++
+	b.where.Set(held.Addr, held.Size, slot+1)
 	return r
 }
 
@@ -145,6 +146,9 @@ func (b *Blocks) drop(slot uint32) error {
 // forget makes a number spare. Its tables wait for the next region.
 func (b *Blocks) forget(slot uint32) {
 	r := &b.regs[slot]
+	if !planted.Enabled || !planted.Is("buddy/label-stays") {
+		b.where.Set(r.base, r.size, 0)
+	}
 	*r = region{sets: r.sets, lists: r.lists, links: r.links}
 	b.spare = append(b.spare, slot)
 }
@@ -239,6 +243,7 @@ func (b *Blocks) reserveDirect(size device.Size) (slot uint32, err error) {
 		return 0, err
 	}
 	b.enter(slot, held).direct = size
+	b.where.Set(held.Addr, held.Size, (directPlace|slot)+1)
 	if b.limit != 0 && b.stats.Reserved > b.limit { // the device rounds up
 		if err := b.dropDirect(slot); err != nil {
 			b.retain(slot)

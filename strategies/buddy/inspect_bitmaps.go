@@ -59,7 +59,8 @@ func (a *Bitmaps) walk(yield func(alloc.Chunk) bool) {
 // length returns the bytes granted to the live block at an address, 0 if there is none.
 func (a *Bitmaps) length(p device.Addr) device.Size {
 	if l, ok := a.live.Get(p); ok {
-		return a.blocks.Granted(l.Requested, l.Place)
+		place, _ := a.blocks.PlaceOf(p)
+		return a.blocks.Granted(l.Requested, place)
 	}
 	return 0
 }

@@ -6,6 +6,7 @@ import (
 
 	"github.com/vramyard/vramyard/alloc"
 	"github.com/vramyard/vramyard/device"
+	"github.com/vramyard/vramyard/internal/pages"
 )
 
 // Host memory of the records that are not slices of words, in bytes.
@@ -47,7 +48,7 @@ func (b *Blocks) FreeBytes() device.Size { return b.freed + b.cache }
 // Bytes returns the host memory of the engine, unused capacity included. It costs
 // O(regions * classes).
 func (b *Blocks) Bytes() device.Size {
-	n := b.pool.Bytes() + b.classes.bytes() + device.Size(cap(b.regs))*regionBytes
+	n := b.pool.Bytes() + b.where.Bytes() + b.classes.bytes() + device.Size(cap(b.regs))*regionBytes
 	n += device.Size(cap(b.byRank)+cap(b.spare)+cap(b.kept)+cap(b.count)) * 4
 	n += device.Size(cap(b.ranked))*placesBytes + b.store.bytes()
 	for i := range b.regs {
@@ -61,7 +62,7 @@ func (b *Blocks) Bytes() device.Size {
 // block. Regions that the device refuses to take stay; the error is the device's first.
 // Afterwards the engine serves for nothing but WalkSlack and another ReleaseAll.
 func (b *Blocks) ReleaseAll() error {
-	b.regs, b.byRank, b.spare, b.kept, b.ranked, b.store = nil, nil, nil, nil, nil, store{}
+	b.regs, b.byRank, b.spare, b.kept, b.ranked, b.store, b.where = nil, nil, nil, nil, nil, store{}, pages.Map{}
 	b.some, b.freed, b.cache = mask{}, 0, 0
 	return b.pool.ReleaseAll()
 }
