@@ -1,29 +1,3 @@
-// Package ledger is a table of live blocks, kept by address.
-//
-// It answers the one question that stands before every free: does a live block start
-// here, and what was it? The answer gives the caller back a word of its own, so that a
-// strategy finds the tree node or the slab chunk of a block without a search over its
-// regions.
-//
-// # Data structure
-//
-// A hash table of buckets of four cells, 64 bytes each, which is one cache line: the starts of
-// four blocks, then what is known of them. A block is in the bucket that its address hashes to
-// or, where that is full, in the next one with an empty cell; every bucket counts the blocks
-// that passed it by so, and a search ends at the first bucket that none did (as in F14 of
-// Facebook's folly). So a search reads one line nearly always, and compares four starts without
-// a branch that could be mispredicted, and a deletion empties a cell and moves nothing.
-//
-// The hash is multiplicative (Knuth, volume 3, section 6.4); its upper half times the number of
-// buckets is the bucket, so that this number need be no power of two. The table grows by a half
-// at two thirds full and never shrinks: a block takes 24 to 37 bytes, and in steady state
-// nothing is allocated. (At four fifths a block takes 20 to 31, and a pair of calls of the slab
-// with 1000 live blocks 102 ns instead of 84, for full buckets are mispredicted ones; at one half
-// 33 to 49 bytes and 81 ns.)
-//
-// Streams and tags lie in a column beside the cells, as do upper halves of sizes of 4 GiB and
-// more and of words that do not fit 32 bits: 24 bytes for each cell, from the first block on
-// that has any of these. Most callers have none.
 package ledger
 
 import (
@@ -35,13 +9,33 @@ import (
 
 const (
 	golden = 0x9E3779B97F4A7C15 // 2^64 / golden ratio, odd
+	spread = 0x9E3779B1         // the same of 2^32
 	fold   = 23                 // bits by which an address is shifted to be folded, as in addrmap
-	// cells of a bucket: with starts of 8 bytes and 8 bytes of what is known they fill a line.
-	cells      = 4
+	// quantumLog is the alignment that nearly every block has, for no device hands out less.
+	quantumLog = 8
+	// A number is 32 bits in its cell, 7 in the mark, and what is beyond that is extra.
+	lowBits  = 32
+	markBits = 7
+	fullBits = lowBits + markBits
+
+	// cells of a bucket: with 4 bytes each of number and size and a mark they fill a line, but
+	// for one byte, which is the count.
+	cells      = 7
 	minBuckets = 2 // of the smallest table
 
 	bucketBytes = 64
-	extraBytes  = 24
+	placeBytes  = 4
+	extraBytes  = 32
+)
+
+// Masks of the marks of a bucket, a byte each.
+const (
+	ones    = 0x01010101010101
+	tops    = ones << markBits // in the mark of a cell that holds a block
+	rests   = tops - ones
+	onePass = 1 << (8 * cells) // in the count
+	// mostPassed is a count that is not kept any more, for it may be more.
+	mostPassed = 255
 )
 
 // Block is what is remembered of a live block.
@@ -52,12 +46,13 @@ type Block struct {
 	Place     uint64        // where the block is, in the terms of the strategy that keeps the table; of 32 bits at best
 }
 
-// bucket holds up to four blocks. No block starts at address zero, so that a zero start means
-// an empty cell.
+// bucket holds up to seven blocks.
 type bucket struct {
-	start     [cells]device.Addr
+	// marks has a byte for each cell, zero where it is empty, and above these the count of the
+	// blocks that belong here and had to go on; mostPassed stays.
+	marks     uint64
+	low       [cells]uint32 // of numbers
 	requested [cells]uint32 // lower halves
-	place     [cells]uint32 // lower halves
 }
 
 // extra is what few callers attach to a block.
@@ -66,26 +61,26 @@ type extra struct {
 	stream    device.Stream
 	requested uint32 // upper half
 	place     uint32 // upper half
+	number    uint32 // what is beyond fullBits
 }
 
 // Table is a set of live blocks. The zero Table is empty and ready.
 type Table struct {
 	buckets []bucket
-	passed  []uint8 // of each bucket, blocks that had to go on from there; mostPassed stays
-	extras  []extra // of each cell, zero where it is empty; nil until one is not zero
+	origin  uint64   // subtracted from every number
+	places  []uint32 // of each cell, lower half of its place; nil until one is not zero
+	extras  []extra  // of each cell, zero where it is empty; nil until one is not zero
 	n       int
-	room    int // blocks before it grows
+	room    int  // blocks before it grows
+	columns bool // there are places or extras
 }
-
-// mostPassed is a count that is not kept any more, for it may be more.
-const mostPassed = 255
 
 // Len returns the number of live blocks.
 func (t *Table) Len() int { return t.n }
 
 // Bytes returns the host memory of the table, unused capacity included.
 func (t *Table) Bytes() device.Size {
-	return device.Size(cap(t.buckets))*bucketBytes + device.Size(cap(t.passed)) + device.Size(cap(t.extras))*extraBytes
+	return device.Size(cap(t.buckets))*bucketBytes + device.Size(cap(t.places))*placeBytes + device.Size(cap(t.extras))*extraBytes
 }
 
 // home returns the bucket in which the search for a begins.
@@ -102,32 +97,61 @@ func (t *Table) next(b uint64) uint64 {
 	return b
 }
 
-// find returns the cell of the block that starts at a, of zero an empty one, and cells or more
-// if there is none. Comparisons become bits, for nobody could predict which of them holds.
-func (k *bucket) find(a device.Addr) uint {
-	at := bit(k.start[0] == a) | bit(k.start[1] == a)<<1 | bit(k.start[2] == a)<<2 | bit(k.start[3] == a)<<3
-	return uint(bits.TrailingZeros8(at))
+// numberOf returns the number of an address: which multiple of the quantum it is, from the
+// origin on. What it is beyond a multiple comes to lie above all of these.
+func (t *Table) numberOf(a device.Addr) uint64 {
+	return bits.RotateLeft64(uint64(a), -quantumLog) - t.origin
 }
 
-// bit returns 1 for true. The compiler makes it no branch.
-func bit(yes bool) (b uint8) {
-	if yes {
-		b = 1
-	}
-	return b
+// addrOf is the reverse of numberOf.
+func (t *Table) addrOf(number uint64) device.Addr {
+	return device.Addr(bits.RotateLeft64(number+t.origin, quantumLog))
 }
 
-// search returns the cell of the block that starts at a, which is not in the bucket that it
-// belongs to, and the bucket of that. The cell is cells or more if there is no such block.
-func (t *Table) search(at uint64, a device.Addr) (uint64, uint) {
-	for range len(t.buckets) { // in a small table every bucket may have been passed
-		if t.passed[at] == 0 {
-			break
+// markOf returns the mark of a number: its bits above the lower ones, changed in a way that
+// follows from those, so that blocks of one bucket differ in it.
+func markOf(number uint64) uint64 {
+	return 1<<markBits | (number>>lowBits^uint64(uint32(number)*spread>>(lowBits-markBits)))&(1<<markBits-1)
+}
+
+// like returns a bit in the byte of each cell with a mark. No byte disturbs the next, for marks
+// that differ in one bit must not be taken for each other.
+func (k *bucket) like(mark uint64) uint64 {
+	differ := k.marks ^ mark*ones
+	return ^(differ&rests + rests | differ) & tops
+}
+
+// empty returns a bit in the byte of each empty cell.
+func (k *bucket) empty() uint64 { return ^k.marks & tops }
+
+// cellOf returns the cell of the lowest bit of like or empty, cells or more if there is none.
+func cellOf(found uint64) uint { return uint(bits.TrailingZeros64(found)) >> 3 }
+
+// find returns the cell of a bucket that a number has, cells or more if there is none.
+func (t *Table) find(at, number uint64) uint {
+	k := &t.buckets[at]
+	for found := k.like(markOf(number)); found != 0; found &= found - 1 {
+		i := cellOf(found)
+		if k.low[i] == uint32(number) && (t.extras == nil || uint64(t.extras[at*cells+uint64(i)].number) == number>>fullBits) {
+			return i
 		}
-		at = t.next(at)
-		if i := t.buckets[at].find(a); i < cells {
+	}
+	return cells
+}
+
+// search returns the bucket and the cell of the block that starts at a, whose search begins in
+// a bucket. The cell is cells or more if there is no such block.
+func (t *Table) search(at uint64, a device.Addr) (uint64, uint) {
+	number := t.numberOf(a)
+	if len(t.buckets) == 0 || number>>fullBits != 0 && t.extras == nil {
+		return at, cells
+	}
+	for range len(t.buckets) { // in a small table every bucket may have been passed
+		i := t.find(at, number)
+		if i < cells || t.buckets[at].marks < onePass {
 			return at, i
 		}
+		at = t.next(at)
 	}
 	return at, cells
 }
@@ -137,10 +161,11 @@ func (t *Table) search(at uint64, a device.Addr) (uint64, uint) {
 //
 // Precondition: a is not zero and no block in the table starts there.
 func (t *Table) Add(a device.Addr, b Block) {
-	if t.n < t.room && t.extras == nil && b.plain() {
+	number := t.numberOf(a)
+	if t.n < t.room && !t.columns && number>>fullBits == 0 && b.plain() {
 		k := &t.buckets[t.home(a)]
-		if i := k.find(0); i < cells {
-			k.set(i, a, b)
+		if free := k.empty(); free != 0 {
+			k.set(cellOf(free), number, b.Requested)
 			t.n++
 			return
 		}
@@ -151,57 +176,60 @@ func (t *Table) Add(a device.Addr, b Block) {
 // addFar is Add where the table is full, the bucket is, or there is more than cells hold.
 func (t *Table) addFar(a device.Addr, b Block) {
 	if t.n >= t.room {
-		t.grow()
+		t.grow(a)
 	}
+	number := t.numberOf(a)
 	at := t.home(a)
-	i := t.buckets[at].find(0)
-	if i >= cells {
-		at, i = t.pass(at)
+	for t.buckets[at].empty() == 0 {
+		k := &t.buckets[at]
+		if k.marks < mostPassed*onePass && !(planted.Enabled && planted.Is("ledger/passed-unseen")) {
+			k.marks += onePass
+		}
+		at = t.next(at)
 	}
-	t.buckets[at].set(i, a, b)
-	if t.extras != nil || !b.plain() {
-		t.attach(at*cells+uint64(i), extra{b.Tag, b.Stream, uint32(b.Requested >> 32), uint32(b.Place >> 32)})
+	i := cellOf(t.buckets[at].empty())
+	t.buckets[at].set(i, number, b.Requested)
+	if t.columns || number>>fullBits != 0 || !b.plain() {
+		t.attach(at*cells+uint64(i), number, b)
 	}
 	t.n++
 }
 
 // plain reports whether a cell holds all of a block.
-func (b *Block) plain() bool {
-	return b.Tag|uint64(b.Stream)|(uint64(b.Requested)|b.Place)>>32 == 0
+func (b *Block) plain() bool { return b.Tag|uint64(b.Stream)|uint64(b.Requested)>>32|b.Place == 0 }
+
+// set makes an empty cell that of a block.
+func (k *bucket) set(i uint, number uint64, requested device.Size) {
+	k.marks |= markOf(number) << (i << 3 & 63)
+	k.low[i], k.requested[i] = uint32(number), uint32(requested)
 }
 
-// set makes a cell that of a block which starts at a.
-func (k *bucket) set(i uint, a device.Addr, b Block) {
-	k.start[i&3], k.requested[i&3], k.place[i&3] = a, uint32(b.Requested), uint32(b.Place)
-}
-
-// pass finds an empty cell behind a full bucket, for a block that belongs there.
-func (t *Table) pass(at uint64) (uint64, uint) {
-	for {
-		if t.passed[at] < mostPassed && !(planted.Enabled && planted.Is("ledger/passed-unseen")) {
-			t.passed[at]++
-		}
-		at = t.next(at)
-		if i := t.buckets[at].find(0); i < cells {
-			return at, i
-		}
+// attach puts what a cell does not hold of a block beside it.
+func (t *Table) attach(cell, number uint64, b Block) {
+	e := extra{b.Tag, b.Stream, uint32(b.Requested >> 32), uint32(b.Place >> 32), uint32(number >> fullBits)}
+	if t.places == nil && uint32(b.Place) != 0 {
+		t.places = make([]uint32, len(t.buckets)*cells)
 	}
-}
-
-// attach puts what is extra of a block beside its cell.
-func (t *Table) attach(cell uint64, e extra) {
-	if t.extras == nil {
+	if t.extras == nil && e != (extra{}) {
 		t.extras = make([]extra, len(t.buckets)*cells)
 	}
-	t.extras[cell] = e
+	if t.places != nil {
+		t.places[cell] = uint32(b.Place)
+	}
+	if t.extras != nil {
+		t.extras[cell] = e
+	}
+	t.columns = true
 }
 
 // block returns the block of a cell.
 func (t *Table) block(at uint64, i uint) Block {
-	k := &t.buckets[at]
-	b := Block{Requested: device.Size(k.requested[i&3]), Place: uint64(k.place[i&3])}
+	b, cell := Block{Requested: device.Size(t.buckets[at].requested[i])}, at*cells+uint64(i)
+	if t.places != nil {
+		b.Place = uint64(t.places[cell])
+	}
 	if t.extras != nil {
-		e := &t.extras[at*cells+uint64(i)]
+		e := &t.extras[cell]
 		b.Tag, b.Stream = e.tag, e.stream
 		b.Requested |= device.Size(e.requested) << 32
 		b.Place |= uint64(e.place) << 32
@@ -211,15 +239,9 @@ func (t *Table) block(at uint64, i uint) Block {
 
 // Get returns the block that starts at a, and whether there is one. O(1) expected.
 func (t *Table) Get(a device.Addr) (Block, bool) {
-	at := t.home(a)
-	if a == 0 || at >= uint64(len(t.buckets)) {
-		return Block{}, false
-	}
-	i := t.buckets[at].find(a)
+	at, i := t.search(t.home(a), a)
 	if i >= cells {
-		if at, i = t.search(at, a); i >= cells {
-			return Block{}, false
-		}
+		return Block{}, false
 	}
 	return t.block(at, i), true
 }
@@ -227,26 +249,23 @@ func (t *Table) Get(a device.Addr) (Block, bool) {
 // Take removes the block that starts at a and returns it, and whether there was one.
 // O(1) expected.
 func (t *Table) Take(a device.Addr) (Block, bool) {
-	home := t.home(a)
-	if a == 0 || home >= uint64(len(t.buckets)) { // zero stands for no block, and at first there are no buckets
-		return Block{}, false
-	}
-	k := &t.buckets[home]
-	if i := k.find(a); i < cells && t.extras == nil {
-		b := Block{Requested: device.Size(k.requested[i&3]), Place: uint64(k.place[i&3])}
-		t.clear(k, i)
-		return b, true
+	number, home := t.numberOf(a), t.home(a)
+	if home < uint64(len(t.buckets)) && !t.columns && number>>fullBits == 0 {
+		k := &t.buckets[home]
+		if i := cellOf(k.like(markOf(number))); i < cells && k.low[i] == uint32(number) {
+			b := Block{Requested: device.Size(k.requested[i])}
+			t.clear(k, i)
+			return b, true
+		}
 	}
 	return t.takeFar(home, a)
 }
 
 // takeFar is Take where the block may be in a bucket behind its own, or has more than cells hold.
 func (t *Table) takeFar(home uint64, a device.Addr) (Block, bool) {
-	at, i := home, t.buckets[home].find(a)
+	at, i := t.search(home, a)
 	if i >= cells {
-		if at, i = t.search(home, a); i >= cells {
-			return Block{}, false
-		}
+		return Block{}, false
 	}
 	b := t.block(at, i)
 	t.clear(&t.buckets[at], i)
@@ -254,8 +273,8 @@ func (t *Table) takeFar(home uint64, a device.Addr) (Block, bool) {
 		t.extras[at*cells+uint64(i)] = extra{}
 	}
 	for ; home != at; home = t.next(home) {
-		if t.passed[home] < mostPassed {
-			t.passed[home]--
+		if k := &t.buckets[home]; k.marks < mostPassed*onePass {
+			k.marks -= onePass
 		}
 	}
 	return b, true
@@ -264,7 +283,7 @@ func (t *Table) takeFar(home uint64, a device.Addr) (Block, bool) {
 // clear empties a cell.
 func (t *Table) clear(k *bucket, i uint) {
 	if !planted.Enabled || !planted.Is("ledger/stale-entry") {
-		k.start[i&3] = 0
+		k.marks &^= 0xff << (i << 3 & 63)
 	}
 	if !planted.Enabled || !planted.Is("ledger/count-drift") {
 		t.n--
@@ -275,19 +294,33 @@ func (t *Table) clear(k *bucket, i uint) {
 // look at all of them, never for choosing one. The table must not be changed meanwhile.
 func (t *Table) Range(yield func(device.Addr, Block) bool) {
 	for at := range t.buckets {
-		for i, start := range t.buckets[at].start {
-			if start != 0 && !yield(start, t.block(uint64(at), uint(i))) {
+		k := &t.buckets[at]
+		for used := k.marks & tops; used != 0; used &= used - 1 {
+			i := cellOf(used)
+			number := uint64(k.low[i])
+			number |= (k.marks>>(i<<3) ^ markOf(number)) & (1<<markBits - 1) << lowBits
+			if t.extras != nil {
+				number |= uint64(t.extras[at*cells+int(i)].number) << fullBits
+			}
+			if !yield(t.addrOf(number), t.block(uint64(at), i)) {
 				return
 			}
 		}
 	}
 }
 
-// grow makes the table half as large again.
-func (t *Table) grow() {
-	buckets := max(minBuckets, len(t.buckets)+len(t.buckets)/2)
+// grow makes the table larger by a quarter. The first block decides about the origin, which then
+// lies so far below it that as much is within fullBits below as above.
+func (t *Table) grow(first device.Addr) {
+	if len(t.buckets) == 0 {
+		t.origin = uint64(first)>>quantumLog - 1<<(fullBits-1)
+	}
+	buckets := max(minBuckets, len(t.buckets)+(len(t.buckets)+3)/4)
 	wide := Table{
-		buckets: make([]bucket, buckets), passed: make([]uint8, buckets), room: buckets * cells * 2 / 3,
+		buckets: make([]bucket, buckets), origin: t.origin, columns: t.columns, room: buckets * cells * 4 / 5,
+	}
+	if t.places != nil {
+		wide.places = make([]uint32, buckets*cells)
 	}
 	if t.extras != nil {
 		wide.extras = make([]extra, buckets*cells)
