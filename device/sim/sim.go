@@ -8,15 +8,37 @@ import (
 // Device is a simulated GPU. It is not safe for concurrent use.
 type Device struct {
 	cfg     Config
-	gap     device.Size                // kept free behind every region
-	regions addrlist.List[device.Size] // sizes; the bound of a leaf is on the rooms below its regions
-	next    device.Addr                // lowest address that Bump may still hand out
+	gap     device.Size           // kept free behind every region
+	regions addrlist.List[extent] // and ranges; the bound of a leaf is on the rooms below them
+	next    device.Addr           // lowest address that Bump may still hand out; none above was ever used
 	usage   device.Usage
 	now     uint64 // nanoseconds: the host's clock
 	streams streams
+
+	memories table[memory]          // of handles, and of regions if more than their size is known
+	mappings addrlist.List[mapping] // of memory into ranges
+	owners   addrlist.List[int32]   // slots in memories of regions
+	frames   *frames                // nil if physical memory is only counted
+	serial   uint64                 // memories made so far
 }
 
-var _ device.Device = (*Device)(nil)
+// extent is the size of a region or range. The top bit says that it is a range; no size has it.
+type extent uint64
+
+const rangeBit extent = 1 << 63
+
+// size returns the bytes of address space.
+func (e extent) size() device.Size { return device.Size(e &^ rangeBit) }
+
+// isRange reports whether it is a range and no region.
+func (e extent) isRange() bool { return e&rangeBit != 0 }
+
+var (
+	_ device.Device        = (*Device)(nil)
+	_ device.VirtualMemory = (*Device)(nil)
+	_ device.MemoryInfo    = (*Device)(nil)
+	_ device.Contents      = (*Device)(nil)
+)
 
 // New returns an empty simulated device. It fails if cfg has a field out of range.
 func New(cfg Config) (*Device, error) {
@@ -25,8 +47,12 @@ func New(cfg Config) (*Device, error) {
 		return nil, err
 	}
 	d := &Device{cfg: cfg, next: Base, usage: device.Usage{Capacity: cfg.Capacity}, streams: newStreams(cfg.Ordinal)}
+	d.memories.ordinal = uint64(cfg.Ordinal)
 	if cfg.Policy == FirstFit {
 		d.gap = cfg.Gap
+	}
+	if cfg.Memory != Counted {
+		d.frames = newFrames(cfg)
 	}
 	return d, nil
 }
@@ -40,7 +66,16 @@ func (d *Device) Usage() device.Usage { return d.usage }
 // Regions yields the regions held, by address. The device must not be called meanwhile.
 func (d *Device) Regions(yield func(device.Region) bool) {
 	for e := range d.regions.All {
-		if !yield(device.Region{Addr: e.Addr, Size: e.Value}) {
+		if !e.Value.isRange() && !yield(device.Region{Addr: e.Addr, Size: e.Value.size()}) {
+			return
+		}
+	}
+}
+
+// Ranges yields the ranges held, by address. The device must not be called meanwhile.
+func (d *Device) Ranges(yield func(device.Region) bool) {
+	for e := range d.regions.All {
+		if e.Value.isRange() && !yield(device.Region{Addr: e.Addr, Size: e.Value.size()}) {
 			return
 		}
 	}
@@ -54,33 +89,52 @@ func (d *Device) Reserve(size, align device.Size) (device.Region, error) {
 		return device.Region{}, d.book(device.CallReserve, size, device.ErrInvalid)
 	}
 	r, p, ok := d.place(size, max(align, d.cfg.Align))
+	if ok && d.frames != nil {
+		ok = d.ownMemory(r)
+	}
 	if !ok {
 		return device.Region{}, d.book(device.CallReserve, size, device.ErrOutOfMemory)
 	}
+	d.enter(p, r, 0)
+	d.usage.Regions++
+	d.hold(r.Size, device.AlignUp(r.Size, d.cfg.Charge))
+	return r, d.book(device.CallReserve, r.Size, nil)
+}
+
+// enter notes what is held at a place.
+func (d *Device) enter(p addrlist.Pos, r device.Region, kind extent) {
 	last := p == d.regions.End()
-	p = d.regions.Insert(p, addrlist.Entry[device.Size]{Addr: r.Addr, Value: r.Size})
+	p = d.regions.Insert(p, addrlist.Entry[extent]{Addr: r.Addr, Value: extent(r.Size) | kind})
 	if last { // else it is in a room that was there
 		d.widen(p)
 	}
 	d.next = max(d.next, r.End())
-	d.account(r, 1)
-	return r, d.book(device.CallReserve, r.Size, nil)
 }
 
 // Release implements [device.Source]. The package comment says what it costs; it waits for all
 // that is queued. It fails with [device.ErrInvalid] if no held region starts at a.
 func (d *Device) Release(a device.Addr) error {
 	p, found := d.regions.Search(a)
-	if !found {
+	if !found || d.regions.Entry(p).Value.isRange() {
 		return d.book(device.CallRelease, 0, device.ErrInvalid)
 	}
-	size := d.regions.Entry(p).Value
-	d.account(device.Region{Addr: a, Size: size}, -1)
+	size := d.leave(p)
+	if d.frames != nil {
+		d.disownMemory(a)
+	}
+	d.usage.Regions--
+	d.letGo(size, device.AlignUp(size, d.cfg.Charge))
+	d.settle()
+	return d.book(device.CallRelease, size, nil)
+}
+
+// leave forgets what is held at a place and returns its size.
+func (d *Device) leave(p addrlist.Pos) device.Size {
+	size := d.regions.Entry(p).Value.size()
 	if p = d.regions.Delete(p); d.regions.Holds(p) {
 		d.widen(p)
 	}
-	d.settle()
-	return d.book(device.CallRelease, size, nil)
+	return size
 }
 
 // book counts a call and its time, and returns err, with which it fails.
@@ -113,22 +167,6 @@ func plus(a, b uint64) uint64 {
 	return a + b
 }
 
-// account books a region in (sign 1) or out (sign -1).
-func (d *Device) account(r device.Region, sign int) {
-	u := &d.usage
-	charge := device.AlignUp(r.Size, d.cfg.Charge)
-	if sign < 0 {
-		u.Charged -= charge
-		u.Held -= r.Size
-	} else {
-		u.Charged += charge
-		u.Held += r.Size
-	}
-	u.Regions += sign
-	u.PeakCharged = max(u.PeakCharged, u.Charged)
-	u.PeakHeld = max(u.PeakHeld, u.Held)
-}
-
 // place chooses the region for a request, and its place among the held ones.
 func (d *Device) place(size, align device.Size) (r device.Region, p addrlist.Pos, ok bool) {
 	// Above the address space nothing fits, and below it no sum here can overflow.
@@ -142,6 +180,13 @@ func (d *Device) place(size, align device.Size) (r device.Region, p addrlist.Pos
 	if d.cfg.Capacity != 0 && device.AlignUp(size, d.cfg.Charge) > d.usage.Free() {
 		return r, p, false
 	}
+	return d.choose(size, align)
+}
+
+// choose returns the addresses that the policy gives to size bytes.
+//
+// Precondition: size and align are at most the address space.
+func (d *Device) choose(size, align device.Size) (r device.Region, p addrlist.Pos, ok bool) {
 	var at device.Addr
 	switch d.cfg.Policy {
 	case Bump:
@@ -170,7 +215,7 @@ func (d *Device) lowest(size, align device.Size) (at device.Addr, p addrlist.Pos
 				}
 			}
 			most = max(most, n)
-			floor = e.Addr.Add(e.Value + gap)
+			floor = e.Addr.Add(e.Value.size() + gap)
 		}
 		l.Lower(j, most)
 	}
@@ -192,7 +237,7 @@ func (d *Device) highest(size, align device.Size) (at device.Addr, p addrlist.Po
 		for i := len(leaf) - 1; i >= 0; i-- {
 			var floor device.Addr
 			if i > 0 {
-				floor = leaf[i-1].Addr.Add(leaf[i-1].Value)
+				floor = leaf[i-1].Addr.Add(leaf[i-1].Value.size())
 			} else {
 				floor = d.floor(addrlist.Pos{Leaf: j})
 			}
@@ -221,7 +266,7 @@ func fitBelow(end, floor device.Addr, size, align device.Size) (at device.Addr, 
 // floor returns the lowest address that a region at place p could have.
 func (d *Device) floor(p addrlist.Pos) device.Addr {
 	if e, ok := d.regions.Below(p); ok {
-		return e.Addr.Add(e.Value + d.gap)
+		return e.Addr.Add(e.Value.size() + d.gap)
 	}
 	return Base
 }

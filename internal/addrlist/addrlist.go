@@ -125,6 +125,54 @@ func (l *List[V]) Below(p Pos) (e Entry[V], ok bool) {
 	return f[len(f)-1], true
 }
 
+// Floor returns the place of the highest entry at or below a, or the lowest place and false if
+// there is none.
+func (l *List[V]) Floor(a device.Addr) (p Pos, ok bool) {
+	p, ok = l.Search(a)
+	if !ok && p.At > 0 { // Search looks in the leaf that starts at or below a, if there is one
+		p.At--
+		ok = true
+	}
+	return p, ok
+}
+
+// Above returns p if there is an entry at it, or the place of the next one, at which Holds is
+// false if there is none.
+func (l *List[V]) Above(p Pos) Pos {
+	if p.Leaf < len(l.leaves) && p.At >= len(l.leaves[p.Leaf]) {
+		return Pos{p.Leaf + 1, 0}
+	}
+	return p
+}
+
+// Next returns the place of the entry above that at p, at which Holds is false if there is none.
+//
+// Precondition: Holds(p).
+func (l *List[V]) Next(p Pos) Pos { return l.Above(Pos{p.Leaf, p.At + 1}) }
+
+// Set replaces the entry at p.
+//
+// Precondition: Holds(p), and the new address lies between those of the neighbours.
+func (l *List[V]) Set(p Pos, e Entry[V]) {
+	l.leaves[p.Leaf][p.At] = e
+	l.firsts[p.Leaf] = l.leaves[p.Leaf][0].Addr
+}
+
+// Clear removes every entry and keeps the memory.
+func (l *List[V]) Clear() {
+	if len(l.leaves) == 0 {
+		return
+	}
+	for _, f := range l.leaves[1:] {
+		l.spare = append(l.spare, f[:0])
+	}
+	clear(l.leaves[1:])
+	l.leaves, l.firsts, l.bounds = l.leaves[:1], l.firsts[:1], l.bounds[:1]
+	l.leaves[0], l.bounds[0] = l.leaves[0][:0], 0
+	l.count, l.finger, l.below = 0, 0, 0
+	l.regroup(0)
+}
+
 // Nth returns the place of the entry with i entries below it. One after the other costs O(1),
 // else it is O(leaves).
 //

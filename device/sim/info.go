@@ -1,0 +1,19 @@
+package sim
+
+import "github.com/vramyard/vramyard/device"
+
+// Has tells [device.Has] what the device can: contents only if they are kept.
+func (d *Device) Has(c device.Capability) bool {
+	if c == device.CapContents {
+		return d.cfg.Memory == Filled
+	}
+	return device.Implements(d, c)
+}
+
+// MemoryInfo implements [device.MemoryInfo].
+func (d *Device) MemoryInfo() (free, total device.Size, err error) {
+	if d.cfg.Capacity != 0 {
+		free, total = d.usage.Free(), d.cfg.Capacity
+	}
+	return free, total, d.book(device.CallMemoryInfo, 0, nil)
+}

@@ -1,0 +1,289 @@
+package sim
+
+import (
+	"github.com/vramyard/vramyard/device"
+	"github.com/vramyard/vramyard/internal/addrlist"
+)
+
+// mapping is memory at an address of a range.
+type mapping struct {
+	size   device.Size
+	slot   int32 // of the memory
+	access device.Access
+	offset device.Size // in the memory
+}
+
+// Mapping is memory that is mapped into a range. Sizes are bytes.
+type Mapping struct {
+	Addr   device.Addr   // where it starts
+	Size   device.Size   // how much of the memory
+	Handle device.Handle // that the memory was made with; it may be released
+	Offset device.Size   // in the memory
+	Access device.Access // what may be done with it
+}
+
+// Mappings yields the mappings, by address. The device must not be called meanwhile.
+func (d *Device) Mappings(yield func(Mapping) bool) {
+	for e := range d.mappings.All {
+		m := e.Value
+		if !yield(Mapping{e.Addr, m.size, device.Handle(d.memories.number(m.slot)), m.offset, m.access}) {
+			return
+		}
+	}
+}
+
+// AddressSpace returns how the addresses from [Base] to the highest that was ever used are cut
+// up: used are those of regions and ranges. O(regions and ranges).
+func (d *Device) AddressSpace() Space {
+	var s Space
+	floor := Base
+	for e := range d.regions.All {
+		s.add(e.Addr.Sub(floor))
+		s.Used += e.Value.size()
+		floor = e.Addr.Add(e.Value.size())
+	}
+	s.add(d.next.Sub(floor))
+	return s
+}
+
+// Granularity implements [device.VirtualMemory].
+func (d *Device) Granularity() device.Size { return d.cfg.Granularity }
+
+// whole reports whether n is a multiple of the granularity.
+func (d *Device) whole(n device.Size) bool { return n&(d.cfg.Granularity-1) == 0 }
+
+// ReserveRange implements [device.VirtualMemory]. It places ranges as regions are placed, and
+// costs the same.
+func (d *Device) ReserveRange(size, align device.Size, at device.Addr) (device.Region, error) {
+	r, err := d.reserveRange(size, align, at)
+	return r, d.book(device.CallReserveRange, size, err)
+}
+
+func (d *Device) reserveRange(size, align device.Size, at device.Addr) (device.Region, error) {
+	if size == 0 || align != 0 && !device.IsPowerOfTwo(align) || align != 0 && !at.IsAligned(align) {
+		return device.Region{}, device.ErrInvalid
+	}
+	if !d.whole(size) || !d.whole(device.Size(at)) {
+		return device.Region{}, device.ErrGranularity
+	}
+	if size > device.Size(End-Base) || align > device.Size(End-Base) {
+		return device.Region{}, device.ErrOutOfMemory
+	}
+	r := device.Region{Addr: at, Size: size}
+	var p addrlist.Pos
+	var ok bool
+	if at == 0 {
+		r, p, ok = d.choose(size, max(align, d.cfg.Align, d.cfg.Granularity))
+	} else {
+		p, ok = d.vacant(r)
+	}
+	if !ok {
+		return device.Region{}, device.ErrOutOfMemory
+	}
+	d.enter(p, r, rangeBit)
+	d.usage.Ranges++
+	d.usage.Space += size
+	return r, nil
+}
+
+// vacant returns the place of exactly these addresses, and false if they are not all free.
+func (d *Device) vacant(r device.Region) (p addrlist.Pos, ok bool) {
+	end := End
+	if d.cfg.Policy == TopDown {
+		end = topDownEnd
+	}
+	p, ok = d.regions.Search(r.Addr)
+	if ok || r.Addr < d.floor(p) || r.Addr >= end || r.Size > end.Sub(r.Addr) {
+		return p, false
+	}
+	if above := d.regions.Above(p); d.regions.Holds(above) {
+		return p, r.End().Add(d.gap) <= d.regions.Entry(above).Addr
+	}
+	return p, true
+}
+
+// ReleaseRange implements [device.VirtualMemory]. O(log ranges).
+func (d *Device) ReleaseRange(a device.Addr) error {
+	p, found := d.regions.Search(a)
+	if !found || !d.regions.Entry(p).Value.isRange() {
+		return d.book(device.CallReleaseRange, 0, device.ErrInvalid)
+	}
+	size := d.regions.Entry(p).Value.size()
+	if m, _ := d.mappings.Search(a); d.mappingBelow(m, a.Add(size)) {
+		return d.book(device.CallReleaseRange, size, device.ErrMapped)
+	}
+	d.leave(p)
+	d.usage.Ranges--
+	d.usage.Space -= size
+	return d.book(device.CallReleaseRange, size, nil)
+}
+
+// mappingBelow reports whether the first mapping from place p on starts below end.
+func (d *Device) mappingBelow(p addrlist.Pos, end device.Addr) bool {
+	p = d.mappings.Above(p)
+	return d.mappings.Holds(p) && d.mappings.Entry(p).Addr < end
+}
+
+// CreateHandle implements [device.VirtualMemory]. O(1), or O(pieces) if memory is placed.
+func (d *Device) CreateHandle(size device.Size) (device.Handle, error) {
+	h, err := d.createHandle(size)
+	return h, d.book(device.CallCreateHandle, size, err)
+}
+
+func (d *Device) createHandle(size device.Size) (device.Handle, error) {
+	switch {
+	case size == 0:
+		return 0, device.ErrInvalid
+	case !d.whole(size):
+		return 0, device.ErrGranularity
+	case size > device.Size(End-Base), d.cfg.FailAbove != 0 && size > d.cfg.FailAbove,
+		d.cfg.Capacity != 0 && size > d.usage.Free():
+		return 0, device.ErrOutOfMemory
+	}
+	number, m, ok := d.newMemory(size, size)
+	if !ok {
+		return 0, device.ErrOutOfMemory
+	}
+	m.named = true
+	d.usage.Handles++
+	d.hold(size, size)
+	return device.Handle(number), nil
+}
+
+// handle returns the memory that a handle names.
+func (d *Device) handle(h device.Handle) (slot int32, m *memory, ok bool) {
+	if slot, ok = d.memories.find(uint64(h)); !ok {
+		return 0, nil, false
+	}
+	m = d.memories.at(slot)
+	return slot, m, m.named
+}
+
+// ReleaseHandle implements [device.VirtualMemory]. O(1), or O(pieces) if memory is placed.
+func (d *Device) ReleaseHandle(h device.Handle) error {
+	slot, m, ok := d.handle(h)
+	if !ok {
+		return d.book(device.CallReleaseHandle, 0, device.ErrHandle)
+	}
+	size := m.size
+	m.named = false
+	d.usage.Handles--
+	d.dropUnused(slot)
+	return d.book(device.CallReleaseHandle, size, nil)
+}
+
+// dropUnused gives the memory of a handle back if it is released and mapped nowhere.
+func (d *Device) dropUnused(slot int32) {
+	if m := d.memories.at(slot); !m.named && m.maps == 0 {
+		d.letGo(m.size, m.size)
+		d.dropMemory(slot)
+	}
+}
+
+// Map implements [device.VirtualMemory]. O(log mappings).
+func (d *Device) Map(a device.Addr, size device.Size, h device.Handle, offset device.Size) error {
+	return d.book(device.CallMap, size, d.mapAt(a, size, h, offset))
+}
+
+func (d *Device) mapAt(a device.Addr, size device.Size, h device.Handle, offset device.Size) error {
+	if size == 0 {
+		return device.ErrInvalid
+	}
+	if !d.whole(device.Size(a) | size | offset) {
+		return device.ErrGranularity
+	}
+	slot, m, ok := d.handle(h)
+	if !ok {
+		return device.ErrHandle
+	}
+	if size > m.size || offset > m.size-size || !d.inOneRange(a, size) {
+		return device.ErrInvalid
+	}
+	if below, ok := d.mappings.Floor(a); ok {
+		if e := d.mappings.Entry(below); a.Sub(e.Addr) < e.Value.size {
+			return device.ErrMapped
+		}
+	}
+	p, _ := d.mappings.Search(a)
+	if d.mappingBelow(p, a.Add(size)) {
+		return device.ErrMapped
+	}
+	d.mappings.Insert(p, addrlist.Entry[mapping]{Addr: a, Value: mapping{size: size, slot: slot, offset: offset}})
+	m.maps++
+	d.usage.Mapped += size
+	return nil
+}
+
+// inOneRange reports whether size bytes at a lie in one range.
+func (d *Device) inOneRange(a device.Addr, size device.Size) bool {
+	p, ok := d.regions.Floor(a)
+	if !ok {
+		return false
+	}
+	e := d.regions.Entry(p)
+	at := a.Sub(e.Addr)
+	return e.Value.isRange() && size <= e.Value.size() && at <= e.Value.size()-size
+}
+
+// wholeMappings returns the place of the first of the mappings that fill size bytes at a, or
+// says why they do not.
+func (d *Device) wholeMappings(a device.Addr, size device.Size) (addrlist.Pos, error) {
+	if size == 0 {
+		return addrlist.Pos{}, device.ErrInvalid
+	}
+	if !d.whole(device.Size(a) | size) {
+		return addrlist.Pos{}, device.ErrGranularity
+	}
+	first, ok := d.mappings.Floor(a)
+	if !ok {
+		return first, device.ErrUnmapped
+	}
+	if e := d.mappings.Entry(first); e.Addr != a {
+		if a.Sub(e.Addr) < e.Value.size {
+			return first, device.ErrInvalid
+		}
+		return first, device.ErrUnmapped
+	}
+	for p := first; size > 0; p = d.mappings.Next(p) {
+		if !d.mappings.Holds(p) || d.mappings.Entry(p).Addr != a {
+			return first, device.ErrUnmapped
+		}
+		n := d.mappings.Entry(p).Value.size
+		if n > size {
+			return first, device.ErrInvalid
+		}
+		a, size = a.Add(n), size-n
+	}
+	return first, nil
+}
+
+// SetAccess implements [device.VirtualMemory]. It costs a step for each mapping.
+func (d *Device) SetAccess(a device.Addr, size device.Size, access device.Access) error {
+	p, err := d.wholeMappings(a, size)
+	if access > device.AccessReadWrite {
+		err = device.ErrInvalid
+	}
+	if err == nil {
+		for end := a.Add(size); d.mappingBelow(p, end); p = d.mappings.Next(p) {
+			e := d.mappings.Entry(p)
+			e.Value.access = access
+			d.mappings.Set(p, e)
+		}
+	}
+	return d.book(device.CallSetAccess, size, err)
+}
+
+// Unmap implements [device.VirtualMemory]. It costs O(log mappings) and a step for each mapping.
+func (d *Device) Unmap(a device.Addr, size device.Size) error {
+	p, err := d.wholeMappings(a, size)
+	if err == nil {
+		for end := a.Add(size); d.mappingBelow(p, end); {
+			m := d.mappings.Entry(p).Value
+			p = d.mappings.Delete(p)
+			d.memories.at(m.slot).maps--
+			d.dropUnused(m.slot)
+		}
+		d.usage.Mapped -= size
+	}
+	return d.book(device.CallUnmap, size, err)
+}

@@ -1,0 +1,362 @@
+package sim_test
+
+import (
+	"math/rand/v2"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/vramyard/vramyard/device"
+	"github.com/vramyard/vramyard/device/sim"
+)
+
+const page = 4 * device.KiB // of the cards of this file
+
+// card is a device beside a byte for byte model of its virtual memory.
+type card struct {
+	t       testing.TB
+	d       *sim.Device
+	rng     *rand.Rand
+	ranges  []device.Region
+	regions []device.Region
+	handles []*chip                     // not released
+	maps    map[device.Addr]*mapped     // by the first address of each page
+	starts  map[device.Addr]device.Size // mappings
+}
+
+// chip is physical memory of the model.
+type chip struct {
+	handle device.Handle
+	bytes  []byte
+	known  []bool
+	maps   int
+	named  bool
+}
+
+// mapped is a page of a range or region.
+type mapped struct {
+	chip   *chip
+	offset int
+	access device.Access
+}
+
+func newCard(t testing.TB, seed uint64, c sim.Config) *card {
+	return &card{
+		t: t, d: newDevice(t, c), rng: rand.New(rand.NewPCG(seed, 6)),
+		maps: map[device.Addr]*mapped{}, starts: map[device.Addr]device.Size{},
+	}
+}
+
+// step makes one random call, of which many are wrong, and says what it must answer.
+func (c *card) step() {
+	switch c.rng.IntN(12) {
+	case 0:
+		c.reserve()
+	case 1:
+		c.release()
+	case 2:
+		c.reserveRange()
+	case 3:
+		c.releaseRange()
+	case 4, 5:
+		c.createHandle()
+	case 6:
+		c.releaseHandle()
+	case 7, 8, 9:
+		c.mapSome()
+	case 10:
+		c.setAccess()
+	case 11:
+		c.unmap()
+	}
+}
+
+// free reports whether no byte of r is held.
+func (c *card) free(r device.Region) bool {
+	for _, list := range [][]device.Region{c.ranges, c.regions} {
+		for _, o := range list {
+			if r.Addr < o.End() && o.Addr < r.End() {
+				return false
+			}
+		}
+	}
+	return true
+}
+
+func (c *card) reserve() {
+	r, err := c.d.Reserve(device.Size(1+c.rng.IntN(int(3*page))), 0)
+	if err != nil {
+		require.ErrorIs(c.t, err, device.ErrOutOfMemory)
+		return
+	}
+	require.True(c.t, c.free(r))
+	c.regions = append(c.regions, r)
+	k := newChip(r.Size)
+	for a := r.Addr; a < r.End(); a = a.Add(page) {
+		c.maps[a] = &mapped{k, int(a.Sub(r.Addr)), device.AccessReadWrite}
+	}
+}
+
+func newChip(size device.Size) *chip {
+	return &chip{bytes: make([]byte, size), known: make([]bool, size), named: true}
+}
+
+func (c *card) release() {
+	if len(c.regions) == 0 {
+		return
+	}
+	i := c.rng.IntN(len(c.regions))
+	r := c.regions[i]
+	require.NoError(c.t, c.d.Release(r.Addr))
+	require.ErrorIs(c.t, c.d.Release(r.Addr), device.ErrInvalid)
+	c.regions = append(c.regions[:i], c.regions[i+1:]...)
+	for a := r.Addr; a < r.End(); a = a.Add(page) {
+		delete(c.maps, a)
+	}
+}
+
+func (c *card) reserveRange() {
+	size := device.Size(c.rng.IntN(8)) * page
+	at := device.Addr(0)
+	if c.rng.IntN(2) == 0 {
+		at = sim.Base.Add(device.Size(c.rng.IntN(64)) * page)
+	}
+	r, err := c.d.ReserveRange(size, 0, at)
+	switch {
+	case size == 0:
+		require.ErrorIs(c.t, err, device.ErrInvalid)
+	case at != 0 && !c.free(device.Region{Addr: at, Size: size}):
+		require.ErrorIs(c.t, err, device.ErrOutOfMemory)
+	default:
+		require.NoError(c.t, err)
+		require.True(c.t, at == 0 || r.Addr == at)
+		require.Equal(c.t, size, r.Size)
+		require.True(c.t, c.free(r) && r.Addr.IsAligned(page))
+		if at == 0 { // the lowest free addresses
+			for a := sim.Base; a < r.Addr; a = a.Add(page) {
+				require.False(c.t, c.free(device.Region{Addr: a, Size: size}))
+			}
+		}
+		c.ranges = append(c.ranges, r)
+	}
+}
+
+// mappedIn reports whether anything is mapped among size bytes at a, and whether all is.
+func (c *card) mappedIn(a device.Addr, size device.Size) (some, all bool) {
+	all = true
+	for n := device.Size(0); n < size; n += page {
+		m := c.maps[a.Add(n)]
+		some, all = some || m != nil, all && m != nil
+	}
+	return some, all
+}
+
+func (c *card) releaseRange() {
+	if len(c.ranges) == 0 {
+		return
+	}
+	i := c.rng.IntN(len(c.ranges))
+	r := c.ranges[i]
+	require.ErrorIs(c.t, c.d.Release(r.Addr), device.ErrInvalid, "a range is no region")
+	err := c.d.ReleaseRange(r.Addr)
+	if some, _ := c.mappedIn(r.Addr, r.Size); some {
+		require.ErrorIs(c.t, err, device.ErrMapped)
+		return
+	}
+	require.NoError(c.t, err)
+	require.ErrorIs(c.t, c.d.ReleaseRange(r.Addr), device.ErrInvalid)
+	c.ranges = append(c.ranges[:i], c.ranges[i+1:]...)
+}
+
+func (c *card) createHandle() {
+	size := device.Size(1+c.rng.IntN(4)) * page
+	free := c.d.Usage().Free()
+	h, err := c.d.CreateHandle(size)
+	if size > free {
+		require.ErrorIs(c.t, err, device.ErrOutOfMemory)
+		return
+	}
+	require.NoError(c.t, err)
+	for _, k := range c.handles {
+		require.NotEqual(c.t, k.handle, h)
+	}
+	k := newChip(size)
+	k.handle = h
+	c.handles = append(c.handles, k)
+}
+
+func (c *card) releaseHandle() {
+	if len(c.handles) == 0 {
+		return
+	}
+	i := c.rng.IntN(len(c.handles))
+	k := c.handles[i]
+	require.NoError(c.t, c.d.ReleaseHandle(k.handle))
+	require.ErrorIs(c.t, c.d.ReleaseHandle(k.handle), device.ErrHandle)
+	k.named = false
+	c.handles = append(c.handles[:i], c.handles[i+1:]...)
+}
+
+func (c *card) mapSome() {
+	if len(c.handles) == 0 || len(c.ranges) == 0 {
+		return
+	}
+	k, r := c.handles[c.rng.IntN(len(c.handles))], c.ranges[c.rng.IntN(len(c.ranges))]
+	a := r.Addr.Add(device.Size(c.rng.IntN(int(r.Size/page))) * page)
+	size, offset := device.Size(c.rng.IntN(5))*page, device.Size(c.rng.IntN(3))*page
+	err := c.d.Map(a, size, k.handle, offset)
+	some, _ := c.mappedIn(a, size)
+	switch {
+	case size == 0, offset+size > device.Size(len(k.bytes)), a.Add(size) > r.End():
+		require.ErrorIs(c.t, err, device.ErrInvalid)
+		require.NotErrorIs(c.t, err, device.ErrMapped)
+	case some:
+		require.ErrorIs(c.t, err, device.ErrMapped)
+	default:
+		require.NoError(c.t, err)
+		k.maps++
+		c.starts[a] = size
+		for n := device.Size(0); n < size; n += page {
+			c.maps[a.Add(n)] = &mapped{chip: k, offset: int(offset + n)}
+		}
+		if c.rng.IntN(4) > 0 {
+			require.NoError(c.t, c.d.SetAccess(a, size, device.AccessReadWrite))
+			c.grant(a, size, device.AccessReadWrite)
+		}
+	}
+}
+
+// grant sets the access of pages.
+func (c *card) grant(a device.Addr, size device.Size, access device.Access) {
+	for n := device.Size(0); n < size; n += page {
+		c.maps[a.Add(n)].access = access
+	}
+}
+
+// some draws addresses of a range, which often are whole mappings, and says how a call about
+// them must end.
+func (c *card) some() (a device.Addr, size device.Size, want error) {
+	r := c.ranges[c.rng.IntN(len(c.ranges))]
+	a = r.Addr.Add(device.Size(c.rng.IntN(int(r.Size/page))) * page)
+	size = device.Size(1+c.rng.IntN(4)) * page
+	if n, ok := c.starts[a]; ok && c.rng.IntN(2) == 0 {
+		size = n + c.starts[a.Add(n)]
+	}
+	cover := func(at device.Addr) bool { return c.starts[at] == 0 && c.maps[at] != nil }
+	isRegion := func(at device.Addr) bool {
+		for _, r := range c.regions {
+			if r.Contains(at) {
+				return true
+			}
+		}
+		return false
+	}
+	for at := a; at < a.Add(size); {
+		switch n := c.starts[at]; {
+		case isRegion(at), c.maps[at] == nil:
+			return a, size, device.ErrUnmapped
+		case cover(at), n > a.Add(size).Sub(at):
+			return a, size, device.ErrInvalid
+		default:
+			at = at.Add(n)
+		}
+	}
+	return a, size, nil
+}
+
+// judge compares an answer with what it must be, to the very error.
+func (c *card) judge(err, want error) {
+	if want == nil {
+		require.NoError(c.t, err)
+		return
+	}
+	require.Equal(c.t, want, err)
+}
+
+func (c *card) setAccess() {
+	if len(c.ranges) == 0 {
+		return
+	}
+	a, size, want := c.some()
+	access := device.Access(c.rng.IntN(3))
+	c.judge(c.d.SetAccess(a, size, access), want)
+	if want == nil {
+		c.grant(a, size, access)
+	}
+}
+
+func (c *card) unmap() {
+	if len(c.ranges) == 0 {
+		return
+	}
+	a, size, want := c.some()
+	c.judge(c.d.Unmap(a, size), want)
+	for n := device.Size(0); want == nil && n < size; n += page {
+		if c.starts[a.Add(n)] != 0 {
+			c.maps[a.Add(n)].chip.maps--
+		}
+		delete(c.starts, a.Add(n))
+		delete(c.maps, a.Add(n))
+	}
+}
+
+// check compares the account, the mappings and the figures with the model.
+func (c *card) check() {
+	u := c.d.Usage()
+	var held, charged, space, mapped device.Size
+	for _, r := range c.regions {
+		held, charged = held+r.Size, charged+device.AlignUp(r.Size, c.d.Config().Charge)
+	}
+	chips := map[*chip]bool{}
+	for _, k := range c.handles {
+		chips[k] = true
+	}
+	for a := range c.starts {
+		chips[c.maps[a].chip] = true
+	}
+	for k := range chips {
+		held, charged = held+device.Size(len(k.bytes)), charged+device.Size(len(k.bytes))
+	}
+	for _, r := range c.ranges {
+		space += r.Size
+	}
+	for _, n := range c.starts {
+		mapped += n
+	}
+	require.Equal(c.t, []device.Size{held, charged, space, mapped}, []device.Size{u.Held, u.Charged, u.Space, u.Mapped})
+	require.Equal(c.t, []int{len(c.regions), len(c.ranges), len(c.handles)}, []int{u.Regions, u.Ranges, u.Handles})
+	if phys := c.d.Physical(); c.d.Config().Memory != sim.Counted {
+		require.Equal(c.t, charged, phys.Used)
+		require.Equal(c.t, c.d.Config().Capacity, phys.Used+phys.Free)
+	}
+	n, last := 0, device.Addr(0)
+	for m := range c.d.Mappings {
+		require.Equal(c.t, c.starts[m.Addr], m.Size)
+		require.Greater(c.t, m.Addr, last)
+		p := c.maps[m.Addr]
+		require.Equal(c.t, []any{p.offset, p.access}, []any{int(m.Offset), m.Access})
+		if p.chip.named {
+			require.Equal(c.t, p.chip.handle, m.Handle)
+		}
+		n, last = n+1, m.Addr
+	}
+	require.Len(c.t, c.starts, n)
+}
+
+// TestVirtualMemoryAgreesWithAModel makes random calls, right and wrong, on devices that know
+// little and much of their memory, and compares every answer and the account.
+func TestVirtualMemoryAgreesWithAModel(t *testing.T) {
+	for seed := range uint64(30) {
+		c := newCard(t, seed, sim.Config{
+			Capacity: 64 * page, Align: page, Granularity: page, Ordinal: uint8(seed),
+			Memory: []sim.Memory{sim.Counted, sim.Placed, sim.Filled}[seed%3], Charge: 1024 << (seed % 3),
+		})
+		for range 500 {
+			c.step()
+			if c.d.Config().Memory == sim.Filled {
+				c.touch()
+			}
+			c.check()
+		}
+	}
+}
