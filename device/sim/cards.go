@@ -59,8 +59,11 @@ var cards = []Card{
 // Cards returns the cards that a device specification can name, the largest first.
 func Cards() []Card { return slices.Clone(cards) }
 
-// Config returns a simulated device like the card: its memory, handed out in whole pages.
-func (c Card) Config() Config { return Config{Capacity: c.Memory, Charge: cardPage} }
+// Config returns a simulated device like the card: its memory, handed out in whole pages, and its
+// bandwidth.
+func (c Card) Config() Config {
+	return Config{Capacity: c.Memory, Charge: cardPage, Bandwidth: c.Bandwidth}
+}
 
 var errNoCapacity = errors.New("want more than 0 bytes")
 

@@ -2,10 +2,12 @@ package sim
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
+	"slices"
 
 	"github.com/vramyard/vramyard/device"
 )
@@ -79,6 +81,11 @@ type Config struct {
 	Memory Memory `json:"memory"`
 	// Clock says when work has finished; default Drained.
 	Clock Clock `json:"clock"`
+	// Costs names the table of what calls cost; default Published.
+	Costs CostTable `json:"costs"`
+	// Bandwidth of memory in bytes a second, for calls that move it; default that of an A100 of
+	// 80 GB.
+	Bandwidth uint64 `json:"bandwidth"`
 }
 
 // ParseConfig reads a Config from JSON. Unknown fields and trailing text are errors.
@@ -97,53 +104,49 @@ func ParseConfig(raw []byte) (Config, error) {
 
 // withDefaults fills the zero fields and returns an error that names the first bad one.
 func (c Config) withDefaults() (Config, error) {
-	if c.Policy == "" {
-		c.Policy = FirstFit
-	}
-	if c.Align == 0 {
-		c.Align = 2 * device.MiB
-	}
-	if c.Round == 0 {
-		c.Round = 256
-	}
-	if c.Charge == 0 {
-		c.Charge = c.Round
-	}
-	if c.Granularity == 0 {
-		c.Granularity = 2 * device.MiB
-	}
-	if c.Memory == "" {
-		c.Memory = Counted
-	}
-	switch c.Policy {
-	case FirstFit, Bump, TopDown:
-	default:
-		return c, fmt.Errorf("simulated device: policy %q: want %q, %q or %q", c.Policy, FirstFit, Bump, TopDown)
-	}
-	switch c.Memory {
-	case Counted, Placed, Filled:
-	default:
-		return c, fmt.Errorf("simulated device: memory %q: want %q, %q or %q", c.Memory, Counted, Placed, Filled)
-	}
-	if c.Clock == "" {
-		c.Clock = Drained
-	}
-	if c.Clock != Drained && c.Clock != Timed {
-		return c, fmt.Errorf("simulated device: clock %q: want %q or %q", c.Clock, Drained, Timed)
+	c.Policy = cmp.Or(c.Policy, FirstFit)
+	c.Align = cmp.Or(c.Align, 2*device.MiB)
+	c.Round = cmp.Or(c.Round, 256)
+	c.Charge = cmp.Or(c.Charge, c.Round)
+	c.Granularity = cmp.Or(c.Granularity, 2*device.MiB)
+	c.Memory = cmp.Or(c.Memory, Counted)
+	c.Clock = cmp.Or(c.Clock, Drained)
+	c.Costs = cmp.Or(c.Costs, Published)
+	c.Bandwidth = cmp.Or(c.Bandwidth, 2039e9)
+	return c, c.judge()
+}
+
+// judge returns an error that names the first bad field.
+//
+// Precondition: no field that has a default is zero.
+func (c Config) judge() error {
+	for _, f := range []struct {
+		name  string
+		value string
+		want  []string
+	}{
+		{"policy", string(c.Policy), []string{string(FirstFit), string(Bump), string(TopDown)}},
+		{"memory", string(c.Memory), []string{string(Counted), string(Placed), string(Filled)}},
+		{"clock", string(c.Clock), []string{string(Drained), string(Timed)}},
+		{"costs", string(c.Costs), []string{string(Published), string(NoCosts)}},
+	} {
+		if !slices.Contains(f.want, f.value) {
+			return fmt.Errorf("simulated device: %s %q: want one of %q", f.name, f.value, f.want)
+		}
 	}
 	for _, f := range []struct {
 		name string
 		v    device.Size
 	}{{"align", c.Align}, {"round", c.Round}, {"charge", c.Charge}, {"granularity", c.Granularity}} {
 		if !device.IsPowerOfTwo(f.v) || f.v > device.TiB {
-			return c, fmt.Errorf("simulated device: %s %d: want a power of two of at most 1TiB", f.name, f.v)
+			return fmt.Errorf("simulated device: %s %d: want a power of two of at most 1TiB", f.name, f.v)
 		}
 	}
 	if c.Granularity < 4*device.KiB {
-		return c, fmt.Errorf("simulated device: granularity %d: want at least 4KiB", c.Granularity)
+		return fmt.Errorf("simulated device: granularity %d: want at least 4KiB", c.Granularity)
 	}
 	if c.Gap > device.TiB {
-		return c, fmt.Errorf("simulated device: gap %d: want at most 1TiB", c.Gap)
+		return fmt.Errorf("simulated device: gap %d: want at most 1TiB", c.Gap)
 	}
-	return c, nil
+	return nil
 }

@@ -8,6 +8,7 @@ import (
 // Device is a simulated GPU. It is not safe for concurrent use.
 type Device struct {
 	cfg     Config
+	costs   *Costs                // never changed
 	gap     device.Size           // kept free behind every region
 	regions addrlist.List[extent] // and ranges; the bound of a leaf is on the rooms below them
 	next    device.Addr           // lowest address that Bump may still hand out; none above was ever used
@@ -46,7 +47,10 @@ func New(cfg Config) (*Device, error) {
 	if err != nil {
 		return nil, err
 	}
-	d := &Device{cfg: cfg, next: Base, usage: device.Usage{Capacity: cfg.Capacity}, streams: newStreams(cfg.Ordinal)}
+	d := &Device{
+		cfg: cfg, costs: cfg.Costs.table(), next: Base, usage: device.Usage{Capacity: cfg.Capacity},
+		streams: newStreams(cfg.Ordinal),
+	}
 	d.memories.ordinal = uint64(cfg.Ordinal)
 	if cfg.Policy == FirstFit {
 		d.gap = cfg.Gap
@@ -141,15 +145,13 @@ func (d *Device) leave(p addrlist.Pos) device.Size {
 func (d *Device) book(c device.Call, size device.Size, err error) error {
 	if err != nil {
 		d.usage.Calls[c].Failed++
+		d.spend(c, 0) // what was asked for was not done
 		return err
 	}
 	d.usage.Calls[c].Done++
 	d.spend(c, size)
 	return nil
 }
-
-// spend books the time that a call takes, in the account and on the host's clock. No call takes any.
-func (d *Device) spend(device.Call, device.Size) {}
 
 // waitUntil lets a call wait for the host's clock to be at least at a time.
 func (d *Device) waitUntil(at uint64) {

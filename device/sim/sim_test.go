@@ -83,7 +83,7 @@ func TestSizesAndChargesAreRounded(t *testing.T) {
 	require.Equal(t, device.Usage{
 		Capacity: 4 * device.MiB, Charged: 4 * device.MiB, PeakCharged: 4 * device.MiB,
 		Held: 2*device.MiB + 512, PeakHeld: 2*device.MiB + 512, Regions: 2,
-		Calls: device.Calls{device.CallReserve: {Done: 2, Failed: 1}},
+		Calls: device.Calls{device.CallReserve: {Done: 2, Failed: 1}}, Time: u.Time,
 	}, u)
 	require.NoError(t, d.Release(r.Addr))
 	require.Equal(t, 2*device.MiB, d.Usage().Free())
@@ -135,6 +135,8 @@ func TestConfigIsValidated(t *testing.T) {
 		`{"granularity":2048}`:   "at least 4KiB",
 		`{"memory":"warm"}`:      "warm",
 		`{"ordinal":256}`:        "ordinal",
+		`{"costs":"h300"}`:       `costs "h300": want one of ["published" "none"]`,
+		`{"bandwidth":-1}`:       "bandwidth",
 		`{`:                      "unexpected EOF",
 		`{} {}`:                  "text after",
 		`{} }`:                   "text after",
@@ -151,6 +153,7 @@ func TestConfigIsValidated(t *testing.T) {
 	require.Equal(t, sim.Config{
 		Capacity: 80 * device.GiB, Policy: sim.FirstFit, Align: 2 * device.MiB, Round: 256, Charge: 256,
 		Granularity: 2 * device.MiB, Memory: sim.Counted, Clock: sim.Drained,
+		Costs: sim.Published, Bandwidth: 2039e9,
 	}, c)
 }
 

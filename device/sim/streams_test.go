@@ -90,7 +90,7 @@ type pair struct {
 
 func newPair(t *testing.T, clock sim.Clock) *pair {
 	return &pair{
-		t: t, d: newDevice(t, sim.Config{Clock: clock, Ordinal: 3}),
+		t: t, d: newDevice(t, sim.Config{Clock: clock, Ordinal: 3, Costs: sim.NoCosts}),
 		g: &graph{
 			timed: clock == sim.Timed, last: map[device.Stream]*item{}, marks: map[device.Event]*item{},
 		},

@@ -1,0 +1,153 @@
+package sim
+
+import (
+	"math"
+	"math/bits"
+
+	"github.com/vramyard/vramyard/device"
+)
+
+// Cost is what one kind of call costs. Times are nanoseconds.
+type Cost struct {
+	Base   uint64 `json:"base_ns"`     // of every call, refused ones too
+	Page   uint64 `json:"page_ns"`     // more for each page of 2 MiB that the call is about, begun ones too
+	Moves  bool   `json:"moves_bytes"` // the call reads or writes every byte, at Config.Bandwidth
+	Source string `json:"source"`      // where the figures are from
+}
+
+// Costs is a table of what calls cost, by kind.
+type Costs [device.NumCalls]Cost
+
+// costPage is the page of Cost.Page.
+const costPage = 2 * device.MiB
+
+// Of returns the nanoseconds that a call about size bytes takes, where memory moves bandwidth
+// bytes a second. The largest time stands for all that are larger.
+func (t *Costs) Of(c device.Call, size device.Size, bandwidth uint64) uint64 {
+	k := &t[c]
+	ns := k.Base
+	if k.Page != 0 && size != 0 {
+		ns = plus(ns, times(uint64((size-1)/costPage)+1, k.Page))
+	}
+	if k.Moves {
+		ns = plus(ns, moving(size, bandwidth))
+	}
+	return ns
+}
+
+// times multiplies. The largest number stands for all that are larger.
+func times(a, b uint64) uint64 {
+	if high, low := bits.Mul64(a, b); high == 0 {
+		return low
+	}
+	return math.MaxUint64
+}
+
+// moving returns the nanoseconds, rounded up, that size bytes take at a bandwidth.
+//
+// Precondition: bandwidth > 0.
+func moving(size device.Size, bandwidth uint64) uint64 {
+	high, low := bits.Mul64(uint64(size), 1e9)
+	low, carry := bits.Add64(low, bandwidth-1, 0)
+	if high += carry; high >= bandwidth {
+		return math.MaxUint64
+	}
+	ns, _ := bits.Div64(high, low, bandwidth)
+	return ns
+}
+
+// CostTable names a table of costs.
+type CostTable string
+
+// The tables of costs.
+const (
+	// Published is made of what others have measured and published, on several cards: orders of
+	// magnitude, not a prediction for one card.
+	Published CostTable = "published"
+	// NoCosts lets no call take any time, so that time is only what a caller makes of it.
+	NoCosts CostTable = "none"
+)
+
+// Costs returns the table of that name, and whether there is one.
+func (t CostTable) Costs() (Costs, bool) {
+	if table := t.table(); table != nil {
+		return *table, true
+	}
+	return Costs{}, false
+}
+
+// table returns the table of that name, or nil.
+func (t CostTable) table() *Costs {
+	switch t {
+	case Published:
+		return &published
+	case NoCosts:
+		return &noCosts
+	}
+	return nil
+}
+
+var noCosts Costs
+
+// Sources of the figures of the published table.
+const (
+	// eventBench: V100 of a DGX-1, CUDA 10.2, driver 440.64, 2020-06-18. A DGX H100 of 2024 takes
+	// 144 ns to make an event.
+	eventBench = "harrism/cuda_event_benchmark, README: V100, events without timing"
+	// vmmBench: calls for 4,096 pages of 2 MiB, mean; 84.5 GB free. The same page has a second run,
+	// of a busier card, with 7.6 µs to create, 1.1 to map, 20.8 to set access, 11.5 to unmap.
+	vmmBench = "magnate3/linux-riscv-dev, nccl/gpu/shm/bench_vmm/README.md: A100, pages of 2 MiB, mean"
+	// winBench: RTX PRO 6000 Blackwell, Windows, CUDA 13.1, medians.
+	winBench = "tekgy/winrapids, experiment 002 on GPU memory: RTX PRO 6000 on Windows, median"
+	// ingero: traces of PyTorch training on busy machines, driver 570, Linux.
+	ingero = "ingero, investigation sessions: A100 40GB under PyTorch, calls that waited for nothing, mean"
+	// ratio: GMLake has it that 2 GiB by the virtual memory calls take 115 times cuMemAlloc in
+	// pieces of 2 MiB and 1.5 times in pieces of 1 GiB. The stated 9 times in pieces of 128 MiB does
+	// not lie on the line through these two, which gives 3.
+	ratio = "fits GMLake (ASPLOS 2024): 2 GiB take 115 x cuMemAlloc in pieces of 2 MiB, 1.5 x of 1 GiB; ratios recalled"
+	// vAttention: its table of latencies; that map and set access take 40 µs together was read.
+	vAttention = "vAttention (arXiv 2405.04437), table of call latencies at 2 MiB, recalled"
+	assumed    = "assumed, no measurement known"
+)
+
+// published holds the figures of the table [Published]. docs/device-model.md shows the same
+// table; a test compares them.
+var published = Costs{
+	device.CallReserve:       {70_000, 520, false, "base: " + winBench + ", up to 16 MiB; page: " + ratio},
+	device.CallRelease:       {170_000, 520, false, "base: " + winBench + ", up to 1 MiB; page: assumed as reserve"},
+	device.CallReserveRange:  {19_000, 0, false, vmmBench + ", 8 GB"},
+	device.CallReleaseRange:  {19_000, 0, false, "assumed as reserve-range"},
+	device.CallCreateHandle:  {29_000, 390, false, "base: " + vAttention + ", between 7.6 and 193 µs of two runs of bench_vmm; page: " + ratio},
+	device.CallReleaseHandle: {23_000, 390, false, "base: " + vAttention + "; page: assumed as create-handle"},
+	device.CallMap:           {1_450, 0, false, vmmBench},
+	device.CallSetAccess:     {36_000, 350, false, "base: " + vmmBench + "; page: " + ratio},
+	device.CallUnmap:         {25_600, 350, false, "base: " + vmmBench + "; page: assumed as set-access"},
+
+	device.CallNewEvent:     {422, 0, false, eventBench},
+	device.CallDestroyEvent: {119, 0, false, eventBench},
+	device.CallRecord:       {244, 0, false, eventBench},
+	device.CallDone:         {1_016, 0, false, eventBench},
+	device.CallWait:         {254, 0, false, eventBench},
+	device.CallSyncEvent:    {5_000, 0, false, "assumed as sync-stream"},
+	device.CallSyncStream:   {5_000, 0, false, ingero},
+	device.CallSyncDevice:   {5_000, 0, false, "assumed as sync-stream"},
+
+	device.CallNewPool:          {10_000, 0, false, assumed},
+	device.CallDestroyPool:      {10_000, 0, false, assumed},
+	device.CallAllocAsync:       {550, 0, false, winBench + ", from a pool that has the memory"},
+	device.CallFreeAsync:        {500, 0, false, winBench},
+	device.CallTrimPool:         {2_000, 0, false, assumed},
+	device.CallPoolAttribute:    {500, 0, false, assumed},
+	device.CallSetPoolAttribute: {500, 0, false, assumed},
+
+	device.CallMemoryInfo: {20_000, 0, false, assumed},
+	device.CallFill:       {5_000, 0, true, "base: assumed, no measurement known; bytes: the card's bandwidth"},
+	device.CallCompare:    {10_000, 0, true, "base: assumed, no measurement known; bytes: the card's bandwidth"},
+}
+
+// spend books the time that a call takes, in the account and on the host's clock.
+func (d *Device) spend(c device.Call, size device.Size) {
+	ns := d.costs.Of(c, size, d.cfg.Bandwidth)
+	d.usage.Time = plus(d.usage.Time, ns)
+	d.now = plus(d.now, ns)
+}
