@@ -1,9 +1,7 @@
 package props
 
 import (
-	"cmp"
 	"fmt"
-	"slices"
 
 	"github.com/vramyard/vramyard/alloc"
 	"github.com/vramyard/vramyard/device"
@@ -214,14 +212,6 @@ func trimmedRange(chunks []alloc.Chunk, page device.Size) error {
 		}
 	}
 	return nil
-}
-
-// inRange reports whether a lies in one of the ranges, which come sorted by address.
-func inRange(ranges []device.Region, a device.Addr) bool {
-	i, found := slices.BinarySearchFunc(ranges, a, func(r device.Region, a device.Addr) int {
-		return cmp.Compare(r.Addr, a)
-	})
-	return found || i > 0 && ranges[i-1].Contains(a)
 }
 
 // Drained checks invariant I30: with every block freed, no chunk is live or pending and

@@ -57,6 +57,8 @@ const (
 	IBounded       Number = 44 // bounded demand needs bounded memory
 	ILinear        Number = 45 // concurrent calls are as if one after another
 	IRecency       Number = 46 // memory is as unsafe as its newest byte
+	IMapping       Number = 47 // memory is mapped where chunks say so
+	IAlias         Number = 48 // memory counts once, wherever it is mapped
 )
 
 var invariantNames = [...]string{
@@ -72,6 +74,7 @@ var invariantNames = [...]string{
 	IWarm: "warm path", IAgreement: "agreement", IIndifference: "indifference", IUndo: "undo",
 	IObservation: "observation", ITraceless: "traceless mistakes", ITranslation: "translation",
 	IBounded: "boundedness", ILinear: "linearizability", IRecency: "recency",
+	IMapping: "mapping", IAlias: "aliases",
 }
 
 // Name returns the invariant in a word or two.

@@ -2,6 +2,7 @@ package props
 
 import (
 	"cmp"
+	"slices"
 
 	"github.com/vramyard/vramyard/alloc"
 	"github.com/vramyard/vramyard/device"
@@ -22,12 +23,31 @@ func (r *runner) collect() error {
 	return nil
 }
 
-// collectHeld asks the device for its regions.
+// collectHeld asks the device for its regions and ranges.
 func (r *runner) collectHeld() {
-	r.held = r.held[:0]
+	r.held, r.ranges = r.held[:0], r.ranges[:0]
 	for region := range r.main.dev.Regions {
 		r.held = append(r.held, region)
 	}
+	for region := range r.main.dev.Ranges {
+		r.ranges = append(r.ranges, region)
+	}
+	if len(r.ranges) > 0 {
+		r.held = append(r.held, r.ranges...)
+		slices.SortFunc(r.held, func(a, b device.Region) int { return cmp.Compare(a.Addr, b.Addr) })
+	}
+}
+
+// observeMappings looks at the memory under the ranges of the walk.
+func (r *runner) observeMappings() error {
+	r.maps = r.maps[:0]
+	for m := range r.main.dev.Mappings {
+		r.maps = append(r.maps, m)
+	}
+	if err := r.judge(Mapped(r.walk, r.ranges, r.maps)); err != nil || len(r.ranges) == 0 {
+		return err
+	}
+	return r.judge(Aliases(r.walk, r.ranges, r.maps))
 }
 
 // observe looks at everything that the strategy shows after a call.
@@ -49,6 +69,9 @@ func (r *runner) observe() error {
 		Limit(r.stats),
 		DeviceAccount(r.stats, r.usage(), p.JoinsRegions),
 	); err != nil {
+		return err
+	}
+	if err := r.observeMappings(); err != nil {
 		return err
 	}
 	// What is active was just compared with the walk; the model cannot know it.

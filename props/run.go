@@ -45,6 +45,7 @@ type runner struct {
 	search       []alloc.Chunk
 	held         []device.Region // regions and ranges
 	ranges       []device.Region // the ranges among them
+	maps         []sim.Mapping
 	was, stats   alloc.Stats
 	calls        device.Calls // of the device, before the last call
 
