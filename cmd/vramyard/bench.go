@@ -20,10 +20,11 @@ import (
 
 // benchFlags are the flags of the command bench.
 type benchFlags struct {
-	strategies        string
-	chosen            bench.Selection
-	rounds            int
-	capacity          string
+	strategies string
+	chosen     bench.Selection
+	rounds     int
+	capacity   string
+	deviceFlags
 	arena             bool
 	jsonFile, profile string
 }
@@ -61,7 +62,8 @@ refuses a request ends the benchmark.`,
 	fl.IntVar(&f.chosen.Pairs, "pairs", usual.Pairs, "pairs that are timed in each run, but for w2")
 	fl.IntVar(&f.chosen.Steps, "steps", 300, "steps of the training that w2 is")
 	fl.Uint64Var(&f.chosen.Seed, "seed", usual.Seed, "seed of the random numbers")
-	fl.StringVar(&f.capacity, "capacity", "", "capacity of the device (default: four times the live bytes, up to the next GiB)")
+	fl.StringVar(&f.capacity, "capacity", "", "capacity of the device (default: that of --device, or four times the live bytes, up to the next GiB)")
+	f.addDevice(c, "the arena is searched on smaller ones like it")
 	fl.BoolVar(&f.arena, "arena", false, "search the smallest arena of each strategy too, which takes a dozen runs")
 	fl.StringVar(&f.jsonFile, "json", "", `also write all figures as JSON to this file, "-" for standard output instead of tables`)
 	fl.StringVar(&f.profile, "cpuprofile", "", `write a CPU profile to this file, for "go tool pprof"; its samples are labelled by strategy, workload and live`)
@@ -82,6 +84,9 @@ func (f *benchFlags) run(cmd *cobra.Command, _ []string) error {
 		return flagError(wrong.Part, wrong.Why)
 	}
 	o := bench.Options{Rounds: f.rounds, Arena: f.arena, Version: version}
+	if o.Device, o.Capacity, err = f.shape(); err != nil {
+		return err
+	}
 	if f.capacity != "" {
 		if o.Capacity, err = parseCapacity(f.capacity); err != nil {
 			return err

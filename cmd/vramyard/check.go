@@ -23,6 +23,7 @@ import (
 
 // checkFlags are the flags of the command check.
 type checkFlags struct {
+	deviceFlags
 	strategies, config, out string
 	tests, ops              int
 	seed                    int64
@@ -48,7 +49,9 @@ number of cores.
 
 A strategy with a limit of its own is checked on two devices, of 3/4 and of 3/2 of the
 limit; a limit above 64 MiB is lowered to 16 MiB, so that short sequences reach it. Any
-other is checked on a device with room for eight regions as large as its first.
+other is checked on a device with room for eight regions as large as its first. All are like
+--device but for their capacity; without it, regions may start at every 256 bytes, so that
+more mistakes show.
 
 A failure is shrunk to a few calls. It is printed with the state after each of them, and
 written as a trace that "vramyard replay --check" repeats. Exit status 1 then.
@@ -68,6 +71,7 @@ source of the program. Exit status 1 if a bug is missed.`,
 	c.Flags().Int64Var(&f.seed, "seed", 1, "seed of the first sequence; each next one has the next seed")
 	c.Flags().BoolVar(&f.faults, "faults", false, "also let the device refuse each of its calls in turn, in one of 40 sequences")
 	c.Flags().BoolVar(&f.planted, "planted", false, "look for the planted bugs of the strategies instead")
+	f.addDevice(c, "all but its capacity")
 	c.Flags().StringVar(&f.out, "out", ".", "folder for the traces of failures")
 	return c
 }
@@ -107,6 +111,10 @@ func (f *checkFlags) suspects() (all []suspect, err error) {
 	if err := f.judge(); err != nil {
 		return nil, err
 	}
+	like, _, err := f.shape()
+	if err != nil {
+		return nil, err
+	}
 	names := splitNames(f.strategies)
 	switch {
 	case len(names) == 0:
@@ -119,7 +127,7 @@ func (f *checkFlags) suspects() (all []suspect, err error) {
 		if err != nil {
 			return nil, err
 		}
-		subjects, err := check.Subjects(setup)
+		subjects, err := check.Subjects(setup, like)
 		if err != nil {
 			return nil, err
 		}
@@ -200,6 +208,9 @@ func (f *checkFlags) writeFailure(w io.Writer, s suspect, failure *props.Failure
 	name := "--strategies " + s.strategy
 	if s.config != "" {
 		name += " --config " + quoted(s.config)
+	}
+	if f.device != "" {
+		name += " --device " + quoted(f.device)
 	}
 	if f.faults {
 		name += " --faults"

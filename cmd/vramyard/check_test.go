@@ -99,7 +99,7 @@ func shiftySuspect(t *testing.T) suspect {
 	const name, config = "buddy:xdl", `{"region_bytes":4096, "block_bytes":256}`
 	setup, err := strategies.All().Lookup(name, []byte(config))
 	require.NoError(t, err)
-	subjects, err := check.Subjects(setup)
+	subjects, err := check.Subjects(setup, sim.Config{})
 	require.NoError(t, err)
 	wrapped := subjects[0].Wrapped("shifty", func(a alloc.Strategy) (alloc.Strategy, error) {
 		return &shifty{alloc.Forward(a, nil)}, nil

@@ -14,7 +14,6 @@ import (
 
 	"github.com/vramyard/vramyard/alloc"
 	"github.com/vramyard/vramyard/device"
-	"github.com/vramyard/vramyard/device/sim"
 	"github.com/vramyard/vramyard/harness/compare"
 	"github.com/vramyard/vramyard/harness/recorded"
 	"github.com/vramyard/vramyard/harness/report"
@@ -25,9 +24,9 @@ import (
 
 // compareFlags are the flags of the command compare.
 type compareFlags struct {
-	strategies        string
-	capacity          string
-	sim               string
+	strategies string
+	capacity   string
+	deviceFlags
 	jsonFile, csvFile string
 }
 
@@ -40,13 +39,18 @@ func newCompare() *cobra.Command {
 each trace, sorted by minimum capacity: the smallest device on which the trace completes.
 
 A TRACE is a file (text or CSV, plain, .gz or .zst), "-" for standard input, or the name
-of a trace inside the program. Without TRACE, all traces inside the program are used.`,
-		RunE: f.run,
+of a trace inside the program. Without TRACE, all traces inside the program are used.
+
+All figures but the minimum capacity are measured on one device: an ample one, one of the
+capacity of --device, or, above that, of --capacity.`,
+		Example: "  vramyard compare --device sim:rtx4090-24g --strategies bfc,tlsf trace.csv",
+		RunE:    f.run,
 	}
 	c.Flags().StringVar(&f.strategies, "strategies", strings.Join(strategies.Compared(), ","),
 		"strategies to compare, by name or name:preset, separated by commas")
-	c.Flags().StringVar(&f.capacity, "capacity", "", `measure on a device of this size, such as "24GiB" (default: an ample one)`)
-	c.Flags().StringVar(&f.sim, "sim", "", simShapeUsage)
+	c.Flags().StringVar(&f.capacity, "capacity", "", `measure on a device of this size, such as "24GiB" (default: that of --device, or an ample one)`)
+	f.addDevice(c, "measured on its capacity, all capacities are searched")
+	f.addSim(c, simShapeUsage)
 	c.Flags().StringVar(&f.jsonFile, "json", "", `also write all figures as JSON to this file, "-" for standard output instead of tables`)
 	c.Flags().StringVar(&f.csvFile, "csv", "", `also write all figures as CSV to this file, "-" for standard output instead of tables`)
 	return c
@@ -59,7 +63,7 @@ func (f *compareFlags) run(cmd *cobra.Command, args []string) error {
 	}
 	o := compare.Options{Version: version}
 	var err error
-	if o.Device, err = simShape(f.sim); err != nil {
+	if o.Device, o.Capacity, err = f.shape(); err != nil {
 		return err
 	}
 	if f.capacity != "" {
@@ -122,21 +126,6 @@ func parseCapacity(s string) (device.Size, error) {
 		return 0, flagError("capacity", err)
 	}
 	return n, nil
-}
-
-// simShapeUsage describes the flag --sim of commands that choose capacities themselves.
-const simShapeUsage = `simulated device but for its capacity, as a JSON object; {"charge":"2MiB"} charges whole pages, as cards do`
-
-// simShape reads the flag --sim of such a command.
-func simShape(text string) (sim.Config, error) {
-	c, err := simConfig(text)
-	if err == nil && c.Capacity != 0 {
-		err = errors.New("capacity: is what this command varies")
-	}
-	if err != nil {
-		return sim.Config{}, flagError("sim", err)
-	}
-	return c, nil
 }
 
 // lookupAll returns the setups of the named strategies.

@@ -7,6 +7,7 @@
 //	vramyard tune --strategy NAME [TRACE...]           search the settings of a strategy
 //	vramyard trace info|convert|gen ...                look at traces, change their form, make them up
 //	vramyard strategies [NAME]                         what there is, with every setting
+//	vramyard devices                                   the cards that a device can stand for
 //
 // Exit status: 0 done (a request that finds no memory is a result, not an error); 1 for a
 // missing file, bad content, an unknown strategy, bad JSON, an unknown field or a broken
@@ -111,7 +112,7 @@ func newRoot(started *bool) *cobra.Command {
 		SilenceErrors: true,
 		SilenceUsage:  true,
 	}
-	root.AddCommand(newCompare(), newReplay(), newBench(), newCheck(), newTune(), newTrace(), newStrategies())
+	root.AddCommand(newCompare(), newReplay(), newBench(), newCheck(), newTune(), newTrace(), newStrategies(), newDevices())
 	root.SetHelpCommand(newHelp())
 	noteStart(root, started)
 	return root

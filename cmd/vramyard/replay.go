@@ -21,10 +21,11 @@ import (
 
 // replayFlags are the flags of the command replay.
 type replayFlags struct {
-	strategy, config, sim, dialect string
-	placements, final, jsonFile    string
-	report                         string
-	check                          bool
+	deviceFlags
+	strategy, config, dialect   string
+	placements, final, jsonFile string
+	report                      string
+	check                       bool
 }
 
 func newReplay() *cobra.Command {
@@ -40,14 +41,14 @@ of a trace inside the program.
 With --check, the invariants of docs/invariants.md are judged after every event, and the
 first that is broken ends the replay with exit status 1. So a failure of "vramyard check"
 is seen again from its trace, whose header has configuration and device: they are used
-unless --config or --sim is given.`,
+unless --config, or --device or --sim, is given.`,
 		Args: cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error { return f.run(cmd, args[0]) },
 	}
 	c.Flags().StringVar(&f.strategy, "strategy", "", "strategy, by name or name:preset")
 	c.Flags().StringVar(&f.config, "config", "", "JSON object; its fields replace those of the preset")
-	c.Flags().StringVar(&f.sim, "sim", "", `simulated device as a JSON object; the default is {"capacity":0,"policy":"first-fit",
-"align":2097152,"round":256,"charge":256,"gap":0,"fail_above":0}`)
+	f.addDevice(c, "with its capacity")
+	f.addSim(c, "simulated device as a JSON object; the default is "+defaultDevice())
 	c.Flags().StringVar(&f.dialect, "dialect", "", dialectUsage)
 	c.Flags().StringVar(&f.placements, "placements", "", `write where each allocation lies to this file, "-" for standard output`)
 	c.Flags().StringVar(&f.final, "final", "", `write the state at the end to this file, "-" for standard output`)
@@ -104,7 +105,7 @@ func (f *replayFlags) run(cmd *cobra.Command, path string) error {
 // settings returns strategy and device as the flags say, and with --check as the header of
 // the trace says where the flags say nothing.
 func (f *replayFlags) settings(t *trace.Trace) (alloc.Setup, sim.Config, error) {
-	config, device := f.config, f.sim
+	config, on := f.config, f.deviceFlags
 	from := func(err error) error { return err }
 	// Traces recorded elsewhere may have such keys too and mean something else by them.
 	if _, counterexample := t.Header.Get("invariant"); f.check && counterexample {
@@ -112,19 +113,17 @@ func (f *replayFlags) settings(t *trace.Trace) (alloc.Setup, sim.Config, error) 
 			config = text
 			from = func(err error) error { return fmt.Errorf("%s: header: %w", t.Header.Name, err) }
 		}
-		if text, ok := t.Header.Get("device"); ok && device == "" {
-			device = text
+		if text, ok := t.Header.Get("device"); ok && on == (deviceFlags{}) {
+			on.sim = text
 		}
 	}
 	setup, err := strategies.All().Lookup(f.strategy, json.RawMessage(config))
 	if err != nil {
 		return alloc.Setup{}, sim.Config{}, from(err)
 	}
-	cfg, err := simConfig(device)
-	if err != nil && f.sim == "" {
-		err = fmt.Errorf("%s: header: %w", t.Header.Name, err)
-	} else if err != nil {
-		err = flagError("sim", err)
+	cfg, err := on.config()
+	if err != nil && on != f.deviceFlags {
+		err = fmt.Errorf("%s: header: %w", t.Header.Name, errors.Unwrap(err))
 	}
 	return setup, cfg, err
 }
@@ -232,12 +231,4 @@ func runOn(t *replay.Prepared, setup alloc.Setup, cfg sim.Config, o replay.Optio
 		return nil, err
 	}
 	return t.Run(setup, dev, o)
-}
-
-// simConfig reads the flag --sim; nothing means the default device.
-func simConfig(raw string) (sim.Config, error) {
-	if raw == "" {
-		return sim.Config{}, nil
-	}
-	return sim.ParseConfig([]byte(raw))
 }

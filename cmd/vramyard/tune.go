@@ -17,9 +17,9 @@ import (
 // tuneFlags are the flags of the command tune.
 type tuneFlags struct {
 	strategy, config, settings string
-	sim                        string
-	points                     int
-	jsonFile                   string
+	deviceFlags
+	points   int
+	jsonFile string
 }
 
 func newTune() *cobra.Command {
@@ -40,7 +40,8 @@ program are used.`,
 	c.Flags().StringVar(&f.config, "config", "", "settings to leave as given here, as a JSON object over the preset's")
 	c.Flags().StringVar(&f.settings, "settings", "", "settings to vary, separated by commas (default: all that have a grid)")
 	c.Flags().IntVar(&f.points, "points", 200, "points of the grid to search; the single changes of the best one come on top")
-	c.Flags().StringVar(&f.sim, "sim", "", simShapeUsage)
+	f.addDevice(c, "all but its capacity, which is what is searched")
+	f.addSim(c, simShapeUsage)
 	c.Flags().StringVar(&f.jsonFile, "json", "", `also write all points as JSON to this file, "-" for standard output instead of tables`)
 	if err := c.MarkFlagRequired("strategy"); err != nil {
 		panic(err) // the flag is defined above
@@ -61,7 +62,7 @@ func (f *tuneFlags) run(cmd *cobra.Command, args []string) error {
 		return err
 	}
 	o := tune.Options{Points: f.points, Version: version}
-	if o.Device, err = simShape(f.sim); err != nil {
+	if o.Device, _, err = f.shape(); err != nil {
 		return err
 	}
 	if f.settings != "" {

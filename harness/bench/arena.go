@@ -26,19 +26,20 @@ const (
 // arena returns the smallest capacity that the search finds on which the strategy, bounded to
 // it, runs over the course without a refusal, to within 0.1 %.
 //
-// Precondition: the strategy completes on high.
-func (c *Course) arena(s alloc.Setup, high device.Size) (device.Size, error) {
+// Precondition: fit builds the strategy on a device of so many bytes, bounded to them; it
+// completes on high.
+func (c *Course) arena(fit func(device.Size) Contender, high device.Size) (device.Size, error) {
 	floor := device.AlignDown(c.PeakLive-1, arenaGrid)
 	low := floor
 	for {
 		var err error
-		if high, err = c.narrow(s, low, high); err != nil {
+		if high, err = c.narrow(fit, low, high); err != nil {
 			return 0, err
 		}
 		end, step := high, max((high-floor)/(arenaTries+1), arenaGrid)
 		for low = floor; low+step < end; low += step {
 			at := device.AlignUp(low+step, arenaGrid)
-			ok, err := c.completes(s, at)
+			ok, err := c.completes(fit, at)
 			if err != nil {
 				return 0, err
 			}
@@ -55,10 +56,10 @@ func (c *Course) arena(s alloc.Setup, high device.Size) (device.Size, error) {
 
 // narrow returns the upper end of the interval from low, which fails, to high, which completes,
 // when it is narrow enough.
-func (c *Course) narrow(s alloc.Setup, low, high device.Size) (device.Size, error) {
+func (c *Course) narrow(fit func(device.Size) Contender, low, high device.Size) (device.Size, error) {
 	for high-low > max(high/arenaParts, arenaGrid) {
 		middle := device.AlignUp(low+(high-low)/2, arenaGrid)
-		ok, err := c.completes(s, middle)
+		ok, err := c.completes(fit, middle)
 		if err != nil {
 			return 0, err
 		}
@@ -73,8 +74,8 @@ func (c *Course) narrow(s alloc.Setup, low, high device.Size) (device.Size, erro
 
 // completes reports whether the strategy, bounded to n bytes, runs over the course on a device
 // of n bytes.
-func (c *Course) completes(s alloc.Setup, n device.Size) (bool, error) {
-	p, err := c.begin(contender(s, n))
+func (c *Course) completes(fit func(device.Size) Contender, n device.Size) (bool, error) {
+	p, err := c.begin(fit(n))
 	if errors.Is(err, device.ErrOutOfMemory) {
 		return false, nil // it takes more at once than there is
 	}

@@ -25,6 +25,7 @@ const Schema = "vramyard-bench/1"
 type Options struct {
 	Rounds   int                   // interleaved runs of each strategy; at least 1
 	Capacity device.Size           // of the device; 0 is an ample one for each workload
+	Device   sim.Config            // the device but for its capacity
 	Arena    bool                  // search the smallest arena too, which takes a dozen runs of each strategy
 	Version  string                // of the program, kept in the report
 	Progress func(done, known int) // told how many runs are over, between two of them; nil for none
@@ -32,13 +33,14 @@ type Options struct {
 
 // Report is the outcome of a benchmark. Runs and loops stand in the order of the workloads.
 type Report struct {
-	Schema  string  `json:"schema"`  // the constant Schema
-	Version string  `json:"version"` // of the program
-	Clock   string  `json:"clock"`   // that times are of, by [clock.Name]; latencies are of the wall's
-	Machine Machine `json:"machine"` // that they were taken on
-	Rounds  int     `json:"rounds"`  // interleaved runs of each strategy
-	Loops   []Loop  `json:"loops"`   // the empty loop, one for each workload
-	Runs    []Run   `json:"runs"`    // by workload, then by strategy
+	Schema  string     `json:"schema"`  // the constant Schema
+	Version string     `json:"version"` // of the program
+	Clock   string     `json:"clock"`   // that times are of, by [clock.Name]; latencies are of the wall's
+	Machine Machine    `json:"machine"` // that they were taken on
+	Rounds  int        `json:"rounds"`  // interleaved runs of each strategy
+	Device  sim.Config `json:"device"`  // the device but for its capacity
+	Loops   []Loop     `json:"loops"`   // the empty loop, one for each workload
+	Runs    []Run      `json:"runs"`    // by workload, then by strategy
 }
 
 // Timing is the time of a pair of a free and an allocation in nanoseconds, over all rounds.
@@ -109,7 +111,7 @@ func Measure(workloads []workload.Workload, setups []alloc.Setup, o Options) (*R
 		return nil, errNothing
 	}
 	r := &Report{
-		Schema: Schema, Version: o.Version, Clock: clock.Name(), Machine: ThisMachine(), Rounds: o.Rounds,
+		Schema: Schema, Version: o.Version, Clock: clock.Name(), Machine: ThisMachine(), Rounds: o.Rounds, Device: o.Device,
 	}
 	each := o.Rounds + 2 // the figures and the latencies have runs of their own
 	if o.Arena {
@@ -165,7 +167,7 @@ func newMatch(w workload.Workload, setups []alloc.Setup, o Options, steps *count
 	for _, s := range setups {
 		s = s.ForCapacity(load.Device)
 		m.setups = append(m.setups, s)
-		m.contenders = append(m.contenders, contender(s, load.Device))
+		m.contenders = append(m.contenders, contender(s, load.Device, o.Device))
 		m.runs = append(m.runs, Run{Strategy: s.Name, Preallocates: s.Preallocates, Load: load})
 	}
 	return m
@@ -179,8 +181,9 @@ func ample(live device.Size) device.Size {
 }
 
 // contender returns the strategy on a device of n bytes, bounded to it.
-func contender(s alloc.Setup, n device.Size) Contender {
-	return Contender{Name: s.Name, Device: sim.Config{Capacity: n}, New: s.ForCapacity(n).New}
+func contender(s alloc.Setup, n device.Size, on sim.Config) Contender {
+	on.Capacity = n
+	return Contender{Name: s.Name, Device: on, New: s.ForCapacity(n).New}
 }
 
 // play takes every figure. The memory comes first, because that run tells soonest whether each
@@ -236,7 +239,7 @@ func (m *match) measure(i int) (err error) {
 	if !m.o.Arena {
 		return nil
 	}
-	n, err := m.course.arena(m.setups[i], r.Device)
+	n, err := m.course.arena(func(n device.Size) Contender { return contender(m.setups[i], n, m.o.Device) }, r.Device)
 	if err != nil {
 		return err
 	}

@@ -185,7 +185,7 @@ func TestKeysStay(t *testing.T) {
 	require.Equal(t, "1.2", top["version"])
 	require.Contains(t, []any{clock.ThreadCPU, clock.Wall}, top["clock"])
 	require.Equal(t, clock.Name(), top["clock"])
-	require.Equal(t, []string{"clock", "loops", "machine", "rounds", "runs", "schema", "version"}, slices.Sorted(maps.Keys(top)))
+	require.Equal(t, []string{"clock", "device", "loops", "machine", "rounds", "runs", "schema", "version"}, slices.Sorted(maps.Keys(top)))
 
 	machine := top["machine"].(map[string]any)
 	require.Equal(t, runtime.Version(), machine["go"])

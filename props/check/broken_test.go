@@ -7,6 +7,7 @@ import (
 
 	"github.com/vramyard/vramyard/alloc"
 	"github.com/vramyard/vramyard/device"
+	"github.com/vramyard/vramyard/device/sim"
 	"github.com/vramyard/vramyard/props"
 	"github.com/vramyard/vramyard/props/check"
 	"github.com/vramyard/vramyard/strategies"
@@ -23,7 +24,7 @@ func subjects(t *testing.T, name, config string) []props.Subject {
 	t.Helper()
 	setup, err := strategies.All().Lookup(name, []byte(config))
 	require.NoError(t, err)
-	all, err := check.Subjects(setup)
+	all, err := check.Subjects(setup, sim.Config{})
 	require.NoError(t, err)
 	return all
 }

@@ -147,7 +147,7 @@ func TestGeometryOfStrategyThatCannotBeBuilt(t *testing.T) {
 	build := func(device.Source, struct{}) (alloc.Strategy, error) { return nil, errors.New("no luck") }
 	setup, err := alloc.Catalogue{alloc.SpecOf("none", "", build, alloc.Preset{})}.Lookup("none", nil)
 	require.NoError(t, err)
-	_, err = check.Subjects(setup)
+	_, err = check.Subjects(setup, sim.Config{})
 	require.EqualError(t, err, "none: no luck")
 }
 

@@ -30,37 +30,48 @@ const (
 // A strategy with a limit of its own is checked on two devices, one of three quarters of the
 // limit, which refuses first, and one of three halves, on which the limit is met first. A
 // limit above 64 MiB is lowered to 16 MiB, which a short sequence can reach. A strategy
-// without limit is checked on a device with room for eight regions of the size of its first;
+// without limit is checked on a device with room for eight regions of the size of its first, in
+// pages of the device if it charges those;
 // generated sizes follow the device, so that a gigabyte a region is used up as soon as a
 // kilobyte. The strategy is built and asked for one byte to find out.
-func Subjects(s alloc.Setup) ([]props.Subject, error) {
-	limit, region, err := measure(s)
+//
+// All devices are like the given one but for their capacity. The zero one is the default device
+// whose regions may start at every 256 bytes.
+func Subjects(s alloc.Setup, like sim.Config) ([]props.Subject, error) {
+	if like == (sim.Config{}) {
+		like.Align = finest
+	}
+	like.Capacity = 0
+	limit, region, err := measure(s, like)
 	if err != nil {
 		return nil, err
 	}
 	if limit > wideLimit {
 		s = s.ForCapacity(fitLimit)
-		if limit, region, err = measure(s); err != nil {
+		if limit, region, err = measure(s, like); err != nil {
 			return nil, err
 		}
 	}
 	if limit == 0 {
-		return []props.Subject{on(s, mostRegions*region)}, nil
+		return []props.Subject{on(s, mostRegions*region, like)}, nil
 	}
-	return []props.Subject{on(s, limit-limit/4), on(s, limit+limit/2)}, nil
+	return []props.Subject{on(s, limit-limit/4, like), on(s, limit+limit/2, like)}, nil
 }
 
 // on returns the subject of a setup on a device of n bytes.
-func on(s alloc.Setup, n device.Size) props.Subject {
-	subject := props.SubjectOfSetup(s, sim.Config{Capacity: device.AlignUp(n, device.Size(finest)), Align: finest})
+func on(s alloc.Setup, n device.Size, like sim.Config) props.Subject {
+	like.Capacity = device.AlignUp(n, max(finest, like.Charge))
+	subject := props.SubjectOfSetup(s, like)
 	subject.Name += "@" + subject.Device.Capacity.String()
 	return subject
 }
 
 // measure builds the strategy on a device without bounds and returns its own limit, 0 if
-// there is none, and the size of the first region.
-func measure(s alloc.Setup) (limit, region device.Size, err error) {
-	dev, err := sim.New(sim.Config{})
+// there is none, and what the first region is charged.
+//
+// Precondition: like has no capacity.
+func measure(s alloc.Setup, like sim.Config) (limit, region device.Size, err error) {
+	dev, err := sim.New(like)
 	if err != nil {
 		return 0, 0, err
 	}
@@ -75,5 +86,5 @@ func measure(s alloc.Setup) (limit, region device.Size, err error) {
 	if _, err := a.Alloc(alloc.Request{Size: 1}); err != nil {
 		return 0, 0, fmt.Errorf("%s: one byte on an empty device: %w", s.Name, err)
 	}
-	return 0, dev.Usage().Held, nil
+	return 0, dev.Usage().Charged, nil
 }

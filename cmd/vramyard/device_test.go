@@ -1,0 +1,108 @@
+package main
+
+import (
+	"encoding/json"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/vramyard/vramyard/device"
+	"github.com/vramyard/vramyard/device/sim"
+)
+
+func TestDevicesLists(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "devices.json")
+	out := succeed(t, "devices", "--json", file)
+	for _, want := range []string{"sim:h100-80g", "NVIDIA H100 SXM", "79.19 GiB", "3350 GB/s", "sim:24GiB"} {
+		require.Contains(t, out, want)
+	}
+	raw, err := os.ReadFile(file)
+	require.NoError(t, err)
+	var l deviceList
+	require.NoError(t, json.Unmarshal(raw, &l))
+	require.Equal(t, devicesSchema, l.Schema)
+	require.Equal(t, sim.Cards(), l.Cards)
+	require.Len(t, l.Costs, int(device.NumCalls))
+	require.Equal(t, "reserve", l.Costs[0].Call)
+	require.NotZero(t, l.Costs[0].Base)
+	require.True(t, json.Valid([]byte(succeed(t, "devices", "--json", "-"))))
+}
+
+// deviceCommands are the commands with a flag --device, as short as they can be.
+func deviceCommands(trace string) map[string][]string {
+	return map[string][]string{
+		"compare": {"compare", "--strategies", "bfc:growth", trace},
+		"replay":  {"replay", "--strategy", "bfc:growth", trace},
+		"tune":    {"tune", "--strategy", "bfc:growth", "--settings", "mended", trace},
+		"check":   {"check", "--strategies", "bfc:growth", "--tests", "5"},
+		"bench":   benching("--strategies", "bfc:growth", "--workloads", "w1", "--live", "20"),
+	}
+}
+
+func TestDeviceIsTakenByName(t *testing.T) {
+	for name, args := range deviceCommands(write(t, "t.trace", small)) {
+		for _, spec := range []string{"sim", "sim:24GiB", "sim:t4-16g"} {
+			require.NotEmpty(t, succeed(t, append(args, "--device", spec)...), name)
+		}
+	}
+}
+
+func TestWrongDevices(t *testing.T) {
+	path := write(t, "t.trace", small)
+	for name, args := range deviceCommands(path) {
+		for spec, want := range map[string]string{
+			"cuda:0":   `--device: device "cuda:0": there are simulated devices only: want sim, sim:SIZE`,
+			"sim:h100": `--device: device "sim:h100": no such card: want sim, sim:SIZE such as sim:24GiB, or sim:CARD with one of b200-180g, `,
+			"sim:0":    `--device: device "sim:0": want more than 0 bytes`,
+		} {
+			status, stdout, stderr := command(t, append(args, "--device", spec)...)
+			require.Equal(t, exitError, status, "%s: %s", name, stderr)
+			require.Empty(t, stdout)
+			require.Contains(t, stderr, want)
+			require.Equal(t, 1, strings.Count(stderr, "\n"), "one line: %s", stderr)
+		}
+	}
+	for _, args := range [][]string{
+		{"compare", path, "--sim", "{}"},
+		{"replay", "--strategy", "bfc", path, "--sim", `{"charge":512}`},
+		{"tune", "--strategy", "bfc", path, "--sim", "{}"},
+	} {
+		status, stdout, stderr := command(t, append(args, "--device", "sim")...)
+		require.Equal(t, exitError, status)
+		require.Empty(t, stdout)
+		require.Equal(t, "vramyard: --sim: --device says what the device is: want one of the two\n", stderr)
+	}
+	status, _, stderr := command(t, "check", "--planted", "--device", "sim")
+	require.Equal(t, exitError, status)
+	require.Contains(t, stderr, "--device: does not go with --planted")
+}
+
+// TestDeviceGivesTheCapacity also checks that --capacity counts more.
+func TestDeviceGivesTheCapacity(t *testing.T) {
+	path := write(t, "t.trace", small)
+	type report struct {
+		Device map[string]any
+		Runs   []struct {
+			Device device.Size `json:"device_bytes"`
+		}
+	}
+	measured := func(args ...string) report {
+		var r report
+		require.NoError(t, json.Unmarshal([]byte(succeed(t, append(args, "--json", "-")...)), &r))
+		require.EqualValues(t, 2<<20, r.Device["charge"])
+		return r
+	}
+	compare := []string{"compare", "--strategies", "bfc:growth", path, "--device", "sim:t4-16g"}
+	require.Equal(t, 15102*device.MiB, measured(compare...).Runs[0].Device)
+	require.Equal(t, device.GiB, measured(append(compare, "--capacity", "1GiB")...).Runs[0].Device)
+	bench := benching("--strategies", "bfc:growth", "--workloads", "w1", "--live", "20", "--device", "sim:t4-16g")
+	require.Equal(t, 15102*device.MiB, measured(bench...).Runs[0].Device)
+	require.Equal(t, device.GiB, measured(append(bench, "--capacity", "1GiB")...).Runs[0].Device)
+
+	out := succeed(t, "replay", "--strategy", "bfc:growth", "--device", "sim:4KiB", path)
+	require.Contains(t, out, "first failure")
+	require.Contains(t, out, "device free 0 B")
+}
