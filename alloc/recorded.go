@@ -16,6 +16,8 @@ const (
 	OpTrim                   // Trim
 	OpFrontier               // SetFrontier
 	OpClear                  // ClearStats
+	OpUse                    // RecordStream
+	OpPoll                   // Poll
 )
 
 // Operation is one call that a recorded strategy answered. Fields that the kind does not
@@ -24,9 +26,11 @@ type Operation struct {
 	Kind    OpKind      // which call
 	Request Request     // OpAlloc: what was asked
 	Block   Block       // OpAlloc: what was granted
-	Addr    device.Addr // OpFree: the argument
+	Addr    device.Addr // OpFree, OpUse: the argument
 	Count   uint64      // OpFrontier: the argument
 	Err     error       // the answer
+
+	Stream device.Stream // OpUse: the argument
 }
 
 // recorded is a strategy that reports its calls.
@@ -78,4 +82,18 @@ func (r *recorded) SetFrontier(count uint64) {
 func (r *recorded) ClearStats() {
 	r.Forwarder.ClearStats()
 	r.sink(Operation{Kind: OpClear})
+}
+
+// RecordStream implements [StreamRecorder].
+func (r *recorded) RecordStream(a device.Addr, s device.Stream) error {
+	err := r.Forwarder.RecordStream(a, s)
+	r.sink(Operation{Kind: OpUse, Addr: a, Stream: s, Err: err})
+	return err
+}
+
+// Poll implements [Poller].
+func (r *recorded) Poll() (device.Size, error) {
+	n, err := r.Forwarder.Poll()
+	r.sink(Operation{Kind: OpPoll, Err: err})
+	return n, err
 }

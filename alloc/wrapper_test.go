@@ -74,6 +74,14 @@ func TestRecordedReportsEveryCall(t *testing.T) {
 	require.NoError(t, err)
 	require.NoError(t, alloc.SetFrontier(s, 6))
 	require.NoError(t, alloc.ClearStats(s))
+	require.ErrorIs(t, alloc.RecordStream(s, b.Addr, 7), alloc.ErrUnsupported, "a cell has no streams")
+	recorded := s.(interface {
+		alloc.StreamRecorder
+		alloc.Poller
+	})
+	require.ErrorIs(t, recorded.RecordStream(b.Addr, 7), alloc.ErrUnsupported)
+	_, err = recorded.Poll()
+	require.ErrorIs(t, err, alloc.ErrUnsupported)
 	require.Equal(t, []alloc.Operation{
 		{Kind: alloc.OpAlloc, Request: alloc.Request{Size: 9, Tag: 4}, Block: b},
 		{Kind: alloc.OpAlloc, Request: alloc.Request{Size: 9}, Err: alloc.ErrOutOfMemory},
@@ -82,6 +90,8 @@ func TestRecordedReportsEveryCall(t *testing.T) {
 		{Kind: alloc.OpTrim},
 		{Kind: alloc.OpFrontier, Count: 6},
 		{Kind: alloc.OpClear},
+		{Kind: alloc.OpUse, Addr: b.Addr, Stream: 7, Err: alloc.ErrUnsupported},
+		{Kind: alloc.OpPoll, Err: alloc.ErrUnsupported},
 	}, ops)
 }
 

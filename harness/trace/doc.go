@@ -32,6 +32,7 @@
 //	trim                                                             Trim
 //	frontier N                                                       Frontier
 //	drain STREAM                                                     Drain
+//	poll                                                             Poll
 //	pool begin P [stream=]                                           PoolBegin; of all streams without one
 //	pool end P                                                       PoolEnd
 //	pool release P                                                   PoolRelease

@@ -27,12 +27,13 @@ const (
 	Fault       Kind = 14 // the next Arg device calls fail
 	ClearStats  Kind = 15 // counters and peaks are reset
 	Print       Kind = 16 // the replay prints what Arg asks for
-	numKinds    Kind = 17
+	Poll        Kind = 17 // the allocator is to look which delayed frees are final
+	numKinds    Kind = 18
 )
 
 var kindNames = [numKinds]string{
 	"alloc", "free", "completed", "use", "live-at-start", "mark", "trim", "frontier", "drain", "pool-begin",
-	"pool-end", "pool-release", "refused", "bad-free", "fault", "clear-stats", "print",
+	"pool-end", "pool-release", "refused", "bad-free", "fault", "clear-stats", "print", "poll",
 }
 
 // String returns the kind in lower case.

@@ -140,7 +140,7 @@ func TestErrorsNameFileAndLine(t *testing.T) {
 		{"", "trim t=9223372036854775808", `:1: t "9223372036854775808": want nanoseconds`},
 		{"", "print all", `:1: print "all": want stats, map, totals`},
 		{"", "pool open 1", `:1: unknown operation "pool open": want one of a, badfree, clear, done, drain, f, fault, frontier, ` +
-			`live, mark, pool begin, pool end, pool release, print, refused, trim, use`},
+			`live, mark, poll, pool begin, pool end, pool release, print, refused, trim, use`},
 		{"", "# vramyard-trace 2\n", `:1: version 2 of the trace format is newer than this program, which reads version 1`},
 		{"", "# vramyard-trace one\n", `:1: version "one" of the trace format: want 1`},
 		{"", "trim\na 0 \x001", `:2: NUL byte: this is no text file`},

@@ -60,6 +60,15 @@ func (r *Recorder) Record(op alloc.Operation) {
 		e.Kind, e.Arg = Frontier, op.Count
 	case alloc.OpClear:
 		e.Kind = ClearStats
+	case alloc.OpPoll:
+		e.Kind = Poll
+	case alloc.OpUse:
+		b := r.blocks[op.Addr]
+		if op.Err != nil || !b.live { // a trace names no use of what is not live
+			fmt.Fprintf(r.out, "# use of %v by stream %d failed\n", op.Addr, uint64(op.Stream))
+			return
+		}
+		e.Kind, e.ID, e.Stream = Use, b.id, op.Stream
 	default:
 		r.out.WriteString("# a call of a kind that this recorder does not know\n")
 		return

@@ -186,6 +186,7 @@ var native = map[string]*verb{
 
 	"frontier": {Event{Kind: Frontier}, []field{fieldCount}, 1, []field{fieldTime}},
 	"drain":    {Event{Kind: Drain}, []field{fieldStream}, 1, []field{fieldTime}},
+	"poll":     {Event{Kind: Poll}, nil, 0, []field{fieldTime}},
 
 	"pool begin":   {Event{Kind: PoolBegin, Stream: AllStreams}, []field{fieldPool}, 1, []field{fieldStream, fieldTime}},
 	"pool end":     {Event{Kind: PoolEnd}, []field{fieldPool}, 1, []field{fieldTime}},

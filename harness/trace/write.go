@@ -148,6 +148,8 @@ func appendOther(b []byte, e *Event) ([]byte, error) {
 		b = append(b, "trim"...)
 	case ClearStats:
 		b = append(b, "clear"...)
+	case Poll:
+		b = append(b, "poll"...)
 	case Frontier:
 		b = appendUint(append(b, "frontier"...), e.Arg)
 	case Drain:

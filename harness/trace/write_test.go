@@ -55,7 +55,7 @@ func anyTrace(rng *rand.Rand) *trace.Trace {
 	b := trace.NewBuilder(h)
 	now := trace.NoTime
 	for range rng.IntN(40) {
-		e := trace.Event{Kind: trace.Kind(rng.IntN(17)), Time: trace.NoTime}
+		e := trace.Event{Kind: trace.Kind(rng.IntN(18)), Time: trace.NoTime}
 		if rng.IntN(2) == 0 {
 			now = max(now, 0) + rng.Int64N(1000)
 			e.Time = now
@@ -369,10 +369,13 @@ func TestRecorderWritesWhatAReplayRepeats(t *testing.T) {
 		{Kind: alloc.OpFree, Addr: 0x1010, Err: bad},
 		{Kind: alloc.OpFree, Err: bad},
 		granted(alloc.Request{Size: 1}, 0x1000),
+		{Kind: alloc.OpUse, Addr: 0x1000, Stream: 3},
+		{Kind: alloc.OpUse, Addr: 0x1010, Stream: 3, Err: bad},
 		{Kind: alloc.OpFree, Addr: 0x1000},
 		{Kind: alloc.OpTrim, Err: errors.New("two\nlines")},
 		{Kind: alloc.OpFrontier, Count: 8},
 		{Kind: alloc.OpClear},
+		{Kind: alloc.OpPoll},
 	} {
 		r.Record(op)
 	}
@@ -388,15 +391,18 @@ badfree 0 # failed: alloc: invalid free
 badfree 0x1010 # failed: alloc: invalid free
 badfree null # failed: alloc: invalid free
 a 2 1
+use 2 3
+# use of 0x1010 by stream 3 failed
 f 2
 trim # failed: "two\nlines"
 frontier 8
 clear
+poll
 `
 	if b.String() != want {
 		t.Errorf("got\n%s", b.String())
 	}
-	if tr := read(t, b.String()); len(tr.Events) != 12 {
-		t.Errorf("%d events read back, want 12", len(tr.Events))
+	if tr := read(t, b.String()); len(tr.Events) != 14 {
+		t.Errorf("%d events read back, want 14", len(tr.Events))
 	}
 }
