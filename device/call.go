@@ -104,6 +104,24 @@ func (c Calls) Returned() uint64 { return c[CallRelease].Done + c[CallReleaseHan
 // Rejected returns how many calls that would have given memory back failed.
 func (c Calls) Rejected() uint64 { return c[CallRelease].Failed + c[CallReleaseHandle].Failed }
 
+// Times holds nanoseconds by kind of call.
+type Times [NumCalls]uint64
+
+// MarshalJSON implements [json.Marshaler]: an object of the kinds that took time.
+func (t Times) MarshalJSON() ([]byte, error) {
+	text := []byte{'{'}
+	for kind, ns := range t {
+		if ns == 0 {
+			continue
+		}
+		if len(text) > 1 {
+			text = append(text, ',')
+		}
+		text = fmt.Appendf(text, `"%v":%d`, Call(kind), ns)
+	}
+	return append(text, '}'), nil
+}
+
 // MarshalJSON implements [json.Marshaler]: an object of the kinds that were called.
 func (c Calls) MarshalJSON() ([]byte, error) {
 	text := []byte{'{'}

@@ -84,6 +84,7 @@ type Usage struct {
 	Events      int    // events not destroyed now
 	Calls       Calls  // calls so far
 	Time        uint64 // nanoseconds that all calls took together: modelled, or measured on a real device
+	Times       Times  // that time by kind of call
 }
 
 // Free returns the bytes of capacity not charged, or the largest Size when the

@@ -145,9 +145,14 @@ var published = Costs{
 	device.CallCompare:    {10_000, 0, true, "base: assumed, no measurement known; bytes: the card's bandwidth"},
 }
 
-// spend books the time that a call takes, in the account and on the host's clock.
+// spend books the time that a call about size bytes takes by the table.
 func (d *Device) spend(c device.Call, size device.Size) {
-	ns := d.costs.Of(c, size, d.cfg.Bandwidth)
+	d.take(c, d.costs.Of(c, size, d.cfg.Bandwidth))
+}
+
+// take books time of a call, in the account and on the host's clock.
+func (d *Device) take(c device.Call, ns uint64) {
+	d.usage.Times[c] = plus(d.usage.Times[c], ns)
 	d.usage.Time = plus(d.usage.Time, ns)
 	d.now = plus(d.now, ns)
 }

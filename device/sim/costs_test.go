@@ -75,6 +75,7 @@ type course struct {
 	costs sim.Costs
 	made  device.CallSet
 	took  uint64
+	times device.Times
 }
 
 // did checks a call that just returned.
@@ -84,8 +85,11 @@ func (c *course) did(call device.Call, size device.Size, err error) {
 	if err != nil {
 		size = 0
 	}
-	c.took += c.costs.Of(call, size, c.d.Config().Bandwidth)
+	ns := c.costs.Of(call, size, c.d.Config().Bandwidth)
+	c.took += ns
+	c.times[call] += ns
 	require.Equal(c.t, c.took, c.d.Usage().Time, "%v of %v: %v", call, size, err)
+	require.Equal(c.t, c.times, c.d.Usage().Times)
 	require.Equal(c.t, c.took, c.d.Now(), "nobody has waited")
 }
 

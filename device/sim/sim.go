@@ -128,7 +128,7 @@ func (d *Device) Release(a device.Addr) error {
 	}
 	d.usage.Regions--
 	d.letGo(size, device.AlignUp(size, d.cfg.Charge))
-	d.settle()
+	d.settle(device.CallRelease)
 	return d.book(device.CallRelease, size, nil)
 }
 
@@ -154,10 +154,9 @@ func (d *Device) book(c device.Call, size device.Size, err error) error {
 }
 
 // waitUntil lets a call wait for the host's clock to be at least at a time.
-func (d *Device) waitUntil(at uint64) {
+func (d *Device) waitUntil(at uint64, c device.Call) {
 	if at > d.now {
-		d.usage.Time = plus(d.usage.Time, at-d.now)
-		d.now = at
+		d.take(c, at-d.now)
 	}
 }
 

@@ -83,7 +83,7 @@ func TestSizesAndChargesAreRounded(t *testing.T) {
 	require.Equal(t, device.Usage{
 		Capacity: 4 * device.MiB, Charged: 4 * device.MiB, PeakCharged: 4 * device.MiB,
 		Held: 2*device.MiB + 512, PeakHeld: 2*device.MiB + 512, Regions: 2,
-		Calls: device.Calls{device.CallReserve: {Done: 2, Failed: 1}}, Time: u.Time,
+		Calls: device.Calls{device.CallReserve: {Done: 2, Failed: 1}}, Time: u.Time, Times: u.Times,
 	}, u)
 	require.NoError(t, d.Release(r.Addr))
 	require.Equal(t, 2*device.MiB, d.Usage().Free())

@@ -173,7 +173,7 @@ func (d *Device) SyncEvent(e device.Event) error {
 		return err
 	}
 	if !d.over(v.mark) {
-		d.waitUntil(v.time)
+		d.waitUntil(v.time, device.CallSyncEvent)
 	}
 	if v.stream >= 0 {
 		d.streams.finishAll(v.before, d.now)
@@ -187,7 +187,7 @@ func (d *Device) SyncStream(s device.Stream) error {
 	if err := d.book(device.CallSyncStream, 0, nil); err != nil {
 		return err
 	}
-	d.waitUntil(d.StreamTime(s))
+	d.waitUntil(d.StreamTime(s), device.CallSyncStream)
 	return d.Drain(s)
 }
 
@@ -196,15 +196,15 @@ func (d *Device) SyncDevice() error {
 	if err := d.book(device.CallSyncDevice, 0, nil); err != nil {
 		return err
 	}
-	d.settle()
+	d.settle(device.CallSyncDevice)
 	return nil
 }
 
-// settle waits until all that is queued has finished.
-func (d *Device) settle() {
+// settle lets a call wait until all that is queued has finished.
+func (d *Device) settle(c device.Call) {
 	t := &d.streams
 	for _, i := range t.busy {
-		d.waitUntil(t.queues[i].clock)
+		d.waitUntil(t.queues[i].clock, c)
 	}
 	for _, i := range t.busy {
 		t.finish(i, t.queues[i].queued, d.now)

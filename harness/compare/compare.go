@@ -68,6 +68,7 @@ type Run struct {
 	OOMs          uint64       `json:"oom_count"`                      // requests that found no memory
 	Refused       uint64       `json:"refused_count"`                  // requests the strategy can never grant
 	DeviceCalls   uint64       `json:"device_calls"`                   // of all kinds
+	DeviceTime    uint64       `json:"device_time_ns"`                 // what they take together by the cost model of the device
 	MetadataBytes *device.Size `json:"metadata_bytes"`                 // host memory of the strategy at the end; null: not known
 	NsPerOp       float64      `json:"ns_per_op"`                      // median of three replays
 }
@@ -179,7 +180,8 @@ func (r *Run) fill(res *replay.Result, setup alloc.Setup) {
 	r.PeakRequested, r.PeakAllocated, r.PeakReserved = res.Peak.Requested, res.Peak.Allocated, res.Peak.Reserved
 	r.Waste, r.External, r.Internal = res.ReservationWaste, res.ExternalFragmentationPeak, res.InternalFragmentation
 	r.OOMs, r.Refused = res.OOMs, res.Refused
-	r.DeviceCalls, r.MetadataBytes, r.NsPerOp = res.DeviceCalls, res.MetadataBytes, res.NsPerOp
+	r.DeviceCalls, r.DeviceTime = res.DeviceCalls, res.DeviceTime
+	r.MetadataBytes, r.NsPerOp = res.MetadataBytes, res.NsPerOp
 }
 
 // measure replays with all figures on a device of n bytes and takes the median time of

@@ -473,7 +473,7 @@ func (r *runner) finish(elapsed int64) {
 	res.Peak.Reserved = u.PeakHeld
 	res.ReservationWaste = ratio(res.Peak.Requested, res.Peak.Reserved)
 	c := u.Calls
-	res.DeviceCalls, res.Calls, res.DeviceTime = c.Total(), c, u.Time
+	res.DeviceCalls, res.Calls, res.DeviceTime, res.DeviceTimes = c.Total(), c, u.Time, u.Times
 	res.CallsByKind = CallsByKind{c.Obtained(), c.Refused(), c.Returned(), c.Rejected()}
 	if ops := res.Allocs + res.OOMs + res.Refused + res.Nulls + res.Frees; ops > 0 {
 		res.NsPerOp = float64(elapsed) / float64(ops)

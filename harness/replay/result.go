@@ -44,6 +44,7 @@ type Result struct {
 	CallsByKind   CallsByKind  `json:"device_calls_by_kind"` // those that took memory or gave it back
 	Calls         device.Calls `json:"device_calls_each"`    // of every kind that was called
 	DeviceTime    uint64       `json:"device_time_ns"`       // what they take together by the cost model of the device
+	DeviceTimes   device.Times `json:"device_time_each_ns"`  // and by kind
 	MetadataBytes *device.Size `json:"metadata_bytes"`       // host memory of the strategy at the end; null: not known
 
 	NsPerOp float64  `json:"ns_per_op"`         // CPU time of the loop per Alloc or Free, bookkeeping included

@@ -63,10 +63,10 @@ func sameTrace(runs []compare.Run) int {
 func compareTable(w io.Writer, runs []compare.Run) error {
 	runs = slices.Clone(runs)
 	slices.SortStableFunc(runs, byMinimumCapacity)
-	t := NewTable("strategy", "min capacity", "× bound", "peak reserved", "waste", "ext. frag.", "device calls", "ns/op", "notes")
-	rightAlign(t, 2, 3, 4, 5, 6, 7, 8)
+	t := NewTable("strategy", "min capacity", "× bound", "peak reserved", "waste", "ext. frag.", "device calls", "device time", "ns/op", "notes")
+	rightAlign(t, 2, 3, 4, 5, 6, 7, 8, 9)
 	bound := runs[0].LowerBound
-	t.AppendRow(table.Row{"lower bound", Bytes(bound), "1.000", Bytes(bound), none, none, none, none, "live bytes alone"})
+	t.AppendRow(table.Row{"lower bound", Bytes(bound), "1.000", Bytes(bound), none, none, none, none, none, "live bytes alone"})
 	t.AppendSeparator()
 	for _, r := range runs {
 		t.AppendRow(compareRow(r))
@@ -86,7 +86,7 @@ func compareRow(r compare.Run) table.Row {
 	}
 	return table.Row{
 		r.Strategy, minimum, times, Bytes(r.PeakReserved), percent(r.Waste), percent(r.External),
-		r.DeviceCalls, strconv.FormatFloat(r.NsPerOp, 'f', 0, 64), notes(r),
+		r.DeviceCalls, nanoseconds(r.DeviceTime), strconv.FormatFloat(r.NsPerOp, 'f', 0, 64), notes(r),
 	}
 }
 
@@ -131,7 +131,7 @@ func CompareCSV(w io.Writer, r *compare.Report) error {
 		"lower_bound_bytes", "min_capacity_bytes", "failure_above_bytes", "searched_up_to_bytes", "probe_count",
 		"device_bytes", "peak_requested_bytes", "peak_allocated_bytes", "peak_reserved_bytes",
 		"reservation_waste", "external_fragmentation_peak", "internal_fragmentation_at_peak",
-		"starts", "oom_count", "refused_count", "device_calls", "metadata_bytes", "ns_per_op",
+		"starts", "oom_count", "refused_count", "device_calls", "device_time_ns", "metadata_bytes", "ns_per_op",
 	}
 	if err := c.Write(header); err != nil {
 		return err
@@ -161,7 +161,7 @@ func csvRow(r compare.Run) []string {
 		size(r.LowerBound), optional(r.MinCapacity), optional(r.FailsAbove), size(r.SearchedUpTo), strconv.Itoa(r.Probes),
 		size(r.Device), size(r.PeakRequested), size(r.PeakAllocated), size(r.PeakReserved),
 		float(r.Waste), float(r.External), float(r.Internal),
-		strconv.FormatBool(r.Starts), count(r.OOMs), count(r.Refused), count(r.DeviceCalls), optional(r.MetadataBytes), float(r.NsPerOp),
+		strconv.FormatBool(r.Starts), count(r.OOMs), count(r.Refused), count(r.DeviceCalls), count(r.DeviceTime), optional(r.MetadataBytes), float(r.NsPerOp),
 	}
 }
 
@@ -177,6 +177,20 @@ func Bytes(n device.Size) string {
 		return strconv.FormatUint(uint64(n), 10) + " B"
 	}
 	return strconv.FormatFloat(float64(n)/float64(uint64(1)<<(10*k)), 'f', 2, 64) + " " + units[k]
+}
+
+// nanoseconds returns a time with two decimals in the largest of ns, µs, ms and s that leaves a
+// digit before the point.
+func nanoseconds(ns uint64) string {
+	switch {
+	case ns < 1e3:
+		return strconv.FormatUint(ns, 10) + " ns"
+	case ns < 1e6:
+		return strconv.FormatFloat(float64(ns)/1e3, 'f', 2, 64) + " µs"
+	case ns < 1e9:
+		return strconv.FormatFloat(float64(ns)/1e6, 'f', 2, 64) + " ms"
+	}
+	return strconv.FormatFloat(float64(ns)/1e9, 'f', 2, 64) + " s"
 }
 
 // percent returns a ratio as a percentage with one decimal.

@@ -8,6 +8,7 @@ import (
 	"github.com/jedib0t/go-pretty/v6/table"
 	"github.com/jedib0t/go-pretty/v6/text"
 
+	"github.com/vramyard/vramyard/device"
 	"github.com/vramyard/vramyard/harness/latency"
 	"github.com/vramyard/vramyard/harness/replay"
 )
@@ -17,7 +18,7 @@ func ReplayTable(w io.Writer, r *replay.Result) error {
 	t := table.NewWriter()
 	t.SetStyle(table.StyleLight)
 	t.SetColumnConfigs([]table.ColumnConfig{{Number: 2, Align: text.AlignRight}})
-	for _, group := range [][]table.Row{memoryRows(r), countRows(r), timeRows(r)} {
+	for _, group := range [][]table.Row{memoryRows(r), countRows(r), deviceRows(r), timeRows(r)} {
 		t.AppendRows(group)
 		t.AppendSeparator()
 	}
@@ -66,15 +67,11 @@ func countRows(r *replay.Result) []table.Row {
 		{"out of memory", r.OOMs},
 		{"refused sizes", r.Refused},
 		{"zero bytes refused", r.Nulls},
-		{"device: regions reserved", r.CallsByKind.Reserve},
-		{"device: reservations refused", r.CallsByKind.Refused},
-		{"device: regions released", r.CallsByKind.Release},
 	}
 	for _, c := range []struct {
 		name string
 		n    uint64
 	}{
-		{"device: releases refused", r.CallsByKind.Rejected},
 		{"illegal frees refused", r.IllegalFrees},
 		{"frees the device refused", r.FailedFrees},
 		{"events this strategy ignores", r.Ignored},
@@ -84,6 +81,30 @@ func countRows(r *replay.Result) []table.Row {
 		}
 	}
 	return rows
+}
+
+// deviceRows returns what was asked of the device, by kind, with the time that the device's cost
+// model says it took.
+func deviceRows(r *replay.Result) []table.Row {
+	rows := []table.Row{{"device calls", deviceCell(r.DeviceCalls, r.DeviceTime)}}
+	for kind, n := range r.Calls {
+		call := device.Call(kind)
+		if n.Done > 0 || call == device.CallReserve || call == device.CallRelease {
+			rows = append(rows, table.Row{"device: " + call.String(), deviceCell(n.Done, r.DeviceTimes[kind])})
+		}
+		if n.Failed > 0 {
+			rows = append(rows, table.Row{"device: " + call.String() + " refused", n.Failed})
+		}
+	}
+	return rows
+}
+
+// deviceCell returns a number of calls and what they took.
+func deviceCell(n, ns uint64) string {
+	if n == 0 && ns == 0 {
+		return "0"
+	}
+	return fmt.Sprintf("%d in %s", n, nanoseconds(ns))
 }
 
 func timeRows(r *replay.Result) []table.Row {

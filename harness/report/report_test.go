@@ -25,7 +25,7 @@ func size(n device.Size) *device.Size { return &n }
 func runs() *compare.Report {
 	return &compare.Report{Schema: compare.Schema, Runs: []compare.Run{
 		{Trace: "one", TraceSHA256: "aa", Strategy: "never", Starts: true, Config: json.RawMessage(`{}`), LowerBound: 1 << 30, SearchedUpTo: 64 << 30, PeakReserved: 5, OOMs: 2, Device: 4 << 30},
-		{Trace: "one", TraceSHA256: "aa", Strategy: "large", Starts: true, Config: json.RawMessage(`{}`), LowerBound: 1 << 30, MinCapacity: size(3 << 30), FailsAbove: size(4 << 30), PeakReserved: 3 << 30, Waste: 2. / 3, External: 0.125, DeviceCalls: 3, NsPerOp: 99.6},
+		{Trace: "one", TraceSHA256: "aa", Strategy: "large", Starts: true, Config: json.RawMessage(`{}`), LowerBound: 1 << 30, MinCapacity: size(3 << 30), FailsAbove: size(4 << 30), PeakReserved: 3 << 30, Waste: 2. / 3, External: 0.125, DeviceCalls: 3, DeviceTime: 1_234_567, NsPerOp: 99.6},
 		{Trace: "one", TraceSHA256: "aa", Strategy: "small", Starts: true, Config: json.RawMessage(`{"limit":1}`), LowerBound: 1 << 30, MinCapacity: size(3 << 29), PeakReserved: 3 << 29},
 		{Trace: "one", TraceSHA256: "aa", Strategy: "refuses", Starts: true, Config: json.RawMessage(`{}`), LowerBound: 1 << 30, Refused: 7},
 		{Trace: "two\x1b[31m", TraceSHA256: "bb", Strategy: "small", Starts: true, Config: json.RawMessage(`{}`), MinCapacity: size(2 << 20), MetadataBytes: size(77)},
@@ -36,16 +36,16 @@ func TestTablesAreSortedByMinimumCapacity(t *testing.T) {
 	var out bytes.Buffer
 	require.NoError(t, report.CompareTables(&out, runs()))
 	want := `one: 0 events, sha256 aa
-┌─────────────┬──────────────┬─────────┬───────────────┬────────┬────────────┬──────────────┬───────┬──────────────────────────────────────────────────────────┐
-│ strategy    │ min capacity │ × bound │ peak reserved │  waste │ ext. frag. │ device calls │ ns/op │ notes                                                    │
-├─────────────┼──────────────┼─────────┼───────────────┼────────┼────────────┼──────────────┼───────┼──────────────────────────────────────────────────────────┤
-│ lower bound │     1.00 GiB │   1.000 │      1.00 GiB │      — │          — │            — │     — │ live bytes alone                                         │
-├─────────────┼──────────────┼─────────┼───────────────┼────────┼────────────┼──────────────┼───────┼──────────────────────────────────────────────────────────┤
-│ small       │     1.50 GiB │   1.500 │      1.50 GiB │  0.0 % │      0.0 % │            0 │     0 │                                                          │
-│ large       │     3.00 GiB │   3.000 │      3.00 GiB │ 66.7 % │     12.5 % │            3 │   100 │ fails again at 4.00 GiB                                  │
-│ refuses     │            — │       — │           0 B │  0.0 % │      0.0 % │            0 │     0 │ refuses 7 requests                                       │
-│ never       │            — │       — │           5 B │  0.0 % │      0.0 % │            0 │     0 │ completes on nothing up to 64.00 GiB, 2 OOMs on 4.00 GiB │
-└─────────────┴──────────────┴─────────┴───────────────┴────────┴────────────┴──────────────┴───────┴──────────────────────────────────────────────────────────┘
+┌─────────────┬──────────────┬─────────┬───────────────┬────────┬────────────┬──────────────┬─────────────┬───────┬──────────────────────────────────────────────────────────┐
+│ strategy    │ min capacity │ × bound │ peak reserved │  waste │ ext. frag. │ device calls │ device time │ ns/op │ notes                                                    │
+├─────────────┼──────────────┼─────────┼───────────────┼────────┼────────────┼──────────────┼─────────────┼───────┼──────────────────────────────────────────────────────────┤
+│ lower bound │     1.00 GiB │   1.000 │      1.00 GiB │      — │          — │            — │           — │     — │ live bytes alone                                         │
+├─────────────┼──────────────┼─────────┼───────────────┼────────┼────────────┼──────────────┼─────────────┼───────┼──────────────────────────────────────────────────────────┤
+│ small       │     1.50 GiB │   1.500 │      1.50 GiB │  0.0 % │      0.0 % │            0 │        0 ns │     0 │                                                          │
+│ large       │     3.00 GiB │   3.000 │      3.00 GiB │ 66.7 % │     12.5 % │            3 │     1.23 ms │   100 │ fails again at 4.00 GiB                                  │
+│ refuses     │            — │       — │           0 B │  0.0 % │      0.0 % │            0 │        0 ns │     0 │ refuses 7 requests                                       │
+│ never       │            — │       — │           5 B │  0.0 % │      0.0 % │            0 │        0 ns │     0 │ completes on nothing up to 64.00 GiB, 2 OOMs on 4.00 GiB │
+└─────────────┴──────────────┴─────────┴───────────────┴────────┴────────────┴──────────────┴─────────────┴───────┴──────────────────────────────────────────────────────────┘
 
 `
 	require.True(t, strings.HasPrefix(out.String(), want), out.String())
