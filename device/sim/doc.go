@@ -1,4 +1,5 @@
-// Package sim is a simulated GPU: a device that hands out addresses and holds no memory.
+// Package sim is a simulated GPU: a device that hands out addresses and holds no memory, but
+// knows, if it is told to, what would be in it.
 //
 // # Address space
 //
@@ -16,6 +17,28 @@
 // Each region is charged its size rounded up to Config.Charge. A reservation is refused
 // if the charges would exceed Config.Capacity, if the request is above Config.FailAbove,
 // or if no address is left below [End].
+//
+// # Virtual memory
+//
+// Ranges lie in the same address space as regions, and the policy places them likewise, at
+// multiples of Config.Granularity too; their size is not rounded, and they are charged nothing. A
+// range at an address lies exactly there. A handle is charged its own size, until it is released and
+// mapped nowhere. SetAccess and Unmap take any number of neighbouring mappings, whole ones, of
+// one range or of ranges that touch. A call that fails has changed nothing, and answers a bare
+// error of package device.
+//
+// Handles, events and pools have numbers with the device's Config.Ordinal and a generation, so
+// that those of another device, and those that are gone, are found out.
+//
+// # Physical memory
+//
+// How much is known of it says Config.Memory: with [Counted] its bytes; with [Placed]
+// which pages are taken by which region and handle, the lowest free ones, in as many pieces as
+// it takes; with [Filled] also what is in it. What was written is known as runs of equal words
+// for each region and handle, so it costs what was written, not what there is: a card of
+// 80 GiB in blocks of one pattern each costs a run a block. Mappings of one handle show the same
+// bytes. What was never written since the region or handle was made is some noise, the same at
+// each run of a program.
 //
 // # Streams and time
 //
@@ -49,6 +72,8 @@
 // that may have room; Bump looks at nothing. A leaf that was looked through for nothing has
 // its bound lowered, and only a reservation makes bounds too high, one at a time. So a
 // reservation looks through few leaves, and a release, which is a binary search, through
-// none. An alignment above Config.Align makes bounds less exact. Nothing is allocated on the heap
-// once the device has held as many regions.
+// none. An alignment above Config.Align makes bounds less exact. Calls of virtual memory cost a
+// binary search, and a step for each mapping that they change; Fill and Compare a step for
+// each run and mapping that they meet. Nothing is allocated on the heap once the device has held
+// as many regions, handles and mappings, and as many runs of each.
 package sim

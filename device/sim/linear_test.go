@@ -131,6 +131,92 @@ func TestAgreesWithLinearSearch(t *testing.T) {
 	}
 }
 
+// TestRangesShareTheAddressSpace reserves regions, and ranges anywhere and at addresses, and
+// compares every placement with the linear search.
+func TestRangesShareTheAddressSpace(t *testing.T) {
+	const grain = 4 * device.KiB
+	for name, c := range layouts() {
+		t.Run(name, func(t *testing.T) {
+			rng := rand.New(rand.NewPCG(1, 8))
+			c.Granularity = grain
+			d := newDevice(t, c)
+			l := &linear{cfg: d.Config()}
+			space := device.Size(0)
+			for i := range 6_000 {
+				size := device.Size(1+rng.IntN(40)) * grain
+				switch k := rng.IntN(10); {
+				case k < 2+3*b2i(i/1_000%2 == 1) && len(l.regions) > 0:
+					j := rng.IntN(len(l.regions))
+					r := l.regions[j]
+					if d.Release(r.Addr) != nil {
+						require.NoError(t, d.ReleaseRange(r.Addr))
+					}
+					l.regions = slices.Delete(l.regions, j, j+1)
+				case k < 7:
+					want, _ := l.reserve(size, 0)
+					got, err := d.Reserve(size, 0)
+					require.NoError(t, err)
+					require.Equal(t, want, got)
+				case k < 8:
+					want, _ := l.reserve(size, 2*grain)
+					got, err := d.ReserveRange(size, 2*grain, 0)
+					require.NoError(t, err)
+					require.Equal(t, want, got)
+				default:
+					l.reserveAt(t, d, rng, size)
+				}
+				space = max(space, l.next.Sub(sim.Base))
+			}
+			require.Equal(t, len(l.regions), d.Usage().Regions+d.Usage().Ranges)
+			checkSpace(t, l, d.AddressSpace(), space)
+		})
+	}
+}
+
+// reserveAt reserves a range at an address of both.
+func (l *linear) reserveAt(t *testing.T, d *sim.Device, rng *rand.Rand, size device.Size) {
+	t.Helper()
+	low, high := sim.Base, sim.Base+1<<40
+	if l.cfg.Policy == sim.TopDown {
+		low = high - 1<<30
+	}
+	r := device.Region{Addr: low.Add(device.Size(rng.Uint64N(1<<18)) * 4 * device.KiB), Size: size}
+	i, _ := slices.BinarySearchFunc(l.regions, r, func(a, b device.Region) int {
+		return int(int64(a.Addr) - int64(b.Addr))
+	})
+	gap := device.Size(0)
+	if l.cfg.Policy == sim.FirstFit {
+		gap = l.cfg.Gap
+	}
+	got, err := d.ReserveRange(size, 0, r.Addr)
+	if i > 0 && l.regions[i-1].End().Add(gap) > r.Addr || i < len(l.regions) && r.End().Add(gap) > l.regions[i].Addr ||
+		l.cfg.Policy == sim.TopDown && r.End() > high {
+		require.ErrorIs(t, err, device.ErrOutOfMemory)
+		return
+	}
+	require.NoError(t, err)
+	require.Equal(t, r, got)
+	l.regions = slices.Insert(l.regions, i, r)
+	l.next = max(l.next, r.End())
+}
+
+// checkSpace compares the figures of the address space with those of the list.
+func checkSpace(t *testing.T, l *linear, got sim.Space, space device.Size) {
+	t.Helper()
+	var want sim.Space
+	floor := sim.Base
+	for _, r := range append(slices.Clone(l.regions), device.Region{Addr: sim.Base.Add(space)}) {
+		if n := r.Addr.Sub(floor); n > 0 {
+			want.Free += n
+			want.LargestFree = max(want.LargestFree, n)
+			want.Pieces++
+		}
+		want.Used += r.Size
+		floor = r.End()
+	}
+	require.Equal(t, want, got)
+}
+
 func b2i(b bool) int {
 	if b {
 		return 1
@@ -163,14 +249,16 @@ func FuzzPlacement(f *testing.F) {
 
 // TestNothingIsAllocatedOnceWarm releases and reserves on a device that has been as full.
 func TestNothingIsAllocatedOnceWarm(t *testing.T) {
-	d := newDevice(t, sim.Config{})
-	rng := rand.New(rand.NewPCG(1, 1))
-	held := fill(t, d, 5_000, rng)
-	turn := func() { churn(t, d, held, rng) }
-	for range 50_000 {
-		turn()
+	for _, memory := range []sim.Memory{sim.Counted, sim.Placed, sim.Filled} {
+		d := newDevice(t, sim.Config{Memory: memory})
+		rng := rand.New(rand.NewPCG(1, 1))
+		held := fill(t, d, 5_000, rng)
+		turn := func() { churn(t, d, held, rng) }
+		for range 50_000 {
+			turn()
+		}
+		require.Zero(t, testing.AllocsPerRun(10_000, turn), "%v", memory)
 	}
-	require.Zero(t, testing.AllocsPerRun(10_000, turn))
 }
 
 // fill reserves n regions of mixed sizes.

@@ -66,6 +66,3 @@ func (t *table[T]) remove(i int32) {
 	t.slots[i].used = false
 	t.free = append(t.free, i)
 }
-
-// len returns how many things there are.
-func (t *table[T]) len() int { return len(t.slots) - len(t.free) }

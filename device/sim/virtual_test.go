@@ -40,9 +40,9 @@ type mapped struct {
 	access device.Access
 }
 
-func newCard(t testing.TB, seed uint64, c sim.Config) *card {
+func newCard(t testing.TB, draws rand.Source, c sim.Config) *card {
 	return &card{
-		t: t, d: newDevice(t, c), rng: rand.New(rand.NewPCG(seed, 6)),
+		t: t, d: newDevice(t, c), rng: rand.New(draws),
 		maps: map[device.Addr]*mapped{}, starts: map[device.Addr]device.Size{},
 	}
 }
@@ -347,7 +347,7 @@ func (c *card) check() {
 // little and much of their memory, and compares every answer and the account.
 func TestVirtualMemoryAgreesWithAModel(t *testing.T) {
 	for seed := range uint64(30) {
-		c := newCard(t, seed, sim.Config{
+		c := newCard(t, rand.NewPCG(seed, 6), sim.Config{
 			Capacity: 64 * page, Align: page, Granularity: page, Ordinal: uint8(seed),
 			Memory: []sim.Memory{sim.Counted, sim.Placed, sim.Filled}[seed%3], Charge: 1024 << (seed % 3),
 		})
@@ -359,4 +359,142 @@ func TestVirtualMemoryAgreesWithAModel(t *testing.T) {
 			c.check()
 		}
 	}
+}
+
+// FuzzVirtualMemory draws the calls from bytes.
+func FuzzVirtualMemory(f *testing.F) {
+	f.Add([]byte("\x02\x04\x07\x07\x0a\x0b\x00\x01\x03\x06"))
+	f.Fuzz(func(t *testing.T, data []byte) {
+		if len(data) > 600 {
+			return
+		}
+		draws := &bytesDrawn{left: data}
+		c := newCard(t, draws, sim.Config{Capacity: 64 * page, Align: page, Granularity: page, Memory: sim.Filled})
+		for len(draws.left) > 0 {
+			c.step()
+			c.touch()
+		}
+		c.check()
+	})
+}
+
+// bytesDrawn makes each number of one byte, and of how many were drawn.
+type bytesDrawn struct {
+	left  []byte
+	drawn uint64
+}
+
+func (b *bytesDrawn) Uint64() uint64 {
+	b.drawn++
+	n := b.drawn * 0x9e3779b97f4a7c15 >> 8
+	if len(b.left) > 0 {
+		n ^= uint64(b.left[0]) << 56
+		b.left = b.left[1:]
+	}
+	return n
+}
+
+func TestMisuseOfVirtualMemoryIsRefused(t *testing.T) {
+	d := newDevice(t, sim.Config{Capacity: device.GiB, FailAbove: 64 * device.MiB})
+	g := d.Granularity()
+	r, err := d.ReserveRange(4*g, 0, 0)
+	require.NoError(t, err)
+	h, err := d.CreateHandle(2 * g)
+	require.NoError(t, err)
+	before := d.Usage()
+	reserve := func(size, align device.Size, at device.Addr) error {
+		_, err := d.ReserveRange(size, align, at)
+		return err
+	}
+	create := func(size device.Size) error {
+		_, err := d.CreateHandle(size)
+		return err
+	}
+	for what, c := range map[string]struct{ got, want error }{
+		"no range":               {reserve(0, 0, 0), device.ErrInvalid},
+		"odd alignment":          {reserve(g, 3, 0), device.ErrInvalid},
+		"address not aligned":    {reserve(g, 4*g, sim.Base.Add(9*g)), device.ErrInvalid},
+		"half a page of range":   {reserve(g/2, 0, 0), device.ErrGranularity},
+		"half a page above":      {reserve(g, 0, sim.Base.Add(g/2)), device.ErrGranularity},
+		"range too large":        {reserve(1<<57, 0, 0), device.ErrOutOfMemory},
+		"below all addresses":    {reserve(g, 0, sim.Base-device.Addr(g)), device.ErrOutOfMemory},
+		"above all addresses":    {reserve(2*g, 0, sim.End-device.Addr(g)), device.ErrOutOfMemory},
+		"address taken":          {reserve(g, 0, r.Addr.Add(g)), device.ErrOutOfMemory},
+		"no handle":              {create(0), device.ErrInvalid},
+		"half a page":            {create(g / 2), device.ErrGranularity},
+		"above what is refused":  {create(64*device.MiB + g), device.ErrOutOfMemory},
+		"no range there":         {d.ReleaseRange(r.Addr.Add(g)), device.ErrInvalid},
+		"handle never made":      {d.ReleaseHandle(h + 1), device.ErrHandle},
+		"zero":                   {d.ReleaseHandle(0), device.ErrHandle},
+		"map nothing":            {d.Map(r.Addr, 0, h, 0), device.ErrInvalid},
+		"map half a page":        {d.Map(r.Addr, g/2, h, 0), device.ErrGranularity},
+		"map between pages":      {d.Map(r.Addr.Add(g/2), g, h, 0), device.ErrGranularity},
+		"map from between pages": {d.Map(r.Addr, g, h, g/2), device.ErrGranularity},
+		"map no handle":          {d.Map(r.Addr, g, h+1, 0), device.ErrHandle},
+		"map beyond the handle":  {d.Map(r.Addr, 2*g, h, g), device.ErrInvalid},
+		"map far beyond it":      {d.Map(r.Addr, 2*g, h, -g), device.ErrInvalid},
+		"map beyond the range":   {d.Map(r.Addr.Add(3*g), 2*g, h, 0), device.ErrInvalid},
+		"map below the range":    {d.Map(r.Addr-device.Addr(g), g, h, 0), device.ErrInvalid},
+		"map far away":           {d.Map(0, g, h, 0), device.ErrInvalid},
+		"access to nothing":      {d.SetAccess(r.Addr, 0, device.AccessRead), device.ErrInvalid},
+		"access to half a page":  {d.SetAccess(r.Addr, g/2, device.AccessRead), device.ErrGranularity},
+		"access to no memory":    {d.SetAccess(r.Addr, g, device.AccessRead), device.ErrUnmapped},
+		"no such access":         {d.SetAccess(r.Addr, g, 9), device.ErrInvalid},
+		"unmap nothing":          {d.Unmap(r.Addr, 0), device.ErrInvalid},
+		"unmap no memory":        {d.Unmap(r.Addr, g), device.ErrUnmapped},
+	} {
+		require.Equal(t, c.want, c.got, what)
+	}
+	after := d.Usage()
+	after.Calls, after.Time = before.Calls, before.Time
+	require.Equal(t, before, after, "refused calls change nothing else")
+	require.NoError(t, d.ReleaseHandle(h))
+	require.Equal(t, device.ErrHandle, d.Map(r.Addr, g, h, 0), "released")
+}
+
+func TestHandlesOfOtherDevicesAreRefused(t *testing.T) {
+	var handles []device.Handle
+	for ordinal := range uint8(3) {
+		d := newDevice(t, sim.Config{Ordinal: 255 - ordinal})
+		h, err := d.CreateHandle(d.Granularity())
+		require.NoError(t, err)
+		for _, other := range handles {
+			require.Equal(t, device.ErrHandle, d.ReleaseHandle(other))
+		}
+		handles = append(handles, h)
+		require.NoError(t, d.ReleaseHandle(h))
+		again, err := d.CreateHandle(d.Granularity())
+		require.NoError(t, err)
+		require.NotEqual(t, h, again)
+		require.Equal(t, device.ErrHandle, d.ReleaseHandle(h), "released before")
+	}
+}
+
+func TestMemoryStaysChargedWhileItIsMapped(t *testing.T) {
+	d := newDevice(t, sim.Config{Capacity: 8 * device.MiB})
+	g := d.Granularity()
+	r, err := d.ReserveRange(100*g, 0, 0)
+	require.NoError(t, err)
+	h, err := d.CreateHandle(4 * g)
+	require.NoError(t, err)
+	for i := range device.Size(3) {
+		require.NoError(t, d.Map(r.Addr.Add(10*i*g), 4*g, h, 0), "one memory at several addresses")
+	}
+	require.Equal(t, 12*g, d.Usage().Mapped)
+	free, total, err := d.MemoryInfo()
+	require.NoError(t, err)
+	require.Equal(t, []device.Size{0, 8 * device.MiB}, []device.Size{free, total})
+	require.NoError(t, d.ReleaseHandle(h))
+	_, err = d.Reserve(1, 0)
+	require.ErrorIs(t, err, device.ErrOutOfMemory)
+	for i := range device.Size(3) {
+		require.Equal(t, 4*g, d.Usage().Held)
+		require.Equal(t, device.ErrMapped, d.ReleaseRange(r.Addr))
+		require.NoError(t, d.Unmap(r.Addr.Add(10*i*g), 4*g))
+	}
+	require.NoError(t, d.ReleaseRange(r.Addr))
+	require.True(t, d.Usage().Empty())
+	free, total, err = newDevice(t, sim.Config{}).MemoryInfo()
+	require.NoError(t, err)
+	require.Zero(t, free+total, "without a bound")
 }

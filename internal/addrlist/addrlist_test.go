@@ -72,11 +72,34 @@ func (m *model) check(t *testing.T) {
 		if ok {
 			require.Equal(t, entry(m.addrs[i-1]), below)
 		}
+		m.checkPlaces(t, i, p)
 	}
 	for i := len(m.addrs) - 1; i >= 0; i -= 3 {
 		require.Equal(t, m.addrs[i], m.list.Entry(m.list.Nth(i)).Addr)
 	}
 	m.checkBounds(t)
+}
+
+// checkPlaces compares what is around the entry with i entries below it, at p.
+func (m *model) checkPlaces(t *testing.T, i int, p addrlist.Pos) {
+	t.Helper()
+	a, next := m.addrs[i], m.list.Next(p)
+	floor, ok := m.list.Floor(a)
+	require.True(t, ok && floor == p && m.list.Above(p) == p)
+	require.Equal(t, i+1 < len(m.addrs), m.list.Holds(next))
+	if m.list.Holds(next) {
+		require.Equal(t, m.addrs[i+1], m.list.Entry(next).Addr)
+	}
+	if a == ^device.Addr(0) || m.list.Holds(next) && m.addrs[i+1] == a+1 {
+		return // there is nothing between
+	}
+	between, found := m.list.Search(a + 1)
+	floor, ok = m.list.Floor(a + 1)
+	require.True(t, !found && ok && floor == p)
+	require.Equal(t, m.list.Holds(next), m.list.Holds(m.list.Above(between)))
+	if m.list.Holds(next) {
+		require.Equal(t, next, m.list.Above(between))
+	}
 }
 
 // checkBounds compares a search by bounds with a look at everything.
@@ -144,6 +167,46 @@ func TestAgreesWithSlice(t *testing.T) {
 		m.check(t)
 		m.insert(t, 5)
 		m.check(t)
+	}
+}
+
+// TestSetReplacesAnEntry moves every entry up by one.
+func TestSetReplacesAnEntry(t *testing.T) {
+	var m model
+	for i := range device.Addr(1000) {
+		m.insert(t, 4*i)
+	}
+	for i := range m.addrs {
+		m.addrs[i]++
+		p := m.list.Nth(i)
+		m.list.Set(p, entry(m.addrs[i]))
+		m.list.Raise(p.Leaf, weight(m.addrs[i]))
+	}
+	m.check(t)
+}
+
+func TestClearKeepsTheMemory(t *testing.T) {
+	var m model
+	m.list.Clear()
+	grow := func() {
+		for i := range device.Addr(5000) {
+			m.insert(t, i*7919%5000)
+		}
+	}
+	grow()
+	var before device.Size
+	for i := range 4 {
+		if i == 1 { // the leaf that stays is another than the one that was first
+			before = m.list.Bytes(8)
+		}
+		m.list.Clear()
+		m.addrs = m.addrs[:0]
+		_, ok := m.list.Floor(7)
+		require.False(t, ok)
+		m.check(t)
+		grow()
+		m.check(t)
+		require.True(t, i == 0 || before == m.list.Bytes(8))
 	}
 }
 
