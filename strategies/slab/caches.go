@@ -12,19 +12,14 @@ import (
 // maxRequest bounds requests, so that sums and roundings of a few of them do not overflow.
 const maxRequest device.Size = 1 << 60
 
-// directPlace is the place of a block that is a region of its own: a mark above the bits
-// that cells use.
-const directPlace = 1 << PlaceBits
-
-// Caches is the allocator of the modern mode: [Cells] over slices of regions, with a table
-// of live blocks and a region of its own for each block that is larger than any class. Use
-// [New] or [NewCaches].
+// Caches is the allocator of the modern mode: [Cells] over slices of regions, and a region of
+// its own for each block that is larger than any class. Use [New] or [NewCaches].
 type Caches struct {
 	busy    invariants.Entry
 	closed  bool
 	cells   *Cells
 	slices  *slicer
-	live    ledger.Table // live blocks; a place is the cells', or directPlace
+	live    ledger.Table // live blocks that are regions of their own
 	cfg     Config
 	stats   alloc.Stats
 	refusal alloc.Refusal
@@ -67,14 +62,13 @@ func (a *Caches) alloc(r alloc.Request) (alloc.Block, error) {
 		}
 	}
 	segment := a.cells.Segment(r.Stream)
-	cell, ok := a.cells.Grab(class, segment)
+	p, ok := a.cells.Grab(class, segment, &r)
 	if !ok {
-		if cell, ok = a.reclaim(class, segment); !ok {
+		if p, ok = a.reclaim(class, segment, &r); !ok {
 			return alloc.Block{}, a.outOfMemory(r, a.slices.asked, a.slices.err)
 		}
 	}
-	b := alloc.Block{Addr: cell.Addr, Size: a.cells.Slot(class)}
-	a.live.Add(b.Addr, ledger.Block{Requested: r.Size, Stream: r.Stream, Tag: r.Tag, Place: cell.Place})
+	b := alloc.Block{Addr: p, Size: a.cells.Slot(class)}
 	a.stats.Granted(r.Size, b.Size)
 	return b, nil
 }
@@ -82,22 +76,22 @@ func (a *Caches) alloc(r alloc.Request) (alloc.Block, error) {
 // reclaim looks for a slot once more after the device refused a region: when magazines are
 // empty, when slabs without a used slot are slices again, and when the regions of other
 // grades in which that leaves no slab are the device's.
-func (a *Caches) reclaim(class, segment int) (cell Cell, ok bool) {
+func (a *Caches) reclaim(class, segment int, r *alloc.Request) (p device.Addr, ok bool) {
 	before := a.stats.Releases
 	if a.cells.Drain() && !(planted.Enabled && planted.Is("caches/drained-in-vain")) {
-		if cell, ok = a.cells.GrabHeld(class, segment); ok {
-			return cell, true
+		if p, ok = a.cells.GrabHeld(class, segment, r); ok {
+			return p, true
 		}
 	}
 	if a.cells.Shed() > 0 {
-		if cell, ok = a.cells.GrabHeld(class, segment); ok {
-			return cell, true
+		if p, ok = a.cells.GrabHeld(class, segment, r); ok {
+			return p, true
 		}
 	}
 	if a.giveUp(before) {
-		return a.cells.Grab(class, segment)
+		return a.cells.Grab(class, segment, r)
 	}
-	return Cell{}, false
+	return 0, false
 }
 
 // allocDirect takes a region for the request alone, of whole quanta. What the device gives
@@ -117,7 +111,7 @@ func (a *Caches) allocDirect(r alloc.Request) (alloc.Block, error) {
 	if err != nil {
 		return alloc.Block{}, a.outOfMemory(r, size, err)
 	}
-	a.live.Add(region.Addr, ledger.Block{Requested: r.Size, Stream: r.Stream, Tag: r.Tag, Place: directPlace})
+	a.live.Add(region.Addr, ledger.Block{Requested: r.Size, Stream: r.Stream, Tag: r.Tag})
 	a.stats.Granted(r.Size, size)
 	return alloc.Block{Addr: region.Addr, Size: size}, nil
 }
@@ -145,23 +139,24 @@ func (a *Caches) free(p device.Addr) error {
 	if a.closed {
 		return alloc.ErrClosed
 	}
+	requested, size, ok := a.cells.Return(p)
+	if !ok {
+		return a.freeDirect(p)
+	}
+	if planted.Enabled && planted.Is("caches/frees-what-was-asked") {
+		a.stats.Allocated += size - requested
+	}
+	a.stats.Freed(requested, size)
+	return nil
+}
+
+// freeDirect is free of a block that is no slot, if there is one: its region goes back to the
+// device.
+func (a *Caches) freeDirect(p device.Addr) error {
 	b, ok := a.live.Take(p)
 	if !ok {
 		return alloc.ErrInvalidFree
 	}
-	if b.Place == directPlace {
-		return a.freeDirect(p, b)
-	}
-	size := a.cells.Return(Cell{Addr: p, Place: b.Place})
-	if planted.Enabled && planted.Is("caches/frees-what-was-asked") {
-		a.stats.Allocated += size - b.Requested
-	}
-	a.stats.Freed(b.Requested, size)
-	return nil
-}
-
-// freeDirect gives the region of a block back to the device.
-func (a *Caches) freeDirect(p device.Addr, b ledger.Block) error {
 	if err := a.slices.held.Release(p); err != nil {
 		if !planted.Enabled || !planted.Is("caches/direct-lost-on-fault") {
 			a.live.Add(p, b)

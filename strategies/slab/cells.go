@@ -1,76 +1,20 @@
 package slab
 
 import (
-	"fmt"
 	"math"
 	"math/bits"
 
+	"github.com/vramyard/vramyard/alloc"
 	"github.com/vramyard/vramyard/device"
+	"github.com/vramyard/vramyard/internal/atlas"
+	"github.com/vramyard/vramyard/internal/ledger"
 	"github.com/vramyard/vramyard/internal/planted"
 )
 
-// The values of Config.Selection: which slab with a free slot a request is served from.
-const (
-	Fullest  = "fullest"  // the one with the fewest free slots, so that the others drain
-	Emptiest = "emptiest" // the one with the most
-	Lifo     = "lifo"     // the one that got a free slot last
-	Fifo     = "fifo"     // the one that has had a free slot for the longest time
-	Lowest   = "lowest"   // the one at the lowest address
-)
-
-// mostSlots is how many slots a slab has at most: a word that sums up 64 words of 64 bits.
-// Finding a free slot then costs two words at most.
-const mostSlots = 64 * 64
-
-// maxClasses bounds the classes, each of which has a record in every segment.
-const maxClasses = 1 << 12
-
-// Class is one size class of [Cells]. Sizes are bytes.
-type Class struct {
-	Slot  device.Size // of a slot, which is what a request of the class is granted
-	Slab  device.Size // of a slab, which is what the parent gives for it
-	Align device.Size // of the start of every slab of the class, a power of two
-}
-
-// slots returns how many slots a slab of the class has.
-func (k Class) slots() device.Size { return k.Slab / k.Slot }
-
-// Piece is the memory of one slab.
-type Piece struct {
-	Addr   device.Addr // first byte, at a multiple of the class's Align
-	Handle uint32      // of the parent's, who gets it back with the piece
-}
-
-// Parent gives [Cells] the memory of slabs.
-type Parent interface {
-	// Take returns Class.Slab bytes for a slab of the class, and whether there are any. The
-	// slab is known by its number from then on. Unless more is set the parent gives only
-	// what it holds; otherwise it may ask for memory where it has its own from, and
-	// remembers the error of that for whoever composes it with the cells.
-	Take(class int, slab int32, more bool) (Piece, bool)
-	// Give takes back the piece of a slab of a class.
-	Give(class int, p Piece)
-}
-
-// CellsConfig describes [Cells].
-type CellsConfig struct {
-	Quantum    device.Size // sizes of slots are multiples of it; a power of two
-	Classes    []Class     // ascending by Slot
-	Selection  string      // which slab serves first; one of the selections, Fullest if empty
-	EmptySlabs int         // slabs without a used slot that each class of a segment keeps
-	Segments   int         // parts that share nothing, unless Steal is set; at least 1
-	RoundRobin bool        // segments take turns instead of belonging to streams
-	Steal      bool        // a segment may use what another has, before a new region is asked for
-	StealEarly bool        // and even before it attaches a slab that the parent holds
-	Rounds     int         // slots in a magazine; 0 for no magazines
-	Depot      int         // full magazines that a class keeps beside those in use
-	Interval   int         // calls after which the depot gives back what it did not need
-}
-
-// Cells are size classes of equal slots: Bonwick's slab allocator without a table of live
-// blocks, and without a source of its own. It is the part that other strategies compose
-// with a [Parent] below and a table of live blocks above: what Grab tells as the place of
-// a slot, Return wants back, and who calls them sees to it that nothing is returned twice.
+// Cells are size classes of equal slots: Bonwick's slab allocator without a source of its own. It
+// is the part that other strategies compose with a [Parent] below and blocks of other kinds
+// beside. It knows which slots are live and what was asked for them, and finds the slot of an
+// address from that alone.
 //
 // A call costs O(1), whatever the number of slabs; O(segments) if a segment that has
 // nothing steals, O(log slabs) if the lowest address is selected. Nothing is allocated on
@@ -80,13 +24,13 @@ type Cells struct {
 	kinds   []kind
 	stocks  []stock // of every segment in turn, by class
 	slabs   []slab
+	backs   []back      // of every slab
 	used    device.Size // bytes of slots in use, cached ones included
 	usable  device.Size // bytes of the slots of slabs in which one is in use
 	empties device.Size // bytes of slabs in which none is
 
 	classOf  []uint16 // class of a request, by its size in quanta, less one
 	shift    uint8    // log2 of the quantum
-	emptiest bool     // levels count what is used, not what is free
 	fifo     bool     // slabs queue up
 	lowest   bool     // heaps stand in for lists
 	steal    bool
@@ -96,21 +40,24 @@ type Cells struct {
 	turn     uint32 // of the segments, with robin
 	keep     int32  // empty slabs that a stock keeps
 
-	heaps  [][]int32 // of the partial slabs of every stock, with lowest
-	words  []uint64  // free slots of slabs with more than 64; word 0 is not used
-	runs   [7]uint32 // by log2 of their length, runs of words that no slab has; 0 for none
-	spare  int32     // record that no slab has, linked by next
-	taken  int       // slabs held
+	where  atlas.Atlas   // slabs by address; a label is the number of the slab, plus one
+	slacks arena[uint16] // of every slab, what is known of its slots; see slackCached
+	words  arena[uint64] // free slots of slabs with more than 64
+	notes  ledger.Table  // live slots of which there is more to know
+	heaps  [][]int32     // of the partial slabs of every stock, with lowest
+	spare  int32         // record that no slab has, linked by next
+	taken  int           // slabs held
 	cached magazines
 }
 
-// kind is what is known of a class.
+// kind is what is known of a class: a cache line with the gaps, so that classes are found by a shift.
 type kind struct {
 	slot    device.Size
 	slab    device.Size
 	align   device.Size // that every slot has
 	slots   uint32
-	scale   uint32 // free slots to level, with 16 fractional bits
+	step    uint32 // of a free slot to a level, and what no free slots would have, both with 16
+	bias    uint32 // fractional bits and modulo 2^32; zero where all partly used slabs are alike
 	inverse uint64 // of the odd factor of slot, modulo 2^64; see slotAt
 	shift   uint8  // log2 of the other factor
 	partial int32  // slabs with used and free slots
@@ -118,28 +65,39 @@ type kind struct {
 	wide    bool   // more than 64 slots
 }
 
-// slab is one slab. Records are used again.
+// slab is what calls need of one slab: half a cache line, for records are what they wait for
+// when there are many. Records are used again; one of no slab has no base.
 type slab struct {
 	base       device.Addr
 	free       uint64 // free slots, or the words of them with a free one
-	words      uint32 // where its words are, if it has more than 64 slots
-	handle     uint32 // the parent's
 	next, prev int32  // in its list; prev is the place in the heap with lowest
+	slacks     uint32 // where its slacks are
 	left       uint16 // free slots
 	class      uint16
-	segment    uint16
-	level      uint8
-	held       bool // the record is of a slab
 }
 
-// PlaceBits is how many low bits of a place are used. The others are zero, and whoever
-// composes Cells may put marks of its own there as long as Return does not see them.
-const PlaceBits = 31
+// back is the rest of what is known of a slab.
+type back struct {
+	handle  uint32 // the parent's
+	words   uint32 // where its words are, if it has more than 64 slots
+	segment uint32
+}
 
-// Cell is a slot in use.
-type Cell struct {
-	Addr  device.Addr // first byte
-	Place uint64      // number of the slab
+// The slack of a live slot is the bytes that were granted beyond those asked for, and of others
+// nothing, with two exceptions.
+const (
+	slackNoted  = 1<<16 - 1 // the slot is live, and what is to know of it is in the notes
+	slackCached = 1<<16 - 2 // the slot is in a magazine
+)
+
+// slackUnit is how many slacks there are to a slab at least: as many as take 32 bytes, so that
+// those of a slab that has no more lie in one cache line.
+const slackUnit = 16
+
+// cell is a slot, in a slab.
+type cell struct {
+	slab int32
+	slot uint32
 }
 
 // NewCells returns cells that hold nothing yet. It fails if a class has no slot or more
@@ -150,17 +108,25 @@ func NewCells(parent Parent, c CellsConfig) (*Cells, error) {
 	}
 	a := &Cells{
 		parent: parent, shift: uint8(bits.TrailingZeros64(uint64(c.Quantum))),
-		emptiest: c.Selection == Emptiest, fifo: c.Selection == Fifo, lowest: c.Selection == Lowest,
+		fifo: c.Selection == Fifo, lowest: c.Selection == Lowest,
 		steal: c.Steal || c.StealEarly, early: c.StealEarly, robin: c.RoundRobin, segments: uint32(c.Segments), keep: int32(c.EmptySlabs),
-		spare: none, words: make([]uint64, 1),
+		spare: none,
 	}
+	a.where = atlas.New(func(label uint32) (device.Addr, device.Size) {
+		s := &a.slabs[label-1]
+		return s.base, a.kinds[s.class].slab
+	})
 	for i, k := range c.Classes {
 		slots := uint32(k.slots())
 		own := kind{slot: k.Slot, slab: k.Slab, align: min(k.Slot&-k.Slot, k.Align), slots: slots, wide: slots > 64}
 		own.shift = uint8(bits.TrailingZeros64(uint64(k.Slot)))
 		own.inverse = inverse(uint64(k.Slot) >> own.shift)
 		if c.Selection == Fullest || c.Selection == Emptiest || c.Selection == "" {
-			own.scale = levels << 16 / slots
+			own.step = levels << 16 / slots
+			own.bias = -own.step
+			if c.Selection == Emptiest { // whose levels count what is used
+				own.step, own.bias = -own.step, own.step*(slots-1)
+			}
 		}
 		a.kinds = append(a.kinds, own)
 		for device.Size(len(a.classOf))<<a.shift < k.Slot {
@@ -178,34 +144,6 @@ func NewCells(parent Parent, c CellsConfig) (*Cells, error) {
 	return a, nil
 }
 
-// check returns an error that names the first bad field.
-func (c CellsConfig) check() error {
-	switch {
-	case !device.IsPowerOfTwo(c.Quantum):
-		return fmt.Errorf("slab: quantum %d: want a power of two", uint64(c.Quantum))
-	case len(c.Classes) == 0 || len(c.Classes) > maxClasses:
-		return fmt.Errorf("slab: classes: %d of them: want 1 to %d", len(c.Classes), maxClasses)
-	case c.Segments < 1 || c.Segments > mostSegments:
-		return fmt.Errorf("slab: segments %d: want 1 to %d", c.Segments, mostSegments)
-	}
-	for i, k := range c.Classes {
-		switch {
-		case k.Slot == 0 || k.Slot%c.Quantum != 0 || i > 0 && k.Slot <= c.Classes[i-1].Slot:
-			return fmt.Errorf("slab: class of %d bytes: want ascending multiples of %d", uint64(k.Slot), uint64(c.Quantum))
-		case k.Slot > k.Slab || k.slots() > mostSlots:
-			return fmt.Errorf("slab: class of %d bytes: want 1 to %d slots in %d bytes", uint64(k.Slot), mostSlots, uint64(k.Slab))
-		}
-	}
-	switch c.Selection {
-	case "", Fullest, Emptiest, Lifo, Fifo, Lowest:
-		return nil
-	}
-	return fmt.Errorf("slab: selection %q: want %q, %q, %q, %q or %q", c.Selection, Fullest, Emptiest, Lifo, Fifo, Lowest)
-}
-
-// mostSegments bounds the segments, whose stocks are made at once.
-const mostSegments = 1 << 12
-
 // Classes returns how many classes there are.
 func (a *Cells) Classes() int { return len(a.kinds) }
 
@@ -215,9 +153,9 @@ func (a *Cells) Slot(class int) device.Size { return a.kinds[class].slot }
 // ClassOf returns the smallest class that serves n bytes, and whether there is one. There
 // is none for no bytes.
 func (a *Cells) ClassOf(n device.Size) (class int, ok bool) {
-	units := (n - 1) >> a.shift // of no bytes, more than there are
+	units := (n - 1) >> (a.shift & 63) // of no bytes, more than there are
 	if planted.Enabled && planted.Is("cells/next-class-too-late") {
-		units = (max(n, 2) - 2) >> a.shift
+		units = (max(n, 2) - 2) >> (a.shift & 63)
 	}
 	if units >= device.Size(len(a.classOf)) {
 		return 0, false
@@ -257,50 +195,52 @@ func (a *Cells) segmentOf(stream device.Stream) int {
 	return int(n)
 }
 
-// Grab takes a slot of a class into use, and reports whether there was one. The order is:
-// the magazines of the segment, its slabs that are partly used, those that are empty, a
+// Grab takes a slot of a class into use for a request, and reports whether there was one. The
+// order is: the magazines of the segment, its slabs that are partly used, those that are empty, a
 // slab that the parent holds; if it may steal, what other segments have, which StealEarly
 // puts before that; and only then a slab for which the parent needs more memory.
 //
-// Precondition: the class is below Classes, the segment below the number of segments.
-func (a *Cells) Grab(class, segment int) (Cell, bool) {
+// Precondition: the class is below Classes and has slots of the request's size at least, and the
+// segment is below the number of segments.
+func (a *Cells) Grab(class, segment int, r *alloc.Request) (device.Addr, bool) {
 	if a.cached.rounds != 0 {
-		if cell, ok := a.pop(class, segment); ok {
-			return cell, true
+		if c, ok := a.pop(class, segment); ok {
+			s := &a.slabs[c.slab]
+			return a.grant(s, &a.kinds[class], c.slot, r), true
 		}
 	}
 	n := a.stocks[segment*len(a.kinds)+class].first()
 	if n == none {
 		if n = a.refill(class, segment, true); n == none {
-			return Cell{}, false
+			return 0, false
 		}
 	}
-	return a.cut(n), true
+	return a.serve(n, r), true
 }
 
 // GrabHeld is Grab for one more try after [Cells.Drain] or [Cells.Shed]: it looks neither
 // into magazines, which have nothing, nor lets the parent ask for more memory.
-func (a *Cells) GrabHeld(class, segment int) (Cell, bool) {
+func (a *Cells) GrabHeld(class, segment int, r *alloc.Request) (device.Addr, bool) {
 	n := a.stocks[segment*len(a.kinds)+class].first()
 	if n == none {
 		if n = a.refill(class, segment, false); n == none {
-			return Cell{}, false
+			return 0, false
 		}
 	}
-	return a.cut(n), true
+	return a.serve(n, r), true
 }
 
-// cut takes the lowest free slot of a slab into use.
+// serve takes the lowest free slot of a slab into use for a request and returns its address.
 //
 // Precondition: the slab has one.
-func (a *Cells) cut(n int32) Cell {
+func (a *Cells) serve(n int32, r *alloc.Request) device.Addr {
 	s := &a.slabs[n]
 	k := &a.kinds[s.class]
 	slot := uint32(bits.TrailingZeros64(s.free))
 	if !k.wide {
 		s.free &= s.free - 1
 	} else {
-		w := &a.words[s.words+slot]
+		w := &a.words.all[a.backs[n].words+slot]
 		low := uint32(bits.TrailingZeros64(*w))
 		*w &= *w - 1
 		if *w == 0 {
@@ -308,14 +248,38 @@ func (a *Cells) cut(n int32) Cell {
 		}
 		slot = slot<<6 + low
 	}
+	p := a.grant(s, k, slot, r)
 	a.used += k.slot
+	left := uint32(s.left)
 	s.left--
-	if s.left == 0 || uint32(s.left)+1 == k.slots {
-		a.filled(n, s, k)
-	} else if level := a.level(k, s.left); level != s.level {
-		a.move(n, s, level)
+	if left == k.slots {
+		a.opened(n, s, k)
 	}
-	return Cell{Addr: s.base.Add(device.Size(slot) * k.slot), Place: uint64(n)}
+	if before, level := k.level(left), k.level(left-1); level != before {
+		a.move(n, s, k, before, level)
+	}
+	return p
+}
+
+// grant makes a slot in use one for a request, and returns its address.
+func (a *Cells) grant(s *slab, k *kind, slot uint32, r *alloc.Request) device.Addr {
+	p := s.base.Add(device.Size(slot) * k.slot)
+	slack := k.slot - r.Size
+	if slack >= slackCached || uint64(r.Stream)|r.Tag != 0 {
+		a.note(p, r)
+		slack = slackNoted
+	}
+	at := s.slacks + slot
+	if planted.Enabled && planted.Is("cells/slack-of-the-first") {
+		at = s.slacks
+	}
+	a.slacks.all[at] = uint16(slack)
+	return p
+}
+
+// note keeps what there is to know of a live slot for which a slack is not enough.
+func (a *Cells) note(p device.Addr, r *alloc.Request) {
+	a.notes.Add(p, ledger.Block{Requested: r.Size, Stream: r.Stream, Tag: r.Tag})
 }
 
 // inverse returns the number that n, an odd one, times is 1 modulo 2^64. Each step doubles the
@@ -328,65 +292,97 @@ func inverse(n uint64) uint64 {
 	return x
 }
 
-// slotAt returns the slot of a slab that starts at an address. The offset is a multiple of the
-// size of a slot, and so the quotient is a product by its inverse: a division costs ten times
-// as much.
-//
-// Precondition: one does.
-func (k *kind) slotAt(s *slab, at device.Addr) uint32 {
-	return uint32(uint64(at.Sub(s.base)) >> k.shift * k.inverse)
+// slotAt returns the slot of a slab that starts at an address, k.slots or more if none does. The
+// offset times the inverse of a slot's odd factor, and what falls out below moved to the top,
+// is the quotient if it is a multiple of a slot. Otherwise it is more than any quotient, and so
+// it is if the offset is beyond the slab or below it, which is beyond it too: one comparison
+// tells all (Hacker's Delight, 10-17), where a division costs ten times as much.
+func (k *kind) slotAt(s *slab, at device.Addr) uint64 {
+	return bits.RotateLeft64(uint64(at-s.base)*k.inverse, -int(k.shift))
 }
 
-// Return gives a slot back: to the magazines of its segment, or else to its slab, which
+// Return gives a live slot back: to the magazines of its segment, or else to its slab, which
 // goes back to the parent if it is empty and enough of its kind are kept. It returns the bytes
-// of the slot.
-//
-// Precondition: the cell is what Grab returned, and was not returned since.
-func (a *Cells) Return(cell Cell) device.Size {
-	s := &a.slabs[cell.Place]
-	k := &a.kinds[s.class]
-	if a.cached.rounds == 0 || !a.push(cell) {
-		a.put(cell, s, k)
+// that were asked for and those of the slot. It reports false, and does nothing, if no live slot
+// starts at the address.
+func (a *Cells) Return(p device.Addr) (requested, granted device.Size, ok bool) {
+	n := uint64(a.where.Get(p)) - 1
+	if n >= uint64(len(a.slabs)) {
+		return 0, 0, false
 	}
-	return k.slot
+	s := &a.slabs[n]
+	k := &a.kinds[s.class]
+	slot := k.slotAt(s, p)
+	if planted.Enabled && planted.Is("cells/inner-address") {
+		slot = uint64(p-s.base) / uint64(k.slot)
+	}
+	if slot >= uint64(k.slots) {
+		return 0, 0, false
+	}
+	c := cell{int32(n), uint32(slot)}
+	if (k.wide && a.isFree(c) || !k.wide && s.free>>(slot&63)&1 != 0) && !(planted.Enabled && planted.Is("cells/freed-twice")) {
+		return 0, 0, false
+	}
+	slack := &a.slacks.all[s.slacks+c.slot]
+	requested = k.slot - device.Size(*slack)
+	if *slack >= slackCached {
+		if *slack == slackCached && !(planted.Enabled && planted.Is("cells/cached-twice")) {
+			return 0, 0, false
+		}
+		requested = a.forget(p)
+	}
+	if a.cached.rounds == 0 || !a.push(c, s, slack) {
+		a.put(c, s, k)
+	}
+	return requested, k.slot, true
 }
 
-// Granted returns the bytes of a slot in use, from its place.
-func (a *Cells) Granted(place uint64) device.Size { return a.kinds[a.slabs[place].class].slot }
+// isFree reports whether a slot is free.
+func (a *Cells) isFree(c cell) bool {
+	s := &a.slabs[c.slab]
+	w := s.free
+	if a.kinds[s.class].wide {
+		w = a.words.all[a.backs[c.slab].words+c.slot>>6]
+	}
+	return w>>(c.slot&63)&1 != 0
+}
 
-// put gives a slot back to its slab, of which s and k are the record and the class.
-func (a *Cells) put(cell Cell, s *slab, k *kind) {
-	n := int32(cell.Place)
-	slot := k.slotAt(s, cell.Addr)
-	w := &s.free
+// forget drops the note of a live slot, and returns the bytes that were asked for.
+func (a *Cells) forget(p device.Addr) device.Size {
+	if planted.Enabled && planted.Is("cells/note-left") {
+		b, _ := a.notes.Get(p)
+		return b.Requested
+	}
+	b, _ := a.notes.Take(p)
+	return b.Requested
+}
+
+// put gives a slot in use back to its slab, of which s and k are the record and the class.
+func (a *Cells) put(c cell, s *slab, k *kind) {
+	bit := uint64(1) << (c.slot & 63)
 	if k.wide {
-		s.free |= 1 << (slot >> 6)
-		w = &a.words[s.words+slot>>6]
-	}
-	bit := uint64(1) << (slot & 63)
-	if *w&bit != 0 {
-		panic(fmt.Sprintf("slab: invariant C1 (a slot is free or used): slot %d of slab %d is returned twice", slot, n))
-	}
-	if !planted.Enabled || !planted.Is("cells/bit-not-set") {
-		*w |= bit
+		s.free |= 1 << (c.slot >> 6)
+		a.words.all[a.backs[c.slab].words+c.slot>>6] |= bit
+	} else if !planted.Enabled || !planted.Is("cells/bit-not-set") {
+		s.free |= bit
 	}
 	if !planted.Enabled || !planted.Is("cells/used-not-lowered") {
 		a.used -= k.slot
 	}
+	left := uint32(s.left)
 	s.left++
-	if s.left == 1 || uint32(s.left) == k.slots {
-		a.drained(n, s, k)
-	} else if level := a.level(k, s.left); level != s.level {
-		a.move(n, s, level)
+	before, level := k.level(left), k.level(left+1)
+	if left+1 == k.slots && a.drained(c.slab, s, k) {
+		a.move(c.slab, s, k, before, levelFull) // which is out of all lists
+		a.detach(c.slab)
+	} else if level != before {
+		a.move(c.slab, s, k, before, level)
 	}
 }
 
-// refill returns a slab with a free slot for a segment that has no partial one, none if
+// refill returns a slab with a free slot for a segment that has none, none if
 // there is nothing anywhere. The parent asks for memory only if more is set.
 func (a *Cells) refill(class, segment int, more bool) int32 {
-	if n := a.stocks[segment*len(a.kinds)+class].empty; n != none {
-		return n
-	}
 	if !a.early {
 		if n := a.attach(class, segment, false); n != none {
 			return n
@@ -412,10 +408,11 @@ func (a *Cells) refill(class, segment int, more bool) int32 {
 // next segment that has one, which stays where it is, or else an empty one, which changes
 // over. It is none if there is neither.
 func (a *Cells) foreign(class, segment int) int32 {
+	own := &a.stocks[segment*len(a.kinds)+class]
 	if a.kinds[class].partial > 0 {
 		for i := 1; ; i++ {
 			sh := &a.stocks[(segment+i)%int(a.segments)*len(a.kinds)+class]
-			if n := sh.first(); n != none {
+			if n := sh.first(); n != none && sh.some != 1<<levelEmpty {
 				return n
 			}
 		}
@@ -425,17 +422,16 @@ func (a *Cells) foreign(class, segment int) int32 {
 	}
 	for i := 1; ; i++ {
 		sh := &a.stocks[(segment+i)%int(a.segments)*len(a.kinds)+class]
-		n := sh.empty
+		n := sh.head[levelEmpty]
 		if n == none {
 			continue
 		}
-		a.unlink(&sh.empty, n)
+		a.take(sh, n, levelEmpty)
 		sh.empties--
 		if !planted.Enabled || !planted.Is("cells/segment-kept") {
-			a.slabs[n].segment = uint16(segment)
+			a.backs[n].segment = uint32(segment)
 		}
-		own := &a.stocks[segment*len(a.kinds)+class]
-		a.link(&own.empty, n, false)
+		a.enter(own, n, levelEmpty, false)
 		own.empties++
 		return n
 	}
@@ -459,18 +455,21 @@ func (a *Cells) attach(class, segment int, more bool) int32 {
 		a.spare = a.slabs[n].next
 	} else {
 		a.slabs = append(a.slabs, slab{})
+		a.backs = append(a.backs, back{})
 	}
 	k := &a.kinds[class]
 	s := &a.slabs[n]
 	*s = slab{
-		base: piece.Addr, handle: piece.Handle, class: uint16(class), segment: uint16(segment),
-		left: uint16(k.slots), free: ^uint64(0) >> (64 - min(k.slots, 64)), held: true,
+		base: piece.Addr, class: uint16(class), left: uint16(k.slots), free: ^uint64(0) >> (64 - min(k.slots, 64)),
+		slacks: a.slacks.take(k.slacks()),
 	}
+	a.backs[n] = back{handle: piece.Handle, segment: uint32(segment)}
 	if k.wide {
-		a.fill(s, k.slots)
+		a.fill(n, k.slots)
 	}
+	a.where.Set(s.base, k.slab, uint32(n)+1)
 	sh := &a.stocks[segment*len(a.kinds)+class]
-	a.link(&sh.empty, n, false)
+	a.enter(sh, n, levelEmpty, false)
 	sh.empties++
 	k.empties++
 	a.empties += k.slab
@@ -482,13 +481,17 @@ func (a *Cells) attach(class, segment int, more bool) int32 {
 func (a *Cells) detach(n int32) {
 	s := &a.slabs[n]
 	k := &a.kinds[s.class]
+	a.slacks.give(s.slacks, k.slacks())
 	if k.wide {
-		a.freeRun(s.words, k.slots)
+		a.words.give(a.backs[n].words, (k.slots+63)>>6)
+	}
+	if !planted.Enabled || !planted.Is("cells/label-left") {
+		a.where.Clear(s.base, k.slab, uint32(n)+1)
 	}
 	a.empties -= k.slab
 	k.empties--
 	a.taken--
-	class, piece := int(s.class), Piece{s.base, s.handle}
+	class, piece := int(s.class), Piece{s.base, a.backs[n].handle}
 	*s = slab{next: a.spare}
 	a.spare = n
 	a.parent.Give(class, piece)
@@ -502,9 +505,9 @@ func (a *Cells) Shed() (n int) {
 	}
 	for i := range a.stocks {
 		sh := &a.stocks[i]
-		for sh.empty != none {
-			s := sh.empty
-			a.unlink(&sh.empty, s)
+		for sh.empties > 0 {
+			s := sh.head[levelEmpty]
+			a.take(sh, s, levelEmpty)
 			sh.empties--
 			a.detach(s)
 			n++
@@ -513,35 +516,19 @@ func (a *Cells) Shed() (n int) {
 	return n
 }
 
-// logOf returns the log2 of the length of the run of words for a slab of many slots.
-func logOf(slots uint32) int { return bits.Len32((slots+63)>>6 - 1) }
+// slacks returns how many slacks a slab of the class has.
+func (k *kind) slacks() uint32 { return (k.slots + slackUnit - 1) &^ (slackUnit - 1) }
 
 // fill gives a slab of many slots its words, all of its slots free.
-func (a *Cells) fill(s *slab, slots uint32) {
-	log := logOf(slots)
-	at := a.runs[log]
-	if at != 0 {
-		a.runs[log] = uint32(a.words[at])
-	} else {
-		at = uint32(len(a.words))
-		for range 1 << log {
-			a.words = append(a.words, 0)
-		}
-	}
-	s.words = at
-	n := (slots + 63) >> 6
-	s.free = ^uint64(0) >> (64 - n)
-	for i := range n {
-		a.words[at+i] = ^uint64(0)
+func (a *Cells) fill(n int32, slots uint32) {
+	words := (slots + 63) >> 6
+	at := a.words.take(words)
+	a.backs[n].words = at
+	a.slabs[n].free = ^uint64(0) >> (64 - words)
+	for i := range words {
+		a.words.all[at+i] = ^uint64(0)
 	}
 	if rest := slots & 63; rest != 0 {
-		a.words[at+n-1] = 1<<rest - 1
+		a.words.all[at+words-1] = 1<<rest - 1
 	}
-}
-
-// freeRun takes back the words of a slab of many slots.
-func (a *Cells) freeRun(at, slots uint32) {
-	log := logOf(slots)
-	a.words[at] = uint64(a.runs[log])
-	a.runs[log] = at
 }

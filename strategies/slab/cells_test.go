@@ -8,7 +8,6 @@ import (
 
 	"github.com/vramyard/vramyard/alloc"
 	"github.com/vramyard/vramyard/device"
-	"github.com/vramyard/vramyard/internal/ledger"
 	"github.com/vramyard/vramyard/strategies/slab"
 )
 
@@ -40,11 +39,10 @@ func (s *stack) Take(_ int, _ int32, more bool) (slab.Piece, bool) {
 // Give implements [slab.Parent].
 func (s *stack) Give(_ int, p slab.Piece) { s.back = append(s.back, p.Handle) }
 
-// bench is cells with a table of live blocks.
+// bench is cells over a stack.
 type bench struct {
 	*slab.Cells
 	parent *stack
-	live   ledger.Table
 }
 
 // newBench returns cells of one class of 256 bytes, four to a slab, unless c says
@@ -64,41 +62,42 @@ func newBench(t *testing.T, c slab.CellsConfig) *bench {
 	return b
 }
 
-// grab takes n slots of class 0 and returns them.
-func (b *bench) grab(t *testing.T, n, segment int) (all []slab.Cell) {
+// grab takes n slots of class 0 and returns their addresses.
+func (b *bench) grab(t *testing.T, n, segment int) (all []device.Addr) {
 	t.Helper()
 	for range n {
-		cell, ok := b.Grab(0, segment)
+		p, ok := b.Grab(0, segment, &alloc.Request{Size: 1})
 		require.True(t, ok)
-		b.live.Add(cell.Addr, ledger.Block{Requested: 1, Place: cell.Place})
-		all = append(all, cell)
+		all = append(all, p)
 	}
-	b.check(t)
+	require.NoError(t, b.Check())
 	return all
 }
 
 // back returns slots.
-func (b *bench) back(t *testing.T, cells ...slab.Cell) {
+func (b *bench) back(t *testing.T, all ...device.Addr) {
 	t.Helper()
-	for _, cell := range cells {
-		_, ok := b.live.Take(cell.Addr)
-		require.True(t, ok)
-		b.Return(cell)
+	for _, p := range all {
+		b.free(t, p)
 	}
-	b.check(t)
+	require.NoError(t, b.Check())
 }
 
-func (b *bench) check(t *testing.T) {
+// free returns a slot.
+func (b *bench) free(t *testing.T, p device.Addr) {
 	t.Helper()
-	require.NoError(t, b.Check(&b.live, func(_ device.Addr, k ledger.Block) (uint64, bool) { return k.Place, true }))
+	requested, granted, ok := b.Return(p)
+	require.True(t, ok)
+	require.Equal(t, device.Size(1), requested)
+	require.Equal(t, b.Slot(0), granted)
 }
 
-// slabsOf returns the slabs of cells.
-func slabsOf(cells []slab.Cell) (all []int32) {
-	for _, c := range cells {
-		all = append(all, slab.SlabOf(c.Place))
+// slabsOf returns the slabs that slots lie in, in the order in which the parent gave them.
+func (b *bench) slabsOf(all []device.Addr) (slabs []int32) {
+	for _, p := range all {
+		slabs = append(slabs, int32(p.Sub(4096)/b.parent.size))
 	}
-	return all
+	return slabs
 }
 
 // TestSelectionDecidesWhichSlabServes makes three slabs with one, two and three free slots,
@@ -113,7 +112,7 @@ func TestSelectionDecidesWhichSlabServes(t *testing.T) {
 		b.back(t, all[1])                  // of slab 0
 		b.back(t, all[5], all[4])          // of slab 1
 		next := b.grab(t, 1, 0)
-		require.Equal(t, want, slab.SlabOf(next[0].Place), selection)
+		require.Equal(t, []int32{want}, b.slabsOf(next), selection)
 	}
 }
 
@@ -123,7 +122,7 @@ func TestPartialSlabsServeBeforeEmptyOnes(t *testing.T) {
 		all := b.grab(t, 8, 0)
 		b.back(t, all[4])
 		b.back(t, all[:4]...)
-		require.Equal(t, int32(1), slab.SlabOf(b.grab(t, 1, 0)[0].Place), selection)
+		require.Equal(t, []int32{1}, b.slabsOf(b.grab(t, 1, 0)), selection)
 	}
 }
 
@@ -135,7 +134,7 @@ func TestEmptySlabsBeyondTheWatermarkGoBack(t *testing.T) {
 		require.Len(t, b.parent.back, 3-keep)
 		require.Equal(t, keep, b.Shed())
 		require.Zero(t, b.Slabs())
-		b.check(t)
+		require.NoError(t, b.Check())
 	}
 }
 
@@ -146,13 +145,13 @@ func TestStealingComesAfterAttaching(t *testing.T) {
 		b := newBench(t, slab.CellsConfig{Segments: 2, Steal: steal})
 		b.parent.most, b.parent.more = 2, 3
 		b.grab(t, 1, 0)
-		require.Equal(t, int32(1), slab.SlabOf(b.grab(t, 1, 1)[0].Place), "an unattached piece is taken before a slot of another segment")
+		require.Equal(t, []int32{1}, b.slabsOf(b.grab(t, 1, 1)), "an unattached piece is taken before a slot of another segment")
 		b.grab(t, 3, 0)
 		got := b.grab(t, 4, 0)
 		if steal {
-			require.Equal(t, []int32{1, 1, 1, 2}, slabsOf(got), "another segment's slots are taken before memory is asked for")
+			require.Equal(t, []int32{1, 1, 1, 2}, b.slabsOf(got), "another segment's slots are taken before memory is asked for")
 		} else {
-			require.Equal(t, []int32{2, 2, 2, 2}, slabsOf(got))
+			require.Equal(t, []int32{2, 2, 2, 2}, b.slabsOf(got))
 		}
 	}
 }
@@ -161,8 +160,8 @@ func TestEmptySlabChangesSegment(t *testing.T) {
 	b := newBench(t, slab.CellsConfig{Segments: 3, Steal: true, EmptySlabs: 1})
 	b.parent.most, b.parent.more = 1, 1
 	b.back(t, b.grab(t, 1, 2)...)
-	require.Equal(t, []int32{0, 0, 0, 0}, slabsOf(b.grab(t, 4, 1)))
-	_, ok := b.Grab(0, 2)
+	require.Equal(t, []int32{0, 0, 0, 0}, b.slabsOf(b.grab(t, 4, 1)))
+	_, ok := b.Grab(0, 2, &alloc.Request{Size: 1})
 	require.False(t, ok)
 }
 
@@ -186,13 +185,13 @@ func TestMagazinesTakeAndGiveBack(t *testing.T) {
 	require.Equal(t, device.Size(2*256), b.FreeBytes())
 	again := b.grab(t, 6, 0)
 	require.Zero(t, b.CachedBytes())
-	require.Equal(t, []slab.Cell{all[5], all[4], all[3], all[2], all[1], all[0]}, again, "the last that came back goes first")
+	require.Equal(t, []device.Addr{all[5], all[4], all[3], all[2], all[1], all[0]}, again, "the last that came back goes first")
 	b.back(t, again...)
 	require.True(t, b.Drain())
 	require.False(t, b.Drain())
 	require.Zero(t, b.CachedBytes())
 	require.Zero(t, b.Slabs())
-	b.check(t)
+	require.NoError(t, b.Check())
 }
 
 // TestDepotGivesBackWhatItDidWithout is the working set rule: what the depot had all through
@@ -222,7 +221,7 @@ func TestSlabsOfManySlotsServeThemAll(t *testing.T) {
 			all := b.grab(t, int(slots), 0)
 			require.Equal(t, 1, b.Slabs())
 			for i, c := range all {
-				require.Equal(t, device.Addr(4096+256*i), c.Addr, "lowest first")
+				require.Equal(t, device.Addr(4096+256*i), c, "lowest first")
 			}
 			b.grab(t, 1, 0)
 			require.Equal(t, 2, b.Slabs())
@@ -231,10 +230,9 @@ func TestSlabsOfManySlotsServeThemAll(t *testing.T) {
 				if len(all)%7 == 0 {
 					c = all[i]
 				}
-				b.live.Take(c.Addr)
-				b.Return(c)
+				b.free(t, c)
 			}
-			b.check(t)
+			require.NoError(t, b.Check())
 			require.Equal(t, 1, b.Slabs())
 		}
 	}
@@ -245,18 +243,71 @@ func TestWalkOfASlab(t *testing.T) {
 	all := b.grab(t, 3, 0)
 	b.back(t, all[1], all[2], b.grab(t, 1, 0)[0])
 	var text string
-	b.WalkSlab(0, 4096, &b.live, func(c alloc.Chunk) bool {
+	b.WalkSlab(0, 4096, func(c alloc.Chunk) bool {
 		text += fmt.Sprintln(c.Addr, c.Size, c.State, c.Class)
 		return true
 	})
 	require.Equal(t, "0x1000 256B live 0\n0x1100 256B cached 0\n0x1200 256B cached 0\n0x1300 256B free 0\n0x1400 100B slack -1\n", text)
 }
 
-func TestReturningTwiceIsNoticed(t *testing.T) {
-	b := newBench(t, slab.CellsConfig{})
-	cell := b.grab(t, 2, 0)[0]
-	b.Return(cell)
-	require.PanicsWithValue(t, "slab: invariant C1 (a slot is free or used): slot 0 of slab 0 is returned twice", func() { b.Return(cell) })
+// TestOnlyLiveSlotsCanBeReturned tries every address in and around two slabs with free slots,
+// slots in magazines, and slots that do not fill the slab.
+func TestOnlyLiveSlotsCanBeReturned(t *testing.T) {
+	for _, rounds := range []int{0, 2} {
+		for _, slots := range []device.Size{3, 5, 70} {
+			b := newBench(t, slab.CellsConfig{
+				Rounds: rounds, Interval: 1000, Classes: []slab.Class{{Slot: 768, Slab: slots*768 + 100, Align: 4}},
+			})
+			all := b.grab(t, int(slots)+2, 0)
+			b.back(t, all[1], all[2], all[slots])
+			live := map[device.Addr]bool{}
+			for _, p := range all {
+				live[p] = true
+			}
+			delete(live, all[1])
+			delete(live, all[2])
+			delete(live, all[slots])
+			for p := device.Addr(0); p < 4096+device.Addr(3*slots*768); p++ {
+				if _, _, ok := b.Return(p); ok != live[p] {
+					t.Fatalf("%v is live: %v, was returned: %v", p, live[p], ok)
+				}
+			}
+			require.NoError(t, b.Check())
+		}
+	}
+}
+
+// TestSlotsKeepWhatWasAsked has requests with a stream or a label, and slacks of which the
+// column has no room for.
+func TestSlotsKeepWhatWasAsked(t *testing.T) {
+	const slot = 128 * device.KiB
+	b := newBench(t, slab.CellsConfig{Classes: []slab.Class{{Slot: slot, Slab: 8 * slot, Align: slot}}})
+	asked := []alloc.Request{
+		{Size: slot}, {Size: 1}, {Size: slot - 65533}, {Size: slot - 65534}, {Size: slot - 65535}, {Size: slot - 65536},
+		{Size: slot, Stream: 1}, {Size: 5, Tag: 1 << 63},
+	}
+	var all []device.Addr
+	for _, r := range asked {
+		p, ok := b.Grab(0, 0, &r)
+		require.True(t, ok)
+		all = append(all, p)
+	}
+	require.NoError(t, b.Check())
+	i := 0
+	b.WalkSlab(0, 4096, func(c alloc.Chunk) bool {
+		require.Equal(t, alloc.Chunk{
+			Region: 4096, Addr: all[i], Size: slot, Requested: asked[i].Size, State: alloc.Live, Stream: asked[i].Stream, Tag: asked[i].Tag,
+		}, c)
+		i++
+		return true
+	})
+	for i, p := range all {
+		requested, granted, ok := b.Return(p)
+		require.True(t, ok)
+		require.Equal(t, asked[i].Size, requested)
+		require.Equal(t, slot, granted)
+		require.NoError(t, b.Check())
+	}
 }
 
 func TestClassesOfSizes(t *testing.T) {

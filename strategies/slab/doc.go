@@ -12,17 +12,22 @@
 //
 // A request is rounded up to a size class: one of a family ([Family]), or one of a list,
 // for instance of the classes of least waste for a trace ([Learn]). Each class has slabs,
-// pieces of equal size cut into equal slots. A slab is a record of 40 bytes beside the
-// memory: its free slots as a bitmap, with a second level if there are more than 64, and
-// links. In each segment, the slabs of a class that are partly used lie in eight lists by
+// pieces of equal size cut into equal slots. A slab is a record of 32 bytes beside the
+// memory: its address, its free slots as a bitmap, with a second level if there are more than 64,
+// and links. In each segment, the slabs of a class that are partly used lie in eight lists by
 // how full they are, those without a used slot in one of their own, and those without a
 // free one in none. With the selection of the lowest address a heap stands in for the lists.
 //
-// All that is [Cells], the engine, which knows neither where slabs come from nor who has
-// what: a [Parent] gives it slabs, and whoever uses it keeps the table of live blocks. Here
-// the parent cuts regions, sized by package growth, into slices, and the table holds the
-// place of each block, its slab, so that a free finds that without a search. In
-// slabbuddy a buddy system is the parent.
+// There is no table of live blocks. A freed address leads to its slab by package atlas, a trie of
+// areas; the offset in the slab to the slot, by a product in place of a division that also
+// tells whether a slot starts there; and the bitmap says whether it is in use. What was asked for
+// is kept as slack, the bytes that the slot has beyond it: two bytes for each slot, in runs
+// beside the records. A block with a stream, a label or a larger slack has a note besides, in a
+// hash table that is empty otherwise, and a slot in a magazine has a slack of its own.
+//
+// All that is [Cells], the engine, which does not know where slabs come from: a [Parent] gives
+// it slabs. Here the parent cuts regions, sized by package growth, into slices. In slabbuddy a
+// buddy system is the parent.
 //
 // A slab has SlabSlots slots at least: slabs of small classes have SlabBytes, those of larger
 // ones 4, 16, ... times as many. Classes whose slabs are of one size make a grade; a grade
@@ -111,9 +116,9 @@
 // # Cost
 //
 // The modern mode costs O(1) a call, O(segments) if a segment steals, and O(log slabs) with
-// the lowest address; a live block takes 24 to 37 bytes in a
-// table, a slab 40 bytes and a bit for each slot, a slice 4 bytes. Nothing is allocated on
-// the heap once as much has been held as ever will be.
+// the lowest address; a slab takes 44 bytes, two for each slot, sixteen slots at least, and 4 to 64
+// in the atlas, a slice 4 bytes. Nothing is allocated on the heap once as much has been held as
+// ever will be.
 //
 // The other modes cost O(1) a call, and mode "xdl" one step per chunk of a slice when a segment
 // attaches it. A chunk takes 40 bytes of host memory, 160 KiB for 1 GiB in units of 4 KiB,
@@ -141,11 +146,12 @@
 // Invariant C6: a depot has at most Depot magazines, each full, and a magazine at most
 // MagazineRounds slots.
 // Invariant C7: a slot in use is a live block or in one magazine, of its class, and of its
-// segment unless magazines pass from one to another through a depot.
+// segment unless magazines pass from one to another through a depot; its slack tells which.
 // Invariant C8: each slice of a region is one slab's or nobody's, and what is nobody's is known,
 // as is from where on nothing ever was a slab's, which is so in one region of a grade at most.
 // Invariant C9: a region is cut into slices, or one live block.
 // Invariant C10: the counters are what the walk shows.
+// Invariant C11: the atlas leads from every byte of a slab to it, and to nothing that is none.
 //
 // Mode "xdl":
 //

@@ -6,7 +6,6 @@ import (
 
 	"github.com/vramyard/vramyard/alloc"
 	"github.com/vramyard/vramyard/device"
-	"github.com/vramyard/vramyard/internal/ledger"
 	"github.com/vramyard/vramyard/internal/regions"
 	"github.com/vramyard/vramyard/internal/tally"
 )
@@ -118,7 +117,7 @@ func (a *Caches) walkRow(h regions.Held, w *row, yield func(alloc.Chunk) bool) b
 	for i := 0; i < len(w.slabs); i++ {
 		n := w.slabs[i]
 		if n != none {
-			if !a.cells.WalkSlab(n, h.Addr, &a.live, slot) {
+			if !a.cells.WalkSlab(n, h.Addr, slot) {
 				return false
 			}
 			continue
@@ -201,8 +200,7 @@ func (a *Caches) Check() error {
 	a.busy.Enter("slab")
 	defer a.busy.Leave()
 	if !a.closed {
-		err := a.cells.Check(&a.live, func(_ device.Addr, b ledger.Block) (uint64, bool) { return b.Place, b.Place != directPlace })
-		if err != nil {
+		if err := a.cells.Check(); err != nil {
 			return err
 		}
 		if err := a.checkRows(); err != nil {
@@ -288,19 +286,17 @@ func (a *Caches) checkSingles() error {
 			rows++
 			continue
 		}
-		if b, ok := a.live.Get(h.Addr); h.Label == labelDirect && (!ok || b.Place != directPlace) {
+		if _, ok := a.live.Get(h.Addr); h.Label == labelDirect && !ok {
 			return fmt.Errorf("slab: invariant C9 (a region is cut or one live block): region %v", h.Addr)
 		}
 		if h.Label == labelDirect {
 			singles++
 		}
 	}
-	for at, b := range a.live.Range {
-		if h, ok := a.slices.held.Find(at); b.Place == directPlace {
-			singles--
-			if !ok || h.Label != labelDirect {
-				return fmt.Errorf("slab: invariant C9 (a region is cut or one live block): block %v", at)
-			}
+	for at := range a.live.Range {
+		singles--
+		if h, ok := a.slices.held.Find(at); !ok || h.Label != labelDirect {
+			return fmt.Errorf("slab: invariant C9 (a region is cut or one live block): block %v", at)
 		}
 	}
 	for i := range a.slices.grades {

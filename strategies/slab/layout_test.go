@@ -16,7 +16,8 @@ func TestRecordsHaveTheBytesThatAreReported(t *testing.T) {
 		reflect.TypeFor[slab]():  slabBytes,
 		reflect.TypeFor[rack]():  rackBytes,
 		reflect.TypeFor[depot](): depotBytes,
-		reflect.TypeFor[Cell]():  cellBytes,
+		reflect.TypeFor[back]():  backBytes,
+		reflect.TypeFor[cell]():  cellBytes,
 		reflect.TypeFor[row]():   rowBytes,
 	} {
 		require.Equal(t, want, int(of.Size()), of)

@@ -1,6 +1,8 @@
 package slab
 
 import (
+	"fmt"
+
 	"github.com/vramyard/vramyard/device"
 	"github.com/vramyard/vramyard/internal/planted"
 )
@@ -21,7 +23,7 @@ type magazines struct {
 
 	racks  []rack      // of every stock
 	depots []depot     // of every class, or every stock
-	cells  []Cell      // of every magazine in turn
+	cells  []cell      // of every magazine in turn
 	next   []int32     // of every magazine, the next in its depot or among the spare ones
 	spare  int32       // magazines that nobody has; none
 	bytes  device.Size // in all magazines
@@ -81,7 +83,7 @@ func (m *magazines) take() int32 {
 	n := int32(len(m.next))
 	m.next = append(m.next, none)
 	for range m.rounds {
-		m.cells = append(m.cells, Cell{})
+		m.cells = append(m.cells, cell{})
 	}
 	return n
 }
@@ -94,7 +96,7 @@ func (m *magazines) give(n int32) {
 }
 
 // pop takes a slot from the magazines of a segment, and reports whether there was one.
-func (a *Cells) pop(class, segment int) (Cell, bool) {
+func (a *Cells) pop(class, segment int) (cell, bool) {
 	m := &a.cached
 	a.tick()
 	at := segment*len(a.kinds) + class
@@ -112,7 +114,7 @@ func (a *Cells) pop(class, segment int) (Cell, bool) {
 			d.count--
 			d.least = min(d.least, d.count)
 		default:
-			return Cell{}, false
+			return cell{}, false
 		}
 		r.has = m.rounds
 	}
@@ -123,11 +125,10 @@ func (a *Cells) pop(class, segment int) (Cell, bool) {
 
 // push puts a slot into the magazines of the segment that its slab belongs to, and reports
 // whether there was room.
-func (a *Cells) push(cell Cell) bool {
+func (a *Cells) push(c cell, s *slab, slack *uint16) bool {
 	m := &a.cached
 	a.tick()
-	s := &a.slabs[cell.Place]
-	at := s.stock(len(a.kinds))
+	at := a.stockOf(c.slab, s)
 	r := &m.racks[at]
 	if r.loaded == none {
 		r.loaded = m.take()
@@ -136,9 +137,10 @@ func (a *Cells) push(cell Cell) bool {
 			return false
 		}
 	}
-	m.cells[r.loaded*m.rounds+r.has] = cell
+	m.cells[r.loaded*m.rounds+r.has] = c
 	r.has++
 	m.bytes += a.kinds[s.class].slot
+	*slack = slackCached
 	return true
 }
 
@@ -197,11 +199,14 @@ func (a *Cells) unload(d *depot) {
 // unloadMagazine gives the slots of a magazine back to their slabs.
 func (a *Cells) unloadMagazine(n, has int32) {
 	m := &a.cached
-	for _, cell := range m.cells[n*m.rounds:][:has] {
-		s := &a.slabs[cell.Place]
+	for _, c := range m.cells[n*m.rounds:][:has] {
+		if a.isFree(c) {
+			panic(fmt.Sprintf("slab: invariant C7 (a slot in use is live or in a magazine): slot %d of slab %d is free", c.slot, c.slab))
+		}
+		s := &a.slabs[c.slab]
 		k := &a.kinds[s.class]
 		m.bytes -= k.slot
-		a.put(cell, s, k)
+		a.put(c, s, k)
 	}
 }
 

@@ -5,8 +5,8 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/vramyard/vramyard/alloc"
 	"github.com/vramyard/vramyard/device"
-	"github.com/vramyard/vramyard/internal/ledger"
 )
 
 // quarry is a parent of slabs of 1 KiB that takes none back.
@@ -26,7 +26,6 @@ func (*quarry) Give(int, Piece) {}
 // first one's slots. Nobody's magazines may have slots of another class, nor of another
 // segment if nothing passes on.
 func TestDepotsPassSlotsOn(t *testing.T) {
-	notLive := func(device.Addr, ledger.Block) (uint64, bool) { return 0, false }
 	for _, c := range []struct {
 		name   string
 		depot  int
@@ -43,36 +42,39 @@ func TestDepotsPassSlotsOn(t *testing.T) {
 				Segments: 2, Steal: c.steal, Rounds: 2, Depot: c.depot, Interval: 1 << 20,
 			})
 			require.NoError(t, err)
-			grab := func(class, segment int) Cell {
-				cell, ok := a.Grab(class, segment)
+			grab := func(class, segment int) device.Addr {
+				p, ok := a.Grab(class, segment, &alloc.Request{Size: 256})
 				require.True(t, ok)
-				return cell
+				return p
 			}
-			for _, cell := range []Cell{grab(0, 0), grab(0, 0), grab(0, 0), grab(0, 0), grab(0, 0), grab(0, 0)} {
-				a.Return(cell)
+			free := func(all ...device.Addr) {
+				for _, p := range all {
+					_, _, ok := a.Return(p)
+					require.True(t, ok)
+				}
 			}
-			a.Return(grab(0, 1))
-			live := new(ledger.Table)
-			require.NoError(t, a.Check(live, notLive))
+			free(grab(0, 0), grab(0, 0), grab(0, 0), grab(0, 0), grab(0, 0), grab(0, 0))
+			free(grab(0, 1))
+			require.NoError(t, a.Check())
 
-			a.Return(grab(1, 1))
-			require.NoError(t, a.Check(live, notLive))
+			free(grab(1, 1))
+			require.NoError(t, a.Check())
 
-			first := func(rack int) *Cell { return &a.cached.cells[a.cached.racks[rack].loaded*2] }
-			cell := first(2) // of the first class in the second segment
-			require.Equal(t, c.passes, a.slabs[SlabOf(cell.Place)].segment == 0)
+			first := func(rack int) *cell { return &a.cached.cells[a.cached.racks[rack].loaded*2] }
+			own := first(2) // of the first class in the second segment
+			require.Equal(t, c.passes, a.backs[own.slab].segment == 0)
 			for name, other := range map[string]struct {
 				rack   int
 				broken bool
 			}{"segment": {0, !c.passes}, "class": {3, true}} {
 				with := first(other.rack)
-				*cell, *with = *with, *cell
-				if err := a.Check(live, notLive); other.broken {
+				*own, *with = *with, *own
+				if err := a.Check(); other.broken {
 					require.ErrorContains(t, err, "slab: invariant C7 ", name)
 				} else {
 					require.NoError(t, err, name)
 				}
-				*cell, *with = *with, *cell
+				*own, *with = *with, *own
 			}
 		})
 	}

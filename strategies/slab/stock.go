@@ -11,108 +11,94 @@ import (
 // that is nearly full from one that is nearly empty, and their heads fit half a cache line.
 const levels = 8
 
+// The levels of slabs that are not partly used.
+const (
+	levelEmpty = levels     // without a used slot; served after all that have some
+	levelFull  = levels + 1 // without a free slot; such a slab is a circle of its own, and in no list
+)
+
 // stock is the slabs of one class in one segment that have a free slot. Lists are circles,
 // so that the last of a list is the one before its first.
 type stock struct {
-	head    [levels]int32 // first slab of each level; none
-	empty   int32         // first slab without a used slot; none
-	empties int32         // how many of those
-	some    uint8         // bit i is set if level i has a slab
+	head    [levels + 2]int32 // first slab of each level; none, as always of the full ones
+	empties int32             // how many have no used slot
+	some    uint16            // bit i is set if level i has a slab
 }
 
 // clear makes the stock an empty one.
 func (sh *stock) clear() {
-	*sh = stock{empty: none}
+	*sh = stock{}
 	for i := range sh.head {
 		sh.head[i] = none
 	}
 }
 
-// level returns the list that a partial slab with left free slots belongs to. The lowest
-// level is tried first: few free slots for the selection "fullest", many for "emptiest", all
-// slabs alike for those that go by time or address.
-func (a *Cells) level(k *kind, left uint16) uint8 {
-	n := uint32(left) - 1
-	if a.emptiest {
-		n = k.slots - 1 - uint32(left)
+// level returns the list that a slab with left free slots belongs to. Of those partly used the
+// lowest level is tried first: few free slots for the selection "fullest", many for "emptiest",
+// all slabs alike for those that go by time or address.
+func (k *kind) level(left uint32) uint32 {
+	level := (left*k.step + k.bias) >> 16
+	if left == k.slots {
+		level = levelEmpty
 	}
-	return uint8(min(n*k.scale>>16, levels-1))
+	if left == 0 {
+		level = levelFull
+	}
+	return level
 }
 
-// filled books that slab n, of which a slot was taken into use, was empty before or is full now.
-func (a *Cells) filled(n int32, s *slab, k *kind) {
-	sh := &a.stocks[s.stock(len(a.kinds))]
-	if uint32(s.left)+1 != k.slots {
-		a.unshelve(sh, n, s, k)
-		return
-	}
-	a.unlink(&sh.empty, n)
-	sh.empties--
+// opened books that slab n, of which a slot was taken into use, was empty before.
+func (a *Cells) opened(n int32, s *slab, k *kind) {
+	a.stocks[a.stockOf(n, s)].empties--
 	k.empties--
 	a.empties -= k.slab
 	a.usable += k.slot * device.Size(k.slots)
-	if s.left != 0 {
-		a.shelve(sh, n, s, k)
-	}
 }
 
-// drained books that slab n, to which a slot came back, was full before or is empty now. The
-// slab may go back to the parent.
-func (a *Cells) drained(n int32, s *slab, k *kind) {
-	sh := &a.stocks[s.stock(len(a.kinds))]
-	if uint32(s.left) != k.slots {
-		a.shelve(sh, n, s, k)
-		return
-	}
-	if s.left != 1 {
-		a.unshelve(sh, n, s, k)
-	}
+// drained books that slab n, to which a slot came back, is empty now, and reports whether it
+// goes back to the parent.
+func (a *Cells) drained(n int32, s *slab, k *kind) (gone bool) {
+	sh := &a.stocks[a.stockOf(n, s)]
 	a.usable -= k.slot * device.Size(k.slots)
 	a.empties += k.slab
 	k.empties++
 	if sh.empties >= a.keep && !(planted.Enabled && planted.Is("cells/empty-kept")) {
-		a.detach(n)
-		return
+		return true
 	}
-	a.link(&sh.empty, n, false)
 	sh.empties++
+	return false
 }
 
-// shelve enters a slab that has become partly used.
-func (a *Cells) shelve(sh *stock, n int32, s *slab, k *kind) {
-	k.partial++
-	s.level = a.level(k, s.left)
+// move puts a slab whose number of free slots has changed into the list of its new level. A full
+// one is linked to itself, so that becoming full is no case of its own.
+func (a *Cells) move(n int32, s *slab, k *kind, before, level uint32) {
+	k.partial += int32(before/levels) - int32(level/levels)
+	if planted.Enabled && planted.Is("cells/not-moved") && before < levels && level < levels {
+		return
+	}
+	sh := &a.stocks[a.stockOf(n, s)]
 	if a.lowest {
-		a.heapPush(sh, n)
+		a.moveInHeap(sh, n, before, level)
 		return
 	}
-	a.link(&sh.head[s.level], n, a.fifo)
-	sh.some |= 1 << s.level
+	some := sh.some &^ (a.unlink(&sh.head[before], n) << (before & 15))
+	if planted.Enabled && planted.Is("cells/level-left") {
+		some = sh.some
+	}
+	a.link(&sh.head[level], n, a.fifo)
+	sh.head[levelFull] = none
+	sh.some = (some | 1<<(level&15)) &^ (1 << levelFull)
 }
 
-// unshelve removes a slab that is no longer partly used.
-func (a *Cells) unshelve(sh *stock, n int32, s *slab, k *kind) {
-	k.partial--
-	if a.lowest {
-		a.heapRemove(sh, n)
-		return
-	}
-	empty := a.unlink(&sh.head[s.level&(levels-1)], n)
-	if !planted.Enabled || !planted.Is("cells/level-left") {
-		sh.some &^= empty << (s.level & (levels - 1))
-	}
+// take removes slab n from the list of a level.
+func (a *Cells) take(sh *stock, n int32, level uint32) {
+	sh.some &^= a.unlink(&sh.head[level], n) << (level & 15)
 }
 
-// move puts a slab whose number of free slots has changed into the list of its new level.
-func (a *Cells) move(n int32, s *slab, level uint8) {
-	if planted.Enabled && planted.Is("cells/not-moved") {
-		return
-	}
-	sh := &a.stocks[s.stock(len(a.kinds))]
-	sh.some &^= a.unlink(&sh.head[s.level&(levels-1)], n) << (s.level & (levels - 1))
-	s.level = level
-	a.link(&sh.head[level&(levels-1)], n, false)
-	sh.some |= 1 << (level & (levels - 1))
+// enter puts slab n into the list of a level, in front or at the back.
+func (a *Cells) enter(sh *stock, n int32, level uint32, back bool) {
+	a.link(&sh.head[level], n, back)
+	sh.some |= 1 << (level & 15)
 }
 
 // link enters slab n into a circle, in front or at the back. Whether the circle was empty nobody
@@ -134,7 +120,7 @@ func (a *Cells) link(head *int32, n int32, back bool) {
 
 // unlink removes slab n from a circle, without a branch as link does. It returns one if the
 // circle is empty now, else zero.
-func (a *Cells) unlink(head *int32, n int32) (empty uint8) {
+func (a *Cells) unlink(head *int32, n int32) (empty uint16) {
 	s := &a.slabs[n]
 	next, prev, first := s.next, s.prev, *head
 	a.slabs[prev].next = next
@@ -149,18 +135,36 @@ func (a *Cells) unlink(head *int32, n int32) (empty uint8) {
 	return empty
 }
 
+// moveInHeap is move where a heap stands in for the lists of slabs that are partly used, all of
+// which are of level 0.
+func (a *Cells) moveInHeap(sh *stock, n int32, before, level uint32) {
+	switch before {
+	case 0:
+		a.heapRemove(sh, n)
+	case levelEmpty:
+		a.take(sh, n, levelEmpty)
+	}
+	switch level {
+	case 0:
+		a.heapPush(sh, n)
+	case levelEmpty:
+		a.enter(sh, n, levelEmpty, false)
+	}
+}
+
 // heapPush enters a slab into the heap of a stock, by address. The first of the heap is the
 // head of level 0, which is where Grab looks.
 func (a *Cells) heapPush(sh *stock, n int32) {
-	h := &a.heaps[a.slabs[n].stock(len(a.kinds))]
+	h := &a.heaps[a.stockOf(n, &a.slabs[n])]
 	*h = append(*h, n)
 	a.up(*h, int32(len(*h)-1))
-	sh.head[0], sh.some = (*h)[0], 1
+	sh.head[0] = (*h)[0]
+	sh.some |= 1
 }
 
 // heapRemove removes a slab from the heap of a stock.
 func (a *Cells) heapRemove(sh *stock, n int32) {
-	p := &a.heaps[a.slabs[n].stock(len(a.kinds))]
+	p := &a.heaps[a.stockOf(n, &a.slabs[n])]
 	h := *p
 	i, last := a.slabs[n].prev, int32(len(h)-1)
 	h[i] = h[last]
@@ -175,11 +179,16 @@ func (a *Cells) heapRemove(sh *stock, n int32) {
 		sh.head[0] = h[0]
 		return
 	}
-	sh.some = 0
+	sh.some &^= 1
 }
 
-// stock returns the number of the slab's stock.
-func (s *slab) stock(classes int) int { return int(s.segment)*classes + int(s.class) }
+// stockOf returns the number of the stock of slab n.
+func (a *Cells) stockOf(n int32, s *slab) int {
+	if a.segments == 1 {
+		return int(s.class)
+	}
+	return int(a.backs[n].segment)*len(a.kinds) + int(s.class)
+}
 
 // up moves the slab at i towards the front of the heap until the one before it is lower.
 func (a *Cells) up(h []int32, i int32) {
@@ -219,10 +228,11 @@ func (a *Cells) down(h []int32, i int32) {
 	a.slabs[n].prev = i
 }
 
-// first returns the slab that serves first, none if none is partly used.
+// first returns the slab that serves first, none if none has a free slot: one that is partly
+// used if there is any.
 func (sh *stock) first() int32 {
 	if sh.some == 0 {
 		return none
 	}
-	return sh.head[bits.TrailingZeros8(sh.some)]
+	return sh.head[bits.TrailingZeros16(sh.some)&(levels|levels-1)]
 }

@@ -17,11 +17,13 @@ func TestCheckOfLayersNamesWhatIsBroken(t *testing.T) {
 		"W1": func(a *Layers, _ []alloc.Block) { a.pieces.places[0] = 0 },
 		"W2": func(a *Layers, b []alloc.Block) { a.live.Take(b[1].Addr) },
 		"W3": func(a *Layers, b []alloc.Block) {
-			l, _ := a.live.Take(b[0].Addr)
-			l.Requested = device.MiB
-			a.live.Add(b[0].Addr, l)
+			_, _, _ = a.cells.Return(b[0].Addr)
+			_, _ = a.cells.Grab(0, 0, &alloc.Request{Size: device.MiB})
 		},
-		"W4": func(a *Layers, b []alloc.Block) { a.live.Take(b[0].Addr) },
+		"W4": func(a *Layers, _ []alloc.Block) {
+			other := *a.cells // with the same slabs, and counters of its own
+			_, _ = other.Grab(0, 0, &alloc.Request{Size: 1})
+		},
 		"W6": func(a *Layers, _ []alloc.Block) { a.stats.Requested++ },
 	} {
 		a, err := NewLayers(new(shelf), Config{})
@@ -38,16 +40,15 @@ func TestCheckOfLayersNamesWhatIsBroken(t *testing.T) {
 	}
 }
 
-// TestPlacesTellTheOwners holds the marks of places apart.
-func TestPlacesTellTheOwners(t *testing.T) {
+// TestEachPartKnowsItsOwn has blocks on both sides of the bounds between the parts.
+func TestEachPartKnowsItsOwn(t *testing.T) {
 	a, err := NewLayers(new(shelf), Config{})
 	require.NoError(t, err)
 	for size, slot := range map[device.Size]bool{1: true, 32 * device.KiB: true, 32*device.KiB + 1: false, device.MiB + 1: false} {
 		b, err := a.Alloc(alloc.Request{Size: size})
 		require.NoError(t, err)
-		l, _ := a.live.Get(b.Addr)
-		require.Equal(t, slot, l.Place >= slotMark, "%d", size)
-		require.Equal(t, b.Size, a.granted(l))
+		_, ok := a.live.Get(b.Addr)
+		require.Equal(t, slot, !ok, "%d", size)
 	}
 }
 
@@ -58,7 +59,6 @@ func TestPlaceOfTheLargestBlock(t *testing.T) {
 	b, err := a.Alloc(alloc.Request{Size: device.TiB})
 	require.NoError(t, err)
 	l, _ := a.live.Get(b.Addr)
-	require.Less(t, l.Place, uint64(slotMark))
 	require.False(t, buddy.IsDirect(l.Place))
 	require.Equal(t, device.TiB, a.granted(l))
 	require.NoError(t, a.Check())

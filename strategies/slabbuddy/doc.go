@@ -8,10 +8,10 @@
 // with room for SlabSlots slots that leaves at most one part in SlabWaste behind the last: so
 // the first request of a class takes eight times its size, not a region.
 //
-// One table of the live blocks, by address, says who owns each: the word kept with a block is
-// the slab of its slot, or the number of its region, or that of the region that
-// is its own. A free looks there once and goes where the word leads; an address that is not in
-// the table was not granted. No part is asked in vain, and there is no map of pages.
+// A free asks the slabs first, who find the slot of an address from that alone, see package
+// slab. What is in none is looked up in the table of the other live blocks, which keeps what was
+// asked for, and the number of the region that the block lies in or is; an address that is not
+// there either was not granted.
 //
 // # Search
 //
@@ -49,10 +49,11 @@
 //
 // # Cost
 //
-// One probe of the hash table for each call. A slot costs O(1) besides, a block one search in
+// A slot costs O(1), a block one probe of the hash table, one search in
 // two sets and a step for each split or merge; neither depends on how many slabs or regions
-// there are. Metadata is 24 to 37 bytes for each live block in the table, 48 for each slab, and
-// the buddy's sets, 16 bytes for each region and class and two bits for each unit.
+// there are. Metadata is 48 bytes for each slab, two for each of its slots, and 4 to 64 that lead
+// to it; an entry of the table for each block of the buddy; and the buddy's sets, 16 bytes for each
+// region and class and two bits for each unit.
 //
 // # Growth and alignment
 //
@@ -74,7 +75,7 @@
 //
 // Invariant W1: a slab is one block of the buddy, and the blocks of slabs are theirs; the
 // block is as large as the slab, or a kept region that is larger, whose rest is slack.
-// Invariant W2: what the buddy granted is a slab or a live block, and the table names which.
+// Invariant W2: what the buddy granted is a slab or a live block, and the table has the latter.
 // Invariant W3: a live block in a slot is of a size that has a class, that of the slot or one
 // below it.
 // Invariant W4: each part keeps its own invariants, C for slabs and H for the buddy.
@@ -86,7 +87,7 @@
 //
 // Slabs over a buddy are Bonwick's (The Slab Allocator, USENIX 1994) and Linux's, where slabs
 // take pages from the buddy below and large requests pass them by. What is not theirs: nothing
-// is written into the memory, so a free needs the table where they read a page's header.
+// is written into the memory, so a free needs the atlas where they read a page's header.
 //
 // # Mode "xdl"
 //

@@ -89,7 +89,7 @@ func (a *Layers) walk(yield func(alloc.Chunk) bool) {
 			return yield(a.chunkOf(s))
 		}
 		size := a.slabBytes(number)
-		return a.cells.WalkSlab(number, s.Region, &a.live, slot) && (s.Size <= size || slot(alloc.Chunk{
+		return a.cells.WalkSlab(number, s.Region, slot) && (s.Size <= size || slot(alloc.Chunk{
 			Region: s.Region, Addr: s.Addr.Add(size), Size: s.Size - size, State: alloc.Slack, Class: alloc.NoClass,
 		}))
 	})
@@ -100,6 +100,9 @@ func (a *Layers) walk(yield func(alloc.Chunk) bool) {
 func (a *Layers) slabBytes(number int32) device.Size {
 	return a.pieces.sizes[a.cells.ClassOfSlab(number)]
 }
+
+// granted returns the bytes that a block of the buddy was granted.
+func (a *Layers) granted(l ledger.Block) device.Size { return a.blocks.Granted(l.Requested, l.Place) }
 
 // slabBlock returns the block of the buddy that a slab that is held is, as if it were live.
 func (a *Layers) slabBlock(number int32) ledger.Block {
@@ -119,7 +122,7 @@ func (a *Layers) spans(yield func(s buddy.Span, number int32) bool) {
 			number = a.order[i]
 			return a.granted(a.slabBlock(number))
 		}
-		if l, ok := a.live.Get(at); ok && l.Place < slotMark {
+		if l, ok := a.live.Get(at); ok {
 			return a.granted(l)
 		}
 		return 0
@@ -176,7 +179,7 @@ func (a *Layers) Check() error {
 		if err := a.checkOwners(); err != nil {
 			return err
 		}
-		if err := a.cells.Check(&a.live, slotOf); err != nil {
+		if err := a.cells.Check(); err != nil {
 			return fmt.Errorf("slabbuddy: invariant W4 (each part keeps its own): %w", err)
 		}
 	}
@@ -184,11 +187,6 @@ func (a *Layers) Check() error {
 		return fmt.Errorf("slabbuddy: invariant W6 (counters are what the walk shows): %w", err)
 	}
 	return nil
-}
-
-// slotOf returns the place of a slot as the cells know it, and whether a block is one.
-func slotOf(_ device.Addr, l ledger.Block) (place uint64, ok bool) {
-	return l.Place &^ slotMark, l.Place >= slotMark
 }
 
 // checkSlabs verifies that each slab is one whole block of the buddy, and no other's.
@@ -214,36 +212,40 @@ func (a *Layers) checkSlabs() (err error) {
 	return err
 }
 
-// checkOwners verifies that what the buddy granted is slabs and live blocks, and that each
-// live block is with the part that its place names and its size may go to.
+// checkOwners verifies that what the buddy granted is slabs and live blocks, and that slots are
+// of requests that are of their class.
 func (a *Layers) checkOwners() (err error) {
 	blocks := 0
 	a.spans(func(s buddy.Span, number int32) bool {
-		if s.State != alloc.Live || number >= 0 {
+		if number >= 0 {
+			err = a.checkSlots(s, number)
+			return err == nil
+		}
+		if s.State != alloc.Live {
 			return true
 		}
 		blocks++
-		l, ok := a.live.Get(s.Addr)
-		if !ok || l.Place >= slotMark || a.granted(l) != s.Size {
-			err = fmt.Errorf("slabbuddy: invariant W2 (the table names the owner): %d bytes at %v are granted, the table has %d",
+		if l, ok := a.live.Get(s.Addr); !ok || a.granted(l) != s.Size {
+			err = fmt.Errorf("slabbuddy: invariant W2 (what is granted is a slab or a live block): %d bytes at %v are granted, the table has %d",
 				uint64(s.Size), s.Addr, uint64(l.Requested))
 		}
 		return err == nil
 	})
-	for at, l := range a.live.Range {
-		place, ok := slotOf(at, l)
-		if !ok {
-			blocks--
-			continue
-		}
-		own := a.cells.ClassOfSlab(slab.SlabOf(place))
-		if class, small := a.cells.ClassOf(l.Requested); err == nil && (!small || own < class) {
+	if err == nil && blocks != a.live.Len() {
+		err = fmt.Errorf("slabbuddy: invariant W2 (what is granted is a slab or a live block): %d blocks are granted, %d live", blocks, a.live.Len())
+	}
+	return err
+}
+
+// checkSlots verifies that each live block in a slab is of a size that may be there.
+func (a *Layers) checkSlots(s buddy.Span, number int32) (err error) {
+	own := a.cells.ClassOfSlab(number)
+	a.cells.WalkSlab(number, s.Region, func(c alloc.Chunk) bool {
+		if class, small := a.cells.ClassOf(c.Requested); c.State == alloc.Live && (!small || own < class) {
 			err = fmt.Errorf("slabbuddy: invariant W3 (a slot is of the class of its size or above): %d bytes at %v in class %d",
-				uint64(l.Requested), at, own)
+				uint64(c.Requested), c.Addr, own)
 		}
-	}
-	if err == nil && blocks != 0 {
-		err = fmt.Errorf("slabbuddy: invariant W2 (the table names the owner): %d granted blocks more than live ones", blocks)
-	}
+		return err == nil
+	})
 	return err
 }

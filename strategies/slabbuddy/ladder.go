@@ -8,7 +8,7 @@ import (
 	"github.com/vramyard/vramyard/internal/regions"
 )
 
-// grabShort serves a request for which nothing that is held serves as it is. The device is
+// allocShort serves a request for which nothing that is held serves as it is. The device is
 // asked, unless the cells asked it already, and if it refuses, the ladder is climbed: what
 // magazines hold goes back to the slabs, slabs without a used slot to the buddy, regions
 // without a live block to the device. After each rung the request is tried again, and the
@@ -17,10 +17,10 @@ import (
 //
 // Magazines come first because they cost nothing but a few refills, the device last because
 // its calls wait for the GPU.
-func (a *Layers) grabShort(r alloc.Request, class int, small bool) (b alloc.Block, place uint64, ok bool) {
+func (a *Layers) allocShort(r *alloc.Request, class int, small bool) (alloc.Block, error) {
 	if !small {
-		if b, place, ok = a.grabNew(r); ok {
-			return b, place, true
+		if b, ok := a.allocNew(r, class, false); ok {
+			return b, nil
 		}
 	}
 	releases := a.stats.Releases
@@ -28,24 +28,20 @@ func (a *Layers) grabShort(r alloc.Request, class int, small bool) (b alloc.Bloc
 		if !a.giveUp(next) {
 			continue
 		}
-		if b, place, ok = a.grabHeld(r, class, small); ok {
-			return b, place, true
+		if b, ok := a.allocHeld(r, class, small); ok {
+			return b, nil
 		}
 	}
 	if a.stats.Releases != releases {
-		if small {
-			b, place, ok = a.grabSlot(class)
-		} else {
-			b, place, ok = a.grabNew(r)
-		}
-		if ok {
-			return b, place, true
+		if b, ok := a.allocNew(r, class, small); ok {
+			return b, nil
 		}
 	}
-	if b, place, ok = a.grabAlone(r, small); !ok {
-		a.outOfMemory(r)
+	if b, ok := a.allocAlone(r, small); ok {
+		return b, nil
 	}
-	return b, place, ok
+	a.outOfMemory(*r)
+	return alloc.Block{}, alloc.ErrOutOfMemory
 }
 
 // rung is a step of the ladder that gives up memory.
@@ -70,43 +66,67 @@ func (a *Layers) giveUp(next rung) bool {
 	return false           // what went back serves nobody until the device is asked
 }
 
-// grabHeld tries once more to serve a request from what is held.
-func (a *Layers) grabHeld(r alloc.Request, class int, small bool) (b alloc.Block, place uint64, ok bool) {
+// allocHeld tries once more to serve a request from what is held.
+func (a *Layers) allocHeld(r *alloc.Request, class int, small bool) (b alloc.Block, ok bool) {
 	if small {
-		cell, ok := a.cells.GrabHeld(class, 0)
-		return alloc.Block{Addr: cell.Addr, Size: a.cells.Slot(class)}, cell.Place | slotMark, ok
+		p, ok := a.cells.GrabHeld(class, 0, r)
+		if !ok {
+			return alloc.Block{}, false
+		}
+		return a.grantSlot(p, class, r.Size), true
 	}
-	b.Addr, b.Size, place, ok = a.blocks.GrabHeld(r.Size, r.Align, r.Hint)
-	return b, place, ok
+	return a.allocBlock(r)
 }
 
-// grabNew asks the device for a region for the request.
-func (a *Layers) grabNew(r alloc.Request) (b alloc.Block, place uint64, ok bool) {
-	var err error
-	b.Addr, b.Size, place, err = a.blocks.GrabNew(r.Size, r.Align, r.Hint)
+// allocNew asks the device for a region for a request, a small one by way of the cells.
+func (a *Layers) allocNew(r *alloc.Request, class int, small bool) (alloc.Block, bool) {
+	if small {
+		p, ok := a.cells.Grab(class, 0, r)
+		if !ok {
+			return alloc.Block{}, false
+		}
+		return a.grantSlot(p, class, r.Size), true
+	}
+	return a.blockOr(r, a.blocks.GrabNew)
+}
+
+// allocBlock serves a request by a block of the buddy that is held.
+func (a *Layers) allocBlock(r *alloc.Request) (b alloc.Block, ok bool) {
+	var place uint64
+	if b.Addr, b.Size, place, ok = a.blocks.GrabHeld(r.Size, r.Align, r.Hint); ok {
+		a.grantBlock(b, place, r)
+	}
+	return b, ok
+}
+
+// blockOr serves a request by a block that the buddy asks the device for, or remembers why not.
+func (a *Layers) blockOr(
+	r *alloc.Request, grab func(n, align device.Size, hint alloc.Hint) (device.Addr, device.Size, uint64, error),
+) (alloc.Block, bool) {
+	addr, size, place, err := grab(r.Size, r.Align, r.Hint)
 	if err != nil {
 		a.pieces.short = shortage{err, a.blocks.Asked()}
+		return alloc.Block{}, false
 	}
-	return b, place, err == nil
+	b := alloc.Block{Addr: addr, Size: size}
+	a.grantBlock(b, place, r)
+	return b, true
 }
 
-// grabAlone serves a request that there is no room for in the usual way: a small one by a
+// allocAlone serves a request that there is no room for in the usual way: a small one by a
 // block of its own, one that would have a region by the pool, one for the pool by a region.
-func (a *Layers) grabAlone(r alloc.Request, small bool) (b alloc.Block, place uint64, ok bool) {
+func (a *Layers) allocAlone(r *alloc.Request, small bool) (b alloc.Block, ok bool) {
 	if small {
-		if b.Addr, b.Size, place, ok = a.blocks.GrabHeld(r.Size, r.Align, r.Hint); ok {
-			return b, place, true
+		if b, ok = a.allocBlock(r); ok {
+			return b, true
 		}
-		if b, place, ok = a.grabNew(r); ok {
-			return b, place, true
+		if b, ok = a.blockOr(r, a.blocks.GrabNew); ok {
+			return b, true
 		}
 	}
-	var err error
-	b.Addr, b.Size, place, err = a.blocks.GrabLast(r.Size, r.Align, r.Hint, a.pieces.short.err)
-	if err != nil {
-		a.pieces.short = shortage{err, a.blocks.Asked()}
-	}
-	return b, place, err == nil
+	return a.blockOr(r, func(n, align device.Size, hint alloc.Hint) (device.Addr, device.Size, uint64, error) {
+		return a.blocks.GrabLast(n, align, hint, a.pieces.short.err)
+	})
 }
 
 // refuse records a refused request. Nothing is built: why is all that is known of it.

@@ -13,16 +13,12 @@ import (
 	"github.com/vramyard/vramyard/strategies/slab"
 )
 
-// slotMark marks the place of a slot in the table of live blocks. Neither cells nor blocks
-// have bits so high in theirs.
-const slotMark = 1 << max(slab.PlaceBits, buddy.PlaceBits)
-
 // Layers is the slab-buddy allocator of the modern mode: one pool of regions, a buddy over
 // it, and slabs that are blocks of the buddy. Use [New] or [NewLayers].
 type Layers struct {
 	busy   invariants.Entry
 	closed bool
-	live   ledger.Table // every live block; the place is the slot's, marked, or the buddy's
+	live   ledger.Table // live blocks of the buddy; the place is the buddy's
 	cells  *slab.Cells
 	blocks buddy.Blocks
 	pieces pieces
@@ -151,32 +147,37 @@ func (a *Layers) alloc(r alloc.Request) (alloc.Block, error) {
 	if planted.Enabled && planted.Is("layers/slot-for-one-more") && r.Size == a.cells.Slot(a.cells.Classes()-1)+1 {
 		class, small = a.cells.Classes()-1, true
 	}
+	if small {
+		if p, ok := a.cells.Grab(class, 0, &r); ok {
+			return a.grantSlot(p, class, r.Size), nil
+		}
+		return a.allocShort(&r, class, true)
+	}
 	var b alloc.Block
 	var place uint64
 	var ok bool
-	if small {
-		b, place, ok = a.grabSlot(class)
-	} else {
-		b.Addr, b.Size, place, ok = a.blocks.GrabHeld(r.Size, r.Align, r.Hint)
+	if b.Addr, b.Size, place, ok = a.blocks.GrabHeld(r.Size, r.Align, r.Hint); !ok {
+		return a.allocShort(&r, class, false)
 	}
-	if !ok {
-		if b, place, ok = a.grabShort(r, class, small); !ok {
-			return alloc.Block{}, alloc.ErrOutOfMemory
-		}
-	}
-	a.live.Add(b.Addr, ledger.Block{Requested: r.Size, Stream: r.Stream, Tag: r.Tag, Place: place})
-	a.stats.Granted(r.Size, b.Size)
+	a.grantBlock(b, place, &r)
 	return b, nil
 }
 
-// grabSlot takes a slot, for which the cells may take a slab and the buddy a region.
-func (a *Layers) grabSlot(class int) (alloc.Block, uint64, bool) {
-	cell, ok := a.cells.Grab(class, 0)
-	return alloc.Block{Addr: cell.Addr, Size: a.cells.Slot(class)}, cell.Place | slotMark, ok
+// grantSlot books a slot of a class that was granted, and returns it.
+func (a *Layers) grantSlot(p device.Addr, class int, requested device.Size) alloc.Block {
+	b := alloc.Block{Addr: p, Size: a.cells.Slot(class)}
+	a.stats.Granted(requested, b.Size)
+	return b
+}
+
+// grantBlock books a block of the buddy that was granted.
+func (a *Layers) grantBlock(b alloc.Block, place uint64, r *alloc.Request) {
+	a.live.Add(b.Addr, ledger.Block{Requested: r.Size, Stream: r.Stream, Tag: r.Tag, Place: place})
+	a.stats.Granted(r.Size, b.Size)
 }
 
 // Free implements [alloc.Allocator]. It costs O(1) for a slot, and a step for each merge for
-// a block. The table of live blocks says whose it is: no part is asked in vain.
+// a block. The slabs are asked first, who know from the address alone.
 func (a *Layers) Free(p device.Addr) error {
 	a.busy.Enter("slabbuddy")
 	err := a.free(p)
@@ -188,27 +189,19 @@ func (a *Layers) free(p device.Addr) error {
 	if a.closed {
 		return alloc.ErrClosed
 	}
-	l, ok := a.live.Take(p)
+	requested, granted, ok := a.cells.Return(p)
 	if !ok {
-		return alloc.ErrInvalidFree
+		l, ok := a.live.Take(p)
+		if !ok {
+			return alloc.ErrInvalidFree
+		}
+		requested, granted = l.Requested, a.blocks.Return(p, l.Requested, l.Place)
 	}
 	if planted.Enabled && planted.Is("layers/frees-what-was-asked") {
-		a.stats.Allocated += a.granted(l) - l.Requested
+		a.stats.Allocated += granted - requested
 	}
-	if l.Place >= slotMark {
-		a.stats.Freed(l.Requested, a.cells.Return(slab.Cell{Addr: p, Place: l.Place &^ slotMark}))
-		return nil
-	}
-	a.stats.Freed(l.Requested, a.blocks.Return(p, l.Requested, l.Place))
+	a.stats.Freed(requested, granted)
 	return nil
-}
-
-// granted returns the bytes that a live block was granted.
-func (a *Layers) granted(l ledger.Block) device.Size {
-	if l.Place >= slotMark {
-		return a.cells.Granted(l.Place &^ slotMark)
-	}
-	return a.blocks.Granted(l.Requested, l.Place)
 }
 
 // Trim implements [alloc.Trimmer]: magazines are emptied, slabs without a used slot become
