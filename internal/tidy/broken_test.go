@@ -88,6 +88,7 @@ var floorSnippets = []snippet{
 		"harness/trace/torch/a.go":   goFile("torch", "", "our:harness/trace", "our:internal/outfile"),
 		"harness/compare/a.go":       goFile("compare", "", "our:harness/replay", "std:github.com/google/btree"),
 		"props/propstest/a.go":       goFile("propstest", "", "our:props", "testing"),
+		"device/devicetest/a.go":     goFile("devicetest", "", "our:device", "testing"),
 		"cmd/vramyard/main.go":       goFile("main", "", "our:strategies", "our:cmd/vramyard/ui"),
 		"cmd/vramyard/main_test.go":  goFile("main_test", "", "our:cmd/vramyard/ui"),
 		"examples/newstrategy/a.go":  goFile("main", "", "our:props", "our:alloc"),

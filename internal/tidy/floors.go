@@ -34,6 +34,7 @@ var rooms = []room{
 	{dir: "device", floor: 0, only: []string{}, bare: true},
 	{dir: "internal/addrlist", floor: 1, only: []string{"device"}, bare: true},
 	{dir: "device/sim", floor: 2, only: []string{"device", "internal/addrlist"}, bare: true},
+	{dir: "device/devicetest", floor: 1, only: []string{"device"}, bare: true},
 	{dir: "device/cuda", floor: 1, only: []string{"device"}}, // purego loads the driver
 	{dir: "device/nvml", floor: 1, only: []string{"device"}}, // go-nvml reads the inventory
 	{dir: "internal/planted", floor: 8, only: []string{}, bare: true},
@@ -73,6 +74,9 @@ var outsideHarness = []string{"strategies", "props"}
 var sideways = map[string][]string{
 	"strategies/slabbuddy": {"strategies/slab", "strategies/buddy"},
 }
+
+// testRooms are the rooms of suites that others run as tests of theirs.
+var testRooms = []string{"device/devicetest", "props/propstest"}
 
 // thirdParty lists what bare rooms may import although it is not of the standard library.
 var thirdParty = []string{"golang.org/x/exp/constraints"}
@@ -129,8 +133,8 @@ func objection(h *House, r room, f *File, imp string) string {
 	case f.Test:
 		return ""
 	case isStandard(imp):
-		if Under(imp, "testing") && f.Dir() != "props/propstest" {
-			return "imports testing outside tests; only props/propstest does"
+		if Under(imp, "testing") && !slices.Contains(testRooms, f.Dir()) {
+			return "imports testing outside tests; only " + strings.Join(testRooms, " and ") + " do"
 		}
 		return ""
 	case r.bare && !slices.Contains(thirdParty, imp):

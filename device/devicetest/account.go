@@ -1,0 +1,38 @@
+package devicetest
+
+import (
+	"encoding/json"
+	"fmt"
+
+	"github.com/vramyard/vramyard/device"
+)
+
+// holdings prints what an account says is held.
+func holdings(u device.Usage) string {
+	return fmt.Sprintf("%v (peak %v, charged %v, peak %v) in %d regions and %d handles, %d ranges of %v with %v mapped, %d events",
+		u.Held, u.PeakHeld, u.Charged, u.PeakCharged, u.Regions, u.Handles, u.Ranges, u.Space, u.Mapped, u.Events)
+}
+
+// counts prints calls by kind.
+func counts(c device.Calls) string {
+	b, err := json.Marshal(c)
+	if err != nil {
+		return err.Error()
+	}
+	return string(b)
+}
+
+// holds fails the test unless the account says that so much more is held than before. What
+// peaks, calls and times are is judged after each call.
+func (r *rig) holds(was, more device.Usage) {
+	r.Helper()
+	now := r.d.Usage()
+	got := device.Usage{
+		Held: now.Held - was.Held, Regions: now.Regions - was.Regions, Handles: now.Handles - was.Handles,
+		Ranges: now.Ranges - was.Ranges, Space: now.Space - was.Space, Mapped: now.Mapped - was.Mapped,
+		Events: now.Events - was.Events,
+	}
+	if got != more {
+		r.Fatalf("more than before is held: %s, want %s", holdings(got), holdings(more))
+	}
+}

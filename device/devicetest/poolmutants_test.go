@@ -1,0 +1,3 @@
+package devicetest_test
+
+var poolMutants = []broken{}

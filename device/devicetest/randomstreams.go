@@ -1,0 +1,149 @@
+package devicetest
+
+import (
+	"math/rand/v2"
+
+	"github.com/vramyard/vramyard/device"
+)
+
+// place is a number of entries from the start of a stream.
+type place struct {
+	stream device.Stream
+	n      int
+}
+
+// recorded is an event and its mark.
+type recorded struct {
+	event device.Event
+	mark  place  // n is 0 until it is recorded
+	time  uint64 // at which its work will have finished
+}
+
+// streamModel is streams as lists of entries, each of which may wait for a place in another
+// stream.
+type streamModel struct {
+	*rig
+	rng     *rand.Rand
+	queued  map[device.Stream][]place // what each entry waits for
+	drained map[device.Stream]int     // entries known to be finished
+	events  []*recorded
+	byTime  bool // whether work also finishes when its time has come
+}
+
+// streamsAgree makes random calls beside the model.
+func streamsAgree(r *rig) {
+	m := &streamModel{rig: r, rng: r.rng(3), queued: map[device.Stream][]place{}, drained: map[device.Stream]int{}}
+	m.probe()
+	for range 2000 {
+		m.step()
+		m.look()
+	}
+	for _, e := range m.events {
+		r.destroyEvent(nil, e.event)
+	}
+}
+
+// probe finds out whether work finishes when its time has come.
+func (m *streamModel) probe() {
+	e := m.newEvent()
+	m.work(100, 10)
+	m.record(nil, e, 100)
+	m.elapse(1e9)
+	m.byTime = m.done(nil, e)
+	m.syncDevice(nil)
+	m.destroyEvent(nil, e)
+}
+
+// finish notes that so many entries of a stream are finished, and so is what they waited for.
+func (m *streamModel) finishTo(s device.Stream, n int) {
+	for i := m.drained[s]; i < n; i++ {
+		m.drained[s] = i + 1
+		if w := m.queued[s][i]; w.n > 0 {
+			m.finishTo(w.stream, w.n)
+		}
+	}
+}
+
+// queue adds an entry to a stream.
+func (m *streamModel) queue(s device.Stream, waitsFor place) place {
+	m.queued[s] = append(m.queued[s], waitsFor)
+	return place{s, len(m.queued[s])}
+}
+
+// step makes one call.
+func (m *streamModel) step() {
+	s := device.Stream(m.rng.IntN(5))
+	if len(m.events) < 2 || len(m.events) < 12 && m.rng.IntN(10) == 0 {
+		m.events = append(m.events, &recorded{event: m.newEvent()})
+		return
+	}
+	i := m.rng.IntN(len(m.events))
+	e := m.events[i]
+	switch k := m.rng.IntN(40); {
+	case k < 10:
+		m.work(s, 1+m.rng.Uint64N(100_000))
+		m.queue(s, place{})
+	case k < 22:
+		m.record(nil, e.event, s)
+		e.mark, e.time = m.queue(s, place{}), m.time.StreamTime(s)
+	case k < 32:
+		m.wait(nil, s, e.event)
+		m.queue(s, e.mark)
+	case k < 34:
+		m.drain(s)
+		m.finishTo(s, len(m.queued[s]))
+	case k < 36:
+		m.syncEvent(nil, e.event)
+		m.finishTo(e.mark.stream, e.mark.n)
+	case k == 36:
+		m.syncStream(nil, s)
+		m.finishTo(s, len(m.queued[s]))
+	case k == 37 && m.rng.IntN(4) == 0:
+		m.syncDevice(nil)
+		for s := range device.Stream(5) {
+			m.finishTo(s, len(m.queued[s]))
+		}
+	case k == 38:
+		m.destroyEvent(nil, e.event)
+		m.events = append(m.events[:i], m.events[i+1:]...)
+	default:
+		m.elapse(m.rng.Uint64N(100_000))
+	}
+}
+
+// look asks for an event whether it is done, and who is ordered after it.
+func (m *streamModel) look() {
+	if len(m.events) == 0 {
+		return
+	}
+	e := m.events[m.rng.IntN(len(m.events))]
+	drained := m.drained[e.mark.stream] >= e.mark.n
+	got := m.done(nil, e.event)
+	if drained && !got {
+		m.Fatalf("the event is at place %d of stream %d, all up to %d is finished, and it is not done",
+			e.mark.n, e.mark.stream, m.drained[e.mark.stream])
+	}
+	if got && !drained && (!m.byTime || e.time > m.time.Now()) {
+		m.Fatalf("the event is at place %d of stream %d and time %d; %d entries are finished, it is %d, and it is done",
+			e.mark.n, e.mark.stream, e.time, m.drained[e.mark.stream], m.time.Now())
+	}
+	s := device.Stream(m.rng.IntN(5))
+	want := got || e.mark.stream == s || m.reaches(place{s, len(m.queued[s])}, e.mark, map[place]bool{})
+	m.ordered(want, e.event, s, "by the waits that were queued")
+}
+
+// reaches reports whether what is queued behind from runs after to, by waits that were queued.
+func (m *streamModel) reaches(from, to place, seen map[place]bool) bool {
+	for i := from.n - 1; i >= 0; i-- {
+		at := place{from.stream, i}
+		if seen[at] {
+			return false
+		}
+		seen[at] = true
+		w := m.queued[from.stream][i]
+		if w.n > 0 && (w.stream == to.stream && w.n >= to.n || m.reaches(w, to, seen)) {
+			return true
+		}
+	}
+	return false
+}

@@ -1,0 +1,170 @@
+package devicetest
+
+import (
+	"errors"
+	"slices"
+	"testing"
+
+	"github.com/vramyard/vramyard/device"
+)
+
+// rig is a device with what it is capable of, and the judge of each of its calls.
+type rig struct {
+	testing.TB
+	open Maker
+	d    device.Device
+	vm   device.VirtualMemory // nil without the capability, like those below
+	str  device.Streams
+	pool device.Pools
+	info device.MemoryInfo
+	mem  device.Contents
+	time device.Timeline
+
+	hits   func() uint64 // faults injected so far; nil for none
+	struck device.CallSet
+	seen   device.CallSet // kinds that were called
+}
+
+// newRig returns a rig around a device.
+func newRig(t testing.TB, d device.Device) *rig {
+	r := &rig{TB: t, d: d}
+	r.vm, _ = device.VirtualMemoryOf(d)
+	r.str, _ = device.StreamsOf(d)
+	r.pool, _ = device.PoolsOf(d)
+	r.info, _ = device.MemoryInfoOf(d)
+	r.mem, _ = device.ContentsOf(d)
+	r.time, _ = device.TimelineOf(d)
+	return r
+}
+
+// other returns a rig around the device with the other ordinal.
+func (r *rig) other() *rig { return newRig(r.TB, r.open(r.TB, 1)) }
+
+// finish fails the test unless everything was given back. What a pool caches goes back first.
+func (r *rig) finish() {
+	r.Helper()
+	if r.str != nil {
+		r.syncDevice(nil)
+	}
+	if r.pool != nil {
+		r.trimPool(nil, 0, 0)
+	}
+	if u := r.d.Usage(); !u.Empty() || u.Space != 0 || u.Mapped != 0 {
+		r.Errorf("everything was given back and the device still holds %s", holdings(u))
+	}
+}
+
+// kinds are the sentinel errors of which an answer is exactly one.
+var kinds = []error{
+	device.ErrOutOfMemory, device.ErrGranularity, device.ErrMapped, device.ErrUnmapped, device.ErrAccess,
+	device.ErrHandle, device.ErrEvent, device.ErrPool, device.ErrBusy, device.ErrUnsupported, device.ErrInjected,
+}
+
+// oneOf is an error that stands for any of several: of a call with more than one mistake.
+type oneOf []error
+
+// Error returns the first of the errors.
+func (o oneOf) Error() string { return "any of " + errors.Join(o...).Error() }
+
+// answers reports whether an error is the one that is wanted.
+func answers(err, want error) bool {
+	if all, ok := errors.AsType[oneOf](want); ok {
+		return slices.ContainsFunc(all, func(w error) bool { return answers(err, w) })
+	}
+	if want == nil || err == nil {
+		return want == nil && err == nil
+	}
+	if !errors.Is(err, want) {
+		return false
+	}
+	// To ErrInvalid, the general mistake, a device may prefer a more precise kind.
+	general := errors.Is(want, device.ErrInvalid) && !slices.ContainsFunc(kinds, func(k error) bool { return errors.Is(want, k) })
+	return !slices.ContainsFunc(kinds, func(k error) bool {
+		return errors.Is(err, k) && !errors.Is(want, k) && !(general && errors.Is(k, device.ErrInvalid))
+	})
+}
+
+// call makes a call of a kind, and fails the test unless the answer is the wanted one and the
+// account agrees. The arguments are printed.
+func (r *rig) call(want error, c device.Call, f func() error, args ...any) {
+	r.Helper()
+	_ = r.try(want, c, f, args...) // which judged it
+}
+
+// try does the same and returns the answer, for a caller that takes more than one.
+//
+// A call that a fault struck is made again, after it was seen to have done nothing.
+func (r *rig) try(want error, c device.Call, f func() error, args ...any) error {
+	r.Helper()
+	was := r.d.Usage()
+	var hits uint64
+	if r.hits != nil {
+		hits = r.hits()
+	}
+	r.seen |= device.CallsOf(c)
+	err := f()
+	if r.hits != nil && r.hits() != hits {
+		r.struckBy(err, c, was, args)
+		r.struck |= device.CallsOf(c)
+		return r.try(want, c, f, args...)
+	}
+	if !answers(err, want) {
+		r.Fatalf("%v%v was answered by %q, want %q", c, args, text(err), text(want))
+	}
+	r.account(err, c, was, args)
+	return err
+}
+
+// text prints an answer.
+func text(err error) string {
+	if err == nil {
+		return "success"
+	}
+	return err.Error()
+}
+
+// account judges what the account says after a call that answered err.
+func (r *rig) account(err error, c device.Call, was device.Usage, args []any) {
+	r.Helper()
+	now := r.d.Usage()
+	want := was.Calls
+	if err == nil {
+		want[c].Done++
+	} else {
+		want[c].Failed++
+	}
+	if now.Calls != want {
+		r.Errorf("%v%v was answered by %q and the calls went from %s to %s, want %s", c, args, text(err),
+			counts(was.Calls), counts(now.Calls), counts(want))
+	}
+	if now.Time < was.Time {
+		r.Errorf("%v%v took the time of all calls from %d ns to %d ns", c, args, was.Time, now.Time)
+	}
+	if now.PeakHeld < max(was.PeakHeld, now.Held) || now.PeakCharged < max(was.PeakCharged, now.Charged) {
+		r.Errorf("after %v%v the device holds %s, before it held %s: a peak is below what it was, or what is now",
+			c, args, holdings(now), holdings(was))
+	}
+	if now.Capacity != was.Capacity || now.Capacity != 0 && now.Charged > now.Capacity {
+		r.Errorf("after %v%v %v of a capacity of %v are charged; it was %v", c, args, now.Charged, now.Capacity, was.Capacity)
+	}
+	if err == nil {
+		return
+	}
+	// Looking for memory may make a pool give back what it caches.
+	if c == device.CallAllocAsync && errors.Is(err, device.ErrOutOfMemory) && now.Held < was.Held {
+		was.Held, was.Charged, was.Regions = now.Held, now.Charged, now.Regions
+		was.PeakHeld, was.PeakCharged = now.PeakHeld, now.PeakCharged
+	}
+	r.unchanged(was, "%v%v was answered by %q", c, args, text(err))
+}
+
+// unchanged fails the test unless the account is as it was, but for calls and time.
+func (r *rig) unchanged(was device.Usage, format string, args ...any) {
+	r.Helper()
+	now := r.d.Usage()
+	now.Calls, now.Time = was.Calls, was.Time
+	if now != was {
+		args = append(args, holdings(was), holdings(now))
+		r.Errorf(format+" and the device held %s, now holds %s", args...)
+	}
+}

@@ -1,0 +1,297 @@
+package devicetest
+
+import (
+	"errors"
+
+	"github.com/vramyard/vramyard/device"
+)
+
+var needVM = []device.Capability{device.CapVirtualMemory}
+
+var virtualPromises = []promise{
+	{name: "RangesAreAlignedAndDisjoint", needs: needVM, run: rangesDisjoint},
+	{name: "RangesComeWhereTheyAreAskedFor", needs: needVM, run: rangesAt},
+	{name: "MappingJoinsRangeAndHandle", needs: needVM, run: mapAndUnmap},
+	{name: "MappedMemoryOutlivesItsHandle", needs: needVM, run: releaseWhileMapped},
+	{name: "MemoryIsMappedInEveryOrder", needs: needVM, run: everyOrder},
+	{name: "OneMemoryHasManyAddresses", needs: needVM, run: manyAddresses},
+	{name: "HandlesAreMappedFromAnOffset", needs: needVM, run: offsets},
+	{name: "NeighboursAreServedAtOnce", needs: needVM, run: neighbours},
+}
+
+// page returns the granularity, or skips the check if a few pages of it are too much.
+func (r *rig) page() device.Size {
+	r.Helper()
+	g := r.vm.Granularity()
+	if !device.IsPowerOfTwo(g) {
+		r.Fatalf("granularity %d: want a power of two", uint64(g))
+	}
+	if g > 4*device.MiB {
+		r.Skipf("a granularity of %v takes too much memory", g)
+	}
+	return g
+}
+
+// rangesDisjoint checks that ranges overlap neither each other nor regions, and cost nothing.
+func rangesDisjoint(r *rig) {
+	g := r.page()
+	was := r.d.Usage()
+	region := r.reserve(nil, 3*device.MiB, 0)
+	all := []device.Region{region}
+	space := device.Size(0)
+	for i, align := range []device.Size{0, 1, g, 4 * g, 64 * g} {
+		all = append(all, r.reserveRange(nil, device.Size(i+1)*g, align, 0))
+		space += device.Size(i+1) * g
+		if last := all[len(all)-1]; last.Size != device.Size(i+1)*g || !last.Addr.IsAligned(g) {
+			r.Errorf("%v of address space were asked for, %v+%v was granted", device.Size(i+1)*g, last.Addr, last.Size)
+		}
+	}
+	r.holds(was, device.Usage{Held: region.Size, Regions: 1, Ranges: 5, Space: space})
+	if now := r.d.Usage(); now.Charged-was.Charged > region.Size+2*device.MiB {
+		r.Errorf("%v are charged for a region of %v and ranges, which cost nothing", now.Charged-was.Charged, region.Size)
+	}
+	all = append(all, r.reserve(nil, device.MiB, 0))
+	r.disjoint(all)
+	for i, a := range all {
+		if i == 0 || i == len(all)-1 {
+			r.release(nil, a.Addr)
+		} else {
+			r.releaseRange(nil, a.Addr)
+		}
+	}
+	r.holds(was, device.Usage{})
+}
+
+// rangesAt asks for ranges at addresses that are free, and that are not.
+func rangesAt(r *rig) {
+	g := r.page()
+	a := r.reserveRange(nil, 8*g, 0, 0)
+	r.reserveRange(device.ErrOutOfMemory, g, 0, a.Addr)
+	r.reserveRange(device.ErrOutOfMemory, g, 0, a.Addr.Add(7*g))
+	r.reserveRange(device.ErrOutOfMemory, 2*g, 0, a.Addr.Add(7*g))
+	r.releaseRange(nil, a.Addr)
+	b := r.reserveRange(nil, 2*g, 0, a.Addr.Add(2*g))
+	r.reserveRange(device.ErrOutOfMemory, 3*g, 0, a.Addr) // its end is taken
+	r.reserveRange(device.ErrOutOfMemory, huge, 0, 0)
+	for _, at := range []device.Size{0, 4} {
+		if x, ok := r.touching(2*g, a.Addr.Add(at*g)); ok {
+			r.releaseRange(nil, x.Addr)
+		}
+	}
+	r.releaseRange(nil, b.Addr)
+}
+
+// touching reserves a range at an address next to another. A device may keep room between
+// them free; it then has no such room.
+func (r *rig) touching(size device.Size, at device.Addr) (g device.Region, ok bool) {
+	r.Helper()
+	err := r.try(oneOf{nil, device.ErrOutOfMemory}, device.CallReserveRange, func() (err error) {
+		g, err = r.vm.ReserveRange(size, 0, at)
+		return err
+	}, size, at)
+	if err != nil {
+		r.Logf("the device keeps room free between ranges: none at %v", at)
+		return g, false
+	}
+	if g.Addr != at {
+		r.Fatalf("a range was asked for at %v and is at %v", at, g.Addr)
+	}
+	return g, true
+}
+
+// joined reserves a range of so many pages and makes memory for half of them.
+func (r *rig) joined(pages device.Size) (g device.Size, a device.Region, h device.Handle) {
+	r.Helper()
+	g = r.page()
+	return g, r.reserveRange(nil, pages*g, 0, 0), r.createHandle(nil, pages/2*g)
+}
+
+// mapAndUnmap follows the account of one mapping.
+func mapAndUnmap(r *rig) {
+	was := r.d.Usage()
+	g, a, h := r.joined(4)
+	r.holds(was, device.Usage{Held: 2 * g, Handles: 1, Ranges: 1, Space: 4 * g})
+	r.mapAt(nil, a.Addr.Add(g), 2*g, h, 0)
+	r.holds(was, device.Usage{Held: 2 * g, Handles: 1, Ranges: 1, Space: 4 * g, Mapped: 2 * g})
+	for _, to := range []device.Access{device.AccessReadWrite, device.AccessRead, device.AccessNone, device.AccessReadWrite} {
+		r.setAccess(nil, a.Addr.Add(g), 2*g, to)
+	}
+	if now := r.d.Usage(); now.Charged < was.Charged+2*g || now.PeakHeld != max(was.PeakHeld, now.Held) {
+		r.Errorf("a handle of %v is held and the account says %s", 2*g, holdings(now))
+	}
+	r.unmap(nil, a.Addr.Add(g), 2*g)
+	r.holds(was, device.Usage{Held: 2 * g, Handles: 1, Ranges: 1, Space: 4 * g})
+	r.mapAt(nil, a.Addr.Add(2*g), 2*g, h, 0) // again, elsewhere
+	r.unmap(nil, a.Addr.Add(2*g), 2*g)
+	r.releaseHandle(nil, h)
+	r.holds(was, device.Usage{Ranges: 1, Space: 4 * g})
+	r.releaseRange(nil, a.Addr)
+	r.holds(was, device.Usage{})
+	if now := r.d.Usage(); now.Charged != was.Charged {
+		r.Errorf("%v were charged before and %v are when all is given back", was.Charged, now.Charged)
+	}
+}
+
+// releaseWhileMapped releases a handle first and uses its memory on.
+func releaseWhileMapped(r *rig) {
+	was := r.d.Usage()
+	g, a, h := r.joined(4)
+	r.mapAt(nil, a.Addr, 2*g, h, 0)
+	r.setAccess(nil, a.Addr, 2*g, device.AccessReadWrite)
+	if r.mem != nil {
+		r.fill(nil, a.Addr, 2*g, 0x600df00d)
+	}
+	r.releaseHandle(nil, h)
+	r.holds(was, device.Usage{Held: 2 * g, Ranges: 1, Space: 4 * g, Mapped: 2 * g})
+	r.releaseHandle(device.ErrHandle, h)
+	r.mapAt(device.ErrHandle, a.Addr.Add(2*g), 2*g, h, 0)
+	other := r.createHandle(nil, g) // neither the number nor the memory is given out again
+	if other == h {
+		r.Errorf("the handle %d was released and given out again while its memory is mapped", h)
+	}
+	r.mapAt(nil, a.Addr.Add(2*g), g, other, 0)
+	r.setAccess(nil, a.Addr.Add(2*g), g, device.AccessReadWrite)
+	if r.mem != nil {
+		r.fill(nil, a.Addr.Add(2*g), g, 0x0dd)
+		r.has(a.Addr, 2*g, 0x600df00d)
+	}
+	r.unmap(nil, a.Addr, 2*g)
+	r.holds(was, device.Usage{Held: g, Handles: 1, Ranges: 1, Space: 4 * g, Mapped: g})
+	r.unmap(nil, a.Addr.Add(2*g), g)
+	r.releaseHandle(nil, other)
+	r.releaseRange(nil, a.Addr)
+	r.holds(was, device.Usage{})
+}
+
+// everyOrder takes and gives back range and handle in all orders that are legal.
+func everyOrder(r *rig) {
+	g := r.page()
+	for order := range 8 {
+		var a device.Region
+		var h device.Handle
+		if order&1 == 0 {
+			a = r.reserveRange(nil, 2*g, 0, 0)
+		}
+		h = r.createHandle(nil, 2*g)
+		if order&1 == 1 {
+			a = r.reserveRange(nil, 2*g, 0, 0)
+		}
+		r.mapAt(nil, a.Addr, 2*g, h, 0)
+		if order&2 == 0 {
+			r.setAccess(nil, a.Addr, 2*g, device.AccessReadWrite)
+		}
+		if order&4 == 0 {
+			r.releaseHandle(nil, h)
+		}
+		r.unmap(nil, a.Addr, 2*g)
+		if order&2 == 0 {
+			r.releaseRange(nil, a.Addr)
+		}
+		if order&4 != 0 {
+			r.releaseHandle(nil, h)
+		}
+		if order&2 != 0 {
+			r.releaseRange(nil, a.Addr)
+		}
+	}
+}
+
+// manyAddresses maps one memory in two ranges: what is written through one address is read
+// through the other, and each mapping has an access of its own.
+func manyAddresses(r *rig) {
+	was := r.d.Usage()
+	g, a, h := r.joined(4)
+	b := r.reserveRange(nil, 2*g, 0, 0)
+	at := []device.Addr{a.Addr, b.Addr, a.Addr.Add(2 * g)}
+	for _, x := range at {
+		r.mapAt(nil, x, 2*g, h, 0)
+	}
+	r.holds(was, device.Usage{Held: 2 * g, Handles: 1, Ranges: 2, Space: 6 * g, Mapped: 6 * g})
+	r.setAccess(nil, at[0], 2*g, device.AccessReadWrite)
+	r.setAccess(nil, at[1], 2*g, device.AccessRead)
+	if r.mem != nil {
+		r.fill(nil, at[0], 2*g, 0x11111111)
+		r.fill(nil, at[0].Add(g-3), 10, 0x22222222)
+		r.has(at[1], g-3, 0x11111111)
+		r.has(at[1].Add(g-3), 10, 0x22222222)
+		r.has(at[1].Add(g+7), g-7, 0x11111111)
+		r.fill(device.ErrAccess, at[1], g, 1)
+		r.fill(device.ErrAccess, at[2], g, 1)
+		r.compare(device.ErrAccess, at[2], g, 1)
+	}
+	r.unmap(nil, at[0], 2*g)
+	r.holds(was, device.Usage{Held: 2 * g, Handles: 1, Ranges: 2, Space: 6 * g, Mapped: 4 * g})
+	if r.mem != nil {
+		r.compare(device.ErrUnmapped, at[0], 1, 1)
+		r.has(at[1], g-3, 0x11111111)
+	}
+	r.releaseHandle(nil, h)
+	r.unmap(nil, at[1], 2*g)
+	r.holds(was, device.Usage{Held: 2 * g, Ranges: 2, Space: 6 * g, Mapped: 2 * g})
+	r.unmap(nil, at[2], 2*g)
+	r.holds(was, device.Usage{Ranges: 2, Space: 6 * g})
+	r.releaseRange(nil, b.Addr)
+	r.releaseRange(nil, a.Addr)
+}
+
+// offsets maps parts of a handle, in another order than they have in memory.
+func offsets(r *rig) {
+	g, a, h := r.joined(8)
+	r.mapAt(nil, a.Addr.Add(3*g), g, h, 0)
+	if err := r.tryMap(oneOf{nil, device.ErrUnsupported}, a.Addr, g, h, 2*g); errors.Is(err, device.ErrUnsupported) {
+		r.unmap(nil, a.Addr.Add(3*g), g)
+		r.releaseHandle(nil, h)
+		r.releaseRange(nil, a.Addr)
+		r.Skip("the device maps handles from their start only")
+	}
+	r.mapAt(nil, a.Addr.Add(4*g), 4*g, h, 0) // all of it
+	r.setAccess(nil, a.Addr, g, device.AccessReadWrite)
+	r.setAccess(nil, a.Addr.Add(3*g), 5*g, device.AccessReadWrite)
+	if r.mem != nil {
+		r.fill(nil, a.Addr.Add(4*g), 4*g, 0x40)
+		r.fill(nil, a.Addr, g, 0x22)
+		r.fill(nil, a.Addr.Add(3*g), g, 0x10)
+		r.has(a.Addr.Add(4*g), g, 0x10)
+		r.has(a.Addr.Add(5*g), g, 0x40)
+		r.has(a.Addr.Add(6*g), g, 0x22)
+		r.has(a.Addr.Add(7*g), g, 0x40)
+	}
+	r.mapAt(device.ErrInvalid, a.Addr.Add(g), 2*g, h, 3*g) // beyond its end
+	r.mapAt(device.ErrInvalid, a.Addr.Add(g), g, h, 4*g)
+	r.mapAt(device.ErrInvalid, a.Addr.Add(g), g, h, device.AlignDown(^device.Size(0), g))
+	r.unmap(nil, a.Addr, g)
+	r.unmap(nil, a.Addr.Add(3*g), g)
+	r.unmap(nil, a.Addr.Add(4*g), 4*g)
+	r.releaseHandle(nil, h)
+	r.releaseRange(nil, a.Addr)
+}
+
+// neighbours sets the access of, and unmaps, several mappings by one call.
+func neighbours(r *rig) {
+	g := r.page()
+	was := r.d.Usage()
+	a := r.reserveRange(nil, 4*g, 0, 0)
+	var hs []device.Handle
+	for i := range device.Size(4) {
+		hs = append(hs, r.createHandle(nil, g))
+		r.mapAt(nil, a.Addr.Add((3-i)*g), g, hs[i], 0)
+	}
+	r.setAccess(nil, a.Addr, 4*g, device.AccessReadWrite)
+	if r.mem != nil {
+		r.fill(nil, a.Addr.Add(1), 4*g-2, 0xabcdef01) // across the borders
+		r.has(a.Addr.Add(g-5), 3*g, 0xabcdef01)
+	}
+	r.unmap(nil, a.Addr.Add(g), 2*g)
+	r.holds(was, device.Usage{Held: 4 * g, Handles: 4, Ranges: 1, Space: 4 * g, Mapped: 2 * g})
+	if r.mem != nil {
+		r.fill(device.ErrUnmapped, a.Addr, 4*g, 1) // a hole in the middle
+		r.has(a.Addr.Add(1), g-1, 0xabcdef01)      // nothing was written before it
+	}
+	r.unmap(nil, a.Addr, g)
+	r.unmap(nil, a.Addr.Add(3*g), g)
+	for _, h := range hs {
+		r.releaseHandle(nil, h)
+	}
+	r.releaseRange(nil, a.Addr)
+	r.holds(was, device.Usage{})
+}
