@@ -295,6 +295,51 @@ var powerSnippets = []snippet{
 	{tidy.Powers, "all in order", files{"alloc/f.go": forwarder, "alloc/power.go": powerFile("", "", "", "type haver interface { Has() }\n")}, nil},
 }
 
+// capabilityFile returns a device/capability.go with one capability, Clock, and what else is
+// given.
+func capabilityFile(constants, names, cases, rest string) string {
+	return "package device\nconst (\n\tCapClock Capability = iota\n" + constants + ")\n" +
+		"var capabilityNames = [...]string{\"clock\", " + names + "}\n" +
+		"type Clock interface { Now() int }\n" +
+		"func Implements(s any, c Capability) (ok bool) {\n\tswitch c {\n\tcase CapClock: _, ok = s.(Clock)\n" +
+		cases + "\t}\n\treturn ok\n}\nfunc ClockOf(s Source) (Clock, bool) { return nil, false }\n" + rest
+}
+
+const (
+	deviceWrappers = "package device\nfunc (f *Forwarder) Now() int { return 0 }\nfunc (f *Faults) Now() int { return 0 }\n"
+	deviceCalls    = "package device\nconst CallNow Call = iota\n"
+)
+
+var capabilitySnippets = []snippet{
+	{tidy.Capabilities, "not forwarded", files{
+		"device/call.go": deviceCalls, "device/capability.go": capabilityFile("", "", "", ""),
+		"device/f.go": "package device\nfunc (f *Faults) Now() int { return 0 }\n",
+	}, []string{"device/capability.go:6 Clock.Now has no method on *Forwarder"}},
+	{tidy.Capabilities, "not refused", files{
+		"device/call.go": deviceCalls, "device/capability.go": capabilityFile("", "", "", ""),
+		"device/f.go": "package device\nfunc (f *Forwarder) Now() int { return 0 }\n",
+	}, []string{"device/call.go:2 CallNow has no method on *Faults"}},
+	{tidy.Capabilities, "no call", files{
+		"device/f.go": deviceWrappers, "device/capability.go": capabilityFile("", "", "", ""),
+	}, []string{"capability.go:6 no kind of call stands for Clock.Now"}},
+	{tidy.Capabilities, "no case, no name", files{
+		"device/f.go": deviceWrappers, "device/call.go": deviceCalls, "device/capability.go": capabilityFile("\tCapFan\n", "", "", ""),
+	}, []string{"capability.go:0 capabilityNames has 1 names, there are 2 capabilities", "capability.go:4 CapFan has no case"}},
+	{tidy.Capabilities, "wrong case", files{
+		"device/f.go": deviceWrappers, "device/call.go": deviceCalls,
+		"device/capability.go": capabilityFile("\tCapFan\n", `"fan"`, "\tcase CapFan: _, ok = s.(Clock)\n", ""),
+	}, []string{"capability.go:4 CapFan in Implements asks for Clock"}},
+	{tidy.Capabilities, "no constant, no function", files{
+		"device/f.go": deviceWrappers, "device/call.go": deviceCalls,
+		"device/capability.go": capabilityFile("", "", "", "type Fan interface { Now() int }\n"),
+	}, []string{"capability.go:14 interface Fan has no constant", "capability.go:14 interface Fan has no function FanOf"}},
+	{tidy.Capabilities, "all in order", files{
+		"device/f.go": deviceWrappers, "device/call.go": deviceCalls,
+		"device/capability.go": capabilityFile("", "", "", "type haver interface { Has() }\n"),
+		"device/device.go":     "package device\ntype Source interface { Reserve() }\n",
+	}, nil},
+}
+
 // The words and paths are put together here, so that this file keeps the rules.
 var textSnippets = []snippet{
 	{tidy.Todos, "bare", files{"alloc/a.go": "package alloc\n// " + "TODO fix\n// " + "FIXME: this is quite wrong here\n"},
@@ -312,7 +357,7 @@ var textSnippets = []snippet{
 }
 
 func allSnippets() []snippet {
-	return slices.Concat(floorSnippets, docSnippets, codeSnippets, mapSnippets, powerSnippets, textSnippets)
+	return slices.Concat(floorSnippets, docSnippets, codeSnippets, mapSnippets, powerSnippets, capabilitySnippets, textSnippets)
 }
 
 func TestRulesFindWhatBreaksThem(t *testing.T) {
