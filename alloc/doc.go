@@ -33,7 +33,7 @@
 //
 // # Wrappers
 //
-// [Locked], [Limited], [Recorded] and [Retrying] wrap a strategy and are strategies.
+// [Locked], [Limited], [Recorded], [Retrying] and [Filled] wrap a strategy and are strategies.
 // They embed [Forwarder], which passes every power on. A wrapper is never unwrapped:
 // reaching around Locked would step around the lock.
 //

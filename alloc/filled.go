@@ -1,0 +1,134 @@
+package alloc
+
+import (
+	"errors"
+	"fmt"
+
+	"github.com/vramyard/vramyard/device"
+)
+
+// Corruption is the error of a strategy that gave memory away under a live block. Only what
+// [Filled] returns ever says so.
+type Corruption struct {
+	Block  Block       // the live block
+	Serial uint64      // which grant it was; the first is 1
+	At     device.Addr // first byte that is not what was written; 0 if it cannot be read
+	Device error       // what the device answered to reading or writing the block; nil if At says all
+}
+
+// Error implements error.
+func (c *Corruption) Error() string {
+	if c.Device != nil {
+		return fmt.Sprintf("alloc: grant %d, %d bytes at %v: %v", c.Serial, uint64(c.Block.Size), c.Block.Addr, c.Device)
+	}
+	return fmt.Sprintf("alloc: grant %d, %d bytes at %v: somebody else wrote at %v", c.Serial, uint64(c.Block.Size),
+		c.Block.Addr, c.At)
+}
+
+// Unwrap returns what the device answered.
+func (c *Corruption) Unwrap() error { return c.Device }
+
+// filledBlock is a live block and what is in it.
+type filledBlock struct {
+	Block
+	serial uint64
+}
+
+// filled is a strategy whose blocks are filled.
+type filled struct {
+	Forwarder
+	memory device.Contents
+	live   []filledBlock
+	at     map[device.Addr]int // places in live
+	grants uint64
+}
+
+// Filled returns s with every block filled by a pattern of its own when it is granted, which
+// must still be there when the block is freed and, of all live blocks, at Check and Close.
+// So two blocks that overlap, and a block under which the memory was given back, show in the
+// memory itself, whatever s says of it. Memory is that of the device below s, and of no
+// wrapper that refuses calls.
+//
+// What is found is a [*Corruption], from the call that found it: Alloc if the new block cannot
+// be written, Free, Check or Close if a block has changed. Alloc and Free then do nothing, Close
+// does what it does. It costs what the device needs for filling and comparing the block, Check and
+// Close what it needs for all live blocks.
+func Filled(s Strategy, memory device.Contents) (Strategy, error) {
+	if memory == nil {
+		return nil, errors.New("alloc: Filled without memory")
+	}
+	return &filled{Forwarder: Forward(s, nil), memory: memory, at: map[device.Addr]int{}}, nil
+}
+
+// pattern returns what the block is filled with. Consecutive grants differ in every byte they
+// can: it is Knuth's multiplicative hash of the serial.
+func (b filledBlock) pattern() uint32 { return uint32(b.serial * 0x9e3779b97f4a7c15 >> 32) }
+
+// Alloc implements [Allocator].
+func (f *filled) Alloc(r Request) (Block, error) {
+	b, err := f.inner.Alloc(r)
+	if err != nil {
+		return b, err
+	}
+	f.grants++
+	n := filledBlock{b, f.grants}
+	if err := f.memory.Fill(b.Addr, b.Size, n.pattern()); err != nil {
+		return Block{}, errors.Join(&Corruption{Block: b, Serial: n.serial, Device: err}, f.inner.Free(b.Addr))
+	}
+	f.at[b.Addr] = len(f.live)
+	f.live = append(f.live, n)
+	return b, nil
+}
+
+// Free implements [Allocator].
+func (f *filled) Free(a device.Addr) error {
+	i, known := f.at[a]
+	if known {
+		if err := f.verify(f.live[i]); err != nil {
+			return err
+		}
+	}
+	err := f.inner.Free(a)
+	if err == nil && known {
+		last := len(f.live) - 1
+		f.live[i] = f.live[last]
+		f.at[f.live[i].Addr] = i
+		f.live = f.live[:last]
+		delete(f.at, a)
+	}
+	return err
+}
+
+// verify returns a [*Corruption] if a block has changed.
+func (f *filled) verify(b filledBlock) error {
+	at, same, err := f.memory.Compare(b.Addr, b.Size, b.pattern())
+	if err == nil && same {
+		return nil
+	}
+	return &Corruption{Block: b.Block, Serial: b.serial, At: at, Device: err}
+}
+
+// verifyAll returns the corruption of the first block that has changed.
+func (f *filled) verifyAll() error {
+	for _, b := range f.live {
+		if err := f.verify(b); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// Check implements [Inspector].
+func (f *filled) Check() error {
+	if err := f.verifyAll(); err != nil {
+		return err
+	}
+	return f.inner.Check()
+}
+
+// Close implements [Strategy].
+func (f *filled) Close() error {
+	found := f.verifyAll()
+	f.live, f.at = nil, map[device.Addr]int{}
+	return errors.Join(found, f.inner.Close())
+}
