@@ -91,7 +91,7 @@ type Chunk struct {
 	Class     int32         // bin, order or size class; NoClass where it has none
 	Owner     uint8         // side of a two-ended arena, part of a composed strategy
 	Pool      PoolID        // private pool; zero is the default
-	Stream    device.Stream // stream of the request; 0 unless Live or Pending
+	Stream    device.Stream // stream of the request; of a free chunk of a StreamRecorder, the one that need not wait for it
 	Tag       uint64        // label of the request; 0 unless Live or Pending
 	FreedAt   uint64        // count at which a timestamped chunk was freed; 0 when it is safe
 }

@@ -20,6 +20,8 @@ type Profile struct {
 	Room       device.Size   // what the device or the strategy's limit lets it hold
 	Boundaries []device.Size // sizes around which it decides differently
 	Frontier   bool          // whether it has a safe frontier
+	Streams    bool          // whether streams can be recorded for its blocks
+	Poller     bool          // whether it can look for deferred frees
 }
 
 // Sequences returns a generator of operation sequences ([Sequence]) with a shrinker. It
@@ -40,6 +42,9 @@ func Sequences(p Profile) gopter.Gen {
 		return r
 	}
 }
+
+// streams is how many streams a sequence has.
+const streams = 4
 
 // weighted is a choice with a weight.
 type weighted struct {
@@ -66,6 +71,12 @@ func newTemper(rng *rand.Rand, p Profile) *temper {
 	}
 	if p.Frontier {
 		t.kinds = append(t.kinds, weighted{6, OpFrontier})
+	}
+	if p.Streams {
+		t.kinds = append(t.kinds, weighted{10, OpUse}, weighted{8, OpDrain})
+	}
+	if p.Poller {
+		t.kinds = append(t.kinds, weighted{4, OpPoll})
 	}
 	for _, k := range t.kinds {
 		t.total += k.weight
@@ -95,7 +106,11 @@ func (t *temper) op(rng *rand.Rand) Op {
 	switch o.Kind {
 	case OpAlloc:
 		t.request(rng, &o)
-	case OpNull, OpTrim, OpClear:
+	case OpNull, OpTrim, OpClear, OpPoll:
+	case OpDrain:
+		o.Stream = device.Stream(rng.Intn(streams))
+	case OpUse:
+		o.Pick, o.Stream = uint64(rng.Intn(1<<16)), device.Stream(rng.Intn(streams))
 	case OpFault:
 		o.Pick = 1 + uint64(rng.Intn(3))
 	default:
@@ -114,8 +129,8 @@ func (t *temper) request(rng *rand.Rand, o *Op) {
 	if rng.Intn(3) == 0 {
 		o.Align = t.align(rng)
 	}
-	if rng.Intn(4) == 0 {
-		o.Stream = device.Stream(rng.Intn(4))
+	if t.Streams || rng.Intn(4) == 0 {
+		o.Stream = device.Stream(rng.Intn(streams))
 	}
 	if rng.Intn(3) == 0 {
 		o.Hint = alloc.Hint(rng.Intn(3))

@@ -45,6 +45,8 @@ var firstLines = []string{
 
 // TestGeneratorReachesEverything counts what matters over some seeds.
 func TestGeneratorReachesEverything(t *testing.T) {
+	profile := profile
+	profile.Streams, profile.Poller = true, true
 	kinds := map[props.Kind]int{}
 	var zero, overflow, aboveMax, atMax, atRoom, nearBoundary, aligned, misaligned, streams, hints, bounds int
 	for seed := range int64(200) {
@@ -66,7 +68,7 @@ func TestGeneratorReachesEverything(t *testing.T) {
 			count(&bounds, o.Before != 0)
 		}
 	}
-	for k := props.OpAlloc; k <= props.OpFault; k++ {
+	for k := props.OpAlloc; k <= props.OpPoll; k++ {
 		assert.Greater(t, kinds[k], 50, "%v", props.Op{Kind: k})
 	}
 	for name, n := range map[string]int{
@@ -124,6 +126,8 @@ func TestShrinkFindsTheMinimum(t *testing.T) {
 
 // TestLinesReadBack pastes generated sequences as text.
 func TestLinesReadBack(t *testing.T) {
+	profile := profile
+	profile.Streams, profile.Poller = true, true
 	for seed := range int64(50) {
 		s := draw(t, profile, seed)
 		read, err := props.ParseSequence(s.Lines())

@@ -59,6 +59,8 @@ const (
 	IRecency       Number = 46 // memory is as unsafe as its newest byte
 	IMapping       Number = 47 // memory is mapped where chunks say so
 	IAlias         Number = 48 // memory counts once, wherever it is mapped
+	IOrder         Number = 49 // memory goes to a stream that comes after its last uses
+	IPending       Number = 50 // memory is pending as long as recorded streams use it
 )
 
 var invariantNames = [...]string{
@@ -74,7 +76,7 @@ var invariantNames = [...]string{
 	IWarm: "warm path", IAgreement: "agreement", IIndifference: "indifference", IUndo: "undo",
 	IObservation: "observation", ITraceless: "traceless mistakes", ITranslation: "translation",
 	IBounded: "boundedness", ILinear: "linearizability", IRecency: "recency",
-	IMapping: "mapping", IAlias: "aliases",
+	IMapping: "mapping", IAlias: "aliases", IOrder: "stream order", IPending: "pending",
 }
 
 // Name returns the invariant in a word or two.

@@ -103,8 +103,7 @@ func (j *Judge) built(o replay.Observation) (err error) {
 	if r.twin, err = newMachine(r.subject, j.plan); err != nil {
 		return r.judge(violated(IDeterminism, "the second instance could not be built: %v", err))
 	}
-	r.ceiling = alloc.MaxRequest(o.Strategy)
-	r.ceilinged = alloc.Has(o.Strategy, alloc.PowerCeiling)
+	r.study()
 	err = r.observe()
 	j.begin()
 	return err
@@ -112,11 +111,14 @@ func (j *Judge) built(o replay.Observation) (err error) {
 
 // event judges one event of the trace.
 func (j *Judge) event(o replay.Observation, e *trace.Event) error {
-	if o.Event < j.undrained && (o.Called || e.Kind == trace.Fault) {
+	if o.Event < j.undrained && (o.Called || e.Kind == trace.Fault || e.Kind == trace.Drain) {
 		j.calls = append(j.calls, o)
 	}
-	if e.Kind == trace.Fault {
+	switch e.Kind {
+	case trace.Fault:
 		j.r.twin.faults.FailNext(e.Arg)
+	case trace.Drain:
+		_ = j.r.twin.leash.Drain(e.Stream) // the replay has the error of the other
 	}
 	if !o.Called {
 		return nil
@@ -127,8 +129,8 @@ func (j *Judge) event(o replay.Observation, e *trace.Event) error {
 	if err := j.r.observe(); err != nil {
 		return err
 	}
-	if j.r.outcome == freed && len(j.r.model.Live()) == 0 {
-		return j.r.judge(Drained(j.r.walk, j.r.stats))
+	if j.r.powers.recorder || j.r.outcome == freed {
+		return j.r.empty()
 	}
 	return nil
 }
@@ -149,6 +151,10 @@ func (j *Judge) answer(o replay.Observation, e *trace.Event) error {
 		return r.raised(e.Arg, o.Err)
 	case trace.ClearStats:
 		return r.cleared(o.Err)
+	case trace.Use:
+		return r.used(o.Addr, e.Stream, o.Err)
+	case trace.Poll:
+		return r.lookedAt(o.Returned, o.Err, j.injected)
 	}
 	return nil
 }
@@ -203,6 +209,12 @@ func (j *Judge) closeUndrained() error {
 			_ = alloc.SetFrontier(m.Strategy, e.Arg)
 		case trace.ClearStats:
 			_ = alloc.ClearStats(m.Strategy)
+		case trace.Use:
+			_ = alloc.RecordStream(m.Strategy, o.Addr, e.Stream)
+		case trace.Poll:
+			_, _ = alloc.Poll(m.Strategy)
+		case trace.Drain:
+			_ = m.leash.Drain(e.Stream)
 		case trace.Fault:
 			m.faults.FailNext(e.Arg)
 		}

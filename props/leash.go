@@ -14,15 +14,24 @@ const mostCalls = 1 << 16
 var errRunaway = errors.New("one call made more than 65536 device calls")
 
 // leash stops a strategy that asks its device for ever. It counts the calls that a fault plan
-// counts.
+// counts, and tells the model of streams what was queued and what has finished.
 type leash struct {
 	device.Forwarder
 	calls int    // in the present call
 	total uint64 // so far
+	order order
 }
 
 // newLeash returns a leash around a device.
 func newLeash(d device.Device) *leash { return &leash{Forwarder: device.Forward(d)} }
+
+// tell calls note if a call succeeded, and returns the answer of the call.
+func tell(err error, note func()) error {
+	if err == nil {
+		note()
+	}
+	return err
+}
 
 func (l *leash) pull() {
 	l.total++
@@ -40,7 +49,7 @@ func (l *leash) Reserve(size, align device.Size) (device.Region, error) {
 // Release implements [device.Source].
 func (l *leash) Release(a device.Addr) error {
 	l.pull()
-	return l.Forwarder.Release(a)
+	return tell(l.Forwarder.Release(a), func() { l.order.finishAll() })
 }
 
 // ReserveRange implements [device.VirtualMemory].
@@ -94,13 +103,13 @@ func (l *leash) NewEvent() (device.Event, error) {
 // DestroyEvent implements [device.Streams].
 func (l *leash) DestroyEvent(e device.Event) error {
 	l.pull()
-	return l.Forwarder.DestroyEvent(e)
+	return tell(l.Forwarder.DestroyEvent(e), func() { delete(l.order.events, e) })
 }
 
 // Record implements [device.Streams].
 func (l *leash) Record(e device.Event, s device.Stream) error {
 	l.pull()
-	return l.Forwarder.Record(e, s)
+	return tell(l.Forwarder.Record(e, s), func() { l.order.record(e, s) })
 }
 
 // Done implements [device.Streams].
@@ -112,25 +121,25 @@ func (l *leash) Done(e device.Event) (bool, error) {
 // Wait implements [device.Streams].
 func (l *leash) Wait(s device.Stream, e device.Event) error {
 	l.pull()
-	return l.Forwarder.Wait(s, e)
+	return tell(l.Forwarder.Wait(s, e), func() { l.order.wait(s, e) })
 }
 
 // SyncEvent implements [device.Streams].
 func (l *leash) SyncEvent(e device.Event) error {
 	l.pull()
-	return l.Forwarder.SyncEvent(e)
+	return tell(l.Forwarder.SyncEvent(e), func() { l.order.finishEvent(e) })
 }
 
 // SyncStream implements [device.Streams].
 func (l *leash) SyncStream(s device.Stream) error {
 	l.pull()
-	return l.Forwarder.SyncStream(s)
+	return tell(l.Forwarder.SyncStream(s), func() { l.order.finishStream(s) })
 }
 
 // SyncDevice implements [device.Streams].
 func (l *leash) SyncDevice() error {
 	l.pull()
-	return l.Forwarder.SyncDevice()
+	return tell(l.Forwarder.SyncDevice(), func() { l.order.finishAll() })
 }
 
 // NewPool implements [device.Pools].
@@ -191,4 +200,9 @@ func (l *leash) Fill(a device.Addr, n device.Size, pattern uint32) error {
 func (l *leash) Compare(a device.Addr, n device.Size, pattern uint32) (differs device.Addr, same bool, err error) {
 	l.pull()
 	return l.Forwarder.Compare(a, n, pattern)
+}
+
+// Drain implements [device.Timeline]. The suite calls it, so it is not counted.
+func (l *leash) Drain(s device.Stream) error {
+	return tell(l.Forwarder.Drain(s), func() { l.order.finishStream(s) })
 }

@@ -29,6 +29,16 @@ type member struct {
 	walk    []alloc.Chunk
 }
 
+// stream returns the member's name of a stream.
+func (m *member) stream(s device.Stream) device.Stream {
+	if m.relabel == nil {
+		return s
+	}
+	r := alloc.Request{Stream: s}
+	m.relabel(&r)
+	return r.Stream
+}
+
 // demand is a live block as all members know it.
 type demand struct {
 	id   uint64
@@ -165,8 +175,41 @@ func (e *ensemble) apply(op Op) error {
 		for _, m := range e.members {
 			m.faults.FailNext(op.Pick)
 		}
+	case OpUse, OpDrain, OpPoll:
+		return e.stream(op)
 	}
 	return nil
+}
+
+// stream makes the call of an operation of streams. A member with other labels has other
+// names for the streams.
+func (e *ensemble) stream(op Op) error {
+	switch op.Kind {
+	case OpUse:
+		if len(e.live) == 0 {
+			return nil
+		}
+		n := int(op.Pick % uint64(len(e.live)))
+		e.note(trace.Event{Kind: trace.Use, ID: e.live[n].id, Stream: op.Stream})
+		_, err := e.ask(op, func(m *member, _ int) reply {
+			return reply{err: alloc.RecordStream(m.Strategy, m.blocks[n].Addr, m.stream(op.Stream))}
+		})
+		return err
+	case OpDrain:
+		e.note(trace.Event{Kind: trace.Drain, Stream: op.Stream})
+		for _, m := range e.members {
+			if err := m.leash.Drain(m.stream(op.Stream)); err != nil {
+				return err
+			}
+		}
+		return nil
+	}
+	e.note(trace.Event{Kind: trace.Poll})
+	_, err := e.ask(op, func(m *member, _ int) reply {
+		n, err := alloc.Poll(m.Strategy)
+		return reply{bytes: n, err: err}
+	})
+	return err
 }
 
 // alloc requests a block of every member.

@@ -79,6 +79,9 @@ func (m *machine) checkClosed(a device.Addr) error {
 	if err := m.Free(a); !errors.Is(err, alloc.ErrClosed) {
 		return violated(IClosed, "Free after Close was answered by %v, want %q", answer(err), alloc.ErrClosed)
 	}
+	if err := alloc.RecordStream(m.Strategy, a, 1); alloc.Has(m.Strategy, alloc.PowerStreamRecorder) && !errors.Is(err, alloc.ErrClosed) {
+		return violated(IClosed, "RecordStream after Close was answered by %v, want %q", answer(err), alloc.ErrClosed)
+	}
 	for c := range m.Walk {
 		return violated(IClosed, "Walk after Close shows chunk %v", c.Addr)
 	}

@@ -143,6 +143,7 @@ func (r *relations) heckle(m *member) {
 	if !r.subject.Promises.ZeroSize {
 		_, _ = m.Alloc(alloc.Request{})
 	}
+	_ = alloc.RecordStream(m.Strategy, 0, 1)
 }
 
 // equal reports whether an instance answered as the first did, apart from the shift.
@@ -189,6 +190,12 @@ func (r *relations) undo(seq Sequence) error {
 	}
 	m := r.members[0]
 	m.faults.FailNext(0)
+	for _, op := range seq { // so that nothing becomes free meanwhile that was pending
+		if err := m.leash.Drain(op.Stream); err != nil {
+			break // the device has no streams
+		}
+	}
+	_, _ = alloc.Poll(m.Strategy) // without the power nothing is pending
 	done := 0
 	for i := len(seq) - 1; i >= 0 && done < mostUndone; i-- {
 		if seq[i].Kind != OpAlloc {

@@ -13,6 +13,8 @@ type Grant struct {
 	ID      uint64        // number of the allocation, from 1
 	Request alloc.Request // what was asked
 	Block   alloc.Block   // what was granted
+
+	Uses []device.Stream // other streams that were recorded for it, each once
 }
 
 // End returns the address just above the block.
@@ -29,6 +31,8 @@ type Model struct {
 	ids    uint64      // allocations so far, refused ones included
 	frees  uint64      // frees so far, whatever was cleared since
 	stamps stamps
+
+	remnants []remnant // what streams may still use of freed blocks
 }
 
 // freedKept bounds how many freed blocks are remembered for illegal frees.
@@ -145,6 +149,6 @@ func (m *Model) Expected() alloc.Stats {
 
 // reset empties the model for another sequence and keeps its memory.
 func (m *Model) reset() {
-	m.byAddr, m.byAge, m.freed = m.byAddr[:0], m.byAge[:0], m.freed[:0]
+	m.byAddr, m.byAge, m.freed, m.remnants = m.byAddr[:0], m.byAge[:0], m.freed[:0], m.remnants[:0]
 	m.counts, m.ids, m.frees, m.stamps = alloc.Stats{}, 0, 0, stamps{}
 }

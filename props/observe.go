@@ -61,7 +61,7 @@ func (r *runner) observe() error {
 	}
 	if err := r.judge(
 		Regions(r.walk, r.held, p.JoinsRegions),
-		Chunks(r.walk, p.Quantum),
+		Chunks(r.walk, p.Quantum, r.powers.recorder),
 		Shown(r.walk, &r.model),
 		Labels(r.walk, &r.model),
 		Accounting(r.walk, r.stats),
@@ -72,6 +72,9 @@ func (r *runner) observe() error {
 		return err
 	}
 	if err := r.observeMappings(); err != nil {
+		return err
+	}
+	if err := r.observeStreams(); err != nil {
 		return err
 	}
 	// What is active was just compared with the walk; the model cannot know it.
@@ -152,6 +155,8 @@ func (r *runner) observeOutcome() error {
 		if !p.FreeReleases {
 			return r.judge(Holding(r.was, r.stats))
 		}
+	case polled:
+		return r.judge(SameLive(r.before, r.walk), Polled(r.was, r.stats, r.returned))
 	case trimmed:
 		return r.judge(Trimmed(r.walk, r.ranges, r.page(), r.was, r.stats, r.returned, r.refused))
 	}
@@ -175,7 +180,10 @@ func (r *runner) finish() error {
 	if err := r.drain(); err != nil {
 		return err
 	}
-	if err := r.judge(Drained(r.walk, r.stats)); err != nil {
+	if err := r.settleStreams(); err != nil {
+		return err
+	}
+	if err := r.empty(); err != nil {
 		return err
 	}
 	r.begin()
@@ -184,6 +192,11 @@ func (r *runner) finish() error {
 	}
 	if err := r.observe(); err != nil {
 		return err
+	}
+	if r.powers.recorder { // else that was judged before
+		if err := r.empty(); err != nil {
+			return err
+		}
 	}
 	r.begin()
 	for _, m := range []*machine{r.main, r.twin} {
@@ -198,6 +211,14 @@ func (r *runner) finish() error {
 		}
 	}
 	return nil
+}
+
+// empty looks at a strategy that was freed of all its blocks.
+func (r *runner) empty() error {
+	if !r.settled() {
+		return nil
+	}
+	return r.judge(Drained(r.walk, r.stats))
 }
 
 // drain frees the live blocks of the main machine, oldest first. Faults still pending are

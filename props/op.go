@@ -23,6 +23,9 @@ const (
 	OpFrontier               // raise the safe frontier
 	OpClear                  // clear the statistics
 	OpFault                  // let the next device calls fail
+	OpUse                    // record a stream for a live block
+	OpDrain                  // what is queued on a stream finishes
+	OpPoll                   // look which deferred frees are finished
 )
 
 // Op is one call. Which block it names depends on what is live when it is run, so that
@@ -32,7 +35,7 @@ type Op struct {
 	Kind   Kind          // which call
 	Size   device.Size   // OpAlloc: bytes
 	Align  device.Size   // OpAlloc: bytes; 0 is no wish
-	Stream device.Stream // OpAlloc
+	Stream device.Stream // OpAlloc, OpUse, OpDrain
 	Hint   alloc.Hint    // OpAlloc
 	Before uint64        // OpAlloc: Request.Before
 	Pick   uint64        // which block, how far inside, how far the frontier, how many faults
@@ -71,6 +74,12 @@ func (o Op) String() string {
 		return "clear"
 	case OpFault:
 		return fmt.Sprintf("fault %d", o.Pick)
+	case OpUse:
+		return fmt.Sprintf("use %d %d", o.Pick, uint64(o.Stream))
+	case OpDrain:
+		return fmt.Sprintf("drain %d", uint64(o.Stream))
+	case OpPoll:
+		return "poll"
 	}
 	return "invalid"
 }

@@ -59,8 +59,10 @@ func parseOp(words []string) (o Op, err error) {
 		o.Kind = OpClear
 	case "fault":
 		o.Kind = OpFault
+	case "use", "drain", "poll":
+		return parseStream(words)
 	default:
-		return o, fmt.Errorf("want one of a, f, badfree, trim, frontier, clear, fault")
+		return o, fmt.Errorf("want one of a, f, badfree, trim, frontier, clear, fault, use, drain, poll")
 	}
 	if o.Kind == OpNull || o.Kind == OpTrim || o.Kind == OpClear {
 		return o, nil
@@ -69,6 +71,32 @@ func parseOp(words []string) (o Op, err error) {
 		return o, fmt.Errorf("a number is missing")
 	}
 	o.Pick, err = strconv.ParseUint(words[1], 10, 64)
+	return o, err
+}
+
+// parseStream reads an operation of streams.
+func parseStream(words []string) (o Op, err error) {
+	numbers := words[1:]
+	switch words[0] {
+	case "use":
+		o.Kind = OpUse
+		if len(numbers) < 2 {
+			return o, fmt.Errorf("want use, a block and a stream")
+		}
+		if o.Pick, err = strconv.ParseUint(numbers[0], 10, 64); err != nil {
+			return o, err
+		}
+		numbers = numbers[1:]
+	case "drain":
+		o.Kind = OpDrain
+	case "poll":
+		return Op{Kind: OpPoll}, nil
+	}
+	if len(numbers) == 0 {
+		return o, fmt.Errorf("the stream is missing")
+	}
+	n, err := strconv.ParseUint(numbers[0], 10, 64)
+	o.Stream = device.Stream(n)
 	return o, err
 }
 

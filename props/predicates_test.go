@@ -76,17 +76,21 @@ func TestRegions(t *testing.T) {
 }
 
 func TestChunks(t *testing.T) {
-	require.NoError(t, props.Chunks(walkOf(64, -64), 64))
+	require.NoError(t, props.Chunks(walkOf(64, -64), 64, false))
+	streamed := with(walkOf(64, -64), 0, func(c *alloc.Chunk) { c.Stream = 1 })
+	require.NoError(t, props.Chunks(streamed, 64, true))
+	requireBroken(t, props.IChunk, props.Chunks(inState(streamed, alloc.Cached), 64, true))
 	for name, change := range map[string]func(*alloc.Chunk){
 		"state":     func(c *alloc.Chunk) { c.State = 17 },
 		"requested": func(c *alloc.Chunk) { c.Requested = 1 },
 		"stream":    func(c *alloc.Chunk) { c.Stream = 1 },
+		"unmapped":  func(c *alloc.Chunk) { c.State, c.Stream = alloc.Unmapped, 1 },
 		"tag":       func(c *alloc.Chunk) { c.Tag = 1 },
 		"too much":  func(c *alloc.Chunk) { c.State, c.Requested = alloc.Live, 65 },
 		"quantum":   func(c *alloc.Chunk) { c.State, c.Addr = alloc.Live, c.Addr+1 },
 	} {
 		t.Run(name, func(t *testing.T) {
-			requireBroken(t, props.IChunk, props.Chunks(with(walkOf(64, -64), 0, change), 64))
+			requireBroken(t, props.IChunk, props.Chunks(with(walkOf(64, -64), 0, change), 64, false))
 		})
 	}
 }

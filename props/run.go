@@ -20,6 +20,7 @@ const (
 	mistake                 // refused as the caller's mistake
 	depleted                // a request ran out of memory
 	trimmed                 // cached regions went back
+	polled                  // deferred frees were looked for
 )
 
 // sampleEvery is how many steps lie between two looks at what costs a copy of the walk.
@@ -38,6 +39,7 @@ type runner struct {
 	armed      bool     // the sequence let device calls fail
 	ceiling    device.Size
 	ceilinged  bool
+	powers     streamPowers
 	model      Model
 	step       int
 
@@ -48,12 +50,13 @@ type runner struct {
 	maps         []sim.Mapping
 	was, stats   alloc.Stats
 	calls        device.Calls // of the device, before the last call
+	moment       moment       // of the streams, before the last call
 
 	outcome  outcome
 	asked    bool          // whether the last call was a request
 	request  alloc.Request // the last
-	returned device.Size   // bytes, by the last trim
-	refused  bool          // whether the device refused the last trim
+	returned device.Size   // bytes, by the last trim or poll
+	refused  bool          // whether the device refused the last trim or poll
 
 	events    []trace.Event
 	undrained int    // events before everything was freed; 0 if that was not reached
@@ -145,9 +148,20 @@ func (r *runner) build(plan device.FaultPlan) (built bool, err error) {
 	if r.twin, err = newMachine(r.subject, plan); err != nil {
 		return false, r.judge(violated(IDeterminism, "the second instance could not be built: %v", err))
 	}
-	r.ceiling = alloc.MaxRequest(r.main.Strategy)
-	r.ceilinged = alloc.Has(r.main.Strategy, alloc.PowerCeiling)
+	r.study()
 	return true, nil
+}
+
+// study notes what the strategy says of itself.
+func (r *runner) study() {
+	s := r.main.Strategy
+	r.ceiling = alloc.MaxRequest(s)
+	r.ceilinged = alloc.Has(s, alloc.PowerCeiling)
+	r.powers = streamPowers{
+		recorder: alloc.Has(s, alloc.PowerStreamRecorder),
+		poller:   alloc.Has(s, alloc.PowerPoller),
+		timed:    r.main.dev.Config().Clock == sim.Timed,
+	}
 }
 
 // begin notes what the next call is compared with.
@@ -156,6 +170,9 @@ func (r *runner) begin() {
 	r.tally.Calls++
 	r.main.leash.calls, r.twin.leash.calls = 0, 0
 	r.calls = r.usage().Calls
+	if r.powers.recorder {
+		r.moment = r.main.leash.order.now()
+	}
 	r.outcome, r.asked = changed, false
 }
 
@@ -193,6 +210,16 @@ func (r *runner) call(op Op) (done bool, err error) {
 		r.armed = true
 		r.main.faults.FailNext(op.Pick)
 		r.twin.faults.FailNext(op.Pick)
+	case OpUse:
+		g, ok := r.model.Oldest(op.Pick)
+		if !ok {
+			return false, nil
+		}
+		return true, r.use(g, op.Stream)
+	case OpDrain:
+		return false, r.drainStream(op.Stream)
+	case OpPoll:
+		return true, r.poll()
 	}
 	return false, nil
 }
@@ -262,6 +289,12 @@ func (r *runner) granted(g Grant) error {
 			return err
 		}
 	}
+	if r.powers.ordered() {
+		if err := r.judge(inOrder(&r.model, &r.main.leash.order, g.Block, g.Request.Stream)); err != nil {
+			return err
+		}
+		r.model.cover(g.Block)
+	}
 	// Without this one the model itself makes no sense, so there is no exception to it.
 	if err := Disjoint(&r.model, g.Block); err != nil {
 		return err
@@ -300,6 +333,10 @@ func (r *runner) released(a device.Addr, err error, injected uint64) error {
 	if err := r.judge(FreeAnswer(&r.model, a, err)); err != nil {
 		return err
 	}
+	if r.powers.ordered() {
+		g, _ := r.model.At(a)
+		r.model.leave(g, r.moment)
+	}
 	r.model.release(a)
 	r.outcome = freed
 	r.tally.Frees++
@@ -321,7 +358,11 @@ func (r *runner) badFree(op Op) (done bool, err error) {
 func (r *runner) misused(a device.Addr, answer error) error {
 	r.outcome = mistake
 	r.tally.BadFrees++
-	return r.judge(r.twinFree(a, answer), FreeAnswer(&r.model, a, answer))
+	if err := r.judge(r.twinFree(a, answer), FreeAnswer(&r.model, a, answer)); err != nil || !r.powers.recorder {
+		return err
+	}
+	const stream = 1 // any: no stream can be recorded for the address either
+	return r.used(a, stream, alloc.RecordStream(r.main.Strategy, a, stream))
 }
 
 // wrongAddress returns an address at which no live block starts, and how a trace names it.

@@ -13,6 +13,9 @@ import (
 // shrinkOp is the generator's shrinker of one operation: plainer options, lower numbers.
 func shrinkOp(v any) gopter.Shrink {
 	o := v.(Op)
+	if o.Kind == OpDrain {
+		return gen.UInt64Shrinker(uint64(o.Stream)).Map(func(n uint64) Op { return Op{Kind: OpDrain, Stream: device.Stream(n)} })
+	}
 	if o.Kind != OpAlloc {
 		return gen.UInt64Shrinker(o.Pick).Map(func(n uint64) Op {
 			o := o
@@ -223,6 +226,8 @@ func number(o *Op) (n *uint64, least uint64) {
 		return (*uint64)(&o.Size), 1
 	case OpFault:
 		return &o.Pick, 1
+	case OpDrain:
+		return (*uint64)(&o.Stream), 0
 	}
 	return &o.Pick, 0
 }

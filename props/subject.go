@@ -72,6 +72,8 @@ func (s Subject) profile(operations int) (Profile, error) {
 		Room:       64 * device.MiB,
 		Boundaries: s.Promises.Boundaries,
 		Frontier:   alloc.Has(a, alloc.PowerFrontier),
+		Streams:    alloc.Has(a, alloc.PowerStreamRecorder),
+		Poller:     alloc.Has(a, alloc.PowerPoller),
 	}
 	limit, capacity := a.Stats().Limit, s.Device.Capacity
 	switch {

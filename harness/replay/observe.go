@@ -21,8 +21,8 @@ type Observation struct {
 
 	Request  alloc.Request // Alloc: what was asked
 	Block    alloc.Block   // Alloc: what was granted
-	Addr     device.Addr   // Free, BadFree: the argument
-	Returned device.Size   // Trim: bytes given back
+	Addr     device.Addr   // Free, BadFree, Use: the argument
+	Returned device.Size   // Trim: bytes given back; Poll: bytes made free
 	Err      error         // the answer, also of building and closing
 	Panic    any           // what the strategy panicked with instead of answering
 }

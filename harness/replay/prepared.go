@@ -58,7 +58,7 @@ func Prepare(t *trace.Trace) *Prepared {
 			if o.place, o.size = s.leave(e.Slot); o.place != noPlace {
 				o.kind = opFree
 			}
-		case trace.BadFree:
+		case trace.BadFree, trace.Use:
 			if e.Slot != trace.NoSlot {
 				o.place = s.of[e.Slot]
 			}

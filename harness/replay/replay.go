@@ -241,6 +241,17 @@ func (r *runner) step(i int, o *op) (oom bool, err error) {
 		r.saw(Observation{Err: err})
 	case trace.Print:
 		return false, r.print(e.Arg)
+	case trace.Use:
+		return false, r.use(e, o)
+	case trace.Drain:
+		err = r.drain(e.Stream)
+	case trace.Poll:
+		var n device.Size
+		n, err = alloc.Poll(r.s)
+		r.saw(Observation{Returned: n, Err: err})
+		if errors.Is(err, device.ErrInjected) {
+			err = nil // what was not found is found later
+		}
 	case trace.Mark, trace.Refused:
 		return false, nil // they tell about the recorded program, not to the allocator
 	default:

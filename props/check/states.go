@@ -180,6 +180,28 @@ func (s *spy) ClearStats() {
 	s.done(nil)
 }
 
+// RecordStream implements [alloc.StreamRecorder].
+func (s *spy) RecordStream(a device.Addr, on device.Stream) error {
+	s.page.begin("use %v by stream %d", a, uint64(on))
+	defer s.panicked()
+	err := s.Forwarder.RecordStream(a, on)
+	s.done(err)
+	return err
+}
+
+// Poll implements [alloc.Poller].
+func (s *spy) Poll() (device.Size, error) {
+	s.page.begin("poll")
+	defer s.panicked()
+	n, err := s.Forwarder.Poll()
+	if err != nil {
+		s.done(err)
+	} else {
+		s.look(fmt.Sprintf("%d bytes", uint64(n)))
+	}
+	return n, err
+}
+
 // Close implements [alloc.Strategy].
 func (s *spy) Close() error {
 	if s.page.closed == 0 {

@@ -1,0 +1,125 @@
+package props
+
+import (
+	"maps"
+
+	"github.com/vramyard/vramyard/device"
+)
+
+// place is a place in a stream: behind what was queued there at a moment, and before all that
+// was queued later.
+type place struct {
+	stream device.Stream
+	ticket uint64 // of what was queued next
+	epoch  uint64 // how often everything had finished
+}
+
+// tickets are places in streams, by stream.
+type tickets map[device.Stream]uint64
+
+// raise takes over what is later in others.
+func (t tickets) raise(others tickets) {
+	for s, n := range others {
+		t[s] = max(t[s], n)
+	}
+}
+
+// recorded is where an event was recorded last.
+type recorded struct {
+	place
+	after tickets // places of other streams that it comes after
+}
+
+// order is the reference model of streams: what was queued on each, what of it has finished, and
+// what comes after what. It is told of each call of a strategy to its device that says so, and
+// of each stream that is drained. The zero value knows of nothing.
+//
+// It holds for a device on which nothing finishes by itself.
+type order struct {
+	queued, done tickets
+	after        map[device.Stream]tickets // what the next thing on a stream comes after
+	events       map[device.Event]recorded
+	epoch        uint64
+}
+
+// moment is what was queued and had finished at one time.
+type moment struct {
+	queued tickets
+	epoch  uint64
+}
+
+// now returns the present moment.
+func (o *order) now() moment { return moment{maps.Clone(o.queued), o.epoch} }
+
+// place returns the place behind all that was queued on a stream at the moment.
+func (m moment) place(s device.Stream) place { return place{s, m.queued[s] + 1, m.epoch} }
+
+// enqueue takes a ticket.
+func (o *order) enqueue(s device.Stream) uint64 {
+	if o.queued == nil {
+		o.queued, o.done = tickets{}, tickets{}
+		o.after, o.events = map[device.Stream]tickets{}, map[device.Event]recorded{}
+	}
+	o.queued[s]++
+	return o.queued[s]
+}
+
+// record puts an event behind what is queued on a stream.
+func (o *order) record(e device.Event, s device.Stream) {
+	ticket := o.enqueue(s)
+	o.events[e] = recorded{place{s, ticket, o.epoch}, maps.Clone(o.after[s])}
+}
+
+// wait makes what comes next on a stream come after an event.
+func (o *order) wait(s device.Stream, e device.Event) {
+	o.enqueue(s)
+	r, ok := o.events[e]
+	if !ok {
+		return
+	}
+	if o.after[s] == nil {
+		o.after[s] = tickets{}
+	}
+	o.after[s].raise(r.after)
+	o.after[s].raise(tickets{r.stream: r.ticket})
+}
+
+// finish notes that everything up to a place has finished, and what that came after.
+func (o *order) finish(s device.Stream, ticket uint64, after tickets) {
+	o.done[s] = max(o.done[s], ticket)
+	o.done.raise(after)
+}
+
+// finishEvent notes that what is before an event has finished.
+func (o *order) finishEvent(e device.Event) {
+	if r, ok := o.events[e]; ok {
+		o.finish(r.stream, r.ticket, r.after)
+	}
+}
+
+// finishStream notes that what is queued on a stream has finished.
+func (o *order) finishStream(s device.Stream) {
+	ticket := o.enqueue(s) // so that places that were taken here are passed
+	o.finish(s, ticket, o.after[s])
+}
+
+// finishAll notes that everything has finished.
+func (o *order) finishAll() { o.epoch++ }
+
+// unfinished reports whether an event has a mark that was not passed.
+func (o *order) unfinished() bool {
+	for _, r := range o.events {
+		if !o.finished(r.place) {
+			return true
+		}
+	}
+	return false
+}
+
+// finished reports whether all up to a place has finished.
+func (o *order) finished(p place) bool { return p.epoch < o.epoch || o.done[p.stream] >= p.ticket }
+
+// ordered reports whether what comes next on a stream comes after a place.
+func (o *order) ordered(p place, s device.Stream) bool {
+	return p.stream == s || o.finished(p) || o.after[s][p.stream] >= p.ticket
+}

@@ -1,0 +1,277 @@
+package props
+
+import (
+	"errors"
+	"maps"
+	"slices"
+
+	"github.com/vramyard/vramyard/alloc"
+	"github.com/vramyard/vramyard/device"
+	"github.com/vramyard/vramyard/harness/trace"
+)
+
+// remnant is memory that was freed and not granted since, and that streams may still use.
+type remnant struct {
+	span
+	id     uint64  // of the allocation
+	places []place // of the stream of the request, and of the streams that were recorded for it
+}
+
+// used returns the first place that the streams recorded for the block have not passed.
+func (r *remnant) used(o *order) (place, bool) {
+	for _, p := range r.places[1:] {
+		if !o.finished(p) {
+			return p, true
+		}
+	}
+	return place{}, false
+}
+
+// settled reports whether no stream uses the memory any more.
+func (r *remnant) settled(o *order) bool {
+	return !slices.ContainsFunc(r.places, func(p place) bool { return !o.finished(p) })
+}
+
+// use books that a stream was recorded for the live block at a.
+//
+// Precondition: a live block starts there.
+func (m *Model) use(a device.Addr, s device.Stream) {
+	i, _ := m.find(a)
+	g := &m.byAddr[i]
+	if s != g.Request.Stream && !slices.Contains(g.Uses, s) {
+		g.Uses = append(slices.Clip(g.Uses), s)
+	}
+}
+
+// leave books what remains of a block that was freed at a moment.
+func (m *Model) leave(g Grant, at moment) {
+	r := remnant{span: span{g.Block.Addr, g.End()}, id: g.ID, places: []place{at.place(g.Request.Stream)}}
+	for _, s := range g.Uses {
+		r.places = append(r.places, at.place(s))
+	}
+	m.remnants = append(m.remnants, r)
+}
+
+// cover books that remnants are granted again: whoever uses the block comes after them.
+func (m *Model) cover(b alloc.Block) {
+	granted := []span{{b.Addr, b.Addr.Add(b.Size)}}
+	for i := len(m.remnants) - 1; i >= 0; i-- {
+		r := m.remnants[i]
+		if len(within([]span{r.span}, granted)) == 0 {
+			continue
+		}
+		m.remnants = slices.Delete(m.remnants, i, i+1)
+		for _, s := range without([]span{r.span}, granted) {
+			r.span = s
+			m.remnants = append(m.remnants, r)
+		}
+	}
+}
+
+// settle forgets the remnants that no stream uses any more.
+func (m *Model) settle(o *order) {
+	m.remnants = slices.DeleteFunc(m.remnants, func(r remnant) bool { return r.settled(o) })
+}
+
+// inOrder checks invariant I49: the stream that a block was just granted to comes after the last
+// uses of its memory by other streams.
+func inOrder(m *Model, o *order, b alloc.Block, s device.Stream) error {
+	granted := []span{{b.Addr, b.Addr.Add(b.Size)}}
+	for _, r := range m.remnants {
+		if len(within([]span{r.span}, granted)) == 0 {
+			continue
+		}
+		for _, p := range r.places {
+			if !o.ordered(p, s) {
+				return violated(IOrder, "block %v of %d bytes is granted to stream %d, in it stream %d may still use freed allocation %d",
+					b.Addr, uint64(b.Size), uint64(s), uint64(p.stream), r.id)
+			}
+		}
+	}
+	return nil
+}
+
+// pending checks invariant I50: what streams still use is pending, where it was recorded for
+// them, and keeps its memory. If the strategy has just polled, nothing else is pending.
+func pending(walk []alloc.Chunk, m *Model, o *order, polled bool) error {
+	for _, c := range walk {
+		if c.State == alloc.Live {
+			continue // granted again, which invariant I49 judges
+		}
+		chunk, busy := []span{{c.Addr, c.End()}}, false
+		for i := range m.remnants {
+			r := &m.remnants[i]
+			if len(within([]span{r.span}, chunk)) == 0 || r.settled(o) {
+				continue
+			}
+			busy = true
+			if p, ok := r.used(o); ok && c.State != alloc.Pending {
+				return violated(IPending, "%v chunk %v of %d bytes: stream %d was recorded for freed allocation %d in it and has not passed the free",
+					c.State, c.Addr, uint64(c.Size), uint64(p.stream), r.id)
+			}
+			if c.State == alloc.Unmapped {
+				return violated(IPending, "chunk %v of %d bytes is unmapped, and stream %d may still use freed allocation %d in it",
+					c.Addr, uint64(c.Size), uint64(r.places[0].stream), r.id)
+			}
+		}
+		if polled && c.State == alloc.Pending && !busy {
+			return violated(IPending, "after Poll chunk %v of %d bytes is pending, and no stream uses it", c.Addr, uint64(c.Size))
+		}
+	}
+	return nil
+}
+
+// Polled checks invariant I50 of the answer to a poll: it says the bytes by which the active
+// ones fell, which are those that are pending no more.
+func Polled(before, after alloc.Stats, settled device.Size) error {
+	if before.Active-after.Active != settled {
+		return violated(IPending, "Poll says %d bytes, Stats.Active went from %d to %d",
+			uint64(settled), uint64(before.Active), uint64(after.Active))
+	}
+	return nil
+}
+
+// streamPowers is what a strategy can do with streams.
+type streamPowers struct {
+	recorder bool // streams can be recorded
+	poller   bool // it can look for deferred frees
+	timed    bool // work on its device finishes by itself, which the model of streams does not know
+}
+
+// ordered reports whether the model of streams says what the strategy may do.
+func (p streamPowers) ordered() bool { return p.recorder && !p.timed }
+
+// use records a stream for a live block.
+func (r *runner) use(g Grant, s device.Stream) error {
+	r.note(trace.Event{Kind: trace.Use, ID: g.ID, Stream: s})
+	return r.used(g.Block.Addr, s, alloc.RecordStream(r.main.Strategy, g.Block.Addr, s))
+}
+
+// used judges and books the answer to a stream that was recorded.
+func (r *runner) used(a device.Addr, s device.Stream, err error) error {
+	if !r.alone {
+		other := alloc.RecordStream(r.twin.Strategy, a, s)
+		if err := r.judge(agree("RecordStream", nil, nil, err, other)); err != nil {
+			return err
+		}
+	}
+	if !r.powers.recorder {
+		r.outcome = mistake
+		return nil
+	}
+	if err := r.judge(UseAnswer(&r.model, a, err)); err != nil {
+		return err
+	}
+	if err != nil {
+		r.outcome = mistake
+		return nil
+	}
+	r.model.use(a, s)
+	return nil
+}
+
+// drainStream says that what is queued on a stream has finished. The strategy is not told.
+func (r *runner) drainStream(s device.Stream) error {
+	r.note(trace.Event{Kind: trace.Drain, Stream: s})
+	if err := r.main.leash.Drain(s); err != nil || r.alone {
+		return err
+	}
+	return r.twin.leash.Drain(s)
+}
+
+// poll looks which deferred frees are finished.
+func (r *runner) poll() error {
+	r.note(trace.Event{Kind: trace.Poll})
+	injected := r.main.faults.Injected()
+	n, err := alloc.Poll(r.main.Strategy)
+	return r.lookedAt(n, err, injected)
+}
+
+// lookedAt judges the answer to a poll; injected is how many faults there had been before.
+func (r *runner) lookedAt(n device.Size, err error, injected uint64) error {
+	r.refused = r.main.faults.Injected() > injected
+	if !r.alone {
+		other, otherErr := alloc.Poll(r.twin.Strategy)
+		if err := r.judge(agree("Poll", n, other, err, otherErr)); err != nil {
+			return err
+		}
+	}
+	switch {
+	case !r.powers.poller:
+		r.outcome = mistake
+	case err != nil && !r.refused:
+		return r.judge(violated(IFault, "Poll failed with %q though the device refused nothing", err))
+	case err == nil && r.refused:
+		return r.judge(violated(IFault, "Poll succeeded though the device refused a call"))
+	default:
+		r.outcome, r.returned = polled, n
+	}
+	return nil
+}
+
+// observeStreams looks at what streams still use.
+func (r *runner) observeStreams() error {
+	if !r.powers.ordered() {
+		return nil
+	}
+	o := &r.main.leash.order
+	r.model.settle(o)
+	return r.judge(pending(r.walk, &r.model, o, r.outcome == polled && !r.refused && !r.late()))
+}
+
+// late reports whether the strategy may wait for a mark that it could not put where the block
+// was freed, because the device refused it there.
+func (r *runner) late() bool {
+	c := r.usage().Calls
+	return c[device.CallNewEvent].Failed+c[device.CallRecord].Failed > 0 && r.main.leash.order.unfinished()
+}
+
+// settleStreams lets the work on all streams finish and has the strategy look for it, so that
+// nothing is pending any more. It is done twice if the device refuses a call or has.
+func (r *runner) settleStreams() error {
+	for tries := 0; r.powers.recorder && tries < 2; tries++ {
+		for _, s := range slices.Sorted(maps.Keys(r.main.leash.order.queued)) {
+			if err := r.drainStream(s); err != nil {
+				return err
+			}
+		}
+		r.begin()
+		if err := r.poll(); err != nil {
+			return err
+		}
+		if err := r.observe(); err != nil || r.settled() {
+			return err
+		}
+	}
+	return nil
+}
+
+// settled reports whether nothing may be in use: no block is live, and a strategy with streams
+// has just been made to look for what they have finished with.
+func (r *runner) settled() bool {
+	switch {
+	case len(r.model.Live()) > 0 || len(r.model.remnants) > 0:
+		return false
+	case !r.powers.recorder:
+		return true
+	case r.late():
+		return false
+	case !r.powers.poller:
+		return r.outcome == trimmed && !r.refused
+	}
+	return r.outcome == polled && !r.refused
+}
+
+// UseAnswer checks invariant I23 of a stream that was recorded: for a live block that succeeds,
+// for anything else it is answered by alloc.ErrInvalidFree.
+func UseAnswer(m *Model, a device.Addr, err error) error {
+	g, live := m.At(a)
+	switch {
+	case live && err != nil:
+		return violated(IFreeAnswer, "a stream recorded for %v (allocation %d) was answered by %q", a, g.ID, err)
+	case !live && !errors.Is(err, alloc.ErrInvalidFree):
+		return violated(IFreeAnswer, "no live block starts at %v and a stream recorded for it was answered by %v, want %q",
+			a, answer(err), alloc.ErrInvalidFree)
+	}
+	return nil
+}
