@@ -1,0 +1,166 @@
+package streampool
+
+import (
+	"github.com/vramyard/vramyard/device"
+	"github.com/vramyard/vramyard/internal/planted"
+)
+
+// markID names a mark.
+type markID = uint32
+
+// noMark is the mark of what belongs to nobody.
+const noMark markID = 0
+
+// mark is a place in a stream: behind what was queued when it was recorded.
+type mark struct {
+	event   device.Event // 0: it could not be recorded yet
+	turn    uint64       // marks recorded before it; the largest while it is not
+	group   uint32
+	holders int32 // 0: spare
+	done    bool
+	next    markID // spare: the next one
+}
+
+// marks is all marks, and the events that go round.
+type marks struct {
+	rows   []mark // rows[0] is none
+	spare  markID
+	turn   uint64
+	events []device.Event // recorded for nobody
+	made   int            // events there are
+}
+
+func newMarks() marks { return marks{rows: make([]mark, 1)} }
+
+// hold notes one more holder.
+func (m *marks) hold(id markID) {
+	if id != noMark {
+		m.rows[id].holders++
+	}
+}
+
+// drop is hold taken back. The last holder frees the event for others.
+func (m *marks) drop(id markID) {
+	if id == noMark {
+		return
+	}
+	w := &m.rows[id]
+	if w.holders--; w.holders > 0 {
+		return
+	}
+	if w.event != 0 {
+		m.events = append(m.events, w.event)
+	}
+	*w = mark{next: m.spare}
+	m.spare = id
+}
+
+// later reports whether a mark is behind another of its stream.
+func (m *marks) later(a, b markID) bool {
+	if planted.Enabled && planted.Is("streampool/earlier-mark-holds") {
+		a, b = b, a
+	}
+	return m.rows[a].turn > m.rows[b].turn
+}
+
+// newMark marks what is queued on the stream of a group now, for one holder.
+func (p *Pool) newMark(g uint32) markID {
+	m := &p.marks
+	id := m.spare
+	if id == noMark {
+		id = markID(len(m.rows))
+		m.rows = append(m.rows, mark{})
+	} else {
+		m.spare = m.rows[id].next
+	}
+	m.rows[id] = mark{group: g, holders: 1, turn: ^uint64(0)}
+	_ = p.record(id) // what fails is tried again when somebody asks
+	return id
+}
+
+// record records a mark unless it is.
+func (p *Pool) record(id markID) error {
+	m := &p.marks
+	w := &m.rows[id]
+	if w.event != 0 {
+		return nil
+	}
+	last := len(m.events) - 1
+	if last < 0 {
+		e, err := p.streams.NewEvent()
+		if err != nil {
+			return err
+		}
+		m.events = append(m.events, e)
+		m.made++
+		last = 0
+	}
+	e := m.events[last]
+	if err := p.streams.Record(e, p.groups[w.group].stream); err != nil {
+		return err
+	}
+	m.events = m.events[:last]
+	w.event, w.turn = e, m.turn
+	m.turn++
+	return nil
+}
+
+// passed reports whether a mark is done, which it is not before it is recorded.
+func (p *Pool) passed(id markID) (bool, error) {
+	w := &p.marks.rows[id]
+	if w.done {
+		return true, nil
+	}
+	if err := p.record(id); err != nil {
+		return false, err
+	}
+	done, err := p.streams.Done(w.event)
+	if planted.Enabled && planted.Is("streampool/done-at-once") {
+		done = err == nil
+	}
+	w.done = done && err == nil
+	return w.done, err
+}
+
+// ordered reports whether what is queued on a stream from now on comes after a mark.
+func (p *Pool) ordered(id markID, s device.Stream) bool {
+	w := &p.marks.rows[id]
+	if w.event == 0 {
+		return false
+	}
+	after, err := p.timeline.Ordered(w.event, s)
+	return after && err == nil
+}
+
+// wait makes a stream wait for a mark, and reports whether it does.
+func (p *Pool) wait(id markID, s device.Stream) bool {
+	if p.record(id) != nil {
+		return false
+	}
+	if planted.Enabled && planted.Is("streampool/no-wait") {
+		return true
+	}
+	if p.streams.Wait(s, p.marks.rows[id].event) != nil {
+		return false
+	}
+	p.stats.Waits++
+	return true
+}
+
+// destroyEvents gives the events back that go round. It returns the first error of the device; those
+// that it refused are kept.
+func (p *Pool) destroyEvents() (first error) {
+	kept := p.marks.events[:0]
+	for _, e := range p.marks.events {
+		if err := p.streams.DestroyEvent(e); err != nil {
+			kept = append(kept, e)
+			if first == nil {
+				first = err
+			}
+			continue
+		}
+		p.marks.made--
+	}
+	p.marks.events = kept
+	return first
+}

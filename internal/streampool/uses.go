@@ -1,0 +1,118 @@
+package streampool
+
+import (
+	"github.com/vramyard/vramyard/device"
+	"github.com/vramyard/vramyard/internal/planted"
+)
+
+// use names a note that a stream uses a block besides that of its free.
+type use = uint32
+
+// noUse is none.
+const noUse use = 0
+
+// useRow is such a note. While the block is live the notes of the block are a list; when it is
+// pending each is in the queue of its stream, with a mark.
+type useRow struct {
+	group uint32
+	chunk Handle // pending
+	mark  markID // pending
+	next  use
+}
+
+// uses is all notes.
+type uses struct {
+	rows  []useRow // rows[0] is none
+	spare use
+}
+
+func newUses() uses { return uses{rows: make([]useRow, 1)} }
+
+// add makes a note.
+func (u *uses) add(g uint32, next use) use {
+	i := u.spare
+	if i == noUse {
+		i = use(len(u.rows))
+		u.rows = append(u.rows, useRow{})
+	} else {
+		u.spare = u.rows[i].next
+	}
+	u.rows[i] = useRow{group: g, next: next}
+	return i
+}
+
+// remove takes a note back.
+func (u *uses) remove(i use) {
+	u.rows[i] = useRow{next: u.spare}
+	u.spare = i
+}
+
+// Use notes that work on a stream uses a live block. That of its free needs no note. It costs O(streams that do already).
+func (p *Pool) Use(h Handle, s device.Stream) {
+	g := p.groupOf(s)
+	for i := p.rows[h].uses; i != noUse; i = p.uses.rows[i].next {
+		if p.uses.rows[i].group == g {
+			return
+		}
+	}
+	p.rows[h].uses = p.uses.add(g, p.rows[h].uses)
+}
+
+// forgetUses drops the notes of a live block.
+func (p *Pool) forgetUses(h Handle) {
+	for i := p.rows[h].uses; i != noUse; {
+		next := p.uses.rows[i].next
+		p.uses.remove(i)
+		i = next
+	}
+	p.rows[h].uses = 0
+}
+
+// await marks the other streams that use a block, which is being freed on that of its group, and
+// reports whether there are any.
+func (p *Pool) await(h Handle) bool {
+	n := uint32(0)
+	for i := p.rows[h].uses; i != noUse; {
+		u := &p.uses.rows[i]
+		next, g := u.next, u.group
+		if g == p.rows[h].group || planted.Enabled && planted.Is("streampool/first-use-only") && n == 1 {
+			p.uses.remove(i)
+			i = next
+			continue
+		}
+		u.chunk, u.next, u.mark = h, noUse, p.newMark(g)
+		if q := &p.groups[g]; q.lastUse != noUse {
+			p.uses.rows[q.lastUse].next = i
+			q.lastUse = i
+		} else {
+			q.firstUse, q.lastUse = i, i
+		}
+		n++
+		i = next
+	}
+	p.rows[h].uses = n
+	return n > 0
+}
+
+// used takes the first note of a stream off its queue, whose mark is done, and returns the bytes that are
+// no longer pending.
+func (p *Pool) used(g *group) (bytes device.Size) {
+	i := g.firstUse
+	u := p.uses.rows[i]
+	if g.firstUse = u.next; u.next == noUse {
+		g.lastUse = noUse
+	}
+	p.marks.drop(u.mark)
+	p.uses.remove(i)
+	w := &p.rows[u.chunk]
+	if w.uses--; w.uses > 0 {
+		return 0
+	}
+	bytes = w.size
+	p.stats.Pending -= bytes
+	if planted.Enabled && planted.Is("streampool/pending-drift") {
+		p.stats.Pending += bytes
+	}
+	p.settle(u.chunk)
+	return bytes
+}
