@@ -15,6 +15,7 @@ type Device struct {
 	usage   device.Usage
 	now     uint64 // nanoseconds: the host's clock
 	streams streams
+	pools   pools
 
 	memories table[memory]          // of handles, and of regions if more than their size is known
 	mappings addrlist.List[mapping] // of memory into ranges
@@ -23,16 +24,23 @@ type Device struct {
 	serial   uint64                 // memories made so far
 }
 
-// extent is the size of a region or range. The top bit says that it is a range; no size has it.
+// extent is the size of a region or range. The top bits, which no size has, say that it is a
+// range, or a region of a pool.
 type extent uint64
 
-const rangeBit extent = 1 << 63
+const (
+	rangeBit extent = 1 << 63
+	poolBit  extent = 1 << 62
+)
 
 // size returns the bytes of address space.
-func (e extent) size() device.Size { return device.Size(e &^ rangeBit) }
+func (e extent) size() device.Size { return device.Size(e &^ (rangeBit | poolBit)) }
 
 // isRange reports whether it is a range and no region.
 func (e extent) isRange() bool { return e&rangeBit != 0 }
+
+// isRegion reports whether it is a region that a caller holds.
+func (e extent) isRegion() bool { return e&(rangeBit|poolBit) == 0 }
 
 var (
 	_ device.Device        = (*Device)(nil)
@@ -51,7 +59,7 @@ func New(cfg Config) (*Device, error) {
 		cfg: cfg, costs: cfg.Costs.table(), next: Base, usage: device.Usage{Capacity: cfg.Capacity},
 		streams: newStreams(cfg.Ordinal),
 	}
-	d.memories.ordinal = uint64(cfg.Ordinal)
+	d.memories.ordinal, d.pools.others.ordinal = uint64(cfg.Ordinal), uint64(cfg.Ordinal)
 	if cfg.Policy == FirstFit {
 		d.gap = cfg.Gap
 	}
@@ -67,10 +75,10 @@ func (d *Device) Config() Config { return d.cfg }
 // Usage implements [device.Device].
 func (d *Device) Usage() device.Usage { return d.usage }
 
-// Regions yields the regions held, by address. The device must not be called meanwhile.
+// Regions yields the regions held, by address, without those of pools. The device must not be called meanwhile.
 func (d *Device) Regions(yield func(device.Region) bool) {
 	for e := range d.regions.All {
-		if !e.Value.isRange() && !yield(device.Region{Addr: e.Addr, Size: e.Value.size()}) {
+		if e.Value.isRegion() && !yield(device.Region{Addr: e.Addr, Size: e.Value.size()}) {
 			return
 		}
 	}
@@ -92,17 +100,36 @@ func (d *Device) Reserve(size, align device.Size) (device.Region, error) {
 	if size == 0 || align != 0 && !device.IsPowerOfTwo(align) {
 		return device.Region{}, d.book(device.CallReserve, size, device.ErrInvalid)
 	}
+	r, ok := d.obtain(size, align, 0)
+	if !ok {
+		return device.Region{}, d.book(device.CallReserve, size, device.ErrOutOfMemory)
+	}
+	d.usage.Regions++
+	return r, d.book(device.CallReserve, r.Size, nil)
+}
+
+// obtain takes a region of a kind, with its memory. It returns false if there is no room.
+func (d *Device) obtain(size, align device.Size, kind extent) (device.Region, bool) {
 	r, p, ok := d.place(size, max(align, d.cfg.Align))
 	if ok && d.frames != nil {
 		ok = d.ownMemory(r)
 	}
 	if !ok {
-		return device.Region{}, d.book(device.CallReserve, size, device.ErrOutOfMemory)
+		return device.Region{}, false
 	}
-	d.enter(p, r, 0)
-	d.usage.Regions++
+	d.enter(p, r, kind)
 	d.hold(r.Size, device.AlignUp(r.Size, d.cfg.Charge))
-	return r, d.book(device.CallReserve, r.Size, nil)
+	return r, true
+}
+
+// giveBack is obtain taken back, of the region at a, which stands at a place. It returns the size.
+func (d *Device) giveBack(p addrlist.Pos, a device.Addr) device.Size {
+	size := d.leave(p)
+	if d.frames != nil {
+		d.disownMemory(a)
+	}
+	d.letGo(size, device.AlignUp(size, d.cfg.Charge))
+	return size
 }
 
 // enter notes what is held at a place.
@@ -119,15 +146,11 @@ func (d *Device) enter(p addrlist.Pos, r device.Region, kind extent) {
 // that is queued. It fails with [device.ErrInvalid] if no held region starts at a.
 func (d *Device) Release(a device.Addr) error {
 	p, found := d.regions.Search(a)
-	if !found || d.regions.Entry(p).Value.isRange() {
+	if !found || !d.regions.Entry(p).Value.isRegion() {
 		return d.book(device.CallRelease, 0, device.ErrInvalid)
 	}
-	size := d.leave(p)
-	if d.frames != nil {
-		d.disownMemory(a)
-	}
+	size := d.giveBack(p, a)
 	d.usage.Regions--
-	d.letGo(size, device.AlignUp(size, d.cfg.Charge))
 	d.settle(device.CallRelease)
 	return d.book(device.CallRelease, size, nil)
 }

@@ -101,26 +101,41 @@ func (d *Device) event(e device.Event) (*event, error) {
 
 // NewEvent implements [device.Streams]. There may be 268 million events.
 func (d *Device) NewEvent() (device.Event, error) {
+	e, err := d.newEvent()
+	if err == nil {
+		d.usage.Events++
+	}
+	return e, d.book(device.CallNewEvent, 0, err)
+}
+
+// newEvent is NewEvent without the account, as all below that begin with a small letter are.
+func (d *Device) newEvent() (device.Event, error) {
 	e, v, ok := d.streams.events.add()
 	if !ok {
-		return 0, d.book(device.CallNewEvent, 0, device.ErrOutOfMemory)
+		return 0, device.ErrOutOfMemory
 	}
 	*v = event{mark: mark{stream: -1}}
-	d.usage.Events++
-	return device.Event(e), d.book(device.CallNewEvent, 0, nil)
+	return device.Event(e), nil
 }
 
 // DestroyEvent implements [device.Streams].
 func (d *Device) DestroyEvent(e device.Event) error {
+	err := d.destroyEvent(e)
+	if err == nil {
+		d.usage.Events--
+	}
+	return d.book(device.CallDestroyEvent, 0, err)
+}
+
+func (d *Device) destroyEvent(e device.Event) error {
 	t := &d.streams
 	i, ok := t.events.find(uint64(e))
 	if !ok {
-		return d.book(device.CallDestroyEvent, 0, device.ErrEvent)
+		return device.ErrEvent
 	}
 	t.orders.drop(t.events.at(i).before)
 	t.events.remove(i)
-	d.usage.Events--
-	return d.book(device.CallDestroyEvent, 0, nil)
+	return nil
 }
 
 // Record implements [device.Streams]. O(1).
@@ -129,13 +144,17 @@ func (d *Device) Record(e device.Event, s device.Stream) error {
 	if err := d.book(device.CallRecord, 0, err); err != nil {
 		return err
 	}
+	d.record(v, s)
+	return nil
+}
+
+func (d *Device) record(v *event, s device.Stream) {
 	t := &d.streams
 	i := t.of(s)
 	q := t.enqueue(i, d.now)
 	before := t.orders.hold(q.after)
 	t.orders.drop(v.before)
 	*v = event{mark: mark{stream: i, ticket: q.queued, time: q.clock}, before: before}
-	return nil
 }
 
 // Done implements [device.Streams]. O(1).
@@ -153,20 +172,24 @@ func (d *Device) Wait(s device.Stream, e device.Event) error {
 	if err := d.book(device.CallWait, 0, err); err != nil {
 		return err
 	}
+	d.wait(s, v)
+	return nil
+}
+
+func (d *Device) wait(s device.Stream, v *event) {
 	t := &d.streams
 	i := t.of(s)
 	q := t.enqueue(i, d.now)
 	if d.over(v.mark) || v.stream == i {
-		return nil
+		return
 	}
 	q.clock = max(q.clock, v.time)
 	if !t.orders.follows(q.after, v.mark) {
 		q.after = t.orders.join(q.after, i, v.mark, v.before, d.over)
 	}
-	return nil
 }
 
-// SyncEvent implements [device.Streams].
+// SyncEvent implements [device.Streams]. Pools go back to their thresholds.
 func (d *Device) SyncEvent(e device.Event) error {
 	v, err := d.event(e)
 	if err := d.book(device.CallSyncEvent, 0, err); err != nil {
@@ -179,24 +202,29 @@ func (d *Device) SyncEvent(e device.Event) error {
 		d.streams.finishAll(v.before, d.now)
 		d.streams.finish(v.stream, v.ticket, d.now)
 	}
+	d.pools.synchronised()
 	return nil
 }
 
-// SyncStream implements [device.Streams].
+// SyncStream implements [device.Streams]. Pools go back to their thresholds.
 func (d *Device) SyncStream(s device.Stream) error {
 	if err := d.book(device.CallSyncStream, 0, nil); err != nil {
 		return err
 	}
 	d.waitUntil(d.StreamTime(s), device.CallSyncStream)
-	return d.Drain(s)
+	d.drain(s)
+	d.pools.synchronised()
+	return nil
 }
 
-// SyncDevice implements [device.Streams]. It costs O(streams with something queued).
+// SyncDevice implements [device.Streams]. Pools go back to their thresholds. It costs O(streams with
+// something queued).
 func (d *Device) SyncDevice() error {
 	if err := d.book(device.CallSyncDevice, 0, nil); err != nil {
 		return err
 	}
 	d.settle(device.CallSyncDevice)
+	d.pools.synchronised()
 	return nil
 }
 
@@ -222,12 +250,16 @@ func (d *Device) Work(s device.Stream, ns uint64) error {
 
 // Drain implements [device.Timeline]. It never fails, and costs O(streams that s comes after).
 func (d *Device) Drain(s device.Stream) error {
+	d.drain(s)
+	return nil
+}
+
+func (d *Device) drain(s device.Stream) {
 	t := &d.streams
 	if i, ok := t.index[s]; ok {
 		t.finishAll(t.queues[i].after, d.now)
 		t.finish(i, t.queues[i].queued, d.now)
 	}
-	return nil
 }
 
 // Elapse implements [device.Timeline]. It never fails.

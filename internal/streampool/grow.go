@@ -94,10 +94,16 @@ func (p *Pool) settled() bool {
 // back that nobody uses. It returns the bytes that are no longer pending, and the first error of the
 // device.
 func (p *Pool) Poll() (bytes device.Size, first error) {
-	bytes, _, first = p.finishDone(false)
+	bytes, first = p.Finish()
 	if _, err := p.Trim(p.Config.Threshold, false); first == nil {
 		first = err
 	}
+	return bytes, first
+}
+
+// Finish is Poll without giving regions back.
+func (p *Pool) Finish() (bytes device.Size, first error) {
+	bytes, _, first = p.finishDone(false)
 	return bytes, first
 }
 

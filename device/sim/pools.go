@@ -1,0 +1,257 @@
+package sim
+
+import (
+	"github.com/vramyard/vramyard/device"
+	"github.com/vramyard/vramyard/internal/streampool"
+)
+
+var _ device.Pools = (*Device)(nil)
+
+// pools is the pools of a device.
+type pools struct {
+	first  *streampool.Pool // pool zero; nil until somebody uses it
+	others table[*streampool.Pool]
+}
+
+// all yields every pool that there is.
+func (t *pools) all(yield func(*streampool.Pool) bool) {
+	if t.first != nil && !yield(t.first) {
+		return
+	}
+	for i := range t.others.slots {
+		if s := &t.others.slots[i]; s.used && !yield(s.thing) {
+			return
+		}
+	}
+}
+
+// synchronised lets pools look what has finished, and brings them down to their thresholds.
+func (t *pools) synchronised() {
+	for p := range t.all {
+		_, _ = p.Poll() // backing never fails
+	}
+}
+
+// backing is the device as its pools see it: what they do is no call, so it is not counted, but
+// memory that they take costs the time of a reservation. They never name what is not there.
+type backing struct{ *Device }
+
+// Reserve implements [device.Source].
+func (b backing) Reserve(size, align device.Size) (device.Region, error) {
+	r, ok := b.obtain(size, align, poolBit)
+	if !ok {
+		return device.Region{}, device.ErrOutOfMemory
+	}
+	b.spend(device.CallReserve, r.Size)
+	return r, nil
+}
+
+// Release implements [device.Source]. Unlike that of the device it waits for nothing.
+func (b backing) Release(a device.Addr) error {
+	p, _ := b.regions.Search(a)
+	b.spend(device.CallRelease, b.giveBack(p, a))
+	return nil
+}
+
+// NewEvent implements [device.Streams].
+func (b backing) NewEvent() (device.Event, error) { return b.newEvent() }
+
+// DestroyEvent implements [device.Streams].
+func (b backing) DestroyEvent(e device.Event) error { return b.destroyEvent(e) }
+
+// Record implements [device.Streams].
+func (b backing) Record(e device.Event, s device.Stream) error {
+	v, err := b.event(e)
+	if err == nil {
+		b.record(v, s)
+	}
+	return err
+}
+
+// Done implements [device.Streams].
+func (b backing) Done(e device.Event) (bool, error) {
+	v, err := b.event(e)
+	return err == nil && b.over(v.mark), err
+}
+
+// Wait implements [device.Streams].
+func (b backing) Wait(s device.Stream, e device.Event) error {
+	v, err := b.event(e)
+	if err == nil {
+		b.wait(s, v)
+	}
+	return err
+}
+
+// SyncDevice implements [device.Streams].
+func (b backing) SyncDevice() error {
+	b.settle(device.CallAllocAsync)
+	return nil
+}
+
+// newPool returns an empty pool of at most so many bytes, with the attributes that one has at first.
+func (d *Device) newPool(most device.Size) *streampool.Pool {
+	return streampool.New(backing{d}, streampool.Config{
+		Region: streampool.DefaultRegion, Limit: most, FollowEvents: true, ReuseFinished: true, InsertWaits: true,
+	})
+}
+
+// pool returns the pool with a number.
+func (d *Device) pool(p device.Pool) (*streampool.Pool, error) {
+	t := &d.pools
+	if p == 0 {
+		if t.first == nil {
+			t.first = d.newPool(0)
+		}
+		return t.first, nil
+	}
+	if i, ok := t.others.find(uint64(p)); ok {
+		return *t.others.at(i), nil
+	}
+	return nil, device.ErrPool
+}
+
+// NewPool implements [device.Pools]. There may be 268 million pools.
+func (d *Device) NewPool(most device.Size) (device.Pool, error) {
+	p, thing, ok := d.pools.others.add()
+	if !ok {
+		return 0, d.book(device.CallNewPool, 0, device.ErrOutOfMemory)
+	}
+	*thing = d.newPool(most)
+	return device.Pool(p), d.book(device.CallNewPool, 0, nil)
+}
+
+// DestroyPool implements [device.Pools]. It waits for the work that what was freed may still be
+// used by. It fails with [device.ErrBusy] if the pool has blocks, with [device.ErrPool] if it is not there,
+// and with [device.ErrInvalid] for pool zero.
+func (d *Device) DestroyPool(p device.Pool) error {
+	if p == 0 {
+		return d.book(device.CallDestroyPool, 0, device.ErrInvalid)
+	}
+	pool, err := d.pool(p)
+	if err == nil && pool.Stats().Live > 0 {
+		err = device.ErrBusy
+	}
+	if err == nil {
+		_, _ = pool.Synchronise(), pool.Close() // backing never fails
+		i, _ := d.pools.others.find(uint64(p))
+		*d.pools.others.at(i) = nil
+		d.pools.others.remove(i)
+	}
+	return d.book(device.CallDestroyPool, 0, err)
+}
+
+// AllocAsync implements [device.Pools]. Sizes are rounded up to 512 B, and a pool grows by regions
+// of 32 MiB, or what is left of whole 2 MiB.
+func (d *Device) AllocAsync(p device.Pool, size device.Size, s device.Stream) (device.Region, error) {
+	pool, err := d.pool(p)
+	switch {
+	case err != nil:
+	case size == 0:
+		err = device.ErrInvalid
+	case size > streampool.MaxRequest:
+		err = device.ErrOutOfMemory
+	}
+	if err != nil {
+		return device.Region{}, d.book(device.CallAllocAsync, size, err)
+	}
+	h, err := pool.Alloc(streampool.Request{Size: size, Stream: s})
+	if err != nil {
+		return device.Region{}, d.book(device.CallAllocAsync, size, device.ErrOutOfMemory)
+	}
+	c := pool.Show(h)
+	return device.Region{Addr: c.Addr, Size: c.Size}, d.book(device.CallAllocAsync, c.Size, nil)
+}
+
+// FreeAsync implements [device.Pools]. It costs O(pools).
+func (d *Device) FreeAsync(a device.Addr, s device.Stream) error {
+	for p := range d.pools.all {
+		if h := p.Find(a); h != streampool.None {
+			p.Free(h, s)
+			return d.book(device.CallFreeAsync, 0, nil)
+		}
+	}
+	return d.book(device.CallFreeAsync, 0, device.ErrInvalid)
+}
+
+// TrimPool implements [device.Pools]. What was freed counts as a block until its work has finished.
+func (d *Device) TrimPool(p device.Pool, keep device.Size) error {
+	pool, err := d.pool(p)
+	if err == nil {
+		_, _ = pool.Finish() // backing never fails
+		_, _ = pool.Trim(keep, false)
+	}
+	return d.book(device.CallTrimPool, 0, err)
+}
+
+// PoolAttribute implements [device.Pools].
+func (d *Device) PoolAttribute(p device.Pool, a device.PoolAttribute) (v device.Size, err error) {
+	pool, err := d.pool(p)
+	if err == nil {
+		v, err = attribute(pool, a)
+	}
+	return v, d.book(device.CallPoolAttribute, 0, err)
+}
+
+// attribute returns an attribute of a pool.
+func attribute(p *streampool.Pool, a device.PoolAttribute) (device.Size, error) {
+	stats := p.Stats()
+	switch a {
+	case device.ReleaseThreshold:
+		return p.Config.Threshold, nil
+	case device.ReservedNow:
+		return stats.Reserved, nil
+	case device.ReservedHigh:
+		return stats.ReservedHigh, nil
+	case device.UsedNow:
+		return stats.Used, nil
+	case device.UsedHigh:
+		return stats.UsedHigh, nil
+	}
+	if f := flag(p, a); f != nil {
+		if *f {
+			return 1, nil
+		}
+		return 0, nil
+	}
+	return 0, device.ErrInvalid
+}
+
+// flag returns where a pool has an attribute that is a flag, nil if it is none.
+func flag(p *streampool.Pool, a device.PoolAttribute) *bool {
+	switch a {
+	case device.FollowEvents:
+		return &p.Config.FollowEvents
+	case device.ReuseFinished:
+		return &p.Config.ReuseFinished
+	case device.InsertWaits:
+		return &p.Config.InsertWaits
+	}
+	return nil
+}
+
+// SetPoolAttribute implements [device.Pools].
+func (d *Device) SetPoolAttribute(p device.Pool, a device.PoolAttribute, v device.Size) error {
+	pool, err := d.pool(p)
+	if err == nil {
+		err = setAttribute(pool, a, v)
+	}
+	return d.book(device.CallSetPoolAttribute, 0, err)
+}
+
+// setAttribute sets an attribute of a pool.
+func setAttribute(p *streampool.Pool, a device.PoolAttribute, v device.Size) error {
+	f := flag(p, a)
+	high := a == device.ReservedHigh || a == device.UsedHigh
+	switch {
+	case a == device.ReleaseThreshold:
+		p.Config.Threshold = v
+	case high && v == 0:
+		p.ResetHighs(a == device.ReservedHigh, a == device.UsedHigh)
+	case f != nil && v <= 1:
+		*f = v == 1
+	default:
+		return device.ErrInvalid
+	}
+	return nil
+}
