@@ -24,15 +24,15 @@ type Card struct {
 // cardPage is what memory is mapped in on every card here, and what Config.Charge of a card is.
 const cardPage = 2 * device.MiB
 
-// Sources of figures of cards. A total is what the runtime reports as the size of global memory,
-// and PyTorch prints as total_memory: less than the nominal size by what the driver and error
+// Sources of figures of cards; docs/device-model.md says more. A total is what the runtime reports
+// as the size of global memory: less than the nominal size by what the driver and error
 // correction take, and different by some MiB from driver to driver.
 const (
-	torchTotal = "total_memory of a report of PyTorch"
-	yoloTotal  = "total memory in a start-up line of Ultralytics, as PyTorch has it"
-	queryTotal = "total amount of global memory in a report of deviceQuery"
-	sheet      = "vendor's data sheet, as quoted by third parties"
-	recalled   = "vendor's data sheet, from memory, not looked up again"
+	pytorch     = "PyTorch"
+	ultralytics = "Ultralytics"
+	deviceQuery = "deviceQuery"
+	sheet       = "data sheet, quoted"
+	recalled    = "data sheet, recalled"
 )
 
 // mib returns so many MiB, down to whole pages.
@@ -40,20 +40,20 @@ func mib(n device.Size) device.Size { return device.AlignDown(n*device.MiB, card
 
 // cards are the cards by name. docs/device-model.md shows the same table; a test compares them.
 var cards = []Card{
-	{"b200-180g", "NVIDIA B200", mib(182642), 7672e9, torchTotal, "bus of 7680 bits at 3996 MHz, as pytorch/ao pull request 4002 reads it from the driver"},
-	{"h200-141g", "NVIDIA H200 SXM", mib(143156), 4800e9, torchTotal, sheet},
-	{"h100-94g", "NVIDIA H100 NVL", mib(95320), 3900e9, yoloTotal, sheet},
-	{"h100-80g", "NVIDIA H100 SXM", mib(81090), 3350e9, torchTotal, sheet},
-	{"a100-80g", "NVIDIA A100 SXM4 80GB", mib(81153), 2039e9, yoloTotal, sheet},
-	{"l40s-48g", "NVIDIA L40S", mib(45495), 864e9, yoloTotal, recalled},
-	{"a100-40g", "NVIDIA A100 SXM4 40GB", mib(40514), 1555e9, yoloTotal, sheet},
-	{"v100-32g", "Tesla V100 SXM2 32GB", mib(32494), 900e9, yoloTotal, sheet},
-	{"rtx5090-32g", "GeForce RTX 5090", mib(32117), 1792e9, queryTotal, recalled},
-	{"rtx4090-24g", "GeForce RTX 4090", mib(24210), 1008e9, yoloTotal, sheet},
-	{"rtx3090-24g", "GeForce RTX 3090", mib(24259), 936e9, torchTotal, recalled},
-	{"l4-24g", "NVIDIA L4", mib(22693), 300e9, yoloTotal, sheet},
-	{"v100-16g", "Tesla V100 SXM2 16GB", mib(16160), 900e9, torchTotal, sheet},
-	{"t4-16g", "Tesla T4", mib(15102), 320e9, torchTotal, sheet},
+	{"b200-180g", "NVIDIA B200", mib(182642), 7672e9, pytorch, "driver"},
+	{"h200-141g", "NVIDIA H200 SXM", mib(143156), 4800e9, pytorch, sheet},
+	{"h100-94g", "NVIDIA H100 NVL", mib(95320), 3900e9, ultralytics, sheet},
+	{"h100-80g", "NVIDIA H100 SXM", mib(81090), 3350e9, pytorch, sheet},
+	{"a100-80g", "NVIDIA A100 SXM4 80GB", mib(81153), 2039e9, ultralytics, sheet},
+	{"l40s-48g", "NVIDIA L40S", mib(45495), 864e9, ultralytics, recalled},
+	{"a100-40g", "NVIDIA A100 SXM4 40GB", mib(40514), 1555e9, ultralytics, sheet},
+	{"v100-32g", "Tesla V100 SXM2 32GB", mib(32494), 900e9, ultralytics, sheet},
+	{"rtx5090-32g", "GeForce RTX 5090", mib(32117), 1792e9, deviceQuery, recalled},
+	{"rtx4090-24g", "GeForce RTX 4090", mib(24210), 1008e9, ultralytics, sheet},
+	{"rtx3090-24g", "GeForce RTX 3090", mib(24259), 936e9, pytorch, recalled},
+	{"l4-24g", "NVIDIA L4", mib(22693), 300e9, ultralytics, sheet},
+	{"v100-16g", "Tesla V100 SXM2 16GB", mib(16160), 900e9, pytorch, sheet},
+	{"t4-16g", "Tesla T4", mib(15102), 320e9, pytorch, sheet},
 }
 
 // Cards returns the cards that a device specification can name, the largest first.

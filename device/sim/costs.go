@@ -89,60 +89,51 @@ func (t CostTable) table() *Costs {
 
 var noCosts Costs
 
-// Sources of the figures of the published table.
+// Sources of the figures of the published table. docs/device-model.md tells of each which card,
+// system and date it is about, and where it can be read.
 const (
-	// eventBench: V100 of a DGX-1, CUDA 10.2, driver 440.64, 2020-06-18. A DGX H100 of 2024 takes
-	// 144 ns to make an event.
-	eventBench = "harrism/cuda_event_benchmark, README: V100, events without timing"
-	// vmmBench: calls for 4,096 pages of 2 MiB, mean; 84.5 GB free. The same page has a second run,
-	// of a busier card, with 7.6 µs to create, 1.1 to map, 20.8 to set access, 11.5 to unmap.
-	vmmBench = "magnate3/linux-riscv-dev, nccl/gpu/shm/bench_vmm/README.md: A100, pages of 2 MiB, mean"
-	// winBench: RTX PRO 6000 Blackwell, Windows, CUDA 13.1, medians.
-	winBench = "tekgy/winrapids, experiment 002 on GPU memory: RTX PRO 6000 on Windows, median"
-	// ingero: traces of PyTorch training on busy machines, driver 570, Linux.
-	ingero = "ingero, investigation sessions: A100 40GB under PyTorch, calls that waited for nothing, mean"
-	// ratio: GMLake has it that 2 GiB by the virtual memory calls take 115 times cuMemAlloc in
-	// pieces of 2 MiB and 1.5 times in pieces of 1 GiB. The stated 9 times in pieces of 128 MiB does
-	// not lie on the line through these two, which gives 3.
-	ratio = "fits GMLake (ASPLOS 2024): 2 GiB take 115 x cuMemAlloc in pieces of 2 MiB, 1.5 x of 1 GiB; ratios recalled"
-	// vAttention: its table of latencies; that map and set access take 40 µs together was read.
-	vAttention = "vAttention (arXiv 2405.04437), table of call latencies at 2 MiB, recalled"
-	assumed    = "assumed, no measurement known"
+	events    = "cuda_event_benchmark"
+	vmm       = "bench_vmm"
+	windows   = "winrapids"
+	ingero    = "ingero"
+	fitted    = "fitted to GMLake"
+	attention = "vAttention, recalled"
+	assumed   = "assumed"
 )
 
 // published holds the figures of the table [Published]. docs/device-model.md shows the same
 // table; a test compares them.
 var published = Costs{
-	device.CallReserve:       {70_000, 520, false, "base: " + winBench + ", up to 16 MiB; page: " + ratio},
-	device.CallRelease:       {170_000, 520, false, "base: " + winBench + ", up to 1 MiB; page: assumed as reserve"},
-	device.CallReserveRange:  {19_000, 0, false, vmmBench + ", 8 GB"},
-	device.CallReleaseRange:  {19_000, 0, false, "assumed as reserve-range"},
-	device.CallCreateHandle:  {29_000, 390, false, "base: " + vAttention + ", between 7.6 and 193 µs of two runs of bench_vmm; page: " + ratio},
-	device.CallReleaseHandle: {23_000, 390, false, "base: " + vAttention + "; page: assumed as create-handle"},
-	device.CallMap:           {1_450, 0, false, vmmBench},
-	device.CallSetAccess:     {36_000, 350, false, "base: " + vmmBench + "; page: " + ratio},
-	device.CallUnmap:         {25_600, 350, false, "base: " + vmmBench + "; page: assumed as set-access"},
+	device.CallReserve:       {70_000, 520, false, "base " + windows + ", the same up to 16 MiB; page " + fitted},
+	device.CallRelease:       {170_000, 520, false, "base " + windows + ", the same up to 1 MiB; page " + assumed + " as of reserve"},
+	device.CallReserveRange:  {19_000, 0, false, vmm + ", of 8 GB"},
+	device.CallReleaseRange:  {19_000, 0, false, assumed + " as reserve-range"},
+	device.CallCreateHandle:  {29_000, 390, false, "base " + attention + "; page " + fitted},
+	device.CallReleaseHandle: {23_000, 390, false, "base " + attention + "; page " + assumed + " as of create-handle"},
+	device.CallMap:           {1_450, 0, false, vmm},
+	device.CallSetAccess:     {36_000, 350, false, "base " + vmm + "; page " + fitted},
+	device.CallUnmap:         {25_600, 350, false, "base " + vmm + "; page " + assumed + " as of set-access"},
 
-	device.CallNewEvent:     {422, 0, false, eventBench},
-	device.CallDestroyEvent: {119, 0, false, eventBench},
-	device.CallRecord:       {244, 0, false, eventBench},
-	device.CallDone:         {1_016, 0, false, eventBench},
-	device.CallWait:         {254, 0, false, eventBench},
-	device.CallSyncEvent:    {5_000, 0, false, "assumed as sync-stream"},
+	device.CallNewEvent:     {422, 0, false, events},
+	device.CallDestroyEvent: {119, 0, false, events},
+	device.CallRecord:       {244, 0, false, events},
+	device.CallDone:         {1_016, 0, false, events},
+	device.CallWait:         {254, 0, false, events},
+	device.CallSyncEvent:    {5_000, 0, false, assumed + " as sync-stream"},
 	device.CallSyncStream:   {5_000, 0, false, ingero},
-	device.CallSyncDevice:   {5_000, 0, false, "assumed as sync-stream"},
+	device.CallSyncDevice:   {5_000, 0, false, assumed + " as sync-stream"},
 
 	device.CallNewPool:          {10_000, 0, false, assumed},
 	device.CallDestroyPool:      {10_000, 0, false, assumed},
-	device.CallAllocAsync:       {550, 0, false, winBench + ", from a pool that has the memory"},
-	device.CallFreeAsync:        {500, 0, false, winBench},
+	device.CallAllocAsync:       {550, 0, false, windows + ", from a pool that has the memory"},
+	device.CallFreeAsync:        {500, 0, false, windows},
 	device.CallTrimPool:         {2_000, 0, false, assumed},
 	device.CallPoolAttribute:    {500, 0, false, assumed},
 	device.CallSetPoolAttribute: {500, 0, false, assumed},
 
 	device.CallMemoryInfo: {20_000, 0, false, assumed},
-	device.CallFill:       {5_000, 0, true, "base: assumed, no measurement known; bytes: the card's bandwidth"},
-	device.CallCompare:    {10_000, 0, true, "base: assumed, no measurement known; bytes: the card's bandwidth"},
+	device.CallFill:       {5_000, 0, true, "base " + assumed},
+	device.CallCompare:    {10_000, 0, true, "base " + assumed},
 }
 
 // spend books the time that a call about size bytes takes by the table.
