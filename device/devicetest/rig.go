@@ -162,7 +162,7 @@ func (r *rig) account(err error, c device.Call, was device.Usage, args []any) {
 func (r *rig) unchanged(was device.Usage, format string, args ...any) {
 	r.Helper()
 	now := r.d.Usage()
-	now.Calls, now.Time = was.Calls, was.Time
+	now.Calls, now.Time, now.Times = was.Calls, was.Time, was.Times
 	if now != was {
 		args = append(args, holdings(was), holdings(now))
 		r.Errorf(format+" and the device held %s, now holds %s", args...)

@@ -446,7 +446,7 @@ func TestMisuseOfVirtualMemoryIsRefused(t *testing.T) {
 		require.Equal(t, c.want, c.got, what)
 	}
 	after := d.Usage()
-	after.Calls, after.Time = before.Calls, before.Time
+	after.Calls, after.Time, after.Times = before.Calls, before.Time, before.Times
 	require.Equal(t, before, after, "refused calls change nothing else")
 	require.NoError(t, d.ReleaseHandle(h))
 	require.Equal(t, device.ErrHandle, d.Map(r.Addr, g, h, 0), "released")
