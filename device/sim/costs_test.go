@@ -147,12 +147,16 @@ func (c *course) streams() {
 // pools makes the calls of pools, which take and give back regions besides.
 func (c *course) pools(size device.Size) {
 	d := c.d
-	inside := func(call device.Call) { c.took += c.costs.Of(call, max(size, 32*device.MiB), d.Config().Bandwidth) }
+	inside := func(call, as device.Call) {
+		ns := c.costs.Of(call, max(size, 32*device.MiB), d.Config().Bandwidth)
+		c.took += ns
+		c.times[as] += ns
+	}
 	p, err := d.NewPool(0)
 	c.did(device.CallNewPool, 0, err)
 	r, err := d.AllocAsync(p, size, 1)
 	require.NoError(c.t, err)
-	inside(device.CallReserve)
+	inside(device.CallReserve, device.CallAllocAsync)
 	c.did(device.CallAllocAsync, size, err)
 	c.did(device.CallFreeAsync, 0, d.FreeAsync(r.Addr, 1))
 	c.did(device.CallFreeAsync, 0, d.FreeAsync(r.Addr, 1))
@@ -164,7 +168,7 @@ func (c *course) pools(size device.Size) {
 	_, err = d.PoolAttribute(p, device.UsedNow)
 	c.did(device.CallPoolAttribute, 0, err)
 	c.did(device.CallTrimPool, 0, d.TrimPool(p, 0))
-	inside(device.CallRelease)
+	inside(device.CallRelease, device.CallTrimPool)
 	c.did(device.CallDestroyPool, 0, d.DestroyPool(p))
 }
 

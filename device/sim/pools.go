@@ -33,7 +33,9 @@ func (t *pools) synchronised() {
 }
 
 // backing is the device as its pools see it: what they do is no call, so it is not counted, but
-// memory that they take costs the time of a reservation. They never name what is not there.
+// memory that they take costs the time of a reservation, which counts as that of AllocAsync, and
+// memory that they give back that of a release, which counts as that of TrimPool. They never
+// name what is not there.
 type backing struct{ *Device }
 
 // Reserve implements [device.Source].
@@ -42,14 +44,14 @@ func (b backing) Reserve(size, align device.Size) (device.Region, error) {
 	if !ok {
 		return device.Region{}, device.ErrOutOfMemory
 	}
-	b.spend(device.CallReserve, r.Size)
+	b.take(device.CallAllocAsync, b.costs.Of(device.CallReserve, r.Size, b.cfg.Bandwidth))
 	return r, nil
 }
 
 // Release implements [device.Source]. Unlike that of the device it waits for nothing.
 func (b backing) Release(a device.Addr) error {
 	p, _ := b.regions.Search(a)
-	b.spend(device.CallRelease, b.giveBack(p, a))
+	b.take(device.CallTrimPool, b.costs.Of(device.CallRelease, b.giveBack(p, a), b.cfg.Bandwidth))
 	return nil
 }
 

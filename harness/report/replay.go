@@ -89,7 +89,7 @@ func deviceRows(r *replay.Result) []table.Row {
 	rows := []table.Row{{"device calls", deviceCell(r.DeviceCalls, r.DeviceTime)}}
 	for kind, n := range r.Calls {
 		call := device.Call(kind)
-		if n.Done > 0 || call == device.CallReserve || call == device.CallRelease {
+		if n.Done > 0 || r.DeviceTimes[kind] > 0 && n.Failed == 0 || call == device.CallReserve || call == device.CallRelease {
 			rows = append(rows, table.Row{"device: " + call.String(), deviceCell(n.Done, r.DeviceTimes[kind])})
 		}
 		if n.Failed > 0 {
