@@ -34,9 +34,11 @@ func Compare(s alloc.Stats, walk func(func(alloc.Chunk) bool)) error {
 	return compare(s, sum)
 }
 
-// add books one chunk.
+// add books one chunk. Address space whose memory is nowhere, or is counted elsewhere, is not reserved.
 func add(sum *alloc.Stats, c alloc.Chunk) {
-	sum.Reserved += c.Size
+	if c.State != alloc.Unmapped && c.State != alloc.Aliased {
+		sum.Reserved += c.Size
+	}
 	switch c.State {
 	case alloc.Live:
 		sum.Live++

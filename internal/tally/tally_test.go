@@ -16,6 +16,8 @@ func good() (alloc.Stats, []alloc.Chunk) {
 		{Region: 0, Addr: 0, Size: 64, State: alloc.Live, Requested: 60},
 		{Region: 0, Addr: 64, Size: 448},
 		{Region: 512, Addr: 512, Size: 128, State: alloc.Pending, Requested: 100},
+		{Region: 512, Addr: 640, Size: 64, State: alloc.Unmapped},
+		{Region: 512, Addr: 704, Size: 64, State: alloc.Aliased},
 	}
 }
 
