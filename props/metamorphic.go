@@ -231,7 +231,8 @@ func chunksOf(m *member) (all []alloc.Chunk) {
 // Undone checks invariant I40 with the walks before a block was allocated and after it was
 // freed: the live chunks are the same, and the same bytes are free. If regions moved, that is
 // were obtained or given back meanwhile, bytes of a region that is still there may also have
-// become slack, and bytes of new regions may be free.
+// become slack, and bytes of new regions may be free. Address space without memory of its own is
+// not held: pages come and go under a range that stays.
 func Undone(before, after []alloc.Chunk, moved bool) error {
 	if v, ok := errors.AsType[*Violation](SameLive(before, after)); ok {
 		return violated(IUndo, "%s", v.Detail)
@@ -245,11 +246,12 @@ func Undone(before, after []alloc.Chunk, moved bool) error {
 		return nil
 	}
 	usable := spans(after, func(c alloc.Chunk) bool { return c.State == alloc.Free || c.State == alloc.Slack })
-	held := spans(after, func(alloc.Chunk) bool { return true })
+	memory := func(c alloc.Chunk) bool { return c.State != alloc.Unmapped && c.State != alloc.Aliased }
+	held := spans(after, memory)
 	if lost := without(within(was, held), usable); len(lost) > 0 {
 		return violated(IUndo, "%v were free, are held and are neither free nor slack", lost)
 	}
-	old := spans(before, func(alloc.Chunk) bool { return true })
+	old := spans(before, memory)
 	if won := without(within(is, old), was); len(won) > 0 {
 		return violated(IUndo, "%v were held and not free, and are free", won)
 	}

@@ -171,7 +171,15 @@ func (r *runner) recorded(outOfMemory bool) error {
 		return nil
 	}
 	u := r.usage().Calls
-	return RefusalRecord(r.walk, f, r.request, outOfMemory, u.Refused() > r.calls.Refused(), u.Obtained() > r.calls.Obtained())
+	return RefusalRecord(r.walk, f, r.request, outOfMemory, refusals(u) > refusals(r.calls), u.Obtained() > r.calls.Obtained())
+}
+
+// refusals returns how many calls of any kind failed: new memory may be created and not be mapped.
+func refusals(c device.Calls) (n uint64) {
+	for _, k := range c {
+		n += k.Failed
+	}
+	return n
 }
 
 // finish frees every block, closes the strategy and looks at what is left of it. The twin

@@ -193,11 +193,14 @@ func TestUndone(t *testing.T) {
 	pending := []alloc.Chunk{chunk(100, 10, alloc.Live), chunk(110, 10, alloc.Pending), chunk(120, 80, alloc.Free)}
 	dead := []alloc.Chunk{chunk(100, 100, alloc.Free)}
 	gone := []alloc.Chunk{chunk(100, 10, alloc.Live)}
+	unmapped := []alloc.Chunk{chunk(100, 10, alloc.Live), chunk(110, 90, alloc.Unmapped)}
 
 	assert.NoError(t, props.Undone(before, merged, false), "how the bytes are cut does not matter")
 	assert.NoError(t, props.Undone(before, slack, true))
 	assert.NoError(t, props.Undone(before, gone, true), "given back")
-	for _, after := range [][]alloc.Chunk{slack, pending, dead, gone} {
+	assert.NoError(t, props.Undone(before, unmapped, true), "the memory went back, its range stays")
+	assert.NoError(t, props.Undone(unmapped, before, true), "and came again")
+	for _, after := range [][]alloc.Chunk{slack, pending, dead, gone, unmapped} {
 		requireBroken(t, props.IUndo, props.Undone(before, after, false))
 	}
 	requireBroken(t, props.IUndo, props.Undone(before, pending, true))

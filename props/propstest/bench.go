@@ -148,7 +148,7 @@ type cell struct {
 
 // newCell makes the course and takes the figures, or skips the benchmark.
 func newCell(b *testing.B, s props.Subject, p *workload.Program) *cell {
-	a, err := s.New(newUnbounded(b))
+	a, err := s.New(newUnbounded(b, s))
 	if err != nil {
 		b.Fatal(err)
 	}

@@ -44,7 +44,7 @@ func AllocsZero(t testing.TB, s props.Subject) {
 // up to 64.
 func newWarm(t testing.TB, s props.Subject) (alloc.Strategy, *steady) {
 	for live := 64; ; live /= 2 {
-		a, err := s.New(newUnbounded(t))
+		a, err := s.New(newUnbounded(t, s))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -63,9 +63,10 @@ func newWarm(t testing.TB, s props.Subject) (alloc.Strategy, *steady) {
 	}
 }
 
-// newUnbounded returns a simulated device without a capacity.
-func newUnbounded(t testing.TB) device.Device {
-	dev, err := sim.New(sim.Config{})
+// newUnbounded returns a simulated device without a capacity, with pages as the subject has them.
+func newUnbounded(t testing.TB, s props.Subject) device.Device {
+	t.Helper()
+	dev, err := sim.New(sim.Config{Granularity: s.Device.Granularity})
 	if err != nil {
 		t.Fatal(err)
 	}
