@@ -49,7 +49,7 @@ func TestComparisonsOnPages(t *testing.T) {
 	require.EqualValues(t, 2<<20, r.Device["charge"])
 	require.Equal(t, 6<<20, r.Runs[0].MinCapacity)
 	out = succeed(t, "compare", "--strategies", "bfc:growth", "--sim", `{"charge":"2MiB"}`, path)
-	require.Contains(t, out, `device, but for its capacity: {"capacity":0,`)
+	require.Contains(t, out, `device, but for its capacity: {"charge":2097152}`)
 	out = succeed(t, append([]string{"tune", "--strategy", "bfc:growth", "--settings", "mended"}, pages...)...)
 	require.Contains(t, out, `"charge": 2097152`)
 }

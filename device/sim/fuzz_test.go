@@ -57,3 +57,23 @@ func FuzzParseConfig(f *testing.F) {
 		require.Zero(t, dev.Usage().Charged)
 	})
 }
+
+// FuzzParseDevice looks for specifications that are taken and make no device.
+func FuzzParseDevice(f *testing.F) {
+	for _, spec := range []string{"sim", "sim:24GiB", "sim:h100-80g", "cuda:0", "sim:", "sim:0", "sim:1.5TiB", "sim:16EiB"} {
+		f.Add(spec)
+	}
+	f.Fuzz(func(t *testing.T, spec string) {
+		c, err := sim.ParseDevice(spec)
+		if err != nil {
+			return
+		}
+		d, err := sim.New(c)
+		if err != nil {
+			t.Fatalf("%q: %v", spec, err)
+		}
+		if d.Config() != c {
+			t.Fatalf("%q: %+v became %+v", spec, c, d.Config())
+		}
+	})
+}

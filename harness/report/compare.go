@@ -1,11 +1,13 @@
 package report
 
 import (
+	"bytes"
 	"cmp"
 	"encoding/csv"
 	"encoding/json"
 	"fmt"
 	"io"
+	"maps"
 	"slices"
 	"strconv"
 	"strings"
@@ -36,17 +38,42 @@ func CompareTables(w io.Writer, r *compare.Report) error {
 	return nil
 }
 
-// deviceLine writes a line that tells how the device differs from the default, if it does.
+// deviceLine writes a line that tells how the device differs from the default, if it does, in the
+// form that --sim takes.
 func deviceLine(w io.Writer, d sim.Config) error {
-	if d == (sim.Config{}) {
+	fields, err := deviceFields(d)
+	if err != nil {
+		return err
+	}
+	defaults, err := deviceFields(sim.Config{})
+	if err != nil {
+		return err
+	}
+	maps.DeleteFunc(fields, func(name string, value json.RawMessage) bool { return bytes.Equal(value, defaults[name]) })
+	if len(fields) == 0 {
 		return nil
 	}
-	text, err := json.Marshal(d)
+	text, err := json.Marshal(fields) // by name
 	if err != nil {
 		return err
 	}
 	_, err = fmt.Fprintf(w, "device, but for its capacity: %s\n\n", text)
 	return err
+}
+
+// deviceFields returns the fields of a device in JSON, those with defaults filled in.
+func deviceFields(d sim.Config) (fields map[string]json.RawMessage, err error) {
+	text, err := json.Marshal(d)
+	if err != nil {
+		return nil, err
+	}
+	if d, err = sim.ParseConfig(text); err != nil {
+		return nil, err
+	}
+	if text, err = json.Marshal(d); err != nil {
+		return nil, err
+	}
+	return fields, json.Unmarshal(text, &fields)
 }
 
 // sameTrace returns how many runs from the first belong to its trace.
