@@ -41,6 +41,8 @@ func bitmapsBugs() []Bug {
 			Doc: "that a word of the free blocks of a class has members is not noted"},
 		{ID: "buddy/class-still-noted", Setting: bitmapsPlain, Breaks: []string{"I9", "H5"}, Minimal: "a 1",
 			Doc: "a class without a free block is still noted as one that has"},
+		{ID: "buddy/level-beside", Setting: bitmapsPlain, Breaks: []string{"I14", "H5"}, Or: []string{"I9"}, Minimal: "a 1",
+			Doc: "whether a class has a free block left is read from the class below"},
 		{ID: "buddy/ranks-unsorted", Setting: bitmapsLow, Breaks: []string{"I8", "H6"}, Minimal: "a 4096\na 4096",
 			Doc: "a lower region that comes later is taken last"},
 		{ID: "buddy/bucket-stays", Setting: bitmapsFull, Breaks: []string{"H6"}, Minimal: "a 4096",

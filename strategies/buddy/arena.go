@@ -18,22 +18,30 @@ type mask [maskWords]uint64
 // region is what is known of one region. A pool region is cut into roots whose blocks are
 // split and merged; a direct one is a single block.
 //
-// What a grant and a free need of it comes first.
+// It takes two cache lines. What a grant and a free need of it is in the first.
 type region struct {
 	base   device.Addr
+	upper  places      // of a pool region with halves, its free blocks of the uppermost levels
 	units  uint32      // of a pool region, those in its roots
 	used   uint32      // of these, granted
-	sets   []places    // per class, its free blocks, numbered by start >> classes.log
 	rank   uint32      // of a pool region, its place in the order of choice
+	slot   uint32      // its number
+	top    uint8       // with halves, log2 of the units, rounded up
+	least  uint8       // the smallest class of the uppermost levels
 	bucket uint8       // of a pool region, how empty it is, where that is asked for
 	free   bool        // of a direct region, that its block is kept for reuse
 	held   bool        // false for a number that waits for its next region
-	size   device.Size // as the device gave it, excess included
 	has    mask        // classes of which it has a free block
+	size   device.Size // as the device gave it, excess included
 	direct device.Size // of a direct region, bytes of its block; 0 for a pool region
 	age    uint64      // regions before it, and direct blocks kept before it
-	lists  []list      // per class, the same by age; nil unless placement is by age
-	links  []link      // of these lists, by start
+	sets   []places    // of each class below least, its free blocks, by start >> classes.log; nil until one is there
+}
+
+// listing is the free blocks of a region by age.
+type listing struct {
+	lists []list // of each class
+	links []link // by start
 }
 
 // list is the ends of a list of free blocks, as starts plus one; zero is none.
@@ -90,19 +98,33 @@ func (b *Blocks) keys() int {
 
 // add makes block n of region r free. It is in no other free block.
 func (b *Blocks) add(r *region, n node) {
-	s, i := &r.sets[n.class], n.at>>(b.classes.log[n.class]&31)
-	if i>>wordLog < uint32(s.room) { // as nearly always, and without a call
-		b.store.put(s, i)
+	if r.isUpper(n.class) {
+		b.addUpper(r, r.number(n.at, n.class), n.class)
 	} else {
-		b.store.add(s, i)
+		b.addLower(r, n)
 	}
-	b.count[n.class]++
 	if b.lists {
 		b.push(r, n)
 	}
-	if !(planted.Enabled && planted.Is("buddy/class-not-noted") && n.class == 1) {
-		b.gain(r, n.class)
+}
+
+// addUpper is add for a block of the uppermost levels, by its number, where blocks are not listed.
+func (b *Blocks) addUpper(r *region, i uint32, class int) {
+	if i>>wordLog < uint32(r.upper.room) { // as nearly always, and without a call
+		b.store.put(&r.upper, i)
+	} else {
+		b.store.add(&r.upper, i)
 	}
+	b.gain(r, class)
+}
+
+// addLower is add for a block below the uppermost levels, where blocks are not listed.
+func (b *Blocks) addLower(r *region, n node) {
+	if len(r.sets) == 0 {
+		b.makeSets(r)
+	}
+	b.store.add(&r.sets[n.class], n.at>>(b.classes.log[n.class]&31))
+	b.gain(r, n.class)
 }
 
 // remove makes block n of region r no free block: it is granted, split or merged.
@@ -110,34 +132,24 @@ func (b *Blocks) add(r *region, n node) {
 // Precondition: it is one.
 func (b *Blocks) remove(r *region, n node) {
 	var last uint64
-	if s, i := &r.sets[n.class], n.at>>(b.classes.log[n.class]&31); s.room != 0 {
-		last = b.store.drop(s, i, 1)
-	} else if b.store.remove(s, i) {
+	if r.isUpper(n.class) {
+		last = b.store.dropOf(&r.upper, r.number(n.at, n.class), r.level(n.class))
+	} else if b.store.remove(&r.sets[n.class], n.at>>(b.classes.log[n.class]&31)) {
 		last = 1
 	}
 	if b.lists {
 		b.unlink(r, n)
 	}
-	b.removed(r, n.class, last)
+	b.lose(r, n.class, last)
 }
 
-// removed books that a block of a class of region r is free no more. Last is one if there is
-// no other, else zero.
-func (b *Blocks) removed(r *region, class int, last uint64) {
-	if !planted.Enabled || !planted.Is("buddy/count-drift") {
-		b.count[class]--
-	}
-	b.lose(r, class, last)
-}
-
-// isFree reports whether n is a free block of region r.
-func (b *Blocks) isFree(r *region, n node) bool {
-	return b.store.has(&r.sets[n.class], n.at>>b.classes.log[n.class])
-}
-
-// gain notes that a region has a free block of a class. It is noted with every one, for whether
-// it is the first nobody could predict.
+// gain books that a region has one more free block of a class. It is noted with every one, for
+// whether it is the first nobody could predict.
 func (b *Blocks) gain(r *region, class int) {
+	b.count[class]++
+	if planted.Enabled && planted.Is("buddy/class-not-noted") && class == 1 {
+		return
+	}
 	word, bit := class>>6, uint64(1)<<(class&63)
 	r.has[word] |= bit
 	b.some[word] |= bit
@@ -149,9 +161,18 @@ func (b *Blocks) gain(r *region, class int) {
 	}
 }
 
-// lose notes that a region has no free block of a class any more if last is one, and nothing if
-// it is zero, without a branch that could be mispredicted.
+// lose books that a region has one free block of a class less, and none any more if last is one,
+// without a branch that could be mispredicted.
 func (b *Blocks) lose(r *region, class int, last uint64) {
+	if !planted.Enabled || !planted.Is("buddy/count-drift") {
+		b.count[class]--
+	}
+	b.forgetClass(r, class, last)
+}
+
+// forgetClass notes that a region has no free block of a class any more if last is one, and
+// nothing if it is zero.
+func (b *Blocks) forgetClass(r *region, class int, last uint64) {
 	word, at := class>>6, class&63
 	r.has[word] &^= last << at
 	var none uint64
@@ -167,15 +188,16 @@ func (b *Blocks) lose(r *region, class int, last uint64) {
 
 // push makes n the newest free block of its class in region r.
 func (b *Blocks) push(r *region, n node) {
-	if int(n.at) >= len(r.links) {
-		wide := make([]link, min(int(r.units), max(2*len(r.links), int(n.at)+1, 64)))
-		copy(wide, r.links)
-		r.links = wide
+	o := &b.listed[r.slot]
+	if int(n.at) >= len(o.links) {
+		wide := make([]link, min(int(r.units), max(2*len(o.links), int(n.at)+1, 64)))
+		copy(wide, o.links)
+		o.links = wide
 	}
-	l := &r.lists[n.class]
-	r.links[n.at] = link{older: l.newest}
+	l := &o.lists[n.class]
+	o.links[n.at] = link{older: l.newest}
 	if l.newest != 0 {
-		r.links[l.newest-1].newer = n.at + 1
+		o.links[l.newest-1].newer = n.at + 1
 	} else {
 		l.oldest = n.at + 1
 	}
@@ -184,15 +206,16 @@ func (b *Blocks) push(r *region, n node) {
 
 // unlink takes n out of the list of its class in region r.
 func (b *Blocks) unlink(r *region, n node) {
-	l, k := &r.lists[n.class], r.links[n.at]
+	o := &b.listed[r.slot]
+	l, k := &o.lists[n.class], o.links[n.at]
 	if k.newer != 0 {
-		r.links[k.newer-1].older = k.older
+		o.links[k.newer-1].older = k.older
 	} else {
 		l.newest = k.older
 	}
 	if k.older != 0 {
 		if !planted.Enabled || !planted.Is("buddy/link-one-way") {
-			r.links[k.older-1].newer = k.newer
+			o.links[k.older-1].newer = k.newer
 		}
 	} else {
 		l.oldest = k.newer
@@ -264,7 +287,7 @@ func (b *Blocks) enrol(slot uint32, r *region) {
 // strike takes a pool region that goes back out of the order of choice.
 func (b *Blocks) strike(r *region) {
 	for c := range r.has.all {
-		b.lose(r, c, 1)
+		b.forgetClass(r, c, 1)
 	}
 	b.byRank[r.rank] = gone
 	for n := len(b.byRank); n > 0 && b.byRank[n-1] == gone; n-- {
@@ -290,7 +313,7 @@ func (b *Blocks) renumber() {
 		r := &b.regs[slot]
 		r.rank = uint32(rank)
 		for c := range r.has.all {
-			b.gain(r, c)
+			b.store.add(&b.ranked[c], b.key(r))
 		}
 	}
 }

@@ -20,12 +20,13 @@ import (
 // It books regions in the counters that it was given, and nothing else: blocks granted and
 // freed are for its user to book.
 type Blocks struct {
-	some    mask     // classes of which some region has a free block
-	ranked  []places // per class, the regions that have a free block of it, by key
-	byRank  []uint32 // numbers of the pool regions in the order of choice
-	regs    []region // by number, which is the label in pool
-	count   []uint32 // per class, free blocks
-	store   store    // of all sets
+	some    mask      // classes of which some region has a free block
+	ranked  []places  // per class, the regions that have a free block of it, by key
+	byRank  []uint32  // numbers of the pool regions in the order of choice
+	regs    []region  // by number, which is the label in pool
+	listed  []listing // of each region; nil unless placement is by age
+	count   []uint32  // per class, free blocks
+	store   store     // of all sets
 	classes classes
 
 	shift    uint8       // log2 of the bytes of a unit
@@ -274,21 +275,25 @@ func (b *Blocks) find(class int, hint alloc.Hint) (slot uint32, from node, ok bo
 	slot = b.byRank[key&(b.stride-1)]
 	r := &b.regs[slot]
 	if b.lists {
-		from = node{r.lists[c].newest - 1, c}
+		from = node{b.listed[slot].lists[c].newest - 1, c}
 		b.remove(r, from)
 		return slot, from, true
 	}
-	s := &r.sets[c]
-	var i uint32
 	var last uint64
-	if s.room != 0 {
-		i = b.store.lowest(s)
-		last = b.store.drop(s, i, 1)
-	} else if i = b.store.min(s); b.store.remove(s, i) {
-		last = 1
+	if r.isUpper(c) {
+		i := b.store.lowestOf(&r.upper, r.level(c))
+		last = b.store.dropOf(&r.upper, i, r.level(c))
+		from = node{r.unit(i, c), c}
+	} else {
+		s := &r.sets[c]
+		i := b.store.min(s)
+		if b.store.remove(s, i) {
+			last = 1
+		}
+		from = node{i << (b.classes.log[c] & 31), c}
 	}
-	b.removed(r, c, last)
-	return slot, node{i << (b.classes.log[c] & 31), c}, true
+	b.lose(r, c, last)
+	return slot, from, true
 }
 
 // findAnywhere is find where the place decides before the class: the first region in the
@@ -305,13 +310,12 @@ func (b *Blocks) findAnywhere(c int, hint alloc.Hint) (slot uint32, from node, o
 	r := &b.regs[slot]
 	high := b.high || hint == alloc.HintHigh
 	for k := r.has.from(c); k < mostClasses; k = r.has.from(k + 1) {
-		log := b.classes.log[k]
 		if high {
-			if i := b.store.max(&r.sets[k]); !ok || i<<log > from.at {
-				from = node{i << log, k}
+			if at := b.highest(r, k); !ok || at > from.at {
+				from = node{at, k}
 			}
-		} else if i := b.store.min(&r.sets[k]); !ok || i<<log < from.at {
-			from = node{i << log, k}
+		} else if at := b.lowest(r, k); !ok || at < from.at {
+			from = node{at, k}
 		}
 		ok = true
 	}

@@ -1,6 +1,7 @@
 package buddy
 
 import (
+	"errors"
 	"fmt"
 
 	"github.com/vramyard/vramyard/device"
@@ -80,11 +81,15 @@ func (b *Blocks) checkRegion(r *region, total []uint32) (device.Size, error) {
 		return 0, fmt.Errorf("invariant H11 (a region is cut to its last block): %d units, want %d", r.units, uint64(want))
 	}
 	// What follows looks for free blocks only where they are noted.
-	for c := range r.sets {
-		if some := b.store.len(&r.sets[c]) != 0; some != (r.has[c>>6]>>(c&63)&1 != 0) || some && !b.store.has(&b.ranked[c], b.key(r)) {
-			return 0, fmt.Errorf("invariant H5 (summaries tell what is free): %d free blocks of class %d are not noted so", b.store.len(&r.sets[c]), c)
+	if !b.store.sound(&r.upper) {
+		return 0, errors.New("invariant H5 (summaries tell what is free): the uppermost levels have words that their summary does not tell")
+	}
+	for c := range t.within(r.units) + 1 {
+		n := b.len(r, c)
+		if noted := r.has[c>>6]>>(c&63)&1 != 0; n != 0 != noted || noted && !b.store.has(&b.ranked[c], b.key(r)) {
+			return 0, fmt.Errorf("invariant H5 (summaries tell what is free): %d free blocks of class %d are not noted so", n, c)
 		}
-		if !b.store.sound(&r.sets[c]) {
+		if c < len(r.sets) && !b.store.sound(&r.sets[c]) {
 			return 0, fmt.Errorf("invariant H5 (summaries tell what is free): class %d has words that its summary does not tell", c)
 		}
 	}
@@ -105,11 +110,11 @@ func (b *Blocks) checkRegion(r *region, total []uint32) (device.Size, error) {
 	if free+r.used != r.units {
 		return 0, fmt.Errorf("invariant H3 (free blocks are disjoint): %d units free, %d used, of %d", free, r.used, r.units)
 	}
-	for c := range r.sets {
-		if n := b.store.len(&r.sets[c]); n != found[c] {
+	for c := range t.within(r.units) + 1 {
+		if n := b.len(r, c); n != found[c] {
 			return 0, fmt.Errorf("invariant H5 (summaries tell what is free): %d free blocks of class %d, counted %d", found[c], c, n)
 		}
-		if r.lists != nil {
+		if b.lists {
 			if err := b.checkList(r, c, found[c]); err != nil {
 				return 0, err
 			}
@@ -143,9 +148,10 @@ func (b *Blocks) checkNode(r *region, n node) error {
 
 // checkList verifies the list of the n free blocks of a class in a region.
 func (b *Blocks) checkList(r *region, class, n int) error {
-	l, newer := r.lists[class], uint32(0)
-	for at := l.newest; at != 0; newer, at = at, r.links[at-1].older {
-		if n--; n < 0 || r.links[at-1].newer != newer || !b.isFree(r, node{at - 1, class}) {
+	o := &b.listed[r.slot]
+	l, newer := o.lists[class], uint32(0)
+	for at := l.newest; at != 0; newer, at = at, o.links[at-1].older {
+		if n--; n < 0 || o.links[at-1].newer != newer || !b.isFree(r, node{at - 1, class}) {
 			return fmt.Errorf("invariant H7 (lists hold what is free): class %d, unit %d", class, at-1)
 		}
 	}

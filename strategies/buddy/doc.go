@@ -32,7 +32,10 @@
 // the free blocks, numbered by start in steps of the alignment that blocks of the class have.
 // Up to 4096 numbers it is words of one store for all sets, with one above that tells which are
 // not zero, as far as the highest member that it ever had, beyond that a set of internal/bitset,
-// with more such levels and pages only where members are or were. Above, for each class,
+// with more such levels and pages only where members are or were. With halves the twelve largest
+// classes of a region are one such set, numbered as a binary tree from its root on, so that buddy and
+// parent are a bit and a shift away, and what a free block merges with lies near it: the six largest
+// classes share a word, the nine largest a cache line. Above, for each class,
 // is the set of the regions that have such a block, numbered in the order of choice, and above
 // that one bit for each class. What is granted leaves no mark: a table of the live blocks, by
 // address, holds the request of each. The region follows from the address by a table of
@@ -67,9 +70,11 @@
 // choice numbers those anew: with the choice of the lowest, on a device that hands out lower
 // and lower addresses, that is a step for each region held, at each device call.
 //
-// Sets take 16 bytes for each region and class, and where blocks are or were free 2 bits a
-// unit with halves, up to 3.5 with the other families, but with Fibonacci sizes one for each
-// class; a live block takes 11 to 15 bytes in a table, and 2 MiB held 4.
+// A region takes 128 bytes, and with halves 2 bits for each block that it has room for, of the
+// smallest size of its twelve largest ones that ever was free there. Below those, and with other
+// families, sets take 16 bytes for each region and class, and where blocks are or were free 2 bits
+// a unit with halves, up to 3.5 without, but with Fibonacci sizes one for each
+// class. A live block takes 11 to 15 bytes in a table, and 2 MiB held 4.
 //
 // # Growth
 //

@@ -2,6 +2,7 @@ package buddy
 
 import (
 	"cmp"
+	"math/bits"
 	"slices"
 
 	"github.com/vramyard/vramyard/alloc"
@@ -72,9 +73,12 @@ func (b *Blocks) enter(slot uint32, held device.Region) *region {
 		b.spare = b.spare[:n-1]
 	} else {
 		b.regs = append(b.regs, region{})
+		if b.lists {
+			b.listed = append(b.listed, listing{})
+		}
 	}
 	r := &b.regs[slot]
-	*r = region{base: held.Addr, size: held.Size, held: true, age: b.ages, sets: r.sets, lists: r.lists, links: r.links}
+	*r = region{base: held.Addr, size: held.Size, held: true, age: b.ages, slot: slot, sets: r.sets, upper: r.upper}
 	b.ages++
 	b.where.Set(held.Addr, held.Size, slot+1)
 	return r
@@ -93,15 +97,17 @@ func (b *Blocks) addRegion(n device.Size) error {
 	}
 	r := b.enter(slot, held)
 	r.units = uint32(min(held.Size>>b.shift, b.most))
-	// A record that had a smaller region gets tables for the classes that it lacked.
-	if most := b.classes.within(r.units) + 1; most > len(r.sets) {
-		r.sets = append(make([]places, 0, most), r.sets...)[:most]
-		if b.lists {
-			r.lists = append(r.lists, make([]list, most-len(r.lists))...)
-		}
+	r.least = mostClasses - 1
+	if b.binary {
+		r.top = uint8(bits.Len32(r.units - 1))
+		r.least = max(r.top, upperLevels-1) - (upperLevels - 1)
 	}
-	for c := range r.sets {
-		b.store.reserve(&r.sets[c], int((r.units-1)>>b.classes.log[c])+1)
+	if len(r.sets) != 0 {
+		b.makeSets(r)
+	}
+	if b.lists { // a record that had a smaller region gets lists for the classes that it lacked
+		o := &b.listed[slot]
+		o.lists = append(o.lists, make([]list, max(b.classes.within(r.units)+1, len(o.lists))-len(o.lists))...)
 	}
 	if b.fullest {
 		r.bucket = buckets - 1
@@ -134,10 +140,15 @@ func (b *Blocks) drop(slot uint32) error {
 	has := r.has
 	b.strike(r)
 	for c := range has.all {
-		b.count[c] -= uint32(b.store.len(&r.sets[c]))
-		b.store.clear(&r.sets[c])
+		b.count[c] -= uint32(b.len(r, c))
+		if !r.isUpper(c) {
+			b.store.clear(&r.sets[c])
+		}
 	}
-	clear(r.lists)
+	b.store.clear(&r.upper)
+	if b.lists {
+		clear(b.listed[slot].lists)
+	}
 	b.freed -= device.Size(r.units) << b.shift
 	b.forget(slot)
 	return nil
@@ -149,7 +160,7 @@ func (b *Blocks) forget(slot uint32) {
 	if !planted.Enabled || !planted.Is("buddy/label-stays") {
 		b.where.Set(r.base, r.size, 0)
 	}
-	*r = region{sets: r.sets, lists: r.lists, links: r.links}
+	*r = region{sets: r.sets, upper: r.upper}
 	b.spare = append(b.spare, slot)
 }
 

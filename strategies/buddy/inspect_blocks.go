@@ -11,11 +11,12 @@ import (
 
 // Host memory of the records that are not slices of words, in bytes.
 const (
-	regionBytes = 152
-	placesBytes = 16
-	setBytes    = 96
-	linkBytes   = 8
-	listBytes   = 8
+	regionBytes  = 128
+	listingBytes = 48
+	placesBytes  = 16
+	setBytes     = 96
+	linkBytes    = 8
+	listBytes    = 8
 )
 
 // Span is a tile of a region as the engine knows it.
@@ -52,8 +53,11 @@ func (b *Blocks) Bytes() device.Size {
 	n += device.Size(cap(b.byRank)+cap(b.spare)+cap(b.kept)+cap(b.count)) * 4
 	n += device.Size(cap(b.ranked))*placesBytes + b.store.bytes()
 	for i := range b.regs {
-		r := &b.regs[i]
-		n += device.Size(cap(r.sets))*placesBytes + device.Size(cap(r.lists))*listBytes + device.Size(cap(r.links))*linkBytes
+		n += device.Size(cap(b.regs[i].sets)) * placesBytes
+	}
+	n += device.Size(cap(b.listed)) * listingBytes
+	for _, o := range b.listed {
+		n += device.Size(cap(o.lists))*listBytes + device.Size(cap(o.links))*linkBytes
 	}
 	return n
 }
@@ -62,7 +66,7 @@ func (b *Blocks) Bytes() device.Size {
 // block. Regions that the device refuses to take stay; the error is the device's first.
 // Afterwards the engine serves for nothing but WalkSlack and another ReleaseAll.
 func (b *Blocks) ReleaseAll() error {
-	b.regs, b.byRank, b.spare, b.kept, b.ranked, b.store, b.where = nil, nil, nil, nil, nil, store{}, pages.Map{}
+	b.regs, b.listed, b.byRank, b.spare, b.kept, b.ranked, b.store, b.where = nil, nil, nil, nil, nil, nil, store{}, pages.Map{}
 	b.some, b.freed, b.cache = mask{}, 0, 0
 	return b.pool.ReleaseAll()
 }
@@ -132,16 +136,6 @@ func (b *Blocks) heads(r *region) (s heads) {
 	return s
 }
 
-// next returns where the first free block of a class at or above a unit heads, r.units if
-// there is none.
-func (b *Blocks) next(r *region, class int, at uint32) uint32 {
-	log := b.classes.log[class]
-	if i, ok := b.store.next(&r.sets[class], (at+1<<log-1)>>log); ok {
-		return i << log
-	}
-	return r.units
-}
-
 // from returns the first free block at or above a unit, or the end of the region and false.
 func (s *heads) from(b *Blocks, r *region, at uint32) (first node, ok bool) {
 	first.at = r.units
@@ -178,16 +172,17 @@ func (b *Blocks) WalkFree(yield func(Span) bool) {
 
 // walkClass yields the free blocks of a class in a region in the order of the search.
 func (b *Blocks) walkClass(r *region, class int, yield func(Span) bool) bool {
-	if r.lists != nil {
-		for at := r.lists[class].newest; at != 0; at = r.links[at-1].older {
+	if b.lists {
+		o := &b.listed[r.slot]
+		for at := o.lists[class].newest; at != 0; at = o.links[at-1].older {
 			if !yield(b.freeSpan(r, node{at - 1, class})) {
 				return false
 			}
 		}
 		return true
 	}
-	for i := range b.store.all(&r.sets[class]) {
-		if !yield(b.freeSpan(r, node{i << b.classes.log[class], class})) {
+	for at := range b.all(r, class) {
+		if !yield(b.freeSpan(r, node{at, class})) {
 			return false
 		}
 	}

@@ -91,7 +91,35 @@ func TestRecordsAreCountedInFull(t *testing.T) {
 	for _, c := range []struct {
 		record any
 		bytes  int
-	}{{region{}, regionBytes}, {places{}, placesBytes}, {list{}, listBytes}, {link{}, linkBytes}} {
+	}{{region{}, regionBytes}, {listing{}, listingBytes}, {places{}, placesBytes}, {list{}, listBytes}, {link{}, linkBytes}} {
 		require.Equal(t, int(reflect.TypeOf(c.record).Size()), c.bytes, "%T", c.record)
+	}
+}
+
+// TestLevelsAgreeWithSortedSlices has a tree with few levels and with all of them.
+func TestLevelsAgreeWithSortedSlices(t *testing.T) {
+	for depth := 1; depth <= upperLevels; depth++ {
+		rng := rand.New(rand.NewPCG(uint64(depth), 2))
+		p, s := new(store), new(places)
+		want := make([][]uint32, depth)
+		for range 3000 {
+			k := rng.IntN(depth)
+			i := uint32(1<<k + rng.IntN(1<<k))
+			if at, ok := slices.BinarySearch(want[k], i); ok {
+				want[k] = slices.Delete(want[k], at, at+1)
+				require.Equal(t, len(want[k]) == 0, p.dropOf(s, i, uint8(k)) == 1)
+			} else {
+				want[k] = slices.Insert(want[k], at, i)
+				p.add(s, i)
+			}
+			require.True(t, p.sound(s))
+			for k, all := range want {
+				require.Equal(t, len(all), p.lenOf(s, uint8(k)))
+				if len(all) > 0 {
+					require.Equal(t, all[0], p.lowestOf(s, uint8(k)))
+					require.Equal(t, all[len(all)-1], p.highestOf(s, uint8(k)))
+				}
+			}
+		}
 	}
 }

@@ -41,21 +41,33 @@ func (b *Blocks) releaseBinary(r *region, at, units uint32) {
 
 // mergeBinary makes one block free and merges it with its buddy as often as that is free.
 func (b *Blocks) mergeBinary(r *region, at uint32, class int) {
-	for b.count[class] >= b.slack {
-		buddy := at ^ 1<<(class&31)
-		if !b.store.has(&r.sets[class], buddy>>(class&31)) {
+	for !r.isUpper(class) || b.lists {
+		buddy := node{at ^ 1<<(class&31), class}
+		if b.count[class] < b.slack || !b.isFree(r, buddy) {
+			b.unmerged = b.unmerged || b.count[class] < b.slack
 			b.add(r, node{at, class})
 			return
 		}
-		if planted.Enabled && planted.Is("buddy/keeps-buddy") && class == 2 {
-			b.add(r, node{at, class})
-			return
-		}
-		b.remove(r, node{buddy, class})
+		b.remove(r, buddy)
 		at &^= 1 << (class & 31)
 		class++
 	}
-	b.add(r, node{at, class})
+	b.mergeUpper(r, r.number(at, class), class)
+}
+
+// mergeUpper is mergeBinary for a block of the uppermost levels, by its number, where blocks are not
+// listed. The buddy of the block of a whole region is number 0, which no block has.
+func (b *Blocks) mergeUpper(r *region, i uint32, class int) {
+	for b.count[class] >= b.slack {
+		if !b.store.has(&r.upper, i^1) || planted.Enabled && planted.Is("buddy/keeps-buddy") && class == 2 {
+			b.addUpper(r, i, class)
+			return
+		}
+		b.lose(r, class, b.store.dropOf(&r.upper, i^1, r.level(class)))
+		i >>= 1
+		class++
+	}
+	b.addUpper(r, i, class)
 	b.unmerged = true
 }
 
@@ -164,7 +176,7 @@ func (b *Blocks) coalesce() (merged bool) {
 		}
 		r := &b.regs[slot]
 		// Merging makes blocks of larger classes only, so one pass from the smallest does.
-		for class := range r.sets {
+		for class := range b.classes.within(r.units) + 1 {
 			merged = b.coalesceClass(r, class) || merged
 		}
 	}
@@ -173,9 +185,9 @@ func (b *Blocks) coalesce() (merged bool) {
 
 // coalesceClass merges the free blocks of one class of a region with their buddies.
 func (b *Blocks) coalesceClass(r *region, class int) (merged bool) {
-	t, s := &b.classes, &r.sets[class]
-	for i := range b.store.all(s) {
-		n := node{i << t.log[class], class}
+	t := &b.classes
+	for at := range b.all(r, class) {
+		n := node{at, class}
 		var w way
 		w.to(t, t.rootOf(r.units, n.at), n.at)
 		if buddy, parent, ok := w.up(t, n); ok && b.isFree(r, buddy) {
