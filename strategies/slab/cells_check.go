@@ -232,7 +232,7 @@ func (a *Cells) checkSlots(n int32, cached map[cell]bool) (noted int, err error)
 		if a.isFree(c) {
 			continue
 		}
-		ok := true
+		var ok bool
 		switch slack := a.slacks.all[s.slacks+slot]; slack {
 		case slackCached:
 			ok = cached[c]

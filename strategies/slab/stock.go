@@ -234,5 +234,5 @@ func (sh *stock) first() int32 {
 	if sh.some == 0 {
 		return none
 	}
-	return sh.head[bits.TrailingZeros16(sh.some)&(levels|levels-1)]
+	return sh.head[bits.TrailingZeros16(sh.some)]
 }
