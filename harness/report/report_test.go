@@ -80,6 +80,7 @@ func TestCSVHasEmptyFieldsForWhatDoesNotExist(t *testing.T) {
 	require.Equal(t, "0.125", column("external_fragmentation_peak", 2))
 	require.Equal(t, `{"limit":1}`, column("config", 3))
 	require.Equal(t, "77", column("metadata_bytes", 5))
+	require.Equal(t, "1234567", column("device_time_ns", 2))
 }
 
 func TestBytes(t *testing.T) {
@@ -88,6 +89,26 @@ func TestBytes(t *testing.T) {
 	} {
 		require.Equal(t, want, report.Bytes(n))
 	}
+}
+
+func TestReplayTableTellsOfEachKindOfDeviceCall(t *testing.T) {
+	r := &replay.Result{
+		DeviceCalls: 1010, DeviceTime: 2_000_000_000,
+		Calls: device.Calls{
+			device.CallReserve: {Done: 3, Failed: 4}, device.CallMap: {Done: 1000}, device.CallCreateHandle: {Failed: 3},
+		},
+		DeviceTimes: device.Times{device.CallReserve: 70_000, device.CallMap: 1_450_000, device.CallTrimPool: 999},
+	}
+	var out bytes.Buffer
+	require.NoError(t, report.ReplayTable(&out, r))
+	for _, want := range []string{
+		`│ device calls\s+│\s+1010 in 2\.00 s │`, `│ device: reserve\s+│\s+3 in 70\.00 µs │`, `│ device: reserve refused\s+│\s+4 │`,
+		`│ device: release\s+│\s+0 │`, `│ device: map\s+│\s+1000 in 1\.45 ms │`, `│ device: create-handle refused\s+│\s+3 │`,
+		`│ device: trim-pool\s+│\s+0 in 999 ns │`,
+	} {
+		require.Regexp(t, want, out.String())
+	}
+	require.NotRegexp(t, `device: (unmap|create-handle) +│`, out.String())
 }
 
 func TestReplayTableTellsTheFirstFailure(t *testing.T) {
