@@ -111,14 +111,14 @@ func (j *Judge) built(o replay.Observation) (err error) {
 
 // event judges one event of the trace.
 func (j *Judge) event(o replay.Observation, e *trace.Event) error {
-	if o.Event < j.undrained && (o.Called || e.Kind == trace.Fault || e.Kind == trace.Drain) {
+	if o.Event < j.undrained && (o.Called || o.Drained || e.Kind == trace.Fault) {
 		j.calls = append(j.calls, o)
 	}
-	switch e.Kind {
-	case trace.Fault:
+	if e.Kind == trace.Fault {
 		j.r.twin.faults.FailNext(e.Arg)
-	case trace.Drain:
-		_ = j.r.twin.leash.Drain(e.Stream) // the replay has the error of the other
+	}
+	if o.Drained {
+		_ = j.r.twin.leash.Drain(o.Stream) // the replay has the error of the other
 	}
 	if !o.Called {
 		return nil
@@ -141,7 +141,12 @@ func (j *Judge) answer(o replay.Observation, e *trace.Event) error {
 	switch e.Kind {
 	case trace.Alloc, trace.LiveAtStart:
 		return r.answered(e.ID, o.Request, o.Block, o.Err)
-	case trace.Free:
+	case trace.Free, trace.Completed:
+		if o.Delayed {
+			if err := r.used(o.Addr, o.Stream, nil); err != nil {
+				return err
+			}
+		}
 		return r.released(o.Addr, o.Err, j.injected)
 	case trace.BadFree:
 		return r.misused(o.Addr, o.Err)
@@ -152,7 +157,7 @@ func (j *Judge) answer(o replay.Observation, e *trace.Event) error {
 	case trace.ClearStats:
 		return r.cleared(o.Err)
 	case trace.Use:
-		return r.used(o.Addr, e.Stream, o.Err)
+		return r.used(o.Addr, o.Stream, o.Err)
 	case trace.Poll:
 		return r.lookedAt(o.Returned, o.Err, j.injected)
 	}
@@ -198,10 +203,17 @@ func (j *Judge) closeUndrained() error {
 	}
 	for _, o := range j.calls {
 		m.leash.calls = 0
+		if o.Drained {
+			_ = m.leash.Drain(o.Stream)
+			continue
+		}
 		switch e := &j.events[o.Event]; e.Kind {
 		case trace.Alloc, trace.LiveAtStart:
 			_, _ = m.Alloc(o.Request)
-		case trace.Free, trace.BadFree:
+		case trace.Free, trace.Completed, trace.BadFree:
+			if o.Delayed {
+				_ = alloc.RecordStream(m.Strategy, o.Addr, o.Stream)
+			}
 			_ = m.Free(o.Addr)
 		case trace.Trim:
 			_, _ = alloc.Trim(m.Strategy)
@@ -210,11 +222,9 @@ func (j *Judge) closeUndrained() error {
 		case trace.ClearStats:
 			_ = alloc.ClearStats(m.Strategy)
 		case trace.Use:
-			_ = alloc.RecordStream(m.Strategy, o.Addr, e.Stream)
+			_ = alloc.RecordStream(m.Strategy, o.Addr, o.Stream)
 		case trace.Poll:
 			_, _ = alloc.Poll(m.Strategy)
-		case trace.Drain:
-			_ = m.leash.Drain(e.Stream)
 		case trace.Fault:
 			m.faults.FailNext(e.Arg)
 		}

@@ -20,6 +20,7 @@ type Options struct {
 	Figures    bool      // fragmentation, headroom, metadata and the series
 	Latency    bool      // distribution of single calls, and what measuring them took; leaves NsPerOp 0
 	StopAtOOM  bool      // end at the first request that finds no memory
+	FreeAt     FreeAt    // when a strategy without streams is told of a delayed free
 	Report     bool      // keep the strategy's own report about that request
 	Placements io.Writer // one line for every allocation, and what Print events ask for; nil for none
 	Final      io.Writer // the state at the end; nil for none
@@ -62,9 +63,12 @@ func (p *Prepared) Run(setup alloc.Setup, dev device.Device, o Options) (*Result
 	if err = o.built(s, faults, err); err != nil {
 		return nil, fmt.Errorf("%s: %w", setup.Name, err)
 	}
+	recorder := alloc.Has(s, alloc.PowerStreamRecorder)
+	when := o.FreeAt.timing(recorder)
+	l := p.layouts[when]()
 	r := &runner{
-		p: p, t: t, s: s, dev: m, faults: faults, o: o,
-		blocks: make([]block, p.places),
+		p: p, t: t, s: s, dev: m, faults: faults, o: o, ops: l.ops, streams: p.streams, when: when,
+		blocks: make([]block, l.places), pends: recorder && l.pending,
 		res: Result{
 			Strategy: setup.Name, Config: config,
 			Trace: t.Header.Name, TraceSHA256: t.Header.Hash,
@@ -75,6 +79,9 @@ func (p *Prepared) Run(setup alloc.Setup, dev device.Device, o Options) (*Result
 		r.res.LowerBound = p.LowerBound()
 		r.series = newSeries(len(t.Events))
 		r.shape = newShape(s, len(t.Events))
+		if len(p.streams) > 1 {
+			r.flows = make([]flow, len(p.streams))
+		}
 	}
 	if err := r.run(); err != nil {
 		return nil, fmt.Errorf("%s on %s: %w", setup.Name, t.Header.Name, err)
@@ -109,16 +116,22 @@ type block struct {
 
 // runner is the state of one replay.
 type runner struct {
-	p      *Prepared
-	t      *trace.Trace
-	s      alloc.Strategy
-	dev    *meter
-	faults *device.Faults
-	o      Options
-	blocks []block // by place
+	p       *Prepared
+	t       *trace.Trace
+	s       alloc.Strategy
+	dev     *meter
+	faults  *device.Faults
+	o       Options
+	ops     []op
+	streams []device.Stream // by number
+	when    timing
+	blocks  []block // by place
+	flows   []flow  // by number of the stream; nil without figures, and where there is one stream
+	pends   bool    // freed memory may be pending
 
 	done                 int                // events that were replayed, at the end
 	requested, allocated device.Size        // of live blocks, now
+	pending              device.Size        // freed, and used by a stream, when that was looked at last
 	requestedAtPeak      device.Size        // when allocated bytes first were highest
 	series               *series            // nil without figures
 	shape                *shape             // nil without figures
@@ -162,18 +175,18 @@ func (r *runner) timedLoop() (int64, error) {
 // loop replays every event. Requests and frees that nobody watches, which is nearly all there
 // is, are done right here: a call for each would cost as much as their bookkeeping.
 func (r *runner) loop() error {
-	r.done = len(r.p.ops)
+	r.done = len(r.ops)
 	watched := r.o.Observe != nil || r.o.Placements != nil || r.o.Latency
-	for i := range r.p.ops {
-		o := &r.p.ops[i]
+	for i := range r.ops {
+		o := &r.ops[i]
 		var oom bool
 		var err error
 		switch kind := o.kind; {
-		case watched || kind == opEvent:
+		case watched || kind < opAlloc:
 			oom, err = r.event(i, o)
 		case kind == opAlloc:
 			var b alloc.Block
-			if b, err = r.s.Alloc(o.request()); err == nil {
+			if b, err = r.s.Alloc(r.request(o)); err == nil {
 				r.granted(o, b)
 			} else {
 				oom, err = r.notGranted(i, o, err)
@@ -202,8 +215,8 @@ func (r *runner) loop() error {
 }
 
 // request returns what an op of kind opAlloc asks for.
-func (o *op) request() alloc.Request {
-	return alloc.Request{Size: o.size, Stream: device.Stream(o.stream), Tag: uint64(o.tag)}
+func (r *runner) request(o *op) alloc.Request {
+	return alloc.Request{Size: o.size, Stream: r.streams[o.stream], Tag: uint64(o.tag)}
 }
 
 // event replays one event under the eyes of the observer, if there is one.
@@ -221,7 +234,12 @@ func (r *runner) step(i int, o *op) (oom bool, err error) {
 	case trace.Alloc, trace.LiveAtStart:
 		return r.alloc(i, o)
 	case trace.Free:
+		if o.kind == opPending || o.kind == opDelayed {
+			return false, r.freeLate(i, o)
+		}
 		return false, r.free(i, o)
+	case trace.Completed:
+		err = r.completed(i, o)
 	case trace.BadFree:
 		return false, r.badFree(e, o)
 	case trace.Fault:
@@ -311,6 +329,9 @@ func (r *runner) granted(o *op, b alloc.Block) {
 	if r.allocated > p.Allocated {
 		p.Allocated, r.requestedAtPeak = r.allocated, r.requested
 	}
+	if r.flows != nil {
+		r.flows[o.stream].granted(o.size, b.Size)
+	}
 }
 
 // notGranted books a request that was not granted and leaves a verdict in the size of its
@@ -346,7 +367,7 @@ func (r *runner) notGranted(i int, o *op, cause error) (oom bool, err error) {
 // firstOOM takes what is kept about the first request that found no memory.
 func (r *runner) firstOOM(e *trace.Event) {
 	if r.series != nil {
-		x := r.shape.external(r.allocated, r.dev.held)
+		x := r.shape.external(r.active(), r.dev.held)
 		r.res.ExternalFragmentationAtOOM = &x
 	}
 	if r.o.Report {
@@ -366,7 +387,7 @@ const (
 func (r *runner) describe(i int, e *trace.Event, cause error) *FirstFailure {
 	f := &FirstFailure{
 		Event: i, ID: e.ID, Size: e.Size, Error: cause.Error(),
-		LargestHole: alloc.LargestFree(r.s), Free: r.dev.held - r.allocated,
+		LargestHole: alloc.LargestFree(r.s), Free: r.dev.held - r.active(),
 	}
 	if u := r.dev.Usage(); u.Capacity != 0 {
 		free := u.Free()
@@ -408,6 +429,9 @@ func (r *runner) freed(o *op, b *block) {
 	b.live = false
 	r.requested -= o.size
 	r.allocated -= b.size
+	if r.flows != nil {
+		r.flows[o.stream].freed(o.size, b.size)
+	}
 }
 
 // notFreed judges why a live block was not freed.
@@ -456,13 +480,16 @@ func (r *runner) isLive(a device.Addr) bool {
 // out here: behind calls it would take twice the time.
 func (r *runner) look(i int) {
 	reserved := r.dev.held
+	if r.pends {
+		r.active()
+	}
 	r.series.at(i).raise(r.requested, r.allocated, reserved)
 	f := r.shape
 	if reserved > f.peakReserved {
-		f.grown(r.allocated, reserved)
+		f.grown(r.active(), reserved)
 		return
 	}
-	free := reserved - r.allocated
+	free := reserved - r.allocated - r.pending
 	if i&f.mask != 0 || free < reserved/100 {
 		return
 	}
@@ -478,12 +505,13 @@ func (r *runner) finish(elapsed int64) {
 	stats := r.s.Stats()
 	res.Allocs = r.allocs
 	res.Now = Now{r.requested, r.allocated, stats.Active, r.dev.held}
-	res.Peak.Active = max(res.Peak.Allocated, stats.PeakActive) // the replay leaves nothing pending
+	res.Peak.Active = max(res.Peak.Allocated, stats.PeakActive) // whatever the strategy counts
 	res.InternalFragmentation = ratio(r.requestedAtPeak, res.Peak.Allocated)
 	u := r.faults.Usage()
 	res.Peak.Reserved = u.PeakHeld
 	res.ReservationWaste = ratio(res.Peak.Requested, res.Peak.Reserved)
 	c := u.Calls
+	res.Streams, res.CrossStreamWaits = r.perStream(), c[device.CallWait].Done
 	res.DeviceCalls, res.Calls, res.DeviceTime, res.DeviceTimes = c.Total(), c, u.Time, u.Times
 	res.CallsByKind = CallsByKind{c.Obtained(), c.Refused(), c.Returned(), c.Rejected()}
 	if ops := res.Allocs + res.OOMs + res.Refused + res.Nulls + res.Frees; ops > 0 {

@@ -28,7 +28,12 @@ type Result struct {
 	Stopped      bool   `json:"stopped"`            // the replay ended early, at the first failure
 
 	Peak // each at its own highest moment
-	Now  // at the end
+
+	PeakPending      device.Size     `json:"peak_pending_bytes"` // most bytes freed that a stream still used
+	Streams          []StreamFigures `json:"streams"`            // of each stream that asks for memory, by its number; none without figures
+	CrossStreamWaits uint64          `json:"cross_stream_waits"` // how often the strategy made one stream wait for another
+
+	Now // at the end
 
 	InternalFragmentation       float64  `json:"internal_fragmentation_at_peak"`                // when allocated bytes were highest
 	ExternalFragmentationPeak   float64  `json:"external_fragmentation_peak"`                   // highest seen
@@ -60,6 +65,14 @@ type Peak struct {
 	Allocated device.Size `json:"peak_allocated_bytes"` // granted to them
 	Active    device.Size `json:"peak_active_bytes"`    // with what is pending on a stream
 	Reserved  device.Size `json:"peak_reserved_bytes"`  // held from the device
+}
+
+// StreamFigures are of the requests of one stream. Sizes are bytes.
+type StreamFigures struct {
+	Stream        device.Stream `json:"stream"`               // its number
+	Allocs        uint64        `json:"alloc_count"`          // requests granted
+	PeakRequested device.Size   `json:"peak_requested_bytes"` // most that its live blocks were asked for with
+	PeakAllocated device.Size   `json:"peak_allocated_bytes"` // most that was granted to them
 }
 
 // Now holds the four sums at one moment.

@@ -1,8 +1,10 @@
 package replay
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
+	"slices"
 
 	"github.com/vramyard/vramyard/alloc"
 	"github.com/vramyard/vramyard/device"
@@ -17,7 +19,7 @@ func (r *runner) use(e *trace.Event, o *op) error {
 	}
 	a := r.blocks[o.place].addr
 	err := alloc.RecordStream(r.s, a, e.Stream)
-	r.saw(Observation{Addr: a, Err: err})
+	r.saw(Observation{Addr: a, Stream: e.Stream, Err: err})
 	switch {
 	case errors.Is(err, alloc.ErrUnsupported):
 		r.res.Ignored++
@@ -35,5 +37,95 @@ func (r *runner) drain(s device.Stream) error {
 	if !ok || !alloc.Has(r.s, alloc.PowerStreamRecorder) {
 		return alloc.ErrUnsupported
 	}
+	r.seen.Stream, r.seen.Drained = s, true
 	return line.Drain(s)
+}
+
+// firstDelay is the lowest of the streams that stand for whatever delays a free; no recorded
+// program has streams up there.
+const firstDelay device.Stream = 1 << 63
+
+// freeLate replays a free after which the memory is pending. If the trace tells when the free
+// becomes final, a stream that is drained then is recorded for the block; until then no other
+// block has its place, so the place names the stream.
+func (r *runner) freeLate(i int, o *op) error {
+	b := &r.blocks[o.place]
+	if !b.live {
+		return nil
+	}
+	s := firstDelay + device.Stream(o.place)
+	if o.kind == opDelayed {
+		if err := alloc.RecordStream(r.s, b.addr, s); err != nil {
+			return fmt.Errorf("use of live allocation %d by a stream of its own: %w", r.t.Events[i].ID, err)
+		}
+	}
+	err := r.free(i, o)
+	if o.kind == opDelayed {
+		r.seen.Stream, r.seen.Delayed = s, true
+	}
+	r.active()
+	return err
+}
+
+// completed replays that a delayed free becomes final.
+func (r *runner) completed(i int, o *op) error {
+	switch {
+	case r.when == atRequest:
+		return alloc.ErrUnsupported
+	case o.place == noPlace:
+		return nil // the free was not delayed
+	case o.kind == opFree:
+		return r.free(i, o)
+	}
+	return r.drain(firstDelay + device.Stream(o.place))
+}
+
+// active returns the bytes that are live or pending.
+func (r *runner) active() device.Size {
+	if r.pends {
+		s := r.s.Stats()
+		r.pending = s.Active - s.Allocated
+		r.res.PeakPending = max(r.res.PeakPending, r.pending)
+	}
+	return r.allocated + r.pending
+}
+
+// flow is what the requests of one stream have live, and had at most.
+type flow struct {
+	requested, allocated device.Size
+	StreamFigures
+}
+
+// granted books a block.
+func (f *flow) granted(requested, size device.Size) {
+	f.Allocs++
+	f.requested += requested
+	f.allocated += size
+	f.PeakRequested = max(f.PeakRequested, f.requested)
+	f.PeakAllocated = max(f.PeakAllocated, f.allocated)
+}
+
+// freed books that a block is gone.
+func (f *flow) freed(requested, size device.Size) {
+	f.requested -= requested
+	f.allocated -= size
+}
+
+// perStream returns the figures of each stream, by its number. Those of a single one are those
+// of the whole.
+func (r *runner) perStream() []StreamFigures {
+	if !r.o.Figures || len(r.p.streams) == 0 {
+		return nil
+	}
+	if r.flows == nil {
+		p := r.res.Peak
+		return []StreamFigures{{Stream: r.p.streams[0], Allocs: r.allocs, PeakRequested: p.Requested, PeakAllocated: p.Allocated}}
+	}
+	all := make([]StreamFigures, len(r.flows))
+	for i, f := range r.flows {
+		all[i] = f.StreamFigures
+		all[i].Stream = r.p.streams[i]
+	}
+	slices.SortFunc(all, func(a, b StreamFigures) int { return cmp.Compare(a.Stream, b.Stream) })
+	return all
 }

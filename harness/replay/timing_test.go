@@ -1,0 +1,206 @@
+package replay_test
+
+import (
+	"encoding/json"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/vramyard/vramyard/alloc"
+	"github.com/vramyard/vramyard/device"
+	"github.com/vramyard/vramyard/device/sim"
+	"github.com/vramyard/vramyard/harness/replay"
+	"github.com/vramyard/vramyard/harness/trace"
+	"github.com/vramyard/vramyard/strategies"
+)
+
+// deferring gives a strategy streams: what other streams use is freed when they have finished.
+type deferring struct {
+	alloc.Strategy
+	on       device.Streams
+	recorded map[device.Addr][]device.Stream
+	blocks   map[device.Addr]freed
+	waiting  []freed
+	told     []device.Stream // every stream that was recorded
+}
+
+// freed is a block, and the marks that its free waits for.
+type freed struct {
+	alloc.Block
+	requested device.Size
+	marks     []device.Event
+}
+
+func newDeferring(src device.Source, s alloc.Strategy) *deferring {
+	on, _ := device.StreamsOf(src)
+	return &deferring{Strategy: s, on: on, recorded: map[device.Addr][]device.Stream{}, blocks: map[device.Addr]freed{}}
+}
+
+func (d *deferring) Alloc(r alloc.Request) (alloc.Block, error) {
+	if _, err := d.Poll(); err != nil {
+		return alloc.Block{}, err
+	}
+	b, err := d.Strategy.Alloc(r)
+	if err == nil {
+		d.blocks[b.Addr] = freed{Block: b, requested: r.Size}
+	}
+	return b, err
+}
+
+func (d *deferring) RecordStream(a device.Addr, s device.Stream) error {
+	d.recorded[a] = append(d.recorded[a], s)
+	d.told = append(d.told, s)
+	return nil
+}
+
+func (d *deferring) Free(a device.Addr) error {
+	f := d.blocks[a]
+	for _, s := range d.recorded[a] {
+		e, err := d.on.NewEvent()
+		if err != nil {
+			return err
+		}
+		if err := d.on.Record(e, s); err != nil {
+			return err
+		}
+		f.marks = append(f.marks, e)
+	}
+	delete(d.recorded, a)
+	d.waiting = append(d.waiting, f)
+	if len(f.marks) == 0 {
+		_, err := d.Poll()
+		return err
+	}
+	return nil
+}
+
+func (d *deferring) Poll() (n device.Size, err error) {
+	d.waiting = slices.DeleteFunc(d.waiting, func(f freed) bool {
+		for _, e := range f.marks {
+			if done, failed := d.on.Done(e); failed != nil || !done {
+				err = failed
+				return false
+			}
+		}
+		n += f.Size
+		err = d.Strategy.Free(f.Addr)
+		return err == nil
+	})
+	return n, err
+}
+
+func (d *deferring) Stats() alloc.Stats {
+	s := d.Strategy.Stats()
+	for _, f := range d.waiting {
+		s.Live--
+		s.Requested -= f.requested
+		s.Allocated -= f.Size
+	}
+	return s
+}
+
+// timed replays a text trace through bestfit, which may be given streams.
+func timed(t *testing.T, text string, streams bool, at replay.FreeAt) (*replay.Result, *deferring) {
+	t.Helper()
+	tr, err := trace.Read(strings.NewReader(text), "test.trace", trace.Options{})
+	require.NoError(t, err)
+	setup, err := strategies.All().Lookup("bestfit", json.RawMessage(`{}`))
+	require.NoError(t, err)
+	var d *deferring
+	if inner := setup; streams {
+		build := func(src device.Source, _ struct{}) (alloc.Strategy, error) {
+			s, err := inner.New(src)
+			d = newDeferring(src, s)
+			return d, err
+		}
+		setup, err = alloc.Catalogue{alloc.SpecOf("deferring", "", build, alloc.Preset{})}.Lookup("deferring", nil)
+		require.NoError(t, err)
+	}
+	dev, err := sim.New(sim.Config{})
+	require.NoError(t, err)
+	r, err := replay.Run(tr, setup, dev, replay.Options{FreeAt: at, Figures: true})
+	require.NoError(t, err)
+	return r, d
+}
+
+// delayed frees 1 while a stream uses it, and asks for as much before it is done and after.
+const delayed = "a 1 1MiB\nuse 1 7\nf 1\na 2 1MiB\ndone 1\na 3 1MiB\nf 2\nf 3\ndone 3\ndone 2\n"
+
+func TestDelayedFreesAtRequestAndCompletion(t *testing.T) {
+	for _, at := range []replay.FreeAt{"", replay.AtCompleted} {
+		r, _ := timed(t, delayed, false, at)
+		require.Equal(t, 2*device.MiB, r.Peak.Allocated)
+		require.Equal(t, 2*device.MiB, r.Peak.Requested)
+		require.Equal(t, uint64(3), r.Frees)
+		require.Equal(t, uint64(0), r.Ignored, "the use is told by when the free is final")
+		require.Zero(t, r.Now.Requested)
+	}
+	r, _ := timed(t, "a 1 1MiB\nf 1\na 2 1MiB\nf 2\ndone 2\ndone 1\n", false, replay.AtCompleted)
+	require.Equal(t, 2*device.MiB, r.Peak.Allocated)
+	r, _ = timed(t, "a 1 1MiB\nf 1\na 2 1MiB\nf 2\ndone 2\ndone 1\n", false, replay.AtRequested)
+	require.Equal(t, device.MiB, r.Peak.Allocated)
+	require.Equal(t, uint64(2), r.Ignored)
+	require.Equal(t, uint64(2), r.Frees)
+	require.Zero(t, r.PeakPending)
+}
+
+func TestDelayedFreesDriveReuseOnStreams(t *testing.T) {
+	for _, at := range []replay.FreeAt{replay.AtRequested, replay.AtCompleted} {
+		r, d := timed(t, delayed, true, at)
+		require.Equal(t, 2*device.MiB, r.Peak.Active)
+		require.Equal(t, device.MiB, r.PeakPending, "first 1, then 2")
+		require.Equal(t, uint64(3), r.Frees)
+		require.Zero(t, r.Ignored)
+		require.Equal(t, device.MiB, r.Now.Active, "the free of 2 is final, and nobody looked")
+		require.NotContains(t, d.told, device.Stream(7), "when the free is final says more")
+		require.Len(t, d.told, 2, "3 is final at once")
+		require.Less(t, device.Stream(1<<63)-1, slices.Min(d.told), "no stream of a program")
+	}
+}
+
+func TestUsesAndDrainsDriveReuse(t *testing.T) {
+	const text = "a 1 1MiB\nuse 1 7\nf 1\na 2 1MiB\ndrain 6\na 3 1MiB\ndrain 7\na 4 1MiB\nf 2\npoll\n"
+	r, d := timed(t, text, true, "")
+	require.Equal(t, []device.Stream{7}, d.told)
+	require.Equal(t, 3*device.MiB, r.Peak.Active, "4 lies where 1 was")
+	require.Equal(t, device.MiB, r.PeakPending)
+	require.Zero(t, r.Ignored)
+
+	r, _ = timed(t, text, false, "")
+	require.Equal(t, 3*device.MiB, r.Peak.Active)
+	require.Equal(t, uint64(4), r.Ignored)
+}
+
+// TestIdsThatAreGivenAgain has two lives of an id; only of the second the end is known.
+func TestIdsThatAreGivenAgain(t *testing.T) {
+	const text = "a 1 1MiB\nf 1\na 1 1MiB\nuse 1 3\nf 1\na 2 1MiB\ndone 1\nf 2\ndone 2\n"
+	r, d := timed(t, text, true, "")
+	require.Len(t, d.told, 1)
+	require.Equal(t, device.MiB, r.PeakPending)
+	r, _ = timed(t, text, false, "")
+	require.Equal(t, 2*device.MiB, r.Peak.Allocated)
+	require.Equal(t, uint64(3), r.Frees)
+}
+
+func TestFiguresOfEachStream(t *testing.T) {
+	r, _ := timed(t, "a 1 1000 stream=9\na 2 3000 stream=4\nf 1\na 3 500 stream=9\na 4 600 stream=9\nf 2\n", false, "")
+	require.Equal(t, []replay.StreamFigures{
+		{Stream: 4, Allocs: 1, PeakRequested: 3000, PeakAllocated: 3072},
+		{Stream: 9, Allocs: 3, PeakRequested: 1100, PeakAllocated: 1280},
+	}, r.Streams)
+	r, _ = timed(t, "a 1 1000 stream=9\na 3 500 stream=9\n", false, "")
+	require.Equal(t, []replay.StreamFigures{{Stream: 9, Allocs: 2, PeakRequested: 1500, PeakAllocated: r.Peak.Allocated}}, r.Streams)
+}
+
+func TestParseFreeAt(t *testing.T) {
+	at, err := replay.ParseFreeAt("")
+	require.NoError(t, err)
+	require.Equal(t, replay.AtCompleted, at)
+	at, err = replay.ParseFreeAt("requested")
+	require.NoError(t, err)
+	require.Equal(t, replay.AtRequested, at)
+	_, err = replay.ParseFreeAt("later")
+	require.EqualError(t, err, `free at "later": want "requested" or "completed"`)
+}
