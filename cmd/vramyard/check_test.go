@@ -135,7 +135,7 @@ func TestCheckTellsFailure(t *testing.T) {
 	build := func(src device.Source, _ struct{}) (alloc.Strategy, error) { return s.New(src) }
 	setup, err := alloc.Catalogue{alloc.SpecOf("shifty", "", build, alloc.Preset{})}.Lookup("shifty", nil)
 	require.NoError(t, err)
-	err = checkReplay(counterexample, setup, s.Device)
+	err = checkReplay(counterexample, setup, s.Device, "")
 	require.ErrorContains(t, err, "shifty on I1: event 1: I1 (tiling): ")
 
 	// The strategy of the catalogue has no such bug, and takes its settings from the header.
@@ -167,7 +167,7 @@ func TestCheckReplayOutsideEvents(t *testing.T) {
 	} {
 		setup, err := alloc.Catalogue{alloc.SpecOf(c.name, "", c.build, alloc.Preset{})}.Lookup(c.name, nil)
 		require.NoError(t, err)
-		require.ErrorContains(t, checkReplay(empty, setup, sim.Config{}), c.want)
+		require.ErrorContains(t, checkReplay(empty, setup, sim.Config{}, ""), c.want)
 	}
 }
 

@@ -27,7 +27,7 @@ type compareFlags struct {
 	strategies string
 	capacity   string
 	deviceFlags
-	jsonFile, csvFile string
+	jsonFile, csvFile, freeAt string
 }
 
 func newCompare() *cobra.Command {
@@ -51,6 +51,7 @@ capacity of --device, or, above that, of --capacity.`,
 	c.Flags().StringVar(&f.capacity, "capacity", "", `measure on a device of this size, such as "24GiB" (default: that of --device, or an ample one)`)
 	f.addDevice(c, "measured on its capacity, all capacities are searched")
 	f.addSim(c, simShapeUsage)
+	addFreeAt(c, &f.freeAt)
 	c.Flags().StringVar(&f.jsonFile, "json", "", `also write all figures as JSON to this file, "-" for standard output instead of tables`)
 	c.Flags().StringVar(&f.csvFile, "csv", "", `also write all figures as CSV to this file, "-" for standard output instead of tables`)
 	return c
@@ -64,6 +65,9 @@ func (f *compareFlags) run(cmd *cobra.Command, args []string) error {
 	o := compare.Options{Version: version}
 	var err error
 	if o.Device, o.Capacity, err = f.shape(); err != nil {
+		return err
+	}
+	if o.FreeAt, err = parseFreeAt(f.freeAt); err != nil {
 		return err
 	}
 	if f.capacity != "" {

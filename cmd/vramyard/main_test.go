@@ -68,6 +68,8 @@ func TestWrongInput(t *testing.T) {
 		{"unknown preset", []string{"compare", good, "--strategies", "bfc:fast"}, 1, `unknown preset "fast" of bfc`},
 		{"no strategies", []string{"compare", good, "--strategies", ""}, 1, "want at least one"},
 		{"bad capacity", []string{"compare", good, "--capacity", "-4GiB"}, 1, `--capacity: size "-4GiB"`},
+		{"unknown time of frees", []string{"compare", good, "--free-at", "once"}, 1, `--free-at: free at "once": want "requested" or "completed"`},
+		{"the same for one", []string{"replay", "--strategy", "bfc", "--free-at", "once", good}, 1, "--free-at: "},
 		{"no capacity", []string{"compare", good, "--capacity", "0"}, 1, "--capacity: want more than 0 bytes"},
 		{"bad JSON", []string{"replay", "--strategy", "bfc", "--config", "{", good}, 1, "configuration of bfc: "},
 		{"unknown field", []string{"replay", "--strategy", "bfc", "--config", `{"limt":1}`, good}, 1, `unknown field "limt"`},

@@ -24,7 +24,7 @@ type replayFlags struct {
 	deviceFlags
 	strategy, config, dialect   string
 	placements, final, jsonFile string
-	report                      string
+	report, freeAt              string
 	check                       bool
 }
 
@@ -54,6 +54,7 @@ unless --config, or --device or --sim, is given.`,
 	c.Flags().StringVar(&f.final, "final", "", `write the state at the end to this file, "-" for standard output`)
 	c.Flags().StringVar(&f.jsonFile, "json", "", `write all figures as JSON to this file, "-" for standard output`)
 	c.Flags().StringVar(&f.report, "oom-report", "", `write the strategy's own report about the first OOM to this file, "-" for standard output`)
+	addFreeAt(c, &f.freeAt)
 	c.Flags().BoolVar(&f.check, "check", false, "judge every invariant after every event")
 	if err := c.MarkFlagRequired("strategy"); err != nil {
 		panic(err) // the flag is defined above
@@ -79,22 +80,27 @@ func (f *replayFlags) run(cmd *cobra.Command, path string) error {
 	if err != nil {
 		return err
 	}
+	o := replay.Options{Figures: true}
+	if o.FreeAt, err = parseFreeAt(f.freeAt); err != nil {
+		return err
+	}
 	if f.check {
-		if err := checkReplay(t, setup, cfg); err != nil {
+		if err := checkReplay(t, setup, cfg, o.FreeAt); err != nil {
 			return err
 		}
 	}
 	prepared := replay.Prepare(t)
-	res, final, err := f.replay(cmd.OutOrStdout(), prepared, setup, cfg)
+	res, final, err := f.replay(cmd.OutOrStdout(), prepared, setup, cfg, o)
 	if err != nil {
 		return err
 	}
-	timed, err := runOn(prepared, setup, cfg, replay.Options{Figures: true})
+	timed, err := runOn(prepared, setup, cfg, o)
 	if err != nil {
 		return err
 	}
 	res.NsPerOp = timed.NsPerOp
-	timed, err = runOn(prepared, setup, cfg, replay.Options{Figures: true, Latency: true})
+	o.Latency = true
+	timed, err = runOn(prepared, setup, cfg, o)
 	if err != nil {
 		return err
 	}
@@ -130,9 +136,11 @@ func (f *replayFlags) settings(t *trace.Trace) (alloc.Setup, sim.Config, error) 
 
 // replay runs the trace and writes the placements. It returns the figures and the text of
 // the final state.
-func (f *replayFlags) replay(stdout io.Writer, t *replay.Prepared, setup alloc.Setup, cfg sim.Config) (res *replay.Result, final []byte, err error) {
+func (f *replayFlags) replay(
+	stdout io.Writer, t *replay.Prepared, setup alloc.Setup, cfg sim.Config, o replay.Options,
+) (res *replay.Result, final []byte, err error) {
 	var state bytes.Buffer
-	o := replay.Options{Figures: true, Report: f.report != ""}
+	o.Report = f.report != ""
 	if f.final != "" {
 		o.Final = &state
 	}
@@ -200,13 +208,13 @@ func (f *replayFlags) writeReport(stdout io.Writer, res *replay.Result) error {
 
 // checkReplay replays under the eyes of a judge. Its error names the event after which an
 // invariant was broken.
-func checkReplay(t *trace.Trace, setup alloc.Setup, cfg sim.Config) error {
+func checkReplay(t *trace.Trace, setup alloc.Setup, cfg sim.Config, freeAt replay.FreeAt) error {
 	judge, err := props.NewJudge(props.SubjectOfSetup(setup, cfg), t)
 	if err != nil {
 		return err
 	}
 	at := 0
-	_, err = replay.Run(t, setup, judge.Device(), replay.Options{Observe: func(o replay.Observation) error {
+	_, err = replay.Run(t, setup, judge.Device(), replay.Options{FreeAt: freeAt, Observe: func(o replay.Observation) error {
 		at = o.Event
 		return judge.Observe(o)
 	}})

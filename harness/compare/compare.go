@@ -1,6 +1,7 @@
 package compare
 
 import (
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -27,7 +28,9 @@ type Options struct {
 	Device   sim.Config  // the device but for its capacity, which the comparison sets
 	Workers  int         // replays at once; 0 is one for each core
 	Version  string      // of the program, kept in the report
-	Done     func()      // called after each strategy on each trace, from many goroutines; nil for none
+	// FreeAt says when a strategy that knows no streams is told of a delayed free.
+	FreeAt replay.FreeAt
+	Done   func() // called after each strategy on each trace, from many goroutines; nil for none
 	// Quick is for a search over many settings: one measuring replay without fragmentation,
 	// and an eighth of the probes below the minimum.
 	Quick bool
@@ -39,7 +42,9 @@ type Report struct {
 	Schema  string     `json:"schema"`  // the constant Schema
 	Version string     `json:"version"` // of the program
 	Device  sim.Config `json:"device"`  // the device but for its capacity
-	Runs    []Run      `json:"runs"`    // by trace, then by strategy
+	// FreeAt says when strategies that know no streams were told of delayed frees.
+	FreeAt replay.FreeAt `json:"free_at"`
+	Runs   []Run         `json:"runs"` // by trace, then by strategy
 }
 
 // Run holds the figures of one strategy on one trace. Sizes are bytes. docs/metrics.md
@@ -79,7 +84,7 @@ func Compare(traces []*trace.Trace, setups []alloc.Setup, o Options) (*Report, e
 		o.Workers = runtime.GOMAXPROCS(0)
 	}
 	p := &pool{free: make(chan struct{}, o.Workers)}
-	report := &Report{Schema: Schema, Version: o.Version, Device: o.Device, Runs: make([]Run, len(traces)*len(setups))}
+	report := &Report{Schema: Schema, Version: o.Version, Device: o.Device, FreeAt: cmp.Or(o.FreeAt, replay.AtCompleted), Runs: make([]Run, len(traces)*len(setups))}
 	errs := make([]error, len(report.Runs))
 	var jobs sync.WaitGroup
 	for i, t := range traces {
@@ -214,6 +219,7 @@ func (c *contest) measure(n device.Size) (*replay.Result, error) {
 // replay runs the trace on a device of n bytes with the strategy's limit set to it. It
 // returns nil if the strategy takes memory when it is built and the device has too little.
 func (c *contest) replay(n device.Size, o replay.Options) (*replay.Result, error) {
+	o.FreeAt = c.o.FreeAt
 	on := c.o.Device
 	on.Capacity = n
 	dev, err := sim.New(on)

@@ -40,7 +40,7 @@ type opKind uint8
 const (
 	opEvent   opKind = iota // whatever else there is, read from the event itself
 	opPending               // a free of a block that other streams use
-	opDelayed               // a free that becomes final at a later event
+	opDelayed               // a free that becomes final at a later event, or that event
 	opAlloc                 // a request of size bytes, on stream, with tag, and no other wish
 	opFree                  // a free
 )
@@ -86,7 +86,7 @@ func (p *Prepared) lay(when timing, late delays, numbers map[device.Stream]uint3
 			l.free(o, s, e.Slot, when, late.has(i))
 		case trace.Completed:
 			if late.has(i) {
-				l.complete(o, s, e.Slot, when)
+				l.complete(o, s, e.Slot)
 			}
 		case trace.Use:
 			if !late.has(i) {

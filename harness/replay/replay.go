@@ -131,6 +131,7 @@ type runner struct {
 
 	done                 int                // events that were replayed, at the end
 	requested, allocated device.Size        // of live blocks, now
+	kept                 device.Size        // asked for with blocks that the strategy is to be told of later
 	pending              device.Size        // freed, and used by a stream, when that was looked at last
 	requestedAtPeak      device.Size        // when allocated bytes first were highest
 	series               *series            // nil without figures
@@ -327,7 +328,7 @@ func (r *runner) granted(o *op, b alloc.Block) {
 	p := &r.res.Peak
 	p.Requested = max(p.Requested, r.requested)
 	if r.allocated > p.Allocated {
-		p.Allocated, r.requestedAtPeak = r.allocated, r.requested
+		p.Allocated, r.requestedAtPeak = r.allocated, r.requested+r.kept
 	}
 	if r.flows != nil {
 		r.flows[o.stream].granted(o.size, b.Size)
@@ -541,7 +542,7 @@ func (r *runner) audit() error {
 		what      string
 		got, want device.Size
 	}{
-		{"requested bytes", got.Requested, r.requested},
+		{"requested bytes", got.Requested, r.requested + r.kept},
 		{"allocated bytes", got.Allocated, r.allocated},
 		{"reserved bytes", got.Reserved + got.Forgotten, r.dev.held},
 		{"live blocks", device.Size(got.Live), r.live()},

@@ -53,6 +53,10 @@ func (r *runner) freeLate(i int, o *op) error {
 	if !b.live {
 		return nil
 	}
+	if r.when == atCompletion {
+		r.giveUp(o)
+		return nil
+	}
 	s := firstDelay + device.Stream(o.place)
 	if o.kind == opDelayed {
 		if err := alloc.RecordStream(r.s, b.addr, s); err != nil {
@@ -72,12 +76,29 @@ func (r *runner) completed(i int, o *op) error {
 	switch {
 	case r.when == atRequest:
 		return alloc.ErrUnsupported
-	case o.place == noPlace:
+	case o.kind != opDelayed:
 		return nil // the free was not delayed
-	case o.kind == opFree:
-		return r.free(i, o)
+	case r.when == onStreams:
+		return r.drain(firstDelay + device.Stream(o.place))
+	case !r.blocks[o.place].live:
+		return nil
 	}
-	return r.drain(firstDelay + device.Stream(o.place))
+	final := *o
+	final.size = 0 // it is counted as asked for no more
+	err := r.free(i, &final)
+	if !r.blocks[o.place].live {
+		r.kept -= o.size
+	}
+	return err
+}
+
+// giveUp books that the program has freed a block that the strategy is to keep.
+func (r *runner) giveUp(o *op) {
+	r.requested -= o.size
+	r.kept += o.size
+	if r.flows != nil {
+		r.flows[o.stream].freed(o.size, 0)
+	}
 }
 
 // active returns the bytes that are live or pending.

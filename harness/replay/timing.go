@@ -103,16 +103,13 @@ func hasUses(t *trace.Trace) bool {
 
 // free lays out a free.
 func (l *layout) free(o *op, s *seats, slot uint32, when timing, delayed bool) {
-	if delayed && when == atCompletion {
-		return // the block stays what it is
-	}
 	at, ok := s.name(o, slot)
 	switch {
 	case !ok:
 		return
 	case delayed:
-		o.kind, l.pending = opDelayed, true
-		return // its place names the stream that delays it
+		o.kind, l.pending = opDelayed, when == onStreams
+		return // it keeps its place: the block is there, or a stream is named by it
 	case at.used && when == onStreams:
 		o.kind, l.pending = opPending, true
 	default:
@@ -122,9 +119,9 @@ func (l *layout) free(o *op, s *seats, slot uint32, when timing, delayed bool) {
 }
 
 // complete lays out that a delayed free becomes final.
-func (l *layout) complete(o *op, s *seats, slot uint32, when timing) {
-	if _, ok := s.name(o, slot); ok && when == atCompletion {
-		o.kind = opFree
+func (l *layout) complete(o *op, s *seats, slot uint32) {
+	if _, ok := s.name(o, slot); ok {
+		o.kind = opDelayed
+		s.leave(slot)
 	}
-	s.leave(slot)
 }

@@ -132,13 +132,16 @@ func TestDelayedFreesAtRequestAndCompletion(t *testing.T) {
 	for _, at := range []replay.FreeAt{"", replay.AtCompleted} {
 		r, _ := timed(t, delayed, false, at)
 		require.Equal(t, 2*device.MiB, r.Peak.Allocated)
-		require.Equal(t, 2*device.MiB, r.Peak.Requested)
+		require.Equal(t, r.LowerBound, r.Peak.Requested)
 		require.Equal(t, uint64(3), r.Frees)
 		require.Equal(t, uint64(0), r.Ignored, "the use is told by when the free is final")
 		require.Zero(t, r.Now.Requested)
 	}
 	r, _ := timed(t, "a 1 1MiB\nf 1\na 2 1MiB\nf 2\ndone 2\ndone 1\n", false, replay.AtCompleted)
 	require.Equal(t, 2*device.MiB, r.Peak.Allocated)
+	require.Equal(t, device.MiB, r.Peak.Requested, "what the program has freed is kept, and not asked for")
+	require.Zero(t, r.InternalFragmentation)
+	require.Equal(t, replay.Now{Reserved: r.Now.Reserved}, r.Now)
 	r, _ = timed(t, "a 1 1MiB\nf 1\na 2 1MiB\nf 2\ndone 2\ndone 1\n", false, replay.AtRequested)
 	require.Equal(t, device.MiB, r.Peak.Allocated)
 	require.Equal(t, uint64(2), r.Ignored)

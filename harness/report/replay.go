@@ -18,9 +18,11 @@ func ReplayTable(w io.Writer, r *replay.Result) error {
 	t := table.NewWriter()
 	t.SetStyle(table.StyleLight)
 	t.SetColumnConfigs([]table.ColumnConfig{{Number: 2, Align: text.AlignRight}})
-	for _, group := range [][]table.Row{memoryRows(r), countRows(r), deviceRows(r), timeRows(r)} {
-		t.AppendRows(group)
-		t.AppendSeparator()
+	for _, group := range [][]table.Row{memoryRows(r), countRows(r), streamRows(r), deviceRows(r), timeRows(r)} {
+		if len(group) > 0 {
+			t.AppendRows(group)
+			t.AppendSeparator()
+		}
 	}
 	if _, err := fmt.Fprintf(w, "%s on %s, sha256 %.12s\n%s\n", r.Strategy, printable(r.Trace), r.TraceSHA256, t.Render()); err != nil {
 		return err
@@ -82,6 +84,33 @@ func countRows(r *replay.Result) []table.Row {
 	}
 	return rows
 }
+
+// streamRows returns what there is to say of several streams, nothing of one.
+func streamRows(r *replay.Result) []table.Row {
+	var rows []table.Row
+	if r.PeakPending > 0 {
+		rows = append(rows, table.Row{"peak pending", Bytes(r.PeakPending)})
+	}
+	if r.CrossStreamWaits > 0 {
+		rows = append(rows, table.Row{"waits of one stream for another", r.CrossStreamWaits})
+	}
+	if len(r.Streams) < 2 {
+		return rows
+	}
+	for i, s := range r.Streams {
+		if i == mostStreams {
+			return append(rows, table.Row{"further streams", len(r.Streams) - i})
+		}
+		rows = append(rows, table.Row{
+			fmt.Sprintf("stream %d: granted / peak requested / peak allocated", uint64(s.Stream)),
+			fmt.Sprintf("%d / %s / %s", s.Allocs, Bytes(s.PeakRequested), Bytes(s.PeakAllocated)),
+		})
+	}
+	return rows
+}
+
+// mostStreams is how many streams a table shows; JSON has them all.
+const mostStreams = 16
 
 // deviceRows returns what was asked of the device, by kind, with the time that the device's cost
 // model says it took.
