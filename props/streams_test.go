@@ -1,6 +1,7 @@
 package props_test
 
 import (
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
@@ -9,6 +10,7 @@ import (
 	"github.com/vramyard/vramyard/alloc"
 	"github.com/vramyard/vramyard/device"
 	"github.com/vramyard/vramyard/device/sim"
+	"github.com/vramyard/vramyard/harness/trace"
 	"github.com/vramyard/vramyard/props"
 )
 
@@ -88,4 +90,42 @@ func TestVerifyFaultsFindsBugsOfStreams(t *testing.T) {
 func TestMetamorphicRenamesStreams(t *testing.T) {
 	_, err := props.Metamorphic(slottedSubject(placesByStream), props.Options{Sequences: 300, Seed: 1})
 	assert.Equal(t, props.IIndifference, requireFailure(t, err).Violation.Number)
+}
+
+// readTrace reads a text trace.
+func readTrace(t *testing.T, text string) *trace.Trace {
+	t.Helper()
+	read, err := trace.Read(strings.NewReader(text), "test.trace", trace.Options{})
+	require.NoError(t, err)
+	return read
+}
+
+// TestJudgeFollowsDelayedFrees replays frees that become final later. A strategy with streams is
+// told of a stream that delays them, and has to wait for it.
+func TestJudgeFollowsDelayedFrees(t *testing.T) {
+	delayed := readTrace(t, "a 1 9\na 2 9 stream=1\nf 2\na 3 9\ndone 2\na 4 9\nf 1\nf 4\ndone 1\ndone 4\npoll\nf 3\ndrain 0\ndrain 1\npoll\n")
+	require.NoError(t, judged(t, slottedSubject(none), delayed))
+	require.NoError(t, judged(t, firstFitSubject(none), delayed))
+	requireBroken(t, props.IPending, judged(t, slottedSubject(ignoresUses), delayed))
+	requireBroken(t, props.IPending, judged(t, slottedSubject(pollsNothing), delayed))
+}
+
+// TestJudgeLetsStreamsPass judges what sequences with streams were recorded as.
+func TestJudgeLetsStreamsPass(t *testing.T) {
+	subject := slottedSubject(none)
+	p := props.Profile{
+		Operations: 100, Quantum: slotSize, Max: slotSize, Room: slotSize * slotsEach * slotRegions, Streams: true, Poller: true,
+	}
+	kinds := map[trace.Kind]int{}
+	for seed := range int64(50) {
+		recorded, err := props.Record(subject, draw(t, p, seed))
+		require.NoError(t, err)
+		for _, e := range recorded.Events {
+			kinds[e.Kind]++
+		}
+		require.NoError(t, judged(t, subject, recorded), "seed %d", seed)
+	}
+	for _, k := range []trace.Kind{trace.Use, trace.Drain, trace.Poll} {
+		require.Greater(t, kinds[k], 100, k)
+	}
 }
