@@ -190,12 +190,14 @@ func (r *relations) undo(seq Sequence) error {
 	}
 	m := r.members[0]
 	m.faults.FailNext(0)
-	for _, op := range seq { // so that nothing becomes free meanwhile that was pending
-		if err := m.leash.Drain(op.Stream); err != nil {
-			break // the device has no streams
+	for range 2 { // a poll may put marks that the device has refused before
+		for _, op := range seq { // so that nothing becomes free meanwhile that was pending
+			if err := m.leash.Drain(op.Stream); err != nil {
+				break // the device has no streams
+			}
 		}
+		_, _ = alloc.Poll(m.Strategy) // without the power nothing is pending
 	}
-	_, _ = alloc.Poll(m.Strategy) // without the power nothing is pending
 	done := 0
 	for i := len(seq) - 1; i >= 0 && done < mostUndone; i-- {
 		if seq[i].Kind != OpAlloc {

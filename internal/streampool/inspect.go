@@ -72,3 +72,11 @@ func (p *Pool) Bytes() (n device.Size) {
 func bytesOf[T any](s []T) device.Size {
 	return device.Size(cap(s)) * device.Size(reflect.TypeFor[T]().Size())
 }
+
+// Region returns where a live chunk lies. O(1).
+func (p *Pool) Region(h Handle) device.Region {
+	return device.Region{Addr: p.rows[h].addr, Size: p.rows[h].size}
+}
+
+// Pending returns the bytes of freed blocks that other streams still use. O(1).
+func (p *Pool) Pending() device.Size { return p.stats.Pending }

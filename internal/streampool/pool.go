@@ -185,6 +185,9 @@ func (p *Pool) grant(h Handle, n device.Size, g uint32, r *Request) Handle {
 	}
 	w := &p.rows[h]
 	w.state, w.group, w.requested, w.tag, w.chain = Live, g, r.Size, r.Tag, p.live.Enter(w.addr, h)
+	if planted.Enabled && planted.Is("streampool/not-indexed") {
+		p.unlist(h)
+	}
 	p.stats.Live++
 	p.stats.Used += w.size
 	p.stats.UsedHigh = max(p.stats.UsedHigh, p.stats.Used)
@@ -309,6 +312,9 @@ func (p *Pool) takeAlong(left, right Handle) {
 		l.mark, r.mark = r.mark, l.mark
 	}
 	l.group = max(l.group, r.group) // they are equal, or one is nobody's
+	if planted.Enabled && planted.Is("streampool/whole-is-nobodys") && r.group == nobody {
+		l.group = nobody
+	}
 	p.release(right)
 	p.join(left, right)
 }

@@ -91,6 +91,9 @@ func (p *Pool) await(h Handle) bool {
 		i = next
 	}
 	p.rows[h].uses = n
+	if planted.Enabled && planted.Is("streampool/waits-for-one-more") {
+		p.rows[h].uses += min(n, 1)
+	}
 	return n > 0
 }
 

@@ -1,0 +1,162 @@
+package async
+
+import (
+	"errors"
+
+	"github.com/vramyard/vramyard/alloc"
+	"github.com/vramyard/vramyard/device"
+	"github.com/vramyard/vramyard/internal/invariants"
+	"github.com/vramyard/vramyard/internal/planted"
+	"github.com/vramyard/vramyard/internal/streampool"
+)
+
+// Allocator is a stream-ordered pool. Use [New]; it is not safe for concurrent use.
+type Allocator struct {
+	pool    *streampool.Pool
+	cfg     Config
+	busy    invariants.Entry
+	closed  bool
+	stats   alloc.Stats // but what the pool counts
+	refusal alloc.Refusal
+}
+
+var (
+	_ alloc.Strategy       = (*Allocator)(nil)
+	_ alloc.StreamRecorder = (*Allocator)(nil)
+	_ alloc.Poller         = (*Allocator)(nil)
+	_ alloc.Trimmer        = (*Allocator)(nil)
+)
+
+// New returns an allocator over src that holds nothing yet. It fails if c is invalid. Of src it
+// uses the streams and the timeline, if there are any.
+func New(src device.Source, c Config) (*Allocator, error) {
+	c, err := c.WithDefaults()
+	if err != nil {
+		return nil, err
+	}
+	a := &Allocator{cfg: c, pool: streampool.New(src, c.pool())}
+	a.stats.Limit, a.stats.NextRegion = c.Limit, c.RegionBytes
+	return a, nil
+}
+
+// Config returns the configuration with every default filled in.
+func (a *Allocator) Config() Config { return a.cfg }
+
+// Alloc implements [alloc.Allocator]. The package comment says what it costs.
+func (a *Allocator) Alloc(r alloc.Request) (alloc.Block, error) {
+	a.busy.Enter("async")
+	defer a.busy.Leave()
+	if r.Size-1 >= streampool.MaxRequest || r.Align&(r.Align-1) != 0 || a.closed {
+		return alloc.Block{}, a.refuse(&r)
+	}
+	h, err := a.pool.Alloc(streampool.Request{Size: r.Size, Align: r.Align, Stream: r.Stream, Tag: r.Tag})
+	a.stats.Active = a.stats.Allocated + a.pool.Pending()
+	if err != nil {
+		a.stats.OOMs++
+		a.note(&r, alloc.ReasonLimit)
+		if !errors.Is(err, streampool.ErrLimit) {
+			a.refusal.Reason, a.refusal.Asked, a.refusal.Device = alloc.ReasonDevice, a.pool.Asked(), err
+		}
+		return alloc.Block{}, alloc.ErrOutOfMemory
+	}
+	b := a.pool.Region(h)
+	a.stats.Granted(r.Size, b.Size)
+	return alloc.Block{Addr: b.Addr, Size: b.Size}, nil
+}
+
+// refuse notes a request that can never be granted and returns the error.
+func (a *Allocator) refuse(r *alloc.Request) error {
+	if a.closed {
+		return alloc.ErrClosed
+	}
+	why := alloc.ReasonAlignment
+	switch {
+	case r.Size == 0:
+		why = alloc.ReasonZero
+	case r.Size > streampool.MaxRequest:
+		why = alloc.ReasonTooLarge
+	}
+	a.note(r, why)
+	return alloc.ErrInvalidRequest
+}
+
+// note remembers a refusal, by value.
+func (a *Allocator) note(r *alloc.Request, why alloc.Reason) {
+	s := a.pool.Stats()
+	a.refusal = alloc.Refusal{Reason: why, Request: *r, LargestHole: a.pool.LargestFree(), Free: s.Free()}
+}
+
+// Free implements [alloc.Allocator]: the block goes back when the stream of its request, and
+// those that were recorded, have finished what is queued on them now.
+func (a *Allocator) Free(at device.Addr) error {
+	a.busy.Enter("async")
+	defer a.busy.Leave()
+	h, err := a.find(at)
+	if err != nil {
+		return err
+	}
+	c := a.pool.Show(h)
+	a.stats.Freed(c.Requested, c.Size)
+	a.pool.Free(h, c.Stream)
+	if !(planted.Enabled && planted.Is("async/pending-forgotten")) {
+		a.stats.Active = a.stats.Allocated + a.pool.Pending()
+	}
+	return nil
+}
+
+// find returns the live block that starts at an address.
+func (a *Allocator) find(at device.Addr) (streampool.Handle, error) {
+	if a.closed {
+		return streampool.None, alloc.ErrClosed
+	}
+	if h := a.pool.Find(at); h != streampool.None {
+		return h, nil
+	}
+	return streampool.None, alloc.ErrInvalidFree
+}
+
+// RecordStream implements [alloc.StreamRecorder]. It costs O(streams recorded for the block).
+func (a *Allocator) RecordStream(at device.Addr, s device.Stream) error {
+	a.busy.Enter("async")
+	defer a.busy.Leave()
+	h, err := a.find(at)
+	if err == nil && !(planted.Enabled && planted.Is("async/stream-unrecorded")) {
+		a.pool.Use(h, s)
+	}
+	return err
+}
+
+// Poll implements [alloc.Poller]. Regions without a block go back above Config.ReleaseThreshold.
+// It asks the device once for each free that has finished and once for each stream.
+func (a *Allocator) Poll() (device.Size, error) {
+	a.busy.Enter("async")
+	defer a.busy.Leave()
+	if a.closed {
+		return 0, alloc.ErrClosed
+	}
+	bytes, err := a.pool.Poll()
+	a.stats.Active = a.stats.Allocated + a.pool.Pending()
+	return bytes, err
+}
+
+// Trim implements [alloc.Trimmer]: regions go back highest address first, whatever
+// Config.ReleaseThreshold is. The device waits for all streams when it takes one.
+func (a *Allocator) Trim() (device.Size, error) {
+	a.busy.Enter("async")
+	defer a.busy.Leave()
+	if a.closed {
+		return 0, alloc.ErrClosed
+	}
+	bytes, err := a.pool.Trim(0, true)
+	a.stats.Active = a.stats.Allocated + a.pool.Pending()
+	return bytes, err
+}
+
+// Close implements [alloc.Strategy].
+func (a *Allocator) Close() error {
+	a.busy.Enter("async")
+	defer a.busy.Leave()
+	a.closed = true
+	a.stats.Emptied()
+	return a.pool.Close()
+}

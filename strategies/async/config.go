@@ -1,0 +1,74 @@
+package async
+
+import (
+	"fmt"
+
+	"github.com/vramyard/vramyard/device"
+	"github.com/vramyard/vramyard/internal/streampool"
+)
+
+// The values of switches.
+const (
+	On  = "on"  // the default
+	Off = "off" // not
+)
+
+// mostRegion bounds regions and limits in bytes, so that no sum of a few overflows.
+const mostRegion device.Size = 1 << 60
+
+// Config describes a pool. The zero value is what the driver's are at first.
+type Config struct {
+	// ReleaseThreshold in bytes is what stays when regions without a block go back.
+	ReleaseThreshold device.Size `json:"release_threshold" doc:"bytes that stay when a poll gives regions without a block back" grid:"0,64MiB,1GiB,1EiB"`
+	// FollowEvents reuses what another stream freed if a wait puts the request behind that: On or Off.
+	FollowEvents string `json:"follow_events" doc:"reuse what another stream freed before an event that the request's stream was made to wait for: on or off" grid:"on,off"`
+	// ReuseFinished reuses what another stream freed if that is found to have finished: On or Off.
+	ReuseFinished string `json:"reuse_finished" doc:"reuse what another stream freed once the device is found to have passed that: on or off" grid:"on,off"`
+	// InsertWaits makes a stream wait to reuse what another freed: On or Off.
+	InsertWaits string `json:"insert_waits" doc:"make a stream wait for another to reuse what that freed: on or off" grid:"on,off"`
+	// RegionBytes is the smallest region.
+	RegionBytes device.Size `json:"region_bytes" doc:"smallest region, a multiple of 512 (default 32MiB)" grid:"2MiB,8MiB,32MiB,128MiB,512MiB"`
+	// Limit in bytes is the most to hold of the device; 0 for no bound.
+	Limit device.Size `json:"limit" doc:"most bytes to hold of the device; 0 for no bound"`
+}
+
+// WithDefaults returns c with every default filled in. It fails with an error that names
+// the first bad field.
+func (c Config) WithDefaults() (Config, error) {
+	for _, f := range []struct {
+		name string
+		v    *string
+	}{{"follow_events", &c.FollowEvents}, {"reuse_finished", &c.ReuseFinished}, {"insert_waits", &c.InsertWaits}} {
+		if *f.v == "" {
+			*f.v = On
+		}
+		if *f.v != On && *f.v != Off {
+			return c, fmt.Errorf("async: %s %q: want %q or %q", f.name, *f.v, On, Off)
+		}
+	}
+	if c.RegionBytes == 0 {
+		c.RegionBytes = streampool.DefaultRegion
+	}
+	switch {
+	case c.RegionBytes%streampool.Quantum != 0 || c.RegionBytes > mostRegion:
+		return c, fmt.Errorf("async: region_bytes %d: want a multiple of %d up to %v",
+			uint64(c.RegionBytes), uint64(streampool.Quantum), mostRegion)
+	case c.Limit != 0 && c.Limit < streampool.Quantum || c.Limit > mostRegion:
+		return c, fmt.Errorf("async: limit %d: want 0, or %d up to %v", uint64(c.Limit), uint64(streampool.Quantum), mostRegion)
+	}
+	return c, nil
+}
+
+// pool returns the configuration of the pool.
+func (c Config) pool() streampool.Config {
+	return streampool.Config{
+		Region: c.RegionBytes, Limit: c.Limit, Threshold: c.ReleaseThreshold,
+		FollowEvents: c.FollowEvents == On, ReuseFinished: c.ReuseFinished == On, InsertWaits: c.InsertWaits == On,
+	}
+}
+
+// ForCapacity returns the configuration for a device of n bytes: Limit becomes n.
+func (c Config) ForCapacity(n device.Size) Config {
+	c.Limit = max(n, streampool.Quantum)
+	return c
+}

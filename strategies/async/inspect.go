@@ -1,0 +1,93 @@
+package async
+
+import (
+	"fmt"
+
+	"github.com/vramyard/vramyard/alloc"
+	"github.com/vramyard/vramyard/device"
+	"github.com/vramyard/vramyard/internal/streampool"
+	"github.com/vramyard/vramyard/internal/tally"
+)
+
+// The owners of free chunks, as they appear in alloc.Chunk.Owner.
+const (
+	OwnerNobody uint8 = iota // any stream may have it
+	OwnerStream              // the stream that the chunk shows may have it at once
+)
+
+var (
+	_ alloc.Holes   = (*Allocator)(nil)
+	_ alloc.Metered = (*Allocator)(nil)
+	_ alloc.Failure = (*Allocator)(nil)
+	_ alloc.Ceiling = (*Allocator)(nil)
+	_ alloc.Clearer = (*Allocator)(nil)
+)
+
+// Stats implements [alloc.Inspector]. O(1).
+func (a *Allocator) Stats() alloc.Stats {
+	s, p := a.stats, a.pool.Stats()
+	s.Reserved, s.PeakReserved, s.Regions = p.Reserved, p.ReservedHigh, p.Regions
+	s.Reserves, s.ReserveFailures, s.Releases = p.Reserves, p.ReserveFailures, p.Releases
+	return s
+}
+
+// ClearStats implements [alloc.Clearer].
+func (a *Allocator) ClearStats() { a.stats.Clear() }
+
+// LastRefusal implements [alloc.Failure].
+func (a *Allocator) LastRefusal() (alloc.Refusal, bool) {
+	return a.refusal, a.refusal.Reason != alloc.ReasonNone
+}
+
+// MaxRequest implements [alloc.Ceiling].
+func (a *Allocator) MaxRequest() device.Size { return streampool.MaxRequest }
+
+// LargestFree implements [alloc.Holes]: of any stream. O(streams).
+func (a *Allocator) LargestFree() device.Size { return a.pool.LargestFree() }
+
+// MetadataBytes implements [alloc.Metered]. O(streams + regions / 32).
+func (a *Allocator) MetadataBytes() device.Size { return a.pool.Bytes() }
+
+// Walk implements [alloc.Inspector]. A free chunk that belongs to a stream shows it, and
+// OwnerStream.
+func (a *Allocator) Walk(yield func(alloc.Chunk) bool) {
+	a.busy.Enter("async")
+	defer a.busy.Leave()
+	a.walk(yield)
+}
+
+// walk is Walk without the guard.
+func (a *Allocator) walk(yield func(alloc.Chunk) bool) {
+	a.pool.Walk(func(c streampool.Chunk) bool { return yield(show(c)) })
+}
+
+// show returns a chunk of the pool as Walk shows it.
+func show(c streampool.Chunk) alloc.Chunk {
+	v := alloc.Chunk{
+		Region: c.Region, Addr: c.Addr, Size: c.Size, Requested: c.Requested, Class: alloc.NoClass, Stream: c.Stream, Tag: c.Tag,
+	}
+	switch {
+	case c.Slack:
+		v.State = alloc.Slack
+	case c.State == streampool.Live:
+		v.State = alloc.Live
+	case c.State == streampool.Pending:
+		v.State = alloc.Pending
+	case c.Owner != 0:
+		v.Owner = OwnerStream
+	}
+	return v
+}
+
+// Check implements [alloc.Inspector]. It recounts everything.
+func (a *Allocator) Check() error {
+	a.busy.Enter("async")
+	defer a.busy.Leave()
+	if err := a.pool.Check(); err != nil {
+		return fmt.Errorf("async: %w", err)
+	}
+	if err := tally.Compare(a.Stats(), a.walk); err != nil {
+		return fmt.Errorf("async: invariant A1 (counters are what the walk shows): %w", err)
+	}
+	return nil
+}

@@ -1,0 +1,29 @@
+package async
+
+import (
+	"github.com/vramyard/vramyard/alloc"
+	"github.com/vramyard/vramyard/device"
+	"github.com/vramyard/vramyard/internal/streampool"
+)
+
+// Promises implements [alloc.Promiser].
+func (c Config) Promises() alloc.Promises {
+	fits := alloc.ServesAnywhere(streampool.Quantum)
+	return alloc.Promises{
+		Quantum:  streampool.Quantum,
+		Honours:  func(alloc.Request) bool { return true },
+		MaxGrant: func(r alloc.Request) device.Size { return device.AlignUp(r.Size, streampool.Quantum) },
+		MustMerge: func(left, right alloc.Chunk) bool {
+			return left.Owner == right.Owner && left.Stream == right.Stream
+		},
+		ClassOf: func(alloc.Chunk) int32 { return alloc.NoClass },
+		// What belongs to another stream serves only if the device can be synchronised.
+		Serves: func(f alloc.Chunk, r alloc.Request) bool {
+			return (f.Owner == OwnerNobody || f.Stream == r.Stream) && fits(f, r)
+		},
+		Boundaries: alloc.PowersOfTwo(streampool.Quantum, device.GiB),
+		Except: []alloc.Exception{
+			{Invariant: "I39", Reason: "the stream of a request chooses what is free for it"},
+		},
+	}
+}
