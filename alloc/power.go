@@ -122,7 +122,11 @@ type Waiter interface {
 }
 
 // StreamRecorder keeps memory until streams other than that of the request have finished
-// with it. PyTorch calls it record_stream.
+// with it. PyTorch calls it record_stream. It should be a [Poller] too, because nobody else can
+// make it look.
+//
+// Free does not fail where the device refuses to mark a stream: the block stays [Pending], and the
+// strategy tries again when it looks.
 type StreamRecorder interface {
 	// RecordStream notes that work on a stream uses the live block that starts at a. When the
 	// block is freed it stays [Pending] until all that is queued on the stream at that moment

@@ -17,6 +17,7 @@ import (
 	"github.com/vramyard/vramyard/device"
 	"github.com/vramyard/vramyard/device/sim"
 	"github.com/vramyard/vramyard/harness/compare"
+	"github.com/vramyard/vramyard/harness/replay"
 )
 
 // none stands for a figure that does not exist.
@@ -27,6 +28,11 @@ const none = "—"
 func CompareTables(w io.Writer, r *compare.Report) error {
 	if err := deviceLine(w, r.Device); err != nil {
 		return err
+	}
+	if r.FreeAt == replay.AtRequested {
+		if _, err := io.WriteString(w, "frees that streams delay are told when they are requested\n\n"); err != nil {
+			return err
+		}
 	}
 	for len(r.Runs) > 0 {
 		n := sameTrace(r.Runs)

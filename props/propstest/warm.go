@@ -12,7 +12,8 @@ import (
 )
 
 // AllocsZero checks invariant I37: a pair of Free and Alloc takes nothing from the Go heap
-// once the strategy is warm, and neither does a walk.
+// once the strategy is warm, and neither does a walk. With streams that holds for the pair also
+// where a stream is recorded for the block, and for the poll that ends the wait.
 func AllocsZero(t testing.TB, s props.Subject) {
 	t.Helper()
 	a, w := newWarm(t, s)
@@ -25,6 +26,19 @@ func AllocsZero(t testing.TB, s props.Subject) {
 	}); n != 0 {
 		t.Errorf("invariant %v (%s): a pair of Free and Alloc takes %v allocations from the heap, want 0",
 			props.IWarm, props.IWarm.Name(), n)
+	}
+	if alloc.Has(a, alloc.PowerStreamRecorder) && w.line != nil {
+		if failed == nil {
+			failed = w.warmStreams()
+		}
+		if n := testing.AllocsPerRun(4096, func() {
+			if err := w.streamStep(); err != nil {
+				failed = err
+			}
+		}); n != 0 {
+			t.Errorf("invariant %v (%s): a pair of Free and Alloc on streams takes %v allocations from the heap, want 0",
+				props.IWarm, props.IWarm.Name(), n)
+		}
 	}
 	if failed != nil {
 		t.Fatal(failed)
@@ -44,11 +58,13 @@ func AllocsZero(t testing.TB, s props.Subject) {
 // up to 64.
 func newWarm(t testing.TB, s props.Subject) (alloc.Strategy, *steady) {
 	for live := 64; ; live /= 2 {
-		a, err := s.New(newUnbounded(t, s))
+		dev := newUnbounded(t, s)
+		a, err := s.New(dev)
 		if err != nil {
 			t.Fatal(err)
 		}
 		w := newSteady(a, live, workload.Lognormal())
+		w.line, _ = device.TimelineOf(dev)
 		w.most = min(w.most, 64*device.KiB)
 		if limit := a.Stats().Limit; limit != 0 {
 			w.most = min(w.most, limit) // a ceiling that is not stated
@@ -80,6 +96,8 @@ type steady struct {
 	rng   *workload.Rand
 	slots []device.Addr
 	most  device.Size // no request is larger
+	line  device.Timeline
+	steps int // on streams
 }
 
 // newSteady returns the workload with a fixed seed.
@@ -123,3 +141,41 @@ func (w *steady) step() error {
 
 // size draws a size that the strategy grants.
 func (w *steady) size() device.Size { return min(w.draw(w.rng), w.most) }
+
+// warmStreams churns on streams until placement has settled.
+func (w *steady) warmStreams() error {
+	for range leastWarm {
+		if err := w.streamStep(); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// streamStep is step on two streams. Another stream uses every fourth block, and now and then
+// all streams finish and the strategy looks for it.
+func (w *steady) streamStep() error {
+	slot := &w.slots[w.rng.Below(uint64(len(w.slots)))]
+	w.steps++
+	if w.steps%4 == 0 {
+		if err := alloc.RecordStream(w.Strategy, *slot, device.Stream(2+w.steps/4%3)); err != nil {
+			return err
+		}
+	}
+	if err := w.Free(*slot); err != nil {
+		return err
+	}
+	if w.steps%16 == 0 {
+		for s := range device.Stream(5) {
+			if err := w.line.Drain(s); err != nil {
+				return err
+			}
+		}
+		if _, err := alloc.Poll(w.Strategy); err != nil && !errors.Is(err, alloc.ErrUnsupported) {
+			return err
+		}
+	}
+	b, err := w.Alloc(alloc.Request{Size: w.size(), Stream: device.Stream(w.steps / 64 % 2)})
+	*slot = b.Addr
+	return err
+}
