@@ -40,13 +40,12 @@ type Cells struct {
 	turn     uint32 // of the segments, with robin
 	keep     int32  // empty slabs that a stock keeps
 
-	where  atlas.Atlas   // slabs by address; a label is the number of the slab, plus one
-	slacks arena[uint16] // of every slab, what is known of its slots; see slackCached
-	words  arena[uint64] // free slots of slabs with more than 64
-	notes  ledger.Table  // live slots of which there is more to know
-	heaps  [][]int32     // of the partial slabs of every stock, with lowest
-	spare  int32         // record that no slab has, linked by next
-	taken  int           // slabs held
+	where  atlas.Atlas            // slabs by address; a label is the number of the slab, plus one
+	spare  [bits.UintSize][]int32 // records that no slab has, by log2 of how many are in a row
+	words  arena[uint64]          // free slots of slabs with more than 64
+	notes  ledger.Table           // live slots of which there is more to know
+	heaps  [][]int32              // of the partial slabs of every stock, with lowest
+	taken  int                    // slabs held
 	cached magazines
 }
 
@@ -65,15 +64,17 @@ type kind struct {
 	wide    bool   // more than 64 slots
 }
 
-// slab is what calls need of one slab: half a cache line, for records are what they wait for
-// when there are many. Records are used again; one of no slab has no base.
+// slab is what calls need of one slab, in a cache line, for records are what they wait for when
+// there are many. A slab of more than slackUnit slots has as many records in a row as hold its
+// slacks, of which the others have nothing else. Records are used again; one that is not the first
+// of a slab has no base.
 type slab struct {
 	base       device.Addr
 	free       uint64 // free slots, or the words of them with a free one
 	next, prev int32  // in its list; prev is the place in the heap with lowest
-	slacks     uint32 // where its slacks are
 	left       uint16 // free slots
 	class      uint16
+	slacks     [slackUnit]uint16
 }
 
 // back is the rest of what is known of a slab.
@@ -90,9 +91,13 @@ const (
 	slackCached = 1<<16 - 2 // the slot is in a magazine
 )
 
-// slackUnit is how many slacks there are to a slab at least: as many as take 32 bytes, so that
-// those of a slab that has no more lie in one cache line.
+// slackUnit is how many slacks a record has: what a cache line has room for.
 const slackUnit = 16
+
+// slackOf returns the slack of a slot.
+func (a *Cells) slackOf(slab int32, slot uint32) *uint16 {
+	return &a.slabs[uint32(slab)+slot/slackUnit].slacks[slot%slackUnit]
+}
 
 // cell is a slot, in a slab.
 type cell struct {
@@ -110,7 +115,6 @@ func NewCells(parent Parent, c CellsConfig) (*Cells, error) {
 		parent: parent, shift: uint8(bits.TrailingZeros64(uint64(c.Quantum))),
 		fifo: c.Selection == Fifo, lowest: c.Selection == Lowest,
 		steal: c.Steal || c.StealEarly, early: c.StealEarly, robin: c.RoundRobin, segments: uint32(c.Segments), keep: int32(c.EmptySlabs),
-		spare: none,
 	}
 	a.where = atlas.New(func(label uint32) (device.Addr, device.Size) {
 		s := &a.slabs[label-1]
@@ -205,8 +209,7 @@ func (a *Cells) segmentOf(stream device.Stream) int {
 func (a *Cells) Grab(class, segment int, r *alloc.Request) (device.Addr, bool) {
 	if a.cached.rounds != 0 {
 		if c, ok := a.pop(class, segment); ok {
-			s := &a.slabs[c.slab]
-			return a.grant(s, &a.kinds[class], c.slot, r), true
+			return a.grant(c.slab, &a.kinds[class], c.slot, r), true
 		}
 	}
 	n := a.stocks[segment*len(a.kinds)+class].first()
@@ -248,7 +251,7 @@ func (a *Cells) serve(n int32, r *alloc.Request) device.Addr {
 		}
 		slot = slot<<6 + low
 	}
-	p := a.grant(s, k, slot, r)
+	p := a.grant(n, k, slot, r)
 	a.used += k.slot
 	left := uint32(s.left)
 	s.left--
@@ -262,18 +265,18 @@ func (a *Cells) serve(n int32, r *alloc.Request) device.Addr {
 }
 
 // grant makes a slot in use one for a request, and returns its address.
-func (a *Cells) grant(s *slab, k *kind, slot uint32, r *alloc.Request) device.Addr {
-	p := s.base.Add(device.Size(slot) * k.slot)
+func (a *Cells) grant(n int32, k *kind, slot uint32, r *alloc.Request) device.Addr {
+	p := a.slabs[n].base.Add(device.Size(slot) * k.slot)
 	slack := k.slot - r.Size
 	if slack >= slackCached || uint64(r.Stream)|r.Tag != 0 {
 		a.note(p, r)
 		slack = slackNoted
 	}
-	at := s.slacks + slot
 	if planted.Enabled && planted.Is("cells/slack-of-the-first") {
-		at = s.slacks
+		*a.slackOf(n, 0) = uint16(slack)
+		return p
 	}
-	a.slacks.all[at] = uint16(slack)
+	*a.slackOf(n, slot) = uint16(slack)
 	return p
 }
 
@@ -323,7 +326,7 @@ func (a *Cells) Return(p device.Addr) (requested, granted device.Size, ok bool) 
 	if (k.wide && a.isFree(c) || !k.wide && s.free>>(slot&63)&1 != 0) && !(planted.Enabled && planted.Is("cells/freed-twice")) {
 		return 0, 0, false
 	}
-	slack := &a.slacks.all[s.slacks+c.slot]
+	slack := a.slackOf(c.slab, c.slot)
 	requested = k.slot - device.Size(*slack)
 	if *slack >= slackCached {
 		if *slack == slackCached && !(planted.Enabled && planted.Is("cells/cached-twice")) {
@@ -440,29 +443,26 @@ func (a *Cells) foreign(class, segment int) int32 {
 // attach makes a slab of a piece of the parent's and puts it among the empty ones of a
 // segment. It returns none if the parent has no piece.
 func (a *Cells) attach(class, segment int, more bool) int32 {
-	n := a.spare
-	if n == none {
-		if len(a.slabs) == math.MaxInt32 {
-			return none
-		}
-		n = int32(len(a.slabs))
+	k := &a.kinds[class]
+	log := k.records()
+	n, fresh := int32(len(a.slabs)), true
+	if again := a.spare[log]; len(again) > 0 {
+		n, fresh = again[len(again)-1], false
+	} else if len(a.slabs) > math.MaxInt32-1<<log {
+		return none
 	}
 	piece, ok := a.parent.Take(class, n, more)
 	if !ok {
 		return none
 	}
-	if n == a.spare {
-		a.spare = a.slabs[n].next
+	if fresh {
+		a.slabs = append(a.slabs, make([]slab, 1<<log)...)
+		a.backs = append(a.backs, make([]back, 1<<log)...)
 	} else {
-		a.slabs = append(a.slabs, slab{})
-		a.backs = append(a.backs, back{})
+		a.spare[log] = a.spare[log][:len(a.spare[log])-1]
 	}
-	k := &a.kinds[class]
 	s := &a.slabs[n]
-	*s = slab{
-		base: piece.Addr, class: uint16(class), left: uint16(k.slots), free: ^uint64(0) >> (64 - min(k.slots, 64)),
-		slacks: a.slacks.take(k.slacks()),
-	}
+	s.base, s.class, s.left, s.free = piece.Addr, uint16(class), uint16(k.slots), ^uint64(0)>>(64-min(k.slots, 64))
 	a.backs[n] = back{handle: piece.Handle, segment: uint32(segment)}
 	if k.wide {
 		a.fill(n, k.slots)
@@ -481,7 +481,6 @@ func (a *Cells) attach(class, segment int, more bool) int32 {
 func (a *Cells) detach(n int32) {
 	s := &a.slabs[n]
 	k := &a.kinds[s.class]
-	a.slacks.give(s.slacks, k.slacks())
 	if k.wide {
 		a.words.give(a.backs[n].words, (k.slots+63)>>6)
 	}
@@ -491,9 +490,9 @@ func (a *Cells) detach(n int32) {
 	a.empties -= k.slab
 	k.empties--
 	a.taken--
-	class, piece := int(s.class), Piece{s.base, a.backs[n].handle}
-	*s = slab{next: a.spare}
-	a.spare = n
+	class, log, piece := int(s.class), k.records(), Piece{s.base, a.backs[n].handle}
+	*s = slab{}
+	a.spare[log] = append(a.spare[log], n)
 	a.parent.Give(class, piece)
 }
 
@@ -516,8 +515,8 @@ func (a *Cells) Shed() (n int) {
 	return n
 }
 
-// slacks returns how many slacks a slab of the class has.
-func (k *kind) slacks() uint32 { return (k.slots + slackUnit - 1) &^ (slackUnit - 1) }
+// records returns the log2 of how many records a slab of the class has.
+func (k *kind) records() int { return bits.Len32((k.slots - 1) / slackUnit) }
 
 // fill gives a slab of many slots its words, all of its slots free.
 func (a *Cells) fill(n int32, slots uint32) {

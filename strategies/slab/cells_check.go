@@ -233,7 +233,7 @@ func (a *Cells) checkSlots(n int32, cached map[cell]bool) (noted int, err error)
 			continue
 		}
 		var ok bool
-		switch slack := a.slacks.all[s.slacks+slot]; slack {
+		switch slack := *a.slackOf(n, slot); slack {
 		case slackCached:
 			ok = cached[c]
 			delete(cached, c)
@@ -244,7 +244,7 @@ func (a *Cells) checkSlots(n int32, cached map[cell]bool) (noted int, err error)
 			ok = device.Size(slack) < k.slot
 		}
 		if !ok {
-			return 0, fmt.Errorf("slab: invariant C7 (a slot in use is live or in a magazine): slot %d of slab %d is marked %d", slot, n, a.slacks.all[s.slacks+slot])
+			return 0, fmt.Errorf("slab: invariant C7 (a slot in use is live or in a magazine): slot %d of slab %d is marked %d", slot, n, *a.slackOf(n, slot))
 		}
 	}
 	return noted, nil

@@ -35,7 +35,7 @@ func (a *Cells) LargestFree() (largest device.Size) {
 const (
 	kindBytes  = 64
 	stockBytes = 48
-	slabBytes  = 32
+	slabBytes  = 64
 	backBytes  = 12
 	rackBytes  = 16
 	depotBytes = 12
@@ -46,7 +46,10 @@ const (
 // O(segments * classes) with the selection of the lowest address, else O(1).
 func (a *Cells) Bytes() device.Size {
 	n := cap(a.kinds)*kindBytes + cap(a.stocks)*stockBytes + cap(a.slabs)*slabBytes + cap(a.backs)*backBytes + cap(a.classOf)*2 +
-		a.slacks.bytes(2) + a.words.bytes(8)
+		a.words.bytes(8)
+	for _, again := range a.spare {
+		n += cap(again) * 4
+	}
 	for _, h := range a.heaps {
 		n += 24 + cap(h)*4
 	}
@@ -94,7 +97,7 @@ func (a *Cells) chunkOf(c cell, region device.Addr) alloc.Chunk {
 	if a.isFree(c) {
 		return chunk
 	}
-	switch slack := a.slacks.all[s.slacks+c.slot]; slack {
+	switch slack := *a.slackOf(c.slab, c.slot); slack {
 	case slackCached:
 		chunk.State = alloc.Cached
 	case slackNoted:

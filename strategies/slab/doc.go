@@ -12,7 +12,7 @@
 //
 // A request is rounded up to a size class: one of a family ([Family]), or one of a list,
 // for instance of the classes of least waste for a trace ([Learn]). Each class has slabs,
-// pieces of equal size cut into equal slots. A slab is a record of 32 bytes beside the
+// pieces of equal size cut into equal slots. A slab is a record of 64 bytes beside the
 // memory: its address, its free slots as a bitmap, with a second level if there are more than 64,
 // and links. In each segment, the slabs of a class that are partly used lie in eight lists by
 // how full they are, those without a used slot in one of their own, and those without a
@@ -21,8 +21,8 @@
 // There is no table of live blocks. A freed address leads to its slab by package atlas, a trie of
 // areas; the offset in the slab to the slot, by a product in place of a division that also
 // tells whether a slot starts there; and the bitmap says whether it is in use. What was asked for
-// is kept as slack, the bytes that the slot has beyond it: two bytes for each slot, in runs
-// beside the records. A block with a stream, a label or a larger slack has a note besides, in a
+// is kept as slack, the bytes that the slot has beyond it: two bytes for each slot, sixteen in the
+// record, and in further ones behind it if there are more. A block with a stream, a label or a larger slack has a note besides, in a
 // hash table that is empty otherwise, and a slot in a magazine has a slack of its own.
 //
 // All that is [Cells], the engine, which does not know where slabs come from: a [Parent] gives
@@ -116,8 +116,8 @@
 // # Cost
 //
 // The modern mode costs O(1) a call, O(segments) if a segment steals, and O(log slabs) with
-// the lowest address; a slab takes 44 bytes, two for each slot, sixteen slots at least, and 4 to 64
-// in the atlas, a slice 4 bytes. Nothing is allocated on the heap once as much has been held as
+// the lowest address; a slab takes 76 bytes for each sixteen slots begun, rounded up to a power of two
+// of them, and 4 to 64 in the atlas, a slice 4 bytes. Nothing is allocated on the heap once as much has been held as
 // ever will be.
 //
 // The other modes cost O(1) a call, and mode "xdl" one step per chunk of a slice when a segment

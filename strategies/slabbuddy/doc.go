@@ -51,7 +51,7 @@
 //
 // A slot costs O(1), a block one probe of the hash table, one search in
 // two sets and a step for each split or merge; neither depends on how many slabs or regions
-// there are. Metadata is 48 bytes for each slab, two for each of its slots, and 4 to 64 that lead
+// there are. Metadata is 80 bytes for each slab of up to sixteen slots, and 4 to 64 that lead
 // to it; an entry of the table for each block of the buddy; and the buddy's sets, 16 bytes for each
 // region and class and two bits for each unit.
 //

@@ -101,7 +101,7 @@ func (p *pieces) Take(class int, number int32, more bool) (slab.Piece, bool) {
 	if !ok {
 		return slab.Piece{}, false
 	}
-	if int(number) == len(p.places) {
+	for int(number) >= len(p.places) { // numbers have gaps
 		p.places = append(p.places, 0)
 	}
 	p.places[number] = uint32(place) + 1
