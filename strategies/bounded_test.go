@@ -40,6 +40,8 @@ var wasteful = map[string]struct {
 	"slabbuddy:lean":    {2.5, largerIsTheDevices},
 	"slabbuddy:pages":   {3.5, largerIsTheDevices},
 	"slabbuddy:onepool": {2.5, "as buddy's: its sizes are XDL's"},
+	"stitch":            {15, "the ranges of sBlocks, of which it keeps 512, have no memory of their own"},
+	"stitch:paper":      {2.5, "blocks of a few pages get segments of their own, which do not merge"},
 	"slab:blaze":        {12, "a class that shrinks never feeds another, so each of a dozen magnitudes keeps the memory of its best time"},
 }
 

@@ -8,6 +8,7 @@ import (
 	"github.com/vramyard/vramyard/strategies/buddy"
 	"github.com/vramyard/vramyard/strategies/slab"
 	"github.com/vramyard/vramyard/strategies/slabbuddy"
+	"github.com/vramyard/vramyard/strategies/stitch"
 	"github.com/vramyard/vramyard/strategies/tlsf"
 )
 
@@ -69,6 +70,10 @@ func All() alloc.Catalogue {
 			alloc.Preset{Name: "keep", Doc: "nothing goes back before a request fails, as frameworks set it", JSON: `{"release_threshold":"1EiB"}`},
 			alloc.Preset{Name: "strict", Doc: "what one stream freed no other takes before the host has synchronised",
 				JSON: `{"follow_events":"off","reuse_finished":"off","insert_waits":"off"}`}),
+		alloc.SpecOf("stitch", "scattered pages joined under one address range, in the manner of GMLake", stitch.New,
+			alloc.Preset{Doc: "whatever takes pages is stitched, memory is created only for what is missing"},
+			alloc.Preset{Name: "paper", Doc: "as GMLake by default: requests from 512 MiB on are stitched, and ranges of 1000 GiB are kept",
+				JSON: `{"frag_limit":"512MiB","most_sblocks":2000}`}),
 	}
 }
 

@@ -1,0 +1,170 @@
+package stitch
+
+import (
+	"github.com/vramyard/vramyard/device"
+	"github.com/vramyard/vramyard/internal/planted"
+)
+
+// state is what a chunk is.
+type state uint8
+
+const (
+	free state = iota // in the map of its kind
+	live              // granted
+	held              // its memory is in use through an sBlock that is live
+	idle              // the range of an sBlock that nobody uses
+	gone              // pages of a segment whose memory went back
+)
+
+// none is the handle of no chunk, no region and no piece. There is a chunk of that number all the
+// same, which is live: so who has no neighbour has one that cannot be merged with.
+const none uint32 = 0
+
+// chunk is a tile of a region: a part of the small pool, a pBlock, or the one tile of an sBlock.
+type chunk struct {
+	addr   device.Addr
+	size   device.Size
+	prev   uint32 // chunk before it in its region
+	next   uint32 // chunk behind it; of a row that is not in use, the next such
+	region uint32
+	// note is the name of a free chunk in the map of its kind, and of an idle sBlock in that of idle ones;
+	// of a pBlock in use it is the first sBlock that waits for it.
+	note  uint32
+	state state
+}
+
+// chunkBytes is what a row takes; a test compares it with the type.
+const chunkBytes = 40
+
+// end returns the address just above the chunk.
+func (c *chunk) end() device.Addr { return c.addr.Add(c.size) }
+
+// addChunk returns a new chunk without neighbours, in no map.
+func (a *Allocator) addChunk(at device.Addr, size device.Size, region uint32) uint32 {
+	h := a.spareChunk
+	if h == none {
+		h = uint32(len(a.chunks))
+		a.chunks = append(a.chunks, chunk{})
+	} else {
+		a.spareChunk = a.chunks[h].next
+		a.spareChunks--
+	}
+	a.chunks[h] = chunk{addr: at, size: size, region: region}
+	return h
+}
+
+// dropChunk takes a chunk that is in no map out of the table.
+func (a *Allocator) dropChunk(h uint32) {
+	if planted.Enabled && planted.Is("stitch/row-lost") {
+		a.chunks[h] = chunk{}
+		return
+	}
+	a.chunks[h] = chunk{next: a.spareChunk}
+	a.spareChunk = h
+	a.spareChunks++
+}
+
+// paint notes for the pages of a pBlock that they are its own. Elsewhere there are no pages.
+func (a *Allocator) paint(h uint32) {
+	c := &a.chunks[h]
+	r := &a.regions[c.region]
+	if r.kind != pages {
+		return
+	}
+	first := c.addr.Sub(r.addr) >> a.pageShift
+	owners := r.owner[first : first+c.size>>a.pageShift]
+	for i := range owners {
+		owners[i] = h
+	}
+}
+
+// split cuts a chunk that is in no map behind its first n bytes and returns the part behind the cut,
+// which is in none either. It costs four bytes written for each page behind the cut.
+//
+// Precondition: 0 < n < size.
+func (a *Allocator) split(h uint32, n device.Size) uint32 {
+	tail := a.addChunk(a.chunks[h].addr.Add(n), a.chunks[h].size-n, a.chunks[h].region)
+	c := &a.chunks[h]
+	a.chunks[tail].prev, a.chunks[tail].next = h, c.next
+	if c.next != none {
+		a.chunks[c.next].prev = tail
+	}
+	c.size, c.next = n, tail
+	if planted.Enabled && planted.Is("stitch/split-unpainted") {
+		return tail
+	}
+	a.paint(tail)
+	return tail
+}
+
+// join makes a chunk and the one behind it one, under the handle of the left one. Neither is in a map.
+func (a *Allocator) join(left, right uint32) {
+	l, r := &a.chunks[left], &a.chunks[right]
+	l.size += r.size
+	if l.next = r.next; l.next != none {
+		a.chunks[l.next].prev = left
+	}
+	a.dropChunk(right)
+	a.paint(left)
+}
+
+// insert enters a chunk into the map of free ones of its kind.
+func (a *Allocator) insert(h uint32) {
+	c := &a.chunks[h]
+	k := a.regions[c.region].kind
+	c.state = free
+	c.note = a.free[k].Insert(c.size, c.addr, h)
+	if planted.Enabled && planted.Is("stitch/free-uncounted") {
+		return
+	}
+	a.freed[k] += c.size
+}
+
+// remove takes a free chunk out of the map of its kind.
+func (a *Allocator) remove(h uint32) {
+	c := &a.chunks[h]
+	k := a.regions[c.region].kind
+	if !a.free[k].Remove(c.note, h) {
+		panic("stitch: invariant G2 (the maps hold the free chunks): that at " + c.addr.String() + " is in none")
+	}
+	a.freed[k] -= c.size
+	c.note = none
+}
+
+// cut makes n bytes of a free chunk, from an address on, a chunk of their own, which is in no map,
+// and leaves the rest on either side free.
+func (a *Allocator) cut(h uint32, at device.Addr, n device.Size) uint32 {
+	a.remove(h)
+	if pad := at.Sub(a.chunks[h].addr); pad != 0 {
+		rest := a.split(h, pad)
+		a.insert(h)
+		h = rest
+	}
+	if a.chunks[h].size > n {
+		rest := a.split(h, n)
+		if planted.Enabled && planted.Is("stitch/lost-remainder") {
+			return h
+		}
+		a.insert(rest)
+	}
+	return h
+}
+
+// settle makes a chunk that was in use free, merged with what is free on either side, and lets
+// the sBlocks that wait for it be found again.
+func (a *Allocator) settle(h uint32) {
+	// The note of a chunk in use becomes its name in the map, so whoever waits goes first.
+	if a.regions[a.chunks[h].region].kind == pages {
+		a.wake(h)
+	}
+	if next := a.chunks[h].next; next != none && a.chunks[next].state == free && !(planted.Enabled && planted.Is("stitch/misses-right")) {
+		a.remove(next)
+		a.join(h, next)
+	}
+	if prev := a.chunks[h].prev; prev != none && a.chunks[prev].state == free && !(planted.Enabled && planted.Is("stitch/misses-left")) {
+		a.remove(prev)
+		a.join(prev, h)
+		h = prev
+	}
+	a.insert(h)
+}

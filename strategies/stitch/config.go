@@ -1,0 +1,75 @@
+package stitch
+
+import (
+	"fmt"
+
+	"github.com/vramyard/vramyard/device"
+)
+
+// quantum is what sizes below a chunk are rounded up to: PyTorch's least block.
+const quantum device.Size = 512
+
+// The values of Config fields that are zero.
+const (
+	defaultChunk       = 2 * device.MiB // a page of drivers, the source's kGranularity
+	defaultSmall       = 2 * device.MiB // the source's kSmallBuffer
+	defaultFragLimit   = 2 * device.MiB // every request that takes pages
+	defaultMostSBlocks = 512            // measured, see docs/strategies/stitch.md
+)
+
+// The bounds of fields, and of requests.
+const (
+	mostChunk                   = device.GiB      // larger ones are no pages any more
+	mostSmall                   = 16 * device.GiB // likewise
+	mostFragLimit   device.Size = 1 << 60         // as good as never
+	mostMostSBlocks             = 1 << 20         // what tables are meant for
+	mostPages                   = 1 << 14         // of a request, because each takes two calls to the device
+)
+
+// Config describes a stitching allocator. The zero value stitches whatever takes pages of 2 MiB.
+type Config struct {
+	// ChunkBytes are the bytes of a page: what memory is created, mapped and rounded up to.
+	ChunkBytes device.Size `json:"chunk_bytes" doc:"bytes of a page, a power of two: what memory is created and mapped by; requests below it go to the small pool" grid:"2MiB,4MiB,8MiB,16MiB"`
+	// SmallBytes are the bytes of a region of the small pool, which is not stitched.
+	SmallBytes device.Size `json:"small_bytes" doc:"bytes of a region of the pool for requests below a page" grid:"2MiB,8MiB,32MiB"`
+	// FragLimit is the size in bytes of the smallest request that is stitched.
+	FragLimit device.Size `json:"frag_limit" doc:"the smallest request for which free memory is stitched" grid:"2MiB,16MiB,64MiB,512MiB,1EiB"`
+	// MostSBlocks is how many sBlocks there are at most.
+	MostSBlocks int `json:"most_sblocks" doc:"how many sBlocks there are at most; the idle one used longest ago is given up" grid:"64,512,4096,32768"`
+	// Limit in bytes is the most to hold of the device; 0 for no bound.
+	Limit device.Size `json:"limit" doc:"most bytes to hold of the device; 0 for no bound"`
+}
+
+// WithDefaults returns c with every default filled in. It fails with an error that names
+// the first bad field.
+func (c Config) WithDefaults() (Config, error) {
+	if c.ChunkBytes == 0 {
+		c.ChunkBytes = defaultChunk
+	}
+	if c.SmallBytes == 0 {
+		c.SmallBytes = defaultSmall
+	}
+	if c.FragLimit == 0 {
+		c.FragLimit = defaultFragLimit
+	}
+	if c.MostSBlocks == 0 {
+		c.MostSBlocks = defaultMostSBlocks
+	}
+	switch {
+	case !device.IsPowerOfTwo(c.ChunkBytes) || c.ChunkBytes < quantum || c.ChunkBytes > mostChunk:
+		return c, fmt.Errorf("stitch: chunk_bytes %d: want a power of two from %v to %v", uint64(c.ChunkBytes), quantum, mostChunk)
+	case c.SmallBytes%quantum != 0 || c.SmallBytes > mostSmall:
+		return c, fmt.Errorf("stitch: small_bytes %d: want a multiple of %v up to %v", uint64(c.SmallBytes), quantum, mostSmall)
+	case c.FragLimit > mostFragLimit:
+		return c, fmt.Errorf("stitch: frag_limit %d: want at most %v", uint64(c.FragLimit), mostFragLimit)
+	case c.MostSBlocks < 1 || c.MostSBlocks > mostMostSBlocks:
+		return c, fmt.Errorf("stitch: most_sblocks %d: want 1 to %d", c.MostSBlocks, mostMostSBlocks)
+	}
+	return c, nil
+}
+
+// ForCapacity returns the configuration for a device of n bytes: Limit becomes n.
+func (c Config) ForCapacity(n device.Size) Config {
+	c.Limit = n
+	return c
+}

@@ -1,0 +1,192 @@
+package stitch
+
+import (
+	"github.com/vramyard/vramyard/alloc"
+	"github.com/vramyard/vramyard/device"
+	"github.com/vramyard/vramyard/internal/ledger"
+	"github.com/vramyard/vramyard/internal/regions"
+	"github.com/vramyard/vramyard/internal/sizemap"
+)
+
+// The owners of chunks, as they appear in alloc.Chunk.Owner.
+const (
+	OwnerSmall    = uint8(small)    // the small pool
+	OwnerPages    = uint8(pages)    // a segment
+	OwnerStitched = uint8(stitched) // the range of an sBlock
+)
+
+var (
+	_ alloc.Holes      = (*Allocator)(nil)
+	_ alloc.FreeWalker = (*Allocator)(nil)
+	_ alloc.Trimmer    = (*Allocator)(nil)
+	_ alloc.Metered    = (*Allocator)(nil)
+	_ alloc.Failure    = (*Allocator)(nil)
+	_ alloc.Ceiling    = (*Allocator)(nil)
+	_ alloc.Clearer    = (*Allocator)(nil)
+)
+
+// Stats implements [alloc.Inspector]. O(1).
+func (a *Allocator) Stats() alloc.Stats { return a.stats }
+
+// ClearStats implements [alloc.Clearer].
+func (a *Allocator) ClearStats() { a.stats.Clear() }
+
+// LastRefusal implements [alloc.Failure].
+func (a *Allocator) LastRefusal() (alloc.Refusal, bool) {
+	return a.refusal, a.refusal.Reason != alloc.ReasonNone
+}
+
+// MaxRequest implements [alloc.Ceiling]: 16,384 pages, because each takes two calls to the device.
+func (a *Allocator) MaxRequest() device.Size { return mostPages * a.cfg.ChunkBytes }
+
+// LargestFree implements [alloc.Holes]: the largest free chunk. Stitching may serve a larger request,
+// up to the sum of all free pBlocks. O(1).
+func (a *Allocator) LargestFree() device.Size {
+	if a.closed {
+		return 0
+	}
+	return a.largest()
+}
+
+// largest returns the size of the largest free chunk.
+func (a *Allocator) largest() device.Size {
+	return max(a.free[small].Largest(), a.free[pages].Largest())
+}
+
+// MetadataBytes implements [alloc.Metered]. O(regions).
+func (a *Allocator) MetadataBytes() device.Size {
+	n := device.Size(cap(a.chunks))*chunkBytes + device.Size(cap(a.regions))*regionBytes +
+		device.Size(cap(a.pieces))*pieceBytes + 4*device.Size(cap(a.gathered)) + a.order.Bytes(8) +
+		a.free[small].Bytes() + a.free[pages].Bytes() + a.idle.Bytes() + a.live.Bytes()
+	for i := range a.regions {
+		r := &a.regions[i]
+		n += 8*device.Size(cap(r.handles)) + 4*device.Size(cap(r.owner))
+	}
+	return n
+}
+
+// Trim implements [alloc.Trimmer]: idle sBlocks are undone, then free pages and free regions of the small
+// pool go back. A range stays until all its pages are gone. It costs O(regions and pages) and a call to
+// the device for most of them.
+func (a *Allocator) Trim() (device.Size, error) {
+	a.busy.Enter("stitch")
+	defer a.busy.Leave()
+	if a.closed {
+		return 0, alloc.ErrClosed
+	}
+	return a.trim()
+}
+
+// trim is Trim without the guard.
+func (a *Allocator) trim() (device.Size, error) {
+	before := a.stats.Reserved
+	err := a.giveBackAll(stitched, stitched, ^device.Size(0))
+	if e := a.giveBackAll(small, pages, ^device.Size(0)); err == nil {
+		err = e
+	}
+	return before - a.stats.Reserved, err
+}
+
+// Close implements [alloc.Strategy]: every block is freed, and all goes back as by Trim. Walk shows what
+// the device refuses to take back as slack, or as address space without memory of its own.
+func (a *Allocator) Close() error {
+	a.busy.Enter("stitch")
+	defer a.busy.Leave()
+	if !a.closed {
+		a.closed = true
+		for _, b := range a.live.Range {
+			a.vacate(uint32(b.Place))
+		}
+		a.live = ledger.Table{}
+		a.stats.Emptied()
+	}
+	_, err := a.trim()
+	return err
+}
+
+// Walk implements [alloc.Inspector]. The memory of a block lies in one chunk: that of an sBlock in use is
+// Live, the pBlocks under it are Aliased, and so is an idle sBlock. Pages that went back are Unmapped.
+func (a *Allocator) Walk(yield func(alloc.Chunk) bool) {
+	a.busy.Enter("stitch")
+	defer a.busy.Leave()
+	a.walk(yield)
+}
+
+// walk is Walk without the guard.
+func (a *Allocator) walk(yield func(alloc.Chunk) bool) {
+	for e := range a.order.All {
+		r := &a.regions[e.Value]
+		if !a.walkRegion(r, yield) {
+			return
+		}
+	}
+}
+
+// walkRegion yields the chunks of one region and reports whether there should be more.
+func (a *Allocator) walkRegion(r *region, yield func(alloc.Chunk) bool) bool {
+	if r.chunk == none { // an sBlock that is being undone
+		return r.space(0, r.mapped, alloc.Aliased, yield) && r.space(r.mapped, r.size, alloc.Unmapped, yield)
+	}
+	used := device.Size(0)
+	for h := r.chunk; h != none; h = a.chunks[h].next {
+		c := &a.chunks[h]
+		if c.state == gone && r.mapped > 0 { // a segment that could not be made, nor undone
+			if !r.space(0, r.mapped, alloc.Slack, yield) || !r.space(r.mapped, c.size, alloc.Unmapped, yield) {
+				return false
+			}
+		} else if !yield(a.show(h)) {
+			return false
+		}
+		used += c.size
+	}
+	if r.kind == small {
+		return regions.Excess(device.Region{Addr: r.addr, Size: r.size}, used, yield)
+	}
+	return r.space(used, r.size, alloc.Unmapped, yield)
+}
+
+// space yields the part of a region between two distances from its start, if there is any, and reports
+// whether there should be more.
+func (r *region) space(from, to device.Size, s alloc.State, yield func(alloc.Chunk) bool) bool {
+	return from == to || yield(alloc.Chunk{
+		Region: r.addr, Addr: r.addr.Add(from), Size: to - from, State: s, Class: alloc.NoClass, Owner: uint8(r.kind),
+	})
+}
+
+// show returns a chunk as Walk shows it.
+func (a *Allocator) show(h uint32) alloc.Chunk {
+	c := &a.chunks[h]
+	r := &a.regions[c.region]
+	v := alloc.Chunk{Region: r.addr, Addr: c.addr, Size: c.size, Class: alloc.NoClass, Owner: uint8(r.kind)}
+	switch c.state {
+	case free:
+		if a.closed {
+			v.State = alloc.Slack
+		}
+	case live:
+		b, _ := a.live.Get(c.addr)
+		v.State, v.Requested, v.Tag, v.Stream = alloc.Live, b.Requested, b.Tag, b.Stream
+	case held, idle:
+		v.State = alloc.Aliased
+	case gone:
+		v.State = alloc.Unmapped
+	}
+	return v
+}
+
+// WalkFree implements [alloc.FreeWalker]: the small pool, then the pBlocks, smallest first. What idle sBlocks
+// have shows as the pBlocks that it is.
+func (a *Allocator) WalkFree(yield func(alloc.Chunk) bool) {
+	a.busy.Enter("stitch")
+	defer a.busy.Leave()
+	if a.closed {
+		return
+	}
+	for _, m := range [...]*sizemap.Map{&a.free[small], &a.free[pages]} {
+		for e := range m.All {
+			if !yield(a.show(e.Handle)) {
+				return
+			}
+		}
+	}
+}

@@ -1,0 +1,270 @@
+package stitch
+
+import (
+	"fmt"
+	"math/bits"
+
+	"github.com/vramyard/vramyard/alloc"
+	"github.com/vramyard/vramyard/device"
+	"github.com/vramyard/vramyard/internal/addrlist"
+	"github.com/vramyard/vramyard/internal/invariants"
+	"github.com/vramyard/vramyard/internal/ledger"
+	"github.com/vramyard/vramyard/internal/planted"
+	"github.com/vramyard/vramyard/internal/regions"
+	"github.com/vramyard/vramyard/internal/sizemap"
+)
+
+// Allocator stitches scattered memory. Use [New]; it is not safe for concurrent use.
+type Allocator struct {
+	busy   invariants.Entry
+	closed bool
+	cfg    Config
+	src    device.Source
+	vm     device.VirtualMemory
+
+	pageShift uint8       // log2 of the bytes of a page
+	asked     device.Size // bytes of the last reservation that was tried
+
+	// The tables, each with a row for none, and lists of the rows that are not in use.
+	chunks      []chunk
+	spareChunk  uint32
+	spareChunks int
+	regions     []region
+	spareRegion uint32
+	pieces      []piece
+	sparePiece  uint32
+	sparePieces int
+
+	order addrlist.List[uint32] // regions by address
+
+	free  [2]sizemap.Map // free chunks: small ones, pBlocks
+	freed [2]device.Size // their bytes
+	idle  sizemap.Map    // idle sBlocks that wait for no pBlock
+	live  ledger.Table   // blocks; their place is the chunk
+
+	sBlocks  int    // with a range, live or idle
+	oldest   uint32 // idle sBlocks by when they were freed
+	newest   uint32
+	gathered []uint32 // pBlocks for the sBlock that is being made
+
+	stats   alloc.Stats
+	refusal alloc.Refusal
+}
+
+var _ alloc.Strategy = (*Allocator)(nil)
+
+// New returns an allocator over src that holds nothing yet. It fails if c is invalid, if src has
+// no virtual memory, with an error that wraps [device.ErrUnsupported], or if its pages are larger
+// than Config.ChunkBytes.
+func New(src device.Source, c Config) (*Allocator, error) {
+	c, err := c.WithDefaults()
+	if err != nil {
+		return nil, err
+	}
+	vm, ok := device.VirtualMemoryOf(src)
+	if !ok {
+		return nil, fmt.Errorf("stitch: the device has no virtual memory: %w", device.ErrUnsupported)
+	}
+	if g := vm.Granularity(); g == 0 || c.ChunkBytes%g != 0 {
+		return nil, fmt.Errorf("stitch: chunk_bytes %v: the device's pages have %v", c.ChunkBytes, g)
+	}
+	a := &Allocator{
+		cfg: c, src: src, vm: vm, pageShift: uint8(bits.TrailingZeros64(uint64(c.ChunkBytes))),
+		chunks: []chunk{{state: live}}, regions: make([]region, 1), pieces: make([]piece, 1),
+		free: [2]sizemap.Map{sizemap.New(quantum), sizemap.New(c.ChunkBytes)}, idle: sizemap.New(c.ChunkBytes),
+	}
+	a.stats.Limit = c.Limit
+	return a, nil
+}
+
+// Config returns the configuration with every default filled in.
+func (a *Allocator) Config() Config { return a.cfg }
+
+// needOf returns how large a small chunk must be to have room for n bytes at a multiple of align
+// wherever it starts.
+//
+// Precondition: n is at most a page.
+func needOf(n, align device.Size) device.Size {
+	return device.AlignUp(n, quantum) + max(align, quantum) - quantum
+}
+
+// Alloc implements [alloc.Allocator]. The package comment says what it costs.
+func (a *Allocator) Alloc(r alloc.Request) (alloc.Block, error) {
+	a.busy.Enter("stitch")
+	b, err := a.alloc(&r)
+	a.busy.Leave()
+	return b, err
+}
+
+// alloc is Alloc without the guard.
+func (a *Allocator) alloc(r *alloc.Request) (alloc.Block, error) {
+	if a.closed {
+		return alloc.Block{}, alloc.ErrClosed
+	}
+	// Nothing changes before the request is known to be a legal one.
+	if why := a.judge(r); why != alloc.ReasonNone {
+		a.note(r, why)
+		return alloc.Block{}, alloc.ErrInvalidRequest
+	}
+	h, err := a.serve(r)
+	if err != nil {
+		a.stats.OOMs++
+		a.note(r, alloc.ReasonNone)
+		regions.Explain(&a.refusal, a.asked, err)
+		return alloc.Block{}, alloc.ErrOutOfMemory
+	}
+	c := &a.chunks[h]
+	c.state = live
+	if planted.Enabled && planted.Is("stitch/grant-unlisted") {
+		a.stats.Granted(r.Size, c.size)
+		return alloc.Block{Addr: c.addr, Size: c.size}, nil
+	}
+	a.live.Add(c.addr, ledger.Block{Requested: r.Size, Stream: r.Stream, Tag: r.Tag, Place: uint64(h)})
+	a.stats.Granted(r.Size, c.size)
+	return alloc.Block{Addr: c.addr, Size: c.size}, nil
+}
+
+// judge returns why a request can never be granted, [alloc.ReasonNone] if it can.
+func (a *Allocator) judge(r *alloc.Request) alloc.Reason {
+	switch {
+	case r.Size == 0:
+		return alloc.ReasonZero
+	case r.Size > a.MaxRequest():
+		return alloc.ReasonTooLarge
+	case r.Align&(r.Align-1) != 0 || r.Align > a.cfg.ChunkBytes:
+		return alloc.ReasonAlignment
+	}
+	return alloc.ReasonNone
+}
+
+// note remembers a refusal, by value.
+func (a *Allocator) note(r *alloc.Request, why alloc.Reason) {
+	a.refusal = alloc.Refusal{Reason: why, Request: *r, LargestHole: a.largest(), Free: a.freed[small] + a.freed[pages]}
+}
+
+// serve returns a chunk for a request that can be granted, which is in no map, or why there is none.
+func (a *Allocator) serve(r *alloc.Request) (uint32, error) {
+	if r.Size >= a.cfg.ChunkBytes {
+		n := device.AlignUp(r.Size, a.cfg.ChunkBytes)
+		if h := a.fromPages(n); h != none {
+			return h, nil
+		}
+		return a.growPages(n)
+	}
+	if h := a.fromSmall(r); h != none {
+		return h, nil
+	}
+	if err := a.growSmall(needOf(r.Size, r.Align)); err != nil {
+		return none, err
+	}
+	return a.fromSmall(r), nil
+}
+
+// fromSmall takes the smallest chunk that has room for a request out of the small pool.
+func (a *Allocator) fromSmall(r *alloc.Request) uint32 {
+	at := a.free[small].Ceil(needOf(r.Size, r.Align))
+	if at == sizemap.None {
+		return none
+	}
+	e := a.free[small].Entry(at)
+	return a.cut(e.Handle, device.AlignUp(e.Addr, max(r.Align, 1)), device.AlignUp(r.Size, quantum))
+}
+
+// growSmall adds a region with room for n bytes to the small pool. In need it gives back free memory for
+// it, and makes do with a page.
+func (a *Allocator) growSmall(n device.Size) error {
+	least := max(n, a.cfg.ChunkBytes)
+	n = max(n, a.cfg.SmallBytes)
+	h, err := a.obtainSmall(n)
+	if err != nil && least < n {
+		h, err = a.obtainSmall(least)
+	}
+	if err != nil && a.reclaim(least) {
+		h, err = a.obtainSmall(least)
+	}
+	if err == nil {
+		a.insert(h)
+	}
+	return err
+}
+
+// fromPages returns n bytes of whole pages that need no call to the device: a pBlock of that size, else
+// an sBlock of that size (state S1 of the paper), else the first part of the smallest larger
+// pBlock (S2).
+func (a *Allocator) fromPages(n device.Size) uint32 {
+	at := a.free[pages].Ceil(n)
+	exact := at != sizemap.None && a.free[pages].Entry(at).Size == n
+	if !exact {
+		if h := a.match(n); h != none {
+			return h
+		}
+	}
+	if at == sizemap.None {
+		return none
+	}
+	e := a.free[pages].Entry(at)
+	return a.cut(e.Handle, e.Addr, n)
+}
+
+// growPages returns n bytes of whole pages, for which it calls the device: to stitch what is free
+// (state S3 of the paper), to get what is missing before (S4), or to get all of it. If that fails
+// it gives back free memory and tries once more; then memory has run out (S5).
+func (a *Allocator) growPages(n device.Size) (uint32, error) {
+	h, err := a.extend(n)
+	if err != nil && a.reclaim(n) {
+		h, err = a.extend(n)
+	}
+	return h, err
+}
+
+// extend is growPages without the second try.
+func (a *Allocator) extend(n device.Size) (uint32, error) {
+	if n < a.cfg.FragLimit || a.freed[pages] == 0 || !a.makeRoom() {
+		return a.obtain(n)
+	}
+	if have := a.freed[pages]; have < n {
+		h, err := a.obtain(n - have)
+		if err != nil {
+			return none, err
+		}
+		a.insert(h)
+	}
+	if h, err := a.stitch(n); err == nil {
+		return h, nil
+	}
+	// The device refuses to map, not to give memory: what one range cannot be made of, another may.
+	return a.obtain(n)
+}
+
+// Free implements [alloc.Allocator]. It costs O(1), amortized O(log chunks of one size), for each
+// pBlock of the block, and four bytes written for each page that merges with those below it.
+func (a *Allocator) Free(at device.Addr) error {
+	a.busy.Enter("stitch")
+	err := a.release(at)
+	a.busy.Leave()
+	return err
+}
+
+// release is Free without the guard.
+func (a *Allocator) release(at device.Addr) error {
+	if a.closed {
+		return alloc.ErrClosed
+	}
+	b, ok := a.live.Take(at)
+	if !ok {
+		return alloc.ErrInvalidFree
+	}
+	h := uint32(b.Place)
+	a.stats.Freed(b.Requested, a.chunks[h].size)
+	a.vacate(h)
+	return nil
+}
+
+// vacate makes the memory of a block that was live free.
+func (a *Allocator) vacate(h uint32) {
+	if i := a.chunks[h].region; a.regions[i].kind == stitched {
+		a.rest(i)
+	} else {
+		a.settle(h)
+	}
+}
