@@ -64,48 +64,71 @@ func (a *Allocator) dropChunk(h uint32) {
 	a.spareChunks++
 }
 
-// paint notes for the pages of a pBlock that they are its own. Elsewhere there are no pages.
-func (a *Allocator) paint(h uint32) {
-	c := &a.chunks[h]
-	r := &a.regions[c.region]
+// paint notes for some pages of a pBlock that they are its own. Elsewhere there are no pages.
+func (a *Allocator) paint(h uint32, at device.Addr, n device.Size) {
+	r := &a.regions[a.chunks[h].region]
 	if r.kind != pages {
 		return
 	}
-	first := c.addr.Sub(r.addr) >> a.pageShift
-	owners := r.owner[first : first+c.size>>a.pageShift]
+	first := at.Sub(r.addr) >> a.pageShift
+	owners := r.owner[first : first+n>>a.pageShift]
 	for i := range owners {
 		owners[i] = h
 	}
 }
 
-// split cuts a chunk that is in no map behind its first n bytes and returns the part behind the cut,
-// which is in none either. It costs four bytes written for each page behind the cut.
+// split cuts a chunk that is in no map behind its first n bytes and returns both parts, which are in none
+// either. The larger one keeps the handle, so that it costs four bytes written for each page of the
+// smaller one.
 //
 // Precondition: 0 < n < size.
-func (a *Allocator) split(h uint32, n device.Size) uint32 {
-	tail := a.addChunk(a.chunks[h].addr.Add(n), a.chunks[h].size-n, a.chunks[h].region)
-	c := &a.chunks[h]
-	a.chunks[tail].prev, a.chunks[tail].next = h, c.next
-	if c.next != none {
-		a.chunks[c.next].prev = tail
+func (a *Allocator) split(h uint32, n device.Size) (front, tail uint32) {
+	c := a.chunks[h]
+	part := a.addChunk(c.addr, n, c.region)
+	front, tail = part, h
+	if n > c.size/2 {
+		front, tail = h, part
 	}
-	c.size, c.next = n, tail
+	f, t := &a.chunks[front], &a.chunks[tail]
+	f.addr, f.size = c.addr, n
+	t.addr, t.size = c.addr.Add(n), c.size-n
+	a.link(c.region, c.prev, front)
+	a.link(c.region, front, tail)
+	a.link(c.region, tail, c.next)
 	if planted.Enabled && planted.Is("stitch/split-unpainted") {
-		return tail
+		return front, tail
 	}
-	a.paint(tail)
-	return tail
+	a.paint(part, a.chunks[part].addr, a.chunks[part].size)
+	return front, tail
 }
 
-// join makes a chunk and the one behind it one, under the handle of the left one. Neither is in a map.
-func (a *Allocator) join(left, right uint32) {
-	l, r := &a.chunks[left], &a.chunks[right]
-	l.size += r.size
-	if l.next = r.next; l.next != none {
-		a.chunks[l.next].prev = left
+// join makes a chunk and the one behind it one and returns it. Neither is in a map. It costs four bytes
+// written for each page of the smaller one, whose handle is spare then.
+func (a *Allocator) join(left, right uint32) uint32 {
+	l, r := a.chunks[left], a.chunks[right]
+	keep, gone := left, right
+	if r.size > l.size {
+		keep, gone = right, left
 	}
-	a.dropChunk(right)
-	a.paint(left)
+	k := &a.chunks[keep]
+	k.addr, k.size = l.addr, l.size+r.size
+	a.link(k.region, l.prev, keep)
+	a.link(k.region, keep, r.next)
+	a.paint(keep, a.chunks[gone].addr, a.chunks[gone].size)
+	a.dropChunk(gone)
+	return keep
+}
+
+// link makes one chunk of a region the neighbour of another, of which either may be none.
+func (a *Allocator) link(region, left, right uint32) {
+	if left == none {
+		a.regions[region].chunk = right
+	} else {
+		a.chunks[left].next = right
+	}
+	if right != none {
+		a.chunks[right].prev = left
+	}
 }
 
 // insert enters a chunk into the map of free ones of its kind.
@@ -136,12 +159,13 @@ func (a *Allocator) remove(h uint32) {
 func (a *Allocator) cut(h uint32, at device.Addr, n device.Size) uint32 {
 	a.remove(h)
 	if pad := at.Sub(a.chunks[h].addr); pad != 0 {
-		rest := a.split(h, pad)
-		a.insert(h)
-		h = rest
+		var low uint32
+		low, h = a.split(h, pad)
+		a.insert(low)
 	}
 	if a.chunks[h].size > n {
-		rest := a.split(h, n)
+		var rest uint32
+		h, rest = a.split(h, n)
 		if planted.Enabled && planted.Is("stitch/lost-remainder") {
 			return h
 		}
@@ -159,12 +183,11 @@ func (a *Allocator) settle(h uint32) {
 	}
 	if next := a.chunks[h].next; next != none && a.chunks[next].state == free && !(planted.Enabled && planted.Is("stitch/misses-right")) {
 		a.remove(next)
-		a.join(h, next)
+		h = a.join(h, next)
 	}
 	if prev := a.chunks[h].prev; prev != none && a.chunks[prev].state == free && !(planted.Enabled && planted.Is("stitch/misses-left")) {
 		a.remove(prev)
-		a.join(prev, h)
-		h = prev
+		h = a.join(prev, h)
 	}
 	a.insert(h)
 }

@@ -78,7 +78,7 @@
 // # Cost
 //
 // A pBlock is found in O(log n), an sBlock in O(log n) and a look at each of its pBlocks. Cutting and
-// merging write four bytes for each page behind the cut, or behind the seam. To stitch takes a call for
+// merging write four bytes for each page of the smaller part. To stitch takes a call for
 // each page, two more, and O(log n) for each piece; a segment takes two for each page and two more. So a
 // request is bounded by 16,384 pages.
 //

@@ -135,7 +135,7 @@ func (a *Allocator) obtain(n device.Size) (uint32, error) {
 	r.handles = slices.Grow(r.handles, count)[:count]
 	r.owner = slices.Grow(r.owner, count)[:count]
 	clear(r.handles)
-	a.paint(h)
+	a.paint(h, got.Addr, n)
 	if err := a.fill(r, n); err != nil {
 		a.chunks[h].state = gone
 		a.lift(device.Size(r.loose)<<a.pageShift - r.mapped)
@@ -236,12 +236,11 @@ func (a *Allocator) empty(h uint32) (uint32, error) {
 			first = err
 		}
 	}
-	if c.next != none && a.chunks[c.next].state == gone {
-		a.join(h, c.next)
+	if next := c.next; next != none && a.chunks[next].state == gone {
+		h = a.join(h, next)
 	}
-	if prev := c.prev; prev != none && a.chunks[prev].state == gone {
-		a.join(prev, h)
-		h = prev
+	if prev := a.chunks[h].prev; prev != none && a.chunks[prev].state == gone {
+		h = a.join(prev, h)
 	}
 	return h, first
 }

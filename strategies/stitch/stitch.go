@@ -237,7 +237,7 @@ func (a *Allocator) extend(n device.Size) (uint32, error) {
 }
 
 // Free implements [alloc.Allocator]. It costs O(1), amortized O(log chunks of one size), for each
-// pBlock of the block, and four bytes written for each page that merges with those below it.
+// pBlock of the block, and four bytes written for each page of the smaller of two that merge.
 func (a *Allocator) Free(at device.Addr) error {
 	a.busy.Enter("stitch")
 	err := a.release(at)
