@@ -568,8 +568,8 @@ func (r *runner) close() error {
 	if err != nil {
 		return fmt.Errorf("close: %w", err)
 	}
-	if r.dev.held != 0 {
-		return fmt.Errorf("close left %d bytes reserved", r.dev.held)
+	if u := r.dev.Usage(); !u.Empty() {
+		return fmt.Errorf("close left %d bytes reserved, %d handles, %d ranges and %d events", u.Held, u.Handles, u.Ranges, u.Events)
 	}
 	return nil
 }

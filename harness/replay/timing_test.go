@@ -24,6 +24,8 @@ type deferring struct {
 	blocks   map[device.Addr]freed
 	waiting  []freed
 	told     []device.Stream // every stream that was recorded
+	events   []device.Event  // all that were made
+	leaks    bool            // the events are not given back
 }
 
 // freed is a block, and the marks that its free waits for.
@@ -65,7 +67,7 @@ func (d *deferring) Free(a device.Addr) error {
 		if err := d.on.Record(e, s); err != nil {
 			return err
 		}
-		f.marks = append(f.marks, e)
+		f.marks, d.events = append(f.marks, e), append(d.events, e)
 	}
 	delete(d.recorded, a)
 	d.waiting = append(d.waiting, f)
@@ -89,6 +91,20 @@ func (d *deferring) Poll() (n device.Size, err error) {
 		return err == nil
 	})
 	return n, err
+}
+
+func (d *deferring) Close() error {
+	if d.leaks {
+		if _, err := d.on.NewEvent(); err != nil {
+			return err
+		}
+	}
+	for _, e := range d.events {
+		if err := d.on.DestroyEvent(e); err != nil {
+			return err
+		}
+	}
+	return d.Strategy.Close()
 }
 
 func (d *deferring) Stats() alloc.Stats {
@@ -202,6 +218,26 @@ func TestFiguresOfEachStream(t *testing.T) {
 	}, r.Streams)
 	r, _ = timed(t, "a 1 1000 stream=9\na 3 500 stream=9\n", false, "")
 	require.Equal(t, []replay.StreamFigures{{Stream: 9, Allocs: 2, PeakRequested: 1500, PeakAllocated: r.Peak.Allocated}}, r.Streams)
+}
+
+// TestEventsLeftBehind replays through a strategy that makes an event and keeps it.
+func TestEventsLeftBehind(t *testing.T) {
+	tr, err := trace.Read(strings.NewReader("a 1 1\n"), "test.trace", trace.Options{})
+	require.NoError(t, err)
+	setup, err := strategies.All().Lookup("bestfit", nil)
+	require.NoError(t, err)
+	build := func(src device.Source, _ struct{}) (alloc.Strategy, error) {
+		s, err := setup.New(src)
+		d := newDeferring(src, s)
+		d.leaks = true
+		return d, err
+	}
+	leaking, err := alloc.Catalogue{alloc.SpecOf("leaking", "", build, alloc.Preset{})}.Lookup("leaking", nil)
+	require.NoError(t, err)
+	dev, err := sim.New(sim.Config{})
+	require.NoError(t, err)
+	_, err = replay.Run(tr, leaking, dev, replay.Options{})
+	require.ErrorContains(t, err, "close left 0 bytes reserved, 0 handles, 0 ranges and 1 events")
 }
 
 func TestParseFreeAt(t *testing.T) {
