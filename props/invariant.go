@@ -61,6 +61,7 @@ const (
 	IAlias         Number = 48 // memory counts once, wherever it is mapped
 	IOrder         Number = 49 // memory goes to a stream that comes after its last uses
 	IPending       Number = 50 // memory is pending as long as recorded streams use it
+	IContents      Number = 51 // what is in a block stays while it lives
 )
 
 var invariantNames = [...]string{
@@ -76,7 +77,7 @@ var invariantNames = [...]string{
 	IWarm: "warm path", IAgreement: "agreement", IIndifference: "indifference", IUndo: "undo",
 	IObservation: "observation", ITraceless: "traceless mistakes", ITranslation: "translation",
 	IBounded: "boundedness", ILinear: "linearizability", IRecency: "recency",
-	IMapping: "mapping", IAlias: "aliases", IOrder: "stream order", IPending: "pending",
+	IMapping: "mapping", IAlias: "aliases", IOrder: "stream order", IPending: "pending", IContents: "contents",
 }
 
 // Name returns the invariant in a word or two.

@@ -21,7 +21,7 @@ const closelyJudged = 2000
 // every event as [Verify] does, against a model and a second instance that is given the same
 // calls, so that the trace of a [Failure] breaks the same invariant again.
 //
-// The replay must run on [Judge.Device] and have [Judge.Observe] as its observer. Each
+// The replay must run on [Judge.Device], with [Judge.Contents], and have [Judge.Observe] as its observer. Each
 // event costs O(live blocks).
 type Judge struct {
 	r        *runner
@@ -59,6 +59,15 @@ func NewJudge(s Subject, t *trace.Trace) (*Judge, error) {
 
 // Device returns the device for the replay.
 func (j *Judge) Device() device.Device { return j.leash }
+
+// Contents returns what the replay is to fill blocks in, nil unless the subject is one of
+// [Subject.Filled].
+func (j *Judge) Contents() device.Contents {
+	if j.r.subject.Device.Memory == sim.Filled {
+		return j.dev
+	}
+	return nil
+}
 
 // Observe judges one event. The error is a [*Violation], or tells that no second instance
 // could be made.
@@ -168,6 +177,9 @@ func (j *Judge) answer(o replay.Observation, e *trace.Event) error {
 func (j *Judge) closed(o replay.Observation) error {
 	r := j.r
 	u := j.dev.Usage()
+	if err := r.judge(corrupted(o.Err)); err != nil {
+		return err
+	}
 	switch {
 	case o.Err != nil && !errors.Is(o.Err, device.ErrInjected):
 		return r.judge(violated(IClose, "Close failed with %q though the device refused nothing", o.Err))

@@ -23,7 +23,7 @@ func judged(t *testing.T, subject props.Subject, events *trace.Trace) error {
 	require.NoError(t, err)
 	judge, err := props.NewJudge(subject, events)
 	require.NoError(t, err)
-	_, err = replay.Run(events, setup, judge.Device(), replay.Options{Observe: judge.Observe})
+	_, err = replay.Run(events, setup, judge.Device(), replay.Options{Observe: judge.Observe, Contents: judge.Contents()})
 	return err
 }
 

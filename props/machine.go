@@ -32,7 +32,9 @@ func newMachine(s *Subject, plan device.FaultPlan) (*machine, error) {
 		return m, err
 	}
 	m.leash = newLeash(m.faults)
-	m.Strategy, err = s.New(m.leash)
+	if m.Strategy, err = s.New(m.leash); err == nil && s.Device.Memory == sim.Filled {
+		m.Strategy, err = alloc.Filled(m.Strategy, m.dev) // not behind the faults, which are for the strategy
+	}
 	return m, err
 }
 
@@ -41,6 +43,9 @@ func newMachine(s *Subject, plan device.FaultPlan) (*machine, error) {
 func (m *machine) closeAll() error {
 	injected := m.faults.Injected()
 	err := m.Close()
+	if found := corrupted(err); found != nil {
+		return found
+	}
 	if err != nil && m.faults.Injected() == injected {
 		return violated(IClose, "Close failed with %q though the device refused nothing", err)
 	}

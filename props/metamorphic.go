@@ -9,6 +9,7 @@ import (
 
 	"github.com/vramyard/vramyard/alloc"
 	"github.com/vramyard/vramyard/device"
+	"github.com/vramyard/vramyard/device/sim"
 )
 
 // Metamorphic runs generated sequences over several instances of the subject in lockstep.
@@ -55,6 +56,7 @@ type relations struct {
 
 // newRelations returns the ensemble for a subject.
 func newRelations(s Subject, frontier bool) *relations {
+	s.Device.Memory = sim.Counted // memory elsewhere is at addresses that the device does not know
 	r := &relations{subject: s, frontier: frontier, except: map[Number]bool{}}
 	r.subjects, r.faults = []Subject{s}, true
 	r.enrol, r.same, r.look = r.build, r.equal, r.compare

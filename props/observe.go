@@ -87,7 +87,11 @@ func (r *runner) observe() error {
 		return err
 	}
 	if err := r.main.Check(); err != nil {
-		if err := r.judge(violated(ICheck, "%v", err)); err != nil {
+		found := corrupted(err)
+		if found == nil {
+			found = violated(ICheck, "%v", err)
+		}
+		if err := r.judge(found); err != nil {
 			return err
 		}
 	}

@@ -253,6 +253,7 @@ func (r *runner) answered(id uint64, req alloc.Request, b alloc.Block, err error
 	r.request, r.asked = req, true
 	other, otherErr := r.twin.Alloc(req)
 	if err := r.judge(
+		corrupted(err),
 		agree("Alloc", blockText(b), blockText(other), err, otherErr),
 		RequestAnswer(&r.subject.Promises, req, r.ceiling, r.ceilinged, err),
 	); err != nil {
@@ -275,6 +276,9 @@ func (r *runner) answered(id uint64, req alloc.Request, b alloc.Block, err error
 // granted judges and books a new block.
 func (r *runner) granted(g Grant) error {
 	p := &r.subject.Promises
+	if err := r.contents(); err != nil {
+		return err
+	}
 	r.collectHeld()
 	if err := r.judge(
 		GrantSize(g.Block, g.Request, p.MaxGrant),
@@ -323,7 +327,7 @@ func (r *runner) free(g Grant) error {
 // faults there had been before. A strategy that gives regions back when it frees may answer
 // a refusal of the device by the device's error; the block then stays live.
 func (r *runner) released(a device.Addr, err error, injected uint64) error {
-	if err := r.judge(r.twinFree(a, err)); err != nil {
+	if err := r.judge(corrupted(err), r.twinFree(a, err)); err != nil {
 		return err
 	}
 	if errors.Is(err, device.ErrInjected) && r.main.faults.Injected() > injected && r.subject.Promises.FreeReleases {

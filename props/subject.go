@@ -12,7 +12,7 @@ import (
 type Subject struct {
 	Name     string         // strategy and configuration, as failures and tests name it
 	Config   any            // the strategy's configuration, for failures
-	Device   sim.Config     // the device it runs on; a small capacity makes it run out often
+	Device   sim.Config     // the device it runs on; a small capacity makes it run out often; see [Subject.Filled]
 	Promises alloc.Promises // what it keeps beyond the core
 
 	// New builds the strategy over src.

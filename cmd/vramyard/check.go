@@ -27,6 +27,7 @@ type checkFlags struct {
 	strategies, config, out string
 	tests, ops              int
 	seed                    int64
+	contents                bool
 	faults, planted         bool
 }
 
@@ -53,6 +54,11 @@ other is checked on a device with room for eight regions as large as its first. 
 --device but for their capacity; without it, regions may start at every 256 bytes, so that
 more mistakes show.
 
+With --contents the device knows what is in its memory. Every block is filled with a pattern
+of its own when it is granted, and must be as it was filled when it is freed and whenever
+all blocks are looked at. So an overlap shows in the memory, whatever the strategy says of
+addresses; it is reported as I51, before anything else.
+
 A failure is shrunk to a few calls. It is printed with the state after each of them, and
 written as a trace that "vramyard replay --check" repeats. Exit status 1 then.
 
@@ -69,6 +75,7 @@ source of the program. Exit status 1 if a bug is missed.`,
 	c.Flags().IntVar(&f.tests, "tests", 2000, "sequences of calls for each strategy on each device")
 	c.Flags().IntVar(&f.ops, "ops", 100, "calls in a sequence")
 	c.Flags().Int64Var(&f.seed, "seed", 1, "seed of the first sequence; each next one has the next seed")
+	c.Flags().BoolVar(&f.contents, "contents", false, "fill and compare the memory of every block")
 	c.Flags().BoolVar(&f.faults, "faults", false, "also let the device refuse each of its calls in turn, in one of 40 sequences")
 	c.Flags().BoolVar(&f.planted, "planted", false, "look for the planted bugs of the strategies instead")
 	f.addDevice(c, "all but its capacity")
@@ -95,7 +102,7 @@ func (f *checkFlags) run(cmd *cobra.Command) error {
 	for i, s := range suspects {
 		subjects[i] = s.Subject
 	}
-	o := check.Options{Sequences: f.tests, Operations: f.ops, Seed: f.seed, Faults: f.faults}
+	o := check.Options{Sequences: f.tests, Operations: f.ops, Seed: f.seed, Contents: f.contents, Faults: f.faults}
 	bar := newProgress(cmd.ErrOrStderr(), o.Batches(len(subjects)))
 	o.Progress = bar.done
 	r, err := check.Run(subjects, o)
@@ -175,6 +182,7 @@ func (f *checkFlags) write(stdout io.Writer, suspects []suspect, r check.Report)
 			if s.Failure == nil {
 				continue
 			}
+			suspects[i].Subject = s.Subject // as it was verified
 			if err := f.writeFailure(w, suspects[i], s.Failure); err != nil {
 				return err
 			}
@@ -211,6 +219,9 @@ func (f *checkFlags) writeFailure(w io.Writer, s suspect, failure *props.Failure
 	}
 	if f.device != "" {
 		name += " --device " + quoted(f.device)
+	}
+	if f.contents {
+		name += " --contents"
 	}
 	if f.faults {
 		name += " --faults"

@@ -55,7 +55,7 @@ func (f *checkFlags) runPlanted(cmd *cobra.Command) error {
 
 // judgePlanted returns what is wrong with the flags.
 func (f *checkFlags) judgePlanted(cmd *cobra.Command) error {
-	for _, name := range []string{"config", "device", "faults", "out"} {
+	for _, name := range []string{"config", "contents", "device", "faults", "out"} {
 		if cmd.Flags().Changed(name) {
 			return flagError(name, errors.New("does not go with --planted: each bug brings its own"))
 		}

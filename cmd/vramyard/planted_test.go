@@ -15,6 +15,7 @@ func TestPlantedWrongInput(t *testing.T) {
 		want string
 	}{
 		{"config", []string{"--config", "{}"}, "--config: does not go with --planted"},
+		{"contents", []string{"--contents"}, "--contents: does not go with --planted"},
 		{"faults", []string{"--faults"}, "--faults: does not go with --planted"},
 		{"folder", []string{"--out", "."}, "--out: does not go with --planted"},
 		{"no strategies", []string{"--strategies", ","}, "--strategies: want at least one"},

@@ -25,7 +25,7 @@ type replayFlags struct {
 	strategy, config, dialect   string
 	placements, final, jsonFile string
 	report, freeAt              string
-	check                       bool
+	check, contents             bool
 }
 
 func newReplay() *cobra.Command {
@@ -41,7 +41,12 @@ of a trace inside the program.
 With --check, the invariants of docs/invariants.md are judged after every event, and the
 first that is broken ends the replay with exit status 1. So a failure of "vramyard check"
 is seen again from its trace, whose header has configuration and device: they are used
-unless --config, or --device or --sim, is given.`,
+unless --config, or --device or --sim, is given.
+
+With --contents, the trace is first replayed on a device that knows what is in its memory:
+every block is filled with a pattern of its own, and must be as it was filled when it is
+freed and at the end. So an overlap shows in the memory, and ends the replay with exit
+status 1. It costs time; the figures are of replays without it.`,
 		Args: cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error { return f.run(cmd, args[0]) },
 	}
@@ -56,6 +61,7 @@ unless --config, or --device or --sim, is given.`,
 	c.Flags().StringVar(&f.report, "oom-report", "", `write the strategy's own report about the first OOM to this file, "-" for standard output`)
 	addFreeAt(c, &f.freeAt)
 	c.Flags().BoolVar(&f.check, "check", false, "judge every invariant after every event")
+	c.Flags().BoolVar(&f.contents, "contents", false, "fill and compare the memory of every block")
 	if err := c.MarkFlagRequired("strategy"); err != nil {
 		panic(err) // the flag is defined above
 	}
@@ -84,12 +90,10 @@ func (f *replayFlags) run(cmd *cobra.Command, path string) error {
 	if o.FreeAt, err = parseFreeAt(f.freeAt); err != nil {
 		return err
 	}
-	if f.check {
-		if err := checkReplay(t, setup, cfg, o.FreeAt); err != nil {
-			return err
-		}
-	}
 	prepared := replay.Prepare(t)
+	if err := f.prove(prepared, t, setup, cfg, o.FreeAt); err != nil {
+		return err
+	}
 	res, final, err := f.replay(cmd.OutOrStdout(), prepared, setup, cfg, o)
 	if err != nil {
 		return err
@@ -182,12 +186,34 @@ func (f *replayFlags) write(stdout io.Writer, res *replay.Result, final []byte) 
 		return nil // standard output holds what was asked for and nothing else
 	}
 	return outfile.Write("-", stdout, func(w io.Writer) error {
-		if err := report.ReplayTable(w, res); err != nil || !f.check {
-			return err
+		err := report.ReplayTable(w, res)
+		if err == nil && f.check {
+			_, err = fmt.Fprintf(w, "every invariant held after each of %d events\n", res.Events)
 		}
-		_, err := fmt.Fprintf(w, "every invariant held after each of %d events\n", res.Events)
+		if err == nil && f.contents {
+			_, err = fmt.Fprintf(w, "every block kept its contents through %d events\n", res.Events)
+		}
 		return err
 	})
+}
+
+// prove replays for --check and --contents, which both look and measure nothing.
+func (f *replayFlags) prove(p *replay.Prepared, t *trace.Trace, setup alloc.Setup, cfg sim.Config, at replay.FreeAt) error {
+	if f.contents {
+		cfg.Memory = sim.Filled
+	}
+	switch {
+	case f.check:
+		return checkReplay(t, setup, cfg, at)
+	case f.contents:
+		dev, err := sim.New(cfg)
+		if err != nil {
+			return err
+		}
+		_, err = p.Run(setup, dev, replay.Options{FreeAt: at, Contents: dev})
+		return err
+	}
+	return nil
 }
 
 // writeReport writes what the strategy said of its first OOM. Where there is nothing to
@@ -214,7 +240,7 @@ func checkReplay(t *trace.Trace, setup alloc.Setup, cfg sim.Config, freeAt repla
 		return err
 	}
 	at := 0
-	_, err = replay.Run(t, setup, judge.Device(), replay.Options{FreeAt: freeAt, Observe: func(o replay.Observation) error {
+	_, err = replay.Run(t, setup, judge.Device(), replay.Options{FreeAt: freeAt, Contents: judge.Contents(), Observe: func(o replay.Observation) error {
 		at = o.Event
 		return judge.Observe(o)
 	}})

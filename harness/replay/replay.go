@@ -25,6 +25,10 @@ type Options struct {
 	Placements io.Writer // one line for every allocation, and what Print events ask for; nil for none
 	Final      io.Writer // the state at the end; nil for none
 
+	// Contents, if not nil, is the memory of the device. Every block is filled, and must be as
+	// it was filled when it is freed, or at the end; see [alloc.Filled].
+	Contents device.Contents
+
 	// Observe, if not nil, is called when the strategy is built, after each event and when
 	// the strategy is closed. An error of its ends the replay. With it, a panic of the
 	// strategy is an observation, and each request is tagged with the ID of its allocation,
@@ -60,6 +64,9 @@ func (p *Prepared) Run(setup alloc.Setup, dev device.Device, o Options) (*Result
 		return nil, err
 	}
 	s, err := setup.New(faults)
+	if err == nil && o.Contents != nil {
+		s, err = alloc.Filled(s, o.Contents)
+	}
 	if err = o.built(s, faults, err); err != nil {
 		return nil, fmt.Errorf("%s: %w", setup.Name, err)
 	}

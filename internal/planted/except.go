@@ -14,6 +14,7 @@ func Exceptions() []Exception {
 		{"I38", "", "it is about several strategies at once; tests of Differential in props plant bugs for it"},
 		{"I44", "", "it is about runs far longer than a sequence; tests of Bounded in props plant bugs for it"},
 		{"I45", "", "it is about calls at the same time; tests in props/linear plant bugs for it"},
+		{"I51", "", "any bug of I10, seen in the memory; tests of contents in props and props/check look for some so"},
 		{"B12", "I5", "Check does not know that every block was freed; the suite does, and then looks for neighbours left apart"},
 		{"B13", "I31", "Check sees one instance; the suite compares two"},
 		{"W5", "I26", "Check does not know what was refused; the suite does, and then looks for chunks that would have served"},

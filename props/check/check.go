@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"maps"
 	"runtime"
+	"slices"
 
 	"github.com/vramyard/vramyard/props"
 )
@@ -15,6 +16,7 @@ type Options struct {
 	Operations int   // operations in a sequence; default 100
 	Seed       int64 // of the first sequence of each subject; each next one has the next seed
 	Tries      int   // how often a failing sequence is run to make it smaller; default 4000
+	Contents   bool  // fill and compare blocks: verify the subjects of [props.Subject.Filled] instead
 	Faults     bool  // also let the device refuse each of its calls in turn, in fewer sequences
 	Workers    int   // batches verified at once; default one for each core
 
@@ -94,6 +96,12 @@ func Run(subjects []props.Subject, o Options) (Report, error) {
 	if o.Sequences < 0 || o.Operations < 0 || o.Workers < 0 {
 		return Report{}, fmt.Errorf("check: %d sequences of %d operations by %d workers: want no negative numbers",
 			o.Sequences, o.Operations, o.Workers)
+	}
+	if o.Contents {
+		subjects = slices.Clone(subjects)
+		for i, s := range subjects {
+			subjects[i] = s.Filled()
+		}
 	}
 	p := newPool(subjects, o)
 	p.run(o.Workers)

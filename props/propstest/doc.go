@@ -6,8 +6,8 @@
 //		propstest.Run(t, subject("default", Config{}), subject("growth", Config{Growth: true}))
 //	}
 //
-// Each subject is verified bare, with the device refusing each of its calls in turn, and
-// inside the wrappers of package alloc. A failure prints seed, step and invariant, and
+// Each subject is verified bare, with the device refusing each of its calls in turn, with
+// blocks that are filled and compared, and inside the wrappers of package alloc. A failure prints seed, step and invariant, and
 // leaves the shrunken sequence as a trace file that a replay repeats.
 //
 // Flags: -props.tests is the number of sequences for each subject, -props.ops their

@@ -29,9 +29,9 @@ func options(share int) props.Options {
 	return props.Options{Sequences: max(n/share, 1), Operations: *flagOps, Seed: *flagSeed}
 }
 
-// Run verifies every subject: bare, with the device refusing each of its calls in turn,
-// inside each wrapper of package alloc, and, behind a lock, called by many goroutines at
-// once. Subjects run in parallel.
+// Run verifies every subject: bare, with the device refusing each of its calls in turn, with
+// blocks that are filled and compared, inside each wrapper of package alloc, and, behind a
+// lock, called by many goroutines at once. Subjects run in parallel.
 func Run(t *testing.T, subjects ...props.Subject) {
 	t.Helper()
 	for _, s := range subjects {
@@ -67,6 +67,7 @@ func runOne(t *testing.T, s props.Subject) {
 		r, err := props.VerifyFaults(s, options(40))
 		report(t, r, err)
 	})
+	t.Run("KeepsContents", func(t *testing.T) { Verify(t, s.Filled(), options(10)) })
 	for _, w := range wrappers {
 		t.Run("KeepsEveryInvariantInside"+w.name, func(t *testing.T) {
 			inside := s.Wrapped(w.name, w.wrap)
