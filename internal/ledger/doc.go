@@ -3,7 +3,7 @@
 // It answers the one question that stands before every free: does a live block start
 // here, and what was it? The answer gives the caller back a word of its own, so that a
 // strategy finds the tree node or the slab chunk of a block without a search over its
-// regions. Strategies that find it without one, as by internal/pages, leave the word zero.
+// regions. Strategies that find it without one, as by internal/atlas, leave the word zero.
 //
 // # Data structure
 //

@@ -2,12 +2,13 @@ package buddy
 
 import (
 	"errors"
+	"fmt"
 	"math/bits"
 
 	"github.com/vramyard/vramyard/alloc"
 	"github.com/vramyard/vramyard/device"
 	"github.com/vramyard/vramyard/internal/growth"
-	"github.com/vramyard/vramyard/internal/pages"
+	"github.com/vramyard/vramyard/internal/atlas"
 	"github.com/vramyard/vramyard/internal/planted"
 )
 
@@ -49,7 +50,7 @@ type Blocks struct {
 	freed    device.Size // bytes in free blocks
 
 	pool  growth.Pool
-	where pages.Map // places of the blocks of the regions held, plus one
+	where atlas.Atlas // places of the blocks of the regions held, plus one
 	stats *alloc.Stats
 	limit device.Size
 	spare []uint32    // numbers without a region
@@ -76,7 +77,7 @@ func NewBlocks(src device.Source, stats *alloc.Stats, c Config) (Blocks, error) 
 		anywhere: c.Placement == Leftmost || c.Placement == TopDown, high: c.Placement == TopDown,
 		lazy: c.Coalescing != Eager, direct: c.DirectBytes, keep: c.DirectCacheBytes,
 		choice: c.RegionChoice, stride: 64, limit: c.Limit, stats: stats, pool: growth.New(src, stats, c.policy()),
-		where: pages.New(uint8(log2(regionAlign))),
+		where: atlas.New(alone),
 	}
 	if c.TrimBytes != c.BlockBytes {
 		b.grain = c.TrimBytes
@@ -96,15 +97,25 @@ func NewBlocks(src device.Source, stats *alloc.Stats, c Config) (Blocks, error) 
 // marks that of a direct block.
 const directPlace = 1 << 30
 
-// PlaceBits is how many low bits of a place are used. The others are zero, and whoever
-// composes Blocks may put marks of its own there as long as Return does not see them.
-const PlaceBits = 31
+// alone stands for the ends of a region. The atlas asks for them where two ranges reach into one
+// area, and regions start at multiples of more than an area.
+func alone(label uint32) (device.Addr, device.Size) {
+	panic(fmt.Sprintf("buddy: invariant H12 (addresses lead to their region): region %d is not alone", label-1))
+}
 
 // PlaceOf returns the place of the block at an address, and whether it lies in a region that is
-// held; not whether a block is there. O(1): it reads a table of 4 bytes for each 2 MiB held.
+// held; not whether a block is there. O(1): it reads a table of 4 bytes for each MiB held.
 func (b *Blocks) PlaceOf(addr device.Addr) (place uint64, ok bool) {
 	label := b.where.Get(addr)
 	return uint64(label) - 1, label != 0
+}
+
+// place returns the place of the blocks of a region.
+func (r *region) place() uint32 {
+	if r.direct != 0 {
+		return directPlace | r.slot
+	}
+	return r.slot
 }
 
 // slotOf returns the number of the region of a block, from its place.

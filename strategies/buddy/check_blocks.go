@@ -52,22 +52,22 @@ func (b *Blocks) Check() error {
 
 // checkPlaces verifies the labels by which the region of an address is found.
 func (b *Blocks) checkPlaces() error {
-	pages := device.Size(0)
-	for a, label := range b.where.Range {
-		pages++
-		place := uint64(label) - 1
+	var bytes device.Size // of regions that are led to
+	for e := range b.where.All {
+		place := uint64(e.Label) - 1
 		r := &b.regs[slotOf(place)]
-		if !r.held || a < r.base || a.Sub(r.base) >= r.size || IsDirect(place) != (r.direct != 0) {
-			return fmt.Errorf("invariant H12 (addresses lead to their region): %v leads to region %v", a, r.base)
+		if !r.held || e.Addr < r.base || e.Addr.Sub(r.base) >= r.size || IsDirect(place) != (r.direct != 0) {
+			return fmt.Errorf("invariant H12 (addresses lead to their region): %v leads to region %v", e.Addr, r.base)
 		}
+		bytes += min(e.Size, r.size-e.Addr.Sub(r.base))
 	}
 	for _, r := range b.regs {
 		if r.held {
-			pages -= (r.size-1)/b.where.Page() + 1
+			bytes -= r.size
 		}
 	}
-	if pages != 0 {
-		return fmt.Errorf("invariant H12 (addresses lead to their region): %d pages too many lead to one", int64(pages))
+	if bytes != 0 {
+		return fmt.Errorf("invariant H12 (addresses lead to their region): %d bytes too many lead to one", int64(bytes))
 	}
 	return nil
 }

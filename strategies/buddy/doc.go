@@ -38,8 +38,8 @@
 // classes share a word, the nine largest a cache line. Above, for each class,
 // is the set of the regions that have such a block, numbered in the order of choice, and above
 // that one bit for each class. What is granted leaves no mark: a table of the live blocks, by
-// address, holds the request of each. The region follows from the address by a table of
-// labels, one for each 2 MiB held, for regions start at multiples of that.
+// address, holds the request of each. The region follows from the address by package atlas:
+// a label for each MiB held.
 //
 // # Search
 //

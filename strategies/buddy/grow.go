@@ -67,8 +67,9 @@ func (b *Blocks) number() (slot uint32, err error) {
 	return uint32(len(b.regs)), nil
 }
 
-// enter fills the record of a number with a new region. What tables the record had, it keeps.
-func (b *Blocks) enter(slot uint32, held device.Region) *region {
+// enter fills the record of a number with a new region, for a block of direct bytes alone unless
+// that is zero. What tables the record had, it keeps.
+func (b *Blocks) enter(slot uint32, held device.Region, direct device.Size) *region {
 	if n := len(b.spare); n > 0 && b.spare[n-1] == slot {
 		b.spare = b.spare[:n-1]
 	} else {
@@ -78,9 +79,9 @@ func (b *Blocks) enter(slot uint32, held device.Region) *region {
 		}
 	}
 	r := &b.regs[slot]
-	*r = region{base: held.Addr, size: held.Size, held: true, age: b.ages, slot: slot, sets: r.sets, upper: r.upper}
+	*r = region{base: held.Addr, size: held.Size, held: true, direct: direct, age: b.ages, slot: slot, sets: r.sets, upper: r.upper}
 	b.ages++
-	b.where.Set(held.Addr, held.Size, slot+1)
+	b.where.Set(held.Addr, held.Size, r.place()+1)
 	return r
 }
 
@@ -95,7 +96,7 @@ func (b *Blocks) addRegion(n device.Size) error {
 	if err != nil {
 		return err
 	}
-	r := b.enter(slot, held)
+	r := b.enter(slot, held, 0)
 	r.units = uint32(min(held.Size>>b.shift, b.most))
 	r.least = mostClasses - 1
 	if b.binary {
@@ -158,7 +159,7 @@ func (b *Blocks) drop(slot uint32) error {
 func (b *Blocks) forget(slot uint32) {
 	r := &b.regs[slot]
 	if !planted.Enabled || !planted.Is("buddy/label-stays") {
-		b.where.Set(r.base, r.size, 0)
+		b.where.Clear(r.base, r.size, r.place()+1)
 	}
 	*r = region{sets: r.sets, upper: r.upper}
 	b.spare = append(b.spare, slot)
@@ -253,8 +254,7 @@ func (b *Blocks) reserveDirect(size device.Size) (slot uint32, err error) {
 	if err != nil {
 		return 0, err
 	}
-	b.enter(slot, held).direct = size
-	b.where.Set(held.Addr, held.Size, (directPlace|slot)+1)
+	b.enter(slot, held, size)
 	if b.limit != 0 && b.stats.Reserved > b.limit { // the device rounds up
 		if err := b.dropDirect(slot); err != nil {
 			b.retain(slot)
