@@ -7,8 +7,8 @@ import (
 
 	"github.com/vramyard/vramyard/alloc"
 	"github.com/vramyard/vramyard/device"
-	"github.com/vramyard/vramyard/internal/growth"
 	"github.com/vramyard/vramyard/internal/atlas"
+	"github.com/vramyard/vramyard/internal/growth"
 	"github.com/vramyard/vramyard/internal/planted"
 )
 
