@@ -13,9 +13,11 @@ import (
 )
 
 // fitted are configurations for presets whose largest request is so small beside their
-// region that a long run would never need a second one.
+// region that a long run would never need a second one, or that keep so much that nothing goes
+// back in the first quarter.
 var fitted = map[string]string{
-	"slab:xdl": `{"region_bytes":"8MiB"}`,
+	"slab:xdl":    `{"region_bytes":"8MiB"}`,
+	"vmm:release": `{"keep_bytes":"64MiB"}`,
 }
 
 // wasteful are presets that need more than 2.25 times the memory in use, by the rules of their

@@ -10,6 +10,7 @@ import (
 	"github.com/vramyard/vramyard/strategies/slabbuddy"
 	"github.com/vramyard/vramyard/strategies/stitch"
 	"github.com/vramyard/vramyard/strategies/tlsf"
+	"github.com/vramyard/vramyard/strategies/vmm"
 )
 
 // All returns the catalogue. The slice is the caller's own.
@@ -74,10 +75,17 @@ func All() alloc.Catalogue {
 			alloc.Preset{Doc: "whatever takes pages is stitched, memory is created only for what is missing"},
 			alloc.Preset{Name: "paper", Doc: "as GMLake by default: requests from 512 MiB on are stitched, and ranges of 1000 GiB are kept",
 				JSON: `{"frag_limit":"512MiB","most_sblocks":2000}`}),
+		alloc.SpecOf("vmm", "ranges of addresses that grow by mapping pages and shrink by unmapping", vmm.New,
+			alloc.Preset{Doc: "one range of nine eighths of the device, pages of its granularity, which are kept until memory runs out"},
+			alloc.Preset{Name: "coarse", Doc: "pages of 20 MiB, as PyTorch's expandable segments have for large blocks", JSON: `{"page_bytes":"20MiB"}`},
+			alloc.Preset{Name: "release", Doc: "free pages go back at once when more than 1 GiB is free", JSON: `{"release":true,"keep_bytes":"1GiB"}`}),
 	}
 }
 
 // Compared returns the names that a comparison shows unless it is told otherwise.
 func Compared() []string {
-	return []string{"bfc", "bfc:growth", "bestfit", "tlsf", "buddy", "buddy:xdl", "slab", "slab:xdl", "slab:blaze", "slabbuddy", "slabbuddy:xdl", "async"}
+	return []string{
+		"bfc", "bfc:growth", "bestfit", "tlsf", "buddy", "buddy:xdl", "slab", "slab:xdl", "slab:blaze",
+		"slabbuddy", "slabbuddy:xdl", "async", "vmm",
+	}
 }

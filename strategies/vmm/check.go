@@ -1,0 +1,167 @@
+package vmm
+
+import (
+	"fmt"
+
+	"github.com/vramyard/vramyard/device"
+	"github.com/vramyard/vramyard/internal/tally"
+)
+
+// sayings are the invariants of the package comment in a few words, by number.
+var sayings = [...]string{
+	1: "chunks tile their range, links mirror",
+	2: "neighbours of a kind are merged",
+	3: "pages have memory exactly where chunks do",
+	4: "the address index holds the live chunks",
+	5: "the index holds the free chunks",
+	6: "the unmapped chunks are listed",
+	7: "every row is a chunk or spare",
+	8: "counters are what the walk shows, and the pages held",
+	9: "requested at least one byte and at most all",
+}
+
+// broken returns the error for an invariant that does not hold.
+func broken(number int, format string, args ...any) error {
+	return fmt.Errorf("vmm: invariant V%d (%s): %s", number, sayings[number], fmt.Sprintf(format, args...))
+}
+
+// sum is what a check counts.
+type sum struct{ chunks, live, free, unmapped int }
+
+// Check implements [alloc.Inspector]. It recounts everything.
+func (a *Allocator) Check() error {
+	a.busy.Enter("vmm")
+	defer a.busy.Leave()
+	var n sum
+	for i := range a.mem.spans {
+		if err := a.checkSpan(&a.mem.spans[i], &n); err != nil {
+			return err
+		}
+	}
+	switch {
+	case n.live != a.live.Len():
+		return broken(4, "%d live chunks, %d entries", n.live, a.live.Len())
+	case n.free != a.free.len():
+		return broken(5, "%d free chunks, %d entries", n.free, a.free.len())
+	case n.unmapped != a.gaps.Len():
+		return broken(6, "%d unmapped chunks, %d entries", n.unmapped, a.gaps.Len())
+	case n.chunks != a.len():
+		return broken(7, "%d chunks, %d rows in use", n.chunks, a.len())
+	}
+	if err := a.checkIndex(); err != nil {
+		return err
+	}
+	if err := a.checkPages(); err != nil {
+		return err
+	}
+	return a.checkCounters()
+}
+
+// checkSpan checks the chunks of one range and adds them up.
+func (a *Allocator) checkSpan(s *span, n *sum) error {
+	at, prev := s.Addr, none
+	for h := s.first; h != none; h = a.rows[h].next {
+		c := &a.rows[h]
+		if c.addr != at || c.prev != prev || c.size == 0 || c.state == spare {
+			return broken(1, "chunk %d at %v of %d bytes behind chunk %d, expected at %v behind chunk %d",
+				h, c.addr, uint64(c.size), c.prev, at, prev)
+		}
+		if c.state != live && a.is(prev, c.state) {
+			return broken(2, "%v and %v", a.rows[prev].addr, c.addr)
+		}
+		if err := a.checkChunk(h, n); err != nil {
+			return err
+		}
+		at, prev = c.end(), h
+	}
+	if at != s.End() {
+		return broken(1, "chunks of the range at %v end at %v, the range at %v", s.Addr, at, s.End())
+	}
+	return nil
+}
+
+// checkChunk checks what one chunk says, and adds it up.
+func (a *Allocator) checkChunk(h handle, n *sum) error {
+	n.chunks++
+	switch c := &a.rows[h]; c.state {
+	case free:
+		n.free++
+	case live:
+		n.live++
+		if c.requested == 0 || c.requested > c.size {
+			return broken(9, "%v: %d bytes requested of %d", c.addr, uint64(c.requested), uint64(c.size))
+		}
+		if a.live.Get(c.addr, a.at) != h {
+			return broken(4, "%v is live and not in it", c.addr)
+		}
+	case unmapped:
+		n.unmapped++
+		if p, ok := a.gaps.Search(c.addr); !ok || a.gaps.Entry(p).Value != h {
+			return broken(6, "the chunk at %v is not", c.addr)
+		}
+	}
+	return nil
+}
+
+// checkPages checks that every page that is noted lies where chunks have memory. Together with
+// the bytes of those chunks, which checkCounters compares, these are all their pages.
+func (a *Allocator) checkPages() error {
+	h, end := none, device.Addr(0) // a chunk at or below the page, and the end of its range
+	for e := range a.mem.pages.All {
+		if len(a.mem.spans) == 0 {
+			return broken(3, "the page at %v is noted, and there is no range", e.Addr)
+		}
+		s := a.mem.spanOf(e.Addr)
+		if h == none || e.Addr >= end {
+			h, end = s.first, s.End()
+		}
+		if n := e.Addr.Sub(s.Addr); !s.Contains(e.Addr) || n%a.mem.page != 0 || e.Addr.Add(a.mem.page) > end {
+			return broken(3, "%v is no page of the range at %v", e.Addr, s.Addr)
+		}
+		for a.rows[h].end() <= e.Addr {
+			h = a.rows[h].next
+		}
+		for c := h; c != none && a.rows[c].addr < e.Addr.Add(a.mem.page); c = a.rows[c].next {
+			if a.rows[c].state == unmapped {
+				return broken(3, "the page at %v is noted, and the chunk at %v is unmapped", e.Addr, a.rows[c].addr)
+			}
+		}
+	}
+	return nil
+}
+
+// checkIndex checks what the index of free chunks says of them. Together with their number
+// that makes it the free chunks.
+func (a *Allocator) checkIndex() error {
+	if err := a.free.bySize.Check(); err != nil {
+		return broken(5, "%v", err)
+	}
+	for e := range a.free.bySize.All {
+		if c := &a.rows[e.Handle]; c.state != free || c.addr != e.Addr || c.size != e.Size {
+			return broken(5, "entry %v, chunk of %d bytes at %v", e, uint64(c.size), c.addr)
+		}
+	}
+	l := &a.free.byAddr
+	for j := range l.Leaves() {
+		for _, e := range l.Leaf(j) {
+			if c := &a.rows[e.Value]; c.state != free || c.addr != e.Addr || l.NextLeaf(j, c.size) != j {
+				return broken(5, "entry %v, chunk of %d bytes at %v", e, uint64(c.size), c.addr)
+			}
+		}
+	}
+	return nil
+}
+
+// checkCounters compares the counters with the walk and with the pages.
+func (a *Allocator) checkCounters() error {
+	if err := tally.Compare(a.stats, a.walk); err != nil {
+		return broken(8, "%v", err)
+	}
+	m := &a.mem
+	idle := device.Size(len(m.idle)) * m.page
+	if a.stats.Forgotten != idle || m.held != a.stats.Reserved+idle || a.stats.Reserved != device.Size(m.pages.Len())*m.page {
+		return broken(8, "%d bytes held, %d reserved, %d forgotten; %d pages mapped, %d idle",
+			uint64(m.held), uint64(a.stats.Reserved), uint64(a.stats.Forgotten), m.pages.Len(), len(m.idle))
+	}
+	return nil
+}

@@ -1,0 +1,326 @@
+package vmm
+
+import (
+	"github.com/vramyard/vramyard/alloc"
+	"github.com/vramyard/vramyard/device"
+	"github.com/vramyard/vramyard/internal/planted"
+	"github.com/vramyard/vramyard/internal/regions"
+)
+
+// place is where memory may be mapped for a request.
+type place struct {
+	start device.Addr // of the block
+	first handle      // the chunk that it starts in
+	pages device.Size // how many pages have to be mapped
+	tail  bool        // some of them at the end of the range
+}
+
+// better reports whether p needs fewer pages than q, or as many and lies lower. The end of a
+// range has to need less than half the pages to be better: there mostly is a part of a page free
+// before it, and whoever went there for that would leave hole after hole below.
+func (p place) better(q place) bool {
+	switch {
+	case q.first == none:
+		return true
+	case p.tail && !q.tail:
+		return 2*p.pages < q.pages
+	case q.tail && !p.tail:
+		return p.pages <= 2*q.pages
+	}
+	return p.pages < q.pages || p.pages == q.pages && p.start < q.start
+}
+
+// grow maps memory for n bytes and returns the free chunk that serves, out of the index. If
+// that fails it gives free pages back and tries once more. On failure it notes why and
+// returns [alloc.ErrOutOfMemory].
+func (a *Allocator) grow(r *alloc.Request, n device.Size) (handle, error) {
+	err := a.extend(n, r.Align)
+	if err != nil && n <= a.cfg.Limit-a.stats.Active {
+		_, _ = a.shrink() // what stays may still leave enough
+		err = a.extend(n, r.Align)
+	}
+	// Even if not all was mapped, what was may serve together with what was free.
+	if h := a.free.take(n, r.Align); h != none {
+		return h, nil
+	}
+	_ = a.mem.dropIdle() // what stays is tried again later
+	a.stats.OOMs++
+	a.note(r, alloc.ReasonNone)
+	regions.Explain(&a.refusal, n, err)
+	return none, alloc.ErrOutOfMemory
+}
+
+// extend maps memory where a request for n bytes needs the fewest pages of it. On error what was
+// mapped before stays, free.
+func (a *Allocator) extend(n, align device.Size) error {
+	m := &a.mem
+	p := a.choose(n, align)
+	if p.first == none {
+		// A range costs nothing but addresses, yet one for a request that can never be served would
+		// stay until the next trim, so the limit is asked first.
+		if n > a.cfg.Limit || (n+m.page-1)/m.page > a.room() {
+			return regions.ErrLimit
+		}
+		if err := a.reserve(n, align); err != nil {
+			return err
+		}
+		p = a.choose(n, align)
+	}
+	if p.pages > a.room() {
+		return regions.ErrLimit
+	}
+	// The place may span several holes with free chunks between. Filling one merges it with both
+	// neighbours, so the walk goes on behind the merged chunk.
+	end := p.start.Add(n)
+	for h := p.first; h != none && a.rows[h].addr < end; h = a.rows[h].next {
+		if a.rows[h].state != unmapped {
+			continue
+		}
+		var err error
+		if h, err = a.fill(h, p.start, end); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// fill maps memory at the pages of an unmapped chunk that lie between two addresses, and
+// returns the free chunk that they are part of then.
+func (a *Allocator) fill(h handle, start, end device.Addr) (handle, error) {
+	m, c := &a.mem, &a.rows[h]
+	s := m.spanOf(c.addr)
+	low, high := m.below(s, max(c.addr, start)), m.above(s, min(c.end(), end))
+	mapped, err := m.fill(low, high)
+	if err == nil {
+		return a.settle(a.turn(h, low, high, free)), nil
+	}
+	if mapped > low {
+		a.stuck += mapped.Sub(low)
+		a.turn(h, low, mapped, stuck)
+	}
+	return none, err
+}
+
+// room returns how many more pages may be mapped.
+func (a *Allocator) room() device.Size {
+	m := &a.mem
+	// Idle pages are held already, so they are room beyond what the limit leaves.
+	if planted.Enabled && planted.Is("vmm/limit-of-live") {
+		return (a.cfg.Limit - a.stats.Active) / m.page
+	}
+	if m.held > a.cfg.Limit {
+		return 0
+	}
+	return (a.cfg.Limit-m.held)/m.page + device.Size(len(m.idle))
+}
+
+// reserve takes one more range, in which n bytes fit: as large as configured, or half, a quarter
+// and so on, as the device has addresses for.
+func (a *Allocator) reserve(n, align device.Size) error {
+	m := &a.mem
+	if align > a.vmAlign {
+		n += align
+	}
+	// Pages are no power of two, hence the divisions.
+	least := (n + m.page - 1) / m.page * m.page
+	h := a.add(chunk{state: unmapped})
+	for size := max(a.cfg.RangeBytes, least); ; size = max(size/2/m.page*m.page, least) {
+		r, err := m.open(size, h)
+		if err == nil {
+			a.rows[h].addr, a.rows[h].size = r.Addr, r.Size
+			a.gaps.add(r.Addr, h)
+			return nil
+		}
+		if size == least {
+			a.drop(h)
+			return err
+		}
+	}
+}
+
+// choose returns the place for n bytes that needs the fewest pages, the lowest among equals; its
+// first chunk is none if there is no place. Of each piece without memory it looks at the
+// places that begin with the free chunk before it, or with it, and at those that end with
+// the free chunk behind it: of all places in a row of free and unmapped chunks one of them needs
+// the fewest pages. It costs a step for each such piece and for what follows it up to n bytes.
+func (a *Allocator) choose(n, align device.Size) (best place) {
+	for e := range a.gaps.All {
+		u := e.Value
+		if p, ok := a.upwards(u, n, align); ok && p.better(best) {
+			best = p
+		}
+		if p := a.rows[u].prev; a.is(p, free) {
+			if p, ok := a.upwards(p, n, align); ok && p.better(best) {
+				best = p
+			}
+		}
+		if f := a.rows[u].next; a.is(f, free) {
+			if p, ok := a.downwards(f, n, align); ok && p.better(best) {
+				best = p
+			}
+		}
+	}
+	return best
+}
+
+// upwards returns the place of n bytes from the start of a chunk on, if there is one.
+func (a *Allocator) upwards(h handle, n, align device.Size) (place, bool) {
+	at := a.rows[h].addr
+	return a.measure(h, at.Add(pad(at, align)), n)
+}
+
+// downwards returns the place of n bytes up to the end of a chunk, if there is one.
+func (a *Allocator) downwards(h handle, n, align device.Size) (place, bool) {
+	end := a.rows[h].end()
+	if device.Size(end) < n {
+		return place{}, false
+	}
+	start := device.AlignDown(end-device.Addr(n), max(align, a.cfg.Quantum))
+	for a.rows[h].addr > start {
+		if h = a.rows[h].prev; !a.is(h, free) && !a.is(h, unmapped) {
+			return place{}, false
+		}
+	}
+	return a.measure(h, start, n)
+}
+
+// measure returns the place of n bytes from start on, if all chunks from h on are free or unmapped
+// as far as that.
+func (a *Allocator) measure(h handle, start device.Addr, n device.Size) (p place, ok bool) {
+	m, end := &a.mem, start.Add(n)
+	s := m.spanOf(a.rows[h].addr)
+	for a.rows[h].end() <= start { // an alignment leads beyond the first chunk
+		if h = a.rows[h].next; !a.is(h, free) && !a.is(h, unmapped) {
+			return p, false
+		}
+	}
+	p = place{start: start, first: h}
+	// Unmapped chunks are whole pages, so no page is counted twice, nor one that a live block shares.
+	for {
+		c := &a.rows[h]
+		if c.state == unmapped {
+			p.tail = c.next == none
+			p.pages += m.above(s, min(c.end(), end)).Sub(m.below(s, max(c.addr, start))) / m.page
+		}
+		if c.end() >= end {
+			return p, true
+		}
+		if h = c.next; !a.is(h, free) && !a.is(h, unmapped) {
+			return p, false
+		}
+	}
+}
+
+// turn makes the pages from low to high of an unmapped chunk a chunk of another state, one with
+// its neighbours if it is stuck. A free one is not merged yet.
+func (a *Allocator) turn(h handle, low, high device.Addr, to state) handle {
+	// What is left on either side is a chunk of its own, and has to be listed under its own address.
+	a.gaps.remove(a.rows[h].addr)
+	h = a.carve(h, low, high)
+	if p := a.rows[h].prev; a.is(p, unmapped) {
+		a.gaps.add(a.rows[p].addr, p)
+	}
+	if n := a.rows[h].next; a.is(n, unmapped) && !(planted.Enabled && planted.Is("vmm/gap-unlisted")) {
+		a.gaps.add(a.rows[n].addr, n)
+	}
+	a.rows[h].state = to
+	if to == stuck {
+		h = a.unite(h)
+	}
+	return h
+}
+
+// vacate makes a chunk whose memory was taken away an unmapped one, merged with its unmapped
+// neighbours.
+func (a *Allocator) vacate(h handle) handle {
+	if p := a.rows[h].prev; a.is(p, unmapped) {
+		a.gaps.remove(a.rows[p].addr)
+	}
+	if n := a.rows[h].next; a.is(n, unmapped) && !(planted.Enabled && planted.Is("vmm/unmapped-apart")) {
+		a.gaps.remove(a.rows[n].addr)
+	}
+	a.rows[h].state = unmapped
+	h = a.unite(h)
+	a.gaps.add(a.rows[h].addr, h)
+	return h
+}
+
+// empty takes the memory away from the whole pages of a free chunk, and returns their bytes and
+// the chunk from which on nothing has changed. On error, the device's, nothing has.
+func (a *Allocator) empty(h handle) (bytes device.Size, last handle, err error) {
+	m := &a.mem
+	c := &a.rows[h]
+	s := m.spanOf(c.addr)
+	low, high := m.above(s, c.addr), m.below(s, c.end())
+	if planted.Enabled && planted.Is("vmm/keeps-last-page") && high > low {
+		high -= device.Addr(m.page)
+	}
+	if low >= high {
+		return 0, h, nil
+	}
+	if err := m.clear(low, high); err != nil {
+		return 0, h, err
+	}
+	// The device is asked before anything is changed here, so that a refusal changes nothing. What
+	// the chunk has before its first and behind its last whole page stays, free.
+	a.free.remove(h)
+	whole := a.carve(h, low, high)
+	if whole != h {
+		a.free.insert(h)
+	}
+	if n := a.rows[whole].next; a.is(n, free) {
+		a.free.insert(n)
+	}
+	return high.Sub(low), a.vacate(whole), nil
+}
+
+// shrink takes the memory away from every whole page that no live block is in and gives it
+// back, and what is left over of earlier failures. It returns the bytes that were mapped; what
+// the device refuses stays, and the error is its first.
+func (a *Allocator) shrink() (bytes device.Size, first error) {
+	m := &a.mem
+	for i := range m.spans {
+		for h := m.spans[i].first; h != none; h = a.rows[h].next {
+			var n device.Size
+			var err error
+			switch c := &a.rows[h]; c.state {
+			case free:
+				n, h, err = a.empty(h)
+			case stuck: // one call takes all of it away, or nothing
+				if err = m.clear(c.addr, c.end()); err == nil {
+					n = c.size
+					a.stuck -= n
+					h = a.vacate(h)
+				}
+			}
+			bytes += n
+			if first == nil {
+				first = err
+			}
+		}
+	}
+	if err := m.dropIdle(); first == nil {
+		first = err
+	}
+	return bytes, first
+}
+
+// discard gives back the ranges without memory.
+func (a *Allocator) discard() (first error) {
+	for i := len(a.mem.spans) - 1; i >= 0; i-- {
+		h := a.mem.spans[i].first
+		if c := a.rows[h]; c.state != unmapped || c.next != none {
+			continue
+		}
+		at := a.rows[h].addr
+		if err := a.mem.close(i); err != nil {
+			if first == nil {
+				first = err
+			}
+			continue
+		}
+		a.gaps.remove(at)
+		a.drop(h)
+	}
+	return first
+}

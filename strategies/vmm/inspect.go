@@ -1,0 +1,150 @@
+package vmm
+
+import (
+	"github.com/vramyard/vramyard/alloc"
+	"github.com/vramyard/vramyard/device"
+)
+
+var (
+	_ alloc.Holes      = (*Allocator)(nil)
+	_ alloc.FreeWalker = (*Allocator)(nil)
+	_ alloc.Trimmer    = (*Allocator)(nil)
+	_ alloc.Metered    = (*Allocator)(nil)
+	_ alloc.Failure    = (*Allocator)(nil)
+	_ alloc.Ceiling    = (*Allocator)(nil)
+	_ alloc.Clearer    = (*Allocator)(nil)
+)
+
+// Stats implements [alloc.Inspector]. O(1). Forgotten is pages that are mapped nowhere because
+// the device refused to take them back.
+func (a *Allocator) Stats() alloc.Stats { return a.stats }
+
+// ClearStats implements [alloc.Clearer].
+func (a *Allocator) ClearStats() { a.stats.Clear() }
+
+// LastRefusal implements [alloc.Failure].
+func (a *Allocator) LastRefusal() (alloc.Refusal, bool) {
+	return a.refusal, a.refusal.Reason != alloc.ReasonNone
+}
+
+// MaxRequest implements [alloc.Ceiling].
+func (a *Allocator) MaxRequest() device.Size { return MaxRequest }
+
+// LargestFree implements [alloc.Holes]: what serves without a call to the device. O(1) for the best
+// fit; for the first, O(free chunks).
+func (a *Allocator) LargestFree() device.Size { return a.free.largest() }
+
+// handleBytes is the host memory of the handle of a page, and spanBytes that of a range.
+const (
+	handleBytes = 8
+	spanBytes   = 24
+)
+
+// MetadataBytes implements [alloc.Metered]. O(leaves of the lists).
+func (a *Allocator) MetadataBytes() device.Size {
+	n := device.Size(cap(a.rows))*rowBytes + a.free.bytes() + a.gaps.Bytes(4) + a.live.Bytes()
+	n += a.mem.pages.Bytes(handleBytes) + device.Size(cap(a.mem.idle))*handleBytes
+	return n + device.Size(cap(a.mem.spans))*spanBytes
+}
+
+// Trim implements [alloc.Trimmer]: every whole page without a live block goes back, by address,
+// and then the ranges without memory. It returns the bytes that are mapped no more.
+func (a *Allocator) Trim() (device.Size, error) {
+	a.busy.Enter("vmm")
+	defer a.busy.Leave()
+	if a.closed {
+		return 0, alloc.ErrClosed
+	}
+	return a.trim()
+}
+
+// trim is Trim without the guard.
+func (a *Allocator) trim() (device.Size, error) {
+	n, err := a.shrink()
+	if failed := a.discard(); err == nil {
+		err = failed
+	}
+	return n, err
+}
+
+// Close implements [alloc.Strategy]. What the device refuses to take back is shown by Walk as
+// slack, and is tried again by the next Close.
+func (a *Allocator) Close() error {
+	a.busy.Enter("vmm")
+	defer a.busy.Leave()
+	if !a.closed {
+		// From now on all memory is only waiting to be taken away, which trim does and tries again.
+		a.closed = true
+		a.stats.Emptied()
+		a.free.clear()
+		for i := range a.mem.spans {
+			a.condemn(a.mem.spans[i].first)
+		}
+	}
+	_, err := a.trim()
+	return err
+}
+
+// condemn makes every chunk with memory, from one on, a stuck one, merged with its neighbours.
+func (a *Allocator) condemn(h handle) {
+	for ; h != none; h = a.rows[h].next {
+		c := &a.rows[h]
+		if c.state != free && c.state != live {
+			continue
+		}
+		if c.state == live {
+			a.live.Delete(c.addr, a.at)
+		}
+		a.stuck += c.size
+		c.state, c.requested, c.tag, c.stream = stuck, 0, 0, 0
+		if p := c.prev; a.is(p, stuck) {
+			a.absorb(p)
+			h = p
+		}
+		if n := a.rows[h].next; a.is(n, stuck) {
+			a.absorb(h)
+		}
+	}
+}
+
+// Walk implements [alloc.Inspector].
+func (a *Allocator) Walk(yield func(alloc.Chunk) bool) {
+	a.busy.Enter("vmm")
+	defer a.busy.Leave()
+	a.walk(yield)
+}
+
+// walk is Walk without the guard.
+func (a *Allocator) walk(yield func(alloc.Chunk) bool) {
+	for i := range a.mem.spans {
+		s := &a.mem.spans[i]
+		for h := s.first; h != none; h = a.rows[h].next {
+			if !yield(a.show(s.Addr, h)) {
+				return
+			}
+		}
+	}
+}
+
+// WalkFree implements [alloc.FreeWalker].
+func (a *Allocator) WalkFree(yield func(alloc.Chunk) bool) {
+	a.busy.Enter("vmm")
+	defer a.busy.Leave()
+	for h := range a.free.all {
+		if !yield(a.show(a.mem.spanOf(a.rows[h].addr).Addr, h)) {
+			return
+		}
+	}
+}
+
+// shown is how states appear in a walk.
+var shown = [...]alloc.State{free: alloc.Free, live: alloc.Live, unmapped: alloc.Unmapped, stuck: alloc.Slack}
+
+// show returns a chunk as Walk shows it.
+func (a *Allocator) show(region device.Addr, h handle) alloc.Chunk {
+	c := &a.rows[h]
+	return alloc.Chunk{
+		Region: region, Addr: c.addr, Size: c.size, State: shown[c.state], Class: alloc.NoClass,
+		Requested: c.requested, Tag: c.tag, Stream: c.stream,
+	}
+}

@@ -1,0 +1,213 @@
+package vmm
+
+import (
+	"fmt"
+
+	"github.com/vramyard/vramyard/alloc"
+	"github.com/vramyard/vramyard/device"
+	"github.com/vramyard/vramyard/internal/addrlist"
+	"github.com/vramyard/vramyard/internal/addrmap"
+	"github.com/vramyard/vramyard/internal/invariants"
+	"github.com/vramyard/vramyard/internal/planted"
+	"github.com/vramyard/vramyard/internal/sizemap"
+)
+
+// MaxRequest is the largest request in bytes that is looked at: no device has more, and sums
+// of a size and an alignment cannot overflow.
+const MaxRequest = mostBytes
+
+// Allocator grants blocks in ranges of addresses that grow by mapping. Use [New]; it is not
+// safe for concurrent use.
+type Allocator struct {
+	table
+	busy    invariants.Entry
+	cfg     Config
+	closed  bool
+	vmAlign device.Size // what ranges are aligned to anyway
+
+	free  index
+	gaps  gapList
+	live  addrmap.Map // of the starts of live chunks
+	at    addrmap.AddrOf
+	mem   memory
+	stuck device.Size // bytes of stuck chunks
+
+	stats   alloc.Stats
+	refusal alloc.Refusal
+}
+
+// gapList is the unmapped chunks, by address.
+type gapList struct{ addrlist.List[handle] }
+
+// add enters a chunk.
+func (l *gapList) add(a device.Addr, h handle) {
+	p, _ := l.Search(a)
+	l.Insert(p, addrlist.Entry[handle]{Addr: a, Value: h})
+}
+
+// remove takes the chunk at an address out.
+func (l *gapList) remove(a device.Addr) {
+	p, ok := l.Search(a)
+	if !ok {
+		panic("vmm: invariant V6 (the unmapped chunks are listed): the chunk at " + a.String() + " is not")
+	}
+	l.Delete(p)
+}
+
+var _ alloc.Strategy = (*Allocator)(nil)
+
+// New returns an allocator over src, which must have virtual memory, that holds nothing yet.
+// It fails if c is invalid, and with [device.ErrUnsupported] if src cannot map.
+func New(src device.Source, c Config) (*Allocator, error) {
+	c, err := c.WithDefaults()
+	if err != nil {
+		return nil, err
+	}
+	vm, ok := device.VirtualMemoryOf(src)
+	if !ok {
+		return nil, fmt.Errorf("vmm: the device has no virtual memory: %w", device.ErrUnsupported)
+	}
+	if c, err = c.on(vm, total(src)); err != nil {
+		return nil, err
+	}
+	a := &Allocator{
+		table: table{rows: make([]chunk, 1)}, cfg: c, vmAlign: vm.Granularity(), live: addrmap.NewMap(),
+	}
+	a.at = func(h uint32) device.Addr { return a.rows[h].addr }
+	a.free = index{table: &a.table, quantum: c.Quantum, first: c.Fit == FitFirst, bySize: sizemap.New(c.Quantum)}
+	a.mem = memory{vm: vm, stats: &a.stats, page: c.PageBytes}
+	a.stats.Limit = c.Limit
+	return a, nil
+}
+
+// total returns the bytes that the device has, 0 if it does not tell.
+func total(src device.Source) (n device.Size) {
+	if info, ok := device.MemoryInfoOf(src); ok {
+		if _, n, err := info.MemoryInfo(); err == nil {
+			return n
+		}
+	}
+	return 0
+}
+
+// Config returns the configuration with every default filled in.
+func (a *Allocator) Config() Config { return a.cfg }
+
+// Alloc implements [alloc.Allocator]. The package comment says what it costs.
+func (a *Allocator) Alloc(r alloc.Request) (alloc.Block, error) {
+	a.busy.Enter("vmm")
+	b, err := a.serve(&r)
+	a.busy.Leave()
+	return b, err
+}
+
+// serve is Alloc without the guard.
+func (a *Allocator) serve(r *alloc.Request) (alloc.Block, error) {
+	if why := a.judge(r); why != alloc.ReasonNone {
+		if a.closed {
+			return alloc.Block{}, alloc.ErrClosed
+		}
+		a.note(r, why)
+		return alloc.Block{}, alloc.ErrInvalidRequest
+	}
+	n := device.AlignUp(r.Size, a.cfg.Quantum)
+	h := a.free.take(n, r.Align)
+	if h == none {
+		var err error
+		if h, err = a.grow(r, n); err != nil {
+			return alloc.Block{}, err
+		}
+	}
+	if lead := pad(a.rows[h].addr, r.Align); lead != 0 {
+		rest := a.split(h, lead)
+		a.free.insert(h)
+		h = rest
+	}
+	if a.rows[h].size > n {
+		a.free.insert(a.split(h, n))
+	}
+	return a.grant(h, r), nil
+}
+
+// judge returns why a request can never be granted, ReasonNone if it can.
+func (a *Allocator) judge(r *alloc.Request) alloc.Reason {
+	switch {
+	case r.Size == 0:
+		return alloc.ReasonZero
+	case r.Size > MaxRequest || a.closed:
+		return alloc.ReasonTooLarge
+	case r.Align&(r.Align-1) != 0:
+		return alloc.ReasonAlignment
+	}
+	return alloc.ReasonNone
+}
+
+// note remembers a refusal, by value.
+func (a *Allocator) note(r *alloc.Request, why alloc.Reason) {
+	a.refusal = alloc.Refusal{
+		Reason: why, Request: *r, LargestHole: a.free.largest(), Free: a.stats.Reserved - a.stats.Active - a.stuck,
+	}
+}
+
+// grant makes a free chunk, cut to size and out of the index, the block of a request.
+func (a *Allocator) grant(h handle, r *alloc.Request) alloc.Block {
+	c := &a.rows[h]
+	c.state, c.requested, c.tag, c.stream = live, r.Size, r.Tag, r.Stream
+	if planted.Enabled && planted.Is("vmm/requested-forgotten") {
+		c.requested = 0
+	}
+	if !(planted.Enabled && planted.Is("vmm/not-indexed")) {
+		a.live.Put(c.addr, h, a.at)
+	}
+	a.stats.Granted(r.Size, c.size)
+	return alloc.Block{Addr: c.addr, Size: c.size}
+}
+
+// Free implements [alloc.Allocator]. The package comment says what it costs.
+func (a *Allocator) Free(at device.Addr) error {
+	a.busy.Enter("vmm")
+	err := a.release(at)
+	a.busy.Leave()
+	return err
+}
+
+// release is Free without the guard.
+func (a *Allocator) release(at device.Addr) error {
+	if a.closed {
+		return alloc.ErrClosed
+	}
+	h := a.live.Delete(at, a.at)
+	if h == none {
+		return alloc.ErrInvalidFree
+	}
+	c := &a.rows[h]
+	a.stats.Freed(c.requested, c.size)
+	if planted.Enabled && planted.Is("vmm/frees-what-was-asked") {
+		a.stats.Allocated += c.size - c.requested
+	}
+	c.state, c.requested, c.tag, c.stream = free, 0, 0, 0
+	h = a.settle(h)
+	if a.cfg.Release && a.stats.Reserved-a.stats.Active > a.cfg.KeepBytes {
+		// What cannot go back stays, free or idle, and is tried again at the next trim.
+		if n, _, _ := a.empty(h); n > 0 {
+			_ = a.mem.dropIdle()
+		}
+	}
+	return nil
+}
+
+// settle merges a free chunk that is not in the index with its free neighbours, enters it, and
+// returns it.
+func (a *Allocator) settle(h handle) handle {
+	if n := a.rows[h].next; a.is(n, free) && !(planted.Enabled && planted.Is("vmm/misses-right")) {
+		a.free.remove(n)
+		a.absorb(h)
+	}
+	if p := a.rows[h].prev; a.is(p, free) && !(planted.Enabled && planted.Is("vmm/misses-left")) {
+		a.free.remove(p)
+		a.absorb(p)
+		h = p
+	}
+	a.free.insert(h)
+	return h
+}
