@@ -19,8 +19,8 @@
 //   - at the end of each check everything is given back, and the account is empty.
 //
 // Random sequences of legal and illegal calls run beside a plain model: a map of pages for
-// virtual memory, bytes for contents, a list of marks for streams. The flag -devicetest.seed
-// selects them, and a failure prints it.
+// virtual memory, bytes for contents, a list of marks for streams, a list of blocks for pools. The
+// flag -devicetest.seed selects them, and a failure prints it.
 //
 // # What is needed
 //

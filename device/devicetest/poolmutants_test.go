@@ -20,8 +20,17 @@ var poolMutants = []broken{
 	{"pool zero stays", "PoolsAreNotMisused", func(m mutant) device.Device { return &ground{m} }},
 	{"a block of a pool is freed once", "PoolBlocksAreNotMisused", func(m mutant) device.Device { return &freeTwice{m} }},
 	{"a block of a pool is no region", "PoolBlocksAreNotMisused", func(m mutant) device.Device { return &released{m} }},
+	{"a pool tells streams apart", "PoolsAgreeWithBlocks", func(m mutant) device.Device { return &streamless{m} }},
 	{"another stream does not take what may be in use", "PoolsReuseInStreamOrder", func(m mutant) device.Device { return &eager{m} }},
 }
+
+type streamless struct{ mutant }
+
+func (m *streamless) AllocAsync(p device.Pool, size device.Size, _ device.Stream) (device.Region, error) {
+	return m.mutant.AllocAsync(p, size, 0)
+}
+
+func (m *streamless) FreeAsync(a device.Addr, _ device.Stream) error { return m.mutant.FreeAsync(a, 0) }
 
 type wideBlocks struct{ mutant }
 

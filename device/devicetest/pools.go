@@ -43,7 +43,7 @@ func poolBlocks(r *rig) {
 	r.syncDevice(nil)
 	r.trimPool(nil, 0, 0)
 	r.destroyPool(nil, p)
-	r.holds(was, device.Usage{Regions: r.d.Usage().Regions - was.Regions})
+	r.holds(was, device.Usage{})
 }
 
 // poolThreshold synchronises with a threshold of zero, and with one that keeps everything.

@@ -9,6 +9,7 @@ import (
 var randomPromises = []promise{
 	{name: "VirtualMemoryAgreesWithPages", needs: needVM, run: virtualAgrees},
 	{name: "StreamsAgreeWithMarks", needs: needTime, run: streamsAgree},
+	{name: "PoolsAgreeWithBlocks", needs: []device.Capability{device.CapPools, device.CapTimeline}, run: poolsAgree},
 }
 
 // physical is the memory of one handle.
