@@ -86,6 +86,6 @@ func All() alloc.Catalogue {
 func Compared() []string {
 	return []string{
 		"bfc", "bfc:growth", "bestfit", "tlsf", "buddy", "buddy:xdl", "slab", "slab:xdl", "slab:blaze",
-		"slabbuddy", "slabbuddy:xdl", "async", "vmm",
+		"slabbuddy", "slabbuddy:xdl", "async", "vmm", "stitch",
 	}
 }
