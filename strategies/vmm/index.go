@@ -55,7 +55,7 @@ func (x *index) take(n, align device.Size) handle {
 	if x.first {
 		return x.takeFirst(n, align)
 	}
-	at := sizemap.None
+	var at sizemap.At
 	if align <= x.quantum {
 		at = x.bySize.Ceil(n)
 	} else {
