@@ -29,8 +29,8 @@ const (
 //
 // A strategy with a limit of its own is checked on two devices, one of three quarters of the
 // limit, which refuses first, and one of three halves, on which the limit is met first. A
-// limit above 64 MiB is lowered to 16 MiB, which a short sequence can reach. A strategy
-// without limit is checked on a device with room for eight regions of the size of its first, in
+// limit above 64 MiB is lowered to 16 MiB, which a short sequence can reach, or to the next of
+// 64 MiB, 256 MiB and so on with which a byte is granted. A strategy without limit is checked on a device with room for eight regions of the size of its first, in
 // pages of the device if it charges those;
 // generated sizes follow the device, so that a gigabyte a region is used up as soon as a
 // kilobyte. The strategy is built and asked for one byte to find out.
@@ -46,10 +46,14 @@ func Subjects(s alloc.Setup, like sim.Config) ([]props.Subject, error) {
 	if err != nil {
 		return nil, err
 	}
-	if limit > wideLimit {
-		s = s.ForCapacity(fitLimit)
+	wide := limit
+	for fit := fitLimit; wide > wideLimit && fit < wide; fit *= 4 {
+		s = s.ForCapacity(fit)
 		if limit, region, err = measure(s, like); err != nil {
 			return nil, err
+		}
+		if limit == 0 || region != 0 {
+			break
 		}
 	}
 	if limit == 0 {
@@ -67,7 +71,7 @@ func on(s alloc.Setup, n device.Size, like sim.Config) props.Subject {
 }
 
 // measure builds the strategy on a device without bounds and returns its own limit, 0 if
-// there is none, and what the first region is charged.
+// there is none, and what it is charged for its first byte, 0 if the limit leaves no room for that.
 //
 // Precondition: like has no capacity.
 func measure(s alloc.Setup, like sim.Config) (limit, region device.Size, err error) {
@@ -80,11 +84,13 @@ func measure(s alloc.Setup, like sim.Config) (limit, region device.Size, err err
 		return 0, 0, fmt.Errorf("%s: %w", s.Name, err)
 	}
 	defer a.Close() // the device is thrown away with it
-	if limit = a.Stats().Limit; limit != 0 {
+	limit = a.Stats().Limit
+	switch _, err := a.Alloc(alloc.Request{Size: 1}); {
+	case err == nil:
+		return limit, dev.Usage().Charged, nil
+	case limit != 0:
 		return limit, 0, nil
-	}
-	if _, err := a.Alloc(alloc.Request{Size: 1}); err != nil {
+	default:
 		return 0, 0, fmt.Errorf("%s: one byte on an empty device: %w", s.Name, err)
 	}
-	return 0, dev.Usage().Charged, nil
 }
