@@ -1,6 +1,8 @@
 package stitch
 
 import (
+	"fmt"
+
 	"github.com/vramyard/vramyard/device"
 	"github.com/vramyard/vramyard/internal/planted"
 	"github.com/vramyard/vramyard/internal/sizemap"
@@ -284,6 +286,9 @@ func (a *Allocator) leave(i uint32) {
 	// Few wait for the same pBlock, and leaving is rare: only an sBlock that is given up leaves so.
 	link := &a.chunks[r.waitsFor].note
 	for *link != i {
+		if *link == none {
+			panic(fmt.Sprintf("stitch: invariant G6 (who waits is known): region %d waits and nobody knows it", i))
+		}
 		link = &a.regions[*link].waiting
 	}
 	*link = r.waiting
