@@ -5,6 +5,10 @@ import (
 	"github.com/vramyard/vramyard/internal/addrlist"
 )
 
+// mostCharged in bytes is the most that handles fill a device without a bound to. They take no
+// addresses, so nothing else keeps the account of them from overflowing.
+const mostCharged device.Size = 1 << 63
+
 // mapping is memory at an address of a range.
 type mapping struct {
 	size   device.Size
@@ -137,7 +141,7 @@ func (d *Device) createHandle(size device.Size) (device.Handle, error) {
 	case !d.whole(size):
 		return 0, device.ErrGranularity
 	case size > device.Size(End-Base), d.cfg.FailAbove != 0 && size > d.cfg.FailAbove,
-		d.cfg.Capacity != 0 && size > d.usage.Free():
+		d.cfg.Capacity != 0 && size > d.usage.Free(), d.usage.Charged > mostCharged-size:
 		return 0, device.ErrOutOfMemory
 	}
 	number, m, ok := d.newMemory(size, size)

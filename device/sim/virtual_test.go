@@ -498,3 +498,17 @@ func TestMemoryStaysChargedWhileItIsMapped(t *testing.T) {
 	require.NoError(t, err)
 	require.Zero(t, free+total, "without a bound")
 }
+
+func TestHandlesDoNotOverflowTheAccount(t *testing.T) {
+	d, err := sim.New(sim.Config{Memory: sim.Placed})
+	require.NoError(t, err)
+	const size = device.Size(sim.End - sim.Base)
+	for range 1 << 7 {
+		_, err := d.CreateHandle(size)
+		require.NoError(t, err)
+	}
+	_, err = d.CreateHandle(d.Granularity())
+	require.ErrorIs(t, err, device.ErrOutOfMemory, "256 of them would be no bytes at all")
+	require.Equal(t, device.Size(1)<<63, d.Usage().Held)
+	require.Equal(t, d.Usage().Held, d.Physical().Used)
+}
