@@ -146,3 +146,18 @@ func TestContentsAreKeptOnRequestOnly(t *testing.T) {
 	_, ok = device.ContentsOf(filled(t))
 	require.True(t, ok)
 }
+
+func TestPatternsLieByAddress(t *testing.T) {
+	d := newDevice(t, sim.Config{Memory: sim.Filled, Align: 1, Round: 1})
+	_, err := d.Reserve(3, 0)
+	require.NoError(t, err)
+	r, err := d.Reserve(8, 0)
+	require.NoError(t, err)
+	require.Equal(t, sim.Base+3, r.Addr, "a region that starts within a word")
+	require.NoError(t, d.Fill(r.Addr, r.Size, 0x04030201))
+	for i, pattern := range []uint32{0x04ffffff, 0xffffff01, 0xffff02ff, 0xff03ffff} {
+		_, same, err := d.Compare(r.Addr.Add(device.Size(i)), 1, pattern)
+		require.NoError(t, err)
+		require.True(t, same, "byte %d", i)
+	}
+}

@@ -135,6 +135,9 @@ func (d *Device) DestroyPool(p device.Pool) error {
 		err = device.ErrBusy
 	}
 	if err == nil {
+		if !pool.Settled() {
+			d.settle(device.CallDestroyPool)
+		}
 		_, _ = pool.Synchronise(), pool.Close() // backing never fails
 		i, _ := d.pools.others.find(uint64(p))
 		*d.pools.others.at(i) = nil

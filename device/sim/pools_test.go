@@ -190,3 +190,27 @@ func TestPoolsShareTheDevice(t *testing.T) {
 	require.Zero(t, d.Usage().Held)
 	require.Zero(t, d.Physical().Used)
 }
+
+func TestPoolsAreTrimmedOfWhatHasFinished(t *testing.T) {
+	d := newDevice(t, sim.Config{})
+	p, err := d.NewPool(0)
+	require.NoError(t, err)
+	require.NoError(t, d.FreeAsync(async(t, d, p, 32*device.MiB, 1), 1))
+	require.NoError(t, d.TrimPool(p, 0))
+	require.Equal(t, 32*device.MiB, of(t, d, p, device.ReservedNow), "the stream may still use it")
+	require.NoError(t, d.Drain(1)) // which no pool is told of
+	require.NoError(t, d.TrimPool(p, 0))
+	require.Zero(t, of(t, d, p, device.ReservedNow))
+}
+
+func TestDestroyingAPoolWaitsOnItsOwnAccount(t *testing.T) {
+	d := newDevice(t, sim.Config{Costs: sim.NoCosts})
+	p, err := d.NewPool(0)
+	require.NoError(t, err)
+	a := async(t, d, p, device.MiB, 1)
+	require.NoError(t, d.Work(1, 1000))
+	require.NoError(t, d.FreeAsync(a, 1))
+	require.NoError(t, d.DestroyPool(p))
+	require.Equal(t, uint64(1000), d.Usage().Times[device.CallDestroyPool])
+	require.Equal(t, uint64(1000), d.Usage().Time)
+}

@@ -72,7 +72,7 @@ func (p *Pool) extend(n, align device.Size) (Handle, error) {
 // Synchronise waits for the device, after which all that was freed is finished. It does nothing
 // where there is nothing to wait for.
 func (p *Pool) Synchronise() error {
-	if p.streams == nil || p.settled() {
+	if p.streams == nil || p.Settled() {
 		return nil
 	}
 	if err := p.streams.SyncDevice(); err != nil {
@@ -83,8 +83,8 @@ func (p *Pool) Synchronise() error {
 	return nil
 }
 
-// settled reports whether nothing waits for a mark. O(streams).
-func (p *Pool) settled() bool {
+// Settled reports whether nothing waits for a mark. O(streams).
+func (p *Pool) Settled() bool {
 	for i := range p.groups {
 		if p.groups[i].oldest != None || p.groups[i].firstUse != noUse {
 			return false
@@ -131,7 +131,7 @@ func (p *Pool) Trim(keep device.Size, wait bool) (bytes device.Size, first error
 		if first == nil {
 			first = err
 		}
-		if again = wait && freed > 0 && !p.settled(); again {
+		if again = wait && freed > 0 && !p.Settled(); again {
 			_, _, _ = p.finishDone(true)
 		}
 	}
