@@ -41,8 +41,8 @@ each trace, sorted by minimum capacity: the smallest device on which the trace c
 A TRACE is a file (text or CSV, plain, .gz or .zst), "-" for standard input, or the name
 of a trace inside the program. Without TRACE, all traces inside the program are used.
 
-All figures but the minimum capacity are measured on one device: an ample one, one of the
-capacity of --device, or, above that, of --capacity.`,
+All figures but the minimum capacity are measured on one device: of --capacity, else of the
+capacity of --device, else an ample one.`,
 		Example: "  vramyard compare --device sim:rtx4090-24g --strategies bfc,tlsf trace.csv",
 		RunE:    f.run,
 	}

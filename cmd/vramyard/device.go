@@ -19,13 +19,19 @@ import (
 // deviceFlags name the simulated device of a command.
 type deviceFlags struct {
 	device string
-	sim    string // "" of commands without that flag
+	// noDevice tells an empty --device, as of a variable that is not set, from none.
+	noDevice bool
+	sim      string // "" of commands without that flag
 }
 
 // addDevice adds the flag --device; does says what the command takes of it.
 func (f *deviceFlags) addDevice(c *cobra.Command, does string) {
-	c.Flags().StringVar(&f.device, "device", "",
-		`simulated device: "sim", "sim:24GiB", or "sim:h100-80g" for one like a card ("vramyard devices" lists them); `+does)
+	c.Flags().Func("device",
+		"simulated `device`: \"sim\", \"sim:24GiB\", or \"sim:h100-80g\" for one like a card (\"vramyard devices\" lists them); "+does,
+		func(spec string) error {
+			f.device, f.noDevice = spec, spec == ""
+			return nil
+		})
 }
 
 // addSim adds the flag --sim; means describes its value.
@@ -38,9 +44,9 @@ var errTwoDevices = errors.New("--device says what the device is: want one of th
 // config returns the device that the flags name; none of them means the default one.
 func (f *deviceFlags) config() (sim.Config, error) {
 	switch {
-	case f.device != "" && f.sim != "":
+	case (f.device != "" || f.noDevice) && f.sim != "":
 		return sim.Config{}, flagError("sim", errTwoDevices)
-	case f.device != "":
+	case f.device != "" || f.noDevice:
 		c, err := sim.ParseDevice(f.device)
 		if err != nil {
 			err = flagError("device", err)
@@ -115,7 +121,7 @@ func newDevices() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "devices",
 		Short: "List the cards that a simulated device can stand for",
-		Long: `List the cards that --device sim:CARD names, with the memory that CUDA has to give on them, the
+		Long: `List the cards that --device sim:CARD names, with the memory that CUDA has to give on them and the
 bandwidth of that memory. With --json also where both were read, and what each call costs.
 docs/device-model.md says what of a card is modelled.`,
 		Example: "  vramyard compare --device sim:rtx4090-24g gpt2_train.csv",
