@@ -1,17 +1,14 @@
 package alloc
 
 import (
-	"bytes"
-	"cmp"
 	"encoding/json"
-	"errors"
 	"fmt"
-	"io"
 	"reflect"
 	"slices"
 	"strings"
 
 	"github.com/vramyard/vramyard/device"
+	"github.com/vramyard/vramyard/internal/strictjson"
 )
 
 // Preset is a named configuration of a strategy. The preset with the empty name is what
@@ -77,7 +74,7 @@ func SpecOf[C any, S Strategy](name, doc string, build func(device.Source, C) (S
 				full += ":" + p.Name
 			}
 			for _, layer := range []json.RawMessage{json.RawMessage(p.JSON), override} {
-				if err := decodeStrict(layer, &c); err != nil {
+				if err := strictjson.Decode(layer, &c); err != nil {
 					return Setup{}, fmt.Errorf("configuration of %s: %w", full, err)
 				}
 			}
@@ -190,69 +187,6 @@ func (s Spec) names() []string {
 		}
 	}
 	return all
-}
-
-// decodeStrict reads one JSON object into v, a pointer to a struct, over what it holds
-// already. Nothing at all is an empty object. Unknown fields, fields in other case, fields
-// given twice, null but for a list, and trailing text are errors, and an error about a value names its field.
-func decodeStrict(raw []byte, v any) error {
-	if len(bytes.TrimSpace(raw)) == 0 {
-		return nil
-	}
-	d := json.NewDecoder(bytes.NewReader(raw))
-	d.DisallowUnknownFields()
-	err := d.Decode(v)
-	if err == nil {
-		if _, end := d.Token(); end != io.EOF {
-			return errors.New("text after the JSON object")
-		}
-	}
-	if errors.Is(err, io.ErrUnexpectedEOF) {
-		return errors.New("JSON ends in the middle")
-	}
-	return cmp.Or(checkFields(raw, reflect.TypeOf(v).Elem()), err)
-}
-
-// checkFields looks at each field of a JSON object for a struct type. What is no object, or
-// no JSON, has none.
-func checkFields(raw []byte, t reflect.Type) error {
-	kinds := map[string]reflect.Kind{}
-	for i := range t.NumField() {
-		name, _, _ := strings.Cut(t.Field(i).Tag.Get("json"), ",")
-		kinds[name] = t.Field(i).Type.Kind()
-	}
-	d := json.NewDecoder(bytes.NewReader(raw))
-	if start, err := d.Token(); err != nil || start != json.Delim('{') {
-		return nil
-	}
-	seen := map[string]bool{}
-	for d.More() {
-		key, err := d.Token()
-		name, ok := key.(string)
-		if err != nil || !ok {
-			return nil
-		}
-		var value json.RawMessage
-		if d.Decode(&value) != nil {
-			return nil
-		}
-		switch {
-		case kinds[name] == reflect.Invalid:
-			return fmt.Errorf("json: unknown field %q", name)
-		case seen[name]:
-			return fmt.Errorf("%s: given twice", name)
-		case string(value) == "null" && kinds[name] != reflect.Slice: // a list of nothing is written like that
-			return fmt.Errorf("%s: null: want a value", name)
-		}
-		seen[name] = true
-		alone := fmt.Appendf(nil, "{%q:%s}", name, value)
-		if err := json.Unmarshal(alone, reflect.New(t).Interface()); err != nil && !strings.Contains(err.Error(), name) {
-			return fmt.Errorf("%s: %w", name, err)
-		} else if err != nil {
-			return err
-		}
-	}
-	return nil
 }
 
 // knobsOf reads the tags of a configuration struct.

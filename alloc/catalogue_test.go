@@ -89,7 +89,7 @@ func TestLookupRefuses(t *testing.T) {
 		{"toy", `{"cels":1}`, `configuration of toy: json: unknown field "cels"`},
 		{"toy", `{"cells":1`, `configuration of toy: JSON ends in the middle`},
 		{"toy", `{"cells":1}x`, `configuration of toy: text after the JSON object`},
-		{"toy", `{"cells":"many"}`, `configuration of toy: json: cannot unmarshal string into Go struct field toyConfig.cells of type int`},
+		{"toy", `{"cells":"many"}`, `configuration of toy: cells: string: want a whole number`},
 		{"toy", `{"limit":"-1"}`, `configuration of toy: limit: size "-1"`},
 		{"toy", `{"limit":-1}`, `configuration of toy: limit: size -1`},
 		{"toy", `{"cells":1,"limit":null}`, `configuration of toy: limit: null: want a value`},
@@ -98,7 +98,7 @@ func TestLookupRefuses(t *testing.T) {
 		{"toy", `{"cells":1,"cells":2}`, `configuration of toy: cells: given twice`},
 		{"toy", `{"sizes":[1,-2]}`, `configuration of toy: sizes: size -2`},
 		{"toy", `{"cells":-1}`, errToy.Error()},
-		{"toy", `[1]`, `configuration of toy: json: cannot unmarshal array`},
+		{"toy", `[1]`, `configuration of toy: want a JSON object`},
 	} {
 		_, err := toyCatalogue().Lookup(c.name, json.RawMessage(c.config))
 		require.ErrorContains(t, err, c.want)

@@ -217,8 +217,8 @@ func (f *checkFlags) writeFailure(w io.Writer, s suspect, failure *props.Failure
 	if s.config != "" {
 		name += " --config " + quoted(s.config)
 	}
-	if f.device != "" {
-		name += " --device " + quoted(f.device)
+	if f.device.given {
+		name += " --device " + quoted(f.device.value)
 	}
 	if f.contents {
 		name += " --contents"

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"strconv"
+	"strings"
 
 	"github.com/jedib0t/go-pretty/v6/table"
 	"github.com/spf13/cobra"
@@ -18,25 +19,32 @@ import (
 
 // deviceFlags name the simulated device of a command.
 type deviceFlags struct {
-	device string
-	// noDevice tells an empty --device, as of a variable that is not set, from none.
-	noDevice bool
-	sim      string // "" of commands without that flag
+	device, sim spec // commands may have no --sim
+}
+
+// spec is the value of a flag that may not be empty, as that of a variable that is not set would be.
+type spec struct {
+	value string
+	given bool
+}
+
+// add adds the flag to a command.
+func (s *spec) add(c *cobra.Command, name, usage string) {
+	c.Flags().Func(name, usage, func(value string) error {
+		*s = spec{value, true}
+		return nil
+	})
 }
 
 // addDevice adds the flag --device; does says what the command takes of it.
 func (f *deviceFlags) addDevice(c *cobra.Command, does string) {
-	c.Flags().Func("device",
-		"simulated `device`: \"sim\", \"sim:24GiB\", or \"sim:h100-80g\" for one like a card (\"vramyard devices\" lists them); "+does,
-		func(spec string) error {
-			f.device, f.noDevice = spec, spec == ""
-			return nil
-		})
+	f.device.add(c, "device",
+		"simulated `device`: \"sim\", \"sim:24GiB\", or \"sim:h100-80g\" for one like a card (\"vramyard devices\" lists them); "+does)
 }
 
 // addSim adds the flag --sim; means describes its value.
 func (f *deviceFlags) addSim(c *cobra.Command, means string) {
-	c.Flags().StringVar(&f.sim, "sim", "", means)
+	f.sim.add(c, "sim", means)
 }
 
 var errTwoDevices = errors.New("--device says what the device is: want one of the two")
@@ -44,16 +52,22 @@ var errTwoDevices = errors.New("--device says what the device is: want one of th
 // config returns the device that the flags name; none of them means the default one.
 func (f *deviceFlags) config() (sim.Config, error) {
 	switch {
-	case (f.device != "" || f.noDevice) && f.sim != "":
+	case f.device.given && f.sim.given:
 		return sim.Config{}, flagError("sim", errTwoDevices)
-	case f.device != "" || f.noDevice:
-		c, err := sim.ParseDevice(f.device)
+	case f.device.given:
+		c, err := sim.ParseDevice(f.device.value)
 		if err != nil {
 			err = flagError("device", err)
 		}
 		return c, err
 	}
-	c, err := simConfig(f.sim)
+	if !f.sim.given {
+		return sim.Config{}, nil
+	}
+	c, err := sim.ParseConfig([]byte(f.sim.value))
+	if strings.TrimSpace(f.sim.value) == "" {
+		err = errors.New("want a JSON object")
+	}
 	if err != nil {
 		err = flagError("sim", err)
 	}
@@ -64,7 +78,7 @@ func (f *deviceFlags) config() (sim.Config, error) {
 // commands that choose capacities themselves, whose --sim may have none.
 func (f *deviceFlags) shape() (sim.Config, device.Size, error) {
 	c, err := f.config()
-	if err == nil && f.sim != "" && c.Capacity != 0 {
+	if err == nil && f.sim.given && c.Capacity != 0 {
 		err = flagError("sim", errors.New("capacity: is what this command varies"))
 	}
 	if err != nil {
@@ -89,14 +103,6 @@ func defaultDevice() string {
 		panic(err) // a struct of numbers and texts
 	}
 	return string(text)
-}
-
-// simConfig reads a device in JSON; nothing means the default device.
-func simConfig(raw string) (sim.Config, error) {
-	if raw == "" {
-		return sim.Config{}, nil
-	}
-	return sim.ParseConfig([]byte(raw))
 }
 
 // devicesSchema names the form of [deviceList] in JSON.

@@ -124,7 +124,7 @@ func (f *replayFlags) settings(t *trace.Trace) (alloc.Setup, sim.Config, error) 
 			from = func(err error) error { return fmt.Errorf("%s: header: %w", t.Header.Name, err) }
 		}
 		if text, ok := t.Header.Get("device"); ok && on == (deviceFlags{}) {
-			on.sim = text
+			on.sim = spec{text, true}
 		}
 	}
 	setup, err := strategies.All().Lookup(f.strategy, json.RawMessage(config))

@@ -1,15 +1,12 @@
 package sim
 
 import (
-	"bytes"
 	"cmp"
-	"encoding/json"
-	"errors"
 	"fmt"
-	"io"
 	"slices"
 
 	"github.com/vramyard/vramyard/device"
+	"github.com/vramyard/vramyard/internal/strictjson"
 )
 
 // Base is the lowest address of the simulated device.
@@ -88,16 +85,12 @@ type Config struct {
 	Bandwidth uint64 `json:"bandwidth"`
 }
 
-// ParseConfig reads a Config from JSON. Unknown fields and trailing text are errors.
+// ParseConfig reads a Config from JSON. Unknown fields, fields given twice and trailing text are
+// errors; nothing at all is the zero Config.
 func ParseConfig(raw []byte) (Config, error) {
 	var c Config
-	d := json.NewDecoder(bytes.NewReader(raw))
-	d.DisallowUnknownFields()
-	if err := d.Decode(&c); err != nil {
+	if err := strictjson.Decode(raw, &c); err != nil {
 		return Config{}, fmt.Errorf("simulated device: %w", err)
-	}
-	if _, err := d.Token(); !errors.Is(err, io.EOF) {
-		return Config{}, errors.New("simulated device: text after the JSON object")
 	}
 	return c.withDefaults()
 }

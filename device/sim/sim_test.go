@@ -137,11 +137,11 @@ func TestConfigIsValidated(t *testing.T) {
 		`{"ordinal":256}`:        "ordinal",
 		`{"costs":"h300"}`:       `costs "h300": want one of ["published" "none"]`,
 		`{"bandwidth":-1}`:       "bandwidth",
-		`{`:                      "unexpected EOF",
+		`{`:                      "JSON ends in the middle",
 		`{} {}`:                  "text after",
 		`{} }`:                   "text after",
 		`{} x`:                   "text after",
-		`[]`:                     "cannot unmarshal array",
+		`[]`:                     "want a JSON object",
 		`{"capacity":"80 cows"}`: "cows",
 	} {
 		_, err := sim.ParseConfig([]byte(text))

@@ -31,11 +31,15 @@ var catalogueImports = append([]string{"strategies/..."}, strategyImports...)
 // poolImports is what a pool of streams sees, because the simulated device is built on it.
 var poolImports = []string{"device", "internal/addrlist", "internal/addrmap", "internal/planted", "internal/sizemap"}
 
+// simImports is what the simulated device sees.
+var simImports = []string{"device", "internal/addrlist", "internal/streampool", "internal/strictjson"}
+
 // rooms is the floors table. The most precise row holds for a package.
 var rooms = []room{
 	{dir: ".", floor: 0, only: []string{}, bare: true},
 	{dir: "device", floor: 0, only: []string{}, bare: true},
 	{dir: "internal/addrlist", floor: 1, only: []string{"device"}, bare: true},
+	{dir: "internal/strictjson", floor: 1, only: []string{}, bare: true},
 	{dir: "device/devicetest", floor: 1, only: []string{"device"}, bare: true},
 	{dir: "device/cuda", floor: 1, only: []string{"device"}}, // purego loads the driver
 	{dir: "device/nvml", floor: 1, only: []string{"device"}}, // go-nvml reads the inventory
@@ -45,7 +49,7 @@ var rooms = []room{
 	{dir: "internal/sizemap", floor: 9, only: []string{"device", "internal/planted"}, bare: true},
 	{dir: "internal/invariants", floor: 9, only: []string{}, bare: true},
 	{dir: "internal/streampool", floor: 10, only: poolImports, bare: true},
-	{dir: "device/sim", floor: 11, only: []string{"device", "internal/addrlist", "internal/streampool"}, bare: true},
+	{dir: "device/sim", floor: 11, only: simImports, bare: true},
 	{dir: "alloc", floor: 10, bare: true},
 	{dir: "internal", floor: 11, bare: true},
 	{dir: "internal/growth", floor: 12, bare: true},

@@ -1,0 +1,111 @@
+// Package strictjson reads configurations. What encoding/json would overlook is an error here: a
+// mistyped field must not leave a default in place.
+package strictjson
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"reflect"
+	"strings"
+)
+
+// Decode reads one JSON object into v, a pointer to a struct, over what it holds
+// already. Nothing at all is an empty object. Unknown fields, fields in other case, fields
+// given twice, null but for a list, and trailing text are errors, and an error about a value names its field.
+func Decode(raw []byte, v any) error {
+	switch string(bytes.TrimSpace(raw)) {
+	case "":
+		return nil
+	case "null":
+		return errors.New("want a JSON object")
+	}
+	d := json.NewDecoder(bytes.NewReader(raw))
+	d.DisallowUnknownFields()
+	err := d.Decode(v)
+	if err == nil {
+		if _, end := d.Token(); end != io.EOF {
+			return errors.New("text after the JSON object")
+		}
+	}
+	if errors.Is(err, io.ErrUnexpectedEOF) {
+		return errors.New("JSON ends in the middle")
+	}
+	if first := checkFields(raw, reflect.TypeOf(v).Elem()); first != nil {
+		return first
+	}
+	if _, ok := errors.AsType[*json.UnmarshalTypeError](err); ok {
+		return errors.New("want a JSON object")
+	}
+	return err
+}
+
+// checkFields looks at each field of a JSON object for a struct type. What is no object, or
+// no JSON, has none.
+func checkFields(raw []byte, t reflect.Type) error {
+	kinds := map[string]reflect.Kind{}
+	for i := range t.NumField() {
+		name, _, _ := strings.Cut(t.Field(i).Tag.Get("json"), ",")
+		kinds[name] = t.Field(i).Type.Kind()
+	}
+	d := json.NewDecoder(bytes.NewReader(raw))
+	if start, err := d.Token(); err != nil || start != json.Delim('{') {
+		return nil
+	}
+	seen := map[string]bool{}
+	for d.More() {
+		key, err := d.Token()
+		name, ok := key.(string)
+		if err != nil || !ok {
+			return nil
+		}
+		var value json.RawMessage
+		if d.Decode(&value) != nil {
+			return nil
+		}
+		switch {
+		case kinds[name] == reflect.Invalid:
+			return fmt.Errorf("json: unknown field %q", name)
+		case seen[name]:
+			return fmt.Errorf("%s: given twice", name)
+		case string(value) == "null" && kinds[name] != reflect.Slice: // a list of nothing is written like that
+			return fmt.Errorf("%s: null: want a value", name)
+		}
+		seen[name] = true
+		alone := fmt.Appendf(nil, "{%q:%s}", name, value)
+		err = json.Unmarshal(alone, reflect.New(t).Interface())
+		if wrong, ok := errors.AsType[*json.UnmarshalTypeError](err); ok {
+			return fmt.Errorf("%s: %s: want %s", name, wrong.Value, wordOf(wrong.Type.Kind()))
+		}
+		if err != nil && !strings.HasPrefix(err.Error(), name) {
+			return fmt.Errorf("%s: %w", name, err)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// wordOf returns what a value of a kind is called.
+func wordOf(k reflect.Kind) string {
+	switch k {
+	case reflect.Bool:
+		return "true or false"
+	case reflect.String:
+		return "a text"
+	case reflect.Slice, reflect.Array:
+		return "a list"
+	case reflect.Uint8:
+		return "a whole number from 0 to 255"
+	case reflect.Uint, reflect.Uint16, reflect.Uint32, reflect.Uint64:
+		return "a whole number, not negative"
+	case reflect.Int, reflect.Int32, reflect.Int64:
+		return "a whole number"
+	case reflect.Float32, reflect.Float64:
+		return "a number"
+	}
+	return "an object"
+}
