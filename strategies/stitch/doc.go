@@ -99,7 +99,9 @@
 // Guo and others, GMLake: Efficient and Transparent GPU Memory Defragmentation for Large-scale DNN
 // Training with Virtual Memory Stitching, ASPLOS 2024 (arXiv 2401.08156), and its code in the directory
 // GMLake of github.com/intelligent-machine-learning/glake, file src/CUDACachingAllocator.cpp:
-// get_free_block, get_fused_fragmented_blocks and realloc_block. What is different:
+// get_free_block, get_fused_fragmented_blocks and realloc_block. The code was read; of the paper its
+// states and rules as others retell them, so "the paper" below is to be read with that in mind.
+// What is different:
 //
 //   - The code looks for a larger pBlock before an sBlock of the right size; the paper, and this, for what
 //     fits exactly first.
