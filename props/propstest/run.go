@@ -67,12 +67,12 @@ func runOne(t *testing.T, s props.Subject) {
 		r, err := props.VerifyFaults(s, options(40))
 		report(t, r, err)
 	})
-	t.Run("KeepsContents", func(t *testing.T) { Verify(t, s.Filled(), options(10)) })
+	t.Run("KeepsContents", func(t *testing.T) { Verify(t, s.Filled(), options(20)) })
 	for _, w := range wrappers {
 		t.Run("KeepsEveryInvariantInside"+w.name, func(t *testing.T) {
 			inside := s.Wrapped(w.name, w.wrap)
 			inside.Promises.Except = append(slices.Clone(inside.Promises.Except), w.except...)
-			Verify(t, inside, options(10))
+			Verify(t, inside, options(20))
 		})
 	}
 	t.Run("ServesManyCallersBehindLock", func(t *testing.T) { serveMany(t, s) })
