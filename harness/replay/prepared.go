@@ -21,8 +21,9 @@ type Prepared struct {
 // layout is what the loop reads.
 type layout struct {
 	ops     []op
-	places  int  // every place is below it
-	pending bool // some free leaves memory pending, if the strategy knows streams
+	places  int   // every place is below it
+	pending bool  // some free leaves memory pending, if the strategy knows streams
+	err     error // why the trace cannot be replayed so
 }
 
 // op is what the loop reads of an event, in 24 bytes where the event has 64.
@@ -75,6 +76,9 @@ func (p *Prepared) lay(when timing, late delays, numbers map[device.Stream]uint3
 		e := &t.Events[i]
 		o := &l.ops[i]
 		*o = op{size: e.Size, place: noPlace, tag: e.Tag}
+		if when == onStreams && late != nil && l.err == nil {
+			l.err = reserved(i, e)
+		}
 		switch e.Kind {
 		case trace.Alloc, trace.LiveAtStart:
 			o.stream = p.number(e.Stream, numbers)

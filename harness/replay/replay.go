@@ -73,6 +73,9 @@ func (p *Prepared) Run(setup alloc.Setup, dev device.Device, o Options) (*Result
 	recorder := alloc.Has(s, alloc.PowerStreamRecorder)
 	when := o.FreeAt.timing(recorder)
 	l := p.layouts[when]()
+	if l.err != nil {
+		return nil, errors.Join(fmt.Errorf("%s on %s: %w", setup.Name, t.Header.Name, l.err), s.Close())
+	}
 	r := &runner{
 		p: p, t: t, s: s, dev: m, faults: faults, o: o, ops: l.ops, streams: p.streams, when: when,
 		blocks: make([]block, l.places), pends: recorder && l.pending,

@@ -41,9 +41,21 @@ func (r *runner) drain(s device.Stream) error {
 	return line.Drain(s)
 }
 
-// firstDelay is the lowest of the streams that stand for whatever delays a free; no recorded
-// program has streams up there.
+// firstDelay is the lowest of the streams that stand for whatever delays a free. No program has
+// streams up there, which are addresses of a driver at most.
 const firstDelay device.Stream = 1 << 63
+
+// reserved returns an error if an event of a trace with delayed frees names a stream that could be
+// one of those.
+func reserved(i int, e *trace.Event) error {
+	switch e.Kind {
+	case trace.Alloc, trace.LiveAtStart, trace.Use, trace.Drain:
+		if e.Stream >= firstDelay {
+			return fmt.Errorf("event %d: stream %d: want less than 2^63, from where on streams stand for delayed frees", i, e.Stream)
+		}
+	}
+	return nil
+}
 
 // freeLate replays a free after which the memory is pending. If the trace tells when the free
 // becomes final, a stream that is drained then is recorded for the block; until then no other

@@ -186,6 +186,30 @@ func TestDelayedFreesDriveReuseOnStreams(t *testing.T) {
 	}
 }
 
+// TestStreamsThatStandForDelaysAreNobodys holds a strategy with streams to a trace whose own
+// streams are where those are that delay frees.
+func TestStreamsThatStandForDelaysAreNobodys(t *testing.T) {
+	async, err := strategies.All().Lookup("async", nil)
+	require.NoError(t, err)
+	for _, c := range []struct{ text, err string }{
+		{"a 1 1MiB stream=9223372036854775807\nf 1\na 2 1MiB\ndone 1\n", ""},
+		{"a 1 1MiB stream=9223372036854775808\nf 1\n", ""}, // none is delayed
+		{"a 1 1MiB\nf 1\na 2 1MiB\ndone 1\ndrain 9223372036854775808\n", "async on test: event 4: stream 9223372036854775808: " +
+			"want less than 2^63, from where on streams stand for delayed frees"},
+	} {
+		tr, err := trace.Read(strings.NewReader(c.text), "test.trace", trace.Options{})
+		require.NoError(t, err)
+		dev, err := sim.New(sim.Config{})
+		require.NoError(t, err)
+		if _, err = replay.Run(tr, async, dev, replay.Options{}); c.err == "" {
+			require.NoError(t, err, c.text)
+		} else {
+			require.EqualError(t, err, c.err)
+		}
+		require.True(t, dev.Usage().Empty(), c.text)
+	}
+}
+
 func TestUsesAndDrainsDriveReuse(t *testing.T) {
 	const text = "a 1 1MiB\nuse 1 7\nf 1\na 2 1MiB\ndrain 6\na 3 1MiB\ndrain 7\na 4 1MiB\nf 2\npoll\n"
 	r, d := timed(t, text, true, "")
