@@ -7,6 +7,7 @@ import (
 	"io"
 	"runtime"
 	"strconv"
+	"strings"
 
 	"github.com/vramyard/vramyard/alloc"
 	"github.com/vramyard/vramyard/device"
@@ -68,7 +69,7 @@ func (p *Prepared) Run(setup alloc.Setup, dev device.Device, o Options) (*Result
 		s, err = alloc.Filled(s, o.Contents)
 	}
 	if err = o.built(s, faults, err); err != nil {
-		return nil, fmt.Errorf("%s: %w", setup.Name, err)
+		return nil, named(setup.Name, err)
 	}
 	recorder := alloc.Has(s, alloc.PowerStreamRecorder)
 	when := o.FreeAt.timing(recorder)
@@ -97,6 +98,15 @@ func (p *Prepared) Run(setup alloc.Setup, dev device.Device, o Options) (*Result
 		return nil, fmt.Errorf("%s on %s: %w", setup.Name, t.Header.Name, err)
 	}
 	return &r.res, nil
+}
+
+// named puts the name of a strategy before an error, unless the error begins with it.
+func named(name string, err error) error {
+	strategy, _, _ := strings.Cut(name, ":")
+	if strings.HasPrefix(err.Error(), strategy+": ") {
+		return err
+	}
+	return fmt.Errorf("%s: %w", name, err)
 }
 
 // faultKey is the key of the header that FaultPlan reads.
