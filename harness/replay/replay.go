@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"io"
 	"runtime"
-	"strconv"
 	"strings"
 
 	"github.com/vramyard/vramyard/alloc"
@@ -107,23 +106,6 @@ func named(name string, err error) error {
 		return err
 	}
 	return fmt.Errorf("%s: %w", name, err)
-}
-
-// faultKey is the key of the header that FaultPlan reads.
-const faultKey = "fault-nth"
-
-// FaultPlan returns which device call the trace of a counterexample wants refused, by the
-// key fault-nth of its header; the calls that build and close the strategy count too.
-func FaultPlan(t *trace.Trace) (device.FaultPlan, error) {
-	nth, ok := t.Header.Get(faultKey)
-	if !ok {
-		return device.FaultPlan{}, nil
-	}
-	n, err := strconv.ParseUint(nth, 10, 64)
-	if err != nil {
-		return device.FaultPlan{}, fmt.Errorf("%s: header fault-nth=%s: want the number of a device call", t.Header.Name, nth)
-	}
-	return device.FaultPlan{Nth: n}, nil
 }
 
 // block is the replay's record of one allocation of the trace.
