@@ -78,6 +78,9 @@ func (s State) String() string {
 	return "invalid"
 }
 
+// Held reports whether a chunk in the state has memory of its own, which counts as reserved.
+func (s State) Held() bool { return s != Unmapped && s != Aliased }
+
 // NoClass is the Class of a chunk that has none.
 const NoClass int32 = -1
 

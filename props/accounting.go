@@ -31,7 +31,7 @@ func Accounting(walk []alloc.Chunk, s alloc.Stats) error {
 		if i == 0 || c.Region != walk[i-1].Region {
 			regions++
 		}
-		if c.State != alloc.Unmapped && c.State != alloc.Aliased {
+		if c.State.Held() {
 			reserved += c.Size
 		}
 		switch c.State {

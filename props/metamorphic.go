@@ -250,7 +250,7 @@ func Undone(before, after []alloc.Chunk, moved bool) error {
 		return nil
 	}
 	usable := spans(after, func(c alloc.Chunk) bool { return c.State == alloc.Free || c.State == alloc.Slack })
-	memory := func(c alloc.Chunk) bool { return c.State != alloc.Unmapped && c.State != alloc.Aliased }
+	memory := func(c alloc.Chunk) bool { return c.State.Held() }
 	held := spans(after, memory)
 	if lost := without(within(was, held), usable); len(lost) > 0 {
 		return violated(IUndo, "%v were free, are held and are neither free nor slack", lost)

@@ -36,7 +36,7 @@ func Compare(s alloc.Stats, walk func(func(alloc.Chunk) bool)) error {
 
 // add books one chunk. Address space whose memory is nowhere, or is counted elsewhere, is not reserved.
 func add(sum *alloc.Stats, c alloc.Chunk) {
-	if c.State != alloc.Unmapped && c.State != alloc.Aliased {
+	if c.State.Held() {
 		sum.Reserved += c.Size
 	}
 	switch c.State {

@@ -42,7 +42,7 @@ type Cells struct {
 
 	where  atlas.Atlas            // slabs by address; a label is the number of the slab, plus one
 	spare  [bits.UintSize][]int32 // records that no slab has, by log2 of how many are in a row
-	words  arena[uint64]          // free slots of slabs with more than 64
+	words  arena                  // free slots of slabs with more than 64
 	notes  ledger.Table           // live slots of which there is more to know
 	heaps  [][]int32              // of the partial slabs of every stock, with lowest
 	taken  int                    // slabs held

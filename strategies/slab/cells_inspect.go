@@ -46,7 +46,7 @@ const (
 // O(segments * classes) with the selection of the lowest address, else O(1).
 func (a *Cells) Bytes() device.Size {
 	n := cap(a.kinds)*kindBytes + cap(a.stocks)*stockBytes + cap(a.slabs)*slabBytes + cap(a.backs)*backBytes + cap(a.classOf)*2 +
-		a.words.bytes(8)
+		a.words.bytes()
 	for _, again := range a.spare {
 		n += cap(again) * 4
 	}
