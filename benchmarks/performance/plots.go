@@ -264,7 +264,7 @@ func (f *figures) timesChart() (*chart, error) {
 
 // metadataChart shows metadata over live blocks.
 func (f *figures) metadataChart() (*chart, error) {
-	c := newChart("live blocks (W1)", "metadata, bytes per live block")
+	c := newChart("live blocks (W1)", "metadata, bytes per live block (logarithmic)")
 	c.liveAxis()
 	low, high := c.overLive(f.contests[0], &f.times[0], func(r *bench.Run) (float64, bool) {
 		if r.MetadataPerBlock == nil {
