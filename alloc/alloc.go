@@ -18,6 +18,8 @@ var (
 	ErrInvalidRequest = errors.New("alloc: invalid request")
 	// ErrInvalidFree says that no live block starts at the address.
 	ErrInvalidFree = errors.New("alloc: invalid free")
+	// ErrInvalidPool says that there is no such private pool, or that nothing is redirected into it.
+	ErrInvalidPool = errors.New("alloc: invalid pool")
 	// ErrClosed says that the strategy was closed before.
 	ErrClosed = errors.New("alloc: closed")
 	// ErrUnsupported says that the strategy lacks the power that was asked for. It is
@@ -90,6 +92,7 @@ type Chunk struct {
 	Addr      device.Addr   // first byte
 	Size      device.Size   // bytes
 	Requested device.Size   // bytes asked for; 0 unless Live or Pending
+	Was       device.Size   // of a Free chunk: bytes that its last use asked for, where the strategy remembers
 	State     State         // what the chunk is
 	Class     int32         // bin, order or size class; NoClass where it has none
 	Owner     uint8         // side of a two-ended arena, part of a composed strategy

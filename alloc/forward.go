@@ -29,6 +29,9 @@ var (
 
 	_ StreamRecorder = (*Forwarder)(nil)
 	_ Poller         = (*Forwarder)(nil)
+	_ PrivatePools   = (*Forwarder)(nil)
+	_ Counted        = (*Forwarder)(nil)
+	_ Historian      = (*Forwarder)(nil)
 )
 
 // Forward returns a forwarder to s that takes lock around every call; nil for no lock.
@@ -179,4 +182,39 @@ func (f *Forwarder) Poll() (device.Size, error) {
 	f.enter()
 	defer f.leave()
 	return Poll(f.inner)
+}
+
+// BeginPool implements [PrivatePools].
+func (f *Forwarder) BeginPool(id PoolID, s device.Stream) error {
+	f.enter()
+	defer f.leave()
+	return BeginPool(f.inner, id, s)
+}
+
+// EndPool implements [PrivatePools].
+func (f *Forwarder) EndPool(id PoolID) error {
+	f.enter()
+	defer f.leave()
+	return EndPool(f.inner, id)
+}
+
+// ReleasePool implements [PrivatePools].
+func (f *Forwarder) ReleasePool(id PoolID) error {
+	f.enter()
+	defer f.leave()
+	return ReleasePool(f.inner, id)
+}
+
+// Counters implements [Counted]; without the power it yields nothing.
+func (f *Forwarder) Counters(yield func(name string, value int64) bool) {
+	f.enter()
+	defer f.leave()
+	_ = Counters(f.inner, yield) // the package function asked Has before it came here
+}
+
+// SetHistory implements [Historian]; without the power it does nothing.
+func (f *Forwarder) SetHistory(tell func(Action)) {
+	f.enter()
+	defer f.leave()
+	_ = SetHistory(f.inner, tell) // as above
 }

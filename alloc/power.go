@@ -22,12 +22,15 @@ const (
 	PowerWaiter                      // Waiter
 	PowerStreamRecorder              // StreamRecorder
 	PowerPoller                      // Poller
+	PowerPrivatePools                // PrivatePools
+	PowerCounted                     // Counted
+	PowerHistorian                   // Historian
 	numPowers
 )
 
 var powerNames = [numPowers]string{
 	"holes", "free-walker", "trimmer", "frontier", "metered", "failure", "ceiling", "clearer", "reporter",
-	"concurrent", "waiter", "stream-recorder", "poller",
+	"concurrent", "waiter", "stream-recorder", "poller", "private-pools", "counted", "historian",
 }
 
 // String returns the power in lower case.
@@ -223,6 +226,12 @@ func Implements(s Inspector, p Power) (ok bool) {
 		_, ok = s.(StreamRecorder)
 	case PowerPoller:
 		_, ok = s.(Poller)
+	case PowerPrivatePools:
+		_, ok = s.(PrivatePools)
+	case PowerCounted:
+		_, ok = s.(Counted)
+	case PowerHistorian:
+		_, ok = s.(Historian)
 	}
 	return ok
 }

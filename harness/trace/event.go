@@ -61,7 +61,7 @@ const (
 )
 
 // AllStreams as the Stream of PoolBegin means every stream.
-const AllStreams = ^device.Stream(0)
+const AllStreams = alloc.AllStreams
 
 // NoSlot is the Slot of an event that names no allocation.
 const NoSlot = ^uint32(0)

@@ -1,0 +1,132 @@
+package alloc
+
+import "github.com/vramyard/vramyard/device"
+
+// AllStreams as the stream of [PrivatePools].BeginPool means every stream.
+const AllStreams = ^device.Stream(0)
+
+// PrivatePools keeps the memory of some requests apart from all others, so that a program may use
+// their addresses again after it has freed them. PyTorch has them for CUDA graphs and MemPools.
+type PrivatePools interface {
+	// BeginPool redirects the requests of a stream, or of every one, into a pool from now on. A
+	// pool that is not there is made, with one user; one that is has one user more.
+	//
+	// Errors: ErrInvalidPool for the default pool, ErrClosed.
+	BeginPool(id PoolID, s device.Stream) error
+
+	// EndPool ends the redirection into a pool that was begun first. The pool keeps its memory and
+	// its users.
+	//
+	// Errors: ErrInvalidPool if nothing is redirected into it, ErrClosed.
+	EndPool(id PoolID) error
+
+	// ReleasePool says that a pool has one user less. Without users its memory goes back to the
+	// device with other cached memory, as blocks are freed, and the pool is forgotten at the end.
+	//
+	// Errors: ErrInvalidPool if there is no such pool with a user, ErrClosed.
+	ReleasePool(id PoolID) error
+}
+
+// What the chunks of a [Counted] strategy show: small and large blocks lie in segments of their
+// own, and a segment is one reservation or a range that grows by mapping.
+const (
+	ClassSmall      int32 = 0 // Chunk.Class in a segment for small blocks
+	ClassLarge      int32 = 1 // Chunk.Class in a segment for large blocks
+	OwnerExpandable uint8 = 1 // Chunk.Owner in a segment that grows
+)
+
+// Counted counts as PyTorch's caching allocator does, beside [Stats].
+type Counted interface {
+	// Counters yields each counter under the name it has in torch.cuda.memory_stats, such as
+	// "active_bytes.large_pool.peak", always all of them and in the same order. It must not be
+	// re-entered. O(1).
+	Counters(yield func(name string, value int64) bool)
+}
+
+// ActionKind says what a strategy did beside granting and taking back.
+type ActionKind uint8
+
+// The kinds of actions, as PyTorch's memory history has them.
+const (
+	SegmentAlloc  ActionKind = iota // a segment was taken from the device
+	SegmentFree                     // a segment went back to the device
+	SegmentMap                      // memory was mapped in a segment that grows
+	SegmentUnmap                    // memory of such a segment went back
+	FreeCompleted                   // the free of a block that was pending became final
+	OutOfMemory                     // a request found no memory
+)
+
+var actionNames = [...]string{
+	"segment_alloc", "segment_free", "segment_map", "segment_unmap", "free_completed", "oom",
+}
+
+// String returns the kind as PyTorch's memory history names it.
+func (k ActionKind) String() string {
+	if int(k) < len(actionNames) {
+		return actionNames[k]
+	}
+	return "invalid"
+}
+
+// Action is one entry of a strategy's history.
+type Action struct {
+	Kind       ActionKind    // what was done
+	Addr       device.Addr   // first byte; 0 of OutOfMemory
+	Size       device.Size   // bytes: of the memory; of OutOfMemory the request, rounded
+	Stream     device.Stream // stream of the segment, the block or the request
+	DeviceFree device.Size   // OutOfMemory: bytes that the device has left
+}
+
+// Historian tells what it does beside granting and taking back, at the moment it does it.
+type Historian interface {
+	// SetHistory has tell called with every action from now on; nil ends that. What is told must
+	// not call the strategy.
+	SetHistory(tell func(Action))
+}
+
+// BeginPool redirects requests of s into a private pool. It fails with [ErrUnsupported] if s has
+// no [PrivatePools].
+func BeginPool(s Inspector, id PoolID, stream device.Stream) error {
+	if p, ok := s.(PrivatePools); ok && Has(s, PowerPrivatePools) {
+		return p.BeginPool(id, stream)
+	}
+	return ErrUnsupported
+}
+
+// EndPool ends a redirection of s into a private pool. It fails with [ErrUnsupported] if s has no
+// [PrivatePools].
+func EndPool(s Inspector, id PoolID) error {
+	if p, ok := s.(PrivatePools); ok && Has(s, PowerPrivatePools) {
+		return p.EndPool(id)
+	}
+	return ErrUnsupported
+}
+
+// ReleasePool says that a private pool of s has one user less. It fails with [ErrUnsupported] if s
+// has no [PrivatePools].
+func ReleasePool(s Inspector, id PoolID) error {
+	if p, ok := s.(PrivatePools); ok && Has(s, PowerPrivatePools) {
+		return p.ReleasePool(id)
+	}
+	return ErrUnsupported
+}
+
+// Counters yields the counters of s in PyTorch's terms. It fails with [ErrUnsupported] if s is not
+// [Counted].
+func Counters(s Inspector, yield func(name string, value int64) bool) error {
+	if c, ok := s.(Counted); ok && Has(s, PowerCounted) {
+		c.Counters(yield)
+		return nil
+	}
+	return ErrUnsupported
+}
+
+// SetHistory has tell called with what s does. It fails with [ErrUnsupported] if s is no
+// [Historian].
+func SetHistory(s Inspector, tell func(Action)) error {
+	if h, ok := s.(Historian); ok && Has(s, PowerHistorian) {
+		h.SetHistory(tell)
+		return nil
+	}
+	return ErrUnsupported
+}
