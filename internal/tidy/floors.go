@@ -53,6 +53,7 @@ var rooms = []room{
 	{dir: "alloc", floor: 10, bare: true},
 	{dir: "internal", floor: 11, bare: true},
 	{dir: "internal/growth", floor: 12, bare: true},
+	{dir: "internal/spans", floor: 12, bare: true},
 	{dir: "internal/tiles", floor: 13, bare: true},
 	{dir: "internal/outfile", floor: 11}, // compresses
 	{dir: "strategies", floor: 21, only: catalogueImports, never: notForStrategies, bare: true},

@@ -4,6 +4,7 @@ import (
 	"fmt"
 
 	"github.com/vramyard/vramyard/device"
+	"github.com/vramyard/vramyard/internal/spans"
 	"github.com/vramyard/vramyard/internal/tally"
 )
 
@@ -33,8 +34,8 @@ func (a *Allocator) Check() error {
 	a.busy.Enter("vmm")
 	defer a.busy.Leave()
 	var n sum
-	for i := range a.mem.spans {
-		if err := a.checkSpan(&a.mem.spans[i], &n); err != nil {
+	for i := range a.mem.Len() {
+		if err := a.checkSpan(a.mem.At(i), &n); err != nil {
 			return err
 		}
 	}
@@ -58,9 +59,9 @@ func (a *Allocator) Check() error {
 }
 
 // checkSpan checks the chunks of one range and adds them up.
-func (a *Allocator) checkSpan(s *span, n *sum) error {
+func (a *Allocator) checkSpan(s *spans.Span, n *sum) error {
 	at, prev := s.Addr, none
-	for h := s.first; h != none; h = a.rows[h].next {
+	for h := s.First; h != none; h = a.rows[h].next {
 		c := &a.rows[h]
 		if c.addr != at || c.prev != prev || c.size == 0 || c.state == spare {
 			return broken(1, "chunk %d at %v of %d bytes behind chunk %d, expected at %v behind chunk %d",
@@ -107,23 +108,23 @@ func (a *Allocator) checkChunk(h handle, n *sum) error {
 // the bytes of those chunks, which checkCounters compares, these are all their pages.
 func (a *Allocator) checkPages() error {
 	h, end := none, device.Addr(0) // a chunk at or below the page, and the end of its range
-	for e := range a.mem.pages.All {
-		if len(a.mem.spans) == 0 {
-			return broken(3, "the page at %v is noted, and there is no range", e.Addr)
+	for at, size := range a.mem.Pages {
+		if a.mem.Len() == 0 {
+			return broken(3, "the page at %v is noted, and there is no range", at)
 		}
-		s := a.mem.spanOf(e.Addr)
-		if h == none || e.Addr >= end {
-			h, end = s.first, s.End()
+		s := a.mem.Under(at)
+		if h == none || at >= end {
+			h, end = s.First, s.End()
 		}
-		if n := e.Addr.Sub(s.Addr); !s.Contains(e.Addr) || n%a.mem.page != 0 || e.Addr.Add(a.mem.page) > end {
-			return broken(3, "%v is no page of the range at %v", e.Addr, s.Addr)
+		if n := at.Sub(s.Addr); !s.Contains(at) || n%s.Page != 0 || size != s.Page || at.Add(size) > end {
+			return broken(3, "%v is no page of the range at %v", at, s.Addr)
 		}
-		for a.rows[h].end() <= e.Addr {
+		for a.rows[h].end() <= at {
 			h = a.rows[h].next
 		}
-		for c := h; c != none && a.rows[c].addr < e.Addr.Add(a.mem.page); c = a.rows[c].next {
+		for c := h; c != none && a.rows[c].addr < at.Add(size); c = a.rows[c].next {
 			if a.rows[c].state == unmapped {
-				return broken(3, "the page at %v is noted, and the chunk at %v is unmapped", e.Addr, a.rows[c].addr)
+				return broken(3, "the page at %v is noted, and the chunk at %v is unmapped", at, a.rows[c].addr)
 			}
 		}
 	}
@@ -158,10 +159,10 @@ func (a *Allocator) checkCounters() error {
 		return broken(8, "%v", err)
 	}
 	m := &a.mem
-	idle := device.Size(len(m.idle)) * m.page
-	if a.stats.Forgotten != idle || m.held != a.stats.Reserved+idle || a.stats.Reserved != device.Size(m.pages.Len())*m.page {
+	idle := device.Size(m.Idle(a.cfg.PageBytes)) * a.cfg.PageBytes
+	if a.stats.Forgotten != idle || m.Held() != a.stats.Reserved+idle || a.stats.Reserved != device.Size(m.Mapped())*a.cfg.PageBytes {
 		return broken(8, "%d bytes held, %d reserved, %d forgotten; %d pages mapped, %d idle",
-			uint64(m.held), uint64(a.stats.Reserved), uint64(a.stats.Forgotten), m.pages.Len(), len(m.idle))
+			uint64(m.Held()), uint64(a.stats.Reserved), uint64(a.stats.Forgotten), m.Mapped(), m.Idle(a.cfg.PageBytes))
 	}
 	return nil
 }

@@ -43,7 +43,7 @@ func (a *Allocator) grow(r *alloc.Request, n device.Size) (handle, error) {
 	if h := a.free.take(n, r.Align); h != none {
 		return h, nil
 	}
-	_ = a.mem.dropIdle() // what stays is tried again later
+	_ = a.mem.DropIdle() // what stays is tried again later
 	a.stats.OOMs++
 	a.note(r, alloc.ReasonNone)
 	regions.Explain(&a.refusal, n, err)
@@ -53,12 +53,11 @@ func (a *Allocator) grow(r *alloc.Request, n device.Size) (handle, error) {
 // extend maps memory where a request for n bytes needs the fewest pages of it. On error what was
 // mapped before stays, free.
 func (a *Allocator) extend(n, align device.Size) error {
-	m := &a.mem
 	p := a.choose(n, align)
 	if p.first == none {
 		// A range costs nothing but addresses, yet one for a request that can never be served would
 		// stay until the next trim, so the limit is asked first.
-		if n > a.cfg.Limit || (n+m.page-1)/m.page > a.room() {
+		if n > a.cfg.Limit || (n+a.cfg.PageBytes-1)/a.cfg.PageBytes > a.room() {
 			return regions.ErrLimit
 		}
 		if err := a.reserve(n, align); err != nil {
@@ -88,9 +87,9 @@ func (a *Allocator) extend(n, align device.Size) error {
 // returns the free chunk that they are part of then.
 func (a *Allocator) fill(h handle, start, end device.Addr) (handle, error) {
 	m, c := &a.mem, &a.rows[h]
-	s := m.spanOf(c.addr)
-	low, high := m.below(s, max(c.addr, start)), m.above(s, min(c.end(), end))
-	mapped, err := m.fill(low, high)
+	s := m.Under(c.addr)
+	low, high := s.Below(max(c.addr, start)), s.Above(min(c.end(), end))
+	mapped, err := m.Fill(low, high)
 	if err == nil {
 		return a.settle(a.turn(h, low, high, free)), nil
 	}
@@ -106,12 +105,12 @@ func (a *Allocator) room() device.Size {
 	m := &a.mem
 	// Idle pages are held already, so they are room beyond what the limit leaves.
 	if planted.Enabled && planted.Is("vmm/limit-of-live") {
-		return (a.cfg.Limit - a.stats.Active) / m.page
+		return (a.cfg.Limit - a.stats.Active) / a.cfg.PageBytes
 	}
-	if m.held > a.cfg.Limit {
+	if m.Held() > a.cfg.Limit {
 		return 0
 	}
-	return (a.cfg.Limit-m.held)/m.page + device.Size(len(m.idle))
+	return (a.cfg.Limit-m.Held())/a.cfg.PageBytes + device.Size(m.Idle(a.cfg.PageBytes))
 }
 
 // reserve takes one more range, in which n bytes fit: as large as configured, or half, a quarter
@@ -122,10 +121,10 @@ func (a *Allocator) reserve(n, align device.Size) error {
 		n += align
 	}
 	// Pages are no power of two, hence the divisions.
-	least := (n + m.page - 1) / m.page * m.page
+	least := (n + a.cfg.PageBytes - 1) / a.cfg.PageBytes * a.cfg.PageBytes
 	h := a.add(chunk{state: unmapped})
-	for size := max(a.cfg.RangeBytes, least); ; size = max(size/2/m.page*m.page, least) {
-		r, err := m.open(size, h)
+	for size := max(a.cfg.RangeBytes, least); ; size = max(size/2/a.cfg.PageBytes*a.cfg.PageBytes, least) {
+		r, err := m.Open(size, a.cfg.PageBytes, h)
 		if err == nil {
 			a.rows[h].addr, a.rows[h].size = r.Addr, r.Size
 			a.gaps.add(r.Addr, h)
@@ -188,7 +187,7 @@ func (a *Allocator) downwards(h handle, n, align device.Size) (place, bool) {
 // as far as that.
 func (a *Allocator) measure(h handle, start device.Addr, n device.Size) (p place, ok bool) {
 	m, end := &a.mem, start.Add(n)
-	s := m.spanOf(a.rows[h].addr)
+	s := m.Under(a.rows[h].addr)
 	for a.rows[h].end() <= start { // an alignment leads beyond the first chunk
 		if h = a.rows[h].next; !a.is(h, free) && !a.is(h, unmapped) {
 			return p, false
@@ -200,7 +199,7 @@ func (a *Allocator) measure(h handle, start device.Addr, n device.Size) (p place
 		c := &a.rows[h]
 		if c.state == unmapped {
 			p.tail = c.next == none
-			p.pages += m.above(s, min(c.end(), end)).Sub(m.below(s, max(c.addr, start))) / m.page
+			p.pages += s.Above(min(c.end(), end)).Sub(s.Below(max(c.addr, start))) / a.cfg.PageBytes
 		}
 		if c.end() >= end {
 			return p, true
@@ -250,15 +249,15 @@ func (a *Allocator) vacate(h handle) handle {
 func (a *Allocator) empty(h handle) (bytes device.Size, last handle, err error) {
 	m := &a.mem
 	c := &a.rows[h]
-	s := m.spanOf(c.addr)
-	low, high := m.above(s, c.addr), m.below(s, c.end())
+	s := m.Under(c.addr)
+	low, high := s.Above(c.addr), s.Below(c.end())
 	if planted.Enabled && planted.Is("vmm/keeps-last-page") && high > low {
-		high -= device.Addr(m.page)
+		high -= device.Addr(a.cfg.PageBytes)
 	}
 	if low >= high {
 		return 0, h, nil
 	}
-	if err := m.clear(low, high); err != nil {
+	if err := m.Clear(low, high); err != nil {
 		return 0, h, err
 	}
 	// The device is asked before anything is changed here, so that a refusal changes nothing. What
@@ -279,15 +278,15 @@ func (a *Allocator) empty(h handle) (bytes device.Size, last handle, err error) 
 // the device refuses stays, and the error is its first.
 func (a *Allocator) shrink() (bytes device.Size, first error) {
 	m := &a.mem
-	for i := range m.spans {
-		for h := m.spans[i].first; h != none; h = a.rows[h].next {
+	for i := range m.Len() {
+		for h := m.At(i).First; h != none; h = a.rows[h].next {
 			var n device.Size
 			var err error
 			switch c := &a.rows[h]; c.state {
 			case free:
 				n, h, err = a.empty(h)
 			case stuck: // one call takes all of it away, or nothing
-				if err = m.clear(c.addr, c.end()); err == nil {
+				if err = m.Clear(c.addr, c.end()); err == nil {
 					n = c.size
 					a.stuck -= n
 					h = a.vacate(h)
@@ -299,7 +298,7 @@ func (a *Allocator) shrink() (bytes device.Size, first error) {
 			}
 		}
 	}
-	if err := m.dropIdle(); first == nil {
+	if err := m.DropIdle(); first == nil {
 		first = err
 	}
 	return bytes, first
@@ -307,13 +306,13 @@ func (a *Allocator) shrink() (bytes device.Size, first error) {
 
 // discard gives back the ranges without memory.
 func (a *Allocator) discard() (first error) {
-	for i := len(a.mem.spans) - 1; i >= 0; i-- {
-		h := a.mem.spans[i].first
+	for i := a.mem.Len() - 1; i >= 0; i-- {
+		h := a.mem.At(i).First
 		if c := a.rows[h]; c.state != unmapped || c.next != none {
 			continue
 		}
 		at := a.rows[h].addr
-		if err := a.mem.close(i); err != nil {
+		if err := a.mem.Close(i); err != nil {
 			if first == nil {
 				first = err
 			}

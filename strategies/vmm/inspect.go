@@ -34,17 +34,9 @@ func (a *Allocator) MaxRequest() device.Size { return MaxRequest }
 // fit; for the first, O(free chunks).
 func (a *Allocator) LargestFree() device.Size { return a.free.largest() }
 
-// handleBytes is the host memory of the handle of a page, and spanBytes that of a range.
-const (
-	handleBytes = 8
-	spanBytes   = 24
-)
-
 // MetadataBytes implements [alloc.Metered]. O(leaves of the lists).
 func (a *Allocator) MetadataBytes() device.Size {
-	n := device.Size(cap(a.rows))*rowBytes + a.free.bytes() + a.gaps.Bytes(4) + a.live.Bytes()
-	n += a.mem.pages.Bytes(handleBytes) + device.Size(cap(a.mem.idle))*handleBytes
-	return n + device.Size(cap(a.mem.spans))*spanBytes
+	return device.Size(cap(a.rows))*rowBytes + a.free.bytes() + a.gaps.Bytes(4) + a.live.Bytes() + a.mem.Bytes()
 }
 
 // Trim implements [alloc.Trimmer]: every whole page without a live block goes back, by address,
@@ -77,8 +69,8 @@ func (a *Allocator) Close() error {
 		a.closed = true
 		a.stats.Emptied()
 		a.free.clear()
-		for i := range a.mem.spans {
-			a.condemn(a.mem.spans[i].first)
+		for i := range a.mem.Len() {
+			a.condemn(a.mem.At(i).First)
 		}
 	}
 	_, err := a.trim()
@@ -116,9 +108,9 @@ func (a *Allocator) Walk(yield func(alloc.Chunk) bool) {
 
 // walk is Walk without the guard.
 func (a *Allocator) walk(yield func(alloc.Chunk) bool) {
-	for i := range a.mem.spans {
-		s := &a.mem.spans[i]
-		for h := s.first; h != none; h = a.rows[h].next {
+	for i := range a.mem.Len() {
+		s := a.mem.At(i)
+		for h := s.First; h != none; h = a.rows[h].next {
 			if !yield(a.show(s.Addr, h)) {
 				return
 			}
@@ -131,7 +123,7 @@ func (a *Allocator) WalkFree(yield func(alloc.Chunk) bool) {
 	a.busy.Enter("vmm")
 	defer a.busy.Leave()
 	for h := range a.free.all {
-		if !yield(a.show(a.mem.spanOf(a.rows[h].addr).Addr, h)) {
+		if !yield(a.show(a.mem.Under(a.rows[h].addr).Addr, h)) {
 			return
 		}
 	}

@@ -10,6 +10,7 @@ import (
 	"github.com/vramyard/vramyard/internal/invariants"
 	"github.com/vramyard/vramyard/internal/planted"
 	"github.com/vramyard/vramyard/internal/sizemap"
+	"github.com/vramyard/vramyard/internal/spans"
 )
 
 // MaxRequest is the largest request in bytes that is looked at: no device has more, and sums
@@ -29,7 +30,7 @@ type Allocator struct {
 	gaps  gapList
 	live  addrmap.Map // of the starts of live chunks
 	at    addrmap.AddrOf
-	mem   memory
+	mem   spans.Memory
 	stuck device.Size // bytes of stuck chunks
 
 	stats   alloc.Stats
@@ -75,7 +76,7 @@ func New(src device.Source, c Config) (*Allocator, error) {
 	}
 	a.at = func(h uint32) device.Addr { return a.rows[h].addr }
 	a.free = index{table: &a.table, quantum: c.Quantum, first: c.Fit == FitFirst, bySize: sizemap.New(c.Quantum)}
-	a.mem = memory{vm: vm, stats: &a.stats, page: c.PageBytes}
+	a.mem = spans.New(vm, &a.stats)
 	a.stats.Limit = c.Limit
 	return a, nil
 }
@@ -190,7 +191,7 @@ func (a *Allocator) release(at device.Addr) error {
 	if a.cfg.Release && a.stats.Reserved-a.stats.Active > a.cfg.KeepBytes {
 		// What cannot go back stays, free or idle, and is tried again at the next trim.
 		if n, _, _ := a.empty(h); n > 0 {
-			_ = a.mem.dropIdle()
+			_ = a.mem.DropIdle()
 		}
 	}
 	return nil
