@@ -42,6 +42,9 @@ type Promises struct {
 	Page device.Size
 	// JoinsRegions says that reservations which touch are shown as one region.
 	JoinsRegions bool
+	// LastPoolFirst says that of the redirections into private pools that match a request the one
+	// begun last decides, not the one begun first.
+	LastPoolFirst bool
 	// Boundaries are sizes in bytes around which the strategy decides differently, such
 	// as its size classes. The generator aims at them and one byte to either side.
 	Boundaries []device.Size

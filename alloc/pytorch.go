@@ -9,7 +9,9 @@ const AllStreams = ^device.Stream(0)
 // their addresses again after it has freed them. PyTorch has them for CUDA graphs and MemPools.
 type PrivatePools interface {
 	// BeginPool redirects the requests of a stream, or of every one, into a pool from now on. A
-	// pool that is not there is made, with one user; one that is has one user more.
+	// pool that is not there is made, with one user; one that is has one user more. If a request
+	// matches several redirections the one begun first decides, or the last one with
+	// [Promises].LastPoolFirst.
 	//
 	// Errors: ErrInvalidPool for the default pool, ErrClosed.
 	BeginPool(id PoolID, s device.Stream) error
