@@ -1,6 +1,7 @@
 package alloc_test
 
 import (
+	"fmt"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -51,6 +52,29 @@ func TestPowersPassThroughEveryWrapper(t *testing.T) {
 	}
 }
 
+func TestPowersOfPyTorchPassThroughEveryWrapper(t *testing.T) {
+	r := &rich{toy: newToy(4)}
+	for name, s := range wrapped(t, r) {
+		r.pools = nil
+		require.NoError(t, alloc.BeginPool(s, 3, 7), name)
+		require.NoError(t, alloc.EndPool(s, 3), name)
+		require.ErrorIs(t, alloc.ReleasePool(s, 4), alloc.ErrInvalidPool, name)
+		require.Equal(t, []string{"begin 3 on 7", "end 3", "release 4"}, r.pools, name)
+		var counters []string
+		require.NoError(t, alloc.Counters(s, func(counter string, n int64) bool {
+			counters = append(counters, fmt.Sprint(counter, n))
+			return true
+		}), name)
+		require.Equal(t, []string{"num_ooms6"}, counters, name)
+		var told []alloc.Action
+		require.NoError(t, alloc.SetHistory(s, func(a alloc.Action) { told = append(told, a) }), name)
+		r.tell(alloc.Action{Kind: alloc.SegmentMap, Size: 9})
+		require.Equal(t, []alloc.Action{{Kind: alloc.SegmentMap, Size: 9}}, told, name)
+		require.NoError(t, alloc.SetHistory(s, nil), name)
+		require.Nil(t, r.tell, name)
+	}
+}
+
 func TestMissingPowersAreUnsupportedThroughEveryWrapper(t *testing.T) {
 	for name, s := range wrapped(t, newToy(4)) {
 		for p := range alloc.Powers {
@@ -73,6 +97,11 @@ func TestMissingPowersAreUnsupportedThroughEveryWrapper(t *testing.T) {
 		require.ErrorIs(t, err, alloc.ErrUnsupported, name)
 		_, ok := alloc.LastRefusal(s)
 		require.False(t, ok, name)
+		require.ErrorIs(t, alloc.BeginPool(s, 1, alloc.AllStreams), alloc.ErrUnsupported, name)
+		require.ErrorIs(t, alloc.EndPool(s, 1), alloc.ErrUnsupported, name)
+		require.ErrorIs(t, alloc.ReleasePool(s, 1), alloc.ErrUnsupported, name)
+		require.ErrorIs(t, alloc.Counters(s, nil), alloc.ErrUnsupported, name)
+		require.ErrorIs(t, alloc.SetHistory(s, nil), alloc.ErrUnsupported, name)
 	}
 }
 
@@ -99,6 +128,9 @@ func TestNames(t *testing.T) {
 	require.Equal(t, "invalid", alloc.Power(200).String())
 	require.Equal(t, "slack", alloc.Slack.String())
 	require.Equal(t, "invalid", alloc.State(200).String())
+	require.Equal(t, "segment_unmap", alloc.SegmentUnmap.String())
+	require.Equal(t, "oom", alloc.OutOfMemory.String())
+	require.Equal(t, "invalid", alloc.ActionKind(200).String())
 	require.Equal(t, "device refused", alloc.ReasonDevice.String())
 	require.Equal(t, "invalid", alloc.Reason(200).String())
 }

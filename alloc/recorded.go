@@ -11,13 +11,16 @@ type OpKind uint8
 
 // The calls that change a strategy.
 const (
-	OpAlloc    OpKind = iota // Alloc
-	OpFree                   // Free
-	OpTrim                   // Trim
-	OpFrontier               // SetFrontier
-	OpClear                  // ClearStats
-	OpUse                    // RecordStream
-	OpPoll                   // Poll
+	OpAlloc       OpKind = iota // Alloc
+	OpFree                      // Free
+	OpTrim                      // Trim
+	OpFrontier                  // SetFrontier
+	OpClear                     // ClearStats
+	OpUse                       // RecordStream
+	OpPoll                      // Poll
+	OpBeginPool                 // BeginPool
+	OpEndPool                   // EndPool
+	OpReleasePool               // ReleasePool
 )
 
 // Operation is one call that a recorded strategy answered. Fields that the kind does not
@@ -30,7 +33,8 @@ type Operation struct {
 	Count   uint64      // OpFrontier: the argument
 	Err     error       // the answer
 
-	Stream device.Stream // OpUse: the argument
+	Stream device.Stream // OpUse, OpBeginPool: the argument
+	Pool   PoolID        // OpBeginPool, OpEndPool, OpReleasePool: the argument
 }
 
 // recorded is a strategy that reports its calls.
@@ -96,4 +100,25 @@ func (r *recorded) Poll() (device.Size, error) {
 	n, err := r.Forwarder.Poll()
 	r.sink(Operation{Kind: OpPoll, Err: err})
 	return n, err
+}
+
+// BeginPool implements [PrivatePools].
+func (r *recorded) BeginPool(id PoolID, s device.Stream) error {
+	err := r.Forwarder.BeginPool(id, s)
+	r.sink(Operation{Kind: OpBeginPool, Pool: id, Stream: s, Err: err})
+	return err
+}
+
+// EndPool implements [PrivatePools].
+func (r *recorded) EndPool(id PoolID) error {
+	err := r.Forwarder.EndPool(id)
+	r.sink(Operation{Kind: OpEndPool, Pool: id, Err: err})
+	return err
+}
+
+// ReleasePool implements [PrivatePools].
+func (r *recorded) ReleasePool(id PoolID) error {
+	err := r.Forwarder.ReleasePool(id)
+	r.sink(Operation{Kind: OpReleasePool, Pool: id, Err: err})
+	return err
 }

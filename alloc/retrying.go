@@ -28,7 +28,8 @@ var (
 )
 
 // Retrying returns s with TensorFlow's retry: an Alloc that finds no memory waits for a
-// Free or a raised frontier and tries again, for at most wait after its second failure;
+// Free, a raised frontier, or the end or release of a private pool, which kept memory
+// back, and tries again, for at most wait after its second failure;
 // then it tries one last time. Only [ErrOutOfMemory] is retried. A plain failure costs
 // four tries: the ordinary one, the first of the retry, one when the wait runs out, and
 // the last. Negative waits count as zero, which leaves three.
@@ -97,6 +98,20 @@ func (r *Retrier) Free(a device.Addr) error {
 func (r *Retrier) SetFrontier(count uint64) {
 	r.Forwarder.SetFrontier(count)
 	r.wake()
+}
+
+// EndPool implements [PrivatePools]. It wakes every waiting Alloc.
+func (r *Retrier) EndPool(id PoolID) error {
+	err := r.Forwarder.EndPool(id)
+	r.wake()
+	return err
+}
+
+// ReleasePool implements [PrivatePools]. It wakes every waiting Alloc.
+func (r *Retrier) ReleasePool(id PoolID) error {
+	err := r.Forwarder.ReleasePool(id)
+	r.wake()
+	return err
 }
 
 // Close implements [Strategy]. It wakes every waiting Alloc, which then returns [ErrClosed].

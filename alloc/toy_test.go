@@ -1,6 +1,8 @@
 package alloc_test
 
 import (
+	"fmt"
+
 	"github.com/vramyard/vramyard/alloc"
 	"github.com/vramyard/vramyard/device"
 )
@@ -79,6 +81,8 @@ func (s *toy) Close() error {
 type rich struct {
 	*toy
 	frontier uint64
+	pools    []string // calls of PrivatePools
+	tell     func(alloc.Action)
 }
 
 func (*rich) LargestFree() device.Size { return 77 }
@@ -93,3 +97,22 @@ func (*rich) LastRefusal() (alloc.Refusal, bool)               { return alloc.Re
 func (*rich) MaxRequest() device.Size                          { return 256 }
 func (s *rich) ClearStats()                                    { s.stats.Clear() }
 func (*rich) AppendReport(text []byte, _ alloc.Request) []byte { return append(text, "report"...) }
+
+func (s *rich) BeginPool(id alloc.PoolID, on device.Stream) error {
+	s.pools = append(s.pools, fmt.Sprintf("begin %d on %d", id, uint64(on)))
+	return nil
+}
+
+func (s *rich) EndPool(id alloc.PoolID) error {
+	s.pools = append(s.pools, fmt.Sprintf("end %d", id))
+	return nil
+}
+
+func (s *rich) ReleasePool(id alloc.PoolID) error {
+	s.pools = append(s.pools, fmt.Sprintf("release %d", id))
+	return alloc.ErrInvalidPool
+}
+
+func (*rich) Counters(yield func(string, int64) bool) { yield("num_ooms", 6) }
+
+func (s *rich) SetHistory(tell func(alloc.Action)) { s.tell = tell }

@@ -82,6 +82,9 @@ func TestRecordedReportsEveryCall(t *testing.T) {
 	require.ErrorIs(t, recorded.RecordStream(b.Addr, 7), alloc.ErrUnsupported)
 	_, err = recorded.Poll()
 	require.ErrorIs(t, err, alloc.ErrUnsupported)
+	require.NoError(t, alloc.BeginPool(s, 3, alloc.AllStreams))
+	require.NoError(t, alloc.EndPool(s, 3))
+	require.ErrorIs(t, alloc.ReleasePool(s, 4), alloc.ErrInvalidPool)
 	require.Equal(t, []alloc.Operation{
 		{Kind: alloc.OpAlloc, Request: alloc.Request{Size: 9, Tag: 4}, Block: b},
 		{Kind: alloc.OpAlloc, Request: alloc.Request{Size: 9}, Err: alloc.ErrOutOfMemory},
@@ -92,6 +95,9 @@ func TestRecordedReportsEveryCall(t *testing.T) {
 		{Kind: alloc.OpClear},
 		{Kind: alloc.OpUse, Addr: b.Addr, Stream: 7, Err: alloc.ErrUnsupported},
 		{Kind: alloc.OpPoll, Err: alloc.ErrUnsupported},
+		{Kind: alloc.OpBeginPool, Pool: 3, Stream: alloc.AllStreams},
+		{Kind: alloc.OpEndPool, Pool: 3},
+		{Kind: alloc.OpReleasePool, Pool: 4, Err: alloc.ErrInvalidPool},
 	}, ops)
 }
 
@@ -186,9 +192,11 @@ func TestRetryWakesOnFree(t *testing.T) {
 	})
 }
 
-func TestRetryWakesOnFrontierAndClose(t *testing.T) {
+func TestRetryWakesOnWhatMayBringMemory(t *testing.T) {
 	for name, wake := range map[string]func(r *alloc.Retrier){
 		"frontier": func(r *alloc.Retrier) { r.SetFrontier(1) },
+		"end":      func(r *alloc.Retrier) { _ = r.EndPool(1) },
+		"release":  func(r *alloc.Retrier) { _ = r.ReleasePool(1) },
 		"close":    func(r *alloc.Retrier) { _ = r.Close() },
 	} {
 		synctest.Test(t, func(t *testing.T) {

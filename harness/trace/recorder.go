@@ -69,6 +69,13 @@ func (r *Recorder) Record(op alloc.Operation) {
 			return
 		}
 		e.Kind, e.ID, e.Stream = Use, b.id, op.Stream
+	case alloc.OpBeginPool, alloc.OpEndPool, alloc.OpReleasePool:
+		e.Kind = poolKinds[op.Kind-alloc.OpBeginPool]
+		if op.Err != nil { // a trace names no pool that is not there
+			fmt.Fprintf(r.out, "# %v %d failed\n", e.Kind, uint64(op.Pool))
+			return
+		}
+		e.Arg, e.Stream = uint64(op.Pool), op.Stream
 	default:
 		r.out.WriteString("# a call of a kind that this recorder does not know\n")
 		return
@@ -84,6 +91,9 @@ func (r *Recorder) Record(op alloc.Operation) {
 	}
 	r.out.Write(append(r.line, '\n'))
 }
+
+// poolKinds are the kinds of the calls of [alloc.PrivatePools], in their order.
+var poolKinds = [...]Kind{PoolBegin, PoolEnd, PoolRelease}
 
 // printable returns a text as it is if it fits into a comment, otherwise quoted.
 func printable(s string) string {

@@ -376,6 +376,11 @@ func TestRecorderWritesWhatAReplayRepeats(t *testing.T) {
 		{Kind: alloc.OpFrontier, Count: 8},
 		{Kind: alloc.OpClear},
 		{Kind: alloc.OpPoll},
+		{Kind: alloc.OpBeginPool, Pool: 3, Stream: 2},
+		{Kind: alloc.OpBeginPool, Pool: 4, Stream: alloc.AllStreams},
+		{Kind: alloc.OpEndPool, Pool: 3},
+		{Kind: alloc.OpEndPool, Pool: 3, Err: alloc.ErrInvalidPool},
+		{Kind: alloc.OpReleasePool, Pool: 3},
 	} {
 		r.Record(op)
 	}
@@ -398,11 +403,16 @@ trim # failed: "two\nlines"
 frontier 8
 clear
 poll
+pool begin 3 stream=2
+pool begin 4
+pool end 3
+# pool-end 3 failed
+pool release 3
 `
 	if b.String() != want {
 		t.Errorf("got\n%s", b.String())
 	}
-	if tr := read(t, b.String()); len(tr.Events) != 14 {
-		t.Errorf("%d events read back, want 14", len(tr.Events))
+	if tr := read(t, b.String()); len(tr.Events) != 18 {
+		t.Errorf("%d events read back, want 18", len(tr.Events))
 	}
 }
