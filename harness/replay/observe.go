@@ -23,7 +23,8 @@ type Observation struct {
 	Block    alloc.Block   // Alloc: what was granted
 	Addr     device.Addr   // Free, BadFree, Use: the argument
 	Returned device.Size   // Trim: bytes given back; Poll: bytes made free
-	Stream   device.Stream // Use: what was recorded; with Delayed and Drained as they say
+	Stream   device.Stream // Use: what was recorded; PoolBegin: whose requests; with Delayed and Drained as they say
+	Pool     alloc.PoolID  // PoolBegin, PoolEnd, PoolRelease: the argument
 	Delayed  bool          // before the free, Stream was recorded for the block
 	Drained  bool          // the work on Stream has finished, and the strategy was not told
 	Err      error         // the answer, also of building and closing

@@ -273,10 +273,10 @@ func (r *runner) step(i int, o *op) (oom bool, err error) {
 		if errors.Is(err, device.ErrInjected) {
 			err = nil // what was not found is found later
 		}
+	case trace.PoolBegin, trace.PoolEnd, trace.PoolRelease:
+		err = r.pool(e)
 	case trace.Mark, trace.Refused:
 		return false, nil // they tell about the recorded program, not to the allocator
-	default:
-		err = alloc.ErrUnsupported // streams and pools: no strategy here has them
 	}
 	if errors.Is(err, alloc.ErrUnsupported) {
 		r.res.Ignored++

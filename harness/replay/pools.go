@@ -1,0 +1,31 @@
+package replay
+
+import (
+	"errors"
+	"fmt"
+
+	"github.com/vramyard/vramyard/alloc"
+	"github.com/vramyard/vramyard/harness/trace"
+)
+
+// pool replays that requests go into a private pool, or do so no more, or that the pool is
+// released. What a strategy with pools refuses is an error of the trace.
+func (r *runner) pool(e *trace.Event) (err error) {
+	id := alloc.PoolID(e.Arg)
+	switch e.Kind {
+	case trace.PoolBegin:
+		err = alloc.BeginPool(r.s, id, e.Stream)
+	case trace.PoolEnd:
+		err = alloc.EndPool(r.s, id)
+	default:
+		err = alloc.ReleasePool(r.s, id)
+	}
+	r.saw(Observation{Pool: id, Stream: e.Stream, Err: err})
+	if err != nil && !errors.Is(err, alloc.ErrUnsupported) {
+		return fmt.Errorf("%s of pool %d: %w", poolVerbs[e.Kind-trace.PoolBegin], e.Arg, err)
+	}
+	return err
+}
+
+// poolVerbs are what events of pools do, by kind.
+var poolVerbs = [...]string{"begin", "end", "release"}
