@@ -1,6 +1,7 @@
 package replay_test
 
 import (
+	"errors"
 	"fmt"
 	"strings"
 	"testing"
@@ -84,5 +85,10 @@ func TestPoolsThatAreNotThereAreErrorsOfTheTrace(t *testing.T) {
 		_, _, err := runPooled(t, "a 1 100\n"+line+"\n", replay.Options{})
 		require.ErrorIs(t, err, alloc.ErrInvalidPool)
 		require.EqualError(t, err, want)
+		var seen error
+		o := replay.Options{Observe: func(o replay.Observation) error { seen = errors.Join(seen, o.Err); return nil }}
+		_, _, err = runPooled(t, "a 1 100\n"+line+"\n", o)
+		require.NoError(t, err)
+		require.ErrorIs(t, seen, alloc.ErrInvalidPool)
 	}
 }
