@@ -170,17 +170,17 @@ func SameWalk(before, after []alloc.Chunk, s, t alloc.Stats) error {
 }
 
 // Trimmed checks invariant I29: a trim returned the bytes by which the reserved bytes fell,
-// and unless the device refused, nothing is left that could have gone: no region, and no whole
+// and nothing is left that could have gone: no region, and no whole
 // page of one of the ranges, without a live or pending block. A page has so many bytes, counted
-// from the start of its range.
+// from the start of its range. With kept, memory may be left for another reason.
 func Trimmed(
-	walk []alloc.Chunk, ranges []device.Region, page device.Size, before, after alloc.Stats, returned device.Size, refused bool,
+	walk []alloc.Chunk, ranges []device.Region, page device.Size, before, after alloc.Stats, returned device.Size, kept bool,
 ) error {
 	if before.Reserved-after.Reserved != returned {
 		return violated(ITrim, "trim says %d bytes, Stats.Reserved fell from %d to %d",
 			uint64(returned), uint64(before.Reserved), uint64(after.Reserved))
 	}
-	if refused {
+	if kept {
 		return nil
 	}
 	return eachRegion(walk, func(chunks []alloc.Chunk) error {

@@ -22,6 +22,7 @@ type Profile struct {
 	Frontier   bool          // whether it has a safe frontier
 	Streams    bool          // whether streams can be recorded for its blocks
 	Poller     bool          // whether it can look for deferred frees
+	Pools      bool          // whether it has private pools
 }
 
 // Sequences returns a generator of operation sequences ([Sequence]) with a shrinker. It
@@ -43,8 +44,11 @@ func Sequences(p Profile) gopter.Gen {
 	}
 }
 
-// streams is how many streams a sequence has.
-const streams = 4
+// streams and pools are how many streams and private pools a sequence has.
+const (
+	streams = 4
+	pools   = 3
+)
 
 // weighted is a choice with a weight.
 type weighted struct {
@@ -77,6 +81,9 @@ func newTemper(rng *rand.Rand, p Profile) *temper {
 	}
 	if p.Poller {
 		t.kinds = append(t.kinds, weighted{4, OpPoll})
+	}
+	if p.Pools && rng.Intn(4) != 0 { // else nothing is redirected
+		t.kinds = append(t.kinds, weighted{7, OpPoolBegin}, weighted{12, OpPoolEnd}, weighted{7, OpPoolRelease})
 	}
 	for _, k := range t.kinds {
 		t.total += k.weight
@@ -111,12 +118,29 @@ func (t *temper) op(rng *rand.Rand) Op {
 		o.Stream = device.Stream(rng.Intn(streams))
 	case OpUse:
 		o.Pick, o.Stream = uint64(rng.Intn(1<<16)), device.Stream(rng.Intn(streams))
+	case OpPoolBegin, OpPoolEnd, OpPoolRelease:
+		t.pool(rng, &o)
 	case OpFault:
 		o.Pick = 1 + uint64(rng.Intn(3))
 	default:
 		o.Pick = uint64(rng.Intn(1 << 16))
 	}
 	return o
+}
+
+// pool draws the fields of an operation of private pools: mostly one of a few, rarely the
+// default pool, which is none.
+func (t *temper) pool(rng *rand.Rand, o *Op) {
+	if rng.Intn(20) != 0 {
+		o.Pool = alloc.PoolID(1 + rng.Intn(pools))
+	}
+	if o.Kind != OpPoolBegin {
+		return
+	}
+	o.Stream = alloc.AllStreams
+	if rng.Intn(2) == 0 {
+		o.Stream = device.Stream(rng.Intn(streams))
+	}
 }
 
 // request draws the fields of an allocation.

@@ -46,7 +46,7 @@ var firstLines = []string{
 // TestGeneratorReachesEverything counts what matters over some seeds.
 func TestGeneratorReachesEverything(t *testing.T) {
 	profile := profile
-	profile.Streams, profile.Poller = true, true
+	profile.Streams, profile.Poller, profile.Pools = true, true, true
 	kinds := map[props.Kind]int{}
 	var zero, overflow, aboveMax, atMax, atRoom, nearBoundary, aligned, misaligned, streams, hints, bounds int
 	for seed := range int64(200) {
@@ -68,7 +68,7 @@ func TestGeneratorReachesEverything(t *testing.T) {
 			count(&bounds, o.Before != 0)
 		}
 	}
-	for k := props.OpAlloc; k <= props.OpPoll; k++ {
+	for k := props.OpAlloc; k <= props.OpPoolRelease; k++ {
 		assert.Greater(t, kinds[k], 50, "%v", props.Op{Kind: k})
 	}
 	for name, n := range map[string]int{
@@ -127,14 +127,14 @@ func TestShrinkFindsTheMinimum(t *testing.T) {
 // TestLinesReadBack pastes generated sequences as text.
 func TestLinesReadBack(t *testing.T) {
 	profile := profile
-	profile.Streams, profile.Poller = true, true
+	profile.Streams, profile.Poller, profile.Pools = true, true, true
 	for seed := range int64(50) {
 		s := draw(t, profile, seed)
 		read, err := props.ParseSequence(s.Lines())
 		require.NoError(t, err)
 		require.Equal(t, s, read)
 	}
-	s, err := props.ParseSequence("a 1\nnonsense\n\nbadfree\na x\na 1 size=2\na 1 hint=up\nf\nf 0\n")
+	s, err := props.ParseSequence("a 1\nnonsense\n\nbadfree\na x\na 1 size=2\na 1 hint=up\nf\nf 0\npool\npool x 1\npool end x\npool begin 1 tag=1\n")
 	require.ErrorContains(t, err, `"nonsense"`)
 	require.Equal(t, props.Sequence{{Kind: props.OpAlloc, Size: 1}, {Kind: props.OpFree}}, s)
 }

@@ -62,6 +62,12 @@ const (
 	IOrder         Number = 49 // memory goes to a stream that comes after its last uses
 	IPending       Number = 50 // memory is pending as long as recorded streams use it
 	IContents      Number = 51 // what is in a block stays while it lives
+	IRedirected    Number = 52 // a block lies in the pool it was asked of
+	IApart         Number = 53 // memory stays in its pool
+	IKept          Number = 54 // a pool with users keeps its memory
+	IGone          Number = 55 // a pool that nobody has goes
+	IPoolAnswer    Number = 56 // a call about a pool gets the answer it deserves
+	IIdle          Number = 57 // redirecting nothing changes nothing
 )
 
 var invariantNames = [...]string{
@@ -78,6 +84,8 @@ var invariantNames = [...]string{
 	IObservation: "observation", ITraceless: "traceless mistakes", ITranslation: "translation",
 	IBounded: "boundedness", ILinear: "linearizability", IRecency: "recency",
 	IMapping: "mapping", IAlias: "aliases", IOrder: "stream order", IPending: "pending", IContents: "contents",
+	IRedirected: "redirection", IApart: "pools apart", IKept: "pool kept", IGone: "pool gone", IPoolAnswer: "answer about a pool",
+	IIdle: "idle redirection",
 }
 
 // Name returns the invariant in a word or two.

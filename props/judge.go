@@ -169,6 +169,8 @@ func (j *Judge) answer(o replay.Observation, e *trace.Event) error {
 		return r.used(o.Addr, o.Stream, o.Err)
 	case trace.Poll:
 		return r.lookedAt(o.Returned, o.Err, j.injected)
+	case trace.PoolBegin, trace.PoolEnd, trace.PoolRelease:
+		return r.pooled(poolOp(e), o.Err)
 	}
 	return nil
 }
@@ -237,6 +239,8 @@ func (j *Judge) closeUndrained() error {
 			_ = alloc.RecordStream(m.Strategy, o.Addr, o.Stream)
 		case trace.Poll:
 			_, _ = alloc.Poll(m.Strategy)
+		case trace.PoolBegin, trace.PoolEnd, trace.PoolRelease:
+			_ = callPool(m.Strategy, poolOp(e))
 		case trace.Fault:
 			m.faults.FailNext(e.Arg)
 		}

@@ -20,10 +20,15 @@ type leash struct {
 	calls int    // in the present call
 	total uint64 // so far
 	order order
+
+	sizes    map[device.Addr]device.Size // of the regions
+	returned []device.Region             // memory that went back in the present call, where it was
 }
 
 // newLeash returns a leash around a device.
-func newLeash(d device.Device) *leash { return &leash{Forwarder: device.Forward(d)} }
+func newLeash(d device.Device) *leash {
+	return &leash{Forwarder: device.Forward(d), sizes: map[device.Addr]device.Size{}}
+}
 
 // tell calls note if a call succeeded, and returns the answer of the call.
 func tell(err error, note func()) error {
@@ -43,13 +48,17 @@ func (l *leash) pull() {
 // Reserve implements [device.Source].
 func (l *leash) Reserve(size, align device.Size) (device.Region, error) {
 	l.pull()
-	return l.Forwarder.Reserve(size, align)
+	r, err := l.Forwarder.Reserve(size, align)
+	return r, tell(err, func() { l.sizes[r.Addr] = r.Size })
 }
 
 // Release implements [device.Source].
 func (l *leash) Release(a device.Addr) error {
 	l.pull()
-	return tell(l.Forwarder.Release(a), func() { l.order.finishAll() })
+	return tell(l.Forwarder.Release(a), func() {
+		l.order.finishAll()
+		l.returned = append(l.returned, device.Region{Addr: a, Size: l.sizes[a]})
+	})
 }
 
 // ReserveRange implements [device.VirtualMemory].
@@ -91,7 +100,9 @@ func (l *leash) SetAccess(a device.Addr, size device.Size, access device.Access)
 // Unmap implements [device.VirtualMemory].
 func (l *leash) Unmap(a device.Addr, size device.Size) error {
 	l.pull()
-	return l.Forwarder.Unmap(a, size)
+	return tell(l.Forwarder.Unmap(a, size), func() {
+		l.returned = append(l.returned, device.Region{Addr: a, Size: size})
+	})
 }
 
 // NewEvent implements [device.Streams].

@@ -39,6 +39,18 @@ func (m *member) stream(s device.Stream) device.Stream {
 	return r.Stream
 }
 
+// pool returns an operation of private pools with the member's names of stream and pool. They
+// are in the same order as the others, because pools may go back to the device in it.
+func (m *member) pool(o Op) Op {
+	if m.relabel == nil || o.Pool == 0 {
+		return o
+	}
+	if o.Pool = 2*o.Pool + 1000; o.Stream != alloc.AllStreams {
+		o.Stream = m.stream(o.Stream)
+	}
+	return o
+}
+
 // demand is a live block as all members know it.
 type demand struct {
 	id   uint64
@@ -177,6 +189,10 @@ func (e *ensemble) apply(op Op) error {
 		}
 	case OpUse, OpDrain, OpPoll:
 		return e.stream(op)
+	case OpPoolBegin, OpPoolEnd, OpPoolRelease:
+		e.note(poolEvent(op))
+		_, err := e.ask(op, func(m *member, _ int) reply { return reply{err: callPool(m.Strategy, m.pool(op))} })
+		return err
 	}
 	return nil
 }

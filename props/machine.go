@@ -87,6 +87,11 @@ func (m *machine) checkClosed(a device.Addr) error {
 	if err := alloc.RecordStream(m.Strategy, a, 1); alloc.Has(m.Strategy, alloc.PowerStreamRecorder) && !errors.Is(err, alloc.ErrClosed) {
 		return violated(IClosed, "RecordStream after Close was answered by %v, want %q", answer(err), alloc.ErrClosed)
 	}
+	for _, o := range [...]Op{{Kind: OpPoolBegin, Pool: 1}, {Kind: OpPoolEnd, Pool: 1}, {Kind: OpPoolRelease, Pool: 1}} {
+		if err := callPool(m.Strategy, o); alloc.Has(m.Strategy, alloc.PowerPrivatePools) && !errors.Is(err, alloc.ErrClosed) {
+			return violated(IClosed, "%v after Close was answered by %v, want %q", o, answer(err), alloc.ErrClosed)
+		}
+	}
 	for c := range m.Walk {
 		return violated(IClosed, "Walk after Close shows chunk %v", c.Addr)
 	}

@@ -14,7 +14,7 @@ import (
 
 // Metamorphic runs generated sequences over several instances of the subject in lockstep.
 // The first gets the sequence as it is; each of the others differs in one thing that must
-// not matter (invariants I39 and I41 to I43), and has to give the same answers. At the end of each
+// not matter (invariants I39, I41 to I43 and I57), and has to give the same answers. At the end of each
 // sequence blocks are allocated and freed at once (invariant I40). The device refuses calls
 // where the sequence says so, for all instances alike. The error is a [*Failure] if a
 // relation does not hold, anything else if the subject cannot be built.
@@ -25,7 +25,7 @@ func Metamorphic(s Subject, o Options) (Result, error) {
 	if err != nil {
 		return Result{}, err
 	}
-	r := newRelations(s, profile.Frontier)
+	r := newRelations(s, profile)
 	n, err := r.search(s.Name, profile, o, r.undo)
 	r.tally.Sequences, r.tally.Elapsed = n, time.Since(start)
 	return r.tally, err
@@ -38,7 +38,7 @@ func Relate(s Subject, seq Sequence) error {
 	if err != nil {
 		return err
 	}
-	r := newRelations(s, profile.Frontier)
+	r := newRelations(s, profile)
 	defer r.close()
 	if err := r.run(seq); err != nil {
 		return err
@@ -51,13 +51,14 @@ type relations struct {
 	ensemble
 	subject  Subject
 	frontier bool // whether Request.Before has a meaning
+	pools    bool // whether it has private pools
 	except   map[Number]bool
 }
 
 // newRelations returns the ensemble for a subject.
-func newRelations(s Subject, frontier bool) *relations {
+func newRelations(s Subject, p Profile) *relations {
 	s.Device.Memory = sim.Counted // memory elsewhere is at addresses that the device does not know
-	r := &relations{subject: s, frontier: frontier, except: map[Number]bool{}}
+	r := &relations{subject: s, frontier: p.Frontier, pools: p.Pools, except: map[Number]bool{}}
 	r.subjects, r.faults = []Subject{s}, true
 	r.enrol, r.same, r.look = r.build, r.equal, r.compare
 	r.suits = func(alloc.Request) bool { return true }
@@ -79,6 +80,10 @@ func (r *relations) build() ([]*member, error) {
 		{name: "one that was looked at", number: IObservation, before: inspect},
 		{name: "one that refused mistakes meanwhile", number: ITraceless, before: r.heckle},
 		{name: "one over memory elsewhere", number: ITranslation, shift: farAway},
+		{name: "one that redirected nothing meanwhile", number: IIdle, before: redirectNothing},
+	}
+	if !r.pools {
+		members = members[:len(members)-1]
 	}
 	members = slices.DeleteFunc(members, func(m *member) bool { return r.except[m.number] })
 	for _, m := range members {
@@ -129,8 +134,22 @@ func inspect(m *member) {
 	_, _ = alloc.AppendReport(s, nil, alloc.Request{Size: 1})
 }
 
+// nobodys is a private pool that no sequence names.
+const nobodys alloc.PoolID = 1 << 40
+
+// redirectNothing redirects requests into a pool and no more.
+func redirectNothing(m *member) {
+	for _, o := range [...]Op{
+		{Kind: OpPoolBegin, Pool: nobodys, Stream: alloc.AllStreams}, {Kind: OpPoolEnd, Pool: nobodys},
+		{Kind: OpPoolRelease, Pool: nobodys},
+	} {
+		_ = callPool(m.Strategy, o) // invariant I56 judges it
+	}
+}
+
 // heckle makes mistakes that every strategy refuses: a free of what was never granted, an
-// alignment that is no power of two, a size above the maximum, and no bytes where that is one.
+// alignment that is no power of two, a size above the maximum, no bytes where that is one, and
+// calls about pools that are not there.
 func (r *relations) heckle(m *member) {
 	_ = m.Free(0)
 	if len(m.blocks) > 0 {
@@ -146,6 +165,9 @@ func (r *relations) heckle(m *member) {
 		_, _ = m.Alloc(alloc.Request{})
 	}
 	_ = alloc.RecordStream(m.Strategy, 0, 1)
+	for _, o := range [...]Op{{Kind: OpPoolBegin}, {Kind: OpPoolEnd, Pool: nobodys}, {Kind: OpPoolRelease, Pool: nobodys}} {
+		_ = callPool(m.Strategy, o)
+	}
 }
 
 // equal reports whether an instance answered as the first did, apart from the shift.
@@ -165,7 +187,7 @@ func (r *relations) compare() error {
 	for i, m := range r.members {
 		m.walk = m.walk[:0]
 		for c := range m.Walk {
-			c.Tag, c.Stream = 0, 0
+			c.Tag, c.Stream, c.Pool = 0, 0, 0
 			c.Addr -= device.Addr(m.shift)
 			c.Region -= device.Addr(m.shift)
 			m.walk = append(m.walk, c)
@@ -265,6 +287,9 @@ func Undone(before, after []alloc.Chunk, moved bool) error {
 // span is a range of bytes, from one address to the one just above.
 type span struct{ from, to device.Addr }
 
+// bySpan compares two ranges by where they begin.
+func bySpan(a, b span) int { return cmp.Compare(a.from, b.from) }
+
 // spans returns the bytes of the chosen chunks as the longest ranges, by address.
 func spans(walk []alloc.Chunk, chosen func(alloc.Chunk) bool) (all []span) {
 	for _, c := range walk {
@@ -272,7 +297,7 @@ func spans(walk []alloc.Chunk, chosen func(alloc.Chunk) bool) (all []span) {
 			all = append(all, span{c.Addr, c.End()})
 		}
 	}
-	slices.SortFunc(all, func(a, b span) int { return cmp.Compare(a.from, b.from) })
+	slices.SortFunc(all, bySpan)
 	joined := all[:0]
 	for _, s := range all {
 		if n := len(joined); n > 0 && joined[n-1].to == s.from {

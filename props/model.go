@@ -14,7 +14,12 @@ type Grant struct {
 	Request alloc.Request // what was asked
 	Block   alloc.Block   // what was granted
 
+	Pool alloc.PoolID    // that the request was redirected to
 	Uses []device.Stream // other streams that were recorded for it, each once
+
+	// Captured are those of Uses that were recorded while requests were redirected. Work of a
+	// graph that is captured has not begun, so nobody has to wait for it.
+	Captured []device.Stream
 }
 
 // End returns the address just above the block.
@@ -33,6 +38,7 @@ type Model struct {
 	stamps stamps
 
 	remnants []remnant // what streams may still use of freed blocks
+	pools    redirections
 }
 
 // freedKept bounds how many freed blocks are remembered for illegal frees.
@@ -151,4 +157,5 @@ func (m *Model) Expected() alloc.Stats {
 func (m *Model) reset() {
 	m.byAddr, m.byAge, m.freed, m.remnants = m.byAddr[:0], m.byAge[:0], m.freed[:0], m.remnants[:0]
 	m.counts, m.ids, m.frees, m.stamps = alloc.Stats{}, 0, 0, stamps{}
+	m.pools.reset()
 }

@@ -2,6 +2,7 @@ package props
 
 import (
 	"cmp"
+	"errors"
 	"slices"
 
 	"github.com/vramyard/vramyard/alloc"
@@ -75,6 +76,9 @@ func (r *runner) observe() error {
 		return err
 	}
 	if err := r.observeStreams(); err != nil {
+		return err
+	}
+	if err := r.observePools(); err != nil {
 		return err
 	}
 	// What is active was just compared with the walk; the model cannot know it.
@@ -162,7 +166,12 @@ func (r *runner) observeOutcome() error {
 	case polled:
 		return r.judge(SameLive(r.before, r.walk), Polled(r.was, r.stats, r.returned))
 	case trimmed:
-		return r.judge(Trimmed(r.walk, r.ranges, r.page(), r.was, r.stats, r.returned, r.refused))
+		kept := r.refused || r.redirecting()
+		return r.judge(Trimmed(r.releasable(), r.ranges, r.page(), r.was, r.stats, r.returned, kept))
+	case redirected:
+		if v, ok := errors.AsType[*Violation](SameLive(r.before, r.walk)); ok {
+			return r.judge(violated(IPoolAnswer, "%s", v.Detail))
+		}
 	}
 	return nil
 }
@@ -190,6 +199,9 @@ func refusals(c device.Calls) (n uint64) {
 // is closed with its blocks live.
 func (r *runner) finish() error {
 	if err := r.drain(); err != nil {
+		return err
+	}
+	if err := r.leavePools(); err != nil {
 		return err
 	}
 	if err := r.settleStreams(); err != nil {

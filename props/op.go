@@ -13,19 +13,22 @@ type Kind uint8
 
 // The kinds.
 const (
-	OpAlloc      Kind = iota // request a block
-	OpFree                   // free a live block
-	OpDoubleFree             // free a block that was freed before
-	OpInterior               // free an address inside a live block
-	OpForeign                // free an address that no block ever had
-	OpNull                   // free address zero
-	OpTrim                   // give cached regions back
-	OpFrontier               // raise the safe frontier
-	OpClear                  // clear the statistics
-	OpFault                  // let the next device calls fail
-	OpUse                    // record a stream for a live block
-	OpDrain                  // what is queued on a stream finishes
-	OpPoll                   // look which deferred frees are finished
+	OpAlloc       Kind = iota // request a block
+	OpFree                    // free a live block
+	OpDoubleFree              // free a block that was freed before
+	OpInterior                // free an address inside a live block
+	OpForeign                 // free an address that no block ever had
+	OpNull                    // free address zero
+	OpTrim                    // give cached regions back
+	OpFrontier                // raise the safe frontier
+	OpClear                   // clear the statistics
+	OpFault                   // let the next device calls fail
+	OpUse                     // record a stream for a live block
+	OpDrain                   // what is queued on a stream finishes
+	OpPoll                    // look which deferred frees are finished
+	OpPoolBegin               // redirect requests into a private pool
+	OpPoolEnd                 // end the redirection into a pool
+	OpPoolRelease             // release a pool
 )
 
 // Op is one call. Which block it names depends on what is live when it is run, so that
@@ -35,9 +38,10 @@ type Op struct {
 	Kind   Kind          // which call
 	Size   device.Size   // OpAlloc: bytes
 	Align  device.Size   // OpAlloc: bytes; 0 is no wish
-	Stream device.Stream // OpAlloc, OpUse, OpDrain
+	Stream device.Stream // OpAlloc, OpUse, OpDrain; OpPoolBegin, where it may be alloc.AllStreams
 	Hint   alloc.Hint    // OpAlloc
 	Before uint64        // OpAlloc: Request.Before
+	Pool   alloc.PoolID  // OpPoolBegin, OpPoolEnd, OpPoolRelease
 	Pick   uint64        // which block, how far inside, how far the frontier, how many faults
 }
 
@@ -80,6 +84,8 @@ func (o Op) String() string {
 		return fmt.Sprintf("drain %d", uint64(o.Stream))
 	case OpPoll:
 		return "poll"
+	case OpPoolBegin, OpPoolEnd, OpPoolRelease:
+		return o.poolString()
 	}
 	return "invalid"
 }
@@ -101,6 +107,18 @@ func (o Op) allocString() string {
 		fmt.Fprintf(&b, " before=%d", o.Before)
 	}
 	return b.String()
+}
+
+// poolWords are the words behind pool.
+var poolWords = map[Kind]string{OpPoolBegin: "begin", OpPoolEnd: "end", OpPoolRelease: "release"}
+
+// poolString is String for an operation of private pools.
+func (o Op) poolString() string {
+	s := fmt.Sprintf("pool %s %d", poolWords[o.Kind], uint64(o.Pool))
+	if o.Kind == OpPoolBegin && o.Stream != alloc.AllStreams {
+		s += fmt.Sprintf(" stream=%d", uint64(o.Stream))
+	}
+	return s
 }
 
 // Sequence is a run of operations.

@@ -61,8 +61,10 @@ func parseOp(words []string) (o Op, err error) {
 		o.Kind = OpFault
 	case "use", "drain", "poll":
 		return parseStream(words)
+	case "pool":
+		return parsePool(words[1:])
 	default:
-		return o, fmt.Errorf("want one of a, f, badfree, trim, frontier, clear, fault, use, drain, poll")
+		return o, fmt.Errorf("want one of a, f, badfree, trim, frontier, clear, fault, use, drain, poll, pool")
 	}
 	if o.Kind == OpNull || o.Kind == OpTrim || o.Kind == OpClear {
 		return o, nil
@@ -98,6 +100,35 @@ func parseStream(words []string) (o Op, err error) {
 	n, err := strconv.ParseUint(numbers[0], 10, 64)
 	o.Stream = device.Stream(n)
 	return o, err
+}
+
+// parsePool reads an operation of private pools.
+func parsePool(words []string) (o Op, err error) {
+	ok := false
+	for _, k := range [...]Kind{OpPoolBegin, OpPoolEnd, OpPoolRelease} {
+		if len(words) > 1 && words[0] == poolWords[k] {
+			o.Kind, ok = k, true
+		}
+	}
+	if !ok {
+		return o, fmt.Errorf("want pool, one of begin, end, release, and a pool")
+	}
+	n, err := strconv.ParseUint(words[1], 10, 64)
+	if o.Pool = alloc.PoolID(n); err != nil || o.Kind != OpPoolBegin {
+		return o, err
+	}
+	o.Stream = alloc.AllStreams
+	for _, w := range words[2:] {
+		value, ok := strings.CutPrefix(w, "stream=")
+		if !ok {
+			return o, fmt.Errorf("option %q: want stream", w)
+		}
+		if n, err = strconv.ParseUint(value, 10, 64); err != nil {
+			return o, err
+		}
+		o.Stream = device.Stream(n)
+	}
+	return o, nil
 }
 
 // parseAlloc reads the size and the options of an allocation.

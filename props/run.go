@@ -15,12 +15,13 @@ import (
 type outcome uint8
 
 const (
-	changed  outcome = iota // whatever the call is for
-	freed                   // a live block was freed
-	mistake                 // refused as the caller's mistake
-	depleted                // a request ran out of memory
-	trimmed                 // cached regions went back
-	polled                  // deferred frees were looked for
+	changed    outcome = iota // whatever the call is for
+	freed                     // a live block was freed
+	mistake                   // refused as the caller's mistake
+	depleted                  // a request ran out of memory
+	trimmed                   // cached regions went back
+	polled                    // deferred frees were looked for
+	redirected                // a redirection into a private pool began or ended, or a pool was released
 )
 
 // sampleEvery is how many steps lie between two looks at what costs a copy of the walk.
@@ -57,6 +58,8 @@ type runner struct {
 	request  alloc.Request // the last
 	returned device.Size   // bytes, by the last trim or poll
 	refused  bool          // whether the device refused the last trim or poll
+
+	postponed bool // a block was freed while requests were redirected, and may wait for later marks
 
 	events    []trace.Event
 	undrained int    // events before everything was freed; 0 if that was not reached
@@ -122,7 +125,7 @@ func (r *runner) reset() {
 	r.model.reset()
 	r.step, r.undrained, r.outcome, r.alone, r.armed = 0, 0, changed, false, false
 	r.walk, r.before, r.events, r.stack = r.walk[:0], r.before[:0], r.events[:0], nil
-	r.stats, r.was, r.calls = alloc.Stats{}, alloc.Stats{}, device.Calls{}
+	r.stats, r.was, r.calls, r.postponed = alloc.Stats{}, alloc.Stats{}, device.Calls{}, false
 }
 
 // panicked turns what was recovered into a violation.
@@ -160,6 +163,7 @@ func (r *runner) study() {
 	r.powers = streamPowers{
 		recorder: alloc.Has(s, alloc.PowerStreamRecorder),
 		poller:   alloc.Has(s, alloc.PowerPoller),
+		pools:    alloc.Has(s, alloc.PowerPrivatePools),
 		timed:    r.main.dev.Config().Clock == sim.Timed,
 	}
 }
@@ -168,7 +172,7 @@ func (r *runner) study() {
 func (r *runner) begin() {
 	r.step++
 	r.tally.Calls++
-	r.main.leash.calls, r.twin.leash.calls = 0, 0
+	r.main.leash.calls, r.twin.leash.calls, r.main.leash.returned = 0, 0, r.main.leash.returned[:0]
 	r.calls = r.usage().Calls
 	if r.powers.recorder {
 		r.moment = r.main.leash.order.now()
@@ -220,6 +224,8 @@ func (r *runner) call(op Op) (done bool, err error) {
 		return false, r.drainStream(op.Stream)
 	case OpPoll:
 		return true, r.poll()
+	case OpPoolBegin, OpPoolEnd, OpPoolRelease:
+		return true, r.pool(op)
 	}
 	return false, nil
 }
@@ -270,7 +276,7 @@ func (r *runner) answered(id uint64, req alloc.Request, b alloc.Block, err error
 		r.tally.Mistakes++
 		return nil
 	}
-	return r.granted(Grant{ID: id, Request: req, Block: b})
+	return r.granted(Grant{ID: id, Request: req, Block: b, Pool: r.model.pools.into(req.Stream, r.subject.Promises.LastPoolFirst)})
 }
 
 // granted judges and books a new block.
@@ -340,6 +346,7 @@ func (r *runner) released(a device.Addr, err error, injected uint64) error {
 	if r.powers.ordered() {
 		g, _ := r.model.At(a)
 		r.model.leave(g, r.moment)
+		r.postponed = r.postponed || len(g.Uses) > 0 && r.redirecting()
 	}
 	r.model.release(a)
 	r.outcome = freed

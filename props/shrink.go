@@ -13,7 +13,12 @@ import (
 // shrinkOp is the generator's shrinker of one operation: plainer options, lower numbers.
 func shrinkOp(v any) gopter.Shrink {
 	o := v.(Op)
-	if o.Kind == OpDrain {
+	switch o.Kind {
+	case OpPoolBegin, OpPoolEnd, OpPoolRelease:
+		return gen.UInt64Shrinker(uint64(o.Pool)).Map(func(n uint64) Op {
+			return Op{Kind: o.Kind, Pool: alloc.PoolID(n), Stream: o.Stream}
+		})
+	case OpDrain:
 		return gen.UInt64Shrinker(uint64(o.Stream)).Map(func(n uint64) Op { return Op{Kind: OpDrain, Stream: device.Stream(n)} })
 	}
 	if o.Kind != OpAlloc {
@@ -40,23 +45,25 @@ func shrinkOp(v any) gopter.Shrink {
 	return gopter.ConcatShrinks(options, sizes)
 }
 
+// drops are the options that an operation may have, each as what drops it.
+var drops = [...]func(*Op){
+	func(o *Op) { o.Align = 0 },
+	func(o *Op) {
+		if o.Stream = 0; o.Kind == OpPoolBegin {
+			o.Stream = alloc.AllStreams
+		}
+	},
+	func(o *Op) { o.Hint = alloc.HintNone },
+	func(o *Op) { o.Before = 0 },
+}
+
 // plainer returns the operation with one option dropped, for each option that it has.
-func plainer(o Op) []Op {
-	var all []Op
-	add := func(p Op) {
-		if p != o {
+func plainer(o Op) (all []Op) {
+	for _, drop := range drops {
+		p := o
+		if drop(&p); p != o {
 			all = append(all, p)
 		}
-	}
-	for _, drop := range []func(*Op){
-		func(o *Op) { o.Align = 0 },
-		func(o *Op) { o.Stream = 0 },
-		func(o *Op) { o.Hint = alloc.HintNone },
-		func(o *Op) { o.Before = 0 },
-	} {
-		p := o
-		drop(&p)
-		add(p)
 	}
 	return all
 }
@@ -209,11 +216,11 @@ func (sh *shrinker) joinPair(i, j int) bool {
 // plain drops every option that is not needed.
 func (sh *shrinker) plain() (helped bool) {
 	for i := range sh.best {
-		for _, p := range plainer(sh.best[i]) {
-			merged := sh.best[i]
-			merged.Align, merged.Stream = min(merged.Align, p.Align), min(merged.Stream, p.Stream)
-			merged.Hint, merged.Before = min(merged.Hint, p.Hint), min(merged.Before, p.Before)
-			helped = sh.try(sh.edited(i, merged)) || helped
+		for _, drop := range drops {
+			p := sh.best[i]
+			if drop(&p); p != sh.best[i] {
+				helped = sh.try(sh.edited(i, p)) || helped
+			}
 		}
 	}
 	return helped
@@ -228,6 +235,8 @@ func number(o *Op) (n *uint64, least uint64) {
 		return &o.Pick, 1
 	case OpDrain:
 		return (*uint64)(&o.Stream), 0
+	case OpPoolBegin, OpPoolEnd, OpPoolRelease:
+		return (*uint64)(&o.Pool), 0
 	}
 	return &o.Pick, 0
 }

@@ -13,8 +13,9 @@ import (
 // remnant is memory that was freed and not granted since, and that streams may still use.
 type remnant struct {
 	span
-	id     uint64  // of the allocation
-	places []place // of the stream of the request, and of the streams that were recorded for it
+	id      uint64  // of the allocation
+	places  []place // of the stream of the request, and of the streams that were recorded for it
+	perhaps []place // of streams that a strategy may also wait for
 }
 
 // used returns the first place that the streams recorded for the block have not passed.
@@ -32,6 +33,11 @@ func (r *remnant) settled(o *order) bool {
 	return !slices.ContainsFunc(r.places, func(p place) bool { return !o.finished(p) })
 }
 
+// forgotten reports whether nobody may wait for a stream any more before the memory is free.
+func (r *remnant) forgotten(o *order) bool {
+	return r.settled(o) && !slices.ContainsFunc(r.perhaps, func(p place) bool { return !o.finished(p) })
+}
+
 // use books that a stream was recorded for the live block at a.
 //
 // Precondition: a live block starts there.
@@ -41,13 +47,20 @@ func (m *Model) use(a device.Addr, s device.Stream) {
 	if s != g.Request.Stream && !slices.Contains(g.Uses, s) {
 		g.Uses = append(slices.Clip(g.Uses), s)
 	}
+	if len(m.pools.active) > 0 {
+		g.Captured = append(slices.Clip(g.Captured), s)
+	}
 }
 
 // leave books what remains of a block that was freed at a moment.
 func (m *Model) leave(g Grant, at moment) {
 	r := remnant{span: span{g.Block.Addr, g.End()}, id: g.ID, places: []place{at.place(g.Request.Stream)}}
 	for _, s := range g.Uses {
-		r.places = append(r.places, at.place(s))
+		if slices.Contains(g.Captured, s) {
+			r.perhaps = append(r.perhaps, at.place(s))
+		} else {
+			r.places = append(r.places, at.place(s))
+		}
 	}
 	m.remnants = append(m.remnants, r)
 }
@@ -70,7 +83,7 @@ func (m *Model) cover(b alloc.Block) {
 
 // settle forgets the remnants that no stream uses any more.
 func (m *Model) settle(o *order) {
-	m.remnants = slices.DeleteFunc(m.remnants, func(r remnant) bool { return r.settled(o) })
+	m.remnants = slices.DeleteFunc(m.remnants, func(r remnant) bool { return r.forgotten(o) })
 }
 
 // inOrder checks invariant I49: the stream that a block was just granted to comes after the last
@@ -101,10 +114,12 @@ func pending(walk []alloc.Chunk, m *Model, o *order, polled bool) error {
 		chunk, busy := []span{{c.Addr, c.End()}}, false
 		for i := range m.remnants {
 			r := &m.remnants[i]
-			if len(within([]span{r.span}, chunk)) == 0 || r.settled(o) {
+			if len(within([]span{r.span}, chunk)) == 0 || r.forgotten(o) {
 				continue
 			}
-			busy = true
+			if busy = true; r.settled(o) {
+				continue
+			}
 			if p, ok := r.used(o); ok && c.State != alloc.Pending {
 				return violated(IPending, "%v chunk %v of %d bytes: stream %d was recorded for freed allocation %d in it and has not passed the free",
 					c.State, c.Addr, uint64(c.Size), uint64(p.stream), r.id)
@@ -135,6 +150,7 @@ func Polled(before, after alloc.Stats, settled device.Size) error {
 type streamPowers struct {
 	recorder bool // streams can be recorded
 	poller   bool // it can look for deferred frees
+	pools    bool // it has private pools
 	timed    bool // work on its device finishes by itself, which the model of streams does not know
 }
 
@@ -216,14 +232,19 @@ func (r *runner) observeStreams() error {
 	}
 	o := &r.main.leash.order
 	r.model.settle(o)
-	return r.judge(pending(r.walk, &r.model, o, r.outcome == polled && !r.refused && !r.late()))
+	complete := r.outcome == polled && !r.refused && !r.late()
+	if complete {
+		r.postponed = false
+	}
+	return r.judge(pending(r.walk, &r.model, o, complete))
 }
 
 // late reports whether the strategy may wait for a mark that it could not put where the block
-// was freed, because the device refused it there.
+// was freed, because the device refused it there or requests were redirected.
 func (r *runner) late() bool {
 	c := r.usage().Calls
-	return c[device.CallNewEvent].Failed+c[device.CallRecord].Failed > 0 && r.main.leash.order.unfinished()
+	refused := c[device.CallNewEvent].Failed+c[device.CallRecord].Failed > 0
+	return r.redirecting() || (refused || r.postponed) && r.main.leash.order.unfinished()
 }
 
 // settleStreams lets the work on all streams finish and has the strategy look for it, so that

@@ -74,6 +74,7 @@ func (s Subject) profile(operations int) (Profile, error) {
 		Frontier:   alloc.Has(a, alloc.PowerFrontier),
 		Streams:    alloc.Has(a, alloc.PowerStreamRecorder),
 		Poller:     alloc.Has(a, alloc.PowerPoller),
+		Pools:      alloc.Has(a, alloc.PowerPrivatePools),
 	}
 	limit, capacity := a.Stats().Limit, s.Device.Capacity
 	switch {

@@ -202,6 +202,30 @@ func (s *spy) Poll() (device.Size, error) {
 	return n, err
 }
 
+// BeginPool implements [alloc.PrivatePools].
+func (s *spy) BeginPool(id alloc.PoolID, on device.Stream) error {
+	return s.pool(props.Op{Kind: props.OpPoolBegin, Pool: id, Stream: on}, func() error { return s.Forwarder.BeginPool(id, on) })
+}
+
+// EndPool implements [alloc.PrivatePools].
+func (s *spy) EndPool(id alloc.PoolID) error {
+	return s.pool(props.Op{Kind: props.OpPoolEnd, Pool: id}, func() error { return s.Forwarder.EndPool(id) })
+}
+
+// ReleasePool implements [alloc.PrivatePools].
+func (s *spy) ReleasePool(id alloc.PoolID) error {
+	return s.pool(props.Op{Kind: props.OpPoolRelease, Pool: id}, func() error { return s.Forwarder.ReleasePool(id) })
+}
+
+// pool makes a call about a private pool.
+func (s *spy) pool(o props.Op, call func() error) error {
+	s.page.begin("%v", o)
+	defer s.panicked()
+	err := call()
+	s.done(err)
+	return err
+}
+
 // Close implements [alloc.Strategy].
 func (s *spy) Close() error {
 	if s.page.closed == 0 {
@@ -277,7 +301,11 @@ func (l *listing) chunk(c alloc.Chunk) bool {
 func (l *listing) line(c alloc.Chunk) {
 	l.lines++
 	l.last = c
-	l.page.write("        %12d %12d %-8v %12d %6d\n", int64(c.Addr-c.Region), uint64(c.Size), c.State, uint64(c.Requested), c.Class)
+	l.page.write("        %12d %12d %-8v %12d %6d", int64(c.Addr-c.Region), uint64(c.Size), c.State, uint64(c.Requested), c.Class)
+	if c.Pool != 0 {
+		l.page.write("  pool %d", uint64(c.Pool))
+	}
+	l.page.write("\n")
 }
 
 // flush writes what was kept back.
@@ -294,5 +322,5 @@ func (l *listing) flush() {
 
 // likeness is what a listing shows of a chunk besides its place.
 func likeness(c alloc.Chunk) alloc.Chunk {
-	return alloc.Chunk{Size: c.Size, Requested: c.Requested, State: c.State, Class: c.Class}
+	return alloc.Chunk{Size: c.Size, Requested: c.Requested, State: c.State, Class: c.Class, Pool: c.Pool}
 }

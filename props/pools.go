@@ -1,0 +1,290 @@
+package props
+
+import (
+	"errors"
+	"maps"
+	"slices"
+
+	"github.com/vramyard/vramyard/alloc"
+	"github.com/vramyard/vramyard/device"
+	"github.com/vramyard/vramyard/harness/trace"
+)
+
+// redirection sends the requests of a stream, or of all, into a private pool.
+type redirection struct {
+	pool   alloc.PoolID
+	stream device.Stream
+}
+
+// redirections is the reference model of private pools. The zero value knows of none.
+type redirections struct {
+	active []redirection        // in the order in which they were begun
+	users  map[alloc.PoolID]int // of the pools that have any
+}
+
+// into returns the pool that a request of a stream goes to. Of several redirections the first
+// decides, or the last.
+func (p *redirections) into(s device.Stream, last bool) (to alloc.PoolID) {
+	for _, r := range p.active {
+		if r.stream != s && r.stream != alloc.AllStreams {
+			continue
+		}
+		if to = r.pool; !last {
+			break
+		}
+	}
+	return to
+}
+
+// begins returns the index of the redirection into a pool that was begun first, -1 if there is none.
+func (p *redirections) begins(id alloc.PoolID) int {
+	return slices.IndexFunc(p.active, func(r redirection) bool { return r.pool == id })
+}
+
+// legal reports whether a call of the operation is no mistake.
+func (p *redirections) legal(o Op) bool {
+	switch o.Kind {
+	case OpPoolBegin:
+		return o.Pool != 0
+	case OpPoolEnd:
+		return p.begins(o.Pool) >= 0
+	}
+	return p.users[o.Pool] > 0
+}
+
+// book books a legal call.
+func (p *redirections) book(o Op) {
+	switch o.Kind {
+	case OpPoolBegin:
+		if p.users == nil {
+			p.users = map[alloc.PoolID]int{}
+		}
+		p.users[o.Pool]++
+		p.active = append(p.active, redirection{o.Pool, o.Stream})
+	case OpPoolEnd:
+		i := p.begins(o.Pool)
+		p.active = slices.Delete(p.active, i, i+1)
+	default:
+		p.users[o.Pool]--
+	}
+}
+
+// reset forgets everything.
+func (p *redirections) reset() {
+	p.active = p.active[:0]
+	clear(p.users)
+}
+
+// callPool makes the call of an operation of private pools.
+func callPool(s alloc.Inspector, o Op) error {
+	switch o.Kind {
+	case OpPoolBegin:
+		return alloc.BeginPool(s, o.Pool, o.Stream)
+	case OpPoolEnd:
+		return alloc.EndPool(s, o.Pool)
+	}
+	return alloc.ReleasePool(s, o.Pool)
+}
+
+// poolEvents are the kinds of the events that the operations of private pools are noted as.
+var poolEvents = map[Kind]trace.Kind{
+	OpPoolBegin: trace.PoolBegin, OpPoolEnd: trace.PoolEnd, OpPoolRelease: trace.PoolRelease,
+}
+
+// poolEvent returns the event of an operation of private pools.
+func poolEvent(o Op) trace.Event {
+	return trace.Event{Kind: poolEvents[o.Kind], Arg: uint64(o.Pool), Stream: o.Stream}
+}
+
+// poolOp returns the operation of an event of private pools.
+func poolOp(e *trace.Event) Op {
+	o := Op{Pool: alloc.PoolID(e.Arg), Stream: e.Stream}
+	for o.Kind = OpPoolBegin; poolEvents[o.Kind] != e.Kind; o.Kind++ {
+	}
+	return o
+}
+
+// PoolAnswer checks invariant I56: a redirection into a private pool begins, one that was begun
+// ends, and a pool that has a user is released; anything else is answered by alloc.ErrInvalidPool.
+func PoolAnswer(m *Model, o Op, err error) error {
+	legal := m.pools.legal(o)
+	switch {
+	case legal && err != nil:
+		return violated(IPoolAnswer, "%v was answered by %q", o, err)
+	case !legal && !errors.Is(err, alloc.ErrInvalidPool):
+		return violated(IPoolAnswer, "%v is a mistake and was answered by %v, want %q", o, answer(err), alloc.ErrInvalidPool)
+	}
+	return nil
+}
+
+// Redirected checks invariant I52: each live block lies in the pool that its request was
+// redirected to.
+func Redirected(walk []alloc.Chunk, m *Model) error {
+	for _, c := range walk {
+		if c.State != alloc.Live {
+			continue
+		}
+		if g, ok := m.At(c.Addr); ok && c.Pool != g.Pool {
+			return violated(IRedirected, "live chunk %v lies in pool %d, its request went to pool %d (allocation %d)",
+				c.Addr, uint64(c.Pool), uint64(g.Pool), g.ID)
+		}
+	}
+	return nil
+}
+
+// memoryOf returns the bytes that a pool holds.
+func memoryOf(walk []alloc.Chunk, id alloc.PoolID) []span {
+	return spans(walk, func(c alloc.Chunk) bool { return c.Pool == id && c.State.Held() })
+}
+
+// poolsOf returns the pools of the chunks, in order.
+func poolsOf(walk []alloc.Chunk) (all []alloc.PoolID) {
+	for _, c := range walk {
+		if i, ok := slices.BinarySearch(all, c.Pool); !ok {
+			all = slices.Insert(all, i, c.Pool)
+		}
+	}
+	return all
+}
+
+// PoolsApart checks invariant I53 with the walks before and after a call: no byte went from one
+// pool to another, unless it went back to the device meanwhile.
+func PoolsApart(before, after []alloc.Chunk, returned []device.Region) error {
+	gone := make([]span, 0, len(returned))
+	for _, r := range returned {
+		gone = append(gone, span{r.Addr, r.End()})
+	}
+	slices.SortFunc(gone, bySpan)
+	for _, from := range poolsOf(before) {
+		for _, to := range poolsOf(after) {
+			if from == to {
+				continue
+			}
+			if moved := without(within(memoryOf(before, from), memoryOf(after, to)), gone); len(moved) > 0 {
+				return violated(IApart, "%v went from pool %d to pool %d", moved, uint64(from), uint64(to))
+			}
+		}
+	}
+	return nil
+}
+
+// PoolsKept checks invariant I54 with the walks before and after a call: a private pool with users
+// lost no memory, unless by a request into it, spender; zero if there was none.
+func PoolsKept(before, after []alloc.Chunk, m *Model, spender alloc.PoolID) error {
+	for _, id := range poolsOf(before) {
+		if id == spender || m.pools.users[id] == 0 {
+			continue
+		}
+		if lost := without(memoryOf(before, id), memoryOf(after, id)); len(lost) > 0 {
+			return violated(IKept, "pool %d has %d users and lost %v", uint64(id), m.pools.users[id], lost)
+		}
+	}
+	return nil
+}
+
+// PoolsGone checks invariant I55 of a walk after a trim: a private pool has users, or a block
+// that is live or pending, or no memory.
+func PoolsGone(walk []alloc.Chunk, m *Model) error {
+	for _, id := range poolsOf(walk) {
+		busy := func(c alloc.Chunk) bool {
+			return c.Pool == id && (c.State == alloc.Live || c.State == alloc.Pending)
+		}
+		if id == 0 || m.pools.users[id] > 0 || slices.ContainsFunc(walk, busy) {
+			continue
+		}
+		if left := memoryOf(walk, id); len(left) > 0 {
+			return violated(IGone, "pool %d has no users and no blocks, and after a trim it holds %v", uint64(id), left)
+		}
+	}
+	return nil
+}
+
+// pool makes the call of an operation of private pools.
+func (r *runner) pool(o Op) error {
+	r.note(poolEvent(o))
+	return r.pooled(o, callPool(r.main.Strategy, o))
+}
+
+// pooled judges and books the answer to an operation of private pools.
+func (r *runner) pooled(o Op, err error) error {
+	if !r.alone {
+		if err := r.judge(agree(o.String(), nil, nil, err, callPool(r.twin.Strategy, o))); err != nil {
+			return err
+		}
+	}
+	if !r.powers.pools {
+		r.outcome = mistake
+		return nil
+	}
+	if err := r.judge(PoolAnswer(&r.model, o, err)); err != nil {
+		return err
+	}
+	if err != nil {
+		r.outcome = mistake
+		return nil
+	}
+	r.model.pools.book(o)
+	r.outcome = redirected
+	return nil
+}
+
+// observePools looks at what lies in which pool.
+func (r *runner) observePools() error {
+	if !r.powers.pools {
+		return nil
+	}
+	var spender alloc.PoolID
+	if r.asked {
+		spender = r.model.pools.into(r.request.Stream, r.subject.Promises.LastPoolFirst)
+	}
+	if err := r.judge(
+		Redirected(r.walk, &r.model),
+		PoolsApart(r.before, r.walk, r.main.leash.returned),
+		PoolsKept(r.before, r.walk, &r.model, spender),
+	); err != nil || r.outcome != trimmed || r.refused || r.redirecting() {
+		return err
+	}
+	return r.judge(PoolsGone(r.walk, &r.model))
+}
+
+// redirecting reports whether requests are redirected now. A graph may be captured meanwhile, so
+// that a strategy may not wait for streams, and leaves deferred frees and cached memory alone.
+func (r *runner) redirecting() bool { return len(r.model.pools.active) > 0 }
+
+// releasable returns the chunks of the regions that hold no memory of a private pool with users.
+func (r *runner) releasable() []alloc.Chunk {
+	if !r.powers.pools {
+		return r.walk
+	}
+	var all []alloc.Chunk
+	_ = eachRegion(r.walk, func(chunks []alloc.Chunk) error { // yield returns no error
+		if !slices.ContainsFunc(chunks, func(c alloc.Chunk) bool { return r.model.pools.users[c.Pool] > 0 }) {
+			all = append(all, chunks...)
+		}
+		return nil
+	})
+	return all
+}
+
+// leavePools ends all redirections and releases all pools.
+func (r *runner) leavePools() error {
+	var calls Sequence
+	for _, a := range r.model.pools.active {
+		calls = append(calls, Op{Kind: OpPoolEnd, Pool: a.pool})
+	}
+	for _, id := range slices.Sorted(maps.Keys(r.model.pools.users)) {
+		for range r.model.pools.users[id] {
+			calls = append(calls, Op{Kind: OpPoolRelease, Pool: id})
+		}
+	}
+	for _, o := range calls {
+		r.begin()
+		if err := r.pool(o); err != nil {
+			return err
+		}
+		if err := r.observe(); err != nil {
+			return err
+		}
+	}
+	return nil
+}
