@@ -1,0 +1,63 @@
+package trace
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"io"
+	"os"
+)
+
+// Lines reads a text file that goes with a trace, line by line and within the bounds of [Read]:
+// compressed or not, with line ends of any system, no line longer than 1 MiB, no NUL byte.
+type Lines struct {
+	src     *source
+	release func()   // of what decompresses
+	file    *os.File // nil where the caller has it
+}
+
+// OpenLines opens a file. Its errors are those of [Open].
+func OpenLines(path string) (*Lines, error) {
+	f, err := os.Open(path)
+	if err != nil {
+		return nil, fileError(path, err)
+	}
+	l, err := NewLines(f, path)
+	if err != nil {
+		_ = f.Close() // only read from: nothing can be lost
+		return nil, err
+	}
+	l.file = f
+	return l, nil
+}
+
+// NewLines reads from r. name is the file's name for messages.
+func NewLines(r io.Reader, name string) (*Lines, error) {
+	plain, release, err := decompress(r)
+	if err != nil {
+		return nil, fileError(name, err)
+	}
+	return &Lines{src: newSource(name, plain, sha256.New()), release: release}, nil
+}
+
+// Next returns the next line without its ending, or nil at the end of the file. The line is valid
+// until the next call.
+func (l *Lines) Next() ([]byte, error) { return l.src.next() }
+
+// Line returns the number of the line that Next returned last, counted from 1.
+func (l *Lines) Line() int { return l.src.num }
+
+// Blame returns an [*Error] that says what is wrong with a line.
+func (l *Lines) Blame(line int, err error) error {
+	return &Error{File: l.src.file, Line: line, Err: err}
+}
+
+// Hash returns the SHA-256 of the decompressed text, in hexadecimal, once Next has come to its end.
+func (l *Lines) Hash() string { return hex.EncodeToString(l.src.in.hash.Sum(nil)) }
+
+// Close ends the reading.
+func (l *Lines) Close() {
+	l.release()
+	if l.file != nil {
+		_ = l.file.Close() // only read from: nothing can be lost
+	}
+}
