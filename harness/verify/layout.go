@@ -1,0 +1,234 @@
+package verify
+
+import (
+	"fmt"
+
+	"github.com/vramyard/vramyard/alloc"
+	"github.com/vramyard/vramyard/device"
+	"github.com/vramyard/vramyard/internal/addrlist"
+)
+
+// What does not depend on settings: how small a block can be, how large a segment for small blocks
+// is, and how long a rest a block of a large segment keeps.
+const (
+	minBlock     = 512
+	smallSegment = 2 * device.MiB
+	mostRest     = device.MiB
+)
+
+// segment is a segment of a layout.
+type segment struct {
+	size   device.Size
+	stream device.Stream
+	known  bool // the recording has an allocation that tells the stream
+}
+
+// block is a live block of a layout.
+type block struct {
+	id        uint64
+	requested device.Size
+	size      device.Size   // bytes granted; 0 where that is not known
+}
+
+// layout is the memory of the recorded allocator at one moment. It refuses what cannot be.
+type layout struct {
+	segments addrlist.List[segment]
+	blocks   addrlist.List[block]
+	held     device.Size // bytes of the segments
+}
+
+// newLayout returns the state in which a recording began.
+func newLayout(h *History) (*layout, error) {
+	l := &layout{}
+	for _, s := range h.Segments {
+		if err := l.addSegment(s.Region); err != nil {
+			return nil, err
+		}
+		p, _ := l.segments.Search(s.Addr)
+		e := l.segments.Entry(p)
+		e.Value.stream = s.Stream
+		l.segments.Set(p, e)
+	}
+	for _, b := range h.Blocks {
+		if err := l.addOpening(b); err != nil {
+			return nil, err
+		}
+	}
+	return l, nil
+}
+
+// addSegment enters a segment.
+func (l *layout) addSegment(r device.Region) error {
+	if r.Size == 0 || r.Addr == 0 || r.Addr+device.Addr(r.Size) < r.Addr {
+		return fmt.Errorf("segment of %d bytes at %v: not a range of addresses", uint64(r.Size), r.Addr)
+	}
+	p, found := l.segments.Search(r.Addr)
+	below, some := l.segments.Below(p)
+	if found || some && below.Addr.Add(below.Value.size) > r.Addr ||
+		l.segments.Holds(l.segments.Above(p)) && l.segments.Entry(l.segments.Above(p)).Addr < r.End() {
+		return fmt.Errorf("segment of %v at %v overlaps another one", r.Size, r.Addr)
+	}
+	l.segments.Insert(p, addrlist.Entry[segment]{Addr: r.Addr, Value: segment{size: r.Size}})
+	l.held += r.Size
+	return nil
+}
+
+// dropSegment removes a segment, in which nothing may be live.
+func (l *layout) dropSegment(r device.Region) error {
+	p, found := l.segments.Search(r.Addr)
+	if !found || l.segments.Entry(p).Value.size != r.Size {
+		return fmt.Errorf("no segment of %v at %v is held", r.Size, r.Addr)
+	}
+	if q, _ := l.blocks.Search(r.Addr); l.blocks.Holds(l.blocks.Above(q)) {
+		if b := l.blocks.Entry(l.blocks.Above(q)); r.Contains(b.Addr) {
+			return fmt.Errorf("segment at %v goes back with allocation %d live in it", r.Addr, b.Value.id)
+		}
+	}
+	l.segments.Delete(p)
+	l.held -= r.Size
+	return nil
+}
+
+// addOpening enters a block that was live when the recording began. It has the stream of its
+// segment.
+func (l *layout) addOpening(b Block) error {
+	_, err := l.place(b.Addr, block{id: b.ID, requested: b.Requested, size: b.Size})
+	return err
+}
+
+// add enters a block that was allocated while the recording ran.
+func (l *layout) add(s Step, size device.Size) error {
+	p, err := l.place(s.Addr, block{id: s.ID, requested: s.Size, size: size})
+	if err != nil {
+		return err
+	}
+	e := l.segments.Entry(p)
+	if e.Value.known && e.Value.stream != s.Stream {
+		return fmt.Errorf("allocation %d of stream %d at %v: the segment there is of stream %d",
+			s.ID, s.Stream, s.Addr, e.Value.stream)
+	}
+	e.Value.stream, e.Value.known = s.Stream, true
+	l.segments.Set(p, e)
+	return nil
+}
+
+// place enters a block, whose range must lie in a segment and beside all others as far as it was
+// asked for. It returns the place of the segment.
+func (l *layout) place(a device.Addr, b block) (addrlist.Pos, error) {
+	where, ok := l.segments.Floor(a)
+	if ok {
+		s := l.segments.Entry(where)
+		ok = a.Sub(s.Addr) < s.Value.size && b.requested <= s.Value.size-a.Sub(s.Addr)
+	}
+	if !ok {
+		return where, fmt.Errorf("allocation %d of %v at %v lies in no segment", b.id, b.requested, a)
+	}
+	p, found := l.blocks.Search(a)
+	other, some := l.blocks.Below(p)
+	overlaps := found || some && other.Addr.Add(other.Value.requested) > a
+	if found {
+		other = l.blocks.Entry(p)
+	} else if q := l.blocks.Above(p); !overlaps && l.blocks.Holds(q) {
+		other = l.blocks.Entry(q)
+		overlaps = other.Addr < a.Add(b.requested)
+	}
+	if overlaps {
+		return where, fmt.Errorf("allocation %d of %v at %v overlaps allocation %d at %v",
+			b.id, b.requested, a, other.Value.id, other.Addr)
+	}
+	l.blocks.Insert(p, addrlist.Entry[block]{Addr: a, Value: b})
+	return where, nil
+}
+
+// drop removes the live block at a.
+func (l *layout) drop(a device.Addr) error {
+	p, found := l.blocks.Search(a)
+	if !found {
+		return fmt.Errorf("no block is live at %v", a)
+	}
+	l.blocks.Delete(p)
+	return nil
+}
+
+// apply does what a step says. size is what was granted to an allocation, 0 if that is not known.
+func (l *layout) apply(s Step, size device.Size) error {
+	switch s.Kind {
+	case Alloc:
+		return l.add(s, size)
+	case Free:
+		return l.drop(s.Addr)
+	case SegmentAlloc:
+		return l.addSegment(device.Region{Addr: s.Addr, Size: s.Size})
+	case SegmentFree:
+		return l.dropSegment(device.Region{Addr: s.Addr, Size: s.Size})
+	}
+	return fmt.Errorf("unknown kind of step %d", s.Kind)
+}
+
+// settle learns from an allocation that is about to be placed at a where the block below it ends,
+// if nobody knows: a rest of up to 1 MiB between them is too short for another block of a large
+// segment. It returns the block and its bytes.
+func (l *layout) settle(a device.Addr, t *Target) (below device.Addr, size device.Size, ok bool) {
+	where, inside := l.segments.Floor(a)
+	p, some := l.blocks.Floor(a)
+	if !inside || !some {
+		return 0, 0, false
+	}
+	s, b := l.segments.Entry(where), l.blocks.Entry(p)
+	if b.Addr < s.Addr || b.Value.size != 0 {
+		return 0, 0, false
+	}
+	size = a.Sub(b.Addr)
+	n := t.round(b.Value.requested)
+	return b.Addr, size, size >= n && t.keeps(s.Value.size, n, size-n)
+}
+
+// fix enters what was granted to a live block.
+func (l *layout) fix(a device.Addr, size device.Size) {
+	p, _ := l.blocks.Search(a)
+	b := l.blocks.Entry(p)
+	b.Value.size = size
+	l.blocks.Set(p, b)
+}
+
+// chunks returns the layout as a strategy's Walk would show it.
+func (l *layout) chunks(t *Target) []alloc.Chunk {
+	var list []alloc.Chunk
+	p, _ := l.blocks.Search(0)
+	for s := range l.segments.All {
+		c := alloc.Chunk{Region: s.Addr, Class: alloc.ClassLarge, Stream: s.Value.stream}
+		if s.Value.size == smallSegment {
+			c.Class = alloc.ClassSmall
+		}
+		end := s.Addr.Add(s.Value.size)
+		at := s.Addr
+		for p = l.blocks.Above(p); l.blocks.Holds(p); p = l.blocks.Above(p) {
+			b := l.blocks.Entry(p)
+			if b.Addr >= end {
+				break
+			}
+			list = appendFree(list, c, at, b.Addr)
+			p = l.blocks.Next(p)
+			next := end
+			if q := l.blocks.Above(p); l.blocks.Holds(q) {
+				next = min(end, l.blocks.Entry(q).Addr)
+			}
+			c := c
+			c.Addr, c.State, c.Requested = b.Addr, alloc.Live, b.Value.requested
+			c.Size = t.extent(s.Value.size, b.Value, next.Sub(b.Addr))
+			list = append(list, c)
+			at = c.End()
+		}
+		list = appendFree(list, c, at, end)
+	}
+	return list
+}
+
+// appendFree appends the free chunk between two addresses, if there is room for one.
+func appendFree(list []alloc.Chunk, c alloc.Chunk, from, to device.Addr) []alloc.Chunk {
+	if from == to {
+		return list
+	}
+	c.Addr, c.Size, c.State = from, to.Sub(from), alloc.Free
+	return append(list, c)
+}

@@ -1,0 +1,347 @@
+package verify
+
+import (
+	"bytes"
+	"cmp"
+	"errors"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/vramyard/vramyard/device"
+	"github.com/vramyard/vramyard/harness/trace"
+)
+
+// header is the first line of a file of addresses.
+const header = "what,seq,address,bytes"
+
+// most is the largest number of bytes that a row may have: PyTorch refuses larger requests at once.
+const most = 1 << 60
+
+// preexisting begins the tag of an allocation that was live when the recording began.
+const preexisting = "preexisting"
+
+var (
+	errHeader  = errors.New("want the header line " + header)
+	errColumns = errors.New("want 4 columns: " + header)
+	errRows    = fmt.Errorf("more than %d rows", trace.DefaultMaxEvents)
+)
+
+// row is one line of a file of addresses.
+type row struct {
+	kind    Kind
+	initial bool // a segment that was there at the start; kind and seq say nothing
+	seq     uint64
+	addr    device.Addr
+	size    device.Size
+	line    int // number in the file
+}
+
+// Read reads the history that a trace and its file of addresses make. An error of the file is a
+// [*trace.Error], which names the line.
+func Read(t *trace.Trace, addresses *trace.Lines) (*History, error) {
+	rows, err := readRows(addresses)
+	if err != nil {
+		return nil, err
+	}
+	events, total, err := requests(t)
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", t.Header.Name, err)
+	}
+	m := merger{
+		lines: addresses, rows: rows, events: events, total: total, layout: &layout{}, held: map[device.Addr]int{},
+		h: &History{Name: t.Header.Name, Hash: t.Header.Hash, Addr: addresses.Hash()},
+	}
+	for _, take := range []func() error{m.segments, m.opening, m.steps} {
+		if err := take(); err != nil {
+			return nil, err
+		}
+	}
+	return m.h, nil
+}
+
+// readRows reads the whole file of addresses.
+func readRows(lines *trace.Lines) ([]row, error) {
+	var rows []row
+	last, started := row{}, false
+	for {
+		line, err := lines.Next()
+		if err != nil {
+			return nil, err
+		}
+		switch {
+		case line == nil && !started:
+			return nil, lines.Blame(lines.Line(), errHeader)
+		case line == nil:
+			return rows, nil
+		case !started:
+			if string(line) != header {
+				return nil, lines.Blame(lines.Line(), errHeader)
+			}
+			started = true
+			continue
+		}
+		r, err := parseRow(line)
+		if err == nil && len(rows) == trace.DefaultMaxEvents {
+			err = errRows
+		}
+		if err == nil && !r.initial {
+			err = r.follows(last)
+			last = r
+		}
+		if err != nil {
+			return nil, lines.Blame(lines.Line(), err)
+		}
+		r.line = lines.Line()
+		rows = append(rows, r)
+	}
+}
+
+// follows returns what is wrong with a row behind another one; one of no bytes is none.
+func (r row) follows(last row) error {
+	switch {
+	case r.seq < last.seq, r.seq == last.seq && last.kind == Alloc && last.size != 0:
+		return fmt.Errorf("seq %d behind %s of seq %d", r.seq, last.kind, last.seq)
+	case last.kind == SegmentAlloc && (r.kind != Alloc || r.seq != last.seq):
+		return fmt.Errorf("want the row of allocation %d, for which a segment was taken", last.seq)
+	}
+	return nil
+}
+
+// parseRow reads the columns of a line.
+func parseRow(line []byte) (row, error) {
+	cells := bytes.Split(line, []byte(","))
+	if len(cells) != strings.Count(header, ",")+1 {
+		return row{}, errColumns
+	}
+	var r row
+	switch what := string(cells[0]); what {
+	case "alloc":
+		r.kind = Alloc
+	case "segment_alloc":
+		r.kind = SegmentAlloc
+	case "segment_free":
+		r.kind = SegmentFree
+	case "initial_segment":
+		r.initial = true
+	default:
+		return row{}, fmt.Errorf("what %.40q: want alloc, initial_segment, segment_alloc or segment_free", what)
+	}
+	seq, errSeq := strconv.ParseUint(string(cells[1]), 10, 64)
+	addr, errAddr := strconv.ParseUint(string(cells[2]), 10, 64)
+	size, errSize := strconv.ParseUint(string(cells[3]), 10, 64)
+	switch {
+	case r.initial && len(cells[1]) > 0:
+		return row{}, fmt.Errorf("seq %.40q: want none of an initial_segment", cells[1])
+	case !r.initial && errSeq != nil:
+		return row{}, fmt.Errorf("seq %.40q: want a number", cells[1])
+	case errAddr != nil || addr == 0:
+		return row{}, fmt.Errorf("address %.40q: want a number above 0", cells[2])
+	case errSize != nil || size == 0 || size > most:
+		return row{}, fmt.Errorf("bytes %.40q: want a number above 0 and at most 2^60", cells[3])
+	case addr+size < addr:
+		return row{}, fmt.Errorf("bytes %d: the range ends beyond 64 bits", size)
+	}
+	r.seq, r.addr, r.size = seq, device.Addr(addr), device.Size(size)
+	return r, nil
+}
+
+// request is an event of a trace that a history needs.
+type request struct {
+	*trace.Event
+	seq     int  // number of the event, marks left out
+	opening bool // live when the recording began
+	free    bool // the block becomes free; else it is an allocation
+}
+
+// requests returns the allocations of a trace and the events at which blocks become free, and the
+// number of all its events, marks left out.
+func requests(t *trace.Trace) (list []request, total int, err error) {
+	late := make([]bool, t.Slots) // by slot: the free is completed later
+	for i := range t.Events {
+		if e := &t.Events[i]; e.Kind == trace.Completed {
+			late[e.Slot] = true
+		}
+	}
+	seq, started := -1, false
+	for i := range t.Events {
+		e := &t.Events[i]
+		r := request{Event: e, opening: opening(t, e)}
+		if e.Kind != trace.Mark {
+			seq++
+			started = started || !r.opening
+		}
+		r.seq = seq
+		switch e.Kind {
+		case trace.Alloc, trace.LiveAtStart:
+			switch {
+			case r.opening && started:
+				return nil, 0, fmt.Errorf("event %d: allocation %d was live when the recording began, but stands behind what happened then", seq, e.ID)
+			case e.Size == 0:
+				return nil, 0, fmt.Errorf("event %d: an allocation of 0 bytes lies nowhere", seq)
+			}
+		case trace.Free, trace.Completed:
+			if r.free = true; e.Kind == trace.Free && late[e.Slot] {
+				continue
+			}
+		case trace.Mark, trace.Use, trace.Trim, trace.Drain, trace.Poll, trace.Refused, trace.ClearStats, trace.Print:
+			continue // no placement depends on them that the addresses do not tell
+		default:
+			return nil, 0, fmt.Errorf("event %d: %v events cannot be verified", seq, e.Kind)
+		}
+		list = append(list, r)
+	}
+	return list, seq + 1, nil
+}
+
+// opening reports whether an event is an allocation that was live when the recording began.
+func opening(t *trace.Trace, e *trace.Event) bool {
+	category, _, _ := strings.Cut(t.TagOf(e), ":")
+	return e.Kind == trace.LiveAtStart || e.Kind == trace.Alloc && category == preexisting
+}
+
+// merger puts the rows of a file of addresses and the events of a trace into one history.
+type merger struct {
+	lines  *trace.Lines
+	rows   []row     // to come
+	events []request // to come
+	total  int       // events of the trace, marks left out
+	h      *History
+	layout *layout
+	held   map[device.Addr]int // opening segments that are still held, by their place in h
+	addrs  []device.Addr       // by slot: where the block lies
+}
+
+// blame returns an error about a row.
+func (m *merger) blame(r row, format string, args ...any) error {
+	return m.lines.Blame(r.line, fmt.Errorf(format, args...))
+}
+
+// segments takes the segments that were held when the recording began.
+func (m *merger) segments() error {
+	var rest []row
+	for _, r := range m.rows {
+		if !r.initial {
+			rest = append(rest, r)
+			continue
+		}
+		s := Segment{Region: device.Region{Addr: r.addr, Size: r.size}}
+		if err := m.layout.addSegment(s.Region); err != nil {
+			return m.blame(r, "%w", err)
+		}
+		m.h.Segments = append(m.h.Segments, s)
+	}
+	slices.SortFunc(m.h.Segments, func(a, b Segment) int { return cmp.Compare(a.Addr, b.Addr) })
+	for i, s := range m.h.Segments {
+		m.held[s.Addr] = i
+	}
+	m.rows = rest
+	return nil
+}
+
+// opening takes the blocks that were live when the recording began.
+func (m *merger) opening() error {
+	streams := map[device.Addr]device.Stream{}
+	for len(m.events) > 0 && m.events[0].opening {
+		e := m.events[0]
+		r, err := m.placeOf(e)
+		if err != nil {
+			return err
+		}
+		b := Block{ID: e.ID, Addr: r.addr, Requested: r.size}
+		if err := m.layout.addOpening(b); err != nil {
+			return m.blame(r, "%w", err)
+		}
+		s := m.segmentOf(r.addr)
+		if was, ok := streams[s]; ok && was != e.Stream {
+			return m.blame(r, "allocation %d of stream %d: the segment at %v is of stream %d", e.ID, e.Stream, s, was)
+		}
+		streams[s] = e.Stream
+		m.h.Segments[m.held[s]].Stream = e.Stream
+		m.h.Blocks = append(m.h.Blocks, b)
+		m.events = m.events[1:]
+	}
+	slices.SortFunc(m.h.Blocks, func(a, b Block) int { return cmp.Compare(a.Addr, b.Addr) })
+	return nil
+}
+
+// segmentOf returns the segment in which a block lies.
+func (m *merger) segmentOf(a device.Addr) device.Addr {
+	p, _ := m.layout.segments.Floor(a)
+	return m.layout.segments.Entry(p).Addr
+}
+
+// placeOf returns the row of an allocation, which must be the next one.
+func (m *merger) placeOf(e request) (row, error) {
+	if len(m.rows) == 0 {
+		return row{}, m.lines.Blame(m.lines.Line(), fmt.Errorf("the file ends without the row of allocation %d, event %d", e.ID, e.seq))
+	}
+	r := m.rows[0]
+	switch {
+	case r.kind != Alloc || r.seq != uint64(e.seq):
+		return row{}, m.blame(r, "%s of seq %d: want the row of allocation %d, event %d", r.kind, r.seq, e.ID, e.seq)
+	case r.size != e.Size:
+		return row{}, m.blame(r, "bytes %d: the trace has %d", uint64(r.size), uint64(e.Size))
+	}
+	m.rows = m.rows[1:]
+	for len(m.addrs) <= int(e.Slot) {
+		m.addrs = append(m.addrs, 0)
+	}
+	m.addrs[e.Slot] = r.addr
+	return r, nil
+}
+
+// steps takes what happened while the recording ran.
+func (m *merger) steps() error {
+	for _, e := range m.events {
+		if err := m.traffic(e.seq, !e.free); err != nil {
+			return err
+		}
+		if e.free {
+			// A free leads to a live allocation, and each of them has its place.
+			if err := m.add(Step{Free, e.seq, e.ID, m.addrs[e.Slot], 0, 0}); err != nil {
+				return err
+			}
+			continue
+		}
+		r, err := m.placeOf(e)
+		if err != nil {
+			return err
+		}
+		if err := m.add(Step{Alloc, e.seq, e.ID, r.addr, r.size, e.Stream}); err != nil {
+			return m.blame(r, "%w", err)
+		}
+		if i, ok := m.held[m.segmentOf(r.addr)]; ok {
+			m.h.Segments[i].Stream = e.Stream
+		}
+	}
+	if err := m.traffic(m.total, false); err != nil || len(m.rows) == 0 {
+		return err
+	}
+	return m.blame(m.rows[0], "%s of seq %d: the trace has %d events", m.rows[0].kind, m.rows[0].seq, m.total)
+}
+
+// traffic takes the segments that came and went before an event.
+func (m *merger) traffic(seq int, isAlloc bool) error {
+	for len(m.rows) > 0 && m.rows[0].kind != Alloc && m.rows[0].seq <= uint64(seq) {
+		r := m.rows[0]
+		if r.kind == SegmentAlloc && (!isAlloc || r.seq != uint64(seq)) {
+			return m.blame(r, "segment_alloc of seq %d: the event is no allocation", r.seq)
+		}
+		if err := m.add(Step{r.kind, seq, 0, r.addr, r.size, 0}); err != nil {
+			return m.blame(r, "%w", err)
+		}
+		if r.kind == SegmentFree {
+			delete(m.held, r.addr)
+		}
+		m.rows = m.rows[1:]
+	}
+	return nil
+}
+
+// add appends a step that the memory allows.
+func (m *merger) add(s Step) error {
+	m.h.Steps = append(m.h.Steps, s)
+	return m.layout.apply(s, 0)
+}

@@ -1,0 +1,197 @@
+package verify
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"slices"
+
+	"github.com/vramyard/vramyard/alloc"
+	"github.com/vramyard/vramyard/device"
+)
+
+// mostDisagreements bounds how often a strategy is seeded again, which costs a step for each live
+// block: a wrong setting would make the whole run quadratic, and says no more after so many.
+const mostDisagreements = 1000
+
+// run is a verification under way.
+type run struct {
+	t      *Target
+	layout *layout // the recorded heap
+	device *script
+	s      Seedable
+	taken  device.Region // the segment that the recording takes for the next allocation
+	wrong  int           // disagreements so far
+	res    *Result
+}
+
+// Run has the target serve the history. An allocation that is not predicted is a result; errors
+// are a history that cannot have been, and a strategy that refuses its opening state or breaks its
+// contract.
+func Run(h *History, t *Target) (*Result, error) {
+	r := &run{t: t, res: &Result{
+		Schema: Schema, Strategy: t.Strategy, Config: t.Config, Trace: h.Name, TraceHash: h.Hash, Addresses: h.Addr,
+		OpeningBlocks: len(h.Blocks),
+	}}
+	opening := *h
+	var err error
+	if opening.Blocks, err = r.survey(h); err != nil {
+		return nil, err
+	}
+	if r.layout, err = newLayout(&opening); err != nil {
+		return nil, err
+	}
+	r.res.OpeningBytes = r.layout.held
+	if err := r.seed(); err != nil {
+		return nil, fmt.Errorf("opening state: %w", err)
+	}
+	for _, s := range h.Steps {
+		if r.res.Stopped {
+			break
+		}
+		if err := r.step(s); err != nil {
+			return nil, fmt.Errorf("event %d: %v at %v: %w", s.Event, s.Kind, s.Addr, err)
+		}
+	}
+	if err := r.s.Check(); err != nil {
+		return nil, fmt.Errorf("at the end: %w", err)
+	}
+	return r.res, r.end()
+}
+
+// survey goes through a history once. It counts, and returns the opening blocks with what later
+// steps tell of their sizes.
+func (r *run) survey(h *History) ([]Block, error) {
+	l, err := newLayout(h)
+	if err != nil {
+		return nil, err
+	}
+	blocks := slices.Clone(h.Blocks)
+	r.res.Recorded = l.held
+	for _, s := range h.Steps {
+		if s.Kind == Alloc {
+			r.res.Allocs++
+			if at, size, ok := l.settle(s.Addr, r.t); ok {
+				learn(blocks, at, size, l)
+			}
+		}
+		if err := l.apply(s, 0); err != nil {
+			return nil, fmt.Errorf("event %d: %w", s.Event, err)
+		}
+		if s.Kind == SegmentAlloc {
+			r.res.Segments++
+		}
+		r.res.Recorded = max(r.res.Recorded, l.held)
+	}
+	return blocks, nil
+}
+
+// learn enters the size of the live block at an address, if it is one of the opening blocks.
+func learn(blocks []Block, at device.Addr, size device.Size, l *layout) {
+	p, _ := l.blocks.Search(at)
+	i, found := slices.BinarySearchFunc(blocks, at, func(b Block, a device.Addr) int {
+		return cmp.Compare(b.Addr, a)
+	})
+	if found && blocks[i].ID == l.blocks.Entry(p).Value.id {
+		blocks[i].Size = size
+		l.fix(at, size)
+	}
+}
+
+// seed builds the strategy on the recorded heap, and fixes the sizes of its blocks.
+func (r *run) seed() error {
+	chunks := r.layout.chunks(r.t)
+	for _, c := range chunks {
+		if c.State == alloc.Live {
+			r.layout.fix(c.Addr, c.Size)
+		}
+	}
+	r.device = newScript(r.layout)
+	s, err := r.t.Open(r.device, chunks)
+	if err != nil {
+		return err
+	}
+	r.s = s
+	return nil
+}
+
+// end closes the strategy.
+func (r *run) end() error {
+	r.res.Reserved = max(r.res.Reserved, r.device.peak)
+	r.device.ending = true
+	return r.s.Close()
+}
+
+// step has the strategy do one step.
+func (r *run) step(s Step) error {
+	switch s.Kind {
+	case Alloc:
+		return r.alloc(s)
+	case Free:
+		if err := r.s.Free(s.Addr); err != nil {
+			return err
+		}
+	case SegmentAlloc:
+		r.taken = device.Region{Addr: s.Addr, Size: s.Size}
+	case SegmentFree:
+		r.device.freed = s.Addr
+		if err := r.s.ReleaseSegment(s.Addr); err != nil {
+			return err
+		}
+		r.device.freed = 0
+	}
+	if r.device.disagrees() {
+		return fmt.Errorf("the strategy does what only a request leads to: %v", r.device.wanted)
+	}
+	return r.layout.apply(s, 0)
+}
+
+// alloc has the strategy serve a request and compares.
+func (r *run) alloc(s Step) error {
+	recorded := Placement{Block: s.Addr, Segment: r.taken.Size}
+	r.device.next = r.taken
+	b, err := r.s.Alloc(alloc.Request{Size: s.Size, Stream: s.Stream, Tag: s.ID})
+	predicted := Placement{Block: b.Addr}
+	switch {
+	case r.device.disagrees():
+		predicted = r.device.wanted
+	case errors.Is(err, alloc.ErrOutOfMemory), errors.Is(err, alloc.ErrInvalidRequest):
+		predicted = Placement{}
+	case err != nil:
+		return err
+	case r.device.next.Size == 0: // it was granted, if the recording has one
+		predicted.Segment = r.taken.Size
+	}
+	same := predicted == recorded
+	size := b.Size
+	if !same {
+		size = 0
+	}
+	if err := r.layout.apply(s, size); err != nil {
+		return err
+	}
+	if !same {
+		return r.disagree(&Disagreement{
+			Event: s.Event, ID: s.ID, Size: s.Size, Stream: s.Stream, Predicted: predicted, Recorded: recorded,
+		})
+	}
+	r.res.Predicted++
+	if r.taken.Size != 0 {
+		r.res.InSegments++
+	}
+	r.taken = device.Region{}
+	return nil
+}
+
+// disagree notes a disagreement and seeds a fresh strategy with the recorded heap. The other one
+// is not even closed: its device has lied to it.
+func (r *run) disagree(d *Disagreement) error {
+	if r.res.First == nil {
+		r.res.First = d
+	}
+	r.taken = device.Region{}
+	r.wrong++
+	r.res.Stopped = r.wrong == mostDisagreements
+	r.res.Reserved = max(r.res.Reserved, r.device.peak)
+	return r.seed()
+}
