@@ -27,7 +27,7 @@ type segment struct {
 type block struct {
 	id        uint64
 	requested device.Size
-	size      device.Size   // bytes granted; 0 where that is not known
+	size      device.Size // bytes granted; 0 where that is not known
 }
 
 // layout is the memory of the recorded allocator at one moment. It refuses what cannot be.
