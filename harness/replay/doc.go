@@ -10,6 +10,11 @@
 // fragmentation is looked at after every event of a trace of up to 65,536 events and
 // after every 2nd, 4th, … of a longer one.
 //
+// Placements and the final state have one form for all strategies, but for traces in the form
+// of PyTorch's golden vectors. Through a strategy that counts as PyTorch does, which the figures
+// of that form need, such a trace gives the lines of the vectors, with what the strategy does
+// besides where it is an [alloc.Historian].
+//
 // Bookkeeping costs a few nanoseconds an event and does not allocate; looking at
 // fragmentation costs what the strategy takes to tell its largest free chunk. Latency of
 // single calls is measured only when asked for, because reading the clock costs as much as

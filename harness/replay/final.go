@@ -12,20 +12,21 @@ import (
 	"github.com/vramyard/vramyard/harness/trace"
 )
 
+// verdicts are what a placement line says of a block that is not live.
+var verdicts = [...]string{verdictOOM: " OOM", verdictNull: " NULL", verdictInvalid: " INVALID"}
+
 // writePlacement writes the line of one allocation: id, offset from the base of the
 // device and granted size, or id and why there is none.
 func (r *runner) writePlacement(e *trace.Event, b *block) error {
+	if r.torch != nil {
+		return r.torch.placement(e, b)
+	}
 	line := strconv.AppendUint(make([]byte, 0, 64), e.ID, 10)
-	switch {
-	case b.live:
+	if b.live {
 		line = strconv.AppendUint(append(line, ' '), uint64(b.addr-sim.Base), 10)
 		line = strconv.AppendUint(append(line, ' '), uint64(b.size), 10)
-	case b.size == verdictOOM:
-		line = append(line, " OOM"...)
-	case b.size == verdictNull:
-		line = append(line, " NULL"...)
-	default:
-		line = append(line, " INVALID"...)
+	} else {
+		line = append(line, verdicts[b.size]...)
 	}
 	_, err := r.o.Placements.Write(append(line, '\n'))
 	return err
@@ -36,15 +37,20 @@ func (r *runner) print(what uint64) error {
 	if r.o.Placements == nil {
 		return nil
 	}
-	var err error
+	var line string
 	switch what {
 	case trace.PrintStats:
-		_, err = io.WriteString(r.o.Placements, r.statsLine())
+		line = r.statsLine()
 	case trace.PrintMap:
-		_, err = io.WriteString(r.o.Placements, "O "+alloc.Rendering(r.s)+"\n")
+		line = "O " + alloc.Rendering(r.s) + "\n"
 	default:
-		r.res.Ignored++ // totals in PyTorch's terms: no strategy here counts in them
+		var ok bool
+		if line, ok = r.totals(); !ok {
+			r.res.Ignored++
+			return nil
+		}
 	}
+	_, err := io.WriteString(r.o.Placements, line)
 	return err
 }
 
@@ -65,8 +71,12 @@ func (r *runner) statsLine() string {
 }
 
 // writeFinal writes the state at the end in the form of TensorFlow's vectors: statistics
-// (S), rendering (O), regions (R) and chunks (C). What a strategy lacks is -1.
+// (S), rendering (O), regions (R) and chunks (C). What a strategy lacks is -1. PyTorch's have a
+// form of their own.
 func (r *runner) writeFinal(out io.Writer) error {
+	if r.torch != nil {
+		return r.writeTorchFinal(out)
+	}
 	w := bufio.NewWriter(out)
 	tiles := r.tiles()
 	for _, line := range r.finalStats(tiles) {

@@ -93,6 +93,7 @@ func (p *Prepared) Run(setup alloc.Setup, dev device.Device, o Options) (*Result
 			r.flows = make([]flow, len(p.streams))
 		}
 	}
+	r.torch = r.newTorchLines()
 	if err := r.run(); err != nil {
 		return nil, fmt.Errorf("%s on %s: %w", setup.Name, t.Header.Name, err)
 	}
@@ -141,8 +142,9 @@ type runner struct {
 	allocTime, freeTime  *latency.Histogram // nil without latency
 	allocs               uint64             // serial of the last grant; ClearStats does not touch it
 
-	seen Observation // the last call, for the observer
-	res  Result
+	torch *torchLines // nil unless lines have PyTorch's form
+	seen  Observation // the last call, for the observer
+	res   Result
 }
 
 // run replays, closes the strategy and completes the result.
@@ -152,6 +154,9 @@ func (r *runner) run() error {
 	}
 	elapsed, err := r.timedLoop()
 	if err != nil {
+		return err
+	}
+	if err := r.endHistory(); err != nil {
 		return err
 	}
 	r.finish(elapsed)
@@ -535,6 +540,7 @@ func (r *runner) finish(elapsed int64) {
 	if n, err := alloc.MetadataBytes(r.s); err == nil {
 		res.MetadataBytes = &n
 	}
+	res.Counters = countersOf(r.s)
 }
 
 // audit compares the strategy's counters with the replay's own account.

@@ -51,6 +51,7 @@ type Result struct {
 	DeviceTime    uint64       `json:"device_time_ns"`       // what they take together by the cost model of the device
 	DeviceTimes   device.Times `json:"device_time_each_ns"`  // and by kind
 	MetadataBytes *device.Size `json:"metadata_bytes"`       // host memory of the strategy at the end; null: not known
+	Counters      Counters     `json:"counters,omitempty"`   // in PyTorch's terms, at the end; none without figures
 
 	NsPerOp float64  `json:"ns_per_op"`         // CPU time of the loop per Alloc or Free, bookkeeping included
 	Latency *Latency `json:"latency,omitempty"` // of single calls

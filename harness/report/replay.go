@@ -58,6 +58,9 @@ func memoryRows(r *replay.Result) []table.Row {
 	if n := r.MetadataBytes; n != nil {
 		rows = append(rows, table.Row{"metadata on the host", Bytes(*n)})
 	}
+	if n, ok := r.Counters.Get("inactive_split_bytes.all.peak"); ok {
+		rows = append(rows, table.Row{"PyTorch's inactive_split_bytes, peak", Bytes(device.Size(n))})
+	}
 	return rows
 }
 
@@ -81,6 +84,9 @@ func countRows(r *replay.Result) []table.Row {
 		if c.n > 0 {
 			rows = append(rows, table.Row{c.name, c.n})
 		}
+	}
+	if n, ok := r.Counters.Get("num_alloc_retries"); ok {
+		rows = append(rows, table.Row{"PyTorch's num_alloc_retries", n})
 	}
 	return rows
 }

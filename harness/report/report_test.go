@@ -115,8 +115,9 @@ func TestReplayTableTellsTheFirstFailure(t *testing.T) {
 	x := 0.25
 	r := &replay.Result{
 		Strategy: "bfc", Trace: "one", ExternalFragmentationAtOOM: &x, MetadataBytes: size(2048), IllegalFrees: 3,
-		NsPerOp: 50,
-		Latency: &replay.Latency{Alloc: latency.Quantiles{P50: 1, P99: 2, P999: 3, Max: 4}, NsPerOp: 100},
+		NsPerOp:  50,
+		Counters: replay.Counters{{Name: "num_alloc_retries", Value: 17}, {Name: "inactive_split_bytes.all.peak", Value: 3 << 20}},
+		Latency:  &replay.Latency{Alloc: latency.Quantiles{P50: 1, P99: 2, P999: 3, Max: 4}, NsPerOp: 100},
 		FirstFailure: &replay.FirstFailure{
 			Event: 5, ID: 6, Size: 1 << 20, Error: "alloc: out of memory", Reason: "limit reached", Free: 2 << 20, LargestHole: 1 << 19,
 		},
@@ -124,7 +125,8 @@ func TestReplayTableTellsTheFirstFailure(t *testing.T) {
 	var out bytes.Buffer
 	require.NoError(t, report.ReplayTable(&out, r))
 	for _, want := range []string{
-		"external fragmentation at first OOM", "25.0 %", "2.00 KiB", "illegal frees refused", "1 / 2 / 3 / 4 ns", "100.0 ns, 2.00 ×",
+		"external fragmentation at first OOM", "25.0 %", "2.00 KiB", "illegal frees refused", "PyTorch's num_alloc_retries             │               17 │",
+		"PyTorch's inactive_split_bytes, peak", "3.00 MiB", "1 / 2 / 3 / 4 ns", "100.0 ns, 2.00 ×",
 		"first failure: event 5, allocation 6 of 1.00 MiB: alloc: out of memory (limit reached)\n" +
 			"  2.00 MiB free in held regions, largest hole 512.00 KiB, device unlimited\n",
 	} {
