@@ -21,8 +21,8 @@ import (
 
 // Vector is one trace and what the original allocator answered to it.
 type Vector struct {
-	Suite    string          // "bfc" or "xdl": the directory, and the dialect of the trace
-	Kind     string          // the original: bfc, buddy, slab, slab_buddy, blaze_slab
+	Suite    string          // "bfc", "xdl" or "torch": the directory, and the dialect of the trace
+	Kind     string          // the original: bfc, buddy, slab, slab_buddy, blaze_slab, torch_2.6, torch_2.11
 	Name     string          // unique within the kind
 	Purpose  string          // what the vector is there for
 	Strategy string          // the strategy of ours that must give the same answers
@@ -93,15 +93,17 @@ func (f file) read() ([]byte, error) {
 	return text, nil
 }
 
-// All returns every vector: those of BFC and then those of XDL, each in the order of its
-// manifest. It reads the manifests only.
-func All() ([]Vector, error) {
-	b, err := BFC()
-	if err != nil {
-		return nil, err
+// All returns every vector that a strategy here reproduces: those of BFC and of XDL, each in the
+// order of its manifest. It reads the manifests only.
+func All() (all []Vector, err error) {
+	for _, suite := range []func() ([]Vector, error){BFC, XDL} {
+		list, err := suite()
+		if err != nil {
+			return nil, err
+		}
+		all = append(all, list...)
 	}
-	x, err := XDL()
-	return append(b, x...), err
+	return all, nil
 }
 
 // Of returns the vectors that a strategy of ours must reproduce.

@@ -16,6 +16,11 @@ func TestEveryVectorLoads(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	torch, err := vectors.Torch()
+	if err != nil {
+		t.Fatal(err)
+	}
+	all = append(all, torch...)
 	seen := map[string]bool{}
 	for _, v := range all {
 		if seen[v.ID()] {
@@ -24,8 +29,8 @@ func TestEveryVectorLoads(t *testing.T) {
 		seen[v.ID()] = true
 		t.Run(v.ID(), func(t *testing.T) { check(t, v) })
 	}
-	if len(all) != 35+68 {
-		t.Errorf("%d vectors, want 35 of BFC and 68 of XDL", len(all))
+	if len(all) != 35+68+122 {
+		t.Errorf("%d vectors, want 35 of BFC, 68 of XDL and 122 of PyTorch", len(all))
 	}
 }
 
