@@ -1,0 +1,58 @@
+package caching
+
+import (
+	"fmt"
+)
+
+// The rule sets.
+const (
+	Rules26  = "2.6"  // PyTorch 2.6.0
+	Rules211 = "2.11" // PyTorch 2.11; the default
+)
+
+// Config describes the allocator of one PyTorch program. The zero value is what PyTorch 2.11 does
+// without any setting.
+type Config struct {
+	// Conf is the string that PYTORCH_CUDA_ALLOC_CONF has; the package comment lists its keys.
+	Conf string `json:"conf" doc:"what PYTORCH_CUDA_ALLOC_CONF says, such as max_split_size_mb:128,garbage_collection_threshold:0.8" grid:",expandable_segments:True,max_split_size_mb:64,roundup_power2_divisions:8,garbage_collection_threshold:0.8"`
+	// Rules selects the version: Rules26 or Rules211.
+	Rules string `json:"rules" doc:"whose rules to follow: 2.6 or 2.11 (PyTorch 2.6.0 or 2.11)" grid:"2.6,2.11"`
+	// MemoryFraction of the device is the most to hold; 0 for no bound.
+	MemoryFraction float64 `json:"memory_fraction" doc:"share of the device that may be held, as torch.cuda.set_per_process_memory_fraction sets it; 0 for no bound" grid:"0,0.9"`
+	// Mended repairs known defects of the original; the package comment lists them.
+	Mended bool `json:"mended" doc:"repair known defects of the original instead of reproducing them" grid:"false,true"`
+}
+
+// WithDefaults returns c with every default filled in. It fails with an error that names
+// the first bad field.
+func (c Config) WithDefaults() (Config, error) {
+	if c.Rules == "" {
+		c.Rules = Rules211
+	}
+	_, err := c.settings()
+	return c, err
+}
+
+// settings returns what the configuration says to the algorithm. It fails with an error that names
+// the first bad field.
+//
+// Precondition: the defaults of c are filled in, or c is about to be judged.
+func (c Config) settings() (settings, error) {
+	switch {
+	case c.Rules != Rules26 && c.Rules != Rules211:
+		return settings{}, fmt.Errorf("caching: rules %q: want %q or %q", c.Rules, Rules26, Rules211)
+	case !(c.MemoryFraction >= 0 && c.MemoryFraction <= 1): // NaN is neither
+		return settings{}, fmt.Errorf("caching: memory_fraction %v: want 0 for no bound, or a share up to 1", c.MemoryFraction)
+	}
+	s, err := parseConf(c.Conf, c.Rules)
+	switch {
+	case err != nil:
+		return settings{}, fmt.Errorf("caching: conf: %w", err)
+	case c.MemoryFraction == 0:
+		return s, nil
+	case s.fractionSet && s.fraction != c.MemoryFraction:
+		return settings{}, fmt.Errorf("caching: memory_fraction %v: conf says %s:%v", c.MemoryFraction, keyFraction, s.fraction)
+	}
+	s.bound(c.MemoryFraction, c.Rules)
+	return s, nil
+}

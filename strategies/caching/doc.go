@@ -1,0 +1,125 @@
+// Package caching makes the decisions of PyTorch's caching allocator for CUDA devices.
+//
+// The allocator keeps what is freed. It takes segments from the device, cuts blocks from them, and gives segments
+// back only when a request finds no memory, or when it is told to. Small and large blocks lie in segments
+// of their own, and so do the blocks of each stream. Placement, calls to the device, statistics and the history are
+// those of the original, bit for bit, for two states of it: see [Config] Rules.
+//
+// # Sizes
+//
+// A request is rounded up to 512 bytes, or, with roundup_power2_divisions, to one of a few steps between two
+// powers of two. Up to 1 MiB it is small and is served from segments of 2 MiB. Anything else is large: below 10 MiB
+// from segments of 20 MiB, from there on from a segment of its own size, rounded up to 2 MiB.
+//
+// # Search
+//
+// A shelf holds the free blocks of one pool, size kind and stream, ordered by size, then address. A request takes
+// the first one that is large enough, nothing of any other shelf. If there is none, in turn:
+//
+//   - with garbage_collection_threshold, and a bound on what is held, segments of the large pool that were free
+//     for longer than the average go back while more is held than that share of the bound;
+//   - the device is asked for a segment;
+//   - with max_split_size_mb, blocks of the shelf that are too large to be split go back: the smallest that
+//     would serve alone, else the largest ones until they are enough. Then the device is asked again;
+//   - unless requests are redirected into a private pool, all pending blocks are waited for, all segments without
+//     a live block go back, and the device is asked for the last time.
+//
+// # Split and merge
+//
+// What is left of a small block is split off if it is 512 bytes or more, of a large one if it is more than 1 MiB. A
+// block keeps its low part. From max_split_size_mb on a block is never split: it serves only requests that are as
+// large as that, and less than max_non_split_rounding_mb below it. A freed block merges with its free
+// neighbours.
+//
+// # Segments that grow
+//
+// With expandable_segments a segment is a range of addresses somewhat larger than the device, in which
+// pages are mapped as they are needed: of 2 MiB for small blocks, of 20 MiB for large ones. Mapped and unmapped
+// blocks tile it. A request takes the free block that, with the unmapped one behind it, is the smallest, so
+// that what can grow is used last. If no block is large enough, memory is mapped at the first place in a
+// segment of the shelf that is large enough, beginning with a free block before an unmapped one. What goes back are
+// whole pages inside free blocks.
+//
+// # Streams
+//
+// A block that other streams use (RecordStream) is pending when it is freed, until each of them has finished what
+// was queued on it then. Every request looks first whether some have. A pending block merges with nothing.
+//
+// # Private pools
+//
+// While requests are redirected into a private pool (BeginPool), as in a program that captures a graph, they are
+// served from shelves of that pool, no event is recorded or looked at, and blocks that other streams use stay
+// pending. The memory of a pool goes back once it has no users.
+//
+// # Settings
+//
+// [Config] Conf is what users write into PYTORCH_CUDA_ALLOC_CONF: keys with a colon and a value each,
+// separated by commas.
+//
+//   - max_split_size_mb: blocks from this size on are never split; above 20, in 2.11 at least the size of a large
+//     segment; without it all are;
+//   - max_non_split_rounding_mb: by how much such a block may be too large, with the same bounds; 20, in 2.11 the size
+//     of a large segment;
+//   - roundup_power2_divisions: how many steps there are from one power of two to the next, itself one; 1 and 0 are
+//     none. One number for all sizes, or a list by sizes in MiB such as [256:1,512:2,>:8], where each holds from its
+//     size to twice that, the first one below it too, and > above the last one, in 2.6 for that one as well;
+//   - garbage_collection_threshold: a share above 0 and below 1; it has no effect unless the bytes held are bounded;
+//   - expandable_segments: True or False;
+//   - large_segment_size_mb (2.11): the size of a segment of the large pool, above 10;
+//   - per_process_memory_fraction (2.11): as [Config] MemoryFraction; 1 is no bound;
+//   - backend: native. For cudaMallocAsync there is the strategy async.
+//
+// Accepted without effect are release_lock_on_cudamalloc, pinned_use_cuda_host_register (both with hip instead of cuda
+// too), pinned_use_background_threads, pinned_num_register_threads, and in 2.11
+// graph_capture_record_stream_reuse, pinned_reserve_segment_size_mb, pinned_free_catch_all,
+// throw_on_cudamalloc_oom, expandable_segments_reserve and expandable_segments_reserve_by_class.
+//
+// # What is faithful
+//
+// Where one would expect something else, this is what the original does:
+//
+//   - a tail of exactly 1 MiB of a large block stays with it, one of 512 bytes of a small block is split off;
+//   - a request of 10 MiB has a segment of its own, and so has one that is rounded up to that;
+//   - if the first block that is large enough is refused because it may not be split, no other one is tried;
+//   - after everything was waited for and given back no block is looked for, only the device is asked: a request may
+//     fail and the same request succeed right after. A retry counts before it is known whether it works;
+//   - large segments go back before small ones, each by stream, size and address, which decides what the device has
+//     where afterwards;
+//   - among segments that grow a block counts with the unmapped one behind it, and an equal one does not
+//     replace the first; the place to map begins at the free block before an unmapped one;
+//   - the bound is compared with the size of the segment, not of the request;
+//   - each lookup ages all free blocks of its pool, one that finds something too; the average is not renewed before
+//     all blocks were compared with it;
+//   - sizes between two entries of roundup_power2_divisions have no steps;
+//   - allocated bytes sink when a block is freed, active and requested ones when its free is final.
+//
+// # Cost
+//
+// Alloc and Free cost O(1), but for the shares of a heap (see internal/sizemap) O(log blocks of one size) amortized,
+// and O(log streams) where the stream changes. Among segments that grow a lookup passes over blocks that do not; to map
+// memory costs O(unmapped blocks). Giving memory back costs O(free blocks). Metadata is 40 bytes a block
+// beside the indexes. Nothing is allocated on the heap once warm.
+//
+// # Departures
+//
+// In every version:
+//
+//   - numbers are digits and nothing else: PyTorch reads 128GB as 128 MiB, and -1 as a very large number;
+//   - a colon or comma that is missing is an error also where later versions of the parser overlook it;
+//   - the private pools that have no users go back in the order of their numbers, where the original has none;
+//   - a free of anything but the start of a live block is refused, where the original aborts;
+//   - alignments above 512 are refused, the original has none.
+//
+// With Mended also:
+//
+//   - after everything was given back the free blocks are searched once more (M1);
+//   - without a bound the threshold of the collection is a share of the device (M2);
+//   - a private pool with segments that grow counts exactly what it holds, so that it is forgotten when that is
+//     nothing (M3).
+//
+// # Source
+//
+// PyTorch, c10/cuda/CUDACachingAllocator.cpp and c10/cuda/CUDAAllocatorConfig.cpp of version 2.6.0, with the changes up
+// to 2.11, where the settings are in c10/core/AllocatorConfig.cpp; BSD licence, reproduced in behaviour and not
+// in text.
+package caching

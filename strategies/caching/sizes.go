@@ -1,0 +1,90 @@
+package caching
+
+import (
+	"math/bits"
+
+	"github.com/vramyard/vramyard/device"
+)
+
+// The sizes that PyTorch has fixed.
+const (
+	quantum      device.Size = 512             // every size of a block is a multiple of it
+	mostSmall                = device.MiB      // largest block of the small pool
+	smallSegment             = 2 * device.MiB  // a segment of the small pool
+	usualSegment             = 20 * device.MiB // a segment of the large pool, unless set otherwise
+	leastAlone               = 10 * device.MiB // from here on a request gets a segment for itself ...
+	aloneQuantum             = 2 * device.MiB  // ... of a multiple of this
+	mostTail                 = device.MiB      // most that stays with a block of the large pool instead of being split off
+	mostRequest  device.Size = 1<<60 - 1       // anything larger PyTorch refuses at once
+)
+
+// Requests are rounded by the power of two below them: those below 2 MiB as the first interval
+// says, those of 2 MiB up to 4 MiB as the second, and so on.
+const (
+	intervals     = 16
+	firstInterval = 20 // log2 of the first interval's start
+)
+
+// settings is what a [Config] says to the algorithm.
+type settings struct {
+	maxSplit       device.Size            // blocks from here on are never split; the largest size there is without
+	maxRounding    device.Size            // such a block serves a request that is smaller by less than this
+	largeSegment   device.Size            // a segment of the large pool, and its pages where segments grow
+	gcThreshold    float64                // share of the bound above which old segments go back; 0 for never
+	divisions      [intervals]device.Size // steps from one power of two to the next, by interval; 0 and 1 for none
+	unstepped      bool                   // no interval has steps
+	expandable     bool                   // segments grow by mapping
+	limited        bool                   // the bytes held are bounded ...
+	fraction       float64                // ... by this share of the device
+	fractionSet    bool                   // the string said so
+	lastBegunFirst bool                   // of several redirections the last one begun decides, not the first one
+}
+
+// bound bounds the bytes held by a share of the device. In 2.11 the whole device is no bound.
+func (s *settings) bound(fraction float64, rules string) {
+	s.fraction = fraction
+	s.limited = rules == Rules26 || fraction != 1
+}
+
+// isSmall reports whether a rounded size belongs to the small pool.
+func isSmall(n device.Size) bool { return n <= mostSmall }
+
+// round returns the size of the block that a request of n bytes is looked for.
+//
+// Precondition: 0 < n <= mostRequest.
+func (s *settings) round(n device.Size) device.Size {
+	if s.unstepped || n < quantum {
+		return device.AlignUp(n, quantum)
+	}
+	return s.roundInSteps(n)
+}
+
+// roundInSteps is round for n of a quantum or more where some interval has steps.
+func (s *settings) roundInSteps(n device.Size) device.Size {
+	log := bits.Len64(uint64(n)) - 1
+	steps := s.divisions[min(max(log-firstInterval, 0), intervals-1)]
+	// Small requests would get steps below the quantum. The product wraps like the original's.
+	if steps <= 1 || n <= quantum*steps {
+		return device.AlignUp(n, quantum)
+	}
+	below := device.Size(1) << log
+	step := below >> (bits.Len64(uint64(steps)) - 1)
+	switch {
+	case n == below:
+		return n
+	case step == 0:
+		return 2 * below
+	}
+	return device.AlignUp(n, step)
+}
+
+// segmentSize returns the bytes to ask the device for if no block serves a rounded size.
+func (s *settings) segmentSize(n device.Size) device.Size {
+	switch {
+	case isSmall(n):
+		return smallSegment
+	case n < leastAlone:
+		return s.largeSegment
+	}
+	return device.AlignUp(n, aloneQuantum)
+}
