@@ -10,8 +10,8 @@
 //
 // A free asks the slabs first, who find the slot of an address from that alone, see package
 // slab. What is in none is looked up in the table of the other live blocks, which keeps what was
-// asked for, and the number of the region that the block lies in or is; an address that is not
-// there either was not granted.
+// asked for, while the buddy tells from the address which region the block lies in or is; an
+// address that is not in the table was not granted.
 //
 // # Search
 //

@@ -101,12 +101,16 @@ func (a *Layers) slabBytes(number int32) device.Size {
 	return a.pieces.sizes[a.cells.ClassOfSlab(number)]
 }
 
-// granted returns the bytes that a block of the buddy was granted.
-func (a *Layers) granted(l ledger.Block) device.Size { return a.blocks.Granted(l.Requested, l.Place) }
+// granted returns the bytes that the live block of the buddy at an address was granted.
+func (a *Layers) granted(at device.Addr, l ledger.Block) device.Size {
+	place, _ := a.blocks.PlaceOf(at)
+	return a.blocks.Granted(l.Requested, place)
+}
 
-// slabBlock returns the block of the buddy that a slab that is held is, as if it were live.
-func (a *Layers) slabBlock(number int32) ledger.Block {
-	return ledger.Block{Requested: a.slabBytes(number), Place: a.pieces.placeOf(a.cells.Piece(number))}
+// slabGranted returns the bytes that the block of a slab that is held was granted, and its place.
+func (a *Layers) slabGranted(number int32) (granted device.Size, place uint64) {
+	place = a.pieces.placeOf(a.cells.Piece(number))
+	return a.blocks.Granted(a.slabBytes(number), place), place
 }
 
 // spans yields the tiles of the buddy by address, each with the number of the slab there or
@@ -120,10 +124,11 @@ func (a *Layers) spans(yield func(s buddy.Span, number int32) bool) {
 		}
 		if i < len(a.order) && a.cells.Piece(a.order[i]).Addr == at {
 			number = a.order[i]
-			return a.granted(a.slabBlock(number))
+			granted, _ := a.slabGranted(number)
+			return granted
 		}
 		if l, ok := a.live.Get(at); ok {
-			return a.granted(l)
+			return a.granted(at, l)
 		}
 		return 0
 	}, func(s buddy.Span) bool {
@@ -140,7 +145,8 @@ func (a *Layers) chunkOf(s buddy.Span) alloc.Chunk {
 	if s.State == alloc.Live {
 		l, _ := a.live.Get(s.Addr)
 		c.Requested, c.Stream, c.Tag = l.Requested, l.Stream, l.Tag
-		direct = buddy.IsDirect(l.Place)
+		place, _ := a.blocks.PlaceOf(s.Addr)
+		direct = buddy.IsDirect(place)
 	}
 	if direct {
 		c.Owner = OwnerDirect
@@ -197,11 +203,12 @@ func (a *Layers) checkSlabs() (err error) {
 			return true
 		}
 		found++
-		bytes, p, block := a.slabBytes(number), a.cells.Piece(number), a.slabBlock(number)
-		if fits := s.Size == bytes || s.Size > bytes && buddy.IsDirect(block.Place); s.State != alloc.Live || !fits ||
-			s.Size != a.granted(block) || p.Addr != s.Addr || int32(p.Handle) != number {
+		bytes, p := a.slabBytes(number), a.cells.Piece(number)
+		granted, place := a.slabGranted(number)
+		if fits := s.Size == bytes || s.Size > bytes && buddy.IsDirect(place); s.State != alloc.Live || !fits ||
+			s.Size != granted || p.Addr != s.Addr || int32(p.Handle) != number {
 			err = fmt.Errorf("slabbuddy: invariant W1 (a slab is one block of the buddy): slab %d of %d bytes at %v, a span of %d, granted %d",
-				number, uint64(bytes), s.Addr, uint64(s.Size), uint64(a.granted(block)))
+				number, uint64(bytes), s.Addr, uint64(s.Size), uint64(granted))
 		}
 		return err == nil
 	})
@@ -225,7 +232,7 @@ func (a *Layers) checkOwners() (err error) {
 			return true
 		}
 		blocks++
-		if l, ok := a.live.Get(s.Addr); !ok || a.granted(l) != s.Size {
+		if l, ok := a.live.Get(s.Addr); !ok || a.granted(s.Addr, l) != s.Size {
 			err = fmt.Errorf("slabbuddy: invariant W2 (what is granted is a slab or a live block): %d bytes at %v are granted, the table has %d",
 				uint64(s.Size), s.Addr, uint64(l.Requested))
 		}

@@ -92,9 +92,8 @@ func (a *Layers) allocNew(r *alloc.Request, class int, small bool) (alloc.Block,
 
 // allocBlock serves a request by a block of the buddy that is held.
 func (a *Layers) allocBlock(r *alloc.Request) (b alloc.Block, ok bool) {
-	var place uint64
-	if b.Addr, b.Size, place, ok = a.blocks.GrabHeld(r.Size, r.Align, r.Hint); ok {
-		a.grantBlock(b, place, r)
+	if b.Addr, b.Size, _, ok = a.blocks.GrabHeld(r.Size, r.Align, r.Hint); ok {
+		a.grantBlock(b, r)
 	}
 	return b, ok
 }
@@ -103,13 +102,13 @@ func (a *Layers) allocBlock(r *alloc.Request) (b alloc.Block, ok bool) {
 func (a *Layers) blockOr(
 	r *alloc.Request, grab func(n, align device.Size, hint alloc.Hint) (device.Addr, device.Size, uint64, error),
 ) (alloc.Block, bool) {
-	addr, size, place, err := grab(r.Size, r.Align, r.Hint)
+	addr, size, _, err := grab(r.Size, r.Align, r.Hint)
 	if err != nil {
 		a.pieces.short = shortage{err, a.blocks.Asked()}
 		return alloc.Block{}, false
 	}
 	b := alloc.Block{Addr: addr, Size: size}
-	a.grantBlock(b, place, r)
+	a.grantBlock(b, r)
 	return b, true
 }
 

@@ -18,7 +18,7 @@ import (
 type Layers struct {
 	busy   invariants.Entry
 	closed bool
-	live   ledger.Table // live blocks of the buddy; the place is the buddy's
+	live   ledger.Table // live blocks of the buddy
 	cells  *slab.Cells
 	blocks buddy.Blocks
 	pieces pieces
@@ -154,12 +154,11 @@ func (a *Layers) alloc(r alloc.Request) (alloc.Block, error) {
 		return a.allocShort(&r, class, true)
 	}
 	var b alloc.Block
-	var place uint64
 	var ok bool
-	if b.Addr, b.Size, place, ok = a.blocks.GrabHeld(r.Size, r.Align, r.Hint); !ok {
+	if b.Addr, b.Size, _, ok = a.blocks.GrabHeld(r.Size, r.Align, r.Hint); !ok {
 		return a.allocShort(&r, class, false)
 	}
-	a.grantBlock(b, place, &r)
+	a.grantBlock(b, &r)
 	return b, nil
 }
 
@@ -171,8 +170,8 @@ func (a *Layers) grantSlot(p device.Addr, class int, requested device.Size) allo
 }
 
 // grantBlock books a block of the buddy that was granted.
-func (a *Layers) grantBlock(b alloc.Block, place uint64, r *alloc.Request) {
-	a.live.Add(b.Addr, ledger.Block{Requested: r.Size, Stream: r.Stream, Tag: r.Tag, Place: place})
+func (a *Layers) grantBlock(b alloc.Block, r *alloc.Request) {
+	a.live.Add(b.Addr, ledger.Block{Requested: r.Size, Stream: r.Stream, Tag: r.Tag})
 	a.stats.Granted(r.Size, b.Size)
 }
 
@@ -191,11 +190,12 @@ func (a *Layers) free(p device.Addr) error {
 	}
 	requested, granted, ok := a.cells.Return(p)
 	if !ok {
+		place, _ := a.blocks.PlaceOf(p) // which does not wait for the table
 		l, ok := a.live.Take(p)
 		if !ok {
 			return alloc.ErrInvalidFree
 		}
-		requested, granted = l.Requested, a.blocks.Return(p, l.Requested, l.Place)
+		requested, granted = l.Requested, a.blocks.Return(p, l.Requested, place)
 	}
 	if planted.Enabled && planted.Is("layers/frees-what-was-asked") {
 		a.stats.Allocated += granted - requested
