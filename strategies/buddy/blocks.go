@@ -39,6 +39,7 @@ type Blocks struct {
 	high     bool        // the highest block is taken
 	lazy     bool        // buddies may both be free
 	unmerged bool        // such buddies may be there
+	halves   device.Size // largest request for which the short way of halves.go is, 0 for none
 	most     device.Size // units of the largest region that is of use
 	slack    uint32      // free blocks of a class below which a freed one is not merged
 	grain    device.Size // sizes are rounded up to it first; 0 for no more than units
@@ -87,6 +88,9 @@ func NewBlocks(src device.Source, stats *alloc.Stats, c Config) (Blocks, error) 
 		b.slack = uint32(c.Slack)
 	case OnFailure:
 		b.slack = 1<<32 - 1
+	}
+	if b.binary && !b.trims && !b.lists && !b.fullest && !b.anywhere && b.grain == 0 {
+		b.halves = min(b.direct, b.most<<b.shift)
 	}
 	b.ranked = make([]places, len(b.classes.size))
 	b.count = make([]uint32, len(b.classes.size))
@@ -216,6 +220,11 @@ func honours(align device.Size) bool { return device.IsPowerOfTwo(align) && alig
 // Precondition: Judge finds nothing in the request.
 func (b *Blocks) Grab(n, align device.Size, hint alloc.Hint) (addr device.Addr, granted device.Size, place uint64, err error) {
 	b.asked = 0
+	if n <= b.halves && align == 0 && hint != alloc.HintHigh {
+		if addr, granted, place, ok := b.grabHalf(n); ok {
+			return addr, granted, place, nil
+		}
+	}
 	if n > b.direct {
 		return b.grabDirect(n, align, hint)
 	}
@@ -243,6 +252,9 @@ func (b *Blocks) Return(addr device.Addr, n device.Size, place uint64) device.Si
 	r := &b.regs[slot]
 	if place&directPlace != 0 {
 		return b.returnDirect(slot, r)
+	}
+	if n <= b.halves && !(planted.Enabled && planted.Is("buddy/returns-one-short")) {
+		return b.returnHalf(slot, r, addr, n)
 	}
 	units := b.grantedOf(n)
 	if planted.Enabled && planted.Is("buddy/returns-one-short") && units > 1 {

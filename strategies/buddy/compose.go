@@ -15,6 +15,11 @@ import (
 //
 // Precondition: Judge finds nothing in the request.
 func (b *Blocks) GrabHeld(n, align device.Size, hint alloc.Hint) (addr device.Addr, granted device.Size, place uint64, ok bool) {
+	if n <= b.halves && align == 0 && hint != alloc.HintHigh {
+		if addr, granted, place, ok = b.grabHalf(n); ok {
+			return addr, granted, place, true
+		}
+	}
 	if n > b.direct {
 		return b.grabKept(n)
 	}
