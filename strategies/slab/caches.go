@@ -42,13 +42,10 @@ func NewCaches(src device.Source, c Config) (*Caches, error) {
 // Alloc implements [alloc.Allocator]. It costs O(1), and a device call for a request above
 // the largest class or if a region is needed.
 func (a *Caches) Alloc(r alloc.Request) (alloc.Block, error) {
-	a.busy.Enter("slab")
-	b, err := a.alloc(r)
-	a.busy.Leave()
-	return b, err
-}
-
-func (a *Caches) alloc(r alloc.Request) (alloc.Block, error) {
+	if invariants.Enabled { // which the compiler knows, so that there is one function
+		a.busy.Enter("slab")
+		defer a.busy.Leave()
+	}
 	if a.closed {
 		return alloc.Block{}, alloc.ErrClosed
 	}
@@ -62,7 +59,7 @@ func (a *Caches) alloc(r alloc.Request) (alloc.Block, error) {
 		}
 	}
 	segment := a.cells.Segment(r.Stream)
-	p, ok := a.cells.Grab(class, segment, &r)
+	p, ok := a.cells.Grab(class, segment, &r, true)
 	if !ok {
 		if p, ok = a.reclaim(class, segment, &r); !ok {
 			return alloc.Block{}, a.outOfMemory(r, a.slices.asked, a.slices.err)
@@ -79,17 +76,17 @@ func (a *Caches) alloc(r alloc.Request) (alloc.Block, error) {
 func (a *Caches) reclaim(class, segment int, r *alloc.Request) (p device.Addr, ok bool) {
 	before := a.stats.Releases
 	if a.cells.Drain() && !(planted.Enabled && planted.Is("caches/drained-in-vain")) {
-		if p, ok = a.cells.GrabHeld(class, segment, r); ok {
+		if p, ok = a.cells.Grab(class, segment, r, false); ok {
 			return p, true
 		}
 	}
 	if a.cells.Shed() > 0 {
-		if p, ok = a.cells.GrabHeld(class, segment, r); ok {
+		if p, ok = a.cells.Grab(class, segment, r, false); ok {
 			return p, true
 		}
 	}
 	if a.giveUp(before) {
-		return a.cells.Grab(class, segment, r)
+		return a.cells.Grab(class, segment, r, true)
 	}
 	return 0, false
 }
@@ -129,13 +126,10 @@ func (a *Caches) giveUp(releases uint64) bool {
 // back to the device; if the device refuses, Free fails with its error and the block stays
 // live.
 func (a *Caches) Free(p device.Addr) error {
-	a.busy.Enter("slab")
-	err := a.free(p)
-	a.busy.Leave()
-	return err
-}
-
-func (a *Caches) free(p device.Addr) error {
+	if invariants.Enabled {
+		a.busy.Enter("slab")
+		defer a.busy.Leave()
+	}
 	if a.closed {
 		return alloc.ErrClosed
 	}

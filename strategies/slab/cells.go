@@ -202,56 +202,37 @@ func (a *Cells) segmentOf(stream device.Stream) int {
 // Grab takes a slot of a class into use for a request, and reports whether there was one. The
 // order is: the magazines of the segment, its slabs that are partly used, those that are empty, a
 // slab that the parent holds; if it may steal, what other segments have, which StealEarly
-// puts before that; and only then a slab for which the parent needs more memory.
+// puts before that; and only then a slab for which the parent needs more memory. For one more try
+// after [Cells.Drain] or [Cells.Shed] more is not set: it looks neither into magazines, which have
+// nothing, nor lets the parent ask for more memory.
 //
 // Precondition: the class is below Classes and has slots of the request's size at least, and the
 // segment is below the number of segments.
-func (a *Cells) Grab(class, segment int, r *alloc.Request) (device.Addr, bool) {
-	if a.cached.rounds != 0 {
+func (a *Cells) Grab(class, segment int, r *alloc.Request, more bool) (device.Addr, bool) {
+	if a.cached.rounds != 0 && more {
 		if c, ok := a.pop(class, segment); ok {
 			return a.grant(c.slab, &a.kinds[class], c.slot, r), true
 		}
 	}
 	n := a.stocks[segment*len(a.kinds)+class].first()
 	if n == none {
-		if n = a.refill(class, segment, true); n == none {
+		if n = a.refill(class, segment, more); n == none {
 			return 0, false
 		}
 	}
-	return a.serve(n, r), true
-}
-
-// GrabHeld is Grab for one more try after [Cells.Drain] or [Cells.Shed]: it looks neither
-// into magazines, which have nothing, nor lets the parent ask for more memory.
-func (a *Cells) GrabHeld(class, segment int, r *alloc.Request) (device.Addr, bool) {
-	n := a.stocks[segment*len(a.kinds)+class].first()
-	if n == none {
-		if n = a.refill(class, segment, false); n == none {
-			return 0, false
-		}
-	}
-	return a.serve(n, r), true
-}
-
-// serve takes the lowest free slot of a slab into use for a request and returns its address.
-//
-// Precondition: the slab has one.
-func (a *Cells) serve(n int32, r *alloc.Request) device.Addr {
-	s := &a.slabs[n]
-	k := &a.kinds[s.class]
+	s, k := &a.slabs[n], &a.kinds[class]
 	slot := uint32(bits.TrailingZeros64(s.free))
 	if !k.wide {
 		s.free &= s.free - 1
 	} else {
-		w := &a.words.all[a.backs[n].words+slot]
-		low := uint32(bits.TrailingZeros64(*w))
-		*w &= *w - 1
-		if *w == 0 {
-			s.free &^= 1 << slot
-		}
-		slot = slot<<6 + low
+		slot = a.takeWide(n, s, slot)
 	}
-	p := a.grant(n, k, slot, r)
+	p := s.base.Add(device.Size(slot) * k.slot) // as grant does, without a call
+	own := a.slackOf(n, slot)
+	if planted.Enabled && planted.Is("cells/slack-of-the-first") {
+		own = a.slackOf(n, 0)
+	}
+	*own = a.slackFor(k.slot-r.Size, p, r)
 	a.used += k.slot
 	left := uint32(s.left)
 	s.left--
@@ -261,28 +242,43 @@ func (a *Cells) serve(n int32, r *alloc.Request) device.Addr {
 	if before, level := k.level(left), k.level(left-1); level != before {
 		a.move(n, s, k, before, level)
 	}
-	return p
+	return p, true
+}
+
+// takeWide takes the lowest free slot of a slab of many into use, of which word has a free one, and
+// returns it.
+func (a *Cells) takeWide(n int32, s *slab, word uint32) (slot uint32) {
+	w := &a.words.all[a.backs[n].words+word]
+	slot = word<<6 + uint32(bits.TrailingZeros64(*w))
+	*w &= *w - 1
+	if *w == 0 {
+		s.free &^= 1 << word
+	}
+	return slot
 }
 
 // grant makes a slot in use one for a request, and returns its address.
 func (a *Cells) grant(n int32, k *kind, slot uint32, r *alloc.Request) device.Addr {
 	p := a.slabs[n].base.Add(device.Size(slot) * k.slot)
-	slack := k.slot - r.Size
-	if slack >= slackCached || uint64(r.Stream)|r.Tag != 0 {
-		a.note(p, r)
-		slack = slackNoted
-	}
-	if planted.Enabled && planted.Is("cells/slack-of-the-first") {
-		*a.slackOf(n, 0) = uint16(slack)
-		return p
-	}
-	*a.slackOf(n, slot) = uint16(slack)
+	*a.slackOf(n, slot) = a.slackFor(k.slot-r.Size, p, r)
 	return p
 }
 
-// note keeps what there is to know of a live slot for which a slack is not enough.
-func (a *Cells) note(p device.Addr, r *alloc.Request) {
+// slackFor returns the slack of a slot that is granted for a request, of which so much is beyond it.
+func (a *Cells) slackFor(beyond device.Size, p device.Addr, r *alloc.Request) uint16 {
+	if beyond < slackCached && uint64(r.Stream)|r.Tag == 0 {
+		return uint16(beyond)
+	}
+	return a.note(p, r)
+}
+
+// note keeps what there is to know of a live slot for which a slack is not enough, and returns the
+// slack that says so. It is kept apart so that slackFor is inlined.
+//
+//go:noinline
+func (a *Cells) note(p device.Addr, r *alloc.Request) uint16 {
 	a.notes.Add(p, ledger.Block{Requested: r.Size, Stream: r.Stream, Tag: r.Tag})
+	return slackNoted
 }
 
 // inverse returns the number that n, an odd one, times is 1 modulo 2^64. Each step doubles the

@@ -66,7 +66,7 @@ func newBench(t *testing.T, c slab.CellsConfig) *bench {
 func (b *bench) grab(t *testing.T, n, segment int) (all []device.Addr) {
 	t.Helper()
 	for range n {
-		p, ok := b.Grab(0, segment, &alloc.Request{Size: 1})
+		p, ok := b.Grab(0, segment, &alloc.Request{Size: 1}, true)
 		require.True(t, ok)
 		all = append(all, p)
 	}
@@ -161,7 +161,7 @@ func TestEmptySlabChangesSegment(t *testing.T) {
 	b.parent.most, b.parent.more = 1, 1
 	b.back(t, b.grab(t, 1, 2)...)
 	require.Equal(t, []int32{0, 0, 0, 0}, b.slabsOf(b.grab(t, 4, 1)))
-	_, ok := b.Grab(0, 2, &alloc.Request{Size: 1})
+	_, ok := b.Grab(0, 2, &alloc.Request{Size: 1}, true)
 	require.False(t, ok)
 }
 
@@ -288,7 +288,7 @@ func TestSlotsKeepWhatWasAsked(t *testing.T) {
 	}
 	var all []device.Addr
 	for _, r := range asked {
-		p, ok := b.Grab(0, 0, &r)
+		p, ok := b.Grab(0, 0, &r, true)
 		require.True(t, ok)
 		all = append(all, p)
 	}

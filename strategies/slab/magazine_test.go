@@ -43,7 +43,7 @@ func TestDepotsPassSlotsOn(t *testing.T) {
 			})
 			require.NoError(t, err)
 			grab := func(class, segment int) device.Addr {
-				p, ok := a.Grab(class, segment, &alloc.Request{Size: 256})
+				p, ok := a.Grab(class, segment, &alloc.Request{Size: 256}, true)
 				require.True(t, ok)
 				return p
 			}

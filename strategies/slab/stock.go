@@ -81,50 +81,50 @@ func (a *Cells) move(n int32, s *slab, k *kind, before, level uint32) {
 		a.moveInHeap(sh, n, before, level)
 		return
 	}
-	some := sh.some &^ (a.unlink(&sh.head[before], n) << (before & 15))
+	some := sh.some &^ (leave(a.slabs, &sh.head[before], n, s) << (before & 15))
 	if planted.Enabled && planted.Is("cells/level-left") {
 		some = sh.some
 	}
-	a.link(&sh.head[level], n, a.fifo)
+	enrol(a.slabs, &sh.head[level], n, s, a.fifo)
 	sh.head[levelFull] = none
 	sh.some = (some | 1<<(level&15)) &^ (1 << levelFull)
 }
 
 // take removes slab n from the list of a level.
 func (a *Cells) take(sh *stock, n int32, level uint32) {
-	sh.some &^= a.unlink(&sh.head[level], n) << (level & 15)
+	sh.some &^= leave(a.slabs, &sh.head[level], n, &a.slabs[n]) << (level & 15)
 }
 
 // enter puts slab n into the list of a level, in front or at the back.
 func (a *Cells) enter(sh *stock, n int32, level uint32, back bool) {
-	a.link(&sh.head[level], n, back)
+	enrol(a.slabs, &sh.head[level], n, &a.slabs[n], back)
 	sh.some |= 1 << (level & 15)
 }
 
-// link enters slab n into a circle, in front or at the back. Whether the circle was empty nobody
-// can predict, so that there is no branch for it: a circle of one is linked to itself.
-func (a *Cells) link(head *int32, n int32, back bool) {
+// enrol enters slab n, of which s is the record, into a circle, in front or at the back. Whether the
+// circle was empty nobody can predict, so that there is no branch for it: a circle of one is linked
+// to itself.
+func enrol(slabs []slab, head *int32, n int32, s *slab, back bool) {
 	first := *head
 	alone := first >> 31 // all bits if there is no first one, which is negative
 	first = first&^alone | n&alone
-	last := a.slabs[first].prev&^alone | n&alone
-	s := &a.slabs[n]
+	at := &slabs[first]
+	last := at.prev&^alone | n&alone
 	s.next, s.prev = first, last
-	a.slabs[first].prev = n
-	a.slabs[last].next = n
+	at.prev = n
+	slabs[last].next = n
 	if !back {
 		first = n
 	}
 	*head = first
 }
 
-// unlink removes slab n from a circle, without a branch as link does. It returns one if the
-// circle is empty now, else zero.
-func (a *Cells) unlink(head *int32, n int32) (empty uint16) {
-	s := &a.slabs[n]
+// leave removes slab n, of which s is the record, from a circle, without a branch as enrol does. It
+// returns one if the circle is empty now, else zero.
+func leave(slabs []slab, head *int32, n int32, s *slab) (empty uint16) {
 	next, prev, first := s.next, s.prev, *head
-	a.slabs[prev].next = next
-	a.slabs[next].prev = prev
+	slabs[prev].next = next
+	slabs[next].prev = prev
 	if first == n {
 		first = next
 	}

@@ -18,11 +18,11 @@ func TestCheckOfLayersNamesWhatIsBroken(t *testing.T) {
 		"W2": func(a *Layers, b []alloc.Block) { a.live.Take(b[1].Addr) },
 		"W3": func(a *Layers, b []alloc.Block) {
 			_, _, _ = a.cells.Return(b[0].Addr)
-			_, _ = a.cells.Grab(0, 0, &alloc.Request{Size: device.MiB})
+			_, _ = a.cells.Grab(0, 0, &alloc.Request{Size: device.MiB}, true)
 		},
 		"W4": func(a *Layers, _ []alloc.Block) {
 			other := *a.cells // with the same slabs, and counters of its own
-			_, _ = other.Grab(0, 0, &alloc.Request{Size: 1})
+			_, _ = other.Grab(0, 0, &alloc.Request{Size: 1}, true)
 		},
 		"W6": func(a *Layers, _ []alloc.Block) { a.stats.Requested++ },
 	} {

@@ -69,7 +69,7 @@ func (a *Layers) giveUp(next rung) bool {
 // allocHeld tries once more to serve a request from what is held.
 func (a *Layers) allocHeld(r *alloc.Request, class int, small bool) (b alloc.Block, ok bool) {
 	if small {
-		p, ok := a.cells.GrabHeld(class, 0, r)
+		p, ok := a.cells.Grab(class, 0, r, false)
 		if !ok {
 			return alloc.Block{}, false
 		}
@@ -81,7 +81,7 @@ func (a *Layers) allocHeld(r *alloc.Request, class int, small bool) (b alloc.Blo
 // allocNew asks the device for a region for a request, a small one by way of the cells.
 func (a *Layers) allocNew(r *alloc.Request, class int, small bool) (alloc.Block, bool) {
 	if small {
-		p, ok := a.cells.Grab(class, 0, r)
+		p, ok := a.cells.Grab(class, 0, r, true)
 		if !ok {
 			return alloc.Block{}, false
 		}
