@@ -68,6 +68,8 @@ const (
 	IGone          Number = 55 // a pool that nobody has goes
 	IPoolAnswer    Number = 56 // a call about a pool gets the answer it deserves
 	IIdle          Number = 57 // redirecting nothing changes nothing
+	ICounted       Number = 58 // counters by name equal the walk
+	IHistory       Number = 59 // what a strategy tells of itself is what happens
 )
 
 var invariantNames = [...]string{
@@ -85,7 +87,7 @@ var invariantNames = [...]string{
 	IBounded: "boundedness", ILinear: "linearizability", IRecency: "recency",
 	IMapping: "mapping", IAlias: "aliases", IOrder: "stream order", IPending: "pending", IContents: "contents",
 	IRedirected: "redirection", IApart: "pools apart", IKept: "pool kept", IGone: "pool gone", IPoolAnswer: "answer about a pool",
-	IIdle: "idle redirection",
+	IIdle: "idle redirection", ICounted: "counters by name", IHistory: "history",
 }
 
 // Name returns the invariant in a word or two.

@@ -215,6 +215,7 @@ func (j *Judge) closeUndrained() error {
 	if err != nil {
 		return j.r.judge(violated(IDeterminism, "the third instance could not be built: %v", err))
 	}
+	listen(m)
 	for _, o := range j.calls {
 		m.leash.calls = 0
 		if o.Drained {

@@ -297,6 +297,11 @@ func spans(walk []alloc.Chunk, chosen func(alloc.Chunk) bool) (all []span) {
 			all = append(all, span{c.Addr, c.End()})
 		}
 	}
+	return union(all)
+}
+
+// union returns ranges that share no byte by address, those that touch as one.
+func union(all []span) []span {
 	slices.SortFunc(all, bySpan)
 	joined := all[:0]
 	for _, s := range all {

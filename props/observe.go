@@ -81,6 +81,12 @@ func (r *runner) observe() error {
 	if err := r.observePools(); err != nil {
 		return err
 	}
+	if err := r.observeCounters(); err != nil {
+		return err
+	}
+	if err := r.observeHistory(); err != nil {
+		return err
+	}
 	// What is active was just compared with the walk; the model cannot know it.
 	r.model.counts.PeakActive = max(r.model.counts.PeakActive, r.stats.Active)
 	want := r.model.Expected()

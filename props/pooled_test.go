@@ -148,7 +148,10 @@ func (p *pooled) take(r alloc.Request, want segment, need device.Size) (alloc.Bl
 			if c.Size = need; p.bug == takesOver {
 				c.Pool = want.pool
 			}
-			c.State, c.Requested, c.Was, c.Tag = alloc.Live, r.Size, 0, r.Tag
+			if c.Was = 0; p.bug == leftBehind {
+				c.Was = r.Size
+			}
+			c.State, c.Requested, c.Tag = alloc.Live, r.Size, r.Tag
 			p.stats.Granted(r.Size, need)
 			return alloc.Block{Addr: c.Addr, Size: need}, true
 		}
@@ -222,6 +225,9 @@ func (p *pooled) Free(a device.Addr) error {
 		c.todo = nil
 	}
 	if len(c.todo) == 0 {
+		if p.bug == completedTwice {
+			p.note(alloc.Action{Kind: alloc.FreeCompleted, Addr: c.Addr, Size: c.Size, Stream: c.Stream})
+		}
 		p.finish(s, c)
 	} else if len(p.active) == 0 {
 		_ = p.mark(c) // tried again when somebody looks

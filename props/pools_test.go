@@ -39,7 +39,7 @@ func TestVerifyPassesStrategyWithPools(t *testing.T) {
 
 // TestVerifyFindsBugsOfPools plants each bug.
 func TestVerifyFindsBugsOfPools(t *testing.T) {
-	for b, want := range map[bug]props.Number{
+	requireFound(t, map[bug]props.Number{
 		lastDecides:      props.IRedirected,
 		ignoresFilter:    props.IRedirected,
 		endsLast:         props.IRedirected,
@@ -56,7 +56,49 @@ func TestVerifyFindsBugsOfPools(t *testing.T) {
 		endFreesBlock:    props.IShown,
 		freesCaptured:    props.IPending,
 		opensClosedPools: props.IClosed,
-	} {
+	})
+}
+
+// TestVerifyFindsBugsOfCounters plants each bug.
+func TestVerifyFindsBugsOfCounters(t *testing.T) {
+	requireFound(t, map[bug]props.Number{
+		countsPending:     props.ICounted,
+		countsWholePieces: props.ICounted,
+		countsTail:        props.ICounted,
+		countsSmallTwice:  props.ICounted,
+		forgetsCame:       props.ICounted,
+		peakStays:         props.ICounted,
+		peakFallsBack:     props.ICounted,
+		oomsNotCounted:    props.ICounted,
+		namesChange:       props.ICounted,
+		leftBehind:        props.IChunk,
+	})
+	for _, b := range []bug{namesMissing, namesTwice} {
+		_, err := props.Verify(pooledSubject(b), props.Options{Sequences: 1})
+		requireBroken(t, props.ICounted, err)
+	}
+}
+
+// TestVerifyFindsBugsOfHistory plants each bug.
+func TestVerifyFindsBugsOfHistory(t *testing.T) {
+	requireFound(t, map[bug]props.Number{
+		allocUntold:     props.IHistory,
+		freeUntold:      props.IHistory,
+		freeTooLong:     props.IHistory,
+		allocTwice:      props.IHistory,
+		completedUntold: props.IHistory,
+		completedTwice:  props.IHistory,
+		wrongStreamTold: props.IHistory,
+		oomUntold:       props.IHistory,
+		oomLies:         props.IHistory,
+	})
+}
+
+// requireFound plants each bug and requires that it breaks its invariant, in a sequence that a
+// person can follow.
+func requireFound(t *testing.T, bugs map[bug]props.Number) {
+	t.Helper()
+	for b, want := range bugs {
 		t.Run(string(b), func(t *testing.T) {
 			_, err := props.Verify(pooledSubject(b), props.Options{Sequences: 300, Seed: 1, Tries: 1000})
 			f := requireFailure(t, err)

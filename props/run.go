@@ -21,6 +21,7 @@ const (
 	depleted                  // a request ran out of memory
 	trimmed                   // cached regions went back
 	polled                    // deferred frees were looked for
+	cleared                   // the statistics were reset
 	redirected                // a redirection into a private pool began or ended, or a pool was released
 )
 
@@ -40,7 +41,7 @@ type runner struct {
 	armed      bool     // the sequence let device calls fail
 	ceiling    device.Size
 	ceilinged  bool
-	powers     streamPowers
+	powers     powers
 	model      Model
 	step       int
 
@@ -58,6 +59,12 @@ type runner struct {
 	request  alloc.Request // the last
 	returned device.Size   // bytes, by the last trim or poll
 	refused  bool          // whether the device refused the last trim or poll
+
+	told         []alloc.Action  // by the strategy, in the last call
+	rangesBefore []device.Region // the ranges before it
+	index        *counterIndex   // of its counters, which every sequence has
+	counters     []int64
+	countersWere []int64
 
 	postponed bool // a block was freed while requests were redirected, and may wait for later marks
 
@@ -125,6 +132,7 @@ func (r *runner) reset() {
 	r.model.reset()
 	r.step, r.undrained, r.outcome, r.alone, r.armed = 0, 0, changed, false, false
 	r.walk, r.before, r.events, r.stack = r.walk[:0], r.before[:0], r.events[:0], nil
+	r.held, r.ranges, r.told = r.held[:0], r.ranges[:0], r.told[:0]
 	r.stats, r.was, r.calls, r.postponed = alloc.Stats{}, alloc.Stats{}, device.Calls{}, false
 }
 
@@ -160,12 +168,15 @@ func (r *runner) study() {
 	s := r.main.Strategy
 	r.ceiling = alloc.MaxRequest(s)
 	r.ceilinged = alloc.Has(s, alloc.PowerCeiling)
-	r.powers = streamPowers{
+	r.powers = powers{
 		recorder: alloc.Has(s, alloc.PowerStreamRecorder),
 		poller:   alloc.Has(s, alloc.PowerPoller),
 		pools:    alloc.Has(s, alloc.PowerPrivatePools),
 		timed:    r.main.dev.Config().Clock == sim.Timed,
+		counted:  alloc.Has(s, alloc.PowerCounted),
 	}
+	r.powers.historian = alloc.SetHistory(s, func(a alloc.Action) { r.told = append(r.told, a) }) == nil
+	listen(r.twin)
 }
 
 // begin notes what the next call is compared with.
@@ -174,6 +185,7 @@ func (r *runner) begin() {
 	r.tally.Calls++
 	r.main.leash.calls, r.twin.leash.calls, r.main.leash.returned = 0, 0, r.main.leash.returned[:0]
 	r.calls = r.usage().Calls
+	r.told, r.rangesBefore = r.told[:0], append(r.rangesBefore[:0], r.ranges...)
 	if r.powers.recorder {
 		r.moment = r.main.leash.order.now()
 	}
@@ -490,6 +502,7 @@ func (r *runner) clear() error {
 func (r *runner) cleared(err error) error {
 	if err == nil {
 		r.model.clear()
+		r.outcome = cleared
 	}
 	return r.judge(agree("ClearStats", nil, nil, err, alloc.ClearStats(r.twin.Strategy)))
 }

@@ -146,16 +146,18 @@ func Polled(before, after alloc.Stats, settled device.Size) error {
 	return nil
 }
 
-// streamPowers is what a strategy can do with streams.
-type streamPowers struct {
-	recorder bool // streams can be recorded
-	poller   bool // it can look for deferred frees
-	pools    bool // it has private pools
-	timed    bool // work on its device finishes by itself, which the model of streams does not know
+// powers is what a strategy can do that has calls and figures of its own.
+type powers struct {
+	recorder  bool // streams can be recorded
+	poller    bool // it can look for deferred frees
+	pools     bool // it has private pools
+	counted   bool // it counts as PyTorch does
+	historian bool // it tells what it does
+	timed     bool // work on its device finishes by itself, which the model of streams does not know
 }
 
 // ordered reports whether the model of streams says what the strategy may do.
-func (p streamPowers) ordered() bool { return p.recorder && !p.timed }
+func (p powers) ordered() bool { return p.recorder && !p.timed }
 
 // use records a stream for a live block.
 func (r *runner) use(g Grant, s device.Stream) error {

@@ -91,8 +91,8 @@ func join(dst, regions []device.Region) []device.Region {
 }
 
 // Chunks checks invariant I4: every chunk is in a state that there is, only live and
-// pending ones carry what a request left, and no more was asked than was granted. With a
-// quantum, chunks that a block may start in are whole multiples of it. With streams, a free chunk
+// pending ones carry what a request left, only free ones what an earlier one did, and no more was
+// asked than was granted. With a quantum, chunks that a block may start in are whole multiples of it. With streams, a free chunk
 // may tell which stream can have it without waiting.
 func Chunks(walk []alloc.Chunk, quantum device.Size, streams bool) error {
 	for _, c := range walk {
@@ -103,6 +103,8 @@ func Chunks(walk []alloc.Chunk, quantum device.Size, streams bool) error {
 			return violated(IChunk, "chunk %v has state %d, the last is %d", c.Addr, c.State, alloc.Aliased)
 		case c.Requested > c.Size:
 			return violated(IChunk, "chunk %v of %d bytes serves a request for %d", c.Addr, uint64(c.Size), uint64(c.Requested))
+		case c.State != alloc.Free && c.Was != 0:
+			return violated(IChunk, "%v chunk %v remembers an earlier request for %d bytes", c.State, c.Addr, uint64(c.Was))
 		case !used && (c.Requested != 0 || c.Tag != 0), !streamed && c.Stream != 0:
 			return violated(IChunk, "%v chunk %v carries a request: %d bytes, stream %d, tag %d",
 				c.State, c.Addr, uint64(c.Requested), uint64(c.Stream), c.Tag)

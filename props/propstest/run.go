@@ -104,7 +104,11 @@ var wrappers = []wrapper{
 			return nil, err
 		}
 		return alloc.Retrying(l, 0) // nothing is ever freed while a call waits here
-	}, except: []alloc.Exception{{Invariant: props.ICounters.String(), Reason: "every try counts as out of memory"}}},
+	}, except: []alloc.Exception{
+		{Invariant: props.ICounters.String(), Reason: "every try counts as out of memory"},
+		{Invariant: props.ICounted.String(), Reason: "every try counts as out of memory"},
+		{Invariant: props.IHistory.String(), Reason: "every try is told as out of memory"},
+	}},
 }
 
 // Verify verifies one subject, logs what it did and returns it. If an invariant broke, the

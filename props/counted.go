@@ -1,0 +1,220 @@
+package props
+
+import (
+	"strings"
+
+	"github.com/vramyard/vramyard/alloc"
+)
+
+// The parts of the name of a counter such as active_bytes.large_pool.peak.
+var (
+	countedPools   = [...]string{"all", "small_pool", "large_pool"}
+	countedColumns = [...]string{"current", "peak", "allocated", "freed"}
+)
+
+// column is the place of one of countedColumns.
+type column int
+
+const (
+	current column = iota
+	peak
+	came
+	went
+)
+
+// summed is a counter that is a sum over a walk.
+type summed struct {
+	name string
+	once bool // it rises once within a call, after all that falls
+	of   func(c alloc.Chunk, split bool) int64
+}
+
+var sums = [...]summed{
+	{"allocation", true, func(c alloc.Chunk, _ bool) int64 { return one(c.State == alloc.Live) }},
+	{"allocated_bytes", true, func(c alloc.Chunk, _ bool) int64 { return one(c.State == alloc.Live) * int64(c.Size) }},
+	{"active", true, func(c alloc.Chunk, _ bool) int64 { return one(inUse(c)) }},
+	{"active_bytes", true, func(c alloc.Chunk, _ bool) int64 { return one(inUse(c)) * int64(c.Size) }},
+	{"requested_bytes", true, func(c alloc.Chunk, _ bool) int64 { return int64(c.Requested) }},
+	{"segment", false, func(c alloc.Chunk, _ bool) int64 { return one(c.Addr == c.Region && c.Owner != alloc.OwnerExpandable) }},
+	{"reserved_bytes", false, func(c alloc.Chunk, _ bool) int64 { return one(c.State.Held()) * int64(c.Size) }},
+	{"inactive_split", false, func(_ alloc.Chunk, split bool) int64 { return one(split) }},
+	{"inactive_split_bytes", false, func(c alloc.Chunk, split bool) int64 { return one(split) * int64(c.Size) }},
+}
+
+// inUse reports whether a chunk is live or pending.
+func inUse(c alloc.Chunk) bool { return c.State == alloc.Live || c.State == alloc.Pending }
+
+// one returns 1 for true and 0 for false.
+func one(b bool) int64 {
+	if b {
+		return 1
+	}
+	return 0
+}
+
+// counterIndex knows where each counter of a strategy is.
+type counterIndex struct {
+	names   []string
+	columns [][len(countedColumns)]int                             // of every counter that has them
+	sums    [len(sums)][len(countedPools)][len(countedColumns)]int // of those that are sums
+	ooms    int
+}
+
+// newCounterIndex returns the index, or a violation of invariant I58 if a name is there twice or
+// one is missing.
+func newCounterIndex(names []string) (*counterIndex, error) {
+	x := &counterIndex{names: names}
+	at := map[string]int{}
+	for i, name := range names {
+		if _, twice := at[name]; twice {
+			return nil, violated(ICounted, "counter %s is there twice", name)
+		}
+		at[name] = i
+	}
+	var missing error
+	find := func(name string) int {
+		i, ok := at[name]
+		if !ok && missing == nil {
+			missing = violated(ICounted, "there is no counter %s", name)
+		}
+		return i
+	}
+	columnsOf := func(base string) (all [len(countedColumns)]int) {
+		for i, c := range countedColumns {
+			all[i] = find(base + "." + c)
+		}
+		return all
+	}
+	for n := range sums {
+		for i, pool := range countedPools {
+			x.sums[n][i] = columnsOf(sums[n].name + "." + pool)
+		}
+	}
+	for _, name := range names {
+		if base, ok := strings.CutSuffix(name, "."+countedColumns[current]); ok {
+			x.columns = append(x.columns, columnsOf(base))
+		}
+	}
+	x.ooms = find("num_ooms")
+	return x, missing
+}
+
+// counted is what the counters were before a call, what they are after it, and what the call was.
+type counted struct {
+	*counterIndex
+	was, is           []int64
+	cleared, depleted bool
+}
+
+// check checks invariant I58 with the walk after the call: what is there now is what the walk
+// shows; what is there and what went is what came; a total is the sum of its pools; peaks and what
+// came and went never fall, unless the statistics were cleared; and a request that ran out of
+// memory, and nothing else, counts as such.
+func (c *counted) check(walk []alloc.Chunk) error {
+	if ooms := c.is[c.ooms] - c.was[c.ooms]; !c.cleared && ooms != one(c.depleted) {
+		return violated(ICounted, "num_ooms rose by %d, want %d", ooms, one(c.depleted))
+	}
+	for _, at := range c.columns {
+		if err := c.row(at); err != nil {
+			return err
+		}
+	}
+	if err := c.shown(walk); err != nil {
+		return err
+	}
+	for _, at := range c.sums {
+		for k := range countedColumns {
+			all, small, large := c.is[at[0][k]], c.is[at[1][k]], c.is[at[2][k]]
+			if column(k) != peak && all != small+large || all > small+large || all < max(small, large) {
+				return violated(ICounted, "%s is %d, the two pools have %d and %d", c.names[at[0][k]], all, small, large)
+			}
+		}
+	}
+	return nil
+}
+
+// row looks at the columns of one counter.
+func (c *counted) row(at [len(countedColumns)]int) error {
+	if n, most := c.is[at[current]], c.is[at[peak]]; n < 0 || n > most {
+		return violated(ICounted, "%s is %d with a peak of %d", c.names[at[current]], n, most)
+	}
+	if c.cleared {
+		return nil
+	}
+	var rose [len(countedColumns)]int64
+	for k, i := range at {
+		if rose[k] = c.is[i] - c.was[i]; column(k) != current && rose[k] < 0 {
+			return violated(ICounted, "%s fell from %d to %d", c.names[i], c.was[i], c.is[i])
+		}
+	}
+	if rose[came]-rose[went] != rose[current] {
+		return violated(ICounted, "%s rose by %d, with %d allocated and %d freed", c.names[at[current]], rose[current], rose[came], rose[went])
+	}
+	return nil
+}
+
+// shown compares the counters that are sums with the walk.
+func (c *counted) shown(walk []alloc.Chunk) error {
+	var want [len(sums)][len(countedPools)]int64
+	for i, chunk := range walk {
+		alone := (i == 0 || walk[i-1].Region != chunk.Region) && (i+1 == len(walk) || walk[i+1].Region != chunk.Region)
+		split := chunk.State == alloc.Free && chunk.Owner != alloc.OwnerExpandable && !alone
+		pool := 1
+		if chunk.Class == alloc.ClassLarge {
+			pool = 2
+		}
+		for n := range sums {
+			of := sums[n].of(chunk, split)
+			want[n][0] += of
+			want[n][pool] += of
+		}
+	}
+	for n := range sums {
+		for i := range countedPools {
+			at := c.sums[n][i]
+			if got := c.is[at[current]]; got != want[n][i] {
+				return violated(ICounted, "%s is %d, the walk says %d", c.names[at[current]], got, want[n][i])
+			}
+			most := max(c.was[at[peak]], want[n][i])
+			if got := c.is[at[peak]]; sums[n].once && !c.cleared && got != most {
+				return violated(ICounted, "%s is %d, want %d", c.names[at[peak]], got, most)
+			}
+		}
+	}
+	return nil
+}
+
+// observeCounters looks at the counters.
+func (r *runner) observeCounters() error {
+	if !r.powers.counted {
+		return nil
+	}
+	var names []string
+	r.counters, r.countersWere = r.countersWere[:0], r.counters
+	same := true
+	_ = alloc.Counters(r.main.Strategy, func(name string, value int64) bool { // it has the power
+		i := len(r.counters)
+		r.counters = append(r.counters, value)
+		if r.index == nil {
+			names = append(names, name)
+		} else {
+			same = same && i < len(r.index.names) && r.index.names[i] == name
+		}
+		return true
+	})
+	if r.index == nil {
+		index, err := newCounterIndex(names)
+		if err != nil {
+			return r.judge(err)
+		}
+		r.index = index
+	}
+	if !same || len(r.counters) != len(r.index.names) {
+		return r.judge(violated(ICounted, "the counters are others than before, or in another order"))
+	}
+	if r.step == 0 {
+		r.countersWere = append(r.countersWere[:0], make([]int64, len(r.counters))...)
+	}
+	c := counted{r.index, r.countersWere, r.counters, r.outcome == cleared, r.outcome == depleted}
+	return r.judge(c.check(r.walk))
+}

@@ -1,0 +1,155 @@
+package props
+
+import (
+	"cmp"
+	"slices"
+
+	"github.com/vramyard/vramyard/alloc"
+	"github.com/vramyard/vramyard/device"
+)
+
+// holdings are what a strategy holds by its history: segments, and memory mapped in others.
+type holdings struct {
+	segments []device.Region // by address
+	mapped   []span          // by address, as long as they can be
+}
+
+// holdingsOf returns what a walk shows to be held.
+func holdingsOf(walk []alloc.Chunk, ranges []device.Region) (h holdings) {
+	_ = eachRegion(walk, func(chunks []alloc.Chunk) error { // yield returns no error
+		first, last := chunks[0], chunks[len(chunks)-1]
+		if !inRange(ranges, first.Region) {
+			h.segments = append(h.segments, device.Region{Addr: first.Region, Size: last.End().Sub(first.Region)})
+		}
+		return nil
+	})
+	slices.SortFunc(h.segments, func(a, b device.Region) int { return cmp.Compare(a.Addr, b.Addr) })
+	h.mapped = spans(walk, func(c alloc.Chunk) bool { return c.State.Held() && inRange(ranges, c.Region) })
+	return h
+}
+
+// book books an action that takes memory or gives it back. It returns a violation of invariant
+// I59 if that cannot be.
+func (h *holdings) book(a alloc.Action) error {
+	it := span{a.Addr, a.Addr.Add(a.Size)}
+	i, found := slices.BinarySearchFunc(h.segments, a.Addr, func(r device.Region, a device.Addr) int { return cmp.Compare(r.Addr, a) })
+	switch a.Kind {
+	case alloc.SegmentAlloc, alloc.SegmentMap:
+		held := slices.Clone(h.mapped)
+		for _, r := range h.segments {
+			held = append(held, span{r.Addr, r.End()})
+		}
+		if twice := within(held, []span{it}); a.Size == 0 || len(twice) > 0 {
+			return violated(IHistory, "%v of %d bytes at %v: %v are held", a.Kind, uint64(a.Size), a.Addr, twice)
+		}
+		if a.Kind == alloc.SegmentAlloc {
+			h.segments = slices.Insert(h.segments, i, device.Region{Addr: a.Addr, Size: a.Size})
+		} else {
+			h.mapped = union(append(h.mapped, it))
+		}
+	case alloc.SegmentFree:
+		if !found || h.segments[i].Size != a.Size {
+			return violated(IHistory, "segment_free of %d bytes at %v: there is no such segment", uint64(a.Size), a.Addr)
+		}
+		h.segments = slices.Delete(h.segments, i, i+1)
+	case alloc.SegmentUnmap:
+		if missing := without([]span{it}, h.mapped); a.Size == 0 || len(missing) > 0 {
+			return violated(IHistory, "segment_unmap of %d bytes at %v: %v are not mapped", uint64(a.Size), a.Addr, missing)
+		}
+		h.mapped = without(h.mapped, []span{it})
+	}
+	return nil
+}
+
+// Told checks invariant I59 of what a strategy told of one call: replayed on what it held before,
+// the actions give what the walk shows to be held after it; a free was completed for each chunk
+// that is pending no more, and for nothing else; and an action is of the stream of its chunk. The
+// ranges are those of the device before and after the call.
+func Told(before, after []alloc.Chunk, rangesBefore, ranges []device.Region, told []alloc.Action) error {
+	h := holdingsOf(before, rangesBefore)
+	var completed []device.Addr
+	for _, a := range told {
+		look := after
+		switch a.Kind {
+		case alloc.OutOfMemory:
+			continue
+		case alloc.FreeCompleted:
+			completed = append(completed, a.Addr)
+			look = before
+		case alloc.SegmentFree, alloc.SegmentUnmap:
+			look = before
+		}
+		if err := h.book(a); err != nil {
+			return err
+		}
+		for _, c := range look {
+			if c.Addr == a.Addr && (inUse(c) || c.State == alloc.Free) && c.Stream != a.Stream {
+				return violated(IHistory, "%v at %v is told of stream %d, %v chunk %v is of stream %d",
+					a.Kind, a.Addr, uint64(a.Stream), c.State, c.Addr, uint64(c.Stream))
+			}
+		}
+	}
+	want := holdingsOf(after, ranges)
+	switch {
+	case !slices.Equal(h.segments, want.segments):
+		return violated(IHistory, "by the history the segments are %v, the walk shows %v", h.segments, want.segments)
+	case !slices.Equal(h.mapped, want.mapped):
+		return violated(IHistory, "by the history %v are mapped, the walk shows %v", h.mapped, want.mapped)
+	}
+	return completions(before, after, completed)
+}
+
+// completions compares the frees that were told to be completed with the chunks that were
+// pending before and are not pending after.
+func completions(before, after []alloc.Chunk, told []device.Addr) error {
+	var want []device.Addr
+	for _, c := range before {
+		still := func(d alloc.Chunk) bool { return d.Addr == c.Addr && d.State == alloc.Pending }
+		if c.State == alloc.Pending && !slices.ContainsFunc(after, still) {
+			want = append(want, c.Addr)
+		}
+	}
+	slices.Sort(want)
+	told = slices.Sorted(slices.Values(told))
+	if !slices.Equal(told, want) {
+		return violated(IHistory, "frees were completed at %v, pending no more is what was at %v", told, want)
+	}
+	return nil
+}
+
+// ToldOfRefusal checks invariant I59 of what a strategy told of a request: if it ran out of memory,
+// that, once, with the stream and at least the bytes of the request and the bytes that the device
+// had left; else nothing of the kind. A device that did not say, or refused to, has unknown bytes.
+func ToldOfRefusal(told []alloc.Action, r alloc.Request, depleted bool, left device.Size, known bool) error {
+	n := 0
+	for _, a := range told {
+		if a.Kind != alloc.OutOfMemory {
+			continue
+		}
+		if n++; !depleted || a.Stream != r.Stream || a.Size < r.Size || a.Addr != 0 || known && a.DeviceFree != left {
+			return violated(IHistory, "oom of %d bytes at %v on stream %d with %d bytes left is told of %+v with %d bytes left",
+				uint64(a.Size), a.Addr, uint64(a.Stream), uint64(a.DeviceFree), r, uint64(left))
+		}
+	}
+	if n != int(one(depleted)) {
+		return violated(IHistory, "oom is told %d times, want %d", n, one(depleted))
+	}
+	return nil
+}
+
+// observeHistory looks at what was told of the last call.
+func (r *runner) observeHistory() error {
+	if !r.powers.historian || r.step == 0 {
+		return nil // before the first call it may hold what it was built with
+	}
+	left := device.Size(0)
+	if r.main.dev.Config().Capacity != 0 {
+		left = r.main.dev.Usage().Free()
+	}
+	const asked = device.CallMemoryInfo
+	known := r.usage().Calls[asked].Failed == r.calls[asked].Failed
+	return r.judge(
+		Told(r.before, r.walk, r.rangesBefore, r.ranges, r.told),
+		ToldOfRefusal(r.told, r.request, r.outcome == depleted, left, known),
+	)
+}
