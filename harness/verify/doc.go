@@ -14,14 +14,17 @@
 // A strategy that has placed a block elsewhere has another heap from then on, and whatever it does
 // next says little. So a fresh one is seeded with the recorded state after the disagreement, and
 // every allocation is judged on the recording's own heap. That costs a step for each live block;
-// after 1000 disagreements no further allocation is looked at.
+// after 1000 disagreements, or where the strategy refuses such a heap, no further allocation is
+// looked at.
 //
 // # The opening state
 //
 // A recording tells what each block was asked for, not what was granted. A block of a large segment
 // keeps a rest of up to 1 MiB, which shows where the next block begins no further behind it, now
 // or, as long as the block lives, later: no block of a large segment is so small that it would fit
-// between. A segment of 2 MiB is one for small blocks, every other one is for large ones.
+// between. Where nothing is ever placed behind it the rest stays unseen; then the hole there seems
+// larger than it was, by up to 1 MiB, and a request may be predicted to find another one. A segment
+// of 2 MiB is one for small blocks, every other one is for large ones.
 //
 // # Files
 //

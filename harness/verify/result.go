@@ -23,7 +23,7 @@ type Result struct {
 	Predicted  int             `json:"predicted_count"`         // of them, those the strategy placed as recorded
 	Segments   int             `json:"segment_count"`           // segments that the recording takes from the device
 	InSegments int             `json:"predicted_segment_count"` // of them, those the strategy takes for the same allocation, of the same size
-	Stopped    bool            `json:"stopped"`                 // too many disagreements: the rest was not looked at
+	Stopped    string          `json:"stopped,omitempty"`       // why the rest was not looked at: too many disagreements, or a heap that is none of the strategy's; empty: all was
 
 	OpeningBlocks int         `json:"opening_blocks"`               // live when the recording began
 	OpeningBytes  device.Size `json:"opening_reserved_bytes"`       // held when the recording began

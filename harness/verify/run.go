@@ -46,8 +46,8 @@ func Run(h *History, t *Target) (*Result, error) {
 		return nil, fmt.Errorf("opening state: %w", err)
 	}
 	for _, s := range h.Steps {
-		if r.res.Stopped {
-			break
+		if r.res.Stopped != "" {
+			return r.res, nil
 		}
 		if err := r.step(s); err != nil {
 			return nil, fmt.Errorf("event %d: %v at %v: %w", s.Event, s.Kind, s.Addr, err)
@@ -171,9 +171,10 @@ func (r *run) alloc(s Step) error {
 		return err
 	}
 	if !same {
-		return r.disagree(&Disagreement{
+		r.disagree(&Disagreement{
 			Event: s.Event, ID: s.ID, Size: s.Size, Stream: s.Stream, Predicted: predicted, Recorded: recorded,
 		})
+		return nil
 	}
 	r.res.Predicted++
 	if r.taken.Size != 0 {
@@ -185,13 +186,16 @@ func (r *run) alloc(s Step) error {
 
 // disagree notes a disagreement and seeds a fresh strategy with the recorded heap. The other one
 // is not even closed: its device has lied to it.
-func (r *run) disagree(d *Disagreement) error {
+func (r *run) disagree(d *Disagreement) {
 	if r.res.First == nil {
 		r.res.First = d
 	}
 	r.taken = device.Region{}
 	r.wrong++
-	r.res.Stopped = r.wrong == mostDisagreements
 	r.res.Reserved = max(r.res.Reserved, r.device.peak)
-	return r.seed()
+	if r.wrong == mostDisagreements {
+		r.res.Stopped = fmt.Sprintf("event %d: %d disagreements", d.Event, r.wrong)
+	} else if err := r.seed(); err != nil {
+		r.res.Stopped = fmt.Sprintf("event %d: %v", d.Event, err)
+	}
 }

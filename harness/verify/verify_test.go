@@ -146,7 +146,7 @@ func TestMispredictionsAreSeenAndOutlived(t *testing.T) {
 			require.NotNil(t, res.First)
 			require.Equal(t, c.want, res.First.String())
 			require.Equal(t, c.predicted, res.Predicted)
-			require.False(t, res.Stopped)
+			require.Empty(t, res.Stopped)
 		})
 	}
 }

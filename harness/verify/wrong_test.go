@@ -193,7 +193,7 @@ func TestVerificationStopsAfterManyDisagreements(t *testing.T) {
 	h, err := read(requests.String(), addresses.String())
 	require.NoError(t, err)
 	res := predict(t, h)
-	require.True(t, res.Stopped)
+	require.Equal(t, "event 999: 1000 disagreements", res.Stopped)
 	require.Equal(t, 1100, res.Allocs)
 	require.Zero(t, res.Predicted)
 }
@@ -211,4 +211,20 @@ func FuzzRead(f *testing.F) {
 			t.Fatal(err)
 		}
 	})
+}
+
+func TestVerificationStopsWhereTheHeapIsRefused(t *testing.T) {
+	h, err := read(smallCSV, strings.Replace(smallAddr, "alloc,4,8388608", "alloc,4,9437185", 1))
+	require.NoError(t, err)
+	opened := 0
+	res, err := verify.Run(h, &verify.Target{Open: func(src device.Source, opening []alloc.Chunk) (verify.Seedable, error) {
+		if opened++; opened > 1 {
+			return nil, errBroken
+		}
+		return openModel(src, opening)
+	}})
+	require.NoError(t, err)
+	require.Equal(t, "event 4: broken", res.Stopped)
+	require.Equal(t, 1, res.Predicted)
+	require.NotNil(t, res.First)
 }
