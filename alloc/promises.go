@@ -29,8 +29,8 @@ type Promises struct {
 	// SearchOrder compares two free chunks of one class by who is tried first; nil is no
 	// promise. Classes are not compared with one another.
 	SearchOrder func(a, b Chunk) int
-	// Serves reports whether a free chunk should have served a request: if one did, the
-	// strategy may not have run out of memory. Nil is no promise.
+	// Serves reports whether a free chunk of the pool that a request goes to should have served
+	// it: if one did, the strategy may not have run out of memory. Nil is no promise.
 	Serves func(Chunk, Request) bool
 	// Stamped says that frees are counted as [Frontier] says: until the frontier has passed
 	// the count of a free, the chunk that holds its bytes shows that count or a later one.

@@ -164,7 +164,10 @@ func (r *runner) observeOutcome() error {
 		if err := r.judge(SameLive(r.before, r.walk), r.recorded(true)); err != nil || p.Serves == nil {
 			return err
 		}
-		return r.judge(Honest(r.walk, r.request, p.Serves))
+		into := r.model.pools.into(r.request.Stream, p.LastPoolFirst)
+		return r.judge(Honest(r.walk, r.request, func(c alloc.Chunk, asked alloc.Request) bool {
+			return c.Pool == into && p.Serves(c, asked)
+		}))
 	case freed:
 		if !p.FreeReleases {
 			return r.judge(Holding(r.was, r.stats))
