@@ -309,7 +309,8 @@ func (r *confReader) pinnedSegment() error {
 // PyTorch warns of what is neither and goes on, so any value will do. The settings are younger than the
 // rules of 2.11 and are not followed.
 func (r *confReader) reserve() error {
-	if value := r.next(); value == "" || strings.Contains(",:[]", value) {
+	switch value := r.next(); value {
+	case "", ",", ":", "[", "]":
 		return r.wrong(value, "a share, or a number of GiB with a G")
 	}
 	return nil
