@@ -103,6 +103,12 @@ func (s *Set) Reserve(size, align device.Size, label int32) (device.Region, erro
 		}
 		return device.Region{}, err
 	}
+	s.Adopt(r, label)
+	return r, nil
+}
+
+// Adopt enters a region that is held already under a label.
+func (s *Set) Adopt(r device.Region, label int32) {
 	p, _ := s.held.Search(r.Addr)
 	if planted.Enabled && planted.Is("regions/insert-unsorted") {
 		p = s.held.End()
@@ -110,7 +116,6 @@ func (s *Set) Reserve(size, align device.Size, label int32) (device.Region, erro
 	s.held.Insert(p, addrlist.Entry[record]{Addr: r.Addr, Value: record{size: r.Size, age: s.age, label: label}})
 	s.age++
 	s.stats.RegionAdded(r.Size)
-	return r, nil
 }
 
 // Release gives back the region that starts at a. It fails with [device.ErrInvalid] if

@@ -79,10 +79,11 @@ func newWarm(t testing.TB, s props.Subject) (alloc.Strategy, *steady) {
 	}
 }
 
-// newUnbounded returns a simulated device without a capacity, with pages as the subject has them.
+// newUnbounded returns a simulated device that does not run out, with pages as the subject has them. It has
+// a capacity, because strategies may be asked for a share of that.
 func newUnbounded(t testing.TB, s props.Subject) device.Device {
 	t.Helper()
-	dev, err := sim.New(sim.Config{Granularity: s.Device.Granularity})
+	dev, err := sim.New(sim.Config{Capacity: 1024 * device.TiB, Granularity: s.Device.Granularity})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -114,8 +114,36 @@
 //
 //   - after everything was given back the free blocks are searched once more (M1);
 //   - without a bound the threshold of the collection is a share of the device (M2);
-//   - a private pool with segments that grow counts exactly what it holds, so that it is forgotten when that is
-//     nothing (M3).
+//   - a stream that was recorded while requests were redirected is waited for, also if the block was freed then (M3);
+//   - no segment is made for a request that is larger than any segment that grows (M4).
+//
+// In every version a private pool is forgotten when it has no users and holds nothing. The original counts what it
+// takes by request and what it gives back by block, so that with segments that grow it keeps some for
+// ever, and stops with an internal error where it counted too little.
+//
+// # Data structure
+//
+// Blocks are rows of a table, 40 bytes each, which name their neighbours. A shelf is what one pool, size kind and
+// stream has: an ordered index of free blocks (internal/sizemap) and a list of unmapped ones. A block never changes
+// its shelf, and the original's one set with the stream first is the shelves one after the other. Live
+// blocks are found by address in buckets whose chains run through the table. What few blocks have, streams that
+// use them and marks to wait for, is kept apart. Statistics are kept for small and large blocks, and all others
+// follow from them, but the highest values of both together.
+//
+// # Invariants
+//
+// Invariant C1: the blocks of a segment tile it, links mirror.
+// Invariant C2: no two neighbours are both free, or both unmapped.
+// Invariant C3: all blocks of a segment stand in one shelf, and every shelf where its pool, kind and stream say.
+// Invariant C4: the table of addresses holds the live blocks and nothing else.
+// Invariant C5: the index of a shelf is its free blocks, its list the unmapped ones by address.
+// Invariant C6: every row is a block of a segment or waits to be used.
+// Invariant C7: the counters are what the walk shows.
+// Invariant C8: what is pending has a stream or a mark to wait for, and is counted.
+// Invariant C9: a live or pending block is large enough for its request, rounded, and of its kind.
+// Invariant C10: pages are mapped exactly where blocks have memory.
+// Invariant C11: a private pool has users, redirections or segments.
+// Invariant C12: a block that is too large to be split is its segment, unless that can grow.
 //
 // # Source
 //

@@ -1,0 +1,118 @@
+package caching
+
+import "github.com/vramyard/vramyard/device"
+
+// handle names a block: its row in the table. None is no block.
+type handle = uint32
+
+const none handle = 0
+
+// What a block is, in the low bits of its home.
+const (
+	free     uint32 = iota // memory that may be granted, in the index of its shelf
+	live                   // memory that is granted
+	pending                // freed, but a stream may still use it
+	unmapped               // whole pages of addresses without memory
+	stuck                  // whole pages with memory that could neither be opened nor taken away
+	spare                  // no block: the row waits to be used again
+
+	stateMask = 7
+	usedBit   = 8 // other streams use the block
+	shelfBit  = 4 // log2 of what counts the shelf
+)
+
+// block is one row of the table.
+type block struct {
+	addr       device.Addr
+	size       device.Size
+	asked      device.Size // bytes of the request that it serves or served last
+	prev, next handle      // the neighbours in the segment
+	link       uint32      // free: its entry in the index; live: the next one of its bucket; spare: the next spare row
+	home       uint32      // its shelf, whether streams use it, and what it is
+}
+
+// rowBytes is the host memory of a row; a test compares it with the type.
+const rowBytes = 40
+
+// end returns the address just above the block.
+func (b *block) end() device.Addr { return b.addr.Add(b.size) }
+
+// state returns what the block is.
+func (b *block) state() uint32 { return b.home & stateMask }
+
+// become makes the block something else.
+func (b *block) become(state uint32) { b.home = b.home&^stateMask | state }
+
+// isSplit reports whether the block shares its segment.
+func (b *block) isSplit() bool { return b.prev|b.next != none }
+
+// table is the blocks of all segments, each of which they tile. The first block of a segment keeps
+// its handle. There is a row for no block, which is in no state that is asked for.
+type table struct {
+	rows   []block
+	spares handle // a list of rows that are not used
+	unused int    // its length
+}
+
+// newTable returns an empty table.
+func newTable() table { return table{rows: []block{{home: spare}}} }
+
+// len returns the number of blocks.
+func (t *table) len() int { return len(t.rows) - 1 - t.unused }
+
+// bytes returns the host memory of the table, unused capacity included.
+func (t *table) bytes() device.Size { return device.Size(cap(t.rows)) * rowBytes }
+
+// is reports whether a block is in a state.
+func (t *table) is(h handle, state uint32) bool { return t.rows[h].home&stateMask == state }
+
+// take returns a row to be filled. It allocates only if there are more blocks than ever; the table
+// grows by an eighth, because its size is what a block costs in host memory.
+func (t *table) take() handle {
+	h := t.spares
+	if h != none {
+		t.spares = t.rows[h].link
+		t.unused--
+		return h
+	}
+	n := len(t.rows)
+	if n == cap(t.rows) {
+		rows := make([]block, n, n+max(n/8, 64))
+		copy(rows, t.rows)
+		t.rows = rows
+	}
+	t.rows = t.rows[:n+1]
+	return handle(n)
+}
+
+// drop makes a row one that waits.
+func (t *table) drop(h handle) {
+	b := &t.rows[h]
+	b.home, b.link = spare, t.spares
+	t.spares = h
+	t.unused++
+}
+
+// split cuts a block behind its first n bytes and returns the second part, which is what the
+// block is and served what it served.
+//
+// Precondition: 0 < n < size; the block is in no index.
+func (t *table) split(h handle, n device.Size) handle {
+	rest := t.take()
+	b, r := &t.rows[h], &t.rows[rest]
+	*r = block{addr: b.addr.Add(n), size: b.size - n, asked: b.asked, prev: h, next: b.next, home: b.home}
+	t.rows[b.next].prev = rest
+	b.size, b.next = n, rest
+	return rest
+}
+
+// absorb makes a block and the next one a single block.
+func (t *table) absorb(h handle) {
+	b := &t.rows[h]
+	gone := b.next
+	g := &t.rows[gone]
+	b.size += g.size
+	b.next = g.next
+	t.rows[g.next].prev = h
+	t.drop(gone)
+}

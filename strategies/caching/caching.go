@@ -1,0 +1,375 @@
+package caching
+
+import (
+	"fmt"
+
+	"github.com/vramyard/vramyard/alloc"
+	"github.com/vramyard/vramyard/device"
+	"github.com/vramyard/vramyard/internal/addrmap"
+	"github.com/vramyard/vramyard/internal/invariants"
+	"github.com/vramyard/vramyard/internal/regions"
+	"github.com/vramyard/vramyard/internal/sizemap"
+	"github.com/vramyard/vramyard/internal/spans"
+	"github.com/vramyard/vramyard/internal/tiles"
+)
+
+// Allocator makes the decisions of PyTorch's caching allocator. Use [New]; it is not safe for
+// concurrent use.
+type Allocator struct {
+	table
+	busy   invariants.Entry
+	cfg    Config
+	set    settings
+	limit  device.Size // most bytes to hold; noLimit without a bound
+	bar    device.Size // bytes above which ages are looked at; noLimit without
+	total  device.Size // bytes of the device; 0 if it does not tell
+	closed bool
+
+	src      device.Source
+	info     device.MemoryInfo    // nil if the device has none
+	streams  device.Streams       // nil if the device has none: all work is done at once
+	segments regions.Set          // plain segments; the label is the first block
+	mem      spans.Memory         // expandable segments
+	live     addrmap.Buckets      // starts of live blocks
+	tags     tiles.Column[uint64] // of live and pending blocks
+	born     []uint64             // by block: the lookups of its side when it became free; nil where ages do not matter
+	stuck    device.Size          // bytes of stuck blocks
+
+	pools        []*pool // by id; the first is the default pool
+	redirections []redirection
+	shelves      []*shelf // by id
+	spareShelves []uint32
+	recent       [kinds]*shelf // of the default pool, by kind: the one that was looked for last
+
+	waits
+
+	count       counters
+	stats       alloc.Stats // what count does not tell
+	parked      device.Size // requested bytes of pending blocks
+	parkedBytes device.Size // bytes of pending blocks
+	tell        func(alloc.Action)
+	refusal     alloc.Refusal
+}
+
+// noLimit is a bound that is never reached.
+const noLimit = ^device.Size(0)
+
+var (
+	_ alloc.Strategy       = (*Allocator)(nil)
+	_ alloc.StreamRecorder = (*Allocator)(nil)
+	_ alloc.Poller         = (*Allocator)(nil)
+	_ alloc.PrivatePools   = (*Allocator)(nil)
+	_ alloc.Historian      = (*Allocator)(nil)
+)
+
+// New returns an allocator over src that holds nothing yet. It fails if c is invalid, with
+// [device.ErrUnsupported] if segments are to be expandable and src cannot map, and if a share of
+// the device's memory is asked for and the device does not tell how much it has.
+func New(src device.Source, c Config) (*Allocator, error) {
+	c, err := c.WithDefaults()
+	if err != nil {
+		return nil, err
+	}
+	set, err := c.settings()
+	if err != nil {
+		return nil, err
+	}
+	a := &Allocator{
+		table: newTable(), cfg: c, set: set, limit: noLimit, bar: noLimit, src: src, live: addrmap.NewBuckets(),
+		pools: []*pool{{}},
+	}
+	a.segments = regions.New(src, &a.stats)
+	a.info, _ = device.MemoryInfoOf(src)
+	a.streams, _ = device.StreamsOf(src)
+	// The memory of the device is asked for once, as PyTorch does when the fraction is set.
+	if a.info != nil {
+		// A device that does not answer is one that does not tell.
+		_, a.total, _ = a.info.MemoryInfo()
+	}
+	if err := a.bound(); err != nil {
+		return nil, err
+	}
+	if set.expandable {
+		vm, ok := device.VirtualMemoryOf(src)
+		if !ok {
+			return nil, fmt.Errorf("caching: expandable segments: the device has no virtual memory: %w", device.ErrUnsupported)
+		}
+		if g := vm.Granularity(); smallSegment%g != 0 || set.largeSegment%g != 0 {
+			return nil, fmt.Errorf("caching: expandable segments have pages of %v and %v, those of the device are %v",
+				smallSegment, set.largeSegment, g)
+		}
+		a.mem = spans.New(vm, &a.stats)
+	}
+	for k := range a.recent {
+		a.recent[k] = a.shelfIn(a.pools[0], uint32(k), 0)
+	}
+	return a, nil
+}
+
+// bound computes what may be held, and from where on ages are looked at.
+func (a *Allocator) bound() error {
+	if a.set.limited {
+		if a.total == 0 {
+			return fmt.Errorf("caching: memory_fraction %v: the device does not tell of what", a.set.fraction)
+		}
+		a.limit = device.Size(a.set.fraction * float64(a.total))
+		a.stats.Limit = a.limit
+	}
+	switch most := a.limit; {
+	case a.set.gcThreshold == 0:
+	case most == noLimit && (!a.cfg.Mended || a.total == 0):
+		// Without a memory fraction the original's threshold has no effect.
+	default:
+		a.bar = device.Size(a.set.gcThreshold * float64(min(most, max(a.total, 1))))
+		a.born = []uint64{}
+	}
+	return nil
+}
+
+// Config returns the configuration with every default filled in.
+func (a *Allocator) Config() Config { return a.cfg }
+
+// Alloc implements [alloc.Allocator]. The package comment says what it costs.
+func (a *Allocator) Alloc(r alloc.Request) (alloc.Block, error) {
+	a.busy.Enter("caching")
+	b, err := a.serve(&r)
+	a.busy.Leave()
+	return b, err
+}
+
+// serve is Alloc without the guard.
+func (a *Allocator) serve(r *alloc.Request) (alloc.Block, error) {
+	if r.Size-1 >= mostRequest || r.Align > quantum || r.Align&(r.Align-1) != 0 || a.closed {
+		return alloc.Block{}, a.reject(r)
+	}
+	// What is pending is looked at before the search, so that what a stream is done with serves at once. A
+	// program that captures a graph must not ask for events.
+	if a.waiting > 0 && len(a.redirections) == 0 {
+		_, _ = a.process() // what the device does not tell now it tells the next time
+	}
+	n := a.set.round(r.Size)
+	kind := uint32(large)
+	if isSmall(n) {
+		kind = small
+	}
+	sh := a.shelfFor(kind, r.Stream)
+	h := a.lookup(sh, n)
+	if h == none {
+		var err error
+		if h, err = a.obtain(sh, n); err != nil {
+			a.count.ooms++
+			a.stats.OOMs++
+			a.note(r, alloc.ReasonNone)
+			regions.Explain(&a.refusal, a.set.segmentSize(n), err)
+			a.tellOOM(n, sh.stream)
+			return alloc.Block{}, alloc.ErrOutOfMemory
+		}
+	}
+	return a.grant(h, sh, n, r), nil
+}
+
+// reject notes a request that can never be granted and returns the error.
+func (a *Allocator) reject(r *alloc.Request) error {
+	if a.closed {
+		return alloc.ErrClosed
+	}
+	why := alloc.ReasonAlignment
+	switch {
+	case r.Size == 0:
+		why = alloc.ReasonZero
+	case r.Size > mostRequest:
+		why = alloc.ReasonTooLarge
+	}
+	a.note(r, why)
+	return alloc.ErrInvalidRequest
+}
+
+// note remembers a refusal, by value.
+func (a *Allocator) note(r *alloc.Request, why alloc.Reason) {
+	s := a.figures()
+	a.refusal = alloc.Refusal{
+		Reason: why, Request: *r, LargestHole: a.largestFree(), Free: s.Reserved - s.Active - a.stuck,
+	}
+}
+
+// lookup takes the free block that serves a rounded size out of a shelf, none if there is none.
+func (a *Allocator) lookup(sh *shelf, n device.Size) handle {
+	if a.bar != noLimit {
+		sh.pool.sides[sh.kind].calls++
+	}
+	at := sh.free.Ceil(n)
+	if at == sizemap.None {
+		return none
+	}
+	e := sh.free.Entry(at)
+	if a.set.expandable {
+		e = a.leastReach(sh, e)
+	}
+	// A block that is too large is refused, and with it all larger ones.
+	if n < a.set.maxSplit && e.Size >= a.set.maxSplit || n >= a.set.maxSplit && e.Size-n >= a.set.maxRounding {
+		return none
+	}
+	return sh.free.Take(a.rows[e.Handle].link)
+}
+
+// grant makes a block that is in no index, and not smaller than the rounded size, that of a request.
+func (a *Allocator) grant(h handle, sh *shelf, n device.Size, r *alloc.Request) alloc.Block {
+	c, kind := &a.count, sh.kind
+	b := &a.rows[h]
+	shared := b.isSplit()
+	rest := b.size - n
+	// What a large block has too much mostly stays with it, since little would serve from it; what an expandable
+	// segment has may be unmapped.
+	if rest >= quantum && (kind == small || a.set.expandable) || rest > mostTail && n < a.set.maxSplit {
+		tail := a.split(h, n)
+		b = &a.rows[h] // the table may have moved
+		a.shelve(tail, sh)
+		switch {
+		case a.set.expandable: // what can be unmapped is not lost to others
+		case shared:
+			c.inactiveSplitSize.sub(kind, int64(n))
+		default:
+			c.inactiveSplit.add(kind, 1)
+			c.inactiveSplitSize.add(kind, int64(rest))
+		}
+	} else if shared && !a.set.expandable {
+		c.inactiveSplit.sub(kind, 1)
+		c.inactiveSplitSize.sub(kind, int64(b.size))
+	}
+	size := b.size
+	b.asked = r.Size
+	b.become(live)
+	a.enter(h)
+	a.tags.Set(h, r.Tag, len(a.rows))
+	a.booked(kind, r.Size, size)
+	return alloc.Block{Addr: b.addr, Size: size}
+}
+
+// booked counts a block that was granted.
+func (a *Allocator) booked(kind uint32, asked, size device.Size) {
+	c, s := &a.count, &a.stats
+	c.allocation.add(kind, 1)
+	c.allocatedBytes.add(kind, int64(size))
+	c.active.add(kind, 1)
+	c.activeBytes.add(kind, int64(size))
+	c.requestedBytes.add(kind, int64(asked))
+	if size >= a.set.maxSplit {
+		c.oversizeBlocks.add(large, 1)
+	}
+	s.PeakRequested = max(s.PeakRequested, device.Size(c.requestedBytes.all())-a.parked)
+	s.LargestAlloc = max(s.LargestAlloc, size)
+}
+
+// enter notes where a live block starts.
+func (a *Allocator) enter(h handle) {
+	// The table of addresses does not grow by itself, because its chains run through these rows.
+	if a.live.Full() {
+		for _, h := range a.live.Double() {
+			for h != none {
+				b := &a.rows[h]
+				after := b.link
+				b.link = a.live.Enter(b.addr, h)
+				h = after
+			}
+		}
+	}
+	b := &a.rows[h]
+	b.link = a.live.Enter(b.addr, h)
+}
+
+// shelve enters a free block into the index of its shelf.
+func (a *Allocator) shelve(h handle, sh *shelf) {
+	b := &a.rows[h]
+	b.home = sh.id<<shelfBit | free
+	b.link = sh.free.Insert(b.size, b.addr, h)
+	if a.born != nil {
+		a.stamp(h, sh)
+	}
+}
+
+// find returns the link to the live block that starts at an address.
+func (a *Allocator) find(at device.Addr) (link *uint32, err error) {
+	if a.closed {
+		return nil, alloc.ErrClosed
+	}
+	link = a.live.Of(at)
+	for *link != none && a.rows[*link].addr != at {
+		link = &a.rows[*link].link
+	}
+	if *link == none {
+		return nil, alloc.ErrInvalidFree
+	}
+	return link, nil
+}
+
+// Free implements [alloc.Allocator]. A block that other streams use is pending until they have
+// finished what is queued on them now. The package comment says what it costs.
+func (a *Allocator) Free(at device.Addr) error {
+	a.busy.Enter("caching")
+	err := a.release(at)
+	a.busy.Leave()
+	return err
+}
+
+// release is Free without the guard.
+func (a *Allocator) release(at device.Addr) error {
+	link, err := a.find(at)
+	if err != nil {
+		return err
+	}
+	h := *link
+	b := &a.rows[h]
+	*link = b.link
+	a.live.Left()
+	sh := a.shelfOf(h)
+	a.count.allocation.sub(sh.kind, 1)
+	a.count.allocatedBytes.sub(sh.kind, int64(b.size))
+	if b.size >= a.set.maxSplit {
+		a.count.oversizeBlocks.sub(large, 1)
+	}
+	if b.home&usedBit != 0 {
+		a.postpone(h)
+		return nil
+	}
+	a.finish(h, sh)
+	return nil
+}
+
+// finish makes a block that nobody uses any more free, merged with its free neighbours.
+func (a *Allocator) finish(h handle, sh *shelf) {
+	b := &a.rows[h]
+	c, kind := &a.count, sh.kind
+	asked, size := b.asked, int64(b.size)
+	// PyTorch counts a block as active, and its request as memory asked for, until now.
+	c.active.sub(kind, 1)
+	c.activeBytes.sub(kind, size)
+	c.requestedBytes.sub(kind, int64(asked))
+	// Merging and freeing count as one change, so that sums of increases see only what is left of it.
+	var blocks, bytes int64 // change of what is free and shares a segment
+	if a.is(b.next, free) {
+		next := &a.rows[b.next]
+		blocks--
+		bytes -= int64(next.size)
+		sh.free.Take(next.link)
+		a.absorb(h)
+	}
+	if p := b.prev; a.is(p, free) {
+		prev := &a.rows[p]
+		blocks--
+		bytes -= int64(prev.size)
+		sh.free.Take(prev.link)
+		a.absorb(p)
+		h, b = p, prev
+		b.asked = asked // the block that was freed last is the one that PyTorch keeps
+	}
+	a.shelve(h, sh)
+	if a.set.expandable {
+		return
+	}
+	if b.isSplit() {
+		blocks++
+		bytes += int64(b.size)
+	}
+	c.inactiveSplit.change(kind, blocks)
+	c.inactiveSplitSize.change(kind, bytes)
+}

@@ -1,0 +1,256 @@
+package caching
+
+import (
+	"fmt"
+	"slices"
+
+	"github.com/vramyard/vramyard/alloc"
+	"github.com/vramyard/vramyard/device"
+	"github.com/vramyard/vramyard/internal/tally"
+)
+
+// sayings are the invariants of the package comment in a few words, by number.
+var sayings = [...]string{
+	1:  "blocks tile their segment, links mirror",
+	2:  "free neighbours are merged, and unmapped ones",
+	3:  "blocks stand in the shelf of their segment",
+	4:  "the table of addresses holds the live blocks",
+	5:  "indexes hold the free blocks, lists the unmapped ones",
+	6:  "every row is a block or waits",
+	7:  "counters are what the walk shows",
+	8:  "what is pending waits for something",
+	9:  "blocks are large enough and of their kind",
+	10: "pages have memory exactly where blocks do",
+	11: "private pools have users, redirections or segments",
+	12: "what may not be split is whole",
+}
+
+// broken returns an error that names an invariant.
+func broken(n int, format string, args ...any) error {
+	return fmt.Errorf("caching: invariant C%d (%s): %s", n, sayings[n], fmt.Sprintf(format, args...))
+}
+
+// sum is what a walk over all blocks adds up.
+type sum struct {
+	blocks   int
+	live     int
+	pending  int
+	free     []int // by shelf
+	unmapped []int
+	segments map[*pool]int
+	parked   device.Size
+	stuck    device.Size
+	held     [kinds]int64 // bytes with memory
+	bytes    [kinds]int64 // active
+	asked    [kinds]int64 // active
+	split    [kinds]int64
+	splits   [kinds]int64
+}
+
+// Check implements [alloc.Inspector]. It recounts everything.
+func (a *Allocator) Check() error {
+	a.busy.Enter("caching")
+	defer a.busy.Leave()
+	if err := tally.Compare(a.figures(), a.walk); err != nil {
+		return broken(7, "%v", err)
+	}
+	if a.closed {
+		return nil
+	}
+	s := sum{free: make([]int, len(a.shelves)), unmapped: make([]int, len(a.shelves)), segments: map[*pool]int{}}
+	for i := range a.mem.Len() {
+		span := a.mem.At(i)
+		if err := a.checkSegment(span.Region, span.First, &s); err != nil {
+			return err
+		}
+	}
+	for i := range a.segments.Len() {
+		held := a.segments.At(i)
+		held.Size = min(held.Size, a.sizeFrom(handle(held.Label)))
+		if err := a.checkSegment(held.Region, handle(held.Label), &s); err != nil {
+			return err
+		}
+	}
+	for _, check := range []func(*sum) error{a.checkShelves, a.checkRows, a.checkCounters, a.checkPages, a.checkPools} {
+		if err := check(&s); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// checkSegment checks the blocks of one segment and adds them up.
+func (a *Allocator) checkSegment(r device.Region, first handle, s *sum) error {
+	at, prev := r.Addr, none
+	home := a.rows[first].home >> shelfBit
+	s.segments[a.shelves[home].pool]++
+	for h := first; h != none; h = a.rows[h].next {
+		b := &a.rows[h]
+		if b.addr != at || b.prev != prev || b.size == 0 || b.state() == spare {
+			return broken(1, "block %d at %v of %d bytes behind block %d, expected at %v behind block %d",
+				h, b.addr, uint64(b.size), b.prev, at, prev)
+		}
+		if st := b.state(); prev != none && a.is(prev, st) && (st == free || st == unmapped) {
+			return broken(2, "%v and %v", a.rows[prev].addr, b.addr)
+		}
+		if b.home>>shelfBit != home {
+			return broken(3, "%v stands in shelf %d, its segment in %d", b.addr, b.home>>shelfBit, home)
+		}
+		if err := a.checkBlock(h, s); err != nil {
+			return err
+		}
+		at, prev = b.end(), h
+	}
+	if at != r.End() {
+		return broken(1, "the blocks of the segment at %v end at %v, the segment at %v", r.Addr, at, r.End())
+	}
+	return nil
+}
+
+// checkBlock checks what one block says, and adds it up.
+func (a *Allocator) checkBlock(h handle, s *sum) error {
+	b := &a.rows[h]
+	id, sh := b.home>>shelfBit, a.shelfOf(h)
+	s.blocks++
+	switch b.state() {
+	case free:
+		s.free[id]++
+		if b.isSplit() && !a.set.expandable {
+			s.splits[sh.kind]++
+			s.split[sh.kind] += int64(b.size)
+		}
+		if e := sh.free.Entry(b.link); e.Handle != h || e.Addr != b.addr || e.Size != b.size {
+			return broken(5, "entry %v, block %d of %d bytes at %v", e, h, uint64(b.size), b.addr)
+		}
+	case unmapped:
+		s.unmapped[id]++
+		if i := a.gapAt(sh, b.addr); i == len(sh.gaps) || sh.gaps[i] != h {
+			return broken(5, "the unmapped block at %v is not listed", b.addr)
+		}
+		return nil
+	case stuck:
+		s.stuck += b.size
+		return nil
+	case live:
+		s.live++
+		if link, err := a.find(b.addr); err != nil || *link != h {
+			return broken(4, "%v is live and not in it", b.addr)
+		}
+	case pending:
+		s.pending++
+		s.parked += b.asked
+		if u := a.usesOf.Get(h); u == 0 || len(a.used[u].streams)+a.used[u].marks == 0 {
+			return broken(8, "%v waits for nothing", b.addr)
+		}
+	}
+	s.held[sh.kind] += int64(b.size)
+	if st := b.state(); st == live || st == pending {
+		s.bytes[sh.kind] += int64(b.size)
+		s.asked[sh.kind] += int64(b.asked)
+		if n := a.set.round(b.asked); b.asked == 0 || n > b.size || isSmall(n) != (sh.kind == small) {
+			return broken(9, "%v: %d bytes of %d", b.addr, uint64(b.asked), uint64(b.size))
+		}
+		if b.size >= a.set.maxSplit && b.isSplit() && !a.set.expandable {
+			return broken(12, "%v of %d bytes does not", b.addr, uint64(b.size))
+		}
+	}
+	return nil
+}
+
+// checkShelves compares the indexes with the blocks.
+func (a *Allocator) checkShelves(s *sum) error {
+	for id, sh := range a.shelves {
+		if sh == nil {
+			continue
+		}
+		if sh.id != uint32(id) || !slices.Contains(sh.pool.sides[sh.kind].shelves, sh) {
+			return broken(3, "shelf %d is not where it should be", id)
+		}
+		if err := sh.free.Check(); err != nil {
+			return broken(5, "%v", err)
+		}
+		if sh.free.Len() != s.free[id] || len(sh.gaps) != s.unmapped[id] {
+			return broken(5, "shelf %d has %d of %d free blocks and %d of %d unmapped ones",
+				id, sh.free.Len(), s.free[id], len(sh.gaps), s.unmapped[id])
+		}
+	}
+	return nil
+}
+
+// checkRows checks that no row is lost, and that nothing else is in the table of addresses.
+func (a *Allocator) checkRows(s *sum) error {
+	if a.table.len() != s.blocks {
+		return broken(6, "%d rows are in use, and there are %d blocks", a.table.len(), s.blocks)
+	}
+	if a.live.Len() != s.live {
+		return broken(4, "it has %d of %d", a.live.Len(), s.live)
+	}
+	if a.waiting != s.pending || a.parked != s.parked || a.stuck != s.stuck {
+		return broken(8, "%d blocks are pending, %d counted; %d bytes, %d counted; %d stuck, %d counted", s.pending, a.waiting,
+			uint64(s.parked), uint64(a.parked), uint64(s.stuck), uint64(a.stuck))
+	}
+	return nil
+}
+
+// checkCounters compares PyTorch's statistics with the blocks.
+func (a *Allocator) checkCounters(s *sum) error {
+	n := &a.count
+	for k := range kinds {
+		for _, c := range []struct {
+			name      string
+			got, want int64
+		}{
+			{"active_bytes", n.activeBytes.current[k], s.bytes[k]},
+			{"requested_bytes", n.requestedBytes.current[k], s.asked[k]},
+			{"reserved_bytes", n.reservedBytes.current[k], s.held[k]},
+			{"inactive_split", n.inactiveSplit.current[k], s.splits[k]},
+			{"inactive_split_bytes", n.inactiveSplitSize.current[k], s.split[k]},
+		} {
+			if c.got != c.want {
+				return broken(7, "%s of kind %d is %d, counted %d", c.name, k, c.got, c.want)
+			}
+		}
+	}
+	if got := n.active.all(); got != int64(s.live+s.pending) {
+		return broken(7, "active is %d, counted %d", got, s.live+s.pending)
+	}
+	return nil
+}
+
+// checkPages checks that pages lie where blocks have memory. Together with the bytes of those blocks, which
+// are counted, these are all of them.
+func (a *Allocator) checkPages(s *sum) error {
+	var mapped device.Size
+	for at, size := range a.mem.Pages {
+		mapped += size
+		span := a.mem.Under(at)
+		if !span.Contains(at) || at.Sub(span.Addr)%span.Page != 0 || size != span.Page {
+			return broken(10, "%v is no page of the segment at %v", at, span.Addr)
+		}
+	}
+	if held := device.Size(s.held[small]+s.held[large]) + s.stuck; a.set.expandable && mapped != held {
+		return broken(10, "%d bytes are mapped, and blocks have %d", uint64(mapped), uint64(held))
+	}
+	return nil
+}
+
+// checkPools checks the private pools and the redirections.
+func (a *Allocator) checkPools(s *sum) error {
+	redirected := map[*pool]int{}
+	for _, r := range a.redirections {
+		redirected[r.pool]++
+	}
+	for i, p := range a.pools {
+		if i > 0 && p.id <= a.pools[i-1].id || (i == 0) != (p.id == alloc.PoolID(0)) {
+			return broken(11, "pool %d is not in order", p.id)
+		}
+		if p.segments != s.segments[p] || p.redirect != redirected[p] {
+			return broken(11, "pool %d counts %d of %d segments and %d of %d redirections",
+				p.id, p.segments, s.segments[p], p.redirect, redirected[p])
+		}
+		if i > 0 && p.users == 0 && p.redirect == 0 && p.segments == 0 {
+			return broken(11, "pool %d is kept for nothing", p.id)
+		}
+	}
+	return nil
+}

@@ -1,0 +1,159 @@
+package caching
+
+import "github.com/vramyard/vramyard/alloc"
+
+// The kinds of blocks, by which counters are kept.
+const (
+	small = iota
+	large
+	kinds
+)
+
+// counter is one of PyTorch's statistics, for small and for large blocks.
+type counter struct {
+	current   [kinds]int64
+	increased [kinds]int64 // sum of all increases
+	peak      [kinds]int64
+	peakAll   int64        // most of both together
+	base      [kinds]int64 // what current was when increased was last cleared
+}
+
+// add raises the counter of a kind.
+func (c *counter) add(kind uint32, n int64) {
+	kind &= large
+	now := c.current[kind] + n
+	c.current[kind] = now
+	c.increased[kind] += n
+	c.peak[kind] = max(c.peak[kind], now)
+	c.peakAll = max(c.peakAll, now+c.current[kind^large])
+}
+
+// sub lowers the counter of a kind.
+func (c *counter) sub(kind uint32, n int64) { c.current[kind&large] -= n }
+
+// change raises or lowers the counter of a kind.
+func (c *counter) change(kind uint32, n int64) {
+	if n > 0 {
+		c.add(kind, n)
+	} else {
+		c.sub(kind, -n)
+	}
+}
+
+// all returns the current value of both kinds.
+func (c *counter) all() int64 { return c.current[small] + c.current[large] }
+
+// added returns the sum of the increases of both kinds.
+func (c *counter) added() int64 { return c.increased[small] + c.increased[large] }
+
+// taken returns the sum of the decreases of both kinds.
+func (c *counter) taken() int64 { return c.added() + c.base[small] + c.base[large] - c.all() }
+
+// clear brings the peaks down to the present and forgets the sums.
+func (c *counter) clear() {
+	c.peak, c.base, c.peakAll = c.current, c.current, c.all()
+	c.increased = [kinds]int64{}
+}
+
+// values returns what PyTorch shows of a kind, or of all if kind is kinds: current, peak, sum of
+// the increases, sum of the decreases.
+func (c *counter) values(kind int) [4]int64 {
+	if kind == kinds {
+		return [4]int64{c.all(), c.peakAll, c.added(), c.taken()}
+	}
+	return [4]int64{
+		c.current[kind], c.peak[kind], c.increased[kind], c.increased[kind] + c.base[kind] - c.current[kind],
+	}
+}
+
+// counters are PyTorch's statistics.
+type counters struct {
+	allocation, allocatedBytes       counter // between request and free
+	active, activeBytes              counter // between request and completed free
+	requestedBytes                   counter // asked for, until the free is completed
+	segment, reservedBytes           counter
+	inactiveSplit, inactiveSplitSize counter // free blocks that share a segment with others
+	oversizeBlocks, oversizeSegments counter // without kinds: all are large
+
+	retries, ooms, syncs, deviceAllocs, deviceFrees int64
+}
+
+// kept returns the counters with kinds, in the order of counterNames.
+func (n *counters) kept() [9]*counter {
+	return [...]*counter{
+		&n.allocation, &n.segment, &n.active, &n.inactiveSplit, &n.allocatedBytes, &n.reservedBytes,
+		&n.activeBytes, &n.inactiveSplitSize, &n.requestedBytes,
+	}
+}
+
+// clear brings peaks down to the present and forgets sums.
+func (n *counters) clear() {
+	for _, c := range n.kept() {
+		c.clear()
+	}
+	n.oversizeBlocks.clear()
+	n.oversizeSegments.clear()
+	n.retries, n.ooms, n.syncs, n.deviceAllocs, n.deviceFrees = 0, 0, 0, 0, 0
+}
+
+// emptied notes that every block is gone with the memory it lay in. That is no free of the caller's.
+func (n *counters) emptied() {
+	for _, c := range []*counter{
+		&n.allocation, &n.allocatedBytes, &n.active, &n.activeBytes, &n.requestedBytes, &n.inactiveSplit,
+		&n.inactiveSplitSize, &n.oversizeBlocks, &n.segment, &n.reservedBytes, &n.oversizeSegments,
+	} {
+		for k, now := range c.current {
+			c.base[k] -= now
+			c.current[k] = 0
+		}
+	}
+}
+
+// counterNames are the names of what Counters yields, in order.
+var counterNames = nameCounters()
+
+func nameCounters() (names []string) {
+	columns := []string{"current", "peak", "allocated", "freed"}
+	add := func(stat string) {
+		for _, c := range columns {
+			names = append(names, stat+"."+c)
+		}
+	}
+	for _, stat := range []string{
+		"allocation", "segment", "active", "inactive_split", "allocated_bytes", "reserved_bytes",
+		"active_bytes", "inactive_split_bytes", "requested_bytes",
+	} {
+		for _, pool := range []string{"all", "small_pool", "large_pool"} {
+			add(stat + "." + pool)
+		}
+	}
+	add("oversize_allocations")
+	add("oversize_segments")
+	return append(names, "num_alloc_retries", "num_ooms", "num_sync_all_streams", "num_device_alloc", "num_device_free", "max_split_size")
+}
+
+var _ alloc.Counted = (*Allocator)(nil)
+
+// Counters implements [alloc.Counted], under the names of torch.cuda.memory_stats.
+func (a *Allocator) Counters(yield func(name string, value int64) bool) {
+	i, more := 0, true
+	tell := func(values ...int64) {
+		for _, v := range values {
+			more = more && yield(counterNames[i], v)
+			i++
+		}
+	}
+	n := &a.count
+	for _, c := range n.kept() {
+		for _, kind := range []int{kinds, small, large} {
+			v := c.values(kind)
+			tell(v[:]...)
+		}
+	}
+	for _, c := range []*counter{&n.oversizeBlocks, &n.oversizeSegments} {
+		v := c.values(large)
+		tell(v[:]...)
+	}
+	// Without a bound PyTorch shows the largest unsigned number as a signed one, which is -1.
+	tell(n.retries, n.ooms, n.syncs, n.deviceAllocs, n.deviceFrees, int64(a.set.maxSplit))
+}

@@ -1,0 +1,325 @@
+package caching
+
+import (
+	"cmp"
+	"slices"
+
+	"github.com/vramyard/vramyard/alloc"
+	"github.com/vramyard/vramyard/device"
+	"github.com/vramyard/vramyard/internal/regions"
+	"github.com/vramyard/vramyard/internal/sizemap"
+)
+
+// unknownTotal stands for the memory of a device that does not tell how much it has.
+const unknownTotal = device.TiB
+
+// pageOf returns the bytes of the pages in expandable segments of a kind.
+func (a *Allocator) pageOf(kind uint32) device.Size {
+	if kind == small {
+		return smallSegment
+	}
+	return a.set.largeSegment
+}
+
+// reach returns how large a free block may become by mapping what follows it.
+func (a *Allocator) reach(h handle) device.Size {
+	b := &a.rows[h]
+	if !a.is(b.next, unmapped) {
+		return b.size
+	}
+	return b.size + a.rows[b.next].size
+}
+
+// leastReach returns the free block, from one on in the order of the shelf, behind which the next one
+// would reach no less. So the block at the end of a segment, which can still grow, is taken last.
+func (a *Allocator) leastReach(sh *shelf, e sizemap.Entry) sizemap.Entry {
+	for {
+		reach := a.reach(e.Handle)
+		if reach == e.Size {
+			return e // all that follow are as large at least
+		}
+		at := sh.free.First(e.Size, func(h uint32) bool {
+			b := &a.rows[h]
+			return b.size > e.Size || b.addr > e.Addr
+		})
+		if at == sizemap.None {
+			return e
+		}
+		next := sh.free.Entry(at)
+		if a.reach(next.Handle) >= reach {
+			return e
+		}
+		e = next
+	}
+}
+
+// grow maps memory for a rounded size and returns the block that serves it, in no index. On error, the
+// device's, what was mapped before stays, free.
+func (a *Allocator) grow(sh *shelf, n device.Size) (handle, error) {
+	h, err := a.place(sh, n)
+	if err != nil {
+		return none, err
+	}
+	if a.is(h, unmapped) {
+		if h, err = a.fill(h, min(n, a.rows[h].size)); err != nil {
+			return none, err
+		}
+	}
+	for a.rows[h].size < n {
+		next := a.rows[h].next
+		if !a.is(next, unmapped) {
+			return none, device.ErrOutOfMemory // the request is larger than a segment
+		}
+		if h, err = a.fill(next, min(n-a.rows[h].size, a.rows[next].size)); err != nil {
+			return none, err
+		}
+	}
+	sh.free.Take(a.rows[h].link)
+	return h, nil
+}
+
+// place returns the first block of the lowest row of free and unmapped blocks that together have n bytes,
+// one of which is unmapped; if there is none, that of a new segment. The original makes a segment also
+// for what no segment can ever hold.
+func (a *Allocator) place(sh *shelf, n device.Size) (handle, error) {
+	for _, h := range sh.gaps {
+		if p := a.rows[h].prev; a.is(p, free) {
+			h = p
+		}
+		sum := device.Size(0)
+		for next := h; sum < n && (a.is(next, free) || a.is(next, unmapped)); next = a.rows[next].next {
+			sum += a.rows[next].size
+		}
+		if sum >= n {
+			return h, nil
+		}
+	}
+	page := a.pageOf(sh.kind)
+	total := a.total
+	if total == 0 {
+		total = unknownTotal
+	}
+	size := (total + total/8 + page - 1) / page * page
+	if a.cfg.Mended && size < n {
+		return none, regions.ErrLimit
+	}
+	h := a.take()
+	r, err := a.mem.Open(size, page, h)
+	if err != nil {
+		a.drop(h)
+		return none, err
+	}
+	a.rows[h] = block{addr: r.Addr, size: r.Size, home: sh.id<<shelfBit | unmapped}
+	sh.pool.segments++
+	a.addGap(sh, h)
+	return h, nil
+}
+
+// gapAt returns where the unmapped block of an address is, or belongs.
+func (a *Allocator) gapAt(sh *shelf, at device.Addr) int {
+	i, _ := slices.BinarySearchFunc(sh.gaps, at, func(h handle, at device.Addr) int { return cmp.Compare(a.rows[h].addr, at) })
+	return i
+}
+
+// addGap lists an unmapped block.
+func (a *Allocator) addGap(sh *shelf, h handle) {
+	sh.gaps = slices.Insert(sh.gaps, a.gapAt(sh, a.rows[h].addr), h)
+}
+
+// dropGap takes an unmapped block off the list.
+func (a *Allocator) dropGap(sh *shelf, h handle) {
+	i := a.gapAt(sh, a.rows[h].addr)
+	sh.gaps = slices.Delete(sh.gaps, i, i+1)
+}
+
+// fill maps memory for the first n bytes of an unmapped block, in whole pages, and returns the free block
+// that they are part of then. On error, the device's, the memory that it could not take back is
+// stuck.
+func (a *Allocator) fill(h handle, n device.Size) (handle, error) {
+	sh := a.shelfOf(h)
+	low := a.rows[h].addr
+	high := a.mem.Under(low).Above(low.Add(n))
+	mapped, err := a.mem.Fill(low, high)
+	if err != nil {
+		_ = a.mem.DropIdle() // what stays is tried again later
+		if mapped > low {
+			a.cutGap(sh, h, mapped)
+			a.rows[h].become(stuck)
+			a.stuck += mapped.Sub(low)
+		}
+		return none, err
+	}
+	bytes := high.Sub(low)
+	a.cutGap(sh, h, high)
+	asked := a.rows[h].asked
+	a.rows[h].become(free)
+	if next := a.rows[h].next; a.is(next, free) {
+		sh.free.Take(a.rows[next].link)
+		a.absorb(h)
+	}
+	if p := a.rows[h].prev; a.is(p, free) {
+		sh.free.Take(a.rows[p].link)
+		a.absorb(p)
+		h = p
+		a.rows[h].asked = asked // the block that was mapped is the one that PyTorch keeps
+	}
+	a.shelve(h, sh)
+	a.count.reservedBytes.add(sh.kind, int64(bytes))
+	a.count.deviceAllocs++
+	a.say(alloc.Action{Kind: alloc.SegmentMap, Addr: low, Size: bytes, Stream: sh.stream})
+	return h, nil
+}
+
+// cutGap takes an unmapped block off the list, up to an address; what is above stays on it.
+func (a *Allocator) cutGap(sh *shelf, h handle, end device.Addr) {
+	i := a.gapAt(sh, a.rows[h].addr)
+	if n := end.Sub(a.rows[h].addr); n < a.rows[h].size {
+		sh.gaps[i] = a.split(h, n)
+		a.rows[sh.gaps[i]].asked = 0
+		return
+	}
+	sh.gaps = slices.Delete(sh.gaps, i, i+1)
+}
+
+// shrink takes the memory away from the whole pages of a free block, and gives the segment back if nothing
+// else is left in it. The error is the device's; then nothing has changed, or only the empty segment stays.
+func (a *Allocator) shrink(h handle) error {
+	sh := a.shelfOf(h)
+	b := a.rows[h]
+	s := a.mem.Under(b.addr)
+	low, high := s.Above(b.addr), s.Below(b.end())
+	if low >= high {
+		return nil
+	}
+	// Memory that is unmapped must not be in use, and what was freed on its own stream may still be.
+	if a.streams != nil {
+		if err := a.streams.SyncStream(sh.stream); err != nil {
+			return err
+		}
+	}
+	if err := a.mem.Clear(low, high); err != nil {
+		return err
+	}
+	// From here on nothing can fail: pages that the device does not take back now are idle until it does.
+	err := a.mem.DropIdle()
+	sh.free.Take(b.link)
+	middle := h
+	if n := low.Sub(b.addr); n > 0 {
+		middle = a.split(h, n)
+		a.rows[h].asked = 0
+		a.shelve(h, sh)
+	}
+	if n := high.Sub(low); n < a.rows[middle].size {
+		rest := a.split(middle, n)
+		a.rows[rest].asked = 0
+		a.shelve(rest, sh)
+	}
+	bytes := high.Sub(low)
+	a.count.reservedBytes.sub(sh.kind, int64(bytes))
+	a.count.deviceFrees++
+	a.say(alloc.Action{Kind: alloc.SegmentUnmap, Addr: low, Size: bytes, Stream: sh.stream})
+	middle = a.vacate(sh, middle)
+	if !a.rows[middle].isSplit() {
+		if failed := a.discard(middle); err == nil {
+			err = failed
+		}
+	}
+	return err
+}
+
+// vacate makes a block whose memory was taken away an unmapped one, merged with its unmapped neighbours,
+// and returns it.
+func (a *Allocator) vacate(sh *shelf, h handle) handle {
+	a.rows[h].become(unmapped)
+	if next := a.rows[h].next; a.is(next, unmapped) {
+		a.dropGap(sh, next)
+		a.absorb(h)
+	}
+	if p := a.rows[h].prev; a.is(p, unmapped) {
+		asked := a.rows[h].asked
+		a.absorb(p)
+		a.rows[p].asked = asked
+		return p // listed under its address already
+	}
+	a.addGap(sh, h)
+	return h
+}
+
+// discard gives a segment back of which an unmapped block is all. On error, the device's, it stays.
+func (a *Allocator) discard(h handle) error {
+	sh := a.shelfOf(h)
+	at := a.rows[h].addr
+	for i := range a.mem.Len() {
+		if a.mem.At(i).Addr != at {
+			continue
+		}
+		if err := a.mem.Close(i); err != nil {
+			return err
+		}
+		break
+	}
+	a.dropGap(sh, h)
+	a.drop(h)
+	sh.pool.segments--
+	return nil
+}
+
+// unstick takes the memory away from stuck blocks. The error is the device's first; what it refused
+// stays stuck.
+func (a *Allocator) unstick() (first error) {
+	for i := 0; i < a.mem.Len() && a.stuck > 0; i++ {
+		for h := a.mem.At(i).First; h != none; h = a.rows[h].next {
+			b := &a.rows[h]
+			if b.state() != stuck {
+				continue
+			}
+			if err := a.mem.Clear(b.addr, b.end()); err != nil {
+				if first == nil {
+					first = err
+				}
+				continue
+			}
+			a.stuck -= b.size
+			h = a.vacate(a.shelfOf(h), h)
+		}
+	}
+	return first
+}
+
+// condemn makes all blocks of the expandable segments that have memory stuck ones, which unstick gives
+// back: the strategy is closed.
+func (a *Allocator) condemn() {
+	for i := range a.mem.Len() {
+		for h := a.mem.At(i).First; h != none; h = a.rows[h].next {
+			b := &a.rows[h]
+			if b.state() == unmapped {
+				continue
+			}
+			if b.state() == free {
+				a.shelfOf(h).free.Take(b.link)
+			}
+			if b.state() != stuck {
+				a.stuck += b.size
+			}
+			b.home = b.home&^(stateMask|usedBit) | stuck
+			if a.is(b.prev, stuck) {
+				h = b.prev
+				a.absorb(h)
+			}
+		}
+	}
+}
+
+// discardEmpty gives back the segments without memory. The error is the device's first.
+func (a *Allocator) discardEmpty() (first error) {
+	for i := a.mem.Len() - 1; i >= 0; i-- {
+		h := a.mem.At(i).First
+		if !a.is(h, unmapped) || a.rows[h].isSplit() {
+			continue
+		}
+		if err := a.discard(h); err != nil && first == nil {
+			first = err
+		}
+	}
+	return first
+}

@@ -1,0 +1,229 @@
+package caching
+
+import (
+	"github.com/vramyard/vramyard/alloc"
+	"github.com/vramyard/vramyard/device"
+	"github.com/vramyard/vramyard/internal/regions"
+)
+
+var (
+	_ alloc.Holes      = (*Allocator)(nil)
+	_ alloc.FreeWalker = (*Allocator)(nil)
+	_ alloc.Trimmer    = (*Allocator)(nil)
+	_ alloc.Metered    = (*Allocator)(nil)
+	_ alloc.Failure    = (*Allocator)(nil)
+	_ alloc.Ceiling    = (*Allocator)(nil)
+	_ alloc.Clearer    = (*Allocator)(nil)
+)
+
+// Stats implements [alloc.Inspector]. O(1). Forgotten is pages that are mapped nowhere because the device
+// refused to take them back.
+func (a *Allocator) Stats() alloc.Stats { return a.figures() }
+
+// figures is Stats.
+func (a *Allocator) figures() alloc.Stats {
+	s, c := a.stats, &a.count
+	s.Allocs, s.Frees = uint64(c.allocation.added()), uint64(c.allocation.taken())
+	s.Live = int(c.allocation.all())
+	s.Requested = device.Size(c.requestedBytes.all()) - a.parked
+	s.Allocated, s.PeakAllocated = device.Size(c.allocatedBytes.all()), device.Size(c.allocatedBytes.peakAll)
+	s.Active, s.PeakActive = device.Size(c.activeBytes.all()), device.Size(c.activeBytes.peakAll)
+	return s
+}
+
+// ClearStats implements [alloc.Clearer]. It does to the counters what reset_peak_memory_stats and
+// reset_accumulated_memory_stats together do in PyTorch.
+func (a *Allocator) ClearStats() {
+	a.count.clear()
+	s := &a.stats
+	s.OOMs, s.LargestAlloc = 0, 0
+	s.PeakRequested = device.Size(a.count.requestedBytes.all()) - a.parked
+}
+
+// LastRefusal implements [alloc.Failure].
+func (a *Allocator) LastRefusal() (alloc.Refusal, bool) {
+	return a.refusal, a.refusal.Reason != alloc.ReasonNone
+}
+
+// MaxRequest implements [alloc.Ceiling].
+func (a *Allocator) MaxRequest() device.Size { return mostRequest }
+
+// LargestFree implements [alloc.Holes]: of any pool and stream. O(pools * streams).
+func (a *Allocator) LargestFree() device.Size { return a.largestFree() }
+
+// largestFree is LargestFree.
+func (a *Allocator) largestFree() (n device.Size) {
+	for _, sh := range a.shelves {
+		if sh != nil {
+			n = max(n, sh.free.Largest())
+		}
+	}
+	return n
+}
+
+// Host memory of rare records, in bytes.
+const (
+	shelfBytes = 256
+	usesBytes  = 56
+	markBytes  = 16
+)
+
+// MetadataBytes implements [alloc.Metered]. O(pools * streams + segments / 32).
+func (a *Allocator) MetadataBytes() device.Size {
+	n := a.table.bytes() + a.live.Bytes() + a.tags.Bytes() + a.usesOf.Bytes() + a.segments.Bytes() + a.mem.Bytes()
+	n += 8 * device.Size(cap(a.born)+cap(a.spareEvents)+cap(a.shelves)+cap(a.pools))
+	n += 4*device.Size(cap(a.deferred)+cap(a.redo)) + usesBytes*device.Size(cap(a.used))
+	for _, sh := range a.shelves {
+		if sh != nil {
+			n += shelfBytes + sh.free.Bytes() + 4*device.Size(cap(sh.gaps))
+		}
+	}
+	for i := range a.queues {
+		n += markBytes * device.Size(cap(a.queues[i].marks))
+	}
+	return n
+}
+
+// Trim implements [alloc.Trimmer]. It is PyTorch's empty_cache: it waits for all that is pending, then
+// gives back what no live block shares a segment, or a page of an expandable one, with. Private pools
+// keep what they have until they are released. It returns the bytes that are held no more.
+func (a *Allocator) Trim() (device.Size, error) {
+	a.busy.Enter("caching")
+	defer a.busy.Leave()
+	if a.closed {
+		return 0, alloc.ErrClosed
+	}
+	before := a.stats.Reserved
+	err := a.releaseCached()
+	return before - a.stats.Reserved, err
+}
+
+// Close implements [alloc.Strategy]. What the device refuses to take back is shown by Walk as slack,
+// and is tried again by the next Close.
+func (a *Allocator) Close() error {
+	a.busy.Enter("caching")
+	defer a.busy.Leave()
+	if !a.closed {
+		a.closed = true
+		a.count.emptied()
+		a.parked, a.parkedBytes, a.waiting = 0, 0, 0
+		a.condemn()
+	}
+	first := a.segments.ReleaseAll()
+	note := func(err error) {
+		if first == nil {
+			first = err
+		}
+	}
+	if a.set.expandable {
+		note(a.unstick())
+		note(a.mem.DropIdle())
+		note(a.discardEmpty())
+	}
+	if a.streams != nil {
+		note(a.destroyEvents())
+	}
+	return first
+}
+
+// Walk implements [alloc.Inspector]. Chunks show the stream of their segment, their pool, whether the
+// segment is for small or large blocks and expandable, and free ones what they served last.
+func (a *Allocator) Walk(yield func(alloc.Chunk) bool) {
+	a.busy.Enter("caching")
+	defer a.busy.Leave()
+	a.walk(yield)
+}
+
+// walk is Walk without the guard.
+func (a *Allocator) walk(yield func(alloc.Chunk) bool) {
+	if a.closed && !a.set.expandable {
+		a.segments.WalkSlack(yield)
+		return
+	}
+	for i := range a.mem.Len() {
+		if s := a.mem.At(i); !a.walkSegment(s.Addr, s.First, yield) {
+			return
+		}
+	}
+	for i := range a.segments.Len() {
+		s := a.segments.At(i)
+		if !a.walkSegment(s.Addr, handle(s.Label), yield) {
+			return
+		}
+		if used := a.sizeFrom(handle(s.Label)); !regions.Excess(s.Region, used, yield) {
+			return
+		}
+	}
+}
+
+// walkSegment yields the blocks of a segment and reports whether the walk goes on.
+func (a *Allocator) walkSegment(region device.Addr, first handle, yield func(alloc.Chunk) bool) bool {
+	for h := first; h != none; h = a.rows[h].next {
+		if !yield(a.show(region, h)) {
+			return false
+		}
+	}
+	return true
+}
+
+// sizeFrom returns the bytes of a block and all that follow it.
+func (a *Allocator) sizeFrom(h handle) (n device.Size) {
+	for ; h != none; h = a.rows[h].next {
+		n += a.rows[h].size
+	}
+	return n
+}
+
+// shown is how blocks appear in a walk.
+var shown = [...]alloc.State{
+	free: alloc.Free, live: alloc.Live, pending: alloc.Pending, unmapped: alloc.Unmapped, stuck: alloc.Slack,
+}
+
+// show returns a block as Walk shows it.
+func (a *Allocator) show(region device.Addr, h handle) alloc.Chunk {
+	b := &a.rows[h]
+	sh := a.shelfOf(h)
+	c := alloc.Chunk{
+		Region: region, Addr: b.addr, Size: b.size, State: shown[b.state()], Class: int32(sh.kind),
+		Pool: sh.pool.id,
+	}
+	if a.set.expandable {
+		c.Owner = alloc.OwnerExpandable
+	}
+	switch b.state() {
+	case unmapped, stuck:
+		return c // nobody's
+	case live, pending:
+		c.Requested, c.Tag = b.asked, a.tags.Get(h)
+	case free:
+		c.Was = b.asked
+	}
+	c.Stream = sh.stream
+	return c
+}
+
+// WalkFree implements [alloc.FreeWalker]: by pool, kind, stream, size and address.
+func (a *Allocator) WalkFree(yield func(alloc.Chunk) bool) {
+	a.busy.Enter("caching")
+	defer a.busy.Leave()
+	for _, p := range a.pools {
+		for k := range p.sides {
+			for _, sh := range p.sides[k].shelves {
+				for e := range sh.free.All {
+					if !yield(a.show(a.regionOf(e.Addr), e.Handle)) {
+						return
+					}
+				}
+			}
+		}
+	}
+}
+
+// regionOf returns the start of the segment that an address lies in.
+func (a *Allocator) regionOf(at device.Addr) device.Addr {
+	if a.set.expandable {
+		return a.mem.Under(at).Addr
+	}
+	s, _ := a.segments.Under(at)
+	return s.Addr
+}

@@ -1,0 +1,180 @@
+package caching
+
+import (
+	"cmp"
+	"slices"
+
+	"github.com/vramyard/vramyard/alloc"
+	"github.com/vramyard/vramyard/device"
+	"github.com/vramyard/vramyard/internal/sizemap"
+)
+
+// shelf is the blocks of one pool, size kind and stream. Blocks never change their shelf.
+type shelf struct {
+	id     uint32 // its place among all shelves
+	kind   uint32 // small or large
+	stream device.Stream
+	pool   *pool
+	free   sizemap.Map // free blocks
+	gaps   []handle    // unmapped blocks, by address
+}
+
+// side is the shelves of one pool and size kind.
+type side struct {
+	shelves []*shelf // by stream
+	calls   uint64   // lookups so far, where ages are counted
+}
+
+// pool is the default pool or a private one.
+type pool struct {
+	id       alloc.PoolID
+	users    int // who begun it and has not released it
+	redirect int // redirections into it
+	segments int // segments that it holds
+	sides    [kinds]side
+}
+
+// redirection sends requests to a pool.
+type redirection struct {
+	pool   *pool
+	stream device.Stream // alloc.AllStreams for every one
+}
+
+// matches reports whether the redirection concerns a stream.
+func (r *redirection) matches(s device.Stream) bool {
+	return r.stream == alloc.AllStreams || r.stream == s
+}
+
+// poolOf returns the pool that requests of a stream go to. If several redirections concern it, the
+// one that was begun first decides, or last under the later rules.
+func (a *Allocator) poolOf(s device.Stream) *pool {
+	found := a.pools[0]
+	for i := range a.redirections {
+		if r := &a.redirections[i]; r.matches(s) {
+			found = r.pool
+			if !a.set.lastBegunFirst {
+				break
+			}
+		}
+	}
+	return found
+}
+
+// shelfFor returns the shelf that a request of a kind and stream is served from.
+func (a *Allocator) shelfFor(kind uint32, s device.Stream) *shelf {
+	// Requests come in runs of one stream, so the shelf of the last one mostly is the one.
+	if len(a.redirections) == 0 {
+		if sh := a.recent[kind&large]; sh.stream == s {
+			return sh
+		}
+	}
+	p := a.poolOf(s)
+	sh := a.shelfIn(p, kind, s)
+	if p.id == 0 {
+		a.recent[kind&large] = sh
+	}
+	return sh
+}
+
+// shelfIn returns the shelf of a pool, kind and stream, which it makes if it is not there.
+func (a *Allocator) shelfIn(p *pool, kind uint32, s device.Stream) *shelf {
+	side := &p.sides[kind]
+	i, found := slices.BinarySearchFunc(side.shelves, s, func(sh *shelf, s device.Stream) int {
+		return cmp.Compare(sh.stream, s)
+	})
+	if found {
+		return side.shelves[i]
+	}
+	sh := &shelf{kind: kind, stream: s, pool: p, free: sizemap.New(quantum)}
+	if n := len(a.spareShelves); n > 0 {
+		sh.id = a.spareShelves[n-1]
+		a.spareShelves = a.spareShelves[:n-1]
+		a.shelves[sh.id] = sh
+	} else {
+		sh.id = uint32(len(a.shelves))
+		a.shelves = append(a.shelves, sh)
+	}
+	side.shelves = slices.Insert(side.shelves, i, sh)
+	return sh
+}
+
+// shelfOf returns the shelf of a block.
+func (a *Allocator) shelfOf(h handle) *shelf { return a.shelves[a.rows[h].home>>shelfBit] }
+
+// findPool returns where a private pool is, or belongs, and whether it is there.
+func (a *Allocator) findPool(id alloc.PoolID) (i int, found bool) {
+	return slices.BinarySearchFunc(a.pools, id, func(p *pool, id alloc.PoolID) int { return cmp.Compare(p.id, id) })
+}
+
+// BeginPool implements [alloc.PrivatePools]. PyTorch refuses to begin a pool again that was
+// released and still holds memory; here it is revived.
+func (a *Allocator) BeginPool(id alloc.PoolID, s device.Stream) error {
+	a.busy.Enter("caching")
+	defer a.busy.Leave()
+	switch {
+	case a.closed:
+		return alloc.ErrClosed
+	case id == 0:
+		return alloc.ErrInvalidPool
+	}
+	i, found := a.findPool(id)
+	if !found {
+		a.pools = slices.Insert(a.pools, i, &pool{id: id})
+	}
+	p := a.pools[i]
+	p.users++
+	p.redirect++
+	a.redirections = append(a.redirections, redirection{p, s})
+	return nil
+}
+
+// EndPool implements [alloc.PrivatePools].
+func (a *Allocator) EndPool(id alloc.PoolID) error {
+	a.busy.Enter("caching")
+	defer a.busy.Leave()
+	if a.closed {
+		return alloc.ErrClosed
+	}
+	i := slices.IndexFunc(a.redirections, func(r redirection) bool { return r.pool.id == id })
+	if i < 0 {
+		return alloc.ErrInvalidPool
+	}
+	p := a.redirections[i].pool
+	p.redirect--
+	a.redirections = slices.Delete(a.redirections, i, i+1)
+	a.forget(p)
+	return nil
+}
+
+// ReleasePool implements [alloc.PrivatePools]. The memory of a pool without users goes back with
+// the next [Allocator.Trim], or when a request finds none.
+func (a *Allocator) ReleasePool(id alloc.PoolID) error {
+	a.busy.Enter("caching")
+	defer a.busy.Leave()
+	if a.closed {
+		return alloc.ErrClosed
+	}
+	i, found := a.findPool(id)
+	if !found || id == 0 || a.pools[i].users == 0 {
+		return alloc.ErrInvalidPool
+	}
+	a.pools[i].users--
+	a.forget(a.pools[i])
+	return nil
+}
+
+// forget drops a private pool that nobody uses, that nothing is redirected into and that holds
+// nothing.
+func (a *Allocator) forget(p *pool) {
+	if p.id == 0 || p.users > 0 || p.redirect > 0 || p.segments > 0 {
+		return
+	}
+	for k := range p.sides {
+		for _, sh := range p.sides[k].shelves {
+			a.shelves[sh.id] = nil
+			a.spareShelves = append(a.spareShelves, sh.id)
+		}
+	}
+	i, _ := a.findPool(p.id)
+	a.pools = slices.Delete(a.pools, i, i+1)
+}

@@ -1,0 +1,247 @@
+package caching
+
+import (
+	"slices"
+
+	"github.com/vramyard/vramyard/alloc"
+	"github.com/vramyard/vramyard/device"
+	"github.com/vramyard/vramyard/internal/regions"
+	"github.com/vramyard/vramyard/internal/sizemap"
+)
+
+// obtain returns a block that serves a rounded size, in no index, after a shelf had none. It tries in
+// turn what costs more and more, as PyTorch does. On failure what was given back on the way stays
+// so; the error is the device's, or [regions.ErrLimit].
+func (a *Allocator) obtain(sh *shelf, n device.Size) (handle, error) {
+	if a.bar != noLimit {
+		a.collect()
+	}
+	h, err := a.extend(sh, n)
+	if h != none {
+		return h, nil
+	}
+	if a.releaseAvailable(sh, n) {
+		if h, err = a.extend(sh, n); h != none {
+			return h, nil
+		}
+	}
+	if len(a.redirections) > 0 {
+		return none, err
+	}
+	_ = a.releaseCached() // what stays may still leave enough
+	a.count.retries++
+	if a.cfg.Mended {
+		// The original asks the device only, and may fail although what it waited for would serve.
+		if h := a.lookup(sh, n); h != none {
+			return h, nil
+		}
+	}
+	return a.extend(sh, n)
+}
+
+// extend takes memory for a rounded size from the device and returns its block, in no index.
+func (a *Allocator) extend(sh *shelf, n device.Size) (handle, error) {
+	size := a.set.segmentSize(n)
+	if a.limit != noLimit && (size > a.limit || a.held() > a.limit-size) {
+		return none, regions.ErrLimit
+	}
+	if a.set.expandable {
+		return a.grow(sh, n)
+	}
+	// The row comes first, because the region is entered under it.
+	h := a.take()
+	r, err := a.segments.Reserve(size, quantum, int32(h))
+	if err != nil {
+		a.drop(h)
+		return none, err
+	}
+	a.rows[h] = block{addr: r.Addr, size: size, home: sh.id<<shelfBit | free}
+	sh.pool.segments++
+	c := &a.count
+	c.segment.add(sh.kind, 1)
+	c.reservedBytes.add(sh.kind, int64(size))
+	if size >= a.set.maxSplit {
+		c.oversizeSegments.add(large, 1)
+	}
+	c.deviceAllocs++
+	a.say(alloc.Action{Kind: alloc.SegmentAlloc, Addr: r.Addr, Size: size, Stream: sh.stream})
+	return h, nil
+}
+
+// held returns the bytes that are held, as PyTorch counts them.
+func (a *Allocator) held() device.Size { return device.Size(a.count.reservedBytes.all()) }
+
+// drain gives the segment of a free block back that fills it. The error is the device's; then
+// nothing has changed.
+func (a *Allocator) drain(h handle) error {
+	b := a.rows[h]
+	sh := a.shelfOf(h)
+	if err := a.segments.Release(b.addr); err != nil {
+		return err
+	}
+	sh.free.Take(b.link)
+	a.drop(h)
+	sh.pool.segments--
+	c := &a.count
+	c.deviceFrees++
+	c.segment.sub(sh.kind, 1)
+	c.reservedBytes.sub(sh.kind, int64(b.size))
+	if b.size >= a.set.maxSplit {
+		c.oversizeSegments.sub(large, 1)
+	}
+	a.say(alloc.Action{Kind: alloc.SegmentFree, Addr: b.addr, Size: b.size, Stream: sh.stream})
+	return nil
+}
+
+// releaseAvailable gives back segments of the shelf that are too large to be split, and reports
+// whether it was enough for a rounded size: the smallest that would serve alone, or else the largest ones one
+// after the other. What was given back stays so if it is not enough.
+func (a *Allocator) releaseAvailable(sh *shelf, n device.Size) bool {
+	if a.set.maxSplit == noLimit || a.set.expandable {
+		return false
+	}
+	need := max(n, a.set.maxSplit)
+	if at := sh.free.Ceil(need); at != sizemap.None {
+		return a.drain(sh.free.Entry(at).Handle) == nil
+	}
+	// Blocks of that size are whole segments, because they are never split.
+	var oversize []handle
+	for e := range sh.free.From(a.set.maxSplit) {
+		oversize = append(oversize, e.Handle)
+	}
+	var released device.Size
+	for _, h := range slices.Backward(oversize) {
+		if released >= need {
+			break
+		}
+		size := a.rows[h].size
+		if a.drain(h) == nil {
+			released += size
+		}
+	}
+	return released >= need
+}
+
+// releaseCached waits for what is pending and gives back every segment without a live block, of the
+// default pool and of the private pools that have no users. The error is the device's first; what
+// it refused to take stays. PyTorch's empty_cache is exactly this.
+func (a *Allocator) releaseCached() error {
+	first := a.synchronize()
+	note := func(err error) {
+		if first == nil {
+			first = err
+		}
+	}
+	// The order decides which addresses the device has free afterwards, and so where segments lie from now on.
+	def := a.pools[0]
+	note(a.releaseSide(&def.sides[large]))
+	note(a.releaseSide(&def.sides[small]))
+	for _, p := range slices.Clone(a.pools[1:]) {
+		if p.users == 0 {
+			note(a.releaseSide(&p.sides[small]))
+			note(a.releaseSide(&p.sides[large]))
+			a.forget(p)
+		}
+	}
+	if a.set.expandable {
+		note(a.unstick())
+		note(a.mem.DropIdle())
+	}
+	return first
+}
+
+// releaseSide gives back what the free blocks of a side hold, smallest first, stream by stream.
+func (a *Allocator) releaseSide(s *side) (first error) {
+	for _, sh := range s.shelves {
+		var blocks []handle
+		for e := range sh.free.All {
+			if a.set.expandable || !a.rows[e.Handle].isSplit() {
+				blocks = append(blocks, e.Handle)
+			}
+		}
+		for _, h := range blocks {
+			var err error
+			if a.set.expandable {
+				err = a.shrink(h)
+			} else {
+				err = a.drain(h)
+			}
+			if first == nil {
+				first = err
+			}
+		}
+	}
+	return first
+}
+
+// stamp notes when a block became free, counted in lookups.
+func (a *Allocator) stamp(h handle, sh *shelf) {
+	if int(h) >= len(a.born) {
+		a.born = append(a.born, make([]uint64, len(a.rows)-len(a.born))...)
+	}
+	a.born[h] = sh.pool.sides[sh.kind].calls
+}
+
+// collect gives back whole segments of large blocks that were free for longer than the average, while
+// more than a share of the limit is held. Small blocks and private pools are left alone, as in the
+// original. It costs O(free large blocks) each time a segment is about to be taken above the share.
+func (a *Allocator) collect() {
+	held := a.held()
+	if held <= a.bar || a.set.expandable {
+		return
+	}
+	// Only the default pool's large blocks count, as in the original, and segments that are shared
+	// cannot go back.
+	target := held - a.bar
+	s := &a.pools[0].sides[large]
+	var candidates []handle
+	var ages uint64
+	for _, sh := range s.shelves {
+		for e := range sh.free.All {
+			if !a.rows[e.Handle].isSplit() {
+				candidates = append(candidates, e.Handle)
+				ages += s.calls - a.born[e.Handle]
+			}
+		}
+	}
+	for released := device.Size(0); released < target && len(candidates) > 0; {
+		// The bar stays where it is for a round, and a round goes on beyond the target.
+		bar := float64(ages) / float64(len(candidates))
+		left := candidates[:0]
+		for _, h := range candidates {
+			age, size := s.calls-a.born[h], a.rows[h].size
+			if float64(age) < bar || a.drain(h) != nil {
+				left = append(left, h)
+				continue
+			}
+			released += size
+			ages -= age
+		}
+		if len(left) == len(candidates) {
+			return
+		}
+		candidates = left
+	}
+}
+
+// say tells the history what was done.
+func (a *Allocator) say(x alloc.Action) {
+	if a.tell != nil {
+		a.tell(x)
+	}
+}
+
+// tellOOM tells the history that a request found no memory.
+func (a *Allocator) tellOOM(n device.Size, s device.Stream) {
+	if a.tell == nil {
+		return
+	}
+	var left device.Size
+	if a.info != nil {
+		left, _, _ = a.info.MemoryInfo() // 0 if the device does not tell
+	}
+	a.tell(alloc.Action{Kind: alloc.OutOfMemory, Size: n, Stream: s, DeviceFree: left})
+}
+
+// SetHistory implements [alloc.Historian].
+func (a *Allocator) SetHistory(tell func(alloc.Action)) { a.tell = tell }

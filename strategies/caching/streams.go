@@ -1,0 +1,312 @@
+package caching
+
+import (
+	"cmp"
+	"slices"
+
+	"github.com/vramyard/vramyard/alloc"
+	"github.com/vramyard/vramyard/device"
+	"github.com/vramyard/vramyard/internal/tiles"
+)
+
+// uses is what is known of a block that other streams use.
+type uses struct {
+	streams []device.Stream // recorded, and not marked yet
+	during  []device.Stream // those of them that were recorded while requests were redirected
+	marks   int             // events that are not known to be done
+}
+
+// mark is an event behind the work that uses a block.
+type mark struct {
+	event device.Event
+	block handle
+}
+
+// queue is the marks of one stream, oldest first.
+type queue struct {
+	stream device.Stream
+	marks  []mark
+	first  int // those before it are done
+}
+
+// waits is what is kept of blocks that other streams use.
+type waits struct {
+	usesOf      tiles.Column[uint32] // by block: its uses; 0 for none
+	used        []uses               // used[0] is nobody's
+	spareUses   []uint32
+	queues      []queue  // by stream
+	deferred    []handle // pending blocks whose streams are still to be marked
+	redo        []handle // room for deferred
+	spareEvents []device.Event
+	waiting     int // pending blocks
+}
+
+// RecordStream implements [alloc.StreamRecorder]. It costs O(streams recorded for the block).
+func (a *Allocator) RecordStream(at device.Addr, s device.Stream) error {
+	a.busy.Enter("caching")
+	defer a.busy.Leave()
+	link, err := a.find(at)
+	if err != nil {
+		return err
+	}
+	h := *link
+	if s == a.shelfOf(h).stream {
+		return nil
+	}
+	if a.rows[h].home&usedBit == 0 {
+		a.rows[h].home |= usedBit
+		a.usesOf.Set(h, a.takeUses(), len(a.rows))
+	}
+	u := a.usesBy(h)
+	u.streams = include(u.streams, s)
+	if len(a.redirections) > 0 {
+		u.during = include(u.during, s)
+	}
+	return nil
+}
+
+// include adds a stream to a sorted set.
+func include(set []device.Stream, s device.Stream) []device.Stream {
+	i, found := slices.BinarySearch(set, s)
+	if found {
+		return set
+	}
+	return slices.Insert(set, i, s)
+}
+
+// usesBy returns the uses of a block that has some.
+func (a *Allocator) usesBy(h handle) *uses { return &a.used[a.usesOf.Get(h)] }
+
+// takeUses returns the number of empty uses.
+func (w *waits) takeUses() uint32 {
+	if n := len(w.spareUses); n > 0 {
+		i := w.spareUses[n-1]
+		w.spareUses = w.spareUses[:n-1]
+		return i
+	}
+	if len(w.used) == 0 {
+		w.used = append(w.used, uses{})
+	}
+	w.used = append(w.used, uses{})
+	return uint32(len(w.used) - 1)
+}
+
+// postpone makes a block that other streams use, freed by its owner, a pending one. While requests
+// are redirected the streams cannot be marked, as in a program that captures a graph.
+func (a *Allocator) postpone(h handle) {
+	b, u := &a.rows[h], a.usesBy(h)
+	b.become(pending)
+	a.waiting++
+	a.parked += b.asked
+	a.parkedBytes += b.size
+	// Uses that were recorded while requests were redirected count unless the block is freed then, too.
+	switch {
+	case len(a.redirections) > 0:
+		a.deferred = append(a.deferred, h)
+		return
+	case a.streams == nil:
+		u.streams = u.streams[:0]
+	}
+	u.during = u.during[:0]
+	_ = a.markUses(h) // what was not marked is tried again
+}
+
+// markUses puts an event behind each stream that uses a pending block, and finishes the block if there
+// is none. If the device refuses, which the error says, it is tried again the next time.
+func (a *Allocator) markUses(h handle) error {
+	u := a.usesBy(h)
+	for len(u.streams) > 0 {
+		s := u.streams[len(u.streams)-1]
+		e, err := a.record(s)
+		if err != nil {
+			a.deferred = append(a.deferred, h)
+			return err
+		}
+		u.streams = u.streams[:len(u.streams)-1]
+		u.marks++
+		q := a.queueOf(s)
+		q.marks = append(q.marks, mark{e, h})
+	}
+	if u.marks == 0 {
+		a.complete(h)
+	}
+	return nil
+}
+
+// record returns an event behind the work that is queued on a stream.
+func (a *Allocator) record(s device.Stream) (device.Event, error) {
+	if len(a.spareEvents) == 0 {
+		e, err := a.streams.NewEvent()
+		if err != nil {
+			return 0, err
+		}
+		a.spareEvents = append(a.spareEvents, e)
+	}
+	last := len(a.spareEvents) - 1
+	e := a.spareEvents[last]
+	if err := a.streams.Record(e, s); err != nil {
+		return 0, err
+	}
+	a.spareEvents = a.spareEvents[:last]
+	return e, nil
+}
+
+// queueOf returns the queue of a stream, which it makes if it is not there.
+func (w *waits) queueOf(s device.Stream) *queue {
+	i, found := slices.BinarySearchFunc(w.queues, s, func(q queue, s device.Stream) int { return cmp.Compare(q.stream, s) })
+	if !found {
+		w.queues = slices.Insert(w.queues, i, queue{stream: s})
+	}
+	return &w.queues[i]
+}
+
+// complete makes a pending block free.
+func (a *Allocator) complete(h handle) {
+	b := &a.rows[h]
+	a.waiting--
+	a.parked -= b.asked
+	a.parkedBytes -= b.size
+	a.forgetUses(h)
+	sh := a.shelfOf(h)
+	a.say(alloc.Action{Kind: alloc.FreeCompleted, Addr: b.addr, Size: b.asked, Stream: sh.stream})
+	a.finish(h, sh)
+}
+
+// forgetUses takes the uses away from a block.
+func (a *Allocator) forgetUses(h handle) {
+	i := a.usesOf.Get(h)
+	u := &a.used[i]
+	*u = uses{streams: u.streams[:0], during: u.during[:0]}
+	a.spareUses = append(a.spareUses, i)
+	a.usesOf.Set(h, 0, len(a.rows))
+	a.rows[h].home &^= usedBit
+}
+
+// Poll implements [alloc.Poller]. While requests are redirected it does nothing, because PyTorch must
+// not ask for events while a graph is captured. It asks the device once for each free that has
+// finished and once for each stream.
+func (a *Allocator) Poll() (device.Size, error) {
+	a.busy.Enter("caching")
+	defer a.busy.Leave()
+	if a.closed {
+		return 0, alloc.ErrClosed
+	}
+	if len(a.redirections) > 0 {
+		return 0, nil
+	}
+	return a.process()
+}
+
+// process makes pending blocks free whose work has finished, and returns their bytes. The error is
+// the device's first.
+func (a *Allocator) process() (device.Size, error) {
+	before := a.parkedBytes
+	first := a.markDeferred()
+	for i := range a.queues {
+		// Work on one stream ends in order, so what follows a mark that is not done is not done either.
+		q := &a.queues[i]
+		for q.first < len(q.marks) {
+			done, err := a.streams.Done(q.marks[q.first].event)
+			if err != nil && first == nil {
+				first = err
+			}
+			if err != nil || !done {
+				break
+			}
+			a.passed(q)
+		}
+		q.tidy()
+	}
+	return before - a.parkedBytes, first
+}
+
+// passed notes that the first mark of a queue is done.
+func (a *Allocator) passed(q *queue) {
+	m := q.marks[q.first]
+	q.first++
+	a.spareEvents = append(a.spareEvents, m.event)
+	u := a.usesBy(m.block)
+	u.marks--
+	if u.marks == 0 && len(u.streams) == 0 {
+		a.complete(m.block)
+	}
+}
+
+// tidy forgets the marks that are done once there are more of them than others.
+func (q *queue) tidy() {
+	if 2*q.first >= len(q.marks) {
+		q.marks = q.marks[:copy(q.marks, q.marks[q.first:])]
+		q.first = 0
+	}
+}
+
+// markDeferred marks the streams of blocks that could not be marked when they were freed. Uses that
+// were recorded while requests were redirected are dropped if the block was freed then, because work
+// that is captured does not run. The error is the device's first.
+func (a *Allocator) markDeferred() (first error) {
+	if len(a.deferred) == 0 {
+		return nil
+	}
+	a.deferred, a.redo = a.redo[:0], a.deferred
+	for _, h := range a.redo {
+		u := a.usesBy(h)
+		if !a.cfg.Mended {
+			u.streams = slices.DeleteFunc(u.streams, func(s device.Stream) bool {
+				_, dropped := slices.BinarySearch(u.during, s)
+				return dropped
+			})
+		}
+		u.during = u.during[:0]
+		if err := a.markUses(h); err != nil && first == nil {
+			first = err
+		}
+	}
+	return first
+}
+
+// synchronize waits until all work that pending blocks wait for has finished, and makes them free. The error
+// is the device's first; what it did not wait for stays pending.
+func (a *Allocator) synchronize() (first error) {
+	a.count.syncs++
+	// A program that captures a graph must not record events, so those blocks stay pending.
+	if len(a.redirections) == 0 {
+		first = a.markDeferred()
+	}
+	for i := range a.queues {
+		q := &a.queues[i]
+		for q.first < len(q.marks) {
+			if err := a.streams.SyncEvent(q.marks[q.first].event); err != nil {
+				if first == nil {
+					first = err
+				}
+				break
+			}
+			a.passed(q)
+		}
+		q.tidy()
+	}
+	return first
+}
+
+// destroyEvents gives every event back. The error is the device's first; those that it did not take
+// stay.
+func (a *Allocator) destroyEvents() (first error) {
+	for i := range a.queues {
+		q := &a.queues[i]
+		for _, m := range q.marks[q.first:] {
+			a.spareEvents = append(a.spareEvents, m.event)
+		}
+		q.marks, q.first = nil, 0
+	}
+	kept := a.spareEvents[:0]
+	for _, e := range a.spareEvents {
+		if err := a.streams.DestroyEvent(e); err != nil {
+			kept = append(kept, e)
+			if first == nil {
+				first = err
+			}
+		}
+	}
+	a.spareEvents = kept
+	return first
+}
