@@ -20,6 +20,7 @@ type counter struct {
 
 // add raises the counter of a kind.
 func (c *counter) add(kind uint32, n int64) {
+	// The mask tells the compiler that the index is in range.
 	kind &= large
 	now := c.current[kind] + n
 	c.current[kind] = now
@@ -136,6 +137,7 @@ var _ alloc.Counted = (*Allocator)(nil)
 
 // Counters implements [alloc.Counted], under the names of torch.cuda.memory_stats.
 func (a *Allocator) Counters(yield func(name string, value int64) bool) {
+	// Names are made once, so that asking for the counters takes nothing from the heap.
 	i, more := 0, true
 	tell := func(values ...int64) {
 		for _, v := range values {

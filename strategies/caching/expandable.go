@@ -82,6 +82,7 @@ func (a *Allocator) grow(sh *shelf, n device.Size) (handle, error) {
 // one of which is unmapped; if there is none, that of a new segment. The original makes a segment also
 // for what no segment can ever hold.
 func (a *Allocator) place(sh *shelf, n device.Size) (handle, error) {
+	// What is free before a gap needs no mapping, so a row begins there.
 	for _, h := range sh.gaps {
 		if p := a.rows[h].prev; a.is(p, free) {
 			h = p
@@ -289,6 +290,7 @@ func (a *Allocator) unstick() (first error) {
 // condemn makes all blocks of the expandable segments that have memory stuck ones, which unstick gives
 // back: the strategy is closed.
 func (a *Allocator) condemn() {
+	// Blocks end where pages do not, so they are merged to what can be unmapped in one call.
 	for i := range a.mem.Len() {
 		for h := a.mem.At(i).First; h != none; h = a.rows[h].next {
 			b := &a.rows[h]
