@@ -130,6 +130,14 @@
 // use them and marks to wait for, is kept apart. Statistics are kept for small and large blocks, and all others
 // follow from them, but the highest values of both together.
 //
+// # When the device refuses
+//
+// What the original aborts on is survived here, and nothing is lost. A segment that the device does not take back stays
+// free in its shelf. Memory that was made and could not be mapped is idle and goes back at the next Trim, Close or
+// refusal; memory that was mapped and could neither be opened nor taken away shows as slack and is tried again. A block
+// whose streams could not be marked stays pending until they can. A stream that the device cannot be asked
+// about keeps its blocks pending.
+//
 // # Invariants
 //
 // Invariant C1: the blocks of a segment tile it, links mirror.
