@@ -2,12 +2,14 @@ package props
 
 import (
 	"cmp"
+	"errors"
 	"fmt"
 	"math/bits"
 	"math/rand/v2"
 
 	"github.com/vramyard/vramyard/alloc"
 	"github.com/vramyard/vramyard/device"
+	"github.com/vramyard/vramyard/harness/trace"
 )
 
 // Pattern is how a long run chooses sizes and whom to free.
@@ -18,7 +20,29 @@ const (
 	Steady Pattern = "steady" // sizes of all magnitudes, any block is freed
 	Queue  Pattern = "queue"  // the same sizes, the oldest block is freed
 	Phases Pattern = "phases" // one magnitude at a time, around and around; any block is freed
+
+	// Streams is Steady with requests of four streams, and blocks that other streams use as well.
+	// Streams are drained and deferred frees looked for all the time.
+	Streams Pattern = "streams"
+	// Captures is Streams, and time and again requests of one stream, or of all, go to a new private
+	// pool. Of the last three pools each is released when a new one comes, with blocks in it, and
+	// then cached memory is trimmed.
+	Captures Pattern = "captures"
 )
+
+// Patterns returns the patterns that say something about a subject: [Streams] if streams can be
+// recorded, [Captures] if it has private pools. It fails if the subject cannot be built.
+func Patterns(s Subject) ([]Pattern, error) {
+	p, err := s.profile(0)
+	all := []Pattern{Steady, Queue, Phases}
+	if p.Streams {
+		all = append(all, Streams)
+	}
+	if p.Pools {
+		all = append(all, Captures)
+	}
+	return all, err
+}
 
 // Churn describes a long run with bounded demand. Zero fields mean their defaults.
 type Churn struct {
@@ -61,26 +85,48 @@ const mostAtOnce = 256 * device.MiB
 // capacity, and checks invariant I44: what is held, and where blocks ever lay, has stopped
 // growing after the first quarter, apart from records, which a random load sets ever more
 // seldom: of a leak, three quarters are still to come. The second figure speaks where the first cannot, because
-// memory is taken in advance. The error is a [*Violation] if it grew or memory ran out.
+// memory is taken in advance. The error is an [*Unbounded] if it grew or memory ran out.
 func Bounded(s Subject, c Churn) (Growth, error) {
-	m, err := newMachine(&s, device.FaultPlan{})
+	r, err := newLongRun(&s, c)
 	if err != nil {
-		return Growth{}, fmt.Errorf("%s: cannot be built: %w", s.Name, err)
+		return Growth{}, err
 	}
-	defer m.Close() // the device is thrown away with it
+	err = r.run()
+	_ = r.Close() // the device is thrown away with it
+	if v, ok := errors.AsType[*Violation](err); ok {
+		return r.growth, r.unbounded(&s, v)
+	}
+	return r.growth, err
+}
+
+// newLongRun returns a run that has not begun.
+func newLongRun(s *Subject, c Churn) (*longRun, error) {
+	m, err := newMachine(s, device.FaultPlan{})
+	if err != nil {
+		return nil, fmt.Errorf("%s: cannot be built: %w", s.Name, err)
+	}
 	most := min(alloc.MaxRequest(m.Strategy), mostAtOnce)
 	c = c.withDefaults(most)
-	r := longRun{
+	r := &longRun{
 		machine: m, Churn: c, most: most, quantum: s.Promises.Quantum, rng: rand.New(rand.NewPCG(c.Seed, 0)), touched: map[device.Addr]struct{}{},
 		granule: device.Size(1) << max(bits.Len64(uint64(c.Live))-13, 8), // about 4096 of them hold what is live
 	}
 	r.growth.Granule = r.granule
-	for i := range c.Operations {
+	return r, nil
+}
+
+// run makes the calls. It returns a violation if the strategy broke one, or grew.
+func (r *longRun) run() error {
+	for i := range r.Operations {
+		r.calls = i + 1
 		if err := r.call(i); err != nil {
-			return r.growth, fmt.Errorf("%s: %s: call %d: %w", s.Name, c.Pattern, i+1, err)
+			return err
 		}
-		if i == c.Operations/4 {
+		if i == r.Operations/4 {
 			r.growth.ReservedQuarter, r.growth.TouchedQuarter = r.growth.Reserved, r.growth.Touched
+		}
+		if (i+1)*tenths/r.Operations > len(r.held) {
+			r.held = append(r.held, r.growth.Reserved)
 		}
 	}
 	g := r.growth
@@ -91,31 +137,40 @@ func Bounded(s Subject, c Churn) (Growth, error) {
 		{"held", g.ReservedQuarter, g.Reserved},
 		{"touched", g.TouchedQuarter, g.Touched},
 	} {
-		if float64(f.at) > c.Factor*float64(f.quarter) {
-			return g, violated(IBounded, "%s: %s: with %v in use at most, %v were %s in the first quarter of %d calls and %v at the end",
-				s.Name, c.Pattern, g.PeakLive, f.quarter, f.what, c.Operations, f.at)
+		if float64(f.at) > r.Factor*float64(f.quarter) {
+			return violated(IBounded, "with %v in use at most, %v were %s in the first quarter of %d calls and %v at the end",
+				g.PeakLive, f.quarter, f.what, r.Operations, f.at)
 		}
 	}
-	return g, nil
+	return nil
 }
 
 // longRun is a long run under way.
 type longRun struct {
 	Churn
 	*machine
-	most    device.Size // largest request
-	quantum device.Size
-	rng     *rand.Rand
-	live    []demanded // oldest first for Queue
-	used    device.Size
-	next    device.Size              // bytes of the next request; 0 if it is not drawn yet
-	touched map[device.Addr]struct{} // granules by number
-	granule device.Size
-	growth  Growth
+	most      device.Size // largest request
+	quantum   device.Size
+	rng       *rand.Rand
+	live      []demanded // oldest first for Queue
+	used      device.Size
+	calls     int            // so far
+	held      []device.Size  // most that was held until the end of each tenth of the run
+	pools     []alloc.PoolID // that were not released, oldest first
+	made      alloc.PoolID   // how many pools there were
+	capturing bool           // requests are redirected into the last pool
+	ids       uint64
+	record    bool
+	events    []trace.Event
+	next      device.Size              // bytes of the next request; 0 if it is not drawn yet
+	touched   map[device.Addr]struct{} // granules by number
+	granule   device.Size
+	growth    Growth
 }
 
 // demanded is a live block of a long run.
 type demanded struct {
+	id   uint64
 	addr device.Addr
 	size device.Size // bytes asked for
 }
@@ -124,7 +179,10 @@ type demanded struct {
 // not fit is asked for again, or else large blocks would die out and there would be ever more
 // small ones.
 func (r *longRun) call(i int) error {
-	r.leash.calls = 0
+	r.leash.begin()
+	if err := r.streams(i); err != nil {
+		return err
+	}
 	if r.next == 0 {
 		r.next = r.size(i)
 	}
@@ -133,11 +191,14 @@ func (r *longRun) call(i int) error {
 		return r.free()
 	}
 	r.next = 0
-	b, err := r.Alloc(alloc.Request{Size: n})
+	r.ids++
+	req := alloc.Request{Size: n, Stream: r.stream()}
+	r.note(trace.Event{Kind: trace.Alloc, ID: r.ids, Size: n, Stream: req.Stream})
+	b, err := r.Alloc(req)
 	if err != nil {
 		return violated(IBounded, "%d bytes with %d in use were answered by %v", uint64(n), uint64(r.used), answer(err))
 	}
-	r.live = append(r.live, demanded{b.Addr, n})
+	r.live = append(r.live, demanded{r.ids, b.Addr, n})
 	r.used += n
 	for g := b.Addr / device.Addr(r.granule); g <= (b.Addr.Add(b.Size)-1)/device.Addr(r.granule); g++ {
 		r.touched[g] = struct{}{}
@@ -145,7 +206,7 @@ func (r *longRun) call(i int) error {
 	r.growth.PeakLive = max(r.growth.PeakLive, r.used)
 	r.growth.Reserved = max(r.growth.Reserved, r.Stats().Reserved)
 	r.growth.Touched = device.Size(len(r.touched)) * r.granule
-	return nil
+	return r.use()
 }
 
 // free frees the block whose turn it is.
@@ -165,6 +226,7 @@ func (r *longRun) free() error {
 		r.live = r.live[:n]
 	}
 	r.used -= victim.size
+	r.note(trace.Event{Kind: trace.Free, ID: victim.id})
 	if err := r.Free(victim.addr); err != nil {
 		return violated(IFreeAnswer, "free of %v was answered by %v", victim.addr, answer(err))
 	}

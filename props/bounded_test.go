@@ -1,6 +1,7 @@
 package props_test
 
 import (
+	"bytes"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
@@ -9,6 +10,7 @@ import (
 	"github.com/vramyard/vramyard/alloc"
 	"github.com/vramyard/vramyard/device"
 	"github.com/vramyard/vramyard/device/sim"
+	"github.com/vramyard/vramyard/harness/trace"
 	"github.com/vramyard/vramyard/props"
 )
 
@@ -79,6 +81,10 @@ func (w *wasting) Free(a device.Addr) error {
 func (w *wasting) Stats() alloc.Stats { return w.stats }
 func (w *wasting) Close() error       { return nil }
 
+func (w *wasting) Walk(yield func(alloc.Chunk) bool) {
+	yield(alloc.Chunk{Region: w.whole.Addr, Addr: w.whole.Addr, Size: w.stats.Reserved})
+}
+
 // wastingSubject returns the strategy with a bug; none is a plain one.
 func wastingSubject(b string) props.Subject {
 	build := func(src device.Source, b string) (*wasting, error) {
@@ -120,6 +126,51 @@ func TestBoundedFindsGrowth(t *testing.T) {
 			_, err := props.Bounded(wastingSubject(b), props.Churn{Operations: 20_000})
 			requireBroken(t, want.number, err)
 			assert.ErrorContains(t, err, want.text)
+		})
+	}
+}
+
+// TestBoundedWithStreams runs the patterns that need powers.
+func TestBoundedWithStreams(t *testing.T) {
+	all, err := props.Patterns(pooledSubject(none))
+	require.NoError(t, err)
+	require.Equal(t, []props.Pattern{props.Steady, props.Queue, props.Phases, props.Streams, props.Captures}, all)
+	few, err := props.Patterns(firstFitSubject(none))
+	require.NoError(t, err)
+	require.Equal(t, []props.Pattern{props.Steady, props.Queue, props.Phases}, few)
+	for b, want := range map[bug]struct {
+		pattern props.Pattern
+		number  props.Number
+	}{
+		none:            {},
+		forgetsMarks:    {props.Streams, props.IBounded},
+		trimSparesPools: {props.Captures, props.IBounded},
+		releasesNone:    {props.Captures, props.IPoolAnswer},
+	} {
+		t.Run(string(b), func(t *testing.T) {
+			subject := pooledSubject(b)
+			subject.Device.Capacity = 0
+			for _, p := range []props.Pattern{props.Streams, props.Captures} {
+				g, err := props.Bounded(subject, props.Churn{Pattern: p, Operations: 20_000, Live: 256 * device.KiB})
+				t.Log(p, g)
+				if p != want.pattern {
+					require.NoError(t, err)
+					continue
+				}
+				requireBroken(t, want.number, err)
+				var u *props.Unbounded
+				require.ErrorAs(t, err, &u)
+				t.Log(u)
+				require.Contains(t, u.Error(), "pool 0, stream 1, class 1: ")
+				var file bytes.Buffer
+				require.NoError(t, u.WriteTrace(&file))
+				read, err := trace.Read(&file, "unbounded.trace", trace.Options{})
+				require.NoError(t, err)
+				require.Greater(t, len(read.Events), u.Call)
+				if b == releasesNone {
+					require.Equal(t, trace.PoolRelease, read.Events[len(read.Events)-1].Kind, "the trace ends with the call that broke it")
+				}
+			}
 		})
 	}
 }

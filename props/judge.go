@@ -93,7 +93,7 @@ func (j *Judge) Observe(o replay.Observation) (err error) {
 
 // begin notes what the next event is compared with.
 func (j *Judge) begin() {
-	j.leash.calls = 0
+	j.leash.begin()
 	if j.r.main == nil {
 		return
 	}
@@ -200,7 +200,7 @@ func (j *Judge) closed(o replay.Observation) error {
 
 // closeMachine closes an instance and judges what is left of it.
 func (j *Judge) closeMachine(m *machine) error {
-	m.leash.calls = 0
+	m.leash.begin()
 	if err := j.r.judge(m.closeAll()); err != nil || !m.dev.Usage().Empty() {
 		return err
 	}
@@ -217,7 +217,7 @@ func (j *Judge) closeUndrained() error {
 	}
 	listen(m)
 	for _, o := range j.calls {
-		m.leash.calls = 0
+		m.leash.begin()
 		if o.Drained {
 			_ = m.leash.Drain(o.Stream)
 			continue

@@ -38,6 +38,9 @@ func tell(err error, note func()) error {
 	return err
 }
 
+// begin tells that a call to the strategy begins.
+func (l *leash) begin() { l.calls, l.returned = 0, l.returned[:0] }
+
 func (l *leash) pull() {
 	l.total++
 	if l.calls++; l.calls > mostCalls {

@@ -137,7 +137,8 @@ func (e *ensemble) ask(op Op, call func(*member, int) reply) (reply, error) {
 	e.tally.Calls++
 	var first reply
 	for i, m := range e.members {
-		m.leash.calls, e.called = 0, m.name
+		m.leash.begin()
+		e.called = m.name
 		if m.before != nil {
 			m.before(m)
 		}

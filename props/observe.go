@@ -164,7 +164,7 @@ func (r *runner) observeOutcome() error {
 		if err := r.judge(SameLive(r.before, r.walk), r.recorded(true)); err != nil || p.Serves == nil {
 			return err
 		}
-		into := r.model.pools.into(r.request.Stream, p.LastPoolFirst)
+		into := r.into(r.request)
 		return r.judge(Honest(r.walk, r.request, func(c alloc.Chunk, asked alloc.Request) bool {
 			return c.Pool == into && p.Serves(c, asked)
 		}))

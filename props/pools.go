@@ -235,7 +235,7 @@ func (r *runner) observePools() error {
 	}
 	var spender alloc.PoolID
 	if r.asked {
-		spender = r.model.pools.into(r.request.Stream, r.subject.Promises.LastPoolFirst)
+		spender = r.into(r.request)
 	}
 	if err := r.judge(
 		Redirected(r.walk, &r.model),
@@ -245,6 +245,11 @@ func (r *runner) observePools() error {
 		return err
 	}
 	return r.judge(PoolsGone(r.walk, &r.model))
+}
+
+// into returns the pool that a request goes to.
+func (r *runner) into(req alloc.Request) alloc.PoolID {
+	return r.model.pools.into(req.Stream, r.subject.Promises.LastPoolFirst)
 }
 
 // redirecting reports whether requests are redirected now. A graph may be captured meanwhile, so

@@ -183,7 +183,8 @@ func (r *runner) study() {
 func (r *runner) begin() {
 	r.step++
 	r.tally.Calls++
-	r.main.leash.calls, r.twin.leash.calls, r.main.leash.returned = 0, 0, r.main.leash.returned[:0]
+	r.main.leash.begin()
+	r.twin.leash.begin()
 	r.calls = r.usage().Calls
 	r.told, r.rangesBefore = r.told[:0], append(r.rangesBefore[:0], r.ranges...)
 	if r.powers.recorder {
@@ -288,7 +289,7 @@ func (r *runner) answered(id uint64, req alloc.Request, b alloc.Block, err error
 		r.tally.Mistakes++
 		return nil
 	}
-	return r.granted(Grant{ID: id, Request: req, Block: b, Pool: r.model.pools.into(req.Stream, r.subject.Promises.LastPoolFirst)})
+	return r.granted(Grant{ID: id, Request: req, Block: b, Pool: r.into(req)})
 }
 
 // granted judges and books a new block.

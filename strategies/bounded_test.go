@@ -65,12 +65,15 @@ func TestMemoryStaysBounded(t *testing.T) {
 		calls /= 4
 	}
 	for _, name := range strategies.All().Names() {
-		for _, pattern := range []props.Pattern{props.Steady, props.Queue, props.Phases} {
+		setup, err := strategies.All().Lookup(name, json.RawMessage(fitted[name]))
+		require.NoError(t, err)
+		subject := props.SubjectOfSetup(setup, sim.Config{})
+		patterns, err := props.Patterns(subject)
+		require.NoError(t, err)
+		for _, pattern := range patterns {
 			t.Run(name+"/"+string(pattern), func(t *testing.T) {
 				t.Parallel()
-				setup, err := strategies.All().Lookup(name, json.RawMessage(fitted[name]))
-				require.NoError(t, err)
-				g, err := props.Bounded(props.SubjectOfSetup(setup, sim.Config{}), props.Churn{Pattern: pattern, Operations: calls})
+				g, err := props.Bounded(subject, props.Churn{Pattern: pattern, Operations: calls})
 				t.Log(g)
 				if reason, ok := unbounded[name]; ok {
 					require.Error(t, err, "it is bounded, and excused because: %s", reason)

@@ -3,6 +3,7 @@ package propstest
 import (
 	"errors"
 	"flag"
+	"io"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -53,8 +54,8 @@ func runOne(t *testing.T, s props.Subject) {
 			if !ok {
 				t.Errorf("exception of %q: there is no such invariant", e.Invariant)
 			}
-			if n >= props.IAgreement && n <= props.ITranslation || n == props.IIdle {
-				continue // a relation between runs, which RunMetamorphic looks at
+			if n >= props.IAgreement && n <= props.ITranslation || n == props.IIdle || n == props.IBounded {
+				continue // about several runs or longer ones, which RunMetamorphic and RunBounded look at
 			}
 			if r.Excepted[n] == 0 && r.Sequences >= 2000 {
 				t.Errorf("exception of %v (%s) was never needed: %s", n, n.Name(), e.Reason)
@@ -137,7 +138,7 @@ func report(t testing.TB, r props.Result, err error) {
 	if f.Stack != nil {
 		t.Logf("%s", f.Stack)
 	}
-	path, writeErr := writeTrace(t, f)
+	path, writeErr := writeTrace(t, f.Subject, f.Violation, f.WriteTrace)
 	if writeErr != nil {
 		t.Errorf("the trace could not be written: %v", writeErr)
 	}
@@ -150,19 +151,19 @@ var unfit = regexp.MustCompile(`[^A-Za-z0-9_.-]+`)
 
 // writeTrace leaves the trace of a failure in the test's artifact directory: the one
 // asked for with -artifacts, or else one that stays after the test.
-func writeTrace(t testing.TB, f *props.Failure) (path string, err error) {
+func writeTrace(t testing.TB, subject string, v *props.Violation, write func(io.Writer) error) (path string, err error) {
 	dir := t.ArtifactDir()
 	if !artifactsKept() {
 		if dir, err = os.MkdirTemp("", "props-"); err != nil {
 			return "", err
 		}
 	}
-	path = filepath.Join(dir, unfit.ReplaceAllString(f.Subject, "-")+"-"+f.Violation.Number.String()+".trace")
+	path = filepath.Join(dir, unfit.ReplaceAllString(subject, "-")+"-"+v.Number.String()+".trace")
 	out, err := os.Create(path)
 	if err != nil {
 		return "", err
 	}
-	return path, errors.Join(f.WriteTrace(out), out.Close())
+	return path, errors.Join(write(out), out.Close())
 }
 
 // artifactsKept reports whether the artifact directory outlives the test.
