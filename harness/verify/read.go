@@ -16,8 +16,8 @@ import (
 // header is the first line of a file of addresses.
 const header = "what,seq,address,bytes"
 
-// most is the largest number of bytes that a row may have: PyTorch refuses larger requests at once.
-const most = 1 << 60
+// beyond is more than the bytes that a row may have: PyTorch refuses such requests at once.
+const beyond = 1 << 60
 
 // preexisting begins the tag of an allocation that was live when the recording began.
 const preexisting = "preexisting"
@@ -138,8 +138,8 @@ func parseRow(line []byte) (row, error) {
 		return row{}, fmt.Errorf("seq %.40q: want a number", cells[1])
 	case errAddr != nil || addr == 0:
 		return row{}, fmt.Errorf("address %.40q: want a number above 0", cells[2])
-	case errSize != nil || size == 0 || size > most:
-		return row{}, fmt.Errorf("bytes %.40q: want a number above 0 and at most 2^60", cells[3])
+	case errSize != nil || size == 0 || size >= beyond:
+		return row{}, fmt.Errorf("bytes %.40q: want a number above 0 and below 2^60", cells[3])
 	case addr+size < addr:
 		return row{}, fmt.Errorf("bytes %d: the range ends beyond 64 bits", size)
 	}

@@ -43,7 +43,7 @@ func Run(h *History, t *Target) (*Result, error) {
 	}
 	r.res.OpeningBytes = r.layout.held
 	if err := r.seed(); err != nil {
-		return nil, fmt.Errorf("opening state: %w", err)
+		return nil, fmt.Errorf("on the recorded heap: %w", err)
 	}
 	for _, s := range h.Steps {
 		if r.res.Stopped != "" {

@@ -35,8 +35,8 @@ func TestWrongFiles(t *testing.T) {
 		{"an initial segment with a seq", smallCSV, "segment,,4194304", "segment,0,4194304", `t.addr:5: seq "0": want none of an initial_segment`},
 		{"address that is no number", smallCSV, ",4194304,3145728", ",0x400000,3145728", `t.addr:3: address "0x400000": want a number above 0`},
 		{"address zero", smallCSV, ",4194304,3145728", ",0,3145728", `t.addr:3: address "0": want a number above 0`},
-		{"no bytes", smallCSV, ",4194304,3145728", ",4194304,0", `t.addr:3: bytes "0": want a number above 0 and at most 2^60`},
-		{"too many bytes", smallCSV, ",4194304,3145728", ",4194304,1152921504606846977", "t.addr:3: bytes"},
+		{"no bytes", smallCSV, ",4194304,3145728", ",4194304,0", `t.addr:3: bytes "0": want a number above 0 and below 2^60`},
+		{"too many bytes", smallCSV, ",4194304,3145728", ",4194304,1152921504606846976", "t.addr:3: bytes"},
 		{"beyond 64 bits", smallCSV, ",33554432,12582912", ",18446744073709551615,12582912", "t.addr:9: bytes 12582912: the range ends beyond 64 bits"},
 		{"other bytes than the trace", smallCSV, ",4194304,3145728", ",4194304,3145729", "t.addr:3: bytes 3145729: the trace has 3145728"},
 		{"a row missing", smallCSV, "alloc,4,8388608,5000000\n", "", "t.addr:8: segment_alloc of seq 5: want the row of allocation 4, event 4"},
@@ -159,7 +159,7 @@ func TestStrategiesThatMisbehave(t *testing.T) {
 		{"trims when it frees", "event 6: free at 0x400000: the strategy does what only a request leads to: that the segment at 0x400000 goes back", -1},
 		{"keeps segments", "event 9: segment_free at 0x2000000: broken", -1},
 		{"is wrong inside", "at the end: broken", -1},
-		{"does not start", "opening state: broken", -1},
+		{"does not start", "on the recorded heap: broken", -1},
 	} {
 		t.Run(c.how, func(t *testing.T) {
 			res, err := verify.Run(h, &verify.Target{Open: func(src device.Source, opening []alloc.Chunk) (verify.Seedable, error) {
