@@ -105,7 +105,11 @@ func (r *relations) relabel(req *alloc.Request) {
 	if !r.frontier {
 		req.Before = 1 + req.Tag
 	}
-	req.Tag, req.Stream = ^req.Tag, 3-req.Stream
+	if req.Tag = ^req.Tag; r.pools {
+		req.Stream = 2*req.Stream + 1 // cached memory may go back in the order of streams
+	} else {
+		req.Stream = 3 - req.Stream
+	}
 	switch req.Hint {
 	case alloc.HintNone:
 		req.Hint = alloc.HintLow
