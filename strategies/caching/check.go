@@ -27,7 +27,7 @@ var sayings = [...]string{
 
 // broken returns an error that names an invariant.
 func broken(n int, format string, args ...any) error {
-	return fmt.Errorf("caching: invariant C%d (%s): %s", n, sayings[n], fmt.Sprintf(format, args...))
+	return fmt.Errorf("caching: invariant P%d (%s): %s", n, sayings[n], fmt.Sprintf(format, args...))
 }
 
 // sum is what a walk over all blocks adds up.

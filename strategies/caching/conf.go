@@ -208,7 +208,8 @@ func (r *confReader) truth() (bool, error) {
 	return value == "True", nil
 }
 
-// maxSplit reads from where on blocks are not split.
+// maxSplit reads from where on blocks are not split. A bound below the size of a segment would leave no block that
+// could be split.
 func (r *confReader) maxSplit() error {
 	n, err := r.mebibytes()
 	r.set.maxSplit = device.Size(n) * device.MiB
@@ -224,7 +225,8 @@ func (r *confReader) maxRounding() error {
 	return err
 }
 
-// largeSegment reads the size of segments of the large pool.
+// largeSegment reads the size of segments of the large pool. Requests of leastAlone and more have segments of
+// their own, so that one as small as that would not hold what is meant for it.
 func (r *confReader) largeSegment() error {
 	n, err := r.mebibytes()
 	if err == nil && n <= uint64(leastAlone/device.MiB) {
@@ -255,7 +257,8 @@ func (r *confReader) threshold() (err error) {
 	return err
 }
 
-// fraction reads the share of the device that may be held.
+// fraction reads the share of the device that may be held. PyTorch takes 0 too, with which every request
+// fails.
 func (r *confReader) fraction() error {
 	x, err := r.real("a share from 0 to 1", func(x float64) bool { return x >= 0 && x <= 1 })
 	r.set.bound(x, r.rules)

@@ -51,6 +51,28 @@
 // served from shelves of that pool, no event is recorded or looked at, and blocks that other streams use stay
 // pending. The memory of a pool goes back once it has no users.
 //
+// # Running out of memory
+//
+// A request that fails has given back on its way what it could, and that stays given back. A failed call
+// to the device, whatever its error, is taken for no memory. Chunks that neither can be used nor given back are
+// shown as slack, and every later flush tries them again.
+//
+// # Statistics
+//
+// Counters (see [alloc.Counted]) have PyTorch's names. Of each sum there are what is there now, the most that was
+// there, and what came and went, for small and for large blocks and for both; private pools count by size kind.
+//
+//   - allocation and allocated_bytes are live blocks, by their size, until they are freed;
+//   - active, active_bytes and requested_bytes also those that are pending;
+//   - segment counts segments that do not grow, reserved_bytes all that is held;
+//   - inactive_split and inactive_split_bytes are free blocks that share their segment, unless it grows;
+//   - oversize_allocations and oversize_segments are blocks and segments that may not be split;
+//   - num_alloc_retries, num_ooms, num_sync_all_streams, num_device_alloc and num_device_free count events,
+//     and max_split_size is the setting, -1 without.
+//
+// The history (see [alloc.Historian]) tells what is not seen from outside: segments that are taken, mapped, unmapped and
+// given back, frees of pending blocks that become final, and requests that found no memory.
+//
 // # Settings
 //
 // [Config] Conf is what users write into PYTORCH_CUDA_ALLOC_CONF: keys with a colon and a value each,
@@ -140,18 +162,18 @@
 //
 // # Invariants
 //
-// Invariant C1: the blocks of a segment tile it, links mirror.
-// Invariant C2: no two neighbours are both free, or both unmapped.
-// Invariant C3: all blocks of a segment stand in one shelf, and every shelf where its pool, kind and stream say.
-// Invariant C4: the table of addresses holds the live blocks and nothing else.
-// Invariant C5: the index of a shelf is its free blocks, its list the unmapped ones by address.
-// Invariant C6: every row is a block of a segment or waits to be used.
-// Invariant C7: the counters are what the walk shows.
-// Invariant C8: what is pending has a stream or a mark to wait for, and is counted.
-// Invariant C9: a live or pending block is large enough for its request, rounded, and of its kind.
-// Invariant C10: pages are mapped exactly where blocks have memory.
-// Invariant C11: a private pool has users, redirections or segments.
-// Invariant C12: a block that is too large to be split is its segment, unless that can grow.
+// Invariant P1: the blocks of a segment tile it, links mirror.
+// Invariant P2: no two neighbours are both free, or both unmapped.
+// Invariant P3: all blocks of a segment stand in one shelf, and every shelf where its pool, kind and stream say.
+// Invariant P4: the table of addresses holds the live blocks and nothing else.
+// Invariant P5: the index of a shelf is its free blocks, its list the unmapped ones by address.
+// Invariant P6: every row is a block of a segment or waits to be used.
+// Invariant P7: the counters are what the walk shows.
+// Invariant P8: what is pending has a stream or a mark to wait for, and is counted.
+// Invariant P9: a live or pending block is large enough for its request, rounded, and of its kind.
+// Invariant P10: pages are mapped exactly where blocks have memory.
+// Invariant P11: a private pool has users, redirections or segments.
+// Invariant P12: a block that is too large to be split is its segment, unless that can grow.
 //
 // # Source
 //

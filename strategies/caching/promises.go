@@ -1,0 +1,97 @@
+package caching
+
+import (
+	"github.com/vramyard/vramyard/alloc"
+	"github.com/vramyard/vramyard/device"
+)
+
+// Promises implements [alloc.Promiser]. Where blocks lie is promised by the vectors of the original; what
+// stands here is what a walk can show: sizes, merging, order, and that a refusal is true once
+// that is mended.
+func (c Config) Promises() alloc.Promises {
+	set, err := c.settings()
+	if err != nil {
+		return alloc.Promises{} // nothing can be built of it
+	}
+	p := alloc.Promises{
+		Quantum:  quantum,
+		Honours:  func(r alloc.Request) bool { return r.Align <= quantum },
+		MaxGrant: set.mostGranted,
+		// A segment belongs to one stream and pool, so all free neighbours are alike.
+		MustMerge: alloc.MergeAll,
+		// The class is that of the segment, which a chunk alone cannot show. Without segments that grow its
+		// size often does: nothing as small as this is ever split off a large block, and nothing
+		// as large lies in a small segment.
+		ClassOf: func(free alloc.Chunk) int32 {
+			switch {
+			case free.Size > smallSegment && !set.expandable:
+				return alloc.ClassLarge
+			case isSmall(free.Size) && !set.expandable:
+				return alloc.ClassSmall
+			}
+			return min(max(free.Class, alloc.ClassSmall), alloc.ClassLarge)
+		},
+		SearchOrder: func(a, b alloc.Chunk) int {
+			if a.Pool != b.Pool || a.Stream != b.Stream {
+				return -1 // never compared: a request looks at one pool and stream
+			}
+			return alloc.BySizeThenAddress(a, b)
+		},
+		LastPoolFirst: set.lastBegunFirst,
+		Boundaries:    []device.Size{quantum, mostSmall, smallSegment, leastAlone, set.largeSegment},
+		Except: []alloc.Exception{
+			{Invariant: "I39", Reason: "the stream of a request chooses the segments that may serve it"},
+		},
+	}
+	if set.maxSplit != ^device.Size(0) {
+		p.Boundaries = append(p.Boundaries, set.maxSplit)
+	}
+	// Pages of large segments are the larger ones, and whole pages of them are whole pages of small ones.
+	if set.expandable {
+		p.Page = set.largeSegment
+		for p.Page%smallSegment != 0 {
+			p.Page *= 2
+		}
+	}
+	if set.expandable && set.limited {
+		p.Except = append(p.Except, alloc.Exception{Invariant: "I20",
+			Reason: "the bound is compared with the size of the request, rounded, and whole pages are mapped for it"})
+	}
+	// The original asks the device after it has waited and given back, and no free block, so that it may refuse what
+	// would be served if it were asked for again.
+	if c.Mended {
+		p.Serves = set.serves
+	}
+	return p
+}
+
+// mostGranted returns the largest block that a request may be given: exactly what it is rounded to where what
+// is left of a block is always split off. That is so for small blocks and in segments that grow, because
+// both are a multiple of the quantum. A large block keeps a tail of up to 1 MiB, and one that may not be split
+// all that it is larger than the request, which is less than the rounding.
+func (s *settings) mostGranted(r alloc.Request) device.Size {
+	if r.Size == 0 || r.Size > mostRequest {
+		return 0
+	}
+	n := s.round(r.Size)
+	switch {
+	case isSmall(n) || s.expandable:
+		return n
+	case n < s.maxSplit:
+		return n + mostTail
+	}
+	return n + min(s.maxRounding, mostRequest) - quantum
+}
+
+// serves reports whether a free block of the pool that a request goes to would serve it. The original looks
+// at the first block that is large enough only; if that one may not be taken, all larger ones may not either.
+func (s *settings) serves(free alloc.Chunk, r alloc.Request) bool {
+	n := s.round(r.Size)
+	switch {
+	case free.Stream != r.Stream || (free.Class == alloc.ClassSmall) != isSmall(n) || free.Size < n:
+		return false
+	case n < s.maxSplit:
+		return free.Size < s.maxSplit
+	}
+	return free.Size-n < s.maxRounding
+}
