@@ -2,7 +2,6 @@ package buddy
 
 import (
 	"errors"
-	"fmt"
 	"math/bits"
 
 	"github.com/vramyard/vramyard/alloc"
@@ -78,7 +77,6 @@ func NewBlocks(src device.Source, stats *alloc.Stats, c Config) (Blocks, error) 
 		anywhere: c.Placement == Leftmost || c.Placement == TopDown, high: c.Placement == TopDown,
 		lazy: c.Coalescing != Eager, direct: c.DirectBytes, keep: c.DirectCacheBytes,
 		choice: c.RegionChoice, stride: 64, limit: c.Limit, stats: stats, pool: growth.New(src, stats, c.policy()),
-		where: atlas.New(alone),
 	}
 	if c.TrimBytes != c.BlockBytes {
 		b.grain = c.TrimBytes
@@ -101,16 +99,25 @@ func NewBlocks(src device.Source, stats *alloc.Stats, c Config) (Blocks, error) 
 // marks that of a direct block.
 const directPlace = 1 << 30
 
-// alone stands for the ends of a region. The atlas asks for them where two ranges reach into one
-// area, and regions start at multiples of more than an area.
-func alone(label uint32) (device.Addr, device.Size) {
-	panic(fmt.Sprintf("buddy: invariant H12 (addresses lead to their region): region %d is not alone", label-1))
+// coarse is log2 of how many bytes the atlas takes for one. So its areas are of 32 MiB, as large as
+// regions are by default, and what it reads for a free stays in a near cache: it takes 4 bytes for each.
+const coarse = 5
+
+// extent tells the atlas where a region lies.
+func (b *Blocks) extent(label uint32) (device.Addr, device.Size) {
+	r := &b.regs[slotOf(uint64(label)-1)]
+	return r.base >> coarse, coarsened(r.size)
 }
 
-// PlaceOf returns the place of the block at an address, and whether it lies in a region that is
-// held; not whether a block is there. O(1): it reads a table of 4 bytes for each MiB held.
+// coarsened returns what the atlas takes the bytes of a region for. Rounded up it reaches into no
+// other, which starts at a multiple of far more.
+func coarsened(n device.Size) device.Size { return (n-1)>>coarse + 1 }
+
+// PlaceOf returns the place of the block at an address, and whether it may lie in a region that is
+// held; not whether a block is there. O(1): it reads a table of 4 bytes for each 32 MiB held, and 64
+// more where several regions lie in these.
 func (b *Blocks) PlaceOf(addr device.Addr) (place uint64, ok bool) {
-	label := b.where.Get(addr)
+	label := b.where.Get(addr >> coarse)
 	return uint64(label) - 1, label != 0
 }
 

@@ -39,7 +39,7 @@
 // is the set of the regions that have such a block, numbered in the order of choice, and above
 // that one bit for each class. What is granted leaves no mark: a table of the live blocks, by
 // address, holds the request of each. The region follows from the address by package atlas:
-// a label for each MiB held.
+// a label for each 32 MiB held, or sixteen where several regions share these.
 //
 // # Search
 //
@@ -74,7 +74,7 @@
 // smallest size of its twelve largest ones that ever was free there. Below those, and with other
 // families, sets take 16 bytes for each region and class, and where blocks are or were free 2 bits
 // a unit with halves, up to 3.5 without, but with Fibonacci sizes one for each
-// class. A live block takes 11 to 15 bytes in a table, and 2 MiB held 4.
+// class. A live block takes 11 to 15 bytes in a table, and 32 MiB held 4 to 68.
 //
 // # Growth
 //

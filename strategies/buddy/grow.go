@@ -7,6 +7,7 @@ import (
 
 	"github.com/vramyard/vramyard/alloc"
 	"github.com/vramyard/vramyard/device"
+	"github.com/vramyard/vramyard/internal/atlas"
 	"github.com/vramyard/vramyard/internal/planted"
 	"github.com/vramyard/vramyard/internal/regions"
 )
@@ -81,7 +82,10 @@ func (b *Blocks) enter(slot uint32, held device.Region, direct device.Size) *reg
 	r := &b.regs[slot]
 	*r = region{base: held.Addr, size: held.Size, held: true, direct: direct, age: b.ages, slot: slot, sets: r.sets, upper: r.upper}
 	b.ages++
-	b.where.Set(held.Addr, held.Size, r.place()+1)
+	if b.ages == 1 { // the first: by now it is known where b lies, of which NewBlocks returned a copy
+		b.where = atlas.New(b.extent)
+	}
+	b.where.Set(held.Addr>>coarse, coarsened(held.Size), r.place()+1)
 	return r
 }
 
@@ -159,7 +163,7 @@ func (b *Blocks) drop(slot uint32) error {
 func (b *Blocks) forget(slot uint32) {
 	r := &b.regs[slot]
 	if !planted.Enabled || !planted.Is("buddy/label-stays") {
-		b.where.Clear(r.base, r.size, r.place()+1)
+		b.where.Clear(r.base>>coarse, coarsened(r.size), r.place()+1)
 	}
 	*r = region{sets: r.sets, upper: r.upper}
 	b.spare = append(b.spare, slot)
