@@ -6,6 +6,7 @@ import (
 	"github.com/vramyard/vramyard/strategies/bestfit"
 	"github.com/vramyard/vramyard/strategies/bfc"
 	"github.com/vramyard/vramyard/strategies/buddy"
+	"github.com/vramyard/vramyard/strategies/caching"
 	"github.com/vramyard/vramyard/strategies/slab"
 	"github.com/vramyard/vramyard/strategies/slabbuddy"
 	"github.com/vramyard/vramyard/strategies/stitch"
@@ -66,6 +67,12 @@ func All() alloc.Catalogue {
 			alloc.Preset{Name: "strict", Doc: "the smallest chunk that serves, the lowest among equals, cut to the quantum", JSON: `{"looks":1,"slack":1048576}`},
 			alloc.Preset{Name: "tight", Doc: "the lowest of the eight smallest chunks, cut to the quantum", JSON: `{"looks":8,"slack":1048576}`},
 			alloc.Preset{Name: "growth", Doc: "regions are added as they are needed, a sixteenth of what is held", JSON: `{"growth":"proportional"}`}),
+		alloc.SpecOf("caching", "PyTorch's caching allocator", caching.New,
+			alloc.Preset{Doc: "as PyTorch 2.11 without any setting: segments of 2 MiB, of 20 MiB, and of their own size from 10 MiB on"},
+			alloc.Preset{Name: "expandable", Doc: "segments that grow by mapping pages", JSON: `{"conf":"expandable_segments:True"}`},
+			alloc.Preset{Name: "split", Doc: "blocks from 128 MiB on are never split", JSON: `{"conf":"max_split_size_mb:128"}`},
+			alloc.Preset{Name: "2.6", Doc: "as PyTorch 2.6 without any setting", JSON: `{"rules":"2.6"}`},
+			alloc.Preset{Name: "mended", Doc: "the original's quirks mended", JSON: `{"mended":true}`}),
 		alloc.SpecOf("async", "the driver's stream-ordered pool", async.New,
 			alloc.Preset{Doc: "as cudaMallocAsync is at first: regions of 32 MiB, and whenever the host synchronises those without a block go back"},
 			alloc.Preset{Name: "keep", Doc: "nothing goes back before a request fails, as frameworks set it", JSON: `{"release_threshold":"1EiB"}`},
@@ -86,6 +93,6 @@ func All() alloc.Catalogue {
 func Compared() []string {
 	return []string{
 		"bfc", "bfc:growth", "bestfit", "tlsf", "buddy", "buddy:xdl", "slab", "slab:xdl", "slab:blaze",
-		"slabbuddy", "slabbuddy:xdl", "async", "vmm", "stitch",
+		"slabbuddy", "slabbuddy:xdl", "caching", "caching:expandable", "async", "vmm", "stitch",
 	}
 }
