@@ -93,10 +93,10 @@ func (f file) read() ([]byte, error) {
 	return text, nil
 }
 
-// All returns every vector that a strategy here reproduces: those of BFC and of XDL, each in the
-// order of its manifest. It reads the manifests only.
+// All returns every vector: those of BFC, of XDL and of PyTorch, each in the order of its
+// manifest. It reads the manifests only.
 func All() (all []Vector, err error) {
-	for _, suite := range []func() ([]Vector, error){BFC, XDL} {
+	for _, suite := range []func() ([]Vector, error){BFC, XDL, Torch} {
 		list, err := suite()
 		if err != nil {
 			return nil, err

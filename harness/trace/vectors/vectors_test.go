@@ -16,11 +16,6 @@ func TestEveryVectorLoads(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	torch, err := vectors.Torch()
-	if err != nil {
-		t.Fatal(err)
-	}
-	all = append(all, torch...)
 	seen := map[string]bool{}
 	for _, v := range all {
 		if seen[v.ID()] {
@@ -86,6 +81,10 @@ func TestOptionsBecomeConfigurations(t *testing.T) {
 			`{"capacity":536870912,"round":256,"charge":2097152}`},
 		{"slab", "blaze_slab/D_pow2", `{"compat":"blaze","region_bytes":1073741824}`,
 			`{"capacity":17179869184,"round":256,"charge":2097152}`},
+		{"caching", "torch_2.6/fuzz_02",
+			`{"conf":"expandable_segments:True,garbage_collection_threshold:0.2","rules":"2.6","memory_fraction":1}`,
+			`{"capacity":100663296,"round":2097152,"charge":2097152}`},
+		{"caching", "torch_2.11/micro_spurious_oom", `{"rules":"2.11"}`, `{"capacity":67108864,"round":2097152,"charge":2097152}`},
 	} {
 		list, err := vectors.Of(want.strategy)
 		if err != nil {
