@@ -39,9 +39,6 @@ func (c Config) Promises() alloc.Promises {
 		},
 		LastPoolFirst: set.lastBegunFirst,
 		Boundaries:    []device.Size{quantum, mostSmall, smallSegment, leastAlone, set.largeSegment},
-		Except: []alloc.Exception{
-			{Invariant: "I39", Reason: "the stream of a request chooses the segments that may serve it"},
-		},
 	}
 	if set.maxSplit != ^device.Size(0) {
 		p.Boundaries = append(p.Boundaries, set.maxSplit)
@@ -56,6 +53,11 @@ func (c Config) Promises() alloc.Promises {
 	if set.expandable && set.limited {
 		p.Except = append(p.Except, alloc.Exception{Invariant: "I20",
 			Reason: "the bound is compared with the size of the request, rounded, and whole pages are mapped for it"})
+	}
+	collects := set.gcThreshold > 0 && (set.limited || c.Mended)
+	if set.maxSplit != ^device.Size(0) && !set.expandable && set.unstepped && !collects {
+		p.Except = append(p.Except, alloc.Exception{Invariant: "I44",
+			Reason: "what may not be split serves only requests a little smaller, so that each size keeps the memory of its best time"})
 	}
 	// The original asks the device after it has waited and given back, and no free block, so that it may refuse what
 	// would be served if it were asked for again.
