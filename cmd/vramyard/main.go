@@ -2,6 +2,7 @@
 //
 //	vramyard compare [TRACE...]                        strategies side by side
 //	vramyard replay --strategy NAME TRACE              one strategy in detail
+//	vramyard verify --addresses FILE TRACE             hold caching to a recording of PyTorch
 //	vramyard bench                                     time and memory on yardstick workloads
 //	vramyard check                                     prove invariants on generated calls
 //	vramyard tune --strategy NAME [TRACE...]           search the settings of a strategy
@@ -10,8 +11,9 @@
 //	vramyard devices                                   the cards that a device can stand for
 //
 // Exit status: 0 done (a request that finds no memory is a result, not an error); 1 for a
-// missing file, bad content, an unknown strategy, bad JSON, an unknown field or a broken
-// invariant, with one line that names the place; 2 for an unknown flag or a missing argument.
+// missing file, bad content, an unknown strategy, bad JSON, an unknown field, a broken
+// invariant or an allocation that is not predicted, with one line that names the place; 2 for an
+// unknown flag or a missing argument.
 package main
 
 import (
@@ -112,7 +114,7 @@ func newRoot(started *bool) *cobra.Command {
 		SilenceErrors: true,
 		SilenceUsage:  true,
 	}
-	root.AddCommand(newCompare(), newReplay(), newBench(), newCheck(), newTune(), newTrace(), newStrategies(), newDevices())
+	root.AddCommand(newCompare(), newReplay(), newVerify(), newBench(), newCheck(), newTune(), newTrace(), newStrategies(), newDevices())
 	root.SetHelpCommand(newHelp())
 	noteStart(root, started)
 	return root

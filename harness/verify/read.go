@@ -58,6 +58,9 @@ func Read(t *trace.Trace, addresses *trace.Lines) (*History, error) {
 			return nil, err
 		}
 	}
+	if !slices.ContainsFunc(m.h.Steps, func(s Step) bool { return s.Kind == Alloc }) {
+		return nil, fmt.Errorf("%s: no allocation was made while the recording ran", t.Header.Name)
+	}
 	return m.h, nil
 }
 
@@ -177,7 +180,7 @@ func requests(t *trace.Trace) (list []request, total int, err error) {
 		case trace.Alloc, trace.LiveAtStart:
 			switch {
 			case r.opening && started:
-				return nil, 0, fmt.Errorf("event %d: allocation %d was live when the recording began, but stands behind what happened then", seq, e.ID)
+				return nil, 0, fmt.Errorf("event %d: allocation %d was live when the recording began, but stands behind its beginning", seq, e.ID)
 			case e.Size == 0:
 				return nil, 0, fmt.Errorf("event %d: an allocation of 0 bytes lies nowhere", seq)
 			}
@@ -275,7 +278,8 @@ func (m *merger) segmentOf(a device.Addr) device.Addr {
 // placeOf returns the row of an allocation, which must be the next one.
 func (m *merger) placeOf(e request) (row, error) {
 	if len(m.rows) == 0 {
-		return row{}, m.lines.Blame(m.lines.Line(), fmt.Errorf("the file ends without the row of allocation %d, event %d", e.ID, e.seq))
+		err := fmt.Errorf("the file ends without the row of allocation %d, event %d", e.ID, e.seq)
+		return row{}, m.lines.Blame(m.lines.Line(), err)
 	}
 	r := m.rows[0]
 	switch {

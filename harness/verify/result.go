@@ -22,8 +22,8 @@ type Result struct {
 	Allocs     int             `json:"alloc_count"`             // allocations that the recording has
 	Predicted  int             `json:"predicted_count"`         // of them, those the strategy placed as recorded
 	Segments   int             `json:"segment_count"`           // segments that the recording takes from the device
-	InSegments int             `json:"predicted_segment_count"` // of them, those the strategy takes for the same allocation, of the same size
-	Stopped    string          `json:"stopped,omitempty"`       // why the rest was not looked at: too many disagreements, or a heap that is none of the strategy's; empty: all was
+	InSegments int             `json:"predicted_segment_count"` // of them, those the strategy takes likewise
+	Stopped    string          `json:"stopped,omitempty"`       // why the rest was not looked at; empty: all was
 
 	OpeningBlocks int         `json:"opening_blocks"`               // live when the recording began
 	OpeningBytes  device.Size `json:"opening_reserved_bytes"`       // held when the recording began

@@ -46,11 +46,11 @@ func Run(h *History, t *Target) (*Result, error) {
 		return nil, fmt.Errorf("on the recorded heap: %w", err)
 	}
 	for _, s := range h.Steps {
-		if r.res.Stopped != "" {
-			return r.res, nil
-		}
 		if err := r.step(s); err != nil {
 			return nil, fmt.Errorf("event %d: %v at %v: %w", s.Event, s.Kind, s.Addr, err)
+		}
+		if r.res.Stopped != "" {
+			return r.res, nil
 		}
 	}
 	if err := r.s.Check(); err != nil {

@@ -65,7 +65,9 @@ func TestWrongFiles(t *testing.T) {
 		{"opening blocks of two streams", strings.Replace(smallCSV, "2,a,2,2097152,0", "2,a,2,2097152,1", 1), "what", "what",
 			"t.addr:4: allocation 2 of stream 1: the segment at 0x400000 is of stream 0"},
 		{"live blocks behind the beginning", strings.Replace(smallCSV, "9,a,7,100,0,7,x", "9,a,7,100,0,7,preexisting:x", 1), "what", "what",
-			"small: event 9: allocation 7 was live when the recording began, but stands behind what happened then"},
+			"small: event 9: allocation 7 was live when the recording began, but stands behind its beginning"},
+		{"nothing recorded", "live 0 700\nf 0\n", "", "what,seq,address,bytes\nalloc,0,2097152,700\ninitial_segment,,2097152,2097152\n",
+			"t: no allocation was made while the recording ran"},
 		{"no bytes asked for", text + "a 4 0\n", "what", "what", "t: event 4: an allocation of 0 bytes lies nowhere"},
 		{"a private pool", text + "pool begin 3\n", "what", "what", "t: event 4: pool-begin events cannot be verified"},
 	} {

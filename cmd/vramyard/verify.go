@@ -1,0 +1,130 @@
+package main
+
+import (
+	"encoding/json"
+	"fmt"
+	"io"
+
+	"github.com/spf13/cobra"
+
+	"github.com/vramyard/vramyard/alloc"
+	"github.com/vramyard/vramyard/device"
+	"github.com/vramyard/vramyard/harness/report"
+	"github.com/vramyard/vramyard/harness/trace"
+	"github.com/vramyard/vramyard/harness/verify"
+	"github.com/vramyard/vramyard/internal/outfile"
+	"github.com/vramyard/vramyard/strategies"
+	"github.com/vramyard/vramyard/strategies/caching"
+)
+
+// verifyFlags are the flags of the command verify.
+type verifyFlags struct {
+	addresses, config, jsonFile string
+}
+
+func newVerify() *cobra.Command {
+	var f verifyFlags
+	c := &cobra.Command{
+		Use:   "verify --addresses FILE [flags] TRACE",
+		Short: "Hold the strategy caching to a recording of PyTorch's allocator",
+		Long: `Hold the strategy caching to what a recording says that PyTorch's allocator did: seeded with the
+recorded opening state, it must place every allocation where the recording has it, and take
+new segments of the same sizes for the same allocations. When segments go back is taken from
+the recording, because the card's capacity is not in it.
+
+A TRACE is a file (text or CSV, plain, .gz or .zst), or "-" for standard input; FILE has the
+addresses of its allocations and the segments. docs/verify.md has both forms.
+
+The exit status is 1 unless every allocation is predicted.`,
+		Example: "  vramyard verify run.csv.gz --addresses run.addr.gz",
+		Args:    cobra.ExactArgs(1),
+		RunE:    func(cmd *cobra.Command, args []string) error { return f.run(cmd, args[0]) },
+	}
+	c.Flags().StringVar(&f.addresses, "addresses", "", `the recorded addresses, "-" for standard input`)
+	c.Flags().StringVar(&f.config, "config", "", "JSON object; its fields replace those of caching without a preset")
+	c.Flags().StringVar(&f.jsonFile, "json", "", `also write the result as JSON to this file, "-" for standard output instead of words`)
+	if err := c.MarkFlagRequired("addresses"); err != nil {
+		panic(err) // the flag is defined above
+	}
+	return c
+}
+
+func (f *verifyFlags) run(cmd *cobra.Command, path string) error {
+	if err := checkOutputs([]string{path, f.addresses}, output{"json", f.jsonFile, false}); err != nil {
+		return err
+	}
+	if err := onceFromStdin([]string{path, f.addresses}); err != nil {
+		return err
+	}
+	target, err := cachingTarget(f.config)
+	if err != nil {
+		return err
+	}
+	h, err := f.history(path, cmd.InOrStdin())
+	if err != nil {
+		return err
+	}
+	res, err := verify.Run(h, target)
+	if err != nil {
+		return fmt.Errorf("%s: %w", h.Name, err)
+	}
+	res.Version = version
+	if f.jsonFile != "" {
+		err = writeJSON(f.jsonFile, cmd.OutOrStdout(), res)
+	}
+	if err == nil && f.jsonFile != "-" {
+		err = outfile.Write("-", cmd.OutOrStdout(), func(w io.Writer) error { return report.Verification(w, res) })
+	}
+	if err == nil && !res.All() {
+		err = fmt.Errorf("%s: %d of %d allocations are not predicted", h.Name, res.Allocs-res.Predicted, res.Allocs)
+	}
+	return err
+}
+
+// history reads the recording.
+func (f *verifyFlags) history(path string, stdin io.Reader) (*verify.History, error) {
+	t, err := openTrace(path, "", stdin)
+	if err != nil {
+		return nil, err
+	}
+	lines, err := openLines(f.addresses, stdin)
+	if err != nil {
+		return nil, err
+	}
+	defer lines.Close()
+	return verify.Read(t, lines)
+}
+
+// openLines opens a file that goes with a trace, or standard input for "-".
+func openLines(path string, stdin io.Reader) (*trace.Lines, error) {
+	if path == "-" {
+		return trace.NewLines(stdin, "stdin")
+	}
+	return trace.OpenLines(path)
+}
+
+// cachingTarget returns the strategy that is held to recordings.
+func cachingTarget(config string) (*verify.Target, error) {
+	setup, err := strategies.All().Lookup("caching", json.RawMessage(config))
+	if err != nil {
+		return nil, err
+	}
+	c := setup.Config.(caching.Config)
+	raw, err := json.Marshal(c)
+	if err != nil {
+		return nil, err
+	}
+	sizes, err := c.BlockSizes()
+	if err != nil {
+		return nil, err
+	}
+	return &verify.Target{
+		Strategy: setup.Name,
+		Config:   raw,
+		Open: func(src device.Source, opening []alloc.Chunk) (verify.Seedable, error) {
+			return caching.Open(src, c, opening)
+		},
+		Round:   sizes.Round,
+		Unsplit: sizes.Unsplit,
+	}, nil
+}

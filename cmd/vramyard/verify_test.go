@@ -1,0 +1,135 @@
+package main
+
+import (
+	"encoding/json"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/vramyard/vramyard/harness/verify"
+)
+
+// A recording of two allocations in a segment that was there, and one in a new one.
+const (
+	recordedCSV = `# name=run
+seq,op,id,bytes,stream,time_us,tag
+0,a,0,700,0,0,preexisting:unknown
+1,a,1,512,0,1,x
+2,f,0,700,0,2,
+3,a,2,3000000,0,3,x
+`
+	recordedAddr = `what,seq,address,bytes
+alloc,0,2097664,700
+initial_segment,,2097152,2097152
+alloc,1,2097152,512
+segment_alloc,3,20971520,20971520
+alloc,3,20971520,3000000
+`
+)
+
+func TestVerify(t *testing.T) {
+	requests, addresses := write(t, "run.csv", recordedCSV), write(t, "run.addr", recordedAddr)
+	file := filepath.Join(t.TempDir(), "r.json")
+	out := succeed(t, "verify", requests, "--addresses", addresses, "--json", file)
+	_, rest, ok := strings.Cut(out, "\n")
+	require.True(t, ok)
+	require.Equal(t, `2 of 2 allocations predicted, and 1 of 1 new segments
+opening state: 1 live blocks, 2.00 MiB reserved
+peak reserved: 22.00 MiB (23068672 bytes), recorded 22.00 MiB (23068672 bytes)
+`, rest)
+	raw, err := os.ReadFile(file)
+	require.NoError(t, err)
+	var r verify.Result
+	require.NoError(t, json.Unmarshal(raw, &r))
+	require.Equal(t, verify.Schema, r.Schema)
+	require.Equal(t, version, r.Version)
+	require.Equal(t, "caching", r.Strategy)
+	require.Contains(t, string(r.Config), `"rules": "2.11"`)
+	require.True(t, r.All())
+	require.Nil(t, r.First)
+	require.EqualValues(t, 23068672, r.Reserved)
+	require.Len(t, r.Addresses, 64)
+}
+
+func TestVerifyTellsTheFirstDisagreement(t *testing.T) {
+	requests := write(t, "run.csv", recordedCSV)
+	addresses := write(t, "run.addr", strings.Replace(recordedAddr, "alloc,1,2097152", "alloc,1,2098688", 1))
+	status, stdout, stderr := command(t, "verify", requests, "--addresses", addresses)
+	require.Equal(t, exitError, status)
+	require.Contains(t, stdout, "1 of 2 allocations predicted, and 1 of 1 new segments\n")
+	require.Contains(t, stdout, "first disagreement: event 1, allocation 1 of 512 bytes on stream 0: predicted the block at 0x200000, recorded the block at 0x200600\n")
+	require.Equal(t, "vramyard: run: 1 of 2 allocations are not predicted\n", stderr)
+
+	status, stdout, stderr = command(t, "verify", requests, "--addresses", addresses, "--json", "-")
+	require.Equal(t, exitError, status, stderr)
+	var r verify.Result
+	require.NoError(t, json.Unmarshal([]byte(stdout), &r), "nothing but JSON")
+	require.NotNil(t, r.First)
+
+	// Settings that the recorded heap cannot have come from end the matter early.
+	_, stdout, _ = command(t, "verify", requests, "--addresses", addresses, "--config", `{"conf":"roundup_power2_divisions:4"}`)
+	require.Contains(t, stdout, "first disagreement: event 1")
+}
+
+func TestVerifyRefuses(t *testing.T) {
+	requests, addresses := write(t, "run.csv", recordedCSV), write(t, "run.addr", recordedAddr)
+	missing := filepath.Join(t.TempDir(), "missing.addr")
+	for _, c := range []struct {
+		name   string
+		args   []string
+		status int
+		want   string
+	}{
+		{"no addresses", []string{requests}, 2, `required flag(s) "addresses" not set`},
+		{"no trace", []string{"--addresses", addresses}, 2, "accepts 1 arg(s), received 0"},
+		{"missing addresses", []string{requests, "--addresses", missing}, 1, missing + ": no such file or directory"},
+		{"missing trace", []string{missing, "--addresses", addresses}, 1, missing + ": no such file or directory"},
+		{"a folder", []string{requests, "--addresses", filepath.Dir(missing)}, 1, "is a directory"},
+		{"the trace as addresses", []string{requests, "--addresses", requests}, 1, requests + ":1: want the header line what,seq,address,bytes"},
+		{"addresses as the trace", []string{addresses, "--addresses", addresses}, 1, addresses + ":1: "},
+		{"standard input twice", []string{"-", "--addresses", "-"}, 1, "standard input can be read only once"},
+		{"empty standard input", []string{requests, "--addresses", "-"}, 1, "stdin:1: want the header line"},
+		{"output over the input", []string{requests, "--addresses", addresses, "--json", addresses}, 1, "--json: " + addresses + " is a trace to read"},
+		{"unknown field", []string{requests, "--addresses", addresses, "--config", `{"cnf":""}`}, 1, `unknown field "cnf"`},
+		{"unknown setting", []string{requests, "--addresses", addresses, "--config", `{"conf":"max_split:3"}`}, 1, "max_split"},
+		{"segments that grow", []string{requests, "--addresses", addresses, "--config", `{"conf":"expandable_segments:True"}`}, 1, "on the recorded heap: caching: expandable segments"},
+		{"a share of a card", []string{requests, "--addresses", addresses, "--config", `{"memory_fraction":0.5}`}, 1, "on the recorded heap: caching: memory_fraction"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			status, stdout, stderr := command(t, append([]string{"verify"}, c.args...)...)
+			require.Equal(t, c.status, status, stderr)
+			require.Empty(t, stdout)
+			require.Contains(t, stderr, c.want)
+			if status == exitError {
+				require.Equal(t, 1, strings.Count(stderr, "\n"), "one line: %s", stderr)
+			}
+		})
+	}
+}
+
+// TestVerifyRecordings goes through the recordings of a folder that are not ours to ship.
+func TestVerifyRecordings(t *testing.T) {
+	const variable = "VRAMYARD_HISTORIES"
+	dir := os.Getenv(variable)
+	if dir == "" {
+		t.Skip(variable + " names no folder of recordings X.csv.gz and X.addr.gz")
+	}
+	files, err := filepath.Glob(filepath.Join(dir, "*.addr.gz"))
+	require.NoError(t, err)
+	require.NotEmpty(t, files)
+	allocs, predicted := 0, 0
+	for _, file := range files {
+		var r verify.Result
+		_, out, errs := command(t, "verify", strings.TrimSuffix(file, ".addr.gz")+".csv.gz", "--addresses", file, "--json", "-")
+		require.NoError(t, json.Unmarshal([]byte(out), &r), errs)
+		t.Logf("%s: %d of %d allocations, %d of %d segments; peak reserved %d, recorded %d",
+			r.Trace, r.Predicted, r.Allocs, r.InSegments, r.Segments, r.Reserved, r.Recorded)
+		require.True(t, r.All(), "%v %s", r.First, r.Stopped)
+		require.Equal(t, r.Recorded, r.Reserved)
+		allocs, predicted = allocs+r.Allocs, predicted+r.Predicted
+	}
+	t.Logf("%d of %d in all", predicted, allocs)
+}
