@@ -9,7 +9,7 @@ const none handle = 0
 
 // What a block is, in the low bits of its home.
 const (
-	free     uint32 = iota // memory that may be granted, in the index of its shelf
+	free     uint32 = iota // memory that may be granted, in the index of its shelf; zero, so that a shelf alone says it
 	live                   // memory that is granted
 	pending                // freed, but a stream may still use it
 	unmapped               // whole pages of addresses without memory

@@ -280,7 +280,7 @@ func (a *Allocator) enter(h handle) {
 // shelve enters a free block into the index of its shelf.
 func (a *Allocator) shelve(h handle, sh *shelf) {
 	b := &a.rows[h]
-	b.home = sh.id<<shelfBit | free
+	b.home = sh.id << shelfBit
 	b.link = sh.free.Insert(b.size, b.addr, h)
 	if a.born != nil {
 		a.stamp(h, sh)

@@ -55,7 +55,7 @@ func (a *Allocator) extend(sh *shelf, n device.Size) (handle, error) {
 		a.drop(h)
 		return none, err
 	}
-	a.rows[h] = block{addr: r.Addr, size: size, home: sh.id<<shelfBit | free}
+	a.rows[h] = block{addr: r.Addr, size: size, home: sh.id << shelfBit}
 	sh.pool.segments++
 	c := &a.count
 	c.segment.add(sh.kind, 1)
