@@ -74,7 +74,7 @@ func (k ActionKind) String() string {
 type Action struct {
 	Kind       ActionKind    // what was done
 	Addr       device.Addr   // first byte; 0 of OutOfMemory
-	Size       device.Size   // bytes: of the memory; of OutOfMemory the request, rounded
+	Size       device.Size   // bytes: of the memory; of FreeCompleted those asked for; of OutOfMemory the request, rounded
 	Stream     device.Stream // stream of the segment, the block or the request
 	DeviceFree device.Size   // OutOfMemory: bytes that the device has left
 }

@@ -83,6 +83,9 @@ func Told(before, after []alloc.Chunk, rangesBefore, ranges []device.Region, tol
 			return err
 		}
 		for _, c := range look {
+			if c.Addr == a.Addr && a.Kind == alloc.FreeCompleted && c.Requested != a.Size {
+				return violated(IHistory, "%v at %v is told of %d bytes, asked were %d", a.Kind, a.Addr, uint64(a.Size), uint64(c.Requested))
+			}
 			if c.Addr == a.Addr && (inUse(c) || c.State == alloc.Free) && c.Stream != a.Stream {
 				return violated(IHistory, "%v at %v is told of stream %d, %v chunk %v is of stream %d",
 					a.Kind, a.Addr, uint64(a.Stream), c.State, c.Addr, uint64(c.Stream))

@@ -70,6 +70,7 @@ const (
 	IIdle          Number = 57 // redirecting nothing changes nothing
 	ICounted       Number = 58 // counters by name equal the walk
 	IHistory       Number = 59 // what a strategy tells of itself is what happens
+	IUnwaiting     Number = 60 // nobody waits for streams while requests are redirected
 )
 
 var invariantNames = [...]string{
@@ -87,7 +88,7 @@ var invariantNames = [...]string{
 	IBounded: "boundedness", ILinear: "linearizability", IRecency: "recency",
 	IMapping: "mapping", IAlias: "aliases", IOrder: "stream order", IPending: "pending", IContents: "contents",
 	IRedirected: "redirection", IApart: "pools apart", IKept: "pool kept", IGone: "pool gone", IPoolAnswer: "answer about a pool",
-	IIdle: "idle redirection", ICounted: "counters by name", IHistory: "history",
+	IIdle: "idle redirection", ICounted: "counters by name", IHistory: "history", IUnwaiting: "unwaiting",
 }
 
 // Name returns the invariant in a word or two.

@@ -23,6 +23,7 @@ const (
 	releasesUnknown  bug = "a pool that nobody has is released"
 	uncountedUser    bug = "a pool that is begun twice has one user"
 	endFreesBlock    bug = "the end of a redirection frees a block"
+	settlesCaptured  bug = "a request looks for deferred frees while requests are redirected"
 	freesCaptured    bug = "a block that is freed while requests are redirected waits for nobody"
 	opensClosedPools bug = "a closed strategy begins pools"
 	placesByPool     bug = "memory for pools with even numbers comes from the other end"
@@ -101,7 +102,7 @@ func (p *pooled) Alloc(r alloc.Request) (alloc.Block, error) {
 	case r.Size == 0 || r.Size > 4*pooledSegment || r.Align > pooledQuantum || r.Align != 0 && !device.IsPowerOfTwo(r.Align):
 		return alloc.Block{}, alloc.ErrInvalidRequest
 	}
-	if len(p.active) == 0 {
+	if len(p.active) == 0 || p.bug == settlesCaptured {
 		_ = p.settle() // what the device refuses to tell is looked for later
 	}
 	defer p.count()
@@ -228,7 +229,7 @@ func (p *pooled) Free(a device.Addr) error {
 	}
 	if len(c.todo) == 0 {
 		if p.bug == completedTwice {
-			p.note(alloc.Action{Kind: alloc.FreeCompleted, Addr: c.Addr, Size: c.Size, Stream: c.Stream})
+			p.note(alloc.Action{Kind: alloc.FreeCompleted, Addr: c.Addr, Size: c.Requested, Stream: c.Stream})
 		}
 		p.finish(s, c)
 	} else if len(p.active) == 0 {
@@ -289,7 +290,7 @@ func (p *pooled) settle() (first error) {
 				first = err
 			}
 			if len(c.wait) == 0 && len(c.todo) == 0 {
-				p.note(alloc.Action{Kind: alloc.FreeCompleted, Addr: c.Addr, Size: c.Size, Stream: c.Stream})
+				p.note(alloc.Action{Kind: alloc.FreeCompleted, Addr: c.Addr, Size: c.Requested, Stream: c.Stream})
 				p.finish(s, c)
 			}
 		}

@@ -199,6 +199,22 @@ func PoolsGone(walk []alloc.Chunk, m *Model) error {
 	return nil
 }
 
+// waits are the calls to a device that ask for what is queued on streams, or wait for it.
+var waits = [...]device.Call{
+	device.CallRecord, device.CallDone, device.CallWait, device.CallSyncEvent, device.CallSyncStream, device.CallSyncDevice,
+}
+
+// Unwaiting checks invariant I60 with the calls to the device before and after a call while requests
+// were redirected: none was about what is queued on streams.
+func Unwaiting(before, after device.Calls) error {
+	for _, c := range waits {
+		if before[c] != after[c] {
+			return violated(IUnwaiting, "while requests are redirected the device was called to %v", c)
+		}
+	}
+	return nil
+}
+
 // pool makes the call of an operation of private pools.
 func (r *runner) pool(o Op) error {
 	r.note(poolEvent(o))
@@ -241,8 +257,14 @@ func (r *runner) observePools() error {
 		Redirected(r.walk, &r.model),
 		PoolsApart(r.before, r.walk, r.main.leash.returned),
 		PoolsKept(r.before, r.walk, &r.model, spender),
-	); err != nil || r.outcome != trimmed || r.refused || r.redirecting() {
+	); err != nil {
 		return err
+	}
+	if r.captured && r.redirecting() && r.outcome != trimmed {
+		return r.judge(Unwaiting(r.calls, r.usage().Calls))
+	}
+	if r.outcome != trimmed || r.refused || r.redirecting() {
+		return nil
 	}
 	return r.judge(PoolsGone(r.walk, &r.model))
 }

@@ -55,6 +55,7 @@ func TestVerifyFindsBugsOfPools(t *testing.T) {
 		uncountedUser:    props.IPoolAnswer,
 		endFreesBlock:    props.IShown,
 		freesCaptured:    props.IPending,
+		settlesCaptured:  props.IUnwaiting,
 		opensClosedPools: props.IClosed,
 	})
 }

@@ -66,6 +66,7 @@ type runner struct {
 	counters     []int64
 	countersWere []int64
 
+	captured  bool // requests were redirected before the last call
 	postponed bool // a block was freed while requests were redirected, and may wait for later marks
 
 	events    []trace.Event
@@ -185,7 +186,7 @@ func (r *runner) begin() {
 	r.tally.Calls++
 	r.main.leash.begin()
 	r.twin.leash.begin()
-	r.calls = r.usage().Calls
+	r.calls, r.captured = r.usage().Calls, r.redirecting()
 	r.told, r.rangesBefore = r.told[:0], append(r.rangesBefore[:0], r.ranges...)
 	if r.powers.recorder {
 		r.moment = r.main.leash.order.now()
