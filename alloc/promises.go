@@ -32,6 +32,13 @@ type Promises struct {
 	// Serves reports whether a free chunk of the pool that a request goes to should have served
 	// it: if one did, the strategy may not have run out of memory. Nil is no promise.
 	Serves func(Chunk, Request) bool
+	// Places says what a request must get of the chunks of a walk and of the device, if nothing is
+	// pending, or may be looked at, and nothing is refused; into is the pool that the request goes
+	// to. Nil is no promise.
+	Places func(walk []Chunk, r Request, into PoolID) Placement
+	// ReturnOrder compares two regions that a trim gives back by which one goes first. Of each it
+	// is shown the first chunk, with the size of the region; nil is no promise.
+	ReturnOrder func(a, b Chunk) int
 	// Stamped says that frees are counted as [Frontier] says: until the frontier has passed
 	// the count of a free, the chunk that holds its bytes shows that count or a later one.
 	Stamped bool
@@ -50,6 +57,13 @@ type Promises struct {
 	Boundaries []device.Size
 	// Except lists the invariants that the original breaks and this strategy with it.
 	Except []Exception
+}
+
+// Placement is what a request must get. The zero value is anything.
+type Placement struct {
+	Addr  device.Addr // where the block begins; 0 for anywhere
+	Size  device.Size // bytes of the block
+	Takes device.Size // bytes that are held more afterwards
 }
 
 // Exception is an invariant that a strategy does not keep.

@@ -1,6 +1,7 @@
 package props
 
 import (
+	"slices"
 	"strings"
 
 	"github.com/vramyard/vramyard/alloc"
@@ -58,6 +59,8 @@ type counterIndex struct {
 	columns [][len(countedColumns)]int                             // of every counter that has them
 	sums    [len(sums)][len(countedPools)][len(countedColumns)]int // of those that are sums
 	ooms    int
+	retries int // -1 if there is none
+	taken   int // calls that took memory; -1 if there is none
 }
 
 // newCounterIndex returns the index, or a violation of invariant I58 if a name is there twice or
@@ -96,6 +99,7 @@ func newCounterIndex(names []string) (*counterIndex, error) {
 		}
 	}
 	x.ooms = find("num_ooms")
+	x.retries, x.taken = slices.Index(names, "num_alloc_retries"), slices.Index(names, "num_device_alloc")
 	return x, missing
 }
 
@@ -104,6 +108,7 @@ type counted struct {
 	*counterIndex
 	was, is           []int64
 	cleared, depleted bool
+	redirecting       bool // requests were redirected
 }
 
 // check checks invariant I58 with the walk after the call: what is there now is what the walk
@@ -113,6 +118,9 @@ type counted struct {
 func (c *counted) check(walk []alloc.Chunk) error {
 	if ooms := c.is[c.ooms] - c.was[c.ooms]; !c.cleared && ooms != one(c.depleted) {
 		return violated(ICounted, "num_ooms rose by %d, want %d", ooms, one(c.depleted))
+	}
+	if err := c.retried(walk); err != nil {
+		return err
 	}
 	for _, at := range c.columns {
 		if err := c.row(at); err != nil {
@@ -132,6 +140,26 @@ func (c *counted) check(walk []alloc.Chunk) error {
 	}
 	return nil
 }
+
+// retried looks at the requests that were tried again after all was given back: each one that ran
+// out of memory, unless requests were redirected, and any other one that took memory then. Where
+// segments grow, what is free in one may be enough.
+func (c *counted) retried(walk []alloc.Chunk) error {
+	if c.cleared || c.retries < 0 || c.taken < 0 {
+		return nil
+	}
+	retries, taken := c.is[c.retries]-c.was[c.retries], c.is[c.taken]-c.was[c.taken]
+	switch {
+	case c.depleted && retries != one(!c.redirecting):
+		return violated(ICounted, "num_alloc_retries rose by %d as a request ran out of memory, want %d", retries, one(!c.redirecting))
+	case !c.depleted && retries != 0 && (retries != 1 || taken == 0 && !slices.ContainsFunc(walk, grows)):
+		return violated(ICounted, "num_alloc_retries rose by %d for a request that took memory %d times", retries, taken)
+	}
+	return nil
+}
+
+// grows reports whether a chunk lies in a segment that grows.
+func grows(c alloc.Chunk) bool { return c.Owner == alloc.OwnerExpandable }
 
 // row looks at the columns of one counter.
 func (c *counted) row(at [len(countedColumns)]int) error {
@@ -215,6 +243,6 @@ func (r *runner) observeCounters() error {
 	if r.step == 0 {
 		r.countersWere = append(r.countersWere[:0], make([]int64, len(r.counters))...)
 	}
-	c := counted{r.index, r.countersWere, r.counters, r.outcome == cleared, r.outcome == depleted}
+	c := counted{r.index, r.countersWere, r.counters, r.outcome == cleared, r.outcome == depleted, r.redirecting()}
 	return r.judge(c.check(r.walk))
 }

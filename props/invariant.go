@@ -71,6 +71,8 @@ const (
 	ICounted       Number = 58 // counters by name equal the walk
 	IHistory       Number = 59 // what a strategy tells of itself is what happens
 	IUnwaiting     Number = 60 // nobody waits for streams while requests are redirected
+	IPlacement     Number = 61 // a block lies where promised
+	IReturnOrder   Number = 62 // regions go back in the promised order
 )
 
 var invariantNames = [...]string{
@@ -89,6 +91,7 @@ var invariantNames = [...]string{
 	IMapping: "mapping", IAlias: "aliases", IOrder: "stream order", IPending: "pending", IContents: "contents",
 	IRedirected: "redirection", IApart: "pools apart", IKept: "pool kept", IGone: "pool gone", IPoolAnswer: "answer about a pool",
 	IIdle: "idle redirection", ICounted: "counters by name", IHistory: "history", IUnwaiting: "unwaiting",
+	IPlacement: "placement", IReturnOrder: "order of return",
 }
 
 // Name returns the invariant in a word or two.

@@ -158,6 +158,8 @@ func (r *runner) observePromises(p *alloc.Promises) error {
 func (r *runner) observeOutcome() error {
 	p := &r.subject.Promises
 	switch r.outcome {
+	case changed:
+		return r.observePlacement()
 	case mistake:
 		return r.judge(SameWalk(r.before, r.walk, r.was, r.stats), r.recorded(false))
 	case depleted:
@@ -176,7 +178,10 @@ func (r *runner) observeOutcome() error {
 		return r.judge(SameLive(r.before, r.walk), Polled(r.was, r.stats, r.returned))
 	case trimmed:
 		kept := r.refused || r.redirecting()
-		return r.judge(Trimmed(r.releasable(), r.ranges, r.page(), r.was, r.stats, r.returned, kept))
+		if err := r.judge(Trimmed(r.releasable(), r.ranges, r.page(), r.was, r.stats, r.returned, kept)); err != nil {
+			return err
+		}
+		return r.observeReturned()
 	case redirected:
 		if v, ok := errors.AsType[*Violation](SameLive(r.before, r.walk)); ok {
 			return r.judge(violated(IPoolAnswer, "%s", v.Detail))

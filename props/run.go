@@ -57,6 +57,7 @@ type runner struct {
 	outcome  outcome
 	asked    bool          // whether the last call was a request
 	request  alloc.Request // the last
+	block    alloc.Block   // the last one granted
 	returned device.Size   // bytes, by the last trim or poll
 	refused  bool          // whether the device refused the last trim or poll
 
@@ -131,7 +132,7 @@ func (r *runner) run(seq Sequence, plan device.FaultPlan) (err error) {
 // reset forgets the last sequence.
 func (r *runner) reset() {
 	r.model.reset()
-	r.step, r.undrained, r.outcome, r.alone, r.armed = 0, 0, changed, false, false
+	r.step, r.undrained, r.outcome, r.asked, r.alone, r.armed = 0, 0, changed, false, false, false
 	r.walk, r.before, r.events, r.stack = r.walk[:0], r.before[:0], r.events[:0], nil
 	r.held, r.ranges, r.told = r.held[:0], r.ranges[:0], r.told[:0]
 	r.stats, r.was, r.calls, r.postponed = alloc.Stats{}, alloc.Stats{}, device.Calls{}, false
@@ -323,6 +324,7 @@ func (r *runner) granted(g Grant) error {
 	if err := Disjoint(&r.model, g.Block); err != nil {
 		return err
 	}
+	r.block = g.Block
 	r.model.grant(g)
 	r.tally.Grants++
 	return nil

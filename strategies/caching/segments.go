@@ -29,13 +29,13 @@ func (a *Allocator) obtain(sh *shelf, n device.Size) (handle, error) {
 		return none, err
 	}
 	_ = a.releaseCached() // what stays may still leave enough
-	a.count.retries++
 	if a.cfg.Mended {
 		// The original asks the device only, and may fail although what it waited for would serve.
 		if h := a.lookup(sh, n); h != none {
 			return h, nil
 		}
 	}
+	a.count.retries++
 	return a.extend(sh, n)
 }
 

@@ -1,0 +1,72 @@
+package props
+
+import (
+	"slices"
+
+	"github.com/vramyard/vramyard/alloc"
+	"github.com/vramyard/vramyard/device"
+)
+
+// Placed checks invariant I61: a block is what was promised, and as much memory was taken for it.
+func Placed(b alloc.Block, want alloc.Placement, was, is alloc.Stats) error {
+	switch {
+	case want == alloc.Placement{}:
+		return nil
+	case want.Addr != 0 && b.Addr != want.Addr, b.Size != want.Size:
+		return violated(IPlacement, "the block at %v has %d bytes, want %d at %v (0 is anywhere)",
+			b.Addr, uint64(b.Size), uint64(want.Size), want.Addr)
+	case is.Reserved != was.Reserved+want.Takes:
+		return violated(IPlacement, "for block %v the bytes held went from %d to %d, want %d more",
+			b.Addr, uint64(was.Reserved), uint64(is.Reserved), uint64(want.Takes))
+	}
+	return nil
+}
+
+// observePlacement looks at where a request that was granted got its block. What is pending may have become
+// free within the call, and a refusal, of the device or by a limit, has the strategy try something else.
+func (r *runner) observePlacement() error {
+	places := r.subject.Promises.Places
+	pending := func(c alloc.Chunk) bool { return c.State == alloc.Pending }
+	switch {
+	case places == nil || !r.asked || r.outcome != changed,
+		refusals(r.usage().Calls) != refusals(r.calls),
+		r.stats.Limit != 0 && len(r.main.leash.returned) > 0,
+		!r.redirecting() && slices.ContainsFunc(r.before, pending):
+		return nil
+	}
+	return r.judge(Placed(r.block, places(r.before, r.request, r.into(r.request)), r.was, r.stats))
+}
+
+// ReturnedInOrder checks invariant I62 of a trim with the walk before it: the regions that went back did
+// so in the promised order. Memory that went back otherwise is passed over.
+func ReturnedInOrder(before []alloc.Chunk, returned []device.Region, order func(a, b alloc.Chunk) int) error {
+	heads := map[device.Addr]alloc.Chunk{}
+	_ = eachRegion(before, func(chunks []alloc.Chunk) error { // yield returns no error
+		head := chunks[0]
+		head.Size = chunks[len(chunks)-1].End().Sub(head.Region)
+		heads[head.Region] = head
+		return nil
+	})
+	var last alloc.Chunk
+	for _, region := range returned {
+		head, ok := heads[region.Addr]
+		if !ok || head.Size != region.Size {
+			continue
+		}
+		if last.Size != 0 && order(last, head) >= 0 {
+			return violated(IReturnOrder, "region %v of %d bytes went back before %v of %d bytes",
+				last.Region, uint64(last.Size), head.Region, uint64(head.Size))
+		}
+		last = head
+	}
+	return nil
+}
+
+// observeReturned looks at the order in which a trim gave regions back.
+func (r *runner) observeReturned() error {
+	order := r.subject.Promises.ReturnOrder
+	if order == nil {
+		return nil
+	}
+	return r.judge(ReturnedInOrder(r.before, r.main.leash.returned, order))
+}
