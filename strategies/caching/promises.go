@@ -37,6 +37,7 @@ func (c Config) Promises() alloc.Promises {
 			}
 			return alloc.BySizeThenAddress(a, b)
 		},
+		ReturnOrder:   returns,
 		LastPoolFirst: set.lastBegunFirst,
 		Boundaries:    []device.Size{quantum, mostSmall, smallSegment, leastAlone, set.largeSegment},
 	}
@@ -58,6 +59,10 @@ func (c Config) Promises() alloc.Promises {
 	if set.maxSplit != ^device.Size(0) && !set.expandable && set.unstepped && !collects {
 		p.Except = append(p.Except, alloc.Exception{Invariant: "I44",
 			Reason: "what may not be split serves only requests a little smaller, so that each size keeps the memory of its best time"})
+	}
+	// Where ages decide what goes back, a walk does not show them.
+	if set.gcThreshold == 0 || !set.limited && !c.Mended {
+		p.Places = set.places
 	}
 	// The original asks the device after it has waited and given back, and no free block, so that it may refuse what
 	// would be served if it were asked for again.

@@ -1,0 +1,143 @@
+package caching
+
+import (
+	"cmp"
+	"slices"
+
+	"github.com/vramyard/vramyard/alloc"
+	"github.com/vramyard/vramyard/device"
+)
+
+// hole is a free chunk of a walk.
+type hole struct {
+	alloc.Chunk
+	reach device.Size // bytes that it may have once what follows it is mapped
+}
+
+// places is the promise where a request gets its block, read off a walk alone: neither an index nor a link nor
+// a counter is looked at, so that it does not share their faults.
+func (s *settings) places(walk []alloc.Chunk, r alloc.Request, into alloc.PoolID) alloc.Placement {
+	n := s.round(r.Size)
+	shelf, ok := segmentsOf(walk, r.Stream, into, isSmall(n))
+	if !ok {
+		return alloc.Placement{}
+	}
+	if b, ok := s.serving(shelf, n); ok {
+		return alloc.Placement{Addr: b.Addr, Size: s.cut(b.Size, n)}
+	}
+	if s.expandable {
+		return s.growing(shelf, n)
+	}
+	size := s.segmentSize(n)
+	return alloc.Placement{Size: s.cut(size, n), Takes: size}
+}
+
+// segmentsOf returns the chunks of the segments for small or large blocks of a stream and pool. It fails
+// if one may be among them that does not show its stream, because no chunk of it has memory.
+func segmentsOf(walk []alloc.Chunk, stream device.Stream, pool alloc.PoolID, small bool) (all []alloc.Chunk, ok bool) {
+	hasStream := func(c alloc.Chunk) bool { return c.State != alloc.Unmapped && c.State != alloc.Slack }
+	for len(walk) > 0 {
+		region := walk[0].Region
+		end := slices.IndexFunc(walk, func(c alloc.Chunk) bool { return c.Region != region })
+		if end < 0 {
+			end = len(walk)
+		}
+		segment := walk[:end]
+		walk = walk[end:]
+		if c := segment[0]; c.Pool != pool || (c.Class == alloc.ClassSmall) != small {
+			continue
+		}
+		switch i := slices.IndexFunc(segment, hasStream); {
+		case i < 0:
+			return nil, false
+		case segment[i].Stream == stream:
+			all = append(all, segment...)
+		}
+	}
+	return all, true
+}
+
+// serving returns the free chunk that serves a rounded size: the smallest that is large enough, the lowest
+// of those. Among segments that grow the next one by size is preferred as long as it reaches less far. One
+// that is too large to be split, or too small for a request that is, refuses for all.
+func (s *settings) serving(shelf []alloc.Chunk, n device.Size) (alloc.Chunk, bool) {
+	var holes []hole
+	for i, c := range shelf {
+		if c.State != alloc.Free || c.Size < n {
+			continue
+		}
+		h := hole{c, c.Size}
+		if i+1 < len(shelf) && shelf[i+1].Region == c.Region && shelf[i+1].State == alloc.Unmapped {
+			h.reach += shelf[i+1].Size
+		}
+		holes = append(holes, h)
+	}
+	slices.SortFunc(holes, func(a, b hole) int {
+		return cmp.Or(cmp.Compare(a.Size, b.Size), cmp.Compare(a.Addr, b.Addr))
+	})
+	for i, h := range holes {
+		if s.expandable && i+1 < len(holes) && holes[i+1].reach < h.reach {
+			continue
+		}
+		if n < s.maxSplit {
+			return h.Chunk, h.Size < s.maxSplit
+		}
+		return h.Chunk, h.Size-n < s.maxRounding
+	}
+	return alloc.Chunk{}, false
+}
+
+// cut returns the bytes of the block that a rounded size gets from a chunk.
+func (s *settings) cut(size, n device.Size) device.Size {
+	switch rest := size - n; {
+	case isSmall(n) || s.expandable:
+		return n
+	case n < s.maxSplit && rest > mostTail:
+		return n
+	}
+	return size
+}
+
+// growing returns the placement of a request for which memory is mapped: at the first place that is large
+// enough, in whole pages, no more of them than what is free there leaves to be mapped.
+func (s *settings) growing(shelf []alloc.Chunk, n device.Size) alloc.Placement {
+	page := s.largeSegment
+	if isSmall(n) {
+		page = smallSegment
+	}
+	for i, c := range shelf {
+		if c.State != alloc.Unmapped {
+			continue
+		}
+		if i > 0 && shelf[i-1].Region == c.Region && shelf[i-1].State == alloc.Free {
+			i--
+		}
+		p := alloc.Placement{Addr: shelf[i].Addr, Size: n}
+		var have device.Size
+		for _, next := range shelf[i:] {
+			if have >= n || next.Region != c.Region || next.State != alloc.Free && next.State != alloc.Unmapped {
+				break
+			}
+			gain := next.Size
+			if next.State == alloc.Unmapped {
+				gain = min((n-have+page-1)/page*page, next.Size)
+				p.Takes += gain
+			}
+			have += gain
+		}
+		if have >= n {
+			return p
+		}
+	}
+	return alloc.Placement{Size: n, Takes: (n + page - 1) / page * page}
+}
+
+// returns compares two segments that go back at once by which one goes first: large ones before small
+// ones in the default pool, the other way round in private ones, then by stream, size and address.
+func returns(a, b alloc.Chunk) int {
+	kinds := cmp.Compare(a.Class, b.Class)
+	if a.Pool == 0 {
+		kinds = -kinds
+	}
+	return cmp.Or(cmp.Compare(a.Pool, b.Pool), kinds, cmp.Compare(a.Stream, b.Stream), alloc.BySizeThenAddress(a, b))
+}
