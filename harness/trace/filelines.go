@@ -5,6 +5,8 @@ import (
 	"encoding/hex"
 	"io"
 	"os"
+
+	"github.com/vramyard/vramyard/internal/unpack"
 )
 
 // Lines reads a text file that goes with a trace, line by line and within the bounds of [Read]:
@@ -32,11 +34,11 @@ func OpenLines(path string) (*Lines, error) {
 
 // NewLines reads from r. name is the file's name for messages.
 func NewLines(r io.Reader, name string) (*Lines, error) {
-	plain, release, err := decompress(r)
+	plain, err := unpack.New(r)
 	if err != nil {
 		return nil, fileError(name, err)
 	}
-	return &Lines{src: newSource(name, plain, sha256.New()), release: release}, nil
+	return &Lines{src: newSource(name, plain, sha256.New()), release: plain.Close}, nil
 }
 
 // Next returns the next line without its ending, or nil at the end of the file. The line is valid

@@ -1,7 +1,6 @@
 package trace
 
 import (
-	"bufio"
 	"bytes"
 	"crypto/sha256"
 	"encoding/hex"
@@ -14,18 +13,13 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/klauspost/compress/gzip"
-	"github.com/klauspost/compress/zstd"
+	"github.com/vramyard/vramyard/internal/unpack"
 )
 
 // DefaultMaxEvents is the number of events at which a reader gives up unless
 // Options.MaxEvents says otherwise. An event takes 64 bytes of memory, so a trace of this
 // size takes 2 GiB; without a bound a small compressed file could fill any machine.
 const DefaultMaxEvents = 1 << 25
-
-// maxWindow bounds the memory that a zstd stream may ask for to look back; it is what the
-// highest ordinary level of zstd uses.
-const maxWindow = 128 << 20
 
 // Options tell how to read a trace.
 type Options struct {
@@ -66,7 +60,7 @@ func Open(path string, o Options) (*Trace, error) {
 }
 
 // Read reads a trace. name is the file's name for messages and for the header; it may be
-// a path. Data compressed with gzip or zstd is recognised by its first bytes.
+// a path. Data compressed with gzip, xz or zstd is recognised by its first bytes.
 //
 // An error is one line of the form "name:line: what is wrong", an [*Error].
 func Read(r io.Reader, name string, o Options) (*Trace, error) {
@@ -74,11 +68,11 @@ func Read(r io.Reader, name string, o Options) (*Trace, error) {
 	if err != nil {
 		return nil, err
 	}
-	plain, closeIt, err := decompress(r)
+	plain, err := unpack.New(r)
 	if err != nil {
 		return nil, fileError(name, err)
 	}
-	defer closeIt()
+	defer plain.Close()
 	sum := sha256.New()
 	p := &parser{
 		src:   newSource(name, plain, sum),
@@ -95,60 +89,6 @@ func Read(r io.Reader, name string, o Options) (*Trace, error) {
 	}
 	p.b.trace.Header.Hash = hex.EncodeToString(sum.Sum(nil))
 	return p.b.Trace(), nil
-}
-
-// decompress returns the plain text of r, and what releases it.
-func decompress(r io.Reader) (io.Reader, func(), error) {
-	in := bufio.NewReaderSize(r, 1<<16)
-	magic, err := in.Peek(4)
-	if err != nil && err != io.EOF {
-		return nil, nil, err
-	}
-	switch {
-	case bytes.HasPrefix(magic, []byte{0x1f, 0x8b}):
-		z, err := gzip.NewReader(in)
-		if err != nil {
-			return nil, nil, packedError("gzip", err)
-		}
-		return packed{"gzip", z}, func() {}, nil
-	case isZstd(magic):
-		z, err := zstd.NewReader(in, zstd.WithDecoderConcurrency(1), zstd.WithDecoderLowmem(true),
-			zstd.WithDecoderMaxWindow(maxWindow))
-		if err != nil {
-			return nil, nil, packedError("zstd", err)
-		}
-		return packed{"zstd", z}, z.Close, nil
-	}
-	return in, func() {}, nil
-}
-
-// isZstd reports whether data begins with a zstd frame, or with one that is to be skipped.
-func isZstd(b []byte) bool {
-	return len(b) == 4 && (bytes.Equal(b, []byte{0x28, 0xb5, 0x2f, 0xfd}) ||
-		b[0]&0xf0 == 0x50 && bytes.Equal(b[1:], []byte{0x2a, 0x4d, 0x18}))
-}
-
-// packed is a stream of decompressed data whose errors name the compression.
-type packed struct {
-	name string
-	r    io.Reader
-}
-
-// Read implements io.Reader.
-func (p packed) Read(b []byte) (int, error) {
-	n, err := p.r.Read(b)
-	if err != nil && err != io.EOF {
-		err = packedError(p.name, err)
-	}
-	return n, err
-}
-
-// packedError says in our words what is wrong with compressed data.
-func packedError(name string, err error) error {
-	if errors.Is(err, io.ErrUnexpectedEOF) || errors.Is(err, io.EOF) {
-		return fmt.Errorf("%s data is truncated", name)
-	}
-	return fmt.Errorf("%s data is corrupt: %w", name, err)
 }
 
 // fileError blames a file as a whole. The system's errors repeat the path; ours has it in front.

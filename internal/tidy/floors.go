@@ -56,6 +56,7 @@ var rooms = []room{
 	{dir: "internal/spans", floor: 12, bare: true},
 	{dir: "internal/tiles", floor: 13, bare: true},
 	{dir: "internal/outfile", floor: 11}, // compresses
+	{dir: "internal/unpack", floor: 11},  // decompresses
 	{dir: "strategies", floor: 21, only: catalogueImports, never: notForStrategies, bare: true},
 	{dir: "strategies/", floor: 20, only: strategyImports, never: notForStrategies, bare: true},
 	{dir: "harness/trace", floor: 30, never: outsideHarness},
@@ -74,7 +75,7 @@ var rooms = []room{
 }
 
 // notForStrategies is what lies in internal for other rooms.
-var notForStrategies = []string{"internal/outfile", "internal/tidy"}
+var notForStrategies = []string{"internal/outfile", "internal/tidy", "internal/unpack"}
 
 // outsideHarness is what the harness knows nothing of: it is handed a catalogue.
 var outsideHarness = []string{"strategies", "props"}
