@@ -291,6 +291,9 @@ func Undone(before, after []alloc.Chunk, moved bool) error {
 // span is a range of bytes, from one address to the one just above.
 type span struct{ from, to device.Addr }
 
+// String returns the range as start+size.
+func (s span) String() string { return blockText{s.from, s.to.Sub(s.from)}.String() }
+
 // bySpan compares two ranges by where they begin.
 func bySpan(a, b span) int { return cmp.Compare(a.from, b.from) }
 

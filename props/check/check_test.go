@@ -133,6 +133,7 @@ func TestGeometry(t *testing.T) {
 		{"bfc", `{"limit":"1MiB"}`, map[string]device.Size{"bfc@768KiB": 768 * device.KiB, "bfc@1.50MiB": 1536 * device.KiB}},
 		{"bfc", `{"limit":1000}`, map[string]device.Size{"bfc@768B": 768, "bfc@1.50KiB": 1536}},
 		{"buddy:xdl", "", map[string]device.Size{"buddy:xdl@8GiB": 8 * device.GiB}},
+		{"caching", "", map[string]device.Size{"caching@16MiB": 16 * device.MiB, "caching@160MiB": 160 * device.MiB}},
 		{"buddy:xdl", `{"region_bytes":65536}`, map[string]device.Size{"buddy:xdl@512KiB": 512 * device.KiB}},
 	} {
 		got := map[string]device.Size{}

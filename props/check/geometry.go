@@ -33,7 +33,9 @@ const (
 // 64 MiB, 256 MiB and so on with which a byte is granted. A strategy without limit is checked on a device with room for eight regions of the size of its first, in
 // pages of the device if it charges those;
 // generated sizes follow the device, so that a gigabyte a region is used up as soon as a
-// kilobyte. The strategy is built and asked for one byte to find out.
+// kilobyte. The strategy is built and asked for one byte to find out. If one of the sizes around which it
+// decides differently gets a region that this device has no room for, though it has for the size, the strategy is
+// checked on a second device, with room for eight of those.
 //
 // All devices are like the given one but for their capacity. The zero one is the default device
 // whose regions may start at every 256 bytes.
@@ -57,7 +59,11 @@ func Subjects(s alloc.Setup, like sim.Config) ([]props.Subject, error) {
 		}
 	}
 	if limit == 0 {
-		return []props.Subject{on(s, mostRegions*region, like)}, nil
+		all := []props.Subject{on(s, mostRegions*region, like)}
+		if largest := largestRegion(s, like, mostRegions*region); largest > mostRegions*region {
+			all = append(all, on(s, mostRegions*largest, like))
+		}
+		return all, nil
 	}
 	return []props.Subject{on(s, limit-limit/4, like), on(s, limit+limit/2, like)}, nil
 }
@@ -70,11 +76,32 @@ func on(s alloc.Setup, n device.Size, like sim.Config) props.Subject {
 	return subject
 }
 
+// largestRegion returns the most that a strategy is charged for one request of a size from just below to
+// just above one at which it decides differently, and of at most so many bytes.
+func largestRegion(s alloc.Setup, like sim.Config, most device.Size) (largest device.Size) {
+	for _, b := range s.Promises.Boundaries {
+		for _, n := range [...]device.Size{b - 1, b, b + 1} {
+			if n == 0 || n > most {
+				continue
+			}
+			if _, region, err := measureBy(s, like, n); err == nil { // it may refuse such a size
+				largest = max(largest, region)
+			}
+		}
+	}
+	return largest
+}
+
 // measure builds the strategy on a device without bounds and returns its own limit, 0 if
 // there is none, and what it is charged for its first byte, 0 if the limit leaves no room for that.
 //
 // Precondition: like has no capacity.
 func measure(s alloc.Setup, like sim.Config) (limit, region device.Size, err error) {
+	return measureBy(s, like, 1)
+}
+
+// measureBy is measure with another first request than one byte.
+func measureBy(s alloc.Setup, like sim.Config, n device.Size) (limit, region device.Size, err error) {
 	dev, err := sim.New(like)
 	if err != nil {
 		return 0, 0, err
@@ -85,12 +112,12 @@ func measure(s alloc.Setup, like sim.Config) (limit, region device.Size, err err
 	}
 	defer a.Close() // the device is thrown away with it
 	limit = a.Stats().Limit
-	switch _, err := a.Alloc(alloc.Request{Size: 1}); {
+	switch _, err := a.Alloc(alloc.Request{Size: n}); {
 	case err == nil:
 		return limit, dev.Usage().Charged, nil
 	case limit != 0:
 		return limit, 0, nil
 	default:
-		return 0, 0, fmt.Errorf("%s: one byte on an empty device: %w", s.Name, err)
+		return 0, 0, fmt.Errorf("%s: %d bytes on an empty device: %w", s.Name, uint64(n), err)
 	}
 }
