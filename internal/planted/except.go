@@ -19,7 +19,7 @@ func Exceptions() []Exception {
 		{"I45", "", "it is about calls at the same time; tests in props/linear plant bugs for it"},
 		{"I51", "", "any bug of I10, seen in the memory; tests of contents in props and props/check look for some so"},
 		{"I52", "", pooled}, {"I53", "", pooled}, {"I54", "", pooled}, {"I55", "", pooled}, {"I56", "", pooled},
-		{"I57", "", pooled}, {"I58", "", pooled}, {"I59", "", pooled}, {"I60", "", pooled},
+		{"I57", "", pooled}, {"I58", "", pooled}, {"I59", "", pooled}, {"I60", "", pooled}, {"I61", "", pooled}, {"I62", "", pooled},
 		{"B12", "I5", "Check does not know that every block was freed; the suite does, and then looks for neighbours left apart"},
 		{"B13", "I31", "Check sees one instance; the suite compares two"},
 		{"W5", "I26", "Check does not know what was refused; the suite does, and then looks for chunks that would have served"},
