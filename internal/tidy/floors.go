@@ -60,6 +60,7 @@ var rooms = []room{
 	{dir: "strategies", floor: 21, only: catalogueImports, never: notForStrategies, bare: true},
 	{dir: "strategies/", floor: 20, only: strategyImports, never: notForStrategies, bare: true},
 	{dir: "harness/trace", floor: 30, never: outsideHarness},
+	{dir: "harness/snapshot", floor: 30, never: outsideHarness},
 	{dir: "harness/clock", floor: 30, never: outsideHarness},
 	{dir: "harness/latency", floor: 30, never: outsideHarness},
 	{dir: "harness/recorded", floor: 31, never: outsideHarness},
