@@ -77,7 +77,7 @@ const NoTime int64 = -1
 // History is the entries of a device, oldest first, a column for each property. Columns are equally
 // long, or nil where no entry has the property.
 type History struct {
-	Action   []Action
+	Action   []Action    // what it tells
 	Addr     []uint64    // first byte; of ActionOOM the bytes that the device had free
 	Size     []uint64    // bytes; of ActionOOM rounded
 	Stream   []uint16    // index into Streams

@@ -18,7 +18,7 @@ import (
 // they do, or waste memory only; some would run for ever if arithmetic did not stop them.
 var shown = []bugs.ID{
 	"addrmap/stale-entry", "bfc/joins-apart", "bfc/refusal-takes-live", "blaze/doubles-powers", "blaze/grants-live-again",
-	"blaze/left-by-request-class", "buddy/class-one-short", "buddy/grant-clears-below", "buddy/oldest-region-noted",
+	"blaze/left-by-request-class", "buddy/grant-clears-below", "buddy/oldest-region-noted",
 	"cells/before-stays-full", "cells/freed-twice", "cells/inner-address", "sizemap/stale-entry", "slab/interior-free",
 }
 

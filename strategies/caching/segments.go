@@ -123,19 +123,21 @@ func (a *Allocator) releaseAvailable(sh *shelf, n device.Size) bool {
 }
 
 // releaseCached waits for what is pending and gives back every segment without a live block, of the
-// default pool and of the private pools that have no users. The error is the device's first; what
-// it refused to take stays. PyTorch's empty_cache is exactly this.
-func (a *Allocator) releaseCached() error {
-	first := a.synchronize()
+// default pool and of the private pools that have no users. While requests are redirected only the latter
+// go back, because a program that captures a graph must not wait for events: so later versions do it, and 2.6
+// aborts. The error is the device's first; what it refused to take stays. PyTorch's empty_cache is exactly this.
+func (a *Allocator) releaseCached() (first error) {
 	note := func(err error) {
 		if first == nil {
 			first = err
 		}
 	}
 	// The order decides which addresses the device has free afterwards, and so where segments lie from now on.
-	def := a.pools[0]
-	note(a.releaseSide(&def.sides[large]))
-	note(a.releaseSide(&def.sides[small]))
+	if def := a.pools[0]; len(a.redirections) == 0 {
+		note(a.synchronize())
+		note(a.releaseSide(&def.sides[large]))
+		note(a.releaseSide(&def.sides[small]))
+	}
 	for _, p := range slices.Clone(a.pools[1:]) {
 		if p.users == 0 {
 			note(a.releaseSide(&p.sides[small]))

@@ -268,10 +268,7 @@ func (a *Allocator) markDeferred() (first error) {
 // is the device's first; what it did not wait for stays pending.
 func (a *Allocator) synchronize() (first error) {
 	a.count.syncs++
-	// A program that captures a graph must not record events, so those blocks stay pending.
-	if len(a.redirections) == 0 {
-		first = a.markDeferred()
-	}
+	first = a.markDeferred()
 	for i := range a.queues {
 		q := &a.queues[i]
 		for q.first < len(q.marks) {
