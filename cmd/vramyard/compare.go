@@ -15,6 +15,7 @@ import (
 	"github.com/vramyard/vramyard/alloc"
 	"github.com/vramyard/vramyard/device"
 	"github.com/vramyard/vramyard/harness/compare"
+	"github.com/vramyard/vramyard/harness/formats"
 	"github.com/vramyard/vramyard/harness/recorded"
 	"github.com/vramyard/vramyard/harness/report"
 	"github.com/vramyard/vramyard/harness/trace"
@@ -27,6 +28,7 @@ type compareFlags struct {
 	strategies string
 	capacity   string
 	deviceFlags
+	source                    formats.Options
 	jsonFile, csvFile, freeAt string
 }
 
@@ -49,6 +51,7 @@ capacity of --device, else an ample one.`,
 	c.Flags().StringVar(&f.strategies, "strategies", strings.Join(strategies.Compared(), ","),
 		"strategies to compare, by name or name:preset, separated by commas")
 	c.Flags().StringVar(&f.capacity, "capacity", "", `measure on a device of this size, such as "24GiB" (default: that of --device, or an ample one)`)
+	addPart(c, &f.source)
 	f.addDevice(c, "measured on its capacity, all capacities are searched")
 	f.addSim(c, simShapeUsage)
 	addFreeAt(c, &f.freeAt)
@@ -81,7 +84,7 @@ func (f *compareFlags) run(cmd *cobra.Command, args []string) error {
 	if err != nil {
 		return err
 	}
-	traces, err := openAll(args, cmd.InOrStdin())
+	traces, err := openAll(args, f.source, cmd.InOrStdin())
 	if err != nil {
 		return err
 	}
@@ -152,7 +155,7 @@ func lookupAll(names string) ([]alloc.Setup, error) {
 }
 
 // openAll opens the traces of the command line, or all recorded ones.
-func openAll(args []string, stdin io.Reader) ([]*trace.Trace, error) {
+func openAll(args []string, o formats.Options, stdin io.Reader) ([]*trace.Trace, error) {
 	if len(args) == 0 {
 		args = recorded.Names()
 	}
@@ -161,7 +164,7 @@ func openAll(args []string, stdin io.Reader) ([]*trace.Trace, error) {
 	}
 	traces := make([]*trace.Trace, len(args))
 	for i, a := range args {
-		t, err := openTrace(a, "", stdin)
+		t, err := openTrace(a, o, stdin)
 		if err != nil {
 			return nil, err
 		}

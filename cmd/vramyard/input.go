@@ -8,6 +8,9 @@ import (
 	"path/filepath"
 	"slices"
 
+	"github.com/spf13/cobra"
+
+	"github.com/vramyard/vramyard/harness/formats"
 	"github.com/vramyard/vramyard/harness/recorded"
 	"github.com/vramyard/vramyard/harness/trace"
 )
@@ -70,15 +73,25 @@ func onceFromStdin(paths []string) error {
 	return nil
 }
 
-// openTrace reads a file, standard input for "-", or, if there is no such file, the trace
-// of that name inside the program.
-func openTrace(path, dialect string, stdin io.Reader) (*trace.Trace, error) {
-	o := trace.Options{Dialect: dialect}
+// addPart adds the flag that says what to read of a file that holds more than one trace.
+func addPart(c *cobra.Command, o *formats.Options) {
+	c.Flags().StringVar(&o.Part, "part", "", "device or allocator to take from a file that has several")
+}
+
+// addSource adds the flags that say how to read a trace.
+func addSource(c *cobra.Command, o *formats.Options) {
+	c.Flags().StringVar(&o.Dialect, "dialect", "", "form of the trace if its content does not tell: bfc, xdl or torch")
+	addPart(c, o)
+}
+
+// openTrace reads a file of any known format, standard input for "-", or, if there is no such
+// file, the trace of that name inside the program.
+func openTrace(path string, o formats.Options, stdin io.Reader) (*trace.Trace, error) {
 	if path == "-" {
-		return trace.Read(stdin, "stdin", o)
+		return formats.Read(stdin, "stdin", o)
 	}
 	if _, err := os.Stat(path); errors.Is(err, os.ErrNotExist) && slices.Contains(recorded.Names(), path) {
 		return recorded.Open(path)
 	}
-	return trace.Open(path, o)
+	return formats.Open(path, o)
 }

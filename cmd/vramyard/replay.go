@@ -11,6 +11,7 @@ import (
 
 	"github.com/vramyard/vramyard/alloc"
 	"github.com/vramyard/vramyard/device/sim"
+	"github.com/vramyard/vramyard/harness/formats"
 	"github.com/vramyard/vramyard/harness/replay"
 	"github.com/vramyard/vramyard/harness/report"
 	"github.com/vramyard/vramyard/harness/trace"
@@ -22,7 +23,8 @@ import (
 // replayFlags are the flags of the command replay.
 type replayFlags struct {
 	deviceFlags
-	strategy, config, dialect   string
+	strategy, config            string
+	source                      formats.Options
 	placements, final, jsonFile string
 	report, freeAt              string
 	check, contents             bool
@@ -54,7 +56,7 @@ status 1. It costs time; the figures are of replays without it.`,
 	c.Flags().StringVar(&f.config, "config", "", "JSON object; its fields replace those of the preset")
 	f.addDevice(c, "with its capacity")
 	f.addSim(c, "simulated device as a JSON object; the default is "+defaultDevice())
-	c.Flags().StringVar(&f.dialect, "dialect", "", dialectUsage)
+	addSource(c, &f.source)
 	c.Flags().StringVar(&f.placements, "placements", "", `write where each allocation lies to this file, "-" for standard output`)
 	c.Flags().StringVar(&f.final, "final", "", `write the state at the end to this file, "-" for standard output`)
 	c.Flags().StringVar(&f.jsonFile, "json", "", `write all figures as JSON to this file, "-" for standard output`)
@@ -78,7 +80,7 @@ func (f *replayFlags) run(cmd *cobra.Command, path string) error {
 	if err != nil {
 		return err
 	}
-	t, err := openTrace(path, f.dialect, cmd.InOrStdin())
+	t, err := openTrace(path, f.source, cmd.InOrStdin())
 	if err != nil {
 		return err
 	}

@@ -8,6 +8,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/vramyard/vramyard/harness/formats"
 	"github.com/vramyard/vramyard/harness/report"
 	"github.com/vramyard/vramyard/harness/trace"
 	"github.com/vramyard/vramyard/internal/outfile"
@@ -29,7 +30,8 @@ func newTrace() *cobra.Command {
 }
 
 func newTraceInfo() *cobra.Command {
-	var dialect, jsonFile string
+	var jsonFile string
+	var source formats.Options
 	c := &cobra.Command{
 		Use:   "info TRACE...",
 		Short: "Show what is in a trace",
@@ -40,7 +42,7 @@ func newTraceInfo() *cobra.Command {
 			}
 			infos := make([]trace.Info, len(args))
 			for i, a := range args {
-				t, err := openTrace(a, dialect, cmd.InOrStdin())
+				t, err := openTrace(a, source, cmd.InOrStdin())
 				if err != nil {
 					return err
 				}
@@ -54,38 +56,48 @@ func newTraceInfo() *cobra.Command {
 			return outfile.Write("-", cmd.OutOrStdout(), func(w io.Writer) error { return report.TraceInfo(w, infos) })
 		},
 	}
-	c.Flags().StringVar(&dialect, "dialect", "", dialectUsage)
+	addSource(c, &source)
 	c.Flags().StringVar(&jsonFile, "json", "", `write the figures as JSON to this file, "-" for standard output`)
 	return c
 }
 
-// dialectUsage describes the flag --dialect.
-const dialectUsage = "form of the trace if it is neither text nor CSV: bfc, xdl or torch"
-
 // toUsage describes the flag --to.
-const toUsage = "form of the output: text or csv"
+var toUsage = "form of the output: " + strings.Join(writable(), ", ")
+
+// writable returns the names of the formats that can be written.
+func writable() []string {
+	var names []string
+	for _, f := range formats.Writable() {
+		names = append(names, f.Name)
+	}
+	return names
+}
 
 func newTraceConvert() *cobra.Command {
-	var dialect, to string
+	var to string
+	var source formats.Options
 	c := &cobra.Command{
 		Use:   "convert TRACE OUT",
 		Short: "Write a trace in another form",
-		Long: `Write a trace in another form: text, made to be read and edited by hand, or CSV.
-Without --to, the name of OUT decides: CSV if it ends in .csv, .csv.gz or .csv.zst.`,
+		Long: `Write a trace in another form. A TRACE is a file of any format that docs/traces.md lists.
+Without --to, the name of OUT decides: CSV if it ends in .csv, .csv.gz or .csv.zst, else text,
+which is made to be read and edited by hand.
+
+As minimalloc only lives and sizes are written. What another form cannot hold is an error.`,
 		Args: cobra.ExactArgs(2),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			write, err := traceWriter(to, args[1])
 			if err != nil {
 				return err
 			}
-			t, err := openTrace(args[0], dialect, cmd.InOrStdin())
+			t, err := openTrace(args[0], source, cmd.InOrStdin())
 			if err != nil {
 				return err
 			}
 			return outfile.Write(args[1], cmd.OutOrStdout(), func(w io.Writer) error { return write(w, t) })
 		},
 	}
-	c.Flags().StringVar(&dialect, "dialect", "", dialectUsage)
+	addSource(c, &source)
 	c.Flags().StringVar(&to, "to", "", toUsage)
 	return c
 }
@@ -99,11 +111,10 @@ func traceWriter(to, path string) (func(io.Writer, *trace.Trace) error, error) {
 			to = "csv"
 		}
 	}
-	switch to {
-	case "text":
-		return trace.Write, nil
-	case "csv":
-		return trace.WriteCSV, nil
+	for _, f := range formats.Writable() {
+		if f.Name == to {
+			return f.Write, nil
+		}
 	}
-	return nil, flagError("to", fmt.Errorf("unknown form %q: want text or csv", to))
+	return nil, flagError("to", fmt.Errorf("unknown form %q: want one of %s", to, strings.Join(writable(), ", ")))
 }

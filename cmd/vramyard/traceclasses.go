@@ -9,6 +9,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/vramyard/vramyard/device"
+	"github.com/vramyard/vramyard/harness/formats"
 	"github.com/vramyard/vramyard/harness/trace"
 	"github.com/vramyard/vramyard/internal/outfile"
 	"github.com/vramyard/vramyard/strategies"
@@ -16,7 +17,8 @@ import (
 )
 
 func newTraceClasses() *cobra.Command {
-	var dialect, config string
+	var config string
+	var source formats.Options
 	count := 32
 	c := &cobra.Command{
 		Use:   "classes TRACE...",
@@ -40,7 +42,7 @@ class.`,
 			}
 			sizes := map[device.Size]uint64{}
 			for _, a := range args {
-				t, err := openTrace(a, dialect, cmd.InOrStdin())
+				t, err := openTrace(a, source, cmd.InOrStdin())
 				if err != nil {
 					return err
 				}
@@ -56,7 +58,7 @@ class.`,
 			})
 		},
 	}
-	c.Flags().StringVar(&dialect, "dialect", "", dialectUsage)
+	addSource(c, &source)
 	c.Flags().IntVar(&count, "count", count, "most classes")
 	c.Flags().StringVar(&config, "config", "", "other settings of the slab, as a JSON object")
 	return c

@@ -8,6 +8,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/vramyard/vramyard/harness/formats"
 	"github.com/vramyard/vramyard/harness/report"
 	"github.com/vramyard/vramyard/harness/tune"
 	"github.com/vramyard/vramyard/internal/outfile"
@@ -18,6 +19,7 @@ import (
 type tuneFlags struct {
 	strategy, config, settings string
 	deviceFlags
+	source   formats.Options
 	points   int
 	jsonFile string
 }
@@ -40,6 +42,7 @@ program are used.`,
 	c.Flags().StringVar(&f.config, "config", "", "settings to leave as given here, as a JSON object over the preset's")
 	c.Flags().StringVar(&f.settings, "settings", "", "settings to vary, separated by commas (default: all that have a grid)")
 	c.Flags().IntVar(&f.points, "points", 200, "points of the grid to search; the single changes of the best one come on top")
+	addPart(c, &f.source)
 	f.addDevice(c, "all but its capacity, which is what is searched")
 	f.addSim(c, simShapeUsage)
 	c.Flags().StringVar(&f.jsonFile, "json", "", `also write all points as JSON to this file, "-" for standard output instead of tables`)
@@ -57,7 +60,7 @@ func (f *tuneFlags) run(cmd *cobra.Command, args []string) error {
 	if err := checkOutputs(args, output{"json", f.jsonFile, false}); err != nil {
 		return err
 	}
-	traces, err := openAll(args, cmd.InOrStdin())
+	traces, err := openAll(args, f.source, cmd.InOrStdin())
 	if err != nil {
 		return err
 	}

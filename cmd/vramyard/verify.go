@@ -9,6 +9,7 @@ import (
 
 	"github.com/vramyard/vramyard/alloc"
 	"github.com/vramyard/vramyard/device"
+	"github.com/vramyard/vramyard/harness/formats"
 	"github.com/vramyard/vramyard/harness/report"
 	"github.com/vramyard/vramyard/harness/trace"
 	"github.com/vramyard/vramyard/harness/verify"
@@ -83,7 +84,7 @@ func (f *verifyFlags) run(cmd *cobra.Command, path string) error {
 
 // history reads the recording.
 func (f *verifyFlags) history(path string, stdin io.Reader) (*verify.History, error) {
-	t, err := openTrace(path, "", stdin)
+	t, err := openTrace(path, formats.Options{}, stdin)
 	if err != nil {
 		return nil, err
 	}

@@ -89,7 +89,7 @@ func TestVerifyRefuses(t *testing.T) {
 		{"missing trace", []string{missing, "--addresses", addresses}, 1, missing + ": no such file or directory"},
 		{"a folder", []string{requests, "--addresses", filepath.Dir(missing)}, 1, "is a directory"},
 		{"the trace as addresses", []string{requests, "--addresses", requests}, 1, requests + ":1: want the header line what,seq,address,bytes"},
-		{"addresses as the trace", []string{addresses, "--addresses", addresses}, 1, addresses + ":1: "},
+		{"addresses as the trace", []string{addresses, "--addresses", addresses}, 1, addresses + `: begins with "what,seq,address`},
 		{"standard input twice", []string{"-", "--addresses", "-"}, 1, "standard input can be read only once"},
 		{"empty standard input", []string{requests, "--addresses", "-"}, 1, "stdin:1: want the header line"},
 		{"output over the input", []string{requests, "--addresses", addresses, "--json", addresses}, 1, "--json: " + addresses + " is a trace to read"},

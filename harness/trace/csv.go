@@ -10,7 +10,10 @@ import (
 )
 
 // csvFormat is the value of the key "format" in the header of a CSV.
-const csvFormat = "memtrace-1"
+const csvFormat = csvFamily + "1"
+
+// csvFamily begins that value in every version.
+const csvFamily = "memtrace-"
 
 // csvHeader is the line that names the columns.
 const csvHeader = "seq,op,id,bytes,stream,time_us,tag"

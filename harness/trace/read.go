@@ -76,7 +76,7 @@ func Read(r io.Reader, name string, o Options) (*Trace, error) {
 	sum := sha256.New()
 	p := &parser{
 		src:   newSource(name, plain, sum),
-		b:     NewBuilder(Header{Name: baseName(name), Format: o.Dialect}),
+		b:     NewBuilder(Header{Name: BaseName(name), Format: o.Dialect}),
 		verbs: verbs,
 		loose: o.Dialect != "",
 		most:  o.MaxEvents,
@@ -100,8 +100,9 @@ func fileError(name string, err error) error {
 	return &Error{File: name, Err: err}
 }
 
-// baseName returns a file's name without directory and known endings.
-func baseName(path string) string {
+// BaseName returns a file's name without directory and known endings, which is the name of the
+// trace in it unless the file has another.
+func BaseName(path string) string {
 	name := filepath.Base(path)
 	if path == "" {
 		return ""
@@ -109,7 +110,7 @@ func baseName(path string) string {
 	for {
 		ext := filepath.Ext(name)
 		switch ext {
-		case ".gz", ".zst", ".csv", ".trace", ".txt":
+		case ".gz", ".xz", ".zst", ".csv", ".trace", ".txt", ".json", ".pickle", ".pb", ".parquet":
 		default:
 			return name
 		}
@@ -118,6 +119,33 @@ func baseName(path string) string {
 		}
 		name = strings.TrimSuffix(name, ext)
 	}
+}
+
+// FormOf tells by its beginning whether a file is in the native text form ("text") or a CSV of
+// ours ("csv"); "" is neither. What has no line but comments is text.
+func FormOf(head []byte) string {
+	head = bytes.TrimPrefix(head, bom)
+	for len(head) > 0 {
+		var line []byte
+		line, head, _ = bytes.Cut(head, []byte("\n"))
+		line = bytes.Trim(line, " \t\r")
+		if rest, ok := bytes.CutPrefix(line, []byte("#")); ok {
+			if bytes.HasPrefix(bytes.TrimLeft(rest, " \t"), []byte("format="+csvFamily)) {
+				return "csv"
+			}
+			continue
+		}
+		if bytes.HasPrefix(line, []byte("seq,")) {
+			return "csv"
+		}
+		if word, _ := token(line); word != nil {
+			if native[string(word)] == nil && string(word) != poolWord {
+				return ""
+			}
+			return "text"
+		}
+	}
+	return "text"
 }
 
 // parser reads the lines of one trace.
@@ -220,7 +248,7 @@ func (p *parser) pair(text []byte) error {
 	if !ok || !isKey(key) {
 		return nil
 	}
-	if !p.loose && !p.magic && key == "format" && strings.HasPrefix(value, "memtrace-") {
+	if !p.loose && !p.magic && key == "format" && strings.HasPrefix(value, csvFamily) {
 		p.csv = true
 		if value != csvFormat {
 			return fmt.Errorf("format %s: want %s", clip([]byte(value)), csvFormat)

@@ -68,6 +68,7 @@ var rooms = []room{
 	{dir: "harness/replay", floor: 32, never: outsideHarness},
 	{dir: "harness", floor: 33, never: outsideHarness},
 	{dir: "harness/tune", floor: 34, never: outsideHarness},
+	{dir: "harness/formats", floor: 34, never: outsideHarness},
 	{dir: "harness/report", floor: 35, never: outsideHarness},
 	{dir: "props", floor: 40, never: []string{"strategies"}},
 	{dir: "props/check", floor: 41, never: []string{"strategies"}},

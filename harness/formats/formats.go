@@ -1,0 +1,222 @@
+package formats
+
+import (
+	"bytes"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"hash"
+	"io"
+	"io/fs"
+	"os"
+	"strings"
+
+	"github.com/vramyard/vramyard/harness/trace"
+	"github.com/vramyard/vramyard/internal/unpack"
+)
+
+// Format is one form of file.
+type Format struct {
+	Name   string // as Header.Format has it
+	Doc    string // what it is, in a few words
+	Absent string // what such a file cannot tell, for people; "" if it tells all that a trace has
+
+	// Looks tells from the first bytes of the decompressed content, up to 32 KiB of them, whether a
+	// file is of this format. No two formats may say so of the same content.
+	Looks func(head []byte) bool
+	// Read reads a file of this format.
+	Read func(in *Input) (*trace.Trace, error)
+	// Write writes a trace in this format; nil if it is only read.
+	Write func(w io.Writer, t *trace.Trace) error
+}
+
+// All returns every format, in the order in which people are told of them. No two recognise the
+// same content.
+func All() []Format {
+	return []Format{
+		{"text", "the native text form", "", isForm("text"), readNative, trace.Write},
+		{"csv", "CSV with the columns seq,op,id,bytes,stream,time_us,tag", "", isForm("csv"), readNative, trace.WriteCSV},
+		minimallocFormat,
+	}
+}
+
+// Names returns the names of all formats.
+func Names() []string {
+	var names []string
+	for _, f := range All() {
+		names = append(names, f.Name)
+	}
+	return names
+}
+
+// Writable returns the formats that can be written.
+func Writable() []Format {
+	var list []Format
+	for _, f := range All() {
+		if f.Write != nil {
+			list = append(list, f)
+		}
+	}
+	return list
+}
+
+// Options tell how to read a file.
+type Options struct {
+	// Dialect is "" for whatever the content is, or one of [trace.Dialects], which cannot be told
+	// from the native text form by their content.
+	Dialect string
+	// Part is the device or the allocator to take from a file that has several; "" is the only one
+	// there is, apart from those of the host.
+	Part string
+	// MaxEvents is the largest number of events to accept; 0 means [trace.DefaultMaxEvents].
+	MaxEvents int
+}
+
+// Input is an open file of a format that is known. It reads the decompressed content.
+type Input struct {
+	Options
+	Name string   // the file's name, for messages
+	File *os.File // the file itself, for formats that look at places of it; nil if it is compressed or a pipe
+
+	plain *unpack.Stream
+	sum   hash.Hash
+	count int64 // bytes read
+}
+
+// Open reads the trace in a file. See [Read].
+func Open(path string, o Options) (*trace.Trace, error) {
+	if o.Dialect != "" {
+		return trace.Open(path, trace.Options{Dialect: o.Dialect, MaxEvents: o.MaxEvents})
+	}
+	f, err := os.Open(path)
+	if err != nil {
+		return nil, fileError(path, err)
+	}
+	defer f.Close() // only read from: nothing can be lost
+	return Read(f, path, o)
+}
+
+// Read reads a trace in any of the formats of [All], compressed or not; its content tells which.
+// name is the file's name for messages and for the header; it may be a path. A format that needs to
+// look at places of the file does so if r is an [os.File].
+//
+// An error is one line that begins with the name and says where the file is wrong, a [*trace.Error].
+func Read(r io.Reader, name string, o Options) (*trace.Trace, error) {
+	if o.Dialect != "" {
+		return trace.Read(r, name, trace.Options{Dialect: o.Dialect, MaxEvents: o.MaxEvents})
+	}
+	plain, err := unpack.New(r)
+	if err != nil {
+		return nil, fileError(name, err)
+	}
+	defer plain.Close()
+	in := &Input{Options: o, Name: name, plain: plain, sum: sha256.New()}
+	if in.MaxEvents <= 0 {
+		in.MaxEvents = trace.DefaultMaxEvents
+	}
+	if f, ok := r.(*os.File); ok && plain.Form() == "" {
+		if info, err := f.Stat(); err == nil && info.Mode().IsRegular() {
+			in.File = f
+		}
+	}
+	f, err := in.format()
+	if err != nil {
+		return nil, fileError(name, err)
+	}
+	t, err := f.Read(in)
+	if err != nil {
+		var located *trace.Error
+		if !errors.As(err, &located) {
+			err = &trace.Error{File: name, Err: err}
+		}
+		return nil, err
+	}
+	if f.Absent != "" {
+		t.Header.Meta = append(t.Header.Meta, trace.Pair{Key: AbsentKey, Value: f.Absent})
+	}
+	return t, nil
+}
+
+// headBytes is how much of a file is looked at to tell its format.
+const headBytes = 1 << 15
+
+// format tells which format the content is of.
+func (in *Input) format() (Format, error) {
+	head, err := in.plain.Peek(headBytes)
+	if err != nil {
+		return Format{}, err
+	}
+	var found []Format
+	for _, f := range All() {
+		if f.Looks(head) {
+			found = append(found, f)
+		}
+	}
+	switch len(found) {
+	case 0:
+		return Format{}, fmt.Errorf("begins with %s, as no known format does: want one of %s",
+			clip(head), strings.Join(Names(), ", "))
+	case 1:
+		return found[0], nil
+	}
+	return Format{}, fmt.Errorf("content may be %s or %s", found[0].Name, found[1].Name)
+}
+
+// Read implements io.Reader.
+func (in *Input) Read(b []byte) (int, error) {
+	n, err := in.plain.Read(b)
+	in.sum.Write(b[:n])
+	in.count += int64(n)
+	return n, err
+}
+
+// header returns the header of a trace that was read from all of the file.
+func (in *Input) header(format string) trace.Header {
+	return trace.Header{Name: trace.BaseName(in.Name), Format: format, Hash: hex.EncodeToString(in.sum.Sum(nil))}
+}
+
+// at blames a byte of the decompressed content.
+func (in *Input) at(offset int64, err error) error {
+	return &trace.Error{File: in.Name, Err: fmt.Errorf("byte %d: %w", offset, err)}
+}
+
+// tooMany refuses more events than the options allow.
+func (in *Input) tooMany(n int) error {
+	if n > in.MaxEvents {
+		return fmt.Errorf("more than %d events", in.MaxEvents)
+	}
+	return nil
+}
+
+// isForm returns the recogniser of one of the forms that package trace reads.
+func isForm(form string) func([]byte) bool {
+	return func(head []byte) bool { return isText(head) && trace.FormOf(head) == form }
+}
+
+// isText reports whether a file begins with something that a person could read.
+func isText(head []byte) bool {
+	return bytes.IndexFunc(head, func(r rune) bool { return r < ' ' && r != '\t' && r != '\n' && r != '\r' }) < 0
+}
+
+func readNative(in *Input) (*trace.Trace, error) {
+	return trace.Read(in, in.Name, trace.Options{MaxEvents: in.MaxEvents})
+}
+
+// fileError blames a file as a whole. The system's errors repeat the path; ours has it in front.
+func fileError(name string, err error) error {
+	var p *fs.PathError
+	if errors.As(err, &p) {
+		err = p.Err
+	}
+	return &trace.Error{File: name, Err: err}
+}
+
+// clip quotes the beginning of some content for a message.
+func clip(b []byte) string {
+	const most = 24
+	if len(b) <= most {
+		return fmt.Sprintf("%q", b)
+	}
+	return fmt.Sprintf("%q…", b[:most])
+}

@@ -1,0 +1,73 @@
+package formats_test
+
+import (
+	"bytes"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/vramyard/vramyard/harness/formats"
+	"github.com/vramyard/vramyard/harness/trace"
+)
+
+// read reads a text that must be good.
+func read(t *testing.T, text string) *trace.Trace {
+	t.Helper()
+	tr, err := formats.Read(strings.NewReader(text), "dir/t.csv.gz", formats.Options{})
+	require.NoError(t, err)
+	return tr
+}
+
+// lines returns a trace in the native text form without its first line.
+func lines(t *testing.T, tr *trace.Trace) string {
+	t.Helper()
+	var b bytes.Buffer
+	require.NoError(t, trace.Write(&b, tr))
+	_, text, _ := strings.Cut(b.String(), "\n")
+	return text
+}
+
+func TestContentTellsTheFormat(t *testing.T) {
+	for text, want := range map[string]string{
+		"":                                     "text",
+		"# only a comment":                     "text",
+		"\n\n\ta 1 5\n":                        "text",
+		"pool begin 1\n":                       "text",
+		"seq,op,id,bytes,stream,time_us,tag\n": "csv",
+		"# format=memtrace-1\nseq,op,id,bytes,stream,time_us,tag\n": "csv",
+		"\xef\xbb\xbf# x\r\nseq,op,id,bytes,stream,time_us,tag\r\n": "csv",
+		"id,lower,upper,size\n": "minimalloc",
+		"buffer,size,start,end,alignment,gaps,offset\n1,2,3,4,1,3-4,0\n": "minimalloc",
+	} {
+		tr := read(t, text)
+		require.Equal(t, want, tr.Header.Format, "%q", text)
+		require.Len(t, tr.Header.Hash, 64)
+		require.Equal(t, "t", tr.Header.Name)
+	}
+}
+
+func TestUnknownContentIsOneErrorThatListsTheFormats(t *testing.T) {
+	known := strings.Join(formats.Names(), ", ")
+	for text, begin := range map[string]string{
+		"alloc 1 5\n":                 `"alloc 1 5\n"`,
+		"\x7fELF\x02":                 `"\x7fELF\x02"`,
+		"id,lower,upper\n":            `"id,lower,upper\n"`,
+		"id,lower,upper,size,color\n": `"id,lower,upper,size,colo"…`,
+		"id,lower,lower,upper,size\n": `"id,lower,lower,upper,siz"…`,
+		"<html>":                      `"<html>"`,
+	} {
+		_, err := formats.Read(strings.NewReader(text), "t", formats.Options{})
+		require.EqualError(t, err, "t: begins with "+begin+", as no known format does: want one of "+known)
+	}
+}
+
+func TestDialectIsNotTold(t *testing.T) {
+	tr, err := formats.Read(strings.NewReader("a 1 5\nf 2\n"), "t", formats.Options{Dialect: "bfc"})
+	require.NoError(t, err)
+	require.Len(t, tr.Events, 1)
+	_, err = formats.Open("no/such/file", formats.Options{})
+	require.EqualError(t, err, "no/such/file: no such file or directory")
+	_, err = formats.Open("no/such/file", formats.Options{Dialect: "bfc"})
+	require.EqualError(t, err, "no/such/file: no such file or directory")
+}

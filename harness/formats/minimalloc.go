@@ -1,0 +1,241 @@
+package formats
+
+import (
+	"bufio"
+	"bytes"
+	"cmp"
+	"errors"
+	"fmt"
+	"io"
+	"math"
+	"slices"
+	"strconv"
+
+	"github.com/vramyard/vramyard/device"
+	"github.com/vramyard/vramyard/harness/trace"
+)
+
+// minimallocFormat are the problems of MiniMalloc: which buffers live from when to when.
+var minimallocFormat = Format{
+	Name:   "minimalloc",
+	Doc:    "a problem of MiniMalloc: CSV with the columns id,lower,upper,size",
+	Absent: "streams, times in seconds, the order of what begins at the same time",
+	Looks:  isMinimalloc,
+	Read:   readMinimalloc,
+	Write:  WriteMinimalloc,
+}
+
+// minimallocColumns are the columns by the names that MiniMalloc knows them by.
+var minimallocColumns = map[string]int{
+	"id": columnID, "buffer": columnID, "buffer_id": columnID,
+	"lower": columnLower, "begin": columnLower, "start": columnLower,
+	"upper": columnUpper, "end": columnUpper,
+	"size": columnSize, "alignment": columnAlign, "gaps": columnGaps, "offset": columnOffset,
+}
+
+const (
+	columnID = iota
+	columnLower
+	columnUpper
+	columnSize
+	columnAlign
+	columnGaps
+	columnOffset
+	numColumns
+)
+
+// minimallocHeader returns where each column is, -1 for none, and whether the ends are the last
+// moment of a life and not the first behind it.
+func minimallocHeader(line []byte) (where [numColumns]int, last, ok bool) {
+	for i := range where {
+		where[i] = -1
+	}
+	for i, name := range bytes.Split(bytes.TrimRight(line, "\r"), []byte(",")) {
+		c, known := minimallocColumns[string(name)]
+		if !known || where[c] >= 0 {
+			return where, false, false
+		}
+		where[c] = i
+		last = last || string(name) == "end"
+	}
+	return where, last, slices.Min(where[:columnSize+1]) >= 0
+}
+
+func isMinimalloc(head []byte) bool {
+	line, _, _ := bytes.Cut(bytes.TrimPrefix(head, []byte("\xef\xbb\xbf")), []byte("\n"))
+	_, _, ok := minimallocHeader(line)
+	return ok
+}
+
+// buffer is one row.
+type buffer struct {
+	lower, upper uint64
+	size, align  device.Size
+	name         string
+}
+
+// readMinimalloc reads a problem. At each moment, what ends there is freed before what begins
+// there is allocated, each in the order of the file; moments are kept as times.
+func readMinimalloc(in *Input) (*trace.Trace, error) {
+	lines, err := trace.NewLines(in, in.Name)
+	if err != nil {
+		return nil, err
+	}
+	defer lines.Close()
+	header, err := lines.Next()
+	if err != nil {
+		return nil, err
+	}
+	where, last, _ := minimallocHeader(header) // which recognised the file
+	var list []buffer
+	gaps := 0
+	for {
+		line, err := lines.Next()
+		if err != nil {
+			return nil, err
+		}
+		if line == nil {
+			break
+		}
+		if len(line) == 0 {
+			continue
+		}
+		b, gap, err := parseBuffer(line, where, last)
+		if err == nil {
+			err = in.tooMany(2 * (len(list) + 1))
+		}
+		if err != nil {
+			return nil, lines.Blame(lines.Line(), err)
+		}
+		if gap {
+			gaps++
+		}
+		list = append(list, b)
+	}
+	t, err := intervals(in.header("minimalloc"), list, gaps)
+	if err == nil {
+		t.Header.Hash = lines.Hash()
+	}
+	return t, err
+}
+
+// parseBuffer reads a row, and whether its buffer has gaps.
+func parseBuffer(line []byte, where [numColumns]int, last bool) (b buffer, gap bool, err error) {
+	cells := bytes.Split(line, []byte(","))
+	columns := 0
+	for _, at := range where {
+		if at >= 0 {
+			columns++
+		}
+	}
+	if len(cells) != columns {
+		return b, false, fmt.Errorf("%d columns: want %d", len(cells), columns)
+	}
+	number := func(column int, name string) (n uint64) {
+		n, wrong := strconv.ParseUint(string(cells[where[column]]), 10, 64)
+		if (wrong != nil || n > math.MaxInt64) && err == nil {
+			err = fmt.Errorf("%s %s: want a number from 0 to %d", name, clip(cells[where[column]]), math.MaxInt64)
+		}
+		return n
+	}
+	b.name = string(cells[where[columnID]])
+	b.lower, b.upper = number(columnLower, "lower"), number(columnUpper, "upper")
+	b.size = device.Size(number(columnSize, "size"))
+	if where[columnAlign] >= 0 {
+		b.align = device.Size(number(columnAlign, "alignment"))
+	}
+	if last {
+		b.upper++
+	}
+	switch {
+	case err != nil:
+		return b, false, err
+	case b.upper <= b.lower:
+		return b, false, errors.New("a life must end behind its begin")
+	case b.align <= 1:
+		b.align = 0
+	case b.align&(b.align-1) != 0:
+		return b, false, fmt.Errorf("alignment %d: want a power of two", b.align)
+	}
+	return b, where[columnGaps] >= 0 && len(cells[where[columnGaps]]) > 0, nil
+}
+
+// intervals makes a trace of lives.
+func intervals(h trace.Header, list []buffer, gaps int) (*trace.Trace, error) {
+	h.Meta = append(h.Meta, trace.Pair{Key: "time", Value: "moments of the problem, shown as nanoseconds"})
+	if gaps > 0 {
+		h.Meta = append(h.Meta, trace.Pair{Key: "gaps_ignored", Value: strconv.Itoa(gaps)})
+	}
+	type end struct {
+		at   uint64
+		row  int
+		born bool
+	}
+	ends := make([]end, 0, 2*len(list))
+	for i, b := range list {
+		ends = append(ends, end{b.lower, i, true}, end{b.upper, i, false})
+	}
+	slices.SortFunc(ends, func(a, b end) int {
+		if a.at == b.at && a.born != b.born {
+			if a.born {
+				return 1
+			}
+			return -1
+		}
+		return cmp.Or(cmp.Compare(a.at, b.at), cmp.Compare(a.row, b.row))
+	})
+	b := trace.NewBuilder(h)
+	for _, e := range ends {
+		ev := trace.Event{Kind: trace.Free, ID: uint64(e.row), Time: int64(e.at)}
+		if buf := &list[e.row]; e.born {
+			ev.Kind, ev.Size, ev.Align = trace.Alloc, buf.size, buf.align
+			if buf.name != strconv.Itoa(e.row) {
+				ev.Tag = b.Tag(buf.name)
+			}
+		}
+		if err := b.Add(ev); err != nil {
+			return nil, err
+		}
+	}
+	return b.Trace(), nil
+}
+
+// WriteMinimalloc writes the lives of a trace as a problem of MiniMalloc. A moment ends where an
+// allocation follows a free, so that lives overlap in the problem exactly if they do in the
+// trace; everything else that a trace tells is left out. What is never freed lives until the end.
+func WriteMinimalloc(w io.Writer, t *trace.Trace) error {
+	var list []buffer
+	rows := make([]int, t.Slots) // of the latest life of each slot, counted from 1
+	aligned, freed := false, false
+	var now uint64
+	for i := range t.Events {
+		switch e := &t.Events[i]; e.Kind {
+		case trace.Alloc, trace.LiveAtStart:
+			if freed {
+				now, freed = now+1, false
+			}
+			list = append(list, buffer{lower: now, size: e.Size, align: max(e.Align, 1)})
+			rows[e.Slot] = len(list)
+			aligned = aligned || e.Align > 1
+		case trace.Free:
+			list[rows[e.Slot]-1].upper, freed = now+1, true
+		}
+	}
+	out := bufio.NewWriter(w)
+	line := []byte("id,lower,upper,size")
+	if aligned {
+		line = append(line, ",alignment"...)
+	}
+	for i, b := range list {
+		if b.upper == 0 {
+			b.upper = now + 1
+		}
+		out.Write(append(line, '\n')) // a bufio.Writer keeps its first error for Flush
+		line = fmt.Appendf(line[:0], "%d,%d,%d,%d", i, b.lower, b.upper, b.size)
+		if aligned {
+			line = fmt.Appendf(line, ",%d", b.align)
+		}
+	}
+	out.Write(append(line, '\n'))
+	return out.Flush()
+}
