@@ -1,6 +1,6 @@
-// Package snapshot holds PyTorch's CUDA memory snapshots, the files that
-// torch.cuda.memory._dump_snapshot writes, in columns.
 package snapshot
+
+import "iter"
 
 // Action says what an entry of a history tells.
 type Action uint8
@@ -32,21 +32,39 @@ func (a Action) String() string {
 	return "invalid"
 }
 
-// Snapshot is one file. Strings, frames and stacks are kept once; the first string and the first stack
-// are empty.
+// Snapshot is one file. Strings, frames and stacks are kept once; the first of each is the empty
+// one, so that index 0 says "none". An [Interner] fills the tables.
 type Snapshot struct {
 	Devices     []Device     // those with entries or segments, by ordinal
 	Annotations []Annotation // in the order of the file
 	Settings    []Setting    // of the allocator, in the order of the file
-	Strings     []string     // every text of the file
+	Strings     []string     // every text that something refers to
 	Frames      []Frame      // every place in a program
-	Stacks      [][]uint32   // indices of frames, the innermost first
-	Unknown     []string     // keys that nobody knows, each once
+	Calls       []Call       // every stack, see [Call]
+	Unknown     []string     // keys that were ignored, each once, such as "block.color"
 }
 
-// Setting is one of the allocator's settings, as text.
+// Call is a stack: its innermost frame, and the stack of the caller. Stacks share their outer
+// parts, as recorded ones do: a program that was stopped at a million places has few paths to them.
+type Call struct {
+	Frame  uint32 // index of a frame
+	Caller uint32 // index of a call; 0 if there is no caller
+}
+
+// Stack yields the frames of a stack, as indices, the innermost first.
+func (s *Snapshot) Stack(id uint32) iter.Seq[uint32] {
+	return func(yield func(uint32) bool) {
+		for id != 0 && yield(s.Calls[id].Frame) {
+			id = s.Calls[id].Caller
+		}
+	}
+}
+
+// Setting is one of the allocator's settings.
 type Setting struct {
-	Key, Value string // as in the file; a list or dictionary as text
+	Key   string // as in the file
+	Value string // as Python prints it; a list or dictionary as JSON
+	Text  bool   // it is a string in the file, and a number, a list and so on otherwise
 }
 
 // Frame is a place in a program.
@@ -70,26 +88,6 @@ type Device struct {
 	History  History   // its entries
 	Segments []Segment // by address
 }
-
-// NoTime is the time of an entry that has none.
-const NoTime int64 = -1
-
-// History is the entries of a device, oldest first, a column for each property. Columns are equally
-// long, or nil where no entry has the property.
-type History struct {
-	Action   []Action    // what it tells
-	Addr     []uint64    // first byte; of ActionOOM the bytes that the device had free
-	Size     []uint64    // bytes; of ActionOOM rounded
-	Stream   []uint16    // index into Streams
-	Streams  []int64     // handles of streams as the file has them; 0 is the default stream
-	Time     []int64     // microseconds, or NoTime
-	Stack    []uint32    // index of a stack
-	Category []uint32    // index of a string
-	Pool     [][2]uint64 // private pool; both 0 for the default pool
-}
-
-// Len returns the number of entries.
-func (h *History) Len() int { return len(h.Action) }
 
 // Segment is contiguous memory that the allocator holds. Of an expandable one it is what is mapped.
 type Segment struct {
