@@ -36,5 +36,5 @@ type Bug struct {
 func Bugs() []Bug {
 	return slices.Concat(shared(), bfcMemory(), bfcBooks(), bfcModes(), buddyBugs(), runsBugs(), listsBugs(), cellsBugs(),
 		slabbuddyBugs(), layersBugs(), tilesBugs(), bestfitBugs(), tlsfBugs(), stitchBugs(), vmmBugs(), bitmapsBugs(),
-		streampoolBugs(), wrapped(), relations())
+		streampoolBugs(), cachingBugs(), wrapped(), relations())
 }

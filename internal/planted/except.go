@@ -7,9 +7,6 @@ type Exception struct {
 	Reason    string // why, in a sentence
 }
 
-// pooled is the reason for what no strategy of the catalogue has yet.
-const pooled = "it is about powers that no strategy of the catalogue has yet; tests in props plant bugs for it"
-
 // Exceptions returns the invariants without a bug of their own.
 func Exceptions() []Exception {
 	return []Exception{
@@ -18,8 +15,6 @@ func Exceptions() []Exception {
 		{"I44", "", "it is about runs far longer than a sequence; tests of Bounded in props plant bugs for it"},
 		{"I45", "", "it is about calls at the same time; tests in props/linear plant bugs for it"},
 		{"I51", "", "any bug of I10, seen in the memory; tests of contents in props and props/check look for some so"},
-		{"I52", "", pooled}, {"I53", "", pooled}, {"I54", "", pooled}, {"I55", "", pooled}, {"I56", "", pooled},
-		{"I57", "", pooled}, {"I58", "", pooled}, {"I59", "", pooled}, {"I60", "", pooled}, {"I61", "", pooled}, {"I62", "", pooled},
 		{"B12", "I5", "Check does not know that every block was freed; the suite does, and then looks for neighbours left apart"},
 		{"B13", "I31", "Check sees one instance; the suite compares two"},
 		{"W5", "I26", "Check does not know what was refused; the suite does, and then looks for chunks that would have served"},

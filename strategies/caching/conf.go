@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/vramyard/vramyard/device"
+	"github.com/vramyard/vramyard/internal/planted"
 )
 
 // Keys that are named in more than one place.
@@ -54,7 +55,9 @@ var confKeys = []confKey{
 // mostRegisterThreads is the most that PyTorch takes to register memory of the host.
 const mostRegisterThreads = 128
 
-// confReader reads the string from left to right.
+// confReader reads the string from left to right. It takes one token after the other; each key has a function that
+// takes its value, checks it by itself and enters it. What has to be compared with another key is noted, and
+// compared at the end.
 type confReader struct {
 	tokens   []string // what stands between marks, and the marks , : [ ]
 	rules    string
@@ -78,6 +81,7 @@ func parseConf(conf, rules string) (settings, error) {
 	r.set = settings{
 		maxSplit: ^device.Size(0), largeSegment: usualSegment, lastBegunFirst: rules != Rules26,
 	}
+	// A comma may stand behind the last value, as in 2.6, but nowhere else.
 	for len(r.tokens) > 0 {
 		r.key = r.next()
 		i := slices.IndexFunc(confKeys, func(k confKey) bool { return k.name == r.key && !(k.later && rules == Rules26) })
@@ -94,8 +98,12 @@ func parseConf(conf, rules string) (settings, error) {
 			return settings{}, fmt.Errorf("%s: %q after its value: want a comma", r.key, r.tokens[0])
 		}
 	}
+	// No value is legal that would leave 0 here.
 	if r.set.maxRounding == 0 {
 		r.set.maxRounding = r.set.largeSegment
+		if planted.Enabled && planted.Is("caching/rounding-not-by-segment") {
+			r.set.maxRounding = usualSegment
+		}
 	}
 	r.set.unstepped = !slices.ContainsFunc(r.set.divisions[:], func(d device.Size) bool { return d > 1 })
 	return r.set, r.checkSizes()
@@ -370,7 +378,7 @@ func (r *confReader) divisions() error {
 		}
 		if name == ">" {
 			from := last
-			if r.rules != Rules26 {
+			if r.rules != Rules26 && !(planted.Enabled && planted.Is("caching/last-entry-overwritten")) {
 				from++
 			}
 			for i := from; i < intervals; i++ {
@@ -382,9 +390,16 @@ func (r *confReader) divisions() error {
 		if err != nil || bits.OnesCount64(mib) != 1 {
 			return r.wrong(name, "a power of two in MiB, or > for all above")
 		}
+		before := last
 		last = min(bits.Len64(mib)-1, intervals-1)
+		if planted.Enabled && planted.Is("caching/entry-one-below") {
+			last = max(last-1, 0)
+		}
+		for i := before + 1; i < last && !first && planted.Enabled && planted.Is("caching/gaps-have-steps"); i++ {
+			r.set.divisions[i] = r.set.divisions[before]
+		}
 		for i := range last {
-			if first {
+			if first && !(planted.Enabled && planted.Is("caching/first-entry-not-below")) {
 				r.set.divisions[i] = n
 			}
 		}

@@ -36,6 +36,9 @@ func (c Config) WithDefaults() (Config, error) {
 // settings returns what the configuration says to the algorithm. It fails with an error that names
 // the first bad field.
 //
+// The string is read each time, by WithDefaults, New and Promises, because a configuration keeps what the user
+// wrote and nothing that follows from it.
+//
 // Precondition: the defaults of c are filled in, or c is about to be judged.
 func (c Config) settings() (settings, error) {
 	switch {

@@ -15,10 +15,15 @@ type hole struct {
 }
 
 // places is the promise where a request gets its block, read off a walk alone: neither an index nor a link nor
-// a counter is looked at, so that it does not share their faults.
+// a counter is looked at, so that it does not share their faults. For the same reason sizes are computed
+// here by divisions and not by masks, and what is compared is sorted anew each time. It costs O(chunks log
+// chunks) and is for tests.
+//
+// What it does not say: where a new segment lies, which is the device's choice; what happens after a
+// refusal; and what ages decide.
 func (s *settings) places(walk []alloc.Chunk, r alloc.Request, into alloc.PoolID) alloc.Placement {
-	n := s.round(r.Size)
-	shelf, ok := segmentsOf(walk, r.Stream, into, isSmall(n))
+	n := s.sizeFor(r.Size)
+	shelf, ok := segmentsOf(walk, r.Stream, into, n <= mostSmall)
 	if !ok {
 		return alloc.Placement{}
 	}
@@ -28,8 +33,35 @@ func (s *settings) places(walk []alloc.Chunk, r alloc.Request, into alloc.PoolID
 	if s.expandable {
 		return s.growing(shelf, n)
 	}
-	size := s.segmentSize(n)
+	// Nothing that is held serves, so a segment is taken, and the block is its low end.
+	size := s.largeSegment
+	switch {
+	case n <= mostSmall:
+		size = smallSegment
+	case n >= leastAlone:
+		size = (n + aloneQuantum - 1) / aloneQuantum * aloneQuantum
+	}
 	return alloc.Placement{Size: s.cut(size, n), Takes: size}
+}
+
+// sizeFor returns the size of the block that a request is looked for: the next step above the power of two
+// below it, or the next quantum where there are no steps, or they would be smaller than that.
+func (s *settings) sizeFor(n device.Size) device.Size {
+	interval := 0
+	for interval < intervals-1 && n>>(firstInterval+interval+1) > 0 {
+		interval++
+	}
+	steps := s.divisions[interval]
+	if steps <= 1 || n <= quantum*steps {
+		return (n + quantum - 1) / quantum * quantum
+	}
+	above := alloc.PowerOfTwo(n, quantum)
+	below := above / 2
+	step := below / steps
+	if n == above || step == 0 {
+		return above
+	}
+	return below + (n-below+step-1)/step*step
 }
 
 // segmentsOf returns the chunks of the segments for small or large blocks of a stream and pool. It fails
@@ -47,6 +79,7 @@ func segmentsOf(walk []alloc.Chunk, stream device.Stream, pool alloc.PoolID, sma
 		if c := segment[0]; c.Pool != pool || (c.Class == alloc.ClassSmall) != small {
 			continue
 		}
+		// All chunks of a segment are of one stream. An unmapped one belongs to nobody, and shows none.
 		switch i := slices.IndexFunc(segment, hasStream); {
 		case i < 0:
 			return nil, false
@@ -90,7 +123,7 @@ func (s *settings) serving(shelf []alloc.Chunk, n device.Size) (alloc.Chunk, boo
 // cut returns the bytes of the block that a rounded size gets from a chunk.
 func (s *settings) cut(size, n device.Size) device.Size {
 	switch rest := size - n; {
-	case isSmall(n) || s.expandable:
+	case n <= mostSmall || s.expandable:
 		return n
 	case n < s.maxSplit && rest > mostTail:
 		return n
@@ -102,17 +135,20 @@ func (s *settings) cut(size, n device.Size) device.Size {
 // enough, in whole pages, no more of them than what is free there leaves to be mapped.
 func (s *settings) growing(shelf []alloc.Chunk, n device.Size) alloc.Placement {
 	page := s.largeSegment
-	if isSmall(n) {
+	if n <= mostSmall {
 		page = smallSegment
 	}
 	for i, c := range shelf {
 		if c.State != alloc.Unmapped {
 			continue
 		}
+		// The free chunk before it is used up first, so that less has to be mapped.
 		if i > 0 && shelf[i-1].Region == c.Region && shelf[i-1].State == alloc.Free {
 			i--
 		}
 		p := alloc.Placement{Addr: shelf[i].Addr, Size: n}
+		// Free chunks count as they are, unmapped ones by the pages that are still missing then: a page that
+		// is begun is mapped whole, as long as the range has it.
 		var have device.Size
 		for _, next := range shelf[i:] {
 			if have >= n || next.Region != c.Region || next.State != alloc.Free && next.State != alloc.Unmapped {
@@ -129,6 +165,7 @@ func (s *settings) growing(shelf []alloc.Chunk, n device.Size) alloc.Placement {
 			return p
 		}
 	}
+	// A new range is nothing but addresses; the block lies at its start.
 	return alloc.Placement{Size: n, Takes: (n + page - 1) / page * page}
 }
 

@@ -14,6 +14,7 @@ func (c Config) Promises() alloc.Promises {
 		return alloc.Promises{} // nothing can be built of it
 	}
 	p := alloc.Promises{
+		// Segments begin at multiples of the quantum, and all that is cut from them is a multiple of it.
 		Quantum:  quantum,
 		Honours:  func(r alloc.Request) bool { return r.Align <= quantum },
 		MaxGrant: set.mostGranted,
@@ -39,8 +40,11 @@ func (c Config) Promises() alloc.Promises {
 		},
 		ReturnOrder:   returns,
 		LastPoolFirst: set.lastBegunFirst,
-		Boundaries:    []device.Size{quantum, mostSmall, smallSegment, leastAlone, set.largeSegment},
+		Boundaries: []device.Size{
+			quantum, mostSmall, smallSegment, leastAlone, set.largeSegment - mostTail, set.largeSegment,
+		},
 	}
+	// Sizes around the one that may not be split are where lookups are refused.
 	if set.maxSplit != ^device.Size(0) {
 		p.Boundaries = append(p.Boundaries, set.maxSplit)
 	}
@@ -51,6 +55,7 @@ func (c Config) Promises() alloc.Promises {
 			p.Page *= 2
 		}
 	}
+	// So the original may hold up to a page more than it is bound to.
 	if set.expandable && set.limited {
 		p.Except = append(p.Except, alloc.Exception{Invariant: "I20",
 			Reason: "the bound is compared with the size of the request, rounded, and whole pages are mapped for it"})

@@ -65,6 +65,7 @@ func TestRoundNeitherShrinksNorSwapsNorMovesTwice(t *testing.T) {
 		require.Zero(t, r%quantum, "%d", n)
 		require.Equal(t, r, s.round(r), "%d", n)
 		require.LessOrEqual(t, r, 2*max(n, quantum))
+		require.Equal(t, r, s.sizeFor(n), "%d", n)
 		if n > 1 {
 			require.LessOrEqual(t, s.round(n-1), r, "%d", n)
 		}

@@ -6,6 +6,7 @@ import (
 
 	"github.com/vramyard/vramyard/alloc"
 	"github.com/vramyard/vramyard/device"
+	"github.com/vramyard/vramyard/internal/planted"
 	"github.com/vramyard/vramyard/internal/tiles"
 )
 
@@ -50,7 +51,7 @@ func (a *Allocator) RecordStream(at device.Addr, s device.Stream) error {
 		return err
 	}
 	h := *link
-	if s == a.shelfOf(h).stream {
+	if s == a.shelfOf(h).stream || planted.Enabled && planted.Is("caching/use-forgotten") {
 		return nil
 	}
 	if a.rows[h].home&usedBit == 0 {
@@ -101,7 +102,7 @@ func (a *Allocator) postpone(h handle) {
 	a.parkedBytes += b.size
 	// Uses that were recorded while requests were redirected count unless the block is freed then, too.
 	switch {
-	case len(a.redirections) > 0:
+	case len(a.redirections) > 0 && !(planted.Enabled && planted.Is("caching/marks-during-capture")):
 		a.deferred = append(a.deferred, h)
 		return
 	case a.streams == nil:
@@ -115,6 +116,9 @@ func (a *Allocator) postpone(h handle) {
 // is none. If the device refuses, which the error says, it is tried again the next time.
 func (a *Allocator) markUses(h handle) error {
 	u := a.usesBy(h)
+	if n := len(u.streams); n > 1 && planted.Enabled && planted.Is("caching/first-use-only") {
+		u.streams = u.streams[:1]
+	}
 	for len(u.streams) > 0 {
 		s := u.streams[len(u.streams)-1]
 		e, err := a.record(s)
@@ -163,11 +167,18 @@ func (w *waits) queueOf(s device.Stream) *queue {
 // complete makes a pending block free.
 func (a *Allocator) complete(h handle) {
 	b := &a.rows[h]
-	a.waiting--
-	a.parked -= b.asked
+	if !(planted.Enabled && planted.Is("caching/waiting-drifts")) {
+		a.waiting--
+	}
+	if !(planted.Enabled && planted.Is("caching/parked-drifts")) {
+		a.parked -= b.asked
+	}
 	a.parkedBytes -= b.size
 	a.forgetUses(h)
 	sh := a.shelfOf(h)
+	if planted.Enabled && planted.Is("caching/goes-silent") {
+		a.tell = nil
+	}
 	a.say(alloc.Action{Kind: alloc.FreeCompleted, Addr: b.addr, Size: b.asked, Stream: sh.stream})
 	a.finish(h, sh)
 }
@@ -210,7 +221,7 @@ func (a *Allocator) process() (device.Size, error) {
 			if err != nil && first == nil {
 				first = err
 			}
-			if err != nil || !done {
+			if err != nil || !done && !(planted.Enabled && planted.Is("caching/done-at-once")) {
 				break
 			}
 			a.passed(q)
@@ -297,6 +308,9 @@ func (a *Allocator) destroyEvents() (first error) {
 	}
 	kept := a.spareEvents[:0]
 	for _, e := range a.spareEvents {
+		if planted.Enabled && planted.Is("caching/keeps-events") {
+			continue
+		}
 		if err := a.streams.DestroyEvent(e); err != nil {
 			kept = append(kept, e)
 			if first == nil {
