@@ -38,7 +38,7 @@ type Judge struct {
 // NewJudge returns the judge of one replay of t through the strategy of s. It fails if the
 // device of s has a field out of range or the header of t has no proper fault plan.
 func NewJudge(s Subject, t *trace.Trace) (*Judge, error) {
-	plan, err := replay.FaultPlan(t)
+	plan, err := replay.FaultPlan(t.Header)
 	if err != nil {
 		return nil, err
 	}

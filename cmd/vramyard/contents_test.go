@@ -63,7 +63,9 @@ func TestReplayFindsCorruption(t *testing.T) {
 		events, err := trace.Open(path, trace.Options{})
 		require.NoError(t, err)
 		f := replayFlags{contents: true, check: check}
-		err = f.prove(replay.Prepare(events), events, setup, sim.Config{}, "")
+		p, err := replay.Prepare(events)
+		require.NoError(t, err)
+		err = f.prove(p, events, setup, sim.Config{}, "")
 		require.ErrorContains(t, err, "grant 1, ")
 		require.ErrorContains(t, err, "somebody else wrote at 0x7f0000000010")
 		if check {

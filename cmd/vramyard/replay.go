@@ -84,7 +84,7 @@ func (f *replayFlags) run(cmd *cobra.Command, path string) error {
 	if err != nil {
 		return err
 	}
-	setup, cfg, err := f.settings(t)
+	setup, cfg, err := f.settings(t.Head().Header)
 	if err != nil {
 		return err
 	}
@@ -92,7 +92,10 @@ func (f *replayFlags) run(cmd *cobra.Command, path string) error {
 	if o.FreeAt, err = parseFreeAt(f.freeAt); err != nil {
 		return err
 	}
-	prepared := replay.Prepare(t)
+	prepared, err := replay.Prepare(t)
+	if err != nil {
+		return err
+	}
 	if err := f.prove(prepared, t, setup, cfg, o.FreeAt); err != nil {
 		return err
 	}
@@ -116,16 +119,16 @@ func (f *replayFlags) run(cmd *cobra.Command, path string) error {
 
 // settings returns strategy and device as the flags say, and with --check as the header of
 // the trace says where the flags say nothing.
-func (f *replayFlags) settings(t *trace.Trace) (alloc.Setup, sim.Config, error) {
+func (f *replayFlags) settings(h trace.Header) (alloc.Setup, sim.Config, error) {
 	config, on := f.config, f.deviceFlags
 	from := func(err error) error { return err }
 	// Traces recorded elsewhere may have such keys too and mean something else by them.
-	if _, counterexample := t.Header.Get("invariant"); f.check && counterexample {
-		if text, ok := t.Header.Get("config"); ok && config == "" {
+	if _, counterexample := h.Get("invariant"); f.check && counterexample {
+		if text, ok := h.Get("config"); ok && config == "" {
 			config = text
-			from = func(err error) error { return fmt.Errorf("%s: header: %w", t.Header.Name, err) }
+			from = func(err error) error { return fmt.Errorf("%s: header: %w", h.Name, err) }
 		}
-		if text, ok := t.Header.Get("device"); ok && on == (deviceFlags{}) {
+		if text, ok := h.Get("device"); ok && on == (deviceFlags{}) {
 			on.sim = spec{text, true}
 		}
 	}
@@ -135,7 +138,7 @@ func (f *replayFlags) settings(t *trace.Trace) (alloc.Setup, sim.Config, error) 
 	}
 	cfg, err := on.config()
 	if err != nil && on != f.deviceFlags {
-		err = fmt.Errorf("%s: header: %w", t.Header.Name, errors.Unwrap(err))
+		err = fmt.Errorf("%s: header: %w", h.Name, errors.Unwrap(err))
 	}
 	return setup, cfg, err
 }
@@ -200,12 +203,16 @@ func (f *replayFlags) write(stdout io.Writer, res *replay.Result, final []byte) 
 }
 
 // prove replays for --check and --contents, which both look and measure nothing.
-func (f *replayFlags) prove(p *replay.Prepared, t *trace.Trace, setup alloc.Setup, cfg sim.Config, at replay.FreeAt) error {
+func (f *replayFlags) prove(p *replay.Prepared, src trace.Source, setup alloc.Setup, cfg sim.Config, at replay.FreeAt) error {
 	if f.contents {
 		cfg.Memory = sim.Filled
 	}
 	switch {
 	case f.check:
+		t, ok := src.(*trace.Trace)
+		if !ok {
+			return flagError("check", fmt.Errorf("%s has %d events: want a trace that fits in memory", p.Head().Header.Name, p.Head().Events))
+		}
 		return checkReplay(t, setup, cfg, at)
 	case f.contents:
 		dev, err := sim.New(cfg)

@@ -103,7 +103,7 @@ As minimalloc only lives and sizes are written. What another form cannot hold is
 }
 
 // traceWriter returns what writes the form asked for.
-func traceWriter(to, path string) (func(io.Writer, *trace.Trace) error, error) {
+func traceWriter(to, path string) (func(io.Writer, trace.Source) error, error) {
 	if to == "" {
 		to = "text"
 		name := strings.ToLower(path)

@@ -79,7 +79,7 @@ type Run struct {
 }
 
 // Compare replays every trace through every setup.
-func Compare(traces []*trace.Trace, setups []alloc.Setup, o Options) (*Report, error) {
+func Compare[S trace.Source](traces []S, setups []alloc.Setup, o Options) (*Report, error) {
 	if o.Workers <= 0 {
 		o.Workers = runtime.GOMAXPROCS(0)
 	}
@@ -88,7 +88,11 @@ func Compare(traces []*trace.Trace, setups []alloc.Setup, o Options) (*Report, e
 	errs := make([]error, len(report.Runs))
 	var jobs sync.WaitGroup
 	for i, t := range traces {
-		prepared := replay.Prepare(t)
+		prepared, err := replay.Prepare(t)
+		if err != nil {
+			jobs.Wait()
+			return nil, err
+		}
 		for j, s := range setups {
 			jobs.Go(func() {
 				k := i*len(setups) + j
@@ -149,10 +153,10 @@ func (c *contest) run() (Run, error) {
 	if err != nil {
 		return Run{}, err
 	}
-	t := c.trace.Trace()
+	t := c.trace.Head()
 	row := Run{
 		Trace: t.Header.Name, TraceSHA256: t.Header.Hash, Strategy: c.setup.Name,
-		Version: c.o.Version, Events: len(t.Events), LowerBound: c.bound,
+		Version: c.o.Version, Events: t.Events, LowerBound: c.bound,
 	}
 	if res == nil || res.Refused == 0 {
 		found, err := c.search(ample(c.bound))

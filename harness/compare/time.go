@@ -14,7 +14,7 @@ import (
 // what else the machine does hits all of them alike; the least of them is what it hit least.
 // Each replay is on an ample device, of
 // which on tells all but the capacity.
-func Time(traces []*trace.Trace, setups []alloc.Setup, on sim.Config, rounds int) ([][]float64, error) {
+func Time[S trace.Source](traces []S, setups []alloc.Setup, on sim.Config, rounds int) ([][]float64, error) {
 	ns := make([][]float64, len(setups))
 	for i := range ns {
 		ns[i] = make([]float64, len(traces))
@@ -24,7 +24,11 @@ func Time(traces []*trace.Trace, setups []alloc.Setup, on sim.Config, rounds int
 	}
 	prepared := make([]*replay.Prepared, len(traces))
 	for j, t := range traces {
-		prepared[j] = replay.Prepare(t)
+		p, err := replay.Prepare(t)
+		if err != nil {
+			return nil, err
+		}
+		prepared[j] = p
 	}
 	for range rounds {
 		for j, t := range prepared {

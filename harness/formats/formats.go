@@ -28,7 +28,7 @@ type Format struct {
 	// Read reads a file of this format.
 	Read func(in *Input) (*trace.Trace, error)
 	// Write writes a trace in this format; nil if it is only read.
-	Write func(w io.Writer, t *trace.Trace) error
+	Write func(w io.Writer, t trace.Source) error
 }
 
 // All returns every format, in the order in which people are told of them. No two recognise the

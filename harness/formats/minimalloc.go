@@ -203,23 +203,32 @@ func intervals(h trace.Header, list []buffer, gaps int) (*trace.Trace, error) {
 // WriteMinimalloc writes the lives of a trace as a problem of MiniMalloc. A moment ends where an
 // allocation follows a free, so that lives overlap in the problem exactly if they do in the
 // trace; everything else that a trace tells is left out. What is never freed lives until the end.
-func WriteMinimalloc(w io.Writer, t *trace.Trace) error {
+func WriteMinimalloc(w io.Writer, t trace.Source) error {
 	var list []buffer
-	rows := make([]int, t.Slots) // of the latest life of each slot, counted from 1
+	var rows []int // of the latest life of each slot, counted from 1
 	aligned, freed := false, false
 	var now uint64
-	for i := range t.Events {
-		switch e := &t.Events[i]; e.Kind {
-		case trace.Alloc, trace.LiveAtStart:
-			if freed {
-				now, freed = now+1, false
+	err := t.Pieces(func(events []trace.Event) error {
+		for i := range events {
+			switch e := &events[i]; e.Kind {
+			case trace.Alloc, trace.LiveAtStart:
+				if freed {
+					now, freed = now+1, false
+				}
+				if n := int(e.Slot) + 1 - len(rows); n > 0 {
+					rows = append(rows, make([]int, n)...)
+				}
+				list = append(list, buffer{lower: now, size: e.Size, align: max(e.Align, 1)})
+				rows[e.Slot] = len(list)
+				aligned = aligned || e.Align > 1
+			case trace.Free:
+				list[rows[e.Slot]-1].upper, freed = now+1, true
 			}
-			list = append(list, buffer{lower: now, size: e.Size, align: max(e.Align, 1)})
-			rows[e.Slot] = len(list)
-			aligned = aligned || e.Align > 1
-		case trace.Free:
-			list[rows[e.Slot]-1].upper, freed = now+1, true
 		}
+		return nil
+	})
+	if err != nil {
+		return err
 	}
 	out := bufio.NewWriter(w)
 	line := []byte("id,lower,upper,size")

@@ -86,7 +86,11 @@ func benched(b *testing.B) []*trace.Trace {
 // ratios mean something on a machine that others use too.
 func BenchmarkReplay(b *testing.B) {
 	for _, t := range benched(b) {
-		ops, p := bareOps(t), replay.Prepare(t)
+		ops := bareOps(t)
+		p, err := replay.Prepare(t)
+		if err != nil {
+			b.Fatal(err)
+		}
 		for _, name := range []string{"tlsf", "bfc"} {
 			setup, err := strategies.All().Lookup(name, nil)
 			if err != nil {

@@ -79,6 +79,6 @@ func (r *runner) survive(err *error) {
 // closed tells the observer that the strategy was closed, and what it answered.
 func (r *runner) closed(err error) error {
 	o := r.seen
-	o.Event, o.Strategy, o.Faults, o.Called, o.Err = len(r.t.Events), r.s, r.faults, true, err
+	o.Event, o.Strategy, o.Faults, o.Called, o.Err = r.p.head.Events, r.s, r.faults, true, err
 	return r.o.Observe(o)
 }

@@ -8,22 +8,26 @@ import (
 	"github.com/vramyard/vramyard/harness/trace"
 )
 
-// Prepared is a trace laid out for replays: of each event what the loop reads, side by side,
-// and of the whole what every replay needs to know. It serves any number of replays at once,
-// as long as nobody changes the trace.
+// Prepared is a trace made ready for replays: what they need to know of the whole, and how its
+// events are laid out for the loop, side by side and with no more than that reads. It serves any
+// number of replays at once, as long as nobody changes the trace.
+//
+// A [trace.Trace] is laid out once for all replays. Of any other [trace.Source] each replay reads
+// and lays out a piece after the other, so that memory grows with what is live and not with the
+// trace.
 type Prepared struct {
-	trace   *trace.Trace
-	layouts [numTimings]func() *layout
-	streams []device.Stream // those of the requests, by the number that an op has
-	bound   func() device.Size
+	*survey
+	src    trace.Source
+	head   trace.Head
+	pieces [numTimings]func() piece // of a trace in memory, nil of others
 }
 
-// layout is what the loop reads.
-type layout struct {
-	ops     []op
-	places  int   // every place is below it
-	pending bool  // some free leaves memory pending, if the strategy knows streams
-	err     error // why the trace cannot be replayed so
+// piece is a run of events side by side with what the loop reads of them.
+type piece struct {
+	first  int // number of the first event
+	events []trace.Event
+	ops    []op
+	places int // every place so far is below it
 }
 
 // op is what the loop reads of an event, in 24 bytes where the event has 64.
@@ -49,126 +53,142 @@ const (
 // noPlace is the place of an event that names no block.
 const noPlace = math.MaxUint32
 
-// Prepare lays out a trace. It costs about as much as one replay without a strategy, and 24
-// bytes for each event; as much again for each timing that a replay of a trace with delayed
-// frees asks for first.
-func Prepare(t *trace.Trace) *Prepared {
-	p := &Prepared{trace: t, bound: sync.OnceValue(t.LowerBound)}
-	numbers := map[device.Stream]uint32{}
-	late := delaysOf(t)
-	requested := p.lay(atRequest, nil, numbers)
-	p.layouts[atRequest] = func() *layout { return requested }
+// Prepare makes a trace ready. It walks it once. A Trace costs about as much as one replay without
+// a strategy, and 24 bytes for each event; as much again for each timing that a replay of a trace
+// with delayed frees asks for first. Only reading fails, that of a Trace never.
+func Prepare(src trace.Source) (*Prepared, error) {
+	p := &Prepared{src: src, head: src.Head()}
+	var err error
+	if p.survey, err = surveyOf(src); err != nil {
+		return nil, err
+	}
+	t, ok := src.(*trace.Trace)
+	if !ok {
+		return p, nil
+	}
+	requested := p.newLayout(atRequest).next(t.Events)
+	p.pieces[atRequest] = func() piece { return requested }
 	for _, when := range [...]timing{atCompletion, onStreams} {
-		p.layouts[when] = p.layouts[atRequest]
-		if when == onStreams && hasUses(t) || late != nil {
-			p.layouts[when] = sync.OnceValue(func() *layout { return p.lay(when, late, numbers) })
+		p.pieces[when] = p.pieces[atRequest]
+		if when == onStreams && p.uses || p.late != nil {
+			p.pieces[when] = sync.OnceValue(func() piece { return p.newLayout(when).next(t.Events) })
 		}
 	}
-	return p
+	return p, nil
 }
 
-// lay lays out the trace for a timing. Numbers are those of the streams.
-func (p *Prepared) lay(when timing, late delays, numbers map[device.Stream]uint32) *layout {
-	t := p.trace
-	l := &layout{ops: make([]op, len(t.Events))}
-	s := newSeats(t)
-	for i := range t.Events {
-		e := &t.Events[i]
-		o := &l.ops[i]
-		*o = op{size: e.Size, place: noPlace, tag: e.Tag}
-		if when == onStreams && late != nil && l.err == nil {
-			l.err = reserved(i, e)
-		}
-		switch e.Kind {
-		case trace.Alloc, trace.LiveAtStart:
-			o.stream = p.number(e.Stream, numbers)
-			o.place = s.take(e.Slot, e.Size, o.stream)
-			if e.Align == 0 && e.Hint == 0 && e.Arg == 0 {
-				o.kind = opAlloc
-			}
-		case trace.Free:
-			l.free(o, s, e.Slot, when, late.has(i))
-		case trace.Completed:
-			if late.has(i) {
-				l.complete(o, s, e.Slot)
-			}
-		case trace.Use:
-			if !late.has(i) {
-				o.place = s.of[e.Slot]
-				s.use(o.place)
-			}
-		case trace.BadFree:
-			if e.Slot != trace.NoSlot {
-				o.place = s.of[e.Slot]
-			}
-		}
+// each hands on the pieces of the trace, laid out for a timing. It ends with the first error.
+func (p *Prepared) each(when timing, yield func(piece) error) error {
+	if whole := p.pieces[when]; whole != nil {
+		return yield(whole())
 	}
-	l.places = s.n
+	l := p.newLayout(when)
+	return p.src.Pieces(func(events []trace.Event) error { return yield(l.next(events)) })
+}
+
+// layout lays out the pieces of a trace, in order.
+type layout struct {
+	seats
+	*survey
+	when timing
+	late delays // those that count with this timing
+	done int    // events laid out
+	ops  []op   // of the last piece
+
+	stream device.Stream // of the last request
+	number uint32        // of that stream
+}
+
+// newLayout returns what lays out the trace for a timing.
+func (p *Prepared) newLayout(when timing) *layout {
+	l := &layout{survey: p.survey, when: when, number: p.numbers[0]}
+	if when != atRequest {
+		l.late = p.late
+	}
 	return l
 }
 
-// number returns the number of a stream.
-func (p *Prepared) number(s device.Stream, numbers map[device.Stream]uint32) uint32 {
-	n, ok := numbers[s]
-	if !ok {
-		n = uint32(len(p.streams))
-		numbers[s] = n
-		p.streams = append(p.streams, s)
+// next lays out the events that follow. What it returns is valid until it is called again.
+func (l *layout) next(events []trace.Event) piece {
+	if len(events) > cap(l.ops) {
+		l.ops = make([]op, len(events))
 	}
-	return n
+	l.ops = l.ops[:len(events)]
+	for k := range events {
+		l.lay(l.done+k, &events[k], &l.ops[k])
+	}
+	first := l.done
+	l.done += len(events)
+	return piece{first, events, l.ops, l.n}
 }
 
-// LowerBound returns the most bytes that the trace has live at once, as requested: no
-// allocator can reserve less. It is worked out once.
-func (p *Prepared) LowerBound() device.Size { return p.bound() }
+// lay lays out event i.
+func (l *layout) lay(i int, e *trace.Event, o *op) {
+	*o = op{size: e.Size, place: noPlace, tag: e.Tag}
+	switch e.Kind {
+	case trace.Alloc, trace.LiveAtStart:
+		if e.Stream != l.stream {
+			l.stream, l.number = e.Stream, l.numbers[e.Stream]
+		}
+		o.stream = l.number
+		o.place = l.take(e.Slot, seat{size: e.Size, stream: o.stream, late: l.late.has(i)})
+		if e.Align == 0 && e.Hint == 0 && e.Arg == 0 {
+			o.kind = opAlloc
+		}
+	case trace.Free:
+		l.free(o, e.Slot, l.late.has(i))
+	case trace.Completed:
+		if l.late.has(i) {
+			l.complete(o, e.Slot)
+		}
+	case trace.Use:
+		o.place = l.use(e.Slot)
+	case trace.BadFree:
+		if e.Slot != trace.NoSlot {
+			o.place = l.place(e.Slot)
+		}
+	}
+}
 
-// Trace returns the trace that was prepared.
-func (p *Prepared) Trace() *trace.Trace { return p.trace }
+// Head returns what the trace says of itself.
+func (p *Prepared) Head() trace.Head { return p.head }
+
+// LowerBound returns the most bytes that the trace has live at once, as requested: no
+// allocator can reserve less.
+func (p *Prepared) LowerBound() device.Size { return p.bound }
 
 // seats gives live allocations places in a table. A place is given again once it is free, the
 // last one first, so that the table is as small as what is live at once and stays in the
 // processor's caches; slots are as many as the trace has allocations.
 type seats struct {
-	of    []uint32 // by slot: its place, noPlace if it has none
-	seats []seat   // by place
+	of    []uint32 // by slot: its place and 1 more, 0 if it has none
+	taken []seat   // by place
 	empty []uint32 // places to give again
 	n     int      // places so far
-	keep  bool     // no place is given again
 }
 
 // seat is what the allocation at a place asked for.
 type seat struct {
 	size   device.Size // bytes
 	stream uint32      // by number
-	used   bool        // other streams use it
+	used   bool        // other streams use it, and when it is free follows from that
+	late   bool        // when it is free is another event
 }
 
-// newSeats returns seats for the slots of a trace.
-func newSeats(t *trace.Trace) *seats {
-	s := &seats{of: make([]uint32, t.Slots), keep: hasFaults(t)}
-	for i := range s.of {
-		s.of[i] = noPlace
+// place returns the place of the allocation in a slot, noPlace if it has none.
+func (s *seats) place(slot uint32) uint32 {
+	if int(slot) >= len(s.of) {
+		return noPlace
 	}
-	return s
+	return s.of[slot] - 1 // noPlace is the number below 0
 }
 
-// hasFaults reports whether a trace names blocks that were freed, or makes frees fail, after
-// which the block is live although the trace has done with it. Such blocks keep their places.
-func hasFaults(t *trace.Trace) bool {
-	if _, ok := t.Header.Get(faultKey); ok {
-		return true
+// take returns a place for the allocation that begins in a slot.
+func (s *seats) take(slot uint32, at seat) uint32 {
+	if n := int(slot) + 1 - len(s.of); n > 0 {
+		s.of = append(s.of, make([]uint32, n)...)
 	}
-	for i := range t.Events {
-		if k := t.Events[i].Kind; k == trace.BadFree || k == trace.Fault {
-			return true
-		}
-	}
-	return false
-}
-
-// take returns a place for the allocation of size bytes on a stream that begins in a slot.
-func (s *seats) take(slot uint32, size device.Size, stream uint32) uint32 {
-	place := s.of[slot]
+	place := s.place(slot)
 	switch last := len(s.empty) - 1; {
 	case place != noPlace: // it keeps its place
 	case last >= 0:
@@ -176,33 +196,37 @@ func (s *seats) take(slot uint32, size device.Size, stream uint32) uint32 {
 	default:
 		place = uint32(s.n)
 		s.n++
-		s.seats = append(s.seats, seat{})
+		s.taken = append(s.taken, seat{})
 	}
-	s.of[slot], s.seats[place] = place, seat{size: size, stream: stream}
+	s.of[slot], s.taken[place] = place+1, at
 	return place
 }
 
-// use notes that other streams use the allocation at a place.
-func (s *seats) use(place uint32) {
-	if place != noPlace {
-		s.seats[place].used = true
+// use notes that other streams use the allocation in a slot and returns its place, if that use
+// tells anything.
+func (l *layout) use(slot uint32) uint32 {
+	place := l.place(slot)
+	if place == noPlace || l.taken[place].late {
+		return noPlace
 	}
+	l.taken[place].used = true
+	return place
 }
 
 // name makes an op name the allocation in a slot, if there is one, and returns its seat.
 func (s *seats) name(o *op, slot uint32) (seat, bool) {
-	if o.place = s.of[slot]; o.place == noPlace {
+	if o.place = s.place(slot); o.place == noPlace {
 		return seat{}, false
 	}
-	at := s.seats[o.place]
+	at := s.taken[o.place]
 	o.size, o.stream = at.size, at.stream
 	return at, true
 }
 
 // leave gives up the place of the allocation in a slot.
-func (s *seats) leave(slot uint32) {
-	if place := s.of[slot]; place != noPlace && !s.keep {
-		s.of[slot] = noPlace
-		s.empty = append(s.empty, place)
+func (l *layout) leave(slot uint32) {
+	if place := l.place(slot); place != noPlace && !l.keep {
+		l.of[slot] = 0
+		l.empty = append(l.empty, place)
 	}
 }

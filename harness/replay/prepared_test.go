@@ -3,12 +3,14 @@ package replay_test
 import (
 	"encoding/json"
 	"fmt"
+	"math/rand/v2"
 	"strings"
 	"sync"
 	"testing"
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/vramyard/vramyard/alloc"
 	"github.com/vramyard/vramyard/device"
 	"github.com/vramyard/vramyard/device/sim"
 	"github.com/vramyard/vramyard/harness/replay"
@@ -21,7 +23,9 @@ func prepared(t *testing.T, text string) *replay.Prepared {
 	t.Helper()
 	tr, err := trace.Read(strings.NewReader(text), "test.trace", trace.Options{})
 	require.NoError(t, err)
-	return replay.Prepare(tr)
+	p, err := replay.Prepare(tr)
+	require.NoError(t, err)
+	return p
 }
 
 func TestPreparedServesManyReplaysAtOnce(t *testing.T) {
@@ -33,8 +37,7 @@ func TestPreparedServesManyReplaysAtOnce(t *testing.T) {
 		}
 	}
 	p := prepared(t, text.String())
-	require.Len(t, p.Trace().Events, 5900)
-	require.Equal(t, p.Trace().LowerBound(), p.LowerBound())
+	require.Equal(t, 5900, p.Head().Events)
 	setup, err := strategies.All().Lookup("bfc:growth", nil)
 	require.NoError(t, err)
 	results := make([]string, 8)
@@ -118,4 +121,107 @@ func TestSeriesEndsWhereTheReplayStops(t *testing.T) {
 		{Event: 0, Requested: device.MiB, Allocated: device.MiB, Reserved: device.MiB},
 		{Event: 1, Requested: device.MiB, Allocated: device.MiB, Reserved: device.MiB, OOMs: 1},
 	}, r.Series.Points)
+}
+
+// pieces is a trace that is handed on in pieces of at most so many events, each of which is wiped
+// when the next one comes.
+type pieces struct {
+	*trace.Trace
+	most int
+}
+
+func (p pieces) Pieces(yield func([]trace.Event) error) error {
+	buf := make([]trace.Event, p.most)
+	for at := 0; at < len(p.Events); at += p.most {
+		n := copy(buf, p.Events[at:])
+		if err := yield(buf[:n]); err != nil {
+			return err
+		}
+		clear(buf)
+	}
+	return nil
+}
+
+// TestPiecesReplayLikeTheWhole replays traces with everything that a replay has to look ahead for,
+// whole and in pieces of many sizes.
+func TestPiecesReplayLikeTheWhole(t *testing.T) {
+	for seed := range uint64(40) {
+		tr := delayedTrace(t, seed)
+		whole, err := replay.Prepare(tr)
+		require.NoError(t, err)
+		for _, name := range []string{"bfc:growth", "caching"} {
+			setup, err := strategies.All().Lookup(name, nil)
+			require.NoError(t, err)
+			for _, at := range []replay.FreeAt{replay.AtCompleted, replay.AtRequested} {
+				want := replayed(t, whole, setup, at)
+				for _, most := range []int{1, 7, 64, 100_000} {
+					p, err := replay.Prepare(pieces{tr, most})
+					require.NoError(t, err)
+					require.Equal(t, want, replayed(t, p, setup, at), "seed %d, %s, %s, %d", seed, name, at, most)
+				}
+			}
+		}
+	}
+}
+
+// replayed replays on a small device, as far as it goes and up to the first request that is
+// refused, and returns the figures, the placements and the final state.
+func replayed(t *testing.T, p *replay.Prepared, setup alloc.Setup, at replay.FreeAt) (all [2]string) {
+	t.Helper()
+	for i, stop := range []bool{false, true} {
+		dev, err := sim.New(sim.Config{Capacity: 24 * device.MiB})
+		require.NoError(t, err)
+		var text strings.Builder
+		o := replay.Options{Figures: true, FreeAt: at, Placements: &text, Final: &text, StopAtOOM: stop}
+		r, err := p.Run(setup, dev, o)
+		require.NoError(t, err)
+		r.NsPerOp = 0
+		figures, err := json.Marshal(r)
+		require.NoError(t, err)
+		all[i] = text.String() + string(figures)
+	}
+	return all
+}
+
+// delayedTrace makes up a trace with streams, uses and delayed frees; ids are used again.
+func delayedTrace(t *testing.T, seed uint64) *trace.Trace {
+	t.Helper()
+	rng := rand.New(rand.NewPCG(seed, 1))
+	var b trace.Builder
+	var live, freed []uint64
+	pick := func(ids *[]uint64) uint64 {
+		k := rng.IntN(len(*ids))
+		id := (*ids)[k]
+		*ids = append((*ids)[:k], (*ids)[k+1:]...)
+		return id
+	}
+	next := uint64(0)
+	for range 400 {
+		e := trace.Event{Time: trace.NoTime, Stream: device.Stream(rng.IntN(3))}
+		switch n := rng.IntN(10); {
+		case n < 5 || len(live) == 0:
+			e.Kind, e.ID, e.Size = trace.Alloc, next, device.Size(1+rng.IntN(1<<20))
+			if len(freed) > 0 && rng.IntN(4) == 0 {
+				e.ID = pick(&freed)
+			}
+			if rng.IntN(8) == 0 {
+				e.Align = 512
+			}
+			next++
+			live = append(live, e.ID)
+		case n < 8:
+			e.Kind, e.ID = trace.Free, pick(&live)
+			freed = append(freed, e.ID)
+			if rng.IntN(3) == 0 { // final at once
+				require.NoError(t, b.Add(e))
+				e.Kind, freed = trace.Completed, freed[:len(freed)-1]
+			}
+		case n == 8 && len(freed) > 0:
+			e.Kind, e.ID = trace.Completed, pick(&freed)
+		default:
+			e.Kind, e.ID = trace.Use, live[rng.IntN(len(live))]
+		}
+		require.NoError(t, b.Add(e))
+	}
+	return b.Trace()
 }

@@ -5,12 +5,10 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"runtime"
 	"strings"
 
 	"github.com/vramyard/vramyard/alloc"
 	"github.com/vramyard/vramyard/device"
-	"github.com/vramyard/vramyard/harness/clock"
 	"github.com/vramyard/vramyard/harness/latency"
 	"github.com/vramyard/vramyard/harness/trace"
 )
@@ -36,9 +34,13 @@ type Options struct {
 	Observe func(Observation) error
 }
 
-// Run prepares t and replays it once; see [Prepared.Run].
-func Run(t *trace.Trace, setup alloc.Setup, dev device.Device, o Options) (*Result, error) {
-	return Prepare(t).Run(setup, dev, o)
+// Run prepares a trace and replays it once; see [Prepared.Run].
+func Run(src trace.Source, setup alloc.Setup, dev device.Device, o Options) (*Result, error) {
+	p, err := Prepare(src)
+	if err != nil {
+		return nil, err
+	}
+	return p.Run(setup, dev, o)
 }
 
 // Run builds the strategy of setup over dev, replays the trace through it, closes it, and
@@ -49,13 +51,13 @@ func Run(t *trace.Trace, setup alloc.Setup, dev device.Device, o Options) (*Resu
 // strategy breaks its contract (refuses to free a live block, miscounts, leaves regions
 // behind), and if a writer fails. Requests that are not granted are results.
 func (p *Prepared) Run(setup alloc.Setup, dev device.Device, o Options) (*Result, error) {
-	t := p.trace
+	h := p.head.Header
 	config, err := json.Marshal(setup.Config)
 	if err != nil {
 		return nil, fmt.Errorf("%s: configuration: %w", setup.Name, err)
 	}
 	m := newMeter(dev)
-	plan, err := FaultPlan(t)
+	plan, err := FaultPlan(h)
 	if err != nil {
 		return nil, err
 	}
@@ -72,30 +74,28 @@ func (p *Prepared) Run(setup alloc.Setup, dev device.Device, o Options) (*Result
 	}
 	recorder := alloc.Has(s, alloc.PowerStreamRecorder)
 	when := o.FreeAt.timing(recorder)
-	l := p.layouts[when]()
-	if l.err != nil {
-		return nil, errors.Join(fmt.Errorf("%s on %s: %w", setup.Name, t.Header.Name, l.err), s.Close())
+	if when == onStreams && p.late != nil && p.reserved != nil {
+		return nil, errors.Join(fmt.Errorf("%s on %s: %w", setup.Name, h.Name, p.reserved), s.Close())
 	}
 	r := &runner{
-		p: p, t: t, s: s, dev: m, faults: faults, o: o, ops: l.ops, streams: p.streams, when: when,
-		blocks: make([]block, l.places), pends: recorder && l.pending,
+		p: p, s: s, dev: m, faults: faults, o: o, streams: p.streams, when: when, pends: recorder && p.pending,
 		res: Result{
 			Strategy: setup.Name, Config: config,
-			Trace: t.Header.Name, TraceSHA256: t.Header.Hash,
-			Events: len(t.Events),
+			Trace: h.Name, TraceSHA256: h.Hash,
+			Events: p.head.Events,
 		},
 	}
 	if o.Figures {
 		r.res.LowerBound = p.LowerBound()
-		r.series = newSeries(len(t.Events))
-		r.shape = newShape(s, len(t.Events))
+		r.series = newSeries(p.head.Events)
+		r.shape = newShape(s, p.head.Events)
 		if len(p.streams) > 1 {
 			r.flows = make([]flow, len(p.streams))
 		}
 	}
 	r.torch = r.newTorchLines()
 	if err := r.run(); err != nil {
-		return nil, fmt.Errorf("%s on %s: %w", setup.Name, t.Header.Name, err)
+		return nil, fmt.Errorf("%s on %s: %w", setup.Name, h.Name, err)
 	}
 	return &r.res, nil
 }
@@ -120,12 +120,11 @@ type block struct {
 // runner is the state of one replay.
 type runner struct {
 	p       *Prepared
-	t       *trace.Trace
 	s       alloc.Strategy
 	dev     *meter
 	faults  *device.Faults
 	o       Options
-	ops     []op
+	piece                   // what is replayed now
 	streams []device.Stream // by number
 	when    timing
 	blocks  []block // by place
@@ -171,73 +170,9 @@ func (r *runner) run() error {
 	return r.close()
 }
 
-// timedLoop replays every event and returns the nanoseconds that took, of package clock.
-func (r *runner) timedLoop() (int64, error) {
-	runtime.LockOSThread() // the clock is this thread's
-	defer runtime.UnlockOSThread()
-	start := clock.Now()
-	err := r.loop()
-	return clock.Now() - start, err
-}
-
-// loop replays every event. Requests and frees that nobody watches, which is nearly all there
-// is, are done right here: a call for each would cost as much as their bookkeeping.
-func (r *runner) loop() error {
-	r.done = len(r.ops)
-	watched := r.o.Observe != nil || r.o.Placements != nil || r.o.Latency
-	for i := range r.ops {
-		o := &r.ops[i]
-		var oom bool
-		var err error
-		switch kind := o.kind; {
-		case watched || kind < opAlloc:
-			oom, err = r.event(i, o)
-		case kind == opAlloc:
-			var b alloc.Block
-			if b, err = r.s.Alloc(r.request(o)); err == nil {
-				r.granted(o, b)
-			} else {
-				oom, err = r.notGranted(i, o, err)
-			}
-		default:
-			if b := &r.blocks[o.place]; b.live {
-				if err = r.s.Free(b.addr); err == nil {
-					r.freed(o, b)
-				} else {
-					err = r.notFreed(i, err)
-				}
-			}
-		}
-		if err != nil {
-			return fmt.Errorf("event %d: %w", i, err)
-		}
-		if r.series != nil {
-			r.look(i)
-		}
-		if oom && r.o.StopAtOOM {
-			r.res.Stopped, r.done = true, i+1
-			return nil
-		}
-	}
-	return nil
-}
-
-// request returns what an op of kind opAlloc asks for.
-func (r *runner) request(o *op) alloc.Request {
-	return alloc.Request{Size: o.size, Stream: r.streams[o.stream], Tag: uint64(o.tag)}
-}
-
-// event replays one event under the eyes of the observer, if there is one.
-func (r *runner) event(i int, o *op) (oom bool, err error) {
-	if r.o.Observe != nil {
-		return r.observed(i, o)
-	}
-	return r.step(i, o)
-}
-
 // step replays one event and reports whether it was a request that found no memory.
 func (r *runner) step(i int, o *op) (oom bool, err error) {
-	e := &r.t.Events[i]
+	e := r.event(i)
 	switch e.Kind {
 	case trace.Alloc, trace.LiveAtStart:
 		return r.alloc(i, o)
@@ -292,7 +227,7 @@ func (r *runner) step(i int, o *op) (oom bool, err error) {
 
 // alloc replays a request that somebody watches, or that has rare wishes.
 func (r *runner) alloc(i int, o *op) (oom bool, err error) {
-	e := &r.t.Events[i]
+	e := r.event(i)
 	req := request(e)
 	if r.o.Observe != nil {
 		req.Tag = e.ID
@@ -345,7 +280,7 @@ func (r *runner) granted(o *op, b alloc.Block) {
 // notGranted books a request that was not granted and leaves a verdict in the size of its
 // block, from which the placement line is made.
 func (r *runner) notGranted(i int, o *op, cause error) (oom bool, err error) {
-	e := &r.t.Events[i]
+	e := r.event(i)
 	verdict := verdictInvalid
 	switch {
 	case errors.Is(cause, alloc.ErrOutOfMemory):
@@ -448,7 +383,7 @@ func (r *runner) notFreed(i int, cause error) error {
 		r.res.FailedFrees++ // the device kept the region, so the block is still live
 		return nil
 	}
-	return fmt.Errorf("free of live allocation %d: %w", r.t.Events[i].ID, cause)
+	return fmt.Errorf("free of live allocation %d: %w", r.event(i).ID, cause)
 }
 
 // badFree replays an illegal free, which the strategy must refuse.

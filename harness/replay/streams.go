@@ -72,7 +72,7 @@ func (r *runner) freeLate(i int, o *op) error {
 	s := firstDelay + device.Stream(o.place)
 	if o.kind == opDelayed {
 		if err := alloc.RecordStream(r.s, b.addr, s); err != nil {
-			return fmt.Errorf("use of live allocation %d by a stream of its own: %w", r.t.Events[i].ID, err)
+			return fmt.Errorf("use of live allocation %d by a stream of its own: %w", r.event(i).ID, err)
 		}
 	}
 	err := r.free(i, o)

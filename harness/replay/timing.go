@@ -1,10 +1,6 @@
 package replay
 
-import (
-	"fmt"
-
-	"github.com/vramyard/vramyard/harness/trace"
-)
+import "fmt"
 
 // FreeAt says when a strategy that does not know streams is told of a free that other streams
 // delay. A strategy that knows them is always told at once.
@@ -48,80 +44,45 @@ func (at FreeAt) timing(streams bool) timing {
 	return atCompletion
 }
 
-// delays says of each event whether it belongs to a block whose free becomes final later than at
-// the next event: the free, the event at which it does, or a use of the block before. Of what
-// delays it, the trace knows the result, so that the uses tell nothing more.
-type delays []bool
+// delays is a set of events: the births of blocks whose free becomes final later than at the next
+// event, those frees, and the events at which they do. Of what delays such a free, the trace knows
+// the result, so that the uses of the block tell nothing more.
+type delays []uint64
+
+// add puts events into the set.
+func (d *delays) add(events ...uint32) {
+	for _, i := range events {
+		if n := int(i/64) + 1 - len(*d); n > 0 {
+			*d = append(*d, make(delays, n)...)
+		}
+		(*d)[i/64] |= 1 << (i % 64)
+	}
+}
 
 // has reports whether event i is one of those.
-func (d delays) has(i int) bool { return d != nil && d[i] }
-
-// delaysOf returns the delays of a trace, nil if there are none. A free whose id is given again
-// first has none: nothing says when it became final.
-func delaysOf(t *trace.Trace) (d delays) {
-	var final []int                           // by slot: the event at which the next free becomes final, 0 for none
-	for i := len(t.Events) - 1; i >= 0; i-- { // backwards, a block's end comes first
-		e := &t.Events[i]
-		if e.Kind == trace.Completed && final == nil {
-			final = make([]int, t.Slots)
-		}
-		if final == nil || e.Slot == trace.NoSlot {
-			continue
-		}
-		switch f := &final[e.Slot]; e.Kind {
-		case trace.Completed:
-			*f = i
-		case trace.Free:
-			if *f <= i+1 {
-				*f = 0
-				continue
-			}
-			if d == nil {
-				d = make(delays, len(t.Events))
-			}
-			d[i], d[*f] = true, true
-		case trace.Use:
-			if *f != 0 {
-				d[i] = true
-			}
-		case trace.Alloc, trace.LiveAtStart:
-			*f = 0
-		}
-	}
-	return d
-}
-
-// hasUses reports whether a trace says that streams use what others allocated.
-func hasUses(t *trace.Trace) bool {
-	for i := range t.Events {
-		if t.Events[i].Kind == trace.Use {
-			return true
-		}
-	}
-	return false
-}
+func (d delays) has(i int) bool { return i/64 < len(d) && d[i/64]>>(i%64)&1 != 0 }
 
 // free lays out a free.
-func (l *layout) free(o *op, s *seats, slot uint32, when timing, delayed bool) {
-	at, ok := s.name(o, slot)
+func (l *layout) free(o *op, slot uint32, delayed bool) {
+	at, ok := l.name(o, slot)
 	switch {
 	case !ok:
 		return
 	case delayed:
-		o.kind, l.pending = opDelayed, when == onStreams
+		o.kind = opDelayed
 		return // it keeps its place: the block is there, or a stream is named by it
-	case at.used && when == onStreams:
-		o.kind, l.pending = opPending, true
+	case at.used && l.when == onStreams:
+		o.kind = opPending
 	default:
 		o.kind = opFree
 	}
-	s.leave(slot)
+	l.leave(slot)
 }
 
 // complete lays out that a delayed free becomes final.
-func (l *layout) complete(o *op, s *seats, slot uint32) {
-	if _, ok := s.name(o, slot); ok {
+func (l *layout) complete(o *op, slot uint32) {
+	if _, ok := l.name(o, slot); ok {
 		o.kind = opDelayed
-		s.leave(slot)
+		l.leave(slot)
 	}
 }

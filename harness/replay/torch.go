@@ -28,7 +28,7 @@ type torchLines struct {
 // newTorchLines returns what writes r's lines in PyTorch's form, nil if they have another: those of
 // a trace in another format, and those of a strategy that does not count as PyTorch does.
 func (r *runner) newTorchLines() *torchLines {
-	if r.t.Header.Format != torchFormat || !alloc.Has(r.s, alloc.PowerCounted) {
+	if r.p.head.Header.Format != torchFormat || !alloc.Has(r.s, alloc.PowerCounted) {
 		return nil
 	}
 	l := &torchLines{out: r.o.Placements, ids: map[device.Addr]uint64{}}

@@ -15,48 +15,56 @@ import (
 //
 // That form holds allocations and frees with whole microseconds, and marks without time.
 // Anything else in the trace is an error that names the event; nothing is written then.
-// Events without time get that of the event before.
-func WriteCSV(w io.Writer, t *Trace) error {
+// Events without time get that of the event before. It walks the trace three times and keeps in
+// memory what is live.
+func WriteCSV(w io.Writer, t Source) error {
 	if err := checkCSV(t); err != nil {
 		return err
 	}
+	h := t.Head().Header
 	out := bufio.NewWriter(w)
 	line := []byte("# format=" + csvFormat + "\n")
-	if t.Header.Name != "" {
-		line = append(append(append(line, "# name="...), t.Header.Name...), '\n')
+	if h.Name != "" {
+		line = append(append(append(line, "# name="...), h.Name...), '\n')
 	}
-	for _, p := range t.Header.Meta {
+	for _, p := range h.Meta {
 		line = append(append(append(append(append(line, "# "...), p.Key...), '='), p.Value...), '\n')
 	}
 	out.Write(line) // a bufio.Writer keeps its first error for Flush
 	seq := 0
-	for i := range t.Events {
-		if e := &t.Events[i]; e.Kind == Mark {
+	err := walk(t, func(_ int, e *Event) error {
+		if e.Kind == Mark {
 			fmt.Fprintf(out, "# mark,%d,%s\n", seq, t.TagOf(e))
 		} else {
 			seq++
 		}
+		return nil
+	})
+	if err != nil {
+		return err
 	}
 	out.WriteString(csvHeader + "\n")
-	writeRows(out, t)
+	if err := writeRows(out, t); err != nil {
+		return err
+	}
 	return out.Flush()
 }
 
 // writeRows writes the allocations and frees.
-func writeRows(out *bufio.Writer, t *Trace) {
-	births := make([]csvBirth, t.Slots)
+func writeRows(out *bufio.Writer, t Source) error {
+	var births []csvBirth // by slot
 	var seq, time uint64
 	var line []byte
-	for i := range t.Events {
-		e := &t.Events[i]
+	return walk(t, func(_ int, e *Event) error {
 		if e.Kind == Mark {
-			continue
+			return nil
 		}
 		if e.Time != NoTime {
 			time = uint64(e.Time) / 1000
 		}
 		op := ",a,"
 		if e.Kind == Alloc {
+			births = grown(births, e.Slot)
 			births[e.Slot] = csvBirth{uint64(e.Size), uint64(e.Stream)}
 		} else {
 			op = ",f,"
@@ -68,30 +76,40 @@ func writeRows(out *bufio.Writer, t *Trace) {
 			line = append(strconv.AppendUint(line, n, 10), ',')
 		}
 		line = append(line, t.TagOf(e)...)
-		out.Write(append(line, '\n'))
 		seq++
+		_, err := out.Write(append(line, '\n'))
+		return err
+	})
+}
+
+// grown returns a table by slot with room for one more.
+func grown[T any](table []T, slot uint32) []T {
+	if n := int(slot) + 1 - len(table); n > 0 {
+		table = append(table, make([]T, n)...)
 	}
+	return table
 }
 
 // checkCSV returns what keeps a trace from being a CSV.
-func checkCSV(t *Trace) error {
-	if !isCSVText(t.Header.Name) {
-		return fmt.Errorf("csv: name %s: it must be printable and begin and end without a blank", clip([]byte(t.Header.Name)))
+func checkCSV(t Source) error {
+	h := t.Head().Header
+	if !isCSVText(h.Name) {
+		return fmt.Errorf("csv: name %s: it must be printable and begin and end without a blank", clip([]byte(h.Name)))
 	}
-	for _, p := range t.Header.Meta {
+	for _, p := range h.Meta {
 		if !isKey(p.Key) || p.Key == "name" || p.Key == "format" || !isCSVText(p.Value) {
 			return fmt.Errorf("csv: header pair %s=%s cannot be held", clip([]byte(p.Key)), clip([]byte(p.Value)))
 		}
 	}
-	for i := range t.Events {
-		if err := checkCSVEvent(t, &t.Events[i]); err != nil {
+	return walk(t, func(i int, e *Event) error {
+		if err := checkCSVEvent(t, e); err != nil {
 			return fmt.Errorf("csv: event %d: %w", i, err)
 		}
-	}
-	return nil
+		return nil
+	})
 }
 
-func checkCSVEvent(t *Trace, e *Event) error {
+func checkCSVEvent(t Source, e *Event) error {
 	text := t.TagOf(e)
 	switch e.Kind {
 	case Mark:

@@ -65,42 +65,47 @@ type SizeInfo struct {
 // LowerBound returns the peak of the live bytes as requested: no allocator can complete
 // the trace with less. It is the largest Size if the bytes do not fit one. O(events).
 func (t *Trace) LowerBound() device.Size {
-	l := newLedger(t)
+	var l Ledger
 	for i := range t.Events {
-		l.step(&t.Events[i])
+		l.Step(&t.Events[i])
 	}
 	return l.peak
 }
 
-// ledger follows what is live. The sum is kept in 128 bits, so that a hostile trace whose
-// sizes overflow saturates at the peak and still comes down again.
-type ledger struct {
-	sizes  []device.Size // by slot
-	live   []bool        // by slot: a live allocation may have 0 bytes
-	hi, lo uint64        // live bytes
-	count  int           // live allocations
+// Ledger follows what is live in a trace, event by event. The zero value has seen nothing. It
+// takes 16 bytes for each slot.
+//
+// The sum is kept in 128 bits, so that a hostile trace whose sizes overflow saturates at the
+// peak and still comes down again.
+type Ledger struct {
+	slots  []birth // by slot
+	hi, lo uint64  // live bytes
+	count  int     // live allocations
 
 	peak      device.Size
 	peakCount int
 }
 
-func newLedger(t *Trace) *ledger {
-	return &ledger{sizes: make([]device.Size, t.Slots), live: make([]bool, t.Slots)}
+// birth is the allocation in a slot; a live one may have 0 bytes.
+type birth struct {
+	size device.Size
+	live bool
 }
 
-// step books one event and reports whether it raised the peak of the bytes.
-func (l *ledger) step(e *Event) bool {
+// Step books the next event and reports whether it raised the peak of the bytes.
+func (l *Ledger) Step(e *Event) bool {
 	switch e.Kind {
 	case Alloc, LiveAtStart:
+		l.slots = grown(l.slots, e.Slot)
 		l.drop(e.Slot)
 		var carry uint64
 		l.lo, carry = bits.Add64(l.lo, uint64(e.Size), 0)
 		l.hi += carry
-		l.sizes[e.Slot], l.live[e.Slot] = e.Size, true
+		l.slots[e.Slot] = birth{e.Size, true}
 		l.count++
 		l.peakCount = max(l.peakCount, l.count)
 	case Free:
-		if e.Slot != NoSlot {
+		if int(e.Slot) < len(l.slots) {
 			l.drop(e.Slot)
 		}
 	}
@@ -111,20 +116,24 @@ func (l *ledger) step(e *Event) bool {
 	return false
 }
 
+// Peak returns the most bytes that were live at once; see [Trace.LowerBound].
+func (l *Ledger) Peak() device.Size { return l.peak }
+
 // drop takes the allocation of a slot out, if there is one.
-func (l *ledger) drop(slot uint32) {
-	if !l.live[slot] {
+func (l *Ledger) drop(slot uint32) {
+	b := &l.slots[slot]
+	if !b.live {
 		return
 	}
 	var borrow uint64
-	l.lo, borrow = bits.Sub64(l.lo, uint64(l.sizes[slot]), 0)
+	l.lo, borrow = bits.Sub64(l.lo, uint64(b.size), 0)
 	l.hi -= borrow
-	l.live[slot] = false
+	b.live = false
 	l.count--
 }
 
 // bytes returns the live bytes, or the largest Size if they do not fit.
-func (l *ledger) bytes() device.Size {
+func (l *Ledger) bytes() device.Size {
 	if l.hi != 0 {
 		return math.MaxUint64
 	}
@@ -147,11 +156,11 @@ func (t *Trace) Info() Info {
 		Events: len(t.Events), Slots: t.Slots, PeakAt: -1,
 		Kinds: t.kindCounts(), Streams: t.streamCounts(), Tags: t.tagCounts(), Sizes: t.sizeInfo(),
 	}
-	l := newLedger(t)
+	var l Ledger
 	first, last := NoTime, NoTime
 	for i := range t.Events {
 		e := &t.Events[i]
-		if l.step(e) {
+		if l.Step(e) {
 			in.PeakAt = i
 		}
 		switch e.Kind {

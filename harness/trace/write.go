@@ -17,23 +17,26 @@ import (
 //
 // It fails if w does, and for what the form cannot hold: a key of the header that is not
 // made of letters, digits and _ . -, an event of no known kind, or a text that takes a line
-// of more than 1 MiB.
-func Write(w io.Writer, t *Trace) error {
+// of more than 1 MiB. It keeps nothing in memory that grows with the trace.
+func Write(w io.Writer, t Source) error {
 	out := bufio.NewWriter(w)
-	line, err := appendHeader(nil, t.Header)
+	line, err := appendHeader(nil, t.Head().Header)
 	if err != nil {
 		return err
 	}
 	out.Write(line) // a bufio.Writer keeps its first error for Flush
-	for i := range t.Events {
-		e := &t.Events[i]
+	err = walk(t, func(i int, e *Event) error {
 		if line, err = appendEvent(line[:0], e, t.TagOf(e)); err != nil {
 			return fmt.Errorf("event %d: %w", i, err)
 		}
 		if len(line) > maxLine {
 			return fmt.Errorf("event %d: %w", i, errLong)
 		}
-		out.Write(append(line, '\n'))
+		_, err := out.Write(append(line, '\n'))
+		return err
+	})
+	if err != nil {
+		return err
 	}
 	return out.Flush()
 }

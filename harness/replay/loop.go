@@ -1,0 +1,94 @@
+package replay
+
+import (
+	"errors"
+	"fmt"
+	"runtime"
+
+	"github.com/vramyard/vramyard/alloc"
+	"github.com/vramyard/vramyard/harness/clock"
+	"github.com/vramyard/vramyard/harness/trace"
+)
+
+// errStopped ends a walk of the trace early.
+var errStopped = errors.New("the replay has stopped")
+
+// timedLoop replays every event and returns the nanoseconds that took, of package clock. Reading
+// the trace and laying it out do not count.
+func (r *runner) timedLoop() (elapsed int64, err error) {
+	runtime.LockOSThread() // the clock is this thread's
+	defer runtime.UnlockOSThread()
+	r.done = r.p.head.Events
+	err = r.p.each(r.when, func(p piece) error {
+		r.piece = p
+		if n := p.places - len(r.blocks); n > 0 {
+			r.blocks = append(r.blocks, make([]block, n)...)
+		}
+		start := clock.Now()
+		err := r.loop()
+		elapsed += clock.Now() - start
+		return err
+	})
+	if errors.Is(err, errStopped) {
+		err = nil
+	}
+	return elapsed, err
+}
+
+// event returns event i, which is one of the piece.
+func (r *runner) event(i int) *trace.Event { return &r.events[i-r.first] }
+
+// loop replays every event of the piece. Requests and frees that nobody watches, which is nearly
+// all there is, are done right here: a call for each would cost as much as their bookkeeping.
+func (r *runner) loop() error {
+	watched := r.o.Observe != nil || r.o.Placements != nil || r.o.Latency
+	for k := range r.ops {
+		o := &r.ops[k]
+		i := r.first + k
+		var oom bool
+		var err error
+		switch kind := o.kind; {
+		case watched || kind < opAlloc:
+			oom, err = r.replay(i, o)
+		case kind == opAlloc:
+			var b alloc.Block
+			if b, err = r.s.Alloc(r.request(o)); err == nil {
+				r.granted(o, b)
+			} else {
+				oom, err = r.notGranted(i, o, err)
+			}
+		default:
+			if b := &r.blocks[o.place]; b.live {
+				if err = r.s.Free(b.addr); err == nil {
+					r.freed(o, b)
+				} else {
+					err = r.notFreed(i, err)
+				}
+			}
+		}
+		if err != nil {
+			return fmt.Errorf("event %d: %w", i, err)
+		}
+		if r.series != nil {
+			r.look(i)
+		}
+		if oom && r.o.StopAtOOM {
+			r.res.Stopped, r.done = true, i+1
+			return errStopped
+		}
+	}
+	return nil
+}
+
+// request returns what an op of kind opAlloc asks for.
+func (r *runner) request(o *op) alloc.Request {
+	return alloc.Request{Size: o.size, Stream: r.streams[o.stream], Tag: uint64(o.tag)}
+}
+
+// replay replays one event under the eyes of the observer, if there is one.
+func (r *runner) replay(i int, o *op) (oom bool, err error) {
+	if r.o.Observe != nil {
+		return r.observed(i, o)
+	}
+	return r.step(i, o)
+}

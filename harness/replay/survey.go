@@ -1,0 +1,129 @@
+package replay
+
+import (
+	"errors"
+	"math"
+
+	"github.com/vramyard/vramyard/device"
+	"github.com/vramyard/vramyard/harness/trace"
+)
+
+// survey is what must be known of a trace as a whole before its first event can be replayed. It
+// is found in one walk.
+type survey struct {
+	streams  []device.Stream // those of the requests, in the order of their first
+	numbers  map[device.Stream]uint32
+	bound    device.Size // see [Prepared.LowerBound]
+	late     delays      // nil if no free is delayed
+	uses     bool        // streams use what others allocated
+	pending  bool        // a free leaves memory pending, if the strategy knows streams
+	reserved error       // the first event that names a stream which stands for a delayed free
+	keep     bool        // blocks keep their places, because they are named or live when they are freed
+}
+
+// surveyor walks a trace.
+type surveyor struct {
+	survey
+	ledger trace.Ledger
+	slots  []passage // by slot; nil if no event needs it
+	tracks bool      // slots is kept
+	last   device.Stream
+}
+
+// passage is how far the allocation in a slot has come. Events are counted from 1; 0 is none.
+type passage struct {
+	born, freed uint32
+	used        bool
+}
+
+// errLong refuses traces whose events have no 32-bit numbers.
+var errLong = errors.New("more than 4294967295 events")
+
+// surveyOf walks a trace. For what a Trace in memory has no events of, it keeps no table: there
+// the slots are as many as the allocations.
+func surveyOf(src trace.Source) (*survey, error) {
+	head := src.Head()
+	if uint64(head.Events) >= math.MaxUint32 {
+		return nil, errLong
+	}
+	s := &surveyor{survey: survey{numbers: map[device.Stream]uint32{}}, tracks: true}
+	if t, ok := src.(*trace.Trace); ok {
+		s.tracks = false
+		for i := range t.Events {
+			s.foresee(t.Events[i].Kind)
+		}
+	}
+	_, s.keep = head.Header.Get(faultKey)
+	at := uint32(0)
+	err := src.Pieces(func(events []trace.Event) error {
+		for i := range events {
+			at++
+			s.see(at, &events[i])
+		}
+		return nil
+	})
+	s.bound = s.ledger.Peak()
+	return &s.survey, err
+}
+
+// foresee notes which events are to come.
+func (s *surveyor) foresee(k trace.Kind) {
+	s.tracks = s.tracks || k == trace.Use || k == trace.Completed
+}
+
+// see takes the event with a number.
+func (s *surveyor) see(at uint32, e *trace.Event) {
+	s.ledger.Step(e)
+	if s.reserved == nil {
+		s.reserved = reserved(int(at-1), e)
+	}
+	switch e.Kind {
+	case trace.Alloc, trace.LiveAtStart:
+		s.stream(e.Stream)
+	case trace.Use:
+		s.uses = true
+	case trace.BadFree, trace.Fault:
+		// A block may be named when it is freed, or be live although the trace has done with it.
+		s.keep = true
+	}
+	if s.tracks && e.Slot != trace.NoSlot {
+		s.follow(at, e)
+	}
+}
+
+// stream gives a stream its number.
+func (s *surveyor) stream(of device.Stream) {
+	if of == s.last && len(s.streams) > 0 {
+		return
+	}
+	s.last = of
+	if _, ok := s.numbers[of]; !ok {
+		s.numbers[of] = uint32(len(s.streams))
+		s.streams = append(s.streams, of)
+	}
+}
+
+// follow moves the allocation of an event along.
+func (s *surveyor) follow(at uint32, e *trace.Event) {
+	if n := int(e.Slot) + 1 - len(s.slots); n > 0 {
+		s.slots = append(s.slots, make([]passage, n)...)
+	}
+	p := &s.slots[e.Slot]
+	switch e.Kind {
+	case trace.Alloc, trace.LiveAtStart:
+		*p = passage{born: at}
+	case trace.Use:
+		p.used = true
+	case trace.Free:
+		p.freed = at
+		s.pending = s.pending || p.used
+	case trace.Completed:
+		// A free that becomes final at the very next event is not delayed, and one whose id is
+		// given again first never does: nothing says when it became final.
+		if p.freed != 0 && at > p.freed+1 {
+			s.late.add(p.born-1, p.freed-1, at-1)
+			s.pending = true
+		}
+		p.freed = 0
+	}
+}
