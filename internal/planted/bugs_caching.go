@@ -10,7 +10,6 @@ var (
 	cachingSmall    = Setting{"caching", `{}`, caching64}
 	cachingOld      = Setting{"caching:2.6", `{}`, caching64}
 	cachingGrows    = Setting{"caching:expandable", `{}`, caching64}
-	cachingWide     = Setting{"caching:expandable", `{}`, caching256}
 	cachingSplit    = Setting{"caching", `{"conf":"max_split_size_mb:32,max_non_split_rounding_mb:24"}`, caching256}
 	cachingSegments = Setting{"caching", `{"conf":"large_segment_size_mb:12,max_split_size_mb:16"}`, caching256}
 	cachingSteps    = Setting{"caching", `{"conf":"roundup_power2_divisions:[1:8,4:2,>:4]"}`, caching64}
