@@ -65,13 +65,22 @@ func (c Config) Promises() alloc.Promises {
 		p.Except = append(p.Except, alloc.Exception{Invariant: "I44",
 			Reason: "what may not be split serves only requests a little smaller, so that each size keeps the memory of its best time"})
 	}
-	// Where ages decide what goes back, a walk does not show them.
-	if set.gcThreshold == 0 || !set.limited && !c.Mended {
-		p.Places = set.places
+	p.Places = set.places
+	if set.gcThreshold != 0 && (set.limited || c.Mended) {
+		// Ages decide what goes back before memory is taken, and a walk does not show them.
+		p.Places = func(walk []alloc.Chunk, r alloc.Request, into alloc.PoolID) alloc.Placement {
+			at := set.places(walk, r, into)
+			if at.Takes != 0 {
+				return alloc.Placement{}
+			}
+			return at
+		}
 	}
 	// The original asks the device after it has waited and given back, and no free block, so that it may refuse what
 	// would be served if it were asked for again.
-	if c.Mended {
+	// A lookup among segments that grow may also prefer one that reaches less far and then refuse it, because
+	// it is too large to be split.
+	if c.Mended && !(set.expandable && set.maxSplit != ^device.Size(0)) {
 		p.Serves = set.serves
 	}
 	return p
