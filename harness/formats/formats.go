@@ -37,6 +37,11 @@ func All() []Format {
 	return []Format{
 		{"text", "the native text form", "", isForm("text"), readNative, trace.Write},
 		{"csv", "CSV with the columns seq,op,id,bytes,stream,time_us,tag", "", isForm("csv"), readNative, trace.WriteCSV},
+		rmmFormat,
+		kinetoFormat,
+		timelineFormat,
+		dumpFormat,
+		xspaceFormat,
 		minimallocFormat,
 	}
 }
@@ -179,6 +184,15 @@ func (in *Input) header(format string) trace.Header {
 // at blames a byte of the decompressed content.
 func (in *Input) at(offset int64, err error) error {
 	return &trace.Error{File: in.Name, Err: fmt.Errorf("byte %d: %w", offset, err)}
+}
+
+// located is at for an error that may have its place already.
+func (in *Input) located(offset int64, err error) error {
+	var located *trace.Error
+	if errors.As(err, &located) {
+		return err
+	}
+	return in.at(offset, err)
 }
 
 // tooMany refuses more events than the options allow.

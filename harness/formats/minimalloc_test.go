@@ -3,7 +3,6 @@ package formats_test
 import (
 	"bytes"
 	"math/rand/v2"
-	"path/filepath"
 	"strings"
 	"testing"
 
@@ -97,10 +96,4 @@ func TestMinimallocIsWrittenInItsOwnForm(t *testing.T) {
 	text.Reset()
 	require.NoError(t, formats.WriteMinimalloc(&text, read(t, "")))
 	require.Equal(t, "id,lower,upper,size\n", text.String())
-}
-
-func FuzzMinimalloc(f *testing.F) {
-	f.Add([]byte("id,lower,upper,size\n0,0,1,2\n1,1,9,3\n"))
-	f.Add([]byte("buffer,size,start,end,alignment,gaps,offset\n1,2,3,4,1,3-4,0\n"))
-	f.Fuzz(func(t *testing.T, data []byte) { fuzz(t, data, filepath.Join("dir", "t")) })
 }

@@ -1,0 +1,178 @@
+package formats
+
+import (
+	"bytes"
+	"cmp"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"math/bits"
+	"slices"
+	"strconv"
+
+	"github.com/vramyard/vramyard/device"
+	"github.com/vramyard/vramyard/harness/trace"
+)
+
+// dumpFormat is the state of a TensorFlow allocator.
+var dumpFormat = Format{
+	Name:   "memorydump",
+	Doc:    "TensorFlow's MemoryDump (protobuf): the state of a BFC allocator, without history",
+	Absent: "everything but what was live when the file was written: no order, no frees, no streams, no times",
+	Looks:  isDump,
+	Read:   readDump,
+}
+
+// isDump reports whether a file begins with the name of an allocator in field 1 and then a message
+// in field 2 or 3.
+func isDump(head []byte) bool {
+	name, rest, ok := firstField(head)
+	if !ok || len(name) == 0 || len(rest) == 0 || rest[0] != 0x12 && rest[0] != 0x1a {
+		return false
+	}
+	return bytes.IndexFunc(name, func(r rune) bool { return r < ' ' || r > '~' }) < 0
+}
+
+// firstField returns the bytes of field 1, if that is what a message begins with, and what follows;
+// of a field that is longer than head the part that is there.
+func firstField(head []byte) (field, rest []byte, ok bool) {
+	if len(head) < 2 || head[0] != 1<<3|wireBytes {
+		return nil, nil, false
+	}
+	n, size := binary.Uvarint(head[1:])
+	if size <= 0 {
+		return nil, nil, false
+	}
+	body := head[1+size:]
+	end := int(min(n, uint64(len(body))))
+	return body[:end], body[end:], true
+}
+
+// dumpChunk is a chunk of the allocator.
+type dumpChunk struct {
+	addr, size, requested uint64
+	op                    string
+	inUse                 bool
+}
+
+// dumpReader collects a dump.
+type dumpReader struct {
+	in        *Input
+	allocator string
+	chunks    []dumpChunk
+	stats     map[int]uint64
+}
+
+// readDump reads a dump: the chunks in use become allocations that are live at the start, by
+// address.
+func readDump(in *Input) (*trace.Trace, error) {
+	m, err := in.message()
+	if err != nil {
+		return nil, err
+	}
+	r := &dumpReader{in: in, stats: map[int]uint64{}}
+	err = m.each(in, func() error {
+		switch m.field {
+		case 1:
+			r.allocator = m.text()
+		case 3:
+			if err := in.tooMany(len(r.chunks) + 1); err != nil {
+				return err
+			}
+			return r.chunk(m.sub())
+		case 5:
+			s := m.sub()
+			return s.each(in, func() error {
+				r.stats[s.field] = s.number
+				return nil
+			})
+		}
+		return nil
+	})
+	if err != nil {
+		return nil, err
+	}
+	return r.trace(in.header("memorydump"))
+}
+
+// chunk takes one chunk.
+func (r *dumpReader) chunk(m *message) error {
+	var c dumpChunk
+	err := m.each(r.in, func() error {
+		switch m.field {
+		case 1:
+			c.addr = m.number
+		case 2:
+			c.size = m.number
+		case 3:
+			c.requested = m.number
+		case 5:
+			c.op = m.text()
+		case 8:
+			c.inUse = m.number != 0
+		}
+		return nil
+	})
+	if err != nil {
+		return err
+	}
+	switch _, carry := bits.Add64(c.addr, c.size, 0); {
+	case c.size == 0 || c.size > 1<<63:
+		return fmt.Errorf("chunk of %d bytes at %#x", int64(c.size), c.addr)
+	case carry != 0:
+		return fmt.Errorf("chunk of %d bytes at %#x ends beyond the address space", c.size, c.addr)
+	case c.requested > c.size:
+		return fmt.Errorf("chunk of %d bytes at %#x holds a request of %d", c.size, c.addr, int64(c.requested))
+	case c.requested == 0:
+		c.requested = c.size
+	}
+	r.chunks = append(r.chunks, c)
+	return nil
+}
+
+// trace builds the trace, with the picture of the memory in its header.
+func (r *dumpReader) trace(h trace.Header) (*trace.Trace, error) {
+	if len(r.chunks) == 0 {
+		return nil, errors.New("has no chunks")
+	}
+	slices.SortFunc(r.chunks, func(a, b dumpChunk) int { return cmp.Compare(a.addr, b.addr) })
+	var reserved, free, largest, end uint64
+	regions := 0
+	for _, c := range r.chunks {
+		if c.addr < end {
+			return nil, fmt.Errorf("chunk at %#x overlaps the one below it", c.addr)
+		}
+		if regions == 0 || c.addr != end {
+			regions++
+		}
+		end = c.addr + c.size
+		reserved += c.size
+		if !c.inUse {
+			free += c.size
+			largest = max(largest, c.size)
+		}
+	}
+	h.Meta = append(h.Meta, trace.Pair{Key: "part", Value: r.allocator})
+	for _, f := range []struct {
+		key   string
+		value uint64
+	}{
+		{"regions", uint64(regions)}, {"chunks", uint64(len(r.chunks))}, {"reserved_bytes", reserved},
+		{"free_bytes", free}, {"largest_free_bytes", largest}, {"peak_bytes_in_use", r.stats[3]},
+	} {
+		h.Meta = append(h.Meta, trace.Pair{Key: f.key, Value: strconv.FormatUint(f.value, 10)})
+	}
+	b := trace.NewBuilder(h)
+	id := uint64(0)
+	for _, c := range r.chunks {
+		if !c.inUse {
+			continue
+		}
+		e := trace.Event{Kind: trace.LiveAtStart, ID: id, Size: device.Size(c.requested), Tag: b.Tag(c.op), Time: trace.NoTime}
+		if err := b.Add(e); err != nil {
+			return nil, err
+		}
+		id++
+	}
+	return b.Trace(), nil
+}

@@ -1,0 +1,279 @@
+package formats
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"math"
+	"strconv"
+	"strings"
+
+	"github.com/vramyard/vramyard/device"
+	"github.com/vramyard/vramyard/harness/trace"
+)
+
+// rmmFormat is the log of RAPIDS' memory manager.
+var rmmFormat = Format{
+	Name:   "rmm",
+	Doc:    "the CSV log of RMM's logging adaptor, or of the versions before 0.10",
+	Absent: "the date, when memory freed on a stream becomes free, which requests a pool above served",
+	Looks: func(head []byte) bool {
+		line, _, _ := bytes.Cut(bytes.TrimPrefix(head, utf8BOM), newline)
+		header := string(bytes.TrimRight(line, "\r"))
+		return header == rmmHeader || strings.HasPrefix(header, rmmOldHeader)
+	},
+	Read: readRMM,
+}
+
+var (
+	utf8BOM = []byte("\xef\xbb\xbf")
+	newline = []byte("\n")
+)
+
+// The columns of a log, and those of very old ones, which end in one or two more.
+const (
+	rmmHeader    = "Thread,Time,Action,Pointer,Size,Stream"
+	rmmOldHeader = "Event Type,Device ID,Address,Stream,Size (bytes),Free Memory,Total Memory,Current Allocs,Start,End"
+)
+
+// rmmReader reads one log.
+type rmmReader struct {
+	logs    logs
+	texts   texts
+	threads map[string]bool
+	streams map[uint64]device.Stream
+	handles []uint64
+	day     int64 // nanoseconds of the midnights that have passed
+	last    int64 // time of day of the line before
+	zero    int   // requests of nothing
+}
+
+// readRMM reads a log. Its lines stand in the order in which things happened, over all threads.
+func readRMM(in *Input) (*trace.Trace, error) {
+	lines, err := trace.NewLines(in, in.Name)
+	if err != nil {
+		return nil, err
+	}
+	defer lines.Close()
+	header, err := lines.Next()
+	if err != nil {
+		return nil, err
+	}
+	r := &rmmReader{threads: map[string]bool{}, streams: map[uint64]device.Stream{}}
+	row := r.row
+	columns := strings.Count(string(header), ",") + 1
+	if string(header) != rmmHeader {
+		row = r.oldRow
+	}
+	for n := 1; ; n++ {
+		line, err := lines.Next()
+		if err != nil {
+			return nil, err
+		}
+		if line == nil {
+			break
+		}
+		if len(line) == 0 {
+			continue
+		}
+		cells := strings.Split(string(line), ",")
+		if len(cells) != columns {
+			err = fmt.Errorf("%d columns: want %d", len(cells), columns)
+		} else if err = in.tooMany(n); err == nil {
+			err = row(cells)
+		}
+		if err != nil {
+			return nil, lines.Blame(lines.Line(), err)
+		}
+	}
+	h := in.header("rmm")
+	h.Hash = lines.Hash()
+	h.Meta = append(h.Meta, r.meta()...)
+	return r.logs.trace(in, h, &r.texts, errors.New("the log has no lines"))
+}
+
+// meta tells what is known beside the events.
+func (r *rmmReader) meta() (pairs []trace.Pair) {
+	if n := len(r.threads); n > 0 {
+		pairs = append(pairs, trace.Pair{Key: "threads", Value: strconv.Itoa(n)})
+	}
+	if r.zero > 0 {
+		pairs = append(pairs, trace.Pair{Key: "requests_of_0_bytes_left_out", Value: strconv.Itoa(r.zero)})
+	}
+	const most = 64
+	for i, h := range r.handles[:min(len(r.handles), most)] {
+		pairs = append(pairs, trace.Pair{Key: fmt.Sprintf("stream_%d", i+1), Value: fmt.Sprintf("%#x", h)})
+	}
+	return pairs
+}
+
+// row takes a line of the adaptor: thread, time, action, pointer, size, stream.
+func (r *rmmReader) row(cells []string) error {
+	time, err := r.time(cells[1])
+	if err != nil {
+		return err
+	}
+	size, err := rmmSize(cells[4])
+	if err != nil {
+		return err
+	}
+	stream, err := r.stream(cells[5])
+	if err != nil {
+		return err
+	}
+	const manyThreads = 1 << 16
+	if len(r.threads) < manyThreads {
+		r.threads[cells[0]] = true
+	}
+	c := call{time: time, size: size, stream: stream}
+	switch cells[2] {
+	case "allocate":
+		c.kind = trace.Alloc
+	case "free":
+		c.kind = trace.Free
+	case "allocate failure":
+		c.kind = trace.Refused
+	default:
+		return fmt.Errorf("action %s: want allocate, free or allocate failure", clip([]byte(cells[2])))
+	}
+	if c.addr, err = rmmPointer(cells[3]); err != nil {
+		return err
+	}
+	return r.add("device", c)
+}
+
+// oldRow takes a line of a very old log: event, device, address, stream, size, free, total, count,
+// start, end and more.
+func (r *rmmReader) oldRow(cells []string) error {
+	id, err := strconv.ParseUint(cells[1], 10, 32)
+	if err != nil {
+		return fmt.Errorf("device %s: want its number", clip([]byte(cells[1])))
+	}
+	c := call{}
+	if c.addr, err = rmmPointer(cells[2]); err != nil {
+		return err
+	}
+	if c.stream, err = r.stream(cells[3]); err != nil {
+		return err
+	}
+	if c.size, err = rmmSize(cells[4]); err != nil {
+		return err
+	}
+	if c.time, err = r.time(cells[8]); err != nil {
+		return err
+	}
+	switch cells[0] {
+	case "Alloc":
+		c.kind = trace.Alloc
+	case "Free":
+		c.kind = trace.Free
+	default:
+		return fmt.Errorf("event type %s: want Alloc or Free", clip([]byte(cells[0])))
+	}
+	return r.add("cuda:"+strconv.FormatUint(id, 10), c)
+}
+
+// add books a call. What is not an address is a request of nothing, which has no block.
+func (r *rmmReader) add(part string, c call) error {
+	if c.kind != trace.Refused && c.addr == 0 {
+		if c.kind == trace.Alloc && c.size > 0 {
+			return errors.New("an allocation needs an address")
+		}
+		r.zero++
+		return nil
+	}
+	p := r.logs.part(part, false)
+	if len(r.logs.list) > maxParts {
+		return errParts
+	}
+	p.calls = append(p.calls, c)
+	return nil
+}
+
+// time reads the time of day (hh:mm:ss with . or : before six digits) or a number of seconds, in
+// nanoseconds. A time of day that goes back by more than half a day is one of the next day.
+func (r *rmmReader) time(s string) (int64, error) {
+	const day = 24 * 3600 * 1e9
+	var h, m, sec int64
+	var rest string
+	ok := len(s) > 9 && s[2] == ':' && s[5] == ':' && (s[8] == '.' || s[8] == ':')
+	if !ok {
+		return seconds(s)
+	}
+	var errs [4]error
+	h, errs[0] = strconv.ParseInt(s[0:2], 10, 8)
+	m, errs[1] = strconv.ParseInt(s[3:5], 10, 8)
+	sec, errs[2] = strconv.ParseInt(s[6:8], 10, 8)
+	rest = s[9:]
+	var micros uint64
+	micros, errs[3] = strconv.ParseUint(rest, 10, 64)
+	if errors.Join(errs[:]...) != nil || len(rest) != 6 || h < 0 || h > 23 || m < 0 || m > 59 || sec < 0 || sec > 60 {
+		return 0, badTime(s)
+	}
+	t := ((h*60+m)*60+sec)*1e9 + int64(micros)*1000
+	if r.last-t > day/2 {
+		r.day += day
+	}
+	r.last = t
+	return r.day + t, nil
+}
+
+// seconds reads a number of seconds with a fraction.
+func seconds(s string) (int64, error) {
+	f, err := strconv.ParseFloat(s, 64)
+	if err != nil || math.IsNaN(f) || f < 0 || f > 1e9*9 {
+		return 0, badTime(s)
+	}
+	whole, fraction, _ := strings.Cut(s, ".")
+	if n, err := strconv.ParseInt(whole, 10, 64); err == nil && len(fraction) <= 9 {
+		// Nanoseconds since 1970 do not fit a float.
+		if f, err := strconv.ParseUint("0"+fraction+strings.Repeat("0", 9-len(fraction)), 10, 64); err == nil {
+			return n*1e9 + int64(f), nil
+		}
+	}
+	return int64(f * 1e9), nil
+}
+
+func badTime(s string) error {
+	return fmt.Errorf("time %s: want hh:mm:ss.microseconds, or seconds", clip([]byte(s)))
+}
+
+// rmmSize reads a number of bytes.
+func rmmSize(s string) (uint64, error) {
+	n, err := strconv.ParseUint(s, 10, 64)
+	if err != nil {
+		return 0, fmt.Errorf("size %s: want a number from 0 to %d", clip([]byte(s)), uint64(math.MaxUint64))
+	}
+	return n, nil
+}
+
+// rmmPointer reads an address as printf writes it.
+func rmmPointer(s string) (uint64, error) {
+	if s == "(nil)" || s == "0" {
+		return 0, nil
+	}
+	n, err := strconv.ParseUint(strings.TrimPrefix(s, "0x"), 16, 64)
+	if err != nil {
+		return 0, fmt.Errorf("pointer %s: want an address such as 0x7f0000000000, or (nil)", clip([]byte(s)))
+	}
+	return n, nil
+}
+
+// stream reads the handle of a stream and numbers it: 0 is the default stream under both of its
+// names, the others count from 1 in the order in which they appear.
+func (r *rmmReader) stream(s string) (device.Stream, error) {
+	h, err := rmmPointer(s)
+	if err != nil {
+		return 0, fmt.Errorf("stream %s: want a handle in hexadecimal", clip([]byte(s)))
+	}
+	if h <= 1 {
+		return 0, nil
+	}
+	if n, ok := r.streams[h]; ok {
+		return n, nil
+	}
+	r.handles = append(r.handles, h)
+	n := device.Stream(len(r.handles))
+	r.streams[h] = n
+	return n, nil
+}

@@ -1,0 +1,189 @@
+package formats
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+
+	"github.com/vramyard/vramyard/device"
+	"github.com/vramyard/vramyard/harness/trace"
+)
+
+// timelineFormat is the raw memory timeline of PyTorch's profiler.
+var timelineFormat = Format{
+	Name: "timeline",
+	Doc:  "the raw JSON of PyTorch's export_memory_timeline: approximate",
+	Absent: "which block a destruction is about (taken for the oldest of its size and category), " +
+		"streams, other devices, refused requests",
+	Looks: func(head []byte) bool {
+		_, list := keysIn(head)
+		return list == "["
+	},
+	Read: readTimeline,
+}
+
+// timelineCategories are the categories by number.
+var timelineCategories = [...]string{
+	"parameter", "optimizer state", "input", "temporary", "activation", "gradient", "autograd detail", "unknown",
+}
+
+// Actions of a timeline.
+const (
+	timelinePreexisting = 1
+	timelineCreate      = 2
+	timelineVersion     = 3 // the category changes: out of the old one, into the new one
+	timelineDestroy     = 4
+)
+
+// kindOf is what a timeline knows a block by.
+type kindOf struct {
+	size     uint64
+	category int64
+}
+
+// timelineReader follows blocks by size and category.
+type timelineReader struct {
+	blocks  map[kindOf][]uint64 // ids, the oldest first
+	changed []uint64            // ids between two categories
+	list    []trace.Event
+	opening []trace.Event
+	next    uint64
+	first   int64
+	now     int64
+	unknown int
+}
+
+// errCumulative is what is wrong with the other file that the profiler writes.
+var errCumulative = errors.New("want [time, action, bytes, category]; a timeline of sums per category cannot be read, " +
+	"the one that ends in .raw.json.gz can")
+
+// readTimeline reads a timeline.
+func readTimeline(in *Input) (*trace.Trace, error) {
+	doc := newDocument(in)
+	if err := doc.open('[', "a list"); err != nil {
+		return nil, err
+	}
+	r := &timelineReader{blocks: map[kindOf][]uint64{}, first: -1}
+	for n := 1; doc.more(); n++ {
+		var row []json.Number
+		if err := doc.value(&row, "a list of numbers"); err != nil {
+			return nil, err
+		}
+		err := in.tooMany(n)
+		if err == nil {
+			err = r.row(row)
+		}
+		if err != nil {
+			return nil, doc.wrong(err)
+		}
+	}
+	if _, err := doc.token(); err != nil {
+		return nil, err
+	}
+	if err := doc.end(); err != nil {
+		return nil, err
+	}
+	return r.trace(in.header("timeline"))
+}
+
+// row takes one entry.
+func (r *timelineReader) row(row []json.Number) error {
+	if len(row) != 4 {
+		return errCumulative
+	}
+	var n [4]int64
+	for i, name := range [...]string{"time", "action", "bytes", "category"} {
+		var err error
+		if n[i], err = integer(name, row[i]); err != nil {
+			return err
+		}
+	}
+	time, action, size, category := n[0], n[1], n[2], n[3]
+	if category < 0 || category >= int64(len(timelineCategories)) {
+		return fmt.Errorf("category %d: want 0 to %d", category, len(timelineCategories)-1)
+	}
+	if time < -1 {
+		return fmt.Errorf("time %d: want nanoseconds, or -1", time)
+	}
+	negative := size < 0
+	k := kindOf{uint64(size), category}
+	if negative {
+		k.size = -uint64(size)
+	}
+	switch {
+	case action == timelinePreexisting && !negative:
+		r.birth(trace.LiveAtStart, k, time)
+	case action == timelineCreate && !negative:
+		r.birth(trace.Alloc, k, time)
+	case action == timelineVersion && negative:
+		if id, ok := r.take(k); ok {
+			r.changed = append(r.changed, id)
+		}
+	case action == timelineVersion:
+		if n := len(r.changed); n > 0 {
+			r.blocks[k] = append(r.blocks[k], r.changed[n-1])
+			r.changed = r.changed[:n-1]
+		}
+	case action == timelineDestroy && (negative || size == 0):
+		if id, ok := r.take(k); ok {
+			r.list = append(r.list, trace.Event{Kind: trace.Free, ID: id, Time: r.clock(time)})
+		}
+	default:
+		return fmt.Errorf("action %d with %d bytes: want 1 or 2 with a size, 4 with a negative one, or 3", action, size)
+	}
+	return nil
+}
+
+// birth books a new block.
+func (r *timelineReader) birth(kind trace.Kind, k kindOf, time int64) {
+	e := trace.Event{Kind: kind, ID: r.next, Size: device.Size(k.size), Tag: uint32(k.category), Time: trace.NoTime}
+	r.blocks[k] = append(r.blocks[k], r.next)
+	r.next++
+	if kind == trace.LiveAtStart {
+		r.opening = append(r.opening, e)
+		return
+	}
+	e.Time = r.clock(time)
+	r.list = append(r.list, e)
+}
+
+// take returns the oldest block of a kind and forgets it.
+func (r *timelineReader) take(k kindOf) (uint64, bool) {
+	ids := r.blocks[k]
+	if len(ids) == 0 {
+		r.unknown++
+		return 0, false
+	}
+	r.blocks[k] = ids[1:]
+	return ids[0], true
+}
+
+// clock returns a time counted from the first, never less than the one before.
+func (r *timelineReader) clock(time int64) int64 {
+	if time < 0 {
+		return trace.NoTime
+	}
+	if r.first < 0 {
+		r.first = time
+	}
+	r.now = max(r.now, time-r.first)
+	return r.now
+}
+
+// trace builds the trace.
+func (r *timelineReader) trace(h trace.Header) (*trace.Trace, error) {
+	h.Meta = append(h.Meta, trace.Pair{Key: "approximate", Value: "lifetimes are guessed from sizes and categories"})
+	if r.unknown > 0 {
+		h.Meta = append(h.Meta, trace.Pair{Key: "allocations_lost", Value: fmt.Sprint(r.unknown)})
+	}
+	b := trace.NewBuilder(h)
+	for _, e := range append(r.opening, r.list...) {
+		if e.Kind != trace.Free {
+			e.Tag = b.Tag(timelineCategories[e.Tag])
+		}
+		if err := b.Add(e); err != nil {
+			return nil, err
+		}
+	}
+	return b.Trace(), nil
+}

@@ -1,0 +1,272 @@
+package formats
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"math"
+	"slices"
+	"strings"
+
+	"github.com/vramyard/vramyard/harness/trace"
+)
+
+// xspaceFormat is the output of the profiler of TensorFlow and JAX.
+var xspaceFormat = Format{
+	Name: "xspace",
+	Doc:  "the XSpace of the profiler of TensorFlow and JAX (protobuf, .xplane.pb): events of BFC allocators",
+	Absent: "streams, requests that found no memory, what happened before the profiler was started, " +
+		"sizes as requested of what was live then",
+	Looks: func(head []byte) bool {
+		// Field 1 is a plane, which begins with its number or its name.
+		plane, _, ok := firstField(head)
+		return ok && len(plane) > 0 && (plane[0] == 0x08 || plane[0] == 0x12)
+	},
+	Read: readXSpace,
+}
+
+// The events that tell of memory.
+const (
+	xAllocation   = "MemoryAllocation"
+	xDeallocation = "MemoryDeallocation"
+)
+
+// xspaceReader collects the events of a file.
+type xspaceReader struct {
+	in    *Input
+	texts texts
+	parts logs
+	calls map[*log][]xCall
+	count int
+	stats map[uint64]string // names of the present plane's statistics
+	kinds map[uint64]string // names of the present plane's events
+}
+
+// xCall is a call with what else its event tells.
+type xCall struct {
+	call
+	picos     uint64 // beyond the nanoseconds of time
+	allocated uint64 // bytes of the allocator behind the event
+	own       uint64 // bytes that the event adds or takes
+}
+
+// readXSpace reads a file. Planes without events about memory are passed over.
+func readXSpace(in *Input) (*trace.Trace, error) {
+	m, err := in.message()
+	if err != nil {
+		return nil, err
+	}
+	r := &xspaceReader{in: in, calls: map[*log][]xCall{}}
+	err = m.each(in, func() error {
+		if m.field == 1 {
+			return r.plane(m.sub())
+		}
+		return nil
+	})
+	if err != nil {
+		return nil, err
+	}
+	for _, p := range r.parts.list {
+		p.ordered(r.calls[p])
+	}
+	return r.parts.trace(in, in.header("xspace"), &r.texts,
+		errors.New("has no events MemoryAllocation and MemoryDeallocation"))
+}
+
+// plane reads a plane in two passes: first the names, which stand behind what they name.
+func (r *xspaceReader) plane(m *message) error {
+	r.kinds, r.stats = map[uint64]string{}, map[uint64]string{}
+	lines := *m
+	err := m.each(r.in, func() error {
+		switch m.field {
+		case 4:
+			return r.name(m.sub(), r.kinds)
+		case 5:
+			return r.name(m.sub(), r.stats)
+		}
+		return nil
+	})
+	if err != nil {
+		return err
+	}
+	return lines.each(r.in, func() error {
+		if lines.field == 3 {
+			return r.line(lines.sub())
+		}
+		return nil
+	})
+}
+
+// name takes one entry of a table of names: the number as key, and an object with the name.
+func (r *xspaceReader) name(m *message, names map[uint64]string) error {
+	var key uint64
+	var name string
+	err := m.each(r.in, func() error {
+		switch m.field {
+		case 1:
+			key = m.number
+		case 2:
+			inner := m.sub()
+			return inner.each(r.in, func() error {
+				if inner.field == 2 {
+					name = inner.text()
+				}
+				return nil
+			})
+		}
+		return nil
+	})
+	names[key] = name
+	return err
+}
+
+// line reads the events of a line in two passes: its time may stand behind them.
+func (r *xspaceReader) line(m *message) error {
+	var base int64
+	events := *m
+	err := m.each(r.in, func() error {
+		if m.field == 3 {
+			base = int64(m.number)
+		}
+		return nil
+	})
+	if err != nil {
+		return err
+	}
+	if base < 0 || base > math.MaxInt64/2 {
+		return r.in.at(m.base, fmt.Errorf("time of %d ns", base))
+	}
+	return events.each(r.in, func() error {
+		if events.field == 4 {
+			return r.event(events.sub(), base)
+		}
+		return nil
+	})
+}
+
+// event takes one event of a line that begins at base, in two passes: its kind tells whether its
+// statistics matter.
+func (r *xspaceReader) event(m *message, base int64) error {
+	var kind string
+	var offset uint64
+	stats := *m
+	err := m.each(r.in, func() error {
+		switch m.field {
+		case 1:
+			kind = r.kinds[m.number]
+		case 2:
+			offset = m.number
+		}
+		return nil
+	})
+	if err != nil || kind != xAllocation && kind != xDeallocation {
+		return err
+	}
+	r.count++
+	if err := r.in.tooMany(r.count); err != nil {
+		return err
+	}
+	if int64(offset) < 0 {
+		return fmt.Errorf("offset of %d ps", int64(offset))
+	}
+	values := map[string]xValue{}
+	err = stats.each(r.in, func() error {
+		if stats.field == 4 {
+			return r.stat(stats.sub(), values)
+		}
+		return nil
+	})
+	if err != nil {
+		return err
+	}
+	return r.add(kind, base+int64(offset/1000), offset%1000, values)
+}
+
+// xValue is the value of a statistic: a number or a text.
+type xValue struct {
+	number uint64
+	text   string
+}
+
+// stat reads one statistic.
+func (r *xspaceReader) stat(m *message, values map[string]xValue) error {
+	var name string
+	var v xValue
+	err := m.each(r.in, func() error {
+		switch m.field {
+		case 1:
+			name = r.stats[m.number]
+		case 3, 4: // unsigned, signed
+			v.number = m.number
+		case 5:
+			v.text = m.text()
+		case 7: // the text is kept as a name
+			v.text = r.stats[m.number]
+		}
+		return nil
+	})
+	values[name] = v
+	return err
+}
+
+// add books an event.
+func (r *xspaceReader) add(kind string, now int64, picos uint64, values map[string]xValue) error {
+	c := xCall{picos: picos, allocated: values["bytes_allocated"].number, own: values["allocation_bytes"].number}
+	c.kind, c.time, c.addr = trace.Alloc, now, values["addr"].number
+	c.size = values["requested_bytes"].number
+	if c.size == 0 {
+		c.size = c.own
+	}
+	if kind == xDeallocation {
+		c.kind, c.size = trace.Free, c.own
+	}
+	if int64(c.size) < 0 || int64(c.own) < 0 || int64(c.allocated) < 0 {
+		return errors.New("negative number of bytes")
+	}
+	var err error
+	if op := values["tf_op"].text; c.kind == trace.Alloc {
+		if c.tag, err = r.texts.index(op); err != nil {
+			return err
+		}
+	}
+	name := values["allocator_name"].text
+	if name == "" {
+		return errors.New("an event about memory without allocator_name")
+	}
+	lower := strings.ToLower(name)
+	p := r.parts.part(strings.Clone(name), strings.Contains(lower, "cpu") || strings.Contains(lower, "host"))
+	if len(r.parts.list) > maxParts {
+		return errParts
+	}
+	r.calls[p] = append(r.calls[p], c)
+	return nil
+}
+
+// ordered puts the calls in the order of their times, and finds out what was live all the time
+// without being mentioned: what the allocator had before the first, less what was freed without
+// having been allocated.
+func (p *log) ordered(calls []xCall) {
+	slices.SortStableFunc(calls, func(a, b xCall) int {
+		return cmp.Or(cmp.Compare(a.time, b.time), cmp.Compare(a.picos, b.picos))
+	})
+	var opening uint64
+	seen := map[uint64]bool{}
+	for i := range calls {
+		c := &calls[i]
+		if i == 0 {
+			p.unseen = c.allocated + c.own
+			if c.kind == trace.Alloc {
+				p.unseen = c.allocated - min(c.own, c.allocated)
+			}
+		}
+		switch {
+		case c.kind == trace.Free && seen[c.addr]:
+			c.size = 0 // it is rounded, so it must not be compared with what was asked for
+		case c.kind == trace.Free:
+			opening += c.own
+		}
+		seen[c.addr] = true
+		p.calls = append(p.calls, c.call)
+	}
+	p.unseen -= min(p.unseen, opening)
+}
