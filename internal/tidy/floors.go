@@ -63,6 +63,7 @@ var rooms = []room{
 	{dir: "harness/snapshot", floor: 30, never: outsideHarness},
 	{dir: "harness/clock", floor: 30, never: outsideHarness},
 	{dir: "harness/latency", floor: 30, never: outsideHarness},
+	{dir: "harness/history", floor: 31, never: outsideHarness},
 	{dir: "harness/recorded", floor: 31, never: outsideHarness},
 	{dir: "harness/workload", floor: 31, never: outsideHarness},
 	{dir: "harness/replay", floor: 32, never: outsideHarness},

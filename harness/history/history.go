@@ -1,0 +1,113 @@
+package history
+
+import (
+	"strconv"
+
+	"github.com/vramyard/vramyard/harness/snapshot"
+	"github.com/vramyard/vramyard/harness/trace"
+)
+
+// Format is what the header of a trace made here says under Header.Format.
+const Format = "pytorch-snapshot"
+
+// Keys of the header of a trace made here.
+const (
+	KeyGPU     = "gpu"               // ordinal of the device
+	KeyConfig  = "config"            // recorded settings, as a configuration of the strategy caching
+	KeyStreams = "streams"           // handles of the streams, by first appearance
+	KeyPools   = "pools"             // private pools in which the file has segments
+	KeyOpening = "opening_live"      // allocations that were live when the history began
+	KeyPeak    = "recorded_reserved" // most bytes that the recorded allocator held, as far as it shows
+	KeyStarted = "started_us"        // time of the first event, in microseconds of the Unix epoch
+	KeyDoubts  = "doubts"            // entries that do not fit the others
+)
+
+// Result is what was made of one device.
+type Result struct {
+	GPU    int          // ordinal of the device
+	Trace  *trace.Trace // what the program asked for
+	Report *Report      // how far it can be trusted
+}
+
+// Traces returns a trace for each device that has a history of requests or, if it has none, live blocks.
+// Its header has no name and no hash: those are the file's. The error is that of a trace that cannot
+// hold so much.
+func Traces(s *snapshot.Snapshot) ([]Result, error) {
+	var results []Result
+	for i := range s.Devices {
+		d := &s.Devices[i]
+		c := Solve(d)
+		if c.Report.Requests == 0 && len(c.Opening) == 0 {
+			continue
+		}
+		t, err := c.Trace(s)
+		if err != nil {
+			return nil, err
+		}
+		results = append(results, Result{GPU: d.Ordinal, Trace: t, Report: c.Report})
+	}
+	return results, nil
+}
+
+// Step says what an entry of a history means for the program's allocations.
+type Step uint8
+
+// The steps.
+const (
+	None      Step = iota // nothing
+	Alloc                 // an allocation begins
+	Free                  // it was freed and its memory was free at once
+	FreeLater             // it was freed, its memory is pending from here on
+	Completed             // pending memory became free
+	Refused               // a request found no memory
+)
+
+// Life is an allocation that was there when the history began.
+type Life struct {
+	Addr    uint64 // first byte
+	Size    uint64 // bytes asked for
+	Stream  int64  // handle
+	Pending bool   // the program had given it back already
+}
+
+// Ending is the end of an allocation that is in no entry: another one lies where it was.
+type Ending struct {
+	Entry   int    // index of the entry that begins the other one
+	ID      uint32 // of the allocation that has ended
+	Pending bool   // it was pending
+}
+
+// Course is what happened on a device, entry by entry.
+type Course struct {
+	Device   *snapshot.Device // whose history it is
+	Opening  []Life           // what was there at the beginning, by stream and address; the index is the id
+	Steps    []Step           // by entry
+	IDs      []uint32         // by entry: the allocation of its step
+	Endings  []Ending         // by entry
+	Pending  []uint32         // ids of what is pending at the end, as it became so
+	Segments []Segment        // what was held at the beginning, by address
+	Traffic  []Traffic        // segments that came and went, by entry
+	Report   *Report          // how far it can be trusted
+
+	requested bool // the history tells when frees were requested; recordings may leave that out
+}
+
+// Solve works out what happened on a device.
+func Solve(d *snapshot.Device) *Course {
+	c := &Course{Device: d, Report: newReport(d)}
+	n := c.number()
+	c.backSegments()
+	c.back(n)
+	c.forward(n)
+	c.Report.finish(c)
+	return c
+}
+
+// Name returns what to call the trace of a device in a file: the file's name, with the device if the
+// file has several.
+func Name(file string, gpu, devices int) string {
+	if devices > 1 {
+		return file + ".gpu" + strconv.Itoa(gpu)
+	}
+	return file
+}

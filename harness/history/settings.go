@@ -1,0 +1,57 @@
+package history
+
+import (
+	"encoding/json"
+	"fmt"
+	"strconv"
+	"strings"
+
+	"github.com/vramyard/vramyard/harness/snapshot"
+)
+
+// confKeys are the settings that hold all others as the user wrote them.
+var confKeys = [...]string{"PYTORCH_CUDA_ALLOC_CONF", "PYTORCH_ALLOC_CONF"}
+
+// Conf returns the recorded settings in the form of PYTORCH_CUDA_ALLOC_CONF. Where the file has no
+// such string, it is put together from the settings that decide where blocks lie.
+func Conf(settings []snapshot.Setting) string {
+	for _, key := range confKeys {
+		if v, ok := setting(settings, key); ok && v != "" {
+			return v
+		}
+	}
+	var parts []string
+	if v, ok := setting(settings, "max_split_size"); ok {
+		if n, err := strconv.ParseUint(v, 10, 63); err == nil && n > 0 && n%(1<<20) == 0 {
+			parts = append(parts, fmt.Sprintf("max_split_size_mb:%d", n>>20))
+		}
+	}
+	if v, ok := setting(settings, "garbage_collection_threshold"); ok {
+		if x, err := strconv.ParseFloat(v, 64); err == nil && x > 0 && x < 1 {
+			parts = append(parts, "garbage_collection_threshold:"+v)
+		}
+	}
+	if v, _ := setting(settings, "expandable_segments"); v == "True" {
+		parts = append(parts, "expandable_segments:True")
+	}
+	return strings.Join(parts, ",")
+}
+
+// setting returns the value of a setting.
+func setting(settings []snapshot.Setting, key string) (string, bool) {
+	for _, s := range settings {
+		if s.Key == key {
+			return s.Value, true
+		}
+	}
+	return "", false
+}
+
+// Config returns the recorded settings as a configuration of the strategy caching.
+func Config(settings []snapshot.Setting) json.RawMessage {
+	raw, err := json.Marshal(map[string]string{"conf": Conf(settings)})
+	if err != nil {
+		panic(err) // texts always marshal
+	}
+	return raw
+}

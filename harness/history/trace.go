@@ -1,0 +1,247 @@
+package history
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/vramyard/vramyard/device"
+	"github.com/vramyard/vramyard/harness/snapshot"
+	"github.com/vramyard/vramyard/harness/trace"
+)
+
+// Rounded is the tag of a Refused event: its size is what the allocator made of the request, because
+// the file does not have what was asked for.
+const Rounded = "rounded"
+
+// endPrefix begins the text of a mark at which a named part of the program ends.
+const endPrefix = "end "
+
+// maker makes the trace of a course.
+type maker struct {
+	*Course
+	b     *trace.Builder
+	tags  []uint32              // by string of the file: its tag, 0 where it has none yet
+	texts []string              // of the file
+	marks []snapshot.Annotation // of this device, to come, by time
+	start int64                 // time of the first event in microseconds; NoTime if no entry has one
+	now   int64                 // nanoseconds since then, or NoTime
+	last  int64                 // latest time of an entry in microseconds
+}
+
+// Trace returns the requests of a course. s is the file that it comes from.
+func (c *Course) Trace(s *snapshot.Snapshot) (*trace.Trace, error) {
+	m := &maker{Course: c, texts: s.Strings, tags: make([]uint32, len(s.Strings)), start: snapshot.NoTime, now: trace.NoTime}
+	for i := range c.Steps {
+		if t := c.Device.History.At(i).Time; t != snapshot.NoTime {
+			m.start = t
+			break
+		}
+	}
+	m.b = trace.NewBuilder(trace.Header{Format: Format})
+	for _, a := range s.Annotations {
+		if a.Device == c.Device.Ordinal {
+			m.marks = append(m.marks, a)
+		}
+	}
+	slices.SortStableFunc(m.marks, func(a, b snapshot.Annotation) int { return cmp.Compare(a.Time, b.Time) })
+	if m.start == snapshot.NoTime && len(m.marks) > 0 {
+		c.Report.find(markUnplaced, -1, 0)
+		m.marks = nil
+	}
+	if err := m.opening(); err != nil {
+		return nil, err
+	}
+	for i, step := range c.Steps {
+		e := c.Device.History.At(i)
+		if err := m.tick(i, &e); err != nil {
+			return nil, err
+		}
+		if step == None {
+			continue
+		}
+		if err := m.step(i, step, &e); err != nil {
+			return nil, fmt.Errorf("entry %d: %w", i, err)
+		}
+	}
+	if err := m.ending(); err != nil {
+		return nil, err
+	}
+	t := m.b.Trace()
+	t.Header.Meta = c.meta(s, m.start) // now that every doubt is counted
+	return t, nil
+}
+
+// opening adds what was there when the history began.
+func (m *maker) opening() error {
+	for id, o := range m.Opening {
+		err := m.b.Add(trace.Event{
+			Kind: trace.LiveAtStart, ID: uint64(id), Size: device.Size(o.Size), Stream: device.Stream(o.Stream), Time: trace.NoTime,
+		})
+		if err != nil {
+			return err
+		}
+	}
+	for id, o := range m.Opening {
+		if !o.Pending {
+			continue
+		}
+		if err := m.b.Add(trace.Event{Kind: trace.Free, ID: uint64(id), Time: trace.NoTime}); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// tick moves the clock to an entry, and adds the marks before it.
+func (m *maker) tick(i int, e *snapshot.Entry) error {
+	if e.Time == snapshot.NoTime {
+		return nil
+	}
+	if err := m.marksBefore(e.Time); err != nil {
+		return err
+	}
+	if e.Time < m.last {
+		m.Report.find(timeBack, i, e.Addr)
+	}
+	m.last = max(m.last, e.Time)
+	m.now = max(m.now, m.since(e.Time))
+	return nil
+}
+
+// since returns the nanoseconds from the first event to a time. What is earlier is at the first event,
+// and what is too far away to be told at the latest time there is.
+func (m *maker) since(us int64) int64 {
+	const most = 1<<63 - 1
+	switch d := us - m.start; {
+	case us <= m.start:
+		return 0
+	case d < 0 || d > most/1000:
+		return most
+	default:
+		return d * 1000
+	}
+}
+
+// marksBefore adds the marks up to a time.
+func (m *maker) marksBefore(us int64) error {
+	for len(m.marks) > 0 && m.marks[0].Time <= us {
+		if err := m.mark(m.marks[0]); err != nil {
+			return err
+		}
+		m.marks = m.marks[1:]
+	}
+	return nil
+}
+
+// mark adds a mark.
+func (m *maker) mark(a snapshot.Annotation) error {
+	text := m.texts[a.Name]
+	if !a.Start {
+		text = endPrefix + text
+	}
+	m.now = max(m.now, m.since(a.Time))
+	return m.b.Add(trace.Event{Kind: trace.Mark, Tag: m.b.Tag(text), Time: m.now})
+}
+
+// step adds the event of an entry.
+func (m *maker) step(i int, step Step, from *snapshot.Entry) error {
+	e := trace.Event{ID: uint64(m.IDs[i]), Time: m.now}
+	switch step {
+	case Alloc:
+		if err := m.endings(i); err != nil {
+			return err
+		}
+		e.Kind, e.Tag = trace.Alloc, m.tag(from.Category)
+	case Free, FreeLater:
+		e.Kind = trace.Free
+	case Completed:
+		e.Kind = trace.Completed
+	case Refused:
+		e.Kind, e.Tag = trace.Refused, m.b.Tag(Rounded)
+	}
+	if step == Alloc || step == Refused {
+		e.Size, e.Stream = device.Size(from.Size), device.Stream(m.Device.History.Streams[from.Stream])
+	}
+	return m.b.Add(e)
+}
+
+// endings adds the ends of allocations on which that of an entry lies.
+func (m *maker) endings(i int) error {
+	for len(m.Endings) > 0 && m.Endings[0].Entry == i {
+		e := trace.Event{Kind: trace.Free, ID: uint64(m.Endings[0].ID), Time: m.now}
+		if m.Endings[0].Pending {
+			e.Kind = trace.Completed
+		}
+		if err := m.b.Add(e); err != nil {
+			return err
+		}
+		m.Endings = m.Endings[1:]
+	}
+	return nil
+}
+
+// tag returns the tag of a text of the file.
+func (m *maker) tag(text uint32) uint32 {
+	if text == 0 {
+		return 0
+	}
+	if m.tags[text] == 0 {
+		m.tags[text] = m.b.Tag(m.texts[text])
+	}
+	return m.tags[text]
+}
+
+// ending adds the marks that are left and completes what is pending.
+func (m *maker) ending() error {
+	for _, a := range m.marks {
+		if err := m.mark(a); err != nil {
+			return err
+		}
+	}
+	for _, id := range m.Pending {
+		if err := m.b.Add(trace.Event{Kind: trace.Completed, ID: uint64(id), Time: m.now}); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// meta returns the header of the trace.
+func (c *Course) meta(s *snapshot.Snapshot, start int64) []trace.Pair {
+	r := c.Report
+	meta := []trace.Pair{
+		{Key: KeyGPU, Value: strconv.Itoa(c.Device.Ordinal)},
+		{Key: KeyConfig, Value: string(Config(s.Settings))},
+		{Key: KeyStreams, Value: join(r.Streams, func(s int64) string { return strconv.FormatInt(s, 10) })},
+		{Key: KeyOpening, Value: strconv.Itoa(len(c.Opening))},
+		{Key: KeyPeak, Value: strconv.FormatUint(r.Peak, 10)},
+	}
+	if start != snapshot.NoTime {
+		meta = append(meta, trace.Pair{Key: KeyStarted, Value: strconv.FormatInt(start, 10)})
+	}
+	if len(r.Pools) > 0 {
+		meta = append(meta, trace.Pair{Key: KeyPools, Value: join(r.Pools, poolName)})
+	}
+	if n := r.Doubts(); n > 0 {
+		meta = append(meta, trace.Pair{Key: KeyDoubts, Value: strconv.Itoa(n)})
+	}
+	return meta
+}
+
+// poolName returns a private pool as the file's two numbers.
+func poolName(p [2]uint64) string { return fmt.Sprintf("%d.%d", p[0], p[1]) }
+
+// join writes a list with commas.
+func join[T any](list []T, text func(T) string) string {
+	var b strings.Builder
+	for i, x := range list {
+		if i > 0 {
+			b.WriteByte(',')
+		}
+		b.WriteString(text(x))
+	}
+	return b.String()
+}
