@@ -84,7 +84,7 @@ func (f *compareFlags) run(cmd *cobra.Command, args []string) error {
 	if err != nil {
 		return err
 	}
-	traces, err := openAll(args, f.source, cmd.InOrStdin())
+	traces, err := openAll(args, f.source, cmd.InOrStdin(), openSource)
 	if err != nil {
 		return err
 	}
@@ -154,17 +154,20 @@ func lookupAll(names string) ([]alloc.Setup, error) {
 	return setups, nil
 }
 
+// opener is [openTrace] or [openSource].
+type opener[S trace.Source] func(path string, o formats.Options, stdin io.Reader) (S, error)
+
 // openAll opens the traces of the command line, or all recorded ones.
-func openAll(args []string, o formats.Options, stdin io.Reader) ([]*trace.Trace, error) {
+func openAll[S trace.Source](args []string, o formats.Options, stdin io.Reader, open opener[S]) ([]S, error) {
 	if len(args) == 0 {
 		args = recorded.Names()
 	}
 	if err := onceFromStdin(args); err != nil {
 		return nil, err
 	}
-	traces := make([]*trace.Trace, len(args))
+	traces := make([]S, len(args))
 	for i, a := range args {
-		t, err := openTrace(a, o, stdin)
+		t, err := open(a, o, stdin)
 		if err != nil {
 			return nil, err
 		}

@@ -84,6 +84,15 @@ func addSource(c *cobra.Command, o *formats.Options) {
 	addPart(c, o)
 }
 
+// openSource is openTrace for those who need no more than to walk the trace: a long one stays in its
+// file, if that can be.
+func openSource(path string, o formats.Options, stdin io.Reader) (trace.Source, error) {
+	if _, err := os.Stat(path); path == "-" || err != nil {
+		return openTrace(path, o, stdin)
+	}
+	return formats.OpenSource(path, o)
+}
+
 // openTrace reads a file of any known format, standard input for "-", or, if there is no such
 // file, the trace of that name inside the program.
 func openTrace(path string, o formats.Options, stdin io.Reader) (*trace.Trace, error) {

@@ -80,7 +80,7 @@ func (f *replayFlags) run(cmd *cobra.Command, path string) error {
 	if err != nil {
 		return err
 	}
-	t, err := openTrace(path, f.source, cmd.InOrStdin())
+	t, err := f.open(path, cmd.InOrStdin())
 	if err != nil {
 		return err
 	}
@@ -115,6 +115,14 @@ func (f *replayFlags) run(cmd *cobra.Command, path string) error {
 	}
 	res.Latency = timed.Latency
 	return f.write(cmd.OutOrStdout(), res, final)
+}
+
+// open opens the trace. What judges after every event needs all of it in memory.
+func (f *replayFlags) open(path string, stdin io.Reader) (trace.Source, error) {
+	if f.check {
+		return openTrace(path, f.source, stdin)
+	}
+	return openSource(path, f.source, stdin)
 }
 
 // settings returns strategy and device as the flags say, and with --check as the header of
@@ -209,11 +217,7 @@ func (f *replayFlags) prove(p *replay.Prepared, src trace.Source, setup alloc.Se
 	}
 	switch {
 	case f.check:
-		t, ok := src.(*trace.Trace)
-		if !ok {
-			return flagError("check", fmt.Errorf("%s has %d events: want a trace that fits in memory", p.Head().Header.Name, p.Head().Events))
-		}
-		return checkReplay(t, setup, cfg, at)
+		return checkReplay(src.(*trace.Trace), setup, cfg, at) // open saw to that
 	case f.contents:
 		dev, err := sim.New(cfg)
 		if err != nil {

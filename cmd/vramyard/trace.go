@@ -4,12 +4,14 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"path/filepath"
 	"strings"
 
 	"github.com/spf13/cobra"
 
 	"github.com/vramyard/vramyard/harness/formats"
 	"github.com/vramyard/vramyard/harness/report"
+	"github.com/vramyard/vramyard/harness/store"
 	"github.com/vramyard/vramyard/harness/trace"
 	"github.com/vramyard/vramyard/internal/outfile"
 )
@@ -80,21 +82,21 @@ func newTraceConvert() *cobra.Command {
 		Use:   "convert TRACE OUT",
 		Short: "Write a trace in another form",
 		Long: `Write a trace in another form. A TRACE is a file of any format that docs/traces.md lists.
-Without --to, the name of OUT decides: CSV if it ends in .csv, .csv.gz or .csv.zst, else text,
-which is made to be read and edited by hand.
+Without --to, the name of OUT decides: CSV if it ends in .csv, .csv.gz or .csv.zst, Parquet if it
+ends in .parquet, else text, which is made to be read and edited by hand.
 
 As minimalloc only lives and sizes are written. What another form cannot hold is an error.`,
 		Args: cobra.ExactArgs(2),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			write, err := traceWriter(to, args[1])
+			form, err := traceForm(to, args[1])
 			if err != nil {
 				return err
 			}
-			t, err := openTrace(args[0], source, cmd.InOrStdin())
+			t, err := openSource(args[0], source, cmd.InOrStdin())
 			if err != nil {
 				return err
 			}
-			return outfile.Write(args[1], cmd.OutOrStdout(), func(w io.Writer) error { return write(w, t) })
+			return outfile.Write(args[1], cmd.OutOrStdout(), func(w io.Writer) error { return form.Write(w, t) })
 		},
 	}
 	addSource(c, &source)
@@ -102,19 +104,30 @@ As minimalloc only lives and sizes are written. What another form cannot hold is
 	return c
 }
 
-// traceWriter returns what writes the form asked for.
-func traceWriter(to, path string) (func(io.Writer, trace.Source) error, error) {
+// errPacked refuses to compress what is compressed.
+var errPacked = errors.New("columns in Parquet are compressed already: want a name that ends in .parquet")
+
+// traceForm returns the form asked for.
+func traceForm(to, path string) (formats.Format, error) {
+	name := strings.ToLower(path)
+	plain := strings.TrimSuffix(strings.TrimSuffix(name, ".gz"), ".zst")
 	if to == "" {
-		to = "text"
-		name := strings.ToLower(path)
-		if name = strings.TrimSuffix(strings.TrimSuffix(name, ".gz"), ".zst"); strings.HasSuffix(name, ".csv") {
+		switch filepath.Ext(plain) {
+		case ".csv":
 			to = "csv"
+		case ".parquet":
+			to = store.Format
+		default:
+			to = "text"
 		}
+	}
+	if to == store.Format && plain != name {
+		return formats.Format{}, errPacked
 	}
 	for _, f := range formats.Writable() {
 		if f.Name == to {
-			return f.Write, nil
+			return f, nil
 		}
 	}
-	return nil, flagError("to", fmt.Errorf("unknown form %q: want one of %s", to, strings.Join(writable(), ", ")))
+	return formats.Format{}, flagError("to", fmt.Errorf("unknown form %q: want one of %s", to, strings.Join(writable(), ", ")))
 }

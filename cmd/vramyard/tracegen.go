@@ -9,6 +9,8 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/vramyard/vramyard/device"
+	"github.com/vramyard/vramyard/harness/store"
+	"github.com/vramyard/vramyard/harness/trace"
 	"github.com/vramyard/vramyard/harness/workload"
 	"github.com/vramyard/vramyard/internal/outfile"
 )
@@ -22,8 +24,8 @@ docs/workloads.md defines each of them. A mark stands in front of each part: "fi
 and "churn", of which a benchmark would time the last. "vramyard trace gen NAME --help" shows
 the parameters of one.
 
-Without --to, the name of OUT decides: CSV if it ends in .csv, .csv.gz or .csv.zst, text
-otherwise.`,
+Without --to, the name of OUT decides: CSV if it ends in .csv, .csv.gz or .csv.zst, Parquet if it
+ends in .parquet, text otherwise. Only Parquet files hold more than 33,554,432 events.`,
 		Example: "  vramyard trace gen w1 --live 10000 w1.csv.zst\n  vramyard trace gen loguniform --least 16KiB --most 1MiB -",
 		// A flag of a workload whose name is wrong is not what is to be complained about.
 		FParseErrWhitelist: cobra.FParseErrWhitelist{UnknownFlags: true},
@@ -91,7 +93,7 @@ func sizeFlag(flag, value string) (device.Size, error) {
 
 // generate writes the trace of a workload.
 func generate(s workload.Shape, p workload.Params, to, path string, stdout io.Writer) error {
-	write, err := traceWriter(to, path)
+	form, err := traceForm(to, path)
 	if err != nil {
 		return err
 	}
@@ -103,9 +105,10 @@ func generate(s workload.Shape, p workload.Params, to, path string, stdout io.Wr
 	if err != nil {
 		return err
 	}
-	t, err := w.Trace()
-	if err != nil {
-		return fmt.Errorf("trace of %w", err)
+	if n := w.Events(); n > trace.DefaultMaxEvents && form.Name != store.Format {
+		return fmt.Errorf("workload %s: %d events: as %s a trace holds at most %d, which is what can be read back",
+			w.Name(), n, form.Name, trace.DefaultMaxEvents)
 	}
-	return outfile.Write(path, stdout, func(out io.Writer) error { return write(out, t) })
+	src := w.Source()
+	return outfile.Write(path, stdout, func(out io.Writer) error { return form.Write(out, src) })
 }

@@ -92,7 +92,7 @@ func TestTraceGenRefusesWrongInput(t *testing.T) {
 		{[]string{"w1", "--live", "-5", out}, 1, "--live: want 1 to 16777216"},
 		{[]string{"w1", "--live", "1000000000", out}, 1, "--live: want 1 to 16777216"},
 		{[]string{"w1", "--pairs", "0", out}, 1, "--pairs: want 1 to 67108864"},
-		{[]string{"w1", "--pairs", "60000000", out}, 1, "a trace holds at most 33554432"},
+		{[]string{"w1", "--pairs", "60000000", out}, 1, "120001002 events: as text a trace holds at most 33554432"},
 		{[]string{"w2", "--steps", "0", out}, 1, "--steps: want 1 to 74981"},
 		{[]string{"w1", "--seed", "-1", out}, 2, `invalid argument "-1" for "--seed"`},
 		{[]string{"uniform", "--least", "16QiB", out}, 1, `--least: size "16QiB"`},

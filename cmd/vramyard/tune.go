@@ -60,7 +60,7 @@ func (f *tuneFlags) run(cmd *cobra.Command, args []string) error {
 	if err := checkOutputs(args, output{"json", f.jsonFile, false}); err != nil {
 		return err
 	}
-	traces, err := openAll(args, f.source, cmd.InOrStdin())
+	traces, err := openAll(args, f.source, cmd.InOrStdin(), openTrace)
 	if err != nil {
 		return err
 	}

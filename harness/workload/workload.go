@@ -119,66 +119,23 @@ func (w Workload) Program() *Program {
 	}
 }
 
-// Trace returns the operations as a trace: the slot is the allocation's id, and a mark stands
-// in front of each part. The header holds the parameters and what [Workload.Summary] says.
+// Trace puts the operations into memory as a trace; see [Workload.Source].
 //
-// It refuses a workload that a reader would not accept back, see [trace.DefaultMaxEvents].
+// It refuses a workload of more events than fit, see [trace.DefaultMaxEvents].
 func (w Workload) Trace() (*trace.Trace, error) {
-	marks := w.starts()
-	if n := w.parts.Total() + len(marks); n > trace.DefaultMaxEvents {
+	if n := w.Events(); n > trace.DefaultMaxEvents {
 		return nil, fmt.Errorf("workload %s: %d events: a trace holds at most %d", w.Name(), n, trace.DefaultMaxEvents)
 	}
-	b := trace.NewBuilder(w.header(w.Summary())) // made twice: the header comes first
-	n := 0
-	for o := range w.Ops {
-		if len(marks) > 0 && marks[0].at == n {
-			if err := b.Mark(marks[0].part); err != nil {
-				return nil, err
+	src := w.Source()
+	b := trace.NewBuilder(src.Head().Header)
+	err := src.Pieces(func(events []trace.Event) error {
+		for i := range events {
+			events[i].Tag = b.Tag(src.TagOf(&events[i]))
+			if err := b.Add(events[i]); err != nil {
+				return err
 			}
-			marks = marks[1:]
 		}
-		n++
-		if err := addOp(b, o); err != nil {
-			return nil, err
-		}
-	}
-	return b.Trace(), nil
-}
-
-// addOp adds an operation to a trace.
-func addOp(b *trace.Builder, o Op) error {
-	if o.IsFree() {
-		return b.Free(uint64(o.Slot()))
-	}
-	return b.Alloc(uint64(o.Slot()), o.Size(), 0)
-}
-
-// start is where a part begins.
-type start struct {
-	at   int // number of its first operation
-	part string
-}
-
-// starts returns where the parts begin that have operations.
-func (w Workload) starts() (all []start) {
-	at := 0
-	for _, s := range []start{{w.parts.Fill, "fill"}, {w.parts.Settle, "settle"}, {w.parts.Churn, "churn"}} {
-		if s.at > 0 {
-			all = append(all, start{at, s.part})
-		}
-		at += s.at
-	}
-	return all
-}
-
-// header returns the header of the workload's trace.
-func (w Workload) header(s Summary) trace.Header {
-	meta := []trace.Pair{{Key: "workload", Value: w.shape.Name}}
-	for _, p := range w.listed() {
-		meta = append(meta, trace.Pair{Key: p.name, Value: strconv.FormatUint(p.value, 10)})
-	}
-	return trace.Header{Name: w.Name(), Meta: append(meta,
-		trace.Pair{Key: "peak_live_bytes", Value: strconv.FormatUint(uint64(s.PeakLive), 10)},
-		trace.Pair{Key: "workload_hash", Value: s.Hash.String()},
-	)}
+		return nil
+	})
+	return b.Trace(), err
 }

@@ -1,0 +1,107 @@
+package formats
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+
+	"github.com/vramyard/vramyard/harness/store"
+	"github.com/vramyard/vramyard/harness/trace"
+)
+
+// parquetFormat is our own, for long traces.
+var parquetFormat = Format{store.Format, "columns in a Parquet file, for long traces", "", store.Is, readParquet, store.Write}
+
+// maxLoose bounds the bytes of a Parquet file that is no file of its own, because places of it are
+// looked at and so all of it must be in memory.
+const maxLoose = 1 << 30
+
+// readParquet reads a whole trace.
+func readParquet(in *Input) (*trace.Trace, error) {
+	var at io.ReaderAt = in.File
+	var size int64
+	if in.File != nil {
+		info, err := in.File.Stat()
+		if err != nil {
+			return nil, err
+		}
+		size = info.Size()
+	} else {
+		data, err := io.ReadAll(io.LimitReader(in, maxLoose+1))
+		if err != nil {
+			return nil, err
+		}
+		if len(data) > maxLoose {
+			return nil, fmt.Errorf("more than %d bytes of Parquet in a pipe or compressed once more: want a file", maxLoose)
+		}
+		at, size = bytes.NewReader(data), int64(len(data))
+	}
+	f, err := store.Open(at, size, in.Name)
+	if err != nil {
+		return nil, err
+	}
+	return f.Trace(in.MaxEvents)
+}
+
+// WalkedFrom is the number of events from which on [OpenSource] leaves a trace in its file. In
+// memory, so many take 88 bytes each in a replay, 352 MiB; walking them costs more time.
+const WalkedFrom = 1 << 22
+
+// OpenSource opens the trace in a file like [Open], but does not put a long one into memory if the
+// file is one that can be walked, a Parquet file. It stays open then as long as the source is used.
+func OpenSource(path string, o Options) (trace.Source, error) {
+	f, err := walked(path, o)
+	if err != nil {
+		return nil, err
+	}
+	if f != nil {
+		return f, nil
+	}
+	t, err := Open(path, o)
+	if err != nil {
+		return nil, err
+	}
+	return t, nil
+}
+
+// walked opens a file that is to be walked; nil if it is none.
+func walked(path string, o Options) (*store.File, error) {
+	if o.Dialect != "" {
+		return nil, nil
+	}
+	in, err := os.Open(path)
+	if err != nil {
+		return nil, fileError(path, err)
+	}
+	f, err := walkedFile(in, path)
+	if f == nil {
+		_ = in.Close() // only read from: nothing can be lost
+	}
+	return f, err
+}
+
+// walkedFile is walked for an open file.
+func walkedFile(in *os.File, path string) (*store.File, error) {
+	info, err := in.Stat()
+	if err != nil {
+		return nil, fileError(path, err)
+	}
+	var head [4]byte
+	if info.Mode().Type()&^fs.ModeSymlink != 0 {
+		return nil, nil // a pipe is read once, from its beginning
+	}
+	if _, err := in.ReadAt(head[:], 0); err != nil && !errors.Is(err, io.EOF) {
+		return nil, fileError(path, err)
+	}
+	if !store.Is(head[:]) {
+		return nil, nil
+	}
+	f, err := store.Open(in, info.Size(), path)
+	if err != nil || !f.Streams() || f.Head().Events < WalkedFrom {
+		return nil, err
+	}
+	return f, nil
+}

@@ -1,0 +1,108 @@
+package workload
+
+import (
+	"strconv"
+
+	"github.com/vramyard/vramyard/harness/trace"
+)
+
+// source makes up a workload as a trace, anew at each walk.
+type source struct {
+	w      Workload
+	head   trace.Head
+	starts []start // the marks; the tag of each is its number, counted from 1
+}
+
+// pieceEvents is how many events are handed on at once.
+const pieceEvents = 1 << 13
+
+// Events returns the number of events of the trace: the operations, and the marks.
+func (w Workload) Events() int { return w.parts.Total() + len(w.starts()) }
+
+// Source returns the operations as a trace: the slot is the allocation's id, and a mark stands
+// in front of each part. The header holds the parameters and what [Workload.Summary] says. It
+// makes all operations once, for that, and again at each walk; memory grows with the slots only.
+func (w Workload) Source() trace.Source {
+	s := &source{w: w, starts: w.starts()}
+	s.head = trace.Head{Header: w.header(w.Summary()), Events: w.Events()}
+	return s
+}
+
+// Head implements [trace.Source].
+func (s *source) Head() trace.Head { return s.head }
+
+// TagOf implements [trace.Source].
+func (s *source) TagOf(e *trace.Event) string {
+	if e.Tag == 0 {
+		return ""
+	}
+	return s.starts[e.Tag-1].part
+}
+
+// Pieces implements [trace.Source].
+func (s *source) Pieces(yield func([]trace.Event) error) (err error) {
+	piece := make([]trace.Event, 0, pieceEvents)
+	put := func(e trace.Event) {
+		if piece = append(piece, e); len(piece) == cap(piece) {
+			err = yield(piece)
+			piece = piece[:0]
+		}
+	}
+	n, marks := 0, 0
+	for o := range s.w.Ops {
+		if marks < len(s.starts) && s.starts[marks].at == n {
+			marks++
+			put(trace.Event{Kind: trace.Mark, Slot: trace.NoSlot, Tag: uint32(marks), Time: trace.NoTime})
+		}
+		n++
+		if err == nil {
+			put(eventOf(o))
+		}
+		if err != nil {
+			return err
+		}
+	}
+	if len(piece) > 0 {
+		err = yield(piece)
+	}
+	return err
+}
+
+// eventOf returns the event of an operation.
+func eventOf(o Op) trace.Event {
+	e := trace.Event{Kind: trace.Alloc, Slot: o.Slot(), ID: uint64(o.Slot()), Size: o.Size(), Time: trace.NoTime}
+	if o.IsFree() {
+		e.Kind = trace.Free
+	}
+	return e
+}
+
+// start is where a part begins.
+type start struct {
+	at   int // number of its first operation
+	part string
+}
+
+// starts returns where the parts begin that have operations.
+func (w Workload) starts() (all []start) {
+	at := 0
+	for _, s := range []start{{w.parts.Fill, "fill"}, {w.parts.Settle, "settle"}, {w.parts.Churn, "churn"}} {
+		if s.at > 0 {
+			all = append(all, start{at, s.part})
+		}
+		at += s.at
+	}
+	return all
+}
+
+// header returns the header of the workload's trace.
+func (w Workload) header(s Summary) trace.Header {
+	meta := []trace.Pair{{Key: "workload", Value: w.shape.Name}}
+	for _, p := range w.listed() {
+		meta = append(meta, trace.Pair{Key: p.name, Value: strconv.FormatUint(p.value, 10)})
+	}
+	return trace.Header{Name: w.Name(), Meta: append(meta,
+		trace.Pair{Key: "peak_live_bytes", Value: strconv.FormatUint(uint64(s.PeakLive), 10)},
+		trace.Pair{Key: "workload_hash", Value: s.Hash.String()},
+	)}
+}
