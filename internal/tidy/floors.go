@@ -71,6 +71,7 @@ var rooms = []room{
 	{dir: "harness", floor: 33, never: outsideHarness},
 	{dir: "harness/tune", floor: 34, never: outsideHarness},
 	{dir: "harness/formats", floor: 34, never: outsideHarness},
+	{dir: "harness/export", floor: 34, never: outsideHarness},
 	{dir: "harness/report", floor: 35, never: outsideHarness},
 	{dir: "props", floor: 40, never: []string{"strategies"}},
 	{dir: "props/check", floor: 41, never: []string{"strategies"}},

@@ -1,0 +1,95 @@
+package export_test
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/vramyard/vramyard/alloc"
+	"github.com/vramyard/vramyard/device"
+	"github.com/vramyard/vramyard/device/sim"
+	"github.com/vramyard/vramyard/harness/export"
+	"github.com/vramyard/vramyard/harness/replay"
+	"github.com/vramyard/vramyard/harness/snapshot"
+	"github.com/vramyard/vramyard/harness/trace"
+	"github.com/vramyard/vramyard/strategies"
+)
+
+// everySetup returns each preset of each strategy, limited to a device of a capacity.
+func everySetup(t *testing.T, capacity device.Size) (list []alloc.Setup) {
+	t.Helper()
+	for _, name := range strategies.All().Names() {
+		s, err := strategies.All().Lookup(name, json.RawMessage(nil))
+		require.NoError(t, err)
+		list = append(list, s.ForCapacity(capacity))
+	}
+	return list
+}
+
+// recorded makes a recording on a simulated device, and replays without one. It skips the test if the
+// device has no room for what the strategy takes at once.
+func recorded(t *testing.T, tr trace.Source, s alloc.Setup, c sim.Config, at replay.FreeAt) (*export.Recording, *replay.Result) {
+	t.Helper()
+	dev, err := sim.New(c)
+	require.NoError(t, err)
+	r, err := export.Record(tr, s, dev, at)
+	if errors.Is(err, device.ErrOutOfMemory) {
+		t.Skip(err)
+	}
+	require.NoError(t, err)
+	dev, err = sim.New(c)
+	require.NoError(t, err)
+	p, err := replay.Prepare(tr)
+	require.NoError(t, err)
+	res, err := p.Run(s, dev, replay.Options{FreeAt: at})
+	require.NoError(t, err)
+	return r, res
+}
+
+// TestSnapshotsAreConsistent replays the history of each snapshot and compares what it leads to with the
+// segments and blocks.
+func TestSnapshotsAreConsistent(t *testing.T) {
+	const capacity = 2 * device.GiB
+	seeds := uint64(12)
+	if testing.Short() {
+		seeds = 3
+	}
+	for seed := range seeds {
+		tr := randomTrace(t, seed, 600)
+		capacity := capacity >> (seed % 3 * 2)
+		for _, s := range everySetup(t, capacity) {
+			for _, at := range []replay.FreeAt{replay.AtCompleted, replay.AtRequested} {
+				t.Run(fmt.Sprintf("%s/%d/%v", s.Name, seed, at), func(t *testing.T) {
+					r, res := recorded(t, tr, s, sim.Config{Capacity: capacity}, at)
+					snap, err := r.Snapshot()
+					require.NoError(t, err)
+					require.Len(t, snap.Devices, 1)
+					d := &snap.Devices[0]
+					m, err := replayed(&d.History)
+					require.NoError(t, err)
+					require.NoError(t, m.agrees(d.Segments))
+					require.Equal(t, uint64(res.Now.Reserved), m.total(), "bytes held")
+					require.Equal(t, counts{res.Allocs, res.OOMs}, countsOf(&d.History))
+				})
+			}
+		}
+	}
+}
+
+// counts is how many requests a history has.
+type counts struct{ allocs, ooms uint64 }
+
+func countsOf(h *snapshot.History) (c counts) {
+	for i := range h.Len() {
+		switch h.At(i).Action {
+		case snapshot.ActionAlloc:
+			c.allocs++
+		case snapshot.ActionOOM:
+			c.ooms++
+		}
+	}
+	return c
+}

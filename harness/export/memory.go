@@ -1,0 +1,177 @@
+package export
+
+import (
+	"cmp"
+	"slices"
+
+	"github.com/vramyard/vramyard/alloc"
+	"github.com/vramyard/vramyard/device"
+	"github.com/vramyard/vramyard/internal/addrlist"
+)
+
+// page is a part of a handle that is mapped as a whole.
+type page struct {
+	handle device.Handle
+	offset device.Size
+}
+
+// mapping is a page at an address.
+type mapping struct {
+	size  device.Size
+	page  page
+	shown bool // the page is shown here and not where it is mapped besides
+}
+
+// memory is what the calls to a device have made of it, in the terms of a history: each byte of
+// memory is shown at one address.
+type memory struct {
+	told     []alloc.Action // what was done since somebody looked
+	regions  map[device.Addr]device.Size
+	mappings addrlist.List[mapping]
+	places   map[page][]device.Addr // where a page is mapped, in the order of the calls
+	hidden   int                    // mappings that are not shown
+}
+
+// tell notes what was done. What continues the entry before joins it: memory is mapped page by
+// page.
+func (m *memory) tell(kind alloc.ActionKind, a device.Addr, size device.Size) {
+	if n := len(m.told); n > 0 && (kind == alloc.SegmentMap || kind == alloc.SegmentUnmap) {
+		if last := &m.told[n-1]; last.Kind == kind && last.Addr.Add(last.Size) == a {
+			last.Size += size
+			return
+		}
+	}
+	m.told = append(m.told, alloc.Action{Kind: kind, Addr: a, Size: size})
+}
+
+// take notes a region.
+func (m *memory) take(r device.Region) {
+	if m.regions == nil {
+		m.regions = map[device.Addr]device.Size{}
+	}
+	m.regions[r.Addr] = r.Size
+	m.tell(alloc.SegmentAlloc, r.Addr, r.Size)
+}
+
+// giveBack notes that a region went back.
+func (m *memory) giveBack(a device.Addr) {
+	m.tell(alloc.SegmentFree, a, m.regions[a])
+	delete(m.regions, a)
+}
+
+// mapped notes a mapping. A page that is mapped elsewhere is shown there.
+func (m *memory) mapped(a device.Addr, size device.Size, of page) {
+	if m.places == nil {
+		m.places = map[page][]device.Addr{}
+	}
+	p, _ := m.mappings.Search(a)
+	v := mapping{size: size, page: of, shown: len(m.places[of]) == 0}
+	m.mappings.Insert(p, addrlist.Entry[mapping]{Addr: a, Value: v})
+	m.places[of] = append(m.places[of], a)
+	if v.shown {
+		m.tell(alloc.SegmentMap, a, size)
+	} else {
+		m.hidden++
+	}
+}
+
+// unmapped notes that whole mappings are gone. A page that was shown there is shown where it was
+// mapped first of what is left.
+func (m *memory) unmapped(a device.Addr, size device.Size) {
+	var bereft []device.Addr
+	for end := a.Add(size); a < end; {
+		p, _ := m.mappings.Search(a)
+		v := m.mappings.Entry(p).Value
+		m.mappings.Delete(p)
+		left := slices.DeleteFunc(m.places[v.page], func(at device.Addr) bool { return at == a })
+		m.places[v.page] = left
+		if len(left) == 0 {
+			delete(m.places, v.page)
+		}
+		switch {
+		case !v.shown:
+			m.hidden--
+		default:
+			m.tell(alloc.SegmentUnmap, a, v.size)
+			if len(left) > 0 {
+				bereft = append(bereft, left[0])
+			}
+		}
+		a = a.Add(v.size)
+	}
+	m.show(bereft)
+}
+
+// within returns the places of the mappings that a range lies in.
+func (m *memory) within(a device.Addr, size device.Size) (starts []device.Addr) {
+	p, ok := m.mappings.Floor(a)
+	if !ok {
+		p, _ = m.mappings.Search(a)
+	}
+	for p = m.mappings.Above(p); m.mappings.Holds(p); p = m.mappings.Next(p) {
+		e := m.mappings.Entry(p)
+		if e.Addr >= a.Add(size) {
+			break
+		}
+		if e.Addr.Add(e.Value.size) > a {
+			starts = append(starts, e.Addr)
+		}
+	}
+	return starts
+}
+
+// used shows the pages of a block where the block is.
+func (m *memory) used(b alloc.Block) {
+	if m.hidden > 0 {
+		m.show(m.within(b.Addr, b.Size))
+	}
+}
+
+// unused shows the pages of a block that is gone where they were mapped first.
+func (m *memory) unused(a device.Addr, size device.Size) {
+	if m.hidden == 0 {
+		return
+	}
+	starts := m.within(a, size)
+	for i, at := range starts {
+		p, _ := m.mappings.Search(at)
+		starts[i] = m.places[m.mappings.Entry(p).Value.page][0]
+	}
+	m.show(starts)
+}
+
+// show shows the pages that are mapped at some addresses there, and nowhere else.
+func (m *memory) show(starts []device.Addr) {
+	var from, to []device.Addr
+	for _, a := range starts {
+		p, found := m.mappings.Search(a)
+		if !found || m.mappings.Entry(p).Value.shown {
+			continue // not found if one call took two mappings of a page away
+		}
+		e := m.mappings.Entry(p)
+		e.Value.shown = true
+		m.mappings.Set(p, e)
+		to = append(to, a)
+		m.hidden--
+		for _, other := range m.places[e.Value.page] {
+			q, _ := m.mappings.Search(other)
+			if o := m.mappings.Entry(q); other != a && o.Value.shown {
+				o.Value.shown = false
+				m.mappings.Set(q, o)
+				from = append(from, other)
+				m.hidden++
+			}
+		}
+	}
+	m.tellAll(alloc.SegmentUnmap, from)
+	m.tellAll(alloc.SegmentMap, to)
+}
+
+// tellAll notes mappings, by address, so that neighbours join.
+func (m *memory) tellAll(kind alloc.ActionKind, starts []device.Addr) {
+	slices.SortFunc(starts, cmp.Compare[device.Addr])
+	for _, a := range starts {
+		p, _ := m.mappings.Search(a)
+		m.tell(kind, a, m.mappings.Entry(p).Value.size)
+	}
+}

@@ -1,0 +1,247 @@
+package export
+
+import (
+	"bufio"
+	"encoding/json"
+	"fmt"
+	"io"
+	"strconv"
+)
+
+// Processes and threads of the picture. The threads above threadLanes are the lanes of blocks.
+const (
+	processStrategy = 1
+	processDevice   = 2
+
+	threadPhases = 1
+	threadOOM    = 2
+	threadLanes  = 10
+	threadCalls  = 1
+)
+
+// WritePerfetto writes the recording in the Chrome trace event format (JSON): the course of requested,
+// allocated, active and reserved bytes, the lives of blocks, marks of the trace as phases, requests
+// that found no memory, and in a process of its own the calls to the device.
+//
+// Of more than 100,000 blocks, or more than 256 at a time, those of the highest moment and the
+// largest are drawn; of more than 100,000 calls those that took longest. Curves have at most 131,072 points,
+// each the highest of its events. How many are not drawn stands in otherData.
+func (r *Recording) WritePerfetto(w io.Writer) error {
+	p := &painter{Recording: r, w: bufio.NewWriterSize(w, 1<<16)}
+	blocks := r.lanes(r.selected(mostBlocks))
+	calls := r.longest(mostCalls)
+	p.head(len(r.lives)-len(blocks), len(r.calls)-len(calls))
+	lanes := 0
+	for _, b := range blocks {
+		lanes = max(lanes, b.lane+1)
+	}
+	p.names(lanes)
+	p.curves()
+	p.phases()
+	for _, b := range blocks {
+		p.block(b)
+	}
+	for i := range r.ooms {
+		p.oom(&r.ooms[i])
+	}
+	for i := range calls {
+		p.call(&calls[i])
+	}
+	p.w.WriteString("\n]}\n")
+	return p.w.Flush()
+}
+
+// painter writes the events of the picture. Errors of writing stay with w until Flush.
+type painter struct {
+	*Recording
+	w     *bufio.Writer
+	text  []byte // scratch
+	event int    // how many were written
+}
+
+// head writes what the picture is of, and begins the list of events.
+func (p *painter) head(blocks, calls int) {
+	about, err := json.Marshal(struct {
+		Strategy string          `json:"strategy"`
+		Config   json.RawMessage `json:"config"`
+		Trace    string          `json:"trace"`
+		Hash     string          `json:"trace_sha256"`
+		Events   int             `json:"events"`
+		Blocks   int             `json:"blocks_not_drawn"`
+		Calls    int             `json:"device_calls_not_drawn"`
+	}{p.strategy, p.config, p.header.Name, p.header.Hash, p.events, blocks, calls})
+	if err != nil {
+		panic(err) // the configuration is JSON, and nothing else of it can fail
+	}
+	p.w.WriteString(`{"displayTimeUnit":"ns","otherData":`)
+	p.w.Write(about)
+	p.w.WriteString(`,"traceEvents":[`)
+}
+
+// begin begins an event: its phase, place and name.
+func (p *painter) begin(phase string, process, thread int, name string) {
+	if p.event > 0 {
+		p.w.WriteByte(',')
+	}
+	p.event++
+	p.text = append(p.text[:0], "\n{\"ph\":\""...)
+	p.text = append(p.text, phase...)
+	p.text = append(p.text, `","pid":`...)
+	p.text = strconv.AppendInt(p.text, int64(process), 10)
+	p.text = append(p.text, `,"tid":`...)
+	p.text = strconv.AppendInt(p.text, int64(thread), 10)
+	p.text = append(p.text, `,"name":`...)
+	p.quote(name)
+}
+
+// quote appends a text as JSON.
+func (p *painter) quote(text string) {
+	quoted, err := json.Marshal(text)
+	if err != nil {
+		panic(err) // a string is always JSON
+	}
+	p.text = append(p.text, quoted...)
+}
+
+// time appends a key with nanoseconds as microseconds.
+func (p *painter) time(key string, ns int64) {
+	p.text = append(p.text, `,"`...)
+	p.text = append(p.text, key...)
+	p.text = append(p.text, `":`...)
+	p.text = strconv.AppendInt(p.text, ns/1000, 10)
+	if rest := ns % 1000; rest != 0 {
+		p.text = fmt.Appendf(p.text, ".%03d", rest)
+	}
+}
+
+// arg is a property that a viewer shows of an event. A text is shown as one, a number otherwise.
+type arg struct {
+	key    string
+	text   string
+	number uint64
+}
+
+// end ends an event with its properties.
+func (p *painter) end(args ...arg) {
+	for i, a := range args {
+		if i == 0 {
+			p.text = append(p.text, `,"args":{`...)
+		} else {
+			p.text = append(p.text, ',')
+		}
+		p.quote(a.key)
+		p.text = append(p.text, ':')
+		if a.text != "" {
+			p.quote(a.text)
+		} else {
+			p.text = strconv.AppendUint(p.text, a.number, 10)
+		}
+	}
+	if len(args) > 0 {
+		p.text = append(p.text, '}')
+	}
+	p.text = append(p.text, '}')
+	p.w.Write(p.text)
+}
+
+// names names the processes and threads, and puts them in order.
+func (p *painter) names(lanes int) {
+	process := func(n int, name string) {
+		p.begin("M", n, 0, "process_name")
+		p.end(arg{key: "name", text: name})
+		p.begin("M", n, 0, "process_sort_index")
+		p.end(arg{key: "sort_index", number: uint64(n)})
+	}
+	thread := func(process, n int, name string) {
+		p.begin("M", process, n, "thread_name")
+		p.end(arg{key: "name", text: name})
+		p.begin("M", process, n, "thread_sort_index")
+		p.end(arg{key: "sort_index", number: uint64(n)})
+	}
+	process(processStrategy, p.strategy+" on "+p.header.Name)
+	thread(processStrategy, threadPhases, "phases")
+	thread(processStrategy, threadOOM, "out of memory")
+	for i := range lanes {
+		thread(processStrategy, threadLanes+i, "blocks "+strconv.Itoa(i+1))
+	}
+	process(processDevice, "device")
+	thread(processDevice, threadCalls, "calls")
+}
+
+// curves writes the course of the sums, where they change.
+func (p *painter) curves() {
+	for k, name := range curveNames {
+		for i := range p.course.points {
+			x := &p.course.points[i]
+			if i > 0 && i+1 < len(p.course.points) && x.most[k] == p.course.points[i-1].most[k] {
+				continue
+			}
+			p.begin("C", processStrategy, 0, name)
+			p.time("ts", x.at)
+			p.end(arg{key: "bytes", number: uint64(x.most[k])})
+		}
+	}
+}
+
+// slice begins a slice from one time to another.
+func (p *painter) slice(process, thread int, name string, from, to int64) {
+	p.begin("X", process, thread, name)
+	p.time("ts", from)
+	p.time("dur", max(to-from, 0))
+}
+
+// phases writes each mark as a phase up to the next one.
+func (p *painter) phases() {
+	for i, m := range p.marks {
+		end := p.last
+		if i+1 < len(p.marks) {
+			end = p.marks[i+1].at
+		}
+		p.slice(processStrategy, threadPhases, p.torch.Strings[m.name], m.at, end)
+		p.end()
+	}
+}
+
+// block writes the life of a block.
+func (p *painter) block(b drawn) {
+	tag, name := "", b.requested.String()
+	if b.stack != 0 {
+		tag = p.torch.Strings[p.torch.Frames[p.torch.Calls[b.stack].Frame].Function]
+		name = tag
+	}
+	p.slice(processStrategy, threadLanes+b.lane, name, b.start, min(b.end, p.last))
+	args := []arg{
+		{key: "id", number: b.id},
+		{key: "address", text: "0x" + strconv.FormatUint(uint64(b.block.Addr), 16)},
+		{key: "requested_bytes", number: uint64(b.requested)},
+		{key: "granted_bytes", number: uint64(b.block.Size)},
+		{key: "stream", number: uint64(p.torch.Devices[0].History.Streams[b.stream])},
+	}
+	if tag != "" {
+		args = append(args, arg{key: "tag", text: tag})
+	}
+	p.end(args...)
+}
+
+// oom writes a request that found no memory, as an instant of the whole process.
+func (p *painter) oom(x *oom) {
+	p.begin("i", processStrategy, threadOOM, "out of memory: "+x.requested.String())
+	p.text = append(p.text, `,"s":"p"`...)
+	p.time("ts", x.at)
+	p.end(arg{key: "id", number: x.id}, arg{key: "requested_bytes", number: uint64(x.requested)},
+		arg{key: "stream", number: uint64(x.stream)}, arg{key: "device_free_bytes", number: uint64(x.free)})
+}
+
+// call writes a call to the device.
+func (p *painter) call(c *call) {
+	name := c.kind.String()
+	if c.failed {
+		name += ", refused"
+	}
+	p.slice(processDevice, threadCalls, name, c.start, c.end())
+	args := []arg{{key: "event", number: uint64(c.event)}}
+	if c.size != 0 {
+		args = append(args, arg{key: "bytes", number: uint64(c.size)})
+	}
+	p.end(args...)
+}

@@ -1,0 +1,68 @@
+package export
+
+import (
+	"encoding/json"
+	"math"
+
+	"github.com/vramyard/vramyard/alloc"
+	"github.com/vramyard/vramyard/device"
+	"github.com/vramyard/vramyard/harness/snapshot"
+	"github.com/vramyard/vramyard/harness/trace"
+)
+
+// Recording is a replay in which everything was noted. [Record] makes one.
+type Recording struct {
+	strategy string          // name and preset
+	config   json.RawMessage // of the strategy
+	header   trace.Header    // of the trace
+	events   int             // of the trace
+	last     int64           // nanoseconds from the start to the end
+
+	torch  *snapshot.Snapshot // the history; the segments as they are at the end
+	lives  []life             // of blocks, by their start
+	ooms   []oom
+	marks  []mark
+	calls  []call
+	course course
+	peak   int64       // when allocated bytes first were highest
+	most   device.Size // and how many they were
+}
+
+// never is the end of a block that is there at the end.
+const never = math.MaxInt64
+
+// phase says how far the life of a block has come.
+type phase uint8
+
+const (
+	live    phase = iota
+	given         // the program gave it back, and the strategy was not told yet
+	pending       // the strategy was told; a stream still uses it
+	gone
+)
+
+// life is the life of one block. Times are nanoseconds.
+type life struct {
+	block      alloc.Block
+	requested  device.Size
+	id         uint64 // of the allocation in the trace
+	start, end int64  // granted; free again, or never
+	stack      uint32 // of the snapshot: the tag
+	stream     uint16 // of the snapshot
+	phase      phase
+}
+
+// oom is a request that found no memory.
+type oom struct {
+	at        int64
+	requested device.Size
+	id        uint64
+	stream    device.Stream
+	free      device.Size // of the device
+}
+
+// mark is a mark of the trace.
+type mark struct {
+	at   int64
+	name uint32 // a string of the snapshot
+}

@@ -1,0 +1,96 @@
+package export
+
+import (
+	"encoding/json"
+	"fmt"
+
+	"github.com/vramyard/vramyard/harness/snapshot"
+)
+
+// Keys of the settings that say where a snapshot comes from, beside those of PyTorch.
+const (
+	KeyStrategy = "vramyard_strategy"     // name and preset
+	KeyConfig   = "vramyard_config"       // the strategy's configuration, as JSON
+	KeyTrace    = "vramyard_trace"        // name of the trace
+	KeyHash     = "vramyard_trace_sha256" // hash of its decompressed file
+)
+
+// confKey is the key of PyTorch's own settings, and confField that of a configuration that has them.
+const (
+	confKey   = "PYTORCH_CUDA_ALLOC_CONF"
+	confField = "conf"
+)
+
+// mostAddr is the largest address that JavaScript has, in which the viewer is written.
+const mostAddr = 1<<53 - 1
+
+// Snapshot returns the recording as a memory snapshot of PyTorch. It fails if an address is too large
+// for the viewer. The snapshot is the recording's own and must not be changed.
+func (r *Recording) Snapshot() (*snapshot.Snapshot, error) {
+	for _, s := range r.torch.Devices[0].Segments {
+		if s.Addr+s.Total > mostAddr {
+			return nil, tooHigh(s.Addr)
+		}
+	}
+	h := &r.torch.Devices[0].History
+	for i := range h.Len() {
+		if a := h.At(i).Addr; a > mostAddr {
+			return nil, tooHigh(a)
+		}
+	}
+	return r.torch, nil
+}
+
+// tooHigh says that an address is too large.
+func tooHigh(a uint64) error {
+	return fmt.Errorf("address %#x: the viewer of snapshots has addresses below 2^53 only", a)
+}
+
+// settle completes a recording.
+func (r *recorder) settle() {
+	r.calls = r.tap.calls
+	r.torch.Settings = r.settings()
+	for i, m := range r.marks {
+		end := r.last
+		if i+1 < len(r.marks) {
+			end = r.marks[i+1].at
+		}
+		r.torch.Annotations = append(r.torch.Annotations,
+			snapshot.Annotation{Name: m.name, Start: true, Time: m.at / 1000},
+			snapshot.Annotation{Name: m.name, Time: end / 1000})
+	}
+	if !r.joined {
+		return
+	}
+	d := &r.torch.Devices[0]
+	old := d.History
+	d.History = snapshot.History{Streams: old.Streams}
+	for i := range old.Len() {
+		e := old.At(i)
+		switch e.Action {
+		case snapshot.ActionSegmentAlloc:
+			e.Action = snapshot.ActionSegmentMap
+		case snapshot.ActionSegmentFree:
+			e.Action = snapshot.ActionSegmentUnmap
+		}
+		d.History.Append(e)
+	}
+}
+
+// settings returns what the snapshot says of the allocator.
+func (r *recorder) settings() []snapshot.Setting {
+	list := []snapshot.Setting{
+		{Key: KeyStrategy, Value: r.strategy, Text: true},
+		{Key: KeyConfig, Value: string(r.config), Text: true},
+		{Key: KeyTrace, Value: r.header.Name, Text: true},
+		{Key: KeyHash, Value: r.header.Hash, Text: true},
+	}
+	var fields map[string]any
+	if json.Unmarshal(r.config, &fields) != nil {
+		return list // a configuration that is no object has no such field
+	}
+	if conf, ok := fields[confField].(string); ok {
+		list = append([]snapshot.Setting{{Key: confKey, Value: conf, Text: true}}, list...)
+	}
+	return list
+}
