@@ -57,6 +57,7 @@ var rooms = []room{
 	{dir: "internal/tiles", floor: 13, bare: true},
 	{dir: "internal/outfile", floor: 11}, // compresses
 	{dir: "internal/unpack", floor: 11},  // decompresses
+	{dir: "internal/pickle", floor: 11, only: []string{}, bare: true},
 	{dir: "strategies", floor: 21, only: catalogueImports, never: notForStrategies, bare: true},
 	{dir: "strategies/", floor: 20, only: strategyImports, never: notForStrategies, bare: true},
 	{dir: "harness/trace", floor: 30, never: outsideHarness},
@@ -80,7 +81,7 @@ var rooms = []room{
 }
 
 // notForStrategies is what lies in internal for other rooms.
-var notForStrategies = []string{"internal/outfile", "internal/tidy", "internal/unpack"}
+var notForStrategies = []string{"internal/outfile", "internal/pickle", "internal/tidy", "internal/unpack"}
 
 // outsideHarness is what the harness knows nothing of: it is handed a catalogue.
 var outsideHarness = []string{"strategies", "props"}

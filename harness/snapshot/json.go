@@ -1,0 +1,103 @@
+package snapshot
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"math"
+	"strconv"
+
+	"github.com/vramyard/vramyard/internal/pickle"
+)
+
+// readJSON builds what JSON says, with the steps that a pickle would take.
+func (m *machine) readJSON(r io.Reader) error {
+	d := json.NewDecoder(r)
+	d.UseNumber()
+	for {
+		token, err := d.Token()
+		if err != nil {
+			return m.jsonError(d, err)
+		}
+		m.at = d.InputOffset() - 1
+		if err := m.token(token); err != nil {
+			return err
+		}
+		if len(m.marks) == 0 {
+			break
+		}
+	}
+	m.at = d.InputOffset()
+	if _, err := d.Token(); !errors.Is(err, io.EOF) {
+		return m.errorf("more bytes behind the value, want the end of the file")
+	}
+	return nil
+}
+
+// jsonError says where JSON is broken.
+func (m *machine) jsonError(d *json.Decoder, err error) error {
+	m.at = d.InputOffset()
+	if syntax := (*json.SyntaxError)(nil); errors.As(err, &syntax) {
+		return &pickle.Error{At: syntax.Offset, Text: syntax.Error() + ", want JSON"}
+	}
+	if errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) {
+		return m.errorf("the file ends, want the rest of the JSON")
+	}
+	return err
+}
+
+// token takes one step.
+func (m *machine) token(token json.Token) error {
+	switch t := token.(type) {
+	case json.Delim:
+		if t == '{' || t == '[' {
+			if err := m.open(t == '{'); err != nil {
+				return err
+			}
+			return m.mark()
+		}
+		items, err := m.above()
+		if err != nil {
+			return err
+		}
+		if t == '}' {
+			return m.set(items)
+		}
+		return m.add(items)
+	case string:
+		m.push(value{kind: isText, x: m.text([]byte(t))})
+	case bool:
+		v := value{kind: isBool}
+		if t {
+			v.x = 1
+		}
+		m.push(v)
+	case nil:
+		m.push(value{kind: isNone})
+	case json.Number:
+		v, err := m.number(t.String())
+		if err != nil {
+			return err
+		}
+		m.push(v)
+	}
+	return nil
+}
+
+// number returns a number of JSON: an integer if it is written as one.
+func (m *machine) number(text string) (value, error) {
+	if x, err := strconv.ParseInt(text, 10, 64); err == nil {
+		return value{kind: isInt, x: uint64(x)}, nil
+	} else if errors.Is(err, strconv.ErrRange) {
+		if x, err := strconv.ParseUint(text, 10, 64); err == nil {
+			return value{kind: isUint, x: x}, nil
+		}
+		return value{kind: isWide}, nil
+	}
+	x, err := strconv.ParseFloat(text, 64)
+	if err != nil {
+		return value{}, m.errorf("%s", fmt.Sprintf("the number %s, want a smaller one", text))
+	}
+	return value{kind: isFloat, x: math.Float64bits(x)}, nil
+}

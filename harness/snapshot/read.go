@@ -1,0 +1,186 @@
+package snapshot
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+	"math"
+	"slices"
+
+	"github.com/vramyard/vramyard/internal/pickle"
+	"github.com/vramyard/vramyard/internal/unpack"
+)
+
+// Read reads a snapshot: a pickle of protocol 2 to 5 or JSON, as it is or compressed with gzip, xz
+// or zstd; the whole dictionary, perhaps wrapped in others, or only the list of its segments.
+//
+// Keys that are not known are ignored and listed. Whatever could run code is refused, and
+// memory stays within a multiple of the bytes that have come, whatever the file claims. An error
+// is one line and says at which byte of the plain content something is wrong and what was wanted.
+func Read(r io.Reader) (*Snapshot, error) {
+	s, err := read(r)
+	if err != nil {
+		return nil, fmt.Errorf("snapshot: %w", err)
+	}
+	return s, nil
+}
+
+// Recognize reports whether a file that begins with these bytes, decompressed, may be a snapshot:
+// a pickle, or JSON. Of JSON no more than the first bracket is looked at.
+func Recognize(head []byte) bool {
+	if len(head) > 1 && head[0] == 0x80 {
+		return head[1] >= 2 && head[1] <= 5
+	}
+	return isJSON(head)
+}
+
+// isJSON reports whether a text begins as a container of JSON does.
+func isJSON(head []byte) bool {
+	head = bytes.TrimLeft(head, " \t\r\n")
+	return len(head) > 0 && (head[0] == '{' || head[0] == '[')
+}
+
+func read(r io.Reader) (*Snapshot, error) {
+	plain, err := unpack.New(r)
+	if err != nil {
+		return nil, err
+	}
+	defer plain.Close()
+	head, err := plain.Peek(64)
+	if err != nil {
+		return nil, err
+	}
+	s := new(Snapshot)
+	m := newMachine(s)
+	if isJSON(head) {
+		err = m.readJSON(plain)
+	} else {
+		err = m.readPickle(plain)
+	}
+	if err == nil {
+		err = m.result()
+	}
+	if err != nil {
+		return nil, m.placed(err)
+	}
+	return s, nil
+}
+
+// placed adds the place to an error of the system.
+func (m *machine) placed(err error) error {
+	if e := (*pickle.Error)(nil); errors.As(err, &e) {
+		return err
+	}
+	return fmt.Errorf("at byte %d: %w", m.at, err)
+}
+
+// readPickle builds what a pickle says.
+func (m *machine) readPickle(r io.Reader) error {
+	scan := pickle.NewScanner(r)
+	for {
+		op, err := scan.Next()
+		m.at = scan.Offset()
+		if err != nil || op == pickle.Stop {
+			return err
+		}
+		if op < pickle.EmptyList {
+			m.pushScalar(op, scan)
+			continue
+		}
+		if err := m.step(op, scan); err != nil {
+			return err
+		}
+	}
+}
+
+// pushScalar pushes what is no container.
+func (m *machine) pushScalar(op pickle.Op, scan *pickle.Scanner) {
+	var v value
+	switch op {
+	case pickle.None:
+		v = value{kind: isNone}
+	case pickle.True:
+		v = value{kind: isBool, x: 1}
+	case pickle.False:
+		v = value{kind: isBool}
+	case pickle.Int:
+		v = value{kind: isInt, x: scan.Uint()}
+	case pickle.Uint:
+		v = value{kind: isUint, x: scan.Uint()}
+	case pickle.Wide:
+		v = value{kind: isWide}
+	case pickle.Float:
+		v = value{kind: isFloat, x: math.Float64bits(scan.Float())}
+	case pickle.Text:
+		v = value{kind: isText, x: m.text(scan.Text())}
+	}
+	m.stack = append(m.stack, v)
+}
+
+// step takes a step that builds containers or uses the memo.
+func (m *machine) step(op pickle.Op, scan *pickle.Scanner) error {
+	switch op {
+	case pickle.EmptyList:
+		return m.open(false)
+	case pickle.EmptyDict:
+		return m.open(true)
+	case pickle.Mark:
+		return m.mark()
+	case pickle.Get:
+		return m.get(scan.Index())
+	case pickle.Put:
+		return m.put(scan.Index())
+	case pickle.Memoize:
+		return m.memoize()
+	case pickle.EmptyTuple:
+		return m.tuple(nil)
+	case pickle.Tuple1:
+		return m.take(1, m.tuple)
+	case pickle.Tuple2:
+		return m.take(2, m.tuple)
+	case pickle.Tuple3:
+		return m.take(3, m.tuple)
+	case pickle.Append:
+		return m.take(1, m.add)
+	case pickle.SetItem:
+		return m.take(2, m.set)
+	}
+	items, err := m.above()
+	if err != nil {
+		return err
+	}
+	switch op {
+	case pickle.Appends:
+		return m.add(items)
+	case pickle.SetItems:
+		return m.set(items)
+	case pickle.Tuple:
+		return m.tuple(items)
+	case pickle.List:
+		return m.whole(false, items, m.add)
+	default: // pickle.Dict
+		return m.whole(true, items, m.set)
+	}
+}
+
+// take hands the n top values on.
+func (m *machine) take(n int, to func([]value) error) error {
+	var items [3]value
+	for i := n - 1; i >= 0; i-- {
+		var err error
+		if items[i], err = m.pop("a value"); err != nil {
+			return err
+		}
+	}
+	return to(items[:n])
+}
+
+// whole pushes a container with items. They lie where the stack grows.
+func (m *machine) whole(dict bool, items []value, fill func([]value) error) error {
+	items = slices.Clone(items)
+	if err := m.open(dict); err != nil {
+		return err
+	}
+	return fill(items)
+}

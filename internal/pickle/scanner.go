@@ -1,0 +1,307 @@
+package pickle
+
+import (
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"io"
+	"math"
+)
+
+// MaxText is the largest string that is read, in bytes: a path or a line of a configuration takes
+// a thousandth of it.
+const MaxText = 16 << 20
+
+// window is how many bytes are held; a string that is longer is put together elsewhere.
+const window = 64 << 10
+
+// Error says where a pickle is wrong.
+type Error struct {
+	At   int64  // byte, counted from 0
+	Text string // what is there, and what was wanted
+}
+
+// Error implements error.
+func (e *Error) Error() string { return fmt.Sprintf("at byte %d: %s", e.At, e.Text) }
+
+// Scanner takes a pickle apart.
+type Scanner struct {
+	r        io.Reader
+	buf      []byte
+	pos, end int   // buf[pos:end] is not read yet
+	base     int64 // offset of buf[0]
+	off      int64 // offset of the present step
+	proto    byte  // 0 before PROTO
+	frameEnd int64 // the end of the last frame
+
+	num   uint64
+	float float64
+	text  []byte
+	long  []byte // holds a text that is longer than buf
+}
+
+// NewScanner returns a scanner of r.
+func NewScanner(r io.Reader) *Scanner { return &Scanner{r: r, buf: make([]byte, window)} }
+
+// Offset returns the offset of the step that Next returned last.
+func (s *Scanner) Offset() int64 { return s.off }
+
+// Int returns the number of an Int.
+func (s *Scanner) Int() int64 { return int64(s.num) }
+
+// Uint returns the number of a Uint.
+func (s *Scanner) Uint() uint64 { return s.num }
+
+// Index returns the place in the memo of a Get or a Put.
+func (s *Scanner) Index() uint32 { return uint32(s.num) }
+
+// Float returns the number of a Float.
+func (s *Scanner) Float() float64 { return s.float }
+
+// Text returns the string of a Text, which is valid until the next call of Next.
+func (s *Scanner) Text() []byte { return s.text }
+
+// Next returns the next step. After Stop there is none, and nothing may follow it.
+func (s *Scanner) Next() (Op, error) {
+	for {
+		s.off = s.base + int64(s.pos)
+		if err := s.need(1); err != nil {
+			return 0, s.short(err, "STOP")
+		}
+		code := &opcodes[s.buf[s.pos]]
+		if s.proto == 0 && code.arg != proto {
+			return 0, s.errorf("the file begins with 0x%02x, want a pickle of protocol 2 to 5", s.buf[s.pos])
+		}
+		if code.op == refused {
+			return 0, s.refuse(s.buf[s.pos])
+		}
+		s.pos++
+		op, err := s.operand(code)
+		if err != nil || op != header {
+			return op, err
+		}
+	}
+}
+
+// refuse says why an opcode is not read.
+func (s *Scanner) refuse(b byte) error {
+	name := opcodes[b].name
+	if name == "" {
+		return s.errorf("0x%02x is no opcode, want one of a pickle", b)
+	}
+	return s.errorf("opcode %s, want only those of lists, dictionaries, strings and numbers", name)
+}
+
+// operand reads what follows an opcode.
+func (s *Scanner) operand(code *opcode) (Op, error) {
+	switch code.arg {
+	case nothing:
+		if code.op == Stop {
+			return Stop, s.stop()
+		}
+		return code.op, nil
+	case byte1:
+		return code.op, s.number(code, 1)
+	case byte2:
+		return code.op, s.number(code, 2)
+	case byte4:
+		return code.op, s.number(code, 4)
+	case signed4:
+		err := s.number(code, 4)
+		s.num = uint64(int64(int32(uint32(s.num))))
+		return code.op, err
+	case float8:
+		err := s.number(code, 8)
+		var b [8]byte
+		binary.LittleEndian.PutUint64(b[:], s.num)
+		s.float = math.Float64frombits(binary.BigEndian.Uint64(b[:]))
+		return code.op, err
+	case long1, long4:
+		return s.integer(code)
+	case text1:
+		return code.op, s.string(code, 1)
+	case text4:
+		return code.op, s.string(code, 4)
+	case text8:
+		return code.op, s.string(code, 8)
+	case proto:
+		return code.op, s.protocol(code)
+	default:
+		return code.op, s.frame(code)
+	}
+}
+
+// number reads a number of n bytes, the lowest first.
+func (s *Scanner) number(code *opcode, n int) error {
+	if s.end-s.pos < n {
+		if err := s.need(n); err != nil {
+			return s.short(err, "the operand of "+code.name)
+		}
+	}
+	b := s.buf[s.pos:]
+	s.pos += n
+	switch n {
+	case 1:
+		s.num = uint64(b[0])
+	case 2:
+		s.num = uint64(binary.LittleEndian.Uint16(b))
+	case 4:
+		s.num = uint64(binary.LittleEndian.Uint32(b))
+	default:
+		s.num = binary.LittleEndian.Uint64(b)
+	}
+	return nil
+}
+
+// maxLong is the largest integer that is read, in bytes. Nothing in a snapshot needs more than 9.
+const maxLong = 255
+
+// integer reads a length and an integer in two's complement, the lowest byte first.
+func (s *Scanner) integer(code *opcode) (Op, error) {
+	size := 1
+	if code.arg == long4 {
+		size = 4
+	}
+	if err := s.number(code, size); err != nil {
+		return 0, err
+	}
+	if s.num > maxLong {
+		return 0, s.errorf("%s of %d bytes, want at most %d", code.name, s.num, maxLong)
+	}
+	n := int(s.num)
+	if err := s.need(n); err != nil {
+		return 0, s.short(err, fmt.Sprintf("an integer of %d bytes", n))
+	}
+	b := s.buf[s.pos : s.pos+n]
+	s.pos += n
+	sign := byte(0)
+	if n > 0 && b[n-1]&0x80 != 0 {
+		sign = 0xff
+	}
+	for n > 8 && b[n-1] == sign { // bytes that only carry the sign
+		n--
+	}
+	s.num = 0
+	if sign != 0 {
+		s.num = math.MaxUint64
+	}
+	for i := min(n, 8) - 1; i >= 0; i-- {
+		s.num = s.num<<8 | uint64(b[i])
+	}
+	negative := s.num>>63 != 0
+	switch {
+	case n > 8, sign != 0 && !negative:
+		return Wide, nil
+	case sign == 0 && negative:
+		return Uint, nil
+	}
+	return Int, nil
+}
+
+// string reads a length of size bytes and a text.
+func (s *Scanner) string(code *opcode, size int) error {
+	if err := s.number(code, size); err != nil {
+		return err
+	}
+	if s.num > MaxText {
+		return s.errorf("%s of %d bytes, want at most %d", code.name, s.num, MaxText)
+	}
+	n := int(s.num)
+	if n <= window {
+		if err := s.need(n); err != nil {
+			return s.short(err, fmt.Sprintf("a string of %d bytes", n))
+		}
+		s.text = s.buf[s.pos : s.pos+n]
+		s.pos += n
+		return nil
+	}
+	s.long = s.long[:0]
+	for len(s.long) < n {
+		if err := s.need(1); err != nil {
+			return s.short(err, fmt.Sprintf("a string of %d bytes", n))
+		}
+		part := min(n-len(s.long), s.end-s.pos)
+		s.long = append(s.long, s.buf[s.pos:s.pos+part]...)
+		s.pos += part
+	}
+	s.text = s.long
+	return nil
+}
+
+// protocol reads the first opcode.
+func (s *Scanner) protocol(code *opcode) error {
+	if err := s.number(code, 1); err != nil {
+		return err
+	}
+	switch {
+	case s.proto != 0:
+		return s.errorf("a second PROTO, want one")
+	case s.num < 2 || s.num > 5:
+		return s.errorf("protocol %d, want 2 to 5", s.num)
+	}
+	s.proto = byte(s.num)
+	return nil
+}
+
+// frame reads the length of a frame. It only helps those who read ahead, but one that
+// lies about what follows comes from no writer of pickles.
+func (s *Scanner) frame(code *opcode) error {
+	if err := s.number(code, 8); err != nil {
+		return err
+	}
+	at := s.base + int64(s.pos)
+	if s.off < s.frameEnd {
+		return s.errorf("a frame inside the frame that ends at byte %d, want it behind", s.frameEnd)
+	}
+	if s.num > math.MaxInt64-uint64(at) {
+		return s.errorf("FRAME of %d bytes, want less than fit a file", s.num)
+	}
+	s.frameEnd = at + int64(s.num)
+	return nil
+}
+
+// stop checks that the last frame ends here, and the file too.
+func (s *Scanner) stop() error {
+	at := s.base + int64(s.pos)
+	if s.frameEnd > at {
+		return s.errorf("STOP inside a frame that claims to end at byte %d, want it at byte %d", s.frameEnd, at)
+	}
+	switch err := s.need(1); {
+	case err == nil:
+		s.off = at
+		return s.errorf("more bytes behind STOP, want the end of the file")
+	case !errors.Is(err, io.EOF):
+		return err
+	}
+	return nil
+}
+
+// need makes the next n bytes lie in the buffer, which has room for them.
+func (s *Scanner) need(n int) error {
+	if s.end-s.pos >= n {
+		return nil
+	}
+	s.base += int64(s.pos)
+	s.end = copy(s.buf, s.buf[s.pos:s.end])
+	s.pos = 0
+	for s.end < n {
+		k, err := s.r.Read(s.buf[s.end:])
+		s.end += k
+		if err != nil && s.end < n {
+			return err
+		}
+	}
+	return nil
+}
+
+// short says that the file ends too early; other errors stay as they are.
+func (s *Scanner) short(err error, want string) error {
+	if !errors.Is(err, io.EOF) {
+		return err
+	}
+	return &Error{At: s.base + int64(s.end), Text: "the file ends, want " + want}
+}
+
+func (s *Scanner) errorf(format string, a ...any) error {
+	return &Error{At: s.off, Text: fmt.Sprintf(format, a...)}
+}
