@@ -2,6 +2,7 @@ package snapshot
 
 import (
 	"encoding/json"
+	"fmt"
 	"math"
 	"strconv"
 	"strings"
@@ -108,4 +109,87 @@ func appendQuoted(b []byte, text string) []byte {
 		panic("snapshot: a string has no JSON: " + err.Error())
 	}
 	return append(b, quoted...)
+}
+
+// setting writes the value of a setting that is no string, as printed made it.
+func (b *writer) setting(text string) error {
+	switch text {
+	case "None":
+		b.byte('N')
+		return nil
+	case "True", "False":
+		b.bool(text == "True")
+		return nil
+	}
+	if text == "" || text[0] != '{' && text[0] != '[' {
+		return b.settingNumber(text)
+	}
+	d := json.NewDecoder(strings.NewReader(text))
+	d.UseNumber()
+	for first := true; first || len(b.lists) > 0; first = false {
+		token, err := d.Token()
+		if err == nil {
+			err = b.settingToken(token)
+		}
+		if err != nil {
+			return fmt.Errorf("%s is no JSON: %w", quote(text), err)
+		}
+	}
+	return nil
+}
+
+// settingToken writes a token of JSON.
+func (b *writer) settingToken(token json.Token) error {
+	depth := len(b.lists) - 1
+	if delim, ok := token.(json.Delim); ok && (delim == ']' || delim == '}') {
+		if delim == ']' {
+			b.endList()
+		} else {
+			b.endDict()
+		}
+		b.lists = b.lists[:depth]
+		return nil
+	}
+	if depth >= 0 && b.lists[depth] {
+		b.item()
+	}
+	switch t := token.(type) {
+	case json.Delim:
+		if len(b.lists) == maxNesting {
+			return fmt.Errorf("containers in each other, want at most %d levels", maxNesting)
+		}
+		b.lists = append(b.lists, t == '[')
+		if t == '[' {
+			b.list()
+		} else {
+			b.dict()
+		}
+	case string:
+		b.text(t)
+	case bool:
+		b.bool(t)
+	case json.Number:
+		return b.settingNumber(t.String())
+	default:
+		b.byte('N')
+	}
+	return nil
+}
+
+// settingNumber writes a number.
+func (b *writer) settingNumber(text string) error {
+	if x, err := strconv.ParseInt(text, 10, 64); err == nil {
+		b.int(x)
+		return nil
+	}
+	if x, err := strconv.ParseUint(text, 10, 64); err == nil {
+		b.uint(x)
+		return nil
+	}
+	f, err := strconv.ParseFloat(text, 64)
+	if err != nil {
+		return fmt.Errorf("%s is no number, want one, True, False, None or JSON", quote(text))
+	}
+	b.float(f)
+	return nil
 }
