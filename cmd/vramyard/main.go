@@ -6,7 +6,7 @@
 //	vramyard bench                                     time and memory on yardstick workloads
 //	vramyard check                                     prove invariants on generated calls
 //	vramyard tune --strategy NAME [TRACE...]           search the settings of a strategy
-//	vramyard trace info|convert|gen ...                look at traces, change their form, make them up
+//	vramyard trace info|convert|cut|diff|gen ...       look at traces, change and compare them, make them up
 //	vramyard strategies [NAME]                         what there is, with every setting
 //	vramyard devices                                   the cards that a device can stand for
 //

@@ -57,7 +57,7 @@ func TestWrongInput(t *testing.T) {
 		{"flag without value", []string{"compare", "--capacity"}, 2, "flag needs an argument"},
 		{"replay without trace", []string{"replay", "--strategy", "bfc"}, 2, "accepts 1 arg(s), received 0"},
 		{"replay without strategy", []string{"replay", good}, 2, `required flag(s) "strategy" not set`},
-		{"trace without command", []string{"trace"}, 2, "missing command: want info, convert, gen or classes"},
+		{"trace without command", []string{"trace"}, 2, "missing command: want info, convert, cut, diff, gen or classes"},
 		{"trace with unknown command", []string{"trace", "show"}, 2, `unknown command "show"`},
 		{"info without trace", []string{"trace", "info"}, 2, "requires at least 1 arg"},
 		{"convert without output", []string{"trace", "convert", good}, 2, "accepts 2 arg(s), received 1"},

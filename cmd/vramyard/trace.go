@@ -19,15 +19,15 @@ import (
 func newTrace() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "trace",
-		Short: "Look at traces, change their form, make them up",
+		Short: "Look at traces, change and compare them, make them up",
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if len(args) > 0 {
 				return usageError(fmt.Sprintf("unknown command %q for %q", args[0], cmd.CommandPath()))
 			}
-			return usageError("missing command: want info, convert, gen or classes")
+			return usageError("missing command: want info, convert, cut, diff, gen or classes")
 		},
 	}
-	c.AddCommand(newTraceInfo(), newTraceConvert(), newTraceGen(), newTraceClasses())
+	c.AddCommand(newTraceInfo(), newTraceConvert(), newTraceCut(), newTraceDiff(), newTraceGen(), newTraceClasses())
 	return c
 }
 
@@ -37,7 +37,10 @@ func newTraceInfo() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "info TRACE...",
 		Short: "Show what is in a trace",
-		Args:  cobra.MinimumNArgs(1),
+		Long: `Show what is in a trace: sizes, streams, lifetimes, how much its steps are alike, and what the file
+could not tell. A TRACE is a file of any format that docs/traces.md lists; its content tells
+which it is.`,
+		Args: cobra.MinimumNArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if err := errors.Join(onceFromStdin(args), checkOutputs(args, output{"json", jsonFile, false})); err != nil {
 				return err

@@ -9,6 +9,7 @@ import (
 	"github.com/jedib0t/go-pretty/v6/table"
 	"github.com/jedib0t/go-pretty/v6/text"
 
+	"github.com/vramyard/vramyard/harness/formats"
 	"github.com/vramyard/vramyard/harness/trace"
 )
 
@@ -38,6 +39,7 @@ func infoRows(i trace.Info) []table.Row {
 		{"sizes", fmt.Sprintf("%d distinct, %s to %s, median %s", i.Sizes.Distinct, Bytes(i.Sizes.Min), Bytes(i.Sizes.Max), Bytes(i.Sizes.Median))},
 		{"bytes asked for in all", Bytes(i.Sizes.Total)},
 	}
+	rows = append(rows, lifeRows(i)...)
 	for _, s := range i.Streams {
 		rows = append(rows, table.Row{fmt.Sprintf("stream %d", s.Stream), fmt.Sprintf("%d allocations, %s", s.Allocs, Bytes(s.Bytes))})
 	}
@@ -56,9 +58,50 @@ func infoRows(i trace.Info) []table.Row {
 		rows = append(rows, table.Row{name, fmt.Sprintf("%d allocations, %s", tag.Allocs, Bytes(tag.Bytes))})
 	}
 	for _, m := range i.Meta {
-		rows = append(rows, table.Row{"# " + printable(m.Key), printable(m.Value)})
+		key := "# " + m.Key
+		if m.Key == formats.AbsentKey {
+			key = "not in the file"
+		}
+		rows = append(rows, table.Row{printable(key), printable(m.Value)})
 	}
 	return rows
+}
+
+// lifeRows tells how long allocations live and how much steps are alike.
+func lifeRows(i trace.Info) []table.Row {
+	var rows []table.Row
+	if l := i.Lives; l.Freed > 0 {
+		text := fmt.Sprintf("%d freed: median %d events, 9 of 10 at most %d, longest %d", l.Freed, l.MedianEvents, l.TenthEvents, l.MaxEvents)
+		if l.Timed > 0 {
+			text += fmt.Sprintf("; median %v, 9 of 10 at most %v, longest %v",
+				time.Duration(l.MedianTime), time.Duration(l.TenthTime), time.Duration(l.MaxTime))
+		}
+		rows = append(rows, table.Row{"lifetimes", text})
+		if l.Delayed > 0 {
+			rows = append(rows, table.Row{"delayed frees", l.Delayed})
+		}
+	}
+	rows = append(rows, table.Row{"steps", steps(i.Steps)})
+	if i.Pools > 0 {
+		rows = append(rows, table.Row{"private pools", i.Pools})
+	}
+	if i.Refused > 0 {
+		rows = append(rows, table.Row{"refused when recorded", "up to " + Bytes(i.Refused)})
+	}
+	return rows
+}
+
+// steps tells how much steps are alike.
+func steps(s trace.StepInfo) string {
+	switch {
+	case s.Count == 0:
+		return "none: its marks tell of none"
+	case s.Compared == 0:
+		return fmt.Sprintf("%d from %q on, nothing to compare", s.Count, s.First)
+	}
+	return fmt.Sprintf("%d from %q on, %d to %d allocations each; %.1f %% come again in the next step at the same place "+
+		"with the same size; %d steps are just like the one before",
+		s.Count, s.First, s.MinAllocs, s.MaxAllocs, 100*float64(s.Recurring)/float64(s.Compared), s.Identical)
 }
 
 // lowerBound tells the peak of live bytes and where it is.

@@ -28,6 +28,10 @@ type Info struct {
 	PeakLive int           `json:"peak_live_count"` // most allocations live at once
 	End      device.Size   `json:"end_live_bytes"`  // live behind the last event
 	EndLive  int           `json:"end_live_count"`  // likewise
+	Lives    LifeInfo      `json:"lifetimes"`       // how long allocations live
+	Steps    StepInfo      `json:"steps"`           // how much steps are alike
+	Pools    int           `json:"pools"`           // private pools that are begun
+	Refused  device.Size   `json:"refused_bytes"`   // largest request that the recorded program was refused; 0 if none was
 	Timed    bool          `json:"timed"`           // some event has a time
 	Duration int64         `json:"duration_ns"`     // from the first to the last known time
 }
@@ -179,7 +183,23 @@ func (t *Trace) Info() Info {
 	in.Peak, in.PeakLive = l.peak, l.peakCount
 	in.End, in.EndLive = l.bytes(), l.count
 	in.Timed, in.Duration = first != NoTime, last-first
+	in.Lives, in.Steps = t.lifeInfo(), t.stepInfo()
+	in.Pools, in.Refused = t.poolsAndRefusals()
 	return in
+}
+
+// poolsAndRefusals returns how many private pools are begun and the largest request that was refused.
+func (t *Trace) poolsAndRefusals() (pools int, refused device.Size) {
+	seen := map[uint64]bool{}
+	for i := range t.Events {
+		switch e := &t.Events[i]; e.Kind {
+		case PoolBegin:
+			seen[e.Arg] = true
+		case Refused:
+			refused = max(refused, e.Size)
+		}
+	}
+	return len(seen), refused
 }
 
 func (t *Trace) kindCounts() []KindCount {

@@ -1,0 +1,61 @@
+package main
+
+import (
+	"fmt"
+	"io"
+
+	"github.com/spf13/cobra"
+
+	"github.com/vramyard/vramyard/harness/formats"
+	"github.com/vramyard/vramyard/harness/report"
+	"github.com/vramyard/vramyard/harness/trace"
+	"github.com/vramyard/vramyard/internal/outfile"
+)
+
+func newTraceDiff() *cobra.Command {
+	var jsonFile string
+	var source formats.Options
+	c := &cobra.Command{
+		Use:   "diff A B",
+		Short: "Tell how two traces differ",
+		Long: `Tell how two traces differ: their headers, the first event that is not the same, how many events
+there are of each kind, the allocations that only one of them has, and what is live. Their formats
+do not count.
+
+Allocations are matched by order: the n-th of a size on a stream stands for the n-th of that size
+and stream in the other trace; and by their ids, where both traces give each id only once.
+
+The exit status is 0 if the traces are equal and 1 if not.`,
+		Args: cobra.ExactArgs(2),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if err := onceFromStdin(args); err != nil {
+				return err
+			}
+			if err := checkOutputs(args, output{"json", jsonFile, false}); err != nil {
+				return err
+			}
+			var traces [2]*trace.Trace
+			for i, a := range args {
+				var err error
+				if traces[i], err = openTrace(a, source, cmd.InOrStdin()); err != nil {
+					return err
+				}
+			}
+			d := trace.Compare(traces[0], traces[1])
+			var err error
+			if jsonFile != "" {
+				err = writeJSON(jsonFile, cmd.OutOrStdout(), d)
+			}
+			if err == nil && jsonFile != "-" {
+				err = outfile.Write("-", cmd.OutOrStdout(), func(w io.Writer) error { return report.TraceDiff(w, args[0], args[1], d) })
+			}
+			if err == nil && !d.Equal {
+				err = fmt.Errorf("%s and %s differ", args[0], args[1])
+			}
+			return err
+		},
+	}
+	addSource(c, &source)
+	c.Flags().StringVar(&jsonFile, "json", "", `also write the differences as JSON to this file, "-" for standard output instead of words`)
+	return c
+}

@@ -1,0 +1,77 @@
+package report
+
+import (
+	"fmt"
+	"io"
+
+	"github.com/vramyard/vramyard/harness/trace"
+)
+
+// TraceDiff writes how two traces differ, which are called a and b.
+func TraceDiff(w io.Writer, a, b string, d trace.Diff) error {
+	if d.Equal {
+		_, err := fmt.Fprintln(w, "equal")
+		return err
+	}
+	out := &lines{w: w}
+	out.printf("A %s\nB %s\n", printable(a), printable(b))
+	for _, h := range d.Header {
+		out.printf("header %s: A %s, B %s\n", printable(h.Key), valueOf(h.A), valueOf(h.B))
+	}
+	if d.First != nil {
+		out.printf("first difference at event %d:\n  A  %s\n  B  %s\n", d.First.Index, lineOf(d.First.A), lineOf(d.First.B))
+	}
+	out.printf("events: A %d, B %d\n", d.Events[0], d.Events[1])
+	for _, k := range d.Kinds {
+		out.printf("  %s: A %d, B %d\n", k.Kind, k.A, k.B)
+	}
+	for side, name := range [...]string{"A", "B"} {
+		out.printf("allocations only in %s: %d, %s\n", name, d.Allocs.Count[side], Bytes(d.Allocs.Bytes[side]))
+		for _, e := range d.Allocs.First[side] {
+			out.printf("  event %d: id %d, %d bytes on stream %d\n", e.Index, e.ID, e.Size, e.Stream)
+		}
+		if more := d.Allocs.Count[side] - len(d.Allocs.First[side]); more > 0 {
+			out.printf("  and %d more\n", more)
+		}
+	}
+	if ids := d.Allocs.IDs; ids != nil {
+		out.printf("ids: %d only in A, %d only in B, %d of another size or stream\n", ids.OnlyIn[0], ids.OnlyIn[1], ids.Changed)
+	}
+	l := d.Live
+	out.printf("peak live: A %s at event %d, B %s at event %d\n", Bytes(l.Peak[0]), l.At[0], Bytes(l.Peak[1]), l.At[1])
+	if l.Behind >= 0 {
+		out.printf("live bytes: apart from event %d on, most at event %d by %s\n", l.Behind, l.Where, Bytes(l.Apart))
+	} else {
+		out.printf("live bytes: the same behind every event\n")
+	}
+	return out.err
+}
+
+// lines writes until the first error.
+type lines struct {
+	w   io.Writer
+	err error
+}
+
+// printf writes unless something failed before.
+func (l *lines) printf(format string, args ...any) {
+	if l.err == nil {
+		_, l.err = fmt.Fprintf(l.w, format, args...)
+	}
+}
+
+// valueOf shows a value of a header.
+func valueOf(v *string) string {
+	if v == nil {
+		return "has none"
+	}
+	return printable(*v)
+}
+
+// lineOf shows an event.
+func lineOf(line string) string {
+	if line == "" {
+		return "has ended"
+	}
+	return printable(line)
+}

@@ -1,0 +1,264 @@
+package trace
+
+import (
+	"strconv"
+
+	"github.com/vramyard/vramyard/device"
+)
+
+// Diff is how two traces differ. Counts are of what only one of them has.
+type Diff struct {
+	Equal  bool         `json:"equal"`            // header pairs, name and events are the same
+	Header []HeaderDiff `json:"header,omitempty"` // pairs that differ, in the order of A and then of B
+	Events [2]int       `json:"events"`           // number of events
+	First  *EventDiff   `json:"first,omitempty"`  // the first event that differs
+	Kinds  []KindDiff   `json:"kinds,omitempty"`  // kinds of which one has more, in the order of the kinds
+	Allocs AllocDiff    `json:"allocations"`      // allocations that only one has
+	Live   LiveDiff     `json:"live"`             // the live bytes over the events
+}
+
+// HeaderDiff is a pair of the header that differs.
+type HeaderDiff struct {
+	Key string  `json:"key"`         // "name" is the name of the trace
+	A   *string `json:"a,omitempty"` // value in A; nil if it has none
+	B   *string `json:"b,omitempty"` // likewise
+}
+
+// EventDiff is the first event that differs, as the lines of the text form.
+type EventDiff struct {
+	Index int    `json:"event"`       // number of the event
+	A     string `json:"a,omitempty"` // "" if A ends here
+	B     string `json:"b,omitempty"` // likewise
+}
+
+// KindDiff says how many events of a kind there are.
+type KindDiff struct {
+	Kind string `json:"kind"` // name of the kind
+	A    int    `json:"a"`    // in A
+	B    int    `json:"b"`    // in B
+}
+
+// AllocDiff tells of allocations that only one of two traces has. The n-th allocation of a size on a
+// stream stands for the n-th of that size and stream in the other.
+type AllocDiff struct {
+	Count [2]int          `json:"only_in"`         // allocations
+	Bytes [2]device.Size  `json:"only_in_bytes"`   // their sum; the largest Size if that overflows
+	First [2][]AllocEvent `json:"first,omitempty"` // the first few of each
+	IDs   *IDDiff         `json:"ids,omitempty"`   // nil unless both traces give each id only once
+}
+
+// IDDiff compares allocations by their ids.
+type IDDiff struct {
+	OnlyIn  [2]int `json:"only_in"` // ids
+	Changed int    `json:"changed"` // ids of another size or stream in the other trace
+}
+
+// AllocEvent is an allocation of a trace.
+type AllocEvent struct {
+	Index  int           `json:"event"`  // number of its event
+	ID     uint64        `json:"id"`     // name in the file
+	Size   device.Size   `json:"bytes"`  // as requested
+	Stream device.Stream `json:"stream"` // of the request
+}
+
+// LiveDiff compares the live bytes of two traces, event by event.
+type LiveDiff struct {
+	Peak   [2]device.Size `json:"peak_bytes"`     // as LowerBound
+	At     [2]int         `json:"peak_event"`     // event that reaches it; -1 without allocations
+	Apart  device.Size    `json:"most_apart"`     // the largest difference behind the same number of events
+	Where  int            `json:"most_apart_at"`  // the first event of that difference; -1 if there is none
+	Behind int            `json:"first_apart_at"` // the first event behind which they differ; -1 if there is none
+}
+
+// mostAllocs bounds how many allocations a Diff shows of each trace.
+const mostAllocs = 10
+
+// Compare tells how two traces differ. Formats, hashes and the numbers of slots and tags do not count. It
+// costs O(events · log events).
+func Compare(a, b *Trace) Diff {
+	d := Diff{
+		Header: diffHeaders(a.Header, b.Header),
+		Events: [2]int{len(a.Events), len(b.Events)},
+		First:  firstDiff(a, b),
+		Allocs: diffAllocs(a, b),
+		Live:   diffLive(a, b),
+	}
+	d.Equal = len(d.Header) == 0 && d.First == nil
+	x, y := kindTable(a), kindTable(b)
+	for k := range Kinds {
+		if x[k] != y[k] {
+			d.Kinds = append(d.Kinds, KindDiff{k.String(), x[k], y[k]})
+		}
+	}
+	return d
+}
+
+// kindTable counts events by kind.
+func kindTable(t *Trace) (counts [numKinds]int) {
+	for i := range t.Events {
+		counts[t.Events[i].Kind]++
+	}
+	return counts
+}
+
+// diffHeaders compares names and pairs. The n-th pair with a key stands for the n-th in the other.
+func diffHeaders(a, b Header) []HeaderDiff {
+	pairs := func(h Header) ([]Pair, map[Pair]string) {
+		list := append([]Pair{{"name", h.Name}}, h.Meta...)
+		counts, values := map[string]int{}, map[Pair]string{}
+		for i, p := range list {
+			n := counts[p.Key]
+			counts[p.Key]++
+			list[i].Value = strconv.Itoa(n)
+			values[list[i]] = p.Value
+		}
+		return list, values
+	}
+	x, in := pairs(a)
+	y, out := pairs(b)
+	var list []HeaderDiff
+	for _, p := range x {
+		va := in[p]
+		switch vb, ok := out[p]; {
+		case !ok:
+			list = append(list, HeaderDiff{p.Key, &va, nil})
+		case va != vb:
+			list = append(list, HeaderDiff{p.Key, &va, &vb})
+		}
+	}
+	for _, p := range y {
+		if _, ok := in[p]; !ok {
+			vb := out[p]
+			list = append(list, HeaderDiff{p.Key, nil, &vb})
+		}
+	}
+	return list
+}
+
+// firstDiff returns the first event that differs, nil if none does.
+func firstDiff(a, b *Trace) *EventDiff {
+	for i := range max(len(a.Events), len(b.Events)) {
+		if i < len(a.Events) && i < len(b.Events) && sameEvent(a, b, i) {
+			continue
+		}
+		return &EventDiff{Index: i, A: a.line(i), B: b.line(i)}
+	}
+	return nil
+}
+
+// sameEvent compares event i of two traces.
+func sameEvent(a, b *Trace, i int) bool {
+	x, y := a.Events[i], b.Events[i]
+	if x.Kind == BadFree && (x.Slot == NoSlot) != (y.Slot == NoSlot) || a.TagOf(&x) != b.TagOf(&y) {
+		return false
+	}
+	x.Slot, y.Slot, x.Tag, y.Tag = 0, 0, 0, 0
+	return x == y
+}
+
+// line returns event i as a line of the text form, "" if there is none.
+func (t *Trace) line(i int) string {
+	if i >= len(t.Events) {
+		return ""
+	}
+	e := &t.Events[i]
+	line, err := appendEvent(nil, e, t.TagOf(e))
+	if err != nil {
+		return e.Kind.String()
+	}
+	return string(line)
+}
+
+// allocKey is what makes two allocations the same.
+type allocKey struct {
+	size   device.Size
+	stream device.Stream
+}
+
+// allocs calls f for every allocation.
+func (t *Trace) allocs(f func(i int, e *Event)) {
+	for i := range t.Events {
+		if e := &t.Events[i]; e.Kind == Alloc || e.Kind == LiveAtStart {
+			f(i, e)
+		}
+	}
+}
+
+// diffAllocs matches the allocations of two traces.
+func diffAllocs(a, b *Trace) AllocDiff {
+	d := AllocDiff{IDs: diffIDs(a, b)}
+	for side, t := range [...]*Trace{a, b} {
+		counts := map[allocKey]int{} // of the other that nothing here stands for yet
+		[...]*Trace{b, a}[side].allocs(func(_ int, e *Event) { counts[allocKey{e.Size, e.Stream}]++ })
+		t.allocs(func(i int, e *Event) {
+			k := allocKey{e.Size, e.Stream}
+			if counts[k] > 0 {
+				counts[k]--
+				return
+			}
+			d.Count[side]++
+			d.Bytes[side] = addSize(d.Bytes[side], e.Size)
+			if len(d.First[side]) < mostAllocs {
+				d.First[side] = append(d.First[side], AllocEvent{i, e.ID, e.Size, e.Stream})
+			}
+		})
+	}
+	return d
+}
+
+// diffIDs compares what two traces call by the same id, nil if one of them gives an id twice.
+func diffIDs(a, b *Trace) *IDDiff {
+	byID := map[uint64]allocKey{}
+	twice := false
+	a.allocs(func(_ int, e *Event) {
+		_, ok := byID[e.ID]
+		twice = twice || ok
+		byID[e.ID] = allocKey{e.Size, e.Stream}
+	})
+	d := IDDiff{}
+	both := 0
+	seen := map[uint64]bool{}
+	b.allocs(func(_ int, e *Event) {
+		twice = twice || seen[e.ID]
+		seen[e.ID] = true
+		switch k, ok := byID[e.ID]; {
+		case !ok:
+			d.OnlyIn[1]++
+		case k != allocKey{e.Size, e.Stream}:
+			d.Changed++
+			fallthrough
+		default:
+			both++
+		}
+	})
+	if twice {
+		return nil
+	}
+	d.OnlyIn[0] = len(byID) - both
+	return &d
+}
+
+// diffLive compares live bytes behind each number of events; behind its end, a trace keeps what is live
+// there.
+func diffLive(a, b *Trace) LiveDiff {
+	d := LiveDiff{At: [2]int{-1, -1}, Where: -1, Behind: -1}
+	var ledgers [2]Ledger
+	traces := [...]*Trace{a, b}
+	for i := range max(len(a.Events), len(b.Events)) {
+		for side, t := range traces {
+			if i < len(t.Events) && ledgers[side].Step(&t.Events[i]) {
+				d.At[side] = i
+			}
+		}
+		x, y := ledgers[0].bytes(), ledgers[1].bytes()
+		apart := max(x, y) - min(x, y)
+		if apart > 0 && d.Behind < 0 {
+			d.Behind = i
+		}
+		if apart > d.Apart {
+			d.Apart, d.Where = apart, i
+		}
+	}
+	d.Peak = [2]device.Size{ledgers[0].peak, ledgers[1].peak}
+	return d
+}
