@@ -68,7 +68,7 @@ func (c *Course) back(n *numbers) {
 func (c *Course) open(n *numbers, places []place) {
 	for k, p := range places {
 		if p.state != vacant {
-			c.Opening = append(c.Opening, Life{uint64(n.addrs[k]), p.size, p.stream, p.state == pending})
+			c.Opening = append(c.Opening, Life{Addr: uint64(n.addrs[k]), Size: p.size, Stream: p.stream, Pending: p.state == pending})
 		}
 	}
 	slices.SortFunc(c.Opening, func(a, b Life) int {
@@ -205,6 +205,8 @@ func (w *walk) compare(n *numbers) {
 			r.find(stateDiffers, -1, b.Addr)
 		case p.size != b.Requested:
 			r.find(sizeDiffers, -1, b.Addr)
+		case int(p.id) < len(w.Opening):
+			w.Opening[p.id].Granted = b.Size // it has not changed in between
 		}
 		p.state = vacant
 	}

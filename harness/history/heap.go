@@ -2,6 +2,7 @@ package history
 
 import (
 	"cmp"
+	"fmt"
 	"slices"
 
 	"github.com/vramyard/vramyard/harness/snapshot"
@@ -97,4 +98,13 @@ func (h *Heap) External() float64 {
 		return 0
 	}
 	return 1 - float64(h.Largest)/float64(h.Free)
+}
+
+// String returns the memory in one line.
+func (h *Heap) String() string {
+	return fmt.Sprintf("pool %s, stream %d: %d segments, %d bytes reserved, %d allocated, %d pending, %d requested; "+
+		"%d bytes free in %d blocks, the largest %d (external fragmentation %.1f %%), %d of them beside blocks in use; "+
+		"%d bytes in empty segments; %d segments kept by one block each, %d bytes, with %d bytes free beside them",
+		poolName(h.Pool), h.Stream, h.Segments, h.Reserved, h.Allocated, h.Pending, h.Requested,
+		h.Free, h.Holes, h.Largest, 100*h.External(), h.Split, h.Empty, h.Pinned, h.PinnedBy, h.Held)
 }

@@ -12,15 +12,20 @@ const Format = "pytorch-snapshot"
 
 // Keys of the header of a trace made here.
 const (
-	KeyGPU     = "gpu"               // ordinal of the device
+	KeyPart    = "part"              // name of the device, see PartOf
 	KeyConfig  = "config"            // recorded settings, as a configuration of the strategy caching
 	KeyStreams = "streams"           // handles of the streams, by first appearance
 	KeyPools   = "pools"             // private pools in which the file has segments
 	KeyOpening = "opening_live"      // allocations that were live when the history began
 	KeyPeak    = "recorded_reserved" // most bytes that the recorded allocator held, as far as it shows
 	KeyStarted = "started_us"        // time of the first event, in microseconds of the Unix epoch
-	KeyDoubts  = "doubts"            // entries that do not fit the others
+	KeyWrapped = "wrapped"           // why the history probably lost its oldest entries
+	KeyDoubt   = "doubt"             // a finding of the report; there may be several
+	KeyHeap    = "heap"              // memory at the end of one pool and stream; there may be several
 )
+
+// PartOf returns the name of a device.
+func PartOf(gpu int) string { return "cuda:" + strconv.Itoa(gpu) }
 
 // Result is what was made of one device.
 type Result struct {
@@ -67,6 +72,7 @@ type Life struct {
 	Addr    uint64 // first byte
 	Size    uint64 // bytes asked for
 	Stream  int64  // handle
+	Granted uint64 // bytes of its block; 0 where the file does not tell
 	Pending bool   // the program had given it back already
 }
 
@@ -101,13 +107,4 @@ func Solve(d *snapshot.Device) *Course {
 	c.forward(n)
 	c.Report.finish(c)
 	return c
-}
-
-// Name returns what to call the trace of a device in a file: the file's name, with the device if the
-// file has several.
-func Name(file string, gpu, devices int) string {
-	if devices > 1 {
-		return file + ".gpu" + strconv.Itoa(gpu)
-	}
-	return file
 }

@@ -68,6 +68,15 @@ type Finding struct {
 	kind  finding
 }
 
+// String returns the finding in one line.
+func (f *Finding) String() string {
+	where := fmt.Sprintf("entry %d", f.Entry)
+	if f.Entry < 0 {
+		where = "the final state"
+	}
+	return fmt.Sprintf("%d %s; the first at %#x in %s", f.Count, f.What, f.Addr, where)
+}
+
 // finding is a kind of [Finding].
 type finding uint8
 
@@ -238,24 +247,13 @@ func (r *Report) String() string {
 		line("the history probably lost its oldest entries: %s", r.Wrapped)
 	}
 	if len(r.Pools) > 0 {
-		line("private pools %s: a replay into one pool reuses memory that such a pool keeps, so what it saves there is an illusion",
-			join(r.Pools, poolName))
+		line("private pools %s%s", join(r.Pools, poolName), poolWarning)
 	}
 	for i := range r.Heaps {
-		h := &r.Heaps[i]
-		line("pool %s, stream %d: %d segments, %d bytes reserved, %d allocated, %d pending, %d requested", poolName(h.Pool), h.Stream,
-			h.Segments, h.Reserved, h.Allocated, h.Pending, h.Requested)
-		line("  %d bytes free in %d blocks, the largest %d (external fragmentation %.1f %%); %d of them beside blocks in use", h.Free, h.Holes,
-			h.Largest, 100*h.External(), h.Split)
-		line("  %d bytes in empty segments; %d segments kept by one block each, %d bytes, with %d bytes free beside them", h.Empty,
-			h.Pinned, h.PinnedBy, h.Held)
+		line("%v", &r.Heaps[i])
 	}
-	for _, f := range r.Findings {
-		where := fmt.Sprintf("entry %d", f.Entry)
-		if f.Entry < 0 {
-			where = "the final state"
-		}
-		line("%d %s; the first at %#x in %s", f.Count, f.What, f.Addr, where)
+	for i := range r.Findings {
+		line("%v", &r.Findings[i])
 	}
 	if len(r.Findings) == 0 {
 		line("everything fits")

@@ -34,10 +34,11 @@ type maker struct {
 // Trace returns the requests of a course. s is the file that it comes from.
 func (c *Course) Trace(s *snapshot.Snapshot) (*trace.Trace, error) {
 	m := &maker{Course: c, texts: s.Strings, tags: make([]uint32, len(s.Strings)), start: snapshot.NoTime, now: trace.NoTime}
-	for i := range c.Steps {
-		if t := c.Device.History.At(i).Time; t != snapshot.NoTime {
-			m.start = t
-			break
+	for i, step := range c.Steps {
+		if step != None {
+			if m.start = c.Device.History.At(i).Time; m.start != snapshot.NoTime {
+				break
+			}
 		}
 	}
 	m.b = trace.NewBuilder(trace.Header{Format: Format})
@@ -213,23 +214,33 @@ func (m *maker) ending() error {
 func (c *Course) meta(s *snapshot.Snapshot, start int64) []trace.Pair {
 	r := c.Report
 	meta := []trace.Pair{
-		{Key: KeyGPU, Value: strconv.Itoa(c.Device.Ordinal)},
+		{Key: KeyPart, Value: PartOf(c.Device.Ordinal)},
 		{Key: KeyConfig, Value: string(Config(s.Settings))},
 		{Key: KeyStreams, Value: join(r.Streams, func(s int64) string { return strconv.FormatInt(s, 10) })},
 		{Key: KeyOpening, Value: strconv.Itoa(len(c.Opening))},
 		{Key: KeyPeak, Value: strconv.FormatUint(r.Peak, 10)},
 	}
+	add := func(key, value string) { meta = append(meta, trace.Pair{Key: key, Value: value}) }
 	if start != snapshot.NoTime {
-		meta = append(meta, trace.Pair{Key: KeyStarted, Value: strconv.FormatInt(start, 10)})
+		add(KeyStarted, strconv.FormatInt(start, 10))
 	}
 	if len(r.Pools) > 0 {
-		meta = append(meta, trace.Pair{Key: KeyPools, Value: join(r.Pools, poolName)})
+		add(KeyPools, join(r.Pools, poolName)+poolWarning)
 	}
-	if n := r.Doubts(); n > 0 {
-		meta = append(meta, trace.Pair{Key: KeyDoubts, Value: strconv.Itoa(n)})
+	if r.Wrapped != "" {
+		add(KeyWrapped, r.Wrapped)
+	}
+	for i := range r.Findings {
+		add(KeyDoubt, r.Findings[i].String())
+	}
+	for i := range r.Heaps {
+		add(KeyHeap, r.Heaps[i].String())
 	}
 	return meta
 }
+
+// poolWarning is what there is to say of every trace of a program with private pools.
+const poolWarning = ": a replay into one pool reuses memory that such a pool keeps, so what it saves there is an illusion"
 
 // poolName returns a private pool as the file's two numbers.
 func poolName(p [2]uint64) string { return fmt.Sprintf("%d.%d", p[0], p[1]) }
