@@ -1,6 +1,7 @@
 package verify
 
 import (
+	"github.com/vramyard/vramyard/alloc"
 	"github.com/vramyard/vramyard/device"
 )
 
@@ -8,7 +9,7 @@ import (
 type History struct {
 	Name     string    // of the trace
 	Hash     string    // SHA-256 of the trace's decompressed file
-	Addr     string    // SHA-256 of the decompressed file with the addresses
+	Addr     string    // SHA-256 of the decompressed file with the addresses; "" if the trace has them
 	Segments []Segment // held when the recording began, by address
 	Blocks   []Block   // live when the recording began, by address
 	Steps    []Step    // what happened, in order
@@ -18,6 +19,7 @@ type History struct {
 type Segment struct {
 	device.Region               // where it lies
 	Stream        device.Stream // stream whose blocks lie in it
+	Pool          alloc.PoolID  // private pool; 0 for the default pool
 }
 
 // Block is a block that was live when the recording began.
@@ -52,9 +54,10 @@ func (k Kind) String() string {
 // Step is one thing that happened while the recording ran.
 type Step struct {
 	Kind   Kind          // what happened
-	Event  int           // number of the event of the trace, marks left out
+	Event  int           // number of the event of the trace, marks left out; of the entry of a snapshot
 	ID     uint64        // Alloc, Free: the allocation's name in the trace
 	Addr   device.Addr   // of the block or the segment
 	Size   device.Size   // bytes asked for, or of the segment
 	Stream device.Stream // Alloc: of the request
+	Pool   alloc.PoolID  // SegmentAlloc: private pool; 0 for the default pool
 }

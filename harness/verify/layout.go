@@ -20,6 +20,7 @@ const (
 type segment struct {
 	size   device.Size
 	stream device.Stream
+	pool   alloc.PoolID
 	known  bool // the recording has an allocation that tells the stream
 }
 
@@ -41,13 +42,9 @@ type layout struct {
 func newLayout(h *History) (*layout, error) {
 	l := &layout{}
 	for _, s := range h.Segments {
-		if err := l.addSegment(s.Region); err != nil {
+		if err := l.addSegment(s); err != nil {
 			return nil, err
 		}
-		p, _ := l.segments.Search(s.Addr)
-		e := l.segments.Entry(p)
-		e.Value.stream = s.Stream
-		l.segments.Set(p, e)
 	}
 	for _, b := range h.Blocks {
 		if err := l.addOpening(b); err != nil {
@@ -58,7 +55,8 @@ func newLayout(h *History) (*layout, error) {
 }
 
 // addSegment enters a segment.
-func (l *layout) addSegment(r device.Region) error {
+func (l *layout) addSegment(s Segment) error {
+	r := s.Region
 	if r.Size == 0 || r.Addr == 0 || r.Addr+device.Addr(r.Size) < r.Addr {
 		return fmt.Errorf("segment of %d bytes at %v: not a range of addresses", uint64(r.Size), r.Addr)
 	}
@@ -68,7 +66,9 @@ func (l *layout) addSegment(r device.Region) error {
 		l.segments.Holds(l.segments.Above(p)) && l.segments.Entry(l.segments.Above(p)).Addr < r.End() {
 		return fmt.Errorf("segment of %v at %v overlaps another one", r.Size, r.Addr)
 	}
-	l.segments.Insert(p, addrlist.Entry[segment]{Addr: r.Addr, Value: segment{size: r.Size}})
+	l.segments.Insert(p, addrlist.Entry[segment]{
+		Addr: r.Addr, Value: segment{size: r.Size, stream: s.Stream, pool: s.Pool},
+	})
 	l.held += r.Size
 	return nil
 }
@@ -140,6 +140,15 @@ func (l *layout) place(a device.Addr, b block) (addrlist.Pos, error) {
 	return where, nil
 }
 
+// poolAt returns the private pool of the segment that an address lies in, 0 if there is none.
+func (l *layout) poolAt(a device.Addr) alloc.PoolID {
+	p, ok := l.segments.Floor(a)
+	if !ok {
+		return 0
+	}
+	return l.segments.Entry(p).Value.pool
+}
+
 // drop removes the live block at a.
 func (l *layout) drop(a device.Addr) error {
 	p, found := l.blocks.Search(a)
@@ -158,7 +167,7 @@ func (l *layout) apply(s Step, size device.Size) error {
 	case Free:
 		return l.drop(s.Addr)
 	case SegmentAlloc:
-		return l.addSegment(device.Region{Addr: s.Addr, Size: s.Size})
+		return l.addSegment(Segment{Region: device.Region{Addr: s.Addr, Size: s.Size}, Stream: s.Stream, Pool: s.Pool})
 	case SegmentFree:
 		return l.dropSegment(device.Region{Addr: s.Addr, Size: s.Size})
 	}
@@ -196,7 +205,7 @@ func (l *layout) chunks(t *Target) []alloc.Chunk {
 	var list []alloc.Chunk
 	p, _ := l.blocks.Search(0)
 	for s := range l.segments.All {
-		c := alloc.Chunk{Region: s.Addr, Class: alloc.ClassLarge, Stream: s.Value.stream}
+		c := alloc.Chunk{Region: s.Addr, Class: alloc.ClassLarge, Stream: s.Value.stream, Pool: s.Value.pool}
 		if s.Value.size == smallSegment {
 			c.Class = alloc.ClassSmall
 		}

@@ -230,7 +230,7 @@ func (m *merger) segments() error {
 			continue
 		}
 		s := Segment{Region: device.Region{Addr: r.addr, Size: r.size}}
-		if err := m.layout.addSegment(s.Region); err != nil {
+		if err := m.layout.addSegment(s); err != nil {
 			return m.blame(r, "%w", err)
 		}
 		m.h.Segments = append(m.h.Segments, s)
@@ -304,7 +304,7 @@ func (m *merger) steps() error {
 		}
 		if e.free {
 			// A free leads to a live allocation, and each of them has its place.
-			if err := m.add(Step{Free, e.seq, e.ID, m.addrs[e.Slot], 0, 0}); err != nil {
+			if err := m.add(Step{Kind: Free, Event: e.seq, ID: e.ID, Addr: m.addrs[e.Slot]}); err != nil {
 				return err
 			}
 			continue
@@ -313,7 +313,7 @@ func (m *merger) steps() error {
 		if err != nil {
 			return err
 		}
-		if err := m.add(Step{Alloc, e.seq, e.ID, r.addr, r.size, e.Stream}); err != nil {
+		if err := m.add(Step{Kind: Alloc, Event: e.seq, ID: e.ID, Addr: r.addr, Size: r.size, Stream: e.Stream}); err != nil {
 			return m.blame(r, "%w", err)
 		}
 		if i, ok := m.held[m.segmentOf(r.addr)]; ok {
@@ -333,7 +333,7 @@ func (m *merger) traffic(seq int, isAlloc bool) error {
 		if r.kind == SegmentAlloc && (!isAlloc || r.seq != uint64(seq)) {
 			return m.blame(r, "segment_alloc of seq %d: the event is no allocation", r.seq)
 		}
-		if err := m.add(Step{r.kind, seq, 0, r.addr, r.size, 0}); err != nil {
+		if err := m.add(Step{Kind: r.kind, Event: seq, Addr: r.addr, Size: r.size}); err != nil {
 			return m.blame(r, "%w", err)
 		}
 		if r.kind == SegmentFree {

@@ -12,18 +12,18 @@ const Schema = "vramyard-verify/1"
 
 // Result is what came of one verification. Sizes are bytes.
 type Result struct {
-	Schema     string          `json:"schema"`                  // the constant Schema
-	Version    string          `json:"version"`                 // of the program
-	Strategy   string          `json:"strategy"`                // name
-	Config     json.RawMessage `json:"config"`                  // the strategy's configuration
-	Trace      string          `json:"trace"`                   // name of the trace
-	TraceHash  string          `json:"trace_sha256"`            // hash of its decompressed file
-	Addresses  string          `json:"addresses_sha256"`        // hash of the decompressed file with the addresses
-	Allocs     int             `json:"alloc_count"`             // allocations that the recording has
-	Predicted  int             `json:"predicted_count"`         // of them, those the strategy placed as recorded
-	Segments   int             `json:"segment_count"`           // segments that the recording takes from the device
-	InSegments int             `json:"predicted_segment_count"` // of them, those the strategy takes likewise
-	Stopped    string          `json:"stopped,omitempty"`       // why the rest was not looked at; empty: all was
+	Schema     string          `json:"schema"`                     // the constant Schema
+	Version    string          `json:"version"`                    // of the program
+	Strategy   string          `json:"strategy"`                   // name
+	Config     json.RawMessage `json:"config"`                     // the strategy's configuration
+	Trace      string          `json:"trace"`                      // name of the trace
+	TraceHash  string          `json:"trace_sha256"`               // hash of its decompressed file
+	Addresses  string          `json:"addresses_sha256,omitempty"` // hash of the decompressed file with the addresses; "" if there is none
+	Allocs     int             `json:"alloc_count"`                // allocations that the recording has
+	Predicted  int             `json:"predicted_count"`            // of them, those the strategy placed as recorded
+	Segments   int             `json:"segment_count"`              // segments that the recording takes from the device
+	InSegments int             `json:"predicted_segment_count"`    // of them, those the strategy takes likewise
+	Stopped    string          `json:"stopped,omitempty"`          // why the rest was not looked at; empty: all was
 
 	OpeningBlocks int         `json:"opening_blocks"`               // live when the recording began
 	OpeningBytes  device.Size `json:"opening_reserved_bytes"`       // held when the recording began

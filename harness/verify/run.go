@@ -150,7 +150,7 @@ func (r *run) step(s Step) error {
 func (r *run) alloc(s Step) error {
 	recorded := Placement{Block: s.Addr, Segment: r.taken.Size}
 	r.device.next = r.taken
-	b, err := r.s.Alloc(alloc.Request{Size: s.Size, Stream: s.Stream, Tag: s.ID})
+	b, err := r.request(s)
 	predicted := Placement{Block: b.Addr}
 	switch {
 	case r.device.disagrees():
@@ -182,6 +182,25 @@ func (r *run) alloc(s Step) error {
 	}
 	r.taken = device.Region{}
 	return nil
+}
+
+// request has the strategy serve the request of a step, in the pool in which the recording has it.
+func (r *run) request(s Step) (b alloc.Block, err error) {
+	pool := r.layout.poolAt(s.Addr)
+	if pool != 0 {
+		if err := alloc.BeginPool(r.s, pool, alloc.AllStreams); err != nil {
+			return b, err
+		}
+	}
+	b, err = r.s.Alloc(alloc.Request{Size: s.Size, Stream: s.Stream, Tag: s.ID})
+	if pool == 0 {
+		return b, err
+	}
+	// The user that the pool was given for the redirection goes; those of the program stay.
+	if failed := errors.Join(alloc.EndPool(r.s, pool), alloc.ReleasePool(r.s, pool)); failed != nil {
+		return b, failed
+	}
+	return b, err
 }
 
 // disagree notes a disagreement and seeds a fresh strategy with the recorded heap. The other one
