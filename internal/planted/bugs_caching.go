@@ -15,6 +15,7 @@ var (
 	cachingSteps    = Setting{"caching", `{"conf":"roundup_power2_divisions:[1:8,4:2,>:4]"}`, caching64}
 	cachingBelow    = Setting{"caching", `{"conf":"roundup_power2_divisions:[4:8,>:0]"}`, caching64}
 	cachingLimit    = Setting{"caching", `{"memory_fraction":0.5}`, caching64}
+	cachingAges     = Setting{"caching", `{"conf":"garbage_collection_threshold:0.4","memory_fraction":0.9}`, caching64}
 	cachingIdle     = Setting{"caching", `{"conf":"garbage_collection_threshold:0.3"}`, caching64}
 )
 
@@ -72,6 +73,8 @@ func cachingSegmentsBugs() []Bug {
 	return []Bug{
 		{ID: "caching/collects-without-bound", Setting: cachingIdle, Breaks: []string{"I61"}, Minimal: "a 20971520\nf 0\na 23068672",
 			Doc: "old segments go back although the bytes held are not bounded"},
+		{ID: "caching/hits-do-not-age", Setting: cachingAges, Breaks: []string{"P13"}, Minimal: "a 1048577\na 1048577",
+			Doc: "a lookup that finds a block ages nothing"},
 		{ID: "caching/limit-of-request", Setting: cachingLimit, Breaks: []string{"I20"}, Minimal: "a 20971520\na 1048577",
 			Doc: "the bound is compared with the request, not with its segment"},
 		{ID: "caching/flushes-while-redirected", Setting: cachingSmall, Breaks: []string{"I58"}, Or: []string{"I60"},

@@ -202,6 +202,9 @@ func (a *Allocator) lookup(sh *shelf, n device.Size) handle {
 	if at == sizemap.None {
 		return none
 	}
+	if planted.Enabled && planted.Is("caching/hits-do-not-age") && a.bar != noLimit {
+		sh.pool.sides[sh.kind].calls--
+	}
 	e := sh.free.Entry(at)
 	if a.set.expandable {
 		e = a.leastReach(sh, e)
@@ -262,6 +265,9 @@ func (a *Allocator) grant(h handle, sh *shelf, n device.Size, r *alloc.Request) 
 	}
 	b.become(live)
 	a.enter(h)
+	if a.born != nil {
+		a.stamp(h, sh) // no two live blocks have the same lookup
+	}
 	a.tags.Set(h, r.Tag, len(a.rows))
 	a.booked(kind, r.Size, size)
 	return alloc.Block{Addr: b.addr, Size: size}

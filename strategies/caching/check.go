@@ -23,6 +23,7 @@ var sayings = [...]string{
 	10: "pages have memory exactly where blocks do",
 	11: "private pools have users, redirections or segments",
 	12: "what may not be split is whole",
+	13: "a lookup serves one block at most",
 }
 
 // broken returns an error that names an invariant.
@@ -45,6 +46,13 @@ type sum struct {
 	asked    [kinds]int64 // active
 	split    [kinds]int64
 	splits   [kinds]int64
+	lookups  map[lookup]handle // of live blocks
+}
+
+// lookup names one of the searches of a side that ages are counted in.
+type lookup struct {
+	side *side
+	n    uint64
 }
 
 // Check implements [alloc.Inspector]. It recounts everything.
@@ -57,7 +65,7 @@ func (a *Allocator) Check() error {
 	if a.closed {
 		return nil
 	}
-	s := sum{free: make([]int, len(a.shelves)), unmapped: make([]int, len(a.shelves)), segments: map[*pool]int{}}
+	s := sum{free: make([]int, len(a.shelves)), unmapped: make([]int, len(a.shelves)), segments: map[*pool]int{}, lookups: map[lookup]handle{}}
 	for i := range a.mem.Len() {
 		span := a.mem.At(i)
 		if err := a.checkSegment(span.Region, span.First, &s); err != nil {
@@ -136,6 +144,9 @@ func (a *Allocator) checkBlock(h handle, s *sum) error {
 		if link, err := a.find(b.addr); err != nil || *link != h {
 			return broken(4, "%v is live and not in it", b.addr)
 		}
+		if err := a.checkLookup(h, sh, s); err != nil {
+			return err
+		}
 	case pending:
 		s.pending++
 		s.parked += b.asked
@@ -154,6 +165,20 @@ func (a *Allocator) checkBlock(h handle, s *sum) error {
 			return broken(12, "%v of %d bytes does not", b.addr, uint64(b.size))
 		}
 	}
+	return nil
+}
+
+// checkLookup checks that no two blocks were granted by one lookup, since each one ages what is free. A block
+// of an opening state had none.
+func (a *Allocator) checkLookup(h handle, sh *shelf, s *sum) error {
+	if int(h) >= len(a.born) || a.born[h] == 0 {
+		return nil
+	}
+	l := lookup{&sh.pool.sides[sh.kind], a.born[h]}
+	if other, twice := s.lookups[l]; twice {
+		return broken(13, "%v and %v had lookup %d", a.rows[other].addr, a.rows[h].addr, l.n)
+	}
+	s.lookups[l] = h
 	return nil
 }
 

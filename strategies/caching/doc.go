@@ -174,6 +174,7 @@
 // Invariant P10: pages are mapped exactly where blocks have memory.
 // Invariant P11: a private pool has users, redirections or segments.
 // Invariant P12: a block that is too large to be split is its segment, unless that can grow.
+// Invariant P13: where ages are counted, each live block had a lookup of its own, which aged all that was free.
 //
 // # Source
 //

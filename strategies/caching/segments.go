@@ -200,7 +200,7 @@ func (a *Allocator) releaseSide(s *side) (first error) {
 	return first
 }
 
-// stamp notes when a block became free, counted in lookups.
+// stamp notes when a block became free or was granted, counted in lookups.
 func (a *Allocator) stamp(h handle, sh *shelf) {
 	if int(h) >= len(a.born) {
 		a.born = append(a.born, make([]uint64, len(a.rows)-len(a.born))...)
