@@ -138,7 +138,7 @@ func Read(r io.Reader, name string, o Options) (*trace.Trace, error) {
 		}
 		return nil, err
 	}
-	if f.Absent != "" {
+	if _, told := t.Header.Get(AbsentKey); f.Absent != "" && !told {
 		t.Header.Meta = append(t.Header.Meta, trace.Pair{Key: AbsentKey, Value: f.Absent})
 	}
 	return t, nil

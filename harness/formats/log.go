@@ -88,46 +88,62 @@ const maxParts = 4096
 // errParts is what is wrong with a file that has more.
 var errParts = fmt.Errorf("more than %d devices or allocators", maxParts)
 
-// pick returns the part that is asked for: by its name, or the only one that is not of the host, or
-// the only one at all. It also names those that are left out.
-func (l *logs) pick(want string) (chosen *log, rest []string, err error) {
-	candidates := l.list
+// part is one of several traces in a file. A part that is idle is taken only by its name, or if all are.
+type part struct {
+	name   string
+	idle   bool
+	events int
+}
+
+// choose returns the index of the part that is asked for: by its name, or the only one that is not
+// idle, or the only one at all. It also names those that are left out.
+func choose(parts []part, want string) (chosen int, rest []string, err error) {
+	chosen = slices.IndexFunc(parts, func(p part) bool { return p.name == want })
 	if want == "" {
-		devices := slices.DeleteFunc(slices.Clone(l.list), func(p *log) bool { return p.host })
-		if len(devices) > 0 {
-			candidates = devices
+		devices := len(parts)
+		for _, p := range parts {
+			if p.idle {
+				devices--
+			}
 		}
-		if len(candidates) != 1 {
-			return nil, nil, fmt.Errorf("holds several parts, name one of them: %s", l.describe())
+		chosen = slices.IndexFunc(parts, func(p part) bool { return !p.idle || devices == 0 })
+		if devices > 1 || devices == 0 && len(parts) > 1 {
+			return 0, nil, fmt.Errorf("holds several parts, name one of them: %s", describe(parts))
 		}
-		chosen = candidates[0]
-	} else {
-		i := slices.IndexFunc(candidates, func(p *log) bool { return p.part == want })
-		if i < 0 {
-			return nil, nil, fmt.Errorf("has no part %q: want %s", want, l.describe())
-		}
-		chosen = candidates[i]
 	}
-	for _, p := range l.list {
-		if p != chosen {
-			rest = append(rest, p.part)
+	if chosen < 0 {
+		return 0, nil, fmt.Errorf("has no part %q: want %s", want, describe(parts))
+	}
+	for i, p := range parts {
+		if i != chosen {
+			rest = append(rest, p.name)
 		}
 	}
 	return chosen, rest, nil
 }
 
-// describe lists the parts for a message.
-func (l *logs) describe() string {
+// describe lists parts for a message.
+func describe(parts []part) string {
 	const most = 16
-	var parts []string
-	for i, p := range l.list {
+	var list []string
+	for i, p := range parts {
 		if i == most {
-			parts = append(parts, fmt.Sprintf("%d more", len(l.list)-most))
+			list = append(list, fmt.Sprintf("%d more", len(parts)-most))
 			break
 		}
-		parts = append(parts, fmt.Sprintf("%s (%d events)", clip([]byte(p.part)), len(p.calls)))
+		list = append(list, fmt.Sprintf("%s (%d events)", clip([]byte(p.name)), p.events))
 	}
-	return strings.Join(parts, ", ")
+	return strings.Join(list, ", ")
+}
+
+// leftOut says which part a trace is and which ones it is not.
+func leftOut(chosen string, rest []string) []trace.Pair {
+	const most = 64
+	pairs := []trace.Pair{{Key: "part", Value: chosen}}
+	if len(rest) > 0 {
+		pairs = append(pairs, trace.Pair{Key: "parts_left_out", Value: strings.Join(rest[:min(len(rest), most)], ", ")})
+	}
+	return pairs
 }
 
 // trace returns the trace of the part that is asked for. The time of its first call becomes 0.
@@ -135,14 +151,16 @@ func (l *logs) trace(in *Input, h trace.Header, x *texts, none error) (*trace.Tr
 	if len(l.list) == 0 {
 		return nil, none
 	}
-	p, rest, err := l.pick(in.Part)
+	parts := make([]part, len(l.list))
+	for i, p := range l.list {
+		parts[i] = part{p.part, p.host, len(p.calls)}
+	}
+	chosen, rest, err := choose(parts, in.Part)
 	if err != nil {
 		return nil, err
 	}
-	h.Meta = append(h.Meta, trace.Pair{Key: "part", Value: p.part})
-	if len(rest) > 0 {
-		h.Meta = append(h.Meta, trace.Pair{Key: "parts_left_out", Value: strings.Join(rest[:min(len(rest), 64)], ", ")})
-	}
+	p := l.list[chosen]
+	h.Meta = append(h.Meta, leftOut(p.part, rest)...)
 	r := resolver{log: p, at: map[uint64]int{}}
 	r.resolve()
 	return r.trace(h, x)

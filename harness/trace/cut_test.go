@@ -200,6 +200,8 @@ func TestStepsAreMarksThatCount(t *testing.T) {
 			{Name: "iter 0", First: 1, End: 4}, {Name: "iter 1", First: 4, End: 7}},
 		"mark r1\nmark r2\nmark r3\nmark step1\nmark step2\nmark r4\n": {
 			{Name: "step1", First: 3, End: 4}, {Name: "step2", First: 4, End: 5}},
+		"mark step1\nmark \"end step1\"\nmark step2\nmark \"end step2\"\n": {
+			{Name: "step1", First: 0, End: 2}, {Name: "step2", First: 2, End: 4}},
 		"mark step1\nmark \"step1 end\"\nmark step2\nmark \"step2 end\"\nmark \"step3 end\"\n": {
 			{Name: "step1", First: 0, End: 2}, {Name: "step2", First: 2, End: 5}},
 	} {

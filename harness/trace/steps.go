@@ -121,7 +121,8 @@ func isStep(family string) bool {
 
 // isEnd reports whether a mark tells that something ends.
 func isEnd(family string) bool {
-	return strings.HasSuffix(strings.ToLower(family), "end")
+	lower := strings.ToLower(family)
+	return strings.HasPrefix(lower, "end ") || strings.HasSuffix(lower, "end")
 }
 
 // StepInfo tells how much the steps of a trace are alike.
