@@ -45,11 +45,11 @@ func TestHostileFilesAreOneError(t *testing.T) {
 		kinetoHead + `1}]}`:                     "t: byte 16: args of [memory]: want an object with Device Type, Device Id, Addr and Bytes",
 		kinetoHead + `{"Device Type":1}}]}`:     `t: byte 16: Bytes "": want a whole number of at most 64 bits`,
 		kinetoHead + `{"Bytes":1.5}}]}`:         `t: byte 16: Bytes "1.5": want a whole number of at most 64 bits`,
-		kinetoHead + `{"Bytes":1,"Addr":-5}}]}`: `t: byte 16: Addr "-5": want an address`,
+		kinetoHead + `{"Bytes":1,"Addr":-5}}]}`: `t: byte 16: key Addr is "-5": want an address`,
 		kinetoHead + `{"Bytes":1,"Addr":5}}]}`:  `t: byte 16: Device Type "": want a whole number of at most 64 bits`,
 		kinetoHead + `{"Bytes":18446744073709551616,"Addr":5}}]}`: `t: byte 16: Bytes "18446744073709551616": ` +
 			`want a whole number of at most 64 bits`,
-		`{"traceEvents":[{"name":"[OutOfMemory]","ts":1,"args":{"Bytes":-1}}]}`: "t: byte 16: Bytes -1: a request is not negative",
+		`{"traceEvents":[{"name":"[OutOfMemory]","ts":1,"args":{"Bytes":-1}}]}`: "t: byte 16: key Bytes is -1: a request is not negative",
 		`{"traceEvents":[{"name":"[memory]","ts":1e999,"args":{}}]}`:            `t: byte 16: ts "1e999": want microseconds`,
 		`{"traceEvents":[{"name":"[memory]","ts":"NaN","args":{}}]}`:            `t: byte 16: ts "NaN": want microseconds`,
 		`{"schemaVersion":` + strings.Repeat("[", 5000):                         "t: byte 1017: nested more than 1000 deep",

@@ -194,7 +194,7 @@ func (c *kinetoCall) fill(a *kinetoArgs, refused bool) (err error) {
 	}
 	switch {
 	case refused && c.bytes < 0:
-		return fmt.Errorf("Bytes %d: a request is not negative", c.bytes)
+		return fmt.Errorf("key Bytes is %d: a request is not negative", c.bytes)
 	case refused:
 		c.kind, c.size, c.bytes = trace.Refused, uint64(c.bytes), 0
 		return nil
@@ -205,7 +205,7 @@ func (c *kinetoCall) fill(a *kinetoArgs, refused bool) (err error) {
 	}
 	c.addr, err = rmmSize(a.Addr.String())
 	if err != nil {
-		return fmt.Errorf("Addr %s: want an address", clip([]byte(a.Addr)))
+		return fmt.Errorf("key Addr is %s: want an address", clip([]byte(a.Addr)))
 	}
 	return nil
 }

@@ -15,7 +15,7 @@ import (
 // rmmFormat is the log of RAPIDS' memory manager.
 var rmmFormat = Format{
 	Name:   "rmm",
-	Doc:    "the CSV log of RMM's logging adaptor, or of the versions before 0.10",
+	Doc:    "the CSV log of RMM's logging adaptor, or of very old versions",
 	Absent: "the date, when memory freed on a stream becomes free, which requests a pool above served",
 	Looks: func(head []byte) bool {
 		line, _, _ := bytes.Cut(bytes.TrimPrefix(head, utf8BOM), newline)
