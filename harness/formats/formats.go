@@ -38,6 +38,7 @@ func All() []Format {
 		{"text", "the native text form", "", isForm("text"), readNative, trace.Write},
 		{"csv", "CSV with the columns seq,op,id,bytes,stream,time_us,tag", "", isForm("csv"), readNative, trace.WriteCSV},
 		parquetFormat,
+		snapshotFormat,
 		rmmFormat,
 		kinetoFormat,
 		timelineFormat,

@@ -124,4 +124,5 @@ func FuzzKineto(f *testing.F)     { fuzzSamples(f, "kineto") }
 func FuzzTimeline(f *testing.F)   { fuzzSamples(f, "timeline") }
 func FuzzMemoryDump(f *testing.F) { fuzzSamples(f, "memorydump") }
 func FuzzXSpace(f *testing.F)     { fuzzSamples(f, "xspace") }
+func FuzzSnapshot(f *testing.F)   { fuzzSamples(f, "snapshot") }
 func FuzzMinimalloc(f *testing.F) { fuzzSamples(f, "minimalloc") }

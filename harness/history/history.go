@@ -8,11 +8,10 @@ import (
 )
 
 // Format is what the header of a trace made here says under Header.Format.
-const Format = "pytorch-snapshot"
+const Format = "snapshot"
 
 // Keys of the header of a trace made here.
 const (
-	KeyPart    = "part"              // name of the device, see PartOf
 	KeyConfig  = "config"            // recorded settings, as a configuration of the strategy caching
 	KeyStreams = "streams"           // handles of the streams, by first appearance
 	KeyPools   = "pools"             // private pools in which the file has segments
@@ -24,7 +23,7 @@ const (
 	KeyHeap    = "heap"              // memory at the end of one pool and stream; there may be several
 )
 
-// PartOf returns the name of a device.
+// PartOf returns the name of a device, as other formats of PyTorch have it.
 func PartOf(gpu int) string { return "cuda:" + strconv.Itoa(gpu) }
 
 // Result is what was made of one device.

@@ -144,13 +144,13 @@ func TestStreamsRefusalsMarksAndTimes(t *testing.T) {
 	seg.Stream = 4096
 	r := b.segment(seg, block(base, 40)).result(t)
 	require.Equal(t, []string{
-		"mark forward", "a 0 40 stream=4096", `mark "end forward"`, "refused 5120 tag=rounded",
+		"mark forward", "a 0 40 stream=4096", `mark "forward end"`, "refused 5120 tag=rounded",
 	}, lines(t, r.Trace))
 	require.Equal(t, []int64{0, 0, 1000, 1000}, []int64{
 		r.Trace.Events[0].Time, r.Trace.Events[1].Time, r.Trace.Events[2].Time, r.Trace.Events[3].Time,
 	})
 	for key, want := range map[string]string{
-		history.KeyStreams: "4096,0", history.KeyConfig: `{"conf":"max_split_size_mb:64"}`, history.KeyPart: "cuda:0",
+		history.KeyStreams: "4096,0", history.KeyConfig: `{"conf":"max_split_size_mb:64"}`,
 		history.KeyStarted: "1000",
 	} {
 		got, _ := r.Trace.Header.Get(key)
@@ -275,8 +275,7 @@ func TestDevicesAreApart(t *testing.T) {
 	require.Len(t, r, 2, "nothing happened on the device between")
 	require.Equal(t, []int{0, 2}, []int{r[0].GPU, r[1].GPU})
 	require.Equal(t, []string{"a 0 50"}, lines(t, r[1].Trace))
-	part, _ := r[1].Trace.Header.Get(history.KeyPart)
-	require.Equal(t, "cuda:2", part)
+	require.Equal(t, "cuda:2", history.PartOf(2))
 }
 
 func TestConf(t *testing.T) {

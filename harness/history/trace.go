@@ -16,8 +16,8 @@ import (
 // the file does not have what was asked for.
 const Rounded = "rounded"
 
-// endPrefix begins the text of a mark at which a named part of the program ends.
-const endPrefix = "end "
+// endSuffix ends the text of a mark at which a named part of the program ends.
+const endSuffix = " end"
 
 // maker makes the trace of a course.
 type maker struct {
@@ -141,7 +141,7 @@ func (m *maker) marksBefore(us int64) error {
 func (m *maker) mark(a snapshot.Annotation) error {
 	text := m.texts[a.Name]
 	if !a.Start {
-		text = endPrefix + text
+		text += endSuffix
 	}
 	m.now = max(m.now, m.since(a.Time))
 	return m.b.Add(trace.Event{Kind: trace.Mark, Tag: m.b.Tag(text), Time: m.now})
@@ -214,7 +214,6 @@ func (m *maker) ending() error {
 func (c *Course) meta(s *snapshot.Snapshot, start int64) []trace.Pair {
 	r := c.Report
 	meta := []trace.Pair{
-		{Key: KeyPart, Value: PartOf(c.Device.Ordinal)},
 		{Key: KeyConfig, Value: string(Config(s.Settings))},
 		{Key: KeyStreams, Value: join(r.Streams, func(s int64) string { return strconv.FormatInt(s, 10) })},
 		{Key: KeyOpening, Value: strconv.Itoa(len(c.Opening))},

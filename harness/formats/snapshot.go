@@ -1,0 +1,105 @@
+package formats
+
+import (
+	"crypto/sha256"
+	"errors"
+	"io"
+	"slices"
+	"strings"
+
+	"github.com/vramyard/vramyard/harness/history"
+	"github.com/vramyard/vramyard/harness/snapshot"
+	"github.com/vramyard/vramyard/harness/trace"
+	"github.com/vramyard/vramyard/internal/unpack"
+)
+
+// snapshotFormat is what PyTorch's _dump_snapshot writes.
+var snapshotFormat = Format{
+	Name: history.Format,
+	Doc:  "a memory snapshot of PyTorch (pickle or JSON)",
+	Absent: "which other streams used a block, calls that empty the cache or set bounds, the capacity of the device, " +
+		"order and age of what was live at the start, memory that the allocator did not hand out",
+	Looks: isSnapshot,
+	Read:  readSnapshot,
+}
+
+// isSnapshot reports whether a file begins as a snapshot does: it is a pickle, or JSON with the keys of
+// one or of its segments.
+func isSnapshot(head []byte) bool {
+	if !snapshot.Recognize(head) {
+		return false
+	}
+	if head[0] == pickleMark {
+		return true
+	}
+	keys, list := keysIn(head)
+	known := []string{"segments", "device_traces", "allocator_settings"}
+	if list == "{" {
+		known = []string{"total_size", "allocated_size"}
+	}
+	return list != "[" && slices.ContainsFunc(keys, func(k string) bool { return slices.Contains(known, k) })
+}
+
+// pickleMark is the first byte of a pickle.
+const pickleMark = 0x80
+
+// ErrNoSnapshot is the error of [ReadSnapshot] for files of another format.
+var ErrNoSnapshot = errors.New("is no snapshot of PyTorch")
+
+// ReadSnapshot reads a snapshot of PyTorch, compressed or not, for those who need more of it than a
+// trace. It also returns the header that its traces have, without what is told of a device.
+//
+// Errors: those of [Read]; ErrNoSnapshot.
+func ReadSnapshot(r io.Reader, name string) (*snapshot.Snapshot, trace.Header, error) {
+	plain, err := unpack.New(r)
+	if err != nil {
+		return nil, trace.Header{}, fileError(name, err)
+	}
+	defer plain.Close()
+	in := &Input{Name: name, plain: plain, sum: sha256.New()}
+	head, err := in.plain.Peek(headBytes)
+	if err == nil && !isSnapshot(head) {
+		err = ErrNoSnapshot
+	}
+	var s *snapshot.Snapshot
+	if err == nil {
+		s, err = snapshot.Read(in)
+	}
+	if err != nil {
+		return nil, trace.Header{}, fileError(name, err)
+	}
+	return s, in.header(history.Format), nil
+}
+
+// readSnapshot reads the trace of a device: the one that is asked for, or the only one with a
+// history, or the only one at all.
+func readSnapshot(in *Input) (*trace.Trace, error) {
+	s, err := snapshot.Read(in)
+	if err != nil {
+		return nil, err
+	}
+	results, err := history.Traces(s)
+	if err != nil {
+		return nil, err
+	}
+	if len(results) == 0 {
+		return nil, errors.New("has neither a history nor live blocks")
+	}
+	parts := make([]part, len(results))
+	for i, r := range results {
+		parts[i] = part{history.PartOf(r.GPU), r.Report.Requests == 0, len(r.Trace.Events)}
+	}
+	chosen, rest, err := choose(parts, in.Part)
+	if err != nil {
+		return nil, err
+	}
+	r := results[chosen]
+	if err := in.tooMany(len(r.Trace.Events)); err != nil {
+		return nil, err
+	}
+	h := in.header(history.Format)
+	h.Meta = append(leftOut(parts[chosen].name, rest), r.Trace.Header.Meta...)
+	h.Meta = append(h.Meta, trace.Pair{Key: AbsentKey, Value: strings.Join(r.Report.Unknown, "; ")})
+	r.Trace.Header = h
+	return r.Trace, nil
+}
