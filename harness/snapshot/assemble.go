@@ -15,7 +15,6 @@ type place struct {
 
 // result puts a snapshot together from the value that a file is.
 func (m *machine) result() error {
-	m.at = 0
 	if len(m.marks) != 0 || len(m.stack) != 1 || m.stack[0].n > 1 {
 		return m.errorf("%d values and %d marks are left, want one value", len(m.stack), len(m.marks))
 	}
@@ -23,6 +22,7 @@ func (m *machine) result() error {
 	if err != nil {
 		return err
 	}
+	m.at = 0
 	found, err := m.find(root)
 	if err != nil {
 		return err
@@ -271,9 +271,9 @@ func (m *machine) addAnnotations(v value) error {
 // maxSettings is how many settings there may be; PyTorch has a dozen.
 const maxSettings = 1 << 10
 
-// maxSetting bounds the text of a setting: a container that holds one other many times
-// could be longer than any memory.
-const maxSetting = 1 << 16
+// maxPrinted bounds the text of the settings that are containers: one that holds another many
+// times could be longer than any memory.
+const maxPrinted = 1 << 16
 
 // addSettings adds the settings.
 func (m *machine) addSettings(v value) error {

@@ -61,7 +61,7 @@ func TestStacksShareTheirOuterParts(t *testing.T) {
 		}
 		require.Equal(t, stack, got)
 	}
-	require.Len(t, s.Calls, 1+1+1+3+30, "each stack and each of its outer parts once, and none twice")
+	require.Equal(t, 1+1+1+3+30, s.Calls.Len(), "each stack and each of its outer parts once, and none twice")
 	require.Len(t, s.Strings, 3)
 	require.Equal(t, frames[3], snapshot.NewInterner(&s).Frame(s.Frames[frames[3]]), "an interner finds what is there")
 	require.NotZero(t, in.Frame(snapshot.Frame{}), "an entry for a frame without names is no empty stack")

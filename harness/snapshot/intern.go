@@ -1,11 +1,16 @@
 package snapshot
 
+import "hash/maphash"
+
 // Interner adds strings, frames and stacks to the tables of a snapshot, each once.
 type Interner struct {
 	s       *Snapshot
 	strings map[string]uint32
 	frames  map[Frame]uint32
-	calls   map[Call]uint32
+	seed    maphash.Seed
+	// callAt finds calls by their hash: an open table of indices, at most three quarters full. A map would
+	// take five times the memory, and a file can have more calls than anything else.
+	callAt []uint32
 	// frameOf and callOf are the stack that came last, outermost frame first: the next one
 	// mostly shares its outer part, which then needs no look-up.
 	frameOf, callOf []uint32
@@ -13,15 +18,15 @@ type Interner struct {
 
 // NewInterner returns an interner for the tables of s, which keep what they hold.
 func NewInterner(s *Snapshot) *Interner {
-	in := &Interner{s: s, strings: map[string]uint32{}, frames: map[Frame]uint32{}, calls: map[Call]uint32{}}
+	in := &Interner{s: s, strings: map[string]uint32{}, frames: map[Frame]uint32{}, seed: maphash.MakeSeed()}
 	if len(s.Strings) == 0 {
 		s.Strings = []string{""}
 	}
 	if len(s.Frames) == 0 {
 		s.Frames = []Frame{{}}
 	}
-	if len(s.Calls) == 0 {
-		s.Calls = []Call{{}}
+	if s.Calls.n == 0 {
+		s.Calls.add(Call{})
 	}
 	for i, text := range s.Strings {
 		in.strings[text] = uint32(i)
@@ -29,9 +34,7 @@ func NewInterner(s *Snapshot) *Interner {
 	for i, f := range s.Frames[1:] { // a recorded frame without names is not the empty one
 		in.frames[f] = uint32(i + 1)
 	}
-	for i, c := range s.Calls[1:] {
-		in.calls[c] = uint32(i + 1)
-	}
+	in.indexCalls()
 	return in
 }
 
@@ -78,11 +81,36 @@ func (in *Interner) Stack(frames []uint32) uint32 {
 
 // call returns the index of a call.
 func (in *Interner) call(c Call) uint32 {
-	id, ok := in.calls[c]
-	if !ok {
-		id = uint32(len(in.s.Calls))
-		in.calls[c] = id
-		in.s.Calls = append(in.s.Calls, c)
+	at := in.slot(c)
+	if id := in.callAt[at]; id != 0 {
+		return id
+	}
+	id := uint32(in.s.Calls.add(c))
+	in.callAt[at] = id
+	if 4*in.s.Calls.n > 3*len(in.callAt) {
+		in.indexCalls()
 	}
 	return id
+}
+
+// slot returns where a call is in the table, or the free place where it belongs.
+func (in *Interner) slot(c Call) uint64 {
+	mask := uint64(len(in.callAt) - 1)
+	at := maphash.Comparable(in.seed, c) & mask
+	for in.callAt[at] != 0 && in.s.Calls.at(in.callAt[at]) != c {
+		at = (at + 1) & mask
+	}
+	return at
+}
+
+// indexCalls makes a table that has room for more calls.
+func (in *Interner) indexCalls() {
+	size := 64
+	for 3*size <= 4*in.s.Calls.n {
+		size *= 2
+	}
+	in.callAt = make([]uint32, size)
+	for id := 1; id < in.s.Calls.n; id++ {
+		in.callAt[in.slot(in.s.Calls.at(uint32(id)))] = uint32(id)
+	}
 }

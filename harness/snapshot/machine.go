@@ -1,8 +1,9 @@
 package snapshot
 
 import (
+	"bytes"
 	"fmt"
-	"strings"
+	"unicode/utf8"
 
 	"github.com/vramyard/vramyard/internal/pickle"
 )
@@ -34,6 +35,7 @@ type machine struct {
 	annotations arena[Annotation]
 	runs        []run
 	scratch     []uint32
+	printedRoom int // bytes that settings may still take
 
 	at int64 // offset of the present step, for messages
 }
@@ -59,7 +61,7 @@ type text struct {
 }
 
 func newMachine(s *Snapshot) *machine {
-	m := &machine{Interner: NewInterner(s), textIDs: map[string]uint32{}}
+	m := &machine{Interner: NewInterner(s), textIDs: map[string]uint32{}, printedRoom: maxPrinted}
 	for w, name := range words {
 		if name != "" {
 			m.texts[m.text([]byte(name))].word = word(w)
@@ -133,18 +135,20 @@ func (m *machine) text(b []byte) uint64 {
 	if id, ok := m.textIDs[string(b)]; ok {
 		return uint64(id)
 	}
+	if !utf8.Valid(b) { // what is made of a snapshot is UTF-8
+		return m.text(bytes.ToValidUTF8(b, []byte("\ufffd")))
+	}
 	id, kept := len(m.texts), string(b)
 	m.textIDs[kept] = uint32(id)
 	m.texts = append(m.texts, text{text: kept})
 	return uint64(id)
 }
 
-// stringOf returns the index in the snapshot of a text. What is no UTF-8 is replaced, because
-// everything that is made of a snapshot is.
+// stringOf returns the index in the snapshot of a text.
 func (m *machine) stringOf(v value) uint32 {
 	t := &m.texts[v.x]
 	if t.id == 0 {
-		t.id = m.String(strings.ToValidUTF8(t.text, "\ufffd"))
+		t.id = m.String(t.text)
 	}
 	return t.id
 }
@@ -201,7 +205,7 @@ func (m *machine) target(dict bool) (*node, error) {
 	nd := &m.nodes[v.x]
 	switch {
 	case nd.done:
-		return nil, m.errorf("a change of %s that is already part of something, perhaps of itself; want it to be complete",
+		return nil, m.errorf("a change of %s that is already part of something, perhaps of itself, want it complete before",
 			kindNames[v.kind])
 	case nd.dict != dict:
 		return nil, m.errorf("a change of %s, want one of %s", kindNames[v.kind], want)
@@ -216,8 +220,10 @@ func (m *machine) add(items []value) error {
 		return err
 	}
 	for _, v := range items {
-		if v, err = m.finish(v); err != nil {
-			return err
+		if v.kind == isList || v.kind == isDict {
+			if v, err = m.finish(v); err != nil {
+				return err
+			}
 		}
 		if k := len(nd.items) - 1; k >= 0 && nd.items[k].joins(v) {
 			nd.items[k].n += v.n

@@ -198,7 +198,7 @@ func TestRecordings(t *testing.T) {
 			segments += len(d.Segments)
 		}
 		t.Logf("%s: %d entries, %d segments, %d frames in %d stacks, ignored %v", filepath.Base(path), entries, segments,
-			len(s.Frames)-1, len(s.Calls)-1, s.Unknown)
+			len(s.Frames)-1, s.Calls.Len()-1, s.Unknown)
 		return nil
 	}))
 	require.NotZero(t, n, "no snapshots in %s", dir)

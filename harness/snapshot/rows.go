@@ -2,7 +2,6 @@ package snapshot
 
 import (
 	"math"
-	"strings"
 )
 
 // maxDevice bounds the ordinals of devices, because a snapshot has a list for each of them.
@@ -35,12 +34,12 @@ func (m *machine) wrong(row rowKind, key, v value) error {
 	if want == "" {
 		want = "a number of bytes"
 	}
-	return m.errorf("%s of a %s is %s, want %s", m.texts[key.x].text, rowNames[row], m.describe(v), want)
+	return m.errorf("%s of %s is %s, want %s", m.texts[key.x].text, row.article(), m.describe(v), want)
 }
 
 // lacks blames a dictionary without a key that it needs.
 func (m *machine) lacks(row rowKind, key word) error {
-	return m.errorf("a %s without %s, want it", rowNames[row], words[key])
+	return m.errorf("%s without %s, want it", row.article(), words[key])
 }
 
 // wordOf returns what a value means, if it is a string that means something.
@@ -58,7 +57,7 @@ func (m *machine) note(row rowKind, key value) {
 	}
 	if t := &m.texts[key.x]; t.noted&(1<<row) == 0 {
 		t.noted |= 1 << row
-		m.s.Unknown = append(m.s.Unknown, rowNames[row]+"."+strings.ToValidUTF8(t.text, "\ufffd"))
+		m.s.Unknown = append(m.s.Unknown, rowNames[row]+"."+t.text)
 	}
 }
 
@@ -154,7 +153,7 @@ func (m *machine) action(v value) (Action, bool) {
 	}
 	if t.noted&(1<<otherRow) == 0 {
 		t.noted |= 1 << otherRow
-		m.s.Unknown = append(m.s.Unknown, "action."+strings.ToValidUTF8(t.text, "\ufffd"))
+		m.s.Unknown = append(m.s.Unknown, "action."+t.text)
 	}
 	return ActionOther, true
 }
@@ -286,7 +285,7 @@ func (m *machine) block(nd *node, h has) (value, error) {
 		b.Requested = b.Size
 	}
 	if last.kind == isDict {
-		if err := m.use(&b, &m.nodes[last.x]); err != nil {
+		if err := m.use(&b, &m.nodes[last.x], !h.all(1<<keyRequested)); err != nil {
 			return value{}, err
 		}
 	}
@@ -306,8 +305,8 @@ func (m *machine) state(v value) (BlockState, bool) {
 	return 0, false
 }
 
-// lastUse returns the first of the uses that a file before PyTorch 2.1 lists with a block, which
-// is its last.
+// lastUse returns the first of the uses that a file before PyTorch 2.1 lists with a block. A block that
+// is in use has one; a free one has the last use of each of its parts.
 func (m *machine) lastUse(v value) (value, bool) {
 	if v.kind != isList {
 		return value{}, v.kind == isEmpty || v.kind == isNone
@@ -316,13 +315,16 @@ func (m *machine) lastUse(v value) (value, bool) {
 	return use, use.kind == isDict
 }
 
-// use takes requested bytes and stack of the last use.
-func (m *machine) use(b *Block, nd *node) error {
+// use takes the stack of the last use, and requested bytes if the block has none.
+func (m *machine) use(b *Block, nd *node, sized bool) error {
 	for i := 0; i < len(nd.items); i += 2 {
 		key, v, ok := nd.items[i], nd.items[i+1], true
 		switch m.wordOf(key) {
 		case keyRealSize:
-			b.Requested, ok = v.count()
+			var n uint64
+			if n, ok = v.count(); sized {
+				b.Requested = n
+			}
 		case keyFrames:
 			b.Stack, ok = v.stack()
 		}

@@ -25,7 +25,7 @@ func (m *machine) plain(v value) (string, bool) {
 	case isFloat:
 		return formatFloat(math.Float64frombits(v.x)), true
 	case isText:
-		return strings.ToValidUTF8(m.texts[v.x].text, "\ufffd"), true
+		return m.texts[v.x].text, true
 	}
 	return "", false
 }
@@ -46,12 +46,13 @@ func (m *machine) printed(v value) (string, bool) {
 		return text, true
 	}
 	b, ok := m.appendJSON(nil, v)
+	m.printedRoom -= len(b)
 	return string(b), ok
 }
 
 // appendJSON appends a value. Containers are at most maxNesting deep.
 func (m *machine) appendJSON(b []byte, v value) ([]byte, bool) {
-	if len(b) > maxSetting {
+	if len(b) > m.printedRoom {
 		return b, false
 	}
 	switch v.kind {

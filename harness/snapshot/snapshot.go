@@ -40,7 +40,7 @@ type Snapshot struct {
 	Settings    []Setting    // of the allocator, in the order of the file
 	Strings     []string     // every text that something refers to
 	Frames      []Frame      // every place in a program
-	Calls       []Call       // every stack, see [Call]
+	Calls       Calls        // every stack
 	Unknown     []string     // keys that were ignored, each once, such as "block.color"
 }
 
@@ -51,11 +51,27 @@ type Call struct {
 	Caller uint32 // index of a call; 0 if there is no caller
 }
 
+// Calls are the calls of a snapshot. They stay where they are as more are added, so that reading
+// needs no second copy of them.
+type Calls struct{ arena[Call] }
+
+// Len returns the number of calls, the empty one included.
+func (c *Calls) Len() int { return c.n }
+
+// At returns a call.
+//
+// Precondition: id < Len.
+func (c *Calls) At(id uint32) Call { return c.at(id) }
+
 // Stack yields the frames of a stack, as indices, the innermost first.
 func (s *Snapshot) Stack(id uint32) iter.Seq[uint32] {
 	return func(yield func(uint32) bool) {
-		for id != 0 && yield(s.Calls[id].Frame) {
-			id = s.Calls[id].Caller
+		for id != 0 {
+			c := s.Calls.at(id)
+			if !yield(c.Frame) {
+				return
+			}
+			id = c.Caller
 		}
 	}
 }

@@ -104,7 +104,15 @@ const (
 	otherRow
 )
 
-// rowNames says for messages what a row is, and for Unknown.
+// article returns the name of a row for messages.
+func (r rowKind) article() string {
+	if r == entryRow || r == annotationRow {
+		return "an " + rowNames[r]
+	}
+	return "a " + rowNames[r]
+}
+
+// rowNames says what a row is.
 var rowNames = [...]string{
 	frameRow: "frame", entryRow: "entry", blockRow: "block", segmentRowKind: "segment",
 	annotationRow: "annotation", snapshotRow: "snapshot", settingsRow: "allocator_settings",

@@ -52,6 +52,7 @@ const (
 	text8
 	proto
 	frame
+	code // of what is refused: it could run code, or reach for what is not in the file
 )
 
 // opcode is what a byte says.
@@ -76,11 +77,10 @@ var opcodes = [256]opcode{
 	'j': {"LONG_BINGET", Get, byte4}, 'q': {"BINPUT", Put, byte1}, 'r': {"LONG_BINPUT", Put, byte4},
 	0x94: {"MEMOIZE", Memoize, nothing}, 0x80: {"PROTO", header, proto}, 0x95: {"FRAME", header, frame},
 
-	// These could run code, or reach for what is not in the file.
-	'c': {name: "GLOBAL"}, 0x93: {name: "STACK_GLOBAL"}, 'R': {name: "REDUCE"}, 'b': {name: "BUILD"},
-	'i': {name: "INST"}, 'o': {name: "OBJ"}, 0x81: {name: "NEWOBJ"}, 0x92: {name: "NEWOBJ_EX"},
-	'P': {name: "PERSID"}, 'Q': {name: "BINPERSID"}, 0x82: {name: "EXT1"}, 0x83: {name: "EXT2"},
-	0x84: {name: "EXT4"}, 0x97: {name: "NEXT_BUFFER"}, 0x98: {name: "READONLY_BUFFER"},
+	'c': {"GLOBAL", refused, code}, 0x93: {"STACK_GLOBAL", refused, code}, 'R': {"REDUCE", refused, code}, 'b': {"BUILD", refused, code},
+	'i': {"INST", refused, code}, 'o': {"OBJ", refused, code}, 0x81: {"NEWOBJ", refused, code}, 0x92: {"NEWOBJ_EX", refused, code},
+	'P': {"PERSID", refused, code}, 'Q': {"BINPERSID", refused, code}, 0x82: {"EXT1", refused, code}, 0x83: {"EXT2", refused, code},
+	0x84: {"EXT4", refused, code}, 0x97: {"NEXT_BUFFER", refused, code}, 0x98: {"READONLY_BUFFER", refused, code},
 	// These only occur in protocols 0 and 1, or with types that are no data of ours.
 	'0': {name: "POP"}, '1': {name: "POP_MARK"}, '2': {name: "DUP"}, 'F': {name: "FLOAT"}, 'I': {name: "INT"},
 	'L': {name: "LONG"}, 'S': {name: "STRING"}, 'T': {name: "BINSTRING"}, 'U': {name: "SHORT_BINSTRING"},

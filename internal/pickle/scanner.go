@@ -65,18 +65,33 @@ func (s *Scanner) Text() []byte { return s.text }
 func (s *Scanner) Next() (Op, error) {
 	for {
 		s.off = s.base + int64(s.pos)
-		if err := s.need(1); err != nil {
-			return 0, s.short(err, "STOP")
+		if s.pos == s.end {
+			if err := s.need(1); err != nil {
+				return 0, s.short(err, "STOP")
+			}
 		}
-		code := &opcodes[s.buf[s.pos]]
-		if s.proto == 0 && code.arg != proto {
-			return 0, s.errorf("the file begins with 0x%02x, want a pickle of protocol 2 to 5", s.buf[s.pos])
-		}
-		if code.op == refused {
-			return 0, s.refuse(s.buf[s.pos])
-		}
+		b := s.buf[s.pos]
+		c := &opcodes[b]
 		s.pos++
-		op, err := s.operand(code)
+		switch c.arg { // most of a file are these two
+		case nothing:
+			if c.op > Stop && s.proto != 0 {
+				return c.op, nil
+			}
+		case byte1:
+			if s.pos < s.end && s.proto != 0 {
+				s.num = uint64(s.buf[s.pos])
+				s.pos++
+				return c.op, nil
+			}
+		}
+		if s.proto == 0 && c.arg != proto {
+			return 0, s.errorf("the file begins with 0x%02x, want a pickle of protocol 2 to 5", b)
+		}
+		if c.op == refused {
+			return 0, s.refuse(b)
+		}
+		op, err := s.operand(c)
 		if err != nil || op != header {
 			return op, err
 		}
@@ -85,57 +100,61 @@ func (s *Scanner) Next() (Op, error) {
 
 // refuse says why an opcode is not read.
 func (s *Scanner) refuse(b byte) error {
-	name := opcodes[b].name
-	if name == "" {
+	const want = "want only those of lists, dictionaries, strings and numbers"
+	switch c := &opcodes[b]; {
+	case c.name == "":
 		return s.errorf("0x%02x is no opcode, want one of a pickle", b)
+	case c.arg == code:
+		return s.errorf("opcode %s could run code, %s", c.name, want)
+	default:
+		return s.errorf("opcode %s, %s", c.name, want)
 	}
-	return s.errorf("opcode %s, want only those of lists, dictionaries, strings and numbers", name)
 }
 
 // operand reads what follows an opcode.
-func (s *Scanner) operand(code *opcode) (Op, error) {
-	switch code.arg {
+func (s *Scanner) operand(c *opcode) (Op, error) {
+	switch c.arg {
 	case nothing:
-		if code.op == Stop {
+		if c.op == Stop {
 			return Stop, s.stop()
 		}
-		return code.op, nil
+		return c.op, nil
 	case byte1:
-		return code.op, s.number(code, 1)
+		return c.op, s.number(c, 1)
 	case byte2:
-		return code.op, s.number(code, 2)
+		return c.op, s.number(c, 2)
 	case byte4:
-		return code.op, s.number(code, 4)
+		return c.op, s.number(c, 4)
 	case signed4:
-		err := s.number(code, 4)
+		err := s.number(c, 4)
 		s.num = uint64(int64(int32(uint32(s.num))))
-		return code.op, err
+		return c.op, err
 	case float8:
-		err := s.number(code, 8)
+		err := s.number(c, 8)
 		var b [8]byte
 		binary.LittleEndian.PutUint64(b[:], s.num)
 		s.float = math.Float64frombits(binary.BigEndian.Uint64(b[:]))
-		return code.op, err
+		return c.op, err
 	case long1, long4:
-		return s.integer(code)
+		return s.integer(c)
 	case text1:
-		return code.op, s.string(code, 1)
+		return c.op, s.string(c, 1)
 	case text4:
-		return code.op, s.string(code, 4)
+		return c.op, s.string(c, 4)
 	case text8:
-		return code.op, s.string(code, 8)
+		return c.op, s.string(c, 8)
 	case proto:
-		return code.op, s.protocol(code)
+		return c.op, s.protocol(c)
 	default:
-		return code.op, s.frame(code)
+		return c.op, s.frame(c)
 	}
 }
 
 // number reads a number of n bytes, the lowest first.
-func (s *Scanner) number(code *opcode, n int) error {
+func (s *Scanner) number(c *opcode, n int) error {
 	if s.end-s.pos < n {
 		if err := s.need(n); err != nil {
-			return s.short(err, "the operand of "+code.name)
+			return s.short(err, "the operand of "+c.name)
 		}
 	}
 	b := s.buf[s.pos:]
@@ -157,16 +176,16 @@ func (s *Scanner) number(code *opcode, n int) error {
 const maxLong = 255
 
 // integer reads a length and an integer in two's complement, the lowest byte first.
-func (s *Scanner) integer(code *opcode) (Op, error) {
+func (s *Scanner) integer(c *opcode) (Op, error) {
 	size := 1
-	if code.arg == long4 {
+	if c.arg == long4 {
 		size = 4
 	}
-	if err := s.number(code, size); err != nil {
+	if err := s.number(c, size); err != nil {
 		return 0, err
 	}
 	if s.num > maxLong {
-		return 0, s.errorf("%s of %d bytes, want at most %d", code.name, s.num, maxLong)
+		return 0, s.errorf("%s of %d bytes, want at most %d", c.name, s.num, maxLong)
 	}
 	n := int(s.num)
 	if err := s.need(n); err != nil {
@@ -199,12 +218,12 @@ func (s *Scanner) integer(code *opcode) (Op, error) {
 }
 
 // string reads a length of size bytes and a text.
-func (s *Scanner) string(code *opcode, size int) error {
-	if err := s.number(code, size); err != nil {
+func (s *Scanner) string(c *opcode, size int) error {
+	if err := s.number(c, size); err != nil {
 		return err
 	}
 	if s.num > MaxText {
-		return s.errorf("%s of %d bytes, want at most %d", code.name, s.num, MaxText)
+		return s.errorf("%s of %d bytes, want at most %d", c.name, s.num, MaxText)
 	}
 	n := int(s.num)
 	if n <= window {
@@ -229,8 +248,8 @@ func (s *Scanner) string(code *opcode, size int) error {
 }
 
 // protocol reads the first opcode.
-func (s *Scanner) protocol(code *opcode) error {
-	if err := s.number(code, 1); err != nil {
+func (s *Scanner) protocol(c *opcode) error {
+	if err := s.number(c, 1); err != nil {
 		return err
 	}
 	switch {
@@ -245,8 +264,8 @@ func (s *Scanner) protocol(code *opcode) error {
 
 // frame reads the length of a frame. It only helps those who read ahead, but one that
 // lies about what follows comes from no writer of pickles.
-func (s *Scanner) frame(code *opcode) error {
-	if err := s.number(code, 8); err != nil {
+func (s *Scanner) frame(c *opcode) error {
+	if err := s.number(c, 8); err != nil {
 		return err
 	}
 	at := s.base + int64(s.pos)
