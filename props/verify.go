@@ -22,6 +22,7 @@ type Options struct {
 	Operations int   // operations in a sequence; default 100
 	Seed       int64 // of the first sequence; each next one has the next seed
 	Tries      int   // how often a failing sequence is run to make it smaller; default 4000
+	Faults     int   // most device calls of a sequence that are refused in turn, spread over all; default every one
 }
 
 // withDefaults fills the zero fields.
@@ -99,10 +100,14 @@ func Verify(s Subject, o Options) (Result, error) {
 }
 
 // VerifyFaults runs every generated sequence once for each of its device calls, and the
-// device refuses that call. The rest is as for [Verify].
+// device refuses that call; Options.Faults makes it fewer. The rest is as for [Verify].
 func VerifyFaults(s Subject, o Options) (Result, error) {
 	return verify(s, o.withDefaults(), func(r *runner, seq Sequence) (device.FaultPlan, error) {
-		for plan := (device.FaultPlan{Nth: 1}); ; plan.Nth++ {
+		stride, first, err := r.stride(seq, o.Faults)
+		if err != nil {
+			return device.FaultPlan{}, err
+		}
+		for plan := (device.FaultPlan{Nth: first}); ; plan.Nth += stride {
 			err := r.run(seq, plan)
 			if r.main.leash.total < plan.Nth {
 				return device.FaultPlan{}, err
@@ -113,6 +118,20 @@ func VerifyFaults(s Subject, o Options) (Result, error) {
 			r.tally.Faults++
 		}
 	})
+}
+
+// stride returns which device calls of a sequence to refuse, so that it is at most so many, 0 for
+// every one: the first, and how far apart they are. Sequences of different lengths begin at different calls.
+func (r *runner) stride(seq Sequence, most int) (stride, first uint64, err error) {
+	if most == 0 {
+		return 1, 1, nil
+	}
+	if err := r.run(seq, device.FaultPlan{}); err != nil {
+		return 0, 0, err
+	}
+	total := r.main.leash.total
+	stride = total/uint64(most) + 1
+	return stride, 1 + total%stride, nil
 }
 
 // attempt runs a sequence in whatever way is being verified, and tells the plan of the
