@@ -206,7 +206,7 @@ func (p *painter) phases() {
 func (p *painter) block(b drawn) {
 	tag, name := "", b.requested.String()
 	if b.stack != 0 {
-		tag = p.torch.Strings[p.torch.Frames[p.torch.Calls[b.stack].Frame].Function]
+		tag = p.torch.Strings[p.torch.Frames[p.torch.Calls.At(b.stack).Frame].Function]
 		name = tag
 	}
 	p.slice(processStrategy, threadLanes+b.lane, name, b.start, min(b.end, p.last))
