@@ -23,6 +23,7 @@ import (
 // replayFlags are the flags of the command replay.
 type replayFlags struct {
 	deviceFlags
+	exportFlags
 	strategy, config            string
 	source                      formats.Options
 	placements, final, jsonFile string
@@ -48,7 +49,10 @@ unless --config, or --device or --sim, is given.
 With --contents, the trace is first replayed on a device that knows what is in its memory:
 every block is filled with a pattern of its own, and must be as it was filled when it is
 freed and at the end. So an overlap shows in the memory, and ends the replay with exit
-status 1. It costs time; the figures are of replays without it.`,
+status 1. It costs time; the figures are of replays without it.
+
+--snapshot and --perfetto write all that happened, block by block, for the viewers of others;
+docs/export.md says how to open them.`,
 		Args: cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error { return f.run(cmd, args[0]) },
 	}
@@ -61,6 +65,7 @@ status 1. It costs time; the figures are of replays without it.`,
 	c.Flags().StringVar(&f.final, "final", "", `write the state at the end to this file, "-" for standard output`)
 	c.Flags().StringVar(&f.jsonFile, "json", "", `write all figures as JSON to this file, "-" for standard output`)
 	c.Flags().StringVar(&f.report, "oom-report", "", `write the strategy's own report about the first OOM to this file, "-" for standard output`)
+	f.exportFlags.add(c)
 	addFreeAt(c, &f.freeAt)
 	c.Flags().BoolVar(&f.check, "check", false, "judge every invariant after every event")
 	c.Flags().BoolVar(&f.contents, "contents", false, "fill and compare the memory of every block")
@@ -75,9 +80,12 @@ status 1. It costs time; the figures are of replays without it.`,
 // whole. Both that are timed find the machine warm and do the same but for latencies, so that
 // the difference is what measuring them costs.
 func (f *replayFlags) run(cmd *cobra.Command, path string) error {
-	err := checkOutputs([]string{path}, output{"placements", f.placements, true}, output{"final", f.final, true},
-		output{"oom-report", f.report, true}, output{"json", f.jsonFile, false})
+	err := checkOutputs([]string{path}, append([]output{{"placements", f.placements, true}, {"final", f.final, true},
+		{"oom-report", f.report, true}, {"json", f.jsonFile, false}}, f.outputs()...)...)
 	if err != nil {
+		return err
+	}
+	if err := f.exportFlags.check(); err != nil {
 		return err
 	}
 	t, err := f.open(path, cmd.InOrStdin())
@@ -97,6 +105,9 @@ func (f *replayFlags) run(cmd *cobra.Command, path string) error {
 		return err
 	}
 	if err := f.prove(prepared, t, setup, cfg, o.FreeAt); err != nil {
+		return err
+	}
+	if err := f.record(t, setup, cfg, o.FreeAt); err != nil {
 		return err
 	}
 	res, final, err := f.replay(cmd.OutOrStdout(), prepared, setup, cfg, o)
@@ -195,7 +206,10 @@ func (f *replayFlags) write(stdout io.Writer, res *replay.Result, final []byte) 
 			return err
 		}
 	}
-	if f.placements == "-" || f.final == "-" || f.jsonFile == "-" || f.report == "-" {
+	if err := f.exportFlags.write(stdout); err != nil {
+		return err
+	}
+	if f.toStdout() || f.placements == "-" || f.final == "-" || f.jsonFile == "-" || f.report == "-" {
 		return nil // standard output holds what was asked for and nothing else
 	}
 	return outfile.Write("-", stdout, func(w io.Writer) error {

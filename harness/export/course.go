@@ -18,7 +18,7 @@ const (
 // curveNames are the names of the curves.
 var curveNames = [numCurves]string{"requested", "allocated", "active", "reserved"}
 
-// mostPoints is about how many points of a curve a viewer still draws at once.
+// mostPoints is the most points of a curve, as many as a viewer still draws at once.
 const mostPoints = 1 << 16
 
 // point is the highest values of some events side by side.

@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -16,6 +17,7 @@ import (
 	"github.com/vramyard/vramyard/harness/snapshot"
 	"github.com/vramyard/vramyard/harness/trace"
 	"github.com/vramyard/vramyard/strategies"
+	"github.com/vramyard/vramyard/strategies/bfc"
 )
 
 // everySetup returns each preset of each strategy, limited to a device of a capacity.
@@ -92,4 +94,76 @@ func countsOf(h *snapshot.History) (c counts) {
 		}
 	}
 	return c
+}
+
+// pieces is a trace that is handed on a few events at a time, in memory that is used again.
+type pieces struct{ t *trace.Trace }
+
+func (p pieces) Head() trace.Head { return p.t.Head() }
+
+func (p pieces) TagOf(e *trace.Event) string { return p.t.TagOf(e) }
+
+func (p pieces) Pieces(yield func([]trace.Event) error) error {
+	buffer := make([]trace.Event, 7)
+	for events := range slices.Chunk(p.t.Events, len(buffer)) {
+		if err := yield(buffer[:copy(buffer, events)]); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// TestTracesInPieces records a trace that is not in memory as a whole.
+func TestTracesInPieces(t *testing.T) {
+	tr := randomTrace(t, 3, 500)
+	for _, name := range []string{"bfc:gc", "caching", "async"} {
+		s, err := strategies.All().Lookup(name, nil)
+		require.NoError(t, err)
+		s = s.ForCapacity(device.GiB)
+		whole, _ := recorded(t, tr, s, sim.Config{Capacity: device.GiB}, "")
+		parts, _ := recorded(t, pieces{tr}, s, sim.Config{Capacity: device.GiB}, "")
+		require.Equal(t, whole, parts, name)
+	}
+}
+
+// TestEmptyTraces records nothing, and what a strategy takes when it is built.
+func TestEmptyTraces(t *testing.T) {
+	tr := trace.NewBuilder(trace.Header{Name: "empty"}).Trace()
+	for _, s := range everySetup(t, 2*device.GiB) {
+		r, res := recorded(t, tr, s, sim.Config{Capacity: 2 * device.GiB}, "")
+		snap, err := r.Snapshot()
+		require.NoError(t, err)
+		m, err := replayed(&snap.Devices[0].History)
+		require.NoError(t, err)
+		require.NoError(t, m.agrees(snap.Devices[0].Segments), s.Name)
+		require.Equal(t, uint64(res.Now.Reserved), m.total())
+		painted(t, r)
+	}
+}
+
+// liar is a strategy that does not show a block.
+type liar struct{ alloc.Strategy }
+
+func (l liar) Walk(yield func(alloc.Chunk) bool) {
+	for c := range l.Strategy.Walk {
+		if c.State != alloc.Live && !yield(c) {
+			return
+		}
+	}
+}
+
+// TestStrategiesThatHideBlocks are refused.
+func TestStrategiesThatHideBlocks(t *testing.T) {
+	spec := alloc.SpecOf("liar", "hides its blocks", func(src device.Source, c bfc.Config) (alloc.Strategy, error) {
+		b, err := bfc.New(src, c)
+		return liar{b}, err
+	}, alloc.Preset{Doc: "the only one"})
+	s, err := alloc.Catalogue{spec}.Lookup("liar", json.RawMessage(`{"limit":"1MiB"}`))
+	require.NoError(t, err)
+	b := trace.NewBuilder(trace.Header{Name: "one"})
+	require.NoError(t, b.Alloc(1, 512, 0))
+	dev, err := sim.New(sim.Config{})
+	require.NoError(t, err)
+	_, err = export.Record(b.Trace(), s, dev, "")
+	require.ErrorContains(t, err, "shows 0 blocks in use at the end, the replay has 1")
 }

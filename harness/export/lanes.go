@@ -11,100 +11,88 @@ const (
 	mostLanes  = 256     // blocks that are drawn side by side
 )
 
-// drawn is a block that is drawn.
+// drawn is a block that may be drawn.
 type drawn struct {
 	*life
-	lane int // from 0
+	need uint64 // how much the picture needs it
+	lane int    // from 0
 }
 
-// atPeak reports whether a block was there when allocated bytes first were highest.
-func (r *Recording) atPeak(l *life) bool { return l.start <= r.peak && l.end > r.peak }
-
-// before orders blocks by how much the picture needs them: those of the peak, then the largest.
-func (r *Recording) before(a, b *life) int {
-	x, y := r.atPeak(a), r.atPeak(b)
-	switch {
-	case x != y && x:
-		return -1
-	case x != y:
-		return 1
+// needOf returns how much the picture needs a block: those that were there when allocated bytes first
+// were highest come first, then the largest.
+func (r *Recording) needOf(l *life) uint64 {
+	need := uint64(l.block.Size)
+	if l.start <= r.peak && l.end > r.peak {
+		need |= 1 << 63
 	}
-	return cmp.Compare(b.block.Size, a.block.Size)
+	return need
 }
 
-// selected returns the blocks to draw, by their start: all, or the most needed ones.
-func (r *Recording) selected(most int) []*life {
-	list := make([]*life, len(r.lives))
-	for i := range r.lives {
-		list[i] = &r.lives[i]
-	}
-	if len(list) <= most {
-		return list
-	}
-	order := make([]int, len(list))
+// foremost returns the numbers below n with the highest values, in order: all, or most of them.
+func foremost(n, most int, value func(i int) uint64) []int {
+	order := make([]int, n)
 	for i := range order {
 		order[i] = i
 	}
-	slices.SortStableFunc(order, func(i, j int) int { return r.before(list[i], list[j]) })
+	if n <= most {
+		return order
+	}
+	slices.SortFunc(order, func(i, j int) int {
+		if c := cmp.Compare(value(j), value(i)); c != 0 {
+			return c
+		}
+		return cmp.Compare(i, j)
+	})
 	order = order[:most]
 	slices.Sort(order)
-	for k, i := range order {
-		list[k] = list[i]
-	}
-	return list[:most]
+	return order
 }
 
-// lanes gives blocks, by their start, a lane each, in which no other one is at the same time: the
-// lowest. If none is left, the block that the picture needs least is not drawn.
-func (r *Recording) lanes(list []*life) []drawn {
+// blocks returns the blocks to draw, by their start, each in a lane in which no other one is at the
+// same time: the lowest. If none is left, the block that the picture needs least is not drawn.
+func (r *Recording) blocks() []drawn {
+	needs := make([]uint64, len(r.lives))
+	for i := range needs {
+		needs[i] = r.needOf(&r.lives[i])
+	}
 	var all []drawn
 	var taken [mostLanes]bool
 	var now []int // those in all that have a lane
-	for _, l := range list {
+	for _, i := range foremost(len(r.lives), mostBlocks, func(i int) uint64 { return needs[i] }) {
+		d := drawn{life: &r.lives[i], need: needs[i]}
 		now = slices.DeleteFunc(now, func(i int) bool {
-			over := all[i].end <= l.start
+			over := all[i].end <= d.start
 			if over {
 				taken[all[i].lane] = false
 			}
 			return over
 		})
-		lane := slices.Index(taken[:], false)
-		if lane < 0 {
+		if d.lane = slices.Index(taken[:], false); d.lane < 0 {
 			k := 0
 			for i := range now {
-				if r.before(all[now[i]].life, all[now[k]].life) > 0 {
+				if all[now[i]].need <= all[now[k]].need { // of equals the last
 					k = i
 				}
 			}
-			if r.before(l, all[now[k]].life) >= 0 {
+			last := &all[now[k]]
+			if d.need <= last.need {
 				continue
 			}
-			last := &all[now[k]]
-			lane, last.lane = last.lane, -1
+			d.lane, last.lane = last.lane, -1
 			now = slices.Delete(now, k, k+1)
 		}
-		taken[lane] = true
+		taken[d.lane] = true
 		now = append(now, len(all))
-		all = append(all, drawn{l, lane})
+		all = append(all, d)
 	}
 	return slices.DeleteFunc(all, func(d drawn) bool { return d.lane < 0 })
 }
 
 // longest returns the calls to draw, in order: all, or those that took longest.
-func (r *Recording) longest(most int) []call {
-	if len(r.calls) <= most {
-		return r.calls
-	}
-	order := make([]int, len(r.calls))
-	for i := range order {
-		order[i] = i
-	}
-	slices.SortStableFunc(order, func(i, j int) int { return cmp.Compare(r.calls[j].took, r.calls[i].took) })
-	order = order[:most]
-	slices.Sort(order)
-	list := make([]call, most)
-	for k, i := range order {
-		list[k] = r.calls[i]
+func (r *Recording) longest() []*call {
+	var list []*call
+	for _, i := range foremost(len(r.calls), mostCalls, func(i int) uint64 { return uint64(r.calls[i].took) }) {
+		list = append(list, &r.calls[i])
 	}
 	return list
 }

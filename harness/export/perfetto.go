@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"strconv"
+	"strings"
 )
 
 // Processes and threads of the picture. The threads above threadLanes are the lanes of blocks.
@@ -24,18 +25,17 @@ const (
 // that found no memory, and in a process of its own the calls to the device.
 //
 // Of more than 100,000 blocks, or more than 256 at a time, those of the highest moment and the
-// largest are drawn; of more than 100,000 calls those that took longest. Curves have at most 131,072 points,
+// largest are drawn; of more than 100,000 calls those that took longest. Curves have at most 65,536 points,
 // each the highest of its events. How many are not drawn stands in otherData.
 func (r *Recording) WritePerfetto(w io.Writer) error {
 	p := &painter{Recording: r, w: bufio.NewWriterSize(w, 1<<16)}
-	blocks := r.lanes(r.selected(mostBlocks))
-	calls := r.longest(mostCalls)
+	blocks, calls := r.blocks(), r.longest()
 	p.head(len(r.lives)-len(blocks), len(r.calls)-len(calls))
 	lanes := 0
 	for _, b := range blocks {
 		lanes = max(lanes, b.lane+1)
 	}
-	p.names(lanes)
+	p.titles(lanes)
 	p.curves()
 	p.phases()
 	for _, b := range blocks {
@@ -44,8 +44,8 @@ func (r *Recording) WritePerfetto(w io.Writer) error {
 	for i := range r.ooms {
 		p.oom(&r.ooms[i])
 	}
-	for i := range calls {
-		p.call(&calls[i])
+	for _, c := range calls {
+		p.call(c)
 	}
 	p.w.WriteString("\n]}\n")
 	return p.w.Flush()
@@ -96,6 +96,10 @@ func (p *painter) begin(phase string, process, thread int, name string) {
 
 // quote appends a text as JSON.
 func (p *painter) quote(text string) {
+	if !strings.ContainsFunc(text, func(r rune) bool { return r < ' ' || r > '~' || r == '"' || r == '\\' }) {
+		p.text = append(append(append(p.text, '"'), text...), '"') // nearly every text
+		return
+	}
 	quoted, err := json.Marshal(text)
 	if err != nil {
 		panic(err) // a string is always JSON
@@ -144,8 +148,8 @@ func (p *painter) end(args ...arg) {
 	p.w.Write(p.text)
 }
 
-// names names the processes and threads, and puts them in order.
-func (p *painter) names(lanes int) {
+// titles names the processes and threads, and puts them in order.
+func (p *painter) titles(lanes int) {
 	process := func(n int, name string) {
 		p.begin("M", n, 0, "process_name")
 		p.end(arg{key: "name", text: name})

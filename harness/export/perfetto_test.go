@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"slices"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -49,33 +50,43 @@ func painted(t *testing.T, r *export.Recording) *picture {
 	p := new(picture)
 	require.NoError(t, decoder.Decode(p))
 	require.Equal(t, "ns", p.DisplayTimeUnit)
+	require.NoError(t, p.judge())
+	return p
+}
+
+// judge checks the events of a picture: names, times, and that slices of a thread do not overlap.
+func (p *picture) judge() error {
+	names := map[string][]string{
+		"M": {"process_name", "process_sort_index", "thread_name", "thread_sort_index"},
+		"C": {"requested", "allocated", "active", "reserved"},
+	}
 	named := map[[2]int]bool{}
 	top := map[[2]int]float64{} // end of the last slice of a thread
 	for i, e := range p.TraceEvents {
-		require.Contains(t, "MCXi", e.Phase)
-		require.NotEmpty(t, e.Name)
-		require.Contains(t, []int{1, 2}, e.Process)
-		require.NotNil(t, e.Thread)
-		require.GreaterOrEqual(t, e.Time, 0.0)
+		if e.Thread == nil || e.Name == "" || e.Time < 0 || e.Process != 1 && e.Process != 2 ||
+			names[e.Phase] != nil && !slices.Contains(names[e.Phase], e.Name) {
+			return fmt.Errorf("event %d: %+v", i, e)
+		}
 		key := [2]int{e.Process, *e.Thread}
+		ok := false
 		switch e.Phase {
 		case "M":
-			require.Contains(t, []string{"process_name", "process_sort_index", "thread_name", "thread_sort_index"}, e.Name)
-			named[key] = true
+			named[key], ok = true, true
 		case "C":
-			require.Contains(t, []string{"requested", "allocated", "active", "reserved"}, e.Name)
-			require.IsType(t, 0.0, e.Args["bytes"])
+			_, ok = e.Args["bytes"].(float64)
 		case "i":
-			require.Equal(t, "p", e.Scope)
+			ok = e.Scope == "p"
 		case "X":
-			require.True(t, named[key], "event %d of thread %v, which has no name", i, key)
-			require.NotNil(t, e.Duration)
-			require.GreaterOrEqual(t, *e.Duration, 0.0)
-			require.GreaterOrEqual(t, e.Time+1e-4, top[key], "event %d, slices of a thread overlap", i)
-			top[key] = e.Time + *e.Duration
+			ok = named[key] && e.Duration != nil && *e.Duration >= 0 && e.Time+1e-4 >= top[key]
+			if ok {
+				top[key] = e.Time + *e.Duration
+			}
+		}
+		if !ok {
+			return fmt.Errorf("event %d of thread %v, whose last slice ends at %v: %+v", i, key, top[key], e)
 		}
 	}
-	return p
+	return nil
 }
 
 // curve returns the highest value of a curve.
@@ -100,7 +111,7 @@ func (p *picture) count(phase string, process int) (n int) {
 
 func TestPicturesFollowTheFormat(t *testing.T) {
 	const capacity = device.GiB
-	for seed := range uint64(4) {
+	for seed := range uint64(2) {
 		tr := randomTrace(t, seed, 800)
 		marks := 0
 		for _, e := range tr.Events {
@@ -164,7 +175,7 @@ func TestLargePicturesKeepPeaks(t *testing.T) {
 			}
 		}
 		require.Equal(t, 1, large, "the largest block is drawn")
-		require.Less(t, p.count("C", 1), 4*(1<<17)+4)
+		require.Less(t, p.count("C", 1), 4*(1<<16)+4)
 	}
 }
 

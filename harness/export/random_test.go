@@ -19,6 +19,7 @@ func randomTrace(t *testing.T, seed uint64, events int) *trace.Trace {
 	timed, delays := seed%2 == 0, seed%3 != 0
 	var live, freed []uint64
 	next, now := uint64(1), int64(0)
+	pool, redirected := uint64(0), false // private pools, one at a time
 	add := func(e trace.Event) {
 		e.Time = trace.NoTime
 		if timed && rng.IntN(10) > 0 {
@@ -61,7 +62,15 @@ func randomTrace(t *testing.T, seed uint64, events int) *trace.Trace {
 			add(trace.Event{Kind: trace.Poll})
 		case k < 97:
 			add(trace.Event{Kind: trace.Trim})
+		case k < 98 && !redirected:
+			pool++
+			add(trace.Event{Kind: trace.PoolBegin, Arg: pool, Stream: trace.AllStreams})
+			redirected = true
 		case k < 98:
+			add(trace.Event{Kind: trace.PoolEnd, Arg: pool})
+			add(trace.Event{Kind: trace.PoolRelease, Arg: pool})
+			redirected = false
+		case k < 99:
 			add(trace.Event{Kind: trace.Mark, Tag: b.Tag(fmt.Sprintf("step %d", rng.IntN(9)))})
 		}
 	}

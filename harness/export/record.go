@@ -87,15 +87,14 @@ type recorder struct {
 	reserved
 	builder
 
-	tap    *tap
-	src    *window
-	s      alloc.Strategy
-	tells  bool           // the strategy tells what it does
-	told   []alloc.Action // what it has told since somebody looked
-	timed  bool           // the trace has times
-	now    int64          // when the event happens
-	dated  int            // calls that have their times
-	joined bool           // a block lay across two reservations
+	tap   *tap
+	src   *window
+	s     alloc.Strategy
+	tells bool           // the strategy tells what it does
+	told  []alloc.Action // what it has told since somebody looked
+	timed bool           // the trace has times
+	now   int64          // when the event happens
+	dated int            // calls that have their times
 
 	intern  *snapshot.Interner
 	streams map[device.Stream]uint16 // numbers in the history
@@ -318,7 +317,7 @@ func (r *recorder) complete(freed int) {
 }
 
 // toldPending returns the bytes that are pending by what the strategy has told, if the block that was
-// just freed is; all that are pending in fact if the strategy has told that that is final already.
+// just freed is; all that are pending in fact if the strategy has told of that block.
 func (r *recorder) toldPending(freed int) device.Size {
 	left := r.pending
 	for _, a := range r.told {

@@ -15,12 +15,20 @@ import (
 type reserved struct {
 	segments addrlist.List[device.Size] // whole ones, by address
 	edges    map[device.Addr]int        // of memory that is mapped: how many ranges more cover what is above
+	whole    bool                       // there were segments
+	maps     bool                       // memory was mapped
+	joined   bool                       // a block lay across two segments
 }
+
+// grows reports whether segments are to be shown as mapped memory: where they are joined, and also where
+// there is mapped memory besides, because the viewer joins that to any segment beside it.
+func (h *reserved) grows() bool { return h.joined || h.whole && h.maps }
 
 // hold notes that memory was taken or given back.
 func (h *reserved) hold(a alloc.Action) {
 	switch a.Kind {
 	case alloc.SegmentAlloc:
+		h.whole = true
 		p, _ := h.segments.Search(a.Addr)
 		h.segments.Insert(p, addrlist.Entry[device.Size]{Addr: a.Addr, Value: a.Size})
 	case alloc.SegmentFree:
@@ -28,6 +36,7 @@ func (h *reserved) hold(a alloc.Action) {
 			h.segments.Delete(p)
 		}
 	case alloc.SegmentMap:
+		h.maps = true
 		h.edge(a.Addr, 1)
 		h.edge(a.Addr.Add(a.Size), -1)
 	case alloc.SegmentUnmap:
@@ -62,10 +71,9 @@ type span struct {
 	grows bool // it is mapped
 }
 
-// spans returns all memory that is held, by address. If segments are joined, they are taken for
-// mapped.
-func (h *reserved) spans(joined bool) (list []span) {
-	if joined {
+// spans returns all memory that is held, by address.
+func (h *reserved) spans() (list []span) {
+	if h.grows() {
 		for e := range h.segments.All {
 			h.edge(e.Addr, 1)
 			h.edge(e.Addr.Add(e.Value), -1)
@@ -108,7 +116,7 @@ func (r *recorder) finish() error {
 		return fmt.Errorf("the strategy shows %d blocks in use at the end, the replay has %d", inUse, len(r.at))
 	}
 	slices.SortFunc(chunks, func(a, b alloc.Chunk) int { return cmp.Compare(a.Addr, b.Addr) })
-	spans := r.spans(r.joined)
+	spans := r.spans()
 	for _, c := range chunks {
 		for len(spans) > 0 && spans[0].End() <= c.Addr {
 			r.endSpan(spans[0])

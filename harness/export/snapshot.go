@@ -3,6 +3,7 @@ package export
 import (
 	"encoding/json"
 	"fmt"
+	"io"
 
 	"github.com/vramyard/vramyard/harness/snapshot"
 )
@@ -46,6 +47,15 @@ func tooHigh(a uint64) error {
 	return fmt.Errorf("address %#x: the viewer of snapshots has addresses below 2^53 only", a)
 }
 
+// WriteSnapshot writes what Snapshot returns as a pickle.
+func (r *Recording) WriteSnapshot(w io.Writer) error {
+	s, err := r.Snapshot()
+	if err != nil {
+		return err
+	}
+	return snapshot.Write(w, s)
+}
+
 // settle completes a recording.
 func (r *recorder) settle() {
 	r.calls = r.tap.calls
@@ -59,7 +69,7 @@ func (r *recorder) settle() {
 			snapshot.Annotation{Name: m.name, Start: true, Time: m.at / 1000},
 			snapshot.Annotation{Name: m.name, Time: end / 1000})
 	}
-	if !r.joined {
+	if !r.grows() {
 		return
 	}
 	d := &r.torch.Devices[0]
