@@ -40,9 +40,9 @@ func TraceDiff(w io.Writer, a, b string, d trace.Diff) error {
 	l := d.Live
 	out.printf("peak live: A %s at event %d, B %s at event %d\n", Bytes(l.Peak[0]), l.At[0], Bytes(l.Peak[1]), l.At[1])
 	if l.Behind >= 0 {
-		out.printf("live bytes: apart from event %d on, most at event %d by %s\n", l.Behind, l.Where, Bytes(l.Apart))
+		out.printf("live bytes: apart from allocation or free %d on, most at %d by %s\n", l.Behind, l.Where, Bytes(l.Apart))
 	} else {
-		out.printf("live bytes: the same behind every event\n")
+		out.printf("live bytes: the same behind every allocation and free\n")
 	}
 	return out.err
 }

@@ -14,7 +14,7 @@ type Diff struct {
 	First  *EventDiff   `json:"first,omitempty"`  // the first event that differs
 	Kinds  []KindDiff   `json:"kinds,omitempty"`  // kinds of which one has more, in the order of the kinds
 	Allocs AllocDiff    `json:"allocations"`      // allocations that only one has
-	Live   LiveDiff     `json:"live"`             // the live bytes over the events
+	Live   LiveDiff     `json:"live"`             // the live bytes over the allocations and frees
 }
 
 // HeaderDiff is a pair of the header that differs.
@@ -61,13 +61,13 @@ type AllocEvent struct {
 	Stream device.Stream `json:"stream"` // of the request
 }
 
-// LiveDiff compares the live bytes of two traces, event by event.
+// LiveDiff compares the live bytes of two traces behind the same number of allocations and frees.
 type LiveDiff struct {
-	Peak   [2]device.Size `json:"peak_bytes"`     // as LowerBound
-	At     [2]int         `json:"peak_event"`     // event that reaches it; -1 without allocations
-	Apart  device.Size    `json:"most_apart"`     // the largest difference behind the same number of events
-	Where  int            `json:"most_apart_at"`  // the first event of that difference; -1 if there is none
-	Behind int            `json:"first_apart_at"` // the first event behind which they differ; -1 if there is none
+	Peak   [2]device.Size `json:"peak_bytes"`       // as LowerBound
+	At     [2]int         `json:"peak_event"`       // event that reaches it; -1 without allocations
+	Apart  device.Size    `json:"most_apart_bytes"` // the largest difference
+	Where  int            `json:"most_apart_at"`    // the first allocation or free behind which it is so; -1 if none is
+	Behind int            `json:"first_apart_at"`   // the first one behind which they differ; -1 if there is none
 }
 
 // mostAllocs bounds how many allocations a Diff shows of each trace.
@@ -238,27 +238,47 @@ func diffIDs(a, b *Trace) *IDDiff {
 	return &d
 }
 
-// diffLive compares live bytes behind each number of events; behind its end, a trace keeps what is live
-// there.
+// diffLive compares live bytes behind each number of allocations and frees; behind its end, a trace
+// keeps what is live there.
 func diffLive(a, b *Trace) LiveDiff {
 	d := LiveDiff{At: [2]int{-1, -1}, Where: -1, Behind: -1}
 	var ledgers [2]Ledger
-	traces := [...]*Trace{a, b}
-	for i := range max(len(a.Events), len(b.Events)) {
-		for side, t := range traces {
-			if i < len(t.Events) && ledgers[side].Step(&t.Events[i]) {
-				d.At[side] = i
+	var at [2]int // events walked
+	for n := 0; ; n++ {
+		more := false
+		for side, t := range [...]*Trace{a, b} {
+			if i := t.nextChange(at[side]); i < len(t.Events) {
+				more = true
+				if ledgers[side].Step(&t.Events[i]) {
+					d.At[side] = i
+				}
+				at[side] = i + 1
 			}
+		}
+		if !more {
+			break
 		}
 		x, y := ledgers[0].bytes(), ledgers[1].bytes()
 		apart := max(x, y) - min(x, y)
 		if apart > 0 && d.Behind < 0 {
-			d.Behind = i
+			d.Behind = n
 		}
 		if apart > d.Apart {
-			d.Apart, d.Where = apart, i
+			d.Apart, d.Where = apart, n
 		}
 	}
 	d.Peak = [2]device.Size{ledgers[0].peak, ledgers[1].peak}
 	return d
+}
+
+// nextChange returns the first event from i on that changes what is live, or the number of events.
+func (t *Trace) nextChange(i int) int {
+	for i < len(t.Events) {
+		switch t.Events[i].Kind {
+		case Alloc, LiveAtStart, Free:
+			return i
+		}
+		i++
+	}
+	return i
 }

@@ -23,7 +23,7 @@ func TestCompareTellsWhatDiffers(t *testing.T) {
 			First: [2][]trace.AllocEvent{{{Index: 1, ID: 1, Size: 20}}, {{Index: 1, ID: 1, Size: 21}, {Index: 5, ID: 4, Size: 40}}},
 			IDs:   &trace.IDDiff{OnlyIn: [2]int{1, 2}, Changed: 1},
 		},
-		Live: trace.LiveDiff{Peak: [2]device.Size{50, 91}, At: [2]int{3, 5}, Apart: 41, Where: 5, Behind: 1},
+		Live: trace.LiveDiff{Peak: [2]device.Size{50, 91}, At: [2]int{3, 5}, Apart: 41, Where: 2, Behind: 1},
 	}
 	if got := trace.Compare(a, b); !reflect.DeepEqual(got, want) {
 		t.Errorf("\n%+v, want\n%+v", got, want)
