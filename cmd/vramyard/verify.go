@@ -2,6 +2,7 @@ package main
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 
@@ -20,33 +21,35 @@ import (
 
 // verifyFlags are the flags of the command verify.
 type verifyFlags struct {
-	addresses, config, jsonFile string
+	addresses, config, jsonFile, part string
 }
 
 func newVerify() *cobra.Command {
 	var f verifyFlags
 	c := &cobra.Command{
-		Use:   "verify --addresses FILE [flags] TRACE",
+		Use:   "verify [flags] SNAPSHOT | verify --addresses FILE [flags] TRACE",
 		Short: "Hold the strategy caching to a recording of PyTorch's allocator",
 		Long: `Hold the strategy caching to what a recording says that PyTorch's allocator did: seeded with the
 recorded opening state, it must place every allocation where the recording has it, and take
 new segments of the same sizes for the same allocations. When segments go back is taken from
 the recording, because the card's capacity is not in it.
 
-A TRACE is a file (text or CSV, plain, .gz or .zst), or "-" for standard input; FILE has the
-addresses of its allocations and the segments. docs/verify.md has both forms.
+A SNAPSHOT is what torch.cuda.memory._dump_snapshot writes (plain, .gz, .xz or .zst), or "-" for
+standard input. Its settings are those of the strategy, as far as --config does not replace them.
+Each device with a history is verified, or the one that --part names.
+
+With --addresses, a TRACE in any form has the requests, and FILE the addresses of its allocations
+and the segments. docs/verify.md has the forms.
 
 The exit status is 1 unless every allocation is predicted.`,
-		Example: "  vramyard verify run.csv.gz --addresses run.addr.gz",
+		Example: "  vramyard verify snapshot.pickle\n  vramyard verify run.csv.gz --addresses run.addr.gz",
 		Args:    cobra.ExactArgs(1),
 		RunE:    func(cmd *cobra.Command, args []string) error { return f.run(cmd, args[0]) },
 	}
 	c.Flags().StringVar(&f.addresses, "addresses", "", `the recorded addresses, "-" for standard input`)
-	c.Flags().StringVar(&f.config, "config", "", "JSON object; its fields replace those of caching without a preset")
+	c.Flags().StringVar(&f.config, "config", "", "JSON object; its fields replace those of caching without a preset, or the recorded ones")
 	c.Flags().StringVar(&f.jsonFile, "json", "", `also write the result as JSON to this file, "-" for standard output instead of words`)
-	if err := c.MarkFlagRequired("addresses"); err != nil {
-		panic(err) // the flag is defined above
-	}
+	c.Flags().StringVar(&f.part, "part", "", "device of a snapshot, such as cuda:0; the default is each")
 	return c
 }
 
@@ -57,6 +60,12 @@ func (f *verifyFlags) run(cmd *cobra.Command, path string) error {
 	if err := onceFromStdin([]string{path, f.addresses}); err != nil {
 		return err
 	}
+	if f.addresses == "" {
+		return f.snapshot(cmd, path)
+	}
+	if f.part != "" {
+		return flagError("part", errors.New("--addresses are those of one device"))
+	}
 	target, err := cachingTarget(f.config)
 	if err != nil {
 		return err
@@ -65,6 +74,11 @@ func (f *verifyFlags) run(cmd *cobra.Command, path string) error {
 	if err != nil {
 		return err
 	}
+	return f.verify(cmd, h, target)
+}
+
+// verify holds the strategy to a recording and says what came of it.
+func (f *verifyFlags) verify(cmd *cobra.Command, h *verify.History, target *verify.Target) error {
 	res, err := verify.Run(h, target)
 	if err != nil {
 		return fmt.Errorf("%s: %w", h.Name, err)

@@ -83,7 +83,14 @@ func TestVerifyRefuses(t *testing.T) {
 		status int
 		want   string
 	}{
-		{"no addresses", []string{requests}, 2, `required flag(s) "addresses" not set`},
+		{"no addresses", []string{requests}, 1, requests + ": is no snapshot of PyTorch: a trace needs --addresses"},
+		{"no snapshot", []string{missing}, 1, missing + ": no such file or directory"},
+		{"a folder as a snapshot", []string{filepath.Dir(missing)}, 1, "is a directory"},
+		{"a device beside addresses", []string{requests, "--addresses", addresses, "--part", "cuda:0"}, 1, "--part: --addresses are those of one device"},
+		{"a snapshot without history", []string{vector("state_only")}, 1, "state_only: the snapshot has no history of allocations to predict"},
+		{"another device", []string{vector("full"), "--part", "cuda:1"}, 1, `--part: full has no history of "cuda:1": want cuda:0`},
+		{"a bad setting of a snapshot", []string{vector("full"), "--config", `{"conf":"x"}`}, 1, "full: settings: "},
+		{"no JSON for a snapshot", []string{vector("full"), "--config", `[`}, 1, "full: settings: "},
 		{"no trace", []string{"--addresses", addresses}, 2, "accepts 1 arg(s), received 0"},
 		{"missing addresses", []string{requests, "--addresses", missing}, 1, missing + ": no such file or directory"},
 		{"missing trace", []string{missing, "--addresses", addresses}, 1, missing + ": no such file or directory"},
@@ -108,6 +115,98 @@ func TestVerifyRefuses(t *testing.T) {
 			}
 		})
 	}
+}
+
+// vector returns a snapshot of a program of which everything is known.
+func vector(name string) string {
+	return "../../harness/snapshot/testdata/vectors/" + name + ".pickle.xz"
+}
+
+func TestVerifySnapshot(t *testing.T) {
+	out := succeed(t, "verify", vector("segment_free"))
+	_, rest, _ := strings.Cut(out, "\n")
+	require.Equal(t, `176 of 176 allocations predicted, and 134 of 134 new segments
+opening state: 0 live blocks, 0 B reserved
+peak reserved: 1.00 GiB (1073741824 bytes), recorded 1.00 GiB (1073741824 bytes)
+`, rest)
+
+	var r verify.Result
+	require.NoError(t, json.Unmarshal([]byte(succeed(t, "verify", vector("segment_free"), "--json", "-")), &r))
+	require.Contains(t, string(r.Config), "max_split_size_mb:64", "as recorded")
+	require.Equal(t, "segment_free", r.Trace)
+	require.Len(t, r.TraceHash, 64)
+	require.Empty(t, r.Addresses)
+
+	// Other settings than the recorded ones predict less.
+	status, out, errs := command(t, "verify", vector("segment_free"), "--config", `{"conf":""}`)
+	require.Equal(t, exitError, status)
+	require.Contains(t, out, "first disagreement: event ")
+	require.Contains(t, errs, "of 176 allocations are not predicted\n")
+}
+
+// twoGPUs is a snapshot of two devices, the second of which cannot have been.
+const twoGPUs = `{"segments":[
+{"device":0,"address":4194304,"total_size":2097152,"stream":0,"segment_type":"small","blocks":[
+ {"address":4194304,"size":512,"requested_size":9,"state":"active_allocated"},{"address":4194816,"size":2096640,"requested_size":0,"state":"inactive"}]},
+{"device":1,"address":4194304,"total_size":2097152,"stream":0,"segment_type":"small","blocks":[
+ {"address":4194304,"size":1024,"requested_size":8,"state":"inactive"},{"address":4195328,"size":512,"requested_size":8,"state":"active_allocated"},
+ {"address":4195840,"size":2095616,"requested_size":0,"state":"inactive"}]}],
+"device_traces":[[{"action":"alloc","addr":4194304,"size":9,"stream":0}],
+[{"action":"free_completed","addr":4194304,"size":9,"stream":0},{"action":"alloc","addr":4195328,"size":8,"stream":0},
+{"action":"free_requested","addr":4195840,"size":8,"stream":0}]]}`
+
+func TestVerifySnapshotOfTwoDevices(t *testing.T) {
+	path := write(t, "two.json", twoGPUs)
+	status, out, errs := command(t, "verify", path)
+	require.Equal(t, exitError, status)
+	require.Contains(t, out, "caching on two cuda:0, ")
+	require.Contains(t, out, "caching on two cuda:1, ")
+	require.Contains(t, out, "two cuda:1: 1 allocations that are live at the end, and are no final block; the first at 0x400600 in the final state\n")
+	require.Equal(t, "vramyard: two cuda:1: 1 of 1 allocations are not predicted\n", errs)
+
+	out = succeed(t, "verify", path, "--part", "cuda:0")
+	require.NotContains(t, out, "cuda:1")
+	_, _, errs = command(t, "verify", path, "--json", "-")
+	require.Equal(t, "vramyard: --json: two has several devices with a history: name one with --part\n", errs)
+}
+
+// TestSnapshotsAreTraces has commands that take a trace take a snapshot.
+func TestSnapshotsAreTraces(t *testing.T) {
+	out := succeed(t, "replay", "--strategy", "caching", vector("mid_start"))
+	require.Contains(t, out, "caching on mid_start")
+	require.Contains(t, succeed(t, "trace", "info", vector("private_pool")), "opening_live")
+	text := filepath.Join(t.TempDir(), "t.trace")
+	succeed(t, "trace", "convert", vector("segment_free"), text)
+	require.Contains(t, succeed(t, "trace", "info", text), "max_split_size_mb")
+}
+
+// TestVerifySnapshots goes through snapshots of real programs that are not ours to ship.
+func TestVerifySnapshots(t *testing.T) {
+	const variable = "VRAMYARD_SNAPSHOTS"
+	dir := os.Getenv(variable)
+	if dir == "" {
+		t.Skip(variable + " names no folder of snapshots")
+	}
+	allocs, predicted := 0, 0
+	require.NoError(t, filepath.WalkDir(dir, func(path string, _ os.DirEntry, err error) error {
+		if err != nil || !strings.HasSuffix(path, ".pickle.xz") {
+			return err
+		}
+		var r verify.Result
+		_, out, errs := command(t, "verify", path, "--json", "-")
+		if strings.Contains(errs, "has no history") {
+			t.Log(strings.TrimSpace(errs))
+			return nil
+		}
+		require.NoError(t, json.Unmarshal([]byte(out), &r), errs)
+		t.Logf("%s: %d of %d allocations, %d of %d segments; peak reserved %d, recorded %d",
+			r.Trace, r.Predicted, r.Allocs, r.InSegments, r.Segments, r.Reserved, r.Recorded)
+		require.True(t, r.All(), "%v %s", r.First, r.Stopped)
+		require.Equal(t, r.Recorded, r.Reserved)
+		allocs, predicted = allocs+r.Allocs, predicted+r.Predicted
+		return nil
+	}))
+	t.Logf("%d of %d in all", predicted, allocs)
 }
 
 // TestVerifyRecordings goes through the recordings of a folder that are not ours to ship.

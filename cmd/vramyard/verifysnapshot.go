@@ -1,0 +1,136 @@
+package main
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"maps"
+	"os"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/vramyard/vramyard/harness/formats"
+	"github.com/vramyard/vramyard/harness/history"
+	"github.com/vramyard/vramyard/harness/snapshot"
+	"github.com/vramyard/vramyard/harness/trace"
+	"github.com/vramyard/vramyard/harness/verify"
+	"github.com/vramyard/vramyard/internal/outfile"
+)
+
+// snapshot holds the strategy to the recordings in a snapshot, one device after the other.
+func (f *verifyFlags) snapshot(cmd *cobra.Command, path string) error {
+	s, header, err := openSnapshot(path, cmd.InOrStdin())
+	if errors.Is(err, formats.ErrNoSnapshot) {
+		return fmt.Errorf("%w: a trace needs --addresses", err)
+	}
+	if err != nil {
+		return err
+	}
+	target, err := cachingTarget(recordedConfig(s, f.config))
+	if err != nil {
+		return fmt.Errorf("%s: settings: %w", header.Name, err)
+	}
+	courses, err := f.courses(s, header.Name)
+	if err != nil {
+		return err
+	}
+	if len(courses) > 1 && f.jsonFile != "" {
+		return flagError("json", fmt.Errorf("%s has several devices with a history: name one with --part", header.Name))
+	}
+	var failed []string
+	for _, c := range courses {
+		h, err := verify.FromCourse(c)
+		if err != nil {
+			return fmt.Errorf("%s: %s: %w", header.Name, history.PartOf(c.Device.Ordinal), err)
+		}
+		h.Name, h.Hash = header.Name, header.Hash
+		if len(s.Devices) > 1 {
+			h.Name += " " + history.PartOf(c.Device.Ordinal)
+		}
+		if err := f.tellDoubts(cmd, h.Name, c.Report); err != nil {
+			return err
+		}
+		if err := f.verify(cmd, h, target); err != nil {
+			failed = append(failed, err.Error())
+		}
+	}
+	if len(failed) > 0 {
+		return errors.New(strings.Join(failed, "; "))
+	}
+	return nil
+}
+
+// openSnapshot reads a snapshot, from standard input for "-".
+func openSnapshot(path string, stdin io.Reader) (*snapshot.Snapshot, trace.Header, error) {
+	if path == "-" {
+		return formats.ReadSnapshot(stdin, "stdin")
+	}
+	file, err := os.Open(path)
+	if err != nil {
+		var p *os.PathError
+		if errors.As(err, &p) {
+			err = p.Err
+		}
+		return nil, trace.Header{}, fmt.Errorf("%s: %w", path, err)
+	}
+	defer file.Close() // only read from: nothing can be lost
+	return formats.ReadSnapshot(file, path)
+}
+
+// recordedConfig returns the recorded settings with the fields of another configuration in their place.
+// What is no JSON object is returned as it is, for others to refuse.
+func recordedConfig(s *snapshot.Snapshot, config string) string {
+	var fields, over map[string]json.RawMessage
+	if config != "" && json.Unmarshal([]byte(config), &over) != nil {
+		return config
+	}
+	if err := json.Unmarshal(history.Config(s.Settings), &fields); err != nil {
+		panic(err) // it was marshalled just now
+	}
+	maps.Copy(fields, over)
+	raw, err := json.Marshal(fields)
+	if err != nil {
+		panic(err) // its parts are JSON
+	}
+	return string(raw)
+}
+
+// courses returns the devices to verify.
+func (f *verifyFlags) courses(s *snapshot.Snapshot, name string) ([]*history.Course, error) {
+	var courses []*history.Course
+	var parts []string
+	for i := range s.Devices {
+		part := history.PartOf(s.Devices[i].Ordinal)
+		c := history.Solve(&s.Devices[i])
+		if c.Report.Allocs > 0 {
+			parts = append(parts, part)
+			if f.part == "" || f.part == part {
+				courses = append(courses, c)
+			}
+		}
+	}
+	switch {
+	case len(parts) == 0:
+		return nil, fmt.Errorf("%s: %w", name, verify.ErrNoHistory)
+	case len(courses) == 0:
+		return nil, flagError("part", fmt.Errorf("%s has no history of %q: want %s", name, f.part, strings.Join(parts, ", ")))
+	}
+	return courses, nil
+}
+
+// tellDoubts says what in a recording does not fit, and whether it has lost its beginning.
+func (f *verifyFlags) tellDoubts(cmd *cobra.Command, name string, r *history.Report) error {
+	if f.jsonFile == "-" || len(r.Findings) == 0 {
+		return nil
+	}
+	return outfile.Write("-", cmd.OutOrStdout(), func(w io.Writer) error {
+		for i := range r.Findings {
+			if _, err := fmt.Fprintf(w, "%s: %v\n", name, &r.Findings[i]); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+}
