@@ -13,6 +13,7 @@ import (
 	"sync"
 
 	"github.com/parquet-go/parquet-go"
+	"github.com/parquet-go/parquet-go/format"
 
 	"github.com/vramyard/vramyard/harness/trace"
 )
@@ -30,7 +31,9 @@ const Format = "parquet"
 // safe for concurrent use.
 type File struct {
 	name    string
+	r       io.ReaderAt
 	in      *parquet.File
+	groups  []format.RowGroup // as in has them
 	head    trace.Head
 	counts  map[string]int // events by kind, as the file says
 	streams bool
@@ -45,7 +48,7 @@ type File struct {
 const maxText = 1 << 28
 
 // maxFooter bounds the bytes of the description at the end of a file; a group takes about 3 KiB.
-const maxFooter = 64 << 20
+const maxFooter = 16 << 20
 
 // Open opens the trace in size bytes of r. name is the file's name for messages and for the header;
 // it may be a path. r is read whenever the trace is walked.
@@ -65,6 +68,7 @@ func (f *File) open(r io.ReaderAt, size int64) (err error) {
 	if err := checkFrame(r, size); err != nil {
 		return err
 	}
+	f.r = r
 	sum := sha256.New()
 	if _, err := io.CopyBuffer(sum, io.NewSectionReader(r, 0, size), make([]byte, 1<<18)); err != nil {
 		return err
@@ -82,7 +86,7 @@ func (f *File) open(r io.ReaderAt, size int64) (err error) {
 	return nil
 }
 
-// checkFrame looks at the first and last bytes of a file.
+// checkFrame looks at the first and last bytes of a file, and over the description there.
 func checkFrame(r io.ReaderAt, size int64) error {
 	if size < 12 {
 		return errTruncated
@@ -105,7 +109,11 @@ func checkFrame(r io.ReaderAt, size int64) error {
 	case n > maxFooter:
 		return fmt.Errorf("the description at the end has %d bytes: want at most %d", n, maxFooter)
 	}
-	return nil
+	footer := make([]byte, n)
+	if _, err := r.ReadAt(footer, size-8-n); err != nil {
+		return err
+	}
+	return checkThrift(footer)
 }
 
 var errTruncated = errors.New("Parquet data is truncated")
@@ -167,11 +175,12 @@ func (f *File) count() error {
 		}
 		sum += n
 	}
-	for _, g := range f.in.RowGroups() {
-		if g.NumRows() < 0 {
-			return fmt.Errorf("a group of %d rows", g.NumRows())
+	f.groups = f.in.Metadata().RowGroups
+	for _, g := range f.groups {
+		if g.NumRows < 0 || len(g.Columns) != numColumns {
+			return fmt.Errorf("a group of %d rows and %d columns", g.NumRows, len(g.Columns))
 		}
-		rows += g.NumRows()
+		rows += g.NumRows
 	}
 	if int64(sum) != rows || rows != f.in.NumRows() {
 		return fmt.Errorf("metadata %s count %d events, the file has %d rows", keyEvents, sum, rows)

@@ -1,7 +1,12 @@
 package store
 
 import (
+	"errors"
 	"fmt"
+	"io"
+
+	"github.com/klauspost/compress/zstd"
+	"github.com/parquet-go/parquet-go/format"
 
 	"github.com/vramyard/vramyard/alloc"
 	"github.com/vramyard/vramyard/device"
@@ -22,7 +27,7 @@ type walker struct {
 }
 
 // newWalker returns one in front of the first row.
-func newWalker(f *File) *walker {
+func newWalker(f *File, zip *zstd.Decoder) *walker {
 	w := &walker{f: f, events: make([]trace.Event, pieceRows)}
 	for _, c := range []*[]uint64{&w.ids, &w.sizes, &w.streams, &w.aligns, &w.args, &w.times} {
 		*c = make([]uint64, pieceRows)
@@ -34,7 +39,7 @@ func newWalker(f *File) *walker {
 	w.hint.code = codeOf("hint", hintNumbers)
 	w.tag.code = f.tag
 	for i, c := range w.columns() {
-		c.name = columnList[i].Name
+		*c.pages, *c.name = newPages(zip), columnList[i].Name
 	}
 	return w
 }
@@ -62,32 +67,45 @@ func codeOf(what string, numbers map[string]uint32) func([]byte) (uint32, error)
 	}
 }
 
+// held is a column of either type.
+type held struct {
+	pages **pages
+	name  *string
+	open  func(io.ReaderAt, *format.ColumnMetaData) error
+}
+
 // columns returns the columns in the order of the file.
-func (w *walker) columns() [numColumns]*column {
-	return [numColumns]*column{
-		colKind: &w.kind.column, colID: &w.id.column, colSize: &w.size.column, colStream: &w.stream.column,
-		colAlign: &w.align.column, colHint: &w.hint.column, colArg: &w.arg.column, colTime: &w.time.column,
-		colTag: &w.tag.column,
+func (w *walker) columns() (list [numColumns]held) {
+	for i, c := range map[int]*numbers{
+		colID: &w.id, colSize: &w.size, colStream: &w.stream, colAlign: &w.align, colArg: &w.arg, colTime: &w.time,
+	} {
+		list[i] = held{&c.pages, &c.name, c.open}
 	}
+	for i, c := range map[int]*words{colKind: &w.kind, colHint: &w.hint, colTag: &w.tag} {
+		list[i] = held{&c.pages, &c.name, c.open}
+	}
+	return list
 }
 
 // walk hands on all rows as events without slots, of which NoSlot means that the event names no
 // allocation. yield is also told the number of the first.
 func (f *File) walk(yield func(first int, events []trace.Event) error) error {
-	w := newWalker(f)
-	defer func() {
-		for _, c := range w.columns() {
-			c.close()
-		}
-	}()
+	zip, err := newZip()
+	if err != nil {
+		return err
+	}
+	defer zip.Close()
+	w := newWalker(f, zip)
+	columns := w.columns()
 	at := 0
 	counts := make([]int, len(kindNumbers))
-	for _, g := range f.in.RowGroups() {
-		for i, chunk := range g.ColumnChunks() {
-			w.columns()[i].open(chunk)
+	for g := range f.groups {
+		for i, c := range columns {
+			if err := c.open(f.r, &f.groups[g].Columns[i].MetaData); err != nil {
+				return &trace.Error{File: f.name, Err: fmt.Errorf("column %s: %w", *c.name, err)}
+			}
 		}
-		w.reset()
-		for left := int(g.NumRows()); left > 0; {
+		for left := int(f.groups[g].NumRows); left > 0; {
 			events, err := w.next(at, min(left, pieceRows))
 			if err != nil {
 				return err
@@ -109,16 +127,6 @@ func (f *File) walk(yield func(first int, events []trace.Event) error) error {
 		}
 	}
 	return nil
-}
-
-// reset forgets what was left of the pages of the group before.
-func (w *walker) reset() {
-	for _, c := range []*numbers{&w.id, &w.size, &w.stream, &w.align, &w.arg, &w.time} {
-		c.values, c.dictionary = nil, nil
-	}
-	for _, c := range []*words{&w.kind, &w.hint, &w.tag} {
-		c.values, c.dictionary = nil, nil
-	}
 }
 
 // next returns the events of the next n rows, of which the first has a number.
@@ -160,15 +168,19 @@ func (w *walker) decode(first, n int) error {
 		to   []uint64
 	}{{&w.id, w.ids}, {&w.size, w.sizes}, {&w.stream, w.streams}, {&w.align, w.aligns}, {&w.arg, w.args}, {&w.time, w.times}} {
 		if err := c.from.next(c.to[:n]); err != nil {
-			return err
+			return fmt.Errorf("column %s: %w", c.from.name, err)
 		}
 	}
 	for _, c := range []struct {
 		from *words
 		to   []uint32
 	}{{&w.kind, w.kinds}, {&w.hint, w.hints}, {&w.tag, w.tags}} {
-		if done, err := c.from.next(c.to[:n]); err != nil {
-			return w.f.blame(first+done, err)
+		done, err := c.from.next(c.to[:n])
+		if wrong, ok := errors.AsType[errText](err); ok {
+			return w.f.blame(first+done, wrong.error)
+		}
+		if err != nil {
+			return fmt.Errorf("column %s: %w", c.from.name, err)
 		}
 	}
 	return nil
