@@ -9,7 +9,9 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"math"
+	"slices"
 	"sync"
 
 	"github.com/parquet-go/parquet-go"
@@ -38,10 +40,10 @@ type File struct {
 	counts  map[string]int // events by kind, as the file says
 	streams bool
 
-	mu   sync.Mutex
-	tags []string // texts of tags that were met, in the order of their first use
-	text int      // bytes of them
-	byTg map[string]uint32
+	mu     sync.Mutex
+	tags   []string // texts of tags that were met, in the order of their first use
+	text   int      // bytes of them
+	byText map[string]uint32
 }
 
 // maxText bounds the bytes of all tags.
@@ -169,7 +171,8 @@ func (f *File) decode(key string, v any) error {
 // count compares what the metadata say of the number of events with the rows.
 func (f *File) count() error {
 	sum, rows := 0, int64(0)
-	for kind, n := range f.counts {
+	for _, kind := range slices.Sorted(maps.Keys(f.counts)) {
+		n := f.counts[kind]
 		if _, ok := kindNumbers[kind]; !ok || n < 0 || n >= math.MaxUint32 {
 			return fmt.Errorf("metadata %s: %d events of kind %q", keyEvents, n, kind)
 		}
@@ -216,18 +219,18 @@ func (f *File) tag(text []byte) (uint32, error) {
 	}
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	if n, ok := f.byTg[string(text)]; ok {
+	if n, ok := f.byText[string(text)]; ok {
 		return n, nil
 	}
 	if f.text += len(text); f.text > maxText {
 		return 0, fmt.Errorf("more than %d bytes of tags", maxText)
 	}
-	if f.byTg == nil {
-		f.byTg = map[string]uint32{}
+	if f.byText == nil {
+		f.byText = map[string]uint32{}
 	}
 	s := string(text)
 	f.tags = append(f.tags, s)
-	f.byTg[s] = uint32(len(f.tags))
+	f.byText[s] = uint32(len(f.tags))
 	return uint32(len(f.tags)), nil
 }
 

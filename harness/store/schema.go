@@ -146,18 +146,31 @@ func kindName(e *trace.Event) string {
 	return e.Kind.String()
 }
 
-// kindNumbers are the kinds by their names. One more than the last is a BadFree of an address.
-var kindNumbers = func() map[string]uint32 {
-	numbers := map[string]uint32{}
+// kindNames are the names of the kinds, by number. Behind the last is a BadFree of an address.
+var kindNames = func() (names []string) {
 	for k := range trace.Kinds {
-		numbers[k.String()] = uint32(k)
+		names = append(names, k.String())
 	}
-	numbers[badAddress] = uint32(len(numbers))
-	return numbers
+	return append(names, badAddress)
 }()
 
-// addressKind is the number of that one.
+// kindNumbers are the kinds by their names.
+var kindNumbers = numbersOf(kindNames)
+
+// addressKind is the number of a BadFree of an address.
 var addressKind = kindNumbers[badAddress]
 
 // hintNames are the names of the hints, by number.
-var hintNames = [...]string{alloc.HintNone: "", alloc.HintLow: "low", alloc.HintHigh: "high"}
+var hintNames = []string{alloc.HintNone: "", alloc.HintLow: "low", alloc.HintHigh: "high"}
+
+// hintNumbers are the hints by their names.
+var hintNumbers = numbersOf(hintNames)
+
+// numbersOf returns where each name stands.
+func numbersOf(names []string) map[string]uint32 {
+	numbers := map[string]uint32{}
+	for n, name := range names {
+		numbers[name] = uint32(n)
+	}
+	return numbers
+}

@@ -87,7 +87,7 @@ func open(t testing.TB, data []byte) *store.File {
 
 func TestWrittenTracesReadBack(t *testing.T) {
 	kinds := map[trace.Kind]int{}
-	for seed := range uint64(1000) {
+	for seed := range uint64(400) {
 		tr := anyTrace(seed, false)
 		for _, e := range tr.Events {
 			kinds[e.Kind]++
@@ -109,7 +109,7 @@ func TestWrittenTracesReadBack(t *testing.T) {
 func TestStreamedTracesAreTheSame(t *testing.T) {
 	setup, err := strategies.All().Lookup("caching", nil)
 	require.NoError(t, err)
-	for seed := range uint64(300) {
+	for seed := range uint64(150) {
 		tr := anyTrace(seed, true)
 		f := open(t, written(t, tr))
 		require.True(t, f.Streams())

@@ -47,15 +47,6 @@ func newWalker(f *File, zip *zstd.Decoder) *walker {
 // columnList is what Columns returns.
 var columnList = Columns()
 
-// hintNumbers are the hints by their names.
-var hintNumbers = func() map[string]uint32 {
-	numbers := map[string]uint32{}
-	for n, name := range hintNames {
-		numbers[name] = uint32(n)
-	}
-	return numbers
-}()
-
 // codeOf returns what finds texts in a table.
 func codeOf(what string, numbers map[string]uint32) func([]byte) (uint32, error) {
 	return func(text []byte) (uint32, error) {
@@ -75,16 +66,14 @@ type held struct {
 }
 
 // columns returns the columns in the order of the file.
-func (w *walker) columns() (list [numColumns]held) {
-	for i, c := range map[int]*numbers{
-		colID: &w.id, colSize: &w.size, colStream: &w.stream, colAlign: &w.align, colArg: &w.arg, colTime: &w.time,
-	} {
-		list[i] = held{&c.pages, &c.name, c.open}
+func (w *walker) columns() [numColumns]held {
+	return [numColumns]held{
+		colKind: {&w.kind.pages, &w.kind.name, w.kind.open}, colID: {&w.id.pages, &w.id.name, w.id.open},
+		colSize: {&w.size.pages, &w.size.name, w.size.open}, colStream: {&w.stream.pages, &w.stream.name, w.stream.open},
+		colAlign: {&w.align.pages, &w.align.name, w.align.open}, colHint: {&w.hint.pages, &w.hint.name, w.hint.open},
+		colArg: {&w.arg.pages, &w.arg.name, w.arg.open}, colTime: {&w.time.pages, &w.time.name, w.time.open},
+		colTag: {&w.tag.pages, &w.tag.name, w.tag.open},
 	}
-	for i, c := range map[int]*words{colKind: &w.kind, colHint: &w.hint, colTag: &w.tag} {
-		list[i] = held{&c.pages, &c.name, c.open}
-	}
-	return list
 }
 
 // walk hands on all rows as events without slots, of which NoSlot means that the event names no
@@ -98,7 +87,7 @@ func (f *File) walk(yield func(first int, events []trace.Event) error) error {
 	w := newWalker(f, zip)
 	columns := w.columns()
 	at := 0
-	counts := make([]int, len(kindNumbers))
+	counts := make([]int, len(kindNames))
 	for g := range f.groups {
 		for i, c := range columns {
 			if err := c.open(f.r, &f.groups[g].Columns[i].MetaData); err != nil {
@@ -120,7 +109,7 @@ func (f *File) walk(yield func(first int, events []trace.Event) error) error {
 			left -= len(events)
 		}
 	}
-	for name, k := range kindNumbers {
+	for k, name := range kindNames {
 		if counts[k] != f.counts[name] {
 			return &trace.Error{File: f.name, Err: fmt.Errorf("metadata %s count %d events of kind %s, the file has %d",
 				keyEvents, f.counts[name], name, counts[k])}

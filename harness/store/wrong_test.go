@@ -158,7 +158,7 @@ func TestBrokenFilesAreErrors(t *testing.T) {
 			refused++
 		}
 	}
-	for i := range good {
+	for i := 0; i < len(good); i += 2 {
 		data := bytes.Clone(good)
 		data[i] ^= 1 << (i % 8)
 		try(data)
