@@ -26,9 +26,17 @@
 // larger than it was, by up to 1 MiB, and a request may be predicted to find another one. A segment
 // of 2 MiB is one for small blocks, every other one is for large ones.
 //
+// # Snapshots
+//
+// [FromCourse] makes a history of a device's part of a PyTorch memory snapshot. Blocks that are still there at
+// its end have their true sizes. A request whose block lies in a segment of a private pool is served from that
+// pool; where nothing tells the pool of a segment, because it came and went between the snapshot's two ends, it is
+// the default pool. Expandable segments are refused: the ranges of addresses around what is mapped, which decide
+// what can grow, are not in the file.
+//
 // # Files
 //
-// A history is read from two files. The trace has the requests, in any form that harness/trace
+// A history is also read from two files. The trace has the requests, in any form that harness/trace
 // reads. Allocations that were live when the recording began come first: live-at-start events,
 // or, in a CSV, allocations whose tag begins with "preexisting". A free that is completed later
 // takes effect there. The second file has the addresses, as CSV:

@@ -1,0 +1,85 @@
+package verify_test
+
+import (
+	"encoding/json"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/vramyard/vramyard/alloc"
+	"github.com/vramyard/vramyard/device"
+	"github.com/vramyard/vramyard/device/sim"
+	"github.com/vramyard/vramyard/harness/export"
+	"github.com/vramyard/vramyard/harness/history"
+	"github.com/vramyard/vramyard/harness/replay"
+	"github.com/vramyard/vramyard/harness/snapshot"
+	"github.com/vramyard/vramyard/harness/trace"
+	"github.com/vramyard/vramyard/harness/trace/vectors"
+	"github.com/vramyard/vramyard/harness/verify"
+	"github.com/vramyard/vramyard/strategies"
+)
+
+// written replays a vector on a large device and writes it as a snapshot.
+func written(t *testing.T, v vectors.Vector) (*trace.Trace, *snapshot.Snapshot) {
+	t.Helper()
+	tr, err := v.Trace()
+	require.NoError(t, err)
+	var fields map[string]any
+	require.NoError(t, json.Unmarshal(v.Config, &fields))
+	delete(fields, "memory_fraction")
+	raw, err := json.Marshal(fields)
+	require.NoError(t, err)
+	setup, err := strategies.All().Lookup("caching", raw)
+	require.NoError(t, err)
+	dev, err := sim.New(sim.Config{Capacity: 8 * device.GiB})
+	require.NoError(t, err)
+	r, err := export.Record(tr, setup, dev, replay.AtCompleted)
+	require.NoError(t, err)
+	s, err := r.Snapshot()
+	require.NoError(t, err)
+	return tr, s
+}
+
+// TestWrittenSnapshotsComeBack replays every vector, writes a snapshot of it, and takes that for a trace
+// and for a recording: the requests are the vector's, and each allocation is predicted.
+func TestWrittenSnapshotsComeBack(t *testing.T) {
+	all, err := vectors.Torch()
+	require.NoError(t, err)
+	for _, v := range all {
+		t.Run(v.ID(), func(t *testing.T) {
+			tr, s := written(t, v)
+			results, err := history.Traces(s)
+			require.NoError(t, err)
+			require.Len(t, results, 1)
+			require.Empty(t, results[0].Report.Findings)
+			require.True(t, slices.Equal(sizes(tr), sizes(results[0].Trace)))
+			c := history.Solve(&s.Devices[0])
+			h, err := verify.FromCourse(c)
+			if strings.Contains(string(v.Config), "expandable_segments:True") {
+				require.ErrorIs(t, err, verify.ErrExpandable)
+				return
+			}
+			require.NoError(t, err)
+			res, err := verify.Run(h, cachingTarget(t, v))
+			require.NoError(t, err)
+			if slices.ContainsFunc(tr.Events, func(e trace.Event) bool { return e.Kind == trace.PoolRelease }) {
+				require.Less(t, res.Predicted, res.Allocs, "nothing tells of pools whose memory went back")
+				return
+			}
+			require.True(t, res.All(), "%v %s", res.First, res.Stopped)
+			require.Equal(t, res.Recorded, res.Reserved)
+		})
+	}
+}
+
+// sizes returns what is allocated, in order. Requests of no bytes lead to no block.
+func sizes(tr *trace.Trace) (list []alloc.Request) {
+	for _, e := range tr.Events {
+		if e.Kind == trace.Alloc && e.Size > 0 {
+			list = append(list, alloc.Request{Size: e.Size, Stream: e.Stream})
+		}
+	}
+	return list
+}
