@@ -182,6 +182,10 @@ func (m *machine) addSegments(v value) error {
 		return m.blame("segments", v, "segments")
 	}
 	r := m.runs[v.x]
+	counts := map[int]int{}
+	for i := range r.n {
+		counts[m.segments.at(r.first+i).device]++
+	}
 	for i := range r.n {
 		row := m.segments.at(r.first + i)
 		if row.blocks.kind == isBlocks {
@@ -189,6 +193,9 @@ func (m *machine) addSegments(v value) error {
 		}
 		row.seg.complete(row.sums)
 		d := m.device(row.device)
+		if d.Segments == nil {
+			d.Segments = make([]Segment, 0, counts[row.device])
+		}
 		d.Segments = append(d.Segments, row.seg)
 	}
 	return nil

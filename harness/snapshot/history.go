@@ -1,6 +1,7 @@
 package snapshot
 
 import (
+	"encoding/binary"
 	"math"
 	"math/bits"
 )
@@ -20,8 +21,8 @@ type Entry struct {
 const NoTime int64 = -1
 
 // pageRows is the number of entries that are packed together. Their addresses and times lie close
-// enough for 32 bits each, and 4096 unpacked ones are 160 KiB.
-const pageRows = 4096
+// enough for 32 bits each; 1024 unpacked ones are 40 KiB, and a page's own 320 bytes are 2 % of it.
+const pageRows = 1024
 
 // History is the entries of a device, oldest first. They are packed: an entry takes about 12
 // bytes, and 2 more if it has a stack, where a plain row would take 40. The zero value is empty.
@@ -88,27 +89,24 @@ func packPage(rows []Entry) page {
 }
 
 // column is packed numbers: each is base plus a multiple of 1<<shift, which is kept in as few
-// bytes as the largest needs. If all are equal, nothing but base is kept.
+// bytes as the largest needs: width of them. If all are equal, nothing but base is kept.
 type column struct {
-	base  uint64
-	shift uint8
-	by8   []uint8
-	by16  []uint16
-	by32  []uint32
-	by64  []uint64
+	base         uint64
+	bytes        []byte
+	shift, width uint8
 }
 
 // at returns a number.
 func (c *column) at(i int) uint64 {
-	switch {
-	case c.by16 != nil:
-		return c.base + uint64(c.by16[i])<<c.shift
-	case c.by32 != nil:
-		return c.base + uint64(c.by32[i])<<c.shift
-	case c.by8 != nil:
-		return c.base + uint64(c.by8[i])<<c.shift
-	case c.by64 != nil:
-		return c.base + c.by64[i]<<c.shift
+	switch c.width {
+	case 1:
+		return c.base + uint64(c.bytes[i])<<c.shift
+	case 2:
+		return c.base + uint64(binary.LittleEndian.Uint16(c.bytes[2*i:]))<<c.shift
+	case 4:
+		return c.base + uint64(binary.LittleEndian.Uint32(c.bytes[4*i:]))<<c.shift
+	case 8:
+		return c.base + binary.LittleEndian.Uint64(c.bytes[8*i:])<<c.shift
 	}
 	return c.base
 }
@@ -129,22 +127,31 @@ func packColumn(all []uint64) column {
 	c := column{base: low, shift: uint8(bits.TrailingZeros64(ones))}
 	switch span := (high - low) >> c.shift; {
 	case span <= math.MaxUint8:
-		c.by8 = narrow[uint8](all, c)
+		c.width = 1
 	case span <= math.MaxUint16:
-		c.by16 = narrow[uint16](all, c)
+		c.width = 2
 	case span <= math.MaxUint32:
-		c.by32 = narrow[uint32](all, c)
+		c.width = 4
 	default:
-		c.by64 = narrow[uint64](all, c)
+		c.width = 8
+	}
+	c.bytes = make([]byte, len(all)*int(c.width)) // a size that the heap has without a rest
+	for i, x := range all {
+		c.set(i, (x-c.base)>>c.shift)
 	}
 	return c
 }
 
-// narrow returns numbers as multiples above the base of c.
-func narrow[T uint8 | uint16 | uint32 | uint64](all []uint64, c column) []T {
-	to := make([]T, len(all))
-	for i, x := range all {
-		to[i] = T((x - c.base) >> c.shift)
+// set writes a number as it is kept.
+func (c *column) set(i int, x uint64) {
+	switch c.width {
+	case 1:
+		c.bytes[i] = uint8(x)
+	case 2:
+		binary.LittleEndian.PutUint16(c.bytes[2*i:], uint16(x))
+	case 4:
+		binary.LittleEndian.PutUint32(c.bytes[4*i:], uint32(x))
+	case 8:
+		binary.LittleEndian.PutUint64(c.bytes[8*i:], x)
 	}
-	return to
 }

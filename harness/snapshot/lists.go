@@ -1,10 +1,22 @@
 package snapshot
 
+import (
+	"cmp"
+	"slices"
+)
+
 // list makes a list of rows of a list, or nothing if it holds anything else.
 func (m *machine) list(nd *node) (value, error) {
 	items := nd.items
 	if len(items) == 0 {
 		return value{kind: isEmpty}, nil
+	}
+	if len(items) == 2 {
+		a, okA := items[0].count()
+		b, okB := items[1].count()
+		if okA && okB {
+			return m.pairOf([2]uint64{a, b}), nil
+		}
 	}
 	first := items[0]
 	for _, v := range items[1:] {
@@ -24,12 +36,18 @@ func (m *machine) list(nd *node) (value, error) {
 	case isAnnotation:
 		return m.runOf(isAnnotations, gather(&m.annotations, items)), nil
 	}
-	if len(items) == 2 {
-		if v, ok := pairOf(items[0], items[1]); ok {
-			return v, nil
-		}
-	}
 	return value{}, nil
+}
+
+// pairOf returns two numbers as a value.
+func (m *machine) pairOf(p [2]uint64) value {
+	at, ok := m.pairAt[p]
+	if !ok {
+		at = uint64(len(m.pairs))
+		m.pairAt[p] = at
+		m.pairs = append(m.pairs, p)
+	}
+	return value{kind: isPair, x: at}
 }
 
 // stackOf returns the stack of frames.
@@ -46,18 +64,18 @@ func (m *machine) stackOf(items []value) value {
 // historyOf returns a history. The one that is growing is taken as it is if these are all of its
 // entries, as in every file but those that somebody has put together by hand.
 func (m *machine) historyOf(items []value) (value, error) {
-	last := uint64(len(m.histories) - 1)
 	growing := m.streams != nil
-	if v := items[0]; growing && len(items) == 1 && v.x == last<<32 && int(v.n) == m.histories[last].Len() {
-		m.streams, m.pools = nil, nil
-		return value{kind: isHistory, x: last}, nil
-	}
 	m.streams, m.pools = nil, nil
+	if growing && len(items) == 1 {
+		last := m.grown[len(m.grown)-1]
+		if v := items[0]; v.x == last.first && int(v.n) == last.hist.Len() {
+			return value{kind: isHistory, x: uint64(len(m.histories) - 1)}, nil
+		}
+	}
 	to := m.history()
 	for _, v := range items {
-		from := m.histories[v.x>>32]
-		for i := range int(v.n) {
-			if err := m.copyEntry(to, from, int(uint32(v.x))+i); err != nil {
+		for i := range uint64(v.n) {
+			if err := m.copyEntry(to, v.x+i); err != nil {
 				return value{}, err
 			}
 		}
@@ -67,12 +85,16 @@ func (m *machine) historyOf(items []value) (value, error) {
 }
 
 // copyEntry appends an entry of another history.
-func (m *machine) copyEntry(to, from *History, i int) error {
-	e := from.At(i)
+func (m *machine) copyEntry(to *History, number uint64) error {
+	k, ok := slices.BinarySearchFunc(m.grown, number, func(g growth, n uint64) int { return cmp.Compare(g.first, n) })
+	if !ok {
+		k--
+	}
+	from := m.grown[k].hist
+	e := from.At(int(number - m.grown[k].first))
 	stream, ok := m.streamOf(from.Streams[e.Stream])
 	if ok && from.Pools != nil {
-		pool := from.Pools[e.Pool]
-		e.Pool, ok = m.poolOf(value{kind: isPair, x: pool[0]<<pairShift | pool[1]})
+		e.Pool, ok = m.poolOf(m.pairOf(from.Pools[e.Pool]))
 	}
 	if !ok {
 		return m.errTooMany()

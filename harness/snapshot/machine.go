@@ -28,8 +28,12 @@ type machine struct {
 	textIDs map[string]uint32
 
 	histories   []*History
+	grown       []growth             // the histories that entries of the file were put into, in order
+	entries     uint64               // entries of those
 	streams     map[int64]uint16     // of the last history, by handle
 	pools       map[[2]uint64]uint16 // of the last history
+	pairs       [][2]uint64
+	pairAt      map[[2]uint64]uint64 // index of pairs
 	blocks      arena[Block]
 	segments    arena[segmentRow]
 	annotations arena[Annotation]
@@ -38,6 +42,12 @@ type machine struct {
 	printedRoom int // bytes that settings may still take
 
 	at int64 // offset of the present step, for messages
+}
+
+// growth is a history and the number of its first entry.
+type growth struct {
+	first uint64
+	hist  *History
 }
 
 // node is a container that is no row, or not yet.
@@ -61,7 +71,7 @@ type text struct {
 }
 
 func newMachine(s *Snapshot) *machine {
-	m := &machine{Interner: NewInterner(s), textIDs: map[string]uint32{}, printedRoom: maxPrinted}
+	m := &machine{Interner: NewInterner(s), textIDs: map[string]uint32{}, pairAt: map[[2]uint64]uint64{}, printedRoom: maxPrinted}
 	for w, name := range words {
 		if name != "" {
 			m.texts[m.text([]byte(name))].word = word(w)

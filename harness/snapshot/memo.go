@@ -4,14 +4,14 @@ package snapshot
 const memoPage = 4096
 
 // memo holds the values that a file wants again, by number. A million entries of a history lie in it
-// that nobody asks for, so a place takes 8 bytes: kind in the upper 8 bits, x in the others.
+// that nobody asks for, so a place takes 4 bytes: kind in the upper 5 bits, x in the others.
 type memo struct {
-	pages [][]uint64
+	pages [][]uint32
 	n     uint32 // places taken
 }
 
-// kindShift is where a place of the memo has the kind.
-const kindShift = 56
+// kindShift is where a place of the memo has the kind. What x counts is at most so many of a kind.
+const kindShift = 27
 
 // put keeps the top value at a place. Places are numbered as values are kept, so none is beyond the
 // bytes read so far.
@@ -32,14 +32,17 @@ func (m *machine) put(place uint32) error {
 	case v.n > 1:
 		v.x += uint64(v.n - 1)
 	}
-	if v.x>>kindShift != 0 || v.kind < isText {
+	if v.kind < isText {
 		return m.errorf("%s in the memo, want a container or a string", kindNames[v.kind])
+	}
+	if v.x>>kindShift != 0 {
+		return m.errorf("%s in the memo after %d others, want fewer", kindNames[v.kind], v.x)
 	}
 	page := m.memo.page(place)
 	if page[place%memoPage] == 0 {
 		m.memo.n++
 	}
-	page[place%memoPage] = v.x | uint64(v.kind)<<kindShift
+	page[place%memoPage] = uint32(v.x) | uint32(v.kind)<<kindShift
 	return nil
 }
 
@@ -64,13 +67,13 @@ func (m *machine) get(place uint32) error {
 }
 
 // page returns the page of a place.
-func (m *memo) page(place uint32) []uint64 {
+func (m *memo) page(place uint32) []uint32 {
 	k := int(place / memoPage)
 	for len(m.pages) <= k {
 		m.pages = append(m.pages, nil)
 	}
 	if m.pages[k] == nil {
-		m.pages[k] = make([]uint64, memoPage)
+		m.pages[k] = make([]uint32, memoPage)
 	}
 	return m.pages[k]
 }
@@ -82,16 +85,22 @@ func (m *memo) at(place uint32) value {
 		return value{}
 	}
 	w := m.pages[k][place%memoPage]
-	v := value{kind: kind(w >> kindShift), x: w & (1<<kindShift - 1)}
+	v := value{kind: kind(w >> kindShift), x: uint64(w & (1<<kindShift - 1))}
 	if v.isRow() {
 		v.n = 1
 	}
 	return v
 }
 
-// replace puts what a container became in its place, unless something else lies there by now.
+// replace puts what a container became in its place, unless something else lies there by now. A row
+// whose number does not fit is forgotten: of a hundred million entries nobody wants one again.
 func (m *memo) replace(place uint32, old, as value) {
-	if v := m.at(place); v.kind == old.kind && v.x == old.x {
-		m.pages[place/memoPage][place%memoPage] = as.x | uint64(as.kind)<<kindShift
+	if v := m.at(place); v.kind != old.kind || v.x != old.x {
+		return
 	}
+	w := uint32(0)
+	if as.x>>kindShift == 0 {
+		w = uint32(as.x) | uint32(as.kind)<<kindShift
+	}
+	m.pages[place/memoPage][place%memoPage] = w
 }

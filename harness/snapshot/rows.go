@@ -137,9 +137,12 @@ func (m *machine) entry(nd *node, h has) (value, error) {
 		return value{}, m.errTooMany()
 	}
 	hist := m.history()
-	id := uint64(len(m.histories)-1)<<32 | uint64(hist.Len())
+	if hist.Len() == 0 {
+		m.grown = append(m.grown, growth{m.entries, hist})
+	}
 	hist.Append(e)
-	return value{kind: isEntry, x: id, n: 1}, nil
+	m.entries++
+	return value{kind: isEntry, x: m.entries - 1, n: 1}, nil
 }
 
 // action returns what an entry says.
@@ -212,14 +215,15 @@ func (m *machine) poolOf(v value) (uint16, bool) {
 	if v.kind != isPair {
 		return 0, false
 	}
-	id, ok := m.pools[v.pair()]
+	pool := m.pairs[v.x]
+	id, ok := m.pools[pool]
 	if !ok {
 		if len(hist.Pools) > math.MaxUint16 {
 			return 0, false
 		}
 		id = uint16(len(hist.Pools))
-		m.pools[v.pair()] = id
-		hist.Pools = append(hist.Pools, v.pair())
+		m.pools[pool] = id
+		hist.Pools = append(hist.Pools, pool)
 	}
 	return id, true
 }
@@ -360,7 +364,7 @@ func (m *machine) segment(nd *node, h has) (value, error) {
 			s.Large, ok = m.wordOf(v) == wordLarge, v.kind == isText
 		case keySegmentPool:
 			if ok = v.kind == isPair; ok {
-				s.Pool = v.pair()
+				s.Pool = m.pairs[v.x]
 			}
 		case keyExpandable:
 			s.Expandable, ok = v.truth()

@@ -63,7 +63,7 @@ func (m *machine) appendJSON(b []byte, v value) ([]byte, bool) {
 	case isEmpty:
 		return append(b, "[]"...), true
 	case isPair:
-		p := v.pair()
+		p := m.pairs[v.x]
 		b = strconv.AppendUint(append(b, '['), p[0], 10)
 		return append(strconv.AppendUint(append(b, ", "...), p[1], 10), ']'), true
 	case isText:

@@ -17,11 +17,11 @@ const (
 	isList  // x is an index of machine.nodes; a tuple is a closed list
 	isDict  // x is an index of machine.nodes
 	isEmpty // an empty list that nobody changes any more
-	isPair  // two numbers below 1<<28: a pool
+	isPair  // x is an index of machine.pairs
 
 	// Rows that were made of dictionaries. There are n of them; x is the first.
 	isFrame      // an index of Snapshot.Frames
-	isEntry      // the history in the upper, the entry in the lower 32 bits
+	isEntry      // counted through all histories that grow
 	isBlock      // an index of machine.blocks
 	isSegment    // an index of machine.segments
 	isAnnotation // an index of machine.annotations
@@ -76,22 +76,6 @@ func (v value) address() (uint64, bool) { return v.x, v.kind == isInt || v.kind 
 func (v value) truth() (is, ok bool) {
 	return v.x != 0, v.kind == isBool || v.kind == isInt && v.x <= 1
 }
-
-// pairShift splits the two numbers of a pair.
-const pairShift = 28
-
-// pairOf returns two integers as one value.
-func pairOf(a, b value) (value, bool) {
-	x, okX := a.count()
-	y, okY := b.count()
-	if !okX || !okY || x>>pairShift != 0 || y>>pairShift != 0 {
-		return value{}, false
-	}
-	return value{kind: isPair, x: x<<pairShift | y}, true
-}
-
-// pair returns the two numbers of a pair.
-func (v value) pair() [2]uint64 { return [2]uint64{v.x >> pairShift, v.x & (1<<pairShift - 1)} }
 
 // run is rows that follow each other.
 type run struct{ first, n uint32 }

@@ -94,7 +94,7 @@ func odd() *snapshot.Snapshot {
 	})}
 	stacks := []uint32{0, in.Stack(frames[:1]), in.Stack(frames), in.Stack(frames[1:])}
 	var h snapshot.History
-	h.Pools = [][2]uint64{{}, {0, 1}, {1<<28 - 1, 2}}
+	h.Pools = [][2]uint64{{}, {0, 1}, {math.MaxUint64, 2}}
 	n := 0
 	for _, edge := range []uint64{0, 1 << 8, 1 << 15, 1 << 16, 1 << 31, 1 << 32, 1 << 39, 1 << 40, 1 << 55, 1 << 63, math.MaxUint64} {
 		for _, x := range []uint64{edge - 1, edge} {

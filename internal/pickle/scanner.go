@@ -13,7 +13,7 @@ import (
 const MaxText = 16 << 20
 
 // window is how many bytes are held; a string that is longer is put together elsewhere.
-const window = 64 << 10
+const window = 16 << 10
 
 // Error says where a pickle is wrong.
 type Error struct {

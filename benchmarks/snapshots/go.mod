@@ -1,0 +1,14 @@
+module github.com/vramyard/vramyard/benchmarks/snapshots
+
+go 1.26.0
+
+require github.com/vramyard/vramyard v0.0.0
+
+require (
+	github.com/klauspost/compress v1.20.3 // indirect
+	github.com/xi2/xz v0.0.0-20171230120015-48954b6210f8 // indirect
+)
+
+replace github.com/vramyard/vramyard => ../..
+
+exclude github.com/smartystreets/goconvey v1.8.1
