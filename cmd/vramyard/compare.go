@@ -40,7 +40,7 @@ func newCompare() *cobra.Command {
 		Long: `Replay each trace through each strategy on a simulated GPU and print a table for
 each trace, sorted by minimum capacity: the smallest device on which the trace completes.
 
-A TRACE is a file (text or CSV, plain, .gz or .zst), "-" for standard input, or the name
+A TRACE is a file of any format in docs/traces.md, "-" for standard input, or the name
 of a trace inside the program. Without TRACE, all traces inside the program are used.
 
 All figures but the minimum capacity are measured on one device: of --capacity, else of the

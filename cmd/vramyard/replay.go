@@ -38,7 +38,7 @@ func newReplay() *cobra.Command {
 		Short: "Replay one trace through one strategy and show every figure",
 		Long: `Replay one trace through one strategy on a simulated GPU.
 
-A TRACE is a file (text or CSV, plain, .gz or .zst), "-" for standard input, or the name
+A TRACE is a file of any format in docs/traces.md, "-" for standard input, or the name
 of a trace inside the program.
 
 With --check, the invariants of docs/invariants.md are judged after every event, and the

@@ -55,6 +55,9 @@
 //
 // # Other forms
 //
+// Package formats knows the files of others and tells by its content what a file is. This package
+// reads two more forms.
+//
 // CSV is the form of the recorded traces; it is recognised by its header line:
 //
 //	seq,op,id,bytes,stream,time_us,tag
