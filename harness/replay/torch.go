@@ -117,10 +117,12 @@ func (r *runner) writeTorchFinal(out io.Writer) error {
 	writeCounters(w, countersOf(r.s))
 	var s segment
 	for c := range r.s.Walk {
-		if c.Region != s.Region || c.State == alloc.Unmapped {
+		// What the device added to a segment, and what it refused to take back, is none of PyTorch's blocks.
+		block := c.State != alloc.Unmapped && c.State != alloc.Slack
+		if c.Region != s.Region || !block {
 			s.write(w)
 		}
-		if c.State != alloc.Unmapped {
+		if block {
 			s.add(c)
 		}
 	}

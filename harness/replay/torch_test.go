@@ -152,6 +152,23 @@ func TestLinesInTheFormOfPyTorchNeedItsCounters(t *testing.T) {
 	require.Nil(t, res.Counters)
 }
 
+func TestSegmentsOfPyTorchEndBeforeWhatTheDeviceAdds(t *testing.T) {
+	events, err := trace.Read(strings.NewReader("a 1 4194304\n"), "test.trace", trace.Options{Dialect: "torch"})
+	require.NoError(t, err)
+	setup, err := strategies.All().Lookup("caching", json.RawMessage(`{"conf":"large_segment_size_mb:11"}`))
+	require.NoError(t, err)
+	dev, err := sim.New(sim.Config{Round: 2 * device.MiB})
+	require.NoError(t, err)
+	var final bytes.Buffer
+	_, err = replay.Run(events, setup, dev, replay.Options{Figures: true, Final: &final})
+	require.NoError(t, err)
+	_, segments, _ := strings.Cut(final.String(), "= segment ")
+	require.Equal(t, `0 11534336 0 large fixed pool=0,0 allocated=4194304 active=4194304 requested=4194304
+= block 0 4194304 4194304 active_allocated
+= block 4194304 7340032 0 inactive
+`, segments)
+}
+
 func TestHistoryOfBlocksThatWereNeverGrantedIsAnError(t *testing.T) {
 	_, err := runCounting(t, "a 1 100 7\ne\n", replay.Options{Placements: &bytes.Buffer{}})
 	require.NoError(t, err)
