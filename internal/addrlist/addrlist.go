@@ -271,6 +271,7 @@ func (l *List[V]) cut(p Pos) Pos {
 	f := l.leaves[p.Leaf]
 	l.leaves[p.Leaf] = f[:at]
 	l.insertLeaf(p.Leaf+1, append(upper, f[at:]...), l.bounds[p.Leaf])
+	l.changed(p.Leaf)
 	if p.At < at {
 		return p
 	}

@@ -146,6 +146,11 @@ func TestAgreesWithSlice(t *testing.T) {
 			if i/6_000%2 == 1 {
 				grow = 3
 			}
+			// What Nth remembers must outlast every change, so it is asked for a place between any two.
+			if n := len(m.addrs); n > 0 {
+				nth := rng.IntN(n)
+				require.Equal(t, m.addrs[nth], m.list.Entry(m.list.Nth(nth)).Addr)
+			}
 			if n := len(m.addrs); n > 0 && rng.IntN(10) >= grow {
 				m.remove(t, []int{rng.IntN(n), 0, n - 1}[(i/500+int(seed))%3])
 				continue
