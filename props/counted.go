@@ -181,8 +181,19 @@ func (c *counted) row(at [len(countedColumns)]int) error {
 	return nil
 }
 
+// withoutSlack returns the chunks that a strategy asked for and can use. What the device added to a
+// region, and pages that it refused to take back, are in neither counters nor history.
+func withoutSlack(walk []alloc.Chunk) []alloc.Chunk {
+	slack := func(c alloc.Chunk) bool { return c.State == alloc.Slack }
+	if !slices.ContainsFunc(walk, slack) {
+		return walk
+	}
+	return slices.DeleteFunc(slices.Clone(walk), slack)
+}
+
 // shown compares the counters that are sums with the walk.
 func (c *counted) shown(walk []alloc.Chunk) error {
+	walk = withoutSlack(walk)
 	var want [len(sums)][len(countedPools)]int64
 	for i, chunk := range walk {
 		alone := (i == 0 || walk[i-1].Region != chunk.Region) && (i+1 == len(walk) || walk[i+1].Region != chunk.Region)

@@ -66,6 +66,7 @@ func (h *holdings) book(a alloc.Action) error {
 // that is pending no more, and for nothing else; and an action is of the stream of its chunk. The
 // ranges are those of the device before and after the call.
 func Told(before, after []alloc.Chunk, rangesBefore, ranges []device.Region, told []alloc.Action) error {
+	before, after = withoutSlack(before), withoutSlack(after)
 	h := holdingsOf(before, rangesBefore)
 	var completed []device.Addr
 	for _, a := range told {

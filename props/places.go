@@ -34,23 +34,39 @@ func (r *runner) observePlacement() error {
 		!r.redirecting() && slices.ContainsFunc(r.before, pending):
 		return nil
 	}
-	return r.judge(Placed(r.block, places(r.before, r.request, r.into(r.request)), r.was, r.stats))
+	// What the device adds to a region is its own choice.
+	was, is := r.was, r.stats
+	was.Reserved -= slackIn(r.before)
+	is.Reserved -= slackIn(r.walk)
+	return r.judge(Placed(r.block, places(r.before, r.request, r.into(r.request)), was, is))
+}
+
+// slackIn returns the bytes that a walk shows as slack.
+func slackIn(walk []alloc.Chunk) (n device.Size) {
+	for _, c := range walk {
+		if c.State == alloc.Slack {
+			n += c.Size
+		}
+	}
+	return n
 }
 
 // ReturnedInOrder checks invariant I62 of a trim with the walk before it: the regions that went back did
 // so in the promised order. Memory that went back otherwise is passed over.
 func ReturnedInOrder(before []alloc.Chunk, returned []device.Region, order func(a, b alloc.Chunk) int) error {
-	heads := map[device.Addr]alloc.Chunk{}
+	heads, whole := map[device.Addr]alloc.Chunk{}, map[device.Addr]device.Size{}
 	_ = eachRegion(before, func(chunks []alloc.Chunk) error { // yield returns no error
 		head := chunks[0]
 		head.Size = chunks[len(chunks)-1].End().Sub(head.Region)
+		whole[head.Region] = head.Size
+		head.Size -= slackIn(chunks) // the device's addition
 		heads[head.Region] = head
 		return nil
 	})
 	var last alloc.Chunk
 	for _, region := range returned {
 		head, ok := heads[region.Addr]
-		if !ok || head.Size != region.Size {
+		if !ok || whole[region.Addr] != region.Size {
 			continue
 		}
 		if last.Size != 0 && order(last, head) >= 0 {

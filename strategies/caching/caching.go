@@ -187,10 +187,9 @@ func (a *Allocator) reject(r *alloc.Request) error {
 
 // note remembers a refusal, by value.
 func (a *Allocator) note(r *alloc.Request, why alloc.Reason) {
-	s := a.figures()
-	a.refusal = alloc.Refusal{
-		Reason: why, Request: *r, LargestHole: a.largestFree(), Free: s.Reserved - s.Active - a.stuck,
-	}
+	// What the device adds to a segment is held and free, and serves nobody.
+	idle := a.held() - device.Size(a.count.activeBytes.all())
+	a.refusal = alloc.Refusal{Reason: why, Request: *r, LargestHole: a.largestFree(), Free: idle}
 }
 
 // lookup takes the free block that serves a rounded size out of a shelf, none if there is none.
