@@ -118,12 +118,12 @@ func checkFrame(r io.ReaderAt, size int64) error {
 	return checkThrift(footer)
 }
 
-var errTruncated = errors.New("Parquet data is truncated")
+var errTruncated = errors.New("the Parquet data is truncated")
 
 // blame turns a panic into an error of the file. The library that reads it checks much, not all.
 func blame(err *error) {
 	if p := recover(); p != nil {
-		*err = fmt.Errorf("Parquet data is corrupt: %v", p)
+		*err = fmt.Errorf("the Parquet data is corrupt: %v", p)
 	}
 }
 

@@ -109,13 +109,11 @@ func (p *pages) next() (page, error) {
 
 // describe returns what the head of a page says of it, and whether its data may be compressed.
 func describe(h *format.PageHeader) (p page, packed bool, err error) {
-	encoding := format.Plain
+	var encoding format.Encoding
 	switch {
 	case h.Type == format.DictionaryPage && h.DictionaryPageHeader.Valid:
 		p.dictionary, p.count, packed = true, int(h.DictionaryPageHeader.V.NumValues), true
-		if e := h.DictionaryPageHeader.V.Encoding; e != format.PlainDictionary {
-			encoding = e
-		}
+		encoding = h.DictionaryPageHeader.V.Encoding
 	case h.Type == format.DataPageV2 && h.DataPageHeaderV2.Valid:
 		v := &h.DataPageHeaderV2.V
 		p.count, encoding, packed = int(v.NumValues), v.Encoding, !v.IsCompressed.Valid || v.IsCompressed.V
@@ -131,7 +129,7 @@ func describe(h *format.PageHeader) (p page, packed bool, err error) {
 	case encoding == format.Plain:
 	case encoding == format.DeltaBinaryPacked && !p.dictionary:
 		p.delta = true
-	case (encoding == format.RLEDictionary || encoding == format.PlainDictionary) && !p.dictionary:
+	case encoding == format.RLEDictionary && !p.dictionary:
 		p.indexes = true
 	default:
 		return p, false, fmt.Errorf("a page that is encoded as %v", encoding)

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"strings"
+	"sync"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -171,4 +172,28 @@ func TestManyGroupsAndPlainTags(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, tr.Tags, got.Tags)
 	require.Equal(t, tr.Events, got.Events)
+}
+
+// TestManyWalksAtOnce walks one file from several goroutines, each of which meets tags that the
+// others may have met.
+func TestManyWalksAtOnce(t *testing.T) {
+	var b trace.Builder
+	for i := range uint64(30_000) {
+		require.NoError(t, b.AllocRequest(i, alloc.Request{Size: 1}, fmt.Sprint("tag ", i/7)))
+	}
+	tr := b.Trace()
+	var want strings.Builder
+	require.NoError(t, trace.Write(&want, tr))
+	f := open(t, written(t, tr))
+	got := make([]strings.Builder, 4)
+	errs := make([]error, len(got))
+	var wg sync.WaitGroup
+	for i := range got {
+		wg.Go(func() { errs[i] = trace.Write(&got[i], f) })
+	}
+	wg.Wait()
+	for i := range got {
+		require.NoError(t, errs[i])
+		require.Equal(t, want.String(), got[i].String())
+	}
 }

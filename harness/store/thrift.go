@@ -26,7 +26,7 @@ const (
 // thriftDepth is deeper than any description is.
 const thriftDepth = 32
 
-var errThrift = errors.New("Parquet data is corrupt: the description at the end claims more than it has")
+var errThrift = errors.New("the Parquet data is corrupt: the description at the end claims more than it has")
 
 // checkThrift returns errThrift unless b begins with a structure whose parts lie within b.
 func checkThrift(b []byte) error {

@@ -77,8 +77,8 @@ func TestWhatIsNoTraceIsRefused(t *testing.T) {
 	good := []like{{Kind: "alloc"}, {Kind: "free"}}
 	whole := forged(t, good, described(`{"alloc":1,"free":1}`)...)
 	for want, data := range map[string][]byte{
-		"x.parquet: Parquet data is truncated": []byte("PAR1"),
-		"x.parquet: no Parquet file":           bytes.Repeat([]byte("PAR2"), 5),
+		"x.parquet: the Parquet data is truncated": []byte("PAR1"),
+		"x.parquet: no Parquet file":               bytes.Repeat([]byte("PAR2"), 5),
 		"x.parquet: the metadata lack vramyard.version: want a file that was written as a trace":             forged(t, good),
 		`x.parquet: version "2" of the trace format: want 1`:                                                 forged(t, good, "vramyard.version", "2"),
 		"x.parquet: the metadata lack vramyard.header":                                                       forged(t, good, "vramyard.version", "1"),
@@ -93,6 +93,21 @@ func TestWhatIsNoTraceIsRefused(t *testing.T) {
 		got, _ := read(data)
 		require.True(t, strings.HasPrefix(got, want), "got  %s\nwant %s", got, want)
 	}
+	huge := []byte("PAR1\x29\xfc\xff\xff\xff\xff\x07\x07\x00\x00\x00PAR1") // a list of 2^31 - 1 columns
+	got, _ := read(huge)
+	require.Equal(t, "x.parquet: the Parquet data is corrupt: the description at the end claims more than it has", got)
+
+	var packed bytes.Buffer
+	w := parquet.NewGenericWriter[like](&packed, parquet.Compression(&parquet.Gzip))
+	_, err := w.Write(good)
+	require.NoError(t, err)
+	for i, m := 0, described(`{"alloc":1,"free":1}`); i < len(m); i += 2 {
+		w.SetKeyValueMetadata(m[i], m[i+1])
+	}
+	require.NoError(t, w.Close())
+	got, _ = read(packed.Bytes())
+	require.Equal(t, "x.parquet: column kind: compressed with GZIP: want zstd", got)
+
 	got, walked := read(whole)
 	require.Empty(t, got+walked)
 }
