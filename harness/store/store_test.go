@@ -177,7 +177,7 @@ func TestManyGroupsAndPlainTags(t *testing.T) {
 // TestManyWalksAtOnce walks one file from several goroutines, each of which meets tags that the
 // others may have met.
 func TestManyWalksAtOnce(t *testing.T) {
-	var b trace.Builder
+	b := trace.NewBuilder(trace.Header{Name: "tags"})
 	for i := range uint64(30_000) {
 		require.NoError(t, b.AllocRequest(i, alloc.Request{Size: 1}, fmt.Sprint("tag ", i/7)))
 	}
