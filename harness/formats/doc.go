@@ -2,7 +2,7 @@
 //
 // [Open] looks at the content, never at the name: [All] is the table of what is recognised, each
 // entry with what tells it, what reads it and what it cannot know. Files may be compressed with
-// gzip, xz or zstd. What a file cannot know stands in the header of the trace under [AbsentKey], and
+// gzip, xz or zstd. What a file cannot know stands in the header of the trace under [trace.AbsentKey], and
 // what had to be guessed or was left out beside it, so that it stays with the trace in every
 // other form.
 //
@@ -20,6 +20,3 @@
 // A reader never panics, and reserves nothing for a length before the bytes have come. An error is
 // one line with the line or the byte of the decompressed content.
 package formats
-
-// AbsentKey is the key of the header under which a trace says what its file could not tell.
-const AbsentKey = "not_in_file"

@@ -139,8 +139,8 @@ func Read(r io.Reader, name string, o Options) (*trace.Trace, error) {
 		}
 		return nil, err
 	}
-	if _, told := t.Header.Get(AbsentKey); f.Absent != "" && !told {
-		t.Header.Meta = append(t.Header.Meta, trace.Pair{Key: AbsentKey, Value: f.Absent})
+	if _, told := t.Header.Get(trace.AbsentKey); f.Absent != "" && !told {
+		t.Header.Meta = append(t.Header.Meta, trace.Pair{Key: trace.AbsentKey, Value: f.Absent})
 	}
 	return t, nil
 }

@@ -99,7 +99,7 @@ func readSnapshot(in *Input) (*trace.Trace, error) {
 	}
 	h := in.header(history.Format)
 	h.Meta = append(leftOut(parts[chosen].name, rest), r.Trace.Header.Meta...)
-	h.Meta = append(h.Meta, trace.Pair{Key: AbsentKey, Value: strings.Join(r.Report.Unknown, "; ")})
+	h.Meta = append(h.Meta, trace.Pair{Key: trace.AbsentKey, Value: strings.Join(r.Report.Unknown, "; ")})
 	r.Trace.Header = h
 	return r.Trace, nil
 }

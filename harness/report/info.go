@@ -9,7 +9,6 @@ import (
 	"github.com/jedib0t/go-pretty/v6/table"
 	"github.com/jedib0t/go-pretty/v6/text"
 
-	"github.com/vramyard/vramyard/harness/formats"
 	"github.com/vramyard/vramyard/harness/trace"
 )
 
@@ -59,7 +58,7 @@ func infoRows(i trace.Info) []table.Row {
 	}
 	for _, m := range i.Meta {
 		key := "# " + m.Key
-		if m.Key == formats.AbsentKey {
+		if m.Key == trace.AbsentKey {
 			key = "not in the file"
 		}
 		rows = append(rows, table.Row{printable(key), printable(m.Value)})

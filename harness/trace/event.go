@@ -89,6 +89,9 @@ type Pair struct {
 	Value string `json:"value"` // the rest of the line
 }
 
+// AbsentKey is the key of the header under which a trace says what its file could not tell.
+const AbsentKey = "not_in_file"
+
 // Header tells where a trace comes from and what is known about it.
 type Header struct {
 	Name   string // short name, the file's name without endings unless the file says otherwise
