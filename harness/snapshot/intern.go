@@ -1,13 +1,17 @@
 package snapshot
 
-import "hash/maphash"
+import (
+	"math/bits"
+	"math/rand/v2"
+)
 
 // Interner adds strings, frames and stacks to the tables of a snapshot, each once.
 type Interner struct {
 	s       *Snapshot
 	strings map[string]uint32
 	frames  map[Frame]uint32
-	seed    maphash.Seed
+	// secret keeps files from choosing calls that all belong in one place. No index depends on it.
+	secret uint64
 	// callAt finds calls by their hash: an open table of indices, at most three quarters full. A map would
 	// take five times the memory, and a file can have more calls than anything else.
 	callAt []uint32
@@ -18,7 +22,7 @@ type Interner struct {
 
 // NewInterner returns an interner for the tables of s, which keep what they hold.
 func NewInterner(s *Snapshot) *Interner {
-	in := &Interner{s: s, strings: map[string]uint32{}, frames: map[Frame]uint32{}, seed: maphash.MakeSeed()}
+	in := &Interner{s: s, strings: map[string]uint32{}, frames: map[Frame]uint32{}, secret: rand.Uint64()}
 	if len(s.Strings) == 0 {
 		s.Strings = []string{""}
 	}
@@ -96,7 +100,8 @@ func (in *Interner) call(c Call) uint32 {
 // slot returns where a call is in the table, or the free place where it belongs.
 func (in *Interner) slot(c Call) uint64 {
 	mask := uint64(len(in.callAt) - 1)
-	at := maphash.Comparable(in.seed, c) & mask
+	high, low := bits.Mul64((uint64(c.Frame)<<32|uint64(c.Caller))^in.secret, in.secret|1)
+	at := (high ^ low) & mask
 	for in.callAt[at] != 0 && in.s.Calls.at(in.callAt[at]) != c {
 		at = (at + 1) & mask
 	}

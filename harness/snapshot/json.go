@@ -21,6 +21,11 @@ func (m *machine) readJSON(r io.Reader) error {
 			return m.jsonError(d, err)
 		}
 		m.at = d.InputOffset() - 1
+		if m.at >= m.weighAt {
+			if err := m.weigh(); err != nil {
+				return err
+			}
+		}
 		if err := m.token(token); err != nil {
 			return err
 		}

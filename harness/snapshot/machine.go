@@ -39,9 +39,12 @@ type machine struct {
 	annotations arena[Annotation]
 	runs        []run
 	scratch     []uint32
+	taken       [3]value
 	printedRoom int // bytes that settings may still take
 
-	at int64 // offset of the present step, for messages
+	at        int64 // offset of the present step, for messages
+	weighAt   int64 // offset from which weigh is wanted
+	textBytes int   // length of all texts
 }
 
 // growth is a history and the number of its first entry.
@@ -150,6 +153,7 @@ func (m *machine) text(b []byte) uint64 {
 	}
 	id, kept := len(m.texts), string(b)
 	m.textIDs[kept] = uint32(id)
+	m.textBytes += len(kept)
 	m.texts = append(m.texts, text{text: kept})
 	return uint64(id)
 }
@@ -285,6 +289,23 @@ func (m *machine) tuple(items []value) error {
 		m.push(v)
 	}
 	return err
+}
+
+// maxWeight is how much memory a file may take, about. A hundred million entries with stacks take half
+// of it; without a bound a small compressed file could fill any machine.
+const maxWeight = 4 << 30
+
+// weigh refuses a file that takes too much memory. It is called for every 64 KiB of the file, which
+// make less than 40 MiB.
+func (m *machine) weigh() error {
+	m.weighAt = m.at + 1<<16
+	const entry, block, call, nodeBytes, textBytes = 16, 32, 16, 160, 100 // with what they leave unused
+	weight := len(m.stack)*16 + len(m.nodes)*nodeBytes + len(m.texts)*textBytes + m.textBytes + int(m.memo.n)*4 +
+		int(m.entries)*entry + m.blocks.n*block + m.s.Calls.n*call + len(m.s.Frames)*textBytes + len(m.runs)*8
+	if weight > maxWeight {
+		return m.errorf("more than fits %d MiB, want a smaller snapshot", maxWeight>>20)
+	}
+	return nil
 }
 
 // describe says for messages what a value is.

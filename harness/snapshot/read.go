@@ -84,6 +84,11 @@ func (m *machine) readPickle(r io.Reader) error {
 		if err != nil || op == pickle.Stop {
 			return err
 		}
+		if m.at >= m.weighAt {
+			if err := m.weigh(); err != nil {
+				return err
+			}
+		}
 		if op < pickle.EmptyList {
 			m.pushScalar(op, scan)
 			continue
@@ -135,17 +140,30 @@ func (m *machine) step(op pickle.Op, scan *pickle.Scanner) error {
 		return m.memoize()
 	case pickle.EmptyTuple:
 		return m.tuple(nil)
-	case pickle.Tuple1:
-		return m.take(1, m.tuple)
-	case pickle.Tuple2:
-		return m.take(2, m.tuple)
-	case pickle.Tuple3:
-		return m.take(3, m.tuple)
+	case pickle.Tuple1, pickle.Tuple2, pickle.Tuple3:
+		items, err := m.take(int(op-pickle.Tuple1) + 1)
+		if err != nil {
+			return err
+		}
+		return m.tuple(items)
 	case pickle.Append:
-		return m.take(1, m.add)
+		items, err := m.take(1)
+		if err != nil {
+			return err
+		}
+		return m.add(items)
 	case pickle.SetItem:
-		return m.take(2, m.set)
+		items, err := m.take(2)
+		if err != nil {
+			return err
+		}
+		return m.set(items)
 	}
+	return m.all(op)
+}
+
+// all takes a step with all that lies above the last mark.
+func (m *machine) all(op pickle.Op) error {
 	items, err := m.above()
 	if err != nil {
 		return err
@@ -164,16 +182,15 @@ func (m *machine) step(op pickle.Op, scan *pickle.Scanner) error {
 	}
 }
 
-// take hands the n top values on.
-func (m *machine) take(n int, to func([]value) error) error {
-	var items [3]value
+// take takes the n top values, which are valid until the next call.
+func (m *machine) take(n int) ([]value, error) {
 	for i := n - 1; i >= 0; i-- {
 		var err error
-		if items[i], err = m.pop("a value"); err != nil {
-			return err
+		if m.taken[i], err = m.pop("a value"); err != nil {
+			return nil, err
 		}
 	}
-	return to(items[:n])
+	return m.taken[:n], nil
 }
 
 // whole pushes a container with items. They lie where the stack grows.
