@@ -60,6 +60,9 @@ func (h *History) At(i int) Entry {
 
 // Append adds an entry at the end. Streams and Pools are the caller's to fill.
 func (h *History) Append(e Entry) {
+	if len(h.tail) == cap(h.tail) { // few or many: growing by halves would leave more behind
+		h.tail = append(make([]Entry, 0, min(16+len(h.tail)*pageRows, pageRows)), h.tail...)
+	}
 	h.tail = append(h.tail, e)
 	if len(h.tail) == pageRows {
 		h.pages = append(h.pages, packPage(h.tail))

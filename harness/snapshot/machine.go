@@ -161,8 +161,9 @@ func (m *machine) text(b []byte) uint64 {
 // stringOf returns the index in the snapshot of a text.
 func (m *machine) stringOf(v value) uint32 {
 	t := &m.texts[v.x]
-	if t.id == 0 {
-		t.id = m.String(t.text)
+	if t.id == 0 && t.text != "" { // texts are unique, so the interner's map is not needed
+		t.id = uint32(len(m.s.Strings))
+		m.s.Strings = append(m.s.Strings, t.text)
 	}
 	return t.id
 }
