@@ -3,7 +3,6 @@
 python3 make.py DIRECTORY ENTRIES [FILE...]
 """
 
-import bz2
 import gzip
 import lzma
 import os
@@ -53,7 +52,7 @@ def main(directory, n, files):
     }
     for name, (count, stack_of) in made.items():
         write(os.path.join(directory, f"{count:,} entries, {name}"), trace(count, stack_of))
-    opens = {".xz": lzma.open, ".gz": gzip.open, ".bz2": bz2.open}
+    opens = {".xz": lzma.open, ".gz": gzip.open}
     for path in files:
         with opens.get(os.path.splitext(path)[1], open)(path, "rb") as f:
             data = f.read()
