@@ -150,6 +150,24 @@ func TestProtocolsAgree(t *testing.T) {
 	require.Equal(t, read(t, content(t, vectorDir+"/full.pickle.xz")), read(t, content(t, vectorDir+"/full_protocol5.pickle.xz")))
 }
 
+// TestFormsAgree reads one snapshot in the other forms that occur: as PyTorch's own writer has it,
+// which takes one batch for a list of any length, by older Python, as JSON, and in parts.
+func TestFormsAgree(t *testing.T) {
+	full := read(t, content(t, vectorDir+"/full.pickle.xz"))
+	for _, form := range []string{"protocol2.pickle.xz", "protocol3.pickle.gz", "json.xz", "wrapped.pickle.xz"} {
+		f, err := os.Open("testdata/forms/" + form)
+		require.NoError(t, err)
+		s, err := snapshot.Read(f)
+		require.NoError(t, err, form)
+		require.NoError(t, f.Close())
+		require.Equal(t, dump(full), dump(s), form)
+	}
+	parts := read(t, content(t, "testdata/forms/segments.pickle.xz"))
+	require.Equal(t, full.Devices[0].Segments[0].Addr, parts.Devices[0].Segments[0].Addr)
+	require.Len(t, parts.Devices[0].Segments, len(full.Devices[0].Segments))
+	require.Zero(t, parts.Devices[0].History.Len())
+}
+
 // TestSegmentsAreTiled looks at what every snapshot promises.
 func TestSegmentsAreTiled(t *testing.T) {
 	for _, path := range vectors(t) {
