@@ -111,7 +111,7 @@ func New(src device.Source, c Config) (*Allocator, error) {
 func (a *Allocator) bound() error {
 	if a.set.limited {
 		if a.total == 0 {
-			return fmt.Errorf("caching: memory_fraction %v: the device does not tell of what", a.set.fraction)
+			return fmt.Errorf("caching: memory_fraction %v: the device does not tell how much memory it has", a.set.fraction)
 		}
 		a.limit = device.Size(a.set.fraction * float64(a.total))
 		a.stats.Limit = a.limit

@@ -73,7 +73,7 @@ func TestNewRefusesWhatTheDeviceCannotDo(t *testing.T) {
 		conf caching.Config
 		want string
 	}{
-		"a share of what": {sim.Config{}, caching.Config{MemoryFraction: 0.5}, "does not tell of what"},
+		"a share of what": {sim.Config{}, caching.Config{MemoryFraction: 0.5}, "does not tell how much memory it has"},
 		"pages": {
 			sim.Config{Granularity: 4 * mib}, caching.Config{Conf: "expandable_segments:True"}, "those of the device are 4MiB",
 		},
@@ -90,14 +90,39 @@ func TestNewRefusesWhatTheDeviceCannotDo(t *testing.T) {
 	require.ErrorIs(t, err, device.ErrUnsupported)
 }
 
-// plain is a source with nothing but regions, of which it has none.
-type plain struct{}
+// plain is a source with nothing but regions.
+type plain struct{ dev device.Source }
 
-func (plain) Reserve(_, _ device.Size) (device.Region, error) {
-	return device.Region{}, device.ErrOutOfMemory
+func (p plain) Reserve(size, align device.Size) (device.Region, error) {
+	return p.dev.Reserve(size, align)
 }
 
-func (plain) Release(device.Addr) error { return device.ErrInvalid }
+func (p plain) Release(at device.Addr) error { return p.dev.Release(at) }
+
+// TestWithoutStreamsNothingIsWaitedFor frees a block that another stream uses, now and while requests are
+// redirected.
+func TestWithoutStreamsNothingIsWaitedFor(t *testing.T) {
+	dev, err := sim.New(sim.Config{})
+	require.NoError(t, err)
+	a, err := caching.New(plain{dev}, caching.Config{})
+	require.NoError(t, err)
+	b := bench{a, t, dev}
+	for _, redirected := range []bool{false, true} {
+		at := b.alloc(4*mib, 0)
+		require.NoError(t, b.RecordStream(at, 5))
+		if redirected {
+			require.NoError(t, b.BeginPool(1, alloc.AllStreams))
+		}
+		b.free(at)
+		if redirected {
+			require.NoError(t, b.EndPool(1))
+		}
+		require.Equal(t, at, b.alloc(4*mib, 0))
+		b.free(at)
+		require.NoError(t, b.Check())
+	}
+	require.NoError(t, b.Close())
+}
 
 // The original asks the device after it has waited for everything, and does not look at what that made
 // free.

@@ -118,9 +118,10 @@
 // # Cost
 //
 // Alloc and Free cost O(1), but for the shares of a heap (see internal/sizemap) O(log blocks of one size) amortized,
-// and O(log streams) where the stream changes. Among segments that grow a lookup passes over blocks that do not; to map
-// memory costs O(unmapped blocks). Giving memory back costs O(free blocks). Metadata is 40 bytes a block
-// beside the indexes. Nothing is allocated on the heap once warm.
+// and O(log streams + redirections) where the stream changes. While blocks are pending, each request asks the
+// device about every stream that they wait for. Among segments that grow a lookup passes over blocks that reach
+// further than the next one; to map memory costs O(unmapped blocks). Giving memory back costs O(free blocks).
+// Metadata is 40 bytes a block beside the indexes. Nothing is allocated on the heap once warm.
 //
 // # Departures
 //

@@ -55,16 +55,7 @@ func (c Config) Promises() alloc.Promises {
 			p.Page *= 2
 		}
 	}
-	// So the original may hold up to a page more than it is bound to.
-	if set.expandable && set.limited {
-		p.Except = append(p.Except, alloc.Exception{Invariant: "I20",
-			Reason: "the bound is compared with the size of the request, rounded, and whole pages are mapped for it"})
-	}
-	collects := set.gcThreshold > 0 && (set.limited || c.Mended)
-	if set.maxSplit != ^device.Size(0) && !set.expandable && set.unstepped && !collects {
-		p.Except = append(p.Except, alloc.Exception{Invariant: "I44",
-			Reason: "what may not be split serves only requests a little smaller, so that each size keeps the memory of its best time"})
-	}
+	p.Except = set.exceptions(c.Mended)
 	p.Places = set.places
 	if set.gcThreshold != 0 && (set.limited || c.Mended) {
 		// Ages decide what goes back before memory is taken, and a walk does not show them.
@@ -84,6 +75,27 @@ func (c Config) Promises() alloc.Promises {
 		p.Serves = set.serves
 	}
 	return p
+}
+
+// exceptions returns the invariants that the settings break, in the original as here.
+func (s *settings) exceptions(mended bool) (all []alloc.Exception) {
+	// The original may hold up to a page more than it is bound to. Segments that do not grow are whole pages of a
+	// card, unless they were given an odd size.
+	switch {
+	case !s.limited:
+	case s.expandable:
+		all = append(all, alloc.Exception{Invariant: "I20",
+			Reason: "the bound is compared with the size of the request, rounded, and whole pages are mapped for it"})
+	case s.largeSegment%aloneQuantum != 0:
+		all = append(all, alloc.Exception{Invariant: "I20",
+			Reason: "the bound is compared with the size of the segment, to which the device adds up to a page"})
+	}
+	collects := s.gcThreshold > 0 && (s.limited || mended)
+	if s.maxSplit != ^device.Size(0) && !s.expandable && s.unstepped && !collects {
+		all = append(all, alloc.Exception{Invariant: "I44",
+			Reason: "what may not be split serves only requests a little smaller, so that each size keeps the memory of its best time"})
+	}
+	return all
 }
 
 // mostGranted returns the largest block that a request may be given: exactly what it is rounded to where what

@@ -100,14 +100,11 @@ func (a *Allocator) postpone(h handle) {
 	a.waiting++
 	a.parked += b.asked
 	a.parkedBytes += b.size
-	// Uses that were recorded while requests were redirected count unless the block is freed then, too.
-	switch {
-	case len(a.redirections) > 0 && !(planted.Enabled && planted.Is("caching/marks-during-capture")):
+	if len(a.redirections) > 0 && !(planted.Enabled && planted.Is("caching/marks-during-capture")) {
 		a.deferred = append(a.deferred, h)
 		return
-	case a.streams == nil:
-		u.streams = u.streams[:0]
 	}
+	// Uses that were recorded while requests were redirected count unless the block is freed then, too.
 	u.during = u.during[:0]
 	_ = a.markUses(h) // what was not marked is tried again
 }
@@ -118,6 +115,9 @@ func (a *Allocator) markUses(h handle) error {
 	u := a.usesBy(h)
 	if n := len(u.streams); n > 1 && planted.Enabled && planted.Is("caching/first-use-only") {
 		u.streams = u.streams[:1]
+	}
+	if a.streams == nil {
+		u.streams = u.streams[:0] // all work is done at once
 	}
 	for len(u.streams) > 0 {
 		s := u.streams[len(u.streams)-1]
