@@ -102,7 +102,7 @@ func TestVerifyRefuses(t *testing.T) {
 		{"output over the input", []string{requests, "--addresses", addresses, "--json", addresses}, 1, "--json: " + addresses + " is a trace to read"},
 		{"unknown field", []string{requests, "--addresses", addresses, "--config", `{"cnf":""}`}, 1, `unknown field "cnf"`},
 		{"unknown setting", []string{requests, "--addresses", addresses, "--config", `{"conf":"max_split:3"}`}, 1, "max_split"},
-		{"segments that grow", []string{requests, "--addresses", addresses, "--config", `{"conf":"expandable_segments:True"}`}, 1, "on the recorded heap: caching: expandable segments"},
+		{"segments that grow", []string{requests, "--addresses", addresses, "--config", `{"conf":"expandable_segments:True"}`}, 1, "on the recorded heap: caching: opening state: the segment at"},
 		{"a share of a card", []string{requests, "--addresses", addresses, "--config", `{"memory_fraction":0.5}`}, 1, "on the recorded heap: caching: memory_fraction"},
 	} {
 		t.Run(c.name, func(t *testing.T) {

@@ -18,21 +18,21 @@ func anything(rng *workload.Rand) snapshot.Device {
 	d.History.Pools = [][2]uint64{{}, {0, 3}}
 	addr := func() uint64 {
 		if rng.Below(50) == 0 {
-			return -uint64(rng.Below(3) * 256)
+			return -(rng.Below(3) * 256)
 		}
-		return uint64(rng.Below(16)) * 512
+		return rng.Below(16) * 512
 	}
 	for range rng.Below(200) {
 		d.History.Append(snapshot.Entry{
-			Action: snapshot.Action(rng.Below(11)), Addr: addr(), Size: uint64(rng.Below(4) * 512), Time: int64(rng.Below(40)) - 1,
+			Action: snapshot.Action(rng.Below(11)), Addr: addr(), Size: rng.Below(4) * 512, Time: int64(rng.Below(40)) - 1,
 			Stream: uint16(rng.Below(3)), Pool: uint16(rng.Below(2)),
 		})
 	}
 	for range rng.Below(6) {
-		s := snapshot.Segment{Addr: addr(), Total: uint64(rng.Below(8) * 512), Expandable: rng.Below(2) == 0}
+		s := snapshot.Segment{Addr: addr(), Total: rng.Below(8) * 512, Expandable: rng.Below(2) == 0}
 		for range rng.Below(4) {
 			s.Blocks = append(s.Blocks, snapshot.Block{
-				Addr: addr(), Size: 512, Requested: uint64(rng.Below(600)), State: snapshot.BlockState(rng.Below(3)),
+				Addr: addr(), Size: 512, Requested: rng.Below(600), State: snapshot.BlockState(rng.Below(3)),
 			})
 		}
 		d.Segments = append(d.Segments, s)

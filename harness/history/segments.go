@@ -20,6 +20,10 @@ type Segment struct {
 // smallSegment is the bytes of a segment for small blocks; one for large blocks never has so few.
 const smallSegment = 2 << 20
 
+// largePage is the bytes of a page of a segment for large blocks that grows. For small blocks they are
+// smallSegment, and mapped one at a time.
+const largePage = 20 << 20
+
 // Traffic is an entry about a segment.
 type Traffic struct {
 	Entry   int     // index of the entry
@@ -45,9 +49,13 @@ func (c *Course) backSegments() {
 		if s := &t.Segment; t.Taken {
 			var was Segment
 			if was, ok = held.cut(s.Addr, s.Size, s.Expandable); ok {
-				s.Small, s.Pool, s.Stream = was.Small, was.Pool, was.Stream
+				s.Pool, s.Stream = was.Pool, was.Stream
+				if !s.Expandable {
+					s.Small = was.Small
+				}
 			}
 		} else {
+			held.relate(s)
 			ok = held.put(*s)
 		}
 		if !ok {
@@ -66,6 +74,9 @@ func (t *Traffic) take(h *snapshot.History) {
 	t.Segment = Segment{
 		Addr: e.Addr, Size: e.Size, Stream: h.Streams[e.Stream], Small: e.Size == smallSegment,
 		Expandable: e.Action == snapshot.ActionSegmentMap || e.Action == snapshot.ActionSegmentUnmap,
+	}
+	if e.Action == snapshot.ActionSegmentUnmap {
+		t.Segment.Small = e.Size%largePage != 0 // any number of pages at once
 	}
 	if h.Pools != nil {
 		t.Segment.Pool = h.Pools[e.Pool]
@@ -143,6 +154,26 @@ func (r *ranges) put(s Segment) bool {
 	}
 	r.list.Insert(p, addrlist.Entry[Segment]{Addr: device.Addr(s.Addr), Value: s})
 	return true
+}
+
+// relate tells a mapped part what those know that it touches: they lie in one range of addresses.
+func (r *ranges) relate(s *Segment) {
+	if !s.Expandable {
+		return
+	}
+	p, _ := r.list.Search(device.Addr(s.Addr))
+	e, some := r.list.Below(p)
+	if !some || e.Value.Addr+e.Value.Size != s.Addr {
+		if p = r.list.Above(p); !r.list.Holds(p) {
+			return
+		}
+		if e = r.list.Entry(p); e.Value.Addr != s.Addr+s.Size {
+			return
+		}
+	}
+	if e.Value.Expandable && e.Value.Stream == s.Stream {
+		s.Small, s.Pool = e.Value.Small, e.Value.Pool
+	}
 }
 
 // covers reports whether all of a range is there.

@@ -31,8 +31,15 @@
 // [FromCourse] makes a history of a device's part of a PyTorch memory snapshot. Blocks that are still there at
 // its end have their true sizes. A request whose block lies in a segment of a private pool is served from that
 // pool; where nothing tells the pool of a segment, because it came and went between the snapshot's two ends, it is
-// the default pool. Expandable segments are refused: the ranges of addresses around what is mapped, which decide
-// what can grow, are not in the file.
+// the default pool.
+//
+// # Segments that grow
+//
+// Of a segment that grows a snapshot has what is mapped, not the range of addresses around it. PyTorch makes one range,
+// larger than the device, for each pool, stream and size kind, and maps what lies lowest first. So all that is
+// mapped for one of them is one range: it begins at the lowest address that is mapped as long as it has memory, because
+// nothing is placed below, and goes on above the highest, because it is never full. An allocation is
+// predicted if exactly the recorded memory is mapped for it.
 //
 // # Files
 //

@@ -20,6 +20,8 @@ type Segment struct {
 	device.Region               // where it lies
 	Stream        device.Stream // stream whose blocks lie in it
 	Pool          alloc.PoolID  // private pool; 0 for the default pool
+	Grows         bool          // mapped in a range that can grow
+	Small         bool          // of one that grows: for small blocks
 }
 
 // Block is a block that was live when the recording began.
@@ -39,9 +41,11 @@ const (
 	Free                     // the block at Addr became free
 	SegmentAlloc             // a segment was taken from the device, for the allocation that follows
 	SegmentFree              // a segment was given back
+	SegmentMap               // memory was mapped in a segment that grows, for the allocation that follows
+	SegmentUnmap             // memory of such a segment was given back
 )
 
-var kindNames = [...]string{"alloc", "free", "segment_alloc", "segment_free"}
+var kindNames = [...]string{"alloc", "free", "segment_alloc", "segment_free", "segment_map", "segment_unmap"}
 
 // String returns the kind as the file of addresses names it.
 func (k Kind) String() string {
@@ -58,6 +62,7 @@ type Step struct {
 	ID     uint64        // Alloc, Free: the allocation's name in the trace
 	Addr   device.Addr   // of the block or the segment
 	Size   device.Size   // bytes asked for, or of the segment
-	Stream device.Stream // Alloc: of the request
-	Pool   alloc.PoolID  // SegmentAlloc: private pool; 0 for the default pool
+	Stream device.Stream // of the request or the segment
+	Pool   alloc.PoolID  // SegmentAlloc, SegmentMap: private pool; 0 for the default pool
+	Small  bool          // SegmentMap: for small blocks
 }

@@ -16,11 +16,13 @@ const (
 	mostRest     = device.MiB
 )
 
-// segment is a segment of a layout.
+// segment is a segment of a layout; of one that grows contiguous memory that is mapped.
 type segment struct {
 	size   device.Size
 	stream device.Stream
 	pool   alloc.PoolID
+	small  bool // for small blocks
+	grows  bool
 	known  bool // the recording has an allocation that tells the stream
 }
 
@@ -36,11 +38,12 @@ type layout struct {
 	segments addrlist.List[segment]
 	blocks   addrlist.List[block]
 	held     device.Size // bytes of the segments
+	spans    spans       // ranges of segments that grow
 }
 
-// newLayout returns the state in which a recording began.
-func newLayout(h *History) (*layout, error) {
-	l := &layout{}
+// newLayout returns the state in which a recording began. x has what is known of where ranges begin.
+func newLayout(h *History, x spans) (*layout, error) {
+	l := &layout{spans: x}
 	for _, s := range h.Segments {
 		if err := l.addSegment(s); err != nil {
 			return nil, err
@@ -66,17 +69,29 @@ func (l *layout) addSegment(s Segment) error {
 		l.segments.Holds(l.segments.Above(p)) && l.segments.Entry(l.segments.Above(p)).Addr < r.End() {
 		return fmt.Errorf("segment of %v at %v overlaps another one", r.Size, r.Addr)
 	}
-	l.segments.Insert(p, addrlist.Entry[segment]{
-		Addr: r.Addr, Value: segment{size: r.Size, stream: s.Stream, pool: s.Pool},
-	})
+	e := addrlist.Entry[segment]{Addr: r.Addr, Value: segment{
+		size: r.Size, stream: s.Stream, pool: s.Pool, small: s.Small || !s.Grows && r.Size == smallSegment, grows: s.Grows,
+	}}
 	l.held += r.Size
+	if s.Grows {
+		l.spans.mapped(spanOf(e.Value), r)
+		l.join(e)
+		return nil
+	}
+	l.segments.Insert(p, e)
 	return nil
 }
 
-// dropSegment removes a segment, in which nothing may be live.
+// dropSegment removes a segment, or part of one that grows, in which nothing may be live.
 func (l *layout) dropSegment(r device.Region) error {
-	p, found := l.segments.Search(r.Addr)
-	if !found || l.segments.Entry(p).Value.size != r.Size {
+	p, found := l.segments.Floor(r.Addr)
+	var e addrlist.Entry[segment]
+	if found {
+		e = l.segments.Entry(p)
+		found = e.Addr == r.Addr && e.Value.size == r.Size ||
+			e.Value.grows && r.Size > 0 && r.Addr.Sub(e.Addr) <= e.Value.size && r.Size <= e.Value.size-r.Addr.Sub(e.Addr)
+	}
+	if !found {
 		return fmt.Errorf("no segment of %v at %v is held", r.Size, r.Addr)
 	}
 	if q, _ := l.blocks.Search(r.Addr); l.blocks.Holds(l.blocks.Above(q)) {
@@ -86,6 +101,9 @@ func (l *layout) dropSegment(r device.Region) error {
 	}
 	l.segments.Delete(p)
 	l.held -= r.Size
+	if e.Value.grows {
+		l.cut(e, r)
+	}
 	return nil
 }
 
@@ -166,9 +184,11 @@ func (l *layout) apply(s Step, size device.Size) error {
 		return l.add(s, size)
 	case Free:
 		return l.drop(s.Addr)
-	case SegmentAlloc:
-		return l.addSegment(Segment{Region: device.Region{Addr: s.Addr, Size: s.Size}, Stream: s.Stream, Pool: s.Pool})
-	case SegmentFree:
+	case SegmentAlloc, SegmentMap:
+		return l.addSegment(Segment{
+			Region: device.Region{Addr: s.Addr, Size: s.Size}, Stream: s.Stream, Pool: s.Pool, Grows: s.Kind == SegmentMap, Small: s.Small,
+		})
+	case SegmentFree, SegmentUnmap:
 		return l.dropSegment(device.Region{Addr: s.Addr, Size: s.Size})
 	}
 	return fmt.Errorf("unknown kind of step %d", s.Kind)
@@ -189,7 +209,7 @@ func (l *layout) settle(a device.Addr, t *Target) (below device.Addr, size devic
 	}
 	size = a.Sub(b.Addr)
 	n := t.round(b.Value.requested)
-	return b.Addr, size, size >= n && t.keeps(s.Value.size, n, size-n)
+	return b.Addr, size, size >= n && t.keeps(s.Value, n, size-n)
 }
 
 // fix enters what was granted to a live block.
@@ -200,37 +220,58 @@ func (l *layout) fix(a device.Addr, size device.Size) {
 	l.blocks.Set(p, b)
 }
 
-// chunks returns the layout as a strategy's Walk would show it.
+// chunks returns the layout as a strategy's Walk would show it. Segments that grow come last.
 func (l *layout) chunks(t *Target) []alloc.Chunk {
 	var list []alloc.Chunk
-	p, _ := l.blocks.Search(0)
 	for s := range l.segments.All {
-		c := alloc.Chunk{Region: s.Addr, Class: alloc.ClassLarge, Stream: s.Value.stream, Pool: s.Value.pool}
-		if s.Value.size == smallSegment {
-			c.Class = alloc.ClassSmall
+		if !s.Value.grows {
+			list = l.appendSegment(list, s.Addr, s, t)
 		}
-		end := s.Addr.Add(s.Value.size)
-		at := s.Addr
-		for p = l.blocks.Above(p); l.blocks.Holds(p); p = l.blocks.Above(p) {
-			b := l.blocks.Entry(p)
-			if b.Addr >= end {
-				break
+	}
+	for _, g := range l.spans.list {
+		at := g.base
+		for s := range l.segments.All {
+			if s.Value.grows && spanOf(s.Value) == g.span {
+				list = appendGap(list, g, at, s.Addr)
+				list = l.appendSegment(list, g.base, s, t)
+				at = s.Addr.Add(s.Value.size)
 			}
-			list = appendFree(list, c, at, b.Addr)
-			p = l.blocks.Next(p)
-			next := end
-			if q := l.blocks.Above(p); l.blocks.Holds(q) {
-				next = min(end, l.blocks.Entry(q).Addr)
-			}
-			c := c
-			c.Addr, c.State, c.Requested = b.Addr, alloc.Live, b.Value.requested
-			c.Size = t.extent(s.Value.size, b.Value, next.Sub(b.Addr))
-			list = append(list, c)
-			at = c.End()
 		}
-		list = appendFree(list, c, at, end)
+		list = appendGap(list, g, at, at.Add(l.spans.above(at, beyondMapped)))
 	}
 	return list
+}
+
+// appendSegment appends the chunks of a segment, or of a mapped part of the one that begins at a base.
+func (l *layout) appendSegment(list []alloc.Chunk, base device.Addr, s addrlist.Entry[segment], t *Target) []alloc.Chunk {
+	c := alloc.Chunk{Region: base, Class: alloc.ClassLarge, Stream: s.Value.stream, Pool: s.Value.pool}
+	if s.Value.small {
+		c.Class = alloc.ClassSmall
+	}
+	if s.Value.grows {
+		c.Owner = alloc.OwnerExpandable
+	}
+	end := s.Addr.Add(s.Value.size)
+	at := s.Addr
+	p, _ := l.blocks.Search(s.Addr)
+	for p = l.blocks.Above(p); l.blocks.Holds(p); p = l.blocks.Above(p) {
+		b := l.blocks.Entry(p)
+		if b.Addr >= end {
+			break
+		}
+		list = appendFree(list, c, at, b.Addr)
+		p = l.blocks.Next(p)
+		next := end
+		if q := l.blocks.Above(p); l.blocks.Holds(q) {
+			next = min(end, l.blocks.Entry(q).Addr)
+		}
+		c := c
+		c.Addr, c.State, c.Requested = b.Addr, alloc.Live, b.Value.requested
+		c.Size = t.extent(s.Value, b.Value, next.Sub(b.Addr))
+		list = append(list, c)
+		at = c.End()
+	}
+	return appendFree(list, c, at, end)
 }
 
 // appendFree appends the free chunk between two addresses, if there is room for one.

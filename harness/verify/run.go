@@ -20,8 +20,10 @@ type run struct {
 	layout *layout // the recorded heap
 	device *script
 	s      Seedable
-	taken  device.Region // the segment that the recording takes for the next allocation
-	wrong  int           // disagreements so far
+	taken  device.Region   // the segment that the recording takes for the next allocation
+	maps   []device.Region // what it maps for that
+	wrong  int             // disagreements so far
+	ranges spans           // where ranges begin
 	res    *Result
 }
 
@@ -38,7 +40,7 @@ func Run(h *History, t *Target) (*Result, error) {
 	if opening.Blocks, err = r.survey(h); err != nil {
 		return nil, err
 	}
-	if r.layout, err = newLayout(&opening); err != nil {
+	if r.layout, err = newLayout(&opening, r.ranges); err != nil {
 		return nil, err
 	}
 	r.res.OpeningBytes = r.layout.held
@@ -62,10 +64,11 @@ func Run(h *History, t *Target) (*Result, error) {
 // survey goes through a history once. It counts, and returns the opening blocks with what later
 // steps tell of their sizes.
 func (r *run) survey(h *History) ([]Block, error) {
-	l, err := newLayout(h)
+	l, err := newLayout(h, spans{})
 	if err != nil {
 		return nil, err
 	}
+	r.ranges.lows = l.spans.bases()
 	blocks := slices.Clone(h.Blocks)
 	r.res.Recorded = l.held
 	for _, s := range h.Steps {
@@ -78,11 +81,13 @@ func (r *run) survey(h *History) ([]Block, error) {
 		if err := l.apply(s, 0); err != nil {
 			return nil, fmt.Errorf("event %d: %w", s.Event, err)
 		}
-		if s.Kind == SegmentAlloc {
+		if s.Kind == SegmentAlloc || s.Kind == SegmentMap {
 			r.res.Segments++
+			l.spans.lower(r.ranges.lows)
 		}
 		r.res.Recorded = max(r.res.Recorded, l.held)
 	}
+	r.ranges.ever = l.spans.ever
 	return blocks, nil
 }
 
@@ -133,12 +138,14 @@ func (r *run) step(s Step) error {
 		}
 	case SegmentAlloc:
 		r.taken = device.Region{Addr: s.Addr, Size: s.Size}
-	case SegmentFree:
-		r.device.freed = s.Addr
+	case SegmentMap:
+		r.maps = append(r.maps, device.Region{Addr: s.Addr, Size: s.Size})
+	case SegmentFree, SegmentUnmap:
+		r.device.freed = device.Region{Addr: s.Addr, Size: s.Size}
 		if err := r.s.ReleaseSegment(s.Addr); err != nil {
 			return err
 		}
-		r.device.freed = 0
+		r.device.freed = device.Region{}
 	}
 	if r.device.disagrees() {
 		return fmt.Errorf("the strategy does what only a request leads to: %v", r.device.wanted)
@@ -148,8 +155,8 @@ func (r *run) step(s Step) error {
 
 // alloc has the strategy serve a request and compares.
 func (r *run) alloc(s Step) error {
-	recorded := Placement{Block: s.Addr, Segment: r.taken.Size}
-	r.device.next = r.taken
+	r.device.next, r.device.maps = r.taken, r.maps
+	recorded := Placement{Block: s.Addr, Segment: r.device.left()}
 	b, err := r.request(s)
 	predicted := Placement{Block: b.Addr}
 	switch {
@@ -159,8 +166,8 @@ func (r *run) alloc(s Step) error {
 		predicted = Placement{}
 	case err != nil:
 		return err
-	case r.device.next.Size == 0: // it was granted, if the recording has one
-		predicted.Segment = r.taken.Size
+	default:
+		predicted.Segment = recorded.Segment - r.device.left()
 	}
 	same := predicted == recorded
 	size := b.Size
@@ -180,9 +187,13 @@ func (r *run) alloc(s Step) error {
 	if r.taken.Size != 0 {
 		r.res.InSegments++
 	}
-	r.taken = device.Region{}
+	r.res.InSegments += len(r.maps)
+	r.served()
 	return nil
 }
+
+// served forgets what was taken for an allocation.
+func (r *run) served() { r.taken, r.maps = device.Region{}, r.maps[:0] }
 
 // request has the strategy serve the request of a step, in the pool in which the recording has it.
 func (r *run) request(s Step) (b alloc.Block, err error) {
@@ -209,7 +220,7 @@ func (r *run) disagree(d *Disagreement) {
 	if r.res.First == nil {
 		r.res.First = d
 	}
-	r.taken = device.Region{}
+	r.served()
 	r.wrong++
 	r.res.Reserved = max(r.res.Reserved, r.device.peak)
 	if r.wrong == mostDisagreements {

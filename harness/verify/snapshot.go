@@ -11,26 +11,23 @@ import (
 	"github.com/vramyard/vramyard/harness/history"
 )
 
-// Errors of histories that nothing can be predicted of.
-var (
-	ErrNoHistory  = errors.New("the snapshot has no history of allocations to predict")
-	ErrExpandable = errors.New("the snapshot has expandable segments, whose ranges of addresses are not in the file: they cannot be predicted")
-)
+// ErrNoHistory is the error of snapshots of which nothing can be predicted.
+var ErrNoHistory = errors.New("the snapshot has no history of allocations to predict")
 
 // FromCourse returns the history that a device's part of a PyTorch snapshot is. Name and hash are the
 // caller's to set.
 //
-// Errors: ErrNoHistory; ErrExpandable.
+// Errors: ErrNoHistory.
 func FromCourse(c *history.Course) (*History, error) {
 	if c.Report.Allocs == 0 {
 		return nil, ErrNoHistory
 	}
 	f := courseReader{c: c, pools: map[[2]uint64]alloc.PoolID{}}
 	for _, s := range c.Segments {
-		if s.Expandable {
-			return nil, ErrExpandable
-		}
-		f.h.Segments = append(f.h.Segments, Segment{regionOf(s), device.Stream(s.Stream), f.pool(s.Pool)})
+		f.h.Segments = append(f.h.Segments, Segment{
+			Region: regionOf(s), Stream: device.Stream(s.Stream), Pool: f.pool(s.Pool), Grows: s.Expandable,
+			Small: s.Expandable && s.Small,
+		})
 	}
 	for id, o := range c.Opening {
 		f.h.Blocks = append(f.h.Blocks, Block{uint64(id), device.Addr(o.Addr), device.Size(o.Size), device.Size(o.Granted)})
@@ -73,15 +70,7 @@ func (f *courseReader) steps() error {
 		if len(traffic) > 0 && traffic[0].Entry == i {
 			t := traffic[0]
 			traffic = traffic[1:]
-			if t.Segment.Expandable {
-				return ErrExpandable
-			}
-			r := regionOf(t.Segment)
-			s := Step{Kind: SegmentFree, Event: i, Addr: r.Addr, Size: r.Size, Stream: device.Stream(t.Segment.Stream)}
-			if t.Taken {
-				s.Kind, s.Pool = SegmentAlloc, f.pool(t.Segment.Pool)
-			}
-			f.h.Steps = append(f.h.Steps, s)
+			f.h.Steps = append(f.h.Steps, f.traffic(t))
 			continue
 		}
 		id := f.c.IDs[i]
@@ -104,6 +93,26 @@ func (f *courseReader) steps() error {
 		}
 	}
 	return nil
+}
+
+// traffic returns the step of a segment that came or went.
+func (f *courseReader) traffic(t history.Traffic) Step {
+	r := regionOf(t.Segment)
+	s := Step{
+		Event: t.Entry, Addr: r.Addr, Size: r.Size, Stream: device.Stream(t.Segment.Stream), Pool: f.pool(t.Segment.Pool),
+		Small: t.Segment.Expandable && t.Segment.Small,
+	}
+	switch {
+	case t.Segment.Expandable && t.Taken:
+		s.Kind = SegmentMap
+	case t.Segment.Expandable:
+		s.Kind = SegmentUnmap
+	case t.Taken:
+		s.Kind = SegmentAlloc
+	default:
+		s.Kind = SegmentFree
+	}
+	return s
 }
 
 // free takes the end of an allocation.

@@ -41,10 +41,10 @@ func (t *Target) round(n device.Size) device.Size {
 	return max(minBlock, (n+minBlock-1)/minBlock*minBlock)
 }
 
-// keeps reports whether a block of n bytes keeps a rest behind it, in a segment of so many bytes.
-func (t *Target) keeps(segment, n, rest device.Size) bool {
+// keeps reports whether a block of n bytes keeps a rest behind it, in a segment.
+func (t *Target) keeps(s segment, n, rest device.Size) bool {
 	switch {
-	case segment == smallSegment:
+	case s.small || s.grows:
 		return rest < minBlock
 	case t.Unsplit != 0 && n >= t.Unsplit:
 		return true
@@ -52,13 +52,13 @@ func (t *Target) keeps(segment, n, rest device.Size) bool {
 	return rest <= mostRest
 }
 
-// extent returns the bytes of a block that has room for so many up to the next one.
-func (t *Target) extent(segment device.Size, b block, room device.Size) device.Size {
+// extent returns the bytes of a block in a segment that has room for so many up to the next one.
+func (t *Target) extent(s segment, b block, room device.Size) device.Size {
 	if b.size != 0 {
 		return min(b.size, room)
 	}
 	n := min(t.round(b.requested), room)
-	if t.keeps(segment, n, room-n) {
+	if t.keeps(s, n, room-n) {
 		return room
 	}
 	return n

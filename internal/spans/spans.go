@@ -124,6 +124,12 @@ func (m *Memory) Open(size, page device.Size, first uint32) (device.Region, erro
 	if err != nil {
 		return r, err
 	}
+	m.enter(r, page, first)
+	return r, nil
+}
+
+// enter notes a range.
+func (m *Memory) enter(r device.Region, page device.Size, first uint32) {
 	i, _ := slices.BinarySearchFunc(m.spans, r.Addr, func(s Span, a device.Addr) int {
 		if s.Addr < a {
 			return -1
@@ -132,7 +138,21 @@ func (m *Memory) Open(size, page device.Size, first uint32) (device.Region, erro
 	})
 	m.spans = slices.Insert(m.spans, i, Span{Region: r, Page: page, First: first})
 	m.stats.Regions++
-	return r, nil
+}
+
+// Adopt enters a range that the device has already, with its first chunk. Its memory is given by parts of whole
+// pages, disjoint; the handle of a page is its address.
+func (m *Memory) Adopt(r device.Region, pageSize device.Size, first uint32, parts []device.Region) {
+	m.enter(r, pageSize, first)
+	for _, part := range parts {
+		for a := part.Addr; a < part.End(); a = a.Add(pageSize) {
+			p, _ := m.pages.Search(a)
+			m.pages.Insert(p, addrlist.Entry[page]{Addr: a, Value: page{device.Handle(a), pageSize}})
+			m.held += pageSize
+			m.stats.Reserved += pageSize
+		}
+	}
+	m.stats.PeakReserved = max(m.stats.PeakReserved, m.held)
 }
 
 // Close gives the i-th range back, in which nothing is mapped. On error it stays.

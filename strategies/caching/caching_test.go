@@ -277,6 +277,57 @@ func withoutOne(c []alloc.Chunk) []alloc.Chunk {
 	}
 }
 
+// growing makes the segment of the first chunk one that grows, without the others.
+func growing(c []alloc.Chunk) []alloc.Chunk {
+	for i := range c {
+		if c[i].Region != c[0].Region {
+			return c[:i]
+		}
+		c[i].Owner = alloc.OwnerExpandable
+	}
+	return c
+}
+
+// TestOpenTakesOverSegmentsThatGrow adopts a range with one page, in which there is a gap on both sides.
+func TestOpenTakesOverSegmentsThatGrow(t *testing.T) {
+	const page = 2 * device.MiB
+	dev, err := sim.New(sim.Config{})
+	require.NoError(t, err)
+	r, err := dev.ReserveRange(8*page, 0, 0)
+	require.NoError(t, err)
+	h, err := dev.CreateHandle(page)
+	require.NoError(t, err)
+	require.NoError(t, dev.Map(r.Addr.Add(page), page, h, 0))
+	var chunks []alloc.Chunk
+	at := r.Addr
+	for _, c := range []alloc.Chunk{
+		{Size: page, State: alloc.Unmapped}, {Size: 1024, State: alloc.Live, Requested: 700}, {Size: page - 1024, State: alloc.Free},
+		{Size: 6 * page, State: alloc.Unmapped},
+	} {
+		c.Region, c.Addr, c.Class, c.Owner = r.Addr, at, alloc.ClassSmall, alloc.OwnerExpandable
+		if c.State != alloc.Unmapped {
+			c.Stream = 5
+		}
+		at = c.End()
+		chunks = append(chunks, c)
+	}
+	a, err := caching.Open(dev, caching.Config{Conf: "expandable_segments:True"}, chunks)
+	require.NoError(t, err)
+	require.Equal(t, chunks, slices.Collect(a.Walk))
+	require.Equal(t, page, a.Stats().Reserved)
+	for _, want := range []device.Addr{chunks[2].Addr, r.Addr} { // the gap below is the first that is large enough
+		got, err := a.Alloc(alloc.Request{Size: device.MiB, Stream: 5})
+		require.NoError(t, err)
+		require.Equal(t, want, got.Addr)
+	}
+	require.NoError(t, a.Check())
+	require.ErrorIs(t, a.ReleaseSegment(r.Addr), device.ErrInvalid, "a live block lies there")
+	require.ErrorIs(t, a.ReleaseSegment(1), device.ErrInvalid)
+	require.NoError(t, a.Free(r.Addr))
+	require.NoError(t, a.ReleaseSegment(r.Addr))
+	require.Equal(t, alloc.Unmapped, slices.Collect(a.Walk)[0].State)
+}
+
 func TestOpenRefusesWhatCannotBe(t *testing.T) {
 	_, chunks := opening(t)
 	for name, c := range map[string]struct {
@@ -291,7 +342,18 @@ func TestOpenRefusesWhatCannotBe(t *testing.T) {
 		"a class":      {func(c []alloc.Chunk) []alloc.Chunk { c[0].Class = 3; return c }, "", "of class 3"},
 		"slack":        {func(c []alloc.Chunk) []alloc.Chunk { c[0].State = alloc.Slack; return c }, "", "is slack"},
 		"twice":        {func(c []alloc.Chunk) []alloc.Chunk { return append(slices.Clone(c), c...) }, "", "begins in that at"},
-		"expandable":   {func(c []alloc.Chunk) []alloc.Chunk { return c }, "expandable_segments:True", "cannot be taken over"},
+		"expandable":   {func(c []alloc.Chunk) []alloc.Chunk { return c }, "expandable_segments:True", "does not grow"},
+		"no setting":   {growing, "", "no setting lets it"},
+		"half a page": {func(c []alloc.Chunk) []alloc.Chunk { return growing(c[:1]) }, "expandable_segments:True",
+			"want whole pages of 2MiB"},
+		"ranges that overlap": {func(c []alloc.Chunk) []alloc.Chunk {
+			one, two := growing(c), c[0]
+			one = append(slices.Clone(one), two)
+			one[len(one)-1].State, one[len(one)-1].Addr, one[len(one)-1].Size = alloc.Unmapped, one[len(one)-2].End(), 4*device.MiB
+			two.Region = one[len(one)-1].Addr
+			two.Addr, two.Size, two.State = two.Region, 2*device.MiB, alloc.Free
+			return append(one, two)
+		}, "expandable_segments:True", "or ends there"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			dev, err := sim.New(sim.Config{})

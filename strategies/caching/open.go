@@ -9,12 +9,13 @@ import (
 )
 
 // Open returns an allocator that goes on from an opening state: chunks as Walk shows them, by address,
-// that tile their segments. src holds the segments already and takes them back by Release. Pending
-// chunks are taken for live ones: whoever recorded them frees them when their free became final. A
-// private pool is taken to have one user.
+// that tile their segments. src holds the segments already and takes them back by Release; of segments that
+// grow it has the ranges, and the pages under handles that are their addresses. Pending chunks are
+// taken for live ones: whoever recorded them frees them when their free became final. A private pool is
+// taken to have one user.
 //
 // It fails like [New], and with an error that names the chunk if the state is none that the allocator can
-// be in, or has expandable segments, which cannot be taken over.
+// be in.
 func Open(src device.Source, c Config, opening []alloc.Chunk) (*Allocator, error) {
 	a, err := New(src, c)
 	if err != nil {
@@ -40,12 +41,17 @@ func Open(src device.Source, c Config, opening []alloc.Chunk) (*Allocator, error
 // adopt enters a segment.
 func (a *Allocator) adopt(chunks []alloc.Chunk) error {
 	head := chunks[0]
+	if i := slices.IndexFunc(chunks, func(c alloc.Chunk) bool { return c.State != alloc.Unmapped }); i > 0 {
+		head.Stream = chunks[i].Stream // what has no memory shows no stream
+	}
 	region := device.Region{Addr: head.Region, Size: chunks[len(chunks)-1].End().Sub(head.Region)}
 	switch held, found := a.segments.Under(head.Region); {
 	case found:
 		return fmt.Errorf("the segment at %v begins in that at %v", head.Region, held.Addr)
-	case a.set.expandable || head.Owner == alloc.OwnerExpandable:
-		return fmt.Errorf("the segment at %v: expandable segments cannot be taken over", head.Region)
+	case !a.set.expandable && head.Owner == alloc.OwnerExpandable:
+		return fmt.Errorf("the segment at %v grows, and no setting lets it", head.Region)
+	case a.set.expandable && head.Owner != alloc.OwnerExpandable:
+		return fmt.Errorf("the segment at %v does not grow as expandable segments do", head.Region)
 	case head.Class != alloc.ClassSmall && head.Class != alloc.ClassLarge:
 		return fmt.Errorf("the segment at %v is of class %d: want %d or %d", head.Region, head.Class, alloc.ClassSmall, alloc.ClassLarge)
 	}
@@ -64,16 +70,55 @@ func (a *Allocator) adopt(chunks []alloc.Chunk) error {
 		}
 		prev = h
 	}
-	a.segments.Adopt(region, int32(first))
 	sh.pool.segments++
-	a.count.segment.add(sh.kind, 1)
-	a.count.reservedBytes.add(sh.kind, int64(region.Size))
-	if region.Size >= a.set.maxSplit {
-		a.count.oversizeSegments.add(large, 1)
+	// What grows is booked by the page, as PyTorch does, and is no segment in its statistics.
+	if a.set.expandable {
+		if err := a.adoptSpan(region, first, sh, chunks); err != nil {
+			return err
+		}
+	} else {
+		a.segments.Adopt(region, int32(first))
+		a.count.segment.add(sh.kind, 1)
+		a.count.reservedBytes.add(sh.kind, int64(region.Size))
+		if region.Size >= a.set.maxSplit {
+			a.count.oversizeSegments.add(large, 1)
+		}
 	}
 	for i, h := 0, first; h != none; i, h = i+1, a.rows[h].next {
 		a.adoptBlock(h, sh, chunks[i])
 	}
+	return nil
+}
+
+// adoptSpan enters a segment that grows, whose memory must be whole pages.
+func (a *Allocator) adoptSpan(r device.Region, first handle, sh *shelf, chunks []alloc.Chunk) error {
+	// Ranges that do not grow are compared by their set; those that do are few.
+	for i := range a.mem.Len() {
+		if s := a.mem.At(i); s.Addr < r.End() && r.Addr < s.End() {
+			return fmt.Errorf("the segment at %v begins in that at %v, or ends there", r.Addr, s.Addr)
+		}
+	}
+	page := a.pageOf(sh.kind)
+	// Blocks end where pages do not, so what lies side by side is taken together.
+	var parts []device.Region
+	for _, c := range chunks {
+		if c.State == alloc.Unmapped {
+			continue
+		}
+		if n := len(parts); n > 0 && parts[n-1].End() == c.Addr {
+			parts[n-1].Size += c.Size
+		} else {
+			parts = append(parts, device.Region{Addr: c.Addr, Size: c.Size})
+		}
+	}
+	// Pages that stick out of the memory could be neither unmapped nor granted.
+	for _, p := range parts {
+		if p.Addr.Sub(r.Addr)%page != 0 || p.Size%page != 0 {
+			return fmt.Errorf("%v of memory at %v in the segment at %v: want whole pages of %v", p.Size, p.Addr, r.Addr, page)
+		}
+		a.count.reservedBytes.add(sh.kind, int64(p.Size))
+	}
+	a.mem.Adopt(r, page, first, parts)
 	return nil
 }
 
@@ -91,6 +136,8 @@ func (a *Allocator) judgeOpening(c, head alloc.Chunk) error {
 	switch {
 	case c.Size == 0 || c.Size%quantum != 0:
 		return fmt.Errorf("the block at %v has %d bytes: want a multiple of %d", c.Addr, uint64(c.Size), uint64(quantum))
+	case c.State == alloc.Unmapped && a.set.expandable:
+		// It asks for nothing and shows no stream; only its place matters, which the walk through them shows.
 	case c.State != alloc.Free && c.State != alloc.Live && c.State != alloc.Pending:
 		return fmt.Errorf("the block at %v is %v", c.Addr, c.State)
 	case c.Class != head.Class || c.Pool != head.Pool || c.Stream != head.Stream:
@@ -104,8 +151,14 @@ func (a *Allocator) judgeOpening(c, head alloc.Chunk) error {
 // adoptBlock makes a block of an adopted segment what its chunk is.
 func (a *Allocator) adoptBlock(h handle, sh *shelf, c alloc.Chunk) {
 	b, n := &a.rows[h], &a.count
-	if c.State == alloc.Free {
-		if b.isSplit() {
+	switch c.State {
+	case alloc.Unmapped:
+		// Nothing is counted: it holds no memory.
+		b.become(unmapped)
+		a.addGap(sh, h)
+		return
+	case alloc.Free:
+		if b.isSplit() && !a.set.expandable {
 			n.inactiveSplit.add(sh.kind, 1)
 			n.inactiveSplitSize.add(sh.kind, int64(c.Size))
 		}
@@ -120,13 +173,17 @@ func (a *Allocator) adoptBlock(h handle, sh *shelf, c alloc.Chunk) {
 }
 
 // ReleaseSegment gives back the segment that starts at an address, as a recording did for reasons of
-// its own. It fails with [device.ErrInvalid] if no segment starts there or a block of it is not free,
-// and with the device's error; then nothing has changed.
+// its own; of a segment that grows the whole pages of the free block that has the address, which costs a
+// step for each block below. It fails with [device.ErrInvalid] if no segment starts there or a block of it
+// is not free, and with the device's error; then nothing has changed.
 func (a *Allocator) ReleaseSegment(at device.Addr) error {
 	a.busy.Enter("caching")
 	defer a.busy.Leave()
 	if a.closed {
 		return alloc.ErrClosed
+	}
+	if a.set.expandable {
+		return a.shrinkAt(at)
 	}
 	s, found := a.segments.Find(at)
 	if !found {
@@ -137,4 +194,20 @@ func (a *Allocator) ReleaseSegment(at device.Addr) error {
 		return device.ErrInvalid
 	}
 	return a.drain(h)
+}
+
+// shrinkAt takes the memory away from the whole pages of the free block that has an address. It fails
+// like [Allocator.ReleaseSegment].
+func (a *Allocator) shrinkAt(at device.Addr) error {
+	if a.mem.Len() == 0 || !a.mem.Under(at).Contains(at) {
+		return device.ErrInvalid
+	}
+	// No index leads from any address to its block: a recording gives memory back seldom.
+	h := a.mem.Under(at).First
+	for ; h != none && a.rows[h].end() <= at; h = a.rows[h].next {
+	}
+	if !a.is(h, free) {
+		return device.ErrInvalid
+	}
+	return a.shrink(h)
 }

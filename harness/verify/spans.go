@@ -1,0 +1,155 @@
+package verify
+
+import (
+	"cmp"
+	"slices"
+
+	"github.com/vramyard/vramyard/alloc"
+	"github.com/vramyard/vramyard/device"
+	"github.com/vramyard/vramyard/internal/addrlist"
+)
+
+// span names the range of addresses in which the blocks of one pool, stream and size kind grow. PyTorch
+// makes a second one for the same only when the first, which is larger than the device, is full.
+type span struct {
+	pool   alloc.PoolID
+	stream device.Stream
+	small  bool
+}
+
+// spanOf returns the range that a segment is mapped in.
+func spanOf(s segment) span { return span{s.pool, s.stream, s.small} }
+
+// room is a range of addresses of which some is mapped.
+type room struct {
+	span
+	base  device.Addr // lowest address that was ever mapped
+	bytes device.Size // mapped now
+}
+
+// spans is the ranges that have memory, by base. Where a range begins and ends is in no recording: it is
+// taken to begin at the lowest address that is mapped as long as it has memory, below which nothing is
+// ever placed then, and to end far above the highest one.
+type spans struct {
+	list []room
+	lows map[span]device.Addr // of ranges that are there when the recording begins: what later steps tell of their bases
+	ever []device.Addr        // where the ranges of the whole recording begin, in order; nil until that is known
+}
+
+// beyondMapped is how far a range goes on above what is mapped, if no other one begins there: more than any
+// device has.
+const beyondMapped = device.TiB
+
+// mapped notes memory in a range.
+func (x *spans) mapped(of span, r device.Region) {
+	i := slices.IndexFunc(x.list, func(g room) bool { return g.span == of })
+	if i < 0 {
+		base := r.Addr
+		if low, ok := x.lows[of]; ok {
+			base = min(base, low)
+		}
+		i = len(x.list)
+		x.list = append(x.list, room{span: of, base: base})
+	}
+	x.list[i].base = min(x.list[i].base, r.Addr)
+	x.list[i].bytes += r.Size
+	x.sort()
+}
+
+// unmapped notes that memory of a range went back. A range without any goes too.
+func (x *spans) unmapped(of span, n device.Size) {
+	i := slices.IndexFunc(x.list, func(g room) bool { return g.span == of })
+	if x.list[i].bytes -= n; x.list[i].bytes == 0 {
+		x.list = slices.Delete(x.list, i, i+1)
+		delete(x.lows, of) // the next one is another
+	}
+}
+
+// bases returns where the ranges begin that have memory, and goes on to watch them: see lower.
+func (x *spans) bases() map[span]device.Addr {
+	x.lows = map[span]device.Addr{}
+	bases := map[span]device.Addr{}
+	for _, g := range x.list {
+		x.lows[g.span], bases[g.span] = g.base, g.base
+	}
+	x.lower(bases)
+	return bases
+}
+
+// lower notes where ranges begin, and those that begin lower than was known, as long as they are those that
+// bases returned.
+func (x *spans) lower(bases map[span]device.Addr) {
+	for _, g := range x.list {
+		if _, same := x.lows[g.span]; same {
+			bases[g.span] = min(bases[g.span], g.base)
+		}
+		if i, found := slices.BinarySearch(x.ever, g.base); !found {
+			x.ever = slices.Insert(x.ever, i, g.base)
+		}
+	}
+}
+
+// sort puts the ranges in the order of their bases.
+func (x *spans) sort() {
+	slices.SortFunc(x.list, func(a, b room) int { return cmp.Compare(a.base, b.base) })
+}
+
+// above returns how many bytes a range can have from an address on, so that it does not reach into another one.
+func (x *spans) above(at device.Addr, most device.Size) device.Size {
+	i, _ := slices.BinarySearch(x.ever, at)
+	if i < len(x.ever) {
+		return min(most, x.ever[i].Sub(at))
+	}
+	return most
+}
+
+// join enters memory of a segment that grows, together with what it touches of the same.
+func (l *layout) join(e addrlist.Entry[segment]) {
+	of := spanOf(e.Value)
+	p, _ := l.segments.Search(e.Addr)
+	if q := l.segments.Above(p); l.segments.Holds(q) {
+		if up := l.segments.Entry(q); up.Value.grows && up.Addr == e.Addr.Add(e.Value.size) && spanOf(up.Value) == of {
+			e.Value.size += up.Value.size
+			l.segments.Delete(q)
+		}
+	}
+	p, _ = l.segments.Search(e.Addr)
+	if low, some := l.segments.Below(p); some && low.Value.grows && low.Addr.Add(low.Value.size) == e.Addr && spanOf(low.Value) == of {
+		p, _ = l.segments.Search(low.Addr)
+		low.Value.size += e.Value.size
+		l.segments.Set(p, low)
+		return
+	}
+	l.segments.Insert(p, e)
+}
+
+// cut enters again what is left of a segment that grows beside a part of it.
+func (l *layout) cut(e addrlist.Entry[segment], r device.Region) {
+	l.spans.unmapped(spanOf(e.Value), r.Size)
+	end := e.Addr.Add(e.Value.size)
+	for _, rest := range [...]device.Region{
+		{Addr: e.Addr, Size: r.Addr.Sub(e.Addr)}, {Addr: r.End(), Size: end.Sub(r.End())},
+	} {
+		if rest.Size > 0 {
+			part := e
+			part.Addr, part.Value.size = rest.Addr, rest.Size
+			p, _ := l.segments.Search(part.Addr)
+			l.segments.Insert(p, part)
+		}
+	}
+}
+
+// appendGap appends the chunk without memory between two addresses of a range, if there is one.
+func appendGap(list []alloc.Chunk, g room, from, to device.Addr) []alloc.Chunk {
+	if from >= to {
+		return list
+	}
+	c := alloc.Chunk{
+		Region: g.base, Addr: from, Size: to.Sub(from), State: alloc.Unmapped, Class: alloc.ClassLarge, Owner: alloc.OwnerExpandable,
+		Pool: g.pool, Stream: g.stream,
+	}
+	if g.small {
+		c.Class = alloc.ClassSmall
+	}
+	return append(list, c)
+}
