@@ -281,11 +281,22 @@ func Undone(before, after []alloc.Chunk, moved bool) error {
 	if lost := without(within(was, held), usable); len(lost) > 0 {
 		return violated(IUndo, "%v were free, are held and are neither free nor slack", lost)
 	}
-	old := spans(before, memory)
+	// A region that went back and one that came since may lie over one another, also from the same start.
+	sizes, now := extents(before), extents(after)
+	old := spans(before, func(c alloc.Chunk) bool { return memory(c) && sizes[c.Region] == now[c.Region] })
 	if won := without(within(is, old), was); len(won) > 0 {
 		return violated(IUndo, "%v were held and not free, and are free", won)
 	}
 	return nil
+}
+
+// extents returns the bytes of each region.
+func extents(walk []alloc.Chunk) map[device.Addr]device.Size {
+	sizes := map[device.Addr]device.Size{}
+	for _, c := range walk {
+		sizes[c.Region] += c.Size
+	}
+	return sizes
 }
 
 // span is a range of bytes, from one address to the one just above.
