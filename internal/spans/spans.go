@@ -75,7 +75,10 @@ func (m *Memory) At(i int) *Span { return &m.spans[i] }
 // Under returns the range that an address lies in. O(log ranges).
 //
 // Precondition: it lies in one.
-func (m *Memory) Under(a device.Addr) *Span {
+func (m *Memory) Under(a device.Addr) *Span { return &m.spans[m.index(a)] }
+
+// index returns the place of the range that an address lies in, if it lies in one.
+func (m *Memory) index(a device.Addr) int {
 	low := 0
 	for high := len(m.spans); high-low > 1; {
 		if mid := (low + high) / 2; m.spans[mid].Addr <= a {
@@ -84,7 +87,7 @@ func (m *Memory) Under(a device.Addr) *Span {
 			high = mid
 		}
 	}
-	return &m.spans[low]
+	return low
 }
 
 // Held returns the bytes held of the device.
@@ -155,8 +158,12 @@ func (m *Memory) Adopt(r device.Region, pageSize device.Size, first uint32, part
 	m.stats.PeakReserved = max(m.stats.PeakReserved, m.held)
 }
 
-// Close gives the i-th range back, in which nothing is mapped. On error it stays.
-func (m *Memory) Close(i int) error {
+// Close gives the range back that an address lies in, and in which nothing is mapped. The error is the
+// device's; then the range stays. O(ranges).
+//
+// Precondition: it lies in one.
+func (m *Memory) Close(a device.Addr) error {
+	i := m.index(a)
 	if err := m.vm.ReleaseRange(m.spans[i].Addr); err != nil {
 		return err
 	}

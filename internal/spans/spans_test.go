@@ -78,7 +78,7 @@ func (d *drive) step() {
 			}
 		}
 	case d.rng.IntN(8) == 0 && !d.uses(s.Region):
-		_ = m.Close(i)
+		_ = m.Close(s.Addr)
 	default:
 		done, err := m.Fill(at, end)
 		if err == nil {

@@ -189,7 +189,7 @@ func (a *Allocator) reject(r *alloc.Request) error {
 func (a *Allocator) note(r *alloc.Request, why alloc.Reason) {
 	// What the device adds to a segment is held and free, and serves nobody.
 	idle := a.held() - device.Size(a.count.activeBytes.all())
-	a.refusal = alloc.Refusal{Reason: why, Request: *r, LargestHole: a.largestFree(), Free: idle}
+	a.refusal = alloc.Refusal{Reason: why, Request: *r, LargestHole: a.LargestFree(), Free: idle}
 }
 
 // lookup takes the free block that serves a rounded size out of a shelf, none if there is none.

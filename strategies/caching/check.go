@@ -59,7 +59,7 @@ type lookup struct {
 func (a *Allocator) Check() error {
 	a.busy.Enter("caching")
 	defer a.busy.Leave()
-	if err := tally.Compare(a.figures(), a.walk); err != nil {
+	if err := tally.Compare(a.Stats(), a.walk); err != nil {
 		return broken(7, "%v", err)
 	}
 	if a.closed {

@@ -263,15 +263,8 @@ func (a *Allocator) vacate(sh *shelf, h handle) handle {
 // discard gives a segment back of which an unmapped block is all. On error, the device's, it stays.
 func (a *Allocator) discard(h handle) error {
 	sh := a.shelfOf(h)
-	at := a.rows[h].addr
-	for i := range a.mem.Len() {
-		if a.mem.At(i).Addr != at {
-			continue
-		}
-		if err := a.mem.Close(i); err != nil {
-			return err
-		}
-		break
+	if err := a.mem.Close(a.rows[h].addr); err != nil {
+		return err
 	}
 	a.dropGap(sh, h)
 	a.drop(h)

@@ -18,10 +18,7 @@ var (
 
 // Stats implements [alloc.Inspector]. O(1). Forgotten is pages that are mapped nowhere because the device
 // refused to take them back.
-func (a *Allocator) Stats() alloc.Stats { return a.figures() }
-
-// figures is Stats.
-func (a *Allocator) figures() alloc.Stats {
+func (a *Allocator) Stats() alloc.Stats {
 	s, c := a.stats, &a.count
 	s.Allocs, s.Frees = uint64(c.allocation.added()), uint64(c.allocation.taken())
 	s.Live = int(c.allocation.all())
@@ -49,10 +46,7 @@ func (a *Allocator) LastRefusal() (alloc.Refusal, bool) {
 func (a *Allocator) MaxRequest() device.Size { return mostRequest }
 
 // LargestFree implements [alloc.Holes]: of any pool and stream. O(pools * streams).
-func (a *Allocator) LargestFree() device.Size { return a.largestFree() }
-
-// largestFree is LargestFree.
-func (a *Allocator) largestFree() (n device.Size) {
+func (a *Allocator) LargestFree() (n device.Size) {
 	for _, sh := range a.shelves {
 		if sh != nil {
 			n = max(n, sh.free.Largest())

@@ -312,7 +312,7 @@ func (a *Allocator) discard() (first error) {
 			continue
 		}
 		at := a.rows[h].addr
-		if err := a.mem.Close(i); err != nil {
+		if err := a.mem.Close(at); err != nil {
 			if first == nil {
 				first = err
 			}
