@@ -80,10 +80,7 @@ type Run struct {
 
 // Compare replays every trace through every setup.
 func Compare[S trace.Source](traces []S, setups []alloc.Setup, o Options) (*Report, error) {
-	if o.Workers <= 0 {
-		o.Workers = runtime.GOMAXPROCS(0)
-	}
-	p := &pool{free: make(chan struct{}, o.Workers)}
+	p := NewPool(o.Workers)
 	report := &Report{Schema: Schema, Version: o.Version, Device: o.Device, FreeAt: cmp.Or(o.FreeAt, replay.AtCompleted), Runs: make([]Run, len(traces)*len(setups))}
 	errs := make([]error, len(report.Runs))
 	var jobs sync.WaitGroup
@@ -96,8 +93,7 @@ func Compare[S trace.Source](traces []S, setups []alloc.Setup, o Options) (*Repo
 		for j, s := range setups {
 			jobs.Go(func() {
 				k := i*len(setups) + j
-				c := &contest{pool: p, trace: prepared, setup: s, bound: prepared.LowerBound(), o: o}
-				report.Runs[k], errs[k] = c.run()
+				report.Runs[k], errs[k] = NewContest(p, prepared, s, o).Run()
 				if o.Done != nil {
 					o.Done()
 				}
@@ -113,12 +109,19 @@ func Compare[S trace.Source](traces []S, setups []alloc.Setup, o Options) (*Repo
 	return report, nil
 }
 
-// pool bounds how many replays run at once. A job that waits for its replays holds no
-// place in it.
-type pool struct{ free chan struct{} }
+// Pool bounds how many replays run at once. A job that waits for its replays holds no place in it.
+type Pool struct{ free chan struct{} }
 
-// each calls f for 0 … n-1 at once, as far as the pool allows, and waits for all.
-func (p *pool) each(n int, f func(i int)) {
+// NewPool returns a pool for so many replays at once; 0 is one for each core.
+func NewPool(workers int) *Pool {
+	if workers <= 0 {
+		workers = runtime.GOMAXPROCS(0)
+	}
+	return &Pool{make(chan struct{}, workers)}
+}
+
+// Each calls f for 0 … n-1 at once, as far as the pool allows, and waits for all.
+func (p *Pool) Each(n int, f func(i int)) {
 	var wg sync.WaitGroup
 	for i := range n {
 		wg.Go(func() {
@@ -130,50 +133,97 @@ func (p *pool) each(n int, f func(i int)) {
 	wg.Wait()
 }
 
-// contest is one strategy on one trace.
-type contest struct {
-	pool  *pool
+// Contest is one strategy on one trace.
+type Contest struct {
+	pool  *Pool
 	trace *replay.Prepared
 	setup alloc.Setup
 	bound device.Size
 	o     Options
-
-	probes  int
-	highest device.Size // largest capacity probed
 }
 
-// run measures, searches the minimum capacity, and measures again there if the strategy
+// NewContest returns a contest whose replays wait for a place in the pool.
+func NewContest(p *Pool, t *replay.Prepared, s alloc.Setup, o Options) *Contest {
+	return &Contest{pool: p, trace: t, setup: s, bound: t.LowerBound(), o: o}
+}
+
+// Run measures, searches the minimum capacity to its end, and measures again there if the strategy
 // takes all it may at once, because then what it reserves on an ample device says nothing.
-func (c *contest) run() (Run, error) {
+func (c *Contest) Run() (Run, error) {
 	at := c.o.Capacity
 	if at == 0 {
-		at = ample(c.bound)
+		at = Ample(c.bound)
 	}
-	res, err := c.measure(at)
+	row, err := c.Measure(at)
+	if err != nil {
+		return Run{}, err
+	}
+	if row.Refused > 0 {
+		return row, nil
+	}
+	found, err := c.search()
+	if err != nil {
+		return Run{}, err
+	}
+	if c.setup.Preallocates && c.o.Capacity == 0 && found.Minimum() != nil {
+		if row, err = c.Measure(*found.Minimum()); err != nil {
+			return Run{}, err
+		}
+	}
+	row.MinCapacity, row.FailsAbove = found.Minimum(), found.FailsAbove()
+	row.Probes, row.SearchedUpTo = found.Tried()
+	return row, nil
+}
+
+// search searches the minimum capacity from an ample one down, and upwards if need be.
+func (c *Contest) search() (*Search, error) {
+	effort := thorough
+	if c.o.Quick {
+		effort = quick
+	}
+	s := NewSearch(Bounds{Floor: c.bound, First: Ample(c.bound)}, effort)
+	for len(s.Points()) > 0 {
+		answers := make([]bool, len(s.Points()))
+		errs := make([]error, len(answers))
+		c.pool.Each(len(answers), func(i int) { answers[i], _, errs[i] = c.completes(s.Points()[i]) })
+		for _, err := range errs {
+			if err != nil {
+				return nil, err
+			}
+		}
+		s.Answer(answers)
+	}
+	return s, nil
+}
+
+// Completes reports whether the trace completes on a device of n bytes, and how many of its events
+// were replayed to know that: the replay ends at the first request that finds no memory.
+func (c *Contest) Completes(n device.Size) (ok bool, replayed int, err error) {
+	c.pool.Each(1, func(int) { ok, replayed, err = c.completes(n) })
+	return ok, replayed, err
+}
+
+// completes is Completes for who has a place in the pool.
+func (c *Contest) completes(n device.Size) (ok bool, replayed int, err error) {
+	res, err := c.replay(n, replay.Options{StopAtOOM: true})
+	if err != nil || res == nil {
+		return false, 0, err
+	}
+	return res.OOMs == 0, res.Replayed, nil
+}
+
+// Measure replays with all figures on a device of n bytes. The row it returns has no minimum capacity.
+func (c *Contest) Measure(n device.Size) (Run, error) {
+	res, err := c.measure(n)
 	if err != nil {
 		return Run{}, err
 	}
 	t := c.trace.Head()
 	row := Run{
 		Trace: t.Header.Name, TraceSHA256: t.Header.Hash, Strategy: c.setup.Name,
-		Version: c.o.Version, Events: t.Events, LowerBound: c.bound,
+		Version: c.o.Version, Events: t.Events, LowerBound: c.bound, Device: n,
 	}
-	if res == nil || res.Refused == 0 {
-		found, err := c.search(ample(c.bound))
-		if err != nil {
-			return Run{}, err
-		}
-		row.MinCapacity, row.FailsAbove = found.minimum, found.failsAbove
-	}
-	row.Probes, row.SearchedUpTo = c.probes, c.highest
-	if c.setup.Preallocates && c.o.Capacity == 0 && row.MinCapacity != nil {
-		at = *row.MinCapacity
-		if res, err = c.measure(at); err != nil {
-			return Run{}, err
-		}
-	}
-	row.Device = at
-	row.fill(res, c.setup.ForCapacity(at))
+	row.fill(res, c.setup.ForCapacity(n))
 	return row, nil
 }
 
@@ -195,7 +245,7 @@ func (r *Run) fill(res *replay.Result, setup alloc.Setup) {
 
 // measure replays with all figures on a device of n bytes and takes the median time of
 // several runs. It returns nil if the strategy cannot be built on such a device.
-func (c *contest) measure(n device.Size) (*replay.Result, error) {
+func (c *Contest) measure(n device.Size) (*replay.Result, error) {
 	runs := timedRuns
 	if c.o.Quick {
 		runs = 1
@@ -203,7 +253,7 @@ func (c *contest) measure(n device.Size) (*replay.Result, error) {
 	results := make([]*replay.Result, runs)
 	errs := make([]error, runs)
 	for i := range results { // one after the other: repeats that share the cores would time each other
-		c.pool.each(1, func(int) { results[i], errs[i] = c.replay(n, replay.Options{Figures: !c.o.Quick}) })
+		c.pool.Each(1, func(int) { results[i], errs[i] = c.replay(n, replay.Options{Figures: !c.o.Quick}) })
 		if errs[i] != nil {
 			return nil, errs[i]
 		}
@@ -222,7 +272,7 @@ func (c *contest) measure(n device.Size) (*replay.Result, error) {
 
 // replay runs the trace on a device of n bytes with the strategy's limit set to it. It
 // returns nil if the strategy takes memory when it is built and the device has too little.
-func (c *contest) replay(n device.Size, o replay.Options) (*replay.Result, error) {
+func (c *Contest) replay(n device.Size, o replay.Options) (*replay.Result, error) {
 	o.FreeAt = c.o.FreeAt
 	on := c.o.Device
 	on.Capacity = n
@@ -240,9 +290,9 @@ func (c *contest) replay(n device.Size, o replay.Options) (*replay.Result, error
 	return res, nil
 }
 
-// ample returns a capacity that no sensible strategy exhausts: four times the lower
+// Ample returns a capacity in bytes that no sensible strategy exhausts: four times the lower
 // bound, up to the next GiB.
-func ample(bound device.Size) device.Size {
+func Ample(bound device.Size) device.Size {
 	const most = 1 << 54 // a quarter of the simulated address space
 	return max(device.AlignUp(4*min(bound, most/4), device.GiB), device.GiB)
 }

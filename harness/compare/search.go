@@ -4,150 +4,226 @@ import (
 	"slices"
 
 	"github.com/vramyard/vramyard/device"
-	"github.com/vramyard/vramyard/harness/replay"
 )
 
-// The search for the minimum capacity works on multiples of grid.
+// Grid is what the search for the minimum capacity works on multiples of.
+const Grid = 2 * device.MiB
+
+// doublings is how often the first capacity is doubled until a trace completes.
+const doublings = 6
+
+// Effort says how much a [Search] tries.
+type Effort struct {
+	// Fan is how many points cut an interval at once. One takes the fewest replays, more can be
+	// replayed side by side.
+	Fan int
+	// Below is how many capacities below a minimum are tried, because completing is not monotone.
+	Below int
+	// Above says that capacities above a minimum are tried, for one that fails.
+	Above bool
+}
+
+// The efforts. An island of successes below a minimum is missed only if it is narrower than the
+// distance of the points tried there; with 8 of them three of fourteen minima of BFC on the recorded
+// traces were missed, by 2 %.
+var (
+	thorough = Effort{Fan: 3, Below: 64, Above: true}
+	quick    = Effort{Fan: 3, Below: 8, Above: true}
+)
+
+// Bounds are what is known before a [Search] begins.
+type Bounds struct {
+	Floor     device.Size // bytes; nothing below is tried
+	First     device.Size // bytes to try first; 0 with Completes set: nothing is tried first
+	Completes device.Size // bytes with which the trace is known to complete; 0: none are
+}
+
+// Search looks for the minimum capacity, step by step: [Search.Points] says what to try next and
+// [Search.Answer] takes what came of it. Between two steps [Search.Bracket] tells what is known.
 //
-//  1. From the ample capacity upwards, doubling at most doublings times, the first
-//     capacity at which the trace completes is the upper end. Below the lower bound of
-//     the trace nothing completes; that is the lower end.
-//  2. The interval is cut by fan points at once. The lowest of them that completes becomes
-//     the upper end, the highest failing one below it the lower end, until they are
-//     neighbours.
-//  3. Because completing is not monotone, belowProbes points spread between the lower
-//     bound and the minimum are tried. If one completes, the search goes on below it. An
-//     island of successes is missed only if it is narrower than their distance; with 8
-//     points three of fourteen minima of BFC on the recorded traces were missed, by 2 %.
-//  4. Capacities 1, 2, 4, 8, … grid steps above the minimum are tried up to the upper end;
-//     the largest that fails is reported.
-const (
-	grid        = 2 * device.MiB
-	doublings   = 6
-	fan         = 3
-	belowProbes = 64
-	quickProbes = 8
-)
-
-// found is the outcome of a search.
-type found struct {
-	minimum    *device.Size
+//  1. From the first capacity upwards, doubling at most doublings times, the first one at which the
+//     trace completes is the upper end; one that is known to complete ends that at once. Below the
+//     floor nothing is tried; that is the lower end.
+//  2. The interval is cut by some points at once. The lowest of them that completes becomes the
+//     upper end, the highest failing one below it the lower end, until they are neighbours.
+//  3. Because completing is not monotone, points spread between the floor and the minimum are tried.
+//     If one completes, the search goes on below it.
+//  4. Capacities 1, 2, 4, 8, … steps of the grid above the minimum are tried up to the upper end;
+//     the largest that fails is remembered.
+type Search struct {
+	effort     Effort
+	floor, top device.Size
+	known      device.Size // completes; 0 if nothing is known
+	low, high  device.Size // low fails or is below the floor, high completes; 0 before one did
+	asked      []device.Size
+	step       searchStep
+	doubled    int
 	failsAbove *device.Size
+	tried      int         // capacities
+	highest    device.Size // of them
 }
 
-// search looks for the minimum capacity, from the lower bound to the given capacity and
-// some doublings above.
-func (c *contest) search(upper device.Size) (found, error) {
-	floor := device.AlignUp(max(c.bound, 1), grid)
-	upper = max(upper, floor)
-	high, ok, err := c.upperEnd(upper)
-	if err != nil || !ok {
-		return found{}, err
+// searchStep is where a [Search] is.
+type searchStep uint8
+
+const (
+	stepUpper  searchStep = iota // for an upper end
+	stepNarrow                   // between the ends
+	stepBelow                    // below a minimum
+	stepAbove                    // above the minimum
+	stepDone                     // over
+)
+
+// NewSearch returns a search that has tried nothing.
+func NewSearch(b Bounds, e Effort) *Search {
+	s := &Search{effort: e, floor: device.AlignUp(max(b.Floor, 1), Grid), known: b.Completes}
+	s.low = s.floor - Grid
+	if b.First == 0 && b.Completes != 0 {
+		s.found(b.Completes)
+		return s
 	}
-	top, probes := high, device.Size(belowProbes)
-	if c.o.Quick {
-		probes = quickProbes
-	}
-	for {
-		if high, err = c.narrow(floor, high); err != nil {
-			return found{}, err
-		}
-		below := spread(floor, high, probes)
-		i, results, err := c.probe(below)
-		if err != nil {
-			return found{}, err
-		}
-		if i == len(results) {
-			break
-		}
-		high = below[i]
-	}
-	f := found{minimum: &high}
-	f.failsAbove, err = c.above(high, top)
-	return f, err
+	s.asked = []device.Size{max(b.First, s.floor)}
+	return s
 }
 
-// upperEnd returns the first capacity among n, 2n, 4n, … that completes.
-func (c *contest) upperEnd(n device.Size) (device.Size, bool, error) {
-	for range doublings + 1 {
-		i, _, err := c.probe([]device.Size{n})
-		if err != nil || i == 0 {
-			return n, i == 0, err
-		}
-		n *= 2
+// Points returns the capacities in bytes to try next, ascending; none when the search is over.
+func (s *Search) Points() []device.Size { return s.asked }
+
+// Minimum returns the smallest capacity in bytes that was found to complete, nil if none was.
+func (s *Search) Minimum() *device.Size { return pointerTo(s.high) }
+
+// FailsAbove returns the largest capacity in bytes above the minimum that was seen to fail, nil if
+// none was. It is known when the search is over.
+func (s *Search) FailsAbove() *device.Size { return s.failsAbove }
+
+// Bracket returns the highest capacity that failed below the lowest that completes, and that, in
+// bytes; nil is what is not known. Nothing below the floor counts as failing.
+func (s *Search) Bracket() (fails, completes *device.Size) {
+	if s.low >= s.floor {
+		fails = pointerTo(s.low)
 	}
-	return 0, false, nil
+	return fails, s.Minimum()
 }
 
-// narrow returns the upper end of a shrinking interval whose lower end fails, or whose
-// lower end is floor, and whose upper end completes.
-//
-// Precondition: high completes.
-func (c *contest) narrow(floor, high device.Size) (device.Size, error) {
-	low := floor - grid // fails, or is below what can complete
-	for high-low > grid {
-		points := spread(low+grid, high, fan)
-		i, results, err := c.probe(points)
-		if err != nil {
-			return 0, err
-		}
-		if i < len(results) {
-			high = points[i]
-		}
-		if i > 0 {
-			low = points[i-1]
-		}
+// Exact reports whether the minimum has its neighbour below it, which fails or is below the floor.
+func (s *Search) Exact() bool { return s.high != 0 && s.high-s.low <= Grid }
+
+// Tried returns how many capacities were tried, and the largest of them in bytes.
+func (s *Search) Tried() (n int, highest device.Size) { return s.tried, s.highest }
+
+func pointerTo(n device.Size) *device.Size {
+	if n == 0 {
+		return nil
 	}
-	return high, nil
+	return &n
 }
 
-// above tries capacities above the minimum and returns the largest that fails.
-func (c *contest) above(minimum, top device.Size) (*device.Size, error) {
-	var points []device.Size
-	for step := grid; minimum+step <= top; step *= 2 {
-		points = append(points, minimum+step)
-	}
-	_, results, err := c.probe(points)
-	if err != nil {
-		return nil, err
-	}
-	for i := len(points) - 1; i >= 0; i-- {
-		if !results[i] {
-			return &points[i], nil
+// Answer takes for each of the [Search.Points] whether the trace completes there.
+func (s *Search) Answer(completes []bool) {
+	points := s.asked
+	s.tried += len(points)
+	s.highest = max(s.highest, slices.Max(points))
+	first := slices.Index(completes, true)
+	switch s.step {
+	case stepUpper:
+		s.upper(points[0], first == 0)
+	case stepNarrow:
+		s.cut(points, first)
+	case stepBelow:
+		if first >= 0 {
+			s.low, s.high = s.floor-Grid, points[first]
+			s.narrow()
+		} else {
+			s.above()
 		}
+	case stepAbove:
+		for i := range points {
+			if !completes[i] {
+				s.failsAbove = &points[i]
+			}
+		}
+		s.end()
+	case stepDone:
 	}
-	return nil, nil
 }
 
-// probe tries all points at once and returns whether each completes, and the index of
-// the first that does, or their number if none does.
-func (c *contest) probe(points []device.Size) (first int, results []bool, err error) {
-	results = make([]bool, len(points))
-	errs := make([]error, len(points))
-	c.pool.each(len(points), func(i int) {
-		res, err := c.replay(points[i], replay.Options{StopAtOOM: true})
-		results[i], errs[i] = err == nil && res != nil && res.OOMs == 0, err
-	})
-	c.probes += len(points)
-	for i := range points {
-		c.highest = max(c.highest, points[i])
-		if errs[i] != nil {
-			return 0, nil, errs[i]
-		}
+// upper takes whether a capacity completes that may be the upper end.
+func (s *Search) upper(n device.Size, ok bool) {
+	if ok {
+		s.found(n)
+		return
 	}
-	if first = slices.Index(results, true); first < 0 {
+	s.low = max(s.low, n)
+	switch {
+	case s.known != 0:
+		s.found(s.known)
+	case s.doubled == doublings:
+		s.end()
+	default:
+		s.doubled++
+		s.asked = []device.Size{2 * n}
+	}
+}
+
+// found takes the upper end.
+func (s *Search) found(n device.Size) {
+	s.high, s.top = n, n
+	if s.effort.Below > 0 {
+		s.low = s.floor - Grid // what failed may still have what completes below it
+	}
+	s.narrow()
+}
+
+// cut takes the points between the ends and the index of the first that completes, -1 if none does.
+func (s *Search) cut(points []device.Size, first int) {
+	if first >= 0 {
+		s.high = points[first]
+	} else {
 		first = len(points)
 	}
-	return first, results, nil
+	if first > 0 {
+		s.low = points[first-1]
+	}
+	s.narrow()
 }
 
-// spread returns at most n multiples of grid, ascending, that divide [low, high) into
+// narrow asks for points between the ends, or goes on if there are none.
+func (s *Search) narrow() {
+	s.step = stepNarrow
+	if s.high > s.low && s.high-s.low > Grid {
+		s.asked = spread(s.low+Grid, s.high, device.Size(s.effort.Fan))
+		return
+	}
+	s.step = stepBelow
+	if s.asked = spread(s.floor, s.high, device.Size(s.effort.Below)); len(s.asked) == 0 {
+		s.above()
+	}
+}
+
+// above asks for points above the minimum.
+func (s *Search) above() {
+	s.step, s.asked = stepAbove, nil
+	for step := Grid; s.effort.Above && s.high+step <= s.top; step *= 2 {
+		s.asked = append(s.asked, s.high+step)
+	}
+	if len(s.asked) == 0 {
+		s.end()
+	}
+}
+
+// end ends the search.
+func (s *Search) end() { s.step, s.asked = stepDone, nil }
+
+// spread returns at most n multiples of the grid from low, ascending, that divide [low, high) into
 // parts as equal as the grid allows. low is among them when the interval is short.
 func spread(low, high device.Size, n device.Size) []device.Size {
-	steps := (high - low) / grid
+	if high <= low {
+		return nil
+	}
+	steps := (high - low) / Grid
 	var points []device.Size
 	for i := range n {
-		p := low + (i+1)*steps/(n+1)*grid
+		p := low + (i+1)*steps/(n+1)*Grid
 		if p < high && (len(points) == 0 || p > points[len(points)-1]) {
 			points = append(points, p)
 		}

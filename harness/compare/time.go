@@ -33,8 +33,8 @@ func Time[S trace.Source](traces []S, setups []alloc.Setup, on sim.Config, round
 	for range rounds {
 		for j, t := range prepared {
 			for i, s := range setups {
-				c := &contest{trace: t, setup: s, o: Options{Device: on}}
-				res, err := c.replay(ample(t.LowerBound()), replay.Options{})
+				c := &Contest{trace: t, setup: s, o: Options{Device: on}}
+				res, err := c.replay(Ample(t.LowerBound()), replay.Options{})
 				if err != nil {
 					return nil, err
 				}

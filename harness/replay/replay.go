@@ -446,7 +446,7 @@ func (r *runner) look(i int) {
 func (r *runner) finish(elapsed int64) {
 	res := &r.res
 	stats := r.s.Stats()
-	res.Allocs = r.allocs
+	res.Allocs, res.Replayed = r.allocs, r.done
 	res.Now = Now{r.requested, r.allocated, stats.Active, r.dev.held}
 	res.Peak.Active = max(res.Peak.Allocated, stats.PeakActive) // whatever the strategy counts
 	res.InternalFragmentation = ratio(r.requestedAtPeak, res.Peak.Allocated)

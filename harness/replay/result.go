@@ -26,6 +26,7 @@ type Result struct {
 	FailedFrees  uint64 `json:"failed_free_count"`  // frees of live blocks that ended in an error of the device
 	Ignored      uint64 `json:"ignored_count"`      // events that this strategy has no power for
 	Stopped      bool   `json:"stopped"`            // the replay ended early, at the first failure
+	Replayed     int    `json:"-"`                  // events that were replayed; all of them unless it ended early
 
 	Peak // each at its own highest moment
 
