@@ -98,6 +98,7 @@ type Setup struct {
 
 	build       func(device.Source) (Strategy, error)
 	forCapacity func(device.Size) Setup
+	reduced     func(Demand) Setup
 }
 
 // New builds the strategy over src. It fails if the configuration is invalid, or if the
@@ -126,6 +127,12 @@ func setupOf[C any, S Strategy](name string, c C, build func(device.Source, C) (
 	s.forCapacity = func(n device.Size) Setup {
 		if f, ok := any(c).(CapacityConfig[C]); ok {
 			return setupOf(name, f.ForCapacity(n), build)
+		}
+		return s
+	}
+	s.reduced = func(d Demand) Setup {
+		if r, ok := any(c).(ReducedConfig[C]); ok {
+			return setupOf(name, r.Reduced(d), build)
 		}
 		return s
 	}

@@ -3,6 +3,7 @@ package async
 import (
 	"fmt"
 
+	"github.com/vramyard/vramyard/alloc"
 	"github.com/vramyard/vramyard/device"
 	"github.com/vramyard/vramyard/internal/streampool"
 )
@@ -71,4 +72,18 @@ func (c Config) pool() streampool.Config {
 func (c Config) ForCapacity(n device.Size) Config {
 	c.Limit = max(n, streampool.Quantum)
 	return c
+}
+
+// Export implements [alloc.ExportedConfig]: PyTorch's other backend takes its memory from the driver's
+// pool. It has every reuse on and a release threshold that is never reached, so other configurations
+// are not what it does.
+//
+// Source: c10/cuda/CUDAMallocAsyncAllocator.cpp of PyTorch, lazy_init_device.
+func (c Config) Export() (alloc.Export, bool) {
+	const never = device.Size(1) << 60
+	kept := c.ReleaseThreshold >= never && c.RegionBytes == streampool.DefaultRegion
+	if !kept || c.FollowEvents != On || c.ReuseFinished != On || c.InsertWaits != On {
+		return alloc.Export{}, false
+	}
+	return alloc.Export{Framework: "PyTorch", Environment: []string{"PYTORCH_ALLOC_CONF=backend:cudaMallocAsync"}}, true
 }

@@ -68,7 +68,7 @@ func (s *settings) round(n device.Size) device.Size {
 // roundInSteps is round for n of a quantum or more where some interval has steps.
 func (s *settings) roundInSteps(n device.Size) device.Size {
 	log := bits.Len64(uint64(n)) - 1
-	steps := s.divisions[min(max(log-firstInterval, 0), intervals-1)]
+	steps := s.divisions[intervalOf(n)]
 	// Small requests would get steps below the quantum. The product wraps like the original's.
 	if steps <= 1 || n <= quantum*steps {
 		return device.AlignUp(n, quantum)
@@ -87,6 +87,11 @@ func (s *settings) roundInSteps(n device.Size) device.Size {
 		return 2 * below
 	}
 	return device.AlignUp(n, step)
+}
+
+// intervalOf returns the interval of a size above 0.
+func intervalOf(n device.Size) int {
+	return min(max(bits.Len64(uint64(n))-1-firstInterval, 0), intervals-1)
 }
 
 // segmentSize returns the bytes to ask the device for if no block serves a rounded size.

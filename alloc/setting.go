@@ -1,0 +1,50 @@
+package alloc
+
+import "github.com/vramyard/vramyard/device"
+
+// Demand is what a trace asks for, as far as it decides which settings can make a difference.
+type Demand struct {
+	Sizes []device.Size // every size in bytes that is asked for, once, ascending
+	Pools bool          // requests go to private pools
+}
+
+// Largest returns the largest size in bytes that is asked for, 0 without requests.
+func (d Demand) Largest() device.Size {
+	if len(d.Sizes) == 0 {
+		return 0
+	}
+	return d.Sizes[len(d.Sizes)-1]
+}
+
+// ReducedConfig is a configuration that knows which of its settings make no difference.
+type ReducedConfig[C any] interface {
+	// Reduced returns the simplest configuration with which a strategy makes the same decisions
+	// as with this one, on every device, in every trace of a demand. Two configurations that
+	// reduce to the same one need not both be tried. It is asked of a configuration whose
+	// defaults are filled in.
+	Reduced(Demand) C
+}
+
+// Export says how the users of a framework choose a configuration.
+type Export struct {
+	Framework   string   `json:"framework"`             // whose users
+	Environment []string `json:"environment,omitempty"` // variables to set, each NAME=VALUE; none for what the framework does unasked
+}
+
+// ExportedConfig is a configuration that users of a framework may be able to choose.
+type ExportedConfig interface {
+	// Export returns how, and false if no framework can be set to do this.
+	Export() (Export, bool)
+}
+
+// Reduced returns the setup with the simplest configuration that makes the same decisions in every
+// trace of a demand, or the setup itself if its configuration does not know.
+func (s Setup) Reduced(d Demand) Setup { return s.reduced(d) }
+
+// Export returns how users of a framework choose the configuration, and false if they cannot.
+func (s Setup) Export() (Export, bool) {
+	if e, ok := s.Config.(ExportedConfig); ok {
+		return e.Export()
+	}
+	return Export{}, false
+}

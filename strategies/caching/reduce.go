@@ -1,0 +1,152 @@
+package caching
+
+import (
+	"fmt"
+	"strconv"
+	"strings"
+
+	"github.com/vramyard/vramyard/alloc"
+	"github.com/vramyard/vramyard/device"
+)
+
+// Reduced implements [alloc.ReducedConfig]. What is left out of the string:
+//
+//   - keys that concern other things than where blocks lie;
+//   - garbage_collection_threshold where nothing bounds what is held, and where segments grow;
+//   - per_process_memory_fraction of the whole device under the rules of 2.11;
+//   - divisions for sizes that they leave alone, interval by interval;
+//   - max_split_size_mb above every block there can be, in segments that do not grow, and then
+//     max_non_split_rounding_mb, which is about blocks that are not split;
+//   - large_segment_size_mb where no request is served from such a segment.
+//
+// Without private pools the two sets of rules differ in the string alone.
+func (c Config) Reduced(d alloc.Demand) Config {
+	s, err := c.settings()
+	if err != nil {
+		return c // New will say so
+	}
+	r := Config{Rules: c.Rules, Mended: c.Mended}
+	if !d.Pools {
+		r.Rules = Rules211
+	}
+	// The bound is told by the configuration's own field, which both sets of rules know.
+	if s.limited {
+		r.MemoryFraction = s.fraction
+		if s.fraction == 0 || s.fraction == 1 {
+			return c // which a fraction of the configuration cannot say under every rules
+		}
+	}
+	s.reduceDivisions(d)
+	// A segment that grows may become one free block, larger than anything that is asked for.
+	if s.maxSplit == noLimit || !s.expandable && s.maxSplit > s.largestBlock(d) {
+		s.maxSplit, s.maxRounding = noLimit, 0
+	}
+	if !s.expandable && s.maxRounding == 0 && !s.servesMedium(d) {
+		s.largeSegment = usualSegment
+	}
+	// The original looks at ages only below a bound, the mended one below the memory of the device, and
+	// neither in segments that grow.
+	if s.expandable || !s.limited && !c.Mended {
+		s.gcThreshold = 0
+	}
+	r.Conf = s.conf(r.Rules)
+	return r
+}
+
+// reduceDivisions forgets the steps of intervals in which no size is rounded otherwise than without.
+func (s *settings) reduceDivisions(d alloc.Demand) {
+	var matter [intervals]bool
+	for _, n := range d.Sizes {
+		// Whatever is outside these is refused before it is rounded.
+		if n > 0 && n <= mostRequest && s.round(n) != device.AlignUp(n, quantum) {
+			matter[intervalOf(n)] = true
+		}
+	}
+	for i := range s.divisions {
+		if !matter[i] {
+			s.divisions[i] = 0
+		}
+	}
+	s.unstepped = matter == [intervals]bool{}
+}
+
+// largestBlock returns the largest block there can be in segments that do not grow.
+func (s *settings) largestBlock(d alloc.Demand) device.Size {
+	most := smallSegment
+	for _, n := range d.Sizes {
+		if n > 0 && n <= mostRequest {
+			most = max(most, s.segmentSize(s.round(n)))
+		}
+	}
+	return most
+}
+
+// servesMedium reports whether a request is served from a segment that it shares with other large ones.
+func (s *settings) servesMedium(d alloc.Demand) bool {
+	for _, n := range d.Sizes {
+		if n > 0 && n <= mostRequest {
+			if n = s.round(n); !isSmall(n) && n < leastAlone {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// conf returns the string that says the settings, but for what is bounded. Sizes of 2^44 MiB and
+// more, which are read as the largest ones, stay as good as none.
+func (s *settings) conf(rules string) string {
+	var parts []string
+	add := func(key, value string) { parts = append(parts, key+":"+value) }
+	mib := func(n device.Size) string { return strconv.FormatUint(uint64(n/device.MiB), 10) }
+	if s.expandable {
+		add("expandable_segments", "True")
+	}
+	if s.gcThreshold != 0 {
+		add("garbage_collection_threshold", strconv.FormatFloat(s.gcThreshold, 'g', -1, 64))
+	}
+	if s.largeSegment != usualSegment && rules != Rules26 {
+		add(keyLargeSegment, mib(s.largeSegment))
+	}
+	// Without a value of its own the rounding is a large segment.
+	if s.maxRounding != 0 && s.maxRounding != s.largeSegment {
+		add(keyRounding, mib(s.maxRounding))
+	}
+	if s.maxSplit != noLimit {
+		add(keyMaxSplit, mib(s.maxSplit))
+	}
+	if !s.unstepped {
+		steps := make([]string, intervals)
+		for i, n := range s.divisions {
+			steps[i] = fmt.Sprintf("%d:%d", uint64(1)<<i, uint64(n))
+		}
+		add(keyDivisions, "["+strings.Join(steps, ",")+"]")
+	}
+	return strings.Join(parts, ",")
+}
+
+// Export implements [alloc.ExportedConfig]. PyTorch reads the string from the environment, 2.11 under
+// the name without CUDA in it. The fraction has a key in 2.11 alone.
+//
+// Source: pytorch.org/docs/stable/notes/cuda.html, "Optimizing memory usage with PYTORCH_ALLOC_CONF".
+func (c Config) Export() (alloc.Export, bool) {
+	e := alloc.Export{Framework: "PyTorch"}
+	name, conf := "PYTORCH_ALLOC_CONF", c.Conf
+	s, err := c.settings()
+	if err != nil || c.Mended {
+		return e, false
+	}
+	if c.Rules == Rules26 {
+		name = "PYTORCH_CUDA_ALLOC_CONF"
+	}
+	if c.MemoryFraction != 0 && !s.fractionSet {
+		if c.Rules == Rules26 {
+			return e, false
+		}
+		conf = strings.TrimPrefix(conf+","+keyFraction+":"+strconv.FormatFloat(c.MemoryFraction, 'g', -1, 64), ",")
+	}
+	if conf != "" {
+		e.Environment = []string{name + "=" + conf}
+	}
+	return e, true
+}
