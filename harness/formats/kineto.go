@@ -75,7 +75,8 @@ func readKineto(in *Input) (*trace.Trace, error) {
 		return nil, err
 	}
 	for _, p := range r.parts.list {
-		p.calls = r.order(p, r.calls[p])
+		r.order(p, r.calls[p])
+		delete(r.calls, p)
 	}
 	return r.parts.trace(in, in.header("kineto"), &r.texts,
 		errors.New("has no events about memory: the profiler records them with profile_memory=True"))
@@ -231,9 +232,9 @@ func kinetoPart(a *kinetoArgs) (name string, host bool, err error) {
 	return fmt.Sprintf("device-type-%d:%d", kind, max(id, 0)), false, nil
 }
 
-// order puts the calls of a part in order, compares the running totals, and puts the steps between
-// the calls.
-func (r *kinetoReader) order(p *log, calls []kinetoCall) []call {
+// order books the calls of a part in their order, with the steps between them, and compares the running
+// totals.
+func (r *kinetoReader) order(p *log, calls []kinetoCall) {
 	indexed := !slices.ContainsFunc(calls, func(c kinetoCall) bool { return c.index < 0 })
 	slices.SortStableFunc(calls, func(a, b kinetoCall) int {
 		if indexed {
@@ -244,15 +245,16 @@ func (r *kinetoReader) order(p *log, calls []kinetoCall) []call {
 	p.totals(calls)
 	marks := slices.Clone(r.marks)
 	slices.SortStableFunc(marks, func(a, b call) int { return cmp.Compare(a.time, b.time) })
-	list := make([]call, 0, len(calls)+len(marks))
 	for i := range calls {
 		for len(marks) > 0 && marks[0].time <= calls[i].time {
-			list = append(list, marks[0])
+			p.add(&marks[0])
 			marks = marks[1:]
 		}
-		list = append(list, calls[i].call)
+		p.add(&calls[i].call)
 	}
-	return append(list, marks...)
+	for i := range marks {
+		p.add(&marks[i])
+	}
 }
 
 // totals finds out from the running totals how many calls are missing, and how many bytes were live

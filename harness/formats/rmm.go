@@ -122,8 +122,8 @@ func (r *rmmReader) row(cells []string) error {
 		return err
 	}
 	const manyThreads = 1 << 16
-	if len(r.threads) < manyThreads {
-		r.threads[cells[0]] = true
+	if !r.threads[cells[0]] && len(r.threads) < manyThreads {
+		r.threads[strings.Clone(cells[0])] = true // without the rest of its line
 	}
 	c := call{time: time, size: size, stream: stream}
 	switch cells[2] {
@@ -186,7 +186,7 @@ func (r *rmmReader) add(part string, c call) error {
 	if len(r.logs.list) > maxParts {
 		return errParts
 	}
-	p.calls = append(p.calls, c)
+	p.add(&c)
 	return nil
 }
 

@@ -68,6 +68,7 @@ func readXSpace(in *Input) (*trace.Trace, error) {
 	}
 	for _, p := range r.parts.list {
 		p.ordered(r.calls[p])
+		delete(r.calls, p)
 	}
 	return r.parts.trace(in, in.header("xspace"), &r.texts,
 		errors.New("has no events MemoryAllocation and MemoryDeallocation"))
@@ -242,7 +243,7 @@ func (r *xspaceReader) add(kind string, now int64, picos uint64, values map[stri
 	return nil
 }
 
-// ordered puts the calls in the order of their times, and finds out what was live all the time
+// ordered books the calls in the order of their times, and finds out what was live all the time
 // without being mentioned: what the allocator had before the first, less what was freed without
 // having been allocated.
 func (p *log) ordered(calls []xCall) {
@@ -266,7 +267,7 @@ func (p *log) ordered(calls []xCall) {
 			opening += c.own
 		}
 		seen[c.addr] = true
-		p.calls = append(p.calls, c.call)
+		p.add(&c.call)
 	}
 	p.unseen -= min(p.unseen, opening)
 }

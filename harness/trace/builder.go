@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"slices"
 	"strings"
 
 	"github.com/vramyard/vramyard/alloc"
@@ -43,6 +44,9 @@ type Builder struct {
 func NewBuilder(h Header) *Builder {
 	return &Builder{trace: Trace{Header: h}}
 }
+
+// Grow makes room for n more events at once, for those who know how many will come.
+func (b *Builder) Grow(n int) { b.trace.Events = slices.Grow(b.trace.Events, n) }
 
 // Tag returns the index of a text in Trace.Tags, adding it if it is new. The empty text
 // has index 0. The text goes into the trace even if no event comes to use it.
