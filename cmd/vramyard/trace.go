@@ -47,11 +47,13 @@ which it is.`,
 			}
 			infos := make([]trace.Info, len(args))
 			for i, a := range args {
-				t, err := openTrace(a, source, cmd.InOrStdin())
+				t, err := openSource(a, source, cmd.InOrStdin())
 				if err != nil {
 					return err
 				}
-				infos[i] = t.Info()
+				if infos[i], err = trace.Describe(t); err != nil {
+					return err
+				}
 			}
 			if jsonFile != "" {
 				if err := writeJSON(jsonFile, cmd.OutOrStdout(), infos); err != nil || jsonFile == "-" {

@@ -58,7 +58,7 @@ func (f *cutFlags) run(cmd *cobra.Command, in, out string) error {
 	if err != nil {
 		return err
 	}
-	t, err := openTrace(in, f.source, cmd.InOrStdin())
+	t, err := openSource(in, f.source, cmd.InOrStdin())
 	if err != nil {
 		return err
 	}
@@ -70,7 +70,7 @@ func (f *cutFlags) run(cmd *cobra.Command, in, out string) error {
 		s := device.Stream(f.stream)
 		span.Stream = &s
 	}
-	part, err := t.Cut(span)
+	part, err := trace.Cut(t, span, 0)
 	if err != nil {
 		return fmt.Errorf("%s: %w", in, err)
 	}
@@ -78,7 +78,8 @@ func (f *cutFlags) run(cmd *cobra.Command, in, out string) error {
 }
 
 // span returns the events that the flags ask for.
-func (f *cutFlags) span(t *trace.Trace) (trace.Span, error) {
+func (f *cutFlags) span(t trace.Source) (trace.Span, error) {
+	events := t.Head().Events
 	count := func(s string) (int64, error) {
 		n, err := strconv.ParseInt(s, 10, 64)
 		if err != nil || n < 0 {
@@ -88,7 +89,7 @@ func (f *cutFlags) span(t *trace.Trace) (trace.Span, error) {
 	}
 	switch {
 	case f.events != "":
-		a, b, err := parseRange(f.events, int64(len(t.Events)), count)
+		a, b, err := parseRange(f.events, int64(events), count)
 		return trace.Span{First: int(a), End: int(b)}, wrapFlag("events", err)
 	case f.time != "":
 		a, b, err := parseRange(f.time, math.MaxInt64, func(s string) (int64, error) {
@@ -98,12 +99,19 @@ func (f *cutFlags) span(t *trace.Trace) (trace.Span, error) {
 			}
 			return int64(d), nil
 		})
-		if err == nil && !t.Info().Timed {
-			err = errors.New("the trace has no times")
+		if err != nil {
+			return trace.Span{}, flagError("time", err)
 		}
-		return t.InTime(a, b), wrapFlag("time", err)
+		span, timed, err := trace.InTime(t, a, b)
+		if err == nil && !timed {
+			err = flagError("time", errors.New("the trace has no times"))
+		}
+		return span, err
 	case f.steps != "":
-		steps := t.Steps()
+		steps, err := trace.Steps(t)
+		if err != nil {
+			return trace.Span{}, err
+		}
 		a, b, err := parseRange(f.steps, int64(len(steps)), count)
 		switch {
 		case err != nil:
@@ -117,7 +125,7 @@ func (f *cutFlags) span(t *trace.Trace) (trace.Span, error) {
 		}
 		return trace.Span{First: steps[a].First, End: steps[b-1].End}, nil
 	}
-	return trace.Span{End: len(t.Events)}, nil
+	return trace.Span{End: events}, nil
 }
 
 // wrapFlag is flagError for an error that may be nil.

@@ -138,6 +138,44 @@ func TestStreamedTracesAreTheSame(t *testing.T) {
 	}
 }
 
+// TestPiecesAreDescribedAndCutAsTheWhole compares what is said of a walked file, its steps and random
+// parts of it with the same of the trace in memory.
+func TestPiecesAreDescribedAndCutAsTheWhole(t *testing.T) {
+	for seed := range uint64(300) {
+		tr := anyTrace(seed, true)
+		f := open(t, written(t, tr))
+		in, err := trace.Describe(f)
+		require.NoError(t, err)
+		require.Equal(t, store.Format, in.Format)
+		in.Format, in.Hash = "", ""
+		require.Equal(t, tr.Info(), in, "seed %d", seed)
+
+		rng := rand.New(rand.NewPCG(seed, 1))
+		span := trace.Span{First: rng.IntN(len(tr.Events) + 1)}
+		span.End = span.First + rng.IntN(len(tr.Events)-span.First+1)
+		if seed%4 == 0 && len(tr.Events) > 0 {
+			span.Stream = &tr.Events[rng.IntN(len(tr.Events))].Stream
+		}
+		whole, err := trace.Cut(tr, span, 0)
+		require.NoError(t, err)
+		walked, err := trace.Cut(f, span, 0)
+		require.NoError(t, err)
+		if span.Stream == nil && len(whole.Events) == len(tr.Events) {
+			walked.Header.Format, walked.Header.Hash = "", "" // the part is the whole
+		}
+		walked.Header.Format = ""
+		require.Equal(t, whole, walked, "seed %d, %+v", seed, span)
+
+		from := rng.Int64N(60_000)
+		times, timed, err := trace.InTime(tr, from, from+20_000)
+		require.NoError(t, err)
+		walkedTimes, walkedTimed, err := trace.InTime(f, from, from+20_000)
+		require.NoError(t, err)
+		require.Equal(t, times, walkedTimes)
+		require.Equal(t, timed, walkedTimed)
+	}
+}
+
 // TestSlotsAreAsFewAsLiveBlocks walks a trace of many allocations of which few live at once.
 func TestSlotsAreAsFewAsLiveBlocks(t *testing.T) {
 	var b trace.Builder

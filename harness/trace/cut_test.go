@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"math/rand/v2"
 	"reflect"
+	"slices"
 	"strings"
 	"testing"
 
@@ -14,7 +15,7 @@ import (
 // cutText cuts a trace in the text form and returns the part without its first line.
 func cutText(t *testing.T, text string, s trace.Span) string {
 	t.Helper()
-	part, err := read(t, text).Cut(s)
+	part, err := trace.Cut(read(t, text), s, 0)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -61,12 +62,12 @@ done 2
 live 2 200
 live 9 900 stream=1 tag=w
 live 1 100 align=256 stream=2
-use 1 3
-f 1
-frontier 12
 pool begin 8
 pool end 8
 pool begin 7 stream=2
+use 1 3
+f 1
+frontier 12
 mark x
 a 4 400 t=7
 done 1
@@ -80,18 +81,18 @@ done 2
 # cut=events 14:23 of 23
 # cut_stream=1
 live 9 900 stream=1 tag=w
-frontier 12
 pool begin 8
 pool end 8
+frontier 12
 f 9
 `},
 		"nothing": {trace.Span{First: 23, End: 23}, `# name=t
 # cut=events 23:23 of 23
 live 5 500
-frontier 12
 pool begin 8
 pool end 8
 pool begin 7 stream=2
+frontier 12
 `},
 	} {
 		got := cutText(t, whole, c.span)
@@ -111,7 +112,7 @@ func TestDrainedLaterIsPending(t *testing.T) {
 func TestCutRefusesWhatIsNotThere(t *testing.T) {
 	tr := read(t, "a 1 5\n")
 	for _, s := range []trace.Span{{First: -1}, {First: 1, End: 0}, {First: 0, End: 2}, {First: 2, End: 2}} {
-		if _, err := tr.Cut(s); err == nil || !strings.HasSuffix(err.Error(), ": the trace has 1") {
+		if _, err := trace.Cut(tr, s, 0); err == nil || !strings.HasSuffix(err.Error(), ": the trace has 1") {
 			t.Errorf("%v: %v", s, err)
 		}
 	}
@@ -121,7 +122,7 @@ func TestCutOfEverythingIsTheTrace(t *testing.T) {
 	for seed := range uint64(300) {
 		rng := rand.New(rand.NewPCG(seed, 1))
 		tr := anyTrace(rng)
-		part, err := tr.Cut(trace.Span{End: len(tr.Events)})
+		part, err := trace.Cut(tr, trace.Span{End: len(tr.Events)}, 0)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -142,7 +143,7 @@ func TestCutAgreesWithTheWhole(t *testing.T) {
 		if seed%2 == 0 && len(tr.Events) > 0 {
 			s.Stream = &tr.Events[rng.IntN(len(tr.Events))].Stream
 		}
-		part, err := tr.Cut(s)
+		part, err := trace.Cut(tr, s, 0)
 		if err != nil {
 			t.Fatalf("seed %d: %v", seed, err)
 		}
@@ -186,13 +187,173 @@ func states(events []trace.Event, stream *device.Stream) []device.Size {
 	return list
 }
 
+// block is where a live block lies.
+type block struct {
+	size   device.Size
+	stream device.Stream
+	pool   uint64 // private pool, 0 for none
+}
+
+// program follows a trace as a strategy with private pools does.
+type program struct {
+	live  map[uint64]block
+	users map[uint64]int
+	open  []trace.Event // redirections, as they were begun
+}
+
+// step takes an event.
+func (p *program) step(e *trace.Event) {
+	begun := func(pool uint64) int {
+		return slices.IndexFunc(p.open, func(o trace.Event) bool { return o.Arg == pool })
+	}
+	switch e.Kind {
+	case trace.LiveAtStart:
+		p.live[e.ID] = block{e.Size, e.Stream, 0}
+	case trace.Alloc:
+		b := block{e.Size, e.Stream, 0}
+		for _, o := range p.open {
+			if o.Stream == trace.AllStreams || o.Stream == e.Stream {
+				b.pool = o.Arg
+				break
+			}
+		}
+		p.live[e.ID] = b
+	case trace.Free:
+		delete(p.live, e.ID)
+	case trace.PoolBegin:
+		p.users[e.Arg]++
+		p.open = append(p.open, trace.Event{Arg: e.Arg, Stream: e.Stream})
+	case trace.PoolEnd:
+		if i := begun(e.Arg); i >= 0 {
+			p.open = slices.Delete(p.open, i, i+1)
+		}
+	case trace.PoolRelease:
+		if p.users[e.Arg]--; p.users[e.Arg] <= 0 {
+			delete(p.users, e.Arg)
+		}
+	}
+}
+
+// onStream returns the blocks of a stream, or all.
+func (p *program) onStream(stream *device.Stream) map[uint64]block {
+	blocks := map[uint64]block{}
+	for id, b := range p.live {
+		if stream == nil || b.stream == *stream {
+			blocks[id] = b
+		}
+	}
+	return blocks
+}
+
+// TestCutKeepsEveryBlockInItsPool compares the live blocks, the pools they lie in, the users of pools and
+// the redirections behind every event of random parts of random traces.
+func TestCutKeepsEveryBlockInItsPool(t *testing.T) {
+	pooled := 0
+	for seed := range uint64(2000) {
+		rng := rand.New(rand.NewPCG(seed, 9))
+		tr := poolTrace(rng)
+		first := rng.IntN(len(tr.Events) + 1)
+		s := trace.Span{First: first, End: first + rng.IntN(len(tr.Events)-first+1)}
+		if seed%3 == 0 {
+			only := device.Stream(rng.IntN(3))
+			s.Stream = &only
+		}
+		part, err := trace.Cut(tr, s, 0)
+		if err != nil {
+			t.Fatalf("seed %d: %v", seed, err)
+		}
+		whole := program{live: map[uint64]block{}, users: map[uint64]int{}}
+		piece := program{live: map[uint64]block{}, users: map[uint64]int{}}
+		for i := range s.First {
+			whole.step(&tr.Events[i])
+		}
+		at := len(part.Events) - (s.End - s.First) // of the first event that is not of the opening
+		if s.Stream != nil {
+			at = len(part.Events) // the part lacks events: only its end is compared
+		}
+		for i := range at {
+			piece.step(&part.Events[i])
+		}
+		for i := s.First; i <= s.End; i++ {
+			if s.Stream == nil || i == s.End {
+				want := whole.onStream(s.Stream)
+				if !reflect.DeepEqual(piece.live, want) {
+					t.Fatalf("seed %d, %v, in front of event %d:\n%v, want\n%v", seed, s, i, piece.live, want)
+				}
+				for _, b := range want {
+					pooled += min(int(b.pool), 1)
+				}
+			}
+			if s.Stream == nil && (!reflect.DeepEqual(piece.users, whole.users) || !slices.Equal(piece.open, whole.open)) {
+				t.Fatalf("seed %d, %v, in front of event %d: users %v, open %v, want %v, %v",
+					seed, s, i, piece.users, piece.open, whole.users, whole.open)
+			}
+			if i < s.End {
+				whole.step(&tr.Events[i])
+				if s.Stream == nil {
+					piece.step(&part.Events[at])
+					at++
+				}
+			}
+		}
+	}
+	if pooled < 1000 {
+		t.Errorf("%d blocks in pools: the traces test too little", pooled)
+	}
+}
+
+// poolTrace draws a trace of three streams and three private pools, without what a strategy refuses.
+func poolTrace(rng *rand.Rand) *trace.Trace {
+	var b trace.Builder
+	users, open := map[uint64]int{}, map[uint64]int{}
+	for range rng.IntN(80) {
+		e := trace.Event{Kind: trace.Alloc, ID: rng.Uint64N(12), Size: device.Size(1 + rng.IntN(100)), Stream: device.Stream(rng.IntN(3)), Time: trace.NoTime}
+		pool := 1 + rng.Uint64N(3)
+		switch rng.IntN(8) {
+		case 0, 1:
+			e = trace.Event{Kind: trace.Free, ID: e.ID, Time: trace.NoTime}
+		case 2:
+			e = trace.Event{Kind: trace.PoolBegin, Arg: pool, Stream: e.Stream, Time: trace.NoTime}
+			if rng.IntN(3) == 0 {
+				e.Stream = trace.AllStreams
+			}
+			users[pool]++
+			open[pool]++
+		case 3:
+			if open[pool] == 0 {
+				continue
+			}
+			e = trace.Event{Kind: trace.PoolEnd, Arg: pool, Time: trace.NoTime}
+			open[pool]--
+		case 4:
+			if users[pool] == 0 {
+				continue
+			}
+			e = trace.Event{Kind: trace.PoolRelease, Arg: pool, Time: trace.NoTime}
+			users[pool]--
+		}
+		_ = b.Add(e) // what the builder refuses is not in the trace
+	}
+	return b.Trace()
+}
+
+func TestCutRefusesAPartThatIsTooLong(t *testing.T) {
+	tr := read(t, "a 1 5\na 2 5\na 3 5\n")
+	if part, err := trace.Cut(tr, trace.Span{First: 1, End: 2}, 2); err != nil || len(part.Events) != 2 {
+		t.Errorf("%v", err)
+	}
+	if _, err := trace.Cut(tr, trace.Span{First: 1, End: 3}, 2); err == nil || err.Error() != "the part has more than 2 events" {
+		t.Errorf("%v", err)
+	}
+}
+
 func TestSpanByTime(t *testing.T) {
 	tr := read(t, "live 0 1\na 1 1 t=10\nf 1\na 2 1 t=10\na 3 1 t=20\ntrim\na 4 1 t=30\n")
 	for _, c := range []struct {
 		from, to   int64
 		first, end int
 	}{{0, 100, 1, 7}, {10, 20, 1, 4}, {11, 21, 4, 6}, {21, 30, 6, 6}, {31, 99, 7, 7}, {20, 10, 4, 4}} {
-		if s := tr.InTime(c.from, c.to); s.First != c.first || s.End != c.end {
+		if s, timed, err := trace.InTime(tr, c.from, c.to); err != nil || !timed || s.First != c.first || s.End != c.end {
 			t.Errorf("%d to %d: %d to %d, want %d to %d", c.from, c.to, s.First, s.End, c.first, c.end)
 		}
 	}
@@ -213,7 +374,7 @@ func TestStepsAreMarksThatCount(t *testing.T) {
 		"mark step1\nmark \"step1 end\"\nmark step2\nmark \"step2 end\"\nmark \"step3 end\"\n": {
 			{Name: "step1", First: 0, End: 2}, {Name: "step2", First: 2, End: 5}},
 	} {
-		if got := read(t, text).Steps(); !reflect.DeepEqual(got, want) {
+		if got, err := trace.Steps(read(t, text)); err != nil || !reflect.DeepEqual(got, want) {
 			t.Errorf("%q:\n%v, want\n%v", text, got, want)
 		}
 	}

@@ -1,6 +1,7 @@
 package trace
 
 import (
+	"math"
 	"slices"
 	"strings"
 
@@ -20,42 +21,70 @@ type Step struct {
 // Steps begin at marks that differ only in their numbers ("iter 0", "iter 1"), at least two of them.
 // If there are several such families, one that speaks of steps, iterations or batches is taken, the
 // one with most marks of these. A step ends where the next begins; the last one ends at the first
-// mark of a kind that no step before has, such as "teardown", or else with the trace. O(events).
-func (t *Trace) Steps() []Step {
-	var marks []int
-	var families []string
-	for i := range t.Events {
-		if e := &t.Events[i]; e.Kind == Mark {
-			marks = append(marks, i)
-			families = append(families, family(t.TagOf(e)))
-		}
+// mark of a kind that no step before has, such as "teardown", or else with the trace. It walks the
+// trace once, and takes 32 bytes for each mark.
+func Steps(s Source) ([]Step, error) {
+	m := marks{s: s}
+	if err := walk(s, m.add); err != nil {
+		return nil, err
 	}
-	best := stepFamily(families)
+	return m.steps(), nil
+}
+
+// marks are those of a trace.
+type marks struct {
+	s        Source
+	at       []int    // events
+	tags     []uint32 // texts
+	names    []string // families, by tag; "" of those not met
+	texts    []string // texts, by tag
+	families []string // of the marks
+	events   int      // events that were seen
+}
+
+// add takes an event, the one with number i.
+func (m *marks) add(i int, e *Event) error {
+	m.events = i + 1
+	if e.Kind != Mark {
+		return nil
+	}
+	if m.names, m.texts = grown(m.names, e.Tag), grown(m.texts, e.Tag); m.names[e.Tag] == "" {
+		m.texts[e.Tag] = m.s.TagOf(e)
+		m.names[e.Tag] = family(m.texts[e.Tag])
+	}
+	m.at, m.tags = append(m.at, i), append(m.tags, e.Tag)
+	m.families = append(m.families, m.names[e.Tag])
+	return nil
+}
+
+// steps returns the steps that the marks make out.
+func (m *marks) steps() []Step {
+	best := stepFamily(m.families)
 	if best == "" {
 		return nil
 	}
 	var steps []Step
 	inside := map[string]bool{} // families of the marks within steps that have ended
 	var open []string
-	for k, i := range marks {
+	for k, i := range m.at {
 		n := len(steps)
-		if families[k] == best {
+		if m.families[k] == best {
 			for _, f := range open {
 				inside[f] = true
 			}
 			if open = open[:0]; n > 0 {
 				steps[n-1].End = i
 			}
-			steps = append(steps, Step{Name: t.TagOf(&t.Events[i]), First: i, End: len(t.Events)})
+			steps = append(steps, Step{Name: m.texts[m.tags[k]], First: i, End: m.events})
 			continue
 		}
 		if n > 0 {
-			open = append(open, families[k])
+			open = append(open, m.families[k])
 		}
 	}
 	last := &steps[len(steps)-1]
-	for k, i := range marks {
-		if i > last.First && !inside[families[k]] {
+	for k, i := range m.at {
+		if i > last.First && !inside[m.families[k]] {
 			last.End = i
 			break
 		}
@@ -137,27 +166,35 @@ type StepInfo struct {
 }
 
 // stepInfo compares each step with the next: an allocation comes again if the one at the same place
-// in the next step's order has its size.
-func (t *Trace) stepInfo() StepInfo {
-	var in StepInfo
+// in the next step's order has its size. It walks the trace if there are steps, and keeps the sizes
+// of two.
+func stepInfo(s Source, steps []Step) (in StepInfo, err error) {
+	if len(steps) == 0 {
+		return in, nil
+	}
+	in.First, in.MinAllocs = steps[0].Name, math.MaxInt
 	var before, sizes []device.Size
-	for k, s := range t.Steps() {
-		sizes = sizes[:0]
-		for i := s.First; i < s.End; i++ {
-			if e := &t.Events[i]; e.Kind == Alloc {
-				sizes = append(sizes, e.Size)
-			}
-		}
-		if k == 0 {
-			in.First, in.MinAllocs = s.Name, len(sizes)
-		} else {
+	ended := func() {
+		if in.Count > 0 {
 			in.compare(before, sizes)
 		}
 		in.Count++
 		in.MinAllocs, in.MaxAllocs = min(in.MinAllocs, len(sizes)), max(in.MaxAllocs, len(sizes))
-		before, sizes = sizes, before
+		before, sizes = sizes, before[:0]
 	}
-	return in
+	err = walk(s, func(i int, e *Event) error {
+		for in.Count < len(steps) && i >= steps[in.Count].End {
+			ended()
+		}
+		if e.Kind == Alloc && in.Count < len(steps) && i >= steps[in.Count].First {
+			sizes = append(sizes, e.Size)
+		}
+		return nil
+	})
+	for in.Count < len(steps) && err == nil {
+		ended()
+	}
+	return in, err
 }
 
 // compare books a step and the one behind it.
@@ -186,51 +223,4 @@ type LifeInfo struct {
 	MaxTime      int64 `json:"max_ns"`              // as for events
 	Delayed      int   `json:"delayed_frees"`       // frees that became final later than the next event
 	FromStart    int   `json:"freed_live_at_start"` // of Freed, those live at the start, whose lives count from there
-}
-
-// lifeInfo follows every allocation.
-func (t *Trace) lifeInfo() LifeInfo {
-	var in LifeInfo
-	births := make([]int, t.Slots)
-	frees := make([]int, t.Slots)
-	var events []int
-	var times []int64
-	for i := range t.Events {
-		e := &t.Events[i]
-		switch e.Kind {
-		case Alloc, LiveAtStart:
-			births[e.Slot] = i
-			in.Kept++
-		case Free:
-			born := &t.Events[births[e.Slot]]
-			frees[e.Slot] = i
-			events = append(events, i-births[e.Slot])
-			in.Freed++
-			in.Kept--
-			if born.Kind == LiveAtStart {
-				in.FromStart++
-			}
-			if born.Time != NoTime && e.Time != NoTime {
-				times = append(times, e.Time-born.Time)
-			}
-		case Completed:
-			if i > frees[e.Slot]+1 {
-				in.Delayed++
-			}
-		}
-	}
-	in.MedianEvents, in.TenthEvents, in.MaxEvents = spread(events)
-	in.Timed = len(times)
-	in.MedianTime, in.TenthTime, in.MaxTime = spread(times)
-	return in
-}
-
-// spread returns the lower median, what nine of ten do not exceed, and the largest. It sorts.
-func spread[N int | int64](list []N) (median, tenth, most N) {
-	n := len(list)
-	if n == 0 {
-		return 0, 0, 0
-	}
-	slices.Sort(list)
-	return list[(n-1)/2], list[(n*9+9)/10-1], list[n-1]
 }
