@@ -24,7 +24,7 @@ func BenchTables(w io.Writer, r *bench.Report) error {
 	}
 	cpu := ""
 	if r.Machine.CPU != "" {
-		cpu = ", " + printable(r.Machine.CPU)
+		cpu = ", " + Printable(r.Machine.CPU)
 	}
 	fmt.Fprintf(w, "%d interleaved rounds; clock: %s; %s on %s/%s, %d CPUs%s\n", r.Rounds, timedBy,
 		r.Machine.Go, r.Machine.OS, r.Machine.Arch, r.Machine.CPUs, cpu)

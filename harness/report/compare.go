@@ -104,7 +104,7 @@ func compareTable(w io.Writer, runs []compare.Run) error {
 	for _, r := range runs {
 		t.AppendRow(compareRow(r))
 	}
-	_, err := fmt.Fprintf(w, "%s: %d events, sha256 %.12s\n%s\n\n", printable(runs[0].Trace), runs[0].Events, runs[0].TraceSHA256, t.Render())
+	_, err := fmt.Fprintf(w, "%s: %d events, sha256 %.12s\n%s\n\n", Printable(runs[0].Trace), runs[0].Events, runs[0].TraceSHA256, t.Render())
 	return err
 }
 
@@ -229,9 +229,9 @@ func nanoseconds(ns uint64) string {
 // percent returns a ratio as a percentage with one decimal.
 func percent(x float64) string { return strconv.FormatFloat(100*x, 'f', 1, 64) + " %" }
 
-// printable returns s with control characters escaped, so that a name out of a file can
+// Printable returns s with control characters escaped, so that a name out of a file can
 // not drive the terminal.
-func printable(s string) string {
+func Printable(s string) string {
 	if strings.ContainsFunc(s, func(r rune) bool { return !strconv.IsPrint(r) }) {
 		return strconv.Quote(s)
 	}

@@ -14,9 +14,9 @@ func TraceDiff(w io.Writer, a, b string, d trace.Diff) error {
 		return err
 	}
 	out := &lines{w: w}
-	out.printf("A %s\nB %s\n", printable(a), printable(b))
+	out.printf("A %s\nB %s\n", Printable(a), Printable(b))
 	for _, h := range d.Header {
-		out.printf("header %s: A %s, B %s\n", printable(h.Key), valueOf(h.A), valueOf(h.B))
+		out.printf("header %s: A %s, B %s\n", Printable(h.Key), valueOf(h.A), valueOf(h.B))
 	}
 	if d.First != nil {
 		out.printf("first difference at event %d:\n  A  %s\n  B  %s\n", d.First.Index, lineOf(d.First.A), lineOf(d.First.B))
@@ -65,7 +65,7 @@ func valueOf(v *string) string {
 	if v == nil {
 		return "has none"
 	}
-	return printable(*v)
+	return Printable(*v)
 }
 
 // lineOf shows an event.
@@ -73,5 +73,5 @@ func lineOf(line string) string {
 	if line == "" {
 		return "has ended"
 	}
-	return printable(line)
+	return Printable(line)
 }

@@ -22,7 +22,7 @@ func TraceInfo(w io.Writer, infos []trace.Info) error {
 		t.SetStyle(table.StyleLight)
 		t.SetColumnConfigs([]table.ColumnConfig{{Number: 2, Align: text.AlignLeft, WidthMax: 80, WidthMaxEnforcer: text.WrapSoft}})
 		t.AppendRows(infoRows(i))
-		if _, err := fmt.Fprintf(w, "%s (%s), sha256 %.12s\n%s\n\n", printable(i.Name), i.Format, i.Hash, t.Render()); err != nil {
+		if _, err := fmt.Fprintf(w, "%s (%s), sha256 %.12s\n%s\n\n", Printable(i.Name), i.Format, i.Hash, t.Render()); err != nil {
 			return err
 		}
 	}
@@ -52,7 +52,7 @@ func infoRows(i trace.Info) []table.Row {
 		}
 		name := "untagged"
 		if tag.Tag != "" {
-			name = "tag " + printable(tag.Tag)
+			name = "tag " + Printable(tag.Tag)
 		}
 		rows = append(rows, table.Row{name, fmt.Sprintf("%d allocations, %s", tag.Allocs, Bytes(tag.Bytes))})
 	}
@@ -61,7 +61,7 @@ func infoRows(i trace.Info) []table.Row {
 		if m.Key == trace.AbsentKey {
 			key = "not in the file"
 		}
-		rows = append(rows, table.Row{printable(key), printable(m.Value)})
+		rows = append(rows, table.Row{Printable(key), Printable(m.Value)})
 	}
 	return rows
 }

@@ -24,7 +24,7 @@ func ReplayTable(w io.Writer, r *replay.Result) error {
 			t.AppendSeparator()
 		}
 	}
-	if _, err := fmt.Fprintf(w, "%s on %s, sha256 %.12s\n%s\n", r.Strategy, printable(r.Trace), r.TraceSHA256, t.Render()); err != nil {
+	if _, err := fmt.Fprintf(w, "%s on %s, sha256 %.12s\n%s\n", r.Strategy, Printable(r.Trace), r.TraceSHA256, t.Render()); err != nil {
 		return err
 	}
 	if f := r.FirstFailure; f != nil {

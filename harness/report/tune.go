@@ -68,7 +68,7 @@ func tuneRow(trace, point string, run compare.Run) table.Row {
 	if run.MetadataBytes != nil {
 		metadata = Bytes(*run.MetadataBytes)
 	}
-	return table.Row{printable(trace), point, row[1], row[2], row[3], metadata, row[6], row[7], row[8]}
+	return table.Row{Printable(trace), point, row[1], row[2], row[3], metadata, row[6], row[7], row[8]}
 }
 
 // mean returns a factor with three decimals, none if there is none.
@@ -97,7 +97,7 @@ func settings(config json.RawMessage) string {
 func plain(value string) string {
 	var text string
 	if json.Unmarshal([]byte(value), &text) == nil {
-		return printable(text)
+		return Printable(text)
 	}
 	if n, err := strconv.ParseUint(value, 10, 64); err == nil && n >= 1<<10 {
 		return device.Size(n).String()

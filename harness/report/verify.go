@@ -13,14 +13,14 @@ func Verification(w io.Writer, r *verify.Result) error {
 %d of %d allocations predicted, and %d of %d new segments
 opening state: %d live blocks, %s reserved
 peak reserved: %s (%d bytes), recorded %s (%d bytes)
-`, r.Strategy, printable(r.Trace), r.TraceHash, r.Predicted, r.Allocs, r.InSegments, r.Segments,
+`, r.Strategy, Printable(r.Trace), r.TraceHash, r.Predicted, r.Allocs, r.InSegments, r.Segments,
 		r.OpeningBlocks, Bytes(r.OpeningBytes),
 		Bytes(r.Reserved), uint64(r.Reserved), Bytes(r.Recorded), uint64(r.Recorded))
 	if err == nil && r.First != nil {
 		_, err = fmt.Fprintf(w, "first disagreement: %v\n", r.First)
 	}
 	if err == nil && r.Stopped != "" {
-		_, err = fmt.Fprintf(w, "the rest was not looked at: %s\n", printable(r.Stopped))
+		_, err = fmt.Fprintf(w, "the rest was not looked at: %s\n", Printable(r.Stopped))
 	}
 	return err
 }
