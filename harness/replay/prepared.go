@@ -153,6 +153,9 @@ func (l *layout) lay(i int, e *trace.Event, o *op) {
 // Head returns what the trace says of itself.
 func (p *Prepared) Head() trace.Head { return p.head }
 
+// Source returns the trace.
+func (p *Prepared) Source() trace.Source { return p.src }
+
 // LowerBound returns the most bytes that the trace has live at once, as requested: no
 // allocator can reserve less.
 func (p *Prepared) LowerBound() device.Size { return p.bound }
