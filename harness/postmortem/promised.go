@@ -1,0 +1,54 @@
+package postmortem
+
+import (
+	"sort"
+
+	"github.com/vramyard/vramyard/alloc"
+	"github.com/vramyard/vramyard/device"
+)
+
+// leastBlock returns the bytes of the smallest chunk at the start of a region that would serve a request. Where
+// none does, because what serves depends on more than size, it is the request itself, rounded.
+func leastBlock(n *Need, p alloc.Promises) device.Size {
+	quantum := max(p.Quantum, 1)
+	units := (max(n.Request.Size, 1) + quantum - 1) / quantum
+	// What serves is at most twice the request or, of the largest ones, a little more than that.
+	k := sort.Search(int(units)+1, func(k int) bool {
+		return n.fits(alloc.Chunk{
+			Region: quantumBase, Addr: quantumBase, Size: (units + device.Size(k)) * quantum, Pool: n.Pool, Stream: n.Request.Stream,
+		})
+	})
+	if k > int(units) {
+		k = 0
+	}
+	return (units + device.Size(k)) * quantum
+}
+
+// quantumBase is the start of a region that is aligned to whatever may be asked for.
+const quantumBase device.Addr = 1 << 46
+
+// fitsOf returns what promises say of which free chunk serves which request.
+func fitsOf(p alloc.Promises) func(alloc.Chunk, alloc.Request) bool {
+	serves := p.Serves
+	if serves == nil {
+		serves = alloc.ServesAnywhere(max(p.Quantum, 1))
+	}
+	return func(c alloc.Chunk, r alloc.Request) bool {
+		if p.ClassOf != nil {
+			c.Class = p.ClassOf(c)
+		}
+		return serves(c, r)
+	}
+}
+
+// keepsBuddies reports whether two halves of one block merge and two neighbours of different blocks do not, so
+// that a block lies at a multiple of its size.
+func keepsBuddies(p alloc.Promises) bool {
+	if p.MustMerge == nil || p.Quantum == 0 {
+		return false
+	}
+	at := func(k device.Size) alloc.Chunk {
+		return alloc.Chunk{Region: quantumBase, Addr: quantumBase.Add(k * p.Quantum), Size: p.Quantum}
+	}
+	return p.MustMerge(at(0), at(1)) && !p.MustMerge(at(1), at(2)) && p.MustMerge(at(2), at(3))
+}
