@@ -118,7 +118,7 @@ func (f *replayFlags) run(cmd *cobra.Command, path string) error {
 	if err != nil {
 		return err
 	}
-	res.NsPerOp = timed.NsPerOp
+	res.Version, res.NsPerOp = version, timed.NsPerOp
 	o.Latency = true
 	timed, err = runOn(prepared, setup, cfg, o)
 	if err != nil {

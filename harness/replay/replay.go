@@ -80,7 +80,7 @@ func (p *Prepared) Run(setup alloc.Setup, dev device.Device, o Options) (*Result
 	r := &runner{
 		p: p, s: s, dev: m, faults: faults, o: o, streams: p.streams, when: when, pends: recorder && p.pending,
 		res: Result{
-			Strategy: setup.Name, Config: config,
+			Schema: Schema, Strategy: setup.Name, Config: config,
 			Trace: h.Name, TraceSHA256: h.Hash,
 			Events: p.head.Events,
 		},

@@ -7,9 +7,14 @@ import (
 	"github.com/vramyard/vramyard/harness/latency"
 )
 
+// Schema names the form of [Result] in JSON.
+const Schema = "vramyard-replay/1"
+
 // Result is what one replay measured. Sizes are bytes, times nanoseconds; a null pointer
 // is a figure that the strategy or the trace does not have.
 type Result struct {
+	Schema      string          `json:"schema"`            // the constant Schema
+	Version     string          `json:"version"`           // of the program, for the caller to fill in
 	Strategy    string          `json:"strategy"`          // name and preset
 	Config      json.RawMessage `json:"config"`            // the strategy's configuration
 	Trace       string          `json:"trace"`             // name of the trace
