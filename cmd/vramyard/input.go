@@ -30,7 +30,7 @@ type output struct {
 	text       bool // lines that may follow others on standard output
 }
 
-// checkOutputs refuses outputs that would overwrite each other or a trace that is read.
+// checkOutputs refuses outputs that would overwrite each other or a file that is read.
 func checkOutputs(inputs []string, outputs ...output) error {
 	for i, o := range outputs {
 		if o.path == "" {
@@ -38,7 +38,7 @@ func checkOutputs(inputs []string, outputs ...output) error {
 		}
 		for _, in := range inputs {
 			if o.path != "-" && sameFile(o.path, in) {
-				return flagError(o.flag, fmt.Errorf("%s is a trace to read", o.path))
+				return flagError(o.flag, fmt.Errorf("%s is a file to read", o.path))
 			}
 		}
 		for _, other := range outputs[:i] {

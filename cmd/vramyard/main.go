@@ -6,6 +6,7 @@
 //	vramyard bench                                     time and memory on yardstick workloads
 //	vramyard check                                     prove invariants on generated calls
 //	vramyard tune --strategy NAME [TRACE...]           search the settings of a strategy
+//	vramyard diff A.json B.json                         tell how two results differ, and fail where they may not
 //	vramyard trace info|convert|cut|diff|gen ...       look at traces, change and compare them, make them up
 //	vramyard strategies [NAME]                         what there is, with every setting
 //	vramyard devices                                   the cards that a device can stand for
@@ -114,7 +115,7 @@ func newRoot(started *bool) *cobra.Command {
 		SilenceErrors: true,
 		SilenceUsage:  true,
 	}
-	root.AddCommand(newCompare(), newReplay(), newVerify(), newBench(), newCheck(), newTune(), newTrace(), newStrategies(), newDevices())
+	root.AddCommand(newCompare(), newReplay(), newVerify(), newBench(), newCheck(), newTune(), newDiff(), newTrace(), newStrategies(), newDevices())
 	root.SetHelpCommand(newHelp())
 	noteStart(root, started)
 	return root

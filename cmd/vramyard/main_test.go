@@ -85,7 +85,7 @@ func TestWrongInput(t *testing.T) {
 		{"a quote in a name", []string{"compare", good, "--strategies", `"bfc`}, 1, "unknown strategy"},
 		{"two outputs in one file", []string{"compare", good, "--json", "same", "--csv", "./same"}, 1, "--csv: ./same is where --json is written"},
 		{"two documents on one stream", []string{"replay", "--strategy", "bfc", "--json", "-", "--final", "-", good}, 1, "--json: - is where --final is written"},
-		{"output over the input", []string{"replay", "--strategy", "bfc", "--json", good, good}, 1, "is a trace to read"},
+		{"output over the input", []string{"replay", "--strategy", "bfc", "--json", good, good}, 1, "is a file to read"},
 		{"standard input twice", []string{"compare", "-", "-"}, 1, "standard input can be read only once"},
 		{"no output name", []string{"trace", "convert", good, ""}, 1, "want the name of a file"},
 		{"help of nothing", []string{"help", "nothing"}, 2, `unknown command "nothing"`},

@@ -69,7 +69,7 @@ func TestTuneRefuses(t *testing.T) {
 		{[]string{"--strategy", "bfc", "--points", "0", path}, 1, "--points: want at least 1"},
 		{[]string{"--strategy", "bfc", "--sim", `{"capacity":"1GiB"}`, path}, 1, "--sim: capacity: is what this command varies"},
 		{[]string{"--strategy", "bfc", "--sim", `{"charge":3}`, path}, 1, "--sim: simulated device: charge 3: want a power of two"},
-		{[]string{"--strategy", "bfc", "--json", path, path}, 1, "is a trace to read"},
+		{[]string{"--strategy", "bfc", "--json", path, path}, 1, "is a file to read"},
 		{[]string{"--strategy", "bfc", write(t, "empty.trace", "mark x\n")}, 1, "allocates nothing"},
 		{[]string{"--strategy", "bfc", path + ".gone"}, 1, "no such file"},
 	} {

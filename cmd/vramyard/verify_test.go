@@ -99,7 +99,7 @@ func TestVerifyRefuses(t *testing.T) {
 		{"addresses as the trace", []string{addresses, "--addresses", addresses}, 1, addresses + `: begins with "what,seq,address`},
 		{"standard input twice", []string{"-", "--addresses", "-"}, 1, "standard input can be read only once"},
 		{"empty standard input", []string{requests, "--addresses", "-"}, 1, "stdin:1: want the header line"},
-		{"output over the input", []string{requests, "--addresses", addresses, "--json", addresses}, 1, "--json: " + addresses + " is a trace to read"},
+		{"output over the input", []string{requests, "--addresses", addresses, "--json", addresses}, 1, "--json: " + addresses + " is a file to read"},
 		{"unknown field", []string{requests, "--addresses", addresses, "--config", `{"cnf":""}`}, 1, `unknown field "cnf"`},
 		{"unknown setting", []string{requests, "--addresses", addresses, "--config", `{"conf":"max_split:3"}`}, 1, "max_split"},
 		{"segments that grow", []string{requests, "--addresses", addresses, "--config", `{"conf":"expandable_segments:True"}`}, 1, "on the recorded heap: caching: opening state: the segment at"},

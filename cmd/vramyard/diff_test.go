@@ -1,0 +1,141 @@
+package main
+
+import (
+	"encoding/json"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/vramyard/vramyard/harness/resultdiff"
+)
+
+// results writes two comparisons of which the second is worse in what it needs.
+func results(t *testing.T) (a, b string) {
+	t.Helper()
+	head := `{"schema":"vramyard-compare/1","version":"1","device":{"capacity":0},"runs":[`
+	run := func(strategy, capacity, peak, time string) string {
+		return `{"trace":"llama","trace_sha256":"0123456789abcdef","strategy":"` + strategy + `","config":{"limit":` + capacity +
+			`},"min_capacity_bytes":` + capacity + `,"peak_reserved_bytes":` + peak + `,"reservation_waste":0.25,"ns_per_op":` + time + `}`
+	}
+	a = write(t, "a.json", head+run("bfc", "17179869184", "18253611008", "50")+","+run("caching", "17179869184", "18253611008", "80")+","+run("tlsf", "1", "2", "3")+"]}")
+	b = write(t, "b.json", strings.Replace(head, `"version":"1"`, `"version":"2"`, 1)+
+		run("bfc", "17179869184", "18253611008", "55.5")+","+run("caching", "null", "19327352832", "79")+","+run("slab", "1", "2", "3")+"]}")
+	return a, b
+}
+
+func TestDiffShowsWhatDiffers(t *testing.T) {
+	a, b := results(t)
+	out := succeed(t, "diff", a, b)
+	out = strings.ReplaceAll(strings.ReplaceAll(out, a, "a.json"), b, "b.json")
+	require.Equal(t, `A a.json
+B b.json
+vramyard-compare/1, 2 runs compared
+version: A "1", B "2"
+only in A: tlsf on llama, sha256 0123456789ab
+only in B: slab on llama, sha256 0123456789ab
+
+bfc on llama, sha256 0123456789ab
+┌───────────┬──────────┬──────────┬──────────┬──────────┬──────────┐
+│ figure    │        A │        B │   change │ relative │          │
+├───────────┼──────────┼──────────┼──────────┼──────────┼──────────┤
+│ ns_per_op │ 50.00 ns │ 55.50 ns │ +5.50 ns │ +11.00 % │ measured │
+└───────────┴──────────┴──────────┴──────────┴──────────┴──────────┘
+
+caching on llama, sha256 0123456789ab; config changed: A {"limit":17179869184}, B {"limit":null}
+┌─────────────────────┬───────────┬───────────┬───────────┬──────────┬──────────┐
+│ figure              │         A │         B │    change │ relative │          │
+├─────────────────────┼───────────┼───────────┼───────────┼──────────┼──────────┤
+│ min_capacity_bytes  │ 16.00 GiB │         — │         — │        — │          │
+│ peak_reserved_bytes │ 17.00 GiB │ 18.00 GiB │ +1.00 GiB │  +5.88 % │          │
+│ ns_per_op           │  80.00 ns │  79.00 ns │  -1.00 ns │  -1.25 % │ measured │
+└─────────────────────┴───────────┴───────────┴───────────┴──────────┴──────────┘
+2 figures differ, and 2 times measured
+`, out)
+	require.Contains(t, succeed(t, "diff", a, a), "3 runs compared\nno figure differs\n")
+	require.Contains(t, succeed(t, "diff", "--all", a, a), "same")
+}
+
+func TestDiffFailsWhereItIsTold(t *testing.T) {
+	a, b := results(t)
+	file := filepath.Join(t.TempDir(), "diff.json")
+	status, out, errs := command(t, "diff", a, b, "--json", file,
+		"--fail-if", "min_capacity_bytes > +2% @caching", "--fail-if", "peak_reserved_bytes>+2GiB@caching*", "--fail-if", "reservation_waste>0.2@bfc")
+	require.Equal(t, 1, status)
+	require.Equal(t, "vramyard: "+b+" against "+a+": 2 of 3 conditions violated\n", errs)
+	require.Contains(t, out, `
+min_capacity_bytes>+2%@caching: VIOLATED, 1 of 1 run
+  caching on llama: A 16.00 GiB, B —: A completes and B does not
+peak_reserved_bytes>+2GiB@caching*: kept, 0 of 1 run
+reservation_waste>0.2@bfc: VIOLATED, 1 of 1 run
+  bfc on llama: A 0.25, B 0.25: beyond the limit
+`)
+	raw, err := os.ReadFile(file)
+	require.NoError(t, err)
+	var d struct {
+		Schema   string
+		Verdicts []struct {
+			Condition  string
+			Violations []struct{ Strategy, Why string }
+		}
+	}
+	require.NoError(t, json.Unmarshal(raw, &d))
+	require.Equal(t, resultdiff.Schema, d.Schema)
+	require.Equal(t, "min_capacity_bytes>+2%@caching", d.Verdicts[0].Condition)
+	require.Equal(t, "caching", d.Verdicts[0].Violations[0].Strategy)
+	out = succeed(t, "diff", a, b, "--json", "-", "--fail-if", "peak_reserved_bytes>+2GiB@caching")
+	require.True(t, json.Valid([]byte(out)), out)
+	_, out, _ = command(t, "diff", a, b, "--fail-if", "min_capacity_bytes>+2%")
+	require.Contains(t, out, "tlsf on llama: A 1 B, B —: B has no such run")
+	require.Contains(t, out, "2 of 3 runs, 1 without a figure in A to compare with")
+}
+
+// TestDiffReadsEveryResult has each command write its own result and compares it with itself.
+func TestDiffReadsEveryResult(t *testing.T) {
+	path := write(t, "t.trace", small)
+	dir := t.TempDir()
+	for name, args := range map[string][]string{
+		"compare": {"compare", "--strategies", "bfc,caching", path},
+		"replay":  {"replay", "--strategy", "caching", path},
+		"tune":    {"tune", "--strategy", "bfc", "--settings", "mended", path},
+		"bench":   {"bench", "--strategies", "tlsf", "--workloads", "w1", "--live", "100", "--pairs", "1000", "--rounds", "1"},
+	} {
+		file := filepath.Join(dir, name+".json.gz")
+		succeed(t, append(args, "--json", file)...)
+		require.Contains(t, succeed(t, "diff", file, file), "no figure differs\n", name)
+	}
+	// What a recording is compared with is written by replay.
+	snapshot, file := filepath.Join(dir, "s.pickle"), filepath.Join(dir, "verify.json")
+	succeed(t, "replay", "--strategy", "caching", "--snapshot", snapshot, path)
+	succeed(t, "verify", "--json", file, snapshot)
+	require.Contains(t, succeed(t, "diff", file, file, "--fail-if", "predicted_count<-0"), "predicted_count<-0: kept, 0 of 1 run\n")
+}
+
+func TestDiffRefuses(t *testing.T) {
+	a, b := results(t)
+	replayed := write(t, "r.json", `{"schema":"vramyard-replay/1","trace":"t","strategy":"s"}`)
+	for _, c := range []struct {
+		args   []string
+		status int
+		want   string
+	}{
+		{[]string{a}, 2, "accepts 2 arg(s)"},
+		{[]string{"-", "-"}, 1, "standard input can be read only once"},
+		{[]string{a, a + ".gone"}, 1, "no such file"},
+		{[]string{a, write(t, "x.json", "{")}, 1, "x.json: byte 1: JSON ends in the middle"},
+		{[]string{"-", a}, 1, "stdin: byte 0: JSON ends in the middle"},
+		{[]string{a, write(t, "t.trace", small)}, 1, "t.trace: byte "},
+		{[]string{a, replayed}, 1, "results of two commands"},
+		{[]string{a, b, "--fail-if", "oom"}, 1, `--fail-if: condition "oom": want a figure`},
+		{[]string{a, b, "--fail-if", "oom>0"}, 1, `--fail-if: condition "oom>0": unknown figure "oom": want one of min_capacity_bytes, ns_per_op,`},
+		{[]string{a, b, "--json", a}, 1, "is a file to read"},
+		{[]string{a, b, "--frobnicate"}, 2, "unknown flag"},
+	} {
+		status, stdout, stderr := command(t, append([]string{"diff"}, c.args...)...)
+		require.Equal(t, c.status, status, stderr)
+		require.Empty(t, stdout)
+		require.Contains(t, stderr, c.want)
+	}
+}
