@@ -116,15 +116,17 @@ func IsDirect(place uint64) bool { return place&directPlace != 0 }
 // that are kept.
 func (b *Blocks) Empty() device.Size { return b.pool.Empty() + b.cache }
 
-// BlockFor returns the bytes of the smallest block of the modern mode with room for n bytes,
-// and whether there is one.
+// BlockFor returns a function that tells the bytes of the smallest block of the modern mode with
+// room for n bytes, and whether there is one. To work out the classes costs far more than to ask.
 //
 // Precondition: defaults are filled in, and n is not zero.
-func (c Config) BlockFor(n device.Size) (size device.Size, ok bool) {
+func (c Config) BlockFor() func(n device.Size) (size device.Size, ok bool) {
 	t := classesOf(c.Family)
-	units := (n-1)/c.BlockBytes + 1
-	if units > c.mostUnits() {
-		return 0, false
+	return func(n device.Size) (size device.Size, ok bool) {
+		units := (n-1)/c.BlockBytes + 1
+		if units > c.mostUnits() {
+			return 0, false
+		}
+		return device.Size(t.size[t.holding(uint32(units))]) * c.BlockBytes, true
 	}
-	return device.Size(t.size[t.holding(uint32(units))]) * c.BlockBytes, true
 }

@@ -218,8 +218,9 @@ func (c Config) cells() slab.CellsConfig {
 	if n := len(sizes); n == 0 || sizes[n-1] != largest {
 		sizes = append(sizes, largest)
 	}
+	blockFor := c.blocks().BlockFor()
 	for _, size := range sizes {
-		if bytes, ok := c.slabFor(size); ok {
+		if bytes, ok := c.slabFor(size, blockFor); ok {
 			cells.Classes = append(cells.Classes, slab.Class{Slot: size, Slab: bytes, Align: c.slabAlign(bytes)})
 		}
 	}
@@ -230,10 +231,9 @@ func (c Config) cells() slab.CellsConfig {
 // buddy that holds enough slots and wastes little behind the last. It reports whether there
 // is one that is not needlessly large: each step doubles the slots at most, so the rest is a
 // smaller part of them.
-func (c Config) slabFor(slot device.Size) (size device.Size, ok bool) {
-	b := c.blocks()
+func (c Config) slabFor(slot device.Size, blockFor func(device.Size) (device.Size, bool)) (size device.Size, ok bool) {
 	for n := slot * device.Size(c.SlabSlots); ; n = size + 1 {
-		if size, ok = b.BlockFor(n); !ok || size/slot > mostSlabSlots {
+		if size, ok = blockFor(n); !ok || size/slot > mostSlabSlots {
 			return 0, false
 		}
 		if size%slot <= size/device.Size(c.SlabWaste) {
