@@ -311,9 +311,14 @@ func bySpan(a, b span) int { return cmp.Compare(a.from, b.from) }
 // spans returns the bytes of the chosen chunks as the longest ranges, by address.
 func spans(walk []alloc.Chunk, chosen func(alloc.Chunk) bool) (all []span) {
 	for _, c := range walk {
-		if chosen(c) {
-			all = append(all, span{c.Addr, c.End()})
+		if !chosen(c) {
+			continue
 		}
+		if n := len(all); n > 0 && all[n-1].to == c.Addr {
+			all[n-1].to = c.End() // union would do that too, with a longer slice
+			continue
+		}
+		all = append(all, span{c.Addr, c.End()})
 	}
 	return union(all)
 }

@@ -1,8 +1,8 @@
 package props
 
 import (
-	"cmp"
 	"slices"
+	"sort"
 
 	"github.com/vramyard/vramyard/alloc"
 	"github.com/vramyard/vramyard/device"
@@ -50,9 +50,8 @@ func (m *Model) Live() []Grant { return m.byAddr }
 // find returns the index of the first live block that starts at a or above, and whether
 // it starts at a.
 func (m *Model) find(a device.Addr) (int, bool) {
-	return slices.BinarySearchFunc(m.byAddr, a, func(g Grant, a device.Addr) int {
-		return cmp.Compare(g.Block.Addr, a)
-	})
+	i := sort.Search(len(m.byAddr), func(i int) bool { return m.byAddr[i].Block.Addr >= a }) // copies no Grant
+	return i, i < len(m.byAddr) && m.byAddr[i].Block.Addr == a
 }
 
 // At returns the live block that starts at a.

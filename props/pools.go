@@ -139,10 +139,27 @@ func memoryOf(walk []alloc.Chunk, id alloc.PoolID) []span {
 
 // poolsOf returns the pools of the chunks, in order.
 func poolsOf(walk []alloc.Chunk) (all []alloc.PoolID) {
-	for _, c := range walk {
+	for n, c := range walk {
+		if n > 0 && c.Pool == walk[n-1].Pool {
+			continue // as most are
+		}
 		if i, ok := slices.BinarySearch(all, c.Pool); !ok {
 			all = slices.Insert(all, i, c.Pool)
 		}
+	}
+	return all
+}
+
+// holding is a pool and the bytes that it holds.
+type holding struct {
+	pool   alloc.PoolID
+	memory []span
+}
+
+// memories returns the pools of the chunks, in order, with what they hold.
+func memories(walk []alloc.Chunk) (all []holding) {
+	for _, id := range poolsOf(walk) {
+		all = append(all, holding{id, memoryOf(walk, id)})
 	}
 	return all
 }
@@ -155,13 +172,14 @@ func PoolsApart(before, after []alloc.Chunk, returned []device.Region) error {
 		gone = append(gone, span{r.Addr, r.End()})
 	}
 	slices.SortFunc(gone, bySpan)
-	for _, from := range poolsOf(before) {
-		for _, to := range poolsOf(after) {
-			if from == to {
+	is := memories(after)
+	for _, from := range memories(before) {
+		for _, to := range is {
+			if from.pool == to.pool {
 				continue
 			}
-			if moved := without(within(memoryOf(before, from), memoryOf(after, to)), gone); len(moved) > 0 {
-				return violated(IApart, "%v went from pool %d to pool %d", moved, uint64(from), uint64(to))
+			if moved := without(within(from.memory, to.memory), gone); len(moved) > 0 {
+				return violated(IApart, "%v went from pool %d to pool %d", moved, uint64(from.pool), uint64(to.pool))
 			}
 		}
 	}

@@ -11,6 +11,7 @@
 // leaves the shrunken sequence as a trace file that a replay repeats.
 //
 // Flags: -props.tests is the number of sequences for each subject, -props.ops their
-// length, -props.seed the seed of the first. A failure prints the seed of its sequence:
+// length, -props.seed the seed of the first. More than four subjects share the sequences of
+// four, and each has a quarter at least; with -short each has a quarter. A failure prints the seed of its sequence:
 // -props.tests=1 -props.seed=N runs it alone, given the same -props.ops.
 package propstest

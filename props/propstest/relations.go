@@ -14,7 +14,7 @@ func RunMetamorphic(t *testing.T, subjects ...props.Subject) {
 	for _, s := range subjects {
 		t.Run(s.Name, func(t *testing.T) {
 			t.Parallel()
-			r, err := props.Metamorphic(s, options(10))
+			r, err := props.Metamorphic(s, options(10, 1))
 			reportRelations(t, r, err)
 		})
 	}
@@ -24,7 +24,7 @@ func RunMetamorphic(t *testing.T, subjects ...props.Subject) {
 // many of the sequences that the flags ask for.
 func RunDifferential(t *testing.T, share int, subjects ...props.Subject) {
 	t.Helper()
-	r, err := props.Differential(subjects, options(share))
+	r, err := props.Differential(subjects, options(share, 1))
 	reportRelations(t, r, err)
 }
 
