@@ -32,6 +32,9 @@ type Promises struct {
 	// Serves reports whether a free chunk of the pool that a request goes to should have served
 	// it: if one did, the strategy may not have run out of memory. Nil is no promise.
 	Serves func(Chunk, Request) bool
+	// Fits reports whether a free chunk of the pool that a request goes to may serve it at all: what it
+	// denies is left alone even if memory runs out. Nil: as Serves says.
+	Fits func(Chunk, Request) bool
 	// Places says what a request must get of the chunks of a walk and of the device, if nothing is
 	// pending, or may be looked at, and nothing is refused; into is the pool that the request goes
 	// to. Nil is no promise.

@@ -40,6 +40,7 @@ func (c Config) Promises() alloc.Promises {
 		},
 		ReturnOrder:   returns,
 		LastPoolFirst: set.lastBegunFirst,
+		Fits:          set.serves,
 		Boundaries: []device.Size{
 			quantum, mostSmall, smallSegment, leastAlone, set.largeSegment - mostTail, set.largeSegment,
 		},
