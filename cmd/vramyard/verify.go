@@ -140,6 +140,7 @@ func cachingTarget(config string) (*verify.Target, error) {
 			return caching.Open(src, c, opening)
 		},
 		Round:   sizes.Round,
+		Segment: sizes.Segment,
 		Unsplit: sizes.Unsplit,
 	}, nil
 }

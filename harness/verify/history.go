@@ -13,6 +13,8 @@ type History struct {
 	Segments []Segment // held when the recording began, by address
 	Blocks   []Block   // live when the recording began, by address
 	Steps    []Step    // what happened, in order
+
+	Pools [][2]uint64 // of a snapshot: the file's numbers of the private pools, of pool 1 first
 }
 
 // Segment is one reservation of the recorded allocator.

@@ -266,7 +266,7 @@ func (l *layout) appendSegment(list []alloc.Chunk, base device.Addr, s addrlist.
 			next = min(end, l.blocks.Entry(q).Addr)
 		}
 		c := c
-		c.Addr, c.State, c.Requested = b.Addr, alloc.Live, b.Value.requested
+		c.Addr, c.State, c.Requested, c.Tag = b.Addr, alloc.Live, b.Value.requested, b.Value.id
 		c.Size = t.extent(s.Value, b.Value, next.Sub(b.Addr))
 		list = append(list, c)
 		at = c.End()

@@ -31,6 +31,47 @@ type run struct {
 // are a history that cannot have been, and a strategy that refuses its opening state or breaks its
 // contract.
 func Run(h *History, t *Target) (*Result, error) {
+	r, err := begin(h, t)
+	if err != nil {
+		return nil, err
+	}
+	if err := r.steps(h.Steps); err != nil {
+		return nil, err
+	}
+	if r.res.Stopped != "" {
+		return r.res, nil
+	}
+	if err := r.s.Check(); err != nil {
+		return nil, fmt.Errorf("at the end: %w", err)
+	}
+	return r.res, r.end()
+}
+
+// HeapAt returns the recorded heap before the first step of an event, as a strategy's Walk would show it. A chunk's
+// tag is the ID of its allocation; what is pending shows as live. Where the target predicts the recording, sizes are
+// exact; otherwise what a block has beyond its request is worked out from what lies behind it.
+//
+// Errors: those of [Run], and a recording in which more is not predicted than Run looks at.
+func HeapAt(h *History, t *Target, event int) ([]alloc.Chunk, error) {
+	r, err := begin(h, t)
+	if err != nil {
+		return nil, err
+	}
+	n := slices.IndexFunc(h.Steps, func(s Step) bool { return s.Event >= event })
+	if n < 0 {
+		n = len(h.Steps)
+	}
+	if err := r.steps(h.Steps[:n]); err != nil {
+		return nil, err
+	}
+	if r.res.Stopped != "" {
+		return nil, fmt.Errorf("the heap at event %d is not known: %s", event, r.res.Stopped)
+	}
+	return r.layout.chunks(t), nil
+}
+
+// begin surveys a history and builds the strategy on its opening state.
+func begin(h *History, t *Target) (*run, error) {
 	r := &run{t: t, res: &Result{
 		Schema: Schema, Strategy: t.Strategy, Config: t.Config, Trace: h.Name, TraceHash: h.Hash, Addresses: h.Addr,
 		OpeningBlocks: len(h.Blocks),
@@ -47,18 +88,20 @@ func Run(h *History, t *Target) (*Result, error) {
 	if err := r.seed(); err != nil {
 		return nil, fmt.Errorf("on the recorded heap: %w", err)
 	}
-	for _, s := range h.Steps {
+	return r, nil
+}
+
+// steps has the strategy do steps, until it is given up.
+func (r *run) steps(steps []Step) error {
+	for _, s := range steps {
 		if err := r.step(s); err != nil {
-			return nil, fmt.Errorf("event %d: %v at %v: %w", s.Event, s.Kind, s.Addr, err)
+			return fmt.Errorf("event %d: %v at %v: %w", s.Event, s.Kind, s.Addr, err)
 		}
 		if r.res.Stopped != "" {
-			return r.res, nil
+			return nil
 		}
 	}
-	if err := r.s.Check(); err != nil {
-		return nil, fmt.Errorf("at the end: %w", err)
-	}
-	return r.res, r.end()
+	return nil
 }
 
 // survey goes through a history once. It counts, and returns the opening blocks with what later

@@ -34,7 +34,8 @@ func FromCourse(c *history.Course) (*History, error) {
 		f.addrs = append(f.addrs, device.Addr(o.Addr))
 	}
 	slices.SortFunc(f.h.Blocks, func(a, b Block) int { return cmp.Compare(a.Addr, b.Addr) })
-	return &f.h, f.steps()
+	err := f.steps()
+	return &f.h, err
 }
 
 // regionOf returns where a segment lies.
@@ -59,6 +60,7 @@ func (f *courseReader) pool(p [2]uint64) alloc.PoolID {
 	if !ok {
 		id = alloc.PoolID(len(f.pools) + 1)
 		f.pools[p] = id
+		f.h.Pools = append(f.h.Pools, p)
 	}
 	return id
 }

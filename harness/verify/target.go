@@ -29,6 +29,9 @@ type Target struct {
 	// Round returns the bytes of a block that so many were asked for; nil rounds up to 512.
 	Round func(device.Size) device.Size
 
+	// Segment returns the bytes of the segment that is taken for a block of so many; nil is not known.
+	Segment func(device.Size) device.Size
+
 	// Unsplit is the size from which on a block takes its segment whole; 0 is none.
 	Unsplit device.Size
 }
