@@ -29,7 +29,10 @@ const quantumBase device.Addr = 1 << 46
 
 // fitsOf returns what promises say of which free chunk serves which request.
 func fitsOf(p alloc.Promises) func(alloc.Chunk, alloc.Request) bool {
-	serves := p.Serves
+	serves := p.Fits
+	if serves == nil {
+		serves = p.Serves
+	}
 	if serves == nil {
 		serves = alloc.ServesAnywhere(max(p.Quantum, 1))
 	}
@@ -42,7 +45,7 @@ func fitsOf(p alloc.Promises) func(alloc.Chunk, alloc.Request) bool {
 }
 
 // keepsBuddies reports whether two halves of one block merge and two neighbours of different blocks do not, so
-// that a block lies at a multiple of its size.
+// that a block lies at a multiple of its size, which is a power of two.
 func keepsBuddies(p alloc.Promises) bool {
 	if p.MustMerge == nil || p.Quantum == 0 {
 		return false
@@ -51,4 +54,59 @@ func keepsBuddies(p alloc.Promises) bool {
 		return alloc.Chunk{Region: quantumBase, Addr: quantumBase.Add(k * p.Quantum), Size: p.Quantum}
 	}
 	return p.MustMerge(at(0), at(1)) && !p.MustMerge(at(1), at(2)) && p.MustMerge(at(2), at(3))
+}
+
+// smallPage is what segments for small blocks map at once, if they grow, in all versions of PyTorch.
+const smallPage = 2 * device.MiB
+
+// torchPages returns the pages of regions that grow where chunks show what PyTorch's do: see [alloc.Counted].
+func torchPages(p alloc.Promises) func(alloc.Chunk) device.Size {
+	return func(c alloc.Chunk) device.Size {
+		switch {
+		case c.Owner != alloc.OwnerExpandable:
+			return 0
+		case c.Class == alloc.ClassSmall:
+			return smallPage
+		}
+		return p.Page
+	}
+}
+
+// pagesOf returns the pages of regions that grow: those that have room without memory.
+func pagesOf(p alloc.Promises, h *Heap, src device.Source) func(alloc.Chunk) device.Size {
+	page := p.Page
+	if vm, ok := device.VirtualMemoryOf(src); ok && page == 0 {
+		page = vm.Granularity()
+	}
+	grows := map[device.Addr]bool{}
+	for _, c := range h.Chunks {
+		if c.State == alloc.Unmapped {
+			grows[c.Region] = true
+		}
+	}
+	return func(c alloc.Chunk) device.Size {
+		if grows[c.Region] {
+			return page
+		}
+		return 0
+	}
+}
+
+// grow makes the segment of a need the pages that would be mapped for it, if the heap has regions of PyTorch's that
+// grow: those behind the free end of what is mapped for the request's stream and kind.
+func (n *Need) grow(h *Heap) {
+	page, tail := device.Size(0), device.Size(0)
+	for i, c := range h.Chunks {
+		if c.Owner != alloc.OwnerExpandable || n.obstacle(c) != usable {
+			continue
+		}
+		page = n.page(c)
+		last := i+1 == len(h.Chunks) || h.Chunks[i+1].Region != c.Region || h.Chunks[i+1].State == alloc.Unmapped
+		if c.State == alloc.Free && last {
+			tail = max(tail, c.Size)
+		}
+	}
+	if page > 0 {
+		n.Segment = (n.Block - min(tail, n.Block) + page - 1) / page * page
+	}
 }

@@ -81,7 +81,8 @@ func Replay(p *replay.Prepared, setup alloc.Setup, o Options) (*Verdict, error) 
 	if err != nil {
 		return nil, err
 	}
-	v.Report = Explain(at.heap(), at.need(pool), who)
+	heap := at.heap()
+	v.Report = Explain(heap, at.need(heap, pool), who)
 	return v, at.prove(v.Report)
 }
 
@@ -227,21 +228,22 @@ func (m *moment) heap() *Heap {
 }
 
 // need returns what the strategy makes of the request, as its promises tell.
-func (m *moment) need(pool alloc.PoolID) Need {
+func (m *moment) need(h *Heap, pool alloc.PoolID) Need {
 	p := m.setup.Promises
 	n := Need{Request: m.request, Pool: pool, Returns: true, Fits: fitsOf(p)}
 	if why, ok := alloc.LastRefusal(m.s); ok {
 		n.Segment = why.Asked
 	}
-	if p.Page > 0 {
-		n.PageOf = func(alloc.Chunk) device.Size { return p.Page }
+	if alloc.Has(m.s, alloc.PowerCounted) {
+		n.PageOf = torchPages(p)
+	} else {
+		n.PageOf = pagesOf(p, h, m.faults)
 	}
 	n.Block = leastBlock(&n, p)
 	if m.request.Align > p.Quantum {
 		n.Grain = m.request.Align
 	}
-	if keepsBuddies(p) && p.MaxGrant != nil {
-		n.Block = max(n.Block, p.MaxGrant(m.request))
+	if keepsBuddies(p) && n.Block&(n.Block-1) == 0 {
 		n.Grain = max(n.Grain, n.Block)
 	}
 	return n

@@ -66,6 +66,7 @@ type Report struct {
 	Plans     []Plan      `json:"plans"`                    // what would have made room, the cheapest first
 
 	serves device.Size // largest free chunk that would have served; 0: none
+	apart  bool        // free chunks side by side would have served
 	stream top         // free chunks that serve other streams
 	pool   top         // free chunks in other pools
 }
@@ -284,9 +285,11 @@ func (p *Pin) pin(free device.Size, alone bool) {
 // plans finds what would have made room.
 func (r *Report) plans(regions []region, n *Need) {
 	r.Plans = []Plan{}
-	if p := n.hole(regions); p != nil {
+	p, apart := n.hole(regions)
+	if p != nil {
 		r.Plans = append(r.Plans, *p)
 	}
+	r.apart = apart
 	if missing, ok := r.missing(regions, n); ok && missing > 0 {
 		if p := n.back(regions, missing); p != nil {
 			r.Plans = append(r.Plans, *p)

@@ -97,42 +97,55 @@ func (k cost) compare(than cost) int {
 	return cmp.Or(cmp.Compare(k.blocks, than.blocks), cmp.Compare(k.bytes, than.bytes), cmp.Compare(k.waits, than.waits))
 }
 
-// window is consecutive chunks of a region, and what they cost.
+// window is consecutive chunks of a stretch, and what they cost.
 type window struct {
 	cost
-	chunks []alloc.Chunk
+	stretch []alloc.Chunk // chunks of one region without a gap; nil if there is no window
+	i, j    int           // first chunk, and the one behind the last
 }
+
+// chunks returns the chunks of the window.
+func (w *window) chunks() []alloc.Chunk { return w.stretch[w.i:w.j] }
 
 // run returns the window as one chunk.
 func (w *window) run() alloc.Chunk {
-	c := w.chunks[0]
+	c := w.stretch[w.i]
 	c.State = alloc.Free
-	c.Size = w.chunks[len(w.chunks)-1].End().Sub(c.Addr)
+	c.Size = w.stretch[w.j-1].End().Sub(c.Addr)
 	return c
 }
 
-// slide finds the cheapest window of some chunks that is enough; enough is asked of the first i and the
-// end j, and must stay true of a window that grows. For each chunk only the shortest window that begins there is
-// looked at, because longer ones cost as much or more; accept may refuse one. O(chunks).
-func slide(chunks []alloc.Chunk, enough func(i, j int) bool, accept func(alloc.Chunk) bool, best *window) {
-	w := window{}
-	j := 0
-	for i := range chunks {
-		if j < i {
-			j, w.cost = i, cost{}
+// widened returns the window with the free chunks that touch it.
+func (w window) widened() window {
+	for w.i > 0 && w.stretch[w.i-1].State == alloc.Free {
+		w.i--
+	}
+	for w.j < len(w.stretch) && w.stretch[w.j].State == alloc.Free {
+		w.j++
+	}
+	return w
+}
+
+// slide finds the cheapest window of a stretch that is enough, if it is cheaper than the best so far; enough must
+// stay true of a window that grows. For each chunk only the shortest window that begins there is looked at, because
+// longer ones cost as much or more; accept may refuse one. O(chunks).
+func (w *window) slide(stretch []alloc.Chunk, enough, accept func(*window) bool) {
+	x := window{stretch: stretch}
+	for x.i = range stretch {
+		if x.j < x.i {
+			x.j, x.cost = x.i, cost{}
 		}
-		for j == i || !enough(i, j) {
-			if j == len(chunks) {
+		for x.j == x.i || !enough(&x) {
+			if x.j == len(stretch) {
 				return
 			}
-			w.add(&chunks[j])
-			j++
+			x.add(&stretch[x.j])
+			x.j++
 		}
-		w.chunks = chunks[i:j]
-		if (best.chunks == nil || w.compare(best.cost) < 0) && (accept == nil || accept(w.run())) {
-			*best = w
+		if (w.stretch == nil || x.compare(w.cost) < 0) && accept(&x) {
+			*w = x
 		}
-		w.drop(&chunks[i])
+		x.drop(&stretch[x.i])
 	}
 }
 
@@ -155,54 +168,54 @@ func stretches(chunks []alloc.Chunk, pass func(*alloc.Chunk) bool, yield func([]
 // solid reports whether a chunk has memory that somebody uses or may use.
 func solid(c *alloc.Chunk) bool { return c.State.Held() && c.State != alloc.Slack }
 
-// hole returns the cheapest way to one hole inside a region, nil if there is none.
-func (n *Need) hole(regions []region) *Plan {
+// hole returns the cheapest way to one hole inside a region, nil if there is none. apart says that nobody would have
+// to go: the hole is there, and the allocator keeps it in parts.
+func (n *Need) hole(regions []region) (p *Plan, apart bool) {
 	var best window
 	may := func(c *alloc.Chunk) bool { return solid(c) && n.obstacle(*c) == usable }
+	enough := func(w *window) bool {
+		first := &w.stretch[w.i]
+		return aligned(first.Region, first.Addr, n.Grain).Add(n.Block) <= w.stretch[w.j-1].End()
+	}
+	accept := func(w *window) bool { return n.fits(w.run()) }
 	for _, g := range regions {
-		stretches(g.chunks, may, func(part []alloc.Chunk) {
-			enough := func(i, j int) bool {
-				return aligned(part[i].Region, part[i].Addr, n.Grain).Add(n.Block) <= part[j-1].End()
-			}
-			slide(part, enough, n.fits, &best)
-		})
+		stretches(g.chunks, may, func(part []alloc.Chunk) { best.slide(part, enough, accept) })
 	}
-	if best.chunks == nil {
-		return nil
+	if best.stretch == nil || best.cost == (cost{}) {
+		return nil, best.stretch != nil
 	}
-	p := &Plan{Way: WayHole, Addr: best.chunks[0].Addr, Hole: best.run().Size, Least: true}
-	p.take(best.chunks)
-	return p
+	wide := best.widened()
+	hole := wide.run()
+	p = &Plan{Way: WayHole, Addr: hole.Addr, Hole: hole.Size, Least: true}
+	p.take(best.chunks())
+	return p, false
 }
 
 // pages returns the cheapest way to pages that go back, by emptying memory in one place of a region that
 // grows; nil if there is none. missing is the bytes that the device lacks.
 func (n *Need) pages(regions []region, missing device.Size) *Plan {
 	var best window
-	var page device.Size
+	var back device.Size
 	for _, g := range regions {
 		if g.page == 0 || g.pool != 0 {
 			continue
 		}
-		found := window{}
 		stretches(g.chunks, solid, func(part []alloc.Chunk) {
 			loose := loosePages(part, g.page)
-			enough := func(i, j int) bool {
-				w := window{chunks: part[i:j]}
-				return whole(w.run(), g.page) >= missing+loose[j]-loose[i]
-			}
-			slide(part, enough, nil, &found)
+			gain := func(w *window) device.Size { return whole(w.run(), g.page) - (loose[w.j] - loose[w.i]) }
+			enough := func(w *window) bool { return gain(w) >= missing }
+			best.slide(part, enough, func(w *window) bool {
+				back = gain(w)
+				return true
+			})
 		})
-		if found.chunks != nil && (best.chunks == nil || found.compare(best.cost) < 0) {
-			best, page = found, g.page
-		}
 	}
-	if best.chunks == nil {
+	if best.stretch == nil {
 		return nil
 	}
-	run := best.run()
-	p := &Plan{Way: WayPages, Addr: run.Addr, Hole: run.Size, Back: whole(run, page) - loosePages(best.chunks, page)[len(best.chunks)]}
-	p.take(best.chunks)
+	hole := best.run()
+	p := &Plan{Way: WayPages, Addr: hole.Addr, Hole: hole.Size, Back: back}
+	p.take(best.chunks())
 	return p
 }
 

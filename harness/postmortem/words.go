@@ -30,8 +30,8 @@ func (r *Report) judge(loose device.Size) {
 		say(CauseTooLittle, "plainly too little: even with all that is free joined %s are missing", b(r.Block-joined))
 	case r.waitingServes():
 		say(CausePending, "memory that was given back would do, and a stream still uses it: %s are pending", b(r.Pending.Bytes))
-	case r.sideBySide():
-		say(CauseApart, "free chunks side by side would do, and the allocator keeps them apart")
+	case r.apart:
+		say(CauseApart, "free chunks side by side would do, and the allocator keeps them apart or sets them aside")
 	case r.stream.largest >= r.Block:
 		say(CauseStream, "a hole of %s would do, and serves another stream", b(r.stream.largest))
 	case r.KindTop >= r.Block:
@@ -41,8 +41,8 @@ func (r *Report) judge(loose device.Size) {
 	case has >= r.Block:
 		say(CauseSegment, "the device has %s left, enough for the block, and is asked for %s", b(has), b(r.Segment))
 	case has+r.Usable.Bytes-min(loose, r.Usable.Bytes) >= r.Block:
-		say(CauseScattered, "free memory would do, but it is scattered: %s free in %d holes, the largest %s, and %s left on the device",
-			b(r.Usable.Bytes), r.Usable.Count, b(r.UsableTop), b(has))
+		say(CauseScattered, "free memory would do, but it is scattered: %s free in %s, the largest %s, and %s left on the device",
+			b(r.Usable.Bytes), several(r.Usable.Count, "hole"), b(r.UsableTop), b(has))
 	default:
 		r.blame()
 	}
@@ -51,11 +51,6 @@ func (r *Report) judge(loose device.Size) {
 // waitingServes reports whether the request only had to wait for streams.
 func (r *Report) waitingServes() bool {
 	return len(r.Plans) > 0 && r.Plans[0].Count == 0 && r.Plans[0].Waits > 0
-}
-
-// sideBySide reports whether nobody would have had to go.
-func (r *Report) sideBySide() bool {
-	return len(r.Plans) > 0 && r.Plans[0].Count == 0 && r.Plans[0].Waits == 0
 }
 
 // elsewhere returns where the memory of other pools lies, seen from the request.
@@ -120,15 +115,15 @@ func (r *Report) WriteText(w io.Writer) error {
 	t := &text{w: w}
 	t.line("asked", "%s, for which a hole of %s is needed%s", b(r.Requested), b(r.Block), r.segmentText())
 	t.line("device", "%s", r.deviceText())
-	t.line("live", "%s in %d blocks, %s of that rounding", b(r.Live.Bytes), r.Live.Count, b(r.Loss))
-	t.line("free", "%s in %d holes, the largest %s (external fragmentation %.1f %%); of use here %s, the largest %s",
-		b(r.Free.Bytes), r.Free.Count, b(r.Largest), 100*r.External, b(r.Usable.Bytes), b(r.UsableTop))
+	t.line("live", "%s in %s, %s of that rounding", b(r.Live.Bytes), several(r.Live.Count, "block"), b(r.Loss))
+	t.line("free", "%s in %s, the largest %s (external fragmentation %.1f %%); of use here %s, the largest %s",
+		b(r.Free.Bytes), several(r.Free.Count, "hole"), b(r.Largest), 100*r.External, b(r.Usable.Bytes), b(r.UsableTop))
 	r.writeShares(t)
 	if r.Pending.Count+r.Cached.Count > 0 || r.Lost > 0 {
 		t.line("not free", "%s pending on streams, %s set aside by size, %s lost", b(r.Pending.Bytes), b(r.Cached.Bytes), b(r.Lost))
 	}
 	if r.Empty.Count > 0 {
-		t.line("empty", "%d regions of %s could go back whole", r.Empty.Count, b(r.Empty.Bytes))
+		t.line("empty", "%s of %s could go back whole", several(r.Empty.Count, "region"), b(r.Empty.Bytes))
 	}
 	r.writePins(t)
 	r.writePlans(t)
@@ -191,7 +186,8 @@ func (r *Report) writePins(t *text) {
 			t.line("", "and %d further places", len(r.Pins)-i)
 			break
 		}
-		t.line("", "%s beside %d blocks of %s in %d regions: %s", b(p.Pinned), p.Blocks.Count, b(p.Blocks.Bytes), p.Regions, report.Printable(p.name))
+		t.line("", "%s beside %s of %s in %s: %s",
+			b(p.Pinned), several(p.Blocks.Count, "block"), b(p.Blocks.Bytes), several(p.Regions, "region"), report.Printable(p.name))
 	}
 }
 
@@ -213,16 +209,22 @@ func (r *Report) writePlans(t *text) {
 	}
 }
 
+// several returns a number of things.
+func several(n int, what string) string {
+	if n == 1 {
+		return "1 " + what
+	}
+	return fmt.Sprintf("%d %ss", n, what)
+}
+
 // String returns the plan in one line.
 func (p *Plan) String() string {
 	var s strings.Builder
 	switch {
-	case p.Count == 0 && p.Waits == 0:
-		s.WriteString("nothing goes")
 	case p.Count == 0:
-		fmt.Fprintf(&s, "streams are done with %d blocks", p.Waits)
+		fmt.Fprintf(&s, "streams are done with %s", several(p.Waits, "block"))
 	default:
-		fmt.Fprintf(&s, "%d blocks of %s go first, or are moved", p.Count, report.Bytes(p.Bytes))
+		fmt.Fprintf(&s, "%s of %s were gone or elsewhere", several(p.Count, "block"), report.Bytes(p.Bytes))
 		if p.Waits > 0 {
 			fmt.Fprintf(&s, ", and streams are done with %d", p.Waits)
 		}
@@ -231,9 +233,9 @@ func (p *Plan) String() string {
 	case WayHole:
 		fmt.Fprintf(&s, ": a hole of %s at %v", report.Bytes(p.Hole), p.Addr)
 	case WayRegions:
-		fmt.Fprintf(&s, ": %d regions of %s go back", len(p.Regions), report.Bytes(p.Back))
+		fmt.Fprintf(&s, ": %s of %s would go back", several(len(p.Regions), "region"), report.Bytes(p.Back))
 	case WayPages:
-		fmt.Fprintf(&s, ": pages of %s go back", report.Bytes(p.Back))
+		fmt.Fprintf(&s, ": pages of %s would go back", report.Bytes(p.Back))
 	}
 	if p.Proven != nil {
 		s.WriteString(map[bool]string{true: " (tried: granted)", false: " (tried: refused)"}[*p.Proven])

@@ -1,0 +1,144 @@
+package postmortem
+
+import (
+	"errors"
+	"fmt"
+
+	"github.com/vramyard/vramyard/alloc"
+	"github.com/vramyard/vramyard/device"
+	"github.com/vramyard/vramyard/harness/history"
+	"github.com/vramyard/vramyard/harness/snapshot"
+	"github.com/vramyard/vramyard/harness/trace"
+	"github.com/vramyard/vramyard/harness/verify"
+)
+
+// Recording is a device's part of a PyTorch memory snapshot, and the allocator that it was recorded of.
+type Recording struct {
+	Snapshot *snapshot.Snapshot // the file
+	Course   *history.Course    // what happened on the device
+	Target   *verify.Target     // the strategy that does what was recorded, with the recorded settings
+	Promises alloc.Promises     // of that strategy
+}
+
+// ErrNoRefusal is the error for an entry at which no request was refused.
+var ErrNoRefusal = errors.New("no request was refused there")
+
+// Refusals returns the entries at which a request was refused, in order.
+func (r *Recording) Refusals() (entries []int) {
+	for i, s := range r.Course.Steps {
+		if s == history.Refused {
+			entries = append(entries, i)
+		}
+	}
+	return entries
+}
+
+// RefusedEvents returns the events of a trace at which the recorded program was refused. Those of a trace made
+// of a recording are its Refusals, one by one.
+func RefusedEvents(src trace.Source) (events []int, err error) {
+	at := 0
+	err = src.Pieces(func(piece []trace.Event) error {
+		for i := range piece {
+			if piece[i].Kind == trace.Refused {
+				events = append(events, at+i)
+			}
+		}
+		at += len(piece)
+		return nil
+	})
+	return events, err
+}
+
+// AtEntry explains the request that was refused at an entry. The heap is that of the file where nothing happened
+// since, and otherwise what [verify.HeapAt] works out.
+//
+// Errors: ErrNoRefusal, those of verify.HeapAt.
+func (r *Recording) AtEntry(entry int) (*Report, error) {
+	if entry < 0 || entry >= len(r.Course.Steps) || r.Course.Steps[entry] != history.Refused {
+		return nil, fmt.Errorf("entry %d: %w", entry, ErrNoRefusal)
+	}
+	h := &r.Course.Device.History
+	e := h.At(entry)
+	l := r.livesAt(entry)
+	free := device.Size(e.Addr)
+	heap := &Heap{DeviceFree: &free}
+	pools := r.filePools()
+	if r.nothingAfter(entry) {
+		heap.Chunks = r.fileChunks(l, pools)
+	} else {
+		recorded, err := verify.FromCourse(r.Course)
+		if err != nil {
+			return nil, err
+		}
+		if heap.Chunks, err = verify.HeapAt(recorded, r.Target, entry); err != nil {
+			return nil, err
+		}
+		pools = recorded.Pools
+		l.mark(heap.Chunks)
+	}
+	request := alloc.Request{Size: device.Size(e.Size), Stream: device.Stream(h.Streams[e.Stream])}
+	var pool alloc.PoolID
+	if h.Pools != nil {
+		pool = poolOf(pools, h.Pools[e.Pool])
+	}
+	return Explain(heap, r.need(heap, request, pool), l.who(entry)), nil
+}
+
+// AtEnd explains why a request would be refused when the snapshot was written, if the device had so many bytes
+// left; nil is not known.
+func (r *Recording) AtEnd(request alloc.Request, free *device.Size) *Report {
+	end := len(r.Course.Steps)
+	l := r.livesAt(end)
+	heap := &Heap{Chunks: r.fileChunks(l, r.filePools()), DeviceFree: free}
+	return Explain(heap, r.need(heap, request, 0), l.who(end))
+}
+
+// Stack returns where the program asked for an allocation of the trace that is made of the course, the innermost
+// place first; nil where the file does not tell.
+func (r *Recording) Stack(id uint64) []string { return r.livesAt(len(r.Course.Steps)).stack(id) }
+
+// need returns what the recorded allocator makes of a request.
+func (r *Recording) need(h *Heap, request alloc.Request, pool alloc.PoolID) Need {
+	n := Need{Request: request, Pool: pool, Returns: true, Fits: fitsOf(r.Promises), PageOf: torchPages(r.Promises)}
+	n.Block = leastBlock(&n, r.Promises)
+	if r.Target.Segment != nil {
+		n.Segment = r.Target.Segment(n.Block)
+	}
+	n.grow(h)
+	return n
+}
+
+// nothingAfter reports whether the heap has not changed since an entry.
+func (r *Recording) nothingAfter(entry int) bool {
+	for _, s := range r.Course.Steps[entry:] {
+		if s != history.None && s != history.Refused {
+			return false
+		}
+	}
+	for _, t := range r.Course.Traffic {
+		if t.Entry > entry {
+			return false
+		}
+	}
+	return true
+}
+
+// filePools returns the private pools that the file has segments of.
+func (r *Recording) filePools() (pools [][2]uint64) {
+	for i := range r.Course.Device.Segments {
+		if p := r.Course.Device.Segments[i].Pool; p != [2]uint64{} && poolOf(pools, p) == 0 {
+			pools = append(pools, p)
+		}
+	}
+	return pools
+}
+
+// poolOf returns the number of a private pool, 0 for the default one and for one without memory.
+func poolOf(pools [][2]uint64, p [2]uint64) alloc.PoolID {
+	for i, q := range pools {
+		if p == q {
+			return alloc.PoolID(i + 1)
+		}
+	}
+	return 0
+}
