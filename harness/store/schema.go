@@ -101,7 +101,7 @@ func checkSchema(got *parquet.Schema) error {
 			return fmt.Errorf("column %s is missing", f.Name())
 		}
 		g := got.Fields()[i]
-		if !g.Leaf() || !g.Required() || g.Type().String() != f.Type().String() {
+		if !g.Leaf() || !g.Required() || !sameType(g.Type().String(), f.Type().String()) {
 			return fmt.Errorf("column %s is %s: want required %s", f.Name(), typeOf(g), f.Type())
 		}
 	}
@@ -111,6 +111,12 @@ func checkSchema(got *parquet.Schema) error {
 		}
 	}
 	return nil
+}
+
+// sameType reports whether a column of one type holds what one of the type that we write does. Whole
+// numbers of 64 bits have a sign unless they are said to have none, and most programs do not say so.
+func sameType(got, want string) bool {
+	return got == want || got == "INT64" && want == "INT(64,true)"
 }
 
 // typeOf describes the type of a column.

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"math/rand/v2"
+	"os"
 	"strings"
 	"sync"
 	"testing"
@@ -234,4 +235,29 @@ func TestManyWalksAtOnce(t *testing.T) {
 		require.NoError(t, errs[i])
 		require.Equal(t, want.String(), got[i].String())
 	}
+}
+
+// TestWhatPyarrowWroteIsRead reads a file of ours that pyarrow 25.0.0 has read and written again
+// (pq.write_table(pq.read_table(...), compression="zstd")): its pages are of another form, its whole
+// numbers are not said to have a sign, and the metadata are there still.
+func TestWhatPyarrowWroteIsRead(t *testing.T) {
+	data, err := os.ReadFile("testdata/pyarrow.parquet")
+	require.NoError(t, err)
+	want, err := os.ReadFile("testdata/pyarrow.trace")
+	require.NoError(t, err)
+	f := open(t, data)
+	require.Equal(t, "small", f.Head().Header.Name)
+	for _, src := range []trace.Source{f, whole(t, f)} {
+		var text strings.Builder
+		require.NoError(t, trace.Write(&text, src))
+		require.Equal(t, "# vramyard-trace 1\n# name=small\n"+string(want), text.String())
+	}
+}
+
+// whole puts the trace of a file into memory.
+func whole(t testing.TB, f *store.File) *trace.Trace {
+	t.Helper()
+	tr, err := f.Trace(1000)
+	require.NoError(t, err)
+	return tr
 }
