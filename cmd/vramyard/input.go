@@ -24,7 +24,7 @@ var (
 // flagError says which flag an error belongs to.
 func flagError(flag string, err error) error { return fmt.Errorf("--%s: %w", flag, err) }
 
-// output is a flag that names a file to write.
+// output is a flag that names a file to write, or an argument that does, which has no flag.
 type output struct {
 	flag, path string
 	text       bool // lines that may follow others on standard output
@@ -38,7 +38,11 @@ func checkOutputs(inputs []string, outputs ...output) error {
 		}
 		for _, in := range inputs {
 			if o.path != "-" && sameFile(o.path, in) {
-				return flagError(o.flag, fmt.Errorf("%s is a file to read", o.path))
+				err := fmt.Errorf("%s is a file to read", o.path)
+				if o.flag == "" {
+					return err
+				}
+				return flagError(o.flag, err)
 			}
 		}
 		for _, other := range outputs[:i] {

@@ -87,6 +87,8 @@ func TestWrongInput(t *testing.T) {
 		{"two documents on one stream", []string{"replay", "--strategy", "bfc", "--json", "-", "--final", "-", good}, 1, "--json: - is where --final is written"},
 		{"output over the input", []string{"replay", "--strategy", "bfc", "--json", good, good}, 1, "is a file to read"},
 		{"standard input twice", []string{"compare", "-", "-"}, 1, "standard input can be read only once"},
+		{"output is the trace", []string{"trace", "convert", good, good}, 1, good + " is a file to read"},
+		{"part of a trace", []string{"trace", "info", "--part", "cuda:0", good}, 1, `has no part "cuda:0": files of the form text hold one trace`},
 		{"no output name", []string{"trace", "convert", good, ""}, 1, "want the name of a file"},
 		{"help of nothing", []string{"help", "nothing"}, 2, `unknown command "nothing"`},
 		{"name that drives the terminal", []string{"trace", "info", "x\x1b[31m"}, 1, `x\x1b[31m: no such file`},

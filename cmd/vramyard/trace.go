@@ -93,6 +93,9 @@ ends in .parquet, else text, which is made to be read and edited by hand.
 As minimalloc only lives and sizes are written. What another form cannot hold is an error.`,
 		Args: cobra.ExactArgs(2),
 		RunE: func(cmd *cobra.Command, args []string) error {
+			if err := checkOutputs(args[:1], output{path: args[1]}); err != nil {
+				return err
+			}
 			form, err := traceForm(to, args[1])
 			if err != nil {
 				return err

@@ -51,7 +51,7 @@ allocated on one stream, of all events or of a range.`,
 }
 
 func (f *cutFlags) run(cmd *cobra.Command, in, out string) error {
-	if err := checkOutputs([]string{in}, output{"OUT", out, false}); err != nil {
+	if err := checkOutputs([]string{in}, output{path: out}); err != nil {
 		return err
 	}
 	form, err := traceForm(f.to, out)
@@ -62,7 +62,7 @@ func (f *cutFlags) run(cmd *cobra.Command, in, out string) error {
 	if err != nil {
 		return err
 	}
-	span, err := f.span(t)
+	span, err := f.span(t, cmd.Flags().Changed)
 	if err != nil {
 		return err
 	}
@@ -77,8 +77,8 @@ func (f *cutFlags) run(cmd *cobra.Command, in, out string) error {
 	return outfile.Write(out, cmd.OutOrStdout(), func(w io.Writer) error { return form.Write(w, part) })
 }
 
-// span returns the events that the flags ask for.
-func (f *cutFlags) span(t trace.Source) (trace.Span, error) {
+// span returns the events that those flags ask for which were given.
+func (f *cutFlags) span(t trace.Source, changed func(flag string) bool) (trace.Span, error) {
 	events := t.Head().Events
 	count := func(s string) (int64, error) {
 		n, err := strconv.ParseInt(s, 10, 64)
@@ -88,10 +88,10 @@ func (f *cutFlags) span(t trace.Source) (trace.Span, error) {
 		return n, nil
 	}
 	switch {
-	case f.events != "":
+	case changed("events"):
 		a, b, err := parseRange(f.events, int64(events), count)
 		return trace.Span{First: int(a), End: int(b)}, wrapFlag("events", err)
-	case f.time != "":
+	case changed("time"):
 		a, b, err := parseRange(f.time, math.MaxInt64, func(s string) (int64, error) {
 			d, err := time.ParseDuration(s)
 			if err != nil || d < 0 {
@@ -107,7 +107,7 @@ func (f *cutFlags) span(t trace.Source) (trace.Span, error) {
 			err = flagError("time", errors.New("the trace has no times"))
 		}
 		return span, err
-	case f.steps != "":
+	case changed("steps"):
 		steps, err := trace.Steps(t)
 		if err != nil {
 			return trace.Span{}, err

@@ -78,7 +78,10 @@ func TestTraceCutRefuses(t *testing.T) {
 		{[]string{plain, out, "--steps", ":"}, 1, "--steps: the marks of the trace tell of no steps"},
 		{[]string{path, out, "--steps", "1:3"}, 1, "--steps: 1:3: want some of the steps 0:2"},
 		{[]string{path, out, "--steps", "1:1"}, 1, "--steps: 1:1: want some of the steps 0:2"},
-		{[]string{path, path, "--steps", "1:"}, 1, "is a file to read"},
+		{[]string{path, path, "--steps", "1:"}, 1, "vramyard: " + path + " is a file to read"},
+		{[]string{path, out, "--events", ""}, 1, `--events: "": want a range A:B`},
+		{[]string{path, out, "--time", ""}, 1, `--time: "": want a range A:B`},
+		{[]string{path, out, "--steps", ""}, 1, `--steps: "": want a range A:B`},
 		{[]string{path, out, "--steps", "1:", "--to", "rmm"}, 1, `--to: unknown form "rmm": want one of text, csv, `},
 	} {
 		status, stdout, stderr := command(t, append([]string{"trace", "cut"}, c.args...)...)
