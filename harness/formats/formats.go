@@ -22,6 +22,9 @@ type Format struct {
 	Doc    string // what it is, in a few words
 	Absent string // what such a file cannot tell, for people; "" if it tells all that a trace has
 
+	// Parts says that a file may hold several traces, of which [Options].Part takes one.
+	Parts bool
+
 	// Looks tells from the first bytes of the decompressed content, up to 32 KiB of them, whether a
 	// file is of this format. No two formats may say so of the same content.
 	Looks func(head []byte) bool
@@ -35,8 +38,11 @@ type Format struct {
 // same content.
 func All() []Format {
 	return []Format{
-		{"text", "the native text form", "", isForm("text"), readNative, trace.Write},
-		{"csv", "CSV with the columns seq,op,id,bytes,stream,time_us,tag", "", isForm("csv"), readNative, trace.WriteCSV},
+		{Name: "text", Doc: "the native text form", Looks: isForm("text"), Read: readNative, Write: trace.Write},
+		{
+			Name: "csv", Doc: "CSV with the columns seq,op,id,bytes,stream,time_us,tag", Looks: isForm("csv"), Read: readNative,
+			Write: trace.WriteCSV,
+		},
 		parquetFormat,
 		snapshotFormat,
 		rmmFormat,
@@ -93,7 +99,7 @@ type Input struct {
 
 // Open reads the trace in a file. See [Read].
 func Open(path string, o Options) (*trace.Trace, error) {
-	if o.Dialect != "" {
+	if o.Dialect != "" && o.Part == "" {
 		return trace.Open(path, trace.Options{Dialect: o.Dialect, MaxEvents: o.MaxEvents})
 	}
 	f, err := os.Open(path)
@@ -110,7 +116,10 @@ func Open(path string, o Options) (*trace.Trace, error) {
 //
 // An error is one line that begins with the name and says where the file is wrong, a [*trace.Error].
 func Read(r io.Reader, name string, o Options) (*trace.Trace, error) {
-	if o.Dialect != "" {
+	switch {
+	case o.Dialect != "" && o.Part != "":
+		return nil, noPart(name, o.Part, o.Dialect)
+	case o.Dialect != "":
 		return trace.Read(r, name, trace.Options{Dialect: o.Dialect, MaxEvents: o.MaxEvents})
 	}
 	plain, err := unpack.New(r)
@@ -131,6 +140,9 @@ func Read(r io.Reader, name string, o Options) (*trace.Trace, error) {
 	if err != nil {
 		return nil, fileError(name, err)
 	}
+	if !f.Parts && o.Part != "" {
+		return nil, noPart(name, o.Part, f.Name)
+	}
 	t, err := f.Read(in)
 	if err != nil {
 		var located *trace.Error
@@ -145,14 +157,24 @@ func Read(r io.Reader, name string, o Options) (*trace.Trace, error) {
 	return t, nil
 }
 
+// noPart is what is wrong with asking for a part of a file that cannot have several.
+func noPart(name, part, format string) error {
+	return fileError(name, fmt.Errorf("has no part %q: files of the form %s hold one trace", part, format))
+}
+
 // headBytes is how much of a file is looked at to tell its format.
 const headBytes = 1 << 15
 
 // format tells which format the content is of.
 func (in *Input) format() (Format, error) {
 	head, err := in.plain.Peek(headBytes)
-	if err != nil {
+	switch {
+	case err != nil:
 		return Format{}, err
+	case len(head) == 0:
+		return Format{}, errors.New("is empty: a trace without events has a first line too")
+	case bytes.HasPrefix(head, utf16LE) || bytes.HasPrefix(head, utf16BE):
+		return Format{}, errors.New("is text in UTF-16: want UTF-8")
 	}
 	var found []Format
 	for _, f := range All() {

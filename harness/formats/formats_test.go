@@ -30,7 +30,6 @@ func lines(t *testing.T, tr *trace.Trace) string {
 
 func TestContentTellsTheFormat(t *testing.T) {
 	for text, want := range map[string]string{
-		"":                                     "text",
 		"# only a comment":                     "text",
 		"\n\n\ta 1 5\n":                        "text",
 		"pool begin 1\n":                       "text",

@@ -21,6 +21,11 @@ const (
 func TestHostileFilesAreOneError(t *testing.T) {
 	const anySize = "want a number from 0 to 18446744073709551615"
 	for text, want := range map[string]string{
+		"":                                       "t: is empty: a trace without events has a first line too",
+		"\xff\xfea\x00 \x00":                     "t: is text in UTF-16: want UTF-8",
+		"\xfe\xff\x00a\x00 ":                     "t: is text in UTF-16: want UTF-8",
+		"\ufeff{\"traceEvents\":[1]}":            "t: byte 19: want an event",
+		"\ufeff{\"traceEvents\":[":               "t: byte 19: JSON data is truncated",
 		rmmHead:                                  "t: the log has no lines",
 		rmmHead + "1,00:00:00.000000,free,0x1,1": "t:2: 5 columns: want 6",
 		rmmHead + "1,00:00:00.000000,take,0x1,1,0":      `t:2: action "take": want allocate, free or allocate failure`,

@@ -23,6 +23,7 @@ const maxNesting = 1000
 type document struct {
 	in    *Input
 	dec   *json.Decoder
+	base  int64 // where the JSON begins, behind a byte order mark
 	start int64 // where the present value began
 	quota quota
 }
@@ -50,18 +51,24 @@ func (q *quota) Read(b []byte) (int, error) {
 	return n, err
 }
 
-// newDocument begins to read.
-func newDocument(in *Input) *document {
+// newDocument begins to read, behind a byte order mark if there is one.
+func newDocument(in *Input) (*document, error) {
 	d := &document{in: in, quota: quota{r: in, left: maxValue}}
+	if head, err := in.plain.Peek(len(utf8BOM)); err == nil && bytes.Equal(head, utf8BOM) {
+		d.base = int64(len(utf8BOM))
+		if _, err := io.CopyN(io.Discard, in, d.base); err != nil {
+			return nil, err
+		}
+	}
 	d.dec = json.NewDecoder(&d.quota)
 	d.dec.UseNumber()
-	return d
+	return d, nil
 }
 
 // next renews what one value may take and remembers where it begins.
 func (d *document) next() {
 	d.quota.left = maxValue
-	d.start = d.dec.InputOffset()
+	d.start = d.base + d.dec.InputOffset()
 }
 
 // token returns the next token.

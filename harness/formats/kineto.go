@@ -27,7 +27,8 @@ var kinetoFormat = Format{
 			return k == "traceEvents" || k == "schemaVersion" || k == "deviceProperties"
 		})
 	},
-	Read: readKineto,
+	Read:  readKineto,
+	Parts: true,
 }
 
 // kinetoEvent is what matters of an event of the profiler.
@@ -70,7 +71,11 @@ type kinetoReader struct {
 
 // readKineto reads a trace. Events of all other kinds are passed over.
 func readKineto(in *Input) (*trace.Trace, error) {
-	r := &kinetoReader{in: in, doc: newDocument(in), calls: map[*log][]kinetoCall{}}
+	doc, err := newDocument(in)
+	if err != nil {
+		return nil, err
+	}
+	r := &kinetoReader{in: in, doc: doc, calls: map[*log][]kinetoCall{}}
 	if err := r.document(); err != nil {
 		return nil, err
 	}

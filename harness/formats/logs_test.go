@@ -145,6 +145,10 @@ func TestKinetoVariants(t *testing.T) {
 	tr = read(t, `{"traceEvents":[`+one("1", 20, -1, 64, 100)+"]}")
 	part, _ := tr.Header.Get("part")
 	require.Equal(t, "device-type-20:0", part)
+	marked := read(t, "\ufeff["+one("5.5", 1, 0, 64, 100)+"]")
+	require.Len(t, marked.Events, 1, "a byte order mark")
+	require.Len(t, marked.Header.Hash, 64)
+	require.NotEqual(t, read(t, "["+one("5.5", 1, 0, 64, 100)+"]").Header.Hash, marked.Header.Hash, "the mark is hashed too")
 	_, err := formats.Read(strings.NewReader("["+one("1", 1, 0, 1, 1)+","+one("1", 1, 1, 1, 1)+"]"), "t", formats.Options{})
 	require.EqualError(t, err, `t: holds several parts, name one of them: "cuda:0" (1 events), "cuda:1" (1 events)`)
 }
@@ -162,4 +166,20 @@ func TestRMMTimes(t *testing.T) {
 		tr := read(t, rmmHead+"1,"+first+",allocate,0x1,1,0\n1,"+second+",allocate,0x2,1,0\n")
 		require.Contains(t, lines(t, tr), "a 0 1 t=0\na 1 1 "+want+"\n", text)
 	}
+}
+
+// TestPartOfAFormatWithoutPartsIsAnError asks files that hold one trace for a part of them: who names a
+// part must not be given something else.
+func TestPartOfAFormatWithoutPartsIsAnError(t *testing.T) {
+	for text, want := range map[string]string{
+		"a 0 5\n":                          `t: has no part "cuda:0": files of the form text hold one trace`,
+		"id,lower,upper,size\n0,0,5,10\n":  `t: has no part "cuda:0": files of the form minimalloc hold one trace`,
+		"[[5,2,10,3]]":                     `t: has no part "cuda:0": files of the form timeline hold one trace`,
+		rmmHead + "1,1,allocate,0x1,1,0\n": `t: has no part "cuda:0": want "device" (1 events)`,
+	} {
+		_, err := formats.Read(strings.NewReader(text), "t", formats.Options{Part: "cuda:0"})
+		require.EqualError(t, err, want)
+	}
+	_, err := formats.Read(strings.NewReader("a 0 5\n"), "t", formats.Options{Part: "x", Dialect: "bfc"})
+	require.EqualError(t, err, `t: has no part "x": files of the form bfc hold one trace`)
 }

@@ -94,6 +94,6 @@ func TestMinimallocIsWrittenInItsOwnForm(t *testing.T) {
 	require.NoError(t, formats.WriteMinimalloc(&text, tr))
 	require.Equal(t, "id,lower,upper,size,alignment\n0,0,1,100,1\n1,0,2,5,256\n2,1,2,6,1\n", text.String())
 	text.Reset()
-	require.NoError(t, formats.WriteMinimalloc(&text, read(t, "")))
+	require.NoError(t, formats.WriteMinimalloc(&text, read(t, "# nothing")))
 	require.Equal(t, "id,lower,upper,size\n", text.String())
 }

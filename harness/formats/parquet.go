@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"io/fs"
 	"os"
 
 	"github.com/vramyard/vramyard/harness/store"
@@ -13,7 +12,9 @@ import (
 )
 
 // parquetFormat is our own, for long traces.
-var parquetFormat = Format{store.Format, "columns in a Parquet file, for long traces", "", store.Is, readParquet, store.Write}
+var parquetFormat = Format{
+	Name: store.Format, Doc: "columns in a Parquet file, for long traces", Looks: store.Is, Read: readParquet, Write: store.Write,
+}
 
 // maxLoose bounds the bytes of a Parquet file that is no file of its own, because places of it are
 // looked at and so all of it must be in memory.
@@ -69,7 +70,16 @@ func OpenSource(path string, o Options) (trace.Source, error) {
 
 // walked opens a file that is to be walked; nil if it is none.
 func walked(path string, o Options) (*store.File, error) {
-	if o.Dialect != "" {
+	if o.Dialect != "" || o.Part != "" {
+		return nil, nil
+	}
+	// A pipe must not be opened to look at it: who writes to it would see it closed, and what was
+	// written would be lost.
+	info, err := os.Stat(path)
+	if err != nil {
+		return nil, fileError(path, err)
+	}
+	if !info.Mode().IsRegular() {
 		return nil, nil
 	}
 	in, err := os.Open(path)
@@ -83,16 +93,13 @@ func walked(path string, o Options) (*store.File, error) {
 	return f, err
 }
 
-// walkedFile is walked for an open file.
+// walkedFile is walked for an open file of the ordinary kind.
 func walkedFile(in *os.File, path string) (*store.File, error) {
 	info, err := in.Stat()
 	if err != nil {
 		return nil, fileError(path, err)
 	}
 	var head [4]byte
-	if info.Mode().Type()&^fs.ModeSymlink != 0 {
-		return nil, nil // a pipe is read once, from its beginning
-	}
 	if _, err := in.ReadAt(head[:], 0); err != nil && !errors.Is(err, io.EOF) {
 		return nil, fileError(path, err)
 	}

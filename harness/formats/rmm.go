@@ -22,11 +22,14 @@ var rmmFormat = Format{
 		header := string(bytes.TrimRight(line, "\r"))
 		return header == rmmHeader || strings.HasPrefix(header, rmmOldHeader)
 	},
-	Read: readRMM,
+	Read:  readRMM,
+	Parts: true,
 }
 
 var (
 	utf8BOM = []byte("\xef\xbb\xbf")
+	utf16LE = []byte("\xff\xfe")
+	utf16BE = []byte("\xfe\xff")
 	newline = []byte("\n")
 )
 

@@ -21,6 +21,7 @@ var snapshotFormat = Format{
 		"order and age of what was live at the start, memory that the allocator did not hand out",
 	Looks: isSnapshot,
 	Read:  readSnapshot,
+	Parts: true,
 }
 
 // isSnapshot reports whether a file begins as a snapshot does: it is a pickle, or JSON with the keys of

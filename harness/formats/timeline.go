@@ -59,7 +59,10 @@ var errCumulative = errors.New("want [time, action, bytes, category]; a timeline
 
 // readTimeline reads a timeline.
 func readTimeline(in *Input) (*trace.Trace, error) {
-	doc := newDocument(in)
+	doc, err := newDocument(in)
+	if err != nil {
+		return nil, err
+	}
 	if err := doc.open('[', "a list"); err != nil {
 		return nil, err
 	}

@@ -22,7 +22,8 @@ var xspaceFormat = Format{
 		plane, _, ok := firstField(head)
 		return ok && len(plane) > 0 && (plane[0] == 0x08 || plane[0] == 0x12)
 	},
-	Read: readXSpace,
+	Read:  readXSpace,
+	Parts: true,
 }
 
 // The events that tell of memory.
