@@ -65,7 +65,7 @@ func TestReplayFindsCorruption(t *testing.T) {
 		f := replayFlags{contents: true, check: check}
 		p, err := replay.Prepare(events)
 		require.NoError(t, err)
-		err = f.prove(p, events, setup, sim.Config{}, "")
+		err = f.prove(p, events, setup, sim.Config{}, replay.Options{})
 		require.ErrorContains(t, err, "grant 1, ")
 		require.ErrorContains(t, err, "somebody else wrote at 0x7f0000000010")
 		if check {

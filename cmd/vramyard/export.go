@@ -12,7 +12,6 @@ import (
 	"github.com/vramyard/vramyard/alloc"
 	"github.com/vramyard/vramyard/device/sim"
 	"github.com/vramyard/vramyard/harness/export"
-	"github.com/vramyard/vramyard/harness/replay"
 	"github.com/vramyard/vramyard/harness/trace"
 	"github.com/vramyard/vramyard/internal/outfile"
 )
@@ -60,7 +59,7 @@ func (f *exportFlags) outputs() []output {
 func (f *exportFlags) toStdout() bool { return f.snapshot == "-" || f.perfetto == "-" }
 
 // record replays once more and notes everything, if it is to be exported.
-func (f *exportFlags) record(t trace.Source, setup alloc.Setup, cfg sim.Config, at replay.FreeAt) error {
+func (f *exportFlags) record(t trace.Source, setup alloc.Setup, cfg sim.Config, o export.Options) error {
 	if f.snapshot == "" && f.perfetto == "" {
 		return nil
 	}
@@ -68,7 +67,7 @@ func (f *exportFlags) record(t trace.Source, setup alloc.Setup, cfg sim.Config, 
 	if err != nil {
 		return err
 	}
-	if f.recording, err = export.Record(t, setup, dev, at); err != nil || f.snapshot == "" {
+	if f.recording, err = export.Record(t, setup, dev, o); err != nil || f.snapshot == "" {
 		return err
 	}
 	if _, err = f.recording.Snapshot(); err != nil {

@@ -96,3 +96,18 @@ func TestWrongExports(t *testing.T) {
 	require.NoError(t, err)
 	require.Empty(t, files)
 }
+
+// TestStopAtOOMEndsTheReplay has a request refused in the middle.
+func TestStopAtOOMEndsTheReplay(t *testing.T) {
+	path := write(t, "t.trace", "a 1 30MiB\na 2 40MiB\na 3 1MiB\n")
+	args := []string{"replay", "--strategy", "caching", "--device", "sim:64MiB", "--json", "-", path}
+	require.Contains(t, succeed(t, args...), `"stopped": false`)
+	snapshot := filepath.Join(t.TempDir(), "s.pickle")
+	require.Contains(t, succeed(t, append(args, "--stop-at-oom", "--snapshot", snapshot)...), `"stopped": true`)
+	require.Contains(t, succeed(t, "trace", "info", snapshot), "1 alloc, 1 refused")
+	require.Contains(t, succeed(t, "replay", "--strategy", "caching", "--device", "sim:64MiB", "--contents", "--stop-at-oom", path),
+		"every block kept its contents through 2 events")
+	status, _, stderr := command(t, "replay", "--strategy", "caching", "--check", "--stop-at-oom", path)
+	require.Equal(t, 2, status)
+	require.Contains(t, stderr, "check stop-at-oom")
+}

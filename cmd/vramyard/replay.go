@@ -11,6 +11,7 @@ import (
 
 	"github.com/vramyard/vramyard/alloc"
 	"github.com/vramyard/vramyard/device/sim"
+	"github.com/vramyard/vramyard/harness/export"
 	"github.com/vramyard/vramyard/harness/formats"
 	"github.com/vramyard/vramyard/harness/replay"
 	"github.com/vramyard/vramyard/harness/report"
@@ -28,7 +29,7 @@ type replayFlags struct {
 	source                      formats.Options
 	placements, final, jsonFile string
 	report, freeAt              string
-	check, contents             bool
+	check, contents, stop       bool
 }
 
 func newReplay() *cobra.Command {
@@ -51,6 +52,9 @@ every block is filled with a pattern of its own, and must be as it was filled wh
 freed and at the end. So an overlap shows in the memory, and ends the replay with exit
 status 1. It costs time; the figures are of replays without it.
 
+With --stop-at-oom, the replay ends as a program does that dies of it, at the first request that
+finds no memory. A snapshot of it shows what PyTorch's would: the request that failed, last.
+
 --snapshot and --perfetto write all that happened, block by block, for the viewers of others;
 docs/export.md says how to open them.`,
 		Args: cobra.ExactArgs(1),
@@ -69,6 +73,8 @@ docs/export.md says how to open them.`,
 	addFreeAt(c, &f.freeAt)
 	c.Flags().BoolVar(&f.check, "check", false, "judge every invariant after every event")
 	c.Flags().BoolVar(&f.contents, "contents", false, "fill and compare the memory of every block")
+	c.Flags().BoolVar(&f.stop, "stop-at-oom", false, "end at the first request that finds no memory")
+	c.MarkFlagsMutuallyExclusive("check", "stop-at-oom")
 	if err := c.MarkFlagRequired("strategy"); err != nil {
 		panic(err) // the flag is defined above
 	}
@@ -96,7 +102,7 @@ func (f *replayFlags) run(cmd *cobra.Command, path string) error {
 	if err != nil {
 		return err
 	}
-	o := replay.Options{Figures: true}
+	o := replay.Options{Figures: true, StopAtOOM: f.stop}
 	if o.FreeAt, err = parseFreeAt(f.freeAt); err != nil {
 		return err
 	}
@@ -104,10 +110,10 @@ func (f *replayFlags) run(cmd *cobra.Command, path string) error {
 	if err != nil {
 		return err
 	}
-	if err := f.prove(prepared, t, setup, cfg, o.FreeAt); err != nil {
+	if err := f.prove(prepared, t, setup, cfg, o); err != nil {
 		return err
 	}
-	if err := f.record(t, setup, cfg, o.FreeAt); err != nil {
+	if err := f.record(t, setup, cfg, export.Options{FreeAt: o.FreeAt, StopAtOOM: f.stop}); err != nil {
 		return err
 	}
 	res, final, err := f.replay(cmd.OutOrStdout(), prepared, setup, cfg, o)
@@ -218,26 +224,26 @@ func (f *replayFlags) write(stdout io.Writer, res *replay.Result, final []byte) 
 			_, err = fmt.Fprintf(w, "every invariant held after each of %d events\n", res.Events)
 		}
 		if err == nil && f.contents {
-			_, err = fmt.Fprintf(w, "every block kept its contents through %d events\n", res.Events)
+			_, err = fmt.Fprintf(w, "every block kept its contents through %d events\n", res.Replayed)
 		}
 		return err
 	})
 }
 
 // prove replays for --check and --contents, which both look and measure nothing.
-func (f *replayFlags) prove(p *replay.Prepared, src trace.Source, setup alloc.Setup, cfg sim.Config, at replay.FreeAt) error {
+func (f *replayFlags) prove(p *replay.Prepared, src trace.Source, setup alloc.Setup, cfg sim.Config, o replay.Options) error {
 	if f.contents {
 		cfg.Memory = sim.Filled
 	}
 	switch {
 	case f.check:
-		return checkReplay(src.(*trace.Trace), setup, cfg, at) // open saw to that
+		return checkReplay(src.(*trace.Trace), setup, cfg, o.FreeAt) // open saw to that
 	case f.contents:
 		dev, err := sim.New(cfg)
 		if err != nil {
 			return err
 		}
-		_, err = p.Run(setup, dev, replay.Options{FreeAt: at, Contents: dev})
+		_, err = p.Run(setup, dev, replay.Options{FreeAt: o.FreeAt, StopAtOOM: o.StopAtOOM, Contents: dev})
 		return err
 	}
 	return nil

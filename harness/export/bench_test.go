@@ -28,7 +28,7 @@ func BenchmarkExport(b *testing.B) {
 	record := func() *export.Recording {
 		dev, err := sim.New(sim.Config{Capacity: 64 * device.GiB})
 		require.NoError(b, err)
-		r, err := export.Record(tr, s, dev, "")
+		r, err := export.Record(tr, s, dev, export.Options{})
 		require.NoError(b, err)
 		return r
 	}

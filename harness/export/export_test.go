@@ -37,7 +37,7 @@ func recorded(t *testing.T, tr trace.Source, s alloc.Setup, c sim.Config, at rep
 	t.Helper()
 	dev, err := sim.New(c)
 	require.NoError(t, err)
-	r, err := export.Record(tr, s, dev, at)
+	r, err := export.Record(tr, s, dev, export.Options{FreeAt: at})
 	if errors.Is(err, device.ErrOutOfMemory) {
 		t.Skip(err)
 	}
@@ -164,6 +164,6 @@ func TestStrategiesThatHideBlocks(t *testing.T) {
 	require.NoError(t, b.Alloc(1, 512, 0))
 	dev, err := sim.New(sim.Config{})
 	require.NoError(t, err)
-	_, err = export.Record(b.Trace(), s, dev, "")
+	_, err = export.Record(b.Trace(), s, dev, export.Options{})
 	require.ErrorContains(t, err, "shows 0 blocks in use at the end, the replay has 1")
 }

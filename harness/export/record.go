@@ -13,10 +13,16 @@ import (
 	"github.com/vramyard/vramyard/harness/trace"
 )
 
+// Options say how a trace is replayed for a recording. The zero value is useful.
+type Options struct {
+	FreeAt    replay.FreeAt // when a strategy without streams is told of a delayed free
+	StopAtOOM bool          // end at the first request that finds no memory, as a program dies of it
+}
+
 // Record replays a trace through the strategy of setup over a device that was not used before, as
 // [replay.Run] does, and notes everything. It fails where a replay does, and if the strategy shows chunks
 // that cannot be.
-func Record(src trace.Source, setup alloc.Setup, dev device.Device, at replay.FreeAt) (*Recording, error) {
+func Record(src trace.Source, setup alloc.Setup, dev device.Device, o Options) (*Recording, error) {
 	config, err := json.Marshal(setup.Config)
 	if err != nil {
 		return nil, fmt.Errorf("%s: configuration: %w", setup.Name, err)
@@ -29,7 +35,7 @@ func Record(src trace.Source, setup alloc.Setup, dev device.Device, at replay.Fr
 			course: newCourse(head.Events),
 		},
 		tap: newTap(dev), src: &window{Source: src}, at: map[device.Addr]int{},
-		streams: map[device.Stream]uint16{}, stacks: map[string]uint32{},
+		streams: map[device.Stream]uint16{}, stacks: map[string]uint32{}, stops: o.StopAtOOM,
 	}
 	r.intern = snapshot.NewInterner(r.torch)
 	if r.timed, err = hasTimes(src); err != nil {
@@ -40,7 +46,7 @@ func Record(src trace.Source, setup alloc.Setup, dev device.Device, at replay.Fr
 	if t, ok := src.(*trace.Trace); ok {
 		source, r.src.piece = t, t.Events
 	}
-	if _, err = replay.Run(source, setup, r.tap, replay.Options{FreeAt: at, Observe: r.observe}); err != nil {
+	if _, err = replay.Run(source, setup, r.tap, replay.Options{FreeAt: o.FreeAt, StopAtOOM: o.StopAtOOM, Observe: r.observe}); err != nil {
 		return nil, err
 	}
 	r.settle()
@@ -93,8 +99,11 @@ type recorder struct {
 	tells bool           // the strategy tells what it does
 	told  []alloc.Action // what it has told since somebody looked
 	timed bool           // the trace has times
-	now   int64          // when the event happens
-	dated int            // calls that have their times
+	stops bool           // the replay ends at the first request that finds no memory
+	// asking is the event if it asks for memory, nil if not.
+	asking *trace.Event
+	now    int64 // when the event happens
+	dated  int   // calls that have their times
 
 	intern  *snapshot.Interner
 	streams map[device.Stream]uint16 // numbers in the history
@@ -124,9 +133,11 @@ func (r *recorder) observe(o replay.Observation) error {
 			return err
 		}
 	}
-	if o.Event+1 < r.events || o.Err != nil && o.Event < 0 {
+	stopped := r.stops && r.asking != nil && errors.Is(o.Err, alloc.ErrOutOfMemory)
+	if o.Event+1 < r.events && !stopped || o.Err != nil && o.Event < 0 {
 		return nil
 	}
+	r.events = o.Event + 1
 	r.tap.off = true
 	return r.finish()
 }
@@ -135,14 +146,17 @@ func (r *recorder) observe(o replay.Observation) error {
 func (r *recorder) event(e *trace.Event, o *replay.Observation) error {
 	r.tick(e, o.Event)
 	freed := -1
+	r.asking = nil
 	switch e.Kind {
+	case trace.Alloc, trace.LiveAtStart:
+		r.asking = e
 	case trace.Free, trace.Completed:
 		freed = r.free(e, o)
 	case trace.Mark:
 		r.marks = append(r.marks, mark{r.now, r.intern.String(r.src.TagOf(e))})
 	}
 	r.actions(freed)
-	if e.Kind == trace.Alloc || e.Kind == trace.LiveAtStart {
+	if r.asking != nil {
 		r.alloc(e, o)
 	}
 	stats := r.s.Stats()
@@ -369,7 +383,11 @@ func (r *recorder) action(a alloc.Action) {
 			r.final(i)
 		}
 	case alloc.OutOfMemory:
-		r.entry(snapshot.ActionOOM, device.Addr(a.DeviceFree), a.Size, r.streamOf(a.Stream), 0)
+		var stack uint32
+		if r.asking != nil {
+			stack = r.stackOf(r.asking)
+		}
+		r.entry(snapshot.ActionOOM, device.Addr(a.DeviceFree), a.Size, r.streamOf(a.Stream), stack)
 	default:
 		r.hold(a)
 		r.entry(segmentActions[a.Kind], a.Addr, a.Size, r.streamOf(a.Stream), 0)
