@@ -1,0 +1,94 @@
+// Command oom makes the runs of README.md that die for lack of memory: each as a trace, and as the memory snapshot
+// that PyTorch would leave behind when it dies.
+//
+//	go run ./examples/oom DIR
+//
+// The same files come out on every machine.
+package main
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+
+	"github.com/vramyard/vramyard/device/sim"
+	"github.com/vramyard/vramyard/harness/export"
+	"github.com/vramyard/vramyard/harness/formats"
+	"github.com/vramyard/vramyard/harness/trace"
+	"github.com/vramyard/vramyard/internal/outfile"
+	"github.com/vramyard/vramyard/strategies"
+)
+
+func main() {
+	if err := run(os.Args[1:]); err != nil {
+		fmt.Fprintln(os.Stderr, "oom:", err)
+		os.Exit(1)
+	}
+}
+
+// run writes every program into the directory that the arguments name.
+func run(args []string) error {
+	if len(args) != 1 {
+		return errors.New("want one directory to write to")
+	}
+	for _, p := range programs {
+		if err := p.write(args[0]); err != nil {
+			return fmt.Errorf("%s: %w", p.name, err)
+		}
+	}
+	return nil
+}
+
+// write writes trace and snapshot of a program.
+func (p *program) write(dir string) error {
+	text, err := p.text()
+	if err != nil {
+		return err
+	}
+	r, err := p.die(text)
+	if err != nil {
+		return err
+	}
+	file := filepath.Join(dir, p.name)
+	err = outfile.Write(file+".trace.gz", io.Discard, func(w io.Writer) error {
+		_, err := w.Write(text)
+		return err
+	})
+	if err != nil {
+		return err
+	}
+	return outfile.Write(file+".pickle.gz", io.Discard, r.WriteSnapshot)
+}
+
+// text returns the trace of a program as a file.
+func (p *program) text() ([]byte, error) {
+	t, err := p.trace()
+	if err != nil {
+		return nil, err
+	}
+	var b bytes.Buffer
+	err = trace.Write(&b, t)
+	return b.Bytes(), err
+}
+
+// die runs the program as PyTorch would without any setting, on its card, until it finds no memory.
+// The trace is read from the text, so that it has the name and the hash of the file.
+func (p *program) die(text []byte) (*export.Recording, error) {
+	t, err := formats.Read(bytes.NewReader(text), p.name+".trace.gz", formats.Options{})
+	if err != nil {
+		return nil, err
+	}
+	setup, err := strategies.All().Lookup("caching", json.RawMessage(nil))
+	if err != nil {
+		return nil, err
+	}
+	dev, err := sim.New(sim.Config{Capacity: p.card})
+	if err != nil {
+		return nil, err
+	}
+	return export.Record(t, setup, dev, export.Options{StopAtOOM: true})
+}

@@ -1,0 +1,125 @@
+package main
+
+import (
+	"github.com/vramyard/vramyard/device"
+	"github.com/vramyard/vramyard/harness/workload"
+)
+
+// seed of all random numbers.
+const seed = 9
+
+// chat answers chats and keeps the keys and values of each for the next turn, in tensors that every turn makes
+// anew and longer: torch.cat, then the old ones go. Old blocks are too small for what comes, and a log that
+// grows by a few MiB each turn cuts pieces off them that stay.
+func chat(m *maker) {
+	const (
+		layers   = 16
+		weights  = 256 * device.MiB // of a layer
+		perToken = 4 * device.KiB   // keys, or values, of a layer: 8 heads of 128 numbers of 2 bytes
+		hidden   = 28 * device.KiB  // of a token in the wide part of a layer: 14336 numbers of 2 bytes
+		heads    = 2 * device.KiB   // of a token in what is kept for a log
+		sessions = 6
+		turns    = 60
+		longest  = 16000 // tokens, then a session begins anew
+	)
+	r := workload.NewRand(seed)
+	for range layers {
+		m.alloc(weights, "load_weights")
+	}
+	var tokens [sessions]uint64
+	var kept [sessions][]tensor
+	for turn := range turns {
+		s := r.Below(sessions)
+		if tokens[s] > longest {
+			m.mark("session %d ends", s)
+			m.free(kept[s]...)
+			tokens[s], kept[s] = 0, nil
+		}
+		asked := 100 + r.Below(6000)
+		tokens[s] += asked
+		m.mark("turn %d: session %d at %d tokens", turn, s, tokens[s])
+		old := kept[s]
+		kept[s] = nil
+		for layer := range layers {
+			for k := range 2 {
+				kept[s] = append(kept[s], m.alloc(device.Size(tokens[s])*perToken, "torch.cat"))
+				if old != nil {
+					m.free(old[2*layer+k])
+				}
+			}
+			gate := m.alloc(device.Size(asked)*hidden, "mlp.gate")
+			up := m.alloc(device.Size(asked)*hidden, "mlp.up")
+			m.free(gate, up)
+			if layer%4 == 3 {
+				m.alloc(device.Size(asked)*heads, "log.append(attention)")
+			}
+		}
+	}
+}
+
+// layouts converts the weights of a mixture of experts layer by layer, as vLLM did before its pull request 41268,
+// https://github.com/vllm-project/vllm/pull/41268. Three numbers are from there: the converted tensors take 530 MiB
+// and 270 MiB, and the smaller one, put into a block that the larger has left behind, cuts off 260 MiB that
+// serve neither. How many layers there are is the model's, GPT-OSS 120B; the order of the calls and the card
+// are ours.
+func layouts(m *maker) {
+	const (
+		layers = 36
+		w13    = 530 * device.MiB
+		w2     = 270 * device.MiB
+	)
+	for layer := range layers {
+		m.mark("layer %d", layer)
+		raw := m.alloc(w13, "w13 as loaded")
+		m.alloc(w13, "convert_layout(w13)")
+		m.free(raw)
+		m.alloc(w2, "convert_layout(w2)")
+	}
+}
+
+// leftovers fills most of the card with tensors of 1.5 MiB and keeps one in seven of them: statistics of
+// batches that somebody appended to a list. Then it asks for large ones. Wherever PyTorch could give something
+// back, in pages of 11 MiB or more, lies a tensor that was kept.
+func leftovers(m *maker) {
+	const (
+		small = 3 * device.MiB / 2
+		count = 6500
+		every = 7
+		large = 512 * device.MiB
+		want  = 16
+	)
+	m.mark("statistics")
+	var list []tensor
+	for range count {
+		list = append(list, m.alloc(small, "stats.append"))
+	}
+	for i, t := range list {
+		if i%every != 0 {
+			m.free(t)
+		}
+	}
+	m.mark("evaluation")
+	for range want {
+		m.alloc(large, "evaluate")
+	}
+}
+
+// batches doubles the batch until it does not fit, as a search for the largest one does. What it needs at once
+// is too much for the card, wherever it lies.
+func batches(m *maker) {
+	const (
+		layers = 24
+		first  = 2 * device.MiB
+	)
+	for range layers {
+		m.alloc(96*device.MiB, "load_weights")
+	}
+	for batch := device.Size(1); batch <= 512; batch *= 2 {
+		m.mark("batch %d", uint64(batch))
+		var list []tensor
+		for range layers {
+			list = append(list, m.alloc(batch*first, "activation"))
+		}
+		m.free(list...)
+	}
+}
