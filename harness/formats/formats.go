@@ -12,6 +12,8 @@ import (
 	"os"
 	"strings"
 
+	"github.com/vramyard/vramyard/harness/history"
+	"github.com/vramyard/vramyard/harness/snapshot"
 	"github.com/vramyard/vramyard/harness/trace"
 	"github.com/vramyard/vramyard/internal/unpack"
 )
@@ -84,6 +86,9 @@ type Options struct {
 	Part string
 	// MaxEvents is the largest number of events to accept; 0 means [trace.DefaultMaxEvents].
 	MaxEvents int
+	// Snapshot, if not nil, is handed a memory snapshot of PyTorch that a trace is made of, and the course
+	// of its device, for those who need more than the trace.
+	Snapshot func(*snapshot.Snapshot, *history.Course)
 }
 
 // Input is an open file of a format that is known. It reads the decompressed content.

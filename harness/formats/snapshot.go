@@ -102,5 +102,8 @@ func readSnapshot(in *Input) (*trace.Trace, error) {
 	h.Meta = append(leftOut(parts[chosen].name, rest), r.Trace.Header.Meta...)
 	h.Meta = append(h.Meta, trace.Pair{Key: trace.AbsentKey, Value: strings.Join(r.Report.Unknown, "; ")})
 	r.Trace.Header = h
+	if in.Snapshot != nil {
+		in.Snapshot(s, r.Course)
+	}
 	return r.Trace, nil
 }

@@ -117,6 +117,7 @@ func (c *Course) forward(n *numbers) {
 		case snapshot.ActionOOM:
 			c.Steps[i] = Refused
 			w.books.refused(e.Addr)
+			c.LastRefusal = &Refusal{Entry: i, Reserved: w.books.bytes, DeviceFree: e.Addr}
 		default:
 			w.books.move(c, i)
 		}

@@ -31,6 +31,7 @@ type Result struct {
 	GPU    int          // ordinal of the device
 	Trace  *trace.Trace // what the program asked for
 	Report *Report      // how far it can be trusted
+	Course *Course      // what the trace was made of
 }
 
 // Traces returns a trace for each device that has a history of requests or, if it has none, live blocks.
@@ -48,7 +49,7 @@ func Traces(s *snapshot.Snapshot) ([]Result, error) {
 		if err != nil {
 			return nil, err
 		}
-		results = append(results, Result{GPU: d.Ordinal, Trace: t, Report: c.Report})
+		results = append(results, Result{GPU: d.Ordinal, Trace: t, Report: c.Report, Course: c})
 	}
 	return results, nil
 }
@@ -82,6 +83,13 @@ type Ending struct {
 	Pending bool   // it was pending
 }
 
+// Refusal is a request that found no memory.
+type Refusal struct {
+	Entry      int    // index of the entry
+	Reserved   uint64 // bytes held when it came
+	DeviceFree uint64 // bytes that the device had left
+}
+
 // Course is what happened on a device, entry by entry.
 type Course struct {
 	Device   *snapshot.Device // whose history it is
@@ -93,6 +101,8 @@ type Course struct {
 	Segments []Segment        // what was held at the beginning, by address
 	Traffic  []Traffic        // segments that came and went, by entry
 	Report   *Report          // how far it can be trusted
+
+	LastRefusal *Refusal // the last request that found no memory; nil if none did
 
 	requested bool // the history tells when frees were requested; recordings may leave that out
 }
