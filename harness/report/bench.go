@@ -67,7 +67,7 @@ func benchTable(w io.Writer, l bench.Loop, runs []bench.Run) error {
 
 // timingCells returns the cells of the times of all rounds.
 func timingCells(t bench.Timing) []any {
-	return []any{fixed(t.Median, 1), fixed(t.Min, 1), percent(t.Spread())}
+	return []any{fixed(t.Median, 1), fixed(t.Min, 1), Percent(t.Spread())}
 }
 
 // benchRow returns the cells of one strategy.

@@ -118,8 +118,8 @@ func compareRow(r compare.Run) table.Row {
 		}
 	}
 	return table.Row{
-		r.Strategy, minimum, times, Bytes(r.PeakReserved), percent(r.Waste), percent(r.External),
-		r.DeviceCalls, nanoseconds(r.DeviceTime), strconv.FormatFloat(r.NsPerOp, 'f', 0, 64), notes(r),
+		r.Strategy, minimum, times, Bytes(r.PeakReserved), Percent(r.Waste), Percent(r.External),
+		r.DeviceCalls, Nanoseconds(r.DeviceTime), strconv.FormatFloat(r.NsPerOp, 'f', 0, 64), notes(r),
 	}
 }
 
@@ -159,18 +159,11 @@ func byMinimumCapacity(a, b compare.Run) int {
 // with the names of the JSON form in the first line. A figure that does not exist is empty.
 func CompareCSV(w io.Writer, r *compare.Report) error {
 	c := csv.NewWriter(w)
-	header := []string{
-		"trace", "trace_sha256", "strategy", "config", "version", "events",
-		"lower_bound_bytes", "min_capacity_bytes", "failure_above_bytes", "searched_up_to_bytes", "probe_count",
-		"device_bytes", "peak_requested_bytes", "peak_allocated_bytes", "peak_reserved_bytes",
-		"reservation_waste", "external_fragmentation_peak", "internal_fragmentation_at_peak",
-		"starts", "oom_count", "refused_count", "device_calls", "device_time_ns", "metadata_bytes", "ns_per_op",
-	}
-	if err := c.Write(header); err != nil {
+	if err := c.Write(CompareColumns()); err != nil {
 		return err
 	}
 	for _, r := range r.Runs {
-		if err := c.Write(csvRow(r)); err != nil {
+		if err := c.Write(CompareRow(r)); err != nil {
 			return err
 		}
 	}
@@ -178,8 +171,19 @@ func CompareCSV(w io.Writer, r *compare.Report) error {
 	return c.Error()
 }
 
-// csvRow returns the fields of one run in the order of the header.
-func csvRow(r compare.Run) []string {
+// CompareColumns returns the names of the figures of a run, as CompareCSV writes them.
+func CompareColumns() []string {
+	return []string{
+		"trace", "trace_sha256", "strategy", "config", "version", "events",
+		"lower_bound_bytes", "min_capacity_bytes", "failure_above_bytes", "searched_up_to_bytes", "probe_count",
+		"device_bytes", "peak_requested_bytes", "peak_allocated_bytes", "peak_reserved_bytes",
+		"reservation_waste", "external_fragmentation_peak", "internal_fragmentation_at_peak",
+		"starts", "oom_count", "refused_count", "device_calls", "device_time_ns", "metadata_bytes", "ns_per_op",
+	}
+}
+
+// CompareRow returns the figures of a run in the order of CompareColumns.
+func CompareRow(r compare.Run) []string {
 	size := func(n device.Size) string { return strconv.FormatUint(uint64(n), 10) }
 	optional := func(n *device.Size) string {
 		if n == nil {
@@ -212,9 +216,9 @@ func Bytes(n device.Size) string {
 	return strconv.FormatFloat(float64(n)/float64(uint64(1)<<(10*k)), 'f', 2, 64) + " " + units[k]
 }
 
-// nanoseconds returns a time with two decimals in the largest of ns, µs, ms and s that leaves a
+// Nanoseconds returns a time with two decimals in the largest of ns, µs, ms and s that leaves a
 // digit before the point.
-func nanoseconds(ns uint64) string {
+func Nanoseconds(ns uint64) string {
 	switch {
 	case ns < 1e3:
 		return strconv.FormatUint(ns, 10) + " ns"
@@ -226,8 +230,8 @@ func nanoseconds(ns uint64) string {
 	return strconv.FormatFloat(float64(ns)/1e9, 'f', 2, 64) + " s"
 }
 
-// percent returns a ratio as a percentage with one decimal.
-func percent(x float64) string { return strconv.FormatFloat(100*x, 'f', 1, 64) + " %" }
+// Percent returns a ratio as a percentage with one decimal.
+func Percent(x float64) string { return strconv.FormatFloat(100*x, 'f', 1, 64) + " %" }
 
 // Printable returns s with control characters escaped, so that a name out of a file can
 // not drive the terminal.

@@ -44,13 +44,13 @@ func memoryRows(r *replay.Result) []table.Row {
 		{"at the end: allocated", Bytes(r.Now.Allocated)},
 		{"at the end: active", Bytes(r.Now.Active)},
 		{"at the end: reserved", Bytes(r.Now.Reserved)},
-		{"reservation waste", percent(r.ReservationWaste)},
-		{"internal fragmentation at peak", percent(r.InternalFragmentation)},
-		{"external fragmentation, peak", percent(r.ExternalFragmentationPeak)},
-		{"external fragmentation at peak reserved", percent(r.ExternalFragmentationAtPeak)},
+		{"reservation waste", Percent(r.ReservationWaste)},
+		{"internal fragmentation at peak", Percent(r.InternalFragmentation)},
+		{"external fragmentation, peak", Percent(r.ExternalFragmentationPeak)},
+		{"external fragmentation at peak reserved", Percent(r.ExternalFragmentationAtPeak)},
 	}
 	if x := r.ExternalFragmentationAtOOM; x != nil {
-		rows = append(rows, table.Row{"external fragmentation at first OOM", percent(*x)})
+		rows = append(rows, table.Row{"external fragmentation at first OOM", Percent(*x)})
 	}
 	rows = append(rows,
 		table.Row{"headroom at peak reserved", Bytes(r.Headroom.AtPeak)},
@@ -139,7 +139,7 @@ func deviceCell(n, ns uint64) string {
 	if n == 0 && ns == 0 {
 		return "0"
 	}
-	return fmt.Sprintf("%d in %s", n, nanoseconds(ns))
+	return fmt.Sprintf("%d in %s", n, Nanoseconds(ns))
 }
 
 func timeRows(r *replay.Result) []table.Row {

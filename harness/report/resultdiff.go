@@ -184,7 +184,7 @@ func amount(x float64, unit resultdiff.Unit) string {
 	case unit == resultdiff.UnitBytes:
 		return strconv.FormatFloat(x, 'f', 2, 64) + " B"
 	case unit == resultdiff.UnitNs && whole && x >= 1e3:
-		return nanoseconds(uint64(x))
+		return Nanoseconds(uint64(x))
 	case unit == resultdiff.UnitNs:
 		return strconv.FormatFloat(x, 'f', 2, 64) + " ns"
 	}
