@@ -8,6 +8,7 @@ import (
 	"runtime"
 	"slices"
 	"sync"
+	"sync/atomic"
 
 	"github.com/vramyard/vramyard/alloc"
 	"github.com/vramyard/vramyard/device"
@@ -34,6 +35,7 @@ type Options struct {
 	// Quick is for a search over many settings: one measuring replay without fragmentation,
 	// and an eighth of the probes below the minimum.
 	Quick bool
+	Once  bool // one measuring replay, whose time counts for itself
 }
 
 // Report is the outcome of a comparison: one run for each trace and strategy, in the order
@@ -140,7 +142,12 @@ type Contest struct {
 	setup alloc.Setup
 	bound device.Size
 	o     Options
+
+	replayed atomic.Uint64 // events
 }
+
+// Replayed returns how many events the contest has replayed so far.
+func (c *Contest) Replayed() uint64 { return c.replayed.Load() }
 
 // NewContest returns a contest whose replays wait for a place in the pool.
 func NewContest(p *Pool, t *replay.Prepared, s alloc.Setup, o Options) *Contest {
@@ -185,7 +192,7 @@ func (c *Contest) search() (*Search, error) {
 	for len(s.Points()) > 0 {
 		answers := make([]bool, len(s.Points()))
 		errs := make([]error, len(answers))
-		c.pool.Each(len(answers), func(i int) { answers[i], _, errs[i] = c.completes(s.Points()[i]) })
+		c.pool.Each(len(answers), func(i int) { answers[i], errs[i] = c.completes(s.Points()[i]) })
 		for _, err := range errs {
 			if err != nil {
 				return nil, err
@@ -196,20 +203,17 @@ func (c *Contest) search() (*Search, error) {
 	return s, nil
 }
 
-// Completes reports whether the trace completes on a device of n bytes, and how many of its events
-// were replayed to know that: the replay ends at the first request that finds no memory.
-func (c *Contest) Completes(n device.Size) (ok bool, replayed int, err error) {
-	c.pool.Each(1, func(int) { ok, replayed, err = c.completes(n) })
-	return ok, replayed, err
+// Completes reports whether the trace completes on a device of n bytes. The replay ends at the first
+// request that finds no memory.
+func (c *Contest) Completes(n device.Size) (ok bool, err error) {
+	c.pool.Each(1, func(int) { ok, err = c.completes(n) })
+	return ok, err
 }
 
 // completes is Completes for who has a place in the pool.
-func (c *Contest) completes(n device.Size) (ok bool, replayed int, err error) {
+func (c *Contest) completes(n device.Size) (bool, error) {
 	res, err := c.replay(n, replay.Options{StopAtOOM: true})
-	if err != nil || res == nil {
-		return false, 0, err
-	}
-	return res.OOMs == 0, res.Replayed, nil
+	return err == nil && res != nil && res.OOMs == 0, err
 }
 
 // Measure replays with all figures on a device of n bytes. The row it returns has no minimum capacity.
@@ -247,7 +251,7 @@ func (r *Run) fill(res *replay.Result, setup alloc.Setup) {
 // several runs. It returns nil if the strategy cannot be built on such a device.
 func (c *Contest) measure(n device.Size) (*replay.Result, error) {
 	runs := timedRuns
-	if c.o.Quick {
+	if c.o.Quick || c.o.Once {
 		runs = 1
 	}
 	results := make([]*replay.Result, runs)
@@ -287,6 +291,7 @@ func (c *Contest) replay(n device.Size, o replay.Options) (*replay.Result, error
 	if err != nil {
 		return nil, fmt.Errorf("device of %v: %w", n, err)
 	}
+	c.replayed.Add(uint64(res.Replayed))
 	return res, nil
 }
 
