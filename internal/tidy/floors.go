@@ -75,6 +75,7 @@ var rooms = []room{
 	{dir: "harness/export", floor: 34, never: outsideHarness},
 	{dir: "harness/report", floor: 35, never: append([]string{"harness/formats", "harness/store"}, outsideHarness...)},
 	{dir: "harness/postmortem", floor: 36, never: outsideHarness},
+	{dir: "harness/whatif", floor: 37, never: append([]string{"harness/formats", "harness/store"}, outsideHarness...)},
 	{dir: "props", floor: 40, never: []string{"strategies"}},
 	{dir: "props/check", floor: 41, never: []string{"strategies"}},
 	{dir: "cmd", floor: 50},

@@ -1,0 +1,344 @@
+package whatif
+
+import (
+	"fmt"
+	"strconv"
+	"strings"
+
+	"github.com/vramyard/vramyard/device"
+	"github.com/vramyard/vramyard/device/sim"
+	"github.com/vramyard/vramyard/harness/report"
+)
+
+// Verdict says what kind of answer there is.
+type Verdict string
+
+// The verdicts.
+const (
+	TooLittle Verdict = "too-little" // the live bytes alone need more than the card has
+	Carried   Verdict = "carried"    // the recorded settings carry the run, by the replay
+	Setting   Verdict = "setting"    // another setting of the framework does
+	Strategy  Verdict = "strategy"   // only allocators do that no setting chooses
+	None      Verdict = "none"       // nothing that was tried does
+	NoCard    Verdict = "no-card"    // which card is meant is not known
+)
+
+// Answer is the outcome in words.
+type Answer struct {
+	Verdict     Verdict     `json:"verdict"`               // what kind of answer it is
+	Text        []string    `json:"text"`                  // sentences, the answer first
+	Sure        []string    `json:"how_sure"`              // sentences about how far it can be trusted
+	Label       string      `json:"label,omitempty"`       // of the setting that is answered with
+	Environment []string    `json:"environment,omitempty"` // to export for it
+	Need        device.Size `json:"need_bytes,omitempty"`  // capacity with which it completes
+}
+
+// nearly is how much more than the best a setting may need that is simpler: one per cent.
+const nearly = 100
+
+// closeMargin is the share of a card below which what is to spare is little: two per cent.
+const closeMargin = 50
+
+// teller puts an answer together.
+type teller struct {
+	*Result
+	pools    bool
+	recorded *Point // nil if the recorded settings are not known
+	card     string // listed card that was named last
+	a        Answer
+}
+
+// Tell says in words what a search has found. pools says that the trace itself tells which requests go
+// to private pools.
+func Tell(r *Result, pools bool) Answer {
+	t := teller{Result: r, pools: pools}
+	for i := range r.Runs {
+		if r.Runs[i].Recorded {
+			t.recorded = &r.Runs[i]
+		}
+	}
+	t.tell()
+	t.sure()
+	return t.a
+}
+
+// say adds a sentence to the answer.
+func (t *teller) say(format string, args ...any) {
+	t.a.Text = append(t.a.Text, fmt.Sprintf(format, args...))
+}
+
+// tell gives the answer.
+func (t *teller) tell() {
+	any := func(p *Point) bool { return p.Need() != 0 }
+	carries := func(p *Point) bool { return p.Carried != nil && *p.Carried && any(p) }
+	ours := func(f func(*Point) bool) func(*Point) bool { return func(p *Point) bool { return f(p) && t.ours(p) } }
+	switch {
+	case t.Card == 0:
+		t.a.Verdict = NoCard
+		t.preface()
+		t.howSmall(t.best(ours(any)), t.best(any))
+	case t.Card < t.LowerBound:
+		t.a.Verdict = TooLittle
+		t.say("None: the live bytes alone need %s, and %s.", report.Bytes(t.LowerBound), t.cardHas())
+		t.howSmall(nil, t.best(any))
+	case t.recorded != nil && carries(t.recorded):
+		t.a.Verdict = Carried
+		t.preface()
+		t.alreadyCarried()
+		t.howSmall(t.best(ours(carries)), t.best(carries))
+	case t.best(ours(carries)) != nil:
+		t.a.Verdict = Setting
+		t.setting(t.best(ours(carries)), t.best(carries))
+	case t.best(carries) != nil:
+		t.a.Verdict = Strategy
+		b := t.best(carries)
+		t.choose(b)
+		t.say("No setting%s that was tried carries this run on %s. %s would: it %s.", t.of(), t.cardName(), capital(name(b)), needs(b))
+		t.fits(b)
+	default:
+		t.a.Verdict = None
+		t.say("None: none of the %d settings that were tried carries this run on %s.", t.Points, t.cardName())
+		t.howSmall(t.best(ours(any)), t.best(any))
+	}
+}
+
+// of names the framework whose settings are meant, if it is known.
+func (t *teller) of() string {
+	if e, ok := t.Recorded.Setup.Export(); ok {
+		return " of " + e.Framework
+	}
+	return " of a framework"
+}
+
+// preface says what the recording has of a failure, if nothing else will.
+func (t *teller) preface() {
+	switch f := t.Recorded.Failure; {
+	case f == nil:
+		t.say("No failure is recorded.")
+	case !f.Fatal:
+		t.say("The program was refused memory %s and went on.", times(f.Count))
+	case t.Card == 0:
+		t.say("The recorded program found no memory for %s. The file does not tell how large the card is: --device does.", report.Bytes(f.Size))
+	}
+}
+
+// best returns the point that needs least of those that f names, or one that is simpler and needs
+// hardly more; nil if there is none.
+func (t *teller) best(f func(*Point) bool) *Point {
+	var least device.Size
+	for i := range t.Runs {
+		if p := &t.Runs[i]; f(p) && (least == 0 || p.Need() < least) {
+			least = p.Need()
+		}
+	}
+	var best *Point
+	for i := range t.Runs {
+		p := &t.Runs[i]
+		if f(p) && p.Need()-least <= least/nearly && (best == nil || p.Changes < best.Changes) {
+			best = p
+		}
+	}
+	return best
+}
+
+// choose notes what is answered with.
+func (t *teller) choose(p *Point) {
+	t.a.Label, t.a.Need = p.Label, p.Need()
+	if p.Export != nil {
+		t.a.Environment = p.Export.Environment
+	}
+}
+
+// setting answers with a setting that carries what the recorded ones do not.
+func (t *teller) setting(b, any *Point) {
+	t.choose(b)
+	verb := "carries"
+	if len(b.environment()) > 1 {
+		verb = "carry"
+	}
+	if t.Recorded.Failure != nil {
+		t.say("Yes: %s %s this run on %s.", name(b), verb, t.cardName())
+	} else {
+		t.say("%s %s this run on %s.", capital(name(b)), verb, t.cardName())
+	}
+	if held := t.held(); held > b.Need() {
+		t.say("It %s; %s were held when memory ran out, %s more.", needs(b), report.Bytes(held), report.Bytes(held-b.Need()))
+	} else {
+		t.say("It %s.", needs(b))
+	}
+	t.costs(b)
+	t.fits(b)
+	t.elsewhere(b, any)
+}
+
+// held returns the bytes that the recorded program held when it was refused memory, 0 if it was not.
+func (t *teller) held() device.Size {
+	if t.Recorded.Failure == nil {
+		return 0
+	}
+	return t.Recorded.Failure.Reserved
+}
+
+// alreadyCarried says that the recorded settings carry the run, and what that means if they did not.
+func (t *teller) alreadyCarried() {
+	p := t.recorded
+	if f := t.Recorded.Failure; f != nil && f.Fatal && t.Card <= t.Recorded.Capacity {
+		t.say("The replay does not fail: with the recorded settings this run completes on %s. So what it died of is not in "+
+			"the file, and what another setting would have done cannot be told from it.", t.cardName())
+		return
+	}
+	t.say("With the recorded settings the run completes on %s: it %s.", t.cardName(), needs(p))
+}
+
+// howSmall says with how little the run can do: recorded, with another setting, with any strategy.
+func (t *teller) howSmall(b, any *Point) {
+	p := t.recorded
+	switch {
+	case p != nil && p.Need() != 0 && t.a.Verdict != Carried:
+		t.say("With the recorded settings it %s.", needs(p))
+		t.fits(p)
+	case p != nil && p.Need() != 0:
+		t.fits(p)
+	}
+	switch {
+	case b == nil || b.Need() == 0:
+	case p == nil || p.Need() == 0:
+		t.choose(b)
+		t.say("%s %s.", capital(name(b)), needs(b))
+		t.fits(b)
+	case b == p || p.Need()-min(p.Need(), b.Need()) <= p.Need()/nearly:
+		t.say("Nothing to gain from settings: none%s that was tried needs noticeably less.", t.of())
+		b = p
+	default:
+		t.choose(b)
+		t.say("%s %s: %s less.", capital(name(b)), needs(b), report.Bytes(p.Need()-b.Need()))
+		t.costs(b)
+		t.fits(b)
+	}
+	if t.a.Verdict == TooLittle && any != nil {
+		t.choose(any)
+		t.say("Of all that was tried %s needs least: %s.", name(any), amount(any))
+		t.fits(any)
+		return
+	}
+	t.elsewhere(b, any)
+}
+
+// elsewhere says what the best strategy needs, if that is less than a setting does.
+func (t *teller) elsewhere(b, any *Point) {
+	if any == nil || b == any || b != nil && b.Need() != 0 && b.Need()-min(b.Need(), any.Need()) <= b.Need()/nearly {
+		return
+	}
+	t.say("Of all that was tried %s needs least: %s, where the live bytes alone are %s.", name(any), amount(any), report.Bytes(t.LowerBound))
+}
+
+// costs says what a setting costs in calls to the device.
+func (t *teller) costs(b *Point) {
+	const model = "by the cost model"
+	if p := t.recorded; p != nil && p != b {
+		fail := ""
+		if p.OOMs > 0 {
+			fail = ", which fail,"
+		}
+		t.say("It makes %s calls to the device, %s %s, where the recorded settings%s make %s, %s.", count(b.DeviceCalls),
+			report.Nanoseconds(b.DeviceTime), model, fail, count(p.DeviceCalls), report.Nanoseconds(p.DeviceTime))
+		return
+	}
+	t.say("It makes %s calls to the device, %s %s.", count(b.DeviceCalls), report.Nanoseconds(b.DeviceTime), model)
+}
+
+// fits names the smallest card that has what a point needs.
+func (t *teller) fits(p *Point) {
+	cards := sim.Cards()
+	for i := len(cards) - 1; i >= 0; i-- { // the smallest is the last
+		c := cards[i]
+		if c.Memory < p.Need() {
+			continue
+		}
+		if c.Name != t.card {
+			t.card = c.Name
+			t.say("The smallest card listed that has so much is the %s (%s).", c.Model, report.Bytes(c.Memory))
+		}
+		return
+	}
+	t.say("No card listed has so much: the largest is the %s (%s).", cards[0].Model, report.Bytes(cards[0].Memory))
+}
+
+// cardName names the card in question.
+func (t *teller) cardName() string {
+	for _, c := range sim.Cards() {
+		if c.Memory == t.Card {
+			return fmt.Sprintf("the %s (%s)", c.Model, report.Bytes(t.Card))
+		}
+	}
+	if t.Recorded.Capacity == t.Card {
+		return "the same card (" + report.Bytes(t.Card) + ")"
+	}
+	return "a card of " + report.Bytes(t.Card)
+}
+
+// cardHas says how much the card has.
+func (t *teller) cardHas() string {
+	if t.Recorded.Capacity == t.Card {
+		return "there were " + report.Bytes(t.Card)
+	}
+	return "the card has " + report.Bytes(t.Card)
+}
+
+// environment returns what to export for a point.
+func (p *Point) environment() []string {
+	if p.Export == nil {
+		return nil
+	}
+	return p.Export.Environment
+}
+
+// name names a point in a sentence.
+func name(p *Point) string {
+	switch {
+	case p.Export == nil:
+		return "the strategy " + p.Label
+	case len(p.Export.Environment) == 0:
+		return p.Export.Framework + " without any setting"
+	}
+	return strings.Join(p.Export.Environment, " ")
+}
+
+// amount says what a point needs, as far as it was searched.
+func amount(p *Point) string {
+	switch {
+	case p.MinCapacity != nil:
+		return report.Bytes(*p.MinCapacity)
+	case p.FailsAt != nil:
+		return fmt.Sprintf("at most %s, and more than %s", report.Bytes(p.Need()), report.Bytes(*p.FailsAt))
+	}
+	return "at most " + report.Bytes(p.Need())
+}
+
+// needs says it in a sentence.
+func needs(p *Point) string { return "needs " + amount(p) }
+
+// capital begins a sentence; names of variables stay as they are.
+func capital(s string) string {
+	if strings.HasPrefix(s, "the ") {
+		return "T" + s[1:]
+	}
+	return s
+}
+
+// times says how often.
+func times(n int) string {
+	if n == 1 {
+		return "once"
+	}
+	return count(uint64(n)) + " times"
+}
+
+// count returns a number with commas between the thousands.
+func count(n uint64) string {
+	s := strconv.FormatUint(n, 10)
+	for i := len(s) - 3; i > 0; i -= 3 {
+		s = s[:i] + "," + s[i:]
+	}
+	return s
+}

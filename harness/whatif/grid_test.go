@@ -1,0 +1,108 @@
+package whatif_test
+
+import (
+	"encoding/json"
+	"os"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/vramyard/vramyard/harness/whatif"
+	"github.com/vramyard/vramyard/strategies"
+)
+
+func TestGridsMultiplyOut(t *testing.T) {
+	setups, err := whatif.ReadGrid([]byte(`
+- strategy: caching
+  conf: ["", "expandable_segments:True"]
+- strategy: caching
+  conf: {max_split_size_mb: [64, 128], roundup_power2_divisions: ["", 8]}
+- strategy: async:keep
+  config: {region_bytes: [8MiB, 33554432], insert_waits: "off"}
+- strategy: bfc
+`), strategies.All())
+	require.NoError(t, err)
+	var got []string
+	for _, s := range setups {
+		var c struct {
+			Conf   string `json:"conf"`
+			Region uint64 `json:"region_bytes"`
+			Waits  string `json:"insert_waits"`
+		}
+		text, err := json.Marshal(s.Config)
+		require.NoError(t, err)
+		require.NoError(t, json.Unmarshal(text, &c))
+		got = append(got, strings.TrimSpace(s.Name+" "+c.Conf+" "+c.Waits))
+	}
+	require.Equal(t, []string{
+		"caching", "caching expandable_segments:True",
+		"caching max_split_size_mb:64", "caching max_split_size_mb:64,roundup_power2_divisions:8",
+		"caching max_split_size_mb:128", "caching max_split_size_mb:128,roundup_power2_divisions:8",
+		"async:keep  off", "async:keep  off", "bfc",
+	}, got)
+}
+
+func TestWrongGridsNameTheLine(t *testing.T) {
+	for text, want := range map[string]string{
+		"":                                       "want at least one strategy",
+		"[]":                                     "want at least one strategy",
+		"- strategy: cashing\n":                  `line 1, column 11: unknown strategy "cashing"`,
+		"- strategy: bfc\n- stratagem: bfc\n":    `line 2, column 3: unknown field "stratagem"`,
+		"- strategy: bfc:none\n":                 `unknown preset "none" of bfc`,
+		"- strategy: [bfc]\n":                    "line 1, column 13",
+		"strategy: bfc\n":                        "line 1, column 9",
+		"- bfc\n":                                "line 1, column 3",
+		"- strategy: bfc\n  config: {limt: 3}\n": `unknown field "limt"`,
+		"- strategy: bfc\n  config: 3\n":         "line 2, column 11: want names with values",
+		"- strategy: bfc\n  config: {limit: [[1]]}\n": "line 2, column 19: want a text, a number",
+		"- strategy: bfc\n  config: {limit: []}\n":    "line 2, column 19: want a text, a number",
+		"- strategy: bfc\n  config: {limit: .inf}\n":  "line 2, column 19: want a text, a number",
+		"- strategy: caching\n  conf: expand:True\n":  `unknown key "expand"`,
+		"- strategy: caching\n  conf: {a: {b: 1}}\n":  "want a text, a number",
+		"- strategy: bfc\n  strategy: bfc\n":          "line 2, column 3",
+		"- &a {strategy: bfc}\n- *a\n":                "line 1, column 3: anchors and aliases are not read",
+		"- strategy: \"bfc\n":                         "line 1",
+		"- strategy: bfc\n -x":                        "line ",
+		"- null\n":                                    "want at least one strategy",
+		strings.Repeat("- strategy: bfc\n", 5000):     "more than 4096 settings",
+		strings.Repeat("#", 1<<18+1):                  "want at most 262144 bytes",
+		"- strategy: bestfit\n  config: {looks: [" + strings.Repeat("1,", 99) + "1], slack: [" + strings.Repeat("8,", 99) + "8]}\n": "more than 4096 settings",
+	} {
+		_, err := whatif.ReadGrid([]byte(text), strategies.All())
+		require.ErrorContains(t, err, want, "%.60q", text)
+		require.NotContains(t, err.Error(), "\n")
+	}
+}
+
+func TestGridsOfTheCommandAreLegal(t *testing.T) {
+	for file, want := range map[string]int{"quick": 30, "full": 110} {
+		text, err := os.ReadFile("../../cmd/vramyard/grids/" + file + ".yaml")
+		require.NoError(t, err)
+		setups, err := whatif.ReadGrid(text, strategies.All())
+		require.NoError(t, err, file)
+		require.GreaterOrEqual(t, len(setups), want, file)
+		if file == "quick" {
+			require.Len(t, setups, want, file)
+			named := map[string]bool{}
+			for _, s := range setups {
+				name, _, _ := strings.Cut(s.Name, ":")
+				named[name] = true
+			}
+			for _, s := range strategies.All() {
+				require.True(t, named[s.Name], "the quick grid has nothing of %s", s.Name)
+			}
+		}
+	}
+}
+
+func FuzzReadGrid(f *testing.F) {
+	f.Add("- strategy: caching\n  conf: {max_split_size_mb: [64, 128], roundup_power2_divisions: [\"\", 8]}\n")
+	f.Add("- strategy: bfc\n  config: {limit: 3}\n")
+	f.Fuzz(func(t *testing.T, text string) {
+		setups, err := whatif.ReadGrid([]byte(text), strategies.All())
+		if (err == nil) != (len(setups) > 0) {
+			t.Fatalf("%d setups, error %v", len(setups), err)
+		}
+	})
+}

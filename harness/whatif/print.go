@@ -1,0 +1,235 @@
+package whatif
+
+import (
+	"encoding/csv"
+	"fmt"
+	"io"
+	"strconv"
+	"strings"
+
+	"github.com/jedib0t/go-pretty/v6/table"
+	"github.com/jedib0t/go-pretty/v6/text"
+
+	"github.com/vramyard/vramyard/device"
+	"github.com/vramyard/vramyard/harness/report"
+)
+
+// textWidth is the most columns of a line of sentences.
+const textWidth = 100
+
+// labelWidth is the most columns of the first column, if a label can be broken there.
+const labelWidth = 50
+
+// none stands for a figure that does not exist.
+const none = "—"
+
+// WriteText writes a result for people: the answer, how sure it is, what was recorded, and all that was
+// tried.
+func WriteText(w io.Writer, r *Result) error {
+	var b strings.Builder
+	first := len(r.Answer.Text) // sentences before what to export
+	if r.Answer.Verdict == Setting {
+		first = 1
+	}
+	wrap(&b, "", strings.Join(r.Answer.Text[:first], " "))
+	if len(r.Answer.Environment) > 0 {
+		b.WriteString("\n")
+		for _, e := range r.Answer.Environment {
+			fmt.Fprintf(&b, "    export %s\n", report.Printable(e))
+		}
+	}
+	if first < len(r.Answer.Text) {
+		b.WriteString("\n")
+		wrap(&b, "", strings.Join(r.Answer.Text[first:], " "))
+	}
+	b.WriteString("\nHow sure:\n")
+	for _, s := range r.Answer.Sure {
+		wrap(&b, "- ", s)
+	}
+	b.WriteString("\n")
+	r.writeRecorded(&b)
+	r.writeTable(&b)
+	_, err := io.WriteString(w, b.String())
+	return err
+}
+
+// wrap writes a paragraph in lines of at most textWidth columns, the first behind a mark and the
+// others below its text.
+func wrap(b *strings.Builder, mark, paragraph string) {
+	line := mark
+	for word := range strings.FieldsSeq(report.Printable(paragraph)) {
+		if len([]rune(line))+1+len([]rune(word)) > textWidth && len(line) > len(mark) {
+			b.WriteString(line + "\n")
+			line = strings.Repeat(" ", len(mark))
+		}
+		if len(line) > len(mark) {
+			line += " "
+		}
+		line += word
+	}
+	b.WriteString(line + "\n")
+}
+
+// writeRecorded writes what the file says of the run.
+func (r *Result) writeRecorded(b *strings.Builder) {
+	rec := &r.Recorded
+	line := func(what, format string, args ...any) {
+		fmt.Fprintf(b, "%-16s %s\n", what, fmt.Sprintf(format, args...))
+	}
+	if len(rec.Config) > 0 {
+		line("recorded", "settings %s", report.Printable(string(rec.Config)))
+	}
+	if rec.Peak != 0 {
+		line("peak reserved", "%s", report.Bytes(rec.Peak))
+	}
+	if f := rec.Failure; f != nil {
+		how := "the program went on"
+		if f.Fatal {
+			how = "nothing was allocated behind it"
+		}
+		what := fmt.Sprintf("%s refused at event %d; %s", report.Bytes(f.Size), f.Event, how)
+		if f.DeviceFree != nil {
+			what += fmt.Sprintf("; %s held, %s left on the device", report.Bytes(f.Reserved), report.Bytes(*f.DeviceFree))
+		}
+		if f.Count > 1 {
+			what += fmt.Sprintf("; %d refusals in all", f.Count)
+		}
+		line("failure", "%s", what)
+	}
+	if r.Card != 0 {
+		line("card", "%s", report.Bytes(r.Card))
+	}
+	line("lower bound", "%s, the live bytes alone", report.Bytes(r.LowerBound))
+	b.WriteString("\n")
+}
+
+// writeTable writes all that was tried.
+func (r *Result) writeTable(b *strings.Builder) {
+	t := report.NewTable("setting", "min capacity", "on the card", "peak reserved", "waste", "device calls", "device time", "ns/op", "notes")
+	right := table.ColumnConfig{Align: text.AlignRight, AlignHeader: text.AlignRight}
+	columns := []table.ColumnConfig{{Number: 1, WidthMax: labelWidth, WidthMaxEnforcer: fold}}
+	for right.Number = 2; right.Number <= 8; right.Number++ {
+		columns = append(columns, right)
+	}
+	t.SetColumnConfigs(columns)
+	for i := range r.Runs {
+		p := &r.Runs[i]
+		t.AppendRow(table.Row{
+			report.Printable(p.Label), p.minimum(), p.verdict(), report.Bytes(p.PeakReserved), p.waste(), count(p.DeviceCalls),
+			report.Nanoseconds(p.DeviceTime), strconv.FormatFloat(p.NsPerOp, 'f', 0, 64), r.notes(p),
+		})
+	}
+	fmt.Fprintf(b, "%s\n", t.Render())
+	for i := range r.Runs {
+		if p := &r.Runs[i]; len(p.Same) > 0 {
+			wrap(b, "  ", "On this trace "+p.Label+" decides like "+strings.Join(p.Same, "; ")+".")
+		}
+	}
+	fmt.Fprintf(b, "%d settings, %d of them different on this trace; %s events replayed", r.Points, len(r.Runs), count(r.Replayed))
+	if r.Budget != 0 {
+		fmt.Fprintf(b, " of at most %s", count(r.Budget))
+	}
+	b.WriteString(".\n")
+}
+
+// fold breaks a label at its commas into lines of at most so many columns, as far as it can.
+func fold(label string, width int) string {
+	var b strings.Builder
+	column := 0
+	for part := range strings.SplitAfterSeq(label, ",") {
+		n := len([]rune(part))
+		if column > 0 && column+n > width {
+			b.WriteString("\n")
+			column = 0
+		}
+		b.WriteString(part)
+		column += n
+	}
+	return b.String()
+}
+
+// minimum says what is known of a point's minimum capacity.
+func (p *Point) minimum() string {
+	switch {
+	case p.MinCapacity != nil:
+		return report.Bytes(*p.MinCapacity)
+	case p.CompletesAt != nil:
+		return "≤ " + report.Bytes(*p.CompletesAt)
+	case p.FailsAt != nil:
+		return "> " + report.Bytes(*p.FailsAt)
+	}
+	return none
+}
+
+// waste returns the waste of a run that completed; another one shows too little of the trace.
+func (p *Point) waste() string {
+	if !p.Starts || p.OOMs > 0 || p.Refused > 0 {
+		return none
+	}
+	return report.Percent(p.Waste)
+}
+
+// verdict says what becomes of the trace on the card.
+func (p *Point) verdict() string {
+	switch {
+	case p.Carried == nil:
+		return none
+	case *p.Carried:
+		return "carried"
+	}
+	return "fails"
+}
+
+// notes says in words what the figures of a row leave out.
+func (r *Result) notes(p *Point) string {
+	var all []string
+	add := func(format string, args ...any) { all = append(all, fmt.Sprintf(format, args...)) }
+	if p.Recorded {
+		add("as recorded")
+	}
+	if p.Refused > 0 {
+		add("refuses %d requests", p.Refused)
+	}
+	if !p.Starts {
+		add("does not start on %s", report.Bytes(p.Device))
+	}
+	if p.OOMs > 0 {
+		add("%d OOMs on %s", p.OOMs, report.Bytes(p.Device))
+	}
+	if p.FailsAbove != nil {
+		add("fails again at %s", report.Bytes(*p.FailsAbove))
+	}
+	if p.MinCapacity == nil && p.CompletesAt != nil && p.FailsAt != nil {
+		add("> %s", report.Bytes(*p.FailsAt))
+	}
+	return strings.Join(all, ", ")
+}
+
+// WriteCSV writes the points of a result as comma-separated values, with the names of the JSON form in
+// the first line. A figure that does not exist is empty.
+func WriteCSV(w io.Writer, r *Result) error {
+	c := csv.NewWriter(w)
+	rows := [][]string{append([]string{
+		"label", "environment", "change_count", "is_recorded", "same_as", "carried", "fails_at_bytes", "completes_at_bytes",
+	}, report.CompareColumns()...)}
+	for i := range r.Runs {
+		p := &r.Runs[i]
+		carried := ""
+		if p.Carried != nil {
+			carried = strconv.FormatBool(*p.Carried)
+		}
+		rows = append(rows, append([]string{
+			p.Label, strings.Join(p.environment(), " "), strconv.Itoa(p.Changes), strconv.FormatBool(p.Recorded), strings.Join(p.Same, "; "),
+			carried, optional(p.FailsAt), optional(p.CompletesAt),
+		}, report.CompareRow(p.Run)...))
+	}
+	return c.WriteAll(rows)
+}
+
+// optional returns a number of bytes, nothing for one that is not known.
+func optional(n *device.Size) string {
+	if n == nil {
+		return ""
+	}
+	return strconv.FormatUint(uint64(*n), 10)
+}

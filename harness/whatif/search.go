@@ -1,0 +1,290 @@
+package whatif
+
+import (
+	"cmp"
+	"slices"
+	"sync"
+	"sync/atomic"
+
+	"github.com/vramyard/vramyard/device"
+	"github.com/vramyard/vramyard/harness/compare"
+	"github.com/vramyard/vramyard/harness/replay"
+)
+
+// How much is replayed. A setting costs one replay in which everything is measured, on the card if it
+// is known, so that the same replay tells whether the card carries the trace. What is left is spent on
+// minimum capacities: a third of that again, ten replays for thirty settings, and for short
+// traces as many as probeFloor events are.
+const (
+	probeShare = 3          // one probe for so many settings
+	probeFloor = 10_000_000 // events; about a second
+	mostAtOnce = 16         // probes that are made side by side, each of another setting
+)
+
+// economical cuts intervals in half and takes completing to be monotone. What fails above a minimum is
+// therefore not looked for; --grid full does.
+var economical = compare.Effort{Fan: 1}
+
+// search is the state of a search.
+type search struct {
+	*Result
+	trace    *replay.Prepared
+	o        Options
+	pool     *compare.Pool
+	contests []*compare.Contest
+	minima   []*compare.Search // by point; nil where there is none to look for
+	counted  []uint64          // by point: events replayed, as far as they are in done
+	done     atomic.Uint64     // events replayed
+	finished atomic.Int64      // points that are measured
+}
+
+// run measures every point and searches minimum capacities.
+func (s *search) run() error {
+	n := uint64(s.trace.Head().Events)
+	if !s.o.Full {
+		s.Budget = n*uint64(len(s.Runs)) + max(n*uint64(len(s.Runs))/probeShare, probeFloor)
+	}
+	at := s.measuredOn()
+	for i := range s.Runs {
+		o := compare.Options{Device: s.o.Device, FreeAt: s.o.FreeAt, Version: s.o.Version, Once: true}
+		if s.o.Full && s.Card != 0 {
+			o.Capacity = at
+		}
+		s.contests = append(s.contests, compare.NewContest(s.pool, s.trace, s.Runs[i].setup, o))
+	}
+	s.counted = make([]uint64, len(s.Runs))
+	err := s.eachPoint(func(i int) (err error) {
+		s.Runs[i].Run, err = s.measure(i, at)
+		s.finished.Add(1)
+		s.spend(i)
+		return err
+	})
+	if err != nil {
+		return err
+	}
+	for i := range s.Runs {
+		s.minima = append(s.minima, s.begin(i))
+	}
+	if !s.o.Full {
+		if err := s.probe(); err != nil {
+			return err
+		}
+		if err := s.measureAgain(); err != nil {
+			return err
+		}
+	}
+	s.Replayed = s.done.Load()
+	return nil
+}
+
+// measuredOn returns the capacity on which everything is measured: the card's if the trace can fit it
+// at all, else one that no sensible strategy exhausts.
+func (s *search) measuredOn() device.Size {
+	if s.Card >= s.LowerBound {
+		return s.Card
+	}
+	return compare.Ample(s.LowerBound)
+}
+
+// measure returns the row of a point.
+func (s *search) measure(i int, at device.Size) (compare.Run, error) {
+	if s.o.Full {
+		return s.contests[i].Run()
+	}
+	return s.contests[i].Measure(at)
+}
+
+// eachPoint calls f for every point, side by side, and returns the first error in their order.
+func (s *search) eachPoint(f func(i int) error) error {
+	errs := make([]error, len(s.Runs))
+	var wg sync.WaitGroup
+	for i := range s.Runs {
+		wg.Go(func() { errs[i] = f(i) })
+	}
+	wg.Wait()
+	for _, err := range errs {
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// spend books what a point has replayed since the last time.
+func (s *search) spend(i int) {
+	now := s.contests[i].Replayed()
+	done := s.done.Add(now - s.counted[i])
+	s.counted[i] = now
+	if s.o.Progress == nil {
+		return
+	}
+	most := s.Budget
+	if s.o.Full { // which has no bound: the points to come are taken to be like those so far
+		most = done / uint64(s.finished.Load()) * uint64(len(s.Runs))
+	}
+	s.o.Progress(done, max(most, done))
+}
+
+// begin enters what the measuring replay has told and returns the search for the minimum.
+func (s *search) begin(i int) *compare.Search {
+	p := &s.Runs[i]
+	clean := p.Starts && p.OOMs == 0 && p.Refused == 0
+	if s.Card != 0 {
+		carried := clean && s.Card >= s.LowerBound
+		p.Carried = &carried
+	}
+	if s.o.Full {
+		if p.MinCapacity != nil {
+			p.CompletesAt = p.MinCapacity
+			if below := *p.MinCapacity - compare.Grid; below >= s.LowerBound {
+				p.FailsAt = &below
+			}
+		}
+		return nil
+	}
+	if p.Refused > 0 {
+		return nil
+	}
+	return compare.NewSearch(s.bounds(p, clean), economical)
+}
+
+// bounds returns what is known of a point's minimum capacity, and what to try first: the reserved
+// bytes, with which a strategy that does not look at the capacity completes.
+func (s *search) bounds(p *Point, clean bool) compare.Bounds {
+	at, first := p.Device, device.AlignUp(p.PeakReserved, compare.Grid)
+	if !clean {
+		// Nothing up to here is tried again.
+		return compare.Bounds{Floor: at + compare.Grid, First: device.AlignUp(at+at/4, compare.Grid)}
+	}
+	if p.setup.Preallocates {
+		first = device.AlignUp(s.LowerBound+s.LowerBound/8, compare.Grid)
+	}
+	if first >= at {
+		first = 0
+	}
+	return compare.Bounds{Floor: s.LowerBound, First: first, Completes: at}
+}
+
+// probe searches minima while the budget lasts. Which probes are made does not depend on how many
+// there are side by side: a round has its number from what is left, and ends before the next.
+func (s *search) probe() error {
+	n := uint64(max(s.trace.Head().Events, 1))
+	for {
+		left := s.Budget - min(s.done.Load(), s.Budget)
+		round := s.round(int(min(left/n, mostAtOnce)), max(left/(4*n), 1))
+		if len(round) == 0 {
+			return s.conclude()
+		}
+		answers := make([]bool, len(round))
+		errs := make([]error, len(round))
+		var wg sync.WaitGroup
+		for k, i := range round {
+			wg.Go(func() {
+				answers[k], errs[k] = s.contests[i].Completes(s.minima[i].Points()[0])
+				s.spend(i)
+			})
+		}
+		wg.Wait()
+		for k, i := range round {
+			if errs[k] != nil {
+				return errs[k]
+			}
+			s.minima[i].Answer(answers[k : k+1])
+		}
+	}
+}
+
+// round returns the points whose minima are probed next, at most most of them and so many: of those
+// that users can choose first, and of these those that may be the best.
+func (s *search) round(most int, many uint64) []int {
+	var open []int
+	for i, m := range s.minima {
+		if m != nil && len(m.Points()) > 0 {
+			open = append(open, i)
+		}
+	}
+	slices.SortStableFunc(open, func(a, b int) int {
+		x, y := s.rank(a), s.rank(b)
+		return cmp.Or(cmp.Compare(x.class, y.class), cmp.Compare(x.need, y.need))
+	})
+	return open[:min(len(open), most, int(min(many, mostAtOnce)))]
+}
+
+// rank is how soon a point is probed.
+type rank struct {
+	class int         // what users can choose comes first, and what was recorded
+	need  device.Size // known to be enough; the largest size if nothing is
+}
+
+// rank returns the rank of a point.
+func (s *search) rank(i int) rank {
+	p := &s.Runs[i]
+	r := rank{class: 1, need: ^device.Size(0)}
+	if p.Recorded || p.Export != nil && s.ours(p) {
+		r.class = 0
+	}
+	if _, ok := s.minima[i].Bracket(); ok != nil {
+		r.need = *ok
+	} else if p.PeakReserved > 0 && r.class == 0 {
+		r.need-- // it needs more than the card, but what it can do is asked for
+	}
+	return r
+}
+
+// ours reports whether a point can be chosen by the users of the recorded framework, or of any if none
+// is known.
+func (r *Result) ours(p *Point) bool {
+	if p.Export == nil {
+		return false
+	}
+	e, known := r.Recorded.Setup.Export()
+	return !known || e.Framework == p.Export.Framework
+}
+
+// conclude enters what the searches have found.
+func (s *search) conclude() error {
+	for i, m := range s.minima {
+		p := &s.Runs[i]
+		if m == nil {
+			continue
+		}
+		p.FailsAt, p.CompletesAt = m.Bracket()
+		if m.Exact() {
+			p.MinCapacity = p.CompletesAt
+		}
+		if failed := p.Device; p.FailsAt == nil && (!p.Starts || p.OOMs > 0) {
+			p.FailsAt = &failed
+		}
+		p.Probes, p.SearchedUpTo = m.Tried()
+		p.SearchedUpTo = max(p.SearchedUpTo, p.Device)
+	}
+	return nil
+}
+
+// measureAgain measures strategies that take all they may at once on their minima, because what they
+// reserve on a larger device says nothing.
+func (s *search) measureAgain() error {
+	n := s.trace.Head().Events
+	var again []int
+	left := s.Budget - min(s.done.Load(), s.Budget)
+	for i := range s.Runs {
+		if p := &s.Runs[i]; p.setup.Preallocates && p.MinCapacity != nil && left >= uint64(n) {
+			again = append(again, i)
+			left -= uint64(n)
+		}
+	}
+	return s.eachPoint(func(i int) error {
+		if !slices.Contains(again, i) {
+			return nil
+		}
+		p := &s.Runs[i]
+		row, err := s.contests[i].Measure(*p.MinCapacity)
+		if err != nil {
+			return err
+		}
+		row.MinCapacity, row.Probes, row.SearchedUpTo = p.MinCapacity, p.Probes, p.SearchedUpTo
+		p.Run = row
+		s.spend(i)
+		return nil
+	})
+}

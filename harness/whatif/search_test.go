@@ -1,0 +1,193 @@
+package whatif_test
+
+import (
+	"bytes"
+	"encoding/csv"
+	"encoding/json"
+	"os"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/vramyard/vramyard/alloc"
+	"github.com/vramyard/vramyard/device"
+	"github.com/vramyard/vramyard/harness/compare"
+	"github.com/vramyard/vramyard/harness/recorded"
+	"github.com/vramyard/vramyard/harness/trace"
+	"github.com/vramyard/vramyard/harness/whatif"
+	"github.com/vramyard/vramyard/strategies"
+)
+
+// quick returns the grid of the command.
+func quick(t *testing.T) []alloc.Setup {
+	t.Helper()
+	text, err := os.ReadFile("../../cmd/vramyard/grids/quick.yaml")
+	require.NoError(t, err)
+	setups, err := whatif.ReadGrid(text, strategies.All())
+	require.NoError(t, err)
+	return setups
+}
+
+// search asks what a trace would have needed, as a program of PyTorch without settings.
+func search(t *testing.T, src trace.Source, grid []alloc.Setup, o whatif.Options) *whatif.Result {
+	t.Helper()
+	w, err := whatif.Want(src)
+	require.NoError(t, err)
+	rec := whatif.RecordedIn(w)
+	rec.Setup, err = strategies.All().Lookup("caching", nil)
+	require.NoError(t, err)
+	r, err := whatif.Search(w, rec, grid, o)
+	require.NoError(t, err)
+	for i := range r.Runs {
+		r.Runs[i].NsPerOp = 0
+	}
+	return r
+}
+
+// scattered leaves holes of 12 MiB between blocks that live, and is refused 48 MiB.
+func scattered() string {
+	var b strings.Builder
+	for i := range 16 {
+		b.WriteString("a " + string(rune('0'+i/10)) + string(rune('0'+i%10)) + " 12MiB\n")
+	}
+	for i := 0; i < 16; i += 2 {
+		b.WriteString("f " + string(rune('0'+i/10)) + string(rune('0'+i%10)) + "\n")
+	}
+	return b.String() + "refused 48MiB\n"
+}
+
+// TestMinimaAreThoseOfCompare holds minima against a search that shares no probe with this one.
+func TestMinimaAreThoseOfCompare(t *testing.T) {
+	for _, card := range []device.Size{0, 150 * device.MiB, 300 * device.MiB, 64 * device.MiB} {
+		r := search(t, read(t, scattered()), quick(t), whatif.Options{Card: card})
+		require.Equal(t, 192*device.MiB, r.LowerBound)
+		w, err := whatif.Want(read(t, scattered()))
+		require.NoError(t, err)
+		for _, p := range r.Runs {
+			s, err := strategies.All().Lookup(p.Strategy, configOf(t, p.Config))
+			require.NoError(t, err)
+			want, err := compare.Compare([]trace.Source{w}, []alloc.Setup{s}, compare.Options{Quick: true})
+			require.NoError(t, err)
+			require.Equal(t, want.Runs[0].MinCapacity, p.MinCapacity, "%s on %v", p.Label, card)
+			if p.MinCapacity != nil && card >= r.LowerBound {
+				require.Equal(t, *p.MinCapacity <= card, *p.Carried, "%s on %v", p.Label, card)
+			}
+		}
+	}
+}
+
+// configOf returns a configuration without the limit that a capacity gave it.
+func configOf(t *testing.T, raw json.RawMessage) json.RawMessage {
+	t.Helper()
+	var fields map[string]json.RawMessage
+	require.NoError(t, json.Unmarshal(raw, &fields))
+	delete(fields, "limit")
+	text, err := json.Marshal(fields)
+	require.NoError(t, err)
+	return text
+}
+
+func TestAlikeIsReplayedOnce(t *testing.T) {
+	r := search(t, read(t, scattered()), quick(t), whatif.Options{})
+	require.Equal(t, 31, r.Points, "thirty, and the recorded one")
+	alike := len(r.Runs)
+	for _, p := range r.Runs {
+		alike += len(p.Same)
+		if p.Recorded {
+			require.Equal(t, "caching", p.Label)
+			require.Contains(t, p.Same, "caching garbage_collection_threshold:0.8")
+			require.Contains(t, p.Same, "caching large_segment_size_mb:64")
+		}
+	}
+	require.Equal(t, 30, alike, "the recorded settings are one of the grid")
+}
+
+func TestSameResultOnAnyNumberOfWorkers(t *testing.T) {
+	tr, err := recorded.Open("cpu_resnet50_train")
+	require.NoError(t, err)
+	var want []byte
+	for _, workers := range []int{1, 2, 7} {
+		got, err := json.Marshal(search(t, tr, quick(t)[:12], whatif.Options{Workers: workers, Card: tr.LowerBound() + 30*device.MiB}))
+		require.NoError(t, err)
+		if want == nil {
+			want = got
+		}
+		require.Equal(t, string(want), string(got), "%d workers", workers)
+	}
+}
+
+// long is a trace of n events with memory to fragment.
+func long(t *testing.T, n int) *trace.Trace {
+	t.Helper()
+	b := trace.NewBuilder(trace.Header{Name: "long"})
+	for i := range n / 2 {
+		require.NoError(t, b.Alloc(uint64(i), device.Size(1+i*7919%31)*device.MiB, 0))
+		if i >= 50 {
+			require.NoError(t, b.Free(uint64(i-50)))
+		}
+	}
+	return b.Trace()
+}
+
+// TestBudgetIsKept takes a trace that is too long to search everything, and makes sure that something was
+// left undone, that nothing was overspent, and that what was left shows as a bracket.
+func TestBudgetIsKept(t *testing.T) {
+	tr := long(t, 400_000)
+	r := search(t, tr, quick(t), whatif.Options{})
+	n := uint64(tr.Head().Events)
+	require.Equal(t, n*uint64(len(r.Runs))+max(n*uint64(len(r.Runs))/3, 10_000_000), r.Budget)
+	require.LessOrEqual(t, r.Replayed, r.Budget)
+	require.Greater(t, r.Replayed, r.Budget-n, "as long as a replay can be paid for, one is made")
+	brackets := 0
+	for _, p := range r.Runs {
+		if p.MinCapacity == nil && p.CompletesAt != nil {
+			brackets++
+		}
+	}
+	require.NotZero(t, brackets)
+}
+
+func TestFullGridSearchesToTheEnd(t *testing.T) {
+	r := search(t, read(t, scattered()), quick(t)[:4], whatif.Options{Full: true, Card: 300 * device.MiB})
+	require.Zero(t, r.Budget)
+	require.NotZero(t, r.Replayed)
+	for _, p := range r.Runs {
+		require.NotNil(t, p.MinCapacity, p.Label)
+		require.Equal(t, p.MinCapacity, p.CompletesAt)
+		require.Equal(t, *p.MinCapacity <= 300*device.MiB, *p.Carried)
+		require.Greater(t, p.Probes, 10)
+	}
+}
+
+func TestProgressNeverPassesItsEnd(t *testing.T) {
+	var last uint64
+	search(t, read(t, scattered()), quick(t), whatif.Options{Workers: 1, Progress: func(done, most uint64) {
+		require.LessOrEqual(t, done, most)
+		last = max(last, done)
+	}})
+	require.NotZero(t, last)
+}
+
+func TestNothingToAllocateIsAnError(t *testing.T) {
+	w, err := whatif.Want(read(t, "mark x\n"))
+	require.NoError(t, err)
+	_, err = whatif.Search(w, whatif.Recorded{}, quick(t), whatif.Options{})
+	require.EqualError(t, err, "test: the trace allocates nothing")
+}
+
+func TestWritersAgree(t *testing.T) {
+	r := search(t, read(t, scattered()), quick(t), whatif.Options{Card: 250 * device.MiB})
+	var text, table bytes.Buffer
+	require.NoError(t, whatif.WriteText(&text, r))
+	for i := range r.Runs {
+		require.Contains(t, strings.ReplaceAll(text.String(), "\n", ""), strings.Split(r.Runs[i].Label, ",")[0])
+	}
+	require.NoError(t, whatif.WriteCSV(&table, r))
+	rows, err := csv.NewReader(&table).ReadAll()
+	require.NoError(t, err)
+	require.Len(t, rows, 1+len(r.Runs))
+	for line := range strings.SplitSeq(strings.Split(text.String(), "┌")[0], "\n") {
+		require.LessOrEqual(t, len([]rune(line)), 100, line)
+	}
+}
