@@ -5,6 +5,7 @@
 //	vramyard verify --addresses FILE TRACE             hold caching to a recording of PyTorch
 //	vramyard bench                                     time and memory on yardstick workloads
 //	vramyard check                                     prove invariants on generated calls
+//	vramyard whatif FILE                               which setting would have carried a run
 //	vramyard tune --strategy NAME [TRACE...]           search the settings of a strategy
 //	vramyard diff A.json B.json                         tell how two results differ, and fail where they may not
 //	vramyard trace info|convert|cut|diff|gen ...       look at traces, change and compare them, make them up
@@ -115,7 +116,8 @@ func newRoot(started *bool) *cobra.Command {
 		SilenceErrors: true,
 		SilenceUsage:  true,
 	}
-	root.AddCommand(newCompare(), newReplay(), newVerify(), newBench(), newCheck(), newTune(), newDiff(), newTrace(), newStrategies(), newDevices())
+	root.AddCommand(newCompare(), newReplay(), newVerify(), newBench(), newCheck(), newWhatif(), newTune(), newDiff(), newTrace(),
+		newStrategies(), newDevices())
 	root.SetHelpCommand(newHelp())
 	noteStart(root, started)
 	return root

@@ -1,0 +1,248 @@
+package main
+
+import (
+	"embed"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/vramyard/vramyard/alloc"
+	"github.com/vramyard/vramyard/harness/formats"
+	"github.com/vramyard/vramyard/harness/history"
+	"github.com/vramyard/vramyard/harness/snapshot"
+	"github.com/vramyard/vramyard/harness/verify"
+	"github.com/vramyard/vramyard/harness/whatif"
+	"github.com/vramyard/vramyard/internal/outfile"
+	"github.com/vramyard/vramyard/strategies"
+	"github.com/vramyard/vramyard/strategies/caching"
+)
+
+// grids are the grids inside the program.
+//
+//go:embed grids/quick.yaml grids/full.yaml
+var grids embed.FS
+
+// The values of --grid that are no files.
+const (
+	gridQuick = "quick"
+	gridFull  = "full"
+)
+
+// whatifFlags are the flags of the command whatif.
+type whatifFlags struct {
+	deviceFlags
+	grid, freeAt, jsonFile, csvFile string
+	source                          formats.Options
+	workers                         int
+}
+
+func newWhatif() *cobra.Command {
+	var f whatifFlags
+	c := &cobra.Command{
+		Use:   "whatif FILE",
+		Short: "Tell which setting or allocator would have carried a run",
+		Long: `Replay what a program asked for, what it was refused included, through PyTorch's settings and every strategy,
+and say in words which of them would have carried it, on how small a card, and how sure that is.
+
+A FILE is of any format in docs/traces.md, "-" for standard input, or the name of a trace inside the program. Of a
+memory snapshot of PyTorch the card is taken from the failure that it records; --device names another one.
+
+--grid quick tries thirty settings within the time of about forty replays; what is not searched to the end shows
+as a bracket. full tries more, and searches every minimum. A file lists your own; docs/whatif.md has its form.`,
+		Example: "  vramyard whatif snapshot.pickle\n  vramyard whatif --device sim:l4-24g snapshot.pickle",
+		Args:    cobra.ExactArgs(1),
+		RunE:    func(cmd *cobra.Command, args []string) error { return f.run(cmd, args[0]) },
+	}
+	f.addDevice(c, "its capacity is the card in question")
+	f.addSim(c, simShapeUsage)
+	c.Flags().StringVar(&f.grid, "grid", gridQuick, `settings to try: "quick", "full", or a YAML file`)
+	addPart(c, &f.source)
+	addFreeAt(c, &f.freeAt)
+	c.Flags().IntVar(&f.workers, "workers", 0, "replays at once; 0 for one on each core")
+	c.Flags().StringVar(&f.jsonFile, "json", "", `also write everything as JSON to this file, "-" for standard output instead of words`)
+	c.Flags().StringVar(&f.csvFile, "csv", "", `also write all that was tried as CSV to this file, "-" for standard output instead of words`)
+	return c
+}
+
+// errWorkers is what is wrong with a number of workers.
+var errWorkers = errors.New("want 0 or more")
+
+// run executes the command.
+func (f *whatifFlags) run(cmd *cobra.Command, path string) error {
+	if err := checkOutputs([]string{path, f.grid}, output{"json", f.jsonFile, false}, output{"csv", f.csvFile, false}); err != nil {
+		return err
+	}
+	o := whatif.Options{Version: version, Workers: f.workers, Full: f.grid == gridFull}
+	if f.workers < 0 {
+		return flagError("workers", errWorkers)
+	}
+	var err error
+	if o.Device, o.Card, err = f.shape(); err != nil {
+		return err
+	}
+	if o.FreeAt, err = parseFreeAt(f.freeAt); err != nil {
+		return err
+	}
+	grid, err := f.readGrid()
+	if err != nil {
+		return flagError("grid", err)
+	}
+	w, rec, err := f.open(path, cmd.InOrStdin())
+	if err != nil {
+		return err
+	}
+	bar := newProgress(cmd.ErrOrStderr(), 0)
+	o.Progress = func(done, most uint64) { bar.reached(int(done), int(most)) }
+	r, err := whatif.Search(w, rec, grid, o)
+	bar.stop()
+	if err != nil {
+		return err
+	}
+	return f.write(cmd.OutOrStdout(), r)
+}
+
+// readGrid reads the grid that is asked for.
+func (f *whatifFlags) readGrid() ([]alloc.Setup, error) {
+	var text []byte
+	var err error
+	switch f.grid {
+	case gridQuick, gridFull:
+		text, err = grids.ReadFile("grids/" + f.grid + ".yaml")
+	case "":
+		err = errors.New("want quick, full or a file")
+	default:
+		if text, err = os.ReadFile(f.grid); errors.Is(err, os.ErrNotExist) {
+			err = fmt.Errorf("%s is neither quick nor full, nor a file", f.grid)
+		}
+	}
+	if err != nil {
+		return nil, err
+	}
+	setups, err := whatif.ReadGrid(text, strategies.All())
+	if err != nil {
+		err = fmt.Errorf("%s: %w", f.grid, err)
+	}
+	return setups, err
+}
+
+// write writes the result wherever the flags ask for it.
+func (f *whatifFlags) write(stdout io.Writer, r *whatif.Result) error {
+	words := func() error {
+		if f.jsonFile == "-" || f.csvFile == "-" {
+			return nil // standard output holds one thing
+		}
+		return outfile.Write("-", stdout, func(w io.Writer) error { return whatif.WriteText(w, r) })
+	}
+	// Each file gets its name only when what is inside has succeeded.
+	withCSV := func() error {
+		if f.csvFile == "" {
+			return words()
+		}
+		return outfile.Write(f.csvFile, stdout, func(w io.Writer) error {
+			return errors.Join(whatif.WriteCSV(w, r), words())
+		})
+	}
+	if f.jsonFile == "" {
+		return withCSV()
+	}
+	return outfile.Write(f.jsonFile, stdout, func(w io.Writer) error {
+		return errors.Join(encodeJSON(w, r), withCSV())
+	})
+}
+
+// open reads the file and what it says of the run. A snapshot tells more than the trace that is made of it.
+func (f *whatifFlags) open(path string, stdin io.Reader) (*whatif.Wanted, whatif.Recorded, error) {
+	var course *history.Course
+	f.source.Snapshot = func(_ *snapshot.Snapshot, c *history.Course) { course = c }
+	src, err := openSource(path, f.source, stdin)
+	if err != nil {
+		return nil, whatif.Recorded{}, err
+	}
+	w, err := whatif.Want(src)
+	if err != nil {
+		return nil, whatif.Recorded{}, fmt.Errorf("%s: %w", path, err)
+	}
+	rec := whatif.RecordedIn(w)
+	if course != nil {
+		rec.Add(course)
+	}
+	if err := standIn(&rec, course); err != nil {
+		return nil, whatif.Recorded{}, fmt.Errorf("%s: %w", path, err)
+	}
+	return w, rec, nil
+}
+
+// backendAsync is the key and the value with which PyTorch takes its memory from the driver's pool.
+const backendAsync = "backend:cudaMallocAsync"
+
+// standIn finds the strategy that stands for the recorded allocator, and holds it to the recording. The
+// file does not tell PyTorch's version: of the two sets of rules those are taken that predict more.
+func standIn(rec *whatif.Recorded, course *history.Course) error {
+	if len(rec.Config) == 0 {
+		return nil
+	}
+	var settings caching.Config
+	if json.Unmarshal(rec.Config, &settings) == nil && strings.Contains(strings.ReplaceAll(settings.Conf, " ", ""), backendAsync) {
+		setup, err := strategies.All().Lookup("async:keep", nil)
+		rec.Setup = setup
+		return err
+	}
+	for _, rules := range []string{caching.Rules211, caching.Rules26} {
+		settings.Rules = rules
+		config, err := json.Marshal(settings)
+		if err != nil {
+			return err
+		}
+		setup, err := strategies.All().Lookup("caching", config)
+		if err != nil {
+			if rules == caching.Rules211 {
+				rec.Unknown = append(rec.Unknown, "what the recorded settings mean: "+err.Error())
+			}
+			continue
+		}
+		if rec.Setup.Name == "" {
+			rec.Setup = setup
+		}
+		better, err := judge(rec, course, string(config))
+		if err != nil {
+			return err
+		}
+		if better {
+			rec.Setup = setup
+		}
+		if rec.Predicted == rec.Allocs {
+			break
+		}
+	}
+	return nil
+}
+
+// judge holds the strategy caching to the recording, if there is one, and reports whether it predicts more
+// than what was tried before.
+func judge(rec *whatif.Recorded, course *history.Course, config string) (better bool, err error) {
+	if course == nil {
+		return false, nil
+	}
+	h, err := verify.FromCourse(course)
+	if errors.Is(err, verify.ErrNoHistory) {
+		return false, nil
+	}
+	if err != nil {
+		return false, err
+	}
+	target, err := cachingTarget(config)
+	if err != nil {
+		return false, err
+	}
+	res, err := verify.Run(h, target)
+	if err != nil || rec.Allocs > 0 && res.Predicted <= rec.Predicted {
+		return false, err
+	}
+	rec.Judged(res)
+	return true, nil
+}
