@@ -9,6 +9,7 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"unicode"
 
 	"github.com/stretchr/testify/require"
 
@@ -110,4 +111,21 @@ func TestStopAtOOMEndsTheReplay(t *testing.T) {
 	status, _, stderr := command(t, "replay", "--strategy", "caching", "--check", "--stop-at-oom", path)
 	require.Equal(t, 2, status)
 	require.Contains(t, stderr, "check stop-at-oom")
+}
+
+// TestTheExampleThatDiesIsToldAsItsPageSays holds examples/oom/README.md to the commands that it names.
+func TestTheExampleThatDiesIsToldAsItsPageSays(t *testing.T) {
+	const dir = "../../examples/oom/"
+	page, err := os.ReadFile(dir + "README.md")
+	require.NoError(t, err)
+	words := strings.Join(strings.Fields(string(page)), " ")
+	info, verified := succeed(t, "trace", "info", dir+"chat.pickle.gz"), succeed(t, "verify", dir+"chat.pickle.gz")
+	told := strings.Join(strings.FieldsFunc(info+verified, func(r rune) bool { return r == '│' || unicode.IsSpace(r) }), " ")
+	for _, fact := range []string{"14.03 GiB", "2563837952 bytes free in 153 blocks", "2704 of 2704 allocations predicted, and 130 of 130 new segments"} {
+		require.Contains(t, words, fact)
+		require.Contains(t, told, fact)
+	}
+	require.Contains(t, told, "2563837952 of them beside blocks in use", "all of them")
+	require.Contains(t, words, "15.05 GiB")
+	require.Contains(t, succeed(t, "trace", "info", dir+"chat.trace.gz"), "15.05 GiB")
 }

@@ -22,7 +22,9 @@ var absences = map[string]absence{
 	"smallest_arena_bytes": endless,
 	"arena_ratio":          endless,
 	"times_bound":          endless,
+	"completes_at_bytes":   endless,
 	"failure_above_bytes":  nothing,
+	"fails_at_bytes":       nothing,
 }
 
 // Verdict is what became of one condition.

@@ -16,12 +16,12 @@ const (
 var rules = []struct {
 	match Match
 	key   func(Name) Name
-	once  bool // holds for runs only that no other of their result agrees with
+	once  bool // holds only where one run of each result is left: of several settings none stands for another
 }{
 	{MatchAll, func(n Name) Name { return n }, false},
 	{MatchRenamed, func(n Name) Name { n.Trace = ""; return n }, false},
 	{MatchRecorded, func(n Name) Name { n.Hash = ""; return n }, false},
-	{MatchConfig, func(n Name) Name { n.Config = nil; return n }, false},
+	{MatchConfig, func(n Name) Name { n.Config = nil; return n }, true},
 	{MatchConfig, func(n Name) Name { n.Config, n.Hash = nil, ""; return n }, true},
 }
 

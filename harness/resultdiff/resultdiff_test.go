@@ -124,6 +124,15 @@ func TestTheBestMatchIsTakenFirst(t *testing.T) {
 	require.Equal(t, resultdiff.MatchAll, d.Pairs[1].Match)
 }
 
+func TestOneSettingDoesNotStandForAnother(t *testing.T) {
+	a := file(of("t", "h", "caching", `{"conf":"a"}`, ""), of("t", "h", "caching", `{"conf":"b"}`, ""))
+	b := file(of("t", "h", "caching", `{"conf":"c"}`, ""), of("t", "h", "caching", `{"conf":"d"}`, ""))
+	d := compared(t, a, b, false)
+	require.Empty(t, d.Pairs)
+	require.Len(t, d.OnlyA, 2)
+	require.Len(t, d.OnlyB, 2)
+}
+
 func TestConditionsJudge(t *testing.T) {
 	run := func(more string) string { return file(of("llama", "h", "caching:split", `{}`, more)) }
 	for _, c := range []struct {
