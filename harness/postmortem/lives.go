@@ -14,45 +14,47 @@ const unknownID = ^uint64(0)
 
 // lives is what the program has at an entry of a recording.
 type lives struct {
-	of    *snapshot.Snapshot
-	at    map[uint64]uint64 // ids of what is live or pending, by address
-	lies  map[uint64]uint64 // addresses, by id
-	wait  map[uint64]bool   // ids of what is pending
-	born  map[uint64]int    // entries, by id; opening blocks have none
-	calls map[uint64]uint32 // stacks, by id
+	of  *snapshot.Snapshot
+	at  map[uint64]uint64 // ids of what is live or pending, by address
+	all []life            // every allocation up to the entry, by id
+}
+
+// life is one allocation.
+type life struct {
+	addr uint64 // first byte
+	born int    // entry; -1: before the first one
+	call uint32 // index of a stack
+	wait bool   // it is pending
 }
 
 // livesAt walks a recording up to an entry.
 func (r *Recording) livesAt(entry int) *lives {
-	l := &lives{
-		of: r.Snapshot, at: map[uint64]uint64{}, lies: map[uint64]uint64{}, wait: map[uint64]bool{}, born: map[uint64]int{},
-		calls: map[uint64]uint32{},
-	}
+	l := &lives{of: r.Snapshot, at: map[uint64]uint64{}}
 	stacks := map[uint64]uint32{}
 	for i := range r.Course.Device.Segments {
 		for _, b := range r.Course.Device.Segments[i].Blocks {
 			stacks[b.Addr] = b.Stack
 		}
 	}
-	for id, o := range r.Course.Opening {
-		l.begin(uint64(id), o.Addr)
-		if l.wait[uint64(id)] = o.Pending; o.Granted != 0 {
-			l.calls[uint64(id)] = stacks[o.Addr] // it is there to the end
+	for _, o := range r.Course.Opening {
+		x := life{addr: o.Addr, born: -1, wait: o.Pending}
+		if o.Granted != 0 {
+			x.call = stacks[o.Addr] // it is there to the end
 		}
+		l.begin(x)
 	}
 	endings := r.Course.Endings
 	for i, s := range r.Course.Steps[:entry] {
 		id := uint64(r.Course.IDs[i])
 		switch s {
-		case history.Alloc:
+		case history.Alloc: // ids are given in this order
 			for ; len(endings) > 0 && endings[0].Entry == i; endings = endings[1:] {
 				l.end(uint64(endings[0].ID))
 			}
 			e := r.Course.Device.History.At(i)
-			l.begin(id, e.Addr)
-			l.born[id], l.calls[id] = i, e.Stack
+			l.begin(life{addr: e.Addr, born: i, call: e.Stack})
 		case history.FreeLater:
-			l.wait[id] = true
+			l.all[id].wait = true
 		case history.Free, history.Completed:
 			l.end(id)
 		}
@@ -60,30 +62,34 @@ func (r *Recording) livesAt(entry int) *lives {
 	return l
 }
 
-// begin enters an allocation.
-func (l *lives) begin(id, addr uint64) { l.at[addr], l.lies[id] = id, addr }
+// begin enters the next allocation.
+func (l *lives) begin(x life) {
+	l.at[x.addr] = uint64(len(l.all))
+	l.all = append(l.all, x)
+}
 
 // end removes an allocation, unless another one lies there already.
 func (l *lives) end(id uint64) {
-	if a := l.lies[id]; l.at[a] == id {
+	if a := l.all[id].addr; l.at[a] == id {
 		delete(l.at, a)
 	}
-	delete(l.lies, id)
-	delete(l.wait, id)
 }
 
 // mark makes chunks pending whose allocations are.
 func (l *lives) mark(chunks []alloc.Chunk) {
 	for i := range chunks {
-		if c := &chunks[i]; c.State == alloc.Live && l.wait[c.Tag] {
+		if c := &chunks[i]; c.State == alloc.Live && l.all[c.Tag].wait {
 			c.State = alloc.Pending
 		}
 	}
 }
 
-// stack returns the places of a stack, the innermost first.
+// stack returns where the program asked for an allocation, the innermost place first.
 func (l *lives) stack(id uint64) (places []string) {
-	for frame := range l.of.Stack(l.calls[id]) {
+	if id >= uint64(len(l.all)) {
+		return nil
+	}
+	for frame := range l.of.Stack(l.all[id].call) {
 		f := l.of.Frames[frame]
 		places = append(places, l.of.Strings[f.File]+":"+strconv.FormatInt(f.Line, 10)+" "+l.of.Strings[f.Function])
 	}
@@ -96,11 +102,8 @@ func (l *lives) who(entry int) Who {
 		if tag == unknownID {
 			return Owner{Born: -1}
 		}
-		o := Owner{Known: true, ID: tag, Born: -1, Age: entry, Stack: l.stack(tag)}
-		if born, ok := l.born[tag]; ok {
-			o.Born, o.Age = born, entry-born
-		}
-		return o
+		x := &l.all[tag]
+		return Owner{Known: true, ID: tag, Born: x.born, Age: entry - max(x.born, 0), Stack: l.stack(tag)}
 	}
 }
 

@@ -93,9 +93,9 @@ func (r *Recording) AtEnd(request alloc.Request, free *device.Size) *Report {
 	return Explain(heap, r.need(heap, request, 0), l.who(end))
 }
 
-// Stack returns where the program asked for an allocation of the trace that is made of the course, the innermost
-// place first; nil where the file does not tell.
-func (r *Recording) Stack(id uint64) []string { return r.livesAt(len(r.Course.Steps)).stack(id) }
+// Stacks returns what tells where the program asked for an allocation of the trace that is made of the course: see
+// [Options]. O(entries) once.
+func (r *Recording) Stacks() func(id uint64) []string { return r.livesAt(len(r.Course.Steps)).stack }
 
 // need returns what the recorded allocator makes of a request.
 func (r *Recording) need(h *Heap, request alloc.Request, pool alloc.PoolID) Need {
