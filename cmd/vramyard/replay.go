@@ -13,6 +13,7 @@ import (
 	"github.com/vramyard/vramyard/device/sim"
 	"github.com/vramyard/vramyard/harness/export"
 	"github.com/vramyard/vramyard/harness/formats"
+	"github.com/vramyard/vramyard/harness/postmortem"
 	"github.com/vramyard/vramyard/harness/replay"
 	"github.com/vramyard/vramyard/harness/report"
 	"github.com/vramyard/vramyard/harness/trace"
@@ -28,8 +29,10 @@ type replayFlags struct {
 	strategy, config            string
 	source                      formats.Options
 	placements, final, jsonFile string
-	report, freeAt              string
+	report, freeAt, explainFile string
 	check, contents, stop       bool
+
+	verdict *postmortem.Verdict // nil unless the first OOM is to be explained
 }
 
 func newReplay() *cobra.Command {
@@ -55,6 +58,9 @@ status 1. It costs time; the figures are of replays without it.
 With --stop-at-oom, the replay ends as a program does that dies of it, at the first request that
 finds no memory. A snapshot of it shows what PyTorch's would: the request that failed, last.
 
+--explain tells why the first request found no memory, who holds the regions that are partly
+free, and which few blocks stood in the way; docs/postmortem.md explains every figure.
+
 --snapshot and --perfetto write all that happened, block by block, for the viewers of others;
 docs/export.md says how to open them.`,
 		Args: cobra.ExactArgs(1),
@@ -69,6 +75,7 @@ docs/export.md says how to open them.`,
 	c.Flags().StringVar(&f.final, "final", "", `write the state at the end to this file, "-" for standard output`)
 	c.Flags().StringVar(&f.jsonFile, "json", "", `write all figures as JSON to this file, "-" for standard output`)
 	c.Flags().StringVar(&f.report, "oom-report", "", `write the strategy's own report about the first OOM to this file, "-" for standard output`)
+	c.Flags().StringVar(&f.explainFile, "explain", "", `write why the first request found no memory to this file, as JSON if it ends in .json, "-" for standard output`)
 	f.exportFlags.add(c)
 	addFreeAt(c, &f.freeAt)
 	c.Flags().BoolVar(&f.check, "check", false, "judge every invariant after every event")
@@ -87,7 +94,7 @@ docs/export.md says how to open them.`,
 // the difference is what measuring them costs.
 func (f *replayFlags) run(cmd *cobra.Command, path string) error {
 	err := checkOutputs([]string{path}, append([]output{{"placements", f.placements, true}, {"final", f.final, true},
-		{"oom-report", f.report, true}, {"json", f.jsonFile, false}}, f.outputs()...)...)
+		{"oom-report", f.report, true}, {"explain", f.explainFile, true}, {"json", f.jsonFile, false}}, f.outputs()...)...)
 	if err != nil {
 		return err
 	}
@@ -114,6 +121,9 @@ func (f *replayFlags) run(cmd *cobra.Command, path string) error {
 		return err
 	}
 	if err := f.record(t, setup, cfg, export.Options{FreeAt: o.FreeAt, StopAtOOM: f.stop}); err != nil {
+		return err
+	}
+	if err := f.explain(prepared, setup, cfg, o.FreeAt); err != nil {
 		return err
 	}
 	res, final, err := f.replay(cmd.OutOrStdout(), prepared, setup, cfg, o)
@@ -207,6 +217,11 @@ func (f *replayFlags) write(stdout io.Writer, res *replay.Result, final []byte) 
 			return err
 		}
 	}
+	if f.explainFile != "" {
+		if err := f.writeExplained(stdout); err != nil {
+			return err
+		}
+	}
 	if f.jsonFile != "" {
 		if err := writeJSON(f.jsonFile, stdout, res); err != nil {
 			return err
@@ -215,7 +230,7 @@ func (f *replayFlags) write(stdout io.Writer, res *replay.Result, final []byte) 
 	if err := f.exportFlags.write(stdout); err != nil {
 		return err
 	}
-	if f.toStdout() || f.placements == "-" || f.final == "-" || f.jsonFile == "-" || f.report == "-" {
+	if f.toStdout() || f.placements == "-" || f.final == "-" || f.jsonFile == "-" || f.report == "-" || f.explainFile == "-" {
 		return nil // standard output holds what was asked for and nothing else
 	}
 	return outfile.Write("-", stdout, func(w io.Writer) error {

@@ -92,21 +92,15 @@ func pagesOf(p alloc.Promises, h *Heap, src device.Source) func(alloc.Chunk) dev
 	}
 }
 
-// grow makes the segment of a need the pages that would be mapped for it, if the heap has regions of PyTorch's that
-// grow: those behind the free end of what is mapped for the request's stream and kind.
+// grow makes the segment of a need whole pages, if the request may use regions that grow. Free pages there count as
+// pages that go back, so that what is mapped already is not counted twice. A strategy that joins pages from anywhere
+// asks for them itself.
 func (n *Need) grow(h *Heap) {
-	page, tail := device.Size(0), device.Size(0)
-	for i, c := range h.Chunks {
-		if c.Owner != alloc.OwnerExpandable || n.obstacle(c) != usable {
-			continue
+	for _, c := range h.Chunks {
+		page := n.page(c)
+		if page > 0 && n.obstacle(c) == usable && (n.Segment == 0 || c.Owner == alloc.OwnerExpandable) {
+			n.Segment = (n.Block + page - 1) / page * page
+			return
 		}
-		page = n.page(c)
-		last := i+1 == len(h.Chunks) || h.Chunks[i+1].Region != c.Region || h.Chunks[i+1].State == alloc.Unmapped
-		if c.State == alloc.Free && last {
-			tail = max(tail, c.Size)
-		}
-	}
-	if page > 0 {
-		n.Segment = (n.Block - min(tail, n.Block) + page - 1) / page * page
 	}
 }

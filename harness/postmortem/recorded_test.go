@@ -114,11 +114,11 @@ func TestRecordedRefusalInWords(t *testing.T) {
   device          1016.00 MiB held, 8.00 MiB left
   live            984.73 MiB in 9 blocks, 29.14 MiB of that rounding
   free            31.27 MiB in 2 holes, the largest 18.50 MiB (external fragmentation 40.8 %); of use here 31.27 MiB, the largest 18.50 MiB
-  pinned          31.27 MiB are free in regions that are partly used, by
-                  31.27 MiB beside 2 blocks of 82.73 MiB in 2 regions: unknown
-  room if         1 block of 39.23 MiB were gone or elsewhere: a hole of 52.00 MiB at 0x7f0016400000
+  pinned          31.27 MiB are free in regions that are partly used, kept
+                  31.27 MiB (31.27 MiB beside nobody else's) by 2 blocks of 82.73 MiB in 2 regions: unknown
+  room            without 1 block of 39.23 MiB: a hole of 52.00 MiB at 0x7f0016400000
                   39.23 MiB, live, stream 0, id 96, made 61 events before: unknown
-  room if         1 block of 39.23 MiB were gone or elsewhere: 1 region of 52.00 MiB would go back
+  room            without 1 block of 39.23 MiB: 1 region of 52.00 MiB would go back
                   39.23 MiB, live, stream 0, id 96, made 61 events before: unknown
 `, text.String())
 }

@@ -34,8 +34,16 @@ const (
 	NoOOM    Outcome = "no refusal" // with FirstOOM: every request found memory
 )
 
+// Schema names the form of [Verdict] in JSON.
+const Schema = "vramyard-postmortem/1"
+
 // Verdict is what a strategy did with one request of a trace. Sizes are bytes, times nanoseconds.
 type Verdict struct {
+	Schema   string        `json:"schema"`               // the constant Schema
+	Version  string        `json:"version"`              // of the program, for the caller to fill in
+	Trace    string        `json:"trace"`                // name of the trace
+	Hash     string        `json:"trace_sha256"`         // hash of its decompressed file
+	Config   any           `json:"config"`               // the strategy's configuration
 	Strategy string        `json:"strategy"`             // name and preset
 	Outcome  Outcome       `json:"outcome"`              // what came of the request
 	Event    int           `json:"event"`                // the request; -1 if there is none
@@ -61,7 +69,8 @@ func Replay(p *replay.Prepared, setup alloc.Setup, o Options) (*Verdict, error) 
 	if err := at.find(); err != nil {
 		return nil, err
 	}
-	v := &Verdict{Strategy: setup.Name, Event: o.Event}
+	head := p.Head().Header
+	v := &Verdict{Schema: Schema, Trace: head.Name, Hash: head.Hash, Config: setup.Config, Strategy: setup.Name, Event: o.Event}
 	err := at.reach()
 	switch {
 	case errors.Is(err, device.ErrOutOfMemory) && at.s == nil:
@@ -240,6 +249,7 @@ func (m *moment) need(h *Heap, pool alloc.PoolID) Need {
 		n.PageOf = pagesOf(p, h, m.faults)
 	}
 	n.Block = leastBlock(&n, p)
+	n.grow(h)
 	if m.request.Align > p.Quantum {
 		n.Grain = m.request.Align
 	}

@@ -9,9 +9,6 @@ import (
 	"github.com/vramyard/vramyard/device"
 )
 
-// Schema names the form of [Report] in JSON.
-const Schema = "vramyard-postmortem/1"
-
 // Cause is why there was no room, in a word.
 type Cause string
 
@@ -32,7 +29,6 @@ const (
 
 // Report says why a request found no memory. Sizes are bytes.
 type Report struct {
-	Schema  string `json:"schema"`  // the constant Schema
 	Cause   Cause  `json:"cause"`   // in a word
 	Verdict string `json:"verdict"` // in a sentence
 
@@ -125,7 +121,7 @@ func Explain(h *Heap, n Need, who Who) *Report {
 		who = func(tag uint64) Owner { return Owner{ID: tag, Born: -1} }
 	}
 	r := &Report{
-		Schema: Schema, Requested: n.Request.Size, Block: n.Block, Segment: n.Segment, Stream: n.Request.Stream, Pool: n.Pool,
+		Requested: n.Request.Size, Block: n.Block, Segment: n.Segment, Stream: n.Request.Stream, Pool: n.Pool,
 		Capacity: h.Capacity, Device: h.DeviceFree,
 	}
 	regions := h.regions(&n)
@@ -175,7 +171,7 @@ func (r *Report) share(c *alloc.Chunk) *Share {
 // count takes the chunks of a region.
 func (r *Report) count(g *region, n *Need) {
 	r.Reserved += g.held
-	if g.empty() && g.pool == 0 {
+	if g.empty() && g.pool == 0 && g.held > 0 {
 		r.Empty.add(g.held)
 	}
 	for i := range g.chunks {
@@ -269,7 +265,7 @@ func (r *Report) pins(regions []region, who Who) {
 		}
 	}
 	slices.SortStableFunc(r.Pins, func(a, b Pin) int {
-		return cmp.Or(cmp.Compare(b.Alone, a.Alone), cmp.Compare(b.Pinned, a.Pinned), cmp.Compare(a.name, b.name))
+		return cmp.Or(cmp.Compare(b.Pinned, a.Pinned), cmp.Compare(b.Alone, a.Alone), cmp.Compare(a.name, b.name))
 	})
 }
 

@@ -17,17 +17,21 @@ func (r *Report) judge(loose device.Size) {
 		has += *r.Device
 	}
 	joined := has + r.Free.Bytes - min(loose, r.Free.Bytes) + r.Pending.Bytes + r.Cached.Bytes
+	least := r.Block // or a smaller region of the device
+	if r.Segment > 0 {
+		least = min(least, r.Segment)
+	}
 	say := func(c Cause, format string, args ...any) { r.Cause, r.Verdict = c, fmt.Sprintf(format, args...) }
 	switch {
 	case r.serves > 0:
 		say(CauseAgain, "a free chunk of %s would serve: the allocator does not look again after it has given memory back", b(r.serves))
 	case r.Device != nil && r.Segment > 0 && has >= r.Segment:
 		say(CauseDevice, "with what would go back the device has %s, enough for the %s that it was asked for, and refused all the same", b(has), b(r.Segment))
-	case joined < r.Block && joined+r.Loss >= r.Block:
+	case joined < least && joined+r.Loss >= least:
 		say(CauseRounding, "all that is free joined misses %s, and blocks have %s more than was asked for them",
-			b(r.Block-joined), b(r.Loss))
-	case joined < r.Block:
-		say(CauseTooLittle, "plainly too little: even with all that is free joined %s are missing", b(r.Block-joined))
+			b(least-joined), b(r.Loss))
+	case joined < least:
+		say(CauseTooLittle, "plainly too little: even with all that is free joined %s are missing", b(least-joined))
 	case r.waitingServes():
 		say(CausePending, "memory that was given back would do, and a stream still uses it: %s are pending", b(r.Pending.Bytes))
 	case r.apart:
@@ -40,7 +44,7 @@ func (r *Report) judge(loose device.Size) {
 		say(CausePool, "a hole of %s would do, and lies in %s", b(r.pool.largest), r.elsewhere())
 	case has >= r.Block:
 		say(CauseSegment, "the device has %s left, enough for the block, and is asked for %s", b(has), b(r.Segment))
-	case has+r.Usable.Bytes-min(loose, r.Usable.Bytes) >= r.Block:
+	case has+r.Usable.Bytes-min(loose, r.Usable.Bytes) >= least:
 		say(CauseScattered, "free memory would do, but it is scattered: %s free in %s, the largest %s, and %s left on the device",
 			b(r.Usable.Bytes), several(r.Usable.Count, "hole"), b(r.UsableTop), b(has))
 	default:
@@ -104,6 +108,25 @@ func (t *text) line(name, format string, args ...any) {
 	if t.err == nil {
 		_, t.err = fmt.Fprintf(t.w, "  %-15s %s\n", name, fmt.Sprintf(format, args...))
 	}
+}
+
+// WriteText writes what came of the request, and why.
+func (v *Verdict) WriteText(w io.Writer) error {
+	var err error
+	switch v.Outcome {
+	case NoOOM:
+		_, err = fmt.Fprintf(w, "%s: no request ran out of memory\n", v.Strategy)
+	case NotBuilt:
+		_, err = fmt.Fprintf(w, "%s: the device has no room for what the strategy takes at once\n", v.Strategy)
+	case Granted, Invalid:
+		_, err = fmt.Fprintf(w, "%s: event %d, allocation %d of %s on stream %d: %s, %s, %s held\n", v.Strategy, v.Event, v.ID,
+			report.Bytes(v.Size), v.Stream, v.Outcome, several(int(v.Calls), "device call"), report.Bytes(v.Held))
+	case Refused:
+		if _, err = fmt.Fprintf(w, "%s: event %d, allocation %d\n", v.Strategy, v.Event, v.ID); err == nil {
+			err = v.Report.WriteText(w)
+		}
+	}
+	return err
 }
 
 // WriteText writes the report in at most 25 lines.
@@ -180,14 +203,14 @@ func (r *Report) writePins(t *text) {
 		return
 	}
 	b := report.Bytes
-	t.line("pinned", "%s are free in regions that are partly used, by", b(r.Pinned.Bytes))
+	t.line("pinned", "%s are free in regions that are partly used, kept", b(r.Pinned.Bytes))
 	for i, p := range r.Pins {
 		if i == shownPins {
 			t.line("", "and %d further places", len(r.Pins)-i)
 			break
 		}
-		t.line("", "%s beside %s of %s in %s: %s",
-			b(p.Pinned), several(p.Blocks.Count, "block"), b(p.Blocks.Bytes), several(p.Regions, "region"), report.Printable(p.name))
+		t.line("", "%s (%s beside nobody else's) by %s of %s in %s: %s", b(p.Pinned), b(p.Alone),
+			several(p.Blocks.Count, "block"), b(p.Blocks.Bytes), several(p.Regions, "region"), report.Printable(p.name))
 	}
 }
 
@@ -198,7 +221,7 @@ func (r *Report) writePlans(t *text) {
 			return
 		}
 		p := &r.Plans[i]
-		t.line("room if", "%v", p)
+		t.line("room", "%v", p)
 		for k := range p.Blocks {
 			if k == shownBlocks {
 				t.line("", "and %d more", len(p.Blocks)-k)
@@ -222,11 +245,11 @@ func (p *Plan) String() string {
 	var s strings.Builder
 	switch {
 	case p.Count == 0:
-		fmt.Fprintf(&s, "streams are done with %s", several(p.Waits, "block"))
+		fmt.Fprintf(&s, "once streams are done with %s", several(p.Waits, "block"))
 	default:
-		fmt.Fprintf(&s, "%s of %s were gone or elsewhere", several(p.Count, "block"), report.Bytes(p.Bytes))
+		fmt.Fprintf(&s, "without %s of %s", several(p.Count, "block"), report.Bytes(p.Bytes))
 		if p.Waits > 0 {
-			fmt.Fprintf(&s, ", and streams are done with %d", p.Waits)
+			fmt.Fprintf(&s, ", and once streams are done with %d", p.Waits)
 		}
 	}
 	switch p.Way {
@@ -247,7 +270,7 @@ func (p *Plan) String() string {
 func (b *Block) String() string {
 	text := fmt.Sprintf("%s, %s, stream %d", report.Bytes(b.Size), b.State, b.Stream)
 	if o := &b.Owner; o.Known {
-		when := fmt.Sprintf("made %d events before", o.Age)
+		when := "made " + several(o.Age, "event") + " before"
 		if o.Born < 0 {
 			when = "there from the start"
 		}

@@ -1,0 +1,37 @@
+package main
+
+import (
+	"io"
+	"strings"
+
+	"github.com/vramyard/vramyard/alloc"
+	"github.com/vramyard/vramyard/device"
+	"github.com/vramyard/vramyard/device/sim"
+	"github.com/vramyard/vramyard/harness/postmortem"
+	"github.com/vramyard/vramyard/harness/replay"
+	"github.com/vramyard/vramyard/internal/outfile"
+)
+
+// explain replays once more up to the first request that finds no memory, if that is to be explained.
+func (f *replayFlags) explain(p *replay.Prepared, setup alloc.Setup, cfg sim.Config, at replay.FreeAt) error {
+	if f.explainFile == "" {
+		return nil
+	}
+	v, err := postmortem.Replay(p, setup, postmortem.Options{
+		Event: postmortem.FirstOOM, FreeAt: at, Device: func() (device.Device, error) { return sim.New(cfg) },
+	})
+	if err != nil {
+		return err
+	}
+	v.Version = version
+	f.verdict = v
+	return nil
+}
+
+// writeExplained writes why the first request found no memory: as JSON if the file's name says so.
+func (f *replayFlags) writeExplained(stdout io.Writer) error {
+	if strings.HasSuffix(strings.TrimSuffix(strings.ToLower(f.explainFile), ".gz"), ".json") {
+		return writeJSON(f.explainFile, stdout, f.verdict)
+	}
+	return outfile.Write(f.explainFile, stdout, f.verdict.WriteText)
+}
