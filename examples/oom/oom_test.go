@@ -158,6 +158,7 @@ func TestVerdicts(t *testing.T) {
 			require.False(t, carries(t, p, "caching", conf), conf)
 		}
 		require.True(t, carries(t, p, "vmm", ""))
+		require.True(t, carries(t, p, "slab", ""))
 	})
 	t.Run("batches", func(t *testing.T) {
 		p := named(t, "batches")
