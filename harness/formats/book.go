@@ -104,28 +104,28 @@ func (b *book) put(kind trace.Kind, numbers ...uint64) {
 }
 
 // trace builds the trace of what was booked, with header h.
-func (l *log) trace(h trace.Header, x *texts) (*trace.Trace, error) {
+func (p *log) trace(h trace.Header, x *texts) (*trace.Trace, error) {
 	for _, f := range []struct {
 		key string
 		n   int
 	}{
-		{"live_at_start_unmentioned_bytes", int(min(l.unseen, 1<<62))},
-		{"frees_lost", l.lostFrees}, {"allocations_lost", l.lostAllocs}, {"lines_lost", l.lost},
-		{"frees_of_unknown_size_left_out", l.unsized}, {"free_sizes_that_disagree", l.disagree},
-		{"times_that_went_back", l.clamped},
+		{"live_at_start_unmentioned_bytes", int(min(p.unseen, 1<<62))},
+		{"frees_lost", p.lostFrees}, {"allocations_lost", p.lostAllocs}, {"lines_lost", p.lost},
+		{"frees_of_unknown_size_left_out", p.unsized}, {"free_sizes_that_disagree", p.disagree},
+		{"times_that_went_back", p.clamped},
 	} {
 		if f.n > 0 {
 			h.Meta = append(h.Meta, trace.Pair{Key: f.key, Value: strconv.Itoa(f.n)})
 		}
 	}
 	b := trace.NewBuilder(h)
-	b.Grow(len(l.openings) + 1 + l.events)
-	ids, err := l.open(b)
+	b.Grow(len(p.openings) + 1 + p.events)
+	ids, err := p.open(b)
 	if err != nil {
 		return nil, err
 	}
-	l.at = nil // no longer needed, and as large as the events
-	if err := l.unpack(b, ids, x); err != nil {
+	p.at = nil // no longer needed, and as large as the events
+	if err := p.unpack(b, ids, x); err != nil {
 		return nil, err
 	}
 	return b.Trace(), nil
@@ -133,45 +133,45 @@ func (l *log) trace(h trace.Header, x *texts) (*trace.Trace, error) {
 
 // open adds what was live at the start, by stream and address, and what was never mentioned. It returns
 // the ids of the openings.
-func (l *log) open(b *trace.Builder) (ids []uint64, err error) {
-	order := make([]int, len(l.openings))
+func (p *log) open(b *trace.Builder) (ids []uint64, err error) {
+	order := make([]int, len(p.openings))
 	for i := range order {
 		order[i] = i
 	}
 	slices.SortStableFunc(order, func(i, k int) int {
-		x, y := &l.openings[i], &l.openings[k]
+		x, y := &p.openings[i], &p.openings[k]
 		return cmp.Or(cmp.Compare(x.stream, y.stream), cmp.Compare(x.addr, y.addr))
 	})
 	ids = make([]uint64, len(order))
 	for id, i := range order {
 		ids[i] = uint64(id)
-		o := &l.openings[i]
+		o := &p.openings[i]
 		e := trace.Event{Kind: trace.LiveAtStart, ID: uint64(id), Size: device.Size(o.size), Stream: o.stream, Time: trace.NoTime}
 		if err := b.Add(e); err != nil {
 			return nil, err
 		}
 	}
-	if l.unseen == 0 {
+	if p.unseen == 0 {
 		return ids, nil
 	}
 	return ids, b.Add(trace.Event{
-		Kind: trace.LiveAtStart, ID: uint64(len(ids) + l.births), Size: device.Size(l.unseen), Tag: b.Tag("never mentioned"),
+		Kind: trace.LiveAtStart, ID: uint64(len(ids) + p.births), Size: device.Size(p.unseen), Tag: b.Tag("never mentioned"),
 		Time: trace.NoTime,
 	})
 }
 
 // unpack adds the events. Births have the ids behind those of the openings.
-func (l *log) unpack(b *trace.Builder, ids []uint64, x *texts) error {
+func (p *log) unpack(b *trace.Builder, ids []uint64, x *texts) error {
 	next := uint64(len(ids))
 	at := 0
 	number := func() uint64 {
-		n, size := binary.Uvarint(l.packed[at:])
+		n, size := binary.Uvarint(p.packed[at:])
 		at += size
 		return n
 	}
 	var now int64
-	for range l.events {
-		e := trace.Event{Kind: trace.Kind(l.packed[at])}
+	for range p.events {
+		e := trace.Event{Kind: trace.Kind(p.packed[at])}
 		at++
 		now += int64(number())
 		e.Time = now
