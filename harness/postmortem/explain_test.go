@@ -167,3 +167,14 @@ func TestTextIsShort(t *testing.T) {
 	require.LessOrEqual(t, strings.Count(text.String(), "\n"), 25, text.String())
 	t.Log(text.String())
 }
+
+// TestPlacesOfPythonAreNamed skips what lies below the program: the allocator and PyTorch's own code.
+func TestPlacesOfPythonAreNamed(t *testing.T) {
+	free := device.Size(0)
+	who := func(uint64) postmortem.Owner {
+		return postmortem.Owner{Known: true, Stack: []string{"??:0 torch::unwind", "/a/model.py:7 forward", "/a/train.py:9 step"}}
+	}
+	var text strings.Builder
+	require.NoError(t, postmortem.Explain(heap(t, "l4 f4", &free), apart(10*mib), who).WriteText(&text))
+	require.Contains(t, text.String(), "in 1 region: /a/model.py:7 forward < /a/train.py:9 step\n")
+}

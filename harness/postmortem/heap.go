@@ -1,6 +1,9 @@
 package postmortem
 
 import (
+	"slices"
+	"strings"
+
 	"github.com/vramyard/vramyard/alloc"
 	"github.com/vramyard/vramyard/device"
 )
@@ -42,18 +45,26 @@ type Owner struct {
 // Who tells the owner of the block with a tag.
 type Who func(tag uint64) Owner
 
-// name returns what stands for the owner in a list: its innermost places, or its tag.
+// name returns what stands for the owner in a list: its two innermost places, of Python if there are any, or its tag.
+// Those of the allocator and of PyTorch's own code lie below them.
 func (o *Owner) name() string {
+	places := o.Stack
+	if i := slices.IndexFunc(places, isPython); i >= 0 {
+		places = places[i:]
+	}
 	switch {
-	case len(o.Stack) > 1:
-		return o.Stack[0] + " < " + o.Stack[1]
-	case len(o.Stack) == 1:
-		return o.Stack[0]
+	case len(places) > 1:
+		return places[0] + " < " + places[1]
+	case len(places) == 1:
+		return places[0]
 	case o.Tag != "":
 		return o.Tag
 	}
 	return "unknown"
 }
+
+// isPython reports whether a place is in a file of Python.
+func isPython(place string) bool { return strings.Contains(place, ".py:") }
 
 // obstacle is why a free chunk cannot be part of what serves a request.
 type obstacle uint8

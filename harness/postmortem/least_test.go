@@ -192,3 +192,59 @@ func TestWhereRegionsLieDoesNotMatter(t *testing.T) {
 		}
 	}
 }
+
+// TestPagesAreFreedInTheCheapestPlace compares with every run of chunks of a region that grows.
+func TestPagesAreFreedInTheCheapestPlace(t *testing.T) {
+	t.Logf("seed %d", *seed)
+	r := rand.New(rand.NewPCG(*seed, 14))
+	const page = 4 * mib
+	pages := func(from, to device.Size) device.Size { return max(to/page, (from+page-1)/page) - (from+page-1)/page }
+	planned := 0
+	for range 1000 {
+		free := device.Size(0)
+		h := &postmortem.Heap{DeviceFree: &free}
+		c := alloc.Chunk{Region: 1 << 30, Addr: 1 << 30, Stream: 1} // of another stream: nothing there serves at once
+		for range 1 + r.IntN(12) {
+			c.Size = device.Size(1+r.IntN(9)) * mib
+			c.State = []alloc.State{alloc.Live, alloc.Live, alloc.Free, alloc.Pending, alloc.Unmapped}[r.IntN(5)]
+			h.Chunks = append(h.Chunks, c)
+			c.Addr = c.End()
+		}
+		n := apart(device.Size(1+r.IntN(4)) * page)
+		n.PageOf = func(alloc.Chunk) device.Size { return page }
+		loose := func(chunks []alloc.Chunk) (sum device.Size) {
+			for _, c := range chunks {
+				if c.State == alloc.Free {
+					sum += page * pages(c.Addr.Sub(c.Region), c.End().Sub(c.Region))
+				}
+			}
+			return sum
+		}
+		all := loose(h.Chunks)
+		if all >= n.Segment {
+			continue
+		}
+		var best *price
+		for i := range h.Chunks {
+			for j := i; j < len(h.Chunks) && h.Chunks[j].State != alloc.Unmapped; j++ {
+				part := h.Chunks[i : j+1]
+				_, p := without(part, func(k int) bool { return part[k].State == alloc.Live || part[k].State == alloc.Pending })
+				gain := page*pages(part[0].Addr.Sub(c.Region), h.Chunks[j].End().Sub(c.Region)) - loose(part)
+				if gain >= n.Segment-all && (best == nil || p.compare(*best) < 0) {
+					best = &p
+				}
+			}
+		}
+		plans := postmortem.Explain(h, n, nil).Plans
+		if best == nil {
+			require.Empty(t, plans)
+			continue
+		}
+		planned++
+		require.Len(t, plans, 1)
+		require.Equal(t, postmortem.WayPages, plans[0].Way)
+		require.GreaterOrEqual(t, plans[0].Back, n.Segment-all)
+		require.Equal(t, *best, price{plans[0].Count, plans[0].Bytes, plans[0].Waits})
+	}
+	require.Greater(t, planned, 300)
+}

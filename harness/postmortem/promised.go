@@ -14,9 +14,12 @@ func leastBlock(n *Need, p alloc.Promises) device.Size {
 	units := (max(n.Request.Size, 1) + quantum - 1) / quantum
 	// What serves is at most twice the request or, of the largest ones, a little more than that.
 	k := sort.Search(int(units)+1, func(k int) bool {
-		return n.fits(alloc.Chunk{
+		c := alloc.Chunk{
 			Region: quantumBase, Addr: quantumBase, Size: (units + device.Size(k)) * quantum, Pool: n.Pool, Stream: n.Request.Stream,
-		})
+		}
+		large := c // the class may be that of the region
+		large.Class = alloc.ClassLarge
+		return n.fits(c) || n.fits(large)
 	})
 	if k > int(units) {
 		k = 0

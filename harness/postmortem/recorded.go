@@ -85,12 +85,16 @@ func (r *Recording) AtEntry(entry int) (*Report, error) {
 }
 
 // AtEnd explains why a request would be refused when the snapshot was written, if the device had so many bytes
-// left; nil is not known.
+// left; nil is not known. The cause is CauseNone if it would not be.
 func (r *Recording) AtEnd(request alloc.Request, free *device.Size) *Report {
 	end := len(r.Course.Steps)
 	l := r.livesAt(end)
 	heap := &Heap{Chunks: r.fileChunks(l, r.filePools()), DeviceFree: free}
-	return Explain(heap, r.need(heap, request, 0), l.who(end))
+	report := Explain(heap, r.need(heap, request, 0), l.who(end))
+	if report.Cause == CauseAgain || report.Cause == CauseDevice {
+		report.Cause, report.Verdict = CauseNone, "it would be granted"
+	}
+	return report
 }
 
 // Stacks returns what tells where the program asked for an allocation of the trace that is made of the course: see

@@ -19,16 +19,22 @@ import (
 )
 
 // recordings returns the devices of a snapshot.
-func recordings(t *testing.T, path string) (list []*postmortem.Recording) {
+func recordings(t *testing.T, path string) []*postmortem.Recording {
 	t.Helper()
 	f, err := os.Open(path)
 	require.NoError(t, err)
 	defer f.Close()
 	s, err := snapshot.Read(f)
 	require.NoError(t, err)
+	return recordingsOf(t, s)
+}
+
+// recordingsOf returns the devices of a snapshot that was read.
+func recordingsOf(t *testing.T, s *snapshot.Snapshot) (list []*postmortem.Recording) {
+	t.Helper()
 	var c caching.Config
 	require.NoError(t, json.Unmarshal(history.Config(s.Settings), &c))
-	c, err = c.WithDefaults()
+	c, err := c.WithDefaults()
 	require.NoError(t, err)
 	sizes, err := c.BlockSizes()
 	require.NoError(t, err)
@@ -156,6 +162,19 @@ func TestStacksOfARecording(t *testing.T) {
 	require.Equal(t, postmortem.WayRegions, plan.Way)
 	for _, b := range plan.Blocks {
 		require.Equal(t, b.Owner.Stack, r.Stacks()(b.Owner.ID))
+	}
+}
+
+// TestRoomAtTheEnd asks for what a recording has room for, in a hole and on the device.
+func TestRoomAtTheEnd(t *testing.T) {
+	r := recordings(t, filepath.Join(vectorDir, "full.pickle.xz"))[0]
+	free := device.GiB
+	for _, size := range []device.Size{device.MiB, 15 * device.MiB, 900 * device.MiB} {
+		report := r.AtEnd(alloc.Request{Size: size}, &free)
+		require.Equal(t, postmortem.CauseNone, report.Cause)
+		var text strings.Builder
+		require.NoError(t, report.WriteText(&text))
+		require.True(t, strings.HasPrefix(text.String(), "room for "), text.String())
 	}
 }
 

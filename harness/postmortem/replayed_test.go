@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"slices"
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -169,4 +170,47 @@ func TestVerdicts(t *testing.T) {
 	setup, err = strategies.All().Lookup("bfc", json.RawMessage(`{"limit":"64MiB"}`))
 	require.NoError(t, err)
 	require.Equal(t, postmortem.Refused, at(1, 10*mib).Outcome)
+}
+
+// TestRequestsOfPrivatePoolsAreExplainedThere refuses a request that goes to a private pool, beside free memory
+// that is not the pool's.
+func TestRequestsOfPrivatePoolsAreExplainedThere(t *testing.T) {
+	b := trace.NewBuilder(trace.Header{Name: "pool"})
+	for _, e := range []trace.Event{
+		{Kind: trace.Alloc, ID: 1, Size: 12 * mib}, {Kind: trace.Alloc, ID: 2, Size: 2 * mib}, {Kind: trace.Alloc, ID: 3, Size: 16 * mib},
+		{Kind: trace.Alloc, ID: 4, Size: 2 * mib}, {Kind: trace.Free, ID: 2},
+		{Kind: trace.PoolBegin, Arg: 5, Stream: trace.AllStreams}, {Kind: trace.Alloc, ID: 5, Size: 2 * mib},
+	} {
+		e.Time = trace.NoTime
+		require.NoError(t, b.Add(e))
+	}
+	p, err := replay.Prepare(b.Trace())
+	require.NoError(t, err)
+	setup, err := strategies.All().Lookup("caching", nil)
+	require.NoError(t, err)
+	v, err := postmortem.Replay(p, setup, postmortem.Options{Event: 6, Device: onDevices(33 * mib)})
+	require.NoError(t, err)
+	require.Equal(t, postmortem.Refused, v.Outcome)
+	require.Equal(t, alloc.PoolID(5), v.Report.Pool)
+	require.Equal(t, postmortem.CausePool, v.Report.Cause, v.Report.Verdict)
+	require.Contains(t, v.Report.Verdict, "lies in another pool than the private one of the request")
+	v, err = postmortem.Replay(p, setup, postmortem.Options{Event: 3, Device: onDevices(33 * mib)})
+	require.NoError(t, err)
+	require.Equal(t, postmortem.Granted, v.Outcome)
+	require.Zero(t, v.Calls, "the segment of the second block has room")
+}
+
+// TestVerdictsInWords has the line of each outcome.
+func TestVerdictsInWords(t *testing.T) {
+	for outcome, want := range map[postmortem.Outcome]string{
+		postmortem.Granted:  "bfc: event 3, allocation 4 of 5.00 MiB on stream 6: granted, 1 device call, 9.00 MiB held\n",
+		postmortem.Invalid:  "bfc: event 3, allocation 4 of 5.00 MiB on stream 6: invalid, 1 device call, 9.00 MiB held\n",
+		postmortem.NotBuilt: "bfc: the device has no room for what the strategy takes at once\n",
+		postmortem.NoOOM:    "bfc: no request ran out of memory\n",
+	} {
+		v := postmortem.Verdict{Strategy: "bfc", Outcome: outcome, Event: 3, ID: 4, Size: 5 * mib, Stream: 6, Calls: 1, Held: 9 * mib}
+		var text strings.Builder
+		require.NoError(t, v.WriteText(&text))
+		require.Equal(t, want, text.String())
+	}
 }

@@ -14,6 +14,7 @@ type Cause string
 
 // The causes. Where several hold, the first one that alone explains the refusal is named.
 const (
+	CauseNone      Cause = "none"       // there is room: nothing was refused
 	CauseAgain     Cause = "again"      // a free chunk would serve: the allocator did not look once more
 	CauseDevice    Cause = "device"     // the device had room for what it was asked for, and refused
 	CauseTooLittle Cause = "too little" // all free bytes together would not be enough

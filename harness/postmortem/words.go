@@ -132,7 +132,11 @@ func (v *Verdict) WriteText(w io.Writer) error {
 // WriteText writes the report in at most 25 lines.
 func (r *Report) WriteText(w io.Writer) error {
 	b := report.Bytes
-	if _, err := fmt.Fprintf(w, "no room for %s on stream %d: %s\n", b(r.Requested), r.Stream, r.Verdict); err != nil {
+	room := "no room"
+	if r.Cause == CauseNone {
+		room = "room"
+	}
+	if _, err := fmt.Fprintf(w, "%s for %s on stream %d: %s\n", room, b(r.Requested), r.Stream, r.Verdict); err != nil {
 		return err
 	}
 	t := &text{w: w}
@@ -181,7 +185,7 @@ func (r *Report) writeShares(t *text) {
 	if len(r.Streams) > 1 {
 		for i, s := range r.Streams {
 			if i == shownStreams {
-				t.line("", "and %d further streams", len(r.Streams)-i)
+				t.line("", "and %s", several(len(r.Streams)-i, "further stream"))
 				break
 			}
 			t.line(fmt.Sprintf("stream %d", s.Stream), "%s held, %s free, the largest hole %s, of use here %s",
@@ -190,7 +194,7 @@ func (r *Report) writeShares(t *text) {
 	}
 	for i, s := range r.Pools {
 		if i == shownPools {
-			t.line("", "and %d further pools", len(r.Pools)-i)
+			t.line("", "and %s", several(len(r.Pools)-i, "further pool"))
 			break
 		}
 		t.line(fmt.Sprintf("private pool %d", s.Pool), "%s held, %s free, the largest hole %s", b(s.Reserved), b(s.Free), b(s.Largest))
@@ -206,7 +210,7 @@ func (r *Report) writePins(t *text) {
 	t.line("pinned", "%s are free in regions that are partly used, kept", b(r.Pinned.Bytes))
 	for i, p := range r.Pins {
 		if i == shownPins {
-			t.line("", "and %d further places", len(r.Pins)-i)
+			t.line("", "and %s", several(len(r.Pins)-i, "further place"))
 			break
 		}
 		t.line("", "%s (%s beside nobody else's) by %s of %s in %s: %s", b(p.Pinned), b(p.Alone),
