@@ -1,0 +1,136 @@
+package offline
+
+import (
+	"cmp"
+	"fmt"
+	"math/bits"
+	"slices"
+
+	"github.com/vramyard/vramyard/device"
+)
+
+// Order is the order in which a greedy placement takes the buffers.
+type Order string
+
+// The orders. Ties go to the one that lives longer, then to the larger, then to the first.
+const (
+	BySize     Order = "size"     // most bytes first
+	ByArea     Order = "area"     // most bytes times moments first
+	ByLifetime Order = "lifetime" // most moments first
+)
+
+// Orders returns every order.
+func Orders() []Order { return []Order{BySize, ByArea, ByLifetime} }
+
+// compare returns the comparison of two buffers.
+func (o Order) compare(a, b *Buffer) int {
+	size, life := cmp.Compare(b.Size, a.Size), cmp.Compare(b.Upper-b.Lower, a.Upper-a.Lower)
+	switch o {
+	case ByArea:
+		return cmp.Or(compareArea(a, b), life, size)
+	case ByLifetime:
+		return cmp.Or(life, size)
+	}
+	return cmp.Or(size, life)
+}
+
+// compareArea compares two products in 128 bits, the larger first.
+func compareArea(a, b *Buffer) int {
+	hiA, loA := bits.Mul64(uint64(a.Size), uint64(a.Upper-a.Lower))
+	hiB, loB := bits.Mul64(uint64(b.Size), uint64(b.Upper-b.Lower))
+	return cmp.Or(cmp.Compare(hiB, hiA), cmp.Compare(loB, loA))
+}
+
+// sorted returns the numbers of the buffers in an order.
+func (p *Problem) sorted(o Order) []int32 {
+	list := make([]int32, len(p.buffers))
+	for i := range list {
+		list[i] = int32(i)
+	}
+	slices.SortStableFunc(list, func(a, b int32) int { return o.compare(&p.buffers[a], &p.buffers[b]) })
+	return list
+}
+
+// mostGreedy bounds the steps of one greedy placement, at some tens of seconds. Traces of training
+// and serving need 10 to 300 steps for a buffer; what needs more keeps thousands of buffers of
+// random sizes and lives at once.
+const mostGreedy = 1 << 29
+
+// Greedy takes the buffers in an order and puts each on the lowest offset where nothing that is
+// live at the same time lies.
+//
+// A tree over time holds the ranges that are taken, joined where they touch, so that a buffer
+// looks at the ranges of some 2 log n nodes and not at all that it overlaps. It costs O(n log n)
+// times the ranges in a node, which are few where what lies lowest lies densely. After 2^29 steps
+// the buffers that are left go into slots above all others, and Stopped says so.
+func (p *Problem) Greedy(o Order) *Solution {
+	return p.greedy(p.sorted(o), "greedy by "+string(o), mostGreedy)
+}
+
+// greedy packs the buffers in the order of a list, in so many steps.
+func (p *Problem) greedy(list []int32, method string, limit uint64) *Solution {
+	s := &Solution{Offsets: make([]device.Size, len(p.buffers)), Bound: p.total, Method: method}
+	t := newTimeTree(len(p.peaks))
+	for k, i := range list {
+		b := &p.buffers[i]
+		if b.Size == 0 {
+			continue // lies at 0, in nobody's way
+		}
+		if t.steps > limit {
+			s.Stopped = fmt.Sprintf("%s: %d of %d buffers lie in slots above the others", stoppedSteps, len(list)-k, len(list))
+			p.slots(s, list[k:])
+			break
+		}
+		at := t.place(p.spans[i], b.Size, b.Align)
+		s.Offsets[i] = at
+		s.Height = max(s.Height, at+b.Size)
+	}
+	s.Steps = t.steps
+	s.Optimal = s.Height == p.total
+	return s
+}
+
+// slots puts buffers above a solution, each into a slot of the next power of two, those of the
+// largest slots lowest. A slot is taken again once its buffer has died. It costs O(n log n).
+func (p *Problem) slots(s *Solution, list []int32) {
+	slot := func(i int32) device.Size {
+		b := &p.buffers[i]
+		return max(device.Size(1)<<bits.Len64(uint64(max(b.Size, 1)-1)), b.Align)
+	}
+	list = slices.Clone(list)
+	slices.SortStableFunc(list, func(a, b int32) int {
+		return cmp.Or(cmp.Compare(slot(b), slot(a)), cmp.Compare(p.spans[a].first, p.spans[b].first))
+	})
+	for len(list) > 0 {
+		size := slot(list[0])
+		n := 1
+		for n < len(list) && slot(list[n]) == size {
+			n++
+		}
+		p.fill(s, list[:n], size)
+		list = list[n:]
+	}
+}
+
+// fill puts buffers, in the order of their births, into slots of one size above a solution.
+func (p *Problem) fill(s *Solution, list []int32, size device.Size) {
+	base := alignUp(s.Height, size)
+	dying := slices.Clone(list)
+	slices.SortStableFunc(dying, func(a, b int32) int { return cmp.Compare(p.spans[a].last, p.spans[b].last) })
+	var free []device.Size
+	next := base
+	for _, i := range list {
+		for p.spans[dying[0]].last <= p.spans[i].first {
+			free = append(free, s.Offsets[dying[0]])
+			dying = dying[1:]
+		}
+		at := next
+		if n := len(free); n > 0 {
+			at, free = free[n-1], free[:n-1]
+		} else {
+			next += size
+		}
+		s.Offsets[i] = at
+		s.Height = max(s.Height, at+p.buffers[i].Size)
+	}
+}

@@ -1,0 +1,130 @@
+package offline
+
+import (
+	"fmt"
+
+	"github.com/vramyard/vramyard/device"
+)
+
+// search decides capacities, each in few steps at first and in twice as many in every round.
+//
+// A round goes from the least capacity that is not refuted to the height of the best solution. It
+// tries the least first, since many problems can be packed without loss, and then bisects what is
+// left. What it cannot decide in the steps of a round counts as refuted until the next.
+func (r *searcher) search() {
+	if r.enough() {
+		return
+	}
+	parts, floor := r.searchable()
+	if floor >= r.best.Height {
+		return
+	}
+	e := newEngine(r.p, r.meter)
+	for share := uint64(stepsAtFirst); !r.enough() && r.best.Height > floor; share *= 2 {
+		low := max(r.proven, floor)
+		for aim := max(low, r.limits.Capacity); low < r.best.Height && !r.enough(); {
+			if result := r.decide(e, parts, aim, share); result != found {
+				low = aim + r.p.unit
+				if result == refuted {
+					r.proven = max(r.proven, low)
+				}
+			}
+			aim = low + (max(r.best.Height, low)-low)/2/r.p.unit*r.p.unit
+			if r.limits.Capacity > 0 {
+				break // nothing else is asked for
+			}
+		}
+	}
+}
+
+// searchable returns the parts of time that a search can do something about, and the height of
+// those that it cannot because they are too large. If these are the highest, it says so.
+func (r *searcher) searchable() (parts []part, floor device.Size) {
+	largest := 0
+	for _, t := range r.p.parts() {
+		if len(t.buffers) <= mostSearched {
+			parts = append(parts, t)
+		} else if h := r.heightOf(t); h > floor {
+			floor, largest = h, len(t.buffers)
+		}
+	}
+	if floor >= r.best.Height {
+		r.meter.stopped = fmt.Sprintf("a part of %d buffers: more than %d are not searched", largest, mostSearched)
+	}
+	return parts, floor
+}
+
+// heightOf returns the height of a part in the best solution.
+func (r *searcher) heightOf(t part) (height device.Size) {
+	for _, b := range t.buffers {
+		height = max(height, r.best.Offsets[b]+r.p.buffers[b].Size)
+	}
+	return height
+}
+
+// decide tries to bring every part below a capacity, each in all orders by turns. If it succeeds, the
+// best solution is renewed.
+func (r *searcher) decide(e *engine, parts []part, capacity device.Size, share uint64) outcome {
+	s := Solution{Offsets: append([]device.Size(nil), r.best.Offsets...)}
+	for _, t := range parts {
+		if r.heightOf(t) <= capacity {
+			continue
+		}
+		n := uint64(len(t.buffers))
+		result := aborted
+		for _, o := range preorders {
+			if result = e.attempt(t, capacity, o, share*n*n); result != aborted {
+				s.Method = "search in order " + string(o)
+				break
+			}
+		}
+		if result != found {
+			return result
+		}
+		for _, b := range t.buffers {
+			s.Offsets[b] = e.offsets[b]
+		}
+	}
+	for i := range r.p.buffers {
+		s.Height = max(s.Height, s.Offsets[i]+r.p.buffers[i].Size)
+	}
+	r.best = &s
+	return found
+}
+
+// parts returns the parts of time that share no buffer, in their order. Buffers without bytes are in
+// none.
+func (p *Problem) parts() []part {
+	cuts := p.cuts()
+	at := make([]int32, len(cuts)) // the part that a section is in
+	var parts []part
+	for k := range cuts {
+		if k == 0 || cuts[k-1] == 0 {
+			parts = append(parts, part{lo: int32(k)})
+		}
+		at[k] = int32(len(parts) - 1)
+		parts[at[k]].hi = int32(k + 1)
+	}
+	for i, b := range p.buffers {
+		if b.Size > 0 {
+			t := &parts[at[p.spans[i].first]]
+			t.buffers = append(t.buffers, int32(i))
+		}
+	}
+	return parts
+}
+
+// cuts returns for each section how many buffers with bytes live in it and in the next.
+func (p *Problem) cuts() []int32 {
+	cuts := make([]int32, len(p.peaks))
+	for i, b := range p.buffers {
+		if b.Size > 0 {
+			cuts[p.spans[i].first]++
+			cuts[p.spans[i].last-1]--
+		}
+	}
+	for k := 1; k < len(cuts); k++ {
+		cuts[k] += cuts[k-1]
+	}
+	return cuts
+}

@@ -1,0 +1,117 @@
+package offline
+
+import (
+	"cmp"
+	"fmt"
+	"math"
+	"slices"
+
+	"github.com/vramyard/vramyard/device"
+)
+
+// Buffer is one thing to place: so many bytes at one offset for one span of time.
+type Buffer struct {
+	ID    uint64      // name of the allocation in its trace; a trace may give a name again
+	Lower int64       // first moment at which the buffer is live
+	Upper int64       // first moment behind Lower at which it is not
+	Size  device.Size // bytes
+	Align device.Size // bytes, a power of two that divides the offset; 0 and 1 are no wish
+}
+
+// Problem is a set of buffers to be placed. It never changes and may be used by many at once.
+type Problem struct {
+	buffers []Buffer
+	spans   []span // the sections of each buffer
+	peaks   []device.Size
+	total   device.Size // of the buffers that live longest at once
+	unit    device.Size // every height is a multiple of it
+}
+
+// span is the sections [first, last) in which a buffer is live.
+//
+// A section is a largest set of buffers that are live at the same moment: sections lie where the
+// last birth in front of a death has been. Two buffers live at the same time exactly if they share
+// a section, so that sections are all that is left of time.
+type span struct{ first, last int32 }
+
+// overlaps reports whether two buffers are live at the same time.
+func (s span) overlaps(o span) bool { return s.first < o.last && o.first < s.last }
+
+// New returns the problem of placing buffers. It fails if a life does not end behind its begin, an
+// alignment is no power of two, or all bytes together, paddings included, exceed 2^63 - 1, below
+// which no sum of sizes overflows. It costs O(n log n) and keeps the slice.
+func New(buffers []Buffer) (*Problem, error) {
+	if len(buffers) > math.MaxInt32/2 {
+		return nil, fmt.Errorf("%d buffers: want at most %d", len(buffers), math.MaxInt32/2)
+	}
+	p := &Problem{buffers: buffers}
+	var sum device.Size
+	for i := range buffers {
+		b := &buffers[i]
+		switch {
+		case b.Upper <= b.Lower:
+			return nil, fmt.Errorf("buffer %d (id %d): life [%d, %d) does not end behind its begin", i, b.ID, b.Lower, b.Upper)
+		case b.Align&(b.Align-1) != 0:
+			return nil, fmt.Errorf("buffer %d (id %d): alignment %d: want a power of two", i, b.ID, uint64(b.Align))
+		}
+		for _, n := range [...]device.Size{b.Size, b.Align} {
+			if n > math.MaxInt64-sum {
+				return nil, fmt.Errorf("buffer %d (id %d): all bytes up to here exceed %d", i, b.ID, math.MaxInt64)
+			}
+			sum += n
+		}
+		p.unit = gcd(p.unit, b.Size)
+		if b.Align > 1 {
+			p.unit = gcd(p.unit, b.Align)
+		}
+	}
+	p.unit = max(p.unit, 1)
+	p.section()
+	return p, nil
+}
+
+// gcd returns the greatest common divisor; that of 0 and n is n.
+func gcd(a, b device.Size) device.Size {
+	for b != 0 {
+		a, b = b, a%b
+	}
+	return a
+}
+
+// section finds the sections and the bytes in each.
+func (p *Problem) section() {
+	byBirth, byDeath := make([]int32, len(p.buffers)), make([]int32, len(p.buffers))
+	for i := range byBirth {
+		byBirth[i], byDeath[i] = int32(i), int32(i)
+	}
+	slices.SortFunc(byBirth, func(a, b int32) int {
+		return cmp.Or(cmp.Compare(p.buffers[a].Lower, p.buffers[b].Lower), cmp.Compare(a, b))
+	})
+	slices.SortFunc(byDeath, func(a, b int32) int {
+		return cmp.Or(cmp.Compare(p.buffers[a].Upper, p.buffers[b].Upper), cmp.Compare(a, b))
+	})
+	p.spans = make([]span, len(p.buffers))
+	var live device.Size
+	born, fresh := 0, false
+	for _, dead := range byDeath {
+		for ; born < len(byBirth) && p.buffers[byBirth[born]].Lower < p.buffers[dead].Upper; born++ {
+			b := byBirth[born]
+			p.spans[b].first = int32(len(p.peaks))
+			live += p.buffers[b].Size
+			fresh = true
+		}
+		if fresh {
+			p.peaks = append(p.peaks, live)
+			p.total = max(p.total, live)
+			fresh = false
+		}
+		p.spans[dead].last = int32(len(p.peaks))
+		live -= p.buffers[dead].Size
+	}
+}
+
+// Buffers returns the buffers. The slice is not to be changed.
+func (p *Problem) Buffers() []Buffer { return p.buffers }
+
+// LowerBound returns the most bytes that are live at once: no placement is lower.
+func (p *Problem) LowerBound() device.Size { return p.total }

@@ -1,0 +1,150 @@
+package offline
+
+import (
+	"math/bits"
+	"slices"
+
+	"github.com/vramyard/vramyard/device"
+)
+
+// timeTree tells where in memory and time something lies: a binary tree whose leaves are the
+// sections. A buffer covers some nodes as a whole, at most two on each level.
+//
+// Invariant: spans[n] holds the ranges of all buffers that cover node n or live anywhere below it;
+// whole[n] those that cover n. What a buffer must not meet in a node that it covers is spans, and in
+// the nodes above, which it lives in for a part of the time only, it is whole.
+type timeTree struct {
+	leaves int // a power of two
+	whole  []ranges
+	spans  []ranges
+	steps  uint64    // ranges that were looked at
+	meets  []*ranges // scratch of place
+}
+
+// newTimeTree returns an empty tree over so many sections.
+func newTimeTree(sections int) *timeTree {
+	n := 1 << bits.Len(uint(max(sections, 1)-1))
+	return &timeTree{leaves: n, whole: make([]ranges, 2*n), spans: make([]ranges, 2*n)}
+}
+
+// place puts a buffer on the lowest offset that is free in all its sections, and returns it.
+func (t *timeTree) place(s span, size, align device.Size) device.Size {
+	t.meets = t.meets[:0]
+	t.gather(1, 0, int32(t.leaves), s)
+	var at device.Size
+	for agreed := 0; agreed < len(t.meets); {
+		for _, r := range t.meets {
+			t.steps++
+			next := r.fit(at, size, align, &t.steps)
+			if next != at {
+				at, agreed = next, 0
+			}
+			if agreed++; agreed >= len(t.meets) {
+				break
+			}
+		}
+	}
+	t.insert(1, 0, int32(t.leaves), s, at, at+size)
+	return at
+}
+
+// gather collects the ranges that a buffer of some sections must not meet, below node n of the
+// sections [lo, hi).
+func (t *timeTree) gather(n int, lo, hi int32, s span) {
+	if s.first <= lo && hi <= s.last {
+		if len(t.spans[n]) > 0 {
+			t.meets = append(t.meets, &t.spans[n])
+		}
+		return
+	}
+	if len(t.spans[n]) == 0 {
+		return // nor is there anything below
+	}
+	if len(t.whole[n]) > 0 {
+		t.meets = append(t.meets, &t.whole[n])
+	}
+	mid := (lo + hi) / 2
+	if s.first < mid {
+		t.gather(2*n, lo, mid, s)
+	}
+	if s.last > mid {
+		t.gather(2*n+1, mid, hi, s)
+	}
+}
+
+// insert takes the bytes [from, to) for some sections, below node n of the sections [lo, hi).
+func (t *timeTree) insert(n int, lo, hi int32, s span, from, to device.Size) {
+	t.spans[n].add(from, to)
+	if s.first <= lo && hi <= s.last {
+		if n < t.leaves { // nobody lives in a part of a leaf
+			t.whole[n].add(from, to)
+		}
+		return
+	}
+	mid := (lo + hi) / 2
+	if s.first < mid {
+		t.insert(2*n, lo, mid, s, from, to)
+	}
+	if s.last > mid {
+		t.insert(2*n+1, mid, hi, s, from, to)
+	}
+}
+
+// ranges are disjoint ranges of bytes that do not touch, in order.
+type ranges []taken
+
+// taken is the bytes [from, to).
+type taken struct{ from, to device.Size }
+
+// after returns the index of the first range that ends at or behind an offset.
+func (r ranges) after(at device.Size) int {
+	lo, hi := 0, len(r)
+	for lo < hi {
+		mid := int(uint(lo+hi) >> 1)
+		if r[mid].to < at {
+			lo = mid + 1
+		} else {
+			hi = mid
+		}
+	}
+	return lo
+}
+
+// fit returns the lowest aligned offset from at on where size bytes are free, and counts the ranges
+// that it looked at.
+func (r ranges) fit(at, size, align device.Size, steps *uint64) device.Size {
+	i := r.after(at + 1)
+	first := i
+	for ; i < len(r) && r[i].from < at+size; i++ {
+		at = alignUp(r[i].to, align)
+	}
+	*steps += uint64(i - first)
+	return at
+}
+
+// add takes a range, which may overlap others, and joins those that it touches.
+func (r *ranges) add(from, to device.Size) {
+	old := *r
+	i := old.after(from)
+	j := i
+	for ; j < len(old) && old[j].from <= to; j++ {
+		from, to = min(from, old[j].from), max(to, old[j].to)
+	}
+	if j > i {
+		old[i] = taken{from, to}
+		*r = slices.Delete(old, i+1, j)
+		return
+	}
+	old = append(old, taken{})
+	copy(old[i+1:], old[i:])
+	old[i] = taken{from, to}
+	*r = old
+}
+
+// alignUp returns the first offset from n on that an alignment divides; 0 and 1 are no wish.
+func alignUp(n, align device.Size) device.Size {
+	if align <= 1 {
+		return n
+	}
+	return (n + align - 1) &^ (align - 1)
+}

@@ -1,0 +1,172 @@
+package offline
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+
+	"github.com/vramyard/vramyard/device"
+)
+
+// Solution is an offset for each buffer of a problem.
+type Solution struct {
+	// Offsets are where the buffers begin, in bytes, in the order of the problem.
+	Offsets []device.Size
+	// Height is the end of the highest buffer, in bytes.
+	Height device.Size
+	// Bound is the least height that is not ruled out, in bytes: the lower bound, or more if a search
+	// has refuted what lies between.
+	Bound device.Size
+	// Method is how the offsets were found.
+	Method string
+	// Optimal says that no placement is lower.
+	Optimal bool
+	// Steps is the work that was done: buffers and taken ranges that were looked at.
+	Steps uint64
+	// Nodes is the number of partial placements that the search went on from.
+	Nodes uint64
+	// Stopped says why the search ended before it had an answer; "" if it has one.
+	Stopped string
+}
+
+// Validate judges a solution by nothing but the buffers: every buffer has an offset that its
+// alignment divides, the height is where the highest ends, and no two that are live at the same
+// moment share a byte. The error names the first two that do. It knows nothing of sections, and
+// costs O(n log n).
+func (p *Problem) Validate(s *Solution) error {
+	if len(s.Offsets) != len(p.buffers) {
+		return fmt.Errorf("%d offsets for %d buffers", len(s.Offsets), len(p.buffers))
+	}
+	var height device.Size
+	for i := range p.buffers {
+		b, at := &p.buffers[i], s.Offsets[i]
+		if at+b.Size < at {
+			return fmt.Errorf("%s: offset %d: end overflows", p.name(i), uint64(at))
+		}
+		if b.Align > 1 && at%b.Align != 0 {
+			return fmt.Errorf("%s: offset %d: alignment %d does not divide it", p.name(i), uint64(at), uint64(b.Align))
+		}
+		height = max(height, at+b.Size)
+	}
+	if s.Height != height {
+		return fmt.Errorf("height %d: the highest buffer ends at %d", uint64(s.Height), uint64(height))
+	}
+	return p.disjoint(s.Offsets)
+}
+
+// name says which buffer is meant.
+func (p *Problem) name(i int) string {
+	b := &p.buffers[i]
+	return fmt.Sprintf("buffer %d (id %d, [%d, %d), %d bytes)", i, b.ID, b.Lower, b.Upper, uint64(b.Size))
+}
+
+// disjoint sweeps over time with the live buffers sorted by offset. A new one can only meet its
+// two neighbours, as long as the others are disjoint.
+func (p *Problem) disjoint(offsets []device.Size) error {
+	type end struct {
+		at   int64
+		i    int32
+		born bool
+	}
+	ends := make([]end, 0, 2*len(offsets))
+	for i := range p.buffers {
+		if b := &p.buffers[i]; b.Size > 0 {
+			ends = append(ends, end{b.Lower, int32(i), true}, end{b.Upper, int32(i), false})
+		}
+	}
+	slices.SortFunc(ends, func(a, b end) int {
+		if a.at == b.at && a.born != b.born {
+			if b.born {
+				return -1
+			}
+			return 1
+		}
+		return cmp.Or(cmp.Compare(a.at, b.at), cmp.Compare(a.i, b.i))
+	})
+	var live byOffset
+	for _, e := range ends {
+		if !e.born {
+			live.remove(offsets[e.i])
+			continue
+		}
+		below, above := live.insert(offsets[e.i], e.i)
+		switch {
+		case below >= 0 && offsets[below]+p.buffers[below].Size > offsets[e.i]:
+			return p.clash(offsets, below, e.i)
+		case above >= 0 && offsets[e.i]+p.buffers[e.i].Size > offsets[above]:
+			return p.clash(offsets, e.i, above)
+		}
+	}
+	return nil
+}
+
+// clash names two buffers that share bytes.
+func (p *Problem) clash(offsets []device.Size, a, b int32) error {
+	return fmt.Errorf("%s at %d and %s at %d share bytes while both are live",
+		p.name(int(a)), uint64(offsets[a]), p.name(int(b)), uint64(offsets[b]))
+}
+
+// byOffset is the live buffers in the order of their offsets, in leaves of bounded length so that
+// neither a change nor a search walks them all.
+type byOffset struct{ leaves [][]placed }
+
+// placed is a live buffer.
+type placed struct {
+	at device.Size
+	i  int32
+}
+
+// leafMost is the most buffers in a leaf. A change moves half a leaf and, where one splits, the
+// list of leaves: 512 keeps both short for a million live buffers.
+const leafMost = 512
+
+// find returns the leaf and the place in it where an offset is or belongs.
+func (l *byOffset) find(at device.Size) (leaf, place int) {
+	leaf, _ = slices.BinarySearchFunc(l.leaves, at, func(k []placed, at device.Size) int { return cmp.Compare(k[len(k)-1].at, at) })
+	if leaf == len(l.leaves) {
+		return leaf, 0
+	}
+	place, _ = slices.BinarySearchFunc(l.leaves[leaf], at, func(k placed, at device.Size) int { return cmp.Compare(k.at, at) })
+	return leaf, place
+}
+
+// insert adds a buffer and returns those next to it, -1 for none. If one begins at the same offset,
+// that is the one above.
+func (l *byOffset) insert(at device.Size, i int32) (below, above int32) {
+	below, above = -1, -1
+	if len(l.leaves) == 0 {
+		l.leaves = [][]placed{{{at, i}}}
+		return below, above
+	}
+	leaf, place := l.find(at)
+	if leaf < len(l.leaves) {
+		above = l.leaves[leaf][place].i
+	} else {
+		leaf--
+		place = len(l.leaves[leaf])
+	}
+	switch {
+	case place > 0:
+		below = l.leaves[leaf][place-1].i
+	case leaf > 0:
+		before := l.leaves[leaf-1]
+		below = before[len(before)-1].i
+	}
+	k := slices.Insert(l.leaves[leaf], place, placed{at, i})
+	l.leaves[leaf] = k
+	if len(k) > leafMost {
+		half := len(k) / 2
+		l.leaves[leaf] = k[:half:half]
+		l.leaves = slices.Insert(l.leaves, leaf+1, slices.Clone(k[half:]))
+	}
+	return below, above
+}
+
+// remove takes out the buffer at an offset.
+func (l *byOffset) remove(at device.Size) {
+	leaf, place := l.find(at)
+	l.leaves[leaf] = slices.Delete(l.leaves[leaf], place, place+1)
+	if len(l.leaves[leaf]) == 0 {
+		l.leaves = slices.Delete(l.leaves, leaf, leaf+1)
+	}
+}
