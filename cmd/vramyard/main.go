@@ -8,6 +8,7 @@
 //	vramyard whatif FILE                               which setting would have carried a run
 //	vramyard tune --strategy NAME [TRACE...]           search the settings of a strategy
 //	vramyard diff A.json B.json                         tell how two results differ, and fail where they may not
+//	vramyard offline [TRACE...]                        how little memory would do, known in advance
 //	vramyard trace info|convert|cut|diff|gen ...       look at traces, change and compare them, make them up
 //	vramyard strategies [NAME]                         what there is, with every setting
 //	vramyard devices                                   the cards that a device can stand for
@@ -116,7 +117,7 @@ func newRoot(started *bool) *cobra.Command {
 		SilenceErrors: true,
 		SilenceUsage:  true,
 	}
-	root.AddCommand(newCompare(), newReplay(), newVerify(), newBench(), newCheck(), newWhatif(), newTune(), newDiff(), newTrace(),
+	root.AddCommand(newCompare(), newReplay(), newVerify(), newBench(), newCheck(), newWhatif(), newTune(), newOffline(), newDiff(), newTrace(),
 		newStrategies(), newDevices())
 	root.SetHelpCommand(newHelp())
 	noteStart(root, started)

@@ -1,0 +1,137 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/vramyard/vramyard/harness/formats"
+	"github.com/vramyard/vramyard/harness/offline"
+	"github.com/vramyard/vramyard/harness/report"
+	"github.com/vramyard/vramyard/internal/outfile"
+)
+
+// offlineFlags are the flags of the command offline.
+type offlineFlags struct {
+	source                      formats.Options
+	capacity                    string
+	steps                       uint64
+	time                        time.Duration
+	freeAt, jsonFile, placement string
+}
+
+func newOffline() *cobra.Command {
+	f := offlineFlags{steps: offline.DefaultSteps}
+	c := &cobra.Command{
+		Use:   "offline [TRACE...]",
+		Short: "Pack traces as somebody could who knows them in advance",
+		Long: `Find how little memory a trace needs if all of it is known before: place every allocation
+once, at one offset, so that no two share a byte while both are live. Greedy placements come first,
+then a search that begins with the lowest of them and packs what is too high better. Streams and
+private pools are left out.
+
+The steps bound the search, so that the same trace gives the same answer on every machine. With
+--time the answer depends on the machine. Without TRACE, all traces inside the program are used.`,
+		Example: `  vramyard offline A.1048576.csv --capacity 1MiB --offsets placed.csv`,
+		RunE:    f.run,
+	}
+	c.Flags().StringVar(&f.capacity, "capacity", "", `height that is low enough, such as "24GiB" (default: the lowest)`)
+	c.Flags().Uint64Var(&f.steps, "steps", f.steps, "work of the search, in buffers and ranges looked at")
+	c.Flags().DurationVar(&f.time, "time", 0, `end the search after this time, such as "30s" (default: by steps alone)`)
+	addSource(c, &f.source)
+	addFreeAt(c, &f.freeAt)
+	c.Flags().StringVar(&f.jsonFile, "json", "", `also write all figures as JSON to this file, "-" for standard output instead of tables`)
+	c.Flags().StringVar(&f.placement, "offsets", "", `also write where every allocation lies to this file, as MiniMalloc does; "-" for standard output`)
+	return c
+}
+
+var (
+	errTime     = errors.New("want more than 0s")
+	errOneTrace = errors.New("want one trace")
+	errWrong    = errors.New("the placement that was found is wrong")
+)
+
+// limits reads the flags that bound a search.
+func (f *offlineFlags) limits(cmd *cobra.Command) (l offline.Limits, err error) {
+	if f.capacity != "" {
+		if l.Capacity, err = parseCapacity(f.capacity); err != nil {
+			return l, err
+		}
+	}
+	if l.Steps = f.steps; l.Steps == 0 {
+		return l, flagError("steps", errPoints)
+	}
+	if l.Time = f.time; l.Time < 0 || l.Time == 0 && cmd.Flags().Changed("time") {
+		return l, flagError("time", errTime)
+	}
+	return l, nil
+}
+
+// run executes the command.
+func (f *offlineFlags) run(cmd *cobra.Command, args []string) error {
+	if err := checkOutputs(args, output{"json", f.jsonFile, false}, output{"offsets", f.placement, false}); err != nil {
+		return err
+	}
+	limits, err := f.limits(cmd)
+	if err != nil {
+		return err
+	}
+	at, err := parseFreeAt(f.freeAt)
+	if err != nil {
+		return err
+	}
+	if f.placement != "" && len(args) != 1 {
+		return flagError("offsets", errOneTrace)
+	}
+	traces, err := openAll(args, f.source, cmd.InOrStdin(), openTrace)
+	if err != nil {
+		return err
+	}
+	r := &offline.Report{Schema: offline.Schema, Version: version, FreeAt: at, Limits: limits}
+	var placed func(w io.Writer) error
+	bar := newProgress(cmd.ErrOrStderr(), len(traces))
+	defer bar.stop()
+	for _, t := range traces {
+		p, err := offline.Of(t, offline.Options{FreeAt: at})
+		if err != nil {
+			return err
+		}
+		s, sum := offline.Best(cmd.Context(), p, limits)
+		head := t.Head().Header
+		if err := p.Validate(s); err != nil {
+			return fmt.Errorf("%s: %w: %w", head.Name, errWrong, err)
+		}
+		sum.Trace, sum.Hash = head.Name, head.Hash
+		r.Traces = append(r.Traces, sum)
+		placed = func(w io.Writer) error { return p.WriteCSV(w, s) }
+		bar.done()
+	}
+	bar.stop()
+	return f.write(cmd.OutOrStdout(), r, placed)
+}
+
+// write writes the report and the last placement wherever the flags ask for them.
+func (f *offlineFlags) write(stdout io.Writer, r *offline.Report, placed func(io.Writer) error) error {
+	tables := func() error {
+		if f.jsonFile == "-" || f.placement == "-" {
+			return nil // standard output holds one thing
+		}
+		return outfile.Write("-", stdout, func(w io.Writer) error { return report.OfflineTables(w, r) })
+	}
+	// Each file gets its name only when what is inside has succeeded.
+	withOffsets := func() error {
+		if f.placement == "" {
+			return tables()
+		}
+		return outfile.Write(f.placement, stdout, func(w io.Writer) error { return errors.Join(placed(w), tables()) })
+	}
+	if f.jsonFile == "" {
+		return withOffsets()
+	}
+	return outfile.Write(f.jsonFile, stdout, func(w io.Writer) error {
+		return errors.Join(encodeJSON(w, r), withOffsets())
+	})
+}
