@@ -14,8 +14,9 @@ type item struct {
 	index int         // of the region
 }
 
-// mostStates bounds the search for the least set of regions: about 50 ms and 40 MiB.
-const mostStates = 1 << 20
+// mostStates bounds the sets that the search for the least one looks at, each in 56 bytes. Where few blocks are
+// enough, thousands of regions take less.
+const mostStates = 1 << 18
 
 // cover returns the indices of items whose values together reach a sum, of the least cost: fewest blocks, then
 // fewest bytes, then fewest waits. least is false where the search was too long to be finished, and the set is
@@ -140,6 +141,6 @@ func insert(front []int, states *[]state, x state) []int {
 	for at > 0 && all[front[at-1]].value == x.value {
 		at--
 	}
-	*states = append(all, x)
+	*states = append(*states, x)
 	return slices.Replace(front, at, end, len(all))
 }

@@ -17,7 +17,7 @@
 //   - one hole inside a region that the request may use: a run of chunks next to each other. For each chunk the
 //     shortest run that begins there is compared. O(chunks), exact.
 //   - whole regions that go back to the device, so that it has what it was asked for. That is a knapsack;
-//     it is solved exactly up to 2^20 steps, and [Plan] says if it was not.
+//     it is solved exactly up to 2^18 steps, and [Plan] says if it was not.
 //   - whole pages of a region that grows, freed in one place. Several places together may cost less.
 //
 // Least is fewest live blocks, then fewest bytes of them, then fewest blocks that a stream still uses. Blocks that a

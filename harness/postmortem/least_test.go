@@ -248,3 +248,28 @@ func TestPagesAreFreedInTheCheapestPlace(t *testing.T) {
 	}
 	require.Greater(t, planned, 300)
 }
+
+// TestLongSearchesEnd has more regions than can be searched for the least set. The plan is a good one and says so.
+func TestLongSearchesEnd(t *testing.T) {
+	t.Logf("seed %d", *seed)
+	r := rand.New(rand.NewPCG(*seed, 15))
+	free := device.Size(0)
+	h := &postmortem.Heap{DeviceFree: &free}
+	for g := range 2000 {
+		c := alloc.Chunk{Region: device.Addr(g+1) << 40, Stream: 1}
+		c.Addr = c.Region
+		for range 1 + r.IntN(9) {
+			c.Size, c.State = device.Size(1+r.IntN(1<<20)), []alloc.State{alloc.Free, alloc.Live, alloc.Live}[r.IntN(3)]
+			h.Chunks = append(h.Chunks, c)
+			c.Addr = c.End()
+		}
+	}
+	n := apart(device.GiB)
+	plans := postmortem.Explain(h, n, nil).Plans
+	require.Len(t, plans, 1)
+	require.False(t, plans[0].Least)
+	makesRoom(t, h, &n, &plans[0])
+	for i := range plans[0].Blocks {
+		require.NotEqual(t, alloc.Free.String(), plans[0].Blocks[i].State)
+	}
+}

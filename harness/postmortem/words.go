@@ -247,10 +247,9 @@ func several(n int, what string) string {
 // String returns the plan in one line.
 func (p *Plan) String() string {
 	var s strings.Builder
-	switch {
-	case p.Count == 0:
+	if p.Count == 0 {
 		fmt.Fprintf(&s, "once streams are done with %s", several(p.Waits, "block"))
-	default:
+	} else {
 		fmt.Fprintf(&s, "without %s of %s", several(p.Count, "block"), report.Bytes(p.Bytes))
 		if p.Waits > 0 {
 			fmt.Fprintf(&s, ", and once streams are done with %d", p.Waits)
