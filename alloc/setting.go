@@ -37,6 +37,20 @@ type ExportedConfig interface {
 	Export() (Export, bool)
 }
 
+// UnboundConfig is a configuration with which a strategy may not look at how much memory there is.
+type UnboundConfig interface {
+	// Unbound reports that nothing depends on the capacity of the device but what it refuses, and
+	// that regions are whole pages of 2 MiB. So a trace in which it refuses nothing goes alike on
+	// every device that has what is held at most.
+	Unbound() bool
+}
+
+// Unbound reports whether nothing depends on the capacity of the device but what it refuses.
+func (s Setup) Unbound() bool {
+	u, ok := s.Config.(UnboundConfig)
+	return ok && u.Unbound()
+}
+
 // Reduced returns the setup with the simplest configuration that makes the same decisions in every
 // trace of a demand, or the setup itself if its configuration does not know.
 func (s Setup) Reduced(d Demand) Setup { return s.reduced(d) }

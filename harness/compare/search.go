@@ -1,6 +1,7 @@
 package compare
 
 import (
+	"cmp"
 	"slices"
 
 	"github.com/vramyard/vramyard/device"
@@ -89,8 +90,8 @@ func NewSearch(b Bounds, e Effort) *Search {
 // Points returns the capacities in bytes to try next, ascending; none when the search is over.
 func (s *Search) Points() []device.Size { return s.asked }
 
-// Minimum returns the smallest capacity in bytes that was found to complete, nil if none was.
-func (s *Search) Minimum() *device.Size { return pointerTo(s.high) }
+// Minimum returns the smallest capacity in bytes that is known to complete, nil if none is.
+func (s *Search) Minimum() *device.Size { return pointerTo(cmp.Or(s.high, s.known)) }
 
 // FailsAbove returns the largest capacity in bytes above the minimum that was seen to fail, nil if
 // none was. It is known when the search is over.

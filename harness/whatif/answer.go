@@ -94,6 +94,7 @@ func (t *teller) tell() {
 		b := t.best(carries)
 		t.choose(b)
 		t.say("No setting%s that was tried carries this run on %s. %s would: it %s.", t.of(), t.cardName(), capital(name(b)), needs(b))
+		t.costs(b)
 		t.fits(b)
 	default:
 		t.a.Verdict = None
@@ -134,11 +135,20 @@ func (t *teller) best(f func(*Point) bool) *Point {
 	var best *Point
 	for i := range t.Runs {
 		p := &t.Runs[i]
-		if f(p) && p.Need()-least <= least/nearly && (best == nil || p.Changes < best.Changes) {
+		if f(p) && p.Need()-least <= least/nearly && (best == nil || easier(p, best)) {
 			best = p
 		}
 	}
 	return best
+}
+
+// easier reports whether one of two points that need nearly the same is to be preferred: it changes less,
+// or its calls to the device take less time.
+func easier(a, b *Point) bool {
+	if a.Changes != b.Changes {
+		return a.Changes < b.Changes
+	}
+	return a.DeviceTime < b.DeviceTime
 }
 
 // choose notes what is answered with.
@@ -215,13 +225,15 @@ func (t *teller) howSmall(b, any *Point) {
 		t.costs(b)
 		t.fits(b)
 	}
-	if t.a.Verdict == TooLittle && any != nil {
+	if t.a.Verdict == TooLittle && any != nil && (p == nil || p.Need() == 0 || p.Need()-any.Need() > p.Need()/nearly) {
 		t.choose(any)
 		t.say("Of all that was tried %s needs least: %s.", name(any), amount(any))
 		t.fits(any)
 		return
 	}
-	t.elsewhere(b, any)
+	if t.a.Verdict != TooLittle {
+		t.elsewhere(b, any)
+	}
 }
 
 // elsewhere says what the best strategy needs, if that is less than a setting does.

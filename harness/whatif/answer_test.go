@@ -23,7 +23,7 @@ func point(label string, need, card device.Size, settings ...string) whatif.Poin
 			p.Export.Environment = []string{"PYTORCH_ALLOC_CONF=" + strings.Join(settings, ",")}
 		}
 	}
-	p.Starts, p.DeviceCalls, p.DeviceTime, p.PeakReserved = true, 2176, 44_000_000, need
+	p.Starts, p.DeviceCalls, p.DeviceTime, p.PeakReserved, p.Device = true, 2176, 44_000_000, need, card
 	if need != 0 {
 		p.MinCapacity, p.CompletesAt = &need, &need
 	}
@@ -101,7 +101,8 @@ func TestAnswersToAFailure(t *testing.T) {
 			runs:    []whatif.Point{point("bestfit", 18*gib, 24*gib), asRecorded(point("caching", 27*gib, 24*gib))},
 			verdict: whatif.Strategy,
 			want: "No setting of PyTorch that was tried carries this run on the same card (24.00 GiB). The strategy bestfit would: it needs " +
-				"18.00 GiB. The smallest card listed that has so much is the NVIDIA L4 (22.16 GiB).",
+				"18.00 GiB. It makes 2,176 calls to the device, 44.00 ms by the cost model, where the recorded settings, which fail, make 104, " +
+				"9.00 ms. The smallest card listed that has so much is the NVIDIA L4 (22.16 GiB).",
 		},
 		"nothing does": {
 			card: 24 * gib, bound: 17 * gib, rec: recording(t, 23*gib, died(gib)),

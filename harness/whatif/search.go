@@ -159,8 +159,12 @@ func (s *search) bounds(p *Point, clean bool) compare.Bounds {
 	if p.setup.Preallocates {
 		first = device.AlignUp(s.LowerBound+s.LowerBound/8, compare.Grid)
 	}
-	if first >= at {
+	switch {
+	case first >= at:
 		first = 0
+	case p.setup.Unbound() && s.o.Device.Charge <= compare.Grid:
+		// The same would happen on a device of that size.
+		at, first = first, 0
 	}
 	return compare.Bounds{Floor: s.LowerBound, First: first, Completes: at}
 }
@@ -213,7 +217,7 @@ func (s *search) round(most int, many uint64) []int {
 // rank is how soon a point is probed.
 type rank struct {
 	class int         // what users can choose comes first, and what was recorded
-	need  device.Size // known to be enough; the largest size if nothing is
+	need  device.Size // probably enough; the largest size if nothing is known to be
 }
 
 // rank returns the rank of a point.
@@ -225,8 +229,11 @@ func (s *search) rank(i int) rank {
 	}
 	if _, ok := s.minima[i].Bracket(); ok != nil {
 		r.need = *ok
-	} else if p.PeakReserved > 0 && r.class == 0 {
-		r.need-- // it needs more than the card, but what it can do is asked for
+		if !p.setup.Preallocates {
+			r.need = min(r.need, p.PeakReserved) // what it is likely to do with
+		}
+	} else if r.class == 0 {
+		r.need-- // it needs more than the card, but how much is asked for
 	}
 	return r
 }

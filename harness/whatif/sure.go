@@ -77,8 +77,8 @@ func (t *teller) fidelity(add func(string, ...any)) {
 	default:
 		add("The file has no addresses, so it is not known how well the replay follows the recorded allocator.")
 	}
-	// Where the recorded card is not the one of the replay, the two have no reason to hold as much.
-	if p := t.recorded; p != nil && r.Peak != 0 && p.PeakReserved != 0 && (t.Card == r.Capacity || p.OOMs == 0) {
+	// On another card than the recorded one the replay has no reason to hold as much.
+	if p := t.recorded; p != nil && r.Peak != 0 && p.PeakReserved != 0 && (p.Device == r.Capacity || r.Capacity == 0 && p.OOMs == 0) {
 		add("Replayed with the recorded settings this run holds %s at most, recorded are %s.", report.Bytes(p.PeakReserved), report.Bytes(r.Peak))
 	}
 }

@@ -125,6 +125,13 @@ func (s *settings) conf(rules string) string {
 	return strings.Join(parts, ",")
 }
 
+// Unbound implements [alloc.UnboundConfig]. The memory of the device decides how large a range is in which
+// a segment grows, how much may be held, and, mended, at what age segments go back.
+func (c Config) Unbound() bool {
+	s, err := c.settings()
+	return err == nil && !s.expandable && !s.limited && (s.gcThreshold == 0 || !c.Mended) && s.largeSegment%aloneQuantum == 0
+}
+
 // Export implements [alloc.ExportedConfig]. PyTorch reads the string from the environment, 2.11 under
 // the name without CUDA in it. The fraction has a key in 2.11 alone.
 //

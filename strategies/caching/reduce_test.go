@@ -165,6 +165,53 @@ func TestReducedLeavesOutWhatMakesNoDifference(t *testing.T) {
 	}
 }
 
+// TestUnboundConfigurationsNeedWhatTheyHold replays on a device that has exactly what is held at most on an ample one.
+func TestUnboundConfigurationsNeedWhatTheyHold(t *testing.T) {
+	unbound := 0
+	for seed := range uint64(600) {
+		r := rand.New(rand.NewPCG(seed, 1))
+		c, d := draw(r), drawDemand(r)
+		full, err := c.WithDefaults()
+		if err != nil || !full.Unbound() {
+			continue
+		}
+		unbound++
+		var want []alloc.Block
+		capacity := device.Size(0)
+		for range 2 {
+			dev, err := sim.New(sim.Config{Capacity: capacity})
+			require.NoError(t, err)
+			a, err := caching.New(dev, full)
+			require.NoError(t, err)
+			got := churn(t, rand.New(rand.NewPCG(seed, 2)), a, d)
+			if capacity != 0 {
+				require.Equal(t, want, got, "seed %d: %+v", seed, full)
+			}
+			want, capacity = got, dev.Usage().PeakHeld
+			require.NoError(t, a.Close())
+		}
+	}
+	require.Greater(t, unbound, 100)
+}
+
+// churn allocates and frees, and returns all blocks.
+func churn(t *testing.T, r *rand.Rand, a *caching.Allocator, d alloc.Demand) (all []alloc.Block) {
+	t.Helper()
+	var live []device.Addr
+	for range 200 {
+		if len(live) > 0 && r.IntN(100) < 45 {
+			k := r.IntN(len(live))
+			require.NoError(t, a.Free(live[k]))
+			live = slices.Delete(live, k, k+1)
+			continue
+		}
+		b, err := a.Alloc(alloc.Request{Size: d.Sizes[r.IntN(len(d.Sizes))], Stream: device.Stream(r.IntN(2))})
+		require.NoError(t, err)
+		live, all = append(live, b.Addr), append(all, b)
+	}
+	return all
+}
+
 func TestExport(t *testing.T) {
 	for _, c := range []struct {
 		c    caching.Config
