@@ -14,6 +14,7 @@ import (
 	"github.com/vramyard/vramyard/alloc"
 	"github.com/vramyard/vramyard/harness/formats"
 	"github.com/vramyard/vramyard/harness/history"
+	"github.com/vramyard/vramyard/harness/postmortem"
 	"github.com/vramyard/vramyard/harness/snapshot"
 	"github.com/vramyard/vramyard/harness/verify"
 	"github.com/vramyard/vramyard/harness/whatif"
@@ -157,8 +158,8 @@ func (f *whatifFlags) write(stdout io.Writer, r *whatif.Result) error {
 
 // open reads the file and what it says of the run. A snapshot tells more than the trace that is made of it.
 func (f *whatifFlags) open(path string, stdin io.Reader) (*whatif.Wanted, whatif.Recorded, error) {
-	var course *history.Course
-	f.source.Snapshot = func(_ *snapshot.Snapshot, c *history.Course) { course = c }
+	var of postmortem.Recording
+	f.source.Snapshot = func(s *snapshot.Snapshot, c *history.Course) { of.Snapshot, of.Course = s, c }
 	src, err := openSource(path, f.source, stdin)
 	if err != nil {
 		return nil, whatif.Recorded{}, err
@@ -168,10 +169,10 @@ func (f *whatifFlags) open(path string, stdin io.Reader) (*whatif.Wanted, whatif
 		return nil, whatif.Recorded{}, fmt.Errorf("%s: %w", path, err)
 	}
 	rec := whatif.RecordedIn(w)
-	if course != nil {
-		rec.Add(course)
+	if of.Course != nil {
+		rec.Add(of.Course)
 	}
-	if err := standIn(&rec, course); err != nil {
+	if err := standIn(&rec, &of); err != nil {
 		return nil, whatif.Recorded{}, fmt.Errorf("%s: %w", path, err)
 	}
 	return w, rec, nil
@@ -180,9 +181,10 @@ func (f *whatifFlags) open(path string, stdin io.Reader) (*whatif.Wanted, whatif
 // backendAsync is the key and the value with which PyTorch takes its memory from the driver's pool.
 const backendAsync = "backend:cudaMallocAsync"
 
-// standIn finds the strategy that stands for the recorded allocator, and holds it to the recording. The
-// file does not tell PyTorch's version: of the two sets of rules those are taken that predict more.
-func standIn(rec *whatif.Recorded, course *history.Course) error {
+// standIn finds the strategy that stands for the recorded allocator, holds it to the recording, and has it
+// explain the failure. The file does not tell PyTorch's version: of the two sets of rules those are taken that
+// predict more.
+func standIn(rec *whatif.Recorded, of *postmortem.Recording) error {
 	if len(rec.Config) == 0 {
 		return nil
 	}
@@ -205,26 +207,28 @@ func standIn(rec *whatif.Recorded, course *history.Course) error {
 			}
 			continue
 		}
-		if rec.Setup.Name == "" {
-			rec.Setup = setup
-		}
-		better, err := judge(rec, course, string(config))
+		target, err := cachingTarget(string(config))
 		if err != nil {
 			return err
 		}
-		if better {
-			rec.Setup = setup
+		better, err := judge(rec, of.Course, target)
+		if err != nil {
+			return err
+		}
+		if better || rec.Setup.Name == "" {
+			rec.Setup, of.Target, of.Promises = setup, target, setup.Promises
 		}
 		if rec.Predicted == rec.Allocs {
 			break
 		}
 	}
+	explainRecorded(rec, of)
 	return nil
 }
 
-// judge holds the strategy caching to the recording, if there is one, and reports whether it predicts more
-// than what was tried before.
-func judge(rec *whatif.Recorded, course *history.Course, config string) (better bool, err error) {
+// judge holds a strategy to the recording, if there is one, and reports whether it predicts more than what was
+// tried before.
+func judge(rec *whatif.Recorded, course *history.Course, target *verify.Target) (better bool, err error) {
 	if course == nil {
 		return false, nil
 	}
@@ -235,14 +239,24 @@ func judge(rec *whatif.Recorded, course *history.Course, config string) (better 
 	if err != nil {
 		return false, err
 	}
-	target, err := cachingTarget(config)
-	if err != nil {
-		return false, err
-	}
 	res, err := verify.Run(h, target)
 	if err != nil || rec.Allocs > 0 && res.Predicted <= rec.Predicted {
 		return false, err
 	}
 	rec.Judged(res)
 	return true, nil
+}
+
+// explainRecorded explains the last refusal by the recorded heap. Where that cannot be told, the file has
+// one thing more that it does not tell.
+func explainRecorded(rec *whatif.Recorded, of *postmortem.Recording) {
+	if of.Course == nil || of.Target == nil || of.Course.LastRefusal == nil {
+		return
+	}
+	why, err := of.AtEntry(of.Course.LastRefusal.Entry)
+	if err != nil {
+		rec.Unknown = append(rec.Unknown, "the heap at the failure: "+err.Error())
+		return
+	}
+	rec.Explained = why
 }

@@ -2,6 +2,7 @@ package whatif
 
 import (
 	"fmt"
+	"math"
 	"strconv"
 	"strings"
 
@@ -76,19 +77,19 @@ func (t *teller) tell() {
 	case t.Card == 0:
 		t.a.Verdict = NoCard
 		t.preface()
-		t.howSmall(t.best(ours(any)), t.best(any))
+		t.howSmall(t.best(ours(any)), t.least(any))
 	case t.Card < t.LowerBound:
 		t.a.Verdict = TooLittle
 		t.say("None: the live bytes alone need %s, and %s.", report.Bytes(t.LowerBound), t.cardHas())
-		t.howSmall(nil, t.best(any))
+		t.howSmall(nil, t.least(any))
 	case t.recorded != nil && carries(t.recorded):
 		t.a.Verdict = Carried
 		t.preface()
 		t.alreadyCarried()
-		t.howSmall(t.best(ours(carries)), t.best(carries))
+		t.howSmall(t.best(ours(carries)), t.least(carries))
 	case t.best(ours(carries)) != nil:
 		t.a.Verdict = Setting
-		t.setting(t.best(ours(carries)), t.best(carries))
+		t.setting(t.best(ours(carries)), t.least(carries))
 	case t.best(carries) != nil:
 		t.a.Verdict = Strategy
 		b := t.best(carries)
@@ -99,7 +100,7 @@ func (t *teller) tell() {
 	default:
 		t.a.Verdict = None
 		t.say("None: none of the %d settings that were tried carries this run on %s.", t.Points, t.cardName())
-		t.howSmall(t.best(ours(any)), t.best(any))
+		t.howSmall(t.best(ours(any)), t.least(any))
 	}
 }
 
@@ -125,7 +126,14 @@ func (t *teller) preface() {
 
 // best returns the point that needs least of those that f names, or one that is simpler and needs
 // hardly more; nil if there is none.
-func (t *teller) best(f func(*Point) bool) *Point {
+func (t *teller) best(f func(*Point) bool) *Point { return t.easiest(f, nearly) }
+
+// least returns the point that needs least of those that f names, nil if there is none.
+func (t *teller) least(f func(*Point) bool) *Point { return t.easiest(f, math.MaxInt) }
+
+// easiest returns the easiest of the points that f names and that need at most one part in so many more
+// than the one that needs least; nil if there is none.
+func (t *teller) easiest(f func(*Point) bool, part device.Size) *Point {
 	var least device.Size
 	for i := range t.Runs {
 		if p := &t.Runs[i]; f(p) && (least == 0 || p.Need() < least) {
@@ -135,7 +143,7 @@ func (t *teller) best(f func(*Point) bool) *Point {
 	var best *Point
 	for i := range t.Runs {
 		p := &t.Runs[i]
-		if f(p) && p.Need()-least <= least/nearly && (best == nil || easier(p, best)) {
+		if f(p) && p.Need()-least <= least/part && (best == nil || easier(p, best)) {
 			best = p
 		}
 	}

@@ -49,7 +49,11 @@ func WriteText(w io.Writer, r *Result) error {
 	b.WriteString("\n")
 	r.writeRecorded(&b)
 	r.writeTable(&b)
-	_, err := io.WriteString(w, b.String())
+	b.WriteString("\n")
+	if err := r.writeFailure(&b); err != nil {
+		return err
+	}
+	_, err := io.WriteString(w, strings.TrimRight(b.String(), "\n")+"\n")
 	return err
 }
 

@@ -7,6 +7,7 @@ import (
 	"github.com/vramyard/vramyard/alloc"
 	"github.com/vramyard/vramyard/device"
 	"github.com/vramyard/vramyard/harness/history"
+	"github.com/vramyard/vramyard/harness/postmortem"
 	"github.com/vramyard/vramyard/harness/trace"
 	"github.com/vramyard/vramyard/harness/verify"
 )
@@ -32,6 +33,8 @@ type Recorded struct {
 	Rounded bool     `json:"rounded"`            // of what was refused only the rounded size is known
 	Unknown []string `json:"unknown,omitempty"`  // what the file cannot tell
 
+	// Explained says why the last refused request found no memory; nil: the file does not tell.
+	Explained *postmortem.Report `json:"-"`
 	// Setup stands for the recorded allocator with the recorded settings; no name: neither is known.
 	Setup alloc.Setup `json:"-"`
 }

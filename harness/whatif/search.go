@@ -73,7 +73,6 @@ func (s *search) run() error {
 			return err
 		}
 	}
-	s.Replayed = s.done.Load()
 	return nil
 }
 

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/csv"
 	"encoding/json"
+	"fmt"
 	"os"
 	"strings"
 	"testing"
@@ -45,23 +46,25 @@ func search(t *testing.T, src trace.Source, grid []alloc.Setup, o whatif.Options
 	return r
 }
 
-// scattered leaves holes of 12 MiB between blocks that live, and is refused 48 MiB.
+// scattered leaves a block of 4 MiB in every segment that PyTorch takes for five of them, and is refused 60 MiB.
 func scattered() string {
 	var b strings.Builder
-	for i := range 16 {
-		b.WriteString("a " + string(rune('0'+i/10)) + string(rune('0'+i%10)) + " 12MiB\n")
+	for i := range 40 {
+		fmt.Fprintf(&b, "a %d 4MiB\n", i)
 	}
-	for i := 0; i < 16; i += 2 {
-		b.WriteString("f " + string(rune('0'+i/10)) + string(rune('0'+i%10)) + "\n")
+	for i := range 40 {
+		if i%5 != 0 {
+			fmt.Fprintf(&b, "f %d\n", i)
+		}
 	}
-	return b.String() + "refused 48MiB\n"
+	return b.String() + "refused 60MiB\n"
 }
 
 // TestMinimaAreThoseOfCompare holds minima against a search that shares no probe with this one.
 func TestMinimaAreThoseOfCompare(t *testing.T) {
-	for _, card := range []device.Size{0, 150 * device.MiB, 300 * device.MiB, 64 * device.MiB} {
+	for _, card := range []device.Size{0, 190 * device.MiB, 300 * device.MiB, 64 * device.MiB} {
 		r := search(t, read(t, scattered()), quick(t), whatif.Options{Card: card})
-		require.Equal(t, 192*device.MiB, r.LowerBound)
+		require.Equal(t, 160*device.MiB, r.LowerBound)
 		w, err := whatif.Want(read(t, scattered()))
 		require.NoError(t, err)
 		for _, p := range r.Runs {
@@ -97,7 +100,7 @@ func TestAlikeIsReplayedOnce(t *testing.T) {
 		if p.Recorded {
 			require.Equal(t, "caching", p.Label)
 			require.Contains(t, p.Same, "caching garbage_collection_threshold:0.8")
-			require.Contains(t, p.Same, "caching large_segment_size_mb:64")
+			require.Contains(t, p.Same, "caching max_split_size_mb:64")
 		}
 	}
 	require.Equal(t, 30, alike, "the recorded settings are one of the grid")
@@ -177,7 +180,7 @@ func TestNothingToAllocateIsAnError(t *testing.T) {
 }
 
 func TestWritersAgree(t *testing.T) {
-	r := search(t, read(t, scattered()), quick(t), whatif.Options{Card: 250 * device.MiB})
+	r := search(t, read(t, scattered()), quick(t), whatif.Options{Card: 190 * device.MiB})
 	var text, table bytes.Buffer
 	require.NoError(t, whatif.WriteText(&text, r))
 	for i := range r.Runs {

@@ -57,6 +57,14 @@ func Want(src trace.Source) (*Wanted, error) {
 	return w, nil
 }
 
+// LastEvent returns the number of the request that stands for the last refusal, -1 if there was none.
+func (w *Wanted) LastEvent() int {
+	if w.Refusals == 0 {
+		return -1
+	}
+	return w.LastAt + w.Refusals - 1 // behind each refusal before it there is a free more
+}
+
 // inMemory replaces the source by a trace that is one too: such are replayed faster.
 func (w *Wanted) inMemory(g *granting, t *trace.Trace) error {
 	c := *t

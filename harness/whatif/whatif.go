@@ -43,9 +43,11 @@ type Result struct {
 	Answer   Answer   `json:"answer"`   // in words
 	Recorded Recorded `json:"recorded"` // what the file says of the run
 
+	Explained *Explained `json:"failure,omitempty"` // the request that found no memory; absent: none did, or no card is known
+
 	LowerBound device.Size `json:"lower_bound_bytes"`    // peak of the live bytes, refused requests among them
 	Budget     uint64      `json:"event_budget"`         // most events to replay; 0: no bound
-	Replayed   uint64      `json:"replayed_event_count"` // events that were replayed
+	Replayed   uint64      `json:"replayed_event_count"` // events that were replayed; what explains a failure is counted as four replays of each setting
 	Points     int         `json:"point_count"`          // settings that were asked for
 	Runs       []Point     `json:"runs"`                 // of those that may differ, by minimum capacity
 }
@@ -62,6 +64,9 @@ type Point struct {
 	FailsAt  *device.Size  `json:"fails_at_bytes"`    // highest capacity that failed below CompletesAt; null: none did
 	// CompletesAt is the lowest capacity that was seen to complete; null: none was.
 	CompletesAt *device.Size `json:"completes_at_bytes"`
+
+	// AtFailure is what became of the request that found no memory; null: it was not looked at.
+	AtFailure *Moment `json:"at_failure"`
 
 	setup alloc.Setup
 }
@@ -96,14 +101,24 @@ func Search(w *Wanted, rec Recorded, grid []alloc.Setup, o Options) (*Result, er
 	if err := s.run(); err != nil {
 		return nil, err
 	}
+	if err := s.explain(w); err != nil {
+		return nil, err
+	}
+	r.Replayed = s.done.Load()
 	slices.SortStableFunc(r.Runs, byNeed)
 	r.Answer = Tell(r, w.Demand.Pools)
 	return r, nil
 }
 
-// byNeed orders points by the least capacity that is known to be enough, those without one last.
+// byNeed orders points by their minimum capacity, or where only a bracket is known by what is probably
+// enough; those of which nothing is known come last.
 func byNeed(a, b Point) int {
-	rank := func(p *Point) device.Size { return p.Need() - 1 } // 0 becomes the largest
+	rank := func(p *Point) device.Size {
+		if p.CompletesAt != nil && p.MinCapacity == nil && !p.setup.Preallocates {
+			return min(*p.CompletesAt, p.PeakReserved)
+		}
+		return p.Need() - 1 // 0 becomes the largest
+	}
 	return cmp.Or(cmp.Compare(rank(&a), rank(&b)), cmp.Compare(a.PeakReserved, b.PeakReserved))
 }
 
