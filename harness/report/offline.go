@@ -38,7 +38,7 @@ func offlineTable(w io.Writer, s *offline.Summary) error {
 	}
 	t.AppendSeparator()
 	t.AppendRow(placementRow(s.Best, "best: "+s.Best.Method))
-	_, err := fmt.Fprintf(w, "%s: %d buffers, sha256 %.12s\n%s\n\n", printable(s.Trace), s.Buffers, s.Hash, t.Render())
+	_, err := fmt.Fprintf(w, "%s: %d buffers, sha256 %.12s\n%s\n\n", Printable(s.Trace), s.Buffers, s.Hash, t.Render())
 	return err
 }
 
