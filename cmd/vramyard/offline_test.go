@@ -66,7 +66,7 @@ func TestOfflineRefuses(t *testing.T) {
 		{[]string{"--time", "0s", path}, 1, "--time: want more than 0s"},
 		{[]string{"--time", "soon", path}, 2, `invalid argument "soon"`},
 		{[]string{"--offsets", path + ".out"}, 1, "--offsets: want one trace"},
-		{[]string{"--offsets", path, path}, 1, "is a trace to read"},
+		{[]string{"--offsets", path, path}, 1, "is a file to read"},
 		{[]string{"--json", "-", "--offsets", "-", path}, 1, "--offsets: - is where --json is written"},
 		{[]string{"--free-at", "never", path}, 1, `free at "never"`},
 		{[]string{path + ".gone"}, 1, "no such file"},
