@@ -16,11 +16,9 @@
 //
 // # What a snapshot shows
 //
-// A strategy that is an [alloc.Historian] tells what it did. Of any other one the device is
-// listened to: a reservation is a segment, and a mapping grows or shrinks one. Every byte of memory is
-// shown once: memory that is mapped at several addresses is where a block uses it, or else where
-// it was mapped first. Where a strategy has reservations and mappings, or joins reservations side by
-// side so that a block lies across two, all are shown as parts of segments that grow.
+// What happens to memory is told by package follow. Where a strategy has reservations and mappings, or
+// joins reservations side by side so that a block lies across two, all are shown as parts of segments
+// that grow.
 //
 // All that is not in use is an inactive block, be it free, cached or lost to rounding.
 // The segments of a strategy that knows no segments have the stream 0, whatever streams use them.

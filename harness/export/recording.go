@@ -31,16 +31,6 @@ type Recording struct {
 // never is the end of a block that is there at the end.
 const never = math.MaxInt64
 
-// phase says how far the life of a block has come.
-type phase uint8
-
-const (
-	live    phase = iota
-	given         // the program gave it back, and the strategy was not told yet
-	pending       // the strategy was told; a stream still uses it
-	gone
-)
-
 // life is the life of one block. Times are nanoseconds.
 type life struct {
 	block      alloc.Block
@@ -49,8 +39,20 @@ type life struct {
 	start, end int64  // granted; free again, or never
 	stack      uint32 // of the snapshot: the tag
 	stream     uint16 // of the snapshot
-	phase      phase
 }
+
+// call is one call to the device. Times are nanoseconds.
+type call struct {
+	start  int64 // when it began
+	took   int64
+	size   device.Size // bytes that it is about
+	event  int         // number of the event that led to it
+	kind   device.Call
+	failed bool
+}
+
+// end returns when the call returned.
+func (c *call) end() int64 { return c.start + c.took }
 
 // oom is a request that found no memory.
 type oom struct {

@@ -7,6 +7,7 @@ import (
 
 	"github.com/vramyard/vramyard/alloc"
 	"github.com/vramyard/vramyard/device"
+	"github.com/vramyard/vramyard/harness/follow"
 	"github.com/vramyard/vramyard/harness/snapshot"
 	"github.com/vramyard/vramyard/internal/addrlist"
 )
@@ -100,7 +101,10 @@ func (h *reserved) spans() (list []span) {
 
 // finish takes the segments and blocks from a walk over the strategy.
 func (r *recorder) finish() error {
-	r.memory()
+	r.blocks.Memory()
+	for b := range r.blocks.Blocks {
+		r.at[b.Addr] = b
+	}
 	var chunks []alloc.Chunk
 	inUse := 0
 	for c := range r.s.Walk {
@@ -205,18 +209,17 @@ func (r *recorder) chunk(s span, c alloc.Chunk) error {
 	r.fill(c.Addr)
 	x := snapshot.Block{Addr: uint64(c.Addr), Size: uint64(c.Size), Requested: uint64(c.Was)}
 	if c.State == alloc.Live || c.State == alloc.Pending {
-		i, ok := r.at[c.Addr]
+		b, ok := r.at[c.Addr]
 		if !ok {
 			return fmt.Errorf("the strategy shows a block in use at %v that nobody was granted", c.Addr)
 		}
-		l := &r.lives[i]
-		x.Requested, x.Stack, x.State = uint64(l.requested), l.stack, snapshot.ActiveAllocated
-		if l.phase != live {
+		x.Requested, x.Stack, x.State = uint64(b.Requested), r.lives[b.Note].stack, snapshot.ActiveAllocated
+		if b.Phase != follow.Live {
 			x.State = snapshot.ActivePendingFree
 		}
 	}
 	r.add(x)
-	if r.tells && !r.known && c.State != alloc.Slack {
+	if r.blocks.Tells() && !r.known && c.State != alloc.Slack {
 		r.known = true
 		r.segment.Stream, r.segment.Pool = int64(c.Stream), [2]uint64{0, uint64(c.Pool)}
 		r.segment.Large = c.Class != alloc.ClassSmall

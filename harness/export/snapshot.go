@@ -58,7 +58,6 @@ func (r *Recording) WriteSnapshot(w io.Writer) error {
 
 // settle completes a recording.
 func (r *recorder) settle() {
-	r.calls = r.tap.calls
 	r.torch.Settings = r.settings()
 	for i, m := range r.marks {
 		end := r.last

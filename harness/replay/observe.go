@@ -5,6 +5,7 @@ import (
 
 	"github.com/vramyard/vramyard/alloc"
 	"github.com/vramyard/vramyard/device"
+	"github.com/vramyard/vramyard/harness/trace"
 )
 
 // Observation is what an observer is told after each event.
@@ -12,6 +13,8 @@ type Observation struct {
 	// Event is the index of the event; -1 when the strategy was just built, and the number
 	// of events when it was closed.
 	Event int
+	// Of is the event, to be read before the observer returns; nil when there is none.
+	Of *trace.Event
 	// Strategy is to be looked at, not called. It is nil if it could not be built.
 	Strategy alloc.Strategy
 	// Faults is the device as the strategy sees it, to be asked for its account.
@@ -53,7 +56,7 @@ func (r *runner) saw(o Observation) {
 func (r *runner) observed(i int, o *op) (oom bool, err error) {
 	r.seen = Observation{}
 	oom, err = r.guarded(i, o)
-	r.seen.Event, r.seen.Strategy, r.seen.Faults = i, r.s, r.faults
+	r.seen.Event, r.seen.Of, r.seen.Strategy, r.seen.Faults = i, r.event(i), r.s, r.faults
 	if objection := r.o.Observe(r.seen); objection != nil {
 		return oom, objection
 	}

@@ -56,7 +56,7 @@ func runPooled(t *testing.T, text string, o replay.Options) (*replay.Result, []s
 func TestPoolsAreToldToTheStrategy(t *testing.T) {
 	var seen []replay.Observation
 	o := replay.Options{Observe: func(o replay.Observation) error {
-		o.Strategy, o.Faults = nil, nil
+		o.Of, o.Strategy, o.Faults = nil, nil, nil
 		seen = append(seen, o)
 		return nil
 	}}

@@ -1,0 +1,288 @@
+package follow
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+
+	"github.com/vramyard/vramyard/alloc"
+	"github.com/vramyard/vramyard/device"
+	"github.com/vramyard/vramyard/harness/replay"
+	"github.com/vramyard/vramyard/harness/trace"
+)
+
+// Phase says how far the life of a block has come.
+type Phase uint8
+
+// The phases, in order.
+const (
+	Live    Phase = iota // the program uses it
+	Given                // the program gave it back, and the strategy was not told yet
+	Pending              // the strategy was told; a stream still uses it
+	Gone                 // its memory is free again
+)
+
+// Never is the event of what does not happen within a trace.
+const Never = -1
+
+// Block is the life of a block so far.
+type Block struct {
+	alloc.Block
+	Requested device.Size   // bytes asked for
+	ID        uint64        // of the allocation in the trace
+	Stream    device.Stream // of the request
+	Tag       uint32        // of the event
+	Phase     Phase         // how far it has come
+	Born      int           // event of the request
+	Freed     int           // event at which the program freed it, or Never
+	Note      int           // the watcher's own
+}
+
+// Watcher is told of what happens, in order. A function that is nil is not called. Blocks are to be
+// read before it returns; only Note may be changed.
+type Watcher struct {
+	Granted func(e *trace.Event, b *Block)  // a block was granted
+	Freed   func(b *Block)                  // the program freed it
+	Gone    func(event int, b *Block)       // its memory is free again
+	OOM     func(o *replay.Observation)     // a request found no memory
+	Memory  func(event int, a alloc.Action) // memory was taken or given back, or the strategy tells of an OOM
+}
+
+// Follower follows the blocks of one replay. Make one with [New].
+type Follower struct {
+	tap   *Tap
+	watch Watcher
+	s     alloc.Strategy
+	tells bool           // the strategy tells what it does
+	told  []alloc.Action // what it has told since somebody looked
+	now   int            // number of the event
+
+	blocks  []Block
+	empty   []int32 // of blocks, to be used again
+	bySlot  []int32 // of blocks by slot, counted from 1
+	parked  map[device.Addr]int32
+	waiting []int32 // that are pending, and some that are gone
+	used    int     // blocks that are not gone
+
+	pending   device.Size // bytes of the blocks that are
+	requested device.Size // bytes asked for with those that the program uses
+}
+
+// New returns a follower of a replay on the device of a tap.
+func New(tap *Tap, w Watcher) *Follower {
+	return &Follower{tap: tap, watch: w, parked: map[device.Addr]int32{}}
+}
+
+// Begin takes the strategy when it is built.
+func (f *Follower) Begin(s alloc.Strategy) {
+	f.s = s
+	f.tells = alloc.SetHistory(s, func(a alloc.Action) { f.told = append(f.told, a) }) == nil
+}
+
+// Tells reports whether the strategy tells what it does.
+func (f *Follower) Tells() bool { return f.tells }
+
+// Requested returns the bytes asked for with blocks that the program uses.
+func (f *Follower) Requested() device.Size { return f.requested }
+
+// InUse returns how many blocks are not gone.
+func (f *Follower) InUse() int { return f.used }
+
+// Blocks yields every block that is not gone, in no order that means anything but always the same.
+func (f *Follower) Blocks(yield func(*Block) bool) {
+	for i := range f.blocks {
+		if b := &f.blocks[i]; b.Phase != Gone && !yield(b) {
+			return
+		}
+	}
+}
+
+// Event takes the observation of an event.
+func (f *Follower) Event(o *replay.Observation) error {
+	if o.Panic != nil {
+		return fmt.Errorf("the strategy panicked: %v", o.Panic)
+	}
+	f.now = o.Event
+	freed := int32(-1)
+	switch o.Of.Kind {
+	case trace.Free, trace.Completed:
+		freed = f.free(o)
+	}
+	if freed >= 0 || len(f.parked) > 0 {
+		f.complete(freed)
+	}
+	f.Memory()
+	if o.Of.Kind == trace.Alloc || o.Of.Kind == trace.LiveAtStart {
+		f.alloc(o)
+	}
+	return nil
+}
+
+// alloc takes a request.
+func (f *Follower) alloc(o *replay.Observation) {
+	e := o.Of
+	if n := int(e.Slot) + 1 - len(f.bySlot); n > 0 {
+		f.bySlot = append(f.bySlot, make([]int32, n)...)
+	}
+	f.bySlot[e.Slot] = 0
+	if errors.Is(o.Err, alloc.ErrOutOfMemory) && f.watch.OOM != nil {
+		f.watch.OOM(o)
+	}
+	if o.Err != nil || !o.Called {
+		return
+	}
+	f.tap.used(o.Block)
+	f.Memory()
+	i := f.place()
+	b := &f.blocks[i]
+	*b = Block{
+		Block: o.Block, Requested: e.Size, ID: e.ID, Stream: e.Stream, Tag: e.Tag, Born: o.Event, Freed: Never,
+	}
+	f.bySlot[e.Slot] = i + 1
+	f.requested += e.Size
+	f.used++
+	if f.watch.Granted != nil {
+		f.watch.Granted(e, b)
+	}
+}
+
+// place returns a place for a block.
+func (f *Follower) place() int32 {
+	if n := len(f.empty); n > 0 {
+		i := f.empty[n-1]
+		f.empty = f.empty[:n-1]
+		return i
+	}
+	f.blocks = append(f.blocks, Block{})
+	return int32(len(f.blocks) - 1)
+}
+
+// free takes what a free or its completion says of a block, and returns the block if the strategy was
+// asked to take it back, or -1.
+func (f *Follower) free(o *replay.Observation) int32 {
+	e := o.Of
+	if int(e.Slot) >= len(f.bySlot) || f.bySlot[e.Slot] == 0 || o.Err != nil {
+		return -1
+	}
+	i := f.bySlot[e.Slot] - 1
+	b := &f.blocks[i]
+	switch {
+	case e.Kind == trace.Free && b.Phase == Live:
+		f.requested -= b.Requested
+		b.Phase, b.Freed = Given, o.Event
+		if f.watch.Freed != nil {
+			f.watch.Freed(b)
+		}
+	case e.Kind == trace.Free || b.Phase != Given:
+		return -1
+	}
+	if !o.Called {
+		return -1
+	}
+	f.bySlot[e.Slot] = 0
+	return i
+}
+
+// complete finds out which of the waiting blocks are free. A strategy that tells does so itself, at
+// the right place among its actions, but for a block that never was pending.
+func (f *Follower) complete(freed int32) {
+	stats := f.s.Stats()
+	held := stats.Active - stats.Allocated
+	if freed >= 0 {
+		f.blocks[freed].Phase = Pending
+		f.pending += f.blocks[freed].Size
+		if held == 0 && len(f.parked) == 0 && len(f.told) == 0 {
+			f.gone(freed) // nearly every free
+			return
+		}
+		f.waiting = append(f.waiting, freed)
+		f.parked[f.blocks[freed].Addr] = freed
+	}
+	switch {
+	case f.tells:
+		if freed >= 0 && f.toldPending(freed, held) != held {
+			f.gone(freed)
+		}
+	case held == 0:
+		f.goneBut(nil)
+	case held != f.pending:
+		still := map[device.Addr]bool{}
+		for c := range f.s.Walk {
+			if c.State == alloc.Pending {
+				still[c.Addr] = true
+			}
+		}
+		f.goneBut(still)
+	}
+	if len(f.waiting) > 2*len(f.parked)+64 { // most are gone
+		f.waiting = slices.DeleteFunc(f.waiting, func(i int32) bool { return !f.waits(i) })
+	}
+}
+
+// waits reports whether an entry of waiting still is. The place of a block that is gone may hold
+// another one, which waits if it has an entry of its own.
+func (f *Follower) waits(i int32) bool {
+	b := &f.blocks[i]
+	at, ok := f.parked[b.Addr]
+	return b.Phase == Pending && ok && at == i
+}
+
+// goneBut notes that all waiting blocks are free but those at some addresses.
+func (f *Follower) goneBut(still map[device.Addr]bool) {
+	for _, i := range f.waiting {
+		if f.waits(i) && !still[f.blocks[i].Addr] {
+			f.gone(i)
+		}
+	}
+	f.waiting = slices.DeleteFunc(f.waiting, func(i int32) bool { return !f.waits(i) })
+}
+
+// toldPending returns the bytes that are pending by what the strategy has told, if the block that was
+// just freed is; all that are pending in fact if the strategy has told of that block.
+func (f *Follower) toldPending(freed int32, held device.Size) device.Size {
+	left := f.pending
+	for _, a := range f.told {
+		if i, ok := f.parked[a.Addr]; ok && a.Kind == alloc.FreeCompleted {
+			if i == freed {
+				return held
+			}
+			left -= f.blocks[i].Size
+		}
+	}
+	return left
+}
+
+// gone notes that the memory of a block is free again.
+func (f *Follower) gone(i int32) {
+	b := &f.blocks[i]
+	f.pending -= b.Size
+	f.used--
+	delete(f.parked, b.Addr)
+	b.Phase = Gone
+	if f.watch.Gone != nil {
+		f.watch.Gone(f.now, b)
+	}
+	f.tap.unused(b.Addr, b.Size)
+	f.empty = append(f.empty, i)
+}
+
+// Memory tells the watcher what the strategy has told since the last time, or else what the device was
+// asked. It is called with each event; who looks at what happens outside of events calls it too.
+func (f *Follower) Memory() {
+	told := f.told
+	if !f.tells {
+		told = f.tap.told
+	}
+	for _, a := range told {
+		if a.Kind == alloc.FreeCompleted {
+			if i, ok := f.parked[a.Addr]; ok {
+				f.gone(i)
+			}
+			continue
+		}
+		if f.watch.Memory != nil {
+			f.watch.Memory(f.now, a)
+		}
+	}
+	f.told, f.tap.told = f.told[:0], f.tap.told[:0]
+}
