@@ -463,6 +463,7 @@ func (r *runner) finish(elapsed int64) {
 	if r.o.Latency {
 		res.Latency = &Latency{
 			Alloc: r.allocTime.Quantiles(), Free: r.freeTime.Quantiles(), Clock: latency.ClockCost(), NsPerOp: res.NsPerOp,
+			AllocCalls: r.allocTime, FreeCalls: r.freeTime,
 		}
 		res.NsPerOp = 0
 	}

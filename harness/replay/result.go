@@ -125,6 +125,9 @@ type Latency struct {
 	Free  latency.Quantiles `json:"free"`     // of Free
 	Clock int64             `json:"clock_ns"` // median of an empty measurement, included in the quantiles
 
+	AllocCalls *latency.Histogram `json:"-"` // of Alloc, all that Alloc is made of
+	FreeCalls  *latency.Histogram `json:"-"` // of Free, likewise
+
 	// NsPerOp is the time per operation of this replay. What it is above that of a replay
 	// without latencies is what measuring them costs.
 	NsPerOp float64 `json:"ns_per_op"`

@@ -158,7 +158,7 @@ func (d *describer) info() Info {
 	in.Tags = d.tagCounts()
 	in.Marks, in.Pools = d.counts[Mark], len(d.pools)
 	in.Peak, in.PeakLive = d.ledger.peak, d.ledger.peakCount
-	in.End, in.EndLive = d.ledger.bytes(), d.ledger.count
+	in.End, in.EndLive = d.ledger.Live(), d.ledger.count
 	in.Timed, in.Duration = d.first != NoTime, d.last-d.first
 	if n := d.sizes.count; n > 0 {
 		list := d.sizes.ranks(0, (n-1)/2, n-1)

@@ -258,7 +258,7 @@ func diffLive(a, b *Trace) LiveDiff {
 		if !more {
 			break
 		}
-		x, y := ledgers[0].bytes(), ledgers[1].bytes()
+		x, y := ledgers[0].Live(), ledgers[1].Live()
 		apart := max(x, y) - min(x, y)
 		if apart > 0 && d.Behind < 0 {
 			d.Behind = n

@@ -111,7 +111,7 @@ func (l *Ledger) Step(e *Event) bool {
 			l.drop(e.Slot)
 		}
 	}
-	if b := l.bytes(); b > l.peak {
+	if b := l.Live(); b > l.peak {
 		l.peak = b
 		return true
 	}
@@ -134,8 +134,8 @@ func (l *Ledger) drop(slot uint32) {
 	l.count--
 }
 
-// bytes returns the live bytes, or the largest Size if they do not fit.
-func (l *Ledger) bytes() device.Size {
+// Live returns the bytes that are live now, or the largest Size if they do not fit.
+func (l *Ledger) Live() device.Size {
 	if l.hi != 0 {
 		return math.MaxUint64
 	}
