@@ -6,8 +6,6 @@ import (
 	"slices"
 	"strconv"
 
-	"github.com/jedib0t/go-pretty/v6/table"
-
 	"github.com/vramyard/vramyard/harness/bench"
 	"github.com/vramyard/vramyard/harness/clock"
 )
@@ -26,75 +24,104 @@ func BenchTables(w io.Writer, r *bench.Report) error {
 	if r.Machine.CPU != "" {
 		cpu = ", " + Printable(r.Machine.CPU)
 	}
-	fmt.Fprintf(w, "%d interleaved rounds; clock: %s; %s on %s/%s, %d CPUs%s\n", r.Rounds, timedBy,
+	_, err := fmt.Fprintf(w, "%d interleaved rounds; clock: %s; %s on %s/%s, %d CPUs%s\n", r.Rounds, timedBy,
 		r.Machine.Go, r.Machine.OS, r.Machine.Arch, r.Machine.CPUs, cpu)
-	each := len(r.Runs) / max(len(r.Loops), 1)
-	for i, l := range r.Loops {
-		if err := benchTable(w, l, r.Runs[i*each:(i+1)*each]); err != nil {
+	if err != nil {
+		return err
+	}
+	for _, s := range BenchSheets(r) {
+		note := ""
+		if len(s.Notes) > 0 {
+			note = s.Notes[0] + "\n"
+		}
+		if _, err := fmt.Fprintf(w, "\n%s\n%s\n%s", s.Title, s.terminal(1), note); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// benchTable writes the table of one workload.
-func benchTable(w io.Writer, l bench.Loop, runs []bench.Run) error {
-	t := NewTable("strategy", "ns/pair", "min", "spread", "ratio", "p50", "p99", "p99.9", "max",
-		"address", "reserved", "arena", "metadata B", "heap B", "allocs")
-	const columns = 15
-	rightAlign(t, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, columns)
-	loop := append(table.Row{"(empty loop)"}, timingCells(l.Timing)...)
-	for len(loop) < columns {
-		loop = append(loop, none)
-	}
-	t.AppendRow(loop)
-	t.AppendSeparator()
-	for _, r := range runs {
-		t.AppendRow(benchRow(r))
-	}
-	note := ""
-	if slices.ContainsFunc(runs, func(r bench.Run) bool { return r.Named }) {
-		note = "* is handed its own name of a block to free; the others find it by address\n"
-	}
+// benchColumns are the columns of a benchmark.
+var benchColumns = []Column{
+	{Name: "strategy", Meaning: "name and preset"},
+	{"ns/pair", "CPU time of a free and an allocation, nanoseconds: the median of the rounds", true},
+	{"min", "likewise, the least of the rounds", true},
+	{"spread", "the middle half of the rounds, of their median", true},
+	{"ratio", "median of the ratios to the first strategy, round by round", true},
+	{"p50", "half of the single operations took no longer, nanoseconds", true},
+	{"p99", "99 % took no longer, nanoseconds", true},
+	{"p99.9", "99.9 % took no longer, nanoseconds", true},
+	{"max", "the longest, nanoseconds", true},
+	{"address", "addresses used, in peaks of live bytes", true},
+	{"reserved", "most bytes held from the device, in peaks of live bytes", true},
+	{"arena", "the smallest device, in peaks of live bytes", true},
+	{"metadata B", "host memory of the strategy for each live block, bytes", true},
+	{"heap B", "growth of the heap for each live block, bytes", true},
+	{"allocs", "objects taken from the heap for each pair", true},
+}
+
+// benchSheet returns the table of one workload: the empty loop, then the strategies.
+func benchSheet(l bench.Loop, runs []bench.Run) Sheet {
 	name := l.Workload
 	if p := l.Params; p.Most != 0 {
 		name += fmt.Sprintf(":%v-%v", p.Least, p.Most)
 	}
-	_, err := fmt.Fprintf(w, "\n%s: %d blocks live, %s at most; %d pairs timed, seed %d; device of %s\n%s\n%s",
-		name, l.Live, Bytes(l.PeakLive), l.Pairs, l.Params.Seed, Bytes(l.Device), t.Render(), note)
-	return err
+	s := Sheet{
+		Title: fmt.Sprintf("%s: %d blocks live, %s at most; %d pairs timed, seed %d; device of %s",
+			name, l.Live, Bytes(l.PeakLive), l.Pairs, l.Params.Seed, Bytes(l.Device)),
+		Columns: benchColumns,
+	}
+	loop := append([]Cell{words("(empty loop)")}, timingCells(l.Timing)...)
+	for len(loop) < len(benchColumns) {
+		loop = append(loop, lacking())
+	}
+	s.Rows = [][]Cell{loop}
+	for _, r := range runs {
+		s.Rows = append(s.Rows, benchRow(r))
+	}
+	if slices.ContainsFunc(runs, func(r bench.Run) bool { return r.Named }) {
+		s.Notes = []string{"* is handed its own name of a block to free; the others find it by address"}
+	}
+	return s
 }
 
 // timingCells returns the cells of the times of all rounds.
-func timingCells(t bench.Timing) []any {
-	return []any{fixed(t.Median, 1), fixed(t.Min, 1), Percent(t.Spread())}
+func timingCells(t bench.Timing) []Cell {
+	return []Cell{fixedCell(t.Median, 1), fixedCell(t.Min, 1), percentCell(t.Spread())}
 }
 
 // benchRow returns the cells of one strategy.
-func benchRow(r bench.Run) table.Row {
-	reserved := fixed(r.ReservedRatio, 3)
+func benchRow(r bench.Run) []Cell {
+	reserved := fixedCell(r.ReservedRatio, 3)
 	if r.Preallocates {
-		reserved = "all"
+		reserved.Text = "all"
 	}
 	name := r.Strategy
 	if r.Named {
 		name += " *"
 	}
-	row := append(table.Row{name}, timingCells(r.Timing)...)
+	cells := append([]Cell{words(name)}, timingCells(r.Timing)...)
 	q := r.Latency
-	return append(row, fixed(r.Ratio, 2), q.P50, q.P99, q.P999, q.Max, fixed(r.AddressRatio, 3), reserved,
-		optional(r.ArenaRatio, 3), optional(r.MetadataPerBlock, 1), fixed(r.HeapPerBlock, 1), allocs(r.MallocsPerPair))
+	cells = append(cells, fixedCell(r.Ratio, 2))
+	for _, ns := range []int64{q.P50, q.P99, q.P999, q.Max} {
+		cells = append(cells, fixedCell(float64(ns), 0))
+	}
+	return append(cells, fixedCell(r.AddressRatio, 3), reserved, optional(r.ArenaRatio, 3),
+		optional(r.MetadataPerBlock, 1), fixedCell(r.HeapPerBlock, 1), number(allocs(r.MallocsPerPair), r.MallocsPerPair))
 }
+
+// fixedCell returns a cell with so many decimals.
+func fixedCell(x float64, decimals int) Cell { return number(fixed(x, decimals), x) }
 
 // fixed returns x with so many decimals.
 func fixed(x float64, decimals int) string { return strconv.FormatFloat(x, 'f', decimals, 64) }
 
 // optional returns the same of a figure that may not exist.
-func optional(x *float64, decimals int) string {
+func optional(x *float64, decimals int) Cell {
 	if x == nil {
-		return none
+		return lacking()
 	}
-	return fixed(*x, decimals)
+	return fixedCell(*x, decimals)
 }
 
 // allocs returns a number of allocations; what is not zero never looks like it.

@@ -12,8 +12,6 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/jedib0t/go-pretty/v6/table"
-
 	"github.com/vramyard/vramyard/device"
 	"github.com/vramyard/vramyard/device/sim"
 	"github.com/vramyard/vramyard/harness/compare"
@@ -34,12 +32,10 @@ func CompareTables(w io.Writer, r *compare.Report) error {
 			return err
 		}
 	}
-	for len(r.Runs) > 0 {
-		n := sameTrace(r.Runs)
-		if err := compareTable(w, r.Runs[:n]); err != nil {
+	for _, s := range CompareSheets(r) {
+		if _, err := fmt.Fprintf(w, "%s\n%s\n\n", s.Title, s.terminal(1)); err != nil {
 			return err
 		}
-		r = &compare.Report{Runs: r.Runs[n:]}
 	}
 	return nil
 }
@@ -92,34 +88,54 @@ func sameTrace(runs []compare.Run) int {
 	return len(runs)
 }
 
-// compareTable writes the table of one trace.
-func compareTable(w io.Writer, runs []compare.Run) error {
+// compareColumns are the columns of a comparison.
+var compareColumns = []Column{
+	{Name: "strategy", Meaning: "name and preset"},
+	{"min capacity", "the smallest device on which the trace completes, bytes", true},
+	{"× bound", "minimum capacity in lower bounds", true},
+	{"peak reserved", "most bytes held from the device", true},
+	{"waste", "1 - peak requested / peak reserved", true},
+	{"ext. frag.", "highest 1 - largest free chunk / free bytes", true},
+	{"device calls", "calls to the device of all kinds", true},
+	{"device time", "what they take by the cost model of the device, nanoseconds", true},
+	{"ns/op", "CPU time for each Alloc or Free, bookkeeping included, nanoseconds: the median of three replays", true},
+	{Name: "notes", Meaning: "what the figures leave out"},
+}
+
+// compareSheet returns the table of one trace.
+func compareSheet(runs []compare.Run) Sheet {
 	runs = slices.Clone(runs)
 	slices.SortStableFunc(runs, byMinimumCapacity)
-	t := NewTable("strategy", "min capacity", "× bound", "peak reserved", "waste", "ext. frag.", "device calls", "device time", "ns/op", "notes")
-	rightAlign(t, 2, 3, 4, 5, 6, 7, 8, 9)
-	bound := runs[0].LowerBound
-	t.AppendRow(table.Row{"lower bound", Bytes(bound), "1.000", Bytes(bound), none, none, none, none, none, "live bytes alone"})
-	t.AppendSeparator()
-	for _, r := range runs {
-		t.AppendRow(compareRow(r))
+	bound := bytesCell(runs[0].LowerBound)
+	s := Sheet{
+		Title:   fmt.Sprintf("%s: %d events, sha256 %.12s", Printable(runs[0].Trace), runs[0].Events, runs[0].TraceSHA256),
+		Columns: compareColumns,
+		Rows: [][]Cell{{
+			words("lower bound"), bound, number("1.000", 1), bound, lacking(), lacking(), lacking(), lacking(), lacking(),
+			words("live bytes alone"),
+		}},
 	}
-	_, err := fmt.Fprintf(w, "%s: %d events, sha256 %.12s\n%s\n\n", Printable(runs[0].Trace), runs[0].Events, runs[0].TraceSHA256, t.Render())
-	return err
+	for _, r := range runs {
+		s.Rows = append(s.Rows, compareRow(r))
+	}
+	return s
 }
 
 // compareRow returns the cells of one strategy.
-func compareRow(r compare.Run) table.Row {
-	minimum, times := none, none
+func compareRow(r compare.Run) []Cell {
+	minimum, times := lacking(), lacking()
 	if r.MinCapacity != nil {
-		minimum = Bytes(*r.MinCapacity)
+		minimum = bytesCell(*r.MinCapacity)
 		if r.LowerBound > 0 {
-			times = strconv.FormatFloat(float64(*r.MinCapacity)/float64(r.LowerBound), 'f', 3, 64)
+			x := float64(*r.MinCapacity) / float64(r.LowerBound)
+			times = number(strconv.FormatFloat(x, 'f', 3, 64), x)
 		}
 	}
-	return table.Row{
-		r.Strategy, minimum, times, Bytes(r.PeakReserved), Percent(r.Waste), Percent(r.External),
-		r.DeviceCalls, Nanoseconds(r.DeviceTime), strconv.FormatFloat(r.NsPerOp, 'f', 0, 64), notes(r),
+	return []Cell{
+		words(r.Strategy), minimum, times, bytesCell(r.PeakReserved), percentCell(r.Waste), percentCell(r.External),
+		number(strconv.FormatUint(r.DeviceCalls, 10), float64(r.DeviceCalls)),
+		number(Nanoseconds(r.DeviceTime), float64(r.DeviceTime)),
+		number(strconv.FormatFloat(r.NsPerOp, 'f', 0, 64), r.NsPerOp), words(notes(r)),
 	}
 }
 

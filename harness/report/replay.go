@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"io"
 	"strconv"
+	"strings"
 
 	"github.com/jedib0t/go-pretty/v6/table"
 	"github.com/jedib0t/go-pretty/v6/text"
@@ -18,7 +19,7 @@ func ReplayTable(w io.Writer, r *replay.Result) error {
 	t := table.NewWriter()
 	t.SetStyle(table.StyleLight)
 	t.SetColumnConfigs([]table.ColumnConfig{{Number: 2, Align: text.AlignRight}})
-	for _, group := range [][]table.Row{memoryRows(r), countRows(r), streamRows(r), deviceRows(r), timeRows(r)} {
+	for _, group := range replayRows(r) {
 		if len(group) > 0 {
 			t.AppendRows(group)
 			t.AppendSeparator()
@@ -28,9 +29,15 @@ func ReplayTable(w io.Writer, r *replay.Result) error {
 		return err
 	}
 	if f := r.FirstFailure; f != nil {
-		return writeFailure(w, f)
+		_, err := fmt.Fprintln(w, strings.Join(failureLines(f), "\n  "))
+		return err
 	}
 	return nil
+}
+
+// replayRows returns the figures in groups.
+func replayRows(r *replay.Result) [][]table.Row {
+	return [][]table.Row{memoryRows(r), countRows(r), streamRows(r), deviceRows(r), timeRows(r)}
 }
 
 func memoryRows(r *replay.Result) []table.Row {
@@ -169,19 +176,15 @@ func quantiles(q latency.Quantiles) string {
 	return fmt.Sprintf("%d / %d / %d / %d ns", q.P50, q.P99, q.P999, q.Max)
 }
 
-// writeFailure tells about the first request that was not granted.
-func writeFailure(w io.Writer, f *replay.FirstFailure) error {
-	_, err := fmt.Fprintf(w, "first failure: event %d, allocation %d of %s: %s", f.Event, f.ID, Bytes(f.Size), f.Error)
-	if err == nil && f.Reason != "" {
-		_, err = fmt.Fprintf(w, " (%s)", f.Reason)
-	}
-	if err != nil {
-		return err
+// failureLines tells about the first request that was not granted.
+func failureLines(f *replay.FirstFailure) []string {
+	first := fmt.Sprintf("first failure: event %d, allocation %d of %s: %s", f.Event, f.ID, Bytes(f.Size), f.Error)
+	if f.Reason != "" {
+		first += fmt.Sprintf(" (%s)", f.Reason)
 	}
 	free := "device unlimited"
 	if f.DeviceFree != nil {
 		free = "device free " + Bytes(*f.DeviceFree)
 	}
-	_, err = fmt.Fprintf(w, "\n  %s free in held regions, largest hole %s, %s\n", Bytes(f.Free), Bytes(f.LargestHole), free)
-	return err
+	return []string{first, fmt.Sprintf("%s free in held regions, largest hole %s, %s", Bytes(f.Free), Bytes(f.LargestHole), free)}
 }

@@ -63,12 +63,12 @@ vramyard replay --strategy %s --config %s TRACE
 
 // tuneRow returns the cells of one point on one trace.
 func tuneRow(trace, point string, run compare.Run) table.Row {
-	row := compareRow(run)
+	cells := row(compareRow(run))
 	metadata := none
 	if run.MetadataBytes != nil {
 		metadata = Bytes(*run.MetadataBytes)
 	}
-	return table.Row{Printable(trace), point, row[1], row[2], row[3], metadata, row[6], row[7], row[8]}
+	return table.Row{Printable(trace), point, cells[1], cells[2], cells[3], metadata, cells[6], cells[7], cells[8]}
 }
 
 // mean returns a factor with three decimals, none if there is none.

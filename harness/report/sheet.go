@@ -1,0 +1,127 @@
+package report
+
+import (
+	"fmt"
+	"math"
+	"strconv"
+
+	"github.com/jedib0t/go-pretty/v6/table"
+
+	"github.com/vramyard/vramyard/device"
+	"github.com/vramyard/vramyard/harness/bench"
+	"github.com/vramyard/vramyard/harness/compare"
+	"github.com/vramyard/vramyard/harness/replay"
+)
+
+// Sheet is a table before it has a form: a terminal shows its texts, a page its values too.
+type Sheet struct {
+	Title   string   // what it is about
+	Columns []Column // from the left
+	Rows    [][]Cell // from the top, each as long as Columns
+	Notes   []string // sentences below it
+}
+
+// Column is what heads a column.
+type Column struct {
+	Name    string // in the head
+	Meaning string // in a sentence, with the unit of the values; docs/metrics.md says more
+	Number  bool   // it holds numbers, which stand at the right edge
+}
+
+// Cell is one figure.
+type Cell struct {
+	Text   string // as people read it
+	Value  string // as scripts read it, in the unit of the column; empty where Text is all
+	Number bool   // it is one
+}
+
+// words returns a cell of text.
+func words(s string) Cell { return Cell{Text: Printable(s)} }
+
+// lacking is the cell of a figure that does not exist.
+func lacking() Cell { return Cell{Text: none, Number: true} }
+
+// number returns a cell with a figure.
+func number(text string, value float64) Cell {
+	return Cell{Text: text, Value: raw(value), Number: true}
+}
+
+// raw returns a figure with all its digits, a whole one without an exponent.
+func raw(value float64) string {
+	if value == math.Trunc(value) && math.Abs(value) < 1<<63 {
+		return strconv.FormatFloat(value, 'f', 0, 64)
+	}
+	return strconv.FormatFloat(value, 'g', -1, 64)
+}
+
+// bytesCell returns a cell with a size.
+func bytesCell(n device.Size) Cell { return number(Bytes(n), float64(n)) }
+
+// percentCell returns a cell with a share.
+func percentCell(x float64) Cell { return number(Percent(x), x) }
+
+// row returns the texts of cells for a terminal.
+func row(cells []Cell) table.Row {
+	var r table.Row
+	for _, c := range cells {
+		r = append(r, c.Text)
+	}
+	return r
+}
+
+// terminal returns the table for a terminal, with a line below the first so many rows.
+func (s *Sheet) terminal(first int) string {
+	var headings []any
+	var right []int
+	for i, c := range s.Columns {
+		headings = append(headings, c.Name)
+		if c.Number {
+			right = append(right, i+1)
+		}
+	}
+	t := NewTable(headings...)
+	rightAlign(t, right...)
+	for i, r := range s.Rows {
+		if t.AppendRow(row(r)); i+1 == first {
+			t.AppendSeparator()
+		}
+	}
+	return t.Render()
+}
+
+// CompareSheets returns a table for each trace of a comparison, its strategies sorted by minimum
+// capacity, the lower bound above them.
+func CompareSheets(r *compare.Report) (all []Sheet) {
+	for runs := r.Runs; len(runs) > 0; {
+		n := sameTrace(runs)
+		all = append(all, compareSheet(runs[:n]))
+		runs = runs[n:]
+	}
+	return all
+}
+
+// ReplaySheet returns the figures of a replay by name.
+func ReplaySheet(r *replay.Result) Sheet {
+	s := Sheet{
+		Title:   fmt.Sprintf("%s on %s, sha256 %.12s", r.Strategy, Printable(r.Trace), r.TraceSHA256),
+		Columns: []Column{{Name: "figure"}, {Name: "value", Number: true}},
+	}
+	for _, group := range replayRows(r) {
+		for _, line := range group {
+			s.Rows = append(s.Rows, []Cell{{Text: fmt.Sprint(line[0])}, {Text: fmt.Sprint(line[1]), Number: true}})
+		}
+	}
+	if f := r.FirstFailure; f != nil {
+		s.Notes = failureLines(f)
+	}
+	return s
+}
+
+// BenchSheets returns a table for each workload of a benchmark.
+func BenchSheets(r *bench.Report) (all []Sheet) {
+	each := len(r.Runs) / max(len(r.Loops), 1)
+	for i, l := range r.Loops {
+		all = append(all, benchSheet(l, r.Runs[i*each:(i+1)*each]))
+	}
+	return all
+}
