@@ -93,7 +93,7 @@ func (r *recorder) observe(o replay.Observation) error {
 	switch {
 	case o.Event < 0:
 		if r.s = o.Strategy; o.Err == nil {
-			r.blocks.Begin(r.s)
+			r.blocks.Begin(r.s, true)
 		}
 	case o.Event >= r.events:
 		return nil // closing is no part of the run

@@ -73,10 +73,11 @@ func New(tap *Tap, w Watcher) *Follower {
 	return &Follower{tap: tap, watch: w, parked: map[device.Addr]int32{}}
 }
 
-// Begin takes the strategy when it is built.
-func (f *Follower) Begin(s alloc.Strategy) {
+// Begin takes the strategy when it is built. With history, one that tells what it does is asked to; it may
+// then make more calls to the device, because PyTorch's history has what the device has left.
+func (f *Follower) Begin(s alloc.Strategy, history bool) {
 	f.s = s
-	f.tells = alloc.SetHistory(s, func(a alloc.Action) { f.told = append(f.told, a) }) == nil
+	f.tells = history && alloc.SetHistory(s, func(a alloc.Action) { f.told = append(f.told, a) }) == nil
 }
 
 // Tells reports whether the strategy tells what it does.

@@ -40,7 +40,7 @@ func TestBlocksAreThoseThatAWalkShows(t *testing.T) {
 		_, err = replay.Run(tr, s.ForCapacity(8*device.GiB), tap, replay.Options{Observe: func(o replay.Observation) error {
 			switch {
 			case o.Event < 0:
-				f.Begin(o.Strategy)
+				f.Begin(o.Strategy, true)
 				return nil
 			case o.Of == nil:
 				return nil
@@ -90,7 +90,7 @@ func TestALifeIsToldInOrder(t *testing.T) {
 	_, err = replay.Run(readTrace(t, delayed), s, tap, replay.Options{Observe: func(o replay.Observation) error {
 		switch {
 		case o.Event < 0:
-			f.Begin(o.Strategy)
+			f.Begin(o.Strategy, true)
 		case o.Of != nil:
 			return f.Event(&o)
 		}

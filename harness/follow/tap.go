@@ -19,6 +19,7 @@ type Tap struct {
 	memory
 	calls []Call      // since somebody asked
 	held  device.Size // bytes of memory
+	most  device.Size // the most of them since somebody asked
 	spent uint64      // nanoseconds that all calls took
 	off   bool        // nothing is noted any more
 }
@@ -36,6 +37,14 @@ func NewTap(dev device.Device) *Tap { return &Tap{Forwarder: device.Forward(dev)
 
 // Held returns the bytes of memory that are held from the device.
 func (t *Tap) Held() device.Size { return t.held }
+
+// MostHeld returns the most bytes that were held since it was asked last, which may be more than before
+// and after an event: memory that moves is held twice.
+func (t *Tap) MostHeld() device.Size {
+	most := max(t.most, t.held)
+	t.most = t.held
+	return most
+}
 
 // Spent returns the nanoseconds that all calls took together.
 func (t *Tap) Spent() uint64 { return t.spent }
@@ -60,6 +69,7 @@ func (t *Tap) note(kind device.Call, size device.Size, err error) bool {
 		Kind: kind, Size: size, Before: t.spent, Took: u.Time - t.spent, Failed: err != nil,
 	})
 	t.held, t.spent = u.Held, u.Time
+	t.most = max(t.most, t.held)
 	return err == nil
 }
 

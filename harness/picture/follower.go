@@ -1,0 +1,52 @@
+package picture
+
+import (
+	"github.com/vramyard/vramyard/alloc"
+	"github.com/vramyard/vramyard/device"
+	"github.com/vramyard/vramyard/harness/follow"
+	"github.com/vramyard/vramyard/harness/replay"
+)
+
+// follower is what both replays of a recording have.
+type follower struct {
+	o        Options
+	tap      *follow.Tap
+	blocks   *follow.Follower
+	watch    follow.Watcher
+	strategy alloc.Strategy
+	capacity device.Size
+}
+
+// replay replays the trace once and calls event for every event.
+func (f *follower) replay(
+	p *replay.Prepared, setup alloc.Setup, on func() (device.Device, error), event func(o *replay.Observation) error,
+) (*replay.Result, error) {
+	dev, err := on()
+	if err != nil {
+		return nil, err
+	}
+	f.capacity = dev.Usage().Capacity
+	f.tap = follow.NewTap(dev)
+	f.blocks = follow.New(f.tap, f.watch)
+	return p.Run(setup, f.tap, replay.Options{FreeAt: f.o.FreeAt, Observe: func(o replay.Observation) error {
+		switch {
+		case o.Event < 0:
+			if f.strategy = o.Strategy; o.Err == nil {
+				f.blocks.Begin(o.Strategy, false)
+			}
+			return o.Err
+		case o.Of == nil: // closing is no part of the run
+			return nil
+		}
+		if err := f.blocks.Event(&o); err != nil {
+			return err
+		}
+		if err := event(&o); err != nil {
+			return err
+		}
+		if o.Event+1 == p.Head().Events {
+			f.tap.Close()
+		}
+		return nil
+	}})
+}

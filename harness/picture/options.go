@@ -1,0 +1,34 @@
+package picture
+
+import (
+	"cmp"
+
+	"github.com/vramyard/vramyard/harness/replay"
+)
+
+// Options bound what is kept of each run. The zero value takes the defaults.
+type Options struct {
+	Buckets  int // of the axis of events; default 4096
+	Blocks   int // rectangles of blocks; default 60,000
+	Regions  int // rectangles of regions; default 8,192
+	Rows     int // of the raster; default 256
+	Columns  int // of the raster; default 512
+	Chunks   int // at each instant; default 20,000
+	Failures int // that are told one by one; default 200
+
+	FreeAt  replay.FreeAt // see [replay.Options]
+	Latency bool          // replay once more for the latency of single calls
+	Events  []int         // events whose instants are wanted beside the peaks
+}
+
+// withDefaults fills in what is zero.
+func (o Options) withDefaults() Options {
+	o.Buckets = cmp.Or(o.Buckets, 4096)
+	o.Blocks = cmp.Or(o.Blocks, 60_000)
+	o.Regions = cmp.Or(o.Regions, 8192)
+	o.Rows = cmp.Or(o.Rows, 256)
+	o.Columns = cmp.Or(o.Columns, 512)
+	o.Chunks = cmp.Or(o.Chunks, 20_000)
+	o.Failures = cmp.Or(o.Failures, 200)
+	return o
+}
