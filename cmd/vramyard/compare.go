@@ -16,6 +16,7 @@ import (
 	"github.com/vramyard/vramyard/device"
 	"github.com/vramyard/vramyard/harness/compare"
 	"github.com/vramyard/vramyard/harness/formats"
+	"github.com/vramyard/vramyard/harness/page"
 	"github.com/vramyard/vramyard/harness/recorded"
 	"github.com/vramyard/vramyard/harness/report"
 	"github.com/vramyard/vramyard/harness/trace"
@@ -30,6 +31,7 @@ type compareFlags struct {
 	deviceFlags
 	source                    formats.Options
 	jsonFile, csvFile, freeAt string
+	html                      htmlFlag
 }
 
 func newCompare() *cobra.Command {
@@ -57,12 +59,13 @@ capacity of --device, else an ample one.`,
 	addFreeAt(c, &f.freeAt)
 	c.Flags().StringVar(&f.jsonFile, "json", "", `also write all figures as JSON to this file, "-" for standard output instead of tables`)
 	c.Flags().StringVar(&f.csvFile, "csv", "", `also write all figures as CSV to this file, "-" for standard output instead of tables`)
+	f.html.add(c)
 	return c
 }
 
 // run executes the command.
 func (f *compareFlags) run(cmd *cobra.Command, args []string) error {
-	if err := checkOutputs(args, output{"json", f.jsonFile, false}, output{"csv", f.csvFile, false}); err != nil {
+	if err := checkOutputs(args, output{"json", f.jsonFile, false}, output{"csv", f.csvFile, false}, f.html.output()); err != nil {
 		return err
 	}
 	o := compare.Options{Version: version}
@@ -95,7 +98,41 @@ func (f *compareFlags) run(cmd *cobra.Command, args []string) error {
 	if err != nil {
 		return err
 	}
+	if f.html.wanted() {
+		drawn, err := f.draw(traces, setups, r)
+		if err != nil {
+			return err
+		}
+		if err := f.html.write(cmd, args, drawn); err != nil || f.html.path == "-" {
+			return err
+		}
+	}
 	return f.write(cmd.OutOrStdout(), r)
+}
+
+// draw makes the page of a comparison. Each run is drawn on the device that it was measured on.
+func (f *compareFlags) draw(traces []trace.Source, setups []alloc.Setup, r *compare.Report) (*page.Report, error) {
+	p := &page.Report{Kind: "compare", Title: "Strategies compared", Sheets: report.CompareSheets(r)}
+	o := page.Budget(len(r.Runs))
+	o.FreeAt, o.Latency = r.FreeAt, true
+	for i, t := range traces {
+		runs := make([]drawing, len(setups))
+		for j, s := range setups {
+			run := &r.Runs[i*len(setups)+j]
+			on := r.Device
+			on.Capacity = run.Device
+			runs[j] = drawing{setup: s.ForCapacity(run.Device), device: on, figures: run}
+			if !run.Starts {
+				runs[j].missing = "does not start on " + report.Bytes(run.Device)
+			}
+		}
+		drawn, err := draw(t, runs, o)
+		if err != nil {
+			return nil, err
+		}
+		p.Traces = append(p.Traces, drawn)
+	}
+	return p, nil
 }
 
 // write writes the report wherever the flags ask for it.

@@ -13,6 +13,7 @@ import (
 	"github.com/vramyard/vramyard/device/sim"
 	"github.com/vramyard/vramyard/harness/export"
 	"github.com/vramyard/vramyard/harness/formats"
+	"github.com/vramyard/vramyard/harness/page"
 	"github.com/vramyard/vramyard/harness/postmortem"
 	"github.com/vramyard/vramyard/harness/replay"
 	"github.com/vramyard/vramyard/harness/report"
@@ -31,6 +32,7 @@ type replayFlags struct {
 	placements, final, jsonFile string
 	report, freeAt, explainFile string
 	check, contents, stop       bool
+	html                        htmlFlag
 
 	verdict *postmortem.Verdict // nil unless the first OOM is to be explained
 }
@@ -77,6 +79,7 @@ docs/export.md says how to open them.`,
 	c.Flags().StringVar(&f.report, "oom-report", "", `write the strategy's own report about the first OOM to this file, "-" for standard output`)
 	c.Flags().StringVar(&f.explainFile, "explain", "", `write why the first request found no memory to this file, as JSON if it ends in .json, "-" for standard output`)
 	f.exportFlags.add(c)
+	f.html.add(c)
 	addFreeAt(c, &f.freeAt)
 	c.Flags().BoolVar(&f.check, "check", false, "judge every invariant after every event")
 	c.Flags().BoolVar(&f.contents, "contents", false, "fill and compare the memory of every block")
@@ -94,7 +97,7 @@ docs/export.md says how to open them.`,
 // the difference is what measuring them costs.
 func (f *replayFlags) run(cmd *cobra.Command, path string) error {
 	err := checkOutputs([]string{path}, append([]output{{"placements", f.placements, true}, {"final", f.final, true},
-		{"oom-report", f.report, true}, {"explain", f.explainFile, true}, {"json", f.jsonFile, false}}, f.outputs()...)...)
+		{"oom-report", f.report, true}, {"explain", f.explainFile, true}, {"json", f.jsonFile, false}, f.html.output()}, f.outputs()...)...)
 	if err != nil {
 		return err
 	}
@@ -141,7 +144,31 @@ func (f *replayFlags) run(cmd *cobra.Command, path string) error {
 		return err
 	}
 	res.Latency = timed.Latency
+	if err := f.draw(cmd, path, t, setup, cfg, res, o.FreeAt); err != nil {
+		return err
+	}
 	return f.write(cmd.OutOrStdout(), res, final)
+}
+
+// draw writes the page, if one is asked for.
+func (f *replayFlags) draw(
+	cmd *cobra.Command, path string, t trace.Source, setup alloc.Setup, cfg sim.Config, res *replay.Result, at replay.FreeAt,
+) error {
+	if !f.html.wanted() {
+		return nil
+	}
+	figures := *res
+	figures.Series = nil // the page has its own
+	o := page.Budget(1)
+	o.FreeAt, o.Latency = at, true
+	drawn, err := draw(t, []drawing{{setup: setup, device: cfg, figures: &figures}}, o)
+	if err != nil {
+		return err
+	}
+	return f.html.write(cmd, []string{path}, &page.Report{
+		Kind: "replay", Title: setup.Name + " on " + report.Printable(res.Trace),
+		Sheets: []report.Sheet{report.ReplaySheet(res)}, Traces: []page.Traced{drawn},
+	})
 }
 
 // open opens the trace. What judges after every event needs all of it in memory.
@@ -230,7 +257,7 @@ func (f *replayFlags) write(stdout io.Writer, res *replay.Result, final []byte) 
 	if err := f.exportFlags.write(stdout); err != nil {
 		return err
 	}
-	if f.toStdout() || f.placements == "-" || f.final == "-" || f.jsonFile == "-" || f.report == "-" || f.explainFile == "-" {
+	if f.toStdout() || f.html.path == "-" || f.placements == "-" || f.final == "-" || f.jsonFile == "-" || f.report == "-" || f.explainFile == "-" {
 		return nil // standard output holds what was asked for and nothing else
 	}
 	return outfile.Write("-", stdout, func(w io.Writer) error {

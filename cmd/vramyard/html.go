@@ -1,0 +1,129 @@
+package main
+
+import (
+	"encoding/json"
+	"errors"
+	"io"
+	"path/filepath"
+	"runtime"
+	"slices"
+	"strings"
+	"sync"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+
+	"github.com/vramyard/vramyard/alloc"
+	"github.com/vramyard/vramyard/device"
+	"github.com/vramyard/vramyard/device/sim"
+	"github.com/vramyard/vramyard/harness/page"
+	"github.com/vramyard/vramyard/harness/picture"
+	"github.com/vramyard/vramyard/harness/replay"
+	"github.com/vramyard/vramyard/harness/trace"
+	"github.com/vramyard/vramyard/internal/outfile"
+	"github.com/vramyard/vramyard/strategies"
+)
+
+// htmlFlag is the flag that asks for a page.
+type htmlFlag struct{ path string }
+
+// add adds the flag.
+func (f *htmlFlag) add(c *cobra.Command) {
+	c.Flags().StringVar(&f.path, "html", "", `write tables and pictures as one HTML file that opens offline, "-" for standard output`)
+}
+
+// output returns what is written.
+func (f *htmlFlag) output() output { return output{"html", f.path, false} }
+
+// wanted reports whether a page is asked for.
+func (f *htmlFlag) wanted() bool { return f.path != "" }
+
+// write writes the page. The command and the version are filled in.
+func (f *htmlFlag) write(cmd *cobra.Command, args []string, r *page.Report) error {
+	r.Command, r.Version = commandLine(cmd, args), version
+	return outfile.Write(f.path, cmd.OutOrStdout(), func(w io.Writer) error { return page.Write(w, r) })
+}
+
+// commandLine returns the words that repeat a command. Files lose their folders: a page is for others,
+// who have other ones.
+func commandLine(cmd *cobra.Command, args []string) string {
+	words := []string{cmd.CommandPath()}
+	cmd.Flags().Visit(func(f *pflag.Flag) {
+		value := quoted(baseOf(f.Value.String()))
+		if f.Value.Type() == "bool" {
+			words = append(words, "--"+f.Name+"="+value)
+		} else {
+			words = append(words, "--"+f.Name, value)
+		}
+	})
+	for _, a := range args {
+		words = append(words, quoted(baseOf(a)))
+	}
+	return strings.Join(words, " ")
+}
+
+// baseOf returns the name of a file without its folder, and other words as they are.
+func baseOf(word string) string {
+	if strings.HasPrefix(strings.TrimSpace(word), "{") || !strings.ContainsAny(word, `/\`) {
+		return word
+	}
+	return filepath.Base(word)
+}
+
+// colorOf returns the place of a strategy among all, those that are compared first. A strategy has the
+// same on every page.
+func colorOf(name string) int {
+	order := append(strategies.Compared(), strategies.All().Names()...)
+	return max(slices.Index(order, name), 0)
+}
+
+// drawing is one run to draw.
+type drawing struct {
+	setup   alloc.Setup
+	device  sim.Config
+	figures any
+	missing string // why it cannot be drawn; empty if it can
+}
+
+// draw replays a trace through several strategies once more and draws what happens. share is how many
+// runs share the budget of the page.
+func draw(src trace.Source, runs []drawing, o picture.Options) (page.Traced, error) {
+	t, err := picture.NewTrace(src, o)
+	if err != nil {
+		return page.Traced{}, err
+	}
+	prepared, err := replay.Prepare(src)
+	if err != nil {
+		return page.Traced{}, err
+	}
+	drawn := page.Traced{Picture: t, Runs: make([]page.Run, len(runs))}
+	errs := make([]error, len(runs))
+	places := make(chan struct{}, runtime.GOMAXPROCS(0))
+	var wg sync.WaitGroup
+	for i := range runs {
+		wg.Go(func() {
+			places <- struct{}{}
+			defer func() { <-places }()
+			drawn.Runs[i], errs[i] = drawOne(t, prepared, &runs[i], o)
+		})
+	}
+	wg.Wait()
+	return drawn, errors.Join(errs...)
+}
+
+// drawOne draws one run.
+func drawOne(t *picture.Trace, p *replay.Prepared, d *drawing, o picture.Options) (page.Run, error) {
+	config, err := json.Marshal(d.setup.Config)
+	if err != nil {
+		return page.Run{}, err
+	}
+	run := page.Run{
+		Strategy: d.setup.Name, Config: config, Device: d.device, Color: colorOf(d.setup.Name), Figures: d.figures,
+		Missing: d.missing,
+	}
+	if d.missing != "" {
+		return run, nil
+	}
+	run.Picture, err = t.Record(p, d.setup, func() (device.Device, error) { return sim.New(d.device) }, o)
+	return run, err
+}

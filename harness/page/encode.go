@@ -1,0 +1,241 @@
+package page
+
+import (
+	"encoding/json"
+	"math"
+
+	"github.com/vramyard/vramyard/alloc"
+	"github.com/vramyard/vramyard/device"
+	"github.com/vramyard/vramyard/harness/latency"
+	"github.com/vramyard/vramyard/harness/picture"
+	"github.com/vramyard/vramyard/harness/trace"
+)
+
+// object is an object of JSON. Its keys are written in the order of their names.
+type object map[string]any
+
+// encoder turns pictures into what the script reads.
+type encoder struct{ arena }
+
+// column returns f of every element.
+func column[T, V any](list []T, f func(*T) V) []V {
+	v := make([]V, len(list))
+	for i := range list {
+		v[i] = f(&list[i])
+	}
+	return v
+}
+
+// trace encodes a trace and its runs.
+func (e *encoder) trace(t *Traced) object {
+	p := t.Picture
+	n := p.Grid.Len()
+	first, last := make([]uint32, n), make([]uint32, n)
+	for i := range n {
+		first[i], last[i] = uint32(p.Grid.First(i)), uint32(p.Grid.Last(i))
+	}
+	o := object{
+		"name": clip(p.Head.Header.Name), "sha256": p.Head.Header.Hash, "events": p.Head.Events,
+		"source":  column(p.Head.Header.Meta, func(m *trace.Pair) [2]string { return [2]string{clip(m.Key), clip(m.Value)} }),
+		"time":    nil,
+		"buckets": object{"n": n, "first": e.u32(first), "last": e.u32(last)},
+		"bound":   e.f64(p.Bound), "lower_bound_bytes": p.LowerBound,
+		"marks": column(p.Marks, func(m *picture.Mark) object {
+			return object{"event": m.Event, "time": known(m.Time), "text": clip(m.Text)}
+		}),
+		"marks_left_out": p.MarksLeft,
+		"tags":           column(p.Tags, func(tag *string) string { return clip(*tag) }),
+		"streams":        p.Streams,
+	}
+	if p.Times != nil {
+		o["time"] = e.f64(column(p.Times, func(t *int64) float64 { return float64(*t) }))
+	}
+	runs := make([]object, len(t.Runs))
+	for i := range t.Runs {
+		runs[i] = e.run(p, &t.Runs[i])
+	}
+	o["runs"] = runs
+	return o
+}
+
+// known returns a time, or nil for none.
+func known(t int64) any {
+	if t == trace.NoTime {
+		return nil
+	}
+	return t
+}
+
+// run encodes one run.
+func (e *encoder) run(t *picture.Trace, r *Run) object {
+	p := r.Picture
+	o := object{
+		"strategy": clip(r.Strategy), "config": r.Config, "color": r.Color, "figures": r.Figures,
+	}
+	if p == nil {
+		o["missing"] = clip(r.Missing)
+		return o
+	}
+	o["device"] = object{"capacity_bytes": p.Capacity, "settings": r.Device}
+	o["series"] = e.series(p)
+	o["peaks"] = peaks(p)
+	o["failures"], o["failure_count"] = e.failures(p, r), p.Failed
+	o["map"] = e.blocks(t, p)
+	instants := make([]object, len(p.Instants))
+	for i := range p.Instants {
+		instants[i] = e.instant(&p.Instants[i])
+	}
+	o["instants"] = instants
+	o["latency"] = nil
+	if p.Alloc != nil {
+		o["latency"] = object{"alloc": e.histogram(p.Alloc), "free": e.histogram(p.Free)}
+	}
+	return o
+}
+
+// series encodes the curves and counts by bucket.
+func (e *encoder) series(p *picture.Run) object {
+	c := &p.Curves
+	curve := func(c picture.Curve) object { return object{"max": e.f64(c.Max), "min": e.f64(c.Min)} }
+	ratio := func(c picture.Curve) object { return object{"max": e.f32(c.Max), "min": e.f32(c.Min)} }
+	calls := object{}
+	for kind, n := range p.Calls {
+		if n != nil {
+			calls[device.Call(kind).String()] = e.u32(n)
+		}
+	}
+	return object{
+		"requested": curve(c.Requested), "allocated": curve(c.Allocated), "active": curve(c.Active),
+		"reserved": curve(c.Reserved), "pending": curve(c.Pending), "largest_free": curve(c.LargestFree),
+		"internal": ratio(c.Internal), "external": ratio(c.External),
+		"calls": calls, "device_time": e.f64(p.DeviceTime), "oom": e.u32(p.OOMs),
+	}
+}
+
+// peaks encodes the peaks of the sums.
+func peaks(p *picture.Run) []object {
+	list := []object{}
+	for k, peak := range p.Peaks {
+		if peak.Event >= 0 {
+			list = append(list, object{"what": picture.Sum(k).String(), "event": peak.Event, "bytes": peak.Bytes})
+		}
+	}
+	return list
+}
+
+// failures encodes the requests that were not granted.
+func (e *encoder) failures(p *picture.Run, r *Run) []object {
+	list := make([]object, len(p.Failures))
+	for i := range p.Failures {
+		f := &p.Failures[i]
+		list[i] = object{
+			"event": f.Event, "time": known(f.Time), "asked": f.Asked, "id": f.ID, "tag": f.Tag, "stream": f.Stream,
+			"text": clip(f.Error), "reason": f.Reason, "free": f.Free, "hole": f.Hole, "report": nil,
+		}
+		if i == 0 && r.Report != nil {
+			list[i]["report"] = r.Report
+		}
+	}
+	return list
+}
+
+// blocks encodes the map of memory.
+func (e *encoder) blocks(t *picture.Trace, p *picture.Run) object {
+	y := func(a device.Addr) float64 { return p.Space.Y(a) }
+	rects, regions := p.Rects, p.Regions
+	return object{
+		"space": p.Space.Bytes,
+		"ranges": column(p.Space.Ranges, func(r *picture.Range) object {
+			return object{"addr": r.Addr, "size": r.Size, "y": r.Y}
+		}),
+		"regions": object{
+			"y":        e.f64(column(regions, func(s *picture.Stretch) float64 { return y(s.Addr) })),
+			"size":     e.f64(column(regions, func(s *picture.Stretch) float64 { return float64(s.Size) })),
+			"born":     e.u32(column(regions, func(s *picture.Stretch) uint32 { return s.Born })),
+			"dies":     e.u32(column(regions, func(s *picture.Stretch) uint32 { return s.Dies })),
+			"stream":   e.u16(column(regions, func(s *picture.Stretch) uint16 { return s.Stream })),
+			"pool":     e.u16(column(regions, func(s *picture.Stretch) uint16 { return s.Pool })),
+			"left_out": left(p.RegionsLeft),
+		},
+		"rects": object{
+			"y":         e.f64(column(rects, func(r *picture.Rect) float64 { return y(r.Addr) })),
+			"size":      e.f64(column(rects, func(r *picture.Rect) float64 { return float64(r.Size) })),
+			"requested": e.f64(column(rects, func(r *picture.Rect) float64 { return float64(r.Requested) })),
+			"born":      e.u32(column(rects, func(r *picture.Rect) uint32 { return r.Born })),
+			"freed":     e.u32(column(rects, func(r *picture.Rect) uint32 { return r.Freed })),
+			"dies":      e.u32(column(rects, func(r *picture.Rect) uint32 { return r.Dies })),
+			"tag":       e.u32(column(rects, func(r *picture.Rect) uint32 { return r.Tag })),
+			"stream":    e.u16(column(rects, func(r *picture.Rect) uint16 { return r.Stream })),
+			"class":     e.i16(column(rects, func(r *picture.Rect) int16 { return class(r.Class) })),
+			"id":        e.f64(column(rects, func(r *picture.Rect) float64 { return float64(r.ID) })),
+		},
+		"left_out": left(p.RectsLeft), "complete": p.RectsLeft.Count == 0,
+		"raster": e.raster(t, p),
+	}
+}
+
+// left encodes what is left out.
+func left(l picture.Left) object { return object{"count": l.Count, "byte_events": l.ByteEvents} }
+
+// class returns a class as the script has them: what does not fit is the largest.
+func class(c int32) int16 { return int16(max(math.MinInt16, min(c, math.MaxInt16))) }
+
+// raster encodes the raster. A cell that is not empty is never 0.
+func (e *encoder) raster(t *picture.Trace, p *picture.Run) object {
+	r := p.Raster
+	cells := make([]uint8, len(r.Cells))
+	for i := range cells {
+		if r.Cells[i] > 0 {
+			share := r.Share(i/r.Rows, i%r.Rows, t.Grid.Events, p.Space.Bytes)
+			cells[i] = uint8(max(1, math.Round(255*min(share, 1))))
+		}
+	}
+	return object{
+		"w": r.Columns, "h": r.Rows, "column_events": 1 << r.Shift, "row_bytes": r.RowBytes, "data": e.u8(cells),
+	}
+}
+
+// instant encodes the state at one moment.
+func (e *encoder) instant(x *picture.Instant) object {
+	c := x.Chunks
+	return object{
+		"event": x.Event, "labels": x.Labels, "more": x.More,
+		"regions": column(x.Regions, func(r *picture.InstantArea) object {
+			return object{"addr": r.Addr, "size": r.Size, "stream": r.Stream, "pool": r.Pool}
+		}),
+		"chunks": object{
+			"region":    e.u32(column(c, func(x *picture.Cell) uint32 { return x.Region })),
+			"addr":      e.f64(column(c, func(x *picture.Cell) float64 { return float64(x.Addr) })),
+			"size":      e.f64(column(c, func(x *picture.Cell) float64 { return float64(x.Size) })),
+			"requested": e.f64(column(c, func(x *picture.Cell) float64 { return float64(x.Requested) })),
+			"state":     e.u8(column(c, func(x *picture.Cell) uint8 { return uint8(x.State) })),
+			"class":     e.i16(column(c, func(x *picture.Cell) int16 { return class(x.Class) })),
+			"stream":    e.u16(column(c, func(x *picture.Cell) uint16 { return x.Stream })),
+			"tag":       e.u32(column(c, func(x *picture.Cell) uint32 { return x.Tag })),
+			"id":        e.f64(column(c, func(x *picture.Cell) float64 { return float64(x.ID) })),
+		},
+	}
+}
+
+// histogram encodes latencies.
+func (e *encoder) histogram(h *latency.Histogram) object {
+	var upTo, count []float64
+	for ns, n := range h.Buckets {
+		upTo, count = append(upTo, float64(ns)), append(count, float64(n))
+	}
+	return object{"upto_ns": e.f64(upTo), "count": e.f64(count)}
+}
+
+// states are the names of the states of chunks, by number.
+func states() (names []string) {
+	for s := alloc.State(0); s.String() != "invalid"; s++ {
+		names = append(names, s.String())
+	}
+	return names
+}
+
+// encoded returns the JSON of the report. Characters that could end a script are escaped.
+func encoded(o object) (string, error) {
+	text, err := json.Marshal(o)
+	return string(text), err
+}

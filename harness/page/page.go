@@ -1,0 +1,162 @@
+package page
+
+import (
+	"crypto/sha256"
+	_ "embed" // assets
+	"encoding/base64"
+	"encoding/json"
+	"fmt"
+	"html/template"
+	"io"
+	"strings"
+
+	"github.com/vramyard/vramyard/harness/picture"
+	"github.com/vramyard/vramyard/harness/report"
+)
+
+// Schema names the form of the data in a page.
+const Schema = "vramyard-page/1"
+
+// Report is what a page shows.
+type Report struct {
+	Kind    string         // compare, replay, whatif, bench or check
+	Title   string         // in the head of the page
+	Version string         // of the program
+	Command string         // the words that repeat the run, files without their folders
+	Facts   []Fact         // what else is needed to repeat it: seed, device, settings
+	Sheets  []report.Sheet // tables, readable without scripts
+	Traces  []Traced       // pictures
+	More    map[string]any // sections of the kind, for the script, as JSON
+}
+
+// Fact is something that is said of a run.
+type Fact struct {
+	Name  string // what it is
+	Value string // what it says
+}
+
+// Traced is a trace with the runs on it.
+type Traced struct {
+	Picture *picture.Trace // what is drawn of the trace
+	Runs    []Run          // in the order of the table
+}
+
+// Run is one strategy on a trace.
+type Run struct {
+	Strategy string          // name and preset
+	Config   json.RawMessage // its configuration
+	Device   any             // settings of the device, as JSON
+	Color    int             // in the palette; the same for a strategy everywhere
+	Figures  any             // its figures, as JSON
+	Report   any             // of the first failure, as JSON; nil for none
+	Picture  *picture.Run    // nil if there is none
+	Missing  string          // why there is none
+}
+
+var (
+	//go:embed assets/page.html
+	pageHTML string
+	//go:embed assets/page.css
+	pageCSS string
+	//go:embed assets/page.js
+	pageJS string
+	//go:embed assets/uplot.js
+	uplotJS string
+	//go:embed assets/uplot.css
+	uplotCSS string
+	//go:embed assets/uplot.LICENSE
+	uplotLicence string
+)
+
+// licence is the licence of something inside the page.
+type licence struct {
+	Name string `json:"name"`
+	Text string `json:"text"`
+}
+
+// licences returns the licences of what others wrote.
+func licences() []licence { return []licence{{"uPlot 1.6.32", uplotLicence}} }
+
+// layout is the page with places to fill.
+var layout = template.Must(template.New("page").Parse(pageHTML))
+
+// Write writes the page. The same report gives the same bytes.
+func Write(w io.Writer, r *Report) error {
+	e := &encoder{}
+	traces := make([]object, len(r.Traces))
+	for i := range r.Traces {
+		traces[i] = e.trace(&r.Traces[i])
+	}
+	o := object{
+		"schema": Schema, "kind": r.Kind, "title": clip(r.Title), "version": r.Version, "command": r.Command,
+		"licences": licences(), "states": states(), "traces": traces,
+	}
+	for name, section := range r.More {
+		o[name] = section
+	}
+	about, err := encoded(o)
+	if err != nil {
+		return err
+	}
+	data, err := e.text()
+	if err != nil {
+		return err
+	}
+	return layout.Execute(w, fill(r, about, data))
+}
+
+// filling is what fills the layout.
+type filling struct {
+	*Report
+	Policy   string
+	CSS      []template.CSS
+	Scripts  []template.HTML // whole elements
+	Data     []template.HTML // likewise
+	Licences []licence
+	Sources  []source
+}
+
+// source is a trace as the page names it without scripts.
+type source struct {
+	Name, SHA256 string
+	Events       int
+	Facts        []Fact
+	Runs         []Fact // strategies with their configuration
+}
+
+// fill returns what fills the layout. What goes into scripts is written by ourselves and can not end
+// one: JSON has no "<", nor has base64.
+func fill(r *Report, about, data string) *filling {
+	f := &filling{
+		Report: r, Licences: licences(),
+		CSS: []template.CSS{template.CSS(uplotCSS), template.CSS(pageCSS)},
+		Data: []template.HTML{
+			template.HTML(`<script type="application/json" id="vy-report">` + about + `</script>`),
+			template.HTML(`<script type="text/plain" id="vy-data">` + data + `</script>`),
+		},
+	}
+	policy := []string{"default-src 'none'", "style-src 'unsafe-inline'", "img-src data: blob:", "script-src"}
+	for _, js := range []string{uplotJS, pageJS} {
+		sum := sha256.Sum256([]byte(js))
+		policy[len(policy)-1] += fmt.Sprintf(" 'sha256-%s'", base64.StdEncoding.EncodeToString(sum[:]))
+		f.Scripts = append(f.Scripts, template.HTML("<script>"+js+"</script>"))
+	}
+	f.Policy = strings.Join(policy, "; ")
+	for i := range r.Traces {
+		f.Sources = append(f.Sources, sourceOf(&r.Traces[i]))
+	}
+	return f
+}
+
+// sourceOf returns what the page says of a trace without scripts.
+func sourceOf(t *Traced) source {
+	h := t.Picture.Head.Header
+	s := source{Name: clip(h.Name), SHA256: h.Hash, Events: t.Picture.Head.Events}
+	for _, p := range h.Meta {
+		s.Facts = append(s.Facts, Fact{clip(p.Key), clip(p.Value)})
+	}
+	for i := range t.Runs {
+		s.Runs = append(s.Runs, Fact{clip(t.Runs[i].Strategy), string(t.Runs[i].Config)})
+	}
+	return s
+}
