@@ -194,10 +194,11 @@ func (r *recorder) endSpan(s span) {
 	r.endSegment()
 }
 
-// chunk adds a chunk to the segments of a span. Mapped memory of two regions is two segments even side
-// by side.
+// chunk adds a chunk to the segments of a span. Mapped memory of two regions side by side is two
+// segments if the strategy tells of them; else one call may have mapped pages of both, and the viewer
+// wants what is mapped at once to lie in one segment.
 func (r *recorder) chunk(s span, c alloc.Chunk) error {
-	if r.open && s.grows && !r.joined && c.Region != r.region {
+	if r.open && s.grows && r.blocks.Tells() && !r.joined && c.Region != r.region {
 		r.fill(c.Addr)
 		r.endSegment()
 		r.begin(c.Addr, true)

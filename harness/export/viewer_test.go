@@ -15,6 +15,7 @@ import (
 	"github.com/vramyard/vramyard/harness/export"
 	"github.com/vramyard/vramyard/harness/replay"
 	"github.com/vramyard/vramyard/harness/snapshot"
+	"github.com/vramyard/vramyard/harness/trace/vectors"
 )
 
 // viewer holds what the page pytorch.org/memory_viz makes of a file: it goes from the state at the end
@@ -265,6 +266,32 @@ func TestViewerOpensSnapshots(t *testing.T) {
 			})
 		}
 	}
+}
+
+// TestViewerOpensSnapshotsOfVectors opens replays of golden traces that lead every strategy through pools,
+// streams and a device that is too small; strategies that map pages have some of them side by side.
+func TestViewerOpensSnapshotsOfVectors(t *testing.T) {
+	all, err := vectors.Torch()
+	require.NoError(t, err)
+	want := []string{"private_pools", "expandable_multi_stream_oom", "nested_pools_oom"}
+	for _, v := range all {
+		if !slices.Contains(want, v.Name) {
+			continue
+		}
+		want = slices.DeleteFunc(want, func(id string) bool { return id == v.Name })
+		tr, err := v.Trace()
+		require.NoError(t, err)
+		for _, s := range everySetup(t, 2*device.GiB) {
+			t.Run(v.ID()+"/"+s.Name, func(t *testing.T) {
+				r, _ := recorded(t, tr, s, sim.Config{Capacity: 2 * device.GiB}, "")
+				var file bytes.Buffer
+				require.NoError(t, r.WriteSnapshot(&file))
+				_, err := view(file.Bytes())
+				require.NoError(t, err)
+			})
+		}
+	}
+	require.Empty(t, want, "vectors that are not there")
 }
 
 // named returns the segments and entries of a snapshot, each with the text of its stack in place of
