@@ -30,7 +30,7 @@ type History struct {
 	Streams []int64     // handles of streams as the file has them, by first appearance; 0 is the default stream
 	Pools   [][2]uint64 // private pools by first appearance, {0, 0} is the default one; nil if the file has none
 
-	pages []page
+	pages []*page
 	tail  []Entry // the entries behind the last page
 }
 
@@ -50,7 +50,7 @@ func (h *History) At(i int) Entry {
 	if k == len(h.pages) {
 		return h.tail[i%pageRows]
 	}
-	p, i := &h.pages[k], i%pageRows
+	p, i := h.pages[k], i%pageRows
 	return Entry{
 		Addr: p.addr.at(i), Size: p.size.at(i), Time: int64(p.time.at(i)), Stack: uint32(p.stack.at(i)),
 		Category: uint32(p.category.at(i)), Stream: uint16(p.stream.at(i)), Pool: uint16(p.pool.at(i)),
@@ -71,7 +71,7 @@ func (h *History) Append(e Entry) {
 }
 
 // packPage returns a page of entries in columns.
-func packPage(rows []Entry) page {
+func packPage(rows []Entry) *page {
 	var scratch [pageRows]uint64 // on the stack: packing leaves no garbage behind
 	pack := func(of func(e *Entry) uint64) column {
 		for i := range rows {
@@ -79,7 +79,7 @@ func packPage(rows []Entry) page {
 		}
 		return packColumn(scratch[:len(rows)])
 	}
-	return page{
+	return &page{
 		action:   pack(func(e *Entry) uint64 { return uint64(e.Action) }),
 		stream:   pack(func(e *Entry) uint64 { return uint64(e.Stream) }),
 		pool:     pack(func(e *Entry) uint64 { return uint64(e.Pool) }),

@@ -1,20 +1,20 @@
 package snapshot
 
 import (
+	"hash/maphash"
 	"math/bits"
 	"math/rand/v2"
 )
 
 // Interner adds strings, frames and stacks to the tables of a snapshot, each once.
 type Interner struct {
-	s       *Snapshot
-	strings map[string]uint32
-	frames  map[Frame]uint32
-	// secret keeps files from choosing calls that all belong in one place. No index depends on it.
-	secret uint64
-	// callAt finds calls by their hash: an open table of indices, at most three quarters full. A map would
-	// take five times the memory, and a file can have more calls than anything else.
-	callAt []uint32
+	s *Snapshot
+	// strings, frames and calls hold indices; none of them has index 0 in it.
+	strings, frames, calls table
+	// secret and seed keep files from choosing things that all belong in one place. No index depends on
+	// them.
+	secret [2]uint64
+	seed   maphash.Seed
 	// frameOf and callOf are the stack that came last, outermost frame first: the next one
 	// mostly shares its outer part, which then needs no look-up.
 	frameOf, callOf []uint32
@@ -22,7 +22,7 @@ type Interner struct {
 
 // NewInterner returns an interner for the tables of s, which keep what they hold.
 func NewInterner(s *Snapshot) *Interner {
-	in := &Interner{s: s, strings: map[string]uint32{}, frames: map[Frame]uint32{}, secret: rand.Uint64()}
+	in := &Interner{s: s, secret: [2]uint64{rand.Uint64(), rand.Uint64()}, seed: maphash.MakeSeed()}
 	if len(s.Strings) == 0 {
 		s.Strings = []string{""}
 	}
@@ -32,36 +32,70 @@ func NewInterner(s *Snapshot) *Interner {
 	if s.Calls.n == 0 {
 		s.Calls.add(Call{})
 	}
-	for i, text := range s.Strings {
-		in.strings[text] = uint32(i)
+	for id := 1; id < len(s.Strings); id++ {
+		in.strings.room(id, in.stringHash)
+		*in.stringAt(s.Strings[id]) = uint32(id)
 	}
-	for i, f := range s.Frames[1:] { // a recorded frame without names is not the empty one
-		in.frames[f] = uint32(i + 1)
+	for id := 1; id < len(s.Frames); id++ {
+		in.frames.room(id, in.frameHash)
+		*in.frameAt(s.Frames[id]) = uint32(id)
 	}
-	in.indexCalls()
+	for id := 1; id < s.Calls.n; id++ {
+		in.calls.room(id, in.callHash)
+		*in.callAt(s.Calls.at(uint32(id))) = uint32(id)
+	}
 	return in
 }
 
-// String returns the index of a text.
-func (in *Interner) String(text string) uint32 {
-	id, ok := in.strings[text]
-	if !ok {
-		id = uint32(len(in.s.Strings))
-		in.strings[text] = id
-		in.s.Strings = append(in.s.Strings, text)
-	}
-	return id
+// hash mixes two numbers with the secret.
+func (in *Interner) hash(a, b uint64) uint64 {
+	high, low := bits.Mul64(a^in.secret[0], b^in.secret[1])
+	return high ^ low
 }
 
-// Frame returns the index of a frame.
+// stringAt returns the place of a text in the table.
+func (in *Interner) stringAt(text string) *uint32 {
+	return in.strings.find(maphash.String(in.seed, text), func(id uint32) bool { return in.s.Strings[id] == text })
+}
+
+// stringHash returns the hash of a text of the snapshot.
+func (in *Interner) stringHash(id uint32) uint64 { return maphash.String(in.seed, in.s.Strings[id]) }
+
+// String returns the index of a text.
+func (in *Interner) String(text string) uint32 {
+	if text == "" {
+		return 0
+	}
+	in.strings.room(len(in.s.Strings), in.stringHash)
+	at := in.stringAt(text)
+	if *at == 0 {
+		*at = uint32(len(in.s.Strings))
+		in.s.Strings = append(in.s.Strings, text)
+	}
+	return *at
+}
+
+// frameAt returns the place of a frame in the table.
+func (in *Interner) frameAt(f Frame) *uint32 {
+	hash := in.hash(uint64(f.File)<<32|uint64(f.Function), uint64(f.Line))
+	return in.frames.find(hash, func(id uint32) bool { return in.s.Frames[id] == f })
+}
+
+// frameHash returns the hash of a frame of the snapshot.
+func (in *Interner) frameHash(id uint32) uint64 {
+	f := in.s.Frames[id]
+	return in.hash(uint64(f.File)<<32|uint64(f.Function), uint64(f.Line))
+}
+
+// Frame returns the index of a frame. One without names is not the empty one.
 func (in *Interner) Frame(f Frame) uint32 {
-	id, ok := in.frames[f]
-	if !ok {
-		id = uint32(len(in.s.Frames))
-		in.frames[f] = id
+	in.frames.room(len(in.s.Frames), in.frameHash)
+	at := in.frameAt(f)
+	if *at == 0 {
+		*at = uint32(len(in.s.Frames))
 		in.s.Frames = append(in.s.Frames, f)
 	}
-	return id
+	return *at
 }
 
 // Stack returns the index of a stack, whose frames are given by index, the innermost first.
@@ -83,39 +117,23 @@ func (in *Interner) Stack(frames []uint32) uint32 {
 	return id
 }
 
+// callAt returns the place of a call in the table.
+func (in *Interner) callAt(c Call) *uint32 {
+	return in.calls.find(in.hash(uint64(c.Frame), uint64(c.Caller)), func(id uint32) bool { return in.s.Calls.at(id) == c })
+}
+
+// callHash returns the hash of a call of the snapshot.
+func (in *Interner) callHash(id uint32) uint64 {
+	c := in.s.Calls.at(id)
+	return in.hash(uint64(c.Frame), uint64(c.Caller))
+}
+
 // call returns the index of a call.
 func (in *Interner) call(c Call) uint32 {
-	at := in.slot(c)
-	if id := in.callAt[at]; id != 0 {
-		return id
+	in.calls.room(in.s.Calls.n, in.callHash)
+	at := in.callAt(c)
+	if *at == 0 {
+		*at = uint32(in.s.Calls.add(c))
 	}
-	id := uint32(in.s.Calls.add(c))
-	in.callAt[at] = id
-	if 4*in.s.Calls.n > 3*len(in.callAt) {
-		in.indexCalls()
-	}
-	return id
-}
-
-// slot returns where a call is in the table, or the free place where it belongs.
-func (in *Interner) slot(c Call) uint64 {
-	mask := uint64(len(in.callAt) - 1)
-	high, low := bits.Mul64((uint64(c.Frame)<<32|uint64(c.Caller))^in.secret, in.secret|1)
-	at := (high ^ low) & mask
-	for in.callAt[at] != 0 && in.s.Calls.at(in.callAt[at]) != c {
-		at = (at + 1) & mask
-	}
-	return at
-}
-
-// indexCalls makes a table that has room for more calls.
-func (in *Interner) indexCalls() {
-	size := 64
-	for 3*size <= 4*in.s.Calls.n {
-		size *= 2
-	}
-	in.callAt = make([]uint32, size)
-	for id := 1; id < in.s.Calls.n; id++ {
-		in.callAt[in.slot(in.s.Calls.at(uint32(id)))] = uint32(id)
-	}
+	return *at
 }

@@ -3,6 +3,7 @@ package snapshot
 import (
 	"bytes"
 	"fmt"
+	"hash/maphash"
 	"unicode/utf8"
 
 	"github.com/vramyard/vramyard/internal/pickle"
@@ -24,8 +25,8 @@ type machine struct {
 	nodes []node
 	spare []uint64 // nodes to use again
 
-	texts   []text
-	textIDs map[string]uint32
+	texts  arena[text]
+	textAt table // texts by their index plus 1
 
 	histories   []*History
 	grown       []growth             // the histories that entries of the file were put into, in order
@@ -74,10 +75,10 @@ type text struct {
 }
 
 func newMachine(s *Snapshot) *machine {
-	m := &machine{Interner: NewInterner(s), textIDs: map[string]uint32{}, pairAt: map[[2]uint64]uint64{}, printedRoom: maxPrinted}
+	m := &machine{Interner: NewInterner(s), pairAt: map[[2]uint64]uint64{}, printedRoom: maxPrinted}
 	for w, name := range words {
 		if name != "" {
-			m.texts[m.text([]byte(name))].word = word(w)
+			m.texts.ref(m.text([]byte(name))).word = word(w)
 		}
 	}
 	return m
@@ -145,22 +146,23 @@ func (m *machine) above() ([]value, error) {
 
 // text returns the index of a text.
 func (m *machine) text(b []byte) uint64 {
-	if id, ok := m.textIDs[string(b)]; ok {
-		return uint64(id)
+	m.textAt.room(m.texts.n, func(id uint32) uint64 { return maphash.String(m.seed, m.texts.ref(uint64(id - 1)).text) })
+	at := m.textAt.find(maphash.Bytes(m.seed, b), func(id uint32) bool { return m.texts.ref(uint64(id - 1)).text == string(b) })
+	if *at != 0 {
+		return uint64(*at - 1)
 	}
 	if !utf8.Valid(b) { // what is made of a snapshot is UTF-8
 		return m.text(bytes.ToValidUTF8(b, []byte("\ufffd")))
 	}
-	id, kept := len(m.texts), string(b)
-	m.textIDs[kept] = uint32(id)
-	m.textBytes += len(kept)
-	m.texts = append(m.texts, text{text: kept})
-	return uint64(id)
+	m.textBytes += len(b)
+	id := m.texts.add(text{text: string(b)})
+	*at = uint32(id + 1)
+	return id
 }
 
 // stringOf returns the index in the snapshot of a text.
 func (m *machine) stringOf(v value) uint32 {
-	t := &m.texts[v.x]
+	t := m.texts.ref(v.x)
 	if t.id == 0 && t.text != "" { // texts are unique, so the interner's map is not needed
 		t.id = uint32(len(m.s.Strings))
 		m.s.Strings = append(m.s.Strings, t.text)
@@ -301,7 +303,7 @@ const maxWeight = 4 << 30
 func (m *machine) weigh() error {
 	m.weighAt = m.at + 1<<16
 	const entry, block, call, nodeBytes, textBytes = 16, 32, 16, 160, 100 // with what they leave unused
-	weight := len(m.stack)*16 + len(m.nodes)*nodeBytes + len(m.texts)*textBytes + m.textBytes + int(m.memo.n)*4 +
+	weight := len(m.stack)*16 + len(m.nodes)*nodeBytes + m.texts.n*textBytes + m.textBytes + int(m.memo.n)*4 +
 		int(m.entries)*entry + m.blocks.n*block + m.s.Calls.n*call + len(m.s.Frames)*textBytes + len(m.runs)*8
 	if weight > maxWeight {
 		return m.errorf("more than fits %d MiB, want a smaller snapshot", maxWeight>>20)
@@ -317,7 +319,7 @@ func (m *machine) describe(v value) string {
 		}
 	}
 	if v.kind == isText {
-		return fmt.Sprintf("%s %s", kindNames[isText], quote(m.texts[v.x].text))
+		return fmt.Sprintf("%s %s", kindNames[isText], quote(m.texts.ref(v.x).text))
 	}
 	return kindNames[v.kind]
 }

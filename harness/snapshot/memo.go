@@ -4,11 +4,32 @@ package snapshot
 const memoPage = 4096
 
 // memo holds the values that a file wants again, by number. A million entries of a history lie in it
-// that nobody asks for, so a place takes 4 bytes: kind in the upper 5 bits, x in the others.
+// that nobody asks for, so a place takes 4 bytes: kind in the upper 5 bits, x in the others. In a page
+// that the file has left behind it takes 2 where that is enough.
 type memo struct {
-	pages [][]uint32
-	n     uint32 // places taken
+	pages []page32
+	n     uint32   // places taken
+	spare []uint32 // a plain page that is not in use, or nil
 }
+
+// page32 is memoPage places of the memo: plain, or packed. Of an empty one neither is there.
+type page32 struct {
+	plain  []uint32
+	packed *page16
+}
+
+// page16 is a page in which few kinds of values lie, and of each kind values side by side.
+type page16 struct {
+	bases  [maxBases]uint32 // lowest value of each kind
+	places [memoPage]uint16 // index of a base in the upper bits, what is added to it in the others
+}
+
+// offsetBits is how many bits of a packed place are added to a base, and maxBases what the others tell
+// apart.
+const (
+	offsetBits = 13
+	maxBases   = 1 << (16 - offsetBits)
+)
 
 // kindShift is where a place of the memo has the kind. What x counts is at most so many of a kind.
 const kindShift = 27
@@ -66,25 +87,86 @@ func (m *machine) get(place uint32) error {
 	return nil
 }
 
-// page returns the page of a place.
+// page returns the page of a place, as it can be written.
 func (m *memo) page(place uint32) []uint32 {
 	k := int(place / memoPage)
 	for len(m.pages) <= k {
-		m.pages = append(m.pages, nil)
+		// The last values of the page before may not be complete. The first page has all keys.
+		if last := len(m.pages) - 2; last > 0 {
+			m.pack(&m.pages[last])
+		}
+		m.pages = append(m.pages, page32{})
 	}
-	if m.pages[k] == nil {
-		m.pages[k] = make([]uint32, memoPage)
+	p := &m.pages[k]
+	if p.plain == nil {
+		plain := m.spare
+		if m.spare = nil; plain == nil {
+			plain = make([]uint32, memoPage)
+		}
+		for i := range plain {
+			plain[i] = p.word(uint32(i))
+		}
+		p.plain, p.packed = plain, nil
 	}
-	return m.pages[k]
+	return p.plain
+}
+
+// pack packs a page if that can be.
+func (m *memo) pack(p *page32) {
+	if p.plain == nil {
+		return
+	}
+	var bases [1 << (32 - kindShift)]uint32
+	var index [1 << (32 - kindShift)]uint16
+	n := 0
+	for _, word := range p.plain {
+		k := word >> kindShift
+		if index[k] == 0 {
+			if n == maxBases {
+				return
+			}
+			n++
+			index[k], bases[k] = uint16(n), word
+		}
+		bases[k] = min(bases[k], word)
+	}
+	for _, word := range p.plain {
+		if (word-bases[word>>kindShift])>>offsetBits != 0 {
+			return
+		}
+	}
+	q := &page16{}
+	for i, word := range p.plain {
+		k := word >> kindShift
+		offset := word - bases[k]
+		q.bases[index[k]-1] = bases[k]
+		q.places[i] = (index[k]-1)<<offsetBits | uint16(offset)
+	}
+	m.spare, p.plain, p.packed = p.plain, nil, q
+}
+
+// word returns what lies at a place of a page that is not plain.
+func (p *page32) word(at uint32) uint32 {
+	if p.packed == nil {
+		return 0
+	}
+	w := p.packed.places[at]
+	return p.packed.bases[w>>offsetBits] + uint32(w&(1<<offsetBits-1))
 }
 
 // at returns the value at a place; its kind is 0 if there is none.
 func (m *memo) at(place uint32) value {
 	k := int(place / memoPage)
-	if k >= len(m.pages) || m.pages[k] == nil {
+	if k >= len(m.pages) {
 		return value{}
 	}
-	w := m.pages[k][place%memoPage]
+	p, at := &m.pages[k], place%memoPage
+	var w uint32
+	if p.plain != nil { // as that of the keys, which are most of what is wanted
+		w = p.plain[at]
+	} else {
+		w = p.word(at)
+	}
 	v := value{kind: kind(w >> kindShift), x: uint64(w & (1<<kindShift - 1))}
 	if v.isRow() {
 		v.n = 1
@@ -102,5 +184,5 @@ func (m *memo) replace(place uint32, old, as value) {
 	if as.x>>kindShift == 0 {
 		w = uint32(as.x) | uint32(as.kind)<<kindShift
 	}
-	m.pages[place/memoPage][place%memoPage] = w
+	m.page(place)[place%memoPage] = w
 }

@@ -42,7 +42,7 @@ func isJSON(head []byte) bool {
 }
 
 func read(r io.Reader) (*Snapshot, error) {
-	plain, err := unpack.New(r)
+	plain, err := unpack.NewSize(r, 4<<10) // the scanner has a window of its own
 	if err != nil {
 		return nil, err
 	}

@@ -34,7 +34,7 @@ func (m *machine) wrong(row rowKind, key, v value) error {
 	if want == "" {
 		want = "a number of bytes"
 	}
-	return m.errorf("%s of %s is %s, want %s", m.texts[key.x].text, row.article(), m.describe(v), want)
+	return m.errorf("%s of %s is %s, want %s", m.texts.ref(key.x).text, row.article(), m.describe(v), want)
 }
 
 // lacks blames a dictionary without a key that it needs.
@@ -47,7 +47,7 @@ func (m *machine) wordOf(v value) word {
 	if v.kind != isText {
 		return noWord
 	}
-	return m.texts[v.x].word
+	return m.texts.ref(v.x).word
 }
 
 // note keeps the name of a key that is ignored.
@@ -55,7 +55,7 @@ func (m *machine) note(row rowKind, key value) {
 	if key.kind != isText {
 		return
 	}
-	if t := &m.texts[key.x]; t.noted&(1<<row) == 0 {
+	if t := m.texts.ref(key.x); t.noted&(1<<row) == 0 {
 		t.noted |= 1 << row
 		m.s.Unknown = append(m.s.Unknown, rowNames[row]+"."+t.text)
 	}
@@ -150,7 +150,7 @@ func (m *machine) action(v value) (Action, bool) {
 	if v.kind != isText {
 		return 0, false
 	}
-	t := &m.texts[v.x]
+	t := m.texts.ref(v.x)
 	if a, ok := actions[t.word]; ok {
 		return a, true
 	}

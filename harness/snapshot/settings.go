@@ -25,7 +25,7 @@ func (m *machine) plain(v value) (string, bool) {
 	case isFloat:
 		return formatFloat(math.Float64frombits(v.x)), true
 	case isText:
-		return m.texts[v.x].text, true
+		return m.texts.ref(v.x).text, true
 	}
 	return "", false
 }

@@ -100,6 +100,9 @@ func (a *arena[T]) add(row T) uint64 {
 	return uint64(a.n - 1)
 }
 
+// ref returns a row that may be changed.
+func (a *arena[T]) ref(i uint64) *T { return &a.parts[i/arenaRows][i%arenaRows] }
+
 // at returns a row.
 func (a *arena[T]) at(i uint32) T { return a.parts[i/arenaRows][i%arenaRows] }
 

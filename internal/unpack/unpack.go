@@ -21,7 +21,7 @@ import (
 // ordinary level of zstd uses, and twice what that of xz does.
 const maxWindow = 128 << 20
 
-// buffer is how much is decompressed ahead, and so how far Peek can look.
+// buffer is how much New decompresses ahead, and so how far Peek can look.
 const buffer = 1 << 16
 
 // Stream is the plain content of a file.
@@ -45,8 +45,11 @@ var forms = []struct {
 // New returns the plain content of r. The caller closes it; r stays the caller's.
 //
 // An error of New or Read about compressed data names the compression.
-func New(r io.Reader) (*Stream, error) {
-	in := bufio.NewReaderSize(r, buffer)
+func New(r io.Reader) (*Stream, error) { return NewSize(r, buffer) }
+
+// NewSize is New for those who look so many bytes ahead, and read many at once.
+func NewSize(r io.Reader, ahead int) (*Stream, error) {
+	in := bufio.NewReaderSize(r, ahead)
 	head, err := in.Peek(6)
 	if err != nil && err != io.EOF {
 		return nil, err
@@ -59,7 +62,7 @@ func New(r io.Reader) (*Stream, error) {
 		if err != nil {
 			return nil, broken(f.name, err)
 		}
-		return &Stream{bufio.NewReaderSize(named{f.name, plain}, buffer), f.name, release}, nil
+		return &Stream{bufio.NewReaderSize(named{f.name, plain}, ahead), f.name, release}, nil
 	}
 	return &Stream{in, "", func() {}}, nil
 }
@@ -70,8 +73,8 @@ func (s *Stream) Form() string { return s.form }
 // Read implements io.Reader.
 func (s *Stream) Read(b []byte) (int, error) { return s.plain.Read(b) }
 
-// Peek returns the next n bytes, at most 64 KiB, without reading them; fewer at the end of the
-// content. They are valid until the next call. The error is nil at the end.
+// Peek returns the next n bytes, at most as many as it looks ahead, without reading them;
+// fewer at the end of the content. They are valid until the next call. The error is nil at the end.
 func (s *Stream) Peek(n int) ([]byte, error) {
 	b, err := s.plain.Peek(n)
 	if err == io.EOF {
