@@ -1,7 +1,7 @@
 package snapshot
 
 // memoPage is the number of places of the memo that are made together.
-const memoPage = 4096
+const memoPage = 1024
 
 // memo holds the values that a file wants again, by number. A million entries of a history lie in it
 // that nobody asks for, so a place takes 4 bytes: kind in the upper 5 bits, x in the others. In a page

@@ -81,7 +81,7 @@ func (v value) truth() (is, ok bool) {
 type run struct{ first, n uint32 }
 
 // arenaRows is how many rows lie together.
-const arenaRows = 256
+const arenaRows = 128
 
 // arena holds rows that stay where they are, so that growing copies nothing.
 type arena[T any] struct {
