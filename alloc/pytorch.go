@@ -76,6 +76,7 @@ type Action struct {
 	Addr       device.Addr   // first byte; 0 of OutOfMemory
 	Size       device.Size   // bytes: of the memory; of FreeCompleted those asked for; of OutOfMemory the request, rounded
 	Stream     device.Stream // stream of the segment, the block or the request
+	Pool       PoolID        // private pool of the segment or the block; 0 of OutOfMemory
 	DeviceFree device.Size   // OutOfMemory: bytes that the device has left
 }
 

@@ -159,9 +159,15 @@ func (r *recorder) tick(e *trace.Event, i int) {
 }
 
 // entry appends to the history.
-func (r *recorder) entry(a snapshot.Action, addr device.Addr, size device.Size, stream uint16, stack uint32) {
-	r.torch.Devices[0].History.Append(snapshot.Entry{
-		Action: a, Addr: uint64(addr), Size: uint64(size), Stream: stream, Stack: stack, Time: r.now / 1000,
+func (r *recorder) entry(e snapshot.Entry) {
+	e.Time = r.now / 1000
+	r.torch.Devices[0].History.Append(e)
+}
+
+// lifeEntry appends what happened to a block.
+func (r *recorder) lifeEntry(a snapshot.Action, l *life) {
+	r.entry(snapshot.Entry{
+		Action: a, Addr: uint64(l.block.Addr), Size: uint64(l.requested), Stream: l.stream, Pool: l.pool, Stack: l.stack,
 	})
 }
 
@@ -176,6 +182,26 @@ func (r *recorder) streamOf(s device.Stream) uint16 {
 	}
 	return n
 }
+
+// poolOf returns the number of a private pool in the history, which has pools from the first such on.
+func (r *recorder) poolOf(id alloc.PoolID) uint16 {
+	h := &r.torch.Devices[0].History
+	if id == 0 {
+		return 0
+	}
+	if h.Pools == nil {
+		h.Pools = [][2]uint64{{}}
+	}
+	n := slices.Index(h.Pools, poolPair(id))
+	if n < 0 {
+		n = len(h.Pools)
+		h.Pools = append(h.Pools, poolPair(id))
+	}
+	return uint16(n)
+}
+
+// poolPair returns the name that a private pool has in a snapshot: that of one that the program made.
+func poolPair(id alloc.PoolID) [2]uint64 { return [2]uint64{0, uint64(id)} }
 
 // stackOf returns the tag of an event as a stack.
 func (r *recorder) stackOf(e *trace.Event) uint32 {
@@ -197,11 +223,11 @@ func (r *recorder) granted(e *trace.Event, b *follow.Block) {
 	b.Note = len(r.lives)
 	l := life{
 		block: b.Block, requested: b.Requested, id: b.ID, start: r.now, end: never,
-		stack: r.stackOf(e), stream: r.streamOf(b.Stream),
+		stack: r.stackOf(e), stream: r.streamOf(b.Stream), pool: r.poolOf(r.poolAt(b.Addr)),
 	}
 	r.lives = append(r.lives, l)
 	r.joined = r.joined || r.across(b.Addr, b.Size)
-	r.entry(snapshot.ActionAlloc, b.Addr, b.Requested, l.stream, l.stack)
+	r.lifeEntry(snapshot.ActionAlloc, &l)
 }
 
 // oom notes a request that found no memory, where the strategy has not told of it.
@@ -213,21 +239,24 @@ func (r *recorder) oom(o *replay.Observation) {
 	}
 	r.ooms = append(r.ooms, x)
 	if !r.blocks.Tells() {
-		r.entry(snapshot.ActionOOM, device.Addr(x.free), x.requested, r.streamOf(e.Stream), r.stackOf(e))
+		r.entry(snapshot.Entry{
+			Action: snapshot.ActionOOM, Addr: uint64(x.free), Size: uint64(x.requested), Stream: r.streamOf(e.Stream),
+			Stack: r.stackOf(e),
+		})
 	}
 }
 
 // freed notes that the program gave a block back.
 func (r *recorder) freed(b *follow.Block) {
 	l := &r.lives[b.Note]
-	r.entry(snapshot.ActionFreeRequested, b.Addr, b.Requested, l.stream, l.stack)
+	r.lifeEntry(snapshot.ActionFreeRequested, l)
 }
 
 // gone notes that a free has become final.
 func (r *recorder) gone(_ int, b *follow.Block) {
 	l := &r.lives[b.Note]
 	l.end = r.now
-	r.entry(snapshot.ActionFreeCompleted, b.Addr, b.Requested, l.stream, l.stack)
+	r.lifeEntry(snapshot.ActionFreeCompleted, l)
 }
 
 // segmentActions are the actions that are told of memory, as the snapshot has them.
@@ -243,9 +272,15 @@ func (r *recorder) memory(_ int, a alloc.Action) {
 		if r.asking != nil {
 			stack = r.stackOf(r.asking)
 		}
-		r.entry(snapshot.ActionOOM, device.Addr(a.DeviceFree), a.Size, r.streamOf(a.Stream), stack)
+		r.entry(snapshot.Entry{
+			Action: snapshot.ActionOOM, Addr: uint64(a.DeviceFree), Size: uint64(a.Size), Stream: r.streamOf(a.Stream),
+			Stack: stack,
+		})
 		return
 	}
 	r.hold(a)
-	r.entry(segmentActions[a.Kind], a.Addr, a.Size, r.streamOf(a.Stream), 0)
+	r.entry(snapshot.Entry{
+		Action: segmentActions[a.Kind], Addr: uint64(a.Addr), Size: uint64(a.Size), Stream: r.streamOf(a.Stream),
+		Pool: r.poolOf(a.Pool),
+	})
 }

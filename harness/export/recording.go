@@ -39,6 +39,7 @@ type life struct {
 	start, end int64  // granted; free again, or never
 	stack      uint32 // of the snapshot: the tag
 	stream     uint16 // of the snapshot
+	pool       uint16 // of the snapshot
 }
 
 // call is one call to the device. Times are nanoseconds.

@@ -14,11 +14,40 @@ import (
 
 // reserved is the memory that the history says is held.
 type reserved struct {
-	segments addrlist.List[device.Size] // whole ones, by address
-	edges    map[device.Addr]int        // of memory that is mapped: how many ranges more cover what is above
-	whole    bool                       // there were segments
-	maps     bool                       // memory was mapped
-	joined   bool                       // a block lay across two segments
+	segments addrlist.List[device.Size]  // whole ones, by address
+	edges    map[device.Addr]int         // of memory that is mapped: how many ranges more cover what is above
+	whole    bool                        // there were segments
+	maps     bool                        // memory was mapped
+	joined   bool                        // a block lay across two segments
+	pools    addrlist.List[alloc.PoolID] // whose memory it is from an address on, up to the next one
+}
+
+// poolAt returns the private pool that was last told of the memory at an address.
+func (h *reserved) poolAt(a device.Addr) alloc.PoolID {
+	p, ok := h.pools.Floor(a)
+	if !ok {
+		return 0
+	}
+	return h.pools.Entry(p).Value
+}
+
+// belongs notes to which pool memory belongs.
+func (h *reserved) belongs(r device.Region, pool alloc.PoolID) {
+	if pool == 0 && h.pools.Len() == 0 {
+		return // most replays have no private pool
+	}
+	above := h.poolAt(r.End())
+	for {
+		p, ok := h.pools.Floor(r.End())
+		if !ok || h.pools.Entry(p).Addr < r.Addr {
+			break
+		}
+		h.pools.Delete(p)
+	}
+	for _, e := range []addrlist.Entry[alloc.PoolID]{{Addr: r.Addr, Value: pool}, {Addr: r.End(), Value: above}} {
+		p, _ := h.pools.Search(e.Addr)
+		h.pools.Insert(p, e)
+	}
 }
 
 // grows reports whether segments are to be shown as mapped memory: where they are joined, and also where
@@ -30,6 +59,7 @@ func (h *reserved) hold(a alloc.Action) {
 	switch a.Kind {
 	case alloc.SegmentAlloc:
 		h.whole = true
+		h.belongs(device.Region{Addr: a.Addr, Size: a.Size}, a.Pool)
 		p, _ := h.segments.Search(a.Addr)
 		h.segments.Insert(p, addrlist.Entry[device.Size]{Addr: a.Addr, Value: a.Size})
 	case alloc.SegmentFree:
@@ -38,6 +68,7 @@ func (h *reserved) hold(a alloc.Action) {
 		}
 	case alloc.SegmentMap:
 		h.maps = true
+		h.belongs(device.Region{Addr: a.Addr, Size: a.Size}, a.Pool)
 		h.edge(a.Addr, 1)
 		h.edge(a.Addr.Add(a.Size), -1)
 	case alloc.SegmentUnmap:
@@ -222,7 +253,7 @@ func (r *recorder) chunk(s span, c alloc.Chunk) error {
 	r.add(x)
 	if r.blocks.Tells() && !r.known && c.State != alloc.Slack {
 		r.known = true
-		r.segment.Stream, r.segment.Pool = int64(c.Stream), [2]uint64{0, uint64(c.Pool)}
+		r.segment.Stream, r.segment.Pool = int64(c.Stream), poolPair(c.Pool)
 		r.segment.Large = c.Class != alloc.ClassSmall
 	}
 	return nil

@@ -73,7 +73,7 @@ func (r *recorder) settle() {
 	}
 	d := &r.torch.Devices[0]
 	old := d.History
-	d.History = snapshot.History{Streams: old.Streams}
+	d.History = snapshot.History{Streams: old.Streams, Pools: old.Pools}
 	for i := range old.Len() {
 		e := old.At(i)
 		switch e.Action {

@@ -251,7 +251,7 @@ func (b *writer) entry(h *History, e Entry, traced bool) {
 		b.string(e.Category)
 	}
 	if h.Pools != nil {
-		b.key("pool_id")
+		b.key("segment_pool_id")
 		b.pool(h.Pools[e.Pool])
 	}
 	b.endDict()

@@ -60,8 +60,8 @@ func TestWrittenSnapshotsComeBack(t *testing.T) {
 			require.NoError(t, err)
 			res, err := verify.Run(h, cachingTarget(t, v))
 			require.NoError(t, err)
-			if slices.ContainsFunc(tr.Events, func(e trace.Event) bool { return e.Kind == trace.PoolRelease }) {
-				require.Less(t, res.Predicted, res.Allocs, "nothing tells of pools whose memory went back")
+			if v.Name == "expandable_private_pools" {
+				require.Less(t, res.Predicted, res.Allocs, "a range that begins where others lay is taken to be too small")
 				return
 			}
 			require.True(t, res.All(), "%v %s", res.First, res.Stopped)

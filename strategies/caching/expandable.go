@@ -170,7 +170,7 @@ func (a *Allocator) fill(h handle, n device.Size) (handle, error) {
 		a.count.reservedBytes.add(sh.kind, int64(bytes))
 	}
 	a.count.deviceAllocs++
-	a.say(alloc.Action{Kind: alloc.SegmentMap, Addr: low, Size: bytes, Stream: sh.stream})
+	a.say(alloc.Action{Kind: alloc.SegmentMap, Addr: low, Size: bytes, Stream: sh.stream, Pool: sh.pool.id})
 	return h, nil
 }
 
@@ -232,7 +232,7 @@ func (a *Allocator) shrink(h handle) error {
 	bytes := high.Sub(low)
 	a.count.reservedBytes.sub(sh.kind, int64(bytes))
 	a.count.deviceFrees++
-	a.say(alloc.Action{Kind: alloc.SegmentUnmap, Addr: low, Size: bytes, Stream: sh.stream})
+	a.say(alloc.Action{Kind: alloc.SegmentUnmap, Addr: low, Size: bytes, Stream: sh.stream, Pool: sh.pool.id})
 	middle = a.vacate(sh, middle)
 	if !a.rows[middle].isSplit() {
 		if failed := a.discard(middle); err == nil {

@@ -193,7 +193,12 @@ func (a *Allocator) ReleaseSegment(at device.Addr) error {
 	if b := &a.rows[h]; b.isSplit() || b.state() != free {
 		return device.ErrInvalid
 	}
-	return a.drain(h)
+	p := a.shelfOf(h).pool
+	if err := a.drain(h); err != nil {
+		return err
+	}
+	a.forget(p)
+	return nil
 }
 
 // shrinkAt takes the memory away from the whole pages of the free block that has an address. It fails
@@ -209,5 +214,10 @@ func (a *Allocator) shrinkAt(at device.Addr) error {
 	if !a.is(h, free) {
 		return device.ErrInvalid
 	}
-	return a.shrink(h)
+	p := a.shelfOf(h).pool
+	if err := a.shrink(h); err != nil {
+		return err
+	}
+	a.forget(p)
+	return nil
 }

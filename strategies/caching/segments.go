@@ -78,7 +78,7 @@ func (a *Allocator) extend(sh *shelf, n device.Size) (handle, error) {
 		c.oversizeSegments.add(large, 1)
 	}
 	c.deviceAllocs++
-	a.say(alloc.Action{Kind: alloc.SegmentAlloc, Addr: r.Addr, Size: size, Stream: sh.stream})
+	a.say(alloc.Action{Kind: alloc.SegmentAlloc, Addr: r.Addr, Size: size, Stream: sh.stream, Pool: sh.pool.id})
 	return h, nil
 }
 
@@ -107,7 +107,7 @@ func (a *Allocator) drain(h handle) error {
 	if b.size >= a.set.maxSplit {
 		c.oversizeSegments.sub(large, 1)
 	}
-	a.say(alloc.Action{Kind: alloc.SegmentFree, Addr: b.addr, Size: b.size, Stream: sh.stream})
+	a.say(alloc.Action{Kind: alloc.SegmentFree, Addr: b.addr, Size: b.size, Stream: sh.stream, Pool: sh.pool.id})
 	return nil
 }
 

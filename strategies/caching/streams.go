@@ -179,7 +179,7 @@ func (a *Allocator) complete(h handle) {
 	if planted.Enabled && planted.Is("caching/goes-silent") {
 		a.tell = nil
 	}
-	a.say(alloc.Action{Kind: alloc.FreeCompleted, Addr: b.addr, Size: b.asked, Stream: sh.stream})
+	a.say(alloc.Action{Kind: alloc.FreeCompleted, Addr: b.addr, Size: b.asked, Stream: sh.stream, Pool: sh.pool.id})
 	a.finish(h, sh)
 }
 
