@@ -118,9 +118,12 @@ func openLines(path string, stdin io.Reader) (*trace.Lines, error) {
 	return trace.OpenLines(path)
 }
 
+// cachingName is the name of the strategy that is held to recordings.
+const cachingName = "caching"
+
 // cachingTarget returns the strategy that is held to recordings.
 func cachingTarget(config string) (*verify.Target, error) {
-	setup, err := strategies.All().Lookup("caching", json.RawMessage(config))
+	setup, err := strategies.All().Lookup(cachingName, json.RawMessage(config))
 	if err != nil {
 		return nil, err
 	}

@@ -28,6 +28,9 @@ func (f *verifyFlags) snapshot(cmd *cobra.Command, path string) error {
 	if err != nil {
 		return err
 	}
+	if name := history.Replayed(s.Settings); name != "" && name != cachingName && !strings.HasPrefix(name, cachingName+":") {
+		return fmt.Errorf("%s: a replay of the strategy %s, want a recording of PyTorch, or a replay of %s", header.Name, name, cachingName)
+	}
 	target, err := cachingTarget(recordedConfig(s, f.config))
 	if err != nil {
 		return fmt.Errorf("%s: settings: %w", header.Name, err)

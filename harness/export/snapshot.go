@@ -5,15 +5,8 @@ import (
 	"fmt"
 	"io"
 
+	"github.com/vramyard/vramyard/harness/history"
 	"github.com/vramyard/vramyard/harness/snapshot"
-)
-
-// Keys of the settings that say where a snapshot comes from, beside those of PyTorch.
-const (
-	KeyStrategy = "vramyard_strategy"     // name and preset
-	KeyConfig   = "vramyard_config"       // the strategy's configuration, as JSON
-	KeyTrace    = "vramyard_trace"        // name of the trace
-	KeyHash     = "vramyard_trace_sha256" // hash of its decompressed file
 )
 
 // confKey is the key of PyTorch's own settings, and confField that of a configuration that has them.
@@ -89,10 +82,10 @@ func (r *recorder) settle() {
 // settings returns what the snapshot says of the allocator.
 func (r *recorder) settings() []snapshot.Setting {
 	list := []snapshot.Setting{
-		{Key: KeyStrategy, Value: r.strategy, Text: true},
-		{Key: KeyConfig, Value: string(r.config), Text: true},
-		{Key: KeyTrace, Value: r.header.Name, Text: true},
-		{Key: KeyHash, Value: r.header.Hash, Text: true},
+		{Key: history.KeyReplayed, Value: r.strategy, Text: true},
+		{Key: history.KeyReplayedConfig, Value: string(r.config), Text: true},
+		{Key: history.KeyReplayedTrace, Value: r.header.Name, Text: true},
+		{Key: history.KeyReplayedHash, Value: r.header.Hash, Text: true},
 	}
 	var fields map[string]any
 	if json.Unmarshal(r.config, &fields) != nil {

@@ -12,7 +12,7 @@ import (
 	"github.com/vramyard/vramyard/alloc"
 	"github.com/vramyard/vramyard/device"
 	"github.com/vramyard/vramyard/device/sim"
-	"github.com/vramyard/vramyard/harness/export"
+	"github.com/vramyard/vramyard/harness/history"
 	"github.com/vramyard/vramyard/harness/replay"
 	"github.com/vramyard/vramyard/harness/snapshot"
 	"github.com/vramyard/vramyard/harness/trace/vectors"
@@ -332,9 +332,9 @@ func TestSnapshotSaysWhereItIsFrom(t *testing.T) {
 	require.NoError(t, err)
 	settings := root.(dict)["allocator_settings"].(dict)
 	require.Equal(t, "max_split_size_mb:128", settings["PYTORCH_CUDA_ALLOC_CONF"])
-	require.Equal(t, "caching:split", settings[export.KeyStrategy])
-	require.Equal(t, "example", settings[export.KeyTrace])
-	require.Contains(t, settings[export.KeyConfig], `"conf":"max_split_size_mb:128"`)
+	require.Equal(t, "caching:split", settings[history.KeyReplayed])
+	require.Equal(t, "example", settings[history.KeyReplayedTrace])
+	require.Contains(t, settings[history.KeyReplayedConfig], `"conf":"max_split_size_mb:128"`)
 	entries, err := view(file.Bytes())
 	require.NoError(t, err)
 	var lines []string

@@ -15,6 +15,7 @@ type Segment struct {
 	Small      bool      // for small blocks
 	Expandable bool      // mapped in a segment that grows
 	Pool       [2]uint64 // private pool; both 0 for the default pool, and where nothing tells it
+	Lost       bool      // nothing tells the pool: it came and went, and the entries have none
 }
 
 // smallSegment is the bytes of a segment for small blocks; one for large blocks never has so few.
@@ -37,7 +38,7 @@ func (c *Course) backSegments() {
 	var held ranges
 	for i := range c.Device.Segments {
 		s := &c.Device.Segments[i]
-		if !held.put(Segment{s.Addr, s.Total, s.Stream, !s.Large, s.Expandable, s.Pool}) {
+		if !held.put(Segment{s.Addr, s.Total, s.Stream, !s.Large, s.Expandable, s.Pool, false}) {
 			c.Report.find(segmentTwice, -1, s.Addr)
 		}
 		c.Report.End += s.Total
@@ -49,7 +50,7 @@ func (c *Course) backSegments() {
 		if s := &t.Segment; t.Taken {
 			var was Segment
 			if was, ok = held.cut(s.Addr, s.Size, s.Expandable); ok {
-				s.Pool, s.Stream = was.Pool, was.Stream
+				s.Pool, s.Lost, s.Stream = was.Pool, was.Lost, was.Stream
 				if !s.Expandable {
 					s.Small = was.Small
 				}
@@ -78,7 +79,7 @@ func (t *Traffic) take(h *snapshot.History) {
 	if e.Action == snapshot.ActionSegmentUnmap {
 		t.Segment.Small = e.Size%largePage != 0 // any number of pages at once
 	}
-	if h.Pools != nil {
+	if t.Segment.Lost = h.Pools == nil; !t.Segment.Lost {
 		t.Segment.Pool = h.Pools[e.Pool]
 	}
 }
@@ -172,7 +173,7 @@ func (r *ranges) relate(s *Segment) {
 		}
 	}
 	if e.Value.Expandable && e.Value.Stream == s.Stream {
-		s.Small, s.Pool = e.Value.Small, e.Value.Pool
+		s.Small, s.Pool, s.Lost = e.Value.Small, e.Value.Pool, e.Value.Lost
 	}
 }
 

@@ -47,9 +47,31 @@ func setting(settings []snapshot.Setting, key string) (string, bool) {
 	return "", false
 }
 
-// Config returns the recorded settings as a configuration of the strategy caching.
+// Keys of the settings that say where a snapshot comes from, beside those of PyTorch, if it is a replay of ours.
+const (
+	KeyReplayed       = "vramyard_strategy"     // name and preset of the strategy
+	KeyReplayedConfig = "vramyard_config"       // its configuration, as JSON
+	KeyReplayedTrace  = "vramyard_trace"        // name of the trace
+	KeyReplayedHash   = "vramyard_trace_sha256" // hash of its decompressed file
+)
+
+// Replayed returns the name and preset of the strategy that a snapshot is a replay with, "" if it is
+// a recording.
+func Replayed(settings []snapshot.Setting) string {
+	name, _ := setting(settings, KeyReplayed)
+	return name
+}
+
+// Config returns the recorded settings as a configuration of the strategy caching: of a replay the
+// configuration that it had, but for the share of a device that is not in the file.
 func Config(settings []snapshot.Setting) json.RawMessage {
-	raw, err := json.Marshal(map[string]string{"conf": Conf(settings)})
+	fields := map[string]any{}
+	if text, ok := setting(settings, KeyReplayedConfig); ok && json.Unmarshal([]byte(text), &fields) == nil && fields["conf"] != nil {
+		delete(fields, "memory_fraction")
+	} else {
+		fields = map[string]any{"conf": Conf(settings)}
+	}
+	raw, err := json.Marshal(fields)
 	if err != nil {
 		panic(err) // texts always marshal
 	}

@@ -19,6 +19,13 @@ peak reserved: %s (%d bytes), recorded %s (%d bytes)
 	if err == nil && r.First != nil {
 		_, err = fmt.Fprintf(w, "first disagreement: %v\n", r.First)
 	}
+	if err == nil && r.Lost > 0 {
+		_, err = fmt.Fprintf(w, "%d of the %d that are not predicted lie, or would lie, in segments that came and went: "+
+			"the recording does not tell their pool, which may be a private one\n", r.Lost, r.Allocs-r.Predicted)
+	}
+	if err == nil && r.Odd > 0 {
+		_, err = fmt.Fprintf(w, "left out, because it cannot have been: %d; the first: %s\n", r.Odd, Printable(r.FirstOdd))
+	}
 	if err == nil && r.Stopped != "" {
 		_, err = fmt.Fprintf(w, "the rest was not looked at: %s\n", Printable(r.Stopped))
 	}

@@ -22,6 +22,7 @@ type Segment struct {
 	device.Region               // where it lies
 	Stream        device.Stream // stream whose blocks lie in it
 	Pool          alloc.PoolID  // private pool; 0 for the default pool
+	Lost          bool          // nothing tells the pool
 	Grows         bool          // mapped in a range that can grow
 	Small         bool          // of one that grows: for small blocks
 }
@@ -66,5 +67,6 @@ type Step struct {
 	Size   device.Size   // bytes asked for, or of the segment
 	Stream device.Stream // of the request or the segment
 	Pool   alloc.PoolID  // SegmentAlloc, SegmentMap: private pool; 0 for the default pool
+	Lost   bool          // SegmentAlloc, SegmentMap: nothing tells the pool
 	Small  bool          // SegmentMap: for small blocks
 }

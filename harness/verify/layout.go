@@ -24,6 +24,7 @@ type segment struct {
 	small  bool // for small blocks
 	grows  bool
 	known  bool // the recording has an allocation that tells the stream
+	lost   bool // nothing tells the pool
 }
 
 // block is a live block of a layout.
@@ -41,22 +42,6 @@ type layout struct {
 	spans    spans       // ranges of segments that grow
 }
 
-// newLayout returns the state in which a recording began. x has what is known of where ranges begin.
-func newLayout(h *History, x spans) (*layout, error) {
-	l := &layout{spans: x}
-	for _, s := range h.Segments {
-		if err := l.addSegment(s); err != nil {
-			return nil, err
-		}
-	}
-	for _, b := range h.Blocks {
-		if err := l.addOpening(b); err != nil {
-			return nil, err
-		}
-	}
-	return l, nil
-}
-
 // addSegment enters a segment.
 func (l *layout) addSegment(s Segment) error {
 	r := s.Region
@@ -71,6 +56,7 @@ func (l *layout) addSegment(s Segment) error {
 	}
 	e := addrlist.Entry[segment]{Addr: r.Addr, Value: segment{
 		size: r.Size, stream: s.Stream, pool: s.Pool, small: s.Small || !s.Grows && r.Size == smallSegment, grows: s.Grows,
+		lost: s.Lost,
 	}}
 	l.held += r.Size
 	if s.Grows {
@@ -122,6 +108,8 @@ func (l *layout) add(s Step, size device.Size) error {
 	}
 	e := l.segments.Entry(p)
 	if e.Value.known && e.Value.stream != s.Stream {
+		at, _ := l.blocks.Search(s.Addr)
+		l.blocks.Delete(at)
 		return fmt.Errorf("allocation %d of stream %d at %v: the segment there is of stream %d",
 			s.ID, s.Stream, s.Addr, e.Value.stream)
 	}
@@ -167,6 +155,12 @@ func (l *layout) poolAt(a device.Addr) alloc.PoolID {
 	return l.segments.Entry(p).Value.pool
 }
 
+// lostAt reports whether nothing tells the pool of the segment that an address lies in.
+func (l *layout) lostAt(a device.Addr) bool {
+	p, ok := l.segments.Floor(a)
+	return ok && l.segments.Entry(p).Value.lost
+}
+
 // drop removes the live block at a.
 func (l *layout) drop(a device.Addr) error {
 	p, found := l.blocks.Search(a)
@@ -186,7 +180,8 @@ func (l *layout) apply(s Step, size device.Size) error {
 		return l.drop(s.Addr)
 	case SegmentAlloc, SegmentMap:
 		return l.addSegment(Segment{
-			Region: device.Region{Addr: s.Addr, Size: s.Size}, Stream: s.Stream, Pool: s.Pool, Grows: s.Kind == SegmentMap, Small: s.Small,
+			Region: device.Region{Addr: s.Addr, Size: s.Size}, Stream: s.Stream, Pool: s.Pool, Lost: s.Lost,
+			Grows: s.Kind == SegmentMap, Small: s.Small,
 		})
 	case SegmentFree, SegmentUnmap:
 		return l.dropSegment(device.Region{Addr: s.Addr, Size: s.Size})

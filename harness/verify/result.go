@@ -23,6 +23,9 @@ type Result struct {
 	Predicted  int             `json:"predicted_count"`            // of them, those the strategy placed as recorded
 	Segments   int             `json:"segment_count"`              // segments that the recording takes from the device
 	InSegments int             `json:"predicted_segment_count"`    // of them, those the strategy takes likewise
+	Lost       int             `json:"unknown_pool_count"`         // of those not predicted, recorded or predicted in segments of which nothing tells the pool
+	Odd        int             `json:"inconsistent_count"`         // things in the recording that cannot have been, and were left out
+	FirstOdd   string          `json:"inconsistency,omitempty"`    // first of them
 	Stopped    string          `json:"stopped,omitempty"`          // why the rest was not looked at; empty: all was
 
 	OpeningBlocks int         `json:"opening_blocks"`               // live when the recording began

@@ -17,7 +17,8 @@ const mostDisagreements = 1000
 // run is a verification under way.
 type run struct {
 	t      *Target
-	layout *layout // the recorded heap
+	kept   *History // what of the history can have been
+	layout *layout  // the recorded heap
 	device *script
 	s      Seedable
 	taken  device.Region   // the segment that the recording takes for the next allocation
@@ -27,15 +28,15 @@ type run struct {
 	res    *Result
 }
 
-// Run has the target serve the history. An allocation that is not predicted is a result; errors
-// are a history that cannot have been, and a strategy that refuses its opening state or breaks its
-// contract.
+// Run has the target serve the history. An allocation that is not predicted is a result, and so is what
+// cannot have been: it is counted and left out. Errors are a strategy that refuses the opening state
+// or breaks its contract.
 func Run(h *History, t *Target) (*Result, error) {
 	r, err := begin(h, t)
 	if err != nil {
 		return nil, err
 	}
-	if err := r.steps(h.Steps); err != nil {
+	if err := r.steps(r.kept.Steps); err != nil {
 		return nil, err
 	}
 	if r.res.Stopped != "" {
@@ -57,11 +58,11 @@ func HeapAt(h *History, t *Target, event int) ([]alloc.Chunk, error) {
 	if err != nil {
 		return nil, err
 	}
-	n := slices.IndexFunc(h.Steps, func(s Step) bool { return s.Event >= event })
-	if n < 0 {
-		n = len(h.Steps)
+	steps := r.kept.Steps
+	if n := slices.IndexFunc(steps, func(s Step) bool { return s.Event >= event }); n >= 0 {
+		steps = steps[:n]
 	}
-	if err := r.steps(h.Steps[:n]); err != nil {
+	if err := r.steps(steps); err != nil {
 		return nil, err
 	}
 	if r.res.Stopped != "" {
@@ -76,14 +77,9 @@ func begin(h *History, t *Target) (*run, error) {
 		Schema: Schema, Strategy: t.Strategy, Config: t.Config, Trace: h.Name, TraceHash: h.Hash, Addresses: h.Addr,
 		OpeningBlocks: len(h.Blocks),
 	}}
-	opening := *h
-	var err error
-	if opening.Blocks, err = r.survey(h); err != nil {
-		return nil, err
-	}
-	if r.layout, err = newLayout(&opening, r.ranges); err != nil {
-		return nil, err
-	}
+	r.kept = r.survey(h)
+	r.layout = &layout{spans: r.ranges}
+	r.enter(r.kept)
 	r.res.OpeningBytes = r.layout.held
 	if err := r.seed(); err != nil {
 		return nil, fmt.Errorf("on the recorded heap: %w", err)
@@ -104,26 +100,54 @@ func (r *run) steps(steps []Step) error {
 	return nil
 }
 
-// survey goes through a history once. It counts, and returns the opening blocks with what later
-// steps tell of their sizes.
-func (r *run) survey(h *History) ([]Block, error) {
-	l, err := newLayout(h, spans{})
-	if err != nil {
-		return nil, err
+// enter puts the opening state into the layout, and returns what of it can have been.
+func (r *run) enter(h *History) (segments []Segment, blocks []Block) {
+	for _, s := range h.Segments {
+		if err := r.layout.addSegment(s); err != nil {
+			r.odd(fmt.Errorf("at the beginning: %w", err))
+			continue
+		}
+		segments = append(segments, s)
 	}
+	for _, b := range h.Blocks {
+		if err := r.layout.addOpening(b); err != nil {
+			r.odd(fmt.Errorf("at the beginning: %w", err))
+			continue
+		}
+		blocks = append(blocks, b)
+	}
+	return segments, blocks
+}
+
+// odd notes what cannot have been.
+func (r *run) odd(err error) {
+	if r.res.Odd == 0 {
+		r.res.FirstOdd = err.Error()
+	}
+	r.res.Odd++
+}
+
+// survey goes through a history once. It counts, and returns what of the history can have been, with what later
+// steps tell of the sizes of the opening blocks.
+func (r *run) survey(h *History) *History {
+	r.layout = &layout{}
+	l, kept := r.layout, *h
+	kept.Segments, kept.Blocks = r.enter(h)
+	kept.Steps = make([]Step, 0, len(h.Steps))
 	r.ranges.lows = l.spans.bases()
-	blocks := slices.Clone(h.Blocks)
 	r.res.Recorded = l.held
 	for _, s := range h.Steps {
 		if s.Kind == Alloc {
 			r.res.Allocs++
 			if at, size, ok := l.settle(s.Addr, r.t); ok {
-				learn(blocks, at, size, l)
+				learn(kept.Blocks, at, size, l)
 			}
 		}
 		if err := l.apply(s, 0); err != nil {
-			return nil, fmt.Errorf("event %d: %w", s.Event, err)
+			r.odd(fmt.Errorf("event %d: %w", s.Event, err))
+			continue
 		}
+		kept.Steps = append(kept.Steps, s)
 		if s.Kind == SegmentAlloc || s.Kind == SegmentMap {
 			r.res.Segments++
 			l.spans.lower(r.ranges.lows)
@@ -131,7 +155,7 @@ func (r *run) survey(h *History) ([]Block, error) {
 		r.res.Recorded = max(r.res.Recorded, l.held)
 	}
 	r.ranges.ever = l.spans.ever
-	return blocks, nil
+	return &kept
 }
 
 // learn enters the size of the live block at an address, if it is one of the opening blocks.
@@ -221,6 +245,9 @@ func (r *run) alloc(s Step) error {
 		return err
 	}
 	if !same {
+		if r.layout.lostAt(s.Addr) || r.layout.lostAt(predicted.Block) {
+			r.res.Lost++
+		}
 		r.disagree(&Disagreement{
 			Event: s.Event, ID: s.ID, Size: s.Size, Stream: s.Stream, Predicted: predicted, Recorded: recorded,
 		})

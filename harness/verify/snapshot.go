@@ -25,7 +25,7 @@ func FromCourse(c *history.Course) (*History, error) {
 	f := courseReader{c: c, pools: map[[2]uint64]alloc.PoolID{}}
 	for _, s := range c.Segments {
 		f.h.Segments = append(f.h.Segments, Segment{
-			Region: regionOf(s), Stream: device.Stream(s.Stream), Pool: f.pool(s.Pool), Grows: s.Expandable,
+			Region: regionOf(s), Stream: device.Stream(s.Stream), Pool: f.pool(s.Pool), Lost: s.Lost, Grows: s.Expandable,
 			Small: s.Expandable && s.Small,
 		})
 	}
@@ -102,7 +102,7 @@ func (f *courseReader) traffic(t history.Traffic) Step {
 	r := regionOf(t.Segment)
 	s := Step{
 		Event: t.Entry, Addr: r.Addr, Size: r.Size, Stream: device.Stream(t.Segment.Stream), Pool: f.pool(t.Segment.Pool),
-		Small: t.Segment.Expandable && t.Segment.Small,
+		Small: t.Segment.Expandable && t.Segment.Small, Lost: t.Taken && t.Segment.Lost,
 	}
 	switch {
 	case t.Segment.Expandable && t.Taken:
