@@ -18,17 +18,22 @@ type emitter struct {
 	memo uint32            // places taken
 	keys map[string]uint32 // the place of each key, plus 1
 	open []int             // items so far, for each open list
+	room [16]byte          // for operands: what is handed to w is on the heap
 
 	lists []bool // whether each open container of a setting is a list
 }
 
-func (e *emitter) byte(b ...byte) {
-	e.w.Write(b) // the error stays in the writer until it is flushed
+// byte writes an opcode, and bytes behind it. Errors stay in the writer until it is flushed.
+func (e *emitter) byte(op byte, b ...byte) {
+	e.w.WriteByte(op)
+	for _, x := range b {
+		e.w.WriteByte(x)
+	}
 }
 
 // uint4 writes an opcode and 4 bytes.
 func (e *emitter) uint4(op byte, x uint32) {
-	e.w.Write(binary.LittleEndian.AppendUint32([]byte{op}, x))
+	e.w.Write(binary.LittleEndian.AppendUint32(append(e.room[:0], op), x))
 }
 
 // int writes an integer as Python does: as short as it can be.
@@ -57,15 +62,13 @@ func (e *emitter) uint(x uint64) {
 
 // long writes an integer of n bytes; the ninth is 0.
 func (e *emitter) long(x uint64, n int) {
-	var b [9]byte
-	binary.LittleEndian.PutUint64(b[:], x)
-	e.byte(0x8a, byte(n))
-	e.w.Write(b[:n])
+	b := append(binary.LittleEndian.AppendUint64(append(e.room[:0], 0x8a, byte(n)), x), 0)
+	e.w.Write(b[:2+n])
 }
 
 // float writes a float.
 func (e *emitter) float(f float64) {
-	e.w.Write(binary.BigEndian.AppendUint64([]byte{'G'}, math.Float64bits(f)))
+	e.w.Write(binary.BigEndian.AppendUint64(append(e.room[:0], 'G'), math.Float64bits(f)))
 }
 
 // bool writes a truth value.

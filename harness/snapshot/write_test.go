@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
+	"io"
 	"math"
 	"strings"
 	"testing"
@@ -149,3 +150,26 @@ type full struct{}
 
 // Write implements io.Writer.
 func (full) Write([]byte) (int, error) { return 0, errFull }
+
+// TestWritingAnEntryTakesNoMemory writes histories of different lengths.
+func TestWritingAnEntryTakesNoMemory(t *testing.T) {
+	long := func(n int) *snapshot.Snapshot {
+		s := &snapshot.Snapshot{Devices: make([]snapshot.Device, 1)}
+		in := snapshot.NewInterner(s)
+		stack := in.Stack([]uint32{in.Frame(snapshot.Frame{File: in.String("f"), Function: in.String("g"), Line: 7})})
+		h := &s.Devices[0].History
+		h.Streams, h.Pools = []int64{0, 1 << 40}, [][2]uint64{{}, {0, 3}}
+		for i := range n {
+			h.Append(snapshot.Entry{
+				Action: snapshot.Action(i % 3), Addr: 1<<46 + uint64(i/3)<<9, Size: uint64(i % 1000 << 10), Time: 1 << 50,
+				Stack: stack, Stream: uint16(i % 2), Pool: uint16(i % 2),
+			})
+		}
+		return s
+	}
+	allocs := func(n int) float64 {
+		s := long(n)
+		return testing.AllocsPerRun(3, func() { require.NoError(t, snapshot.Write(io.Discard, s)) })
+	}
+	require.InDelta(t, allocs(10_000), allocs(20_000), 10)
+}
