@@ -302,8 +302,8 @@ const maxWeight = 4 << 30
 // make less than 40 MiB.
 func (m *machine) weigh() error {
 	m.weighAt = m.at + 1<<16
-	const entry, block, call, nodeBytes, textBytes = 16, 32, 16, 160, 100 // with what they leave unused
-	weight := len(m.stack)*16 + len(m.nodes)*nodeBytes + m.texts.n*textBytes + m.textBytes + int(m.memo.n)*4 +
+	const entry, block, call, nodeBytes, textBytes = 16, 32, 16, 320, 100 // with what growing leaves behind
+	weight := len(m.stack)*48 + len(m.nodes)*nodeBytes + m.texts.n*textBytes + m.textBytes + int(m.memo.n)*4 +
 		int(m.entries)*entry + m.blocks.n*block + m.s.Calls.n*call + len(m.s.Frames)*textBytes + len(m.runs)*8
 	if weight > maxWeight {
 		return m.errorf("more than fits %d MiB, want a smaller snapshot", maxWeight>>20)
