@@ -104,6 +104,13 @@ func (r *Result) writeRecorded(b *strings.Builder) {
 		line("card", "%s", report.Bytes(r.Card))
 	}
 	line("lower bound", "%s, the live bytes alone", report.Bytes(r.LowerBound))
+	if o := r.Offline; o != nil {
+		proof := ""
+		if o.Best.Optimal {
+			proof = ", and no less"
+		}
+		line("known before", "%s would do in one piece if every request were known in advance%s", report.Bytes(o.Best.Height), proof)
+	}
 	b.WriteString("\n")
 }
 

@@ -3,6 +3,7 @@ package whatif
 import (
 	"bytes"
 	"cmp"
+	"context"
 	"encoding/json"
 	"fmt"
 	"slices"
@@ -12,6 +13,7 @@ import (
 	"github.com/vramyard/vramyard/device"
 	"github.com/vramyard/vramyard/device/sim"
 	"github.com/vramyard/vramyard/harness/compare"
+	"github.com/vramyard/vramyard/harness/offline"
 	"github.com/vramyard/vramyard/harness/replay"
 	"github.com/vramyard/vramyard/harness/trace"
 )
@@ -44,6 +46,9 @@ type Result struct {
 	Recorded Recorded `json:"recorded"` // what the file says of the run
 
 	Explained *Explained `json:"failure,omitempty"` // the request that found no memory; absent: none did, or no card is known
+
+	// Offline is how little would do if everything were known before; absent where the trace is too long.
+	Offline *offline.Summary `json:"offline,omitempty"`
 
 	LowerBound device.Size `json:"lower_bound_bytes"`    // peak of the live bytes, refused requests among them
 	Budget     uint64      `json:"event_budget"`         // most events to replay; 0: no bound
@@ -104,10 +109,41 @@ func Search(w *Wanted, rec Recorded, grid []alloc.Setup, o Options) (*Result, er
 	if err := s.explain(w); err != nil {
 		return nil, err
 	}
+	if r.Offline, err = packed(w, r.FreeAt, o.Full); err != nil {
+		return nil, err
+	}
 	r.Replayed = s.done.Load()
 	slices.SortStableFunc(r.Runs, byNeed)
 	r.Answer = Tell(r, w.Demand.Pools)
 	return r, nil
+}
+
+// What is packed offline, and for how long: a fraction of a second, or with the full grid a few.
+const (
+	packedEvents     = 60_000
+	packedSteps      = 20_000_000
+	packedFullEvents = 400_000
+)
+
+// packed places all that a trace asks for as somebody would who had known it before.
+func packed(w *Wanted, at replay.FreeAt, full bool) (*offline.Summary, error) {
+	most, limits := packedEvents, offline.Limits{Steps: packedSteps}
+	if full {
+		most, limits.Steps = packedFullEvents, offline.DefaultSteps
+	}
+	if w.Head().Events > most {
+		return nil, nil
+	}
+	p, err := offline.Of(w, offline.Options{FreeAt: at})
+	if err != nil {
+		return nil, err
+	}
+	s, sum := offline.Best(context.Background(), p, limits)
+	if err := p.Validate(s); err != nil {
+		return nil, fmt.Errorf("%s: packed offline: %w", w.Head().Header.Name, err)
+	}
+	sum.Trace, sum.Hash = w.Head().Header.Name, w.Head().Header.Hash
+	return sum, nil
 }
 
 // byNeed orders points by their minimum capacity, or where only a bracket is known by what is probably
