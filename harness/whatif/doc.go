@@ -17,8 +17,8 @@
 //
 // # What it costs
 //
-// Replays are counted in events and bounded: one for each point, a third of that for minima, and at
-// least ten million events, so that short traces are searched to the end. A replay that fails is charged what it
+// Replays are counted in events and bounded: one for each point, an eighth of that again for minima, and for
+// short traces up to ten million events, so that they are searched to the end. A replay that fails is charged what it
 // replayed. Probes go first to what the users of the recorded framework can choose, the best of it first. A
 // minimum that was not found shows as a bracket. Which probes are made depends on the trace and the grid alone:
 // the figures, times excepted, are the same on any number of cores.

@@ -106,3 +106,15 @@ func FuzzReadGrid(f *testing.F) {
 		}
 	})
 }
+
+// TestPageShowsAGrid holds the example in docs/whatif.md to what is read.
+func TestPageShowsAGrid(t *testing.T) {
+	page, err := os.ReadFile("../../docs/whatif.md")
+	require.NoError(t, err)
+	_, example, found := strings.Cut(string(page), "```yaml\n")
+	require.True(t, found)
+	example, _, _ = strings.Cut(example, "```")
+	setups, err := whatif.ReadGrid([]byte(example), strategies.All())
+	require.NoError(t, err)
+	require.Len(t, setups, 8)
+}

@@ -109,7 +109,7 @@ func (r *Result) writeRecorded(b *strings.Builder) {
 		if o.Best.Optimal {
 			proof = ", and no less"
 		}
-		line("known before", "%s would do in one piece if every request were known in advance%s", report.Bytes(o.Best.Height), proof)
+		line("in hindsight", "%s in one piece, had every request been known before%s", report.Bytes(o.Best.Height), proof)
 	}
 	b.WriteString("\n")
 }

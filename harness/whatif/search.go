@@ -12,14 +12,21 @@ import (
 )
 
 // How much is replayed. A setting costs one replay in which everything is measured, on the card if it
-// is known, so that the same replay tells whether the card carries the trace. What is left is spent on
-// minimum capacities: a third of that again, ten replays for thirty settings, and for short
-// traces as many as probeFloor events are.
+// is known, so that the same replay tells whether the card carries the trace. What comes on top is spent on
+// minimum capacities: an eighth of that again, which with the figures and the preparation makes less than
+// forty plain replays of thirty settings (BenchmarkQuickGrid); and for short traces ten million events, about a
+// second, which fade away until a trace has more than a million itself.
 const (
-	probeShare = 3          // one probe for so many settings
-	probeFloor = 10_000_000 // events; about a second
+	probeShare = 8          // one probe for so many settings
+	probeFloor = 10_000_000 // events ...
+	probeFade  = 7          // ... less so many for each of the trace
 	mostAtOnce = 16         // probes that are made side by side, each of another setting
 )
+
+// budget returns the most events to replay of a trace of n with so many settings.
+func budget(n, points uint64) uint64 {
+	return n*points + max(n*points/probeShare, probeFloor-min(probeFloor, probeFade*n))
+}
 
 // economical cuts intervals in half and takes completing to be monotone. What fails above a minimum is
 // therefore not looked for; --grid full does.
@@ -42,7 +49,7 @@ type search struct {
 func (s *search) run() error {
 	n := uint64(s.trace.Head().Events)
 	if !s.o.Full {
-		s.Budget = n*uint64(len(s.Runs)) + max(n*uint64(len(s.Runs))/probeShare, probeFloor)
+		s.Budget = budget(n, uint64(len(s.Runs)))
 	}
 	at := s.measuredOn()
 	for i := range s.Runs {

@@ -81,8 +81,10 @@ type wantSurvey struct {
 	w       *Wanted
 	sizes   map[device.Size]struct{}
 	streams map[device.Stream]struct{}
-	id      uint64 // the largest
-	slots   uint32 // the largest and one more
+	size    device.Size   // of the last request
+	stream  device.Stream // likewise
+	id      uint64        // the largest
+	slots   uint32        // the largest and one more
 	at      int
 	goesOn  bool // something is allocated behind the last refusal
 }
@@ -117,8 +119,14 @@ func (s *wantSurvey) take(events []trace.Event) error {
 
 // asks takes a request.
 func (s *wantSurvey) asks(e *trace.Event) {
-	s.sizes[e.Size] = struct{}{}
-	s.streams[e.Stream] = struct{}{}
+	if e.Size != s.size {
+		s.size = e.Size
+		s.sizes[e.Size] = struct{}{}
+	}
+	if e.Stream != s.stream || len(s.streams) == 0 {
+		s.stream = e.Stream
+		s.streams[e.Stream] = struct{}{}
+	}
 }
 
 // granting is a source with requests in the place of refusals.
