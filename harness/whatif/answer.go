@@ -70,18 +70,18 @@ func (t *teller) say(format string, args ...any) {
 
 // tell gives the answer.
 func (t *teller) tell() {
-	any := func(p *Point) bool { return p.Need() != 0 }
-	carries := func(p *Point) bool { return p.Carried != nil && *p.Carried && any(p) }
+	known := func(p *Point) bool { return p.Need() != 0 }
+	carries := func(p *Point) bool { return p.Carried != nil && *p.Carried && known(p) }
 	ours := func(f func(*Point) bool) func(*Point) bool { return func(p *Point) bool { return f(p) && t.ours(p) } }
 	switch {
 	case t.Card == 0:
 		t.a.Verdict = NoCard
 		t.preface()
-		t.howSmall(t.best(ours(any)), t.least(any))
+		t.howSmall(t.best(ours(known)), t.least(known))
 	case t.Card < t.LowerBound:
 		t.a.Verdict = TooLittle
 		t.say("None: the live bytes alone need %s, and %s.", report.Bytes(t.LowerBound), t.cardHas())
-		t.howSmall(nil, t.least(any))
+		t.howSmall(nil, t.least(known))
 	case t.recorded != nil && carries(t.recorded):
 		t.a.Verdict = Carried
 		t.preface()
@@ -100,7 +100,7 @@ func (t *teller) tell() {
 	default:
 		t.a.Verdict = None
 		t.say("None: none of the %d settings that were tried carries this run on %s.", t.Points, t.cardName())
-		t.howSmall(t.best(ours(any)), t.least(any))
+		t.howSmall(t.best(ours(known)), t.least(known))
 	}
 }
 
@@ -168,7 +168,7 @@ func (t *teller) choose(p *Point) {
 }
 
 // setting answers with a setting that carries what the recorded ones do not.
-func (t *teller) setting(b, any *Point) {
+func (t *teller) setting(b, least *Point) {
 	t.choose(b)
 	verb := "carries"
 	if len(b.environment()) > 1 {
@@ -186,7 +186,7 @@ func (t *teller) setting(b, any *Point) {
 	}
 	t.costs(b)
 	t.fits(b)
-	t.elsewhere(b, any)
+	t.elsewhere(b, least)
 }
 
 // held returns the bytes that the recorded program held when it was refused memory, 0 if it was not.
@@ -209,7 +209,7 @@ func (t *teller) alreadyCarried() {
 }
 
 // howSmall says with how little the run can do: recorded, with another setting, with any strategy.
-func (t *teller) howSmall(b, any *Point) {
+func (t *teller) howSmall(b, least *Point) {
 	p := t.recorded
 	switch {
 	case p != nil && p.Need() != 0 && t.a.Verdict != Carried:
@@ -233,23 +233,23 @@ func (t *teller) howSmall(b, any *Point) {
 		t.costs(b)
 		t.fits(b)
 	}
-	if t.a.Verdict == TooLittle && any != nil && (p == nil || p.Need() == 0 || p.Need()-any.Need() > p.Need()/nearly) {
-		t.choose(any)
-		t.say("Of all that was tried %s needs least: %s.", name(any), amount(any))
-		t.fits(any)
+	if t.a.Verdict == TooLittle && least != nil && (p == nil || p.Need() == 0 || p.Need()-least.Need() > p.Need()/nearly) {
+		t.choose(least)
+		t.say("Of all that was tried %s needs least: %s.", name(least), amount(least))
+		t.fits(least)
 		return
 	}
 	if t.a.Verdict != TooLittle {
-		t.elsewhere(b, any)
+		t.elsewhere(b, least)
 	}
 }
 
 // elsewhere says what the best strategy needs, if that is less than a setting does.
-func (t *teller) elsewhere(b, any *Point) {
-	if any == nil || b == any || b != nil && b.Need() != 0 && b.Need()-min(b.Need(), any.Need()) <= b.Need()/nearly {
+func (t *teller) elsewhere(b, least *Point) {
+	if least == nil || b == least || b != nil && b.Need() != 0 && b.Need()-min(b.Need(), least.Need()) <= b.Need()/nearly {
 		return
 	}
-	t.say("Of all that was tried %s needs least: %s, where the live bytes alone are %s.", name(any), amount(any), report.Bytes(t.LowerBound))
+	t.say("Of all that was tried %s needs least: %s, where the live bytes alone are %s.", name(least), amount(least), report.Bytes(t.LowerBound))
 }
 
 // costs says what a setting costs in calls to the device.

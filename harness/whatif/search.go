@@ -204,7 +204,7 @@ func (s *search) probe() error {
 	}
 }
 
-// round returns the points whose minima are probed next, at most most of them and so many: of those
+// round returns the points whose minima are probed next, no more than either bound: of those
 // that users can choose first, and of these those that may be the best.
 func (s *search) round(most int, many uint64) []int {
 	var open []int
