@@ -160,7 +160,7 @@ func (f *replayFlags) draw(
 	figures := *res
 	figures.Series = nil // the page has its own
 	o := page.Budget(1)
-	o.FreeAt, o.Latency = at, true
+	o.FreeAt, o.Latency, o.StopAtOOM = at, true, f.stop
 	drawn, err := draw(t, []drawing{{setup: setup, device: cfg, figures: &figures}}, o)
 	if err != nil {
 		return err

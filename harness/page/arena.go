@@ -76,10 +76,7 @@ func (a *arena) f64(v []float64) *ref {
 // text returns the data compressed and in base64. The same data give the same text.
 func (a *arena) text() (string, error) {
 	var packed bytes.Buffer
-	z, err := gzip.NewWriterLevel(&packed, gzip.BestCompression)
-	if err != nil {
-		return "", err
-	}
+	z := gzip.NewWriter(&packed)
 	if _, err := io.Copy(z, bytes.NewReader(a.data)); err != nil {
 		return "", err
 	}

@@ -5,10 +5,11 @@ import "github.com/vramyard/vramyard/harness/picture"
 // Budget returns how much of each of so many runs is kept, so that all fit into one page.
 func Budget(runs int) picture.Options {
 	runs = max(runs, 1)
-	o := picture.Options{Buckets: 4096, Blocks: 60_000, Regions: 8192, Rows: 256, Columns: 512, Chunks: 20_000}
+	o := picture.Options{Buckets: 4096, Blocks: 60_000, Regions: 8192, Rows: 256, Columns: 512, Chunks: 20_000, Ranges: 1024, Failures: 200}
 	for ; runs > 1; runs = (runs + 1) / 2 {
 		o.Blocks /= 2
 		o.Regions = max(o.Regions/2, 256)
+		o.Ranges, o.Failures = max(o.Ranges/2, 64), max(o.Failures/2, 25)
 		o.Chunks = max(o.Chunks/2, 512)
 	}
 	return o

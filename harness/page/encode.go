@@ -199,7 +199,7 @@ func (e *encoder) raster(t *picture.Trace, p *picture.Run) object {
 func (e *encoder) instant(x *picture.Instant) object {
 	c := x.Chunks
 	return object{
-		"event": x.Event, "labels": x.Labels, "more": x.More,
+		"event": x.Event, "labels": x.Labels, "more": x.More, "regions_more": x.RegionsMore,
 		"regions": column(x.Regions, func(r *picture.InstantArea) object {
 			return object{"addr": r.Addr, "size": r.Size, "stream": r.Stream, "pool": r.Pool}
 		}),

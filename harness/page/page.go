@@ -1,6 +1,8 @@
 package page
 
 import (
+	"bytes"
+	"cmp"
 	"crypto/sha256"
 	_ "embed" // assets
 	"encoding/base64"
@@ -8,6 +10,7 @@ import (
 	"fmt"
 	"html/template"
 	"io"
+	"slices"
 	"strings"
 
 	"github.com/vramyard/vramyard/harness/picture"
@@ -27,6 +30,7 @@ type Report struct {
 	Sheets  []report.Sheet // tables, readable without scripts
 	Traces  []Traced       // pictures
 	More    map[string]any // sections of the kind, for the script, as JSON
+	Limit   int            // most bytes of the page; 0 is 5 MB
 }
 
 // Fact is something that is said of a run.
@@ -80,29 +84,88 @@ func licences() []licence { return []licence{{"uPlot 1.6.32", uplotLicence}} }
 // layout is the page with places to fill.
 var layout = template.Must(template.New("page").Parse(pageHTML))
 
-// Write writes the page. The same report gives the same bytes.
+// defaultLimit is the most bytes of a page: what mails and wikis take, and browsers open at once.
+const defaultLimit = 5_000_000
+
+// Write writes the page. The same report gives the same bytes. Pictures that are too large together are
+// thinned until the page is within its limit; what is said in tables and texts is not.
 func Write(w io.Writer, r *Report) error {
+	limit, traces := cmp.Or(r.Limit, defaultLimit), r.Traces
+	for {
+		text, err := render(r, traces)
+		if err != nil {
+			return err
+		}
+		thinner := traces
+		for excess := len(text); excess > limit; excess /= 2 {
+			thinner = thinned(thinner)
+		}
+		if sizeOf(thinner) == sizeOf(traces) { // it fits, or there is nothing left to take away
+			_, err := w.Write(text)
+			return err
+		}
+		traces = thinner
+	}
+}
+
+// render returns the page with some pictures.
+func render(r *Report, traces []Traced) ([]byte, error) {
 	e := &encoder{}
-	traces := make([]object, len(r.Traces))
-	for i := range r.Traces {
-		traces[i] = e.trace(&r.Traces[i])
+	drawn := make([]object, len(traces))
+	for i := range traces {
+		drawn[i] = e.trace(&traces[i])
 	}
 	o := object{
 		"schema": Schema, "kind": r.Kind, "title": clip(r.Title), "version": r.Version, "command": r.Command,
-		"licences": licences(), "states": states(), "traces": traces,
+		"licences": licences(), "states": states(), "traces": drawn,
 	}
 	for name, section := range r.More {
 		o[name] = section
 	}
 	about, err := encoded(o)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	data, err := e.text()
 	if err != nil {
-		return err
+		return nil, err
 	}
-	return layout.Execute(w, fill(r, about, data))
+	var page bytes.Buffer
+	err = layout.Execute(&page, fill(r, about, data))
+	return page.Bytes(), err
+}
+
+// thinned returns the pictures with about half as much in them.
+func thinned(traces []Traced) []Traced {
+	all := make([]Traced, len(traces))
+	for i, t := range traces {
+		pictures := make([]*picture.Run, len(t.Runs))
+		for k := range t.Runs {
+			pictures[k] = t.Runs[k].Picture
+		}
+		all[i].Picture, pictures = t.Picture.Thinner(pictures)
+		all[i].Runs = slices.Clone(t.Runs)
+		for k := range pictures {
+			all[i].Runs[k].Picture = pictures[k]
+		}
+	}
+	return all
+}
+
+// sizeOf returns a figure that is lower for thinner pictures.
+func sizeOf(traces []Traced) (n int) {
+	for _, t := range traces {
+		n += t.Picture.Grid.Len() + len(t.Picture.Tags) + len(t.Picture.Marks)
+		for _, r := range t.Runs {
+			if p := r.Picture; p != nil {
+				n += len(p.Rects) + len(p.Regions) + len(p.Raster.Cells) + len(p.Failures)
+				for i := range p.Instants {
+					n += len(p.Instants[i].Chunks)
+				}
+			}
+		}
+	}
+	return n
 }
 
 // filling is what fills the layout.

@@ -7,6 +7,7 @@ import (
 	"encoding/json"
 	"io"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 
@@ -152,6 +153,117 @@ func TestNothingLeadsToANetwork(t *testing.T) {
 		}
 		if n.Type == html.ElementNode {
 			require.NotContains(t, []string{"link", "iframe", "img", "object", "base"}, n.Data)
+		}
+	}
+}
+
+// hostile are texts that must be shown and never run.
+var hostile = []string{
+	`</script><script>alert(1)</script>`, `<img src=x onerror=alert(1)>`, "\x00\x1b[31m\u202e\u2028", "\xff\xfe", `"'&<!--`,
+	`javascript:alert(1)`, strings.Repeat("x", 10<<20), `]]>`, `{{.Version}}`,
+}
+
+// hostileTrace has every text wherever a trace has texts.
+func hostileTrace(t testing.TB, texts []string) *trace.Trace {
+	t.Helper()
+	b := trace.NewBuilder(trace.Header{Name: texts[0], Format: "text", Hash: "abc"})
+	for i, s := range texts {
+		id := uint64(i + 1)
+		require.NoError(t, b.Add(trace.Event{Kind: trace.Alloc, ID: id, Size: 1000, Tag: b.Tag(s), Time: trace.NoTime}))
+		require.NoError(t, b.Add(trace.Event{Kind: trace.Mark, Tag: b.Tag(s), Time: trace.NoTime}))
+	}
+	tr := b.Trace()
+	for _, s := range texts {
+		tr.Header.Meta = append(tr.Header.Meta, trace.Pair{Key: "key", Value: s})
+	}
+	return tr
+}
+
+// requireShown fails if a text has become part of the page's structure.
+func requireShown(t testing.TB, text string, scripts int) {
+	t.Helper()
+	root, err := html.Parse(strings.NewReader(text))
+	require.NoError(t, err)
+	found := 0
+	for n := range root.Descendants() {
+		if n.Type != html.ElementNode {
+			continue
+		}
+		if n.Data == "script" {
+			found++
+		}
+		require.NotContains(t, []string{"img", "iframe", "object", "link"}, n.Data)
+		for _, a := range n.Attr {
+			require.False(t, strings.HasPrefix(a.Key, "on"), a.Key)
+		}
+	}
+	require.Equal(t, scripts, found, "scripts")
+}
+
+// ourScripts is how many script elements a page has: two with data and two that run.
+const ourScripts = 4
+
+func TestHostileTextsAreShown(t *testing.T) {
+	r := reportOf(t, hostileTrace(t, hostile), "bfc", 32*device.MiB)
+	r.Title, r.Command = hostile[0], hostile[1]
+	r.Facts = append(r.Facts, page.Fact{Name: hostile[1], Value: hostile[0]})
+	text := written(t, r)
+	requireShown(t, text, ourScripts)
+	require.Less(t, len(text), 200_000)
+	about, _ := data(t, text)
+	tags := about["traces"].([]any)[0].(map[string]any)["tags"].([]any)
+	require.Contains(t, tags, hostile[0], "a short text is shown as it is")
+	require.Contains(t, tags, strings.Repeat("x", 200)+"…")
+	require.NotContains(t, text, "\x1b")
+}
+
+func FuzzHostileTexts(f *testing.F) {
+	for _, s := range hostile[:6] {
+		f.Add(s)
+	}
+	f.Fuzz(func(t *testing.T, s string) {
+		r := reportOf(t, hostileTrace(t, []string{s}), "bfc", 32*device.MiB)
+		r.Title, r.Command = s, s
+		var b bytes.Buffer
+		require.NoError(t, page.Write(&b, r))
+		requireShown(t, b.String(), ourScripts)
+		data(t, b.String())
+	})
+}
+
+// TestPagesFitTheirLimit draws more than fits, again and again less of it.
+func TestPagesFitTheirLimit(t *testing.T) {
+	b := trace.NewBuilder(trace.Header{Name: "long", Format: "text", Hash: "abc"})
+	add := func(e trace.Event) {
+		e.Time = trace.NoTime
+		require.NoError(t, b.Add(e))
+	}
+	x, live := uint64(1), []uint64(nil)
+	for id := uint64(1); id <= 8_000; id++ { // sizes and lives without a pattern that packs well
+		x = x*6364136223846793005 + 1442695040888963407
+		add(trace.Event{Kind: trace.Alloc, ID: id, Size: device.Size(1 + x>>44), Tag: b.Tag(strings.Repeat("t", int(id%97)+1))})
+		live = append(live, id)
+		if len(live) > 300 {
+			i := int(x >> 33 % 300)
+			add(trace.Event{Kind: trace.Free, ID: live[i]})
+			live = slices.Delete(live, i, i+1)
+		}
+	}
+	r := reportOf(t, b.Trace(), "bfc:growth", device.GiB)
+	for len(r.Traces[0].Runs) < 12 {
+		r.Traces[0].Runs = append(r.Traces[0].Runs, r.Traces[0].Runs[0])
+	}
+	for _, limit := range []int{0, 700_000} {
+		r.Limit = limit
+		text := written(t, r)
+		if limit == 0 {
+			limit = 5_000_000
+		}
+		require.LessOrEqual(t, len(text), limit)
+		about, _ := data(t, text)
+		run := about["traces"].([]any)[0].(map[string]any)["runs"].([]any)[11].(map[string]any)
+		for k, p := range run["peaks"].([]any) {
+			require.EqualValues(t, r.Traces[0].Runs[0].Picture.Peaks[k].Bytes, p.(map[string]any)["bytes"])
 		}
 	}
 }

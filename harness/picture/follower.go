@@ -15,6 +15,7 @@ type follower struct {
 	watch    follow.Watcher
 	strategy alloc.Strategy
 	capacity device.Size
+	last     int // number of the last event so far; -1 before the first
 }
 
 // replay replays the trace once and calls event for every event.
@@ -27,8 +28,9 @@ func (f *follower) replay(
 	}
 	f.capacity = dev.Usage().Capacity
 	f.tap = follow.NewTap(dev)
+	f.last = -1
 	f.blocks = follow.New(f.tap, f.watch)
-	return p.Run(setup, f.tap, replay.Options{FreeAt: f.o.FreeAt, Observe: func(o replay.Observation) error {
+	return p.Run(setup, f.tap, replay.Options{FreeAt: f.o.FreeAt, StopAtOOM: f.o.StopAtOOM, Observe: func(o replay.Observation) error {
 		switch {
 		case o.Event < 0:
 			if f.strategy = o.Strategy; o.Err == nil {
@@ -38,14 +40,12 @@ func (f *follower) replay(
 		case o.Of == nil: // closing is no part of the run
 			return nil
 		}
+		f.last = o.Event
 		if err := f.blocks.Event(&o); err != nil {
 			return err
 		}
 		if err := event(&o); err != nil {
 			return err
-		}
-		if o.Event+1 == p.Head().Events {
-			f.tap.Close()
 		}
 		return nil
 	}})

@@ -1,7 +1,6 @@
 package picture
 
 import (
-	"cmp"
 	"slices"
 
 	"github.com/vramyard/vramyard/alloc"
@@ -18,6 +17,8 @@ type Instant struct {
 	Regions []InstantArea // in the order of the walk
 	Chunks  []Cell        // in the order of the walk: the largest
 	More    int           // chunks that are left out
+	// RegionsMore are regions that are left out, with their chunks.
+	RegionsMore int
 }
 
 // InstantArea is a region at an instant.
@@ -57,7 +58,7 @@ func (m *moments) want(event int, label string) {
 	m.labels[event] = append(m.labels[event], label)
 }
 
-// momentsOf returns the instants of a run.
+// moments returns the instants of a run.
 func (r *recorder) moments() *moments {
 	m := &moments{labels: map[int][]string{}}
 	m.want(r.run.Peaks[Reserved].Event, "peak reserved")
@@ -65,9 +66,9 @@ func (r *recorder) moments() *moments {
 	if len(r.run.Failures) > 0 {
 		m.want(r.run.Failures[0].Event, "first failure")
 	}
-	m.want(r.trace.Grid.Events-1, "end")
+	m.want(r.last, "end")
 	for _, e := range r.o.Events {
-		if e < r.trace.Grid.Events {
+		if e <= r.last {
 			m.want(e, "chosen")
 		}
 	}
@@ -114,7 +115,6 @@ func (p *painter) event(o *replay.Observation) error {
 	for b := range p.blocks.Blocks {
 		tags[b.Addr] = b.Note
 	}
-	var chunks []Cell
 	var region device.Addr
 	for c := range p.strategy.Walk {
 		if n := len(at.Regions); n == 0 || region != c.Region {
@@ -132,31 +132,9 @@ func (p *painter) event(o *replay.Observation) error {
 		if c.State == alloc.Live || c.State == alloc.Pending {
 			x.ID, x.Tag = c.Tag, uint32(tags[c.Addr])
 		}
-		chunks = append(chunks, x)
+		at.Chunks = append(at.Chunks, x)
 	}
-	at.Chunks, at.More = largest(chunks, p.o.Chunks)
+	at.keep(p.o.Chunks)
 	p.instants = append(p.instants, at)
 	return nil
-}
-
-// largest returns at most so many of the chunks, the largest, in their order, and how many that
-// leaves out.
-func largest(chunks []Cell, most int) ([]Cell, int) {
-	if len(chunks) <= most {
-		return chunks, 0
-	}
-	order := make([]int, len(chunks))
-	for i := range order {
-		order[i] = i
-	}
-	slices.SortFunc(order, func(i, j int) int {
-		return cmp.Or(cmp.Compare(chunks[j].Size, chunks[i].Size), cmp.Compare(i, j))
-	})
-	order = order[:most]
-	slices.Sort(order)
-	kept := make([]Cell, most)
-	for i, k := range order {
-		kept[i] = chunks[k]
-	}
-	return kept, len(chunks) - most
 }

@@ -14,11 +14,13 @@ type Options struct {
 	Rows     int // of the raster; default 256
 	Columns  int // of the raster; default 512
 	Chunks   int // at each instant; default 20,000
+	Ranges   int // of addresses; where there are more, the smallest gaps count as held; default 1024
 	Failures int // that are told one by one; default 200
 
-	FreeAt  replay.FreeAt // see [replay.Options]
-	Latency bool          // replay once more for the latency of single calls
-	Events  []int         // events whose instants are wanted beside the peaks
+	StopAtOOM bool          // end at the first request that finds no memory
+	FreeAt    replay.FreeAt // see [replay.Options]
+	Latency   bool          // replay once more for the latency of single calls
+	Events    []int         // events whose instants are wanted beside the peaks
 }
 
 // withDefaults fills in what is zero.
@@ -29,6 +31,7 @@ func (o Options) withDefaults() Options {
 	o.Rows = cmp.Or(o.Rows, 256)
 	o.Columns = cmp.Or(o.Columns, 512)
 	o.Chunks = cmp.Or(o.Chunks, 20_000)
+	o.Ranges = cmp.Or(o.Ranges, 1024)
 	o.Failures = cmp.Or(o.Failures, 200)
 	return o
 }

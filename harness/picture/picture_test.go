@@ -72,7 +72,7 @@ func randomTrace(t *testing.T, seed uint64, events int) *trace.Trace {
 // forAll draws random traces through every strategy, with budgets that are far too small.
 func forAll(t *testing.T, small picture.Options, judge func(t *testing.T, c *drawn)) {
 	for seed := range uint64(4) {
-		tr := randomTrace(t, seed, 700)
+		tr := randomTrace(t, seed, 400)
 		for _, name := range strategies.All().Names() {
 			t.Run(fmt.Sprintf("%s/%d", name, seed), func(t *testing.T) {
 				s, err := strategies.All().Lookup(name, nil)

@@ -14,7 +14,6 @@ type Raster struct {
 // raster fills a Raster from left to right.
 type raster struct {
 	Raster
-	events int
 	live   []float64 // by row: bytes in use
 	since  []int     // by row: the event from which on that counts
 	column int       // that is filled now
@@ -23,7 +22,7 @@ type raster struct {
 // newRaster returns an empty raster of at most so many columns and rows.
 func newRaster(events int, space float64, columns, rows int) *raster {
 	g := newGrid(events, columns)
-	r := &raster{events: events}
+	r := &raster{}
 	r.Columns, r.Shift = g.Len(), g.Shift
 	r.RowBytes = math.Max(math.Ceil(space/float64(rows)), 1)
 	r.Rows = int(math.Ceil(space / r.RowBytes))
@@ -64,11 +63,11 @@ func (r *raster) end(event int) {
 	}
 }
 
-// finish completes the raster.
-func (r *raster) finish() *Raster {
-	if r.events > 0 {
-		r.advance(r.events - 1)
-		r.end(r.events)
+// finish completes the raster of a replay that took so many events.
+func (r *raster) finish(events int) *Raster {
+	if events > 0 {
+		r.advance(events - 1)
+		r.end(events)
 	}
 	return &r.Raster
 }

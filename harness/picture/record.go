@@ -41,7 +41,7 @@ func newRecorder(t *Trace, setup alloc.Setup, o Options) *recorder {
 		follower: follower{o: o}, trace: t, time: trace.NoTime,
 		run:       &Run{Curves: newCurves(n), DeviceTime: make([]float64, n), OOMs: make([]uint32, n)},
 		stretches: newForemost[Stretch](o.Regions), rects: newForemost[Rect](o.Blocks),
-		credit: 1 << 20, classes: map[device.Addr]int32{},
+		space: Space{most: o.Ranges}, credit: 1 << 20, classes: map[device.Addr]int32{},
 	}
 	for stride := 1; t.Grid.Events/stride > maxLooks; stride *= 2 {
 		r.looks = 2*stride - 1

@@ -71,13 +71,13 @@ func (t *Trace) Record(p *replay.Prepared, setup alloc.Setup, on func() (device.
 	if _, err := second.replay(p, setup, on, second.event); err != nil {
 		return nil, err
 	}
-	r.run.Raster, r.run.Instants = second.raster.finish(), second.instants
+	r.run.Raster, r.run.Instants = second.raster.finish(second.last+1), second.instants
 	if o.Latency {
 		dev, err := on()
 		if err != nil {
 			return nil, err
 		}
-		timed, err := p.Run(setup, dev, replay.Options{FreeAt: o.FreeAt, Latency: true})
+		timed, err := p.Run(setup, dev, replay.Options{FreeAt: o.FreeAt, StopAtOOM: o.StopAtOOM, Latency: true})
 		if err != nil {
 			return nil, err
 		}

@@ -8,10 +8,6 @@ import (
 	"github.com/vramyard/vramyard/device"
 )
 
-// mostRanges is the most ranges that a space has. Where there are more, the smallest gaps count as
-// held.
-const mostRanges = 4096
-
 // Range is addresses without a gap, and where they begin on the axis.
 type Range struct {
 	device.Region
@@ -22,6 +18,7 @@ type Range struct {
 type Space struct {
 	Ranges []Range // by address
 	Bytes  float64 // all together
+	most   int     // ranges; where there are more, the smallest gaps count as held
 }
 
 // hold takes a range that is held at some time. Ranges lie side by side no more.
@@ -41,8 +38,8 @@ func (s *Space) hold(a device.Addr, size device.Size) {
 		last++
 	}
 	s.Ranges = slices.Replace(s.Ranges, first, last, Range{Region: device.Region{Addr: a, Size: end.Sub(a)}})
-	if len(s.Ranges) >= 2*mostRanges {
-		s.close(mostRanges)
+	if len(s.Ranges) >= 2*s.most {
+		s.close(s.most)
 	}
 }
 
@@ -76,7 +73,7 @@ func (s *Space) close(most int) {
 
 // settle gives each range its place on the axis.
 func (s *Space) settle() {
-	s.close(mostRanges)
+	s.close(s.most)
 	s.Bytes = 0
 	for i := range s.Ranges {
 		s.Ranges[i].Y = s.Bytes
