@@ -7,12 +7,14 @@ import (
 	"os"
 	"path/filepath"
 	"runtime/pprof"
+	"strconv"
 	"strings"
 
 	"github.com/spf13/cobra"
 	"golang.org/x/term"
 
 	"github.com/vramyard/vramyard/harness/bench"
+	"github.com/vramyard/vramyard/harness/page"
 	"github.com/vramyard/vramyard/harness/report"
 	"github.com/vramyard/vramyard/harness/workload"
 	"github.com/vramyard/vramyard/internal/outfile"
@@ -27,6 +29,7 @@ type benchFlags struct {
 	deviceFlags
 	arena             bool
 	jsonFile, profile string
+	html              htmlFlag
 }
 
 // benched names the strategies that serve every default workload; the first is what the others
@@ -66,6 +69,7 @@ refuses a request ends the benchmark.`,
 	f.addDevice(c, "the arena is searched on smaller ones like it")
 	fl.BoolVar(&f.arena, "arena", false, "search the smallest arena of each strategy too, which takes a dozen runs")
 	fl.StringVar(&f.jsonFile, "json", "", `also write all figures as JSON to this file, "-" for standard output instead of tables`)
+	f.html.add(c)
 	fl.StringVar(&f.profile, "cpuprofile", "", `write a CPU profile to this file, for "go tool pprof"; its samples are labelled by strategy, workload and live`)
 	return c
 }
@@ -98,12 +102,31 @@ func (f *benchFlags) run(cmd *cobra.Command, _ []string) error {
 	measure := func() error {
 		r, err = bench.Measure(workloads, setups, o)
 		count.stop()
-		return err
+		if err != nil || !f.html.wanted() {
+			return err
+		}
+		return f.html.write(cmd, nil, benchPage(r))
 	}
 	// Files are created before the hours are spent that fill them, and get their names behind.
 	return f.profiled(measure, func(measure func() error) error {
 		return f.written(cmd.OutOrStdout(), measure, func() *bench.Report { return r })
 	})
+}
+
+// benchPage returns the page of a benchmark.
+func benchPage(r *bench.Report) *page.Report {
+	colors := map[string]int{}
+	for i := range r.Runs {
+		colors[r.Runs[i].Strategy] = colorOf(r.Runs[i].Strategy)
+	}
+	return &page.Report{
+		Kind: "bench", Title: "Strategies timed", Sheets: report.BenchSheets(r),
+		Facts: []page.Fact{
+			{Name: "Go", Value: r.Machine.Go}, {Name: "system", Value: r.Machine.OS + "/" + r.Machine.Arch},
+			{Name: "processor", Value: r.Machine.CPU}, {Name: "rounds", Value: strconv.Itoa(r.Rounds)},
+		},
+		More: map[string]any{"bench": r, "colors": colors},
+	}
 }
 
 // judge refuses what can be told from the flags alone.
@@ -117,7 +140,7 @@ func (f *benchFlags) judge() error {
 	case ext == ".gz" || ext == ".zst":
 		return flagError("cpuprofile", errCompressed)
 	}
-	return checkOutputs(nil, output{"json", f.jsonFile, false}, output{"cpuprofile", f.profile, false})
+	return checkOutputs(nil, output{"json", f.jsonFile, false}, output{"cpuprofile", f.profile, false}, f.html.output())
 }
 
 // profiled calls next with measure, which a profile is taken of if one is asked for.
@@ -142,13 +165,16 @@ func (f *benchFlags) written(stdout io.Writer, measure func() error, result func
 		if err := measure(); err != nil {
 			return err
 		}
+		if f.html.path == "-" {
+			return nil // standard output holds one thing
+		}
 		return report.BenchTables(stdout, result())
 	}
 	return outfile.Write(f.jsonFile, stdout, func(w io.Writer) error {
 		if err := measure(); err != nil {
 			return err
 		}
-		if err := encodeJSON(w, result()); err != nil || f.jsonFile == "-" {
+		if err := encodeJSON(w, result()); err != nil || f.jsonFile == "-" || f.html.path == "-" {
 			return err
 		}
 		return report.BenchTables(stdout, result())

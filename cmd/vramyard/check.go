@@ -2,18 +2,19 @@ package main
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"os"
 	"path/filepath"
 	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 
-	"github.com/jedib0t/go-pretty/v6/table"
-	"github.com/jedib0t/go-pretty/v6/text"
 	"github.com/spf13/cobra"
 
+	"github.com/vramyard/vramyard/harness/page"
 	"github.com/vramyard/vramyard/harness/report"
 	"github.com/vramyard/vramyard/internal/outfile"
 	"github.com/vramyard/vramyard/props"
@@ -29,6 +30,7 @@ type checkFlags struct {
 	seed                    int64
 	contents                bool
 	faults, planted         bool
+	html                    htmlFlag
 }
 
 // The most that check is asked for: sequences of all seeds are numbered by an int, and a
@@ -79,9 +81,13 @@ source of the program. Exit status 1 if a bug is missed.`,
 	c.Flags().BoolVar(&f.faults, "faults", false, "also let the device refuse each of its calls in turn, in one of 40 sequences")
 	c.Flags().BoolVar(&f.planted, "planted", false, "look for the planted bugs of the strategies instead")
 	f.addDevice(c, "all but its capacity")
+	f.html.add(c)
 	c.Flags().StringVar(&f.out, "out", ".", "folder for the traces of failures")
 	return c
 }
+
+// errPlantedPage refuses a page of the suite's own trial.
+var errPlantedPage = errors.New("there is no page of planted bugs")
 
 // suspect is a strategy on one device, and how a command line names it.
 type suspect struct {
@@ -91,6 +97,9 @@ type suspect struct {
 
 // run executes the command.
 func (f *checkFlags) run(cmd *cobra.Command) error {
+	if f.planted && f.html.wanted() {
+		return flagError("html", errPlantedPage)
+	}
 	if f.planted {
 		return f.runPlanted(cmd)
 	}
@@ -110,7 +119,7 @@ func (f *checkFlags) run(cmd *cobra.Command) error {
 	if err != nil {
 		return err
 	}
-	return f.write(cmd.OutOrStdout(), suspects, r)
+	return f.write(cmd, suspects, r)
 }
 
 // suspects judges the flags and returns what they name.
@@ -175,23 +184,38 @@ func (f *checkFlags) judge() error {
 
 // write writes the report, and the traces of failures as files. The error says how many
 // subjects failed.
-func (f *checkFlags) write(stdout io.Writer, suspects []suspect, r check.Report) error {
+func (f *checkFlags) write(cmd *cobra.Command, suspects []suspect, r check.Report) error {
+	sheet := checkSheet(r)
+	p := &page.Report{Kind: "check", Title: "Invariants proved", Sheets: []report.Sheet{sheet}, Facts: []page.Fact{
+		{Name: "seed", Value: strconv.FormatInt(f.seed, 10)}, {Name: "sequences for each subject", Value: strconv.Itoa(f.tests)},
+		{Name: "calls in a sequence", Value: strconv.Itoa(f.ops)},
+	}}
+	stdout := cmd.OutOrStdout()
+	if f.html.path == "-" {
+		stdout = io.Discard // standard output holds one thing
+	}
 	err := outfile.Write("-", stdout, func(w io.Writer) error {
-		fmt.Fprintln(w, checkTable(r))
+		fmt.Fprintln(w, sheet.Terminal(0))
 		for i, s := range r.Subjects {
 			if s.Failure == nil {
 				continue
 			}
 			suspects[i].Subject = s.Subject // as it was verified
-			if err := f.writeFailure(w, suspects[i], s.Failure); err != nil {
+			var text strings.Builder
+			if err := f.writeFailure(io.MultiWriter(w, &text), suspects[i], s.Failure); err != nil {
 				return err
 			}
+			p.Title = "An invariant is broken"
+			p.Texts = append(p.Texts, page.Text{Title: s.Subject.Name + ", step by step", Body: text.String()})
 		}
 		if len(r.Failures()) == 0 {
 			fmt.Fprintf(w, "%d subjects, %d sequences: every invariant held\n", len(r.Subjects), r.Sequences())
 		}
 		return nil
 	})
+	if err == nil && f.html.wanted() {
+		err = f.html.write(cmd, nil, p)
+	}
 	if failures := r.Failures(); err == nil && len(failures) > 0 {
 		first := failures[0]
 		return fmt.Errorf("%d of %d subjects broke an invariant, first %s: %v (%s)", len(failures), len(r.Subjects),
@@ -249,19 +273,25 @@ func quoted(s string) string {
 	return "'" + strings.ReplaceAll(s, "'", `'\''`) + "'"
 }
 
-// checkTable returns the table of what was done.
-func checkTable(r check.Report) string {
-	t := report.NewTable("subject", "sequences", "calls", "grants", "frees", "out of memory", "bad requests", "bad frees", "faults", "verdict")
-	var numbers []table.ColumnConfig
-	for i := 2; i <= 9; i++ {
-		numbers = append(numbers, table.ColumnConfig{Number: i, Align: text.AlignRight, AlignHeader: text.AlignRight})
+// checkSheet returns the table of what was done.
+func checkSheet(r check.Report) report.Sheet {
+	var s report.Sheet
+	for i, name := range []string{
+		"subject", "sequences", "calls", "grants", "frees", "out of memory", "bad requests", "bad frees", "faults", "verdict",
+	} {
+		s.Columns = append(s.Columns, report.Column{Name: name, Number: i > 0 && i < 9})
 	}
-	t.SetColumnConfigs(numbers)
-	for _, s := range r.Subjects {
-		n := s.Result
-		t.AppendRow(table.Row{s.Subject.Name, n.Sequences, n.Calls, n.Grants, n.Frees, n.OutOfMemory, n.Mistakes, n.BadFrees, n.Faults, verdict(s)})
+	s.Title = fmt.Sprintf("%d subjects, %d sequences", len(r.Subjects), r.Sequences())
+	for _, of := range r.Subjects {
+		n := of.Result
+		row := []report.Cell{{Text: of.Subject.Name}}
+		for _, v := range []int{n.Sequences, n.Calls, n.Grants, n.Frees, n.OutOfMemory, n.Mistakes, n.BadFrees, int(n.Faults)} {
+			text := strconv.Itoa(v)
+			row = append(row, report.Cell{Text: text, Value: text, Number: true})
+		}
+		s.Rows = append(s.Rows, append(row, report.Cell{Text: verdict(of)}))
 	}
-	return t.Render()
+	return s
 }
 
 // verdict says in a few words what a subject kept.

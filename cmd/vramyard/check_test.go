@@ -81,7 +81,8 @@ func TestCheckNamesExceptions(t *testing.T) {
 	r := check.Report{Subjects: []check.SubjectReport{{
 		Subject: props.Subject{Name: "odd"}, Result: props.Result{Excepted: map[props.Number]int{props.ILimit: 2, props.IRegions: 1}},
 	}}}
-	require.Contains(t, checkTable(r), "held, but for I2, I20")
+	sheet := checkSheet(r)
+	require.Contains(t, sheet.Terminal(0), "held, but for I2, I20")
 }
 
 // shifty is a strategy that hides small free chunks from its walk while two blocks are live.
@@ -117,10 +118,16 @@ func TestCheckTellsFailure(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "a folder")
 	require.NoError(t, os.Mkdir(dir, 0o700))
 	var out strings.Builder
-	f := &checkFlags{out: dir, ops: 100}
-	err = f.write(&out, []suspect{s}, r)
+	f := &checkFlags{out: dir, ops: 100, html: htmlFlag{filepath.Join(dir, "broken.html")}}
+	cmd := newCheck()
+	cmd.SetOut(&out)
+	err = f.write(cmd, []suspect{s}, r)
 	require.EqualError(t, err, "1 of 1 subjects broke an invariant, first buddy:xdl@32KiB/shifty: I1 (tiling)")
 
+	shown, err := os.ReadFile(f.html.path)
+	require.NoError(t, err)
+	require.Contains(t, string(shown), "An invariant is broken")
+	require.Contains(t, string(shown), "buddy:xdl@32KiB/shifty, step by step")
 	path := filepath.Join(dir, "buddy-xdl-32KiB-shifty-I1.trace")
 	for _, want := range []string{
 		"broke I1 (tiling)", "\nbuddy:xdl@32KiB/shifty: seed ", "invariant I1 (tiling): ", "build the strategy", "\n>  2  a ",

@@ -18,6 +18,7 @@ import (
 	"github.com/vramyard/vramyard/device/sim"
 	"github.com/vramyard/vramyard/harness/page"
 	"github.com/vramyard/vramyard/harness/picture"
+	"github.com/vramyard/vramyard/harness/postmortem"
 	"github.com/vramyard/vramyard/harness/replay"
 	"github.com/vramyard/vramyard/harness/trace"
 	"github.com/vramyard/vramyard/internal/outfile"
@@ -108,7 +109,65 @@ func draw(src trace.Source, runs []drawing, o picture.Options) (page.Traced, err
 		})
 	}
 	wg.Wait()
-	return drawn, errors.Join(errs...)
+	if err := errors.Join(errs...); err != nil {
+		return page.Traced{}, err
+	}
+	return drawn, explain(&drawn, prepared, runs, o)
+}
+
+// mostExplained bounds the requests that all strategies are asked about.
+const mostExplained = 4
+
+// oomReport is what the page says of the first OOM of a run.
+type oomReport struct {
+	*postmortem.Verdict
+	Others []*postmortem.Verdict `json:"others"` // what every other strategy did with that very request
+}
+
+// explain says of each run why its first OOM was one, and what the others did with that request.
+func explain(t *page.Traced, p *replay.Prepared, runs []drawing, o picture.Options) error {
+	asked := map[int][]*postmortem.Verdict{}
+	for i := range t.Runs {
+		drawn := t.Runs[i].Picture
+		if drawn == nil || drawn.Result.OOMs == 0 {
+			continue
+		}
+		at := drawn.FirstOOM
+		if asked[at] == nil && len(asked) < mostExplained {
+			for k := range runs {
+				v, err := answerTo(p, &runs[k], at, o)
+				if err != nil {
+					return err
+				}
+				asked[at] = append(asked[at], v)
+			}
+		}
+		if asked[at] == nil {
+			v, err := answerTo(p, &runs[i], at, o)
+			if err != nil {
+				return err
+			}
+			t.Runs[i].Report = oomReport{Verdict: v}
+			continue
+		}
+		r := oomReport{Verdict: asked[at][i]}
+		for k, v := range asked[at] {
+			if k != i {
+				other := *v
+				other.Report = nil // it is with the strategy's own first failure
+				r.Others = append(r.Others, &other)
+			}
+		}
+		t.Runs[i].Report = r
+	}
+	return nil
+}
+
+// answerTo returns what a strategy did with a request.
+func answerTo(p *replay.Prepared, d *drawing, event int, o picture.Options) (*postmortem.Verdict, error) {
+	return postmortem.Replay(p, d.setup, postmortem.Options{
+		Event: event, FreeAt: o.FreeAt, Device: func() (device.Device, error) { return sim.New(d.device) },
+	})
 }
 
 // drawOne draws one run.

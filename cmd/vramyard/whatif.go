@@ -14,6 +14,7 @@ import (
 	"github.com/vramyard/vramyard/alloc"
 	"github.com/vramyard/vramyard/harness/formats"
 	"github.com/vramyard/vramyard/harness/history"
+	"github.com/vramyard/vramyard/harness/page"
 	"github.com/vramyard/vramyard/harness/postmortem"
 	"github.com/vramyard/vramyard/harness/snapshot"
 	"github.com/vramyard/vramyard/harness/verify"
@@ -40,6 +41,7 @@ type whatifFlags struct {
 	grid, freeAt, jsonFile, csvFile string
 	source                          formats.Options
 	workers                         int
+	html                            htmlFlag
 }
 
 func newWhatif() *cobra.Command {
@@ -67,6 +69,7 @@ as a bracket. full tries more, and searches every minimum. A file lists your own
 	c.Flags().IntVar(&f.workers, "workers", 0, "replays at once; 0 for one on each core")
 	c.Flags().StringVar(&f.jsonFile, "json", "", `also write everything as JSON to this file, "-" for standard output instead of words`)
 	c.Flags().StringVar(&f.csvFile, "csv", "", `also write all that was tried as CSV to this file, "-" for standard output instead of words`)
+	f.html.add(c)
 	return c
 }
 
@@ -75,7 +78,7 @@ var errWorkers = errors.New("want 0 or more")
 
 // run executes the command.
 func (f *whatifFlags) run(cmd *cobra.Command, path string) error {
-	if err := checkOutputs([]string{path, f.grid}, output{"json", f.jsonFile, false}, output{"csv", f.csvFile, false}); err != nil {
+	if err := checkOutputs([]string{path, f.grid}, output{"json", f.jsonFile, false}, output{"csv", f.csvFile, false}, f.html.output()); err != nil {
 		return err
 	}
 	o := whatif.Options{Version: version, Workers: f.workers, Full: f.grid == gridFull}
@@ -103,6 +106,19 @@ func (f *whatifFlags) run(cmd *cobra.Command, path string) error {
 	bar.stop()
 	if err != nil {
 		return err
+	}
+	if f.html.wanted() {
+		var text strings.Builder
+		if err := whatif.WriteText(&text, r); err != nil {
+			return err
+		}
+		err := f.html.write(cmd, []string{path}, &page.Report{
+			Kind: "whatif", Title: "What would have carried the run", Texts: []page.Text{{Title: "Answer", Body: text.String()}},
+			More: map[string]any{"whatif": r},
+		})
+		if err != nil || f.html.path == "-" {
+			return err
+		}
 	}
 	return f.write(cmd.OutOrStdout(), r)
 }

@@ -15,7 +15,19 @@ import (
 type object map[string]any
 
 // encoder turns pictures into what the script reads.
-type encoder struct{ arena }
+type encoder struct {
+	arena
+	err error // the first of what cannot be JSON
+}
+
+// given encodes what the caller has put into the report.
+func (e *encoder) given(v any) any {
+	plain, err := trimmed(v)
+	if e.err == nil {
+		e.err = err
+	}
+	return plain
+}
 
 // column returns f of every element.
 func column[T, V any](list []T, f func(*T) V) []V {
@@ -70,16 +82,20 @@ func known(t int64) any {
 func (e *encoder) run(t *picture.Trace, r *Run) object {
 	p := r.Picture
 	o := object{
-		"strategy": clip(r.Strategy), "config": r.Config, "color": r.Color, "figures": r.Figures,
+		"strategy": clip(r.Strategy), "config": r.Config, "color": r.Color, "figures": e.given(r.Figures),
 	}
 	if p == nil {
 		o["missing"] = clip(r.Missing)
 		return o
 	}
-	o["device"] = object{"capacity_bytes": p.Capacity, "settings": r.Device}
+	o["device"] = object{"capacity_bytes": p.Capacity, "settings": e.given(r.Device)}
 	o["series"] = e.series(p)
 	o["peaks"] = peaks(p)
-	o["failures"], o["failure_count"] = e.failures(p, r), p.Failed
+	report := e.given(r.Report)
+	o["failures"], o["failure_count"], o["first_oom"] = failures(p, report), p.Failed, nil
+	if p.FirstOOM >= 0 {
+		o["first_oom"] = object{"event": p.FirstOOM, "report": report}
+	}
 	o["map"] = e.blocks(t, p)
 	instants := make([]object, len(p.Instants))
 	for i := range p.Instants {
@@ -123,8 +139,8 @@ func peaks(p *picture.Run) []object {
 	return list
 }
 
-// failures encodes the requests that were not granted.
-func (e *encoder) failures(p *picture.Run, r *Run) []object {
+// failures encodes the requests that were not granted. What is known of the first OOM stands there too.
+func failures(p *picture.Run, report any) []object {
 	list := make([]object, len(p.Failures))
 	for i := range p.Failures {
 		f := &p.Failures[i]
@@ -132,8 +148,8 @@ func (e *encoder) failures(p *picture.Run, r *Run) []object {
 			"event": f.Event, "time": known(f.Time), "asked": f.Asked, "id": f.ID, "tag": f.Tag, "stream": f.Stream,
 			"text": clip(f.Error), "reason": f.Reason, "free": f.Free, "hole": f.Hole, "report": nil,
 		}
-		if i == 0 && r.Report != nil {
-			list[i]["report"] = r.Report
+		if f.Event == p.FirstOOM {
+			list[i]["report"] = report
 		}
 	}
 	return list

@@ -28,9 +28,16 @@ type Report struct {
 	Command string         // the words that repeat the run, files without their folders
 	Facts   []Fact         // what else is needed to repeat it: seed, device, settings
 	Sheets  []report.Sheet // tables, readable without scripts
+	Texts   []Text         // what reads best as it stands in a terminal
 	Traces  []Traced       // pictures
-	More    map[string]any // sections of the kind, for the script, as JSON
+	More    map[string]any // sections of the kind, for the script, as JSON; lists of at most 200
 	Limit   int            // most bytes of the page; 0 is 5 MB
+}
+
+// Text is lines of text.
+type Text struct {
+	Title string // what they are
+	Body  string // the lines
 }
 
 // Fact is something that is said of a run.
@@ -120,7 +127,10 @@ func render(r *Report, traces []Traced) ([]byte, error) {
 		"licences": licences(), "states": states(), "traces": drawn,
 	}
 	for name, section := range r.More {
-		o[name] = section
+		o[name] = e.given(section)
+	}
+	if e.err != nil {
+		return nil, e.err
 	}
 	about, err := encoded(o)
 	if err != nil {

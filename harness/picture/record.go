@@ -39,7 +39,7 @@ func newRecorder(t *Trace, setup alloc.Setup, o Options) *recorder {
 	n := t.Grid.Len()
 	r := &recorder{
 		follower: follower{o: o}, trace: t, time: trace.NoTime,
-		run:       &Run{Curves: newCurves(n), DeviceTime: make([]float64, n), OOMs: make([]uint32, n)},
+		run:       &Run{Curves: newCurves(n), DeviceTime: make([]float64, n), OOMs: make([]uint32, n), FirstOOM: -1},
 		stretches: newForemost[Stretch](o.Regions), rects: newForemost[Rect](o.Blocks),
 		space: Space{most: o.Ranges}, credit: 1 << 20, classes: map[device.Addr]int32{},
 	}
@@ -129,6 +129,9 @@ func (r *recorder) failure(o *replay.Observation, bucket int, now int64) {
 	}
 	if errors.Is(o.Err, alloc.ErrOutOfMemory) {
 		r.run.OOMs[bucket]++
+		if r.run.FirstOOM < 0 {
+			r.run.FirstOOM = o.Event
+		}
 	}
 	r.run.Failed++
 	if len(r.run.Failures) >= r.o.Failures {

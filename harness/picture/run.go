@@ -24,6 +24,7 @@ type Run struct {
 	Peaks      [numSums]Peak             // by sum
 	Failures   []Failure                 // the first requests that were not granted
 	Failed     int                       // how many were not granted
+	FirstOOM   int                       // event of the first request that found no memory; -1 for none
 
 	Space       Space              // the axis of addresses
 	Rects       []Rect             // by birth: blocks, those of the most byte-events

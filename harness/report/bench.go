@@ -34,7 +34,7 @@ func BenchTables(w io.Writer, r *bench.Report) error {
 		if len(s.Notes) > 0 {
 			note = s.Notes[0] + "\n"
 		}
-		if _, err := fmt.Fprintf(w, "\n%s\n%s\n%s", s.Title, s.terminal(1), note); err != nil {
+		if _, err := fmt.Fprintf(w, "\n%s\n%s\n%s", s.Title, s.Terminal(1), note); err != nil {
 			return err
 		}
 	}

@@ -33,7 +33,7 @@ func CompareTables(w io.Writer, r *compare.Report) error {
 		}
 	}
 	for _, s := range CompareSheets(r) {
-		if _, err := fmt.Fprintf(w, "%s\n%s\n\n", s.Title, s.terminal(1)); err != nil {
+		if _, err := fmt.Fprintf(w, "%s\n%s\n\n", s.Title, s.Terminal(1)); err != nil {
 			return err
 		}
 	}

@@ -69,8 +69,8 @@ func row(cells []Cell) table.Row {
 	return r
 }
 
-// terminal returns the table for a terminal, with a line below the first so many rows.
-func (s *Sheet) terminal(first int) string {
+// Terminal returns the table for a terminal, with a line below the first so many rows.
+func (s *Sheet) Terminal(first int) string {
 	var headings []any
 	var right []int
 	for i, c := range s.Columns {

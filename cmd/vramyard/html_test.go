@@ -1,0 +1,68 @@
+package main
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+	"golang.org/x/net/html"
+)
+
+// TestPagesOfEveryCommand writes a page with each command that has one and reads it as a browser does.
+func TestPagesOfEveryCommand(t *testing.T) {
+	trace := write(t, "t.trace", "a 1 3MiB tag=\"</script><b>\"\na 2 5MiB\nf 1\na 3 60MiB\nf 2\n")
+	for name, c := range map[string]struct {
+		args []string
+		says string
+	}{
+		"replay":  {[]string{"replay", "--strategy", "bfc", "--device", "sim:32MiB", trace}, "peak requested"},
+		"compare": {[]string{"compare", "--capacity", "32MiB", "--strategies", "bfc,caching", trace}, "lower bound"},
+		"whatif":  {[]string{"whatif", "--device", "sim:32MiB", trace}, "Answer"},
+		"bench":   {[]string{"bench", "--strategies", "bfc", "--workloads", "w1", "--live", "100", "--pairs", "1000", "--rounds", "1"}, "ns/pair"},
+		"check":   {[]string{"check", "--strategies", "bfc", "--tests", "1", "--ops", "10"}, "verdict"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			file := filepath.Join(t.TempDir(), "r.html")
+			status, _, stderr := command(t, append(c.args, "--html", file)...)
+			require.Equal(t, exitDone, status, stderr)
+			text, err := os.ReadFile(file)
+			require.NoError(t, err)
+			root, err := html.Parse(strings.NewReader(string(text)))
+			require.NoError(t, err)
+			scripts, shown := 0, ""
+			for n := range root.Descendants() {
+				switch {
+				case n.Type == html.ElementNode && n.Data == "script":
+					scripts++
+				case n.Type == html.TextNode && n.Parent.Data != "script":
+					shown += n.Data
+				}
+			}
+			require.Equal(t, 4, scripts)
+			require.Contains(t, shown, c.says)
+			require.Contains(t, shown, "vramyard "+name)
+			require.NotContains(t, shown, filepath.Dir(file), "a page is for others, who have other folders")
+
+			status, stdout, stderr := command(t, append(c.args, "--html", "-")...)
+			require.Equal(t, exitDone, status, stderr)
+			require.True(t, strings.HasPrefix(stdout, "<!doctype html>"))
+			require.True(t, strings.HasSuffix(stdout, "</html>\n"))
+		})
+	}
+}
+
+func TestPagesThatCannotBe(t *testing.T) {
+	trace := write(t, "t.trace", "a 1 3MiB\n")
+	for want, args := range map[string][]string{
+		"--html: " + trace + " is a file to read":  {"compare", "--html", trace, trace},
+		"--html: - is where --json is written":     {"compare", "--json", "-", "--html", "-", trace},
+		"--html: there is no page of planted bugs": {"check", "--planted", "--html", "x.html"},
+		"is a directory": {"replay", "--strategy", "bfc", "--html", t.TempDir(), trace},
+	} {
+		status, _, stderr := command(t, args...)
+		require.Equal(t, exitError, status)
+		require.Contains(t, stderr, want)
+	}
+}
