@@ -69,8 +69,6 @@ var (
 	pageHTML string
 	//go:embed assets/page.css
 	pageCSS string
-	//go:embed assets/page.js
-	pageJS string
 	//go:embed assets/uplot.js
 	uplotJS string
 	//go:embed assets/uplot.css
@@ -209,7 +207,7 @@ func fill(r *Report, about, data string) *filling {
 		},
 	}
 	policy := []string{"default-src 'none'", "style-src 'unsafe-inline'", "img-src data: blob:", "script-src"}
-	for _, js := range []string{uplotJS, pageJS} {
+	for _, js := range []string{uplotJS, pageScript()} {
 		sum := sha256.Sum256([]byte(js))
 		policy[len(policy)-1] += fmt.Sprintf(" 'sha256-%s'", base64.StdEncoding.EncodeToString(sum[:]))
 		f.Scripts = append(f.Scripts, template.HTML("<script>"+js+"</script>"))

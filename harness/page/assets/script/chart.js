@@ -1,0 +1,309 @@
+// Line charts over the common axis, drawn by uPlot, and the gestures that all views of the axis share.
+
+// GUTTER and MARGIN are the points left and right of every plot, so that all line up.
+const GUTTER = 74;
+const MARGIN = 14;
+
+// DASHES tell the sums of one strategy apart.
+const DASHES = { requested: [2, 3], allocated: [6, 3], active: [10, 3, 2, 3], reserved: [] };
+
+// POWERS are steps of an axis of bytes.
+const POWERS = Array.from({ length: 51 }, (_, k) => 2 ** k);
+
+// AXIS_TEXTS writes values at even steps, by their unit.
+const AXIS_TEXTS = {
+  bytes: bytesOnAxis,
+  count: (v) => v.map(countOnAxis),
+  share: (v) => v.map((x) => `${Math.round(100 * x)} %`),
+  time: (v) => v.map(nanoseconds),
+};
+
+// countOnAxis returns a number, with its decimals where it is small.
+function countOnAxis(x) {
+  return Math.abs(x) < 10 ? String(Number(x.toFixed(2))) : count(x);
+}
+
+// STEPS draws a value from its event to the next.
+const STEPS = uPlot.paths.stepped({ align: 1 });
+
+// gestures lets an element move and zoom the window of the axis. eventAt gives the event at a place of the
+// pointer. The wheel zooms with Ctrl, or once the element was clicked; otherwise it scrolls the page.
+function gestures(app, element, eventAt) {
+  const state = app.state;
+  element.addEventListener(
+    "wheel",
+    (e) => {
+      if (!e.ctrlKey && !e.metaKey && !element.contains(document.activeElement)) return;
+      e.preventDefault();
+      if (Math.abs(e.deltaX) > Math.abs(e.deltaY)) {
+        const by = ((state.to - state.from) * e.deltaX) / 800;
+        state.window(state.from + by, state.to + by);
+      } else {
+        state.zoom(Math.exp(Math.max(-1, Math.min(1, e.deltaY / 300))), eventAt(e));
+      }
+    },
+    { passive: false },
+  );
+  element.addEventListener("dblclick", () => state.window(0, app.trace.events));
+  element.addEventListener("keydown", (e) => steer(app, e));
+}
+
+// steer moves the cursor and the window by keys.
+function steer(app, e) {
+  const state = app.state;
+  const last = Math.max(app.trace.events - 1, 0);
+  const width = state.to - state.from;
+  const step = e.shiftKey ? Math.max(width / 10, 1) : Math.max(Math.round(width / 200), 1);
+  const at = state.cursor ?? Math.floor((state.from + state.to) / 2);
+  const moves = {
+    ArrowLeft: () => move(at - step),
+    ArrowRight: () => move(at + step),
+    Home: () => move(0),
+    End: () => move(last),
+    "+": () => state.zoom(0.5, at),
+    "=": () => state.zoom(0.5, at),
+    "-": () => state.zoom(2, at),
+    Escape: () => state.window(0, app.trace.events),
+    Enter: () => state.set({ event: at, pin: null }),
+  };
+  const move = (event) => {
+    const to = Math.min(Math.max(Math.round(event), 0), last);
+    state.set({ cursor: to });
+    if (to < state.from) state.window(to, to + width);
+    if (to > state.to) state.window(to - width, to);
+  };
+  if (e.target instanceof HTMLButtonElement || !(e.key in moves) || e.ctrlKey || e.metaKey || e.altKey)
+    return;
+  e.preventDefault();
+  moves[e.key]();
+}
+
+// holes puts null in the place of values that were not looked at, and repeats the last one at the end.
+function holes(values) {
+  const list = Array.from(values, (v) => (Number.isNaN(v) ? null : v));
+  list.push(list.length ? list[list.length - 1] : null);
+  return list;
+}
+
+// Chart is one plot of lines.
+//
+// about has: title, unit (of AXIS_TEXTS), axis (the words at the vertical axis), height, lines (a
+// function that returns them: color, values, low, dash, mark, run, width), top (a function that returns the
+// points above the plot) and over (draws on top).
+class Chart {
+  constructor(app, about) {
+    this.app = app;
+    this.about = about;
+    this.plot = el("div", {
+      class: "vy-plot",
+      tabindex: "0",
+      role: "img",
+      "aria-label": `${about.title}. ${KEYS_HELP}`,
+    });
+    this.element = el("figure", { class: "vy-figure" }, el("figcaption", { text: about.title }), this.plot);
+    gestures(app, this.plot, (e) => this.eventAt(e));
+  }
+
+  // eventAt returns the event at a place of the pointer.
+  eventAt(e) {
+    const box = this.u.over.getBoundingClientRect();
+    return this.app.axis.event(this.u.posToVal(e.clientX - box.left, "x"));
+  }
+
+  // build makes the plot anew.
+  build() {
+    this.u?.destroy();
+    const { app, about } = this;
+    const colors = ink();
+    const { trace, axis } = app;
+    this.lines = about.lines(colors);
+    const xs = Array.from(trace.buckets.first, (e) => axis.x(e));
+    xs.push(axis.x(trace.events));
+    const data = [xs];
+    const series = [{}];
+    const bands = [];
+    for (const l of this.lines) {
+      data.push(holes(l.values));
+      series.push({
+        stroke: l.color,
+        width: l.width ?? 1.5,
+        dash: l.dash,
+        paths: STEPS,
+        spanGaps: true,
+        alpha: 1,
+        points: { show: false },
+      });
+      if (l.low && !trace.exact) {
+        data.push(holes(l.low));
+        series.push({ paths: STEPS, spanGaps: true, width: 0, points: { show: false } });
+        bands.push({ series: [series.length - 2, series.length - 1], fill: `${l.color}30` });
+      }
+      l.at = data.length - 1 - (l.low && !trace.exact ? 1 : 0);
+    }
+    this.u = new uPlot(this.options(colors, series, bands), data, this.plot);
+    this.plot.dataset.lines = this.lines.length;
+  }
+
+  // options returns what uPlot wants to know.
+  options(colors, series, bands) {
+    const { app, about } = this;
+    const axisOf = { stroke: colors.text, font: colors.font, labelFont: colors.font, labelGap: 0 };
+    const grid = { stroke: colors.line, width: 1 };
+    return {
+      width: Math.max(this.plot.clientWidth, 200),
+      height: about.height,
+      series,
+      bands,
+      padding: [about.top?.() ?? 10, MARGIN, 0, 0],
+      legend: { show: false },
+      scales: {
+        x: { time: false, range: () => [app.axis.x(app.state.from), app.axis.x(app.state.to)] },
+        y: {
+          range: (u, low, high) => [
+            0,
+            high > 0 ? Math.min(high * 1.06, about.unit === "share" ? 1 : Infinity) : 1,
+          ],
+        },
+      },
+      axes: [
+        {
+          ...axisOf,
+          grid,
+          ticks: grid,
+          size: 30,
+          space: 90,
+          label: app.axis.label,
+          labelSize: 16,
+          values: (u, v) => app.axis.texts(v),
+        },
+        {
+          ...axisOf,
+          grid,
+          ticks: grid,
+          size: GUTTER - 18,
+          label: about.axis,
+          labelSize: 18,
+          space: 34,
+          values: (u, v) => AXIS_TEXTS[about.unit](v),
+          ...(about.unit === "bytes" ? { incrs: POWERS } : {}),
+        },
+      ],
+      cursor: {
+        drag: { x: true, y: false, setScale: false },
+        points: { show: false },
+        y: false,
+        focus: { prox: -1 },
+      },
+      hooks: {
+        setCursor: [(u) => this.moved(u)],
+        setSelect: [(u) => this.selected(u)],
+        draw: [(u) => this.over(u, colors)],
+      },
+    };
+  }
+
+  // moved takes a movement of the pointer.
+  moved(u) {
+    if (this.quiet || u.cursor.left < 0) return;
+    const event = Math.floor(this.app.axis.event(u.posToVal(u.cursor.left, "x")) + 1e-6);
+    this.app.state.set({ cursor: Math.min(Math.max(event, 0), Math.max(this.app.trace.events - 1, 0)) });
+  }
+
+  // selected takes a stretch that was dragged.
+  selected(u) {
+    const { left, width } = u.select;
+    if (width < 4) return;
+    const at = (x) => this.app.axis.event(u.posToVal(x, "x"));
+    const [from, to] = [at(left), at(left + width)];
+    u.setSelect({ left: 0, width: 0, top: 0, height: 0 }, false);
+    this.app.state.window(from, to);
+  }
+
+  // over draws what lies on the lines: marks that tell strategies of one colour apart.
+  over(u, colors) {
+    const g = u.ctx;
+    const scale = window.devicePixelRatio || 1;
+    g.save();
+    g.beginPath();
+    g.rect(u.bbox.left, u.bbox.top, u.bbox.width, u.bbox.height);
+    g.clip();
+    for (const [k, l] of this.lines.entries()) {
+      if (l.mark) this.symbols(u, g, l, k, scale);
+    }
+    g.restore();
+    this.about.over?.(u, g, scale, colors, this);
+  }
+
+  // symbols draws a small figure on a line now and then.
+  symbols(u, g, l, k, scale) {
+    const gap = 90 * scale;
+    g.fillStyle = l.color;
+    for (let x = u.bbox.left + ((k * 31) % 90) * scale; x < u.bbox.left + u.bbox.width; x += gap) {
+      const i = atMost(u.data[0], u.posToVal(x, "x", true)) - 1;
+      const v = u.data[l.at][i];
+      if (v === null || v === undefined) continue;
+      symbol(g, l.mark, x, u.valToPos(v, "y", true), 4 * scale);
+    }
+  }
+
+  // follow shows the window and the cursor of the state.
+  follow() {
+    if (!this.u) return;
+    this.u.setScale("x", { min: 0, max: 1 }); // the range is what the state says
+    this.point();
+  }
+
+  // point puts the cursor where the state has it.
+  point() {
+    const { state, axis } = this.app;
+    this.quiet = true;
+    const left = state.cursor === null ? -10 : this.u.valToPos(axis.x(state.cursor), "x");
+    this.u.setCursor({ left, top: left < 0 ? -10 : 10 }, false);
+    this.quiet = false;
+  }
+
+  // light lets the lines of one run stand out, or all alike for none.
+  light(run) {
+    if (!this.u) return;
+    for (const l of this.lines)
+      this.u.series[l.at].alpha = run === null || l.run === undefined || l.run === run ? 1 : 0.2;
+    this.u.redraw(false);
+  }
+
+  // resize takes the width of the page.
+  resize() {
+    this.u?.setSize({ width: Math.max(this.plot.clientWidth, 200), height: this.about.height });
+  }
+}
+
+// KEYS_HELP says what keys do.
+const KEYS_HELP =
+  "Arrow keys move the cursor, plus and minus zoom, Home and End go to the ends, Enter shows the instant";
+
+// symbol draws a disc, a square or a triangle.
+function symbol(g, kind, x, y, size) {
+  g.beginPath();
+  if (kind % 3 === 1) g.arc(x, y, size * 0.9, 0, 7);
+  else if (kind % 3 === 2) g.rect(x - size * 0.8, y - size * 0.8, 1.6 * size, 1.6 * size);
+  else {
+    g.moveTo(x, y - size);
+    g.lineTo(x + size, y + size * 0.8);
+    g.lineTo(x - size, y + size * 0.8);
+  }
+  g.fill();
+}
+
+// swatch shows how the lines of a run look.
+function swatch(run) {
+  const canvas = el("canvas", { class: "vy-swatch", "aria-hidden": "true" });
+  const colors = ink();
+  const g = sharp(canvas, 22, 10);
+  g.strokeStyle = g.fillStyle = lineColor(run.color, colors.dark);
+  g.lineWidth = 2.5;
+  g.beginPath();
+  g.moveTo(0, 5);
+  g.lineTo(22, 5);
+  g.stroke();
+  if (lineMark(run.color)) symbol(g, lineMark(run.color), 11, 5, 4);
+  return canvas;
+}

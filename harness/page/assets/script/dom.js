@@ -1,0 +1,97 @@
+// Elements. Whatever comes out of a file is set as text, never as markup.
+
+// el makes an element. props holds attributes; "text" is its text, "on" its listeners by event.
+function el(name, props = {}, ...children) {
+  const e = document.createElement(name);
+  for (const [key, value] of Object.entries(props)) {
+    if (value === null || value === undefined || value === false) continue;
+    if (key === "text") e.textContent = value;
+    else if (key === "on") for (const [event, f] of Object.entries(value)) e.addEventListener(event, f);
+    else e.setAttribute(key, value === true ? "" : value);
+  }
+  e.append(...children.filter((c) => c !== null && c !== undefined));
+  return e;
+}
+
+// button makes a button.
+function button(text, title, press) {
+  return el("button", { type: "button", text, title, on: { click: press } });
+}
+
+// choice makes a labelled list to choose from. options are pairs of value and text.
+function choice(label, options, value, choose) {
+  const list = el("select", { on: { change: () => choose(list.value) } });
+  for (const [v, text] of options)
+    list.append(el("option", { value: v, text, selected: String(v) === String(value) }));
+  return el("label", { class: "vy-choice" }, el("span", { text: label }), list);
+}
+
+// switches makes a row of buttons of which one is pressed.
+function switches(label, options, value, choose) {
+  const row = el(
+    "span",
+    { class: "vy-switch", role: "group", "aria-label": label },
+    el("span", { text: label }),
+  );
+  for (const [v, text] of options) {
+    const b = button(text, "", () => choose(v));
+    b.setAttribute("aria-pressed", String(v === value));
+    row.append(b);
+  }
+  return row;
+}
+
+// table makes a table of texts. Cells that are elements stay what they are; numeric columns stand right.
+function table(caption, heads, rows, numeric = []) {
+  const side = (i) => (numeric.includes(i) ? "vy-right" : null);
+  const cell = (name, v, i) =>
+    v instanceof Node ? el(name, { class: side(i) }, v) : el(name, { class: side(i), text: v });
+  return el(
+    "table",
+    { class: "vy-table" },
+    caption ? el("caption", { text: caption }) : null,
+    el(
+      "thead",
+      {},
+      el("tr", {}, ...heads.map((h, i) => el("th", { scope: "col", class: side(i), text: h }))),
+    ),
+    el("tbody", {}, ...rows.map((r) => el("tr", {}, ...r.map((v, i) => cell("td", v, i))))),
+  );
+}
+
+// facts makes a list of names with what is said of them.
+function facts(pairs) {
+  const list = el("dl", { class: "vy-facts" });
+  for (const [name, value] of pairs) list.append(el("dt", { text: name }), el("dd", { text: value }));
+  return list;
+}
+
+// sharp sizes a canvas to so many points of the page and returns its context, in which one unit is one
+// point whatever the resolution of the screen.
+function sharp(canvas, width, height) {
+  const scale = window.devicePixelRatio || 1;
+  canvas.width = Math.max(1, Math.round(width * scale));
+  canvas.height = Math.max(1, Math.round(height * scale));
+  canvas.style.width = `${width}px`;
+  canvas.style.height = `${height}px`;
+  const g = canvas.getContext("2d");
+  g.setTransform(scale, 0, 0, scale, 0, 0);
+  return g;
+}
+
+// ink returns the colours of the page as the style has them now.
+function ink() {
+  const style = getComputedStyle(document.documentElement);
+  const of = (name) => style.getPropertyValue(`--${name}`).trim();
+  return {
+    dark: of("dark") === "1",
+    paper: of("paper"),
+    text: of("text"),
+    faint: of("faint"),
+    line: of("line"),
+    held: of("held"),
+    alarm: of("alarm"),
+    focus: of("focus"),
+    font: of("font-small"),
+  };
+}

@@ -1,0 +1,210 @@
+// Requests that were not granted: what was asked, what was free, who stood in the way, and what the other
+// strategies did at that very event.
+
+// FailureView is the section of failures.
+class FailureView {
+  constructor(app) {
+    this.app = app;
+    this.list = el("div");
+    this.section = el(
+      "section",
+      { id: "vy-failures" },
+      el("h2", { text: "Requests that were not granted", "data-short": "Failures" }),
+      this.list,
+    );
+    app.state.view((changed) => {
+      if (changed.has("trace")) this.build();
+    });
+  }
+
+  // build makes the section anew.
+  build() {
+    const runs = this.app.trace.runs.filter((r) => r.drawn && r.failure_count > 0);
+    if (!runs.length) {
+      this.list.replaceChildren(el("p", { text: "Every strategy granted every request." }));
+      return;
+    }
+    const granted = this.app.trace.runs.filter((r) => r.drawn && !r.failure_count).map((r) => r.strategy);
+    const all = granted.length ? [el("p", { text: `${granted.join(", ")} granted every request.` })] : [];
+    for (const run of runs) all.push(this.runOf(run, runs.length === 1));
+    this.list.replaceChildren(...all);
+  }
+
+  // runOf shows the failures of a run.
+  runOf(run, open) {
+    const { trace } = this.app;
+    const rows = run.failures.map((f) => [
+      button(count(f.event), "Show the instant", () => this.show(run, f)),
+      bytes(f.asked),
+      f.reason || f.text,
+      f.reason ? bytes(f.free) : "—",
+      f.reason ? bytes(f.hole) : "—",
+      streamName(trace, f.stream),
+      tagName(trace, f.tag),
+    ]);
+    const heads = ["event", "asked", "why", "free", "largest free", "stream", "tag"];
+    const first = run.failures[0];
+    const rest = run.failure_count - run.failures.length;
+    const parts = [
+      el(
+        "summary",
+        {},
+        swatch(run),
+        el("span", {
+          text: ` ${run.strategy}: ${plural(run.failure_count, "request")} of ${count(trace.events)} events`,
+        }),
+      ),
+    ];
+    if (first)
+      parts.push(
+        el("h3", { text: `The first: ${bytes(first.asked)} at event ${count(first.event)}` }),
+        this.story(run, first),
+      );
+    parts.push(el("div", { class: "vy-scroll vy-tall" }, table("One by one", heads, rows, [0, 1, 3, 4])));
+    if (rest > 0)
+      parts.push(
+        el("p", {
+          class: "vy-note",
+          text: `${plural(rest, "more", "more")} are counted, not told one by one.`,
+        }),
+      );
+    return el("details", { open }, ...parts);
+  }
+
+  // show goes to the instant of a failure.
+  show(run, f) {
+    this.app.state.set({ run: run.index, event: f.event, cursor: f.event, pin: null });
+    document.getElementById("vy-instant").scrollIntoView({ block: "start" });
+  }
+
+  // story tells of one failure all that is known.
+  story(run, f) {
+    const box = el("div", { class: "vy-story" });
+    const why = f.report?.report ?? f.report;
+    if (why) box.append(...postmortem(why));
+    else {
+      const said = [["the strategy says", f.text]];
+      if (f.reason)
+        said.push(["why", f.reason], ["free chunks", bytes(f.free)], ["largest free chunk", bytes(f.hole)]);
+      box.append(facts(said));
+    }
+    const others = this.app.trace.runs
+      .filter((r) => r.drawn && r !== run)
+      .map((r) => [r.strategy, this.atEvent(r, f.event), this.heldAt(r, f.event)]);
+    if (others.length)
+      box.append(
+        el(
+          "div",
+          { class: "vy-scroll" },
+          table(
+            `What others did at event ${count(f.event)}`,
+            ["strategy", "answer", "reserved"],
+            others,
+            [2],
+          ),
+        ),
+      );
+    return box;
+  }
+
+  // atEvent says what a run did at an event, as far as it is known.
+  atEvent(run, event) {
+    const own = run.failures.find((f) => f.event === event);
+    if (own) return `refused: ${own.reason || own.text}`;
+    const last = run.failures[run.failures.length - 1];
+    if (!run.failure_count || run.failures.length === run.failure_count || (last && event <= last.event))
+      return "granted";
+    const n = run.series.oom[bucketOf(this.app.trace, event)];
+    return n
+      ? `${plural(n, "request")} refused within ${count(2 ** this.app.trace.shift)} events around it`
+      : "granted";
+  }
+
+  // heldAt returns what a run holds at an event.
+  heldAt(run, event) {
+    const v = run.series.reserved.max[bucketOf(this.app.trace, event)];
+    return Number.isNaN(v) ? "—" : bytes(v);
+  }
+}
+
+// postmortem shows the report of why a request found no memory.
+function postmortem(r) {
+  const amount = (a) => (a && a.count ? `${bytes(a.bytes)} in ${plural(a.count, "chunk")}` : "none");
+  const list = [
+    [
+      "asked for",
+      `${bytes(r.requested_bytes)}; the smallest free chunk that would serve has ${bytes(r.block_bytes)}`,
+    ],
+    ["asked of the device", r.segment_bytes ? bytes(r.segment_bytes) : "nothing"],
+    [
+      "device has left",
+      r.device_free_bytes === undefined || r.device_free_bytes === null
+        ? "not known"
+        : bytes(r.device_free_bytes),
+    ],
+    ["held", bytes(r.reserved_bytes)],
+    ["live", `${amount(r.live).replace("chunk", "block")}, of that ${bytes(r.rounding_loss_bytes)} rounding`],
+    ["free", `${amount(r.free)}, the largest ${bytes(r.largest_hole_bytes)}`],
+    ["of use for the request", `${amount(r.usable)}, the largest ${bytes(r.largest_usable_bytes)}`],
+    ["pending on streams", amount(r.pending)],
+    ["set aside", amount(r.set_aside)],
+    ["free, but pinned", amount(r.pinned)],
+  ];
+  const parts = [el("p", { class: "vy-verdict", text: r.verdict }), facts(list)];
+  const scroll = (t) => el("div", { class: "vy-scroll" }, t);
+  const stream = (s) => (s === 0 ? "default" : String(s));
+  if (r.streams?.length) {
+    parts.push(
+      scroll(
+        table(
+          "By stream",
+          ["stream", "held", "free", "largest hole", "of use", "pending"],
+          r.streams.map((s) => [
+            stream(s.stream),
+            bytes(s.reserved_bytes),
+            bytes(s.free_bytes),
+            bytes(s.largest_hole_bytes),
+            bytes(s.usable_bytes),
+            bytes(s.pending_bytes),
+          ]),
+          [1, 2, 3, 4, 5],
+        ),
+      ),
+    );
+  }
+  if (r.pinned_by?.length) {
+    const name = (p) => p.tag || (p.stack?.length ? p.stack[0] : "no tag");
+    parts.push(
+      scroll(
+        table(
+          "Who uses regions with free memory",
+          ["blocks of", "pin", "alone", "regions", "blocks", "oldest"],
+          r.pinned_by.map((p) => [
+            name(p),
+            bytes(p.pinned_bytes),
+            bytes(p.pinned_alone_bytes),
+            count(p.region_count),
+            count(p.blocks.count),
+            plural(p.oldest_age_events, "event"),
+          ]),
+          [1, 2, 3, 4, 5],
+        ),
+      ),
+    );
+  }
+  if (r.plans?.length) {
+    const proven = (p) =>
+      p.proven === true ? "tried: granted" : p.proven === false ? "tried: refused" : "not tried";
+    parts.push(
+      scroll(
+        table(
+          "What would have made room",
+          ["way", "blocks to free or move", "bytes of them", "proof"],
+          r.plans.map((p) => [p.way, count(p.block_count), bytes(p.copied_bytes), proven(p)]),
+          [1, 2],
+        ),
+      ),
+    );
+  }
+  return parts;
+}

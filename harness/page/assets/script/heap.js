@@ -1,0 +1,131 @@
+// The state at one instant: as it was recorded, or rebuilt from the rectangles of the map.
+
+// heapAt returns the chunks of a run after an event, or of the nearest recorded instant where they are not known
+// for that event. "how" says which: recorded, rebuilt or nearest.
+function heapAt(trace, run, event) {
+  const known = run.instants.find((i) => i.event === event);
+  if (known) return recorded(known, "recorded");
+  const { map } = run;
+  if (map.complete && !map.regions.left_out.count) return rebuilt(run, event);
+  let best = null;
+  for (const i of run.instants)
+    if (!best || Math.abs(i.event - event) < Math.abs(best.event - event)) best = i;
+  return best ? recorded(best, "nearest") : { event, how: "unknown", regions: [], chunks: [], more: 0 };
+}
+
+// recorded returns a recorded instant, chunk by chunk.
+function recorded(instant, how) {
+  const c = instant.chunks;
+  const chunks = Array.from(c.addr, (addr, i) => ({
+    addr,
+    region: c.region[i],
+    size: c.size[i],
+    requested: c.requested[i],
+    state: c.state[i],
+    class: c.class[i],
+    stream: c.stream[i],
+    tag: c.tag[i],
+    id: c.id[i],
+  }));
+  return { event: instant.event, how, regions: instant.regions, chunks, more: instant.more };
+}
+
+// STATE_FREE, STATE_LIVE and STATE_PENDING are the states that can be rebuilt.
+const STATE_FREE = 0;
+const STATE_LIVE = 1;
+const STATE_PENDING = 2;
+
+// rebuilt returns what the rectangles say of an event: which memory is held, the blocks in it, and that the
+// rest is free.
+function rebuilt(run, event) {
+  const { map } = run;
+  const areas = [];
+  for (let i = 0; i < map.regions.y.length; i++) {
+    if (map.regions.born[i] <= event && event < map.regions.dies[i]) {
+      areas.push({
+        y: map.regions.y[i],
+        size: map.regions.size[i],
+        stream: map.regions.stream[i],
+        pool: map.regions.pool[i],
+      });
+    }
+  }
+  const blocks = [];
+  for (let i = 0; i < atMost(map.rects.born, event); i++) {
+    if (map.rects.dies[i] > event) blocks.push(blockOf(map.rects, i));
+  }
+  const regions = joined(
+    map,
+    areas.sort((a, b) => a.y - b.y),
+  );
+  const chunks = [];
+  blocks.sort((a, b) => a.y - b.y);
+  for (const b of blocks) b.addr = addressAt(map.ranges, b.y);
+  let next = 0;
+  const live = (b, region) => ({ ...b, region, state: b.freed <= event ? STATE_PENDING : STATE_LIVE });
+  regions.forEach((r, k) => {
+    let at = r.addr;
+    const end = r.addr + r.size;
+    const free = (to) => {
+      if (to > at)
+        chunks.push({
+          addr: at,
+          region: k,
+          size: to - at,
+          requested: 0,
+          state: STATE_FREE,
+          class: -1,
+          stream: r.stream,
+          tag: 0,
+          id: 0,
+        });
+    };
+    for (; next < blocks.length && blocks[next].addr < end; next++) {
+      free(blocks[next].addr);
+      chunks.push(live(blocks[next], k));
+      at = blocks[next].addr + blocks[next].size;
+    }
+    free(end);
+  });
+  return { event, how: "rebuilt", regions, chunks, more: blocks.length - next };
+}
+
+// joined returns areas that lie side by side as one region. Memory that is mapped page by page would else
+// be thousands.
+function joined(map, areas) {
+  const list = [];
+  for (const a of areas) {
+    const addr = addressAt(map.ranges, a.y);
+    const last = list[list.length - 1];
+    if (last && last.addr + last.size === addr && last.mapped) last.size += a.size;
+    else if (last && last.addr + last.size === addr && a.size === last.size && a.size <= 32 * 2 ** 20) {
+      Object.assign(last, { size: last.size + a.size, mapped: true });
+    } else list.push({ addr, size: a.size, stream: a.stream, pool: a.pool });
+  }
+  return list;
+}
+
+// rowsOf lays regions out in rows of equally many bytes. Each region begins a row while that keeps the picture
+// small; else they follow each other. A piece lies in one row.
+function rowsOf(regions, most) {
+  let width = 2 ** 20;
+  const rows = () => regions.reduce((n, r) => n + Math.ceil(r.size / width), 0);
+  const apart = regions.length <= most;
+  const total = regions.reduce((n, r) => n + r.size, 0);
+  while (apart ? rows() > most : total / width > most) width *= 2;
+  if (regions.length === 1 && total < width) width = total;
+  const pieces = [];
+  let row = 0;
+  let used = 0;
+  regions.forEach((r, k) => {
+    if (apart && used) [row, used] = [row + 1, 0];
+    for (let at = 0; at < r.size;) {
+      if (used >= width) [row, used] = [row + 1, 0];
+      const size = Math.min(width - used, r.size - at);
+      pieces.push({ region: k, row, from: used, addr: r.addr + at, size });
+      at += size;
+      used += size;
+    }
+  });
+  return { width, pieces, rows: pieces.length ? row + 1 : 0 };
+}

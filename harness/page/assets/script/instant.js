@@ -1,0 +1,386 @@
+// The picture of one instant: regions as rows, chunks inside, sums beside.
+
+const ROW = 17; // points of a row
+const ROW_GAP = 5;
+const ROW_LABEL = 112; // points for addresses
+const MOST_ROWS = 32;
+
+// STATE_LOOKS says how chunks of a state look: their colour if it is not that of the block, and the
+// texture over it, so that states differ without colours too.
+const STATE_LOOKS = {
+  free: { texture: "none" },
+  live: { texture: "none", block: true },
+  pending: { texture: "dots", block: true },
+  cached: { texture: "lines" },
+  unmapped: { texture: "cross" },
+  slack: { texture: "dense" },
+  aliased: { texture: "cross" },
+};
+
+// InstantView is the section of one instant.
+class InstantView {
+  constructor(app) {
+    this.app = app;
+    this.controls = el("div", { class: "vy-controls" });
+    this.says = el("p", { class: "vy-note", "aria-live": "polite" });
+    this.canvas = el("canvas", { class: "vy-instant" });
+    this.plot = el(
+      "div",
+      {
+        class: "vy-plot",
+        tabindex: "0",
+        role: "img",
+        "aria-label": "State of memory at one instant. Arrow keys go to the next event.",
+      },
+      this.canvas,
+    );
+    this.side = el("div", { class: "vy-side" });
+    this.looks = el("div", { class: "vy-key-row" });
+    this.section = el(
+      "section",
+      { id: "vy-instant" },
+      el("h2", { text: "State at one instant", "data-short": "Instant" }),
+      this.controls,
+      this.says,
+      this.looks,
+      el("div", { class: "vy-split" }, this.plot, this.side),
+    );
+    this.plot.addEventListener("pointermove", (e) => this.hover(e));
+    this.plot.addEventListener("pointerleave", () => app.map.name(null, null));
+    this.plot.addEventListener("click", (e) => {
+      const c = this.chunkAt(e);
+      app.state.set({ pin: c && c.state !== STATE_FREE ? c.id : null });
+    });
+    this.plot.addEventListener("keydown", (e) => {
+      const by = { ArrowLeft: -1, ArrowRight: 1 }[e.key];
+      if (by) this.go(app.state.event + by);
+      if (by) e.preventDefault();
+    });
+    app.state.view((changed) => this.update(changed));
+  }
+
+  // run returns the run that is shown.
+  run() {
+    const run = this.app.trace.runs[this.app.state.run];
+    return run?.drawn ? run : this.app.trace.runs.find((r) => r.drawn);
+  }
+
+  // go shows another event.
+  go(event) {
+    const last = Math.max(this.app.trace.events - 1, 0);
+    const at = Math.min(Math.max(Math.round(event) || 0, 0), last);
+    this.app.state.set({ event: at, cursor: at });
+  }
+
+  // update follows the state.
+  update(changed) {
+    const has = (...names) => names.some((n) => changed.has(n));
+    if (!has("trace", "run", "event", "paint", "theme", "pin")) return;
+    const run = this.run();
+    this.section.hidden = !run;
+    if (!run) return;
+    if (has("trace", "run", "event") || !this.heap) {
+      this.heap = heapAt(this.app.trace, run, this.app.state.event);
+      this.layout = rowsOf(this.heap.regions, MOST_ROWS);
+      this.drawControls(run);
+      this.drawSide();
+      this.say(run);
+    }
+    if (has("trace", "run", "event", "paint", "theme"))
+      this.paint = new Paint(this.app.trace, run, this.app.state.paint);
+    if (has("trace", "theme")) this.drawLooks();
+    this.draw();
+  }
+
+  // drawControls offers strategies and instants.
+  drawControls(run) {
+    const { state, trace } = this.app;
+    const runs = trace.runs.filter((r) => r.drawn).map((r) => [r.index, r.strategy]);
+    const jumps = el(
+      "span",
+      { class: "vy-switch", role: "group", "aria-label": "Go to" },
+      el("span", { text: "Go to" }),
+    );
+    for (const i of run.instants) {
+      const b = button(i.labels.join(", "), `Event ${count(i.event)}`, () => this.go(i.event));
+      b.setAttribute("aria-pressed", String(i.event === state.event));
+      jumps.append(b);
+    }
+    const number = el("input", {
+      type: "number",
+      min: 0,
+      max: Math.max(trace.events - 1, 0),
+      value: state.event,
+      on: { change: () => this.go(Number(number.value)) },
+    });
+    this.controls.replaceChildren(
+      choice("Strategy", runs, run.index, (v) =>
+        state.set({ run: Number(v), pin: null, event: state.event }),
+      ),
+      jumps,
+      el("label", { class: "vy-choice" }, el("span", { text: "Event" }), number),
+      button("‹", "The event before", () => this.go(state.event - 1)),
+      button("›", "The next event", () => this.go(state.event + 1)),
+    );
+  }
+
+  // say tells what is shown and where it comes from.
+  say(run) {
+    const h = this.heap;
+    const held = h.regions.reduce((n, r) => n + r.size, 0);
+    const parts = [
+      `${run.strategy} after event ${count(h.event)}: ${plural(h.regions.length, "region")}, ${bytes(held)}.`,
+    ];
+    if (h.how === "nearest")
+      parts.push(
+        `This is the recorded instant nearest to event ${count(this.app.state.event)}: the file does not hold every block of this run.`,
+      );
+    if (h.how === "rebuilt")
+      parts.push("Rebuilt from the blocks of the map: what is held and no block's is shown as free.");
+    if (h.how === "unknown") parts.push("Nothing is known of this event.");
+    if (h.more) parts.push(`${plural(h.more, "small chunk")} left out.`);
+    if (this.layout.rows) parts.push(`A row is ${bytes(this.layout.width)}.`);
+    this.says.textContent = parts.join(" ");
+  }
+
+  // drawLooks shows what the textures mean.
+  drawLooks() {
+    this.looks.replaceChildren();
+    const colors = ink();
+    const names = [...this.app.report.states.filter((s) => s in STATE_LOOKS), "rounding loss"];
+    for (const name of names) {
+      const canvas = el("canvas", { class: "vy-swatch", "aria-hidden": "true" });
+      const g = sharp(canvas, 26, 13);
+      const look = STATE_LOOKS[name] ?? { texture: "stripes", block: true };
+      chunkBox(g, 0.5, 0.5, 25, 12, look, look.block ? AREAS[0] : null, colors);
+      this.looks.append(el("span", { class: "vy-key" }, canvas, el("span", { text: name })));
+    }
+  }
+
+  // draw draws all rows.
+  draw() {
+    const { layout, heap } = this;
+    const width = Math.max(this.plot.clientWidth, 240);
+    this.scale = (width - ROW_LABEL - 8) / layout.width;
+    const g = sharp(this.canvas, width, Math.max(layout.rows * (ROW + ROW_GAP) + 6, 30));
+    const colors = ink();
+    g.font = colors.font;
+    const first = firstChunks(heap);
+    let label = -1;
+    for (const piece of layout.pieces) {
+      const y = piece.row * (ROW + ROW_GAP) + 3;
+      const x = ROW_LABEL + piece.from * this.scale;
+      if (piece.row !== label) {
+        g.fillStyle = colors.faint;
+        g.textBaseline = "middle";
+        g.textAlign = "right";
+        g.fillText(address(piece.addr), ROW_LABEL - 6, y + ROW / 2);
+        label = piece.row;
+      }
+      g.fillStyle = colors.held;
+      g.fillRect(x, y, piece.size * this.scale, ROW);
+      for (
+        let i = first[piece.region];
+        i < heap.chunks.length && heap.chunks[i].region === piece.region;
+        i++
+      ) {
+        this.drawChunk(g, heap.chunks[i], piece, x, y, colors);
+      }
+      g.strokeStyle = colors.faint;
+      g.lineWidth = 1;
+      g.strokeRect(x, y, piece.size * this.scale, ROW);
+    }
+  }
+
+  // drawChunk draws what of a chunk lies in a piece of its region.
+  drawChunk(g, c, piece, x, y, colors) {
+    const from = Math.max(c.addr, piece.addr);
+    const to = Math.min(c.addr + c.size, piece.addr + piece.size);
+    if (to <= from) return;
+    const look = STATE_LOOKS[this.app.report.states[c.state]] ?? STATE_LOOKS.slack;
+    const left = x + (from - piece.addr) * this.scale;
+    const wide = (to - from) * this.scale;
+    const color = look.block ? this.paint.color({ ...c, born: c.born ?? 0, dies: c.dies ?? NEVER }) : null;
+    chunkBox(g, left, y, wide, ROW, look, color, colors);
+    const used = c.addr + c.requested; // above lies what rounding added
+    if (look.block && c.requested && used < to) {
+      const at = x + (Math.max(used, from) - piece.addr) * this.scale;
+      if (left + wide - at >= 1)
+        chunkBox(g, at, y, left + wide - at, ROW, { texture: "stripes", block: true }, color, colors);
+    }
+    if (wide > 64 && from === c.addr) {
+      g.fillStyle = color && luminance(color) < 0.4 ? "#ffffff" : color ? "#000000" : colors.faint;
+      g.textAlign = "left";
+      g.textBaseline = "middle";
+      g.fillText(bytes(c.size), left + 4, y + ROW / 2 + 0.5);
+    }
+    if (c.id === this.app.state.pin && look.block) {
+      g.strokeStyle = colors.focus;
+      g.lineWidth = 2.5;
+      g.strokeRect(left, y, Math.max(wide, 2), ROW);
+    }
+  }
+
+  // chunkAt returns the chunk at the pointer, or null.
+  chunkAt(e) {
+    const box = this.canvas.getBoundingClientRect();
+    const row = Math.floor((e.clientY - box.top - 3) / (ROW + ROW_GAP));
+    const at = (e.clientX - box.left - ROW_LABEL) / this.scale;
+    const piece = this.layout.pieces.find((p) => p.row === row && p.from <= at && at < p.from + p.size);
+    if (!piece) return null;
+    const addr = piece.addr + at - piece.from;
+    return (
+      this.heap.chunks.find((c) => c.region === piece.region && c.addr <= addr && addr < c.addr + c.size) ??
+      null
+    );
+  }
+
+  // hover names the chunk at the pointer.
+  hover(e) {
+    const { trace, report } = this.app;
+    const c = this.chunkAt(e);
+    if (!c) {
+      this.app.map.name(null, null);
+      return;
+    }
+    const list = [
+      ["state", report.states[c.state]],
+      ["size", bytes(c.size)],
+      ["address", address(c.addr)],
+    ];
+    if (STATE_LOOKS[report.states[c.state]]?.block) {
+      list.push(
+        ["block", String(c.id)],
+        ["requested", bytes(c.requested)],
+        ["tag", tagName(trace, c.tag)],
+        ["stream", streamName(trace, c.stream)],
+      );
+      const { rects } = this.run().map;
+      const i = blockById(rects, c.id, this.heap.event);
+      if (i >= 0) {
+        list.push(
+          ["born", `event ${count(rects.born[i])}`],
+          ["dies", rects.dies[i] === NEVER ? "not within the trace" : `event ${count(rects.dies[i])}`],
+        );
+      }
+    }
+    if (c.class >= 0) list.push(["class", String(c.class)]);
+    this.app.map.name(e, list);
+  }
+
+  // drawSide makes the sums by state and by class.
+  drawSide() {
+    const { report } = this.app;
+    const { chunks, regions } = this.heap;
+    const held = regions.reduce((n, r) => n + r.size, 0) || 1;
+    const rows = report.states.map((name, s) => {
+      const of = chunks.filter((c) => c.state === s);
+      return { name, n: of.length, size: of.reduce((n, c) => n + c.size, 0) };
+    });
+    const loss = chunks.reduce(
+      (n, c) => n + (c.requested && c.state !== STATE_FREE ? c.size - c.requested : 0),
+      0,
+    );
+    const largest = chunks.reduce((n, c) => (c.state === STATE_FREE ? Math.max(n, c.size) : n), 0);
+    const lines = rows
+      .filter((r) => r.n)
+      .map((r) => [r.name, count(r.n), bytes(r.size), percent(r.size / held)]);
+    lines.push(
+      ["rounding loss", "", bytes(loss), percent(loss / held)],
+      ["largest free", "", bytes(largest), percent(largest / held)],
+    );
+    this.side.replaceChildren(
+      table("By state", ["state", "chunks", "bytes", "share"], lines, [1, 2, 3]),
+      this.classes(chunks),
+    );
+  }
+
+  // classes returns the table of bins, orders or size classes: what of each is in use.
+  classes(chunks) {
+    const of = new Map();
+    for (const c of chunks) {
+      if (c.class < 0) continue;
+      const line = of.get(c.class) ?? { live: 0, liveBytes: 0, free: 0, freeBytes: 0 };
+      const live = STATE_LOOKS[this.app.report.states[c.state]]?.block;
+      line[live ? "live" : "free"]++;
+      line[live ? "liveBytes" : "freeBytes"] += c.size;
+      of.set(c.class, line);
+    }
+    if (!of.size) return el("p", { class: "vy-note", text: "The chunks of this instant have no class." });
+    const rows = [...of]
+      .sort((a, b) => a[0] - b[0])
+      .map(([k, l]) => {
+        const bar = el("meter", {
+          min: 0,
+          max: l.liveBytes + l.freeBytes || 1,
+          value: l.liveBytes,
+          "aria-label": "share in use",
+        });
+        return [String(k), count(l.live), bytes(l.liveBytes), count(l.free), bytes(l.freeBytes), bar];
+      });
+    return el(
+      "div",
+      { class: "vy-classes" },
+      table(
+        "By bin, order or size class",
+        ["class", "live", "bytes", "free", "bytes", "in use"],
+        rows,
+        [0, 1, 2, 3, 4],
+      ),
+    );
+  }
+}
+
+// firstChunks returns the number of the first chunk of each region.
+function firstChunks(heap) {
+  const first = new Array(heap.regions.length).fill(heap.chunks.length);
+  for (let i = heap.chunks.length - 1; i >= 0; i--) first[heap.chunks[i].region] = i;
+  return first;
+}
+
+// luminance returns how light a colour is, 0 to 1.
+function luminance(hex) {
+  const [r, g, b] = rgb(hex).map((v) => (v / 255) ** 2.2);
+  return 0.2126 * r + 0.7152 * g + 0.0722 * b;
+}
+
+// chunkBox draws a box with its texture.
+function chunkBox(g, x, y, w, h, look, color, colors) {
+  g.save();
+  g.beginPath();
+  g.rect(x, y, Math.max(w, 0.75), h);
+  g.fillStyle = color ?? (look.texture === "none" ? colors.paper : colors.held);
+  g.fill();
+  if (w > 3) {
+    g.strokeStyle = colors.faint;
+    g.lineWidth = 0.75;
+    g.stroke();
+  }
+  if (look.texture !== "none" && w > 2) {
+    g.clip();
+    g.strokeStyle = g.fillStyle = look.texture === "stripes" ? colors.paper : colors.text;
+    g.lineWidth = look.texture === "stripes" ? 1.5 : 0.75;
+    texturePath(g, look.texture, x, y, w, h);
+  }
+  g.restore();
+}
+
+// texturePath draws a texture into a box that is clipped.
+function texturePath(g, kind, x, y, w, h) {
+  g.beginPath();
+  if (kind === "dots") {
+    for (let i = x + 2; i < x + w; i += 5) for (let j = y + 3; j < y + h; j += 5) g.fillRect(i, j, 1.5, 1.5);
+    return;
+  }
+  if (kind === "lines") for (let j = y + 3; j < y + h; j += 4) line(g, x, j, x + w, j);
+  const step = kind === "dense" ? 3 : 5;
+  if (kind !== "lines") for (let i = x - h; i < x + w; i += step) line(g, i, y + h, i + h, y);
+  if (kind === "cross") for (let i = x - h; i < x + w; i += step) line(g, i, y, i + h, y + h);
+  g.stroke();
+}
+
+// line adds a line to the path.
+function line(g, x0, y0, x1, y1) {
+  g.moveTo(x0, y0);
+  g.lineTo(x1, y1);
+}

@@ -1,0 +1,405 @@
+// The memory map: addresses over events, every block a rectangle, one strategy above the other.
+
+// BlockMap is the section of all maps.
+class BlockMap {
+  constructor(app) {
+    this.app = app;
+    this.controls = el("div", { class: "vy-controls" });
+    this.key = el("div", {});
+    this.panels = el("div", { class: "vy-maps" });
+    this.section = el(
+      "section",
+      { id: "vy-map" },
+      el("h2", { text: "Memory map" }),
+      el("p", {
+        class: "vy-note",
+        text: "Address over events. Memory that is held has a tint, blocks a colour; stripes are what rounding added, dots a free that a stream delays. The axis leaves out addresses that were never held; ticks at the right edge say where. Drag to zoom in both directions, click a block to keep it.",
+      }),
+      this.controls,
+      this.key,
+      this.panels,
+    );
+    this.tip = el("div", { class: "vy-tip", role: "status", hidden: true });
+    document.body.append(this.tip);
+    app.state.view((changed) => this.update(changed));
+  }
+
+  // update follows the state.
+  update(changed) {
+    const has = (...names) => names.some((n) => changed.has(n));
+    const { state, trace } = this.app;
+    if (has("trace", "hidden")) {
+      this.list = state
+        .shown()
+        .filter((r) => r.map)
+        .map((run) => new MapPanel(this, run));
+      this.panels.replaceChildren(...this.list.map((p) => p.element));
+    }
+    if (has("trace", "hidden", "paint", "theme")) {
+      this.controls.replaceChildren(
+        switches(
+          "Colour by",
+          Object.entries(PAINTS).map(([k, p]) => [k, p.text]),
+          state.paint,
+          (paint) => state.set({ paint }),
+        ),
+      );
+      this.key.replaceChildren(
+        paintKey(
+          trace,
+          this.list.map((p) => p.run),
+          state.paint,
+        ),
+      );
+      for (const p of this.list) p.colors();
+    }
+    if (has("trace", "hidden", "paint", "theme", "unit", "from", "to")) for (const p of this.list) p.draw();
+    if (has("trace", "hidden", "unit", "from", "to", "cursor", "pin", "event", "run", "theme"))
+      for (const p of this.list) p.drawOver();
+  }
+
+  // resize follows the width of the page.
+  resize() {
+    for (const p of this.list ?? []) {
+      p.draw();
+      p.drawOver();
+    }
+  }
+
+  // name shows what is known of a block beside the pointer, or hides it for null.
+  name(e, pairs) {
+    this.tip.hidden = !pairs;
+    if (!pairs) return;
+    this.tip.replaceChildren(facts(pairs));
+    const { offsetWidth: w, offsetHeight: h } = this.tip;
+    const left = e.clientX + 14 + w > window.innerWidth ? Math.max(e.clientX - 14 - w, 0) : e.clientX + 14;
+    const top = e.clientY + 14 + h > window.innerHeight ? Math.max(e.clientY - 14 - h, 0) : e.clientY + 14;
+    this.tip.style.transform = `translate(${left}px, ${top}px)`;
+  }
+}
+
+// MAP_HEIGHT is the height of a map in points, with the words below it.
+const MAP_HEIGHT = 230;
+const MAP_FOOT = 34;
+
+// MapPanel is the map of one run.
+class MapPanel {
+  constructor(map, run) {
+    this.map = map;
+    this.app = map.app;
+    this.run = run;
+    this.y0 = 0;
+    this.y1 = Math.max(run.map.space, 1);
+    this.frame = el("canvas", { "aria-hidden": "true" });
+    this.pixels = el("canvas", { class: "vy-pixels", "aria-hidden": "true" });
+    this.over = el("canvas", { class: "vy-over", "aria-hidden": "true" });
+    this.plot = el(
+      "div",
+      {
+        class: "vy-plot vy-stack",
+        tabindex: "0",
+        role: "img",
+        "aria-label": `Memory map of ${run.strategy}. ${KEYS_HELP}`,
+        "data-run": run.index,
+      },
+      this.frame,
+      this.pixels,
+      this.over,
+    );
+    const left = run.map.left_out.count;
+    const kept = left
+      ? `${count(run.map.rects.y.length)} of ${plural(left + run.map.rects.y.length, "block")} one by one, the others as grey`
+      : plural(run.map.rects.y.length, "block");
+    this.reset = button("all addresses", "Show the whole axis of addresses", () =>
+      this.range(0, this.run.map.space),
+    );
+    this.reset.hidden = true;
+    this.element = el(
+      "figure",
+      { class: "vy-figure" },
+      el(
+        "figcaption",
+        {},
+        swatch(run),
+        el("span", { text: run.strategy }),
+        el("small", { text: kept }),
+        this.reset,
+      ),
+      this.plot,
+    );
+    this.listen();
+  }
+
+  // listen follows the pointer.
+  listen() {
+    gestures(this.app, this.plot, (e) => this.at(e).event);
+    this.plot.addEventListener("pointermove", (e) => this.move(e));
+    this.plot.addEventListener("pointerleave", () => this.map.name(null, null));
+    this.plot.addEventListener("dblclick", () => this.range(0, this.run.map.space));
+    this.plot.addEventListener("pointerdown", (e) => {
+      if (e.button !== 0 || e.pointerType === "touch") return;
+      this.drag = this.at(e);
+      this.plot.setPointerCapture(e.pointerId);
+    });
+    this.plot.addEventListener("pointerup", (e) => this.drop(e));
+    this.plot.addEventListener("click", (e) => this.click(e));
+  }
+
+  // at returns where the pointer is: points of the plot, event and place on the axis of addresses.
+  at(e) {
+    const box = this.pixels.getBoundingClientRect();
+    const x = e.clientX - box.left;
+    const y = e.clientY - box.top;
+    const { x0, x1 } = this.view();
+    return {
+      x,
+      y,
+      event: this.app.axis.event(x0 + (x / box.width) * (x1 - x0)),
+      bytes: this.y1 - (y / box.height) * (this.y1 - this.y0),
+    };
+  }
+
+  // view returns what part is shown.
+  view() {
+    const { state, axis } = this.app;
+    return {
+      xOf: axis.times ? (e) => axis.x(e) : (e) => e,
+      x0: axis.x(state.from),
+      x1: axis.x(state.to),
+      y0: this.y0,
+      y1: this.y1,
+      first: Math.floor(state.from),
+      last: Math.ceil(state.to),
+    };
+  }
+
+  // range shows a part of the axis of addresses.
+  range(from, to) {
+    const space = Math.max(this.run.map.space, 1);
+    const width = Math.min(Math.max(to - from, 64), space);
+    this.y0 = Math.min(Math.max(from, 0), space - width);
+    this.y1 = this.y0 + width;
+    this.reset.hidden = width >= space;
+    this.draw();
+    this.drawOver();
+  }
+
+  // move follows the pointer: the cursor, the name of a block, or the rectangle that is dragged.
+  move(e) {
+    const p = this.at(e);
+    if (this.drag) {
+      this.dragged = p;
+      this.drawOver();
+      this.map.name(null, null);
+      return;
+    }
+    const last = Math.max(this.app.trace.events - 1, 0);
+    const event = Math.min(Math.max(Math.floor(p.event), 0), last);
+    this.app.state.set({ cursor: event });
+    this.map.name(e, this.describe(event, p.bytes));
+  }
+
+  // describe returns what is known of the block at a place, or of the place.
+  describe(event, y) {
+    const { trace } = this.app;
+    const i = blockAt(this.run.map.rects, event, y);
+    if (i >= 0) return describeBlock(trace, this.run, blockOf(this.run.map.rects, i));
+    if (y < 0 || y >= this.run.map.space) return null;
+    const { regions } = this.run.map;
+    let held = -1;
+    for (let k = atMost(regions.born, event) - 1; k >= 0 && held < 0; k--) {
+      if (regions.dies[k] > event && regions.y[k] <= y && y < regions.y[k] + regions.size[k]) held = k;
+    }
+    const list = [
+      ["here", held < 0 ? "not held" : this.run.map.complete ? "free" : "free, or small blocks"],
+      ["address", address(Math.floor(addressAt(this.run.map.ranges, y)))],
+      ["event", count(event)],
+    ];
+    if (held >= 0)
+      list.push(["region", `${bytes(regions.size[held])}, ${streamName(trace, regions.stream[held])}`]);
+    return list;
+  }
+
+  // drop ends a drag: it zooms to what was dragged.
+  drop(e) {
+    const from = this.drag;
+    this.drag = this.dragged = null;
+    if (!from) return;
+    const to = this.at(e);
+    const wide = Math.abs(to.x - from.x) > 5;
+    const high = Math.abs(to.y - from.y) > 12;
+    this.moved = wide || high;
+    if (high) this.range(Math.min(from.bytes, to.bytes), Math.max(from.bytes, to.bytes));
+    if (wide) this.app.state.window(Math.min(from.event, to.event), Math.max(from.event, to.event));
+    this.drawOver();
+  }
+
+  // click keeps the block at the pointer and shows the instant.
+  click(e) {
+    if (this.moved) {
+      this.moved = false;
+      return;
+    }
+    const p = this.at(e);
+    const event = Math.floor(p.event);
+    if (event < 0 || event >= this.app.trace.events) return;
+    const i = blockAt(this.run.map.rects, event, p.bytes);
+    this.app.state.set({
+      run: this.run.index,
+      event,
+      pin: i < 0 ? null : this.run.map.rects.id[i],
+      cursor: event,
+    });
+  }
+
+  // colors works out the colour of every block.
+  colors() {
+    const { trace, state } = this.app;
+    const { rects } = this.run.map;
+    const paint = new Paint(trace, this.run, state.paint);
+    const pixels = new Map();
+    this.paint = new Uint32Array(rects.y.length);
+    for (let i = 0; i < rects.y.length; i++) {
+      const c = paint.color(blockOf(rects, i));
+      if (!pixels.has(c)) pixels.set(c, pixel(c));
+      this.paint[i] = pixels.get(c);
+    }
+  }
+
+  // draw draws map, axes and frame.
+  draw() {
+    const width = Math.max(this.plot.clientWidth, 200);
+    const [w, h] = [width - GUTTER - MARGIN, MAP_HEIGHT - MAP_FOOT - 4];
+    const g = sharp(this.pixels, w, h);
+    const colors = ink();
+    const scale = window.devicePixelRatio || 1;
+    const image = g.createImageData(this.pixels.width, this.pixels.height);
+    const tones = {
+      paper: pixel(colors.paper),
+      held: pixel(colors.held),
+      cover: pixel(NEUTRAL),
+      dark: pixel(colors.text),
+    };
+    const start = performance.now();
+    paintMap(image, this.run, this.view(), this.paint, tones, scale);
+    g.putImageData(image, 0, 0);
+    this.plot.dataset.ms = (performance.now() - start).toFixed(1);
+    for (const c of [this.pixels, this.over]) {
+      c.style.left = `${GUTTER}px`;
+      c.style.top = "4px";
+    }
+    this.drawFrame(width, w, h, colors);
+  }
+
+  // drawFrame draws the axes.
+  drawFrame(width, w, h, colors) {
+    const { axis } = this.app;
+    const { x0, x1 } = this.view();
+    const g = sharp(this.frame, width, MAP_HEIGHT);
+    g.font = colors.font;
+    g.fillStyle = colors.text;
+    g.strokeStyle = colors.line;
+    g.textAlign = "right";
+    g.textBaseline = "middle";
+    const rows = ticks(this.y0, this.y1, h / 36, 2);
+    bytesOnAxis(rows).forEach((text, i) => {
+      const y = 4 + h - ((rows[i] - this.y0) / (this.y1 - this.y0)) * h;
+      g.fillText(text, GUTTER - 6, Math.min(Math.max(y, 9), 4 + h - 2));
+      g.strokeRect(GUTTER - 4, y, 4, 0);
+    });
+    g.save();
+    g.translate(9, 4 + h / 2);
+    g.rotate(-Math.PI / 2);
+    g.textAlign = "center";
+    g.fillText("address space held", 0, 0);
+    g.restore();
+    g.textAlign = "center";
+    g.textBaseline = "top";
+    const columns = ticks(x0, x1, Math.max(w / 110, 3));
+    axis.texts(columns).forEach((text, i) => {
+      const x = GUTTER + ((columns[i] - x0) / (x1 - x0)) * w;
+      g.strokeRect(x, 4 + h, 0, 4);
+      g.fillText(text, x, 4 + h + 5);
+    });
+    g.fillText(axis.label, GUTTER + w / 2, 4 + h + 18);
+    g.strokeStyle = colors.faint;
+    g.strokeRect(GUTTER - 0.5, 3.5, w + 1, h + 1);
+    this.breaks(g, w, h, colors);
+  }
+
+  // breaks marks at the right edge where addresses are left out.
+  breaks(g, w, h, colors) {
+    g.fillStyle = colors.faint;
+    for (const r of this.run.map.ranges.slice(1)) {
+      if (r.y <= this.y0 || r.y >= this.y1) continue;
+      const y = 4 + h - ((r.y - this.y0) / (this.y1 - this.y0)) * h;
+      g.fillRect(GUTTER + w + 1, y - 0.5, 6, 1);
+    }
+  }
+
+  // drawOver draws what moves: the cursor, the instant, the block that is kept, the rectangle that is dragged.
+  drawOver() {
+    const { state, axis } = this.app;
+    const [w, h] = [this.pixels.clientWidth, this.pixels.clientHeight];
+    const g = sharp(this.over, w, h);
+    const colors = ink();
+    const { x0, x1 } = this.view();
+    const xAt = (event) => ((axis.x(event) - x0) / (x1 - x0)) * w;
+    const yAt = (y) => h - ((y - this.y0) / (this.y1 - this.y0)) * h;
+    if (state.cursor !== null) {
+      g.strokeStyle = colors.text;
+      g.setLineDash([3, 3]);
+      g.strokeRect(Math.round(xAt(state.cursor)) + 0.5, 0, 0, h);
+      g.setLineDash([]);
+    }
+    if (state.run === this.run.index) {
+      g.strokeStyle = colors.focus;
+      g.lineWidth = 1.5;
+      g.strokeRect(xAt(state.event + 0.5), 0, 0, h);
+      const i = state.pin === null ? -1 : blockById(this.run.map.rects, state.pin, state.event);
+      if (i >= 0) {
+        const b = blockOf(this.run.map.rects, i);
+        const left = xAt(b.born);
+        const right = b.dies === NEVER ? w + 4 : xAt(b.dies);
+        g.lineWidth = 2.5;
+        g.strokeRect(
+          left - 1,
+          yAt(b.y + b.size) - 1,
+          Math.max(right - left, 1) + 2,
+          Math.max(yAt(b.y) - yAt(b.y + b.size), 1) + 2,
+        );
+      }
+    }
+    if (this.drag && this.dragged) {
+      const [a, b] = [this.drag, this.dragged];
+      const high = Math.abs(a.y - b.y) > 12;
+      g.fillStyle = colors.dark ? "#ffffff30" : "#00000020";
+      g.fillRect(
+        Math.min(a.x, b.x),
+        high ? Math.min(a.y, b.y) : 0,
+        Math.abs(a.x - b.x),
+        high ? Math.abs(a.y - b.y) : h,
+      );
+    }
+  }
+}
+
+// describeBlock returns what is known of a block, as names and texts.
+function describeBlock(trace, run, b) {
+  const loss = b.size - b.requested;
+  const list = [
+    ["block", String(b.id)],
+    ["size", loss ? `${bytes(b.size)}, ${bytes(b.requested)} requested` : bytes(b.size)],
+  ];
+  if (loss) list.push(["rounding", `${bytes(loss)}, ${percent(loss / b.size)}`]);
+  list.push(["tag", tagName(trace, b.tag)], ["stream", streamName(trace, b.stream)]);
+  if (b.class >= 0) list.push(["class", String(b.class)]);
+  list.push(
+    ["address", address(Math.round(addressAt(run.map.ranges, b.y)))],
+    ["born", `event ${count(b.born)}`],
+  );
+  if (b.freed !== NEVER && b.freed !== b.dies) list.push(["freed", `event ${count(b.freed)}, then pending`]);
+  list.push(["dies", b.dies === NEVER ? "not within the trace" : `event ${count(b.dies)}`]);
+  list.push(["lifetime", plural(Math.min(b.dies, trace.events) - b.born, "event")]);
+  return list;
+}

@@ -1,0 +1,118 @@
+// What the colours of blocks mean.
+
+// PAINTS are the ways to colour blocks. kind returns the number of a colour among areas, or null for
+// none; amount returns what the ramp shows, on a logarithmic scale.
+const PAINTS = {
+  tag: { text: "tag", kind: (b) => (b.tag ? b.tag - 1 : null), name: (t, n) => tagName(t, n + 1) },
+  stream: {
+    text: "stream",
+    kind: (b) => (b.stream === OTHER_STREAM ? null : b.stream),
+    name: (t, n) => streamName(t, n),
+  },
+  class: { text: "size class", kind: (b) => (b.class < 0 ? null : b.class), name: (t, n) => `class ${n}` },
+  lifetime: {
+    text: "lifetime",
+    amount: (b, events) => Math.min(b.dies, events) - b.born,
+    write: (v) => plural(v, "event"),
+  },
+  size: { text: "size", amount: (b) => b.size, write: bytes },
+};
+
+// blockOf returns the i-th rectangle of a map as an object.
+function blockOf(rects, i) {
+  return {
+    index: i,
+    y: rects.y[i],
+    size: rects.size[i],
+    requested: rects.requested[i],
+    born: rects.born[i],
+    freed: rects.freed[i],
+    dies: rects.dies[i],
+    tag: rects.tag[i],
+    stream: rects.stream[i],
+    class: rects.class[i],
+    id: rects.id[i],
+  };
+}
+
+// Paint gives blocks of one run their colours.
+class Paint {
+  constructor(trace, run, way) {
+    this.trace = trace;
+    this.way = PAINTS[way];
+    this.low = Infinity;
+    this.high = 1;
+    const { rects } = run.map;
+    if (this.way.amount) {
+      for (let i = 0; i < rects.y.length; i++) {
+        const v = Math.max(this.way.amount(blockOf(rects, i), trace.events), 1);
+        this.low = Math.min(this.low, v);
+        this.high = Math.max(this.high, v);
+      }
+    }
+    this.known = new Map(); // colours that were worked out
+  }
+
+  // color returns the colour of a block.
+  color(block) {
+    if (!this.way.amount) {
+      const n = this.way.kind(block);
+      return n === null ? NEUTRAL : areaColor(n);
+    }
+    const span = Math.log(this.high / this.low) || 1;
+    const step = Math.round(
+      (63 * Math.log(Math.max(this.way.amount(block, this.trace.events), 1) / this.low)) / span,
+    );
+    if (!this.known.has(step)) this.known.set(step, rampColor(step / 63));
+    return this.known.get(step);
+  }
+}
+
+// paintKey returns what the colours mean, for the blocks of some runs.
+function paintKey(trace, runs, way) {
+  const key = el("div", { class: "vy-key-row" });
+  const entry = (color, text) => {
+    const box = el("span", { class: "vy-box", "aria-hidden": "true" });
+    box.style.background = color;
+    key.append(el("span", { class: "vy-key" }, box, el("span", { text })));
+  };
+  if (PAINTS[way].amount) {
+    const paints = runs.map((r) => new Paint(trace, r, way)).filter((p) => p.low <= p.high);
+    const low = Math.min(...paints.map((p) => p.low));
+    const high = Math.max(...paints.map((p) => p.high));
+    if (!paints.length) return key;
+    const bar = el("span", { class: "vy-ramp", "aria-hidden": "true" });
+    bar.style.background = `linear-gradient(to right, ${RAMP.join(", ")})`;
+    key.append(
+      el(
+        "span",
+        { class: "vy-key" },
+        el("span", { text: PAINTS[way].write(low) }),
+        bar,
+        el("span", { text: `${PAINTS[way].write(high)} (logarithmic)` }),
+      ),
+    );
+    return key;
+  }
+  const weights = new Map(); // bytes times events, by kind
+  for (const r of runs) {
+    const { rects } = r.map;
+    for (let i = 0; i < rects.y.length; i++) {
+      const b = blockOf(rects, i);
+      const n = PAINTS[way].kind(b) ?? -1;
+      weights.set(n, (weights.get(n) ?? 0) + b.size * (Math.min(b.dies, trace.events) - b.born));
+    }
+  }
+  const told = [...weights].sort((a, b) => b[1] - a[1] || a[0] - b[0]).map(([n]) => n);
+  const named = told.filter((n) => n >= 0 && areaColor(n) !== NEUTRAL).slice(0, 12);
+  for (const n of named) entry(areaColor(n), short(PAINTS[way].name(trace, n)));
+  const more = told.filter((n) => !named.includes(n));
+  if (more.length === 1 && more[0] < 0) entry(NEUTRAL, way === "tag" ? tagName(trace, 0) : "none");
+  else if (more.length) entry(NEUTRAL, `${plural(more.length, "other", "others")}, colours repeat or grey`);
+  return key;
+}
+
+// short cuts a text for a small place. The whole is where a block is named.
+function short(text) {
+  return text.length > 40 ? `${text.slice(0, 39)}…` : text;
+}

@@ -1,0 +1,161 @@
+// What is being looked at: one value that all views share, kept in the address of the page so that a view
+// can be passed on.
+
+const CURVES = ["requested", "allocated", "active", "reserved"];
+
+// State holds what is looked at and tells views when it changes.
+class State {
+  constructor(report) {
+    this.report = report;
+    this.views = [];
+    this.changed = new Set();
+    this.start(0);
+    this.curves = ["reserved"];
+    this.unit = "event";
+    this.paint = "tag";
+    this.calls = "all";
+    this.theme = "auto";
+    this.read(location.hash);
+    window.addEventListener("hashchange", () => {
+      if (location.hash !== this.written) {
+        this.read(location.hash);
+        this.set({ trace: this.trace }, true);
+      }
+    });
+  }
+
+  // start looks at a trace from its beginning to its end.
+  start(trace) {
+    this.trace = trace;
+    const t = this.report.traces[trace];
+    this.from = 0;
+    this.to = t ? t.events : 0;
+    this.cursor = null;
+    this.hidden = [];
+    this.run = t
+      ? Math.max(
+          t.runs.findIndex((r) => r.drawn),
+          0,
+        )
+      : 0;
+    this.event = t ? this.firstInstant(t.runs[this.run]) : 0;
+    this.pin = null;
+  }
+
+  // firstInstant returns the event that is shown at first: the first failure, or the peak of what is asked for.
+  firstInstant(run) {
+    const known = (run && run.instants) || [];
+    const of = (label) => known.find((i) => i.labels.includes(label));
+    return (of("first failure") || of("peak requested") || known[0] || { event: 0 }).event;
+  }
+
+  // view adds a function that is called with the names of what has changed, once a frame.
+  view(f) {
+    this.views.push(f);
+  }
+
+  // set changes what is looked at.
+  set(changes, all = false) {
+    if ("trace" in changes && changes.trace !== this.trace) {
+      this.start(changes.trace);
+      all = true;
+    }
+    for (const [key, value] of Object.entries(changes)) {
+      if (this[key] !== value || all) this.changed.add(key);
+      this[key] = value;
+    }
+    if (all) this.changed.add("trace");
+    if (this.changed.size && !this.waiting) {
+      this.waiting = true;
+      requestAnimationFrame(() => this.tell());
+    }
+  }
+
+  // tell calls the views.
+  tell() {
+    this.waiting = false;
+    const changed = this.changed;
+    this.changed = new Set();
+    for (const view of this.views) view(changed);
+    clearTimeout(this.timer);
+    this.timer = setTimeout(() => this.write(), 250);
+  }
+
+  // window sets what part of the axis is shown, in events, within the trace and not too narrow.
+  window(from, to) {
+    const events = this.report.traces[this.trace].events;
+    const width = Math.min(Math.max(to - from, Math.min(4, events)), events);
+    const start = Math.min(Math.max(from, 0), events - width);
+    this.set({ from: start, to: start + width });
+  }
+
+  // zoom widens the window around an event by a factor.
+  zoom(factor, around) {
+    const at = around ?? (this.from + this.to) / 2;
+    this.window(at - (at - this.from) * factor, at + (this.to - at) * factor);
+  }
+
+  // write puts the state into the address of the page.
+  write() {
+    const t = this.report.traces[this.trace];
+    if (!t) return;
+    const p = new URLSearchParams();
+    if (this.trace) p.set("trace", this.trace);
+    if (this.from > 0 || this.to < t.events) p.set("x", `${this.from.toFixed(2)}-${this.to.toFixed(2)}`);
+    if (this.unit !== "event") p.set("unit", this.unit);
+    if (this.hidden.length) p.set("hide", this.hidden.join("."));
+    if (this.curves.join() !== "reserved") p.set("curves", this.curves.join("."));
+    if (this.paint !== "tag") p.set("paint", this.paint);
+    if (this.calls !== "all") p.set("calls", this.calls);
+    p.set("at", `${this.run}.${this.event}`);
+    if (this.pin !== null) p.set("block", this.pin);
+    if (this.theme !== "auto") p.set("theme", this.theme);
+    this.written = `#${p}`;
+    history.replaceState(null, "", this.written);
+  }
+
+  // read takes the state from the address of the page. What is not understood is left as it was: an
+  // address can be typed, or be of another report.
+  read(hash) {
+    const p = new URLSearchParams(hash.slice(1));
+    const whole = (name, text, below) => {
+      const n = Number(text);
+      if (text !== null && text !== undefined && text !== "" && Number.isInteger(n) && n >= 0 && n < below)
+        this[name] = n;
+    };
+    const one = (name, allowed) => {
+      if (allowed.includes(p.get(name))) this[name] = p.get(name);
+    };
+    if (p.has("trace")) {
+      whole("trace", p.get("trace"), this.report.traces.length);
+      this.start(this.trace);
+    }
+    const t = this.report.traces[this.trace];
+    if (!t) return;
+    const [from, to] = (p.get("x") ?? "").split("-").map(Number);
+    if (from >= 0 && to > from && to <= t.events) Object.assign(this, { from, to });
+    if (t.time) one("unit", ["event", "time"]);
+    one("paint", Object.keys(PAINTS));
+    one("theme", ["auto", "light", "dark"]);
+    const [run, event] = (p.get("at") ?? "").split(".");
+    whole("run", run, t.runs.length);
+    whole("event", event, t.events);
+    whole("pin", p.get("block"), NEVER);
+    const calls = p.get("calls");
+    if (calls === "time" || (calls && Number(calls) < t.runs.length)) this.calls = calls;
+    const curves = (p.get("curves") ?? "").split(".").filter((c) => CURVES.includes(c));
+    if (curves.length) this.curves = curves;
+    if (p.has("hide"))
+      this.hidden = p
+        .get("hide")
+        .split(".")
+        .map(Number)
+        .filter((i) => i < t.runs.length);
+  }
+
+  // shown returns the runs that are drawn.
+  shown() {
+    const t = this.report.traces[this.trace];
+    return t ? t.runs.filter((r) => r.drawn && !this.hidden.includes(r.index)) : [];
+  }
+}

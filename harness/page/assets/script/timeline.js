@@ -1,0 +1,382 @@
+// The course of memory, of fragmentation and of the calls to the device.
+
+// RUG is the height in points of a row of failures above the plot of memory.
+const RUG = 6;
+
+// Timeline is all charts over the axis, with one legend that also chooses what is drawn.
+class Timeline {
+  constructor(app) {
+    this.app = app;
+    this.memory = new Chart(app, {
+      title: "Memory over time",
+      unit: "bytes",
+      axis: "memory",
+      height: 300,
+      top: () => 20 + RUG * this.failing().length,
+      lines: (colors) => this.sums(colors),
+      over: (u, g, scale, colors) => this.notes(u, g, scale, colors),
+    });
+    this.charts = [
+      this.memory,
+      this.chart("Internal fragmentation: 1 − requested ∕ allocated", "internal", "share", "share"),
+      this.chart("External fragmentation: 1 − largest free chunk ∕ free bytes", "external", "share", "share"),
+      this.chart("Largest free chunk", "largest_free", "bytes", "memory"),
+      new Chart(app, {
+        title: "Calls to the device",
+        unit: "count",
+        axis: "calls",
+        height: 170,
+        last: true,
+        lines: (c) => this.calls(c),
+      }),
+    ];
+    this.legend = el("div", { class: "vy-legend" });
+    this.callsChoice = el("div", { class: "vy-controls" });
+    const [memory, internal, external, largest, calls] = this.charts.map((c) => c.element);
+    calls.querySelector("figcaption").after(this.callsChoice);
+    this.section = el(
+      "section",
+      { id: "vy-timeline" },
+      el("h2", { text: "Over time" }),
+      memory,
+      this.legend,
+      el("div", { class: "vy-pair" }, internal, external),
+      largest,
+      calls,
+    );
+    app.state.view((changed) => this.update(changed));
+  }
+
+  // chart returns a small chart of one figure of all strategies.
+  chart(title, what, unit, axis) {
+    const lines = (colors) =>
+      this.app.state.shown().map((run) => ({
+        run: run.index,
+        values: run.series[what].max,
+        low: run.series[what].min,
+        color: lineColor(run.color, colors.dark),
+        mark: lineMark(run.color),
+      }));
+    return new Chart(this.app, { title, unit, axis, height: 150, lines });
+  }
+
+  // sums returns the lines of the chosen sums, and the lower bound.
+  sums(colors) {
+    const { state, trace } = this.app;
+    const lines = [];
+    for (const run of state.shown()) {
+      for (const what of state.curves) {
+        lines.push({
+          run: run.index,
+          what,
+          values: run.series[what].max,
+          low: run.series[what].min,
+          color: lineColor(run.color, colors.dark),
+          mark: lineMark(run.color),
+          dash: DASHES[what],
+          width: what === "reserved" ? 1.75 : 1.25,
+        });
+      }
+    }
+    lines.push({ values: trace.bound, color: colors.text, dash: [3, 3], width: 1.25 });
+    return lines;
+  }
+
+  // calls returns the lines of calls: of all strategies, or by kind of one.
+  calls(colors) {
+    const { state, trace } = this.app;
+    const of = state.calls;
+    const run = trace.runs[Number(of)];
+    const words = this.charts[4].about;
+    words.unit = of === "time" ? "time" : "count";
+    words.axis =
+      of === "time"
+        ? "device time"
+        : trace.exact
+          ? "calls an event"
+          : `calls in ${count(2 ** trace.shift)} events`;
+    if (run?.drawn) {
+      return Object.keys(run.series.calls)
+        .sort()
+        .map((kind, k) => ({
+          kind,
+          values: run.series.calls[kind],
+          color: lineColor(k, colors.dark),
+          mark: lineMark(k),
+        }));
+    }
+    return state.shown().map((r) => ({
+      run: r.index,
+      color: lineColor(r.color, colors.dark),
+      mark: lineMark(r.color),
+      values: of === "time" ? r.series.device_time : total(Object.values(r.series.calls), trace.buckets.n),
+    }));
+  }
+
+  // failing returns the runs that are drawn and have failures.
+  failing() {
+    return this.app.state.shown().filter((r) => r.failure_count > 0);
+  }
+
+  // notes draws what the lines do not say: failures, marks and the capacity.
+  notes(u, g, scale, colors) {
+    g.save();
+    g.font = colors.font.replace(/(\d+)px/, (_, n) => `${n * scale}px`);
+    g.textBaseline = "bottom";
+    g.lineWidth = scale;
+    this.marks(u, g, scale, colors);
+    this.rug(u, g, scale, colors);
+    this.capacity(u, g, scale, colors);
+    g.restore();
+  }
+
+  // marks draws marks of the trace as faint lines, their words above the plot as far as there is room.
+  marks(u, g, scale, colors) {
+    const { trace, axis } = this.app;
+    const { left, top, width, height } = u.bbox;
+    const above = top - (4 + RUG * this.failing().length) * scale;
+    let free = left; // no word begins before this
+    g.strokeStyle = g.fillStyle = colors.faint;
+    for (const mark of trace.marks) {
+      const x = Math.round(u.valToPos(axis.x(mark.event), "x", true));
+      if (x < left || x > left + width) continue;
+      g.globalAlpha = 0.35;
+      g.strokeRect(x, top, 0, height);
+      g.globalAlpha = 1;
+      const text = mark.text.length > 18 ? `${mark.text.slice(0, 17)}…` : mark.text;
+      const room = g.measureText(text).width;
+      if (x < free || x + room > left + width) continue;
+      g.fillText(text, x, above);
+      free = x + room + 12 * scale;
+    }
+  }
+
+  // rug draws failures as ticks above the plot, a row for each strategy.
+  rug(u, g, scale, colors) {
+    const { trace, axis } = this.app;
+    const { left, top, width } = u.bbox;
+    const runs = this.failing();
+    runs.forEach((run, row) => {
+      g.fillStyle = lineColor(run.color, colors.dark);
+      const y = top - (2 + RUG * (runs.length - row)) * scale;
+      run.series.oom.forEach((n, bucket) => {
+        const x = n ? u.valToPos(axis.x(trace.buckets.first[bucket]), "x", true) : -1;
+        if (x >= left && x <= left + width)
+          g.fillRect(Math.round(x) - scale * 0.5, y, 1.5 * scale, (RUG - 2) * scale);
+      });
+    });
+    if (!runs.length) return;
+    g.fillStyle = colors.faint;
+    g.textAlign = "right";
+    g.fillText("failures", left - 6 * scale, top - scale);
+    g.textAlign = "left";
+  }
+
+  // capacity draws the end of the device's memory where the plot reaches it.
+  capacity(u, g, scale, colors) {
+    const { left, width, top } = u.bbox;
+    const ends = new Set(this.app.state.shown().map((r) => r.device.capacity_bytes));
+    if (ends.size > 1) return; // some strategies take their memory at once, as much as they need
+    for (const bytesOf of ends) {
+      const y = bytesOf ? Math.round(u.valToPos(bytesOf, "y", true)) : 0;
+      if (y <= top) continue;
+      g.strokeStyle = g.fillStyle = colors.alarm;
+      g.setLineDash([8 * scale, 3 * scale]);
+      g.strokeRect(left, y, width, 0);
+      g.setLineDash([]);
+      g.textAlign = "right";
+      g.fillText(`capacity ${bytes(bytesOf)}`, left + width - 4 * scale, y - 3 * scale);
+      g.textAlign = "left";
+    }
+  }
+
+  // update follows the state.
+  update(changed) {
+    const has = (...names) => names.some((n) => changed.has(n));
+    if (has("trace", "hidden", "curves", "theme", "unit")) {
+      this.drawLegend();
+      this.choices();
+      for (const c of this.charts) c.build();
+    } else if (has("calls")) {
+      this.choices();
+      this.charts[4].build();
+    }
+    if (has("from", "to")) for (const c of this.charts) c.follow();
+    if (has("trace", "hidden", "curves", "unit", "theme", "cursor", "from", "to", "calls")) {
+      for (const c of this.charts) if (c.u) c.point();
+      this.values();
+    }
+    if (has("lit")) for (const c of this.charts) c.light(this.app.state.lit);
+  }
+
+  // resize follows the width of the page.
+  resize() {
+    for (const c of this.charts) c.resize();
+  }
+
+  // choices offers what the chart of calls shows.
+  choices() {
+    const { state, trace } = this.app;
+    const options = [
+      ["all", "number, by strategy"],
+      ["time", "time they take, by strategy"],
+    ];
+    for (const r of trace.runs) if (r.drawn) options.push([String(r.index), `by kind: ${r.strategy}`]);
+    this.callsChoice.replaceChildren(choice("Show", options, state.calls, (v) => state.set({ calls: v })));
+    const run = trace.runs[Number(state.calls)];
+    if (!run?.drawn) return;
+    const dark = ink().dark;
+    Object.keys(run.series.calls)
+      .sort()
+      .forEach((kind, k) => {
+        const key = el("span", { class: "vy-key" }, swatch({ color: k }), el("span", { text: kind }));
+        key.style.setProperty("--swatch", lineColor(k, dark));
+        this.callsChoice.append(key);
+      });
+  }
+
+  // drawLegend makes the table of strategies and sums: it chooses what is drawn and shows values.
+  drawLegend() {
+    const { state, trace } = this.app;
+    const head = el("tr", {}, el("th", { scope: "col", text: "strategy" }));
+    for (const what of CURVES) {
+      const box = el("input", {
+        type: "checkbox",
+        checked: state.curves.includes(what),
+        on: { change: () => this.toggleCurve(what) },
+      });
+      head.append(
+        el(
+          "th",
+          { scope: "col", class: "vy-right" },
+          el("label", {}, box, el("span", { text: what }), dashes(what)),
+        ),
+      );
+    }
+    for (const name of ["largest free", "failures"])
+      head.append(el("th", { scope: "col", class: "vy-right", text: name }));
+    this.cells = [];
+    const body = el("tbody");
+    for (const run of trace.runs) body.append(this.legendRow(run));
+    this.boundCell = el("td", { class: "vy-right" });
+    body.append(
+      el(
+        "tr",
+        {},
+        el(
+          "th",
+          { scope: "row" },
+          el("span", { class: "vy-bound", "aria-hidden": "true" }),
+          el("span", { text: "lower bound" }),
+        ),
+        this.boundCell,
+      ),
+    );
+    this.caption = el("caption");
+    this.legend.replaceChildren(
+      el(
+        "div",
+        { class: "vy-scroll" },
+        el("table", { class: "vy-table" }, this.caption, el("thead", {}, head), body),
+      ),
+    );
+  }
+
+  // legendRow makes the row of a run.
+  legendRow(run) {
+    const { state } = this.app;
+    const shown = run.drawn && !state.hidden.includes(run.index);
+    const box = el("input", {
+      type: "checkbox",
+      checked: shown,
+      disabled: !run.drawn,
+      on: { change: () => this.toggleRun(run.index) },
+    });
+    const name = el("label", {}, box, swatch(run), el("span", { text: run.strategy }));
+    if (!run.drawn) {
+      const why = el("td", { colspan: "6", class: "vy-note", text: run.missing || "not drawn" });
+      return el("tr", {}, el("th", { scope: "row" }, name), why);
+    }
+    const row = el(
+      "tr",
+      {
+        on: {
+          pointerenter: () => state.set({ lit: shown ? run.index : null }),
+          pointerleave: () => state.set({ lit: null }),
+        },
+      },
+      el("th", { scope: "row" }, name),
+    );
+    const cells = [...CURVES, "largest_free"].map((what) => {
+      const td = el("td", { class: "vy-right" });
+      row.append(td);
+      return { what, td, run };
+    });
+    this.cells.push(...cells);
+    row.append(el("td", { class: "vy-right", text: run.failure_count ? count(run.failure_count) : "none" }));
+    return row;
+  }
+
+  // toggleRun shows or hides a run.
+  toggleRun(index) {
+    const { state } = this.app;
+    const hidden = state.hidden.includes(index)
+      ? state.hidden.filter((i) => i !== index)
+      : [...state.hidden, index];
+    state.set({ hidden: hidden.sort((a, b) => a - b) });
+  }
+
+  // toggleCurve draws a sum or leaves it out.
+  toggleCurve(what) {
+    const { state } = this.app;
+    const on = state.curves.includes(what) ? state.curves.filter((c) => c !== what) : [...state.curves, what];
+    state.set({ curves: CURVES.filter((c) => on.includes(c)) });
+  }
+
+  // values writes the values at the cursor into the legend; without a cursor the highest in the window.
+  values() {
+    const { state, trace, axis } = this.app;
+    const at = state.cursor;
+    const [from, to] =
+      at === null
+        ? [bucketOf(trace, state.from), bucketOf(trace, state.to)]
+        : [bucketOf(trace, at), bucketOf(trace, at)];
+    for (const { what, td, run } of this.cells) {
+      const v = highest(run.series[what].max, from, to);
+      td.textContent = v === null ? "—" : bytes(v);
+    }
+    this.boundCell.textContent = bytes(highest(trace.bound, from, to) ?? 0);
+    this.caption.textContent =
+      at === null
+        ? "Highest in the window"
+        : `At event ${count(at)}${axis.times ? `, ${axis.text(axis.x(at))}` : ""}${trace.exact ? "" : `: highest within ${count(2 ** trace.shift)} events`}`;
+  }
+}
+
+// dashes shows how the line of a sum is drawn.
+function dashes(what) {
+  const canvas = el("canvas", { class: "vy-swatch", "aria-hidden": "true" });
+  const g = sharp(canvas, 26, 8);
+  g.strokeStyle = ink().text;
+  g.lineWidth = 1.5;
+  g.setLineDash(DASHES[what]);
+  g.beginPath();
+  g.moveTo(0, 4);
+  g.lineTo(26, 4);
+  g.stroke();
+  return canvas;
+}
+
+// total adds up counts by bucket.
+function total(lists, n) {
+  const sum = new Float64Array(n);
+  for (const list of lists) for (let i = 0; i < n; i++) sum[i] += list[i];
+  return sum;
+}
+
+// highest returns the highest known value of some buckets, or null.
+function highest(values, from, to) {
+  let most = null;
+  for (let i = from; i <= to; i++) if (values[i] >= (most ?? -Infinity)) most = values[i];
+  return most;
+}

@@ -1,0 +1,31 @@
+package page
+
+import (
+	"embed"
+	"strings"
+)
+
+//go:embed assets/script
+var scriptFiles embed.FS
+
+// scriptParts are the parts of the page's script. What a part needs while it is read stands before it.
+var scriptParts = [...]string{
+	"units", "dom", "palette", "data", "paint", "state", "chart", "timeline", "pixels", "map", "heap", "instant", "failures",
+	"latency", "tables", "overview", "main",
+}
+
+// pageScript returns the page's script: its parts in one function, so that they share names with each other
+// and with nothing else.
+func pageScript() string {
+	var b strings.Builder
+	b.WriteString("(() => {\n\"use strict\";\n")
+	for _, part := range scriptParts {
+		text, err := scriptFiles.ReadFile("assets/script/" + part + ".js")
+		if err != nil {
+			panic(err) // a part that is listed and not embedded: every test of this package fails
+		}
+		b.Write(text)
+	}
+	b.WriteString("})();\n")
+	return b.String()
+}
