@@ -3,6 +3,7 @@ package picture_test
 import (
 	"math"
 	"slices"
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -11,6 +12,8 @@ import (
 	"github.com/vramyard/vramyard/device"
 	"github.com/vramyard/vramyard/harness/picture"
 	"github.com/vramyard/vramyard/harness/replay"
+	"github.com/vramyard/vramyard/harness/trace"
+	"github.com/vramyard/vramyard/strategies"
 )
 
 // ample keeps everything of a short trace.
@@ -206,4 +209,22 @@ func highest(c picture.Curve) float64 {
 		}
 	}
 	return most
+}
+
+// TestRegionsHaveTheStreamOfTheirBlocks looks at regions of a trace with one stream, and of one with two.
+func TestRegionsHaveTheStreamOfTheirBlocks(t *testing.T) {
+	for text, want := range map[string]uint16{
+		"a 1 1MiB stream=7\nf 1\na 2 1MiB stream=7\n": 0,
+		"a 1 1MiB stream=7\na 2 1MiB stream=9\n":      picture.OtherStream,
+	} {
+		tr, err := trace.Read(strings.NewReader(text), "t.trace", trace.Options{})
+		require.NoError(t, err)
+		s, err := strategies.All().Lookup("bfc", nil)
+		require.NoError(t, err)
+		c := &drawn{trace: tr, setup: s.ForCapacity(8 * device.MiB), capacity: 8 * device.MiB}
+		require.True(t, c.draw(t))
+		require.Len(t, c.run.Regions, 1)
+		require.Equal(t, want, c.run.Regions[0].Stream)
+		require.EqualValues(t, picture.Never, c.run.Regions[0].Dies)
+	}
 }

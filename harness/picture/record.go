@@ -26,9 +26,8 @@ type recorder struct {
 	rects     foremost[Rect]
 	notes     []note
 	unused    []int // of notes
-	largest   device.Size
-	looks     int  // an event is looked at if its number has none of these bits
-	streams   bool // the strategy knows streams
+	looks     int   // an event is looked at if its number has none of these bits
+	streams   bool  // the strategy knows streams
 
 	credit  float64 // what a walk may cost
 	classes map[device.Addr]int32
@@ -68,6 +67,9 @@ func (r *recorder) gone(event int, b *follow.Block) {
 
 // event takes the state after an event.
 func (r *recorder) event(o *replay.Observation) error {
+	if o.Event == 0 {
+		r.streams = alloc.Has(r.strategy, alloc.PowerStreamRecorder)
+	}
 	bucket := o.Event >> r.trace.Grid.Shift
 	now := r.timeOf(o.Of)
 	r.calls(bucket)

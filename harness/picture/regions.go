@@ -11,7 +11,7 @@ import (
 // span is memory that is held now.
 type span struct {
 	Stretch
-	looked bool // stream and pool are known
+	looked bool // Stream is that of what was seen
 }
 
 func (s *span) end() device.Addr { return s.Addr.Add(s.Size) }
@@ -106,12 +106,12 @@ func (r *recorder) lookAt(c alloc.Chunk) {
 		return
 	}
 	s := &r.held[i]
-	of := r.trace.streamOf(c.Stream)
+	s.Pool = uint16(min(c.Pool, 1<<16-1))
 	if c.State != alloc.Live && c.State != alloc.Pending && !r.streams {
-		of = s.Stream // a free chunk is nobody's
+		return // a free chunk is nobody's
 	}
-	if !s.looked {
-		s.looked, s.Stream, s.Pool = true, of, uint16(min(c.Pool, 1<<16-1))
+	if of := r.trace.streamOf(c.Stream); !s.looked {
+		s.looked, s.Stream = true, of
 	} else if s.Stream != of {
 		s.Stream = OtherStream
 	}

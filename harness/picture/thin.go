@@ -96,10 +96,10 @@ func (l Left) and(count int, byteEvents float64) Left {
 	return Left{l.Count + count, l.ByteEvents + byteEvents}
 }
 
-// coarsen joins the buckets of r in pairs.
-func (thin *Run) coarsen(r *Run) {
-	of := r.Curves.All()
-	for i, c := range thin.Curves.All() {
+// coarsen makes the buckets of r those of another run, joined in pairs.
+func (r *Run) coarsen(from *Run) {
+	of := from.Curves.All()
+	for i, c := range r.Curves.All() {
 		*c = Curve{pairs(of[i].Max, math.Max), pairs(of[i].Min, math.Min)}
 		for k := range c.Max { // a bucket that was not looked at hides no other
 			if a := 2 * k; math.IsNaN(c.Max[k]) && a+1 < len(of[i].Max) {
@@ -110,10 +110,10 @@ func (thin *Run) coarsen(r *Run) {
 			}
 		}
 	}
-	for kind, n := range r.Calls {
-		thin.Calls[kind] = pairs(n, sum)
+	for kind, n := range from.Calls {
+		r.Calls[kind] = pairs(n, sum)
 	}
-	thin.DeviceTime, thin.OOMs = pairs(r.DeviceTime, sum), pairs(r.OOMs, sum)
+	r.DeviceTime, r.OOMs = pairs(from.DeviceTime, sum), pairs(from.OOMs, sum)
 }
 
 func sum[T uint32 | float64](a, b T) T { return a + b }
