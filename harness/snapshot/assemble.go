@@ -7,12 +7,6 @@ import (
 	"strings"
 )
 
-// place is a value and the keys that lead to it.
-type place struct {
-	v    value
-	path string
-}
-
 // result puts a snapshot together from the value that a file is.
 func (m *machine) result() error {
 	if len(m.marks) != 0 || len(m.stack) != 1 || m.stack[0].n > 1 {
@@ -28,7 +22,7 @@ func (m *machine) result() error {
 		return err
 	}
 	if found.kind == isDict {
-		err = m.snapshot(&m.nodes[found.x])
+		err = m.snapshot(m.nodes.ref(found.x))
 	} else {
 		err = m.addSegments(found)
 	}
@@ -38,56 +32,6 @@ func (m *machine) result() error {
 	}
 	return err
 }
-
-// find returns the dictionary that is the snapshot, or a list of segments if there is none. It may
-// be wrapped in other containers.
-func (m *machine) find(root value) (value, error) {
-	var whole, lists []place
-	seen := map[value]bool{}
-	for queue := []place{{root, "the file"}}; len(queue) > 0; queue = queue[1:] {
-		at := queue[0]
-		if seen[at.v] {
-			continue
-		}
-		seen[at.v] = true
-		switch at.v.kind {
-		case isSegments:
-			lists = append(lists, at)
-		case isList:
-			for i, v := range m.nodes[at.v.x].items {
-				if v.leads() {
-					queue = append(queue, place{v, at.path + "[" + strconv.Itoa(i) + "]"})
-				}
-			}
-		case isDict:
-			nd := &m.nodes[at.v.x]
-			if m.keys(nd).kindOf() == snapshotRow {
-				whole = append(whole, at)
-				continue
-			}
-			for i := 0; i < len(nd.items); i += 2 {
-				if v := nd.items[i+1]; v.leads() {
-					queue = append(queue, place{v, at.path + "[" + m.keyText(nd.items[i]) + "]"})
-				}
-			}
-		}
-	}
-	if len(whole) == 0 {
-		whole = lists
-	}
-	switch {
-	case len(whole) == 1:
-		return whole[0].v, nil
-	case len(whole) > 1:
-		return value{}, m.errorf("snapshots in %s, %s and perhaps more places, want one", whole[0].path, whole[1].path)
-	case root.kind == isEmpty:
-		return root, nil
-	}
-	return value{}, m.errorf("%s%s, want the dictionary of a snapshot, or a list of segments", m.describe(root), m.keyList(root))
-}
-
-// leads reports whether a snapshot can lie in a value.
-func (v value) leads() bool { return v.kind == isList || v.kind == isDict || v.kind == isSegments }
 
 // keyText returns a key for messages.
 func (m *machine) keyText(key value) string {
@@ -108,7 +52,7 @@ func (m *machine) keyList(v value) string {
 	}
 	const most = 5
 	var keys []string
-	for i, key := range m.nodes[v.x].items {
+	for i, key := range m.nodes.ref(v.x).items {
 		if i%2 == 0 && len(keys) <= most {
 			keys = append(keys, m.keyText(key))
 		}
@@ -159,12 +103,12 @@ func (v value) absent() bool { return v.kind == 0 || v.kind == isNone || v.kind 
 // blame refuses a part of the snapshot. Of a list that holds other things too it names the first.
 func (m *machine) blame(part string, v value, want string) error {
 	if v.kind == isList || v.kind == isDict {
-		nd := &m.nodes[v.x]
+		nd := m.nodes.ref(v.x)
 		m.at = nd.at
 		for i, el := range nd.items {
 			if !el.isRow() && !nd.dict {
 				if el.kind == isDict {
-					m.at = m.nodes[el.x].at
+					m.at = m.nodes.ref(el.x).at
 				}
 				return m.errorf("%s has %s%s in place %d, want %s", part, m.describe(el), m.keyList(el), i, want)
 			}
@@ -189,7 +133,12 @@ func (m *machine) addSegments(v value) error {
 	for i := range r.n {
 		row := m.segments.at(r.first + i)
 		if row.blocks.kind == isBlocks {
-			row.seg.Blocks = m.blocks.rows(m.runs[row.blocks.x])
+			blocks := &m.runs[row.blocks.x]
+			if blocks.n == 0 {
+				return m.errorf("segments have one list of blocks together, want a list each")
+			}
+			row.seg.Blocks = m.blocks.rows(*blocks)
+			blocks.n = 0 // they are handed out
 		}
 		row.seg.complete(row.sums)
 		d := m.device(row.device)
@@ -247,7 +196,7 @@ func (m *machine) addTraces(v value) error {
 	if v.kind != isList {
 		return m.blame(part, v, want)
 	}
-	items := m.nodes[v.x].items
+	items := m.nodes.ref(v.x).items
 	if len(items) > maxDevice {
 		return m.errorf("%s of %d devices, want at most %d", part, len(items), maxDevice)
 	}
@@ -255,7 +204,11 @@ func (m *machine) addTraces(v value) error {
 		switch {
 		case v.absent():
 		case v.kind == isHistory:
-			m.device(ordinal).History = *m.histories[v.x]
+			hist := m.histories[v.x]
+			if hist == nil {
+				return m.errorf("device_traces has one list of entries for two devices, want a list each")
+			}
+			m.device(ordinal).History, m.histories[v.x] = *hist, nil
 		default:
 			return m.blame(part+" of device "+strconv.Itoa(ordinal), v, "entries")
 		}
@@ -290,7 +243,7 @@ func (m *machine) addSettings(v value) error {
 	if v.kind != isDict {
 		return m.blame("allocator_settings", v, "a dictionary")
 	}
-	nd := &m.nodes[v.x]
+	nd := m.nodes.ref(v.x)
 	if n := len(nd.items) / 2; n > maxSettings {
 		return m.errorf("allocator_settings of %d keys, want at most %d", n, maxSettings)
 	}

@@ -20,6 +20,9 @@ type Entry struct {
 // NoTime is the time of an entry that has none.
 const NoTime int64 = -1
 
+// pageBytes is what a page takes besides the bytes of its columns.
+const pageBytes = 352
+
 // pageRows is the number of entries that are packed together. Their addresses and times lie close
 // enough for 32 bits each; 1024 unpacked ones are 40 KiB, and a page's own 320 bytes are 2 % of it.
 const pageRows = 1024
@@ -30,8 +33,9 @@ type History struct {
 	Streams []int64     // handles of streams as the file has them, by first appearance; 0 is the default stream
 	Pools   [][2]uint64 // private pools by first appearance, {0, 0} is the default one; nil if the file has none
 
-	pages []*page
-	tail  []Entry // the entries behind the last page
+	pages  []*page
+	tail   []Entry // the entries behind the last page
+	packed int     // bytes that the pages take
 }
 
 // page is pageRows entries, a column for each property.
@@ -65,9 +69,25 @@ func (h *History) Append(e Entry) {
 	}
 	h.tail = append(h.tail, e)
 	if len(h.tail) == pageRows {
-		h.pages = append(h.pages, packPage(h.tail))
+		p := packPage(h.tail)
+		h.pages, h.packed = append(h.pages, p), h.packed+p.bytes()
 		h.tail = h.tail[:0]
 	}
+}
+
+// room returns the bytes that are taken by all but packed entries.
+func (h *History) room() int {
+	const entry, itself = 40, 160 // with what the heap rounds up
+	return itself + cap(h.tail)*entry + cap(h.pages)*8 + cap(h.Streams)*8 + cap(h.Pools)*16
+}
+
+// bytes returns what a page takes.
+func (p *page) bytes() int {
+	n := pageBytes
+	for _, c := range []*column{&p.action, &p.stream, &p.pool, &p.addr, &p.size, &p.time, &p.stack, &p.category} {
+		n += len(c.bytes)
+	}
+	return n
 }
 
 // packPage returns a page of entries in columns.

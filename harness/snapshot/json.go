@@ -13,7 +13,7 @@ import (
 
 // readJSON builds what JSON says, with the steps that a pickle would take.
 func (m *machine) readJSON(r io.Reader) error {
-	d := json.NewDecoder(r)
+	d := json.NewDecoder(&gauge{m: m, r: r})
 	d.UseNumber()
 	for {
 		token, err := d.Token()
@@ -40,11 +40,32 @@ func (m *machine) readJSON(r io.Reader) error {
 	return nil
 }
 
+// gauge is a reader of JSON that refuses a string, a number or a gap of more than pickle.MaxText,
+// because a json.Decoder holds all of it.
+type gauge struct {
+	m *machine
+	r io.Reader
+	n int64 // bytes read
+}
+
+// Read implements io.Reader. It is called when what lies behind the last token is not complete.
+func (g *gauge) Read(b []byte) (int, error) {
+	if g.n-g.m.at > pickle.MaxText {
+		return 0, g.m.errorf("more than %d bytes without an end, want shorter strings", pickle.MaxText)
+	}
+	n, err := g.r.Read(b)
+	g.n += int64(n)
+	return n, err
+}
+
 // jsonError says where JSON is broken.
 func (m *machine) jsonError(d *json.Decoder, err error) error {
 	m.at = d.InputOffset()
 	if syntax := (*json.SyntaxError)(nil); errors.As(err, &syntax) {
 		return &pickle.Error{At: syntax.Offset, Text: syntax.Error() + ", want JSON"}
+	}
+	if e := (*pickle.Error)(nil); errors.As(err, &e) {
+		return err
 	}
 	if errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) {
 		return m.errorf("the file ends, want the rest of the JSON")

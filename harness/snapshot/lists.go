@@ -26,15 +26,15 @@ func (m *machine) list(nd *node) (value, error) {
 	}
 	switch first.kind {
 	case isFrame:
-		return m.stackOf(items), nil
+		return m.stackOf(items)
 	case isEntry:
 		return m.historyOf(items)
 	case isBlock:
-		return m.runOf(isBlocks, gather(&m.blocks, items)), nil
+		return gather(m, isBlocks, &m.blocks, items)
 	case isSegment:
-		return m.runOf(isSegments, gather(&m.segments, items)), nil
+		return gather(m, isSegments, &m.segments, items)
 	case isAnnotation:
-		return m.runOf(isAnnotations, gather(&m.annotations, items)), nil
+		return gather(m, isAnnotations, &m.annotations, items)
 	}
 	return value{}, nil
 }
@@ -50,15 +50,21 @@ func (m *machine) pairOf(p [2]uint64) value {
 	return value{kind: isPair, x: at}
 }
 
+// maxDepth is the largest number of frames of a stack. Python has a thousand unless it is told otherwise.
+const maxDepth = 1 << 16
+
 // stackOf returns the stack of frames.
-func (m *machine) stackOf(items []value) value {
+func (m *machine) stackOf(items []value) (value, error) {
 	m.scratch = m.scratch[:0]
 	for _, v := range items {
+		if uint64(len(m.scratch))+uint64(v.n) > maxDepth {
+			return value{}, m.errorf("more than %d frames, want a shorter stack", maxDepth)
+		}
 		for i := range v.n {
 			m.scratch = append(m.scratch, uint32(v.x)+i)
 		}
 	}
-	return value{kind: isStack, x: uint64(m.Stack(m.scratch))}
+	return value{kind: isStack, x: uint64(m.Stack(m.scratch))}, nil
 }
 
 // historyOf returns a history. The one that is growing is taken as it is if these are all of its
@@ -100,27 +106,32 @@ func (m *machine) copyEntry(to *History, number uint64) error {
 		return m.errTooMany()
 	}
 	e.Stream = stream
+	before := to.packed
 	to.Append(e)
+	m.rowBytes += to.packed - before
+	if to.packed > before { // one step can copy an entry for each of two bytes
+		return m.weigh()
+	}
 	return nil
 }
 
-// gather makes rows follow each other.
-func gather[T any](a *arena[T], items []value) run {
-	if len(items) == 1 {
-		return run{uint32(items[0].x), items[0].n}
-	}
-	r := run{first: uint32(a.n)}
-	for _, v := range items {
-		for i := range v.n {
-			a.add(a.at(uint32(v.x) + i))
-			r.n++
+// gather makes a list of rows, which then follow each other.
+func gather[T any](m *machine, k kind, a *arena[T], items []value) (value, error) {
+	r := run{uint32(items[0].x), items[0].n}
+	if len(items) > 1 {
+		r = run{first: uint32(a.n)}
+		for _, v := range items {
+			for i := range v.n {
+				a.add(a.at(uint32(v.x) + i))
+				if r.n++; r.n%arenaRows == 0 { // one step can copy a row for each of two bytes
+					if err := m.weigh(); err != nil {
+						return value{}, err
+					}
+				}
+			}
 		}
 	}
-	return r
-}
-
-// runOf returns a list of rows.
-func (m *machine) runOf(k kind, r run) value {
+	m.listed += int(r.n) * a.rowBytes()
 	m.runs = append(m.runs, r)
-	return value{kind: k, x: uint64(len(m.runs) - 1)}
+	return value{kind: k, x: uint64(len(m.runs) - 1)}, nil
 }

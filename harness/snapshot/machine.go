@@ -22,7 +22,7 @@ type machine struct {
 	stack []value
 	marks []int // positions in stack
 	memo  memo
-	nodes []node
+	nodes arena[node]
 	spare []uint64 // nodes to use again
 
 	texts  arena[text]
@@ -46,6 +46,12 @@ type machine struct {
 	at        int64 // offset of the present step, for messages
 	weighAt   int64 // offset from which weigh is wanted
 	textBytes int   // length of all texts
+	itemBytes int   // room that the nodes have for values
+	shutBytes int   // what all histories but the last take
+	rowBytes  int   // what all packed entries take
+	listed    int   // what the rows of all runs take, when they are copied out of their arenas
+	maxRest   int   // what weigh allows
+	maxRows   int
 }
 
 // growth is a history and the number of its first entry.
@@ -63,6 +69,7 @@ type node struct {
 	dict  bool
 	done  bool  // nothing is put into it any more
 	twice bool  // more than one value refers to it
+	seen  bool  // find was here
 	as    value // what it became when it was done, if that is something else
 }
 
@@ -75,7 +82,7 @@ type text struct {
 }
 
 func newMachine(s *Snapshot) *machine {
-	m := &machine{Interner: NewInterner(s), pairAt: map[[2]uint64]uint64{}, printedRoom: maxPrinted}
+	m := &machine{Interner: NewInterner(s), pairAt: map[[2]uint64]uint64{}, printedRoom: maxPrinted, maxRest: maxRest, maxRows: maxRows}
 	for w, name := range words {
 		if name != "" {
 			m.texts.ref(m.text([]byte(name))).word = word(w)
@@ -174,7 +181,7 @@ func (m *machine) stringOf(v value) uint32 {
 // what follows one directly is the next element of a list.
 func (m *machine) open(dict bool) error {
 	if k := len(m.stack) - 1; k >= m.floor() && m.stack[k].kind == isDict {
-		if nd := &m.nodes[m.stack[k].x]; !nd.done && len(nd.items) > 0 {
+		if nd := m.nodes.ref(m.stack[k].x); !nd.done && len(nd.items) > 0 {
 			v, err := m.pop("a dictionary")
 			if err != nil {
 				return err
@@ -198,11 +205,11 @@ func (m *machine) newNode(dict bool) uint64 {
 	if k := len(m.spare) - 1; k >= 0 {
 		id := m.spare[k]
 		m.spare = m.spare[:k]
-		m.nodes[id] = node{items: m.nodes[id].items[:0], at: m.at, memo: -1, dict: dict}
+		nd := m.nodes.ref(id)
+		*nd = node{items: nd.items[:0], at: m.at, memo: -1, dict: dict}
 		return id
 	}
-	m.nodes = append(m.nodes, node{at: m.at, memo: -1, dict: dict})
-	return uint64(len(m.nodes) - 1)
+	return m.nodes.add(node{at: m.at, memo: -1, dict: dict})
 }
 
 // target returns the container on top of the stack that a step changes.
@@ -219,7 +226,7 @@ func (m *machine) target(dict bool) (*node, error) {
 	if v.kind != isList && v.kind != isDict {
 		return nil, m.errorf("a change of %s, want one of %s", m.describe(v), want)
 	}
-	nd := &m.nodes[v.x]
+	nd := m.nodes.ref(v.x)
 	switch {
 	case nd.done:
 		return nil, m.errorf("a change of %s that is already part of something, perhaps of itself, want it complete before",
@@ -246,7 +253,24 @@ func (m *machine) add(items []value) error {
 			nd.items[k].n += v.n
 			continue
 		}
-		nd.items = append(nd.items, v)
+		if err := m.keep(nd, v); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// keep puts a value into a container.
+func (m *machine) keep(nd *node, v value) error {
+	before := cap(nd.items)
+	nd.items = append(nd.items, v)
+	after := cap(nd.items)
+	if after == before {
+		return nil
+	}
+	m.itemBytes += (after - before) * valueBytes
+	if after > 1<<16 { // one step can put all of the stack into a container
+		return m.weigh()
 	}
 	return nil
 }
@@ -271,7 +295,12 @@ func (m *machine) set(items []value) error {
 		if v.n > 1 {
 			return m.errorf("%s as a key, want a string", m.describe(v))
 		}
-		nd.items = append(nd.items, items[i], v)
+		if err := m.keep(nd, items[i]); err != nil {
+			return err
+		}
+		if err := m.keep(nd, v); err != nil {
+			return err
+		}
 	}
 	return nil
 }
@@ -279,13 +308,15 @@ func (m *machine) set(items []value) error {
 // tuple makes a container that nobody changes of values, and pushes it.
 func (m *machine) tuple(items []value) error {
 	id := m.newNode(false)
-	nd := &m.nodes[id]
+	nd := m.nodes.ref(id)
 	for _, v := range items {
 		v, err := m.finish(v)
+		if err == nil {
+			err = m.keep(nd, v)
+		}
 		if err != nil {
 			return err
 		}
-		nd.items = append(nd.items, v)
 	}
 	v, err := m.finish(value{kind: isList, x: id})
 	if err == nil {
@@ -294,27 +325,10 @@ func (m *machine) tuple(items []value) error {
 	return err
 }
 
-// maxWeight is how much memory a file may take, about. A hundred million entries with stacks take half
-// of it; without a bound a small compressed file could fill any machine.
-const maxWeight = 4 << 30
-
-// weigh refuses a file that takes too much memory. It is called for every 64 KiB of the file, which
-// make less than 40 MiB.
-func (m *machine) weigh() error {
-	m.weighAt = m.at + 1<<16
-	const entry, block, call, nodeBytes, textBytes = 16, 32, 16, 320, 100 // with what growing leaves behind
-	weight := len(m.stack)*48 + len(m.nodes)*nodeBytes + m.texts.n*textBytes + m.textBytes + int(m.memo.n)*4 +
-		int(m.entries)*entry + m.blocks.n*block + m.s.Calls.n*call + len(m.s.Frames)*textBytes + len(m.runs)*8
-	if weight > maxWeight {
-		return m.errorf("more than fits %d MiB, want a smaller snapshot", maxWeight>>20)
-	}
-	return nil
-}
-
 // describe says for messages what a value is.
 func (m *machine) describe(v value) string {
 	if v.kind == isList || v.kind == isDict {
-		if as := m.nodes[v.x].as; as.kind != 0 {
+		if as := m.nodes.ref(v.x).as; as.kind != 0 {
 			v = as
 		}
 	}
@@ -339,7 +353,7 @@ func (m *machine) finish(v value) (value, error) {
 	if v.kind != isList && v.kind != isDict {
 		return v, nil
 	}
-	nd := &m.nodes[v.x]
+	nd := m.nodes.ref(v.x)
 	if nd.done {
 		if nd.as.kind != 0 {
 			return nd.as, nil
@@ -368,6 +382,7 @@ func (m *machine) finish(v value) (value, error) {
 		m.memo.replace(uint32(nd.memo), v, as)
 	}
 	if cap(nd.items) > arenaRows {
+		m.itemBytes -= cap(nd.items) * valueBytes
 		nd.items = nil
 	}
 	m.spare = append(m.spare, v.x)
@@ -379,7 +394,7 @@ func (m *machine) measure(nd *node) error {
 	deepest := uint8(0)
 	for _, v := range nd.items {
 		if v.kind == isList || v.kind == isDict {
-			deepest = max(deepest, m.nodes[v.x].depth)
+			deepest = max(deepest, m.nodes.ref(v.x).depth)
 		}
 	}
 	if deepest == maxNesting {

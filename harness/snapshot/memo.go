@@ -10,6 +10,7 @@ type memo struct {
 	pages []page32
 	n     uint32   // places taken
 	spare []uint32 // a plain page that is not in use, or nil
+	bytes int      // what the pages take
 }
 
 // page32 is memoPage places of the memo: plain, or packed. Of an empty one neither is there.
@@ -23,6 +24,12 @@ type page16 struct {
 	bases  [maxBases]uint32 // lowest value of each kind
 	places [memoPage]uint16 // index of a base in the upper bits, what is added to it in the others
 }
+
+// plainBytes and packedBytes are what a page takes of the heap.
+const (
+	plainBytes  = 4 * memoPage
+	packedBytes = 2304
+)
 
 // offsetBits is how many bits of a packed place are added to a base, and maxBases what the others tell
 // apart.
@@ -47,7 +54,7 @@ func (m *machine) put(place uint32) error {
 	v := m.stack[k]
 	switch {
 	case v.kind == isList || v.kind == isDict:
-		nd := &m.nodes[v.x]
+		nd := m.nodes.ref(v.x)
 		nd.twice = nd.twice || nd.memo >= 0
 		nd.memo = int64(place)
 	case v.n > 1:
@@ -77,7 +84,7 @@ func (m *machine) get(place uint32) error {
 		return m.errorf("place %d of the memo, want one that was filled", place)
 	}
 	if v.kind == isList || v.kind == isDict {
-		m.nodes[v.x].twice = true
+		m.nodes.ref(v.x).twice = true
 		var err error
 		if v, err = m.finish(v); err != nil {
 			return err
@@ -106,7 +113,11 @@ func (m *memo) page(place uint32) []uint32 {
 		for i := range plain {
 			plain[i] = p.word(uint32(i))
 		}
+		if p.packed != nil {
+			m.bytes -= packedBytes
+		}
 		p.plain, p.packed = plain, nil
+		m.bytes += plainBytes
 	}
 	return p.plain
 }
@@ -143,6 +154,7 @@ func (m *memo) pack(p *page32) {
 		q.places[i] = (index[k]-1)<<offsetBits | uint16(offset)
 	}
 	m.spare, p.plain, p.packed = p.plain, nil, q
+	m.bytes += packedBytes - plainBytes
 }
 
 // word returns what lies at a place of a page that is not plain.

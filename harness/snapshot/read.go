@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"io"
 	"math"
-	"slices"
 
 	"github.com/vramyard/vramyard/internal/pickle"
 	"github.com/vramyard/vramyard/internal/unpack"
@@ -195,9 +194,12 @@ func (m *machine) take(n int) ([]value, error) {
 
 // whole pushes a container with items. They lie where the stack grows.
 func (m *machine) whole(dict bool, items []value, fill func([]value) error) error {
-	items = slices.Clone(items)
+	n := copy(m.taken[:2], items) // the container takes the place of the first
 	if err := m.open(dict); err != nil {
 		return err
 	}
-	return fill(items)
+	if err := fill(m.taken[:n]); err != nil {
+		return err
+	}
+	return fill(items[n:])
 }

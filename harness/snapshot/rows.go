@@ -2,6 +2,7 @@ package snapshot
 
 import (
 	"math"
+	"strings"
 )
 
 // maxDevice bounds the ordinals of devices, because a snapshot has a list for each of them.
@@ -57,8 +58,19 @@ func (m *machine) note(row rowKind, key value) {
 	}
 	if t := m.texts.ref(key.x); t.noted&(1<<row) == 0 {
 		t.noted |= 1 << row
-		m.s.Unknown = append(m.s.Unknown, rowNames[row]+"."+t.text)
+		m.s.Unknown = append(m.s.Unknown, rowNames[row]+"."+shortened(t.text))
 	}
+}
+
+// maxNoted is how many bytes of a key that is ignored are kept.
+const maxNoted = 100
+
+// shortened returns the first bytes of a text.
+func shortened(text string) string {
+	if len(text) <= maxNoted {
+		return text
+	}
+	return strings.ToValidUTF8(text[:maxNoted], "") + "…"
 }
 
 // keys returns what keys a dictionary has.
@@ -140,7 +152,9 @@ func (m *machine) entry(nd *node, h has) (value, error) {
 	if hist.Len() == 0 {
 		m.grown = append(m.grown, growth{m.entries, hist})
 	}
+	before := hist.packed
 	hist.Append(e)
+	m.rowBytes += hist.packed - before
 	m.entries++
 	return value{kind: isEntry, x: m.entries - 1, n: 1}, nil
 }
@@ -156,7 +170,7 @@ func (m *machine) action(v value) (Action, bool) {
 	}
 	if t.noted&(1<<otherRow) == 0 {
 		t.noted |= 1 << otherRow
-		m.s.Unknown = append(m.s.Unknown, "action."+t.text)
+		m.s.Unknown = append(m.s.Unknown, "action."+shortened(t.text))
 	}
 	return ActionOther, true
 }
@@ -181,6 +195,9 @@ func (v value) stack() (uint32, bool) {
 // history returns the history that entries are added to.
 func (m *machine) history() *History {
 	if m.streams == nil {
+		if k := len(m.histories); k > 0 {
+			m.shutBytes += m.histories[k-1].room()
+		}
 		m.streams, m.pools = map[int64]uint16{}, map[[2]uint64]uint16{}
 		m.histories = append(m.histories, &History{})
 	}
@@ -289,7 +306,7 @@ func (m *machine) block(nd *node, h has) (value, error) {
 		b.Requested = b.Size
 	}
 	if last.kind == isDict {
-		if err := m.use(&b, &m.nodes[last.x], !h.all(1<<keyRequested)); err != nil {
+		if err := m.use(&b, m.nodes.ref(last.x), !h.all(1<<keyRequested)); err != nil {
 			return value{}, err
 		}
 	}
@@ -315,7 +332,7 @@ func (m *machine) lastUse(v value) (value, bool) {
 	if v.kind != isList {
 		return value{}, v.kind == isEmpty || v.kind == isNone
 	}
-	use := m.nodes[v.x].items[0]
+	use := m.nodes.ref(v.x).items[0]
 	return use, use.kind == isDict
 }
 

@@ -74,7 +74,7 @@ func (m *machine) appendJSON(b []byte, v value) ([]byte, bool) {
 			return b, false // JSON has no word for it
 		}
 	case isList, isDict:
-		return m.appendContainer(b, &m.nodes[v.x])
+		return m.appendContainer(b, m.nodes.ref(v.x))
 	}
 	text, ok := m.plain(v)
 	return append(b, text...), ok

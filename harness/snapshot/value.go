@@ -1,6 +1,9 @@
 package snapshot
 
-import "math"
+import (
+	"math"
+	"reflect"
+)
 
 // kind says what a value on the stack is.
 type kind uint8
@@ -52,6 +55,9 @@ type value struct {
 	kind kind
 }
 
+// valueBytes is what a value takes.
+const valueBytes = 16
+
 // isRow reports whether a value can stand for several.
 func (v value) isRow() bool { return v.kind >= isFrame && v.kind <= isAnnotation }
 
@@ -102,6 +108,14 @@ func (a *arena[T]) add(row T) uint64 {
 
 // ref returns a row that may be changed.
 func (a *arena[T]) ref(i uint64) *T { return &a.parts[i/arenaRows][i%arenaRows] }
+
+// bytes returns what the rows take, apart from what they refer to.
+func (a *arena[T]) bytes() int {
+	return len(a.parts)*arenaRows*a.rowBytes() + cap(a.parts)*24
+}
+
+// rowBytes returns what a row takes.
+func (a *arena[T]) rowBytes() int { return int(reflect.TypeFor[T]().Size()) }
 
 // at returns a row.
 func (a *arena[T]) at(i uint32) T { return a.parts[i/arenaRows][i%arenaRows] }
