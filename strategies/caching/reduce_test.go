@@ -38,8 +38,28 @@ func draw(r *rand.Rand) caching.Config {
 	return c
 }
 
-// drawDemand returns some sizes to ask for, often only small or only large ones.
+// edges are the sizes at which a rule begins to hold, or one of the settings that draw draws.
+var edges = []device.Size{
+	512, device.MiB, 2 * device.MiB, 10 * device.MiB, 12 * device.MiB, 16 * device.MiB, 20 * device.MiB, 21 * device.MiB, 32 * device.MiB, 64 * device.MiB,
+}
+
+// drawEdges returns sizes at and just beside edges.
+func drawEdges(r *rand.Rand) (d alloc.Demand) {
+	beside := []int64{-512, -1, 0, 0, 1, 512}
+	for range 1 + r.IntN(4) {
+		n := int64(edges[r.IntN(len(edges))]) + beside[r.IntN(len(beside))]
+		d.Sizes = append(d.Sizes, device.Size(max(n, 1)))
+	}
+	slices.Sort(d.Sizes)
+	d.Sizes = slices.Compact(d.Sizes)
+	return d
+}
+
+// drawDemand returns some sizes to ask for, often only small or only large ones, or such at edges.
 func drawDemand(r *rand.Rand) alloc.Demand {
+	if r.IntN(3) == 0 {
+		return drawEdges(r)
+	}
 	kinds := []device.Size{600, 64 * device.KiB, 3 * device.MiB, 12 * device.MiB, 24 * device.MiB}
 	from := r.IntN(len(kinds))
 	to := from + 1 + r.IntN(len(kinds)-from)
@@ -78,6 +98,10 @@ func differ(t *testing.T, seed uint64, a, b caching.Config, d alloc.Demand) erro
 	for step := range 300 {
 		if len(live) > 0 && r.IntN(100) < 45 {
 			k := r.IntN(len(live))
+			if r.IntN(4) == 0 {
+				used := device.Stream(r.IntN(2))
+				require.Equal(t, all[0].RecordStream(live[k], used), all[1].RecordStream(live[k], used))
+			}
 			x, y := all[0].Free(live[k]), all[1].Free(live[k])
 			require.Equal(t, x, y)
 			live = slices.Delete(live, k, k+1)
