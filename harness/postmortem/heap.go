@@ -60,8 +60,11 @@ func (o *Owner) name() string {
 	case o.Tag != "":
 		return o.Tag
 	}
-	return "unknown"
+	return unknown
 }
+
+// unknown is the name of an owner of whom nothing is known.
+const unknown = "unknown"
 
 // isPython reports whether a place is in a file of Python.
 func isPython(place string) bool { return strings.Contains(place, ".py:") }

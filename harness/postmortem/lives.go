@@ -89,7 +89,12 @@ func (l *lives) stack(id uint64) (places []string) {
 	if id >= uint64(len(l.all)) {
 		return nil
 	}
-	for frame := range l.of.Stack(l.all[id].call) {
+	return l.places(l.all[id].call)
+}
+
+// places returns the places of a stack, the innermost first.
+func (l *lives) places(call uint32) (places []string) {
+	for frame := range l.of.Stack(call) {
 		f := l.of.Frames[frame]
 		places = append(places, l.of.Strings[f.File]+":"+strconv.FormatInt(f.Line, 10)+" "+l.of.Strings[f.Function])
 	}

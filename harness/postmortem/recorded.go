@@ -81,7 +81,9 @@ func (r *Recording) AtEntry(entry int) (*Report, error) {
 	if h.Pools != nil {
 		pool = poolOf(pools, h.Pools[e.Pool])
 	}
-	return Explain(heap, r.need(heap, request, pool), l.who(entry)), nil
+	why := Explain(heap, r.need(heap, request, pool), l.who(entry))
+	why.Asker = &Owner{Known: true, Born: entry, Stack: l.places(e.Stack)}
+	return why, nil
 }
 
 // AtEnd explains why a request would be refused when the snapshot was written, if the device had so many bytes

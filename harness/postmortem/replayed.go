@@ -7,6 +7,7 @@ import (
 
 	"github.com/vramyard/vramyard/alloc"
 	"github.com/vramyard/vramyard/device"
+	"github.com/vramyard/vramyard/harness/history"
 	"github.com/vramyard/vramyard/harness/replay"
 	"github.com/vramyard/vramyard/harness/trace"
 )
@@ -92,6 +93,7 @@ func Replay(p *replay.Prepared, setup alloc.Setup, o Options) (*Verdict, error) 
 	}
 	heap := at.heap()
 	v.Report = Explain(heap, at.need(heap, pool), who)
+	v.Report.Asker = &at.asker
 	return v, at.prove(v.Report)
 }
 
@@ -106,6 +108,7 @@ type moment struct {
 	s       alloc.Strategy
 	faults  *device.Faults
 	request alloc.Request
+	asker   Owner // of the request, as far as the trace was looked through
 	err     error
 	usage   device.Usage // before the request
 	refused int          // requests that found no memory before
@@ -273,10 +276,11 @@ func (m *moment) look() (Who, alloc.PoolID, error) {
 	at := 0
 	err := src.Pieces(func(events []trace.Event) error {
 		for i := range events {
+			e := &events[i]
 			if at == m.event {
+				m.asker = m.owner(src, e, at)
 				return errReached
 			}
-			e := &events[i]
 			switch e.Kind {
 			case trace.Alloc, trace.LiveAtStart:
 				if _, there := owners[e.ID]; there {
@@ -302,6 +306,9 @@ func (m *moment) look() (Who, alloc.PoolID, error) {
 // owner returns who asked with an event.
 func (m *moment) owner(src trace.Source, e *trace.Event, at int) Owner {
 	o := Owner{Known: true, ID: e.ID, Born: at, Age: m.event - at, Tag: src.TagOf(e)}
+	if o.Tag == history.Rounded { // which is about the size
+		o.Tag = ""
+	}
 	if e.Kind == trace.LiveAtStart {
 		o.Born = -1
 	}

@@ -81,6 +81,7 @@ func TestPlansMakeRoom(t *testing.T) {
 				require.False(t, slices.ContainsFunc(v.Report.Plans, func(p postmortem.Plan) bool { return p.Proven != nil && !*p.Proven }), name)
 			}
 			require.NotEqual(t, postmortem.CauseAgain, v.Report.Cause, name)
+			require.Equal(t, fmt.Sprintf("layer %d", v.ID%5), v.Report.Asker.Tag, name)
 			proven++
 			o.Event = v.Event
 			again, err := postmortem.Replay(p, setup, o)

@@ -33,6 +33,7 @@ type Report struct {
 	Cause   Cause  `json:"cause"`   // in a word
 	Verdict string `json:"verdict"` // in a sentence
 
+	Asker     *Owner        `json:"asker,omitempty"`             // who asked; absent: not known
 	Requested device.Size   `json:"requested_bytes"`             // asked for
 	Block     device.Size   `json:"block_bytes"`                 // smallest free chunk that would have served
 	Segment   device.Size   `json:"segment_bytes"`               // what the device was asked for; 0: nothing

@@ -141,6 +141,9 @@ func (r *Report) WriteText(w io.Writer) error {
 	}
 	t := &text{w: w}
 	t.line("asked", "%s, for which a hole of %s is needed%s", b(r.Requested), b(r.Block), r.segmentText())
+	if o := r.Asker; o != nil && o.name() != unknown {
+		t.line("asked by", "%s", report.Printable(o.name()))
+	}
 	t.line("device", "%s", r.deviceText())
 	t.line("live", "%s in %s, %s of that rounding", b(r.Live.Bytes), several(r.Live.Count, "block"), b(r.Loss))
 	t.line("free", "%s in %s, the largest %s (external fragmentation %.1f %%); of use here %s, the largest %s",
