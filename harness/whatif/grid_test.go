@@ -8,6 +8,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/vramyard/vramyard/alloc"
 	"github.com/vramyard/vramyard/harness/whatif"
 	"github.com/vramyard/vramyard/strategies"
 )
@@ -117,4 +118,37 @@ func TestPageShowsAGrid(t *testing.T) {
 	setups, err := whatif.ReadGrid([]byte(example), strategies.All())
 	require.NoError(t, err)
 	require.Len(t, setups, 8)
+}
+
+// TestGridsLeaveNoStrategyOut looks for every strategy in the quick grid and for every preset, by its
+// configuration, in the full one.
+func TestGridsLeaveNoStrategyOut(t *testing.T) {
+	is := func(name string, s alloc.Setup) string {
+		family, _, _ := strings.Cut(name, ":")
+		text, err := json.Marshal(s.Config)
+		require.NoError(t, err)
+		return family + string(text)
+	}
+	names := map[string]bool{}
+	for _, s := range quick(t) {
+		family, _, _ := strings.Cut(s.Name, ":")
+		names[family] = true
+	}
+	text, err := os.ReadFile("../../cmd/vramyard/grids/full.yaml")
+	require.NoError(t, err)
+	full, err := whatif.ReadGrid(text, strategies.All())
+	require.NoError(t, err)
+	configs := map[string]bool{}
+	for _, s := range full {
+		configs[is(s.Name, s)] = true
+	}
+	for _, spec := range strategies.All() {
+		require.Contains(t, names, spec.Name)
+		for _, p := range spec.Presets {
+			name := strings.TrimSuffix(spec.Name+":"+p.Name, ":")
+			s, err := strategies.All().Lookup(name, nil)
+			require.NoError(t, err)
+			require.True(t, configs[is(name, s)], name)
+		}
+	}
 }
