@@ -53,6 +53,7 @@ func TestWhatifFindsWhatCarriesTheExamples(t *testing.T) {
 		require.True(t, r.Recorded.Failure.Fatal)
 		require.Equal(t, r.Recorded.Capacity, r.Card)
 		require.NotNil(t, r.Explained.Recorded, file)
+		require.NotEmpty(t, r.Explained.Recorded.Asker.Stack, file)
 		require.NotNil(t, r.Offline, file)
 		require.GreaterOrEqual(t, r.Offline.Best.Height, r.LowerBound)
 	}

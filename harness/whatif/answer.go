@@ -3,6 +3,7 @@ package whatif
 import (
 	"fmt"
 	"math"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -74,6 +75,10 @@ func (t *teller) tell() {
 	carries := func(p *Point) bool { return p.Carried != nil && *p.Carried && known(p) }
 	ours := func(f func(*Point) bool) func(*Point) bool { return func(p *Point) bool { return f(p) && t.ours(p) } }
 	switch {
+	case t.LowerBound > mostLive:
+		t.a.Verdict = TooLittle
+		t.say("None: the live bytes alone need %s, and there is no card of more than %s.", report.Bytes(t.LowerBound), report.Bytes(sim.Cards()[0].Memory))
+		t.say("So nothing was tried.")
 	case t.Card == 0:
 		t.a.Verdict = NoCard
 		t.preface()
@@ -94,7 +99,7 @@ func (t *teller) tell() {
 		t.a.Verdict = Strategy
 		b := t.best(carries)
 		t.choose(b)
-		t.say("No setting%s that was tried carries this run on %s. %s would: it %s.", t.of(), t.cardName(), capital(name(b)), needs(b))
+		t.say("No setting%s that was tried carries this run on %s. %s would: it %s.", t.of(), t.cardName(), capital(t.name(b)), needs(b))
 		t.costs(b)
 		t.fits(b)
 	default:
@@ -162,7 +167,7 @@ func easier(a, b *Point) bool {
 // choose notes what is answered with.
 func (t *teller) choose(p *Point) {
 	t.a.Label, t.a.Need = p.Label, p.Need()
-	if p.Export != nil {
+	if t.ours(p) {
 		t.a.Environment = p.Export.Environment
 	}
 }
@@ -175,9 +180,9 @@ func (t *teller) setting(b, least *Point) {
 		verb = "carry"
 	}
 	if t.Recorded.Failure != nil {
-		t.say("Yes: %s %s this run on %s.", name(b), verb, t.cardName())
+		t.say("Yes: %s %s this run on %s.", t.name(b), verb, t.cardName())
 	} else {
-		t.say("%s %s this run on %s.", capital(name(b)), verb, t.cardName())
+		t.say("%s %s this run on %s.", capital(t.name(b)), verb, t.cardName())
 	}
 	if held := t.held(); held > b.Need() {
 		t.say("It %s; %s were held when memory ran out, %s more.", needs(b), report.Bytes(held), report.Bytes(held-b.Need()))
@@ -222,20 +227,24 @@ func (t *teller) howSmall(b, least *Point) {
 	case b == nil || b.Need() == 0:
 	case p == nil || p.Need() == 0:
 		t.choose(b)
-		t.say("%s %s.", capital(name(b)), needs(b))
+		t.say("%s %s.", capital(t.name(b)), needs(b))
 		t.fits(b)
 	case b == p || p.Need()-min(p.Need(), b.Need()) <= p.Need()/nearly:
-		t.say("Nothing to gain from settings: none%s that was tried needs noticeably less.", t.of())
+		so := ""
+		if t.open(p) {
+			so = ", as far as was searched"
+		}
+		t.say("Nothing to gain from settings%s: none%s that was tried needs noticeably less.", so, t.of())
 		b = p
 	default:
 		t.choose(b)
-		t.say("%s %s: %s less.", capital(name(b)), needs(b), report.Bytes(p.Need()-b.Need()))
+		t.say("%s %s: %s less.", capital(t.name(b)), needs(b), report.Bytes(p.Need()-b.Need()))
 		t.costs(b)
 		t.fits(b)
 	}
 	if t.a.Verdict == TooLittle && least != nil && (p == nil || p.Need() == 0 || p.Need()-least.Need() > p.Need()/nearly) {
 		t.choose(least)
-		t.say("Of all that was tried %s needs least: %s.", name(least), amount(least))
+		t.say("Of all that was tried %s needs least: %s.", t.name(least), amount(least))
 		t.fits(least)
 		return
 	}
@@ -244,12 +253,27 @@ func (t *teller) howSmall(b, least *Point) {
 	}
 }
 
+// open reports whether a setting may still need noticeably less than a point does: its minimum was not searched
+// to the end.
+func (t *teller) open(p *Point) bool {
+	return slices.ContainsFunc(t.Runs, func(q Point) bool {
+		if !t.ours(&q) || q.CompletesAt == nil || q.MinCapacity != nil {
+			return false
+		}
+		least := t.LowerBound
+		if q.FailsAt != nil {
+			least = max(least, *q.FailsAt)
+		}
+		return p.Need()-min(p.Need(), least) > p.Need()/nearly
+	})
+}
+
 // elsewhere says what the best strategy needs, if that is less than a setting does.
 func (t *teller) elsewhere(b, least *Point) {
 	if least == nil || b == least || b != nil && b.Need() != 0 && b.Need()-min(b.Need(), least.Need()) <= b.Need()/nearly {
 		return
 	}
-	t.say("Of all that was tried %s needs least: %s, where the live bytes alone are %s.", name(least), amount(least), report.Bytes(t.LowerBound))
+	t.say("Of all that was tried %s needs least: %s, where the live bytes alone are %s.", t.name(least), amount(least), report.Bytes(t.LowerBound))
 }
 
 // costs says what a setting costs in calls to the device.
@@ -313,10 +337,10 @@ func (p *Point) environment() []string {
 	return p.Export.Environment
 }
 
-// name names a point in a sentence.
-func name(p *Point) string {
+// name names a point in a sentence. What another framework can be told is a strategy to users of the recorded one.
+func (t *teller) name(p *Point) string {
 	switch {
-	case p.Export == nil:
+	case !t.ours(p):
 		return "the strategy " + p.Label
 	case len(p.Export.Environment) == 0:
 		return p.Export.Framework + " without any setting"
@@ -348,8 +372,11 @@ func capital(s string) string {
 
 // times says how often.
 func times(n int) string {
-	if n == 1 {
+	switch n {
+	case 1:
 		return "once"
+	case 2:
+		return "twice"
 	}
 	return count(uint64(n)) + " times"
 }

@@ -36,6 +36,18 @@ func point(label string, need, card device.Size, settings ...string) whatif.Poin
 	return p
 }
 
+// ofTensorFlow makes a point one that TensorFlow can be told.
+func ofTensorFlow(p whatif.Point) whatif.Point {
+	p.Export = &alloc.Export{Framework: "TensorFlow", Environment: []string{"TF_ENABLE_GPU_GARBAGE_COLLECTION=false"}}
+	return p
+}
+
+// notSearched makes the minimum of a point an upper bound.
+func notSearched(p whatif.Point) whatif.Point {
+	p.MinCapacity = nil
+	return p
+}
+
 // asRecorded marks a point as that of the recorded settings.
 func asRecorded(p whatif.Point) whatif.Point {
 	p.Recorded, p.DeviceCalls, p.DeviceTime = true, 104, 9_000_000
@@ -104,6 +116,14 @@ func TestAnswersToAFailure(t *testing.T) {
 				"18.00 GiB. It makes 2,176 calls to the device, 44.00 ms by the cost model, where the recorded settings, which fail, make 104, " +
 				"9.00 ms. The smallest card listed that has so much is the NVIDIA L4 (22.16 GiB).",
 		},
+		"only another framework's allocator does": {
+			card: 24 * gib, bound: 17 * gib, rec: recording(t, 23*gib, died(gib)),
+			runs:    []whatif.Point{ofTensorFlow(point("bfc", 18*gib, 24*gib)), asRecorded(point("caching", 27*gib, 24*gib))},
+			verdict: whatif.Strategy,
+			want: "No setting of PyTorch that was tried carries this run on the same card (24.00 GiB). The strategy bfc would: it needs " +
+				"18.00 GiB. It makes 2,176 calls to the device, 44.00 ms by the cost model, where the recorded settings, which fail, make 104, " +
+				"9.00 ms. The smallest card listed that has so much is the NVIDIA L4 (22.16 GiB).",
+		},
 		"nothing does": {
 			card: 24 * gib, bound: 17 * gib, rec: recording(t, 23*gib, died(gib)),
 			runs:    []whatif.Point{point("bestfit", 25*gib, 24*gib), asRecorded(point("caching", 27*gib, 24*gib))},
@@ -159,6 +179,17 @@ func TestOtherAnswers(t *testing.T) {
 				"44.00 ms by the cost model. The smallest card listed that has so much is the Tesla V100 SXM2 16GB (15.78 GiB). Of all that was " +
 				"tried the strategy bestfit needs least: 12.00 GiB, where the live bytes alone are 12.00 GiB.",
 		},
+		"what would need less was not searched": {
+			bound: 17 * gib, rec: recording(t, 20*gib, nil),
+			runs:    []whatif.Point{asRecorded(point("caching", 20*gib, 0)), notSearched(point("caching "+grows, 20*gib-gib/10, 0, grows))},
+			verdict: whatif.NoCard,
+			want: "No failure is recorded. With the recorded settings it needs 20.00 GiB. The smallest card listed that has so much is the " +
+				"NVIDIA L4 (22.16 GiB). Nothing to gain from settings, as far as was searched: none of PyTorch that was tried needs noticeably less.",
+		},
+		"more than any card has": {
+			bound: 3 * device.TiB, rec: recording(t, 20*gib, nil), runs: []whatif.Point{}, verdict: whatif.TooLittle,
+			want: "None: the live bytes alone need 3.00 TiB, and there is no card of more than 178.36 GiB. So nothing was tried.",
+		},
 		"it was refused memory and went on": {
 			bound: 17 * gib, rec: recording(t, 20*gib, &whatif.Failure{Count: 3, Size: gib}),
 			runs:    []whatif.Point{asRecorded(point("caching", 200*gib, 0))},
@@ -190,6 +221,9 @@ func TestHowSure(t *testing.T) {
 		return strings.Join(whatif.Tell(r, false).Sure, "\n")
 	}
 	plain := sure(func(*whatif.Recorded) {})
+	require.NotContains(t, sure(func(r *whatif.Recorded) { r.Empty, r.Opening, r.Wrapped = true, 7, "one entry" }), "The recording", "which no history says")
+	require.Contains(t, strings.Join(whatif.Tell(&whatif.Result{Card: gib, LowerBound: gib}, true).Sure, "\n"),
+		"Private pools (CUDA graphs) are replayed")
 	require.Contains(t, plain, "That is close: 102.40 MiB are to spare, 0.5 % of the card.")
 	require.Contains(t, plain, "places all 100 allocations of this file where they were.")
 	require.Contains(t, plain, "Replayed with the recorded settings this run holds 22.00 GiB at most, recorded are 20.00 GiB.")

@@ -48,8 +48,10 @@ func WriteText(w io.Writer, r *Result) error {
 	}
 	b.WriteString("\n")
 	r.writeRecorded(&b)
-	r.writeTable(&b)
-	b.WriteString("\n")
+	if len(r.Runs) > 0 {
+		r.writeTable(&b)
+		b.WriteString("\n")
+	}
 	if err := r.writeFailure(&b); err != nil {
 		return err
 	}

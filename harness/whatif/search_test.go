@@ -194,3 +194,17 @@ func TestWritersAgree(t *testing.T) {
 		require.LessOrEqual(t, len([]rune(line)), 100, line)
 	}
 }
+
+// TestNobodyReplaysAMistake asks for more than there is by far: page by page that would take hours.
+func TestNobodyReplaysAMistake(t *testing.T) {
+	r := search(t, read(t, "a 1 1MiB\nrefused 8000000000GiB\nrefused 8000000000GiB\na 2 1MiB\n"), quick(t), whatif.Options{})
+	require.Empty(t, r.Runs)
+	require.Zero(t, r.Replayed)
+	require.Equal(t, whatif.TooLittle, r.Answer.Verdict)
+	var text, asJSON strings.Builder
+	require.NoError(t, whatif.WriteText(&text, r))
+	require.Contains(t, text.String(), "None: the live bytes alone need 7.45 EiB")
+	require.NotContains(t, text.String(), "settings, 0 of them different")
+	require.NoError(t, json.NewEncoder(&asJSON).Encode(r))
+	require.Contains(t, asJSON.String(), `"runs":[]`)
+}

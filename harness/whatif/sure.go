@@ -13,6 +13,7 @@ func (t *teller) sure() {
 	t.fidelity(add)
 	r := &t.Recorded
 	switch {
+	case r.Empty: // which says all
 	case r.Wrapped != "":
 		add("The recording lost its beginning (%s). What was live then is placed anew, without the holes that were between: "+
 			"needs may be larger than told.", r.Wrapped)
@@ -25,6 +26,10 @@ func (t *teller) sure() {
 	}
 	if r.Pools > 0 && !t.pools {
 		add("Private pools (CUDA graphs) are in the recording and not in the replay, which shares their memory: needs may be larger than told.")
+	}
+	if t.pools {
+		add("Private pools (CUDA graphs) are replayed, and kept apart by the strategies that have such; others share their memory and may need less " +
+			"than a graph could do with.")
 	}
 	if r.Streams > 1 {
 		add("%d streams ask for memory. Which blocks they share the recording tells only by when a free became final.", r.Streams)
@@ -63,7 +68,8 @@ func (t *teller) fidelity(add func(string, ...any)) {
 	r := &t.Recorded
 	switch {
 	case r.Empty:
-		add("The file has no history of requests, only what was live when it was written: how the program came there is not replayed.")
+		add("The file has no history of requests, only what was live when it was written: how the program came there is not replayed, " +
+			"and may have taken more.")
 	case r.Allocs > 0 && r.Predicted == r.Allocs:
 		add("The model of the recorded allocator places all %s allocations of this file where they were.", count(uint64(r.Allocs)))
 	case r.Allocs > 0:

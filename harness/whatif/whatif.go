@@ -84,6 +84,10 @@ func (p *Point) Need() device.Size {
 	return *p.CompletesAt
 }
 
+// mostLive is the most live bytes that are replayed: ten times what the largest card has. What a program asks for by
+// mistake may be any number, and strategies that map pages take each of them apart.
+const mostLive = 2 * device.TiB
+
 // Search replays a trace through every setting of a grid and says which of them would have carried it.
 // The recorded settings, if they are known, are one more.
 func Search(w *Wanted, rec Recorded, grid []alloc.Setup, o Options) (*Result, error) {
@@ -100,6 +104,11 @@ func Search(w *Wanted, rec Recorded, grid []alloc.Setup, o Options) (*Result, er
 	}
 	if rec.Setup.Name != "" {
 		r.Points++
+	}
+	if r.LowerBound > mostLive {
+		r.Runs = []Point{}
+		r.Answer = Tell(r, w.Demand.Pools)
+		return r, nil
 	}
 	r.Runs = points(grid, rec.Setup, w.Demand)
 	s := &search{Result: r, trace: prepared, o: o, pool: compare.NewPool(o.Workers)}
