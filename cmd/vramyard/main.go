@@ -10,6 +10,7 @@
 //	vramyard diff A.json B.json                         tell how two results differ, and fail where they may not
 //	vramyard offline [TRACE...]                        how little memory would do, known in advance
 //	vramyard trace info|convert|cut|diff|gen ...       look at traces, change and compare them, make them up
+//	vramyard view FILE...                              look at traces, snapshots and reports in a browser
 //	vramyard strategies [NAME]                         what there is, with every setting
 //	vramyard devices                                   the cards that a device can stand for
 //
@@ -118,7 +119,7 @@ func newRoot(started *bool) *cobra.Command {
 		SilenceUsage:  true,
 	}
 	root.AddCommand(newCompare(), newReplay(), newVerify(), newBench(), newCheck(), newWhatif(), newTune(), newOffline(), newDiff(), newTrace(),
-		newStrategies(), newDevices())
+		newView(), newStrategies(), newDevices())
 	root.SetHelpCommand(newHelp())
 	noteStart(root, started)
 	return root

@@ -41,17 +41,10 @@ func column[T, V any](list []T, f func(*T) V) []V {
 // trace encodes a trace and its runs.
 func (e *encoder) trace(t *Traced) object {
 	p := t.Picture
-	n := p.Grid.Len()
-	first, last := make([]uint32, n), make([]uint32, n)
-	for i := range n {
-		first[i], last[i] = uint32(p.Grid.First(i)), uint32(p.Grid.Last(i))
-	}
 	o := object{
 		"name": clip(p.Head.Header.Name), "sha256": p.Head.Header.Hash, "events": p.Head.Events,
-		"source":  column(p.Head.Header.Meta, func(m *trace.Pair) [2]string { return [2]string{clip(m.Key), clip(m.Value)} }),
-		"time":    nil,
-		"buckets": object{"n": n, "first": e.u32(first), "last": e.u32(last)},
-		"bound":   e.f64(p.Bound), "lower_bound_bytes": p.LowerBound,
+		"source":            column(p.Head.Header.Meta, func(m *trace.Pair) [2]string { return [2]string{clip(m.Key), clip(m.Value)} }),
+		"lower_bound_bytes": p.LowerBound,
 		"marks": column(p.Marks, func(m *picture.Mark) object {
 			return object{"event": m.Event, "time": known(m.Time), "text": clip(m.Text)}
 		}),
@@ -59,15 +52,27 @@ func (e *encoder) trace(t *Traced) object {
 		"tags":           column(p.Tags, func(tag *string) string { return clip(*tag) }),
 		"streams":        p.Streams,
 	}
-	if p.Times != nil {
-		o["time"] = e.f64(column(p.Times, func(t *int64) float64 { return float64(*t) }))
-	}
+	e.axis(o, p, 0)
 	runs := make([]object, len(t.Runs))
 	for i := range t.Runs {
 		runs[i] = e.run(p, &t.Runs[i])
 	}
 	o["runs"] = runs
 	return o
+}
+
+// axis encodes the buckets from a number on, and what is known of the trace by bucket.
+func (e *encoder) axis(o object, p *picture.Trace, from int) {
+	n := len(p.Bound)
+	first, last := make([]uint32, n), make([]uint32, n)
+	for i := range n {
+		first[i], last[i] = uint32(p.Grid.First(from+i)), uint32(p.Grid.Last(from+i))
+	}
+	o["buckets"] = object{"n": n, "first": e.u32(first), "last": e.u32(last)}
+	o["bound"], o["time"] = e.f64(p.Bound), nil
+	if p.Times != nil {
+		o["time"] = e.f64(column(p.Times, func(t *int64) float64 { return float64(*t) }))
+	}
 }
 
 // known returns a time, or nil for none.
@@ -158,7 +163,7 @@ func failures(p *picture.Run, report any) []object {
 // blocks encodes the map of memory.
 func (e *encoder) blocks(t *picture.Trace, p *picture.Run) object {
 	y := func(a device.Addr) float64 { return p.Space.Y(a) }
-	rects, regions := p.Rects, p.Regions
+	regions := p.Regions
 	return object{
 		"space": p.Space.Bytes,
 		"ranges": column(p.Space.Ranges, func(r *picture.Range) object {
@@ -173,20 +178,25 @@ func (e *encoder) blocks(t *picture.Trace, p *picture.Run) object {
 			"pool":     e.u16(column(regions, func(s *picture.Stretch) uint16 { return s.Pool })),
 			"left_out": left(p.RegionsLeft),
 		},
-		"rects": object{
-			"y":         e.f64(column(rects, func(r *picture.Rect) float64 { return y(r.Addr) })),
-			"size":      e.f64(column(rects, func(r *picture.Rect) float64 { return float64(r.Size) })),
-			"requested": e.f64(column(rects, func(r *picture.Rect) float64 { return float64(r.Requested) })),
-			"born":      e.u32(column(rects, func(r *picture.Rect) uint32 { return r.Born })),
-			"freed":     e.u32(column(rects, func(r *picture.Rect) uint32 { return r.Freed })),
-			"dies":      e.u32(column(rects, func(r *picture.Rect) uint32 { return r.Dies })),
-			"tag":       e.u32(column(rects, func(r *picture.Rect) uint32 { return r.Tag })),
-			"stream":    e.u16(column(rects, func(r *picture.Rect) uint16 { return r.Stream })),
-			"class":     e.i16(column(rects, func(r *picture.Rect) int16 { return class(r.Class) })),
-			"id":        e.f64(column(rects, func(r *picture.Rect) float64 { return float64(r.ID) })),
-		},
+		"rects":    e.rects(&p.Space, p.Rects),
 		"left_out": left(p.RectsLeft), "complete": p.RectsLeft.Count == 0,
 		"raster": e.raster(t, p),
+	}
+}
+
+// rects encodes the rectangles of blocks.
+func (e *encoder) rects(space *picture.Space, rects []picture.Rect) object {
+	return object{
+		"y":         e.f64(column(rects, func(r *picture.Rect) float64 { return space.Y(r.Addr) })),
+		"size":      e.f64(column(rects, func(r *picture.Rect) float64 { return float64(r.Size) })),
+		"requested": e.f64(column(rects, func(r *picture.Rect) float64 { return float64(r.Requested) })),
+		"born":      e.u32(column(rects, func(r *picture.Rect) uint32 { return r.Born })),
+		"freed":     e.u32(column(rects, func(r *picture.Rect) uint32 { return r.Freed })),
+		"dies":      e.u32(column(rects, func(r *picture.Rect) uint32 { return r.Dies })),
+		"tag":       e.u32(column(rects, func(r *picture.Rect) uint32 { return r.Tag })),
+		"stream":    e.u16(column(rects, func(r *picture.Rect) uint16 { return r.Stream })),
+		"class":     e.i16(column(rects, func(r *picture.Rect) int16 { return class(r.Class) })),
+		"id":        e.f64(column(rects, func(r *picture.Rect) float64 { return float64(r.ID) })),
 	}
 }
 

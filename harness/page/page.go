@@ -32,6 +32,7 @@ type Report struct {
 	Traces  []Traced       // pictures
 	More    map[string]any // sections of the kind, for the script, as JSON; lists of at most 200
 	Limit   int            // most bytes of the page; 0 is 5 MB
+	Live    bool           // who serves the page answers questions of its script, see [Tile], [Moment] and [Series]
 }
 
 // Text is lines of text.
@@ -124,6 +125,9 @@ func render(r *Report, traces []Traced) ([]byte, error) {
 		"schema": Schema, "kind": r.Kind, "title": clip(r.Title), "version": r.Version, "command": r.Command,
 		"licences": licences(), "states": states(), "traces": drawn,
 	}
+	if r.Live {
+		o["live"] = true
+	}
 	for name, section := range r.More {
 		o[name] = e.given(section)
 	}
@@ -207,6 +211,9 @@ func fill(r *Report, about, data string) *filling {
 		},
 	}
 	policy := []string{"default-src 'none'", "style-src 'unsafe-inline'", "img-src data: blob:", "script-src"}
+	if r.Live {
+		policy = slices.Insert(policy, 1, "connect-src 'self'")
+	}
 	for _, js := range []string{uplotJS, pageScript()} {
 		sum := sha256.Sum256([]byte(js))
 		policy[len(policy)-1] += fmt.Sprintf(" 'sha256-%s'", base64.StdEncoding.EncodeToString(sum[:]))
@@ -231,3 +238,6 @@ func sourceOf(t *Traced) source {
 	}
 	return s
 }
+
+// Is reports whether text is a page that [Write] wrote.
+func Is(text []byte) bool { return bytes.Contains(text, []byte(`id="vy-report"`)) }

@@ -41,6 +41,9 @@ func (f *follower) replay(
 			return nil
 		}
 		f.last = o.Event
+		if err := f.o.step(o.Event); err != nil {
+			return err
+		}
 		if err := f.blocks.Event(&o); err != nil {
 			return err
 		}

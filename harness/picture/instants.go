@@ -110,31 +110,38 @@ func (p *painter) event(o *replay.Observation) error {
 		return nil
 	}
 	p.next++
-	at := Instant{Event: o.Event, Labels: p.wanted.labels[o.Event]}
+	at := p.look(p.trace, o.Event)
+	at.Labels = p.wanted.labels[o.Event]
+	p.instants = append(p.instants, at)
+	return nil
+}
+
+// look takes the state of the strategy. The note of a block is the number of its tag.
+func (f *follower) look(t *Trace, event int) Instant {
+	at := Instant{Event: event}
 	tags := map[device.Addr]int{}
-	for b := range p.blocks.Blocks {
+	for b := range f.blocks.Blocks {
 		tags[b.Addr] = b.Note
 	}
 	var region device.Addr
-	for c := range p.strategy.Walk {
+	for c := range f.strategy.Walk {
 		if n := len(at.Regions); n == 0 || region != c.Region {
 			region = c.Region
 			at.Regions = append(at.Regions, InstantArea{
-				Region: device.Region{Addr: c.Region}, Stream: p.trace.streamOf(c.Stream), Pool: c.Pool,
+				Region: device.Region{Addr: c.Region}, Stream: t.streamOf(c.Stream), Pool: c.Pool,
 			})
 		}
 		n := len(at.Regions) - 1
 		at.Regions[n].Size += c.Size
 		x := Cell{
 			Region: uint32(n), Addr: c.Addr, Size: c.Size, Requested: c.Requested, State: c.State, Class: c.Class,
-			Stream: p.trace.streamOf(c.Stream),
+			Stream: t.streamOf(c.Stream),
 		}
 		if c.State == alloc.Live || c.State == alloc.Pending {
 			x.ID, x.Tag = c.Tag, uint32(tags[c.Addr])
 		}
 		at.Chunks = append(at.Chunks, x)
 	}
-	at.keep(p.o.Chunks)
-	p.instants = append(p.instants, at)
-	return nil
+	at.keep(f.o.Chunks)
+	return at
 }

@@ -21,6 +21,9 @@ type Options struct {
 	FreeAt    replay.FreeAt // see [replay.Options]
 	Latency   bool          // replay once more for the latency of single calls
 	Events    []int         // events whose instants are wanted beside the peaks
+
+	Each func(r *Rect)         // called with every block, those that die in the order of their deaths, then the others; nil for none
+	Step func(event int) error // called now and then with the number of an event; its error ends the replay; nil for none
 }
 
 // withDefaults fills in what is zero.
@@ -34,4 +37,15 @@ func (o Options) withDefaults() Options {
 	o.Ranges = cmp.Or(o.Ranges, 1024)
 	o.Failures = cmp.Or(o.Failures, 200)
 	return o
+}
+
+// stepEvents is how many events lie between two calls of Options.Step.
+const stepEvents = 1 << 14
+
+// step calls Step if it is due at an event.
+func (o *Options) step(event int) error {
+	if o.Step == nil || event%stepEvents != 0 {
+		return nil
+	}
+	return o.Step(event)
 }

@@ -60,9 +60,16 @@ func (r *recorder) granted(e *trace.Event, b *follow.Block) {
 
 // gone keeps a block that is over.
 func (r *recorder) gone(event int, b *follow.Block) {
-	rect := r.rectOf(b, uint32(event))
-	r.rects.add(rect, rect.weight(r.trace.Grid.Events))
+	r.keep(r.rectOf(b, uint32(event)))
 	r.unused = append(r.unused, b.Note)
+}
+
+// keep takes the rectangle of a block.
+func (r *recorder) keep(rect Rect) {
+	if r.o.Each != nil {
+		r.o.Each(&rect)
+	}
+	r.rects.add(rect, rect.weight(r.trace.Grid.Events))
 }
 
 // event takes the state after an event.
@@ -154,8 +161,7 @@ func (r *recorder) finish() {
 	run := r.run
 	run.Capacity = r.capacity
 	for b := range r.blocks.Blocks {
-		rect := r.rectOf(b, Never)
-		r.rects.add(rect, rect.weight(r.trace.Grid.Events))
+		r.keep(r.rectOf(b, Never))
 	}
 	for i := range r.held {
 		r.stretch(r.held[i].Stretch)

@@ -2,7 +2,6 @@ package picture
 
 import (
 	"cmp"
-	"math"
 	"slices"
 )
 
@@ -18,15 +17,11 @@ const (
 // do the number of failures in every bucket, the first of them, and the instants. The pictures that
 // were there before do not change. Of what is down to the least nothing more goes.
 func (t *Trace) Thinner(runs []*Run) (*Trace, []*Run) {
-	thin := *t
-	coarser := t.Grid.Len() > leastBuckets
-	if coarser {
-		thin.Grid.Shift++
-		thin.Bound = pairs(t.Bound, math.Max)
-		if t.Times != nil {
-			thin.Times = pairs(t.Times, func(_, b int64) int64 { return b })
-		}
+	buckets := Pick{To: t.Grid.Len()}
+	if t.Grid.Len() > leastBuckets {
+		buckets.Shift = 1
 	}
+	thin := t.Pick(buckets)
 	if n := len(t.Marks); n > leastOfAKind {
 		thin.Marks = nil
 		for i := 0; i < n; i += 2 {
@@ -38,18 +33,15 @@ func (t *Trace) Thinner(runs []*Run) (*Trace, []*Run) {
 	all := make([]*Run, len(runs))
 	for i, r := range runs {
 		if r != nil {
-			all[i] = r.thinner(&thin, coarser)
+			all[i] = r.thinner(thin, buckets)
 		}
 	}
-	return &thin, all
+	return thin, all
 }
 
 // thinner returns the picture of a run with about half as much in it.
-func (r *Run) thinner(t *Trace, coarser bool) *Run {
-	thin := *r
-	if coarser {
-		thin.coarsen(r)
-	}
+func (r *Run) thinner(t *Trace, buckets Pick) *Run {
+	thin := r.Pick(buckets)
 	thin.Failures = slices.Clone(r.Failures[:half(len(r.Failures), leastFailures)])
 	for i := range thin.Failures {
 		thin.Failures[i].Tag = t.known(thin.Failures[i].Tag)
@@ -77,7 +69,7 @@ func (r *Run) thinner(t *Trace, coarser bool) *Run {
 			x.Chunks[k].Tag = t.known(x.Chunks[k].Tag)
 		}
 	}
-	return &thin
+	return thin
 }
 
 // half returns half of n, but no less than so many of them.
@@ -94,41 +86,6 @@ func (t *Trace) known(tag uint32) uint32 {
 // and returns l and more that is left out.
 func (l Left) and(count int, byteEvents float64) Left {
 	return Left{l.Count + count, l.ByteEvents + byteEvents}
-}
-
-// coarsen makes the buckets of r those of another run, joined in pairs.
-func (r *Run) coarsen(from *Run) {
-	of := from.Curves.All()
-	for i, c := range r.Curves.All() {
-		*c = Curve{pairs(of[i].Max, math.Max), pairs(of[i].Min, math.Min)}
-		for k := range c.Max { // a bucket that was not looked at hides no other
-			if a := 2 * k; math.IsNaN(c.Max[k]) && a+1 < len(of[i].Max) {
-				if math.IsNaN(of[i].Max[a]) {
-					a++
-				}
-				c.Max[k], c.Min[k] = of[i].Max[a], of[i].Min[a]
-			}
-		}
-	}
-	for kind, n := range from.Calls {
-		r.Calls[kind] = pairs(n, sum)
-	}
-	r.DeviceTime, r.OOMs = pairs(from.DeviceTime, sum), pairs(from.OOMs, sum)
-}
-
-func sum[T uint32 | float64](a, b T) T { return a + b }
-
-// pairs returns the list with each pair joined; a last one without a partner stays.
-func pairs[T any](list []T, join func(a, b T) T) []T {
-	var joined []T
-	for i := 0; i < len(list); i += 2 {
-		v := list[i]
-		if i+1 < len(list) {
-			v = join(v, list[i+1])
-		}
-		joined = append(joined, v)
-	}
-	return joined
 }
 
 // thinner returns the raster with half as many columns and rows.

@@ -78,6 +78,9 @@ func NewTrace(src trace.Source, o Options) (*Trace, error) {
 	s := &sight{Trace: t, now: trace.NoTime, times: make([]int64, t.Grid.Len()), weights: map[string]*weight{}}
 	err := src.Pieces(func(events []trace.Event) error {
 		for i := range events {
+			if err := o.step(s.i); err != nil {
+				return err
+			}
 			s.see(&events[i])
 		}
 		return nil

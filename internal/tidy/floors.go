@@ -74,6 +74,8 @@ var rooms = []room{
 	{dir: "harness/formats", floor: 34, never: outsideHarness},
 	{dir: "harness/export", floor: 34, never: outsideHarness},
 	{dir: "harness/picture", floor: 34, never: outsideHarness},
+	{dir: "harness/blocks", floor: 35, never: append([]string{"harness/formats", "harness/store"}, outsideHarness...)},
+	{dir: "harness/view", floor: 37, never: append([]string{"harness/formats", "harness/store"}, outsideHarness...)},
 	{dir: "harness/page", floor: 36, never: append([]string{"harness/formats", "harness/store"}, outsideHarness...)},
 	{dir: "harness/report", floor: 35, never: append([]string{"harness/formats", "harness/store"}, outsideHarness...)},
 	{dir: "harness/postmortem", floor: 36, never: outsideHarness},

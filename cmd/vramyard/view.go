@@ -1,0 +1,351 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"os"
+	"os/exec"
+	"os/signal"
+	"path/filepath"
+	"runtime"
+	"strconv"
+	"strings"
+	"syscall"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/vramyard/vramyard/alloc"
+	"github.com/vramyard/vramyard/device/sim"
+	"github.com/vramyard/vramyard/harness/formats"
+	"github.com/vramyard/vramyard/harness/history"
+	"github.com/vramyard/vramyard/harness/page"
+	"github.com/vramyard/vramyard/harness/replay"
+	"github.com/vramyard/vramyard/harness/report"
+	"github.com/vramyard/vramyard/harness/snapshot"
+	"github.com/vramyard/vramyard/harness/trace"
+	"github.com/vramyard/vramyard/harness/view"
+	"github.com/vramyard/vramyard/harness/whatif"
+	"github.com/vramyard/vramyard/strategies"
+)
+
+// viewFlags are the flags of the command view.
+type viewFlags struct {
+	deviceFlags
+	strategies, freeAt, cacheDir string
+	source                       formats.Options
+	noBrowser                    bool
+	port                         uint16
+	until                        time.Duration
+
+	setups []alloc.Setup // none: as the trace was recorded
+	on     sim.Config
+	at     replay.FreeAt
+	cache  view.Cache
+}
+
+const (
+	keptFrom = 1 << 20 // events from which on a recording is kept; a shorter trace is replayed in a second
+	mostKept = 8 << 30 // bytes of all that are kept
+)
+
+func newView() *cobra.Command {
+	var f viewFlags
+	c := &cobra.Command{
+		Use:   "view FILE...",
+		Short: "Look at traces, snapshots and reports in a browser",
+		Long: `Replay traces and memory snapshots and show what happened in a browser: the page that --html writes elsewhere,
+which asks for more when you look closer, so that every block and every instant can be seen.
+
+A FILE is a trace of any format in docs/traces.md, the name of one inside the program, or a page that --html wrote.
+Without --strategies, a trace is replayed through PyTorch's caching allocator, with the settings and the
+capacity that it was recorded with as far as it tells.
+
+The pages are for this machine alone: they are served on the loopback interface, to those who know the random
+words in the address. Ctrl-C ends it. docs/reports.md says what is kept of long traces, and where.`,
+		Example: "  vramyard view snapshot.pickle\n  vramyard view --strategies caching,bfc --device sim:24GiB trace.parquet",
+		Args:    cobra.MinimumNArgs(1),
+		RunE:    f.run,
+	}
+	c.Flags().StringVar(&f.strategies, "strategies", "", "strategies to replay through, by name or name:preset, separated by commas (default: caching, as recorded)")
+	f.addDevice(c, "with its capacity")
+	f.addSim(c, "simulated device as a JSON object; the default is "+defaultDevice())
+	addSource(c, &f.source)
+	addFreeAt(c, &f.freeAt)
+	c.Flags().StringVar(&f.cacheDir, "cache", "", `directory for what is kept of long traces, or "none" (default: vramyard in that of the user's caches)`)
+	c.Flags().BoolVar(&f.noBrowser, "no-browser", false, "print the address and open no browser")
+	c.Flags().Uint16Var(&f.port, "port", 0, "port to serve on; 0 for a free one")
+	c.Flags().DurationVar(&f.until, "for", 0, "end after this time, such as 10m (default: at Ctrl-C)")
+	return c
+}
+
+// run executes the command.
+func (f *viewFlags) run(cmd *cobra.Command, args []string) error {
+	if err := f.settle(args); err != nil {
+		return err
+	}
+	documents := make([]view.Document, len(args))
+	for i, path := range args {
+		d, err := f.document(cmd, path)
+		if err != nil {
+			return err
+		}
+		documents[i] = d
+	}
+	on, err := listen(f.port)
+	if err != nil {
+		return flagError("port", err)
+	}
+	signal.Reset(os.Interrupt, syscall.SIGTERM) // this command ends cleanly by itself
+	ctx, stop := signal.NotifyContext(cmd.Context(), os.Interrupt, syscall.SIGTERM)
+	defer stop()
+	if f.until > 0 {
+		var cancel context.CancelFunc
+		ctx, cancel = context.WithTimeout(ctx, f.until)
+		defer cancel()
+	}
+	return f.serve(ctx, cmd, view.New(documents, nil), on)
+}
+
+// serve serves until ctx ends or a page cannot be made.
+func (f *viewFlags) serve(ctx context.Context, cmd *cobra.Command, s *view.Server, on net.Listener) error {
+	ctx, stop := context.WithCancel(ctx)
+	defer stop()
+	served := make(chan error, 1)
+	go func() { served <- s.Run(ctx, on) }()
+	address := "http://" + on.Addr().String() + s.Path()
+	if _, err := fmt.Fprintln(cmd.OutOrStdout(), address); err != nil {
+		stop()
+		return errors.Join(err, <-served)
+	}
+	if !f.noBrowser {
+		if err := browse(address); err != nil {
+			fmt.Fprintf(cmd.ErrOrStderr(), "no browser was opened (%v); open the address yourself\n", err)
+		}
+	}
+	if err := s.Wait(ctx); err != nil {
+		ended := ctx.Err() != nil
+		stop()
+		if err := errors.Join(err, <-served); !ended {
+			return err
+		}
+		return nil
+	}
+	return <-served
+}
+
+// errDuration is what is wrong with a time to end after.
+var errDuration = errors.New("want a time that is not negative")
+
+// settle judges the flags.
+func (f *viewFlags) settle(args []string) (err error) {
+	if f.until < 0 {
+		return flagError("for", errDuration)
+	}
+	if f.on, err = f.config(); err != nil {
+		return err
+	}
+	if f.at, err = parseFreeAt(f.freeAt); err != nil {
+		return err
+	}
+	if f.strategies != "" {
+		if f.setups, err = lookupAll(f.strategies); err != nil {
+			return err
+		}
+	}
+	f.cache = view.Cache{Dir: f.cacheDir, Build: build(), From: keptFrom, Most: mostKept}
+	switch f.cacheDir {
+	case "none":
+		f.cache.Dir = ""
+	case "":
+		if dir, err := os.UserCacheDir(); err == nil { // where there is none, nothing is kept
+			f.cache.Dir = filepath.Join(dir, "vramyard")
+		}
+	}
+	return onceFromStdin(args)
+}
+
+// build names this very program: its replays may differ from those of another one.
+func build() string {
+	path, err := os.Executable()
+	if err != nil {
+		return version
+	}
+	info, err := os.Stat(path)
+	if err != nil {
+		return version
+	}
+	return fmt.Sprintf("%s %d %d", version, info.Size(), info.ModTime().UnixNano())
+}
+
+// listen listens on the loopback interface.
+func listen(port uint16) (net.Listener, error) {
+	at := strconv.Itoa(int(port))
+	on, err := net.Listen("tcp", net.JoinHostPort("127.0.0.1", at))
+	if err != nil {
+		if six, errSix := net.Listen("tcp", net.JoinHostPort("::1", at)); errSix == nil {
+			return six, nil
+		}
+	}
+	return on, err
+}
+
+// browse opens the reader's browser.
+func browse(address string) error {
+	name, args := "xdg-open", []string{address}
+	switch runtime.GOOS {
+	case "darwin":
+		name = "open"
+	case "windows":
+		name, args = "rundll32", []string{"url.dll,FileProtocolHandler", address}
+	}
+	c := exec.Command(name, args...)
+	if err := c.Start(); err != nil {
+		return err
+	}
+	go func() { _ = c.Wait() }() // what the browser says in the end is nobody's concern
+	return nil
+}
+
+// document returns what makes the page of a file.
+func (f *viewFlags) document(cmd *cobra.Command, path string) (view.Document, error) {
+	d := view.Document{Name: report.Printable(baseOf(path))}
+	head, err := headOf(path)
+	switch {
+	case err != nil:
+		return d, err
+	case isPage(head):
+		d.Make = func(context.Context, *view.Progress) (*view.Content, error) { return readPage(path) }
+	default:
+		d.Make = func(ctx context.Context, p *view.Progress) (*view.Content, error) { return f.draw(ctx, cmd, path, p) }
+	}
+	return d, nil
+}
+
+// headOf returns the first bytes of a file, none of standard input, a pipe and a trace inside the program.
+func headOf(path string) ([]byte, error) {
+	info, err := os.Stat(path)
+	if err != nil || !info.Mode().IsRegular() {
+		return nil, nil // openSource says what is wrong with it
+	}
+	in, err := os.Open(path)
+	if err != nil {
+		return nil, err
+	}
+	head := make([]byte, 512)
+	n, err := io.ReadFull(in, head)
+	if errors.Is(err, io.ErrUnexpectedEOF) || errors.Is(err, io.EOF) {
+		err = nil
+	}
+	return head[:n], errors.Join(err, in.Close())
+}
+
+// isPage reports whether a file begins as a page does.
+func isPage(head []byte) bool {
+	return bytes.HasPrefix(bytes.ToLower(bytes.TrimSpace(head)), []byte("<!doctype html"))
+}
+
+// mostPage bounds the bytes of a page out of a file.
+const mostPage = 64 << 20
+
+// readPage reads a page that was written as a file.
+func readPage(path string) (*view.Content, error) {
+	in, err := os.Open(path)
+	if err != nil {
+		return nil, err
+	}
+	text, err := io.ReadAll(io.LimitReader(in, mostPage+1))
+	if err = errors.Join(err, in.Close()); err != nil {
+		return nil, err
+	}
+	switch {
+	case len(text) > mostPage:
+		return nil, fmt.Errorf("%s: more than %s", path, report.Bytes(mostPage))
+	case !page.Is(text):
+		return nil, fmt.Errorf("%s: HTML, and no page that vramyard wrote", path)
+	}
+	return &view.Content{Page: text, Foreign: true}, nil
+}
+
+// draw replays a trace and makes its page.
+func (f *viewFlags) draw(ctx context.Context, cmd *cobra.Command, path string, p *view.Progress) (*view.Content, error) {
+	p.Set("reading the file", 0, 0)
+	src, wanted, err := f.open(path, cmd.InOrStdin())
+	if err != nil {
+		return nil, err
+	}
+	rec, err := f.cache.Open(ctx, src, wanted, f.at, p)
+	if err != nil {
+		return nil, err
+	}
+	t, err := rec.Traced()
+	if err != nil {
+		return nil, errors.Join(err, rec.Close())
+	}
+	names := make([]string, len(wanted))
+	r := &page.Report{
+		Kind: "view", Version: version, Command: commandLine(cmd, []string{path}), Traces: []page.Traced{t}, Live: true, Limit: mostPage,
+	}
+	for i := range rec.Runs {
+		names[i] = rec.Runs[i].Setup.Name
+		r.Sheets = append(r.Sheets, report.ReplaySheet(rec.Runs[i].Picture.Result))
+	}
+	r.Title = strings.Join(names, ", ") + " on " + report.Printable(src.Head().Header.Name)
+	var b bytes.Buffer
+	if err := page.Write(&b, r); err != nil {
+		return nil, errors.Join(err, rec.Close())
+	}
+	return &view.Content{Page: b.Bytes(), Recording: rec, Close: rec.Close}, nil
+}
+
+// open opens a trace and says what it is replayed through.
+func (f *viewFlags) open(path string, stdin io.Reader) (trace.Source, []view.Wanted, error) {
+	var course *history.Course
+	o := f.source
+	o.Snapshot = func(_ *snapshot.Snapshot, c *history.Course) { course = c }
+	src, err := openSource(path, o, stdin)
+	if err != nil {
+		return nil, nil, err
+	}
+	on := f.on
+	if course != nil && course.Report.Capacity > 0 && !f.device.given && !f.sim.given {
+		rec := whatif.Recorded{}
+		rec.Add(course)
+		on.Capacity = rec.Capacity
+		w, err := whatif.Want(src) // what was refused is asked for
+		if err != nil {
+			return nil, nil, fmt.Errorf("%s: %w", path, err)
+		}
+		src = w.Source
+	}
+	setups := f.setups
+	if len(setups) == 0 {
+		setups = []alloc.Setup{recordedSetup(src.Head().Header)}
+	}
+	wanted := make([]view.Wanted, len(setups))
+	for i, s := range setups {
+		wanted[i] = view.Wanted{Setup: s, Device: on, Color: colorOf(s.Name)}
+		if on.Capacity > 0 {
+			wanted[i].Setup = s.ForCapacity(on.Capacity)
+		}
+	}
+	return src, wanted, nil
+}
+
+// recordedSetup returns PyTorch's allocator with the settings that a trace was recorded with, or with none if
+// it does not tell any that are known.
+func recordedSetup(h trace.Header) alloc.Setup {
+	config, _ := h.Get(history.KeyConfig)
+	setup, err := strategies.All().Lookup("caching", []byte(config))
+	if err != nil {
+		setup, err = strategies.All().Lookup("caching", nil)
+	}
+	if err != nil {
+		panic(err) // it is in the catalogue
+	}
+	return setup
+}

@@ -1,0 +1,114 @@
+package main
+
+import (
+	"bytes"
+	"io"
+	"net/http"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+)
+
+// firstLine hands over the first line that is written.
+type firstLine chan string
+
+// Write implements io.Writer.
+func (c firstLine) Write(b []byte) (int, error) {
+	select {
+	case c <- strings.TrimSpace(string(b)):
+	default:
+	}
+	return len(b), nil
+}
+
+// viewed runs the command with some words, hands its address to f, and interrupts it as a reader does.
+func viewed(t *testing.T, f func(address string), words ...string) {
+	t.Helper()
+	out := make(firstLine, 1)
+	var errs bytes.Buffer
+	done := make(chan int, 1)
+	go func() {
+		done <- run(append([]string{"view", "--no-browser", "--cache", "none", "--for", "10m"}, words...), strings.NewReader(""), out, &errs)
+	}()
+	select {
+	case address := <-out:
+		f(address)
+		self, err := os.FindProcess(os.Getpid())
+		require.NoError(t, err)
+		require.NoError(t, self.Signal(os.Interrupt))
+	case code := <-done:
+		require.Fail(t, "the command ended", "%d: %s", code, errs.String())
+	}
+	require.Equal(t, exitDone, <-done, errs.String())
+}
+
+// body returns what is answered to a question, asking again as long as the page is made.
+func body(t *testing.T, address string) string {
+	t.Helper()
+	for {
+		answer, err := http.Get(address)
+		require.NoError(t, err)
+		text, err := io.ReadAll(answer.Body)
+		require.NoError(t, err)
+		require.NoError(t, answer.Body.Close())
+		if answer.StatusCode == http.StatusOK && !bytes.Contains(text, []byte(`http-equiv="refresh"`)) {
+			return string(text)
+		}
+		require.NotEqual(t, http.StatusInternalServerError, answer.StatusCode, string(text))
+		time.Sleep(20 * time.Millisecond)
+	}
+}
+
+// TestViewServesATraceAndAPage opens one of each.
+func TestViewServesATraceAndAPage(t *testing.T) {
+	dir := t.TempDir()
+	file := filepath.Join(dir, `<script>alert(1)<script>.trace`)
+	require.NoError(t, os.WriteFile(file, []byte("a 1 1MiB tag=weights\na 2 2MiB\nf 1\na 3 100MiB\nf 2\n"), 0o600))
+	report := filepath.Join(dir, "r.html")
+	require.Equal(t, exitDone, run([]string{"replay", "--strategy", "bfc", "--html", report, file}, nil, io.Discard, io.Discard))
+	viewed(t, func(address string) {
+		index := body(t, address)
+		require.NotContains(t, index, "<script>alert")
+		page := body(t, address+"0/")
+		require.Contains(t, page, `"live":true`)
+		require.Contains(t, page, "connect-src &#39;self&#39;")
+		require.NotContains(t, page, "<script>alert")
+		require.Contains(t, body(t, address+"0/state?run=1&event=3"), `"event":3`)
+		want, err := os.ReadFile(report)
+		require.NoError(t, err)
+		require.Equal(t, string(want), body(t, address+"1/"))
+	}, "--strategies", "bfc,caching", "--device", "sim:32MiB", file, report)
+}
+
+// TestViewRefusesWhatItCannotShow tries wrong input.
+func TestViewRefusesWhatItCannotShow(t *testing.T) {
+	dir := t.TempDir()
+	html, text := filepath.Join(dir, "a.html"), filepath.Join(dir, "a.trace")
+	require.NoError(t, os.WriteFile(html, []byte("<!doctype html><p>hello"), 0o600))
+	require.NoError(t, os.WriteFile(text, []byte("a 1 1MiB\nboo\n"), 0o600))
+	for name, c := range map[string]struct {
+		words string
+		code  int
+		says  string
+	}{
+		"no file":          {"view", exitUsage, "requires at least 1 arg"},
+		"a missing file":   {"view --no-browser " + dir + "/none", exitError, "none: no such file"},
+		"foreign HTML":     {"view --no-browser " + html, exitError, "a.html: HTML, and no page that vramyard wrote"},
+		"a bad trace":      {"view --no-browser " + text, exitError, "a.trace:2: "},
+		"a strategy":       {"view --no-browser --strategies nobody " + text, exitError, "--strategies: "},
+		"a device":         {"view --no-browser --device sim:0 " + text, exitError, "--device: "},
+		"a negative time":  {"view --no-browser --for -1s " + text, exitError, "--for: "},
+		"a port":           {"view --no-browser --port 99999 " + text, exitUsage, "--port"},
+		"an earlier stdin": {"view --no-browser - -", exitError, "standard input can be read only once"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			var errs bytes.Buffer
+			require.Equal(t, c.code, run(strings.Fields(c.words), strings.NewReader(""), io.Discard, &errs))
+			require.Contains(t, errs.String(), c.says)
+		})
+	}
+}

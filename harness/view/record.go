@@ -1,0 +1,233 @@
+package view
+
+import (
+	"bufio"
+	"context"
+	"encoding/gob"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"sync"
+
+	"github.com/vramyard/vramyard/alloc"
+	"github.com/vramyard/vramyard/device"
+	"github.com/vramyard/vramyard/device/sim"
+	"github.com/vramyard/vramyard/harness/blocks"
+	"github.com/vramyard/vramyard/harness/page"
+	"github.com/vramyard/vramyard/harness/picture"
+	"github.com/vramyard/vramyard/harness/replay"
+	"github.com/vramyard/vramyard/harness/trace"
+)
+
+// fineBuckets is the most buckets of the curves of a recording. A run takes 18 MiB with so many, and a window
+// shows single events when it is as wide as 1/32 of a trace of four million.
+const fineBuckets = 1 << 17
+
+// Wanted is a strategy to replay a trace through.
+type Wanted struct {
+	Setup  alloc.Setup // on its device
+	Device sim.Config  // the device
+	Color  int         // in the palette
+}
+
+// Recording is a trace with runs, of which a reader may ask for any part. It is safe for concurrent use.
+type Recording struct {
+	Trace *picture.Trace // with fine buckets
+	Runs  []Run          // in the order of what was wanted
+
+	away     string // directory that goes when the recording is closed
+	src      trace.Source
+	prepared func() (*replay.Prepared, error)
+	states   states
+}
+
+// Run is one strategy on the trace.
+type Run struct {
+	Wanted
+
+	Picture *picture.Run // with fine buckets
+	blocks  *blocks.File
+	file    *os.File
+}
+
+// Close closes the files of the recording, and removes those that are not kept.
+func (r *Recording) Close() error {
+	var errs []error
+	for i := range r.Runs {
+		if f := r.Runs[i].file; f != nil {
+			errs = append(errs, f.Close())
+		}
+	}
+	if r.away != "" {
+		errs = append(errs, os.RemoveAll(r.away))
+	}
+	return errors.Join(errs...)
+}
+
+// overviewName is the file of a recording that holds all but the blocks.
+const overviewName = "overview"
+
+// blocksName returns the name of the file with the blocks of a run.
+func blocksName(run int) string { return fmt.Sprintf("blocks-%d", run) }
+
+// overview is what the file overviewName holds.
+type overview struct {
+	Trace picture.Trace
+	Runs  []picture.Run
+}
+
+// Record replays a trace through what is wanted and writes the blocks into a directory.
+func Record(ctx context.Context, src trace.Source, wanted []Wanted, at replay.FreeAt, dir string, p *Progress) (*Recording, error) {
+	o := page.Budget(len(wanted))
+	o.Buckets, o.FreeAt, o.Latency = fineBuckets, at, true
+	events := src.Head().Events
+	step := func(phase string) func(int) error {
+		return func(event int) error {
+			p.Set(phase, event, events)
+			return ctx.Err()
+		}
+	}
+	o.Step = step("reading the trace")
+	t, err := picture.NewTrace(src, o)
+	if err != nil {
+		return nil, err
+	}
+	r := newRecording(t, src, wanted)
+	prepared, err := r.prepared()
+	if err != nil {
+		return nil, err
+	}
+	for i := range r.Runs {
+		run := &r.Runs[i]
+		o.Step = step(fmt.Sprintf("replaying through %s", run.Setup.Name))
+		if err := run.record(t, prepared, o, filepath.Join(dir, blocksName(i))); err != nil {
+			return nil, errors.Join(err, r.Close())
+		}
+	}
+	return r, nil
+}
+
+// newRecording returns a recording without pictures.
+func newRecording(t *picture.Trace, src trace.Source, wanted []Wanted) *Recording {
+	r := &Recording{Trace: t, src: src, Runs: make([]Run, len(wanted))}
+	r.prepared = sync.OnceValues(func() (*replay.Prepared, error) { return replay.Prepare(src) })
+	for i := range wanted {
+		r.Runs[i].Wanted = wanted[i]
+	}
+	return r
+}
+
+// device returns a fresh device of the run.
+func (r *Run) device() (device.Device, error) { return sim.New(r.Device) }
+
+// record replays and writes the blocks to a file.
+func (r *Run) record(t *picture.Trace, p *replay.Prepared, o picture.Options, path string) error {
+	out, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE|os.O_EXCL, 0o600)
+	if err != nil {
+		return err
+	}
+	w := blocks.NewWriter(out, t.Head.Events)
+	o.Each = w.Add
+	r.Picture, err = t.Record(p, r.Setup, r.device, o)
+	if err = errors.Join(err, w.Close()); err != nil {
+		return errors.Join(err, out.Close())
+	}
+	if err := r.measure(p, o); err != nil {
+		return errors.Join(err, out.Close())
+	}
+	return r.open(out)
+}
+
+// measure replays once more for the figures, with nobody looking on.
+func (r *Run) measure(p *replay.Prepared, o picture.Options) error {
+	dev, err := r.device()
+	if err != nil {
+		return err
+	}
+	if o.Step != nil {
+		if err := o.Step(0); err != nil {
+			return err
+		}
+	}
+	r.Picture.Result, err = p.Run(r.Setup, dev, replay.Options{Figures: true, FreeAt: o.FreeAt})
+	return err
+}
+
+// open takes the file of blocks.
+func (r *Run) open(f *os.File) error {
+	info, err := f.Stat()
+	if err == nil {
+		r.blocks, err = blocks.Open(f, info.Size())
+	}
+	if err != nil {
+		return errors.Join(err, f.Close())
+	}
+	r.file = f
+	return nil
+}
+
+// save writes all but the blocks into a directory.
+func (r *Recording) save(dir string) error {
+	o := overview{Trace: *r.Trace}
+	for i := range r.Runs {
+		o.Runs = append(o.Runs, *r.Runs[i].Picture)
+	}
+	f, err := os.OpenFile(filepath.Join(dir, overviewName), os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
+	if err != nil {
+		return err
+	}
+	b := bufio.NewWriterSize(f, 1<<18)
+	return errors.Join(gob.NewEncoder(b).Encode(&o), b.Flush(), f.Close())
+}
+
+// load opens what a directory holds.
+func load(dir string, src trace.Source, wanted []Wanted) (*Recording, error) {
+	f, err := os.Open(filepath.Join(dir, overviewName))
+	if err != nil {
+		return nil, err
+	}
+	var o overview
+	err = gob.NewDecoder(bufio.NewReaderSize(f, 1<<18)).Decode(&o)
+	if err = errors.Join(err, f.Close()); err != nil {
+		return nil, err
+	}
+	if len(o.Runs) != len(wanted) || o.Trace.Head.Events != src.Head().Events {
+		return nil, fs.ErrInvalid
+	}
+	o.Trace.Head = src.Head() // the name may be another one
+	r := newRecording(o.Trace.Reopen(src), src, wanted)
+	for i := range r.Runs {
+		r.Runs[i].Picture = &o.Runs[i]
+		f, err := os.Open(filepath.Join(dir, blocksName(i)))
+		if err == nil {
+			err = r.Runs[i].open(f)
+		}
+		if err != nil {
+			return nil, errors.Join(err, r.Close())
+		}
+	}
+	return r, nil
+}
+
+// Traced returns what a page shows of the recording.
+func (r *Recording) Traced() (page.Traced, error) {
+	coarse := r.Trace.Grid.Coarse(page.Budget(1).Buckets)
+	t := page.Traced{Picture: r.Trace.Pick(coarse)}
+	for i := range r.Runs {
+		run := &r.Runs[i]
+		config, err := json.Marshal(run.Setup.Config)
+		if err != nil {
+			return page.Traced{}, err
+		}
+		figures := *run.Picture.Result
+		figures.Series = nil // the page has its own
+		t.Runs = append(t.Runs, page.Run{
+			Strategy: run.Setup.Name, Config: config, Device: run.Device, Color: run.Color, Figures: &figures,
+			Picture: run.Picture.Pick(coarse),
+		})
+	}
+	return t, nil
+}
