@@ -8,6 +8,7 @@
 //	vramyard whatif FILE                               which setting would have carried a run
 //	vramyard tune --strategy NAME [TRACE...]           search the settings of a strategy
 //	vramyard diff A.json B.json                         tell how two results differ, and fail where they may not
+//	vramyard plot --out FIGURE RESULT...               a figure for a paper
 //	vramyard offline [TRACE...]                        how little memory would do, known in advance
 //	vramyard trace info|convert|cut|diff|gen ...       look at traces, change and compare them, make them up
 //	vramyard view FILE...                              look at traces, snapshots and reports in a browser
@@ -118,8 +119,8 @@ func newRoot(started *bool) *cobra.Command {
 		SilenceErrors: true,
 		SilenceUsage:  true,
 	}
-	root.AddCommand(newCompare(), newReplay(), newVerify(), newBench(), newCheck(), newWhatif(), newTune(), newOffline(), newDiff(), newTrace(),
-		newView(), newStrategies(), newDevices())
+	root.AddCommand(newCompare(), newReplay(), newVerify(), newBench(), newCheck(), newWhatif(), newTune(), newOffline(), newDiff(), newPlot(),
+		newTrace(), newView(), newStrategies(), newDevices())
 	root.SetHelpCommand(newHelp())
 	noteStart(root, started)
 	return root

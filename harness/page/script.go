@@ -2,7 +2,11 @@ package page
 
 import (
 	"embed"
+	"fmt"
+	"image/color"
 	"strings"
+
+	"github.com/vramyard/vramyard/harness/palette"
 )
 
 //go:embed assets/script
@@ -19,6 +23,7 @@ var scriptParts = [...]string{
 func pageScript() string {
 	var b strings.Builder
 	b.WriteString("(() => {\n\"use strict\";\n")
+	fmt.Fprintf(&b, "const LINES = { light: %s, dark: %s };\n", colors(palette.Light()), colors(palette.Dark()))
 	for _, part := range scriptParts {
 		text, err := scriptFiles.ReadFile("assets/script/" + part + ".js")
 		if err != nil {
@@ -28,4 +33,13 @@ func pageScript() string {
 	}
 	b.WriteString("})();\n")
 	return b.String()
+}
+
+// colors returns colours as a list of the script.
+func colors(all []color.RGBA) string {
+	quoted := make([]string, len(all))
+	for i, c := range all {
+		quoted[i] = fmt.Sprintf(`"#%02x%02x%02x"`, c.R, c.G, c.B)
+	}
+	return "[" + strings.Join(quoted, ", ") + "]"
 }

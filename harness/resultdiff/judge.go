@@ -83,18 +83,18 @@ func (d *Diff) judge(c *Condition) (Verdict, error) {
 	}
 	for _, p := range d.Pairs {
 		if c.selects(p.B) {
-			v.add(c, p.B, p.a.figure(c.Figure), p.b.figure(c.Figure))
+			v.add(c, p.B, p.a.Figure(c.Figure), p.b.Figure(c.Figure))
 		}
 	}
 	for _, r := range d.onlyA {
 		if c.selects(r.Name) {
 			v.Judged++
-			v.Violations = append(v.Violations, Violation{r.Name, r.figure(c.Figure), Value{}, "B has no such run"})
+			v.Violations = append(v.Violations, Violation{r.Name, r.Figure(c.Figure), Value{}, "B has no such run"})
 		}
 	}
 	for _, r := range d.onlyB {
 		if c.selects(r.Name) {
-			v.add(c, r.Name, Value{}, r.figure(c.Figure))
+			v.add(c, r.Name, Value{}, r.Figure(c.Figure))
 		}
 	}
 	if v.Judged == 0 {

@@ -80,8 +80,8 @@ type Figure struct {
 	Value Value  // what it is
 }
 
-// figure returns the value of a figure, the zero value if the run has no such.
-func (r *Run) figure(name string) Value {
+// Figure returns the value of a figure, the zero value if the run has no such.
+func (r *Run) Figure(name string) Value {
 	i, ok := slices.BinarySearchFunc(r.Figures, name, func(f Figure, n string) int { return strings.Compare(f.Name, n) })
 	if !ok {
 		return Value{}
@@ -109,7 +109,7 @@ func Read(r io.Reader) (*Result, error) {
 	if root.kind != kindObject || schema.kind != KindText {
 		return nil, fmt.Errorf("no result of this program: want an object with a field %q", fieldSchema)
 	}
-	i := slices.IndexFunc(forms, func(f form) bool { return f.schema == schema.plain() })
+	i := slices.IndexFunc(forms, func(f form) bool { return f.schema == schema.Text() })
 	if i < 0 {
 		return nil, fmt.Errorf("schema %s: want one of %s", schema.text, strings.Join(Schemas(), ", "))
 	}
@@ -184,8 +184,8 @@ func (v Value) at(path string) Value {
 	return v
 }
 
-// plain returns a text without its quotes, "" of anything else.
-func (v Value) plain() string {
+// Text returns a text without its quotes, "" of anything else.
+func (v Value) Text() string {
 	var s string
 	if v.kind != KindText || json.Unmarshal([]byte(v.text), &s) != nil {
 		return ""
@@ -210,11 +210,11 @@ func (f *form) run(v Value, suffix string) (Run, error) {
 		switch {
 		case x.name == fieldSchema || x.name == fieldVersion || x.name == f.list || slices.Contains(f.left, x.name):
 		case x.name == fieldStrategy:
-			r.Strategy, err = x.value.plain()+suffix, text()
+			r.Strategy, err = x.value.Text()+suffix, text()
 		case slices.Contains(fieldsTrace, x.name):
-			r.Trace, err = x.value.plain()+r.Trace, text()
+			r.Trace, err = x.value.Text()+r.Trace, text()
 		case slices.Contains(fieldsHash, x.name):
-			r.Hash, err = x.value.plain(), text()
+			r.Hash, err = x.value.Text(), text()
 		case x.name == fieldParameters:
 			r.Trace += " " + x.value.text
 		case x.name == fieldConfig:

@@ -1,11 +1,5 @@
-// Colours. Strategies take Okabe and Ito's, which stay apart for people who see no difference of red and
-// green; where theirs are yellow and black there is a brown and a slate. A test holds them apart. More
-// than eight repeat with a mark on the line. Areas take Tol's muted ones, which are made to lie side by side.
-
-const LINES = {
-  light: ["#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9", "#5f5300", "#4a4658"],
-  dark: ["#3d96e8", "#e8702a", "#1fd6a0", "#d17fbc", "#ffb71a", "#a5d3ff", "#efecb4", "#7d7a90"],
-};
+// Colours. LINES, those of strategies, are harness/palette's: the program writes them above. A test holds
+// them apart. More than eight repeat with a mark on the line. Areas take Tol's muted ones, which are made to lie side by side.
 
 const AREAS = [
   "#88ccee",

@@ -1,0 +1,128 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"strings"
+
+	"github.com/spf13/cobra"
+	"gonum.org/v1/plot/vg"
+
+	"github.com/vramyard/vramyard/harness/chart"
+	"github.com/vramyard/vramyard/harness/figure"
+	"github.com/vramyard/vramyard/internal/outfile"
+)
+
+// plotFlags are the flags of the command plot.
+type plotFlags struct {
+	figure.Options
+	out, size, strategies string
+	font                  float64
+}
+
+func newPlot() *cobra.Command {
+	var f plotFlags
+	var kinds strings.Builder
+	for _, k := range figure.Kinds() {
+		fmt.Fprintf(&kinds, "  %-9s %s\n", k.Name, k.Doc)
+	}
+	c := &cobra.Command{
+		Use:   "plot --out FIGURE RESULT...",
+		Short: "Draw results as a figure for a paper",
+		Long: `Draw results as a figure for a paper. A RESULT is what --json of replay, compare, whatif or bench
+writes, or --csv of compare or whatif; "-" is standard input. FIGURE ends in .svg, .pdf or .png.
+
+The kind of the figure follows from the results, and --kind chooses another that they allow:
+` + kinds.String() + `
+Several results of replays of one trace are drawn together, and so are those of other commands.
+docs/plot.md shows each kind.`,
+		Example: "  vramyard plot --out capacity.pdf result.json\n" +
+			"  vramyard plot --out memory.pdf --size two caching.json bfc.json\n" +
+			"  vramyard plot --out time.svg --trace w1 --metric latency.p99_ns bench.json",
+		Args: cobra.MinimumNArgs(1),
+		RunE: f.run,
+	}
+	c.Flags().StringVar(&f.out, "out", "", "write the figure to this file, whose ending says how")
+	c.Flags().StringVar(&f.Kind, "kind", "", "kind of the figure (default: the first that the results allow)")
+	c.Flags().StringVar(&f.Metric, "metric", "", "figure to draw, by its name in the results (default: the kind's own)")
+	c.Flags().StringVar(&f.Trace, "trace", "", "trace or workload to draw, of results on several")
+	c.Flags().StringVar(&f.strategies, "strategies", "", "strategies to draw, in this order, separated by commas (default: all)")
+	c.Flags().StringVar(&f.size, "size", "one", `width of "one" or "two" columns, or in cm, with the height if that is given: "12" or "8.5x6"`)
+	c.Flags().Float64Var(&f.font, "font", 8, "size of the text in points")
+	if err := c.MarkFlagRequired("out"); err != nil {
+		panic(err) // the flag is defined above
+	}
+	return c
+}
+
+// errFont is what is wrong with sizes of text.
+var errFont = errors.New("want 4 to 30 points")
+
+// run executes the command.
+func (f *plotFlags) run(cmd *cobra.Command, args []string) error {
+	if err := onceFromStdin(args); err != nil {
+		return err
+	}
+	if err := checkOutputs(args, output{"out", f.out, false}); err != nil {
+		return err
+	}
+	format, err := chart.FormatOf(f.out)
+	if err != nil {
+		return flagError("out", err)
+	}
+	page := chart.Page{Font: vg.Length(f.font)}
+	if page.Width, page.Height, err = chart.ParseSize(f.size); err != nil {
+		return flagError("size", err)
+	}
+	if !(f.font >= 4 && f.font <= 30) {
+		return flagError("font", errFont)
+	}
+	if cmd.Flags().Changed("strategies") {
+		if f.Strategies, err = namesOf(f.strategies); err != nil {
+			return err
+		}
+	}
+	f.Number = colorOf
+	var sources []*figure.Source
+	for _, path := range args {
+		s, err := readFigures(path, cmd.InOrStdin())
+		if err != nil {
+			return err
+		}
+		sources = append(sources, s)
+	}
+	c, err := figure.Draw(sources, f.Options)
+	if err != nil {
+		return err
+	}
+	return outfile.Write(f.out, nil, func(w io.Writer) error { return c.Write(w, format, page) })
+}
+
+// namesOf splits a list of names.
+func namesOf(list string) ([]string, error) {
+	var names []string
+	for name := range strings.SplitSeq(list, ",") {
+		if name = strings.TrimSpace(name); name != "" {
+			names = append(names, name)
+		}
+	}
+	if len(names) == 0 {
+		return nil, flagError("strategies", errNoStrategies)
+	}
+	return names, nil
+}
+
+// readFigures reads a result from a file, or from standard input for "-".
+func readFigures(path string, stdin io.Reader) (*figure.Source, error) {
+	if path == "-" {
+		return figure.Read("stdin", stdin)
+	}
+	file, err := os.Open(path)
+	if err != nil {
+		return nil, err
+	}
+	defer file.Close()
+	return figure.Read(path, file)
+}

@@ -1,0 +1,166 @@
+package chart
+
+import (
+	"math"
+	"slices"
+	"strconv"
+
+	"gonum.org/v1/plot"
+
+	"github.com/vramyard/vramyard/device"
+)
+
+// Axis is one of the two axes of a chart.
+type Axis struct {
+	Title string  // what it shows, with the unit
+	Low   float64 // value at its beginning
+	High  float64 // value at its end, which is more
+	Log   bool    // logarithmic: both ends are above 0
+	Ticks []Tick  // where it is marked; those without a label are minor
+	Names bool    // its ticks are names of rows, between which no line is drawn
+}
+
+// FromZero returns a linear axis from 0 to beyond high, with round ticks.
+func FromZero(title string, high float64) Axis { return scaled(title, high, 1, "") }
+
+// Bytes returns a linear axis of bytes from 0 to beyond high, in the largest binary unit that
+// leaves a digit before the point.
+func Bytes(title string, high float64) Axis {
+	unit, name := 1.0, "B"
+	for _, u := range []struct {
+		size device.Size
+		name string
+	}{{device.KiB, "KiB"}, {device.MiB, "MiB"}, {device.GiB, "GiB"}, {device.GiB << 10, "TiB"}} {
+		if high >= float64(u.size) {
+			unit, name = float64(u.size), u.name
+		}
+	}
+	return scaled(title, high, unit, name)
+}
+
+// Counts returns a linear axis of things that are counted, from 0 to high.
+func Counts(title string, high float64) Axis {
+	unit, name := 1.0, ""
+	switch {
+	case high >= 1e7:
+		unit, name = 1e6, "millions"
+	case high >= 1e4:
+		unit, name = 1e3, "thousands"
+	}
+	a := scaled(title, high, unit, name)
+	a.High = max(high, 1) // nothing comes behind the last
+	return a
+}
+
+// Percent returns a linear axis of shares from 0 to beyond high, but not beyond all unless that is.
+func Percent(title string, high float64) Axis {
+	a := scaled(title, high, 0.01, "%")
+	if high <= 1 && a.High > 1 {
+		a.High = 1
+		a.Ticks = slices.DeleteFunc(a.Ticks, func(t Tick) bool { return t.Value > 1.001 })
+	}
+	return a
+}
+
+// scaled returns a linear axis from 0 to beyond high, with ticks at round multiples of a unit.
+func scaled(title string, high, unit float64, name string) Axis {
+	if name != "" {
+		title += " (" + name + ")"
+	}
+	if !(high > 0) {
+		high = unit
+	}
+	top := high / unit
+	step := math.Pow(10, math.Floor(math.Log10(top)))
+	for top/step < 3 {
+		step /= 2
+	}
+	for top/step > 7 {
+		step *= 2
+	}
+	a := Axis{Title: title, High: math.Ceil(top/step*1.02) * step * unit}
+	for i := 0; float64(i)*step <= a.High/unit*1.001; i++ {
+		v := float64(i) * step
+		a.Ticks = append(a.Ticks, Tick{Value: v * unit, Label: short(v)})
+	}
+	return a
+}
+
+// Between returns a linear axis that holds two values and does not begin at 0, for marks and lines, with
+// round ticks.
+func Between(title string, low, high float64) Axis {
+	span := max(high-low, 1e-6*math.Abs(high), 1e-9)
+	step := math.Pow(10, math.Floor(math.Log10(span)))
+	for span/step < 3 {
+		step /= 2
+	}
+	a := Axis{Title: title, Low: low - 0.03*span, High: high + 0.03*span}
+	for k := math.Ceil(a.Low/step - 1e-6); k*step <= a.High; k++ {
+		a.Ticks = append(a.Ticks, Tick{Value: k * step, Label: short(k * step)})
+	}
+	return a
+}
+
+// Log returns a logarithmic axis that holds two values above 0, with ticks at powers of ten, and
+// between them where those would be few.
+func Log(title string, low, high float64) Axis {
+	a := Axis{Title: title, Low: low / 1.15, High: high * 1.15, Log: true}
+	first := int(math.Floor(math.Log10(a.Low)))
+	last := int(math.Ceil(math.Log10(a.High)))
+	few := math.Log10(a.High/a.Low) < 2.5
+	for e := first; e <= last; e++ {
+		for m := 1; m <= 9; m++ {
+			v := float64(m) * math.Pow(10, float64(e))
+			if v < a.Low || v > a.High {
+				continue
+			}
+			t := Tick{Value: v}
+			if m == 1 || few && (m == 2 || m == 5) {
+				t.Label = short(v)
+				if v >= 1e3 && a.High >= 1e4 { // like its neighbours
+					t.Label = power(v)
+				}
+			}
+			a.Ticks = append(a.Ticks, t)
+		}
+	}
+	return a
+}
+
+// Rows returns an axis of named rows, the first on top; row i is at [Row].
+func Rows(names []string) Axis {
+	a := Axis{Low: -0.6, High: float64(len(names)) - 0.4, Names: true}
+	for i, n := range names {
+		a.Ticks = append(a.Ticks, Tick{Value: Row(i, len(names)), Label: n})
+	}
+	slices.Reverse(a.Ticks)
+	return a
+}
+
+// Row returns where row i of n is on its axis.
+func Row(i, n int) float64 { return float64(n - 1 - i) }
+
+// short returns a number as a tick has it.
+func short(v float64) string {
+	if v >= 1e4 {
+		return power(v)
+	}
+	return strconv.FormatFloat(v, 'g', 4, 64)
+}
+
+// power returns a number with a power of ten.
+func power(v float64) string {
+	e := math.Floor(math.Log10(v) + 1e-9)
+	return strconv.FormatFloat(v/math.Pow(10, e), 'g', 3, 64) + "e" + strconv.FormatFloat(e, 'f', 0, 64)
+}
+
+// set makes an axis of the library like this one.
+func (a *Axis) set(to *plot.Axis) {
+	to.Min, to.Max, to.Tick.Marker = a.Low, a.High, plot.ConstantTicks(a.Ticks)
+	if a.Log {
+		to.Scale = plot.LogScale{}
+	}
+}
+
+// Tick is a mark on an axis.
+type Tick = plot.Tick

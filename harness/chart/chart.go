@@ -1,0 +1,300 @@
+package chart
+
+import (
+	"image/color"
+	"math"
+
+	"gonum.org/v1/plot"
+	"gonum.org/v1/plot/font"
+	"gonum.org/v1/plot/plotter"
+	"gonum.org/v1/plot/text"
+	"gonum.org/v1/plot/vg"
+	"gonum.org/v1/plot/vg/draw"
+)
+
+// Lengths in points.
+const (
+	thin  vg.Length = 0.7 // lines of bounds
+	usual vg.Length = 1   // lines of data
+	dot   vg.Length = 1.9 // radius of a mark
+	gap   vg.Length = 4   // between the parts of a chart
+	thumb vg.Length = 20  // width of a sample in the legend
+)
+
+// pale is the colour of the grid.
+var pale = color.RGBA{0xe4, 0xe4, 0xe4, 0xff}
+
+// Point is a point of a series in the values of the axes.
+type Point = plotter.XY
+
+// Chart is a chart under construction.
+type Chart struct {
+	plot    *plot.Plot
+	x, y    Axis
+	entries []entry
+	beside  []string // text at the right of each row
+	rows    int      // rows of bars or marks; 0 if the chart has none
+}
+
+// entry is one line of the legend.
+type entry struct {
+	name  string
+	look  Look
+	lined bool
+	mark  bool
+}
+
+// New returns a chart with nothing but axes.
+func New(x, y Axis) *Chart {
+	c := &Chart{plot: plot.New(), x: x, y: y}
+	x.set(&c.plot.X)
+	y.set(&c.plot.Y)
+	grid := plotter.NewGrid()
+	grid.Vertical = draw.LineStyle{Color: pale, Width: 0.5}
+	grid.Horizontal = grid.Vertical
+	if y.Names {
+		grid.Horizontal.Color = nil
+		c.rows = len(y.Ticks)
+	}
+	c.plot.Add(grid)
+	return c
+}
+
+// Line is a series of points that a line joins.
+type Line struct {
+	Name   string  // in the legend; "" is not there
+	Look   Look    // how it is drawn
+	Points []Point // by x
+	Steps  bool    // each value holds until the next
+	Marks  int     // marks that are spread over the line; 0 for none, -1 for one at every point
+	Shift  int     // of the first of them, so that those of several lines do not meet
+}
+
+// Line adds a line. One without points is not drawn.
+func (c *Chart) Line(l Line) {
+	if len(l.Points) == 0 {
+		return
+	}
+	drawn := &plotter.Line{XYs: l.Points, LineStyle: l.Look.style()}
+	if l.Steps {
+		drawn.StepStyle = plotter.PostStep
+	}
+	c.plot.Add(drawn)
+	points := l.Points
+	if l.Marks >= 0 {
+		points = c.spread(l)
+	}
+	if len(points) > 0 {
+		c.plot.Add(&plotter.Scatter{XYs: points, GlyphStyle: l.Look.glyph()})
+	}
+	c.legend(entry{l.Name, l.Look, true, len(points) > 0})
+}
+
+// spread returns the points of a line nearest to evenly spread places of the axis.
+func (c *Chart) spread(l Line) (chosen []Point) {
+	const shifts = 8 // places that the first mark can have
+	at := 0
+	for k := range l.Marks {
+		share := (float64(k) + (float64(l.Shift%shifts)+0.5)/shifts) / float64(l.Marks)
+		x := c.x.Low + share*(c.x.High-c.x.Low)
+		for at+1 < len(l.Points) && l.Points[at+1].X <= x {
+			at++
+		}
+		if l.Points[at].X <= x && (l.Steps || at+1 < len(l.Points)) {
+			p := l.Points[at]
+			if l.Steps {
+				p.X = x // the line is level until the next point
+			}
+			chosen = append(chosen, p)
+		}
+	}
+	return chosen
+}
+
+// Marks adds points without a line.
+func (c *Chart) Marks(name string, look Look, points []Point) {
+	if len(points) == 0 {
+		return
+	}
+	c.plot.Add(&plotter.Scatter{XYs: points, GlyphStyle: look.glyph()})
+	c.legend(entry{name, look, false, true})
+}
+
+// Bar adds a bar from the left end of the x axis, in a row.
+func (c *Chart) Bar(row int, look Look, value float64) {
+	c.plot.Add(bar{Row(row, c.rows), value, look.Color})
+}
+
+// Upright adds a line from bottom to top at a value of x.
+func (c *Chart) Upright(name string, look Look, x float64) {
+	c.plot.Add(&plotter.Line{XYs: []Point{{X: x, Y: c.y.Low}, {X: x, Y: c.y.High}}, LineStyle: look.style()})
+	c.legend(entry{name, look, true, false})
+}
+
+// Level adds a line from left to right at a value of y.
+func (c *Chart) Level(name string, look Look, y float64) {
+	c.plot.Add(&plotter.Line{XYs: []Point{{X: c.x.Low, Y: y}, {X: c.x.High, Y: y}}, LineStyle: look.style()})
+	c.legend(entry{name, look, true, false})
+}
+
+// Beside puts text at the right of each row, from the first on.
+func (c *Chart) Beside(texts []string) { c.beside = texts }
+
+// legend adds a line to the legend.
+func (c *Chart) legend(e entry) {
+	if e.name != "" {
+		c.entries = append(c.entries, e)
+	}
+}
+
+// style returns how the look's lines are drawn.
+func (l Look) style() draw.LineStyle {
+	width := l.Width
+	if width == 0 {
+		width = usual
+	}
+	return draw.LineStyle{Color: l.Color, Width: width, Dashes: l.Dashes}
+}
+
+// glyph returns how the look's marks are drawn.
+func (l Look) glyph() draw.GlyphStyle {
+	return draw.GlyphStyle{Color: l.Color, Radius: dot, Shape: l.Shape}
+}
+
+// bar is a bar in a row.
+type bar struct {
+	row, value float64
+	fill       color.Color
+}
+
+// Plot implements [plot.Plotter].
+func (b bar) Plot(c draw.Canvas, p *plot.Plot) {
+	const half = 0.34 // of the distance of two rows
+	trX, trY := p.Transforms(&c)
+	left, right := c.Min.X, trX(b.value)
+	low, high := trY(b.row-half), trY(b.row+half)
+	c.FillPolygon(b.fill, []vg.Point{{X: left, Y: low}, {X: right, Y: low}, {X: right, Y: high}, {X: left, Y: high}})
+}
+
+// layout places the parts of a chart on a page.
+type layout struct {
+	*Chart
+	text        text.Style // of titles and the legend
+	ticks       text.Style // of the axes
+	column      vg.Length  // width of a column of the legend
+	columns     int        // of the legend
+	lines       int        // of the legend
+	left, right vg.Length  // beside axes and their ticks
+}
+
+// layout measures the parts for a page of a width.
+func (c *Chart) layout(width, size vg.Length) *layout {
+	l := &layout{Chart: c}
+	l.text = text.Style{
+		Color: color.Black, Handler: plot.DefaultTextHandler,
+		Font: font.Font{Typeface: "Liberation", Variant: "Sans", Size: size},
+	}
+	l.ticks = l.text
+	l.ticks.Font.Size = size * 0.9
+	for _, e := range c.entries {
+		l.column = max(l.column, l.text.Width(e.name)+thumb+3*gap)
+	}
+	if n := len(c.entries); n > 0 {
+		l.columns = min(max(int((width-gap)/l.column), 1), n)
+		l.lines = (n + l.columns - 1) / l.columns
+		l.columns = (n + l.lines - 1) / l.lines // the last column is as full as the others, if that can be
+	}
+	l.left, l.right = gap, gap
+	if c.y.Title != "" {
+		l.left += l.line()
+	}
+	for _, s := range c.beside {
+		l.right = max(l.right, l.ticks.Width(s)+2*gap)
+	}
+	return l
+}
+
+// line returns the height of a line of text.
+func (l *layout) line() vg.Length { return l.text.Font.Size * 1.3 }
+
+// above returns the height of the legend with what is around it.
+func (l *layout) above() vg.Length {
+	if l.lines == 0 {
+		return gap
+	}
+	return vg.Length(l.lines)*l.line() + 2*gap
+}
+
+// natural returns the height that suits a page of a width.
+func (l *layout) natural(width vg.Length) vg.Length {
+	if l.rows > 0 {
+		return l.above() + vg.Length(l.rows)*l.text.Font.Size*1.5 + 4*l.line() + gap
+	}
+	const ratio = 0.62 // of a chart that is wider than high, about the golden section
+	return l.above() + min(width*ratio, 9*vg.Centimeter)
+}
+
+// draw draws everything. It reports whether there was room for it.
+func (l *layout) draw(all draw.Canvas) bool {
+	p := l.plot
+	p.BackgroundColor = nil
+	for _, a := range []*plot.Axis{&p.X, &p.Y} {
+		a.Tick.Label.Font, a.Tick.Length, a.Padding = l.ticks.Font, 3, 2
+		a.LineStyle.Width, a.Tick.Width = 0.5, 0.5
+	}
+	if l.y.Names {
+		p.Y.Tick.Length = 0
+	}
+	all.SetColor(color.White) // or the lines would be hard to see on a dark page
+	all.Fill(all.Rectangle.Path())
+	area := draw.Crop(all, l.left, -l.right, gap+l.line(), -l.above())
+	if area.Size().X < 2*vg.Centimeter || area.Size().Y < vg.Centimeter {
+		return false
+	}
+	inner := p.DataCanvas(area)
+	if s := inner.Size(); !(s.X >= 1.5*vg.Centimeter && s.Y >= vg.Centimeter/2) || l.rows > 0 && s.Y < vg.Length(l.rows)*l.ticks.Font.Size {
+		return false
+	}
+	p.Draw(area)
+	l.title(all, inner)
+	l.drawBeside(inner)
+	l.drawLegend(all)
+	return true
+}
+
+// title names the axes. The library would leave room for a name where the middle of a linear
+// axis is, which is near the end of a logarithmic one.
+func (l *layout) title(all, inner draw.Canvas) {
+	style := l.text
+	style.XAlign, style.YAlign = draw.XCenter, draw.YBottom
+	all.FillText(style, vg.Point{X: inner.Center().X, Y: gap}, l.x.Title)
+	style.Rotation, style.YAlign = math.Pi/2, draw.YTop
+	all.FillText(style, vg.Point{X: gap / 2, Y: inner.Center().Y}, l.y.Title)
+}
+
+// drawBeside writes the text at the right of the rows.
+func (l *layout) drawBeside(inner draw.Canvas) {
+	style := l.ticks
+	style.YAlign = draw.YCenter
+	_, trY := l.plot.Transforms(&inner)
+	for i, s := range l.beside {
+		inner.FillText(style, vg.Point{X: inner.Max.X + gap, Y: trY(Row(i, l.rows)) + style.FontExtents().Descent}, s)
+	}
+}
+
+// drawLegend draws the legend, column by column.
+func (l *layout) drawLegend(all draw.Canvas) {
+	style := l.text
+	style.YAlign = draw.YCenter
+	for i, e := range l.entries {
+		left := all.Min.X + gap + vg.Length(i/l.lines)*l.column
+		y := all.Max.Y - gap - (vg.Length(i%l.lines)+0.5)*l.line()
+		if e.lined {
+			all.StrokeLine2(e.look.style(), left, y, left+thumb, y)
+		}
+		if e.mark {
+			all.DrawGlyph(e.look.glyph(), vg.Point{X: left + thumb/2, Y: y})
+		}
+		all.FillText(style, vg.Point{X: left + thumb + gap, Y: y + style.FontExtents().Descent}, e.name)
+	}
+}

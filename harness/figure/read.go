@@ -1,0 +1,144 @@
+package figure
+
+import (
+	"bytes"
+	"encoding/csv"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"slices"
+
+	"github.com/vramyard/vramyard/harness/compare"
+	"github.com/vramyard/vramyard/harness/replay"
+	"github.com/vramyard/vramyard/harness/resultdiff"
+	"github.com/vramyard/vramyard/internal/unpack"
+)
+
+// The results that figures are made of.
+const (
+	schemaBench   = "vramyard-bench/1"
+	schemaCompare = compare.Schema
+	schemaReplay  = replay.Schema
+	schemaWhatif  = "vramyard-whatif/1"
+)
+
+// maxBytes bounds what is read of a file, decompressed; resultdiff has the same bound.
+const maxBytes = 1 << 26
+
+// Source is what was read of one file.
+type Source struct {
+	name   string // of the file
+	result *resultdiff.Result
+	series *replay.Series // of a replay that has one
+}
+
+// Read reads a result, which may be compressed. name is that of the file, for messages and legends.
+func Read(name string, r io.Reader) (*Source, error) {
+	s, err := read(name, r)
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", name, err)
+	}
+	return s, nil
+}
+
+// read is Read without the name in its errors.
+func read(name string, r io.Reader) (*Source, error) {
+	plain, err := unpack.New(r)
+	if err != nil {
+		return nil, err
+	}
+	defer plain.Close()
+	text, err := io.ReadAll(io.LimitReader(plain, maxBytes+1))
+	if err != nil {
+		return nil, err
+	}
+	if start := bytes.TrimLeft(text, " \t\r\n"); len(start) > 0 && start[0] != '{' && start[0] != '[' {
+		if text, err = resultOfCSV(text); err != nil {
+			return nil, err
+		}
+	}
+	s := &Source{name: name}
+	if s.result, err = resultdiff.Read(bytes.NewReader(text)); err != nil {
+		return nil, err
+	}
+	if s.result.Schema == schemaReplay {
+		var course struct {
+			Series *replay.Series `json:"series"`
+		}
+		if err := json.Unmarshal(text, &course); err != nil {
+			return nil, err
+		}
+		s.series = course.Series
+	}
+	return s, s.check()
+}
+
+// check refuses a course that goes backwards, which no replay writes.
+func (s *Source) check() error {
+	if s.series == nil {
+		return nil
+	}
+	for i, p := range s.series.Points {
+		if p.Event < 0 || i > 0 && p.Event <= s.series.Points[i-1].Event {
+			return fmt.Errorf(`"series", point %d: event %d does not follow the one before`, i, p.Event)
+		}
+	}
+	return nil
+}
+
+// errCSV is what is wrong with a file that is no result.
+var errCSV = errors.New(`no result: want the JSON of a command, or CSV whose first line has "trace" and "strategy"`)
+
+// resultOfCSV returns the JSON of a result that was written as CSV by compare or whatif.
+func resultOfCSV(text []byte) ([]byte, error) {
+	c := csv.NewReader(bytes.NewReader(text))
+	names, err := c.Read()
+	if err != nil || !slices.Contains(names, "trace") || !slices.Contains(names, "strategy") {
+		return nil, errCSV
+	}
+	for i, n := range names {
+		if slices.Contains(names[:i], n) {
+			return nil, fmt.Errorf("the column %q is there twice", n)
+		}
+	}
+	schema := schemaCompare
+	if slices.Contains(names, "label") {
+		schema = schemaWhatif
+	}
+	runs := []map[string]json.RawMessage{}
+	for {
+		cells, err := c.Read()
+		if errors.Is(err, io.EOF) {
+			break
+		}
+		if err != nil {
+			return nil, err
+		}
+		line, _ := c.FieldPos(0)
+		run := map[string]json.RawMessage{}
+		for i, cell := range cells {
+			if run[names[i]], err = valueOfCell(names[i], cell); err != nil {
+				return nil, fmt.Errorf("line %d, %q: %w", line, names[i], err)
+			}
+		}
+		runs = append(runs, run)
+	}
+	return json.Marshal(map[string]any{"schema": schema, "runs": runs})
+}
+
+// textColumns are the columns that hold text; the others hold JSON, or nothing.
+var textColumns = []string{"trace", "trace_sha256", "strategy", "version", "label", "environment", "same_as"}
+
+// valueOfCell returns the JSON of a cell.
+func valueOfCell(column, cell string) (json.RawMessage, error) {
+	switch {
+	case slices.Contains(textColumns, column):
+		return json.Marshal(cell)
+	case cell == "":
+		return json.RawMessage("null"), nil
+	case !json.Valid([]byte(cell)):
+		return nil, fmt.Errorf("%.40q is no number", cell)
+	}
+	return json.RawMessage(cell), nil
+}

@@ -1,0 +1,57 @@
+package figure
+
+import (
+	"fmt"
+	"math"
+	"slices"
+	"strings"
+
+	"github.com/vramyard/vramyard/harness/chart"
+)
+
+// time draws a figure of a benchmark over live blocks.
+func (d *drawing) time() (*chart.Chart, error) {
+	if len(d.traces) > 1 {
+		return nil, fmt.Errorf("the results are on the workloads %s: want one, by --trace", strings.Join(d.traces, ", "))
+	}
+	if err := d.known(d.metric); err != nil {
+		return nil, err
+	}
+	lines := map[string][]chart.Point{}
+	low, high, few, many := math.Inf(1), 0.0, math.Inf(1), 0.0
+	for i := range d.runs {
+		r := &d.runs[i]
+		live, okLive := r.value("live")
+		v, ok := r.value(d.metric)
+		if !ok || !okLive || !(live > 0) || !(v > 0) { // a logarithmic axis has no 0
+			continue
+		}
+		lines[r.label] = append(lines[r.label], chart.Point{X: live, Y: v})
+		low, high = min(low, v), max(high, v)
+		few, many = min(few, live), max(many, live)
+	}
+	if high == 0 {
+		return nil, fmt.Errorf("no run has %q above 0", d.metric)
+	}
+	c := chart.New(chart.Log("live blocks ("+clipped(d.traces[0])+")", few, many), chart.Log(timeTitle(d.metric), low, high))
+	for _, name := range d.labels() {
+		points := lines[name]
+		slices.SortStableFunc(points, func(a, b chart.Point) int { return int(math.Copysign(1, a.X-b.X)) })
+		c.Line(chart.Line{Name: name, Look: d.lookOf(name), Points: points, Marks: -1})
+	}
+	return c, nil
+}
+
+// timeTitle returns the title of an axis of times.
+func timeTitle(figure string) string {
+	if kind, ok := strings.CutPrefix(figure, "ns_per_pair_"); ok {
+		return "time of a pair, " + kind + " (ns)"
+	}
+	if strings.HasSuffix(figure, "_ns") {
+		return title(figure) + " (ns)"
+	}
+	if strings.HasSuffix(figure, "_bytes") {
+		return title(figure) + " (B)"
+	}
+	return title(figure)
+}

@@ -1,0 +1,36 @@
+// Package palette holds the colours that strategies have, the same in figures for print and on pages.
+//
+// They are Okabe and Ito's, which people with any vision tell apart ("Color Universal Design", 2008); where
+// theirs are yellow and black there is a brown and a slate. A strategy has the colour at its number, and
+// from the ninth on one that another has too: marks and dashes tell those apart, and all of them in grey.
+package palette
+
+import "image/color"
+
+// Light returns the colours of lines and bars on white paper, in their order.
+func Light() []color.RGBA {
+	return []color.RGBA{
+		{0x00, 0x72, 0xb2, 0xff}, // blue
+		{0xd5, 0x5e, 0x00, 0xff}, // vermilion
+		{0x00, 0x9e, 0x73, 0xff}, // green
+		{0xcc, 0x79, 0xa7, 0xff}, // purple
+		{0xe6, 0x9f, 0x00, 0xff}, // orange
+		{0x56, 0xb4, 0xe9, 0xff}, // sky
+		{0x5f, 0x53, 0x00, 0xff}, // brown
+		{0x4a, 0x46, 0x58, 0xff}, // slate
+	}
+}
+
+// Dark returns the colours of the same strategies on a dark screen.
+func Dark() []color.RGBA {
+	return []color.RGBA{
+		{0x3d, 0x96, 0xe8, 0xff},
+		{0xe8, 0x70, 0x2a, 0xff},
+		{0x1f, 0xd6, 0xa0, 0xff},
+		{0xd1, 0x7f, 0xbc, 0xff},
+		{0xff, 0xb7, 0x1a, 0xff},
+		{0xa5, 0xd3, 0xff, 0xff},
+		{0xef, 0xec, 0xb4, 0xff},
+		{0x7d, 0x7a, 0x90, 0xff},
+	}
+}
