@@ -1,12 +1,14 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"math"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -218,12 +220,30 @@ func TestEveryViewCanBeUsed(t *testing.T) {
 	failures := ask[string](t, p, `document.getElementById("vy-failures").innerText`)
 	require.Contains(t, failures, "3.00 MiB at event 5\u202f423")
 	require.Contains(t, failures, "What others did at event")
+	require.Contains(t, failures, "Who uses regions with free memory", "why the first found no memory")
 
 	// Tables: sorted by the value, not by the text.
 	do(t, p, `document.querySelector("#vy-tables thead button").click()`)
 	do(t, p, `[...document.querySelectorAll("#vy-tables thead button")].find(b => b.textContent === "device calls").click()`)
 	calls := ask[[]float64](t, p, `[...document.querySelector("#vy-tables tbody").rows].map(r => [...r.cells].find((c, i) => r.closest("table").tHead.rows[0].cells[i].textContent === "device calls").dataset.v).filter(v => v).map(Number)`)
 	require.IsIncreasing(t, calls)
+}
+
+// TestBenchmarks draws a benchmark, which has no trace.
+func TestBenchmarks(t *testing.T) {
+	p := visit(t, "bench", "--strategies", "tlsf,caching", "--workloads", "w1,loguniform", "--live", "50,100,200", "--pairs", "500", "--rounds", "2")
+	require.Equal(t, 4, ask[int](t, p, `document.querySelectorAll("#vy-bench .vy-plot canvas").length`))
+	for _, theme := range []string{"dark", "light"} {
+		do(t, p, fmt.Sprintf(`[...document.querySelectorAll(".vy-theme button")].find(b => b.textContent === %q).click()`, theme))
+		require.Equal(t, theme, ask[string](t, p, `document.documentElement.dataset.theme`))
+	}
+	// tlsf takes the whole device at once, so that only caching has dots in the chart of memory.
+	colors := ask[[]bool](t, p, `(() => {
+		const c = document.querySelectorAll("#vy-bench .vy-plot canvas")[1], d = c.getContext("2d").getImageData(0, 0, c.width, c.height).data;
+		const has = (r, g, b) => { for (let i = 0; i < d.length; i += 4) if (d[i] === r && d[i+1] === g && d[i+2] === b && d[i+3] === 255) return true; return false; };
+		return [has(204, 121, 167), has(126, 75, 104)];
+	})()`)
+	require.Equal(t, []bool{false, true}, colors)
 }
 
 // TestTheAddressHoldsTheView opens a page at what its address says, and at nonsense.
@@ -236,6 +256,24 @@ func TestTheAddressHoldsTheView(t *testing.T) {
 	do(t, p, `app.state.window(200, 300)`)
 	require.NoError(t, p.wait(`location.hash.includes("x=200.00-300.00")`))
 	opened(t, path, desk, "#x=9e9-1&unit=x&hide=7.q&curves=&paint=%00&at=-1.nan&theme=<b>&trace=99&block=1e99")
+}
+
+// TestALongTrace opens a page of a million events, or as many pairs as the environment asks for, and logs how long its
+// pictures take.
+func TestALongTrace(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "long.parquet")
+	pairs := cmp.Or(os.Getenv("VRAMYARD_PAIRS"), "500000")
+	out, err := exec.Command(house.program, "trace", "gen", "w1", "--live", "10000", "--pairs", pairs, path).CombinedOutput()
+	require.NoError(t, err, string(out))
+	p := visit(t, "replay", "--strategy", "bfc:growth", path)
+	events := ask[float64](t, p, `app.trace.events`)
+	first := ask[float64](t, p, `performance.getEntriesByName("vy-picture")[0].startTime`)
+	whole := ask[string](t, p, `app.map.list[0].plot.dataset.ms`)
+	do(t, p, `app.state.window(app.trace.events / 2, app.trace.events * 0.52)`)
+	t.Logf("%.0f events: first picture after %.0f ms, map %s ms, zoomed %s ms", events, first, whole, ask[string](t, p, `app.map.list[0].plot.dataset.ms`))
+	require.Equal(t, 60_000, ask[int](t, p, `app.map.list[0].run.map.rects.y.length`))
+	peak := ask[[]float64](t, p, `[Math.max(...app.trace.runs[0].series.reserved.max), app.trace.runs[0].peaks.find(p => p.what === "reserved").bytes]`)
+	require.Equal(t, peak[1], peak[0])
 }
 
 // TestEmptyTrace has nothing to draw and says so in its table.

@@ -40,8 +40,9 @@ func examples(ctx context.Context, dir string) (paths []string, err error) {
 		name  string
 		words []string
 	}{
-		{"compare", []string{"compare", "--strategies", "bfc,tlsf,caching,buddy,slab", "cpu_gpt2_train_varlen"}},
+		{"compare", []string{"compare", "--strategies", "bfc,caching,caching:expandable,buddy", "meta_llama7b_fsdp8"}},
 		{"failing", []string{"compare", "--capacity", "2GiB", "--strategies", "bfc,caching", "cpu_gpt2_train_varlen"}},
+		{"bench", []string{"bench", "--pairs", "20000", "--rounds", "3", "--live", "300,1000,3000"}},
 		{"many", []string{"compare", "meta_resnet50_b256", "meta_llama7b_lora"}},
 	} {
 		path, err := report(ctx, program, dir, r.name, r.words...)

@@ -90,20 +90,16 @@ class FailureView {
     }
     const others = this.app.trace.runs
       .filter((r) => r.drawn && r !== run)
-      .map((r) => [r.strategy, this.atEvent(r, f.event), this.heldAt(r, f.event)]);
-    if (others.length)
+      .map((r) => {
+        const told = f.report?.others?.find((v) => v.strategy === r.strategy);
+        return [r.strategy, told ? verdict(told) : this.atEvent(r, f.event), this.heldAt(r, f.event)];
+      });
+    if (others.length) {
+      const caption = `What others did at event ${count(f.event)}`;
       box.append(
-        el(
-          "div",
-          { class: "vy-scroll" },
-          table(
-            `What others did at event ${count(f.event)}`,
-            ["strategy", "answer", "reserved"],
-            others,
-            [2],
-          ),
-        ),
+        el("div", { class: "vy-scroll" }, table(caption, ["strategy", "answer", "reserved"], others, [2])),
       );
+    }
     return box;
   }
 
@@ -125,6 +121,17 @@ class FailureView {
     const v = run.series.reserved.max[bucketOf(this.app.trace, event)];
     return Number.isNaN(v) ? "—" : bytes(v);
   }
+}
+
+// verdict says what a strategy did with a request, as a replay of its own found it.
+function verdict(v) {
+  if (v.outcome !== "granted") return v.report ? `refused: ${v.report.verdict}` : v.outcome;
+  const parts = ["granted"];
+  if (v.taken_bytes) parts.push(`took ${bytes(v.taken_bytes)} from the device`);
+  if (v.given_back_bytes) parts.push(`gave ${bytes(v.given_back_bytes)} back`);
+  if (v.device_calls) parts.push(`${plural(v.device_calls, "call")} to the device`);
+  if (v.refused_before_count) parts.push(`${plural(v.refused_before_count, "request")} refused before`);
+  return parts.join(", ");
 }
 
 // postmortem shows the report of why a request found no memory.

@@ -2,13 +2,12 @@
 
 // App is what the views share.
 class App {
-  constructor(report) {
+  constructor(report, state) {
     this.report = report;
-    this.state = new State(report);
+    this.state = state;
     this.choose();
     this.state.view((changed) => {
       if (changed.has("trace") || changed.has("unit")) this.choose();
-      if (changed.has("theme")) applyTheme(this.printing ? "light" : this.state.theme);
     });
     this.overview = new Overview(this);
     this.timeline = new Timeline(this);
@@ -28,17 +27,6 @@ class App {
   // show puts the views into the page.
   show(host) {
     host.replaceChildren(this.overview.element, ...this.sections.map((s) => s.section));
-    let width = window.innerWidth;
-    window.addEventListener("resize", () => {
-      if (window.innerWidth === width) return;
-      width = window.innerWidth;
-      this.resize();
-    });
-    matchMedia("(prefers-color-scheme: dark)").addEventListener("change", () =>
-      this.state.set({ trace: this.state.trace }, true),
-    );
-    window.addEventListener("beforeprint", () => this.print(true));
-    window.addEventListener("afterprint", () => this.print(false));
     this.state.set({ theme: this.state.theme }, true);
   }
 
@@ -55,18 +43,31 @@ class App {
     this.instant.draw();
     this.latency.resize();
   }
-
-  // print draws everything on white and as wide as paper, or as it was.
-  print(on) {
-    this.printing = on;
-    document.documentElement.toggleAttribute("data-print", on);
-    this.state.changed.add("trace").add("theme");
-    this.state.tell();
-  }
 }
 
-// applyTheme makes the page light or dark; "auto" is as the reader's system.
-function applyTheme(theme) {
+// follow draws the page anew when what it is drawn on changes: its width, the reader's scheme, paper.
+function follow(state, resize) {
+  let width = window.innerWidth;
+  window.addEventListener("resize", () => {
+    if (window.innerWidth === width) return;
+    width = window.innerWidth;
+    resize();
+  });
+  const all = () => state.set({ theme: state.theme }, true);
+  matchMedia("(prefers-color-scheme: dark)").addEventListener("change", all);
+  const print = (on) => {
+    state.printing = on;
+    document.documentElement.toggleAttribute("data-print", on);
+    state.changed.add("trace").add("theme");
+    state.tell(); // at once: the browser does not wait
+  };
+  window.addEventListener("beforeprint", () => print(true));
+  window.addEventListener("afterprint", () => print(false));
+}
+
+// applyTheme makes the page light or dark; "auto" is as the reader's system. Paper is light.
+function applyTheme(state) {
+  const theme = state.printing ? "light" : state.theme;
   if (theme === "auto") delete document.documentElement.dataset.theme;
   else document.documentElement.dataset.theme = theme;
 }
@@ -82,7 +83,9 @@ function themeSwitch(state) {
   const build = () =>
     host.replaceChildren(switches("Theme", options, state.theme, (theme) => state.set({ theme }, true)));
   state.view((changed) => {
-    if (changed.has("theme")) build();
+    if (!changed.has("theme")) return;
+    applyTheme(state);
+    build();
   });
   build();
   document.querySelector("header").append(host);
@@ -106,15 +109,26 @@ async function start() {
     );
     return;
   }
-  if (!report.traces.some((t) => t.runs.some((r) => r.drawn))) {
+  const state = new State(report);
+  const drawn = () => performance.mark("vy-picture");
+  if (report.traces.some((t) => t.runs.some((r) => r.drawn))) {
+    themeSwitch(state);
+    const app = new App(report, state);
+    follow(state, () => app.resize());
+    state.view(drawn);
+    app.show(host);
+    window.vramyard = app;
+  } else if (report.bench) {
+    themeSwitch(state);
+    const view = benchView(report);
+    follow(state, view.draw);
+    state.view(view.draw);
+    state.view(drawn);
+    host.replaceChildren(view.section);
+    state.set({ theme: state.theme }, true);
+  } else {
     host.dataset.state = "none";
-    return;
   }
-  const app = new App(report);
-  themeSwitch(app.state);
-  app.state.view(() => performance.mark("vy-picture"));
-  app.show(host);
-  window.vramyard = app;
 }
 
 start();

@@ -126,6 +126,7 @@ class State {
     const one = (name, allowed) => {
       if (allowed.includes(p.get(name))) this[name] = p.get(name);
     };
+    one("theme", ["auto", "light", "dark"]);
     if (p.has("trace")) {
       whole("trace", p.get("trace"), this.report.traces.length);
       this.start(this.trace);
@@ -136,7 +137,6 @@ class State {
     if (from >= 0 && to > from && to <= t.events) Object.assign(this, { from, to });
     if (t.time) one("unit", ["event", "time"]);
     one("paint", Object.keys(PAINTS));
-    one("theme", ["auto", "light", "dark"]);
     const [run, event] = (p.get("at") ?? "").split(".");
     whole("run", run, t.runs.length);
     whole("event", event, t.events);

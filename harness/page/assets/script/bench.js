@@ -1,0 +1,121 @@
+// A benchmark: time and memory against the number of live blocks.
+
+// benchView returns the section of a benchmark, and draws it once it is in the page.
+function benchView(report) {
+  const { bench, colors } = report;
+  const section = el(
+    "section",
+    { id: "vy-bench" },
+    el("h2", { text: "Time and memory against live blocks" }),
+  );
+  const names = Object.keys(colors).filter((name) => bench.runs.some((r) => r.strategy === name));
+  names.sort((a, b) => colors[a] - colors[b]);
+  const key = el("div", { class: "vy-key-row" });
+  for (const name of names) {
+    key.append(el("span", { class: "vy-key" }, swatch({ color: colors[name] }), el("span", { text: name })));
+  }
+  section.append(
+    key,
+    el("p", {
+      class: "vy-note",
+      text: "Bars reach from the shortest to the longest round. Memory is what was held at most; what takes the whole device at once is left out of it.",
+    }),
+  );
+  const draws = [];
+  for (const [title, runs] of workloads(bench.runs)) {
+    const pair = el("div", { class: "vy-pair" });
+    const memory = runs.filter((r) => !r.preallocates);
+    for (const about of [
+      {
+        title: `${title}: time of a pair`,
+        axis: "nanoseconds a pair",
+        runs,
+        of: (r) => r.ns_per_pair_median,
+        ends: (r) => [r.ns_per_pair_min, r.ns_per_pair_max],
+      },
+      { title: `${title}: memory`, axis: "reserved ∕ live bytes", runs: memory, of: (r) => r.reserved_ratio },
+    ]) {
+      const canvas = el("canvas", {
+        role: "img",
+        "aria-label": `${about.title}, by strategy and number of live blocks`,
+      });
+      const plot = el("div", { class: "vy-plot" }, canvas);
+      pair.append(el("figure", {}, el("figcaption", { text: about.title }), plot));
+      draws.push(() => drawDots(canvas, plot.clientWidth, about, colors));
+    }
+    section.append(pair);
+  }
+  return { section, draw: () => draws.forEach((d) => d()) };
+}
+
+// workloads returns the runs of each workload, whatever the number of live blocks.
+function workloads(runs) {
+  const of = new Map();
+  for (const r of runs) {
+    const sizes = Object.entries(r.parameters).filter(([k]) => !["seed", "live", "pairs"].includes(k));
+    const title = [r.workload, ...sizes.map(([k, v]) => `${k} ${v}`)].join(", ");
+    of.set(title, [...(of.get(title) ?? []), r]);
+  }
+  return of;
+}
+
+// DOTS_HEIGHT is the height in points of a chart of a benchmark.
+const DOTS_HEIGHT = 230;
+
+// drawDots draws one figure of every strategy against live blocks, which are on a logarithmic axis.
+function drawDots(canvas, width, about, strategyColors) {
+  const colors = ink();
+  const g = sharp(canvas, width, DOTS_HEIGHT);
+  const [w, h] = [width - GUTTER - MARGIN, DOTS_HEIGHT - 50];
+  g.font = colors.font;
+  g.fillStyle = colors.text;
+  if (!about.runs.length) {
+    g.fillText("no strategy of this table takes memory step by step", GUTTER, 40);
+    return;
+  }
+  const lives = [...new Set(about.runs.map((r) => r.live))].sort((a, b) => a - b);
+  const [low, high] = [Math.log(lives[0] / 1.5), Math.log(lives[lives.length - 1] * 1.5)];
+  const top = 1.08 * Math.max(...about.runs.map((r) => about.ends?.(r)[1] ?? about.of(r)));
+  const xAt = (r) => GUTTER + ((Math.log(r) - low) / (high - low)) * w;
+  const yAt = (v) => 10 + h - (v / top) * h;
+  g.textAlign = "right";
+  g.textBaseline = "middle";
+  g.strokeStyle = colors.line;
+  for (const v of ticks(0, top, 5)) {
+    g.strokeRect(GUTTER, yAt(v), w, 0);
+    g.fillText(String(Number(v.toFixed(2))), GUTTER - 6, yAt(v));
+  }
+  g.textAlign = "center";
+  g.textBaseline = "top";
+  let free = 0; // no number begins before this
+  for (const n of lives) {
+    g.strokeRect(xAt(n), 10, 0, h);
+    const room = g.measureText(count(n)).width / 2 + 6;
+    if (xAt(n) - room < free) continue;
+    g.fillText(count(n), xAt(n), 10 + h + 6);
+    free = xAt(n) + room;
+  }
+  g.fillText("live blocks, logarithmic", GUTTER + w / 2, 10 + h + 24);
+  g.save();
+  g.translate(12, 10 + h / 2);
+  g.rotate(-Math.PI / 2);
+  g.fillText(about.axis, 0, 0);
+  g.restore();
+  const names = [...new Set(about.runs.map((r) => r.strategy))];
+  names.forEach((name, k) => {
+    const runs = about.runs.filter((r) => r.strategy === name).sort((a, b) => a.live - b.live);
+    g.strokeStyle = g.fillStyle = lineColor(strategyColors[name], colors.dark);
+    g.lineWidth = 1.5;
+    const aside = (k - (names.length - 1) / 2) * 4; // bars of one number stand beside each other
+    g.beginPath();
+    for (const r of runs) g.lineTo(xAt(r.live) + aside, yAt(about.of(r)));
+    g.stroke();
+    for (const r of runs) {
+      symbol(g, lineMark(strategyColors[name]) || 1, xAt(r.live) + aside, yAt(about.of(r)), 4);
+      if (about.ends) {
+        const [a, b] = about.ends(r).map(yAt);
+        g.strokeRect(xAt(r.live) + aside, b, 0, a - b);
+      }
+    }
+  });
+}
