@@ -128,6 +128,7 @@ func TestCheckTellsFailure(t *testing.T) {
 	require.NoError(t, err)
 	require.Contains(t, string(shown), "An invariant is broken")
 	require.Contains(t, string(shown), "buddy:xdl@32KiB/shifty, step by step")
+	require.Regexp(t, `"failed":\[\{"steps":\[\{"call":"build the strategy","chunks":\[\]\},\{"call":"a [^}]*"chunks":\[\[\d+,`, string(shown))
 	path := filepath.Join(dir, "buddy-xdl-32KiB-shifty-I1.trace")
 	for _, want := range []string{
 		"broke I1 (tiling)", "\nbuddy:xdl@32KiB/shifty: seed ", "invariant I1 (tiling): ", "build the strategy", "\n>  2  a ",

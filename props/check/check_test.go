@@ -179,7 +179,9 @@ func TestStates(t *testing.T) {
 			f := failureOf(t, subject)
 			require.Equal(t, c.number, f.Violation.Number, "%v", f)
 			var text strings.Builder
-			require.NoError(t, check.States(&text, subject, f))
+			steps, err := check.States(&text, subject, f)
+			require.NoError(t, err)
+			require.Contains(t, text.String(), steps[len(steps)-1].Call)
 			t.Log(text.String())
 			_, marked, ok := strings.Cut(text.String(), "\n> ")
 			require.True(t, ok)
@@ -199,7 +201,8 @@ func TestStates(t *testing.T) {
 func TestStatesOfKeptInvariant(t *testing.T) {
 	f := failureOf(t, planted(tiny(t), forgetsFree))
 	var text strings.Builder
-	require.ErrorContains(t, check.States(&text, tiny(t), f), "was not broken again")
+	_, err := check.States(&text, tiny(t), f)
+	require.ErrorContains(t, err, "was not broken again")
 	assert.Contains(t, text.String(), "kept this time")
 }
 
@@ -214,7 +217,8 @@ func TestStatesAfterPlannedFault(t *testing.T) {
 	f := failureOf(t, subject)
 	require.Equal(t, r.Failures()[0].Error(), f.Error(), "a failure that needs no planned fault is found without")
 	var text strings.Builder
-	require.NoError(t, check.States(&text, subject, f))
+	_, err = check.States(&text, subject, f)
+	require.NoError(t, err)
 	assert.Contains(t, text.String(), "device: out of memory")
 }
 

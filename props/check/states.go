@@ -17,8 +17,9 @@ import (
 // it works for a strategy that panics in the end: what it shows is all that was before.
 //
 // The subject must be the one that failed. States fails if w does, and if the strategy keeps
-// every invariant this time, after it has written the calls.
-func States(w io.Writer, s props.Subject, f *props.Failure) error {
+// every invariant this time, after it has written the calls. It returns what it has written, step
+// by step; the last one broke the invariant.
+func States(w io.Writer, s props.Subject, f *props.Failure) ([]Step, error) {
 	n := &notebook{}
 	inner := s.New
 	instances := 0
@@ -39,13 +40,21 @@ func States(w io.Writer, s props.Subject, f *props.Failure) error {
 	if !errors.As(err, &v) {
 		v = &props.Violation{Number: f.Violation.Number, Detail: "kept this time: the strategy depends on more than its calls"}
 	}
-	if _, werr := io.WriteString(w, n.text(v)); werr != nil {
-		return werr
+	steps := n.steps()
+	if _, werr := io.WriteString(w, textOf(steps, v)); werr != nil {
+		return nil, werr
 	}
 	if err == nil {
-		return fmt.Errorf("%s: %v was not broken again", f.Subject, f.Violation.Number)
+		return steps, fmt.Errorf("%s: %v was not broken again", f.Subject, f.Violation.Number)
 	}
-	return nil
+	return steps, nil
+}
+
+// Step is a call on the way to a failure.
+type Step struct {
+	Call   string        // the call with its answer
+	Notes  string        // lines: what was asked of the device, and the chunks afterwards
+	Chunks []alloc.Chunk // the chunks afterwards, 4096 of them at most; none where they were not looked at
 }
 
 // notebook is what was noted of the two instances that a sequence is run on. The second is
@@ -56,8 +65,8 @@ type notebook struct {
 
 // page is what was noted of one instance.
 type page struct {
-	steps  []string // each call with what followed
-	closed int      // the first of the steps at closing, 0 if there is none
+	steps  []Step
+	closed int // the first of the steps at closing, 0 if there is none
 }
 
 // page returns the page of an instance.
@@ -70,22 +79,28 @@ func (n *notebook) page(second bool) *page {
 	return p
 }
 
-// text returns the pages as text. The last step is the one that broke the invariant.
-func (n *notebook) text(v *props.Violation) string {
+// steps returns the steps of both pages.
+func (n *notebook) steps() []Step {
 	steps := n.pages[0].steps
 	if second := &n.pages[1]; second.closed != 0 {
-		steps = append(steps, "a second instance, all calls but those that freed everything\n"+
-			second.steps[second.closed-1])
+		last := second.steps[second.closed-1]
+		last.Notes = last.Call + "\n" + last.Notes
+		last.Call = "a second instance, all calls but those that freed everything"
+		steps = append(steps, last)
 		steps = append(steps, second.steps[second.closed:]...)
 	}
+	return steps
+}
+
+// textOf returns steps as text. The last step is the one that broke the invariant.
+func textOf(steps []Step, v *props.Violation) string {
 	var b strings.Builder
 	for i, s := range steps {
-		head, rest, _ := strings.Cut(s, "\n")
 		mark := " "
 		if i == len(steps)-1 {
 			mark = ">"
 		}
-		fmt.Fprintf(&b, "%s %2d  %s\n%s", mark, i, head, rest)
+		fmt.Fprintf(&b, "%s %2d  %s\n%s", mark, i, s.Call, s.Notes)
 	}
 	fmt.Fprintf(&b, "> %v\n", v)
 	return b.String()
@@ -93,20 +108,17 @@ func (n *notebook) text(v *props.Violation) string {
 
 // begin starts a step.
 func (p *page) begin(format string, args ...any) {
-	p.steps = append(p.steps, fmt.Sprintf(format, args...)+"\n")
+	p.steps = append(p.steps, Step{Call: fmt.Sprintf(format, args...)})
 }
 
-// answer adds the answer to the line of the present step, before what the device said.
-func (p *page) answer(text string) {
-	s := &p.steps[len(p.steps)-1]
-	head, rest, _ := strings.Cut(*s, "\n")
-	*s = head + ": " + text + "\n" + rest
-}
+// now returns the present step.
+func (p *page) now() *Step { return &p.steps[len(p.steps)-1] }
+
+// answer adds the answer to the call of the present step.
+func (p *page) answer(text string) { p.now().Call += ": " + text }
 
 // write adds lines to the present step.
-func (p *page) write(format string, args ...any) {
-	p.steps[len(p.steps)-1] += fmt.Sprintf(format, args...)
-}
+func (p *page) write(format string, args ...any) { p.now().Notes += fmt.Sprintf(format, args...) }
 
 // orDone returns an error as text.
 func orDone(err error) string {
@@ -259,7 +271,12 @@ func (s *spy) look(answer string) {
 		}
 	}()
 	l := listing{page: s.page}
-	s.strategy.Walk(l.chunk)
+	s.strategy.Walk(func(c alloc.Chunk) bool {
+		if now := s.page.now(); len(now.Chunks) < mostChunks {
+			now.Chunks = append(now.Chunks, c)
+		}
+		return l.chunk(c)
+	})
 	l.flush()
 }
 
@@ -273,6 +290,8 @@ type listing struct {
 }
 
 const (
+	mostChunks = 4096 // of a step: a picture has no room for more
+
 	mostLines = 500 // of a listing: a person reads no more
 	mostAlike = 3   // chunks after one that look like it and are written all the same
 )

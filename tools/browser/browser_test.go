@@ -1,6 +1,7 @@
 package main
 
 import (
+	"bytes"
 	"cmp"
 	"context"
 	"encoding/json"
@@ -244,6 +245,28 @@ func TestBenchmarks(t *testing.T) {
 		return [has(204, 121, 167), has(126, 75, 104)];
 	})()`)
 	require.Equal(t, []bool{false, true}, colors)
+}
+
+// TestBrokenInvariant draws the calls that broke one. The invariants of all strategies hold, so the page of a check gets
+// a failure as the command writes it.
+func TestBrokenInvariant(t *testing.T) {
+	path, err := report(t.Context(), house.program, t.TempDir(), "report", "check", "--strategies", "tlsf", "--tests", "5")
+	require.NoError(t, err)
+	text, err := os.ReadFile(path)
+	require.NoError(t, err)
+	const failed = `"failed":[{"subject":"tlsf","violation":"invariant I14 (live chunks): 0x7f0000000400 is not live","steps":[` +
+		`{"call":"build the strategy","chunks":[]},` +
+		`{"call":"a 1024 (allocation 1): 0x7f0000000000+1024","chunks":[[139637976727552,139637976727552,1024,1024,1,-1,0],[139637976727552,139637976728576,3072,0,0,3,0]]},` +
+		`{"call":"a 512 (allocation 2): 0x7f0000000400+512","chunks":[[139637976727552,139637976727552,1024,1024,1,-1,0],[139637976727552,139637976728576,512,512,1,-1,0],[139637976727552,139637976729088,2560,0,0,3,0]]}]}],`
+	text = bytes.Replace(text, []byte(`"kind":"check"`), []byte(failed+`"kind":"check"`), 1)
+	require.NoError(t, os.WriteFile(path, text, 0o666))
+	p := opened(t, path, desk, "")
+	require.Equal(t, []string{"", "rgb(136,204,238) rgb(221,204,119)"}, ask[[]string](t, p, `["", (() => {
+		const c = [...document.querySelectorAll("#vy-steps canvas")].at(-1), g = c.getContext("2d"), wide = c.width - 116;
+		const at = share => "rgb(" + [...g.getImageData(112 + wide * share, 14, 1, 1).data].slice(0, 3) + ")";
+		return at(0.24) + " " + at(0.36);
+	})()]`), "what the call changed stands out")
+	require.Equal(t, "a 512 (allocation 2): 0x7f0000000400+512", ask[string](t, p, `document.querySelector(".vy-broken code").textContent`))
 }
 
 // TestTheAddressHoldsTheView opens a page at what its address says, and at nonsense.

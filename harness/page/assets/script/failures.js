@@ -26,7 +26,7 @@ class FailureView {
     }
     const granted = this.app.trace.runs.filter((r) => r.drawn && !r.failure_count).map((r) => r.strategy);
     const all = granted.length ? [el("p", { text: `${granted.join(", ")} granted every request.` })] : [];
-    for (const run of runs) all.push(this.runOf(run, runs.length === 1));
+    for (const run of runs) all.push(this.runOf(run, runs.length === 1 || this.app.state.printing));
     this.list.replaceChildren(...all);
   }
 

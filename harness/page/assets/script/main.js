@@ -118,9 +118,9 @@ async function start() {
     state.view(drawn);
     app.show(host);
     window.vramyard = app;
-  } else if (report.bench) {
+  } else if (report.bench || report.failed) {
     themeSwitch(state);
-    const view = benchView(report);
+    const view = report.bench ? benchView(report) : stepsView(report);
     follow(state, view.draw);
     state.view(view.draw);
     state.view(drawn);
