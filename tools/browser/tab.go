@@ -57,7 +57,7 @@ type look struct {
 	dark, print   bool
 }
 
-// open opens a file and waits for its first picture, if it has any.
+// open opens a file, or an address that is served, and waits for its first picture, if it has any.
 func open(browser context.Context, path string, l look, hash string) (*tab, error) {
 	ctx, cancel := chromedp.NewContext(browser)
 	t := &tab{ctx: ctx, close: cancel}
@@ -81,7 +81,10 @@ func open(browser context.Context, path string, l look, hash string) (*tab, erro
 		cancel()
 		return nil, err
 	}
-	steps := []chromedp.Action[chromedp.Void]{chromedp.EmulateViewport(l.width, l.height), chromedp.Navigate("file://" + path + hash)}
+	if !strings.Contains(path, "://") {
+		path = "file://" + path
+	}
+	steps := []chromedp.Action[chromedp.Void]{chromedp.EmulateViewport(l.width, l.height), chromedp.Navigate(path + hash)}
 	if err := chromedp.Do(ctx, steps...); err != nil {
 		cancel()
 		return nil, err

@@ -66,7 +66,7 @@ function rising(times) {
 
 // bucketOf returns the bucket of an event.
 function bucketOf(trace, event) {
-  return Math.min(Math.max(Math.floor(event / 2 ** trace.shift), 0), Math.max(trace.buckets.n - 1, 0));
+  return Math.max(atMost(trace.buckets.first, event) - 1, 0);
 }
 
 // streamName returns a stream as people read it.

@@ -3,7 +3,7 @@
 // heapAt returns the chunks of a run after an event, or of the nearest recorded instant where they are not known
 // for that event. "how" says which: recorded, rebuilt or nearest.
 function heapAt(trace, run, event) {
-  const known = run.instants.find((i) => i.event === event);
+  const known = run.instants.find((i) => i.event === event) ?? run.asked?.get(event);
   if (known) return recorded(known, "recorded");
   const { map } = run;
   if (map.complete && !map.regions.left_out.count) return rebuilt(run, event);

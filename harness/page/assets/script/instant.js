@@ -92,6 +92,12 @@ class InstantView {
     this.draw();
   }
 
+  // renew shows the instant again, of which more is known now.
+  renew() {
+    this.heap = null;
+    this.update(new Set(["event"]));
+  }
+
   // drawControls offers strategies and instants.
   drawControls(run) {
     const { state, trace } = this.app;
@@ -133,7 +139,9 @@ class InstantView {
     ];
     if (h.how === "nearest")
       parts.push(
-        `This is the recorded instant nearest to event ${count(this.app.state.event)}: the file does not hold every block of this run.`,
+        this.app.live
+          ? `The trace is replayed up to event ${count(this.app.state.event)} …`
+          : `This is the recorded instant nearest to event ${count(this.app.state.event)}: the file does not hold every block of this run.`,
       );
     if (h.how === "rebuilt")
       parts.push("Rebuilt from the blocks of the map: what is held and no block's is shown as free.");

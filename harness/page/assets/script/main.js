@@ -117,6 +117,7 @@ async function start() {
     follow(state, () => app.resize());
     state.view(drawn);
     app.show(host);
+    if (report.live) app.live = new Live(app);
     window.vramyard = app;
   } else if (report.bench || report.failed) {
     themeSwitch(state);

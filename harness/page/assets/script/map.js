@@ -88,6 +88,7 @@ class MapPanel {
     this.map = map;
     this.app = map.app;
     this.run = run;
+    this.tile = run.map; // the blocks that are drawn: those of the page, or those of the window
     this.y0 = 0;
     this.y1 = Math.max(run.map.space, 1);
     this.frame = el("canvas", { "aria-hidden": "true" });
@@ -106,10 +107,7 @@ class MapPanel {
       this.pixels,
       this.over,
     );
-    const left = run.map.left_out.count;
-    const kept = left
-      ? `${count(run.map.rects.y.length)} of ${plural(left + run.map.rects.y.length, "block")} one by one, the others as grey`
-      : plural(run.map.rects.y.length, "block");
+    this.kept = el("small", {});
     this.reset = button("all addresses", "Show the whole axis of addresses", () =>
       this.range(0, this.run.map.space),
     );
@@ -122,12 +120,34 @@ class MapPanel {
         {},
         swatch(run),
         el("span", { text: run.strategy }),
-        el("small", { text: kept }),
+        this.kept,
         this.reset,
       ),
       this.plot,
     );
+    this.say();
     this.listen();
+  }
+
+  // say tells how many blocks are drawn.
+  say() {
+    const { tile, run } = this;
+    const n = tile.rects.y.length;
+    const left = run.map.left_out.count;
+    this.kept.textContent = tile.complete
+      ? plural(n, "block")
+      : tile === run.map
+        ? `${count(n)} of ${plural(left + n, "block")} one by one, the others as grey`
+        : `${plural(n, "block")} that cover most of the window, the others as grey`;
+  }
+
+  // show draws other blocks.
+  show(tile) {
+    this.tile = tile;
+    this.say();
+    this.colors();
+    this.draw();
+    this.drawOver();
   }
 
   // listen follows the pointer.
@@ -182,6 +202,7 @@ class MapPanel {
     this.reset.hidden = width >= space;
     this.draw();
     this.drawOver();
+    this.app.live?.look();
   }
 
   // move follows the pointer: the cursor, the name of a block, or the rectangle that is dragged.
@@ -202,8 +223,8 @@ class MapPanel {
   // describe returns what is known of the block at a place, or of the place.
   describe(event, y) {
     const { trace } = this.app;
-    const i = blockAt(this.run.map.rects, event, y);
-    if (i >= 0) return describeBlock(trace, this.run, blockOf(this.run.map.rects, i));
+    const i = blockAt(this.tile.rects, event, y);
+    if (i >= 0) return describeBlock(trace, this.run, blockOf(this.tile.rects, i));
     if (y < 0 || y >= this.run.map.space) return null;
     const { regions } = this.run.map;
     let held = -1;
@@ -211,7 +232,7 @@ class MapPanel {
       if (regions.dies[k] > event && regions.y[k] <= y && y < regions.y[k] + regions.size[k]) held = k;
     }
     const list = [
-      ["here", held < 0 ? "not held" : this.run.map.complete ? "free" : "free, or small blocks"],
+      ["here", held < 0 ? "not held" : this.tile.complete ? "free" : "free, or small blocks"],
       ["address", address(Math.floor(addressAt(this.run.map.ranges, y)))],
       ["event", count(event)],
     ];
@@ -243,11 +264,11 @@ class MapPanel {
     const p = this.at(e);
     const event = Math.floor(p.event);
     if (event < 0 || event >= this.app.trace.events) return;
-    const i = blockAt(this.run.map.rects, event, p.bytes);
+    const i = blockAt(this.tile.rects, event, p.bytes);
     this.app.state.set({
       run: this.run.index,
       event,
-      pin: i < 0 ? null : this.run.map.rects.id[i],
+      pin: i < 0 ? null : this.tile.rects.id[i],
       cursor: event,
     });
   }
@@ -255,7 +276,7 @@ class MapPanel {
   // colors works out the colour of every block.
   colors() {
     const { trace, state } = this.app;
-    const { rects } = this.run.map;
+    const { rects } = this.tile;
     const paint = new Paint(trace, this.run, state.paint);
     const pixels = new Map();
     this.paint = new Uint32Array(rects.y.length);
@@ -281,7 +302,7 @@ class MapPanel {
       dark: pixel(colors.text),
     };
     const start = performance.now();
-    paintMap(image, this.run, this.view(), this.paint, tones, scale);
+    paintMap(image, this.tile, this.view(), this.paint, tones, scale);
     g.putImageData(image, 0, 0);
     this.plot.dataset.ms = (performance.now() - start).toFixed(1);
     for (const c of [this.pixels, this.over]) {
@@ -356,9 +377,9 @@ class MapPanel {
       g.strokeStyle = colors.focus;
       g.lineWidth = 1.5;
       g.strokeRect(xAt(state.event + 0.5), 0, 0, h);
-      const i = state.pin === null ? -1 : blockById(this.run.map.rects, state.pin, state.event);
+      const i = state.pin === null ? -1 : blockById(this.tile.rects, state.pin, state.event);
       if (i >= 0) {
-        const b = blockOf(this.run.map.rects, i);
+        const b = blockOf(this.tile.rects, i);
         const left = xAt(b.born);
         const right = b.dies === NEVER ? w + 4 : xAt(b.dies);
         g.lineWidth = 2.5;

@@ -6,19 +6,19 @@
 //   x0, x1   positions at the left and right edge
 //   y0, y1   bytes of the axis of addresses at the lower and upper edge
 
-// paintMap draws a run into an image of w times h pixels. colors are pixels: paper, held (memory that is held),
+// paintMap draws blocks, and the regions they lie in, into an image of w times h pixels. colors are pixels: paper, held (memory that is held),
 // cover (blocks that are not kept one by one) and dark. paint gives each block its colour.
-function paintMap(image, run, view, paint, colors, scale) {
+function paintMap(image, map, view, paint, colors, scale) {
   const { width: w, height: h } = image;
   const px = new Uint32Array(image.data.buffer);
   const canvas = { px, w, h, sx: w / (view.x1 - view.x0), sy: h / (view.y1 - view.y0), view };
   px.fill(colors.paper);
-  const { regions, rects } = run.map;
+  const { regions, rects } = map;
   for (let i = 0; i < regions.y.length; i++) {
     const r = place(canvas, regions.born[i], regions.dies[i], regions.y[i], regions.y[i] + regions.size[i]);
     if (r) fill(canvas, r, colors.held);
   }
-  if (!run.map.complete) shade(canvas, run.map.raster, colors);
+  if (!map.complete) shade(canvas, map.raster, colors);
   const n = atMost(rects.born, view.last);
   for (let i = 0; i < n; i++) {
     if (rects.dies[i] < view.first) continue;

@@ -209,6 +209,15 @@ class Timeline {
     if (has("lit")) for (const c of this.charts) c.light(this.app.state.lit);
   }
 
+  // renew draws the curves again, of which more is known now.
+  renew() {
+    for (const c of this.charts) {
+      c.build();
+      c.point();
+    }
+    this.values();
+  }
+
   // resize follows the width of the page.
   resize() {
     for (const c of this.charts) c.resize();

@@ -1,0 +1,159 @@
+// What a page that is served asks for when the reader looks closer. A page that is a file asks for nothing.
+
+const LIVE_BLOCKS = 100_000; // of a window, so many are drawn in some tens of milliseconds
+const LIVE_BUCKETS = 4096; // more than a screen has columns
+const LIVE_STATES = 64; // that are kept
+const LIVE_WAIT = 90; // milliseconds that a window must rest before it is asked for
+
+// Live asks the program that serves the page.
+class Live {
+  constructor(app) {
+    this.app = app;
+    this.asked = new Map(); // what is under way, by what it is for
+    this.says = el("p", { class: "vy-alarm", role: "alert", hidden: true });
+    document.querySelector("header").after(this.says);
+    for (const trace of app.report.traces) {
+      trace.whole = { buckets: trace.buckets, bound: trace.bound, time: trace.time, shift: trace.shift };
+      for (const run of trace.runs) run.whole = run.series;
+    }
+    app.state.view((changed) => {
+      const has = (...names) => names.some((n) => changed.has(n));
+      if (has("from", "to", "trace", "hidden")) this.look();
+      if (has("event", "run", "trace")) this.state();
+    });
+    this.look();
+    this.state();
+  }
+
+  // look asks for blocks and curves of what is shown, once it rests.
+  look() {
+    clearTimeout(this.timer);
+    this.timer = setTimeout(() => {
+      for (const panel of this.app.map.list ?? []) this.blocks(panel);
+      this.curves();
+    }, LIVE_WAIT);
+  }
+
+  // ask asks a question and hands the answer on. A question that is for the same thing takes the place of one
+  // that is under way.
+  async ask(what, question, show) {
+    this.asked.get(what)?.abort();
+    const stop = new AbortController();
+    this.asked.set(what, stop);
+    document.documentElement.dataset.asking = this.asked.size;
+    try {
+      const answer = await fetch(question, { signal: stop.signal });
+      if (!answer.ok) throw new Error(await answer.text());
+      const full = answered(await answer.arrayBuffer());
+      if (stop.signal.aborted) return;
+      this.says.hidden = true;
+      show(full);
+    } catch (e) {
+      if (e.name === "AbortError") return;
+      this.says.textContent = `The program that serves this page does not answer: ${e.message}. What is shown is what was known before.`;
+      this.says.hidden = false;
+    } finally {
+      if (this.asked.get(what) === stop) this.asked.delete(what);
+      document.documentElement.dataset.asking = this.asked.size;
+    }
+  }
+
+  // drop takes back a question that is under way.
+  drop(what) {
+    this.asked.get(what)?.abort();
+    this.asked.delete(what);
+  }
+
+  // blocks asks for the blocks of the window of a map.
+  blocks(panel) {
+    const { state, trace } = this.app;
+    const { map, index } = panel.run;
+    const what = `tile ${index}`;
+    const [from, to] = [Math.max(Math.floor(state.from), 0), Math.min(Math.ceil(state.to), trace.events)];
+    const [low, high] = [Math.floor(panel.y0), Math.ceil(panel.y1)];
+    if (map.complete || (from === 0 && to === trace.events && low <= 0 && high >= map.space)) {
+      this.drop(what);
+      if (panel.tile !== map) panel.show(map);
+      return;
+    }
+    const q = new URLSearchParams({ run: index, from, to, low, high, most: LIVE_BLOCKS });
+    this.ask(what, `tile?${q}`, (t) => panel.show({ ...map, rects: t.rects, complete: t.complete }));
+  }
+
+  // curves asks for the curves of the window in finer buckets.
+  curves() {
+    const { state, trace } = this.app;
+    const [from, to] = [Math.max(Math.floor(state.from), 0), Math.min(Math.ceil(state.to), trace.events)];
+    if (trace.whole.shift === 0) return;
+    if (to - from >= trace.events / 2) {
+      this.drop("series");
+      if (trace.buckets !== trace.whole.buckets) this.join(null);
+      return;
+    }
+    const q = new URLSearchParams({ from, to, most: LIVE_BUCKETS });
+    this.ask("series", `series?${q}`, (part) => this.join(part));
+  }
+
+  // join puts finer buckets in the place of those of the whole trace, or takes them out again.
+  join(part) {
+    const { trace } = this.app;
+    const { whole } = trace;
+    Object.assign(trace, whole);
+    for (const run of trace.runs) run.series = run.whole;
+    if (part) {
+      const n = whole.buckets.n;
+      const a = atMost(whole.buckets.first, part.buckets.first[0]) - 1;
+      const b = atMost(whole.buckets.last, part.buckets.last[part.buckets.n - 1]);
+      const mixed = (all, some) => {
+        const list = new all.constructor(a + some.length + n - b);
+        list.set(all.subarray(0, a));
+        list.set(some, a);
+        list.set(all.subarray(b), a + some.length);
+        return list;
+      };
+      const deep = (all, some) => {
+        if (ArrayBuffer.isView(all)) return mixed(all, some ?? new all.constructor(part.buckets.n));
+        return Object.fromEntries(Object.keys(all).map((k) => [k, deep(all[k], some?.[k])]));
+      };
+      trace.buckets = {
+        n: a + part.buckets.n + n - b,
+        first: mixed(whole.buckets.first, part.buckets.first),
+        last: mixed(whole.buckets.last, part.buckets.last),
+      };
+      trace.bound = mixed(whole.bound, part.bound);
+      if (whole.time) trace.time = rising(mixed(whole.time, part.time));
+      trace.shift = part.shift;
+      part.runs.forEach((series, i) => {
+        if (trace.runs[i].drawn) trace.runs[i].series = deep(trace.runs[i].whole, series);
+      });
+    }
+    trace.exact = trace.shift === 0;
+    this.app.timeline.renew();
+  }
+
+  // state asks for the state after the event that is chosen.
+  state() {
+    const { state, trace } = this.app;
+    const run = this.app.instant.run();
+    const { event } = state;
+    if (!run) return;
+    run.asked ??= new Map();
+    if (run.instants.some((i) => i.event === event) || run.asked.has(event)) {
+      this.drop("state");
+      return;
+    }
+    const q = new URLSearchParams({ run: run.index, event });
+    this.ask("state", `state?${q}`, (instant) => {
+      if (run.asked.size >= LIVE_STATES) run.asked.delete(run.asked.keys().next().value);
+      run.asked.set(event, instant);
+      if (this.app.trace === trace) this.app.instant.renew();
+    });
+  }
+}
+
+// answered reads an answer: the length of a description, the description, and the arrays that it refers to.
+function answered(buffer) {
+  const n = new DataView(buffer).getUint32(0, true);
+  const about = JSON.parse(new TextDecoder().decode(new Uint8Array(buffer, 4, n)));
+  return revive(about, buffer.slice(4 + n));
+}
