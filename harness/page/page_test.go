@@ -102,6 +102,18 @@ func TestASmallPage(t *testing.T) {
 	require.Less(t, len(text), 200_000)
 }
 
+// TestOnlyAPageThatIsServedAsks compares the two.
+func TestOnlyAPageThatIsServedAsks(t *testing.T) {
+	r := reportOf(t, read(t, small), "bfc", 32*device.MiB)
+	file := written(t, r)
+	require.NotContains(t, file, "fetch(")
+	require.NotContains(t, file, "connect-src")
+	r.Live = true
+	live := written(t, r)
+	require.Contains(t, live, "fetch(")
+	require.Contains(t, live, "connect-src &#39;self&#39;")
+}
+
 // TestTheSameReportGivesTheSameBytes draws everything twice.
 func TestTheSameReportGivesTheSameBytes(t *testing.T) {
 	one := written(t, reportOf(t, read(t, small), "caching", 32*device.MiB))

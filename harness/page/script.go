@@ -15,16 +15,20 @@ var scriptFiles embed.FS
 // scriptParts are the parts of the page's script. What a part needs while it is read stands before it.
 var scriptParts = [...]string{
 	"units", "dom", "palette", "data", "paint", "state", "chart", "timeline", "pixels", "map", "heap", "instant", "failures",
-	"latency", "bench", "steps", "tables", "overview", "live", "main",
+	"latency", "bench", "steps", "tables", "overview", "main",
 }
 
 // pageScript returns the page's script: its parts in one function, so that they share names with each other
-// and with nothing else.
-func pageScript() string {
+// and with nothing else. Only a page that is served has the part that asks for more.
+func pageScript(live bool) string {
 	var b strings.Builder
 	b.WriteString("(() => {\n\"use strict\";\n")
 	fmt.Fprintf(&b, "const LINES = { light: %s, dark: %s };\n", colors(palette.Light()), colors(palette.Dark()))
-	for _, part := range scriptParts {
+	parts := scriptParts[:]
+	if live {
+		parts = append([]string{"live"}, parts...)
+	}
+	for _, part := range parts {
 		text, err := scriptFiles.ReadFile("assets/script/" + part + ".js")
 		if err != nil {
 			panic(err) // a part that is listed and not embedded: every test of this package fails
