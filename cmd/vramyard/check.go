@@ -186,15 +186,12 @@ func (f *checkFlags) judge() error {
 // subjects failed.
 func (f *checkFlags) write(cmd *cobra.Command, suspects []suspect, r check.Report) error {
 	sheet := checkSheet(r)
-	p := &page.Report{Kind: "check", Title: "Invariants proved", Sheets: []report.Sheet{sheet}, Facts: []page.Fact{
-		{Name: "seed", Value: strconv.FormatInt(f.seed, 10)}, {Name: "sequences for each subject", Value: strconv.Itoa(f.tests)},
-		{Name: "calls in a sequence", Value: strconv.Itoa(f.ops)},
-	}}
+	p := f.page(sheet)
+	var broken []brokenData
 	stdout := cmd.OutOrStdout()
 	if f.html.path == "-" {
 		stdout = io.Discard // standard output holds one thing
 	}
-	var drawn []drawnFailure
 	err := outfile.Write("-", stdout, func(w io.Writer) error {
 		fmt.Fprintln(w, sheet.Terminal(0))
 		for i, s := range r.Subjects {
@@ -202,14 +199,13 @@ func (f *checkFlags) write(cmd *cobra.Command, suspects []suspect, r check.Repor
 				continue
 			}
 			suspects[i].Subject = s.Subject // as it was verified
-			var text strings.Builder
-			steps, err := f.writeFailure(io.MultiWriter(w, &text), suspects[i], s.Failure)
+			about, err := f.writeFailure(w, suspects[i], s.Failure)
 			if err != nil {
 				return err
 			}
-			drawn = append(drawn, drawnFailure{s.Subject.Name, s.Failure.Violation.Error(), drawnSteps(steps)})
 			p.Title = "An invariant is broken"
-			p.Texts = append(p.Texts, page.Text{Title: s.Subject.Name + ", step by step", Body: text.String()})
+			p.Texts = append(p.Texts, page.Text{Title: s.Subject.Name + ", step by step", Body: about.text(traceName(s.Failure))})
+			broken = append(broken, about.data())
 		}
 		if len(r.Failures()) == 0 {
 			fmt.Fprintf(w, "%d subjects, %d sequences: every invariant held\n", len(r.Subjects), r.Sequences())
@@ -217,9 +213,7 @@ func (f *checkFlags) write(cmd *cobra.Command, suspects []suspect, r check.Repor
 		return nil
 	})
 	if err == nil && f.html.wanted() {
-		if len(drawn) > 0 {
-			p.More = map[string]any{"failed": drawn}
-		}
+		p.More = map[string]any{"check": broken}
 		err = f.html.write(cmd, nil, p)
 	}
 	if failures := r.Failures(); err == nil && len(failures) > 0 {
@@ -230,47 +224,22 @@ func (f *checkFlags) write(cmd *cobra.Command, suspects []suspect, r check.Repor
 	return err
 }
 
-// drawnFailure is a failure as a page draws it.
-type drawnFailure struct {
-	Subject   string      `json:"subject"`   // what broke the invariant
-	Violation string      `json:"violation"` // which, and where
-	Steps     []drawnStep `json:"steps"`     // the calls; the last one broke it
-}
-
-// drawnStep is a call and the memory after it.
-type drawnStep struct {
-	Call   string   `json:"call"`
-	Chunks [][7]any `json:"chunks"` // region, address, size, requested, state, class, stream
-}
-
-// drawnSteps returns the last of the steps as far as a page has room for them.
-func drawnSteps(steps []check.Step) (all []drawnStep) {
-	const most = 200 // as of any list in a page
-	for _, s := range steps[max(len(steps)-most, 0):] {
-		d := drawnStep{Call: s.Call, Chunks: [][7]any{}}
-		for _, c := range s.Chunks[:min(len(s.Chunks), most)] {
-			d.Chunks = append(d.Chunks, [7]any{c.Region, c.Addr, c.Size, c.Requested, uint8(c.State), c.Class, c.Stream})
-		}
-		all = append(all, d)
-	}
-	return all
-}
-
-// writeFailure tells all that is known of a failure, and leaves its trace in a file. It returns the calls that
-// led to it.
-func (f *checkFlags) writeFailure(w io.Writer, s suspect, failure *props.Failure) ([]check.Step, error) {
+// writeFailure tells all that is known of a failure, and leaves its trace in a file.
+func (f *checkFlags) writeFailure(w io.Writer, s suspect, failure *props.Failure) (*brokenInvariant, error) {
 	path := filepath.Join(f.out, traceName(failure))
 	if err := outfile.Write(path, nil, failure.WriteTrace); err != nil {
 		return nil, err
 	}
-	fmt.Fprintf(w, "\n%v\n", failure)
-	steps, err := check.States(w, s.Subject, failure)
-	if err != nil {
-		return nil, err
+	story, err := check.Retell(s.Subject, failure)
+	b := &brokenInvariant{failure, story, s.strategy, f.again(s, failure)}
+	if _, werr := io.WriteString(w, b.text(path)); werr != nil {
+		return nil, werr
 	}
-	if failure.Stack != nil {
-		fmt.Fprintf(w, "\n%s", failure.Stack)
-	}
+	return b, err
+}
+
+// again returns the command that repeats a failure by its seed.
+func (f *checkFlags) again(s suspect, failure *props.Failure) string {
 	name := "--strategies " + s.strategy
 	if s.config != "" {
 		name += " --config " + quoted(s.config)
@@ -284,9 +253,7 @@ func (f *checkFlags) writeFailure(w io.Writer, s suspect, failure *props.Failure
 	if f.faults {
 		name += " --faults"
 	}
-	fmt.Fprintf(w, "\ntrace: %s\nagain: vramyard replay --check --strategy %s %s\n       vramyard check %s --tests 1 --ops %d --seed %d\n",
-		path, s.strategy, quoted(path), name, f.ops, failure.Seed)
-	return steps, nil
+	return fmt.Sprintf("vramyard check %s --tests 1 --ops %d --seed %d", name, f.ops, failure.Seed)
 }
 
 // unfit are the characters of a subject's name that a file's name should not have.

@@ -2,6 +2,7 @@ package check_test
 
 import (
 	"errors"
+	"io"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -161,8 +162,8 @@ func failureOf(t *testing.T, s props.Subject) *props.Failure {
 	return r.Failures()[0]
 }
 
-// TestStates shows failures of every shape: in a call, in a panic, in a look, at the end.
-func TestStates(t *testing.T) {
+// TestRetell shows failures of every shape: in a call, in a panic, in a look, at the end.
+func TestRetell(t *testing.T) {
 	for _, c := range []struct {
 		bug    bug
 		number props.Number
@@ -179,9 +180,7 @@ func TestStates(t *testing.T) {
 			f := failureOf(t, subject)
 			require.Equal(t, c.number, f.Violation.Number, "%v", f)
 			var text strings.Builder
-			steps, err := check.States(&text, subject, f)
-			require.NoError(t, err)
-			require.Contains(t, text.String(), steps[len(steps)-1].Call)
+			require.NoError(t, retold(&text, subject, f))
 			t.Log(text.String())
 			_, marked, ok := strings.Cut(text.String(), "\n> ")
 			require.True(t, ok)
@@ -193,21 +192,44 @@ func TestStates(t *testing.T) {
 			}
 			assert.Equal(t, 2, strings.Count("\n"+text.String(), "\n> "), "one marked step and the violation")
 			assert.Contains(t, text.String(), "device: reserve 4096: 0x")
+			story, err := check.Retell(subject, f)
+			require.NoError(t, err)
+			require.Equal(t, c.number, story.Violation.Number)
+			require.Equal(t, "build the strategy", story.Steps[0].Call)
+			for _, s := range story.Steps {
+				tiled(t, s)
+			}
 		})
 	}
 }
 
-// TestStatesOfKeptInvariant is an error: the failure cannot have been of this subject.
-func TestStatesOfKeptInvariant(t *testing.T) {
+// tiled holds that the rows of a step leave no gap in any region: what is left out lies where it is said.
+func tiled(t *testing.T, s check.Step) {
+	t.Helper()
+	for i, r := range s.Rows {
+		if i > 0 && s.Rows[i-1].Region == r.Region {
+			b := s.Rows[i-1]
+			require.Equal(t, b.Addr.Add(b.Size*device.Size(1+b.More)), r.Addr)
+		}
+	}
+}
+
+// retold writes the story of a failure.
+func retold(w io.Writer, s props.Subject, f *props.Failure) error {
+	story, err := check.Retell(s, f)
+	return errors.Join(err, story.WriteText(w))
+}
+
+// TestRetellOfKeptInvariant is an error: the failure cannot have been of this subject.
+func TestRetellOfKeptInvariant(t *testing.T) {
 	f := failureOf(t, planted(tiny(t), forgetsFree))
 	var text strings.Builder
-	_, err := check.States(&text, tiny(t), f)
-	require.ErrorContains(t, err, "was not broken again")
+	require.ErrorContains(t, retold(&text, tiny(t), f), "was not broken again")
 	assert.Contains(t, text.String(), "kept this time")
 }
 
-// TestStatesAfterPlannedFault shows the device call that was refused.
-func TestStatesAfterPlannedFault(t *testing.T) {
+// TestRetellAfterPlannedFault shows the device call that was refused.
+func TestRetellAfterPlannedFault(t *testing.T) {
 	subject := tiny(t)
 	inner := subject.New
 	subject.Name = "hopeful"
@@ -217,8 +239,7 @@ func TestStatesAfterPlannedFault(t *testing.T) {
 	f := failureOf(t, subject)
 	require.Equal(t, r.Failures()[0].Error(), f.Error(), "a failure that needs no planned fault is found without")
 	var text strings.Builder
-	_, err = check.States(&text, subject, f)
-	require.NoError(t, err)
+	require.NoError(t, retold(&text, subject, f))
 	assert.Contains(t, text.String(), "device: out of memory")
 }
 

@@ -23,7 +23,8 @@ func (w *witness) note(err error, answer, format string, args ...any) {
 	if err != nil {
 		answer = err.Error()
 	}
-	w.page.write("        device: %s: %s\n", fmt.Sprintf(format, args...), answer)
+	step := w.page.step()
+	step.Device = append(step.Device, fmt.Sprintf(format, args...)+": "+answer)
 }
 
 // regionText returns a region as address+size.

@@ -11,15 +11,32 @@ import (
 	"github.com/vramyard/vramyard/props"
 )
 
-// States writes what a strategy does on the way to a failure: for each call the call with
-// its answer, the traffic with the device, and the chunks as a walk shows them afterwards,
-// one a line. The call after which the invariant broke is marked. It makes the calls anew, so
-// it works for a strategy that panics in the end: what it shows is all that was before.
-//
-// The subject must be the one that failed. States fails if w does, and if the strategy keeps
-// every invariant this time, after it has written the calls. It returns what it has written, step
-// by step; the last one broke the invariant.
-func States(w io.Writer, s props.Subject, f *props.Failure) ([]Step, error) {
+// Story is what a strategy did on the way to a broken invariant.
+type Story struct {
+	Steps     []Step           // calls in their order; the invariant broke in the last, or after it
+	Violation *props.Violation // the invariant, and what was found
+}
+
+// Step is one call and what a walk showed after it.
+type Step struct {
+	Call    string   // as a line of a trace has it
+	Answer  string   // what the strategy answered; empty if it did not
+	Device  []string // what the device was asked from this call to the next, with its answers
+	Rows    []Row    // the chunks afterwards, in the order of the walk
+	Cut     bool     // there were more chunks than anybody reads
+	Trouble string   // what went wrong while the strategy was built or looked at; empty for nothing
+}
+
+// Row is a chunk, and how many more behind it look like it and are left out.
+type Row struct {
+	alloc.Chunk
+	More int // chunks of the same region, size, state, class and pool
+}
+
+// Retell makes the calls of a failure anew and notes what the strategy does, so it works for a strategy
+// that panics in the end: the story has all that was before. The subject must be the one that failed.
+// The error is of a strategy that keeps every invariant this time; there is a story even so.
+func Retell(s props.Subject, f *props.Failure) (*Story, error) {
 	n := &notebook{}
 	inner := s.New
 	instances := 0
@@ -30,7 +47,7 @@ func States(w io.Writer, s props.Subject, f *props.Failure) ([]Step, error) {
 		p := n.page(instances == 2)
 		a, err := inner(newWitness(src, p))
 		if err != nil {
-			p.write("  not built: %v\n", err)
+			p.step().Trouble = "not built: " + err.Error()
 			return nil, err
 		}
 		return &spy{Forwarder: alloc.Forward(a, nil), page: p, strategy: a}, nil
@@ -40,21 +57,59 @@ func States(w io.Writer, s props.Subject, f *props.Failure) ([]Step, error) {
 	if !errors.As(err, &v) {
 		v = &props.Violation{Number: f.Violation.Number, Detail: "kept this time: the strategy depends on more than its calls"}
 	}
-	steps := n.steps()
-	if _, werr := io.WriteString(w, textOf(steps, v)); werr != nil {
-		return nil, werr
-	}
+	story := &Story{n.steps(), v}
 	if err == nil {
-		return steps, fmt.Errorf("%s: %v was not broken again", f.Subject, f.Violation.Number)
+		return story, fmt.Errorf("%s: %v was not broken again", f.Subject, f.Violation.Number)
 	}
-	return steps, nil
+	return story, nil
 }
 
-// Step is a call on the way to a failure.
-type Step struct {
-	Call   string        // the call with its answer
-	Notes  string        // lines: what was asked of the device, and the chunks afterwards
-	Chunks []alloc.Chunk // the chunks afterwards, 4096 of them at most; none where they were not looked at
+// WriteText writes a story: for each call the call with its answer, the traffic with the device, and the
+// chunks one a line. The call after which the invariant broke is marked.
+func (s *Story) WriteText(w io.Writer) error {
+	var b strings.Builder
+	for i := range s.Steps {
+		mark := " "
+		if i == len(s.Steps)-1 {
+			mark = ">"
+		}
+		fmt.Fprintf(&b, "%s %2d  ", mark, i)
+		s.Steps[i].write(&b)
+	}
+	fmt.Fprintf(&b, "> %v\n", s.Violation)
+	_, err := io.WriteString(w, b.String())
+	return err
+}
+
+// write writes a step.
+func (s *Step) write(b *strings.Builder) {
+	b.WriteString(s.Call)
+	if s.Answer != "" {
+		b.WriteString(": " + s.Answer)
+	}
+	b.WriteString("\n")
+	for _, line := range s.Device {
+		fmt.Fprintf(b, "        device: %s\n", line)
+	}
+	for i, r := range s.Rows {
+		if i == 0 || r.Region != s.Rows[i-1].Region {
+			fmt.Fprintf(b, "        region %v\n        %12s %12s %-8s %12s %6s\n", r.Region, "offset", "size", "state", "requested", "class")
+		}
+		fmt.Fprintf(b, "        %12d %12d %-8v %12d %6d", int64(r.Addr-r.Region), uint64(r.Size), r.State, uint64(r.Requested), r.Class)
+		if r.Pool != 0 {
+			fmt.Fprintf(b, "  pool %d", uint64(r.Pool))
+		}
+		b.WriteString("\n")
+		if r.More > 0 {
+			fmt.Fprintf(b, "        %12s and %d more like it\n", "", r.More)
+		}
+	}
+	if s.Cut {
+		b.WriteString("        and so on\n")
+	}
+	if s.Trouble != "" {
+		fmt.Fprintf(b, "        %s\n", s.Trouble)
+	}
 }
 
 // notebook is what was noted of the two instances that a sequence is run on. The second is
@@ -79,31 +134,15 @@ func (n *notebook) page(second bool) *page {
 	return p
 }
 
-// steps returns the steps of both pages.
+// steps returns the steps of both pages. The last is the one that broke the invariant.
 func (n *notebook) steps() []Step {
 	steps := n.pages[0].steps
 	if second := &n.pages[1]; second.closed != 0 {
-		last := second.steps[second.closed-1]
-		last.Notes = last.Call + "\n" + last.Notes
-		last.Call = "a second instance, all calls but those that freed everything"
-		steps = append(steps, last)
-		steps = append(steps, second.steps[second.closed:]...)
+		before := second.steps[second.closed-1]
+		before.Call = "a second instance, after all calls but those that freed everything, the last of them " + before.Call
+		steps = append(append(steps, before), second.steps[second.closed:]...)
 	}
 	return steps
-}
-
-// textOf returns steps as text. The last step is the one that broke the invariant.
-func textOf(steps []Step, v *props.Violation) string {
-	var b strings.Builder
-	for i, s := range steps {
-		mark := " "
-		if i == len(steps)-1 {
-			mark = ">"
-		}
-		fmt.Fprintf(&b, "%s %2d  %s\n%s", mark, i, s.Call, s.Notes)
-	}
-	fmt.Fprintf(&b, "> %v\n", v)
-	return b.String()
 }
 
 // begin starts a step.
@@ -111,14 +150,8 @@ func (p *page) begin(format string, args ...any) {
 	p.steps = append(p.steps, Step{Call: fmt.Sprintf(format, args...)})
 }
 
-// now returns the present step.
-func (p *page) now() *Step { return &p.steps[len(p.steps)-1] }
-
-// answer adds the answer to the call of the present step.
-func (p *page) answer(text string) { p.now().Call += ": " + text }
-
-// write adds lines to the present step.
-func (p *page) write(format string, args ...any) { p.now().Notes += fmt.Sprintf(format, args...) }
+// step returns the present step.
+func (p *page) step() *Step { return &p.steps[len(p.steps)-1] }
 
 // orDone returns an error as text.
 func orDone(err error) string {
@@ -256,7 +289,7 @@ func (s *spy) done(err error) { s.look(orDone(err)) }
 // panicked notes a panic of the call and lets it go on. It is to be deferred.
 func (s *spy) panicked() {
 	if p := recover(); p != nil {
-		s.page.answer(fmt.Sprintf("panic: %v", p))
+		s.page.step().Answer = fmt.Sprintf("panic: %v", p)
 		panic(p)
 	}
 }
@@ -264,77 +297,55 @@ func (s *spy) panicked() {
 // look notes an answer and the walk after it. A strategy that broke may panic while it is
 // looked at, or show chunks for ever; the page then says so, and the calls go on.
 func (s *spy) look(answer string) {
-	s.page.answer(answer)
+	step := s.page.step()
+	step.Answer = answer
 	defer func() {
 		if p := recover(); p != nil {
-			s.page.write("        walk: panic: %v\n", p)
+			step.Trouble = fmt.Sprintf("walk: panic: %v", p)
 		}
 	}()
-	l := listing{page: s.page}
-	s.strategy.Walk(func(c alloc.Chunk) bool {
-		if now := s.page.now(); len(now.Chunks) < mostChunks {
-			now.Chunks = append(now.Chunks, c)
-		}
-		return l.chunk(c)
-	})
+	l := listing{step: step}
+	s.strategy.Walk(l.chunk)
 	l.flush()
 }
 
-// listing writes chunks, one a line, and many in a row that look alike as two lines.
+// listing notes chunks, and many in a row that look alike as one.
 type listing struct {
-	page  *page
-	last  alloc.Chunk   // the last chunk written
-	alike []alloc.Chunk // the first few after it that look like it
-	more  int           // how many there are of those
-	lines int
+	step  *Step
+	alike []Row // the first few after the last row that look like it
+	more  int   // how many there are of those
 }
 
 const (
-	mostChunks = 4096 // of a step: a picture has no room for more
-
-	mostLines = 500 // of a listing: a person reads no more
-	mostAlike = 3   // chunks after one that look like it and are written all the same
+	mostRows  = 500 // of a listing: a person reads no more
+	mostAlike = 3   // chunks after one that look like it and are listed all the same
 )
 
 // chunk adds a chunk and reports whether more are wanted.
 func (l *listing) chunk(c alloc.Chunk) bool {
-	if l.lines > 0 && c.Region == l.last.Region && likeness(c) == likeness(l.last) {
-		if l.more++; l.more <= mostAlike {
-			l.alike = append(l.alike, c)
+	if n := len(l.step.Rows); n > 0 {
+		if last := l.step.Rows[n-1]; c.Region == last.Region && likeness(c) == likeness(last.Chunk) {
+			if l.more++; l.more <= mostAlike {
+				l.alike = append(l.alike, Row{Chunk: c})
+			}
+			return l.more < 1<<20
 		}
-		return l.more < 1<<20
 	}
 	l.flush()
-	if l.lines >= mostLines {
-		l.page.write("        and so on\n")
+	if len(l.step.Rows) >= mostRows {
+		l.step.Cut = true
 		return false
 	}
-	if l.lines == 0 || c.Region != l.last.Region {
-		l.page.write("        region %v\n        %12s %12s %-8s %12s %6s\n", c.Region, "offset", "size", "state", "requested", "class")
-	}
-	l.line(c)
+	l.step.Rows = append(l.step.Rows, Row{Chunk: c})
 	return true
 }
 
-// line writes a chunk.
-func (l *listing) line(c alloc.Chunk) {
-	l.lines++
-	l.last = c
-	l.page.write("        %12d %12d %-8v %12d %6d", int64(c.Addr-c.Region), uint64(c.Size), c.State, uint64(c.Requested), c.Class)
-	if c.Pool != 0 {
-		l.page.write("  pool %d", uint64(c.Pool))
-	}
-	l.page.write("\n")
-}
-
-// flush writes what was kept back.
+// flush lists what was kept back.
 func (l *listing) flush() {
 	if l.more > mostAlike {
-		l.page.write("        %12s and %d more like it\n", "", l.more)
+		l.step.Rows[len(l.step.Rows)-1].More = l.more
 	} else {
-		for _, c := range l.alike {
-			l.line(c)
-		}
+		l.step.Rows = append(l.step.Rows, l.alike...)
 	}
 	l.alike, l.more = l.alike[:0], 0
 }
