@@ -99,7 +99,7 @@ func TestASmallPage(t *testing.T) {
 	at := int(born["o"].(float64))
 	require.Zero(t, at%8)
 	require.Equal(t, []byte{0, 0, 0, 0, 1, 0, 0, 0}, arrays[at:at+4*int(born["n"].(float64))])
-	require.Less(t, len(text), 200_000)
+	require.Less(t, len(text), 250_000)
 }
 
 // TestOnlyAPageThatIsServedAsks compares the two.
@@ -221,7 +221,7 @@ func TestHostileTextsAreShown(t *testing.T) {
 	r.Facts = append(r.Facts, page.Fact{Name: hostile[1], Value: hostile[0]})
 	text := written(t, r)
 	requireShown(t, text, ourScripts)
-	require.Less(t, len(text), 200_000)
+	require.Less(t, len(text), 250_000)
 	about, _ := data(t, text)
 	tags := about["traces"].([]any)[0].(map[string]any)["tags"].([]any)
 	require.Contains(t, tags, hostile[0], "a short text is shown as it is")

@@ -254,19 +254,35 @@ func TestBrokenInvariant(t *testing.T) {
 	require.NoError(t, err)
 	text, err := os.ReadFile(path)
 	require.NoError(t, err)
-	const failed = `"failed":[{"subject":"tlsf","violation":"invariant I14 (live chunks): 0x7f0000000400 is not live","steps":[` +
-		`{"call":"build the strategy","chunks":[]},` +
-		`{"call":"a 1024 (allocation 1): 0x7f0000000000+1024","chunks":[[139637976727552,139637976727552,1024,1024,1,-1,0],[139637976727552,139637976728576,3072,0,0,3,0]]},` +
-		`{"call":"a 512 (allocation 2): 0x7f0000000400+512","chunks":[[139637976727552,139637976727552,1024,1024,1,-1,0],[139637976727552,139637976728576,512,512,1,-1,0],[139637976727552,139637976729088,2560,0,0,3,0]]}]}],`
+	const failed = `"check":[{"subject":"tlsf","number":"I14","name":"live chunks","detail":"0x7f0000000400 is not live","addresses":[139637976728576],` +
+		`"seed":7,"generated_count":100,"shrunk_count":2,"refused_device_call":0,"again":["vramyard check --seed 7"],"left_out_count":0,"steps":[` +
+		`{"call":"build the strategy","answer":"","device":null,"trouble":"","regions":null,"chunks":null,"left_out_count":0},` +
+		`{"call":"a 1024 (allocation 1)","answer":"0x7f0000000000+1024","device":["reserve 4096: 0x7f0000000000+4096"],"trouble":"","regions":[{"addr":139637976727552,"size":4096}],` +
+		`"chunks":[[0,0,1024,1024,1,-1,0,0],[0,1024,3072,0,0,3,0,0]],"left_out_count":0},` +
+		`{"call":"a 512 (allocation 2)","answer":"0x7f0000000400+512","device":null,"trouble":"","regions":[{"addr":139637976727552,"size":4096}],` +
+		`"chunks":[[0,0,1024,1024,1,-1,0,0],[0,1024,512,512,1,-1,0,0],[0,2048,2048,0,0,3,0,0]],"left_out_count":0}]}],`
 	text = bytes.Replace(text, []byte(`"kind":"check"`), []byte(failed+`"kind":"check"`), 1)
 	require.NoError(t, os.WriteFile(path, text, 0o666))
 	p := opened(t, path, desk, "")
-	require.Equal(t, []string{"", "rgb(136,204,238) rgb(221,204,119)"}, ask[[]string](t, p, `["", (() => {
-		const c = [...document.querySelectorAll("#vy-steps canvas")].at(-1), g = c.getContext("2d"), wide = c.width - 116;
-		const at = share => "rgb(" + [...g.getImageData(112 + wide * share, 14, 1, 1).data].slice(0, 3) + ")";
-		return at(0.24) + " " + at(0.36);
-	})()]`), "what the call changed stands out")
-	require.Equal(t, "a 512 (allocation 2): 0x7f0000000400+512", ask[string](t, p, `document.querySelector(".vy-broken code").textContent`))
+	shown := func(want string, pixels ...string) {
+		t.Helper()
+		require.Contains(t, ask[string](t, p, `document.getElementById("vy-proof").innerText`), want)
+		require.Equal(t, pixels, ask[[]string](t, p, `[0.2, 0.31, 0.45, 0.95].map((share) => {
+			const c = document.querySelector("#vy-proof .vy-plot canvas"), wide = c.width - 120;
+			return [...c.getContext("2d").getImageData(112 + wide * share, 23, 1, 1).data].slice(0, 3).join(" ");
+		})`))
+	}
+	const live, free, gap = "136 204 238", "255 255 255", "178 37 29"
+	broken := []string{live, live, gap, free}
+	shown("Broken here: I14 (live chunks): 0x7f0000000400 is not live", broken...)
+	require.Equal(t, "a 512 (allocation 2)", ask[string](t, p, `document.querySelector(".vy-broken code").textContent`))
+	do(t, p, `document.querySelector("#vy-proof .vy-plot").dispatchEvent(new KeyboardEvent("keydown", {key: "ArrowLeft", bubbles: true}))`)
+	shown("step 1 of 2", live, free, free, free)
+	require.NotContains(t, ask[string](t, p, `document.getElementById("vy-proof").innerText`), "Broken here")
+	do(t, p, `[...document.querySelectorAll("#vy-proof button")].find((b) => b.textContent.startsWith("next")).click()`)
+	shown("step 2 of 2", broken...)
+	require.Equal(t, "named by the invariant", ask[string](t, p,
+		`[...document.querySelectorAll("#vy-proof tbody tr")].map((r) => r.cells[7].textContent).find((n) => n.includes("named")).replace("new or changed, ", "")`))
 }
 
 // TestTheAddressHoldsTheView opens a page at what its address says, and at nonsense.

@@ -59,6 +59,12 @@ function table(caption, heads, rows, numeric = []) {
   );
 }
 
+// copyBox shows words to copy, with a button that does.
+function copyBox(text) {
+  const copy = button("Copy", "Copy these words", () => copyText(text, copy));
+  return el("div", { class: "vy-words" }, el("pre", {}, el("code", { text })), copy);
+}
+
 // facts makes a list of names with what is said of them.
 function facts(pairs) {
   const list = el("dl", { class: "vy-facts" });

@@ -27,7 +27,6 @@ class App {
   // show puts the views into the page.
   show(host) {
     host.replaceChildren(this.overview.element, ...this.sections.map((s) => s.section));
-    this.state.set({ theme: this.state.theme }, true);
   }
 
   // lineColors returns the colours of strategies without a mark.
@@ -110,26 +109,39 @@ async function start() {
     return;
   }
   const state = new State(report);
-  const drawn = () => performance.mark("vy-picture");
-  if (report.traces.some((t) => t.runs.some((r) => r.drawn))) {
-    themeSwitch(state);
-    const app = new App(report, state);
-    follow(state, () => app.resize());
-    state.view(drawn);
-    app.show(host);
-    if (report.live) app.live = new Live(app);
-    window.vramyard = app;
-  } else if (report.bench || report.failed) {
-    themeSwitch(state);
-    const view = report.bench ? benchView(report) : stepsView(report);
-    follow(state, view.draw);
-    state.view(view.draw);
-    state.view(drawn);
-    host.replaceChildren(view.section);
-    state.set({ theme: state.theme }, true);
-  } else {
+  const own = ownView(report);
+  const traces = report.traces.some((t) => t.runs.some((r) => r.drawn));
+  if (!own && !traces) {
     host.dataset.state = "none";
+    return;
   }
+  themeSwitch(state);
+  const app = traces ? new App(report, state) : null;
+  follow(state, () => {
+    app?.resize();
+    own?.draw();
+  });
+  app?.show(host);
+  if (app && report.live) app.live = new Live(app);
+  if (own) {
+    if (own.first) {
+      document.getElementById("vy-tables").before(own.section); // what is told there as text stays, folded
+      for (const d of document.querySelectorAll(".vy-told")) d.open = false;
+    } else host.prepend(own.section);
+    state.view((changed) => {
+      if (changed.has("theme")) own.draw();
+    });
+  }
+  state.view(() => performance.mark("vy-picture"));
+  state.set({ theme: state.theme }, true);
+  window.vramyard = app;
+}
+
+// ownView returns the view of what only this kind of report has, or null.
+function ownView(report) {
+  if (report.bench) return benchView(report);
+  if (report.check?.length) return proofView(report);
+  return null;
 }
 
 start();
