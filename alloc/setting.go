@@ -39,9 +39,9 @@ type ExportedConfig interface {
 
 // UnboundConfig is a configuration with which a strategy may not look at how much memory there is.
 type UnboundConfig interface {
-	// Unbound reports that nothing depends on the capacity of the device but what it refuses, and
-	// that regions are whole pages of 2 MiB. So a trace in which it refuses nothing goes alike on
-	// every device that has what is held at most.
+	// Unbound reports that nothing depends on the capacity of the device, nor on a limit that
+	// follows it, but what is refused. So a trace in which nothing is refused goes alike on every
+	// device that has room for what is held at most.
 	Unbound() bool
 }
 

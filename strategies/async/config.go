@@ -74,6 +74,9 @@ func (c Config) ForCapacity(n device.Size) Config {
 	return c
 }
 
+// Unbound implements [alloc.UnboundConfig]: the limit is looked at to refuse.
+func (c Config) Unbound() bool { return true }
+
 // Export implements [alloc.ExportedConfig]: PyTorch's other backend takes its memory from the driver's
 // pool. It has every reuse on and a release threshold that is never reached, so other configurations
 // are not what it does.

@@ -224,6 +224,9 @@ func (c Config) ForCapacity(n device.Size) Config {
 // Preallocates implements [alloc.PreallocatingConfig].
 func (c Config) Preallocates() bool { return c.Compat == "" && c.policy().Preallocates() }
 
+// Unbound implements [alloc.UnboundConfig]: the limit is looked at to refuse, and where the whole of it is taken.
+func (c Config) Unbound() bool { return !c.Preallocates() }
+
 // xdl fills the zero fields of mode "xdl" and judges them all.
 func (c Config) xdl() (Config, error) {
 	fill(&c.RegionBytes, defaultXDLRegion)

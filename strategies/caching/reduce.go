@@ -129,7 +129,7 @@ func (s *settings) conf(rules string) string {
 // a segment grows, how much may be held, and, mended, at what age segments go back.
 func (c Config) Unbound() bool {
 	s, err := c.settings()
-	return err == nil && !s.expandable && !s.limited && (s.gcThreshold == 0 || !c.Mended) && s.largeSegment%aloneQuantum == 0
+	return err == nil && !s.expandable && !s.limited && (s.gcThreshold == 0 || !c.Mended)
 }
 
 // Export implements [alloc.ExportedConfig]. PyTorch reads the string from the environment, 2.11 under

@@ -300,3 +300,6 @@ func (c Config) ForCapacity(n device.Size) Config {
 
 // Preallocates implements [alloc.PreallocatingConfig].
 func (c Config) Preallocates() bool { return c.Growth == growth.Whole }
+
+// Unbound implements [alloc.UnboundConfig]: the limit is looked at to refuse, and where the whole of it is taken.
+func (c Config) Unbound() bool { return !c.Preallocates() }

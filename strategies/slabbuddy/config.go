@@ -262,3 +262,6 @@ func (c Config) ForCapacity(n device.Size) Config {
 
 // Preallocates implements [alloc.PreallocatingConfig].
 func (c Config) Preallocates() bool { return c.Compat == "" && c.policy().Preallocates() }
+
+// Unbound implements [alloc.UnboundConfig]: the limit is looked at to refuse, and where the whole of it is taken.
+func (c Config) Unbound() bool { return !c.Preallocates() }

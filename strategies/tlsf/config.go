@@ -124,3 +124,6 @@ func (c Config) ForCapacity(n device.Size) Config {
 // Preallocates reports whether the allocator takes its whole limit with the first request,
 // so that what it reserves says nothing about what is needed.
 func (c Config) Preallocates() bool { return c.policy().Preallocates() }
+
+// Unbound implements [alloc.UnboundConfig]: the limit is looked at to refuse, and where the whole of it is taken.
+func (c Config) Unbound() bool { return !c.Preallocates() }
