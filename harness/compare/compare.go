@@ -144,6 +144,7 @@ type Contest struct {
 	o     Options
 
 	replayed atomic.Uint64 // events
+	charged  device.Size   // peak of the last Measure
 }
 
 // Replayed returns how many events the contest has replayed so far.
@@ -203,6 +204,10 @@ func (c *Contest) search() (*Search, error) {
 	return s, nil
 }
 
+// PeakCharged returns the most bytes that the device counted against its capacity in the last Measure: those
+// reserved, in whole pages of its own. 0 before the first.
+func (c *Contest) PeakCharged() device.Size { return c.charged }
+
 // Completes reports whether the trace completes on a device of n bytes. The replay ends at the first
 // request that finds no memory.
 func (c *Contest) Completes(n device.Size) (ok bool, err error) {
@@ -228,6 +233,9 @@ func (c *Contest) Measure(n device.Size) (Run, error) {
 		Version: c.o.Version, Events: t.Events, LowerBound: c.bound, Device: n,
 	}
 	row.fill(res, c.setup.ForCapacity(n))
+	if res != nil {
+		c.charged = res.Peak.Charged
+	}
 	return row, nil
 }
 

@@ -451,7 +451,7 @@ func (r *runner) finish(elapsed int64) {
 	res.Peak.Active = max(res.Peak.Allocated, stats.PeakActive) // whatever the strategy counts
 	res.InternalFragmentation = ratio(r.requestedAtPeak, res.Peak.Allocated)
 	u := r.faults.Usage()
-	res.Peak.Reserved = u.PeakHeld
+	res.Peak.Reserved, res.Peak.Charged = u.PeakHeld, u.PeakCharged
 	res.ReservationWaste = ratio(res.Peak.Requested, res.Peak.Reserved)
 	c := u.Calls
 	res.Streams, res.CrossStreamWaits = r.perStream(), c[device.CallWait].Done

@@ -49,7 +49,7 @@ func TestFiguresOfAWorkedExample(t *testing.T) {
 	require.Equal(t, 6, r.Events)
 	require.Equal(t, []uint64{3, 2, 1, 0}, []uint64{r.Allocs, r.Frees, r.OOMs, r.Refused})
 	require.Equal(t, replay.Now{Requested: 2000, Allocated: 2048, Active: 2048, Reserved: 8192}, r.Now)
-	require.Equal(t, replay.Peak{Requested: 3256, Allocated: 3328, Active: 3328, Reserved: 8192}, r.Peak)
+	require.Equal(t, replay.Peak{Requested: 3256, Allocated: 3328, Active: 3328, Reserved: 8192, Charged: 8192}, r.Peak)
 	require.InDelta(t, 1-3256./3328, r.InternalFragmentation, 1e-12)
 	require.InDelta(t, 1-3256./8192, r.ReservationWaste, 1e-12)
 	require.InDelta(t, 1-4864./6144, r.ExternalFragmentationPeak, 1e-12, "at the end: holes of 1280 and 4864")

@@ -65,13 +65,14 @@ type Result struct {
 	Series *Series `json:"series,omitempty"` // the course of the run
 }
 
-// Peak holds the highest values of the four sums that every strategy has; each is at
+// Peak holds the highest values of the sums that every strategy has; each is at
 // least the one before.
 type Peak struct {
 	Requested device.Size `json:"peak_requested_bytes"` // asked for by live blocks
 	Allocated device.Size `json:"peak_allocated_bytes"` // granted to them
 	Active    device.Size `json:"peak_active_bytes"`    // with what is pending on a stream
 	Reserved  device.Size `json:"peak_reserved_bytes"`  // held from the device
+	Charged   device.Size `json:"-"`                    // counted by the device for that, in whole pages of its own
 }
 
 // StreamFigures are of the requests of one stream. Sizes are bytes.

@@ -17,9 +17,10 @@
 //
 // # What it costs
 //
-// Replays are counted in events and bounded: one for each point, an eighth of that again for minima, and for
-// short traces up to ten million events, so that they are searched to the end. A replay that fails is charged what it
-// replayed. Probes go first to what the users of the recorded framework can choose, the best of it first. A
+// Replays are counted in events and bounded: one for each setting that is asked for, an eighth of that again, and
+// for short traces up to ten million events, so that they are searched to the end. What the settings do not take that
+// decide like others is spent on minima too. A replay that fails is charged what it replayed. A strategy that does
+// not look at the capacity (see [alloc.UnboundConfig]) is known to do with what it held. Probes go first to what the users of the recorded framework can choose, the best of it first. A
 // minimum that was not found shows as a bracket. Which probes are made depends on the trace and the grid alone:
 // the figures, times excepted, are the same on any number of cores.
 //

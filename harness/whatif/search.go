@@ -12,8 +12,8 @@ import (
 )
 
 // How much is replayed. A setting costs one replay in which everything is measured, on the card if it
-// is known, so that the same replay tells whether the card carries the trace. What comes on top is spent on
-// minimum capacities: an eighth of that again, which with the figures and the preparation makes less than
+// is known, so that the same replay tells whether the card carries the trace; points that decide like others
+// leave theirs. What comes on top is spent on minimum capacities: an eighth of that again, which with the figures and the preparation makes less than
 // forty plain replays of thirty settings (BenchmarkQuickGrid); and for short traces ten million events, about a
 // second, which fade away until a trace has more than a million itself.
 const (
@@ -23,7 +23,7 @@ const (
 	mostAtOnce = 16         // probes that are made side by side, each of another setting
 )
 
-// budget returns the most events to replay of a trace of n with so many settings.
+// budget returns the most events to replay of a trace of n when so many settings are asked for.
 func budget(n, points uint64) uint64 {
 	return n*points + max(n*points/probeShare, probeFloor-min(probeFloor, probeFade*n))
 }
@@ -49,7 +49,7 @@ type search struct {
 func (s *search) run() error {
 	n := uint64(s.trace.Head().Events)
 	if !s.o.Full {
-		s.Budget = budget(n, uint64(len(s.Runs)))
+		s.Budget = budget(n, uint64(s.Points))
 	}
 	at := s.measuredOn()
 	for i := range s.Runs {
@@ -151,13 +151,14 @@ func (s *search) begin(i int) *compare.Search {
 	if p.Refused > 0 {
 		return nil
 	}
-	return compare.NewSearch(s.bounds(p, clean), economical)
+	return compare.NewSearch(s.bounds(i, clean), economical)
 }
 
-// bounds returns what is known of a point's minimum capacity, and what to try first: the reserved
-// bytes, with which a strategy that does not look at the capacity completes.
-func (s *search) bounds(p *Point, clean bool) compare.Bounds {
-	at, first := p.Device, device.AlignUp(p.PeakReserved, compare.Grid)
+// bounds returns what is known of a point's minimum capacity, and what to try first: what the device counted
+// for the reserved bytes, with which a strategy that does not look at the capacity completes.
+func (s *search) bounds(i int, clean bool) compare.Bounds {
+	p := &s.Runs[i]
+	at, first := p.Device, device.AlignUp(s.contests[i].PeakCharged(), compare.Grid)
 	if !clean {
 		// Nothing up to here is tried again.
 		return compare.Bounds{Floor: at + compare.Grid, First: device.AlignUp(at+at/4, compare.Grid)}
@@ -168,7 +169,7 @@ func (s *search) bounds(p *Point, clean bool) compare.Bounds {
 	switch {
 	case first >= at:
 		first = 0
-	case p.setup.Unbound() && s.o.Device.Charge <= compare.Grid:
+	case p.setup.Unbound():
 		// The same would happen on a device of that size.
 		at, first = first, 0
 	}

@@ -139,7 +139,7 @@ func TestBudgetIsKept(t *testing.T) {
 	tr := long(t, 400_000)
 	r := search(t, tr, quick(t), whatif.Options{})
 	n := uint64(tr.Head().Events)
-	require.Equal(t, n*uint64(len(r.Runs))+10_000_000-7*n, r.Budget)
+	require.Equal(t, n*uint64(r.Points)+10_000_000-7*n, r.Budget)
 	require.LessOrEqual(t, r.Replayed, r.Budget)
 	require.Greater(t, r.Replayed, r.Budget-n, "as long as a replay can be paid for, one is made")
 	brackets := 0
