@@ -4,14 +4,13 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"os"
 	"path/filepath"
 	"runtime/pprof"
 	"strconv"
 	"strings"
+	"time"
 
 	"github.com/spf13/cobra"
-	"golang.org/x/term"
 
 	"github.com/vramyard/vramyard/harness/bench"
 	"github.com/vramyard/vramyard/harness/page"
@@ -190,11 +189,14 @@ var (
 
 // count shows how far a benchmark is on a terminal, and nothing anywhere else. It writes
 // between two runs only, unlike a bar that moves by itself and would be timed with them.
-type count struct{ terminal io.Writer }
+type count struct {
+	terminal io.Writer
+	begun    time.Time
+}
 
 func newCount(w io.Writer) count {
-	if f, ok := w.(*os.File); ok && term.IsTerminal(int(f.Fd())) {
-		return count{f}
+	if f := lively(w); f != nil {
+		return count{f, time.Now()}
 	}
 	return count{}
 }
@@ -202,7 +204,8 @@ func newCount(w io.Writer) count {
 // reached shows that so many runs are over.
 func (c count) reached(done, known int) {
 	if c.terminal != nil {
-		fmt.Fprintf(c.terminal, "\rrun %d of %d ", done, known)
+		left := time.Since(c.begun) / time.Duration(max(done, 1)) * time.Duration(known-done)
+		fmt.Fprintf(c.terminal, "\rrun %d of %d, about %v left \x1b[K", done, known, left.Round(time.Second))
 	}
 }
 

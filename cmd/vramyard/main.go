@@ -70,9 +70,13 @@ func run(args []string, stdin io.Reader, stdout, stderr io.Writer) int {
 	root := newRoot(&started)
 	root.SetArgs(args)
 	root.SetIn(stdin)
-	root.SetOut(stdout)
+	out, end := window(stdout)
+	root.SetOut(out)
 	root.SetErr(stderr)
 	err := root.Execute()
+	if failed := end(); err == nil {
+		err = failed
+	}
 	if err == nil {
 		return exitDone
 	}

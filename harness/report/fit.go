@@ -1,0 +1,297 @@
+package report
+
+import (
+	"bytes"
+	"io"
+	"slices"
+	"strings"
+
+	"github.com/jedib0t/go-pretty/v6/text"
+)
+
+// minor are the columns that a narrow window does without, the least important first. They are named
+// below the table.
+var minor = []string{
+	"device calls", "device time", "metadata", "ext. frag.", "steps", "nodes", "spread", "waste", "× bound", "heap B", "range",
+	"operations", "sequences", "default", "worth trying", "peak reserved", "ns/op",
+}
+
+// least is the room that the last column of a table keeps when it is folded, in columns.
+const least = 24
+
+// Fitter is a writer for a terminal. Text goes through as it is; tables that are wider than the window
+// lose columns, and become lists where that is not enough.
+type Fitter struct {
+	w     io.Writer
+	width int      // of the window, in columns
+	rest  []byte   // of a line that has not ended
+	table []string // lines of a table that has not ended
+	err   error
+}
+
+// Fit returns a writer whose tables fit a window of so many columns. What it holds back is written by Flush.
+func Fit(w io.Writer, width int) *Fitter { return &Fitter{w: w, width: width} }
+
+// Write implements [io.Writer].
+func (f *Fitter) Write(p []byte) (int, error) {
+	f.rest = append(f.rest, p...)
+	for {
+		line, rest, ended := bytes.Cut(f.rest, []byte("\n"))
+		if !ended {
+			break
+		}
+		f.line(string(line))
+		f.rest = rest
+	}
+	if len(f.table) == 0 && !bytes.HasPrefix(f.rest, []byte("┌"[:1])) {
+		f.put(string(f.rest))
+		f.rest = nil
+	}
+	return len(p), f.err
+}
+
+// Flush writes a line or a table that did not end.
+func (f *Fitter) Flush() error {
+	for _, l := range f.table {
+		f.put(l + "\n")
+	}
+	f.put(string(f.rest))
+	f.table, f.rest = nil, nil
+	return f.err
+}
+
+// put writes what is known to fit.
+func (f *Fitter) put(s string) {
+	if f.err == nil && s != "" {
+		_, f.err = io.WriteString(f.w, s)
+	}
+}
+
+// line takes a whole line.
+func (f *Fitter) line(l string) {
+	switch {
+	case len(f.table) == 0 && !strings.HasPrefix(l, "┌"):
+		f.put(l + "\n")
+	case strings.HasPrefix(l, "└"):
+		f.put(fitted(append(f.table, l), f.width))
+		f.table = nil
+	default:
+		f.table = append(f.table, l)
+	}
+}
+
+// drawn is a table as it was drawn.
+type drawn struct {
+	edges []int      // where columns begin, and one behind the last
+	lines [][]string // cells with the blanks around them; nil for a rule
+}
+
+// parse takes the lines of a table apart. Its first line tells where columns are, so that nothing in a
+// cell can move them.
+func parse(lines []string) *drawn {
+	d := &drawn{}
+	at := 0
+	for _, r := range lines[0] {
+		if at++; r != '─' {
+			d.edges = append(d.edges, at)
+		}
+	}
+	for _, l := range lines[1 : len(lines)-1] {
+		if strings.HasPrefix(l, "├") {
+			d.lines = append(d.lines, nil)
+			continue
+		}
+		d.lines = append(d.lines, d.cells(l))
+	}
+	return d
+}
+
+// cells cuts a line at the edges of the columns, by the room that its characters take.
+func (d *drawn) cells(l string) []string {
+	cells := make([]string, len(d.edges)-1)
+	at, column := 0, -1
+	for _, r := range l {
+		if column+1 < len(d.edges) && at == d.edges[column+1]-1 {
+			at, column = at+1, column+1
+			continue // the rule between two
+		}
+		at += text.RuneWidth(r)
+		if column >= 0 && column < len(cells) {
+			cells[column] += string(r)
+		}
+	}
+	return cells
+}
+
+// width returns the columns of a window that the table takes with some of its columns.
+func (d *drawn) width(kept []int) int {
+	n := 1
+	for _, c := range kept {
+		n += d.edges[c+1] - d.edges[c]
+	}
+	return n
+}
+
+// fitted returns a table as it fits a window.
+func fitted(lines []string, width int) string {
+	d := parse(lines)
+	var kept []int
+	for c := range len(d.edges) - 1 {
+		kept = append(kept, c)
+	}
+	if d.width(kept) <= width {
+		return strings.Join(lines, "\n") + "\n"
+	}
+	if len(kept) > 1 {
+		d.fold(d.width(kept) - width)
+	}
+	var without []string
+	if head := d.lines[0]; len(d.lines) > 1 && d.lines[1] == nil { // it has names of columns
+		for _, m := range minor {
+			c := slices.IndexFunc(head, func(cell string) bool { return strings.TrimSpace(cell) == m })
+			if c > 0 && d.width(kept) > width {
+				kept = slices.DeleteFunc(kept, func(k int) bool { return k == c })
+				without = append(without, m)
+			}
+		}
+	}
+	if d.width(kept) <= width && len(without) == 0 {
+		return d.with(kept)
+	}
+	if d.width(kept) <= width {
+		return d.with(kept) + wrapped("", "without "+strings.Join(without, ", ")+", for which the window is too narrow", width, "")
+	}
+	return d.list(width)
+}
+
+// fold makes the last column narrower, if it is one of words that stay readable.
+func (d *drawn) fold(by int) {
+	last := len(d.edges) - 2
+	room := max(d.edges[last+1]-d.edges[last]-1-by, least+2)
+	if room >= d.edges[last+1]-d.edges[last]-1 {
+		return
+	}
+	var folded [][]string
+	for i := 0; i < len(d.lines); {
+		if d.lines[i] == nil {
+			folded = append(folded, nil)
+			i++
+			continue
+		}
+		n := 1 // lines of this row: those that go on have nothing in front
+		for i+n < len(d.lines) && d.lines[i+n] != nil && strings.TrimSpace(d.lines[i+n][0]) == "" {
+			n++
+		}
+		folded = append(folded, foldRow(d.lines[i:i+n], room)...)
+		i += n
+	}
+	d.lines = folded
+	d.edges[last+1] = d.edges[last] + room + 1
+}
+
+// foldRow returns the lines of a row whose last cell has so much room.
+func foldRow(lines [][]string, room int) [][]string {
+	last := len(lines[0]) - 1
+	var words []string
+	for _, l := range lines {
+		words = append(words, strings.TrimSpace(l[last]))
+	}
+	texts := strings.Split(strings.TrimSuffix(wrapped("", strings.Join(words, " "), room-2, ""), "\n"), "\n")
+	var rows [][]string
+	for i := range max(len(texts), len(lines)) {
+		row := make([]string, last+1)
+		for c := range row {
+			row[c] = strings.Repeat(" ", text.StringWidthWithoutEscSequences(lines[0][c]))
+			if i < len(lines) {
+				row[c] = lines[i][c]
+			}
+		}
+		cell := ""
+		if i < len(texts) {
+			cell = texts[i]
+		}
+		row[last] = " " + text.Pad(cell, room-1, ' ')
+		if i > 0 && i >= len(lines) || strings.TrimSpace(strings.Join(row, "")) != "" {
+			rows = append(rows, row)
+		}
+	}
+	return rows
+}
+
+// with draws the table with some of its columns.
+func (d *drawn) with(kept []int) string {
+	var b strings.Builder
+	rule := func(left, middle, right string) {
+		for i, c := range kept {
+			if i == 0 {
+				b.WriteString(left)
+			} else {
+				b.WriteString(middle)
+			}
+			b.WriteString(strings.Repeat("─", d.edges[c+1]-d.edges[c]-1))
+		}
+		b.WriteString(right + "\n")
+	}
+	rule("┌", "┬", "┐")
+	for _, cells := range d.lines {
+		if cells == nil {
+			rule("├", "┼", "┤")
+			continue
+		}
+		b.WriteString("│")
+		for _, c := range kept {
+			b.WriteString(cells[c] + "│")
+		}
+		b.WriteString("\n")
+	}
+	rule("└", "┴", "┘")
+	return b.String()
+}
+
+// list draws the table without lines: a paragraph for each row, or, of two columns, name and value.
+func (d *drawn) list(width int) string {
+	var rows [][]string
+	for _, cells := range d.lines {
+		trimmed := make([]string, len(cells))
+		for i, c := range cells {
+			trimmed[i] = strings.TrimSpace(c)
+		}
+		switch {
+		case cells == nil:
+		case trimmed[0] == "" && len(rows) > 0: // the row before goes on
+			last := rows[len(rows)-1]
+			for i, c := range trimmed {
+				last[i] = strings.TrimSpace(last[i] + " " + c)
+			}
+		default:
+			rows = append(rows, trimmed)
+		}
+	}
+	var b strings.Builder
+	if len(d.edges)-1 == 2 {
+		for _, r := range rows {
+			b.WriteString(wrapped("", r[0]+": "+r[1], width, "  "))
+		}
+		return b.String()
+	}
+	for _, r := range rows[1:] {
+		b.WriteString(wrapped("", r[0], width, "  "))
+		for i, c := range r[1:] {
+			if c != "" {
+				b.WriteString(wrapped("  ", rows[0][i+1]+": "+c, width, "    "))
+			}
+		}
+	}
+	return b.String()
+}
+
+// wrapped breaks a line between words, or within one that is longer than a line. The first line begins
+// with one indent, what follows with another, which is no shorter.
+func wrapped(first, s string, width int, indent string) string {
+	lines := strings.Split(text.WrapSoft(s, max(width-len(indent), 8)), "\n")
+	for i := range lines {
+		lines[i] = indent + strings.TrimSpace(lines[i])
+	}
+	lines[0] = first + strings.TrimPrefix(lines[0], indent)
+	return strings.Join(lines, "\n") + "\n"
+}

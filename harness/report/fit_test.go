@@ -1,0 +1,112 @@
+package report_test
+
+import (
+	"io"
+	"strings"
+	"testing"
+
+	"github.com/jedib0t/go-pretty/v6/table"
+	"github.com/jedib0t/go-pretty/v6/text"
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/vramyard/vramyard/harness/report"
+)
+
+// fit returns text as a window of a width shows it, written in pieces of some bytes.
+func fit(t *testing.T, s string, width, piece int) string {
+	t.Helper()
+	var b strings.Builder
+	f := report.Fit(&b, width)
+	for len(s) > 0 {
+		n := min(piece, len(s))
+		_, err := io.WriteString(f, s[:n])
+		require.NoError(t, err)
+		s = s[n:]
+	}
+	require.NoError(t, f.Flush())
+	return b.String()
+}
+
+// wide is a table of 77 columns with text around it.
+func wide() string {
+	t := report.NewTable("strategy", "min capacity", "× bound", "device calls", "notes")
+	t.AppendRow(table.Row{"lower bound", "57.74 GiB", "1.000", "—", "live bytes alone"})
+	t.AppendSeparator()
+	t.AppendRow(table.Row{"caching", "60.77 GiB", "1.052", "1234", "a │ in a name"})
+	return "before\n" + t.Render() + "\nafter"
+}
+
+func TestTablesOfWideWindowsAreAsTheyWere(t *testing.T) {
+	for _, piece := range []int{1, 7, 1000} {
+		assert.Equal(t, wide(), fit(t, wide(), 200, piece))
+	}
+}
+
+func TestNarrowWindowsDoWithoutColumns(t *testing.T) {
+	want := `before
+┌─────────────┬──────────────┬─────────┬──────────────────┐
+│ strategy    │ min capacity │ × bound │ notes            │
+├─────────────┼──────────────┼─────────┼──────────────────┤
+│ lower bound │ 57.74 GiB    │ 1.000   │ live bytes alone │
+├─────────────┼──────────────┼─────────┼──────────────────┤
+│ caching     │ 60.77 GiB    │ 1.052   │ a │ in a name    │
+└─────────────┴──────────────┴─────────┴──────────────────┘
+without device calls, for which the window is too narrow
+after`
+	for _, piece := range []int{1, 7, 1000} {
+		assert.Equal(t, want, fit(t, wide(), 60, piece))
+	}
+}
+
+func TestNarrowestWindowsShowLists(t *testing.T) {
+	assert.Equal(t, `before
+lower bound
+  min capacity: 57.74 GiB
+  × bound: 1.000
+  device calls: —
+  notes: live bytes alone
+caching
+  min capacity: 60.77 GiB
+  × bound: 1.052
+  device calls: 1234
+  notes: a │ in a name
+after`, fit(t, wide(), 30, 9))
+}
+
+func TestTablesOfTwoColumnsBecomeNameAndValue(t *testing.T) {
+	table := "┌──────┬─────────┐\n│ name │ a value │\n│      │ more    │\n├──────┼─────────┤\n│ b    │ 1       │\n└──────┴─────────┘\n"
+	assert.Equal(t, "name: a value\n  more\nb: 1\n", fit(t, table, 15, 4))
+}
+
+func TestNoLineIsWiderThanTheWindow(t *testing.T) {
+	long := report.NewTable("name", "what it is", "a", "b")
+	long.AppendRow(table.Row{strings.Repeat("n", 90), strings.Repeat("word ", 60), "中文", "×"})
+	for width := 20; width < 120; width += 7 {
+		for _, s := range []string{wide(), long.Render() + "\n"} {
+			for line := range strings.Lines(fit(t, s, width, 50)) {
+				assert.LessOrEqual(t, text.StringWidthWithoutEscSequences(strings.TrimSuffix(line, "\n")), width)
+			}
+		}
+	}
+}
+
+func TestLastColumnsAreFolded(t *testing.T) {
+	long := report.NewTable("name", "what it is")
+	long.AppendRow(table.Row{"a", "one two three four five six seven eight"})
+	long.AppendRow(table.Row{"b", "nine"})
+	assert.Equal(t, `┌──────┬──────────────────────────┐
+│ name │ what it is               │
+├──────┼──────────────────────────┤
+│ a    │ one two three four five  │
+│      │ six seven eight          │
+│ b    │ nine                     │
+└──────┴──────────────────────────┘
+`, fit(t, long.Render()+"\n", 35, 11))
+}
+
+func TestUnfinishedTablesAreWritten(t *testing.T) {
+	for _, s := range []string{"┌─┐\n│ x", "┌", "\xe2", "x\n┌", "┌─┐\n"} {
+		assert.Equal(t, s, fit(t, s, 3, 1))
+	}
+}
