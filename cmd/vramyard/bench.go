@@ -1,6 +1,7 @@
 package main
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"io"
@@ -99,8 +100,16 @@ func (f *benchFlags) run(cmd *cobra.Command, _ []string) error {
 	o.Progress = count.reached
 	var r *bench.Report
 	measure := func() error {
+		stop, done := untilInterrupt(cmd)
+		o.Stop = stop
 		r, err = bench.Measure(workloads, setups, o)
+		done()
 		count.stop()
+		if errors.Is(err, context.Canceled) && r != nil && len(r.Loops) > 0 {
+			return finished(cmd.OutOrStdout(), f.jsonFile == "-" || f.html.path == "-",
+				fmt.Sprintf("%d of %d workloads are finished", len(r.Loops), len(workloads)),
+				func(w io.Writer) error { return report.BenchTables(w, r) })
+		}
 		if err != nil || !f.html.wanted() {
 			return err
 		}

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -114,8 +115,17 @@ func (f *checkFlags) run(cmd *cobra.Command) error {
 	o := check.Options{Sequences: f.tests, Operations: f.ops, Seed: f.seed, Contents: f.contents, Faults: f.faults}
 	bar := newProgress(cmd.ErrOrStderr(), o.Batches(len(subjects)))
 	o.Progress = bar.done
+	stop, done := untilInterrupt(cmd)
+	o.Stop = stop
 	r, err := check.Run(subjects, o)
+	done()
 	bar.stop()
+	if errors.Is(err, context.Canceled) && len(r.Subjects) > 0 {
+		sheet := checkSheet(r)
+		return finished(cmd.OutOrStdout(), f.html.path == "-",
+			fmt.Sprintf("%d of %d subjects are begun, of which the table tells the sequences", len(r.Subjects), len(subjects)),
+			func(w io.Writer) error { _, err := fmt.Fprintln(w, sheet.Terminal(0)); return err })
+	}
 	if err != nil {
 		return err
 	}

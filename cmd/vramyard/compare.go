@@ -1,8 +1,10 @@
 package main
 
 import (
+	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"io"
 	"strings"
 
@@ -91,8 +93,16 @@ func (f *compareFlags) run(cmd *cobra.Command, args []string) error {
 	}
 	bar := newProgress(cmd.ErrOrStderr(), len(traces)*len(setups))
 	o.Done = bar.done
+	stop, done := untilInterrupt(cmd)
+	o.Stop = stop
 	r, err := compare.Compare(traces, setups, o)
+	done()
 	bar.stop()
+	if errors.Is(err, context.Canceled) && r != nil && len(r.Runs) > 0 {
+		return finished(cmd.OutOrStdout(), f.jsonFile == "-" || f.csvFile == "-" || f.html.path == "-",
+			fmt.Sprintf("%d of %d runs are finished", len(r.Runs), len(traces)*len(setups)),
+			func(w io.Writer) error { return report.CompareTables(w, r) })
+	}
 	if err != nil {
 		return err
 	}

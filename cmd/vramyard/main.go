@@ -18,22 +18,20 @@
 // Exit status: 0 done (a request that finds no memory is a result, not an error); 1 for a
 // missing file, bad content, an unknown strategy, bad JSON, an unknown field, a broken
 // invariant or an allocation that is not predicted, with one line that names the place; 2 for an
-// unknown flag or a missing argument.
+// unknown flag or a missing argument; 130 if it is interrupted, which makes compare, bench and check show what
+// is finished.
 package main
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"io"
 	"os"
-	"os/signal"
 	"strconv"
 	"strings"
-	"syscall"
 
 	"github.com/spf13/cobra"
-
-	"github.com/vramyard/vramyard/internal/outfile"
 )
 
 // version of the program, kept in every result.
@@ -44,28 +42,16 @@ const (
 	exitDone  = 0
 	exitError = 1
 	exitUsage = 2
+
+	exitInterrupted = 130 // 128 and the signal, as shells have it
 )
 
 func main() {
-	removeOnSignal()
-	os.Exit(run(os.Args[1:], os.Stdin, os.Stdout, os.Stderr))
-}
-
-// removeOnSignal makes the program end cleanly when it is interrupted: what is half
-// written goes away, and the exit status is that of a shell, 128 and the signal.
-func removeOnSignal() {
-	signals := make(chan os.Signal, 1)
-	signal.Notify(signals, os.Interrupt, syscall.SIGTERM)
-	go func() {
-		s := <-signals
-		outfile.RemoveUnfinished()
-		n, _ := s.(syscall.Signal) // the two asked for are
-		os.Exit(128 + int(n))
-	}()
+	os.Exit(run((&interrupts{}).watch(), os.Args[1:], os.Stdin, os.Stdout, os.Stderr))
 }
 
 // run executes one command line and returns the exit status.
-func run(args []string, stdin io.Reader, stdout, stderr io.Writer) int {
+func run(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.Writer) int {
 	started := false
 	root := newRoot(&started)
 	root.SetArgs(args)
@@ -73,14 +59,20 @@ func run(args []string, stdin io.Reader, stdout, stderr io.Writer) int {
 	out, end := window(stdout)
 	root.SetOut(out)
 	root.SetErr(stderr)
-	err := root.Execute()
+	err := root.ExecuteContext(ctx)
 	if failed := end(); err == nil {
 		err = failed
 	}
 	if err == nil {
 		return exitDone
 	}
+	if errors.Is(err, context.Canceled) { // nothing of it is finished
+		err = interrupted("nothing is finished")
+	}
 	fmt.Fprintf(stderr, "vramyard: %s\n", oneLine(err))
+	if _, ok := errors.AsType[interrupted](err); ok {
+		return exitInterrupted
+	}
 	var usage usageError
 	if !started || errors.As(err, &usage) { // cobra refused the command line, or a command did
 		fmt.Fprintln(stderr, `run "vramyard --help" or "vramyard COMMAND --help"`)

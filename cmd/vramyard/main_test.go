@@ -19,7 +19,7 @@ import (
 func command(t *testing.T, args ...string) (status int, stdout, stderr string) {
 	t.Helper()
 	var out, errs bytes.Buffer
-	status = run(args, strings.NewReader(""), &out, &errs)
+	status = run(t.Context(), args, strings.NewReader(""), &out, &errs)
 	return status, out.String(), errs.String()
 }
 
@@ -165,7 +165,7 @@ func TestReplayWritesTheStrategysReport(t *testing.T) {
 
 func TestReplayReadsStandardInput(t *testing.T) {
 	var out, errs bytes.Buffer
-	status := run([]string{"replay", "--strategy", "buddy:xdl", "--placements", "-", "-"}, strings.NewReader("a 1 1\n"), &out, &errs)
+	status := run(t.Context(), []string{"replay", "--strategy", "buddy:xdl", "--placements", "-", "-"}, strings.NewReader("a 1 1\n"), &out, &errs)
 	require.Equal(t, exitDone, status, errs.String())
 	require.Equal(t, "1 0 16384\n", out.String())
 }

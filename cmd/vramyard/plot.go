@@ -80,8 +80,8 @@ func (f *plotFlags) run(cmd *cobra.Command, args []string) error {
 		return flagError("font", errFont)
 	}
 	if cmd.Flags().Changed("strategies") {
-		if f.Strategies, err = namesOf(f.strategies); err != nil {
-			return err
+		if f.Strategies = splitNames(f.strategies); len(f.Strategies) == 0 {
+			return flagError("strategies", errNoStrategies)
 		}
 	}
 	f.Number = colorOf
@@ -98,20 +98,6 @@ func (f *plotFlags) run(cmd *cobra.Command, args []string) error {
 		return err
 	}
 	return outfile.Write(f.out, nil, func(w io.Writer) error { return c.Write(w, format, page) })
-}
-
-// namesOf splits a list of names.
-func namesOf(list string) ([]string, error) {
-	var names []string
-	for name := range strings.SplitSeq(list, ",") {
-		if name = strings.TrimSpace(name); name != "" {
-			names = append(names, name)
-		}
-	}
-	if len(names) == 0 {
-		return nil, flagError("strategies", errNoStrategies)
-	}
-	return names, nil
 }
 
 // readFigures reads a result from a file, or from standard input for "-".

@@ -73,7 +73,10 @@ func (f *tuneFlags) run(cmd *cobra.Command, args []string) error {
 	}
 	bar := newProgress(cmd.ErrOrStderr(), 0)
 	o.Progress = bar.reached
+	stop, done := untilInterrupt(cmd)
+	o.Stop = stop
 	r, err := tune.Tune(traces, strategies.All(), f.strategy, json.RawMessage(f.config), o)
+	done()
 	bar.stop()
 	if err != nil {
 		return err

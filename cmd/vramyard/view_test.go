@@ -32,7 +32,7 @@ func viewed(t *testing.T, f func(address string), words ...string) {
 	var errs bytes.Buffer
 	done := make(chan int, 1)
 	go func() {
-		done <- run(append([]string{"view", "--no-browser", "--cache", "none", "--for", "10m"}, words...), strings.NewReader(""), out, &errs)
+		done <- run(t.Context(), append([]string{"view", "--no-browser", "--cache", "none", "--for", "10m"}, words...), strings.NewReader(""), out, &errs)
 	}()
 	select {
 	case address := <-out:
@@ -69,7 +69,7 @@ func TestViewServesATraceAndAPage(t *testing.T) {
 	file := filepath.Join(dir, `<script>alert(1)<script>.trace`)
 	require.NoError(t, os.WriteFile(file, []byte("a 1 1MiB tag=weights\na 2 2MiB\nf 1\na 3 100MiB\nf 2\n"), 0o600))
 	report := filepath.Join(dir, "r.html")
-	require.Equal(t, exitDone, run([]string{"replay", "--strategy", "bfc", "--html", report, file}, nil, io.Discard, io.Discard))
+	require.Equal(t, exitDone, run(t.Context(), []string{"replay", "--strategy", "bfc", "--html", report, file}, nil, io.Discard, io.Discard))
 	viewed(t, func(address string) {
 		index := body(t, address)
 		require.NotContains(t, index, "<script>alert")
@@ -107,7 +107,7 @@ func TestViewRefusesWhatItCannotShow(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			var errs bytes.Buffer
-			require.Equal(t, c.code, run(strings.Fields(c.words), strings.NewReader(""), io.Discard, &errs))
+			require.Equal(t, c.code, run(t.Context(), strings.Fields(c.words), strings.NewReader(""), io.Discard, &errs))
 			require.Contains(t, errs.String(), c.says)
 		})
 	}

@@ -102,7 +102,10 @@ func (f *whatifFlags) run(cmd *cobra.Command, path string) error {
 	}
 	bar := newProgress(cmd.ErrOrStderr(), 0)
 	o.Progress = func(done, most uint64) { bar.reached(int(done), int(most)) }
+	stop, done := untilInterrupt(cmd)
+	o.Stop = stop
 	r, err := whatif.Search(w, rec, grid, o)
+	done()
 	bar.stop()
 	if err != nil {
 		return err

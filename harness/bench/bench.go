@@ -28,6 +28,7 @@ type Options struct {
 	Device   sim.Config            // the device but for its capacity
 	Arena    bool                  // search the smallest arena too, which takes a dozen runs of each strategy
 	Version  string                // of the program, kept in the report
+	Stop     <-chan struct{}       // ends the benchmark between two runs when it is closed; nil for never
 	Progress func(done, known int) // told how many runs are over, between two of them; nil for none
 }
 
@@ -102,7 +103,8 @@ var (
 )
 
 // Measure times each strategy on each workload. Every request has to be granted: the error for one
-// that is not is a [*Refusal].
+// that is not is a [*Refusal]. If it is stopped, the error is [context.Canceled], and the report has the
+// workloads that were finished.
 func Measure(workloads []workload.Workload, setups []alloc.Setup, o Options) (*Report, error) {
 	switch {
 	case o.Rounds < 1:
@@ -117,11 +119,13 @@ func Measure(workloads []workload.Workload, setups []alloc.Setup, o Options) (*R
 	if o.Arena {
 		each++
 	}
-	steps := &counter{known: len(workloads) * len(setups) * each, report: o.Progress}
+	steps := &counter{known: len(workloads) * len(setups) * each, report: o.Progress, stop: o.Stop}
 	defer pprof.SetGoroutineLabels(context.Background())
 	for _, w := range workloads {
 		m := newMatch(w, setups, o, steps)
-		if err := m.play(); err != nil {
+		if err := m.play(); errors.Is(err, context.Canceled) {
+			return r, err
+		} else if err != nil {
 			return nil, err
 		}
 		r.Loops, r.Runs = append(r.Loops, m.loop), append(r.Runs, m.runs...)
@@ -133,13 +137,22 @@ func Measure(workloads []workload.Workload, setups []alloc.Setup, o Options) (*R
 type counter struct {
 	done, known int
 	report      func(done, known int)
+	stop        <-chan struct{}
 }
 
-// step counts one.
-func (c *counter) step() {
+// step counts one. It fails if there shall be no more, but after the last.
+func (c *counter) step() error {
 	if c.done++; c.report != nil {
 		c.report(c.done, c.known)
 	}
+	select {
+	case <-c.stop:
+		if c.done < c.known {
+			return context.Canceled
+		}
+	default:
+	}
+	return nil
 }
 
 // match is all strategies on one workload.
@@ -204,7 +217,9 @@ func (m *match) play() error {
 			return err
 		}
 		m.runs[i].Latency = *l
-		m.steps.step()
+		if err := m.steps.step(); err != nil {
+			return err
+		}
 	}
 	return nil
 }
@@ -235,9 +250,8 @@ func (m *match) measure(i int) (err error) {
 		each := ratio(float64(*f.Metadata), blocks)
 		r.MetadataPerBlock = &each
 	}
-	m.steps.step()
-	if !m.o.Arena {
-		return nil
+	if err := m.steps.step(); err != nil || !m.o.Arena {
+		return err
 	}
 	n, err := m.course.arena(func(n device.Size) Contender { return contender(m.setups[i], n, m.o.Device) }, r.Device)
 	if err != nil {
@@ -245,8 +259,7 @@ func (m *match) measure(i int) (err error) {
 	}
 	times := ratio(float64(n), live)
 	r.Arena, r.ArenaRatio = &n, &times
-	m.steps.step()
-	return nil
+	return m.steps.step()
 }
 
 // time runs the rounds.
@@ -261,7 +274,9 @@ func (m *match) time() error {
 			if err := m.round(i); err != nil {
 				return err
 			}
-			m.steps.step()
+			if err := m.steps.step(); err != nil {
+				return err
+			}
 		}
 	}
 	m.loop.sum()

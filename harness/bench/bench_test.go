@@ -1,6 +1,7 @@
 package bench_test
 
 import (
+	"context"
 	"encoding/json"
 	"maps"
 	"runtime"
@@ -208,4 +209,20 @@ func TestKeysStay(t *testing.T) {
 	latency := run["latency"].(map[string]any)
 	require.ElementsMatch(t, append([]string{"alloc", "free", "clock_ns"}, quantiles...), slices.Collect(maps.Keys(latency)))
 	require.ElementsMatch(t, quantiles, slices.Collect(maps.Keys(latency["alloc"].(map[string]any))))
+}
+
+func TestAStoppedBenchmarkHasWhatIsFinished(t *testing.T) {
+	exact := setup(t, `{"page":4096,"pages":20}`)
+	w := []workload.Workload{pages(t, 10, 50), pages(t, 9, 50)}
+	stop := make(chan struct{})
+	o := bench.Options{Rounds: 2, Stop: stop, Progress: func(done, _ int) {
+		if done == 5 { // the first workload has four runs
+			close(stop)
+		}
+	}}
+	r, err := bench.Measure(w, []alloc.Setup{exact}, o)
+	require.ErrorIs(t, err, context.Canceled)
+	require.Len(t, r.Runs, 1)
+	require.Len(t, r.Loops, 1)
+	require.Equal(t, 10, r.Runs[0].Live)
 }

@@ -2,6 +2,7 @@ package compare
 
 import (
 	"cmp"
+	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -31,7 +32,9 @@ type Options struct {
 	Version  string      // of the program, kept in the report
 	// FreeAt says when a strategy that knows no streams is told of a delayed free.
 	FreeAt replay.FreeAt
-	Done   func() // called after each strategy on each trace, from many goroutines; nil for none
+	// Stop ends the comparison early when it is closed; nil for never. A replay that has begun is not cut.
+	Stop <-chan struct{}
+	Done func() // called after each strategy on each trace, from many goroutines; nil for none
 	// Quick is for a search over many settings: one measuring replay without fragmentation,
 	// and an eighth of the probes below the minimum.
 	Quick bool
@@ -80,12 +83,16 @@ type Run struct {
 	NsPerOp       float64      `json:"ns_per_op"`                      // median of three replays
 }
 
-// Compare replays every trace through every setup.
+// Compare replays every trace through every setup. If it is stopped, the error is [context.Canceled], and
+// the report has the runs that were finished.
 func Compare[S trace.Source](traces []S, setups []alloc.Setup, o Options) (*Report, error) {
 	p := NewPool(o.Workers)
 	report := &Report{Schema: Schema, Version: o.Version, Device: o.Device, FreeAt: cmp.Or(o.FreeAt, replay.AtCompleted), Runs: make([]Run, len(traces)*len(setups))}
 	errs := make([]error, len(report.Runs))
 	var jobs sync.WaitGroup
+	// Twice as many contests as replays at once keep the pool busy, and end one after the other, so that much is
+	// finished if the comparison is stopped.
+	places := make(chan struct{}, 2*cap(p.free))
 	for i, t := range traces {
 		prepared, err := replay.Prepare(t)
 		if err != nil {
@@ -93,7 +100,9 @@ func Compare[S trace.Source](traces []S, setups []alloc.Setup, o Options) (*Repo
 			return nil, err
 		}
 		for j, s := range setups {
+			places <- struct{}{}
 			jobs.Go(func() {
+				defer func() { <-places }()
 				k := i*len(setups) + j
 				report.Runs[k], errs[k] = NewContest(p, prepared, s, o).Run()
 				if o.Done != nil {
@@ -103,12 +112,30 @@ func Compare[S trace.Source](traces []S, setups []alloc.Setup, o Options) (*Repo
 		}
 	}
 	jobs.Wait()
-	for _, err := range errs { // the first in order, so that the message does not depend on timing
-		if err != nil {
+	var finished []Run
+	for i, err := range errs { // the first in order, so that the message does not depend on timing
+		switch {
+		case err == nil:
+			finished = append(finished, report.Runs[i])
+		case !errors.Is(err, context.Canceled):
 			return nil, err
 		}
 	}
+	if len(finished) < len(errs) {
+		report.Runs = finished
+		return report, context.Canceled
+	}
 	return report, nil
+}
+
+// stopped reports whether the comparison was told to end.
+func (o *Options) stopped() bool {
+	select {
+	case <-o.Stop: // never ready if it is nil
+		return true
+	default:
+		return false
+	}
 }
 
 // Pool bounds how many replays run at once. A job that waits for its replays holds no place in it.
@@ -285,6 +312,9 @@ func (c *Contest) measure(n device.Size) (*replay.Result, error) {
 // replay runs the trace on a device of n bytes with the strategy's limit set to it. It
 // returns nil if the strategy takes memory when it is built and the device has too little.
 func (c *Contest) replay(n device.Size, o replay.Options) (*replay.Result, error) {
+	if c.o.stopped() {
+		return nil, context.Canceled
+	}
 	o.FreeAt = c.o.FreeAt
 	on := c.o.Device
 	on.Capacity = n

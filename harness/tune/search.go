@@ -255,6 +255,7 @@ func (s *search) evaluate(choices []choice) error {
 func (s *search) compare(setups []alloc.Setup, quick bool) ([][]compare.Run, error) {
 	s.planned.Add(int64(len(setups) * len(s.traces)))
 	report, err := compare.Compare(s.traces, setups, compare.Options{
+		Stop:    s.o.Stop,
 		Workers: s.o.Workers, Version: s.o.Version, Device: s.o.Device, Quick: quick,
 		Done: func() {
 			if n := s.done.Add(1); s.o.Progress != nil {

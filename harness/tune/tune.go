@@ -35,6 +35,8 @@ type Options struct {
 	Workers int        // replays at once; 0 is one for each core
 	Version string     // of the program, kept in the result
 
+	// Stop ends the search when it is closed, with the error [context.Canceled]; nil for never.
+	Stop <-chan struct{}
 	// Progress is called with the number of points and traces done and known so far, from
 	// many goroutines; nil for none.
 	Progress func(done, known int)

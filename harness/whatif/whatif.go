@@ -29,6 +29,8 @@ type Options struct {
 	Full    bool          // each minimum is searched to its end, whatever that costs
 	Workers int           // replays at once; 0 is one for each core
 	Version string        // of the program, kept in the result
+	// Stop ends the search when it is closed, with the error [context.Canceled]; nil for never.
+	Stop <-chan struct{}
 	// Progress is called with the events that were replayed and those that may be in all, from
 	// many goroutines; nil for none.
 	Progress func(done, most uint64)

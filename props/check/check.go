@@ -1,6 +1,7 @@
 package check
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"maps"
@@ -19,6 +20,9 @@ type Options struct {
 	Contents   bool  // fill and compare blocks: verify the subjects of [props.Subject.Filled] instead
 	Faults     bool  // also let the device refuse each of its calls in turn, in fewer sequences
 	Workers    int   // batches verified at once; default one for each core
+
+	// Stop ends the verification early when it is closed; nil for never. A batch that has begun is finished.
+	Stop <-chan struct{}
 
 	// Progress, if not nil, is called once for each of the [Options.Batches], when it is
 	// done or need not be done. It must be safe for concurrent use.
@@ -88,7 +92,8 @@ func (r Report) Failures() (all []*props.Failure) {
 
 // Run verifies the subjects. Broken invariants are in the report; the error is of a subject
 // that cannot be verified, because it cannot be built or depends on more than its calls.
-// Both are the same for the same subjects and options, whatever the number of workers.
+// Both are the same for the same subjects and options, whatever the number of workers. If it is stopped,
+// the error is [context.Canceled], and the report has the subjects that were reached, with what was done.
 //
 // Precondition: the subjects' New and Promises are safe for concurrent use.
 func Run(subjects []props.Subject, o Options) (Report, error) {
@@ -120,6 +125,10 @@ func Run(subjects []props.Subject, o Options) (Report, error) {
 				errors.As(b.err, &s.Failure) // the last of these batches; the pool saw that it is one
 			}
 		}
+	}
+	if p.stopped {
+		r.Subjects = slices.DeleteFunc(r.Subjects, func(s SubjectReport) bool { return s.Result.Sequences == 0 && s.Failure == nil })
+		return r, context.Canceled
 	}
 	return r, nil
 }

@@ -1,9 +1,11 @@
 package check_test
 
 import (
+	"context"
 	"errors"
 	"io"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"testing"
 
@@ -253,4 +255,18 @@ func (h hopeful) Reserve(size, align device.Size) (device.Region, error) {
 		return device.Region{Addr: sim.Base + 1<<50, Size: size}, nil
 	}
 	return r, nil
+}
+
+func TestAStoppedVerificationHasWhatIsDone(t *testing.T) {
+	stop := make(chan struct{})
+	var once sync.Once
+	o := check.Options{Sequences: 400, Operations: 20, Seed: 1, Workers: 1, Stop: stop, Progress: func() { once.Do(func() { close(stop) }) }}
+	setup, err := strategies.All().Lookup("bfc", nil)
+	require.NoError(t, err)
+	subjects, err := check.Subjects(setup, sim.Config{})
+	require.NoError(t, err)
+	r, err := check.Run(subjects, o)
+	require.ErrorIs(t, err, context.Canceled)
+	require.Len(t, r.Subjects, 1, "only the first was reached")
+	require.Equal(t, 50, r.Sequences(), "one batch")
 }

@@ -22,11 +22,13 @@ type pool struct {
 	subjects []props.Subject
 	batches  []batch // by subject, pass and seed
 	progress func()
+	stop     <-chan struct{}
 
-	lock   sync.Mutex
-	next   int   // first batch that nobody took
-	failed []int // by subject: the first batch that broke an invariant, len(batches) if none did
-	broken int   // the first batch that could not be verified, len(batches) if all could
+	lock    sync.Mutex
+	stopped bool  // there are batches that nobody takes because of stop
+	next    int   // first batch that nobody took
+	failed  []int // by subject: the first batch that broke an invariant, len(batches) if none did
+	broken  int   // the first batch that could not be verified, len(batches) if all could
 }
 
 // Batches returns how many batches n subjects make.
@@ -52,7 +54,7 @@ func (o Options) split(subject int) (all []batch) {
 
 // newPool returns the pool of all batches.
 func newPool(subjects []props.Subject, o Options) *pool {
-	p := &pool{subjects: subjects, progress: o.Progress, failed: make([]int, len(subjects))}
+	p := &pool{subjects: subjects, progress: o.Progress, stop: o.Stop, failed: make([]int, len(subjects))}
 	for i := range subjects {
 		p.batches = append(p.batches, o.split(i)...)
 	}
@@ -84,6 +86,12 @@ func (p *pool) take() (i int, ok bool) {
 	defer p.lock.Unlock()
 	for ; p.next < p.broken; p.next++ {
 		if p.next < p.failed[p.batches[p.next].subject] {
+			select {
+			case <-p.stop:
+				p.stopped = true
+				return 0, false
+			default:
+			}
 			p.next++
 			return p.next - 1, true
 		}
