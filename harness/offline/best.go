@@ -12,7 +12,7 @@ import (
 )
 
 // Schema names the form of a [Report].
-const Schema = "vramyard.offline/1"
+const Schema = "vramyard-offline/1"
 
 // Report is what a search found out of many traces.
 type Report struct {
