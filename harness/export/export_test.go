@@ -137,6 +137,7 @@ func TestEmptyTraces(t *testing.T) {
 		require.NoError(t, err)
 		require.NoError(t, m.agrees(snap.Devices[0].Segments), s.Name)
 		require.Equal(t, uint64(res.Now.Reserved), m.total())
+		require.Positive(t, snap.Devices[0].History.Len(), "%s: the page needs an entry", s.Name)
 		painted(t, r)
 	}
 }

@@ -43,6 +43,10 @@ func replayed(h *snapshot.History) (*model, error) {
 func (m *model) apply(e snapshot.Entry, stream int64) error {
 	b, found := m.blocks[e.Addr]
 	switch e.Action {
+	case snapshot.ActionSnapshot: // of nothing at all
+		if e.Addr != 0 || e.Size != 0 || len(m.segments) > 0 {
+			return fmt.Errorf("have %d segments", len(m.segments))
+		}
 	case snapshot.ActionAlloc:
 		if found {
 			return fmt.Errorf("a block of %d bytes is there", b.requested)

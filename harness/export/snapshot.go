@@ -61,10 +61,13 @@ func (r *recorder) settle() {
 			snapshot.Annotation{Name: m.name, Start: true, Time: m.at / 1000},
 			snapshot.Annotation{Name: m.name, Time: end / 1000})
 	}
+	d := &r.torch.Devices[0]
+	if d.History.Len() == 0 { // the page stops at a device of which nothing is told
+		d.History.Append(snapshot.Entry{Action: snapshot.ActionSnapshot, Stream: r.streamOf(0), Time: r.last / 1000})
+	}
 	if !r.grows() {
 		return
 	}
-	d := &r.torch.Devices[0]
 	old := d.History
 	d.History = snapshot.History{Streams: old.Streams, Pools: old.Pools}
 	for i := range old.Len() {
