@@ -1,4 +1,4 @@
-"""Writes the snapshots that are measured into a directory: four made up, and those that are named, decompressed.
+"""Writes the snapshots that are measured into a directory: six made up, and those that are named, decompressed.
 
 python3 make.py DIRECTORY ENTRIES [FILE...]
 """
@@ -44,13 +44,14 @@ def write(path, entries):
 
 def main(directory, n, files):
     shared = [stack(i * 50) for i in range(500)]
-    made = {
-        "no stacks": (n, lambda i: None),
-        "500 stacks, shared lists": (n, lambda i: shared[i * 7 % 500]),
-        "500 stacks, a list each": (n // 5, lambda i: list(shared[i * 7 % 500])),
-        "a stack each": (n // 5, stack),
-    }
-    for name, (count, stack_of) in made.items():
+    made = [
+        ("no stacks", n, lambda i: None),
+        ("500 stacks, shared lists", n, lambda i: shared[i * 7 % 500]),
+    ]
+    for count in (n // 5, n // 50):
+        made.append(("500 stacks, a list each", count, lambda i: list(shared[i * 7 % 500])))
+        made.append(("a stack each", count, stack))
+    for name, count, stack_of in made:
         write(os.path.join(directory, f"{count:,} entries, {name}"), trace(count, stack_of))
     opens = {".xz": lzma.open, ".gz": gzip.open}
     for path in files:

@@ -18,7 +18,12 @@ type Interner struct {
 	// frameOf and callOf are the stack that came last, outermost frame first: the next one
 	// mostly shares its outer part, which then needs no look-up.
 	frameOf, callOf []uint32
+	recent          [recentStacks]uint32 // stacks by their hash, the last of each
 }
+
+// recentStacks is how many stacks are found again at once. A program has some hundred places that
+// allocate.
+const recentStacks = 1024
 
 // NewInterner returns an interner for the tables of s, which keep what they hold.
 func NewInterner(s *Snapshot) *Interner {
@@ -99,8 +104,38 @@ func (in *Interner) Frame(f Frame) uint32 {
 }
 
 // Stack returns the index of a stack, whose frames are given by index, the innermost first.
-// The cost is a step for each frame, and a look-up for each that the last stack did not share.
+// The cost is a step for each frame, and for a stack that is not among the recent ones a look-up for
+// each frame that the last one did not share.
 func (in *Interner) Stack(frames []uint32) uint32 {
+	hash := uint64(len(frames))
+	for _, f := range frames {
+		hash = (hash ^ uint64(f)) * 0x9e3779b97f4a7c15
+		hash ^= hash >> 32
+	}
+	recent := &in.recent[hash%recentStacks]
+	if !in.isStack(*recent, frames) {
+		*recent = in.newStack(frames)
+	}
+	return *recent
+}
+
+// isStack reports whether a stack has these frames.
+func (in *Interner) isStack(id uint32, frames []uint32) bool {
+	for _, f := range frames {
+		if id == 0 {
+			return false
+		}
+		c := in.s.Calls.at(id)
+		if c.Frame != f {
+			return false
+		}
+		id = c.Caller
+	}
+	return id == 0
+}
+
+// newStack returns the index of a stack that is not among the recent ones.
+func (in *Interner) newStack(frames []uint32) uint32 {
 	n, shared := len(frames), 0
 	for shared < min(n, len(in.frameOf)) && in.frameOf[shared] == frames[n-1-shared] {
 		shared++

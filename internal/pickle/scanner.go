@@ -73,7 +73,7 @@ func (s *Scanner) Next() (Op, error) {
 		b := s.buf[s.pos]
 		c := &opcodes[b]
 		s.pos++
-		switch c.arg { // most of a file are these two
+		switch c.arg { // most of a file are these
 		case nothing:
 			if c.op > Stop && s.proto != 0 {
 				return c.op, nil
@@ -82,6 +82,12 @@ func (s *Scanner) Next() (Op, error) {
 			if s.pos < s.end && s.proto != 0 {
 				s.num = uint64(s.buf[s.pos])
 				s.pos++
+				return c.op, nil
+			}
+		case byte4:
+			if s.end-s.pos >= 4 && s.proto != 0 {
+				s.num = uint64(binary.LittleEndian.Uint32(s.buf[s.pos:]))
+				s.pos += 4
 				return c.op, nil
 			}
 		}
