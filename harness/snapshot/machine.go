@@ -97,9 +97,11 @@ func (m *machine) errorf(format string, a ...any) error {
 
 // push puts a value on the stack. One that continues the row on top joins it.
 func (m *machine) push(v value) {
-	if k := len(m.stack) - 1; k >= m.floor() && m.stack[k].joins(v) {
-		m.stack[k].n += v.n
-		return
+	if v.isRow() {
+		if k := len(m.stack) - 1; k >= m.floor() && m.stack[k].joins(v) {
+			m.stack[k].n += v.n
+			return
+		}
 	}
 	m.stack = append(m.stack, v)
 }
@@ -262,12 +264,19 @@ func (m *machine) add(items []value) error {
 
 // keep puts a value into a container.
 func (m *machine) keep(nd *node, v value) error {
+	if k := len(nd.items); k < cap(nd.items) {
+		nd.items = nd.items[:k+1]
+		nd.items[k] = v
+		return nil
+	}
+	return m.grow(nd, v)
+}
+
+// grow puts a value into a container that has no room for it.
+func (m *machine) grow(nd *node, v value) error {
 	before := cap(nd.items)
 	nd.items = append(nd.items, v)
 	after := cap(nd.items)
-	if after == before {
-		return nil
-	}
 	m.itemBytes += (after - before) * valueBytes
 	if after > 1<<16 { // one step can put all of the stack into a container
 		return m.weigh()

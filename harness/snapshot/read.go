@@ -88,11 +88,15 @@ func (m *machine) readPickle(r io.Reader) error {
 				return err
 			}
 		}
-		if op < pickle.EmptyList {
+		switch {
+		case op < pickle.EmptyList:
 			m.pushScalar(op, scan)
-			continue
+		case op == pickle.Get: // most of a file, so it does not go through the others
+			err = m.get(scan.Index())
+		default:
+			err = m.step(op, scan)
 		}
-		if err := m.step(op, scan); err != nil {
+		if err != nil {
 			return err
 		}
 	}
@@ -131,8 +135,6 @@ func (m *machine) step(op pickle.Op, scan *pickle.Scanner) error {
 		return m.open(true)
 	case pickle.Mark:
 		return m.mark()
-	case pickle.Get:
-		return m.get(scan.Index())
 	case pickle.Put:
 		return m.put(scan.Index())
 	case pickle.Memoize:
