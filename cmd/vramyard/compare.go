@@ -248,7 +248,7 @@ func newProgress(w io.Writer, total int) progress {
 	pool := mpb.New(mpb.WithOutput(f))
 	bar := pool.AddBar(int64(total),
 		mpb.PrependDecorators(decor.CountersNoUnit("%d of %d")),
-		mpb.AppendDecorators(decor.Elapsed(decor.ET_STYLE_GO), decor.Name(", left "), decor.AverageETA(decor.ET_STYLE_GO)),
+		mpb.AppendDecorators(decor.Elapsed(decor.ET_STYLE_GO), decor.Name(", left "), decor.AverageETA(decor.ET_STYLE_GO), decor.AverageSpeed(0, ", %.1f/s")),
 		mpb.BarRemoveOnComplete())
 	return progress{pool, bar}
 }
