@@ -18,13 +18,29 @@ const (
 
 // absences holds the figures in which null is more than that nothing is known.
 var absences = map[string]absence{
-	"min_capacity_bytes":   endless,
+	figureMinimum:          endless,
 	"smallest_arena_bytes": endless,
 	"arena_ratio":          endless,
 	"times_bound":          endless,
-	"completes_at_bytes":   endless,
+	figureCompletes:        endless,
 	"failure_above_bytes":  nothing,
 	"fails_at_bytes":       nothing,
+}
+
+// The figures of a minimum, and of what is known where it was not searched to the end.
+const (
+	figureMinimum   = "min_capacity_bytes"
+	figureCompletes = "completes_at_bytes"
+)
+
+// known returns a figure as it is judged: a minimum that was not searched to the end is not known, and
+// not one that no device has.
+func (r *Run) known(name string) Value {
+	v := r.Figure(name)
+	if name == figureMinimum && v.Kind() == KindNull && r.Figure(figureCompletes).Kind() == KindNumber {
+		return Value{}
+	}
+	return v
 }
 
 // Verdict is what became of one condition.
@@ -83,7 +99,7 @@ func (d *Diff) judge(c *Condition) (Verdict, error) {
 	}
 	for _, p := range d.Pairs {
 		if c.selects(p.B) {
-			v.add(c, p.B, p.a.Figure(c.Figure), p.b.Figure(c.Figure))
+			v.add(c, p.B, p.a.known(c.Figure), p.b.known(c.Figure))
 		}
 	}
 	for _, r := range d.onlyA {
@@ -94,7 +110,7 @@ func (d *Diff) judge(c *Condition) (Verdict, error) {
 	}
 	for _, r := range d.onlyB {
 		if c.selects(r.Name) {
-			v.add(c, r.Name, Value{}, r.Figure(c.Figure))
+			v.add(c, r.Name, Value{}, r.known(c.Figure))
 		}
 	}
 	if v.Judged == 0 {

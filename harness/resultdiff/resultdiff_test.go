@@ -133,6 +133,29 @@ func TestOneSettingDoesNotStandForAnother(t *testing.T) {
 	require.Len(t, d.OnlyB, 2)
 }
 
+// TestABracketIsNoFailure judges minima of which only an upper end is known.
+func TestABracketIsNoFailure(t *testing.T) {
+	run := func(more string) string { return file(of("llama", "h", "caching", `{}`, more)) }
+	bracket, exact := run(`,"min_capacity_bytes":null,"completes_at_bytes":7`), run(`,"min_capacity_bytes":5,"completes_at_bytes":5`)
+	for _, condition := range []string{"min_capacity_bytes>24GiB", "min_capacity_bytes>+2%"} {
+		_, err := judged(t, bracket, bracket, condition)
+		require.ErrorContains(t, err, "has anything to judge")
+	}
+	v, err := judged(t, exact, bracket, "min_capacity_bytes>+2%")
+	require.NoError(t, err)
+	require.Equal(t, "B has no value", v.Violations[0].Why)
+	v, err = judged(t, bracket, exact, "min_capacity_bytes>24GiB")
+	require.NoError(t, err)
+	require.Empty(t, v.Violations)
+	v, err = judged(t, bracket, bracket, "completes_at_bytes>24GiB")
+	require.NoError(t, err)
+	require.Empty(t, v.Violations)
+	none := run(`,"min_capacity_bytes":null,"completes_at_bytes":null`)
+	v, err = judged(t, exact, none, "min_capacity_bytes>24GiB")
+	require.NoError(t, err)
+	require.Equal(t, "A completes and B does not", v.Violations[0].Why)
+}
+
 func TestConditionsJudge(t *testing.T) {
 	run := func(more string) string { return file(of("llama", "h", "caching:split", `{}`, more)) }
 	for _, c := range []struct {
