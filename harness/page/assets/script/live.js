@@ -21,6 +21,7 @@ class Live {
       if (has("from", "to", "trace", "hidden")) this.look();
       if (has("event", "run", "trace")) this.state();
     });
+    this.tell();
     this.look();
     this.state();
   }
@@ -40,7 +41,7 @@ class Live {
     this.asked.get(what)?.abort();
     const stop = new AbortController();
     this.asked.set(what, stop);
-    document.documentElement.dataset.asking = this.asked.size;
+    this.tell();
     try {
       const answer = await fetch(question, { signal: stop.signal });
       if (!answer.ok) throw new Error(await answer.text());
@@ -54,14 +55,20 @@ class Live {
       this.says.hidden = false;
     } finally {
       if (this.asked.get(what) === stop) this.asked.delete(what);
-      document.documentElement.dataset.asking = this.asked.size;
+      this.tell();
     }
+  }
+
+  // tell notes in the page how much is under way.
+  tell() {
+    document.documentElement.dataset.asking = this.asked.size;
   }
 
   // drop takes back a question that is under way.
   drop(what) {
     this.asked.get(what)?.abort();
     this.asked.delete(what);
+    this.tell();
   }
 
   // blocks asks for the blocks of the window of a map.
