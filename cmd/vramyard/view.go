@@ -11,6 +11,7 @@ import (
 	"os/exec"
 	"os/signal"
 	"path/filepath"
+	"regexp"
 	"runtime"
 	"strconv"
 	"strings"
@@ -61,7 +62,8 @@ func newView() *cobra.Command {
 		Long: `Replay traces and memory snapshots and show what happened in a browser: the page that --html writes elsewhere,
 which asks for more when you look closer, so that every block and every instant can be seen.
 
-A FILE is a trace of any format in docs/traces.md, the name of one inside the program, or a page that --html wrote.
+A FILE is a trace of any format in docs/traces.md, the name of one inside the program, a page that --html wrote,
+or a result that --json wrote.
 Without --strategies, a trace is replayed through PyTorch's caching allocator, with the settings and the
 capacity that it was recorded with as far as it tells.
 
@@ -218,6 +220,8 @@ func (f *viewFlags) document(cmd *cobra.Command, path string) (view.Document, er
 	switch {
 	case err != nil:
 		return d, err
+	case isResult(head):
+		d.Make = func(context.Context, *view.Progress) (*view.Content, error) { return showResult(path) }
 	case isPage(head):
 		d.Make = func(context.Context, *view.Progress) (*view.Content, error) { return readPage(path) }
 	default:
@@ -249,26 +253,56 @@ func isPage(head []byte) bool {
 	return bytes.HasPrefix(bytes.ToLower(bytes.TrimSpace(head)), []byte("<!doctype html"))
 }
 
-// mostPage bounds the bytes of a page out of a file.
+// resultHead is how a result of ours begins.
+var resultHead = regexp.MustCompile(`^\s*\{\s*"schema":\s*"vramyard-[a-z-]+/`)
+
+// isResult reports whether a file begins as a result in JSON does.
+func isResult(head []byte) bool { return resultHead.Match(head) }
+
+// showResult makes the page of a result.
+func showResult(path string) (*view.Content, error) {
+	text, err := readAll(path)
+	if err != nil {
+		return nil, err
+	}
+	r, err := view.Result(report.Printable(baseOf(path)), text, colorOf)
+	if err != nil {
+		return nil, err
+	}
+	r.Version, r.Limit = version, mostPage
+	var b bytes.Buffer
+	if err := page.Write(&b, r); err != nil {
+		return nil, err
+	}
+	return &view.Content{Page: b.Bytes()}, nil
+}
+
+// mostPage bounds the bytes of a file that is shown as a whole, and of a page.
 const mostPage = 64 << 20
 
 // readPage reads a page that was written as a file.
 func readPage(path string) (*view.Content, error) {
+	text, err := readAll(path)
+	if err != nil {
+		return nil, err
+	}
+	if !page.Is(text) {
+		return nil, fmt.Errorf("%s: HTML, and no page that vramyard wrote", path)
+	}
+	return &view.Content{Page: text, Foreign: true}, nil
+}
+
+// readAll reads a file that is shown as a whole.
+func readAll(path string) ([]byte, error) {
 	in, err := os.Open(path)
 	if err != nil {
 		return nil, err
 	}
 	text, err := io.ReadAll(io.LimitReader(in, mostPage+1))
-	if err = errors.Join(err, in.Close()); err != nil {
-		return nil, err
+	if err == nil && len(text) > mostPage {
+		err = fmt.Errorf("%s: more than %s", path, report.Bytes(mostPage))
 	}
-	switch {
-	case len(text) > mostPage:
-		return nil, fmt.Errorf("%s: more than %s", path, report.Bytes(mostPage))
-	case !page.Is(text):
-		return nil, fmt.Errorf("%s: HTML, and no page that vramyard wrote", path)
-	}
-	return &view.Content{Page: text, Foreign: true}, nil
+	return text, errors.Join(err, in.Close())
 }
 
 // draw replays a trace and makes its page.

@@ -2,6 +2,7 @@ package main
 
 import (
 	"bytes"
+	"fmt"
 	"io"
 	"net/http"
 	"os"
@@ -84,12 +85,34 @@ func TestViewServesATraceAndAPage(t *testing.T) {
 	}, "--strategies", "bfc,caching", "--device", "sim:32MiB", file, report)
 }
 
+// TestViewShowsResults opens results that --json wrote, with a hostile name.
+func TestViewShowsResults(t *testing.T) {
+	dir := t.TempDir()
+	file := filepath.Join(dir, "t.trace")
+	require.NoError(t, os.WriteFile(file, []byte("# name <script>alert(1)</script>\na 1 1MiB\na 2 2MiB\nf 1\n"), 0o600))
+	compared, replayed := filepath.Join(dir, "c.json"), filepath.Join(dir, "r.json")
+	require.Equal(t, exitDone, run([]string{"compare", "--strategies", "bfc,caching", "--json", compared, file}, nil, io.Discard, io.Discard))
+	require.Equal(t, exitDone, run([]string{"replay", "--strategy", "bfc", "--json", replayed, file}, nil, io.Discard, io.Discard))
+	viewed(t, func(address string) {
+		for i, says := range []string{"vramyard view --strategies bfc,caching TRACE", "vramyard view --strategies bfc TRACE"} {
+			page := body(t, fmt.Sprintf("%s%d/", address, i))
+			require.Contains(t, page, says)
+			require.Contains(t, page, "No plot of time")
+			require.Contains(t, page, "data:image/svg")
+			require.Contains(t, page, ">3.00 MiB<")
+			require.NotContains(t, page, "<script>alert")
+		}
+	}, compared, replayed)
+}
+
 // TestViewRefusesWhatItCannotShow tries wrong input.
 func TestViewRefusesWhatItCannotShow(t *testing.T) {
 	dir := t.TempDir()
 	html, text := filepath.Join(dir, "a.html"), filepath.Join(dir, "a.trace")
 	require.NoError(t, os.WriteFile(html, []byte("<!doctype html><p>hello"), 0o600))
 	require.NoError(t, os.WriteFile(text, []byte("a 1 1MiB\nboo\n"), 0o600))
+	result := filepath.Join(dir, "a.json")
+	require.NoError(t, os.WriteFile(result, []byte(`{"schema": "vramyard-compare/1", "runs": [{}]}`), 0o600))
 	for name, c := range map[string]struct {
 		words string
 		code  int
@@ -99,6 +122,7 @@ func TestViewRefusesWhatItCannotShow(t *testing.T) {
 		"a missing file":   {"view --no-browser " + dir + "/none", exitError, "none: no such file"},
 		"foreign HTML":     {"view --no-browser " + html, exitError, "a.html: HTML, and no page that vramyard wrote"},
 		"a bad trace":      {"view --no-browser " + text, exitError, "a.trace:2: "},
+		"a bad result":     {"view --no-browser " + result, exitError, "a.json: "},
 		"a strategy":       {"view --no-browser --strategies nobody " + text, exitError, "--strategies: "},
 		"a device":         {"view --no-browser --device sim:0 " + text, exitError, "--device: "},
 		"a negative time":  {"view --no-browser --for -1s " + text, exitError, "--for: "},

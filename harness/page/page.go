@@ -29,6 +29,7 @@ type Report struct {
 	Facts   []Fact         // what else is needed to repeat it: seed, device, settings
 	Sheets  []report.Sheet // tables, readable without scripts
 	Texts   []Text         // what reads best as it stands in a terminal
+	Plots   []Plot         // pictures that are finished
 	Traces  []Traced       // pictures
 	More    map[string]any // sections of the kind, for the script, as JSON; lists of at most 200
 	Limit   int            // most bytes of the page; 0 is 5 MB
@@ -39,6 +40,12 @@ type Report struct {
 type Text struct {
 	Title string // what they are
 	Body  string // the lines
+}
+
+// Plot is a finished picture.
+type Plot struct {
+	Title string // what it shows
+	SVG   []byte // the picture; scripts in it are not run
 }
 
 // Fact is something that is said of a run.
@@ -187,8 +194,15 @@ type filling struct {
 	CSS      []template.CSS
 	Scripts  []template.HTML // whole elements
 	Data     []template.HTML // likewise
+	Images   []image
 	Licences []licence
 	Sources  []source
+}
+
+// image is a plot as the page holds it.
+type image struct {
+	Title  string
+	Source template.URL
 }
 
 // source is a trace as the page names it without scripts.
@@ -220,6 +234,11 @@ func fill(r *Report, about, data string) *filling {
 		f.Scripts = append(f.Scripts, template.HTML("<script>"+js+"</script>"))
 	}
 	f.Policy = strings.Join(policy, "; ")
+	for _, p := range r.Plots {
+		f.Images = append(f.Images, image{
+			p.Title, template.URL("data:image/svg+xml;base64," + base64.StdEncoding.EncodeToString(p.SVG)),
+		})
+	}
 	for i := range r.Traces {
 		f.Sources = append(f.Sources, sourceOf(&r.Traces[i]))
 	}

@@ -1,0 +1,124 @@
+package view
+
+import (
+	"bytes"
+	"fmt"
+	"strconv"
+	"strings"
+
+	"github.com/vramyard/vramyard/device"
+	"github.com/vramyard/vramyard/harness/chart"
+	"github.com/vramyard/vramyard/harness/figure"
+	"github.com/vramyard/vramyard/harness/page"
+	"github.com/vramyard/vramyard/harness/report"
+	"github.com/vramyard/vramyard/harness/resultdiff"
+)
+
+// Result returns the page of a result in JSON: its figures as tables, and the plots that can be made of it. name
+// is that of the file, number that of a strategy in the palette. What a result does not hold, the page says,
+// with the command that would.
+func Result(name string, text []byte, number func(strategy string) int) (*page.Report, error) {
+	res, err := resultdiff.Read(bytes.NewReader(text))
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", name, err)
+	}
+	r := &page.Report{Kind: "view", Title: name, Facts: []page.Fact{{Name: "schema", Value: res.Schema}}}
+	for _, s := range res.Settings {
+		r.Facts = append(r.Facts, page.Fact{Name: s.Name, Value: s.Value.String()})
+	}
+	var traces []string
+	of := map[string][]resultdiff.Run{}
+	for _, run := range res.Runs {
+		if of[run.Trace] == nil {
+			traces = append(traces, run.Trace)
+		}
+		of[run.Trace] = append(of[run.Trace], run)
+	}
+	for _, t := range traces {
+		r.Sheets = append(r.Sheets, figuresSheet(t, of[t]))
+	}
+	lacks := []string{
+		"The memory map, the state at an instant and the curves are not in a result. To see them, with the traces at hand:",
+		"  vramyard view --strategies " + strings.Join(strategiesOf(res.Runs), ",") + " TRACE",
+	}
+	for _, k := range figure.Kinds() {
+		svg, err := plot(name, text, k.Name, number)
+		if err != nil {
+			lacks = append(lacks, "No plot of "+k.Name+" ("+k.Doc+"): "+err.Error())
+			continue
+		}
+		r.Plots = append(r.Plots, page.Plot{Title: k.Doc, SVG: svg})
+	}
+	r.Texts = append(r.Texts, page.Text{Title: "What this file does not hold", Body: strings.Join(lacks, "\n")})
+	return r, nil
+}
+
+// plot draws a plot of a kind.
+func plot(name string, text []byte, kind string, number func(string) int) ([]byte, error) {
+	s, err := figure.Read(name, bytes.NewReader(text))
+	if err != nil {
+		return nil, err
+	}
+	c, err := figure.Draw([]*figure.Source{s}, figure.Options{Kind: kind, Number: number})
+	if err != nil {
+		return nil, err
+	}
+	var b bytes.Buffer
+	err = c.Write(&b, chart.SVG, chart.Page{Width: chart.TwoColumns, Font: 9, Linked: true})
+	return b.Bytes(), err
+}
+
+// strategiesOf returns the strategies of some runs, each once.
+func strategiesOf(runs []resultdiff.Run) (names []string) {
+	seen := map[string]bool{}
+	for _, r := range runs {
+		if !seen[r.Strategy] {
+			seen[r.Strategy] = true
+			names = append(names, r.Strategy)
+		}
+	}
+	return names
+}
+
+// figuresSheet returns the figures of the runs on a trace: a row for each, a column for each run.
+func figuresSheet(trace string, runs []resultdiff.Run) report.Sheet {
+	s := report.Sheet{Title: report.Printable(trace), Columns: []report.Column{{Name: "figure"}}}
+	var names []string
+	seen := map[string]bool{}
+	for _, r := range runs {
+		s.Columns = append(s.Columns, report.Column{Name: report.Printable(r.Strategy), Number: true})
+		for _, f := range r.Figures {
+			if !seen[f.Name] {
+				seen[f.Name] = true
+				names = append(names, f.Name)
+			}
+		}
+	}
+	for _, name := range names {
+		row := []report.Cell{{Text: report.Printable(name)}}
+		for i := range runs {
+			row = append(row, cellOf(name, runs[i].Figure(name)))
+		}
+		s.Rows = append(s.Rows, row)
+	}
+	return s
+}
+
+// cellOf returns a figure as people read it: sizes with their unit, other fractions with four digits.
+func cellOf(name string, v resultdiff.Value) report.Cell {
+	c := report.Cell{Text: v.String(), Number: true}
+	n := v.Number()
+	switch {
+	case v.Kind() == resultdiff.KindNull || v.Kind() == "":
+		c.Text = "—"
+	case v.Kind() != resultdiff.KindNumber:
+	case !n.IsInt():
+		x, _ := n.Float64()
+		c.Text, c.Value = strconv.FormatFloat(x, 'g', 4, 64), v.String()
+	case resultdiff.UnitOf(name) == resultdiff.UnitBytes && n.Num().IsUint64():
+		c.Text, c.Value = report.Bytes(device.Size(n.Num().Uint64())), v.String()
+	default:
+		c.Value = v.String()
+	}
+	return c
+}
