@@ -43,7 +43,7 @@ func Open(in io.ReaderAt, size int64) (*File, error) {
 	if _, err := in.ReadAt(text, int64(directory)); err != nil {
 		return nil, err
 	}
-	if crc32.ChecksumIEEE(append(text, end[:28]...)) != le.Uint32(end[28:]) {
+	if crc32.Update(crc32.ChecksumIEEE(text), crc32.IEEETable, end[:28]) != le.Uint32(end[28:]) {
 		return nil, errNotWhole
 	}
 	f := &File{in: in, blocks: le.Uint64(end[16:]), events: le.Uint32(end[24:]), chunks: make([]chunk, n)}

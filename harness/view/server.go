@@ -93,7 +93,7 @@ func (s *Server) Run(ctx context.Context, on net.Listener) error {
 			err = server.Close()
 		}
 		cancel()
-		<-served
+		_ = <-served // that it was closed
 	}
 	stop()
 	wg.Wait()

@@ -217,7 +217,7 @@ func TestManyAskAtOnceAndGo(t *testing.T) {
 					continue
 				}
 				answer, text := s.ask(t, s.Path()+"0/"+q, nil)
-				if answer.StatusCode != 200 {
+				if answer.StatusCode != http.StatusOK {
 					t.Errorf("%s: %d %s", q, answer.StatusCode, text)
 				}
 			}
