@@ -102,7 +102,7 @@ func (f *viewFlags) run(cmd *cobra.Command, args []string) error {
 	if err != nil {
 		return flagError("port", err)
 	}
-	signal.Reset(os.Interrupt, syscall.SIGTERM) // this command ends cleanly by itself
+	signal.Reset(os.Interrupt, syscall.SIGTERM) // an interrupt is how this command ends, not one that cuts it short
 	ctx, stop := signal.NotifyContext(cmd.Context(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
 	if f.until > 0 {

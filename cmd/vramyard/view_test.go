@@ -2,6 +2,7 @@ package main
 
 import (
 	"bytes"
+	"context"
 	"fmt"
 	"io"
 	"net/http"
@@ -32,15 +33,15 @@ func viewed(t *testing.T, f func(address string), words ...string) {
 	out := make(firstLine, 1)
 	var errs bytes.Buffer
 	done := make(chan int, 1)
+	ctx, interrupt := context.WithCancel(t.Context())
+	defer interrupt()
 	go func() {
-		done <- run(t.Context(), append([]string{"view", "--no-browser", "--cache", "none", "--for", "10m"}, words...), strings.NewReader(""), out, &errs)
+		done <- run(ctx, append([]string{"view", "--no-browser", "--cache", "none", "--for", "10m"}, words...), strings.NewReader(""), out, &errs)
 	}()
 	select {
 	case address := <-out:
 		f(address)
-		self, err := os.FindProcess(os.Getpid())
-		require.NoError(t, err)
-		require.NoError(t, self.Signal(os.Interrupt))
+		interrupt()
 	case code := <-done:
 		require.Fail(t, "the command ended", "%d: %s", code, errs.String())
 	}
@@ -91,8 +92,8 @@ func TestViewShowsResults(t *testing.T) {
 	file := filepath.Join(dir, "t.trace")
 	require.NoError(t, os.WriteFile(file, []byte("# name <script>alert(1)</script>\na 1 1MiB\na 2 2MiB\nf 1\n"), 0o600))
 	compared, replayed := filepath.Join(dir, "c.json"), filepath.Join(dir, "r.json")
-	require.Equal(t, exitDone, run([]string{"compare", "--strategies", "bfc,caching", "--json", compared, file}, nil, io.Discard, io.Discard))
-	require.Equal(t, exitDone, run([]string{"replay", "--strategy", "bfc", "--json", replayed, file}, nil, io.Discard, io.Discard))
+	require.Equal(t, exitDone, run(t.Context(), []string{"compare", "--strategies", "bfc,caching", "--json", compared, file}, nil, io.Discard, io.Discard))
+	require.Equal(t, exitDone, run(t.Context(), []string{"replay", "--strategy", "bfc", "--json", replayed, file}, nil, io.Discard, io.Discard))
 	viewed(t, func(address string) {
 		for i, says := range []string{"vramyard view --strategies bfc,caching TRACE", "vramyard view --strategies bfc TRACE"} {
 			page := body(t, fmt.Sprintf("%s%d/", address, i))
