@@ -159,10 +159,8 @@ func TestCheckTellsFailure(t *testing.T) {
 // tellsSteps holds what the script of a page reads to the failure.
 func tellsSteps(t *testing.T, page string, f *props.Failure) {
 	t.Helper()
-	_, text, _ := strings.Cut(page, `id="vy-report">`)
-	text, _, _ = strings.Cut(text, "</script>")
 	var data struct{ Check []brokenData }
-	require.NoError(t, json.Unmarshal([]byte(text), &data))
+	require.NoError(t, json.Unmarshal([]byte(pageData(t, page)), &data))
 	require.Len(t, data.Check, 1)
 	b := data.Check[0]
 	require.Equal(t, f.Violation.Number.String(), b.Number)

@@ -129,7 +129,7 @@ func (f *compareFlags) draw(traces []trace.Source, setups []alloc.Setup, r *comp
 			run := &r.Runs[i*len(setups)+j]
 			on := r.Device
 			on.Capacity = run.Device
-			runs[j] = drawing{setup: s.ForCapacity(run.Device), device: on, figures: run}
+			runs[j] = drawing{setup: s.ForCapacity(run.Device), color: colorOf(s.Name), device: on, figures: run}
 			if !run.Starts {
 				runs[j].missing = "does not start on " + report.Bytes(run.Device)
 			}

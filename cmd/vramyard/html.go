@@ -81,6 +81,7 @@ func colorOf(name string) int {
 // drawing is one run to draw.
 type drawing struct {
 	setup   alloc.Setup
+	color   int // in the palette
 	device  sim.Config
 	figures any
 	missing string // why it cannot be drawn; empty if it can
@@ -177,7 +178,7 @@ func drawOne(t *picture.Trace, p *replay.Prepared, d *drawing, o picture.Options
 		return page.Run{}, err
 	}
 	run := page.Run{
-		Strategy: d.setup.Name, Config: config, Device: d.device, Color: colorOf(d.setup.Name), Figures: d.figures,
+		Strategy: d.setup.Name, Config: config, Device: d.device, Color: d.color, Figures: d.figures,
 		Missing: d.missing,
 	}
 	if d.missing != "" {

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"encoding/json"
 	"os"
 	"path/filepath"
 	"strings"
@@ -8,6 +9,9 @@ import (
 
 	"github.com/stretchr/testify/require"
 	"golang.org/x/net/html"
+
+	"github.com/vramyard/vramyard/device"
+	"github.com/vramyard/vramyard/harness/whatif"
 )
 
 // TestPagesOfEveryCommand writes a page with each command that has one and reads it as a browser does.
@@ -51,6 +55,56 @@ func TestPagesOfEveryCommand(t *testing.T) {
 			require.True(t, strings.HasSuffix(stdout, "</html>\n"))
 		})
 	}
+}
+
+// TestThePageOfWhatif draws what is recorded, the answer, and the best allocator that is no setting.
+func TestThePageOfWhatif(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "r.html")
+	succeed(t, "whatif", "../../examples/oom/chat.pickle.gz", "--html", file)
+	raw, err := os.ReadFile(file)
+	require.NoError(t, err)
+	require.Less(t, len(raw), 5_000_000)
+	var data struct {
+		Whatif whatif.Result
+		Colors map[string]int
+		Traces []struct {
+			Runs []struct {
+				Strategy     string
+				Color        int
+				FailureCount int `json:"failure_count"`
+				Device       struct {
+					CapacityBytes device.Size `json:"capacity_bytes"`
+				}
+			}
+		}
+	}
+	require.NoError(t, json.Unmarshal([]byte(pageData(t, string(raw))), &data))
+	require.Len(t, data.Traces, 1)
+	runs := data.Traces[0].Runs
+	require.Len(t, runs, 3)
+	require.Equal(t, "caching", runs[0].Strategy)
+	require.Equal(t, data.Whatif.Answer.Label, runs[1].Strategy)
+	require.Equal(t, data.Whatif.Runs[0].Label, runs[2].Strategy)
+	require.Positive(t, runs[0].FailureCount)
+	colors := map[int]bool{}
+	for i, r := range runs {
+		require.Equal(t, data.Whatif.Card, r.Device.CapacityBytes)
+		require.Equal(t, i > 0, r.FailureCount == 0)
+		require.False(t, colors[r.Color], "colours differ")
+		colors[r.Color] = true
+	}
+	require.Equal(t, data.Colors["caching"], runs[0].Color)
+	require.Equal(t, runs[0].Color%paletteSize, runs[1].Color%paletteSize, "one strategy has one hue")
+}
+
+// pageData returns the JSON that the script of a page reads.
+func pageData(t *testing.T, page string) string {
+	t.Helper()
+	_, text, found := strings.Cut(page, `id="vy-report">`)
+	require.True(t, found)
+	text, _, found = strings.Cut(text, "</script>")
+	require.True(t, found)
+	return text
 }
 
 func TestPagesThatCannotBe(t *testing.T) {

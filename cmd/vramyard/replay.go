@@ -161,7 +161,7 @@ func (f *replayFlags) draw(
 	figures.Series = nil // the page has its own
 	o := page.Budget(1)
 	o.FreeAt, o.Latency, o.StopAtOOM = at, true, f.stop
-	drawn, err := draw(t, []drawing{{setup: setup, device: cfg, figures: &figures}}, o)
+	drawn, err := draw(t, []drawing{{setup: setup, color: colorOf(setup.Name), device: cfg, figures: &figures}}, o)
 	if err != nil {
 		return err
 	}

@@ -14,7 +14,6 @@ import (
 	"github.com/vramyard/vramyard/alloc"
 	"github.com/vramyard/vramyard/harness/formats"
 	"github.com/vramyard/vramyard/harness/history"
-	"github.com/vramyard/vramyard/harness/page"
 	"github.com/vramyard/vramyard/harness/postmortem"
 	"github.com/vramyard/vramyard/harness/snapshot"
 	"github.com/vramyard/vramyard/harness/verify"
@@ -111,14 +110,10 @@ func (f *whatifFlags) run(cmd *cobra.Command, path string) error {
 		return err
 	}
 	if f.html.wanted() {
-		var text strings.Builder
-		if err := whatif.WriteText(&text, r); err != nil {
-			return err
+		p, err := whatifPage(w, r)
+		if err == nil {
+			err = f.html.write(cmd, []string{path}, p)
 		}
-		err := f.html.write(cmd, []string{path}, &page.Report{
-			Kind: "whatif", Title: "What would have carried the run", Texts: []page.Text{{Title: "Answer", Body: text.String()}},
-			More: map[string]any{"whatif": r},
-		})
 		if err != nil || f.html.path == "-" {
 			return err
 		}

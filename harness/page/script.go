@@ -15,7 +15,7 @@ var scriptFiles embed.FS
 // scriptParts are the parts of the page's script. What a part needs while it is read stands before it.
 var scriptParts = [...]string{
 	"units", "dom", "palette", "data", "paint", "state", "chart", "timeline", "pixels", "map", "heap", "instant", "failures",
-	"latency", "bench", "steps", "whatif", "tables", "overview", "main",
+	"latency", "bench", "steps", "answer", "tables", "overview", "main",
 }
 
 // pageScript returns the page's script: its parts in one function, so that they share names with each other

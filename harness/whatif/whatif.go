@@ -78,6 +78,9 @@ type Point struct {
 	setup alloc.Setup
 }
 
+// Setup returns the setting, on a device of so many bytes.
+func (p *Point) Setup(n device.Size) alloc.Setup { return p.setup.ForCapacity(n) }
+
 // Need returns the capacity in bytes that is known to be enough, 0 if none is.
 func (p *Point) Need() device.Size {
 	if p.CompletesAt == nil {

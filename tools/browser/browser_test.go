@@ -247,16 +247,6 @@ func TestBenchmarks(t *testing.T) {
 	require.Equal(t, []bool{false, true}, colors)
 }
 
-// TestSmallestCards draws a what-if: the bars are as long as the sizes beside them say.
-func TestSmallestCards(t *testing.T) {
-	p := visit(t, "whatif", "meta_resnet50_b256")
-	rows := ask[[][]float64](t, p, `[...document.querySelectorAll("#vy-whatif tbody tr")].map(r => [r.querySelector(".vy-bar-of").getBoundingClientRect().width, parseFloat(r.cells[2].textContent)])`)
-	require.Greater(t, len(rows), 10)
-	for _, r := range rows {
-		require.InDelta(t, rows[0][0]/rows[0][1], r[0]/r[1], 0.05)
-	}
-}
-
 // TestBrokenInvariant draws the calls that broke one. The invariants of all strategies hold, so the page of a check gets
 // a failure as the command writes it.
 func TestBrokenInvariant(t *testing.T) {
@@ -293,6 +283,31 @@ func TestBrokenInvariant(t *testing.T) {
 	shown("step 2 of 2", broken...)
 	require.Equal(t, "named by the invariant", ask[string](t, p,
 		`[...document.querySelectorAll("#vy-proof tbody tr")].map((r) => r.cells[7].textContent).find((n) => n.includes("named")).replace("new or changed, ", "")`))
+}
+
+// TestWhatif shows the answer with what to copy, and a bar for every setting.
+func TestWhatif(t *testing.T) {
+	p := visit(t, "whatif", "../../examples/oom/chat.pickle.gz")
+	require.Equal(t, "export PYTORCH_ALLOC_CONF=expandable_segments:True", ask[string](t, p, `document.querySelector("#vy-answer pre").textContent`))
+	const left = `getBoundingClientRect().left`
+	const right = `getBoundingClientRect().right`
+	bars := fmt.Sprintf(`[...document.querySelectorAll(".vy-needs tbody tr")].map((r) => {
+		const end = Math.max(...[...r.querySelectorAll(".vy-bars span")].map((b) => b.%s));
+		return [r.cells[3].textContent === "carried", end <= r.querySelector(".vy-at-card").%s, end >= r.querySelector(".vy-at-bound").%[2]s - 1];
+	})`, right, left)
+	lengths := ask[[][]float64](t, p, `[...document.querySelectorAll(".vy-needs tbody tr")].map((r) => [
+		[...r.querySelectorAll(".vy-bars span")].reduce((n, b) => n + b.getBoundingClientRect().width, 0), parseFloat(r.cells[2].textContent)])`)
+	for _, l := range lengths {
+		require.InEpsilon(t, lengths[0][0]/lengths[0][1], l[0]/l[1], 0.005)
+	}
+	rows := ask[[][]bool](t, p, bars)
+	require.Greater(t, len(rows), 20)
+	for i, r := range rows {
+		require.Equal(t, r[0], r[1], "row %d: what the card carries ends before its line", i)
+		require.True(t, r[2], "row %d: nothing ends before the lower bound", i)
+	}
+	require.Contains(t, ask[string](t, p, `document.getElementById("vy-answer").innerText`), "The failure at event")
+	require.Equal(t, 3, ask[int](t, p, `app.trace.runs.filter((r) => r.drawn).length`))
 }
 
 // TestTheAddressHoldsTheView opens a page at what its address says, and at nonsense.

@@ -140,8 +140,8 @@ async function start() {
 // ownView returns the view of what only this kind of report has, or null.
 function ownView(report) {
   if (report.bench) return benchView(report);
+  if (report.whatif) return answerView(report);
   if (report.check?.length) return proofView(report);
-  if (report.whatif) return whatifView(report);
   return null;
 }
 
