@@ -124,8 +124,10 @@ func (f *benchFlags) run(cmd *cobra.Command, _ []string) error {
 // benchPage returns the page of a benchmark.
 func benchPage(r *bench.Report) *page.Report {
 	colors := map[string]int{}
+	var calls []page.Calls
 	for i := range r.Runs {
 		colors[r.Runs[i].Strategy] = colorOf(r.Runs[i].Strategy)
+		calls = append(calls, page.Calls{Alloc: r.Runs[i].Latency.AllocCalls, Free: r.Runs[i].Latency.FreeCalls})
 	}
 	return &page.Report{
 		Kind: "bench", Title: "Strategies timed", Sheets: report.BenchSheets(r),
@@ -133,7 +135,8 @@ func benchPage(r *bench.Report) *page.Report {
 			{Name: "Go", Value: r.Machine.Go}, {Name: "system", Value: r.Machine.OS + "/" + r.Machine.Arch},
 			{Name: "processor", Value: r.Machine.CPU}, {Name: "rounds", Value: strconv.Itoa(r.Rounds)},
 		},
-		More: map[string]any{"bench": r, "colors": colors},
+		Calls: calls,
+		More:  map[string]any{"bench": r, "colors": colors},
 	}
 }
 

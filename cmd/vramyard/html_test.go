@@ -11,6 +11,7 @@ import (
 	"golang.org/x/net/html"
 
 	"github.com/vramyard/vramyard/device"
+	"github.com/vramyard/vramyard/harness/bench"
 	"github.com/vramyard/vramyard/harness/whatif"
 )
 
@@ -95,6 +96,23 @@ func TestThePageOfWhatif(t *testing.T) {
 	}
 	require.Equal(t, data.Colors["caching"], runs[0].Color)
 	require.Equal(t, runs[0].Color%paletteSize, runs[1].Color%paletteSize, "one strategy has one hue")
+}
+
+// TestThePageOfBench has every call that was timed.
+func TestThePageOfBench(t *testing.T) {
+	text := succeed(t, "bench", "--strategies", "bfc,tlsf", "--workloads", "w1", "--live", "100", "--pairs", "1000", "--rounds", "1", "--html", "-")
+	var data struct {
+		Bench bench.Report
+		Calls []struct{ Alloc, Free map[string]struct{ N int } }
+	}
+	require.NoError(t, json.Unmarshal([]byte(pageData(t, text)), &data))
+	require.Len(t, data.Calls, len(data.Bench.Runs))
+	for _, c := range data.Calls {
+		for _, h := range []map[string]struct{ N int }{c.Alloc, c.Free} {
+			require.Positive(t, h["count"].N)
+			require.Equal(t, h["count"].N, h["upto_ns"].N)
+		}
+	}
 }
 
 // pageData returns the JSON that the script of a page reads.

@@ -130,6 +130,8 @@ type Latency struct {
 	Alloc             latency.Quantiles `json:"alloc"`    // of Alloc
 	Free              latency.Quantiles `json:"free"`     // of Free
 	Clock             int64             `json:"clock_ns"` // median of an empty measurement, included in every other figure
+
+	AllocCalls, FreeCalls *latency.Histogram `json:"-"` // all of them, for pictures
 }
 
 // latency sends the contender over the course and times each operation of the churn by itself.
@@ -152,8 +154,12 @@ func (c *Course) latency(k Contender) (*Latency, error) {
 			return nil, p.refused(len(c.untimed)+i, err)
 		}
 	}
-	l := &Latency{Alloc: kinds[0].Quantiles(), Free: kinds[1].Quantiles(), Clock: latency.ClockCost()}
-	kinds[0].Merge(&kinds[1])
-	l.Quantiles = kinds[0].Quantiles()
+	l := &Latency{
+		Alloc: kinds[0].Quantiles(), Free: kinds[1].Quantiles(), Clock: latency.ClockCost(),
+		AllocCalls: &kinds[0], FreeCalls: &kinds[1],
+	}
+	both := kinds[0]
+	both.Merge(&kinds[1])
+	l.Quantiles = both.Quantiles()
 	return l, p.Close()
 }

@@ -13,6 +13,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/vramyard/vramyard/harness/latency"
 	"github.com/vramyard/vramyard/harness/picture"
 	"github.com/vramyard/vramyard/harness/report"
 )
@@ -31,6 +32,7 @@ type Report struct {
 	Texts   []Text         // what reads best as it stands in a terminal
 	Plots   []Plot         // pictures that are finished
 	Traces  []Traced       // pictures
+	Calls   []Calls        // latencies of the runs of a benchmark, in their order
 	More    map[string]any // sections of the kind, for the script, as JSON; lists of at most 200
 	Limit   int            // most bytes of the page; 0 is 5 MB
 	Live    bool           // who serves the page answers questions of its script, see [Tile], [Moment] and [Series]
@@ -46,6 +48,12 @@ type Text struct {
 type Plot struct {
 	Title string // what it shows
 	SVG   []byte // the picture; scripts in it are not run
+}
+
+// Calls is how long the calls of a run took.
+type Calls struct {
+	Alloc *latency.Histogram // of Alloc
+	Free  *latency.Histogram // of Free
 }
 
 // Fact is something that is said of a run.
@@ -134,6 +142,11 @@ func render(r *Report, traces []Traced) ([]byte, error) {
 	}
 	if r.Live {
 		o["live"] = true
+	}
+	if len(r.Calls) > 0 {
+		o["calls"] = column(r.Calls, func(c *Calls) object {
+			return object{"alloc": e.histogram(c.Alloc), "free": e.histogram(c.Free)}
+		})
 	}
 	for name, section := range r.More {
 		o[name] = e.given(section)

@@ -233,7 +233,7 @@ func TestEveryViewCanBeUsed(t *testing.T) {
 // TestBenchmarks draws a benchmark, which has no trace.
 func TestBenchmarks(t *testing.T) {
 	p := visit(t, "bench", "--strategies", "tlsf,caching", "--workloads", "w1,loguniform", "--live", "50,100,200", "--pairs", "500", "--rounds", "2")
-	require.Equal(t, 4, ask[int](t, p, `document.querySelectorAll("#vy-bench .vy-plot canvas").length`))
+	require.Equal(t, 4, ask[int](t, p, `document.querySelectorAll("#vy-bench .vy-plot > canvas").length`))
 	for _, theme := range []string{"dark", "light"} {
 		do(t, p, fmt.Sprintf(`[...document.querySelectorAll(".vy-theme button")].find(b => b.textContent === %q).click()`, theme))
 		require.Equal(t, theme, ask[string](t, p, `document.documentElement.dataset.theme`))

@@ -45,7 +45,47 @@ function benchView(report) {
     }
     section.append(pair);
   }
+  if (report.calls?.some((c) => c.alloc.count.length)) section.append(...callsOf(report, draws));
   return { section, draw: () => draws.forEach((d) => d()) };
+}
+
+// callsOf returns the distribution of single calls, of one workload and number of live blocks at a time, and adds to
+// what is drawn.
+function callsOf({ bench, calls, colors }, draws) {
+  const loads = new Map();
+  for (const [title, runs] of workloads(bench.runs))
+    for (const r of runs) {
+      const name = `${title}, ${plural(r.live, "live block")}`;
+      const run = { strategy: r.strategy, color: colors[r.strategy], latency: calls[bench.runs.indexOf(r)] };
+      loads.set(name, [...(loads.get(name) ?? []), run]);
+    }
+  const names = [...loads.keys()];
+  let chosen = names[0];
+  let plots = [];
+  const pair = el("div", { class: "vy-pair" });
+  const draw = () => {
+    plots.forEach((u) => u.destroy());
+    pair.replaceChildren();
+    plots = ["alloc", "free"].map((what) => {
+      const title = what === "alloc" ? "Alloc" : "Free";
+      const plot = el("div", { class: "vy-plot", role: "img", "aria-label": `Latency of ${title}: ${chosen}` });
+      pair.append(el("figure", { class: "vy-figure" }, el("figcaption", { text: title }), plot));
+      return latencyChart(plot, loads.get(chosen), what);
+    });
+  };
+  const choose = (name) => {
+    chosen = name;
+    draw();
+  };
+  draws.push(draw);
+  const options = names.map((n) => [n, n]);
+  const note = "The clock is read before and after each call, which is in every figure. The longest, one in ten thousand, are in the tables.";
+  return [
+    el("h3", { text: "Latency of single calls" }),
+    el("div", { class: "vy-controls" }, choice("Workload", options, chosen, choose)),
+    pair,
+    el("p", { class: "vy-note", text: note }),
+  ];
 }
 
 // workloads returns the runs of each workload, whatever the number of live blocks.

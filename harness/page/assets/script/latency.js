@@ -41,60 +41,9 @@ class LatencyView {
           plot,
         ),
       );
-      this.plots.push(this.histogram(plot, runs, what));
+      this.plots.push(latencyChart(plot, runs, what));
     }
     this.table.replaceChildren(runs.length ? this.quantiles(runs) : "");
-  }
-
-  // histogram draws the calls of each run by their latency, in quarters of an octave. The longest calls, one
-  // in ten thousand, are left to the table.
-  histogram(plot, runs, what) {
-    const colors = ink();
-    const bins = runs.map((r) => binned(r.latency[what]));
-    const low = Math.min(...bins.map((b) => b.low));
-    const high = Math.max(...bins.map((b) => b.most));
-    const xs = [];
-    for (let k = low; k <= high + 1; k++) xs.push((k / 4) * Math.log10(2));
-    const data = [xs, ...bins.map((b) => xs.map((_, i) => b.share[i + low - b.low] ?? 0))];
-    const grid = { stroke: colors.line, width: 1 };
-    const axis = {
-      stroke: colors.text,
-      font: colors.font,
-      labelFont: colors.font,
-      labelSize: 18,
-      grid,
-      ticks: grid,
-    };
-    const lines = runs.map((r) => ({
-      stroke: lineColor(r.color, colors.dark),
-      width: 1.5,
-      paths: STEPS,
-      points: { show: false },
-    }));
-    const decade = (v) => v.map((x) => nanoseconds(10 ** x).replace(".00", ""));
-    const about = {
-      width: Math.max(plot.clientWidth, 200),
-      height: 200,
-      padding: [10, MARGIN, 0, 0],
-      legend: { show: false },
-      cursor: { show: false },
-      scales: {
-        x: { time: false, range: [xs[0], Math.max(xs[xs.length - 1], xs[0] + 0.5)] },
-        y: { range: (u, a, b) => [0, b * 1.06 || 1] },
-      },
-      series: [{}, ...lines],
-      axes: [
-        {
-          ...axis,
-          label: "latency of a call, logarithmic",
-          size: 32,
-          incrs: [1, 2, 3],
-          values: (u, v) => decade(v),
-        },
-        { ...axis, label: "share of calls", size: GUTTER - 18, values: (u, v) => AXIS_TEXTS.share(v) },
-      ],
-    };
-    return new uPlot(about, data, plot);
   }
 
   // quantiles returns the table of what most calls take, and the few.
@@ -117,6 +66,57 @@ class LatencyView {
     for (const u of this.plots)
       u.setSize({ width: Math.max(u.root.parentElement.clientWidth, 200), height: 200 });
   }
+}
+
+// latencyChart draws the calls of each run by their latency, in quarters of an octave. The longest calls, one
+// in ten thousand, are left to the table.
+function latencyChart(plot, runs, what) {
+  const colors = ink();
+  const bins = runs.map((r) => binned(r.latency[what]));
+  const low = Math.min(...bins.map((b) => b.low));
+  const high = Math.max(...bins.map((b) => b.most));
+  const xs = [];
+  for (let k = low; k <= high + 1; k++) xs.push((k / 4) * Math.log10(2));
+  const data = [xs, ...bins.map((b) => xs.map((_, i) => b.share[i + low - b.low] ?? 0))];
+  const grid = { stroke: colors.line, width: 1 };
+  const axis = {
+    stroke: colors.text,
+    font: colors.font,
+    labelFont: colors.font,
+    labelSize: 18,
+    grid,
+    ticks: grid,
+  };
+  const lines = runs.map((r) => ({
+    stroke: lineColor(r.color, colors.dark),
+    width: 1.5,
+    paths: STEPS,
+    points: { show: false },
+  }));
+  const decade = (v) => v.map((x) => nanoseconds(10 ** x).replace(".00", ""));
+  const about = {
+    width: Math.max(plot.clientWidth, 200),
+    height: 200,
+    padding: [10, MARGIN, 0, 0],
+    legend: { show: false },
+    cursor: { show: false },
+    scales: {
+      x: { time: false, range: [xs[0], Math.max(xs[xs.length - 1], xs[0] + 0.5)] },
+      y: { range: (u, a, b) => [0, b * 1.06 || 1] },
+    },
+    series: [{}, ...lines],
+    axes: [
+      {
+        ...axis,
+        label: "latency of a call, logarithmic",
+        size: 32,
+        incrs: [1, 2, 3],
+        values: (u, v) => decade(v),
+      },
+      { ...axis, label: "share of calls", size: GUTTER - 18, values: (u, v) => AXIS_TEXTS.share(v) },
+    ],
+  };
+  return new uPlot(about, data, plot);
 }
 
 // binned sums a histogram up in quarters of an octave.
