@@ -29,6 +29,7 @@ type ReducedConfig[C any] interface {
 type Export struct {
 	Framework   string   `json:"framework"`             // whose users
 	Environment []string `json:"environment,omitempty"` // variables to set, each NAME=VALUE; none for what the framework does unasked
+	Note        string   `json:"note,omitempty"`        // a sentence on what not every release does; none: all do the same
 }
 
 // ExportedConfig is a configuration that users of a framework may be able to choose.

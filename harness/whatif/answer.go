@@ -47,6 +47,7 @@ type teller struct {
 	pools    bool
 	recorded *Point // nil if the recorded settings are not known
 	card     string // listed card that was named last
+	note     string // on what is answered with
 	a        Answer
 }
 
@@ -166,9 +167,9 @@ func easier(a, b *Point) bool {
 
 // choose notes what is answered with.
 func (t *teller) choose(p *Point) {
-	t.a.Label, t.a.Need = p.Label, p.Need()
+	t.a.Label, t.a.Need, t.a.Environment, t.note = p.Label, p.Need(), nil, ""
 	if t.ours(p) {
-		t.a.Environment = p.Export.Environment
+		t.a.Environment, t.note = p.Export.Environment, p.Export.Note
 	}
 }
 

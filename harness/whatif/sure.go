@@ -11,6 +11,9 @@ func (t *teller) sure() {
 	add := func(format string, args ...any) { t.a.Sure = append(t.a.Sure, fmt.Sprintf(format, args...)) }
 	t.margin(add)
 	t.fidelity(add)
+	if t.note != "" {
+		add("%s", t.note)
+	}
 	r := &t.Recorded
 	switch {
 	case r.Empty: // which says all

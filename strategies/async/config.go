@@ -88,5 +88,8 @@ func (c Config) Export() (alloc.Export, bool) {
 	if !kept || c.FollowEvents != On || c.ReuseFinished != On || c.InsertWaits != On {
 		return alloc.Export{}, false
 	}
-	return alloc.Export{Framework: "PyTorch", Environment: []string{"PYTORCH_ALLOC_CONF=backend:cudaMallocAsync"}}, true
+	return alloc.Export{
+		Framework: "PyTorch", Environment: []string{"PYTORCH_ALLOC_CONF=backend:cudaMallocAsync"},
+		Note: "Older releases of PyTorch know PYTORCH_ALLOC_CONF as PYTORCH_CUDA_ALLOC_CONF, which newer ones read too.",
+	}, true
 }

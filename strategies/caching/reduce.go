@@ -154,6 +154,9 @@ func (c Config) Export() (alloc.Export, bool) {
 	}
 	if conf != "" {
 		e.Environment = []string{name + "=" + conf}
+		if c.Rules != Rules26 {
+			e.Note = "Older releases of PyTorch know PYTORCH_ALLOC_CONF as PYTORCH_CUDA_ALLOC_CONF, which newer ones read too."
+		}
 	}
 	return e, true
 }

@@ -255,5 +255,6 @@ func TestExport(t *testing.T) {
 		require.Equal(t, c.ok, ok, "%+v", c.c)
 		require.Equal(t, "PyTorch", e.Framework)
 		require.Equal(t, c.want, e.Environment)
+		require.Equal(t, len(c.want) > 0 && c.c.Rules == "", e.Note != "")
 	}
 }
