@@ -18,7 +18,7 @@ function benchView(report) {
     key,
     el("p", {
       class: "vy-note",
-      text: "Bars reach from the shortest to the longest round. Memory is what was held at most; what takes the whole device at once is left out of it.",
+      text: "Bars reach from the shortest to the longest round; times are on a logarithmic axis. Memory is what was held at most; what takes the whole device at once is left out of it.",
     }),
   );
   const draws = [];
@@ -28,7 +28,8 @@ function benchView(report) {
     for (const about of [
       {
         title: `${title}: time of a pair`,
-        axis: "nanoseconds a pair",
+        axis: "ns a pair, logarithmic",
+        log: true,
         runs,
         of: (r) => r.ns_per_pair_median,
         ends: (r) => [r.ns_per_pair_min, r.ns_per_pair_max],
@@ -102,6 +103,14 @@ function workloads(runs) {
 // DOTS_HEIGHT is the height in points of a chart of a benchmark.
 const DOTS_HEIGHT = 230;
 
+// decades returns 1, 2, 3, 5 and 7 of every power of ten within [from, to].
+function decades(from, to) {
+  const list = [];
+  for (let p = 10 ** Math.floor(Math.log10(from)); p <= to; p *= 10)
+    for (const m of [1, 2, 3, 5, 7]) if (m * p >= from && m * p <= to) list.push(m * p);
+  return list;
+}
+
 // drawDots draws one figure of every strategy against live blocks, which are on a logarithmic axis.
 function drawDots(canvas, width, about, strategyColors) {
   const colors = ink();
@@ -117,11 +126,14 @@ function drawDots(canvas, width, about, strategyColors) {
   const [low, high] = [Math.log(lives[0] / 1.5), Math.log(lives[lives.length - 1] * 1.5)];
   const top = 1.08 * Math.max(...about.runs.map((r) => about.ends?.(r)[1] ?? about.of(r)));
   const xAt = (r) => GUTTER + ((Math.log(r) - low) / (high - low)) * w;
-  const yAt = (v) => 10 + h - (v / top) * h;
+  const least = Math.min(...about.runs.map((r) => about.ends?.(r)[0] ?? about.of(r))) / 1.15;
+  const log = about.log && least > 0;
+  const share = (v) => (log ? Math.log(v / least) / Math.log(top / least) : v / top);
+  const yAt = (v) => 10 + h - share(v) * h;
   g.textAlign = "right";
   g.textBaseline = "middle";
   g.strokeStyle = colors.line;
-  for (const v of ticks(0, top, 5)) {
+  for (const v of log ? decades(least, top) : ticks(0, top, 5)) {
     g.strokeRect(GUTTER, yAt(v), w, 0);
     g.fillText(String(Number(v.toFixed(2))), GUTTER - 6, yAt(v));
   }
