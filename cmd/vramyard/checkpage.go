@@ -49,7 +49,7 @@ type brokenInvariant struct {
 func (b *brokenInvariant) text(path string) string {
 	var t strings.Builder
 	fmt.Fprintf(&t, "\n%v\n", b.Failure)
-	b.story.WriteText(&t)
+	_ = b.story.WriteText(&t) // a Builder takes everything
 	if b.Stack != nil {
 		fmt.Fprintf(&t, "\n%s", b.Stack)
 	}
