@@ -19,7 +19,7 @@ func TestPackedMemoHoldsWhatAPlainOneDoes(t *testing.T) {
 			want[at] = word
 		}
 		next := uint32(isEntry)<<kindShift | 5
-		for at := uint32(0); at < places; at++ {
+		for at := range uint32(places) {
 			switch k := rng.IntN(1 << (4 + seed%8)); {
 			case k > 3:
 				put(at, next)

@@ -93,7 +93,9 @@ func (s *Server) Run(ctx context.Context, on net.Listener) error {
 			err = server.Close()
 		}
 		cancel()
-		_ = <-served // that it was closed
+		if closed := <-served; !errors.Is(closed, http.ErrServerClosed) {
+			err = errors.Join(err, closed)
+		}
 	}
 	stop()
 	wg.Wait()
