@@ -111,8 +111,8 @@ func (r *Result) writeRecorded(b *strings.Builder) {
 		if o.Best.Optimal {
 			proof = ", and no less"
 		}
-		line("in hindsight", "%s in one piece, had every request been known before%s; %s if packed by size, the largest first",
-			report.Bytes(o.Best.Height), proof, report.Bytes(o.Greedy[0].Height))
+		line("in hindsight", "%s in one piece, had every request been known before%s", report.Bytes(o.Best.Height), proof)
+		line("", "%s if packed by size, the largest first", report.Bytes(o.Greedy[0].Height))
 	}
 	b.WriteString("\n")
 }
