@@ -6,7 +6,6 @@ import (
 	"encoding/base64"
 	"encoding/binary"
 	"io"
-	"math"
 )
 
 // ref is where an array lies in the data of a page.
@@ -27,50 +26,26 @@ func (a *arena) begin(kind string, count int) *ref {
 	return &ref{kind, len(a.data), count}
 }
 
-func (a *arena) u8(v []uint8) *ref {
-	r := a.begin("u8", len(v))
-	a.data = append(a.data, v...)
+// put adds an array.
+func put[T uint8 | uint16 | int16 | uint32 | float32 | float64](a *arena, kind string, v []T) *ref {
+	r := a.begin(kind, len(v))
+	a.data, _ = binary.Append(a.data, binary.LittleEndian, v) // numbers of a fixed size always have room
 	return r
 }
 
-func (a *arena) u16(v []uint16) *ref {
-	r := a.begin("u16", len(v))
-	for _, x := range v {
-		a.data = binary.LittleEndian.AppendUint16(a.data, x)
-	}
-	return r
-}
+func (a *arena) u8(v []uint8) *ref    { return put(a, "u8", v) }
+func (a *arena) u16(v []uint16) *ref  { return put(a, "u16", v) }
+func (a *arena) i16(v []int16) *ref   { return put(a, "i16", v) }
+func (a *arena) u32(v []uint32) *ref  { return put(a, "u32", v) }
+func (a *arena) f64(v []float64) *ref { return put(a, "f64", v) }
 
-func (a *arena) i16(v []int16) *ref {
-	r := a.begin("i16", len(v))
-	for _, x := range v {
-		a.data = binary.LittleEndian.AppendUint16(a.data, uint16(x))
-	}
-	return r
-}
-
-func (a *arena) u32(v []uint32) *ref {
-	r := a.begin("u32", len(v))
-	for _, x := range v {
-		a.data = binary.LittleEndian.AppendUint32(a.data, x)
-	}
-	return r
-}
-
+// f32 adds numbers of which half the digits are enough.
 func (a *arena) f32(v []float64) *ref {
-	r := a.begin("f32", len(v))
-	for _, x := range v {
-		a.data = binary.LittleEndian.AppendUint32(a.data, math.Float32bits(float32(x)))
+	half := make([]float32, len(v))
+	for i, x := range v {
+		half[i] = float32(x)
 	}
-	return r
-}
-
-func (a *arena) f64(v []float64) *ref {
-	r := a.begin("f64", len(v))
-	for _, x := range v {
-		a.data = binary.LittleEndian.AppendUint64(a.data, math.Float64bits(x))
-	}
-	return r
+	return put(a, "f32", half)
 }
 
 // text returns the data compressed and in base64. The same data give the same text.
