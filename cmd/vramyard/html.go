@@ -5,10 +5,8 @@ import (
 	"errors"
 	"io"
 	"path/filepath"
-	"runtime"
 	"slices"
 	"strings"
-	"sync"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
@@ -16,6 +14,7 @@ import (
 	"github.com/vramyard/vramyard/alloc"
 	"github.com/vramyard/vramyard/device"
 	"github.com/vramyard/vramyard/device/sim"
+	"github.com/vramyard/vramyard/harness/compare"
 	"github.com/vramyard/vramyard/harness/page"
 	"github.com/vramyard/vramyard/harness/picture"
 	"github.com/vramyard/vramyard/harness/postmortem"
@@ -100,16 +99,9 @@ func draw(src trace.Source, runs []drawing, o picture.Options) (page.Traced, err
 	}
 	drawn := page.Traced{Picture: t, Runs: make([]page.Run, len(runs))}
 	errs := make([]error, len(runs))
-	places := make(chan struct{}, runtime.GOMAXPROCS(0))
-	var wg sync.WaitGroup
-	for i := range runs {
-		wg.Go(func() {
-			places <- struct{}{}
-			defer func() { <-places }()
-			drawn.Runs[i], errs[i] = drawOne(t, prepared, &runs[i], o)
-		})
-	}
-	wg.Wait()
+	compare.NewPool(0).Each(len(runs), func(i int) {
+		drawn.Runs[i], errs[i] = drawOne(t, prepared, &runs[i], o)
+	})
 	if err := errors.Join(errs...); err != nil {
 		return page.Traced{}, err
 	}
