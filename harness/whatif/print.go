@@ -139,7 +139,11 @@ func (r *Result) writeTable(b *strings.Builder) {
 			wrap(b, "  ", "On this trace "+p.Label+" decides like "+strings.Join(p.Same, "; ")+".")
 		}
 	}
-	fmt.Fprintf(b, "%d settings, %d of them different on this trace; %s events replayed", r.Points, len(r.Runs), count(r.Replayed))
+	if r.Points == 1 {
+		fmt.Fprintf(b, "1 setting; %s events replayed", count(r.Replayed))
+	} else {
+		fmt.Fprintf(b, "%d settings, %d of them different on this trace; %s events replayed", r.Points, len(r.Runs), count(r.Replayed))
+	}
 	if r.Budget != 0 {
 		fmt.Fprintf(b, " of at most %s", count(r.Budget))
 	}

@@ -212,3 +212,12 @@ func TestNobodyReplaysAMistake(t *testing.T) {
 	require.NoError(t, json.NewEncoder(&asJSON).Encode(r))
 	require.Contains(t, asJSON.String(), `"runs":[]`)
 }
+
+// TestOneSettingIsOne tries nothing but what was recorded.
+func TestOneSettingIsOne(t *testing.T) {
+	tr, err := trace.Read(strings.NewReader("a 1 3MiB\nf 1\n"), "one.trace", trace.Options{})
+	require.NoError(t, err)
+	var b strings.Builder
+	require.NoError(t, whatif.WriteText(&b, search(t, tr, nil, whatif.Options{})))
+	require.Contains(t, b.String(), "\n1 setting; ")
+}
