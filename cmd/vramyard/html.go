@@ -44,11 +44,17 @@ func (f *htmlFlag) write(cmd *cobra.Command, args []string, r *page.Report) erro
 	return outfile.Write(f.path, cmd.OutOrStdout(), func(w io.Writer) error { return page.Write(w, r) })
 }
 
-// commandLine returns the words that repeat a command. Files lose their folders: a page is for others,
-// who have other ones.
+// immaterial are flags that change how a command runs or serves, and nothing of what it shows.
+var immaterial = []string{"cache", "for", "no-browser", "port", "workers"}
+
+// commandLine returns the words that repeat a command, without flags that are immaterial. Files lose their
+// folders: a page is for others, who have other ones.
 func commandLine(cmd *cobra.Command, args []string) string {
 	words := []string{cmd.CommandPath()}
 	cmd.Flags().Visit(func(f *pflag.Flag) {
+		if slices.Contains(immaterial, f.Name) {
+			return
+		}
 		value := quoted(baseOf(f.Value.String()))
 		if f.Value.Type() == "bool" {
 			words = append(words, "--"+f.Name+"="+value)

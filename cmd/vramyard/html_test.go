@@ -115,6 +115,13 @@ func TestThePageOfBench(t *testing.T) {
 	}
 }
 
+// TestAPageRepeatsWhatMatters reads the command that a page of view names.
+func TestAPageRepeatsWhatMatters(t *testing.T) {
+	c := newView()
+	require.NoError(t, c.ParseFlags([]string{"--port", "8080", "--cache", "none", "--for", "1m", "--no-browser", "--strategies", "bfc"}))
+	require.Equal(t, "view --strategies bfc x.trace", commandLine(c, []string{"a/x.trace"}))
+}
+
 // pageData returns the JSON that the script of a page reads.
 func pageData(t *testing.T, page string) string {
 	t.Helper()
