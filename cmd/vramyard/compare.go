@@ -87,7 +87,11 @@ func (f *compareFlags) run(cmd *cobra.Command, args []string) error {
 	if err != nil {
 		return err
 	}
-	traces, err := openAll(args, f.source, cmd.InOrStdin(), openSource)
+	open, stacks := opener[trace.Source](openSource), askers{}
+	if f.html.wanted() {
+		open = stacks.open
+	}
+	traces, err := openAll(args, f.source, cmd.InOrStdin(), open)
 	if err != nil {
 		return err
 	}
@@ -107,7 +111,7 @@ func (f *compareFlags) run(cmd *cobra.Command, args []string) error {
 		return err
 	}
 	if f.html.wanted() {
-		drawn, err := f.draw(traces, setups, r)
+		drawn, err := f.draw(traces, stacks, setups, r)
 		if err != nil {
 			return err
 		}
@@ -119,7 +123,7 @@ func (f *compareFlags) run(cmd *cobra.Command, args []string) error {
 }
 
 // draw makes the page of a comparison. Each run is drawn on the device that it was measured on.
-func (f *compareFlags) draw(traces []trace.Source, setups []alloc.Setup, r *compare.Report) (*page.Report, error) {
+func (f *compareFlags) draw(traces []trace.Source, stacks askers, setups []alloc.Setup, r *compare.Report) (*page.Report, error) {
 	p := &page.Report{Kind: "compare", Title: "Strategies compared", Sheets: report.CompareSheets(r)}
 	o := page.Budget(len(r.Runs))
 	o.FreeAt, o.Latency = r.FreeAt, true
@@ -134,7 +138,7 @@ func (f *compareFlags) draw(traces []trace.Source, setups []alloc.Setup, r *comp
 				runs[j].missing = "does not start on " + report.Bytes(run.Device)
 			}
 		}
-		drawn, err := draw(t, runs, o)
+		drawn, err := draw(t, stacks[t], runs, o)
 		if err != nil {
 			return nil, err
 		}

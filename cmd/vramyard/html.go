@@ -15,10 +15,13 @@ import (
 	"github.com/vramyard/vramyard/device"
 	"github.com/vramyard/vramyard/device/sim"
 	"github.com/vramyard/vramyard/harness/compare"
+	"github.com/vramyard/vramyard/harness/formats"
+	"github.com/vramyard/vramyard/harness/history"
 	"github.com/vramyard/vramyard/harness/page"
 	"github.com/vramyard/vramyard/harness/picture"
 	"github.com/vramyard/vramyard/harness/postmortem"
 	"github.com/vramyard/vramyard/harness/replay"
+	"github.com/vramyard/vramyard/harness/snapshot"
 	"github.com/vramyard/vramyard/harness/trace"
 	"github.com/vramyard/vramyard/internal/outfile"
 	"github.com/vramyard/vramyard/strategies"
@@ -92,9 +95,23 @@ type drawing struct {
 	missing string // why it cannot be drawn; empty if it can
 }
 
-// draw replays a trace through several strategies once more and draws what happens. share is how many
-// runs share the budget of the page.
-func draw(src trace.Source, runs []drawing, o picture.Options) (page.Traced, error) {
+// askers remembers where programs asked for memory, of traces that their snapshots became.
+type askers map[trace.Source]*postmortem.Stacks
+
+// open is [openSource], and remembers.
+func (a askers) open(path string, o formats.Options, stdin io.Reader) (trace.Source, error) {
+	var of *postmortem.Recording
+	o.Snapshot = func(s *snapshot.Snapshot, c *history.Course) { of = &postmortem.Recording{Snapshot: s, Course: c} }
+	src, err := openSource(path, o, stdin)
+	if err == nil && of != nil {
+		a[src] = of.Stacks()
+	}
+	return src, err
+}
+
+// draw replays a trace through several strategies once more and draws what happens. stacks is nil where nothing is
+// known of them.
+func draw(src trace.Source, stacks *postmortem.Stacks, runs []drawing, o picture.Options) (page.Traced, error) {
 	t, err := picture.NewTrace(src, o)
 	if err != nil {
 		return page.Traced{}, err
@@ -104,6 +121,9 @@ func draw(src trace.Source, runs []drawing, o picture.Options) (page.Traced, err
 		return page.Traced{}, err
 	}
 	drawn := page.Traced{Picture: t, Runs: make([]page.Run, len(runs))}
+	if stacks != nil {
+		drawn.Stacks = stacks
+	}
 	errs := make([]error, len(runs))
 	compare.NewPool(0).Each(len(runs), func(i int) {
 		drawn.Runs[i], errs[i] = drawOne(t, prepared, &runs[i], o)
@@ -111,7 +131,7 @@ func draw(src trace.Source, runs []drawing, o picture.Options) (page.Traced, err
 	if err := errors.Join(errs...); err != nil {
 		return page.Traced{}, err
 	}
-	return drawn, explain(&drawn, prepared, runs, o)
+	return drawn, explain(&drawn, prepared, stacks, runs, o)
 }
 
 // mostExplained bounds the requests that all strategies are asked about.
@@ -124,7 +144,7 @@ type oomReport struct {
 }
 
 // explain says of each run why its first OOM was one, and what the others did with that request.
-func explain(t *page.Traced, p *replay.Prepared, runs []drawing, o picture.Options) error {
+func explain(t *page.Traced, p *replay.Prepared, stacks *postmortem.Stacks, runs []drawing, o picture.Options) error {
 	asked := map[int][]*postmortem.Verdict{}
 	for i := range t.Runs {
 		drawn := t.Runs[i].Picture
@@ -134,7 +154,7 @@ func explain(t *page.Traced, p *replay.Prepared, runs []drawing, o picture.Optio
 		at := drawn.FirstOOM
 		if asked[at] == nil && len(asked) < mostExplained {
 			for k := range runs {
-				v, err := answerTo(p, &runs[k], at, o)
+				v, err := answerTo(p, stacks, &runs[k], at, o)
 				if err != nil {
 					return err
 				}
@@ -142,7 +162,7 @@ func explain(t *page.Traced, p *replay.Prepared, runs []drawing, o picture.Optio
 			}
 		}
 		if asked[at] == nil {
-			v, err := answerTo(p, &runs[i], at, o)
+			v, err := answerTo(p, stacks, &runs[i], at, o)
 			if err != nil {
 				return err
 			}
@@ -163,10 +183,14 @@ func explain(t *page.Traced, p *replay.Prepared, runs []drawing, o picture.Optio
 }
 
 // answerTo returns what a strategy did with a request.
-func answerTo(p *replay.Prepared, d *drawing, event int, o picture.Options) (*postmortem.Verdict, error) {
-	return postmortem.Replay(p, d.setup, postmortem.Options{
+func answerTo(p *replay.Prepared, stacks *postmortem.Stacks, d *drawing, event int, o picture.Options) (*postmortem.Verdict, error) {
+	options := postmortem.Options{
 		Event: event, FreeAt: o.FreeAt, Device: func() (device.Device, error) { return sim.New(d.device) },
-	})
+	}
+	if stacks != nil {
+		options.Stacks = stacks.Places
+	}
+	return postmortem.Replay(p, d.setup, options)
 }
 
 // drawOne draws one run.

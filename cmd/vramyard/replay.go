@@ -34,6 +34,7 @@ type replayFlags struct {
 	check, contents, stop       bool
 	html                        htmlFlag
 
+	stacks  askers
 	verdict *postmortem.Verdict // nil unless the first OOM is to be explained
 }
 
@@ -161,7 +162,7 @@ func (f *replayFlags) draw(
 	figures.Series = nil // the page has its own
 	o := page.Budget(1)
 	o.FreeAt, o.Latency, o.StopAtOOM = at, true, f.stop
-	drawn, err := draw(t, []drawing{{setup: setup, color: colorOf(setup.Name), device: cfg, figures: &figures}}, o)
+	drawn, err := draw(t, f.stacks[t], []drawing{{setup: setup, color: colorOf(setup.Name), device: cfg, figures: &figures}}, o)
 	if err != nil {
 		return err
 	}
@@ -175,6 +176,10 @@ func (f *replayFlags) draw(
 func (f *replayFlags) open(path string, stdin io.Reader) (trace.Source, error) {
 	if f.check {
 		return openTrace(path, f.source, stdin)
+	}
+	if f.html.wanted() {
+		f.stacks = askers{}
+		return f.stacks.open(path, f.source, stdin)
 	}
 	return openSource(path, f.source, stdin)
 }

@@ -25,6 +25,7 @@ import (
 	"github.com/vramyard/vramyard/harness/formats"
 	"github.com/vramyard/vramyard/harness/history"
 	"github.com/vramyard/vramyard/harness/page"
+	"github.com/vramyard/vramyard/harness/postmortem"
 	"github.com/vramyard/vramyard/harness/replay"
 	"github.com/vramyard/vramyard/harness/report"
 	"github.com/vramyard/vramyard/harness/snapshot"
@@ -308,13 +309,16 @@ func readAll(path string) ([]byte, error) {
 // draw replays a trace and makes its page.
 func (f *viewFlags) draw(ctx context.Context, cmd *cobra.Command, path string, p *view.Progress) (*view.Content, error) {
 	p.Set("reading the file", 0, 0)
-	src, wanted, err := f.open(path, cmd.InOrStdin())
+	src, stacks, wanted, err := f.open(path, cmd.InOrStdin())
 	if err != nil {
 		return nil, err
 	}
 	rec, err := f.cache.Open(ctx, src, wanted, f.at, p)
 	if err != nil {
 		return nil, err
+	}
+	if stacks != nil {
+		rec.Stacks = stacks
 	}
 	t, err := rec.Traced()
 	if err != nil {
@@ -336,14 +340,19 @@ func (f *viewFlags) draw(ctx context.Context, cmd *cobra.Command, path string, p
 	return &view.Content{Page: b.Bytes(), Recording: rec, Close: rec.Close}, nil
 }
 
-// open opens a trace and says what it is replayed through.
-func (f *viewFlags) open(path string, stdin io.Reader) (trace.Source, []view.Wanted, error) {
+// open opens a trace and says what it is replayed through, and where the program asked for memory, nil if that is not
+// known.
+func (f *viewFlags) open(path string, stdin io.Reader) (trace.Source, *postmortem.Stacks, []view.Wanted, error) {
 	var course *history.Course
+	var stacks *postmortem.Stacks
 	o := f.source
-	o.Snapshot = func(_ *snapshot.Snapshot, c *history.Course) { course = c }
+	o.Snapshot = func(s *snapshot.Snapshot, c *history.Course) {
+		course = c
+		stacks = (&postmortem.Recording{Snapshot: s, Course: c}).Stacks()
+	}
 	src, err := openSource(path, o, stdin)
 	if err != nil {
-		return nil, nil, err
+		return nil, nil, nil, err
 	}
 	on := f.on
 	if course != nil && course.Report.Capacity > 0 && !f.device.given && !f.sim.given {
@@ -352,7 +361,7 @@ func (f *viewFlags) open(path string, stdin io.Reader) (trace.Source, []view.Wan
 		on.Capacity = rec.Capacity
 		w, err := whatif.Want(src) // what was refused is asked for
 		if err != nil {
-			return nil, nil, fmt.Errorf("%s: %w", path, err)
+			return nil, nil, nil, fmt.Errorf("%s: %w", path, err)
 		}
 		src = w.Source
 	}
@@ -367,7 +376,7 @@ func (f *viewFlags) open(path string, stdin io.Reader) (trace.Source, []view.Wan
 			wanted[i].Setup = s.ForCapacity(on.Capacity)
 		}
 	}
-	return src, wanted, nil
+	return src, stacks, wanted, nil
 }
 
 // recordedSetup returns PyTorch's allocator with the settings that a trace was recorded with, or with none if

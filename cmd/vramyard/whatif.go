@@ -41,6 +41,8 @@ type whatifFlags struct {
 	source                          formats.Options
 	workers                         int
 	html                            htmlFlag
+
+	stacks *postmortem.Stacks // of what is drawn; nil: they are not known
 }
 
 func newWhatif() *cobra.Command {
@@ -110,7 +112,7 @@ func (f *whatifFlags) run(cmd *cobra.Command, path string) error {
 		return err
 	}
 	if f.html.wanted() {
-		p, err := whatifPage(w, r)
+		p, err := whatifPage(w, r, f.stacks)
 		if err == nil {
 			err = f.html.write(cmd, []string{path}, p)
 		}
@@ -185,6 +187,9 @@ func (f *whatifFlags) open(path string, stdin io.Reader) (*whatif.Wanted, whatif
 	rec := whatif.RecordedIn(w)
 	if of.Course != nil {
 		rec.Add(of.Course)
+	}
+	if f.html.wanted() && of.Course != nil {
+		f.stacks = of.Stacks()
 	}
 	if err := standIn(&rec, &of); err != nil {
 		return nil, whatif.Recorded{}, fmt.Errorf("%s: %w", path, err)

@@ -4,6 +4,7 @@ import (
 	"strings"
 
 	"github.com/vramyard/vramyard/harness/page"
+	"github.com/vramyard/vramyard/harness/postmortem"
 	"github.com/vramyard/vramyard/harness/report"
 	"github.com/vramyard/vramyard/harness/whatif"
 )
@@ -13,7 +14,7 @@ const paletteSize = 8
 
 // whatifPage returns the page of a search: the answer in words, all that was tried, and what is worth a
 // picture, each on the device that its figures were measured on.
-func whatifPage(w *whatif.Wanted, r *whatif.Result) (*page.Report, error) {
+func whatifPage(w *whatif.Wanted, r *whatif.Result, stacks *postmortem.Stacks) (*page.Report, error) {
 	var text strings.Builder
 	if err := whatif.WriteText(&text, r); err != nil {
 		return nil, err
@@ -47,7 +48,7 @@ func whatifPage(w *whatif.Wanted, r *whatif.Result) (*page.Report, error) {
 			d.missing = "does not start on " + report.Bytes(point.Device)
 		}
 	}
-	drawn, err := draw(w, runs, o)
+	drawn, err := draw(w, stacks, runs, o)
 	p.Traces = []page.Traced{drawn}
 	return p, err
 }

@@ -17,7 +17,8 @@ type object map[string]any
 // encoder turns pictures into what the script reads.
 type encoder struct {
 	arena
-	err error // the first of what cannot be JSON
+	err    error       // the first of what cannot be JSON
+	stacks *stackTable // of the trace that is encoded; nil: nothing is known of stacks
 }
 
 // given encodes what the caller has put into the report.
@@ -53,6 +54,9 @@ func (e *encoder) trace(t *Traced) object {
 		"streams":        p.Streams,
 	}
 	e.axis(o, p, 0)
+	if e.stacks = stacksOf(t); e.stacks != nil {
+		o["stacks"] = e.stackTable(e.stacks)
+	}
 	runs := make([]object, len(t.Runs))
 	for i := range t.Runs {
 		runs[i] = e.run(p, &t.Runs[i])
@@ -186,7 +190,7 @@ func (e *encoder) blocks(t *picture.Trace, p *picture.Run) object {
 
 // rects encodes the rectangles of blocks.
 func (e *encoder) rects(space *picture.Space, rects []picture.Rect) object {
-	return object{
+	o := object{
 		"y":         e.f64(column(rects, func(r *picture.Rect) float64 { return space.Y(r.Addr) })),
 		"size":      e.f64(column(rects, func(r *picture.Rect) float64 { return float64(r.Size) })),
 		"requested": e.f64(column(rects, func(r *picture.Rect) float64 { return float64(r.Requested) })),
@@ -198,6 +202,10 @@ func (e *encoder) rects(space *picture.Space, rects []picture.Rect) object {
 		"class":     e.i16(column(rects, func(r *picture.Rect) int16 { return class(r.Class) })),
 		"id":        e.f64(column(rects, func(r *picture.Rect) float64 { return float64(r.ID) })),
 	}
+	if e.stacks != nil {
+		o["stack"] = e.u32(column(rects, func(r *picture.Rect) uint32 { return e.stacks.numberOf(r.ID) }))
+	}
+	return o
 }
 
 // left encodes what is left out.
@@ -224,22 +232,31 @@ func (e *encoder) raster(t *picture.Trace, p *picture.Run) object {
 // instant encodes the state at one moment.
 func (e *encoder) instant(x *picture.Instant) object {
 	c := x.Chunks
+	chunks := object{
+		"region":    e.u32(column(c, func(x *picture.Cell) uint32 { return x.Region })),
+		"addr":      e.f64(column(c, func(x *picture.Cell) float64 { return float64(x.Addr) })),
+		"size":      e.f64(column(c, func(x *picture.Cell) float64 { return float64(x.Size) })),
+		"requested": e.f64(column(c, func(x *picture.Cell) float64 { return float64(x.Requested) })),
+		"state":     e.u8(column(c, func(x *picture.Cell) uint8 { return uint8(x.State) })),
+		"class":     e.i16(column(c, func(x *picture.Cell) int16 { return class(x.Class) })),
+		"stream":    e.u16(column(c, func(x *picture.Cell) uint16 { return x.Stream })),
+		"tag":       e.u32(column(c, func(x *picture.Cell) uint32 { return x.Tag })),
+		"id":        e.f64(column(c, func(x *picture.Cell) float64 { return float64(x.ID) })),
+	}
+	if e.stacks != nil {
+		chunks["stack"] = e.u32(column(c, func(x *picture.Cell) uint32 {
+			if inUse(x) {
+				return e.stacks.numberOf(x.ID)
+			}
+			return stackUnknown
+		}))
+	}
 	return object{
 		"event": x.Event, "labels": x.Labels, "more": x.More, "regions_more": x.RegionsMore,
 		"regions": column(x.Regions, func(r *picture.InstantArea) object {
 			return object{"addr": r.Addr, "size": r.Size, "stream": r.Stream, "pool": r.Pool}
 		}),
-		"chunks": object{
-			"region":    e.u32(column(c, func(x *picture.Cell) uint32 { return x.Region })),
-			"addr":      e.f64(column(c, func(x *picture.Cell) float64 { return float64(x.Addr) })),
-			"size":      e.f64(column(c, func(x *picture.Cell) float64 { return float64(x.Size) })),
-			"requested": e.f64(column(c, func(x *picture.Cell) float64 { return float64(x.Requested) })),
-			"state":     e.u8(column(c, func(x *picture.Cell) uint8 { return uint8(x.State) })),
-			"class":     e.i16(column(c, func(x *picture.Cell) int16 { return class(x.Class) })),
-			"stream":    e.u16(column(c, func(x *picture.Cell) uint16 { return x.Stream })),
-			"tag":       e.u32(column(c, func(x *picture.Cell) uint32 { return x.Tag })),
-			"id":        e.f64(column(c, func(x *picture.Cell) float64 { return float64(x.ID) })),
-		},
+		"chunks": chunks,
 	}
 }
 

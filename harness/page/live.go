@@ -4,6 +4,7 @@ import (
 	"encoding/binary"
 	"encoding/json"
 	"io"
+	"maps"
 
 	"github.com/vramyard/vramyard/harness/picture"
 )
@@ -29,16 +30,34 @@ func (e *encoder) answer(w io.Writer, o object) error {
 	return err
 }
 
-// Tile answers with the blocks of a window. whole says that no block of the window is left out.
-func Tile(w io.Writer, space *picture.Space, rects []picture.Rect, whole bool) error {
+// Tile answers with the blocks of a window of a trace of so many events. whole says that no block of the window is left
+// out. stacks may be nil.
+func Tile(w io.Writer, space *picture.Space, rects []picture.Rect, whole bool, events int, stacks Stacks) error {
 	e := &encoder{}
-	return e.answer(w, object{"rects": e.rects(space, rects), "complete": whole})
+	o := object{"complete": whole}
+	e.about(o, stacks, func(w *stackWeights) { w.rects(rects, events) })
+	o["rects"] = e.rects(space, rects)
+	return e.answer(w, o)
 }
 
-// Moment answers with the state after an event.
-func Moment(w io.Writer, at *picture.Instant) error {
+// Moment answers with the state after an event. stacks may be nil.
+func Moment(w io.Writer, at *picture.Instant, stacks Stacks) error {
 	e := &encoder{}
-	return e.answer(w, e.instant(at))
+	o := object{}
+	e.about(o, stacks, func(w *stackWeights) { w.instant(at) })
+	maps.Copy(o, e.instant(at))
+	return e.answer(w, o)
+}
+
+// about puts a table of stacks of its own into an answer: the numbers of the page are for what the page holds.
+func (e *encoder) about(o object, stacks Stacks, weigh func(*stackWeights)) {
+	if stacks == nil {
+		return
+	}
+	w := &stackWeights{of: stacks, weight: map[uint32]float64{}}
+	weigh(w)
+	e.stacks = w.table()
+	o["stacks"] = e.stackTable(e.stacks)
 }
 
 // Series answers with the curves of the runs of a trace in some of its buckets, of which the first has a

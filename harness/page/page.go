@@ -66,6 +66,7 @@ type Fact struct {
 type Traced struct {
 	Picture *picture.Trace // what is drawn of the trace
 	Runs    []Run          // in the order of the table
+	Stacks  Stacks         // where the program asked for memory; nil: it is not known
 }
 
 // Run is one strategy on a trace.
@@ -176,7 +177,7 @@ func thinned(traces []Traced) []Traced {
 			pictures[k] = t.Runs[k].Picture
 		}
 		all[i].Picture, pictures = t.Picture.Thinner(pictures)
-		all[i].Runs = slices.Clone(t.Runs)
+		all[i].Runs, all[i].Stacks = slices.Clone(t.Runs), t.Stacks
 		for k := range pictures {
 			all[i].Runs[k].Picture = pictures[k]
 		}

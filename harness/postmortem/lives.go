@@ -84,21 +84,13 @@ func (l *lives) mark(chunks []alloc.Chunk) {
 	}
 }
 
-// stack returns where the program asked for an allocation, the innermost place first.
-func (l *lives) stack(id uint64) (places []string) {
-	if id >= uint64(len(l.all)) {
-		return nil
-	}
-	return l.places(l.all[id].call)
-}
-
 // places returns the places of a stack, the innermost first.
-func (l *lives) places(call uint32) (places []string) {
-	for frame := range l.of.Stack(call) {
-		f := l.of.Frames[frame]
-		places = append(places, l.of.Strings[f.File]+":"+strconv.FormatInt(f.Line, 10)+" "+l.of.Strings[f.Function])
+func places(of *snapshot.Snapshot, call uint32) (list []string) {
+	for frame := range of.Stack(call) {
+		f := of.Frames[frame]
+		list = append(list, of.Strings[f.File]+":"+strconv.FormatInt(f.Line, 10)+" "+of.Strings[f.Function])
 	}
-	return places
+	return list
 }
 
 // who returns who asked for the blocks that are there at an entry.
@@ -108,7 +100,7 @@ func (l *lives) who(entry int) Who {
 			return Owner{Born: -1}
 		}
 		x := &l.all[tag]
-		return Owner{Known: true, ID: tag, Born: x.born, Age: entry - max(x.born, 0), Stack: l.stack(tag)}
+		return Owner{Known: true, ID: tag, Born: x.born, Age: entry - max(x.born, 0), Stack: places(l.of, x.call)}
 	}
 }
 

@@ -82,7 +82,7 @@ func (r *Recording) AtEntry(entry int) (*Report, error) {
 		pool = poolOf(pools, h.Pools[e.Pool])
 	}
 	why := Explain(heap, r.need(heap, request, pool), l.who(entry))
-	why.Asker = &Owner{Known: true, Born: entry, Stack: l.places(e.Stack)}
+	why.Asker = &Owner{Known: true, Born: entry, Stack: places(l.of, e.Stack)}
 	return why, nil
 }
 
@@ -98,10 +98,6 @@ func (r *Recording) AtEnd(request alloc.Request, free *device.Size) *Report {
 	}
 	return report
 }
-
-// Stacks returns what tells where the program asked for an allocation of the trace that is made of the course: see
-// [Options]. O(entries) once.
-func (r *Recording) Stacks() func(id uint64) []string { return r.livesAt(len(r.Course.Steps)).stack }
 
 // need returns what the recorded allocator makes of a request.
 func (r *Recording) need(h *Heap, request alloc.Request, pool alloc.PoolID) Need {

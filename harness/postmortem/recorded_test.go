@@ -161,7 +161,7 @@ func TestStacksOfARecording(t *testing.T) {
 	plan := report.Plans[0]
 	require.Equal(t, postmortem.WayRegions, plan.Way)
 	for _, b := range plan.Blocks {
-		require.Equal(t, b.Owner.Stack, r.Stacks()(b.Owner.ID))
+		require.Equal(t, b.Owner.Stack, r.Stacks().Places(b.Owner.ID))
 	}
 }
 

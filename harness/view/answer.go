@@ -72,7 +72,7 @@ func (r *Recording) tile(ctx context.Context, w io.Writer, q url.Values) error {
 	if err != nil {
 		return err
 	}
-	return page.Tile(w, &run.Picture.Space, found.Rects, found.Whole)
+	return page.Tile(w, &run.Picture.Space, found.Rects, found.Whole, events, r.Stacks)
 }
 
 // addresses returns the addresses of a part of the axis.
@@ -181,5 +181,5 @@ func (r *Recording) state(ctx context.Context, w io.Writer, q url.Values) error 
 		}
 		r.states.put(i, event, at)
 	}
-	return page.Moment(w, at)
+	return page.Moment(w, at, r.Stacks)
 }

@@ -37,6 +37,8 @@ type Wanted struct {
 type Recording struct {
 	Trace *picture.Trace // with fine buckets
 	Runs  []Run          // in the order of what was wanted
+	// Stacks says where the program asked for memory, for the caller to fill in; nil: it is not known.
+	Stacks page.Stacks
 
 	away     string // directory that goes when the recording is closed
 	src      trace.Source
@@ -215,7 +217,7 @@ func load(dir string, src trace.Source, wanted []Wanted) (*Recording, error) {
 // Traced returns what a page shows of the recording.
 func (r *Recording) Traced() (page.Traced, error) {
 	coarse := r.Trace.Grid.Coarse(page.Budget(1).Buckets)
-	t := page.Traced{Picture: r.Trace.Pick(coarse)}
+	t := page.Traced{Picture: r.Trace.Pick(coarse), Stacks: r.Stacks}
 	for i := range r.Runs {
 		run := &r.Runs[i]
 		config, err := json.Marshal(run.Setup.Config)

@@ -147,7 +147,7 @@ func TestPicturesShowWhatTheDataSay(t *testing.T) {
 
 	at := onMap(t, p, 2.5, 10*mib)
 	require.NoError(t, chromedp.Do(p.ctx, chromedp.MouseEvent("mouseMoved", at.X, at.Y)))
-	tip := ask[string](t, p, `app.map.tip.innerText`)
+	tip := ask[string](t, p, `document.querySelector(".vy-tip").innerText`)
 	for _, want := range []string{"activations", "4.00 MiB", "event 1", "default stream"} {
 		require.Contains(t, tip, want)
 	}
@@ -355,7 +355,7 @@ func TestHostileNames(t *testing.T) {
 	require.False(t, ask[bool](t, p, `"hurt" in window || document.querySelector("main img") !== null`))
 	at := onMap(t, p, 0.5, 1<<19)
 	require.NoError(t, chromedp.Do(p.ctx, chromedp.MouseEvent("mouseMoved", at.X, at.Y)))
-	require.Contains(t, ask[string](t, p, `app.map.tip.innerText`), evil)
+	require.Contains(t, ask[string](t, p, `document.querySelector(".vy-tip").innerText`), evil)
 	require.Less(t, ask[float64](t, p, `document.documentElement.scrollWidth - innerWidth`), 1.0, "a long name does not widen the page")
 }
 

@@ -102,16 +102,6 @@ function refusal({ failure, runs }) {
   const parts = [];
   if (why) {
     parts.push(el("h3", { text: `The failure at event ${count(failure.event)}, ${where}` }), ...postmortem(why));
-    for (const p of (why.pinned_by ?? []).filter((p) => p.stack?.length)) {
-      parts.push(
-        el(
-          "details",
-          {},
-          el("summary", { text: `${bytes(p.pinned_bytes)} pinned by ${plural(p.blocks.count, "block")} of ${p.stack[0]}` }),
-          el("pre", { text: p.stack.join("\n") }),
-        ),
-      );
-    }
   }
   const moments = runs.filter((p) => p.at_failure);
   if (!moments.length) return parts;

@@ -81,6 +81,32 @@ function tagName(trace, index) {
   return trace.tags[index] || (trace.tags.length > 1 ? "no tag, or a rare one" : "no tag");
 }
 
+// STACK_LEFT_OUT is the number of a stack that there was no room for; 0 is that of none that is known.
+const STACK_LEFT_OUT = 1;
+
+// stackLines returns the places of a stack, the innermost first, or null where none is known.
+function stackLines(stacks, number) {
+  if (!stacks || !number) return null;
+  if (number === STACK_LEFT_OUT) return ["left out: there was room for those of the heaviest blocks"];
+  stacks.texts ??= new TextDecoder().decode(stacks.places).split("\n");
+  const from = stacks.starts[number - 2];
+  return Array.from(stacks.frames.subarray(from, stacks.starts[number - 1]), (n) =>
+    n === NEVER ? "… and further out" : stacks.texts[n],
+  );
+}
+
+// innermost returns the first places of a stack as names and texts: none where it is not known.
+function innermost(stacks, number) {
+  const lines = stackLines(stacks, number);
+  if (!lines) return [];
+  const rest = lines.length - MOST_SHOWN;
+  const shown = lines.slice(0, MOST_SHOWN).join("\n");
+  return [["asked for at", rest > 0 ? `${shown}\n… ${plural(rest, "more", "more")}: click the block` : shown]];
+}
+
+// MOST_SHOWN is how many places of a stack are shown at the pointer.
+const MOST_SHOWN = 4;
+
 // Axis maps events to the common horizontal axis and back. The position of an event is that of the state
 // after it; the axis ends at the number of events, where the last state ends.
 class Axis {

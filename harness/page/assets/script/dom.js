@@ -72,6 +72,20 @@ function facts(pairs) {
   return list;
 }
 
+// TIP is the box that names what is at the pointer. The page has one.
+const TIP = el("div", { class: "vy-tip", role: "status", hidden: true });
+document.body.append(TIP);
+
+// name shows what is known of something beside a point of the window, or hides it for null.
+function name(at, pairs) {
+  TIP.hidden = !pairs;
+  if (!pairs) return;
+  TIP.replaceChildren(facts(pairs));
+  const { offsetWidth: w, offsetHeight: h } = TIP;
+  const beside = (from, size, end) => (from + 14 + size > end ? Math.max(from - 14 - size, 0) : from + 14);
+  TIP.style.transform = `translate(${beside(at.clientX, w, window.innerWidth)}px, ${beside(at.clientY, h, window.innerHeight)}px)`;
+}
+
 // sharp sizes a canvas to so many points of the page and returns its context, in which one unit is one
 // point whatever the resolution of the screen.
 function sharp(canvas, width, height) {

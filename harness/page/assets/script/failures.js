@@ -199,6 +199,12 @@ function postmortem(r) {
       ),
     );
   }
+  const told = (text, stack) =>
+    el("details", {}, el("summary", { text }), el("ol", { class: "vy-calls" }, ...stack.map((line) => el("li", { text: line }))));
+  if (r.asker?.stack?.length) parts.push(told(`Who asked: ${r.asker.stack[0]}`, r.asker.stack));
+  for (const p of r.pinned_by ?? [])
+    if (p.stack?.length)
+      parts.push(told(`${bytes(p.pinned_bytes)} pinned by ${plural(p.blocks.count, "block")} of ${p.stack[0]}`, p.stack));
   if (r.plans?.length) {
     const proven = (p) =>
       p.proven === true ? "tried: granted" : p.proven === false ? "tried: refused" : "not tried";

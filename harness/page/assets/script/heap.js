@@ -4,17 +4,17 @@
 // for that event. "how" says which: recorded, rebuilt or nearest.
 function heapAt(trace, run, event) {
   const known = run.instants.find((i) => i.event === event) ?? run.asked?.get(event);
-  if (known) return recorded(known, "recorded");
+  if (known) return recorded(trace, known, "recorded");
   const { map } = run;
-  if (map.complete && !map.regions.left_out.count) return rebuilt(run, event);
+  if (map.complete && !map.regions.left_out.count) return rebuilt(trace, run, event);
   let best = null;
   for (const i of run.instants)
     if (!best || Math.abs(i.event - event) < Math.abs(best.event - event)) best = i;
-  return best ? recorded(best, "nearest") : { event, how: "unknown", regions: [], chunks: [], more: 0 };
+  return best ? recorded(trace, best, "nearest") : { event, how: "unknown", regions: [], chunks: [], more: 0 };
 }
 
 // recorded returns a recorded instant, chunk by chunk.
-function recorded(instant, how) {
+function recorded(trace, instant, how) {
   const c = instant.chunks;
   const chunks = Array.from(c.addr, (addr, i) => ({
     addr,
@@ -26,8 +26,10 @@ function recorded(instant, how) {
     stream: c.stream[i],
     tag: c.tag[i],
     id: c.id[i],
+    stack: c.stack ? c.stack[i] : 0,
   }));
-  return { event: instant.event, how, regions: instant.regions, chunks, more: instant.more };
+  const stacks = instant.stacks ?? trace.stacks;
+  return { event: instant.event, how, regions: instant.regions, chunks, more: instant.more, stacks };
 }
 
 // STATE_FREE, STATE_LIVE and STATE_PENDING are the states that can be rebuilt.
@@ -37,7 +39,7 @@ const STATE_PENDING = 2;
 
 // rebuilt returns what the rectangles say of an event: which memory is held, the blocks in it, and that the
 // rest is free.
-function rebuilt(run, event) {
+function rebuilt(trace, run, event) {
   const { map } = run;
   const areas = [];
   for (let i = 0; i < map.regions.y.length; i++) {
@@ -87,7 +89,7 @@ function rebuilt(run, event) {
     }
     free(end);
   });
-  return { event, how: "rebuilt", regions, chunks, more: blocks.length - next };
+  return { event, how: "rebuilt", regions, chunks, more: blocks.length - next, stacks: trace.stacks };
 }
 
 // joined returns areas that lie side by side as one region. Memory that is mapped page by page would else

@@ -46,10 +46,10 @@ class InstantView {
       el("div", { class: "vy-split" }, this.plot, this.side),
     );
     this.plot.addEventListener("pointermove", (e) => this.hover(e));
-    this.plot.addEventListener("pointerleave", () => app.map.name(null, null));
+    this.plot.addEventListener("pointerleave", () => name(null, null));
     this.plot.addEventListener("click", (e) => {
       const c = this.chunkAt(e);
-      app.state.set({ pin: c && c.state !== STATE_FREE ? c.id : null });
+      app.state.set({ pin: c && this.isBlock(c) ? c.id : null });
     });
     this.plot.addEventListener("keydown", (e) => {
       const by = { ArrowLeft: -1, ArrowRight: 1 }[e.key];
@@ -245,18 +245,24 @@ class InstantView {
 
   // hover names the chunk at the pointer.
   hover(e) {
-    const { trace, report } = this.app;
     const c = this.chunkAt(e);
-    if (!c) {
-      this.app.map.name(null, null);
-      return;
-    }
+    name(e, c && [...this.describe(c), ...innermost(this.heap.stacks, c.stack)]);
+  }
+
+  // isBlock reports whether a chunk is in use.
+  isBlock(c) {
+    return Boolean(STATE_LOOKS[this.app.report.states[c.state]]?.block);
+  }
+
+  // describe returns what is known of a chunk, as names and texts.
+  describe(c) {
+    const { trace, report } = this.app;
     const list = [
       ["state", report.states[c.state]],
       ["size", bytes(c.size)],
       ["address", address(c.addr)],
     ];
-    if (STATE_LOOKS[report.states[c.state]]?.block) {
+    if (this.isBlock(c)) {
       list.push(
         ["block", String(c.id)],
         ["requested", bytes(c.requested)],
@@ -273,7 +279,7 @@ class InstantView {
       }
     }
     if (c.class >= 0) list.push(["class", String(c.class)]);
-    this.app.map.name(e, list);
+    return list;
   }
 
   // drawSide makes the sums by state and by class.

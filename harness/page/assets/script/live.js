@@ -84,7 +84,7 @@ class Live {
       return;
     }
     const q = new URLSearchParams({ run: index, from, to, low, high, most: LIVE_BLOCKS });
-    this.ask(what, `tile?${q}`, (t) => panel.show({ ...map, rects: t.rects, complete: t.complete }));
+    this.ask(what, `tile?${q}`, (t) => panel.show({ ...map, rects: t.rects, complete: t.complete, stacks: t.stacks }));
   }
 
   // curves asks for the curves of the window in finer buckets.

@@ -7,6 +7,8 @@ class BlockMap {
     this.controls = el("div", { class: "vy-controls" });
     this.key = el("div", {});
     this.panels = el("div", { class: "vy-maps" });
+    this.card = el("div", { class: "vy-card", "aria-live": "polite", hidden: true });
+    this.missing = el("p", { class: "vy-note", hidden: true });
     this.section = el(
       "section",
       { id: "vy-map" },
@@ -18,9 +20,9 @@ class BlockMap {
       this.controls,
       this.key,
       this.panels,
+      this.missing,
+      this.card,
     );
-    this.tip = el("div", { class: "vy-tip", role: "status", hidden: true });
-    document.body.append(this.tip);
     app.state.view((changed) => this.update(changed));
   }
 
@@ -34,6 +36,9 @@ class BlockMap {
         .filter((r) => r.map)
         .map((run) => new MapPanel(this, run));
       this.panels.replaceChildren(...this.list.map((p) => p.element));
+      const left = trace.stacks?.left_out ?? 0;
+      this.missing.hidden = !left;
+      this.missing.textContent = `${plural(left, "stack")} of calls left out: there is room for those of the heaviest blocks.`;
     }
     if (has("trace", "hidden", "paint", "theme")) {
       this.controls.replaceChildren(
@@ -56,6 +61,7 @@ class BlockMap {
     if (has("trace", "hidden", "paint", "theme", "unit", "from", "to")) for (const p of this.list) p.draw();
     if (has("trace", "hidden", "unit", "from", "to", "cursor", "pin", "event", "run", "theme"))
       for (const p of this.list) p.drawOver();
+    if (has("trace", "pin", "run", "event")) this.keep();
   }
 
   // resize follows the width of the page.
@@ -66,15 +72,39 @@ class BlockMap {
     }
   }
 
-  // name shows what is known of a block beside the pointer, or hides it for null.
-  name(e, pairs) {
-    this.tip.hidden = !pairs;
-    if (!pairs) return;
-    this.tip.replaceChildren(facts(pairs));
-    const { offsetWidth: w, offsetHeight: h } = this.tip;
-    const left = e.clientX + 14 + w > window.innerWidth ? Math.max(e.clientX - 14 - w, 0) : e.clientX + 14;
-    const top = e.clientY + 14 + h > window.innerHeight ? Math.max(e.clientY - 14 - h, 0) : e.clientY + 14;
-    this.tip.style.transform = `translate(${left}px, ${top}px)`;
+  // keep shows all that is known of the block that is kept.
+  keep() {
+    const { state } = this.app;
+    const { pin } = state;
+    this.card.hidden = pin === null;
+    if (pin === null) return;
+    const { run, pairs, lines } = this.kept() ?? {};
+    const letGo = button("let go", "Keep this block no longer", () => state.set({ pin: null }));
+    this.card.replaceChildren(
+      el("h3", {}, el("span", { text: `Block ${pin}${run ? ` of ${run.strategy}` : ""} ` }), letGo),
+      pairs ? facts(pairs) : el("p", { text: "It is not among the blocks that the page holds." }),
+    );
+    if (lines) {
+      this.card.append(
+        el("h3", { text: "Asked for at, the innermost call first" }),
+        el("ol", { class: "vy-calls" }, ...lines.map((text) => el("li", { text }))),
+      );
+    }
+  }
+
+  // kept returns what is known of the block that is kept: as the map has it, or else the instant.
+  kept() {
+    const { state, trace, instant } = this.app;
+    const run = instant.run();
+    const tile = this.list?.find((p) => p.run === run)?.tile;
+    for (const t of [tile, run?.map]) {
+      const i = t ? blockById(t.rects, state.pin, state.event) : -1;
+      if (i < 0) continue;
+      const b = blockOf(t.rects, i);
+      return { run, pairs: describeBlock(trace, run, b), lines: stackLines(t.stacks ?? trace.stacks, b.stack) };
+    }
+    const c = instant.heap?.chunks.find((x) => x.id === state.pin && instant.isBlock(x));
+    return c && { run, pairs: instant.describe(c), lines: stackLines(instant.heap.stacks, c.stack) };
   }
 }
 
@@ -148,13 +178,14 @@ class MapPanel {
     this.colors();
     this.draw();
     this.drawOver();
+    if (this.run.index === this.app.state.run) this.map.keep();
   }
 
   // listen follows the pointer.
   listen() {
     gestures(this.app, this.plot, (e) => this.at(e).event);
     this.plot.addEventListener("pointermove", (e) => this.move(e));
-    this.plot.addEventListener("pointerleave", () => this.map.name(null, null));
+    this.plot.addEventListener("pointerleave", () => name(null, null));
     this.plot.addEventListener("dblclick", () => this.range(0, this.run.map.space));
     this.plot.addEventListener("pointerdown", (e) => {
       if (e.button !== 0 || e.pointerType === "touch") return;
@@ -211,20 +242,23 @@ class MapPanel {
     if (this.drag) {
       this.dragged = p;
       this.drawOver();
-      this.map.name(null, null);
+      name(null, null);
       return;
     }
     const last = Math.max(this.app.trace.events - 1, 0);
     const event = Math.min(Math.max(Math.floor(p.event), 0), last);
     this.app.state.set({ cursor: event });
-    this.map.name(e, this.describe(event, p.bytes));
+    name(e, this.describe(event, p.bytes));
   }
 
   // describe returns what is known of the block at a place, or of the place.
   describe(event, y) {
     const { trace } = this.app;
     const i = blockAt(this.tile.rects, event, y);
-    if (i >= 0) return describeBlock(trace, this.run, blockOf(this.tile.rects, i));
+    if (i >= 0) {
+      const b = blockOf(this.tile.rects, i);
+      return [...describeBlock(trace, this.run, b), ...innermost(this.tile.stacks ?? trace.stacks, b.stack)];
+    }
     if (y < 0 || y >= this.run.map.space) return null;
     const { regions } = this.run.map;
     let held = -1;

@@ -32,6 +32,7 @@ function blockOf(rects, i) {
     stream: rects.stream[i],
     class: rects.class[i],
     id: rects.id[i],
+    stack: rects.stack ? rects.stack[i] : 0,
   };
 }
 

@@ -1,0 +1,168 @@
+package page
+
+import (
+	"cmp"
+	"iter"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/vramyard/vramyard/alloc"
+	"github.com/vramyard/vramyard/harness/picture"
+)
+
+// Stacks tells where a program asked for the allocations of a trace.
+type Stacks interface {
+	// Stack returns the number of the stack of an allocation, 0 if it is not known.
+	Stack(id uint64) uint32
+	// Frames yields the numbers of the places of a stack, the innermost first.
+	Frames(stack uint32) iter.Seq[uint32]
+	// Place returns a place in the program.
+	Place(frame uint32) (file string, line int64, function string)
+}
+
+const (
+	mostFrames = 64 // innermost places that are kept of a stack
+
+	stackUnknown = 0 // numbers of a page in the place of a stack
+	stackLeftOut = 1
+	stackFirst   = 2
+
+	frameDeeper = 1<<32 - 1 // stands for the outer places of a stack that are not kept
+)
+
+// roomForStacks returns how many bytes stacks may take beside so many blocks, before they are compressed. It falls
+// with the blocks that are kept, so that a page that is too large loses both.
+func roomForStacks(blocks int) int { return max(16<<10, min(64*blocks, 1<<20)) }
+
+// stackWeights adds up what the blocks of each stack weigh.
+type stackWeights struct {
+	of     Stacks
+	weight map[uint32]float64
+	blocks int // that are kept
+}
+
+// add adds a block.
+func (w *stackWeights) add(id uint64, weight float64) {
+	if stack := w.of.Stack(id); stack != 0 {
+		w.weight[stack] += weight
+	}
+}
+
+// rects adds rectangles.
+func (w *stackWeights) rects(rects []picture.Rect, events int) {
+	w.blocks += len(rects)
+	for i := range rects {
+		r := &rects[i]
+		w.add(r.ID, float64(r.Size)*float64(min(int(r.Dies), events)-int(r.Born)))
+	}
+}
+
+// instant adds the blocks of an instant.
+func (w *stackWeights) instant(x *picture.Instant) {
+	w.blocks = max(w.blocks, len(x.Chunks)) // most of them are among the rectangles of a page
+	for i := range x.Chunks {
+		if c := &x.Chunks[i]; inUse(c) {
+			w.add(c.ID, float64(c.Size))
+		}
+	}
+}
+
+// stackTable numbers the stacks that a page, or an answer, has room for. The nil table knows none.
+type stackTable struct {
+	of      Stacks
+	number  map[uint32]uint32 // of stacks that are kept
+	starts  []uint32          // by number: the first of its frames
+	frames  []uint32          // places, stack by stack
+	places  []string
+	texts   map[uint32]uint32 // places, by the numbers that Stacks gives them
+	leftOut int               // stacks
+}
+
+// table keeps the heaviest stacks, until there is no room for the next.
+func (w *stackWeights) table() *stackTable {
+	t := &stackTable{of: w.of, number: map[uint32]uint32{}, texts: map[uint32]uint32{}}
+	order := make([]uint32, 0, len(w.weight))
+	for stack := range w.weight {
+		order = append(order, stack)
+	}
+	slices.SortFunc(order, func(a, b uint32) int {
+		return cmp.Or(cmp.Compare(w.weight[b], w.weight[a]), cmp.Compare(a, b))
+	})
+	room := roomForStacks(w.blocks)
+	for i, stack := range order {
+		frames, places := len(t.frames), len(t.places)
+		if room -= t.take(stack, room); room < 0 {
+			t.frames, t.places, t.leftOut = t.frames[:frames], t.places[:places], len(order)-i
+			break
+		}
+		t.number[stack] = uint32(len(t.starts)) + stackFirst
+		t.starts = append(t.starts, uint32(frames))
+	}
+	t.starts = append(t.starts, uint32(len(t.frames)))
+	return t
+}
+
+// take adds the frames of a stack and returns what they take, or what is more than there is room for.
+func (t *stackTable) take(stack uint32, room int) (taken int) {
+	n := 0
+	for frame := range t.of.Frames(stack) {
+		if n++; n > mostFrames {
+			t.frames = append(t.frames, frameDeeper)
+			break
+		}
+		i, known := t.texts[frame]
+		if !known {
+			i = uint32(len(t.places))
+			t.texts[frame] = i
+			file, line, function := t.of.Place(frame)
+			t.places = append(t.places, clip(file)+":"+strconv.FormatInt(line, 10)+" "+clip(function))
+			taken += len(t.places[i]) + 1
+		}
+		t.frames = append(t.frames, i)
+		if taken += 4; taken > room {
+			break
+		}
+	}
+	return taken + 4
+}
+
+// inUse reports whether a chunk is a block.
+func inUse(c *picture.Cell) bool { return c.State == alloc.Live || c.State == alloc.Pending }
+
+// numberOf returns the number of the stack of an allocation in the table.
+func (t *stackTable) numberOf(id uint64) uint32 {
+	stack := t.of.Stack(id)
+	if stack == 0 {
+		return stackUnknown
+	}
+	if n, ok := t.number[stack]; ok {
+		return n
+	}
+	return stackLeftOut
+}
+
+// stackTable encodes a table.
+func (e *encoder) stackTable(t *stackTable) object {
+	return object{
+		"places": e.u8([]byte(strings.Join(t.places, "\n"))), // clip leaves no line break in them
+		"frames": e.u32(t.frames), "starts": e.u32(t.starts), "left_out": t.leftOut,
+	}
+}
+
+// stacksOf returns the table of all that is drawn of a trace, nil if nothing is known of stacks.
+func stacksOf(t *Traced) *stackTable {
+	if t.Stacks == nil {
+		return nil
+	}
+	w := &stackWeights{of: t.Stacks, weight: map[uint32]float64{}}
+	for i := range t.Runs {
+		if p := t.Runs[i].Picture; p != nil {
+			w.rects(p.Rects, t.Picture.Grid.Events)
+			for k := range p.Instants {
+				w.instant(&p.Instants[k])
+			}
+		}
+	}
+	return w.table()
+}
