@@ -47,8 +47,11 @@ func TestFilesAreTheSameWheneverTheyAreWritten(t *testing.T) {
 }
 
 func TestFilesHoldTheirFonts(t *testing.T) {
-	assert.Contains(t, string(written(t, sample("a"), chart.PDF)), "/FontFile2")
-	assert.Contains(t, string(written(t, sample("a"), chart.SVG)), "font/ttf")
+	pdf, svg := written(t, sample("a"), chart.PDF), written(t, sample("a"), chart.SVG)
+	assert.Contains(t, string(pdf), "/FontFile2")
+	assert.Less(t, len(pdf), 25_000)
+	assert.Contains(t, string(svg), "font/ttf")
+	assert.Less(t, len(svg), 40_000)
 	var linked bytes.Buffer
 	require.NoError(t, sample("a").Write(&linked, chart.SVG, chart.Page{Width: chart.OneColumn, Font: 8, Linked: true}))
 	assert.Less(t, linked.Len(), 20_000)

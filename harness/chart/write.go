@@ -12,10 +12,13 @@ import (
 	"strconv"
 	"strings"
 
+	"golang.org/x/image/font/opentype"
 	"golang.org/x/text/encoding/charmap"
+	"gonum.org/v1/plot"
 	"gonum.org/v1/plot/font"
 	"gonum.org/v1/plot/vg"
 	"gonum.org/v1/plot/vg/draw"
+	"gonum.org/v1/plot/vg/recorder"
 	"gonum.org/v1/plot/vg/vgimg"
 	"gonum.org/v1/plot/vg/vgpdf"
 	"gonum.org/v1/plot/vg/vgsvg"
@@ -49,7 +52,7 @@ type Page struct {
 	Width  vg.Length // of the whole
 	Height vg.Length // of the whole; 0 is what suits the width
 	Font   vg.Length // size of the text
-	Linked bool      // an SVG names its font instead of holding it, 0.5 MiB smaller
+	Linked bool      // an SVG names its font instead of holding what it uses of it, 15 KiB smaller
 }
 
 // Widths of columns that most journals and proceedings have.
@@ -91,10 +94,14 @@ func (c *Chart) Write(w io.Writer, f Format, p Page) error {
 	if p.Height == 0 {
 		p.Height = natural
 	}
-	canvas := canvasOf(f, p)
-	if !l.draw(draw.New(canvas)) {
+	var drawn recorder.Canvas
+	if !l.draw(draw.NewCanvas(&drawn, p.Width, p.Height)) {
 		return fmt.Errorf("no room for the figure on %.1f x %.1f cm; at this width and font it takes about %.1f cm of height",
 			p.Width/vg.Centimeter, p.Height/vg.Centimeter, natural/vg.Centimeter)
+	}
+	canvas := canvasOf(f, p)
+	if err := paint(canvas, drawn.Actions, f != PNG && !p.Linked); err != nil {
+		return err
 	}
 	var b bytes.Buffer
 	if _, err := canvas.WriteTo(&b); err != nil {
@@ -102,6 +109,39 @@ func (c *Chart) Write(w io.Writer, f Format, p Page) error {
 	}
 	_, err := w.Write(finish(f, b.Bytes()))
 	return err
+}
+
+// paint does on a canvas what was recorded, in which all text is of one typeface. Parts of fonts hold the
+// characters that are there.
+func paint(on vg.Canvas, actions []recorder.Action, part bool) error {
+	chars := map[rune]bool{'?': true} // which stands for those that a PDF lacks
+	for _, a := range actions {
+		if text, ok := a.(*recorder.FillString); ok {
+			for _, r := range text.String {
+				chars[r] = true
+			}
+		}
+	}
+	var small *opentype.Font // the part
+	for _, a := range actions {
+		text, ok := a.(*recorder.FillString)
+		if !ok {
+			a.ApplyTo(on)
+			continue
+		}
+		face := plot.DefaultTextHandler.Cache().Lookup(text.Font, text.Size)
+		if part {
+			if small == nil {
+				var err error
+				if small, err = subset(face.Face, chars); err != nil {
+					return err
+				}
+			}
+			face.Face = small
+		}
+		on.FillString(face, text.Point, text.String)
+	}
+	return nil
 }
 
 // sizedWriter is a canvas of the library that can be written.
