@@ -153,7 +153,7 @@ func BenchmarkFind(b *testing.B) {
 	for _, part := range []int{1, 10, 100, 1000} {
 		b.Run(fmt.Sprintf("window=1:%d", part), func(b *testing.B) {
 			for b.Loop() {
-				w := blocks.Window{From: events / 3, To: events/3 + events/part, High: math.MaxUint64, Most: 50_000}
+				w := blocks.Window{From: events / 3, To: events/3 + events/part, High: math.MaxUint64, Most: 1_000_000}
 				_, err := f.Find(context.Background(), w)
 				require.NoError(b, err)
 			}

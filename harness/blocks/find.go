@@ -74,6 +74,10 @@ type Found struct {
 	Stopped bool           // so many blocks were looked at that some of those left out may be larger than some found
 }
 
+// spare is the part of what is wanted by which what is found may exceed it before it is cut: more takes
+// memory, less takes time.
+const spare = 4
+
 // mostLooked bounds the blocks that are looked at for one window.
 const mostLooked = 1 << 22
 
@@ -190,7 +194,7 @@ func (s *search) look(p *piece) (int, error) {
 			s.whole = false
 		}
 	}
-	if len(s.found) >= 2*s.w.Most {
+	if len(s.found) >= s.w.Most+s.w.Most/spare+perPiece {
 		s.cut()
 	}
 	if p.next += n; p.next == p.count {
@@ -202,16 +206,17 @@ func (s *search) look(p *piece) (int, error) {
 	return n, nil
 }
 
-// cut drops the blocks that cover least until there are no more than are wanted.
+// cut drops the blocks that cover least until there are no more than are wanted. O(n).
 func (s *search) cut() {
 	if len(s.found) <= s.w.Most {
 		return
 	}
-	slices.SortFunc(s.found, func(a, b weighed) int {
-		return cmp.Or(cmp.Compare(b.weight, a.weight), byBirth(&a.Rect, &b.Rect))
-	})
+	heaviest(s.found, s.w.Most)
 	s.found, s.whole = s.found[:s.w.Most], false
-	s.least = s.found[s.w.Most-1].weight
+	s.least = s.found[0].weight
+	for i := range s.found {
+		s.least = min(s.least, s.found[i].weight)
+	}
 }
 
 // byBirth orders blocks by birth, then by address.
@@ -222,11 +227,23 @@ func byBirth(a, b *picture.Rect) int {
 // finish returns what was found.
 func (s *search) finish() []picture.Rect {
 	s.cut()
-	rects := make([]picture.Rect, len(s.found))
-	for i := range rects {
-		rects[i] = s.found[i].Rect
+	order := make([]uint64, len(s.found)) // births and places: numbers are sorted many times faster than blocks
+	for i := range s.found {
+		order[i] = uint64(s.found[i].Born)<<32 | uint64(i)
 	}
-	slices.SortFunc(rects, func(a, b picture.Rect) int { return byBirth(&a, &b) })
+	slices.Sort(order)
+	rects := make([]picture.Rect, len(s.found))
+	for i, at := range order {
+		rects[i] = s.found[uint32(at)].Rect
+	}
+	for i := 0; i < len(rects); { // few are born at the same event
+		next := i + 1
+		for next < len(rects) && rects[next].Born == rects[i].Born {
+			next++
+		}
+		slices.SortFunc(rects[i:next], func(a, b picture.Rect) int { return byBirth(&a, &b) })
+		i = next
+	}
 	return rects
 }
 

@@ -5,6 +5,8 @@ import (
 	"encoding/json"
 	"io"
 	"maps"
+	"math"
+	"math/bits"
 
 	"github.com/vramyard/vramyard/harness/picture"
 )
@@ -30,14 +32,67 @@ func (e *encoder) answer(w io.Writer, o object) error {
 	return err
 }
 
-// Tile answers with the blocks of a window of a trace of so many events. whole says that no block of the window is left
+// Tile answers with the blocks of a window, by birth, of a trace of so many events. whole says that no block of the window is left
 // out. stacks may be nil.
 func Tile(w io.Writer, space *picture.Space, rects []picture.Rect, whole bool, events int, stacks Stacks) error {
 	e := &encoder{}
 	o := object{"complete": whole}
 	e.about(o, stacks, func(w *stackWeights) { w.rects(rects, events) })
-	o["rects"] = e.rects(space, rects)
+	o["rects"] = e.packed(space, rects)
 	return e.answer(w, o)
+}
+
+// packed encodes rectangles by birth in a third of the bytes of [encoder.rects]: as differences, in columns as
+// narrow as their largest number. Differences are modulo 2^32, so that what never happens is a number too.
+func (e *encoder) packed(space *picture.Space, rects []picture.Rect) object {
+	of := func(f func(r *picture.Rect) uint64) object { return e.narrow(column(rects, f)) }
+	last := uint32(0)
+	o := object{
+		"n":    len(rects),
+		"y":    of(func(r *picture.Rect) uint64 { return uint64(space.Y(r.Addr)) }),
+		"size": of(func(r *picture.Rect) uint64 { return uint64(r.Size) }),
+		"loss": of(func(r *picture.Rect) uint64 { return uint64(r.Size - r.Requested) }),
+		"born": of(func(r *picture.Rect) uint64 {
+			d := r.Born - last
+			last = r.Born
+			return uint64(d)
+		}),
+		"life":   of(func(r *picture.Rect) uint64 { return uint64(r.Dies - r.Born) }),
+		"tail":   of(func(r *picture.Rect) uint64 { return uint64(r.Dies - r.Freed) }),
+		"tag":    of(func(r *picture.Rect) uint64 { return uint64(r.Tag) }),
+		"stream": of(func(r *picture.Rect) uint64 { return uint64(r.Stream) }),
+		"class":  e.i16(column(rects, func(r *picture.Rect) int16 { return class(r.Class) })),
+		"id":     of(func(r *picture.Rect) uint64 { return r.ID }),
+	}
+	if e.stacks != nil {
+		o["stack"] = of(func(r *picture.Rect) uint64 { return uint64(e.stacks.numberOf(r.ID)) })
+	}
+	return o
+}
+
+// narrow encodes whole numbers as multiples of their largest common power of two, in as few bytes as that leaves.
+func (e *encoder) narrow(v []uint64) object {
+	var all, most uint64
+	for _, x := range v {
+		all |= x
+		most = max(most, x)
+	}
+	shift := 0
+	if all != 0 {
+		shift = bits.TrailingZeros64(all)
+	}
+	o := object{"by": uint64(1) << shift}
+	switch most >>= shift; {
+	case most <= math.MaxUint8:
+		o["v"] = e.u8(column(v, func(x *uint64) uint8 { return uint8(*x >> shift) }))
+	case most <= math.MaxUint16:
+		o["v"] = e.u16(column(v, func(x *uint64) uint16 { return uint16(*x >> shift) }))
+	case most <= math.MaxUint32:
+		o["v"] = e.u32(column(v, func(x *uint64) uint32 { return uint32(*x >> shift) }))
+	default:
+		o["v"] = e.f64(column(v, func(x *uint64) float64 { return float64(*x >> shift) }))
+	}
+	return o
 }
 
 // Moment answers with the state after an event. stacks may be nil.

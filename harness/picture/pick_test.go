@@ -1,6 +1,7 @@
 package picture_test
 
 import (
+	"context"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -45,20 +46,22 @@ func TestEachIsToldEveryBlock(t *testing.T) {
 	})
 }
 
-// TestAtIsAnInstantOfTheRecording asks for single instants and for all at once.
-func TestAtIsAnInstantOfTheRecording(t *testing.T) {
+// TestAWalkerSeesTheInstantsOfTheRecording asks for single instants and for all at once.
+func TestAWalkerSeesTheInstantsOfTheRecording(t *testing.T) {
 	o := tiny
 	o.Events = []int{0, 17, 300, 699}
 	forAll(t, o, func(t *testing.T, c *drawn) {
 		p, err := replay.Prepare(c.trace)
 		require.NoError(t, err)
+		w := c.picture.Walker(p, c.setup, c.device, c.o)
+		defer w.Close()
 		for _, want := range c.run.Instants {
-			got, err := c.picture.At(p, c.setup, c.device, want.Event, c.o)
+			got, err := w.To(context.Background(), want.Event)
 			require.NoError(t, err)
 			got.Labels = want.Labels
 			require.Equal(t, want, *got)
 		}
-		_, err = c.picture.At(p, c.setup, c.device, c.picture.Grid.Events, c.o)
+		_, err = w.To(context.Background(), c.picture.Grid.Events)
 		require.Error(t, err)
 	})
 }

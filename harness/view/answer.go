@@ -46,6 +46,7 @@ const (
 	mostBlocks = 1 << 20 // in an answer
 	mostBucket = 1 << 13 // likewise
 	mostStates = 32      // that are kept
+	mostWalker = 4       // likewise: replays that wait where they are
 )
 
 // run returns the run that a question is about.
@@ -170,13 +171,25 @@ func (r *Recording) state(ctx context.Context, w io.Writer, q url.Values) error 
 	i := n.get("run", len(r.Runs)-1)
 	at := r.states.get(i, event)
 	if at == nil {
-		p, err := r.prepared()
+		walker, err := r.walkers.take(i, event, func() (*picture.Walker, error) {
+			p, err := r.prepared()
+			if err != nil {
+				return nil, err
+			}
+			o := page.Budget(len(r.Runs))
+			o.FreeAt = r.freeAt
+			return r.Trace.Walker(p, run.Setup, run.device, o), nil
+		})
 		if err != nil {
 			return err
 		}
-		o := page.Budget(len(r.Runs))
-		o.Step = func(int) error { return ctx.Err() }
-		if at, err = r.Trace.At(p, run.Setup, run.device, event, o); err != nil {
+		at, err = walker.To(ctx, event)
+		if err != nil && ctx.Err() == nil {
+			walker.Close()
+			return err
+		}
+		r.walkers.put(i, walker)
+		if err != nil {
 			return err
 		}
 		r.states.put(i, event, at)

@@ -45,7 +45,7 @@ func (c *Cache) Open(ctx context.Context, src trace.Source, wanted []Wanted, at 
 		return nil, err
 	}
 	dir := filepath.Join(c.Dir, key)
-	r, err := load(dir, src, wanted)
+	r, err := load(dir, src, wanted, at)
 	if err == nil {
 		now := time.Now()
 		_ = os.Chtimes(dir, now, now) // at worst it goes too early
@@ -81,7 +81,7 @@ func (c *Cache) record(
 	// Files must be closed before their directory gets its name, on some systems.
 	if err := errors.Join(r.Close(), os.Rename(away, dir)); err != nil {
 		// Another program may have been quicker.
-		r, errLoad := load(dir, src, wanted)
+		r, errLoad := load(dir, src, wanted, at)
 		if errLoad == nil {
 			return r, os.RemoveAll(away)
 		}
@@ -90,7 +90,7 @@ func (c *Cache) record(
 	if err := c.trim(filepath.Base(dir)); err != nil {
 		return nil, err
 	}
-	return load(dir, src, wanted)
+	return load(dir, src, wanted, at)
 }
 
 // recordAway makes a recording that goes when it is closed.

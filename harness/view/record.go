@@ -42,8 +42,10 @@ type Recording struct {
 
 	away     string // directory that goes when the recording is closed
 	src      trace.Source
+	freeAt   replay.FreeAt
 	prepared func() (*replay.Prepared, error)
 	states   states
+	walkers  walkers
 }
 
 // Run is one strategy on the trace.
@@ -55,9 +57,10 @@ type Run struct {
 	file    *os.File
 }
 
-// Close closes the files of the recording, and removes those that are not kept.
+// Close ends replays that wait, closes the files of the recording, and removes those that are not kept.
 func (r *Recording) Close() error {
 	var errs []error
+	r.walkers.close()
 	for i := range r.Runs {
 		if f := r.Runs[i].file; f != nil {
 			errs = append(errs, f.Close())
@@ -97,7 +100,7 @@ func Record(ctx context.Context, src trace.Source, wanted []Wanted, at replay.Fr
 	if err != nil {
 		return nil, err
 	}
-	r := newRecording(t, src, wanted)
+	r := newRecording(t, src, wanted, at)
 	prepared, err := r.prepared()
 	if err != nil {
 		return nil, err
@@ -113,8 +116,8 @@ func Record(ctx context.Context, src trace.Source, wanted []Wanted, at replay.Fr
 }
 
 // newRecording returns a recording without pictures.
-func newRecording(t *picture.Trace, src trace.Source, wanted []Wanted) *Recording {
-	r := &Recording{Trace: t, src: src, Runs: make([]Run, len(wanted))}
+func newRecording(t *picture.Trace, src trace.Source, wanted []Wanted, at replay.FreeAt) *Recording {
+	r := &Recording{Trace: t, src: src, freeAt: at, Runs: make([]Run, len(wanted))}
 	r.prepared = sync.OnceValues(func() (*replay.Prepared, error) { return replay.Prepare(src) })
 	for i := range wanted {
 		r.Runs[i].Wanted = wanted[i]
@@ -186,7 +189,7 @@ func (r *Recording) save(dir string) error {
 }
 
 // load opens what a directory holds.
-func load(dir string, src trace.Source, wanted []Wanted) (*Recording, error) {
+func load(dir string, src trace.Source, wanted []Wanted, at replay.FreeAt) (*Recording, error) {
 	f, err := os.Open(filepath.Join(dir, overviewName))
 	if err != nil {
 		return nil, err
@@ -200,7 +203,7 @@ func load(dir string, src trace.Source, wanted []Wanted) (*Recording, error) {
 		return nil, fs.ErrInvalid
 	}
 	o.Trace.Head = src.Head() // the name may be another one
-	r := newRecording(o.Trace.Reopen(src), src, wanted)
+	r := newRecording(o.Trace.Reopen(src), src, wanted, at)
 	for i := range r.Runs {
 		r.Runs[i].Picture = &o.Runs[i]
 		f, err := os.Open(filepath.Join(dir, blocksName(i)))
