@@ -132,7 +132,10 @@ func (t *tab) wait(expression string) error {
 
 // settle waits until the page has drawn what was changed.
 func (t *tab) settle() error {
-	_, err := eval[bool](t, `new Promise(done => requestAnimationFrame(() => requestAnimationFrame(() => done(true))))`)
+	_, err := eval[bool](t, `new Promise(done => {
+		const look = () => requestAnimationFrame(() => (document.documentElement.dataset.painting ?? "0") === "0" ? done(true) : look());
+		requestAnimationFrame(look);
+	})`)
 	return err
 }
 

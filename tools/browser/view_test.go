@@ -2,6 +2,8 @@ package main
 
 import (
 	"bufio"
+	"cmp"
+	"fmt"
 	"io"
 	"net/http"
 	"os"
@@ -70,7 +72,7 @@ func TestAServedPageKnowsAllWhenLookedAtCloser(t *testing.T) {
 	trace := filepath.Join(t.TempDir(), "w1.parquet")
 	require.NoError(t, exec.Command(house.program, "trace", "gen", "w1", "--live", "2000", "--pairs", "50000", trace).Run())
 	p := served(t, "--strategies", "caching,bfc", trace)
-	require.False(t, ask[bool](t, p, "app.map.list[0].tile.complete"))
+	require.False(t, ask[bool](t, p, "app.map.list[0].run.map.complete"))
 	require.Greater(t, ask[int](t, p, "app.trace.shift"), 0)
 	events := ask[float64](t, p, "app.trace.events")
 
@@ -108,5 +110,80 @@ func TestAServedPageKnowsAllWhenLookedAtCloser(t *testing.T) {
 
 	do(t, p, "app.state.window(0, app.trace.events)")
 	answered(t, p)
-	require.True(t, ask[bool](t, p, "app.map.list[0].tile === app.map.list[0].run.map && app.trace.buckets === app.trace.whole.buckets"))
+	require.True(t, ask[bool](t, p, "app.map.list[0].tile.complete && app.trace.buckets === app.trace.whole.buckets"))
+}
+
+// TestAMillionBlocksAreDrawnAsTheyAre holds pixels of a map with a million blocks to the blocks that lie there, and
+// logs what they took.
+func TestAMillionBlocksAreDrawnAsTheyAre(t *testing.T) {
+	trace := filepath.Join(t.TempDir(), "w1.parquet")
+	pairs := cmp.Or(os.Getenv("VRAMYARD_PAIRS"), "1100000")
+	require.NoError(t, exec.Command(house.program, "trace", "gen", "w1", "--live", "10000", "--pairs", pairs, trace).Run())
+	p := served(t, "--strategies", "bfc:growth", trace)
+	do(t, p, `app.state.set({paint: "size"})`)
+	answered(t, p)
+	require.GreaterOrEqual(t, ask[int](t, p, "app.map.list[0].tile.rects.y.length"), 1_000_000)
+	for _, part := range []int{1, 10, 50, 1000} {
+		do(t, p, fmt.Sprintf(`app.state.window(app.trace.events / 2, app.trace.events / 2 + app.trace.events / %d)`, part))
+		followed := ask[string](t, p, "app.map.list[0].plot.dataset.ms")
+		answered(t, p)
+		t.Logf("1/%d: %s ms with what was there, %s ms with %.0f blocks of the window", part, followed,
+			ask[string](t, p, "app.map.list[0].plot.dataset.ms"), ask[float64](t, p, "app.map.list[0].tile.rects.y.length"))
+		// A pixel has the colour of a block that touches it or its neighbours; where there is none, it is ground.
+		wrong := ask[[]string](t, p, `(() => {
+			const m = app.map.list[0], r = m.tile.rects, v = m.view(), w = m.pixels.width, h = m.pixels.height;
+			const image = m.pixels.getContext("2d").getImageData(0, 0, w, h).data, hex = (n) => n.toString(16).padStart(2, "0");
+			const ground = new Set(), bad = [];
+			let seed = 7, painted = 0;
+			for (let k = 0; k < 120; k++) {
+				seed = (seed * 1103515245 + 12345) % 2147483648;
+				const x = seed % w;
+				seed = (seed * 1103515245 + 12345) % 2147483648;
+				const y = seed % h, at = (y * w + x) * 4;
+				const color = "#" + hex(image[at]) + hex(image[at + 1]) + hex(image[at + 2]);
+				const events = (n) => v.x0 + (n / w) * (v.x1 - v.x0), bytes = (n) => v.y1 - (n / h) * (v.y1 - v.y0);
+				const paint = m.tints.paint, colors = new Set();
+				let inside = false;
+				for (let i = 0; i < r.y.length; i++) {
+					if (r.born[i] > events(x + 2) || r.dies[i] < events(x - 1) || r.y[i] > bytes(y - 1) || r.y[i] + r.size[i] < bytes(y + 2)) continue;
+					colors.add(paint.color({size: r.size[i]}));
+					inside ||= r.born[i] <= events(x) && r.dies[i] >= events(x + 1) && r.y[i] <= bytes(y + 1) && r.y[i] + r.size[i] >= bytes(y);
+				}
+				const shades = [...colors].map((c) => darker(c));
+				if (colors.has(color) || shades.includes(color)) painted++;
+				else if (inside) bad.push("a block covers the pixel and " + color + " is not of one that touches it");
+				else ground.add(color);
+				function darker(c) { return "#" + [1, 3, 5].map((n) => hex(Math.floor(parseInt(c.slice(n, n + 2), 16) * 0.66))).join(""); }
+			}
+			if (painted < 60) bad.push("only " + painted + " pixels have the colour of a block");
+			return bad;
+		})()`)
+		require.Empty(t, wrong, "1/%d", part)
+	}
+	do(t, p, "app.state.window(0, app.trace.events)") // what is known is shown at once
+	require.Greater(t, ask[float64](t, p, "app.map.list[0].tile.rects.y.length"), 0.0)
+}
+
+// TestAStateIsThereBeforeTheReplay shows what the recorded blocks say of an event and then what a replay says: both
+// have the same blocks.
+func TestAStateIsThereBeforeTheReplay(t *testing.T) {
+	trace := filepath.Join(t.TempDir(), "w1.parquet")
+	require.NoError(t, exec.Command(house.program, "trace", "gen", "w1", "--live", "2000", "--pairs", "100000", trace).Run())
+	p := served(t, "--strategies", "caching", trace)
+	answered(t, p)
+	do(t, p, `window.seen = []; const renew = app.instant.renew;
+		let go; const first = new Promise((done) => (go = done)), ask = window.fetch; // the replay ends after the blocks are there
+		window.fetch = async (question, o) => { if (question.startsWith("state")) await first; return ask(question, o); };
+		app.instant.renew = function () { renew.call(this); seen.push(this.heap, this.says.textContent); go(); };
+		app.state.set({event: 190000})`)
+	answered(t, p)
+	require.Equal(t, []string{"rebuilt", "recorded"}, ask[[]string](t, p, "[seen[0].how, seen[2].how]"))
+	require.True(t, ask[bool](t, p, `seen[1].includes("is replayed") && !seen[3].includes("replayed")`))
+	require.True(t, ask[bool](t, p, `(() => {
+		const blocks = (heap) => heap.chunks.filter((c) => app.report.states[c.state] === "live").map((c) => [c.addr, c.size, c.requested, c.id].join()).sort();
+		const [a, b] = [blocks(seen[0]), blocks(seen[2])];
+		return a.length > 1500 && a.join(";") === b.join(";");
+	})()`))
+	held := func(i int) float64 { return ask[float64](t, p, fmt.Sprintf("seen[%d].regions.reduce((n, r) => n + r.size, 0)", i)) }
+	require.Equal(t, held(2), held(0))
 }

@@ -24,14 +24,14 @@ async function unpack(text) {
   return new Response(stream).arrayBuffer();
 }
 
-// revive puts arrays in the place of references to them.
-function revive(value, buffer) {
-  if (Array.isArray(value)) return value.map((v) => revive(v, buffer));
+// revive puts arrays in the place of references to them. They begin at a byte of the buffer.
+function revive(value, buffer, base = 0) {
+  if (Array.isArray(value)) return value.map((v) => revive(v, buffer, base));
   if (value === null || typeof value !== "object") return value;
   if (typeof value.t === "string" && typeof value.o === "number" && value.t in ARRAYS) {
-    return new ARRAYS[value.t](buffer, value.o, value.n);
+    return new ARRAYS[value.t](buffer, base + value.o, value.n);
   }
-  for (const key of Object.keys(value)) value[key] = revive(value[key], buffer);
+  for (const key of Object.keys(value)) value[key] = revive(value[key], buffer, base);
   return value;
 }
 

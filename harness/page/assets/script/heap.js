@@ -6,7 +6,8 @@ function heapAt(trace, run, event) {
   const known = run.instants.find((i) => i.event === event) ?? run.asked?.get(event);
   if (known) return recorded(trace, known, "recorded");
   const { map } = run;
-  if (map.complete && !map.regions.left_out.count) return rebuilt(trace, run, event);
+  if (run.then?.event === event) return rebuilt(trace, run.then.map, event);
+  if (map.complete && !map.regions.left_out.count) return rebuilt(trace, map, event);
   let best = null;
   for (const i of run.instants)
     if (!best || Math.abs(i.event - event) < Math.abs(best.event - event)) best = i;
@@ -16,18 +17,7 @@ function heapAt(trace, run, event) {
 // recorded returns a recorded instant, chunk by chunk.
 function recorded(trace, instant, how) {
   const c = instant.chunks;
-  const chunks = Array.from(c.addr, (addr, i) => ({
-    addr,
-    region: c.region[i],
-    size: c.size[i],
-    requested: c.requested[i],
-    state: c.state[i],
-    class: c.class[i],
-    stream: c.stream[i],
-    tag: c.tag[i],
-    id: c.id[i],
-    stack: c.stack ? c.stack[i] : 0,
-  }));
+  const chunks = Array.from(c.addr, (_, i) => rowOf(c, i));
   const stacks = instant.stacks ?? trace.stacks;
   return { event: instant.event, how, regions: instant.regions, chunks, more: instant.more, stacks };
 }
@@ -39,8 +29,7 @@ const STATE_PENDING = 2;
 
 // rebuilt returns what the rectangles say of an event: which memory is held, the blocks in it, and that the
 // rest is free.
-function rebuilt(trace, run, event) {
-  const { map } = run;
+function rebuilt(trace, map, event) {
   const areas = [];
   for (let i = 0; i < map.regions.y.length; i++) {
     if (map.regions.born[i] <= event && event < map.regions.dies[i]) {
@@ -54,7 +43,7 @@ function rebuilt(trace, run, event) {
   }
   const blocks = [];
   for (let i = 0; i < atMost(map.rects.born, event); i++) {
-    if (map.rects.dies[i] > event) blocks.push(blockOf(map.rects, i));
+    if (map.rects.dies[i] > event) blocks.push(rowOf(map.rects, i));
   }
   const regions = joined(
     map,
@@ -89,7 +78,7 @@ function rebuilt(trace, run, event) {
     }
     free(end);
   });
-  return { event, how: "rebuilt", regions, chunks, more: blocks.length - next, stacks: trace.stacks };
+  return { event, how: "rebuilt", regions, chunks, more: blocks.length - next, stacks: map.stacks ?? trace.stacks };
 }
 
 // joined returns areas that lie side by side as one region. Memory that is mapped page by page would else

@@ -143,8 +143,10 @@ class InstantView {
           ? `The trace is replayed up to event ${count(this.app.state.event)} …`
           : `This is the recorded instant nearest to event ${count(this.app.state.event)}: the file does not hold every block of this run.`,
       );
-    if (h.how === "rebuilt")
+    if (h.how === "rebuilt") {
       parts.push("Rebuilt from the blocks of the map: what is held and no block's is shown as free.");
+      if (this.app.live) parts.push("The trace is replayed up to here for the state in full …");
+    }
     if (h.how === "unknown") parts.push("Nothing is known of this event.");
     if (h.more) parts.push(`${plural(h.more, "small chunk")} left out.`);
     if (this.layout.rows) parts.push(`A row is ${bytes(this.layout.width)}.`);

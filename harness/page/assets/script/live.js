@@ -1,6 +1,7 @@
 // What a page that is served asks for when the reader looks closer. A page that is a file asks for nothing.
 
-const LIVE_BLOCKS = 100_000; // of a window, so many are drawn in some tens of milliseconds
+const LIVE_BLOCKS = 1_000_000; // of a window, so many are drawn in some frames
+const LIVE_BREATH = 50_000; // blocks from which on the page breathes while they are unpacked
 const LIVE_BUCKETS = 4096; // more than a screen has columns
 const LIVE_STATES = 64; // that are kept
 const LIVE_WAIT = 90; // milliseconds that a window must rest before it is asked for
@@ -45,7 +46,7 @@ class Live {
     try {
       const answer = await fetch(question, { signal: stop.signal });
       if (!answer.ok) throw new Error(await answer.text());
-      const full = answered(await answer.arrayBuffer());
+      const full = await answered(await answer.arrayBuffer());
       if (stop.signal.aborted) return;
       this.says.hidden = true;
       show(full);
@@ -71,20 +72,29 @@ class Live {
     this.tell();
   }
 
-  // blocks asks for the blocks of the window of a map.
+  // blocks asks for the blocks of the window of a map, and of half as much before and after it: so those that are
+  // next are there.
   blocks(panel) {
     const { state, trace } = this.app;
     const { map, index } = panel.run;
     const what = `tile ${index}`;
-    const [from, to] = [Math.max(Math.floor(state.from), 0), Math.min(Math.ceil(state.to), trace.events)];
-    const [low, high] = [Math.floor(panel.y0), Math.ceil(panel.y1)];
-    if (map.complete || (from === 0 && to === trace.events && low <= 0 && high >= map.space)) {
-      this.drop(what);
+    if (map.complete) {
       if (panel.tile !== map) panel.show(map);
       return;
     }
+    const [low, high] = [Math.floor(panel.y0), Math.ceil(panel.y1)];
+    const { of } = panel.tile;
+    const there = of && of.from <= state.from && state.to <= of.to && of.low <= low && high <= of.high;
+    const fine = there && of.to - of.from <= 2.2 * (state.to - state.from) && of.high - of.low <= 1.1 * (high - low);
+    if (there && (panel.tile.complete || fine)) {
+      this.drop(what);
+      return;
+    }
+    const more = (state.to - state.from) / 2;
+    const from = Math.max(Math.floor(state.from - more), 0);
+    const to = Math.min(Math.ceil(state.to + more), trace.events);
     const q = new URLSearchParams({ run: index, from, to, low, high, most: LIVE_BLOCKS });
-    this.ask(what, `tile?${q}`, (t) => panel.show({ ...map, rects: t.rects, complete: t.complete, stacks: t.stacks }));
+    this.ask(what, `tile?${q}`, (t) => panel.show({ ...map, ...t, of: { from, to, low, high } }));
   }
 
   // curves asks for the curves of the window in finer buckets.
@@ -146,21 +156,74 @@ class Live {
     if (!run) return;
     run.asked ??= new Map();
     if (run.instants.some((i) => i.event === event) || run.asked.has(event)) {
+      this.drop("blocks then");
       this.drop("state");
       return;
+    }
+    const show = () => {
+      if (this.app.trace === trace && state.event === event && this.app.instant.run() === run)
+        this.app.instant.renew();
+    };
+    // The blocks of the event are known at once; the state in full takes a replay up to there.
+    const { map } = run;
+    if (!map.complete && !map.regions.left_out.count) {
+      const q = { run: run.index, from: event, to: event + 1, low: 0, high: Math.ceil(map.space), most: LIVE_BLOCKS };
+      this.ask("blocks then", `tile?${new URLSearchParams(q)}`, (tile) => {
+        if (!tile.complete || run.asked.has(event)) return;
+        run.then = { event, map: { ...map, ...tile } };
+        show();
+      });
     }
     const q = new URLSearchParams({ run: run.index, event });
     this.ask("state", `state?${q}`, (instant) => {
       if (run.asked.size >= LIVE_STATES) run.asked.delete(run.asked.keys().next().value);
       run.asked.set(event, instant);
-      if (this.app.trace === trace) this.app.instant.renew();
+      show();
     });
   }
 }
 
 // answered reads an answer: the length of a description, the description, and the arrays that it refers to.
-function answered(buffer) {
+async function answered(buffer) {
   const n = new DataView(buffer).getUint32(0, true);
   const about = JSON.parse(new TextDecoder().decode(new Uint8Array(buffer, 4, n)));
-  return revive(about, buffer.slice(4 + n));
+  const full = revive(about, buffer, 4 + n);
+  if (full.rects) full.rects = await unpacked(full.rects);
+  return full;
+}
+
+// unpacked returns rectangles out of their packed form, see Tile in package page. Numbers of 32 bits wrap.
+async function unpacked(packed) {
+  const { n } = packed;
+  const rects = { class: packed.class };
+  if (packed.stack) rects.stack = whole(packed.stack);
+  const breath = () => (n < LIVE_BREATH ? null : new Promise((done) => setTimeout(done)));
+  for (const name of ["y", "size", "tag", "stream", "id"]) {
+    rects[name] = whole(packed[name]);
+    await breath();
+  }
+  const of = (type, f) => {
+    const list = new type(n);
+    for (let i = 0; i < n; i++) list[i] = f(i);
+    return list;
+  };
+  const [loss, born, life, tail] = ["loss", "born", "life", "tail"].map((name) => whole(packed[name]));
+  let at = 0;
+  rects.requested = of(Float64Array, (i) => rects.size[i] - loss[i]);
+  await breath();
+  rects.born = of(Uint32Array, (i) => (at += born[i]));
+  await breath();
+  rects.dies = of(Uint32Array, (i) => rects.born[i] + life[i]);
+  await breath();
+  rects.freed = of(Uint32Array, (i) => rects.dies[i] - tail[i]);
+  reachOf(rects);
+  return rects;
+}
+
+// whole returns the numbers of a packed column.
+function whole({ v, by }) {
+  if (by === 1) return v;
+  const list = new Float64Array(v.length);
+  for (let i = 0; i < v.length; i++) list[i] = v[i] * by;
+  return list;
 }

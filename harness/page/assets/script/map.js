@@ -34,7 +34,7 @@ class BlockMap {
       this.list = state
         .shown()
         .filter((r) => r.map)
-        .map((run) => new MapPanel(this, run));
+        .map((run) => this.list?.find((p) => p.run === run) ?? new MapPanel(this, run));
       this.panels.replaceChildren(...this.list.map((p) => p.element));
       const left = trace.stacks?.left_out ?? 0;
       this.missing.hidden = !left;
@@ -100,7 +100,7 @@ class BlockMap {
     for (const t of [tile, run?.map]) {
       const i = t ? blockById(t.rects, state.pin, state.event) : -1;
       if (i < 0) continue;
-      const b = blockOf(t.rects, i);
+      const b = rowOf(t.rects, i);
       return { run, pairs: describeBlock(trace, run, b), lines: stackLines(t.stacks ?? trace.stacks, b.stack) };
     }
     const c = instant.heap?.chunks.find((x) => x.id === state.pin && instant.isBlock(x));
@@ -137,6 +137,7 @@ class MapPanel {
       this.pixels,
       this.over,
     );
+    this.easel = new Easel(this.pixels, (done) => (this.plot.dataset.ms = done.spent.toFixed(1)));
     this.kept = el("small", {});
     this.reset = button("all addresses", "Show the whole axis of addresses", () =>
       this.range(0, this.run.map.space),
@@ -215,6 +216,7 @@ class MapPanel {
     const { state, axis } = this.app;
     return {
       xOf: axis.times ? (e) => axis.x(e) : (e) => e,
+      even: !axis.times,
       x0: axis.x(state.from),
       x1: axis.x(state.to),
       y0: this.y0,
@@ -256,7 +258,7 @@ class MapPanel {
     const { trace } = this.app;
     const i = blockAt(this.tile.rects, event, y);
     if (i >= 0) {
-      const b = blockOf(this.tile.rects, i);
+      const b = rowOf(this.tile.rects, i);
       return [...describeBlock(trace, this.run, b), ...innermost(this.tile.stacks ?? trace.stacks, b.stack)];
     }
     if (y < 0 || y >= this.run.map.space) return null;
@@ -307,38 +309,31 @@ class MapPanel {
     });
   }
 
-  // colors works out the colour of every block.
+  // colors chooses the colours of blocks.
   colors() {
     const { trace, state } = this.app;
-    const { rects } = this.tile;
-    const paint = new Paint(trace, this.run, state.paint);
-    const pixels = new Map();
-    this.paint = new Uint32Array(rects.y.length);
-    for (let i = 0; i < rects.y.length; i++) {
-      const c = paint.color(blockOf(rects, i));
-      if (!pixels.has(c)) pixels.set(c, pixel(c));
-      this.paint[i] = pixels.get(c);
-    }
+    this.tints = new Tints(this.tile.rects, new Paint(trace, this.run, state.paint));
   }
 
   // draw draws map, axes and frame.
   draw() {
     const width = Math.max(this.plot.clientWidth, 200);
     const [w, h] = [width - GUTTER - MARGIN, MAP_HEIGHT - MAP_FOOT - 4];
-    const g = sharp(this.pixels, w, h);
-    const colors = ink();
     const scale = window.devicePixelRatio || 1;
-    const image = g.createImageData(this.pixels.width, this.pixels.height);
+    sharp(this.pixels, w, h);
+    const colors = ink();
     const tones = {
       paper: pixel(colors.paper),
       held: pixel(colors.held),
       cover: pixel(NEUTRAL),
       dark: pixel(colors.text),
     };
-    const start = performance.now();
-    paintMap(image, this.tile, this.view(), this.paint, tones, scale);
-    g.putImageData(image, 0, 0);
-    this.plot.dataset.ms = (performance.now() - start).toFixed(1);
+    const size = { w: this.pixels.width, h: this.pixels.height };
+    const { printing } = this.app.state; // the browser does not wait
+    this.easel.paint(
+      { map: this.tile, view: this.view(), tints: this.tints, colors: tones, scale, ...size },
+      printing,
+    );
     for (const c of [this.pixels, this.over]) {
       c.style.left = `${GUTTER}px`;
       c.style.top = "4px";
@@ -413,7 +408,7 @@ class MapPanel {
       g.strokeRect(xAt(state.event + 0.5), 0, 0, h);
       const i = state.pin === null ? -1 : blockById(this.tile.rects, state.pin, state.event);
       if (i >= 0) {
-        const b = blockOf(this.tile.rects, i);
+        const b = rowOf(this.tile.rects, i);
         const left = xAt(b.born);
         const right = b.dies === NEVER ? w + 4 : xAt(b.dies);
         g.lineWidth = 2.5;

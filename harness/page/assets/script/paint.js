@@ -18,22 +18,23 @@ const PAINTS = {
   size: { text: "size", amount: (b) => b.size, write: bytes },
 };
 
-// blockOf returns the i-th rectangle of a map as an object.
-function blockOf(rects, i) {
-  return {
-    index: i,
-    y: rects.y[i],
-    size: rects.size[i],
-    requested: rects.requested[i],
-    born: rects.born[i],
-    freed: rects.freed[i],
-    dies: rects.dies[i],
-    tag: rects.tag[i],
-    stream: rects.stream[i],
-    class: rects.class[i],
-    id: rects.id[i],
-    stack: rects.stack ? rects.stack[i] : 0,
-  };
+// rowOf returns the i-th of what is kept in columns as an object.
+function rowOf(columns, i) {
+  const row = { index: i };
+  for (const name in columns) row[name] = columns[name][i];
+  return row;
+}
+
+// looked sets what colours depend on to that of the i-th rectangle. One object serves for all: a million would
+// be work for the garbage collector.
+function looked(block, rects, i) {
+  block.tag = rects.tag[i];
+  block.stream = rects.stream[i];
+  block.class = rects.class[i];
+  block.born = rects.born[i];
+  block.dies = rects.dies[i];
+  block.size = rects.size[i];
+  return block;
 }
 
 // Paint gives blocks of one run their colours.
@@ -45,8 +46,9 @@ class Paint {
     this.high = 1;
     const { rects } = run.map;
     if (this.way.amount) {
+      const block = {};
       for (let i = 0; i < rects.y.length; i++) {
-        const v = Math.max(this.way.amount(blockOf(rects, i), trace.events), 1);
+        const v = Math.max(this.way.amount(looked(block, rects, i), trace.events), 1);
         this.low = Math.min(this.low, v);
         this.high = Math.max(this.high, v);
       }
@@ -66,6 +68,37 @@ class Paint {
     );
     if (!this.known.has(step)) this.known.set(step, rampColor(step / 63));
     return this.known.get(step);
+  }
+}
+
+// Tints are the colours of rectangles as pixels, worked out for REACH of them at a time when they are needed.
+class Tints {
+  constructor(rects, paint) {
+    this.rects = rects;
+    this.paint = paint;
+    this.pixels = new Uint32Array(rects.y.length);
+    this.filled = new Uint8Array(Math.ceil(rects.y.length / REACH));
+    this.known = new Map(); // pixels by colour
+  }
+
+  // fill works out the k-th REACH of them.
+  fill(k) {
+    if (this.filled[k]) return;
+    this.filled[k] = 1;
+    const { rects, paint, pixels, known } = this;
+    const block = {};
+    const end = Math.min((k + 1) * REACH, pixels.length);
+    let last = "";
+    let p = 0;
+    for (let i = k * REACH; i < end; i++) {
+      const color = paint.color(looked(block, rects, i));
+      if (color !== last) {
+        last = color;
+        p = known.get(color);
+        if (p === undefined) known.set(color, (p = pixel(color)));
+      }
+      pixels[i] = p;
+    }
   }
 }
 
@@ -98,8 +131,9 @@ function paintKey(trace, runs, way) {
   const weights = new Map(); // bytes times events, by kind
   for (const r of runs) {
     const { rects } = r.map;
+    const b = {};
     for (let i = 0; i < rects.y.length; i++) {
-      const b = blockOf(rects, i);
+      looked(b, rects, i);
       const n = PAINTS[way].kind(b) ?? -1;
       weights.set(n, (weights.get(n) ?? 0) + b.size * (Math.min(b.dies, trace.events) - b.born));
     }

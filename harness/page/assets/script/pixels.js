@@ -1,28 +1,81 @@
-// The memory map as pixels. Rectangles go straight into an image: a hundred thousand take some tens of
-// milliseconds, where drawing them one by one through the canvas takes many times that.
+// The memory map as pixels. Rectangles go straight into an image: a million take some tens of milliseconds, where
+// drawing them one by one through the canvas takes many times that.
 
 // View is the part of events and addresses that an image shows.
 //   xOf      position of an event on the axis, see Axis.x
+//   even     the position of an event is its number
 //   x0, x1   positions at the left and right edge
 //   y0, y1   bytes of the axis of addresses at the lower and upper edge
 
-// paintMap draws blocks, and the regions they lie in, into an image of w times h pixels. colors are pixels: paper, held (memory that is held),
-// cover (blocks that are not kept one by one) and dark. paint gives each block its colour.
-function paintMap(image, map, view, paint, colors, scale) {
-  const { width: w, height: h } = image;
-  const px = new Uint32Array(image.data.buffer);
-  const canvas = { px, w, h, sx: w / (view.x1 - view.x0), sy: h / (view.y1 - view.y0), view };
-  px.fill(colors.paper);
-  const { regions, rects } = map;
-  for (let i = 0; i < regions.y.length; i++) {
-    const r = place(canvas, regions.born[i], regions.dies[i], regions.y[i], regions.y[i] + regions.size[i]);
-    if (r) fill(canvas, r, colors.held);
+// REACH is how many blocks, by birth, are passed over at once where none of them is in the view.
+const REACH = 1024;
+
+// reaches keeps for rectangles when the last of every REACH of them dies.
+const reaches = new WeakMap();
+
+// reachOf returns when the last of every REACH of rectangles dies.
+function reachOf(rects) {
+  let reach = reaches.get(rects);
+  if (reach) return reach;
+  reach = new Uint32Array(Math.ceil(rects.dies.length / REACH));
+  for (let i = 0; i < rects.dies.length; i++) {
+    const k = Math.floor(i / REACH);
+    if (rects.dies[i] > reach[k]) reach[k] = rects.dies[i];
   }
-  if (!map.complete) shade(canvas, map.raster, colors);
-  const n = atMost(rects.born, view.last);
-  for (let i = 0; i < n; i++) {
-    if (rects.dies[i] < view.first) continue;
-    drawBlock(canvas, rects, i, paint[i], colors, scale);
+  reaches.set(rects, reach);
+  return reach;
+}
+
+// Painting draws blocks, and the regions they lie in, into an image, as long at a time as there is time. colors are
+// pixels: paper, held (memory that is held), cover (blocks that are not kept one by one) and dark. tints give each
+// block its colour.
+class Painting {
+  constructor({ image, map, view, tints, colors, scale }) {
+    const { width: w, height: h } = image;
+    const px = new Uint32Array(image.data.buffer);
+    Object.assign(this, { image, map, view, tints, colors, scale });
+    this.canvas = { px, w, h, sx: w / (view.x1 - view.x0), sy: h / (view.y1 - view.y0), view };
+    this.next = -1; // number of the next REACH blocks; -1 before what lies behind them
+    this.spent = 0; // milliseconds
+  }
+
+  // go paints until a time, and reports whether nothing is left.
+  go(until) {
+    const start = performance.now();
+    const done = this.slices(until);
+    this.spent += performance.now() - start;
+    return done;
+  }
+
+  // slices paints piece by piece until a time.
+  slices(until) {
+    const { map, view, tints, canvas, colors, scale } = this;
+    if (this.next < 0) {
+      this.ground();
+      this.next = 0;
+    }
+    const n = atMost(map.rects.born, view.last);
+    const reach = reachOf(map.rects);
+    for (; this.next * REACH < n; this.next++) {
+      if (reach[this.next] < view.first) continue;
+      if (performance.now() >= until) return false;
+      const from = this.next * REACH;
+      tints.fill(this.next);
+      drawBlocks(canvas, map.rects, from, Math.min(from + REACH, n), tints.pixels, colors, scale);
+    }
+    return true;
+  }
+
+  // ground paints what lies behind the blocks.
+  ground() {
+    const { map, canvas, colors } = this;
+    canvas.px.fill(colors.paper);
+    const { regions } = map;
+    for (let i = 0; i < regions.y.length; i++) {
+      const r = place(canvas, regions.born[i], regions.dies[i], regions.y[i], regions.y[i] + regions.size[i]);
+      if (r) fill(canvas, r, colors.held);
+    }
+    if (!map.complete) shade(canvas, map.raster, colors);
   }
 }
 
@@ -51,7 +104,7 @@ function place(canvas, born, dies, low, high) {
   const top = Math.round(h - (high - view.y0) * sy);
   const d = Math.max(1, Math.min(h, bottom));
   const c = Math.min(Math.max(0, top), d - 1);
-  return { a, b, c, d, left: from >= 0, right: to <= w, whole: bottom - top };
+  return { a, b, c, d };
 }
 
 // fill fills a rectangle.
@@ -59,26 +112,56 @@ function fill({ px, w }, { a, b, c, d }, color) {
   for (let y = c; y < d; y++) px.fill(color, y * w + a, y * w + b);
 }
 
-// drawBlock draws a block: its colour, an edge where there is room, stripes on what rounding added and dots from
-// the free to the end of a delayed one.
-function drawBlock(canvas, rects, i, color, colors, scale) {
-  const y = rects.y[i];
-  const size = rects.size[i];
-  const r = place(canvas, rects.born[i], rects.dies[i], y, y + size);
-  if (!r) return;
-  fill(canvas, r, color);
+// drawBlocks draws some blocks. Of a million most are smaller than a pixel, so nothing is made for one of them
+// and nothing is called for the small ones.
+function drawBlocks(canvas, rects, from, to, pixels, colors, scale) {
+  const { px, w, h, sx, sy, view } = canvas;
+  const { x0, y0, y1, first, xOf, even } = view;
+  const { born, dies, freed, y, size, requested } = rects;
+  for (let i = from; i < to; i++) {
+    if (dies[i] < first) continue;
+    const low = y[i];
+    const high = low + size[i];
+    if (high <= y0 || low >= y1) continue;
+    const left = ((even ? born[i] : xOf(born[i])) - x0) * sx;
+    const right = dies[i] === NEVER ? w : ((even ? dies[i] : xOf(dies[i])) - x0) * sx;
+    if (right < 0 || left >= w) continue;
+    const a = left > 0 ? Math.floor(left) : 0;
+    const b = Math.min(w, Math.max(Math.floor(right), a + 1));
+    const bottom = Math.round(h - (low - y0) * sy);
+    const top = Math.round(h - (high - y0) * sy);
+    const d = Math.max(1, Math.min(h, bottom));
+    const c = Math.min(Math.max(0, top), d - 1);
+    const color = pixels[i];
+    if (b - a > 16) {
+      for (let row = c; row < d; row++) px.fill(color, row * w + a, row * w + b);
+    } else {
+      for (let row = c; row < d; row++) {
+        const end = row * w + b;
+        for (let at = row * w + a; at < end; at++) px[at] = color;
+      }
+    }
+    if (b - a < 3) continue;
+    const loss = ((size[i] - requested[i]) / size[i]) * (bottom - top);
+    if (freed[i] < dies[i] || loss >= 2 * scale || d - c > 4 * scale)
+      decorate(canvas, rects, i, { a, b, c, d, left: left >= 0 }, loss, color, colors, scale);
+  }
+}
+
+// decorate draws what there is room for on a block: an edge, stripes on what rounding added, and dots from the
+// free to the end of a delayed one.
+function decorate(canvas, rects, i, r, loss, color, colors, scale) {
   const wide = r.b - r.a;
-  const high = r.d - r.c;
   if (rects.freed[i] < rects.dies[i] && wide > 3) {
-    const p = place(canvas, rects.freed[i], rects.dies[i], y, y + size);
+    const y = rects.y[i];
+    const p = place(canvas, rects.freed[i], rects.dies[i], y, y + rects.size[i]);
     if (p) texture(canvas, p, colors.dark, (x, row) => x % 4 === 0 && row % 4 === 0);
   }
-  const loss = ((size - rects.requested[i]) / size) * r.whole;
-  if (loss >= 2 * scale && wide > 2) {
+  if (loss >= 2 * scale) {
     const top = { ...r, d: Math.min(r.d, r.c + Math.round(loss)) };
     texture(canvas, top, colors.paper, (x, row) => (x + row) % 5 === 0);
   }
-  if (wide > 4 * scale && high > 4 * scale) edge(canvas, r, darker(color));
+  if (wide > 4 * scale && r.d - r.c > 4 * scale) edge(canvas, r, darker(color));
 }
 
 // texture sets the pixels of a rectangle that a rule chooses.
@@ -132,8 +215,11 @@ function between(p, q, share) {
 
 // blockAt returns the number of the block at an event and a place on the axis of addresses, or -1.
 function blockAt(rects, event, y) {
+  const reach = reachOf(rects);
   for (let i = atMost(rects.born, event) - 1; i >= 0; i--) {
-    if (rects.dies[i] > event && rects.y[i] <= y && y < rects.y[i] + rects.size[i]) return i;
+    const k = Math.floor(i / REACH);
+    if (reach[k] <= event) i = k * REACH;
+    else if (rects.dies[i] > event && rects.y[i] <= y && y < rects.y[i] + rects.size[i]) return i;
   }
   return -1;
 }
@@ -142,8 +228,7 @@ function blockAt(rects, event, y) {
 // one that is there at an event, or the last.
 function blockById(rects, id, event) {
   let last = -1;
-  for (let i = 0; i < rects.id.length; i++) {
-    if (rects.id[i] !== id) continue;
+  for (let i = rects.id.indexOf(id); i >= 0; i = rects.id.indexOf(id, i + 1)) {
     last = i;
     if (rects.born[i] <= event && event < rects.dies[i]) return i;
   }
