@@ -6,6 +6,7 @@ exclude github.com/smartystreets/goconvey v1.8.1
 
 require (
 	github.com/anishathalye/porcupine v1.3.1
+	github.com/ebitengine/purego v0.11.3
 	github.com/goccy/go-yaml v1.19.2
 	github.com/jedib0t/go-pretty/v6 v6.8.3
 	github.com/klauspost/compress v1.20.3

@@ -35,7 +35,7 @@ func (d *Device) Fill(a device.Addr, n device.Size, pattern uint32) error {
 		for at, left := a, n; left > 0; {
 			p, _ := d.partAt(at)
 			p.size = min(p.size, left)
-			d.memories.at(p.slot).write(p.offset, p.size, p.word(at, pattern))
+			d.memories.At(p.slot).write(p.offset, p.size, p.word(at, pattern))
 			at, left = at.Add(p.size), left-p.size
 		}
 	}
@@ -50,7 +50,7 @@ func (d *Device) Compare(a device.Addr, n device.Size, pattern uint32) (differs 
 	for left := n; same && left > 0; {
 		p, _ := d.partAt(a)
 		p.size = min(p.size, left)
-		alike := d.memories.at(p.slot).alike(p.offset, p.size, p.word(a, pattern))
+		alike := d.memories.At(p.slot).alike(p.offset, p.size, p.word(a, pattern))
 		if a, left = a.Add(alike), left-alike; alike < p.size {
 			differs, same = a, false
 		}

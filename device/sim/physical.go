@@ -69,7 +69,7 @@ func (d *Device) letGo(held, charged device.Size) {
 // newMemory makes physical memory that takes charged bytes of the device. It returns false if
 // there are as many as numbers can tell apart.
 func (d *Device) newMemory(size, charged device.Size) (number uint64, m *memory, ok bool) {
-	if number, m, ok = d.memories.add(); !ok {
+	if number, m, ok = d.memories.Add(); !ok {
 		return 0, nil, false
 	}
 	d.serial++
@@ -82,12 +82,12 @@ func (d *Device) newMemory(size, charged device.Size) (number uint64, m *memory,
 
 // dropMemory gives the physical memory in a slot back.
 func (d *Device) dropMemory(slot int32) {
-	m := d.memories.at(slot)
+	m := d.memories.At(slot)
 	if d.frames != nil {
 		d.frames.give(m.pieces)
 	}
 	m.runs.Clear()
-	d.memories.remove(slot)
+	d.memories.Remove(slot)
 }
 
 // ownMemory makes the memory of a region. It returns false if there is as much as numbers can
@@ -95,7 +95,7 @@ func (d *Device) dropMemory(slot int32) {
 func (d *Device) ownMemory(r device.Region) bool {
 	number, _, ok := d.newMemory(r.Size, device.AlignUp(r.Size, d.cfg.Charge))
 	if ok {
-		slot, _ := d.memories.find(number)
+		slot, _ := d.memories.Find(number)
 		p, _ := d.owners.Search(r.Addr)
 		d.owners.Insert(p, addrlist.Entry[int32]{Addr: r.Addr, Value: slot})
 	}

@@ -2,6 +2,7 @@ package sim
 
 import (
 	"github.com/vramyard/vramyard/device"
+	"github.com/vramyard/vramyard/internal/numbered"
 	"github.com/vramyard/vramyard/internal/streampool"
 )
 
@@ -10,7 +11,7 @@ var _ device.Pools = (*Device)(nil)
 // pools is the pools of a device.
 type pools struct {
 	first  *streampool.Pool // pool zero; nil until somebody uses it
-	others table[*streampool.Pool]
+	others numbered.Table[*streampool.Pool]
 }
 
 // all yields every pool that there is.
@@ -18,8 +19,8 @@ func (t *pools) all(yield func(*streampool.Pool) bool) {
 	if t.first != nil && !yield(t.first) {
 		return
 	}
-	for i := range t.others.slots {
-		if s := &t.others.slots[i]; s.used && !yield(s.thing) {
+	for p := range t.others.All {
+		if !yield(*p) {
 			return
 		}
 	}
@@ -107,15 +108,15 @@ func (d *Device) pool(p device.Pool) (*streampool.Pool, error) {
 		}
 		return t.first, nil
 	}
-	if i, ok := t.others.find(uint64(p)); ok {
-		return *t.others.at(i), nil
+	if i, ok := t.others.Find(uint64(p)); ok {
+		return *t.others.At(i), nil
 	}
 	return nil, device.ErrPool
 }
 
 // NewPool implements [device.Pools]. There may be 268 million pools.
 func (d *Device) NewPool(most device.Size) (device.Pool, error) {
-	p, thing, ok := d.pools.others.add()
+	p, thing, ok := d.pools.others.Add()
 	if !ok {
 		return 0, d.book(device.CallNewPool, 0, device.ErrOutOfMemory)
 	}
@@ -139,9 +140,9 @@ func (d *Device) DestroyPool(p device.Pool) error {
 			d.settle(device.CallDestroyPool)
 		}
 		_, _ = pool.Synchronise(), pool.Close() // backing never fails
-		i, _ := d.pools.others.find(uint64(p))
-		*d.pools.others.at(i) = nil
-		d.pools.others.remove(i)
+		i, _ := d.pools.others.Find(uint64(p))
+		*d.pools.others.At(i) = nil
+		d.pools.others.Remove(i)
 	}
 	return d.book(device.CallDestroyPool, 0, err)
 }

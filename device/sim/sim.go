@@ -3,6 +3,7 @@ package sim
 import (
 	"github.com/vramyard/vramyard/device"
 	"github.com/vramyard/vramyard/internal/addrlist"
+	"github.com/vramyard/vramyard/internal/numbered"
 )
 
 // Device is a simulated GPU. It is not safe for concurrent use.
@@ -17,7 +18,7 @@ type Device struct {
 	streams streams
 	pools   pools
 
-	memories table[memory]          // of handles, and of regions if more than their size is known
+	memories numbered.Table[memory] // of handles, and of regions if more than their size is known
 	mappings addrlist.List[mapping] // of memory into ranges
 	owners   addrlist.List[int32]   // slots in memories of regions
 	frames   *frames                // nil if physical memory is only counted
@@ -59,7 +60,7 @@ func New(cfg Config) (*Device, error) {
 		cfg: cfg, costs: cfg.Costs.table(), next: Base, usage: device.Usage{Capacity: cfg.Capacity},
 		streams: newStreams(cfg.Ordinal),
 	}
-	d.memories.ordinal, d.pools.others.ordinal = uint64(cfg.Ordinal), uint64(cfg.Ordinal)
+	d.memories.Ordinal, d.pools.others.Ordinal = cfg.Ordinal, cfg.Ordinal
 	if cfg.Policy == FirstFit {
 		d.gap = cfg.Gap
 	}

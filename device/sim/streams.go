@@ -2,6 +2,7 @@ package sim
 
 import (
 	"github.com/vramyard/vramyard/device"
+	"github.com/vramyard/vramyard/internal/numbered"
 )
 
 var (
@@ -14,7 +15,7 @@ type streams struct {
 	index  map[device.Stream]int32
 	queues []queue
 	busy   []int32 // streams with something queued that was not drained, and some without
-	events table[event]
+	events numbered.Table[event]
 	orders orders
 }
 
@@ -37,7 +38,7 @@ type event struct {
 func newStreams(ordinal uint8) streams {
 	return streams{
 		index:  map[device.Stream]int32{},
-		events: table[event]{ordinal: uint64(ordinal)},
+		events: numbered.Table[event]{Ordinal: ordinal},
 		orders: newOrders(),
 	}
 }
@@ -93,8 +94,8 @@ func (d *Device) over(m mark) bool {
 // event returns the event with a name.
 func (d *Device) event(e device.Event) (*event, error) {
 	t := &d.streams.events
-	if i, ok := t.find(uint64(e)); ok {
-		return t.at(i), nil
+	if i, ok := t.Find(uint64(e)); ok {
+		return t.At(i), nil
 	}
 	return nil, device.ErrEvent
 }
@@ -110,7 +111,7 @@ func (d *Device) NewEvent() (device.Event, error) {
 
 // newEvent is NewEvent without the account, as all below that begin with a small letter are.
 func (d *Device) newEvent() (device.Event, error) {
-	e, v, ok := d.streams.events.add()
+	e, v, ok := d.streams.events.Add()
 	if !ok {
 		return 0, device.ErrOutOfMemory
 	}
@@ -129,12 +130,12 @@ func (d *Device) DestroyEvent(e device.Event) error {
 
 func (d *Device) destroyEvent(e device.Event) error {
 	t := &d.streams
-	i, ok := t.events.find(uint64(e))
+	i, ok := t.events.Find(uint64(e))
 	if !ok {
 		return device.ErrEvent
 	}
-	t.orders.drop(t.events.at(i).before)
-	t.events.remove(i)
+	t.orders.drop(t.events.At(i).before)
+	t.events.Remove(i)
 	return nil
 }
 

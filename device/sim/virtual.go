@@ -30,7 +30,7 @@ type Mapping struct {
 func (d *Device) Mappings(yield func(Mapping) bool) {
 	for e := range d.mappings.All {
 		m := e.Value
-		if !yield(Mapping{e.Addr, m.size, device.Handle(d.memories.number(m.slot)), m.offset, m.access}) {
+		if !yield(Mapping{e.Addr, m.size, device.Handle(d.memories.Number(m.slot)), m.offset, m.access}) {
 			return
 		}
 	}
@@ -156,10 +156,10 @@ func (d *Device) createHandle(size device.Size) (device.Handle, error) {
 
 // handle returns the memory that a handle names.
 func (d *Device) handle(h device.Handle) (slot int32, m *memory, ok bool) {
-	if slot, ok = d.memories.find(uint64(h)); !ok {
+	if slot, ok = d.memories.Find(uint64(h)); !ok {
 		return 0, nil, false
 	}
-	m = d.memories.at(slot)
+	m = d.memories.At(slot)
 	return slot, m, m.named
 }
 
@@ -178,7 +178,7 @@ func (d *Device) ReleaseHandle(h device.Handle) error {
 
 // dropUnused gives the memory of a handle back if it is released and mapped nowhere.
 func (d *Device) dropUnused(slot int32) {
-	if m := d.memories.at(slot); !m.named && m.maps == 0 {
+	if m := d.memories.At(slot); !m.named && m.maps == 0 {
 		d.letGo(m.size, m.size)
 		d.dropMemory(slot)
 	}
@@ -284,7 +284,7 @@ func (d *Device) Unmap(a device.Addr, size device.Size) error {
 		for end := a.Add(size); d.mappingBelow(p, end); {
 			m := d.mappings.Entry(p).Value
 			p = d.mappings.Delete(p)
-			d.memories.at(m.slot).maps--
+			d.memories.At(m.slot).maps--
 			d.dropUnused(m.slot)
 		}
 		d.usage.Mapped -= size

@@ -218,6 +218,7 @@ var codeSnippets = []snippet{
 		"alloc/a.go":          goFile("alloc", "var x time.Duration\n", "time"),
 		"alloc/a_test.go":     goFile("alloc", "var y = time.Now()\n", "time"),
 		"harness/replay/a.go": goFile("replay", "var y = time.Now()\n", "time"),
+		"device/cuda/a.go":    goFile("cuda", "var y = time.Now()\n", "time"),
 	}, nil},
 	{tidy.StrategyImports, "surroundings, locks, chance", files{"strategies/x/a.go": goFile("x", "func f() { go f() }\n", "os", "sync", "math/rand/v2", "time")},
 		[]string{"a.go:2 imports os", "a.go:3 imports sync", "a.go:4 imports math/rand/v2", "a.go:5 imports time", "a.go:6 goroutine"}},

@@ -32,16 +32,21 @@ var catalogueImports = append([]string{"strategies/..."}, strategyImports...)
 var poolImports = []string{"device", "internal/addrlist", "internal/addrmap", "internal/planted", "internal/sizemap"}
 
 // simImports is what the simulated device sees.
-var simImports = []string{"device", "internal/addrlist", "internal/streampool", "internal/strictjson"}
+var simImports = []string{"device", "internal/addrlist", "internal/numbered", "internal/streampool", "internal/strictjson"}
+
+// cudaImports is what a real device sees, beside what loads its driver.
+var cudaImports = []string{"device", "internal/addrlist", "internal/numbered"}
 
 // rooms is the floors table. The most precise row holds for a package.
 var rooms = []room{
 	{dir: ".", floor: 0, only: []string{}, bare: true},
 	{dir: "device", floor: 0, only: []string{}, bare: true},
 	{dir: "internal/addrlist", floor: 1, only: []string{"device"}, bare: true},
+	{dir: "internal/numbered", floor: 1, only: []string{}, bare: true},
 	{dir: "internal/strictjson", floor: 1, only: []string{}, bare: true},
 	{dir: "device/devicetest", floor: 1, only: []string{"device"}, bare: true},
-	{dir: "device/cuda", floor: 1, only: []string{"device"}}, // purego loads the driver
+	{dir: "device/cuda", floor: 11, only: cudaImports}, // purego loads the driver
+	{dir: "device/cuda/cudatest", floor: 1, only: []string{}},
 	{dir: "device/nvml", floor: 1, only: []string{"device"}}, // go-nvml reads the inventory
 	{dir: "internal/planted", floor: 8, only: []string{}, bare: true},
 	{dir: "internal/addrmap", floor: 9, only: []string{"device", "internal/planted"}, bare: true},
@@ -101,7 +106,7 @@ var sideways = map[string][]string{
 }
 
 // testRooms are the rooms of suites that others run as tests of theirs.
-var testRooms = []string{"device/devicetest", "props/propstest"}
+var testRooms = []string{"device/cuda/cudatest", "device/devicetest", "props/propstest"}
 
 // thirdParty lists what bare rooms may import although it is not of the standard library.
 var thirdParty = []string{"golang.org/x/exp/constraints"}

@@ -1,0 +1,48 @@
+//go:build linux
+
+package cudatest
+
+import (
+	"testing"
+
+	"github.com/ebitengine/purego"
+)
+
+// Control steers a stand-in that this process has loaded.
+type Control struct {
+	t         testing.TB
+	complaint func() string
+	fail      func(name string, nth, code, count int)
+	calls     func(name string) int
+	left      func() int
+}
+
+// Steer returns the control of the stand-in at a path. At the end of the test the stand-in may have nothing to complain
+// of: no call that the driver's documentation does not allow.
+func Steer(t testing.TB, path string) *Control {
+	t.Helper()
+	library, err := purego.Dlopen(path, purego.RTLD_NOW|purego.RTLD_LOCAL)
+	if err != nil {
+		t.Fatal(err)
+	}
+	c := &Control{t: t}
+	purego.RegisterLibFunc(&c.complaint, library, "standin_complaint")
+	purego.RegisterLibFunc(&c.fail, library, "standin_fail")
+	purego.RegisterLibFunc(&c.calls, library, "standin_calls")
+	purego.RegisterLibFunc(&c.left, library, "standin_left")
+	t.Cleanup(func() {
+		if text := c.complaint(); text != "" {
+			t.Errorf("the stand-in for the driver complains: %s", text)
+		}
+	})
+	return c
+}
+
+// Fail lets the n-th call of a function from now on, and so many after it, return a code.
+func (c *Control) Fail(function string, nth, code, count int) { c.fail(function, nth, code, count) }
+
+// Calls returns how often a function was called.
+func (c *Control) Calls(function string) int { return c.calls(function) }
+
+// Left returns how much is held: allocations, ranges, mappings, handles, contexts.
+func (c *Control) Left() int { return c.left() }

@@ -1,0 +1,96 @@
+package cuda
+
+import (
+	"fmt"
+	"unsafe"
+
+	"github.com/vramyard/vramyard/device"
+)
+
+// Attributes of a GPU, CUdevice_attribute.
+const (
+	attrMultiprocessors = 16
+	attrPCIBus          = 33
+	attrPCIDevice       = 34
+	attrPCIDomain       = 50
+	attrMajor           = 75
+	attrMinor           = 76
+	attrVirtualMemory   = 102
+	attrMemoryPools     = 115
+)
+
+// GPU is what the driver says of a GPU.
+type GPU struct {
+	Ordinal         int         `json:"ordinal"`         // of cuda:0
+	Name            string      `json:"name"`            // of the product
+	Memory          device.Size `json:"memory"`          // bytes that CUDA has to give
+	Capability      string      `json:"capability"`      // compute capability, such as 9.0
+	Multiprocessors int         `json:"multiprocessors"` // how many
+	PCI             string      `json:"pci"`             // address on the bus
+	VirtualMemory   bool        `json:"virtual_memory"`  // has virtual memory management
+	Pools           bool        `json:"pools"`           // has stream-ordered pools
+}
+
+// Inventory is a driver and its GPUs.
+type Inventory struct {
+	Driver string `json:"driver"` // version of CUDA that it is for, such as 12.4
+	GPUs   []GPU  `json:"gpus"`   // by ordinal
+}
+
+// List returns the GPUs that a driver shows; "" stands for the driver of the system. It makes no context.
+//
+// Errors: [ErrNoDriver]; an [Error] of the driver.
+func List(driver string) (Inventory, error) {
+	v, err := load(driver)
+	if err != nil {
+		return Inventory{}, err
+	}
+	n, err := v.count()
+	if err != nil {
+		return Inventory{}, err
+	}
+	list := Inventory{Driver: fmt.Sprintf("%d.%d", v.version/1000, v.version%1000/10), GPUs: make([]GPU, n)}
+	for i := range list.GPUs {
+		if list.GPUs[i], err = v.describeGPU(i); err != nil {
+			return Inventory{}, err
+		}
+	}
+	return list, nil
+}
+
+// describeGPU asks for what is told of a GPU.
+func (v *driver) describeGPU(ordinal int) (GPU, error) {
+	gpu, err := v.gpu(ordinal)
+	if err != nil {
+		return GPU{}, err
+	}
+	g := GPU{Ordinal: ordinal}
+	var name [256]byte
+	if err := v.call(fnDeviceGetName, uintptr(unsafe.Pointer(&name[0])), uintptr(len(name)-1), uintptr(gpu)); err != nil {
+		return GPU{}, err
+	}
+	g.Name = textAt(&name[0])
+	if err := v.call(fnDeviceTotalMem, uintptr(unsafe.Pointer(&g.Memory)), uintptr(gpu)); err != nil {
+		return GPU{}, err
+	}
+	var values [8]int32
+	for i, attr := range []int{
+		attrMajor, attrMinor, attrMultiprocessors, attrPCIDomain, attrPCIBus, attrPCIDevice, attrVirtualMemory, attrMemoryPools,
+	} {
+		// An old driver does not know the last two; it then has neither.
+		if values[i], err = v.attribute(gpu, attr); err != nil && attr < attrVirtualMemory {
+			return GPU{}, err
+		}
+	}
+	g.Capability = fmt.Sprintf("%d.%d", values[0], values[1])
+	g.Multiprocessors = int(values[2])
+	g.PCI = fmt.Sprintf("%04x:%02x:%02x.0", values[3], values[4], values[5])
+	g.VirtualMemory, g.Pools = v.virtual && values[6] != 0, v.pools && values[7] != 0
+	return g, nil
+}
+
+// attribute asks for an attribute of a GPU.
+func (v *driver) attribute(gpu int32, attr int) (value int32, err error) {
+	err = v.call(fnDeviceGetAttribute, uintptr(unsafe.Pointer(&value)), uintptr(attr), uintptr(gpu))
+	return value, err
+}

@@ -1,0 +1,278 @@
+package cuda
+
+import (
+	"unsafe"
+
+	"github.com/vramyard/vramyard/device"
+	"github.com/vramyard/vramyard/internal/addrlist"
+)
+
+// poolProps is a CUmemPoolProps: pinned memory of one GPU that is shared with no other process.
+type poolProps struct {
+	kind        int32 // 1 is pinned
+	handleTypes int32
+	location    location
+	win32       uintptr
+	maxSize     uint64 // from CUDA 12.2 on; zero before
+	usage       uint16
+	reserved    [54]byte
+}
+
+var _ = [1]struct{}{}[unsafe.Sizeof(poolProps{})-88]
+
+// boundedPools is the version of the driver from which on a pool can be bounded.
+const boundedPools = 12020
+
+// poolAttributes are CUmemPool_attribute by [device.PoolAttribute]. The first three that are flags are ints of the
+// driver's, all else 64 bits.
+var poolAttributes = [device.NumPoolAttributes]uintptr{
+	device.FollowEvents: 1, device.ReuseFinished: 2, device.InsertWaits: 3, device.ReleaseThreshold: 4,
+	device.ReservedNow: 5, device.ReservedHigh: 6, device.UsedNow: 7, device.UsedHigh: 8,
+}
+
+// isFlag reports whether an attribute is one.
+func isFlag(a device.PoolAttribute) bool {
+	return a == device.FollowEvents || a == device.ReuseFinished || a == device.InsertWaits
+}
+
+// pool is what is known of a CUmemoryPool.
+type pool struct {
+	handle uintptr
+	blocks int
+	most   device.Size // bytes; 0 for no bound
+	seen   device.Size // bytes of memory of it that are booked as held
+	others device.Size // bytes that it had when the device was opened, of somebody else in the process
+}
+
+// block is one of a pool that was not freed.
+type block struct {
+	size device.Size
+	pool device.Pool
+}
+
+// probePools finds the default pool.
+func (d *Device) probePools() error {
+	p := &d.defaultPool
+	err := d.call(fnDeviceGetDefaultMemPool, d.answer(), uintptr(d.gpu))
+	if err == nil {
+		p.handle = uintptr(d.out.word)
+		p.others, err = d.figure(p, device.ReservedNow)
+	}
+	d.hasPools = err == nil
+	return err
+}
+
+// figure asks for an attribute of a pool.
+func (d *Device) figure(p *pool, a device.PoolAttribute) (device.Size, error) {
+	d.out.word = 0 // an int of the driver's is its low half on the machines that there are drivers for
+	err := d.call(fnMemPoolGetAttribute, p.handle, poolAttributes[a], d.answer())
+	return device.Size(d.out.word), err
+}
+
+// pool returns what a name stands for.
+func (d *Device) pool(p device.Pool) (*pool, error) {
+	if p == 0 {
+		return &d.defaultPool, nil
+	}
+	if i, ok := d.pools.Find(uint64(p)); ok {
+		return d.pools.At(i), nil
+	}
+	return nil, device.ErrPool
+}
+
+// refresh books what a pool has now.
+func (d *Device) refresh(p *pool) error {
+	now, err := d.figure(p, device.ReservedNow)
+	if err != nil {
+		return err
+	}
+	now -= min(now, p.others)
+	d.letGo(p.seen)
+	d.hold(now)
+	p.seen = now
+	return nil
+}
+
+// refreshPools does so for all.
+func (d *Device) refreshPools() error {
+	if !d.hasPools {
+		return nil
+	}
+	err := d.refresh(&d.defaultPool)
+	for p := range d.pools.All {
+		if err == nil {
+			err = d.refresh(p)
+		}
+	}
+	return err
+}
+
+// NewPool implements [device.Pools] by cuMemPoolCreate. A bound needs a driver of CUDA 12.2.
+func (d *Device) NewPool(most device.Size) (device.Pool, error) {
+	p, err := d.newPool(most)
+	return p, d.book(device.CallNewPool, err)
+}
+
+func (d *Device) newPool(most device.Size) (device.Pool, error) {
+	if most != 0 && d.driver.version < boundedPools {
+		return 0, device.ErrUnsupported
+	}
+	d.props.maxSize = uint64(most)
+	if err := d.one(device.CallNewPool, fnMemPoolCreate, d.answer(), uintptr(unsafe.Pointer(&d.props))); err != nil {
+		return 0, err
+	}
+	made := pool{handle: uintptr(d.out.word), most: most}
+	number, p, ok := d.pools.Add()
+	if !ok {
+		_ = d.call(fnMemPoolDestroy, made.handle) // it was just made
+		return 0, device.ErrOutOfMemory
+	}
+	*p = made
+	return device.Pool(number), nil
+}
+
+// DestroyPool implements [device.Pools] by cuMemPoolDestroy. It fails with [device.ErrBusy] if the pool has blocks, which
+// the driver would let live on.
+func (d *Device) DestroyPool(p device.Pool) error {
+	return d.book(device.CallDestroyPool, d.destroyPool(p))
+}
+
+func (d *Device) destroyPool(p device.Pool) error {
+	if p == 0 {
+		return device.ErrInvalid
+	}
+	gone, err := d.pool(p)
+	if err != nil {
+		return err
+	}
+	if gone.blocks > 0 {
+		return device.ErrBusy
+	}
+	if err := d.one(device.CallDestroyPool, fnMemPoolDestroy, gone.handle); err != nil {
+		return err
+	}
+	d.letGo(gone.seen)
+	i, _ := d.pools.Find(uint64(p))
+	d.pools.Remove(i)
+	return nil
+}
+
+// AllocAsync implements [device.Pools] by cuMemAllocFromPoolAsync. Sizes are rounded up to 512 B.
+func (d *Device) AllocAsync(p device.Pool, size device.Size, s device.Stream) (device.Region, error) {
+	r, err := d.allocAsync(p, size, s)
+	return r, d.book(device.CallAllocAsync, err)
+}
+
+func (d *Device) allocAsync(name device.Pool, size device.Size, s device.Stream) (r device.Region, err error) {
+	p, err := d.pool(name)
+	switch {
+	case err != nil:
+		return r, err
+	case size == 0:
+		return r, device.ErrInvalid
+	case size > mostBytes:
+		return r, device.ErrOutOfMemory
+	}
+	if size = device.AlignUp(size, round); p.most != 0 && size > p.most {
+		return r, device.ErrOutOfMemory
+	}
+	stream, err := d.stream(s)
+	if err != nil {
+		return r, err
+	}
+	err = d.one(device.CallAllocAsync, fnMemAllocFromPoolAsync, d.answer(), uintptr(size), p.handle, stream)
+	if err != nil {
+		_ = d.refreshPools() // what was looked for memory may have given some back; the refusal is the answer
+		return device.Region{}, err
+	}
+	r = device.Region{Addr: device.Addr(d.out.word), Size: size}
+	if err := d.refresh(p); err != nil {
+		return device.Region{}, err
+	}
+	at, _ := d.blocks.Search(r.Addr)
+	d.blocks.Insert(at, addrlist.Entry[block]{Addr: r.Addr, Value: block{size: size, pool: name}})
+	p.blocks++
+	return r, nil
+}
+
+// FreeAsync implements [device.Pools] by cuMemFreeAsync.
+func (d *Device) FreeAsync(a device.Addr, s device.Stream) error {
+	return d.book(device.CallFreeAsync, d.freeAsync(a, s))
+}
+
+func (d *Device) freeAsync(a device.Addr, s device.Stream) error {
+	at, found := d.blocks.Search(a)
+	if !found {
+		return device.ErrInvalid
+	}
+	stream, err := d.stream(s)
+	if err != nil {
+		return err
+	}
+	if err := d.one(device.CallFreeAsync, fnMemFreeAsync, uintptr(a), stream); err != nil {
+		return err
+	}
+	p, err := d.pool(d.blocks.Entry(at).Value.pool)
+	if err == nil {
+		p.blocks--
+	}
+	d.blocks.Delete(at)
+	return err
+}
+
+// TrimPool implements [device.Pools] by cuMemPoolTrimTo.
+func (d *Device) TrimPool(name device.Pool, keep device.Size) error {
+	return d.book(device.CallTrimPool, d.trimPool(name, keep))
+}
+
+func (d *Device) trimPool(name device.Pool, keep device.Size) error {
+	p, err := d.pool(name)
+	if err != nil {
+		return err
+	}
+	if err := d.one(device.CallTrimPool, fnMemPoolTrimTo, p.handle, uintptr(keep)); err != nil {
+		return err
+	}
+	return d.refresh(p)
+}
+
+// PoolAttribute implements [device.Pools] by cuMemPoolGetAttribute.
+func (d *Device) PoolAttribute(name device.Pool, a device.PoolAttribute) (device.Size, error) {
+	v, err := d.poolAttribute(name, a)
+	return v, d.book(device.CallPoolAttribute, err)
+}
+
+func (d *Device) poolAttribute(name device.Pool, a device.PoolAttribute) (device.Size, error) {
+	p, err := d.pool(name)
+	if err != nil {
+		return 0, err
+	}
+	if a >= device.NumPoolAttributes {
+		return 0, device.ErrInvalid
+	}
+	if err := d.enter(); err != nil {
+		return 0, err
+	}
+	v, err := d.figure(p, a)
+	d.tick(device.CallPoolAttribute)
+	d.leave()
+	return v, err
+}
+
+// SetPoolAttribute implements [device.Pools] by cuMemPoolSetAttribute.
+func (d *Device) SetPoolAttribute(name device.Pool, a device.PoolAttribute, v device.Size) error {
+	return d.book(device.CallSetPoolAttribute, d.setPoolAttribute(name, a, v))
+}
+
+func (d *Device) setPoolAttribute(name device.Pool, a device.PoolAttribute, v device.Size) error {
+	p, err := d.pool(name)
+	if err != nil {
+		return err
+	}
+	high := a == device.ReservedHigh || a == device.UsedHigh
+	if !(a == device.ReleaseThreshold || high && v == 0 || isFlag(a) && v <= 1) {
+		return device.ErrInvalid
+	}
+	d.out.second = uint64(v)
+	return d.one(device.CallSetPoolAttribute, fnMemPoolSetAttribute, p.handle, poolAttributes[a], uintptr(unsafe.Pointer(&d.out.second)))
+}

@@ -1,0 +1,364 @@
+package cuda
+
+import (
+	"unsafe"
+
+	"github.com/vramyard/vramyard/device"
+	"github.com/vramyard/vramyard/internal/addrlist"
+)
+
+// location is a CUmemLocation.
+type location struct {
+	kind int32 // 1 is a device
+	id   int32
+}
+
+// allocationProp is a CUmemAllocationProp: pinned memory of one GPU that is shared with no other process.
+type allocationProp struct {
+	kind         int32 // 1 is pinned
+	handleTypes  int32
+	location     location
+	win32        uintptr
+	compression  uint8
+	rdma         uint8
+	usage        uint16
+	reservedByte [4]byte
+}
+
+// accessDesc is a CUmemAccessDesc.
+type accessDesc struct {
+	location location
+	flags    int32
+}
+
+// The driver reads these structures: their sizes are those of its header.
+var (
+	_ = [1]struct{}{}[unsafe.Sizeof(allocationProp{})-32]
+	_ = [1]struct{}{}[unsafe.Sizeof(accessDesc{})-12]
+)
+
+// accessFlags are CUmemAccess_flags by [device.Access].
+var accessFlags = [...]int32{device.AccessNone: 0, device.AccessRead: 1, device.AccessReadWrite: 3}
+
+// physical is memory that a handle names, or that is mapped still.
+type physical struct {
+	handle uintptr // CUmemGenericAllocationHandle
+	size   device.Size
+	maps   int
+	named  bool // was not released
+}
+
+// mapping is memory at an address of a range.
+type mapping struct {
+	size   device.Size
+	slot   int32 // in handles
+	access device.Access
+}
+
+// probeVirtual asks for the granularity, the smallest one.
+func (d *Device) probeVirtual() error {
+	const minimum = 0 // CU_MEM_ALLOC_GRANULARITY_MINIMUM
+	err := d.call(fnMemGetAllocationGranularity, d.answer(), uintptr(unsafe.Pointer(&d.properties)), minimum)
+	if err == nil {
+		d.granularity = device.Size(d.out.word)
+	}
+	return err
+}
+
+// Granularity implements [device.VirtualMemory].
+func (d *Device) Granularity() device.Size { return d.granularity }
+
+// whole reports whether n is a multiple of the granularity.
+func (d *Device) whole(n device.Size) bool { return n&(d.granularity-1) == 0 }
+
+// ReserveRange implements [device.VirtualMemory] by cuMemAddressReserve. The driver takes an address as a hint: a
+// range that comes elsewhere is given back, and there is no room.
+func (d *Device) ReserveRange(size, align device.Size, at device.Addr) (device.Region, error) {
+	r, err := d.reserveRange(size, align, at)
+	return r, d.book(device.CallReserveRange, err)
+}
+
+func (d *Device) reserveRange(size, align device.Size, at device.Addr) (r device.Region, err error) {
+	switch {
+	case size == 0, align != 0 && (!device.IsPowerOfTwo(align) || !at.IsAligned(align)):
+		return r, device.ErrInvalid
+	case !d.whole(size | device.Size(at)):
+		return r, device.ErrGranularity
+	case size > mostBytes, align > mostBytes:
+		return r, device.ErrOutOfMemory
+	}
+	if align <= d.granularity {
+		align = 0 // ranges start at multiples of the granularity
+	}
+	if err := d.enter(); err != nil {
+		return r, err
+	}
+	defer d.leave()
+	err = d.call(fnMemAddressReserve, d.answer(), uintptr(size), uintptr(align), uintptr(at), 0)
+	got := device.Addr(d.out.word)
+	if err == nil && at != 0 && got != at {
+		err = d.call(fnMemAddressFree, uintptr(got), uintptr(size))
+		if err == nil {
+			err = device.ErrOutOfMemory
+		}
+	} else if err != nil && at != 0 && wrong(err) {
+		err = device.ErrOutOfMemory // all else was right: somebody is there
+	}
+	d.tick(device.CallReserveRange)
+	if err != nil {
+		return r, err
+	}
+	p, _ := d.ranges.Search(got)
+	d.ranges.Insert(p, addrlist.Entry[device.Size]{Addr: got, Value: size})
+	d.usage.Ranges++
+	d.usage.Space += size
+	return device.Region{Addr: got, Size: size}, nil
+}
+
+// ReleaseRange implements [device.VirtualMemory] by cuMemAddressFree.
+func (d *Device) ReleaseRange(a device.Addr) error {
+	return d.book(device.CallReleaseRange, d.releaseRange(a))
+}
+
+func (d *Device) releaseRange(a device.Addr) error {
+	p, found := d.ranges.Search(a)
+	if !found {
+		return device.ErrInvalid
+	}
+	size := d.ranges.Entry(p).Value
+	if d.mappingIn(a, size) {
+		return device.ErrMapped
+	}
+	if err := d.one(device.CallReleaseRange, fnMemAddressFree, uintptr(a), uintptr(size)); err != nil {
+		return err
+	}
+	d.ranges.Delete(p)
+	d.usage.Ranges--
+	d.usage.Space -= size
+	return nil
+}
+
+// mappingIn reports whether a mapping starts within size bytes at a.
+func (d *Device) mappingIn(a device.Addr, size device.Size) bool {
+	p, _ := d.mappings.Search(a)
+	p = d.mappings.Above(p)
+	return d.mappings.Holds(p) && d.mappings.Entry(p).Addr.Sub(a) < size
+}
+
+// CreateHandle implements [device.VirtualMemory] by cuMemCreate.
+func (d *Device) CreateHandle(size device.Size) (device.Handle, error) {
+	h, err := d.createHandle(size)
+	return h, d.book(device.CallCreateHandle, err)
+}
+
+func (d *Device) createHandle(size device.Size) (device.Handle, error) {
+	switch {
+	case size == 0:
+		return 0, device.ErrInvalid
+	case !d.whole(size):
+		return 0, device.ErrGranularity
+	case d.over(size):
+		return 0, device.ErrOutOfMemory
+	}
+	err := d.one(device.CallCreateHandle, fnMemCreate, d.answer(), uintptr(size), uintptr(unsafe.Pointer(&d.properties)), 0)
+	if err != nil {
+		return 0, err
+	}
+	handle := uintptr(d.out.word)
+	number, m, ok := d.handles.Add()
+	if !ok {
+		_ = d.call(fnMemRelease, handle) // it was just made
+		return 0, device.ErrOutOfMemory
+	}
+	*m = physical{handle: handle, size: size, named: true}
+	d.usage.Handles++
+	d.hold(size)
+	return device.Handle(number), nil
+}
+
+// memory returns what a handle names.
+func (d *Device) memory(h device.Handle) (slot int32, m *physical, ok bool) {
+	if slot, ok = d.handles.Find(uint64(h)); !ok {
+		return 0, nil, false
+	}
+	m = d.handles.At(slot)
+	return slot, m, m.named
+}
+
+// ReleaseHandle implements [device.VirtualMemory] by cuMemRelease.
+func (d *Device) ReleaseHandle(h device.Handle) error {
+	return d.book(device.CallReleaseHandle, d.releaseHandle(h))
+}
+
+func (d *Device) releaseHandle(h device.Handle) error {
+	slot, m, ok := d.memory(h)
+	if !ok {
+		return device.ErrHandle
+	}
+	if err := d.one(device.CallReleaseHandle, fnMemRelease, m.handle); err != nil {
+		return err
+	}
+	m.named = false
+	d.usage.Handles--
+	d.dropUnused(slot)
+	return nil
+}
+
+// dropUnused books memory as given back that has no handle and is mapped nowhere: the driver has freed it.
+func (d *Device) dropUnused(slot int32) {
+	if m := d.handles.At(slot); !m.named && m.maps == 0 {
+		d.letGo(m.size)
+		d.handles.Remove(slot)
+	}
+}
+
+// Map implements [device.VirtualMemory] by cuMemMap, which takes no offset but zero.
+func (d *Device) Map(a device.Addr, size device.Size, h device.Handle, offset device.Size) error {
+	return d.book(device.CallMap, d.mapAt(a, size, h, offset))
+}
+
+func (d *Device) mapAt(a device.Addr, size device.Size, h device.Handle, offset device.Size) error {
+	if size == 0 {
+		return device.ErrInvalid
+	}
+	if !d.whole(device.Size(a) | size | offset) {
+		return device.ErrGranularity
+	}
+	slot, m, ok := d.memory(h)
+	switch {
+	case !ok:
+		return device.ErrHandle
+	case size > m.size, offset > m.size-size, !d.inOneRange(a, size):
+		return device.ErrInvalid
+	case d.mappedAt(a) || d.mappingIn(a, size):
+		return device.ErrMapped
+	case offset != 0:
+		return device.ErrUnsupported
+	}
+	if err := d.one(device.CallMap, fnMemMap, uintptr(a), uintptr(size), 0, m.handle, 0); err != nil {
+		return err
+	}
+	p, _ := d.mappings.Search(a)
+	d.mappings.Insert(p, addrlist.Entry[mapping]{Addr: a, Value: mapping{size: size, slot: slot}})
+	m.maps++
+	d.usage.Mapped += size
+	return nil
+}
+
+// inOneRange reports whether size bytes at a lie in one range.
+func (d *Device) inOneRange(a device.Addr, size device.Size) bool {
+	p, ok := d.ranges.Floor(a)
+	if !ok {
+		return false
+	}
+	e := d.ranges.Entry(p)
+	at := a.Sub(e.Addr)
+	return size <= e.Value && at <= e.Value-size
+}
+
+// mappedAt reports whether a mapping covers address a.
+func (d *Device) mappedAt(a device.Addr) bool {
+	p, ok := d.mappings.Floor(a)
+	return ok && a.Sub(d.mappings.Entry(p).Addr) < d.mappings.Entry(p).Value.size
+}
+
+// wholeMappings returns the place of the first of the mappings that fill size bytes at a, or says why they
+// do not.
+func (d *Device) wholeMappings(a device.Addr, size device.Size) (addrlist.Pos, error) {
+	if size == 0 {
+		return addrlist.Pos{}, device.ErrInvalid
+	}
+	if !d.whole(device.Size(a) | size) {
+		return addrlist.Pos{}, device.ErrGranularity
+	}
+	first, found := d.mappings.Search(a)
+	if !found {
+		if d.mappedAt(a) {
+			return first, device.ErrInvalid
+		}
+		return first, device.ErrUnmapped
+	}
+	for p := first; size > 0; p = d.mappings.Next(p) {
+		if !d.mappings.Holds(p) || d.mappings.Entry(p).Addr != a {
+			return first, device.ErrUnmapped
+		}
+		n := d.mappings.Entry(p).Value.size
+		if n > size {
+			return first, device.ErrInvalid
+		}
+		a, size = a.Add(n), size-n
+	}
+	return first, nil
+}
+
+// SetAccess implements [device.VirtualMemory] by cuMemSetAccess, once for each range. Where ranges touch and the driver
+// refuses a later one, those before have the new access.
+func (d *Device) SetAccess(a device.Addr, size device.Size, access device.Access) error {
+	return d.book(device.CallSetAccess, d.setAccess(a, size, access))
+}
+
+func (d *Device) setAccess(a device.Addr, size device.Size, access device.Access) error {
+	p, err := d.wholeMappings(a, size)
+	if access > device.AccessReadWrite {
+		err = device.ErrInvalid
+	}
+	if err != nil {
+		return err
+	}
+	if err := d.enter(); err != nil {
+		return err
+	}
+	defer d.leave()
+	defer d.tick(device.CallSetAccess)
+	d.access.flags = accessFlags[access]
+	for size > 0 {
+		n := min(size, d.leftOfRange(a))
+		if err := d.call(fnMemSetAccess, uintptr(a), uintptr(n), uintptr(unsafe.Pointer(&d.access)), 1); err != nil {
+			return err
+		}
+		for a, size = a.Add(n), size-n; d.mappings.Holds(p) && d.mappings.Entry(p).Addr < a; p = d.mappings.Next(p) {
+			e := d.mappings.Entry(p)
+			e.Value.access = access
+			d.mappings.Set(p, e)
+		}
+	}
+	return nil
+}
+
+// leftOfRange returns the bytes from address a, which is in a range, to the end of that.
+func (d *Device) leftOfRange(a device.Addr) device.Size {
+	p, _ := d.ranges.Floor(a)
+	e := d.ranges.Entry(p)
+	return e.Addr.Add(e.Value).Sub(a)
+}
+
+// Unmap implements [device.VirtualMemory] by cuMemUnmap, once for each mapping, which is all that the driver
+// promises. It waits for no work.
+func (d *Device) Unmap(a device.Addr, size device.Size) error {
+	return d.book(device.CallUnmap, d.unmap(a, size))
+}
+
+func (d *Device) unmap(a device.Addr, size device.Size) error {
+	p, err := d.wholeMappings(a, size)
+	if err != nil {
+		return err
+	}
+	if err := d.enter(); err != nil {
+		return err
+	}
+	defer d.leave()
+	defer d.tick(device.CallUnmap)
+	for end := a.Add(size); a < end; {
+		e := d.mappings.Entry(p)
+		if err := d.call(fnMemUnmap, uintptr(e.Addr), uintptr(e.Value.size)); err != nil {
+			return err
+		}
+		p = d.mappings.Delete(p)
+		p = d.mappings.Above(p)
+		d.handles.At(e.Value.slot).maps--
+		d.dropUnused(e.Value.slot)
+		d.usage.Mapped -= e.Value.size
+		a = a.Add(e.Value.size)
+	}
+	return nil
+}
