@@ -33,8 +33,8 @@
 //
 // # Wrappers
 //
-// [Locked], [Limited], [Recorded], [Retrying] and [Filled] wrap a strategy and are strategies.
-// They embed [Forwarder], which passes every power on. A wrapper is never unwrapped:
+// [Locked], [Limited], [Recorded], [Retrying], [Filled] and [Streamed] wrap a strategy and are
+// strategies. They embed [Forwarder], which passes every power on. A wrapper is never unwrapped:
 // reaching around Locked would step around the lock.
 //
 // # Catalogue

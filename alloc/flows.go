@@ -1,0 +1,270 @@
+package alloc
+
+import (
+	"slices"
+
+	"github.com/vramyard/vramyard/device"
+	"github.com/vramyard/vramyard/internal/addrlist"
+)
+
+// flow is a stream that asked for memory. Its frees are numbered; a stream that comes after a
+// free comes after all earlier ones.
+type flow struct {
+	stream device.Stream
+	frees  uint64       // the last free
+	done   uint64       // free that the stream is known to have passed
+	event  device.Event // behind the free with the number marked; none if that is 0
+	marked uint64
+	passed []uint64 // by flow: free of it that this stream was made to wait for
+}
+
+// remnant is memory that was freed, by its address.
+type remnant struct {
+	size device.Size
+	flow int32  // stream of the request
+	free uint64 // number of the last free in it
+}
+
+// flows knows which stream freed which memory, and makes streams wait for each other. What lies
+// in no remnant was freed by the first stream, before there was another, or by nobody.
+type flows struct {
+	streams device.Streams
+	all     []flow // in the order in which they came
+	index   map[device.Stream]int32
+	left    addrlist.List[remnant]
+	first   uint64   // last free of the first stream before there was another
+	needs   []uint64 // by flow: the free to wait for
+}
+
+// of returns the flow of a stream, which is made if it is not there.
+func (f *flows) of(s device.Stream) int32 {
+	if len(f.all) > 0 && f.all[0].stream == s {
+		return 0 // nearly always the only one
+	}
+	i, ok := f.index[s]
+	if !ok {
+		i = int32(len(f.all))
+		f.all = append(f.all, flow{stream: s})
+		f.index[s] = i
+		f.needs = append(f.needs, 0)
+		for k := range f.all {
+			f.all[k].passed = append(f.all[k].passed, make([]uint64, len(f.all)-len(f.all[k].passed))...)
+		}
+		if i == 1 {
+			f.first = f.all[0].frees
+		}
+	}
+	return i
+}
+
+// freed books that a block of a flow is free; places is as in order.
+func (f *flows) freed(i int32, b Block, places bool) {
+	w := &f.all[i]
+	w.frees++
+	if len(f.all) == 1 || !places {
+		return
+	}
+	f.cut(b)
+	r := remnant{size: b.Size, flow: i, free: w.frees}
+	p, _ := f.left.Search(b.Addr)
+	if next := f.left.Above(p); f.left.Holds(next) {
+		if e := f.left.Entry(next); e.Addr == b.Addr.Add(b.Size) && e.Value.flow == i {
+			r.size += e.Value.size
+			f.left.Delete(next)
+			p, _ = f.left.Search(b.Addr)
+		}
+	}
+	if e, ok := f.left.Below(p); ok && e.Addr.Add(e.Value.size) == b.Addr && e.Value.flow == i {
+		r.size += e.Value.size
+		e.Value = r
+		p, _ = f.left.Search(e.Addr)
+		f.left.Set(p, e)
+		return
+	}
+	f.left.Insert(p, addrlist.Entry[remnant]{Addr: b.Addr, Value: r})
+}
+
+// order makes what is queued on the stream of a flow from now on run after all that may still use
+// the memory of a block, which is not free any more. Without places any freed memory may be that
+// of the block.
+func (f *flows) order(i int32, b Block, places bool) error {
+	if len(f.all) == 1 {
+		return nil
+	}
+	if places {
+		clear(f.needs)
+		f.needs[0] = f.first
+		f.overlap(b, func(r remnant) { f.needs[r.flow] = max(f.needs[r.flow], r.free) })
+	} else {
+		for k := range f.all {
+			f.needs[k] = f.all[k].frees
+		}
+	}
+	for k := range f.all {
+		if f.follow(i, int32(k), f.needs[k]) == nil {
+			continue
+		}
+		// What cannot be marked can still be waited for.
+		if err := f.streams.SyncDevice(); err != nil {
+			return err
+		}
+		f.settled()
+		break
+	}
+	if places {
+		f.cut(b)
+	}
+	return nil
+}
+
+// follow makes the stream of a flow come after a free of another.
+func (f *flows) follow(i, k int32, free uint64) error {
+	w, o := &f.all[i], &f.all[k]
+	if i == k || free <= w.passed[k] || free <= o.done {
+		return nil
+	}
+	if o.marked >= free {
+		done, err := f.streams.Done(o.event)
+		if err != nil {
+			return err
+		}
+		if done {
+			o.done = o.marked
+			return nil
+		}
+	} else if err := f.mark(o); err != nil {
+		return err
+	}
+	if err := f.streams.Wait(w.stream, o.event); err != nil {
+		return err
+	}
+	w.passed[k] = o.marked
+	return nil
+}
+
+// mark puts the event of a flow behind all its frees.
+func (f *flows) mark(o *flow) (err error) {
+	if o.event == 0 {
+		if o.event, err = f.streams.NewEvent(); err != nil {
+			return err
+		}
+	}
+	if err = f.streams.Record(o.event, o.stream); err != nil {
+		return err
+	}
+	o.marked = o.frees
+	return nil
+}
+
+// settled books that all streams have passed everything.
+func (f *flows) settled() {
+	for k := range f.all {
+		f.all[k].done = f.all[k].frees
+	}
+	f.left.Clear()
+}
+
+// overlap calls look with every remnant that shares bytes with a block.
+func (f *flows) overlap(b Block, look func(remnant)) {
+	end := b.Addr.Add(b.Size)
+	p, ok := f.left.Floor(b.Addr)
+	if ok && f.left.Entry(p).Addr.Add(f.left.Entry(p).Value.size) <= b.Addr {
+		p = f.left.Next(p)
+	}
+	for p = f.left.Above(p); f.left.Holds(p) && f.left.Entry(p).Addr < end; p = f.left.Next(p) {
+		look(f.left.Entry(p).Value)
+	}
+}
+
+// cut takes the bytes of a block out of the remnants.
+func (f *flows) cut(b Block) {
+	end := b.Addr.Add(b.Size)
+	f.split(end)
+	f.split(b.Addr)
+	p, _ := f.left.Search(b.Addr)
+	for p = f.left.Above(p); f.left.Holds(p) && f.left.Entry(p).Addr < end; {
+		p = f.left.Above(f.left.Delete(p))
+	}
+}
+
+// split makes two remnants of one that has bytes on both sides of an address.
+func (f *flows) split(at device.Addr) {
+	p, ok := f.left.Floor(at)
+	if !ok {
+		return
+	}
+	e := f.left.Entry(p)
+	n := at.Sub(e.Addr)
+	if n == 0 || n >= e.Value.size {
+		return
+	}
+	upper := e.Value
+	upper.size -= n
+	e.Value.size = n
+	f.left.Set(p, e)
+	p, _ = f.left.Search(at)
+	f.left.Insert(p, addrlist.Entry[remnant]{Addr: at, Value: upper})
+}
+
+// close gives the events back. The error is the device's first; those that it did not take stay.
+func (f *flows) close() (first error) {
+	for k := range f.all {
+		o := &f.all[k]
+		if o.event == 0 {
+			continue
+		}
+		if err := f.streams.DestroyEvent(o.event); err != nil {
+			if first == nil {
+				first = err
+			}
+			continue
+		}
+		o.event, o.marked = 0, 0
+	}
+	return first
+}
+
+// bytes returns the host memory that all this takes.
+func (f *flows) bytes() (n device.Size) {
+	const flowBytes, wordBytes, valueBytes = 64, 8, 24
+	for k := range f.all {
+		n += flowBytes + device.Size(cap(f.all[k].passed))*wordBytes
+	}
+	return n + device.Size(cap(f.needs))*wordBytes + f.left.Bytes(valueBytes)
+}
+
+// spares keeps events that are to be recorded again.
+type spares struct {
+	streams device.Streams
+	events  []device.Event
+}
+
+// record returns an event behind what is queued on a stream.
+func (s *spares) record(on device.Stream) (device.Event, error) {
+	if len(s.events) == 0 {
+		e, err := s.streams.NewEvent()
+		if err != nil {
+			return 0, err
+		}
+		s.events = append(s.events, e)
+	}
+	last := len(s.events) - 1
+	e := s.events[last]
+	if err := s.streams.Record(e, on); err != nil {
+		return 0, err
+	}
+	s.events = s.events[:last]
+	return e, nil
+}
+
+// close is as that of [flows].
+func (s *spares) close() (first error) {
+	s.events = slices.DeleteFunc(s.events, func(e device.Event) bool {
+		err := s.streams.DestroyEvent(e)
+		if err != nil && first == nil {
+			first = err
+		}
+		return err == nil
+	})
+	return first
+}

@@ -1,0 +1,430 @@
+package alloc
+
+import (
+	"errors"
+	"fmt"
+
+	"github.com/vramyard/vramyard/device"
+	"github.com/vramyard/vramyard/internal/addrmap"
+)
+
+// streamed is a strategy made to keep streams apart.
+type streamed struct {
+	Forwarder
+	guard *guard
+	flows flows
+	spare spares
+
+	index addrmap.Map
+	rows  []grant // by handle, rows[0] is nobody's
+	idle  []uint32
+	at    addrmap.AddrOf
+
+	queues  []uses   // by stream that was recorded
+	retry   []uint32 // pending blocks with streams to be marked, or that could not be freed
+	redo    []uint32 // room for retry
+	pending int      // blocks
+
+	stats   Stats // counts of what callers see; the rest is the strategy's own
+	refusal Refusal
+	refused bool // the last refusal was made here
+	closed  bool
+}
+
+// grant is a block that is live or pending.
+type grant struct {
+	Block
+	requested device.Size
+	flow      int32           // of the stream of the request
+	waits     int32           // marks that are not known to be done
+	freed     bool            // pending
+	used      []device.Stream // recorded, and not marked yet
+}
+
+// uses are the marks behind uses by one stream, oldest first.
+type uses struct {
+	stream device.Stream
+	marks  []use
+	first  int // those before it are done
+}
+
+// use is an event behind the use of a pending block.
+type use struct {
+	event device.Event
+	block uint32
+}
+
+// Streamed builds a strategy over dev and makes it safe for a program whose work runs on several
+// streams, with the rules of PyTorch: what a request of one stream got and gave back, requests of the same
+// stream get at once; before a block with such bytes goes to another stream that one is made to wait
+// for what the first had queued, on the device, unless it is known to be done. No host waits for
+// it. The strategy places blocks as it would without streams.
+//
+// The result is a [StreamRecorder] and a [Poller]. A block that other streams use is pending when it is
+// freed, until they have passed the free; every call looks whether they have, and a request that
+// finds no memory waits for them and tries once more. Memory is unmapped only when all work has
+// finished, as memory is released. A strategy that gives the same memory two addresses gets waits for
+// all that other streams freed, whatever their addresses.
+//
+// A strategy that is a StreamRecorder already is returned as it is. Streamed fails if the strategy cannot be
+// built, or dev has no streams. A request that needs a stream marked, which the device refuses, is
+// [ErrOutOfMemory]. A call costs a look-up by address more than the strategy's, and O(streams) once there
+// are two; none is allocated on the heap once warm.
+func Streamed(dev device.Device, build func(device.Source) (Strategy, error)) (Strategy, error) {
+	streams, ok := device.StreamsOf(dev)
+	if !ok {
+		return nil, errors.New("alloc: Streamed over a device without streams")
+	}
+	s := &streamed{
+		flows: flows{streams: streams, index: map[device.Stream]int32{}},
+		spare: spares{streams: streams},
+		index: addrmap.NewMap(),
+		rows:  make([]grant, 1),
+	}
+	s.at = func(h uint32) device.Addr { return s.rows[h].Addr }
+	s.guard = &guard{
+		Forwarder: device.Forward(dev), streams: streams, mapped: map[device.Handle]struct{}{}, settled: s.flows.settled,
+	}
+	inner, err := build(s.guard)
+	if err != nil {
+		return nil, err
+	}
+	if Has(inner, PowerStreamRecorder) {
+		s.guard.open = true
+		return inner, nil
+	}
+	s.Forwarder = Forward(inner, nil)
+	return s, nil
+}
+
+// Alloc implements [Allocator].
+func (s *streamed) Alloc(r Request) (Block, error) {
+	b, err := s.inner.Alloc(r)
+	if err != nil && s.pending > 0 && errors.Is(err, ErrOutOfMemory) {
+		if n, _ := s.look(s.waited); n > 0 {
+			b, err = s.inner.Alloc(r)
+		}
+	}
+	if err != nil {
+		s.refused = false
+		if errors.Is(err, ErrOutOfMemory) {
+			s.stats.OOMs++
+		}
+		return Block{}, err
+	}
+	flow := s.flows.of(r.Stream)
+	if cause := s.flows.order(flow, b, !s.guard.aliased); cause != nil {
+		return Block{}, s.refuse(r, b, cause)
+	}
+	h := s.row()
+	s.rows[h] = grant{Block: b, requested: r.Size, flow: flow, used: s.rows[h].used[:0]}
+	s.index.Put(b.Addr, h, s.at)
+	s.glance()
+	s.stats.Granted(r.Size, b.Size)
+	return b, nil
+}
+
+// glance frees what is pending and done. It follows calls that succeeded, because one that is refused as
+// a mistake changes nothing. What the device refuses is looked at again.
+func (s *streamed) glance() {
+	if s.pending > 0 {
+		_, _ = s.look(s.passed)
+	}
+}
+
+// refuse gives a block back to the strategy that cannot be handed out, and returns why.
+func (s *streamed) refuse(r Request, b Block, cause error) error {
+	if err := s.inner.Free(b.Addr); err != nil {
+		// It is nobody's, and must not be lost: it is tried again as what is pending is.
+		h := s.row()
+		s.rows[h] = grant{Block: b, flow: 0, freed: true, used: s.rows[h].used[:0]}
+		s.index.Put(b.Addr, h, s.at)
+		s.stats.Active += b.Size
+		s.stats.PeakActive = max(s.stats.PeakActive, s.stats.Active)
+		s.pending++
+		s.retry = append(s.retry, h)
+	}
+	s.stats.OOMs++
+	s.refused = true
+	s.refusal = Refusal{Reason: ReasonDevice, Request: r, Device: cause, LargestHole: LargestFree(s.inner)}
+	for c := range s.inner.Walk {
+		if c.State == Free {
+			s.refusal.Free += c.Size
+		}
+	}
+	return ErrOutOfMemory
+}
+
+// row returns the handle of an unused row.
+func (s *streamed) row() uint32 {
+	if n := len(s.idle); n > 0 {
+		h := s.idle[n-1]
+		s.idle = s.idle[:n-1]
+		return h
+	}
+	s.rows = append(s.rows, grant{})
+	return uint32(len(s.rows) - 1)
+}
+
+// find returns the live block that starts at an address.
+func (s *streamed) find(a device.Addr) (uint32, error) {
+	if s.closed {
+		return addrmap.None, ErrClosed
+	}
+	if h := s.index.Get(a, s.at); h != addrmap.None && !s.rows[h].freed {
+		return h, nil
+	}
+	return addrmap.None, ErrInvalidFree
+}
+
+// Free implements [Allocator].
+func (s *streamed) Free(a device.Addr) error {
+	h, err := s.find(a)
+	if err != nil {
+		return err
+	}
+	g := &s.rows[h]
+	if len(g.used) == 0 {
+		s.guard.dirty = true
+		if err := s.inner.Free(a); err != nil {
+			return err
+		}
+		s.stats.Freed(g.requested, g.Size)
+		s.forget(h)
+		s.glance()
+		return nil
+	}
+	g.freed = true
+	s.pending++
+	s.stats.Freed(g.requested, g.Size)
+	s.stats.Active += g.Size
+	_ = s.finish(h) // what was not marked is tried again
+	return nil
+}
+
+// forget books that a block is free, and gives its row back.
+func (s *streamed) forget(h uint32) {
+	g := &s.rows[h]
+	s.index.Unlink(g.Addr, h)
+	s.flows.freed(g.flow, g.Block, !s.guard.aliased)
+	s.idle = append(s.idle, h)
+}
+
+// RecordStream implements [StreamRecorder]. It costs O(streams recorded for the block).
+func (s *streamed) RecordStream(a device.Addr, on device.Stream) error {
+	h, err := s.find(a)
+	if err != nil {
+		return err
+	}
+	g := &s.rows[h]
+	if on == s.flows.all[g.flow].stream {
+		return nil
+	}
+	for _, known := range g.used {
+		if known == on {
+			return nil
+		}
+	}
+	g.used = append(g.used, on)
+	return nil
+}
+
+// finish puts a mark behind each stream that uses a pending block, and frees the block if there is
+// none to wait for. If the device refuses, which the error says, it is tried again.
+func (s *streamed) finish(h uint32) error {
+	g := &s.rows[h]
+	for n := len(g.used); n > 0; n = len(g.used) {
+		on := g.used[n-1]
+		e, err := s.spare.record(on)
+		if err != nil {
+			s.retry = append(s.retry, h)
+			return err
+		}
+		g.used = g.used[:n-1]
+		g.waits++
+		q := s.queueOf(on)
+		q.marks = append(q.marks, use{e, h})
+	}
+	if g.waits > 0 {
+		return nil
+	}
+	s.guard.dirty = true
+	if err := s.inner.Free(g.Addr); err != nil {
+		s.retry = append(s.retry, h)
+		return err
+	}
+	s.pending--
+	s.stats.Active -= g.Size
+	s.forget(h)
+	return nil
+}
+
+// queueOf returns the marks of a stream. Programs record few streams.
+func (s *streamed) queueOf(on device.Stream) *uses {
+	for i := range s.queues {
+		if s.queues[i].stream == on {
+			return &s.queues[i]
+		}
+	}
+	s.queues = append(s.queues, uses{stream: on})
+	return &s.queues[len(s.queues)-1]
+}
+
+// passed reports whether a mark is done.
+func (s *streamed) passed(e device.Event) (bool, error) { return s.flows.streams.Done(e) }
+
+// waited waits until a mark is done.
+func (s *streamed) waited(e device.Event) (bool, error) {
+	err := s.flows.streams.SyncEvent(e)
+	return err == nil, err
+}
+
+// look frees the pending blocks whose marks are done, and returns their bytes. The error is the first
+// of the device, or of the strategy if it could not free.
+func (s *streamed) look(done func(device.Event) (bool, error)) (device.Size, error) {
+	before := s.stats.Active
+	var first error
+	keep := func(err error) {
+		if err != nil && first == nil {
+			first = err
+		}
+	}
+	s.retry, s.redo = s.redo[:0], s.retry
+	for _, h := range s.redo {
+		keep(s.finish(h))
+	}
+	for i := range s.queues {
+		// Work on one stream ends in order, so what follows a mark that is not done is not done either.
+		for q := &s.queues[i]; q.first < len(q.marks); {
+			m := q.marks[q.first]
+			over, err := done(m.event)
+			keep(err)
+			if !over {
+				break
+			}
+			q.first++
+			s.spare.events = append(s.spare.events, m.event)
+			g := &s.rows[m.block]
+			if g.waits--; g.waits == 0 && len(g.used) == 0 {
+				keep(s.finish(m.block))
+			}
+		}
+		s.queues[i].tidy()
+	}
+	return before - s.stats.Active, first
+}
+
+// tidy forgets the marks that are done once there are more of them than others.
+func (q *uses) tidy() {
+	if 2*q.first >= len(q.marks) {
+		q.marks = q.marks[:copy(q.marks, q.marks[q.first:])]
+		q.first = 0
+	}
+}
+
+// Poll implements [Poller]. It asks the device once for each use that is done and once for each stream
+// that was recorded.
+func (s *streamed) Poll() (device.Size, error) {
+	if s.closed {
+		return 0, ErrClosed
+	}
+	return s.look(s.passed)
+}
+
+// Stats implements [Inspector].
+func (s *streamed) Stats() Stats {
+	in, own := s.inner.Stats(), s.stats
+	own.Reserved, own.Forgotten, own.PeakReserved = in.Reserved, in.Forgotten, in.PeakReserved
+	own.Limit, own.NextRegion, own.Regions = in.Limit, in.NextRegion, in.Regions
+	own.Reserves, own.ReserveFailures, own.Releases = in.Reserves, in.ReserveFailures, in.Releases
+	return own
+}
+
+// Walk implements [Inspector].
+func (s *streamed) Walk(yield func(Chunk) bool) {
+	if s.pending == 0 {
+		s.inner.Walk(yield)
+		return
+	}
+	for c := range s.inner.Walk {
+		if c.State == Live {
+			if h := s.index.Get(c.Addr, s.at); h != addrmap.None && s.rows[h].freed {
+				c.State = Pending
+			}
+		}
+		if !yield(c) {
+			return
+		}
+	}
+}
+
+// Check implements [Inspector].
+func (s *streamed) Check() error {
+	pending, live := 0, 0
+	for c := range s.Walk {
+		switch c.State {
+		case Live:
+			live++
+		case Pending:
+			pending++
+		}
+	}
+	if pending != s.pending || live != s.stats.Live || live+pending != s.index.Len() && !s.closed {
+		return fmt.Errorf("alloc: Streamed counts %d live and %d pending blocks, the walk shows %d and %d, the table %d in all",
+			s.stats.Live, s.pending, live, pending, s.index.Len())
+	}
+	end := device.Addr(0)
+	for e := range s.flows.left.All {
+		if e.Addr < end || e.Value.size == 0 || int(e.Value.flow) >= len(s.flows.all) {
+			return fmt.Errorf("alloc: Streamed knows of freed memory at %v that cannot be", e.Addr)
+		}
+		end = e.Addr.Add(e.Value.size)
+	}
+	return s.inner.Check()
+}
+
+// Close implements [Strategy].
+func (s *streamed) Close() error {
+	s.closed, s.guard.dirty = true, true
+	s.pending, s.retry = 0, nil
+	s.rows, s.idle, s.index = s.rows[:1], nil, addrmap.NewMap()
+	s.stats.Emptied()
+	err := s.inner.Close()
+	for i := range s.queues {
+		for _, m := range s.queues[i].marks[s.queues[i].first:] {
+			s.spare.events = append(s.spare.events, m.event)
+		}
+	}
+	s.queues = nil
+	return errors.Join(err, s.spare.close(), s.flows.close())
+}
+
+// Has adds the powers that the wrapper has of its own.
+func (s *streamed) Has(p Power) bool {
+	return p == PowerStreamRecorder || p == PowerPoller || s.Forwarder.Has(p)
+}
+
+// ClearStats implements [Clearer].
+func (s *streamed) ClearStats() {
+	s.stats.Clear()
+	s.Forwarder.ClearStats()
+}
+
+// LastRefusal implements [Failure].
+func (s *streamed) LastRefusal() (Refusal, bool) {
+	if s.refused {
+		return s.refusal, true
+	}
+	return s.Forwarder.LastRefusal()
+}
+
+// MetadataBytes implements [Metered].
+func (s *streamed) MetadataBytes() device.Size {
+	const rowBytes, handleBytes, markBytes = 64, 4, 16
+	n := s.Forwarder.MetadataBytes() + s.index.Bytes() + s.flows.bytes() + device.Size(cap(s.rows))*rowBytes
+	n += device.Size(cap(s.idle)+cap(s.retry)+cap(s.redo)) * handleBytes
+	for i := range s.queues {
+		n += device.Size(cap(s.queues[i].marks)) * markBytes
+	}
+	return n
+}
