@@ -57,15 +57,21 @@ var desk = look{width: 1280, height: 900}
 // visit makes a report and opens it. At the end of the test it must have asked for nothing and logged nothing.
 func visit(t *testing.T, words ...string) *tab {
 	t.Helper()
+	return opened(t, made(t, words...), desk, "")
+}
+
+// made makes a report.
+func made(t *testing.T, words ...string) string {
+	t.Helper()
 	path, err := report(t.Context(), house.program, t.TempDir(), "report", words...)
 	require.NoError(t, err)
-	return opened(t, path, desk, "")
+	return path
 }
 
 // opened opens a file with the promises of visit.
-func opened(t *testing.T, path string, l look, hash string) *tab {
+func opened(t *testing.T, path string, l look, hash string, first ...string) *tab {
 	t.Helper()
-	p, err := open(house.browser, path, l, hash)
+	p, err := open(house.browser, path, l, hash, first...)
 	require.NoError(t, err)
 	t.Cleanup(func() {
 		p.close()

@@ -10,7 +10,9 @@ import (
 	"time"
 
 	"github.com/chromedp/cdproto/emulation"
+	"github.com/chromedp/cdproto/log"
 	"github.com/chromedp/cdproto/network"
+	"github.com/chromedp/cdproto/page"
 	"github.com/chromedp/cdproto/runtime"
 	"github.com/chromedp/chromedp"
 )
@@ -46,8 +48,9 @@ type tab struct {
 	close context.CancelFunc
 
 	mu       sync.Mutex
+	own      string   // the address that is shown
 	requests []string // addresses it asked for, but for itself and data it holds
-	errors   []string // what it logged as errors or warnings, and exceptions
+	errors   []string // what it logged as errors or warnings, what the browser said of it, and exceptions
 }
 
 // look is how a page is looked at.
@@ -57,41 +60,64 @@ type look struct {
 	dark, print   bool
 }
 
-// open opens a file, or an address that is served, and waits for its first picture, if it has any.
-func open(browser context.Context, path string, l look, hash string) (*tab, error) {
+// blank opens an empty tab that is listened to.
+func blank(browser context.Context, l look) (*tab, error) {
 	ctx, cancel := chromedp.NewContext(browser)
 	t := &tab{ctx: ctx, close: cancel}
-	if err := chromedp.Do(ctx, chromedp.Navigate("about:blank")); err != nil {
-		cancel()
-		return nil, err
-	}
-	if err := chromedp.Listen(ctx, t.hear); err != nil {
-		cancel()
-		return nil, err
-	}
 	media := emulation.SetEmulatedMediaParams{Features: []*emulation.MediaFeature{{Name: "prefers-color-scheme", Value: "light"}}}
 	if l.dark {
 		media.Features[0].Value = "dark"
 	}
-	if _, err := chromedp.Call(ctx, network.Enable, network.EnableParams{}); err != nil {
+	err := chromedp.Do(ctx, chromedp.Navigate("about:blank"))
+	if err == nil {
+		err = chromedp.Listen(ctx, t.hear)
+	}
+	if err == nil {
+		_, err = chromedp.Call(ctx, network.Enable, network.EnableParams{})
+	}
+	if err == nil {
+		_, err = chromedp.Call(ctx, log.Enable, struct{}{})
+	}
+	if err == nil {
+		_, err = chromedp.Call(ctx, emulation.SetEmulatedMedia, media)
+	}
+	if err == nil {
+		err = chromedp.Do(ctx, chromedp.EmulateViewport(l.width, l.height))
+	}
+	if err != nil {
 		cancel()
 		return nil, err
 	}
-	if _, err := chromedp.Call(ctx, emulation.SetEmulatedMedia, media); err != nil {
-		cancel()
+	return t, nil
+}
+
+// drawn holds as soon as a page of ours shows its first picture, or that it has none.
+const drawn = `performance.getEntriesByName("vy-picture").length > 0 || document.getElementById("vy-app")?.dataset.state === "none"`
+
+// open opens a file, or an address that is served, and waits for its first picture, if it has any.
+// first are scripts that run before those of the page.
+func open(browser context.Context, path string, l look, hash string, first ...string) (*tab, error) {
+	t, err := blank(browser, l)
+	if err != nil {
 		return nil, err
+	}
+	for _, text := range first {
+		p := page.AddScriptToEvaluateOnNewDocumentParams{Source: text}
+		if _, err := chromedp.Call(t.ctx, page.AddScriptToEvaluateOnNewDocument, p); err != nil {
+			t.close()
+			return nil, err
+		}
 	}
 	if !strings.Contains(path, "://") {
 		path = "file://" + path
 	}
-	steps := []chromedp.Action[chromedp.Void]{chromedp.EmulateViewport(l.width, l.height), chromedp.Navigate(path + hash)}
-	if err := chromedp.Do(ctx, steps...); err != nil {
-		cancel()
+	t.own = path
+	if err := chromedp.Do(t.ctx, chromedp.Navigate(path+hash)); err != nil {
+		t.close()
 		return nil, err
 	}
-	ready := `performance.getEntriesByName("vy-picture").length > 0 || document.getElementById("vy-app").dataset.state === "none"`
-	if err := t.wait(ready); err != nil {
-		cancel()
+	if err := t.wait(drawn); err != nil {
+		t.close()
 		return nil, fmt.Errorf("%s: %w (%s)", path, err, strings.Join(t.errors, "; "))
 	}
 	return t, nil
@@ -103,7 +129,7 @@ func (t *tab) hear(event any) {
 	defer t.mu.Unlock()
 	switch e := event.(type) {
 	case *network.EventRequestWillBeSent:
-		if url := e.Request.URL; !strings.HasPrefix(url, "file:") && !strings.HasPrefix(url, "data:") && !strings.HasPrefix(url, "blob:") {
+		if url := e.Request.URL; url != t.own && !strings.HasPrefix(url, "data:") && !strings.HasPrefix(url, "blob:") {
 			t.requests = append(t.requests, url)
 		}
 	case *runtime.EventExceptionThrown:
@@ -112,6 +138,12 @@ func (t *tab) hear(event any) {
 			text += " " + e.ExceptionDetails.Exception.Description
 		}
 		t.errors = append(t.errors, text)
+	case *log.EventEntryAdded:
+		// That reading pixels is slow is said to the tests, which do so.
+		slow := strings.HasPrefix(e.Entry.Text, "Canvas2D: Multiple readback")
+		if (e.Entry.Level == log.EntryLevelError || e.Entry.Level == log.EntryLevelWarning) && !slow {
+			t.errors = append(t.errors, e.Entry.Text)
+		}
 	case *runtime.EventConsoleAPICalled:
 		if e.Type == "error" || e.Type == "warning" {
 			text := string(e.Type)
