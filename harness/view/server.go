@@ -175,8 +175,19 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	s.document(w, r, s.documents[n], parts[1])
 }
 
+// patience is how long a request for a page that is being made is held, which is how often its progress is shown.
+const patience = time.Second
+
 // document answers about a document: with its page, or a question of its script.
 func (s *Server) document(w http.ResponseWriter, r *http.Request, d *document, question string) {
+	if question == "" { // what is nearly made comes at once, and not at the next refresh
+		select {
+		case <-d.ready:
+		case <-time.After(patience):
+		case <-r.Context().Done():
+			return
+		}
+	}
 	select {
 	case <-d.ready:
 	default:
@@ -258,7 +269,7 @@ type note struct {
 // notePage shows a note.
 var notePage = template.Must(template.New("note").Parse(`<!doctype html>
 <html lang="en"><head><meta charset="utf-8"><meta name="viewport" content="width=device-width, initial-scale=1">
-{{if .Refresh}}<meta http-equiv="refresh" content="1">
+{{if .Refresh}}<meta http-equiv="refresh" content="0">
 {{end}}<title>{{.Title}}</title>
 <style>:root{color-scheme:light dark;font:15px/1.5 system-ui,sans-serif}body{max-width:60rem;margin:3rem auto;padding:0 1rem;overflow-wrap:anywhere}</style>
 </head><body><h1>{{.Title}}</h1>

@@ -21,10 +21,16 @@ var looks = []look{
 
 func main() {
 	if len(os.Args) < 2 {
-		fmt.Fprintln(os.Stderr, "usage: browser DIR [FILE...]")
+		fmt.Fprintln(os.Stderr, "usage: browser DIR [FILE...] or browser beside VIZ SNAPSHOT...")
 		os.Exit(2)
 	}
-	if err := shoot(context.Background(), os.Args[1], os.Args[2:]); err != nil {
+	var err error
+	if os.Args[1] == "beside" {
+		err = besideMain(context.Background(), os.Args[2:])
+	} else {
+		err = shoot(context.Background(), os.Args[1], os.Args[2:])
+	}
+	if err != nil {
 		fmt.Fprintln(os.Stderr, "browser:", err)
 		os.Exit(1)
 	}

@@ -1,0 +1,132 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"flag"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+)
+
+// beside is what a race against PyTorch's memory viewer is told.
+type beside struct {
+	viz      string // folder of the viewer
+	program  string // vramyard
+	dir      string // for pages
+	shots    string // where pictures of the windows go, or nothing
+	strategy string // which ours replays through
+	rounds   int
+	limit    time.Duration // for one opening
+}
+
+// opening is how long a first picture took, and what the tab needed for it.
+type opening struct {
+	seconds float64
+	bytes   int64 // most that the process of the tab held in memory
+	died    error // why there is no picture
+}
+
+// way is one way to look at a snapshot.
+type way struct {
+	name    string
+	prepare func(ctx context.Context, t *tab) error // before the clock runs; may be nil
+	load    func(ctx context.Context, t *tab) error // until the page says that it has drawn
+	took    []opening
+}
+
+// besideMain measures what its arguments say and prints the table.
+func besideMain(ctx context.Context, words []string) error {
+	var b beside
+	flags := flag.NewFlagSet("browser beside", flag.ContinueOnError)
+	flags.IntVar(&b.rounds, "rounds", 5, "how often everything is opened")
+	flags.DurationVar(&b.limit, "limit", 2*time.Minute, "when a tab without a picture is given up")
+	flags.StringVar(&b.strategy, "strategy", "caching", "what ours replays the snapshots through")
+	flags.StringVar(&b.shots, "shots", "", "folder for a picture of each window")
+	flags.StringVar(&b.program, "vramyard", "", "program of ours; built if it is not named")
+	if err := flags.Parse(words); err != nil {
+		return err
+	}
+	if flags.NArg() < 2 || b.rounds < 1 {
+		return errors.New("usage: browser beside [flags] VIZ SNAPSHOT... (browser beside --help lists the flags)")
+	}
+	b.viz = flags.Arg(0)
+	var err error
+	if b.dir, err = os.MkdirTemp("", "vramyard"); err != nil {
+		return err
+	}
+	defer os.RemoveAll(b.dir)
+	if b.program == "" {
+		if b.program, err = build(ctx, b.dir); err != nil {
+			return err
+		}
+	}
+	return b.race(ctx, os.Stdout, os.Stderr, flags.Args()[1:])
+}
+
+// race opens every snapshot in all ways, in turns, and writes a row of a table for each. What died is not tried again.
+func (b beside) race(ctx context.Context, table, progress io.Writer, snapshots []string) error {
+	fmt.Fprintln(table, "| snapshot | MB | PyTorch's viewer, s | tab, MB | page written, s | page, MB | page opened, s | tab, MB | `view`, s | tab, MB |")
+	fmt.Fprintln(table, "|---|--:|--:|--:|--:|--:|--:|--:|--:|--:|")
+	for _, snapshot := range snapshots {
+		snapshot, err := filepath.Abs(snapshot)
+		if err != nil {
+			return err
+		}
+		file, err := os.Stat(snapshot)
+		if err != nil {
+			return err
+		}
+		start := time.Now()
+		path, err := report(ctx, b.program, b.dir, "page", "replay", "--strategy", b.strategy, snapshot)
+		if err != nil {
+			return err
+		}
+		written := time.Since(start)
+		html, err := os.Stat(path)
+		if err != nil {
+			return err
+		}
+		ways := []way{b.official(snapshot), {name: "page", load: show("file://" + path)}, b.view(snapshot)}
+		for round := range b.rounds {
+			for i := range ways {
+				w := &ways[i]
+				if len(w.took) > 0 && w.took[len(w.took)-1].died != nil {
+					continue
+				}
+				o, err := b.open(ctx, strings.TrimSuffix(filepath.Base(snapshot), ".pickle"), *w)
+				if err != nil {
+					return fmt.Errorf("%s, %s: %w", snapshot, w.name, err)
+				}
+				w.took = append(w.took, o)
+				fmt.Fprintf(progress, "%s, round %d, %s: %.2f s, %.0f MB", filepath.Base(snapshot), round+1, w.name, o.seconds, float64(o.bytes)/1e6)
+				if o.died != nil {
+					fmt.Fprintf(progress, ", no picture: %v", o.died)
+				}
+				fmt.Fprintln(progress)
+			}
+		}
+		fmt.Fprintf(table, "| `%s` | %.1f | %s | %.2f | %.1f | %s | %s |\n", filepath.Base(snapshot), float64(file.Size())/1e6,
+			cells(ways[0].took), written.Seconds(), float64(html.Size())/1e6, cells(ways[1].took), cells(ways[2].took))
+	}
+	return nil
+}
+
+// cells returns the least and the middle of the times, and the most memory.
+func cells(took []opening) string {
+	var seconds []float64
+	var most int64
+	for _, o := range took {
+		most = max(most, o.bytes)
+		if o.died != nil {
+			return fmt.Sprintf("none: %v | %.0f", o.died, float64(most)/1e6)
+		}
+		seconds = append(seconds, o.seconds)
+	}
+	slices.Sort(seconds)
+	return fmt.Sprintf("%.2f, %.2f | %.0f", seconds[0], seconds[len(seconds)/2], float64(most)/1e6)
+}
