@@ -18,7 +18,11 @@ const helpers = `
 	const fillText = CanvasRenderingContext2D.prototype.fillText;
 	CanvasRenderingContext2D.prototype.fillText = function (text, x, y, ...rest) {
 		const m = this.getTransform();
-		drawn.push({canvas: this.canvas, text: String(text), x: m.a * x + m.c * y + m.e, y: m.b * x + m.d * y + m.f});
+		const at = {x: m.a * x + m.c * y + m.e, y: m.b * x + m.d * y + m.f}, w = this.measureText(text).width;
+		const side = {left: 0, start: 0, center: 0.5, right: 1, end: 1}[this.textAlign], foot = {bottom: 1, top: 0}[this.textBaseline] ?? 0.5;
+		const turned = Math.abs(m.b) > 0.5; // written upwards
+		const left = turned ? at.x - 11 * foot : at.x - side * w, right = left + (turned ? 11 : w);
+		drawn.push({canvas: this.canvas, text: String(text), ...at, turned, left, right});
 		return fillText.call(this, text, x, y, ...rest);
 	};
 	window.hex = (d) => "#" + [...d].slice(0, 3).map((n) => n.toString(16).padStart(2, "0")).join("");
@@ -292,6 +296,22 @@ func TestEveryAxisHasWordsAndUnits(t *testing.T) {
 		}));
 	})`)
 	require.Less(t, slices.Max(off), 10.0, "the uppermost is moved into the picture")
+}
+
+// TestWordsAtAxesHaveRoom draws a trace with long numbers on both axes: no text is cut off, and the words at the side do
+// not stand on numbers.
+func TestWordsAtAxesHaveRoom(t *testing.T) {
+	var long strings.Builder
+	long.WriteString("# name long\na 0 1100MiB\n")
+	for i := range 49_999 {
+		fmt.Fprintf(&long, "a %d 1MiB\nf %[1]d\n", i+1)
+	}
+	long.WriteString("f 0\n")
+	p := opened(t, made(t, "compare", "--strategies", "bfc,caching", traceFile(t, "long.trace", long.String())), desk, "", helpers)
+	require.Contains(t, ask[[]string](t, p, `textsOf(app.timeline.memory.u.ctx.canvas).map((t) => t.text)`), "100\u202f000")
+	require.Empty(t, ask[[]string](t, p, `drawn.filter((t) => t.canvas.isConnected && !t.turned && (t.left < -1 || t.right > t.canvas.width + 1)).map((t) => t.text)`))
+	require.Empty(t, ask[[]string](t, p, `drawn.filter((t) => t.canvas.isConnected && t.turned).flatMap((side) =>
+		textsOf(side.canvas).filter((t) => !t.turned && t.left < side.right && t.right > side.left && Math.abs(t.y - side.y) < 40).map((t) => side.text + " on " + t.text))`))
 }
 
 // TestHistogramsOfLatency compares bars and quantiles with the counts that the page holds.

@@ -1,8 +1,9 @@
 // Line charts over the common axis, drawn by uPlot, and the gestures that all views of the axis share.
 
-// GUTTER and MARGIN are the points left and right of every plot, so that all line up.
+// GUTTER and MARGIN are the points left and right of every plot, so that all line up. The margin has room for half a
+// number of eight digits, which stands below the end of the axis.
 const GUTTER = 74;
-const MARGIN = 14;
+const MARGIN = 32;
 
 // DASHES tell the sums of one strategy apart.
 const DASHES = { requested: [2, 3], allocated: [6, 3], active: [10, 3, 2, 3], reserved: [] };
@@ -179,7 +180,8 @@ class Chart {
         {
           ...axisOf,
           grid,
-          ticks: grid,
+          ticks: { ...grid, size: 4 }, // short, so that long numbers stay off the words
+          gap: 3,
           size: GUTTER - 18,
           label: about.axis,
           labelSize: 18,
