@@ -217,11 +217,8 @@ func TestEveryViewCanBeUsed(t *testing.T) {
 
 	// Every button and every choice that the page has.
 	for range 2 {
-		do(t, p, `for (const b of document.querySelectorAll("main .vy-controls button, main thead button, .vy-theme button")) b.click()`)
-		do(t, p, `for (const s of document.querySelectorAll("main select")) for (const o of s.options) { s.value = o.value; s.dispatchEvent(new Event("change")); }`)
-		do(t, p, `for (const c of document.querySelectorAll("main input[type=checkbox]")) c.click()`)
+		pressAll(t, p)
 	}
-	do(t, p, `document.querySelectorAll("details").forEach(d => d.open = true); document.querySelectorAll("#vy-failures button").forEach(b => b.click())`)
 
 	// Failures: the first of each strategy, and what the others did.
 	failures := ask[string](t, p, `document.getElementById("vy-failures").innerText`)
