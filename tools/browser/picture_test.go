@@ -26,8 +26,8 @@ const helpers = `
 		return fillText.call(this, text, x, y, ...rest);
 	};
 	window.hex = (d) => "#" + [...d].slice(0, 3).map((n) => n.toString(16).padStart(2, "0")).join("");
-	window.near = (canvas, x, y, r, color) => {
-		const d = canvas.getContext("2d").getImageData(Math.round(x) - r, Math.round(y) - r, 2 * r + 1, 2 * r + 1).data;
+	window.near = (canvas, x, y, r, color, wide = r) => {
+		const d = canvas.getContext("2d").getImageData(Math.round(x) - wide, Math.round(y) - r, 2 * wide + 1, 2 * r + 1).data;
 		const want = [1, 3, 5].map((i) => parseInt(color.slice(i, i + 2), 16));
 		for (let i = 0; i < d.length; i += 4) if (want.every((c, k) => Math.abs(d[i + k] - c) < 24)) return true;
 		return false;
@@ -49,12 +49,13 @@ func colorsOf(t *testing.T, p *tab) []string {
 	return ask[[]string](t, p, `[...app.timeline.legend.querySelectorAll("tbody tr canvas")].map((c) => hex(c.getContext("2d").getImageData(3, Math.floor(c.height / 2), 1, 1).data))`)
 }
 
-// on reports whether a chart of the timeline has a colour at an event, halfway to the next, and a value.
+// on reports whether a chart of the timeline has a colour at an event, halfway to the next, and a value. It looks eight
+// pixels to both sides, for lines are dashed.
 func on(t *testing.T, p *tab, chart int, event, value float64, color string) bool {
 	t.Helper()
 	return ask[bool](t, p, fmt.Sprintf(`(() => {
 		const u = app.timeline.charts[%d].u;
-		return near(u.ctx.canvas, u.valToPos(%g, "x", true), u.valToPos(%g, "y", true), 2, %q);
+		return near(u.ctx.canvas, u.valToPos(%g, "x", true), u.valToPos(%g, "y", true), 2, %q, 8);
 	})()`, chart, event+0.5, value, color))
 }
 
