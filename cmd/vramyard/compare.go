@@ -18,6 +18,7 @@ import (
 	"github.com/vramyard/vramyard/harness/formats"
 	"github.com/vramyard/vramyard/harness/page"
 	"github.com/vramyard/vramyard/harness/recorded"
+	"github.com/vramyard/vramyard/harness/replay"
 	"github.com/vramyard/vramyard/harness/report"
 	"github.com/vramyard/vramyard/harness/trace"
 	"github.com/vramyard/vramyard/internal/outfile"
@@ -138,7 +139,11 @@ func (f *compareFlags) draw(traces []trace.Source, stacks askers, setups []alloc
 				runs[j].missing = "does not start on " + report.Bytes(run.Device)
 			}
 		}
-		drawn, err := draw(t, stacks[t], runs, o)
+		prepared, err := replay.Prepare(t)
+		if err != nil {
+			return nil, err
+		}
+		drawn, err := draw(prepared, stacks[t], runs, o)
 		if err != nil {
 			return nil, err
 		}

@@ -92,7 +92,8 @@ type drawing struct {
 	color   int // in the palette
 	device  sim.Config
 	figures any
-	missing string // why it cannot be drawn; empty if it can
+	latency *replay.Latency // of single calls, if that was measured before
+	missing string          // why it cannot be drawn; empty if it can
 }
 
 // askers remembers where programs asked for memory, of traces that their snapshots became.
@@ -111,12 +112,8 @@ func (a askers) open(path string, o formats.Options, stdin io.Reader) (trace.Sou
 
 // draw replays a trace through several strategies once more and draws what happens. stacks is nil where nothing is
 // known of them.
-func draw(src trace.Source, stacks *postmortem.Stacks, runs []drawing, o picture.Options) (page.Traced, error) {
-	t, err := picture.NewTrace(src, o)
-	if err != nil {
-		return page.Traced{}, err
-	}
-	prepared, err := replay.Prepare(src)
+func draw(p *replay.Prepared, stacks *postmortem.Stacks, runs []drawing, o picture.Options) (page.Traced, error) {
+	t, err := picture.NewTrace(p.Source(), o)
 	if err != nil {
 		return page.Traced{}, err
 	}
@@ -126,12 +123,12 @@ func draw(src trace.Source, stacks *postmortem.Stacks, runs []drawing, o picture
 	}
 	errs := make([]error, len(runs))
 	compare.NewPool(0).Each(len(runs), func(i int) {
-		drawn.Runs[i], errs[i] = drawOne(t, prepared, &runs[i], o)
+		drawn.Runs[i], errs[i] = drawOne(t, p, &runs[i], o)
 	})
 	if err := errors.Join(errs...); err != nil {
 		return page.Traced{}, err
 	}
-	return drawn, explain(&drawn, prepared, stacks, runs, o)
+	return drawn, explain(&drawn, p, stacks, runs, o)
 }
 
 // mostExplained bounds the requests that all strategies are asked about.
@@ -206,6 +203,10 @@ func drawOne(t *picture.Trace, p *replay.Prepared, d *drawing, o picture.Options
 	if d.missing != "" {
 		return run, nil
 	}
+	o.Latency = o.Latency && d.latency == nil
 	run.Picture, err = t.Record(p, d.setup, func() (device.Device, error) { return sim.New(d.device) }, o)
+	if err == nil && d.latency != nil {
+		run.Picture.Alloc, run.Picture.Free = d.latency.AllocCalls, d.latency.FreeCalls
+	}
 	return run, err
 }

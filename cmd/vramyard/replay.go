@@ -145,7 +145,7 @@ func (f *replayFlags) run(cmd *cobra.Command, path string) error {
 		return err
 	}
 	res.Latency = timed.Latency
-	if err := f.draw(cmd, path, t, setup, cfg, res, o.FreeAt); err != nil {
+	if err := f.draw(cmd, path, prepared, setup, cfg, res, o.FreeAt); err != nil {
 		return err
 	}
 	return f.write(cmd.OutOrStdout(), res, final)
@@ -153,7 +153,7 @@ func (f *replayFlags) run(cmd *cobra.Command, path string) error {
 
 // draw writes the page, if one is asked for.
 func (f *replayFlags) draw(
-	cmd *cobra.Command, path string, t trace.Source, setup alloc.Setup, cfg sim.Config, res *replay.Result, at replay.FreeAt,
+	cmd *cobra.Command, path string, p *replay.Prepared, setup alloc.Setup, cfg sim.Config, res *replay.Result, at replay.FreeAt,
 ) error {
 	if !f.html.wanted() {
 		return nil
@@ -161,8 +161,9 @@ func (f *replayFlags) draw(
 	figures := *res
 	figures.Series = nil // the page has its own
 	o := page.Budget(1)
-	o.FreeAt, o.Latency, o.StopAtOOM = at, true, f.stop
-	drawn, err := draw(t, f.stacks[t], []drawing{{setup: setup, color: colorOf(setup.Name), device: cfg, figures: &figures}}, o)
+	o.FreeAt, o.StopAtOOM = at, f.stop
+	run := drawing{setup: setup, color: colorOf(setup.Name), device: cfg, figures: &figures, latency: res.Latency}
+	drawn, err := draw(p, f.stacks[p.Source()], []drawing{run}, o)
 	if err != nil {
 		return err
 	}

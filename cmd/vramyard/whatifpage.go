@@ -5,6 +5,7 @@ import (
 
 	"github.com/vramyard/vramyard/harness/page"
 	"github.com/vramyard/vramyard/harness/postmortem"
+	"github.com/vramyard/vramyard/harness/replay"
 	"github.com/vramyard/vramyard/harness/report"
 	"github.com/vramyard/vramyard/harness/whatif"
 )
@@ -48,7 +49,11 @@ func whatifPage(w *whatif.Wanted, r *whatif.Result, stacks *postmortem.Stacks) (
 			d.missing = "does not start on " + report.Bytes(point.Device)
 		}
 	}
-	drawn, err := draw(w, stacks, runs, o)
+	prepared, err := replay.Prepare(w)
+	if err != nil {
+		return nil, err
+	}
+	drawn, err := draw(prepared, stacks, runs, o)
 	p.Traces = []page.Traced{drawn}
 	return p, err
 }

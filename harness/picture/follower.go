@@ -15,7 +15,8 @@ type follower struct {
 	watch    follow.Watcher
 	strategy alloc.Strategy
 	capacity device.Size
-	last     int // number of the last event so far; -1 before the first
+	last     int                // number of the last event so far; -1 before the first
+	seen     replay.Observation // of that event
 }
 
 // replay replays the trace once and calls event for every event.
@@ -30,7 +31,9 @@ func (f *follower) replay(
 	f.tap = follow.NewTap(dev)
 	f.last = -1
 	f.blocks = follow.New(f.tap, f.watch)
-	return p.Run(setup, f.tap, replay.Options{FreeAt: f.o.FreeAt, StopAtOOM: f.o.StopAtOOM, Observe: func(o replay.Observation) error {
+	return p.Run(setup, f.tap, replay.Options{FreeAt: f.o.FreeAt, StopAtOOM: f.o.StopAtOOM, Observe: func(seen replay.Observation) error {
+		f.seen = seen // or every event would leave garbage
+		o := &f.seen
 		switch {
 		case o.Event < 0:
 			if f.strategy = o.Strategy; o.Err == nil {
@@ -44,12 +47,9 @@ func (f *follower) replay(
 		if err := f.o.step(o.Event); err != nil {
 			return err
 		}
-		if err := f.blocks.Event(&o); err != nil {
+		if err := f.blocks.Event(o); err != nil {
 			return err
 		}
-		if err := event(&o); err != nil {
-			return err
-		}
-		return nil
+		return event(o)
 	}})
 }
