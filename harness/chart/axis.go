@@ -96,7 +96,8 @@ func Between(title string, low, high float64) Axis {
 	}
 	a := Axis{Title: title, Low: low - 0.03*span, High: high + 0.03*span}
 	for k := math.Ceil(a.Low/step - 1e-6); k*step <= a.High; k++ {
-		a.Ticks = append(a.Ticks, Tick{Value: k * step, Label: short(k * step)})
+		v := k*step + 0 // of a zero the sign goes
+		a.Ticks = append(a.Ticks, Tick{Value: v, Label: short(v)})
 	}
 	return a
 }
@@ -160,6 +161,14 @@ func (a *Axis) set(to *plot.Axis) {
 	if a.Log {
 		to.Scale = plot.LogScale{}
 	}
+}
+
+// at returns the value at a share of the axis's length from its beginning.
+func (a *Axis) at(share float64) float64 {
+	if a.Log {
+		return a.Low * math.Pow(a.High/a.Low, share)
+	}
+	return a.Low + share*(a.High-a.Low)
 }
 
 // Tick is a mark on an axis.

@@ -96,7 +96,7 @@ func (c *Chart) spread(l Line) (chosen []Point) {
 	at := 0
 	for k := range l.Marks {
 		share := (float64(k) + (float64(l.Shift%shifts)+0.5)/shifts) / float64(l.Marks)
-		x := c.x.Low + share*(c.x.High-c.x.Low)
+		x := c.x.at(share)
 		for at+1 < len(l.Points) && l.Points[at+1].X <= x {
 			at++
 		}

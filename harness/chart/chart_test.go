@@ -104,6 +104,9 @@ func TestTicksAreRoundAndWithinTheAxis(t *testing.T) {
 		assert.True(t, a.Low < a.High, name)
 		assert.True(t, labelled >= 1 && labelled <= 9, "%s: %d labels", name, labelled)
 	}
+	for _, tick := range chart.Between("x", -1, 2).Ticks {
+		assert.NotEqual(t, "-0", tick.Label)
+	}
 	assert.Equal(t, "x (GiB)", chart.Bytes("x", 1<<30).Title)
 	assert.Equal(t, "x (KiB)", chart.Bytes("x", 1<<20-1).Title)
 	assert.InDelta(t, 1, chart.Percent("x", 0.99).High, 0, "no share is above all")

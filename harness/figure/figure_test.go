@@ -251,3 +251,15 @@ func TestLongAndHostileNamesAreShort(t *testing.T) {
 	assert.Contains(t, all, strings.Repeat("n", 35)+"…")
 	assert.Contains(t, all, "&#34;\\x1b[31m&lt;b&gt;&#34;")
 }
+
+// TestLargeMultiplesMakeTheAxisLogarithmic draws one strategy that needs far more than the others.
+func TestLargeMultiplesMakeTheAxisLogarithmic(t *testing.T) {
+	text, _ := compared(t, row("t", "a", 1<<20, 1<<20), row("u", "a", 1<<20, 3<<20), row("t", "b", 1<<20, 2000<<20), row("u", "b", 1<<20, 40<<20))
+	for _, kind := range []string{"capacity", "budget"} {
+		all := texts(svg(t, figure.Options{Kind: kind}, read(t, "a.json", text)))
+		for _, want := range []string{"1", "10", "100", "1000"} {
+			assert.Contains(t, all, want, kind)
+		}
+		assert.NotContains(t, all, "500", kind)
+	}
+}

@@ -65,9 +65,15 @@ func (d *drawing) multiples() (*chart.Chart, error) {
 		func(c *chart.Chart) { c.Upright("", chart.Neutral(), 1) })
 }
 
-// multipleAxis returns an axis of multiples of the lower bound, which is on it.
+// multipleAxis returns an axis of multiples of the lower bound, which is on it. It is logarithmic where some are
+// so large that all others would be one spot.
 func (d *drawing) multipleAxis(low, high float64) chart.Axis {
-	return chart.Between(title(d.metric)+" / lower bound", min(low, 1), max(high, 1.05))
+	const wide = 10
+	name := title(d.metric) + " / lower bound"
+	if high > wide && low > 0 {
+		return chart.Log(name, min(low, 1), high)
+	}
+	return chart.Between(name, min(low, 1), max(high, 1.05))
 }
 
 // multiple returns a figure in multiples of the lower bound.
