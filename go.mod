@@ -5,6 +5,7 @@ go 1.26.0
 exclude github.com/smartystreets/goconvey v1.8.1
 
 require (
+	github.com/NVIDIA/go-nvml v0.13.3-0
 	github.com/anishathalye/porcupine v1.3.1
 	github.com/ebitengine/purego v0.11.3
 	github.com/goccy/go-yaml v1.19.2
@@ -18,6 +19,7 @@ require (
 	github.com/vbauerster/mpb/v8 v8.9.3
 	github.com/xi2/xz v0.0.0-20171230120015-48954b6210f8
 	golang.org/x/exp v0.0.0-20260908205506-85c1c2202aba
+	golang.org/x/image v0.30.0
 	golang.org/x/net v0.62.0
 	golang.org/x/sys v0.49.0
 	golang.org/x/term v0.47.0
@@ -44,6 +46,5 @@ require (
 	github.com/rivo/uniseg v0.4.7 // indirect
 	github.com/twpayne/go-geom v1.6.1 // indirect
 	go.yaml.in/yaml/v3 v3.0.5 // indirect
-	golang.org/x/image v0.30.0 // indirect
 	google.golang.org/protobuf v1.34.2 // indirect
 )
