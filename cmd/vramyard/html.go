@@ -182,7 +182,7 @@ func explain(t *page.Traced, p *replay.Prepared, stacks *postmortem.Stacks, runs
 // answerTo returns what a strategy did with a request.
 func answerTo(p *replay.Prepared, stacks *postmortem.Stacks, d *drawing, event int, o picture.Options) (*postmortem.Verdict, error) {
 	options := postmortem.Options{
-		Event: event, FreeAt: o.FreeAt, Device: func() (device.Device, error) { return sim.New(d.device) },
+		Event: event, FreeAt: o.FreeAt, Step: o.Step, Device: func() (device.Device, error) { return sim.New(d.device) },
 	}
 	if stacks != nil {
 		options.Stacks = stacks.Places

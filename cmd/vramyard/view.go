@@ -25,6 +25,7 @@ import (
 	"github.com/vramyard/vramyard/harness/formats"
 	"github.com/vramyard/vramyard/harness/history"
 	"github.com/vramyard/vramyard/harness/page"
+	"github.com/vramyard/vramyard/harness/picture"
 	"github.com/vramyard/vramyard/harness/postmortem"
 	"github.com/vramyard/vramyard/harness/replay"
 	"github.com/vramyard/vramyard/harness/report"
@@ -32,6 +33,7 @@ import (
 	"github.com/vramyard/vramyard/harness/trace"
 	"github.com/vramyard/vramyard/harness/view"
 	"github.com/vramyard/vramyard/harness/whatif"
+	"github.com/vramyard/vramyard/internal/unpack"
 	"github.com/vramyard/vramyard/strategies"
 )
 
@@ -111,11 +113,13 @@ func (f *viewFlags) run(cmd *cobra.Command, args []string) error {
 		ctx, cancel = context.WithTimeout(ctx, f.until)
 		defer cancel()
 	}
-	return f.serve(ctx, cmd, view.New(documents, nil), on)
+	bars := &phases{w: cmd.ErrOrStderr()}
+	defer bars.stop()
+	return f.serve(ctx, cmd, view.New(documents, bars.reached), on, bars.stop)
 }
 
-// serve serves until ctx ends or a page cannot be made.
-func (f *viewFlags) serve(ctx context.Context, cmd *cobra.Command, s *view.Server, on net.Listener) error {
+// serve serves until ctx ends or a page cannot be made. made is called when all pages are.
+func (f *viewFlags) serve(ctx context.Context, cmd *cobra.Command, s *view.Server, on net.Listener, made func()) error {
 	ctx, stop := context.WithCancel(ctx)
 	defer stop()
 	served := make(chan error, 1)
@@ -138,6 +142,7 @@ func (f *viewFlags) serve(ctx context.Context, cmd *cobra.Command, s *view.Serve
 		}
 		return nil
 	}
+	made()
 	return <-served
 }
 
@@ -241,12 +246,14 @@ func headOf(path string) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	head := make([]byte, 512)
-	n, err := io.ReadFull(in, head)
-	if errors.Is(err, io.ErrUnexpectedEOF) || errors.Is(err, io.EOF) {
-		err = nil
+	plain, err := unpack.New(in)
+	if err != nil {
+		return nil, in.Close() // likewise
 	}
-	return head[:n], errors.Join(err, in.Close())
+	head := make([]byte, 512)
+	n, _ := io.ReadFull(plain, head) // whoever reads it to its end says what is wrong with it
+	plain.Close()
+	return head[:n], in.Close()
 }
 
 // isPage reports whether a file begins as a page does.
@@ -299,10 +306,18 @@ func readAll(path string) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	text, err := io.ReadAll(io.LimitReader(in, mostPage+1))
-	if err == nil && len(text) > mostPage {
+	plain, err := unpack.New(in)
+	if err != nil {
+		return nil, errors.Join(fmt.Errorf("%s: %w", path, err), in.Close())
+	}
+	text, err := io.ReadAll(io.LimitReader(plain, mostPage+1))
+	switch {
+	case err != nil:
+		err = fmt.Errorf("%s: %w", path, err)
+	case len(text) > mostPage:
 		err = fmt.Errorf("%s: more than %s", path, report.Bytes(mostPage))
 	}
+	plain.Close()
 	return text, errors.Join(err, in.Close())
 }
 
@@ -313,7 +328,15 @@ func (f *viewFlags) draw(ctx context.Context, cmd *cobra.Command, path string, p
 	if err != nil {
 		return nil, err
 	}
-	rec, err := f.cache.Open(ctx, src, wanted, f.at, p)
+	cache := f.cache
+	cache.Explain = func(t *page.Traced, prepared *replay.Prepared, step func(int) error) error {
+		runs := make([]drawing, len(wanted))
+		for i, w := range wanted {
+			runs[i] = drawing{setup: w.Setup, device: w.Device}
+		}
+		return explain(t, prepared, stacks, runs, picture.Options{FreeAt: f.at, Step: step})
+	}
+	rec, err := cache.Open(ctx, src, wanted, f.at, p)
 	if err != nil {
 		return nil, err
 	}

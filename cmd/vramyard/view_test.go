@@ -106,6 +106,35 @@ func TestViewShowsResults(t *testing.T) {
 	}, compared, replayed)
 }
 
+// TestViewShowsOtherResults opens a compressed result, and one that is no list of runs.
+func TestViewShowsOtherResults(t *testing.T) {
+	dir := t.TempDir()
+	file := filepath.Join(dir, "t.trace")
+	require.NoError(t, os.WriteFile(file, []byte("a 1 1MiB\na 2 2MiB\nf 1\n"), 0o600))
+	packed, planned := filepath.Join(dir, "c.json.zst"), filepath.Join(dir, "o.json.gz")
+	require.Equal(t, exitDone, run(t.Context(), []string{"compare", "--strategies", "bfc", "--json", packed, file}, nil, io.Discard, io.Discard))
+	require.Equal(t, exitDone, run(t.Context(), []string{"offline", "--json", planned, file}, nil, io.Discard, io.Discard))
+	viewed(t, func(address string) {
+		require.Contains(t, body(t, address+"0/"), "vramyard view --strategies bfc TRACE")
+		page := body(t, address+"1/")
+		require.Contains(t, page, "vramyard-offline/1")
+		require.Contains(t, page, "greedy by size")
+		require.Contains(t, page, ">3.00 MiB<")
+	}, packed, planned)
+}
+
+// TestViewExplainsTheFirstFailure opens a trace that does not fit, through two strategies.
+func TestViewExplainsTheFirstFailure(t *testing.T) {
+	dir := t.TempDir()
+	file := filepath.Join(dir, "t.trace")
+	require.NoError(t, os.WriteFile(file, []byte("a 1 20MiB tag=weights\na 2 20MiB\nf 2\na 3 30MiB\n"), 0o600))
+	viewed(t, func(address string) {
+		page := body(t, address+"0/")
+		require.Contains(t, page, `"schema":"vramyard-postmortem/1"`)
+		require.Contains(t, page, `"others":[{`)
+	}, "--strategies", "bfc,caching", "--device", "sim:48MiB", file)
+}
+
 // TestViewRefusesWhatItCannotShow tries wrong input.
 func TestViewRefusesWhatItCannotShow(t *testing.T) {
 	dir := t.TempDir()
@@ -114,11 +143,17 @@ func TestViewRefusesWhatItCannotShow(t *testing.T) {
 	require.NoError(t, os.WriteFile(text, []byte("a 1 1MiB\nboo\n"), 0o600))
 	result := filepath.Join(dir, "a.json")
 	require.NoError(t, os.WriteFile(result, []byte(`{"schema": "vramyard-compare/1", "runs": [{}]}`), 0o600))
+	empty, cut := filepath.Join(dir, "e.trace"), filepath.Join(dir, "cut.json.gz")
+	require.NoError(t, os.WriteFile(empty, nil, 0o600))
+	require.NoError(t, os.WriteFile(cut, []byte("\x1f\x8b\x08\x00\x00\x00\x00\x00\x00\xff\xaaVJ"), 0o600))
 	for name, c := range map[string]struct {
 		words string
 		code  int
 		says  string
 	}{
+		"a directory":      {"view --no-browser " + dir, exitError, "is a directory"},
+		"an empty file":    {"view --no-browser " + empty, exitError, "e.trace: is empty"},
+		"a cut file":       {"view --no-browser " + cut, exitError, "cut.json.gz"},
 		"no file":          {"view", exitUsage, "requires at least 1 arg"},
 		"a missing file":   {"view --no-browser " + dir + "/none", exitError, "none: no such file"},
 		"foreign HTML":     {"view --no-browser " + html, exitError, "a.html: HTML, and no page that vramyard wrote"},

@@ -21,6 +21,7 @@ type Options struct {
 	FreeAt replay.FreeAt                 // as in [replay.Options]
 	Stacks func(id uint64) []string      // where the program asked for an allocation, the innermost place first; nil: not known
 	Device func() (device.Device, error) // a fresh device for each replay; there are several
+	Step   func(event int) error         // called now and then with the number of an event; its error ends the replay; nil for none
 }
 
 // Outcome is what came of the request that a replay is looked at for.
@@ -114,6 +115,9 @@ type moment struct {
 	refused int          // requests that found no memory before
 }
 
+// stepEvents is how many events lie between two calls of Options.Step.
+const stepEvents = 1 << 14
+
 // errReached ends a replay at the request that is looked for.
 var errReached = errors.New("the request is reached")
 
@@ -184,6 +188,11 @@ func (m *moment) observe(o replay.Observation) error {
 	}
 	if o.Strategy == nil || o.Event >= m.p.Head().Events {
 		return nil
+	}
+	if m.o.Step != nil && o.Event >= 0 && o.Event%stepEvents == 0 {
+		if err := m.o.Step(o.Event); err != nil {
+			return err
+		}
 	}
 	refused := o.Called && o.Request.Size > 0 && errors.Is(o.Err, alloc.ErrOutOfMemory)
 	if o.Event >= 0 && o.Event == m.event || m.event == FirstOOM && refused {

@@ -14,6 +14,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/vramyard/vramyard/harness/page"
 	"github.com/vramyard/vramyard/harness/replay"
 	"github.com/vramyard/vramyard/harness/trace"
 )
@@ -25,10 +26,13 @@ type Cache struct {
 	Build string // names the program that replays: another one may come to other results
 	From  int    // events from which on a recording is kept
 	Most  int64  // bytes of all recordings; those that were used longest ago go first
+	// Explain fills in the reports of runs that ran out of memory; nil for none. They are kept with the recording.
+	// step is called now and then; its error must end it.
+	Explain func(t *page.Traced, p *replay.Prepared, step func(event int) error) error
 }
 
 // form changes with what the files of a recording hold.
-const form = 1
+const form = 2
 
 // unfinished begins the name of a directory that is being written.
 const unfinished = ".new-"
@@ -38,7 +42,7 @@ const unfinished = ".new-"
 func (c *Cache) Open(ctx context.Context, src trace.Source, wanted []Wanted, at replay.FreeAt, p *Progress) (*Recording, error) {
 	h := src.Head()
 	if c.Dir == "" || h.Header.Hash == "" || h.Events < c.From {
-		return recordAway(ctx, src, wanted, at, p)
+		return c.recordAway(ctx, src, wanted, at, p)
 	}
 	key, err := c.key(h, wanted, at)
 	if err != nil {
@@ -70,6 +74,9 @@ func (c *Cache) record(
 	}
 	r, err := Record(ctx, src, wanted, at, away, p)
 	if err == nil {
+		err = r.explain(ctx, c, p)
+	}
+	if err == nil {
 		err = r.save(away)
 	}
 	if err != nil {
@@ -94,7 +101,7 @@ func (c *Cache) record(
 }
 
 // recordAway makes a recording that goes when it is closed.
-func recordAway(ctx context.Context, src trace.Source, wanted []Wanted, at replay.FreeAt, p *Progress) (*Recording, error) {
+func (c *Cache) recordAway(ctx context.Context, src trace.Source, wanted []Wanted, at replay.FreeAt, p *Progress) (*Recording, error) {
 	dir, err := os.MkdirTemp("", "vramyard-view-")
 	if err != nil {
 		return nil, err
@@ -104,6 +111,9 @@ func recordAway(ctx context.Context, src trace.Source, wanted []Wanted, at repla
 		return nil, errors.Join(err, os.RemoveAll(dir))
 	}
 	r.away = dir
+	if err := r.explain(ctx, c, p); err != nil {
+		return nil, errors.Join(err, r.Close())
+	}
 	return r, nil
 }
 

@@ -8,6 +8,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/vramyard/vramyard/harness/page"
 	"github.com/vramyard/vramyard/harness/replay"
 	"github.com/vramyard/vramyard/harness/view"
 )
@@ -15,7 +16,7 @@ import (
 // opened opens the sample through a cache and returns what its page shows, and whether it was replayed.
 func opened(t *testing.T, c *view.Cache, events int, names ...string) (pageOf any, replayed bool) {
 	t.Helper()
-	p := view.NewProgress(func(int, int) { replayed = true })
+	p := view.NewProgress(func(string, int, int) { replayed = true })
 	r, err := c.Open(context.Background(), sample(t, events), wanted(t, names...), replay.AtCompleted, p)
 	require.NoError(t, err)
 	for i := range r.Runs {
@@ -42,6 +43,10 @@ func names(t *testing.T, dir string) (list []string) {
 // TestARecordingIsFoundAgain opens a trace twice, and then with what makes a difference.
 func TestARecordingIsFoundAgain(t *testing.T) {
 	c := &view.Cache{Dir: filepath.Join(t.TempDir(), "a", "b"), Build: "1", From: 1000, Most: 1 << 30}
+	c.Explain = func(t *page.Traced, _ *replay.Prepared, step func(int) error) error {
+		t.Runs[1].Report = map[string]int{"size": 7}
+		return step(1)
+	}
 	first, replayed := opened(t, c, 3000, "bfc", "caching")
 	require.True(t, replayed)
 	again, replayed := opened(t, c, 3000, "bfc", "caching")
@@ -56,6 +61,7 @@ func TestARecordingIsFoundAgain(t *testing.T) {
 	other.Build = "2"
 	_, replayed = opened(t, &other, 3000, "bfc", "caching")
 	require.True(t, replayed)
+	c.Explain = nil
 	_, replayed = opened(t, c, 900, "bfc") // a short one is not kept
 	require.True(t, replayed)
 	require.Len(t, names(t, c.Dir), 4)

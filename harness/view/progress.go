@@ -8,11 +8,13 @@ type Progress struct {
 	phase  string
 	done   int
 	known  int
-	notify func(done, known int)
+	notify func(phase string, done, known int)
 }
 
 // NewProgress returns a progress that tells a function, which may be nil.
-func NewProgress(notify func(done, known int)) *Progress { return &Progress{notify: notify} }
+func NewProgress(notify func(phase string, done, known int)) *Progress {
+	return &Progress{notify: notify}
+}
 
 // Set says what is done, and how far it has come.
 func (p *Progress) Set(phase string, done, known int) {
@@ -20,7 +22,7 @@ func (p *Progress) Set(phase string, done, known int) {
 	p.phase, p.done, p.known = phase, done, known
 	p.mu.Unlock()
 	if p.notify != nil {
-		p.notify(done, known)
+		p.notify(phase, done, known)
 	}
 }
 

@@ -52,7 +52,8 @@ type Recording struct {
 type Run struct {
 	Wanted
 
-	Picture *picture.Run // with fine buckets
+	Picture *picture.Run    // with fine buckets
+	Report  json.RawMessage // of the first failure; nil for none
 	blocks  *blocks.File
 	file    *os.File
 }
@@ -82,6 +83,8 @@ func blocksName(run int) string { return fmt.Sprintf("blocks-%d", run) }
 type overview struct {
 	Trace picture.Trace
 	Runs  []picture.Run
+	// Reports are those of the runs.
+	Reports [][]byte
 }
 
 // Record replays a trace through what is wanted and writes the blocks into a directory.
@@ -113,6 +116,37 @@ func Record(ctx context.Context, src trace.Source, wanted []Wanted, at replay.Fr
 		}
 	}
 	return r, nil
+}
+
+// explain has the failures explained.
+func (r *Recording) explain(ctx context.Context, c *Cache, p *Progress) error {
+	if c.Explain == nil {
+		return nil
+	}
+	t, err := r.Traced()
+	if err != nil {
+		return err
+	}
+	prepared, err := r.prepared()
+	if err != nil {
+		return err
+	}
+	step := func(event int) error {
+		p.Set("asking why there was no memory", event, r.Trace.Head.Events)
+		return ctx.Err()
+	}
+	if err := c.Explain(&t, prepared, step); err != nil {
+		return err
+	}
+	for i := range t.Runs {
+		if t.Runs[i].Report == nil {
+			continue
+		}
+		if r.Runs[i].Report, err = json.Marshal(t.Runs[i].Report); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // newRecording returns a recording without pictures.
@@ -179,6 +213,7 @@ func (r *Recording) save(dir string) error {
 	o := overview{Trace: *r.Trace}
 	for i := range r.Runs {
 		o.Runs = append(o.Runs, *r.Runs[i].Picture)
+		o.Reports = append(o.Reports, r.Runs[i].Report)
 	}
 	f, err := os.OpenFile(filepath.Join(dir, overviewName), os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
 	if err != nil {
@@ -199,13 +234,16 @@ func load(dir string, src trace.Source, wanted []Wanted, at replay.FreeAt) (*Rec
 	if err = errors.Join(err, f.Close()); err != nil {
 		return nil, err
 	}
-	if len(o.Runs) != len(wanted) || o.Trace.Head.Events != src.Head().Events {
+	if len(o.Runs) != len(wanted) || len(o.Reports) != len(wanted) || o.Trace.Head.Events != src.Head().Events {
 		return nil, fs.ErrInvalid
 	}
 	o.Trace.Head = src.Head() // the name may be another one
 	r := newRecording(o.Trace.Reopen(src), src, wanted, at)
 	for i := range r.Runs {
 		r.Runs[i].Picture = &o.Runs[i]
+		if len(o.Reports[i]) > 0 {
+			r.Runs[i].Report = o.Reports[i]
+		}
 		f, err := os.Open(filepath.Join(dir, blocksName(i)))
 		if err == nil {
 			err = r.Runs[i].open(f)
@@ -229,7 +267,12 @@ func (r *Recording) Traced() (page.Traced, error) {
 		}
 		figures := *run.Picture.Result
 		figures.Series = nil // the page has its own
+		var why any
+		if run.Report != nil {
+			why = run.Report
+		}
 		t.Runs = append(t.Runs, page.Run{
+			Report:   why,
 			Strategy: run.Setup.Name, Config: config, Device: run.Device, Color: run.Color, Figures: &figures,
 			Picture: run.Picture.Pick(coarse),
 		})

@@ -2,7 +2,9 @@ package view
 
 import (
 	"bytes"
+	"encoding/json"
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -16,8 +18,12 @@ import (
 
 // Result returns the page of a result in JSON: its figures as tables, and the plots that can be made of it. name
 // is that of the file, number that of a strategy in the palette. What a result does not hold, the page says,
-// with the command that would.
+// with the command that would. Results that are no runs, such as those of offline, are shown field by field.
 func Result(name string, text []byte, number func(strategy string) int) (*page.Report, error) {
+	var head struct{ Schema string }
+	if json.Unmarshal(text, &head) == nil && !slices.Contains(resultdiff.Schemas(), head.Schema) {
+		return plain(name, text)
+	}
 	res, err := resultdiff.Read(bytes.NewReader(text))
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", name, err)

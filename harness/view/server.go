@@ -51,7 +51,7 @@ type Server struct {
 }
 
 // New returns a server of documents. notify is told how far the making of pages has come; it may be nil.
-func New(documents []Document, notify func(done, known int)) *Server {
+func New(documents []Document, notify func(phase string, done, known int)) *Server {
 	var secret [16]byte
 	_, _ = rand.Read(secret[:]) // never fails
 	cores := runtime.GOMAXPROCS(0)
