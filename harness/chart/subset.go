@@ -168,10 +168,11 @@ func (s *subsetter) add(glyph uint16) uint16 {
 // font returns the new font.
 func (s *subsetter) font(number map[rune]uint16) []byte {
 	var glyf, loca, hmtx []byte
-	for i := 0; i < len(s.kept); i++ { // parts of a glyph come behind it
+	for len(hmtx) < 4*len(s.kept) { // which grows: parts of a glyph come behind it
+		glyph := s.kept[len(hmtx)/4]
 		loca = binary.BigEndian.AppendUint32(loca, uint32(len(glyf)))
-		glyf = padded(append(glyf, s.outline(s.kept[i])...), 4)
-		hmtx = append(hmtx, s.metric(s.kept[i])...)
+		glyf = padded(append(glyf, s.outline(glyph)...), 4)
+		hmtx = append(hmtx, s.metric(glyph)...)
 	}
 	loca = binary.BigEndian.AppendUint32(loca, uint32(len(glyf)))
 	t := tables{"glyf": glyf, "loca": loca, "hmtx": hmtx, "cmap": cmap(number)}
