@@ -28,6 +28,9 @@ func whatifPage(w *whatif.Wanted, r *whatif.Result, stacks *postmortem.Stacks) (
 		Kind: "whatif", Title: "What would have carried the run", Texts: []page.Text{{Title: "Answer", Body: text.String()}},
 		More: map[string]any{"whatif": r, "colors": colors},
 	}
+	if len(r.Runs) > 0 {
+		p.Sheets = []report.Sheet{whatif.Sheet(r)}
+	}
 	points := worthAPicture(r)
 	if len(points) == 0 {
 		return p, nil

@@ -117,21 +117,64 @@ func (r *Result) writeRecorded(b *strings.Builder) {
 	b.WriteString("\n")
 }
 
-// writeTable writes all that was tried.
-func (r *Result) writeTable(b *strings.Builder) {
-	t := report.NewTable("setting", "min capacity", "on the card", "peak reserved", "waste", "device calls", "device time", "ns/op", "notes")
-	right := table.ColumnConfig{Align: text.AlignRight, AlignHeader: text.AlignRight}
-	columns := []table.ColumnConfig{{Number: 1, WidthMax: labelWidth, WidthMaxEnforcer: fold}}
-	for right.Number = 2; right.Number <= 8; right.Number++ {
-		columns = append(columns, right)
+// Sheet returns the table of all that was tried.
+func Sheet(r *Result) report.Sheet {
+	s := report.Sheet{Title: "All that was tried", Columns: []report.Column{
+		{Name: "setting", Meaning: "the setting, or strategy and what differs from its preset"},
+		{Name: "min capacity", Meaning: "smallest device on which the trace completes, in bytes", Number: true},
+		{Name: "on the card", Meaning: "what becomes of the trace on the card", Number: true},
+		{Name: "peak reserved", Meaning: "most bytes held from the device", Number: true},
+		{Name: "waste", Meaning: "1 − peak requested / peak reserved, of a run that completed", Number: true},
+		{Name: "device calls", Meaning: "calls to the device", Number: true},
+		{Name: "device time", Meaning: "what they take by the cost model, in nanoseconds", Number: true},
+		{Name: "ns/op", Meaning: "nanoseconds of a call to the strategy, of the processor", Number: true},
+		{Name: "notes"},
+	}}
+	number := func(text string, value float64) report.Cell {
+		return report.Cell{Text: text, Value: strconv.FormatFloat(value, 'f', -1, 64), Number: true}
 	}
-	t.SetColumnConfigs(columns)
 	for i := range r.Runs {
 		p := &r.Runs[i]
-		t.AppendRow(table.Row{
-			report.Printable(p.Label), p.minimum(), p.verdict(), report.Bytes(p.PeakReserved), p.waste(), count(p.DeviceCalls),
-			report.Nanoseconds(p.DeviceTime), strconv.FormatFloat(p.NsPerOp, 'f', 0, 64), r.notes(p),
+		least, waste := report.Cell{Text: p.minimum(), Number: true}, report.Cell{Text: p.waste(), Number: true}
+		switch {
+		case p.MinCapacity != nil:
+			least = number(least.Text, float64(*p.MinCapacity))
+		case p.CompletesAt != nil:
+			least = number(least.Text, float64(*p.CompletesAt))
+		case p.FailsAt != nil:
+			least = number(least.Text, float64(*p.FailsAt))
+		}
+		if waste.Text != none {
+			waste = number(waste.Text, p.Waste)
+		}
+		s.Rows = append(s.Rows, []report.Cell{
+			{Text: report.Printable(p.Label)}, least, {Text: p.verdict()}, number(report.Bytes(p.PeakReserved), float64(p.PeakReserved)), waste,
+			number(count(p.DeviceCalls), float64(p.DeviceCalls)), number(report.Nanoseconds(p.DeviceTime), float64(p.DeviceTime)),
+			number(strconv.FormatFloat(p.NsPerOp, 'f', 0, 64), p.NsPerOp), {Text: r.notes(p)},
 		})
+	}
+	return s
+}
+
+// writeTable writes all that was tried.
+func (r *Result) writeTable(b *strings.Builder) {
+	sheet := Sheet(r)
+	var names []any
+	columns := []table.ColumnConfig{{Number: 1, WidthMax: labelWidth, WidthMaxEnforcer: fold}}
+	for i, c := range sheet.Columns {
+		names = append(names, c.Name)
+		if c.Number {
+			columns = append(columns, table.ColumnConfig{Number: i + 1, Align: text.AlignRight, AlignHeader: text.AlignRight})
+		}
+	}
+	t := report.NewTable(names...)
+	t.SetColumnConfigs(columns)
+	for _, cells := range sheet.Rows {
+		var row table.Row
+		for _, c := range cells {
+			row = append(row, c.Text)
+		}
+		t.AppendRow(row)
 	}
 	fmt.Fprintf(b, "%s\n", t.Render())
 	for i := range r.Runs {
