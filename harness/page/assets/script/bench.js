@@ -36,13 +36,9 @@ function benchView(report) {
       },
       { title: `${title}: memory`, axis: "reserved ∕ live bytes", runs: memory, of: (r) => r.reserved_ratio },
     ]) {
-      const canvas = el("canvas", {
-        role: "img",
-        "aria-label": `${about.title}, by strategy and number of live blocks`,
-      });
-      const plot = el("div", { class: "vy-plot" }, canvas);
-      pair.append(el("figure", {}, el("figcaption", { text: about.title }), plot));
-      draws.push(() => drawDots(canvas, plot.clientWidth, about, colors));
+      const dots = new Dots(about, colors);
+      pair.append(el("figure", {}, el("figcaption", { text: about.title }), dots.plot));
+      draws.push(() => dots.draw());
     }
     section.append(pair);
   }
@@ -111,8 +107,85 @@ function decades(from, to) {
   return list;
 }
 
-// drawDots draws one figure of every strategy against live blocks, which are on a logarithmic axis.
-function drawDots(canvas, width, about, strategyColors) {
+// Dots is a chart of one figure of every strategy against live blocks.
+class Dots {
+  constructor(about, colors) {
+    this.about = about;
+    this.colors = colors;
+    this.canvas = el("canvas", {});
+    this.plot = el(
+      "div",
+      {
+        class: "vy-plot",
+        tabindex: "0",
+        role: "img",
+        "aria-label": `${about.title}, by strategy and number of live blocks. Left and right go from dot to dot of a strategy, up and down to other strategies.`,
+      },
+      this.canvas,
+    );
+    this.plot.addEventListener("pointermove", (e) => this.point(e));
+    this.plot.addEventListener("click", (e) => this.point(e));
+    for (const away of ["pointerleave", "blur"]) this.plot.addEventListener(away, () => this.light(null));
+    this.plot.addEventListener("keydown", (e) => this.key(e));
+  }
+
+  // draw draws all anew, with a ring around what is pointed at.
+  draw() {
+    this.dots = drawDots(this.canvas, this.plot.clientWidth, this.about, this.colors, this.lit);
+  }
+
+  // light names a dot, or none for null.
+  light(dot, at) {
+    if ((dot?.run ?? null) !== (this.lit ?? null)) {
+      this.lit = dot?.run ?? null;
+      this.draw();
+    }
+    const box = this.canvas.getBoundingClientRect();
+    name(at ?? (dot && { clientX: box.left + dot.x, clientY: box.top + dot.y }), dot && describeDot(dot.run));
+  }
+
+  // point names the dot nearest to the pointer.
+  point(e) {
+    const box = this.canvas.getBoundingClientRect();
+    const far = (d) => Math.hypot(e.clientX - box.left - d.x, e.clientY - box.top - d.y);
+    const near = this.dots.reduce((a, b) => (a && far(a) <= far(b) ? a : b), null);
+    this.light(near && far(near) < 24 ? near : null, e);
+  }
+
+  // key goes to another dot.
+  key(e) {
+    const by = { ArrowLeft: [-1, 0], ArrowRight: [1, 0], ArrowUp: [0, -1], ArrowDown: [0, 1] }[e.key];
+    if (!by || !this.dots.length) return;
+    e.preventDefault();
+    const at = this.dots.find((d) => d.run === this.lit);
+    if (!at) {
+      this.light(this.dots[0]);
+      return;
+    }
+    const names = [...new Set(this.dots.map((d) => d.run.strategy))];
+    const next = names[names.indexOf(at.run.strategy) + by[1]] ?? at.run.strategy;
+    const line = this.dots.filter((d) => d.run.strategy === next);
+    const same = Math.max(line.findIndex((d) => d.run.live >= at.run.live), 0);
+    this.light(line[Math.min(Math.max(same + by[0], 0), line.length - 1)]);
+  }
+}
+
+// describeDot returns what is known of a run of a benchmark: time beside memory.
+function describeDot(r) {
+  const ns = (v) => `${Number(v.toPrecision(4))} ns`;
+  return [
+    ["strategy", r.strategy],
+    ["live blocks", count(r.live)],
+    ["time of a pair", `${ns(r.ns_per_pair_median)}, the median of ${plural(r.ns_per_pair_rounds.length, "round")}`],
+    ["rounds", `from ${ns(r.ns_per_pair_min)} to ${ns(r.ns_per_pair_max)}`],
+    ["memory", r.preallocates ? `${bytes(r.peak_reserved_bytes)}, taken at once` : bytes(r.peak_reserved_bytes)],
+    ["reserved ∕ live", r.reserved_ratio.toFixed(3)],
+  ];
+}
+
+// drawDots draws one figure of every strategy against live blocks, which are on a logarithmic axis, with a ring around
+// the run that is lit. It returns where each run has its dot, by strategy.
+function drawDots(canvas, width, about, strategyColors, lit) {
   const colors = ink();
   const g = sharp(canvas, width, DOTS_HEIGHT);
   const [w, h] = [width - GUTTER - MARGIN, DOTS_HEIGHT - 50];
@@ -120,7 +193,7 @@ function drawDots(canvas, width, about, strategyColors) {
   g.fillStyle = colors.text;
   if (!about.runs.length) {
     g.fillText("no strategy of this table takes memory step by step", GUTTER, 40);
-    return;
+    return [];
   }
   const lives = [...new Set(about.runs.map((r) => r.live))].sort((a, b) => a - b);
   const [low, high] = [Math.log(lives[0] / 1.5), Math.log(lives[lives.length - 1] * 1.5)];
@@ -153,6 +226,7 @@ function drawDots(canvas, width, about, strategyColors) {
   g.rotate(-Math.PI / 2);
   g.fillText(about.axis, 0, 0);
   g.restore();
+  const dots = [];
   const names = [...new Set(about.runs.map((r) => r.strategy))];
   names.forEach((name, k) => {
     const runs = about.runs.filter((r) => r.strategy === name).sort((a, b) => a.live - b.live);
@@ -163,11 +237,19 @@ function drawDots(canvas, width, about, strategyColors) {
     for (const r of runs) g.lineTo(xAt(r.live) + aside, yAt(about.of(r)));
     g.stroke();
     for (const r of runs) {
-      symbol(g, lineMark(strategyColors[name]) || 1, xAt(r.live) + aside, yAt(about.of(r)), 4);
+      const [x, y] = [xAt(r.live) + aside, yAt(about.of(r))];
+      dots.push({ run: r, x, y });
+      symbol(g, lineMark(strategyColors[name]) || 1, x, y, 4);
+      if (r === lit) {
+        g.beginPath();
+        g.arc(x, y, 8, 0, 7);
+        g.stroke();
+      }
       if (about.ends) {
         const [a, b] = about.ends(r).map(yAt);
         g.strokeRect(xAt(r.live) + aside, b, 0, a - b);
       }
     }
   });
+  return dots;
 }

@@ -27,10 +27,15 @@ function countOnAxis(x) {
 // STEPS draws a value from its event to the next.
 const STEPS = uPlot.paths.stepped({ align: 1 });
 
-// gestures lets an element move and zoom the window of the axis. eventAt gives the event at a place of the
-// pointer. The wheel zooms with Ctrl, or once the element was clicked; otherwise it scrolls the page.
-function gestures(app, element, eventAt) {
+// gestures lets an element move and zoom the window of the axis. box returns where the axis lies in the window of the
+// browser. The wheel zooms with Ctrl, or once the element was clicked; otherwise it scrolls the page.
+function gestures(app, element, box) {
   const state = app.state;
+  const shareAt = (at) => (at.clientX - box().left) / box().width;
+  const positionAt = (at) => {
+    const [from, to] = [app.axis.x(state.from), app.axis.x(state.to)];
+    return from + shareAt(at) * (to - from);
+  };
   element.addEventListener(
     "wheel",
     (e) => {
@@ -40,13 +45,45 @@ function gestures(app, element, eventAt) {
         const by = ((state.to - state.from) * e.deltaX) / 800;
         state.window(state.from + by, state.to + by);
       } else {
-        state.zoom(Math.exp(Math.max(-1, Math.min(1, e.deltaY / 300))), eventAt(e));
+        state.zoom(Math.exp(Math.max(-1, Math.min(1, e.deltaY / 300))), app.axis.event(positionAt(e)));
       }
     },
     { passive: false },
   );
   element.addEventListener("dblclick", () => state.window(0, app.trace.events));
   element.addEventListener("keydown", (e) => steer(app, e));
+  fingers(app, element, shareAt, positionAt);
+}
+
+// fingers lets fingers move the window: two take what lies under them with them, and so does one where a part of the
+// axis is shown; else it moves the cursor. Up and down one finger scrolls the page.
+function fingers(app, element, shareAt, positionAt) {
+  const state = app.state;
+  let held = []; // the position under each finger
+  const hold = (e) => {
+    held = [...e.touches].slice(0, 2).map((t) => ({ finger: t.identifier, position: positionAt(t) }));
+  };
+  const move = (e) => {
+    const now = held.map((h) => [...e.touches].find((t) => t.identifier === h.finger));
+    if (!now.length || now.includes(undefined)) return;
+    const [from, to, end] = [state.from, state.to, app.trace.events].map((event) => app.axis.x(event));
+    let width = to - from;
+    if (now.length === 2) {
+      if (e.cancelable) e.preventDefault();
+      width = (held[1].position - held[0].position) / (shareAt(now[1]) - shareAt(now[0]));
+      if (!(width > 0 && width < Infinity)) return; // the fingers have crossed
+      width = Math.min(width, end);
+    } else if (state.from <= 0 && state.to >= app.trace.events) {
+      const event = Math.floor(app.axis.event(positionAt(now[0])));
+      state.set({ cursor: Math.min(Math.max(event, 0), Math.max(app.trace.events - 1, 0)) });
+      return;
+    }
+    const start = Math.min(Math.max(held[0].position - shareAt(now[0]) * width, 0), end - width);
+    state.window(app.axis.event(start), app.axis.event(start + width));
+  };
+  element.style.touchAction = "pan-y";
+  for (const what of ["touchstart", "touchend", "touchcancel"]) element.addEventListener(what, hold, { passive: true });
+  element.addEventListener("touchmove", move, { passive: false });
 }
 
 // steer moves the cursor and the window by keys.
@@ -102,13 +139,7 @@ class Chart {
       "aria-label": `${about.title}. ${KEYS_HELP}`,
     });
     this.element = el("figure", { class: "vy-figure" }, el("figcaption", { text: about.title }), this.plot);
-    gestures(app, this.plot, (e) => this.eventAt(e));
-  }
-
-  // eventAt returns the event at a place of the pointer.
-  eventAt(e) {
-    const box = this.u.over.getBoundingClientRect();
-    return this.app.axis.event(this.u.posToVal(e.clientX - box.left, "x"));
+    gestures(app, this.plot, () => this.u.over.getBoundingClientRect());
   }
 
   // build makes the plot anew.

@@ -55,6 +55,15 @@ function prepare(trace) {
     run.drawn = !run.missing && Boolean(run.series);
   });
   if (trace.time) trace.time = rising(trace.time);
+  trace.paint = tellingPaint(trace);
+}
+
+// tellingPaint returns the way to colour the blocks of a trace that has something to tell.
+function tellingPaint(trace) {
+  if (trace.tags.length > 1) return "tag";
+  if (trace.streams.length > 1) return "stream";
+  const told = (run) => new Set(run.map.rects.class.filter((c) => c >= 0 && areaColor(c) !== NEUTRAL)).size > 1;
+  return trace.runs.filter((r) => r.map).every(told) ? "class" : "lifetime";
 }
 
 // rising returns times that never fall: what has none yet takes the first one.

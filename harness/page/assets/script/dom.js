@@ -75,6 +75,7 @@ function facts(pairs) {
 // TIP is the box that names what is at the pointer. The page has one.
 const TIP = el("div", { class: "vy-tip", role: "status", hidden: true });
 document.body.append(TIP);
+document.addEventListener("touchstart", () => name(null, null), { passive: true });
 
 // name shows what is known of something beside a point of the window, or hides it for null.
 function name(at, pairs) {

@@ -1,17 +1,25 @@
 // The state at one instant: as it was recorded, or rebuilt from the rectangles of the map.
 
 // heapAt returns the chunks of a run after an event, or of the nearest recorded instant where they are not known
-// for that event. "how" says which: recorded, rebuilt or nearest.
+// for that event. "how" says which: recorded, rebuilt, nearest, or ended where the run did before.
 function heapAt(trace, run, event) {
   const known = run.instants.find((i) => i.event === event) ?? run.asked?.get(event);
   if (known) return recorded(trace, known, "recorded");
+  const end = run.instants.find((i) => i.labels.includes("end"));
+  if (end && event > end.event) return recorded(trace, end, "ended");
   const { map } = run;
   if (run.then?.event === event) return rebuilt(trace, run.then.map, event);
   if (map.complete && !map.regions.left_out.count) return rebuilt(trace, map, event);
+  const best = nearest(run, event);
+  return best ? recorded(trace, best, "nearest") : { event, how: "unknown", regions: [], chunks: [], more: 0 };
+}
+
+// nearest returns the recorded instant nearest to an event, or null.
+function nearest(run, event) {
   let best = null;
   for (const i of run.instants)
     if (!best || Math.abs(i.event - event) < Math.abs(best.event - event)) best = i;
-  return best ? recorded(trace, best, "nearest") : { event, how: "unknown", regions: [], chunks: [], more: 0 };
+  return best;
 }
 
 // recorded returns a recorded instant, chunk by chunk.

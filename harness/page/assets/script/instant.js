@@ -49,6 +49,7 @@ class InstantView {
     this.plot.addEventListener("pointerleave", () => name(null, null));
     this.plot.addEventListener("click", (e) => {
       const c = this.chunkAt(e);
+      if (e.pointerType === "touch") this.hover(e);
       app.state.set({ pin: c && this.isBlock(c) ? c.id : null });
     });
     this.plot.addEventListener("keydown", (e) => {
@@ -143,6 +144,8 @@ class InstantView {
           ? `The trace is replayed up to event ${count(this.app.state.event)} …`
           : `This is the recorded instant nearest to event ${count(this.app.state.event)}: the file does not hold every block of this run.`,
       );
+    if (h.how === "recorded") parts.push("As recorded, chunk by chunk.");
+    if (h.how === "ended") parts.push(`The run ended there, before event ${count(this.app.state.event)}.`);
     if (h.how === "rebuilt") {
       parts.push("Rebuilt from the blocks of the map: what is held and no block's is shown as free.");
       if (this.app.live) parts.push("The trace is replayed up to here for the state in full …");
@@ -307,43 +310,64 @@ class InstantView {
     );
     this.side.replaceChildren(
       table("By state", ["state", "chunks", "bytes", "share"], lines, [1, 2, 3]),
-      this.classes(chunks),
+      ...(this.heap.how === "rebuilt" ? this.classesOfBlocks() : [this.classes(this.heap)]),
     );
   }
 
-  // classes returns the table of bins, orders or size classes: what of each is in use.
-  classes(chunks) {
+  // byClass adds up the chunks of each bin, order or size class.
+  byClass(chunks) {
     const of = new Map();
     for (const c of chunks) {
       if (c.class < 0) continue;
       const line = of.get(c.class) ?? { live: 0, liveBytes: 0, free: 0, freeBytes: 0 };
-      const live = STATE_LOOKS[this.app.report.states[c.state]]?.block;
+      const live = this.isBlock(c);
       line[live ? "live" : "free"]++;
       line[live ? "liveBytes" : "freeBytes"] += c.size;
       of.set(c.class, line);
     }
-    if (!of.size) return el("p", { class: "vy-note", text: "The chunks of this instant have no class." });
-    const rows = [...of]
-      .sort((a, b) => a[0] - b[0])
-      .map(([k, l]) => {
-        const bar = el("meter", {
-          min: 0,
-          max: l.liveBytes + l.freeBytes || 1,
-          value: l.liveBytes,
-          "aria-label": "share in use",
-        });
-        return [String(k), count(l.live), bytes(l.liveBytes), count(l.free), bytes(l.freeBytes), bar];
+    return [...of].sort((a, b) => a[0] - b[0]);
+  }
+
+  // classes returns the table of bins, orders or size classes of a recorded instant: what of each is in use.
+  classes(heap, caption = "By bin, order or size class") {
+    const of = this.byClass(heap.chunks);
+    if (!of.length) return el("p", { class: "vy-note", text: "The chunks of this instant have no class." });
+    const rows = of.map(([k, l]) => {
+      const bar = el("meter", {
+        min: 0,
+        max: l.liveBytes + l.freeBytes || 1,
+        value: l.liveBytes,
+        "aria-label": "share in use",
       });
-    return el(
-      "div",
-      { class: "vy-classes" },
-      table(
-        "By bin, order or size class",
-        ["class", "live", "bytes", "free", "bytes", "in use"],
-        rows,
-        [0, 1, 2, 3, 4],
-      ),
-    );
+      return [String(k), count(l.live), bytes(l.liveBytes), count(l.free), bytes(l.freeBytes), bar];
+    });
+    const heads = ["class", "live", "bytes", "free", "bytes", "in use"];
+    return el("div", { class: "vy-classes" }, table(caption, heads, rows, [0, 1, 2, 3, 4]));
+  }
+
+  // classesOfBlocks returns what is known of classes at an instant that was rebuilt: those of blocks as they were
+  // recorded, and those of free memory at the nearest instant that was.
+  classesOfBlocks() {
+    const blocks = this.heap.chunks.filter((c) => this.isBlock(c));
+    const rows = this.byClass(blocks).map(([k, l]) => [String(k), count(l.live), bytes(l.liveBytes)]);
+    const parts = [];
+    if (rows.length) {
+      const heads = ["class", "blocks", "bytes"];
+      parts.push(
+        el("div", { class: "vy-classes" }, table("Blocks by bin, order or size class", heads, rows, [0, 1, 2])),
+      );
+      const without = blocks.filter((c) => c.class < 0).length;
+      if (without) parts.push(el("p", { class: "vy-note", text: `Of ${plural(without, "block")} the class is not known.` }));
+    }
+    const best = nearest(this.run(), this.heap.event);
+    const then = best && recorded(this.app.trace, best, "nearest");
+    if (then && this.byClass(then.chunks).length) {
+      parts.push(
+        el("p", { class: "vy-note", text: "The class of free memory is known at recorded instants only." }),
+        this.classes(then, `As of event ${count(then.event)}, the nearest recorded`),
+      );
+    }
+    return parts;
   }
 }
 

@@ -184,7 +184,7 @@ class MapPanel {
 
   // listen follows the pointer.
   listen() {
-    gestures(this.app, this.plot, (e) => this.at(e).event);
+    gestures(this.app, this.plot, () => this.pixels.getBoundingClientRect());
     this.plot.addEventListener("pointermove", (e) => this.move(e));
     this.plot.addEventListener("pointerleave", () => name(null, null));
     this.plot.addEventListener("dblclick", () => this.range(0, this.run.map.space));
@@ -240,6 +240,7 @@ class MapPanel {
 
   // move follows the pointer: the cursor, the name of a block, or the rectangle that is dragged.
   move(e) {
+    if (e.pointerType === "touch") return; // fingers move the window
     const p = this.at(e);
     if (this.drag) {
       this.dragged = p;
@@ -301,6 +302,7 @@ class MapPanel {
     const event = Math.floor(p.event);
     if (event < 0 || event >= this.app.trace.events) return;
     const i = blockAt(this.tile.rects, event, p.bytes);
+    if (i < 0 && e.pointerType === "touch") name(e, this.describe(event, p.bytes));
     this.app.state.set({
       run: this.run.index,
       event,

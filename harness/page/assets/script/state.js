@@ -12,7 +12,7 @@ class State {
     this.start(0);
     this.curves = ["reserved"];
     this.unit = "event";
-    this.paint = "tag";
+    this.painted = null; // the way to colour blocks that the reader chose
     this.calls = "all";
     this.theme = "auto";
     this.read(location.hash);
@@ -22,6 +22,15 @@ class State {
         this.set({ trace: this.trace }, true);
       }
     });
+  }
+
+  // paint is the way that blocks are coloured.
+  get paint() {
+    return this.painted ?? this.report.traces[this.trace]?.paint ?? "tag";
+  }
+
+  set paint(way) {
+    this.painted = way;
   }
 
   // start looks at a trace from its beginning to its end.
@@ -105,7 +114,7 @@ class State {
     if (this.unit !== "event") p.set("unit", this.unit);
     if (this.hidden.length) p.set("hide", this.hidden.join("."));
     if (this.curves.join() !== "reserved") p.set("curves", this.curves.join("."));
-    if (this.paint !== "tag") p.set("paint", this.paint);
+    if (this.painted) p.set("paint", this.painted);
     if (this.calls !== "all") p.set("calls", this.calls);
     p.set("at", `${this.run}.${this.event}`);
     if (this.pin !== null) p.set("block", this.pin);
