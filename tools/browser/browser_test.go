@@ -1,7 +1,6 @@
 package main
 
 import (
-	"bytes"
 	"cmp"
 	"context"
 	"encoding/json"
@@ -11,6 +10,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -248,44 +248,69 @@ func TestBenchmarks(t *testing.T) {
 		return [has(204, 121, 167), has(126, 75, 104)];
 	})()`)
 	require.Equal(t, []bool{false, true}, colors)
+
+	// A dot is named at the pointer, and by keys.
+	tip := `(t => t.hidden ? "" : t.innerText)(document.querySelector(".vy-tip"))`
+	do(t, p, `document.querySelector("#vy-bench .vy-plot").scrollIntoView({block: "center"}); document.querySelector("#vy-bench .vy-plot").focus()`)
+	require.NoError(t, chromedp.Do(p.ctx, chromedp.KeyEvent(kb.ArrowRight)))
+	first := ask[string](t, p, tip)
+	require.Regexp(t, `(?s)tlsf.*live blocks\s50\s.*rounds\sfrom .* to .* ns.*memory\s.*iB, taken at once.*reserved ∕ live\s\d`, first)
+	require.NoError(t, chromedp.Do(p.ctx, chromedp.KeyEvent(kb.ArrowRight)))
+	require.Regexp(t, `(?s)tlsf.*live blocks\s100\s`, ask[string](t, p, tip))
+	require.NoError(t, chromedp.Do(p.ctx, chromedp.KeyEvent(kb.ArrowDown)))
+	require.Regexp(t, `(?s)caching.*live blocks\s100\s.*memory\s[0-9.]+ .iB\s`, ask[string](t, p, tip))
+	do(t, p, `document.activeElement.blur()`)
+	require.Empty(t, ask[string](t, p, tip))
+	at := ask[point](t, p, `(() => {
+		const box = document.querySelector("#vy-bench .vy-plot canvas").getBoundingClientRect();
+		return {X: box.left + 74 + (box.width - 88) / 2, Y: box.top + 115};
+	})()`)
+	seen := map[string]bool{}
+	for y := at.Y - 100; y < at.Y+100; y += 10 { // whatever the times are, some dot of the middle is met
+		require.NoError(t, chromedp.Do(p.ctx, chromedp.MouseEvent("mouseMoved", at.X, y)))
+		seen[ask[string](t, p, tip)] = true
+	}
+	require.Greater(t, len(seen), 2, "both strategies, and none beside them")
 }
 
-// TestBrokenInvariant draws the calls that broke one. The invariants of all strategies hold, so the page of a check gets
-// a failure as the command writes it.
+// TestBrokenInvariant draws the calls that broke one: of a strategy with a planted bug, which does not merge a freed
+// chunk with the free one before it, in a build that has such bugs.
 func TestBrokenInvariant(t *testing.T) {
-	path, err := report(t.Context(), house.program, t.TempDir(), "report", "check", "--strategies", "tlsf", "--tests", "5")
-	require.NoError(t, err)
-	text, err := os.ReadFile(path)
-	require.NoError(t, err)
-	const failed = `"check":[{"subject":"tlsf","number":"I14","name":"live chunks","detail":"0x7f0000000400 is not live","addresses":[139637976728576],` +
-		`"seed":7,"generated_count":100,"shrunk_count":2,"refused_device_call":0,"again":["vramyard check --seed 7"],"left_out_count":0,"steps":[` +
-		`{"call":"build the strategy","answer":"","device":null,"trouble":"","regions":null,"chunks":null,"left_out_count":0},` +
-		`{"call":"a 1024 (allocation 1)","answer":"0x7f0000000000+1024","device":["reserve 4096: 0x7f0000000000+4096"],"trouble":"","regions":[{"addr":139637976727552,"size":4096}],` +
-		`"chunks":[[0,0,1024,1024,1,-1,0,0],[0,1024,3072,0,0,3,0,0]],"left_out_count":0},` +
-		`{"call":"a 512 (allocation 2)","answer":"0x7f0000000400+512","device":null,"trouble":"","regions":[{"addr":139637976727552,"size":4096}],` +
-		`"chunks":[[0,0,1024,1024,1,-1,0,0],[0,1024,512,512,1,-1,0,0],[0,2048,2048,0,0,3,0,0]],"left_out_count":0}]}],`
-	text = bytes.Replace(text, []byte(`"kind":"check"`), []byte(failed+`"kind":"check"`), 1)
-	require.NoError(t, os.WriteFile(path, text, 0o666))
+	path := filepath.Join(t.TempDir(), "report.html")
+	planted := exec.Command("go", "-C", "../..", "test", "-tags", "planted", "-count=1", "./cmd/vramyard", "-run", "TestThePageOfAPlantedBug", "-planted-page", path)
+	out, err := planted.CombinedOutput()
+	require.NoError(t, err, string(out))
 	p := opened(t, path, desk, "")
-	shown := func(want string, pixels ...string) {
-		t.Helper()
-		require.Contains(t, ask[string](t, p, `document.getElementById("vy-proof").innerText`), want)
-		require.Equal(t, pixels, ask[[]string](t, p, `[0.2, 0.31, 0.45, 0.95].map((share) => {
-			const c = document.querySelector("#vy-proof .vy-plot canvas"), wide = c.width - 120;
-			return [...c.getContext("2d").getImageData(112 + wide * share, 23, 1, 1).data].slice(0, 3).join(" ");
-		})`))
+	text := func() string { return ask[string](t, p, `document.getElementById("vy-proof").innerText`) }
+	// edges returns the colours along the upper edge of the row of chunks, each once: alarm is that of what the invariant names.
+	edges := func() string {
+		return ask[string](t, p, `(() => {
+			const c = document.querySelector("#vy-proof .vy-plot canvas"), d = c.getContext("2d").getImageData(112, 5, c.width - 120, 1).data, seen = new Set();
+			for (let i = 0; i < d.length; i += 4) seen.add([d[i], d[i + 1], d[i + 2]].join(" "));
+			return [...seen].join();
+		})()`)
 	}
-	const live, free, gap = "136 204 238", "255 255 255", "178 37 29"
-	broken := []string{live, live, gap, free}
-	shown("Broken here: I14 (live chunks): 0x7f0000000400 is not live", broken...)
-	require.Equal(t, "a 512 (allocation 2)", ask[string](t, p, `document.querySelector(".vy-broken code").textContent`))
-	do(t, p, `document.querySelector("#vy-proof .vy-plot").dispatchEvent(new KeyboardEvent("keydown", {key: "ArrowLeft", bubbles: true}))`)
-	shown("step 1 of 2", live, free, free, free)
-	require.NotContains(t, ask[string](t, p, `document.getElementById("vy-proof").innerText`), "Broken here")
-	do(t, p, `[...document.querySelectorAll("#vy-proof button")].find((b) => b.textContent.startsWith("next")).click()`)
-	shown("step 2 of 2", broken...)
-	require.Equal(t, "named by the invariant", ask[string](t, p,
-		`[...document.querySelectorAll("#vy-proof tbody tr")].map((r) => r.cells[7].textContent).find((n) => n.includes("named")).replace("new or changed, ", "")`))
+	key := func(name string) {
+		do(t, p, fmt.Sprintf(`document.querySelector("#vy-proof .vy-plot").dispatchEvent(new KeyboardEvent("keydown", {key: %q, bubbles: true}))`, name))
+	}
+	const alarm = "179 38 30"
+	require.Contains(t, text(), "Broken here: I5 (coalescing): free chunks 0x7f0000000000 of 256 bytes and 0x7f0000000100")
+	require.Contains(t, ask[string](t, p, `document.querySelector(".vy-broken code").textContent`), "f 0x7f0000000100")
+	require.Contains(t, edges(), alarm)
+	require.Equal(t, []bool{true, true}, ask[[]bool](t, p, `[...document.querySelectorAll("#vy-proof tbody tr")].map((r) => r.cells[7].textContent.includes("named by the invariant"))`))
+	steps := ask[int](t, p, `document.querySelectorAll("#vy-proof ol.vy-steps li").length`)
+	require.Equal(t, 5, steps, "the least calls that show it")
+	for i := steps - 2; i >= 0; i-- { // back to where it was built, then on by the button
+		key("ArrowLeft")
+		require.Contains(t, text(), fmt.Sprintf("step %d of %d", i, steps-1))
+		require.NotContains(t, text(), "Broken here")
+		require.NotContains(t, edges(), alarm)
+	}
+	for range steps - 1 {
+		do(t, p, `[...document.querySelectorAll("#vy-proof button")].find((b) => b.textContent.startsWith("next")).click()`)
+	}
+	require.Contains(t, text(), "Broken here")
+	require.Contains(t, edges(), alarm)
 }
 
 // TestWhatif shows the answer with what to copy, and a bar for every setting.
@@ -310,6 +335,13 @@ func TestWhatif(t *testing.T) {
 		require.True(t, r[2], "row %d: nothing ends before the lower bound", i)
 	}
 	require.Contains(t, ask[string](t, p, `document.getElementById("vy-answer").innerText`), "The failure at event")
+
+	// The table of all that was tried is sorted by values, and copied in full.
+	do(t, p, `[...document.querySelectorAll("#vy-tables thead button")].find((b) => b.textContent === "peak reserved").click()`)
+	values := ask[[]float64](t, p, `[...document.querySelector("#vy-tables tbody").rows].map((r) => Number(r.cells[3].dataset.v))`)
+	require.Len(t, values, len(rows))
+	require.True(t, slices.IsSorted(values))
+	require.Contains(t, ask[string](t, p, `document.querySelector("#vy-tables .vy-copy").textContent`), "Copy as CSV")
 	require.Equal(t, 3, ask[int](t, p, `app.trace.runs.filter((r) => r.drawn).length`))
 }
 
