@@ -194,70 +194,16 @@ func (d *Device) TrimPool(p device.Pool, keep device.Size) error {
 func (d *Device) PoolAttribute(p device.Pool, a device.PoolAttribute) (v device.Size, err error) {
 	pool, err := d.pool(p)
 	if err == nil {
-		v, err = attribute(pool, a)
+		v, err = pool.Attribute(a)
 	}
 	return v, d.book(device.CallPoolAttribute, 0, err)
-}
-
-// attribute returns an attribute of a pool.
-func attribute(p *streampool.Pool, a device.PoolAttribute) (device.Size, error) {
-	stats := p.Stats()
-	switch a {
-	case device.ReleaseThreshold:
-		return p.Config.Threshold, nil
-	case device.ReservedNow:
-		return stats.Reserved, nil
-	case device.ReservedHigh:
-		return stats.ReservedHigh, nil
-	case device.UsedNow:
-		return stats.Used, nil
-	case device.UsedHigh:
-		return stats.UsedHigh, nil
-	}
-	if f := flag(p, a); f != nil {
-		if *f {
-			return 1, nil
-		}
-		return 0, nil
-	}
-	return 0, device.ErrInvalid
-}
-
-// flag returns where a pool has an attribute that is a flag, nil if it is none.
-func flag(p *streampool.Pool, a device.PoolAttribute) *bool {
-	switch a {
-	case device.FollowEvents:
-		return &p.Config.FollowEvents
-	case device.ReuseFinished:
-		return &p.Config.ReuseFinished
-	case device.InsertWaits:
-		return &p.Config.InsertWaits
-	}
-	return nil
 }
 
 // SetPoolAttribute implements [device.Pools].
 func (d *Device) SetPoolAttribute(p device.Pool, a device.PoolAttribute, v device.Size) error {
 	pool, err := d.pool(p)
 	if err == nil {
-		err = setAttribute(pool, a, v)
+		err = pool.SetAttribute(a, v)
 	}
 	return d.book(device.CallSetPoolAttribute, 0, err)
-}
-
-// setAttribute sets an attribute of a pool.
-func setAttribute(p *streampool.Pool, a device.PoolAttribute, v device.Size) error {
-	f := flag(p, a)
-	high := a == device.ReservedHigh || a == device.UsedHigh
-	switch {
-	case a == device.ReleaseThreshold:
-		p.Config.Threshold = v
-	case high && v == 0:
-		p.ResetHighs(a == device.ReservedHigh, a == device.UsedHigh)
-	case f != nil && v <= 1:
-		*f = v == 1
-	default:
-		return device.ErrInvalid
-	}
-	return nil
 }
