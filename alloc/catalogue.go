@@ -26,6 +26,10 @@ type Spec struct {
 	Presets []Preset // in the order in which they are shown
 	Knobs   []Knob   // the fields of the Config
 
+	// Given reads what follows the colon of a name and is no preset's, for a strategy that is told
+	// there what it is about; nil if there is no such thing. It returns fields of the Config in JSON.
+	Given func(text string) (fields string, err error)
+
 	setup func(Preset, json.RawMessage) (Setup, error)
 }
 
@@ -145,7 +149,7 @@ type Catalogue []Spec
 // Lookup returns the setup for a name such as "bfc" or "bfc:growth" with the fields of
 // override, a JSON object or nothing, replacing those of the preset. It fails for an
 // unknown strategy or preset, for JSON that is malformed, for an unknown field, and for
-// values that a [DefaultedConfig] refuses. The bare name of a strategy that has no bare
+// values that a [DefaultedConfig] refuses. What follows the colon may also be what [Spec.Given] reads. The bare name of a strategy that has no bare
 // preset starts from the zero Config.
 func (c Catalogue) Lookup(name string, override json.RawMessage) (Setup, error) {
 	base, preset, hasPreset := strings.Cut(name, ":")
@@ -155,6 +159,13 @@ func (c Catalogue) Lookup(name string, override json.RawMessage) (Setup, error) 
 	}
 	spec := c[i]
 	j := slices.IndexFunc(spec.Presets, func(p Preset) bool { return p.Name == preset })
+	if j < 0 && hasPreset && spec.Given != nil {
+		fields, err := spec.Given(preset)
+		if err != nil {
+			return Setup{}, err
+		}
+		return spec.setup(Preset{Name: preset, JSON: fields}, override)
+	}
 	if j < 0 && hasPreset {
 		return Setup{}, fmt.Errorf("unknown preset %q of %s: want one of %s", preset, base, strings.Join(spec.names(), ", "))
 	}

@@ -32,6 +32,7 @@ var (
 	_ PrivatePools   = (*Forwarder)(nil)
 	_ Counted        = (*Forwarder)(nil)
 	_ Historian      = (*Forwarder)(nil)
+	_ SelfTimed      = (*Forwarder)(nil)
 )
 
 // Forward returns a forwarder to s that takes lock around every call; nil for no lock.
@@ -210,6 +211,14 @@ func (f *Forwarder) Counters(yield func(name string, value int64) bool) {
 	f.enter()
 	defer f.leave()
 	_ = Counters(f.inner, yield) // the package function asked Has before it came here
+}
+
+// WorkTime implements [SelfTimed]; without the power it returns 0.
+func (f *Forwarder) WorkTime() int64 {
+	f.enter()
+	defer f.leave()
+	ns, _ := WorkTime(f.inner) // as above
+	return ns
 }
 
 // SetHistory implements [Historian]; without the power it does nothing.

@@ -25,12 +25,13 @@ const (
 	PowerPrivatePools                // PrivatePools
 	PowerCounted                     // Counted
 	PowerHistorian                   // Historian
+	PowerSelfTimed                   // SelfTimed
 	numPowers
 )
 
 var powerNames = [numPowers]string{
 	"holes", "free-walker", "trimmer", "frontier", "metered", "failure", "ceiling", "clearer", "reporter",
-	"concurrent", "waiter", "stream-recorder", "poller", "private-pools", "counted", "historian",
+	"concurrent", "waiter", "stream-recorder", "poller", "private-pools", "counted", "historian", "self-timed",
 }
 
 // String returns the power in lower case.
@@ -146,6 +147,14 @@ type Poller interface {
 	Poll() (device.Size, error)
 }
 
+// SelfTimed is a strategy that does its work elsewhere, such as in another process, and measures it
+// there: the caller's clock would measure the way there and back.
+type SelfTimed interface {
+	// WorkTime returns the nanoseconds that calls of Alloc and Free have taken so far where the
+	// work is done, by the clock of the wall. O(1).
+	WorkTime() int64
+}
+
 // Reason says why a request was refused.
 type Reason uint8
 
@@ -232,6 +241,8 @@ func Implements(s Inspector, p Power) (ok bool) {
 		_, ok = s.(Counted)
 	case PowerHistorian:
 		_, ok = s.(Historian)
+	case PowerSelfTimed:
+		_, ok = s.(SelfTimed)
 	}
 	return ok
 }
@@ -350,6 +361,15 @@ func RecordStream(s Inspector, a device.Addr, on device.Stream) error {
 func Poll(s Inspector) (device.Size, error) {
 	if p, ok := s.(Poller); ok && Has(s, PowerPoller) {
 		return p.Poll()
+	}
+	return 0, ErrUnsupported
+}
+
+// WorkTime returns the nanoseconds that calls of Alloc and Free of s have taken so far where the work
+// is done. It fails with [ErrUnsupported] if s is not [SelfTimed].
+func WorkTime(s Inspector) (int64, error) {
+	if t, ok := s.(SelfTimed); ok && Has(s, PowerSelfTimed) {
+		return t.WorkTime(), nil
 	}
 	return 0, ErrUnsupported
 }

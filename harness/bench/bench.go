@@ -75,10 +75,11 @@ type Loop struct {
 // Run holds the figures of one strategy on one workload. Sizes are bytes. docs/metrics.md
 // defines each figure.
 type Run struct {
-	Strategy     string          `json:"strategy"`     // name and preset
-	Config       json.RawMessage `json:"config"`       // fitted to the device
-	Preallocates bool            `json:"preallocates"` // takes the whole device at once, so that what it reserves says nothing
-	Named        bool            `json:"named"`        // is handed its own name of a block to free, where others find it by address
+	Strategy     string          `json:"strategy"`             // name and preset
+	Config       json.RawMessage `json:"config"`               // fitted to the device
+	Preallocates bool            `json:"preallocates"`         // takes the whole device at once, so that what it reserves says nothing
+	Named        bool            `json:"named"`                // is handed its own name of a block to free, where others find it by address
+	SelfTimed    bool            `json:"self_timed,omitempty"` // times are of its own clock, where it does its work, without the way there
 	Load
 	Timing
 	Ratio   float64 `json:"ratio_to_first"` // median / median of the first strategy
@@ -241,7 +242,7 @@ func (m *match) measure(i int) (err error) {
 	if err != nil {
 		return err
 	}
-	r.Named = f.Named
+	r.Named, r.SelfTimed = f.Named, f.SelfTimed
 	live, blocks := float64(r.PeakLive), float64(r.Live)
 	r.Address, r.AddressRatio = f.Address, ratio(float64(f.Address), live)
 	r.Reserved, r.ReservedRatio = f.Reserved, ratio(float64(f.Reserved), live)

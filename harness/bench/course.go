@@ -130,8 +130,9 @@ type Pass struct {
 	name     string
 	strategy alloc.Strategy
 	device   *meter
-	next     int // operation of the churn
-	done     int // pairs of the churn
+	timed    bool // the strategy tells its times
+	next     int  // operation of the churn
+	done     int  // pairs of the churn
 }
 
 // Ready builds the contender and runs what is untimed. An error that is a [*Refusal] says that
@@ -172,11 +173,11 @@ func (c *Course) over(k Contender, dev *meter) (*Pass, error) {
 	if err != nil {
 		return nil, fmt.Errorf("%s on %s: %w", k.Name, c.Name, err)
 	}
-	return &Pass{course: c, name: k.Name, strategy: s, device: dev}, nil
+	return &Pass{course: c, name: k.Name, strategy: s, device: dev, timed: alloc.Has(s, alloc.PowerSelfTimed)}, nil
 }
 
 // Churn runs the next pairs of the churn, or what is left of it, and returns the nanoseconds
-// that took and the pairs. They are of the clock that [clock.Name] names.
+// that took and the pairs. They are of the clock that [clock.Name] names, or of the strategy's own.
 func (p *Pass) Churn(pairs int) (ns int64, done int, err error) {
 	left, ops := p.course.Pairs-p.done, p.course.churn[p.next:]
 	if done = min(pairs, left); done < left {
@@ -184,9 +185,13 @@ func (p *Pass) Churn(pairs int) (ns int64, done int, err error) {
 	}
 	runtime.LockOSThread() // the clock is this thread's
 	defer runtime.UnlockOSThread()
-	start := clock.Now()
+	now := clock.Now
+	if p.timed {
+		now = p.moment
+	}
+	start := now()
 	err = p.run(ops, len(p.course.untimed)+p.next)
-	ns = clock.Now() - start
+	ns = now() - start
 	p.next, p.done = p.next+len(ops), p.done+done
 	return ns, done, err
 }

@@ -42,11 +42,13 @@ type Named interface {
 // Figures is the memory that a contender took for a course. Sizes are bytes. Heap aside, they
 // are the same on every machine.
 type Figures struct {
-	Address  device.Size  // from the lowest address of all regions to the highest that was granted
-	Named    bool         // the strategy is [Named], so that finding a block is not in its time
-	Reserved device.Size  // most held from the device
-	Metadata *device.Size // host memory of the strategy when live bytes first were highest; nil if it does not tell
-	Heap     device.Size  // what the Go heap grew by until the churn, or until that moment if nothing comes before the churn
+	Address device.Size // from the lowest address of all regions to the highest that was granted
+	Named   bool        // the strategy is [Named], so that finding a block is not in its time
+	// SelfTimed says that the strategy is [alloc.SelfTimed], so that its times are of its own clock.
+	SelfTimed bool
+	Reserved  device.Size  // most held from the device
+	Metadata  *device.Size // host memory of the strategy when live bytes first were highest; nil if it does not tell
+	Heap      device.Size  // what the Go heap grew by until the churn, or until that moment if nothing comes before the churn
 }
 
 // Figures sends the contender over the whole course and returns the memory that took.
@@ -65,7 +67,7 @@ func (c *Course) Figures(k Contender) (f Figures, err error) {
 		heapAt = c.peakAt
 	}
 	named, isNamed := p.strategy.(Named)
-	f.Named = isNamed
+	f.Named, f.SelfTimed = isNamed, p.timed
 	var top device.Addr
 	err = c.each(func(i int, op workload.Op) error {
 		b, err := p.step(op)
@@ -93,6 +95,16 @@ func (c *Course) Figures(k Contender) (f Figures, err error) {
 	}
 	f.Address, f.Reserved = top.Sub(dev.lowest), dev.Usage().PeakHeld
 	return f, p.Close()
+}
+
+// moment returns the time of the clock that single operations are timed by: that of the strategy,
+// which moves only while it works, or of the wall.
+func (p *Pass) moment() int64 {
+	if !p.timed {
+		return latency.Now()
+	}
+	ns, _ := alloc.WorkTime(p.strategy) // it has the power
+	return ns
 }
 
 // step runs one operation. A free grants the zero block.
@@ -147,9 +159,9 @@ func (c *Course) latency(k Contender) (*Latency, error) {
 		if op.IsFree() {
 			h = &kinds[1]
 		}
-		start := latency.Now()
+		start := p.moment()
 		_, err := p.step(op)
-		h.Add(latency.Now() - start)
+		h.Add(p.moment() - start)
 		if err != nil {
 			return nil, p.refused(len(c.untimed)+i, err)
 		}
@@ -157,6 +169,9 @@ func (c *Course) latency(k Contender) (*Latency, error) {
 	l := &Latency{
 		Alloc: kinds[0].Quantiles(), Free: kinds[1].Quantiles(), Clock: latency.ClockCost(),
 		AllocCalls: &kinds[0], FreeCalls: &kinds[1],
+	}
+	if p.timed {
+		l.Clock = 0 // it has taken that off
 	}
 	both := kinds[0]
 	both.Merge(&kinds[1])

@@ -81,6 +81,7 @@ type Run struct {
 	DeviceTime    uint64       `json:"device_time_ns"`                 // what they take together by the cost model of the device
 	MetadataBytes *device.Size `json:"metadata_bytes"`                 // host memory of the strategy at the end; null: not known
 	NsPerOp       float64      `json:"ns_per_op"`                      // median of three replays
+	SelfTimed     bool         `json:"self_timed,omitempty"`           // NsPerOp is of the strategy's own clock, where it does its work
 }
 
 // Compare replays every trace through every setup. If it is stopped, the error is [context.Canceled], and
@@ -279,7 +280,7 @@ func (r *Run) fill(res *replay.Result, setup alloc.Setup) {
 	r.Waste, r.External, r.Internal = res.ReservationWaste, res.ExternalFragmentationPeak, res.InternalFragmentation
 	r.OOMs, r.Refused = res.OOMs, res.Refused
 	r.DeviceCalls, r.DeviceTime = res.DeviceCalls, res.DeviceTime
-	r.MetadataBytes, r.NsPerOp = res.MetadataBytes, res.NsPerOp
+	r.MetadataBytes, r.NsPerOp, r.SelfTimed = res.MetadataBytes, res.NsPerOp, res.SelfTimed
 }
 
 // measure replays with all figures on a device of n bytes and takes the median time of

@@ -7,6 +7,7 @@ import (
 
 	"github.com/vramyard/vramyard/alloc"
 	"github.com/vramyard/vramyard/harness/clock"
+	"github.com/vramyard/vramyard/harness/latency"
 	"github.com/vramyard/vramyard/harness/trace"
 )
 
@@ -32,7 +33,20 @@ func (r *runner) timedLoop() (elapsed int64, err error) {
 	if errors.Is(err, errStopped) {
 		err = nil
 	}
+	if r.selfTimed {
+		elapsed = r.moment()
+	}
 	return elapsed, err
+}
+
+// moment returns the time of the clock that single calls are timed by: that of the strategy, which
+// moves only while it works, or of the wall.
+func (r *runner) moment() int64 {
+	if !r.selfTimed {
+		return latency.Now()
+	}
+	ns, _ := alloc.WorkTime(r.s) // it has the power
+	return ns
 }
 
 // event returns event i, which is one of the piece.

@@ -94,6 +94,7 @@ func (p *Prepared) Run(setup alloc.Setup, dev device.Device, o Options) (*Result
 		}
 	}
 	r.torch = r.newTorchLines()
+	r.selfTimed = alloc.Has(s, alloc.PowerSelfTimed)
 	if err := r.run(); err != nil {
 		return nil, fmt.Errorf("%s on %s: %w", setup.Name, h.Name, err)
 	}
@@ -139,6 +140,7 @@ type runner struct {
 	series               *series            // nil without figures
 	shape                *shape             // nil without figures
 	allocTime, freeTime  *latency.Histogram // nil without latency
+	selfTimed            bool               // the strategy tells its times
 	allocs               uint64             // serial of the last grant; ClearStats does not touch it
 
 	torch *torchLines // nil unless lines have PyTorch's form
@@ -234,9 +236,9 @@ func (r *runner) alloc(i int, o *op) (oom bool, err error) {
 	}
 	var b alloc.Block
 	if r.allocTime != nil {
-		start := latency.Now()
+		start := r.moment()
 		b, err = r.s.Alloc(req)
-		r.allocTime.Add(latency.Now() - start)
+		r.allocTime.Add(r.moment() - start)
 	} else {
 		b, err = r.s.Alloc(req)
 	}
@@ -350,9 +352,9 @@ func (r *runner) free(i int, o *op) (err error) {
 	}
 	b := &r.blocks[o.place]
 	if r.freeTime != nil {
-		start := latency.Now()
+		start := r.moment()
 		err = r.s.Free(b.addr)
-		r.freeTime.Add(latency.Now() - start)
+		r.freeTime.Add(r.moment() - start)
 	} else {
 		err = r.s.Free(b.addr)
 	}
@@ -457,6 +459,7 @@ func (r *runner) finish(elapsed int64) {
 	res.Streams, res.CrossStreamWaits = r.perStream(), c[device.CallWait].Done
 	res.DeviceCalls, res.Calls, res.DeviceTime, res.DeviceTimes = c.Total(), c, u.Time, u.Times
 	res.CallsByKind = CallsByKind{c.Obtained(), c.Refused(), c.Returned(), c.Rejected()}
+	res.SelfTimed = r.selfTimed
 	if ops := res.Allocs + res.OOMs + res.Refused + res.Nulls + res.Frees; ops > 0 {
 		res.NsPerOp = float64(elapsed) / float64(ops)
 	}
@@ -464,6 +467,9 @@ func (r *runner) finish(elapsed int64) {
 		res.Latency = &Latency{
 			Alloc: r.allocTime.Quantiles(), Free: r.freeTime.Quantiles(), Clock: latency.ClockCost(), NsPerOp: res.NsPerOp,
 			AllocCalls: r.allocTime, FreeCalls: r.freeTime,
+		}
+		if r.selfTimed {
+			res.Latency.Clock = 0 // it has taken that off
 		}
 		res.NsPerOp = 0
 	}

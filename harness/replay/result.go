@@ -59,8 +59,10 @@ type Result struct {
 	MetadataBytes *device.Size `json:"metadata_bytes"`       // host memory of the strategy at the end; null: not known
 	Counters      Counters     `json:"counters,omitempty"`   // in PyTorch's terms, at the end; none without figures
 
-	NsPerOp float64  `json:"ns_per_op"`         // CPU time of the loop per Alloc or Free, bookkeeping included
-	Latency *Latency `json:"latency,omitempty"` // of single calls
+	NsPerOp float64 `json:"ns_per_op"` // CPU time of the loop per Alloc or Free, bookkeeping included
+	// SelfTimed says that times are the strategy's own, of the wall where it does its work.
+	SelfTimed bool     `json:"self_timed,omitempty"`
+	Latency   *Latency `json:"latency,omitempty"` // of single calls
 
 	Series *Series `json:"series,omitempty"` // the course of the run
 }

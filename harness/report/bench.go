@@ -31,8 +31,8 @@ func BenchTables(w io.Writer, r *bench.Report) error {
 	}
 	for _, s := range BenchSheets(r) {
 		note := ""
-		if len(s.Notes) > 0 {
-			note = s.Notes[0] + "\n"
+		for _, n := range s.Notes {
+			note += n + "\n"
 		}
 		if _, err := fmt.Fprintf(w, "\n%s\n%s\n%s", s.Title, s.Terminal(1), note); err != nil {
 			return err
@@ -80,7 +80,10 @@ func benchSheet(l bench.Loop, runs []bench.Run) Sheet {
 		s.Rows = append(s.Rows, benchRow(r))
 	}
 	if slices.ContainsFunc(runs, func(r bench.Run) bool { return r.Named }) {
-		s.Notes = []string{"* is handed its own name of a block to free; the others find it by address"}
+		s.Notes = append(s.Notes, "* is handed its own name of a block to free; the others find it by address")
+	}
+	if slices.ContainsFunc(runs, func(r bench.Run) bool { return r.SelfTimed }) {
+		s.Notes = append(s.Notes, "† is timed in its own process, by the clock of the wall, without the way there and what the device took")
 	}
 	return s
 }
@@ -99,6 +102,9 @@ func benchRow(r bench.Run) []Cell {
 	name := r.Strategy
 	if r.Named {
 		name += " *"
+	}
+	if r.SelfTimed {
+		name += " †"
 	}
 	cells := append([]Cell{words(name)}, timingCells(r.Timing)...)
 	q := r.Latency

@@ -156,6 +156,9 @@ func notes(r compare.Run) string {
 	if r.OOMs > 0 {
 		all = append(all, fmt.Sprintf("%d OOMs on %s", r.OOMs, Bytes(r.Device)))
 	}
+	if r.SelfTimed {
+		all = append(all, "timed in its own process")
+	}
 	return strings.Join(all, ", ")
 }
 

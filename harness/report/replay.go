@@ -151,6 +151,9 @@ func deviceCell(n, ns uint64) string {
 
 func timeRows(r *replay.Result) []table.Row {
 	rows := []table.Row{{"time per operation", perOp(r.NsPerOp)}}
+	if r.SelfTimed {
+		rows = append(rows, table.Row{"of which the way to the plug-in", "nothing: timed in its process"})
+	}
 	if l := r.Latency; l != nil {
 		rows = append(rows,
 			table.Row{"Alloc p50 / p99 / p99.9 / max", quantiles(l.Alloc)},
