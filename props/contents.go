@@ -34,11 +34,20 @@ func (s Subject) ByContents() Subject {
 	return s
 }
 
-// corrupted checks invariant I51: what a live block was filled with is still there. It returns
-// nil if an answer says nothing else.
+// corrupted checks invariant I51: what a live block was filled with is still there; and whatever
+// invariant an answer itself says is broken: a strategy that is watched from outside, such as a
+// plug-in, is caught in the call. It returns nil if an answer says nothing else.
 func corrupted(answer error) error {
 	if c, ok := errors.AsType[*alloc.Corruption](answer); ok {
 		return violated(IContents, "%v", c)
+	}
+	if c, ok := errors.AsType[interface {
+		error
+		Invariant() string
+	}](answer); ok {
+		if n, known := ParseNumber(c.Invariant()); known {
+			return violated(n, "%v", c)
+		}
 	}
 	return nil
 }

@@ -66,6 +66,17 @@ func (m *machine) closeAll() error {
 	return nil
 }
 
+// abandon closes a strategy whatever state it is in; nothing of it is looked at any more.
+func (m *machine) abandon() {
+	if m == nil || m.Strategy == nil {
+		return
+	}
+	defer func() { _ = recover() }() // what is broken may be anything
+	m.leash.begin()
+	m.faults.FailNext(0)
+	_ = m.Close()
+}
+
 // inventory says what a device holds.
 func inventory(u device.Usage) string {
 	return fmt.Sprintf("%d regions, %d handles, %d ranges and %d events, %d bytes of memory",

@@ -129,8 +129,13 @@ func (r *runner) run(seq Sequence, plan device.FaultPlan) (err error) {
 	return r.finish()
 }
 
-// reset forgets the last sequence.
+// reset forgets the last sequence. Instances that it left open are closed, because some hold more
+// than memory of this program.
 func (r *runner) reset() {
+	for _, m := range []*machine{r.main, r.twin} {
+		m.abandon()
+	}
+	r.main, r.twin = nil, nil
 	r.model.reset()
 	r.step, r.undrained, r.outcome, r.asked, r.alone, r.armed = 0, 0, changed, false, false, false
 	r.walk, r.before, r.events, r.stack = r.walk[:0], r.before[:0], r.events[:0], nil
@@ -462,6 +467,9 @@ func (r *runner) trim() error {
 // trimmed judges the answer to a trim; injected is how many faults there had been before.
 func (r *runner) trimmed(n device.Size, err error, injected uint64) error {
 	r.refused = r.main.faults.Injected() > injected
+	if err := r.judge(corrupted(err)); err != nil {
+		return err
+	}
 	if !r.alone {
 		other, otherErr := alloc.Trim(r.twin.Strategy)
 		if err := r.judge(agree("Trim", n, other, err, otherErr)); err != nil {

@@ -167,6 +167,9 @@ func (r *runner) use(g Grant, s device.Stream) error {
 
 // used judges and books the answer to a stream that was recorded.
 func (r *runner) used(a device.Addr, s device.Stream, err error) error {
+	if err := r.judge(corrupted(err)); err != nil {
+		return err
+	}
 	if !r.alone {
 		other := alloc.RecordStream(r.twin.Strategy, a, s)
 		if err := r.judge(agree("RecordStream", nil, nil, err, other)); err != nil {
