@@ -149,7 +149,7 @@ func (f *checkFlags) suspects() (all []suspect, err error) {
 		return nil, flagError("config", fmt.Errorf("%d strategies are named: want one", len(names)))
 	}
 	for _, name := range names {
-		setup, err := strategies.All().Lookup(name, json.RawMessage(f.config))
+		setup, err := catalogue().Lookup(name, json.RawMessage(f.config))
 		if err != nil {
 			return nil, err
 		}
@@ -250,7 +250,7 @@ func (f *checkFlags) writeFailure(w io.Writer, s suspect, failure *props.Failure
 
 // again returns the command that repeats a failure by its seed.
 func (f *checkFlags) again(s suspect, failure *props.Failure) string {
-	name := "--strategies " + s.strategy
+	name := "--strategies " + quoted(s.strategy)
 	if s.config != "" {
 		name += " --config " + quoted(s.config)
 	}

@@ -196,7 +196,7 @@ func lookupAll(names string) ([]alloc.Setup, error) {
 		if name = strings.TrimSpace(name); name == "" {
 			continue
 		}
-		s, err := strategies.All().Lookup(name, nil)
+		s, err := catalogue().Lookup(name, nil)
 		if err != nil {
 			return nil, flagError("strategies", err)
 		}

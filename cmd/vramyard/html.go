@@ -83,7 +83,10 @@ func baseOf(word string) string {
 // same on every page.
 func colorOf(name string) int {
 	order := append(strategies.Compared(), strategies.All().Names()...)
-	return max(slices.Index(order, name), 0)
+	if i := slices.Index(order, name); i >= 0 {
+		return i
+	}
+	return len(order) // a plug-in
 }
 
 // drawing is one run to draw.

@@ -20,7 +20,6 @@ import (
 	"github.com/vramyard/vramyard/harness/trace"
 	"github.com/vramyard/vramyard/internal/outfile"
 	"github.com/vramyard/vramyard/props"
-	"github.com/vramyard/vramyard/strategies"
 )
 
 // replayFlags are the flags of the command replay.
@@ -200,7 +199,7 @@ func (f *replayFlags) settings(h trace.Header) (alloc.Setup, sim.Config, error) 
 			on.sim = spec{text, true}
 		}
 	}
-	setup, err := strategies.All().Lookup(f.strategy, json.RawMessage(config))
+	setup, err := catalogue().Lookup(f.strategy, json.RawMessage(config))
 	if err != nil {
 		return alloc.Setup{}, sim.Config{}, from(err)
 	}

@@ -14,7 +14,6 @@ import (
 	"github.com/vramyard/vramyard/device"
 	"github.com/vramyard/vramyard/harness/report"
 	"github.com/vramyard/vramyard/internal/outfile"
-	"github.com/vramyard/vramyard/strategies"
 )
 
 func newStrategies() *cobra.Command {
@@ -26,9 +25,9 @@ func newStrategies() *cobra.Command {
 			if len(args) == 0 {
 				return outfile.Write("-", cmd.OutOrStdout(), listStrategies)
 			}
-			spec, ok := strategies.All().Spec(args[0])
+			spec, ok := catalogue().Spec(args[0])
 			if !ok {
-				_, err := strategies.All().Lookup(args[0], nil)
+				_, err := catalogue().Lookup(args[0], nil)
 				if err == nil {
 					err = fmt.Errorf("%q is a preset: want the strategy's own name", args[0])
 				}
@@ -42,7 +41,10 @@ func newStrategies() *cobra.Command {
 // listStrategies writes one line for every name that can be asked for.
 func listStrategies(w io.Writer) error {
 	t := report.NewTable("name", "what it is")
-	for _, s := range strategies.All() {
+	for _, s := range catalogue() {
+		if s.Given != nil {
+			t.AppendRow(table.Row{s.Name + ":…", s.Doc})
+		}
 		for _, p := range s.Presets {
 			if p.Name == "" {
 				t.AppendRow(table.Row{s.Name, p.Doc})

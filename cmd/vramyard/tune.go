@@ -12,7 +12,6 @@ import (
 	"github.com/vramyard/vramyard/harness/report"
 	"github.com/vramyard/vramyard/harness/tune"
 	"github.com/vramyard/vramyard/internal/outfile"
-	"github.com/vramyard/vramyard/strategies"
 )
 
 // tuneFlags are the flags of the command tune.
@@ -75,7 +74,7 @@ func (f *tuneFlags) run(cmd *cobra.Command, args []string) error {
 	o.Progress = bar.reached
 	stop, done := untilInterrupt(cmd)
 	o.Stop = stop
-	r, err := tune.Tune(traces, strategies.All(), f.strategy, json.RawMessage(f.config), o)
+	r, err := tune.Tune(traces, catalogue(), f.strategy, json.RawMessage(f.config), o)
 	done()
 	bar.stop()
 	if err != nil {

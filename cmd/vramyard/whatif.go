@@ -140,7 +140,7 @@ func (f *whatifFlags) readGrid() ([]alloc.Setup, error) {
 	if err != nil {
 		return nil, err
 	}
-	setups, err := whatif.ReadGrid(text, strategies.All())
+	setups, err := whatif.ReadGrid(text, catalogue())
 	if err != nil {
 		err = fmt.Errorf("%s: %w", f.grid, err)
 	}

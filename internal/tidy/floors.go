@@ -65,6 +65,7 @@ var rooms = []room{
 	{dir: "internal/pickle", floor: 11, only: []string{}, bare: true},
 	{dir: "strategies", floor: 21, only: catalogueImports, never: notForStrategies, bare: true},
 	{dir: "strategies/", floor: 20, only: strategyImports, never: notForStrategies, bare: true},
+	{dir: "strategies/plugin", floor: 20, only: strategyImports, never: notForStrategies}, // shares memory with a process
 	{dir: "harness/trace", floor: 30, never: outsideHarness},
 	{dir: "harness/snapshot", floor: 30, never: outsideHarness},
 	{dir: "harness/clock", floor: 30, never: outsideHarness},

@@ -1,0 +1,60 @@
+package plugin
+
+import (
+	"fmt"
+	"strconv"
+	"strings"
+)
+
+// callOp is what a host is asked for. The values are those of native/wire.h.
+type callOp uint64
+
+const (
+	callStart  callOp = iota + 1 // devices: init and fraction, after loading where that is not done
+	callAlloc                    // size, device, stream -> address
+	callFree                     // address, size, device, stream
+	callReset                    // nothing
+	callRecord                   // address, stream
+	callBase                     // address, size -> base, and its size
+)
+
+// The verdicts on a call, as in native/wire.h.
+const (
+	verdictReturned uint64 = iota // there is a reply
+	verdictThrew                  // the text is what was thrown
+	verdictUnloaded               // the text says why the plug-in cannot be loaded
+)
+
+// call is one call of the plug-in.
+type call struct {
+	op  callOp
+	arg [4]uint64
+}
+
+// describe returns the call as a person would write it, with the names that the plug-in has for its
+// functions.
+func (c *Config) describe(k call) string {
+	switch k.op {
+	case callAlloc:
+		return fmt.Sprintf("%s(%d bytes, device %d, stream %d)", c.Alloc, k.arg[0], k.arg[1], k.arg[2])
+	case callFree:
+		return fmt.Sprintf("%s(0x%x, %d bytes, device %d, stream %d)", c.Free, k.arg[0], k.arg[1], k.arg[2], k.arg[3])
+	case callReset:
+		return c.Reset + "()"
+	case callRecord:
+		return fmt.Sprintf("%s(0x%x, stream %d)", c.RecordStream, k.arg[0], k.arg[1])
+	case callBase:
+		return fmt.Sprintf("%s(0x%x)", c.Base, k.arg[0])
+	}
+	var all []string
+	if c.Init != "" {
+		all = append(all, c.Init+"("+strconv.FormatUint(k.arg[0], 10)+" devices)")
+	}
+	if c.Fraction != "" {
+		all = append(all, fmt.Sprintf("%s(%v, device %d)", c.Fraction, c.Share, c.Device))
+	}
+	if len(all) == 0 {
+		return "loading it"
+	}
+	return strings.Join(all, " and ")
+}

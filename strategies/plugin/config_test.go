@@ -1,0 +1,85 @@
+package plugin_test
+
+import (
+	"encoding/json"
+	"os"
+	"path/filepath"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/vramyard/vramyard/alloc"
+	"github.com/vramyard/vramyard/strategies/plugin"
+)
+
+func TestNamesThatAreWrong(t *testing.T) {
+	t.Parallel()
+	path := object(t, "throws.cc")
+	text := filepath.Join(t.TempDir(), "text.so")
+	require.NoError(t, os.WriteFile(text, []byte("this is no object"), 0o600))
+	foreign := filepath.Join(t.TempDir(), "foreign.so")
+	object, err := os.ReadFile(path)
+	require.NoError(t, err)
+	object[18], object[19] = 243, 0 // the machine in the header of ELF: RISC-V
+	require.NoError(t, os.WriteFile(foreign, object, 0o600))
+	executable, err := os.Executable()
+	require.NoError(t, err)
+	for name, want := range map[string]string{
+		"plugin":                                 "plugin: no file: want plugin:PATH",
+		"plugin:":                                "plugin: no file: want plugin:PATH",
+		"plugin:" + path:                         "plugin: want the names of two functions",
+		"plugin:" + path + "?alloc=throws":       "plugin: want the names of two functions",
+		"plugin:" + path + "?alloc=throws&free=": "plugin: free=: want a value",
+		"plugin:" + path + "?alloc=a&alloc=b&free=c":               "plugin: alloc is given 2 times",
+		"plugin:" + path + "?alloc=throws&free=frees&color=red":    `plugin: unknown key "color": want alloc, free, init`,
+		"plugin:" + path + "?alloc=throws&free=frees&align=3":      "plugin: align 3: want a power of two",
+		"plugin:" + path + "?alloc=throws&free=frees&align=x":      "plugin: align=x: ",
+		"plugin:" + path + "?alloc=throws&free=frees&device=-1":    "plugin: device -1: want 0 to 255",
+		"plugin:" + path + "?alloc=throws&free=frees&share=2":      "plugin: share 2: want a number above 0 and up to 1",
+		"plugin:" + path + "?alloc=throws&free=frees&timeout=soon": `plugin: timeout "soon": want a time such as "30s"`,
+		"plugin:" + path + "?alloc=throws&free=frees&timeout=-1s":  `plugin: timeout "-1s": want a time`,
+		"plugin:" + path + "?alloc=%zz&free=frees":                 "plugin: ",
+		"plugin:" + path + "?alloc=missing&free=frees":             "no function missing",
+		"plugin:" + path + "?alloc=mangled&free=frees":             `looks like it in C++: declare it extern "C"`,
+		"plugin:./no.such.so?alloc=a&free=b":                       "plugin: ./no.such.so: no such file",
+		"plugin:" + t.TempDir() + "?alloc=a&free=b":                "no regular file",
+		"plugin:" + text + "?alloc=a&free=b":                       "no shared object",
+		"plugin:" + executable + "?alloc=a&free=b":                 "no ",
+		"plugin:" + foreign + "?alloc=throws&free=frees":           "built for EM_RISCV, this program runs on ",
+	} {
+		_, err := alloc.Catalogue{plugin.Spec()}.Lookup(name, nil)
+		require.ErrorContains(t, err, want, name)
+		require.NotContains(t, err.Error(), "\n", name)
+	}
+}
+
+func TestAResultHoldsWhatWasRun(t *testing.T) {
+	t.Parallel()
+	path := object(t, "throws.cc")
+	s := named(t, path, "alloc=throws&free=frees&align=1KiB")
+	require.Equal(t, "plugin:"+path+"?alloc=throws&free=frees&align=1KiB", s.Name)
+	text, err := json.Marshal(s.Config)
+	require.NoError(t, err)
+	var c plugin.Config
+	require.NoError(t, json.Unmarshal(text, &c))
+	require.Equal(t, path, c.Path)
+	require.Len(t, c.SHA256, 64)
+	require.Equal(t, [2]string{"throws", "frees"}, [2]string{c.Alloc, c.Free})
+	again, err := alloc.Catalogue{plugin.Spec()}.Lookup(s.Name, text)
+	require.NoError(t, err)
+	require.Equal(t, s.Config, again.Config)
+	other, err := json.Marshal(map[string]string{"sha256": "00"})
+	require.NoError(t, err)
+	_, err = alloc.Catalogue{plugin.Spec()}.Lookup(s.Name, other)
+	require.ErrorContains(t, err, "has the SHA-256 "+c.SHA256+": want 00")
+}
+
+func TestAPathMayHoldAnything(t *testing.T) {
+	t.Parallel()
+	object, err := os.ReadFile(object(t, "throws.cc"))
+	require.NoError(t, err)
+	path := filepath.Join(t.TempDir(), "a,b?c d.so")
+	require.NoError(t, os.WriteFile(path, object, 0o600))
+	s := named(t, filepath.Dir(path)+"/a%2Cb%3Fc d.so", "alloc=throws&free=frees")
+	require.Equal(t, path, s.Config.(plugin.Config).Path)
+}

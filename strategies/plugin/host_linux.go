@@ -1,0 +1,236 @@
+package plugin
+
+import (
+	"bytes"
+	"encoding/binary"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"sync"
+	"syscall"
+	"time"
+
+	"golang.org/x/sys/unix"
+)
+
+// host is the process from which the instances of one plug-in are forked. It ends when this program
+// does, whatever way that is, and with it all instances end.
+type host struct {
+	mu      sync.Mutex // around a message
+	key     string     // in hosts
+	control int        // socket
+	last    uint32     // instance so far
+}
+
+// hosts are those of this program, by what is loaded in them. They stay until it ends: check forks
+// thousands of instances from one.
+var hosts struct {
+	mu  sync.Mutex
+	all map[string]*host
+}
+
+// greeting is what a host says first, as native/host.cc has it.
+type greeting struct {
+	Ready, Late, EmptyNs uint64
+	Text                 [1024]byte
+}
+
+// The orders, as native/host.cc has them.
+const (
+	orderFork uint32 = 1
+	orderKill uint32 = 2
+)
+
+// hostOf returns the host of a plug-in.
+func hostOf(c *Config) (*host, error) {
+	same := *c
+	same.Align, same.Timeout = 0, "" // nothing of the host's
+	key, err := json.Marshal(same)
+	if err != nil {
+		return nil, err
+	}
+	hosts.mu.Lock()
+	defer hosts.mu.Unlock()
+	if h := hosts.all[string(key)]; h != nil {
+		return h, nil
+	}
+	h, err := startHost(c)
+	if err != nil {
+		return nil, err
+	}
+	if hosts.all == nil {
+		hosts.all = map[string]*host{}
+	}
+	h.key = string(key)
+	hosts.all[h.key] = h
+	return h, nil
+}
+
+// drop forgets a host that has ended.
+func (h *host) drop() {
+	hosts.mu.Lock()
+	defer hosts.mu.Unlock()
+	if hosts.all[h.key] == h {
+		delete(hosts.all, h.key)
+	}
+}
+
+// startHost starts the host of a plug-in, which tries to load it.
+func startHost(c *Config) (*host, error) {
+	dir, err := built()
+	if err != nil {
+		return nil, err
+	}
+	path, err := filepath.Abs(c.Path)
+	if err != nil {
+		return nil, fmt.Errorf("plugin: %w", err)
+	}
+	ends, err := unix.Socketpair(unix.AF_UNIX, unix.SOCK_SEQPACKET|unix.SOCK_CLOEXEC, 0)
+	if err != nil {
+		return nil, fmt.Errorf("plugin: socket: %w", err)
+	}
+	theirs := os.NewFile(uintptr(ends[1]), "control")
+	standins := filepath.Join(dir, standinsDir)
+	cmd := exec.Command(filepath.Join(dir, hostFile), "3", path, c.Alloc, c.Free, c.Init, c.Reset, c.RecordStream,
+		c.Fraction, c.Base, strconv.FormatFloat(c.Share, 'g', -1, 64), strconv.Itoa(c.Device), standins)
+	cmd.ExtraFiles = []*os.File{theirs}
+	cmd.Env = append(os.Environ(), "LD_LIBRARY_PATH="+searchPath(standins))
+	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true} // an interrupt of the terminal is not for it
+	err = cmd.Start()
+	_ = theirs.Close() // it has its own
+	if err != nil {
+		_ = unix.Close(ends[0]) // nobody is there
+		return nil, fmt.Errorf("plugin: the program that plug-ins run in does not start: %w", err)
+	}
+	go func() { _ = cmd.Wait() }() // how it ends is told over the socket
+	h := &host{control: ends[0]}
+	if err := h.greeted(c); err != nil {
+		_ = unix.Close(ends[0]) // which ends it
+		return nil, fmt.Errorf("plugin: %s cannot be loaded: %w", c.Path, err)
+	}
+	return h, nil
+}
+
+// searchPath returns where a host looks for libraries: at the stand-ins first.
+func searchPath(standins string) string {
+	if rest := os.Getenv("LD_LIBRARY_PATH"); rest != "" {
+		return standins + ":" + rest
+	}
+	return standins
+}
+
+// greeted waits for a host to say that it has loaded the plug-in.
+func (h *host) greeted(c *Config) error {
+	var g greeting
+	text := make([]byte, binary.Size(g))
+	until := time.Now().Add(c.timeout())
+	for {
+		left := time.Until(until)
+		if left <= 0 {
+			return fmt.Errorf("it takes more than %s", c.Timeout)
+		}
+		p := []unix.PollFd{{Fd: int32(h.control), Events: unix.POLLIN}}
+		if n, err := unix.Poll(p, int(left.Milliseconds())+1); err != nil && !errors.Is(err, unix.EINTR) {
+			return err
+		} else if n > 0 {
+			break
+		}
+	}
+	// A message comes whole or not at all; nothing is there to read when the other end is closed.
+	if n, err := unix.Read(h.control, text); err != nil || n != len(text) {
+		return errors.New("the program that loads it has ended")
+	}
+	if err := binary.Read(bytes.NewReader(text), binary.NativeEndian, &g); err != nil {
+		return err
+	}
+	if g.Ready == 0 {
+		return errors.New(untilZero(g.Text[:]))
+	}
+	return nil
+}
+
+// send sends an order, with files or none.
+func (h *host) send(op, id uint32, files ...int) error {
+	var rights []byte
+	if len(files) > 0 {
+		rights = unix.UnixRights(files...)
+	}
+	order := binary.NativeEndian.AppendUint32(binary.NativeEndian.AppendUint32(nil, op), id)
+	return unix.Sendmsg(h.control, order, rights, nil, unix.MSG_NOSIGNAL)
+}
+
+// instance is a process with the plug-in loaded and never called before.
+type instance struct {
+	*channel
+	host *host
+	id   uint32
+	once sync.Once
+}
+
+// newInstance returns a fresh instance.
+func newInstance(c *Config) (*instance, error) {
+	h, err := hostOf(c)
+	if err != nil {
+		return nil, err
+	}
+	ch, err := newChannel()
+	if err != nil {
+		return nil, err
+	}
+	ch.waits[1] = unix.PollFd{Fd: int32(h.control)}
+	// Orders of two that are made at once may not mix, nor their numbers.
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.last++
+	i := &instance{channel: ch, host: h, id: h.last}
+	if err := h.send(orderFork, i.id, ch.file, ch.waking, ch.output); err != nil {
+		ch.close()
+		h.drop()
+		return nil, fmt.Errorf("plugin: the program that plug-ins run in has ended: %w", err)
+	}
+	_ = unix.Close(ch.file) // the instance has its own
+	ch.file = -1
+	return i, nil
+}
+
+// end ends the instance, if it has not ended, and gives its channel back. It may be called again.
+func (i *instance) end() {
+	i.once.Do(func() {
+		i.host.mu.Lock()
+		_ = i.host.send(orderKill, i.id) // if the host has ended, so has the instance
+		i.host.mu.Unlock()
+		i.channel.close()
+	})
+}
+
+// ending says in words how the process of an instance ended.
+func (i *instance) ending() string {
+	status := unix.WaitStatus(i.status)
+	text := "the process has ended"
+	switch {
+	case i.gone.Load() == 0:
+		text = "the program that plug-ins run in has ended"
+	case status.Signaled():
+		// The address is of the first signal that was noted. Another one may have ended it.
+		s := status.Signal()
+		text = "killed by " + unix.SignalName(s)
+		if uint64(s) == i.signal && i.fault != 0 {
+			text += fmt.Sprintf(" at 0x%x", i.fault)
+		}
+	case status.Exited() && status.ExitStatus() == 0 && i.text[0] != 0:
+		text = untilZero(i.text[:]) // no process could be forked
+	case status.Exited():
+		text = fmt.Sprintf("exited with status %d", status.ExitStatus())
+	}
+	if last := i.printed(); last != "" {
+		text += ": " + last
+	}
+	return text
+}
+
+// said returns what the plug-in said in its last call: the text of an exception.
+func (i *instance) said() string { return untilZero(i.text[:]) }

@@ -1,0 +1,197 @@
+package plugin
+
+import (
+	"fmt"
+
+	"github.com/vramyard/vramyard/alloc"
+	"github.com/vramyard/vramyard/device"
+	"github.com/vramyard/vramyard/internal/addrlist"
+	"github.com/vramyard/vramyard/internal/tally"
+)
+
+// Has tells [alloc.Has] what the plug-in has functions for.
+func (a *Allocator) Has(p alloc.Power) bool {
+	switch p {
+	case alloc.PowerTrimmer:
+		return a.cfg.Reset != ""
+	case alloc.PowerStreamRecorder:
+		return a.cfg.RecordStream != ""
+	}
+	return alloc.Implements(a, p)
+}
+
+// Stats implements [alloc.Inspector]. O(1).
+func (a *Allocator) Stats() alloc.Stats {
+	s := a.stats
+	s.Reserved = a.memory.regions + a.memory.mapped
+	s.Forgotten = a.memory.behind - a.memory.mapped
+	return s
+}
+
+// ClearStats implements [alloc.Clearer].
+func (a *Allocator) ClearStats() { a.stats.Clear() }
+
+// WorkTime implements [alloc.SelfTimed].
+func (a *Allocator) WorkTime() int64 { return int64(a.worked) }
+
+// note remembers a refusal, by value. It costs a walk: only that tells what is free.
+func (a *Allocator) note(r *alloc.Request, why alloc.Reason) {
+	a.refusal = alloc.Refusal{Reason: why, Request: *r}
+	for c := range a.walk {
+		if c.State == alloc.Free {
+			a.refusal.LargestHole = max(a.refusal.LargestHole, c.Size)
+			a.refusal.Free += c.Size
+		}
+	}
+}
+
+// LastRefusal implements [alloc.Failure]. A plug-in gives no reason: it is the device if that
+// refused something meanwhile, else a limit of the plug-in's own.
+func (a *Allocator) LastRefusal() (alloc.Refusal, bool) {
+	return a.refusal, a.refusal.Reason != alloc.ReasonNone
+}
+
+// AppendReport implements [alloc.Reporter]: what the plug-in threw, and what it holds.
+func (a *Allocator) AppendReport(text []byte, refused alloc.Request) []byte {
+	if a.threw != "" {
+		text = fmt.Appendf(text, "%s threw an exception: %s\n", a.cfg.Alloc, a.threw)
+	} else {
+		text = fmt.Appendf(text, "%s returned null\n", a.cfg.Alloc)
+	}
+	s := a.Stats()
+	return fmt.Appendf(text, "request of %d bytes; %d live blocks of %d bytes; %d bytes of the device in %d regions\n",
+		uint64(refused.Size), s.Live, uint64(s.Allocated), uint64(s.Reserved+s.Forgotten), s.Regions)
+}
+
+// Walk implements [alloc.Inspector]. What is live is known. Of what is not, only the plug-in knows
+// whether it can be granted: it is shown as free, and as one chunk up to the next block. So what is
+// computed of free chunks is the best that can be true of the plug-in.
+func (a *Allocator) Walk(yield func(alloc.Chunk) bool) {
+	a.busy.Enter(Name)
+	defer a.busy.Leave()
+	a.walk(yield)
+}
+
+// walk is Walk without the guard.
+func (a *Allocator) walk(yield func(alloc.Chunk) bool) {
+	for e := range a.memory.extents.All {
+		v := view{region: device.Region{Addr: e.Addr, Size: e.Value.size}, at: e.Addr, yield: yield}
+		switch {
+		case a.closed: // what the device did not take back
+			if v.tile(v.region.End(), a.idle(e)); v.over {
+				return
+			}
+			continue
+		case !e.Value.isRange:
+			a.tiles(&v, v.region.End(), alloc.Free)
+		default:
+			a.rangeTiles(&v)
+		}
+		if v.over {
+			return
+		}
+	}
+}
+
+// idle returns the state of an extent that nobody uses any more.
+func (a *Allocator) idle(e addrlist.Entry[extent]) alloc.State {
+	if e.Value.isRange {
+		return alloc.Unmapped
+	}
+	return alloc.Slack
+}
+
+// view is a walk through one region.
+type view struct {
+	region device.Region
+	at     device.Addr // up to where it was shown
+	yield  func(alloc.Chunk) bool
+	over   bool
+}
+
+// tile shows what is left up to an address as one chunk.
+func (v *view) tile(to device.Addr, state alloc.State) {
+	if v.at < to {
+		v.show(alloc.Chunk{Size: to.Sub(v.at), State: state})
+	}
+}
+
+// show shows the next chunk, whose place is known.
+func (v *view) show(c alloc.Chunk) {
+	if v.over {
+		return
+	}
+	c.Region, c.Addr, c.Class = v.region.Addr, v.at, alloc.NoClass
+	v.at = c.End()
+	v.over = !v.yield(c)
+}
+
+// tiles shows the live blocks up to an address, and what lies between them in one state.
+func (a *Allocator) tiles(v *view, to device.Addr, between alloc.State) {
+	p, _ := a.live.Search(v.at)
+	for p = a.live.Above(p); !v.over && a.live.Holds(p); p = a.live.Next(p) {
+		e := a.live.Entry(p)
+		if e.Addr >= to {
+			break
+		}
+		v.tile(e.Addr, between)
+		v.show(alloc.Chunk{Size: e.Value.size, Requested: e.Value.size, State: alloc.Live, Stream: e.Value.stream, Tag: e.Value.tag})
+	}
+	v.tile(to, between)
+}
+
+// rangeTiles shows a range: mappings that follow each other and may be used as one stretch.
+func (a *Allocator) rangeTiles(v *view) {
+	m := &a.memory.mappings
+	p, _ := m.Search(v.region.Addr)
+	for p = m.Above(p); !v.over && m.Holds(p) && m.Entry(p).Addr < v.region.End(); {
+		e := m.Entry(p)
+		if e.Addr > v.at {
+			v.tile(e.Addr, alloc.Unmapped)
+		}
+		// Mappings that touch and may be used alike are one stretch: a block may lie across them.
+		state, end := stateOf(e.Value), e.Addr
+		for ; m.Holds(p) && m.Entry(p).Addr == end && stateOf(m.Entry(p).Value) == state; p = m.Next(p) {
+			end = end.Add(m.Entry(p).Value.size)
+		}
+		a.tiles(v, end, state)
+	}
+	v.tile(v.region.End(), alloc.Unmapped)
+}
+
+// stateOf returns the state of what is not live in a mapping.
+func stateOf(m mapping) alloc.State {
+	switch {
+	case m.alias:
+		return alloc.Aliased
+	case m.access != device.AccessReadWrite:
+		return alloc.Slack
+	}
+	return alloc.Free
+}
+
+// Check implements [alloc.Inspector]: the counters against the walk, and what the base function says
+// of each live block, if there is one.
+func (a *Allocator) Check() error {
+	a.busy.Enter(Name)
+	defer a.busy.Leave()
+	if err := tally.Compare(a.Stats(), a.walk); err != nil {
+		return fmt.Errorf("plugin: %w", err)
+	}
+	if a.cfg.Base == "" || a.closed {
+		return nil
+	}
+	// One call for each block, so this is for who asks for it.
+	for e := range a.live.All {
+		r, err := a.call(call{callBase, [4]uint64{uint64(e.Addr), uint64(e.Value.size)}})
+		if err != nil {
+			return err
+		}
+		base := device.Region{Addr: device.Addr(r.result), Size: device.Size(r.extra)}
+		if !base.Contains(e.Addr) || base.End().Sub(e.Addr) < e.Value.size {
+			return fmt.Errorf("plugin: %s says %d bytes at %v of block %v of %d bytes",
+				a.cfg.Base, uint64(base.Size), base.Addr, e.Addr, uint64(e.Value.size))
+		}
+	}
+	return nil
+}

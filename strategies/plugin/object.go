@@ -1,0 +1,82 @@
+package plugin
+
+import (
+	"crypto/sha256"
+	"debug/elf"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"runtime"
+	"slices"
+	"strings"
+)
+
+// machines are the processors that programs of ours run on, by Go's names.
+var machines = map[string]elf.Machine{
+	"386": elf.EM_386, "amd64": elf.EM_X86_64, "arm": elf.EM_ARM, "arm64": elf.EM_AARCH64, "loong64": elf.EM_LOONGARCH,
+	"mips64": elf.EM_MIPS, "mips64le": elf.EM_MIPS, "ppc64": elf.EM_PPC64, "ppc64le": elf.EM_PPC64, "riscv64": elf.EM_RISCV,
+	"s390x": elf.EM_S390,
+}
+
+// inspect reads a shared object and returns its SHA-256. It fails if there is no such file, if it is
+// no shared object of this machine, or if it lacks one of the symbols that are not empty. That is
+// told here, because the system's loader would tell of the first thing wrong and in its own words.
+func inspect(path string, symbols []string) (hash string, err error) {
+	f, err := os.Open(path)
+	if errors.Is(err, fs.ErrNotExist) {
+		return "", fmt.Errorf("%s: no such file", path)
+	}
+	if err != nil {
+		return "", err
+	}
+	defer f.Close()
+	if info, err := f.Stat(); err != nil || !info.Mode().IsRegular() {
+		return "", fmt.Errorf("%s: no regular file", path)
+	}
+	object, err := elf.NewFile(f)
+	if err != nil || object.Type != elf.ET_DYN {
+		return "", fmt.Errorf("%s: no shared object", path)
+	}
+	if want, ok := machines[runtime.GOARCH]; ok && object.Machine != want {
+		return "", fmt.Errorf("%s: built for %v, this program runs on %v", path, object.Machine, want)
+	}
+	if err := hasSymbols(object, symbols); err != nil {
+		return "", fmt.Errorf("%s: %w", path, err)
+	}
+	// Of the whole file, in one piece: what is read again later may be another file.
+	h := sha256.New()
+	if _, err := io.Copy(h, io.NewSectionReader(f, 0, 1<<62)); err != nil {
+		return "", err
+	}
+	return hex.EncodeToString(h.Sum(nil)), nil
+}
+
+// hasSymbols tells of the first symbol that an object does not export, and what it might be meant for.
+func hasSymbols(object *elf.File, want []string) error {
+	all, err := object.DynamicSymbols()
+	if err != nil && !errors.Is(err, elf.ErrNoSymbols) {
+		return fmt.Errorf("its symbols: %w", err)
+	}
+	var exported []string
+	for _, s := range all {
+		// What is not defined here is only asked for.
+		if s.Section != elf.SHN_UNDEF && elf.ST_TYPE(s.Info) == elf.STT_FUNC {
+			exported = append(exported, s.Name)
+		}
+	}
+	for _, name := range want {
+		if name == "" || slices.Contains(exported, name) {
+			continue
+		}
+		why := fmt.Errorf("no function %s", name)
+		i := slices.IndexFunc(exported, func(s string) bool { return strings.HasPrefix(s, "_Z") && strings.Contains(s, name) })
+		if i >= 0 {
+			why = fmt.Errorf(`%w; %s looks like it in C++: declare it extern "C"`, why, exported[i])
+		}
+		return why
+	}
+	return nil
+}

@@ -1,0 +1,281 @@
+package plugin
+
+import (
+	"fmt"
+	"runtime"
+	"time"
+
+	"github.com/vramyard/vramyard/alloc"
+	"github.com/vramyard/vramyard/device"
+	"github.com/vramyard/vramyard/internal/addrlist"
+	"github.com/vramyard/vramyard/internal/invariants"
+)
+
+// Allocator is an instance of a plug-in. Use [New]; it is not safe for concurrent use. One that is
+// not closed is ended when it is collected, or with the program.
+type Allocator struct {
+	cfg      Config
+	limit    time.Duration        // that a call may take
+	instance *instance            // the process
+	memory   *memory              // what it has of the device
+	live     addrlist.List[block] // granted and not freed, by address
+	busy     invariants.Entry
+	closed   bool
+	fault    *Fault        // what ended the instance
+	calls    uint64        // of the plug-in
+	doing    call          // the last of them
+	worked   uint64        // nanoseconds that calls of Alloc and Free took
+	threw    string        // by the last request that found no memory
+	stats    alloc.Stats   // but what memory counts
+	refusal  alloc.Refusal // of the last request that was refused
+}
+
+// block is what is known of a live one.
+type block struct {
+	size   device.Size   // asked for, which is what is granted as far as can be seen
+	stream device.Stream // of the request; told again when it is freed
+	tag    uint64        // of the request
+}
+
+var (
+	_ alloc.Strategy       = (*Allocator)(nil)
+	_ alloc.Trimmer        = (*Allocator)(nil)
+	_ alloc.StreamRecorder = (*Allocator)(nil)
+	_ alloc.Failure        = (*Allocator)(nil)
+	_ alloc.Reporter       = (*Allocator)(nil)
+	_ alloc.Clearer        = (*Allocator)(nil)
+	_ alloc.SelfTimed      = (*Allocator)(nil)
+)
+
+// New returns a fresh instance of the plug-in, whose calls of CUDA are answered by src. The first
+// one of a plug-in takes a tenth of a second, and some seconds if the host has to be compiled;
+// others are forked from the same host in less than a millisecond.
+//
+// It fails if c is invalid, or if the plug-in cannot be loaded or does in its first call what no
+// allocator may do, which is a [*Fault].
+func New(src device.Source, c Config) (*Allocator, error) {
+	c, err := c.WithDefaults()
+	if err != nil {
+		return nil, err
+	}
+	i, err := newInstance(&c)
+	if err != nil {
+		return nil, err
+	}
+	a := &Allocator{cfg: c, limit: c.timeout(), instance: i}
+	a.memory = newMemory(src, &a.stats)
+	runtime.AddCleanup(a, func(i *instance) { i.end() }, i)
+	if _, err := a.call(call{op: callStart, arg: [4]uint64{uint64(c.Device) + 1}}); err != nil {
+		_ = a.Close() // the error above says more
+		return nil, err
+	}
+	a.calls = 0
+	return a, nil
+}
+
+// Config returns the configuration with every default filled in.
+func (a *Allocator) Config() Config { return a.cfg }
+
+// call makes a call of the plug-in. It fails with the Fault that the instance has ended with.
+func (a *Allocator) call(k call) (reply, error) {
+	if a.fault != nil {
+		return reply{}, a.fault
+	}
+	a.calls++
+	a.doing = k
+	a.memory.refusal, a.memory.asked, a.memory.failure = nil, 0, nil
+	r, what := a.instance.ask(k, a.limit, a.serve)
+	switch {
+	case what == ended:
+		a.accuse(brokenNoPanic, a.instance.ending())
+	case what == overdue:
+		a.accuse(brokenTerminates, "it did not return within "+a.cfg.Timeout)
+	case r.verdict == verdictUnloaded:
+		a.accuse(brokenNoPanic, a.cfg.Path+" cannot be loaded: "+a.instance.said())
+	case r.verdict == verdictThrew && k.op != callAlloc:
+		a.accuse(brokenNoPanic, "it threw an exception: "+a.instance.said())
+	}
+	if a.fault != nil {
+		a.instance.end()
+		return reply{}, a.fault
+	}
+	if k.op == callAlloc || k.op == callFree {
+		a.worked += r.ns
+	}
+	return r, nil
+}
+
+// accuse notes what the plug-in did in its present call. The first thing counts.
+func (a *Allocator) accuse(broken, what string) {
+	if a.fault == nil {
+		a.fault = &Fault{Call: a.calls, Doing: a.cfg.describe(a.doing), What: what, Broken: broken}
+	}
+}
+
+// convict ends the instance for what it did and returns that.
+func (a *Allocator) convict(broken, what string) error {
+	a.accuse(broken, what)
+	a.instance.end()
+	return a.fault
+}
+
+// Alloc implements [alloc.Allocator]. It costs a round trip to the process of the plug-in, what that
+// does, and O(log live blocks).
+func (a *Allocator) Alloc(r alloc.Request) (alloc.Block, error) {
+	a.busy.Enter(Name)
+	defer a.busy.Leave()
+	switch {
+	case a.closed:
+		return alloc.Block{}, alloc.ErrClosed
+	case a.fault != nil:
+		return alloc.Block{}, a.fault
+	case r.Align != 0 && (!device.IsPowerOfTwo(r.Align) || r.Align > a.cfg.Align):
+		a.note(&r, alloc.ReasonAlignment)
+		return alloc.Block{}, alloc.ErrInvalidRequest
+	}
+	got, err := a.call(call{callAlloc, [4]uint64{uint64(r.Size), uint64(a.cfg.Device), uint64(r.Stream)}})
+	if err != nil {
+		return alloc.Block{}, err
+	}
+	at := device.Addr(got.result)
+	a.threw = ""
+	if got.verdict == verdictThrew {
+		at, a.threw = 0, a.instance.said()
+	}
+	switch {
+	case r.Size == 0:
+		return alloc.Block{}, a.nothing(&r, at, got.verdict == verdictReturned)
+	case at == 0:
+		a.stats.OOMs++
+		a.note(&r, alloc.ReasonLimit)
+		if a.memory.refusal != nil {
+			a.refusal.Reason, a.refusal.Asked, a.refusal.Device = alloc.ReasonDevice, a.memory.asked, a.memory.refusal
+		}
+		return alloc.Block{}, alloc.ErrOutOfMemory
+	}
+	return a.granted(&r, at)
+}
+
+// nothing ends a request for no bytes as PyTorch does: what was returned, null too, is freed at once.
+func (a *Allocator) nothing(r *alloc.Request, at device.Addr, free bool) error {
+	if _, found := a.live.Search(at); found {
+		return a.convict(brokenDisjoint, fmt.Sprintf("it returned %v, where a live block starts", at))
+	}
+	if free {
+		if _, err := a.call(call{callFree, [4]uint64{uint64(at), 0, uint64(a.cfg.Device), uint64(r.Stream)}}); err != nil {
+			return err
+		}
+	}
+	a.note(r, alloc.ReasonZero)
+	return alloc.ErrInvalidRequest
+}
+
+// granted judges what the plug-in returned and books it.
+func (a *Allocator) granted(r *alloc.Request, at device.Addr) (alloc.Block, error) {
+	p, found := a.live.Search(at)
+	switch {
+	case found:
+		return alloc.Block{}, a.convict(brokenDisjoint, fmt.Sprintf("it returned %v, where a live block of %d bytes starts",
+			at, uint64(a.live.Entry(p).Value.size)))
+	case r.Size > ^device.Size(at):
+		return alloc.Block{}, a.convict(brokenContained, fmt.Sprintf("it returned %v: a block of %d bytes there ends nowhere", at, uint64(r.Size)))
+	}
+	if other, b, ok := a.liveIn(device.Region{Addr: at, Size: r.Size}); ok {
+		return alloc.Block{}, a.convict(brokenDisjoint, fmt.Sprintf("it returned %v: %d bytes there overlap live block %v of %d bytes",
+			at, uint64(r.Size), other, uint64(b.size)))
+	}
+	if !at.IsAligned(a.cfg.Align) {
+		return alloc.Block{}, a.convict(brokenAligned, fmt.Sprintf("it returned %v, no multiple of %d", at, uint64(a.cfg.Align)))
+	}
+	if !a.memory.usable(at, r.Size) {
+		return alloc.Block{}, a.convict(brokenContained, fmt.Sprintf("it returned %v: %d bytes there are not in one piece of memory that it has of the device",
+			at, uint64(r.Size)))
+	}
+	a.live.Insert(p, addrlist.Entry[block]{Addr: at, Value: block{r.Size, r.Stream, r.Tag}})
+	a.stats.Granted(r.Size, r.Size)
+	return alloc.Block{Addr: at, Size: r.Size}, nil
+}
+
+// liveIn returns the first live block with a byte in r.
+func (a *Allocator) liveIn(r device.Region) (at device.Addr, b block, ok bool) {
+	p, found := a.live.Floor(r.Addr)
+	if found {
+		if e := a.live.Entry(p); e.Addr.Add(e.Value.size) > r.Addr {
+			return e.Addr, e.Value, true
+		}
+	}
+	p, _ = a.live.Search(r.Addr)
+	if p = a.live.Above(p); a.live.Holds(p) {
+		if e := a.live.Entry(p); e.Addr < r.End() {
+			return e.Addr, e.Value, true
+		}
+	}
+	return 0, b, false
+}
+
+// Free implements [alloc.Allocator]. What is not live never reaches the plug-in.
+func (a *Allocator) Free(at device.Addr) error {
+	a.busy.Enter(Name)
+	defer a.busy.Leave()
+	p, err := a.find(at)
+	if err != nil {
+		return err
+	}
+	b := a.live.Entry(p).Value
+	a.live.Delete(p) // before the call, in which the plug-in may give its memory back
+	a.stats.Freed(b.size, b.size)
+	_, err = a.call(call{callFree, [4]uint64{uint64(at), uint64(b.size), uint64(a.cfg.Device), uint64(b.stream)}})
+	return err
+}
+
+// find returns the place of the live block that starts at an address.
+func (a *Allocator) find(at device.Addr) (addrlist.Pos, error) {
+	switch p, found := a.live.Search(at); {
+	case a.closed:
+		return p, alloc.ErrClosed
+	case a.fault != nil:
+		return p, a.fault
+	case !found:
+		return p, alloc.ErrInvalidFree
+	default:
+		return p, nil
+	}
+}
+
+// Trim implements [alloc.Trimmer], if there is a reset function: what that does. It cannot tell of an
+// error; what the device refused on a plan meanwhile is returned instead.
+func (a *Allocator) Trim() (device.Size, error) {
+	a.busy.Enter(Name)
+	defer a.busy.Leave()
+	if a.closed {
+		return 0, alloc.ErrClosed
+	}
+	before := a.memory.regions + a.memory.mapped
+	if _, err := a.call(call{op: callReset}); err != nil {
+		return 0, err
+	}
+	return before - min(before, a.memory.regions+a.memory.mapped), a.memory.failure
+}
+
+// RecordStream implements [alloc.StreamRecorder], if there is a function for it.
+func (a *Allocator) RecordStream(at device.Addr, s device.Stream) error {
+	a.busy.Enter(Name)
+	defer a.busy.Leave()
+	if _, err := a.find(at); err != nil {
+		return err
+	}
+	_, err := a.call(call{callRecord, [4]uint64{uint64(at), uint64(s)}})
+	return err
+}
+
+// Close implements [alloc.Strategy]: the process of the instance ends, and the device gets all back
+// that it had of it, as from any process that ends.
+func (a *Allocator) Close() error {
+	a.busy.Enter(Name)
+	defer a.busy.Leave()
+	a.closed = true
+	a.instance.end()
+	a.live.Clear()
+	a.stats.Emptied()
+	return a.memory.giveBack()
+}

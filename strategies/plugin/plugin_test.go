@@ -1,0 +1,288 @@
+//go:build linux
+
+package plugin_test
+
+import (
+	"errors"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/vramyard/vramyard/alloc"
+	"github.com/vramyard/vramyard/device"
+	"github.com/vramyard/vramyard/device/sim"
+	"github.com/vramyard/vramyard/props"
+	"github.com/vramyard/vramyard/strategies/plugin"
+)
+
+// firstBad is the request at which the allocators of testdata/faults.c do what they may not.
+const firstBad = 7
+
+// untilFault allocates until something else than a block or a refusal comes.
+func untilFault(s alloc.Strategy) (granted int, err error) {
+	for range 2 * firstBad {
+		_, err := s.Alloc(alloc.Request{Size: 1000, Stream: 3})
+		switch {
+		case err == nil:
+			granted++
+		case !errors.Is(err, alloc.ErrOutOfMemory):
+			return granted, err
+		}
+	}
+	return granted, nil
+}
+
+func TestWhatAPluginMayNotDoEndsItsInstance(t *testing.T) {
+	t.Parallel()
+	path := object(t, "faults.c")
+	for alloc, want := range map[string]struct{ broken, what string }{
+		"overlap":    {"I10", `it returned 0x[0-9a-f]+: 1000 bytes there overlap live block 0x[0-9a-f]+ of 1000 bytes`},
+		"twice":      {"I10", `it returned 0x[0-9a-f]+, where a live block of 1000 bytes starts`},
+		"misaligned": {"I12", `it returned 0x[0-9a-f]+, no multiple of 512`},
+		"outside":    {"I11", `it returned 0x5000: 1000 bytes there are not in one piece of memory that it has of the device`},
+		"past_end":   {"I11", `it returned 0x[0-9a-f]+: 1000 bytes there are not in one piece of memory that it has of the device`},
+		"wraps":      {"I11", `it returned 0xf+e00: a block of 1000 bytes there ends nowhere`},
+		"on_heap":    {"I1[12]", `it returned 0x[0-9a-f]+`},
+		"takes_back": {"I11", `it gave back .* at 0x[0-9a-f]+, in which live block 0x[0-9a-f]+ of 1000 bytes lies`},
+		"crash":      {"I35", `killed by SIGSEGV at 0x10`},
+		"wild":       {"I35", `killed by SIGSEGV at 0x7f0000[0-9a-f]+`},
+		"divide":     {"I35", `killed by SIGFPE`},
+		"gives_up":   {"I35", `killed by SIGABRT`},
+		"complains":  {"I35", `killed by SIGABRT: fatal: out of patience`},
+		"leaves":     {"I35", `exited with status 3`},
+		"deep":       {"I35", `killed by SIGSEGV at 0x[0-9a-f]+`},
+		"hangs":      {"I36", `it did not return within 3s`},
+		"spins":      {"I36", `it did not return within 3s`},
+	} {
+		t.Run(alloc, func(t *testing.T) {
+			t.Parallel()
+			query := "alloc=" + alloc + "&free=direct_free"
+			if want.broken == "I36" {
+				query += "&timeout=3s"
+			}
+			s, _ := started(t, path, query)
+			granted, err := untilFault(s)
+			fault, ok := errors.AsType[*plugin.Fault](err)
+			require.True(t, ok, "%v", err)
+			require.Equal(t, firstBad-1, granted)
+			require.Regexp(t, `^plugin: call 7, `+alloc+`\(1000 bytes, device 0, stream 3\): `+want.what, err.Error())
+			require.Regexp(t, want.broken, fault.Invariant())
+			_, again := s.Alloc(stillDead)
+			require.Equal(t, err, again, "an instance that has ended says so for ever")
+		})
+	}
+}
+
+// stillDead is any request.
+var stillDead = alloc.Request{Size: 1}
+
+func TestWhatIsThrownIsARefusal(t *testing.T) {
+	t.Parallel()
+	path := object(t, "throws.cc")
+	for symbol, want := range map[string]string{
+		"throws":        "throws threw an exception: the pool of this plug-in is used up\n",
+		"throws_number": "throws_number threw an exception: something that is no std::exception\n",
+	} {
+		s, _ := started(t, path, "alloc="+symbol+"&free=frees")
+		granted, err := untilFault(s)
+		require.NoError(t, err)
+		require.Equal(t, 2*firstBad-1, granted)
+		require.EqualValues(t, 1, s.Stats().OOMs)
+		why, ok := alloc.LastRefusal(s)
+		require.True(t, ok)
+		require.Equal(t, alloc.ReasonLimit, why.Reason)
+		for range firstBad - 1 { // the report is of the last request
+			_, err = s.Alloc(alloc.Request{Size: device.GiB})
+			require.ErrorIs(t, err, alloc.ErrOutOfMemory)
+		}
+		report, err := alloc.AppendReport(s, nil, alloc.Request{Size: 1000})
+		require.NoError(t, err)
+		require.Contains(t, string(report), symbol+" returned null\n")
+		fresh, _ := started(t, path, "alloc="+symbol+"&free=frees")
+		for range firstBad {
+			_, err = fresh.Alloc(alloc.Request{Size: 1000})
+		}
+		require.ErrorIs(t, err, alloc.ErrOutOfMemory)
+		report, err = alloc.AppendReport(fresh, nil, alloc.Request{Size: 1000})
+		require.NoError(t, err)
+		require.Contains(t, string(report), want)
+	}
+}
+
+func TestWhatIsThrownElsewhereIsAFault(t *testing.T) {
+	t.Parallel()
+	path := object(t, "throws.cc")
+	s, _ := started(t, path, "alloc=throws&free=free_throws")
+	b, err := s.Alloc(alloc.Request{Size: 1000})
+	require.NoError(t, err)
+	require.EqualError(t, s.Free(b.Addr), "plugin: call 2, free_throws("+b.Addr.String()+", 1000 bytes, device 0, stream 0): "+
+		"it threw an exception: not mine")
+	s, _ = started(t, path, "alloc=throws_through&free=frees")
+	_, err = untilFault(s)
+	require.ErrorContains(t, err, "killed by SIGABRT: ")
+}
+
+func TestAPluginMayPrintAndStartThreads(t *testing.T) {
+	t.Parallel()
+	path := object(t, "faults.c")
+	for _, symbol := range []string{"prints", "threads", "elsewhere"} {
+		s, dev := started(t, path, "alloc="+symbol+"&free=direct_free")
+		var blocks []device.Addr
+		for range 20 {
+			b, err := s.Alloc(alloc.Request{Size: 1000})
+			require.NoError(t, err, symbol)
+			blocks = append(blocks, b.Addr)
+		}
+		require.Equal(t, 20, dev.Usage().Regions)
+		for _, a := range blocks {
+			require.NoError(t, s.Free(a))
+		}
+		require.True(t, dev.Usage().Empty())
+	}
+}
+
+func TestWhatIsNotLiveIsNeverFreed(t *testing.T) {
+	t.Parallel()
+	s, _ := started(t, object(t, "faults.c"), "alloc=direct_alloc&free=crash_in_free")
+	b, err := s.Alloc(alloc.Request{Size: 1234})
+	require.NoError(t, err)
+	for _, a := range []device.Addr{0, b.Addr - 512, b.Addr + 1, b.Addr + 512} {
+		require.ErrorIs(t, s.Free(a), alloc.ErrInvalidFree)
+	}
+	require.ErrorContains(t, s.Free(b.Addr), "plugin: call 2, crash_in_free("+b.Addr.String()+", 1234 bytes, device 0, stream 0): killed by SIGSEGV at "+b.Addr.String())
+}
+
+func TestLoading(t *testing.T) {
+	t.Parallel()
+	build := func(source string, flags ...string) string { return object(t, source, flags...) }
+	faults := build("faults.c")
+	for name, c := range map[string]struct{ path, query, want string }{
+		"crashes":  {build("loads.c", "-DCRASHES"), "alloc=take&free=give", `: Segmentation fault \(signal 11\) while it was loaded$`},
+		"exits":    {build("loads.c", "-DLEAVES"), "alloc=take&free=give", `: it ended the process with status 5 while it was loaded$`},
+		"hangs":    {build("loads.c", "-DHANGS"), "alloc=take&free=give&timeout=3s", `: it takes more than 3s$`},
+		"unlinked": {build("loads.c", "-DSTARTS", "-Dusleep=no_such_function"), "alloc=take&free=give", `undefined symbol: no_such_function$`},
+		"init":     {faults, "alloc=crash&free=direct_free&init=crash_in_init", `^plugin: call 1, crash_in_init\(1 devices\): killed by SIGABRT$`},
+		"devices":  {faults, "alloc=crash&free=direct_free&init=tell_init&device=2", `exited with status 43$`},
+		"fraction": {faults, "alloc=crash&free=direct_free&fraction=tell_fraction&share=0.5&device=1", `exited with status 51$`},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			dev, err := sim.New(sim.Config{})
+			require.NoError(t, err)
+			_, err = named(t, c.path, c.query).New(dev)
+			require.Error(t, err)
+			require.Regexp(t, c.want, err.Error())
+			require.True(t, dev.Usage().Empty())
+		})
+	}
+}
+
+func TestWhatForksDoNotTakeAlongIsLoadedInEachInstance(t *testing.T) {
+	t.Parallel()
+	for _, flag := range []string{"-DSTARTS", "-DASKS"} {
+		path := object(t, "loads.c", flag)
+		for range 3 {
+			s, dev := started(t, path, "alloc=take&free=give")
+			b, err := s.Alloc(alloc.Request{Size: 1000})
+			require.NoError(t, err)
+			require.NoError(t, s.Free(b.Addr))
+			require.Equal(t, flag == "-DASKS", dev.Usage().Regions == 1)
+		}
+	}
+}
+
+// TestTheSuiteHoldsPlugins runs the property suite over allocators that are right.
+func TestTheSuiteHoldsPlugins(t *testing.T) {
+	t.Parallel()
+	driver := object(t, "driver.c", "-ldl")
+	for query, path := range map[string]string{
+		"alloc=vmm_alloc&free=vmm_free":                       driver,
+		"alloc=pool_alloc&free=pool_free":                     driver,
+		"alloc=direct_alloc&free=direct_free&base=right_base": object(t, "faults.c"),
+	} {
+		t.Run(query, func(t *testing.T) {
+			t.Parallel()
+			subject := props.SubjectOfSetup(named(t, path, query), sim.Config{Capacity: 256 * device.MiB})
+			r, err := props.Verify(subject, props.Options{Sequences: 20})
+			require.NoError(t, err)
+			require.Positive(t, r.Grants)
+			require.Positive(t, r.OutOfMemory)
+			_, err = props.VerifyFaults(subject, props.Options{Sequences: 2, Faults: 20})
+			require.NoError(t, err)
+		})
+	}
+}
+
+func TestTheSuiteShrinksFaults(t *testing.T) {
+	t.Parallel()
+	for query, want := range map[string]struct {
+		source string
+		number props.Number
+		calls  int
+	}{
+		"alloc=misaligned&free=direct_free":                   {"faults.c", props.IAligned, firstBad},
+		"alloc=crash&free=direct_free":                        {"faults.c", props.INoPanic, firstBad},
+		"alloc=hole_alloc&free=vmm_free":                      {"driver.c", props.IContained, 1},
+		"alloc=direct_alloc&free=direct_free&base=wrong_base": {"faults.c", props.ICheck, 1},
+	} {
+		subject := props.SubjectOfSetup(named(t, object(t, want.source, "-ldl"), query), sim.Config{Capacity: 64 * device.MiB})
+		_, err := props.Verify(subject, props.Options{Sequences: 20})
+		failure, ok := errors.AsType[*props.Failure](err)
+		require.True(t, ok, "%s: %v", query, err)
+		require.Equal(t, want.number, failure.Violation.Number, failure.Error())
+		require.LessOrEqual(t, len(failure.Sequence), want.calls+1, failure.Error())
+	}
+}
+
+func TestRequestsForNoBytesArePassedOn(t *testing.T) {
+	t.Parallel()
+	s, dev := started(t, object(t, "faults.c"), "alloc=refuses&free=direct_free")
+	_, err := s.Alloc(alloc.Request{})
+	require.ErrorIs(t, err, alloc.ErrInvalidRequest)
+	_, err = s.Alloc(alloc.Request{Size: 1, Align: 1024})
+	require.ErrorIs(t, err, alloc.ErrInvalidRequest)
+	require.Zero(t, dev.Usage().Calls.Total(), "CUDA grants no bytes without memory")
+	for range firstBad - 2 {
+		_, err = s.Alloc(alloc.Request{Size: 1})
+		require.NoError(t, err)
+	}
+	_, err = s.Alloc(alloc.Request{Size: 1})
+	require.ErrorIs(t, err, alloc.ErrOutOfMemory, "what was for no bytes was a request too")
+}
+
+func TestTimesAreThoseOfThePlugin(t *testing.T) {
+	t.Parallel()
+	s, _ := started(t, object(t, "faults.c"), "alloc=prints&free=direct_free")
+	before, err := alloc.WorkTime(s)
+	require.NoError(t, err)
+	require.Zero(t, before)
+	_, err = s.Alloc(alloc.Request{Size: 1})
+	require.NoError(t, err)
+	after, err := alloc.WorkTime(s)
+	require.NoError(t, err)
+	require.Positive(t, after, "two hundred lines take time on any machine")
+}
+
+func TestAddressesAreTheSameEveryTime(t *testing.T) {
+	t.Parallel()
+	path := object(t, "driver.c", "-ldl")
+	var first []alloc.Chunk
+	for range 3 {
+		s, _ := started(t, path, "alloc=pool_alloc&free=pool_free")
+		for i := range 50 {
+			b, err := s.Alloc(alloc.Request{Size: device.Size(1000 * (i%7 + 1)), Stream: device.Stream(i % 3), Tag: uint64(i)})
+			require.NoError(t, err)
+			if i%3 == 1 {
+				require.NoError(t, s.Free(b.Addr))
+			}
+		}
+		var walk []alloc.Chunk
+		for c := range s.Walk {
+			walk = append(walk, c)
+		}
+		if first == nil {
+			first = walk
+		}
+		require.Equal(t, first, walk)
+	}
+}
