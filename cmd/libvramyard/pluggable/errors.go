@@ -1,0 +1,74 @@
+package pluggable
+
+import (
+	"errors"
+	"fmt"
+
+	"github.com/vramyard/vramyard/alloc"
+	"github.com/vramyard/vramyard/device"
+)
+
+// OutOfMemoryError says that a request found no memory. Sizes are bytes. Its text has the form of
+// PyTorch's own message.
+type OutOfMemoryError struct {
+	Device    int         // number of the GPU
+	Size      device.Size // what was asked for
+	Total     device.Size // of the GPU; 0 for no bound
+	Free      device.Size // of the GPU, held by nobody
+	Bound     device.Size // the most that may be held; 0 for no bound
+	Allocated device.Size // granted to live blocks
+	Pending   device.Size // freed, and still used by other streams
+	Reserved  device.Size // held from the GPU
+	Hole      device.Size // largest free chunk
+	Strategy  string      // its name
+	Never     bool        // the strategy cannot grant so much at any time
+}
+
+// Error implements error.
+func (e *OutOfMemoryError) Error() string {
+	text := fmt.Sprintf("CUDA out of memory. Tried to allocate %s. GPU %d", inUnits(e.Size), e.Device)
+	if e.Total > 0 {
+		text += fmt.Sprintf(" has a total capacity of %s of which %s is free.", inUnits(e.Total), inUnits(e.Free))
+	} else {
+		text += " has no bound."
+	}
+	if e.Bound > 0 {
+		text += fmt.Sprintf(" Of it %s are allowed.", inUnits(e.Bound))
+	}
+	if e.Never {
+		text += " Strategy " + e.Strategy + " never grants so much."
+	}
+	text += fmt.Sprintf(" Of the memory of strategy %s %s is allocated by PyTorch, and %s is reserved but unallocated,", e.Strategy,
+		inUnits(e.Allocated), inUnits(e.Reserved-e.Allocated-e.Pending))
+	return text + fmt.Sprintf(" the largest hole being %s; %s waits for other streams.", inUnits(e.Hole), inUnits(e.Pending))
+}
+
+// inUnits writes a size as PyTorch does.
+func inUnits(n device.Size) string {
+	switch {
+	case n < device.KiB:
+		return fmt.Sprintf("%d bytes", uint64(n))
+	case n < device.MiB:
+		return fmt.Sprintf("%.2f KiB", float64(n)/float64(device.KiB))
+	case n < device.GiB:
+		return fmt.Sprintf("%.2f MiB", float64(n)/float64(device.MiB))
+	}
+	return fmt.Sprintf("%.2f GiB", float64(n)/float64(device.GiB))
+}
+
+// refusal returns why a request was not granted.
+func (n *instance) refusal(size device.Size, cause error) error {
+	if !errors.Is(cause, alloc.ErrOutOfMemory) && !errors.Is(cause, alloc.ErrInvalidRequest) {
+		return cause
+	}
+	s := n.strategy.Stats()
+	e := &OutOfMemoryError{
+		Device: n.ordinal, Size: size, Total: n.total, Bound: n.dev.most, Allocated: s.Allocated,
+		Pending: s.Active - s.Allocated, Reserved: s.Reserved, Hole: alloc.LargestFree(n.strategy), Strategy: n.name,
+		Never: errors.Is(cause, alloc.ErrInvalidRequest),
+	}
+	if info, ok := device.MemoryInfoOf(n.dev); ok {
+		e.Free, _, _ = info.MemoryInfo() // 0 if the device does not say
+	}
+	return e
+}

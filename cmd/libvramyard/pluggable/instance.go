@@ -1,0 +1,340 @@
+package pluggable
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strconv"
+	"sync"
+
+	"github.com/vramyard/vramyard/alloc"
+	"github.com/vramyard/vramyard/device"
+	"github.com/vramyard/vramyard/harness/trace"
+)
+
+// Align is the alignment of every block in bytes, that of PyTorch's own allocator.
+const Align device.Size = 512
+
+// block is a live block of a program, or one whose free is not final.
+type block struct {
+	size    device.Size // bytes that the program asked for
+	granted device.Size
+	stream  device.Stream
+	id      uint32
+	used    bool // by another stream
+}
+
+// instance is the allocator of one GPU.
+type instance struct {
+	mu       sync.Mutex
+	name     string // of the strategy
+	ordinal  int
+	shift    device.Addr // what addresses of a program are above those of the device
+	dev      *bound
+	streams  device.Streams
+	total    device.Size // bytes of the device; 0 for no bound
+	strategy alloc.Strategy
+	rounded  bool // the strategy does not honour Align, so sizes are multiples of it
+
+	live    map[device.Addr]block
+	pending map[device.Addr]block // freed, and used by other streams
+	waiting device.Size           // bytes granted to those
+	ids     []uint32              // names to use again
+	next    uint32
+
+	pools  pools
+	rec    *recorder // nil for none
+	poison *poison   // nil for none
+	count  counts
+}
+
+// counts are what an instance counts besides its strategy.
+type counts struct {
+	zero, badFrees, uses, badUses, trims, ladders, ooms uint64
+}
+
+// newInstance makes the allocator of a GPU.
+func newInstance(c *config, ordinal int, dev device.Device, share float64) (*instance, error) {
+	n := &instance{
+		name: c.setup.Name, ordinal: ordinal, dev: newBound(dev), live: map[device.Addr]block{},
+		pending: map[device.Addr]block{}, pools: newPools(),
+	}
+	if c.sim != nil {
+		n.shift = device.Addr(ordinal) << simShift
+	}
+	var ok bool
+	if n.streams, ok = device.StreamsOf(dev); !ok {
+		return nil, errors.New("the device has no streams")
+	}
+	capacity, err := n.measure(c, share)
+	if err != nil {
+		return nil, err
+	}
+	setup := c.setup
+	if capacity > 0 && !c.limited {
+		setup = setup.ForCapacity(capacity)
+	}
+	if n.strategy, err = alloc.Streamed(n.dev, setup.New); err != nil {
+		return nil, fmt.Errorf("strategy %s on %s: %w", setup.Name, c.device, err)
+	}
+	if c.poison {
+		memory, ok := device.ContentsOf(dev)
+		if !ok {
+			return nil, errContents
+		}
+		n.poison = &poison{memory: memory, streams: n.streams, dev: n.dev}
+		n.dev.gone = n.poison.forget
+	}
+	if c.trace != "" {
+		n.rec = newRecorder(n.header(c, setup), c.events)
+	}
+	return n, nil
+}
+
+// simShift parts the addresses of simulated GPUs, which all begin at the same one.
+const simShift = 44
+
+// measure takes the size of the device and its bound, and returns what a strategy may take at once: of
+// a real device not all that is free, because libraries take memory beside the allocator.
+func (n *instance) measure(c *config, share float64) (device.Size, error) {
+	info, ok := device.MemoryInfoOf(n.dev)
+	if !ok {
+		return 0, nil
+	}
+	free, total, err := info.MemoryInfo()
+	if err != nil {
+		return 0, fmt.Errorf("memory of device %d: %w", n.ordinal, err)
+	}
+	n.total = total
+	if c.sim == nil {
+		free -= free / headroom
+	}
+	if err := n.restrict(share); err != nil {
+		return 0, err
+	}
+	if n.dev.most > 0 {
+		free = min(free, n.dev.most)
+	}
+	return device.AlignDown(free, 2*device.MiB), nil
+}
+
+// headroom is the part of a real device that a strategy which takes everything at once leaves: a sixteenth, 5 GiB of
+// 80. Kernels, cuBLAS and NCCL take some hundreds of MiB each.
+const headroom = 16
+
+// restrict bounds what is held by a share of the device.
+func (n *instance) restrict(share float64) error {
+	switch {
+	case share == 0:
+		return nil
+	case n.total == 0:
+		return fmt.Errorf("memory fraction %v: device %d has no bound", share, n.ordinal)
+	}
+	n.dev.most = device.Size(share * float64(n.total))
+	return nil
+}
+
+// header returns what a trace says of itself.
+func (n *instance) header(c *config, setup alloc.Setup) trace.Header {
+	settings, _ := json.Marshal(setup.Config) // a configuration was read from JSON
+	return trace.Header{Name: "pytorch-gpu" + strconv.Itoa(n.ordinal), Meta: []trace.Pair{
+		{Key: "source", Value: "libvramyard " + Version}, {Key: "strategy", Value: setup.Name},
+		{Key: "config", Value: string(settings)}, {Key: "device", Value: c.device},
+		{Key: "ordinal", Value: strconv.Itoa(n.ordinal)}, {Key: "capacity", Value: strconv.FormatUint(uint64(n.total), 10)},
+	}}
+}
+
+// alloc grants a block; into is the private pool that the request goes to, 0 for none.
+func (n *instance) alloc(size device.Size, s device.Stream, into alloc.PoolID) (device.Addr, error) {
+	if size == 0 {
+		n.count.zero++
+		return 0, nil
+	}
+	if err := n.redirect(into, s); err != nil {
+		return 0, err
+	}
+	if len(n.pending) > 0 && !n.pools.open() {
+		_, _ = alloc.Poll(n.strategy) // what the device refuses is looked at again
+	}
+	b, err := n.grant(size, s)
+	if errors.Is(err, alloc.ErrOutOfMemory) && !n.pools.open() {
+		n.count.ladders++
+		n.relieve()
+		b, err = n.grant(size, s)
+	}
+	n.settle()
+	if err != nil {
+		n.count.ooms++
+		n.note(trace.Refused, 0, uint64(size), s)
+		return 0, n.refusal(size, err)
+	}
+	if n.poison != nil {
+		if err := n.poison.granted(b.Addr, b.Size); err != nil {
+			return 0, errors.Join(err, n.strategy.Free(b.Addr))
+		}
+	}
+	live := block{size: size, granted: b.Size, stream: s, id: n.newID()}
+	n.live[b.Addr] = live
+	n.note(trace.Alloc, live.id, uint64(size), s)
+	return b.Addr + n.shift, nil
+}
+
+// grant asks the strategy for an aligned block.
+func (n *instance) grant(size device.Size, s device.Stream) (alloc.Block, error) {
+	if !n.rounded {
+		b, err := n.strategy.Alloc(alloc.Request{Size: size, Align: Align, Stream: s})
+		if !errors.Is(err, alloc.ErrInvalidRequest) {
+			return b, err
+		}
+	}
+	if !device.CanAlignUp(size, Align) {
+		return alloc.Block{}, alloc.ErrInvalidRequest
+	}
+	b, err := n.strategy.Alloc(alloc.Request{Size: device.AlignUp(size, Align), Stream: s})
+	if err != nil {
+		return b, err
+	}
+	n.rounded = true
+	if !b.Addr.IsAligned(Align) {
+		return alloc.Block{}, errors.Join(
+			fmt.Errorf("strategy %s gives blocks at multiples of less than %d bytes", n.name, Align), n.strategy.Free(b.Addr))
+	}
+	return b, nil
+}
+
+// relieve does what may bring memory back: it waits for all work, which makes pending frees final, and
+// gives cached memory back. What the device refuses of it the next request will tell.
+func (n *instance) relieve() {
+	if n.streams.SyncDevice() == nil {
+		_, _ = alloc.Poll(n.strategy)
+	}
+	_, _ = alloc.Trim(n.strategy)
+}
+
+// free takes a block back. The error is the program's mistake, or that of poisoned memory.
+func (n *instance) free(a device.Addr) error {
+	a -= n.shift
+	b, ok := n.live[a]
+	if !ok {
+		n.count.badFrees++
+		return fmt.Errorf("free of %v on device %d: no live block starts there", a+n.shift, n.ordinal)
+	}
+	var err error
+	if n.poison != nil {
+		err = n.poison.freed(a, b.granted, b.stream)
+	}
+	if err := n.strategy.Free(a); err != nil {
+		return fmt.Errorf("free of %v on device %d: %w", a+n.shift, n.ordinal, err)
+	}
+	delete(n.live, a)
+	n.note(trace.Free, b.id, 0, b.stream)
+	if b.used {
+		n.pending[a] = b
+		n.waiting += b.granted
+	} else {
+		n.ids = append(n.ids, b.id)
+	}
+	n.settle()
+	return err
+}
+
+// use notes that another stream uses a block.
+func (n *instance) use(a device.Addr, s device.Stream) error {
+	b, ok := n.live[a-n.shift]
+	if !ok {
+		n.count.badUses++
+		return fmt.Errorf("record_stream of %v on device %d: no live block starts there", a, n.ordinal)
+	}
+	if err := alloc.RecordStream(n.strategy, a-n.shift, s); err != nil {
+		return fmt.Errorf("record_stream of %v on device %d: %w", a, n.ordinal, err)
+	}
+	n.count.uses++
+	if s != b.stream {
+		b.used = true
+		n.live[a-n.shift] = b
+		n.note(trace.Use, b.id, 0, s)
+	}
+	return nil
+}
+
+// settle looks which pending frees have become final. It walks only where the sums say that some have.
+func (n *instance) settle() {
+	if len(n.pending) == 0 {
+		return
+	}
+	s := n.strategy.Stats()
+	if s.Active-s.Allocated == n.waiting {
+		return
+	}
+	still := make(map[device.Addr]bool, len(n.pending))
+	for c := range n.strategy.Walk {
+		if c.State == alloc.Pending {
+			still[c.Addr] = true
+		}
+	}
+	for _, a := range sortedKeys(n.pending) {
+		if b := n.pending[a]; !still[a] {
+			delete(n.pending, a)
+			n.waiting -= b.granted
+			n.ids = append(n.ids, b.id)
+			n.note(trace.Completed, b.id, 0, b.stream)
+		}
+	}
+}
+
+// empty gives cached memory back, as torch.cuda.empty_cache does.
+func (n *instance) empty() error {
+	n.count.trims++
+	if n.pools.open() {
+		return nil // nothing may be waited for
+	}
+	var stale error
+	if n.poison != nil {
+		stale = n.poison.all()
+	}
+	if err := n.streams.SyncDevice(); err != nil {
+		return err
+	}
+	if _, err := alloc.Poll(n.strategy); err != nil {
+		return err
+	}
+	n.settle()
+	n.note(trace.Trim, 0, 0, 0)
+	if _, err := alloc.Trim(n.strategy); err != nil && !errors.Is(err, alloc.ErrUnsupported) {
+		return err
+	}
+	return stale
+}
+
+// base returns the region that holds an address.
+func (n *instance) base(a device.Addr) (at device.Addr, size device.Size, ok bool) {
+	for c := range n.strategy.Walk {
+		if c.Region != at {
+			if ok {
+				break
+			}
+			at, size = c.Region, 0
+		}
+		size += c.Size
+		ok = ok || a-n.shift >= c.Addr && a-n.shift < c.End()
+	}
+	return at + n.shift, size, ok
+}
+
+// newID returns a name for a block that no other has.
+func (n *instance) newID() uint32 {
+	if last := len(n.ids) - 1; last >= 0 {
+		id := n.ids[last]
+		n.ids = n.ids[:last]
+		return id
+	}
+	n.next++
+	return n.next - 1
+}
+
+// note records an event, if there is a trace.
+func (n *instance) note(k trace.Kind, id uint32, size uint64, s device.Stream) {
+	if n.rec != nil {
+		n.rec.note(k, id, size, s)
+	}
+}

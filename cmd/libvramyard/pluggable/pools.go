@@ -1,0 +1,141 @@
+package pluggable
+
+import (
+	"errors"
+	"fmt"
+
+	"github.com/vramyard/vramyard/alloc"
+	"github.com/vramyard/vramyard/device"
+	"github.com/vramyard/vramyard/harness/trace"
+)
+
+// PoolKey names a private pool as PyTorch does: by two numbers. Both zero is no pool.
+type PoolKey struct {
+	First  uint64 // of a capture, 0 otherwise
+	Second uint64 // of a pool that the program made, 0 otherwise
+}
+
+// pool is a private pool. PyTorch says which requests go there one by one, strategies want a stream, and
+// so a stream is redirected with its first request that goes there.
+type pool struct {
+	id      alloc.PoolID
+	users   int             // begun and not released
+	held    int             // users that the strategy knows of
+	streams []device.Stream // redirected now
+	active  bool            // begun and not ended
+	known   bool            // the strategy knows of the user that began it last
+}
+
+// pools are the private pools of an instance.
+type pools struct {
+	all    map[PoolKey]*pool
+	last   alloc.PoolID
+	active int
+}
+
+// newPools returns no pools.
+func newPools() pools { return pools{all: map[PoolKey]*pool{}} }
+
+// open reports whether requests may go to a private pool now.
+func (p *pools) open() bool { return p.active > 0 }
+
+// byID returns the pool with a number.
+func (p *pools) byID(id alloc.PoolID) *pool {
+	for _, q := range p.all {
+		if q.id == id {
+			return q
+		}
+	}
+	return nil
+}
+
+// errNoPools refuses pools.
+var errNoPools = errors.New("has no private pools: CUDA graphs and MemPool want one of the caching presets")
+
+// begin opens a pool, which is made if it is not there, and returns its number.
+func (n *instance) begin(k PoolKey) (alloc.PoolID, error) {
+	switch {
+	case !alloc.Has(n.strategy, alloc.PowerPrivatePools):
+		return 0, fmt.Errorf("strategy %s %w", n.name, errNoPools)
+	case n.poison != nil:
+		return 0, errors.New(EnvPoison + ": poisoning waits for all work, which a program that captures a graph may not")
+	}
+	q := n.pools.all[k]
+	if q == nil {
+		n.pools.last++
+		q = &pool{id: n.pools.last}
+		n.pools.all[k] = q
+	}
+	if q.active {
+		return 0, fmt.Errorf("begin of pool (%d, %d) on device %d: it has begun already", k.First, k.Second, n.ordinal)
+	}
+	q.users++
+	q.active, q.known = true, false
+	n.pools.active++
+	return q.id, nil
+}
+
+// redirect makes the requests of a stream go to a pool.
+func (n *instance) redirect(into alloc.PoolID, s device.Stream) error {
+	if into == 0 {
+		return nil
+	}
+	q := n.pools.byID(into)
+	if q == nil || !q.active {
+		return fmt.Errorf("pool %d of device %d is not open", into, n.ordinal)
+	}
+	for _, known := range q.streams {
+		if known == s {
+			return nil
+		}
+	}
+	if err := alloc.BeginPool(n.strategy, q.id, s); err != nil {
+		return err
+	}
+	n.note(trace.PoolBegin, 0, uint64(q.id), s)
+	q.streams = append(q.streams, s)
+	if !q.known {
+		q.known = true
+		q.held++
+		return nil
+	}
+	n.note(trace.PoolRelease, 0, uint64(q.id), 0) // one user has begun it for two streams
+	return alloc.ReleasePool(n.strategy, q.id)
+}
+
+// end closes a pool, which keeps its memory.
+func (n *instance) end(k PoolKey) error {
+	q := n.pools.all[k]
+	if q == nil || !q.active {
+		return fmt.Errorf("end of pool (%d, %d) on device %d: it has not begun", k.First, k.Second, n.ordinal)
+	}
+	var first error
+	for range q.streams {
+		if err := alloc.EndPool(n.strategy, q.id); err != nil && first == nil {
+			first = err
+		}
+		n.note(trace.PoolEnd, 0, uint64(q.id), 0)
+	}
+	q.streams, q.active = q.streams[:0], false
+	n.pools.active--
+	return first
+}
+
+// release gives a pool up by one user.
+func (n *instance) release(k PoolKey) error {
+	q := n.pools.all[k]
+	if q == nil {
+		return fmt.Errorf("release of pool (%d, %d) on device %d: there is none", k.First, k.Second, n.ordinal)
+	}
+	q.users--
+	var err error
+	if q.held > q.users {
+		q.held--
+		n.note(trace.PoolRelease, 0, uint64(q.id), 0)
+		err = alloc.ReleasePool(n.strategy, q.id)
+	}
+	if q.users == 0 && !q.active {
+		delete(n.pools.all, k)
+	}
+	return err
+}

@@ -1,0 +1,34 @@
+"""What a user does with python/vramyard_torch.py, over the torch of this directory and a simulated device."""
+
+import os
+import sys
+
+import torch
+import vramyard_torch
+
+try:
+    vramyard_torch.stats()
+    sys.exit("stats without use")
+except RuntimeError as e:
+    assert "use() first" in str(e), e
+allocator = vramyard_torch.use("caching", config={"rules": "2.6"}, trace=sys.argv[1], device="sim:1GiB", library=sys.argv[2])
+assert os.environ["VRAMYARD_CONFIG"] == '{"rules": "2.6"}'
+held = [allocator.alloc(n, 0, None) for n in (1000, 5 << 20, 0)]
+assert held[0] and held[1] and held[2] is None
+allocator.free(held[0], 1000, 0, None)
+found = vramyard_torch.stats()
+assert (found["strategy"], found["config"]["rules"]) == ("caching", "2.6"), found
+assert found["devices"][0]["live_blocks"] == 1, found
+torch.cuda.empty_cache()
+vramyard_torch.dump_trace()
+try:
+    vramyard_torch.dump_trace("/nowhere/at/all")
+    sys.exit("a trace nowhere")
+except RuntimeError as e:
+    assert "/nowhere/at/all" in str(e), e
+try:
+    vramyard_torch.use("tlsf")
+    sys.exit("a second allocator")
+except RuntimeError as e:
+    assert "before the first tensor" in str(e), e
+print("ok")
