@@ -72,37 +72,36 @@ func TestBenchRefuses(t *testing.T) {
 	dir := t.TempDir()
 	same := filepath.Join(dir, "same")
 	for _, c := range []struct {
-		args   []string
-		status int
-		want   string
+		args []string
+		want string
 	}{
-		{[]string{"w1"}, 2, `unknown command "w1" for "vramyard bench"`},
-		{[]string{"--rounds", "many"}, 2, "invalid argument"},
-		{[]string{"--rounds", "0"}, 1, "--rounds: want at least 1"},
-		{[]string{"--strategies", "bcf"}, 1, `--strategies: unknown strategy "bcf"`},
-		{[]string{"--strategies", ","}, 1, "--strategies: want at least one"},
-		{[]string{"--workloads", "w4"}, 1, `--workloads: unknown workload "w4": want one of w1, `},
-		{[]string{"--workloads", ""}, 1, `--workloads: unknown workload ""`},
-		{[]string{"--live", "1000,x"}, 1, `--live: "x": want whole numbers, separated by commas`},
-		{[]string{"--live", "0"}, 1, "--live: w1: want 1 to 16777216"},
-		{[]string{"--live", "-5"}, 1, "--live: w1: want 1 to 16777216"},
-		{[]string{"--pairs", "0"}, 1, "--pairs: w1: want 1 to "},
-		{[]string{"--steps", "0"}, 1, "--steps: w2: want 1 to "},
-		{[]string{"--capacity", "0"}, 1, "--capacity: want more than 0 bytes"},
-		{[]string{"--capacity", "1MiB"}, 1, "tlsf on w1 live=20 pairs=200 seed=42: "},
-		{[]string{"--strategies", "slab:blaze"}, 1, "slab:blaze on w2 steps=1 seed=42: operation 530, allocate 425984000 bytes into slot 434: "},
-		{[]string{"--cpuprofile", "-"}, 1, "--cpuprofile: a profile is no text"},
-		{[]string{"--cpuprofile", "cpu.pb.gz"}, 1, "--cpuprofile: a profile is compressed anyway"},
-		{[]string{"--cpuprofile", same, "--json", same}, 1, "--cpuprofile: " + same + " is where --json is written"},
-		{[]string{"--json", filepath.Join(dir, "gone", "x")}, 1, "no such file or directory"},
-		{[]string{"--cpuprofile", filepath.Join(dir, "gone", "x")}, 1, "no such file or directory"},
+		{[]string{"w1"}, `unknown command "w1" for "vramyard bench"`},
+		{[]string{"--rounds", "many"}, "invalid argument"},
+		{[]string{"--rounds", "0"}, "--rounds: want at least 1"},
+		{[]string{"--strategies", "bcf"}, `--strategies: unknown strategy "bcf"`},
+		{[]string{"--strategies", ","}, "--strategies: want at least one"},
+		{[]string{"--workloads", "w4"}, `--workloads: unknown workload "w4": want one of w1, `},
+		{[]string{"--workloads", ""}, `--workloads: unknown workload ""`},
+		{[]string{"--live", "1000,x"}, `--live: "x": want whole numbers, separated by commas`},
+		{[]string{"--live", "0"}, "--live: w1: want 1 to 16777216"},
+		{[]string{"--live", "-5"}, "--live: w1: want 1 to 16777216"},
+		{[]string{"--pairs", "0"}, "--pairs: w1: want 1 to "},
+		{[]string{"--steps", "0"}, "--steps: w2: want 1 to "},
+		{[]string{"--capacity", "0"}, "--capacity: want more than 0 bytes"},
+		{[]string{"--capacity", "1MiB"}, "tlsf on w1 live=20 pairs=200 seed=42: "},
+		{[]string{"--strategies", "slab:blaze"}, "slab:blaze on w2 steps=1 seed=42: operation 530, allocate 425984000 bytes into slot 434: "},
+		{[]string{"--cpuprofile", "-"}, "--cpuprofile: a profile is no text"},
+		{[]string{"--cpuprofile", "cpu.pb.gz"}, "--cpuprofile: a profile is compressed anyway"},
+		{[]string{"--cpuprofile", same, "--json", same}, "--cpuprofile: " + same + " is where --json is written"},
+		{[]string{"--json", filepath.Join(dir, "gone", "x")}, "no such file or directory"},
+		{[]string{"--cpuprofile", filepath.Join(dir, "gone", "x")}, "no such file or directory"},
 	} {
 		args := benching("--json", filepath.Join(dir, "out.json"), "--cpuprofile", filepath.Join(dir, "out.pprof"))
 		status, stdout, stderr := command(t, append(args, c.args...)...)
-		require.Equal(t, c.status, status, "%v: %s", c.args, stderr)
+		require.Equal(t, exitError, status, "%v: %s", c.args, stderr)
 		require.Empty(t, stdout)
 		require.Contains(t, stderr, c.want)
-		if c.status == exitError {
+		if exitError == exitError {
 			require.Equal(t, 1, strings.Count(stderr, "\n"), stderr)
 		}
 		left, err := os.ReadDir(dir)

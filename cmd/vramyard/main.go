@@ -15,11 +15,9 @@
 //	vramyard strategies [NAME]                         what there is, with every setting
 //	vramyard devices                                   the cards that a device can stand for
 //
-// Exit status: 0 done (a request that finds no memory is a result, not an error); 1 for a
-// missing file, bad content, an unknown strategy, bad JSON, an unknown field, a broken
-// invariant or an allocation that is not predicted, with one line that names the place; 2 for an
-// unknown flag or a missing argument; 130 if it is interrupted, which makes compare, bench and check show what
-// is finished.
+// Exit status: 0 done (a request that finds no memory is a result, not an error); 1 for whatever is
+// wrong with the command line, a file or a result, with one line that names the place; 130 if it is
+// interrupted, 143 if it is asked to end, which makes commands that take long show what is finished.
 package main
 
 import (
@@ -41,7 +39,6 @@ const version = "0.1.0"
 const (
 	exitDone  = 0
 	exitError = 1
-	exitUsage = 2
 
 	exitInterrupted = 130 // 128 and the signal, as shells have it
 )
@@ -59,7 +56,7 @@ func run(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.
 	out, end := window(stdout)
 	root.SetOut(out)
 	root.SetErr(stderr)
-	err := root.ExecuteContext(ctx)
+	cmd, err := root.ExecuteContextC(ctx)
 	if failed := end(); err == nil {
 		err = failed
 	}
@@ -69,23 +66,23 @@ func run(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.
 	if errors.Is(err, context.Canceled) { // nothing of it is finished
 		err = interrupted("nothing is finished")
 	}
+	if !started { // cobra refused the command line
+		err = fmt.Errorf("%s: see %q", placed(cmd, err), cmd.CommandPath()+" --help")
+	}
 	fmt.Fprintf(stderr, "vramyard: %s\n", oneLine(err))
 	if _, ok := errors.AsType[interrupted](err); ok {
 		return exitInterrupted
 	}
-	var usage usageError
-	if !started || errors.As(err, &usage) { // cobra refused the command line, or a command did
-		fmt.Fprintln(stderr, `run "vramyard --help" or "vramyard COMMAND --help"`)
-		return exitUsage
-	}
 	return exitError
 }
 
-// usageError is a command line that lacks something or has too much.
-type usageError string
-
-// Error implements error.
-func (e usageError) Error() string { return string(e) }
+// placed puts the name of the command before what is wrong with its line.
+func placed(cmd *cobra.Command, err error) string {
+	if _, name, sub := strings.Cut(cmd.CommandPath(), " "); sub {
+		return name + ": " + err.Error()
+	}
+	return err.Error()
+}
 
 // oneLine joins the lines of a message, so that a script reads one error as one line, and
 // escapes what would drive the terminal, such as a name out of a file.
@@ -130,7 +127,7 @@ func newHelp() *cobra.Command {
 		RunE: func(cmd *cobra.Command, args []string) error {
 			c, rest, err := cmd.Root().Find(args)
 			if err != nil || len(rest) > 0 {
-				return usageError(fmt.Sprintf("unknown command %q", strings.Join(args, " ")))
+				return fmt.Errorf("unknown command %q", strings.Join(args, " "))
 			}
 			return c.Help()
 		},

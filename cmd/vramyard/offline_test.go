@@ -57,23 +57,22 @@ func TestOfflineRefuses(t *testing.T) {
 	path := write(t, "tower.csv", tower)
 	huge := write(t, "huge.trace", "a 1 8EiB\na 2 1\n")
 	for _, c := range []struct {
-		args   []string
-		status int
-		want   string
+		args []string
+		want string
 	}{
-		{[]string{"--capacity", "0", path}, 1, "--capacity: want more than 0 bytes"},
-		{[]string{"--steps", "0", path}, 1, "--steps: want at least 1"},
-		{[]string{"--time", "0s", path}, 1, "--time: want more than 0s"},
-		{[]string{"--time", "soon", path}, 2, `invalid argument "soon"`},
-		{[]string{"--offsets", path + ".out"}, 1, "--offsets: want one trace"},
-		{[]string{"--offsets", path, path}, 1, "is a file to read"},
-		{[]string{"--json", "-", "--offsets", "-", path}, 1, "--offsets: - is where --json is written"},
-		{[]string{"--free-at", "never", path}, 1, `free at "never"`},
-		{[]string{path + ".gone"}, 1, "no such file"},
-		{[]string{huge}, 1, "huge: buffer 0 (id 1): all bytes up to here exceed 9223372036854775807"},
+		{[]string{"--capacity", "0", path}, "--capacity: want more than 0 bytes"},
+		{[]string{"--steps", "0", path}, "--steps: want at least 1"},
+		{[]string{"--time", "0s", path}, "--time: want more than 0s"},
+		{[]string{"--time", "soon", path}, `invalid argument "soon"`},
+		{[]string{"--offsets", path + ".out"}, "--offsets: want one trace"},
+		{[]string{"--offsets", path, path}, "is a file to read"},
+		{[]string{"--json", "-", "--offsets", "-", path}, "--offsets: - is where --json is written"},
+		{[]string{"--free-at", "never", path}, `free at "never"`},
+		{[]string{path + ".gone"}, "no such file"},
+		{[]string{huge}, "huge: buffer 0 (id 1): all bytes up to here exceed 9223372036854775807"},
 	} {
 		status, stdout, stderr := command(t, append([]string{"offline"}, c.args...)...)
-		require.Equal(t, c.status, status, "%v: %s", c.args, stderr)
+		require.Equal(t, exitError, status, "%v: %s", c.args, stderr)
 		require.Empty(t, stdout)
 		require.Contains(t, stderr, c.want)
 	}

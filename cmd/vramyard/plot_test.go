@@ -72,5 +72,5 @@ func TestPlotRefusesWhatIsWrong(t *testing.T) {
 		assert.NoFileExists(t, out, "nothing is half written")
 	}
 	status, _, errs := command(t, "plot", "--out", out)
-	assert.Equal(t, 2, status, errs)
+	assert.Equal(t, exitError, status, errs)
 }

@@ -22,9 +22,9 @@ func newTrace() *cobra.Command {
 		Short: "Look at traces, change and compare them, make them up",
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if len(args) > 0 {
-				return usageError(fmt.Sprintf("unknown command %q for %q", args[0], cmd.CommandPath()))
+				return fmt.Errorf("unknown command %q for %q", args[0], cmd.CommandPath())
 			}
-			return usageError("missing command: want info, convert, cut, diff, gen or classes")
+			return errors.New("missing command: want info, convert, cut, diff, gen or classes")
 		},
 	}
 	c.AddCommand(newTraceInfo(), newTraceConvert(), newTraceCut(), newTraceDiff(), newTraceGen(), newTraceClasses())

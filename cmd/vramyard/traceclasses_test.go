@@ -29,19 +29,18 @@ func TestTraceClassesFeedAReplay(t *testing.T) {
 func TestTraceClassesRefuses(t *testing.T) {
 	path := write(t, "t.trace", "a 1 10MiB\n")
 	for _, c := range []struct {
-		args   []string
-		status int
-		want   string
+		args []string
+		want string
 	}{
-		{nil, 2, "requires at least 1 arg"},
-		{[]string{path}, 1, "no request of the traces is small enough for a class"},
-		{[]string{"--count", "0", path}, 1, "--count: want at least 1"},
-		{[]string{"--config", `{"compat":"xdl"}`, path}, 1, `--config: slab: compat "xdl": has no size classes`},
-		{[]string{"--config", `{"clases":"pow2"}`, path}, 1, `--config: configuration of slab: json: unknown field "clases"`},
-		{[]string{path + ".gone"}, 1, "no such file"},
+		{nil, "requires at least 1 arg"},
+		{[]string{path}, "no request of the traces is small enough for a class"},
+		{[]string{"--count", "0", path}, "--count: want at least 1"},
+		{[]string{"--config", `{"compat":"xdl"}`, path}, `--config: slab: compat "xdl": has no size classes`},
+		{[]string{"--config", `{"clases":"pow2"}`, path}, `--config: configuration of slab: json: unknown field "clases"`},
+		{[]string{path + ".gone"}, "no such file"},
 	} {
 		status, stdout, stderr := command(t, append([]string{"trace", "classes"}, c.args...)...)
-		require.Equal(t, c.status, status, stderr)
+		require.Equal(t, exitError, status, stderr)
 		require.Empty(t, stdout)
 		require.Contains(t, stderr, c.want)
 	}

@@ -61,31 +61,30 @@ func TestTraceCutRefuses(t *testing.T) {
 	plain := write(t, "plain.trace", small)
 	out := filepath.Join(t.TempDir(), "out")
 	for _, c := range []struct {
-		args   []string
-		status int
-		want   string
+		args []string
+		want string
 	}{
-		{[]string{path, out}, 2, "at least one of the flags in the group [events time steps stream] is required"},
-		{[]string{path, out, "--events", "1:", "--steps", "1:"}, 2, "none of the others can be"},
-		{[]string{path}, 2, "accepts 2 arg(s), received 1"},
-		{[]string{path, out, "--events", "3"}, 1, `--events: "3": want a range A:B`},
-		{[]string{path, out, "--events", "x:3"}, 1, `--events: "x": want a number from 0`},
-		{[]string{path, out, "--events", "4:3"}, 1, `--events: "4:3": ends before it begins`},
-		{[]string{path, out, "--events", ":99"}, 1, "events 0:99: the trace has 10"},
-		{[]string{path, out, "--time", "1:2"}, 1, `--time: "1": want a duration such as "1.5s"`},
-		{[]string{path, out, "--time", "-1s:"}, 1, `--time: "-1s": want a duration`},
-		{[]string{plain, out, "--time", "1s:2s"}, 1, "--time: the trace has no times"},
-		{[]string{plain, out, "--steps", ":"}, 1, "--steps: the marks of the trace tell of no steps"},
-		{[]string{path, out, "--steps", "1:3"}, 1, "--steps: 1:3: want some of the steps 0:2"},
-		{[]string{path, out, "--steps", "1:1"}, 1, "--steps: 1:1: want some of the steps 0:2"},
-		{[]string{path, path, "--steps", "1:"}, 1, "vramyard: " + path + " is a file to read"},
-		{[]string{path, out, "--events", ""}, 1, `--events: "": want a range A:B`},
-		{[]string{path, out, "--time", ""}, 1, `--time: "": want a range A:B`},
-		{[]string{path, out, "--steps", ""}, 1, `--steps: "": want a range A:B`},
-		{[]string{path, out, "--steps", "1:", "--to", "rmm"}, 1, `--to: unknown form "rmm": want one of text, csv, `},
+		{[]string{path, out}, "at least one of the flags in the group [events time steps stream] is required"},
+		{[]string{path, out, "--events", "1:", "--steps", "1:"}, "none of the others can be"},
+		{[]string{path}, "accepts 2 arg(s), received 1"},
+		{[]string{path, out, "--events", "3"}, `--events: "3": want a range A:B`},
+		{[]string{path, out, "--events", "x:3"}, `--events: "x": want a number from 0`},
+		{[]string{path, out, "--events", "4:3"}, `--events: "4:3": ends before it begins`},
+		{[]string{path, out, "--events", ":99"}, "events 0:99: the trace has 10"},
+		{[]string{path, out, "--time", "1:2"}, `--time: "1": want a duration such as "1.5s"`},
+		{[]string{path, out, "--time", "-1s:"}, `--time: "-1s": want a duration`},
+		{[]string{plain, out, "--time", "1s:2s"}, "--time: the trace has no times"},
+		{[]string{plain, out, "--steps", ":"}, "--steps: the marks of the trace tell of no steps"},
+		{[]string{path, out, "--steps", "1:3"}, "--steps: 1:3: want some of the steps 0:2"},
+		{[]string{path, out, "--steps", "1:1"}, "--steps: 1:1: want some of the steps 0:2"},
+		{[]string{path, path, "--steps", "1:"}, "vramyard: " + path + " is a file to read"},
+		{[]string{path, out, "--events", ""}, `--events: "": want a range A:B`},
+		{[]string{path, out, "--time", ""}, `--time: "": want a range A:B`},
+		{[]string{path, out, "--steps", ""}, `--steps: "": want a range A:B`},
+		{[]string{path, out, "--steps", "1:", "--to", "rmm"}, `--to: unknown form "rmm": want one of text, csv, `},
 	} {
 		status, stdout, stderr := command(t, append([]string{"trace", "cut"}, c.args...)...)
-		require.Equal(t, c.status, status, "%v: %s", c.args, stderr)
+		require.Equal(t, exitError, status, "%v: %s", c.args, stderr)
 		require.Empty(t, stdout)
 		require.Contains(t, stderr, c.want)
 		require.NoFileExists(t, out)

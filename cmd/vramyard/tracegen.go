@@ -31,7 +31,7 @@ ends in .parquet, text otherwise. Only Parquet files hold more than 33,554,432 e
 		FParseErrWhitelist: cobra.FParseErrWhitelist{UnknownFlags: true},
 		RunE: func(_ *cobra.Command, args []string) error {
 			if len(args) == 0 {
-				return usageError("missing workload: want one of " + strings.Join(workload.Names(), ", "))
+				return errors.New("missing workload: want one of " + strings.Join(workload.Names(), ", "))
 			}
 			_, err := workload.Lookup(args[0])
 			return err

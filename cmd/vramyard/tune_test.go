@@ -57,24 +57,23 @@ func TestComparisonsOnPages(t *testing.T) {
 func TestTuneRefuses(t *testing.T) {
 	path := write(t, "t.trace", small)
 	for _, c := range []struct {
-		args   []string
-		status int
-		want   string
+		args []string
+		want string
 	}{
-		{[]string{path}, 2, `required flag(s) "strategy" not set`},
-		{[]string{"--strategy", "bcf", path}, 1, `unknown strategy "bcf"`},
-		{[]string{"--strategy", "bfc", "--config", `{"variant":1999}`, path}, 1, "configuration of bfc"},
-		{[]string{"--strategy", "bfc", "--config", `{"variant":"1999"}`, path}, 1, "1999"},
-		{[]string{"--strategy", "bfc", "--settings", "limt", path}, 1, `bfc: setting "limt" has no values worth trying: want some of variant, `},
-		{[]string{"--strategy", "bfc", "--points", "0", path}, 1, "--points: want at least 1"},
-		{[]string{"--strategy", "bfc", "--sim", `{"capacity":"1GiB"}`, path}, 1, "--sim: capacity: is what this command varies"},
-		{[]string{"--strategy", "bfc", "--sim", `{"charge":3}`, path}, 1, "--sim: simulated device: charge 3: want a power of two"},
-		{[]string{"--strategy", "bfc", "--json", path, path}, 1, "is a file to read"},
-		{[]string{"--strategy", "bfc", write(t, "empty.trace", "mark x\n")}, 1, "allocates nothing"},
-		{[]string{"--strategy", "bfc", path + ".gone"}, 1, "no such file"},
+		{[]string{path}, `required flag(s) "strategy" not set`},
+		{[]string{"--strategy", "bcf", path}, `unknown strategy "bcf"`},
+		{[]string{"--strategy", "bfc", "--config", `{"variant":1999}`, path}, "configuration of bfc"},
+		{[]string{"--strategy", "bfc", "--config", `{"variant":"1999"}`, path}, "1999"},
+		{[]string{"--strategy", "bfc", "--settings", "limt", path}, `bfc: setting "limt" has no values worth trying: want some of variant, `},
+		{[]string{"--strategy", "bfc", "--points", "0", path}, "--points: want at least 1"},
+		{[]string{"--strategy", "bfc", "--sim", `{"capacity":"1GiB"}`, path}, "--sim: capacity: is what this command varies"},
+		{[]string{"--strategy", "bfc", "--sim", `{"charge":3}`, path}, "--sim: simulated device: charge 3: want a power of two"},
+		{[]string{"--strategy", "bfc", "--json", path, path}, "is a file to read"},
+		{[]string{"--strategy", "bfc", write(t, "empty.trace", "mark x\n")}, "allocates nothing"},
+		{[]string{"--strategy", "bfc", path + ".gone"}, "no such file"},
 	} {
 		status, stdout, stderr := command(t, append([]string{"tune"}, c.args...)...)
-		require.Equal(t, c.status, status, stderr)
+		require.Equal(t, exitError, status, stderr)
 		require.Empty(t, stdout)
 		require.Contains(t, stderr, c.want)
 	}

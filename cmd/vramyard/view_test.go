@@ -154,7 +154,7 @@ func TestViewRefusesWhatItCannotShow(t *testing.T) {
 		"a directory":      {"view --no-browser " + dir, exitError, "is a directory"},
 		"an empty file":    {"view --no-browser " + empty, exitError, "e.trace: is empty"},
 		"a cut file":       {"view --no-browser " + cut, exitError, "cut.json.gz"},
-		"no file":          {"view", exitUsage, "requires at least 1 arg"},
+		"no file":          {"view", exitError, "requires at least 1 arg"},
 		"a missing file":   {"view --no-browser " + dir + "/none", exitError, "none: no such file"},
 		"foreign HTML":     {"view --no-browser " + html, exitError, "a.html: HTML, and no page that vramyard wrote"},
 		"a bad trace":      {"view --no-browser " + text, exitError, "a.trace:2: "},
@@ -162,7 +162,7 @@ func TestViewRefusesWhatItCannotShow(t *testing.T) {
 		"a strategy":       {"view --no-browser --strategies nobody " + text, exitError, "--strategies: "},
 		"a device":         {"view --no-browser --device sim:0 " + text, exitError, "--device: "},
 		"a negative time":  {"view --no-browser --for -1s " + text, exitError, "--for: "},
-		"a port":           {"view --no-browser --port 99999 " + text, exitUsage, "--port"},
+		"a port":           {"view --no-browser --port 99999 " + text, exitError, "--port"},
 		"an earlier stdin": {"view --no-browser - -", exitError, "standard input can be read only once"},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -96,7 +96,7 @@ func TestWhatifRefuses(t *testing.T) {
 	}
 	for _, args := range [][]string{{}, {trace, trace}, {"--grip", "quick", trace}} {
 		status, _, _ := command(t, append([]string{"whatif"}, args...)...)
-		require.Equal(t, exitUsage, status)
+		require.Equal(t, exitError, status)
 	}
 }
 
