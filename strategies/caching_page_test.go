@@ -117,7 +117,7 @@ func settingsTables(t *testing.T, traces []*trace.Trace, settings []caching.Conf
 		require.NoError(t, err)
 		setups = append(setups, s)
 	}
-	r, err := compare.Compare(traces, setups, compare.Options{Device: onCard})
+	r, err := compare.Compare(t.Context(), traces, setups, compare.Options{Device: onCard})
 	require.NoError(t, err)
 	head := "| setting |"
 	for _, tr := range traces {

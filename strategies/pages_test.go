@@ -85,9 +85,9 @@ func presets(t *testing.T, spec alloc.Spec) (setups []alloc.Setup) {
 // pageTable returns the table of a page: a row for each preset, a column for each trace.
 // Metadata holds the host memory of each preset, nil to take it as it is.
 func pageTable(t *testing.T, traces []*trace.Trace, setups []alloc.Setup, metadata, times []string) string {
-	r, err := compare.Compare(traces, setups, compare.Options{})
+	r, err := compare.Compare(t.Context(), traces, setups, compare.Options{})
 	require.NoError(t, err)
-	onPages, err := compare.Compare(traces, setups, compare.Options{Device: sim.Config{Charge: 2 * device.MiB}})
+	onPages, err := compare.Compare(t.Context(), traces, setups, compare.Options{Device: sim.Config{Charge: 2 * device.MiB}})
 	require.NoError(t, err)
 	var b strings.Builder
 	b.WriteString("|")
@@ -165,7 +165,7 @@ func column(table string, fromRight int) (cells []string) {
 func times(t *testing.T, traces []*trace.Trace, setups []alloc.Setup) (all []string) {
 	bfc, err := strategies.All().Lookup("bfc", nil)
 	require.NoError(t, err)
-	ns, err := compare.Time(traces, append(setups[:len(setups):len(setups)], bfc), sim.Config{}, 5)
+	ns, err := compare.Time(t.Context(), traces, append(setups[:len(setups):len(setups)], bfc), sim.Config{}, 5)
 	require.NoError(t, err)
 	base := ns[len(setups)]
 	for i := range setups {

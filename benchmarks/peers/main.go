@@ -4,6 +4,7 @@
 package main
 
 import (
+	"context"
 	"encoding/json"
 	"errors"
 	"flag"
@@ -60,7 +61,7 @@ func run(args []string, stdout io.Writer) error {
 	if err != nil {
 		return err
 	}
-	r, err := bench.Measure(workloads, setups, bench.Options{Rounds: *rounds})
+	r, err := bench.Measure(context.Background(), workloads, setups, bench.Options{Rounds: *rounds})
 	if err != nil {
 		return err
 	}

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"context"
 	"fmt"
 	"strings"
 
@@ -71,7 +72,7 @@ func takeTimes(o options) error {
 				return err
 			}
 			fmt.Fprintf(o.log, "%s: %v\n", c.name, w)
-			r, err := bench.Measure([]workload.Workload{w}, setups, bench.Options{Rounds: roundsFor(n, o.rounds), Version: h.Commit})
+			r, err := bench.Measure(context.Background(), []workload.Workload{w}, setups, bench.Options{Rounds: roundsFor(n, o.rounds), Version: h.Commit})
 			if err != nil {
 				return err
 			}

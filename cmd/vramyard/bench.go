@@ -9,7 +9,6 @@ import (
 	"runtime/pprof"
 	"strconv"
 	"strings"
-	"time"
 
 	"github.com/spf13/cobra"
 
@@ -96,15 +95,14 @@ func (f *benchFlags) run(cmd *cobra.Command, _ []string) error {
 			return err
 		}
 	}
-	count := newCount(cmd.ErrOrStderr())
-	o.Progress = count.reached
 	var r *bench.Report
 	measure := func() error {
-		stop, done := untilInterrupt(cmd)
-		o.Stop = stop
-		r, err = bench.Measure(workloads, setups, o)
+		// A line that moves by itself would be timed with the runs.
+		p := begin(cmd, stage{unit: "runs", quiet: true})
+		o.Progress = func(done, known int) { p.reached(int64(done), int64(known)) }
+		ctx, done := untilInterrupt(cmd)
+		r, err = bench.Measure(ctx, workloads, setups, o)
 		done()
-		count.stop()
 		if errors.Is(err, context.Canceled) && r != nil && len(r.Loops) > 0 {
 			return finished(cmd.OutOrStdout(), f.jsonFile == "-" || f.html.path == "-",
 				fmt.Sprintf("%d of %d workloads are finished", len(r.Loops), len(workloads)),
@@ -198,32 +196,3 @@ var (
 	errBinary     = errors.New("a profile is no text: want the name of a file")
 	errCompressed = errors.New("a profile is compressed anyway: want a name that does not end in .gz or .zst")
 )
-
-// count shows how far a benchmark is on a terminal, and nothing anywhere else. It writes
-// between two runs only, unlike a bar that moves by itself and would be timed with them.
-type count struct {
-	terminal io.Writer
-	begun    time.Time
-}
-
-func newCount(w io.Writer) count {
-	if f := lively(w); f != nil {
-		return count{f, time.Now()}
-	}
-	return count{}
-}
-
-// reached shows that so many runs are over.
-func (c count) reached(done, known int) {
-	if c.terminal != nil {
-		left := time.Since(c.begun) / time.Duration(max(done, 1)) * time.Duration(known-done)
-		fmt.Fprintf(c.terminal, "\rrun %d of %d, about %v left \x1b[K", done, known, left.Round(time.Second))
-	}
-}
-
-// stop removes the line.
-func (c count) stop() {
-	if c.terminal != nil {
-		fmt.Fprint(c.terminal, "\r\x1b[K")
-	}
-}

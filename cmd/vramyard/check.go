@@ -113,13 +113,10 @@ func (f *checkFlags) run(cmd *cobra.Command) error {
 		subjects[i] = s.Subject
 	}
 	o := check.Options{Sequences: f.tests, Operations: f.ops, Seed: f.seed, Contents: f.contents, Faults: f.faults}
-	bar := newProgress(cmd.ErrOrStderr(), o.Batches(len(subjects)))
-	o.Progress = bar.done
-	stop, done := untilInterrupt(cmd)
-	o.Stop = stop
-	r, err := check.Run(subjects, o)
+	o.Progress = begin(cmd, stage{unit: "batches", total: int64(o.Batches(len(subjects)))}).step
+	ctx, done := untilInterrupt(cmd)
+	r, err := check.Run(ctx, subjects, o)
 	done()
-	bar.stop()
 	if errors.Is(err, context.Canceled) && len(r.Subjects) > 0 {
 		sheet := checkSheet(r)
 		return finished(cmd.OutOrStdout(), f.html.path == "-",

@@ -13,6 +13,7 @@ import (
 	"github.com/vramyard/vramyard/alloc"
 	"github.com/vramyard/vramyard/device"
 	"github.com/vramyard/vramyard/device/sim"
+	"github.com/vramyard/vramyard/harness/replay"
 	"github.com/vramyard/vramyard/harness/trace"
 	"github.com/vramyard/vramyard/props"
 	"github.com/vramyard/vramyard/props/check"
@@ -111,7 +112,7 @@ func shiftySuspect(t *testing.T) suspect {
 // a replay refuses for the same reason.
 func TestCheckTellsFailure(t *testing.T) {
 	s := shiftySuspect(t)
-	r, err := check.Run([]props.Subject{s.Subject}, check.Options{Sequences: 100, Seed: 1, Tries: 200})
+	r, err := check.Run(t.Context(), []props.Subject{s.Subject}, check.Options{Sequences: 100, Seed: 1, Tries: 200})
 	require.NoError(t, err)
 	require.Len(t, r.Failures(), 1)
 	dir := filepath.Join(t.TempDir(), "a folder")
@@ -143,7 +144,7 @@ func TestCheckTellsFailure(t *testing.T) {
 	build := func(src device.Source, _ struct{}) (alloc.Strategy, error) { return s.New(src) }
 	setup, err := alloc.Catalogue{alloc.SpecOf("shifty", "", build, alloc.Preset{})}.Lookup("shifty", nil)
 	require.NoError(t, err)
-	err = checkReplay(counterexample, setup, s.Device, "")
+	err = checkReplay(counterexample, setup, s.Device, replay.Options{})
 	require.ErrorContains(t, err, "shifty on I1: event 1: I1 (tiling): ")
 
 	// The strategy of the catalogue has no such bug, and takes its settings from the header.
@@ -220,7 +221,7 @@ func TestCheckReplayOutsideEvents(t *testing.T) {
 	} {
 		setup, err := alloc.Catalogue{alloc.SpecOf(c.name, "", c.build, alloc.Preset{})}.Lookup(c.name, nil)
 		require.NoError(t, err)
-		require.ErrorContains(t, checkReplay(empty, setup, sim.Config{}, ""), c.want)
+		require.ErrorContains(t, checkReplay(empty, setup, sim.Config{}, replay.Options{}), c.want)
 	}
 }
 

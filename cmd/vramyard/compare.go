@@ -9,8 +9,6 @@ import (
 	"strings"
 
 	"github.com/spf13/cobra"
-	"github.com/vbauerster/mpb/v8"
-	"github.com/vbauerster/mpb/v8/decor"
 
 	"github.com/vramyard/vramyard/alloc"
 	"github.com/vramyard/vramyard/device"
@@ -92,17 +90,15 @@ func (f *compareFlags) run(cmd *cobra.Command, args []string) error {
 	if f.html.wanted() {
 		open = stacks.open
 	}
-	traces, err := openAll(args, f.source, cmd.InOrStdin(), open)
+	traces, err := openAll(cmd, args, f.source, open)
 	if err != nil {
 		return err
 	}
-	bar := newProgress(cmd.ErrOrStderr(), len(traces)*len(setups))
-	o.Done = bar.done
-	stop, done := untilInterrupt(cmd)
-	o.Stop = stop
-	r, err := compare.Compare(traces, setups, o)
+	p := begin(cmd, stage{unit: "runs", total: int64(len(traces) * len(setups))})
+	o.Replayed, o.Done = p.replayed, func(int, *compare.Run) { p.step() }
+	ctx, done := untilInterrupt(cmd)
+	r, err := compare.Compare(ctx, traces, setups, o)
 	done()
-	bar.stop()
 	if errors.Is(err, context.Canceled) && r != nil && len(r.Runs) > 0 {
 		return finished(cmd.OutOrStdout(), f.jsonFile == "-" || f.csvFile == "-" || f.html.path == "-",
 			fmt.Sprintf("%d of %d runs are finished", len(r.Runs), len(traces)*len(setups)),
@@ -112,7 +108,7 @@ func (f *compareFlags) run(cmd *cobra.Command, args []string) error {
 		return err
 	}
 	if f.html.wanted() {
-		drawn, err := f.draw(traces, stacks, setups, r)
+		drawn, err := f.draw(cmd, traces, stacks, setups, r)
 		if err != nil {
 			return err
 		}
@@ -124,7 +120,7 @@ func (f *compareFlags) run(cmd *cobra.Command, args []string) error {
 }
 
 // draw makes the page of a comparison. Each run is drawn on the device that it was measured on.
-func (f *compareFlags) draw(traces []trace.Source, stacks askers, setups []alloc.Setup, r *compare.Report) (*page.Report, error) {
+func (f *compareFlags) draw(cmd *cobra.Command, traces []trace.Source, stacks askers, setups []alloc.Setup, r *compare.Report) (*page.Report, error) {
 	p := &page.Report{Kind: "compare", Title: "Strategies compared", Sheets: report.CompareSheets(r)}
 	o := page.Budget(len(r.Runs))
 	o.FreeAt, o.Latency = r.FreeAt, true
@@ -143,7 +139,7 @@ func (f *compareFlags) draw(traces []trace.Source, stacks askers, setups []alloc
 		if err != nil {
 			return nil, err
 		}
-		drawn, err := draw(prepared, stacks[t], runs, o)
+		drawn, err := draw(cmd, prepared, stacks[t], runs, o)
 		if err != nil {
 			return nil, err
 		}
@@ -212,7 +208,7 @@ func lookupAll(names string) ([]alloc.Setup, error) {
 type opener[S trace.Source] func(path string, o formats.Options, stdin io.Reader) (S, error)
 
 // openAll opens the traces of the command line, or all recorded ones.
-func openAll[S trace.Source](args []string, o formats.Options, stdin io.Reader, open opener[S]) ([]S, error) {
+func openAll[S trace.Source](cmd *cobra.Command, args []string, o formats.Options, open opener[S]) ([]S, error) {
 	if len(args) == 0 {
 		args = recorded.Names()
 	}
@@ -221,7 +217,7 @@ func openAll[S trace.Source](args []string, o formats.Options, stdin io.Reader, 
 	}
 	traces := make([]S, len(args))
 	for i, a := range args {
-		t, err := open(a, o, stdin)
+		t, err := open(a, reading(cmd, a, o), cmd.InOrStdin())
 		if err != nil {
 			return nil, err
 		}
@@ -241,46 +237,4 @@ func encodeJSON(w io.Writer, v any) error {
 	e.SetIndent("", "  ")
 	e.SetEscapeHTML(false)
 	return e.Encode(v)
-}
-
-// progress shows a bar on a terminal, and nothing anywhere else.
-type progress struct {
-	pool *mpb.Progress
-	bar  *mpb.Bar
-}
-
-func newProgress(w io.Writer, total int) progress {
-	f := lively(w)
-	if f == nil {
-		return progress{}
-	}
-	pool := mpb.New(mpb.WithOutput(f))
-	bar := pool.AddBar(int64(total),
-		mpb.PrependDecorators(decor.CountersNoUnit("%d of %d")),
-		mpb.AppendDecorators(decor.Elapsed(decor.ET_STYLE_GO), decor.Name(", left "), decor.AverageETA(decor.ET_STYLE_GO), decor.AverageSpeed(0, ", %.1f/s")),
-		mpb.BarRemoveOnComplete())
-	return progress{pool, bar}
-}
-
-// done counts one finished piece of work. It is safe for concurrent use.
-func (p progress) done() {
-	if p.bar != nil {
-		p.bar.Increment()
-	}
-}
-
-// reached shows that so much of the work known so far is done. It is safe for concurrent use.
-func (p progress) reached(done, known int) {
-	if p.bar != nil {
-		p.bar.SetTotal(int64(known), false)
-		p.bar.SetCurrent(int64(done))
-	}
-}
-
-// stop removes the bar.
-func (p progress) stop() {
-	if p.bar != nil {
-		p.bar.Abort(true)
-		p.pool.Wait()
-	}
 }

@@ -115,7 +115,8 @@ func (a askers) open(path string, o formats.Options, stdin io.Reader) (trace.Sou
 
 // draw replays a trace through several strategies once more and draws what happens. stacks is nil where nothing is
 // known of them.
-func draw(p *replay.Prepared, stacks *postmortem.Stacks, runs []drawing, o picture.Options) (page.Traced, error) {
+func draw(cmd *cobra.Command, p *replay.Prepared, stacks *postmortem.Stacks, runs []drawing, o picture.Options) (page.Traced, error) {
+	bar := begin(cmd, stage{what: "drawing", unit: "runs", total: int64(len(runs))})
 	t, err := picture.NewTrace(p.Source(), o)
 	if err != nil {
 		return page.Traced{}, err
@@ -127,6 +128,7 @@ func draw(p *replay.Prepared, stacks *postmortem.Stacks, runs []drawing, o pictu
 	errs := make([]error, len(runs))
 	compare.NewPool(0).Each(len(runs), func(i int) {
 		drawn.Runs[i], errs[i] = drawOne(t, p, &runs[i], o)
+		bar.step()
 	})
 	if err := errors.Join(errs...); err != nil {
 		return page.Traced{}, err

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"io"
@@ -14,12 +15,13 @@ import (
 	"github.com/vramyard/vramyard/internal/outfile"
 )
 
-// interrupts are the signals that end the program. A command that can end with what it has finished
-// listens for the first; the second ends it at once, as does the first where none listens, and SIGTERM.
+// interrupts are the signals that end the program, of Ctrl-C and SIGTERM. A command that can end with what it has
+// finished listens for the first; the second ends it at once, as does the first where none listens.
 // Either way what is half written goes away, and the exit status is that of a shell, 128 and the signal.
 type interrupts struct {
-	lock sync.Mutex
-	stop chan struct{} // nil if no command listens
+	lock   sync.Mutex
+	stop   context.CancelFunc // nil if no command listens
+	signal syscall.Signal     // that a command was told of
 }
 
 // interruptsKey finds the interrupts in the context of a command.
@@ -29,14 +31,22 @@ type interruptsKey struct{}
 func (i *interrupts) watch() context.Context {
 	signals := make(chan os.Signal, 1)
 	signal.Notify(signals, os.Interrupt, syscall.SIGTERM)
+	// Who reads standard output may have seen enough. A write then fails with EPIPE, and what is half written
+	// goes away, where the signal would have ended the program on the spot.
+	signal.Notify(make(chan os.Signal, 1), syscall.SIGPIPE)
 	go func() {
 		for s := range signals {
-			if s == os.Interrupt && i.tell() {
-				fmt.Fprintln(os.Stderr, "\nvramyard: ending with what is finished; interrupt again to end at once")
+			n, _ := s.(syscall.Signal) // the two asked for are
+			line := ""
+			if lively(os.Stderr) != nil {
+				line = wipe // which also has ^C in it
+			}
+			if i.tell(n) {
+				fmt.Fprintln(os.Stderr, line+"vramyard: ending with what is finished; interrupt again to end at once")
 				continue
 			}
 			outfile.RemoveUnfinished()
-			n, _ := s.(syscall.Signal) // the two asked for are
+			fmt.Fprintln(os.Stderr, line+"vramyard: interrupted")
 			os.Exit(128 + int(n))
 		}
 	}()
@@ -44,32 +54,45 @@ func (i *interrupts) watch() context.Context {
 }
 
 // tell tells the command that listens. It reports whether there is one that was not told before.
-func (i *interrupts) tell() bool {
+func (i *interrupts) tell(n syscall.Signal) bool {
 	i.lock.Lock()
 	defer i.lock.Unlock()
 	if i.stop == nil {
 		return false
 	}
-	close(i.stop)
-	i.stop = nil
+	i.stop()
+	i.stop, i.signal = nil, n
 	return true
 }
 
-// untilInterrupt returns a channel that the first interrupt closes until done is called.
-func untilInterrupt(cmd *cobra.Command) (stop <-chan struct{}, done func()) {
-	i, ok := cmd.Context().Value(interruptsKey{}).(*interrupts)
+// untilInterrupt returns a context that the first interrupt ends until done is called.
+func untilInterrupt(cmd *cobra.Command) (ctx context.Context, done func()) {
+	ctx, stop := context.WithCancel(cmd.Context())
+	i, ok := ctx.Value(interruptsKey{}).(*interrupts)
 	if !ok {
-		return nil, func() {}
+		return ctx, stop
 	}
-	c := make(chan struct{})
-	i.lock.Lock()
-	i.stop = c
-	i.lock.Unlock()
-	return c, func() {
+	listen := func(f context.CancelFunc) {
 		i.lock.Lock()
-		i.stop = nil
-		i.lock.Unlock()
+		defer i.lock.Unlock()
+		i.stop = f
 	}
+	listen(stop)
+	return ctx, func() {
+		listen(nil)
+		stop()
+	}
+}
+
+// statusOf returns the exit status of a command that was interrupted.
+func statusOf(ctx context.Context) int {
+	i, ok := ctx.Value(interruptsKey{}).(*interrupts)
+	if !ok {
+		return exitInterrupted
+	}
+	i.lock.Lock()
+	defer i.lock.Unlock()
+	return 128 + int(cmp.Or(i.signal, syscall.SIGINT))
 }
 
 // interrupted is the end of a command that was interrupted, and what it has finished.
@@ -78,10 +101,17 @@ type interrupted string
 // Error implements error.
 func (e interrupted) Error() string { return "interrupted: " + string(e) + "; no file is written" }
 
-// finished shows what is finished of an interrupted command, unless standard output is for something else.
+// finished shows what is finished of an interrupted command, and that it is no more than that, unless standard
+// output is for something else.
 func finished(stdout io.Writer, taken bool, what string, show func(io.Writer) error) error {
 	if !taken {
-		if err := outfile.Write("-", stdout, show); err != nil {
+		err := outfile.Write("-", stdout, func(w io.Writer) error {
+			if _, err := fmt.Fprintf(w, "partial: %s\n\n", what); err != nil {
+				return err
+			}
+			return show(w)
+		})
+		if err != nil {
 			return err
 		}
 	}

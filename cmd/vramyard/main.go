@@ -28,6 +28,7 @@ import (
 	"os"
 	"strconv"
 	"strings"
+	"syscall"
 
 	"github.com/spf13/cobra"
 )
@@ -41,6 +42,7 @@ const (
 	exitError = 1
 
 	exitInterrupted = 130 // 128 and the signal, as shells have it
+	exitPipe        = 141 // likewise
 )
 
 func main() {
@@ -53,15 +55,22 @@ func run(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.
 	root := newRoot(&started)
 	root.SetArgs(args)
 	root.SetIn(stdin)
-	out, end := window(stdout)
+	p := newProgress(stderr)
+	defer p.stop()
+	ctx = withProgress(ctx, p)
+	out, end := window(stdout, p)
 	root.SetOut(out)
 	root.SetErr(stderr)
 	cmd, err := root.ExecuteContextC(ctx)
 	if failed := end(); err == nil {
 		err = failed
 	}
+	p.stop()
 	if err == nil {
 		return exitDone
+	}
+	if errors.Is(err, syscall.EPIPE) {
+		return exitPipe // who reads has seen enough
 	}
 	if errors.Is(err, context.Canceled) { // nothing of it is finished
 		err = interrupted("nothing is finished")
@@ -71,7 +80,7 @@ func run(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.
 	}
 	fmt.Fprintf(stderr, "vramyard: %s\n", oneLine(err))
 	if _, ok := errors.AsType[interrupted](err); ok {
-		return exitInterrupted
+		return statusOf(ctx)
 	}
 	return exitError
 }

@@ -86,20 +86,21 @@ func (f *offlineFlags) run(cmd *cobra.Command, args []string) error {
 	if f.placement != "" && len(args) != 1 {
 		return flagError("offsets", errOneTrace)
 	}
-	traces, err := openAll(args, f.source, cmd.InOrStdin(), openTrace)
+	traces, err := openAll(cmd, args, f.source, openTrace)
 	if err != nil {
 		return err
 	}
 	r := &offline.Report{Schema: offline.Schema, Version: version, FreeAt: at, Limits: limits}
 	var placed func(w io.Writer) error
-	bar := newProgress(cmd.ErrOrStderr(), len(traces))
-	defer bar.stop()
+	bar := begin(cmd, stage{unit: "traces", total: int64(len(traces))})
+	ctx, done := untilInterrupt(cmd)
+	defer done()
 	for _, t := range traces {
 		p, err := offline.Of(t, offline.Options{FreeAt: at})
 		if err != nil {
 			return err
 		}
-		s, sum := offline.Best(cmd.Context(), p, limits)
+		s, sum := offline.Best(ctx, p, limits)
 		head := t.Head().Header
 		if err := p.Validate(s); err != nil {
 			return fmt.Errorf("%s: %w: %w", head.Name, errWrong, err)
@@ -107,9 +108,13 @@ func (f *offlineFlags) run(cmd *cobra.Command, args []string) error {
 		sum.Trace, sum.Hash = head.Name, head.Hash
 		r.Traces = append(r.Traces, sum)
 		placed = func(w io.Writer) error { return p.WriteCSV(w, s) }
-		bar.done()
+		bar.step()
+		if ctx.Err() != nil {
+			return finished(cmd.OutOrStdout(), f.jsonFile == "-" || f.placement == "-",
+				fmt.Sprintf("%d of %d traces, the search of the last is cut short", len(r.Traces), len(traces)),
+				func(w io.Writer) error { return report.OfflineTables(w, r) })
+		}
 	}
-	bar.stop()
 	return f.write(cmd.OutOrStdout(), r, placed)
 }
 

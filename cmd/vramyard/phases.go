@@ -1,19 +1,18 @@
 package main
 
 import (
-	"fmt"
 	"io"
 	"sync"
 )
 
-// phases shows on a terminal how far work has come that has several phases, one after the other, each with a bar of
+// phases shows on a terminal how far work has come that has several phases, one after the other, each with a line of
 // its own. Elsewhere it shows nothing. It is safe for concurrent use.
 type phases struct {
 	w io.Writer
 
 	mu    sync.Mutex
 	phase string // that is under way
-	bar   progress
+	bar   *progress
 	over  bool
 }
 
@@ -26,10 +25,10 @@ func (p *phases) reached(phase string, done, known int) {
 	}
 	if phase != p.phase {
 		p.bar.stop()
-		fmt.Fprintln(p.w, phase)
-		p.phase, p.bar = phase, newProgress(p.w, known)
+		p.phase, p.bar = phase, newProgress(p.w)
+		p.bar.begin(stage{what: phase})
 	}
-	p.bar.reached(done, known)
+	p.bar.reached(int64(done), int64(known))
 }
 
 // stop removes the bar.

@@ -37,8 +37,9 @@ func (f *checkFlags) runPlanted(cmd *cobra.Command) error {
 		return f.runPlantedBuild(cmd)
 	}
 	bugs := check.PlantedBugs(splitNames(f.strategies)...)
-	bar := newProgress(cmd.ErrOrStderr(), len(bugs))
-	defer bar.stop()
+	p := begin(cmd, stage{unit: "bugs", total: int64(len(bugs))})
+	ctx, done := untilInterrupt(cmd)
+	defer done()
 	o := check.Options{Sequences: f.tests, Operations: f.ops, Seed: f.seed}
 	verdicts := make([]check.Verdict, 0, len(bugs))
 	for _, b := range bugs {
@@ -47,9 +48,12 @@ func (f *checkFlags) runPlanted(cmd *cobra.Command) error {
 			return err
 		}
 		verdicts = append(verdicts, v)
-		bar.done()
+		p.step()
+		if ctx.Err() != nil && len(verdicts) < len(bugs) {
+			return finished(cmd.OutOrStdout(), false, fmt.Sprintf("%d of %d bugs were looked for", len(verdicts), len(bugs)),
+				func(w io.Writer) error { return writeVerdicts(w, verdicts) })
+		}
 	}
-	bar.stop()
 	return writeVerdicts(cmd.OutOrStdout(), verdicts)
 }
 

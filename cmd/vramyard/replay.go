@@ -2,6 +2,7 @@ package main
 
 import (
 	"bytes"
+	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -104,7 +105,7 @@ func (f *replayFlags) run(cmd *cobra.Command, path string) error {
 	if err := f.exportFlags.check(); err != nil {
 		return err
 	}
-	t, err := f.open(path, cmd.InOrStdin())
+	t, err := f.open(cmd, path)
 	if err != nil {
 		return err
 	}
@@ -116,38 +117,73 @@ func (f *replayFlags) run(cmd *cobra.Command, path string) error {
 	if o.FreeAt, err = parseFreeAt(f.freeAt); err != nil {
 		return err
 	}
+	ctx, done := untilInterrupt(cmd)
+	defer done()
+	watch := func(what string) func(int) error {
+		p := begin(cmd, stage{what: what, unit: "events"})
+		return func(events int) error {
+			p.reached(int64(events), int64(t.Head().Events))
+			return ctx.Err()
+		}
+	}
+	begin(cmd, stage{what: "preparing"})
 	prepared, err := replay.Prepare(t)
 	if err != nil {
 		return err
 	}
+	o.Watch = watch("proving")
 	if err := f.prove(prepared, t, setup, cfg, o); err != nil {
 		return err
 	}
-	if err := f.record(t, setup, cfg, export.Options{FreeAt: o.FreeAt, StopAtOOM: f.stop}); err != nil {
+	if err := f.record(t, setup, cfg, export.Options{FreeAt: o.FreeAt, StopAtOOM: f.stop, Watch: watch("recording")}); err != nil {
 		return err
 	}
+	begin(cmd, stage{what: "explaining"})
 	if err := f.explain(prepared, setup, cfg, o.FreeAt); err != nil {
 		return err
 	}
+	o.Watch = watch("replaying")
 	res, final, err := f.replay(cmd.OutOrStdout(), prepared, setup, cfg, o)
 	if err != nil {
 		return err
 	}
-	timed, err := runOn(prepared, setup, cfg, o)
+	res.Version = version
+	err = f.time(res, prepared, setup, cfg, o, watch)
+	done()
+	if errors.Is(err, context.Canceled) {
+		return finished(cmd.OutOrStdout(), f.stdoutTaken(), "the times are those of a first replay, which also took the figures",
+			func(w io.Writer) error { return report.ReplayTable(w, res) })
+	}
 	if err != nil {
 		return err
 	}
-	res.Version, res.NsPerOp = version, timed.NsPerOp
-	o.Latency = true
-	timed, err = runOn(prepared, setup, cfg, o)
-	if err != nil {
-		return err
-	}
-	res.Latency = timed.Latency
 	if err := f.draw(cmd, path, prepared, setup, cfg, res, o.FreeAt); err != nil {
 		return err
 	}
 	return f.write(cmd.OutOrStdout(), res, final)
+}
+
+// time takes the time, and then the latencies.
+func (f *replayFlags) time(
+	res *replay.Result, p *replay.Prepared, setup alloc.Setup, cfg sim.Config, o replay.Options, watch func(what string) func(int) error,
+) error {
+	o.Watch = watch("timing")
+	timed, err := runOn(p, setup, cfg, o)
+	if err != nil {
+		return err
+	}
+	o.Latency, o.Watch = true, watch("timing calls")
+	called, err := runOn(p, setup, cfg, o)
+	if err != nil {
+		return err
+	}
+	res.NsPerOp, res.Latency = timed.NsPerOp, called.Latency
+	return nil
+}
+
+// stdoutTaken reports whether standard output holds what was asked for and nothing else.
+func (f *replayFlags) stdoutTaken() bool {
+	return f.toStdout() || f.html.path == "-" || f.placements == "-" || f.final == "-" || f.jsonFile == "-" || f.report == "-" || f.explainFile == "-"
 }
 
 // draw writes the page, if one is asked for.
@@ -162,7 +198,7 @@ func (f *replayFlags) draw(
 	o := page.Budget(1)
 	o.FreeAt, o.StopAtOOM = at, f.stop
 	run := drawing{setup: setup, color: colorOf(setup.Name), device: cfg, figures: &figures, latency: res.Latency}
-	drawn, err := draw(p, f.stacks[p.Source()], []drawing{run}, o)
+	drawn, err := draw(cmd, p, f.stacks[p.Source()], []drawing{run}, o)
 	if err != nil {
 		return err
 	}
@@ -173,15 +209,16 @@ func (f *replayFlags) draw(
 }
 
 // open opens the trace. What judges after every event needs all of it in memory.
-func (f *replayFlags) open(path string, stdin io.Reader) (trace.Source, error) {
+func (f *replayFlags) open(cmd *cobra.Command, path string) (trace.Source, error) {
+	o := reading(cmd, path, f.source)
 	if f.check {
-		return openTrace(path, f.source, stdin)
+		return openTrace(path, o, cmd.InOrStdin())
 	}
 	if f.html.wanted() {
 		f.stacks = askers{}
-		return f.stacks.open(path, f.source, stdin)
+		return f.stacks.open(path, o, cmd.InOrStdin())
 	}
-	return openSource(path, f.source, stdin)
+	return openSource(path, o, cmd.InOrStdin())
 }
 
 // settings returns strategy and device as the flags say, and with --check as the header of
@@ -262,8 +299,8 @@ func (f *replayFlags) write(stdout io.Writer, res *replay.Result, final []byte) 
 	if err := f.exportFlags.write(stdout); err != nil {
 		return err
 	}
-	if f.toStdout() || f.html.path == "-" || f.placements == "-" || f.final == "-" || f.jsonFile == "-" || f.report == "-" || f.explainFile == "-" {
-		return nil // standard output holds what was asked for and nothing else
+	if f.stdoutTaken() {
+		return nil
 	}
 	return outfile.Write("-", stdout, func(w io.Writer) error {
 		err := report.ReplayTable(w, res)
@@ -284,13 +321,13 @@ func (f *replayFlags) prove(p *replay.Prepared, src trace.Source, setup alloc.Se
 	}
 	switch {
 	case f.check:
-		return checkReplay(src.(*trace.Trace), setup, cfg, o.FreeAt) // open saw to that
+		return checkReplay(src.(*trace.Trace), setup, cfg, o) // open saw to that
 	case f.contents:
 		dev, err := sim.New(cfg)
 		if err != nil {
 			return err
 		}
-		_, err = p.Run(setup, dev, replay.Options{FreeAt: o.FreeAt, StopAtOOM: o.StopAtOOM, Contents: dev})
+		_, err = p.Run(setup, dev, replay.Options{FreeAt: o.FreeAt, StopAtOOM: o.StopAtOOM, Contents: dev, Watch: o.Watch})
 		return err
 	}
 	return nil
@@ -314,13 +351,13 @@ func (f *replayFlags) writeReport(stdout io.Writer, res *replay.Result) error {
 
 // checkReplay replays under the eyes of a judge. Its error names the event after which an
 // invariant was broken.
-func checkReplay(t *trace.Trace, setup alloc.Setup, cfg sim.Config, freeAt replay.FreeAt) error {
+func checkReplay(t *trace.Trace, setup alloc.Setup, cfg sim.Config, o replay.Options) error {
 	judge, err := props.NewJudge(props.SubjectOfSetup(setup, cfg), t)
 	if err != nil {
 		return err
 	}
 	at := 0
-	_, err = replay.Run(t, setup, judge.Device(), replay.Options{FreeAt: freeAt, Contents: judge.Contents(), Observe: func(o replay.Observation) error {
+	_, err = replay.Run(t, setup, judge.Device(), replay.Options{FreeAt: o.FreeAt, Watch: o.Watch, Contents: judge.Contents(), Observe: func(o replay.Observation) error {
 		at = o.Event
 		return judge.Observe(o)
 	}})

@@ -47,11 +47,11 @@ which it is.`,
 			}
 			infos := make([]trace.Info, len(args))
 			for i, a := range args {
-				t, err := openSource(a, source, cmd.InOrStdin())
+				t, err := openSource(a, reading(cmd, a, source), cmd.InOrStdin())
 				if err != nil {
 					return err
 				}
-				if infos[i], err = trace.Describe(t); err != nil {
+				if infos[i], err = trace.Describe(walking(cmd, "looking at", t)); err != nil {
 					return err
 				}
 			}
@@ -100,11 +100,11 @@ As minimalloc only lives and sizes are written. What another form cannot hold is
 			if err != nil {
 				return err
 			}
-			t, err := openSource(args[0], source, cmd.InOrStdin())
+			t, err := openSource(args[0], reading(cmd, args[0], source), cmd.InOrStdin())
 			if err != nil {
 				return err
 			}
-			return outfile.Write(args[1], cmd.OutOrStdout(), func(w io.Writer) error { return form.Write(w, t) })
+			return outfile.Write(args[1], cmd.OutOrStdout(), func(w io.Writer) error { return form.Write(w, walking(cmd, "writing", t)) })
 		},
 	}
 	addSource(c, &source)

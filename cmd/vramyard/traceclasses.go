@@ -42,7 +42,7 @@ class.`,
 			}
 			sizes := map[device.Size]uint64{}
 			for _, a := range args {
-				t, err := openTrace(a, source, cmd.InOrStdin())
+				t, err := openTrace(a, reading(cmd, a, source), cmd.InOrStdin())
 				if err != nil {
 					return err
 				}

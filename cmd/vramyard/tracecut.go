@@ -58,7 +58,7 @@ func (f *cutFlags) run(cmd *cobra.Command, in, out string) error {
 	if err != nil {
 		return err
 	}
-	t, err := openSource(in, f.source, cmd.InOrStdin())
+	t, err := openSource(in, reading(cmd, in, f.source), cmd.InOrStdin())
 	if err != nil {
 		return err
 	}
@@ -70,11 +70,11 @@ func (f *cutFlags) run(cmd *cobra.Command, in, out string) error {
 		s := device.Stream(f.stream)
 		span.Stream = &s
 	}
-	part, err := trace.Cut(t, span, 0)
+	part, err := trace.Cut(walking(cmd, "cutting", t), span, 0)
 	if err != nil {
 		return fmt.Errorf("%s: %w", in, err)
 	}
-	return outfile.Write(out, cmd.OutOrStdout(), func(w io.Writer) error { return form.Write(w, part) })
+	return outfile.Write(out, cmd.OutOrStdout(), func(w io.Writer) error { return form.Write(w, walking(cmd, "writing", part)) })
 }
 
 // span returns the events that those flags ask for which were given.

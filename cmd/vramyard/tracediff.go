@@ -37,10 +37,11 @@ The exit status is 0 if the traces are equal and 1 if not.`,
 			var traces [2]*trace.Trace
 			for i, a := range args {
 				var err error
-				if traces[i], err = openTrace(a, source, cmd.InOrStdin()); err != nil {
+				if traces[i], err = openTrace(a, reading(cmd, a, source), cmd.InOrStdin()); err != nil {
 					return err
 				}
 			}
+			begin(cmd, stage{what: "comparing"})
 			d := trace.Compare(traces[0], traces[1])
 			var err error
 			if jsonFile != "" {

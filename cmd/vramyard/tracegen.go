@@ -60,7 +60,7 @@ func newTraceGenOf(s workload.Shape) *cobra.Command {
 			if p.Most, err = sizeFlag("most", most); err != nil {
 				return err
 			}
-			return generate(s, p, to, args[0], cmd.OutOrStdout())
+			return generate(cmd, s, p, to, args[0])
 		},
 	}
 	f := c.Flags()
@@ -92,7 +92,7 @@ func sizeFlag(flag, value string) (device.Size, error) {
 }
 
 // generate writes the trace of a workload.
-func generate(s workload.Shape, p workload.Params, to, path string, stdout io.Writer) error {
+func generate(cmd *cobra.Command, s workload.Shape, p workload.Params, to, path string) error {
 	form, err := traceForm(to, path)
 	if err != nil {
 		return err
@@ -109,6 +109,6 @@ func generate(s workload.Shape, p workload.Params, to, path string, stdout io.Wr
 		return fmt.Errorf("workload %s: %d events: as %s a trace holds at most %d, which is what can be read back",
 			w.Name(), n, form.Name, trace.DefaultMaxEvents)
 	}
-	src := w.Source()
-	return outfile.Write(path, stdout, func(out io.Writer) error { return form.Write(out, src) })
+	src := walking(cmd, "making up", w.Source())
+	return outfile.Write(path, cmd.OutOrStdout(), func(out io.Writer) error { return form.Write(out, src) })
 }

@@ -1,8 +1,10 @@
 package main
 
 import (
+	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"io"
 	"strings"
 
@@ -59,7 +61,7 @@ func (f *tuneFlags) run(cmd *cobra.Command, args []string) error {
 	if err := checkOutputs(args, output{"json", f.jsonFile, false}); err != nil {
 		return err
 	}
-	traces, err := openAll(args, f.source, cmd.InOrStdin(), openTrace)
+	traces, err := openAll(cmd, args, f.source, openTrace)
 	if err != nil {
 		return err
 	}
@@ -70,13 +72,15 @@ func (f *tuneFlags) run(cmd *cobra.Command, args []string) error {
 	if f.settings != "" {
 		o.Knobs = strings.Split(f.settings, ",")
 	}
-	bar := newProgress(cmd.ErrOrStderr(), 0)
-	o.Progress = bar.reached
-	stop, done := untilInterrupt(cmd)
-	o.Stop = stop
-	r, err := tune.Tune(traces, catalogue(), f.strategy, json.RawMessage(f.config), o)
+	p := begin(cmd, stage{unit: "runs"})
+	o.Replayed, o.Progress = p.replayed, func(done, known int) { p.reached(int64(done), int64(known)) }
+	ctx, done := untilInterrupt(cmd)
+	r, err := tune.Tune(ctx, traces, catalogue(), f.strategy, json.RawMessage(f.config), o)
 	done()
-	bar.stop()
+	if errors.Is(err, context.Canceled) && r != nil {
+		return finished(cmd.OutOrStdout(), f.jsonFile == "-", fmt.Sprintf("%d points are evaluated, and timed once", r.Evaluated),
+			func(w io.Writer) error { return report.TuneTables(w, r) })
+	}
 	if err != nil {
 		return err
 	}

@@ -70,7 +70,7 @@ func (f *verifyFlags) run(cmd *cobra.Command, path string) error {
 	if err != nil {
 		return err
 	}
-	h, err := f.history(path, cmd.InOrStdin())
+	h, err := f.history(cmd, path)
 	if err != nil {
 		return err
 	}
@@ -79,6 +79,7 @@ func (f *verifyFlags) run(cmd *cobra.Command, path string) error {
 
 // verify holds the strategy to a recording and says what came of it.
 func (f *verifyFlags) verify(cmd *cobra.Command, h *verify.History, target *verify.Target) error {
+	begin(cmd, stage{what: "verifying " + report.Printable(h.Name)})
 	res, err := verify.Run(h, target)
 	if err != nil {
 		return fmt.Errorf("%s: %w", h.Name, err)
@@ -97,12 +98,13 @@ func (f *verifyFlags) verify(cmd *cobra.Command, h *verify.History, target *veri
 }
 
 // history reads the recording.
-func (f *verifyFlags) history(path string, stdin io.Reader) (*verify.History, error) {
-	t, err := openTrace(path, formats.Options{}, stdin)
+func (f *verifyFlags) history(cmd *cobra.Command, path string) (*verify.History, error) {
+	t, err := openTrace(path, reading(cmd, path, formats.Options{}), cmd.InOrStdin())
 	if err != nil {
 		return nil, err
 	}
-	lines, err := openLines(f.addresses, stdin)
+	begin(cmd, stage{what: "reading the addresses"})
+	lines, err := openLines(f.addresses, cmd.InOrStdin())
 	if err != nil {
 		return nil, err
 	}

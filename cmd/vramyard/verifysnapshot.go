@@ -21,7 +21,7 @@ import (
 
 // snapshot holds the strategy to the recordings in a snapshot, one device after the other.
 func (f *verifyFlags) snapshot(cmd *cobra.Command, path string) error {
-	s, header, err := openSnapshot(path, cmd.InOrStdin())
+	s, header, err := openSnapshot(cmd, path)
 	if errors.Is(err, formats.ErrNoSnapshot) {
 		return fmt.Errorf("%w: a trace needs --addresses", err)
 	}
@@ -35,6 +35,7 @@ func (f *verifyFlags) snapshot(cmd *cobra.Command, path string) error {
 	if err != nil {
 		return fmt.Errorf("%s: settings: %w", header.Name, err)
 	}
+	begin(cmd, stage{what: "judging the recording"})
 	courses, err := f.courses(s, header.Name)
 	if err != nil {
 		return err
@@ -66,9 +67,10 @@ func (f *verifyFlags) snapshot(cmd *cobra.Command, path string) error {
 }
 
 // openSnapshot reads a snapshot, from standard input for "-".
-func openSnapshot(path string, stdin io.Reader) (*snapshot.Snapshot, trace.Header, error) {
+func openSnapshot(cmd *cobra.Command, path string) (*snapshot.Snapshot, trace.Header, error) {
+	o := reading(cmd, path, formats.Options{})
 	if path == "-" {
-		return formats.ReadSnapshot(stdin, "stdin")
+		return formats.ReadSnapshot(cmd.InOrStdin(), "stdin", o)
 	}
 	file, err := os.Open(path)
 	if err != nil {
@@ -79,7 +81,7 @@ func openSnapshot(path string, stdin io.Reader) (*snapshot.Snapshot, trace.Heade
 		return nil, trace.Header{}, fmt.Errorf("%s: %w", path, err)
 	}
 	defer file.Close() // only read from: nothing can be lost
-	return formats.ReadSnapshot(file, path)
+	return formats.ReadSnapshot(file, path, o)
 }
 
 // recordedConfig returns the recorded settings with the fields of another configuration in their place.

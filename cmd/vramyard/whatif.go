@@ -1,6 +1,7 @@
 package main
 
 import (
+	"context"
 	"embed"
 	"encoding/json"
 	"errors"
@@ -97,22 +98,24 @@ func (f *whatifFlags) run(cmd *cobra.Command, path string) error {
 	if err != nil {
 		return flagError("grid", err)
 	}
-	w, rec, err := f.open(path, cmd.InOrStdin())
+	w, rec, err := f.open(cmd, path)
 	if err != nil {
 		return err
 	}
-	bar := newProgress(cmd.ErrOrStderr(), 0)
-	o.Progress = func(done, most uint64) { bar.reached(int(done), int(most)) }
-	stop, done := untilInterrupt(cmd)
-	o.Stop = stop
-	r, err := whatif.Search(w, rec, grid, o)
+	p := begin(cmd, stage{what: "replaying", unit: "events"})
+	o.Progress = func(done, most uint64) { p.reached(int64(done), int64(most)) }
+	ctx, done := untilInterrupt(cmd)
+	r, err := whatif.Search(ctx, w, rec, grid, o)
 	done()
-	bar.stop()
+	if errors.Is(err, context.Canceled) && r != nil {
+		return finished(cmd.OutOrStdout(), f.jsonFile == "-" || f.csvFile == "-" || f.html.path == "-",
+			fmt.Sprintf("%d settings are tried", r.Points), func(w io.Writer) error { return whatif.WriteText(w, r) })
+	}
 	if err != nil {
 		return err
 	}
 	if f.html.wanted() {
-		p, err := whatifPage(w, r, f.stacks)
+		p, err := whatifPage(cmd, w, r, f.stacks)
 		if err == nil {
 			err = f.html.write(cmd, []string{path}, p)
 		}
@@ -173,13 +176,14 @@ func (f *whatifFlags) write(stdout io.Writer, r *whatif.Result) error {
 }
 
 // open reads the file and what it says of the run. A snapshot tells more than the trace that is made of it.
-func (f *whatifFlags) open(path string, stdin io.Reader) (*whatif.Wanted, whatif.Recorded, error) {
+func (f *whatifFlags) open(cmd *cobra.Command, path string) (*whatif.Wanted, whatif.Recorded, error) {
 	var of postmortem.Recording
 	f.source.Snapshot = func(s *snapshot.Snapshot, c *history.Course) { of.Snapshot, of.Course = s, c }
-	src, err := openSource(path, f.source, stdin)
+	src, err := openSource(path, reading(cmd, path, f.source), cmd.InOrStdin())
 	if err != nil {
 		return nil, whatif.Recorded{}, err
 	}
+	begin(cmd, stage{what: "judging the recording"})
 	w, err := whatif.Want(src)
 	if err != nil {
 		return nil, whatif.Recorded{}, fmt.Errorf("%s: %w", path, err)

@@ -3,6 +3,8 @@ package main
 import (
 	"strings"
 
+	"github.com/spf13/cobra"
+
 	"github.com/vramyard/vramyard/harness/page"
 	"github.com/vramyard/vramyard/harness/postmortem"
 	"github.com/vramyard/vramyard/harness/replay"
@@ -15,7 +17,7 @@ const paletteSize = 8
 
 // whatifPage returns the page of a search: the answer in words, all that was tried, and what is worth a
 // picture, each on the device that its figures were measured on.
-func whatifPage(w *whatif.Wanted, r *whatif.Result, stacks *postmortem.Stacks) (*page.Report, error) {
+func whatifPage(cmd *cobra.Command, w *whatif.Wanted, r *whatif.Result, stacks *postmortem.Stacks) (*page.Report, error) {
 	var text strings.Builder
 	if err := whatif.WriteText(&text, r); err != nil {
 		return nil, err
@@ -56,7 +58,7 @@ func whatifPage(w *whatif.Wanted, r *whatif.Result, stacks *postmortem.Stacks) (
 	if err != nil {
 		return nil, err
 	}
-	drawn, err := draw(prepared, stacks, runs, o)
+	drawn, err := draw(cmd, prepared, stacks, runs, o)
 	p.Traces = []page.Traced{drawn}
 	return p, err
 }

@@ -11,7 +11,9 @@ import (
 
 // window returns a writer whose tables fit the window that w is, and what writes the rest at the end. What
 // is no terminal, or one of unknown size, gets all of every table.
-func window(w io.Writer) (out io.Writer, end func() error) {
+//
+// What is written ends the stage that a progress tells of.
+func window(w io.Writer, p *progress) (out io.Writer, end func() error) {
 	f, ok := w.(*os.File)
 	if !ok {
 		return w, func() error { return nil }
@@ -20,7 +22,7 @@ func window(w io.Writer) (out io.Writer, end func() error) {
 	if err != nil || columns <= 0 {
 		return w, func() error { return nil }
 	}
-	fit := report.Fit(f, columns)
+	fit := report.Fit(cleared{f, p}, columns)
 	return fit, fit.Flush
 }
 

@@ -5,6 +5,7 @@
 package main
 
 import (
+	"context"
 	"encoding/json"
 	"fmt"
 	"io"
@@ -32,7 +33,7 @@ func run(w io.Writer, path string) error {
 	if err != nil {
 		return err
 	}
-	r, err := compare.Compare([]*trace.Trace{t}, []alloc.Setup{pages, bfc}, compare.Options{})
+	r, err := compare.Compare(context.Background(), []*trace.Trace{t}, []alloc.Setup{pages, bfc}, compare.Options{})
 	if err != nil {
 		return err
 	}

@@ -7,6 +7,7 @@
 package main
 
 import (
+	"context"
 	"fmt"
 	"io"
 	"os"
@@ -40,7 +41,7 @@ func compareOn(w io.Writer, recording string, names ...string) error {
 		}
 		setups = append(setups, s)
 	}
-	r, err := compare.Compare([]*trace.Trace{t}, setups, compare.Options{})
+	r, err := compare.Compare(context.Background(), []*trace.Trace{t}, setups, compare.Options{})
 	if err != nil {
 		return err
 	}

@@ -127,7 +127,7 @@ func TestMinimumCapacityIsTheExtent(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	r, err := compare.Compare([]*trace.Trace{tr}, []alloc.Setup{s}, compare.Options{})
+	r, err := compare.Compare(t.Context(), []*trace.Trace{tr}, []alloc.Setup{s}, compare.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}

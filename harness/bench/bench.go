@@ -28,7 +28,6 @@ type Options struct {
 	Device   sim.Config            // the device but for its capacity
 	Arena    bool                  // search the smallest arena too, which takes a dozen runs of each strategy
 	Version  string                // of the program, kept in the report
-	Stop     <-chan struct{}       // ends the benchmark between two runs when it is closed; nil for never
 	Progress func(done, known int) // told how many runs are over, between two of them; nil for none
 }
 
@@ -104,9 +103,9 @@ var (
 )
 
 // Measure times each strategy on each workload. Every request has to be granted: the error for one
-// that is not is a [*Refusal]. If it is stopped, the error is [context.Canceled], and the report has the
-// workloads that were finished.
-func Measure(workloads []workload.Workload, setups []alloc.Setup, o Options) (*Report, error) {
+// that is not is a [*Refusal]. If ctx ends before, the error is that of ctx, and the report has the
+// workloads that were finished; a run that has begun is not cut.
+func Measure(ctx context.Context, workloads []workload.Workload, setups []alloc.Setup, o Options) (*Report, error) {
 	switch {
 	case o.Rounds < 1:
 		return nil, errRounds
@@ -120,11 +119,11 @@ func Measure(workloads []workload.Workload, setups []alloc.Setup, o Options) (*R
 	if o.Arena {
 		each++
 	}
-	steps := &counter{known: len(workloads) * len(setups) * each, report: o.Progress, stop: o.Stop}
-	defer pprof.SetGoroutineLabels(context.Background())
+	steps := &counter{known: len(workloads) * len(setups) * each, report: o.Progress, ctx: ctx}
+	defer pprof.SetGoroutineLabels(ctx)
 	for _, w := range workloads {
 		m := newMatch(w, setups, o, steps)
-		if err := m.play(); errors.Is(err, context.Canceled) {
+		if err := m.play(); err != nil && errors.Is(err, ctx.Err()) {
 			return r, err
 		} else if err != nil {
 			return nil, err
@@ -138,7 +137,7 @@ func Measure(workloads []workload.Workload, setups []alloc.Setup, o Options) (*R
 type counter struct {
 	done, known int
 	report      func(done, known int)
-	stop        <-chan struct{}
+	ctx         context.Context
 }
 
 // step counts one. It fails if there shall be no more, but after the last.
@@ -146,12 +145,8 @@ func (c *counter) step() error {
 	if c.done++; c.report != nil {
 		c.report(c.done, c.known)
 	}
-	select {
-	case <-c.stop:
-		if c.done < c.known {
-			return context.Canceled
-		}
-	default:
+	if c.done < c.known {
+		return c.ctx.Err()
 	}
 	return nil
 }

@@ -22,7 +22,7 @@ import (
 func measured(t *testing.T, o bench.Options, w workload.Workload, setups ...alloc.Setup) *bench.Report {
 	t.Helper()
 	o.Rounds = max(o.Rounds, 2)
-	r, err := bench.Measure([]workload.Workload{w}, setups, o)
+	r, err := bench.Measure(t.Context(), []workload.Workload{w}, setups, o)
 	require.NoError(t, err)
 	require.Len(t, r.Loops, 1)
 	require.Len(t, r.Runs, len(setups))
@@ -98,7 +98,7 @@ func TestRefusalsNameThePlace(t *testing.T) {
 		{`{"page":2048,"pages":50}`, "operation 0, allocate 4096 bytes into slot 0: alloc: invalid request"},
 		{`{"page":4096,"pages":50,"keep_from":1}`, "free slot "},
 	} {
-		_, err := bench.Measure([]workload.Workload{pages(t, 10, 10)}, []alloc.Setup{setup(t, c.config)}, bench.Options{Rounds: 1})
+		_, err := bench.Measure(t.Context(), []workload.Workload{pages(t, 10, 10)}, []alloc.Setup{setup(t, c.config)}, bench.Options{Rounds: 1})
 		require.ErrorContains(t, err, "toy on uniform live=10 pairs=10 least=4096 most=4096 seed=42: operation ")
 		require.ErrorContains(t, err, c.want)
 		var r *bench.Refusal
@@ -107,21 +107,21 @@ func TestRefusalsNameThePlace(t *testing.T) {
 	blaze, err := strategies.All().Lookup("slab:blaze", nil)
 	require.NoError(t, err)
 	w2 := settled(t, "w2", func(p *workload.Params) { p.Steps = 1 })
-	_, err = bench.Measure([]workload.Workload{w2}, []alloc.Setup{blaze}, bench.Options{Rounds: 1})
+	_, err = bench.Measure(t.Context(), []workload.Workload{w2}, []alloc.Setup{blaze}, bench.Options{Rounds: 1})
 	require.ErrorIs(t, err, alloc.ErrInvalidRequest)
 	require.ErrorContains(t, err, "slab:blaze on w2 steps=1 seed=42: operation 530, ", "the 531st, as the original")
 	require.ErrorContains(t, err, "(above the strategy's maximum)")
-	_, err = bench.Measure([]workload.Workload{w2}, []alloc.Setup{blaze}, bench.Options{Rounds: 1, Capacity: 1})
+	_, err = bench.Measure(t.Context(), []workload.Workload{w2}, []alloc.Setup{blaze}, bench.Options{Rounds: 1, Capacity: 1})
 	require.Error(t, err, "no room for anything")
 }
 
 func TestWrongOptions(t *testing.T) {
 	w, s := []workload.Workload{pages(t, 1, 1)}, []alloc.Setup{setup(t, `{"page":4096,"pages":5}`)}
-	_, err := bench.Measure(w, s, bench.Options{})
+	_, err := bench.Measure(t.Context(), w, s, bench.Options{})
 	require.ErrorContains(t, err, "at least one round")
-	_, err = bench.Measure(nil, s, bench.Options{Rounds: 1})
+	_, err = bench.Measure(t.Context(), nil, s, bench.Options{Rounds: 1})
 	require.ErrorContains(t, err, "at least one workload")
-	_, err = bench.Measure(w, nil, bench.Options{Rounds: 1})
+	_, err = bench.Measure(t.Context(), w, nil, bench.Options{Rounds: 1})
 	require.ErrorContains(t, err, "at least one workload and one strategy")
 }
 
@@ -151,7 +151,7 @@ func TestTheSameEverywhere(t *testing.T) {
 		settled(t, "lognormal", func(p *workload.Params) { p.Live, p.Pairs = 100, 500 }),
 	}
 	exact := func() string {
-		r, err := bench.Measure(all, setups, bench.Options{Rounds: 2, Arena: true})
+		r, err := bench.Measure(t.Context(), all, setups, bench.Options{Rounds: 2, Arena: true})
 		require.NoError(t, err)
 		r.Machine = bench.Machine{}
 		for i := range r.Loops {
@@ -214,13 +214,14 @@ func TestKeysStay(t *testing.T) {
 func TestAStoppedBenchmarkHasWhatIsFinished(t *testing.T) {
 	exact := setup(t, `{"page":4096,"pages":20}`)
 	w := []workload.Workload{pages(t, 10, 50), pages(t, 9, 50)}
-	stop := make(chan struct{})
-	o := bench.Options{Rounds: 2, Stop: stop, Progress: func(done, _ int) {
+	ctx, stop := context.WithCancel(t.Context())
+	defer stop()
+	o := bench.Options{Rounds: 2, Progress: func(done, _ int) {
 		if done == 5 { // the first workload has four runs
-			close(stop)
+			stop()
 		}
 	}}
-	r, err := bench.Measure(w, []alloc.Setup{exact}, o)
+	r, err := bench.Measure(ctx, w, []alloc.Setup{exact}, o)
 	require.ErrorIs(t, err, context.Canceled)
 	require.Len(t, r.Runs, 1)
 	require.Len(t, r.Loops, 1)

@@ -32,9 +32,14 @@ type Options struct {
 	Version  string      // of the program, kept in the report
 	// FreeAt says when a strategy that knows no streams is told of a delayed free.
 	FreeAt replay.FreeAt
-	// Stop ends the comparison early when it is closed; nil for never. A replay that has begun is not cut.
-	Stop <-chan struct{}
-	Done func() // called after each strategy on each trace, from many goroutines; nil for none
+	// Across has each strategy run on every trace before the next one begins, instead of all on one trace.
+	Across bool
+	// Done is called with each run that is finished and its place among those of the report, from many
+	// goroutines; nil for none.
+	Done func(place int, r *Run)
+	// Replayed is called every now and then with how many events were replayed since, from many goroutines; nil
+	// for none.
+	Replayed func(events int)
 	// Quick is for a search over many settings: one measuring replay without fragmentation,
 	// and an eighth of the probes below the minimum.
 	Quick bool
@@ -84,9 +89,9 @@ type Run struct {
 	SelfTimed     bool         `json:"self_timed,omitempty"`           // NsPerOp is of the strategy's own clock, where it does its work
 }
 
-// Compare replays every trace through every setup. If it is stopped, the error is [context.Canceled], and
+// Compare replays every trace through every setup. If ctx ends before, the error is that of ctx, and
 // the report has the runs that were finished.
-func Compare[S trace.Source](traces []S, setups []alloc.Setup, o Options) (*Report, error) {
+func Compare[S trace.Source](ctx context.Context, traces []S, setups []alloc.Setup, o Options) (*Report, error) {
 	p := NewPool(o.Workers)
 	report := &Report{Schema: Schema, Version: o.Version, Device: o.Device, FreeAt: cmp.Or(o.FreeAt, replay.AtCompleted), Runs: make([]Run, len(traces)*len(setups))}
 	errs := make([]error, len(report.Runs))
@@ -94,23 +99,31 @@ func Compare[S trace.Source](traces []S, setups []alloc.Setup, o Options) (*Repo
 	// Twice as many contests as replays at once keep the pool busy, and end one after the other, so that much is
 	// finished if the comparison is stopped.
 	places := make(chan struct{}, 2*cap(p.free))
-	for i, t := range traces {
-		prepared, err := replay.Prepare(t)
-		if err != nil {
-			jobs.Wait()
-			return nil, err
+	prepared := make([]*replay.Prepared, len(traces))
+	for n := range report.Runs {
+		i, j := n/len(setups), n%len(setups)
+		if o.Across {
+			i, j = n%len(traces), n/len(traces)
 		}
-		for j, s := range setups {
-			places <- struct{}{}
-			jobs.Go(func() {
-				defer func() { <-places }()
-				k := i*len(setups) + j
-				report.Runs[k], errs[k] = NewContest(p, prepared, s, o).Run()
-				if o.Done != nil {
-					o.Done()
-				}
-			})
+		if prepared[i] == nil {
+			if !o.Across {
+				clear(prepared) // the traces before are done with
+			}
+			var err error
+			if prepared[i], err = replay.Prepare(traces[i]); err != nil {
+				jobs.Wait()
+				return nil, err
+			}
 		}
+		k, contest := i*len(setups)+j, NewContest(p, prepared[i], setups[j], o)
+		places <- struct{}{}
+		jobs.Go(func() {
+			defer func() { <-places }()
+			report.Runs[k], errs[k] = contest.Run(ctx)
+			if o.Done != nil && errs[k] == nil {
+				o.Done(k, &report.Runs[k])
+			}
+		})
 	}
 	jobs.Wait()
 	var finished []Run
@@ -118,25 +131,15 @@ func Compare[S trace.Source](traces []S, setups []alloc.Setup, o Options) (*Repo
 		switch {
 		case err == nil:
 			finished = append(finished, report.Runs[i])
-		case !errors.Is(err, context.Canceled):
+		case ctx.Err() == nil || !errors.Is(err, ctx.Err()):
 			return nil, err
 		}
 	}
 	if len(finished) < len(errs) {
 		report.Runs = finished
-		return report, context.Canceled
+		return report, ctx.Err()
 	}
 	return report, nil
-}
-
-// stopped reports whether the comparison was told to end.
-func (o *Options) stopped() bool {
-	select {
-	case <-o.Stop: // never ready if it is nil
-		return true
-	default:
-		return false
-	}
 }
 
 // Pool bounds how many replays run at once. A job that waits for its replays holds no place in it.
@@ -185,24 +188,26 @@ func NewContest(p *Pool, t *replay.Prepared, s alloc.Setup, o Options) *Contest 
 
 // Run measures, searches the minimum capacity to its end, and measures again there if the strategy
 // takes all it may at once, because then what it reserves on an ample device says nothing.
-func (c *Contest) Run() (Run, error) {
+//
+// Every method ends with the error of ctx soon after that ends.
+func (c *Contest) Run(ctx context.Context) (Run, error) {
 	at := c.o.Capacity
 	if at == 0 {
 		at = Ample(c.bound)
 	}
-	row, err := c.Measure(at)
+	row, err := c.Measure(ctx, at)
 	if err != nil {
 		return Run{}, err
 	}
 	if row.Refused > 0 {
 		return row, nil
 	}
-	found, err := c.search()
+	found, err := c.search(ctx)
 	if err != nil {
 		return Run{}, err
 	}
 	if c.setup.Preallocates && c.o.Capacity == 0 && found.Minimum() != nil {
-		if row, err = c.Measure(*found.Minimum()); err != nil {
+		if row, err = c.Measure(ctx, *found.Minimum()); err != nil {
 			return Run{}, err
 		}
 	}
@@ -212,7 +217,7 @@ func (c *Contest) Run() (Run, error) {
 }
 
 // search searches the minimum capacity from an ample one down, and upwards if need be.
-func (c *Contest) search() (*Search, error) {
+func (c *Contest) search(ctx context.Context) (*Search, error) {
 	effort := thorough
 	if c.o.Quick {
 		effort = quick
@@ -221,7 +226,7 @@ func (c *Contest) search() (*Search, error) {
 	for len(s.Points()) > 0 {
 		answers := make([]bool, len(s.Points()))
 		errs := make([]error, len(answers))
-		c.pool.Each(len(answers), func(i int) { answers[i], errs[i] = c.completes(s.Points()[i]) })
+		c.pool.Each(len(answers), func(i int) { answers[i], errs[i] = c.completes(ctx, s.Points()[i]) })
 		for _, err := range errs {
 			if err != nil {
 				return nil, err
@@ -238,20 +243,20 @@ func (c *Contest) PeakCharged() device.Size { return c.charged }
 
 // Completes reports whether the trace completes on a device of n bytes. The replay ends at the first
 // request that finds no memory.
-func (c *Contest) Completes(n device.Size) (ok bool, err error) {
-	c.pool.Each(1, func(int) { ok, err = c.completes(n) })
+func (c *Contest) Completes(ctx context.Context, n device.Size) (ok bool, err error) {
+	c.pool.Each(1, func(int) { ok, err = c.completes(ctx, n) })
 	return ok, err
 }
 
 // completes is Completes for who has a place in the pool.
-func (c *Contest) completes(n device.Size) (bool, error) {
-	res, err := c.replay(n, replay.Options{StopAtOOM: true})
+func (c *Contest) completes(ctx context.Context, n device.Size) (bool, error) {
+	res, err := c.replay(ctx, n, replay.Options{StopAtOOM: true})
 	return err == nil && res != nil && res.OOMs == 0, err
 }
 
 // Measure replays with all figures on a device of n bytes. The row it returns has no minimum capacity.
-func (c *Contest) Measure(n device.Size) (Run, error) {
-	res, err := c.measure(n)
+func (c *Contest) Measure(ctx context.Context, n device.Size) (Run, error) {
+	res, err := c.measure(ctx, n)
 	if err != nil {
 		return Run{}, err
 	}
@@ -285,7 +290,7 @@ func (r *Run) fill(res *replay.Result, setup alloc.Setup) {
 
 // measure replays with all figures on a device of n bytes and takes the median time of
 // several runs. It returns nil if the strategy cannot be built on such a device.
-func (c *Contest) measure(n device.Size) (*replay.Result, error) {
+func (c *Contest) measure(ctx context.Context, n device.Size) (*replay.Result, error) {
 	runs := timedRuns
 	if c.o.Quick || c.o.Once {
 		runs = 1
@@ -293,7 +298,7 @@ func (c *Contest) measure(n device.Size) (*replay.Result, error) {
 	results := make([]*replay.Result, runs)
 	errs := make([]error, runs)
 	for i := range results { // one after the other: repeats that share the cores would time each other
-		c.pool.Each(1, func(int) { results[i], errs[i] = c.replay(n, replay.Options{Figures: !c.o.Quick}) })
+		c.pool.Each(1, func(int) { results[i], errs[i] = c.replay(ctx, n, replay.Options{Figures: !c.o.Quick}) })
 		if errs[i] != nil {
 			return nil, errs[i]
 		}
@@ -312,11 +317,19 @@ func (c *Contest) measure(n device.Size) (*replay.Result, error) {
 
 // replay runs the trace on a device of n bytes with the strategy's limit set to it. It
 // returns nil if the strategy takes memory when it is built and the device has too little.
-func (c *Contest) replay(n device.Size, o replay.Options) (*replay.Result, error) {
-	if c.o.stopped() {
-		return nil, context.Canceled
+func (c *Contest) replay(ctx context.Context, n device.Size, o replay.Options) (*replay.Result, error) {
+	if err := ctx.Err(); err != nil {
+		return nil, err
 	}
 	o.FreeAt = c.o.FreeAt
+	told := 0
+	o.Watch = func(events int) error {
+		if c.o.Replayed != nil {
+			c.o.Replayed(events - told)
+			told = events
+		}
+		return ctx.Err()
+	}
 	on := c.o.Device
 	on.Capacity = n
 	dev, err := sim.New(on)

@@ -38,7 +38,7 @@ func setups(t *testing.T, names ...string) (all []alloc.Setup) {
 
 func one(t *testing.T, tr *trace.Trace, o compare.Options, s ...alloc.Setup) compare.Run {
 	t.Helper()
-	r, err := compare.Compare([]*trace.Trace{tr}, s, o)
+	r, err := compare.Compare(t.Context(), []*trace.Trace{tr}, s, o)
 	require.NoError(t, err)
 	require.Len(t, r.Runs, len(s))
 	return r.Runs[0]
@@ -137,7 +137,7 @@ func TestSameFiguresOnAnyNumberOfWorkers(t *testing.T) {
 	var want []compare.Run
 	for _, workers := range []int{1, 3, 16} {
 		var done atomic.Int32
-		r, err := compare.Compare([]*trace.Trace{tr}, all, compare.Options{Workers: workers, Done: func() { done.Add(1) }})
+		r, err := compare.Compare(t.Context(), []*trace.Trace{tr}, all, compare.Options{Workers: workers, Done: func(int, *compare.Run) { done.Add(1) }})
 		require.NoError(t, err)
 		require.Equal(t, compare.Schema, r.Schema)
 		require.Equal(t, len(all), int(done.Load()))

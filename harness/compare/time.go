@@ -1,6 +1,7 @@
 package compare
 
 import (
+	"context"
 	"math"
 
 	"github.com/vramyard/vramyard/alloc"
@@ -13,8 +14,8 @@ import (
 // the least of so many rounds. A round replays everything once, one replay at a time, so that
 // what else the machine does hits all of them alike; the least of them is what it hit least.
 // Each replay is on an ample device, of
-// which on tells all but the capacity.
-func Time[S trace.Source](traces []S, setups []alloc.Setup, on sim.Config, rounds int) ([][]float64, error) {
+// which on tells all but the capacity. It ends with the error of ctx soon after that ends.
+func Time[S trace.Source](ctx context.Context, traces []S, setups []alloc.Setup, on sim.Config, rounds int) ([][]float64, error) {
 	ns := make([][]float64, len(setups))
 	for i := range ns {
 		ns[i] = make([]float64, len(traces))
@@ -34,7 +35,7 @@ func Time[S trace.Source](traces []S, setups []alloc.Setup, on sim.Config, round
 		for j, t := range prepared {
 			for i, s := range setups {
 				c := &Contest{trace: t, setup: s, o: Options{Device: on}}
-				res, err := c.replay(Ample(t.LowerBound()), replay.Options{})
+				res, err := c.replay(ctx, Ample(t.LowerBound()), replay.Options{})
 				if err != nil {
 					return nil, err
 				}

@@ -18,6 +18,8 @@ import (
 type Options struct {
 	FreeAt    replay.FreeAt // when a strategy without streams is told of a delayed free
 	StopAtOOM bool          // end at the first request that finds no memory, as a program dies of it
+
+	Watch func(events int) error // see [replay.Options]
 }
 
 // Record replays a trace through the strategy of setup over a device that was not used before, as
@@ -43,7 +45,7 @@ func Record(src trace.Source, setup alloc.Setup, dev device.Device, o Options) (
 	if r.timed, err = hasTimes(src); err != nil {
 		return nil, err
 	}
-	if _, err = replay.Run(src, setup, r.tap, replay.Options{FreeAt: o.FreeAt, StopAtOOM: o.StopAtOOM, Observe: r.observe}); err != nil {
+	if _, err = replay.Run(src, setup, r.tap, replay.Options{FreeAt: o.FreeAt, StopAtOOM: o.StopAtOOM, Watch: o.Watch, Observe: r.observe}); err != nil {
 		return nil, err
 	}
 	r.settle()

@@ -89,13 +89,63 @@ type Options struct {
 	// Snapshot, if not nil, is handed a memory snapshot of PyTorch that a trace is made of, and the course
 	// of its device, for those who need more than the trace.
 	Snapshot func(*snapshot.Snapshot, *history.Course)
+	// Watch, if not nil, is called every now and then while a file is read, with how many bytes of it were and how
+	// many it has, 0 if that is not known. What is compressed counts as it lies in the file.
+	Watch func(done, size int64)
+}
+
+// watched is a file whose reading somebody watches.
+type watched struct {
+	r          io.Reader
+	at         io.ReaderAt
+	tell       func(done, size int64)
+	done, size int64
+}
+
+// watched returns r with the one who watches it.
+func (o *Options) watched(r io.Reader) *watched {
+	w := &watched{r: r, tell: o.Watch}
+	if f, ok := r.(*os.File); ok {
+		w.at = f
+		if info, err := f.Stat(); err == nil && info.Mode().IsRegular() {
+			w.size = info.Size()
+		}
+	}
+	return w
+}
+
+// Read implements [io.Reader].
+func (w *watched) Read(b []byte) (int, error) {
+	n, err := w.r.Read(b)
+	w.told(n)
+	return n, err
+}
+
+// ReadAt implements [io.ReaderAt], for a file.
+func (w *watched) ReadAt(b []byte, at int64) (int, error) {
+	n, err := w.at.ReadAt(b, at)
+	w.told(n)
+	return n, err
+}
+
+// told tells of so many bytes more. Places that are read twice do not count twice.
+func (w *watched) told(n int) {
+	if w.done += int64(n); w.size > 0 {
+		w.done = min(w.done, w.size)
+	}
+	if w.tell != nil {
+		w.tell(w.done, w.size)
+	}
 }
 
 // Input is an open file of a format that is known. It reads the decompressed content.
 type Input struct {
 	Options
-	Name string   // the file's name, for messages
-	File *os.File // the file itself, for formats that look at places of it; nil if it is compressed or a pipe
+	Name string // the file's name, for messages
+	// File is the file itself, for formats that look at places of it, and Size its bytes; nil if it is compressed or
+	// a pipe.
+	File io.ReaderAt
+	Size int64
 
 	plain *unpack.Stream
 	sum   hash.Hash
@@ -104,9 +154,6 @@ type Input struct {
 
 // Open reads the trace in a file. See [Read].
 func Open(path string, o Options) (*trace.Trace, error) {
-	if o.Dialect != "" && o.Part == "" {
-		return trace.Open(path, trace.Options{Dialect: o.Dialect, MaxEvents: o.MaxEvents})
-	}
 	f, err := os.Open(path)
 	if err != nil {
 		return nil, fileError(path, err)
@@ -125,9 +172,10 @@ func Read(r io.Reader, name string, o Options) (*trace.Trace, error) {
 	case o.Dialect != "" && o.Part != "":
 		return nil, noPart(name, o.Part, o.Dialect)
 	case o.Dialect != "":
-		return trace.Read(r, name, trace.Options{Dialect: o.Dialect, MaxEvents: o.MaxEvents})
+		return trace.Read(o.watched(r), name, trace.Options{Dialect: o.Dialect, MaxEvents: o.MaxEvents})
 	}
-	plain, err := unpack.New(r)
+	from := o.watched(r)
+	plain, err := unpack.New(from)
 	if err != nil {
 		return nil, fileError(name, err)
 	}
@@ -136,10 +184,8 @@ func Read(r io.Reader, name string, o Options) (*trace.Trace, error) {
 	if in.MaxEvents <= 0 {
 		in.MaxEvents = trace.DefaultMaxEvents
 	}
-	if f, ok := r.(*os.File); ok && plain.Form() == "" {
-		if info, err := f.Stat(); err == nil && info.Mode().IsRegular() {
-			in.File = f
-		}
+	if from.at != nil && from.size > 0 && plain.Form() == "" {
+		in.File, in.Size = from, from.size
 	}
 	f, err := in.format()
 	if err != nil {

@@ -22,15 +22,8 @@ const maxLoose = 1 << 30
 
 // readParquet reads a whole trace.
 func readParquet(in *Input) (*trace.Trace, error) {
-	var at io.ReaderAt = in.File
-	var size int64
-	if in.File != nil {
-		info, err := in.File.Stat()
-		if err != nil {
-			return nil, err
-		}
-		size = info.Size()
-	} else {
+	at, size := in.File, in.Size
+	if at == nil {
 		data, err := io.ReadAll(io.LimitReader(in, maxLoose+1))
 		if err != nil {
 			return nil, err

@@ -48,11 +48,12 @@ const pickleMark = 0x80
 var ErrNoSnapshot = errors.New("is no snapshot of PyTorch")
 
 // ReadSnapshot reads a snapshot of PyTorch, compressed or not, for those who need more of it than a
-// trace. It also returns the header that its traces have, without what is told of a device.
+// trace. It also returns the header that its traces have, without what is told of a device. Of the options only
+// Watch counts.
 //
 // Errors: those of [Read]; ErrNoSnapshot.
-func ReadSnapshot(r io.Reader, name string) (*snapshot.Snapshot, trace.Header, error) {
-	plain, err := unpack.New(r)
+func ReadSnapshot(r io.Reader, name string, o Options) (*snapshot.Snapshot, trace.Header, error) {
+	plain, err := unpack.New(o.watched(r))
 	if err != nil {
 		return nil, trace.Header{}, fileError(name, err)
 	}

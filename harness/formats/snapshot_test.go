@@ -52,7 +52,7 @@ func TestSnapshotsThatAreNone(t *testing.T) {
 		require.ErrorContains(t, err, want, "%q", text)
 		require.True(t, strings.HasPrefix(err.Error(), "t: "), "%v", err)
 	}
-	_, _, err := formats.ReadSnapshot(strings.NewReader("a 1 5\n"), "t")
+	_, _, err := formats.ReadSnapshot(strings.NewReader("a 1 5\n"), "t", formats.Options{})
 	require.ErrorIs(t, err, formats.ErrNoSnapshot)
 	require.EqualError(t, err, "t: is no snapshot of PyTorch")
 }
@@ -63,7 +63,7 @@ func TestSnapshotAndTraceHaveOneHeader(t *testing.T) {
 	require.NoError(t, err)
 	tr, err := formats.Read(bytes.NewReader(data), "x.pickle", formats.Options{})
 	require.NoError(t, err)
-	s, h, err := formats.ReadSnapshot(bytes.NewReader(data), "x.pickle")
+	s, h, err := formats.ReadSnapshot(bytes.NewReader(data), "x.pickle", formats.Options{})
 	require.NoError(t, err)
 	require.Len(t, s.Devices, 1)
 	require.Equal(t, snapshot.ActionFreeRequested, s.Devices[0].History.At(0).Action)

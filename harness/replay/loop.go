@@ -21,14 +21,15 @@ func (r *runner) timedLoop() (elapsed int64, err error) {
 	defer runtime.UnlockOSThread()
 	r.done = r.p.head.Events
 	err = r.p.each(r.when, func(p piece) error {
-		r.piece = p
 		if n := p.places - len(r.blocks); n > 0 {
 			r.blocks = append(r.blocks, make([]block, n)...)
 		}
-		start := clock.Now()
-		err := r.loop()
-		elapsed += clock.Now() - start
-		return err
+		return r.inSight(p, func() error {
+			start := clock.Now()
+			err := r.loop()
+			elapsed += clock.Now() - start
+			return err
+		})
 	})
 	if errors.Is(err, errStopped) {
 		err = nil
@@ -47,6 +48,29 @@ func (r *runner) moment() int64 {
 	}
 	ns, _ := alloc.WorkTime(r.s) // it has the power
 	return ns
+}
+
+// sight is how many events are replayed between two calls of [Options].Watch: some milliseconds, so that what
+// it costs cannot be measured.
+const sight = 1 << 16
+
+// inSight has a piece replayed, cut into smaller ones if somebody watches.
+func (r *runner) inSight(p piece, replay func() error) error {
+	if r.o.Watch == nil {
+		r.piece = p
+		return replay()
+	}
+	for from := 0; from < len(p.events); from += sight {
+		to := min(from+sight, len(p.events))
+		r.piece = piece{p.first + from, p.events[from:to], p.ops[from:to], p.places}
+		if err := replay(); err != nil {
+			return err
+		}
+		if err := r.o.Watch(p.first + to); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // event returns event i, which is one of the piece.

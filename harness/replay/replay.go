@@ -27,6 +27,10 @@ type Options struct {
 	// it was filled when it is freed, or at the end; see [alloc.Filled].
 	Contents device.Contents
 
+	// Watch, if not nil, is called every now and then with the number of events that are replayed, and never
+	// while time is taken. An error of its ends the replay.
+	Watch func(events int) error
+
 	// Observe, if not nil, is called when the strategy is built, after each event and when
 	// the strategy is closed. An error of its ends the replay. With it, a panic of the
 	// strategy is an observation, and each request is tagged with the ID of its allocation,

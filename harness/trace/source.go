@@ -1,5 +1,7 @@
 package trace
 
+import "slices"
+
 // Source is a trace that can be walked again and again without lying in memory as a whole. A
 // [Trace] is one, in a single piece. A Source is safe for concurrent use.
 //
@@ -37,6 +39,34 @@ func walk(s Source, f func(i int, e *Event) error) error {
 				return err
 			}
 			i++
+		}
+		return nil
+	})
+}
+
+// Watched returns a source that hands on the same events, and tells watch after each piece how many of how many
+// were. Pieces are no longer than some ten thousand events.
+func Watched(s Source, watch func(done, total int)) Source { return watchedSource{s, watch} }
+
+// watchedSource is a source that somebody watches.
+type watchedSource struct {
+	Source
+	watch func(done, total int)
+}
+
+// sight is how many events go by between two calls of a watcher.
+const sight = 1 << 16
+
+// Pieces implements [Source].
+func (w watchedSource) Pieces(yield func([]Event) error) error {
+	done, total := 0, w.Head().Events
+	return w.Source.Pieces(func(piece []Event) error {
+		for part := range slices.Chunk(piece, sight) {
+			if err := yield(part); err != nil {
+				return err
+			}
+			done += len(part)
+			w.watch(done, total)
 		}
 		return nil
 	})

@@ -2,6 +2,7 @@ package tune
 
 import (
 	"cmp"
+	"context"
 	"encoding/json"
 	"fmt"
 	"math"
@@ -57,6 +58,7 @@ type choice []int
 
 // search holds what was evaluated so far.
 type search struct {
+	ctx       context.Context
 	traces    []*trace.Trace
 	catalogue alloc.Catalogue
 	strategy  string
@@ -75,7 +77,7 @@ type search struct {
 }
 
 // newSearch checks what is asked for.
-func newSearch(traces []*trace.Trace, catalogue alloc.Catalogue, strategy string, fixed json.RawMessage, o Options) (*search, error) {
+func newSearch(ctx context.Context, traces []*trace.Trace, catalogue alloc.Catalogue, strategy string, fixed json.RawMessage, o Options) (*search, error) {
 	preset, err := catalogue.Lookup(strategy, fixed)
 	if err != nil {
 		return nil, err
@@ -88,7 +90,7 @@ func newSearch(traces []*trace.Trace, catalogue alloc.Catalogue, strategy string
 	base, _, _ := strings.Cut(strategy, ":")
 	spec, _ := catalogue.Spec(base)
 	s := &search{
-		traces: traces, catalogue: catalogue, strategy: preset.Name, o: o,
+		ctx: ctx, traces: traces, catalogue: catalogue, strategy: preset.Name, o: o,
 		byKey: map[string]*Point{}, known: map[string]string{}, choices: map[*Point]choice{},
 	}
 	if len(strings.TrimSpace(string(fixed))) > 0 {
@@ -242,35 +244,40 @@ func (s *search) evaluate(choices []choice) error {
 		setups, fresh = append(setups, setup), append(fresh, p)
 	}
 	runs, err := s.compare(setups, true)
-	if err != nil {
-		return err
-	}
 	for i, p := range fresh {
-		p.fill(runs[i])
+		if runs[i] != nil {
+			p.fill(runs[i])
+		}
 	}
-	return nil
+	return err
 }
 
-// compare returns the runs of each setup, one for each trace.
+// compare returns the runs of each setup, one for each trace. With an error they are those that were finished,
+// nil for a setup that was not on every trace.
 func (s *search) compare(setups []alloc.Setup, quick bool) ([][]compare.Run, error) {
 	s.planned.Add(int64(len(setups) * len(s.traces)))
-	report, err := compare.Compare(s.traces, setups, compare.Options{
-		Stop:    s.o.Stop,
-		Workers: s.o.Workers, Version: s.o.Version, Device: s.o.Device, Quick: quick,
-		Done: func() {
+	finished := make([]*compare.Run, len(s.traces)*len(setups))
+	_, err := compare.Compare(s.ctx, s.traces, setups, compare.Options{
+		Workers: s.o.Workers, Version: s.o.Version, Device: s.o.Device, Quick: quick, Across: true, Replayed: s.o.Replayed,
+		Done: func(place int, r *compare.Run) {
+			finished[place] = r
 			if n := s.done.Add(1); s.o.Progress != nil {
 				s.o.Progress(int(n), int(s.planned.Load()))
 			}
 		},
 	})
-	if err != nil {
-		return nil, err
-	}
 	runs := make([][]compare.Run, len(setups))
-	for i, r := range report.Runs {
-		runs[i%len(setups)] = append(runs[i%len(setups)], r)
+	for i := range runs {
+		for t := range s.traces {
+			r := finished[t*len(setups)+i]
+			if r == nil {
+				runs[i] = nil
+				break
+			}
+			runs[i] = append(runs[i], *r)
+		}
 	}
-	return runs, nil
+	return runs, err
 }
 
 // fill computes the means of a point.
@@ -332,7 +339,7 @@ func (s *search) timeAgain(choices []choice) error {
 	if err != nil {
 		return err
 	}
-	ns, err := compare.Time(s.traces, setups, s.o.Device, rounds)
+	ns, err := compare.Time(s.ctx, s.traces, setups, s.o.Device, rounds)
 	if err != nil {
 		return err
 	}

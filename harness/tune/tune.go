@@ -1,7 +1,9 @@
 package tune
 
 import (
+	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -35,11 +37,12 @@ type Options struct {
 	Workers int        // replays at once; 0 is one for each core
 	Version string     // of the program, kept in the result
 
-	// Stop ends the search when it is closed, with the error [context.Canceled]; nil for never.
-	Stop <-chan struct{}
 	// Progress is called with the number of points and traces done and known so far, from
 	// many goroutines; nil for none.
 	Progress func(done, known int)
+	// Replayed is called every now and then with how many events were replayed since, from many goroutines; nil
+	// for none.
+	Replayed func(events int)
 }
 
 // Result is the outcome of a search.
@@ -84,19 +87,42 @@ type Change struct {
 // Tune searches the grid of the named strategy. Fixed holds settings, as a JSON object,
 // that are given and not varied; nothing at all is none. It fails for what
 // [alloc.Catalogue.Lookup] refuses, for a knob that there is not or that has no grid, and if
-// a replay fails.
-func Tune(traces []*trace.Trace, catalogue alloc.Catalogue, strategy string, fixed json.RawMessage, o Options) (*Result, error) {
+// a replay fails. If ctx ends before, the error is that of ctx, and the result has the points that were
+// evaluated, timed once; nil if the preset is not among them.
+func Tune(ctx context.Context, traces []*trace.Trace, catalogue alloc.Catalogue, strategy string, fixed json.RawMessage, o Options) (*Result, error) {
 	if o.Points <= 0 {
 		o.Points = defaultPoints
 	}
-	s, err := newSearch(traces, catalogue, strategy, fixed, o)
+	s, err := newSearch(ctx, traces, catalogue, strategy, fixed, o)
 	if err != nil {
 		return nil, err
 	}
-	if err := s.run(); err != nil {
-		return nil, err
+	var r *Result
+	if err = s.run(); err == nil {
+		r, err = s.result()
 	}
-	return s.result()
+	if err != nil && errors.Is(err, ctx.Err()) {
+		return s.partial(), err
+	}
+	return r, err
+}
+
+// partial tells of the points that were evaluated before the search was ended.
+func (s *search) partial() *Result {
+	s.points = slices.DeleteFunc(s.points, func(p *Point) bool { return p.Runs == nil })
+	for key, p := range s.byKey {
+		if p.Runs == nil {
+			delete(s.byKey, key)
+		}
+	}
+	preset := s.at(s.start)
+	if preset == nil {
+		return nil
+	}
+	smallest := s.best(memory)
+	r := s.told(smallest)
+	r.Preset, r.Smallest, r.Fastest = *preset, *s.at(smallest), *s.at(s.best(speed))
+	return r
 }
 
 // run evaluates the whole grid, or descends it.
@@ -172,6 +198,18 @@ func (s *search) result() (*Result, error) {
 		return nil, err
 	}
 	fastest := slices.MinFunc(timed, func(a, b choice) int { return speed(s.at(a), s.at(b)) })
+	r := s.told(smallest)
+	for into, c := range map[*Point]choice{&r.Preset: s.start, &r.Smallest: smallest, &r.Fastest: fastest} {
+		var err error
+		if *into, err = s.measureAgain(c); err != nil {
+			return nil, err
+		}
+	}
+	return r, nil
+}
+
+// told returns what is known of all points, and of single changes of the smallest.
+func (s *search) told(smallest choice) *Result {
 	r := &Result{
 		Schema: Schema, Version: s.o.Version, Strategy: s.strategy, Device: s.o.Device,
 		Space: s.space(), Evaluated: len(s.points), Refused: s.refused, Whole: s.whole(),
@@ -184,13 +222,7 @@ func (s *search) result() (*Result, error) {
 		r.Searched = append(r.Searched, *p)
 	}
 	slices.SortStableFunc(r.Searched, func(a, b Point) int { return memory(&a, &b) })
-	for into, c := range map[*Point]choice{&r.Preset: s.start, &r.Smallest: smallest, &r.Fastest: fastest} {
-		var err error
-		if *into, err = s.measureAgain(c); err != nil {
-			return nil, err
-		}
-	}
-	return r, nil
+	return r
 }
 
 // worth compares the best point with the same point under other values of one setting.

@@ -1,6 +1,7 @@
 package tune_test
 
 import (
+	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -91,7 +92,7 @@ func read(t *testing.T, text string) *trace.Trace {
 
 func search(t *testing.T, name, fixed string, o tune.Options) *tune.Result {
 	t.Helper()
-	r, err := tune.Tune([]*trace.Trace{read(t, "a 1 2MiB\nf 1\n"), read(t, "a 1 4MiB\n")}, toys(), name, json.RawMessage(fixed), o)
+	r, err := tune.Tune(t.Context(), []*trace.Trace{read(t, "a 1 2MiB\nf 1\n"), read(t, "a 1 4MiB\n")}, toys(), name, json.RawMessage(fixed), o)
 	require.NoError(t, err)
 	return r
 }
@@ -164,10 +165,10 @@ func TestRefusals(t *testing.T) {
 		{"toy", "", []string{"mode", "mode"}, `toy: setting "mode" is named twice`},
 		{"toy", `{"base":20}`, []string{"base"}, `setting "base" has no values worth trying`},
 	} {
-		_, err := tune.Tune(traces, toys(), c.name, json.RawMessage(c.fixed), tune.Options{Knobs: c.knobs})
+		_, err := tune.Tune(t.Context(), traces, toys(), c.name, json.RawMessage(c.fixed), tune.Options{Knobs: c.knobs})
 		require.ErrorContains(t, err, c.want)
 	}
-	_, err := tune.Tune([]*trace.Trace{read(t, "mark x\n")}, toys(), "toy", nil, tune.Options{})
+	_, err := tune.Tune(t.Context(), []*trace.Trace{read(t, "mark x\n")}, toys(), "toy", nil, tune.Options{})
 	require.ErrorContains(t, err, "trace t allocates nothing")
 }
 
@@ -179,5 +180,27 @@ func TestTablesShowTheAnswer(t *testing.T) {
 		"40 +125.0 %", `vramyard replay --strategy toy --config '{"base":20,"extra":0,"mode":"good"}' TRACE`,
 	} {
 		require.Contains(t, text.String(), want)
+	}
+}
+
+func TestAStoppedSearchHasWhatIsEvaluated(t *testing.T) {
+	traces := []*trace.Trace{read(t, "a 1 2MiB\nf 1\n"), read(t, "a 1 4MiB\n")}
+	for done, wanted := range map[int]bool{1: false, 12: true} {
+		ctx, stop := context.WithCancel(t.Context())
+		r, err := tune.Tune(ctx, traces, toys(), "toy", nil, tune.Options{Workers: 1, Progress: func(n, _ int) {
+			if n == done {
+				stop()
+			}
+		}})
+		require.ErrorIs(t, err, context.Canceled)
+		if !wanted {
+			require.Nil(t, r, "no point has a run on each trace")
+			continue
+		}
+		require.NotNil(t, r)
+		require.Less(t, r.Evaluated, 18)
+		require.Len(t, r.Searched, r.Evaluated)
+		require.Len(t, r.Preset.Runs, 2)
+		require.LessOrEqual(t, *r.Smallest.TimesBound, *r.Preset.TimesBound)
 	}
 }

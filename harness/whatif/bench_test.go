@@ -59,7 +59,7 @@ func BenchmarkQuickGrid(b *testing.B) {
 		start := time.Now()
 		w, err := whatif.Want(t)
 		require.NoError(b, err)
-		r, err := whatif.Search(w, whatif.Recorded{}, grid, whatif.Options{Workers: 1})
+		r, err := whatif.Search(b.Context(), w, whatif.Recorded{}, grid, whatif.Options{Workers: 1})
 		require.NoError(b, err)
 		took := time.Since(start)
 		replays += float64(took) / (float64(before+oneEach()) / 2)

@@ -94,6 +94,9 @@ func (s *search) lookAt(i, event int) (v *postmortem.Verdict, err error) {
 	on := s.o.Device
 	on.Capacity = s.Card
 	s.pool.Each(1, func(int) {
+		if err = s.ctx.Err(); err != nil {
+			return
+		}
 		v, err = postmortem.Replay(s.trace, s.Runs[i].setup.ForCapacity(s.Card), postmortem.Options{
 			Event: event, FreeAt: s.FreeAt, Device: func() (device.Device, error) { return sim.New(on) },
 		})

@@ -2,6 +2,7 @@ package whatif
 
 import (
 	"cmp"
+	"context"
 	"slices"
 	"sync"
 	"sync/atomic"
@@ -35,6 +36,7 @@ var economical = compare.Effort{Fan: 1}
 // search is the state of a search.
 type search struct {
 	*Result
+	ctx      context.Context
 	trace    *replay.Prepared
 	o        Options
 	pool     *compare.Pool
@@ -53,7 +55,7 @@ func (s *search) run() error {
 	}
 	at := s.measuredOn()
 	for i := range s.Runs {
-		o := compare.Options{Device: s.o.Device, FreeAt: s.o.FreeAt, Version: s.o.Version, Once: true, Stop: s.o.Stop}
+		o := compare.Options{Device: s.o.Device, FreeAt: s.o.FreeAt, Version: s.o.Version, Once: true}
 		if s.o.Full && s.Card != 0 {
 			o.Capacity = at
 		}
@@ -61,10 +63,12 @@ func (s *search) run() error {
 	}
 	s.counted = make([]uint64, len(s.Runs))
 	err := s.eachPoint(func(i int) (err error) {
-		s.Runs[i].Run, err = s.measure(i, at)
+		if s.Runs[i].Run, err = s.measure(i, at); err != nil {
+			return err
+		}
 		s.finished.Add(1)
 		s.spend(i)
-		return err
+		return nil
 	})
 	if err != nil {
 		return err
@@ -83,6 +87,26 @@ func (s *search) run() error {
 	return nil
 }
 
+// partial leaves what is known of the points that were measured before the search was ended. It reports whether
+// there are any.
+func (s *search) partial() bool {
+	if len(s.minima) == 0 { // ended while they were measured
+		for i := range s.Runs {
+			var m *compare.Search
+			if s.Runs[i].Trace != "" {
+				m = s.begin(i)
+			}
+			s.minima = append(s.minima, m)
+		}
+	}
+	if !s.o.Full {
+		s.conclude()
+	}
+	s.Runs = slices.DeleteFunc(s.Runs, func(p Point) bool { return p.Trace == "" })
+	s.Points = len(s.Runs)
+	return len(s.Runs) > 0
+}
+
 // measuredOn returns the capacity on which everything is measured: the card's if the trace can fit it
 // at all, else one that no sensible strategy exhausts.
 func (s *search) measuredOn() device.Size {
@@ -95,9 +119,9 @@ func (s *search) measuredOn() device.Size {
 // measure returns the row of a point.
 func (s *search) measure(i int, at device.Size) (compare.Run, error) {
 	if s.o.Full {
-		return s.contests[i].Run()
+		return s.contests[i].Run(s.ctx)
 	}
-	return s.contests[i].Measure(at)
+	return s.contests[i].Measure(s.ctx, at)
 }
 
 // eachPoint calls f for every point, side by side, and returns the first error in their order.
@@ -184,14 +208,15 @@ func (s *search) probe() error {
 		left := s.Budget - min(s.done.Load(), s.Budget)
 		round := s.round(int(min(left/n, mostAtOnce)), max(left/(4*n), 1))
 		if len(round) == 0 {
-			return s.conclude()
+			s.conclude()
+			return nil
 		}
 		answers := make([]bool, len(round))
 		errs := make([]error, len(round))
 		var wg sync.WaitGroup
 		for k, i := range round {
 			wg.Go(func() {
-				answers[k], errs[k] = s.contests[i].Completes(s.minima[i].Points()[0])
+				answers[k], errs[k] = s.contests[i].Completes(s.ctx, s.minima[i].Points()[0])
 				s.spend(i)
 			})
 		}
@@ -256,7 +281,7 @@ func (r *Result) ours(p *Point) bool {
 }
 
 // conclude enters what the searches have found.
-func (s *search) conclude() error {
+func (s *search) conclude() {
 	for i, m := range s.minima {
 		p := &s.Runs[i]
 		if m == nil {
@@ -272,7 +297,6 @@ func (s *search) conclude() error {
 		p.Probes, p.SearchedUpTo = m.Tried()
 		p.SearchedUpTo = max(p.SearchedUpTo, p.Device)
 	}
-	return nil
 }
 
 // measureAgain measures strategies that take all they may at once on their minima, because what they
@@ -292,7 +316,7 @@ func (s *search) measureAgain() error {
 			return nil
 		}
 		p := &s.Runs[i]
-		row, err := s.contests[i].Measure(*p.MinCapacity)
+		row, err := s.contests[i].Measure(s.ctx, *p.MinCapacity)
 		if err != nil {
 			return err
 		}

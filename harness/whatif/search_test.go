@@ -2,9 +2,11 @@ package whatif_test
 
 import (
 	"bytes"
+	"context"
 	"encoding/csv"
 	"encoding/json"
 	"fmt"
+	"io"
 	"os"
 	"strings"
 	"sync/atomic"
@@ -39,7 +41,7 @@ func search(t *testing.T, src trace.Source, grid []alloc.Setup, o whatif.Options
 	rec := whatif.RecordedIn(w)
 	rec.Setup, err = strategies.All().Lookup("caching", nil)
 	require.NoError(t, err)
-	r, err := whatif.Search(w, rec, grid, o)
+	r, err := whatif.Search(t.Context(), w, rec, grid, o)
 	require.NoError(t, err)
 	for i := range r.Runs {
 		r.Runs[i].NsPerOp = 0
@@ -71,7 +73,7 @@ func TestMinimaAreThoseOfCompare(t *testing.T) {
 		for _, p := range r.Runs {
 			s, err := strategies.All().Lookup(p.Strategy, configOf(t, p.Config))
 			require.NoError(t, err)
-			want, err := compare.Compare([]trace.Source{w}, []alloc.Setup{s}, compare.Options{Quick: true})
+			want, err := compare.Compare(t.Context(), []trace.Source{w}, []alloc.Setup{s}, compare.Options{Quick: true})
 			require.NoError(t, err)
 			require.Equal(t, want.Runs[0].MinCapacity, p.MinCapacity, "%s on %v", p.Label, card)
 			if p.MinCapacity != nil && card >= r.LowerBound {
@@ -179,7 +181,7 @@ func TestProgressNeverPassesItsEnd(t *testing.T) {
 func TestNothingToAllocateIsAnError(t *testing.T) {
 	w, err := whatif.Want(read(t, "mark x\n"))
 	require.NoError(t, err)
-	_, err = whatif.Search(w, whatif.Recorded{}, quick(t), whatif.Options{})
+	_, err = whatif.Search(t.Context(), w, whatif.Recorded{}, quick(t), whatif.Options{})
 	require.EqualError(t, err, "test: the trace allocates nothing")
 }
 
@@ -220,4 +222,28 @@ func TestOneSettingIsOne(t *testing.T) {
 	var b strings.Builder
 	require.NoError(t, whatif.WriteText(&b, search(t, tr, nil, whatif.Options{})))
 	require.Contains(t, b.String(), "\n1 setting; ")
+}
+
+func TestAStoppedSearchHasWhatIsMeasured(t *testing.T) {
+	grid := quick(t)
+	w, err := whatif.Want(read(t, scattered()))
+	require.NoError(t, err)
+	for _, full := range []bool{false, true} {
+		ctx, stop := context.WithCancel(t.Context())
+		var tried atomic.Int64
+		r, err := whatif.Search(ctx, w, whatif.RecordedIn(w), grid, whatif.Options{Workers: 1, Full: full, Card: 190 * device.MiB, Progress: func(uint64, uint64) {
+			if tried.Add(1) == 3 {
+				stop()
+			}
+		}})
+		require.ErrorIs(t, err, context.Canceled)
+		require.GreaterOrEqual(t, len(r.Runs), 3)
+		require.Less(t, r.Points, len(grid))
+		for _, p := range r.Runs {
+			require.NotEmpty(t, p.Trace, p.Label)
+			require.NotNil(t, p.Carried, p.Label)
+		}
+		require.NotEmpty(t, r.Answer.Text)
+		require.NoError(t, whatif.WriteText(io.Discard, r))
+	}
 }

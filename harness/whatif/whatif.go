@@ -5,6 +5,7 @@ import (
 	"cmp"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -29,8 +30,6 @@ type Options struct {
 	Full    bool          // each minimum is searched to its end, whatever that costs
 	Workers int           // replays at once; 0 is one for each core
 	Version string        // of the program, kept in the result
-	// Stop ends the search when it is closed, with the error [context.Canceled]; nil for never.
-	Stop <-chan struct{}
 	// Progress is called with the events that were replayed and those that may be in all, from
 	// many goroutines; nil for none.
 	Progress func(done, most uint64)
@@ -94,8 +93,9 @@ func (p *Point) Need() device.Size {
 const mostLive = 2 * device.TiB
 
 // Search replays a trace through every setting of a grid and says which of them would have carried it.
-// The recorded settings, if they are known, are one more.
-func Search(w *Wanted, rec Recorded, grid []alloc.Setup, o Options) (*Result, error) {
+// The recorded settings, if they are known, are one more. If ctx ends before, the error is that of ctx, and the
+// result has the settings that were tried, and what is known of them; nil if there is none.
+func Search(ctx context.Context, w *Wanted, rec Recorded, grid []alloc.Setup, o Options) (*Result, error) {
 	prepared, err := replay.Prepare(w)
 	if err != nil {
 		return nil, err
@@ -116,20 +116,20 @@ func Search(w *Wanted, rec Recorded, grid []alloc.Setup, o Options) (*Result, er
 		return r, nil
 	}
 	r.Runs = points(grid, rec.Setup, w.Demand)
-	s := &search{Result: r, trace: prepared, o: o, pool: compare.NewPool(o.Workers)}
-	if err := s.run(); err != nil {
-		return nil, err
+	s := &search{Result: r, ctx: ctx, trace: prepared, o: o, pool: compare.NewPool(o.Workers)}
+	if err = s.run(); err == nil {
+		err = s.explain(w)
 	}
-	if err := s.explain(w); err != nil {
-		return nil, err
+	if err == nil {
+		r.Offline, err = packed(ctx, w, r.FreeAt, o.Full)
 	}
-	if r.Offline, err = packed(w, r.FreeAt, o.Full); err != nil {
+	if err != nil && (!errors.Is(err, ctx.Err()) || !s.partial()) {
 		return nil, err
 	}
 	r.Replayed = s.done.Load()
 	slices.SortStableFunc(r.Runs, byNeed)
 	r.Answer = Tell(r, w.Demand.Pools)
-	return r, nil
+	return r, err
 }
 
 // What is packed offline, and for how long: a fraction of a second, or with the full grid a few.
@@ -140,7 +140,7 @@ const (
 )
 
 // packed places all that a trace asks for as somebody would who had known it before.
-func packed(w *Wanted, at replay.FreeAt, full bool) (*offline.Summary, error) {
+func packed(ctx context.Context, w *Wanted, at replay.FreeAt, full bool) (*offline.Summary, error) {
 	most, limits := packedEvents, offline.Limits{Steps: packedSteps}
 	if full {
 		most, limits.Steps = packedFullEvents, offline.DefaultSteps
@@ -152,7 +152,10 @@ func packed(w *Wanted, at replay.FreeAt, full bool) (*offline.Summary, error) {
 	if err != nil {
 		return nil, err
 	}
-	s, sum := offline.Best(context.Background(), p, limits)
+	s, sum := offline.Best(ctx, p, limits)
+	if err := ctx.Err(); err != nil {
+		return nil, err
+	}
 	if err := p.Validate(s); err != nil {
 		return nil, fmt.Errorf("%s: packed offline: %w", w.Head().Header.Name, err)
 	}

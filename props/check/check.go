@@ -21,9 +21,6 @@ type Options struct {
 	Faults     bool  // also let the device refuse each of its calls in turn, in fewer sequences
 	Workers    int   // batches verified at once; default one for each core
 
-	// Stop ends the verification early when it is closed; nil for never. A batch that has begun is finished.
-	Stop <-chan struct{}
-
 	// Progress, if not nil, is called once for each of the [Options.Batches], when it is
 	// done or need not be done. It must be safe for concurrent use.
 	Progress func()
@@ -92,11 +89,12 @@ func (r Report) Failures() (all []*props.Failure) {
 
 // Run verifies the subjects. Broken invariants are in the report; the error is of a subject
 // that cannot be verified, because it cannot be built or depends on more than its calls.
-// Both are the same for the same subjects and options, whatever the number of workers. If it is stopped,
-// the error is [context.Canceled], and the report has the subjects that were reached, with what was done.
+// Both are the same for the same subjects and options, whatever the number of workers. If ctx ends before,
+// the error is that of ctx, and the report has the subjects that were reached, with what was done; a batch that
+// has begun is finished.
 //
 // Precondition: the subjects' New and Promises are safe for concurrent use.
-func Run(subjects []props.Subject, o Options) (Report, error) {
+func Run(ctx context.Context, subjects []props.Subject, o Options) (Report, error) {
 	o = o.withDefaults()
 	if o.Sequences < 0 || o.Operations < 0 || o.Workers < 0 {
 		return Report{}, fmt.Errorf("check: %d sequences of %d operations by %d workers: want no negative numbers",
@@ -108,7 +106,7 @@ func Run(subjects []props.Subject, o Options) (Report, error) {
 			subjects[i] = s.Filled()
 		}
 	}
-	p := newPool(subjects, o)
+	p := newPool(ctx, subjects, o)
 	p.run(o.Workers)
 	if p.broken < len(p.batches) {
 		return Report{}, p.batches[p.broken].err
@@ -128,7 +126,7 @@ func Run(subjects []props.Subject, o Options) (Report, error) {
 	}
 	if p.stopped {
 		r.Subjects = slices.DeleteFunc(r.Subjects, func(s SubjectReport) bool { return s.Result.Sequences == 0 && s.Failure == nil })
-		return r, context.Canceled
+		return r, ctx.Err()
 	}
 	return r, nil
 }

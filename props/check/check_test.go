@@ -5,7 +5,6 @@ import (
 	"errors"
 	"io"
 	"strings"
-	"sync"
 	"sync/atomic"
 	"testing"
 
@@ -51,7 +50,7 @@ func TestSameOnAnyNumberOfWorkers(t *testing.T) {
 	for _, workers := range []int{1, 2, 7} {
 		var progress atomic.Int64
 		o := check.Options{Sequences: 400, Seed: 1, Tries: 200, Faults: true, Workers: workers, Progress: func() { progress.Add(1) }}
-		r, err := check.Run(all, o)
+		r, err := check.Run(t.Context(), all, o)
 		require.NoError(t, err)
 		assert.EqualValues(t, o.Batches(len(all)), progress.Load(), "%d workers", workers)
 		if first == nil {
@@ -72,7 +71,7 @@ func TestFirstFailureIsThatOfOneRun(t *testing.T) {
 	_, err := props.Verify(subject, props.Options{Sequences: 400, Seed: 1, Tries: 200})
 	var want *props.Failure
 	require.ErrorAs(t, err, &want)
-	r, err := check.Run([]props.Subject{subject}, check.Options{Sequences: 400, Seed: 1, Tries: 200})
+	r, err := check.Run(t.Context(), []props.Subject{subject}, check.Options{Sequences: 400, Seed: 1, Tries: 200})
 	require.NoError(t, err)
 	require.Len(t, r.Failures(), 1)
 	assert.Equal(t, want.Error(), r.Failures()[0].Error())
@@ -85,14 +84,14 @@ func TestSubjectThatCannotBeVerified(t *testing.T) {
 	other := none
 	other.Name = "other"
 	for _, workers := range []int{1, 2, 7} {
-		_, err := check.Run([]props.Subject{tiny(t), none, other}, check.Options{Sequences: 100, Workers: workers})
+		_, err := check.Run(t.Context(), []props.Subject{tiny(t), none, other}, check.Options{Sequences: 100, Workers: workers})
 		require.EqualError(t, err, "none: cannot be built: no luck")
 	}
 }
 
 func TestNegativeOptions(t *testing.T) {
 	for _, o := range []check.Options{{Sequences: -1}, {Operations: -1}, {Workers: -1}} {
-		_, err := check.Run(nil, o)
+		_, err := check.Run(t.Context(), nil, o)
 		require.ErrorContains(t, err, "want no negative numbers")
 	}
 }
@@ -107,7 +106,7 @@ func TestEveryPresetHolds(t *testing.T) {
 			if testing.Short() {
 				o.Sequences = 10
 			}
-			r, err := check.Run(subjects(t, name, ""), o)
+			r, err := check.Run(t.Context(), subjects(t, name, ""), o)
 			require.NoError(t, err)
 			for _, s := range r.Subjects {
 				if n := s.Result; assert.Nil(t, s.Failure, "%v", s.Failure) {
@@ -158,7 +157,7 @@ func TestGeometryOfStrategyThatCannotBeBuilt(t *testing.T) {
 // failureOf returns the failure of a planted bug.
 func failureOf(t *testing.T, s props.Subject) *props.Failure {
 	t.Helper()
-	r, err := check.Run([]props.Subject{s}, check.Options{Sequences: 400, Seed: 1, Tries: 200})
+	r, err := check.Run(t.Context(), []props.Subject{s}, check.Options{Sequences: 400, Seed: 1, Tries: 200})
 	require.NoError(t, err)
 	require.Len(t, r.Failures(), 1)
 	return r.Failures()[0]
@@ -236,7 +235,7 @@ func TestRetellAfterPlannedFault(t *testing.T) {
 	inner := subject.New
 	subject.Name = "hopeful"
 	subject.New = func(src device.Source) (alloc.Strategy, error) { return inner(hopeful{src}) }
-	r, err := check.Run([]props.Subject{subject}, check.Options{Sequences: 400, Seed: 1, Tries: 200, Faults: true})
+	r, err := check.Run(t.Context(), []props.Subject{subject}, check.Options{Sequences: 400, Seed: 1, Tries: 200, Faults: true})
 	require.NoError(t, err)
 	f := failureOf(t, subject)
 	require.Equal(t, r.Failures()[0].Error(), f.Error(), "a failure that needs no planned fault is found without")
@@ -258,14 +257,14 @@ func (h hopeful) Reserve(size, align device.Size) (device.Region, error) {
 }
 
 func TestAStoppedVerificationHasWhatIsDone(t *testing.T) {
-	stop := make(chan struct{})
-	var once sync.Once
-	o := check.Options{Sequences: 400, Operations: 20, Seed: 1, Workers: 1, Stop: stop, Progress: func() { once.Do(func() { close(stop) }) }}
+	ctx, stop := context.WithCancel(t.Context())
+	defer stop()
+	o := check.Options{Sequences: 400, Operations: 20, Seed: 1, Workers: 1, Progress: stop}
 	setup, err := strategies.All().Lookup("bfc", nil)
 	require.NoError(t, err)
 	subjects, err := check.Subjects(setup, sim.Config{})
 	require.NoError(t, err)
-	r, err := check.Run(subjects, o)
+	r, err := check.Run(ctx, subjects, o)
 	require.ErrorIs(t, err, context.Canceled)
 	require.Len(t, r.Subjects, 1, "only the first was reached")
 	require.Equal(t, 50, r.Sequences(), "one batch")

@@ -1,6 +1,7 @@
 package check
 
 import (
+	"context"
 	"errors"
 	"sync"
 
@@ -22,10 +23,10 @@ type pool struct {
 	subjects []props.Subject
 	batches  []batch // by subject, pass and seed
 	progress func()
-	stop     <-chan struct{}
+	ctx      context.Context
 
 	lock    sync.Mutex
-	stopped bool  // there are batches that nobody takes because of stop
+	stopped bool  // there are batches that nobody takes because ctx has ended
 	next    int   // first batch that nobody took
 	failed  []int // by subject: the first batch that broke an invariant, len(batches) if none did
 	broken  int   // the first batch that could not be verified, len(batches) if all could
@@ -53,8 +54,8 @@ func (o Options) split(subject int) (all []batch) {
 }
 
 // newPool returns the pool of all batches.
-func newPool(subjects []props.Subject, o Options) *pool {
-	p := &pool{subjects: subjects, progress: o.Progress, stop: o.Stop, failed: make([]int, len(subjects))}
+func newPool(ctx context.Context, subjects []props.Subject, o Options) *pool {
+	p := &pool{subjects: subjects, progress: o.Progress, ctx: ctx, failed: make([]int, len(subjects))}
 	for i := range subjects {
 		p.batches = append(p.batches, o.split(i)...)
 	}
@@ -86,11 +87,9 @@ func (p *pool) take() (i int, ok bool) {
 	defer p.lock.Unlock()
 	for ; p.next < p.broken; p.next++ {
 		if p.next < p.failed[p.batches[p.next].subject] {
-			select {
-			case <-p.stop:
+			if p.ctx.Err() != nil {
 				p.stopped = true
 				return 0, false
-			default:
 			}
 			p.next++
 			return p.next - 1, true
