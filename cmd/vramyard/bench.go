@@ -179,7 +179,7 @@ func (f *benchFlags) written(stdout io.Writer, measure func() error, result func
 		}
 		return report.BenchTables(stdout, result())
 	}
-	return outfile.Write(f.jsonFile, stdout, func(w io.Writer) error {
+	return outfile.Write(f.jsonFile, document(stdout), func(w io.Writer) error {
 		if err := measure(); err != nil {
 			return err
 		}

@@ -161,14 +161,14 @@ func (f *compareFlags) write(stdout io.Writer, r *compare.Report) error {
 		if f.csvFile == "" {
 			return tables()
 		}
-		return outfile.Write(f.csvFile, stdout, func(w io.Writer) error {
+		return outfile.Write(f.csvFile, document(stdout), func(w io.Writer) error {
 			return errors.Join(report.CompareCSV(w, r), tables())
 		})
 	}
 	if f.jsonFile == "" {
 		return withCSV()
 	}
-	return outfile.Write(f.jsonFile, stdout, func(w io.Writer) error {
+	return outfile.Write(f.jsonFile, document(stdout), func(w io.Writer) error {
 		return errors.Join(encodeJSON(w, r), withCSV())
 	})
 }
@@ -228,7 +228,7 @@ func openAll[S trace.Source](cmd *cobra.Command, args []string, o formats.Option
 
 // writeJSON writes v, indented, to a file.
 func writeJSON(path string, stdout io.Writer, v any) error {
-	return outfile.Write(path, stdout, func(w io.Writer) error { return encodeJSON(w, v) })
+	return outfile.Write(path, document(stdout), func(w io.Writer) error { return encodeJSON(w, v) })
 }
 
 // encodeJSON writes v, indented.

@@ -33,5 +33,5 @@ func (f *replayFlags) writeExplained(stdout io.Writer) error {
 	if strings.HasSuffix(strings.TrimSuffix(strings.ToLower(f.explainFile), ".gz"), ".json") {
 		return writeJSON(f.explainFile, stdout, f.verdict)
 	}
-	return outfile.Write(f.explainFile, stdout, f.verdict.WriteText)
+	return outfile.Write(f.explainFile, document(stdout), f.verdict.WriteText)
 }

@@ -79,12 +79,12 @@ func (f *exportFlags) record(t trace.Source, setup alloc.Setup, cfg sim.Config, 
 // write writes the files.
 func (f *exportFlags) write(stdout io.Writer) error {
 	if f.snapshot != "" {
-		if err := outfile.Write(f.snapshot, stdout, f.recording.WriteSnapshot); err != nil {
+		if err := outfile.Write(f.snapshot, document(stdout), f.recording.WriteSnapshot); err != nil {
 			return err
 		}
 	}
 	if f.perfetto != "" {
-		return outfile.Write(f.perfetto, stdout, f.recording.WritePerfetto)
+		return outfile.Write(f.perfetto, document(stdout), f.recording.WritePerfetto)
 	}
 	return nil
 }

@@ -44,7 +44,7 @@ func (f *htmlFlag) wanted() bool { return f.path != "" }
 // write writes the page. The command and the version are filled in.
 func (f *htmlFlag) write(cmd *cobra.Command, args []string, r *page.Report) error {
 	r.Command, r.Version = commandLine(cmd, args), version
-	return outfile.Write(f.path, cmd.OutOrStdout(), func(w io.Writer) error { return page.Write(w, r) })
+	return outfile.Write(f.path, document(cmd.OutOrStdout()), func(w io.Writer) error { return page.Write(w, r) })
 }
 
 // immaterial are flags that change how a command runs or serves, and nothing of what it shows.

@@ -9,6 +9,7 @@ import (
 	"os"
 	"os/exec"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 
@@ -16,7 +17,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// asCommand is the variable that makes this program the command, so that signals reach it.
+// asCommand is the variable that makes this program the command, so that signals reach it. As "quiet" it does not
+// say when it listens.
 const asCommand = "VRAMYARD_TEST_COMMAND"
 
 // TestMain runs the tests, or the command, which then says when it listens.
@@ -27,6 +29,9 @@ func TestMain(m *testing.M) {
 	i := &interrupts{}
 	ctx := i.watch()
 	go func() {
+		if os.Getenv(asCommand) == "quiet" {
+			return
+		}
 		for listening := false; !listening; time.Sleep(time.Millisecond) {
 			i.lock.Lock()
 			listening = i.stop != nil
@@ -38,9 +43,9 @@ func TestMain(m *testing.M) {
 	os.Exit(run(ctx, os.Args[1:], os.Stdin, os.Stdout, os.Stderr))
 }
 
-// interruptedBy runs a command in a process of its own and interrupts it so many times: when it listens, and
+// interruptedBy runs a command in a process of its own and sends it signals: when it listens, and
 // when it has said that it ends.
-func interruptedBy(t *testing.T, times int, args ...string) (status int, stdout, stderr string) {
+func interruptedBy(t *testing.T, signals []os.Signal, args ...string) (status int, stdout, stderr string) {
 	t.Helper()
 	exe, err := os.Executable()
 	require.NoError(t, err)
@@ -54,12 +59,12 @@ func interruptedBy(t *testing.T, times int, args ...string) (status int, stdout,
 	require.NoError(t, c.Start())
 	r := bufio.NewReader(pipe)
 	var said strings.Builder
-	for _, word := range []string{"listening", "interrupt again"}[:times] {
+	for i, word := range []string{"listening", "interrupt again"}[:len(signals)] {
 		for line := ""; !strings.Contains(line, word); said.WriteString(line) {
 			line, err = r.ReadString('\n')
 			require.NoError(t, err, said.String()+line)
 		}
-		require.NoError(t, c.Process.Signal(os.Interrupt))
+		require.NoError(t, c.Process.Signal(signals[i]))
 	}
 	_, err = io.Copy(&said, r)
 	require.NoError(t, err)
@@ -72,21 +77,63 @@ func interruptedBy(t *testing.T, times int, args ...string) (status int, stdout,
 }
 
 func TestAnInterruptShowsWhatIsFinished(t *testing.T) {
-	status, out, errs := interruptedBy(t, 1, "check", "--strategies", "bfc,buddy", "--tests", "100000")
+	status, out, errs := interruptedBy(t, once, "check", "--strategies", "bfc,buddy", "--tests", "100000")
 	assert.Equal(t, 130, status)
 	assert.Contains(t, errs, "vramyard: interrupted: ")
 	assert.Equal(t, strings.Contains(errs, "subjects are begun"), strings.Contains(out, "│ held"))
+	assert.Equal(t, strings.Contains(errs, "subjects are begun"), strings.HasPrefix(out, "partial: "))
+}
+
+// once is one Ctrl-C.
+var once = []os.Signal{os.Interrupt}
+
+func TestInterruptedSearchesShowWhatIsEvaluated(t *testing.T) {
+	for shown, args := range map[string][]string{
+		"points are evaluated":  {"tune", "--strategy", "slab", "--json", "x.json"},
+		"settings are tried":    {"whatif", "--grid", "full", "--json", "x.json", "--csv", "x.csv", "--html", "x.html", "cpu_gpt2_train_varlen"},
+		"the search of the las": {"offline", "--steps", "1000000000000", "--json", "x.json", "--offsets", "x.csv", "cpu_gpt2_train_varlen"},
+	} {
+		status, out, errs := interruptedBy(t, once, args...)
+		assert.Equal(t, 130, status, shown)
+		assert.Contains(t, errs, "vramyard: interrupted: ")
+		assert.Equal(t, strings.Contains(errs, shown), strings.HasPrefix(out, "partial: "), errs)
+	}
+}
+
+func TestARequestToEndIsLikeAnInterrupt(t *testing.T) {
+	status, _, errs := interruptedBy(t, []os.Signal{syscall.SIGTERM}, "bench", "--json", "x.json", "--html", "x.html", "--cpuprofile", "x.pprof")
+	assert.Equal(t, 143, status)
+	assert.Contains(t, errs, "; no file is written\n")
+}
+
+func TestAClosedPipeEndsWithoutAWord(t *testing.T) {
+	exe, err := os.Executable()
+	require.NoError(t, err)
+	c := exec.CommandContext(t.Context(), exe, "trace", "gen", "w1", "-")
+	c.Env = append(os.Environ(), asCommand+"=quiet")
+	var errs bytes.Buffer
+	c.Stderr = &errs
+	out, err := c.StdoutPipe()
+	require.NoError(t, err)
+	require.NoError(t, c.Start())
+	_, err = bufio.NewReader(out).ReadString('\n')
+	require.NoError(t, err)
+	require.NoError(t, out.Close())
+	exit, ok := errors.AsType[*exec.ExitError](c.Wait())
+	require.True(t, ok)
+	assert.Equal(t, exitPipe, exit.ExitCode())
+	assert.Empty(t, errs.String())
 }
 
 func TestAnInterruptedComparisonWritesNoFile(t *testing.T) {
-	status, out, errs := interruptedBy(t, 1, "compare", "--json", "x.json", "--csv", "x.csv", "--html", "x.html")
+	status, out, errs := interruptedBy(t, once, "compare", "--json", "x.json", "--csv", "x.csv", "--html", "x.html")
 	assert.Equal(t, 130, status)
 	assert.Contains(t, errs, "; no file is written\n")
 	assert.Equal(t, strings.Contains(errs, "runs are finished"), strings.Contains(out, "lower bound"))
 }
 
 func TestTheSecondInterruptEndsAtOnce(t *testing.T) {
-	status, out, errs := interruptedBy(t, 2, "check", "--strategies", "bfc", "--tests", "100000000") // a batch takes a minute
+	status, out, errs := interruptedBy(t, []os.Signal{os.Interrupt, os.Interrupt}, "check", "--strategies", "bfc", "--tests", "100000000") // a batch takes a minute
 	assert.Equal(t, 130, status)
 	assert.Empty(t, out)
 	assert.Contains(t, errs, "interrupt again to end at once")

@@ -131,12 +131,12 @@ func (f *offlineFlags) write(stdout io.Writer, r *offline.Report, placed func(io
 		if f.placement == "" {
 			return tables()
 		}
-		return outfile.Write(f.placement, stdout, func(w io.Writer) error { return errors.Join(placed(w), tables()) })
+		return outfile.Write(f.placement, document(stdout), func(w io.Writer) error { return errors.Join(placed(w), tables()) })
 	}
 	if f.jsonFile == "" {
 		return withOffsets()
 	}
-	return outfile.Write(f.jsonFile, stdout, func(w io.Writer) error {
+	return outfile.Write(f.jsonFile, document(stdout), func(w io.Writer) error {
 		return errors.Join(encodeJSON(w, r), withOffsets())
 	})
 }

@@ -119,7 +119,7 @@ func (p *progress) change(f func(*stage)) {
 	defer p.lock.Unlock()
 	f(&p.now)
 	now := time.Now()
-	if p.now.what == "" || now.Sub(p.begun) < progressAfter || now.Sub(p.drawn) < progressEvery {
+	if p.now == (stage{}) || now.Sub(p.begun) < progressAfter || now.Sub(p.drawn) < progressEvery {
 		return
 	}
 	p.drawn = now

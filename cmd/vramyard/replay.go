@@ -261,7 +261,7 @@ func (f *replayFlags) replay(
 		res, err = runOn(t, setup, cfg, o)
 		return res, state.Bytes(), err
 	}
-	err = outfile.Write(f.placements, stdout, func(w io.Writer) error {
+	err = outfile.Write(f.placements, document(stdout), func(w io.Writer) error {
 		o.Placements = w
 		var err error
 		res, err = runOn(t, setup, cfg, o)
@@ -273,7 +273,7 @@ func (f *replayFlags) replay(
 // write writes the final state and the figures.
 func (f *replayFlags) write(stdout io.Writer, res *replay.Result, final []byte) error {
 	if f.final != "" {
-		err := outfile.Write(f.final, stdout, func(w io.Writer) error {
+		err := outfile.Write(f.final, document(stdout), func(w io.Writer) error {
 			_, err := w.Write(final)
 			return err
 		})
@@ -343,7 +343,7 @@ func (f *replayFlags) writeReport(stdout io.Writer, res *replay.Result) error {
 	case len(text) == 0:
 		return flagError("oom-report", fmt.Errorf("%s writes no report", res.Strategy))
 	}
-	return outfile.Write(f.report, stdout, func(w io.Writer) error {
+	return outfile.Write(f.report, document(stdout), func(w io.Writer) error {
 		_, err := w.Write(text)
 		return err
 	})

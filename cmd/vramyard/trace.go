@@ -104,7 +104,7 @@ As minimalloc only lives and sizes are written. What another form cannot hold is
 			if err != nil {
 				return err
 			}
-			return outfile.Write(args[1], cmd.OutOrStdout(), func(w io.Writer) error { return form.Write(w, walking(cmd, "writing", t)) })
+			return outfile.Write(args[1], document(cmd.OutOrStdout()), func(w io.Writer) error { return form.Write(w, walking(cmd, "writing", t)) })
 		},
 	}
 	addSource(c, &source)

@@ -74,7 +74,7 @@ func (f *cutFlags) run(cmd *cobra.Command, in, out string) error {
 	if err != nil {
 		return fmt.Errorf("%s: %w", in, err)
 	}
-	return outfile.Write(out, cmd.OutOrStdout(), func(w io.Writer) error { return form.Write(w, walking(cmd, "writing", part)) })
+	return outfile.Write(out, document(cmd.OutOrStdout()), func(w io.Writer) error { return form.Write(w, walking(cmd, "writing", part)) })
 }
 
 // span returns the events that those flags ask for which were given.

@@ -110,5 +110,5 @@ func generate(cmd *cobra.Command, s workload.Shape, p workload.Params, to, path 
 			w.Name(), n, form.Name, trace.DefaultMaxEvents)
 	}
 	src := walking(cmd, "making up", w.Source())
-	return outfile.Write(path, cmd.OutOrStdout(), func(out io.Writer) error { return form.Write(out, src) })
+	return outfile.Write(path, document(cmd.OutOrStdout()), func(out io.Writer) error { return form.Write(out, src) })
 }

@@ -163,14 +163,14 @@ func (f *whatifFlags) write(stdout io.Writer, r *whatif.Result) error {
 		if f.csvFile == "" {
 			return words()
 		}
-		return outfile.Write(f.csvFile, stdout, func(w io.Writer) error {
+		return outfile.Write(f.csvFile, document(stdout), func(w io.Writer) error {
 			return errors.Join(whatif.WriteCSV(w, r), words())
 		})
 	}
 	if f.jsonFile == "" {
 		return withCSV()
 	}
-	return outfile.Write(f.jsonFile, stdout, func(w io.Writer) error {
+	return outfile.Write(f.jsonFile, document(stdout), func(w io.Writer) error {
 		return errors.Join(encodeJSON(w, r), withCSV())
 	})
 }

@@ -22,8 +22,24 @@ func window(w io.Writer, p *progress) (out io.Writer, end func() error) {
 	if err != nil || columns <= 0 {
 		return w, func() error { return nil }
 	}
-	fit := report.Fit(cleared{f, p}, columns)
-	return fit, fit.Flush
+	raw := cleared{f, p}
+	fit := report.Fit(raw, columns)
+	return screen{fit, raw}, fit.Flush
+}
+
+// screen is standard output that fits tables and sentences to a window.
+type screen struct {
+	*report.Fitter
+	raw io.Writer
+}
+
+// document returns where a document goes that is asked for on standard output: the same, but that it stays as it
+// is, since it is for programs.
+func document(stdout io.Writer) io.Writer {
+	if s, ok := stdout.(screen); ok {
+		return s.raw
+	}
+	return stdout
 }
 
 // lively returns the terminal that progress can be drawn on, nil if w is none, or one that understands

@@ -19,8 +19,9 @@ var minor = []string{
 // least is the room that the last column of a table keeps when it is folded, in columns.
 const least = 24
 
-// Fitter is a writer for a terminal. Text goes through as it is; tables that are wider than the window
-// lose columns, and become lists where that is not enough.
+// Fitter is a writer for a terminal. Lines that are wider than the window are broken between words, but for those
+// to be copied: they begin with a command or an object in JSON. Tables that are wider lose columns, and become lists
+// where that is not enough.
 type Fitter struct {
 	w     io.Writer
 	width int      // of the window, in columns
@@ -29,7 +30,8 @@ type Fitter struct {
 	err   error
 }
 
-// Fit returns a writer whose tables fit a window of so many columns. What it holds back is written by Flush.
+// Fit returns a writer whose tables and sentences fit a window of so many columns. What it holds back, which is a
+// line that has not ended or a table, is written by Flush.
 func Fit(w io.Writer, width int) *Fitter { return &Fitter{w: w, width: width} }
 
 // Write implements [io.Writer].
@@ -43,10 +45,6 @@ func (f *Fitter) Write(p []byte) (int, error) {
 		f.line(string(line))
 		f.rest = rest
 	}
-	if len(f.table) == 0 && !bytes.HasPrefix(f.rest, []byte("┌"[:1])) {
-		f.put(string(f.rest))
-		f.rest = nil
-	}
 	return len(p), f.err
 }
 
@@ -55,7 +53,9 @@ func (f *Fitter) Flush() error {
 	for _, l := range f.table {
 		f.put(l + "\n")
 	}
-	f.put(string(f.rest))
+	if len(f.rest) > 0 {
+		f.put(strings.TrimSuffix(f.sentence(string(f.rest)), "\n"))
+	}
 	f.table, f.rest = nil, nil
 	return f.err
 }
@@ -71,13 +71,35 @@ func (f *Fitter) put(s string) {
 func (f *Fitter) line(l string) {
 	switch {
 	case len(f.table) == 0 && !strings.HasPrefix(l, "┌"):
-		f.put(l + "\n")
+		f.put(f.sentence(l))
 	case strings.HasPrefix(l, "└"):
 		f.put(fitted(append(f.table, l), f.width))
 		f.table = nil
 	default:
 		f.table = append(f.table, l)
 	}
+}
+
+// copied are the beginnings of lines that are for a shell, which a line break would spoil.
+var copied = []string{"vramyard ", "export ", "go run ", "http://", "{"}
+
+// sentence returns a line that is part of no table. What goes on below the first line stands under its words, behind
+// a mark if there is one.
+func (f *Fitter) sentence(l string) string {
+	words := strings.TrimLeft(l, " ")
+	if text.StringWidthWithoutEscSequences(l) <= f.width || slices.ContainsFunc(copied, func(c string) bool { return strings.HasPrefix(words, c) }) {
+		return l + "\n"
+	}
+	blank := l[:len(l)-len(words)]
+	if len(blank) > f.width/2 {
+		blank = ""
+	}
+	mark := ""
+	if strings.HasPrefix(words, "- ") {
+		mark, words = "- ", words[2:]
+	}
+	indent := blank + strings.Repeat(" ", len(mark))
+	return wrapped(blank+mark, words, f.width, indent)
 }
 
 // drawn is a table as it was drawn.

@@ -110,3 +110,15 @@ func TestUnfinishedTablesAreWritten(t *testing.T) {
 		assert.Equal(t, s, fit(t, s, 3, 1))
 	}
 }
+
+func TestSentencesAreBrokenBetweenWords(t *testing.T) {
+	said := "a sentence of thirty-four columns.\n- a point that is longer than a line\n  figure           of 1\n"
+	assert.Equal(t, said, fit(t, said, 80, 7))
+	for _, piece := range []int{1, 7, 1000} {
+		assert.Equal(t, "a sentence of\nthirty-four columns.\n- a point that is\n  longer than a line\n  figure of 1\n", fit(t, said, 20, piece))
+	}
+	assert.Equal(t, "日本語の名\n前\n", fit(t, "日本語の名前\n", 10, 1000), "wide characters take two columns")
+	copied := "vramyard replay --strategy bfc --config '{\"limit\":8192}' TRACE\n    export PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True\n"
+	assert.Equal(t, copied, fit(t, copied, 20, 1000), "what is to be copied stays in one line")
+	assert.Equal(t, "no end", fit(t, "no end", 20, 3))
+}
