@@ -142,10 +142,9 @@ func (w *watched) told(n int) {
 type Input struct {
 	Options
 	Name string // the file's name, for messages
-	// File is the file itself, for formats that look at places of it, and Size its bytes; nil if it is compressed or
-	// a pipe.
+	// File is the file itself, for formats that look at places of it; nil if it is compressed or a pipe.
 	File io.ReaderAt
-	Size int64
+	Size int64 // bytes of File
 
 	plain *unpack.Stream
 	sum   hash.Hash
