@@ -89,9 +89,9 @@ var once = []os.Signal{os.Interrupt}
 
 func TestInterruptedSearchesShowWhatIsEvaluated(t *testing.T) {
 	for shown, args := range map[string][]string{
-		"points are evaluated":  {"tune", "--strategy", "slab", "--json", "x.json"},
-		"settings are tried":    {"whatif", "--grid", "full", "--json", "x.json", "--csv", "x.csv", "--html", "x.html", "cpu_gpt2_train_varlen"},
-		"the search of the las": {"offline", "--steps", "1000000000000", "--json", "x.json", "--offsets", "x.csv", "cpu_gpt2_train_varlen"},
+		"points evaluated":      {"tune", "--strategy", "slab", "--json", "x.json"},
+		"settings tried":        {"whatif", "--grid", "full", "--json", "x.json", "--csv", "x.csv", "--html", "x.html", "cpu_gpt2_train_varlen"},
+		"the search of the las": {"offline", "--steps", "1000000000000", "--json", "x.json"},
 	} {
 		status, out, errs := interruptedBy(t, once, args...)
 		assert.Equal(t, 130, status, shown)

@@ -78,7 +78,7 @@ func (f *tuneFlags) run(cmd *cobra.Command, args []string) error {
 	r, err := tune.Tune(ctx, traces, catalogue(), f.strategy, json.RawMessage(f.config), o)
 	done()
 	if errors.Is(err, context.Canceled) && r != nil {
-		return finished(cmd.OutOrStdout(), f.jsonFile == "-", fmt.Sprintf("%d points are evaluated, and timed once", r.Evaluated),
+		return finished(cmd.OutOrStdout(), f.jsonFile == "-", fmt.Sprintf("points evaluated, and timed once: %d", r.Evaluated),
 			func(w io.Writer) error { return report.TuneTables(w, r) })
 	}
 	if err != nil {

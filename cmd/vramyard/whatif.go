@@ -109,7 +109,7 @@ func (f *whatifFlags) run(cmd *cobra.Command, path string) error {
 	done()
 	if errors.Is(err, context.Canceled) && r != nil {
 		return finished(cmd.OutOrStdout(), f.jsonFile == "-" || f.csvFile == "-" || f.html.path == "-",
-			fmt.Sprintf("%d settings are tried", r.Points), func(w io.Writer) error { return whatif.WriteText(w, r) })
+			fmt.Sprintf("settings tried: %d", r.Points), func(w io.Writer) error { return whatif.WriteText(w, r) })
 	}
 	if err != nil {
 		return err
