@@ -43,7 +43,7 @@ func built(t *testing.T, query string) alloc.Setup {
 func TestFirstFitKeepsEveryInvariant(t *testing.T) {
 	for _, query := range []string{plain, streamed} {
 		s := props.SubjectOfSetup(built(t, query), sim.Config{Capacity: 256 * device.MiB})
-		r, err := props.Verify(s, props.Options{Sequences: 60})
+		r, err := props.Verify(s, props.Options{Sequences: 30})
 		require.NoError(t, err)
 		require.Positive(t, r.OutOfMemory)
 		r, err = props.VerifyFaults(s, props.Options{Sequences: 3, Faults: 20})

@@ -44,6 +44,10 @@ type channel struct {
 	drained [8]byte        // what is read from waking
 }
 
+// mostSleep in milliseconds is after how long this program looks for itself, and wakes whoever sleeps
+// there: a plug-in may have closed all files that it found, or written where it says who sleeps.
+const mostSleep = 50
+
 // mostOutput bounds in bytes what is kept of what an instance prints.
 const mostOutput = 64 << 10
 
@@ -175,7 +179,10 @@ func (c *channel) sleep(number uint32, most time.Duration) {
 	// First it is said, then looked at once more: whoever answers in between sees it and wakes.
 	c.programSleeps.Store(1)
 	if !c.stirs(number) {
-		_, _ = unix.Poll(c.waits[:], int(min(most.Milliseconds()+1, 60_000))) // the caller looks what there is
+		if n, _ := unix.Poll(c.waits[:], int(min(most.Milliseconds()+1, mostSleep))); n == 0 { // the caller looks what there is
+			wake(&c.callAsked)
+			wake(&c.deviceAnswered)
+		}
 	}
 	c.programSleeps.Store(0)
 	_, _ = unix.Read(c.waking, c.drained[:]) // nothing to read is no error

@@ -12,7 +12,7 @@
 // Code of others may crash, hang, exit, throw, print and write anywhere, so none of it runs in this
 // program. A small host, whose C++ source is embedded and compiled at first use into the user's
 // cache, loads the shared object and is forked for each instance, before any function of the plug-in was
-// called: each instance is as fresh as the first one and costs less than a millisecond, so that a
+// called: each instance is as fresh as the first one and costs a millisecond or two, so that a
 // verification can have thousands. What an instance does to itself is told by the call that met it, as a
 // [Fault], and nobody else notices. A plug-in that starts threads while it is loaded, or asks for the
 // device, is loaded after the fork, because a fork would not take that along.
@@ -43,9 +43,8 @@
 //
 // # Cost
 //
-// Alloc and Free cost a round trip between two processes and O(log live blocks), some hundred
-// nanoseconds where both have a core, tens of microseconds where they share one. A refusal costs a
-// walk.
+// Alloc and Free cost a round trip between two processes and O(log live blocks): about 20 µs where
+// cores are shared with others. A refusal costs a walk.
 //
 // # Source
 //

@@ -109,7 +109,7 @@ func startHost(c *Config) (*host, error) {
 	go func() { _ = cmd.Wait() }() // how it ends is told over the socket
 	h := &host{control: ends[0]}
 	if err := h.greeted(c); err != nil {
-		_ = unix.Close(ends[0]) // which ends it
+		_ = unix.Close(ends[0]) // which ends it, and a trial of loading that hangs
 		return nil, fmt.Errorf("plugin: %s cannot be loaded: %w", c.Path, err)
 	}
 	return h, nil

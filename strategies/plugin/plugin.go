@@ -48,8 +48,8 @@ var (
 )
 
 // New returns a fresh instance of the plug-in, whose calls of CUDA are answered by src. The first
-// one of a plug-in takes a tenth of a second, and some seconds if the host has to be compiled;
-// others are forked from the same host in less than a millisecond.
+// one of a plug-in takes some tens of milliseconds, and some seconds if the host has to be compiled;
+// others are forked from the same host in a millisecond or two.
 //
 // It fails if c is invalid, or if the plug-in cannot be loaded or does in its first call what no
 // allocator may do, which is a [*Fault].

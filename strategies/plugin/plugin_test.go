@@ -4,12 +4,19 @@ package plugin_test
 
 import (
 	"errors"
+	"os"
+	"path/filepath"
+	"runtime"
+	"strings"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 
 	"github.com/vramyard/vramyard/alloc"
 	"github.com/vramyard/vramyard/device"
+	"github.com/vramyard/vramyard/device/cuda"
+	"github.com/vramyard/vramyard/device/cuda/cudatest"
 	"github.com/vramyard/vramyard/device/sim"
 	"github.com/vramyard/vramyard/props"
 	"github.com/vramyard/vramyard/strategies/plugin"
@@ -173,6 +180,9 @@ func TestLoading(t *testing.T) {
 			require.Error(t, err)
 			require.Regexp(t, c.want, err.Error())
 			require.True(t, dev.Usage().Empty())
+			if name == "hangs" {
+				require.Eventually(t, func() bool { return processes(t, c.path) == 0 }, time.Minute, 10*time.Millisecond)
+			}
 		})
 	}
 }
@@ -191,6 +201,14 @@ func TestWhatForksDoNotTakeAlongIsLoadedInEachInstance(t *testing.T) {
 	}
 }
 
+// sequences is how many a test runs: each call of them is a round trip to a process.
+func sequences() int {
+	if testing.Short() {
+		return 3
+	}
+	return 12
+}
+
 // TestTheSuiteHoldsPlugins runs the property suite over allocators that are right.
 func TestTheSuiteHoldsPlugins(t *testing.T) {
 	t.Parallel()
@@ -203,11 +221,11 @@ func TestTheSuiteHoldsPlugins(t *testing.T) {
 		t.Run(query, func(t *testing.T) {
 			t.Parallel()
 			subject := props.SubjectOfSetup(named(t, path, query), sim.Config{Capacity: 256 * device.MiB})
-			r, err := props.Verify(subject, props.Options{Sequences: 20})
+			r, err := props.Verify(subject, props.Options{Sequences: sequences()})
 			require.NoError(t, err)
 			require.Positive(t, r.Grants)
 			require.Positive(t, r.OutOfMemory)
-			_, err = props.VerifyFaults(subject, props.Options{Sequences: 2, Faults: 20})
+			_, err = props.VerifyFaults(subject, props.Options{Sequences: 2, Faults: sequences()})
 			require.NoError(t, err)
 		})
 	}
@@ -226,7 +244,7 @@ func TestTheSuiteShrinksFaults(t *testing.T) {
 		"alloc=direct_alloc&free=direct_free&base=wrong_base": {"faults.c", props.ICheck, 1},
 	} {
 		subject := props.SubjectOfSetup(named(t, object(t, want.source, "-ldl"), query), sim.Config{Capacity: 64 * device.MiB})
-		_, err := props.Verify(subject, props.Options{Sequences: 20})
+		_, err := props.Verify(subject, props.Options{Sequences: 20, Tries: 500})
 		failure, ok := errors.AsType[*props.Failure](err)
 		require.True(t, ok, "%s: %v", query, err)
 		require.Equal(t, want.number, failure.Violation.Number, failure.Error())
@@ -285,4 +303,78 @@ func TestAddressesAreTheSameEveryTime(t *testing.T) {
 		}
 		require.Equal(t, first, walk)
 	}
+}
+
+// TestPluginsReachACard runs them over the CUDA driver's interface, by a stand-in of its own.
+func TestPluginsReachACard(t *testing.T) {
+	driver := cudatest.Build(t)
+	control := cudatest.Steer(t, driver)
+	source := object(t, "driver.c", "-ldl")
+	for query, path := range map[string]string{
+		"alloc=direct_alloc&free=direct_free": object(t, "faults.c"),
+		"alloc=vmm_alloc&free=vmm_free":       source,
+		"alloc=pool_alloc&free=pool_free":     source,
+	} {
+		dev, err := cuda.Open(cuda.Config{Driver: driver, Limit: 256 * device.MiB})
+		require.NoError(t, err)
+		s, err := named(t, path, query).New(dev)
+		require.NoError(t, err)
+		before := control.Left()
+		var last alloc.Block
+		for range 10 {
+			last, err = s.Alloc(alloc.Request{Size: 3000})
+			require.NoError(t, err, query)
+		}
+		require.Greater(t, control.Left(), before, query)
+		require.NoError(t, dev.Fill(last.Addr, last.Size, 7), "there is memory behind it")
+		_, err = s.Alloc(alloc.Request{Size: device.GiB})
+		require.ErrorIs(t, err, alloc.ErrOutOfMemory)
+		require.NoError(t, s.Free(last.Addr))
+		require.NoError(t, s.Close())
+		require.True(t, dev.Usage().Empty())
+		require.NoError(t, dev.Close())
+	}
+	require.Zero(t, control.Left())
+}
+
+// processes returns how many processes there are for a plug-in: its host, and its instances.
+func processes(t *testing.T, path string) (n int) {
+	t.Helper()
+	all, err := filepath.Glob("/proc/[0-9]*/cmdline")
+	require.NoError(t, err)
+	for _, f := range all {
+		if text, err := os.ReadFile(f); err == nil && strings.Contains(string(text), path) { // one may have ended since
+			n++
+		}
+	}
+	return n
+}
+
+func TestAnEndedInstanceLeavesNoProcess(t *testing.T) {
+	t.Parallel()
+	path := object(t, "faults.c")
+	setup := named(t, path, "alloc=crash&free=direct_free")
+	for range 5 {
+		dev, err := sim.New(sim.Config{})
+		require.NoError(t, err)
+		s, err := setup.New(dev)
+		require.NoError(t, err)
+		_, err = untilFault(s)
+		require.Error(t, err)
+		s, err = setup.New(dev)
+		require.NoError(t, err)
+		_, err = s.Alloc(alloc.Request{Size: 1})
+		require.NoError(t, err)
+		require.NoError(t, s.Close())
+	}
+	for range 3 { // nobody closes those
+		dev, err := sim.New(sim.Config{})
+		require.NoError(t, err)
+		_, err = setup.New(dev)
+		require.NoError(t, err)
+	}
+	require.Eventually(t, func() bool {
+		runtime.GC()
+		return processes(t, path) == 1
+	}, time.Minute, 10*time.Millisecond, "the host is left, for the next one")
 }
