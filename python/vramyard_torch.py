@@ -13,6 +13,7 @@ import json
 import os
 import pathlib
 import subprocess
+import warnings
 
 _SOURCE = pathlib.Path(__file__).resolve().parent.parent
 _lib = None
@@ -68,7 +69,10 @@ def use(strategy=None, config=None, trace=None, stats=None, poison=None, device=
     inner = allocator.allocator()
     for setter, function in _OPTIONAL.items():
         if not hasattr(inner, setter):
-            raise RuntimeError(f"vramyard: this version of PyTorch has no {setter}, without which memory is not safe")
+            if setter == "set_record_stream_fn":
+                raise RuntimeError(f"vramyard: this version of PyTorch has no {setter}, without which memory is not safe")
+            warnings.warn(f"vramyard: this version of PyTorch has no {setter}: what {function} is for does not work")
+            continue
         getattr(inner, setter)(ctypes.cast(getattr(_lib, function), ctypes.c_void_p).value)
     torch.cuda.memory.change_current_allocator(allocator)
     return allocator

@@ -6,6 +6,7 @@
 
 #include "vramyard.h"
 
+#include <pthread.h>
 #include <sys/mman.h>
 #include <unistd.h>
 
@@ -60,8 +61,26 @@ class error : public std::runtime_error {
   using std::runtime_error::runtime_error;
 };
 
-thread_local std::string last_error;
-thread_local std::string last_text;
+// words are what a thread was told. They are no thread_local variables: a library that is loaded late gets
+// few bytes of those, all libraries together, and Go's runtime wants some.
+struct words {
+  char error[room] = "";
+  std::string text;
+};
+
+struct words_key {
+  pthread_key_t key;
+  words_key() { pthread_key_create(&key, [](void *w) { delete static_cast<words *>(w); }); }
+} const of_thread;
+
+words &mine() {
+  auto *w = static_cast<words *>(pthread_getspecific(of_thread.key));
+  if (w == nullptr) {
+    w = new words;
+    pthread_setspecific(of_thread.key, w);
+  }
+  return *w;
+}
 
 const char *const in_child =
     "vramyard: this process was forked after libvramyard.so was loaded, and cannot use it: start workers with spawn or "
@@ -84,7 +103,7 @@ struct home {
 } const here;
 
 int told(int s, const char *text) {
-  if (s != ok) last_error = text;
+  if (s != ok) std::snprintf(mine().error, room, "%s", text);
   return s;
 }
 
@@ -242,12 +261,13 @@ void vramyard_release_pool(int device, pool_id id) { pool_call(pool_release, dev
 
 const char *vramyard_stats_json(void) {
   if (here.left()) return "{}";
+  std::string &text = mine().text;
   for (size_t n = 4096;;) {
-    last_text.resize(n);
-    const size_t need = vramyardGoStats(&last_text[0], n);
+    text.resize(n);
+    const size_t need = vramyardGoStats(&text[0], n);
     if (need <= n) {
-      last_text.resize(need);
-      return last_text.c_str();
+      text.resize(need);
+      return text.c_str();
     }
     n = need + 1024;  // they may grow meanwhile
   }
@@ -261,11 +281,12 @@ int vramyard_dump_trace(const char *path) {
 
 const char *vramyard_version(void) {
   if (here.left()) return "";
-  last_text.resize(64);
-  last_text.resize(vramyardGoVersion(&last_text[0], last_text.size()));
-  return last_text.c_str();
+  std::string &text = mine().text;
+  text.resize(64);
+  text.resize(vramyardGoVersion(&text[0], text.size()));
+  return text.c_str();
 }
 
-const char *vramyard_last_error(void) { return last_error.c_str(); }
+const char *vramyard_last_error(void) { return mine().error; }
 
 }  // extern "C"

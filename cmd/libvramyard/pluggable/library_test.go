@@ -17,6 +17,7 @@ import (
 	"github.com/vramyard/vramyard/cmd/libvramyard/pluggable"
 	"github.com/vramyard/vramyard/device"
 	"github.com/vramyard/vramyard/device/sim"
+	"github.com/vramyard/vramyard/harness/replay"
 	"github.com/vramyard/vramyard/harness/trace"
 	"github.com/vramyard/vramyard/strategies"
 )
@@ -130,20 +131,33 @@ func serve(t *testing.T, name string) {
 	require.NotZero(t, granted)
 	require.NoError(t, l.Reset())
 	require.NoError(t, l.Finish())
+	told(t, name, path, map[trace.Kind]int{
+		trace.Alloc: granted, trace.Free: granted - len(live), trace.Refused: refused, trace.Use: uses, trace.Trim: 1,
+	})
+}
+
+// told reads the trace of a strategy, counts what is in it, and replays it.
+func told(t *testing.T, name, path string, want map[trace.Kind]int) {
+	t.Helper()
 	tr, err := trace.Open(path, trace.Options{})
 	require.NoError(t, err)
 	counts := map[trace.Kind]int{}
 	for _, e := range tr.Events {
 		counts[e.Kind]++
 	}
-	require.Equal(t, granted, counts[trace.Alloc])
-	require.Equal(t, granted-len(live), counts[trace.Free])
-	require.Equal(t, refused, counts[trace.Refused])
-	require.Equal(t, uses, counts[trace.Use])
-	require.Equal(t, 1, counts[trace.Trim])
+	for kind, n := range want {
+		require.Equal(t, n, counts[kind], kind)
+	}
 	got, ok := tr.Header.Get("strategy")
 	require.True(t, ok)
 	require.Equal(t, name, got)
+	setup, err := strategies.All().Lookup(name, nil)
+	require.NoError(t, err)
+	dev, err := sim.New(sim.Config{Capacity: 8 * device.GiB}) // twice as much, because a replay waits for no stream
+	require.NoError(t, err)
+	again, err := replay.Run(tr, setup.ForCapacity(8*device.GiB), dev, replay.Options{})
+	require.NoError(t, err)
+	require.Equal(t, uint64(want[trace.Alloc]), again.Allocs)
 }
 
 // TestNoStreamIsGivenWhatAnotherStillUses frees a block on one stream whose work has not finished, and asks
