@@ -27,7 +27,8 @@ type benchFlags struct {
 	capacity   string
 	deviceFlags
 	arena             bool
-	jsonFile, profile string
+	jsonFile, csvFile string
+	profile           string
 	html              htmlFlag
 }
 
@@ -68,6 +69,7 @@ refuses a request ends the benchmark.`,
 	f.addDevice(c, "the arena is searched on smaller ones like it")
 	fl.BoolVar(&f.arena, "arena", false, "search the smallest arena of each strategy too, which takes a dozen runs")
 	fl.StringVar(&f.jsonFile, "json", "", `also write all figures as JSON to this file, "-" for standard output instead of tables`)
+	fl.StringVar(&f.csvFile, "csv", "", `also write all figures as CSV to this file, "-" for standard output instead of tables`)
 	f.html.add(c)
 	fl.StringVar(&f.profile, "cpuprofile", "", `write a CPU profile to this file, for "go tool pprof"; its samples are labelled by strategy, workload and live`)
 	return c
@@ -104,7 +106,7 @@ func (f *benchFlags) run(cmd *cobra.Command, _ []string) error {
 		r, err = bench.Measure(ctx, workloads, setups, o)
 		done()
 		if errors.Is(err, context.Canceled) && r != nil && len(r.Loops) > 0 {
-			return finished(cmd.OutOrStdout(), f.jsonFile == "-" || f.html.path == "-",
+			return finished(cmd.OutOrStdout(), f.quiet(),
 				fmt.Sprintf("%d of %d workloads are finished", len(r.Loops), len(workloads)),
 				func(w io.Writer) error { return report.BenchTables(w, r) })
 		}
@@ -149,7 +151,7 @@ func (f *benchFlags) judge() error {
 	case ext == ".gz" || ext == ".zst":
 		return flagError("cpuprofile", errCompressed)
 	}
-	return checkOutputs(nil, output{"json", f.jsonFile, false}, output{"cpuprofile", f.profile, false}, f.html.output())
+	return checkOutputs(nil, output{"json", f.jsonFile, false}, output{"csv", f.csvFile, false}, output{"cpuprofile", f.profile, false}, f.html.output())
 }
 
 // profiled calls next with measure, which a profile is taken of if one is asked for.
@@ -168,25 +170,32 @@ func (f *benchFlags) profiled(measure func() error, next func(measure func() err
 	})
 }
 
+// quiet reports whether standard output is a file, so that no tables are written to it.
+func (f *benchFlags) quiet() bool {
+	return f.jsonFile == "-" || f.csvFile == "-" || f.html.path == "-"
+}
+
 // written measures and writes the report wherever the flags ask for it.
 func (f *benchFlags) written(stdout io.Writer, measure func() error, result func() *bench.Report) error {
-	if f.jsonFile == "" {
-		if err := measure(); err != nil {
-			return err
+	into := func(path string, write func(io.Writer) error, inside func() error) error {
+		if path == "" {
+			return inside()
 		}
-		if f.html.path == "-" {
-			return nil // standard output holds one thing
+		return outfile.Write(path, document(stdout), func(w io.Writer) error {
+			if err := inside(); err != nil {
+				return err
+			}
+			return write(w)
+		})
+	}
+	tables := func() error {
+		if err := measure(); err != nil || f.quiet() {
+			return err
 		}
 		return report.BenchTables(stdout, result())
 	}
-	return outfile.Write(f.jsonFile, document(stdout), func(w io.Writer) error {
-		if err := measure(); err != nil {
-			return err
-		}
-		if err := encodeJSON(w, result()); err != nil || f.jsonFile == "-" || f.html.path == "-" {
-			return err
-		}
-		return report.BenchTables(stdout, result())
+	return into(f.jsonFile, func(w io.Writer) error { return encodeJSON(w, result()) }, func() error {
+		return into(f.csvFile, func(w io.Writer) error { return report.BenchCSV(w, result()) }, tables)
 	})
 }
 

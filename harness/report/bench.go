@@ -1,6 +1,10 @@
 package report
 
 import (
+	"bytes"
+	"encoding/csv"
+	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"slices"
@@ -37,6 +41,79 @@ func BenchTables(w io.Writer, r *bench.Report) error {
 		if _, err := fmt.Fprintf(w, "\n%s\n%s\n%s", s.Title, s.Terminal(1), note); err != nil {
 			return err
 		}
+	}
+	return nil
+}
+
+// BenchCSV writes the runs of a benchmark as comma-separated values, one line for each, with the names of the
+// JSON form in the first line, those within objects behind the object's and a point. A figure that does not exist
+// is empty.
+func BenchCSV(w io.Writer, r *bench.Report) error {
+	c := csv.NewWriter(w)
+	for i := range r.Runs {
+		text, err := json.Marshal(struct {
+			*bench.Run
+			Rounds  int           `json:"rounds"`
+			Clock   string        `json:"clock"`
+			Machine bench.Machine `json:"machine"`
+			Version string        `json:"version"`
+		}{&r.Runs[i], r.Rounds, r.Clock, r.Machine, r.Version})
+		if err != nil {
+			return err
+		}
+		var l csvLine
+		if err := l.add("", text); err != nil {
+			return err
+		}
+		if i == 0 {
+			err = c.Write(l.names)
+		}
+		if err := errors.Join(err, c.Write(l.cells)); err != nil {
+			return err
+		}
+	}
+	c.Flush()
+	return c.Error()
+}
+
+// csvLine is a line of a file with the names of its columns.
+type csvLine struct{ names, cells []string }
+
+// wholeObjects are the objects that stay one cell, because their fields differ from run to run.
+var wholeObjects = []string{"config", "parameters"}
+
+// add appends the fields of an object, in their order.
+func (l *csvLine) add(before string, object []byte) error {
+	d := json.NewDecoder(bytes.NewReader(object))
+	if _, err := d.Token(); err != nil {
+		return err
+	}
+	for d.More() {
+		t, err := d.Token()
+		if err != nil {
+			return err
+		}
+		var value json.RawMessage
+		if err := d.Decode(&value); err != nil {
+			return err
+		}
+		name := before + fmt.Sprint(t)
+		cell := string(value)
+		switch {
+		case cell == "null":
+			cell = ""
+		case value[0] == '"':
+			err = json.Unmarshal(value, &cell)
+		case value[0] == '{' && !slices.Contains(wholeObjects, name):
+			if err := l.add(name+".", value); err != nil {
+				return err
+			}
+			continue
+		}
+		if err != nil {
+			return err
+		}
+		l.names, l.cells = append(l.names, name), append(l.cells, cell)
 	}
 	return nil
 }
