@@ -3,6 +3,7 @@ package chart
 import (
 	"image/color"
 	"math"
+	"slices"
 
 	"gonum.org/v1/plot"
 	"gonum.org/v1/plot/font"
@@ -32,8 +33,9 @@ type Chart struct {
 	plot    *plot.Plot
 	x, y    Axis
 	entries []entry
-	beside  []string // text at the right of each row
-	rows    int      // rows of bars or marks; 0 if the chart has none
+	over    []plot.Plotter // marks of lines, which no line shall hide
+	beside  []string       // text at the right of each row
+	rows    int            // rows of bars or marks; 0 if the chart has none
 }
 
 // entry is one line of the legend.
@@ -85,7 +87,7 @@ func (c *Chart) Line(l Line) {
 		points = c.spread(l)
 	}
 	if len(points) > 0 {
-		c.plot.Add(&plotter.Scatter{XYs: points, GlyphStyle: l.Look.glyph()})
+		c.over = append(c.over, &plotter.Scatter{XYs: points, GlyphStyle: l.Look.glyph()})
 	}
 	c.legend(entry{l.Name, l.Look, true, len(points) > 0})
 }
@@ -140,6 +142,15 @@ func (c *Chart) Level(name string, look Look, y float64) {
 // Beside puts text at the right of each row, from the first on.
 func (c *Chart) Beside(texts []string) { c.beside = texts }
 
+// Key adds a mark to the legend that stands for marks in several colours.
+func (c *Chart) Key(name string, look Look) { c.legend(entry{name, look, false, true}) }
+
+// Note adds text to the legend that stands for nothing drawn.
+func (c *Chart) Note(text string) { c.legend(entry{name: text}) }
+
+// Span returns the length of the x axis in its values.
+func (c *Chart) Span() float64 { return c.x.High - c.x.Low }
+
 // legend adds a line to the legend.
 func (c *Chart) legend(e entry) {
 	if e.name != "" {
@@ -158,7 +169,11 @@ func (l Look) style() draw.LineStyle {
 
 // glyph returns how the look's marks are drawn.
 func (l Look) glyph() draw.GlyphStyle {
-	return draw.GlyphStyle{Color: l.Color, Radius: dot, Shape: l.Shape}
+	radius := dot
+	if l.small {
+		radius = dot / 2
+	}
+	return draw.GlyphStyle{Color: l.Color, Radius: radius, Shape: l.Shape}
 }
 
 // bar is a bar in a row.
@@ -231,7 +246,7 @@ func (l *layout) natural(width vg.Length) vg.Length {
 		return l.above() + vg.Length(l.rows)*l.text.Font.Size*1.5 + 4*l.line() + gap
 	}
 	const ratio = 0.62 // of a chart that is wider than high, about the golden section
-	return l.above() + min(width*ratio, 9*vg.Centimeter)
+	return l.above() + max(min(width*ratio, 9*vg.Centimeter), l.text.Width(l.y.Title)+2*gap)
 }
 
 // draw draws everything. It reports whether there was room for it.
@@ -255,6 +270,11 @@ func (l *layout) draw(all draw.Canvas) bool {
 	if s := inner.Size(); !(s.X >= 1.5*vg.Centimeter && s.Y >= vg.Centimeter/2) || l.rows > 0 && s.Y < vg.Length(l.rows)*l.ticks.Font.Size {
 		return false
 	}
+	if l.text.Width(l.x.Title)+2*gap > all.Size().X || l.text.Width(l.y.Title)+2*gap > all.Size().Y-l.above() {
+		return false
+	}
+	p.X.Tick.Marker = plot.ConstantTicks(l.apart(inner))
+	p.Add(l.over...)
 	p.Draw(area)
 	l.title(all, inner)
 	l.drawBeside(inner)
@@ -262,14 +282,46 @@ func (l *layout) draw(all draw.Canvas) bool {
 	return true
 }
 
+// apart returns the ticks of the x axis with as many of their labels, evenly, as do not touch.
+func (l *layout) apart(inner draw.Canvas) []Tick {
+	trX, _ := l.plot.Transforms(&inner)
+	ticks := slices.Clone(l.x.Ticks)
+	for every := 1; every < len(ticks); every++ {
+		kept, n, apart := slices.Clone(ticks), 0, true
+		right := -vg.Length(math.MaxFloat32)
+		for i := range kept {
+			if kept[i].Label == "" {
+				continue
+			}
+			if n++; (n-1)%every != 0 {
+				kept[i].Label = ""
+				continue
+			}
+			half, at := l.ticks.Width(kept[i].Label)/2, trX(kept[i].Value)
+			apart = apart && at-half >= right
+			right = at + half + gap
+		}
+		if apart {
+			return kept
+		}
+	}
+	return ticks
+}
+
+// within returns the middle of something long, at a place or as near to it as keeps it between two ends.
+func within(middle, long, low, high vg.Length) vg.Length {
+	return max(min(middle, high-long/2), low+long/2)
+}
+
 // title names the axes. The library would leave room for a name where the middle of a linear
 // axis is, which is near the end of a logarithmic one.
 func (l *layout) title(all, inner draw.Canvas) {
 	style := l.text
 	style.XAlign, style.YAlign = draw.XCenter, draw.YBottom
-	all.FillText(style, vg.Point{X: inner.Center().X, Y: gap}, l.x.Title)
+	all.FillText(style, vg.Point{X: within(inner.Center().X, style.Width(l.x.Title), all.Min.X+gap, all.Max.X-gap), Y: gap}, l.x.Title)
 	style.Rotation, style.YAlign = math.Pi/2, draw.YTop
-	all.FillText(style, vg.Point{X: gap / 2, Y: inner.Center().Y}, l.y.Title)
+	length := l.text.Width(l.y.Title)
+	all.FillText(style, vg.Point{X: gap / 2, Y: within(inner.Center().Y, length, all.Min.Y+gap, all.Max.Y-l.above())}, l.y.Title)
 }
 
 // drawBeside writes the text at the right of the rows.
@@ -295,6 +347,9 @@ func (l *layout) drawLegend(all draw.Canvas) {
 		if e.mark {
 			all.DrawGlyph(e.look.glyph(), vg.Point{X: left + thumb/2, Y: y})
 		}
-		all.FillText(style, vg.Point{X: left + thumb + gap, Y: y + style.FontExtents().Descent}, e.name)
+		if e.lined || e.mark {
+			left += thumb + gap
+		}
+		all.FillText(style, vg.Point{X: left, Y: y + style.FontExtents().Descent}, e.name)
 	}
 }

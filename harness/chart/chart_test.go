@@ -8,6 +8,8 @@ import (
 	"image/png"
 	"io"
 	"math"
+	"regexp"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -131,6 +133,59 @@ func TestPagesThatAreTooSmallAreRefused(t *testing.T) {
 	assert.ErrorContains(t, err, "no room for the figure on 3.0 x 2.0 cm")
 	c := chart.New(chart.FromZero("x", 1), chart.Rows(strings.Split(strings.Repeat("row ", 40), " ")))
 	assert.ErrorContains(t, c.Write(io.Discard, chart.PDF, chart.Page{Width: chart.OneColumn, Height: 4 * vg.Centimeter, Font: 8}), "no room")
+}
+
+// drawnTexts returns what is written in a chart, with its font and the place where it begins.
+func drawnTexts(t *testing.T, c *chart.Chart, p chart.Page) map[string]float64 {
+	t.Helper()
+	var b bytes.Buffer
+	require.NoError(t, c.Write(&b, chart.SVG, p))
+	at := map[string]float64{}
+	for _, m := range regexp.MustCompile(`<text x="([-0-9.]+)"[^>]*>([^<]*)</text>`).FindAllStringSubmatch(b.String(), -1) {
+		x, err := strconv.ParseFloat(m[1], 64)
+		require.NoError(t, err)
+		at[m[2]] = x
+	}
+	return at
+}
+
+func TestLabelsThatWouldTouchAreLeftOut(t *testing.T) {
+	page := chart.Page{Width: chart.OneColumn, Font: 8, Linked: true}
+	wide := drawnTexts(t, chart.New(chart.Between("x", 1, 1.08), chart.FromZero("y", 1)), page)
+	page.Font = 16
+	narrow := drawnTexts(t, chart.New(chart.Between("x", 1, 1.08), chart.FromZero("y", 1)), page)
+	for label, kept := range map[string]bool{"1.01": false, "1.02": true, "1.03": false} {
+		assert.Contains(t, wide, label)
+		assert.Equal(t, kept, narrow[label] > 0, "%s in %v", label, narrow)
+	}
+}
+
+func TestTitlesAreWithinThePage(t *testing.T) {
+	const title = "minimum capacity / lower bound"
+	rows := chart.Rows([]string{"a name that takes half of the page"})
+	page := chart.Page{Width: chart.OneColumn, Font: 8, Linked: true}
+	x := drawnTexts(t, chart.New(chart.FromZero(title, 1), rows), page)[title]
+	assert.Less(t, x+8*0.5*float64(len(title)), float64(chart.OneColumn), "the end of the title is on the page")
+	c := chart.New(chart.FromZero("x", 1), chart.FromZero(strings.Repeat("long ", 12), 1))
+	require.NoError(t, c.Write(io.Discard, chart.SVG, chart.Page{Width: chart.OneColumn, Font: 8}), "the page grows with the title")
+	c = chart.New(chart.FromZero("x", 1), chart.FromZero(strings.Repeat("long ", 12), 1))
+	assert.ErrorContains(t, c.Write(io.Discard, chart.SVG, chart.Page{Width: chart.OneColumn, Height: 5 * vg.Centimeter, Font: 8}), "no room")
+	c = chart.New(chart.FromZero(strings.Repeat("long ", 20), 1), chart.FromZero("y", 1))
+	assert.ErrorContains(t, c.Write(io.Discard, chart.SVG, chart.Page{Width: chart.OneColumn, Font: 8}),
+		"no room for the figure on a width of 8.5 cm with text of 8 points: want more of the one or less of the other")
+}
+
+// TestMarksLieOnAllLines draws two lines at one place: the marks of the lower one come behind the upper one.
+func TestMarksLieOnAllLines(t *testing.T) {
+	c := chart.New(chart.FromZero("x", 1), chart.FromZero("y", 1))
+	for i := range 2 {
+		c.Line(chart.Line{Look: chart.LookOf(i), Points: []chart.Point{{X: 0, Y: 1}, {X: 1, Y: 1}}, Marks: 4, Shift: 3 * i})
+	}
+	var b bytes.Buffer
+	require.NoError(t, c.Write(&b, chart.SVG, chart.Page{Width: chart.OneColumn, Font: 8, Linked: true}))
+	first, last := strings.Index(b.String(), "fill:#0072B2"), strings.LastIndex(b.String(), "fill:none;stroke:#D55E00")
+	require.Positive(t, last)
+	assert.Greater(t, first, last)
 }
 
 func TestSizesAndFormatsAreRead(t *testing.T) {

@@ -15,6 +15,13 @@ type Look struct {
 	Shape  draw.GlyphDrawer // of marks
 	Dashes []vg.Length      // of lines, in points; nil for a whole one
 	Width  vg.Length        // of lines, in points; 0 is the usual one
+	small  bool             // marks have half the size
+}
+
+// Small returns the look with marks of half the size, for many of them.
+func (l Look) Small() Look {
+	l.small = true
+	return l
 }
 
 // LookOf returns the look with a number from 0 on. Those of less than 32 differ, also in grey.

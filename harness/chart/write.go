@@ -96,6 +96,10 @@ func (c *Chart) Write(w io.Writer, f Format, p Page) error {
 	}
 	var drawn recorder.Canvas
 	if !l.draw(draw.NewCanvas(&drawn, p.Width, p.Height)) {
+		if p.Height >= natural { // more of it would not help
+			return fmt.Errorf("no room for the figure on a width of %.1f cm with text of %g points: want more of the one or less of the other",
+				p.Width/vg.Centimeter, float64(p.Font))
+		}
 		return fmt.Errorf("no room for the figure on %.1f x %.1f cm; at this width and font it takes about %.1f cm of height",
 			p.Width/vg.Centimeter, p.Height/vg.Centimeter, natural/vg.Centimeter)
 	}
