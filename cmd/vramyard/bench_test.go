@@ -1,6 +1,7 @@
 package main
 
 import (
+	"encoding/csv"
 	"encoding/json"
 	"os"
 	"os/exec"
@@ -56,6 +57,57 @@ func TestBenchJSONAlone(t *testing.T) {
 		require.EqualValues(t, 7, run.Params.Seed)
 		require.Equal(t, 200, run.Pairs)
 	}
+}
+
+// TestBenchCSVHasTheFiguresOfTheJSON holds every cell to the field of its name.
+func TestBenchCSVHasTheFiguresOfTheJSON(t *testing.T) {
+	dir := t.TempDir()
+	asJSON, asCSV := filepath.Join(dir, "b.json"), filepath.Join(dir, "b.csv")
+	out := succeed(t, benching("--strategies", "bfc,tlsf", "--workloads", "w1,w2", "--json", asJSON, "--csv", asCSV)...)
+	require.Contains(t, out, "│ bfc", "tables are there too")
+	raw, err := os.ReadFile(asJSON)
+	require.NoError(t, err)
+	var want map[string]any
+	require.NoError(t, json.Unmarshal(raw, &want))
+	file, err := os.Open(asCSV)
+	require.NoError(t, err)
+	defer file.Close()
+	rows, err := csv.NewReader(file).ReadAll()
+	require.NoError(t, err)
+	runs, _ := want["runs"].([]any)
+	require.Len(t, rows, 1+len(runs))
+	for i, row := range rows[1:] {
+		for k, name := range rows[0] {
+			var found any = want
+			if name != "version" && name != "clock" && name != "rounds" && !strings.HasPrefix(name, "machine.") {
+				found = runs[i]
+			}
+			for part := range strings.SplitSeq(name, ".") {
+				found = found.(map[string]any)[part]
+			}
+			switch v := found.(type) {
+			case nil:
+				require.Empty(t, row[k], name)
+			case string:
+				require.Equal(t, v, row[k], name)
+			default:
+				text, err := json.Marshal(v)
+				require.NoError(t, err)
+				require.JSONEq(t, string(text), row[k], name)
+			}
+		}
+	}
+	alone := succeed(t, benching("--strategies", "bfc", "--workloads", "w1", "--csv", "-")...)
+	require.True(t, strings.HasPrefix(alone, "strategy,config,"))
+	require.NotContains(t, alone, "│")
+	a, b := filepath.Join(dir, "a.svg"), filepath.Join(dir, "b.svg")
+	succeed(t, "plot", "--trace", "w1", "--out", a, asJSON)
+	succeed(t, "plot", "--trace", "w1", "--out", b, asCSV)
+	first, err := os.ReadFile(a)
+	require.NoError(t, err)
+	second, err := os.ReadFile(b)
+	require.NoError(t, err)
+	require.Equal(t, string(first), string(second))
 }
 
 func TestBenchProfileCanBeRead(t *testing.T) {

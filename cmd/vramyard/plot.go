@@ -26,17 +26,19 @@ func newPlot() *cobra.Command {
 	var f plotFlags
 	var kinds strings.Builder
 	for _, k := range figure.Kinds() {
-		fmt.Fprintf(&kinds, "  %-9s %s\n", k.Name, k.Doc)
+		fmt.Fprintf(&kinds, "  %-9s of %s: %s\n", k.Name, strings.Join(k.Of, ", "), k.Doc)
 	}
+	asJSON, asCSV := figure.Drawn()
 	c := &cobra.Command{
 		Use:   "plot --out FIGURE RESULT...",
 		Short: "Draw results as a figure for a paper",
-		Long: `Draw results as a figure for a paper. A RESULT is what --json of replay, compare, whatif or bench
-writes, or --csv of compare or whatif; "-" is standard input. FIGURE ends in .svg, .pdf or .png.
+		Long: "Draw results as a figure for a paper. A RESULT is what --json of " + asJSON + "\nwrites, or --csv of " + asCSV +
+			`; "-" is standard input. FIGURE ends in .svg, .pdf or .png.
 
 The kind of the figure follows from the results, and --kind chooses another that they allow:
 ` + kinds.String() + `
-Several results of replays of one trace are drawn together, and so are those of other commands.
+Several results of replays of one trace are drawn together, and so are those of each other command;
+of compare, whatif and offline also with each other.
 docs/plot.md shows each kind.`,
 		Example: "  vramyard plot --out capacity.pdf result.json\n" +
 			"  vramyard plot --out memory.pdf --size two caching.json bfc.json\n" +

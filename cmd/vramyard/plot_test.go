@@ -11,6 +11,8 @@ import (
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+
+	"github.com/vramyard/vramyard/harness/figure"
 )
 
 var rewrite = flag.Bool("rewrite", false, "write the pictures of docs/plot.md; look at them")
@@ -29,7 +31,7 @@ func TestThePageOfPlot(t *testing.T) {
 		}
 	}
 	shown := regexp.MustCompile(`\(plot/([a-z]+\.svg)\)`).FindAllStringSubmatch(string(page), -1)
-	require.Len(t, shown, 6)
+	require.Len(t, shown, 7)
 	for _, m := range shown {
 		file, err := os.ReadFile(m[1])
 		require.NoError(t, err)
@@ -42,8 +44,30 @@ func TestThePageOfPlot(t *testing.T) {
 		require.NoError(t, err)
 		assert.True(t, bytes.Equal(kept, file), "%s is not what the page writes: go test ./cmd/vramyard -run PageOfPlot -rewrite", m[1])
 	}
-	for _, file := range []string{"time.svg", "p99.pdf"} {
+	for _, file := range []string{"time.svg", "p99.pdf", "tradeoff.svg"} {
 		assert.FileExists(t, file)
+	}
+}
+
+// TestThePageOfPlotNamesTheResults holds docs/plot.md and the help to what is really taken.
+func TestThePageOfPlotNamesTheResults(t *testing.T) {
+	text, err := os.ReadFile("../../docs/plot.md")
+	require.NoError(t, err)
+	page := strings.Join(strings.Fields(string(text)), " ")
+	coded := func(names []string) string { return "`" + strings.Join(names, "`, `") + "`" }
+	for _, k := range figure.Kinds() {
+		assert.Contains(t, page, "| `"+k.Name+"` | "+coded(k.Of)+" | ")
+	}
+	asJSON, asCSV := figure.Drawn()
+	inPage := func(names string) string {
+		all := strings.Split(strings.Replace(names, " or ", ", ", 1), ", ")
+		return coded(all[:len(all)-1]) + " and `" + all[len(all)-1] + "`"
+	}
+	assert.Contains(t, page, "`--json` of "+inPage(asJSON)+" writes, and `--csv` of "+inPage(asCSV)+",")
+	help := strings.Join(strings.Fields(succeed(t, "plot", "--help")), " ")
+	assert.Contains(t, help, "--json of "+asJSON+" writes, or --csv of "+asCSV+";")
+	for _, r := range figure.Results() {
+		assert.Contains(t, page, "`"+r.Command+"`")
 	}
 }
 
@@ -57,7 +81,7 @@ func TestPlotRefusesWhatIsWrong(t *testing.T) {
 		"--font: want 4 to 30 points":                                 {"--out", out, "--font", "NaN", a},
 		"--strategies: want at least one":                             {"--out", out, "--strategies", " ,", a},
 		`no run of "slob": the results have bfc, caching, tlsf`:       {"--out", out, "--strategies", "slob", a},
-		"can be drawn as capacity or waste or budget, not as time":    {"--out", out, "--kind", "time", a},
+		"want the kind capacity, waste, budget or tradeoff, not time": {"--out", out, "--kind", "time", a},
 		"no such file or directory":                                   {"--out", out, "missing.json"},
 		"no room for the figure on 2.0 x 2.0 cm":                      {"--out", out, "--size", "2x2", a},
 		"standard input can be read only once":                        {"--out", out, "-", "-"},

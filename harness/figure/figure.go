@@ -3,6 +3,7 @@ package figure
 import (
 	"errors"
 	"fmt"
+	"image/color"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -25,37 +26,44 @@ type Options struct {
 
 // Kind is a kind of figure.
 type Kind struct {
-	Name    string   // as Options have it
-	Doc     string   // what it shows
-	Schemas []string // results that it can be drawn of
-	Metric  string   // that is drawn unless another is asked for
-	draw    func(*drawing) (*chart.Chart, error)
+	Name   string   // as Options have it
+	Doc    string   // what it shows
+	Of     []string // commands whose results it can be drawn of
+	Mixed  bool     // results of several of them can be drawn together
+	Metric string   // that is drawn unless another is asked for
+	draw   func(*drawing) (*chart.Chart, error)
 }
 
 // Kinds returns all kinds. Of those that can be drawn of a result the first is its own.
 func Kinds() []Kind {
-	compared := []string{schemaCompare, schemaWhatif}
+	needs := []string{ofCompare, ofWhatif, ofOffline}
 	return []Kind{
 		{"memory", "memory over events: a run with what is requested, allocated and reserved, or one of them for several runs",
-			[]string{schemaReplay}, "reserved", (*drawing).memory},
-		{"capacity", "minimum capacity by strategy: bars with the lower bound, or, on several traces, marks in multiples of it",
-			compared, "min_capacity_bytes", (*drawing).capacity},
+			[]string{ofReplay}, false, "reserved", (*drawing).memory},
+		{"capacity", "minimum capacity by strategy or placement: bars with the lower bound, or, on several traces, marks in multiples of it",
+			needs, true, "min_capacity_bytes", (*drawing).capacity},
 		{"waste", "reservation waste and fragmentation by strategy; on several traces one of them",
-			[]string{schemaCompare, schemaWhatif, schemaReplay}, "reservation_waste", (*drawing).waste},
+			[]string{ofCompare, ofWhatif, ofReplay}, false, "reservation_waste", (*drawing).waste},
 		{"budget", "share of the traces that complete on a device of a multiple of their lower bounds",
-			compared, "min_capacity_bytes", (*drawing).budget},
+			needs, true, "min_capacity_bytes", (*drawing).budget},
+		{"tradeoff", "memory against time, of strategies or of the settings that a search tried, and those that none beats in both",
+			[]string{ofTune, ofCompare}, false, "min_capacity_bytes", (*drawing).tradeoff},
 		{"time", "time of a pair of a free and an allocation over live blocks, by strategy",
-			[]string{schemaBench}, "ns_per_pair_median", (*drawing).time},
+			[]string{ofBench}, false, "ns_per_pair_median", (*drawing).time},
 	}
 }
 
 // run is one run to draw.
 type run struct {
 	resultdiff.Run
-	label  string // in legends and at rows
-	number int    // that its look goes by
-	of     string // trace, or workload without its parameters
-	series *replay.Series
+	label   string      // in legends and at rows
+	number  int         // that its look goes by
+	hue     color.Color // nil for that of the number
+	plain   bool        // no strategy, whose looks are coloured
+	setting bool        // the label is a setting of the strategy
+	point   int         // setting of a search; 0 is its preset
+	of      string      // trace, or workload without its parameters
+	series  *replay.Series
 }
 
 // value returns a figure as a number.
@@ -101,17 +109,20 @@ func Draw(sources []*Source, o Options) (*chart.Chart, error) {
 
 // kindFor returns the kind to draw of some results.
 func kindFor(sources []*Source, name string) (Kind, error) {
-	first := sources[0]
+	commands := []string{sources[0].of.Command}
 	for _, s := range sources[1:] {
-		if s.result.Schema != first.result.Schema {
-			return Kind{}, fmt.Errorf("%s is %s and %s is %s: a figure is of one kind of result",
-				first.name, first.result.Schema, s.name, s.result.Schema)
+		if !slices.Contains(commands, s.of.Command) {
+			commands = append(commands, s.of.Command)
 		}
 	}
 	var names, possible []string
 	for _, k := range Kinds() {
 		names = append(names, k.Name)
-		if !slices.Contains(k.Schemas, first.result.Schema) {
+		takes := len(commands) == 1 || k.Mixed
+		for _, c := range commands {
+			takes = takes && slices.Contains(k.Of, c)
+		}
+		if !takes {
 			continue
 		}
 		if name == "" || k.Name == name {
@@ -119,13 +130,17 @@ func kindFor(sources []*Source, name string) (Kind, error) {
 		}
 		possible = append(possible, k.Name)
 	}
-	switch {
-	case len(possible) == 0:
-		return Kind{}, fmt.Errorf("%s: there is no figure of %s", first.name, first.result.Schema)
-	case !slices.Contains(names, name):
-		return Kind{}, fmt.Errorf("unknown kind %q: want one of %s", name, strings.Join(names, ", "))
+	of := sources[0].name + " is a result of " + commands[0]
+	if len(commands) > 1 {
+		of = "the results are of " + strings.Join(commands, " and ")
 	}
-	return Kind{}, fmt.Errorf("%s is %s: it can be drawn as %s, not as %s", first.name, first.result.Schema, strings.Join(possible, " or "), name)
+	switch {
+	case !slices.Contains(names, name) && name != "":
+		return Kind{}, fmt.Errorf("unknown kind %.60q: want %s", name, either(names))
+	case len(possible) == 0:
+		return Kind{}, fmt.Errorf("%s: no figure is of both", of)
+	}
+	return Kind{}, fmt.Errorf("%s: want the kind %s, not %s", of, either(possible), name)
 }
 
 // errNoRuns is what is wrong with results that hold none.
@@ -158,11 +173,15 @@ func (d *drawing) collect(sources []*Source, o Options) error {
 	for i := range d.runs {
 		r := &d.runs[i]
 		r.number = slices.Index(names, r.label)
-		if o.Number != nil && r.label == r.Strategy {
+		switch {
+		case o.Number == nil || r.plain:
+		case r.label == r.Strategy:
 			r.number = o.Number(r.Strategy)
+		case r.setting:
+			r.hue = chart.LookOf(o.Number(r.Strategy)).Color
 		}
-		r.label = clipped(r.label)
 	}
+	clip(d.runs, names)
 	return nil
 }
 
@@ -170,10 +189,16 @@ func (d *drawing) collect(sources []*Source, o Options) error {
 func newRun(s *Source, r resultdiff.Run) run {
 	out := run{Run: r, label: r.Strategy, of: r.Trace, series: s.series}
 	if label := r.Figure("label").Text(); label != "" {
-		out.label = label
+		out.label, out.setting = label, label != r.Strategy
 	}
-	if s.result.Schema == schemaBench {
+	switch s.of.Command {
+	case ofBench:
 		out.of, _, _ = strings.Cut(r.Trace, " ") // the rest is the parameters
+	case ofOffline:
+		out.plain = true
+	case ofTune:
+		n, _ := out.value(fieldPoint)
+		out.point = int(n)
 	}
 	return out
 }
@@ -206,7 +231,7 @@ func tellApart(runs []run, sources []*Source) {
 	seen := map[string]int{}
 	for i := range runs {
 		r := &runs[i]
-		key := r.of + "\x00" + r.Trace + "\x00" + r.label
+		key := fmt.Sprint(r.of, "\x00", r.Trace, "\x00", r.label, "\x00", r.point)
 		seen[key]++
 		if n := seen[key]; n > 1 {
 			r.label = fmt.Sprintf("%s (%d)", r.label, n)
@@ -234,14 +259,46 @@ func distinct(runs []run, of func(*run) string) (all []string) {
 	return all
 }
 
-// clipped returns a name as it can be drawn: its control characters escaped, and no more than fits a row.
+// mostName is how many characters of a name are drawn.
+const mostName = 36
+
+// clipped returns a name as it can be drawn: its control characters escaped, and no more than fits a row. Of a
+// long one the middle is left out, because those of settings differ at their ends.
 func clipped(s string) string {
-	const most = 36
-	if short := []rune(s); len(short) > most {
-		s = string(short[:most-1]) + "…"
+	if long := []rune(s); len(long) > mostName {
+		const end = mostName / 2
+		s = string(long[:mostName-end-1]) + "…" + string(long[len(long)-end:])
 	}
 	return report.Printable(s)
 }
 
+// clip makes the labels short. Those that would be the same then get numbers.
+func clip(runs []run, names []string) {
+	short := map[string]string{}
+	taken := map[string]bool{}
+	for _, name := range names {
+		s := clipped(name)
+		for n := 2; taken[s]; n++ {
+			s = fmt.Sprintf("%s (%d)", clipped(name), n)
+		}
+		short[name], taken[s] = s, true
+	}
+	for i := range runs {
+		runs[i].label = short[runs[i].label]
+	}
+}
+
+// plainColor is a grey on which a bound is seen.
+var plainColor = color.Gray{0x88}
+
 // look returns the look of a run.
-func (r *run) look() chart.Look { return chart.LookOf(r.number) }
+func (r *run) look() chart.Look {
+	l := chart.LookOf(r.number)
+	switch {
+	case r.plain:
+		l.Color = plainColor
+	case r.hue != nil:
+		l.Color = r.hue
+	}
+	return l
+}

@@ -18,8 +18,10 @@ import (
 	"github.com/vramyard/vramyard/harness/chart"
 	"github.com/vramyard/vramyard/harness/compare"
 	"github.com/vramyard/vramyard/harness/figure"
+	"github.com/vramyard/vramyard/harness/offline"
 	"github.com/vramyard/vramyard/harness/replay"
 	"github.com/vramyard/vramyard/harness/report"
+	"github.com/vramyard/vramyard/harness/tune"
 )
 
 // read reads a source that must be right.
@@ -75,7 +77,7 @@ func TestCapacityIsSortedAndSaysWhatDoesNotComplete(t *testing.T) {
 	names := slices.DeleteFunc(texts(drawn), func(s string) bool { return !slices.Contains([]string{"worse", "never", "best"}, s) })
 	assert.Equal(t, []string{"never", "worse", "best"}, names, "rows are written from the bottom")
 	all := texts(drawn)
-	for _, want := range []string{"1.10×", "1.50×", "none", "lower bound, 10.00 GiB", "minimum capacity (GiB)"} {
+	for _, want := range []string{"1.100×", "1.500×", "none", "lower bound, 10.00 GiB", "minimum capacity (GiB)"} {
 		assert.Contains(t, all, want)
 	}
 	assert.Equal(t, drawn, svg(t, figure.Options{}, read(t, "a.csv", csv)), "CSV draws the same")
@@ -182,6 +184,120 @@ func TestTimesAreOverLiveBlocks(t *testing.T) {
 	}
 }
 
+// packed returns the result of an offline search.
+func packed(t *testing.T, trace string, lower, best device.Size) string {
+	t.Helper()
+	text, err := json.Marshal(offline.Report{Schema: offline.Schema, Traces: []*offline.Summary{{Trace: trace, LowerBound: lower,
+		Greedy: []offline.Placement{{Method: "greedy by size", Height: 2 * best}}, Best: offline.Placement{Method: "repacked", Height: best}}}})
+	require.NoError(t, err)
+	return string(text)
+}
+
+func TestPlacementsStandBesideStrategies(t *testing.T) {
+	text, _ := compared(t, row("t", "a", 1<<30, 3<<30))
+	strategies := read(t, "a.json", text)
+	for _, sources := range [][]*figure.Source{{read(t, "o.json", packed(t, "t", 1<<30, 1<<30))}, {strategies, read(t, "o.json", packed(t, "t", 1<<30, 1<<30))}} {
+		all := texts(svg(t, figure.Options{}, sources...))
+		for _, want := range []string{"offline: best", "1.000×", "offline: by size", "2.000×"} {
+			assert.Contains(t, all, want)
+		}
+		assert.Equal(t, len(sources) == 2, slices.Contains(all, "3.000×"))
+	}
+	_, err := figure.Draw([]*figure.Source{strategies, read(t, "o.json", packed(t, "t", 2<<30, 2<<30))}, figure.Options{})
+	assert.ErrorContains(t, err, "capacity: the runs on t have lower bounds of 2147483648 and 1073741824 bytes")
+	_, err = figure.Draw([]*figure.Source{strategies, read(t, "o.json", packed(t, "t", 1<<30, 1<<30))}, figure.Options{Kind: "waste"})
+	assert.ErrorContains(t, err, "the results are of compare and offline: want the kind capacity or budget, not waste")
+}
+
+// searched returns the result of a search over settings, each of a time and a capacity in MiB on one trace.
+func searched(t *testing.T, strategy string, points ...[2]float64) string {
+	t.Helper()
+	r := tune.Result{Schema: tune.Schema, Strategy: strategy}
+	for _, p := range points {
+		run := row("t", strategy, 1<<20, device.Size(p[1]*(1<<20)))
+		run.NsPerOp = p[0]
+		r.Searched = append(r.Searched, tune.Point{Config: json.RawMessage("{}"), Runs: []compare.Run{run}})
+	}
+	r.Preset = r.Searched[0]
+	for _, p := range []*tune.Point{&r.Smallest, &r.Fastest} {
+		p.Config = json.RawMessage("{}")
+	}
+	text, err := json.Marshal(r)
+	require.NoError(t, err)
+	return string(text)
+}
+
+func TestTradeoffJoinsWhatNoneBeats(t *testing.T) {
+	text := searched(t, "a", [2]float64{100, 4}, [2]float64{200, 2}, [2]float64{300, 3}, [2]float64{400, 1}, [2]float64{50, 0})
+	drawn := svg(t, figure.Options{}, read(t, "a.json", text))
+	for _, want := range []string{"a, none better in both", "preset", "settings tried", "1 not drawn: not every trace completes", "time of an operation (ns)"} {
+		assert.Contains(t, texts(drawn), want)
+	}
+	front := regexp.MustCompile(`<path d="(M[^"]*)" style="fill:none;stroke:#0072B2`).FindAllStringSubmatch(drawn, -1)
+	require.NotEmpty(t, front)
+	assert.Equal(t, 4, strings.Count(front[0][1], "L"), "three points, with a step between any two: %s", front[0][1])
+	two := texts(svg(t, figure.Options{}, read(t, "a.json", text), read(t, "b.json", searched(t, "b", [2]float64{60, 5}))))
+	assert.Contains(t, two, "b, none better in both")
+
+	slow, quick := row("t", "slow", 1<<20, 1<<20), row("t", "quick", 1<<20, 3<<20)
+	slow.NsPerOp, quick.NsPerOp = 9, 3
+	both, csv := compared(t, slow, quick)
+	fromJSON := svg(t, figure.Options{Kind: "tradeoff"}, read(t, "a.json", both))
+	for _, want := range []string{"slow", "quick", "none better in both"} {
+		assert.Contains(t, texts(fromJSON), want)
+	}
+	assert.Equal(t, fromJSON, svg(t, figure.Options{Kind: "tradeoff"}, read(t, "a.csv", csv)))
+	none, _ := compared(t, row("t", "a", 1<<20, 1<<20))
+	_, err := figure.Draw([]*figure.Source{read(t, "a.json", none)}, figure.Options{Kind: "tradeoff"})
+	assert.ErrorContains(t, err, "tradeoff: nothing completes every trace and has a time")
+}
+
+// TestFailuresStayApart draws a run in which every other request fails.
+func TestFailuresStayApart(t *testing.T) {
+	var points []replay.Point
+	for i := range 2000 {
+		points = append(points, replay.Point{Event: i, Reserved: 1 << 30, OOMs: uint32(i % 2)})
+	}
+	drawn := svg(t, figure.Options{}, read(t, "a.json", replayed(t, "a", points)))
+	strokes := strings.Count(drawn, "stroke:#C00000")
+	assert.Greater(t, strokes, 40)
+	assert.Less(t, strokes, 51)
+}
+
+// TestRequestedIsOfTheRunThatServes draws a run that refuses all, first.
+func TestRequestedIsOfTheRunThatServes(t *testing.T) {
+	course := func(requested device.Size, ooms uint32) *figure.Source {
+		return read(t, "a.json", replayed(t, fmt.Sprint("s", ooms), []replay.Point{{Event: 0, Requested: requested, OOMs: ooms}, {Event: 9, Requested: requested, OOMs: ooms}}))
+	}
+	line := regexp.MustCompile(`<path d="([^"]*)" style="fill:none;stroke:#404040`)
+	one := line.FindAllStringSubmatch(svg(t, figure.Options{}, course(0, 1), course(1<<30, 0)), -1)
+	other := line.FindAllStringSubmatch(svg(t, figure.Options{}, course(1<<30, 0), course(0, 1)), -1)
+	assert.Equal(t, other, one)
+	require.NotEmpty(t, one)
+}
+
+// TestLongNamesStayApart draws settings whose names differ only where they are cut.
+func TestLongNamesStayApart(t *testing.T) {
+	var runs []string
+	for _, x := range "xyz" {
+		label := strings.Repeat("a", 30) + string(x) + strings.Repeat("b", 30)
+		runs = append(runs, fmt.Sprintf(`{"label":%q,"strategy":"s","trace":"t","lower_bound_bytes":1,"min_capacity_bytes":%d}`, label, 2+x))
+	}
+	all := texts(svg(t, figure.Options{}, read(t, "a.json", `{"schema":"vramyard-whatif/1","runs":[`+strings.Join(runs, ",")+`]}`)))
+	short := strings.Repeat("a", 17) + "…" + strings.Repeat("b", 18)
+	for _, want := range []string{short, short + " (2)", short + " (3)"} {
+		assert.Contains(t, all, want)
+	}
+}
+
+// TestSettingsHaveTheColourOfTheirStrategy draws a setting, which has no colour of its own.
+func TestSettingsHaveTheColourOfTheirStrategy(t *testing.T) {
+	text := `{"schema":"vramyard-whatif/1","runs":[{"label":"other","strategy":"o","trace":"t","min_capacity_bytes":5},` +
+		`{"label":"s x:1","strategy":"s","trace":"t","min_capacity_bytes":5}]}`
+	drawn := svg(t, figure.Options{Number: func(name string) int { return len(name) * 2 }}, read(t, "a.json", text))
+	assert.Equal(t, 2, strings.Count(drawn, "fill:#009E73"), "the third colour, of both strategies")
+}
+
 func TestEveryNumberOfStrategiesIsDrawn(t *testing.T) {
 	for _, n := range []int{1, 2, 7, 16, 40} {
 		var runs []compare.Run
@@ -209,19 +325,18 @@ func TestWrongInputIsRefused(t *testing.T) {
 		o     figure.Options
 		texts []string
 	}{
-		`unknown kind "pie": want one of memory, capacity, waste, budget, time`:                       {figure.Options{Kind: "pie"}, []string{a}},
-		"0.json is vramyard-compare/1: it can be drawn as capacity or waste or budget, not as memory": {figure.Options{Kind: "memory"}, []string{a}},
-		"0.json is vramyard-compare/1 and 1.json is vramyard-replay/1":                                {figure.Options{}, []string{a, r}},
-		"0.json: there is no figure of vramyard-verify/1":                                             {figure.Options{}, []string{`{"schema":"vramyard-verify/1","strategy":"a","trace":"t"}`}},
-		`no run of "b": the results have a`:                                                           {figure.Options{Strategies: []string{"b"}}, []string{a}},
-		`no run on "v": the results are on t, u`:                                                      {figure.Options{Trace: "v"}, []string{two}},
-		"the results hold no run":                                                                     {figure.Options{}, []string{empty}},
-		`capacity: no run has a number for "min_capacity_bytes"`:                                      {figure.Options{}, []string{none}},
-		`capacity: metric "ns_per_op": want one of bytes`:                                             {figure.Options{Metric: "ns_per_op"}, []string{a}},
-		`waste: metric "ns_per_op": want one of reservation_waste, external`:                          {figure.Options{Kind: "waste", Metric: "ns_per_op"}, []string{a}},
-		"budget: want results on at least two traces":                                                 {figure.Options{Kind: "budget"}, []string{a}},
-		`memory: metric "x": want requested, allocated or reserved`:                                   {figure.Options{Metric: "x"}, []string{r}},
-		"memory: the result holds no course of its run":                                               {figure.Options{}, []string{noCourse}},
+		`unknown kind "pie": want memory, capacity, waste, budget, tradeoff or time`:                   {figure.Options{Kind: "pie"}, []string{a}},
+		"0.json is a result of compare: want the kind capacity, waste, budget or tradeoff, not memory": {figure.Options{Kind: "memory"}, []string{a}},
+		"the results are of compare and replay: no figure is of both":                                  {figure.Options{}, []string{a, r}},
+		`no run of "b": the results have a`:                                                            {figure.Options{Strategies: []string{"b"}}, []string{a}},
+		`no run on "v": the results are on t, u`:                                                       {figure.Options{Trace: "v"}, []string{two}},
+		"the results hold no run":                                                                      {figure.Options{}, []string{empty}},
+		`capacity: no run has a number for "min_capacity_bytes"`:                                       {figure.Options{}, []string{none}},
+		`capacity: metric "ns_per_op": want one of bytes`:                                              {figure.Options{Metric: "ns_per_op"}, []string{a}},
+		`waste: metric "ns_per_op": want one of reservation_waste, external`:                           {figure.Options{Kind: "waste", Metric: "ns_per_op"}, []string{a}},
+		"budget: want results on at least two traces":                                                  {figure.Options{Kind: "budget"}, []string{a}},
+		`memory: metric "x": want requested, allocated or reserved`:                                    {figure.Options{Metric: "x"}, []string{r}},
+		"memory: the result holds no course of its run":                                                {figure.Options{}, []string{noCourse}},
 	} {
 		var sources []*figure.Source
 		for i, text := range c.texts {
@@ -231,9 +346,15 @@ func TestWrongInputIsRefused(t *testing.T) {
 		assert.ErrorContains(t, err, want)
 	}
 	for text, want := range map[string]string{
+		`{"schema":"vramyard-verify/1"}`:                               "a: there is no figure of a result of verify: memory is of replay, capacity is of compare, whatif or offline, ",
+		`{"schema":"vramyard-diff/1"}`:                                 "a: there is no figure of a result of diff",
+		`{"schema":"vramyard-postmortem/1"}`:                           "a: there is no figure of a result of replay --explain",
+		`{"schema":"vramyard-offline/1","traces":[null]}`:              `a: "traces": want objects`,
+		`{"schema":"vramyard-offline/1","traces":[{"trace":""}]}`:      `a: "runs", run 0: want "strategy" and "trace"`,
+		`{"schema":"vramyard-tune/1","evaluated_points":[{"runs":1}]}`: "a: json: cannot unmarshal number",
 		"":                                "a: byte 0: JSON ends in the middle",
-		"hello\n1,2\n":                    "a: no result: want the JSON of a command, or CSV",
-		`{"schema":"x"}`:                  `a: schema "x": want one of`,
+		"hello\n1,2\n":                    "a: no result: want what --json of replay, compare, whatif, tune, offline or bench writes, or --csv of compare, whatif or bench",
+		`{"schema":"x"}`:                  `a: schema "x": want the result of replay, compare, whatif, tune, offline or bench`,
 		"trace,strategy,ns_per_op\nt,s,x": `a: line 2, "ns_per_op": "x" is no number`,
 		"trace,strategy\nt":               "a: record on line 2: wrong number of fields",
 		"trace,strategy,a,a\nt,s,1,2":     `a: the column "a" is there twice`,
@@ -248,7 +369,7 @@ func TestWrongInputIsRefused(t *testing.T) {
 func TestLongAndHostileNamesAreShort(t *testing.T) {
 	text, _ := compared(t, row("t", strings.Repeat("n", 1<<20), 1<<30, 2<<30), row("t", "\x1b[31m<b>", 1<<30, 3<<30))
 	all := texts(svg(t, figure.Options{}, read(t, "a.json", text)))
-	assert.Contains(t, all, strings.Repeat("n", 35)+"…")
+	assert.Contains(t, all, strings.Repeat("n", 17)+"…"+strings.Repeat("n", 18))
 	assert.Contains(t, all, "&#34;\\x1b[31m&lt;b&gt;&#34;")
 }
 

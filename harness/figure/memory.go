@@ -1,8 +1,10 @@
 package figure
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
+	"math"
 	"slices"
 	"strings"
 
@@ -51,8 +53,12 @@ func (d *drawing) memory() (*chart.Chart, error) {
 			high = max(high, float64(max(p.Requested, p.Allocated, p.Reserved)))
 		}
 	}
+	alone := len(d.runs) == 1 && !d.asked
+	if least, ok := d.runs[0].value(bound); alone && ok {
+		high = max(high, least) // a run that found no memory may stay below it
+	}
 	c := chart.New(chart.Counts("event", events), chart.Bytes("memory", high))
-	if len(d.runs) == 1 && !d.asked {
+	if alone {
 		d.alone(c)
 	} else {
 		d.together(c, list[which])
@@ -72,8 +78,8 @@ func (d *drawing) alone(c *chart.Chart) {
 		}
 		c.Line(chart.Line{Name: s.name, Look: look, Points: course(d.runs[0].series, s), Steps: true, Marks: 5, Shift: 3 * i})
 	}
-	if bound, ok := d.runs[0].value("lower_bound_bytes"); ok && bound > 0 {
-		c.Level("lower bound", chart.Neutral(), bound)
+	if least, ok := d.runs[0].value(bound); ok && least > 0 {
+		c.Level("lower bound", chart.Neutral(), least)
 	}
 }
 
@@ -82,11 +88,22 @@ func (d *drawing) together(c *chart.Chart, s sum) {
 	if s.name != "requested" {
 		look := chart.Neutral()
 		look.Dashes = nil
-		c.Line(chart.Line{Name: "requested", Look: look, Points: course(d.runs[0].series, sums()[0]), Steps: true})
+		c.Line(chart.Line{Name: "requested", Look: look, Points: course(d.served(), sums()[0]), Steps: true})
 	}
 	for i, r := range d.runs {
 		c.Line(chart.Line{Name: r.label, Look: r.look(), Points: course(r.series, s), Steps: true, Marks: 5, Shift: 3 * i})
 	}
+}
+
+// served returns the course with the fewest refusals: what was refused is not among what it has as requested.
+func (d *drawing) served() *replay.Series {
+	refusals := func(r run) (n uint64) {
+		for _, p := range r.series.Points {
+			n += uint64(p.OOMs)
+		}
+		return n
+	}
+	return slices.MinFunc(d.runs, func(a, b run) int { return cmp.Compare(refusals(a), refusals(b)) }).series
 }
 
 // mostPoints is how many steps a line has at most: more than a column of a journal can show.
@@ -109,14 +126,20 @@ func course(s *replay.Series, of sum) (points []chart.Point) {
 	return append(points, chart.Point{X: float64(begin - 1), Y: last.Y})
 }
 
-// failures marks where requests find no memory: where such begin, if several follow each other.
+// mostFailures is how many strokes fit beside each other in a column of a journal so that each can be seen.
+const mostFailures = 48
+
+// failures marks where requests find no memory: where such begin, if several follow each other. Those of one
+// run that would touch are one.
 func (d *drawing) failures(c *chart.Chart, s sum) {
 	var at []chart.Point
+	apart := c.Span() / mostFailures
 	for _, r := range d.runs {
-		before := false
+		before, last := false, math.Inf(-1)
 		for _, p := range r.series.Points {
-			if p.OOMs > 0 && !before {
-				at = append(at, chart.Point{X: float64(p.Event), Y: float64(s.of(p))})
+			if x := float64(p.Event); p.OOMs > 0 && !before && x >= last+apart {
+				at = append(at, chart.Point{X: x, Y: float64(s.of(p))})
+				last = x
 			}
 			before = p.OOMs > 0
 		}

@@ -9,18 +9,9 @@ import (
 	"io"
 	"slices"
 
-	"github.com/vramyard/vramyard/harness/compare"
 	"github.com/vramyard/vramyard/harness/replay"
 	"github.com/vramyard/vramyard/harness/resultdiff"
 	"github.com/vramyard/vramyard/internal/unpack"
-)
-
-// The results that figures are made of.
-const (
-	schemaBench   = "vramyard-bench/1"
-	schemaCompare = compare.Schema
-	schemaReplay  = replay.Schema
-	schemaWhatif  = "vramyard-whatif/1"
 )
 
 // maxBytes bounds what is read of a file, decompressed; resultdiff has the same bound.
@@ -29,6 +20,7 @@ const maxBytes = 1 << 26
 // Source is what was read of one file.
 type Source struct {
 	name   string // of the file
+	of     Result
 	result *resultdiff.Result
 	series *replay.Series // of a replay that has one
 }
@@ -59,10 +51,23 @@ func read(name string, r io.Reader) (*Source, error) {
 		}
 	}
 	s := &Source{name: name}
-	if s.result, err = resultdiff.Read(bytes.NewReader(text)); err != nil {
+	if s.of, err = formOf(text); err != nil {
 		return nil, err
 	}
-	if s.result.Schema == schemaReplay {
+	plainly := text
+	switch s.of.Command {
+	case ofTune:
+		plainly, err = runsOfTune(text)
+	case ofOffline:
+		plainly, err = runsOfOffline(text)
+	}
+	if err != nil {
+		return nil, err
+	}
+	if s.result, err = resultdiff.Read(bytes.NewReader(plainly)); err != nil {
+		return nil, err
+	}
+	if s.of.Command == ofReplay {
 		var course struct {
 			Series *replay.Series `json:"series"`
 		}
@@ -72,6 +77,27 @@ func read(name string, r io.Reader) (*Source, error) {
 		s.series = course.Series
 	}
 	return s, s.check()
+}
+
+// formOf returns the form of a result in JSON. What names no schema is left to those who say where the mistake is.
+func formOf(text []byte) (Result, error) {
+	var head struct {
+		Schema string `json:"schema"`
+	}
+	if err := json.Unmarshal(text, &head); err != nil || head.Schema == "" {
+		return Result{}, nil
+	}
+	asJSON, _ := Drawn()
+	for _, r := range Results() {
+		if r.Schema != head.Schema {
+			continue
+		}
+		if len(r.Kinds()) == 0 {
+			return r, fmt.Errorf("there is no figure of a result of %s: %s", r.Command, taken())
+		}
+		return r, nil
+	}
+	return Result{}, fmt.Errorf("schema %.60q: want the result of %s", head.Schema, asJSON)
 }
 
 // check refuses a course that goes backwards, which no replay writes.
@@ -87,24 +113,32 @@ func (s *Source) check() error {
 	return nil
 }
 
-// errCSV is what is wrong with a file that is no result.
-var errCSV = errors.New(`no result: want the JSON of a command, or CSV whose first line has "trace" and "strategy"`)
+// errCSV says what is wrong with a file that is no result.
+func errCSV() error {
+	asJSON, asCSV := Drawn()
+	return fmt.Errorf("no result: want what --json of %s writes, or --csv of %s", asJSON, asCSV)
+}
 
-// resultOfCSV returns the JSON of a result that was written as CSV by compare or whatif.
+// resultOfCSV returns the JSON of a result that was written as CSV.
 func resultOfCSV(text []byte) ([]byte, error) {
 	c := csv.NewReader(bytes.NewReader(text))
 	names, err := c.Read()
-	if err != nil || !slices.Contains(names, "trace") || !slices.Contains(names, "strategy") {
-		return nil, errCSV
+	if err != nil || !slices.Contains(names, "strategy") {
+		return nil, errCSV()
+	}
+	schema := ""
+	for _, r := range Results() {
+		if r.CSV && slices.Contains(names, r.column) {
+			schema = r.Schema
+		}
+	}
+	if schema == "" {
+		return nil, errCSV()
 	}
 	for i, n := range names {
 		if slices.Contains(names[:i], n) {
 			return nil, fmt.Errorf("the column %q is there twice", n)
 		}
-	}
-	schema := schemaCompare
-	if slices.Contains(names, "label") {
-		schema = schemaWhatif
 	}
 	runs := []map[string]json.RawMessage{}
 	for {
@@ -128,7 +162,8 @@ func resultOfCSV(text []byte) ([]byte, error) {
 }
 
 // textColumns are the columns that hold text; the others hold JSON, or nothing.
-var textColumns = []string{"trace", "trace_sha256", "strategy", "version", "label", "environment", "same_as"}
+var textColumns = []string{"trace", "trace_sha256", "strategy", "version", "label", "environment", "same_as",
+	"workload", "workload_hash", "clock", "machine.go", "machine.os", "machine.arch", "machine.cpu"}
 
 // valueOfCell returns the JSON of a cell.
 func valueOfCell(column, cell string) (json.RawMessage, error) {

@@ -36,6 +36,11 @@ func (d *drawing) capacity() (*chart.Chart, error) {
 		high = max(high, v)
 	}
 	least, bounded := d.runs[0].value(bound)
+	for _, r := range d.runs {
+		if other, ok := r.value(bound); bounded && ok && other != least {
+			return nil, fmt.Errorf("the runs on %s have lower bounds of %.0f and %.0f bytes: want them of one trace", r.of, least, other)
+		}
+	}
 	c := chart.New(chart.Bytes(title(d.metric), max(high, least)), chart.Rows(d.labels()))
 	var beside []string
 	for i, r := range d.runs {
@@ -47,7 +52,7 @@ func (d *drawing) capacity() (*chart.Chart, error) {
 		c.Bar(i, r.look(), v)
 		text := report.Bytes(device.Size(v))
 		if bounded && least > 0 {
-			text = strconv.FormatFloat(v/least, 'f', 2, 64) + "×"
+			text = strconv.FormatFloat(v/least, 'f', 3, 64) + "×"
 		}
 		beside = append(beside, text)
 	}

@@ -1,0 +1,90 @@
+package figure
+
+import (
+	"slices"
+	"strings"
+
+	"github.com/vramyard/vramyard/harness/bench"
+	"github.com/vramyard/vramyard/harness/compare"
+	"github.com/vramyard/vramyard/harness/offline"
+	"github.com/vramyard/vramyard/harness/replay"
+	"github.com/vramyard/vramyard/harness/resultdiff"
+	"github.com/vramyard/vramyard/harness/tune"
+	"github.com/vramyard/vramyard/harness/verify"
+)
+
+// Result is a form of results.
+type Result struct {
+	Command string // that writes it as JSON
+	Schema  string // names the form
+	CSV     bool   // the command writes it as CSV too
+	column  string // of the CSV, which those above in the table lack
+}
+
+// The commands whose results are drawn.
+const (
+	ofReplay  = "replay"
+	ofCompare = "compare"
+	ofWhatif  = "whatif"
+	ofTune    = "tune"
+	ofOffline = "offline"
+	ofBench   = "bench"
+)
+
+// Results returns every form of results that names its schema, those first of which there is a figure.
+func Results() []Result {
+	return []Result{
+		{ofReplay, replay.Schema, false, ""},
+		{ofCompare, compare.Schema, true, "trace"},
+		{ofWhatif, "vramyard-whatif/1", true, "label"},
+		{ofTune, tune.Schema, false, ""},
+		{ofOffline, offline.Schema, false, ""},
+		{ofBench, bench.Schema, true, "workload"},
+		{"verify", verify.Schema, false, ""},
+		{"diff", resultdiff.Schema, false, ""},
+		{"replay --explain", "vramyard-postmortem/1", false, ""},
+	}
+}
+
+// Kinds returns the kinds that the result can be drawn as, the first of them its own.
+func (r Result) Kinds() (kinds []Kind) {
+	for _, k := range Kinds() {
+		if slices.Contains(k.Of, r.Command) {
+			kinds = append(kinds, k)
+		}
+	}
+	return kinds
+}
+
+// Drawn returns, in words, the commands that write JSON and those that write CSV of which there is a figure.
+func Drawn() (asJSON, asCSV string) {
+	var json, csv []string
+	for _, r := range Results() {
+		if len(r.Kinds()) == 0 {
+			continue
+		}
+		json = append(json, r.Command)
+		if r.CSV {
+			csv = append(csv, r.Command)
+		}
+	}
+	return either(json), either(csv)
+}
+
+// taken returns, in words, which results each kind takes.
+func taken() string {
+	var all []string
+	for _, k := range Kinds() {
+		all = append(all, k.Name+" is of "+either(k.Of))
+	}
+	return strings.Join(all, ", ")
+}
+
+// either joins names by commas, the last by "or".
+func either(names []string) string {
+	if len(names) < 2 {
+		return strings.Join(names, "")
+	}
+	last := len(names) - 1
+	return strings.Join(names[:last], ", ") + " or " + names[last]
+}
