@@ -66,6 +66,13 @@ func TestCheckShrinksWhatAPluginDoes(t *testing.T) {
 	require.Contains(t, out, "vramyard check --strategies '"+name+"crash'")
 }
 
+func TestStrategiesTellsHowToNameAPlugin(t *testing.T) {
+	require.Contains(t, succeed(t, "strategies"), "plugin:PATH?alloc=NAME&free=NAME")
+	text := succeed(t, "strategies", "plugin")
+	require.Contains(t, text, "record_stream")
+	require.NotContains(t, text, "preset")
+}
+
 func TestPluginsAreTimedWhereTheyRun(t *testing.T) {
 	name := misbehaving(t) + "direct_alloc"
 	file := filepath.Join(t.TempDir(), "bench.json")

@@ -77,6 +77,10 @@ func showStrategy(w io.Writer, s alloc.Spec) error {
 		}
 		knobs.AppendRow(table.Row{k.Name, k.Type, showValue(k, k.Default), strings.Join(grid, ", "), k.Doc})
 	}
+	if len(s.Presets) == 0 {
+		_, err := fmt.Fprintf(w, "%s: %s\n\n%s\n", s.Name, s.Doc, knobs.Render())
+		return err
+	}
 	_, err := fmt.Fprintf(w, "%s: %s\n\n%s\n\n%s\n", s.Name, s.Doc, presets.Render(), knobs.Render())
 	return err
 }
