@@ -17,6 +17,7 @@ import (
 	"github.com/vramyard/vramyard/device"
 	"github.com/vramyard/vramyard/device/sim"
 	"github.com/vramyard/vramyard/harness/compare"
+	"github.com/vramyard/vramyard/harness/place"
 	"github.com/vramyard/vramyard/harness/recorded"
 	"github.com/vramyard/vramyard/harness/replay"
 	"github.com/vramyard/vramyard/harness/trace"
@@ -117,7 +118,7 @@ func settingsTables(t *testing.T, traces []*trace.Trace, settings []caching.Conf
 		require.NoError(t, err)
 		setups = append(setups, s)
 	}
-	r, err := compare.Compare(t.Context(), traces, setups, compare.Options{Device: onCard})
+	r, err := compare.Compare(t.Context(), traces, setups, compare.Options{Device: place.Of(onCard)})
 	require.NoError(t, err)
 	head := "| setting |"
 	for _, tr := range traces {

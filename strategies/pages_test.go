@@ -17,6 +17,7 @@ import (
 	"github.com/vramyard/vramyard/device"
 	"github.com/vramyard/vramyard/device/sim"
 	"github.com/vramyard/vramyard/harness/compare"
+	"github.com/vramyard/vramyard/harness/place"
 	"github.com/vramyard/vramyard/harness/recorded"
 	"github.com/vramyard/vramyard/harness/report"
 	"github.com/vramyard/vramyard/harness/trace"
@@ -87,7 +88,7 @@ func presets(t *testing.T, spec alloc.Spec) (setups []alloc.Setup) {
 func pageTable(t *testing.T, traces []*trace.Trace, setups []alloc.Setup, metadata, times []string) string {
 	r, err := compare.Compare(t.Context(), traces, setups, compare.Options{})
 	require.NoError(t, err)
-	onPages, err := compare.Compare(t.Context(), traces, setups, compare.Options{Device: sim.Config{Charge: 2 * device.MiB}})
+	onPages, err := compare.Compare(t.Context(), traces, setups, compare.Options{Device: place.Of(sim.Config{Charge: 2 * device.MiB})})
 	require.NoError(t, err)
 	var b strings.Builder
 	b.WriteString("|")

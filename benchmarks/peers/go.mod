@@ -10,8 +10,10 @@ require (
 )
 
 require (
+	github.com/NVIDIA/go-nvml v0.13.3-0 // indirect
 	github.com/dolthub/maphash v0.1.0 // indirect
 	github.com/dolthub/swiss v0.2.1 // indirect
+	github.com/ebitengine/purego v0.11.3 // indirect
 	github.com/klauspost/compress v1.20.3 // indirect
 	github.com/launchdarkly/go-jsonstream/v3 v3.1.0 // indirect
 	github.com/mailru/easyjson v0.7.7 // indirect

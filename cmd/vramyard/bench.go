@@ -66,7 +66,7 @@ refuses a request ends the benchmark.`,
 	fl.IntVar(&f.chosen.Steps, "steps", 300, "steps of the training that w2 is")
 	fl.Uint64Var(&f.chosen.Seed, "seed", usual.Seed, "seed of the random numbers")
 	fl.StringVar(&f.capacity, "capacity", "", "capacity of the device (default: that of --device, or four times the live bytes, up to the next GiB)")
-	f.addDevice(c, "the arena is searched on smaller ones like it")
+	f.addPlace(c, "the arena is searched on smaller ones like it")
 	fl.BoolVar(&f.arena, "arena", false, "search the smallest arena of each strategy too, which takes a dozen runs")
 	fl.StringVar(&f.jsonFile, "json", "", `also write all figures as JSON to this file, "-" for standard output instead of tables`)
 	fl.StringVar(&f.csvFile, "csv", "", `also write all figures as CSV to this file, "-" for standard output instead of tables`)
@@ -89,7 +89,7 @@ func (f *benchFlags) run(cmd *cobra.Command, _ []string) error {
 		return flagError(wrong.Part, wrong.Why)
 	}
 	o := bench.Options{Rounds: f.rounds, Arena: f.arena, Version: version}
-	if o.Device, o.Capacity, err = f.shape(); err != nil {
+	if o.Device, o.Capacity, err = f.placed(); err != nil {
 		return err
 	}
 	if f.capacity != "" {

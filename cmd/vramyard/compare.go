@@ -53,7 +53,7 @@ capacity of --device, else an ample one.`,
 		"strategies to compare, by name or name:preset, separated by commas")
 	c.Flags().StringVar(&f.capacity, "capacity", "", `measure on a device of this size, such as "24GiB" (default: that of --device, or an ample one)`)
 	addPart(c, &f.source)
-	f.addDevice(c, "measured on its capacity, all capacities are searched")
+	f.addPlace(c, "measured on its capacity, all capacities are searched")
 	f.addSim(c, simShapeUsage)
 	addFreeAt(c, &f.freeAt)
 	c.Flags().StringVar(&f.jsonFile, "json", "", `also write all figures as JSON to this file, "-" for standard output instead of tables`)
@@ -69,7 +69,10 @@ func (f *compareFlags) run(cmd *cobra.Command, args []string) error {
 	}
 	o := compare.Options{Version: version}
 	var err error
-	if o.Device, o.Capacity, err = f.shape(); err != nil {
+	if o.Device, o.Capacity, err = f.placed(); err != nil {
+		return err
+	}
+	if err := onlySimulated(o.Device, output{"html", f.html.path, false}); err != nil {
 		return err
 	}
 	if o.FreeAt, err = parseFreeAt(f.freeAt); err != nil {
@@ -128,7 +131,7 @@ func (f *compareFlags) draw(cmd *cobra.Command, traces []trace.Source, stacks as
 		runs := make([]drawing, len(setups))
 		for j, s := range setups {
 			run := &r.Runs[i*len(setups)+j]
-			on := r.Device
+			on := r.Device.Config
 			on.Capacity = run.Device
 			runs[j] = drawing{setup: s.ForCapacity(run.Device), color: colorOf(s.Name), device: on, figures: run}
 			if !run.Starts {

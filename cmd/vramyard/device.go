@@ -3,18 +3,14 @@ package main
 import (
 	"encoding/json"
 	"errors"
-	"fmt"
-	"io"
-	"strconv"
 	"strings"
 
-	"github.com/jedib0t/go-pretty/v6/table"
 	"github.com/spf13/cobra"
 
 	"github.com/vramyard/vramyard/device"
+	"github.com/vramyard/vramyard/device/cuda"
 	"github.com/vramyard/vramyard/device/sim"
-	"github.com/vramyard/vramyard/harness/report"
-	"github.com/vramyard/vramyard/internal/outfile"
+	"github.com/vramyard/vramyard/harness/place"
 )
 
 // deviceFlags name the simulated device of a command.
@@ -74,6 +70,50 @@ func (f *deviceFlags) config() (sim.Config, error) {
 	return c, err
 }
 
+// place returns the device that the flags name, which may be a GPU.
+func (f *deviceFlags) place() (place.Place, error) {
+	if !f.device.given || f.sim.given || !cuda.IsDevice(f.device.value) {
+		c, err := f.config()
+		return place.Of(c), err
+	}
+	p, err := place.Parse(f.device.value)
+	if err != nil {
+		err = flagError("device", err)
+	}
+	return p, err
+}
+
+// placed is shape where the device may be a GPU.
+func (f *deviceFlags) placed() (place.Place, device.Size, error) {
+	p, err := f.place()
+	if err == nil && p.GPU != nil {
+		n := p.Capacity
+		p.Capacity = 0
+		return p, n, nil
+	}
+	if err != nil {
+		return p, 0, err
+	}
+	c, n, err := f.shape()
+	return place.Of(c), n, err
+}
+
+// onlySimulated refuses what is made by replaying on several devices alike, which there are of simulated ones only.
+func onlySimulated(p place.Place, wanted ...output) error {
+	for _, o := range wanted {
+		if p.GPU != nil && o.path != "" {
+			return flagError(o.flag, errors.New("is made on simulated devices only, not with --device cuda"))
+		}
+	}
+	return nil
+}
+
+// addPlace adds the flag --device to a command that also runs on a GPU; does says what the command takes of it.
+func (f *deviceFlags) addPlace(c *cobra.Command, does string) {
+	f.device.add(c, "device",
+		"`device`: \"sim\", \"sim:24GiB\", \"sim:h100-80g\" for one like a card, or \"cuda:0\" for a GPU, \"cuda:0:24GiB\" for a part of it (\"vramyard devices\" lists them); "+does)
+}
+
 // shape returns the device but for its capacity, and that apart, 0 if it is not bounded. It is for
 // commands that choose capacities themselves, whose --sim may have none.
 func (f *deviceFlags) shape() (sim.Config, device.Size, error) {
@@ -103,65 +143,4 @@ func defaultDevice() string {
 		panic(err) // a struct of numbers and texts
 	}
 	return string(text)
-}
-
-// devicesSchema names the form of [deviceList] in JSON.
-const devicesSchema = "vramyard-devices/1"
-
-// deviceList is what the command devices knows, as JSON.
-type deviceList struct {
-	Schema  string     `json:"schema"`
-	Version string     `json:"version"` // of the program
-	Cards   []sim.Card `json:"cards"`
-	Costs   []callCost `json:"costs"` // of the default table
-}
-
-// callCost is what one kind of call costs.
-type callCost struct {
-	Call string `json:"call"`
-	sim.Cost
-}
-
-func newDevices() *cobra.Command {
-	var jsonFile string
-	c := &cobra.Command{
-		Use:   "devices",
-		Short: "List the cards that a simulated device can stand for",
-		Long: `List the cards that --device sim:CARD names, with the memory that CUDA has to give on them and the
-bandwidth of that memory. With --json also where both were read, and what each call costs.
-docs/device-model.md says what of a card is modelled.`,
-		Example: "  vramyard compare --device sim:rtx4090-24g gpt2_train.csv",
-		Args:    cobra.NoArgs,
-		RunE: func(cmd *cobra.Command, _ []string) error {
-			if jsonFile != "" {
-				if err := writeJSON(jsonFile, cmd.OutOrStdout(), listDevices()); err != nil || jsonFile == "-" {
-					return err
-				}
-			}
-			return outfile.Write("-", cmd.OutOrStdout(), deviceTable)
-		},
-	}
-	c.Flags().StringVar(&jsonFile, "json", "", `also write the cards, and what calls cost, as JSON to this file, "-" for standard output instead of the table`)
-	return c
-}
-
-// listDevices returns the cards and what calls cost.
-func listDevices() deviceList {
-	l := deviceList{Schema: devicesSchema, Version: version, Cards: sim.Cards()}
-	costs, _ := sim.Published.Costs()
-	for call, cost := range costs {
-		l.Costs = append(l.Costs, callCost{device.Call(call).String(), cost})
-	}
-	return l
-}
-
-// deviceTable writes the cards.
-func deviceTable(w io.Writer) error {
-	t := report.NewTable("--device", "card", "memory", "bandwidth")
-	for _, c := range sim.Cards() {
-		bandwidth := strconv.FormatUint(c.Bandwidth/1e9, 10) + " GB/s"
-		t.AppendRow(table.Row{"sim:" + c.Name, c.Model, report.Bytes(c.Memory), bandwidth})
-	}
-	_, err := fmt.Fprintf(w, "%s\nsim: a device without bounds; sim:24GiB: one of so many bytes\n", t.Render())
-	return err
 }

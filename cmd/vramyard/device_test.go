@@ -55,7 +55,7 @@ func TestWrongDevices(t *testing.T) {
 	for name, args := range deviceCommands(path) {
 		for spec, want := range map[string]string{
 			"":         `--device: device "": there are simulated devices only: want sim, sim:SIZE`,
-			"cuda:0":   `--device: device "cuda:0": there are simulated devices only: want sim, sim:SIZE`,
+			"gpu:0":    `--device: device "gpu:0": there are simulated devices only: want sim, sim:SIZE`,
 			"sim:h100": `--device: device "sim:h100": no such card: want sim, sim:SIZE such as sim:24GiB, or sim:CARD with one of b200-180g, `,
 			"sim:0":    `--device: device "sim:0": want more than 0 bytes`,
 		} {

@@ -7,14 +7,17 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"time"
 
 	"github.com/spf13/cobra"
 
 	"github.com/vramyard/vramyard/alloc"
+	"github.com/vramyard/vramyard/device"
 	"github.com/vramyard/vramyard/device/sim"
 	"github.com/vramyard/vramyard/harness/export"
 	"github.com/vramyard/vramyard/harness/formats"
 	"github.com/vramyard/vramyard/harness/page"
+	"github.com/vramyard/vramyard/harness/place"
 	"github.com/vramyard/vramyard/harness/postmortem"
 	"github.com/vramyard/vramyard/harness/replay"
 	"github.com/vramyard/vramyard/harness/report"
@@ -71,7 +74,7 @@ docs/export.md says how to open them.`,
 	}
 	c.Flags().StringVar(&f.strategy, "strategy", "", "strategy, by name or name:preset")
 	c.Flags().StringVar(&f.config, "config", "", "JSON object; its fields replace those of the preset")
-	f.addDevice(c, "with its capacity")
+	f.addPlace(c, "with its capacity")
 	f.addSim(c, "simulated device as a JSON object; the default is "+defaultDevice())
 	addSource(c, &f.source)
 	c.Flags().StringVar(&f.placements, "placements", "", `write where each allocation lies to this file, "-" for standard output`)
@@ -109,10 +112,14 @@ func (f *replayFlags) run(cmd *cobra.Command, path string) error {
 	if err != nil {
 		return err
 	}
-	setup, cfg, err := f.settings(t.Head().Header)
+	setup, on, err := f.settings(t.Head().Header)
 	if err != nil {
 		return err
 	}
+	if err := f.onlySimulated(on); err != nil {
+		return err
+	}
+	cfg := on.Config // of what a GPU does not do
 	o := replay.Options{Figures: true, StopAtOOM: f.stop}
 	if o.FreeAt, err = parseFreeAt(f.freeAt); err != nil {
 		return err
@@ -132,7 +139,7 @@ func (f *replayFlags) run(cmd *cobra.Command, path string) error {
 		return err
 	}
 	o.Watch = watch("proving")
-	if err := f.prove(prepared, t, setup, cfg, o); err != nil {
+	if err := f.prove(prepared, t, setup, on, o); err != nil {
 		return err
 	}
 	if err := f.record(t, setup, cfg, export.Options{FreeAt: o.FreeAt, StopAtOOM: f.stop, Watch: watch("recording")}); err != nil {
@@ -143,12 +150,12 @@ func (f *replayFlags) run(cmd *cobra.Command, path string) error {
 		return err
 	}
 	o.Watch = watch("replaying")
-	res, final, err := f.replay(cmd.OutOrStdout(), prepared, setup, cfg, o)
+	res, final, err := f.watched(cmd.OutOrStdout(), prepared, setup, on, o)
 	if err != nil {
 		return err
 	}
 	res.Version = version
-	err = f.time(res, prepared, setup, cfg, o, watch)
+	err = f.time(res, prepared, setup, on, o, watch)
 	done()
 	if errors.Is(err, context.Canceled) {
 		return finished(cmd.OutOrStdout(), f.stdoutTaken(), "the times are those of a first replay, which also took the figures",
@@ -165,15 +172,15 @@ func (f *replayFlags) run(cmd *cobra.Command, path string) error {
 
 // time takes the time, and then the latencies.
 func (f *replayFlags) time(
-	res *replay.Result, p *replay.Prepared, setup alloc.Setup, cfg sim.Config, o replay.Options, watch func(what string) func(int) error,
+	res *replay.Result, p *replay.Prepared, setup alloc.Setup, on place.Place, o replay.Options, watch func(what string) func(int) error,
 ) error {
 	o.Watch = watch("timing")
-	timed, err := runOn(p, setup, cfg, o)
+	timed, err := runOn(p, setup, on, o)
 	if err != nil {
 		return err
 	}
 	o.Latency, o.Watch = true, watch("timing calls")
-	called, err := runOn(p, setup, cfg, o)
+	called, err := runOn(p, setup, on, o)
 	if err != nil {
 		return err
 	}
@@ -223,7 +230,7 @@ func (f *replayFlags) open(cmd *cobra.Command, path string) (trace.Source, error
 
 // settings returns strategy and device as the flags say, and with --check as the header of
 // the trace says where the flags say nothing.
-func (f *replayFlags) settings(h trace.Header) (alloc.Setup, sim.Config, error) {
+func (f *replayFlags) settings(h trace.Header) (alloc.Setup, place.Place, error) {
 	config, on := f.config, f.deviceFlags
 	from := func(err error) error { return err }
 	// Traces recorded elsewhere may have such keys too and mean something else by them.
@@ -238,19 +245,50 @@ func (f *replayFlags) settings(h trace.Header) (alloc.Setup, sim.Config, error) 
 	}
 	setup, err := catalogue().Lookup(f.strategy, json.RawMessage(config))
 	if err != nil {
-		return alloc.Setup{}, sim.Config{}, from(err)
+		return alloc.Setup{}, place.Place{}, from(err)
 	}
-	cfg, err := on.config()
+	at, err := on.place()
 	if err != nil && on != f.deviceFlags {
 		err = fmt.Errorf("%s: header: %w", h.Name, errors.Unwrap(err))
 	}
-	return setup, cfg, err
+	return setup, at, err
+}
+
+// onlySimulated refuses what a GPU cannot do.
+func (f *replayFlags) onlySimulated(on place.Place) error {
+	check := ""
+	if f.check {
+		check = "yes"
+	}
+	return onlySimulated(on, append(f.outputs(), output{"explain", f.explainFile, true}, f.html.output(), output{"check", check, true})...)
+}
+
+// sampling is how often the driver of a GPU is asked what is in use.
+const sampling = time.Millisecond
+
+// watched replays while the driver, if the device is a GPU, is asked what is in use.
+func (f *replayFlags) watched(
+	stdout io.Writer, t *replay.Prepared, setup alloc.Setup, on place.Place, o replay.Options,
+) (res *replay.Result, final []byte, err error) {
+	stop, err := on.Watch(sampling)
+	if err != nil {
+		return nil, nil, err
+	}
+	res, final, err = f.replay(stdout, t, setup, on, o)
+	seen, failed := stop()
+	if err == nil {
+		err = failed
+	}
+	if err == nil {
+		res.GPU, res.Driver = on.GPU, seen
+	}
+	return res, final, err
 }
 
 // replay runs the trace and writes the placements. It returns the figures and the text of
 // the final state.
 func (f *replayFlags) replay(
-	stdout io.Writer, t *replay.Prepared, setup alloc.Setup, cfg sim.Config, o replay.Options,
+	stdout io.Writer, t *replay.Prepared, setup alloc.Setup, on place.Place, o replay.Options,
 ) (res *replay.Result, final []byte, err error) {
 	var state bytes.Buffer
 	o.Report = f.report != ""
@@ -258,13 +296,13 @@ func (f *replayFlags) replay(
 		o.Final = &state
 	}
 	if f.placements == "" {
-		res, err = runOn(t, setup, cfg, o)
+		res, err = runOn(t, setup, on, o)
 		return res, state.Bytes(), err
 	}
 	err = outfile.Write(f.placements, document(stdout), func(w io.Writer) error {
 		o.Placements = w
 		var err error
-		res, err = runOn(t, setup, cfg, o)
+		res, err = runOn(t, setup, on, o)
 		return err
 	})
 	return res, state.Bytes(), err
@@ -315,20 +353,21 @@ func (f *replayFlags) write(stdout io.Writer, res *replay.Result, final []byte) 
 }
 
 // prove replays for --check and --contents, which both look and measure nothing.
-func (f *replayFlags) prove(p *replay.Prepared, src trace.Source, setup alloc.Setup, cfg sim.Config, o replay.Options) error {
+func (f *replayFlags) prove(p *replay.Prepared, src trace.Source, setup alloc.Setup, on place.Place, o replay.Options) error {
 	if f.contents {
-		cfg.Memory = sim.Filled
+		on.Memory = sim.Filled // of a simulated device
 	}
 	switch {
 	case f.check:
-		return checkReplay(src.(*trace.Trace), setup, cfg, o) // open saw to that
+		return checkReplay(src.(*trace.Trace), setup, on.Config, o) // open saw to that
 	case f.contents:
-		dev, err := sim.New(cfg)
+		dev, err := on.Open()
 		if err != nil {
 			return err
 		}
-		_, err = p.Run(setup, dev, replay.Options{FreeAt: o.FreeAt, StopAtOOM: o.StopAtOOM, Contents: dev, Watch: o.Watch})
-		return err
+		contents, _ := device.ContentsOf(dev) // such devices have them
+		_, err = p.Run(setup, dev, replay.Options{FreeAt: o.FreeAt, StopAtOOM: o.StopAtOOM, Contents: contents, Watch: o.Watch})
+		return errors.Join(err, dev.Close())
 	}
 	return nil
 }
@@ -375,11 +414,15 @@ func checkReplay(t *trace.Trace, setup alloc.Setup, cfg sim.Config, o replay.Opt
 	return fmt.Errorf("%s on %s: %s: %v (%s): %s", setup.Name, t.Header.Name, place, v.Number, v.Number.Name(), v.Detail)
 }
 
-// runOn replays over a fresh simulated device.
-func runOn(t *replay.Prepared, setup alloc.Setup, cfg sim.Config, o replay.Options) (*replay.Result, error) {
-	dev, err := sim.New(cfg)
+// runOn replays over a fresh device.
+func runOn(t *replay.Prepared, setup alloc.Setup, on place.Place, o replay.Options) (*replay.Result, error) {
+	dev, err := on.Open()
 	if err != nil {
 		return nil, err
 	}
-	return t.Run(setup, dev, o)
+	res, err := t.Run(setup, dev, o)
+	if failed := dev.Close(); err == nil {
+		err = failed
+	}
+	return res, err
 }

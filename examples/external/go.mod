@@ -5,6 +5,8 @@ go 1.26.0
 require github.com/vramyard/vramyard v0.0.0
 
 require (
+	github.com/NVIDIA/go-nvml v0.13.3-0 // indirect
+	github.com/ebitengine/purego v0.11.3 // indirect
 	github.com/jedib0t/go-pretty/v6 v6.8.3 // indirect
 	github.com/klauspost/compress v1.20.3 // indirect
 	github.com/leanovate/gopter v0.2.11 // indirect

@@ -13,8 +13,8 @@ import (
 
 	"github.com/vramyard/vramyard/alloc"
 	"github.com/vramyard/vramyard/device"
-	"github.com/vramyard/vramyard/device/sim"
 	"github.com/vramyard/vramyard/harness/clock"
+	"github.com/vramyard/vramyard/harness/place"
 	"github.com/vramyard/vramyard/harness/workload"
 )
 
@@ -25,7 +25,7 @@ const Schema = "vramyard-bench/1"
 type Options struct {
 	Rounds   int                   // interleaved runs of each strategy; at least 1
 	Capacity device.Size           // of the device; 0 is an ample one for each workload
-	Device   sim.Config            // the device but for its capacity
+	Device   place.Place           // where, but for the capacity
 	Arena    bool                  // search the smallest arena too, which takes a dozen runs of each strategy
 	Version  string                // of the program, kept in the report
 	Progress func(done, known int) // told how many runs are over, between two of them; nil for none
@@ -33,14 +33,14 @@ type Options struct {
 
 // Report is the outcome of a benchmark. Runs and loops stand in the order of the workloads.
 type Report struct {
-	Schema  string     `json:"schema"`  // the constant Schema
-	Version string     `json:"version"` // of the program
-	Clock   string     `json:"clock"`   // that times are of, by [clock.Name]; latencies are of the wall's
-	Machine Machine    `json:"machine"` // that they were taken on
-	Rounds  int        `json:"rounds"`  // interleaved runs of each strategy
-	Device  sim.Config `json:"device"`  // the device but for its capacity
-	Loops   []Loop     `json:"loops"`   // the empty loop, one for each workload
-	Runs    []Run      `json:"runs"`    // by workload, then by strategy
+	Schema  string      `json:"schema"`  // the constant Schema
+	Version string      `json:"version"` // of the program
+	Clock   string      `json:"clock"`   // that times are of, by [clock.Name]; latencies are of the wall's
+	Machine Machine     `json:"machine"` // that they were taken on
+	Rounds  int         `json:"rounds"`  // interleaved runs of each strategy
+	Device  place.Place `json:"device"`  // where, but for the capacity
+	Loops   []Loop      `json:"loops"`   // the empty loop, one for each workload
+	Runs    []Run       `json:"runs"`    // by workload, then by strategy
 }
 
 // Timing is the time of a pair of a free and an allocation in nanoseconds, over all rounds.
@@ -170,7 +170,7 @@ func newMatch(w workload.Workload, setups []alloc.Setup, o Options, steps *count
 		Pairs: p.Summary.Pairs, PeakLive: p.Summary.PeakLive, Device: o.Capacity,
 	}
 	if load.Device == 0 {
-		load.Device = ample(load.PeakLive)
+		load.Device = o.Device.Ample(ample(load.PeakLive))
 	}
 	m := &match{course: NewCourse(p, workload.MaxSize), o: o, steps: steps, loop: Loop{Load: load}}
 	for _, s := range setups {
@@ -190,7 +190,7 @@ func ample(live device.Size) device.Size {
 }
 
 // contender returns the strategy on a device of n bytes, bounded to it.
-func contender(s alloc.Setup, n device.Size, on sim.Config) Contender {
+func contender(s alloc.Setup, n device.Size, on place.Place) Contender {
 	on.Capacity = n
 	return Contender{Name: s.Name, Device: on, New: s.ForCapacity(n).New}
 }

@@ -1,14 +1,15 @@
 package bench
 
 import (
+	"errors"
 	"fmt"
 	"runtime"
 	"slices"
 
 	"github.com/vramyard/vramyard/alloc"
 	"github.com/vramyard/vramyard/device"
-	"github.com/vramyard/vramyard/device/sim"
 	"github.com/vramyard/vramyard/harness/clock"
+	"github.com/vramyard/vramyard/harness/place"
 	"github.com/vramyard/vramyard/harness/workload"
 )
 
@@ -94,7 +95,7 @@ func (c *Course) at(i int) workload.Op {
 // Contender is a strategy in one configuration that runs over courses.
 type Contender struct {
 	Name   string                                          // strategy and configuration, for failures
-	Device sim.Config                                      // the device it runs on
+	Device place.Place                                     // where it runs
 	New    func(src device.Source) (alloc.Strategy, error) // builds the strategy over src
 }
 
@@ -171,7 +172,7 @@ func (c *Course) begin(k Contender) (*Pass, error) {
 func (c *Course) over(k Contender, dev *meter) (*Pass, error) {
 	s, err := k.New(dev)
 	if err != nil {
-		return nil, fmt.Errorf("%s on %s: %w", k.Name, c.Name, err)
+		return nil, fmt.Errorf("%s on %s: %w", k.Name, c.Name, errors.Join(err, dev.dev.Close()))
 	}
 	return &Pass{course: c, name: k.Name, strategy: s, device: dev, timed: alloc.Has(s, alloc.PowerSelfTimed)}, nil
 }
@@ -196,9 +197,9 @@ func (p *Pass) Churn(pairs int) (ns int64, done int, err error) {
 	return ns, done, err
 }
 
-// Close closes the strategy.
+// Close closes the strategy and its device.
 func (p *Pass) Close() error {
-	if err := p.strategy.Close(); err != nil {
+	if err := errors.Join(p.strategy.Close(), p.device.dev.Close()); err != nil {
 		return fmt.Errorf("%s on %s: close: %w", p.name, p.course.Name, err)
 	}
 	return nil

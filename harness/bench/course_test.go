@@ -8,6 +8,7 @@ import (
 	"github.com/vramyard/vramyard/alloc"
 	"github.com/vramyard/vramyard/device"
 	"github.com/vramyard/vramyard/device/sim"
+	"github.com/vramyard/vramyard/harness/place"
 	"github.com/vramyard/vramyard/harness/workload"
 )
 
@@ -59,7 +60,7 @@ func TestNamesAreNoAddresses(t *testing.T) {
 	c := NewCourse(program(t, "uniform", func(p *workload.Params) {
 		p.Live, p.Pairs, p.Least, p.Most = 1, 10, device.KiB, device.KiB
 	}), workload.MaxSize)
-	k := Contender{Name: "naming", Device: sim.Config{Capacity: device.KiB}}
+	k := Contender{Name: "naming", Device: place.Of(sim.Config{Capacity: device.KiB})}
 	k.New = func(src device.Source) (alloc.Strategy, error) {
 		_, err := src.Reserve(device.KiB, 0) // what addresses count from
 		return new(naming), err

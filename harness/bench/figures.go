@@ -5,26 +5,30 @@ import (
 
 	"github.com/vramyard/vramyard/alloc"
 	"github.com/vramyard/vramyard/device"
-	"github.com/vramyard/vramyard/device/sim"
 	"github.com/vramyard/vramyard/harness/latency"
+	"github.com/vramyard/vramyard/harness/place"
 	"github.com/vramyard/vramyard/harness/workload"
 )
 
-// meter is a simulated device that knows its lowest region.
+// meter is a device that knows its lowest region.
 type meter struct {
-	*sim.Device
+	device.Forwarder
+	dev    place.Device
 	lowest device.Addr // of all regions so far; the highest address if there was none
 }
 
 // newMeter returns a device that has handed out nothing.
-func newMeter(c sim.Config) (*meter, error) {
-	dev, err := sim.New(c)
-	return &meter{dev, ^device.Addr(0)}, err
+func newMeter(p place.Place) (*meter, error) {
+	dev, err := p.Open()
+	if err != nil {
+		return nil, err
+	}
+	return &meter{device.Forward(dev), dev, ^device.Addr(0)}, nil
 }
 
 // Reserve implements [device.Source].
 func (m *meter) Reserve(size, align device.Size) (device.Region, error) {
-	r, err := m.Device.Reserve(size, align)
+	r, err := m.Forwarder.Reserve(size, align)
 	if err == nil {
 		m.lowest = min(m.lowest, r.Addr)
 	}

@@ -13,7 +13,7 @@ import (
 
 	"github.com/vramyard/vramyard/alloc"
 	"github.com/vramyard/vramyard/device"
-	"github.com/vramyard/vramyard/device/sim"
+	"github.com/vramyard/vramyard/harness/place"
 	"github.com/vramyard/vramyard/harness/replay"
 	"github.com/vramyard/vramyard/harness/trace"
 )
@@ -27,7 +27,7 @@ const timedRuns = 3
 // Options of a comparison. The zero value is useful.
 type Options struct {
 	Capacity device.Size // device of the measuring replay; 0 is an ample one for each trace
-	Device   sim.Config  // the device but for its capacity, which the comparison sets
+	Device   place.Place // where, but for the capacity, which the comparison sets
 	Workers  int         // replays at once; 0 is one for each core
 	Version  string      // of the program, kept in the report
 	// FreeAt says when a strategy that knows no streams is told of a delayed free.
@@ -49,9 +49,9 @@ type Options struct {
 // Report is the outcome of a comparison: one run for each trace and strategy, in the order
 // in which they were given.
 type Report struct {
-	Schema  string     `json:"schema"`  // the constant Schema
-	Version string     `json:"version"` // of the program
-	Device  sim.Config `json:"device"`  // the device but for its capacity
+	Schema  string      `json:"schema"`  // the constant Schema
+	Version string      `json:"version"` // of the program
+	Device  place.Place `json:"device"`  // where, but for the capacity
 	// FreeAt says when strategies that know no streams were told of delayed frees.
 	FreeAt replay.FreeAt `json:"free_at"`
 	Runs   []Run         `json:"runs"` // by trace, then by strategy
@@ -92,7 +92,7 @@ type Run struct {
 // Compare replays every trace through every setup. If ctx ends before, the error is that of ctx, and
 // the report has the runs that were finished.
 func Compare[S trace.Source](ctx context.Context, traces []S, setups []alloc.Setup, o Options) (*Report, error) {
-	p := NewPool(o.Workers)
+	p := NewPool(o.Device.AtOnce(o.Workers))
 	report := &Report{Schema: Schema, Version: o.Version, Device: o.Device, FreeAt: cmp.Or(o.FreeAt, replay.AtCompleted), Runs: make([]Run, len(traces)*len(setups))}
 	errs := make([]error, len(report.Runs))
 	var jobs sync.WaitGroup
@@ -193,7 +193,7 @@ func NewContest(p *Pool, t *replay.Prepared, s alloc.Setup, o Options) *Contest 
 func (c *Contest) Run(ctx context.Context) (Run, error) {
 	at := c.o.Capacity
 	if at == 0 {
-		at = Ample(c.bound)
+		at = c.ample()
 	}
 	row, err := c.Measure(ctx, at)
 	if err != nil {
@@ -216,13 +216,16 @@ func (c *Contest) Run(ctx context.Context) (Run, error) {
 	return row, nil
 }
 
+// ample returns the capacity of a device on which no sensible strategy runs out.
+func (c *Contest) ample() device.Size { return c.o.Device.Ample(Ample(c.bound)) }
+
 // search searches the minimum capacity from an ample one down, and upwards if need be.
 func (c *Contest) search(ctx context.Context) (*Search, error) {
 	effort := thorough
 	if c.o.Quick {
 		effort = quick
 	}
-	s := NewSearch(Bounds{Floor: c.bound, First: Ample(c.bound)}, effort)
+	s := NewSearch(Bounds{Floor: c.bound, First: c.ample()}, effort)
 	for len(s.Points()) > 0 {
 		answers := make([]bool, len(s.Points()))
 		errs := make([]error, len(answers))
@@ -332,10 +335,11 @@ func (c *Contest) replay(ctx context.Context, n device.Size, o replay.Options) (
 	}
 	on := c.o.Device
 	on.Capacity = n
-	dev, err := sim.New(on)
+	dev, err := on.Open()
 	if err != nil {
 		return nil, err
 	}
+	defer dev.Close() // all was given back: the strategy is closed
 	res, err := c.trace.Run(c.setup.ForCapacity(n), dev, o)
 	if errors.Is(err, device.ErrOutOfMemory) {
 		return nil, nil

@@ -6,6 +6,7 @@ import (
 
 	"github.com/vramyard/vramyard/alloc"
 	"github.com/vramyard/vramyard/device/sim"
+	"github.com/vramyard/vramyard/harness/place"
 	"github.com/vramyard/vramyard/harness/replay"
 	"github.com/vramyard/vramyard/harness/trace"
 )
@@ -34,7 +35,7 @@ func Time[S trace.Source](ctx context.Context, traces []S, setups []alloc.Setup,
 	for range rounds {
 		for j, t := range prepared {
 			for i, s := range setups {
-				c := &Contest{trace: t, setup: s, o: Options{Device: on}}
+				c := &Contest{trace: t, setup: s, o: Options{Device: place.Of(on)}}
 				res, err := c.replay(ctx, Ample(t.LowerBound()), replay.Options{})
 				if err != nil {
 					return nil, err

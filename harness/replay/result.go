@@ -5,6 +5,7 @@ import (
 
 	"github.com/vramyard/vramyard/device"
 	"github.com/vramyard/vramyard/harness/latency"
+	"github.com/vramyard/vramyard/harness/place"
 )
 
 // Schema names the form of [Result] in JSON.
@@ -58,6 +59,9 @@ type Result struct {
 	DeviceTimes   device.Times `json:"device_time_each_ns"`  // and by kind
 	MetadataBytes *device.Size `json:"metadata_bytes"`       // host memory of the strategy at the end; null: not known
 	Counters      Counters     `json:"counters,omitempty"`   // in PyTorch's terms, at the end; none without figures
+
+	GPU    *place.GPU   `json:"gpu,omitempty"`    // that it ran on; none for a simulated device
+	Driver *place.Usage `json:"driver,omitempty"` // what its driver said meanwhile, of all programs
 
 	NsPerOp float64 `json:"ns_per_op"` // CPU time of the loop per Alloc or Free, bookkeeping included
 	// SelfTimed says that times are the strategy's own, of the wall where it does its work.
@@ -133,6 +137,9 @@ type Latency struct {
 
 	// NsPerOp is the time per operation of this replay. What it is above that of a replay
 	// without latencies is what measuring them costs.
+	GPU    *place.GPU   `json:"gpu,omitempty"`    // that it ran on; none for a simulated device
+	Driver *place.Usage `json:"driver,omitempty"` // what its driver said meanwhile, of all programs
+
 	NsPerOp float64 `json:"ns_per_op"`
 }
 

@@ -17,7 +17,7 @@ import (
 // BenchTables writes a table for each workload of a benchmark: the empty loop, then the
 // strategies, time and memory side by side.
 func BenchTables(w io.Writer, r *bench.Report) error {
-	if err := deviceLine(w, r.Device); err != nil {
+	if err := placeLine(w, r.Device); err != nil {
 		return err
 	}
 	timedBy := "CPU time of the thread"

@@ -15,6 +15,7 @@ import (
 	"github.com/vramyard/vramyard/device"
 	"github.com/vramyard/vramyard/device/sim"
 	"github.com/vramyard/vramyard/harness/compare"
+	"github.com/vramyard/vramyard/harness/place"
 	"github.com/vramyard/vramyard/harness/replay"
 )
 
@@ -24,7 +25,7 @@ const none = "—"
 // CompareTables writes a table for each trace of the report, its strategies sorted by
 // minimum capacity, the lower bound above them.
 func CompareTables(w io.Writer, r *compare.Report) error {
-	if err := deviceLine(w, r.Device); err != nil {
+	if err := placeLine(w, r.Device); err != nil {
 		return err
 	}
 	if r.FreeAt == replay.AtRequested {
@@ -38,6 +39,15 @@ func CompareTables(w io.Writer, r *compare.Report) error {
 		}
 	}
 	return nil
+}
+
+// placeLine writes a line that tells which GPU it is, or what [deviceLine] does.
+func placeLine(w io.Writer, p place.Place) error {
+	if p.GPU == nil {
+		return deviceLine(w, p.Config)
+	}
+	_, err := fmt.Fprintf(w, "device: %s\n\n", p.GPU)
+	return err
 }
 
 // deviceLine writes a line that tells how the device differs from the default, if it does, in the

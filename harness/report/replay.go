@@ -25,6 +25,11 @@ func ReplayTable(w io.Writer, r *replay.Result) error {
 			t.AppendSeparator()
 		}
 	}
+	if r.GPU != nil {
+		if _, err := fmt.Fprintf(w, "device: %s\n", r.GPU); err != nil {
+			return err
+		}
+	}
 	if _, err := fmt.Fprintf(w, "%s on %s, sha256 %.12s\n%s\n", r.Strategy, Printable(r.Trace), r.TraceSHA256, t.Render()); err != nil {
 		return err
 	}
@@ -37,7 +42,20 @@ func ReplayTable(w io.Writer, r *replay.Result) error {
 
 // replayRows returns the figures in groups.
 func replayRows(r *replay.Result) [][]table.Row {
-	return [][]table.Row{memoryRows(r), countRows(r), streamRows(r), deviceRows(r), timeRows(r)}
+	return [][]table.Row{memoryRows(r), driverRows(r), countRows(r), streamRows(r), deviceRows(r), timeRows(r)}
+}
+
+// driverRows tells of a GPU what its driver says, beside what the strategy does.
+func driverRows(r *replay.Result) []table.Row {
+	if r.Driver == nil {
+		return nil
+	}
+	d := r.Driver
+	return []table.Row{
+		{"driver (" + d.Source + "): in use before", Bytes(d.Before)},
+		{"driver: most in use, all programs", Bytes(d.Peak)},
+		{"driver: in use after", Bytes(d.After)},
+	}
 }
 
 func memoryRows(r *replay.Result) []table.Row {

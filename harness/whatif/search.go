@@ -9,6 +9,7 @@ import (
 
 	"github.com/vramyard/vramyard/device"
 	"github.com/vramyard/vramyard/harness/compare"
+	"github.com/vramyard/vramyard/harness/place"
 	"github.com/vramyard/vramyard/harness/replay"
 )
 
@@ -55,7 +56,7 @@ func (s *search) run() error {
 	}
 	at := s.measuredOn()
 	for i := range s.Runs {
-		o := compare.Options{Device: s.o.Device, FreeAt: s.o.FreeAt, Version: s.o.Version, Once: true}
+		o := compare.Options{Device: place.Of(s.o.Device), FreeAt: s.o.FreeAt, Version: s.o.Version, Once: true}
 		if s.o.Full && s.Card != 0 {
 			o.Capacity = at
 		}

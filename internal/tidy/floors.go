@@ -71,6 +71,7 @@ var rooms = []room{
 	{dir: "harness/clock", floor: 30, never: outsideHarness},
 	{dir: "harness/latency", floor: 30, never: outsideHarness},
 	{dir: "harness/palette", floor: 30, never: outsideHarness},
+	{dir: "harness/place", floor: 30, never: outsideHarness},
 	{dir: "harness/history", floor: 31, never: outsideHarness},
 	{dir: "harness/store", floor: 31, never: outsideHarness},
 	{dir: "harness/recorded", floor: 31, never: outsideHarness},

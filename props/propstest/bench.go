@@ -8,7 +8,6 @@ import (
 
 	"github.com/vramyard/vramyard/alloc"
 	"github.com/vramyard/vramyard/device"
-	"github.com/vramyard/vramyard/device/sim"
 	"github.com/vramyard/vramyard/harness/bench"
 	"github.com/vramyard/vramyard/harness/workload"
 	"github.com/vramyard/vramyard/props"
@@ -157,7 +156,7 @@ func newCell(b *testing.B, s props.Subject, p *workload.Program) *cell {
 		b.Fatal(err)
 	}
 	c := &cell{
-		contender: bench.Contender{Name: s.Name, Device: sim.Config{}, New: s.New},
+		contender: bench.Contender{Name: s.Name, New: s.New},
 		course:    bench.NewCourse(p, most),
 	}
 	c.figures, err = c.course.Figures(c.contender)

@@ -11,6 +11,7 @@ import (
 	"github.com/vramyard/vramyard/device"
 	"github.com/vramyard/vramyard/device/sim"
 	"github.com/vramyard/vramyard/harness/bench"
+	"github.com/vramyard/vramyard/harness/place"
 	"github.com/vramyard/vramyard/harness/workload"
 	"github.com/vramyard/vramyard/strategies"
 )
@@ -41,7 +42,7 @@ func drive(name, file, placements string) (r reply, err error) {
 	if strings.HasPrefix(name, memutils.Name) {
 		r.About, r.ByAddress = memutils.About+", "+runtime.Version(), false
 	}
-	k := bench.Contender{Name: name, Device: sim.Config{Capacity: o.span}, New: s.ForCapacity(o.span).New}
+	k := bench.Contender{Name: name, Device: place.Of(sim.Config{Capacity: o.span}), New: s.ForCapacity(o.span).New}
 	if placements != "" {
 		return r, place(o, k, placements)
 	}

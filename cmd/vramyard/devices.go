@@ -1,0 +1,140 @@
+package main
+
+import (
+	"fmt"
+	"io"
+	"strconv"
+
+	"github.com/jedib0t/go-pretty/v6/table"
+	"github.com/spf13/cobra"
+
+	"github.com/vramyard/vramyard/device"
+	"github.com/vramyard/vramyard/device/cuda"
+	"github.com/vramyard/vramyard/device/nvml"
+	"github.com/vramyard/vramyard/device/sim"
+	"github.com/vramyard/vramyard/harness/report"
+	"github.com/vramyard/vramyard/internal/outfile"
+)
+
+// devicesSchema names the form of [deviceList] in JSON.
+const devicesSchema = "vramyard-devices/1"
+
+// deviceList is what the command devices knows, as JSON.
+type deviceList struct {
+	Schema  string     `json:"schema"`
+	Version string     `json:"version"` // of the program
+	Cards   []sim.Card `json:"cards"`
+	Costs   []callCost `json:"costs"` // of the default table
+	// CUDA is what the CUDA driver shows, null where there is none; NoCUDA says why then.
+	CUDA   *cuda.Inventory `json:"cuda"`
+	NoCUDA string          `json:"no_cuda,omitempty"`
+	// NVML is what the management library says, null where it cannot be asked; NoNVML says why then.
+	NVML   *nvml.Inventory `json:"nvml"`
+	NoNVML string          `json:"no_nvml,omitempty"`
+}
+
+// callCost is what one kind of call costs.
+type callCost struct {
+	Call string `json:"call"`
+	sim.Cost
+}
+
+func newDevices() *cobra.Command {
+	var jsonFile string
+	c := &cobra.Command{
+		Use:   "devices",
+		Short: "List the GPUs of this machine, and the cards that a simulated device can stand for",
+		Long: `List the GPUs that --device cuda:0 names, and the cards that --device sim:CARD names, with the memory that
+CUDA has to give on them and the bandwidth of that memory. With --json also where both were read, and
+what each call costs. docs/device-model.md says what of a card is modelled, docs/gpu.md how a GPU is used.
+
+A program that was built with "-tags nvml" also tells what NVIDIA's management library says of the
+GPUs: how much memory is in use and reserved, BAR1, ECC, MIG and who computes.`,
+		Example: "  vramyard compare --device sim:rtx4090-24g gpt2_train.csv\n  vramyard replay --strategy bfc --device cuda:0 gpt2_train.csv",
+		Args:    cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			l := listDevices()
+			if jsonFile != "" {
+				if err := writeJSON(jsonFile, cmd.OutOrStdout(), l); err != nil || jsonFile == "-" {
+					return err
+				}
+			}
+			return outfile.Write("-", cmd.OutOrStdout(), func(w io.Writer) error {
+				if err := l.gpuTable(w); err != nil {
+					return err
+				}
+				return deviceTable(w)
+			})
+		},
+	}
+	c.Flags().StringVar(&jsonFile, "json", "", `also write the cards, and what calls cost, as JSON to this file, "-" for standard output instead of the table`)
+	return c
+}
+
+// listDevices returns the GPUs, the cards and what calls cost. No driver is no error: it is said.
+func listDevices() deviceList {
+	l := deviceList{Schema: devicesSchema, Version: version, Cards: sim.Cards()}
+	costs, _ := sim.Published.Costs()
+	for call, cost := range costs {
+		l.Costs = append(l.Costs, callCost{device.Call(call).String(), cost})
+	}
+	if all, err := cuda.List(""); err != nil {
+		l.NoCUDA = err.Error()
+	} else {
+		l.CUDA = &all
+	}
+	if all, err := managed(); err != nil {
+		l.NoNVML = err.Error()
+	} else {
+		l.NVML = &all
+	}
+	return l
+}
+
+// managed asks the management library what there is.
+func managed() (nvml.Inventory, error) {
+	s, err := nvml.Open()
+	if err != nil {
+		return nvml.Inventory{}, err
+	}
+	defer s.Close() // what it said stands
+	return s.Inventory()
+}
+
+// gpuTable writes the GPUs, or why there are none.
+func (l *deviceList) gpuTable(w io.Writer) error {
+	if l.CUDA == nil {
+		_, err := fmt.Fprintf(w, "no GPU (%s)\n\n", l.NoCUDA)
+		return err
+	}
+	t := report.NewTable("--device", "GPU", "memory", "capability", "bus", "in use", "reserved", "ECC", "MIG", "processes")
+	for _, g := range l.CUDA.GPUs {
+		row := table.Row{fmt.Sprintf("cuda:%d", g.Ordinal), report.Printable(g.Name), report.Bytes(g.Memory), g.Capability, g.PCI}
+		t.AppendRow(append(row, l.managedCells(g.PCI)...))
+	}
+	_, err := fmt.Fprintf(w, "driver for CUDA %s\n%s\n\n", l.CUDA.Driver, t.Render())
+	return err
+}
+
+// managedCells returns what the management library says of the GPU at an address on the bus.
+func (l *deviceList) managedCells(pci string) table.Row {
+	if l.NVML != nil {
+		for _, g := range l.NVML.GPUs {
+			if g.PCI == pci {
+				return table.Row{report.Bytes(g.Memory.Used), report.Bytes(g.Memory.Reserved), g.ECC, g.MIG, len(g.Processes)}
+			}
+		}
+	}
+	return table.Row{"—", "—", "—", "—", "—"}
+}
+
+// deviceTable writes the cards.
+func deviceTable(w io.Writer) error {
+	t := report.NewTable("--device", "card", "memory", "bandwidth")
+	for _, c := range sim.Cards() {
+		bandwidth := strconv.FormatUint(c.Bandwidth/1e9, 10) + " GB/s"
+		t.AppendRow(table.Row{"sim:" + c.Name, c.Model, report.Bytes(c.Memory), bandwidth})
+	}
+	_, err := fmt.Fprintf(w, "%s\nsim: a device without bounds; sim:24GiB: one of so many bytes\n", t.Render())
+	return err
+}

@@ -1,0 +1,109 @@
+package place
+
+import (
+	"errors"
+	"fmt"
+
+	"github.com/vramyard/vramyard/device"
+	"github.com/vramyard/vramyard/device/cuda"
+	"github.com/vramyard/vramyard/device/sim"
+)
+
+// Place is where a strategy runs. The zero Place is the default simulated device. In JSON it is the configuration of the
+// simulated device, with the field "gpu" if it is none.
+type Place struct {
+	// Config is that of the simulated device. Of a GPU only the capacity counts: the most that may be held.
+	sim.Config
+	// GPU is nil for a simulated device.
+	GPU *GPU `json:"gpu,omitempty"`
+}
+
+// GPU is a real device.
+type GPU struct {
+	cuda.GPU
+	Driver string `json:"driver"` // version of CUDA that the driver is for
+	// Library is the path of the driver's library; "" is the one of the system.
+	Library string `json:"library,omitempty"`
+}
+
+// String names the GPU and its driver.
+func (g *GPU) String() string {
+	return fmt.Sprintf("cuda:%d, %s of %v, driver for CUDA %s", g.Ordinal, g.Name, g.Memory, g.Driver)
+}
+
+// Device is a device that a run has for itself.
+type Device interface {
+	device.Device
+	// Close gives back all that is held.
+	Close() error
+}
+
+// Of returns the place that is a simulated device.
+func Of(c sim.Config) Place { return Place{Config: c} }
+
+// Parse reads a device of the command line: what [sim.ParseDevice] reads, or what [cuda.ParseDevice] does.
+//
+// Errors: [cuda.ErrNoDriver]; one that says which GPUs there are.
+func Parse(text string) (Place, error) {
+	if !cuda.IsDevice(text) {
+		c, err := sim.ParseDevice(text)
+		return Of(c), err
+	}
+	c, err := cuda.ParseDevice(text)
+	if err != nil {
+		return Place{}, err
+	}
+	list, err := cuda.List(c.Driver)
+	if err != nil {
+		return Place{}, err
+	}
+	if c.Ordinal >= len(list.GPUs) {
+		return Place{}, fmt.Errorf("device %q: the driver shows %d GPUs, the first is cuda:0", text, len(list.GPUs))
+	}
+	return Place{Config: sim.Config{Capacity: c.Limit}, GPU: &GPU{GPU: list.GPUs[c.Ordinal], Driver: list.Driver}}, nil
+}
+
+// Ample returns a capacity for a run that should not be short of memory: n, or on a GPU what is free there if that is
+// less. A GPU that does not tell is found out by who opens it.
+func (p Place) Ample(n device.Size) device.Size {
+	if p.GPU == nil {
+		return n
+	}
+	d, err := p.open(0)
+	if err != nil {
+		return n
+	}
+	free, _, err := d.MemoryInfo()
+	if err = errors.Join(err, d.Close()); err != nil {
+		return n
+	}
+	return min(n, device.AlignDown(free, 2*device.MiB))
+}
+
+// AtOnce returns how many of so many runs may go on at once, 0 for one a core: one on a GPU.
+func (p Place) AtOnce(workers int) int {
+	if p.GPU != nil {
+		return 1
+	}
+	return workers
+}
+
+// Open returns a fresh device with the capacity of the place. The caller closes it.
+func (p Place) Open() (Device, error) {
+	if p.GPU == nil {
+		d, err := sim.New(p.Config)
+		return simulated{d}, err
+	}
+	return p.open(p.Capacity)
+}
+
+// open returns the GPU with a limit.
+func (p Place) open(limit device.Size) (*cuda.Device, error) {
+	return cuda.Open(cuda.Config{Driver: p.GPU.Library, Ordinal: p.GPU.Ordinal, Limit: limit})
+}
+
+// simulated is a simulated device, which nobody has to give back.
+type simulated struct{ *sim.Device }
+
+// Close implements [Device].
+func (simulated) Close() error { return nil }
