@@ -137,9 +137,6 @@ type Latency struct {
 
 	// NsPerOp is the time per operation of this replay. What it is above that of a replay
 	// without latencies is what measuring them costs.
-	GPU    *place.GPU   `json:"gpu,omitempty"`    // that it ran on; none for a simulated device
-	Driver *place.Usage `json:"driver,omitempty"` // what its driver said meanwhile, of all programs
-
 	NsPerOp float64 `json:"ns_per_op"`
 }
 
