@@ -10,7 +10,7 @@ import (
 )
 
 // Lines reads a text file that goes with a trace, line by line and within the bounds of [Read]:
-// compressed or not, with line ends of any system, no line longer than 1 MiB, no NUL byte.
+// compressed or not, with line ends of any system, no line longer than 16 MiB, no NUL byte.
 type Lines struct {
 	src     *source
 	release func()   // of what decompresses

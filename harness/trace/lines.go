@@ -11,8 +11,9 @@ import (
 	"unicode/utf8"
 )
 
-// maxLine is the longest line in bytes that a reader accepts.
-const maxLine = 1 << 20
+// maxLine is the longest line in bytes that a reader accepts: tags of 10 MB have been seen to be made on purpose, and
+// a page shows them clipped.
+const maxLine = 16 << 20
 
 // Error is what is wrong with a trace file, and where.
 type Error struct {

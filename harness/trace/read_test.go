@@ -107,7 +107,7 @@ func TestFilesOfWindowsAndWithoutLastNewline(t *testing.T) {
 // TestErrorsNameFileAndLine holds the text of every message, because people read them.
 func TestErrorsNameFileAndLine(t *testing.T) {
 	const csv = "seq,op,id,bytes,stream,time_us,tag\n"
-	long := strings.Repeat("x", 1<<20+1)
+	long := strings.Repeat("x", 16<<20+1)
 	const number = "want a number from 0 to 18446744073709551615"
 	const unit = `want bytes, as a number or with a unit such as "512KiB", "2MiB", "80GiB"`
 	for _, c := range []struct{ dialect, text, want string }{
@@ -144,7 +144,7 @@ func TestErrorsNameFileAndLine(t *testing.T) {
 		{"", "# vramyard-trace 2\n", `:1: version 2 of the trace format is newer than this program, which reads version 1`},
 		{"", "# vramyard-trace one\n", `:1: version "one" of the trace format: want 1`},
 		{"", "trim\na 0 \x001", `:2: NUL byte: this is no text file`},
-		{"", "trim\n" + long, `:2: line is longer than 1048576 bytes`},
+		{"", "trim\n" + long, `:2: line is longer than 16777216 bytes`},
 		{"bfc", "a 0 1 2 3", `:1: unexpected "3" behind "a"`},
 		{"bfc", "e", `:1: unknown operation "e": want one of a, c, f, o, p, s, t, u`},
 		{"xdl", "a 1 2\na 1 2", `:2: id 1 is still live`},
@@ -258,7 +258,7 @@ func TestOpenReadsStandardInput(t *testing.T) {
 
 func TestLongestLineIsAccepted(t *testing.T) {
 	for _, end := range []string{"", "\n", "\r\n"} {
-		line := "mark " + strings.Repeat("x", 1<<20-5)
+		line := "mark " + strings.Repeat("x", 16<<20-5)
 		if tr := read(t, "trim\n"+line+end); len(tr.Events) != 2 {
 			t.Errorf("end %q: %d events", end, len(tr.Events))
 		}
@@ -270,7 +270,7 @@ func TestBombsAreDefused(t *testing.T) {
 		piece string
 		want  string
 	}{
-		"one line": {strings.Repeat("x", 1<<20), "t:1: line is longer than 1048576 bytes"},
+		"one line": {strings.Repeat("x", 1<<20), "t:1: line is longer than 16777216 bytes"},
 		"events":   {strings.Repeat("trim\n", 1<<17), "t:1000001: more than 1000000 events"},
 	} {
 		var b bytes.Buffer

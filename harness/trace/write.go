@@ -17,7 +17,7 @@ import (
 //
 // It fails if w does, and for what the form cannot hold: a key of the header that is not
 // made of letters, digits and _ . -, an event of no known kind, or a text that takes a line
-// of more than 1 MiB. It keeps nothing in memory that grows with the trace.
+// of more than 16 MiB. It keeps nothing in memory that grows with the trace.
 func Write(w io.Writer, t Source) error {
 	out := bufio.NewWriter(w)
 	line, err := appendHeader(nil, t.Head().Header)

@@ -182,8 +182,8 @@ func TestWriteRefusesWhatTheFormCannotHold(t *testing.T) {
 		{trace.Trace{Header: trace.Header{Meta: []trace.Pair{{Key: "a b"}}}}, `header key "a b": want letters, digits and _ . -`},
 		{trace.Trace{Events: []trace.Event{{Kind: 99}}}, "event 0: unknown kind of event 99"},
 		{trace.Trace{Events: []trace.Event{{Kind: trace.Print, Arg: 7}}}, "event 0: print of unknown number 7"},
-		{trace.Trace{Tags: []string{"", strings.Repeat("x", 1<<20)}, Events: []trace.Event{{Kind: trace.Mark, Tag: 1}}},
-			"event 0: line is longer than 1048576 bytes"},
+		{trace.Trace{Tags: []string{"", strings.Repeat("x", 16<<20)}, Events: []trace.Event{{Kind: trace.Mark, Tag: 1}}},
+			"event 0: line is longer than 16777216 bytes"},
 	} {
 		if err := trace.Write(&bytes.Buffer{}, &c.tr); err == nil || err.Error() != c.want {
 			t.Errorf("%v, want %s", err, c.want)
