@@ -13,6 +13,7 @@ import (
 	"path/filepath"
 	"regexp"
 	"runtime"
+	"slices"
 	"strconv"
 	"strings"
 	"syscall"
@@ -27,6 +28,7 @@ import (
 	"github.com/vramyard/vramyard/harness/page"
 	"github.com/vramyard/vramyard/harness/picture"
 	"github.com/vramyard/vramyard/harness/postmortem"
+	"github.com/vramyard/vramyard/harness/recorded"
 	"github.com/vramyard/vramyard/harness/replay"
 	"github.com/vramyard/vramyard/harness/report"
 	"github.com/vramyard/vramyard/harness/snapshot"
@@ -93,13 +95,12 @@ func (f *viewFlags) run(cmd *cobra.Command, args []string) error {
 	if err := f.settle(args); err != nil {
 		return err
 	}
-	documents := make([]view.Document, len(args))
+	documents, errs := make([]view.Document, len(args)), make([]error, len(args))
 	for i, path := range args {
-		d, err := f.document(cmd, path)
-		if err != nil {
-			return err
-		}
-		documents[i] = d
+		documents[i], errs[i] = f.document(cmd, path)
+	}
+	if err := errors.Join(errs...); err != nil {
+		return err // before there is an address
 	}
 	on, err := listen(f.port)
 	if err != nil {
@@ -231,9 +232,23 @@ func (f *viewFlags) document(cmd *cobra.Command, path string) (view.Document, er
 	case isPage(head):
 		d.Make = func(context.Context, *view.Progress) (*view.Content, error) { return readPage(path) }
 	default:
+		if err := f.recognize(path); err != nil {
+			return d, err
+		}
 		d.Make = func(ctx context.Context, p *view.Progress) (*view.Content, error) { return f.draw(ctx, cmd, path, p) }
 	}
 	return d, nil
+}
+
+// recognize returns what is wrong with a trace as far as its name and its first bytes tell. Standard input and pipes
+// can be read only once.
+func (f *viewFlags) recognize(path string) error {
+	info, err := os.Stat(path)
+	switch {
+	case path == "-", err == nil && !info.Mode().IsRegular(), err != nil && slices.Contains(recorded.Names(), path):
+		return nil
+	}
+	return formats.Recognize(path, f.source)
 }
 
 // headOf returns the first bytes of a file, none of standard input, a pipe and a trace inside the program.

@@ -146,11 +146,15 @@ func TestViewRefusesWhatItCannotShow(t *testing.T) {
 	empty, cut := filepath.Join(dir, "e.trace"), filepath.Join(dir, "cut.json.gz")
 	require.NoError(t, os.WriteFile(empty, nil, 0o600))
 	require.NoError(t, os.WriteFile(cut, []byte("\x1f\x8b\x08\x00\x00\x00\x00\x00\x00\xff\xaaVJ"), 0o600))
+	form := filepath.Join(dir, "form")
+	require.NoError(t, os.WriteFile(form, []byte("root:x:0\n"), 0o600))
 	for name, c := range map[string]struct {
 		words string
 		code  int
 		says  string
 	}{
+		"an unknown form":  {"view --no-browser " + form, exitError, "as no known format does"},
+		"two wrong files":  {"view --no-browser " + empty + " " + dir + "/none", exitError, "e.trace: is empty: a trace without events has a first line too; " + dir + "/none"},
 		"a directory":      {"view --no-browser " + dir, exitError, "is a directory"},
 		"an empty file":    {"view --no-browser " + empty, exitError, "e.trace: is empty"},
 		"a cut file":       {"view --no-browser " + cut, exitError, "cut.json.gz"},
@@ -166,9 +170,13 @@ func TestViewRefusesWhatItCannotShow(t *testing.T) {
 		"an earlier stdin": {"view --no-browser - -", exitError, "standard input can be read only once"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			var errs bytes.Buffer
-			require.Equal(t, c.code, run(t.Context(), strings.Fields(c.words), strings.NewReader(""), io.Discard, &errs))
+			var out, errs bytes.Buffer
+			require.Equal(t, c.code, run(t.Context(), strings.Fields(c.words), strings.NewReader(""), &out, &errs))
 			require.Contains(t, errs.String(), c.says)
+			switch name {
+			case "an unknown form", "two wrong files", "an empty file", "a missing file", "no file":
+				require.Empty(t, out.String(), "there is nothing to look at under an address")
+			}
 		})
 	}
 }

@@ -207,6 +207,29 @@ func Read(r io.Reader, name string, o Options) (*trace.Trace, error) {
 	return t, nil
 }
 
+// Recognize returns what is wrong with the beginning of a regular file, as [Open] would say, and nil if a format of
+// [All] knows it. It reads no more than that, so that a program can refuse a wrong file before it begins anything.
+func Recognize(path string, o Options) error {
+	f, err := os.Open(path)
+	if err != nil {
+		return fileError(path, err)
+	}
+	defer f.Close() // only read from: nothing can be lost
+	plain, err := unpack.New(f)
+	if err != nil {
+		return fileError(path, err)
+	}
+	defer plain.Close()
+	if o.Dialect != "" {
+		return nil // a form that its content does not tell
+	}
+	in := &Input{Options: o, Name: path, plain: plain}
+	if _, err := in.format(); err != nil {
+		return fileError(path, err)
+	}
+	return nil
+}
+
 // noPart is what is wrong with asking for a part of a file that cannot have several.
 func noPart(name, part, format string) error {
 	return fileError(name, fmt.Errorf("has no part %q: files of the form %s hold one trace", part, format))

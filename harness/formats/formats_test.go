@@ -2,6 +2,8 @@ package formats_test
 
 import (
 	"bytes"
+	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 
@@ -69,4 +71,25 @@ func TestDialectIsNotTold(t *testing.T) {
 	require.EqualError(t, err, "no/such/file: no such file or directory")
 	_, err = formats.Open("no/such/file", formats.Options{Dialect: "bfc"})
 	require.EqualError(t, err, "no/such/file: no such file or directory")
+}
+
+func TestRecognizeReadsTheBeginningOnly(t *testing.T) {
+	dir := t.TempDir()
+	for name, c := range map[string]struct{ text, want string }{
+		"a trace":     {"a 1 1MiB\n", ""},
+		"a late flaw": {"a 1 1MiB\nboo\n", ""},
+		"no trace":    {"root:x:0\n", `begins with "root:x:0\n", as no known format does`},
+		"nothing":     {"", "is empty"},
+	} {
+		path := filepath.Join(dir, "t")
+		require.NoError(t, os.WriteFile(path, []byte(c.text), 0o600))
+		err := formats.Recognize(path, formats.Options{})
+		if c.want == "" {
+			require.NoError(t, err, name)
+			continue
+		}
+		require.ErrorContains(t, err, path+": "+c.want, name)
+		require.NoError(t, formats.Recognize(path, formats.Options{Dialect: "bfc"}), name)
+	}
+	require.ErrorContains(t, formats.Recognize(filepath.Join(dir, "none"), formats.Options{}), "none: no such file")
 }
