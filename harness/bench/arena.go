@@ -86,10 +86,10 @@ func (c *Course) completes(fit func(device.Size) Contender, n device.Size) (bool
 		err = p.run(c.churn, len(c.untimed))
 	}
 	if errors.Is(err, alloc.ErrOutOfMemory) || errors.Is(err, alloc.ErrInvalidRequest) {
-		return false, nil // a bound of its own may be what a request is too large for
+		return false, p.Close() // a bound of its own may be what a request is too large for
 	}
-	if err != nil {
+	if err = errors.Join(err, p.Close()); err != nil {
 		return false, fmt.Errorf("device of %v: %w", n, err)
 	}
-	return true, p.Close()
+	return true, nil
 }
