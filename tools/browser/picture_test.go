@@ -49,13 +49,13 @@ func colorsOf(t *testing.T, p *tab) []string {
 	return ask[[]string](t, p, `[...app.timeline.legend.querySelectorAll("tbody tr canvas")].map((c) => hex(c.getContext("2d").getImageData(3, Math.floor(c.height / 2), 1, 1).data))`)
 }
 
-// on reports whether a chart of the timeline has a colour at an event, halfway to the next, and a value. It looks eight
-// pixels to both sides, for lines are dashed.
+// on reports whether a chart of the timeline has a colour at a value anywhere between an event and the next. Lines are
+// dashed, and the lower bound, dashed too, lies on those that are as low: of 30 pixels it may leave one of a line to be seen.
 func on(t *testing.T, p *tab, chart int, event, value float64, color string) bool {
 	t.Helper()
 	return ask[bool](t, p, fmt.Sprintf(`(() => {
-		const u = app.timeline.charts[%d].u;
-		return near(u.ctx.canvas, u.valToPos(%g, "x", true), u.valToPos(%g, "y", true), 2, %q, 8);
+		const u = app.timeline.charts[%d].u, wide = Math.floor((u.valToPos(%g, "x", true) - u.bbox.left) / %[2]g / 2) - 3;
+		return near(u.ctx.canvas, u.valToPos(%[2]g, "x", true), u.valToPos(%g, "y", true), 2, %q, wide);
 	})()`, chart, event+0.5, value, color))
 }
 
@@ -299,16 +299,33 @@ func TestEveryAxisHasWordsAndUnits(t *testing.T) {
 	require.Less(t, slices.Max(off), 10.0, "the uppermost is moved into the picture")
 }
 
-// TestWordsAtAxesHaveRoom draws a trace with long numbers on both axes: no text is cut off, and the words at the side do
-// not stand on numbers.
-func TestWordsAtAxesHaveRoom(t *testing.T) {
+// TestALongRunIsSummedUp draws more events than a page has buckets and more blocks than it keeps: 50,000 of 100 MiB, one
+// after the other above one of 1100 MiB, then 15,000 of 60 MiB, all of which are left out.
+func TestALongRunIsSummedUp(t *testing.T) {
+	const heavy, light = 50_000, 15_000
 	var long strings.Builder
 	long.WriteString("# name long\na 0 1100MiB\n")
-	for i := range 49_999 {
-		fmt.Fprintf(&long, "a %d 1MiB\nf %[1]d\n", i+1)
+	for i := range heavy + light {
+		fmt.Fprintf(&long, "a %d %dMiB\nf %[1]d\n", i+1, []int{100, 60}[i/heavy])
 	}
 	long.WriteString("f 0\n")
-	p := opened(t, made(t, "compare", "--strategies", "bfc,caching", traceFile(t, "long.trace", long.String())), desk, "", helpers)
+	p := opened(t, made(t, "compare", "--strategies", "bfc,caching", "--capacity", "2GiB", traceFile(t, "long.trace", long.String())), desk, "", helpers)
+	// The legend has the highest value of the events that it names.
+	for event, want := range map[int]string{1000: "1.17 GiB", 1001: "1.17 GiB", 2*heavy + 1000: "1.13 GiB"} {
+		do(t, p, fmt.Sprintf(`app.state.set({cursor: %d})`, event))
+		require.Equal(t, want, legend(t, p)[0])
+		require.Contains(t, ask[string](t, p, `app.timeline.legend.innerText`), "highest within 32 events")
+	}
+	// What is left out is a shade of what is held, where it lies and nowhere else.
+	const at = 2*heavy + light
+	tone := colorOnMap(t, p, at, 1180*mib)
+	require.Equal(t, held, tone)
+	shade := colorOnMap(t, p, at, 1130*mib)
+	require.NotContains(t, []string{held, paper}, shade)
+	require.Equal(t, shade, colorOnMap(t, p, at+light/2, 1130*mib))
+	require.NotEqual(t, shade, colorOnMap(t, p, heavy, 1130*mib), "a block that is kept has its colour")
+
+	// No text is cut off, and the words at the side do not stand on numbers.
 	require.Contains(t, ask[[]string](t, p, `textsOf(app.timeline.memory.u.ctx.canvas).map((t) => t.text)`), "100\u202f000")
 	require.Empty(t, ask[[]string](t, p, `drawn.filter((t) => t.canvas.isConnected && !t.turned && (t.left < -1 || t.right > t.canvas.width + 1)).map((t) => t.text)`))
 	require.Empty(t, ask[[]string](t, p, `drawn.filter((t) => t.canvas.isConnected && t.turned).flatMap((side) =>

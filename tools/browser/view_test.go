@@ -184,6 +184,8 @@ func TestAStateIsThereBeforeTheReplay(t *testing.T) {
 		const [a, b] = [blocks(seen[0]), blocks(seen[2])];
 		return a.length > 1500 && a.join(";") === b.join(";");
 	})()`))
-	held := func(i int) float64 { return ask[float64](t, p, fmt.Sprintf("seen[%d].regions.reduce((n, r) => n + r.size, 0)", i)) }
+	held := func(i int) float64 {
+		return ask[float64](t, p, fmt.Sprintf("seen[%d].regions.reduce((n, r) => n + r.size, 0)", i))
+	}
 	require.Equal(t, held(2), held(0))
 }

@@ -99,12 +99,12 @@ function workloads(runs) {
 // DOTS_HEIGHT is the height in points of a chart of a benchmark.
 const DOTS_HEIGHT = 230;
 
-// decades returns 1, 2, 3, 5 and 7 of every power of ten within [from, to].
+// decades returns 1, 2, 3, 5 and 7 of every power of ten within [from, to], or even steps where those are too few.
 function decades(from, to) {
   const list = [];
   for (let p = 10 ** Math.floor(Math.log10(from)); p <= to; p *= 10)
     for (const m of [1, 2, 3, 5, 7]) if (m * p >= from && m * p <= to) list.push(m * p);
-  return list;
+  return list.length < 3 ? ticks(from, to, 4) : list;
 }
 
 // Dots is a chart of one figure of every strategy against live blocks.
