@@ -205,6 +205,7 @@ func sizeOf(traces []Traced) (n int) {
 type filling struct {
 	*Report
 	Policy   string
+	First    bool // pictures come before the tables
 	CSS      []template.CSS
 	Scripts  []template.HTML // whole elements
 	Data     []template.HTML // likewise
@@ -232,7 +233,8 @@ type source struct {
 func fill(r *Report, about, data string) *filling {
 	f := &filling{
 		Report: r, Licences: licences(),
-		CSS: []template.CSS{template.CSS(uplotCSS), template.CSS(pageCSS)},
+		First: r.Kind == "replay" || r.Kind == "view", // the table of a run is higher than a window
+		CSS:   []template.CSS{template.CSS(uplotCSS), template.CSS(pageCSS)},
 		Data: []template.HTML{
 			template.HTML(`<script type="application/json" id="vy-report">` + about + `</script>`),
 			template.HTML(`<script type="text/plain" id="vy-data">` + data + `</script>`),

@@ -416,6 +416,15 @@ func TestPhoneAndPaper(t *testing.T) {
 	require.Equal(t, "#14171b", ask[string](t, p, `getComputedStyle(document.documentElement).getPropertyValue("--paper")`))
 }
 
+// TestAReplayOpensOnAPicture looks at the first window, on a desk and on a phone.
+func TestAReplayOpensOnAPicture(t *testing.T) {
+	path := made(t, "replay", "--strategy", "bfc", traceFile(t, "s.trace", small))
+	for _, l := range []look{{width: 1280, height: 800}, {width: 360, height: 740}} {
+		p := opened(t, path, l, "")
+		require.True(t, ask[bool](t, p, `(b => b.height > 200 && b.top > 0 && b.bottom < innerHeight)(app.timeline.memory.u.ctx.canvas.getBoundingClientRect())`), "%d x %d", l.width, l.height)
+	}
+}
+
 // TestEveryControlHasAName walks over what can be pressed, typed into or focused.
 func TestEveryControlHasAName(t *testing.T) {
 	p := visit(t, "compare", "--strategies", "bfc,tlsf", "meta_resnet50_b256")
