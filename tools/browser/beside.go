@@ -27,8 +27,9 @@ type beside struct {
 // opening is how long a first picture took, and what the tab needed for it.
 type opening struct {
 	seconds float64
-	bytes   int64 // most that the process of the tab held in memory
-	died    error // why there is no picture
+	cpu     float64 // seconds of the processor that the tab took, which other programs do not lengthen
+	bytes   int64   // most that the process of the tab held in memory
+	died    error   // why there is no picture
 }
 
 // way is one way to look at a snapshot.
@@ -103,7 +104,7 @@ func (b beside) race(ctx context.Context, table, progress io.Writer, snapshots [
 					return fmt.Errorf("%s, %s: %w", snapshot, w.name, err)
 				}
 				w.took = append(w.took, o)
-				fmt.Fprintf(progress, "%s, round %d, %s: %.2f s, %.0f MB", filepath.Base(snapshot), round+1, w.name, o.seconds, float64(o.bytes)/1e6)
+				fmt.Fprintf(progress, "%s, round %d, %s: %.2f s, %.2f s of the processor, %.0f MB", filepath.Base(snapshot), round+1, w.name, o.seconds, o.cpu, float64(o.bytes)/1e6)
 				if o.died != nil {
 					fmt.Fprintf(progress, ", no picture: %v", o.died)
 				}

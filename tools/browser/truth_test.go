@@ -26,6 +26,9 @@ type ending struct {
 	Active    float64 `json:"final_active_bytes"`
 	Reserved  float64 `json:"final_reserved_bytes"`
 	Calls     float64 `json:"device_calls"`
+	Each      map[string]struct {
+		Done float64 `json:"done"`
+	} `json:"device_calls_each"`
 }
 
 // endings replays the first event of a trace alone, the first two, and so on: what holds after each event.
@@ -149,11 +152,22 @@ func TestCurvesAreThoseOfReplays(t *testing.T) {
 		require.Equal(t, []string{said(e.Requested), said(e.Allocated), said(e.Active), said(e.Reserved)}, legend(t, p), "event %d", k)
 	}
 
-	// Calls to the device, all and by kind. A kind is a line with a colour of its own; here each call is looked for in one.
+	// Calls to the device, all and by kind.
 	before := 0.0
 	for k, e := range truth {
 		requireLine(t, p, 4, stretch{0, 9}, stretch{float64(k), float64(k + 1)}, e.Calls-before, color, "calls")
 		before = e.Calls
+	}
+	do(t, p, `app.state.set({calls: "0"})`)
+	byKind := ask[map[string][]float64](t, p, `Object.fromEntries(app.timeline.charts[4].lines.map((l) => [l.kind, app.timeline.charts[4].u.data[l.at]]))`)
+	require.Len(t, byKind, len(truth[8].Each))
+	for kind, n := range byKind {
+		for k, e := range truth {
+			if k > 0 {
+				n[k] += n[k-1]
+			}
+			require.Equal(t, e.Each[kind].Done, n[k], "%s until event %d", kind, k)
+		}
 	}
 	// Where the next stream still uses what was freed there are dots, nowhere else.
 	do(t, p, `app.map.list[0].range(0, app.map.list[0].run.map.space)`)

@@ -55,7 +55,7 @@ func (b beside) open(ctx context.Context, name string, w way) (o opening, err er
 		shot, o.died = chromedp.Call(inTime, page.CaptureScreenshot, page.CaptureScreenshotParams{})
 	}
 	o.seconds = time.Since(begin).Seconds()
-	o.bytes = resident(browser)
+	o.bytes, o.cpu = cost(browser)
 	if o.died != nil {
 		if inTime.Err() != nil {
 			o.died = context.Cause(inTime)
@@ -90,17 +90,18 @@ func ends(t *tab, fail func(error)) error {
 	})
 }
 
-// resident returns the most memory that the largest process of a tab has held, in bytes, as Linux counts it. Elsewhere
-// it is zero.
-func resident(browser context.Context) (most int64) {
+// cost returns the most memory that the largest process of a tab has held, in bytes, as Linux counts it, elsewhere zero, and
+// the processor time of the processes of tabs, in seconds.
+func cost(browser context.Context) (most int64, cpu float64) {
 	all, err := chromedp.CallBrowser(browser, systeminfo.GetProcessInfo, struct{}{})
 	if err != nil {
-		return 0
+		return 0, 0
 	}
 	for _, p := range all.ProcessInfo {
 		if p.Type != "renderer" {
 			continue
 		}
+		cpu += p.CPUTime
 		text, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", p.ID))
 		if err != nil {
 			continue
@@ -111,7 +112,7 @@ func resident(browser context.Context) (most int64) {
 			most = max(most, kb<<10)
 		}
 	}
-	return most
+	return most, cpu
 }
 
 // until waits until an expression of the page is true and two frames were drawn since. A page that is busy answers late,
