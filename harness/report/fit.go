@@ -3,6 +3,7 @@ package report
 import (
 	"bytes"
 	"io"
+	"regexp"
 	"slices"
 	"strings"
 
@@ -98,9 +99,15 @@ func (f *Fitter) sentence(l string) string {
 	if strings.HasPrefix(words, "- ") {
 		mark, words = "- ", words[2:]
 	}
-	indent := blank + strings.Repeat(" ", len(mark))
-	return wrapped(blank+mark, words, f.width, indent)
+	first := blank + mark
+	if label := label.FindString(words); label != "" && text.StringWidthWithoutEscSequences(first+label) <= f.width/2 {
+		first, words = first+label, words[len(label):]
+	}
+	return wrapped(first, words, f.width, strings.Repeat(" ", text.StringWidthWithoutEscSequences(first)))
 }
+
+// label is what stands in front of a line, in a column of its own.
+var label = regexp.MustCompile(`^\S+( \S+)*  +`)
 
 // drawn is a table as it was drawn.
 type drawn struct {
@@ -280,7 +287,7 @@ func (d *drawn) list(width int) string {
 		}
 		switch {
 		case cells == nil:
-		case trimmed[0] == "" && len(rows) > 0: // the row before goes on
+		case len(rows) > 0 && goesOn(trimmed): // the row before
 			last := rows[len(rows)-1]
 			for i, c := range trimmed {
 				last[i] = strings.TrimSpace(last[i] + " " + c)
@@ -305,6 +312,12 @@ func (d *drawn) list(width int) string {
 		}
 	}
 	return b.String()
+}
+
+// goesOn reports whether a line of a table goes on with the row before: it has nothing in its first cell, or nothing
+// in any other, of which a table of names and values may have some.
+func goesOn(cells []string) bool {
+	return cells[0] == "" || len(cells) > 2 && strings.Join(cells[1:], "") == ""
 }
 
 // wrapped breaks a line between words, or within one that is longer than a line. The first line begins

@@ -105,6 +105,18 @@ func TestLastColumnsAreFolded(t *testing.T) {
 `, fit(t, long.Render()+"\n", 35, 11))
 }
 
+func TestRowsOfSeveralLinesAreOneOfAList(t *testing.T) {
+	names := report.NewTable("name", "first figure", "second figure")
+	names.AppendRow(table.Row{"caching a:1,\nb:2", "1", "2"})
+	names.AppendRow(table.Row{"bfc", "3\n4", "5"})
+	assert.Equal(t, "caching a:1, b:2\n  first figure: 1\n  second figure: 2\nbfc\n  first figure: 3 4\n  second figure: 5\n", fit(t, names.Render()+"\n", 30, 9))
+}
+
+func TestLabelsStayInTheirColumn(t *testing.T) {
+	assert.Equal(t, "card       64.00 MiB\nbound      66.76 MiB,\n           the live\n           bytes\n",
+		fit(t, "card       64.00 MiB\nbound      66.76 MiB, the live bytes\n", 24, 5))
+}
+
 func TestUnfinishedTablesAreWritten(t *testing.T) {
 	for _, s := range []string{"┌─┐\n│ x", "┌", "\xe2", "x\n┌", "┌─┐\n"} {
 		assert.Equal(t, s, fit(t, s, 3, 1))
