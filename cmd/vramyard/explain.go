@@ -13,12 +13,12 @@ import (
 )
 
 // explain replays once more up to the first request that finds no memory, if that is to be explained.
-func (f *replayFlags) explain(p *replay.Prepared, setup alloc.Setup, cfg sim.Config, at replay.FreeAt) error {
+func (f *replayFlags) explain(p *replay.Prepared, setup alloc.Setup, cfg sim.Config, at replay.FreeAt, step func(event int) error) error {
 	if f.explainFile == "" {
 		return nil
 	}
 	v, err := postmortem.Replay(p, setup, postmortem.Options{
-		Event: postmortem.FirstOOM, FreeAt: at, Device: func() (device.Device, error) { return sim.New(cfg) },
+		Event: postmortem.FirstOOM, FreeAt: at, Step: step, Device: func() (device.Device, error) { return sim.New(cfg) },
 	})
 	if err != nil {
 		return err
@@ -33,5 +33,5 @@ func (f *replayFlags) writeExplained(stdout io.Writer) error {
 	if strings.HasSuffix(strings.TrimSuffix(strings.ToLower(f.explainFile), ".gz"), ".json") {
 		return writeJSON(f.explainFile, stdout, f.verdict)
 	}
-	return outfile.Write(f.explainFile, document(stdout), f.verdict.WriteText)
+	return outfile.Write(f.explainFile, stdout, f.verdict.WriteText)
 }

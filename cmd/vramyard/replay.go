@@ -145,8 +145,7 @@ func (f *replayFlags) run(cmd *cobra.Command, path string) error {
 	if err := f.record(t, setup, cfg, export.Options{FreeAt: o.FreeAt, StopAtOOM: f.stop, Watch: watch("recording")}); err != nil {
 		return err
 	}
-	begin(cmd, stage{what: "explaining"})
-	if err := f.explain(prepared, setup, cfg, o.FreeAt); err != nil {
+	if err := f.explain(prepared, setup, cfg, o.FreeAt, watch("explaining")); err != nil {
 		return err
 	}
 	o.Watch = watch("replaying")

@@ -114,6 +114,9 @@ func Record(ctx context.Context, src trace.Source, wanted []Wanted, at replay.Fr
 		if err := run.record(t, prepared, o, filepath.Join(dir, blocksName(i))); err != nil {
 			return nil, errors.Join(err, r.Close())
 		}
+		if err := run.measure(prepared, at, step(fmt.Sprintf("measuring %s", run.Setup.Name))); err != nil {
+			return nil, errors.Join(err, r.Close())
+		}
 	}
 	return r, nil
 }
@@ -174,24 +177,16 @@ func (r *Run) record(t *picture.Trace, p *replay.Prepared, o picture.Options, pa
 	if err = errors.Join(err, w.Close()); err != nil {
 		return errors.Join(err, out.Close())
 	}
-	if err := r.measure(p, o); err != nil {
-		return errors.Join(err, out.Close())
-	}
 	return r.open(out)
 }
 
-// measure replays once more for the figures, with nobody looking on.
-func (r *Run) measure(p *replay.Prepared, o picture.Options) error {
+// measure replays once more for the figures, with nobody looking on. The error of watch ends it.
+func (r *Run) measure(p *replay.Prepared, at replay.FreeAt, watch func(events int) error) error {
 	dev, err := r.device()
 	if err != nil {
 		return err
 	}
-	if o.Step != nil {
-		if err := o.Step(0); err != nil {
-			return err
-		}
-	}
-	r.Picture.Result, err = p.Run(r.Setup, dev, replay.Options{Figures: true, FreeAt: o.FreeAt})
+	r.Picture.Result, err = p.Run(r.Setup, dev, replay.Options{Figures: true, FreeAt: at, Watch: watch})
 	return err
 }
 
