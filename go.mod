@@ -7,6 +7,7 @@ exclude github.com/smartystreets/goconvey v1.8.1
 require (
 	github.com/NVIDIA/go-nvml v0.13.3-0
 	github.com/anishathalye/porcupine v1.3.1
+	github.com/creack/pty v1.1.24
 	github.com/ebitengine/purego v0.11.3
 	github.com/goccy/go-yaml v1.19.2
 	github.com/jedib0t/go-pretty/v6 v6.8.3

@@ -37,16 +37,15 @@ func (i *interrupts) watch() context.Context {
 	go func() {
 		for s := range signals {
 			n, _ := s.(syscall.Signal) // the two asked for are
-			line := ""
 			if lively(os.Stderr) != nil {
-				line = wipe // which also has ^C in it
+				fmt.Fprint(os.Stderr, wipe) // which also removes ^C
 			}
 			if i.tell(n) {
-				fmt.Fprintln(os.Stderr, line+"vramyard: ending with what is finished; interrupt again to end at once")
+				tell(os.Stderr, "vramyard: ending with what is finished; interrupt again to end at once")
 				continue
 			}
 			outfile.RemoveUnfinished()
-			fmt.Fprintln(os.Stderr, line+"vramyard: interrupted")
+			tell(os.Stderr, "vramyard: interrupted")
 			os.Exit(128 + int(n))
 		}
 	}()

@@ -23,6 +23,7 @@ const asCommand = "VRAMYARD_TEST_COMMAND"
 
 // TestMain runs the tests, or the command, which then says when it listens.
 func TestMain(m *testing.M) {
+	narrow()
 	if os.Getenv(asCommand) == "" {
 		os.Exit(m.Run())
 	}

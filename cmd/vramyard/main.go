@@ -46,6 +46,7 @@ const (
 )
 
 func main() {
+	narrow()
 	os.Exit(run((&interrupts{}).watch(), os.Args[1:], os.Stdin, os.Stdout, os.Stderr))
 }
 
@@ -78,7 +79,7 @@ func run(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.
 	if !started { // cobra refused the command line
 		err = fmt.Errorf("%s: see %q", placed(cmd, err), cmd.CommandPath()+" --help")
 	}
-	fmt.Fprintf(stderr, "vramyard: %s\n", oneLine(err))
+	tell(stderr, "vramyard: %s", oneLine(err))
 	if _, ok := errors.AsType[interrupted](err); ok {
 		return statusOf(ctx)
 	}

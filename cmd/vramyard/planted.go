@@ -90,7 +90,7 @@ func (f *checkFlags) runPlantedBuild(cmd *cobra.Command) error {
 		return fmt.Errorf("--planted: this build has no planted bugs: in the source of %s, run go run -tags planted ./cmd/vramyard check --planted",
 			module)
 	}
-	fmt.Fprintln(cmd.ErrOrStderr(), "this build has no planted bugs; running go run -tags planted", program)
+	tell(cmd.ErrOrStderr(), "this build has no planted bugs; running go run -tags planted %s", program)
 	again := exec.CommandContext(cmd.Context(), "go", args...)
 	again.Stdout, again.Stderr = cmd.OutOrStdout(), cmd.ErrOrStderr()
 	if err := again.Run(); err != nil {

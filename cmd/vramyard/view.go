@@ -132,7 +132,7 @@ func (f *viewFlags) serve(ctx context.Context, cmd *cobra.Command, s *view.Serve
 	}
 	if !f.noBrowser {
 		if err := browse(address); err != nil {
-			fmt.Fprintf(cmd.ErrOrStderr(), "no browser was opened (%v); open the address yourself\n", err)
+			tell(cmd.ErrOrStderr(), "no browser was opened (%v); open the address yourself", err)
 		}
 	}
 	if err := s.Wait(ctx); err != nil {

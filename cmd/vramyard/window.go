@@ -1,13 +1,19 @@
 package main
 
 import (
+	"fmt"
 	"io"
 	"os"
 
+	"github.com/jedib0t/go-pretty/v6/text"
 	"golang.org/x/term"
 
 	"github.com/vramyard/vramyard/harness/report"
 )
+
+// narrow has characters such as │ and × count as one column, whatever the language of the user: few terminals
+// show them as two, and what is written must not depend on it.
+func narrow() { text.OverrideRuneWidthEastAsianWidth(false) }
 
 // window returns a writer whose tables fit the window that w is, and what writes the rest at the end. What
 // is no terminal, or one of unknown size, gets all of every table.
@@ -40,6 +46,13 @@ func document(stdout io.Writer) io.Writer {
 		return s.raw
 	}
 	return stdout
+}
+
+// tell writes a line to standard error, which on a terminal breaks between words. What fails to be told is lost.
+func tell(stderr io.Writer, format string, args ...any) {
+	w, end := window(stderr, nil)
+	fmt.Fprintf(w, format+"\n", args...)
+	_ = end() // there is nowhere left to say so
 }
 
 // lively returns the terminal that progress can be drawn on, nil if w is none, or one that understands
