@@ -1,6 +1,8 @@
 package main
 
 import (
+	"fmt"
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -48,4 +50,53 @@ func TestColoursHaveSomethingToTell(t *testing.T) {
 		do(t, p, `app.state.set({paint: "size"})`)
 		require.Equal(t, "size", ask[string](t, p, `app.state.paint`))
 	}
+}
+
+// TestBinsOfFreeMemoryShowNoShareInUse looks at a strategy whose blocks are in no bin, and at one whose blocks have a class.
+func TestBinsOfFreeMemoryShowNoShareInUse(t *testing.T) {
+	const few = "a 1 1MiB\na 2 300KiB\na 3 1MiB\nf 2\na 4 256\n"
+	bins := visit(t, "replay", "--strategy", "bfc", "--device", "sim:48MiB", traceFile(t, "f.trace", few))
+	require.Contains(t, ask[string](t, bins, `app.instant.side.innerText`), "By bin, order or size class (free)")
+	require.Zero(t, ask[int](t, bins, `app.instant.side.querySelectorAll("meter").length`))
+	classes := visit(t, "replay", "--strategy", "slab", traceFile(t, "s.trace", "a 1 256\na 2 2KiB\na 3 1KiB\n"))
+	require.Positive(t, ask[int](t, classes, `app.instant.side.querySelectorAll("meter").length`))
+}
+
+// TestSizesStayOffTheStripes holds the words in blocks to the place that rounding leaves them.
+func TestSizesStayOffTheStripes(t *testing.T) {
+	var text strings.Builder
+	for i := range 24 {
+		fmt.Fprintf(&text, "a %d %dKiB\n", i, 1040+40*i)
+	}
+	p := visit(t, "replay", "--strategy", "buddy", traceFile(t, "f.trace", text.String()))
+	type words struct{ Said, Over, Left int }
+	got := ask[words](t, p, `(() => {
+		const of = CanvasRenderingContext2D.prototype, write = of.fillText, ends = [];
+		let from; // where the rows begin: addresses end six points before
+
+		of.fillText = function (text, x, y) {
+			if (this.textAlign === "right") from = x + 6;
+			if (this.textAlign === "left") ends.push({ x: x - 4, end: x + this.measureText(text).width });
+			return write.call(this, text, x, y);
+		};
+		app.instant.draw();
+		of.fillText = write;
+		const { layout, heap, scale } = app.instant, n = { Said: 0, Over: 0, Left: 0 };
+		for (const piece of layout.pieces) for (const c of heap.chunks) {
+			if (!app.instant.isBlock(c) || c.addr < piece.addr || c.addr >= piece.addr + piece.size) continue;
+			const x = from + (piece.from + c.addr - piece.addr) * scale;
+			const said = ends.find((e) => Math.abs(e.x - x) < 0.01);
+			if (!said) n.Left++;
+			else { n.Said++; if (said.end > x + c.requested * scale) n.Over++; }
+		}
+		return n;
+	})()`)
+	require.Positive(t, got.Said)
+	require.Zero(t, got.Over)
+}
+
+// TestAxesCountWholeEvents opens a trace with a single event, whose axis has no room for even steps.
+func TestAxesCountWholeEvents(t *testing.T) {
+	p := visit(t, "replay", "--strategy", "caching", traceFile(t, "one.trace", "a 1 1MiB\n"))
+	require.Equal(t, []string{"0", "1"}, ask[[]string](t, p, `app.timeline.charts[0].u.axes[0]._values`))
 }

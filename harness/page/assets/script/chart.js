@@ -11,6 +11,11 @@ const DASHES = { requested: [2, 3], allocated: [6, 3], active: [10, 3, 2, 3], re
 // POWERS are steps of an axis of bytes.
 const POWERS = Array.from({ length: 51 }, (_, k) => 2 ** k);
 
+// WHOLES are steps of an axis of events, of which there are no halves.
+const WHOLES = Array.from({ length: 16 }, (_, k) => [1, 2, 2.5, 5].map((n) => n * 10 ** k))
+  .flat()
+  .filter(Number.isInteger);
+
 // AXIS_TEXTS writes values at even steps, by their unit.
 const AXIS_TEXTS = {
   bytes: bytesOnAxis,
@@ -207,6 +212,7 @@ class Chart {
           label: app.axis.label,
           labelSize: 16,
           values: (u, v) => app.axis.texts(v),
+          ...(app.axis.times ? {} : { incrs: WHOLES }),
         },
         {
           ...axisOf,

@@ -55,6 +55,7 @@ function prepare(trace) {
     run.drawn = !run.missing && Boolean(run.series);
   });
   if (trace.time) trace.time = rising(trace.time);
+  trace.streams ??= []; // a trace without events has none
   trace.paint = tellingPaint(trace);
 }
 

@@ -137,6 +137,7 @@ function verdict(v) {
 // postmortem shows the report of why a request found no memory.
 function postmortem(r) {
   const amount = (a) => (a && a.count ? `${bytes(a.bytes)} in ${plural(a.count, "chunk")}` : "none");
+  const more = (text, of) => (text === "none" ? text : `${text}, ${of}`);
   const list = [
     [
       "asked for",
@@ -150,9 +151,9 @@ function postmortem(r) {
         : bytes(r.device_free_bytes),
     ],
     ["held", bytes(r.reserved_bytes)],
-    ["live", `${amount(r.live).replace("chunk", "block")}, of that ${bytes(r.rounding_loss_bytes)} rounding`],
-    ["free", `${amount(r.free)}, the largest ${bytes(r.largest_hole_bytes)}`],
-    ["of use for the request", `${amount(r.usable)}, the largest ${bytes(r.largest_usable_bytes)}`],
+    ["live", more(amount(r.live).replace("chunk", "block"), `of that ${bytes(r.rounding_loss_bytes)} rounding`)],
+    ["free", more(amount(r.free), `the largest ${bytes(r.largest_hole_bytes)}`)],
+    ["of use for the request", more(amount(r.usable), `the largest ${bytes(r.largest_usable_bytes)}`)],
     ["pending on streams", amount(r.pending)],
     ["set aside", amount(r.set_aside)],
     ["free, but pinned", amount(r.pinned)],

@@ -216,16 +216,19 @@ class InstantView {
     const color = look.block ? this.paint.color({ ...c, born: c.born ?? 0, dies: c.dies ?? NEVER }) : null;
     chunkBox(g, left, y, wide, ROW, look, color, colors);
     const used = c.addr + c.requested; // above lies what rounding added
-    if (look.block && c.requested && used < to) {
+    const striped = look.block && c.requested && used < to;
+    if (striped) {
       const at = x + (Math.max(used, from) - piece.addr) * this.scale;
       if (left + wide - at >= 1)
         chunkBox(g, at, y, left + wide - at, ROW, { texture: "stripes", block: true }, color, colors);
     }
-    if (wide > 64 && from === c.addr) {
-      g.fillStyle = color && luminance(color) < 0.4 ? "#ffffff" : color ? "#000000" : colors.faint;
+    if (from === c.addr) {
+      const plain = striped ? Math.min((used - from) * this.scale, wide) : wide; // stripes and letters mix badly
+      const text = bytes(c.size);
+      g.fillStyle = color && luminance(color) < 0.18 ? "#ffffff" : color ? "#000000" : colors.faint;
       g.textAlign = "left";
       g.textBaseline = "middle";
-      g.fillText(bytes(c.size), left + 4, y + ROW / 2 + 0.5);
+      if (plain > 40 && g.measureText(text).width + 8 <= plain) g.fillText(text, left + 4, y + ROW / 2 + 0.5);
     }
     if (c.id === this.app.state.pin && look.block) {
       g.strokeStyle = colors.focus;
@@ -328,10 +331,16 @@ class InstantView {
     return [...of].sort((a, b) => a[0] - b[0]);
   }
 
-  // classes returns the table of bins, orders or size classes of a recorded instant: what of each is in use.
+  // classes returns the table of bins, orders or size classes of a recorded instant: what of each is in use. Where
+  // only free memory has a class, as in bfc, whose blocks are in no bin, there is no share to show.
   classes(heap, caption = "By bin, order or size class") {
     const of = this.byClass(heap.chunks);
     if (!of.length) return el("p", { class: "vy-note", text: "The chunks of this instant have no class." });
+    if (of.every(([, l]) => !l.live)) {
+      const free = of.map(([k, l]) => [String(k), count(l.free), bytes(l.freeBytes)]);
+      const heads = ["class", "free chunks", "bytes"];
+      return el("div", { class: "vy-classes" }, table(`${caption} (free)`, heads, free, [0, 1, 2]));
+    }
     const rows = of.map(([k, l]) => {
       const bar = el("meter", {
         min: 0,
@@ -378,7 +387,7 @@ function firstChunks(heap) {
   return first;
 }
 
-// luminance returns how light a colour is, 0 to 1.
+// luminance returns how light a colour is, 0 to 1. From 0.18 on black letters stand out more than white ones.
 function luminance(hex) {
   const [r, g, b] = rgb(hex).map((v) => (v / 255) ** 2.2);
   return 0.2126 * r + 0.7152 * g + 0.0722 * b;

@@ -55,7 +55,8 @@ class LatencyView {
         const h = r.latency[what];
         const all = h.count.reduce((a, b) => a + b, 0);
         const at = [0.5, 0.99, 0.999, 1].map((q) => (all ? nanoseconds(quantile(h, all * q)) : "—"));
-        rows.push([r.strategy, what, count(all), ...at]);
+        const name = el("span", { class: "vy-key" }, swatch(r), el("span", { text: r.strategy }));
+        rows.push([name, what, count(all), ...at]);
       }
     }
     return el("div", { class: "vy-scroll" }, table("", heads, rows, [2, 3, 4, 5, 6]));

@@ -367,7 +367,8 @@ class MapPanel {
     g.restore();
     g.textAlign = "center";
     g.textBaseline = "top";
-    const columns = ticks(x0, x1, Math.max(w / 110, 3));
+    const many = Math.max(w / 110, 3);
+    const columns = ticks(x0, x1, axis.times ? many : Math.min(many, x1 - x0)); // there are no half events
     axis.texts(columns).forEach((text, i) => {
       const x = GUTTER + ((columns[i] - x0) / (x1 - x0)) * w;
       g.strokeRect(x, 4 + h, 0, 4);
