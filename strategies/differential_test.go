@@ -20,10 +20,10 @@ func TestStrategiesDifferInPlacementOnly(t *testing.T) {
 		share   int // one in so many of the sequences
 		without []string
 	}{
-		"all":              {3, nil},
-		"large requests":   {8, []string{"slab:xdl"}},
-		"large alignments": {8, []string{"slab:xdl", "slab:blaze"}},
-		"one family":       {8, []string{"slab:xdl", "slab:blaze", "buddy:xdl", "slabbuddy:xdl"}},
+		"all":              {6, nil},
+		"large requests":   {16, []string{"slab:xdl"}},
+		"large alignments": {16, []string{"slab:xdl", "slab:blaze"}},
+		"one family":       {16, []string{"slab:xdl", "slab:blaze", "buddy:xdl", "slabbuddy:xdl"}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

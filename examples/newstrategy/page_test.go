@@ -2,6 +2,7 @@ package main
 
 import (
 	"errors"
+	"flag"
 	"fmt"
 	"os"
 	"os/exec"
@@ -102,6 +103,8 @@ func dense(text string) string {
 	return strings.Join(strings.FieldsFunc(text, func(r rune) bool { return r == '\n' }), "\n")
 }
 
+var flagLong = flag.Bool("page.long", false, "also run the commands of the page that take minutes: the fuzzer's")
+
 // TestPageWorks does what the page says, from an empty directory.
 func TestPageWorks(t *testing.T) {
 	if testing.Short() {
@@ -118,6 +121,8 @@ func TestPageWorks(t *testing.T) {
 		switch {
 		case lang == "go" && !strings.HasPrefix(name, "part of "):
 			w.write(name, b.text)
+		case lang == "sh" && name == "long" && !*flagLong:
+			t.Logf("line %d is left out without -page.long: it builds everything anew\n%s", b.line, b.text)
 		case lang == "sh":
 			w.run(b, strings.Contains(all[i+1].text, "FAIL"))
 		case lang == "text":
