@@ -106,21 +106,21 @@ func Open(c Config) (*Device, error) {
 }
 
 // gpu returns the driver's name of a GPU.
-func (v *driver) gpu(ordinal int) (gpu int32, err error) {
-	n, err := v.count()
+func (d *driver) gpu(ordinal int) (gpu int32, err error) {
+	n, err := d.count()
 	if err != nil {
 		return 0, err
 	}
 	if ordinal < 0 || ordinal >= n || ordinal > 255 {
 		return 0, fmt.Errorf("cuda:%d: %w: the driver shows %d GPUs, the first is cuda:0", ordinal, device.ErrInvalid, n)
 	}
-	return gpu, v.call(fnDeviceGet, uintptr(unsafe.Pointer(&gpu)), uintptr(ordinal))
+	return gpu, d.call(fnDeviceGet, uintptr(unsafe.Pointer(&gpu)), uintptr(ordinal))
 }
 
 // count returns how many GPUs the driver shows.
-func (v *driver) count() (int, error) {
+func (d *driver) count() (int, error) {
 	var n int32
-	err := v.call(fnDeviceGetCount, uintptr(unsafe.Pointer(&n)))
+	err := d.call(fnDeviceGetCount, uintptr(unsafe.Pointer(&n)))
 	return int(n), err
 }
 

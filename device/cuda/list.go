@@ -59,18 +59,18 @@ func List(driver string) (Inventory, error) {
 }
 
 // describeGPU asks for what is told of a GPU.
-func (v *driver) describeGPU(ordinal int) (GPU, error) {
-	gpu, err := v.gpu(ordinal)
+func (d *driver) describeGPU(ordinal int) (GPU, error) {
+	gpu, err := d.gpu(ordinal)
 	if err != nil {
 		return GPU{}, err
 	}
 	g := GPU{Ordinal: ordinal}
 	var name [256]byte
-	if err := v.call(fnDeviceGetName, uintptr(unsafe.Pointer(&name[0])), uintptr(len(name)-1), uintptr(gpu)); err != nil {
+	if err := d.call(fnDeviceGetName, uintptr(unsafe.Pointer(&name[0])), uintptr(len(name)-1), uintptr(gpu)); err != nil {
 		return GPU{}, err
 	}
 	g.Name = textAt(&name[0])
-	if err := v.call(fnDeviceTotalMem, uintptr(unsafe.Pointer(&g.Memory)), uintptr(gpu)); err != nil {
+	if err := d.call(fnDeviceTotalMem, uintptr(unsafe.Pointer(&g.Memory)), uintptr(gpu)); err != nil {
 		return GPU{}, err
 	}
 	var values [8]int32
@@ -78,19 +78,19 @@ func (v *driver) describeGPU(ordinal int) (GPU, error) {
 		attrMajor, attrMinor, attrMultiprocessors, attrPCIDomain, attrPCIBus, attrPCIDevice, attrVirtualMemory, attrMemoryPools,
 	} {
 		// An old driver does not know the last two; it then has neither.
-		if values[i], err = v.attribute(gpu, attr); err != nil && attr < attrVirtualMemory {
+		if values[i], err = d.attribute(gpu, attr); err != nil && attr < attrVirtualMemory {
 			return GPU{}, err
 		}
 	}
 	g.Capability = fmt.Sprintf("%d.%d", values[0], values[1])
 	g.Multiprocessors = int(values[2])
 	g.PCI = fmt.Sprintf("%04x:%02x:%02x.0", values[3], values[4], values[5])
-	g.VirtualMemory, g.Pools = v.virtual && values[6] != 0, v.pools && values[7] != 0
+	g.VirtualMemory, g.Pools = d.virtual && values[6] != 0, d.pools && values[7] != 0
 	return g, nil
 }
 
 // attribute asks for an attribute of a GPU.
-func (v *driver) attribute(gpu int32, attr int) (value int32, err error) {
-	err = v.call(fnDeviceGetAttribute, uintptr(unsafe.Pointer(&value)), uintptr(attr), uintptr(gpu))
+func (d *driver) attribute(gpu int32, attr int) (value int32, err error) {
+	err = d.call(fnDeviceGetAttribute, uintptr(unsafe.Pointer(&value)), uintptr(attr), uintptr(gpu))
 	return value, err
 }
