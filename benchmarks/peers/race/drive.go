@@ -44,7 +44,7 @@ func drive(name, file, placements string) (r reply, err error) {
 	}
 	k := bench.Contender{Name: name, Device: place.Of(sim.Config{Capacity: o.span}), New: s.ForCapacity(o.span).New}
 	if placements != "" {
-		return r, place(o, k, placements)
+		return r, writePlacements(o, k, placements)
 	}
 	r.NS, r.Heap, err = timed(o, k)
 	return r, err
@@ -75,9 +75,9 @@ func timed(o operations, k bench.Contender) (ns int64, grown device.Size, err er
 	return ns, after - min(before, after), pass.Close()
 }
 
-// place runs all operations and writes where each block lies.
-func place(o operations, k bench.Contender, file string) error {
-	dev, err := sim.New(k.Device)
+// writePlacements runs all operations and writes where each block lies.
+func writePlacements(o operations, k bench.Contender, file string) error {
+	dev, err := k.Device.Open()
 	if err != nil {
 		return err
 	}
