@@ -134,6 +134,9 @@ func TestSameFiguresOnAnyNumberOfWorkers(t *testing.T) {
 	tr, err := recorded.Open("meta_resnet50_b256")
 	require.NoError(t, err)
 	all := setups(t, strategies.Compared()...)
+	if testing.Short() { // what the pool does is the same for fewer
+		all = setups(t, "bfc", "caching", "buddy:xdl")
+	}
 	var want []compare.Run
 	for _, workers := range []int{1, 3, 16} {
 		var done atomic.Int32
