@@ -84,7 +84,7 @@ func TestPageShowsTheFiles(t *testing.T) {
 			}
 		case lang == "go" && name != "":
 			shown[name] += b.text
-		case !slices.Contains([]string{"sh", "text", "text like", "diff firstfit.go"}, b.info):
+		case !slices.Contains([]string{"sh", "sh long", "text", "text like", "diff firstfit.go"}, b.info):
 			t.Errorf("line %d: block of unknown kind %q", b.line, b.info)
 		}
 	}
