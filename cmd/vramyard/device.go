@@ -13,7 +13,7 @@ import (
 	"github.com/vramyard/vramyard/harness/place"
 )
 
-// deviceFlags name the simulated device of a command.
+// deviceFlags name the device of a command.
 type deviceFlags struct {
 	device, sim spec // commands may have no --sim
 }
@@ -72,7 +72,7 @@ func (f *deviceFlags) config() (sim.Config, error) {
 
 // place returns the device that the flags name, which may be a GPU.
 func (f *deviceFlags) place() (place.Place, error) {
-	if !f.device.given || f.sim.given || !cuda.IsDevice(f.device.value) {
+	if !f.device.given || f.sim.given {
 		c, err := f.config()
 		return place.Of(c), err
 	}
@@ -85,17 +85,14 @@ func (f *deviceFlags) place() (place.Place, error) {
 
 // placed is shape where the device may be a GPU.
 func (f *deviceFlags) placed() (place.Place, device.Size, error) {
+	if !cuda.IsDevice(f.device.value) {
+		c, n, err := f.shape()
+		return place.Of(c), n, err
+	}
 	p, err := f.place()
-	if err == nil && p.GPU != nil {
-		n := p.Capacity
-		p.Capacity = 0
-		return p, n, nil
-	}
-	if err != nil {
-		return p, 0, err
-	}
-	c, n, err := f.shape()
-	return place.Of(c), n, err
+	n := p.Capacity
+	p.Capacity = 0
+	return p, n, err
 }
 
 // onlySimulated refuses what is made by replaying on several devices alike, which there are of simulated ones only.

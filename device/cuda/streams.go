@@ -42,6 +42,15 @@ func (d *Device) event(e device.Event) (uintptr, error) {
 	return 0, device.ErrEvent
 }
 
+// both returns the CUevent and the CUstream of a call.
+func (d *Device) both(e device.Event, s device.Stream) (event, stream uintptr, err error) {
+	if event, err = d.event(e); err != nil {
+		return 0, 0, err
+	}
+	stream, err = d.stream(s)
+	return event, stream, err
+}
+
 // NewEvent implements [device.Streams] by cuEventCreate, without timing.
 func (d *Device) NewEvent() (device.Event, error) {
 	e, err := d.newEvent()
@@ -87,11 +96,7 @@ func (d *Device) Record(e device.Event, s device.Stream) error {
 }
 
 func (d *Device) record(e device.Event, s device.Stream) error {
-	event, err := d.event(e)
-	if err != nil {
-		return err
-	}
-	stream, err := d.stream(s)
+	event, stream, err := d.both(e, s)
 	if err != nil {
 		return err
 	}
@@ -116,11 +121,7 @@ func (d *Device) Wait(s device.Stream, e device.Event) error {
 }
 
 func (d *Device) wait(s device.Stream, e device.Event) error {
-	event, err := d.event(e)
-	if err != nil {
-		return err
-	}
-	stream, err := d.stream(s)
+	event, stream, err := d.both(e, s)
 	if err != nil {
 		return err
 	}
