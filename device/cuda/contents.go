@@ -131,8 +131,8 @@ func (d *Device) partAt(a device.Addr) (n device.Size, access device.Access, ok 
 		}
 	}
 	if p, found := d.mappings.Floor(a); found {
-		if e := d.mappings.Entry(p); a.Sub(e.Addr) < e.Value.size {
-			return e.Value.size - a.Sub(e.Addr), e.Value.access, true
+		if e := d.mappings.Entry(p); a.Sub(e.Addr) < e.Value.Size {
+			return e.Value.Size - a.Sub(e.Addr), e.Value.Access, true
 		}
 	}
 	return 0, 0, false

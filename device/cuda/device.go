@@ -10,6 +10,7 @@ import (
 
 	"github.com/vramyard/vramyard/device"
 	"github.com/vramyard/vramyard/internal/addrlist"
+	"github.com/vramyard/vramyard/internal/mapped"
 	"github.com/vramyard/vramyard/internal/numbered"
 )
 
@@ -37,7 +38,7 @@ type Device struct {
 	properties  allocationProp // of memory that is made
 	access      accessDesc     // that is given
 	ranges      addrlist.List[device.Size]
-	mappings    addrlist.List[mapping]
+	mappings    mapped.List
 	handles     numbered.Table[physical]
 
 	streams map[device.Stream]uintptr
@@ -184,7 +185,7 @@ func (d *Device) giveAllBack() error {
 		all = append(all, d.call(fnEventDestroy, *e))
 	}
 	for e := range d.mappings.All {
-		all = append(all, d.call(fnMemUnmap, uintptr(e.Addr), uintptr(e.Value.size)))
+		all = append(all, d.call(fnMemUnmap, uintptr(e.Addr), uintptr(e.Value.Size)))
 	}
 	for h := range d.handles.All {
 		if h.named {

@@ -5,6 +5,7 @@ import (
 
 	"github.com/vramyard/vramyard/device"
 	"github.com/vramyard/vramyard/internal/addrlist"
+	"github.com/vramyard/vramyard/internal/mapped"
 )
 
 // location is a CUmemLocation.
@@ -48,13 +49,6 @@ type physical struct {
 	named  bool // was not released
 }
 
-// mapping is memory at an address of a range.
-type mapping struct {
-	size   device.Size
-	slot   int32 // in handles
-	access device.Access
-}
-
 // probeVirtual asks for the granularity, the smallest one.
 func (d *Device) probeVirtual() error {
 	const minimum = 0 // CU_MEM_ALLOC_GRANULARITY_MINIMUM
@@ -69,7 +63,7 @@ func (d *Device) probeVirtual() error {
 func (d *Device) Granularity() device.Size { return d.granularity }
 
 // whole reports whether n is a multiple of the granularity.
-func (d *Device) whole(n device.Size) bool { return n&(d.granularity-1) == 0 }
+func (d *Device) whole(n device.Size) bool { return mapped.Whole(n, d.granularity) }
 
 // ReserveRange implements [device.VirtualMemory] by cuMemAddressReserve. The driver takes an address as a hint: a
 // range that comes elsewhere is given back, and there is no room.
@@ -126,7 +120,7 @@ func (d *Device) releaseRange(a device.Addr) error {
 		return device.ErrInvalid
 	}
 	size := d.ranges.Entry(p).Value
-	if d.mappingIn(a, size) {
+	if m, _ := d.mappings.Search(a); d.mappings.Below(m, a.Add(size)) {
 		return device.ErrMapped
 	}
 	if err := d.one(device.CallReleaseRange, fnMemAddressFree, uintptr(a), uintptr(size)); err != nil {
@@ -136,13 +130,6 @@ func (d *Device) releaseRange(a device.Addr) error {
 	d.usage.Ranges--
 	d.usage.Space -= size
 	return nil
-}
-
-// mappingIn reports whether a mapping starts within size bytes at a.
-func (d *Device) mappingIn(a device.Addr, size device.Size) bool {
-	p, _ := d.mappings.Search(a)
-	p = d.mappings.Above(p)
-	return d.mappings.Holds(p) && d.mappings.Entry(p).Addr.Sub(a) < size
 }
 
 // CreateHandle implements [device.VirtualMemory] by cuMemCreate.
@@ -230,16 +217,18 @@ func (d *Device) mapAt(a device.Addr, size device.Size, h device.Handle, offset 
 		return device.ErrHandle
 	case size > m.size, offset > m.size-size, !d.inOneRange(a, size):
 		return device.ErrInvalid
-	case d.mappedAt(a) || d.mappingIn(a, size):
-		return device.ErrMapped
-	case offset != 0:
+	}
+	p, err := d.mappings.Room(a, size)
+	if err != nil {
+		return err
+	}
+	if offset != 0 {
 		return device.ErrUnsupported
 	}
 	if err := d.one(device.CallMap, fnMemMap, uintptr(a), uintptr(size), 0, m.handle, 0); err != nil {
 		return err
 	}
-	p, _ := d.mappings.Search(a)
-	d.mappings.Insert(p, addrlist.Entry[mapping]{Addr: a, Value: mapping{size: size, slot: slot}})
+	d.mappings.Insert(p, addrlist.Entry[mapped.Mapping]{Addr: a, Value: mapped.Mapping{Size: size, Slot: slot}})
 	m.maps++
 	d.usage.Mapped += size
 	return nil
@@ -252,43 +241,7 @@ func (d *Device) inOneRange(a device.Addr, size device.Size) bool {
 		return false
 	}
 	e := d.ranges.Entry(p)
-	at := a.Sub(e.Addr)
-	return size <= e.Value && at <= e.Value-size
-}
-
-// mappedAt reports whether a mapping covers address a.
-func (d *Device) mappedAt(a device.Addr) bool {
-	p, ok := d.mappings.Floor(a)
-	return ok && a.Sub(d.mappings.Entry(p).Addr) < d.mappings.Entry(p).Value.size
-}
-
-// wholeMappings returns the place of the first of the mappings that fill size bytes at a, or says why they
-// do not.
-func (d *Device) wholeMappings(a device.Addr, size device.Size) (addrlist.Pos, error) {
-	if size == 0 {
-		return addrlist.Pos{}, device.ErrInvalid
-	}
-	if !d.whole(device.Size(a) | size) {
-		return addrlist.Pos{}, device.ErrGranularity
-	}
-	first, found := d.mappings.Search(a)
-	if !found {
-		if d.mappedAt(a) {
-			return first, device.ErrInvalid
-		}
-		return first, device.ErrUnmapped
-	}
-	for p := first; size > 0; p = d.mappings.Next(p) {
-		if !d.mappings.Holds(p) || d.mappings.Entry(p).Addr != a {
-			return first, device.ErrUnmapped
-		}
-		n := d.mappings.Entry(p).Value.size
-		if n > size {
-			return first, device.ErrInvalid
-		}
-		a, size = a.Add(n), size-n
-	}
-	return first, nil
+	return mapped.Within(device.Region{Addr: e.Addr, Size: e.Value}, a, size)
 }
 
 // SetAccess implements [device.VirtualMemory] by cuMemSetAccess, once for each range. Where ranges touch and the driver
@@ -298,7 +251,7 @@ func (d *Device) SetAccess(a device.Addr, size device.Size, access device.Access
 }
 
 func (d *Device) setAccess(a device.Addr, size device.Size, access device.Access) error {
-	p, err := d.wholeMappings(a, size)
+	p, err := d.mappings.Fill(a, size, d.granularity)
 	if access > device.AccessReadWrite {
 		err = device.ErrInvalid
 	}
@@ -316,11 +269,8 @@ func (d *Device) setAccess(a device.Addr, size device.Size, access device.Access
 		if err := d.call(fnMemSetAccess, uintptr(a), uintptr(n), uintptr(unsafe.Pointer(&d.access)), 1); err != nil {
 			return err
 		}
-		for a, size = a.Add(n), size-n; d.mappings.Holds(p) && d.mappings.Entry(p).Addr < a; p = d.mappings.Next(p) {
-			e := d.mappings.Entry(p)
-			e.Value.access = access
-			d.mappings.Set(p, e)
-		}
+		a, size = a.Add(n), size-n
+		p = d.mappings.Allow(p, a, access)
 	}
 	return nil
 }
@@ -339,7 +289,7 @@ func (d *Device) Unmap(a device.Addr, size device.Size) error {
 }
 
 func (d *Device) unmap(a device.Addr, size device.Size) error {
-	p, err := d.wholeMappings(a, size)
+	p, err := d.mappings.Fill(a, size, d.granularity)
 	if err != nil {
 		return err
 	}
@@ -350,15 +300,15 @@ func (d *Device) unmap(a device.Addr, size device.Size) error {
 	defer d.tick(device.CallUnmap)
 	for end := a.Add(size); a < end; {
 		e := d.mappings.Entry(p)
-		if err := d.call(fnMemUnmap, uintptr(e.Addr), uintptr(e.Value.size)); err != nil {
+		if err := d.call(fnMemUnmap, uintptr(e.Addr), uintptr(e.Value.Size)); err != nil {
 			return err
 		}
 		p = d.mappings.Delete(p)
 		p = d.mappings.Above(p)
-		d.handles.At(e.Value.slot).maps--
-		d.dropUnused(e.Value.slot)
-		d.usage.Mapped -= e.Value.size
-		a = a.Add(e.Value.size)
+		d.handles.At(e.Value.Slot).maps--
+		d.dropUnused(e.Value.Slot)
+		d.usage.Mapped -= e.Value.Size
+		a = a.Add(e.Value.Size)
 	}
 	return nil
 }

@@ -99,12 +99,12 @@ func (d *Device) partAt(a device.Addr) (part, bool) {
 	}
 	e := d.mappings.Entry(at)
 	offset := a.Sub(e.Addr)
-	if offset >= e.Value.size {
+	if offset >= e.Value.Size {
 		return part{}, false
 	}
 	return part{
-		slot: e.Value.slot, access: e.Value.access,
-		offset: e.Value.offset + offset, size: e.Value.size - offset,
+		slot: e.Value.Slot, access: e.Value.Access,
+		offset: e.Value.Offset + offset, size: e.Value.Size - offset,
 	}, true
 }
 

@@ -3,6 +3,7 @@ package sim
 import (
 	"github.com/vramyard/vramyard/device"
 	"github.com/vramyard/vramyard/internal/addrlist"
+	"github.com/vramyard/vramyard/internal/mapped"
 	"github.com/vramyard/vramyard/internal/numbered"
 )
 
@@ -19,7 +20,7 @@ type Device struct {
 	pools   pools
 
 	memories numbered.Table[memory] // of handles, and of regions if more than their size is known
-	mappings addrlist.List[mapping] // of memory into ranges
+	mappings mapped.List            // of memory into ranges
 	owners   addrlist.List[int32]   // slots in memories of regions
 	frames   *frames                // nil if physical memory is only counted
 	serial   uint64                 // memories made so far

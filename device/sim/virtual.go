@@ -3,19 +3,12 @@ package sim
 import (
 	"github.com/vramyard/vramyard/device"
 	"github.com/vramyard/vramyard/internal/addrlist"
+	"github.com/vramyard/vramyard/internal/mapped"
 )
 
 // mostCharged in bytes is the most that handles fill a device without a bound to. They take no
 // addresses, so nothing else keeps the account of them from overflowing.
 const mostCharged device.Size = 1 << 63
-
-// mapping is memory at an address of a range.
-type mapping struct {
-	size   device.Size
-	slot   int32 // of the memory
-	access device.Access
-	offset device.Size // in the memory
-}
 
 // Mapping is memory that is mapped into a range. Sizes are bytes.
 type Mapping struct {
@@ -30,7 +23,7 @@ type Mapping struct {
 func (d *Device) Mappings(yield func(Mapping) bool) {
 	for e := range d.mappings.All {
 		m := e.Value
-		if !yield(Mapping{e.Addr, m.size, device.Handle(d.memories.Number(m.slot)), m.offset, m.access}) {
+		if !yield(Mapping{e.Addr, m.Size, device.Handle(d.memories.Number(m.Slot)), m.Offset, m.Access}) {
 			return
 		}
 	}
@@ -54,7 +47,7 @@ func (d *Device) AddressSpace() Space {
 func (d *Device) Granularity() device.Size { return d.cfg.Granularity }
 
 // whole reports whether n is a multiple of the granularity.
-func (d *Device) whole(n device.Size) bool { return n&(d.cfg.Granularity-1) == 0 }
+func (d *Device) whole(n device.Size) bool { return mapped.Whole(n, d.cfg.Granularity) }
 
 // ReserveRange implements [device.VirtualMemory]. It places ranges as regions are placed, and
 // costs the same.
@@ -113,19 +106,13 @@ func (d *Device) ReleaseRange(a device.Addr) error {
 		return d.book(device.CallReleaseRange, 0, device.ErrInvalid)
 	}
 	size := d.regions.Entry(p).Value.size()
-	if m, _ := d.mappings.Search(a); d.mappingBelow(m, a.Add(size)) {
+	if m, _ := d.mappings.Search(a); d.mappings.Below(m, a.Add(size)) {
 		return d.book(device.CallReleaseRange, size, device.ErrMapped)
 	}
 	d.leave(p)
 	d.usage.Ranges--
 	d.usage.Space -= size
 	return d.book(device.CallReleaseRange, size, nil)
-}
-
-// mappingBelow reports whether the first mapping from place p on starts below end.
-func (d *Device) mappingBelow(p addrlist.Pos, end device.Addr) bool {
-	p = d.mappings.Above(p)
-	return d.mappings.Holds(p) && d.mappings.Entry(p).Addr < end
 }
 
 // CreateHandle implements [device.VirtualMemory]. O(1), or O(pieces) if memory is placed.
@@ -203,16 +190,11 @@ func (d *Device) mapAt(a device.Addr, size device.Size, h device.Handle, offset 
 	if size > m.size || offset > m.size-size || !d.inOneRange(a, size) {
 		return device.ErrInvalid
 	}
-	if below, ok := d.mappings.Floor(a); ok {
-		if e := d.mappings.Entry(below); a.Sub(e.Addr) < e.Value.size {
-			return device.ErrMapped
-		}
+	p, err := d.mappings.Room(a, size)
+	if err != nil {
+		return err
 	}
-	p, _ := d.mappings.Search(a)
-	if d.mappingBelow(p, a.Add(size)) {
-		return device.ErrMapped
-	}
-	d.mappings.Insert(p, addrlist.Entry[mapping]{Addr: a, Value: mapping{size: size, slot: slot, offset: offset}})
+	d.mappings.Insert(p, addrlist.Entry[mapped.Mapping]{Addr: a, Value: mapped.Mapping{Size: size, Slot: slot, Offset: offset}})
 	m.maps++
 	d.usage.Mapped += size
 	return nil
@@ -225,67 +207,30 @@ func (d *Device) inOneRange(a device.Addr, size device.Size) bool {
 		return false
 	}
 	e := d.regions.Entry(p)
-	at := a.Sub(e.Addr)
-	return e.Value.isRange() && size <= e.Value.size() && at <= e.Value.size()-size
-}
-
-// wholeMappings returns the place of the first of the mappings that fill size bytes at a, or
-// says why they do not.
-func (d *Device) wholeMappings(a device.Addr, size device.Size) (addrlist.Pos, error) {
-	if size == 0 {
-		return addrlist.Pos{}, device.ErrInvalid
-	}
-	if !d.whole(device.Size(a) | size) {
-		return addrlist.Pos{}, device.ErrGranularity
-	}
-	first, ok := d.mappings.Floor(a)
-	if !ok {
-		return first, device.ErrUnmapped
-	}
-	if e := d.mappings.Entry(first); e.Addr != a {
-		if a.Sub(e.Addr) < e.Value.size {
-			return first, device.ErrInvalid
-		}
-		return first, device.ErrUnmapped
-	}
-	for p := first; size > 0; p = d.mappings.Next(p) {
-		if !d.mappings.Holds(p) || d.mappings.Entry(p).Addr != a {
-			return first, device.ErrUnmapped
-		}
-		n := d.mappings.Entry(p).Value.size
-		if n > size {
-			return first, device.ErrInvalid
-		}
-		a, size = a.Add(n), size-n
-	}
-	return first, nil
+	return e.Value.isRange() && mapped.Within(device.Region{Addr: e.Addr, Size: e.Value.size()}, a, size)
 }
 
 // SetAccess implements [device.VirtualMemory]. It costs a step for each mapping.
 func (d *Device) SetAccess(a device.Addr, size device.Size, access device.Access) error {
-	p, err := d.wholeMappings(a, size)
+	p, err := d.mappings.Fill(a, size, d.cfg.Granularity)
 	if access > device.AccessReadWrite {
 		err = device.ErrInvalid
 	}
 	if err == nil {
-		for end := a.Add(size); d.mappingBelow(p, end); p = d.mappings.Next(p) {
-			e := d.mappings.Entry(p)
-			e.Value.access = access
-			d.mappings.Set(p, e)
-		}
+		d.mappings.Allow(p, a.Add(size), access)
 	}
 	return d.book(device.CallSetAccess, size, err)
 }
 
 // Unmap implements [device.VirtualMemory]. It costs O(log mappings) and a step for each mapping.
 func (d *Device) Unmap(a device.Addr, size device.Size) error {
-	p, err := d.wholeMappings(a, size)
+	p, err := d.mappings.Fill(a, size, d.cfg.Granularity)
 	if err == nil {
-		for end := a.Add(size); d.mappingBelow(p, end); {
+		for end := a.Add(size); d.mappings.Below(p, end); {
 			m := d.mappings.Entry(p).Value
 			p = d.mappings.Delete(p)
-			d.memories.At(m.slot).maps--
-			d.dropUnused(m.slot)
+			d.memories.At(m.Slot).maps--
+			d.dropUnused(m.Slot)
 		}
 		d.usage.Mapped -= size
 	}

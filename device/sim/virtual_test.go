@@ -2,6 +2,7 @@ package sim_test
 
 import (
 	"math/rand/v2"
+	"strconv"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -511,4 +512,39 @@ func TestHandlesDoNotOverflowTheAccount(t *testing.T) {
 	require.ErrorIs(t, err, device.ErrOutOfMemory, "256 of them would be no bytes at all")
 	require.Equal(t, device.Size(1)<<63, d.Usage().Held)
 	require.Equal(t, d.Usage().Held, d.Physical().Used)
+}
+
+// BenchmarkMapping maps, allows and unmaps pages of a range in which others are mapped.
+func BenchmarkMapping(b *testing.B) {
+	for _, pages := range []device.Size{16, 4096} {
+		b.Run(strconv.Itoa(int(pages)), func(b *testing.B) {
+			d, err := sim.New(sim.Config{})
+			if err != nil {
+				b.Fatal(err)
+			}
+			g := d.Granularity()
+			r, err := d.ReserveRange(pages*g, 0, 0)
+			if err != nil {
+				b.Fatal(err)
+			}
+			h, err := d.CreateHandle(g)
+			if err != nil {
+				b.Fatal(err)
+			}
+			for i := device.Size(0); i < pages; i += 2 {
+				if err := d.Map(r.Addr.Add(i*g), g, h, 0); err != nil {
+					b.Fatal(err)
+				}
+			}
+			b.ReportAllocs()
+			i := device.Size(1)
+			for b.Loop() {
+				at := r.Addr.Add(i * g)
+				if d.Map(at, g, h, 0) != nil || d.SetAccess(at, g, device.AccessReadWrite) != nil || d.Unmap(at, g) != nil {
+					b.Fatal("refused")
+				}
+				i = (i*5+2)%pages | 1
+			}
+		})
+	}
 }

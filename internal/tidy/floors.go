@@ -32,16 +32,17 @@ var catalogueImports = append([]string{"strategies/..."}, strategyImports...)
 var poolImports = []string{"device", "internal/addrlist", "internal/addrmap", "internal/planted", "internal/sizemap"}
 
 // simImports is what the simulated device sees.
-var simImports = []string{"device", "internal/addrlist", "internal/numbered", "internal/streampool", "internal/strictjson"}
+var simImports = []string{"device", "internal/addrlist", "internal/mapped", "internal/numbered", "internal/streampool", "internal/strictjson"}
 
 // cudaImports is what a real device sees, beside what loads its driver.
-var cudaImports = []string{"device", "internal/addrlist", "internal/numbered"}
+var cudaImports = []string{"device", "internal/addrlist", "internal/mapped", "internal/numbered"}
 
 // rooms is the floors table. The most precise row holds for a package.
 var rooms = []room{
 	{dir: ".", floor: 0, only: []string{}, bare: true},
 	{dir: "device", floor: 0, only: []string{}, bare: true},
 	{dir: "internal/addrlist", floor: 1, only: []string{"device"}, bare: true},
+	{dir: "internal/mapped", floor: 2, only: []string{"device", "internal/addrlist"}, bare: true},
 	{dir: "internal/numbered", floor: 1, only: []string{}, bare: true},
 	{dir: "internal/strictjson", floor: 1, only: []string{}, bare: true},
 	{dir: "device/devicetest", floor: 1, only: []string{"device"}, bare: true},
