@@ -26,6 +26,7 @@ type beside struct {
 
 // opening is how long a first picture took, and what the tab needed for it.
 type opening struct {
+	before  float64 // seconds until the page was there that the snapshot is given to
 	seconds float64
 	cpu     float64 // seconds of the processor that the tab took, which other programs do not lengthen
 	bytes   int64   // most that the process of the tab held in memory
@@ -37,6 +38,7 @@ type way struct {
 	name    string
 	prepare func(ctx context.Context, t *tab) error // before the clock runs; may be nil
 	load    func(ctx context.Context, t *tab) error // until the page says that it has drawn
+	after   func()                                  // when the clock has stopped; may be nil
 	took    []opening
 }
 
@@ -71,8 +73,8 @@ func besideMain(ctx context.Context, words []string) error {
 
 // race opens every snapshot in all ways, in turns, and writes a row of a table for each. What died is not tried again.
 func (b beside) race(ctx context.Context, table, progress io.Writer, snapshots []string) error {
-	fmt.Fprintln(table, "| snapshot | MB | PyTorch's viewer, s | tab, MB | page written, s | page, MB | page opened, s | tab, MB | `view`, s | tab, MB |")
-	fmt.Fprintln(table, "|---|--:|--:|--:|--:|--:|--:|--:|--:|--:|")
+	fmt.Fprintln(table, "| snapshot | MB | viewer's own page, s | snapshot in it, s | tab, MB | page written, s | page, MB | page opened, s | tab, MB | `view`, s | tab, MB |")
+	fmt.Fprintln(table, "|---|--:|--:|--:|--:|--:|--:|--:|--:|--:|--:|")
 	for _, snapshot := range snapshots {
 		snapshot, err := filepath.Abs(snapshot)
 		if err != nil {
@@ -104,30 +106,37 @@ func (b beside) race(ctx context.Context, table, progress io.Writer, snapshots [
 					return fmt.Errorf("%s, %s: %w", snapshot, w.name, err)
 				}
 				w.took = append(w.took, o)
-				fmt.Fprintf(progress, "%s, round %d, %s: %.2f s, %.2f s of the processor, %.0f MB", filepath.Base(snapshot), round+1, w.name, o.seconds, o.cpu, float64(o.bytes)/1e6)
+				fmt.Fprintf(progress, "%s, round %d, %s: %.2f s and %.2f s, %.2f s of the processor, %.0f MB", filepath.Base(snapshot), round+1, w.name, o.before, o.seconds, o.cpu, float64(o.bytes)/1e6)
 				if o.died != nil {
 					fmt.Fprintf(progress, ", no picture: %v", o.died)
 				}
 				fmt.Fprintln(progress)
 			}
 		}
-		fmt.Fprintf(table, "| `%s` | %.1f | %s | %.2f | %.1f | %s | %s |\n", filepath.Base(snapshot), float64(file.Size())/1e6,
-			cells(ways[0].took), written.Seconds(), float64(html.Size())/1e6, cells(ways[1].took), cells(ways[2].took))
+		fmt.Fprintf(table, "| `%s` | %.1f | %s | %s | %.2f | %.1f | %s | %s |\n", filepath.Base(snapshot), float64(file.Size())/1e6,
+			leastAndMiddle(ways[0].took, func(o opening) float64 { return o.before }), cells(ways[0].took), written.Seconds(), float64(html.Size())/1e6, cells(ways[1].took), cells(ways[2].took))
 	}
 	return nil
 }
 
 // cells returns the least and the middle of the times, and the most memory.
 func cells(took []opening) string {
-	var seconds []float64
 	var most int64
 	for _, o := range took {
 		most = max(most, o.bytes)
 		if o.died != nil {
 			return fmt.Sprintf("none: %v | %.0f", o.died, float64(most)/1e6)
 		}
-		seconds = append(seconds, o.seconds)
+	}
+	return fmt.Sprintf("%s | %.0f", leastAndMiddle(took, func(o opening) float64 { return o.seconds }), float64(most)/1e6)
+}
+
+// leastAndMiddle returns the least and the middle of some seconds.
+func leastAndMiddle(took []opening, of func(opening) float64) string {
+	var seconds []float64
+	for _, o := range took {
+		seconds = append(seconds, of(o))
 	}
 	slices.Sort(seconds)
-	return fmt.Sprintf("%.2f, %.2f | %.0f", seconds[0], seconds[len(seconds)/2], float64(most)/1e6)
+	return fmt.Sprintf("%.2f, %.2f", seconds[0], seconds[len(seconds)/2])
 }

@@ -94,7 +94,7 @@ func blank(browser context.Context, l look) (*tab, error) {
 // drawn holds as soon as a page of ours shows its first picture, or that it has none.
 const drawn = `performance.getEntriesByName("vy-picture").length > 0 || document.getElementById("vy-app")?.dataset.state === "none"`
 
-// open opens a file, or an address that is served, and waits for its first picture, if it has any.
+// open opens a file, or an address that is served, and waits until its pictures are drawn, if it has any.
 // first are scripts that run before those of the page.
 func open(browser context.Context, path string, l look, hash string, first ...string) (*tab, error) {
 	t, err := blank(browser, l)
@@ -119,6 +119,10 @@ func open(browser context.Context, path string, l look, hash string, first ...st
 	if err := t.wait(drawn); err != nil {
 		t.close()
 		return nil, fmt.Errorf("%s: %w (%s)", path, err, strings.Join(t.errors, "; "))
+	}
+	if err := t.settle(); err != nil { // what lies below the first picture is drawn after it
+		t.close()
+		return nil, err
 	}
 	return t, nil
 }
@@ -165,7 +169,7 @@ func (t *tab) wait(expression string) error {
 // settle waits until the page has drawn what was changed.
 func (t *tab) settle() error {
 	_, err := eval[bool](t, `new Promise(done => {
-		const look = () => requestAnimationFrame(() => (document.documentElement.dataset.painting ?? "0") === "0" ? done(true) : look());
+		const look = () => requestAnimationFrame(() => ["painting", "late"].every(what => (document.documentElement.dataset[what] ?? "0") === "0") ? done(true) : look());
 		requestAnimationFrame(look);
 	})`)
 	return err

@@ -43,12 +43,17 @@ func (b beside) open(ctx context.Context, name string, w way) (o opening, err er
 	if err := ends(t, fail); err != nil {
 		return o, err
 	}
+	if w.after != nil {
+		defer w.after()
+	}
+	begin := time.Now()
 	if w.prepare != nil {
 		if err := w.prepare(inTime, t); err != nil {
 			return o, err
 		}
+		o.before = time.Since(begin).Seconds()
+		begin = time.Now()
 	}
-	begin := time.Now()
 	o.died = w.load(inTime, t)
 	var shot page.CaptureScreenshotResult
 	if o.died == nil {
@@ -115,13 +120,20 @@ func cost(browser context.Context) (most int64, cpu float64) {
 	return most, cpu
 }
 
-// until waits until an expression of the page is true and two frames were drawn since. A page that is busy answers late,
-// and one that loads itself again is asked again.
+// until waits until an expression of the page is true at the beginning of a frame, and two frames were drawn since: the
+// first shows what is there now. A page that loads itself again is asked again.
 func until(ctx context.Context, expression string) error {
+	text := `new Promise((done) => {
+		const look = () => requestAnimationFrame(() => {
+			if (!(` + expression + `)) look();
+			else requestAnimationFrame(() => requestAnimationFrame(() => done(true)));
+		});
+		look();
+	})`
 	for {
-		there, err := chromedp.Run(ctx, chromedp.Evaluate[bool](`Boolean(`+expression+`)`))
+		there, err := chromedp.Run(ctx, chromedp.Evaluate[bool](text, chromedp.EvalAwaitPromise))
 		if err == nil && there {
-			return chromedp.Do(ctx, frames)
+			return nil
 		}
 		if ctx.Err() != nil {
 			return context.Cause(ctx)
@@ -130,19 +142,9 @@ func until(ctx context.Context, expression string) error {
 	}
 }
 
-// frames waits for two frames: the first shows what is there now.
-func frames(ctx context.Context, t *chromedp.Target) (chromedp.Void, error) {
-	const two = `new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(() => done(true))))`
-	_, err := chromedp.Evaluate[bool](two, chromedp.EvalAwaitPromise)(ctx, t)
-	return chromedp.Void{}, err
-}
-
-// picture waits for the first picture of a page of ours and moves it into the window, if it is below.
+// picture waits for the first picture of a page of ours, which it moves into the window if it is below.
 func picture(ctx context.Context) error {
-	if err := until(ctx, drawn); err != nil {
-		return err
-	}
-	return until(ctx, `document.querySelector("main canvas")?.scrollIntoView({block: "center"}) ?? true`)
+	return until(ctx, `(`+drawn+`) && (document.querySelector("main canvas")?.scrollIntoView({block: "nearest"}) ?? true)`)
 }
 
 // show opens a page of ours and waits for its first picture.
@@ -157,28 +159,33 @@ func show(address string) func(ctx context.Context, t *tab) error {
 
 // view starts "vramyard view", which knows nothing of the snapshot yet, and opens its page as a browser would.
 func (b beside) view(snapshot string) way {
-	return way{name: "view", load: func(ctx context.Context, _ *tab) error {
-		c := exec.Command(b.program, "view", "--no-browser", "--cache", "none", "--strategies", b.strategy, snapshot)
-		out, err := c.StdoutPipe()
-		if err != nil {
-			return err
-		}
-		if err := c.Start(); err != nil {
-			return err
-		}
-		defer func() {
-			c.Process.Signal(os.Interrupt)
-			c.Wait()
-		}()
-		address, err := bufio.NewReader(out).ReadString('\n')
-		if err != nil {
-			return err
-		}
-		if err := chromedp.Do(ctx, chromedp.Navigate(strings.TrimSpace(address)+"0/")); err != nil {
-			return err
-		}
-		return picture(ctx) // until it is there, the page says how far it is and loads itself again
-	}}
+	end := func() {}
+	return way{
+		name: "view",
+		load: func(ctx context.Context, _ *tab) error {
+			c := exec.Command(b.program, "view", "--no-browser", "--cache", "none", "--strategies", b.strategy, snapshot)
+			out, err := c.StdoutPipe()
+			if err != nil {
+				return err
+			}
+			if err := c.Start(); err != nil {
+				return err
+			}
+			end = func() {
+				c.Process.Signal(os.Interrupt)
+				c.Wait()
+			}
+			address, err := bufio.NewReader(out).ReadString('\n')
+			if err != nil {
+				return err
+			}
+			if err := chromedp.Do(ctx, chromedp.Navigate(strings.TrimSpace(address)+"0/")); err != nil {
+				return err
+			}
+			return picture(ctx) // until it is there, the page says how far it is and loads itself again
+		},
+		after: func() { end() },
+	}
 }
 
 // official serves PyTorch's viewer as it is, with the addresses of d3 led to a file beside it, and gives it a snapshot by
