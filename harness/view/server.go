@@ -88,7 +88,8 @@ func (s *Server) Run(ctx context.Context, on net.Listener) error {
 	select {
 	case err = <-served:
 	case <-ctx.Done():
-		grace, cancel := context.WithTimeout(context.Background(), 2*time.Second)
+		// What was asked ends with ctx; a browser keeps connections open that it has asked nothing by yet.
+		grace, cancel := context.WithTimeout(context.Background(), 200*time.Millisecond)
 		if server.Shutdown(grace) != nil {
 			err = server.Close()
 		}
