@@ -244,7 +244,7 @@ func fill(r *Report, about, data string) *filling {
 	if r.Live {
 		policy = slices.Insert(policy, 1, "connect-src 'self'")
 	}
-	for _, js := range []string{uplotJS, pageScript(r.Live)} {
+	for _, js := range []string{plotScript(), pageScript(r.Live)} {
 		sum := sha256.Sum256([]byte(js))
 		policy[len(policy)-1] += fmt.Sprintf(" 'sha256-%s'", base64.StdEncoding.EncodeToString(sum[:]))
 		f.Scripts = append(f.Scripts, template.HTML("<script>"+js+"</script>"))

@@ -15,11 +15,19 @@ const NEVER = 0xffffffff;
 // OTHER_STREAM stands for every stream that is not in the list.
 const OTHER_STREAM = 0xffff;
 
-// unpack returns the bytes of compressed data in base64.
-async function unpack(text) {
+// fromBase64 returns the bytes that a text in base64 stands for. Browsers from before 2025 do not know the short way,
+// which takes a fifth of the time.
+function fromBase64(text) {
+  if (Uint8Array.fromBase64) return Uint8Array.fromBase64(text);
   const packed = atob(text.trim());
   const raw = new Uint8Array(packed.length);
   for (let i = 0; i < packed.length; i++) raw[i] = packed.charCodeAt(i);
+  return raw;
+}
+
+// unpack returns the bytes of compressed data in base64.
+async function unpack(text) {
+  const raw = fromBase64(text);
   const stream = new Blob([raw]).stream().pipeThrough(new DecompressionStream("gzip"));
   return new Response(stream).arrayBuffer();
 }

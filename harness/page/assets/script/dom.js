@@ -100,11 +100,19 @@ function sharp(canvas, width, height) {
   return g;
 }
 
+let knownInk = null; // to ask for the style makes the browser work it out for the whole page
+
+// forgetInk is called when the style has changed.
+function forgetInk() {
+  knownInk = null;
+}
+
 // ink returns the colours of the page as the style has them now.
 function ink() {
+  if (knownInk) return knownInk;
   const style = getComputedStyle(document.documentElement);
   const of = (name) => style.getPropertyValue(`--${name}`).trim();
-  return {
+  return (knownInk = {
     dark: of("dark") === "1",
     paper: of("paper"),
     text: of("text"),
@@ -114,5 +122,5 @@ function ink() {
     alarm: of("alarm"),
     focus: of("focus"),
     font: of("font-small"),
-  };
+  });
 }

@@ -14,7 +14,7 @@ class FailureView {
     );
     app.state.view((changed) => {
       if (changed.has("trace")) this.build();
-    });
+    }, true);
   }
 
   // build makes the section anew.

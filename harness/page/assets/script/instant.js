@@ -57,7 +57,7 @@ class InstantView {
       if (by) this.go(app.state.event + by);
       if (by) e.preventDefault();
     });
-    app.state.view((changed) => this.update(changed));
+    app.state.view((changed) => this.update(changed), true);
   }
 
   // run returns the run that is shown.

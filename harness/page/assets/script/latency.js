@@ -16,7 +16,7 @@ class LatencyView {
     this.plots = [];
     app.state.view((changed) => {
       if (["trace", "hidden", "theme"].some((n) => changed.has(n))) this.build();
-    });
+    }, true);
   }
 
   // build draws the histograms of the runs that have them.

@@ -16,6 +16,9 @@ class App {
     this.failures = new FailureView(this);
     this.latency = new LatencyView(this);
     this.sections = [this.timeline, this.map, this.instant, this.failures, this.latency];
+    this.state.view((changed) => {
+      if (changed.has("trace")) this.overview.drawNav();
+    }, true);
   }
 
   // choose takes the trace and the axis from the state.
@@ -36,6 +39,7 @@ class App {
 
   // resize draws everything for another width.
   resize() {
+    this.state.hurry();
     this.overview.resize();
     this.timeline.resize();
     this.map.resize();
@@ -66,6 +70,7 @@ function follow(state, resize) {
 
 // applyTheme makes the page light or dark; "auto" is as the reader's system. Paper is light.
 function applyTheme(state) {
+  forgetInk();
   const theme = state.printing ? "light" : state.theme;
   if (theme === "auto") delete document.documentElement.dataset.theme;
   else document.documentElement.dataset.theme = theme;
@@ -122,7 +127,7 @@ async function start() {
     own?.draw();
   });
   app?.show(host);
-  if (app && report.live) app.live = new Live(app);
+  if (app && report.live) state.view(() => (app.live ??= new Live(app)), true);
   if (own) {
     if (own.first) {
       document.getElementById("vy-tables").before(own.section); // what is told there as text stays, folded

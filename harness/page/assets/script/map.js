@@ -23,7 +23,7 @@ class BlockMap {
       this.missing,
       this.card,
     );
-    app.state.view((changed) => this.update(changed));
+    app.state.view((changed) => this.update(changed), true);
   }
 
   // update follows the state.

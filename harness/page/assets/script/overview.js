@@ -7,6 +7,7 @@ class Overview {
   constructor(app) {
     this.app = app;
     this.controls = el("div", { class: "vy-controls" });
+    this.nav = el("nav", { "aria-label": "Views" });
     this.canvas = el("canvas", { "aria-hidden": "true" });
     this.brush = el(
       "div",
@@ -134,13 +135,17 @@ class Overview {
       ),
       this.text,
     );
-    const nav = el("nav", { "aria-label": "Views" });
+    this.controls.replaceChildren(...parts, this.nav);
+  }
+
+  // drawNav makes the buttons that lead to the views, once they know whether they have something to show.
+  drawNav() {
+    this.nav.replaceChildren();
     for (const s of document.querySelectorAll("main section")) {
       const go = () => s.scrollIntoView({ block: "start" });
       if (!s.hidden)
-        nav.append(button(s.querySelector("h2").dataset.short ?? s.querySelector("h2").textContent, "", go));
+        this.nav.append(button(s.querySelector("h2").dataset.short ?? s.querySelector("h2").textContent, "", go));
     }
-    this.controls.replaceChildren(...parts, nav);
   }
 
   // say writes the window.

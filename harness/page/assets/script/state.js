@@ -8,6 +8,7 @@ class State {
   constructor(report) {
     this.report = report;
     this.views = [];
+    this.late = []; // views that were not called yet
     this.changed = new Set();
     this.start(0);
     this.curves = ["reserved"];
@@ -58,9 +59,30 @@ class State {
     return (of("first failure") || of("peak requested") || known[0] || { event: 0 }).event;
   }
 
-  // view adds a function that is called with the names of what has changed, once a frame.
-  view(f) {
-    this.views.push(f);
+  // view adds a function that is called with the names of what has changed, once a frame. One that is late is called
+  // for the first time when the others have been seen: what lies below the window does not delay the first picture.
+  view(f, late = false) {
+    (late ? this.late : this.views).push(f);
+  }
+
+  // wake calls the next view that is late for the first time. How many are left stands in the page.
+  wake() {
+    const view = this.late.shift();
+    view(new Set(["trace", "theme"])); // which stand for everything
+    this.views.push(view);
+    document.documentElement.dataset.late = this.late.length;
+  }
+
+  // catchUp wakes all views that are late, one after the other, so that frames come between them.
+  catchUp() {
+    if (!this.late.length) return;
+    this.wake();
+    setTimeout(() => this.catchUp());
+  }
+
+  // hurry wakes all of them at once, for what cannot wait.
+  hurry() {
+    while (this.late.length) this.wake();
   }
 
   // set changes what is looked at.
@@ -86,6 +108,11 @@ class State {
     const changed = this.changed;
     this.changed = new Set();
     for (const view of this.views) view(changed);
+    if (this.printing) this.hurry();
+    else if (this.late.length && !("late" in document.documentElement.dataset)) {
+      document.documentElement.dataset.late = this.late.length;
+      requestAnimationFrame(() => setTimeout(() => this.catchUp())); // when the first picture is on the screen
+    }
     clearTimeout(this.timer);
     this.timer = setTimeout(() => this.write(), 250);
   }

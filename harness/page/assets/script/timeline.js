@@ -45,6 +45,7 @@ class Timeline {
       calls,
     );
     app.state.view((changed) => this.update(changed));
+    app.state.view((changed) => this.updateSmall(changed), true);
   }
 
   // chart returns a small chart of one figure of all strategies.
@@ -190,23 +191,31 @@ class Timeline {
     }
   }
 
-  // update follows the state.
+  // update follows the state: the plot of memory, and the legend.
   update(changed) {
     const has = (...names) => names.some((n) => changed.has(n));
-    if (has("trace", "hidden", "curves", "theme", "unit")) {
-      this.drawLegend();
-      this.choices();
-      for (const c of this.charts) c.build();
-    } else if (has("calls")) {
-      this.choices();
-      this.charts[4].build();
+    if (has("trace", "hidden", "curves", "theme", "unit")) this.drawLegend();
+    this.follow([this.memory], changed);
+    if (has("trace", "hidden", "curves", "unit", "theme", "cursor", "from", "to")) this.values();
+  }
+
+  // updateSmall follows the state with the smaller plots.
+  updateSmall(changed) {
+    const [, ...small] = this.charts;
+    if (["trace", "hidden", "curves", "theme", "unit", "calls"].some((n) => changed.has(n))) this.choices();
+    this.follow(small, changed);
+  }
+
+  // follow draws some charts as the state has them.
+  follow(charts, changed) {
+    const has = (...names) => names.some((n) => changed.has(n));
+    const anew = has("trace", "hidden", "curves", "theme", "unit");
+    for (const c of charts) {
+      if (anew || (has("calls") && c === this.charts[4])) c.build();
+      if (has("from", "to")) c.follow();
+      if (anew || has("cursor", "from", "to", "calls")) c.point();
+      if (has("lit")) c.light(this.app.state.lit);
     }
-    if (has("from", "to")) for (const c of this.charts) c.follow();
-    if (has("trace", "hidden", "curves", "unit", "theme", "cursor", "from", "to", "calls")) {
-      for (const c of this.charts) if (c.u) c.point();
-      this.values();
-    }
-    if (has("lit")) for (const c of this.charts) c.light(this.app.state.lit);
   }
 
   // renew draws the curves again, of which more is known now.
