@@ -17,26 +17,26 @@ import (
 	"github.com/vramyard/vramyard/device"
 	"github.com/vramyard/vramyard/device/sim"
 	"github.com/vramyard/vramyard/harness/compare"
-	"github.com/vramyard/vramyard/harness/place"
 	"github.com/vramyard/vramyard/harness/recorded"
-	"github.com/vramyard/vramyard/harness/report"
+	"github.com/vramyard/vramyard/harness/replay"
 	"github.com/vramyard/vramyard/harness/trace"
 	"github.com/vramyard/vramyard/strategies"
 )
 
 var (
 	rewrite  = flag.Bool("rewrite", false, "write the tables of docs/strategies")
-	allPages = flag.Bool("pages.all", false, "compare every row of the tables, not only that of the bare name")
+	allPages = flag.Bool("pages.all", false, "compare every row of caching's tables of settings, not only the first")
 )
 
 // table finds the table of a page.
 var table = regexp.MustCompile(`(?s)(<!-- table: begin -->\n)(.*)(<!-- table: end -->)`)
 
-// TestStrategyPages holds the table of each page under docs/strategies to what the strategy
-// does on the recorded traces: the row of the bare name, or with -pages.all, which takes some
-// minutes, every row. Host memory and times stand there too, as they were when they were last
-// written; the one depends on how Go lets slices grow, the other on everything, and both are
-// left out of the comparison:
+// TestStrategyPages holds the table of each page under docs/strategies to testdata/pages.csv, and each line of
+// that to what the strategy does on a recorded trace. The smallest capacity that a search found takes two
+// replays to hold: it completes, and one step of the search below it fails. That nothing smaller completes
+// either is what the search looks for, which runs when the tables are written. Host memory and times stand on
+// the pages too, as they were then; the one depends on how Go lets slices grow, the other on everything, and
+// both are left out of the comparison:
 //
 //	go test ./strategies -run TestStrategyPages -rewrite
 func TestStrategyPages(t *testing.T) {
@@ -44,9 +44,13 @@ func TestStrategyPages(t *testing.T) {
 		t.Skip("replays presets some thousand times")
 	}
 	var traces []*trace.Trace
+	var prepared []*replay.Prepared
 	for _, tr := range recorded.All {
-		traces = append(traces, tr)
+		p, err := replay.Prepare(tr)
+		require.NoError(t, err)
+		traces, prepared = append(traces, tr), append(prepared, p)
 	}
+	results := readResults(t)
 	for _, spec := range strategies.All() {
 		t.Run(spec.Name, func(t *testing.T) {
 			path := filepath.Join("..", "docs", "strategies", spec.Name+".md")
@@ -56,20 +60,27 @@ func TestStrategyPages(t *testing.T) {
 			require.NotNil(t, parts, "%s has no table", path)
 			setups := presets(t, spec)
 			if *rewrite {
-				text := pageTable(t, traces, setups, nil, times(t, traces, setups))
+				metadata := search(t, traces, setups, results)
+				text := pageTable(t, traces, setups, results, metadata, times(t, traces, setups))
 				page = table.ReplaceAll(page, []byte("${1}"+strings.ReplaceAll(text, "$", "$$")+"${3}"))
 				require.NoError(t, os.WriteFile(path, page, 0o644))
 				return
 			}
 			written := string(parts[2])
-			require.Equal(t, len(setups)+2, strings.Count(written, "\n"), "%s: a row for each preset", path)
-			if !*allPages {
-				setups = setups[:1]
-			}
-			for _, line := range strings.Split(pageTable(t, traces, setups, column(written, 2), column(written, 1)), "\n") {
-				require.Contains(t, written, line, "%s: go test ./strategies -run TestStrategyPages -rewrite", path)
+			require.Equal(t, pageTable(t, traces, setups, results, column(written, 2), column(written, 1)), written,
+				"%s: go test ./strategies -run TestStrategyPages -rewrite", path)
+			for _, s := range setups {
+				for _, p := range prepared {
+					t.Run(s.Name+"/"+p.Head().Header.Name, func(t *testing.T) {
+						t.Parallel()
+						holdResult(t, p, s, results[resultKey{s.Name, p.Head().Header.Name}])
+					})
+				}
 			}
 		})
+	}
+	if *rewrite {
+		writeResults(t, results)
 	}
 }
 
@@ -84,12 +95,8 @@ func presets(t *testing.T, spec alloc.Spec) (setups []alloc.Setup) {
 }
 
 // pageTable returns the table of a page: a row for each preset, a column for each trace.
-// Metadata holds the host memory of each preset, nil to take it as it is.
-func pageTable(t *testing.T, traces []*trace.Trace, setups []alloc.Setup, metadata, times []string) string {
-	r, err := compare.Compare(t.Context(), traces, setups, compare.Options{})
-	require.NoError(t, err)
-	onPages, err := compare.Compare(t.Context(), traces, setups, compare.Options{Device: place.Of(sim.Config{Charge: 2 * device.MiB})})
-	require.NoError(t, err)
+func pageTable(t *testing.T, traces []*trace.Trace, setups []alloc.Setup, results pageResults, metadata, times []string) string {
+	t.Helper()
 	var b strings.Builder
 	b.WriteString("|")
 	head := []string{"preset"}
@@ -103,19 +110,27 @@ func pageTable(t *testing.T, traces []*trace.Trace, setups []alloc.Setup, metada
 	b.WriteString("\n|---|" + strings.Repeat("--:|", len(head)-1) + "\n")
 	for i, s := range setups {
 		fmt.Fprintf(&b, "| `%s` |", s.Name)
-		calls, host := uint64(0), at(metadata, i)
-		for j := range traces {
-			run := r.Runs[j*len(setups)+i]
-			calls += run.DeviceCalls
-			if metadata == nil && run.MetadataBytes != nil && run.Trace == "meta_llama7b_fsdp8" {
-				host = report.Bytes(*run.MetadataBytes)
-			}
-			fmt.Fprintf(&b, " %s |", times3(factor(run)))
+		bytes, onPages, calls := 1.0, 1.0, uint64(0)
+		for _, tr := range traces {
+			r, ok := results[resultKey{s.Name, tr.Header.Name}]
+			require.True(t, ok, "%s has no line for %s on %s", resultsFile, s.Name, tr.Header.Name)
+			calls += r.calls
+			bytes, onPages = bytes*timesOf(r.smallest, tr), onPages*timesOf(r.onPages, tr)
+			fmt.Fprintf(&b, " %s |", times3(timesOf(r.smallest, tr)))
 		}
+		root := 1 / float64(len(traces))
 		fmt.Fprintf(&b, " %s | %s | %d | %s | %s |\n",
-			times3(mean(r, i, len(setups))), times3(mean(onPages, i, len(setups))), calls, host, at(times, i))
+			times3(math.Pow(bytes, root)), times3(math.Pow(onPages, root)), calls, at(metadata, i), at(times, i))
 	}
 	return b.String()
+}
+
+// timesOf returns a capacity over the lower bound of a trace, infinite for none.
+func timesOf(n device.Size, t *trace.Trace) float64 {
+	if n == 0 {
+		return math.Inf(1)
+	}
+	return float64(n) / float64(t.LowerBound())
 }
 
 // factor returns minimum capacity over lower bound, infinite if there is no minimum.
