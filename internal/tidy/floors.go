@@ -48,6 +48,7 @@ var rooms = []room{
 	{dir: "device/devicetest", floor: 1, only: []string{"device"}, bare: true},
 	{dir: "device/cuda", floor: 11, only: cudaImports}, // purego loads the driver
 	{dir: "device/cuda/cudatest", floor: 1, only: []string{}},
+	{dir: "device/mirror", floor: 12, only: []string{"device", "internal/addrlist"}, bare: true},
 	{dir: "device/nvml", floor: 1, only: []string{"device"}}, // go-nvml reads the inventory
 	{dir: "internal/planted", floor: 8, only: []string{}, bare: true},
 	{dir: "internal/addrmap", floor: 9, only: []string{"device", "internal/planted"}, bare: true},

@@ -1,0 +1,301 @@
+package mirror
+
+import (
+	"errors"
+	"fmt"
+
+	"github.com/vramyard/vramyard/device"
+	"github.com/vramyard/vramyard/internal/addrlist"
+)
+
+// Card is a device that somebody has opened for one use.
+type Card interface {
+	device.Device
+	// Close gives back all that is held.
+	Close() error
+}
+
+// Extent says how much of what is filled is written to the card.
+type Extent uint8
+
+// The extents.
+const (
+	// Marks are written, at both ends and at each page. Then what is compared has to be what was filled by one call.
+	Marks Extent = iota
+	// Bytes are, all of them.
+	Bytes
+)
+
+// Options say how a card is used.
+type Options struct {
+	// Extent is how much of what is filled is written to the card.
+	Extent Extent
+	// Room in bytes is what the card has beyond the model's capacity. A region with an alignment above 512 takes as
+	// much of it, because a card has no other way to align one; for more there is no memory.
+	Room device.Size
+}
+
+// Device is a model that a card repeats. It is not safe for concurrent use.
+type Device struct {
+	device.Forwarder // to the model
+	card             Card
+	vm               device.VirtualMemory // of the card; nil where it has none
+	streams          device.Streams
+	pools            device.Pools
+	info             device.MemoryInfo
+	contents         device.Contents
+
+	spans   addrlist.List[span]        // what was given out, by the model's address
+	there   addrlist.List[device.Size] // the same without ranges' memory, by the card's
+	handles map[device.Handle]device.Handle
+	events  map[device.Event]device.Event
+	named   map[device.Pool]device.Pool
+	pooled  bool // there was a block of a pool
+
+	extent  Extent
+	room    device.Size
+	traffic Traffic
+	differs error
+	closed  bool
+}
+
+// Traffic counts what was written to the card and read from it. Sizes are bytes.
+type Traffic struct {
+	Written device.Size // by fills
+	Read    device.Size // by comparisons
+}
+
+// kind says what a span is.
+type kind uint8
+
+const (
+	region kind = iota
+	addresses
+	pooled
+)
+
+// span is what one call gave out.
+type span struct {
+	size device.Size
+	card device.Addr
+	kind kind
+}
+
+// nowhere makes an address that no card has of one that nothing was given out at, with the same low bits.
+const nowhere device.Addr = 1 << 62
+
+// New returns a mirror. Nothing may be held of the two devices, which are the mirror's from now on.
+func New(model device.Device, card Card, o Options) *Device {
+	d := &Device{
+		Forwarder: device.Forward(newModelled(model, card, o.Room)), card: card, extent: o.Extent, room: o.Room,
+		handles: map[device.Handle]device.Handle{}, events: map[device.Event]device.Event{}, named: map[device.Pool]device.Pool{0: 0},
+	}
+	d.vm, _ = device.VirtualMemoryOf(card)
+	d.streams, _ = device.StreamsOf(card)
+	d.pools, _ = device.PoolsOf(card)
+	d.info, _ = device.MemoryInfoOf(card)
+	d.contents, _ = device.ContentsOf(card)
+	if d.vm != nil {
+		if m, c := d.Forwarder.Granularity(), d.vm.Granularity(); m != c {
+			d.note("the granularity of the model is %v, that of the card %v", m, c)
+		}
+	}
+	return d
+}
+
+// Has tells [device.Has] what both devices can, and of a timeline what the model can.
+func (d *Device) Has(c device.Capability) bool { return d.Forwarder.Has(c) }
+
+// Alone returns another model that can what d can and has as much room, and no card beside it.
+func (d *Device) Alone(model device.Device) device.Device { return newModelled(model, d.card, d.room) }
+
+// Differs returns the first difference between the two devices, nil if there is none.
+func (d *Device) Differs() error { return d.differs }
+
+// Traffic returns what was written to the card and read from it so far.
+func (d *Device) Traffic() Traffic { return d.traffic }
+
+// CardCalls returns the calls of the card so far.
+func (d *Device) CardCalls() device.Calls { return d.card.Usage().Calls }
+
+// Close gives back all that the card holds. The model is thrown away by whoever made it.
+func (d *Device) Close() error {
+	if d.closed {
+		return nil
+	}
+	d.closed = true
+	return d.card.Close()
+}
+
+// Settle compares the two accounts, notes what differs as any other difference, and returns the first of all.
+func (d *Device) Settle() error {
+	if !d.alike() {
+		return d.differs
+	}
+	m, c := d.Forwarder.Usage(), d.card.Usage()
+	for _, f := range []struct {
+		name        string
+		model, card uint64
+	}{
+		{"regions", uint64(m.Regions), uint64(c.Regions)}, {"handles", uint64(m.Handles), uint64(c.Handles)},
+		{"ranges", uint64(m.Ranges), uint64(c.Ranges)}, {"bytes of ranges", uint64(m.Space), uint64(c.Space)},
+		{"mapped bytes", uint64(m.Mapped), uint64(c.Mapped)}, {"events", uint64(m.Events), uint64(c.Events)},
+	} {
+		if f.model != f.card {
+			d.note("the model has %d %s, the card %d", f.model, f.name, f.card)
+		}
+	}
+	if !d.pooled && m.Held != c.Held {
+		d.note("the model holds %d bytes, the card %d", uint64(m.Held), uint64(c.Held))
+	}
+	return d.differs
+}
+
+// note notes a difference. The first counts.
+func (d *Device) note(format string, args ...any) {
+	if d.differs == nil {
+		d.differs = fmt.Errorf(format, args...)
+	}
+}
+
+// alike reports whether the card is still asked.
+func (d *Device) alike() bool { return d.differs == nil && !d.closed }
+
+// classes are the errors of devices, those that are of another kind first.
+var classes = [...]error{
+	device.ErrGranularity, device.ErrMapped, device.ErrUnmapped, device.ErrAccess, device.ErrHandle, device.ErrEvent, device.ErrPool,
+	device.ErrBusy, device.ErrInvalid, device.ErrOutOfMemory, device.ErrUnsupported,
+}
+
+// class returns the error of package device that an error is, or the error itself.
+func class(err error) error {
+	for _, c := range classes {
+		if errors.Is(err, c) {
+			return c
+		}
+	}
+	return err
+}
+
+// answer returns an error in words.
+func answer(err error) string {
+	if err == nil {
+		return "done"
+	}
+	return err.Error()
+}
+
+// same compares two answers, and reports whether both are success.
+func (d *Device) same(model, card error, format string, args ...any) bool {
+	if class(model) != class(card) {
+		d.note("%s: the model answers %q, the card %q", fmt.Sprintf(format, args...), answer(model), answer(card))
+		return false
+	}
+	return model == nil
+}
+
+// took compares what a call gave out and books it.
+func (d *Device) took(k kind, m device.Region, model error, c device.Region, card error, align device.Size, format string, args ...any) {
+	if !d.same(model, card, format, args...) {
+		return
+	}
+	call := fmt.Sprintf(format, args...)
+	p, found := d.there.Floor(c.Addr)
+	switch {
+	case c.Size != m.Size:
+		d.note("%s: the model gives %d bytes, the card %d", call, uint64(m.Size), uint64(c.Size))
+	case c.Addr == 0:
+		d.note("%s: the card gives address 0", call)
+	case align != 0 && !c.Addr.IsAligned(align):
+		d.note("%s: the card gives %v, no multiple of %d", call, c.Addr, uint64(align))
+	case found && c.Addr.Sub(d.there.Entry(p).Addr) < d.there.Entry(p).Value:
+		d.note("%s: the card gives %v, which lies in %d bytes that it gave at %v", call, c.Addr,
+			uint64(d.there.Entry(p).Value), d.there.Entry(p).Addr)
+	default:
+		d.enter(k, m, c, call)
+	}
+}
+
+// enter books what overlaps nothing that begins below it.
+func (d *Device) enter(k kind, m, c device.Region, call string) {
+	p, _ := d.there.Search(c.Addr)
+	if above := d.there.Above(p); d.there.Holds(above) && d.there.Entry(above).Addr < c.End() {
+		e := d.there.Entry(above)
+		d.note("%s: the card gives %d bytes at %v, which overlap %d bytes that it gave at %v", call, uint64(c.Size), c.Addr,
+			uint64(e.Value), e.Addr)
+		return
+	}
+	d.there.Insert(p, addrlist.Entry[device.Size]{Addr: c.Addr, Value: c.Size})
+	p, _ = d.spans.Search(m.Addr)
+	d.spans.Insert(p, addrlist.Entry[span]{Addr: m.Addr, Value: span{m.Size, c.Addr, k}})
+}
+
+// left books that what was given out at an address of the model's is gone.
+func (d *Device) left(a device.Addr) {
+	p, found := d.spans.Search(a)
+	if !found {
+		return
+	}
+	at, _ := d.there.Search(d.spans.Entry(p).Value.card)
+	d.there.Delete(at)
+	d.spans.Delete(p)
+}
+
+// around returns what was given out around an address.
+func (d *Device) around(a device.Addr) (addrlist.Entry[span], bool) {
+	if p, ok := d.spans.Floor(a); ok {
+		if e := d.spans.Entry(p); a.Sub(e.Addr) < e.Value.size {
+			return e, true
+		}
+	}
+	return addrlist.Entry[span]{}, false
+}
+
+// at returns an address as the card has it.
+func (d *Device) at(a device.Addr) device.Addr {
+	if e, ok := d.around(a); ok {
+		return e.Value.card.Add(a.Sub(e.Addr))
+	}
+	return a | nowhere
+}
+
+// inRange returns an address of a range as the card has it. One of anything else is nowhere there: where the model's
+// regions are whole pages, the card's may not be.
+func (d *Device) inRange(a device.Addr) device.Addr {
+	if e, ok := d.around(a); ok && e.Value.kind != addresses {
+		return a | nowhere
+	}
+	return d.at(a)
+}
+
+// each calls f for the parts of size bytes at an address of the model's that lie in one span each, until an error. What lies in no span is one part. There is one for no bytes.
+func (d *Device) each(a device.Addr, size device.Size, f func(part span, n device.Size) error) error {
+	for {
+		n := size
+		e, ok := d.around(a)
+		if ok {
+			n = min(size, e.Value.size-a.Sub(e.Addr))
+		}
+		if err := f(e.Value, n); err != nil || n == size {
+			return err
+		}
+		a, size = a.Add(n), size-n
+	}
+}
+
+// both makes a call about size bytes of ranges, at an address of the model's, on the card. One that the model refuses is not made in parts,
+// because the first ones would be granted.
+func (d *Device) both(model error, a device.Addr, size device.Size, f func(at device.Addr, n device.Size) error, format string, args ...any) {
+	if !d.alike() {
+		return
+	}
+	if e, ok := d.around(a); model != nil && ok && size > e.Value.size-a.Sub(e.Addr) {
+		return
+	}
+	card := d.each(a, size, func(_ span, n device.Size) error {
+		at := d.inRange(a)
+		a = a.Add(n)
+		return f(at, n)
+	})
+	d.same(model, card, format, args...)
+}
