@@ -73,6 +73,7 @@ const (
 	IUnwaiting     Number = 60 // nobody waits for streams while requests are redirected
 	IPlacement     Number = 61 // a block lies where promised
 	IReturnOrder   Number = 62 // regions go back in the promised order
+	ICard          Number = 63 // a card answers as the simulated device does
 )
 
 var invariantNames = [...]string{
@@ -91,7 +92,7 @@ var invariantNames = [...]string{
 	IMapping: "mapping", IAlias: "aliases", IOrder: "stream order", IPending: "pending", IContents: "contents",
 	IRedirected: "redirection", IApart: "pools apart", IKept: "pool kept", IGone: "pool gone", IPoolAnswer: "answer about a pool",
 	IIdle: "idle redirection", ICounted: "counters by name", IHistory: "history", IUnwaiting: "unwaiting",
-	IPlacement: "placement", IReturnOrder: "order of return",
+	IPlacement: "placement", IReturnOrder: "order of return", ICard: "card",
 }
 
 // Name returns the invariant in a word or two.

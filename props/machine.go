@@ -6,6 +6,7 @@ import (
 
 	"github.com/vramyard/vramyard/alloc"
 	"github.com/vramyard/vramyard/device"
+	"github.com/vramyard/vramyard/device/mirror"
 	"github.com/vramyard/vramyard/device/sim"
 )
 
@@ -15,6 +16,7 @@ const mostChunks = 1 << 20
 // machine is one instance of a strategy on a device of its own.
 type machine struct {
 	dev    *sim.Device
+	beside *mirror.Device // dev with a card beside it, nil for none
 	faults *device.Faults
 	leash  *leash
 	alloc.Strategy
@@ -28,14 +30,77 @@ func newMachine(s *Subject, plan device.FaultPlan) (*machine, error) {
 	if m.dev, err = sim.New(s.Device); err != nil {
 		return m, err
 	}
-	if m.faults, err = device.NewFaults(m.dev, plan); err != nil {
+	return m, m.build(s, plan, m.dev)
+}
+
+// newWatched is newMachine with the subject's card beside the device, if it has one.
+func newWatched(s *Subject, plan device.FaultPlan) (*machine, error) {
+	if s.Card == nil {
+		return newMachine(s, plan)
+	}
+	m := &machine{}
+	var err error
+	if m.dev, err = sim.New(s.Device); err != nil {
 		return m, err
+	}
+	if s.Card.Free < s.Device.Capacity {
+		return m, fmt.Errorf("the card has %v free, the device is one of %v", s.Card.Free, s.Device.Capacity)
+	}
+	card, err := s.Card.Open(s.Device.Capacity)
+	if err != nil {
+		return m, err
+	}
+	m.beside = mirror.New(m.dev, card, mirror.Options{Room: s.Card.Free - s.Device.Capacity})
+	return m, m.build(s, plan, m.beside)
+}
+
+// newTwin is newMachine with the capabilities that another machine's device has.
+func newTwin(s *Subject, plan device.FaultPlan, other *machine) (*machine, error) {
+	if other.beside == nil {
+		return newMachine(s, plan)
+	}
+	m := &machine{}
+	var err error
+	if m.dev, err = sim.New(s.Device); err != nil {
+		return m, err
+	}
+	return m, m.build(s, plan, other.beside.Alone(m.dev))
+}
+
+// build builds the strategy over a device.
+func (m *machine) build(s *Subject, plan device.FaultPlan, on device.Device) (err error) {
+	if m.faults, err = device.NewFaults(on, plan); err != nil {
+		return err
 	}
 	m.leash = newLeash(m.faults)
 	if m.Strategy, err = s.New(m.leash); err == nil && s.Device.Memory == sim.Filled {
-		m.Strategy, err = alloc.Filled(m.Strategy, m.dev) // not behind the faults, which are for the strategy
+		memory, _ := device.ContentsOf(on)
+		m.Strategy, err = alloc.Filled(m.Strategy, memory) // not behind the faults, which are for the strategy
 	}
-	return m, err
+	return err
+}
+
+// carded checks invariant I63: the card answers as the model does.
+func (m *machine) carded() error {
+	if m.beside == nil {
+		return nil
+	}
+	if err := m.beside.Settle(); err != nil {
+		return violated(ICard, "%v", err)
+	}
+	return nil
+}
+
+// giveCardBack checks invariant I63 for the last time and gives back what the card has.
+func (m *machine) giveCardBack() error {
+	if m == nil || m.beside == nil {
+		return nil
+	}
+	found := m.carded()
+	if err := m.beside.Close(); err != nil && found == nil {
+		found = violated(ICard, "the card cannot be given back: %v", err)
+	}
+	return found
 }
 
 // listen has a strategy that tells its history tell it to nobody, because it may ask its device
@@ -63,7 +128,7 @@ func (m *machine) closeAll() error {
 	if u := m.dev.Usage(); !u.Empty() && err == nil {
 		return violated(IClose, "the strategy is closed and the device still holds %s", inventory(u))
 	}
-	return nil
+	return m.carded()
 }
 
 // abandon closes a strategy whatever state it is in; nothing of it is looked at any more.

@@ -53,6 +53,9 @@ func (r *runner) observeMappings() error {
 
 // observe looks at everything that the strategy shows after a call.
 func (r *runner) observe() error {
+	if err := r.judge(r.main.carded()); err != nil {
+		return err
+	}
 	if err := r.collect(); err != nil {
 		return err
 	}
@@ -248,7 +251,7 @@ func (r *runner) finish() error {
 			return err
 		}
 	}
-	return nil
+	return r.judge(r.leaveCard())
 }
 
 // empty looks at a strategy that was freed of all its blocks.

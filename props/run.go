@@ -129,12 +129,24 @@ func (r *runner) run(seq Sequence, plan device.FaultPlan) (err error) {
 	return r.finish()
 }
 
+// leaveCard gives back what the card of the last sequence has, and counts what was done with it.
+func (r *runner) leaveCard() error {
+	if r.main == nil || r.main.beside == nil {
+		return nil
+	}
+	err := r.main.giveCardBack()
+	r.tally.Card.Add(CardTally{r.main.beside.CardCalls(), r.main.beside.Traffic()})
+	r.main.beside = nil
+	return err
+}
+
 // reset forgets the last sequence. Instances that it left open are closed, because some hold more
 // than memory of this program.
 func (r *runner) reset() {
 	for _, m := range []*machine{r.main, r.twin} {
 		m.abandon()
 	}
+	_ = r.leaveCard() // what is wrong with it was said by the sequence
 	r.main, r.twin = nil, nil
 	r.model.reset()
 	r.step, r.undrained, r.outcome, r.asked, r.alone, r.armed = 0, 0, changed, false, false, false
@@ -157,13 +169,13 @@ func (r *runner) panicked(p any) error {
 // build makes both machines. It returns false if there is nothing to run: the strategy
 // could not be built, which is no violation if a fault was injected and nothing is held.
 func (r *runner) build(plan device.FaultPlan) (built bool, err error) {
-	if r.main, err = newMachine(r.subject, plan); err != nil {
+	if r.main, err = newWatched(r.subject, plan); err != nil {
 		if r.main.faults == nil || r.main.faults.Injected() == 0 {
 			return false, fmt.Errorf("%s: cannot be built: %w", r.subject.Name, err)
 		}
-		return false, r.judge(unbuilt(r.main.dev.Usage()))
+		return false, r.judge(unbuilt(r.main.dev.Usage()), r.leaveCard())
 	}
-	if r.twin, err = newMachine(r.subject, plan); err != nil {
+	if r.twin, err = newTwin(r.subject, plan, r.main); err != nil {
 		return false, r.judge(violated(IDeterminism, "the second instance could not be built: %v", err))
 	}
 	r.study()

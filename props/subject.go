@@ -5,6 +5,7 @@ import (
 
 	"github.com/vramyard/vramyard/alloc"
 	"github.com/vramyard/vramyard/device"
+	"github.com/vramyard/vramyard/device/mirror"
 	"github.com/vramyard/vramyard/device/sim"
 )
 
@@ -15,8 +16,20 @@ type Subject struct {
 	Device   sim.Config     // the device it runs on; a small capacity makes it run out often; see [Subject.Filled]
 	Promises alloc.Promises // what it keeps beyond the core
 
+	// Card, if not nil, is a real device that repeats the calls of the instance that is looked at; its twin, and whatever
+	// else is compared with it, run on the simulated device alone. See invariant I63.
+	Card *Card
+
 	// New builds the strategy over src.
 	New func(src device.Source) (alloc.Strategy, error)
+}
+
+// Card is a real device beside the simulated one.
+type Card struct {
+	Name string      // as traces of failures have it
+	Free device.Size // bytes that one instance may have
+	// Open opens it for one instance, with a capacity in bytes of at most Free.
+	Open func(capacity device.Size) (mirror.Card, error)
 }
 
 // SubjectOf returns the subject of a strategy whose constructor is build.

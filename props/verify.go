@@ -13,6 +13,7 @@ import (
 	"github.com/leanovate/gopter/prop"
 
 	"github.com/vramyard/vramyard/device"
+	"github.com/vramyard/vramyard/device/mirror"
 	"github.com/vramyard/vramyard/harness/trace"
 )
 
@@ -52,6 +53,23 @@ type Result struct {
 	Elapsed     time.Duration // time taken
 
 	Excepted map[Number]int // how often each of the subject's exceptions was needed
+	Card     CardTally      // what was done on the subject's card, if it has one
+}
+
+// CardTally counts what was done on a card.
+type CardTally struct {
+	Calls   device.Calls   // of the card
+	Traffic mirror.Traffic // what was written there and read back
+}
+
+// Add adds another tally.
+func (t *CardTally) Add(o CardTally) {
+	for c, n := range o.Calls {
+		t.Calls[c].Done += n.Done
+		t.Calls[c].Failed += n.Failed
+	}
+	t.Traffic.Written += o.Traffic.Written
+	t.Traffic.Read += o.Traffic.Read
 }
 
 // String returns the counts in one line.
@@ -146,6 +164,7 @@ func verify(s Subject, o Options, once attempt) (Result, error) {
 		return Result{}, err
 	}
 	r := newRunner(&s)
+	defer func() { _ = r.leaveCard() }() // of a sequence that failed; that is said
 	sequences := Sequences(profile)
 	for i := range o.Sequences {
 		if err := oneSeed(r, sequences, o.Seed+int64(i), o, once); err != nil {
@@ -207,8 +226,11 @@ func oneSeed(r *runner, sequences gopter.Gen, seed int64, o Options, once attemp
 	r.record, r.thorough = false, false
 	var v *Violation
 	if !errors.As(err, &v) {
-		return fmt.Errorf("%s: seed %d: %w, but not when run again: the strategy depends on something besides its calls",
-			r.subject.Name, seed, first)
+		besides := "the strategy depends on something besides its calls"
+		if first.Number == ICard {
+			besides = "the card does not do the same every time"
+		}
+		return fmt.Errorf("%s: seed %d: %w, but not when run again: %s", r.subject.Name, seed, first, besides)
 	}
 	return r.failure(seed, generated, small, plan, v)
 }
@@ -260,6 +282,9 @@ func (r *runner) failure(seed int64, generated int, seq Sequence, plan device.Fa
 	if plan.Nth != 0 {
 		meta = append(meta, trace.Pair{Key: "fault-nth", Value: strconv.FormatUint(plan.Nth, 10)})
 	}
+	if r.subject.Card != nil {
+		meta = append(meta, trace.Pair{Key: "card", Value: r.subject.Card.Name})
+	}
 	if r.undrained != 0 {
 		meta = append(meta, trace.Pair{Key: undrainedKey, Value: strconv.Itoa(r.undrained)})
 	}
@@ -288,6 +313,7 @@ func Record(s Subject, seq Sequence) (*trace.Trace, error) {
 	r := newRunner(&s)
 	r.record = true
 	err := r.run(seq, device.FaultPlan{})
+	_ = r.leaveCard() // as in verify
 	return r.trace(s.Name, nil), err
 }
 
@@ -297,7 +323,9 @@ func Record(s Subject, seq Sequence) (*trace.Trace, error) {
 func Repeat(s Subject, seq Sequence, plan device.FaultPlan) error {
 	r := newRunner(&s)
 	r.thorough = true
-	return r.run(seq, plan)
+	err := r.run(seq, plan)
+	_ = r.leaveCard() // as in verify
+	return err
 }
 
 // asJSON returns v as JSON, or as Go prints it if it has no such form.

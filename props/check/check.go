@@ -21,6 +21,10 @@ type Options struct {
 	Faults     bool  // also let the device refuse each of its calls in turn, in fewer sequences
 	Workers    int   // batches verified at once; default one for each core
 
+	// Card, if not nil, is a real device beside that of each subject ([props.Subject]). Blocks are filled and compared then,
+	// by one worker.
+	Card *props.Card
+
 	// Progress, if not nil, is called once for each of the [Options.Batches], when it is
 	// done or need not be done. It must be safe for concurrent use.
 	Progress func()
@@ -36,6 +40,9 @@ func (o Options) withDefaults() Options {
 	}
 	if o.Workers == 0 {
 		o.Workers = runtime.GOMAXPROCS(0)
+	}
+	if o.Card != nil {
+		o.Workers, o.Contents = 1, true
 	}
 	return o
 }
@@ -104,6 +111,7 @@ func Run(ctx context.Context, subjects []props.Subject, o Options) (Report, erro
 		subjects = slices.Clone(subjects)
 		for i, s := range subjects {
 			subjects[i] = s.Filled()
+			subjects[i].Card = o.Card
 		}
 	}
 	p := newPool(ctx, subjects, o)
@@ -141,6 +149,7 @@ func add(sum *props.Result, r props.Result) {
 	sum.Mistakes += r.Mistakes
 	sum.BadFrees += r.BadFrees
 	sum.Faults += r.Faults
+	sum.Card.Add(r.Card)
 	if r.Excepted == nil {
 		return
 	}
