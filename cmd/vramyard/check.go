@@ -32,6 +32,7 @@ type checkFlags struct {
 	contents                bool
 	faults, planted         bool
 	html                    htmlFlag
+	card                    *checkCard // nil without a GPU
 }
 
 // The most that check is asked for: sequences of all seeds are numbered by an int, and a
@@ -62,6 +63,12 @@ of its own when it is granted, and must be as it was filled when it is freed and
 all blocks are looked at. So an overlap shows in the memory, whatever the strategy says of
 addresses; it is reported as I51, before anything else.
 
+With --device cuda:0 a GPU is put beside the simulated device. Each device call of the
+instance that is judged is made there too, and the answers are compared; blocks are filled
+and compared, always, by marks at their ends and pages. What differs is I63. Addresses,
+time and the order of work are those of the simulated device, as is the second instance that
+the first is compared with; the report says what was done where. docs/gpu.md has more.
+
 A failure is shrunk to a few calls. It is printed with the state after each of them, and
 written as a trace that "vramyard replay --check" repeats. Exit status 1 then.
 
@@ -81,7 +88,7 @@ source of the program. Exit status 1 if a bug is missed.`,
 	c.Flags().BoolVar(&f.contents, "contents", false, "fill and compare the memory of every block")
 	c.Flags().BoolVar(&f.faults, "faults", false, "also let the device refuse each of its calls in turn, in one of 40 sequences")
 	c.Flags().BoolVar(&f.planted, "planted", false, "look for the planted bugs of the strategies instead")
-	f.addDevice(c, "all but its capacity")
+	f.addPlace(c, "all but its capacity, which is the most that may be held of a GPU")
 	f.html.add(c)
 	c.Flags().StringVar(&f.out, "out", ".", "folder for the traces of failures")
 	return c
@@ -105,14 +112,19 @@ func (f *checkFlags) run(cmd *cobra.Command) error {
 		return f.runPlanted(cmd)
 	}
 	suspects, err := f.suspects()
-	if err != nil {
-		return err
+	if err == nil {
+		err = f.verify(cmd, suspects)
 	}
+	return errors.Join(err, f.card.close())
+}
+
+// verify verifies the suspects and reports.
+func (f *checkFlags) verify(cmd *cobra.Command, suspects []suspect) error {
 	subjects := make([]props.Subject, len(suspects))
 	for i, s := range suspects {
 		subjects[i] = s.Subject
 	}
-	o := check.Options{Sequences: f.tests, Operations: f.ops, Seed: f.seed, Contents: f.contents, Faults: f.faults}
+	o := check.Options{Sequences: f.tests, Operations: f.ops, Seed: f.seed, Contents: f.contents, Faults: f.faults, Card: f.card.card()}
 	o.Progress = begin(cmd, stage{unit: "batches", total: int64(o.Batches(len(subjects)))}).step
 	ctx, done := untilInterrupt(cmd)
 	r, err := check.Run(ctx, subjects, o)
@@ -134,7 +146,7 @@ func (f *checkFlags) suspects() (all []suspect, err error) {
 	if err := f.judge(); err != nil {
 		return nil, err
 	}
-	like, _, err := f.shape()
+	on, limit, err := f.placed()
 	if err != nil {
 		return nil, err
 	}
@@ -144,6 +156,13 @@ func (f *checkFlags) suspects() (all []suspect, err error) {
 		return nil, flagError("strategies", errNoStrategies)
 	case f.config != "" && len(names) > 1:
 		return nil, flagError("config", fmt.Errorf("%d strategies are named: want one", len(names)))
+	}
+	like := on.Config
+	if on.GPU != nil {
+		if f.card, err = openCard(on, limit); err != nil {
+			return nil, flagError("device", err)
+		}
+		like = f.card.like()
 	}
 	for _, name := range names {
 		setup, err := catalogue().Lookup(name, json.RawMessage(f.config))
@@ -155,6 +174,11 @@ func (f *checkFlags) suspects() (all []suspect, err error) {
 			return nil, err
 		}
 		for _, s := range subjects {
+			if f.card != nil {
+				if err := f.card.fits(s); err != nil {
+					return nil, flagError("device", err)
+				}
+			}
 			all = append(all, suspect{s, name, f.config})
 		}
 	}
@@ -194,6 +218,11 @@ func (f *checkFlags) judge() error {
 func (f *checkFlags) write(cmd *cobra.Command, suspects []suspect, r check.Report) error {
 	sheet := checkSheet(r)
 	p := f.page(sheet)
+	if f.card != nil {
+		on, not := f.card.told(r)
+		p.Facts = append(p.Facts, page.Fact{Name: "device", Value: f.card.place.GPU.String()}, page.Fact{Name: "on it", Value: on},
+			page.Fact{Name: "not on it", Value: not})
+	}
 	var broken []brokenData
 	stdout := cmd.OutOrStdout()
 	if f.html.path == "-" {
@@ -201,6 +230,10 @@ func (f *checkFlags) write(cmd *cobra.Command, suspects []suspect, r check.Repor
 	}
 	err := outfile.Write("-", stdout, func(w io.Writer) error {
 		fmt.Fprintln(w, sheet.Terminal(0))
+		if f.card != nil {
+			on, not := f.card.told(r)
+			fmt.Fprintf(w, "device: %v\non it: %s\nnot on it: %s\n", f.card.place.GPU, on, not)
+		}
 		for i, s := range r.Subjects {
 			if s.Failure == nil {
 				continue

@@ -24,7 +24,7 @@ func (f *checkFlags) page(sheet report.Sheet) *page.Report {
 		{Name: "sequences for each subject", Value: strconv.Itoa(f.tests)},
 		{Name: "calls in a sequence", Value: strconv.Itoa(f.ops)},
 		{Name: "device calls refused in turn", Value: yesNo(f.faults)},
-		{Name: "memory filled and compared", Value: yesNo(f.contents)},
+		{Name: "memory filled and compared", Value: yesNo(f.contents || f.card != nil)},
 		{Name: "invariants", Value: strings.Join(names, ", ")},
 	}}
 }
@@ -53,8 +53,16 @@ func (b *brokenInvariant) text(path string) string {
 	if b.Stack != nil {
 		fmt.Fprintf(&t, "\n%s", b.Stack)
 	}
-	fmt.Fprintf(&t, "\ntrace: %s\nagain: %s\n       %s\n", path, b.replay(path), b.again)
+	fmt.Fprintf(&t, "\ntrace: %s\nagain: %s\n", path, strings.Join(b.commands(path), "\n       "))
 	return t.String()
+}
+
+// commands returns the commands that repeat it. What a card does is in no trace.
+func (b *brokenInvariant) commands(path string) []string {
+	if b.Violation.Number == props.ICard {
+		return []string{b.again}
+	}
+	return []string{b.replay(path), b.again}
 }
 
 // replay returns the command that repeats the failure by its trace.
@@ -112,7 +120,7 @@ func (b *brokenInvariant) data() brokenData {
 	d := brokenData{
 		Subject: b.Subject, Number: v.Number.String(), Name: v.Number.Name(), Detail: v.Detail,
 		Seed: b.Seed, Generated: b.Operations, Shrunk: len(b.Sequence), Refused: b.Plan.Nth,
-		Again: []string{b.replay(traceName(b.Failure)), b.again},
+		Again: b.commands(traceName(b.Failure)),
 	}
 	steps := b.story.Steps
 	for _, text := range addresses.FindAllString(d.Detail, -1) {

@@ -83,6 +83,46 @@ func TestWhatAGPUCannotDoIsRefused(t *testing.T) {
 	}
 }
 
+// TestCheckRunsOnAGPU checks a strategy of each way to take memory.
+func TestCheckRunsOnAGPU(t *testing.T) {
+	run := withDriver(t)
+	for _, name := range []string{"caching", "vmm", "tlsf:growth"} {
+		status, out, errs := run("check", "--strategies", name, "--device", "cuda:0", "--tests", "2")
+		assert.Zero(t, status, errs)
+		assert.Contains(t, out, "/filled")
+		assert.Contains(t, out, "device: cuda:0, Stand-in 0 of 1GiB, driver for CUDA 12.4\n")
+		assert.Regexp(t, `\non it: each device call of the instance that is judged, answers compared: \d+ calls, .*\d+ of contents; .* written to blocks, .* read back\n`, out)
+		assert.Contains(t, out, "\nnot on it: addresses, time and the order of work, for a card has no timeline")
+		assert.Contains(t, out, "every invariant held")
+	}
+	status, _, errs := run("check", "--strategies", "slab", "--device", "cuda:0", "--tests", "1", "--ops", "20", "--faults", "--html", "c.html")
+	assert.Zero(t, status, errs)
+	status, _, errs = run("check", "--strategies", "caching", "--device", "cuda:0:100MiB")
+	assert.Equal(t, 1, status)
+	assert.Equal(t, "vramyard: --device: caching@160MiB is checked on a device of 160MiB, and cuda:0 has 100MiB free\n", errs)
+}
+
+// TestCheckFindsABrokenCard has the stand-in answer wrongly, in each of its ways.
+func TestCheckFindsABrokenCard(t *testing.T) {
+	for lie, c := range map[string]struct{ strategy, want string }{
+		"lost-write":  {"tlsf:growth", `what was written at 0x[0-9a-f]+ is not there on the card, where that is 0x[0-9a-f]+`},
+		"granularity": {"vmm", `create-handle 65536: the model answers "done", the card "cuda: cuMemCreate: CUDA_ERROR_INVALID_VALUE`},
+		"overlap":     {"tlsf:growth", `reserve \d+: the card gives 0x[0-9a-f]+, which lies in \d+ bytes that it gave at 0x[0-9a-f]+`},
+		"free":        {"tlsf:growth", `release 0x[0-9a-f]+: the model answers "done", the card "cuda: cuMemFree_v2: CUDA_ERROR_UNKNOWN \(999\)`},
+	} {
+		t.Run(lie, func(t *testing.T) {
+			t.Setenv("STANDIN_LIE", lie)
+			run := withDriver(t)
+			status, out, errs := run("check", "--strategies", c.strategy, "--device", "cuda:0", "--tests", "20")
+			assert.Equal(t, 1, status)
+			assert.Regexp(t, `subjects broke an invariant, first .*: I63 \(card\)\n$`, errs)
+			assert.Regexp(t, "invariant I63 \\(card\\): "+c.want, out)
+			assert.Regexp(t, `\nshrunk from \d+ operations to [1-3]\n`, out)
+			assert.Regexp(t, `\nagain: vramyard check --strategies \S+ --device cuda:0 --tests 1 --ops 100 --seed 1\n`, out)
+		})
+	}
+}
+
 func TestNoDriverIsSaid(t *testing.T) {
 	exe, err := os.Executable()
 	require.NoError(t, err)

@@ -4,7 +4,9 @@
 // Compiled with -DWITHOUT_VIRTUAL or -DWITHOUT_POOLS it lacks those functions, as older drivers do. The environment
 // says what it is like: STANDIN_GPUS (2), STANDIN_MEMORY in bytes of each (1 GiB), STANDIN_VERSION (12040),
 // STANDIN_INIT, an error that cuInit returns, STANDIN_PLAIN_MAPPINGS=1 for one that has neither virtual memory nor
-// pools by its attributes.
+// pools by its attributes; STANDIN_LIE for a card that is broken, always in the same way: "lost-write" (a word that is set
+// 256 times or more is not), "granularity" (one is told that is too fine), "overlap" (what is taken after the first
+// allocation lies in that), "free" (an allocation above 1 MiB cannot be given back).
 #define _GNU_SOURCE
 #include <pthread.h>
 #include <stdarg.h>
@@ -82,6 +84,9 @@ static size_t cap_handles;
 #endif
 static __thread CUcontext stack[16];
 static __thread int depth;
+
+static const char *lie = "";
+static int lies(const char *what) { return !strcmp(lie, what); }
 
 static char complaint[512];
 static char fail_name[64];
@@ -161,6 +166,7 @@ CUresult cuInit(unsigned flags) {
 	if ((v = getenv("STANDIN_GPUS"))) gpus = atoi(v);
 	if ((v = getenv("STANDIN_MEMORY"))) total = strtoull(v, NULL, 10);
 	if ((v = getenv("STANDIN_VERSION"))) version = atoi(v);
+	if ((v = getenv("STANDIN_LIE"))) lie = v;
 	for (int i = 0; i < MAX_GPUS; i++) {
 		contexts[i].gpu = i;
 		default_pools[i] = (struct pool){.magic = 0x9001, .gpu = i, .flags = {0, 1, 1, 1}};
@@ -253,6 +259,12 @@ CUresult cuMemAlloc_v2(CUdeviceptr *p, size_t n) {
 	if (!n) REFUSE("cuMemAlloc of no bytes");
 	pthread_mutex_lock(&mutex);
 	struct span *s;
+	for (size_t i = 0; i < num_spans && lies("overlap"); i++)
+		if (spans[i].kind == ALLOCATION && spans[i].size >= n) {
+			*p = spans[i].at;
+			pthread_mutex_unlock(&mutex);
+			return SUCCESS;
+		}
 	CUresult r = take(ALLOCATION, gpu, n, p, &s);
 	pthread_mutex_unlock(&mutex);
 	return r;
@@ -261,6 +273,10 @@ CUresult cuMemFree_v2(CUdeviceptr p) {
 	ENTER; CONTEXT;
 	pthread_mutex_lock(&mutex);
 	struct span *s = find_span(ALLOCATION, p);
+	if (s && s->size > 1 << 20 && lies("free")) {
+		pthread_mutex_unlock(&mutex);
+		return UNKNOWN;
+	}
 	int ok = s && s->gpu == gpu;
 	if (ok) give(s); else complain("cuMemFree of %#llx, which is none of this GPU", (unsigned long long)p);
 	pthread_mutex_unlock(&mutex);
@@ -289,7 +305,7 @@ CUresult cuMemsetD32_v2(CUdeviceptr p, unsigned v, size_t n) {
 	ENTER; CONTEXT;
 	if (p % 4) REFUSE("cuMemsetD32 at an odd address");
 	if (!inside(gpu, p, 4 * n, 3)) return INVALID_VALUE;
-	for (size_t i = 0; i < n; i++) ((unsigned *)p)[i] = v;
+	for (size_t i = 0; i < n && !(n >= 256 && lies("lost-write")); i++) ((unsigned *)p)[i] = v;
 	return SUCCESS;
 }
 CUresult cuMemcpyDtoH_v2(void *to, CUdeviceptr p, size_t n) {
@@ -382,7 +398,7 @@ static const char *wrong_prop(const allocation_prop *p) {
 CUresult cuMemGetAllocationGranularity(size_t *g, const allocation_prop *p, int option) {
 	ENTER;
 	if (wrong_prop(p) || option) REFUSE("cuMemGetAllocationGranularity: %s, option %d", wrong_prop(p), option);
-	*g = PAGE;
+	*g = lies("granularity") ? PAGE / 32 : PAGE;
 	return SUCCESS;
 }
 CUresult cuMemAddressReserve(CUdeviceptr *p, size_t n, size_t align, CUdeviceptr hint, unsigned long long flags) {
