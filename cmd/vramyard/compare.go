@@ -138,7 +138,7 @@ func (f *compareFlags) draw(cmd *cobra.Command, traces []trace.Source, stacks as
 				runs[j].missing = "does not start on " + report.Bytes(run.Device)
 			}
 		}
-		prepared, err := replay.Prepare(t)
+		prepared, err := replay.Prepare(cmd.Context(), t)
 		if err != nil {
 			return nil, err
 		}

@@ -63,7 +63,7 @@ func TestReplayFindsCorruption(t *testing.T) {
 		events, err := trace.Open(path, trace.Options{})
 		require.NoError(t, err)
 		f := replayFlags{contents: true, check: check}
-		p, err := replay.Prepare(events)
+		p, err := replay.Prepare(t.Context(), events)
 		require.NoError(t, err)
 		err = f.prove(p, events, setup, place.Place{}, replay.Options{})
 		require.ErrorContains(t, err, "grant 1, ")

@@ -134,7 +134,7 @@ func (f *replayFlags) run(cmd *cobra.Command, path string) error {
 		}
 	}
 	begin(cmd, stage{what: "preparing"})
-	prepared, err := replay.Prepare(t)
+	prepared, err := replay.Prepare(cmd.Context(), t)
 	if err != nil {
 		return err
 	}

@@ -54,7 +54,7 @@ func whatifPage(cmd *cobra.Command, w *whatif.Wanted, r *whatif.Result, stacks *
 			d.missing = "does not start on " + report.Bytes(point.Device)
 		}
 	}
-	prepared, err := replay.Prepare(w)
+	prepared, err := replay.Prepare(cmd.Context(), w)
 	if err != nil {
 		return nil, err
 	}

@@ -162,7 +162,7 @@ func TestVerdicts(t *testing.T) {
 	})
 	t.Run("batches", func(t *testing.T) {
 		p := named(t, "batches")
-		prepared, err := replay.Prepare(whole(t, p))
+		prepared, err := replay.Prepare(t.Context(), whole(t, p))
 		require.NoError(t, err)
 		require.Greater(t, prepared.LowerBound(), p.card)
 		page, err := os.ReadFile("README.md")

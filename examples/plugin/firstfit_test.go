@@ -55,7 +55,7 @@ func TestFirstFitKeepsEveryInvariant(t *testing.T) {
 func TestFirstFitCarriesATraining(t *testing.T) {
 	src, err := recorded.Open("cpu_resnet50_train")
 	require.NoError(t, err)
-	p, err := replay.Prepare(src)
+	p, err := replay.Prepare(t.Context(), src)
 	require.NoError(t, err)
 	dev, err := sim.New(sim.Config{Capacity: compare.Ample(p.LowerBound())})
 	require.NoError(t, err)

@@ -105,17 +105,20 @@ func Compare[S trace.Source](ctx context.Context, traces []S, setups []alloc.Set
 		if o.Across {
 			i, j = n%len(traces), n/len(traces)
 		}
+		k := i*len(setups) + j
 		if prepared[i] == nil {
 			if !o.Across {
 				clear(prepared) // the traces before are done with
 			}
-			var err error
-			if prepared[i], err = replay.Prepare(traces[i]); err != nil {
+			if prepared[i], errs[k] = replay.Prepare(ctx, traces[i]); errs[k] != nil {
+				if ctx.Err() != nil {
+					continue // what was begun before may be finished
+				}
 				jobs.Wait()
-				return nil, err
+				return nil, errs[k]
 			}
 		}
-		k, contest := i*len(setups)+j, NewContest(p, prepared[i], setups[j], o)
+		contest := NewContest(p, prepared[i], setups[j], o)
 		places <- struct{}{}
 		jobs.Go(func() {
 			defer func() { <-places }()

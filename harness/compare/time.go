@@ -26,7 +26,7 @@ func Time[S trace.Source](ctx context.Context, traces []S, setups []alloc.Setup,
 	}
 	prepared := make([]*replay.Prepared, len(traces))
 	for j, t := range traces {
-		p, err := replay.Prepare(t)
+		p, err := replay.Prepare(ctx, t)
 		if err != nil {
 			return nil, err
 		}

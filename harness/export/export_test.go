@@ -44,7 +44,7 @@ func recorded(t *testing.T, tr trace.Source, s alloc.Setup, c sim.Config, at rep
 	require.NoError(t, err)
 	dev, err = sim.New(c)
 	require.NoError(t, err)
-	p, err := replay.Prepare(tr)
+	p, err := replay.Prepare(t.Context(), tr)
 	require.NoError(t, err)
 	res, err := p.Run(s, dev, replay.Options{FreeAt: at})
 	require.NoError(t, err)

@@ -29,7 +29,7 @@ func reportOf(t *testing.T, tr *trace.Trace, strategy string, capacity device.Si
 	t.Helper()
 	s, err := strategies.All().Lookup(strategy, nil)
 	require.NoError(t, err)
-	p, err := replay.Prepare(tr)
+	p, err := replay.Prepare(t.Context(), tr)
 	require.NoError(t, err)
 	o := page.Budget(1)
 	drawn, err := picture.NewTrace(tr, o)

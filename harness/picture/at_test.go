@@ -21,7 +21,7 @@ func TestAWalkerSeesWhatAReplayFromTheStartSees(t *testing.T) {
 	for _, name := range []string{"caching", "bfc", "slab"} {
 		s, err := strategies.All().Lookup(name, nil)
 		require.NoError(t, err)
-		p, err := replay.Prepare(tr)
+		p, err := replay.Prepare(t.Context(), tr)
 		require.NoError(t, err)
 		drawn, err := picture.NewTrace(tr, picture.Options{})
 		require.NoError(t, err)

@@ -23,7 +23,7 @@ func BenchmarkRecord(b *testing.B) {
 	require.NoError(b, err)
 	tr, err := w.Trace()
 	require.NoError(b, err)
-	prepared, err := replay.Prepare(tr)
+	prepared, err := replay.Prepare(b.Context(), tr)
 	require.NoError(b, err)
 	on := func() (device.Device, error) { return sim.New(sim.Config{Capacity: 64 * device.GiB}) }
 	for _, name := range []string{"bfc:growth", "tlsf:growth", "caching", "vmm"} {

@@ -51,7 +51,7 @@ func TestAWalkerSeesTheInstantsOfTheRecording(t *testing.T) {
 	o := tiny
 	o.Events = []int{0, 17, 300, 699}
 	forAll(t, o, func(t *testing.T, c *drawn) {
-		p, err := replay.Prepare(c.trace)
+		p, err := replay.Prepare(t.Context(), c.trace)
 		require.NoError(t, err)
 		w := c.picture.Walker(p, c.setup, c.device, c.o)
 		defer w.Close()

@@ -103,7 +103,7 @@ func (c *drawn) device() (device.Device, error) { return sim.New(sim.Config{Capa
 // draw draws, and reports whether the strategy can be built on the device.
 func (c *drawn) draw(t *testing.T) bool {
 	t.Helper()
-	p, err := replay.Prepare(c.trace)
+	p, err := replay.Prepare(t.Context(), c.trace)
 	require.NoError(t, err)
 	c.picture, err = picture.NewTrace(c.trace, c.o)
 	require.NoError(t, err)

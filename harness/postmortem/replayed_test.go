@@ -62,7 +62,7 @@ func TestPlansMakeRoom(t *testing.T) {
 	for _, name := range all.Names() {
 		r := rand.New(rand.NewPCG(*seed, 11))
 		for k := range 12 {
-			p, err := replay.Prepare(churn(t, r, 1+k%3))
+			p, err := replay.Prepare(t.Context(), churn(t, r, 1+k%3))
 			require.NoError(t, err)
 			capacity := device.Size(48+16*(k%5)) * mib
 			setup, err := all.Lookup(name, nil)
@@ -141,7 +141,7 @@ func TestVerdicts(t *testing.T) {
 	add(trace.Alloc, 2, 8*mib)
 	add(trace.Free, 1, 0)
 	add(trace.Refused, 0, 9*mib)
-	p, err := replay.Prepare(b.Trace())
+	p, err := replay.Prepare(t.Context(), b.Trace())
 	require.NoError(t, err)
 	setup, err := strategies.All().Lookup("bestfit", nil)
 	require.NoError(t, err)
@@ -185,7 +185,7 @@ func TestRequestsOfPrivatePoolsAreExplainedThere(t *testing.T) {
 		e.Time = trace.NoTime
 		require.NoError(t, b.Add(e))
 	}
-	p, err := replay.Prepare(b.Trace())
+	p, err := replay.Prepare(t.Context(), b.Trace())
 	require.NoError(t, err)
 	setup, err := strategies.All().Lookup("caching", nil)
 	require.NoError(t, err)

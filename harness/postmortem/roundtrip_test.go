@@ -27,7 +27,7 @@ func TestSnapshotsOfARefusalTellTheSame(t *testing.T) {
 		require.NoError(t, err)
 		tr := churn(t, r, 1+k%2)
 		capacity := device.Size(64+16*(k%5)) * mib
-		p, err := replay.Prepare(tr)
+		p, err := replay.Prepare(t.Context(), tr)
 		require.NoError(t, err)
 		v, err := postmortem.Replay(p, setup, postmortem.Options{Event: postmortem.FirstOOM, Device: onDevices(capacity)})
 		require.NoError(t, err)

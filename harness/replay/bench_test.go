@@ -87,7 +87,7 @@ func benched(b *testing.B) []*trace.Trace {
 func BenchmarkReplay(b *testing.B) {
 	for _, t := range benched(b) {
 		ops := bareOps(t)
-		p, err := replay.Prepare(t)
+		p, err := replay.Prepare(b.Context(), t)
 		if err != nil {
 			b.Fatal(err)
 		}

@@ -20,7 +20,11 @@ func (r *runner) timedLoop() (elapsed int64, err error) {
 	runtime.LockOSThread() // the clock is this thread's
 	defer runtime.UnlockOSThread()
 	r.done = r.p.head.Events
-	err = r.p.each(r.when, func(p piece) error {
+	look := func() error { return nil }
+	if r.o.Watch != nil {
+		look = func() error { return r.o.Watch(r.first + len(r.events)) }
+	}
+	err = r.p.each(r.when, look, func(p piece) error {
 		if n := p.places - len(r.blocks); n > 0 {
 			r.blocks = append(r.blocks, make([]block, n)...)
 		}

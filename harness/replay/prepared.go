@@ -1,6 +1,7 @@
 package replay
 
 import (
+	"context"
 	"math"
 	"sync"
 
@@ -19,7 +20,7 @@ type Prepared struct {
 	*survey
 	src    trace.Source
 	head   trace.Head
-	pieces [numTimings]func() piece // of a trace in memory, nil of others
+	pieces [numTimings]*whole // of a trace in memory, nil of others
 }
 
 // piece is a run of events side by side with what the loop reads of them.
@@ -55,35 +56,69 @@ const noPlace = math.MaxUint32
 
 // Prepare makes a trace ready. It walks it once. A Trace costs about as much as one replay without
 // a strategy, and 24 bytes for each event; as much again for each timing that a replay of a trace
-// with delayed frees asks for first. Only reading fails, that of a Trace never.
-func Prepare(src trace.Source) (*Prepared, error) {
+// with delayed frees asks for first. It fails where reading does, and soon after ctx ends, with its error.
+func Prepare(ctx context.Context, src trace.Source) (*Prepared, error) {
 	p := &Prepared{src: src, head: src.Head()}
 	var err error
-	if p.survey, err = surveyOf(src); err != nil {
+	if p.survey, err = surveyOf(ctx, src); err != nil {
 		return nil, err
 	}
 	t, ok := src.(*trace.Trace)
 	if !ok {
 		return p, nil
 	}
-	requested := p.newLayout(atRequest).next(t.Events)
-	p.pieces[atRequest] = func() piece { return requested }
-	for _, when := range [...]timing{atCompletion, onStreams} {
+	for when := range numTimings {
 		p.pieces[when] = p.pieces[atRequest]
-		if when == onStreams && p.uses || p.late != nil {
-			p.pieces[when] = sync.OnceValue(func() piece { return p.newLayout(when).next(t.Events) })
+		if when == atRequest || when == onStreams && p.uses || p.late != nil {
+			p.pieces[when] = &whole{make: func(look func() error) (piece, error) { return p.newLayout(when).next(t.Events, look) }}
 		}
+	}
+	if _, err := p.pieces[atRequest].get(ctx.Err); err != nil {
+		return nil, err
 	}
 	return p, nil
 }
 
-// each hands on the pieces of the trace, laid out for a timing. It ends with the first error.
-func (p *Prepared) each(when timing, yield func(piece) error) error {
-	if whole := p.pieces[when]; whole != nil {
-		return yield(whole())
+// whole is a trace in memory laid out for a timing, once somebody wants it.
+type whole struct {
+	lock sync.Mutex
+	make func(look func() error) (piece, error) // nil once it was laid out
+	laid piece
+}
+
+// get returns the layout. look is called every now and then while it is made; an error of its ends that, and who comes
+// next begins anew.
+func (w *whole) get(look func() error) (piece, error) {
+	w.lock.Lock()
+	defer w.lock.Unlock()
+	if w.make != nil {
+		laid, err := w.make(look)
+		if err != nil {
+			return piece{}, err
+		}
+		w.make, w.laid = nil, laid
+	}
+	return w.laid, nil
+}
+
+// each hands on the pieces of the trace, laid out for a timing. look is called every now and then in between. It ends
+// with the first error.
+func (p *Prepared) each(when timing, look func() error, yield func(piece) error) error {
+	if w := p.pieces[when]; w != nil {
+		laid, err := w.get(look)
+		if err != nil {
+			return err
+		}
+		return yield(laid)
 	}
 	l := p.newLayout(when)
-	return p.src.Pieces(func(events []trace.Event) error { return yield(l.next(events)) })
+	return p.src.Pieces(func(events []trace.Event) error {
+		laid, err := l.next(events, look)
+		if err != nil {
+			return err
+		}
+		return yield(laid)
+	})
 }
 
 // layout lays out the pieces of a trace, in order.
@@ -108,18 +143,24 @@ func (p *Prepared) newLayout(when timing) *layout {
 	return l
 }
 
-// next lays out the events that follow. What it returns is valid until it is called again.
-func (l *layout) next(events []trace.Event) piece {
+// next lays out the events that follow. What it returns is valid until it is called again. look is called every now
+// and then; an error of its ends it.
+func (l *layout) next(events []trace.Event, look func() error) (piece, error) {
 	if len(events) > cap(l.ops) {
 		l.ops = make([]op, len(events))
 	}
 	l.ops = l.ops[:len(events)]
 	for k := range events {
+		if k%sight == 0 {
+			if err := look(); err != nil {
+				return piece{}, err
+			}
+		}
 		l.lay(l.done+k, &events[k], &l.ops[k])
 	}
 	first := l.done
 	l.done += len(events)
-	return piece{first, events, l.ops, l.n}
+	return piece{first, events, l.ops, l.n}, nil
 }
 
 // lay lays out event i.

@@ -23,7 +23,7 @@ func prepared(t *testing.T, text string) *replay.Prepared {
 	t.Helper()
 	tr, err := trace.Read(strings.NewReader(text), "test.trace", trace.Options{})
 	require.NoError(t, err)
-	p, err := replay.Prepare(tr)
+	p, err := replay.Prepare(t.Context(), tr)
 	require.NoError(t, err)
 	return p
 }
@@ -147,7 +147,7 @@ func (p pieces) Pieces(yield func([]trace.Event) error) error {
 func TestPiecesReplayLikeTheWhole(t *testing.T) {
 	for seed := range uint64(40) {
 		tr := delayedTrace(t, seed)
-		whole, err := replay.Prepare(tr)
+		whole, err := replay.Prepare(t.Context(), tr)
 		require.NoError(t, err)
 		for _, name := range []string{"bfc:growth", "caching"} {
 			setup, err := strategies.All().Lookup(name, nil)
@@ -155,7 +155,7 @@ func TestPiecesReplayLikeTheWhole(t *testing.T) {
 			for _, at := range []replay.FreeAt{replay.AtCompleted, replay.AtRequested} {
 				want := replayed(t, whole, setup, at)
 				for _, most := range []int{1, 7, 64, 100_000} {
-					p, err := replay.Prepare(pieces{tr, most})
+					p, err := replay.Prepare(t.Context(), pieces{tr, most})
 					require.NoError(t, err)
 					require.Equal(t, want, replayed(t, p, setup, at), "seed %d, %s, %s, %d", seed, name, at, most)
 				}

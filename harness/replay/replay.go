@@ -1,6 +1,7 @@
 package replay
 
 import (
+	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -40,7 +41,7 @@ type Options struct {
 
 // Run prepares a trace and replays it once; see [Prepared.Run].
 func Run(src trace.Source, setup alloc.Setup, dev device.Device, o Options) (*Result, error) {
-	p, err := Prepare(src)
+	p, err := Prepare(context.Background(), src)
 	if err != nil {
 		return nil, err
 	}

@@ -1,6 +1,7 @@
 package replay
 
 import (
+	"context"
 	"errors"
 	"math"
 
@@ -40,8 +41,8 @@ type passage struct {
 var errLong = errors.New("more than 4294967295 events")
 
 // surveyOf walks a trace. For what a Trace in memory has no events of, it keeps no table: there
-// the slots are as many as the allocations.
-func surveyOf(src trace.Source) (*survey, error) {
+// the slots are as many as the allocations. It ends with the error of ctx soon after that ends.
+func surveyOf(ctx context.Context, src trace.Source) (*survey, error) {
 	head := src.Head()
 	if uint64(head.Events) >= math.MaxUint32 {
 		return nil, errLong
@@ -52,11 +53,19 @@ func surveyOf(src trace.Source) (*survey, error) {
 		for i := range t.Events {
 			s.foresee(t.Events[i].Kind)
 		}
+		if err := ctx.Err(); err != nil {
+			return nil, err
+		}
 	}
 	_, s.keep = head.Header.Get(faultKey)
 	at := uint32(0)
 	err := src.Pieces(func(events []trace.Event) error {
 		for i := range events {
+			if i%sight == 0 {
+				if err := ctx.Err(); err != nil {
+					return err
+				}
+			}
 			at++
 			s.see(at, &events[i])
 		}

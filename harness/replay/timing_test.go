@@ -322,7 +322,7 @@ func sideStreams(t *testing.T, steps int) *trace.Trace {
 // TestManyStreamsThroughEveryStrategy compares the two timings: what a program asks for is the
 // same, what a strategy without streams has to hold is not.
 func TestManyStreamsThroughEveryStrategy(t *testing.T) {
-	p, err := replay.Prepare(sideStreams(t, 50))
+	p, err := replay.Prepare(t.Context(), sideStreams(t, 50))
 	require.NoError(t, err)
 	for _, name := range strategies.Compared() {
 		t.Run(name, func(t *testing.T) {

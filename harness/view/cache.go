@@ -49,7 +49,7 @@ func (c *Cache) Open(ctx context.Context, src trace.Source, wanted []Wanted, at 
 		return nil, err
 	}
 	dir := filepath.Join(c.Dir, key)
-	r, err := load(dir, src, wanted, at)
+	r, err := load(ctx, dir, src, wanted, at)
 	if err == nil {
 		now := time.Now()
 		_ = os.Chtimes(dir, now, now) // at worst it goes too early
@@ -88,7 +88,7 @@ func (c *Cache) record(
 	// Files must be closed before their directory gets its name, on some systems.
 	if err := errors.Join(r.Close(), os.Rename(away, dir)); err != nil {
 		// Another program may have been quicker.
-		r, errLoad := load(dir, src, wanted, at)
+		r, errLoad := load(ctx, dir, src, wanted, at)
 		if errLoad == nil {
 			return r, os.RemoveAll(away)
 		}
@@ -97,7 +97,7 @@ func (c *Cache) record(
 	if err := c.trim(filepath.Base(dir)); err != nil {
 		return nil, err
 	}
-	return load(dir, src, wanted, at)
+	return load(ctx, dir, src, wanted, at)
 }
 
 // recordAway makes a recording that goes when it is closed.

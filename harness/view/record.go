@@ -103,7 +103,7 @@ func Record(ctx context.Context, src trace.Source, wanted []Wanted, at replay.Fr
 	if err != nil {
 		return nil, err
 	}
-	r := newRecording(t, src, wanted, at)
+	r := newRecording(ctx, t, src, wanted, at)
 	prepared, err := r.prepared()
 	if err != nil {
 		return nil, err
@@ -152,10 +152,10 @@ func (r *Recording) explain(ctx context.Context, c *Cache, p *Progress) error {
 	return nil
 }
 
-// newRecording returns a recording without pictures.
-func newRecording(t *picture.Trace, src trace.Source, wanted []Wanted, at replay.FreeAt) *Recording {
+// newRecording returns a recording without pictures. It is of no use once ctx has ended.
+func newRecording(ctx context.Context, t *picture.Trace, src trace.Source, wanted []Wanted, at replay.FreeAt) *Recording {
 	r := &Recording{Trace: t, src: src, freeAt: at, Runs: make([]Run, len(wanted))}
-	r.prepared = sync.OnceValues(func() (*replay.Prepared, error) { return replay.Prepare(src) })
+	r.prepared = sync.OnceValues(func() (*replay.Prepared, error) { return replay.Prepare(ctx, src) })
 	for i := range wanted {
 		r.Runs[i].Wanted = wanted[i]
 	}
@@ -219,7 +219,7 @@ func (r *Recording) save(dir string) error {
 }
 
 // load opens what a directory holds.
-func load(dir string, src trace.Source, wanted []Wanted, at replay.FreeAt) (*Recording, error) {
+func load(ctx context.Context, dir string, src trace.Source, wanted []Wanted, at replay.FreeAt) (*Recording, error) {
 	f, err := os.Open(filepath.Join(dir, overviewName))
 	if err != nil {
 		return nil, err
@@ -233,7 +233,7 @@ func load(dir string, src trace.Source, wanted []Wanted, at replay.FreeAt) (*Rec
 		return nil, fs.ErrInvalid
 	}
 	o.Trace.Head = src.Head() // the name may be another one
-	r := newRecording(o.Trace.Reopen(src), src, wanted, at)
+	r := newRecording(ctx, o.Trace.Reopen(src), src, wanted, at)
 	for i := range r.Runs {
 		r.Runs[i].Picture = &o.Runs[i]
 		if len(o.Reports[i]) > 0 {

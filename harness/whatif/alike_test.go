@@ -25,7 +25,7 @@ func TestReducedSettingsPlaceAlike(t *testing.T) {
 		require.NoError(t, err)
 		w, err := whatif.Want(tr)
 		require.NoError(t, err)
-		p, err := replay.Prepare(w)
+		p, err := replay.Prepare(t.Context(), w)
 		require.NoError(t, err)
 		capacity := device.AlignUp(p.LowerBound()+p.LowerBound()/16, 2*device.MiB)
 		for _, s := range quick(t) {

@@ -40,7 +40,7 @@ func BenchmarkQuickGrid(b *testing.B) {
 	require.NoError(b, err)
 	grid, err := whatif.ReadGrid(text, strategies.All())
 	require.NoError(b, err)
-	prepared, err := replay.Prepare(t)
+	prepared, err := replay.Prepare(b.Context(), t)
 	require.NoError(b, err)
 	at := compare.Ample(prepared.LowerBound())
 	oneEach := func() time.Duration {

@@ -96,7 +96,7 @@ const mostLive = 2 * device.TiB
 // The recorded settings, if they are known, are one more. If ctx ends before, the error is that of ctx, and the
 // result has the settings that were tried, and what is known of them; nil if there is none.
 func Search(ctx context.Context, w *Wanted, rec Recorded, grid []alloc.Setup, o Options) (*Result, error) {
-	prepared, err := replay.Prepare(w)
+	prepared, err := replay.Prepare(ctx, w)
 	if err != nil {
 		return nil, err
 	}
