@@ -25,7 +25,7 @@ func newDiff() *cobra.Command {
 		Use:   "diff A.json B.json",
 		Short: "Tell how two results differ, and fail where they may not",
 		Long: `Tell which figures differ between two results of the same command, as --json of compare, replay,
-bench, tune, verify or whatif writes them. A is before, B is after; "-" is standard input.
+bench, tune, offline, verify or whatif writes them. A is before, B is after; "-" is standard input.
 
 Runs are matched by trace, strategy and configuration. Times that were measured are shown and
 marked; they make no difference of their own.

@@ -100,12 +100,20 @@ func TestDiffReadsEveryResult(t *testing.T) {
 		"compare": {"compare", "--strategies", "bfc,caching", path},
 		"replay":  {"replay", "--strategy", "caching", path},
 		"tune":    {"tune", "--strategy", "bfc", "--settings", "mended", path},
+		"offline": {"offline", path},
 		"bench":   {"bench", "--strategies", "tlsf", "--workloads", "w1", "--live", "100", "--pairs", "1000", "--rounds", "1"},
 	} {
 		file := filepath.Join(dir, name+".json.gz")
 		succeed(t, append(args, "--json", file)...)
 		require.Contains(t, succeed(t, "diff", file, file), "no figure differs\n", name)
 	}
+	// A placement that is higher is a figure like any other.
+	taller := strings.ReplaceAll(small, "a 4 5000", "a 4 9000")
+	low, high := filepath.Join(dir, "low.json"), filepath.Join(dir, "high.json")
+	succeed(t, "offline", "--json", low, path)
+	succeed(t, "offline", "--json", high, write(t, "t.trace", taller))
+	_, out, _ := command(t, "diff", low, high, "--fail-if", "best.height_bytes>+2%")
+	require.Contains(t, out, "1 of 1 run")
 	// What a recording is compared with is written by replay.
 	snapshot, file := filepath.Join(dir, "s.pickle"), filepath.Join(dir, "verify.json")
 	succeed(t, "replay", "--strategy", "caching", "--snapshot", snapshot, path)

@@ -12,16 +12,18 @@ import (
 
 // form says where the runs of a result are.
 type form struct {
-	schema string
-	list   string   // field that lists the runs; "" if the result is one run
-	points []string // fields that are runs and list more of them, each of the strategy that the result names
-	left   []string // fields that are neither settings nor figures
+	schema   string
+	list     string   // field that lists the runs; "" if the result is one run
+	points   []string // fields that are runs and list more of them, each of the strategy that the result names
+	left     []string // fields that are neither settings nor figures
+	strategy string   // of runs that name none
 }
 
 // forms holds the results that can be compared, by schema.
 var forms = []form{
 	{schema: "vramyard-bench/1", list: "runs", left: []string{"loops"}},
 	{schema: "vramyard-compare/1", list: "runs"},
+	{schema: "vramyard-offline/1", list: "traces", strategy: "offline"},
 	{schema: "vramyard-replay/1", left: []string{"series"}},
 	{schema: "vramyard-tune/1", list: "runs", points: []string{"preset", "smallest", "fastest"},
 		left: []string{"evaluated_points", "worth"}},
@@ -29,7 +31,7 @@ var forms = []form{
 	{schema: "vramyard-whatif/1", list: "runs"},
 }
 
-// The fields that say what a run is of; where there are two, the second is of results on workloads.
+// The fields that say what a run is of; where there are more, the second is of results on workloads, the third of placements.
 const (
 	fieldSchema   = "schema"
 	fieldVersion  = "version"
@@ -41,7 +43,7 @@ const (
 
 var (
 	fieldsTrace = []string{"trace", "workload"}
-	fieldsHash  = []string{"trace_sha256", "workload_hash"}
+	fieldsHash  = []string{"trace_sha256", "workload_hash", "sha256"}
 )
 
 // Schemas returns the schemas of the results that can be read, sorted.
@@ -195,7 +197,7 @@ func (v Value) Text() string {
 
 // run reads one run. suffix tells its strategy from another of the same name.
 func (f *form) run(v Value, suffix string) (Run, error) {
-	var r Run
+	r := Run{Name: Name{Strategy: f.strategy}}
 	if v.kind != kindObject {
 		return r, fmt.Errorf("want an object")
 	}
