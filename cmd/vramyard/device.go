@@ -8,7 +8,6 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/vramyard/vramyard/device"
-	"github.com/vramyard/vramyard/device/cuda"
 	"github.com/vramyard/vramyard/device/sim"
 	"github.com/vramyard/vramyard/harness/place"
 )
@@ -85,7 +84,7 @@ func (f *deviceFlags) place() (place.Place, error) {
 
 // placed is shape where the device may be a GPU.
 func (f *deviceFlags) placed() (place.Place, device.Size, error) {
-	if !cuda.IsDevice(f.device.value) {
+	if !f.device.given || f.sim.given {
 		c, n, err := f.shape()
 		return place.Of(c), n, err
 	}

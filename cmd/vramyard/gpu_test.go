@@ -8,6 +8,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
@@ -76,10 +77,53 @@ func TestWhatAGPUCannotDoIsRefused(t *testing.T) {
 		assert.Equal(t, 1, status, args)
 		assert.Contains(t, errs, "simulated devices only", args)
 	}
-	for _, device := range []string{"cuda:7", "cuda:x", "cuda:0:0"} {
-		status, _, errs = run("replay", "--strategy", "bfc", "--device", device, "w.trace")
-		assert.Equal(t, 1, status)
-		assert.Contains(t, errs, device)
+}
+
+// TestWrongDevicesAreNamed gives words that are no device to each command that takes a GPU.
+func TestWrongDevicesAreNamed(t *testing.T) {
+	run := withDriver(t)
+	status, _, errs := run("trace", "gen", "w1", "--live", "5", "--pairs", "10", "w.trace")
+	require.Zero(t, status, errs)
+	form := `want "cuda", "cuda:1", or "cuda:0:24GiB" for at most so much of it`
+	kind := `want "sim", or "sim:24GiB" and the like, for a simulated device, or "cuda:0", or "cuda:0:24GiB", for a GPU`
+	wrong := []struct{ device, want string }{
+		{"cuda:", form}, {"cuda:x", form}, {"cuda:-1", form}, {"cuda:256", form}, {"cuda:0:1:1", form}, {"cuda:0:0", "no bytes: " + form},
+		{"cuda:99", "cuda:99: device: invalid call: the driver shows cuda:0 to cuda:1"},
+		{"cuda:0:1PiB", "device: invalid call: cuda:0 has 1GiB"},
+		{"cuda:0:", `size "": want bytes, as a number or with a unit such as "512KiB", "2MiB", "80GiB"`},
+		{"gpu", kind}, {"CUDA:0", kind}, {"", kind},
+	}
+	for i, args := range [][]string{
+		{"replay", "--strategy", "bfc", "w.trace"}, {"compare", "--strategies", "bfc", "w.trace"}, {"bench", "--strategies", "bfc"},
+		{"check", "--strategies", "bfc"},
+	} {
+		for j, c := range wrong {
+			if i > 0 && j%4 != i { // all read them by the same function
+				continue
+			}
+			status, out, errs := run(append(args, "--device", c.device)...)
+			assert.Equal(t, 1, status, args)
+			assert.Empty(t, out, args)
+			assert.Equal(t, "vramyard: --device: device \""+c.device+"\": "+c.want+"\n", errs, args)
+		}
+	}
+}
+
+// TestOddDriversAreNamed has drivers without a GPU, and one that does not start.
+func TestOddDriversAreNamed(t *testing.T) {
+	for variable, want := range map[string]string{
+		"STANDIN_GPUS=0":           `vramyard: --device: device "cuda:0": cuda:0: device: invalid call: the driver shows no GPU` + "\n",
+		"STANDIN_INIT=100":         "vramyard: --device: cuda: no driver: libcuda.so.1 cannot be started: cuda: cuInit: CUDA_ERROR_NO_DEVICE (100): no CUDA-capable device is detected\n",
+		"STANDIN_PLAIN_MAPPINGS=1": "vramyard: vmm@12MiB/filled: cannot be built: vmm: the device has no virtual memory: unsupported operation\n",
+	} {
+		t.Run(variable, func(t *testing.T) {
+			name, value, _ := strings.Cut(variable, "=")
+			t.Setenv(name, value)
+			status, out, errs := withDriver(t)("check", "--strategies", "vmm", "--tests", "1", "--device", "cuda:0")
+			assert.Equal(t, 1, status)
+			assert.Empty(t, out)
+			assert.Equal(t, want, errs)
+		})
 	}
 }
 

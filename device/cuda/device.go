@@ -112,8 +112,8 @@ func (d *driver) gpu(ordinal int) (gpu int32, err error) {
 	if err != nil {
 		return 0, err
 	}
-	if ordinal < 0 || ordinal >= n || ordinal > 255 {
-		return 0, fmt.Errorf("cuda:%d: %w: the driver shows %d GPUs, the first is cuda:0", ordinal, device.ErrInvalid, n)
+	if err := there(ordinal, n); err != nil {
+		return 0, err
 	}
 	return gpu, d.call(fnDeviceGet, uintptr(unsafe.Pointer(&gpu)), uintptr(ordinal))
 }

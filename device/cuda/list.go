@@ -37,6 +37,25 @@ type Inventory struct {
 	GPUs   []GPU  `json:"gpus"`   // by ordinal
 }
 
+// Find returns the GPU with a number. The error, a [device.ErrInvalid], says which there are.
+func (i Inventory) Find(ordinal int) (GPU, error) {
+	if err := there(ordinal, len(i.GPUs)); err != nil {
+		return GPU{}, err
+	}
+	return i.GPUs[ordinal], nil
+}
+
+// there returns an error if a driver with n GPUs has none with a number.
+func there(ordinal, n int) error {
+	switch {
+	case n == 0:
+		return fmt.Errorf("cuda:%d: %w: the driver shows no GPU", ordinal, device.ErrInvalid)
+	case ordinal < 0 || ordinal >= n || ordinal > 255:
+		return fmt.Errorf("cuda:%d: %w: the driver shows cuda:0 to cuda:%d", ordinal, device.ErrInvalid, n-1)
+	}
+	return nil
+}
+
 // List returns the GPUs that a driver shows; "" stands for the driver of the system. It makes no context.
 //
 // Errors: [ErrNoDriver]; an [Error] of the driver.

@@ -3,6 +3,7 @@ package place
 import (
 	"errors"
 	"fmt"
+	"strings"
 
 	"github.com/vramyard/vramyard/device"
 	"github.com/vramyard/vramyard/device/cuda"
@@ -41,11 +42,17 @@ type Device interface {
 // Of returns the place that is a simulated device.
 func Of(c sim.Config) Place { return Place{Config: c} }
 
+// errKind says which kinds of devices there are.
+var errKind = errors.New(`want "sim", or "sim:24GiB" and the like, for a simulated device, or "cuda:0", or "cuda:0:24GiB", for a GPU`)
+
 // Parse reads a device of the command line: what [sim.ParseDevice] reads, or what [cuda.ParseDevice] does.
 //
 // Errors: [cuda.ErrNoDriver]; one that says which GPUs there are.
 func Parse(text string) (Place, error) {
 	if !cuda.IsDevice(text) {
+		if kind, _, _ := strings.Cut(text, ":"); kind != "sim" {
+			return Place{}, fmt.Errorf("device %q: %w", text, errKind)
+		}
 		c, err := sim.ParseDevice(text)
 		return Of(c), err
 	}
@@ -57,10 +64,14 @@ func Parse(text string) (Place, error) {
 	if err != nil {
 		return Place{}, err
 	}
-	if c.Ordinal >= len(list.GPUs) {
-		return Place{}, fmt.Errorf("device %q: the driver shows %d GPUs, the first is cuda:0", text, len(list.GPUs))
+	g, err := list.Find(c.Ordinal)
+	if err != nil {
+		return Place{}, fmt.Errorf("device %q: %w", text, err)
 	}
-	return Place{Config: sim.Config{Capacity: c.Limit}, GPU: &GPU{GPU: list.GPUs[c.Ordinal], Driver: list.Driver}}, nil
+	if c.Limit > g.Memory {
+		return Place{}, fmt.Errorf("device %q: %w: cuda:%d has %v", text, device.ErrInvalid, c.Ordinal, g.Memory)
+	}
+	return Place{Config: sim.Config{Capacity: c.Limit}, GPU: &GPU{GPU: g, Driver: list.Driver}}, nil
 }
 
 // Ample returns a capacity for a run that should not be short of memory: n, or on a GPU what is free there if that is

@@ -90,7 +90,7 @@ func TestTheDriverIsAskedWhileSomethingRuns(t *testing.T) {
 }
 
 func TestWrongPlaces(t *testing.T) {
-	for _, text := range []string{"", "cuda:x", "cuda:0:0", "sim:no-card", "gpu"} {
+	for _, text := range []string{"", "cuda:x", "cuda:0:0", "sim:no-card", "gpu", "simulated"} {
 		_, err := place.Parse(text)
 		if assert.Error(t, err, text) {
 			assert.True(t, strings.Contains(err.Error(), text), err)
