@@ -280,12 +280,12 @@ func (f *checkFlags) writeFailure(w io.Writer, s suspect, failure *props.Failure
 
 // again returns the command that repeats a failure by its seed.
 func (f *checkFlags) again(s suspect, failure *props.Failure) string {
-	name := "--strategies " + quoted(s.strategy)
+	name := "--strategies " + report.ShellWord(s.strategy)
 	if s.config != "" {
-		name += " --config " + quoted(s.config)
+		name += " --config " + report.ShellWord(s.config)
 	}
 	if f.device.given {
-		name += " --device " + quoted(f.device.value)
+		name += " --device " + report.ShellWord(f.device.value)
 	}
 	if f.contents {
 		name += " --contents"
@@ -302,16 +302,6 @@ var unfit = regexp.MustCompile(`[^A-Za-z0-9_.]+`)
 // traceName returns a name for the trace of a failure, its own for each subject.
 func traceName(f *props.Failure) string {
 	return unfit.ReplaceAllString(f.Subject, "-") + "-" + f.Violation.Number.String() + ".trace"
-}
-
-// quoted returns s as a shell reads it.
-func quoted(s string) string {
-	if s != "" && !strings.ContainsFunc(s, func(r rune) bool {
-		return !strings.ContainsRune("/._-+:@,=", r) && (r < '0' || r > '9') && (r < 'A' || r > 'Z') && (r < 'a' || r > 'z')
-	}) {
-		return s
-	}
-	return "'" + strings.ReplaceAll(s, "'", `'\''`) + "'"
 }
 
 // checkSheet returns the table of what was done.

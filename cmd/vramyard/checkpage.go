@@ -67,7 +67,7 @@ func (b *brokenInvariant) commands(path string) []string {
 
 // replay returns the command that repeats the failure by its trace.
 func (b *brokenInvariant) replay(path string) string {
-	return "vramyard replay --check --strategy " + quoted(b.strategy) + " " + quoted(path)
+	return "vramyard replay --check --strategy " + report.ShellWord(b.strategy) + " " + report.ShellWord(path)
 }
 
 // brokenData is a broken invariant, as the script of a page reads it.

@@ -146,6 +146,27 @@ func TestCheckRunsOnAGPU(t *testing.T) {
 	assert.Equal(t, "vramyard: --device: caching@160MiB is checked on a device of 160MiB, and cuda:0 has 100MiB free\n", errs)
 }
 
+// TestPluginsRunOnAGPU runs allocators of others over the stand-in for the driver, by each command that takes a GPU.
+func TestPluginsRunOnAGPU(t *testing.T) {
+	name := misbehaving(t)
+	run := withDriver(t)
+	status, _, errs := run("trace", "gen", "w1", "--live", "10", "--pairs", "20", "w.trace")
+	require.Zero(t, status, errs)
+	for _, args := range [][]string{
+		{"replay", "--contents", "w.trace", "--strategy"},
+		{"compare", "w.trace", "--strategies"},
+		{"bench", "--workloads", "w1", "--live", "5", "--pairs", "20", "--rounds", "1", "--strategies"},
+		{"check", "--tests", "1", "--ops", "30", "--strategies"},
+	} {
+		status, out, errs := run(append(args, name+"direct_alloc", "--device", "cuda:0:512MiB")...)
+		assert.Zero(t, status, errs)
+		assert.Contains(t, out, "device: cuda:0, Stand-in 0 of 1GiB, driver for CUDA 12.4", args)
+		status, _, errs = run(append(args, name+"crash", "--device", "cuda:0")...)
+		assert.Equal(t, 1, status, args)
+		assert.Regexp(t, `^vramyard: .*(killed by SIGSEGV at 0x10|I35 \(no panic\))\n$`, errs, args)
+	}
+}
+
 // TestCheckFindsABrokenCard has the stand-in answer wrongly, in each of its ways.
 func TestCheckFindsABrokenCard(t *testing.T) {
 	for lie, c := range map[string]struct{ strategy, want string }{

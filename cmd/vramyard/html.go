@@ -21,6 +21,7 @@ import (
 	"github.com/vramyard/vramyard/harness/picture"
 	"github.com/vramyard/vramyard/harness/postmortem"
 	"github.com/vramyard/vramyard/harness/replay"
+	"github.com/vramyard/vramyard/harness/report"
 	"github.com/vramyard/vramyard/harness/snapshot"
 	"github.com/vramyard/vramyard/harness/trace"
 	"github.com/vramyard/vramyard/internal/outfile"
@@ -58,7 +59,7 @@ func commandLine(cmd *cobra.Command, args []string) string {
 		if slices.Contains(immaterial, f.Name) {
 			return
 		}
-		value := quoted(baseOf(f.Value.String()))
+		value := report.ShellWord(baseOf(f.Value.String()))
 		if f.Value.Type() == "bool" {
 			words = append(words, "--"+f.Name+"="+value)
 		} else {
@@ -66,7 +67,7 @@ func commandLine(cmd *cobra.Command, args []string) string {
 		}
 	})
 	for _, a := range args {
-		words = append(words, quoted(baseOf(a)))
+		words = append(words, report.ShellWord(baseOf(a)))
 	}
 	return strings.Join(words, " ")
 }

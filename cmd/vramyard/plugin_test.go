@@ -66,6 +66,25 @@ func TestCheckShrinksWhatAPluginDoes(t *testing.T) {
 	require.Contains(t, out, "vramyard check --strategies '"+name+"crash'")
 }
 
+func TestTuneAndWhatifTakeAPlugin(t *testing.T) {
+	name, trace := misbehaving(t), tenRequests(t)
+	out := succeed(t, "tune", "--strategy", name+"direct_alloc", trace)
+	require.Contains(t, out, "\nvramyard replay --strategy '"+name+"direct_alloc' --config '{}' TRACE\n", "as a shell takes it")
+	grid := func(symbol string) string {
+		return write(t, "grid.yaml", "- strategy: \""+name+symbol+"\"\n- strategy: caching\n")
+	}
+	out = succeed(t, "whatif", "--device", "sim:64MiB", "--grid", grid("direct_alloc"), trace)
+	require.Contains(t, out, "│ "+name+"direct_alloc")
+	for _, args := range [][]string{
+		{"tune", "--strategy", name + "crash", trace}, {"whatif", "--device", "sim:64MiB", "--grid", grid("crash"), trace},
+	} {
+		status, out, errs := command(t, args...)
+		require.Equal(t, exitError, status, errs)
+		require.Empty(t, out)
+		require.Regexp(t, `^vramyard: .*: plugin: call 7, crash\(4096 bytes, device 0, stream 0\): killed by SIGSEGV at 0x10\n$`, errs)
+	}
+}
+
 func TestStrategiesTellsHowToNameAPlugin(t *testing.T) {
 	require.Contains(t, succeed(t, "strategies"), "plugin:PATH?alloc=NAME&free=NAME")
 	text := succeed(t, "strategies", "plugin")

@@ -57,7 +57,7 @@ What each setting was worth: the point of least memory with one setting changed
 
 vramyard replay --strategy %s --config %s TRACE
 `, r.Strategy, r.Evaluated, strconv.FormatFloat(r.Space, 'g', 4, 64), how, r.Refused,
-		best.Render(), traces.Render(), worth.Render(), r.Strategy, quoted(string(r.Smallest.Config)))
+		best.Render(), traces.Render(), worth.Render(), ShellWord(r.Strategy), ShellWord(string(r.Smallest.Config)))
 	return err
 }
 
@@ -126,5 +126,12 @@ func change(factor float64) string {
 	return fmt.Sprintf("%+.1f %%", 100*(factor-1))
 }
 
-// quoted returns a text in quotes for a shell.
-func quoted(s string) string { return "'" + strings.ReplaceAll(s, "'", `'\''`) + "'" }
+// ShellWord returns s as a shell reads it: in quotes, where it needs them.
+func ShellWord(s string) string {
+	if s != "" && !strings.ContainsFunc(s, func(r rune) bool {
+		return !strings.ContainsRune("/._-+:@,=", r) && (r < '0' || r > '9') && (r < 'A' || r > 'Z') && (r < 'a' || r > 'z')
+	}) {
+		return s
+	}
+	return "'" + strings.ReplaceAll(s, "'", `'\''`) + "'"
+}

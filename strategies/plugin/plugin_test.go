@@ -116,6 +116,18 @@ func TestWhatIsThrownIsARefusal(t *testing.T) {
 	}
 }
 
+// TestAStaticRuntimeIsNamed has a plug-in ask for what only a CUDA runtime of NVIDIA's asks for.
+func TestAStaticRuntimeIsNamed(t *testing.T) {
+	t.Parallel()
+	s, _ := started(t, object(t, "driver.c", "-ldl"), "alloc=static_alloc&free=vmm_free")
+	_, err := s.Alloc(alloc.Request{Size: 1000})
+	require.EqualError(t, err, "plugin: call 1, static_alloc(1000 bytes, device 0, stream 0): it has a CUDA runtime of NVIDIA's in it, "+
+		"which starts on NVIDIA's driver alone: link it with -cudart shared")
+	fault, ok := errors.AsType[*plugin.Fault](err)
+	require.True(t, ok)
+	require.Equal(t, "I35", fault.Invariant())
+}
+
 func TestWhatIsThrownElsewhereIsAFault(t *testing.T) {
 	t.Parallel()
 	path := object(t, "throws.cc")

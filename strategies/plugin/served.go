@@ -41,6 +41,7 @@ const (
 	devicePoolGet                           // pool, attribute -> value
 	devicePoolSet                           // pool, attribute, value
 	deviceLookup                            // address -> region around it
+	deviceExportTable                       // what only a runtime of NVIDIA's asks for
 )
 
 // deviceAnswer is what it is told, as in native/wire.h.
@@ -109,6 +110,10 @@ func (a *Allocator) answer(op deviceOp, arg [4]uint64) (value [2]uint64, err err
 			err = device.ErrInvalid
 		}
 		value = [2]uint64{uint64(r.Addr), uint64(r.Size)}
+	case deviceExportTable:
+		// Whatever it answers to calls after that, it is no answer of the allocator's.
+		a.accuse(brokenNoPanic, "it has a CUDA runtime of NVIDIA's in it, which starts on NVIDIA's driver alone: link it with -cudart shared")
+		err = device.ErrUnsupported
 	case deviceNewPool, deviceDestroyPool, deviceAllocAsync, deviceFreeAsync, deviceTrimPool, devicePoolGet, devicePoolSet:
 		value[0], err = m.answerPools(op, arg)
 	case deviceGranularity, deviceReserveRange, deviceReleaseRange, deviceCreate, deviceReleaseHandle, deviceMap, deviceSetAccess,

@@ -51,7 +51,7 @@ func TestBothSidesHaveTheSameWire(t *testing.T) {
 		{"sizeof(wire)", unsafe.Sizeof(w)},
 		{"CALL_BASE", uintptr(callBase)},
 		{"VERDICT_UNLOADED", uintptr(verdictUnloaded)},
-		{"DEVICE_LOOKUP", uintptr(deviceLookup)},
+		{"DEVICE_EXPORT_TABLE", uintptr(deviceExportTable)},
 		{"DEVICE_UNMAP", uintptr(deviceUnmap)},
 		{"ANSWER_UNSUPPORTED", uintptr(answerUnsupported)},
 	}

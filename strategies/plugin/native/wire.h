@@ -56,6 +56,7 @@ enum device_op : uint64_t {
   DEVICE_POOL_GET,        // pool, attribute -> value
   DEVICE_POOL_SET,        // pool, attribute, value
   DEVICE_LOOKUP,          // address -> start and size of the memory that it lies in
+  DEVICE_EXPORT_TABLE,    // what only a runtime of NVIDIA's asks for
 };
 
 // What the device answers.
