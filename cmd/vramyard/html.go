@@ -3,6 +3,7 @@ package main
 import (
 	"encoding/json"
 	"errors"
+	"hash/fnv"
 	"io"
 	"path/filepath"
 	"slices"
@@ -83,12 +84,23 @@ func baseOf(word string) string {
 // colorOf returns the place of a strategy among all, those that are compared first. A strategy has the
 // same on every page.
 func colorOf(name string) int {
-	order := append(strategies.Compared(), strategies.All().Names()...)
+	order := strategies.Compared()
+	for _, n := range strategies.All().Names() {
+		if !slices.Contains(order, n) {
+			order = append(order, n)
+		}
+	}
 	if i := slices.Index(order, name); i >= 0 {
 		return i
 	}
-	return len(order) // a plug-in
+	// A plug-in, whose place is that of its file's name and its words wherever it lies: two of them differ as a rule.
+	h := fnv.New32a()
+	_, _ = io.WriteString(h, baseOf(name)) // never fails
+	return len(order) + int(h.Sum32()%pluginLooks)
 }
+
+// pluginLooks is how many colours and marks plug-ins have, which is as many as pages can draw.
+const pluginLooks = 48
 
 // drawing is one run to draw.
 type drawing struct {

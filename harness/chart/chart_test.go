@@ -5,6 +5,7 @@ import (
 	"encoding/xml"
 	"errors"
 	"fmt"
+	"image/color"
 	"image/png"
 	"io"
 	"math"
@@ -117,7 +118,7 @@ func TestTicksAreRoundAndWithinTheAxis(t *testing.T) {
 func TestLooksDifferWithoutColour(t *testing.T) {
 	colors := palette.Light()
 	seen := map[string]int{}
-	for i := range 4 * len(colors) {
+	for i := range 4 * palette.Turn {
 		l := chart.LookOf(i)
 		key := fmt.Sprintf("%T %v", l.Shape, l.Dashes)
 		if before, ok := seen[key]; ok {
@@ -183,7 +184,7 @@ func TestMarksLieOnAllLines(t *testing.T) {
 	}
 	var b bytes.Buffer
 	require.NoError(t, c.Write(&b, chart.SVG, chart.Page{Width: chart.OneColumn, Font: 8, Linked: true}))
-	first, last := strings.Index(b.String(), "fill:#0072B2"), strings.LastIndex(b.String(), "fill:none;stroke:#D55E00")
+	first, last := strings.Index(b.String(), "fill:"+hue(0)), strings.LastIndex(b.String(), "fill:none;stroke:"+hue(1))
 	require.Positive(t, last)
 	assert.Greater(t, first, last)
 }
@@ -214,10 +215,44 @@ func TestSizesAndFormatsAreRead(t *testing.T) {
 
 func TestColoursStayApart(t *testing.T) {
 	colors := palette.Light()
+	assert.Len(t, palette.Dark(), len(colors), "of every strategy")
 	for i, a := range colors {
 		for _, b := range colors[:i] {
 			d := math.Hypot(math.Hypot(float64(a.R)-float64(b.R), float64(a.G)-float64(b.G)), float64(a.B)-float64(b.B))
 			assert.Greater(t, d, 60.0, "%v and %v", a, b)
 		}
 	}
+}
+
+// hue returns a colour of the palette as SVG files write it.
+func hue(number int) string {
+	c := palette.Light()[number]
+	return fmt.Sprintf("#%02X%02X%02X", c.R, c.G, c.B)
+}
+
+// TestColoursAreSeen holds lines to the contrast with their background that WCAG 2.2 wants of what is no text.
+func TestColoursAreSeen(t *testing.T) {
+	for name, theme := range map[string]struct {
+		colors []color.RGBA
+		paper  color.RGBA
+	}{
+		"light": {palette.Light(), color.RGBA{0xff, 0xff, 0xff, 0xff}},
+		"dark":  {palette.Dark(), color.RGBA{0x14, 0x17, 0x1b, 0xff}},
+	} {
+		for _, c := range theme.colors {
+			a, b := luminance(c), luminance(theme.paper)
+			assert.GreaterOrEqual(t, (max(a, b)+0.05)/(min(a, b)+0.05), 3.0, "%s: %v", name, c)
+		}
+	}
+}
+
+// luminance is WCAG's relative luminance.
+func luminance(c color.RGBA) float64 {
+	linear := func(n uint8) float64 {
+		if v := float64(n) / 255; v > 0.04045 {
+			return math.Pow((v+0.055)/1.055, 2.4)
+		}
+		return float64(n) / 255 / 12.92
+	}
+	return 0.2126*linear(c.R) + 0.7152*linear(c.G) + 0.0722*linear(c.B)
 }

@@ -33,10 +33,10 @@ func LookOf(number int) Look {
 	}
 	dashes := [][]vg.Length{nil, {4, 1.5}, {1.2, 1.2}, {5, 1.2, 1.2, 1.2}}
 	number = max(number, 0)
-	turn := number / len(colors)
+	turn := number / palette.Turn
 	return Look{
 		Color: colors[number%len(colors)],
-		// Shifted by three each turn, so that two of one colour differ in the mark too.
+		// Shifted by three each turn, so that two of one colour differ in the mark too: they are two turns apart.
 		Shape:  shapes[(number+3*turn)%len(shapes)],
 		Dashes: dashes[turn%len(dashes)],
 	}

@@ -19,6 +19,7 @@ import (
 	"github.com/vramyard/vramyard/harness/compare"
 	"github.com/vramyard/vramyard/harness/figure"
 	"github.com/vramyard/vramyard/harness/offline"
+	"github.com/vramyard/vramyard/harness/palette"
 	"github.com/vramyard/vramyard/harness/replay"
 	"github.com/vramyard/vramyard/harness/report"
 	"github.com/vramyard/vramyard/harness/tune"
@@ -132,7 +133,7 @@ func TestMemoryKeepsEveryPeak(t *testing.T) {
 func highest(t *testing.T, svg string) float64 {
 	t.Helper()
 	line := 0.0
-	for _, path := range regexp.MustCompile(`<path d="([^"]*)" style="fill:none;stroke:#0072B2`).FindAllStringSubmatch(svg, -1) {
+	for _, path := range regexp.MustCompile(`<path d="([^"]*)" style="fill:none;stroke:`+hue(0)).FindAllStringSubmatch(svg, -1) {
 		if strings.Count(path[1], "L") == 1 {
 			continue // of the legend
 		}
@@ -233,7 +234,7 @@ func TestTradeoffJoinsWhatNoneBeats(t *testing.T) {
 	for _, want := range []string{"a, none better in both", "preset", "settings tried", "1 not drawn: not every trace completes", "time of an operation (ns)"} {
 		assert.Contains(t, texts(drawn), want)
 	}
-	front := regexp.MustCompile(`<path d="(M[^"]*)" style="fill:none;stroke:#0072B2`).FindAllStringSubmatch(drawn, -1)
+	front := regexp.MustCompile(`<path d="(M[^"]*)" style="fill:none;stroke:`+hue(0)).FindAllStringSubmatch(drawn, -1)
 	require.NotEmpty(t, front)
 	assert.Equal(t, 4, strings.Count(front[0][1], "L"), "three points, with a step between any two: %s", front[0][1])
 	two := texts(svg(t, figure.Options{}, read(t, "a.json", text), read(t, "b.json", searched(t, "b", [2]float64{60, 5}))))
@@ -295,7 +296,7 @@ func TestSettingsHaveTheColourOfTheirStrategy(t *testing.T) {
 	text := `{"schema":"vramyard-whatif/1","runs":[{"label":"other","strategy":"o","trace":"t","min_capacity_bytes":5},` +
 		`{"label":"s x:1","strategy":"s","trace":"t","min_capacity_bytes":5}]}`
 	drawn := svg(t, figure.Options{Number: func(name string) int { return len(name) * 2 }}, read(t, "a.json", text))
-	assert.Equal(t, 2, strings.Count(drawn, "fill:#009E73"), "the third colour, of both strategies")
+	assert.Equal(t, 2, strings.Count(drawn, "fill:"+hue(2)), "the third colour, of both strategies")
 }
 
 func TestEveryNumberOfStrategiesIsDrawn(t *testing.T) {
@@ -383,4 +384,10 @@ func TestLargeMultiplesMakeTheAxisLogarithmic(t *testing.T) {
 		}
 		assert.NotContains(t, all, "500", kind)
 	}
+}
+
+// hue returns a colour of the palette as SVG files write it.
+func hue(number int) string {
+	c := palette.Light()[number]
+	return fmt.Sprintf("#%02X%02X%02X", c.R, c.G, c.B)
 }

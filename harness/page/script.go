@@ -23,7 +23,7 @@ var scriptParts = [...]string{
 func pageScript(live bool) string {
 	var b strings.Builder
 	b.WriteString("(() => {\n\"use strict\";\n")
-	fmt.Fprintf(&b, "const LINES = { light: %s, dark: %s };\n", colors(palette.Light()), colors(palette.Dark()))
+	fmt.Fprintf(&b, "const LINES = { light: %s, dark: %s, turn: %d };\n", colors(palette.Light()), colors(palette.Dark()), palette.Turn)
 	parts := scriptParts[:]
 	if live {
 		parts = append([]string{"live"}, parts...)

@@ -244,7 +244,7 @@ func TestBenchmarks(t *testing.T) {
 	colors := ask[[]bool](t, p, `(() => {
 		const c = document.querySelectorAll("#vy-bench .vy-plot canvas")[1], d = c.getContext("2d").getImageData(0, 0, c.width, c.height).data;
 		const has = (r, g, b) => { for (let i = 0; i < d.length; i += 4) if (d[i] === r && d[i+1] === g && d[i+2] === b && d[i+3] === 255) return true; return false; };
-		return [has(204, 121, 167), has(126, 75, 104)];
+		return [has(190, 126, 186), has(88, 12, 140)];
 	})()`)
 	require.Equal(t, []bool{false, true}, colors)
 
@@ -430,7 +430,21 @@ func TestEveryControlHasAName(t *testing.T) {
 	p := visit(t, "compare", "--strategies", "bfc,tlsf", "meta_resnet50_b256")
 	require.Empty(t, ask[[]string](t, p, `[...document.querySelectorAll("button, select, input, [tabindex]")].filter(e =>
 		!(e.textContent.trim() || e.ariaLabel || e.title || e.labels?.[0]?.textContent.trim())).map(e => e.outerHTML.slice(0, 200))`))
+	require.Empty(t, ask[[]string](t, p, `[...document.querySelectorAll("button")].filter(e => !/[\p{L}\p{N}]/u.test(e.ariaLabel ?? e.textContent)).map(e => e.outerHTML)`), "a sign is no name")
 	require.Empty(t, ask[[]string](t, p, `[...document.querySelectorAll("canvas")].filter(e => !e.closest("[aria-label], [aria-hidden]")).map(e => e.outerHTML.slice(0, 200))`))
+
+	// What is pressed by a key keeps the focus, though what it is part of is made anew.
+	for _, control := range []string{".vy-theme button:nth-of-type(3)", "#vy-map .vy-controls button:nth-of-type(4)", "#vy-instant .vy-switch button:last-of-type",
+		"#vy-timeline .vy-legend tbody input", ".vy-bar .vy-switch button"} {
+		do(t, p, fmt.Sprintf(`(c => { c.focus(); c.click(); })(document.querySelector(%q))`, control))
+		require.True(t, ask[bool](t, p, fmt.Sprintf(`document.activeElement === document.querySelector(%q)`, control)), control)
+	}
+	// Charts say their values where the cursor is, and instants the block that is kept.
+	do(t, p, `app.timeline.memory.plot.focus(); app.state.set({cursor: 5000})`)
+	require.Regexp(t, `^event 5\D000: lower bound .* GiB, tlsf reserved .* GiB$`, ask[string](t, p, `app.timeline.memory.plot.ariaValueText`))
+	do(t, p, `app.instant.go(1800)`)
+	do(t, p, `app.instant.plot.dispatchEvent(new KeyboardEvent("keydown", {key: "ArrowDown"}))`)
+	require.Equal(t, "Block", ask[string](t, p, `app.map.card.hidden ? "" : app.map.card.innerText.slice(0, 5)`))
 }
 
 // TestColoursStayApart looks at the lines of strategies as people with deuteranopia do.
@@ -441,7 +455,7 @@ func TestColoursStayApart(t *testing.T) {
 		var colors []string
 		raw := ask[string](t, p, fmt.Sprintf(`JSON.stringify(app.lineColors(%t))`, theme == "dark"))
 		require.NoError(t, json.Unmarshal([]byte(raw), &colors))
-		require.Len(t, colors, 8)
+		require.Len(t, colors, 16)
 		for i := range colors {
 			for j := range i {
 				require.Greater(t, distance(colors[i], colors[j]), 0.07, "%s: %s and %s", theme, colors[i], colors[j])

@@ -36,7 +36,7 @@ const helpers = `
 
 // The colours of three strategies and of the lower bound on white paper.
 const (
-	blue  = "#0072b2"
+	blue  = "#006bbd"
 	paper = "#ffffff"
 	held  = "#e6e9ee"
 )
@@ -139,7 +139,13 @@ func TestCallsToTheDevice(t *testing.T) {
 		require.Equal(t, counted[i], sum, "%s by kind", name)
 	}
 	do(t, p, `app.state.set({calls: "time", hidden: []})`)
-	require.Contains(t, ask[[]string](t, p, `textsOf(app.timeline.charts[4].u.ctx.canvas).map((t) => t.text)`), "device time")
+	require.Contains(t, ask[[]string](t, p, `textsOf(app.timeline.charts[4].u.ctx.canvas).map((t) => t.text)`), "device time an event")
+
+	// The sums so far end at the figures of the tables.
+	do(t, p, `app.state.set({calls: "sum"})`)
+	require.Equal(t, counted, ask[[]float64](t, p, `app.timeline.charts[4].u.data.slice(1).map((line) => line[line.length - 1])`))
+	do(t, p, `app.state.set({calls: null})`)
+	require.Equal(t, "all", ask[string](t, p, `document.querySelector("#vy-timeline figure select").value`), "lines of three are told apart")
 }
 
 // TestRectanglesEndWhereBlocksDo walks over the pixels of a map along an event and along an address.

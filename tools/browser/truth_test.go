@@ -210,10 +210,10 @@ func said(n float64) string {
 	return fmt.Sprintf("%.2f %s", n, units[k])
 }
 
-// legend returns what the first row of the legend says of the four sums.
+// legend returns what the first row of the legend says of the four sums, from requested to reserved.
 func legend(t *testing.T, p *tab) []string {
 	t.Helper()
-	return ask[[]string](t, p, `[...app.timeline.legend.querySelectorAll("tbody tr")[0].cells].slice(1, 5).map((c) => c.textContent)`)
+	return ask[[]string](t, p, `[...app.timeline.legend.querySelectorAll("tbody tr")[0].cells].slice(1, 5).reverse().map((c) => c.textContent)`)
 }
 
 // TestTheEndOfMemoryIsALine looks for the line of the capacity where the plot reaches it, and where it does not.

@@ -118,7 +118,7 @@ class Dots {
       {
         class: "vy-plot",
         tabindex: "0",
-        role: "img",
+        role: "application", // of which screen readers leave the arrow keys to the page
         "aria-label": `${about.title}, by strategy and number of live blocks. Left and right go from dot to dot of a strategy, up and down to other strategies.`,
       },
       this.canvas,

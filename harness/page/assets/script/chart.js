@@ -11,7 +11,10 @@ const DASHES = { requested: [2, 3], allocated: [6, 3], active: [10, 3, 2, 3], re
 // POWERS are steps of an axis of bytes.
 const POWERS = Array.from({ length: 51 }, (_, k) => 2 ** k);
 
-// WHOLES are steps of an axis of events, of which there are no halves.
+// VALUE_TEXTS writes one value, by its unit.
+const VALUE_TEXTS = { bytes, count, share: percent, time: nanoseconds };
+
+// WHOLES are steps of an axis of what is counted, of which there are no halves.
 const WHOLES = Array.from({ length: 16 }, (_, k) => [1, 2, 2.5, 5].map((n) => n * 10 ** k))
   .flat()
   .filter(Number.isInteger);
@@ -19,15 +22,13 @@ const WHOLES = Array.from({ length: 16 }, (_, k) => [1, 2, 2.5, 5].map((n) => n 
 // AXIS_TEXTS writes values at even steps, by their unit.
 const AXIS_TEXTS = {
   bytes: bytesOnAxis,
-  count: (v) => v.map(countOnAxis),
-  share: (v) => v.map((x) => `${Math.round(100 * x)} %`),
+  count: (v) => v.map(count),
+  share: (v) => {
+    const digits = v.length < 2 ? 0 : decimals(100 * (v[1] - v[0]));
+    return v.map((x) => `${(100 * x).toFixed(digits)} %`);
+  },
   time: (v) => v.map(nanoseconds),
 };
-
-// countOnAxis returns a number, with its decimals where it is small.
-function countOnAxis(x) {
-  return Math.abs(x) < 10 ? String(Number(x.toFixed(2))) : count(x);
-}
 
 // STEPS draws a value from its event to the next.
 const STEPS = uPlot.paths.stepped({ align: 1 });
@@ -139,10 +140,9 @@ class Chart {
     this.about = about;
     this.plot = el("div", {
       class: "vy-plot",
-      tabindex: "0",
-      role: "img",
-      "aria-label": `${about.title}. ${KEYS_HELP}`,
+      ...slider(`${about.title}. ${KEYS_HELP}`),
     });
+    this.plot.addEventListener("focus", () => this.tell());
     this.element = el("figure", { class: "vy-figure" }, el("figcaption", { text: about.title }), this.plot);
     gestures(app, this.plot, () => this.u.over.getBoundingClientRect());
   }
@@ -224,7 +224,7 @@ class Chart {
           labelSize: 18,
           space: 34,
           values: (u, v) => AXIS_TEXTS[about.unit](v),
-          ...(about.unit === "bytes" ? { incrs: POWERS } : {}),
+          ...(about.unit === "bytes" ? { incrs: POWERS } : about.unit === "count" ? { incrs: WHOLES } : {}),
         },
       ],
       cursor: {
@@ -266,9 +266,7 @@ class Chart {
     g.beginPath();
     g.rect(u.bbox.left, u.bbox.top, u.bbox.width, u.bbox.height);
     g.clip();
-    for (const [k, l] of this.lines.entries()) {
-      if (l.mark) this.symbols(u, g, l, k, scale);
-    }
+    for (const [k, l] of this.lines.filter((l) => l.mark).entries()) this.symbols(u, g, l, k, scale);
     g.restore();
     this.about.over?.(u, g, scale, colors, this);
   }
@@ -299,6 +297,25 @@ class Chart {
     const left = state.cursor === null ? -10 : this.u.valToPos(axis.x(state.cursor), "x");
     this.u.setCursor({ left, top: left < 0 ? -10 : 10 }, false);
     this.quiet = false;
+    if (document.activeElement === this.plot) this.tell();
+  }
+
+  // tell says the values at the cursor to who does not see them.
+  tell() {
+    const { state, trace } = this.app;
+    const last = Math.max(trace.events - 1, 0);
+    if (state.cursor === null || !this.u) {
+      slid(this.plot, last, Math.floor(state.from), "no cursor");
+      return;
+    }
+    const write = VALUE_TEXTS[this.about.unit];
+    const at = atMost(this.u.data[0], this.app.axis.x(state.cursor)) - 1;
+    const said = this.lines.map((l) => {
+      const v = this.u.data[l.at][at];
+      const name = l.kind ?? (l.run === undefined ? "lower bound" : trace.runs[l.run].strategy);
+      return `${name}${l.what ? ` ${l.what}` : ""} ${v === null || v === undefined ? "not known" : write(v)}`;
+    });
+    slid(this.plot, last, state.cursor, `event ${count(state.cursor)}: ${said.join(", ")}`);
   }
 
   // light lets the lines of one run stand out, or all alike for none.
@@ -319,8 +336,9 @@ class Chart {
 const KEYS_HELP =
   "Arrow keys move the cursor, plus and minus zoom, Home and End go to the ends, Enter shows the instant";
 
-// symbol draws a disc, a square or a triangle.
+// symbol draws a disc, a square or a triangle: from the first on full, from the fourth on hollow, and so on.
 function symbol(g, kind, x, y, size) {
+  const hollow = Math.floor((kind - 1) / 3) % 2 === 1;
   g.beginPath();
   if (kind % 3 === 1) g.arc(x, y, size * 0.9, 0, 7);
   else if (kind % 3 === 2) g.rect(x - size * 0.8, y - size * 0.8, 1.6 * size, 1.6 * size);
@@ -328,8 +346,20 @@ function symbol(g, kind, x, y, size) {
     g.moveTo(x, y - size);
     g.lineTo(x + size, y + size * 0.8);
     g.lineTo(x - size, y + size * 0.8);
+    g.closePath();
   }
+  if (!hollow) {
+    g.fill();
+    return;
+  }
+  g.save();
+  g.setLineDash([]);
+  g.strokeStyle = g.fillStyle;
+  g.lineWidth = size * 0.4;
+  g.stroke();
+  g.fillStyle = ink().paper;
   g.fill();
+  g.restore();
 }
 
 // swatch shows how the lines of a run look.

@@ -69,10 +69,12 @@ function prepare(trace) {
 
 // tellingPaint returns the way to colour the blocks of a trace that has something to tell.
 function tellingPaint(trace) {
-  if (trace.tags.length > 1) return "tag";
+  const drawn = trace.runs.filter((r) => r.map);
+  const some = (of) => drawn.some((r) => r.map.rects[of].some((v) => v > 0));
+  if (some("tag")) return "tag"; // marks and refusals have tags, too
   if (trace.streams.length > 1) return "stream";
-  const told = (run) => new Set(run.map.rects.class.filter((c) => c >= 0 && areaColor(c) !== NEUTRAL)).size > 1;
-  return trace.runs.filter((r) => r.map).every(told) ? "class" : "lifetime";
+  const told = (run) => new Set(run.map.rects.class.filter(hasColor)).size > 1;
+  return drawn.every(told) ? "class" : "lifetime";
 }
 
 // rising returns times that never fall: what has none yet takes the first one.

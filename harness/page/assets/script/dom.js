@@ -13,9 +13,32 @@ function el(name, props = {}, ...children) {
   return e;
 }
 
-// button makes a button.
+// button makes a button. Where its text is a sign, the title is its name.
 function button(text, title, press) {
-  return el("button", { type: "button", text, title, on: { click: press } });
+  const sign = title && text && !/[\p{L}\p{N}]/u.test(text);
+  return el("button", { type: "button", text, title, "aria-label": sign ? title : null, on: { click: press } });
+}
+
+// refill puts other controls into an element. The focus stays on the control at its place, so that the keyboard
+// does not begin at the top of the page again.
+function refill(host, ...children) {
+  const controls = () => [...host.querySelectorAll("button, select, input, summary")];
+  const at = controls().indexOf(document.activeElement);
+  host.replaceChildren(...children);
+  if (at >= 0) controls()[at]?.focus({ preventScroll: true });
+}
+
+// slider returns the attributes of a picture that arrow keys move along an axis: as one of a range with a value, its keys
+// reach it from screen readers too.
+function slider(label) {
+  return { tabindex: "0", role: "slider", "aria-label": label, "aria-valuemin": "0", "aria-valuenow": "0" };
+}
+
+// slid tells where such a picture is now, as a number and in words.
+function slid(plot, most, now, text) {
+  plot.setAttribute("aria-valuemax", String(most));
+  plot.setAttribute("aria-valuenow", String(now));
+  plot.setAttribute("aria-valuetext", text);
 }
 
 // choice makes a labelled list to choose from. options are pairs of value and text.

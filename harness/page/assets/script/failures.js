@@ -88,6 +88,13 @@ class FailureView {
         said.push(["why", f.reason], ["free chunks", bytes(f.free)], ["largest free chunk", bytes(f.hole)]);
       box.append(facts(said));
     }
+    if (this.app.trace.runs.length === 1)
+      box.append(
+        el("p", {
+          class: "vy-note",
+          text: "Only this strategy was replayed. What other settings and strategies would have needed, vramyard whatif tells of the same file; compare draws them beside each other.",
+        }),
+      );
     const others = this.app.trace.runs
       .filter((r) => r.drawn && r !== run)
       .map((r) => {

@@ -14,7 +14,7 @@ const STATE_LOOKS = {
   cached: { texture: "lines" },
   unmapped: { texture: "cross" },
   slack: { texture: "dense" },
-  aliased: { texture: "cross" },
+  aliased: { texture: "columns" },
 };
 
 // InstantView is the section of one instant.
@@ -28,9 +28,7 @@ class InstantView {
       "div",
       {
         class: "vy-plot",
-        tabindex: "0",
-        role: "img",
-        "aria-label": "State of memory at one instant. Arrow keys go to the next event.",
+        ...slider("State of memory at one instant. Left and right go to another event, up and down to another block."),
       },
       this.canvas,
     );
@@ -54,8 +52,10 @@ class InstantView {
     });
     this.plot.addEventListener("keydown", (e) => {
       const by = { ArrowLeft: -1, ArrowRight: 1 }[e.key];
+      const block = { ArrowUp: -1, ArrowDown: 1 }[e.key];
       if (by) this.go(app.state.event + by);
-      if (by) e.preventDefault();
+      if (block) this.keep(block);
+      if (by || block) e.preventDefault();
     });
     app.state.view((changed) => this.update(changed), true);
   }
@@ -64,6 +64,15 @@ class InstantView {
   run() {
     const run = this.app.trace.runs[this.app.state.run];
     return run?.drawn ? run : this.app.trace.runs.find((r) => r.drawn);
+  }
+
+  // keep keeps the block so many further on, by their addresses.
+  keep(by) {
+    const blocks = this.heap.chunks.filter((c) => this.isBlock(c));
+    if (!blocks.length) return;
+    const at = blocks.findIndex((c) => c.id === this.app.state.pin);
+    const to = at < 0 ? (by > 0 ? 0 : blocks.length - 1) : Math.min(Math.max(at + by, 0), blocks.length - 1);
+    this.app.state.set({ pin: blocks[to].id });
   }
 
   // go shows another event.
@@ -89,6 +98,7 @@ class InstantView {
     }
     if (has("trace", "run", "event", "paint", "theme"))
       this.paint = new Paint(this.app.trace, run, this.app.state.paint);
+    if (has("trace", "run", "event", "paint")) this.lives = this.app.state.paint === "lifetime" ? livesAt(run, this.heap) : null;
     if (has("trace", "theme")) this.drawLooks();
     this.draw();
   }
@@ -120,7 +130,8 @@ class InstantView {
       value: state.event,
       on: { change: () => this.go(Number(number.value)) },
     });
-    this.controls.replaceChildren(
+    refill(
+      this.controls,
       choice("Strategy", runs, run.index, (v) =>
         state.set({ run: Number(v), pin: null, event: state.event }),
       ),
@@ -154,6 +165,7 @@ class InstantView {
     if (h.more) parts.push(`${plural(h.more, "small chunk")} left out.`);
     if (this.layout.rows) parts.push(`A row is ${bytes(this.layout.width)}.`);
     this.says.textContent = parts.join(" ");
+    slid(this.plot, Math.max(this.app.trace.events - 1, 0), h.event, this.says.textContent);
   }
 
   // drawLooks shows what the textures mean.
@@ -165,7 +177,7 @@ class InstantView {
       const canvas = el("canvas", { class: "vy-swatch", "aria-hidden": "true" });
       const g = sharp(canvas, 26, 13);
       const look = STATE_LOOKS[name] ?? { texture: "stripes", block: true };
-      chunkBox(g, 0.5, 0.5, 25, 12, look, look.block ? AREAS[0] : null, colors);
+      chunkBox(g, 0.5, 0.5, 25, 12, look, look.block ? areaColor(0, colors.dark) : null, colors);
       this.looks.append(el("span", { class: "vy-key" }, canvas, el("span", { text: name })));
     }
   }
@@ -213,7 +225,7 @@ class InstantView {
     const look = STATE_LOOKS[this.app.report.states[c.state]] ?? STATE_LOOKS.slack;
     const left = x + (from - piece.addr) * this.scale;
     const wide = (to - from) * this.scale;
-    const color = look.block ? this.paint.color({ ...c, born: c.born ?? 0, dies: c.dies ?? NEVER }) : null;
+    const color = look.block ? this.paint.color({ born: 0, dies: NEVER, ...c, ...this.lives?.get(c.id) }) : null;
     chunkBox(g, left, y, wide, ROW, look, color, colors);
     const used = c.addr + c.requested; // above lies what rounding added
     const striped = look.block && c.requested && used < to;
@@ -380,6 +392,17 @@ class InstantView {
   }
 }
 
+// livesAt returns when the blocks of an instant were made and end, by their numbers, as far as the map knows it. Of those
+// with one number it is the one that is there.
+function livesAt(run, heap) {
+  const wanted = new Set(heap.chunks.map((c) => c.id));
+  const { id, born, dies } = run.map?.rects ?? { id: [] };
+  const lives = new Map();
+  for (let i = 0; i < id.length; i++)
+    if (wanted.has(id[i]) && born[i] <= heap.event && heap.event < dies[i]) lives.set(id[i], { born: born[i], dies: dies[i] });
+  return lives;
+}
+
 // firstChunks returns the number of the first chunk of each region.
 function firstChunks(heap) {
   const first = new Array(heap.regions.length).fill(heap.chunks.length);
@@ -422,8 +445,9 @@ function texturePath(g, kind, x, y, w, h) {
     return;
   }
   if (kind === "lines") for (let j = y + 3; j < y + h; j += 4) line(g, x, j, x + w, j);
+  if (kind === "columns") for (let i = x + 3; i < x + w; i += 4) line(g, i, y, i, y + h);
   const step = kind === "dense" ? 3 : 5;
-  if (kind !== "lines") for (let i = x - h; i < x + w; i += step) line(g, i, y + h, i + h, y);
+  if (kind !== "lines" && kind !== "columns") for (let i = x - h; i < x + w; i += step) line(g, i, y + h, i + h, y);
   if (kind === "cross") for (let i = x - h; i < x + w; i += step) line(g, i, y, i + h, y + h);
   g.stroke();
 }

@@ -106,6 +106,7 @@ function latencyChart(plot, runs, what) {
       y: { range: (u, a, b) => [0, b * 1.06 || 1] },
     },
     series: [{}, ...lines],
+    hooks: { draw: [(u) => runs.forEach((r, k) => latencyMarks(u, lineMark(r.color), lines[k].stroke, k + 1))] },
     axes: [
       {
         ...axis,
@@ -118,6 +119,21 @@ function latencyChart(plot, runs, what) {
     ],
   };
   return new uPlot(about, data, plot);
+}
+
+// latencyMarks draws the mark of a strategy on the bars that reach half of its highest.
+function latencyMarks(u, mark, color, k) {
+  if (!mark) return;
+  const [xs, shares] = [u.data[0], u.data[k]];
+  const most = Math.max(...shares);
+  const scale = window.devicePixelRatio || 1;
+  u.ctx.save();
+  u.ctx.fillStyle = color;
+  for (let i = 0; i + 1 < xs.length; i++) {
+    if (!(shares[i] > 0 && shares[i] >= most / 2)) continue;
+    symbol(u.ctx, mark, u.valToPos((xs[i] + xs[i + 1]) / 2, "x", true), u.valToPos(shares[i], "y", true), 4 * scale);
+  }
+  u.ctx.restore();
 }
 
 // binned sums a histogram up in quarters of an octave.

@@ -32,7 +32,7 @@ class App {
     host.replaceChildren(this.overview.element, ...this.sections.map((s) => s.section));
   }
 
-  // lineColors returns the colours of strategies without a mark.
+  // lineColors returns the colours that strategies have.
   lineColors(dark) {
     return LINES[dark ? "dark" : "light"];
   }
@@ -85,7 +85,7 @@ function themeSwitch(state) {
     ["dark", "dark"],
   ];
   const build = () =>
-    host.replaceChildren(switches("Theme", options, state.theme, (theme) => state.set({ theme }, true)));
+    refill(host, switches("Theme", options, state.theme, (theme) => state.set({ theme }, true)));
   state.view((changed) => {
     if (!changed.has("theme")) return;
     applyTheme(state);

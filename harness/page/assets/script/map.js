@@ -41,7 +41,8 @@ class BlockMap {
       this.missing.textContent = `${plural(left, "stack")} of calls left out: there is room for those of the heaviest blocks.`;
     }
     if (has("trace", "hidden", "paint", "theme")) {
-      this.controls.replaceChildren(
+      refill(
+        this.controls,
         switches(
           "Colour by",
           Object.entries(PAINTS).map(([k, p]) => [k, p.text]),
@@ -128,9 +129,7 @@ class MapPanel {
       "div",
       {
         class: "vy-plot vy-stack",
-        tabindex: "0",
-        role: "img",
-        "aria-label": `Memory map of ${run.strategy}. ${KEYS_HELP}`,
+        ...slider(`Memory map of ${run.strategy}. ${KEYS_HELP}`),
         "data-run": run.index,
       },
       this.frame,

@@ -135,7 +135,7 @@ class Overview {
       ),
       this.text,
     );
-    this.controls.replaceChildren(...parts, this.nav);
+    refill(this.controls, ...parts, this.nav);
   }
 
   // drawNav makes the buttons that lead to the views, once they know whether they have something to show.

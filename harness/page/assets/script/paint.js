@@ -42,6 +42,7 @@ class Paint {
   constructor(trace, run, way) {
     this.trace = trace;
     this.way = PAINTS[way];
+    this.dark = ink().dark;
     this.low = Infinity;
     this.high = 1;
     const { rects } = run.map;
@@ -60,13 +61,13 @@ class Paint {
   color(block) {
     if (!this.way.amount) {
       const n = this.way.kind(block);
-      return n === null ? NEUTRAL : areaColor(n);
+      return n === null ? NEUTRAL : areaColor(n, this.dark);
     }
     const span = Math.log(this.high / this.low) || 1;
     const step = Math.round(
       (63 * Math.log(Math.max(this.way.amount(block, this.trace.events), 1) / this.low)) / span,
     );
-    if (!this.known.has(step)) this.known.set(step, rampColor(step / 63));
+    if (!this.known.has(step)) this.known.set(step, rampColor(step / 63, this.dark));
     return this.known.get(step);
   }
 }
@@ -105,6 +106,7 @@ class Tints {
 // paintKey returns what the colours mean, for the blocks of some runs.
 function paintKey(trace, runs, way) {
   const key = el("div", { class: "vy-key-row" });
+  const { dark } = ink();
   const entry = (color, text) => {
     const box = el("span", { class: "vy-box", "aria-hidden": "true" });
     box.style.background = color;
@@ -116,7 +118,7 @@ function paintKey(trace, runs, way) {
     const high = Math.max(...paints.map((p) => p.high));
     if (!paints.length) return key;
     const bar = el("span", { class: "vy-ramp", "aria-hidden": "true" });
-    bar.style.background = `linear-gradient(to right, ${RAMP.join(", ")})`;
+    bar.style.background = `linear-gradient(to right, ${RAMP.map((_, i) => rampColor(i / (RAMP.length - 1), dark)).join(", ")})`;
     key.append(
       el(
         "span",
@@ -139,8 +141,8 @@ function paintKey(trace, runs, way) {
     }
   }
   const told = [...weights].sort((a, b) => b[1] - a[1] || a[0] - b[0]).map(([n]) => n);
-  const named = told.filter((n) => n >= 0 && areaColor(n) !== NEUTRAL).slice(0, 12);
-  for (const n of named) entry(areaColor(n), short(PAINTS[way].name(trace, n)));
+  const named = told.filter(hasColor).slice(0, 12);
+  for (const n of named) entry(areaColor(n, dark), short(PAINTS[way].name(trace, n)));
   const more = told.filter((n) => !named.includes(n));
   if (more.length === 1 && more[0] < 0) entry(NEUTRAL, way === "tag" ? tagName(trace, 0) : "none");
   else if (more.length) entry(NEUTRAL, `${plural(more.length, "other", "others")}, colours repeat or grey`);

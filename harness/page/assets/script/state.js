@@ -14,7 +14,7 @@ class State {
     this.curves = ["reserved"];
     this.unit = "event";
     this.painted = null; // the way to colour blocks that the reader chose
-    this.calls = "all";
+    this.calls = null; // what the chart of calls shows, if the reader chose
     this.theme = "auto";
     this.read(location.hash);
     window.addEventListener("hashchange", () => {
@@ -142,7 +142,7 @@ class State {
     if (this.hidden.length) p.set("hide", this.hidden.join("."));
     if (this.curves.join() !== "reserved") p.set("curves", this.curves.join("."));
     if (this.painted) p.set("paint", this.painted);
-    if (this.calls !== "all") p.set("calls", this.calls);
+    if (this.calls) p.set("calls", this.calls);
     p.set("at", `${this.run}.${this.event}`);
     if (this.pin !== null) p.set("block", this.pin);
     if (this.theme !== "auto") p.set("theme", this.theme);
@@ -178,7 +178,7 @@ class State {
     whole("event", event, t.events);
     whole("pin", p.get("block"), NEVER);
     const calls = p.get("calls");
-    if (calls === "time" || (calls && Number(calls) < t.runs.length)) this.calls = calls;
+    if (["all", "sum", "time", "time-sum"].includes(calls) || (calls && Number(calls) < t.runs.length)) this.calls = calls;
     const curves = (p.get("curves") ?? "").split(".").filter((c) => CURVES.includes(c));
     if (curves.length) this.curves = curves;
     if (p.has("hide"))

@@ -25,9 +25,7 @@ class ProofView {
       "div",
       {
         class: "vy-plot",
-        tabindex: "0",
-        role: "img",
-        "aria-label": "Memory after a step. Arrow keys go to the next and the last step, Home and End to the ends.",
+        ...slider("Memory after a step. Arrow keys go to the next and the last step, Home and End to the ends."),
       },
       this.canvas,
     );
@@ -105,7 +103,7 @@ class ProofView {
     ];
     if (b.refused_device_call) list.push(["refused on purpose", `call ${b.refused_device_call} to the device`]);
     parts.push(facts(list), ...b.again.filter((c) => !c.endsWith("…")).map(copyBox));
-    this.head.replaceChildren(...parts);
+    refill(this.head, ...parts);
   }
 
   // drawList lists the steps.

@@ -1,5 +1,8 @@
 // The course of memory, of fragmentation and of the calls to the device.
 
+// FROM_TOP are the sums from the largest on: what is drawn at first stands first, which a phone shows.
+const FROM_TOP = CURVES.toReversed();
+
 // RUG is the height in points of a row of failures above the plot of memory.
 const RUG = 6;
 
@@ -64,7 +67,8 @@ class Timeline {
   // sums returns the lines of the chosen sums, and the lower bound.
   sums(colors) {
     const { state, trace } = this.app;
-    const lines = [];
+    // The bound is drawn first: a strategy that reaches it is seen on it.
+    const lines = [{ values: trace.bound, color: colors.text, dash: [3, 3], width: 1.25 }];
     for (const run of state.shown()) {
       for (const what of state.curves) {
         lines.push({
@@ -79,23 +83,21 @@ class Timeline {
         });
       }
     }
-    lines.push({ values: trace.bound, color: colors.text, dash: [3, 3], width: 1.25 });
     return lines;
   }
 
   // calls returns the lines of calls: of all strategies, or by kind of one.
   calls(colors) {
     const { state, trace } = this.app;
-    const of = state.calls;
+    const of = this.callsShown();
     const run = trace.runs[Number(of)];
     const words = this.charts[4].about;
-    words.unit = of === "time" ? "time" : "count";
-    words.axis =
-      of === "time"
-        ? "device time"
-        : trace.exact
-          ? "calls an event"
-          : `calls in ${count(2 ** trace.shift)} events`;
+    const time = of === "time" || of === "time-sum";
+    const sum = of === "sum" || of === "time-sum";
+    words.unit = time ? "time" : "count";
+    words.axis = sum
+      ? `${time ? "device time" : "calls"} so far`
+      : `${time ? "device time" : "calls"} ${trace.exact ? "an event" : `in ${count(2 ** trace.shift)} events`}`;
     if (run?.drawn) {
       return Object.keys(run.series.calls)
         .sort()
@@ -110,8 +112,14 @@ class Timeline {
       run: r.index,
       color: lineColor(r.color, colors.dark),
       mark: lineMark(r.color),
-      values: of === "time" ? r.series.device_time : total(Object.values(r.series.calls), trace.buckets.n),
+      values: (sum ? running : (list) => list)(time ? r.series.device_time : total(Object.values(r.series.calls), trace.buckets.n)),
     }));
+  }
+
+  // callsShown returns what the chart of calls shows. Calls of many strategies cover each other; their sums do not.
+  callsShown() {
+    const { state } = this.app;
+    return state.calls ?? (state.shown().length > MOST_SPIKES ? "sum" : "all");
   }
 
   // failing returns the runs that are drawn and have failures.
@@ -124,6 +132,7 @@ class Timeline {
     g.save();
     g.font = colors.font.replace(/(\d+)px/, (_, n) => `${n * scale}px`);
     g.textBaseline = "bottom";
+    g.textAlign = "left"; // the plot has left it as the last axis has it
     g.lineWidth = scale;
     this.marks(u, g, scale, colors);
     this.rug(u, g, scale, colors);
@@ -236,12 +245,14 @@ class Timeline {
   choices() {
     const { state, trace } = this.app;
     const options = [
+      ["sum", "number so far, by strategy"],
       ["all", "number, by strategy"],
+      ["time-sum", "time so far, by strategy"],
       ["time", "time they take, by strategy"],
     ];
     for (const r of trace.runs) if (r.drawn) options.push([String(r.index), `by kind: ${r.strategy}`]);
-    this.callsChoice.replaceChildren(choice("Show", options, state.calls, (v) => state.set({ calls: v })));
-    const run = trace.runs[Number(state.calls)];
+    refill(this.callsChoice, choice("Show", options, this.callsShown(), (v) => state.set({ calls: v })));
+    const run = trace.runs[Number(this.callsShown())];
     if (!run?.drawn) return;
     const dark = ink().dark;
     Object.keys(run.series.calls)
@@ -257,7 +268,7 @@ class Timeline {
   drawLegend() {
     const { state, trace } = this.app;
     const head = el("tr", {}, el("th", { scope: "col", text: "strategy" }));
-    for (const what of CURVES) {
+    for (const what of FROM_TOP) {
       const box = el("input", {
         type: "checkbox",
         checked: state.curves.includes(what),
@@ -291,7 +302,8 @@ class Timeline {
       ),
     );
     this.caption = el("caption");
-    this.legend.replaceChildren(
+    refill(
+      this.legend,
       el(
         "div",
         { class: "vy-scroll" },
@@ -325,7 +337,7 @@ class Timeline {
       },
       el("th", { scope: "row" }, name),
     );
-    const cells = [...CURVES, "largest_free"].map((what) => {
+    const cells = [...FROM_TOP, "largest_free"].map((what) => {
       const td = el("td", { class: "vy-right" });
       row.append(td);
       return { what, td, run };
@@ -383,6 +395,15 @@ function dashes(what) {
   g.lineTo(26, 4);
   g.stroke();
   return canvas;
+}
+
+// MOST_SPIKES is how many strategies have their calls drawn one beside the other.
+const MOST_SPIKES = 3;
+
+// running adds up what came so far.
+function running(list) {
+  let sum = 0;
+  return Float64Array.from(list, (v) => (sum += v || 0));
 }
 
 // total adds up counts by bucket.
