@@ -33,7 +33,11 @@ func pageScript(live bool) string {
 		if err != nil {
 			panic(err) // a part that is listed and not embedded: every test of this package fails
 		}
-		b.Write(text)
+		for line := range strings.Lines(string(text)) {
+			if !strings.HasPrefix(strings.TrimSpace(line), "//") { // comments are for who reads the source
+				b.WriteString(line)
+			}
+		}
 	}
 	b.WriteString("})();\n")
 	return b.String()
