@@ -103,7 +103,8 @@ func (p *Prepared) Run(setup alloc.Setup, dev device.Device, o Options) (*Result
 	if err := r.run(); err != nil {
 		return nil, fmt.Errorf("%s on %s: %w", setup.Name, h.Name, err)
 	}
-	return &r.res, nil
+	res := r.res // or the result would keep strategy and device
+	return &res, nil
 }
 
 // named puts the name of a strategy before an error, unless the error begins with it.
