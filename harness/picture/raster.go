@@ -8,12 +8,13 @@ type Raster struct {
 	Rows     int       // parts of the axis of addresses
 	Shift    int       // event i is in column i >> Shift
 	RowBytes float64   // bytes that a row stands for
-	Cells    []float64 // byte-events in use, column by column, each from the lowest address
+	Cells    []float32 // byte-events in use, column by column, each from the lowest address; a page shows 8 bits of them
 }
 
 // raster fills a Raster from left to right.
 type raster struct {
 	Raster
+	cells  []float64 // its Cells so far
 	live   []float64 // by row: bytes in use
 	since  []int     // by row: the event from which on that counts
 	column int       // that is filled now
@@ -26,7 +27,7 @@ func newRaster(events int, space float64, columns, rows int) *raster {
 	r.Columns, r.Shift = g.Len(), g.Shift
 	r.RowBytes = math.Max(math.Ceil(space/float64(rows)), 1)
 	r.Rows = int(math.Ceil(space / r.RowBytes))
-	r.Cells = make([]float64, r.Columns*r.Rows)
+	r.cells = make([]float64, r.Columns*r.Rows)
 	r.live, r.since = make([]float64, r.Rows), make([]int, r.Rows)
 	return r
 }
@@ -45,7 +46,7 @@ func (r *raster) add(event int, y, size, n float64) {
 // settle counts what was in use in a row of the column up to before an event.
 func (r *raster) settle(row, event int) {
 	at := r.column*r.Rows + row
-	r.Cells[at] += r.live[row] * float64(event-r.since[row])
+	r.cells[at] += r.live[row] * float64(event-r.since[row])
 	r.since[row] = event
 }
 
@@ -69,12 +70,17 @@ func (r *raster) finish(events int) *Raster {
 		r.advance(events - 1)
 		r.end(events)
 	}
-	return &r.Raster
+	done := r.Raster
+	done.Cells = make([]float32, len(r.cells))
+	for i, v := range r.cells {
+		done.Cells[i] = float32(v)
+	}
+	return &done
 }
 
 // Share returns how much of a cell is in use, 0 to 1.
 func (r *Raster) Share(column, row, events int, space float64) float64 {
 	width := min((column+1)<<r.Shift, events) - column<<r.Shift
 	height := math.Min(float64(row+1)*r.RowBytes, space) - float64(row)*r.RowBytes
-	return r.Cells[column*r.Rows+row] / (float64(width) * height)
+	return float64(r.Cells[column*r.Rows+row]) / (float64(width) * height)
 }

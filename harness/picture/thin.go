@@ -97,7 +97,7 @@ func (r *Raster) thinner() *Raster {
 	if r.Rows > leastCells {
 		thin.RowBytes, thin.Rows = 2*r.RowBytes, (r.Rows+1)/2
 	}
-	thin.Cells = make([]float64, thin.Columns*thin.Rows)
+	thin.Cells = make([]float32, thin.Columns*thin.Rows)
 	for i, v := range r.Cells {
 		column, row := i/r.Rows>>(thin.Shift-r.Shift), i%r.Rows
 		if thin.Rows != r.Rows {
