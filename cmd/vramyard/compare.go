@@ -146,7 +146,9 @@ func (f *compareFlags) draw(cmd *cobra.Command, traces []trace.Source, stacks as
 		if err != nil {
 			return nil, err
 		}
-		p.Traces = append(p.Traces, drawn)
+		if err := p.Add(drawn); err != nil {
+			return nil, err
+		}
 	}
 	return p, nil
 }

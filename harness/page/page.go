@@ -31,11 +31,14 @@ type Report struct {
 	Sheets  []report.Sheet // tables, readable without scripts
 	Texts   []Text         // what reads best as it stands in a terminal
 	Plots   []Plot         // pictures that are finished
-	Traces  []Traced       // pictures
+	Traces  []Traced       // pictures; [Report.Add] adds those of many traces in less memory
 	Calls   []Calls        // latencies of the runs of a benchmark, in their order
 	More    map[string]any // sections of the kind, for the script, as JSON; lists of at most 200
 	Limit   int            // most bytes of the page; 0 is 5 MB
 	Live    bool           // who serves the page answers questions of its script, see [Tile], [Moment] and [Series]
+
+	thinnings int   // that what was added has been through
+	weights   []int // about how many bytes of the page each of what was added takes
 }
 
 // Text is lines of text.
@@ -108,6 +111,56 @@ var layout = template.Must(template.New("page").Parse(pageHTML))
 
 // defaultLimit is the most bytes of a page: what mails and wikis take, and browsers open at once.
 const defaultLimit = 5_000_000
+
+// Add adds a trace to Traces. Pictures that are too large for the page are thinned as soon as that is known, and not
+// when the last of them is there, so that memory holds little more than the page. Write would thin them as often, or
+// more. It costs one encoding of the trace, and one of every trace each time that all are thinned. It fails
+// where Write would, for what is no JSON.
+func (r *Report) Add(t Traced) error {
+	all := []Traced{t}
+	for range r.thinnings {
+		all = thinned(all)
+	}
+	r.Traces, r.weights = append(r.Traces, all...), append(r.weights, 0)
+	changed := len(r.Traces) - 1 // the first that is to be weighed
+	for {
+		total := 0
+		for i := range r.Traces {
+			if i >= changed {
+				var err error
+				if r.weights[i], err = weigh(&r.Traces[i]); err != nil {
+					return err
+				}
+			}
+			total += r.weights[i]
+		}
+		if total <= cmp.Or(r.Limit, defaultLimit) {
+			return nil
+		}
+		thinner := thinned(r.Traces)
+		if sizeOf(thinner) == sizeOf(r.Traces) {
+			return nil // there is nothing left to take away
+		}
+		r.Traces, changed = thinner, 0
+		r.thinnings++
+	}
+}
+
+// weigh returns how many bytes the pictures of a trace take in a page, with what is said of them. Together they
+// take a little less than one by one, and less so than the rest of a page takes.
+func weigh(t *Traced) (int, error) {
+	e := &encoder{}
+	o := e.trace(t)
+	if e.err != nil {
+		return 0, e.err
+	}
+	about, err := encoded(o)
+	if err != nil {
+		return 0, err
+	}
+	data, err := e.text()
+	return len(about) + len(data), err
+}
 
 // Write writes the page. The same report gives the same bytes. Pictures that are too large together are
 // thinned until the page is within its limit; what is said in tables and texts is not.

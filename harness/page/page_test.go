@@ -5,6 +5,7 @@ import (
 	"compress/gzip"
 	"encoding/base64"
 	"encoding/json"
+	"fmt"
 	"io"
 	"regexp"
 	"slices"
@@ -277,5 +278,44 @@ func TestPagesFitTheirLimit(t *testing.T) {
 		for k, p := range run["peaks"].([]any) {
 			require.EqualValues(t, r.Traces[0].Runs[0].Picture.Peaks[k].Bytes, p.(map[string]any)["bytes"])
 		}
+	}
+}
+
+// TestManyTracesAreThinnedAsTheyCome adds traces to a page that has no room for them as they are. They are thinned before
+// the page is written, and not more than Write would have thinned them.
+func TestManyTracesAreThinnedAsTheyCome(t *testing.T) {
+	var text strings.Builder
+	x := uint64(1)
+	for id := range 3000 { // sizes without a pattern that packs well
+		x = x*6364136223846793005 + 1442695040888963407
+		fmt.Fprintf(&text, "a %d %d tag=t%d\n", id, 1+x>>44, x>>50)
+		if id >= 200 {
+			fmt.Fprintf(&text, "f %d\n", id-200)
+		}
+	}
+	whole := reportOf(t, read(t, text.String()), "bfc:growth", device.GiB)
+	one := whole.Traces[0]
+	buckets := one.Picture.Grid.Len()
+	for len(whole.Traces) < 6 {
+		whole.Traces = append(whole.Traces, one)
+	}
+	adding := func(limit int) *page.Report {
+		r := *whole
+		r.Traces, r.Limit = nil, limit
+		for range whole.Traces {
+			require.NoError(t, r.Add(one))
+		}
+		return &r
+	}
+	require.Equal(t, written(t, whole), written(t, adding(0)), "where there is room, nothing changes")
+	require.Equal(t, buckets, one.Picture.Grid.Len())
+	for _, limit := range []int{900_000, 600_000} {
+		whole.Limit = limit
+		want := written(t, whole)
+		r := adding(limit)
+		require.Less(t, r.Traces[0].Picture.Grid.Len(), buckets, "thinned before it is written")
+		got := written(t, r)
+		require.LessOrEqual(t, len(got), limit)
+		require.GreaterOrEqual(t, len(got), len(want), "no more is left out")
 	}
 }
