@@ -55,7 +55,11 @@ type Device struct {
 type out struct {
 	word, second uint64
 	context      uintptr // that was popped
+	mode         uint32  // CUstreamCaptureMode that the thread had
 }
+
+// captureRelaxed is CU_STREAM_CAPTURE_MODE_RELAXED: a thread may make calls that are unsafe while somebody captures.
+const captureRelaxed = 2
 
 // region is what is known of one.
 type region struct {
@@ -216,10 +220,17 @@ func (d *Device) call(e entry, args ...uintptr) error {
 // answer is the address of the word that the driver writes to.
 func (d *Device) answer() uintptr { return uintptr(unsafe.Pointer(&d.out.word)) }
 
-// push locks the goroutine to its thread and makes the context the thread's.
+// push locks the goroutine to its thread, makes the context the thread's, and lets the thread do what a capture elsewhere in
+// the process forbids.
 func (d *Device) push() error {
 	runtime.LockOSThread()
 	err := d.call(fnCtxPush, d.context)
+	if err == nil {
+		d.out.mode = captureRelaxed
+		if err = d.exchangeMode(); err != nil {
+			_ = d.call(fnCtxPop, uintptr(unsafe.Pointer(&d.out.context))) // it was just pushed
+		}
+	}
 	if err != nil {
 		runtime.UnlockOSThread()
 	}
@@ -228,9 +239,17 @@ func (d *Device) push() error {
 
 // pop undoes push.
 func (d *Device) pop() error {
-	err := d.call(fnCtxPop, uintptr(unsafe.Pointer(&d.out.context)))
+	err := errors.Join(d.exchangeMode(), d.call(fnCtxPop, uintptr(unsafe.Pointer(&d.out.context))))
 	runtime.UnlockOSThread()
 	return err
+}
+
+// exchangeMode swaps the thread's mode of capture with the one in d.out.
+func (d *Device) exchangeMode() error {
+	if !d.driver.captures {
+		return nil // an older driver
+	}
+	return d.call(fnThreadExchangeStreamCaptureMode, uintptr(unsafe.Pointer(&d.out.mode)))
 }
 
 // enter begins a call of the driver's, or several, whose time counts. Who got no error leaves.

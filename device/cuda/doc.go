@@ -35,6 +35,11 @@
 // pushes the context, and pops it again, so that any goroutine may call, one at a time, and a
 // host program keeps the context that it had.
 //
+// While a thread captures a CUDA graph, in the mode that is the default, no thread of the process may call what could wait
+// for the GPU, cuMemAlloc among it: the call fails and the capture is lost. So each call also puts its thread into
+// the relaxed mode of capture and back, as PyTorch's own allocator does. What contradicts a capture as such fails all the
+// same: a synchronisation of the stream that is captured, or a query of an event that was recorded in it.
+//
 // # Account and time
 //
 // [device.Usage] is kept here, not asked for: it is this program's share of the GPU. Memory of pools is

@@ -62,10 +62,13 @@ const (
 	fnMemPoolSetAttribute
 	fnMemAllocFromPoolAsync
 	fnMemFreeAsync
+
+	fnThreadExchangeStreamCaptureMode
 	numEntries
 
 	firstVirtual = fnMemGetAllocationGranularity
 	firstPool    = fnDeviceGetDefaultMemPool
+	firstCapture = fnThreadExchangeStreamCaptureMode
 )
 
 // symbols are the names under which the driver exports its functions. Where there are several
@@ -87,6 +90,7 @@ var symbols = [numEntries]string{
 	fnDeviceGetDefaultMemPool: "cuDeviceGetDefaultMemPool", fnMemPoolCreate: "cuMemPoolCreate", fnMemPoolDestroy: "cuMemPoolDestroy",
 	fnMemPoolTrimTo: "cuMemPoolTrimTo", fnMemPoolGetAttribute: "cuMemPoolGetAttribute", fnMemPoolSetAttribute: "cuMemPoolSetAttribute",
 	fnMemAllocFromPoolAsync: "cuMemAllocFromPoolAsync", fnMemFreeAsync: "cuMemFreeAsync",
+	fnThreadExchangeStreamCaptureMode: "cuThreadExchangeStreamCaptureMode",
 }
 
 // driver is a loaded and started CUDA driver. It is safe for concurrent use.
@@ -95,6 +99,7 @@ type driver struct {
 	functions [numEntries]uintptr
 	virtual   bool // has the functions of virtual memory
 	pools     bool // has those of pools
+	captures  bool // has that of the capture of graphs
 
 	mu     sync.Mutex
 	errors map[failure]*Error // so that a failure that is an answer costs no memory
@@ -145,14 +150,16 @@ func load(path string) (*driver, error) {
 	return d, nil
 }
 
-// resolve looks up the functions. Of virtual memory and pools, which older drivers lack, there are all or none.
+// resolve looks up the functions. Of virtual memory, pools and captures, which older drivers lack, there are all or none.
 func (d *driver) resolve(library uintptr, path string) error {
-	d.virtual, d.pools = true, true
+	d.virtual, d.pools, d.captures = true, true, true
 	for e, name := range symbols {
 		f, err := symbol(library, name)
 		switch e := entry(e); {
 		case err == nil:
 			d.functions[e] = f
+		case e >= firstCapture:
+			d.captures = false
 		case e >= firstPool:
 			d.pools = false
 		case e >= firstVirtual:

@@ -4,6 +4,7 @@ package cuda_test
 
 import (
 	"errors"
+	"runtime"
 	"strings"
 	"sync"
 	"testing"
@@ -42,7 +43,7 @@ func suite(t *testing.T, c cuda.Config) {
 // TestConformance runs the suite over the stand-in, with and without what older drivers lack.
 func TestConformance(t *testing.T) {
 	for name, without := range map[string][]cudatest.Part{
-		"all": nil, "no-pools": {cudatest.Pools}, "no-virtual": {cudatest.Virtual, cudatest.Pools},
+		"all": nil, "no-pools": {cudatest.Pools}, "no-virtual": {cudatest.Virtual, cudatest.Pools, cudatest.Capture},
 	} {
 		t.Run(name, func(t *testing.T) {
 			driver := cudatest.Build(t, without...)
@@ -289,4 +290,52 @@ func TestForeignStreams(t *testing.T) {
 	if n := control.Calls("cuStreamCreate"); n != 0 {
 		t.Errorf("%d streams were made", n)
 	}
+}
+
+// TestSomebodyCaptures makes calls that a capture in the same process forbids to threads that do not say that they know.
+func TestSomebodyCaptures(t *testing.T) {
+	runtime.LockOSThread() // the mode is the thread's
+	defer runtime.UnlockOSThread()
+	round := func(t *testing.T, d *cuda.Device) error {
+		t.Helper()
+		r, err := d.Reserve(device.MiB, 0)
+		if err != nil {
+			return err
+		}
+		h, err := d.CreateHandle(d.Granularity())
+		if err != nil {
+			return err
+		}
+		e, err := d.NewEvent()
+		if err != nil {
+			return err
+		}
+		_, err = d.Done(e)
+		return errors.Join(err, d.Fill(r.Addr, device.MiB, 7), d.DestroyEvent(e), d.ReleaseHandle(h), d.Release(r.Addr))
+	}
+	driver := cudatest.Build(t)
+	control := cudatest.Steer(t, driver)
+	for _, c := range []cuda.Config{{Driver: driver}, {Driver: driver, ForeignStreams: true}} {
+		d := open(t, c)
+		control.Capture(true)
+		if err := round(t, d); err != nil || control.Lost() != 0 || control.Mode() != 0 {
+			t.Errorf("%+v: %v; %d captures lost, the thread is in mode %d", c, err, control.Lost(), control.Mode())
+		}
+		control.Fail("cuThreadExchangeStreamCaptureMode", 1, 1, 1)
+		if _, err := d.Reserve(device.MiB, 0); err == nil || !strings.Contains(err.Error(), "cuThreadExchangeStreamCaptureMode") {
+			t.Errorf("%+v: the mode cannot be exchanged: %v", c, err)
+		}
+		if err := round(t, d); err != nil {
+			t.Errorf("%+v: after that: %v", c, err)
+		}
+		control.Capture(false)
+	}
+	driver = cudatest.Build(t, cudatest.Capture)
+	control = cudatest.Steer(t, driver)
+	d := open(t, cuda.Config{Driver: driver})
+	control.Capture(true)
+	if _, err := d.Reserve(device.MiB, 0); err == nil || !strings.Contains(err.Error(), "STREAM_CAPTURE_UNSUPPORTED") || control.Lost() != 1 {
+		t.Errorf("a driver that cannot: %v, %d captures lost, want one: else the stand-in shows nothing", err, control.Lost())
+	}
+	control.Capture(false)
 }

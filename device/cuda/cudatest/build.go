@@ -20,6 +20,7 @@ type Part string
 const (
 	Virtual Part = "WITHOUT_VIRTUAL" // the functions of virtual memory
 	Pools   Part = "WITHOUT_POOLS"   // those of pools
+	Capture Part = "WITHOUT_CAPTURE" // that which exchanges a thread's mode of capture
 )
 
 // Build compiles a stand-in that lacks the parts, and returns the path of the library, libcuda.so.1 in a directory of

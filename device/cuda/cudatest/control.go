@@ -15,6 +15,9 @@ type Control struct {
 	fail      func(name string, nth, code, count int)
 	calls     func(name string) int
 	left      func() int
+	capture   func(on int)
+	lost      func() int
+	mode      func() int
 }
 
 // Steer returns the control of the stand-in at a path. At the end of the test the stand-in may have nothing to complain
@@ -30,6 +33,9 @@ func Steer(t testing.TB, path string) *Control {
 	purego.RegisterLibFunc(&c.fail, library, "standin_fail")
 	purego.RegisterLibFunc(&c.calls, library, "standin_calls")
 	purego.RegisterLibFunc(&c.left, library, "standin_left")
+	purego.RegisterLibFunc(&c.capture, library, "standin_capture")
+	purego.RegisterLibFunc(&c.lost, library, "standin_lost")
+	purego.RegisterLibFunc(&c.mode, library, "standin_mode")
 	t.Cleanup(func() {
 		if text := c.complaint(); text != "" {
 			t.Errorf("the stand-in for the driver complains: %s", text)
@@ -46,3 +52,19 @@ func (c *Control) Calls(function string) int { return c.calls(function) }
 
 // Left returns how much is held: allocations, ranges, mappings, handles, contexts.
 func (c *Control) Left() int { return c.left() }
+
+// Capture begins or ends the capture of a graph, in the global mode, which is the default: calls that are unsafe meanwhile fail on
+// every thread that is not in the relaxed mode, and the capture is lost.
+func (c *Control) Capture(on bool) {
+	n := 0
+	if on {
+		n = 1
+	}
+	c.capture(n)
+}
+
+// Lost returns how many captures were lost.
+func (c *Control) Lost() int { return c.lost() }
+
+// Mode returns the mode of capture of the thread that calls: 0 is global, 2 relaxed.
+func (c *Control) Mode() int { return c.mode() }

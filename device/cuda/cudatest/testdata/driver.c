@@ -1,7 +1,7 @@
 // A stand-in for the CUDA driver: the functions that device/cuda calls, over memory of the host. It is
 // stricter than the driver: what the documentation does not allow is refused and noted as a complaint.
 //
-// Compiled with -DWITHOUT_VIRTUAL or -DWITHOUT_POOLS it lacks those functions, as older drivers do. The environment
+// Compiled with -DWITHOUT_VIRTUAL, -DWITHOUT_POOLS or -DWITHOUT_CAPTURE it lacks those functions, as older drivers do. The environment
 // says what it is like: STANDIN_GPUS (2), STANDIN_MEMORY in bytes of each (1 GiB), STANDIN_VERSION (12040),
 // STANDIN_INIT, an error that cuInit returns, STANDIN_PLAIN_MAPPINGS=1 for one that has neither virtual memory nor
 // pools by its attributes; STANDIN_LIE for a card that is broken, always in the same way: "lost-write" (a word that is set
@@ -27,7 +27,7 @@ typedef struct pool *CUmemoryPool;
 
 enum {
 	SUCCESS = 0, INVALID_VALUE = 1, OUT_OF_MEMORY = 2, NOT_INITIALIZED = 3, INVALID_DEVICE = 101, INVALID_CONTEXT = 201,
-	INVALID_HANDLE = 400, NOT_READY = 600, NOT_PERMITTED = 800, NOT_SUPPORTED = 801, UNKNOWN = 999,
+	INVALID_HANDLE = 400, NOT_READY = 600, NOT_PERMITTED = 800, NOT_SUPPORTED = 801, CAPTURE_UNSUPPORTED = 900, UNKNOWN = 999,
 };
 
 static const struct { int code; const char *name, *text; } errors[] = {
@@ -43,6 +43,7 @@ static const struct { int code; const char *name, *text; } errors[] = {
 	{700, "CUDA_ERROR_ILLEGAL_ADDRESS", "an illegal memory access was encountered"},
 	{NOT_PERMITTED, "CUDA_ERROR_NOT_PERMITTED", "operation not permitted"},
 	{NOT_SUPPORTED, "CUDA_ERROR_NOT_SUPPORTED", "operation not supported"},
+	{CAPTURE_UNSUPPORTED, "CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED", "operation not permitted when stream is capturing"},
 	{UNKNOWN, "CUDA_ERROR_UNKNOWN", "unknown error"},
 };
 
@@ -84,6 +85,8 @@ static size_t cap_handles;
 #endif
 static __thread CUcontext stack[16];
 static __thread int depth;
+static __thread int mode; // of capture: 0 global, 1 of the thread alone, 2 relaxed
+static int capturing, lost;
 
 static const char *lie = "";
 static int lies(const char *what) { return !strcmp(lie, what); }
@@ -112,6 +115,10 @@ long standin_calls(const char *name) {
 		if (!strcmp(counts[i].name, name)) return counts[i].n;
 	return 0;
 }
+// A capture in the global mode begins or ends.
+void standin_capture(long on) { capturing = (int)on; }
+long standin_lost(void) { return lost; }
+long standin_mode(void) { return mode; }
 // How many spans, handles and retained contexts there are, and how deep the stack of this thread is.
 long standin_left(void) {
 	long n = depth;
@@ -137,6 +144,9 @@ static int enter(const char *name) {
 	return refused;
 }
 #define ENTER do { int refused = enter(__func__); if (refused) return refused; if (!started) return NOT_INITIALIZED; } while (0)
+// UNSAFE stands in functions that may wait for the GPU, which a capture forbids to threads that are not relaxed. What is documented
+// is that there are such functions, not which: these are those that allocate, free, copy or ask whether work is done.
+#define UNSAFE do { if (capturing && mode != 2) { lost++; return CAPTURE_UNSUPPORTED; } } while (0)
 #define CONTEXT int gpu; do { if (!depth) return INVALID_CONTEXT; gpu = stack[depth - 1]->gpu; } while (0)
 #define REFUSE(...) do { complain(__VA_ARGS__); return INVALID_VALUE; } while (0)
 
@@ -220,9 +230,21 @@ CUresult cuCtxPushCurrent_v2(CUcontext c) {
 CUresult cuCtxPopCurrent_v2(CUcontext *c) {
 	ENTER;
 	if (!depth) return INVALID_CONTEXT;
+	if (mode) REFUSE("a thread is left in the mode of capture %d", mode);
 	*c = stack[--depth];
 	return SUCCESS;
 }
+#ifndef WITHOUT_CAPTURE
+CUresult cuThreadExchangeStreamCaptureMode(int *m) {
+	ENTER; CONTEXT;
+	(void)gpu;
+	if (*m < 0 || *m > 2) REFUSE("cuThreadExchangeStreamCaptureMode(%d)", *m);
+	int was = mode;
+	mode = *m;
+	*m = was;
+	return SUCCESS;
+}
+#endif
 CUresult cuGetErrorName(int code, const char **s) {
 	for (size_t i = 0; i < sizeof errors / sizeof *errors; i++)
 		if (errors[i].code == code) { *s = errors[i].name; return SUCCESS; }
@@ -255,7 +277,7 @@ static void give(struct span *s) {
 	drop_span(s);
 }
 CUresult cuMemAlloc_v2(CUdeviceptr *p, size_t n) {
-	ENTER; CONTEXT;
+	ENTER; UNSAFE; CONTEXT;
 	if (!n) REFUSE("cuMemAlloc of no bytes");
 	pthread_mutex_lock(&mutex);
 	struct span *s;
@@ -270,7 +292,7 @@ CUresult cuMemAlloc_v2(CUdeviceptr *p, size_t n) {
 	return r;
 }
 CUresult cuMemFree_v2(CUdeviceptr p) {
-	ENTER; CONTEXT;
+	ENTER; UNSAFE; CONTEXT;
 	pthread_mutex_lock(&mutex);
 	struct span *s = find_span(ALLOCATION, p);
 	if (s && s->size > 1 << 20 && lies("free")) {
@@ -296,20 +318,20 @@ static int inside(int gpu, CUdeviceptr p, size_t n, int access) {
 	return ok;
 }
 CUresult cuMemsetD8_v2(CUdeviceptr p, unsigned char v, size_t n) {
-	ENTER; CONTEXT;
+	ENTER; UNSAFE; CONTEXT;
 	if (!inside(gpu, p, n, 3)) return INVALID_VALUE;
 	memset((void *)p, v, n);
 	return SUCCESS;
 }
 CUresult cuMemsetD32_v2(CUdeviceptr p, unsigned v, size_t n) {
-	ENTER; CONTEXT;
+	ENTER; UNSAFE; CONTEXT;
 	if (p % 4) REFUSE("cuMemsetD32 at an odd address");
 	if (!inside(gpu, p, 4 * n, 3)) return INVALID_VALUE;
 	for (size_t i = 0; i < n && !(n >= 256 && lies("lost-write")); i++) ((unsigned *)p)[i] = v;
 	return SUCCESS;
 }
 CUresult cuMemcpyDtoH_v2(void *to, CUdeviceptr p, size_t n) {
-	ENTER; CONTEXT;
+	ENTER; UNSAFE; CONTEXT;
 	if (!inside(gpu, p, n, 1)) return INVALID_VALUE;
 	memcpy(to, (void *)p, n);
 	return SUCCESS;
@@ -372,7 +394,7 @@ CUresult cuEventDestroy_v2(CUevent e) {
 	return SUCCESS;
 }
 CUresult cuEventRecord(CUevent e, CUstream s) { ENTER; CONTEXT; return is_event(e, gpu) && is_stream(s, gpu) ? SUCCESS : INVALID_HANDLE; }
-CUresult cuEventQuery(CUevent e) { ENTER; CONTEXT; return is_event(e, gpu) ? SUCCESS : INVALID_HANDLE; }
+CUresult cuEventQuery(CUevent e) { ENTER; UNSAFE; CONTEXT; return is_event(e, gpu) ? SUCCESS : INVALID_HANDLE; }
 CUresult cuEventSynchronize(CUevent e) { ENTER; CONTEXT; if (!is_event(e, gpu)) return INVALID_HANDLE; settle_gpu(gpu); return SUCCESS; }
 
 #ifndef WITHOUT_VIRTUAL
@@ -437,7 +459,7 @@ CUresult cuMemAddressFree(CUdeviceptr p, size_t n) {
 	return ok ? SUCCESS : INVALID_VALUE;
 }
 CUresult cuMemCreate(uint64_t *h, size_t n, const allocation_prop *p, unsigned long long flags) {
-	ENTER;
+	ENTER; UNSAFE;
 	if (wrong_prop(p) || flags || !n || n % PAGE) REFUSE("cuMemCreate(%zu): %s", n, wrong_prop(p));
 	int gpu = p->location.id;
 	pthread_mutex_lock(&mutex);
@@ -461,7 +483,7 @@ static void drop_unused(struct handle *h) {
 	if (!h->named && !h->maps) { close(h->fd); used[h->gpu] -= h->size; }
 }
 CUresult cuMemRelease(uint64_t h) {
-	ENTER;
+	ENTER; UNSAFE;
 	pthread_mutex_lock(&mutex);
 	struct handle *m = handle_of(h);
 	if (m) { m->named = 0; drop_unused(m); } else complain("cuMemRelease of %#llx", (unsigned long long)h);
@@ -484,7 +506,7 @@ CUresult cuMemMap(CUdeviceptr p, size_t n, size_t offset, uint64_t h, unsigned l
 	return ok ? SUCCESS : INVALID_VALUE;
 }
 CUresult cuMemUnmap(CUdeviceptr p, size_t n) {
-	ENTER;
+	ENTER; UNSAFE;
 	pthread_mutex_lock(&mutex);
 	struct span *s = find_span(MAPPING, p);
 	int ok = s && s->size == n;
@@ -499,7 +521,7 @@ CUresult cuMemUnmap(CUdeviceptr p, size_t n) {
 	return ok ? SUCCESS : INVALID_VALUE;
 }
 CUresult cuMemSetAccess(CUdeviceptr p, size_t n, const access_desc *d, size_t count) {
-	ENTER;
+	ENTER; UNSAFE;
 	static const int protection[] = {PROT_NONE, PROT_READ, PROT_NONE, PROT_READ | PROT_WRITE};
 	if (count != 1 || d->location.type != 1 || d->location.id >= gpus || d->flags < 0 || d->flags > 3 || d->flags == 2)
 		REFUSE("cuMemSetAccess: count %zu, location %d %d, flags %d", count, d->location.type, d->location.id, d->flags);
@@ -547,7 +569,7 @@ CUresult cuMemPoolCreate(CUmemoryPool *p, const pool_props *props) {
 }
 static int is_pool(CUmemoryPool p) { return p && p->magic == 0x9001; }
 CUresult cuMemPoolDestroy(CUmemoryPool p) {
-	ENTER;
+	ENTER; UNSAFE;
 	if (!is_pool(p) || p == &default_pools[p->gpu] || p->live) REFUSE("cuMemPoolDestroy of what is none, or has blocks");
 	pthread_mutex_lock(&mutex);
 	p->threshold = 0;
@@ -558,7 +580,7 @@ CUresult cuMemPoolDestroy(CUmemoryPool p) {
 	return SUCCESS;
 }
 CUresult cuMemPoolTrimTo(CUmemoryPool p, size_t keep) {
-	ENTER;
+	ENTER; UNSAFE;
 	if (!is_pool(p)) REFUSE("cuMemPoolTrimTo of no pool");
 	pthread_mutex_lock(&mutex);
 	size_t was = p->threshold;
