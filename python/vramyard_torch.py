@@ -8,15 +8,22 @@
 docs/pytorch.md says what works, what does not, and what every setting means.
 """
 
+from __future__ import annotations
+
 import ctypes
 import json
 import os
 import pathlib
+import shutil
 import subprocess
 import warnings
+from typing import Any, Mapping, Optional, Union
+
+Path = Union[str, "os.PathLike[str]"]
 
 _SOURCE = pathlib.Path(__file__).resolve().parent.parent
-_lib = None
+_BESIDE = pathlib.Path(__file__).resolve().parent / "libvramyard.so"
+_lib: Optional[ctypes.CDLL] = None
 
 # The setters of PyTorch's allocator, and the functions for them.
 _OPTIONAL = {
@@ -31,28 +38,47 @@ _OPTIONAL = {
 }
 
 
-def build(path):
-    """Build the library; needs Go, a C++ compiler, and this file where it lies in the repository."""
+def build(path: Path) -> None:
+    """Build the library; needs Go, compilers of C and C++, and this file where it lies in the repository."""
+    for tool in ("go", os.environ.get("CC", "cc"), os.environ.get("CXX", "c++")):
+        if shutil.which(tool) is None:
+            raise RuntimeError(f"vramyard: {path} is not there, and cannot be built without {tool}: "
+                               "build it elsewhere and name it in VRAMYARD_LIBRARY (docs/pytorch.md)")
+    if not (_SOURCE / "go.mod").exists():
+        raise RuntimeError(f"vramyard: {path} is not there, and {_SOURCE} is no checkout of the repository to build it from")
     subprocess.run(
         ["go", "build", "-buildmode=c-shared", "-o", str(path), "./cmd/libvramyard"],
         cwd=_SOURCE, check=True, env={**os.environ, "CGO_ENABLED": "1"})
 
 
-def load(library=None):
+def load(library: Optional[Path] = None) -> pathlib.Path:
     """Load the library: the one given, that of VRAMYARD_LIBRARY, or the one beside this file, built if it is not there."""
     global _lib
-    path = pathlib.Path(library or os.environ.get("VRAMYARD_LIBRARY") or pathlib.Path(__file__).resolve().parent / "libvramyard.so")
+    named = library or os.environ.get("VRAMYARD_LIBRARY")
+    path = pathlib.Path(named).absolute() if named else _BESIDE
     if not path.exists():
+        if named:
+            raise FileNotFoundError(f"vramyard: no library {path}")
         build(path)
-    _lib = ctypes.CDLL(str(path))
-    _lib.vramyard_stats_json.restype = ctypes.c_char_p
-    _lib.vramyard_last_error.restype = ctypes.c_char_p
-    _lib.vramyard_dump_trace.argtypes = [ctypes.c_char_p]
+    lib = ctypes.CDLL(str(path))
+    for function in ("vramyard_alloc", "vramyard_free", "vramyard_stats_json", *_OPTIONAL.values()):
+        if not hasattr(lib, function):
+            raise RuntimeError(f"vramyard: {path} is no libvramyard.so of this version: it has no {function}")
+    lib.vramyard_stats_json.restype = ctypes.c_char_p
+    lib.vramyard_last_error.restype = ctypes.c_char_p
+    lib.vramyard_dump_trace.argtypes = [ctypes.c_char_p]
+    _lib = lib
     return path
 
 
-def use(strategy=None, config=None, trace=None, stats=None, poison=None, device=None, library=None):
-    """Make PyTorch use a strategy from now on, for the whole process. What is None stays as the environment has it."""
+def use(strategy: Optional[str] = None, config: Union[str, Mapping[str, Any], None] = None, trace: Optional[Path] = None,
+        stats: Optional[Path] = None, poison: Optional[bool] = None, device: Optional[str] = None,
+        library: Optional[Path] = None) -> Any:
+    """Make PyTorch use a strategy from now on, for the whole process. What is None stays as the environment has it.
+
+    The config is a JSON object, as text or as a dictionary. Returns PyTorch's allocator. Raises RuntimeError if PyTorch has used
+    the GPU already, or cannot be made to use another allocator; what is wrong with the settings the first tensor says.
+    """
     import torch
 
     if torch.cuda.is_initialized():
@@ -62,15 +88,18 @@ def use(strategy=None, config=None, trace=None, stats=None, poison=None, device=
     settings = {"STRATEGY": strategy, "CONFIG": config, "TRACE": trace, "STATS": stats, "DEVICE": device,
                 "POISON": None if poison is None else str(int(poison))}
     for name, value in settings.items():
-        if value is not None:
-            os.environ["VRAMYARD_" + name] = str(value)
+        if value is not None and not isinstance(value, (str, os.PathLike)):
+            raise TypeError(f"vramyard: {name.lower()}: {value!r} is no text")
     path = load(library)
     allocator = torch.cuda.memory.CUDAPluggableAllocator(str(path), "vramyard_alloc", "vramyard_free")
     inner = allocator.allocator()
+    if not hasattr(inner, "set_record_stream_fn"):
+        raise RuntimeError("vramyard: this version of PyTorch has no set_record_stream_fn, without which memory is not safe")
+    for name, value in settings.items():  # only now, so that what failed has changed nothing
+        if value is not None:
+            os.environ["VRAMYARD_" + name] = os.fspath(value)
     for setter, function in _OPTIONAL.items():
         if not hasattr(inner, setter):
-            if setter == "set_record_stream_fn":
-                raise RuntimeError(f"vramyard: this version of PyTorch has no {setter}, without which memory is not safe")
             warnings.warn(f"vramyard: this version of PyTorch has no {setter}: what {function} is for does not work")
             continue
         getattr(inner, setter)(ctypes.cast(getattr(_lib, function), ctypes.c_void_p).value)
@@ -78,18 +107,18 @@ def use(strategy=None, config=None, trace=None, stats=None, poison=None, device=
     return allocator
 
 
-def _loaded():
+def _loaded() -> ctypes.CDLL:
     if _lib is None:
         raise RuntimeError("vramyard: call use() first")
     return _lib
 
 
-def stats():
+def stats() -> dict[str, Any]:
     """Return the statistics, as docs/pytorch.md lists them."""
     return json.loads(_loaded().vramyard_stats_json())
 
 
-def dump_trace(path=""):
+def dump_trace(path: Path = "") -> None:
     """Write the trace so far, to the file of VRAMYARD_TRACE without a path."""
-    if _loaded().vramyard_dump_trace(str(path).encode()) != 0:
-        raise RuntimeError(_lib.vramyard_last_error().decode())
+    if _loaded().vramyard_dump_trace(os.fspath(path).encode()) != 0:
+        raise RuntimeError(_loaded().vramyard_last_error().decode())

@@ -9,6 +9,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/vramyard/vramyard/device/cuda/cudatest"
 	"github.com/vramyard/vramyard/harness/trace"
 	"github.com/vramyard/vramyard/strategies"
 )
@@ -28,7 +29,7 @@ func TestPythonHelper(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "run.trace")
 	here, err := os.Getwd()
 	require.NoError(t, err)
-	c := exec.Command(interpreter, "testdata/fake/use.py", path, filepath.Join(dir, "libvramyard.so"))
+	c := exec.Command(interpreter, "testdata/fake/use.py", path, filepath.Join(dir, "libvramyard.so"), cudatest.Build(t))
 	c.Env = append(os.Environ(), "PYTHONDONTWRITEBYTECODE=1",
 		"PYTHONPATH="+filepath.Join(here, "../../python")+":"+filepath.Join(here, "testdata/fake"))
 	out, err := c.CombinedOutput()
@@ -47,6 +48,14 @@ func TestTrainingScript(t *testing.T) {
 	out, err := c.CombinedOutput()
 	require.NoError(t, err, "%s", out)
 	require.Contains(t, string(out), "--compare")
+	for want, args := range map[string][]string{
+		"want at least 1": {"--steps", "0"}, "--compare wants --strategy": {"--compare"}, "--poison want --strategy": {"--poison"},
+		"are of one run": {"--all", "--trace", "x"},
+	} {
+		out, err := exec.Command(python(t), append([]string{script}, args...)...).CombinedOutput()
+		require.Error(t, err)
+		require.Contains(t, string(out), want)
+	}
 	text, err := os.ReadFile(script)
 	require.NoError(t, err)
 	list := regexp.MustCompile(`(?s)STRATEGIES = \[(.*?)\]`).FindSubmatch(text)

@@ -80,7 +80,17 @@ def main():
     p.add_argument("--one-stream", action="store_true", help="copy on the stream that computes")
     p.add_argument("--compare", action="store_true", help="compare the losses with those of PyTorch's own allocator")
     p.add_argument("--all", action="store_true", help="compare every strategy")
+    p.add_argument("--list", action="store_true", help="name the strategies of --all, and do nothing")
     arguments = p.parse_args()
+    if arguments.list:
+        print("\n".join(STRATEGIES))
+        return 0
+    if arguments.steps < 1:
+        p.error("--steps: want at least 1")
+    if (arguments.compare or arguments.all) and (arguments.trace or arguments.stats):
+        p.error("--trace and --stats are of one run, not of those of --compare and --all")
+    if arguments.strategy is None and (arguments.trace or arguments.stats or arguments.poison) and not arguments.all:
+        p.error("--trace, --stats and --poison want --strategy")
     os.environ.setdefault("CUBLAS_WORKSPACE_CONFIG", ":4096:8")  # without which cuBLAS is not deterministic
 
     if arguments.compare or arguments.all:

@@ -11,6 +11,35 @@ try:
     sys.exit("stats without use")
 except RuntimeError as e:
     assert "use() first" in str(e), e
+for wrong, words in (
+        (dict(strategy=7), "strategy: 7 is no text"),
+        (dict(config=object()), "not JSON serializable"),
+        (dict(library="/nowhere/libvramyard.so"), "no library /nowhere/libvramyard.so"),
+        (dict(library=sys.executable + ".not"), "no library"),
+        (dict(library=torch.__file__), "invalid ELF header"),
+        (dict(library=sys.argv[3]), "is no libvramyard.so of this version: it has no vramyard_alloc")):
+    try:
+        vramyard_torch.use(**wrong)
+        sys.exit(f"use({wrong})")
+    except (RuntimeError, TypeError, OSError) as e:
+        assert words in str(e), e
+assert "VRAMYARD_STRATEGY" not in os.environ, "what failed has changed the environment"
+vramyard_torch._BESIDE, path = vramyard_torch.pathlib.Path("/nowhere/libvramyard.so"), os.environ.pop("PATH")
+try:
+    vramyard_torch.use("caching")
+    sys.exit("a library out of nothing")
+except RuntimeError as e:
+    assert "cannot be built without go" in str(e), e
+os.environ["PATH"] = path
+record = torch._Inner.set_record_stream_fn
+del torch._Inner.set_record_stream_fn
+try:
+    vramyard_torch.use("caching", library=sys.argv[2])
+    sys.exit("a PyTorch without record_stream")
+except RuntimeError as e:
+    assert "memory is not safe" in str(e), e
+torch._Inner.set_record_stream_fn = record
+assert "VRAMYARD_STRATEGY" not in os.environ
 allocator = vramyard_torch.use("caching", config={"rules": "2.6"}, trace=sys.argv[1], device="sim:1GiB", library=sys.argv[2])
 assert os.environ["VRAMYARD_CONFIG"] == '{"rules": "2.6"}'
 held = [allocator.alloc(n, 0, None) for n in (1000, 5 << 20, 0)]
