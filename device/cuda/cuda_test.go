@@ -3,6 +3,7 @@ package cuda_test
 import (
 	"errors"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -24,6 +25,21 @@ func TestNoDriver(t *testing.T) {
 		}
 		if _, err := cuda.List(path); !errors.Is(err, cuda.ErrNoDriver) {
 			t.Errorf("listing the GPUs of the driver %s: %v, want ErrNoDriver", path, err)
+		}
+	}
+}
+
+// TestAStaticProgramIsPossible looks for what links to the C library among what the command imports with the tag nocuda.
+func TestAStaticProgramIsPossible(t *testing.T) {
+	for tags, want := range map[string]bool{"": true, "nocuda": false} {
+		c := exec.CommandContext(t.Context(), "go", "list", "-deps", "-tags", tags, "../../cmd/vramyard")
+		c.Env = append(os.Environ(), "CGO_ENABLED=0", "GOOS=linux", "GOARCH=amd64")
+		text, err := c.Output()
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := strings.Contains(string(text), "github.com/ebitengine/purego"); got != want {
+			t.Errorf("tags %q: links to the C library: %v, want %v", tags, got, want)
 		}
 	}
 }

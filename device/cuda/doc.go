@@ -4,6 +4,9 @@
 // imports this package builds and runs everywhere. Where there is no driver, [Open] and [List] answer
 // [ErrNoDriver] and say what was looked for.
 //
+// What loads the driver is linked to the C library, so a program on Linux is not static even without cgo. With the build tag
+// nocuda nothing loads it: there is no driver, and the program is static.
+//
 // # The device
 //
 // A [Device] is the primary context of one GPU, which is also that of the CUDA runtime and of PyTorch in the same

@@ -1,4 +1,4 @@
-//go:build !(linux && (amd64 || arm64)) && !(windows && amd64)
+//go:build nocuda || (!(linux && (amd64 || arm64)) && !(windows && amd64))
 
 package cuda
 
@@ -10,7 +10,7 @@ import (
 // defaultDriver names what there is not.
 const defaultDriver = "a CUDA driver"
 
-var errPlatform = errors.New("there is none for " + runtime.GOOS + "/" + runtime.GOARCH)
+var errPlatform = errors.New("this program was built for " + runtime.GOOS + "/" + runtime.GOARCH + ", or with -tags nocuda, and loads none")
 
 func openLibrary(string) (uintptr, error) { return 0, errPlatform }
 
