@@ -113,6 +113,10 @@ func (c Config) withDefaults() (Config, error) {
 //
 // Precondition: no field that has a default is zero.
 func (c Config) judge() error {
+	var tables []string
+	for _, t := range CostTables() {
+		tables = append(tables, string(t))
+	}
 	for _, f := range []struct {
 		name  string
 		value string
@@ -121,7 +125,7 @@ func (c Config) judge() error {
 		{"policy", string(c.Policy), []string{string(FirstFit), string(Bump), string(TopDown)}},
 		{"memory", string(c.Memory), []string{string(Counted), string(Placed), string(Filled)}},
 		{"clock", string(c.Clock), []string{string(Drained), string(Timed)}},
-		{"costs", string(c.Costs), []string{string(Published), string(NoCosts)}},
+		{"costs", string(c.Costs), tables},
 	} {
 		if !slices.Contains(f.want, f.value) {
 			return fmt.Errorf("simulated device: %s %q: want one of %q", f.name, f.value, f.want)

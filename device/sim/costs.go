@@ -84,7 +84,27 @@ func (t CostTable) table() *Costs {
 	case NoCosts:
 		return &noCosts
 	}
+	for i := range measured {
+		if measured[i].name == t {
+			return &measured[i].costs
+		}
+	}
 	return nil
+}
+
+// measuredCosts is a table that was measured on one card.
+type measuredCosts struct {
+	name  CostTable // of the result in docs/results that it is made of
+	costs Costs
+}
+
+// CostTables returns the names of all tables: [Published], [NoCosts], and those that were measured on one card each.
+func CostTables() []CostTable {
+	all := []CostTable{Published, NoCosts}
+	for _, m := range measured {
+		all = append(all, m.name)
+	}
+	return all
 }
 
 var noCosts Costs
