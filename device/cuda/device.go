@@ -395,3 +395,15 @@ func (d *Device) MemoryInfo() (free, total device.Size, err error) {
 	}
 	return free, total, d.book(device.CallMemoryInfo, err)
 }
+
+// Crossing makes n calls of cuDriverGetVersion, which does nothing on the GPU, and returns how long they took: what it costs to get
+// into the driver and back, which is in the time of every call.
+func (d *Device) Crossing(n int) (time.Duration, error) {
+	start := time.Now()
+	for range n {
+		if err := d.call(fnDriverGetVersion, d.answer()); err != nil {
+			return 0, err
+		}
+	}
+	return time.Since(start), nil
+}

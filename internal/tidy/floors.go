@@ -95,6 +95,7 @@ var rooms = []room{
 	{dir: "props/check", floor: 41, never: []string{"strategies"}},
 	{dir: "cmd", floor: 50},
 	{dir: "examples", floor: 50},
+	{dir: "benchmarks/gpu", floor: 50},
 }
 
 // notForStrategies is what lies in internal for other rooms.

@@ -6,7 +6,8 @@
 // STANDIN_INIT, an error that cuInit returns, STANDIN_PLAIN_MAPPINGS=1 for one that has neither virtual memory nor
 // pools by its attributes; STANDIN_LIE for a card that is broken, always in the same way: "lost-write" (a word that is set
 // 256 times or more is not), "granularity" (one is told that is too fine), "overlap" (what is taken after the first
-// allocation lies in that), "free" (an allocation above 1 MiB cannot be given back).
+// allocation lies in that), "free" (an allocation above 1 MiB cannot be given back); STANDIN_FAIL=cuMemMap:3:999:2 for one whose
+// cuMemMap fails twice with 999, first at its third call.
 #define _GNU_SOURCE
 #include <pthread.h>
 #include <stdarg.h>
@@ -177,6 +178,8 @@ CUresult cuInit(unsigned flags) {
 	if ((v = getenv("STANDIN_MEMORY"))) total = strtoull(v, NULL, 10);
 	if ((v = getenv("STANDIN_VERSION"))) version = atoi(v);
 	if ((v = getenv("STANDIN_LIE"))) lie = v;
+	if ((v = getenv("STANDIN_FAIL")) && sscanf(v, "%63[^:]:%ld:%ld:%ld", fail_name, &fail_nth, &fail_code, &fail_count) != 4)
+		REFUSE("STANDIN_FAIL=%s", v);
 	for (int i = 0; i < MAX_GPUS; i++) {
 		contexts[i].gpu = i;
 		default_pools[i] = (struct pool){.magic = 0x9001, .gpu = i, .flags = {0, 1, 1, 1}};

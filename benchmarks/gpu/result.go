@@ -1,0 +1,190 @@
+package main
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"strings"
+
+	"github.com/vramyard/vramyard/device"
+	"github.com/vramyard/vramyard/internal/outfile"
+)
+
+// schema names the form of a [Result].
+const schema = "vramyard-gpu/1"
+
+// Result is what a run found, the file result.json. Sizes are bytes, times nanoseconds unless their names say otherwise.
+type Result struct {
+	Schema  string  `json:"schema"`  // its form
+	Started string  `json:"started"` // UTC, RFC 3339
+	Seconds float64 `json:"seconds"` // the whole run
+	// Commit is that of the repository that the bundle was made of, with "-dirty" if files differed from it.
+	Commit  string  `json:"commit"`
+	Machine Machine `json:"machine"` // where it ran
+	// StandIn says that the driver was the one of the tests: nothing here was measured on a card.
+	StandIn bool   `json:"stand_in"`
+	Parts   []Part `json:"parts"` // in the order in which they ran
+
+	Suite       *Suite     `json:"suite,omitempty"`       // of the part suite
+	Timing      *Timing    `json:"timing,omitempty"`      // of the part timing
+	Conformance []Checked  `json:"conformance,omitempty"` // by strategy
+	Training    *Training  `json:"training,omitempty"`    // of the part training
+	Snapshots   []Snapshot `json:"snapshots,omitempty"`   // that were recorded
+}
+
+// Machine is where it ran.
+type Machine struct {
+	System     string      `json:"system"`             // operating system and architecture
+	Cores      int         `json:"cores"`              // that the program may use
+	GPU        string      `json:"gpu"`                // the driver's name of it; "" if there is none
+	Memory     device.Size `json:"memory_bytes"`       // of the GPU
+	Capability string      `json:"capability"`         // compute capability
+	CUDA       string      `json:"cuda"`               // version that the driver is for
+	Driver     string      `json:"driver"`             // version of the driver; "" if the system does not tell
+	NoGPU      string      `json:"no_gpu,omitempty"`   // why there is none
+	Python     string      `json:"python"`             // version; "" if there is none
+	Torch      string      `json:"torch"`              // version of PyTorch; "" if there is none
+	TorchCUDA  string      `json:"torch_cuda"`         // version of CUDA that PyTorch was built for
+	NoTorch    string      `json:"no_torch,omitempty"` // why PyTorch cannot be used
+}
+
+// State is how a part ended.
+type State string
+
+// The states.
+const (
+	Held    State = "held"    // it ran to its end, and all is as it should be
+	Failed  State = "failed"  // something is not as it should be
+	Late    State = "late"    // its time was over before its end
+	Skipped State = "skipped" // something that it needs is not there
+)
+
+// Part is one part of a run.
+type Part struct {
+	Name    string  `json:"name"`             // as the program names it
+	State   State   `json:"state"`            // how it ended
+	Reason  string  `json:"reason,omitempty"` // one line, unless it held
+	Seconds float64 `json:"seconds"`          // how long it took
+}
+
+// Suite is what the conformance suite of devices said.
+type Suite struct {
+	Passed int `json:"passed"` // tests and their parts
+	Failed int `json:"failed"` // likewise
+	// Left lists tests that were not made, with the reason each gave.
+	Left []string `json:"left_out"`
+}
+
+// Checked is a strategy on the GPU.
+type Checked struct {
+	Strategy  string `json:"strategy"`         // name and preset
+	State     State  `json:"state"`            // how it ended
+	Sequences int    `json:"sequences"`        // of calls, for which every invariant held
+	Reason    string `json:"reason,omitempty"` // one line, unless it held
+}
+
+// Training is a model trained on each strategy.
+type Training struct {
+	Steps  int    `json:"steps"`      // of each training without poison
+	Repeat bool   `json:"repeats"`    // PyTorch's own allocator gave the same losses twice
+	First  string `json:"first_loss"` // hexadecimal, as all losses are compared
+	Last   string `json:"last_loss"`  // likewise
+	Runs   []Run  `json:"runs"`       // in their order
+}
+
+// Run is a training on one strategy.
+type Run struct {
+	Strategy string      `json:"strategy"`            // name and preset
+	Poison   bool        `json:"poison"`              // freed memory was filled
+	Steps    int         `json:"steps"`               // that were trained
+	State    State       `json:"state"`               // how it ended
+	Reason   string      `json:"reason,omitempty"`    // one line, unless it held
+	Blocks   uint64      `json:"blocks"`              // granted
+	Peak     device.Size `json:"peak_reserved_bytes"` // most held of the GPU
+	Filled   uint64      `json:"poison_filled"`       // blocks that were filled when they were freed
+	Compared uint64      `json:"poison_compared"`     // pieces of freed memory that were looked at when they were used again
+	Stale    uint64      `json:"poison_violations"`   // of them, that somebody had written
+	Blind    bool        `json:"poison_blind"`        // memory was seen at two addresses, so the rest was not looked at
+}
+
+// Snapshot is a memory snapshot of PyTorch.
+type Snapshot struct {
+	File    string `json:"file"`   // in the folder of the result
+	What    string `json:"what"`   // the program, in a line
+	Steps   int    `json:"steps"`  // of the program
+	Seed    int    `json:"seed"`   // of weights and inputs
+	Events  int    `json:"events"` // in the history
+	Frames  bool   `json:"frames"` // has the calls of each allocation
+	Bytes   int64  `json:"bytes"`  // of the file
+	SHA256  string `json:"sha256"` // of the file
+	Settled string `json:"verify"` // what "vramyard verify" said of it, its last line
+}
+
+// held reports whether every part ran and held.
+func (r *Result) held() bool {
+	for _, p := range r.Parts {
+		if p.State != Held {
+			return false
+		}
+	}
+	return len(r.Parts) == len(parts())
+}
+
+// part returns the part with a name, nil if it did not come to it.
+func (r *Result) part(name string) *Part {
+	for i := range r.Parts {
+		if r.Parts[i].Name == name {
+			return &r.Parts[i]
+		}
+	}
+	return nil
+}
+
+// slug returns the name of the result in the repository: card and day, in small letters.
+func (r *Result) slug() string {
+	clean := func(c rune) rune {
+		switch {
+		case c >= 'a' && c <= 'z', c >= '0' && c <= '9':
+			return c
+		}
+		return '-'
+	}
+	name := strings.TrimPrefix(strings.ToLower(r.Machine.GPU), "nvidia ")
+	day, _, _ := strings.Cut(r.Started, "T")
+	return strings.Map(clean, name+"-"+day)
+}
+
+// write writes the result.
+func (r *Result) write(w io.Writer) error {
+	e := json.NewEncoder(w)
+	e.SetEscapeHTML(false)
+	e.SetIndent("", "  ")
+	return e.Encode(r)
+}
+
+// save writes the result to a file, whole or not at all.
+func (r *Result) save(path string) error { return outfile.Write(path, nil, r.write) }
+
+// errResult is the error for a file that is no result.
+var errResult = errors.New("is no " + schema)
+
+// readResult reads the file of a result. Fields that are not known are errors.
+func readResult(path string) (*Result, error) {
+	f, err := os.Open(path)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	d := json.NewDecoder(f)
+	d.DisallowUnknownFields()
+	var r Result
+	if err := d.Decode(&r); err != nil {
+		return nil, fmt.Errorf("%s: %w", path, err)
+	}
+	if r.Schema != schema || r.Started == "" || len(r.Parts) == 0 {
+		return nil, fmt.Errorf("%s: %w", path, errResult)
+	}
+	return &r, nil
+}

@@ -1,0 +1,231 @@
+package main
+
+import (
+	"encoding/json"
+	"errors"
+	"flag"
+	"fmt"
+	"io"
+	"slices"
+	"time"
+
+	"github.com/vramyard/vramyard/device"
+	"github.com/vramyard/vramyard/device/cuda"
+	"github.com/vramyard/vramyard/internal/outfile"
+)
+
+// timeCommand is what run calls this program with to have the calls timed, in a process that may die.
+const timeCommand = "time-calls"
+
+// Timing is what calls of the driver cost.
+type Timing struct {
+	// Complete says that every course was run. Of those that were, all figures stand.
+	Complete bool `json:"complete"`
+	// Crossing is an empty call of the driver, median of rounds of a thousand: it is in every figure.
+	Crossing    uint64      `json:"crossing_ns"`
+	Granularity device.Size `json:"granularity_bytes"` // of virtual memory, 0 if there is none
+	Largest     device.Size `json:"largest_bytes"`     // that was asked for
+	Warmup      int         `json:"warmup"`            // rounds of each course that are not counted
+	Calls       []Timed     `json:"calls"`             // in the order of the courses
+	Left        []Left      `json:"left_out"`          // what could not be timed
+}
+
+// Timed is one kind of call with one size.
+type Timed struct {
+	Call string      `json:"call"`        // its kind, as package device names it
+	Size device.Size `json:"size_bytes"`  // that the call is about; 0 if it is about none
+	Of   device.Size `json:"piece_bytes"` // of a mapping, where several make up the size; 0 if it is one
+	Form string      `json:"form"`        // "warm": from a pool that has the memory, "cold": from one that has not
+	// Count is how many calls were counted.
+	Count int `json:"count"`
+	// Driver is the call, or calls, of the driver alone.
+	Driver Spread `json:"driver"`
+	// Ours is the method of device/cuda from entry to return: context, bookkeeping and account included.
+	Ours Spread `json:"with_us"`
+}
+
+// Spread sums up durations, in nanoseconds: each figure is one that was measured.
+type Spread struct {
+	Median uint64 `json:"median_ns"` // half took at most so long
+	P10    uint64 `json:"p10_ns"`    // a tenth took at most so long
+	P90    uint64 `json:"p90_ns"`    // nine tenths took at most so long
+}
+
+// Left is a size that was not timed.
+type Left struct {
+	Course string      `json:"course"`     // the calls that belong together
+	Size   device.Size `json:"size_bytes"` // that they were about
+	Reason string      `json:"reason"`     // what the driver said
+	// Memory says that the GPU had not so much, which is no mistake.
+	Memory bool `json:"out_of_memory"`
+}
+
+// What a course is given.
+const (
+	warmup     = 3   // rounds that are not counted
+	mostRounds = 200 // that are
+	fewest     = 5   // that are, even if it takes longer than it should
+)
+
+// timeAll times calls on cuda:0 and writes what came out so far after each course.
+func timeAll(args []string) error {
+	var path string
+	var budget time.Duration
+	largest := 8 * device.GiB
+	fl := flag.NewFlagSet(timeCommand, flag.ContinueOnError)
+	fl.SetOutput(io.Discard)
+	fl.StringVar(&path, "out", "", "")
+	fl.DurationVar(&budget, "budget", time.Minute, "")
+	fl.Func("largest", "", func(text string) (err error) { largest, err = device.ParseSize(text); return err })
+	if err := fl.Parse(args); err != nil {
+		return err
+	}
+	d, err := cuda.Open(cuda.Config{})
+	if err != nil {
+		return err
+	}
+	defer d.Close() // it has nothing
+	t := Timing{Warmup: warmup, Granularity: d.Granularity(), Calls: []Timed{}, Left: []Left{}}
+	if t.Largest, err = bounded(d, largest); err != nil {
+		return err
+	}
+	if t.Crossing, err = crossing(d); err != nil {
+		return err
+	}
+	all := courses(d, t.Largest)
+	for i, c := range all {
+		c.run(&t, budget/time.Duration(len(all)))
+		t.Complete = i == len(all)-1
+		if err := outfile.Write(path, nil, func(w io.Writer) error { return json.NewEncoder(w).Encode(&t) }); err != nil {
+			return err
+		}
+	}
+	for _, l := range t.Left {
+		if !l.Memory {
+			return fmt.Errorf("%s of %v: %s", l.Course, l.Size, l.Reason)
+		}
+	}
+	return nil
+}
+
+// bounded returns n, or what a course may take of the GPU: it holds at most twice what it is about, and a driver
+// keeps some of what it was given back for a while.
+func bounded(d *cuda.Device, n device.Size) (device.Size, error) {
+	free, _, err := d.MemoryInfo()
+	if err != nil {
+		return 0, err
+	}
+	return min(n, free/8), nil
+}
+
+// crossing returns what an empty call costs.
+func crossing(d *cuda.Device) (uint64, error) {
+	const calls = 1000
+	var all []time.Duration
+	for range warmup + 9 {
+		took, err := d.Crossing(calls)
+		if err != nil {
+			return 0, err
+		}
+		all = append(all, took/calls)
+	}
+	return spread(all[warmup:]).Median, nil
+}
+
+// key is what is timed apart.
+type key struct {
+	call     device.Call
+	size, of device.Size
+	form     string
+}
+
+// durations are the calls of one key.
+type durations struct {
+	key
+	driver, ours []time.Duration
+}
+
+// meter times the calls of a course.
+type meter struct {
+	*cuda.Device
+	counts bool // this round does
+	all    []durations
+}
+
+// time makes a call about size bytes. An error is passed on.
+func (m *meter) time(c device.Call, size device.Size, f func() error) error {
+	return m.timed(key{call: c, size: size}, f)
+}
+
+// timed is time with all that tells calls apart.
+func (m *meter) timed(k key, f func() error) error {
+	before := m.Usage().Times[k.call]
+	start := time.Now()
+	err := f()
+	ours := time.Since(start)
+	if err != nil || !m.counts {
+		return err
+	}
+	i := slices.IndexFunc(m.all, func(d durations) bool { return d.key == k })
+	if i < 0 {
+		i, m.all = len(m.all), append(m.all, durations{key: k})
+	}
+	m.all[i].driver = append(m.all[i].driver, time.Duration(m.Usage().Times[k.call]-before))
+	m.all[i].ours = append(m.all[i].ours, ours)
+	return nil
+}
+
+// course is one way to make calls.
+type course struct {
+	name string
+	size device.Size
+	// begin gets ready, and returns what is done again and again. It holds nothing between rounds that was not there before.
+	begin func(m *meter) (round func() error, err error)
+}
+
+// run times the calls of the course on a device of its own, so that what it leaves behind when something goes wrong is
+// given back.
+func (c *course) run(t *Timing, budget time.Duration) {
+	m := &meter{}
+	err := c.rounds(m, budget)
+	if err != nil {
+		t.Left = append(t.Left, Left{c.name, c.size, err.Error(), errors.Is(err, device.ErrOutOfMemory)})
+		return
+	}
+	for _, d := range m.all {
+		t.Calls = append(t.Calls, Timed{
+			Call: d.call.String(), Size: d.size, Of: d.of, Form: d.form, Count: len(d.ours), Driver: spread(d.driver), Ours: spread(d.ours),
+		})
+	}
+}
+
+// rounds makes the rounds of the course.
+func (c *course) rounds(m *meter, budget time.Duration) (err error) {
+	if m.Device, err = cuda.Open(cuda.Config{}); err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, m.Close()) }()
+	round, err := c.begin(m)
+	if err != nil {
+		return err
+	}
+	start := time.Now()
+	for n := range warmup + mostRounds {
+		if m.counts = n >= warmup; n >= warmup+fewest && time.Since(start) > budget {
+			break
+		}
+		if err := round(); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// spread sums durations up. They are sorted by it.
+//
+// Precondition: there is one.
+func spread(all []time.Duration) Spread {
+	slices.Sort(all)
+	at := func(percent int) uint64 { return uint64(all[(len(all)*percent+99)/100-1]) } // the nearest rank
+	return Spread{Median: at(50), P10: at(10), P90: at(90)}
+}
