@@ -16,7 +16,7 @@ import (
 )
 
 var (
-	flagTests = flag.Int("props.tests", 2000,
+	flagTests = flag.Int("props.tests", 1000,
 		"sequences of operations for each subject; many subjects share them, each has a quarter at least, as with -short")
 	flagOps  = flag.Int("props.ops", 100, "operations in a sequence")
 	flagSeed = flag.Int64("props.seed", 1, "seed of the first sequence; each next one has the next seed")
@@ -58,7 +58,7 @@ func Run(t *testing.T, subjects ...props.Subject) {
 }
 
 // enough is how many sequences have to show that an exception is needed.
-const enough = 500
+const enough = 250
 
 // runOne runs the subtests of one of so many subjects.
 func runOne(t *testing.T, s props.Subject, subjects int) {
