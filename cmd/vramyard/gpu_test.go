@@ -14,6 +14,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"github.com/vramyard/vramyard/device/cuda"
 	"github.com/vramyard/vramyard/device/cuda/cudatest"
 )
 
@@ -144,6 +145,15 @@ func TestCheckRunsOnAGPU(t *testing.T) {
 	status, _, errs = run("check", "--strategies", "caching", "--device", "cuda:0:100MiB")
 	assert.Equal(t, 1, status)
 	assert.Equal(t, "vramyard: --device: caching@160MiB is checked on a device of 160MiB, and cuda:0 has 100MiB free\n", errs)
+}
+
+// TestCheckRunsOnTheGPU checks strategies on a real one, where there is one.
+func TestCheckRunsOnTheGPU(t *testing.T) {
+	if list, err := cuda.List(""); err != nil || len(list.GPUs) == 0 {
+		t.Skipf("no GPU: %v", err)
+	}
+	status, out, errs := command(t, "check", "--strategies", "caching,caching:expandable,vmm,stitch,async,tlsf:growth", "--device", "cuda:0", "--tests", "3")
+	assert.Equal(t, exitDone, status, "%s\n%s", out, errs)
 }
 
 // TestPluginsRunOnAGPU runs allocators of others over the stand-in for the driver, by each command that takes a GPU.

@@ -3,6 +3,7 @@ package mirror
 import (
 	"errors"
 	"fmt"
+	"slices"
 
 	"github.com/vramyard/vramyard/device"
 	"github.com/vramyard/vramyard/internal/addrlist"
@@ -167,14 +168,9 @@ var classes = [...]error{
 	device.ErrBusy, device.ErrInvalid, device.ErrOutOfMemory, device.ErrUnsupported,
 }
 
-// class returns the error of package device that an error is, or the error itself.
-func class(err error) error {
-	for _, c := range classes {
-		if errors.Is(err, c) {
-			return c
-		}
-	}
-	return err
+// class returns which of the classes an error is of, -1 for none, and success.
+func class(err error) int {
+	return slices.IndexFunc(classes[:], func(c error) bool { return errors.Is(err, c) })
 }
 
 // answer returns an error in words.
@@ -187,7 +183,7 @@ func answer(err error) string {
 
 // same compares two answers, and reports whether both are success.
 func (d *Device) same(model, card error, format string, args ...any) bool {
-	if class(model) != class(card) {
+	if class(model) != class(card) || (model == nil) != (card == nil) {
 		d.note("%s: the model answers %q, the card %q", fmt.Sprintf(format, args...), answer(model), answer(card))
 		return false
 	}

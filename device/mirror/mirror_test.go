@@ -61,6 +61,25 @@ func TestAMirrorIsADevice(t *testing.T) {
 	suite(t, func(t testing.TB, _ int) mirror.Card { return newSecond(t) }, "")
 }
 
+// besideCUDA runs the suite over mirrors of the first GPUs that a driver shows.
+func besideCUDA(t *testing.T, driver string, gpus int) {
+	t.Helper()
+	suite(t, func(t testing.TB, ordinal int) mirror.Card {
+		d, err := cuda.Open(cuda.Config{Driver: driver, Ordinal: ordinal % gpus, Limit: model.Capacity})
+		require.NoError(t, err)
+		return d
+	}, `the model answers "done", the card "unsupported operation"`) // handles are mapped from their start only
+}
+
+// TestOnTheGPU has a real card beside the model, where there is one.
+func TestOnTheGPU(t *testing.T) {
+	list, err := cuda.List("")
+	if err != nil || len(list.GPUs) == 0 {
+		t.Skipf("no GPU: %v", err)
+	}
+	besideCUDA(t, "", len(list.GPUs))
+}
+
 func TestACardIsAsTheModel(t *testing.T) {
 	for name, without := range map[string][]cudatest.Part{
 		"all": nil, "plain": {cudatest.Virtual, cudatest.Pools},
@@ -68,11 +87,7 @@ func TestACardIsAsTheModel(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			driver := cudatest.Build(t, without...)
 			cudatest.Steer(t, driver)
-			suite(t, func(t testing.TB, ordinal int) mirror.Card {
-				d, err := cuda.Open(cuda.Config{Driver: driver, Ordinal: ordinal, Limit: model.Capacity})
-				require.NoError(t, err)
-				return d
-			}, `the model answers "done", the card "unsupported operation"`) // handles are mapped from their start only
+			besideCUDA(t, driver, 2)
 		})
 	}
 }
