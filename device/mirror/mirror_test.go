@@ -278,3 +278,32 @@ func TestWhatACardDoesOtherwiseIsNoted(t *testing.T) {
 		require.Equal(t, asked, d.CardCalls(), "the card is not asked any more")
 	}
 }
+
+// TestTheModelHasTheRoomOfACard asks for more alignment and more addresses than cards have, with a card and alone.
+func TestTheModelHasTheRoomOfACard(t *testing.T) {
+	d := mirror.New(newSim(t, model), newSecond(t), mirror.Options{Room: 4 * device.MiB})
+	vm, ok := device.VirtualMemoryOf(d.Alone(newSim(t, model)))
+	require.True(t, ok)
+	for _, v := range []device.VirtualMemory{d, vm} {
+		of := v.(device.Device)
+		first, err := of.Reserve(1000, 4*device.MiB)
+		require.NoError(t, err)
+		_, err = of.Reserve(1000, 1024)
+		require.ErrorIs(t, err, device.ErrOutOfMemory, "the first took all room")
+		require.NoError(t, of.Release(first.Addr))
+		_, err = of.Reserve(1000, 1024)
+		require.NoError(t, err)
+		for range 2 {
+			_, err = v.ReserveRange(2*device.TiB, 0, 0)
+			require.NoError(t, err)
+		}
+		_, err = v.ReserveRange(v.Granularity(), 0, 0)
+		require.ErrorIs(t, err, device.ErrOutOfMemory)
+		_, err = v.ReserveRange(1, 0, 0)
+		require.ErrorIs(t, err, device.ErrGranularity)
+		u := of.Usage()
+		require.EqualValues(t, 1, u.Calls[device.CallReserve].Failed)
+		require.EqualValues(t, 2, u.Calls[device.CallReserveRange].Failed)
+	}
+	require.NoError(t, d.Settle())
+}

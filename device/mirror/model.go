@@ -5,6 +5,10 @@ import "github.com/vramyard/vramyard/device"
 // plain in bytes is the alignment that a card gives any region by itself.
 const plain device.Size = 512
 
+// space in bytes is how much of ranges there is at once, and the most that one is aligned to. A card has addresses of
+// 47 bits and shares them with the process; a simulated device has 56.
+const space = 4 * device.TiB
+
 // modelled is a simulated device with the capabilities of a card, on which an alignment of a region costs what it costs
 // on the card: as many bytes beside the region, of those that the card has beyond the capacity.
 type modelled struct {
@@ -12,7 +16,7 @@ type modelled struct {
 	card    device.Device
 	room    device.Size // left for alignments
 	costs   map[device.Addr]device.Size
-	refused uint64 // regions
+	refused device.Calls
 }
 
 // newModelled returns a device like a card with so much room.
@@ -28,8 +32,21 @@ func (m *modelled) Has(c device.Capability) bool {
 // Usage implements [device.Device]; what was refused here is counted.
 func (m *modelled) Usage() device.Usage {
 	u := m.Forwarder.Usage()
-	u.Calls[device.CallReserve].Failed += m.refused
+	for c, n := range m.refused {
+		u.Calls[c].Failed += n.Failed
+	}
 	return u
+}
+
+// ReserveRange implements [device.VirtualMemory]. What is wrong is for the simulated device to say.
+func (m *modelled) ReserveRange(size, align device.Size, at device.Addr) (device.Region, error) {
+	right := size != 0 && (align == 0 || device.IsPowerOfTwo(align) && at.IsAligned(align)) &&
+		(size|device.Size(at))&(m.Granularity()-1) == 0
+	if right && (size > space || align > space || m.Forwarder.Usage().Space > space-size) {
+		m.refused[device.CallReserveRange].Failed++
+		return device.Region{}, device.ErrOutOfMemory
+	}
+	return m.Forwarder.ReserveRange(size, align, at)
 }
 
 // Reserve implements [device.Source].
@@ -39,7 +56,7 @@ func (m *modelled) Reserve(size, align device.Size) (device.Region, error) {
 		costs = align
 	}
 	if size != 0 && costs > m.room {
-		m.refused++
+		m.refused[device.CallReserve].Failed++
 		return device.Region{}, device.ErrOutOfMemory
 	}
 	r, err := m.Forwarder.Reserve(size, align)
