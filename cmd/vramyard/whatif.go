@@ -156,7 +156,7 @@ func (f *whatifFlags) write(stdout io.Writer, r *whatif.Result) error {
 		if f.jsonFile == "-" || f.csvFile == "-" {
 			return nil // standard output holds one thing
 		}
-		return outfile.Write("-", stdout, func(w io.Writer) error { return whatif.WriteText(w, r) })
+		return whatif.WriteText(stdout, r) // at once, so that no buffer hides the window
 	}
 	// Each file gets its name only when what is inside has succeeded.
 	withCSV := func() error {

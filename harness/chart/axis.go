@@ -109,6 +109,7 @@ func Log(title string, low, high float64) Axis {
 	first := int(math.Floor(math.Log10(a.Low)))
 	last := int(math.Ceil(math.Log10(a.High)))
 	few := math.Log10(a.High/a.Low) < 2.5
+	every := math.Log10(a.High/a.Low) < 0.75 // less than six times: 2 and 5 alone would leave one number or none
 	for e := first; e <= last; e++ {
 		for m := 1; m <= 9; m++ {
 			v := float64(m) * math.Pow(10, float64(e))
@@ -116,7 +117,7 @@ func Log(title string, low, high float64) Axis {
 				continue
 			}
 			t := Tick{Value: v}
-			if m == 1 || few && (m == 2 || m == 5) {
+			if m == 1 || few && (m == 2 || m == 5) || every {
 				t.Label = short(v)
 				if v >= 1e3 && a.High >= 1e4 { // like its neighbours
 					t.Label = power(v)

@@ -14,10 +14,10 @@ import (
 // below the table.
 var minor = []string{
 	"device calls", "device time", "metadata", "ext. frag.", "steps", "nodes", "spread", "waste", "× bound", "heap B", "range",
-	"operations", "sequences", "default", "worth trying", "peak reserved", "ns/op",
+	"operations", "sequences", "default", "worth trying", "peak reserved", "ns/op", "on the card",
 }
 
-// least is the room that the last column of a table keeps when it is folded, in columns.
+// least is the room that the first and the last column of a table keep when they are folded, in columns.
 const least = 24
 
 // Fitter is a writer for a terminal. Lines that are wider than the window are broken between words, but for those
@@ -34,6 +34,17 @@ type Fitter struct {
 // Fit returns a writer whose tables and sentences fit a window of so many columns. What it holds back, which is a
 // line that has not ended or a table, is written by Flush.
 func Fit(w io.Writer, width int) *Fitter { return &Fitter{w: w, width: width} }
+
+// Columns returns how wide lines of sentences may be that are written to w: as wide as the window, but no more than most.
+func Columns(w io.Writer, most int) int {
+	if f, ok := w.(interface{ columns() int }); ok {
+		return min(f.columns(), most)
+	}
+	return most
+}
+
+// columns returns the width of the window.
+func (f *Fitter) columns() int { return f.width }
 
 // Write implements [io.Writer].
 func (f *Fitter) Write(p []byte) (int, error) {
@@ -171,6 +182,9 @@ func fitted(lines []string, width int) string {
 	if d.width(kept) <= width {
 		return strings.Join(lines, "\n") + "\n"
 	}
+	if len(kept) > 2 {
+		d.foldFirst(d.width(kept) - width) // first: where words of the last column stand, a line begins a row
+	}
 	if len(kept) > 1 {
 		d.fold(d.width(kept) - width)
 	}
@@ -207,15 +221,80 @@ func (d *drawn) fold(by int) {
 			i++
 			continue
 		}
-		n := 1 // lines of this row: those that go on have nothing in front
-		for i+n < len(d.lines) && d.lines[i+n] != nil && strings.TrimSpace(d.lines[i+n][0]) == "" {
-			n++
-		}
+		n := d.linesOf(i)
 		folded = append(folded, foldRow(d.lines[i:i+n], room)...)
 		i += n
 	}
 	d.lines = folded
 	d.edges[last+1] = d.edges[last] + room + 1
+}
+
+// linesOf returns how many lines the row at a line has.
+func (d *drawn) linesOf(i int) int {
+	n := 1
+	for i+n < len(d.lines) && d.lines[i+n] != nil && goesOn(d.lines[i+n]) {
+		n++
+	}
+	return n
+}
+
+// foldFirst makes the first column narrower, as far as its longest word lets it.
+func (d *drawn) foldFirst(by int) {
+	was := d.edges[1] - d.edges[0] - 1
+	room := max(was-by, least+2)
+	for _, cells := range d.lines {
+		if cells != nil {
+			for word := range strings.FieldsSeq(cells[0]) {
+				room = max(room, text.StringWidthWithoutEscSequences(word)+2)
+			}
+		}
+	}
+	if by <= 0 || room >= was {
+		return
+	}
+	var folded [][]string
+	for i := 0; i < len(d.lines); {
+		if d.lines[i] == nil {
+			folded = append(folded, nil)
+			i++
+			continue
+		}
+		n := d.linesOf(i)
+		folded = append(folded, foldLabel(d.lines[i:i+n], room)...)
+		i += n
+	}
+	d.lines = folded
+	for i := range d.edges[1:] {
+		d.edges[i+1] -= was - room
+	}
+}
+
+// foldLabel returns the lines of a row whose first cell has so much room.
+func foldLabel(lines [][]string, room int) [][]string {
+	var words []string
+	for _, l := range lines {
+		words = append(words, strings.TrimSpace(l[0]))
+	}
+	labels := strings.Split(text.WrapSoft(strings.TrimSpace(strings.Join(words, " ")), room-2), "\n")
+	var rows [][]string
+	for i := range max(len(labels), len(lines)) {
+		row := make([]string, len(lines[0]))
+		for c := range row {
+			row[c] = strings.Repeat(" ", text.StringWidthWithoutEscSequences(lines[0][c]))
+			if i < len(lines) {
+				row[c] = lines[i][c]
+			}
+		}
+		label := ""
+		if i < len(labels) {
+			label = strings.TrimSpace(labels[i])
+		}
+		row[0] = " " + text.Pad(label, room-1, ' ')
+		if strings.TrimSpace(strings.Join(row, "")) != "" {
+			rows = append(rows, row)
+		}
+	}
+	return rows
 }
 
 // foldRow returns the lines of a row whose last cell has so much room.
@@ -225,7 +304,7 @@ func foldRow(lines [][]string, room int) [][]string {
 	for _, l := range lines {
 		words = append(words, strings.TrimSpace(l[last]))
 	}
-	texts := strings.Split(strings.TrimSuffix(wrapped("", strings.Join(words, " "), room-2, ""), "\n"), "\n")
+	texts := strings.Split(strings.TrimSuffix(wrapped("", strings.TrimSpace(strings.Join(words, " ")), room-2, ""), "\n"), "\n")
 	var rows [][]string
 	for i := range max(len(texts), len(lines)) {
 		row := make([]string, last+1)
@@ -317,7 +396,7 @@ func (d *drawn) list(width int) string {
 // goesOn reports whether a line of a table goes on with the row before: it has nothing in its first cell, or nothing
 // in any other, of which a table of names and values may have some.
 func goesOn(cells []string) bool {
-	return cells[0] == "" || len(cells) > 2 && strings.Join(cells[1:], "") == ""
+	return strings.TrimSpace(cells[0]) == "" || len(cells) > 2 && strings.TrimSpace(strings.Join(cells[1:], "")) == ""
 }
 
 // wrapped breaks a line between words, or within one that is longer than a line. The first line begins

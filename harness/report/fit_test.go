@@ -134,3 +134,31 @@ func TestSentencesAreBrokenBetweenWords(t *testing.T) {
 	assert.Equal(t, copied, fit(t, copied, 20, 1000), "what is to be copied stays in one line")
 	assert.Equal(t, "no end", fit(t, "no end", 20, 3))
 }
+
+// TestLongLabelsAreBroken folds a first column of words, whose rows go on below each other, and not within a word.
+func TestLongLabelsAreBroken(t *testing.T) {
+	var b strings.Builder
+	f := report.Fit(&b, 74)
+	_, err := io.WriteString(f, `┌──────────────────────────────────────────────────────────┬──────────────┬─────────────────────────────────────────┐
+│ setting                                                  │ min capacity │ notes                                   │
+├──────────────────────────────────────────────────────────┼──────────────┼─────────────────────────────────────────┤
+│ caching max_split_size_mb:1, roundup_power2_divisions:8, │    16.72 GiB │ as recorded, 23 OOMs on 16.00 GiB       │
+│ large_segment_size_mb:32                                 │              │                                         │
+│ slab                                                     │    14.03 GiB │                                         │
+└──────────────────────────────────────────────────────────┴──────────────┴─────────────────────────────────────────┘
+`)
+	require.NoError(t, err)
+	require.NoError(t, f.Flush())
+	assert.Equal(t, `┌─────────────────────────────┬──────────────┬───────────────────────────┐
+│ setting                     │ min capacity │ notes                     │
+├─────────────────────────────┼──────────────┼───────────────────────────┤
+│ caching                     │    16.72 GiB │ as recorded, 23 OOMs on   │
+│ max_split_size_mb:1,        │              │ 16.00 GiB                 │
+│ roundup_power2_divisions:8, │              │                           │
+│ large_segment_size_mb:32    │              │                           │
+│ slab                        │    14.03 GiB │                           │
+└─────────────────────────────┴──────────────┴───────────────────────────┘
+`, b.String())
+	assert.Equal(t, 74, report.Columns(f, 100))
+	assert.Equal(t, 100, report.Columns(&b, 100))
+}

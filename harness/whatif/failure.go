@@ -113,8 +113,8 @@ func momentOf(v *postmortem.Verdict) *Moment {
 	return m
 }
 
-// writeFailure writes why the request failed, and what the other settings did with it.
-func (r *Result) writeFailure(w io.Writer) error {
+// writeFailure writes why the request failed, and what the other settings did with it, in lines of at most so many columns.
+func (r *Result) writeFailure(w io.Writer, width int) error {
 	x := r.Explained
 	if x == nil {
 		return nil
@@ -131,12 +131,12 @@ func (r *Result) writeFailure(w io.Writer) error {
 			return err
 		}
 	}
-	_, err := io.WriteString(w, r.atFailure())
+	_, err := io.WriteString(w, r.atFailure(width))
 	return err
 }
 
-// atFailure lists what became of the request with each setting.
-func (r *Result) atFailure() string {
+// atFailure lists what became of the request with each setting, in lines of at most so many columns.
+func (r *Result) atFailure(width int) string {
 	var groups []string
 	labels := map[string][]string{}
 	for i := range r.Runs {
@@ -157,7 +157,7 @@ func (r *Result) atFailure() string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "\nWith other settings that request (event %d) would have been:\n", r.Explained.Event)
 	for _, g := range groups {
-		wrap(&b, "- ", g+": "+strings.Join(labels[g], "; "))
+		wrap(&b, width, "- ", g+": "+strings.Join(labels[g], "; "))
 	}
 	b.WriteString("\n")
 	return b.String()

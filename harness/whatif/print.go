@@ -27,11 +27,12 @@ const none = "—"
 // tried.
 func WriteText(w io.Writer, r *Result) error {
 	var b strings.Builder
+	width := report.Columns(w, textWidth)
 	first := len(r.Answer.Text) // sentences before what to export
 	if r.Answer.Verdict == Setting {
 		first = 1
 	}
-	wrap(&b, "", strings.Join(r.Answer.Text[:first], " "))
+	wrap(&b, width, "", strings.Join(r.Answer.Text[:first], " "))
 	if len(r.Answer.Environment) > 0 {
 		b.WriteString("\n")
 		for _, e := range r.Answer.Environment {
@@ -40,31 +41,31 @@ func WriteText(w io.Writer, r *Result) error {
 	}
 	if first < len(r.Answer.Text) {
 		b.WriteString("\n")
-		wrap(&b, "", strings.Join(r.Answer.Text[first:], " "))
+		wrap(&b, width, "", strings.Join(r.Answer.Text[first:], " "))
 	}
 	b.WriteString("\nHow sure:\n")
 	for _, s := range r.Answer.Sure {
-		wrap(&b, "- ", s)
+		wrap(&b, width, "- ", s)
 	}
 	b.WriteString("\n")
 	r.writeRecorded(&b)
 	if len(r.Runs) > 0 {
-		r.writeTable(&b)
+		r.writeTable(&b, width)
 		b.WriteString("\n")
 	}
-	if err := r.writeFailure(&b); err != nil {
+	if err := r.writeFailure(&b, width); err != nil {
 		return err
 	}
 	_, err := io.WriteString(w, strings.TrimRight(b.String(), "\n")+"\n")
 	return err
 }
 
-// wrap writes a paragraph in lines of at most textWidth columns, the first behind a mark and the
+// wrap writes a paragraph in lines of at most so many columns, the first behind a mark and the
 // others below its text.
-func wrap(b *strings.Builder, mark, paragraph string) {
+func wrap(b *strings.Builder, width int, mark, paragraph string) {
 	line := mark
 	for word := range strings.FieldsSeq(report.Printable(paragraph)) {
-		if len([]rune(line))+1+len([]rune(word)) > textWidth && len(line) > len(mark) {
+		if len([]rune(line))+1+len([]rune(word)) > width && len(line) > len(mark) {
 			b.WriteString(line + "\n")
 			line = strings.Repeat(" ", len(mark))
 		}
@@ -157,7 +158,7 @@ func Sheet(r *Result) report.Sheet {
 }
 
 // writeTable writes all that was tried.
-func (r *Result) writeTable(b *strings.Builder) {
+func (r *Result) writeTable(b *strings.Builder, width int) {
 	sheet := Sheet(r)
 	var names []any
 	columns := []table.ColumnConfig{{Number: 1, WidthMax: labelWidth, WidthMaxEnforcer: fold}}
@@ -179,7 +180,7 @@ func (r *Result) writeTable(b *strings.Builder) {
 	fmt.Fprintf(b, "%s\n", t.Render())
 	for i := range r.Runs {
 		if p := &r.Runs[i]; len(p.Same) > 0 {
-			wrap(b, "  ", "On this trace "+p.Label+" decides like "+strings.Join(p.Same, "; ")+".")
+			wrap(b, width, "  ", "On this trace "+p.Label+" decides like "+strings.Join(p.Same, "; ")+".")
 		}
 	}
 	if r.Points == 1 {
