@@ -281,7 +281,7 @@ func TestWhatACardDoesOtherwiseIsNoted(t *testing.T) {
 
 // TestTheModelHasTheRoomOfACard asks for more alignment and more addresses than cards have, with a card and alone.
 func TestTheModelHasTheRoomOfACard(t *testing.T) {
-	d := mirror.New(newSim(t, model), newSecond(t), mirror.Options{Room: 4 * device.MiB})
+	d := mirror.New(newSim(t, model), second{newSim(t, model)}, mirror.Options{Room: 4 * device.MiB}) // from top down there is 1 TiB
 	vm, ok := device.VirtualMemoryOf(d.Alone(newSim(t, model)))
 	require.True(t, ok)
 	for _, v := range []device.VirtualMemory{d, vm} {
