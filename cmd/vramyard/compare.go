@@ -98,6 +98,7 @@ func (f *compareFlags) run(cmd *cobra.Command, args []string) error {
 		return err
 	}
 	p := begin(cmd, stage{unit: "runs", total: int64(len(traces) * len(setups))})
+	o.Share = p.estimated
 	o.Replayed, o.Done = p.replayed, func(int, *compare.Run) { p.step() }
 	ctx, done := untilInterrupt(cmd)
 	r, err := compare.Compare(ctx, traces, setups, o)

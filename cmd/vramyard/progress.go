@@ -41,11 +41,12 @@ type progress struct {
 
 // stage is a part of the work that has a rate.
 type stage struct {
-	what        string // such as "reading x.csv"
-	unit        string // of what is counted; "bytes" are told with their units
-	done, total int64  // total is 0 if it is not known
-	events      int64  // replayed so far; 0 if they are not counted
-	quiet       bool   // nothing may be drawn while nothing is told
+	what        string  // such as "reading x.csv"
+	unit        string  // of what is counted; "bytes" are told with their units
+	done, total int64   // total is 0 if it is not known
+	events      int64   // replayed so far; 0 if they are not counted
+	share       float64 // of the work that is done, as far as it can be told before the first is done; 0 if it cannot
+	quiet       bool    // nothing may be drawn while nothing is told
 }
 
 // newProgress returns a progress on w, nil if that is no terminal that it can be drawn on.
@@ -107,6 +108,9 @@ func (p *progress) reached(done, total int64) {
 // step tells that one more is done.
 func (p *progress) step() { p.change(func(s *stage) { s.done++ }) }
 
+// estimated tells about how much of the work is done, 0 to 1.
+func (p *progress) estimated(share float64) { p.change(func(s *stage) { s.share = share }) }
+
 // replayed tells that so many events more were replayed.
 func (p *progress) replayed(events int) { p.change(func(s *stage) { s.events += int64(events) }) }
 
@@ -158,8 +162,12 @@ func (s *stage) line(took time.Duration) string {
 	if s.total > 0 || s.done > 0 {
 		parts[0] = strings.TrimSpace(s.what + " " + s.count())
 	}
-	if s.total > 0 && s.done > 0 {
-		left := time.Duration(float64(took) / float64(s.done) * float64(max(s.total-s.done, 0)))
+	share := s.share
+	if share == 0 && s.total > 0 {
+		share = float64(min(s.done, s.total)) / float64(s.total)
+	}
+	if share > 0 {
+		left := time.Duration(float64(took) * (1 - share) / share)
 		parts = append(parts, "about "+left.Round(time.Second).String()+" left")
 	} else {
 		parts = append(parts, "for "+took.Round(time.Second).String())

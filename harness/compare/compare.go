@@ -40,6 +40,8 @@ type Options struct {
 	// Replayed is called every now and then with how many events were replayed since, from many goroutines; nil
 	// for none.
 	Replayed func(events int)
+	// Share is called as often, with about how much of all runs is done, 0 to 1; nil for none.
+	Share func(done float64)
 	// Quick is for a search over many settings: one measuring replay without fragmentation,
 	// and an eighth of the probes below the minimum.
 	Quick bool
@@ -100,6 +102,7 @@ func Compare[S trace.Source](ctx context.Context, traces []S, setups []alloc.Set
 	// finished if the comparison is stopped.
 	places := make(chan struct{}, 2*cap(p.free))
 	prepared := make([]*replay.Prepared, len(traces))
+	known := newEstimate(traces, len(setups))
 	for n := range report.Runs {
 		i, j := n/len(setups), n%len(setups)
 		if o.Across {
@@ -118,11 +121,14 @@ func Compare[S trace.Source](ctx context.Context, traces []S, setups []alloc.Set
 				return nil, errs[k]
 			}
 		}
-		contest := NewContest(p, prepared[i], setups[j], o)
+		contest := NewContest(p, prepared[i], setups[j], o.estimated(known, k))
 		places <- struct{}{}
 		jobs.Go(func() {
 			defer func() { <-places }()
 			report.Runs[k], errs[k] = contest.Run(ctx)
+			if o.Share != nil {
+				o.Share(known.add(k, 0, true))
+			}
 			if o.Done != nil && errs[k] == nil {
 				o.Done(k, &report.Runs[k])
 			}
