@@ -46,7 +46,7 @@ func TestStrategyPages(t *testing.T) {
 	var traces []*trace.Trace
 	var prepared []*replay.Prepared
 	for _, tr := range recorded.All {
-		p, err := replay.Prepare(tr)
+		p, err := replay.Prepare(t.Context(), tr)
 		require.NoError(t, err)
 		traces, prepared = append(traces, tr), append(prepared, p)
 	}
