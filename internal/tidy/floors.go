@@ -78,6 +78,7 @@ var rooms = []room{
 	{dir: "harness/store", floor: 31, never: outsideHarness},
 	{dir: "harness/recorded", floor: 31, never: outsideHarness},
 	{dir: "harness/workload", floor: 31, never: outsideHarness},
+	{dir: "harness/remat", floor: 32, never: outsideHarness},
 	{dir: "harness/replay", floor: 32, never: outsideHarness},
 	{dir: "harness", floor: 33, never: outsideHarness},
 	{dir: "harness/tune", floor: 34, never: outsideHarness},

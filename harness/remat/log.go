@@ -1,0 +1,358 @@
+package remat
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"strconv"
+
+	"github.com/vramyard/vramyard/device"
+	"github.com/vramyard/vramyard/harness/trace"
+)
+
+// ReadFile reads a log from a file, compressed or not. Every error is a [*trace.Error] that names
+// the file and, where there is one, the line. Memory grows with the tensors of the log.
+func ReadFile(path string) (*Schedule, error) {
+	lines, err := trace.OpenLines(path)
+	if err != nil {
+		return nil, err
+	}
+	defer lines.Close()
+	return readLog(lines)
+}
+
+// Read is [ReadFile] for a stream. name is the file's name for messages.
+func Read(r io.Reader, name string) (*Schedule, error) {
+	lines, err := trace.NewLines(r, name)
+	if err != nil {
+		return nil, err
+	}
+	defer lines.Close()
+	return readLog(lines)
+}
+
+// reader lowers a log.
+type reader struct {
+	lines *trace.Lines
+	b     Builder
+	rec   record
+	begun bool             // the warm-up is over
+	names map[string]int32 // to indices of bound
+	bound []Tensor         // what each name means, in order of first definition
+}
+
+func readLog(lines *trace.Lines) (*Schedule, error) {
+	r := &reader{lines: lines, names: map[string]int32{}}
+	for {
+		more, err := r.next()
+		if err != nil {
+			return nil, err
+		}
+		if !more {
+			break
+		}
+		from := lines.Line()
+		if err := r.apply(); err != nil {
+			if _, placed := errors.AsType[*trace.Error](err); placed {
+				return nil, err
+			}
+			return nil, lines.Blame(from, err)
+		}
+	}
+	if !r.begun {
+		return nil, lines.Blame(0, errors.New("has no annotation START: all before it would be warm-up"))
+	}
+	for _, t := range r.bound {
+		if r.b.References(t) == 0 {
+			continue
+		}
+		if err := r.b.Pin(t); err != nil {
+			return nil, lines.Blame(0, err)
+		}
+	}
+	return r.b.Schedule(), nil
+}
+
+// next reads the next record; false at the end.
+func (r *reader) next() (bool, error) {
+	line, err := r.lines.Next()
+	if err != nil || line == nil {
+		return false, err
+	}
+	if err := r.rec.parse(line); err != nil {
+		return false, r.lines.Blame(r.lines.Line(), err)
+	}
+	k, ok := instructions[r.rec.instruction]
+	if !ok {
+		return false, r.lines.Blame(r.lines.Line(), fmt.Errorf("unknown INSTRUCTION %s", clip(r.rec.instruction)))
+	}
+	if lacks := k.need &^ r.rec.has; lacks != 0 {
+		return false, r.lines.Blame(r.lines.Line(), fmt.Errorf("%s without %s", r.rec.instruction, lowest(lacks)))
+	}
+	if odd := r.rec.has &^ (k.need | k.may | fInstruction); odd != 0 {
+		return false, r.lines.Blame(r.lines.Line(), fmt.Errorf("%s has no field %s", r.rec.instruction, lowest(odd)))
+	}
+	return true, nil
+}
+
+// lowest returns the name of the lowest field of a set.
+func lowest(set field) string {
+	for name, f := range fields { // one name has the bit
+		if f.bit == set&-set {
+			return name
+		}
+	}
+	return ""
+}
+
+// instructions says of each kind of line which fields it needs and which it may have.
+var instructions = map[string]struct{ need, may field }{
+	"ANNOTATE":  {fAnnotation, 0},
+	"CONSTANT":  {fName, 0},
+	"CALL":      {fResult | fName | fArgs | fTime, more},
+	"MUTATE":    {fName | fArgs | fMutate | fTime, more},
+	"COPY":      {fDst | fSrc, 0},
+	"COPY_FROM": {fDst | fSrc, 0},
+	"RELEASE":   {fName, 0},
+	"MEMORY":    {fName | fMemory, 0},
+	"ALIAS":     {fName | fAlias, 0},
+}
+
+// meanings says of each kind of line what it does. Sizes and aliases belong to other lines.
+var meanings = map[string]func(*reader) error{
+	"ANNOTATE":  (*reader).annotate,
+	"CONSTANT":  (*reader).constant,
+	"CALL":      (*reader).call,
+	"MUTATE":    (*reader).mutate,
+	"COPY":      (*reader).copy,
+	"COPY_FROM": (*reader).copyFrom,
+	"RELEASE":   (*reader).release,
+	"MEMORY":    (*reader).stray,
+	"ALIAS":     (*reader).stray,
+}
+
+// apply lowers the record that was read, with the lines that belong to it.
+func (r *reader) apply() error {
+	if !r.begun && r.rec.annotation != "START" {
+		return nil
+	}
+	return meanings[r.rec.instruction](r)
+}
+
+func (r *reader) annotate() error {
+	switch r.rec.annotation {
+	case "START":
+		r.begun = true // a second one is a mark like any other
+	case "BACKWARD":
+	default:
+		return fmt.Errorf("annotation %s: want START or BACKWARD", clip(r.rec.annotation))
+	}
+	return nil
+}
+
+// stray is a line that belongs behind another.
+func (r *reader) stray() error {
+	return fmt.Errorf("%s of %s without the line it belongs to", r.rec.instruction, clip(r.rec.name))
+}
+
+// follow reads the line that must come next: a kind of record about a name.
+func (r *reader) follow(kind, name string) error {
+	more, err := r.next()
+	switch {
+	case err != nil:
+		return err
+	case !more:
+		return r.lines.Blame(0, fmt.Errorf("ends where %s of %s is due", kind, clip(name)))
+	case r.rec.instruction != kind || r.rec.name != name:
+		return r.lines.Blame(r.lines.Line(), fmt.Errorf("%s of %s: want %s of %s",
+			r.rec.instruction, clip(r.rec.name), kind, clip(name)))
+	}
+	return nil
+}
+
+func (r *reader) constant() error {
+	name := r.rec.name
+	if err := r.unused(name); err != nil {
+		return err
+	}
+	if err := r.follow("MEMORY", name); err != nil {
+		return err
+	}
+	t, err := r.b.Constant(device.Size(r.rec.memory))
+	if err == nil {
+		r.bind(name, t)
+	}
+	return err
+}
+
+func (r *reader) call() error {
+	rec := r.rec
+	args, err := r.all(rec.args)
+	if err != nil {
+		return err
+	}
+	outs := make([]Output, 0, min(len(rec.result), 16)) // a list may claim results that never come
+	for _, name := range rec.result {
+		if err := r.unused(name); err != nil {
+			return err
+		}
+		o, err := r.output(name, len(args))
+		if err != nil {
+			return err
+		}
+		outs = append(outs, o)
+	}
+	first, err := r.b.Call(r.operator(&rec, args, outs))
+	if err != nil {
+		return err
+	}
+	for i, name := range rec.result {
+		if err := r.unused(name); err != nil {
+			return err
+		}
+		r.bind(name, first+Tensor(i))
+	}
+	return nil
+}
+
+// output reads the two lines about a result.
+func (r *reader) output(name string, args int) (Output, error) {
+	if err := r.follow("MEMORY", name); err != nil {
+		return Output{}, err
+	}
+	size := device.Size(r.rec.memory)
+	if err := r.follow("ALIAS", name); err != nil {
+		return Output{}, err
+	}
+	if r.rec.alias >= int64(args) {
+		return Output{}, r.lines.Blame(r.lines.Line(), fmt.Errorf("ALIAS %d: the operator has %d arguments", r.rec.alias, args))
+	}
+	return Output{size, int(r.rec.alias)}, nil
+}
+
+// operator returns the call that a record describes.
+func (r *reader) operator(rec *record, args []Tensor, outs []Output) Call {
+	return Call{rec.name, rec.time, device.Size(rec.workspace), args, outs, !rec.recomputable}
+}
+
+func (r *reader) mutate() error {
+	args, err := r.all(r.rec.args)
+	if err != nil {
+		return err
+	}
+	which := make([]int, 0, len(r.rec.mutate))
+	outs := make([]Output, 0, len(r.rec.mutate))
+	seen := map[int]bool{}
+	for _, text := range r.rec.mutate {
+		i, err := strconv.Atoi(text)
+		switch {
+		case err != nil || i < 0 || i >= len(args):
+			return fmt.Errorf("MUTATE %s: want an index of one of %d arguments", clip(text), len(args))
+		case seen[i]:
+			return fmt.Errorf("MUTATE %d is given twice", i)
+		}
+		seen[i] = true
+		which = append(which, i)
+		outs = append(outs, Output{r.b.StorageSize(args[i]), NoAlias})
+	}
+	first, err := r.b.Call(r.operator(&r.rec, args, outs))
+	if err != nil {
+		return err
+	}
+	for k, i := range which {
+		if err := r.rebind(r.rec.args[i], first+Tensor(k)); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (r *reader) copy() error {
+	if err := r.unused(r.rec.dst); err != nil {
+		return err
+	}
+	src, err := r.named(r.rec.src)
+	if err != nil {
+		return err
+	}
+	if err := r.b.Get(src); err != nil {
+		return fmt.Errorf("%s: %w", clip(r.rec.src), err)
+	}
+	r.bind(r.rec.dst, src)
+	return nil
+}
+
+func (r *reader) copyFrom() error {
+	src, err := r.named(r.rec.src)
+	if err != nil {
+		return err
+	}
+	if _, err := r.named(r.rec.dst); err != nil {
+		return err
+	}
+	if err := r.rebind(r.rec.dst, src); err != nil {
+		return err
+	}
+	if err := r.b.Get(src); err != nil {
+		return fmt.Errorf("%s: %w", clip(r.rec.src), err)
+	}
+	return nil
+}
+
+// release drops a reference. Names that were never defined are of the warm-up.
+func (r *reader) release() error {
+	i, ok := r.names[r.rec.name]
+	if !ok {
+		return nil
+	}
+	if err := r.b.Release(r.bound[i]); err != nil {
+		return fmt.Errorf("%s: %w", clip(r.rec.name), err)
+	}
+	return nil
+}
+
+// unused fails if a name has been defined.
+func (r *reader) unused(name string) error {
+	if _, ok := r.names[name]; ok {
+		return fmt.Errorf("%s is defined already", clip(name))
+	}
+	return nil
+}
+
+// bind defines a name.
+func (r *reader) bind(name string, t Tensor) {
+	r.names[name] = int32(len(r.bound))
+	r.bound = append(r.bound, t)
+}
+
+// rebind gives a name another meaning and drops the reference to what it meant.
+func (r *reader) rebind(name string, t Tensor) error {
+	i := r.names[name]
+	if err := r.b.Release(r.bound[i]); err != nil {
+		return fmt.Errorf("%s: %w", clip(name), err)
+	}
+	r.bound[i] = t
+	return nil
+}
+
+// named returns what a name means.
+func (r *reader) named(name string) (Tensor, error) {
+	i, ok := r.names[name]
+	if !ok {
+		return 0, fmt.Errorf("%s is not defined", clip(name))
+	}
+	return r.bound[i], nil
+}
+
+// all returns what names mean.
+func (r *reader) all(names []string) ([]Tensor, error) {
+	list := make([]Tensor, 0, len(names))
+	for _, name := range names {
+		t, err := r.named(name)
+		if err != nil {
+			return nil, err
+		}
+		list = append(list, t)
+	}
+	return list, nil
+}

@@ -1,0 +1,236 @@
+package remat
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"strconv"
+)
+
+// field is a field of a line, as a bit of a set.
+type field uint32
+
+const (
+	fAnnotation field = 1 << iota
+	fName
+	fMemory
+	fAlias
+	fResult
+	fArgs
+	fTime
+	fMutate
+	fDst
+	fSrc
+	fFlops
+	fBytes
+	fWorkspace
+	fRecomputable
+	fStream
+	fSeed
+	fInstruction
+)
+
+// more is what DTRLOG/1 adds to operators.
+const more = fFlops | fBytes | fWorkspace | fRecomputable | fStream | fSeed
+
+// maxName bounds the bytes of a name.
+const maxName = 4096
+
+// record is one line. Its texts are valid as long as it is.
+type record struct {
+	has          field
+	instruction  string
+	annotation   string
+	name         string
+	dst, src     string
+	result, args []string
+	mutate       []string
+	memory, time int64
+	workspace    int64
+	alias        int64
+	other        int64 // FLOPS, BYTES, STREAM, SEED: checked and left aside
+	recomputable bool
+}
+
+// fields tells by name how a field is read.
+var fields = map[string]struct {
+	bit  field
+	read func(r *record, v any) error
+}{
+	"INSTRUCTION":  {fInstruction, func(r *record, v any) error { return text(&r.instruction, v) }},
+	"ANNOTATION":   {fAnnotation, func(r *record, v any) error { return text(&r.annotation, v) }},
+	"NAME":         {fName, func(r *record, v any) error { return text(&r.name, v) }},
+	"DST":          {fDst, func(r *record, v any) error { return text(&r.dst, v) }},
+	"SRC":          {fSrc, func(r *record, v any) error { return text(&r.src, v) }},
+	"RESULT":       {fResult, func(r *record, v any) error { return texts(&r.result, v) }},
+	"ARGS":         {fArgs, func(r *record, v any) error { return texts(&r.args, v) }},
+	"MUTATE":       {fMutate, func(r *record, v any) error { return texts(&r.mutate, v) }},
+	"MEMORY":       {fMemory, func(r *record, v any) error { return number(&r.memory, v, 0, maxValue) }},
+	"TIME":         {fTime, func(r *record, v any) error { return number(&r.time, v, 0, maxValue) }},
+	"ALIAS":        {fAlias, func(r *record, v any) error { return number(&r.alias, v, NoAlias, maxValue) }},
+	"FLOPS":        {fFlops, func(r *record, v any) error { return number(&r.other, v, 0, 1<<62) }},
+	"BYTES":        {fBytes, func(r *record, v any) error { return number(&r.other, v, 0, 1<<62) }},
+	"WORKSPACE":    {fWorkspace, func(r *record, v any) error { return number(&r.workspace, v, 0, maxValue) }},
+	"STREAM":       {fStream, func(r *record, v any) error { return number(&r.other, v, 0, 1<<62) }},
+	"SEED":         {fSeed, func(r *record, v any) error { return number(&r.other, v, -1<<62, 1<<62) }},
+	"RECOMPUTABLE": {fRecomputable, func(r *record, v any) error { return truth(&r.recomputable, v) }},
+}
+
+// parse reads one line. An error says which field is wrong.
+func (r *record) parse(line []byte) error {
+	*r = record{recomputable: true}
+	d := json.NewDecoder(bytes.NewReader(line))
+	d.UseNumber()
+	if t, err := d.Token(); err != nil || t != json.Delim('{') {
+		return errors.New("want a JSON object")
+	}
+	for d.More() {
+		if err := r.field(d); err != nil {
+			return err
+		}
+	}
+	if _, err := d.Token(); err != nil {
+		return errJSON(err)
+	}
+	if _, err := d.Token(); err != io.EOF {
+		return errors.New("text after the JSON object")
+	}
+	if r.has&fInstruction == 0 {
+		return errors.New("INSTRUCTION is missing")
+	}
+	return nil
+}
+
+// field reads the next field.
+func (r *record) field(d *json.Decoder) error {
+	key, err := d.Token()
+	if err != nil {
+		return errJSON(err)
+	}
+	name, _ := key.(string) // the decoder takes no other key
+	f, ok := fields[name]
+	switch {
+	case !ok:
+		return fmt.Errorf("unknown field %s", clip(name))
+	case r.has&f.bit != 0:
+		return fmt.Errorf("%s is given twice", name)
+	}
+	r.has |= f.bit
+	v, err := value(d)
+	if err != nil {
+		return err
+	}
+	if err := f.read(r, v); err != nil {
+		return fmt.Errorf("%s: %w", name, err)
+	}
+	return nil
+}
+
+// value reads a text, a number, a truth, or a list of texts or numbers as []string; nil is what is
+// none of these.
+func value(d *json.Decoder) (any, error) {
+	t, err := d.Token()
+	if err != nil {
+		return nil, errJSON(err)
+	}
+	if t != json.Delim('[') {
+		if _, nested := t.(json.Delim); nested {
+			return nil, errors.New("an object in an object")
+		}
+		return t, nil
+	}
+	list := []string{}
+	for d.More() {
+		t, err := d.Token()
+		if err != nil {
+			return nil, errJSON(err)
+		}
+		switch v := t.(type) {
+		case string:
+			list = append(list, v)
+		case json.Number:
+			list = append(list, v.String())
+		default:
+			return nil, errors.New("want lists of texts or numbers")
+		}
+	}
+	if _, err := d.Token(); err != nil {
+		return nil, errJSON(err)
+	}
+	return list, nil
+}
+
+// errJSON says in our words that a line is no JSON.
+func errJSON(err error) error {
+	if errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) {
+		return errors.New("JSON ends in the middle")
+	}
+	return fmt.Errorf("no JSON: %w", err)
+}
+
+func text(to *string, v any) error {
+	s, ok := v.(string)
+	if !ok {
+		return errors.New("want a text")
+	}
+	*to = s
+	return judgeName(s)
+}
+
+func texts(to *[]string, v any) error {
+	list, ok := v.([]string)
+	if !ok {
+		return errors.New("want a list")
+	}
+	*to = list
+	for _, s := range list {
+		if err := judgeName(s); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// judgeName refuses texts that no recorder writes.
+func judgeName(s string) error {
+	if len(s) > maxName {
+		return fmt.Errorf("a text of %d bytes: want at most %d", len(s), maxName)
+	}
+	return nil
+}
+
+func number(to *int64, v any, low, high int64) error {
+	s, ok := v.(string)
+	if n, is := v.(json.Number); is {
+		s, ok = n.String(), true
+	}
+	n, err := strconv.ParseInt(s, 10, 64)
+	if !ok || err != nil || n < low || n > high {
+		return fmt.Errorf("%s: want a whole number from %d to %d", clip(fmt.Sprint(v)), low, high)
+	}
+	*to = n
+	return nil
+}
+
+func truth(to *bool, v any) error {
+	switch v {
+	case true, "true":
+		*to = true
+	case false, "false":
+		*to = false
+	default:
+		return errors.New("want true or false")
+	}
+	return nil
+}
+
+// clip quotes a piece of a log, shortened so that the message stays a readable line.
+func clip(s string) string {
+	const most = 40
+	if len(s) <= most {
+		return strconv.Quote(s)
+	}
+	return strconv.Quote(s[:most]) + "…"
+}
