@@ -1,6 +1,6 @@
-// Package remat reads the logs of training steps that are to trade time for memory: tensors that
-// are evicted within a budget are computed again when they are read. This is dynamic tensor
-// rematerialization (DTR).
+// Package remat trades time for memory: it runs the log of a training step within a budget, evicts
+// tensors when memory is short and computes them again when they are read. This is dynamic
+// tensor rematerialization (DTR).
 //
 // # Logs
 //
@@ -9,6 +9,30 @@
 // WORKSPACE, RECOMPUTABLE, STREAM and SEED of a CALL or MUTATE. It lowers them to a [Schedule] of
 // four kinds of steps, in which every operator is functional: a mutation becomes an operator with
 // a new output, and its name is bound to that. A [Builder] makes schedules without a log.
+//
+// # The run
+//
+// [Run] follows the runtime of the simulator that the authors published, step by step: the clock
+// that starts at 1, the order of locks, the order of the pool, which victim wins a tie. An operator
+// whose inputs are gone computes them first; that recursion keeps a stack of its own, so that memory
+// alone bounds the length of a chain. Scores are quotients of whole numbers, rounded once.
+//
+// What is a choice lies in tables: [Heuristics], which victim is worth least; [Livenesses], what
+// becomes of tensors that nobody refers to. Where blocks lie is the business of a [Memory]; a
+// [Counter] counts bytes and knows no addresses.
+//
+// # What the simulator does that one would not guess
+//
+// It is reproduced, because the figures that others published hang on it:
+//
+//   - Under eq, the outputs of an operator are neighbours before it has run, with a class of their
+//     own that holds nothing. When it has run, a cost is subtracted that was never added.
+//   - Under estar and msps, regions are found anew when something at their edge comes back. What a
+//     new view adds to the cost of its storage, they see only then.
+//   - Under banish, an input that is freed for good while an operator lets go of its inputs hides
+//     the one behind it from that loop, and so keeps it locked.
+//   - All inputs of an operator count as used before the first of them is made again, and what is made
+//     again does not count as used by that.
 //
 // # Sources
 //

@@ -40,7 +40,7 @@ func TestALogIsLoweredToFourKindsOfSteps(t *testing.T) {
 		`{"INSTRUCTION":"COPY_FROM","DST":"z","SRC":"v"}`+"\n"+
 		`{"INSTRUCTION":"RELEASE","NAME":"warm"}`+"\n"+`{"INSTRUCTION":"RELEASE","NAME":"y"}`+"\n")
 	require.Equal(t, []remat.Step{
-		{Kind: remat.Compute, Of: 0}, {Kind: remat.Pin, Of: 0}, {Kind: remat.Compute, Of: 1}, {Kind: remat.Get, Of: 1},
+		{Kind: remat.Compute, Of: 0}, {Kind: remat.Compute, Of: 1}, {Kind: remat.Get, Of: 1},
 		{Kind: remat.Compute, Of: 2}, {Kind: remat.Compute, Of: 3}, {Kind: remat.Release, Of: 2},
 		{Kind: remat.Release, Of: 1}, {Kind: remat.Get, Of: 3}, {Kind: remat.Release, Of: 1},
 		{Kind: remat.Pin, Of: 0}, {Kind: remat.Pin, Of: 3}, {Kind: remat.Pin, Of: 3},

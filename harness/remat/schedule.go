@@ -103,11 +103,7 @@ func (b *Builder) Schedule() *Schedule { return &b.s }
 
 // Constant adds a tensor that is there for ever, such as a weight.
 func (b *Builder) Constant(size device.Size) (Tensor, error) {
-	t, err := b.Call(Call{Name: "constant", Outputs: []Output{{Size: size, Alias: NoAlias}}, Fixed: true})
-	if err != nil {
-		return 0, err
-	}
-	return t, b.Pin(t)
+	return b.Call(Call{Name: "constant", Outputs: []Output{{Size: size, Alias: NoAlias}}, Fixed: true})
 }
 
 // Call adds an operator and returns its first output; the others have the numbers that follow.

@@ -1,0 +1,174 @@
+package remat
+
+import (
+	"github.com/vramyard/vramyard/alloc"
+	"github.com/vramyard/vramyard/device"
+)
+
+// frame is an operator that waits for its inputs.
+type frame struct {
+	of    Tensor // the output that is wanted
+	next  int32  // the next of missing to be looked at
+	base  int32  // where in runner.missing those of this frame begin
+	again bool   // the operator has run before
+}
+
+// materialise makes a tensor that is not defined, and before it, depth first, what it is made of. It
+// keeps its own stack: a chain may be longer than any stack of a program.
+func (r *runner) materialise(t Tensor, again bool) Verdict {
+	r.push(t, again)
+	for len(r.frames) > 0 {
+		f := &r.frames[len(r.frames)-1]
+		if int(f.next) == len(r.missing) {
+			if v := r.finish(*f); v != OK {
+				r.frames, r.missing = r.frames[:0], r.missing[:0]
+				return v
+			}
+			r.missing = r.missing[:f.base]
+			r.frames = r.frames[:len(r.frames)-1]
+			continue
+		}
+		p := r.missing[f.next]
+		if !r.defined[p] { // else a sibling's run has brought it, or the frame that was pushed for it
+			r.push(p, true)
+			continue
+		}
+		f.next++
+		r.lock(r.s.Tensors[p].Storage)
+	}
+	return OK
+}
+
+// push adds a frame. All inputs count as used now, before any of them is made again; those that are
+// there are locked first.
+func (r *runner) push(t Tensor, again bool) {
+	parents := r.live.parents(t)
+	for _, p := range parents {
+		if st := r.storeOf(p); st.refs > 0 || !r.live.deadAge() {
+			st.access = r.clock
+		}
+	}
+	base := int32(len(r.missing))
+	for _, p := range parents {
+		if r.defined[p] {
+			r.lock(r.s.Tensors[p].Storage)
+		} else {
+			r.missing = append(r.missing, p)
+		}
+	}
+	r.frames = append(r.frames, frame{t, base, base, again})
+}
+
+// finish runs the operator of a frame whose inputs are all locked.
+func (r *runner) finish(f frame) Verdict {
+	op := &r.s.Ops[r.s.Tensors[f.of].Op]
+	need := op.Need + op.Workspace
+	if !r.mem.Room(need) {
+		r.res.RoomsMade++
+		if !r.evictUntil(func() bool { return r.mem.Room(need) }) {
+			return OOM
+		}
+	}
+	if !r.execute(op, f) {
+		return OOM
+	}
+	r.live.ran(f.of)
+	if r.c.Limit > 0 && r.res.Remat > r.c.Limit {
+		return Thrash
+	}
+	return OK
+}
+
+// execute runs an operator. Outputs that are defined already get blocks of their own, which go right
+// afterwards.
+func (r *runner) execute(op *Op, f frame) bool {
+	first, end := op.outputs()
+	var passing []alloc.Block
+	for t := first; t < end; t++ {
+		s := r.s.Tensors[t].Storage
+		size := r.s.Storages[s].Size
+		if r.s.Storages[s].Root != t || size == 0 {
+			continue
+		}
+		b, ok := r.block(size)
+		if !ok {
+			return false
+		}
+		if r.defined[t] {
+			passing = append(passing, b)
+		} else {
+			r.stores[s].block = b
+		}
+	}
+	if op.Workspace > 0 {
+		b, ok := r.block(op.Workspace)
+		if !ok {
+			return false
+		}
+		passing = append(passing, b)
+	}
+	r.clock += op.Cost
+	r.used += op.Need
+	r.res.Peak = max(r.res.Peak, r.used+op.Workspace)
+	r.res.Runs++
+	if f.again {
+		r.res.Remat += op.Cost
+		r.res.Remats++
+	} else {
+		r.res.Model += op.Cost
+	}
+	for _, b := range passing {
+		r.mem.Free(b)
+	}
+	r.settle(op, f)
+	if r.c.Watch != nil {
+		r.c.Watch.Ran(r.s.Tensors[f.of].Op, f.of, f.again)
+	}
+	return true
+}
+
+// block allocates, and evicts as long as the memory refuses.
+func (r *runner) block(size device.Size) (b alloc.Block, ok bool) {
+	ok = r.evictUntil(func() bool {
+		b, ok = r.mem.Alloc(size)
+		return ok
+	})
+	return b, ok
+}
+
+// settle defines the outputs of an operator that has run. What has come back may be evicted in the
+// order of the outputs, the one that was wanted last.
+func (r *runner) settle(op *Op, f frame) {
+	first, end := op.outputs()
+	r.fresh = r.fresh[:0]
+	for t := first; t < end; t++ {
+		s := r.s.Tensors[t].Storage
+		root := r.s.Storages[s].Root == t
+		switch {
+		case t == f.of:
+		case !r.defined[t]:
+			if f.again {
+				r.res.Collateral++
+			}
+			r.regain(s)
+		case root:
+			r.used -= r.s.Storages[s].Size
+		}
+		r.defined[t] = true
+	}
+	r.regain(r.s.Tensors[f.of].Storage)
+	for _, s := range r.fresh {
+		r.pool.add(s)
+	}
+	if r.near != nil {
+		r.near.back(r.fresh)
+	}
+}
+
+// regain makes a storage resident.
+func (r *runner) regain(s int32) {
+	if !r.stores[s].resident {
+		r.stores[s].resident = true
+		r.fresh = append(r.fresh, s)
+	}
+}

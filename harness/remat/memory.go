@@ -1,0 +1,43 @@
+package remat
+
+import (
+	"github.com/vramyard/vramyard/alloc"
+	"github.com/vramyard/vramyard/device"
+)
+
+// Memory is where storages lie while they are resident. It may refuse: then the run evicts one more
+// storage and asks again.
+type Memory interface {
+	// Room reports whether an operator that needs so many bytes may begin. A memory that can only
+	// tell by trying says yes.
+	Room(need device.Size) bool
+	// Alloc returns a block of so many bytes, more than 0, or false if there is no place.
+	Alloc(size device.Size) (alloc.Block, bool)
+	// Free takes a block back.
+	Free(alloc.Block)
+}
+
+// Unlimited is the budget of a [Counter] that never refuses.
+const Unlimited = ^device.Size(0)
+
+// Counter is a [Memory] that counts bytes and knows no addresses, as the simulator of DTR's authors
+// does: what fits by number fits.
+type Counter struct {
+	Budget device.Size // bytes that may be used at once
+	used   device.Size
+}
+
+// Room implements [Memory].
+func (c *Counter) Room(need device.Size) bool { return c.used+need <= c.Budget }
+
+// Alloc implements [Memory].
+func (c *Counter) Alloc(size device.Size) (alloc.Block, bool) {
+	if c.used+size > c.Budget {
+		return alloc.Block{}, false
+	}
+	c.used += size
+	return alloc.Block{Size: size}, true
+}
+
+// Free implements [Memory].
+func (c *Counter) Free(b alloc.Block) { c.used -= b.Size }

@@ -1,0 +1,85 @@
+package remat
+
+import "slices"
+
+// neighbourhood says what it would cost to have a storage again: the numerator of a score. It is told
+// what happens to storages, so that it need not look at all of them for each score.
+type neighbourhood interface {
+	// linked is called when an operator is seen for the first time, before it runs. Its outputs are
+	// part of the graph from then on.
+	linked(op *Op)
+	// left is called when a storage has been evicted.
+	left(s int32)
+	// back is called when storages have become resident.
+	back(s []int32)
+	// cost returns nanoseconds for a resident storage, and when it counts as used last.
+	cost(s int32) (cost, access int64)
+}
+
+// alone is a neighbourhood that looks at the storage alone.
+type alone struct {
+	r  *runner
+	of func(*store) int64
+}
+
+func (alone) linked(*Op)   {}
+func (alone) left(int32)   {}
+func (alone) back([]int32) {}
+
+func (a alone) cost(s int32) (cost, access int64) {
+	st := &a.r.stores[s]
+	return a.of(st), st.access
+}
+
+// around returns what makes a neighbourhood of a storage alone.
+func around(of func(*store) int64) func(*runner) neighbourhood {
+	return func(r *runner) neighbourhood { return alone{r, of} }
+}
+
+// whole is the evicted storages that can be reached through evicted ones in one direction or the other,
+// each counted once, found anew for each score. A storage counts as used when any of them was.
+type whole struct {
+	r     *runner
+	stack []int32
+}
+
+func newWhole(r *runner) neighbourhood {
+	r.graph = newGraph(len(r.stores))
+	return &whole{r: r}
+}
+
+func (w *whole) linked(op *Op) { w.r.graph.link(w.r.s, op) }
+func (w *whole) left(int32)    {}
+func (w *whole) back([]int32)  {}
+
+func (w *whole) cost(s int32) (cost, access int64) {
+	g := w.r.graph
+	up := slices.Clone(w.reach(s, g.parents))
+	down := w.reach(s, g.children)
+	cost, access = w.r.stores[s].local, w.r.stores[s].access
+	g.fresh()
+	for _, list := range [][]int32{up, down} {
+		for _, n := range list {
+			if g.meet(n) {
+				cost += w.r.stores[n].local
+				access = max(access, w.r.stores[n].access)
+			}
+		}
+	}
+	return cost, access
+}
+
+// reach returns the evicted storages that can be reached from s through evicted ones.
+func (w *whole) reach(s int32, edges [][]int32) []int32 {
+	g := w.r.graph
+	g.fresh()
+	w.stack = append(w.stack[:0], s)
+	for i := 0; i < len(w.stack); i++ {
+		for _, n := range edges[w.stack[i]] {
+			if !w.r.stores[n].resident && g.meet(n) {
+				w.stack = append(w.stack, n)
+			}
+		}
+	}
+	return w.stack[1:]
+}

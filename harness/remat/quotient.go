@@ -1,0 +1,63 @@
+package remat
+
+import (
+	"math"
+	"math/bits"
+)
+
+// exactInt bounds the whole numbers that a float64 holds without rounding.
+const exactInt = 1 << 53
+
+// quotient returns n / (x·y), rounded once to the nearest float64, ties to even, for x·y > 0. A float
+// product would round twice and so make and break ties between victims.
+func quotient(n int64, x, y uint64) float64 {
+	hi, lo := bits.Mul64(x, y)
+	a := uint64(max(n, -n))
+	if hi == 0 && lo <= exactInt && a <= exactInt {
+		return float64(n) / float64(lo)
+	}
+	if a == 0 {
+		return 0
+	}
+	q := divide(a, hi, lo)
+	if n < 0 {
+		return -q
+	}
+	return q
+}
+
+// divide returns a / (hi·2^64 + lo), rounded once. Neither is 0.
+func divide(a, hi, lo uint64) float64 {
+	// Both are shifted until their highest bit is set. Then a·2^127 / d lies in [2^62, 2^64), which
+	// is at least nine bits more than a float64 keeps; whether there is a rest tells the lowest bit.
+	shiftA := bits.LeadingZeros64(a)
+	a <<= shiftA
+	shiftD := bits.LeadingZeros64(hi)
+	if hi == 0 {
+		shiftD = 64 + bits.LeadingZeros64(lo)
+	}
+	hi, lo = shiftLeft(hi, lo, shiftD)
+	q, rest := bits.Div64(a>>1, a<<63, hi)
+	high, low := bits.Mul64(q, lo)
+	over := false // rest has more than 64 bits and so is larger than what is compared
+	for !over && (high > rest || high == rest && low > 0) {
+		q--
+		var carry, borrow uint64
+		rest, carry = bits.Add64(rest, hi, 0)
+		over = carry != 0
+		low, borrow = bits.Sub64(low, lo, 0)
+		high, _ = bits.Sub64(high, 0, borrow)
+	}
+	if over || high != rest || low != 0 {
+		q |= 1
+	}
+	return math.Ldexp(float64(q), shiftD-shiftA-127)
+}
+
+// shiftLeft shifts a number of 128 bits.
+func shiftLeft(hi, lo uint64, by int) (uint64, uint64) {
+	if by >= 64 {
+		return lo << (by - 64), 0
+	}
+	return hi<<by | lo>>(64-by), lo << by
+}

@@ -1,0 +1,283 @@
+package remat
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"fmt"
+	"hash"
+	"math"
+	"strconv"
+	"strings"
+
+	"github.com/vramyard/vramyard/alloc"
+	"github.com/vramyard/vramyard/device"
+	"github.com/vramyard/vramyard/harness/workload"
+)
+
+// Config is how a schedule is run.
+type Config struct {
+	Heuristic string  // of Heuristics
+	Liveness  string  // of Livenesses
+	Limit     int64   // nanoseconds of recomputation that are too many when passed; 0 for no limit
+	Seed      uint64  // for the heuristic random
+	Watch     Watcher // told what happens; nil for nobody
+}
+
+// Cause is why a storage was evicted.
+type Cause uint8
+
+const (
+	// Pressure is that the heuristic chose it because memory was short.
+	Pressure Cause = iota
+	// Dead is that the last reference to it was released.
+	Dead
+	// Banished is that it will never be needed again.
+	Banished
+)
+
+// Watcher is told what happens in a run, right after it has happened.
+type Watcher interface {
+	// Ran is called when an operator has run; again is false for its first time. For again, of is the
+	// tensor that was wanted.
+	Ran(op int32, of Tensor, again bool)
+	// Evicted is called when a storage has been evicted.
+	Evicted(storage int32, why Cause)
+}
+
+// Verdict is how a run ended.
+type Verdict string
+
+const (
+	// OK is that the schedule was run to its end.
+	OK Verdict = "ok"
+	// OOM is that memory was short and nothing could be evicted.
+	OOM Verdict = "oom"
+	// Thrash is that recomputation passed its limit.
+	Thrash Verdict = "thrash"
+)
+
+// Result is what a run came to. If its verdict is not ok, it shows the state at the end of the run.
+type Result struct {
+	Verdict       Verdict     // how it ended
+	Clock         int64       // nanoseconds; starts at 1
+	Model         int64       // nanoseconds of first runs of operators
+	Remat         int64       // nanoseconds of recomputation
+	Peak          device.Size // most bytes accounted at once
+	Evictions     [3]int      // storages evicted, by Cause
+	EvictedBytes  [3]int64    // their bytes
+	Runs          int         // of operators, recomputation included
+	Remats        int         // runs of operators again
+	Collateral    int         // outputs that came back with another that was wanted
+	RoomsMade     int         // runs of operators for which something had to be evicted
+	VictimsSHA256 string      // of the roots of victims of pressure in order, each with a comma behind it
+}
+
+// Run runs a schedule in a memory that is empty, and leaves what is resident at the end in it. It fails only if the
+// configuration makes no sense. One choice of a victim costs a look at every storage that may be evicted.
+func Run(s *Schedule, m Memory, c Config) (Result, error) {
+	r, err := newRunner(s, m, c)
+	if err != nil {
+		return Result{}, err
+	}
+	r.res.Verdict = r.steps()
+	r.res.Clock = r.clock
+	r.res.VictimsSHA256 = hex.EncodeToString(r.victims.Sum(nil))
+	return r.res, nil
+}
+
+// none stands for no tensor.
+const none Tensor = -1
+
+// store is the state of a storage.
+type store struct {
+	resident, pinned bool
+	locks, refs      int32
+	first, last      Tensor // the views that were made of it, linked by runner.later
+	access           int64  // when it was used last
+	local            int64  // ns of the distinct operators that make its views
+	block            alloc.Block
+}
+
+// runner is a run.
+type runner struct {
+	s       *Schedule
+	c       Config
+	mem     Memory
+	h       *Heuristic
+	live    liveness
+	near    neighbourhood // nil if victims are drawn
+	graph   *graph        // of near; nil if it needs none
+	random  *workload.Rand
+	stores  []store
+	defined []bool   // by tensor: it can be read
+	later   []Tensor // by tensor: the next view of its storage
+	pool    pool
+	clock   int64
+	used    device.Size // bytes accounted
+	frames  []frame
+	missing []Tensor // of all frames
+	fresh   []int32  // storages that came back in a run of an operator
+	victims hash.Hash
+	text    []byte // scratch for victims
+	res     Result
+}
+
+func newRunner(s *Schedule, m Memory, c Config) (*runner, error) {
+	h, err := heuristicOf(c.Heuristic)
+	if err != nil {
+		return nil, err
+	}
+	r := &runner{s: s, c: c, mem: m, h: h, random: workload.NewRand(c.Seed), clock: 1, victims: sha256.New()}
+	n := len(s.Storages)
+	r.stores, r.pool = make([]store, n), newPool(n)
+	for i := range r.stores {
+		r.stores[i].access, r.stores[i].first = math.MinInt64, none
+	}
+	r.defined, r.later = make([]bool, len(s.Tensors)), make([]Tensor, len(s.Tensors))
+	if h.near != nil {
+		r.near = h.near(r)
+	}
+	for _, l := range livenesses() {
+		if l.name == c.Liveness {
+			r.live = l.start(r)
+		}
+	}
+	switch {
+	case r.live == nil:
+		return nil, fmt.Errorf("liveness %q: want %s", c.Liveness, strings.Join(Livenesses(), ", "))
+	case h.linked && c.Liveness == "banish":
+		return nil, fmt.Errorf("heuristic %s keeps neighbourhoods that liveness banish would tear apart: want another", h.Name)
+	}
+	return r, nil
+}
+
+// steps runs the schedule.
+func (r *runner) steps() Verdict {
+	for _, step := range r.s.Steps {
+		v := OK
+		switch step.Kind {
+		case Compute:
+			v = r.compute(step.Of)
+		case Get:
+			r.storeOf(Tensor(step.Of)).refs++
+		case Release:
+			s := r.s.Tensors[step.Of].Storage
+			r.stores[s].refs--
+			if r.stores[s].refs == 0 {
+				r.live.died(s)
+			}
+		case Pin:
+			if !r.defined[step.Of] {
+				v = r.materialise(Tensor(step.Of), true)
+			}
+			if v == OK {
+				r.pin(r.s.Tensors[step.Of].Storage)
+			}
+		}
+		if v != OK {
+			return v
+		}
+	}
+	return OK
+}
+
+// compute runs an operator for the first time.
+func (r *runner) compute(number int32) Verdict {
+	op := &r.s.Ops[number]
+	first, end := op.outputs()
+	for t := first; t < end; t++ {
+		r.bear(t, op)
+	}
+	r.live.born(op)
+	if r.near != nil {
+		r.near.linked(op)
+	}
+	if v := r.materialise(first, false); v != OK {
+		return v
+	}
+	for t := first; t < end; t++ {
+		r.storeOf(t).access = r.clock // or it would be the first to go
+		if op.Fixed {
+			r.pin(r.s.Tensors[t].Storage)
+		}
+	}
+	return OK
+}
+
+// bear adds a tensor to its storage.
+func (r *runner) bear(t Tensor, op *Op) {
+	st := r.storeOf(t)
+	r.later[t] = none
+	st.refs++
+	if st.first == none {
+		st.first, st.last, st.local = t, t, op.Cost
+		return
+	}
+	if st.last < op.First { // another view of the same operator has brought its cost
+		st.local += op.Cost
+	}
+	r.later[st.last], st.last = t, t
+}
+
+// storeOf returns the state of a tensor's storage.
+func (r *runner) storeOf(t Tensor) *store { return &r.stores[r.s.Tensors[t].Storage] }
+
+// lock keeps a storage from being evicted.
+func (r *runner) lock(s int32) {
+	r.pool.drop(s)
+	r.stores[s].locks++
+}
+
+// unlock undoes a lock.
+func (r *runner) unlock(s int32) {
+	st := &r.stores[s]
+	if st.locks--; st.locks == 0 {
+		r.pool.add(s)
+	}
+}
+
+// pin locks a storage for good.
+func (r *runner) pin(s int32) {
+	if st := &r.stores[s]; !st.pinned {
+		st.pinned = true
+		r.lock(s)
+	}
+}
+
+// evict takes a storage out of memory. All its views are gone with it.
+func (r *runner) evict(s int32, why Cause) {
+	st, size := &r.stores[s], r.s.Storages[s].Size
+	st.resident = false
+	r.used -= size
+	if size > 0 {
+		r.mem.Free(st.block)
+	}
+	r.pool.drop(s)
+	for t := st.first; t != none; t = r.later[t] {
+		r.defined[t] = false
+	}
+	r.live.left(s)
+	if r.near != nil {
+		r.near.left(s)
+	}
+	r.res.Evictions[why]++
+	r.res.EvictedBytes[why] += int64(size)
+	if why == Pressure {
+		r.text = append(strconv.AppendInt(r.text[:0], int64(r.s.Storages[s].Root), 10), ',')
+		r.victims.Write(r.text)
+	}
+	if r.c.Watch != nil {
+		r.c.Watch.Evicted(s, why)
+	}
+}
+
+// evictUntil evicts until something holds, and returns false if nothing is left to evict.
+func (r *runner) evictUntil(holds func() bool) bool {
+	for !holds() {
+		if r.pool.n == 0 {
+			return false
+		}
+		r.evict(r.choose(), Pressure)
+	}
+	return true
+}
