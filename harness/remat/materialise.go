@@ -83,29 +83,25 @@ func (r *runner) finish(f frame) Verdict {
 // afterwards.
 func (r *runner) execute(op *Op, f frame) bool {
 	first, end := op.outputs()
-	var passing []alloc.Block
+	r.blocks = r.blocks[:0]
 	for t := first; t < end; t++ {
-		s := r.s.Tensors[t].Storage
-		size := r.s.Storages[s].Size
-		if r.s.Storages[s].Root != t || size == 0 {
-			continue
-		}
-		b, ok := r.block(size)
-		if !ok {
+		if !r.block(r.sizeOf(t)) {
 			return false
-		}
-		if r.defined[t] {
-			passing = append(passing, b)
-		} else {
-			r.stores[s].block = b
 		}
 	}
-	if op.Workspace > 0 {
-		b, ok := r.block(op.Workspace)
-		if !ok {
-			return false
+	if !r.block(op.Workspace) {
+		return false
+	}
+	passing := r.blocks[:0]
+	for i, b := range r.blocks {
+		// Only now is it certain what is there: finding these blocks may have evicted an output.
+		switch t := first + Tensor(i); {
+		case b.Size == 0:
+		case t == end || r.defined[t]:
+			passing = append(passing, b)
+		default:
+			r.storeOf(t).block = b
 		}
-		passing = append(passing, b)
 	}
 	r.clock += op.Cost
 	r.used += op.Need
@@ -127,13 +123,24 @@ func (r *runner) execute(op *Op, f frame) bool {
 	return true
 }
 
-// block allocates, and evicts as long as the memory refuses.
-func (r *runner) block(size device.Size) (b alloc.Block, ok bool) {
-	ok = r.evictUntil(func() bool {
+// sizeOf returns the bytes that a tensor brings: none if it is a view.
+func (r *runner) sizeOf(t Tensor) device.Size {
+	s := &r.s.Storages[r.s.Tensors[t].Storage]
+	if s.Root != t {
+		return 0
+	}
+	return s.Size
+}
+
+// block adds a block to runner.blocks, an empty one for no bytes, and evicts as long as the memory refuses.
+func (r *runner) block(size device.Size) bool {
+	var b alloc.Block
+	ok := size == 0 || r.evictUntil(func() (ok bool) {
 		b, ok = r.mem.Alloc(size)
 		return ok
 	})
-	return b, ok
+	r.blocks = append(r.blocks, b)
+	return ok
 }
 
 // settle defines the outputs of an operator that has run. What has come back may be evicted in the
@@ -143,7 +150,6 @@ func (r *runner) settle(op *Op, f frame) {
 	r.fresh = r.fresh[:0]
 	for t := first; t < end; t++ {
 		s := r.s.Tensors[t].Storage
-		root := r.s.Storages[s].Root == t
 		switch {
 		case t == f.of:
 		case !r.defined[t]:
@@ -151,8 +157,8 @@ func (r *runner) settle(op *Op, f frame) {
 				r.res.Collateral++
 			}
 			r.regain(s)
-		case root:
-			r.used -= r.s.Storages[s].Size
+		default:
+			r.used -= r.sizeOf(t)
 		}
 		r.defined[t] = true
 	}

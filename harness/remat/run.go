@@ -115,8 +115,9 @@ type runner struct {
 	clock   int64
 	used    device.Size // bytes accounted
 	frames  []frame
-	missing []Tensor // of all frames
-	fresh   []int32  // storages that came back in a run of an operator
+	missing []Tensor      // of all frames
+	fresh   []int32       // storages that came back in a run of an operator
+	blocks  []alloc.Block // of an operator that runs, and its workspace
 	victims hash.Hash
 	text    []byte // scratch for victims
 	res     Result

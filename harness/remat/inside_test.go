@@ -1,0 +1,59 @@
+package remat
+
+import (
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/vramyard/vramyard/device"
+)
+
+// insider looks into a run whenever something has happened.
+type insider struct {
+	t *testing.T
+	r *runner
+}
+
+func (i insider) Ran(int32, Tensor, bool) { i.look() }
+
+func (i insider) Evicted(int32, Cause) { i.look() }
+
+// look compares the pool and the account with the storages.
+func (i insider) look() {
+	in, used := 0, device.Size(0)
+	for s := range i.r.stores {
+		st := &i.r.stores[s]
+		require.Equal(i.t, st.resident && st.locks == 0, i.r.pool.in[s], "storage %d in the pool", s)
+		if i.r.pool.in[s] {
+			in++
+		}
+		if st.resident {
+			used += i.r.s.Storages[s].Size
+		}
+	}
+	require.Equal(i.t, in, i.r.pool.n)
+	require.Equal(i.t, used, i.r.used)
+	require.LessOrEqual(i.t, used, i.r.mem.(*Counter).Budget)
+}
+
+func TestThePoolHoldsWhatIsResidentAndUnlocked(t *testing.T) {
+	s, err := ReadFile("testdata/syn_resnet20.log.gz")
+	require.NoError(t, err)
+	for _, liveness := range Livenesses() {
+		r, err := newRunner(s, &Counter{Budget: Unlimited}, Config{Heuristic: "local", Liveness: liveness})
+		require.NoError(t, err)
+		require.Equal(t, OK, r.steps())
+		for _, percent := range []device.Size{20, 50, 90} {
+			r, err := newRunner(s, &Counter{Budget: r.res.Peak * percent / 100},
+				Config{Heuristic: "local", Liveness: liveness, Limit: s.Cost})
+			require.NoError(t, err)
+			r.c.Watch = insider{t, r}
+			if r.steps() != OK || liveness == "banish" { // which may leave locks behind
+				continue
+			}
+			for i := range r.stores {
+				require.Equal(t, r.stores[i].pinned, r.stores[i].locks != 0, "locks of storage %d at the end", i)
+			}
+		}
+	}
+}

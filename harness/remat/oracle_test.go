@@ -1,0 +1,195 @@
+package remat_test
+
+import (
+	"math"
+	"math/big"
+	"slices"
+
+	"github.com/vramyard/vramyard/harness/remat"
+)
+
+// oracle is the runtime once more, as short as it can be said: it recurses, keeps the pool in a
+// slice, and computes scores as fractions. It knows the heuristics that look at a storage alone.
+type oracle struct {
+	s                *remat.Schedule
+	score            string
+	eager            bool
+	budget           int64
+	limit            int64
+	clock, used      int64
+	remat, peak      int64
+	pool, victims    []int32
+	resident, pinned map[int32]bool
+	defined          map[remat.Tensor]bool
+	born             map[int32][]remat.Tensor // views by storage
+	locks, refs      map[int32]int
+	access           map[int32]int64
+}
+
+// stop is a verdict on its way up.
+type stop remat.Verdict
+
+// run returns how the schedule ends.
+func (o *oracle) run() (end remat.Verdict) {
+	defer func() {
+		switch v := recover().(type) {
+		case nil:
+		case stop:
+			end = remat.Verdict(v)
+		default:
+			panic(v)
+		}
+	}()
+	o.clock, o.resident, o.pinned, o.defined = 1, map[int32]bool{}, map[int32]bool{}, map[remat.Tensor]bool{}
+	o.born, o.locks, o.refs, o.access = map[int32][]remat.Tensor{}, map[int32]int{}, map[int32]int{}, map[int32]int64{}
+	for _, step := range o.s.Steps {
+		switch t := remat.Tensor(step.Of); step.Kind {
+		case remat.Compute:
+			o.compute(&o.s.Ops[step.Of])
+		case remat.Get:
+			o.refs[o.at(t)]++
+		case remat.Release:
+			s := o.at(t)
+			if o.refs[s]--; o.refs[s] == 0 && o.eager && o.resident[s] && !o.pinned[s] {
+				o.evict(s)
+			}
+		case remat.Pin:
+			if !o.defined[t] {
+				o.make(t, true)
+			}
+			o.pin(o.at(t))
+		}
+	}
+	return remat.OK
+}
+
+func (o *oracle) at(t remat.Tensor) int32 { return o.s.Tensors[t].Storage }
+
+func (o *oracle) outputs(op *remat.Op) (list []remat.Tensor) {
+	for i := range op.Outputs {
+		list = append(list, op.First+remat.Tensor(i))
+	}
+	return list
+}
+
+func (o *oracle) compute(op *remat.Op) {
+	for _, t := range o.outputs(op) {
+		o.born[o.at(t)] = append(o.born[o.at(t)], t)
+		o.refs[o.at(t)]++
+	}
+	o.make(op.First, false)
+	for _, t := range o.outputs(op) {
+		o.access[o.at(t)] = o.clock
+		if op.Fixed {
+			o.pin(o.at(t))
+		}
+	}
+}
+
+func (o *oracle) lock(s int32) {
+	o.pool = slices.DeleteFunc(o.pool, func(p int32) bool { return p == s })
+	o.locks[s]++
+}
+
+func (o *oracle) pin(s int32) {
+	if !o.pinned[s] {
+		o.pinned[s] = true
+		o.lock(s)
+	}
+}
+
+func (o *oracle) evict(s int32) {
+	o.resident[s] = false
+	o.used -= int64(o.s.Storages[s].Size)
+	o.pool = slices.DeleteFunc(o.pool, func(p int32) bool { return p == s })
+	for _, t := range o.born[s] {
+		o.defined[t] = false
+	}
+}
+
+func (o *oracle) make(t remat.Tensor, again bool) {
+	op := &o.s.Ops[o.s.Tensors[t].Op]
+	missing := []remat.Tensor{}
+	for _, p := range op.Args {
+		o.access[o.at(p)] = o.clock
+		if o.defined[p] {
+			o.lock(o.at(p))
+		} else {
+			missing = append(missing, p)
+		}
+	}
+	for _, p := range missing {
+		if !o.defined[p] {
+			o.make(p, true)
+		}
+		o.lock(o.at(p))
+	}
+	for o.used+int64(op.Need+op.Workspace) > o.budget {
+		if len(o.pool) == 0 {
+			panic(stop(remat.OOM))
+		}
+		s := o.choose()
+		o.victims = append(o.victims, s)
+		o.evict(s)
+	}
+	o.clock += op.Cost
+	o.used += int64(op.Need)
+	o.peak = max(o.peak, o.used+int64(op.Workspace))
+	if again {
+		o.remat += op.Cost
+	}
+	for _, u := range append(slices.DeleteFunc(o.outputs(op), func(u remat.Tensor) bool { return u == t }), t) {
+		s := o.at(u)
+		switch {
+		case o.defined[u] && o.s.Storages[s].Root == u:
+			o.used -= int64(o.s.Storages[s].Size)
+		case !o.resident[s]:
+			o.resident[s] = true
+			o.pool = append(o.pool, s)
+		}
+		o.defined[u] = true
+	}
+	for _, p := range op.Args {
+		if o.locks[o.at(p)]--; o.locks[o.at(p)] == 0 {
+			o.pool = append(o.pool, o.at(p))
+		}
+	}
+	if o.limit > 0 && o.remat > o.limit {
+		panic(stop(remat.Thrash))
+	}
+}
+
+// choose returns the last of the least.
+func (o *oracle) choose() int32 {
+	best, victim := math.Inf(1), int32(-1)
+	for _, s := range o.pool {
+		ops, local := map[int32]bool{}, int64(0)
+		for _, t := range o.born[s] {
+			if op := o.s.Tensors[t].Op; !ops[op] {
+				ops[op] = true
+				local += o.s.Ops[op].Cost
+			}
+		}
+		size, age := int64(o.s.Storages[s].Size), o.clock-o.access[s]
+		over, under := local, new(big.Int).Mul(big.NewInt(size), big.NewInt(age))
+		switch o.score {
+		case "lru":
+			over, under = o.access[s], big.NewInt(1)
+		case "size":
+			over, under = 1, big.NewInt(size)
+		case "1/(m*s)":
+			over = 1
+		}
+		v := math.Inf(1)
+		if under.Sign() > 0 {
+			v, _ = new(big.Rat).SetFrac(big.NewInt(over), under).Float64()
+		}
+		if v <= best {
+			best, victim = v, s
+		}
+		if v == 0 {
+			break
+		}
+	}
+	return victim
+}
