@@ -72,6 +72,13 @@ func (c *classes) back(list []int32) {
 	}
 }
 
+// gone takes a cost out of its class, as if the storage had come back.
+func (c *classes) gone(s int32) {
+	c.sum[c.root(c.node[s])] -= c.r.stores[s].local
+	c.node[s] = -1
+	c.r.graph.cut(s)
+}
+
 func (c *classes) cost(s int32) (cost, access int64) {
 	c.score++
 	if c.score == 0 {

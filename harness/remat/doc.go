@@ -34,8 +34,15 @@
 //   - All inputs of an operator count as used before the first of them is made again, and what is made
 //     again does not count as used by that.
 //
+// # Freed for good
+//
+// The policies banish and mge-refcount free storages for good. Under mge-refcount nothing is pinned by
+// that, and what an operator makes again of a freed output is thrown away. The policy is
+// MegEngine's, told by storages here, because these schedules have views.
+//
 // # Sources
 //
 // Kirisame, Lyubomirsky, Haan, Brennan, He, Roesch, Chen, Tatlock: Dynamic Tensor Rematerialization,
-// ICLR 2021, and its simulator in github.com/uwsampl/dtr-prototype.
+// ICLR 2021, and its simulator in github.com/uwsampl/dtr-prototype. For mge-refcount: MegEngine 1.6
+// and later, whose rules are known here from a description.
 package remat

@@ -18,6 +18,8 @@ func (i insider) Ran(int32, Tensor, bool) { i.look() }
 
 func (i insider) Evicted(int32, Cause) { i.look() }
 
+func (i insider) Gone(int32) { i.look() }
+
 // look compares the pool and the account with the storages.
 func (i insider) look() {
 	in, used := 0, device.Size(0)
@@ -54,6 +56,42 @@ func TestThePoolHoldsWhatIsResidentAndUnlocked(t *testing.T) {
 			for i := range r.stores {
 				require.Equal(t, r.stores[i].pinned, r.stores[i].locks != 0, "locks of storage %d at the end", i)
 			}
+		}
+	}
+}
+
+func TestNothingIsLeftOfAProgramThatReleasesAll(t *testing.T) {
+	for _, h := range []string{"eq", "estar", "lru", "estar-maxstale"} {
+		s, err := ReadFile("testdata/syn_lstm64.log.gz")
+		require.NoError(t, err)
+		refs := map[Tensor]int{}
+		for _, step := range s.Steps {
+			switch step.Kind {
+			case Compute:
+				first, end := s.Ops[step.Of].outputs()
+				for o := first; o < end; o++ {
+					refs[o]++
+				}
+			case Get:
+				refs[Tensor(step.Of)]++
+			case Release:
+				refs[Tensor(step.Of)]--
+			}
+		}
+		for o := range s.Tensors {
+			for range refs[Tensor(o)] {
+				s.Steps = append(s.Steps, Step{Release, int32(o)})
+			}
+		}
+		m := &Counter{Budget: 90_000_000}
+		r, err := newRunner(s, m, Config{Heuristic: h, Liveness: "mge-refcount"})
+		require.NoError(t, err)
+		require.Equal(t, OK, r.steps())
+		require.Positive(t, r.res.Evictions[Pressure])
+		require.Zero(t, m.used)
+		for i := range r.stores {
+			require.True(t, r.stores[i].gone, "storage %d is remembered", i)
+			require.Zero(t, r.live.(*refcount).count[i])
 		}
 	}
 }

@@ -28,12 +28,14 @@ func livenesses() []struct {
 		{"none", func(r *runner) liveness { return keep{r} }},
 		{"eager", func(r *runner) liveness { return eager{keep{r}} }},
 		{"banish", newBanish},
+		{"mge-refcount", newRefcount},
 	}
 }
 
 // Livenesses returns the names of what may become of tensors that nobody refers to: none leaves them
 // to the heuristic, eager evicts them at once, banish frees them for good as soon as no evicted
-// tensor is made of them, and pins what was.
+// tensor is made of them, and pins what was, and mge-refcount, of MegEngine, evicts them at once and
+// frees them for good when all that was made of them has been.
 func Livenesses() []string {
 	names := []string{}
 	for _, l := range livenesses() {
@@ -156,7 +158,5 @@ func (b *banish) try(s int32) {
 			}
 		}
 	}
-	if b.r.graph != nil {
-		b.r.graph.cut(s)
-	}
+	b.r.forget(s)
 }

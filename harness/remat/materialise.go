@@ -97,7 +97,7 @@ func (r *runner) execute(op *Op, f frame) bool {
 		// Only now is it certain what is there: finding these blocks may have evicted an output.
 		switch t := first + Tensor(i); {
 		case b.Size == 0:
-		case t == end || r.defined[t]:
+		case t == end || r.defined[t] || r.storeOf(t).gone:
 			passing = append(passing, b)
 		default:
 			r.storeOf(t).block = b
@@ -152,6 +152,9 @@ func (r *runner) settle(op *Op, f frame) {
 		s := r.s.Tensors[t].Storage
 		switch {
 		case t == f.of:
+		case r.stores[s].gone:
+			r.used -= r.sizeOf(t)
+			continue
 		case !r.defined[t]:
 			if f.again {
 				r.res.Collateral++

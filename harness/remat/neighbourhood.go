@@ -12,6 +12,8 @@ type neighbourhood interface {
 	left(s int32)
 	// back is called when storages have become resident.
 	back(s []int32)
+	// gone is called when a storage that is not resident will never be needed again.
+	gone(s int32)
 	// cost returns nanoseconds for a resident storage, and when it counts as used last.
 	cost(s int32) (cost, access int64)
 }
@@ -25,6 +27,7 @@ type alone struct {
 func (alone) linked(*Op)   {}
 func (alone) left(int32)   {}
 func (alone) back([]int32) {}
+func (alone) gone(int32)   {}
 
 func (a alone) cost(s int32) (cost, access int64) {
 	st := &a.r.stores[s]
@@ -51,6 +54,7 @@ func newWhole(r *runner) neighbourhood {
 func (w *whole) linked(op *Op) { w.r.graph.link(w.r.s, op) }
 func (w *whole) left(int32)    {}
 func (w *whole) back([]int32)  {}
+func (w *whole) gone(s int32)  { w.r.graph.cut(s) }
 
 func (w *whole) cost(s int32) (cost, access int64) {
 	g := w.r.graph

@@ -136,6 +136,22 @@ func (g *regions) rebuild(side int, base int32) {
 	}
 }
 
+// gone finds those regions anew that the storage was inside of.
+func (g *regions) gone(s int32) {
+	// A storage that is not resident has no regions of its own, so there is room to find out
+	// from where it can be reached.
+	g.rebuild(up, s)
+	g.rebuild(down, s)
+	g.r.graph.cut(s)
+	for _, p := range g.of[up][s].edge {
+		g.rebuild(down, p)
+	}
+	for _, c := range g.of[down][s].edge {
+		g.rebuild(up, c)
+	}
+	g.of[up][s], g.of[down][s] = region{}, region{}
+}
+
 // reset empties a region and keeps its room.
 func (r *region) reset() { r.inside, r.edge, r.cost = r.inside[:0], r.edge[:0], 0 }
 

@@ -42,6 +42,8 @@ type Watcher interface {
 	Ran(op int32, of Tensor, again bool)
 	// Evicted is called when a storage has been evicted.
 	Evicted(storage int32, why Cause)
+	// Gone is called when a storage has been freed for good, resident until then or not.
+	Gone(storage int32)
 }
 
 // Verdict is how a run ended.
@@ -91,6 +93,7 @@ const none Tensor = -1
 // store is the state of a storage.
 type store struct {
 	resident, pinned bool
+	gone             bool // for good: what an operator makes of it again is thrown away
 	locks, refs      int32
 	first, last      Tensor // the views that were made of it, linked by runner.later
 	access           int64  // when it was used last
@@ -269,6 +272,16 @@ func (r *runner) evict(s int32, why Cause) {
 	}
 	if r.c.Watch != nil {
 		r.c.Watch.Evicted(s, why)
+	}
+}
+
+// forget takes a storage that is not resident out of all neighbourhoods.
+func (r *runner) forget(s int32) {
+	if r.near != nil {
+		r.near.gone(s)
+	}
+	if r.c.Watch != nil {
+		r.c.Watch.Gone(s)
 	}
 }
 

@@ -144,9 +144,12 @@ func (b *Builder) judge(c Call) error {
 	case len(c.Outputs) > math.MaxInt32-len(b.s.Tensors):
 		return errors.New("more than 2147483647 tensors")
 	}
-	for _, a := range c.Args {
+	for i, a := range c.Args {
 		if a < 0 || int(a) >= len(b.s.Tensors) {
 			return fmt.Errorf("there is no tensor %d", a)
+		}
+		if b.refs[a] == 0 {
+			return fmt.Errorf("argument %d: %w", i, errDead)
 		}
 	}
 	for _, o := range c.Outputs {
@@ -177,13 +180,16 @@ func (b *Builder) Release(t Tensor) error { return b.refer(Release, t, -1) }
 // Pin keeps a tensor from here on. It fails if the tensor has no reference.
 func (b *Builder) Pin(t Tensor) error { return b.refer(Pin, t, 0) }
 
+// errDead is that a tensor is used after its last release. It may be gone for good by then.
+var errDead = errors.New("no reference to the tensor is left")
+
 // refer adds a step about a tensor that somebody refers to.
 func (b *Builder) refer(k StepKind, t Tensor, by int32) error {
 	if t < 0 || int(t) >= len(b.refs) {
 		return fmt.Errorf("there is no tensor %d", t)
 	}
 	if b.refs[t] == 0 {
-		return errors.New("no reference to the tensor is left")
+		return errDead
 	}
 	b.refs[t] += by
 	b.s.Steps = append(b.s.Steps, Step{k, int32(t)})
