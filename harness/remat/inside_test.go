@@ -62,7 +62,7 @@ func TestThePoolHoldsWhatIsResidentAndUnlocked(t *testing.T) {
 
 func TestNothingIsLeftOfAProgramThatReleasesAll(t *testing.T) {
 	for _, h := range []string{"eq", "estar", "lru", "estar-maxstale"} {
-		s, err := ReadFile("testdata/syn_lstm64.log.gz")
+		s, err := ReadFile("testdata/syn_transformer6.log.gz")
 		require.NoError(t, err)
 		refs := map[Tensor]int{}
 		for _, step := range s.Steps {
@@ -83,7 +83,7 @@ func TestNothingIsLeftOfAProgramThatReleasesAll(t *testing.T) {
 				s.Steps = append(s.Steps, Step{Release, int32(o)})
 			}
 		}
-		m := &Counter{Budget: 90_000_000}
+		m := &Counter{Budget: 400 << 20}
 		r, err := newRunner(s, m, Config{Heuristic: h, Liveness: "mge-refcount"})
 		require.NoError(t, err)
 		require.Equal(t, OK, r.steps())
