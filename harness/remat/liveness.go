@@ -124,7 +124,10 @@ func (b *banish) died(s int32) { b.try(s) }
 func (b *banish) ran(t Tensor) {
 	op := &b.r.s.Ops[b.r.s.Tensors[t].Op]
 	first, end := op.outputs()
-	for i := 0; i < len(b.args[t]); i++ {
+	for i := 0; ; i++ {
+		if i >= len(b.args[t]) {
+			break // the list may be shorter than it was
+		}
 		s := b.r.s.Tensors[b.args[t][i]].Storage
 		b.r.unlock(s)
 		for u := first; u < end; u++ {
