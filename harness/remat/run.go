@@ -76,6 +76,8 @@ type Result struct {
 
 // Run runs a schedule in a memory that is empty, and leaves what is resident at the end in it. It fails only if the
 // configuration makes no sense. One choice of a victim costs a look at every storage that may be evicted.
+// Recomputation may take time exponential in the depth of a schedule; what ends it is the limit, so operators
+// that cost nothing are not bounded.
 func Run(s *Schedule, m Memory, c Config) (Result, error) {
 	r, err := newRunner(s, m, c)
 	if err != nil {
