@@ -90,9 +90,9 @@ function needs(report) {
   return { element: el("div", {}, key, el("div", { class: "vy-scroll" }, t)), draw };
 }
 
-// breakable lets a label be broken behind its commas.
+// breakable lets a label be broken behind what joins its parts.
 function breakable(label) {
-  return label.replaceAll(",", ",\u200b");
+  return label.replaceAll(/[,:_]/g, "$&\u200b");
 }
 
 // refusal explains the request that found no memory, and says what became of it elsewhere.
