@@ -179,12 +179,18 @@ func pools(m *meter) error {
 	)
 }
 
-// warm takes blocks from a pool that has the memory.
-func warm(m *meter, n device.Size) (func() error, error) {
+// keeping returns a pool that keeps what is given back to it.
+func keeping(m *meter) (device.Pool, error) {
 	p, err := m.NewPool(0)
 	if err == nil {
 		err = m.SetPoolAttribute(p, device.ReleaseThreshold, 1<<62)
 	}
+	return p, err
+}
+
+// warm takes blocks from a pool that has the memory.
+func warm(m *meter, n device.Size) (func() error, error) {
+	p, err := keeping(m)
 	return func() error {
 		var r device.Region
 		return steps(
@@ -199,10 +205,7 @@ func warm(m *meter, n device.Size) (func() error, error) {
 
 // cold takes blocks from a pool that has to take the memory from the driver, and gives it back.
 func cold(m *meter, n device.Size) (func() error, error) {
-	p, err := m.NewPool(0)
-	if err == nil {
-		err = m.SetPoolAttribute(p, device.ReleaseThreshold, 1<<62)
-	}
+	p, err := keeping(m)
 	return func() error {
 		var r device.Region
 		return steps(

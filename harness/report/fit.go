@@ -214,6 +214,12 @@ func (d *drawn) fold(by int) {
 	if room >= d.edges[last+1]-d.edges[last]-1 {
 		return
 	}
+	d.foldRows(room, foldRow)
+	d.edges[last+1] = d.edges[last] + room + 1
+}
+
+// foldRows folds every row to so much room.
+func (d *drawn) foldRows(room int, fold func(lines [][]string, room int) [][]string) {
 	var folded [][]string
 	for i := 0; i < len(d.lines); {
 		if d.lines[i] == nil {
@@ -222,11 +228,10 @@ func (d *drawn) fold(by int) {
 			continue
 		}
 		n := d.linesOf(i)
-		folded = append(folded, foldRow(d.lines[i:i+n], room)...)
+		folded = append(folded, fold(d.lines[i:i+n], room)...)
 		i += n
 	}
 	d.lines = folded
-	d.edges[last+1] = d.edges[last] + room + 1
 }
 
 // linesOf returns how many lines the row at a line has.
@@ -252,18 +257,7 @@ func (d *drawn) foldFirst(by int) {
 	if by <= 0 || room >= was {
 		return
 	}
-	var folded [][]string
-	for i := 0; i < len(d.lines); {
-		if d.lines[i] == nil {
-			folded = append(folded, nil)
-			i++
-			continue
-		}
-		n := d.linesOf(i)
-		folded = append(folded, foldLabel(d.lines[i:i+n], room)...)
-		i += n
-	}
-	d.lines = folded
+	d.foldRows(room, foldLabel)
 	for i := range d.edges[1:] {
 		d.edges[i+1] -= was - room
 	}
