@@ -65,7 +65,7 @@ func (r *runner) finish(f frame) Verdict {
 	need := op.Need + op.Workspace
 	if !r.mem.Room(need) {
 		r.res.RoomsMade++
-		if !r.evictUntil(func() bool { return r.mem.Room(need) }) {
+		if !r.evictUntil(need, func() bool { return r.mem.Room(need) }) {
 			return OOM
 		}
 	}
@@ -85,11 +85,11 @@ func (r *runner) execute(op *Op, f frame) bool {
 	first, end := op.outputs()
 	r.blocks = r.blocks[:0]
 	for t := first; t < end; t++ {
-		if !r.block(r.sizeOf(t)) {
+		if !r.block(r.sizeOf(t), ownerOf(r.s.Tensors[t].Storage)) {
 			return false
 		}
 	}
-	if !r.block(op.Workspace) {
+	if !r.block(op.Workspace, 0) {
 		return false
 	}
 	passing := r.blocks[:0]
@@ -133,10 +133,10 @@ func (r *runner) sizeOf(t Tensor) device.Size {
 }
 
 // block adds a block to runner.blocks, an empty one for no bytes, and evicts as long as the memory refuses.
-func (r *runner) block(size device.Size) bool {
+func (r *runner) block(size device.Size, owner Owner) bool {
 	var b alloc.Block
-	ok := size == 0 || r.evictUntil(func() (ok bool) {
-		b, ok = r.mem.Alloc(size)
+	ok := size == 0 || r.evictUntil(size, func() (ok bool) {
+		b, ok = r.mem.Alloc(size, owner)
 		return ok
 	})
 	r.blocks = append(r.blocks, b)

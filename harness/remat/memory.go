@@ -11,11 +11,19 @@ type Memory interface {
 	// Room reports whether an operator that needs so many bytes may begin. A memory that can only
 	// tell by trying says yes.
 	Room(need device.Size) bool
-	// Alloc returns a block of so many bytes, more than 0, or false if there is no place.
-	Alloc(size device.Size) (alloc.Block, bool)
+	// Alloc returns a block of so many bytes, more than 0, or false if there is no place. The owner says
+	// who it is for, so that whoever walks through memory meets it again.
+	Alloc(size device.Size, owner Owner) (alloc.Block, bool)
 	// Free takes a block back.
 	Free(alloc.Block)
 }
+
+// Owner says which storage a block was asked for; zero is a workspace. It need not be the block in which the
+// storage lies: an output that is there already gets another one while its operator runs.
+type Owner uint64
+
+// ownerOf returns the owner that stands for a storage.
+func ownerOf(s int32) Owner { return Owner(s) + 1 }
 
 // Unlimited is the budget of a [Counter] that never refuses.
 const Unlimited = ^device.Size(0)
@@ -31,7 +39,7 @@ type Counter struct {
 func (c *Counter) Room(need device.Size) bool { return c.used+need <= c.Budget }
 
 // Alloc implements [Memory].
-func (c *Counter) Alloc(size device.Size) (alloc.Block, bool) {
+func (c *Counter) Alloc(size device.Size, _ Owner) (alloc.Block, bool) {
 	if c.used+size > c.Budget {
 		return alloc.Block{}, false
 	}

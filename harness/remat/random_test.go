@@ -114,7 +114,7 @@ func newAuditor(t *testing.T, s *remat.Schedule, capacity device.Size) *auditor 
 // Room says yes: a row of bytes can only tell by trying.
 func (a *auditor) Room(device.Size) bool { return true }
 
-func (a *auditor) Alloc(size device.Size) (alloc.Block, bool) {
+func (a *auditor) Alloc(size device.Size, owner remat.Owner) (alloc.Block, bool) {
 	require.NotZero(a.t, size)
 	at := device.Addr(0)
 	for i := 0; ; i++ {

@@ -119,6 +119,7 @@ type runner struct {
 	pool    pool
 	clock   int64
 	used    device.Size // bytes accounted
+	want    device.Size // bytes of the request that victims are chosen for
 	frames  []frame
 	missing []Tensor      // of all frames
 	fresh   []int32       // storages that came back in a run of an operator
@@ -287,8 +288,10 @@ func (r *runner) forget(s int32) {
 	}
 }
 
-// evictUntil evicts until something holds, and returns false if nothing is left to evict.
-func (r *runner) evictUntil(holds func() bool) bool {
+// evictUntil evicts until something holds that a request for so many bytes waits for, and returns false if nothing is
+// left to evict.
+func (r *runner) evictUntil(want device.Size, holds func() bool) bool {
+	r.want = want
 	for !holds() {
 		if r.pool.n == 0 {
 			return false
