@@ -70,7 +70,9 @@ func readLog(lines *trace.Lines) (*Schedule, error) {
 			return nil, lines.Blame(0, err)
 		}
 	}
-	return r.b.Schedule(), nil
+	s := r.b.Schedule()
+	s.SHA256 = lines.Hash()
+	return s, nil
 }
 
 // next reads the next record; false at the end.

@@ -49,6 +49,7 @@ func TestALogIsLoweredToFourKindsOfSteps(t *testing.T) {
 	require.Equal(t, []remat.Tensor{1, 1}, s.Ops[2].Args, "an argument may occur twice")
 	require.Zero(t, s.Ops[2].Need, "a view owns no bytes")
 	require.EqualValues(t, 8, s.Cost)
+	require.Len(t, s.SHA256, 64)
 }
 
 func TestOurDialectHasMoreFields(t *testing.T) {

@@ -76,7 +76,12 @@ func (r *runner) finish(f frame) Verdict {
 	if r.c.Limit > 0 && r.res.Remat > r.c.Limit {
 		return Thrash
 	}
-	return OK
+	select {
+	case <-r.c.Stop:
+		return Stopped
+	default:
+		return OK
+	}
 }
 
 // execute runs an operator. Outputs that are defined already get blocks of their own, which go right

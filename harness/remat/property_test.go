@@ -110,3 +110,26 @@ func TestMistakesInAConfigurationAreNamed(t *testing.T) {
 		require.ErrorContains(t, err, want)
 	}
 }
+
+// stopper closes a channel when so many operators have run.
+type stopper struct {
+	after int
+	stop  chan struct{}
+}
+
+func (s *stopper) Ran(int32, remat.Tensor, bool) {
+	if s.after--; s.after == 0 {
+		close(s.stop)
+	}
+}
+
+func (s *stopper) Evicted(int32, remat.Cause) {}
+func (s *stopper) Gone(int32)                 {}
+
+func TestARunCanBeStopped(t *testing.T) {
+	stop := make(chan struct{})
+	res := play(t, logOf(t, "syn_chain64"), remat.Unlimited,
+		remat.Config{Heuristic: "eq", Liveness: "eager", Stop: stop, Watch: &stopper{5, stop}})
+	require.Equal(t, remat.Stopped, res.Verdict)
+	require.Equal(t, 5, res.Runs)
+}

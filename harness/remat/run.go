@@ -16,11 +16,12 @@ import (
 
 // Config is how a schedule is run.
 type Config struct {
-	Heuristic string  // of Heuristics
-	Liveness  string  // of Livenesses
-	Limit     int64   // nanoseconds of recomputation that are too many when passed; 0 for no limit
-	Seed      uint64  // for the heuristic random
-	Watch     Watcher // told what happens; nil for nobody
+	Heuristic string          // of Heuristics
+	Liveness  string          // of Livenesses
+	Limit     int64           // nanoseconds of recomputation that are too many when passed; 0 for no limit
+	Seed      uint64          // for the heuristic random
+	Watch     Watcher         // told what happens; nil for nobody
+	Stop      <-chan struct{} // ends the run behind the next operator when it is closed; nil for never
 }
 
 // Cause is why a storage was evicted.
@@ -56,6 +57,8 @@ const (
 	OOM Verdict = "oom"
 	// Thrash is that recomputation passed its limit.
 	Thrash Verdict = "thrash"
+	// Stopped is that Config.Stop was closed.
+	Stopped Verdict = "stopped"
 )
 
 // Result is what a run came to. If its verdict is not ok, it shows the state at the end of the run.

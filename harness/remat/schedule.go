@@ -72,6 +72,7 @@ type Schedule struct {
 	Storages []Storage // in order of creation
 	Steps    []Step    // what to do, in order
 	Cost     int64     // nanoseconds of every operator run once
+	SHA256   string    // of the decompressed log it was read from; empty if it was built
 }
 
 // Output describes an output of an operator.
