@@ -99,6 +99,30 @@ func (f *filled) Free(a device.Addr) error {
 	return err
 }
 
+// Compact implements [Mover]. A pattern moves with its block, after the caller was told; that it is there
+// before is verified, and nothing that was found keeps the blocks from moving.
+func (f *filled) Compact(may func(Chunk) bool, moved func(from, to Block)) (device.Size, error) {
+	var found error
+	n, err := f.Forwarder.Compact(may, func(from, to Block) {
+		i, known := f.at[from.Addr]
+		if !known {
+			moved(from, to)
+			return
+		}
+		if err := f.verify(f.live[i]); err != nil && found == nil {
+			found = err
+		}
+		moved(from, to)
+		delete(f.at, from.Addr)
+		f.at[to.Addr] = i
+		f.live[i].Block = to
+		if err := f.memory.Fill(to.Addr, to.Size, f.live[i].pattern()); err != nil && found == nil {
+			found = &Corruption{Block: to, Serial: f.live[i].serial, Device: err}
+		}
+	})
+	return n, errors.Join(found, err)
+}
+
 // verify returns a [*Corruption] if a block has changed.
 func (f *filled) verify(b filledBlock) error {
 	at, same, err := f.memory.Compare(b.Addr, b.Size, b.pattern())

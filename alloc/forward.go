@@ -33,6 +33,9 @@ var (
 	_ Counted        = (*Forwarder)(nil)
 	_ Historian      = (*Forwarder)(nil)
 	_ SelfTimed      = (*Forwarder)(nil)
+	_ Neighbours     = (*Forwarder)(nil)
+	_ Placer         = (*Forwarder)(nil)
+	_ Mover          = (*Forwarder)(nil)
 )
 
 // Forward returns a forwarder to s that takes lock around every call; nil for no lock.
@@ -226,4 +229,25 @@ func (f *Forwarder) SetHistory(tell func(Action)) {
 	f.enter()
 	defer f.leave()
 	_ = SetHistory(f.inner, tell) // as above
+}
+
+// FreeNeighbours implements [Neighbours].
+func (f *Forwarder) FreeNeighbours(a device.Addr) (below, above device.Size) {
+	f.enter()
+	defer f.leave()
+	return FreeNeighbours(f.inner, a)
+}
+
+// CanPlace implements [Placer].
+func (f *Forwarder) CanPlace(r Request, freed []device.Addr) bool {
+	f.enter()
+	defer f.leave()
+	return CanPlace(f.inner, r, freed)
+}
+
+// Compact implements [Mover].
+func (f *Forwarder) Compact(may func(Chunk) bool, moved func(from, to Block)) (device.Size, error) {
+	f.enter()
+	defer f.leave()
+	return Compact(f.inner, may, moved)
 }

@@ -1,6 +1,10 @@
 package alloc
 
-import "github.com/vramyard/vramyard/device"
+import (
+	"slices"
+
+	"github.com/vramyard/vramyard/device"
+)
 
 // limited is a strategy with a bound on its live bytes.
 type limited struct {
@@ -40,6 +44,22 @@ func (l *limited) Alloc(r Request) (Block, error) {
 // wellFormed reports whether the strategy could grant r at another time.
 func (l *limited) wellFormed(r Request) bool {
 	return r.Size <= MaxRequest(l.inner) && (r.Align == 0 || device.IsPowerOfTwo(r.Align))
+}
+
+// CanPlace implements [Placer]: what the blocks asked for counts as free of the limit. O(chunks).
+func (l *limited) CanPlace(r Request, freed []device.Addr) bool {
+	if !l.closed && l.wellFormed(r) {
+		held := l.inner.Stats().Requested
+		for c := range l.inner.Walk {
+			if c.State == Live && slices.Contains(freed, c.Addr) {
+				held -= c.Requested
+			}
+		}
+		if r.Size > l.limit-min(held, l.limit) {
+			return false
+		}
+	}
+	return CanPlace(l.inner, r, freed)
 }
 
 // Stats implements [Inspector]; refusals made here count as out of memory.

@@ -26,12 +26,16 @@ const (
 	PowerCounted                     // Counted
 	PowerHistorian                   // Historian
 	PowerSelfTimed                   // SelfTimed
+	PowerNeighbours                  // Neighbours
+	PowerPlacer                      // Placer
+	PowerMover                       // Mover
 	numPowers
 )
 
 var powerNames = [numPowers]string{
 	"holes", "free-walker", "trimmer", "frontier", "metered", "failure", "ceiling", "clearer", "reporter",
 	"concurrent", "waiter", "stream-recorder", "poller", "private-pools", "counted", "historian", "self-timed",
+	"neighbours", "placer", "mover",
 }
 
 // String returns the power in lower case.
@@ -243,6 +247,12 @@ func Implements(s Inspector, p Power) (ok bool) {
 		_, ok = s.(Historian)
 	case PowerSelfTimed:
 		_, ok = s.(SelfTimed)
+	case PowerNeighbours:
+		_, ok = s.(Neighbours)
+	case PowerPlacer:
+		_, ok = s.(Placer)
+	case PowerMover:
+		_, ok = s.(Mover)
 	}
 	return ok
 }

@@ -35,6 +35,9 @@ type Promises struct {
 	// Fits reports whether a free chunk of the pool that a request goes to may serve it at all: what it
 	// denies is left alone even if memory runs out. Nil: as Serves says.
 	Fits func(Chunk, Request) bool
+	// Placed says that what [Placer].CanPlace denies the memory held does not serve: nothing but more
+	// memory from the device does.
+	Placed bool
 	// Places says what a request must get of the chunks of a walk and of the device, if nothing is
 	// pending, or may be looked at, and nothing is refused; into is the pool that the request goes
 	// to. Nil is no promise.

@@ -55,6 +55,14 @@ func Recorded(s Strategy, sink func(Operation)) (Strategy, error) {
 	return &recorded{Forwarder: Forward(s, nil), sink: sink}, nil
 }
 
+// Has leaves out moving: a trace knows a block by where it was granted.
+func (r *recorded) Has(p Power) bool { return p != PowerMover && r.Forwarder.Has(p) }
+
+// Compact implements [Mover]: it is unsupported.
+func (*recorded) Compact(func(Chunk) bool, func(from, to Block)) (device.Size, error) {
+	return 0, ErrUnsupported
+}
+
 // Alloc implements [Allocator].
 func (r *recorded) Alloc(req Request) (Block, error) {
 	b, err := r.inner.Alloc(req)

@@ -114,6 +114,13 @@ func (r *Retrier) ReleasePool(id PoolID) error {
 	return err
 }
 
+// Compact implements [Mover]. It wakes every waiting Alloc.
+func (r *Retrier) Compact(may func(Chunk) bool, moved func(from, to Block)) (device.Size, error) {
+	n, err := r.Forwarder.Compact(may, moved)
+	r.wake()
+	return n, err
+}
+
 // Close implements [Strategy]. It wakes every waiting Alloc, which then returns [ErrClosed].
 func (r *Retrier) Close() error {
 	err := r.inner.Close()

@@ -3,6 +3,7 @@ package alloc
 import (
 	"errors"
 	"fmt"
+	"slices"
 
 	"github.com/vramyard/vramyard/device"
 	"github.com/vramyard/vramyard/internal/addrmap"
@@ -399,9 +400,31 @@ func (s *streamed) Close() error {
 	return errors.Join(err, s.spare.close(), s.flows.close())
 }
 
-// Has adds the powers that the wrapper has of its own.
+// Has adds the powers that the wrapper has of its own. Blocks are not moved, because work may be queued on them.
 func (s *streamed) Has(p Power) bool {
-	return p == PowerStreamRecorder || p == PowerPoller || s.Forwarder.Has(p)
+	return p == PowerStreamRecorder || p == PowerPoller || p != PowerMover && s.Forwarder.Has(p)
+}
+
+// FreeNeighbours implements [Neighbours]: a block that other streams use is pending when it is freed.
+func (s *streamed) FreeNeighbours(a device.Addr) (below, above device.Size) {
+	if h, err := s.find(a); err != nil || len(s.rows[h].used) > 0 {
+		return 0, 0
+	}
+	return s.Forwarder.FreeNeighbours(a)
+}
+
+// CanPlace implements [Placer]. Blocks that other streams use count as live: a request waits for them if
+// it finds no room otherwise.
+func (s *streamed) CanPlace(r Request, freed []device.Addr) bool {
+	return s.Forwarder.CanPlace(r, slices.DeleteFunc(slices.Clone(freed), func(a device.Addr) bool {
+		h, err := s.find(a)
+		return err != nil || len(s.rows[h].used) > 0
+	}))
+}
+
+// Compact implements [Mover]: it is unsupported.
+func (*streamed) Compact(func(Chunk) bool, func(from, to Block)) (device.Size, error) {
+	return 0, ErrUnsupported
 }
 
 // ClearStats implements [Clearer].

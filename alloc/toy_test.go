@@ -98,6 +98,19 @@ func (*rich) MaxRequest() device.Size                          { return 256 }
 func (s *rich) ClearStats()                                    { s.stats.Clear() }
 func (*rich) AppendReport(text []byte, _ alloc.Request) []byte { return append(text, "report"...) }
 
+func (*rich) FreeNeighbours(a device.Addr) (below, above device.Size) {
+	return device.Size(a), 2 * device.Size(a)
+}
+func (*rich) CanPlace(r alloc.Request, freed []device.Addr) bool {
+	return r.Size == 8 && len(freed) == 1
+}
+func (*rich) Compact(may func(alloc.Chunk) bool, moved func(from, to alloc.Block)) (device.Size, error) {
+	if may(alloc.Chunk{Addr: 9}) {
+		moved(alloc.Block{Addr: 9, Size: 1}, alloc.Block{Addr: 8, Size: 1})
+	}
+	return 1, nil
+}
+
 func (s *rich) BeginPool(id alloc.PoolID, on device.Stream) error {
 	s.pools = append(s.pools, fmt.Sprintf("begin %d on %d", id, uint64(on)))
 	return nil
