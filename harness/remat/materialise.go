@@ -66,11 +66,11 @@ func (r *runner) finish(f frame) Verdict {
 	if !r.mem.Room(need) {
 		r.res.RoomsMade++
 		if !r.evictUntil(need, func() bool { return r.mem.Room(need) }) {
-			return OOM
+			return r.outOfMemory()
 		}
 	}
 	if !r.execute(op, f) {
-		return OOM
+		return r.outOfMemory()
 	}
 	r.live.ran(f.of)
 	if r.c.Limit > 0 && r.res.Remat > r.c.Limit {
@@ -82,6 +82,14 @@ func (r *runner) finish(f frame) Verdict {
 	default:
 		return OK
 	}
+}
+
+// outOfMemory returns the verdict on a request for runner.want bytes that nothing can be evicted for.
+func (r *runner) outOfMemory() Verdict {
+	if j, ok := r.mem.(Judge); ok {
+		return j.Judge(r.want)
+	}
+	return OOM
 }
 
 // execute runs an operator. Outputs that are defined already get blocks of their own, which go right

@@ -18,6 +18,19 @@ type Memory interface {
 	Free(alloc.Block)
 }
 
+// Judge is a [Memory] that knows why it refuses.
+type Judge interface {
+	// Judge returns what to call it that there is no place for so many bytes, after a refusal.
+	Judge(size device.Size) Verdict
+}
+
+// Neighbours is a [Memory] that knows what a block lies next to.
+type Neighbours interface {
+	// FreeNeighbours returns the free bytes right below and right above a block that would become
+	// one hole with it if it were freed.
+	FreeNeighbours(alloc.Block) (below, above device.Size)
+}
+
 // Owner says which storage a block was asked for; zero is a workspace. It need not be the block in which the
 // storage lies: an output that is there already gets another one while its operator runs.
 type Owner uint64

@@ -53,8 +53,15 @@ type Verdict string
 const (
 	// OK is that the schedule was run to its end.
 	OK Verdict = "ok"
-	// OOM is that memory was short and nothing could be evicted.
+	// OOM is that memory was short and nothing could be evicted. A [Judge] says instead which of the
+	// three that follow it was.
 	OOM Verdict = "oom"
+	// OOMCapacity is that the bytes asked for would not have fitted however well they were placed.
+	OOMCapacity Verdict = "oom-capacity"
+	// OOMFragmentation is that enough was free, and no place in it.
+	OOMFragmentation Verdict = "oom-fragmentation"
+	// OOMRounding is that the bytes asked for would have fitted, and what they are rounded up to did not.
+	OOMRounding Verdict = "oom-rounding"
 	// Thrash is that recomputation passed its limit.
 	Thrash Verdict = "thrash"
 	// Stopped is that Config.Stop was closed.
