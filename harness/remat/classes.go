@@ -3,28 +3,51 @@ package remat
 // classes joins evicted storages that neighbour each other into classes, and keeps the sum of the
 // costs of each: a union-find over nodes. Classes never split. A storage that comes back takes its
 // cost out of the sum and forgets its node, which stays in the class.
+//
+// As in the simulator, the outputs of an operator are neighbours before it has run, and sums drift: what was
+// never put in is taken out. If mended, they become neighbours when they exist.
+//
+// Invariant I11, if mended: the sums of all classes add up to the local costs of all evicted storages.
 type classes struct {
+	passive
 	r      *runner
-	node   []int32  // by storage; -1 for none
+	mended bool
+	held   []int64  // by storage: what its class holds of it
+	node   []int32  // by storage; none32 for none
 	parent []int32  // by node; a root is its own
 	sum    []int64  // by node; of a class at its root
 	seen   []uint32 // by node: the score in which it was counted last
 	score  uint32
 }
 
-func newClasses(r *runner) neighbourhood {
-	r.graph = newGraph(len(r.stores))
-	c := &classes{r: r, node: make([]int32, len(r.stores))}
+// newClasses makes classes as the simulator does.
+func newClasses(r *runner) neighbourhood { return makeClasses(r, false) }
+
+// newExactClasses makes classes whose sums are exact.
+func newExactClasses(r *runner) neighbourhood { return makeClasses(r, true) }
+
+func makeClasses(r *runner, mended bool) neighbourhood {
+	n := len(r.stores)
+	r.graph = newGraph(n)
+	c := &classes{r: r, mended: mended, held: make([]int64, n), node: make([]int32, n)}
 	for i := range c.node {
-		c.node[i] = -1
+		c.node[i] = none32
 	}
 	return c
 }
 
 // linked gives new storages a node that holds nothing, as the simulator does: they are neighbours
-// before they exist.
+// before they exist. If mended, it adds what new views add to the cost of evicted storages.
 func (c *classes) linked(op *Op) {
 	first, end := op.outputs()
+	if c.mended {
+		for t := first; t < end; t++ {
+			if s := c.r.s.Tensors[t].Storage; c.node[s] != none32 {
+				c.hold(s)
+			}
+		}
+		return
+	}
 	for t := first; t < end; t++ {
 		if s := c.r.s.Tensors[t].Storage; c.r.s.Storages[s].Root == t {
 			c.node[s] = c.make(0)
@@ -49,9 +72,36 @@ func (c *classes) root(n int32) int32 {
 	return n
 }
 
-func (c *classes) left(s int32) {
-	own := c.make(c.r.stores[s].local)
+// hold lets the class of a storage hold its local cost.
+func (c *classes) hold(s int32) {
+	local := c.r.stores[s].local
+	c.sum[c.root(c.node[s])] += local - c.held[s]
+	c.held[s] = local
+}
+
+// let takes a storage out of its class. As in the simulator, that takes its local cost of now, or if
+// mended what the class holds of it.
+func (c *classes) let(s int32) {
+	switch {
+	case !c.mended:
+		c.held[s] = c.r.stores[s].local
+	case c.node[s] == none32: // it comes for the first time
+		return
+	}
+	c.sum[c.root(c.node[s])] -= c.held[s]
+	c.held[s], c.node[s] = 0, none32
+}
+
+func (c *classes) ran(op *Op, again bool) {
+	if c.mended && !again {
+		c.r.graph.link(c.r.s, op)
+	}
+}
+
+func (c *classes) left(s int32, _ Cause) {
+	own := c.make(0)
 	c.node[s] = own
+	c.hold(s)
 	for _, list := range [2][]int32{c.r.graph.parents[s], c.r.graph.children[s]} {
 		for _, n := range list {
 			if c.r.stores[n].resident {
@@ -67,15 +117,13 @@ func (c *classes) left(s int32) {
 
 func (c *classes) back(list []int32) {
 	for _, s := range list {
-		c.sum[c.root(c.node[s])] -= c.r.stores[s].local
-		c.node[s] = -1
+		c.let(s)
 	}
 }
 
 // gone takes a cost out of its class, as if the storage had come back.
 func (c *classes) gone(s int32) {
-	c.sum[c.root(c.node[s])] -= c.r.stores[s].local
-	c.node[s] = -1
+	c.let(s)
 	c.r.graph.cut(s)
 }
 

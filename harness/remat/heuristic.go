@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"math"
 	"strings"
+
+	"github.com/vramyard/vramyard/device"
 )
 
 // Heuristic is a rule that says which storage is evicted: the one with the least score, the last of
@@ -13,10 +15,20 @@ type Heuristic struct {
 	Name string // what Config calls it
 	Doc  string // what it goes by, for people
 
-	near      func(*runner) neighbourhood // nil: a victim is drawn
-	size, age bool                        // what the cost is divided by
-	linked    bool                        // near keeps what banishing would have to take out
+	near   func(*runner) neighbourhood // nil: a victim is drawn
+	by     divisor                     // what the cost is divided by
+	linked bool                        // near keeps what banishing would have to take out
 }
+
+// divisor is a set of what a cost is divided by.
+type divisor uint8
+
+const (
+	bySize   divisor = 1 << iota // bytes of the storage
+	byAge                        // nanoseconds since its last use
+	byCredit                     // with bySize: and the free bytes beside it
+	byUse                        // with byCredit: but no more than the request can use
+)
 
 // Heuristics returns all heuristics.
 func Heuristics() []Heuristic {
@@ -24,25 +36,28 @@ func Heuristics() []Heuristic {
 	one := around(func(*store) int64 { return 1 })
 	used := around(func(s *store) int64 { return s.access })
 	return []Heuristic{
-		{"estar", "cost of all evicted ancestors and descendants, size, staleness (h_DTR)", newRegions, true, true, true},
-		{"estar/m", "cost of all evicted ancestors and descendants, size", newRegions, true, false, true},
-		{"estar/s", "cost of all evicted ancestors and descendants, staleness", newRegions, false, true, true},
-		{"estar-only", "cost of all evicted ancestors and descendants", newRegions, false, false, true},
-		{"estar-maxstale", "as estar, stale since the last use of any of them", newWhole, true, true, false},
-		{"eq", "cost of evicted classes around, size, staleness (h_DTR^eq)", newClasses, true, true, true},
-		{"eq/m", "cost of evicted classes around, size", newClasses, true, false, true},
-		{"eq/s", "cost of evicted classes around, staleness", newClasses, false, true, true},
-		{"eq-only", "cost of evicted classes around", newClasses, false, false, true},
-		{"local", "own cost, size, staleness (h_DTR^local)", local, true, true, false},
-		{"local/m", "own cost, size", local, true, false, false},
-		{"local/s", "own cost, staleness", local, false, true, false},
-		{"local-only", "own cost", local, false, false, false},
-		{"msps", "cost of all evicted ancestors, size (memory saved per second, as in Capuchin)", newAncestors, true, false, true},
-		{"lru", "longest unused first", used, false, false, false},
-		{"size", "largest first", one, true, false, false},
-		{"1/s", "staleness", one, false, true, false},
-		{"1/(m*s)", "size, staleness", one, true, true, false},
-		{"random", "any, drawn with the seed", nil, false, false, false},
+		{"estar", "cost of all evicted ancestors and descendants, size, staleness (h_DTR)", newRegions, bySize | byAge, true},
+		{"estar/m", "cost of all evicted ancestors and descendants, size", newRegions, bySize, true},
+		{"estar/s", "cost of all evicted ancestors and descendants, staleness", newRegions, byAge, true},
+		{"estar-only", "cost of all evicted ancestors and descendants", newRegions, 0, true},
+		{"estar-maxstale", "as estar, stale since the last use of any of them", newWhole, bySize | byAge, false},
+		{"eq", "cost of evicted classes around, size, staleness (h_DTR^eq)", newClasses, bySize | byAge, true},
+		{"eq/m", "cost of evicted classes around, size", newClasses, bySize, true},
+		{"eq/s", "cost of evicted classes around, staleness", newClasses, byAge, true},
+		{"eq-only", "cost of evicted classes around", newClasses, 0, true},
+		{"eq-mended", "as eq, with sums that are exact", newExactClasses, bySize | byAge, true},
+		{"dte", "as eq, with the free bytes beside it for size (MegTaiChi)", newClasses, bySize | byAge | byCredit, true},
+		{"dte-cap", "as dte, with no more bytes than the request can use", newClasses, bySize | byAge | byCredit | byUse, true},
+		{"local", "own cost, size, staleness (h_DTR^local)", local, bySize | byAge, false},
+		{"local/m", "own cost, size", local, bySize, false},
+		{"local/s", "own cost, staleness", local, byAge, false},
+		{"local-only", "own cost", local, 0, false},
+		{"msps", "cost of all evicted ancestors, size (memory saved per second, as in Capuchin)", newAncestors, bySize, true},
+		{"lru", "longest unused first", used, 0, false},
+		{"size", "largest first", one, bySize, false},
+		{"1/s", "staleness", one, byAge, false},
+		{"1/(m*s)", "size, staleness", one, bySize | byAge, false},
+		{"random", "any, drawn with the seed", nil, 0, false},
 	}
 }
 
@@ -60,20 +75,23 @@ func heuristicOf(name string) (*Heuristic, error) {
 
 // choose returns the victim, of a pool that is not empty.
 func (r *runner) choose() int32 {
-	if r.h.near == nil {
-		s := r.pool.first()
-		for range r.random.Below(uint64(r.pool.n)) {
-			s = r.pool.next[s]
-		}
-		return s
+	all := r.pool.list()
+	if r.near == nil {
+		return all[r.random.Below(uint64(len(all)))]
 	}
-	best, victim := math.Inf(1), r.pool.end()
-	for s := r.pool.first(); s != r.pool.end(); s = r.pool.next[s] {
-		score, worse := r.score(s, best)
-		if !worse && score <= best {
-			best, victim = score, s
+	return r.least(all)
+}
+
+// least returns the storage of a list that is not empty with the least score.
+func (r *runner) least(list []int32) int32 {
+	best, least, victim := math.Inf(1), math.Inf(1), list[len(list)-1]
+	for _, s := range list {
+		score, tie, worse := r.score(s, best)
+		if worse || score > best || score == best && tie > least {
+			continue
 		}
-		if !worse && score == 0 {
+		best, least, victim = score, tie, s
+		if score == 0 {
 			break
 		}
 	}
@@ -83,21 +101,47 @@ func (r *runner) choose() int32 {
 // slack is more than what rounding a quotient of floats three times can be off by, relatively.
 const slack = 1 + 1e-14
 
-// score returns the score of a storage, or true if it is surely more than best.
-func (r *runner) score(s int32, best float64) (float64, bool) {
+// score returns the score of a storage and what decides between equal scores, or true if it is surely more than best.
+func (r *runner) score(s int32, best float64) (score, tie float64, worse bool) {
+	if r.ranks != nil {
+		score, tie = r.ranks.rank(s)
+		return score, tie, false
+	}
 	cost, access := r.near.cost(s)
 	size, age := uint64(1), uint64(1)
-	if r.h.size {
-		size = uint64(r.s.Storages[s].Size)
+	if r.h.by&bySize != 0 {
+		size = uint64(r.bytes(s))
 	}
-	if r.h.age {
+	if r.h.by&byAge != 0 {
 		age = uint64(r.clock - access)
 	}
 	if size == 0 || age == 0 {
-		return math.Inf(1), false
+		return math.Inf(1), 0, false
 	}
 	if cost > 0 && float64(cost)/(float64(size)*float64(age)) > best*slack {
-		return 0, true
+		return 0, 0, true
 	}
-	return quotient(cost, size, age), false
+	return quotient(cost, size, age), 0, false
+}
+
+// bytes returns what the eviction of a storage would be worth in bytes, by the heuristic.
+func (r *runner) bytes(s int32) device.Size {
+	size := r.s.Storages[s].Size
+	if r.h.by&byCredit == 0 {
+		return size
+	}
+	size += r.beside(s)
+	if r.h.by&byUse != 0 && r.want > 0 {
+		size = min(size, r.want)
+	}
+	return size
+}
+
+// beside returns the free bytes that would merge with a resident storage if it were evicted.
+func (r *runner) beside(s int32) device.Size {
+	if r.around == nil || r.s.Storages[s].Size == 0 {
+		return 0
+	}
+	below, above := r.around.FreeNeighbours(r.stores[s].block)
+	return below + above
 }

@@ -1,6 +1,7 @@
 package remat
 
 import (
+	"math"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -25,8 +26,8 @@ func (i insider) look() {
 	in, used := 0, device.Size(0)
 	for s := range i.r.stores {
 		st := &i.r.stores[s]
-		require.Equal(i.t, st.resident && st.locks == 0, i.r.pool.in[s], "storage %d in the pool", s)
-		if i.r.pool.in[s] {
+		require.Equal(i.t, st.resident && st.locks == 0, i.r.pool.has(int32(s)), "storage %d in the pool", s)
+		if i.r.pool.has(int32(s)) {
 			in++
 		}
 		if st.resident {
@@ -94,4 +95,48 @@ func TestNothingIsLeftOfAProgramThatReleasesAll(t *testing.T) {
 			require.Zero(t, r.live.(*refcount).count[i])
 		}
 	}
+}
+
+// summer compares the sums of classes with the costs of evicted storages whenever something has happened.
+type summer struct {
+	t    *testing.T
+	r    *runner
+	gone map[int32]bool
+}
+
+func (w summer) Ran(int32, Tensor, bool) { w.look() }
+
+func (w summer) Evicted(int32, Cause) { w.look() }
+
+func (w summer) Gone(s int32) { w.gone[s] = true }
+
+func (w summer) look() {
+	c := w.r.near.(*classes)
+	sum, evicted := int64(0), int64(0)
+	for n := range c.parent {
+		if c.parent[n] == int32(n) {
+			require.GreaterOrEqual(w.t, c.sum[n], int64(0))
+			sum += c.sum[n]
+		}
+	}
+	for s := range w.r.stores {
+		st := &w.r.stores[s]
+		switch {
+		case st.resident:
+			cost, _ := c.cost(int32(s))
+			require.GreaterOrEqual(w.t, cost, st.local)
+		case st.access != math.MinInt64 && !w.gone[int32(s)]: // it was there
+			evicted += st.local
+		}
+	}
+	require.Equal(w.t, evicted, sum)
+}
+
+// AuditClasses runs a schedule and holds it to invariant I11 all the time.
+func AuditClasses(t *testing.T, s *Schedule, budget device.Size, c Config) Result {
+	r, err := newRunner(s, &Counter{Budget: budget}, c)
+	require.NoError(t, err)
+	r.c.Watch = summer{t, r, map[int32]bool{}}
+	r.res.Verdict = r.steps()
+	return r.res
 }

@@ -48,6 +48,9 @@ func (r *runner) push(t Tensor, again bool) {
 			st.access = r.clock
 		}
 	}
+	if r.near != nil {
+		r.near.used(&r.s.Ops[r.s.Tensors[t].Op])
+	}
 	base := int32(len(r.missing))
 	for _, p := range parents {
 		if r.defined[p] {
@@ -184,6 +187,7 @@ func (r *runner) settle(op *Op, f frame) {
 	}
 	if r.near != nil {
 		r.near.back(r.fresh)
+		r.near.ran(op, f.again)
 	}
 }
 

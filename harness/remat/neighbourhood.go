@@ -8,26 +8,43 @@ type neighbourhood interface {
 	// linked is called when an operator is seen for the first time, before it runs. Its outputs are
 	// part of the graph from then on.
 	linked(op *Op)
+	// used is called when an operator is about to run, before any of its inputs is made again.
+	used(op *Op)
 	// left is called when a storage has been evicted.
-	left(s int32)
+	left(s int32, why Cause)
 	// back is called when storages have become resident.
 	back(s []int32)
+	// ran is called behind back when an operator has run; again is false for its first time.
+	ran(op *Op, again bool)
 	// gone is called when a storage that is not resident will never be needed again.
 	gone(s int32)
 	// cost returns nanoseconds for a resident storage, and when it counts as used last.
 	cost(s int32) (cost, access int64)
 }
 
+// ranker is a neighbourhood with scores of its own, in place of a cost that is divided.
+type ranker interface {
+	neighbourhood
+	// rank returns the score of a resident storage, and what decides between equal scores.
+	rank(s int32) (score, tie float64)
+}
+
+// passive is told and does not care.
+type passive struct{}
+
+func (passive) linked(*Op)        {}
+func (passive) used(*Op)          {}
+func (passive) left(int32, Cause) {}
+func (passive) back([]int32)      {}
+func (passive) ran(*Op, bool)     {}
+func (passive) gone(int32)        {}
+
 // alone is a neighbourhood that looks at the storage alone.
 type alone struct {
+	passive
 	r  *runner
 	of func(*store) int64
 }
-
-func (alone) linked(*Op)   {}
-func (alone) left(int32)   {}
-func (alone) back([]int32) {}
-func (alone) gone(int32)   {}
 
 func (a alone) cost(s int32) (cost, access int64) {
 	st := &a.r.stores[s]
@@ -36,12 +53,13 @@ func (a alone) cost(s int32) (cost, access int64) {
 
 // around returns what makes a neighbourhood of a storage alone.
 func around(of func(*store) int64) func(*runner) neighbourhood {
-	return func(r *runner) neighbourhood { return alone{r, of} }
+	return func(r *runner) neighbourhood { return alone{r: r, of: of} }
 }
 
 // whole is the evicted storages that can be reached through evicted ones in one direction or the other,
 // each counted once, found anew for each score. A storage counts as used when any of them was.
 type whole struct {
+	passive
 	r     *runner
 	stack []int32
 }
@@ -52,8 +70,6 @@ func newWhole(r *runner) neighbourhood {
 }
 
 func (w *whole) linked(op *Op) { w.r.graph.link(w.r.s, op) }
-func (w *whole) left(int32)    {}
-func (w *whole) back([]int32)  {}
 func (w *whole) gone(s int32)  { w.r.graph.cut(s) }
 
 func (w *whole) cost(s int32) (cost, access int64) {

@@ -1,44 +1,71 @@
 package remat
 
-// pool is the storages that may be evicted, in the order in which they came. It is a ring
-// through the storages' numbers with the end at their count, so that coming and going cost O(1).
+// pool is the storages that may be evicted, in the order in which they came. Coming costs O(1), going
+// leaves a gap, and whoever wants to see the list pays for closing the gaps.
+//
+// With swap, the last takes the place of one that goes, as in MegEngine: going costs O(1), and the order tells
+// nothing.
 type pool struct {
-	next, prev []int32
-	in         []bool
-	n          int
+	order []int32 // gaps hold none32
+	at    []int32 // by storage: where in order, or none32
+	n     int
+	swap  bool
 }
 
-func newPool(storages int) pool {
-	p := pool{make([]int32, storages+1), make([]int32, storages+1), make([]bool, storages), 0}
-	end := p.end()
-	p.next[end], p.prev[end] = end, end
+func newPool(storages int, swap bool) pool {
+	p := pool{at: make([]int32, storages), swap: swap}
+	for s := range p.at {
+		p.at[s] = none32
+	}
 	return p
 }
 
-// end is the number that stands before the first and after the last storage.
-func (p *pool) end() int32 { return int32(len(p.in)) }
+// has reports whether a storage is in.
+func (p *pool) has(s int32) bool { return p.at[s] != none32 }
 
-// first returns the storage that has been in for the longest time, or end.
-func (p *pool) first() int32 { return p.next[p.end()] }
+// list returns all storages in order, valid until one comes or goes.
+func (p *pool) list() []int32 {
+	if len(p.order) == p.n {
+		return p.order
+	}
+	kept := p.order[:0]
+	for _, s := range p.order {
+		if s != none32 {
+			p.at[s] = int32(len(kept))
+			kept = append(kept, s)
+		}
+	}
+	p.order = kept
+	return p.order
+}
 
 // add puts a storage at the end, if it is not in yet.
 func (p *pool) add(s int32) {
-	if p.in[s] {
+	if p.has(s) {
 		return
 	}
-	end := p.end()
-	last := p.prev[end]
-	p.next[last], p.prev[s], p.next[s], p.prev[end] = s, last, end, s
-	p.in[s] = true
+	if len(p.order) > 2*p.n+64 {
+		p.list() // so that gaps never take more room than storages
+	}
+	p.at[s] = int32(len(p.order))
+	p.order = append(p.order, s)
 	p.n++
 }
 
 // drop takes a storage out, if it is in.
 func (p *pool) drop(s int32) {
-	if !p.in[s] {
+	if !p.has(s) {
 		return
 	}
-	p.next[p.prev[s]], p.prev[p.next[s]] = p.next[s], p.prev[s]
-	p.in[s] = false
+	p.order[p.at[s]] = none32
 	p.n--
+	switch last := p.order[p.n]; {
+	case !p.swap:
+	case last == none32: // it was the last
+		p.order = p.order[:p.n]
+	default:
+		p.order[p.at[s]], p.at[last] = last, p.at[s]
+		p.order = p.order[:p.n]
+	}
+	p.at[s] = none32
 }

@@ -3,6 +3,7 @@ package remat_test
 import (
 	"flag"
 	"fmt"
+	"slices"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -144,6 +145,20 @@ func (a *auditor) Free(b alloc.Block) {
 	require.Fail(a.t, "a block is freed that is not there", "%v", b)
 }
 
+// FreeNeighbours implements remat.Neighbours.
+func (a *auditor) FreeNeighbours(b alloc.Block) (below, above device.Size) {
+	i := slices.Index(a.blocks, b)
+	require.GreaterOrEqual(a.t, i, 0, "there is no block %v", b)
+	from, to := device.Addr(0), device.Addr(a.capacity)
+	if i > 0 {
+		from = a.blocks[i-1].Addr + device.Addr(a.blocks[i-1].Size)
+	}
+	if i+1 < len(a.blocks) {
+		to = a.blocks[i+1].Addr
+	}
+	return device.Size(b.Addr - from), device.Size(to - b.Addr - device.Addr(b.Size))
+}
+
 func (a *auditor) Ran(number int32, of remat.Tensor, again bool) {
 	op := &a.s.Ops[number]
 	sum := uint64(number)
@@ -256,6 +271,28 @@ func TestRunsEqualThoseOfAnOracleThatRecurses(t *testing.T) {
 					[]any{got.Verdict, got.Clock, got.Remat, int64(got.Peak)})
 			}
 		}
+	})
+}
+
+func TestMendedClassesHoldTheCostsOfWhatIsEvicted(t *testing.T) {
+	evicted := 0
+	schedules(t, 100, func(t *testing.T, s *remat.Schedule, r *workload.Rand) {
+		for _, liveness := range []string{"none", "eager", "mge-refcount"} {
+			budget := device.Size(r.Below(uint64(peakOf(t, s, liveness)) + 1))
+			res := remat.AuditClasses(t, s, budget, remat.Config{Heuristic: "eq-mended", Liveness: liveness, Limit: 3 * s.Cost})
+			evicted += res.Evictions[remat.Pressure]
+		}
+	})
+	require.Positive(t, evicted)
+}
+
+func TestCreditForFreeNeighboursNeedsAddresses(t *testing.T) {
+	schedules(t, 40, func(t *testing.T, s *remat.Schedule, r *workload.Rand) {
+		budget := device.Size(r.Below(uint64(peakOf(t, s, "eager")) + 1))
+		run := func(h string) remat.Result {
+			return play(t, s, budget, remat.Config{Heuristic: h, Liveness: "eager", Limit: 3 * s.Cost})
+		}
+		require.Equal(t, run("eq"), run("dte"), "counted bytes have no neighbours")
 	})
 }
 

@@ -17,6 +17,7 @@ type region struct {
 // absorbed, with its region, by those it was at the edge of; when one comes back, the
 // regions around it are found anew.
 type regions struct {
+	passive
 	r     *runner
 	of    [2][]region // by direction and storage
 	sides int         // the first direction that counts: up does always
@@ -38,7 +39,7 @@ func makeRegions(r *runner, from int) neighbourhood {
 
 func (g *regions) linked(op *Op) { g.r.graph.link(g.r.s, op) }
 
-func (g *regions) left(s int32) {
+func (g *regions) left(s int32, _ Cause) {
 	for _, p := range g.of[up][s].edge {
 		g.absorb(down, p, s)
 	}

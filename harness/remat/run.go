@@ -121,6 +121,8 @@ type runner struct {
 	h       *Heuristic
 	live    liveness
 	near    neighbourhood // nil if victims are drawn
+	ranks   ranker        // near, if it has scores of its own
+	around  Neighbours   // mem, if it has addresses
 	graph   *graph        // of near; nil if it needs none
 	random  *workload.Rand
 	stores  []store
@@ -146,13 +148,15 @@ func newRunner(s *Schedule, m Memory, c Config) (*runner, error) {
 	}
 	r := &runner{s: s, c: c, mem: m, h: h, random: workload.NewRand(c.Seed), clock: 1, victims: sha256.New()}
 	n := len(s.Storages)
-	r.stores, r.pool = make([]store, n), newPool(n)
+	r.stores, r.pool = make([]store, n), newPool(n, false)
 	for i := range r.stores {
 		r.stores[i].access, r.stores[i].first = math.MinInt64, none
 	}
+	r.around, _ = m.(Neighbours)
 	r.defined, r.later = make([]bool, len(s.Tensors)), make([]Tensor, len(s.Tensors))
 	if h.near != nil {
 		r.near = h.near(r)
+		r.ranks, _ = r.near.(ranker)
 	}
 	for _, l := range livenesses() {
 		if l.name == c.Liveness {
@@ -275,7 +279,7 @@ func (r *runner) evict(s int32, why Cause) {
 	}
 	r.live.left(s)
 	if r.near != nil {
-		r.near.left(s)
+		r.near.left(s, why)
 	}
 	r.res.Evictions[why]++
 	r.res.EvictedBytes[why] += int64(size)
