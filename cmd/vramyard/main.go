@@ -10,6 +10,7 @@
 //	vramyard diff A.json B.json                         tell how two results differ, and fail where they may not
 //	vramyard plot --out FIGURE RESULT...               a figure for a paper
 //	vramyard offline [TRACE...]                        how little memory would do, known in advance
+//	vramyard remat LOG...                              training steps within less memory, by computing tensors again
 //	vramyard trace info|convert|cut|diff|gen ...       look at traces, change and compare them, make them up
 //	vramyard view FILE...                              look at traces, snapshots and reports in a browser
 //	vramyard strategies [NAME]                         what there is, with every setting
@@ -122,7 +123,7 @@ func newRoot(started *bool) *cobra.Command {
 		SilenceErrors: true,
 		SilenceUsage:  true,
 	}
-	root.AddCommand(newCompare(), newReplay(), newVerify(), newBench(), newCheck(), newWhatif(), newTune(), newOffline(), newDiff(), newPlot(),
+	root.AddCommand(newCompare(), newReplay(), newVerify(), newBench(), newCheck(), newWhatif(), newTune(), newOffline(), newRemat(), newDiff(), newPlot(),
 		newTrace(), newView(), newStrategies(), newDevices())
 	root.SetHelpCommand(newHelp())
 	noteStart(root, started)

@@ -1,0 +1,205 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"path/filepath"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/vramyard/vramyard/alloc"
+	"github.com/vramyard/vramyard/harness/page"
+	"github.com/vramyard/vramyard/harness/remat"
+	"github.com/vramyard/vramyard/harness/rematgrid"
+	"github.com/vramyard/vramyard/harness/report"
+	"github.com/vramyard/vramyard/internal/outfile"
+)
+
+// rematFlags are the flags of the command remat.
+type rematFlags struct {
+	heuristics, strategies, liveness, budgets string
+	limit                                     float64
+	seed                                      uint64
+	workers                                   int
+	jsonFile, csvFile                         string
+	html                                      htmlFlag
+}
+
+// rematerialised names the strategies that the command runs unless it is told otherwise.
+const rematerialised = rematgrid.Counting + ",bfc,bestfit,tlsf,buddy,slab,slabbuddy,caching,caching:expandable,async,vmm,stitch"
+
+func newRemat() *cobra.Command {
+	f := rematFlags{limit: 2}
+	c := &cobra.Command{
+		Use:   "remat LOG...",
+		Short: "Run training steps within less memory, by computing tensors again",
+		Long: `Run the log of a training step within many budgets. Where memory is short a tensor is evicted, and
+computed again when it is read. Which one goes is up to a heuristic, where tensors lie to a strategy;
+print for each log and heuristic within how little each strategy completes, and how much longer that takes.
+
+A LOG is a file in the form of DTR's authors or DTRLOG/1, or "-" for standard input; docs/remat.md
+describes both. Budgets are shares of the base peak, the most that a run without a budget holds. The
+strategy counting, which counts bytes and knows no addresses, always runs: what another needs beyond it is
+the price of fragmentation.`,
+		Example: "  vramyard remat unet.log.gz --heuristics eq,lru --strategies bfc,caching --budgets 0.3:0.9:0.1",
+		Args:    cobra.MinimumNArgs(1),
+		RunE:    f.run,
+	}
+	fl := c.Flags()
+	fl.StringVar(&f.heuristics, "heuristics", "eq", "which tensor goes, separated by commas, out of "+strings.Join(heuristicNames(), ","))
+	fl.StringVar(&f.strategies, "strategies", rematerialised, "where tensors lie: strategies by name or name:preset, separated by commas")
+	fl.StringVar(&f.liveness, "liveness", "eager", "what becomes of tensors that nobody refers to: "+strings.Join(remat.Livenesses(), ", "))
+	fl.StringVar(&f.budgets, "budgets", "0.1:1.0:0.1", "budgets in base peaks, separated by commas, or as FROM:TO:STEP")
+	fl.Float64Var(&f.limit, "limit", f.limit, "a run that takes more than this many times the time of its operators has failed")
+	fl.Uint64Var(&f.seed, "seed", 0, "seed of heuristics that draw")
+	fl.IntVar(&f.workers, "workers", 0, "runs at once; 0 for one on each core")
+	fl.StringVar(&f.jsonFile, "json", "", `also write all figures as JSON to this file, "-" for standard output instead of tables`)
+	fl.StringVar(&f.csvFile, "csv", "", `also write all figures as CSV to this file, "-" for standard output instead of tables`)
+	f.html.add(c)
+	return c
+}
+
+// heuristicNames returns the names of all heuristics.
+func heuristicNames() (names []string) {
+	for _, h := range remat.Heuristics() {
+		names = append(names, h.Name)
+	}
+	return names
+}
+
+// errLimit is what is wrong with a limit.
+var errLimit = errors.New("want more than 1, at most 1000000")
+
+// run executes the command.
+func (f *rematFlags) run(cmd *cobra.Command, args []string) error {
+	if err := checkOutputs(args, output{"json", f.jsonFile, false}, output{"csv", f.csvFile, false}, f.html.output()); err != nil {
+		return err
+	}
+	o, setups, err := f.options()
+	if err != nil {
+		return err
+	}
+	logs, err := openLogs(cmd, args)
+	if err != nil {
+		return err
+	}
+	lines := len(logs) * len(o.Heuristics) * (1 + len(setups))
+	p := begin(cmd, stage{unit: "runs", total: int64(lines * len(o.Ratios))})
+	o.Done = p.step
+	ctx, done := untilInterrupt(cmd)
+	r, err := rematgrid.Grid(ctx, logs, setups, o)
+	done()
+	if errors.Is(err, context.Canceled) && r != nil && len(r.Lines) > 0 {
+		return finished(cmd.OutOrStdout(), f.quiet(), fmt.Sprintf("%d of %d lines are finished", len(r.Lines), lines),
+			func(w io.Writer) error { return report.RematTables(w, r) })
+	}
+	if err != nil {
+		return err
+	}
+	if f.html.wanted() {
+		if err := f.html.write(cmd, args, rematPage(r)); err != nil || f.html.path == "-" {
+			return err
+		}
+	}
+	return f.write(cmd.OutOrStdout(), r)
+}
+
+// options returns what the flags ask for.
+func (f *rematFlags) options() (o rematgrid.Options, setups []alloc.Setup, err error) {
+	o = rematgrid.Options{Liveness: f.liveness, Limit: f.limit, Seed: f.seed, Workers: f.workers, Version: version}
+	if o.Heuristics = splitNames(f.heuristics); len(o.Heuristics) == 0 {
+		return o, nil, flagError("heuristics", errNoStrategies)
+	}
+	if err := runs(remat.Config{Heuristic: "lru", Liveness: f.liveness}); err != nil {
+		return o, nil, flagError("liveness", err)
+	}
+	for _, h := range o.Heuristics {
+		if err := runs(remat.Config{Heuristic: h, Liveness: f.liveness}); err != nil {
+			return o, nil, flagError("heuristics", err)
+		}
+	}
+	if o.Ratios, err = rematgrid.ParseRatios(f.budgets); err != nil {
+		return o, nil, flagError("budgets", err)
+	}
+	switch {
+	case !(f.limit > 1 && f.limit <= 1e6):
+		return o, nil, flagError("limit", errLimit)
+	case f.workers < 0:
+		return o, nil, flagError("workers", errWorkers)
+	}
+	for _, name := range splitNames(f.strategies) {
+		if name == rematgrid.Counting { // always runs
+			continue
+		}
+		s, err := catalogue().Lookup(name, nil)
+		if err != nil {
+			return o, nil, flagError("strategies", err)
+		}
+		setups = append(setups, s)
+	}
+	return o, setups, nil
+}
+
+// runs returns what is wrong with a configuration, without running anything.
+func runs(c remat.Config) error {
+	_, err := remat.Run(&remat.Schedule{}, &remat.Counter{}, c)
+	return err
+}
+
+// openLogs reads the logs.
+func openLogs(cmd *cobra.Command, paths []string) ([]rematgrid.Log, error) {
+	if err := onceFromStdin(paths); err != nil {
+		return nil, err
+	}
+	logs := make([]rematgrid.Log, len(paths))
+	for i, path := range paths {
+		var err error
+		if path == "-" {
+			logs[i].Model = "stdin"
+			logs[i].Schedule, err = remat.Read(cmd.InOrStdin(), "stdin")
+		} else {
+			logs[i].Model, _, _ = strings.Cut(filepath.Base(path), ".")
+			logs[i].Schedule, err = remat.ReadFile(path)
+		}
+		if err != nil {
+			return nil, err
+		}
+	}
+	return logs, nil
+}
+
+// quiet reports whether standard output is a file, so that no tables are written to it.
+func (f *rematFlags) quiet() bool {
+	return f.jsonFile == "-" || f.csvFile == "-" || f.html.path == "-"
+}
+
+// write writes the report wherever the flags ask for it.
+func (f *rematFlags) write(stdout io.Writer, r *rematgrid.Report) error {
+	tables := func() error {
+		if f.quiet() {
+			return nil // standard output holds one thing
+		}
+		return outfile.Write("-", stdout, func(w io.Writer) error { return report.RematTables(w, r) })
+	}
+	// Each file gets its name only when what is inside has succeeded.
+	withCSV := func() error {
+		if f.csvFile == "" {
+			return tables()
+		}
+		return outfile.Write(f.csvFile, document(stdout), func(w io.Writer) error { return errors.Join(report.RematCSV(w, r), tables()) })
+	}
+	if f.jsonFile == "" {
+		return withCSV()
+	}
+	return outfile.Write(f.jsonFile, document(stdout), func(w io.Writer) error { return errors.Join(encodeJSON(w, r), withCSV()) })
+}
+
+// rematPage returns the page of a grid.
+func rematPage(r *rematgrid.Report) *page.Report {
+	return &page.Report{
+		Kind: "remat", Title: "Training steps within less memory", Sheets: append(report.RematSheets(r), report.RematGrids(r)...),
+	}
+}

@@ -1,0 +1,79 @@
+package rematgrid
+
+import (
+	"errors"
+	"fmt"
+
+	"github.com/vramyard/vramyard/device"
+	"github.com/vramyard/vramyard/harness/remat"
+)
+
+// Schema names the form of [Report] in JSON.
+const Schema = "vramyard-remat/1"
+
+// Counting is the name of the memory that counts bytes and knows no addresses.
+const Counting = "counting"
+
+// When blocks are moved.
+const (
+	DefragNone  = "none"  // never
+	DefragFirst = "first" // before anything is evicted, if a request then fits
+	DefragLast  = "last"  // when nothing is left to evict
+)
+
+// Log is a schedule with the name of its model.
+type Log struct {
+	Model    string          // for people
+	Schedule *remat.Schedule // its operators
+}
+
+// Options of a grid. Heuristics and Ratios must not be empty.
+type Options struct {
+	Heuristics []string // of remat.Heuristics
+	Liveness   string   // of remat.Livenesses, also for the base peak
+	Ratios     []Ratio  // budgets in base peaks
+	Limit      float64  // most time of a run, in times of its operators; more than 1
+	Seed       uint64   // for heuristics that draw
+	Workers    int      // runs at once; 0 is one for each core
+	Version    string   // of the program, kept in the report
+	Done       func()   // called after each run, from many goroutines; nil for none
+}
+
+// Report is the outcome of a grid.
+type Report struct {
+	Schema   string  `json:"schema"`   // the constant Schema
+	Version  string  `json:"version"`  // of the program
+	Liveness string  `json:"liveness"` // what became of tensors that nobody refers to
+	Limit    float64 `json:"limit"`    // most time of a run, in times of its operators
+	Seed     uint64  `json:"seed"`     // of heuristics that draw
+	Logs     []Base  `json:"logs"`     // in the order in which they were given
+	Lines    []Line  `json:"lines"`    // what the runs come to, by log, heuristic, strategy and defragmentation
+	Runs     []Run   `json:"runs"`     // in the order of the lines, then by ratio
+}
+
+// Base is a log and its run without a budget.
+type Base struct {
+	Model  string      `json:"model"`           // name
+	SHA256 string      `json:"log_sha256"`      // of the decompressed file; empty if there is none
+	Ops    int         `json:"operator_count"`  // operators, constants among them
+	Time   int64       `json:"base_compute_ns"` // every operator run once
+	Peak   device.Size `json:"base_peak_bytes"` // most bytes at once without a budget
+	Bounds
+}
+
+// errEmpty is what is wrong with a log of nothing.
+var errEmpty = errors.New("no operator makes anything: there is no memory to be short of")
+
+// baseOf runs a log without a budget.
+func baseOf(l Log, o *Options) (Base, error) {
+	res, err := remat.Run(l.Schedule, &remat.Counter{Budget: remat.Unlimited}, remat.Config{Heuristic: o.Heuristics[0], Liveness: o.Liveness})
+	if err == nil && res.Peak == 0 {
+		err = errEmpty
+	}
+	if err != nil {
+		return Base{}, fmt.Errorf("%s: %w", l.Model, err)
+	}
+	return Base{
+		Model: l.Model, SHA256: l.Schedule.SHA256, Ops: len(l.Schedule.Ops), Time: res.Model, Peak: res.Peak, Bounds: BoundsOf(l.Schedule),
+	}, nil
+}

@@ -1,0 +1,230 @@
+package rematgrid_test
+
+import (
+	"compress/gzip"
+	"context"
+	"encoding/csv"
+	"encoding/json"
+	"fmt"
+	"os"
+	"strconv"
+	"sync/atomic"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/vramyard/vramyard/alloc"
+	"github.com/vramyard/vramyard/device"
+	"github.com/vramyard/vramyard/harness/remat"
+	"github.com/vramyard/vramyard/harness/rematgrid"
+	"github.com/vramyard/vramyard/strategies"
+)
+
+const golden = "../remat/testdata/"
+
+// logOf reads a log of the golden tables.
+func logOf(t *testing.T, model string) rematgrid.Log {
+	t.Helper()
+	s, err := remat.ReadFile(golden + model + ".log.gz")
+	require.NoError(t, err)
+	return rematgrid.Log{Model: model, Schedule: s}
+}
+
+// setupsOf looks strategies up.
+func setupsOf(t *testing.T, names ...string) (setups []alloc.Setup) {
+	t.Helper()
+	for _, name := range names {
+		s, err := strategies.All().Lookup(name, nil)
+		require.NoError(t, err)
+		setups = append(setups, s)
+	}
+	return setups
+}
+
+// ratios reads ratios that make sense.
+func ratios(t *testing.T, s string) []rematgrid.Ratio {
+	t.Helper()
+	all, err := rematgrid.ParseRatios(s)
+	require.NoError(t, err)
+	return all
+}
+
+// goldenRows returns the rows of the simulator, by model, heuristic and ratio.
+func goldenRows(t *testing.T) map[string]map[string]string {
+	t.Helper()
+	f, err := os.Open(golden + "synthetic.csv.gz")
+	require.NoError(t, err)
+	defer f.Close()
+	z, err := gzip.NewReader(f)
+	require.NoError(t, err)
+	table, err := csv.NewReader(z).ReadAll()
+	require.NoError(t, err)
+	rows := map[string]map[string]string{}
+	for _, cells := range table[1:] {
+		r := map[string]string{}
+		for i, name := range table[0] {
+			r[name] = cells[i]
+		}
+		rows[r["model"]+" "+r["heuristic"]+" "+r["ratio"]] = r
+	}
+	return rows
+}
+
+// TestTheMemoryThatCountsGivesTheSimulatorsRows compares whole rows, by the names that both have.
+func TestTheMemoryThatCountsGivesTheSimulatorsRows(t *testing.T) {
+	want := goldenRows(t)
+	r, err := rematgrid.Grid(t.Context(), []rematgrid.Log{logOf(t, "syn_chain64"), logOf(t, "syn_unet4")}, nil, rematgrid.Options{
+		Heuristics: []string{"eq", "lru"}, Liveness: "eager", Ratios: ratios(t, "0.1:1.0:0.1"), Limit: 2,
+	})
+	require.NoError(t, err)
+	require.Len(t, r.Runs, 2*2*10)
+	for i := range r.Runs {
+		text, err := json.Marshal(&r.Runs[i])
+		require.NoError(t, err)
+		var got map[string]any
+		require.NoError(t, json.Unmarshal(text, &got))
+		row := want[fmt.Sprint(r.Runs[i].Model, " ", r.Runs[i].Heuristic, " ", r.Runs[i].Ratio)]
+		require.NotNil(t, row)
+		if row["verdict"] == "oom" {
+			row["verdict"] = string(remat.OOMCapacity)
+		}
+		for _, name := range []string{
+			"liveness", "ratio", "budget_bytes", "verdict", "overhead", "clock_ns", "model_compute_ns", "remat_compute_ns",
+			"max_memory_bytes", "evict_pressure", "evict_eager", "evict_bytes_pressure", "evict_bytes_eager", "remat_ops",
+			"remat_collateral", "compute_calls", "make_room_calls", "evict_seq_sha256",
+		} {
+			if x, ok := got[name].(float64); ok {
+				y, err := strconv.ParseFloat(row[name], 64)
+				require.NoError(t, err)
+				require.Equal(t, y, x, "%s of %v", name, row)
+				continue
+			}
+			require.Equal(t, row[name], got[name], "%s of %v", name, row)
+		}
+	}
+}
+
+func TestBoundsAreThoseOfTheSimulator(t *testing.T) {
+	text, err := os.ReadFile(golden + "baselines.json")
+	require.NoError(t, err)
+	var models []struct {
+		Model      string      `json:"model"`
+		Constant   device.Size `json:"const_memory"`
+		Bottleneck device.Size `json:"bottleneck_memory"`
+	}
+	require.NoError(t, json.Unmarshal(text, &models))
+	for _, m := range models {
+		b := rematgrid.BoundsOf(logOf(t, m.Model).Schedule)
+		require.Equal(t, m.Constant, b.Constant, m.Model)
+		require.Equal(t, m.Bottleneck, b.Bottleneck, m.Model)
+		require.GreaterOrEqual(t, b.Lower, b.Constant, m.Model)
+	}
+}
+
+// small is a grid that takes milliseconds.
+func small(t *testing.T) ([]rematgrid.Log, []alloc.Setup, rematgrid.Options) {
+	t.Helper()
+	return []rematgrid.Log{logOf(t, "syn_unet4")}, setupsOf(t, "bfc", "bestfit", "buddy"), rematgrid.Options{
+		Heuristics: []string{"eq", "lru"}, Liveness: "eager", Ratios: ratios(t, "0.2:1.2:0.05"), Limit: 2,
+	}
+}
+
+// TestNothingCompletesBelowTheLowerBound also looks at what lines say of their runs.
+func TestNothingCompletesBelowTheLowerBound(t *testing.T) {
+	logs, setups, o := small(t)
+	r, err := rematgrid.Grid(t.Context(), logs, setups, o)
+	require.NoError(t, err)
+	require.Len(t, r.Lines, 2*4)
+	unlike := 0
+	for _, l := range r.Lines {
+		require.Len(t, l.Runs, len(o.Ratios))
+		for _, run := range l.Runs {
+			ok := run.Verdict == remat.OK
+			if ok {
+				require.GreaterOrEqual(t, run.Budget, r.Logs[0].Lower, "%s %s", l.Strategy, run.Ratio)
+				require.LessOrEqual(t, run.Peak, run.Budget)
+				require.LessOrEqual(t, *l.Smallest, run.Ratio)
+			} else {
+				require.GreaterOrEqual(t, *l.Largest, run.Ratio)
+			}
+		}
+		if !l.Monotone() {
+			unlike++
+		}
+		if l.Strategy == rematgrid.Counting {
+			require.Nil(t, l.Fragmentation)
+		} else {
+			require.NotNil(t, l.Fragmentation)
+		}
+	}
+	require.Positive(t, unlike, "some strategy fails again within more")
+}
+
+// TestTheSameOnAnyNumberOfWorkers compares reports byte for byte.
+func TestTheSameOnAnyNumberOfWorkers(t *testing.T) {
+	var first []byte
+	for _, workers := range []int{1, 5} {
+		logs, setups, o := small(t)
+		o.Workers = workers
+		r, err := rematgrid.Grid(t.Context(), logs, setups, o)
+		require.NoError(t, err)
+		text, err := json.Marshal(r)
+		require.NoError(t, err)
+		if first == nil {
+			first = text
+		}
+		require.Equal(t, string(first), string(text))
+	}
+}
+
+// TestAGridThatIsStoppedKeepsWholeLines stops in the second line.
+func TestAGridThatIsStoppedKeepsWholeLines(t *testing.T) {
+	logs, setups, o := small(t)
+	ctx, stop := context.WithCancel(t.Context())
+	var done atomic.Int64
+	o.Workers, o.Done = 1, func() {
+		if done.Add(1) == int64(len(o.Ratios))+3 {
+			stop()
+		}
+	}
+	r, err := rematgrid.Grid(ctx, logs, setups, o)
+	require.ErrorIs(t, err, context.Canceled)
+	require.Len(t, r.Lines, 1)
+	require.Len(t, r.Runs, len(o.Ratios))
+}
+
+func TestWhatCannotRunIsAnErrorThatNamesIt(t *testing.T) {
+	logs, setups, o := small(t)
+	o.Heuristics = []string{"eq", "best"}
+	_, err := rematgrid.Grid(t.Context(), logs, setups, o)
+	require.ErrorContains(t, err, `counting on syn_unet4 by best at 0.2: heuristic "best"`)
+	_, err = rematgrid.Grid(t.Context(), []rematgrid.Log{{Model: "nothing", Schedule: &remat.Schedule{}}}, nil, rematgrid.Options{
+		Heuristics: []string{"eq"}, Liveness: "eager", Ratios: o.Ratios, Limit: 2,
+	})
+	require.ErrorContains(t, err, "nothing: no operator makes anything")
+}
+
+func TestRatios(t *testing.T) {
+	for _, c := range []struct {
+		text, want string
+	}{
+		{"0.1:0.5:0.2", "[0.1 0.3 0.5]"},
+		{"1, .5,0.25", "[0.25 0.5 1.0]"},
+		{"0.9:1.0:0.3,0.9", "[0.9]"},
+		{"0.000001", "[0.000001]"},
+		{"2", "[2.0]"},
+	} {
+		all, err := rematgrid.ParseRatios(c.text)
+		require.NoError(t, err, c.text)
+		require.Equal(t, c.want, fmt.Sprint(all))
+	}
+	for _, wrong := range []string{
+		"", "0", "-1", "1e-1", "0.1:0.5", "0.5:0.1:0.1", "0.1:0.5:0", "11", "0.0000001", "0.1:10:0.001", "0.1,", "NaN", "1.0.0", ".",
+		"0.1:1:0.1:2", "0.001:0.9:0.001,1.001:1.9:0.001",
+	} {
+		_, err := rematgrid.ParseRatios(wrong)
+		require.Error(t, err, wrong)
+	}
+	require.EqualValues(t, 3, rematgrid.Half.Of(7))
+	require.Equal(t, device.Size(1)<<60, rematgrid.Whole.Of(1<<60))
+}

@@ -1,0 +1,87 @@
+package rematgrid
+
+import "github.com/vramyard/vramyard/harness/remat"
+
+// Line says what the runs of one strategy by one heuristic on one log come to. Prices are differences of
+// the smallest budgets that suffice, in base peaks; null where there is none to compare.
+type Line struct {
+	Model     string `json:"model"`      // name of the log
+	SHA256    string `json:"log_sha256"` // of the decompressed file
+	Heuristic string `json:"heuristic"`  // which chose victims
+	Strategy  string `json:"strategy"`   // name and preset, or counting
+	Defrag    string `json:"defrag"`     // when blocks are moved
+
+	Smallest   *Ratio        `json:"smallest_feasible_ratio"`              // smallest budget that suffices; null: none of them
+	AtSmallest *float64      `json:"overhead_at_smallest"`                 // overhead within that budget; null: there is none
+	Largest    *Ratio        `json:"largest_infeasible_ratio"`             // largest that does not; null: all suffice
+	Why        remat.Verdict `json:"largest_infeasible_verdict,omitempty"` // how the run ended there
+	AtHalf     *float64      `json:"overhead_at_half"`                     // overhead at half of the base peak; null: infeasible, or not run
+
+	Fragmentation *Ratio `json:"price_of_fragmentation"` // more than the memory that counts needs
+	NotMoving     *Ratio `json:"price_of_not_moving"`    // more than the same strategy needs if blocks are moved first
+
+	Runs []Run `json:"-"` // the points, by ratio
+}
+
+// Monotone reports whether no budget above one that suffices is too small.
+func (l *Line) Monotone() bool {
+	return l.Smallest == nil || l.Largest == nil || *l.Largest < *l.Smallest
+}
+
+// key names a line.
+type key struct{ model, sha256, heuristic, strategy, defrag string }
+
+// LinesOf returns the lines of runs in the order of a report, each of so many ratios.
+func LinesOf(runs []Run, ratios int) (lines []Line) {
+	smallest := map[key]*Ratio{}
+	for at := 0; at < len(runs); at += ratios {
+		l := lineOf(runs[at : at+ratios])
+		lines = append(lines, l)
+		smallest[l.like(l.Strategy, l.Defrag)] = l.Smallest
+	}
+	for i := range lines {
+		l := &lines[i]
+		if l.Strategy == Counting {
+			continue
+		}
+		l.Fragmentation = beyond(l.Smallest, smallest[l.like(Counting, DefragNone)])
+		if l.Defrag != DefragFirst {
+			l.NotMoving = beyond(l.Smallest, smallest[l.like(l.Strategy, DefragFirst)])
+		}
+	}
+	return lines
+}
+
+// like returns the name of the line of another strategy or defragmentation.
+func (l *Line) like(strategy, defrag string) key {
+	return key{l.Model, l.SHA256, l.Heuristic, strategy, defrag}
+}
+
+// beyond returns how much more one is than the other, nil if either is missing.
+func beyond(a, b *Ratio) *Ratio {
+	if a == nil || b == nil {
+		return nil
+	}
+	d := *a - *b
+	return &d
+}
+
+// lineOf returns what the runs of a line come to, prices aside.
+func lineOf(runs []Run) Line {
+	first := &runs[0]
+	l := Line{
+		Model: first.Model, SHA256: first.SHA256, Heuristic: first.Heuristic, Strategy: first.Strategy, Defrag: first.Defrag, Runs: runs,
+	}
+	for i := range runs {
+		switch r := &runs[i]; {
+		case r.Verdict != remat.OK:
+			l.Largest, l.Why = &r.Ratio, r.Verdict
+		case l.Smallest == nil:
+			l.Smallest, l.AtSmallest = &r.Ratio, r.Overhead
+		}
+		if r := &runs[i]; r.Ratio == Half && r.Verdict == remat.OK {
+			l.AtHalf = r.Overhead
+		}
+	}
+	return l
+}

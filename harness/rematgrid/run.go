@@ -1,0 +1,206 @@
+package rematgrid
+
+import (
+	"context"
+	"fmt"
+	"runtime"
+	"sync"
+	"sync/atomic"
+
+	"github.com/vramyard/vramyard/alloc"
+	"github.com/vramyard/vramyard/device"
+	"github.com/vramyard/vramyard/harness/remat"
+)
+
+// Run is one point of the grid. If its verdict is not ok, the figures are those at its end.
+type Run struct {
+	Model     string        `json:"model"`        // name of the log
+	SHA256    string        `json:"log_sha256"`   // of the decompressed file
+	Strategy  string        `json:"strategy"`     // name and preset, or counting
+	Defrag    string        `json:"defrag"`       // when blocks are moved: none, first, last
+	Heuristic string        `json:"heuristic"`    // which chose victims
+	Liveness  string        `json:"liveness"`     // what became of tensors that nobody refers to
+	Ratio     Ratio         `json:"ratio"`        // budget in base peaks
+	Budget    device.Size   `json:"budget_bytes"` // bytes that may be held at once
+	Verdict   remat.Verdict `json:"verdict"`      // how it ended
+
+	Overhead *float64 `json:"overhead"`         // time of all operators that ran, in times of the model; null where that takes none
+	Clock    int64    `json:"clock_ns"`         // the same in nanoseconds; starts at 1
+	Compute  int64    `json:"model_compute_ns"` // of first runs of operators
+	Remat    int64    `json:"remat_compute_ns"` // of recomputation
+
+	Peak               device.Size `json:"max_memory_bytes"`     // most bytes of tensors at once
+	EvictPressure      int         `json:"evict_pressure"`       // tensors evicted because memory was short
+	EvictEager         int         `json:"evict_eager"`          // tensors evicted for any other reason
+	EvictBytesPressure int64       `json:"evict_bytes_pressure"` // bytes of the first
+	EvictBytesEager    int64       `json:"evict_bytes_eager"`    // bytes of the others
+	Remats             int         `json:"remat_ops"`            // runs of operators again
+	Collateral         int         `json:"remat_collateral"`     // outputs that came back with another that was wanted
+	ComputeCalls       int         `json:"compute_calls"`        // runs of operators
+	MakeRoomCalls      int         `json:"make_room_calls"`      // runs of operators that had to wait for memory
+	VictimsSHA256      string      `json:"evict_seq_sha256"`     // of the victims of pressure in order
+}
+
+// fill copies the figures of a run of a log whose operators take so many nanoseconds.
+func (r *Run) fill(res *remat.Result, base int64) {
+	r.Verdict = res.Verdict
+	if r.Verdict == remat.OOM { // a memory that only counts knows no other reason
+		r.Verdict = remat.OOMCapacity
+	}
+	r.Clock, r.Compute, r.Remat, r.Peak = res.Clock, res.Model, res.Remat, res.Peak
+	for cause, n := range res.Evictions {
+		if remat.Cause(cause) == remat.Pressure {
+			r.EvictPressure, r.EvictBytesPressure = n, res.EvictedBytes[cause]
+			continue
+		}
+		r.EvictEager += n
+		r.EvictBytesEager += res.EvictedBytes[cause]
+	}
+	r.Remats, r.Collateral, r.ComputeCalls, r.MakeRoomCalls = res.Remats, res.Collateral, res.Runs, res.RoomsMade
+	r.VictimsSHA256 = res.VictimsSHA256
+	if base > 0 {
+		x := float64(res.Clock) / float64(base)
+		r.Overhead = &x
+	}
+}
+
+// point is a run to make.
+type point struct {
+	log   *Log
+	setup *alloc.Setup // nil for the memory that counts
+	run   *Run         // its name is filled in
+	limit int64
+	seed  uint64
+}
+
+// memory returns an empty memory for a point, and what ends it.
+func (p *point) memory() (remat.Memory, func() error, error) {
+	if p.setup == nil {
+		return &remat.Counter{Budget: p.run.Budget}, func() error { return nil }, nil
+	}
+	m, err := remat.Over(*p.setup, p.run.Budget)
+	if err != nil {
+		return nil, nil, err
+	}
+	return m, m.Close, nil
+}
+
+// make makes the run, unless ctx ends before.
+func (p *point) make(ctx context.Context) error {
+	m, done, err := p.memory()
+	if err != nil {
+		return err
+	}
+	res, err := remat.Run(p.log.Schedule, m, remat.Config{
+		Heuristic: p.run.Heuristic, Liveness: p.run.Liveness, Limit: p.limit, Seed: p.seed, Stop: ctx.Done(),
+	})
+	if end := done(); err == nil {
+		err = end
+	}
+	if err == nil && res.Verdict == remat.Stopped {
+		err = ctx.Err()
+	}
+	if err != nil {
+		return fmt.Errorf("%s on %s by %s at %v: %w", p.run.Strategy, p.run.Model, p.run.Heuristic, p.run.Ratio, err)
+	}
+	p.run.fill(&res, p.log.Schedule.Cost)
+	return nil
+}
+
+// Grid runs every log through every strategy, and the memory that counts before them, by every heuristic and within every
+// budget. If ctx ends before, the error is that of ctx, and the report has the lines that were
+// finished.
+func Grid(ctx context.Context, logs []Log, setups []alloc.Setup, o Options) (*Report, error) {
+	r := &Report{Schema: Schema, Version: o.Version, Liveness: o.Liveness, Limit: o.Limit, Seed: o.Seed}
+	var points []point
+	for i := range logs {
+		base, err := baseOf(logs[i], &o)
+		if err != nil {
+			return nil, err
+		}
+		r.Logs = append(r.Logs, base)
+		points = append(points, pointsOf(&logs[i], &base, setups, &o)...)
+	}
+	finished := make([]bool, len(points))
+	err := each(ctx, len(points), o.Workers, func(i int) error {
+		err := points[i].make(ctx)
+		if finished[i] = err == nil; err == nil && o.Done != nil {
+			o.Done()
+		}
+		return err
+	})
+	if err != nil && ctx.Err() == nil {
+		return nil, err
+	}
+	for at := 0; at < len(points); at += len(o.Ratios) {
+		whole := true
+		for _, done := range finished[at : at+len(o.Ratios)] {
+			whole = whole && done
+		}
+		for _, p := range points[at : at+len(o.Ratios)] {
+			if whole {
+				r.Runs = append(r.Runs, *p.run)
+			}
+		}
+	}
+	r.Lines = LinesOf(r.Runs, len(o.Ratios))
+	return r, ctx.Err()
+}
+
+// pointsOf returns the points of a log, those of a line one after the other.
+func pointsOf(l *Log, b *Base, setups []alloc.Setup, o *Options) (points []point) {
+	limit := limitOf(o.Limit, b.Time)
+	for _, h := range o.Heuristics {
+		for k := -1; k < len(setups); k++ {
+			name, setup := Counting, (*alloc.Setup)(nil)
+			if k >= 0 {
+				name, setup = setups[k].Name, &setups[k]
+			}
+			for _, ratio := range o.Ratios {
+				points = append(points, point{l, setup, &Run{
+					Model: b.Model, SHA256: b.SHA256, Strategy: name, Defrag: DefragNone, Heuristic: h, Liveness: o.Liveness,
+					Ratio: ratio, Budget: ratio.Of(b.Peak),
+				}, limit, o.Seed})
+			}
+		}
+	}
+	return points
+}
+
+// limitOf returns how much recomputation is too much.
+func limitOf(times float64, model int64) int64 {
+	const most = 1 << 62
+	return int64(max(1, min((times-1)*float64(model), most))) // 0 would be no limit
+}
+
+// each calls f for 0 … n-1 in this order, so many at once, until one fails or ctx ends. Its error is that of the
+// first in order that failed.
+func each(ctx context.Context, n, workers int, f func(int) error) error {
+	if workers <= 0 {
+		workers = runtime.GOMAXPROCS(0)
+	}
+	var next atomic.Int64
+	var failed atomic.Bool
+	errs := make([]error, n)
+	var wg sync.WaitGroup
+	for range min(workers, n) {
+		wg.Go(func() {
+			for !failed.Load() && ctx.Err() == nil {
+				i := int(next.Add(1) - 1)
+				if i >= n {
+					return
+				}
+				if errs[i] = f(i); errs[i] != nil {
+					failed.Store(true) // all before it have begun, and end
+				}
+			}
+		})
+	}
+	wg.Wait()
+	for _, err := range errs {
+		if err != nil {
+			return err
+		}
+	}
+	return ctx.Err()
+}

@@ -1,0 +1,235 @@
+package report
+
+import (
+	"cmp"
+	"encoding/csv"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/vramyard/vramyard/device"
+	"github.com/vramyard/vramyard/harness/remat"
+	"github.com/vramyard/vramyard/harness/rematgrid"
+)
+
+// RematTables writes a table for each log and heuristic of a grid, its strategies sorted by the smallest budget
+// that suffices, the lower bound and the memory that counts above them.
+func RematTables(w io.Writer, r *rematgrid.Report) error {
+	out := &lines{w: w}
+	out.printf("budgets are shares of the base peak: what a run without a budget holds at most, liveness %s\n"+
+		"a run may take %s times the time of its operators\n\n", r.Liveness, raw(r.Limit))
+	for _, s := range RematSheets(r) {
+		out.printf("%s\n%s\n", s.Title, s.Terminal(2))
+		for _, n := range s.Notes {
+			out.printf("%s\n", n)
+		}
+		out.printf("\n")
+	}
+	return out.err
+}
+
+// RematCSV writes the runs of a grid as comma-separated values, one line for each, with the names of the
+// JSON form in the first line. A figure that does not exist is empty.
+func RematCSV(w io.Writer, r *rematgrid.Report) error {
+	c := csv.NewWriter(w)
+	for i := range r.Runs {
+		text, err := json.Marshal(&r.Runs[i])
+		if err != nil {
+			return err
+		}
+		var l csvLine
+		if err := l.add("", text); err != nil {
+			return err
+		}
+		if i == 0 {
+			err = c.Write(l.names)
+		}
+		if err := errors.Join(err, c.Write(l.cells)); err != nil {
+			return err
+		}
+	}
+	c.Flush()
+	return c.Error()
+}
+
+// rematColumns are the columns of a grid.
+var rematColumns = []Column{
+	{Name: "strategy", Meaning: "name and preset; counting knows no addresses"},
+	{Name: "moves", Meaning: "when blocks are moved to join what is free: none, first (before anything is evicted), last"},
+	{"feasible from", "the smallest budget within which the log completes, in base peaks", true},
+	{"overhead there", "time with recomputation within that budget, in times of the model", true},
+	{"fails up to", "the largest budget within which it does not complete, in base peaks", true},
+	{Name: "because", Meaning: "how the run within that one ended"},
+	{"at 0.5", "overhead within half of the base peak", true},
+	{"fragmentation", "price of fragmentation: base peaks more than counting needs", true},
+	{"not moving", "price of not moving: base peaks more than the same strategy needs if blocks are moved first", true},
+}
+
+// RematSheets returns a table for each log and heuristic of a grid.
+func RematSheets(r *rematgrid.Report) (all []Sheet) {
+	for _, g := range rematGroups(r) {
+		all = append(all, rematSheet(&g))
+	}
+	return all
+}
+
+// rematGroup is the lines of a log and a heuristic.
+type rematGroup struct {
+	base  *rematgrid.Base
+	lines []rematgrid.Line
+}
+
+// rematGroups returns the lines by log and heuristic, each group sorted by the smallest budget that suffices.
+func rematGroups(r *rematgrid.Report) (groups []rematGroup) {
+	at := 0 // in the logs
+	for rest := r.Lines; len(rest) > 0; {
+		first := &rest[0]
+		for r.Logs[at].Model != first.Model || r.Logs[at].SHA256 != first.SHA256 {
+			at++
+		}
+		n := slices.IndexFunc(rest, func(l rematgrid.Line) bool {
+			return l.Model != first.Model || l.SHA256 != first.SHA256 || l.Heuristic != first.Heuristic
+		})
+		if n < 0 {
+			n = len(rest)
+		}
+		g := rematGroup{&r.Logs[at], slices.Clone(rest[:n])}
+		slices.SortStableFunc(g.lines, bySmallest)
+		groups, rest = append(groups, g), rest[n:]
+	}
+	return groups
+}
+
+// bySmallest orders lines by the smallest budget that suffices, those without one last, equals by the overhead at half
+// of the base peak. The memory that counts comes first.
+func bySmallest(a, b rematgrid.Line) int {
+	counts := func(l rematgrid.Line) int {
+		if l.Strategy == rematgrid.Counting {
+			return 0
+		}
+		return 1
+	}
+	return cmp.Or(cmp.Compare(counts(a), counts(b)), lastIfNil(a.Smallest, b.Smallest), lastIfNil(a.AtHalf, b.AtHalf))
+}
+
+// lastIfNil compares two values, of which nil is more than any.
+func lastIfNil[T cmp.Ordered](a, b *T) int {
+	switch {
+	case a == nil && b == nil:
+		return 0
+	case a == nil:
+		return 1
+	case b == nil:
+		return -1
+	}
+	return cmp.Compare(*a, *b)
+}
+
+// title says what a group is of.
+func (g *rematGroup) title() string {
+	return fmt.Sprintf("%s by %s: %d operators of %s, base peak %s, sha256 %.12s", Printable(g.base.Model), g.lines[0].Heuristic,
+		g.base.Ops, Nanoseconds(uint64(g.base.Time)), Bytes(g.base.Peak), g.base.SHA256)
+}
+
+// share returns a cell with a size in base peaks.
+func (g *rematGroup) share(n device.Size) Cell {
+	x := float64(n) / float64(g.base.Peak)
+	return number(strconv.FormatFloat(x, 'f', 3, 64), x)
+}
+
+// rematSheet returns the table of one log and heuristic.
+func rematSheet(g *rematGroup) Sheet {
+	s := Sheet{
+		Title: g.title(), Columns: rematColumns,
+		Rows: [][]Cell{{
+			words("lower bound"), words(""), g.share(g.base.Lower), lacking(), lacking(), words(""), lacking(), lacking(), lacking(),
+		}},
+		Notes: []string{"constants alone are " + g.share(g.base.Constant).Text + " base peaks"},
+	}
+	for i := range g.lines {
+		l := &g.lines[i]
+		s.Rows = append(s.Rows, rematRow(l, g.lines[0].Smallest))
+		if !l.Monotone() {
+			s.Notes = append(s.Notes, fmt.Sprintf("%s, moves %s: completes within %v and fails again within %v",
+				Printable(l.Strategy), l.Defrag, l.Smallest, l.Largest))
+		}
+	}
+	return s
+}
+
+// rematRow returns the cells of one line. least is what the memory that counts needs.
+func rematRow(l *rematgrid.Line, least *rematgrid.Ratio) []Cell {
+	fragmentation := ratioCell(l.Fragmentation)
+	if last := l.Runs[len(l.Runs)-1].Ratio; l.Smallest == nil && least != nil && l.Strategy != rematgrid.Counting {
+		fragmentation.Text = "> " + (last - *least).String()
+	}
+	return []Cell{
+		words(l.Strategy), words(l.Defrag), ratioCell(l.Smallest), overheadCell(l.AtSmallest), ratioCell(l.Largest), words(endText(l.Why)),
+		overheadCell(l.AtHalf), fragmentation, ratioCell(l.NotMoving),
+	}
+}
+
+// overheadCell returns a cell with an overhead, if there is one.
+func overheadCell(x *float64) Cell {
+	if x == nil {
+		return lacking()
+	}
+	return number(strconv.FormatFloat(*x, 'f', 3, 64), *x)
+}
+
+// ratioCell returns a cell with a ratio, if there is one.
+func ratioCell(r *rematgrid.Ratio) Cell {
+	if r == nil {
+		return lacking()
+	}
+	return number(r.String(), r.Float())
+}
+
+// endText returns a verdict as tables have it.
+func endText(v remat.Verdict) string { return strings.TrimPrefix(string(v), "oom-") }
+
+// mostBudgets is how many columns of budgets a table has.
+const mostBudgets = 50
+
+// RematGrids returns a table for each log and heuristic of a grid with the end of every run: its overhead, or why it
+// did not complete. Of more than 50 budgets some are left out, evenly.
+func RematGrids(r *rematgrid.Report) (all []Sheet) {
+	for _, g := range rematGroups(r) {
+		runs := g.lines[0].Runs
+		every := (len(runs) + mostBudgets - 1) / mostBudgets
+		s := Sheet{
+			Title:   fmt.Sprintf("%s by %s: overhead by budget, or why there is none", Printable(g.base.Model), g.lines[0].Heuristic),
+			Columns: []Column{rematColumns[0], rematColumns[1]},
+		}
+		for i := 0; i < len(runs); i += every {
+			s.Columns = append(s.Columns, Column{runs[i].Ratio.String(), "overhead within " + Bytes(runs[i].Budget), true})
+		}
+		for _, l := range g.lines {
+			row := []Cell{words(l.Strategy), words(l.Defrag)}
+			for i := 0; i < len(runs); i += every {
+				row = append(row, endCell(&l.Runs[i]))
+			}
+			s.Rows = append(s.Rows, row)
+		}
+		if every > 1 {
+			s.Notes = append(s.Notes, fmt.Sprintf("one of %d budgets is shown", every))
+		}
+		all = append(all, s)
+	}
+	return all
+}
+
+// endCell returns a cell that says how a run ended.
+func endCell(r *rematgrid.Run) Cell {
+	switch {
+	case r.Verdict != remat.OK:
+		return Cell{Text: endText(r.Verdict), Number: true}
+	case r.Overhead == nil:
+		return Cell{Text: "ok", Number: true}
+	}
+	return overheadCell(r.Overhead)
+}

@@ -1,0 +1,84 @@
+package report_test
+
+import (
+	"bytes"
+	"encoding/csv"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/vramyard/vramyard/harness/remat"
+	"github.com/vramyard/vramyard/harness/rematgrid"
+	"github.com/vramyard/vramyard/harness/report"
+)
+
+// gridOf returns a report of a log that two strategies run: one as if bytes were counted, one that fails
+// again within more and one that completes nowhere.
+func gridOf() *rematgrid.Report {
+	const tenth = rematgrid.Whole / 10
+	r := &rematgrid.Report{Liveness: "eager", Limit: 2, Logs: []rematgrid.Base{{Model: "net\x1b", SHA256: "abc", Ops: 3, Time: 1500, Peak: 2048,
+		Bounds: rematgrid.Bounds{Constant: 512, Lower: 1024}}}}
+	for _, s := range []struct {
+		strategy string
+		ends     [3]remat.Verdict
+	}{
+		{rematgrid.Counting, [3]remat.Verdict{remat.OK, remat.OK, remat.OK}},
+		{"worst", [3]remat.Verdict{remat.OOMRounding, remat.OOMCapacity, remat.Thrash}},
+		{"odd", [3]remat.Verdict{remat.OK, remat.OOMFragmentation, remat.OK}},
+	} {
+		for i, v := range s.ends {
+			x := 1.5 - float64(i)/4
+			r.Runs = append(r.Runs, rematgrid.Run{Model: "net\x1b", SHA256: "abc", Strategy: s.strategy, Defrag: rematgrid.DefragNone,
+				Heuristic: "eq", Ratio: rematgrid.Half + tenth*rematgrid.Ratio(i), Verdict: v, Overhead: &x})
+		}
+	}
+	r.Lines = rematgrid.LinesOf(r.Runs, 3)
+	return r
+}
+
+func TestTheTableOfAGrid(t *testing.T) {
+	var b bytes.Buffer
+	require.NoError(t, report.RematTables(&b, gridOf()))
+	require.Equal(t, `budgets are shares of the base peak: what a run without a budget holds at most, liveness eager
+a run may take 2 times the time of its operators
+
+"net\x1b" by eq: 3 operators of 1.50 µs, base peak 2.00 KiB, sha256 abc
+┌─────────────┬───────┬───────────────┬────────────────┬─────────────┬───────────────┬────────┬───────────────┬────────────┐
+│ strategy    │ moves │ feasible from │ overhead there │ fails up to │ because       │ at 0.5 │ fragmentation │ not moving │
+├─────────────┼───────┼───────────────┼────────────────┼─────────────┼───────────────┼────────┼───────────────┼────────────┤
+│ lower bound │       │         0.500 │              — │           — │               │      — │             — │          — │
+│ counting    │ none  │           0.5 │          1.500 │           — │               │  1.500 │             — │          — │
+├─────────────┼───────┼───────────────┼────────────────┼─────────────┼───────────────┼────────┼───────────────┼────────────┤
+│ odd         │ none  │           0.5 │          1.500 │         0.6 │ fragmentation │  1.500 │           0.0 │          — │
+│ worst       │ none  │             — │              — │         0.7 │ thrash        │      — │         > 0.2 │          — │
+└─────────────┴───────┴───────────────┴────────────────┴─────────────┴───────────────┴────────┴───────────────┴────────────┘
+constants alone are 0.250 base peaks
+odd, moves none: completes within 0.5 and fails again within 0.6
+
+`, b.String())
+}
+
+func TestEveryEndOfAGridIsShown(t *testing.T) {
+	sheets := report.RematGrids(gridOf())
+	require.Len(t, sheets, 1)
+	var rows []string
+	for _, r := range sheets[0].Rows {
+		var cells []string
+		for _, c := range r {
+			cells = append(cells, c.Text)
+		}
+		rows = append(rows, strings.Join(cells, " "))
+	}
+	require.Equal(t, []string{"counting none 1.500 1.250 1.000", "odd none 1.500 fragmentation 1.000", "worst none rounding capacity thrash"}, rows)
+}
+
+func TestTheCSVOfAGridHasARowForEachRun(t *testing.T) {
+	var b bytes.Buffer
+	require.NoError(t, report.RematCSV(&b, gridOf()))
+	rows, err := csv.NewReader(&b).ReadAll()
+	require.NoError(t, err)
+	require.Len(t, rows, 10)
+	require.Contains(t, rows[0], "evict_seq_sha256")
+	require.Equal(t, "net\x1b", rows[1][0])
+}
