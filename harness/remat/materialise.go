@@ -65,17 +65,15 @@ func (r *runner) push(t Tensor, again bool) {
 // finish runs the operator of a frame whose inputs are all locked.
 func (r *runner) finish(f frame) Verdict {
 	op := &r.s.Ops[r.s.Tensors[f.of].Op]
-	need := op.Need + op.Workspace
-	if !r.mem.Room(need) {
-		r.res.RoomsMade++
-		if !r.evictUntil(need, func() bool { return r.mem.Room(need) }) {
-			return r.outOfMemory()
-		}
+	r.short, r.vacated = false, r.vacated[:0]
+	if v := r.trigger.before(r, op.Need+op.Workspace); v != OK {
+		return v
 	}
 	if !r.execute(op, f) {
 		return r.outOfMemory()
 	}
 	r.live.ran(f.of)
+	r.trigger.after(r, f.of)
 	if r.c.Limit > 0 && r.res.Remat > r.c.Limit {
 		return Thrash
 	}
@@ -85,14 +83,6 @@ func (r *runner) finish(f frame) Verdict {
 	default:
 		return OK
 	}
-}
-
-// outOfMemory returns the verdict on a request for runner.want bytes that nothing can be evicted for.
-func (r *runner) outOfMemory() Verdict {
-	if j, ok := r.mem.(Judge); ok {
-		return j.Judge(r.want)
-	}
-	return OOM
 }
 
 // execute runs an operator. Outputs that are defined already get blocks of their own, which go right
@@ -108,6 +98,7 @@ func (r *runner) execute(op *Op, f frame) bool {
 	if !r.block(op.Workspace, 0) {
 		return false
 	}
+	r.countWasted()
 	passing := r.blocks[:0]
 	for i, b := range r.blocks {
 		// Only now is it certain what is there: finding these blocks may have evicted an output.
@@ -116,7 +107,7 @@ func (r *runner) execute(op *Op, f frame) bool {
 		case t == end || r.defined[t] || r.storeOf(t).gone:
 			passing = append(passing, b)
 		default:
-			r.storeOf(t).block = b
+			r.storeOf(t).block = b.Block
 		}
 	}
 	r.clock += op.Cost
@@ -130,7 +121,7 @@ func (r *runner) execute(op *Op, f frame) bool {
 		r.res.Model += op.Cost
 	}
 	for _, b := range passing {
-		r.mem.Free(b)
+		r.mem.Free(b.Block)
 	}
 	r.settle(op, f)
 	if r.c.Watch != nil {
@@ -148,14 +139,13 @@ func (r *runner) sizeOf(t Tensor) device.Size {
 	return s.Size
 }
 
-// block adds a block to runner.blocks, an empty one for no bytes, and evicts as long as the memory refuses.
+// block adds a block to runner.blocks, an empty one for no bytes.
 func (r *runner) block(size device.Size, owner Owner) bool {
-	var b alloc.Block
-	ok := size == 0 || r.evictUntil(size, func() (ok bool) {
-		b, ok = r.mem.Alloc(size, owner)
-		return ok
-	})
-	r.blocks = append(r.blocks, b)
+	b, ok := alloc.Block{}, true
+	if size > 0 {
+		b, ok = r.place(size, owner)
+	}
+	r.blocks = append(r.blocks, Moving{owner, size, b})
 	return ok
 }
 

@@ -18,18 +18,48 @@ type Memory interface {
 	Free(alloc.Block)
 }
 
-// Judge is a [Memory] that knows why it refuses.
-type Judge interface {
-	// Judge returns what to call it that there is no place for so many bytes, after a refusal.
-	Judge(size device.Size) Verdict
-}
-
 // Neighbours is a [Memory] that knows what a block lies next to.
 type Neighbours interface {
 	// FreeNeighbours returns the free bytes right below and right above a block that would become
 	// one hole with it if it were freed.
 	FreeNeighbours(alloc.Block) (below, above device.Size)
 }
+
+// Addressed is a [Memory] whose blocks lie somewhere, as those of [Space] do.
+type Addressed interface {
+	Memory
+	Neighbours
+
+	// Judge returns what to call it that there is no place for so many bytes, after a refusal.
+	Judge(size device.Size) Verdict
+	// Refused returns, after a refusal, the bytes that are free, wherever, and the most of them in one piece.
+	Refused() (free, largest device.Size)
+	// LargestFree returns the bytes of the largest hole in what is held of the device.
+	LargestFree() device.Size
+	// Release gives what is free in pieces that can go back to the device, and returns the bytes.
+	Release() device.Size
+	// Move moves blocks towards each other and sets where they lie now. If a block can be placed nowhere
+	// any more, it returns the bytes that were asked for it, and not all blocks of the list are live.
+	Move(list []Moving, by Move) (lost device.Size)
+}
+
+// Moving is a block that moves.
+type Moving struct {
+	Owner Owner       // for whom it was asked for
+	Size  device.Size // bytes asked for
+	Block alloc.Block // where it lies
+}
+
+// Move is how blocks move.
+type Move uint8
+
+const (
+	// Anew is that all are freed, what is cached goes back, and they are asked for again in the order of
+	// the list: what they hold is elsewhere meanwhile.
+	Anew Move = iota
+	// Down is that they slide towards the low end of their region.
+	Down
+)
 
 // Owner says which storage a block was asked for; zero is a workspace. It need not be the block in which the
 // storage lies: an output that is there already gets another one while its operator runs.

@@ -20,6 +20,9 @@ type Config struct {
 	Liveness  string          // of Livenesses
 	Limit     int64           // nanoseconds of recomputation that are too many when passed; 0 for no limit
 	Seed      uint64          // for the heuristic random
+	Trigger   Trigger         // when victims are chosen; zero: before an operator runs, as Memory.Room says
+	Ladder    string          // what to try when memory refuses: of Ladders, or a list of steps; empty: none
+	Defrag    Defrag          // how blocks are moved; zero: all may slide
 	Watch     Watcher         // told what happens; nil for nobody
 	Stop      <-chan struct{} // ends the run behind the next operator when it is closed; nil for never
 }
@@ -53,7 +56,7 @@ type Verdict string
 const (
 	// OK is that the schedule was run to its end.
 	OK Verdict = "ok"
-	// OOM is that memory was short and nothing could be evicted. A [Judge] says instead which of the
+	// OOM is that memory was short and nothing could be evicted. Memory with addresses says instead which of the
 	// three that follow it was.
 	OOM Verdict = "oom"
 	// OOMCapacity is that the bytes asked for would not have fitted however well they were placed.
@@ -81,7 +84,17 @@ type Result struct {
 	Remats        int         // runs of operators again
 	Collateral    int         // outputs that came back with another that was wanted
 	RoomsMade     int         // runs of operators for which something had to be evicted
+	Refusals      Refusals    // of a memory with addresses
+	Wasted        int64       // bytes evicted for an operator none of whose blocks came to lie there
+	Moves         Moves       // of blocks, to make free memory one piece
 	VictimsSHA256 string      // of the roots of victims of pressure in order, each with a comma behind it
+}
+
+// Refusals is how often memory had no place for a block, and how scattered it was then.
+type Refusals struct {
+	Count   int   // requests refused; one that is made again counts again
+	Free    int64 // sum over them of bytes that were free
+	Largest int64 // sum over them of bytes of the largest hole
 }
 
 // Run runs a schedule in a memory that is empty, and leaves what is resident at the end in it. It fails only if the
@@ -118,7 +131,10 @@ type runner struct {
 	s       *Schedule
 	c       Config
 	mem     Memory
+	space   Addressed // mem, if its blocks lie somewhere
 	h       *Heuristic
+	trigger *trigger
+	ladder  []*step
 	live    liveness
 	near    neighbourhood // nil if victims are drawn
 	ranks   ranker        // near, if it has scores of its own
@@ -130,12 +146,14 @@ type runner struct {
 	later   []Tensor // by tensor: the next view of its storage
 	pool    pool
 	clock   int64
-	used    device.Size // bytes accounted
-	want    device.Size // bytes of the request that victims are chosen for
+	used    device.Size   // bytes accounted
+	want    device.Size   // bytes of the request that victims are chosen for
+	short   bool          // memory was short for the operator that is about to run
+	vacated []alloc.Block // where victims for it lay
 	frames  []frame
-	missing []Tensor      // of all frames
-	fresh   []int32       // storages that came back in a run of an operator
-	blocks  []alloc.Block // of an operator that runs, and its workspace
+	missing []Tensor // of all frames
+	fresh   []int32  // storages that came back in a run of an operator
+	blocks  []Moving // of an operator that runs, and its workspace
 	victims hash.Hash
 	text    []byte // scratch for victims
 	res     Result
@@ -147,6 +165,9 @@ func newRunner(s *Schedule, m Memory, c Config) (*runner, error) {
 		return nil, err
 	}
 	r := &runner{s: s, c: c, mem: m, h: h, random: workload.NewRand(c.Seed), clock: 1, victims: sha256.New()}
+	if err := r.reactions(); err != nil {
+		return nil, err
+	}
 	n := len(s.Storages)
 	r.stores, r.pool = make([]store, n), newPool(n, false)
 	for i := range r.stores {
@@ -272,6 +293,9 @@ func (r *runner) evict(s int32, why Cause) {
 	r.used -= size
 	if size > 0 {
 		r.mem.Free(st.block)
+		if why == Pressure {
+			r.vacated = append(r.vacated, st.block)
+		}
 	}
 	r.pool.drop(s)
 	for t := st.first; t != none; t = r.later[t] {
@@ -300,17 +324,4 @@ func (r *runner) forget(s int32) {
 	if r.c.Watch != nil {
 		r.c.Watch.Gone(s)
 	}
-}
-
-// evictUntil evicts until something holds that a request for so many bytes waits for, and returns false if nothing is
-// left to evict.
-func (r *runner) evictUntil(want device.Size, holds func() bool) bool {
-	r.want = want
-	for !holds() {
-		if r.pool.n == 0 {
-			return false
-		}
-		r.evict(r.choose(), Pressure)
-	}
-	return true
 }

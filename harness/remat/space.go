@@ -1,8 +1,10 @@
 package remat
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
+	"slices"
 
 	"github.com/vramyard/vramyard/alloc"
 	"github.com/vramyard/vramyard/device"
@@ -85,7 +87,7 @@ func (p *Space) Free(b alloc.Block) {
 	}
 }
 
-// Judge implements [Judge]. It walks the strategy, and makes the request of an empty one like it.
+// Judge implements [Addressed]. It walks the strategy, and makes the request of an empty one like it.
 func (p *Space) Judge(size device.Size) Verdict {
 	if p.s == nil {
 		if size <= p.capacity {
@@ -122,20 +124,96 @@ func (p *Space) rounded(size device.Size) (device.Size, bool) {
 	return b.Size, true
 }
 
-// FreeNeighbours implements [Neighbours]. It costs a walk.
-func (p *Space) FreeNeighbours(b alloc.Block) (below, above device.Size) {
-	var last alloc.Chunk
-	for c := range p.s.Walk {
-		switch {
-		case c.Addr == b.Addr && last.State == alloc.Free && last.Region == c.Region:
-			below = last.Size
-		case c.Addr == b.Addr.Add(b.Size):
-			if last.Addr == b.Addr && last.Region == c.Region && c.State == alloc.Free {
-				above = c.Size
-			}
-			return below, above
-		}
-		last = c
+// Refused implements [Addressed]. A strategy that does not remember why it refused costs a walk.
+func (p *Space) Refused() (free, largest device.Size) {
+	if p.s == nil {
+		return p.capacity, 0
 	}
-	return below, above
+	left := p.dev.Usage().Free()
+	if last, ok := alloc.LastRefusal(p.s); ok {
+		return left + last.Free, max(left, last.LargestHole)
+	}
+	st := p.s.Stats()
+	return left + st.Reserved - st.Active, max(left, alloc.LargestFree(p.s))
+}
+
+// LargestFree implements [Addressed]. A strategy that does not know costs a walk.
+func (p *Space) LargestFree() device.Size {
+	if p.s == nil {
+		return 0
+	}
+	return alloc.LargestFree(p.s)
+}
+
+// Release implements [Addressed]: it trims the strategy, if that can be done.
+func (p *Space) Release() device.Size {
+	if p.s == nil {
+		return 0
+	}
+	n, err := alloc.Trim(p.s)
+	if err != nil && !errors.Is(err, alloc.ErrUnsupported) {
+		panic(fmt.Sprintf("remat: %s cannot give back: %v", p.setup.Name, err)) // a device that never refuses it
+	}
+	return n
+}
+
+// FreeNeighbours implements [Neighbours]. It costs what the strategy's power does.
+func (p *Space) FreeNeighbours(b alloc.Block) (below, above device.Size) {
+	return alloc.FreeNeighbours(p.s, b.Addr)
+}
+
+// Move implements [Addressed]. Blocks slide down if the strategy can do that. Otherwise they are freed and
+// asked for again, in the order of the list, and if one of them has no place then, the largest first.
+func (p *Space) Move(list []Moving, by Move) (lost device.Size) {
+	if by == Down && alloc.Has(p.s, alloc.PowerMover) {
+		p.slide(list)
+		return 0
+	}
+	order := make([]int, len(list))
+	for i := range list {
+		order[i] = i
+		p.Free(list[i].Block)
+	}
+	placed, lost := p.again(list, order, by)
+	if lost == 0 {
+		return 0
+	}
+	for _, i := range order[:placed] {
+		p.Free(list[i].Block)
+	}
+	slices.SortStableFunc(order, func(a, b int) int { return cmp.Compare(list[b].Size, list[a].Size) })
+	_, lost = p.again(list, order, by)
+	return lost
+}
+
+// again asks for blocks that were freed, and returns how many of them there are before one that has no
+// place, and its size.
+func (p *Space) again(list []Moving, order []int, by Move) (placed int, lost device.Size) {
+	if by == Anew {
+		p.Release()
+	}
+	for n, i := range order {
+		b, ok := p.Alloc(list[i].Size, list[i].Owner)
+		if !ok {
+			return n, list[i].Size
+		}
+		list[i].Block = b
+	}
+	return len(order), 0
+}
+
+// slide lets the strategy move blocks itself.
+func (p *Space) slide(list []Moving) {
+	at := make(map[device.Addr]int, len(list))
+	for i := range list {
+		at[list[i].Block.Addr] = i
+	}
+	may := func(c alloc.Chunk) bool {
+		_, listed := at[c.Addr]
+		return listed
+	}
+	to := func(from, to alloc.Block) { list[at[from.Addr]].Block = to }
+	if _, err := alloc.Compact(p.s, may, to); err != nil {
+		panic(fmt.Sprintf("remat: %s cannot move blocks: %v", p.setup.Name, err))
+	}
 }

@@ -1,6 +1,7 @@
 package remat_test
 
 import (
+	"slices"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -41,4 +42,44 @@ func TestEveryStrategyRunsEveryScheduleToAVerdict(t *testing.T) {
 			}
 		}
 	})
+}
+
+// scaled returns a schedule whose sizes are so many times as large.
+func scaled(s *remat.Schedule, times device.Size) *remat.Schedule {
+	c := *s
+	c.Ops, c.Storages = slices.Clone(s.Ops), slices.Clone(s.Storages)
+	for i := range c.Ops {
+		c.Ops[i].Need *= times
+		c.Ops[i].Workspace *= times
+	}
+	for i := range c.Storages {
+		c.Storages[i].Size *= times
+	}
+	return &c
+}
+
+func TestMovingMakesAddressesWorthNothing(t *testing.T) {
+	moved := 0
+	schedules(t, 60, func(t *testing.T, s *remat.Schedule, r *workload.Rand) {
+		big := scaled(s, 512)
+		for _, kind := range remat.DefragKinds() {
+			for _, h := range []string{"eq", "local", "lru"} {
+				c := remat.Config{Heuristic: h, Liveness: "eager", Limit: 2*s.Cost + 1, Ladder: "defrag-first",
+					Defrag: remat.Defrag{Kind: kind}}
+				budget := device.Size(r.Below(uint64(peakOf(t, s, "eager"))+1)) * 512
+				got, err := remat.Run(big, over(t, "bestfit:strict", budget), c)
+				require.NoError(t, err)
+				moved += got.Moves.Defrags
+				c.Ladder = ""
+				want := play(t, big, budget, c)
+				if want.Verdict == remat.OOM {
+					require.Equal(t, remat.OOMCapacity, got.Verdict)
+					got.Verdict = remat.OOM
+				}
+				got.Refusals, got.Wasted, got.Moves = want.Refusals, want.Wasted, want.Moves
+				require.Equal(t, want, got)
+			}
+		}
+	})
+	require.Positive(t, moved)
 }

@@ -1,0 +1,188 @@
+package remat
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/vramyard/vramyard/alloc"
+	"github.com/vramyard/vramyard/device"
+)
+
+// Ladder is what a run tries, step by step, when memory refuses a request. Whenever a step has done
+// something the request is made again, and if it is refused once more, the ladder is climbed from the
+// bottom. A step other than evict acts once for a request, and once again after something was evicted.
+type Ladder struct {
+	Name  string // what Config calls it
+	Steps string // in order, separated by commas
+	Doc   string // for people
+}
+
+// Ladders returns the ladders that have a name.
+func Ladders() []Ladder {
+	return []Ladder{
+		{"none", "evict", "evicts until the request has a place"},
+		{"evict-first", "evict,release,defrag", "evicts all it can, then gives back, then moves once (MegEngine)"},
+		{"defrag-first", "defrag-if-fits,evict,release", "moves as soon as enough is free, and evicts for what is missing"},
+		{"release-first", "release,evict", "gives back before it evicts"},
+	}
+}
+
+// effect is what a step of a ladder did.
+type effect uint8
+
+const (
+	nothing effect = iota // it had nothing to do
+	acted                 // it did something
+	evicted               // something was evicted
+	failed                // the request has failed
+)
+
+// step is a step of a ladder, for a request of so many bytes.
+type step struct {
+	name string
+	act  func(r *runner, size device.Size) effect
+}
+
+// ladderSteps returns all steps.
+func ladderSteps() []*step {
+	return []*step{
+		{"evict", (*runner).evictFor},
+		{"release", func(r *runner, _ device.Size) effect {
+			if r.space.Release() == 0 {
+				return nothing
+			}
+			return acted
+		}},
+		{"defrag", func(r *runner, _ device.Size) effect { return r.defrag() }},
+		{"defrag-if-fits", func(r *runner, size device.Size) effect {
+			if free, _ := r.space.Refused(); free < size {
+				return nothing
+			}
+			return r.defrag()
+		}},
+		{"fail", func(*runner, device.Size) effect { return failed }},
+	}
+}
+
+// mostSteps is how many a ladder may have.
+const mostSteps = 64
+
+// ladderOf returns the steps of a ladder, by name or as a list.
+func ladderOf(text string) (ladder []*step, err error) {
+	known, names := ladderSteps(), []string{}
+	list := text
+	for _, l := range Ladders() {
+		names = append(names, l.Name)
+		if l.Name == text || text == "" && l.Name == "none" {
+			list = l.Steps
+		}
+	}
+	all := []string{}
+	for _, s := range known {
+		all = append(all, s.name)
+	}
+	for name := range strings.SplitSeq(list, ",") {
+		before := len(ladder)
+		for _, s := range known {
+			if s.name == name {
+				ladder = append(ladder, s)
+			}
+		}
+		if len(ladder) == before || len(ladder) > mostSteps {
+			return nil, fmt.Errorf("ladder %q: want %s, or up to %d of %s, separated by commas",
+				text, strings.Join(names, ", "), mostSteps, strings.Join(all, ", "))
+		}
+	}
+	return ladder, nil
+}
+
+// place asks for a block, and climbs the ladder as long as the memory refuses.
+func (r *runner) place(size device.Size, owner Owner) (alloc.Block, bool) {
+	r.want = size
+	r.trigger.request(r, size)
+	for done := uint64(0); ; {
+		b, ok := r.mem.Alloc(size, owner)
+		if ok {
+			return b, true
+		}
+		r.refused()
+		if done, ok = r.climb(size, done); !ok {
+			return alloc.Block{}, false
+		}
+	}
+}
+
+// climb takes the lowest step that has something to do, and returns false if there is none. Done is a
+// set of steps that are not to be taken again.
+func (r *runner) climb(size device.Size, done uint64) (uint64, bool) {
+	for i, s := range r.ladder {
+		if done>>i&1 != 0 {
+			continue
+		}
+		switch s.act(r, size) {
+		case nothing:
+		case acted:
+			return done | 1<<i, true
+		case evicted:
+			return 0, true
+		case failed:
+			return 0, false
+		}
+	}
+	return 0, false
+}
+
+// refused books that memory had no place.
+func (r *runner) refused() {
+	if r.space == nil {
+		return
+	}
+	free, largest := r.space.Refused()
+	r.res.Refusals.Count++
+	r.res.Refusals.Free += int64(free)
+	r.res.Refusals.Largest += int64(largest)
+}
+
+// evictFor evicts one storage more for a request, and books once for each run of an operator that it was
+// called.
+func (r *runner) evictFor(device.Size) effect {
+	if !r.short {
+		r.short = true
+		r.res.RoomsMade++
+	}
+	if r.pool.n == 0 {
+		return nothing
+	}
+	r.evict(r.choose(), Pressure)
+	return evicted
+}
+
+// countWasted counts the victims where none of the blocks lie that they were evicted for.
+func (r *runner) countWasted() {
+	if r.space == nil {
+		return
+	}
+	for _, v := range r.vacated {
+		if !overlaps(v, r.blocks) {
+			r.res.Wasted += int64(v.Size)
+		}
+	}
+}
+
+// overlaps reports whether a block shares bytes with any of others.
+func overlaps(b alloc.Block, others []Moving) bool {
+	for i := range others {
+		if o := others[i].Block; o.Addr < b.Addr.Add(b.Size) && b.Addr < o.Addr.Add(o.Size) {
+			return true
+		}
+	}
+	return false
+}
+
+// outOfMemory returns the verdict on the request for runner.want bytes that has failed.
+func (r *runner) outOfMemory() Verdict {
+	if r.space == nil {
+		return OOM
+	}
+	return r.space.Judge(r.want)
+}

@@ -1,0 +1,129 @@
+package remat
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/vramyard/vramyard/device"
+)
+
+// Trigger is when victims are chosen. Whatever it is, the ladder is climbed when memory refuses.
+type Trigger struct {
+	Kind  string      // of Triggers; empty: room
+	Bytes device.Size // the bound of those that have one
+}
+
+// trigger is a kind of trigger.
+type trigger struct {
+	name    string
+	before  func(r *runner, need device.Size) Verdict // before an operator that needs so many bytes runs
+	request func(r *runner, size device.Size)         // before a block is asked for
+	after   func(r *runner, made Tensor)              // after an operator has run because this was wanted
+}
+
+// Triggers returns the kinds: room evicts before an operator until the memory says that it may begin,
+// budget until accounted and needed bytes are at most a bound, threshold while the accounted bytes are
+// above it, whatever the operator needs (MegEngine before 1.5), post-op does so after the operator (the
+// prototype in PyTorch). On-failure evicts only when memory refuses. Reserve evicts before each request
+// until a hole of what is held of the device is as large (MegEngine since 1.5).
+func Triggers() []string {
+	names := []string{}
+	for _, t := range triggers() {
+		names = append(names, t.name)
+	}
+	return names
+}
+
+// triggers returns all kinds. The first is the default.
+func triggers() []*trigger {
+	begin := func(*runner, device.Size) Verdict { return OK }
+	ask := func(*runner, device.Size) {}
+	leave := func(*runner, Tensor) {}
+	return []*trigger{
+		{"room", (*runner).awaitRoom, ask, leave},
+		{"budget", (*runner).keepBudget, ask, leave},
+		{"threshold", func(r *runner, _ device.Size) Verdict {
+			r.evictWhile(func() bool { return r.used > r.c.Trigger.Bytes })
+			return OK
+		}, ask, leave},
+		{"post-op", begin, ask, (*runner).evictAfter},
+		{"on-failure", begin, ask, leave},
+		{"reserve", begin, func(r *runner, size device.Size) {
+			r.evictWhile(func() bool { return r.space.LargestFree() < size })
+		}, leave},
+	}
+}
+
+// reactions looks up what a run does when memory is short.
+func (r *runner) reactions() (err error) {
+	r.space, _ = r.mem.(Addressed)
+	for _, t := range triggers() {
+		if t.name == r.c.Trigger.Kind || r.c.Trigger.Kind == "" && r.trigger == nil {
+			r.trigger = t
+		}
+	}
+	if r.trigger == nil {
+		return fmt.Errorf("trigger %q: want %s", r.c.Trigger.Kind, strings.Join(Triggers(), ", "))
+	}
+	if r.ladder, err = ladderOf(r.c.Ladder); err != nil {
+		return err
+	}
+	if err := r.c.Defrag.check(); err != nil {
+		return err
+	}
+	for _, s := range r.ladder {
+		if r.space == nil && s.name != "evict" && s.name != "fail" {
+			return fmt.Errorf("ladder %q: step %s needs a memory with addresses", r.c.Ladder, s.name)
+		}
+	}
+	if r.space == nil && r.trigger.name == "reserve" {
+		return fmt.Errorf("trigger %s needs a memory with addresses", r.trigger.name)
+	}
+	return nil
+}
+
+// awaitRoom evicts until the memory says that an operator may begin.
+func (r *runner) awaitRoom(need device.Size) Verdict {
+	r.want = need
+	for !r.mem.Room(need) {
+		if r.evictFor(need) == nothing {
+			return r.outOfMemory()
+		}
+	}
+	return OK
+}
+
+// keepBudget evicts until an operator stays within the bound.
+func (r *runner) keepBudget(need device.Size) Verdict {
+	r.want = need
+	for r.used+need > r.c.Trigger.Bytes {
+		switch {
+		case r.evictFor(need) != nothing:
+		case r.space != nil:
+			return OOMCapacity
+		default:
+			return OOM
+		}
+	}
+	return OK
+}
+
+// evictWhile evicts while something holds, as long as anything can be evicted.
+func (r *runner) evictWhile(holds func() bool) {
+	for r.pool.n > 0 && holds() {
+		r.evictFor(r.want)
+	}
+}
+
+// evictAfter evicts down to the bound, but not what was just made: it may be an input that is waited for.
+func (r *runner) evictAfter(made Tensor) {
+	s := r.s.Tensors[made].Storage
+	resident := r.stores[s].resident // it may have been freed for good since
+	if resident {
+		r.lock(s)
+	}
+	r.evictWhile(func() bool { return r.used > r.c.Trigger.Bytes })
+	if resident {
+		r.unlock(s)
+	}
+}
