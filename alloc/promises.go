@@ -35,9 +35,12 @@ type Promises struct {
 	// Fits reports whether a free chunk of the pool that a request goes to may serve it at all: what it
 	// denies is left alone even if memory runs out. Nil: as Serves says.
 	Fits func(Chunk, Request) bool
-	// Placed says that what [Placer].CanPlace denies the memory held does not serve: nothing but more
-	// memory from the device does.
-	Placed bool
+	// ExactNeighbours says that [Neighbours] tells all that a freed block becomes one chunk with.
+	// Without, that may be more.
+	ExactNeighbours bool
+	// ExactPlacer says that what [Placer] denies the memory held does not serve: nothing but more
+	// memory from the device does. Without, it may.
+	ExactPlacer bool
 	// Places says what a request must get of the chunks of a walk and of the device, if nothing is
 	// pending, or may be looked at, and nothing is refused; into is the pool that the request goes
 	// to. Nil is no promise.

@@ -25,6 +25,8 @@ func streamedSubject(t *testing.T, name string, on sim.Config) props.Subject {
 	s.Promises.Except = append(slices.Clone(s.Promises.Except), alloc.Exception{
 		Invariant: props.IHonest.String(), Reason: "a block is refused, although it is free, if a stream can neither be marked nor waited for",
 	})
+	// What is pending may become free with any call, and merge or serve besides.
+	s.Promises.ExactNeighbours, s.Promises.ExactPlacer = false, false
 	s.New = func(src device.Source) (alloc.Strategy, error) { return alloc.Streamed(src.(device.Device), setup.New) }
 	return s
 }

@@ -26,7 +26,7 @@ type Placer interface {
 	//
 	// It is true only if memory that is held, or that these frees would give back to the device, is
 	// enough. So it may be false although the device would have had more to give; and with
-	// [Promises].Placed it is false for no other reason.
+	// [Promises].ExactPlacer it is false for no other reason.
 	CanPlace(r Request, freed []device.Addr) bool
 }
 

@@ -74,6 +74,8 @@ const (
 	IPlacement     Number = 61 // a block lies where promised
 	IReturnOrder   Number = 62 // regions go back in the promised order
 	ICard          Number = 63 // a card answers as the simulated device does
+	INeighbours    Number = 64 // a freed block becomes one chunk with what was said
+	IForeseen      Number = 65 // a request finds room after frees as was said
 )
 
 var invariantNames = [...]string{
@@ -93,6 +95,7 @@ var invariantNames = [...]string{
 	IRedirected: "redirection", IApart: "pools apart", IKept: "pool kept", IGone: "pool gone", IPoolAnswer: "answer about a pool",
 	IIdle: "idle redirection", ICounted: "counters by name", IHistory: "history", IUnwaiting: "unwaiting",
 	IPlacement: "placement", IReturnOrder: "order of return", ICard: "card",
+	INeighbours: "neighbours", IForeseen: "foresight",
 }
 
 // Name returns the invariant in a word or two.

@@ -88,8 +88,14 @@ func (j *Judge) Observe(o replay.Observation) (err error) {
 		err = j.event(o, &j.events[o.Event])
 	}
 	j.begin()
+	if err == nil {
+		j.foresee(o.Event + 1)
+	}
 	return err
 }
+
+// foresee asks what will come of the event that is next.
+func (j *Judge) foresee(next int) { j.r.foresee(j.r.comingIn(j.events[next:])) }
 
 // begin notes what the next event is compared with.
 func (j *Judge) begin() {
@@ -115,6 +121,9 @@ func (j *Judge) built(o replay.Observation) (err error) {
 	r.study()
 	err = r.observe()
 	j.begin()
+	if err == nil {
+		j.foresee(0)
+	}
 	return err
 }
 

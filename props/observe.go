@@ -174,6 +174,9 @@ func (r *runner) observeOutcome() error {
 			return c.Pool == into && p.Serves(c, asked)
 		}))
 	case freed:
+		if err := r.judge(r.joined()); err != nil {
+			return err
+		}
 		if !p.FreeReleases {
 			return r.judge(Holding(r.was, r.stats))
 		}
@@ -276,6 +279,7 @@ func (r *runner) drain() error {
 	for tries := 2 * len(r.model.byAge); len(r.model.byAge) > 0 && tries > 0; tries-- {
 		g, _ := r.model.Oldest(0)
 		r.begin()
+		r.foresee(append(r.coming[:0], coming{frees: true, addr: g.Block.Addr}))
 		if err := r.free(g); err != nil {
 			return err
 		}

@@ -54,6 +54,10 @@ type runner struct {
 	calls        device.Calls // of the device, before the last call
 	moment       moment       // of the streams, before the last call
 
+	coming   []coming // the next calls
+	ages     []device.Addr
+	forecast forecast
+
 	outcome  outcome
 	asked    bool          // whether the last call was a request
 	request  alloc.Request // the last
@@ -121,7 +125,8 @@ func (r *runner) run(seq Sequence, plan device.FaultPlan) (err error) {
 	if err := r.observe(); err != nil {
 		return err
 	}
-	for _, op := range seq {
+	for i, op := range seq {
+		r.foresee(r.comingOf(seq[i:]))
 		if err := r.apply(op); err != nil {
 			return err
 		}
@@ -152,6 +157,7 @@ func (r *runner) reset() {
 	r.step, r.undrained, r.outcome, r.asked, r.alone, r.armed = 0, 0, changed, false, false, false
 	r.walk, r.before, r.events, r.stack = r.walk[:0], r.before[:0], r.events[:0], nil
 	r.held, r.ranges, r.told = r.held[:0], r.ranges[:0], r.told[:0]
+	r.forecast.frees, r.forecast.requests = false, false
 	r.stats, r.was, r.calls, r.postponed = alloc.Stats{}, alloc.Stats{}, device.Calls{}, false
 }
 
@@ -193,6 +199,9 @@ func (r *runner) study() {
 		pools:    alloc.Has(s, alloc.PowerPrivatePools),
 		timed:    r.main.dev.Config().Clock == sim.Timed,
 		counted:  alloc.Has(s, alloc.PowerCounted),
+
+		neighbours: alloc.Has(s, alloc.PowerNeighbours),
+		placer:     alloc.Has(s, alloc.PowerPlacer),
 	}
 	r.powers.historian = alloc.SetHistory(s, func(a alloc.Action) { r.told = append(r.told, a) }) == nil
 	listen(r.twin)
@@ -294,6 +303,7 @@ func (r *runner) answered(id uint64, req alloc.Request, b alloc.Block, err error
 		corrupted(err),
 		agree("Alloc", blockText(b), blockText(other), err, otherErr),
 		RequestAnswer(&r.subject.Promises, req, r.ceiling, r.ceilinged, err),
+		r.foreseen(req, err),
 	); err != nil {
 		return err
 	}
@@ -402,7 +412,7 @@ func (r *runner) badFree(op Op) (done bool, err error) {
 func (r *runner) misused(a device.Addr, answer error) error {
 	r.outcome = mistake
 	r.tally.BadFrees++
-	if err := r.judge(r.twinFree(a, answer), FreeAnswer(&r.model, a, answer)); err != nil || !r.powers.recorder {
+	if err := r.judge(r.twinFree(a, answer), FreeAnswer(&r.model, a, answer), r.noNeighbours(a)); err != nil || !r.powers.recorder {
 		return err
 	}
 	const stream = 1 // any: no stream can be recorded for the address either

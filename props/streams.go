@@ -154,6 +154,9 @@ type powers struct {
 	counted   bool // it counts as PyTorch does
 	historian bool // it tells what it does
 	timed     bool // work on its device finishes by itself, which the model of streams does not know
+
+	neighbours bool // it knows what would merge
+	placer     bool // it knows what would fit
 }
 
 // ordered reports whether the model of streams says what the strategy may do.

@@ -16,7 +16,8 @@ func (c Config) Promises() alloc.Promises {
 		MustMerge: func(left, right alloc.Chunk) bool {
 			return left.Owner == right.Owner && left.Stream == right.Stream
 		},
-		ClassOf: func(alloc.Chunk) int32 { return alloc.NoClass },
+		ExactNeighbours: true,
+		ClassOf:         func(alloc.Chunk) int32 { return alloc.NoClass },
 		// What belongs to another stream serves only if the device can be synchronised.
 		Serves: func(f alloc.Chunk, r alloc.Request) bool {
 			return (f.Owner == OwnerNobody || f.Stream == r.Stream) && fits(f, r)

@@ -14,8 +14,9 @@ func (c Config) Promises() alloc.Promises {
 			n := device.AlignUp(r.Size, c.Quantum)
 			return n + n>>c.slack()
 		},
-		MustMerge: alloc.MergeAll,
-		ClassOf:   func(alloc.Chunk) int32 { return alloc.NoClass },
+		MustMerge:       alloc.MergeAll,
+		ExactNeighbours: true,
+		ClassOf:         func(alloc.Chunk) int32 { return alloc.NoClass },
 		SearchOrder: func(a, b alloc.Chunk) int {
 			if a.Owner != b.Owner {
 				return int(a.Owner) - int(b.Owner)

@@ -26,7 +26,8 @@ func (c Config) Promises() alloc.Promises {
 			}
 			return int32(min(bits.Len64(uint64(free.Size/unit)), numBins)) - 1
 		},
-		MustMerge: alloc.MergeAll,
+		MustMerge:       alloc.MergeAll,
+		ExactNeighbours: true,
 		SearchOrder: func(a, b alloc.Chunk) int {
 			if a.Owner != b.Owner {
 				return -1

@@ -19,11 +19,12 @@ func (c Config) Promises() alloc.Promises {
 func (c Config) promisesOfTrees() alloc.Promises {
 	grant := func(r alloc.Request) device.Size { return alloc.PowerOfTwo(r.Size, c.BlockBytes) }
 	return alloc.Promises{
-		Quantum:   c.BlockBytes,
-		Honours:   func(r alloc.Request) bool { return r.Align <= min(grant(r), 2*device.MiB) },
-		MaxGrant:  grant,
-		MustMerge: alloc.MergeBuddies,
-		ClassOf:   func(free alloc.Chunk) int32 { return int32(bits.TrailingZeros64(uint64(free.Size / c.BlockBytes))) },
+		Quantum:         c.BlockBytes,
+		Honours:         func(r alloc.Request) bool { return r.Align <= min(grant(r), 2*device.MiB) },
+		MaxGrant:        grant,
+		MustMerge:       alloc.MergeBuddies,
+		ExactNeighbours: true,
+		ClassOf:         func(free alloc.Chunk) int32 { return int32(bits.TrailingZeros64(uint64(free.Size / c.BlockBytes))) },
 		SearchOrder: func(a, b alloc.Chunk) int {
 			if a.Region != b.Region {
 				return -1 // by age, which a walk does not show
@@ -66,6 +67,9 @@ func (c Config) promisesOfBitmaps() alloc.Promises {
 	}
 	if c.Coalescing == Eager && c.Family == Binary {
 		p.MustMerge = alloc.MergeBuddies
+	}
+	if c.Coalescing == Eager {
+		p.ExactNeighbours = true
 	}
 	return p
 }

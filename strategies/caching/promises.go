@@ -19,7 +19,8 @@ func (c Config) Promises() alloc.Promises {
 		Honours:  func(r alloc.Request) bool { return r.Align <= quantum },
 		MaxGrant: set.mostGranted,
 		// A segment belongs to one stream and pool, so all free neighbours are alike.
-		MustMerge: alloc.MergeAll,
+		MustMerge:       alloc.MergeAll,
+		ExactNeighbours: true,
 		// The class is that of the segment, which a chunk alone cannot show. Without segments that grow its
 		// size often does: nothing as small as this is ever split off a large block, and nothing
 		// as large lies in a small segment.

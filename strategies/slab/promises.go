@@ -65,9 +65,10 @@ func (c Config) promisesOfCaches() alloc.Promises {
 			i, _ := slices.BinarySearch(sizes, free.Size)
 			return int32(i)
 		},
-		FreeReleases: true,
-		Boundaries:   sizes,
-		Except:       c.exceptions(),
+		ExactNeighbours: c.MagazineRounds == 0,
+		FreeReleases:    true,
+		Boundaries:      sizes,
+		Except:          c.exceptions(),
 	}
 }
 
@@ -99,10 +100,11 @@ func (c Config) exceptions() (all []alloc.Exception) {
 // promisesOfRuns are those of mode "xdl".
 func (c Config) promisesOfRuns() alloc.Promises {
 	p := alloc.Promises{
-		Quantum:   c.UnitBytes,
-		Honours:   func(r alloc.Request) bool { return r.Align <= c.UnitBytes&-c.UnitBytes },
-		MaxGrant:  func(r alloc.Request) device.Size { return (r.Size + c.UnitBytes - 1) / c.UnitBytes * c.UnitBytes },
-		MustMerge: alloc.MergeWithin(chunkUnits * c.UnitBytes),
+		Quantum:         c.UnitBytes,
+		Honours:         func(r alloc.Request) bool { return r.Align <= c.UnitBytes&-c.UnitBytes },
+		MaxGrant:        func(r alloc.Request) device.Size { return (r.Size + c.UnitBytes - 1) / c.UnitBytes * c.UnitBytes },
+		MustMerge:       alloc.MergeWithin(chunkUnits * c.UnitBytes),
+		ExactNeighbours: true,
 	}
 	for n := range device.Size(maxUnits + 1) {
 		p.Boundaries = append(p.Boundaries, n*c.UnitBytes)
@@ -117,10 +119,11 @@ func (c Config) promisesOfRuns() alloc.Promises {
 func (c Config) promisesOfLists() alloc.Promises {
 	grant := func(r alloc.Request) device.Size { return alloc.PowerOfTwo(r.Size, c.MinClassBytes) }
 	return alloc.Promises{
-		Quantum:  c.MinClassBytes,
-		ZeroSize: true,
-		Honours:  func(r alloc.Request) bool { return r.Align <= c.MinClassBytes },
-		MaxGrant: grant,
+		Quantum:         c.MinClassBytes,
+		ZeroSize:        true,
+		Honours:         func(r alloc.Request) bool { return r.Align <= c.MinClassBytes },
+		MaxGrant:        grant,
+		ExactNeighbours: true,
 		ClassOf: func(free alloc.Chunk) int32 {
 			if free.Class == alloc.NoClass {
 				return alloc.NoClass // what is not yet cut

@@ -54,7 +54,8 @@ func (c Config) promisesOfParts() alloc.Promises {
 			}
 			return r.Size < c.RegionBytes && free.Owner == OwnerBuddy && blocks.Serves(free, r)
 		},
-		FreeReleases: true,
+		ExactNeighbours: true,
+		FreeReleases:    true,
 		Boundaries: []device.Size{
 			unit, 2 * unit, 3 * unit, c.BlockBytes, 2 * c.BlockBytes, c.RegionBytes / 2, c.RegionBytes, 2 * c.RegionBytes,
 		},
@@ -76,6 +77,7 @@ func (c Config) promisesOfLayers() alloc.Promises {
 		return i
 	}
 	p.Quantum = c.quantum()
+	p.ExactNeighbours = p.ExactNeighbours && c.MagazineRounds == 0
 	p.MaxGrant = func(r alloc.Request) device.Size {
 		if i := classFor(r); i < len(classes) {
 			return max(classes[i].Slot, blocks.MaxGrant(r))

@@ -18,8 +18,9 @@ func (c Config) Promises() alloc.Promises {
 			}
 			return device.AlignUp(r.Size, c.ChunkBytes)
 		},
-		MustMerge: alloc.MergeAll,
-		ClassOf:   func(alloc.Chunk) int32 { return alloc.NoClass },
+		MustMerge:       alloc.MergeAll,
+		ExactNeighbours: true,
+		ClassOf:         func(alloc.Chunk) int32 { return alloc.NoClass },
 		SearchOrder: func(a, b alloc.Chunk) int {
 			return cmp.Or(cmp.Compare(a.Owner, b.Owner), alloc.BySizeThenAddress(a, b))
 		},

@@ -11,14 +11,15 @@ import (
 func (c Config) Promises() alloc.Promises {
 	classes := c.scale()
 	p := alloc.Promises{
-		Quantum:      c.Quantum,
-		Honours:      func(alloc.Request) bool { return true },
-		MaxGrant:     func(r alloc.Request) device.Size { return device.AlignUp(r.Size, c.Quantum) },
-		MustMerge:    alloc.MergeAll,
-		ClassOf:      func(free alloc.Chunk) int32 { return int32(classes.class(free.Size)) },
-		Serves:       c.serves(),
-		FreeReleases: c.Release,
-		Boundaries:   alloc.PowersOfTwo(c.Quantum, device.GiB),
+		Quantum:         c.Quantum,
+		Honours:         func(alloc.Request) bool { return true },
+		MaxGrant:        func(r alloc.Request) device.Size { return device.AlignUp(r.Size, c.Quantum) },
+		MustMerge:       alloc.MergeAll,
+		ExactNeighbours: true,
+		ClassOf:         func(free alloc.Chunk) int32 { return int32(classes.class(free.Size)) },
+		Serves:          c.serves(),
+		FreeReleases:    c.Release,
+		Boundaries:      alloc.PowersOfTwo(c.Quantum, device.GiB),
 	}
 	if c.List == ListAddress {
 		p.SearchOrder = func(a, b alloc.Chunk) int {

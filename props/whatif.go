@@ -1,0 +1,181 @@
+package props
+
+import (
+	"slices"
+
+	"github.com/vramyard/vramyard/alloc"
+	"github.com/vramyard/vramyard/device"
+	"github.com/vramyard/vramyard/harness/trace"
+)
+
+// coming is a call that will be made: the free of a live block, or a request.
+type coming struct {
+	frees   bool
+	addr    device.Addr   // of the block
+	request alloc.Request // else
+}
+
+// mostComing is how far frees are looked ahead for the request behind them.
+const mostComing = 8
+
+// forecast is what the strategy was asked of calls before they were made.
+type forecast struct {
+	frees        bool // a free comes next
+	addr         device.Addr
+	below, above device.Size
+
+	requests bool // a request comes after nothing but frees
+	freed    []device.Addr
+	placed   bool
+	injected uint64 // faults when it was asked
+}
+
+// comingOf returns the frees that a sequence goes on with and the request behind them, if there is one.
+func (r *runner) comingOf(seq Sequence) []coming {
+	r.coming = r.coming[:0]
+	r.ages = append(r.ages[:0], r.model.byAge...)
+	for _, op := range seq[:min(len(seq), mostComing)] {
+		switch {
+		case op.Kind == OpFree && len(r.ages) > 0:
+			i := int(op.Pick % uint64(len(r.ages)))
+			r.coming = append(r.coming, coming{frees: true, addr: r.ages[i]})
+			r.ages = slices.Delete(r.ages, i, i+1)
+			continue
+		case op.Kind == OpAlloc:
+			r.coming = append(r.coming, coming{request: op.request(r.model.ids + 1)})
+		}
+		break
+	}
+	return r.coming
+}
+
+// comingIn is comingOf for the events of a trace.
+func (r *runner) comingIn(events []trace.Event) []coming {
+	r.coming = r.coming[:0]
+	for i := range events[:min(len(events), mostComing)] {
+		switch e := &events[i]; e.Kind {
+		case trace.Free:
+			at := slices.IndexFunc(r.model.byAddr, func(g Grant) bool { return g.ID == e.ID })
+			if at < 0 {
+				return r.coming
+			}
+			r.coming = append(r.coming, coming{frees: true, addr: r.model.byAddr[at].Block.Addr})
+			continue
+		case trace.Alloc:
+			r.coming = append(r.coming, coming{request: alloc.Request{
+				Size: e.Size, Align: e.Align, Stream: e.Stream, Hint: e.Hint, Before: e.Arg, Tag: e.ID,
+			}})
+		}
+		break
+	}
+	return r.coming
+}
+
+// foresee asks the strategy what will come of the next calls. Only the instance that is looked at is asked: so
+// asking must change nothing that the other would not show.
+func (r *runner) foresee(next []coming) {
+	f := &r.forecast
+	if f.frees = len(next) > 0 && next[0].frees && r.powers.neighbours; f.frees {
+		f.addr = next[0].addr
+		f.below, f.above = alloc.FreeNeighbours(r.main.Strategy, f.addr)
+	}
+	switch n := len(next); {
+	case n == 0 || next[n-1].frees || !r.powers.placer:
+		f.requests = false
+	case !f.requests:
+		f.requests, f.injected, f.freed = true, r.main.faults.Injected(), f.freed[:0]
+		for _, c := range next[:n-1] {
+			f.freed = append(f.freed, c.addr)
+		}
+		f.placed = alloc.CanPlace(r.main.Strategy, next[n-1].request, f.freed)
+	}
+}
+
+// foreseen compares the answer to a request with the forecast. What the device refused on purpose nobody
+// could foresee.
+func (r *runner) foreseen(req alloc.Request, err error) error {
+	f := &r.forecast
+	if !f.requests {
+		return nil
+	}
+	f.requests = false
+	if r.main.faults.Injected() != f.injected {
+		return nil
+	}
+	more := r.usage().Calls.Obtained() > r.calls.Obtained()
+	return Foreseen(req, f.freed, f.placed, r.subject.Promises.ExactPlacer, err, more)
+}
+
+// Foreseen checks invariant I65: a request, for which the blocks at some addresses were freed, is granted if it
+// was said that it can be placed. If it was said that it cannot, exact says that it is granted only with more
+// memory from the device.
+func Foreseen(r alloc.Request, freed []device.Addr, placed, exact bool, answered error, more bool) error {
+	switch {
+	case placed && answered != nil:
+		return violated(IForeseen, "%d bytes at a multiple of %d can be placed, it was said, once %v are free; the request was answered by %v",
+			uint64(r.Size), uint64(r.Align), freed, answer(answered))
+	case !placed && exact && answered == nil && !more:
+		return violated(IForeseen, "%d bytes at a multiple of %d cannot be placed, it was said, once %v are free; the request was granted in memory that was held",
+			uint64(r.Size), uint64(r.Align), freed)
+	}
+	return nil
+}
+
+// joined compares the forecast with the chunk that a freed block is in.
+func (r *runner) joined() error {
+	f := &r.forecast
+	if !f.frees {
+		return nil
+	}
+	f.frees = false
+	i := slices.IndexFunc(r.before, func(c alloc.Chunk) bool { return c.Addr == f.addr && c.State == alloc.Live })
+	if i < 0 {
+		return nil // what is wrong with the walk was said
+	}
+	exact := r.subject.Promises.ExactNeighbours
+	return Joined(r.before, r.walk, r.before[i], f.below, f.above, exact, r.stats.Reserved < r.was.Reserved)
+}
+
+// Joined checks invariant I64: a live chunk that was freed is one free chunk with as many bytes below and above
+// as was said, which were free before; exact says that it is with no more. The walks are those before and
+// after. What went back to the device at once is not there to be looked at.
+func Joined(before, after []alloc.Chunk, b alloc.Chunk, below, above device.Size, exact, returned bool) error {
+	low, high := b.Addr-device.Addr(below), b.End().Add(above)
+	for _, c := range before {
+		inside := c.Addr < high && c.End() > low && c.Addr != b.Addr
+		if inside && (c.Region != b.Region || c.State != alloc.Free && c.State != alloc.Slack) || c.Region == b.Region && low < b.Region {
+			return violated(INeighbours, "block %v has %d bytes of free memory below and %d above, it was said; there is %v chunk %v",
+				b.Addr, uint64(below), uint64(above), c.State, c.Addr)
+		}
+	}
+	if returned {
+		return nil
+	}
+	i := slices.IndexFunc(after, func(c alloc.Chunk) bool { return c.Addr <= b.Addr && b.Addr < c.End() })
+	if i < 0 {
+		return violated(INeighbours, "block %v was freed and is in no chunk, though nothing went back", b.Addr)
+	}
+	c := after[i]
+	apart := c.Addr > b.Addr || c.End() < b.End() // its parts are in several chunks
+	switch {
+	case apart && below|above == 0, c.State == alloc.Free && c.Addr == low && c.End() == high:
+	case c.State == alloc.Free && c.Addr <= low && c.End() >= high && !exact:
+	case c.State != alloc.Free && below|above == 0: // it waits, or is set aside
+	default:
+		return violated(INeighbours, "block %v of %d bytes would be one chunk with %d bytes below and %d above, it was said; it is in %v chunk %v of %d bytes",
+			b.Addr, uint64(b.Size), uint64(below), uint64(above), c.State, c.Addr, uint64(c.Size))
+	}
+	return nil
+}
+
+// noNeighbours checks invariant I64 for an address without a live block.
+func (r *runner) noNeighbours(a device.Addr) error {
+	if !r.powers.neighbours {
+		return nil
+	}
+	if below, above := alloc.FreeNeighbours(r.main.Strategy, a); below|above != 0 {
+		return violated(INeighbours, "no live block starts at %v, and yet it has %d bytes of free memory below and %d above",
+			a, uint64(below), uint64(above))
+	}
+	return nil
+}

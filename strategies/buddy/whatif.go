@@ -1,0 +1,116 @@
+package buddy
+
+import (
+	"github.com/vramyard/vramyard/alloc"
+	"github.com/vramyard/vramyard/device"
+)
+
+var (
+	_ alloc.Neighbours = (*Bitmaps)(nil)
+	_ alloc.Neighbours = (*Trees)(nil)
+)
+
+// FreeNeighbours implements [alloc.Neighbours]: the chain of free buddies, as far as they would be merged now. It
+// costs a step for each class.
+func (a *Bitmaps) FreeNeighbours(p device.Addr) (below, above device.Size) {
+	a.busy.Enter("buddy")
+	if l, ok := a.live.Get(p); ok {
+		place, _ := a.blocks.PlaceOf(p)
+		below, above = a.blocks.FreeNeighbours(p, l.Requested, place)
+	}
+	a.busy.Leave()
+	return below, above
+}
+
+// FreeNeighbours returns the free bytes below and above the block of n bytes at addr that would be one
+// free block with it if it were returned now. A block whose parts would stay apart has none.
+// It costs a step for each class.
+//
+// Precondition: as for Return.
+func (b *Blocks) FreeNeighbours(addr device.Addr, n device.Size, place uint64) (below, above device.Size) {
+	if place&directPlace != 0 {
+		return 0, 0
+	}
+	r := &b.regs[slotOf(place)]
+	from, units := uint32(addr.Sub(r.base)>>b.shift), b.grantedOf(n)
+	whole, ok := b.merged(r, from, from+units)
+	if !ok {
+		return 0, 0
+	}
+	end := whole.at + b.classes.size[whole.class]
+	return device.Size(from-whole.at) << b.shift, device.Size(end-from-units) << b.shift
+}
+
+// merged returns the block that used units of region r would end in if they were released, and whether they
+// would be one.
+func (b *Blocks) merged(r *region, from, end uint32) (node, bool) {
+	t := &b.classes
+	var w way
+	w.to(t, t.rootOf(r.units, from), from)
+	n := node{from, min(t.within(end-from), w.turns[w.n].top)}
+	// What was granted in parts is one block if all else of the smallest one around it is free.
+	for n.at+t.size[n.class] < end {
+		_, parent, ok := w.up(t, n)
+		if !ok || b.lazy {
+			return node{}, false
+		}
+		n = parent
+	}
+	if !b.freeBut(r, n, from, end) {
+		return node{}, false
+	}
+	for b.count[n.class] >= b.slack {
+		buddy, parent, ok := w.up(t, n)
+		if !ok || !b.isFree(r, buddy) {
+			break
+		}
+		n = parent
+	}
+	return n, true
+}
+
+// freeBut reports whether all units of a block are free but those from one on up to an end.
+func (b *Blocks) freeBut(r *region, n node, from, end uint32) bool {
+	t := &b.classes
+	stop := n.at + t.size[n.class]
+	switch {
+	case from <= n.at && stop <= end:
+		return true
+	case stop <= from || end <= n.at:
+		return b.isFree(r, n)
+	}
+	left := node{n.at, n.class - 1}
+	right := node{n.at + t.size[left.class], int(t.right[n.class])}
+	return b.freeBut(r, left, from, end) && b.freeBut(r, right, from, end)
+}
+
+// FreeNeighbours implements [alloc.Neighbours]: the chain of free buddies. It costs a step for each order.
+func (a *Trees) FreeNeighbours(p device.Addr) (below, above device.Size) {
+	a.busy.Enter("buddy")
+	if l, ok := a.live.Get(p); ok {
+		base, order := a.bases[l.Place], a.orderFor(l.Requested)
+		from := uint32(p.Sub(base) >> a.shift)
+		at, top := a.trees[l.Place].merged(from, order)
+		below = device.Size(from-at) << a.shift
+		above = a.bytesOf(top) - a.bytesOf(order) - below
+	}
+	a.busy.Leave()
+	return below, above
+}
+
+// merged returns the free run that the granted one of an order at block at would end in if it were
+// released.
+func (t *tree) merged(at uint32, order int) (uint32, int) {
+	for ; order < t.leaf; order++ {
+		buddy := run(order) << ((at ^ 1<<order) % 64)
+		if t.words[at>>t.leaf].free&buddy != buddy {
+			return at, order
+		}
+		at &^= 1 << order
+	}
+	for i := t.nodeOf(at, order); i > 1 && t.isFree(i^1, order); i >>= 1 {
+		at &^= 1 << order
+		order++
+	}
+	return at, order
+}
