@@ -20,12 +20,13 @@ import (
 
 // rematFlags are the flags of the command remat.
 type rematFlags struct {
-	heuristics, strategies, liveness, budgets string
-	limit                                     float64
-	seed                                      uint64
-	workers                                   int
-	jsonFile, csvFile                         string
-	html                                      htmlFlag
+	heuristics, strategies, ladders string
+	liveness, defrag, budgets       string
+	limit                           float64
+	seed                            uint64
+	workers                         int
+	jsonFile, csvFile               string
+	html                            htmlFlag
 }
 
 // rematerialised names the strategies that the command runs unless it is told otherwise.
@@ -51,6 +52,8 @@ the price of fragmentation.`,
 	fl := c.Flags()
 	fl.StringVar(&f.heuristics, "heuristics", "eq", "which tensor goes, separated by commas, out of "+strings.Join(heuristicNames(), ","))
 	fl.StringVar(&f.strategies, "strategies", rematerialised, "where tensors lie: strategies by name or name:preset, separated by commas")
+	fl.StringVar(&f.ladders, "ladders", rematgrid.Evict+","+rematgrid.DefragFirst, "what is tried when a request has no place, separated by commas: "+ladderWords())
+	fl.StringVar(&f.defrag, "defrag", remat.DefragKinds()[0], "how blocks are moved: "+strings.Join(remat.DefragKinds(), ", "))
 	fl.StringVar(&f.liveness, "liveness", "eager", "what becomes of tensors that nobody refers to: "+strings.Join(remat.Livenesses(), ", "))
 	fl.StringVar(&f.budgets, "budgets", "0.1:1.0:0.1", "budgets in base peaks, separated by commas, or as FROM:TO:STEP")
 	fl.Float64Var(&f.limit, "limit", f.limit, "a run that takes more than this many times the time of its operators has failed")
@@ -70,6 +73,15 @@ func heuristicNames() (names []string) {
 	return names
 }
 
+// ladderWords says what ladders there are.
+func ladderWords() string {
+	var words []string
+	for _, l := range remat.Ladders() {
+		words = append(words, l.Name+" "+l.Doc)
+	}
+	return strings.Join(words, "; ")
+}
+
 // errLimit is what is wrong with a limit.
 var errLimit = errors.New("want more than 1, at most 1000000")
 
@@ -86,7 +98,7 @@ func (f *rematFlags) run(cmd *cobra.Command, args []string) error {
 	if err != nil {
 		return err
 	}
-	lines := len(logs) * len(o.Heuristics) * (1 + len(setups))
+	lines := len(logs) * len(o.Heuristics) * (1 + len(setups)*len(o.Ladders))
 	p := begin(cmd, stage{unit: "runs", total: int64(lines * len(o.Ratios))})
 	o.Done = p.step
 	ctx, done := untilInterrupt(cmd)
@@ -109,17 +121,17 @@ func (f *rematFlags) run(cmd *cobra.Command, args []string) error {
 
 // options returns what the flags ask for.
 func (f *rematFlags) options() (o rematgrid.Options, setups []alloc.Setup, err error) {
-	o = rematgrid.Options{Liveness: f.liveness, Limit: f.limit, Seed: f.seed, Workers: f.workers, Version: version}
-	if o.Heuristics = splitNames(f.heuristics); len(o.Heuristics) == 0 {
-		return o, nil, flagError("heuristics", errNoStrategies)
-	}
-	if err := runs(remat.Config{Heuristic: "lru", Liveness: f.liveness}); err != nil {
-		return o, nil, flagError("liveness", err)
-	}
-	for _, h := range o.Heuristics {
-		if err := runs(remat.Config{Heuristic: h, Liveness: f.liveness}); err != nil {
-			return o, nil, flagError("heuristics", err)
+	o = rematgrid.Options{Defrag: f.defrag, Liveness: f.liveness, Limit: f.limit, Seed: f.seed, Workers: f.workers, Version: version}
+	for _, list := range []struct {
+		flag, text string
+		names      *[]string
+	}{{"heuristics", f.heuristics, &o.Heuristics}, {"ladders", f.ladders, &o.Ladders}} {
+		if *list.names = splitNames(list.text); len(*list.names) == 0 {
+			return o, nil, flagError(list.flag, errNoStrategies)
 		}
+	}
+	if err := f.judge(o.Heuristics, o.Ladders); err != nil {
+		return o, nil, err
 	}
 	if o.Ratios, err = rematgrid.ParseRatios(f.budgets); err != nil {
 		return o, nil, flagError("budgets", err)
@@ -143,9 +155,31 @@ func (f *rematFlags) options() (o rematgrid.Options, setups []alloc.Setup, err e
 	return o, setups, nil
 }
 
-// runs returns what is wrong with a configuration, without running anything.
-func runs(c remat.Config) error {
-	_, err := remat.Run(&remat.Schedule{}, &remat.Counter{}, c)
+// judge refuses names of what there is none of, and what does not go together.
+func (f *rematFlags) judge(heuristics, ladders []string) error {
+	const plain = "lru" // goes with everything
+	if err := refused(remat.Config{Heuristic: plain, Liveness: f.liveness}); err != nil {
+		return flagError("liveness", err)
+	}
+	for _, h := range heuristics {
+		if err := refused(remat.Config{Heuristic: h, Liveness: f.liveness}); err != nil {
+			return flagError("heuristics", err)
+		}
+	}
+	for _, l := range ladders {
+		if err := refused(remat.Config{Heuristic: plain, Liveness: f.liveness, Ladder: l}); err != nil {
+			return flagError("ladders", err)
+		}
+	}
+	if err := refused(remat.Config{Heuristic: plain, Liveness: f.liveness, Defrag: remat.Defrag{Kind: f.defrag}}); err != nil {
+		return flagError("defrag", err)
+	}
+	return nil
+}
+
+// refused returns what is wrong with a configuration, without running anything.
+func refused(c remat.Config) error {
+	_, err := remat.Run(&remat.Schedule{}, &remat.Space{}, c)
 	return err
 }
 

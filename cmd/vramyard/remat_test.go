@@ -24,7 +24,7 @@ func TestRematTellsHowLittleSuffices(t *testing.T) {
 	require.Contains(t, out, "liveness eager\n")
 	counting, bfc := strings.Index(out, "│ counting "), strings.Index(out, "│ bfc ")
 	require.True(t, counting > 0 && counting < bfc, out)
-	require.Contains(t, out, "bestfit, moves none: completes within 0.85 and fails again within 0.9\n")
+	require.Contains(t, out, "bestfit, ladder none: completes within 0.85 and fails again within 0.9\n")
 }
 
 func TestRematWritesJSONAndCSV(t *testing.T) {
@@ -40,7 +40,7 @@ func TestRematWritesJSONAndCSV(t *testing.T) {
 	}
 	require.NoError(t, json.Unmarshal(text, &r))
 	require.Equal(t, rematgrid.Schema, r.Schema)
-	require.Len(t, r.Runs, 2*2*2)
+	require.Len(t, r.Runs, 2*3*2, "two heuristics, counting and bfc with two ladders, two budgets")
 	for _, name := range []string{
 		"model", "heuristic", "liveness", "ratio", "budget_bytes", "strategy", "verdict", "overhead", "clock_ns",
 		"max_memory_bytes", "evict_pressure", "remat_ops", "evict_seq_sha256",
@@ -90,6 +90,9 @@ func TestWrongInputOfRemat(t *testing.T) {
 		"no heuristic":          {[]string{unet, "--heuristics", ""}, "--heuristics: want at least one"},
 		"one that cannot":       {[]string{unet, "--liveness", "banish"}, "--heuristics: heuristic eq keeps neighbourhoods"},
 		"liveness":              {[]string{unet, "--liveness", "keen"}, `--liveness: liveness "keen": want none, eager, `},
+		"ladder":                {[]string{unet, "--ladders", "none,up"}, `--ladders: ladder "up": want none, `},
+		"no ladder":             {[]string{unet, "--ladders", ""}, "--ladders: want at least one"},
+		"way to move":           {[]string{unet, "--defrag", "push"}, `--defrag: defrag "push": want slide, `},
 		"strategy":              {[]string{unet, "--strategies", "bcf"}, `--strategies: unknown strategy "bcf"`},
 		"budget of nothing":     {[]string{unet, "--budgets", "0:1:0.1"}, `--budgets: ratio "0": want more than 0, at most 10`},
 		"range":                 {[]string{unet, "--budgets", "1:0.5:0.1"}, `--budgets: "1:0.5:0.1": want FROM:TO:STEP`},

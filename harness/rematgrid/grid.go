@@ -14,11 +14,10 @@ const Schema = "vramyard-remat/1"
 // Counting is the name of the memory that counts bytes and knows no addresses.
 const Counting = "counting"
 
-// When blocks are moved.
+// The ladders that prices are told by.
 const (
-	DefragNone  = "none"  // never
-	DefragFirst = "first" // before anything is evicted, if a request then fits
-	DefragLast  = "last"  // when nothing is left to evict
+	Evict       = "none"         // nothing is moved
+	DefragFirst = "defrag-first" // blocks are moved before anything is evicted, if the request then fits
 )
 
 // Log is a schedule with the name of its model.
@@ -27,9 +26,11 @@ type Log struct {
 	Schedule *remat.Schedule // its operators
 }
 
-// Options of a grid. Heuristics and Ratios must not be empty.
+// Options of a grid. Heuristics, Ladders and Ratios must not be empty.
 type Options struct {
 	Heuristics []string // of remat.Heuristics
+	Ladders    []string // of remat.Ladders, for strategies
+	Defrag     string   // of remat.DefragKinds
 	Liveness   string   // of remat.Livenesses, also for the base peak
 	Ratios     []Ratio  // budgets in base peaks
 	Limit      float64  // most time of a run, in times of its operators; more than 1
@@ -44,10 +45,11 @@ type Report struct {
 	Schema   string  `json:"schema"`   // the constant Schema
 	Version  string  `json:"version"`  // of the program
 	Liveness string  `json:"liveness"` // what became of tensors that nobody refers to
+	Defrag   string  `json:"defrag"`   // how blocks were moved
 	Limit    float64 `json:"limit"`    // most time of a run, in times of its operators
 	Seed     uint64  `json:"seed"`     // of heuristics that draw
 	Logs     []Base  `json:"logs"`     // in the order in which they were given
-	Lines    []Line  `json:"lines"`    // what the runs come to, by log, heuristic, strategy and defragmentation
+	Lines    []Line  `json:"lines"`    // what the runs come to, by log, heuristic, strategy and ladder
 	Runs     []Run   `json:"runs"`     // in the order of the lines, then by ratio
 }
 

@@ -125,7 +125,7 @@ func TestBoundsAreThoseOfTheSimulator(t *testing.T) {
 func small(t *testing.T) ([]rematgrid.Log, []alloc.Setup, rematgrid.Options) {
 	t.Helper()
 	return []rematgrid.Log{logOf(t, "syn_unet4")}, setupsOf(t, "bfc", "bestfit", "buddy"), rematgrid.Options{
-		Heuristics: []string{"eq", "lru"}, Liveness: "eager", Ratios: ratios(t, "0.2:1.2:0.05"), Limit: 2,
+		Heuristics: []string{"eq", "lru"}, Ladders: []string{rematgrid.Evict}, Liveness: "eager", Ratios: ratios(t, "0.2:1.2:0.05"), Limit: 2,
 	}
 }
 
@@ -202,6 +202,27 @@ func TestWhatCannotRunIsAnErrorThatNamesIt(t *testing.T) {
 		Heuristics: []string{"eq"}, Liveness: "eager", Ratios: o.Ratios, Limit: 2,
 	})
 	require.ErrorContains(t, err, "nothing: no operator makes anything")
+}
+
+// TestMovingFirstIsWhatThePriceOfNotMovingIsToldBy runs one strategy with both ladders.
+func TestMovingFirstIsWhatThePriceOfNotMovingIsToldBy(t *testing.T) {
+	r, err := rematgrid.Grid(t.Context(), []rematgrid.Log{logOf(t, "syn_unet4")}, setupsOf(t, "bestfit"), rematgrid.Options{
+		Heuristics: []string{"eq"}, Ladders: []string{rematgrid.Evict, rematgrid.DefragFirst}, Liveness: "eager",
+		Ratios: ratios(t, "0.6:1:0.1"), Limit: 2,
+	})
+	require.NoError(t, err)
+	require.Len(t, r.Lines, 3)
+	require.Nil(t, r.Lines[2].NotMoving)
+	require.Equal(t, *r.Lines[1].Smallest-*r.Lines[2].Smallest, *r.Lines[1].NotMoving)
+	require.Positive(t, *r.Lines[1].NotMoving)
+	for _, run := range r.Lines[1].Runs {
+		require.Zero(t, run.MovedBytes)
+		require.Equal(t, *run.Overhead, *run.Total)
+	}
+	first := r.Lines[2].Runs[0]
+	require.Positive(t, first.MovedBytes)
+	require.Greater(t, *first.Total, *first.Overhead)
+	require.Equal(t, float64(first.Clock+first.MoveTime)/float64(r.Logs[0].Time), *first.Total)
 }
 
 func TestRatios(t *testing.T) {

@@ -2,14 +2,14 @@ package rematgrid
 
 import "github.com/vramyard/vramyard/harness/remat"
 
-// Line says what the runs of one strategy by one heuristic on one log come to. Prices are differences of
+// Line says what the runs of one strategy with one ladder by one heuristic on one log come to. Prices are differences of
 // the smallest budgets that suffice, in base peaks; null where there is none to compare.
 type Line struct {
 	Model     string `json:"model"`      // name of the log
 	SHA256    string `json:"log_sha256"` // of the decompressed file
 	Heuristic string `json:"heuristic"`  // which chose victims
 	Strategy  string `json:"strategy"`   // name and preset, or counting
-	Defrag    string `json:"defrag"`     // when blocks are moved
+	Ladder    string `json:"ladder"`     // what was tried when memory was short
 
 	Smallest   *Ratio        `json:"smallest_feasible_ratio"`              // smallest budget that suffices; null: none of them
 	AtSmallest *float64      `json:"overhead_at_smallest"`                 // overhead within that budget; null: there is none
@@ -29,7 +29,7 @@ func (l *Line) Monotone() bool {
 }
 
 // key names a line.
-type key struct{ model, sha256, heuristic, strategy, defrag string }
+type key struct{ model, sha256, heuristic, strategy, ladder string }
 
 // LinesOf returns the lines of runs in the order of a report, each of so many ratios.
 func LinesOf(runs []Run, ratios int) (lines []Line) {
@@ -37,24 +37,24 @@ func LinesOf(runs []Run, ratios int) (lines []Line) {
 	for at := 0; at < len(runs); at += ratios {
 		l := lineOf(runs[at : at+ratios])
 		lines = append(lines, l)
-		smallest[l.like(l.Strategy, l.Defrag)] = l.Smallest
+		smallest[l.like(l.Strategy, l.Ladder)] = l.Smallest
 	}
 	for i := range lines {
 		l := &lines[i]
 		if l.Strategy == Counting {
 			continue
 		}
-		l.Fragmentation = beyond(l.Smallest, smallest[l.like(Counting, DefragNone)])
-		if l.Defrag != DefragFirst {
+		l.Fragmentation = beyond(l.Smallest, smallest[l.like(Counting, Evict)])
+		if l.Ladder != DefragFirst {
 			l.NotMoving = beyond(l.Smallest, smallest[l.like(l.Strategy, DefragFirst)])
 		}
 	}
 	return lines
 }
 
-// like returns the name of the line of another strategy or defragmentation.
-func (l *Line) like(strategy, defrag string) key {
-	return key{l.Model, l.SHA256, l.Heuristic, strategy, defrag}
+// like returns the name of the line of another strategy or ladder.
+func (l *Line) like(strategy, ladder string) key {
+	return key{l.Model, l.SHA256, l.Heuristic, strategy, ladder}
 }
 
 // beyond returns how much more one is than the other, nil if either is missing.
@@ -70,17 +70,17 @@ func beyond(a, b *Ratio) *Ratio {
 func lineOf(runs []Run) Line {
 	first := &runs[0]
 	l := Line{
-		Model: first.Model, SHA256: first.SHA256, Heuristic: first.Heuristic, Strategy: first.Strategy, Defrag: first.Defrag, Runs: runs,
+		Model: first.Model, SHA256: first.SHA256, Heuristic: first.Heuristic, Strategy: first.Strategy, Ladder: first.Ladder, Runs: runs,
 	}
 	for i := range runs {
 		switch r := &runs[i]; {
 		case r.Verdict != remat.OK:
 			l.Largest, l.Why = &r.Ratio, r.Verdict
 		case l.Smallest == nil:
-			l.Smallest, l.AtSmallest = &r.Ratio, r.Overhead
+			l.Smallest, l.AtSmallest = &r.Ratio, r.Total
 		}
 		if r := &runs[i]; r.Ratio == Half && r.Verdict == remat.OK {
-			l.AtHalf = r.Overhead
+			l.AtHalf = r.Total
 		}
 	}
 	return l

@@ -17,7 +17,7 @@ type Run struct {
 	Model     string        `json:"model"`        // name of the log
 	SHA256    string        `json:"log_sha256"`   // of the decompressed file
 	Strategy  string        `json:"strategy"`     // name and preset, or counting
-	Defrag    string        `json:"defrag"`       // when blocks are moved: none, first, last
+	Ladder    string        `json:"ladder"`       // what was tried when memory was short, of remat.Ladders
 	Heuristic string        `json:"heuristic"`    // which chose victims
 	Liveness  string        `json:"liveness"`     // what became of tensors that nobody refers to
 	Ratio     Ratio         `json:"ratio"`        // budget in base peaks
@@ -25,7 +25,8 @@ type Run struct {
 	Verdict   remat.Verdict `json:"verdict"`      // how it ended
 
 	Overhead *float64 `json:"overhead"`         // time of all operators that ran, in times of the model; null where that takes none
-	Clock    int64    `json:"clock_ns"`         // the same in nanoseconds; starts at 1
+	Total    *float64 `json:"total_overhead"`   // the same with the time of moves
+	Clock    int64    `json:"clock_ns"`         // time of all operators that ran; starts at 1
 	Compute  int64    `json:"model_compute_ns"` // of first runs of operators
 	Remat    int64    `json:"remat_compute_ns"` // of recomputation
 
@@ -39,6 +40,15 @@ type Run struct {
 	ComputeCalls       int         `json:"compute_calls"`        // runs of operators
 	MakeRoomCalls      int         `json:"make_room_calls"`      // runs of operators that had to wait for memory
 	VictimsSHA256      string      `json:"evict_seq_sha256"`     // of the victims of pressure in order
+
+	EvictBytesWasted int64 `json:"evict_bytes_wasted"`    // bytes evicted for an operator none of whose blocks came to lie there
+	Refusals         int   `json:"refused_count"`         // requests that had no place at first
+	RefusedFree      int64 `json:"refused_free_bytes"`    // bytes that were free then, the sum over all
+	RefusedLargest   int64 `json:"refused_largest_bytes"` // bytes of the largest hole then, the sum over all
+	Defrags          int   `json:"defrag_count"`          // times that blocks were moved
+	MovedBlocks      int   `json:"moved_count"`           // blocks that were moved
+	MovedBytes       int64 `json:"moved_bytes"`           // their bytes
+	MoveTime         int64 `json:"move_ns"`               // what moving them took, beside the clock
 }
 
 // fill copies the figures of a run of a log whose operators take so many nanoseconds.
@@ -58,9 +68,12 @@ func (r *Run) fill(res *remat.Result, base int64) {
 	}
 	r.Remats, r.Collateral, r.ComputeCalls, r.MakeRoomCalls = res.Remats, res.Collateral, res.Runs, res.RoomsMade
 	r.VictimsSHA256 = res.VictimsSHA256
+	r.EvictBytesWasted = res.Wasted
+	r.Refusals, r.RefusedFree, r.RefusedLargest = res.Refusals.Count, res.Refusals.Free, res.Refusals.Largest
+	r.Defrags, r.MovedBlocks, r.MovedBytes, r.MoveTime = res.Moves.Defrags, res.Moves.Blocks, res.Moves.Bytes, res.Moves.Time
 	if base > 0 {
-		x := float64(res.Clock) / float64(base)
-		r.Overhead = &x
+		x, total := float64(res.Clock)/float64(base), float64(res.Clock+res.Moves.Time)/float64(base)
+		r.Overhead, r.Total = &x, &total
 	}
 }
 
@@ -69,8 +82,7 @@ type point struct {
 	log   *Log
 	setup *alloc.Setup // nil for the memory that counts
 	run   *Run         // its name is filled in
-	limit int64
-	seed  uint64
+	c     remat.Config // how it is run
 }
 
 // memory returns an empty memory for a point, and what ends it.
@@ -91,9 +103,8 @@ func (p *point) make(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	res, err := remat.Run(p.log.Schedule, m, remat.Config{
-		Heuristic: p.run.Heuristic, Liveness: p.run.Liveness, Limit: p.limit, Seed: p.seed, Stop: ctx.Done(),
-	})
+	p.c.Stop = ctx.Done()
+	res, err := remat.Run(p.log.Schedule, m, p.c)
 	if end := done(); err == nil {
 		err = end
 	}
@@ -111,7 +122,7 @@ func (p *point) make(ctx context.Context) error {
 // budget. If ctx ends before, the error is that of ctx, and the report has the lines that were
 // finished.
 func Grid(ctx context.Context, logs []Log, setups []alloc.Setup, o Options) (*Report, error) {
-	r := &Report{Schema: Schema, Version: o.Version, Liveness: o.Liveness, Limit: o.Limit, Seed: o.Seed}
+	r := &Report{Schema: Schema, Version: o.Version, Liveness: o.Liveness, Defrag: o.Defrag, Limit: o.Limit, Seed: o.Seed}
 	var points []point
 	for i := range logs {
 		base, err := baseOf(logs[i], &o)
@@ -147,20 +158,24 @@ func Grid(ctx context.Context, logs []Log, setups []alloc.Setup, o Options) (*Re
 	return r, ctx.Err()
 }
 
-// pointsOf returns the points of a log, those of a line one after the other.
+// pointsOf returns the points of a log, those of a line one after the other. The memory that counts has nothing to move.
 func pointsOf(l *Log, b *Base, setups []alloc.Setup, o *Options) (points []point) {
 	limit := limitOf(o.Limit, b.Time)
+	line := func(heuristic, strategy, ladder string, setup *alloc.Setup) {
+		for _, ratio := range o.Ratios {
+			points = append(points, point{l, setup, &Run{
+				Model: b.Model, SHA256: b.SHA256, Strategy: strategy, Ladder: ladder, Heuristic: heuristic, Liveness: o.Liveness,
+				Ratio: ratio, Budget: ratio.Of(b.Peak),
+			}, remat.Config{
+				Heuristic: heuristic, Liveness: o.Liveness, Limit: limit, Seed: o.Seed, Ladder: ladder, Defrag: remat.Defrag{Kind: o.Defrag},
+			}})
+		}
+	}
 	for _, h := range o.Heuristics {
-		for k := -1; k < len(setups); k++ {
-			name, setup := Counting, (*alloc.Setup)(nil)
-			if k >= 0 {
-				name, setup = setups[k].Name, &setups[k]
-			}
-			for _, ratio := range o.Ratios {
-				points = append(points, point{l, setup, &Run{
-					Model: b.Model, SHA256: b.SHA256, Strategy: name, Defrag: DefragNone, Heuristic: h, Liveness: o.Liveness,
-					Ratio: ratio, Budget: ratio.Of(b.Peak),
-				}, limit, o.Seed})
+		line(h, Counting, Evict, nil)
+		for i := range setups {
+			for _, ladder := range o.Ladders {
+				line(h, setups[i].Name, ladder, &setups[i])
 			}
 		}
 	}

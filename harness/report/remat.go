@@ -59,7 +59,7 @@ func RematCSV(w io.Writer, r *rematgrid.Report) error {
 // rematColumns are the columns of a grid.
 var rematColumns = []Column{
 	{Name: "strategy", Meaning: "name and preset; counting knows no addresses"},
-	{Name: "moves", Meaning: "when blocks are moved to join what is free: none, first (before anything is evicted), last"},
+	{Name: "ladder", Meaning: "what is tried when memory is short, before a request fails"},
 	{"feasible from", "the smallest budget within which the log completes, in base peaks", true},
 	{"overhead there", "time with recomputation within that budget, in times of the model", true},
 	{"fails up to", "the largest budget within which it does not complete, in base peaks", true},
@@ -104,8 +104,8 @@ func rematGroups(r *rematgrid.Report) (groups []rematGroup) {
 	return groups
 }
 
-// bySmallest orders lines by the smallest budget that suffices, those without one last, equals by the overhead at half
-// of the base peak. The memory that counts comes first.
+// bySmallest orders lines by the smallest budget that suffices, those without one last, equals by the overhead within
+// it. The memory that counts comes first.
 func bySmallest(a, b rematgrid.Line) int {
 	counts := func(l rematgrid.Line) int {
 		if l.Strategy == rematgrid.Counting {
@@ -113,7 +113,7 @@ func bySmallest(a, b rematgrid.Line) int {
 		}
 		return 1
 	}
-	return cmp.Or(cmp.Compare(counts(a), counts(b)), lastIfNil(a.Smallest, b.Smallest), lastIfNil(a.AtHalf, b.AtHalf))
+	return cmp.Or(cmp.Compare(counts(a), counts(b)), lastIfNil(a.Smallest, b.Smallest), lastIfNil(a.AtSmallest, b.AtSmallest))
 }
 
 // lastIfNil compares two values, of which nil is more than any.
@@ -154,8 +154,8 @@ func rematSheet(g *rematGroup) Sheet {
 		l := &g.lines[i]
 		s.Rows = append(s.Rows, rematRow(l, g.lines[0].Smallest))
 		if !l.Monotone() {
-			s.Notes = append(s.Notes, fmt.Sprintf("%s, moves %s: completes within %v and fails again within %v",
-				Printable(l.Strategy), l.Defrag, l.Smallest, l.Largest))
+			s.Notes = append(s.Notes, fmt.Sprintf("%s, ladder %s: completes within %v and fails again within %v",
+				Printable(l.Strategy), l.Ladder, l.Smallest, l.Largest))
 		}
 	}
 	return s
@@ -168,7 +168,7 @@ func rematRow(l *rematgrid.Line, least *rematgrid.Ratio) []Cell {
 		fragmentation.Text = "> " + (last - *least).String()
 	}
 	return []Cell{
-		words(l.Strategy), words(l.Defrag), ratioCell(l.Smallest), overheadCell(l.AtSmallest), ratioCell(l.Largest), words(endText(l.Why)),
+		words(l.Strategy), words(l.Ladder), ratioCell(l.Smallest), overheadCell(l.AtSmallest), ratioCell(l.Largest), words(endText(l.Why)),
 		overheadCell(l.AtHalf), fragmentation, ratioCell(l.NotMoving),
 	}
 }
@@ -209,7 +209,7 @@ func RematGrids(r *rematgrid.Report) (all []Sheet) {
 			s.Columns = append(s.Columns, Column{runs[i].Ratio.String(), "overhead within " + Bytes(runs[i].Budget), true})
 		}
 		for _, l := range g.lines {
-			row := []Cell{words(l.Strategy), words(l.Defrag)}
+			row := []Cell{words(l.Strategy), words(l.Ladder)}
 			for i := 0; i < len(runs); i += every {
 				row = append(row, endCell(&l.Runs[i]))
 			}

@@ -29,8 +29,8 @@ func gridOf() *rematgrid.Report {
 	} {
 		for i, v := range s.ends {
 			x := 1.5 - float64(i)/4
-			r.Runs = append(r.Runs, rematgrid.Run{Model: "net\x1b", SHA256: "abc", Strategy: s.strategy, Defrag: rematgrid.DefragNone,
-				Heuristic: "eq", Ratio: rematgrid.Half + tenth*rematgrid.Ratio(i), Verdict: v, Overhead: &x})
+			r.Runs = append(r.Runs, rematgrid.Run{Model: "net\x1b", SHA256: "abc", Strategy: s.strategy, Ladder: rematgrid.Evict,
+				Heuristic: "eq", Ratio: rematgrid.Half + tenth*rematgrid.Ratio(i), Verdict: v, Overhead: &x, Total: &x})
 		}
 	}
 	r.Lines = rematgrid.LinesOf(r.Runs, 3)
@@ -44,17 +44,17 @@ func TestTheTableOfAGrid(t *testing.T) {
 a run may take 2 times the time of its operators
 
 "net\x1b" by eq: 3 operators of 1.50 µs, base peak 2.00 KiB, sha256 abc
-┌─────────────┬───────┬───────────────┬────────────────┬─────────────┬───────────────┬────────┬───────────────┬────────────┐
-│ strategy    │ moves │ feasible from │ overhead there │ fails up to │ because       │ at 0.5 │ fragmentation │ not moving │
-├─────────────┼───────┼───────────────┼────────────────┼─────────────┼───────────────┼────────┼───────────────┼────────────┤
-│ lower bound │       │         0.500 │              — │           — │               │      — │             — │          — │
-│ counting    │ none  │           0.5 │          1.500 │           — │               │  1.500 │             — │          — │
-├─────────────┼───────┼───────────────┼────────────────┼─────────────┼───────────────┼────────┼───────────────┼────────────┤
-│ odd         │ none  │           0.5 │          1.500 │         0.6 │ fragmentation │  1.500 │           0.0 │          — │
-│ worst       │ none  │             — │              — │         0.7 │ thrash        │      — │         > 0.2 │          — │
-└─────────────┴───────┴───────────────┴────────────────┴─────────────┴───────────────┴────────┴───────────────┴────────────┘
+┌─────────────┬────────┬───────────────┬────────────────┬─────────────┬───────────────┬────────┬───────────────┬────────────┐
+│ strategy    │ ladder │ feasible from │ overhead there │ fails up to │ because       │ at 0.5 │ fragmentation │ not moving │
+├─────────────┼────────┼───────────────┼────────────────┼─────────────┼───────────────┼────────┼───────────────┼────────────┤
+│ lower bound │        │         0.500 │              — │           — │               │      — │             — │          — │
+│ counting    │ none   │           0.5 │          1.500 │           — │               │  1.500 │             — │          — │
+├─────────────┼────────┼───────────────┼────────────────┼─────────────┼───────────────┼────────┼───────────────┼────────────┤
+│ odd         │ none   │           0.5 │          1.500 │         0.6 │ fragmentation │  1.500 │           0.0 │          — │
+│ worst       │ none   │             — │              — │         0.7 │ thrash        │      — │         > 0.2 │          — │
+└─────────────┴────────┴───────────────┴────────────────┴─────────────┴───────────────┴────────┴───────────────┴────────────┘
 constants alone are 0.250 base peaks
-odd, moves none: completes within 0.5 and fails again within 0.6
+odd, ladder none: completes within 0.5 and fails again within 0.6
 
 `, b.String())
 }
