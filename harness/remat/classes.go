@@ -7,7 +7,7 @@ package remat
 // As in the simulator, the outputs of an operator are neighbours before it has run, and sums drift: what was
 // never put in is taken out. If mended, they become neighbours when they exist.
 //
-// Invariant I11, if mended: the sums of all classes add up to the local costs of all evicted storages.
+// Invariant, if mended: the sums of all classes add up to the local costs of all evicted storages.
 type classes struct {
 	passive
 	r      *runner

@@ -34,6 +34,17 @@
 //   - All inputs of an operator count as used before the first of them is made again, and what is made
 //     again does not count as used by that.
 //
+// eq-mended is eq without the first of these.
+//
+// # MegEngine
+//
+// Its mode is the heuristic mge with the liveness mge-refcount and, where that is wanted, Minimum.Cut of a mebibyte, SampleMGE and
+// [Quirks]: what it does by mistake is mended unless it is asked for. Its score counts bytes moved in place of time, so a log without
+// times will do; the clock of the run still counts time. Storages are what it calls tensors; it has no views. That it looks for memory in the
+// pool of a stream first, and takes its threshold for a hint, are triggers of a run.
+//
+// Outputs that are there when their operator runs again keep their blocks, in MegEngine as in the simulator.
+//
 // # Freed for good
 //
 // The policies banish and mge-refcount free storages for good. Under mge-refcount nothing is pinned by
@@ -43,6 +54,7 @@
 // # Sources
 //
 // Kirisame, Lyubomirsky, Haan, Brennan, He, Roesch, Chen, Tatlock: Dynamic Tensor Rematerialization,
-// ICLR 2021, and its simulator in github.com/uwsampl/dtr-prototype. For mge-refcount: MegEngine 1.6
-// and later, whose rules are known here from a description.
+// ICLR 2021, and its simulator in github.com/uwsampl/dtr-prototype. For mge-refcount, mge and
+// mge-static: MegEngine 1.6 and later; for oneflow: OneFlow. Their rules are known here from descriptions, and
+// no figures of theirs are compared. dte is what MegTaiChi (Hu et al., ICS 2022) calls its score; belady is Belady's rule.
 package remat

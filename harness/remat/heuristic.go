@@ -10,7 +10,7 @@ import (
 
 // Heuristic is a rule that says which storage is evicted: the one with the least score, the last of
 // these in the order of the pool. A score is a cost divided by the bytes of the storage, by
-// the time since it was used, by both or by neither; division by 0 makes it infinite.
+// the time since it was used, by both or by neither, or has a formula of its own; division by 0 makes it infinite.
 type Heuristic struct {
 	Name string // what Config calls it
 	Doc  string // what it goes by, for people
@@ -48,6 +48,11 @@ func Heuristics() []Heuristic {
 		{"eq-mended", "as eq, with sums that are exact", newExactClasses, bySize | byAge, true},
 		{"dte", "as eq, with the free bytes beside it for size (MegTaiChi)", newClasses, bySize | byAge | byCredit, true},
 		{"dte-cap", "as dte, with no more bytes than the request can use", newClasses, bySize | byAge | byCredit | byUse, true},
+		{"mge", "MegEngine's: bytes moved by components around, size with free neighbours, staleness", newMge, 0, true},
+		{"mge-nofrag", "as mge, without free neighbours", newMgeNoFrag, 0, true},
+		{"mge-static", "MegEngine's for graphs: regeneration before and behind, its memory, size, next use", newStatic, 0, false},
+		{"oneflow", "OneFlow's: cost of components around, size, staleness", newOneFlow, 0, true},
+		{"belady", "farthest next use of the program, then own cost", newBelady, 0, false},
 		{"local", "own cost, size, staleness (h_DTR^local)", local, bySize | byAge, false},
 		{"local/m", "own cost, size", local, bySize, false},
 		{"local/s", "own cost, staleness", local, byAge, false},
@@ -79,15 +84,24 @@ func (r *runner) choose() int32 {
 	if r.near == nil {
 		return all[r.random.Below(uint64(len(all)))]
 	}
+	for _, list := range [2][]int32{r.sample(all), all} {
+		if list = r.worth(list); len(list) > 0 {
+			return r.least(list)
+		}
+	}
 	return r.least(all)
 }
 
-// least returns the storage of a list that is not empty with the least score.
+// least returns the storage of a list that is not empty with the least score: of equals the last, or
+// the first where candidates are a vector.
 func (r *runner) least(list []int32) int32 {
-	best, least, victim := math.Inf(1), math.Inf(1), list[len(list)-1]
+	best, least, victim := math.Inf(1), math.Inf(1), none32
 	for _, s := range list {
 		score, tie, worse := r.score(s, best)
 		if worse || score > best || score == best && tie > least {
+			continue
+		}
+		if r.pool.swap && score == best && tie == least && victim != none32 {
 			continue
 		}
 		best, least, victim = score, tie, s
@@ -107,7 +121,7 @@ func (r *runner) score(s int32, best float64) (score, tie float64, worse bool) {
 		score, tie = r.ranks.rank(s)
 		return score, tie, false
 	}
-	cost, access := r.near.cost(s)
+	cost, access := r.costs.cost(s)
 	size, age := uint64(1), uint64(1)
 	if r.h.by&bySize != 0 {
 		size = uint64(r.bytes(s))

@@ -60,6 +60,11 @@ func (r *runner) push(t Tensor, again bool) {
 		}
 	}
 	r.frames = append(r.frames, frame{t, base, base, again})
+	if r.frames[0].again {
+		r.res.Deepest = max(r.res.Deepest, len(r.frames))
+	} else {
+		r.res.Deepest = max(r.res.Deepest, len(r.frames)-1)
+	}
 }
 
 // finish runs the operator of a frame whose inputs are all locked.

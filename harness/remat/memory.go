@@ -61,6 +61,13 @@ const (
 	Down
 )
 
+// Touching is a [Memory] that knows what a block touches without ever merging with it, across the bounds of
+// regions.
+type Touching interface {
+	// TouchingFree returns the free bytes right below and right above a block, mergeable or not.
+	TouchingFree(alloc.Block) (below, above device.Size)
+}
+
 // Owner says which storage a block was asked for; zero is a workspace. It need not be the block in which the
 // storage lies: an output that is there already gets another one while its operator runs.
 type Owner uint64

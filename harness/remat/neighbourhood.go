@@ -2,8 +2,8 @@ package remat
 
 import "slices"
 
-// neighbourhood says what it would cost to have a storage again: the numerator of a score. It is told
-// what happens to storages, so that it need not look at all of them for each score.
+// neighbourhood says what it would cost to have a storage again. It is told what happens to storages, so
+// that it need not look at all of them for each score. It is a coster or a ranker, too.
 type neighbourhood interface {
 	// linked is called when an operator is seen for the first time, before it runs. Its outputs are
 	// part of the graph from then on.
@@ -18,13 +18,16 @@ type neighbourhood interface {
 	ran(op *Op, again bool)
 	// gone is called when a storage that is not resident will never be needed again.
 	gone(s int32)
+}
+
+// coster gives the numerator of a score that is a quotient.
+type coster interface {
 	// cost returns nanoseconds for a resident storage, and when it counts as used last.
 	cost(s int32) (cost, access int64)
 }
 
-// ranker is a neighbourhood with scores of its own, in place of a cost that is divided.
+// ranker has scores of its own.
 type ranker interface {
-	neighbourhood
 	// rank returns the score of a resident storage, and what decides between equal scores.
 	rank(s int32) (score, tie float64)
 }

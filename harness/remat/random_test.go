@@ -236,7 +236,14 @@ func TestEveryRunReadsOnlyWhatIsThere(t *testing.T) {
 		for _, liveness := range remat.Livenesses() {
 			peak := peakOf(t, s, liveness)
 			for _, h := range remat.Heuristics() {
-				c := remat.Config{Heuristic: h.Name, Liveness: liveness, Limit: 3*s.Cost + 1, Seed: r.Next()}
+				c := remat.Config{Heuristic: h.Name, Liveness: liveness, Limit: 3*s.Cost + 1, Seed: r.Next(),
+					Quirks: remat.Quirks(r.Next()) & remat.AllQuirks}
+				if r.Below(2) == 0 {
+					c.Sampling = remat.Sampling{Kind: remat.SampleKind(r.Below(4)), K: 1 + int(r.Below(5))}
+					c.MinEvictee = remat.Minimum{Size: device.Size(r.Below(15)), Cut: r.Below(2) == 0}
+				} else {
+					c.MinEvictee.Percent = int(r.Below(101))
+				}
 				a := newAuditor(t, s, device.Size(r.Below(uint64(peak)+1)))
 				c.Watch, a.pins = a, liveness == "banish"
 				res, err := remat.Run(s, a, c)
@@ -279,8 +286,10 @@ func TestMendedClassesHoldTheCostsOfWhatIsEvicted(t *testing.T) {
 	schedules(t, 100, func(t *testing.T, s *remat.Schedule, r *workload.Rand) {
 		for _, liveness := range []string{"none", "eager", "mge-refcount"} {
 			budget := device.Size(r.Below(uint64(peakOf(t, s, liveness)) + 1))
-			res := remat.AuditClasses(t, s, budget, remat.Config{Heuristic: "eq-mended", Liveness: liveness, Limit: 3 * s.Cost})
-			evicted += res.Evictions[remat.Pressure]
+			for _, h := range []string{"eq-mended", "mge"} {
+				res := remat.AuditClasses(t, s, budget, remat.Config{Heuristic: h, Liveness: liveness, Limit: 3 * s.Cost})
+				evicted += res.Evictions[remat.Pressure]
+			}
 		}
 	})
 	require.Positive(t, evicted)

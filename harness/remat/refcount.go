@@ -25,8 +25,12 @@ func (c *refcount) born(op *Op) {
 	}
 }
 
-// each calls f for every other storage that a tensor is made of, once for each argument.
+// each calls f for every other storage that a tensor is made of, once for each argument, unless it can never be
+// made again.
 func (c *refcount) each(t Tensor, f func(s int32)) {
+	if c.r.small(t) {
+		return
+	}
 	for _, p := range c.parents(t) {
 		if s := c.r.s.Tensors[p].Storage; s != c.r.s.Tensors[t].Storage {
 			f(s)
@@ -52,6 +56,9 @@ func (c *refcount) died(s int32) {
 
 // free frees a storage for good.
 func (c *refcount) free(s int32) {
+	if c.count[s] != 0 {
+		panic("remat: a storage is freed for good of which others are made")
+	}
 	st := &c.r.stores[s]
 	if st.resident {
 		st.locks = 0

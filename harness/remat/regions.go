@@ -64,7 +64,7 @@ func (g *regions) absorb(side int, base, s int32) {
 }
 
 // none32 stands for no storage.
-const none32 = -1
+const none32 int32 = -1
 
 // join appends what a list lacks of another, and one more, and returns their cost. The simulator counts the
 // one even if it is in the list already, as what views link to itself may be.

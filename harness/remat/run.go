@@ -25,6 +25,10 @@ type Config struct {
 	Defrag    Defrag          // how blocks are moved; zero: all may slide
 	Watch     Watcher         // told what happens; nil for nobody
 	Stop      <-chan struct{} // ends the run behind the next operator when it is closed; nil for never
+
+	Sampling   Sampling // which candidates the heuristic looks at; all
+	MinEvictee Minimum  // which storages are too small to be evicted; none
+	Quirks     Quirks   // of MegEngine, to be reproduced; none
 }
 
 // Cause is why a storage was evicted.
@@ -82,6 +86,7 @@ type Result struct {
 	EvictedBytes  [3]int64    // their bytes
 	Runs          int         // of operators, recomputation included
 	Remats        int         // runs of operators again
+	Deepest       int         // most operators at once that were to run again and waited, or ran, one for the other
 	Collateral    int         // outputs that came back with another that was wanted
 	RoomsMade     int         // runs of operators for which something had to be evicted
 	Refusals      Refusals    // of a memory with addresses
@@ -137,14 +142,16 @@ type runner struct {
 	ladder  []*step
 	live    liveness
 	near    neighbourhood // nil if victims are drawn
+	costs   coster        // near, unless it is a ranker
 	ranks   ranker        // near, if it has scores of its own
-	around  Neighbours   // mem, if it has addresses
+	around  Neighbours    // mem, if it has addresses
 	graph   *graph        // of near; nil if it needs none
 	random  *workload.Rand
 	stores  []store
 	defined []bool   // by tensor: it can be read
 	later   []Tensor // by tensor: the next view of its storage
 	pool    pool
+	step    int32 // of the schedule
 	clock   int64
 	used    device.Size   // bytes accounted
 	want    device.Size   // bytes of the request that victims are chosen for
@@ -155,12 +162,17 @@ type runner struct {
 	fresh   []int32  // storages that came back in a run of an operator
 	blocks  []Moving // of an operator that runs, and its workspace
 	victims hash.Hash
-	text    []byte // scratch for victims
+	text    []byte  // scratch for victims
+	some    []int32 // scratch for sample
+	large   []int32 // scratch for worth
 	res     Result
 }
 
 func newRunner(s *Schedule, m Memory, c Config) (*runner, error) {
 	h, err := heuristicOf(c.Heuristic)
+	if err == nil {
+		err = c.check()
+	}
 	if err != nil {
 		return nil, err
 	}
@@ -169,7 +181,7 @@ func newRunner(s *Schedule, m Memory, c Config) (*runner, error) {
 		return nil, err
 	}
 	n := len(s.Storages)
-	r.stores, r.pool = make([]store, n), newPool(n, false)
+	r.stores, r.pool = make([]store, n), newPool(n, c.Quirks&QuirkVector != 0)
 	for i := range r.stores {
 		r.stores[i].access, r.stores[i].first = math.MinInt64, none
 	}
@@ -177,6 +189,7 @@ func newRunner(s *Schedule, m Memory, c Config) (*runner, error) {
 	r.defined, r.later = make([]bool, len(s.Tensors)), make([]Tensor, len(s.Tensors))
 	if h.near != nil {
 		r.near = h.near(r)
+		r.costs, _ = r.near.(coster)
 		r.ranks, _ = r.near.(ranker)
 	}
 	for _, l := range livenesses() {
@@ -195,8 +208,9 @@ func newRunner(s *Schedule, m Memory, c Config) (*runner, error) {
 
 // steps runs the schedule.
 func (r *runner) steps() Verdict {
-	for _, step := range r.s.Steps {
+	for i, step := range r.s.Steps {
 		v := OK
+		r.step = int32(i)
 		switch step.Kind {
 		case Compute:
 			v = r.compute(step.Of)
@@ -239,7 +253,7 @@ func (r *runner) compute(number int32) Verdict {
 	}
 	for t := first; t < end; t++ {
 		r.storeOf(t).access = r.clock // or it would be the first to go
-		if op.Fixed {
+		if op.Fixed || r.small(t) {
 			r.pin(r.s.Tensors[t].Storage)
 		}
 	}

@@ -1,0 +1,135 @@
+package remat
+
+import "math"
+
+// future knows which steps of a schedule read a storage. It looks at what the program does; what
+// recomputation reads in between depends on the victims and is not foreseen.
+type future struct {
+	passive
+	r     *runner
+	steps [][]int32 // by storage: the steps that read it, in order
+}
+
+func newFuture(r *runner) future {
+	f := future{r: r, steps: make([][]int32, len(r.stores))}
+	add := func(t Tensor, step int) {
+		s := r.s.Tensors[t].Storage
+		f.steps[s] = append(f.steps[s], int32(step))
+	}
+	for i, step := range r.s.Steps {
+		switch step.Kind {
+		case Compute:
+			for _, a := range r.s.Ops[step.Of].Args {
+				add(a, i)
+			}
+		case Pin:
+			add(Tensor(step.Of), i)
+		}
+	}
+	return f
+}
+
+// next returns in how many steps a storage is read, this one for one, or infinity.
+func (f *future) next(s int32) float64 {
+	list := f.steps[s]
+	for len(list) > 0 && list[0] < f.r.step {
+		list = list[1:]
+	}
+	f.steps[s] = list
+	if len(list) == 0 {
+		return math.Inf(1)
+	}
+	return float64(list[0]-f.r.step) + 1
+}
+
+// belady evicts what is read last. Without recomputation that is the best that can be done.
+type belady struct{ future }
+
+func newBelady(r *runner) neighbourhood { return &belady{newFuture(r)} }
+
+func (b *belady) rank(s int32) (score, tie float64) {
+	return -b.next(s), float64(b.r.stores[s].local)
+}
+
+// static is MegEngine's score for graphs that are known ahead:
+//
+//	before · behind · memory / size / next
+//
+// before is the cost in bytes of the operators that make a storage and of those that make their missing inputs,
+// memory the bytes of these inputs and its own, behind one more than the missing tensors that are made of
+// it, those to come included, and next the steps until it is read. Each sum is a recursion that
+// remembers what it found: what is reached on two ways counts twice.
+type static struct {
+	future
+	stale  bool      // something has come or gone since the sums were made
+	before []float64 // by operator
+	memory []float64 // by tensor
+	behind []float64 // by tensor
+}
+
+func newStatic(r *runner) neighbourhood {
+	n := len(r.s.Tensors)
+	return &static{newFuture(r), true, make([]float64, len(r.s.Ops)), make([]float64, n), make([]float64, n)}
+}
+
+func (m *static) left(int32, Cause) { m.stale = true }
+func (m *static) back([]int32)      { m.stale = true }
+func (m *static) gone(int32)        { m.stale = true }
+
+// sweep makes the sums, in the order of operators in place of a recursion. It costs a look at each
+// operator of the schedule.
+func (m *static) sweep() {
+	m.stale = false
+	s := m.r.s
+	for i := range s.Ops {
+		op := &s.Ops[i]
+		before, memory := moved(m.r, op)/mgeSecond, 0.0
+		for _, a := range op.Args {
+			if !m.r.defined[a] {
+				before += m.before[s.Tensors[a].Op]
+				memory += m.memory[a]
+			}
+		}
+		m.before[i] = before
+		first, end := op.outputs()
+		for t := first; t < end; t++ {
+			m.memory[t], m.behind[t] = memory+float64(m.r.sizeOf(t)), 1
+		}
+	}
+	for i := len(s.Ops) - 1; i >= 0; i-- {
+		op := &s.Ops[i]
+		missing := 0.0
+		first, end := op.outputs()
+		for t := first; t < end; t++ {
+			if !m.r.defined[t] {
+				missing += m.behind[t]
+			}
+		}
+		for _, a := range op.Args {
+			m.behind[a] += missing
+		}
+	}
+}
+
+func (m *static) rank(s int32) (score, tie float64) {
+	if m.stale {
+		m.sweep()
+	}
+	size := float64(m.r.s.Storages[s].Size)
+	if size == 0 {
+		return math.Inf(1), 0
+	}
+	before, behind, op := 0.0, 1.0, int32(-1)
+	for t := m.r.stores[s].first; t != none; t = m.r.later[t] {
+		if of := m.r.s.Tensors[t].Op; of != op {
+			op = of
+			before += m.before[of]
+		}
+		behind += m.behind[t] - 1
+	}
+	next := m.next(s)
+	if math.IsInf(next, 1) || before == 0 {
+		return 0, 0
+	}
+	return before * behind * m.memory[m.r.stores[s].first] / size / next, 0
+}
