@@ -62,6 +62,22 @@ func (p *Space) Close() error {
 	return p.s.Close()
 }
 
+// Stats returns the counters of the strategy.
+func (p *Space) Stats() alloc.Stats {
+	if p.s == nil {
+		return alloc.Stats{}
+	}
+	return p.s.Stats()
+}
+
+// Check verifies the indexes of the strategy, as its own Check does.
+func (p *Space) Check() error {
+	if p.s == nil {
+		return nil
+	}
+	return p.s.Check()
+}
+
 // Room implements [Memory]: only trying tells.
 func (p *Space) Room(device.Size) bool { return true }
 
