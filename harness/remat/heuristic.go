@@ -28,6 +28,7 @@ const (
 	byAge                        // nanoseconds since its last use
 	byCredit                     // with bySize: and the free bytes beside it
 	byUse                        // with byCredit: but no more than the request can use
+	byPlace                      // nothing, but who lies side by side goes together, see evictWindow
 )
 
 // Heuristics returns all heuristics.
@@ -53,6 +54,8 @@ func Heuristics() []Heuristic {
 		{"mge-static", "MegEngine's for graphs: regeneration before and behind, its memory, size, next use", newStatic, 0, false},
 		{"oneflow", "OneFlow's: cost of components around, size, staleness", newOneFlow, 0, true},
 		{"belady", "farthest next use of the program, then own cost", newBelady, 0, false},
+		{"coop", "the neighbours in address space of least eq/s that make room together, eq where there are none (Coop)",
+			newClasses, bySize | byAge | byPlace, true},
 		{"local", "own cost, size, staleness (h_DTR^local)", local, bySize | byAge, false},
 		{"local/m", "own cost, size", local, bySize, false},
 		{"local/s", "own cost, staleness", local, byAge, false},

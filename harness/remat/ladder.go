@@ -2,6 +2,7 @@ package remat
 
 import (
 	"fmt"
+	"math"
 	"strings"
 
 	"github.com/vramyard/vramyard/alloc"
@@ -46,7 +47,7 @@ type step struct {
 // ladderSteps returns all steps.
 func ladderSteps() []*step {
 	return []*step{
-		{"evict", (*runner).evictFor},
+		{"evict", (*runner).evictWindow},
 		{"release", func(r *runner, _ device.Size) effect {
 			if r.space.Release() == 0 {
 				return nothing
@@ -143,18 +144,63 @@ func (r *runner) refused() {
 	r.res.Refusals.Largest += int64(largest)
 }
 
-// evictFor evicts one storage more for a request, and books once for each run of an operator that it was
-// called.
-func (r *runner) evictFor(device.Size) effect {
+// runShort books once for each run of an operator that something is to be evicted for it.
+func (r *runner) runShort() {
 	if !r.short {
 		r.short = true
 		r.res.RoomsMade++
 	}
+}
+
+// evictFor evicts one storage more for a request.
+func (r *runner) evictFor(device.Size) effect {
+	r.runShort()
 	if r.pool.n == 0 {
 		return nothing
 	}
 	r.evict(r.choose(), Pressure)
 	return evicted
+}
+
+// evictWindow evicts what lies side by side and makes room for a request together, if the heuristic goes
+// by that and there is any such thing, or else one storage. What each of them is worth is looked at
+// before the first goes, although that changes what the others are worth.
+func (r *runner) evictWindow(size device.Size) effect {
+	if r.space == nil || r.h.by&byPlace == 0 || r.pool.n == 0 {
+		return r.evictFor(size)
+	}
+	least := r.leastEvictee()
+	goes, whole := r.space.Window(size, func(owner Owner, at device.Addr) (float64, bool) {
+		return r.price(owner, at, least)
+	})
+	if len(goes) == 0 {
+		return r.evictFor(size)
+	}
+	r.runShort()
+	for _, owner := range goes {
+		if s := int32(owner) - 1; r.pool.has(s) {
+			r.evict(s, Pressure)
+			r.res.Windows++
+		}
+	}
+	if whole {
+		r.space.Release()
+	}
+	return evicted
+}
+
+// price returns what a block is worth to a window, or that it stays: its size is no part of that, because
+// the window has to be large enough anyway.
+func (r *runner) price(owner Owner, at device.Addr, least device.Size) (float64, bool) {
+	s := int32(owner) - 1
+	if s < 0 || !r.pool.has(s) || r.stores[s].block.Addr != at || r.s.Storages[s].Size < least {
+		return 0, false
+	}
+	cost, access := r.costs.cost(s)
+	if r.clock <= access {
+		return math.Inf(1), true
+	}
+	return max(quotient(cost, 1, uint64(r.clock-access)), 0), true
 }
 
 // countWasted counts the victims where none of the blocks lie that they were evicted for.

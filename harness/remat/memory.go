@@ -38,6 +38,10 @@ type Addressed interface {
 	LargestFree() device.Size
 	// Release gives what is free in pieces that can go back to the device, and returns the bytes.
 	Release() device.Size
+	// Window returns blocks whose eviction would make room for so many bytes at the least sum of what they
+	// are worth, none if it finds no such blocks. Worth says of a block of an owner what it is worth,
+	// or that it stays. If whole is true, regions become free that have to be released.
+	Window(size device.Size, worth func(Owner, device.Addr) (float64, bool)) (goes []Owner, whole bool)
 	// Move moves blocks towards each other and sets where they lie now. If a block can be placed nowhere
 	// any more, it returns the bytes that were asked for it, and not all blocks of the list are live.
 	Move(list []Moving, by Move) (lost device.Size)

@@ -90,6 +90,7 @@ type Result struct {
 	Collateral    int         // outputs that came back with another that was wanted
 	RoomsMade     int         // runs of operators for which something had to be evicted
 	Refusals      Refusals    // of a memory with addresses
+	Windows       int         // storages of Evictions that went because they lay side by side
 	Wasted        int64       // bytes evicted for an operator none of whose blocks came to lie there
 	Moves         Moves       // of blocks, to make free memory one piece
 	VictimsSHA256 string      // of the roots of victims of pressure in order, each with a comma behind it

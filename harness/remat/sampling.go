@@ -93,9 +93,9 @@ func (r *runner) sample(all []int32) []int32 {
 	return some
 }
 
-// worth returns what is large enough to be evicted of a list.
-func (r *runner) worth(list []int32) []int32 {
-	m, least := r.c.MinEvictee, device.Size(0)
+// leastEvictee returns the bytes below which a storage is not evicted while there are others.
+func (r *runner) leastEvictee() (least device.Size) {
+	m := r.c.MinEvictee
 	if m.Size > 0 && !m.Cut { // what is cut is no candidate
 		least = m.Size + 1
 	}
@@ -106,6 +106,12 @@ func (r *runner) worth(list []int32) []int32 {
 		}
 		least = max(least, sum/device.Size(r.pool.n)*device.Size(m.Percent)/100)
 	}
+	return least
+}
+
+// worth returns what is large enough to be evicted of a list.
+func (r *runner) worth(list []int32) []int32 {
+	least := r.leastEvictee()
 	if least == 0 {
 		return list
 	}

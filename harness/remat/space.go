@@ -21,13 +21,24 @@ type Space struct {
 	s        alloc.Strategy // nil if the device has too little for what the strategy begins with
 	dev      *sim.Device
 	capacity device.Size // of the device
+	grants   map[device.Size]grant
+	tiles    []tile        // of the last walk
+	joined   []alloc.Chunk // of a window, as they would merge
+	places   []device.Addr // of a window's blocks
+}
+
+// grant is what the strategy makes of a request when it is empty.
+type grant struct {
+	block device.Size // bytes of the block
+	takes device.Size // bytes that are held of the device then
+	ok    bool
 }
 
 // Over returns an empty space of so many bytes, down to whole multiples of 256 B, in which the strategy
 // places blocks; a strategy with a limit of its own gets that one. A strategy that cannot begin with so
 // little gets a space that refuses everything. It fails if the configuration of the strategy is invalid.
 func Over(setup alloc.Setup, budget device.Size) (*Space, error) {
-	p := &Space{capacity: device.AlignDown(budget, spaceQuantum)}
+	p := &Space{capacity: device.AlignDown(budget, spaceQuantum), grants: map[device.Size]grant{}}
 	p.setup = setup.ForCapacity(max(p.capacity, 1))
 	if p.capacity == 0 {
 		return p, nil
@@ -68,6 +79,13 @@ func (p *Space) Stats() alloc.Stats {
 		return alloc.Stats{}
 	}
 	return p.s.Stats()
+}
+
+// Walk yields the chunks of the strategy, each labelled with its [Owner], as the strategy's own Walk does.
+func (p *Space) Walk(yield func(alloc.Chunk) bool) {
+	if p.s != nil {
+		p.s.Walk(yield)
+	}
 }
 
 // Check verifies the indexes of the strategy, as its own Check does.
@@ -117,8 +135,8 @@ func (p *Space) Judge(size device.Size) Verdict {
 			free += c.Size
 		}
 	}
-	switch rounded, ok := p.rounded(size); {
-	case ok && free >= rounded:
+	switch g := p.grant(size); {
+	case g.ok && free >= g.block:
 		return OOMFragmentation
 	case size <= p.capacity-min(p.s.Stats().Requested, p.capacity):
 		return OOMRounding
@@ -126,18 +144,21 @@ func (p *Space) Judge(size device.Size) Verdict {
 	return OOMCapacity
 }
 
-// rounded returns the size of the block that the strategy grants for so many bytes when it is empty, or
-// false if it grants none even then.
-func (p *Space) rounded(size device.Size) (device.Size, bool) {
-	twin, _, err := p.build()
-	if err != nil {
-		return 0, false
+// grant returns what an empty strategy like this one makes of a request. It remembers the answer.
+func (p *Space) grant(size device.Size) grant {
+	if g, ok := p.grants[size]; ok {
+		return g
 	}
-	b, err := twin.Alloc(alloc.Request{Size: size})
-	if twin.Close() != nil || err != nil {
-		return 0, false
+	var g grant
+	if twin, _, err := p.build(); err == nil {
+		b, err := twin.Alloc(alloc.Request{Size: size})
+		g = grant{b.Size, twin.Stats().Reserved, err == nil}
+		if err := twin.Close(); err != nil {
+			panic(fmt.Sprintf("remat: %s does not close: %v", p.setup.Name, err)) // a device that never refuses it
+		}
 	}
-	return b.Size, true
+	p.grants[size] = g
+	return g
 }
 
 // Refused implements [Addressed]. A strategy that does not remember why it refused costs a walk.
