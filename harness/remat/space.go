@@ -20,7 +20,8 @@ type Space struct {
 	setup    alloc.Setup
 	s        alloc.Strategy // nil if the device has too little for what the strategy begins with
 	dev      *sim.Device
-	capacity device.Size // of the device
+	budget   device.Size
+	capacity device.Size // of the device, which the budget is rounded down to
 	grants   map[device.Size]grant
 	tiles    []tile        // of the last walk
 	joined   []alloc.Chunk // of a window, as they would merge
@@ -38,7 +39,7 @@ type grant struct {
 // places blocks; a strategy with a limit of its own gets that one. A strategy that cannot begin with so
 // little gets a space that refuses everything. It fails if the configuration of the strategy is invalid.
 func Over(setup alloc.Setup, budget device.Size) (*Space, error) {
-	p := &Space{capacity: device.AlignDown(budget, spaceQuantum), grants: map[device.Size]grant{}}
+	p := &Space{budget: budget, capacity: device.AlignDown(budget, spaceQuantum), grants: map[device.Size]grant{}}
 	p.setup = setup.ForCapacity(max(p.capacity, 1))
 	if p.capacity == 0 {
 		return p, nil
@@ -124,7 +125,7 @@ func (p *Space) Free(b alloc.Block) {
 // Judge implements [Addressed]. It walks the strategy, and makes the request of an empty one like it.
 func (p *Space) Judge(size device.Size) Verdict {
 	if p.s == nil {
-		if size <= p.capacity {
+		if size <= p.budget {
 			return OOMRounding
 		}
 		return OOMCapacity
@@ -138,7 +139,7 @@ func (p *Space) Judge(size device.Size) Verdict {
 	switch g := p.grant(size); {
 	case g.ok && free >= g.block:
 		return OOMFragmentation
-	case size <= p.capacity-min(p.s.Stats().Requested, p.capacity):
+	case size <= p.budget-min(p.s.Stats().Requested, p.budget):
 		return OOMRounding
 	}
 	return OOMCapacity

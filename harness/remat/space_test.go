@@ -6,6 +6,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/vramyard/vramyard/alloc"
 	"github.com/vramyard/vramyard/device"
 	"github.com/vramyard/vramyard/harness/remat"
 	"github.com/vramyard/vramyard/harness/workload"
@@ -82,4 +83,44 @@ func TestMovingMakesAddressesWorthNothing(t *testing.T) {
 		}
 	})
 	require.Positive(t, moved)
+}
+
+func TestARefusalIsCalledByItsCause(t *testing.T) {
+	const kib = 1 << 10
+	for name, c := range map[string]struct {
+		strategy string
+		budget   device.Size
+		blocks   []device.Size // asked for in this order
+		freed    []int         // which of them go again
+		want     device.Size
+		verdict  remat.Verdict
+	}{
+		"too little":               {"bestfit", 64 * kib, []device.Size{40 * kib}, nil, 25 * kib, remat.OOMCapacity},
+		"scattered":                {"bestfit", 64 * kib, []device.Size{20 * kib, 20 * kib, 20 * kib}, []int{0, 2}, 30 * kib, remat.OOMFragmentation},
+		"no aligned place":         {"buddy:whole", 64 * kib, []device.Size{1 * kib}, nil, 40 * kib, remat.OOMFragmentation},
+		"larger than all":          {"buddy", 64 * kib, nil, nil, 65 * kib, remat.OOMCapacity},
+		"a power of two too large": {"slab:xdl", 64 * kib, nil, nil, 40 * kib, remat.OOMRounding},
+		"rounding of others":       {"bestfit", 64 * kib, repeat(200, 160), nil, 30 * kib, remat.OOMRounding},
+		"nothing to begin with":    {"bestfit", 100, nil, nil, 90, remat.OOMRounding},
+		"nothing at all":           {"bestfit", 100, nil, nil, 300, remat.OOMCapacity},
+	} {
+		p := over(t, c.strategy, c.budget)
+		blocks := []alloc.Block{}
+		for i, size := range c.blocks {
+			b, ok := p.Alloc(size, remat.Owner(i))
+			require.True(t, ok, name)
+			blocks = append(blocks, b)
+		}
+		for _, i := range c.freed {
+			p.Free(blocks[i])
+		}
+		_, ok := p.Alloc(c.want, 0)
+		require.False(t, ok, name)
+		require.Equal(t, c.verdict, p.Judge(c.want), name)
+	}
+}
+
+// repeat returns a size so many times.
+func repeat(size device.Size, times int) []device.Size {
+	return slices.Repeat([]device.Size{size}, times)
 }

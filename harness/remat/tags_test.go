@@ -34,7 +34,8 @@ func (c *contents) write(from, end device.Addr, tag uint64) {
 			kept = append(kept, cell{max(o.from, end), o.end, o.tag})
 		}
 	}
-	*c = append(kept, cell{from, end, tag})
+	kept = append(kept, cell{from, end, tag})
+	*c = kept
 }
 
 // read returns the parts of a range, in order.
@@ -62,6 +63,7 @@ type vault struct {
 	stays    bool                 // what is pinned from the first may not move
 	stay     map[remat.Owner]bool // which these are
 	resident map[int32]bool
+	gone     map[int32]bool
 	defined  map[remat.Tensor]uint64
 	first    map[remat.Tensor]uint64
 }
@@ -71,7 +73,7 @@ type mistake string
 
 func newVault(s *remat.Schedule, m remat.Addressed) *vault {
 	return &vault{Addressed: m, s: s, blocks: map[remat.Owner][]remat.Moving{}, stay: map[remat.Owner]bool{},
-		resident: map[int32]bool{}, defined: map[remat.Tensor]uint64{}, first: map[remat.Tensor]uint64{}}
+		resident: map[int32]bool{}, gone: map[int32]bool{}, defined: map[remat.Tensor]uint64{}, first: map[remat.Tensor]uint64{}}
 }
 
 // agree throws a mistake unless something holds.
@@ -202,6 +204,9 @@ func (v *vault) Ran(number int32, of remat.Tensor, again bool) {
 			v.first[out] = tag
 		}
 		agree(v.first[out] == tag, "tensor %d comes back as another", out)
+		if v.gone[storage] {
+			continue // thrown away
+		}
 		if list := v.blocks[ownerOf(storage)]; v.s.Storages[storage].Root == out && !v.resident[storage] && len(list) > 0 {
 			v.memory.write(list[0].Block.Addr, list[0].Block.Addr.Add(list[0].Size), tag)
 		}
@@ -244,10 +249,10 @@ func (v *vault) Evicted(storage int32, _ remat.Cause) {
 	}
 }
 
-func (v *vault) Gone(int32) {}
+func (v *vault) Gone(storage int32) { v.gone[storage] = true }
 
 func TestWhateverIsReadIsWhatWasWritten(t *testing.T) {
-	moved := map[string]int{}
+	moved, windows := map[string]int{}, 0
 	schedules(t, 4, func(t *testing.T, s *remat.Schedule, r *workload.Rand) {
 		for _, name := range strategies.All().Names() {
 			for _, ladder := range []string{"none", "evict-first", "defrag-first", "defrag,release,evict,fail"} {
@@ -259,7 +264,9 @@ func TestWhateverIsReadIsWhatWasWritten(t *testing.T) {
 				p := over(t, name, budget)
 				v.Addressed = p
 				triggers := remat.Triggers()
-				c := remat.Config{Heuristic: "eq", Liveness: "eager", Limit: s.Cost + 1, Ladder: ladder,
+				heuristics := []string{"eq", "coop", "dte", "mge", "lru"}
+				livenesses := []string{"none", "eager", "mge-refcount"}
+				c := remat.Config{Heuristic: heuristics[r.Below(5)], Liveness: livenesses[r.Below(3)], Limit: s.Cost + 1, Ladder: ladder,
 					Defrag:  remat.Defrag{Kind: kind, Stay: v.stays},
 					Trigger: remat.Trigger{Kind: triggers[r.Below(uint64(len(triggers)))], Bytes: budget}}
 				res, found := v.check(c)
@@ -267,6 +274,7 @@ func TestWhateverIsReadIsWhatWasWritten(t *testing.T) {
 				require.NoError(t, p.Check())
 				require.NotEqual(t, remat.OOM, res.Verdict)
 				moved[kind] += res.Moves.Blocks
+				windows += res.Windows
 				again, err := remat.Run(v.s, over(t, name, budget), c)
 				require.NoError(t, err)
 				require.Equal(t, res, again)
@@ -276,6 +284,7 @@ func TestWhateverIsReadIsWhatWasWritten(t *testing.T) {
 	for _, kind := range remat.DefragKinds() {
 		require.Positive(t, moved[kind], kind)
 	}
+	require.Positive(t, windows)
 }
 
 // crooked is a memory with a planted mistake.
