@@ -11,10 +11,10 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/vramyard/vramyard/alloc"
-	"github.com/vramyard/vramyard/harness/page"
 	"github.com/vramyard/vramyard/harness/remat"
 	"github.com/vramyard/vramyard/harness/rematgrid"
 	"github.com/vramyard/vramyard/harness/report"
+	"github.com/vramyard/vramyard/harness/view"
 	"github.com/vramyard/vramyard/internal/outfile"
 )
 
@@ -112,7 +112,11 @@ func (f *rematFlags) run(cmd *cobra.Command, args []string) error {
 		return err
 	}
 	if f.html.wanted() {
-		if err := f.html.write(cmd, args, rematPage(r)); err != nil || f.html.path == "-" {
+		drawn, err := view.Grid(r, colorOf)
+		if err != nil {
+			return err
+		}
+		if err := f.html.write(cmd, args, drawn); err != nil || f.html.path == "-" {
 			return err
 		}
 	}
@@ -229,11 +233,4 @@ func (f *rematFlags) write(stdout io.Writer, r *rematgrid.Report) error {
 		return withCSV()
 	}
 	return outfile.Write(f.jsonFile, document(stdout), func(w io.Writer) error { return errors.Join(encodeJSON(w, r), withCSV()) })
-}
-
-// rematPage returns the page of a grid.
-func rematPage(r *rematgrid.Report) *page.Report {
-	return &page.Report{
-		Kind: "remat", Title: "Training steps within less memory", Sheets: append(report.RematSheets(r), report.RematGrids(r)...),
-	}
 }

@@ -66,6 +66,21 @@ func TestRematWritesOneThingToStandardOutput(t *testing.T) {
 	}
 }
 
+func TestRematDrawsAPage(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "a.html")
+	succeed(t, "remat", unet, "--strategies", "bfc,vmm", "--budgets", "0.7,0.8,1", "--html", path, "--workers", "1")
+	text, err := os.ReadFile(path)
+	require.NoError(t, err)
+	require.Less(t, len(text), 250_000)
+	for _, part := range []string{
+		"syn_unet4 by eq: overhead by budget, or why there is none", "<figcaption>syn_unet4 by eq, ladder none: time over budget<",
+		"<figcaption>syn_unet4 by eq, ladder defrag-first: time over budget<", "<dt>liveness</dt><dd>eager</dd>",
+		"<code>vramyard remat --budgets 0.7,0.8,1 --html a.html --strategies bfc,vmm syn_unet4.log.gz</code>",
+	} {
+		require.Contains(t, string(text), part)
+	}
+}
+
 func TestRematReadsStandardInput(t *testing.T) {
 	log := `{"INSTRUCTION":"ANNOTATE","ANNOTATION":"START"}` + "\n" +
 		`{"INSTRUCTION":"CONSTANT","NAME":"x"}` + "\n" + `{"INSTRUCTION":"MEMORY","NAME":"x","MEMORY":"4096"}` + "\n"

@@ -50,6 +50,8 @@ func Kinds() []Kind {
 			[]string{ofTune, ofCompare}, false, "min_capacity_bytes", (*drawing).tradeoff},
 		{"time", "time of a pair of a free and an allocation over live blocks, by strategy",
 			[]string{ofBench}, false, "ns_per_pair_median", (*drawing).time},
+		{"overhead", "time with recomputation over the budget, of one log, by strategy, heuristic and ladder",
+			[]string{ofRemat}, false, "total_overhead", (*drawing).overhead},
 	}
 }
 
@@ -157,6 +159,7 @@ func (d *drawing) collect(sources []*Source, o Options) error {
 	if len(all) == 0 {
 		return errNoRuns
 	}
+	nameLines(all)
 	if o.Trace != "" {
 		traces := distinct(all, func(r *run) string { return r.of })
 		all = slices.DeleteFunc(all, func(r run) bool { return r.of != o.Trace })
@@ -199,6 +202,8 @@ func newRun(s *Source, r resultdiff.Run) run {
 	case ofTune:
 		n, _ := out.value(fieldPoint)
 		out.point = int(n)
+	case ofRemat:
+		out.line(r.Strategy)
 	}
 	return out
 }

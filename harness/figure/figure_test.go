@@ -326,7 +326,7 @@ func TestWrongInputIsRefused(t *testing.T) {
 		o     figure.Options
 		texts []string
 	}{
-		`unknown kind "pie": want memory, capacity, waste, budget, tradeoff or time`:                   {figure.Options{Kind: "pie"}, []string{a}},
+		`unknown kind "pie": want memory, capacity, waste, budget, tradeoff, time or overhead`:         {figure.Options{Kind: "pie"}, []string{a}},
 		"0.json is a result of compare: want the kind capacity, waste, budget or tradeoff, not memory": {figure.Options{Kind: "memory"}, []string{a}},
 		"the results are of compare and replay: no figure is of both":                                  {figure.Options{}, []string{a, r}},
 		`no run of "b": the results have a`:                                                            {figure.Options{Strategies: []string{"b"}}, []string{a}},
@@ -354,8 +354,8 @@ func TestWrongInputIsRefused(t *testing.T) {
 		`{"schema":"vramyard-offline/1","traces":[{"trace":""}]}`:      `a: "runs", run 0: want "strategy" and "trace"`,
 		`{"schema":"vramyard-tune/1","evaluated_points":[{"runs":1}]}`: "a: json: cannot unmarshal number",
 		"":                                "a: byte 0: JSON ends in the middle",
-		"hello\n1,2\n":                    "a: no result: want what --json of replay, compare, whatif, tune, offline or bench writes, or --csv of compare, whatif or bench",
-		`{"schema":"x"}`:                  `a: schema "x": want the result of replay, compare, whatif, tune, offline or bench`,
+		"hello\n1,2\n":                    "a: no result: want what --json of replay, compare, whatif, tune, offline, bench or remat writes, or --csv of compare, whatif, bench or remat",
+		`{"schema":"x"}`:                  `a: schema "x": want the result of replay, compare, whatif, tune, offline, bench or remat`,
 		"trace,strategy,ns_per_op\nt,s,x": `a: line 2, "ns_per_op": "x" is no number`,
 		"trace,strategy\nt":               "a: record on line 2: wrong number of fields",
 		"trace,strategy,a,a\nt,s,1,2":     `a: the column "a" is there twice`,

@@ -163,7 +163,8 @@ func resultOfCSV(text []byte) ([]byte, error) {
 
 // textColumns are the columns that hold text; the others hold JSON, or nothing.
 var textColumns = []string{"trace", "trace_sha256", "strategy", "version", "label", "environment", "same_as",
-	"workload", "workload_hash", "clock", "machine.go", "machine.os", "machine.arch", "machine.cpu"}
+	"workload", "workload_hash", "model", "log_sha256", "ladder", "heuristic", "liveness", "verdict", "evict_seq_sha256",
+	"clock", "machine.go", "machine.os", "machine.arch", "machine.cpu"}
 
 // valueOfCell returns the JSON of a cell.
 func valueOfCell(column, cell string) (json.RawMessage, error) {

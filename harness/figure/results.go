@@ -7,6 +7,7 @@ import (
 	"github.com/vramyard/vramyard/harness/bench"
 	"github.com/vramyard/vramyard/harness/compare"
 	"github.com/vramyard/vramyard/harness/offline"
+	"github.com/vramyard/vramyard/harness/rematgrid"
 	"github.com/vramyard/vramyard/harness/replay"
 	"github.com/vramyard/vramyard/harness/resultdiff"
 	"github.com/vramyard/vramyard/harness/tune"
@@ -29,6 +30,7 @@ const (
 	ofTune    = "tune"
 	ofOffline = "offline"
 	ofBench   = "bench"
+	ofRemat   = "remat"
 )
 
 // Results returns every form of results that names its schema, those first of which there is a figure.
@@ -40,6 +42,7 @@ func Results() []Result {
 		{ofTune, tune.Schema, false, ""},
 		{ofOffline, offline.Schema, false, ""},
 		{ofBench, bench.Schema, true, "workload"},
+		{ofRemat, rematgrid.Schema, true, "ladder"},
 		{"verify", verify.Schema, false, ""},
 		{"diff", resultdiff.Schema, false, ""},
 		{"replay --explain", "vramyard-postmortem/1", false, ""},

@@ -1,8 +1,10 @@
 package rematgrid
 
 import (
+	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
 
 	"github.com/vramyard/vramyard/device"
 	"github.com/vramyard/vramyard/harness/remat"
@@ -78,4 +80,31 @@ func baseOf(l Log, o *Options) (Base, error) {
 	return Base{
 		Model: l.Model, SHA256: l.Schedule.SHA256, Ops: len(l.Schedule.Ops), Time: res.Model, Peak: res.Peak, Bounds: BoundsOf(l.Schedule),
 	}, nil
+}
+
+// Parse reads a report in JSON, and judges whether it is one: its runs are of its logs, and those of all lines are
+// within the same budgets.
+func Parse(text []byte) (*Report, error) {
+	r := &Report{}
+	if err := json.Unmarshal(text, r); err != nil {
+		return nil, err
+	}
+	if r.Schema != Schema {
+		return nil, fmt.Errorf("schema %.60q: want %q", r.Schema, Schema)
+	}
+	r.Lines = LinesOf(r.Runs)
+	at := 0
+	for i := range r.Lines {
+		l := &r.Lines[i]
+		for at < len(r.Logs) && (r.Logs[at].Model != l.Model || r.Logs[at].SHA256 != l.SHA256) {
+			at++
+		}
+		if at == len(r.Logs) || r.Logs[at].Peak == 0 || r.Logs[at].Time < 0 {
+			return nil, fmt.Errorf("%.60q: a run of a log that is not told, or not in the order of the logs", l.Model)
+		}
+		if !slices.EqualFunc(l.Runs, r.Lines[0].Runs, func(a, b Run) bool { return a.Ratio == b.Ratio }) {
+			return nil, fmt.Errorf("%.60q on %.60q by %.60q: its runs have other ratios than those before", l.Strategy, l.Model, l.Heuristic)
+		}
+	}
+	return r, nil
 }

@@ -172,6 +172,9 @@ func TestTheSameOnAnyNumberOfWorkers(t *testing.T) {
 		require.NoError(t, err)
 		if first == nil {
 			first = text
+			again, err := rematgrid.Parse(text)
+			require.NoError(t, err)
+			require.Equal(t, r, again, "what is written can be read")
 		}
 		require.Equal(t, string(first), string(text))
 	}
@@ -223,6 +226,20 @@ func TestMovingFirstIsWhatThePriceOfNotMovingIsToldBy(t *testing.T) {
 	require.Positive(t, first.MovedBytes)
 	require.Greater(t, *first.Total, *first.Overhead)
 	require.Equal(t, float64(first.Clock+first.MoveTime)/float64(r.Logs[0].Time), *first.Total)
+}
+
+func TestReportsThatAreNoneAreRefused(t *testing.T) {
+	for text, want := range map[string]string{
+		`{`:                               "unexpected end",
+		`{"schema":"vramyard-compare/1"}`: `want "vramyard-remat/1"`,
+		`{"schema":"vramyard-remat/1","runs":[{"model":"m","ratio":1}]}`:                                                                                       "a log that is not told",
+		`{"schema":"vramyard-remat/1","logs":[{"model":"m"}],"runs":[{"model":"m","ratio":1}]}`:                                                                "a log that is not told",
+		`{"schema":"vramyard-remat/1","runs":[{"ratio":"half"}]}`:                                                                                              "cannot unmarshal",
+		`{"schema":"vramyard-remat/1","logs":[{"model":"m","base_peak_bytes":1}],"runs":[{"model":"m","ratio":1},{"model":"m","ratio":0.5,"strategy":"bfc"}]}`: "other ratios",
+	} {
+		_, err := rematgrid.Parse([]byte(text))
+		require.ErrorContains(t, err, want)
+	}
 }
 
 func TestRatios(t *testing.T) {

@@ -31,12 +31,16 @@ func (l *Line) Monotone() bool {
 // key names a line.
 type key struct{ model, sha256, heuristic, strategy, ladder string }
 
-// LinesOf returns the lines of runs in the order of a report, each of so many ratios.
-func LinesOf(runs []Run, ratios int) (lines []Line) {
+// LinesOf returns the lines of runs in the order of a report.
+func LinesOf(runs []Run) (lines []Line) {
 	smallest := map[key]*Ratio{}
-	for at := 0; at < len(runs); at += ratios {
-		l := lineOf(runs[at : at+ratios])
-		lines = append(lines, l)
+	for len(runs) > 0 {
+		n := 1
+		for n < len(runs) && runs[n].key() == runs[0].key() {
+			n++
+		}
+		l := lineOf(runs[:n])
+		lines, runs = append(lines, l), runs[n:]
 		smallest[l.like(l.Strategy, l.Ladder)] = l.Smallest
 	}
 	for i := range lines {
@@ -51,6 +55,9 @@ func LinesOf(runs []Run, ratios int) (lines []Line) {
 	}
 	return lines
 }
+
+// key returns the name of the line that a run is in.
+func (r *Run) key() key { return key{r.Model, r.SHA256, r.Heuristic, r.Strategy, r.Ladder} }
 
 // like returns the name of the line of another strategy or ladder.
 func (l *Line) like(strategy, ladder string) key {

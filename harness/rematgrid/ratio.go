@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"math"
 	"math/bits"
 	"slices"
 	"strconv"
@@ -100,3 +101,13 @@ func (r Ratio) Float() float64 { return float64(r) / float64(Whole) }
 
 // MarshalJSON implements [json.Marshaler].
 func (r Ratio) MarshalJSON() ([]byte, error) { return json.Marshal(r.Float()) }
+
+// UnmarshalJSON implements [json.Unmarshaler].
+func (r *Ratio) UnmarshalJSON(text []byte) error {
+	var x float64
+	if err := json.Unmarshal(text, &x); err != nil {
+		return err
+	}
+	*r = Ratio(math.Round(x * float64(Whole)))
+	return nil
+}

@@ -14,15 +14,17 @@ import (
 
 // Run is one point of the grid. If its verdict is not ok, the figures are those at its end.
 type Run struct {
-	Model     string        `json:"model"`        // name of the log
-	SHA256    string        `json:"log_sha256"`   // of the decompressed file
-	Strategy  string        `json:"strategy"`     // name and preset, or counting
-	Ladder    string        `json:"ladder"`       // what was tried when memory was short, of remat.Ladders
-	Heuristic string        `json:"heuristic"`    // which chose victims
-	Liveness  string        `json:"liveness"`     // what became of tensors that nobody refers to
-	Ratio     Ratio         `json:"ratio"`        // budget in base peaks
-	Budget    device.Size   `json:"budget_bytes"` // bytes that may be held at once
-	Verdict   remat.Verdict `json:"verdict"`      // how it ended
+	Model     string        `json:"model"`             // name of the log
+	SHA256    string        `json:"log_sha256"`        // of the decompressed file
+	Strategy  string        `json:"strategy"`          // name and preset, or counting
+	Ladder    string        `json:"ladder"`            // what was tried when memory was short, of remat.Ladders
+	Heuristic string        `json:"heuristic"`         // which chose victims
+	Liveness  string        `json:"liveness"`          // what became of tensors that nobody refers to
+	Ratio     Ratio         `json:"ratio"`             // budget in base peaks
+	Budget    device.Size   `json:"budget_bytes"`      // bytes that may be held at once
+	BasePeak  device.Size   `json:"base_peak_bytes"`   // of the log without a budget
+	Lower     device.Size   `json:"lower_bound_bytes"` // no smaller budget suffices in any memory
+	Verdict   remat.Verdict `json:"verdict"`           // how it ended
 
 	Overhead *float64 `json:"overhead"`         // time of all operators that ran, in times of the model; null where that takes none
 	Total    *float64 `json:"total_overhead"`   // the same with the time of moves
@@ -154,7 +156,7 @@ func Grid(ctx context.Context, logs []Log, setups []alloc.Setup, o Options) (*Re
 			}
 		}
 	}
-	r.Lines = LinesOf(r.Runs, len(o.Ratios))
+	r.Lines = LinesOf(r.Runs)
 	return r, ctx.Err()
 }
 
@@ -165,7 +167,7 @@ func pointsOf(l *Log, b *Base, setups []alloc.Setup, o *Options) (points []point
 		for _, ratio := range o.Ratios {
 			points = append(points, point{l, setup, &Run{
 				Model: b.Model, SHA256: b.SHA256, Strategy: strategy, Ladder: ladder, Heuristic: heuristic, Liveness: o.Liveness,
-				Ratio: ratio, Budget: ratio.Of(b.Peak),
+				Ratio: ratio, Budget: ratio.Of(b.Peak), BasePeak: b.Peak, Lower: b.Lower,
 			}, remat.Config{
 				Heuristic: heuristic, Liveness: o.Liveness, Limit: limit, Seed: o.Seed, Ladder: ladder, Defrag: remat.Defrag{Kind: o.Defrag},
 			}})

@@ -21,7 +21,7 @@ import (
 func RematTables(w io.Writer, r *rematgrid.Report) error {
 	out := &lines{w: w}
 	out.printf("budgets are shares of the base peak: what a run without a budget holds at most, liveness %s\n"+
-		"a run may take %s times the time of its operators\n\n", r.Liveness, raw(r.Limit))
+		"recomputation may make a run take %s times the time of its operators; moves (%s) come on top\n\n", r.Liveness, raw(r.Limit), r.Defrag)
 	for _, s := range RematSheets(r) {
 		out.printf("%s\n%s\n", s.Title, s.Terminal(2))
 		for _, n := range s.Notes {

@@ -1,6 +1,7 @@
 package resultdiff
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"io"
@@ -16,6 +17,7 @@ type form struct {
 	list     string   // field that lists the runs; "" if the result is one run
 	points   []string // fields that are runs and list more of them, each of the strategy that the result names
 	left     []string // fields that are neither settings nor figures
+	more     []string // fields that name a run together with its strategy, and are figures too, as is that
 	strategy string   // of runs that name none
 }
 
@@ -24,6 +26,7 @@ var forms = []form{
 	{schema: "vramyard-bench/1", list: "runs", left: []string{"loops"}},
 	{schema: "vramyard-compare/1", list: "runs"},
 	{schema: "vramyard-offline/1", list: "traces", strategy: "offline"},
+	{schema: "vramyard-remat/1", list: "runs", left: []string{"lines", "logs"}, more: []string{"ladder", "heuristic", "ratio"}},
 	{schema: "vramyard-replay/1", left: []string{"series"}},
 	{schema: "vramyard-tune/1", list: "runs", points: []string{"preset", "smallest", "fastest"},
 		left: []string{"evaluated_points", "worth"}},
@@ -31,7 +34,7 @@ var forms = []form{
 	{schema: "vramyard-whatif/1", list: "runs"},
 }
 
-// The fields that say what a run is of; where there are more, the second is of results on workloads, the third of placements.
+// The fields that say what a run is of; where there are more, the second is of results on workloads, the third of logs or placements.
 const (
 	fieldSchema   = "schema"
 	fieldVersion  = "version"
@@ -42,8 +45,8 @@ const (
 )
 
 var (
-	fieldsTrace = []string{"trace", "workload"}
-	fieldsHash  = []string{"trace_sha256", "workload_hash", "sha256"}
+	fieldsTrace = []string{"trace", "workload", "model"}
+	fieldsHash  = []string{"trace_sha256", "workload_hash", "sha256", "log_sha256"}
 )
 
 // Schemas returns the schemas of the results that can be read, sorted.
@@ -230,6 +233,12 @@ func (f *form) run(v Value, suffix string) (Run, error) {
 	}
 	if r.Strategy == suffix || r.Trace == "" {
 		return r, fmt.Errorf("want %q and %q, which say what it is of", fieldStrategy, fieldsTrace[0])
+	}
+	if len(f.more) > 0 {
+		r.Figures = append(r.Figures, Figure{fieldStrategy, v.field(fieldStrategy)})
+	}
+	for _, name := range f.more {
+		r.Strategy += " " + cmp.Or(v.field(name).Text(), v.field(name).text)
 	}
 	return r, sortFigures(r.Figures)
 }

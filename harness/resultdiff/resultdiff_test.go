@@ -420,3 +420,21 @@ func FuzzRead(f *testing.F) {
 		}
 	})
 }
+
+// TestAGridIsComparedPointByPoint has two points of one line, of which only one is in both results.
+func TestAGridIsComparedPointByPoint(t *testing.T) {
+	point := func(ratio, verdict string) string {
+		return fmt.Sprintf(`{"model":"m","log_sha256":"h","strategy":"bfc","ladder":"none","heuristic":"eq","ratio":%s,"verdict":%q}`, ratio, verdict)
+	}
+	grid := func(points ...string) string {
+		return `{"schema":"vramyard-remat/1","limit":2,"logs":[],"lines":[],"runs":[` + strings.Join(points, ",") + `]}`
+	}
+	d := compared(t, grid(point("0.5", "thrash"), point("0.6", "ok")), grid(point("0.6", "thrash"), point("0.7", "ok")), false)
+	require.Len(t, d.Pairs, 1)
+	require.Equal(t, "bfc none eq 0.6", d.Pairs[0].A.Strategy)
+	require.Equal(t, "m", d.Pairs[0].A.Trace)
+	require.Len(t, d.Pairs[0].Changes, 1)
+	require.Equal(t, "verdict", d.Pairs[0].Changes[0].Figure)
+	require.Len(t, d.OnlyA, 1)
+	require.Len(t, d.OnlyB, 1)
+}

@@ -12,6 +12,7 @@ import (
 	"github.com/vramyard/vramyard/harness/chart"
 	"github.com/vramyard/vramyard/harness/figure"
 	"github.com/vramyard/vramyard/harness/page"
+	"github.com/vramyard/vramyard/harness/rematgrid"
 	"github.com/vramyard/vramyard/harness/report"
 	"github.com/vramyard/vramyard/harness/resultdiff"
 )
@@ -27,6 +28,13 @@ func Result(name string, text []byte, number func(strategy string) int) (*page.R
 	res, err := resultdiff.Read(bytes.NewReader(text))
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", name, err)
+	}
+	if head.Schema == rematgrid.Schema {
+		r, err := rematgrid.Parse(text)
+		if err != nil {
+			return nil, fmt.Errorf("%s: %w", name, err)
+		}
+		return Grid(r, number)
 	}
 	r := &page.Report{Kind: "view", Title: name, Facts: []page.Fact{{Name: "schema", Value: res.Schema}}}
 	for _, s := range res.Settings {

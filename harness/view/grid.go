@@ -1,0 +1,90 @@
+package view
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+	"strconv"
+
+	"github.com/vramyard/vramyard/harness/figure"
+	"github.com/vramyard/vramyard/harness/page"
+	"github.com/vramyard/vramyard/harness/rematgrid"
+	"github.com/vramyard/vramyard/harness/report"
+)
+
+// mostCurves bounds the bytes of the pictures of a page, which has room for 5 MB of text.
+const mostCurves = 2_500_000
+
+// Grid returns the page of a grid of rematerialization: its tables, and budget curves for each log, heuristic and ladder
+// as far as there is room. number is that of a strategy in the palette.
+func Grid(r *rematgrid.Report, number func(strategy string) int) (*page.Report, error) {
+	p := &page.Report{
+		Kind: "remat", Title: "Training steps within less memory", Sheets: append(report.RematSheets(r), report.RematGrids(r)...),
+		Facts: []page.Fact{
+			{Name: "liveness", Value: r.Liveness}, {Name: "limit", Value: strconv.FormatFloat(r.Limit, 'g', -1, 64)},
+			{Name: "defrag", Value: r.Defrag}, {Name: "seed", Value: strconv.FormatUint(r.Seed, 10)},
+		},
+	}
+	size, left := 0, 0
+	for _, runs := range curves(r) {
+		text, err := json.Marshal(&rematgrid.Report{Schema: rematgrid.Schema, Runs: runs})
+		if err != nil {
+			return nil, err
+		}
+		svg, err := plot("the grid", text, "", number)
+		if errors.Is(err, figure.ErrNothing) {
+			continue
+		}
+		if err != nil {
+			return nil, err
+		}
+		if size += len(svg); size > mostCurves {
+			left++
+			continue
+		}
+		last := &runs[len(runs)-1]
+		p.Plots = append(p.Plots, page.Plot{SVG: svg, Title: fmt.Sprintf("%s by %s, ladder %s: time over budget",
+			report.Printable(last.Model), report.Printable(last.Heuristic), report.Printable(last.Ladder))})
+	}
+	if left > 0 {
+		p.Texts = append(p.Texts, page.Text{Title: "Pictures that are left out", Body: fmt.Sprintf(
+			"%d sets of budget curves have no room here; vramyard plot draws any of them from a result in JSON", left)})
+	}
+	return p, nil
+}
+
+// curves returns the runs of each log, heuristic and ladder, those of the memory that counts with each ladder.
+func curves(r *rematgrid.Report) (all [][]rematgrid.Run) {
+	for rest := r.Lines; len(rest) > 0; {
+		n := slices.IndexFunc(rest, func(l rematgrid.Line) bool {
+			return l.Model != rest[0].Model || l.SHA256 != rest[0].SHA256 || l.Heuristic != rest[0].Heuristic
+		})
+		if n < 0 {
+			n = len(rest)
+		}
+		var counted []rematgrid.Run
+		var ladders []string
+		for _, l := range rest[:n] {
+			if l.Strategy == rematgrid.Counting {
+				counted = append(counted, l.Runs...)
+			} else if !slices.Contains(ladders, l.Ladder) {
+				ladders = append(ladders, l.Ladder)
+			}
+		}
+		if len(ladders) == 0 {
+			all = append(all, counted)
+		}
+		for _, ladder := range ladders {
+			runs := slices.Clone(counted)
+			for _, l := range rest[:n] {
+				if l.Ladder == ladder && l.Strategy != rematgrid.Counting {
+					runs = append(runs, l.Runs...)
+				}
+			}
+			all = append(all, runs)
+		}
+		rest = rest[n:]
+	}
+	return all
+}
