@@ -50,7 +50,7 @@ the price of fragmentation.`,
 		RunE:    f.run,
 	}
 	fl := c.Flags()
-	fl.StringVar(&f.heuristics, "heuristics", "eq", "which tensor goes, separated by commas, out of "+strings.Join(heuristicNames(), ","))
+	fl.StringVar(&f.heuristics, "heuristics", "eq,mge,coop", "which tensor goes, separated by commas, out of "+strings.Join(heuristicNames(), ","))
 	fl.StringVar(&f.strategies, "strategies", rematerialised, "where tensors lie: strategies by name or name:preset, separated by commas")
 	fl.StringVar(&f.ladders, "ladders", rematgrid.Evict+","+rematgrid.DefragFirst, "what is tried when a request has no place, separated by commas: "+ladderWords())
 	fl.StringVar(&f.defrag, "defrag", remat.DefragKinds()[0], "how blocks are moved: "+strings.Join(remat.DefragKinds(), ", "))

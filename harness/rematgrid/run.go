@@ -34,6 +34,7 @@ type Run struct {
 
 	Peak               device.Size `json:"max_memory_bytes"`     // most bytes of tensors at once
 	EvictPressure      int         `json:"evict_pressure"`       // tensors evicted because memory was short
+	EvictWindow        int         `json:"evict_window"`         // those of them that went because they lay side by side
 	EvictEager         int         `json:"evict_eager"`          // tensors evicted for any other reason
 	EvictBytesPressure int64       `json:"evict_bytes_pressure"` // bytes of the first
 	EvictBytesEager    int64       `json:"evict_bytes_eager"`    // bytes of the others
@@ -41,6 +42,7 @@ type Run struct {
 	Collateral         int         `json:"remat_collateral"`     // outputs that came back with another that was wanted
 	ComputeCalls       int         `json:"compute_calls"`        // runs of operators
 	MakeRoomCalls      int         `json:"make_room_calls"`      // runs of operators that had to wait for memory
+	Deepest            int         `json:"deepest_chain"`        // most operators that were to run again at once, each for the next
 	VictimsSHA256      string      `json:"evict_seq_sha256"`     // of the victims of pressure in order
 
 	EvictBytesWasted int64 `json:"evict_bytes_wasted"`    // bytes evicted for an operator none of whose blocks came to lie there
@@ -69,8 +71,8 @@ func (r *Run) fill(res *remat.Result, base int64) {
 		r.EvictBytesEager += res.EvictedBytes[cause]
 	}
 	r.Remats, r.Collateral, r.ComputeCalls, r.MakeRoomCalls = res.Remats, res.Collateral, res.Runs, res.RoomsMade
-	r.VictimsSHA256 = res.VictimsSHA256
-	r.EvictBytesWasted = res.Wasted
+	r.Deepest, r.VictimsSHA256 = res.Deepest, res.VictimsSHA256
+	r.EvictWindow, r.EvictBytesWasted = res.Windows, res.Wasted
 	r.Refusals, r.RefusedFree, r.RefusedLargest = res.Refusals.Count, res.Refusals.Free, res.Refusals.Largest
 	r.Defrags, r.MovedBlocks, r.MovedBytes, r.MoveTime = res.Moves.Defrags, res.Moves.Blocks, res.Moves.Bytes, res.Moves.Time
 	if base > 0 {
