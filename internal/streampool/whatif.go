@@ -6,15 +6,12 @@ import "github.com/vramyard/vramyard/device"
 // chunk with it if it were freed on its own stream now: those that belong to that stream or to nobody. They are 0 if other
 // streams use it. It costs a step for each chunk.
 func (p *Pool) FreeNeighbours(h Handle) (below, above device.Size) {
+	if p.Awaits(h) {
+		return 0, 0
+	}
 	g := p.rows[h].group
-	if p.streams == nil {
+	if !p.Ordered() {
 		g = nobody
-	} else {
-		for i := p.rows[h].uses; i != noUse; i = p.uses.rows[i].next {
-			if p.uses.rows[i].group != g {
-				return 0, 0
-			}
-		}
 	}
 	joins := func(n Handle) bool {
 		w := &p.rows[n]
@@ -27,4 +24,21 @@ func (p *Pool) FreeNeighbours(h Handle) (below, above device.Size) {
 		above += p.rows[n].size
 	}
 	return below, above
+}
+
+// Ordered reports whether there are streams: without, what is freed is nobody's at once.
+func (p *Pool) Ordered() bool { return p.streams != nil }
+
+// Awaits reports whether a live block would be pending if it were freed on its own stream. It costs O(streams
+// recorded for it).
+func (p *Pool) Awaits(h Handle) bool {
+	if !p.Ordered() {
+		return false
+	}
+	for i := p.rows[h].uses; i != noUse; i = p.uses.rows[i].next {
+		if p.uses.rows[i].group != p.rows[h].group {
+			return true
+		}
+	}
+	return false
 }

@@ -3,6 +3,7 @@ package tiles
 import (
 	"github.com/vramyard/vramyard/alloc"
 	"github.com/vramyard/vramyard/device"
+	"github.com/vramyard/vramyard/internal/whatif"
 )
 
 var _ alloc.Neighbours = View{}
@@ -17,4 +18,29 @@ func (v View) FreeNeighbours(at device.Addr) (below, above device.Size) {
 	}
 	c.Leave()
 	return below, above
+}
+
+// Placer returns what tells whether requests find room after frees, by the promises of a strategy over the core.
+func (v View) Placer(p alloc.Promises) *whatif.Placer {
+	c := v.core
+	return &whatif.Placer{
+		Most: MaxRequest, Promises: p,
+		Freed: func(live alloc.Chunk, yield func(alloc.Chunk)) {
+			live.Class, live.Owner = c.index.Show(c.find(live.Addr))
+			yield(live)
+		},
+		// Whether a chunk is the end of its region its upper part tells.
+		Join: func(left, right alloc.Chunk) alloc.Chunk {
+			left.Size += right.Size
+			left.Class, left.Owner = right.Class, right.Owner
+			return left
+		},
+	}
+}
+
+// CanPlace answers for a strategy with a placer. O(chunks log addresses).
+func (v View) CanPlace(p *whatif.Placer, r alloc.Request, freed []device.Addr) bool {
+	v.core.Enter()
+	defer v.core.Leave()
+	return !v.core.closed && p.CanPlace(v.core.walk, r, freed)
 }

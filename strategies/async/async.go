@@ -8,6 +8,7 @@ import (
 	"github.com/vramyard/vramyard/internal/invariants"
 	"github.com/vramyard/vramyard/internal/planted"
 	"github.com/vramyard/vramyard/internal/streampool"
+	"github.com/vramyard/vramyard/internal/whatif"
 )
 
 // Allocator is a stream-ordered pool. Use [New]; it is not safe for concurrent use.
@@ -18,6 +19,7 @@ type Allocator struct {
 	closed  bool
 	stats   alloc.Stats // but what the pool counts
 	refusal alloc.Refusal
+	placer  *whatif.Placer // made when it is asked for
 }
 
 var (

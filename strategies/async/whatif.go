@@ -3,9 +3,14 @@ package async
 import (
 	"github.com/vramyard/vramyard/alloc"
 	"github.com/vramyard/vramyard/device"
+	"github.com/vramyard/vramyard/internal/streampool"
+	"github.com/vramyard/vramyard/internal/whatif"
 )
 
-var _ alloc.Neighbours = (*Allocator)(nil)
+var (
+	_ alloc.Neighbours = (*Allocator)(nil)
+	_ alloc.Placer     = (*Allocator)(nil)
+)
 
 // FreeNeighbours implements [alloc.Neighbours]. It costs a step for each free chunk.
 func (a *Allocator) FreeNeighbours(at device.Addr) (below, above device.Size) {
@@ -15,4 +20,43 @@ func (a *Allocator) FreeNeighbours(at device.Addr) (below, above device.Size) {
 	}
 	a.busy.Leave()
 	return below, above
+}
+
+// CanPlace implements [alloc.Placer]. What belongs to other streams, or is pending, is left out: whether the device is
+// done with it only the device knows. It costs O(chunks log addresses).
+func (a *Allocator) CanPlace(r alloc.Request, freed []device.Addr) bool {
+	a.busy.Enter("async")
+	defer a.busy.Leave()
+	if a.placer == nil {
+		a.placer = &whatif.Placer{Most: streampool.MaxRequest, Promises: a.cfg.Promises(), Freed: a.foreseen, Join: joined}
+		a.placer.Promises.MustMerge = merges
+	}
+	return !a.closed && a.placer.CanPlace(a.walk, r, freed)
+}
+
+// foreseen yields what a live chunk becomes when it is freed.
+func (a *Allocator) foreseen(c alloc.Chunk, yield func(alloc.Chunk)) {
+	switch h := a.pool.Find(c.Addr); {
+	case a.pool.Awaits(h): // it is pending
+	case a.pool.Ordered():
+		c.Owner = OwnerStream
+		yield(c)
+	default:
+		c.Owner, c.Stream = OwnerNobody, 0
+		yield(c)
+	}
+}
+
+// merges reports whether two free chunks become one when either is freed: nobody's goes with any.
+func merges(left, right alloc.Chunk) bool {
+	return left.Owner == OwnerNobody || right.Owner == OwnerNobody || left.Stream == right.Stream
+}
+
+// joined returns what two free chunks become that merge.
+func joined(left, right alloc.Chunk) alloc.Chunk {
+	if left.Owner == OwnerNobody {
+		left.Owner, left.Stream = right.Owner, right.Stream
+	}
+	left.Size += right.Size
+	return left
 }

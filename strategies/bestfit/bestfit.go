@@ -6,15 +6,17 @@ import (
 	"github.com/vramyard/vramyard/internal/planted"
 	"github.com/vramyard/vramyard/internal/sizemap"
 	"github.com/vramyard/vramyard/internal/tiles"
+	"github.com/vramyard/vramyard/internal/whatif"
 )
 
 // Allocator is a best fit. Use [New]; it is not safe for concurrent use.
 type Allocator struct {
 	tiles.View
-	core  tiles.Core
-	free  index
-	cfg   Config
-	slack uint8 // a block may have so much more than n: n shifted by this
+	core   tiles.Core
+	free   index
+	cfg    Config
+	placer *whatif.Placer // made when it is asked for
+	slack  uint8          // a block may have so much more than n: n shifted by this
 }
 
 var _ alloc.Strategy = (*Allocator)(nil)

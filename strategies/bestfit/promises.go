@@ -16,6 +16,7 @@ func (c Config) Promises() alloc.Promises {
 		},
 		MustMerge:       alloc.MergeAll,
 		ExactNeighbours: true,
+		ExactPlacer:     true,
 		ClassOf:         func(alloc.Chunk) int32 { return alloc.NoClass },
 		SearchOrder: func(a, b alloc.Chunk) int {
 			if a.Owner != b.Owner {

@@ -7,6 +7,7 @@ import (
 	"github.com/vramyard/vramyard/internal/invariants"
 	"github.com/vramyard/vramyard/internal/planted"
 	"github.com/vramyard/vramyard/internal/sizemap"
+	"github.com/vramyard/vramyard/internal/whatif"
 )
 
 // Allocator is a best-fit allocator with coalescing. It is not safe for concurrent use.
@@ -33,6 +34,8 @@ type Allocator struct {
 	last    alloc.Refusal // what LastRefusal returns, once refused is true
 	refused bool
 	closed  bool
+
+	placer *whatif.Placer // made when it is asked for
 }
 
 var (

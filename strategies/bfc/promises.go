@@ -28,6 +28,7 @@ func (c Config) Promises() alloc.Promises {
 		},
 		MustMerge:       alloc.MergeAll,
 		ExactNeighbours: true,
+		ExactPlacer:     !c.Timing && !c.Spatial,
 		SearchOrder: func(a, b alloc.Chunk) int {
 			if a.Owner != b.Owner {
 				return -1

@@ -4,9 +4,13 @@ import (
 	"github.com/vramyard/vramyard/alloc"
 	"github.com/vramyard/vramyard/device"
 	"github.com/vramyard/vramyard/internal/addrmap"
+	"github.com/vramyard/vramyard/internal/whatif"
 )
 
-var _ alloc.Neighbours = (*Allocator)(nil)
+var (
+	_ alloc.Neighbours = (*Allocator)(nil)
+	_ alloc.Placer     = (*Allocator)(nil)
+)
 
 // FreeNeighbours implements [alloc.Neighbours]. With timing nothing is merged before the frontier has
 // passed. O(1).
@@ -26,4 +30,31 @@ func (a *Allocator) freeBytes(h handle) device.Size {
 		return a.chunks.rows[h].size
 	}
 	return 0
+}
+
+// CanPlace implements [alloc.Placer]. In a two-ended arena, and with timing, it may be false although there will
+// be room: what becomes of the ends, and what may be merged by force, is not foreseen. It costs O(chunks log addresses).
+func (a *Allocator) CanPlace(r alloc.Request, freed []device.Addr) bool {
+	if a.placer == nil {
+		a.placer = &whatif.Placer{Most: maxRequest, Promises: a.cfg.Promises(), Freed: a.foreseen, Join: joined}
+	}
+	unsure := a.cfg.Spatial && a.cfg.Timing // chunks change their end when they become safe
+	return !a.closed && !unsure && a.placer.CanPlace(a.Walk, r, freed)
+}
+
+// foreseen yields what a live chunk becomes when it is freed.
+func (a *Allocator) foreseen(c alloc.Chunk, yield func(alloc.Chunk)) {
+	if a.cfg.Timing {
+		c.FreedAt = ^uint64(0)
+	}
+	yield(c)
+}
+
+// joined returns what two free chunks become that are merged, as merge does.
+func joined(left, right alloc.Chunk) alloc.Chunk {
+	left.Size += right.Size
+	if left.Owner != right.Owner {
+		left.Owner = OwnerGap
+	}
+	return left
 }

@@ -9,6 +9,7 @@ import (
 	"github.com/vramyard/vramyard/internal/atlas"
 	"github.com/vramyard/vramyard/internal/growth"
 	"github.com/vramyard/vramyard/internal/planted"
+	"github.com/vramyard/vramyard/internal/whatif"
 )
 
 // Blocks is the engine of the modern mode, for strategies to be composed of: the regions and
@@ -59,6 +60,8 @@ type Blocks struct {
 	lent  device.Size // bytes of live direct regions
 	peak  device.Size // most of lent so far
 	asked device.Size // bytes of the last reservation tried
+
+	placer *whatif.Placer // made when it is asked for
 }
 
 // NewBlocks returns an engine over src that holds nothing yet and books regions in stats,

@@ -9,6 +9,7 @@ import (
 	"github.com/vramyard/vramyard/internal/ledger"
 	"github.com/vramyard/vramyard/internal/planted"
 	"github.com/vramyard/vramyard/internal/regions"
+	"github.com/vramyard/vramyard/internal/whatif"
 )
 
 // Trees is the buddy allocator of compat mode "xdl". Use [New] or [NewTrees].
@@ -28,6 +29,7 @@ type Trees struct {
 
 	stats   alloc.Stats
 	refusal alloc.Refusal
+	placer  *whatif.Placer // made when it is asked for
 }
 
 // NewTrees returns an allocator over src that holds nothing yet. It fails if c is invalid.

@@ -24,6 +24,7 @@ func (c Config) promisesOfTrees() alloc.Promises {
 		MaxGrant:        grant,
 		MustMerge:       alloc.MergeBuddies,
 		ExactNeighbours: true,
+		ExactPlacer:     true,
 		ClassOf:         func(free alloc.Chunk) int32 { return int32(bits.TrailingZeros64(uint64(free.Size / c.BlockBytes))) },
 		SearchOrder: func(a, b alloc.Chunk) int {
 			if a.Region != b.Region {
@@ -68,6 +69,7 @@ func (c Config) promisesOfBitmaps() alloc.Promises {
 	if c.Coalescing == Eager && c.Family == Binary {
 		p.MustMerge = alloc.MergeBuddies
 	}
+	p.ExactPlacer = c.Family == Binary
 	if c.Coalescing == Eager {
 		p.ExactNeighbours = true
 	}

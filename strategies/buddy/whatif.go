@@ -1,13 +1,18 @@
 package buddy
 
 import (
+	"math/bits"
+
 	"github.com/vramyard/vramyard/alloc"
 	"github.com/vramyard/vramyard/device"
+	"github.com/vramyard/vramyard/internal/whatif"
 )
 
 var (
 	_ alloc.Neighbours = (*Bitmaps)(nil)
 	_ alloc.Neighbours = (*Trees)(nil)
+	_ alloc.Placer     = (*Bitmaps)(nil)
+	_ alloc.Placer     = (*Trees)(nil)
 )
 
 // FreeNeighbours implements [alloc.Neighbours]: the chain of free buddies, as far as they would be merged now. It
@@ -113,4 +118,69 @@ func (t *tree) merged(at uint32, order int) (uint32, int) {
 		order++
 	}
 	return at, order
+}
+
+// CanPlace implements [alloc.Placer]. Of families that do not halve, only what a block is by itself is foreseen, and not what
+// it merges with. It costs O(chunks log addresses).
+func (a *Bitmaps) CanPlace(r alloc.Request, freed []device.Addr) bool {
+	a.busy.Enter("buddy")
+	defer a.busy.Leave()
+	return !a.closed && a.blocks.CanGrab(a.walk, r, freed)
+}
+
+// CanGrab reports whether [Blocks.Grab] would find a block, or the region of one, after the live blocks at the addresses
+// were returned. The walk shows tiles as [Blocks.Spans] does. It costs O(tiles log addresses).
+func (b *Blocks) CanGrab(walk whatif.Walk, r alloc.Request, freed []device.Addr) bool {
+	if b.placer == nil {
+		b.placer = &whatif.Placer{Most: mostRequest}
+	}
+	// These hold on to b, of which NewBlocks returned a copy.
+	p := b.placer
+	p.Promises.Honours = func(r alloc.Request) bool { return honours(r.Align) }
+	p.Promises.Serves, p.Freed = b.serves, b.foreseen
+	if b.binary {
+		p.Promises.MustMerge = alloc.MergeBuddies // also of blocks that were left unmerged, before a request fails
+	}
+	return p.CanPlace(walk, r, freed)
+}
+
+// serves reports whether a free chunk serves a request.
+func (b *Blocks) serves(c alloc.Chunk, r alloc.Request) bool {
+	if c.Class == alloc.NoClass {
+		size := device.AlignUp(r.Size, device.Size(1)<<b.shift)
+		return r.Size > b.direct && c.Size >= size && c.Size <= mostKept(size)
+	}
+	w := b.needOf(r.Size, r.Align)
+	return w.class >= 0 && c.Size >= device.Size(b.classes.size[w.class])<<b.shift
+}
+
+// foreseen yields the blocks that a live one becomes when it is returned.
+func (b *Blocks) foreseen(c alloc.Chunk, yield func(alloc.Chunk)) {
+	place, _ := b.PlaceOf(c.Addr)
+	switch {
+	case place&directPlace != 0:
+		c.Class = alloc.NoClass
+		yield(c)
+	case b.binary:
+		for units := uint32(c.Size >> b.shift); units != 0; {
+			log := bits.Len32(units) - 1
+			part := c
+			part.Class, part.Size = int32(log), device.Size(1)<<log<<b.shift
+			yield(part)
+			c.Addr, units = part.End(), units-1<<log
+		}
+	case !b.trims:
+		c.Class = int32(b.classes.within(uint32(c.Size >> b.shift)))
+		yield(c)
+	}
+}
+
+// CanPlace implements [alloc.Placer]. It costs O(chunks log addresses).
+func (a *Trees) CanPlace(r alloc.Request, freed []device.Addr) bool {
+	a.busy.Enter("buddy")
+	defer a.busy.Leave()
+	if a.placer == nil {
+		a.placer = &whatif.Placer{Most: a.cfg.RegionBytes, Promises: a.cfg.Promises()}
+	}
+	return !a.closed && a.placer.CanPlace(a.walk, r, freed)
 }

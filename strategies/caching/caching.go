@@ -12,6 +12,7 @@ import (
 	"github.com/vramyard/vramyard/internal/sizemap"
 	"github.com/vramyard/vramyard/internal/spans"
 	"github.com/vramyard/vramyard/internal/tiles"
+	"github.com/vramyard/vramyard/internal/whatif"
 )
 
 // Allocator makes the decisions of PyTorch's caching allocator. Use [New]; it is not safe for
@@ -50,6 +51,7 @@ type Allocator struct {
 	parkedBytes device.Size // bytes of pending blocks
 	tell        func(alloc.Action)
 	refusal     alloc.Refusal
+	placer      *whatif.Placer // made when it is asked for
 }
 
 // noLimit is a bound that is never reached.

@@ -3,9 +3,13 @@ package caching
 import (
 	"github.com/vramyard/vramyard/alloc"
 	"github.com/vramyard/vramyard/device"
+	"github.com/vramyard/vramyard/internal/whatif"
 )
 
-var _ alloc.Neighbours = (*Allocator)(nil)
+var (
+	_ alloc.Neighbours = (*Allocator)(nil)
+	_ alloc.Placer     = (*Allocator)(nil)
+)
 
 // FreeNeighbours implements [alloc.Neighbours]. All of a segment is of one stream and pool, so whatever is free beside
 // the block merges with it; what is pending or unmapped does not. A block that other streams use is pending
@@ -26,4 +30,28 @@ func (t *table) freeBytes(h handle) device.Size {
 		return t.rows[h].size
 	}
 	return 0
+}
+
+// CanPlace implements [alloc.Placer]: whether a block of the pool, stream and kind of the request will serve. That segments
+// which become free go back to the device, which may give others for them, is left out. It costs O(chunks log
+// addresses).
+func (a *Allocator) CanPlace(r alloc.Request, freed []device.Addr) bool {
+	a.busy.Enter("caching")
+	defer a.busy.Leave()
+	if a.placer == nil {
+		a.placer = &whatif.Placer{Most: mostRequest, Promises: a.cfg.Promises(), Freed: a.foreseen}
+		a.placer.Promises.Serves = func(c alloc.Chunk, r alloc.Request) bool {
+			return c.Pool == a.poolOf(r.Stream).id && a.set.serves(c, r)
+		}
+	}
+	// Among segments that grow a lookup may prefer a block that reaches less far, and refuse it as too large to be split.
+	unsure := a.set.expandable && a.set.maxSplit != noLimit
+	return !a.closed && !unsure && a.placer.CanPlace(a.walk, r, freed)
+}
+
+// foreseen yields what a live block becomes when it is freed: nothing if other streams use it.
+func (a *Allocator) foreseen(c alloc.Chunk, yield func(alloc.Chunk)) {
+	if link, err := a.find(c.Addr); err == nil && a.rows[*link].home&usedBit == 0 {
+		yield(c)
+	}
 }

@@ -66,6 +66,7 @@ func (c Config) promisesOfCaches() alloc.Promises {
 			return int32(i)
 		},
 		ExactNeighbours: c.MagazineRounds == 0,
+		ExactPlacer:     c.MagazineRounds == 0 && (c.Segments == 1 || c.Steal != StealOff),
 		FreeReleases:    true,
 		Boundaries:      sizes,
 		Except:          c.exceptions(),
@@ -105,6 +106,7 @@ func (c Config) promisesOfRuns() alloc.Promises {
 		MaxGrant:        func(r alloc.Request) device.Size { return (r.Size + c.UnitBytes - 1) / c.UnitBytes * c.UnitBytes },
 		MustMerge:       alloc.MergeWithin(chunkUnits * c.UnitBytes),
 		ExactNeighbours: true,
+		ExactPlacer:     true,
 	}
 	for n := range device.Size(maxUnits + 1) {
 		p.Boundaries = append(p.Boundaries, n*c.UnitBytes)
@@ -124,6 +126,7 @@ func (c Config) promisesOfLists() alloc.Promises {
 		Honours:         func(r alloc.Request) bool { return r.Align <= c.MinClassBytes },
 		MaxGrant:        grant,
 		ExactNeighbours: true,
+		ExactPlacer:     true,
 		ClassOf: func(free alloc.Chunk) int32 {
 			if free.Class == alloc.NoClass {
 				return alloc.NoClass // what is not yet cut

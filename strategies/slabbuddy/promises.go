@@ -55,6 +55,7 @@ func (c Config) promisesOfParts() alloc.Promises {
 			return r.Size < c.RegionBytes && free.Owner == OwnerBuddy && blocks.Serves(free, r)
 		},
 		ExactNeighbours: true,
+		ExactPlacer:     true,
 		FreeReleases:    true,
 		Boundaries: []device.Size{
 			unit, 2 * unit, 3 * unit, c.BlockBytes, 2 * c.BlockBytes, c.RegionBytes / 2, c.RegionBytes, 2 * c.RegionBytes,
@@ -77,6 +78,7 @@ func (c Config) promisesOfLayers() alloc.Promises {
 		return i
 	}
 	p.Quantum = c.quantum()
+	p.ExactPlacer = p.ExactPlacer && c.MagazineRounds == 0
 	p.ExactNeighbours = p.ExactNeighbours && c.MagazineRounds == 0
 	p.MaxGrant = func(r alloc.Request) device.Size {
 		if i := classFor(r); i < len(classes) {

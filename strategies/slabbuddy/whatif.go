@@ -1,13 +1,18 @@
 package slabbuddy
 
 import (
+	"slices"
+
 	"github.com/vramyard/vramyard/alloc"
 	"github.com/vramyard/vramyard/device"
+	"github.com/vramyard/vramyard/strategies/buddy"
 )
 
 var (
 	_ alloc.Neighbours = (*Layers)(nil)
 	_ alloc.Neighbours = (*Parts)(nil)
+	_ alloc.Placer     = (*Layers)(nil)
+	_ alloc.Placer     = (*Parts)(nil)
 )
 
 // FreeNeighbours implements [alloc.Neighbours]: of the last block of a slab, the slab, and if that becomes a block of the
@@ -50,4 +55,56 @@ func (a *Parts) FreeNeighbours(p device.Addr) (below, above device.Size) {
 		return a.buddy.FreeNeighbours(p)
 	}
 	return below, above
+}
+
+// CanPlace implements [alloc.Placer]: slots first, then blocks of the buddy, among which are slabs that lose their last
+// slot. It costs O(chunks log addresses).
+func (a *Layers) CanPlace(r alloc.Request, freed []device.Addr) bool {
+	a.busy.Enter("slabbuddy")
+	defer a.busy.Leave()
+	if a.closed || a.blocks.Judge(&r) != alloc.ReasonNone {
+		return false
+	}
+	// In the end a block of the buddy serves a small request too, and the least one that holds it serves if one does
+	// that holds a slab.
+	class, small := a.cells.ClassFor(r.Size, r.Align)
+	if small && a.cells.CanGrab(class, freed, func(other int) bool { return other == class }) {
+		return true
+	}
+	emptied, rest := a.cells.Emptied(freed)
+	for _, n := range emptied {
+		rest = append(rest, a.cells.Piece(n).Addr)
+	}
+	return a.blocks.CanGrab(a.tiles, r, rest)
+}
+
+// tiles yields what the buddy has, of which a slab is a live block.
+func (a *Layers) tiles(yield func(alloc.Chunk) bool) {
+	a.spans(func(s buddy.Span, number int32) bool {
+		c := a.chunkOf(s)
+		if number >= 0 {
+			c.State = alloc.Live
+		}
+		return yield(c)
+	})
+}
+
+// CanPlace implements [alloc.Placer], as the part does that serves the request. What came straight from the device
+// goes back to it, and makes room for as much.
+func (a *Parts) CanPlace(r alloc.Request, freed []device.Addr) bool {
+	a.busy.Enter("slabbuddy")
+	defer a.busy.Leave()
+	if a.closed {
+		return false
+	}
+	switch a.route(r.Size) {
+	case OwnerSlab:
+		return a.slab.CanPlace(r, freed)
+	case OwnerBuddy:
+		return a.buddy.CanPlace(r, freed)
+	}
+	return r.Align&(r.Align-1) == 0 && slices.ContainsFunc(freed, func(p device.Addr) bool {
+		b, ok := a.direct.Get(p)
+		return ok && b.Requested >= r.Size
+	})
 }

@@ -12,6 +12,7 @@ import (
 	"github.com/vramyard/vramyard/internal/planted"
 	"github.com/vramyard/vramyard/internal/regions"
 	"github.com/vramyard/vramyard/internal/sizemap"
+	"github.com/vramyard/vramyard/internal/whatif"
 )
 
 // Allocator stitches scattered memory. Use [New]; it is not safe for concurrent use.
@@ -49,6 +50,7 @@ type Allocator struct {
 
 	stats   alloc.Stats
 	refusal alloc.Refusal
+	placer  *whatif.Placer // made when it is asked for
 }
 
 var _ alloc.Strategy = (*Allocator)(nil)

@@ -1,17 +1,24 @@
 package stitch
 
 import (
+	"slices"
+
 	"github.com/vramyard/vramyard/alloc"
 	"github.com/vramyard/vramyard/device"
+	"github.com/vramyard/vramyard/internal/whatif"
 )
 
-var _ alloc.Neighbours = (*Allocator)(nil)
+var (
+	_ alloc.Neighbours = (*Allocator)(nil)
+	_ alloc.Placer     = (*Allocator)(nil)
+)
 
 // FreeNeighbours implements [alloc.Neighbours]. A block that was stitched becomes as many chunks as it has
 // pieces, none of which lies at its address. O(1).
 func (a *Allocator) FreeNeighbours(at device.Addr) (below, above device.Size) {
 	a.busy.Enter("stitch")
 	if b, ok := a.live.Get(at); ok {
+		// A block that was stitched gives its pieces back, which are as large as it is.
 		if c := &a.chunks[b.Place]; a.regions[c.region].kind != stitched {
 			below, above = a.freeBytes(c.prev), a.freeBytes(c.next)
 		}
@@ -26,4 +33,41 @@ func (a *Allocator) freeBytes(h uint32) device.Size {
 		return a.chunks[h].size
 	}
 	return 0
+}
+
+// CanPlace implements [alloc.Placer]. Whole pages that are free serve wherever they are: they are stitched, or go
+// back to the device before a request fails. It costs O(chunks log addresses).
+func (a *Allocator) CanPlace(r alloc.Request, freed []device.Addr) bool {
+	a.busy.Enter("stitch")
+	defer a.busy.Leave()
+	if a.placer == nil {
+		a.placer = &whatif.Placer{Most: a.MaxRequest(), Promises: a.cfg.Promises(), Freed: a.foreseen}
+	}
+	if a.closed || !a.placer.Legal(r) || a.judge(&r) != alloc.ReasonNone {
+		return false
+	}
+	if r.Size < a.cfg.ChunkBytes {
+		return a.placer.CanPlace(a.walk, r, freed)
+	}
+	// What is free may be in pieces too many to stitch, or in ranges too many to keep. It goes back to the device
+	// then, as much as is needed, and comes again in one piece, for which the limit leaves room because no more
+	// is held in the end than was.
+	have := a.freed[pages]
+	for i, at := range freed {
+		b, ok := a.live.Get(at)
+		if !ok || slices.Contains(freed[:i], at) {
+			continue
+		}
+		if c := &a.chunks[b.Place]; a.regions[c.region].kind != small {
+			have += c.size
+		}
+	}
+	return have >= device.AlignUp(r.Size, a.cfg.ChunkBytes)
+}
+
+// foreseen yields what a live block becomes when it is freed: of one that was stitched, nothing at its address.
+func (a *Allocator) foreseen(c alloc.Chunk, yield func(alloc.Chunk)) {
+	if b, ok := a.live.Get(c.Addr); ok && a.regions[a.chunks[b.Place].region].kind != stitched {
+		yield(c)
+	}
 }

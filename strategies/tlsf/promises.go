@@ -16,6 +16,7 @@ func (c Config) Promises() alloc.Promises {
 		MaxGrant:        func(r alloc.Request) device.Size { return device.AlignUp(r.Size, c.Quantum) },
 		MustMerge:       alloc.MergeAll,
 		ExactNeighbours: true,
+		ExactPlacer:     c.Scan == 0 || c.Exhaustive,
 		ClassOf:         func(free alloc.Chunk) int32 { return int32(classes.class(free.Size)) },
 		Serves:          c.serves(),
 		FreeReleases:    c.Release,

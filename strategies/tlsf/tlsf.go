@@ -6,6 +6,7 @@ import (
 	"github.com/vramyard/vramyard/internal/planted"
 	"github.com/vramyard/vramyard/internal/sizemap"
 	"github.com/vramyard/vramyard/internal/tiles"
+	"github.com/vramyard/vramyard/internal/whatif"
 )
 
 // Allocator is a two-level segregated fit. Use [New]; it is not safe for concurrent use.
@@ -14,6 +15,8 @@ type Allocator struct {
 	core tiles.Core
 	free index
 	cfg  Config
+
+	placer *whatif.Placer // made when it is asked for
 }
 
 var _ alloc.Strategy = (*Allocator)(nil)

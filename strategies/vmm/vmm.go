@@ -11,6 +11,7 @@ import (
 	"github.com/vramyard/vramyard/internal/planted"
 	"github.com/vramyard/vramyard/internal/sizemap"
 	"github.com/vramyard/vramyard/internal/spans"
+	"github.com/vramyard/vramyard/internal/whatif"
 )
 
 // MaxRequest is the largest request in bytes that is looked at: no device has more, and sums
@@ -35,6 +36,7 @@ type Allocator struct {
 
 	stats   alloc.Stats
 	refusal alloc.Refusal
+	placer  *whatif.Placer // made when it is asked for
 }
 
 // gapList is the unmapped chunks, by address.

@@ -3,9 +3,13 @@ package vmm
 import (
 	"github.com/vramyard/vramyard/alloc"
 	"github.com/vramyard/vramyard/device"
+	"github.com/vramyard/vramyard/internal/whatif"
 )
 
-var _ alloc.Neighbours = (*Allocator)(nil)
+var (
+	_ alloc.Neighbours = (*Allocator)(nil)
+	_ alloc.Placer     = (*Allocator)(nil)
+)
 
 // FreeNeighbours implements [alloc.Neighbours]: what is mapped. O(1).
 func (a *Allocator) FreeNeighbours(at device.Addr) (below, above device.Size) {
@@ -24,4 +28,29 @@ func (t *table) freeBytes(h handle) device.Size {
 		return t.rows[h].size
 	}
 	return 0
+}
+
+// CanPlace implements [alloc.Placer]. Whole pages that are free serve anywhere, because they are unmapped before a
+// request fails. It costs O(chunks log addresses).
+func (a *Allocator) CanPlace(r alloc.Request, freed []device.Addr) bool {
+	a.busy.Enter("vmm")
+	defer a.busy.Leave()
+	if a.placer == nil {
+		a.placer = &whatif.Placer{Most: MaxRequest, Promises: a.cfg.Promises()}
+	}
+	if a.closed || !a.placer.Legal(r) || !device.CanAlignUp(r.Size, a.cfg.PageBytes) {
+		return false
+	}
+	pages, found := device.Size(a.mem.Idle(a.cfg.PageBytes)), false
+	need := device.AlignUp(r.Size, a.cfg.Quantum) + max(r.Align, a.vmAlign) - a.vmAlign
+	need = (need + a.cfg.PageBytes - 1) / a.cfg.PageBytes
+	a.placer.Holes(a.walk, freed, func(c alloc.Chunk) bool {
+		s := a.mem.Under(c.Addr)
+		if low, high := s.Above(c.Addr), s.Below(c.End()); low < high {
+			pages += high.Sub(low) / a.cfg.PageBytes
+		}
+		found = pages >= need || a.placer.Promises.Serves(c, r)
+		return !found
+	})
+	return found
 }
