@@ -29,6 +29,7 @@ const (
 	byCredit                     // with bySize: and the free bytes beside it
 	byUse                        // with byCredit: but no more than the request can use
 	byPlace                      // nothing, but who lies side by side goes together, see evictWindow
+	byEnds                       // nothing, but what is dear lies at one end and what is cheap at the other
 )
 
 // Heuristics returns all heuristics.
@@ -56,6 +57,8 @@ func Heuristics() []Heuristic {
 		{"belady", "farthest next use of the program, then own cost", newBelady, 0, false},
 		{"coop", "the neighbours in address space of least eq/s that make room together, eq where there are none (Coop)",
 			newClasses, bySize | byAge | byPlace, true},
+		{"coop-ends", "as coop, and what is dear for its bytes is placed at the other end, if the strategy has ends (Coop)",
+			newClasses, bySize | byAge | byPlace | byEnds, true},
 		{"local", "own cost, size, staleness (h_DTR^local)", local, bySize | byAge, false},
 		{"local/m", "own cost, size", local, bySize, false},
 		{"local/s", "own cost, staleness", local, byAge, false},

@@ -203,6 +203,19 @@ func (r *runner) price(owner Owner, at device.Addr, least device.Size) (float64,
 	return max(quotient(cost, 1, uint64(r.clock-access)), 0), true
 }
 
+// end returns where a storage should lie: at the high end if the operator that makes it costs more for each of
+// its bytes than all operators do together. So holes among what is cheap grow together.
+func (r *runner) end(owner Owner) alloc.Hint {
+	if owner == 0 {
+		return alloc.HintNone
+	}
+	op := &r.s.Ops[r.s.Tensors[r.s.Storages[owner-1].Root].Op]
+	if float64(op.Cost)*float64(r.bytesMade) > float64(r.s.Cost)*float64(op.Need) {
+		return alloc.HintHigh
+	}
+	return alloc.HintLow
+}
+
 // countWasted counts the victims where none of the blocks lie that they were evicted for.
 func (r *runner) countWasted() {
 	if r.space == nil {

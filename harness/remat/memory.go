@@ -30,6 +30,8 @@ type Addressed interface {
 	Memory
 	Neighbours
 
+	// Ends sets at which end of memory blocks are asked for from now on, for whom.
+	Ends(of func(Owner) alloc.Hint)
 	// Judge returns what to call it that there is no place for so many bytes, after a refusal.
 	Judge(size device.Size) Verdict
 	// Refused returns, after a refusal, the bytes that are free, wherever, and the most of them in one piece.

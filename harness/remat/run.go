@@ -134,39 +134,40 @@ type store struct {
 
 // runner is a run.
 type runner struct {
-	s       *Schedule
-	c       Config
-	mem     Memory
-	space   Addressed // mem, if its blocks lie somewhere
-	h       *Heuristic
-	trigger *trigger
-	ladder  []*step
-	live    liveness
-	near    neighbourhood // nil if victims are drawn
-	costs   coster        // near, unless it is a ranker
-	ranks   ranker        // near, if it has scores of its own
-	around  Neighbours    // mem, if it has addresses
-	graph   *graph        // of near; nil if it needs none
-	random  *workload.Rand
-	stores  []store
-	defined []bool   // by tensor: it can be read
-	later   []Tensor // by tensor: the next view of its storage
-	pool    pool
-	step    int32 // of the schedule
-	clock   int64
-	used    device.Size   // bytes accounted
-	want    device.Size   // bytes of the request that victims are chosen for
-	short   bool          // memory was short for the operator that is about to run
-	vacated []alloc.Block // where victims for it lay
-	frames  []frame
-	missing []Tensor // of all frames
-	fresh   []int32  // storages that came back in a run of an operator
-	blocks  []Moving // of an operator that runs, and its workspace
-	victims hash.Hash
-	text    []byte  // scratch for victims
-	some    []int32 // scratch for sample
-	large   []int32 // scratch for worth
-	res     Result
+	s         *Schedule
+	c         Config
+	mem       Memory
+	space     Addressed // mem, if its blocks lie somewhere
+	h         *Heuristic
+	trigger   *trigger
+	ladder    []*step
+	live      liveness
+	near      neighbourhood // nil if victims are drawn
+	costs     coster        // near, unless it is a ranker
+	ranks     ranker        // near, if it has scores of its own
+	around    Neighbours    // mem, if it has addresses
+	graph     *graph        // of near; nil if it needs none
+	random    *workload.Rand
+	stores    []store
+	defined   []bool   // by tensor: it can be read
+	later     []Tensor // by tensor: the next view of its storage
+	pool      pool
+	step      int32 // of the schedule
+	clock     int64
+	used      device.Size   // bytes accounted
+	want      device.Size   // bytes of the request that victims are chosen for
+	short     bool          // memory was short for the operator that is about to run
+	bytesMade device.Size   // by all operators
+	vacated   []alloc.Block // where victims for it lay
+	frames    []frame
+	missing   []Tensor // of all frames
+	fresh     []int32  // storages that came back in a run of an operator
+	blocks    []Moving // of an operator that runs, and its workspace
+	victims   hash.Hash
+	text      []byte  // scratch for victims
+	some      []int32 // scratch for sample
+	large     []int32 // scratch for worth
+	res       Result
 }
 
 func newRunner(s *Schedule, m Memory, c Config) (*runner, error) {

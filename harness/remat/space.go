@@ -21,7 +21,8 @@ type Space struct {
 	s        alloc.Strategy // nil if the device has too little for what the strategy begins with
 	dev      *sim.Device
 	budget   device.Size
-	capacity device.Size // of the device, which the budget is rounded down to
+	capacity device.Size            // of the device, which the budget is rounded down to
+	ends     func(Owner) alloc.Hint // nil for no wish
 	grants   map[device.Size]grant
 	tiles    []tile        // of the last walk
 	joined   []alloc.Chunk // of a window, as they would merge
@@ -105,7 +106,15 @@ func (p *Space) Alloc(size device.Size, owner Owner) (alloc.Block, bool) {
 	if p.s == nil {
 		return alloc.Block{}, false
 	}
-	b, err := p.s.Alloc(alloc.Request{Size: size, Tag: uint64(owner)})
+	r := alloc.Request{Size: size, Tag: uint64(owner)}
+	if p.ends != nil {
+		r.Hint = p.ends(owner)
+	}
+	b, err := p.s.Alloc(r)
+	if errors.Is(err, alloc.ErrOutOfMemory) && r.Hint != alloc.HintNone { // better at the wrong end than nowhere
+		r.Hint = alloc.HintLow + alloc.HintHigh - r.Hint
+		b, err = p.s.Alloc(r)
+	}
 	switch {
 	case errors.Is(err, alloc.ErrOutOfMemory), errors.Is(err, alloc.ErrInvalidRequest):
 		return alloc.Block{}, false
@@ -114,6 +123,9 @@ func (p *Space) Alloc(size device.Size, owner Owner) (alloc.Block, bool) {
 	}
 	return b, true
 }
+
+// Ends implements [Addressed]. What has no place at its end is asked for at the other.
+func (p *Space) Ends(of func(Owner) alloc.Hint) { p.ends = of }
 
 // Free implements [Memory]. It panics if there is no such block.
 func (p *Space) Free(b alloc.Block) {

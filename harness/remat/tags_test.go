@@ -264,9 +264,9 @@ func TestWhateverIsReadIsWhatWasWritten(t *testing.T) {
 				p := over(t, name, budget)
 				v.Addressed = p
 				triggers := remat.Triggers()
-				heuristics := []string{"eq", "coop", "dte", "mge", "lru"}
+				heuristics := []string{"eq", "coop", "dte", "mge", "lru", "coop-ends"}
 				livenesses := []string{"none", "eager", "mge-refcount"}
-				c := remat.Config{Heuristic: heuristics[r.Below(5)], Liveness: livenesses[r.Below(3)], Limit: s.Cost + 1, Ladder: ladder,
+				c := remat.Config{Heuristic: heuristics[r.Below(6)], Liveness: livenesses[r.Below(3)], Limit: s.Cost + 1, Ladder: ladder,
 					Defrag:  remat.Defrag{Kind: kind, Stay: v.stays},
 					Trigger: remat.Trigger{Kind: triggers[r.Below(uint64(len(triggers)))], Bytes: budget}}
 				res, found := v.check(c)

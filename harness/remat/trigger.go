@@ -57,6 +57,12 @@ func triggers() []*trigger {
 // reactions looks up what a run does when memory is short.
 func (r *runner) reactions() (err error) {
 	r.space, _ = r.mem.(Addressed)
+	if r.space != nil && r.h.by&byEnds != 0 {
+		for i := range r.s.Ops {
+			r.bytesMade += r.s.Ops[i].Need
+		}
+		r.space.Ends(r.end)
+	}
 	for _, t := range triggers() {
 		if t.name == r.c.Trigger.Kind || r.c.Trigger.Kind == "" && r.trigger == nil {
 			r.trigger = t

@@ -101,10 +101,10 @@ func (p *Space) fits(c alloc.Chunk, bytes device.Size, r alloc.Request) bool {
 	switch {
 	case bytes < r.Size:
 		return false
-	case may.Serves != nil && may.Serves(c, r):
+	case may.Serves != nil && p.atAnEnd(r, func(r alloc.Request) bool { return may.Serves(c, r) }):
 		return true
 	case alloc.Has(p.s, alloc.PowerPlacer):
-		return alloc.CanPlace(p.s, r, p.places)
+		return p.atAnEnd(r, func(r alloc.Request) bool { return alloc.CanPlace(p.s, r, p.places) })
 	case may.Serves != nil:
 		return false
 	case may.Fits != nil:
@@ -112,6 +112,19 @@ func (p *Space) fits(c alloc.Chunk, bytes device.Size, r alloc.Request) bool {
 	}
 	g := p.grant(r.Size)
 	return g.ok && c.Size >= g.block
+}
+
+// atAnEnd reports whether something holds of a request as Alloc would make it: at either end, if there are any.
+func (p *Space) atAnEnd(r alloc.Request, holds func(alloc.Request) bool) bool {
+	if p.ends == nil {
+		return holds(r)
+	}
+	for _, r.Hint = range [...]alloc.Hint{alloc.HintLow, alloc.HintHigh} {
+		if holds(r) {
+			return true
+		}
+	}
+	return false
 }
 
 // emptied is a region that could be emptied.

@@ -161,3 +161,37 @@ func TestWholeRegionsMakeRoomWhereNoWindowDoes(t *testing.T) {
 	require.True(t, whole)
 	require.ElementsMatch(t, []remat.Owner{1, 3, 4}, goes, "4 MiB are left, and these are worth least")
 }
+
+func TestBlocksLieAtTheirEndsAsLongAsTheyFit(t *testing.T) {
+	p := over(t, "bfc:spatial", 64<<10)
+	p.Ends(func(o remat.Owner) alloc.Hint { return alloc.HintLow + alloc.Hint(o%2) })
+	addrs := []device.Addr{}
+	for _, owner := range []remat.Owner{2, 3, 4, 5, 7, 9, 11, 13} {
+		b, ok := p.Alloc(8<<10, owner)
+		require.True(t, ok, "owner %d", owner)
+		addrs = append(addrs, b.Addr)
+	}
+	require.Equal(t, device.Size(56<<10), addrs[1].Sub(addrs[0]))
+	require.Equal(t, device.Size(8<<10), addrs[2].Sub(addrs[0]))
+	require.Equal(t, device.Size(48<<10), addrs[3].Sub(addrs[0]))
+	p.Free(alloc.Block{Addr: addrs[0], Size: 8 << 10})
+	b, ok := p.Alloc(8<<10, 15)
+	require.True(t, ok, "what has no place at the high end lies at the low one")
+	require.Equal(t, addrs[0], b.Addr)
+}
+
+func TestWhatIsDearLiesAtTheOtherEnd(t *testing.T) {
+	s := logOf(t, "syn_resnet20")
+	peak := peakOf(t, s, "eager")
+	seen := map[string]string{}
+	for _, h := range []string{"coop", "coop-ends"} {
+		for _, strategy := range []string{"bestfit", "bfc:spatial"} {
+			res, err := remat.Run(s, over(t, strategy, peak*8/10), remat.Config{Heuristic: h, Liveness: "eager", Limit: s.Cost})
+			require.NoError(t, err)
+			require.Equal(t, remat.OK, res.Verdict)
+			seen[h+" "+strategy] = res.VictimsSHA256
+		}
+	}
+	require.Equal(t, seen["coop bestfit"], seen["coop-ends bestfit"], "bestfit has no ends")
+	require.NotEqual(t, seen["coop bfc:spatial"], seen["coop-ends bfc:spatial"])
+}
