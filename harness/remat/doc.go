@@ -21,6 +21,29 @@
 // becomes of tensors that nobody refers to. Where blocks lie is the business of a [Memory]; a
 // [Counter] counts bytes and knows no addresses.
 //
+// # Addresses
+//
+// [Over] makes a [Memory] of any strategy: a [Space], on a simulated device as large as the budget. It
+// calls the public contract only, and the powers that a strategy has. Outputs are asked for one by one,
+// in their order; what is accounted stays what it is over a [Counter], so that both can be compared line
+// by line. A budget is rounded down to what devices hand out.
+//
+// A [Trigger] says when victims are chosen, a [Ladder] what else is tried when a request has no place. The
+// refusal that ends a run is judged there and then: by the free bytes, those that the device could
+// still give included, by the size of the block that the strategy makes of the request when it is empty,
+// and by the bytes that live blocks were asked for.
+//
+// [Defrag] moves blocks. They lie still while an operator runs, so locked ones move too; their age stays, and the time
+// is on a clock of its own. Where a strategy can slide blocks it is left to that. Otherwise all are freed and
+// asked for again, by address, or after all that was cached went back, by age. That may fail: then the largest
+// come first, and if that fails too the run ends with the verdict on the block that has no place. What a
+// copy would have to care about, ranges that overlap each other in a circle, has no cost here.
+//
+// The heuristic coop evicts what lies side by side: see [Space.Window]. Where there is no such window it is eq,
+// as it is over a memory without addresses. Other than in its source, a window lies in one region of several,
+// holds what the strategy merges, and competes with emptying whole regions. coop-ends adds that storages
+// whose operator costs more for each byte than all do together are asked for at the other end.
+//
 // # What the simulator does that one would not guess
 //
 // It is reproduced, because the figures that others published hang on it:
@@ -57,4 +80,5 @@
 // ICLR 2021, and its simulator in github.com/uwsampl/dtr-prototype. For mge-refcount, mge and
 // mge-static: MegEngine 1.6 and later; for oneflow: OneFlow. Their rules are known here from descriptions, and
 // no figures of theirs are compared. dte is what MegTaiChi (Hu et al., ICS 2022) calls its score; belady is Belady's rule.
+// coop: Zhang, Ma, Liu, Yuan, Coop: Memory is not a Commodity, NeurIPS 2023, told by a description too.
 package remat

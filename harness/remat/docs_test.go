@@ -1,0 +1,49 @@
+package remat_test
+
+import (
+	"flag"
+	"fmt"
+	"os"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/vramyard/vramyard/harness/remat"
+)
+
+var rewrite = flag.Bool("rewrite", false, "write the table of costs of docs/remat.md")
+
+// costs returns what moving takes by default, as the page has it.
+func costs() string {
+	c := remat.DefaultMoveCosts()
+	var b strings.Builder
+	b.WriteString("| what | figure | source |\n|---|--:|---|\n")
+	row := func(what, unit, source string, figure float64) {
+		fmt.Fprintf(&b, "| %s | %g %s | %s |\n", what, figure, unit, source)
+	}
+	const calls = "[published costs](device-model.md) of "
+	row("bus", "GB/s", "PCI Express 4.0, 16 lanes: 16 GT/s, 128 of 130 bits", float64(c.PCIe/1e6)/1e3)
+	row("memory", "GB/s", "data sheet of an A100 of 80 GB", float64(c.HBM)/1e9)
+	row("launch", "µs", calls+"fill", float64(c.Launch)/1e3)
+	row("wait for the device", "µs", calls+"sync-device", float64(c.Sync)/1e3)
+	row("free and allocation", "µs", calls+"alloc-async and free-async", float64(c.Alloc)/1e3)
+	row("remap, each block", "µs", calls+"unmap and set-access", float64(c.Remap)/1e3)
+	row("remap, each page of "+c.Page.String(), "µs", calls+"map, and of pages for unmap and set-access", float64(c.Map)/1e3)
+	return b.String()
+}
+
+func TestThePageTellsWhatMovingTakes(t *testing.T) {
+	const path, begin, end = "../../docs/remat.md", "<!-- begin costs -->\n", "<!-- end costs -->"
+	raw, err := os.ReadFile(path)
+	require.NoError(t, err)
+	head, rest, ok := strings.Cut(string(raw), begin)
+	require.True(t, ok)
+	table, tail, ok := strings.Cut(rest, end)
+	require.True(t, ok)
+	if *rewrite {
+		require.NoError(t, os.WriteFile(path, []byte(head+begin+costs()+end+tail), 0o644))
+		return
+	}
+	require.Equal(t, costs(), table, "run the test with -rewrite")
+}
