@@ -65,32 +65,37 @@ func TestThePoolHoldsWhatIsResidentAndUnlocked(t *testing.T) {
 }
 
 func TestNothingIsLeftOfAProgramThatReleasesAll(t *testing.T) {
-	for _, h := range []string{"eq", "estar", "lru", "estar-maxstale"} {
-		s, err := ReadFile("testdata/syn_transformer6.log.gz")
-		require.NoError(t, err)
-		refs := map[Tensor]int{}
-		for _, step := range s.Steps {
-			switch step.Kind {
-			case Compute:
-				first, end := s.Ops[step.Of].outputs()
-				for o := first; o < end; o++ {
-					refs[o]++
-				}
-			case Get:
-				refs[Tensor(step.Of)]++
-			case Release:
-				refs[Tensor(step.Of)]--
+	s, err := ReadFile("testdata/syn_transformer6.log.gz")
+	require.NoError(t, err)
+	refs := map[Tensor]int{}
+	for _, step := range s.Steps {
+		switch step.Kind {
+		case Compute:
+			first, end := s.Ops[step.Of].outputs()
+			for o := first; o < end; o++ {
+				refs[o]++
 			}
+		case Get:
+			refs[Tensor(step.Of)]++
+		case Release:
+			refs[Tensor(step.Of)]--
 		}
-		for o := range s.Tensors {
-			for range refs[Tensor(o)] {
-				s.Steps = append(s.Steps, Step{Release, int32(o)})
-			}
+	}
+	for o := range s.Tensors {
+		for range refs[Tensor(o)] {
+			s.Steps = append(s.Steps, Step{Release, int32(o)})
 		}
+	}
+	for _, c := range []Config{
+		{Heuristic: "eq"}, {Heuristic: "estar"}, {Heuristic: "lru"}, {Heuristic: "estar-maxstale"}, {Heuristic: "oneflow"},
+		{Heuristic: "mge"}, {Heuristic: "mge", Quirks: AllQuirks}, {Heuristic: "mge-static", EagerInRemat: true},
+		{Heuristic: "mge", MinEvictee: Minimum{Size: 1 << 20, Cut: true}, Sampling: Sampling{Kind: SampleMGE}},
+	} {
 		m := &Counter{Budget: 400 << 20}
-		r, err := newRunner(s, m, Config{Heuristic: h, Liveness: "mge-refcount"})
+		c.Liveness = "mge-refcount"
+		r, err := newRunner(s, m, c)
 		require.NoError(t, err)
-		require.Equal(t, OK, r.steps())
+		require.Equal(t, OK, r.steps(), "%+v", c)
 		require.Positive(t, r.res.Evictions[Pressure])
 		require.Zero(t, m.used)
 		for i := range r.stores {

@@ -17,6 +17,10 @@ type frame struct {
 // keeps its own stack: a chain may be longer than any stack of a program.
 func (r *runner) materialise(t Tensor, again bool) Verdict {
 	r.push(t, again)
+	foresee := r.replay != nil && len(r.missing) > 0
+	if foresee {
+		r.replay.begin(t)
+	}
 	for len(r.frames) > 0 {
 		f := &r.frames[len(r.frames)-1]
 		if int(f.next) == len(r.missing) {
@@ -31,10 +35,16 @@ func (r *runner) materialise(t Tensor, again bool) Verdict {
 		p := r.missing[f.next]
 		if !r.defined[p] { // else a sibling's run has brought it, or the frame that was pushed for it
 			r.push(p, true)
+			if foresee {
+				r.replay.plan(p, true)
+			}
 			continue
 		}
 		f.next++
 		r.lock(r.s.Tensors[p].Storage)
+	}
+	if foresee {
+		r.replay.end()
 	}
 	return OK
 }
@@ -59,6 +69,7 @@ func (r *runner) push(t Tensor, again bool) {
 			r.missing = append(r.missing, p)
 		}
 	}
+	r.order(r.missing[base:])
 	r.frames = append(r.frames, frame{t, base, base, again})
 	if r.frames[0].again {
 		r.res.Deepest = max(r.res.Deepest, len(r.frames))
@@ -78,6 +89,9 @@ func (r *runner) finish(f frame) Verdict {
 		return r.outOfMemory()
 	}
 	r.live.ran(f.of)
+	if r.replay != nil {
+		r.replay.ran(f)
+	}
 	r.trigger.after(r, f.of)
 	if r.c.Limit > 0 && r.res.Remat > r.c.Limit {
 		return Thrash

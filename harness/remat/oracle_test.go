@@ -1,6 +1,7 @@
 package remat_test
 
 import (
+	"cmp"
 	"math"
 	"math/big"
 	"slices"
@@ -14,6 +15,8 @@ type oracle struct {
 	s                *remat.Schedule
 	score            string
 	eager            bool
+	order            remat.ParentOrder
+	depth, deepest   int
 	budget           int64
 	limit            int64
 	clock, used      int64
@@ -109,6 +112,11 @@ func (o *oracle) evict(s int32) {
 
 func (o *oracle) make(t remat.Tensor, again bool) {
 	op := &o.s.Ops[o.s.Tensors[t].Op]
+	if again {
+		o.depth++
+		o.deepest = max(o.deepest, o.depth)
+		defer func() { o.depth-- }()
+	}
 	missing := []remat.Tensor{}
 	for _, p := range op.Args {
 		o.access[o.at(p)] = o.clock
@@ -118,6 +126,7 @@ func (o *oracle) make(t remat.Tensor, again bool) {
 			missing = append(missing, p)
 		}
 	}
+	slices.SortStableFunc(missing, func(a, b remat.Tensor) int { return cmp.Compare(o.key(a), o.key(b)) })
 	for _, p := range missing {
 		if !o.defined[p] {
 			o.make(p, true)
@@ -157,6 +166,33 @@ func (o *oracle) make(t remat.Tensor, again bool) {
 	if o.limit > 0 && o.remat > o.limit {
 		panic(stop(remat.Thrash))
 	}
+}
+
+// key returns what the inputs that are missing are sorted by.
+func (o *oracle) key(t remat.Tensor) int64 {
+	ops := map[int32]bool{}
+	var walk func(t remat.Tensor)
+	walk = func(t remat.Tensor) {
+		number := o.s.Tensors[t].Op
+		if o.defined[t] || ops[number] {
+			return
+		}
+		ops[number] = true
+		for _, p := range o.s.Ops[number].Args {
+			walk(p)
+		}
+	}
+	walk(t)
+	time, largest := int64(0), int64(0)
+	for number := range ops {
+		op := &o.s.Ops[number]
+		set := op.Need + op.Workspace
+		for _, p := range op.Args {
+			set += o.s.Storages[o.at(p)].Size
+		}
+		time, largest = time+op.Cost, max(largest, int64(set))
+	}
+	return []int64{remat.ByArgument: 0, remat.CheapestFirst: time, remat.LargestFirst: -largest}[o.order]
 }
 
 // choose returns the last of the least.

@@ -77,7 +77,7 @@ func TestDearerOperatorsOfTheSameProportionsGoTheSameWay(t *testing.T) {
 	for i := range dear.Ops {
 		dear.Ops[i].Cost *= 4
 	}
-	for _, h := range []string{"eq", "local", "estar", "msps", "lru"} {
+	for _, h := range []string{"eq", "local", "estar", "msps", "lru", "eq-mended", "dte", "oneflow", "mge", "mge-static", "belady"} {
 		for _, tenths := range []device.Size{3, 5, 8} {
 			budget := peakOf(t, plain, "banish") * tenths / 10
 			a := play(t, plain, budget, remat.Config{Heuristic: h, Liveness: "eager", Limit: plain.Cost})

@@ -32,6 +32,12 @@ func schedules(t *testing.T, n int, f func(t *testing.T, s *remat.Schedule, r *w
 // repeats; views, several outputs, mutations, nothing that takes no bytes or no time is left out.
 func draw(t *testing.T, r *workload.Rand) *remat.Schedule {
 	t.Helper()
+	return drawOps(t, r, 5+int(r.Below(60)))
+}
+
+// drawOps is draw with a number of operators beside the constants.
+func drawOps(t *testing.T, r *workload.Rand, ops int) *remat.Schedule {
+	t.Helper()
 	var b remat.Builder
 	live := []remat.Tensor{}
 	below := func(n int) int { return int(r.Below(uint64(n))) }
@@ -40,7 +46,7 @@ func draw(t *testing.T, r *workload.Rand) *remat.Schedule {
 		require.NoError(t, err)
 		live = append(live, c)
 	}
-	for range 5 + below(60) {
+	for range ops {
 		args := []remat.Tensor{}
 		for range below(5) {
 			young := max(0, len(live)-1-below(4))
@@ -237,7 +243,8 @@ func TestEveryRunReadsOnlyWhatIsThere(t *testing.T) {
 			peak := peakOf(t, s, liveness)
 			for _, h := range remat.Heuristics() {
 				c := remat.Config{Heuristic: h.Name, Liveness: liveness, Limit: 3*s.Cost + 1, Seed: r.Next(),
-					Quirks: remat.Quirks(r.Next()) & remat.AllQuirks}
+					Quirks: remat.Quirks(r.Next()) & remat.AllQuirks, EagerInRemat: r.Below(2) == 0,
+					ParentOrder: remat.ParentOrder(r.Below(3))}
 				if r.Below(2) == 0 {
 					c.Sampling = remat.Sampling{Kind: remat.SampleKind(r.Below(4)), K: 1 + int(r.Below(5))}
 					c.MinEvictee = remat.Minimum{Size: device.Size(r.Below(15)), Cut: r.Below(2) == 0}
@@ -268,14 +275,15 @@ func TestRunsEqualThoseOfAnOracleThatRecurses(t *testing.T) {
 		peak := peakOf(t, s, "none")
 		for _, h := range []string{"local", "lru", "size", "1/(m*s)"} {
 			for _, liveness := range []string{"none", "eager"} {
-				o := &oracle{s: s, score: h, eager: liveness == "eager", budget: int64(r.Below(uint64(peak) + 1)), limit: 3 * s.Cost}
+				o := &oracle{s: s, score: h, eager: liveness == "eager", budget: int64(r.Below(uint64(peak) + 1)), limit: 3 * s.Cost,
+					order: remat.ParentOrder(r.Below(3))}
 				seen := &order{}
 				want := o.run()
 				got := play(t, s, device.Size(o.budget),
-					remat.Config{Heuristic: h, Liveness: liveness, Limit: o.limit, Watch: seen})
+					remat.Config{Heuristic: h, Liveness: liveness, Limit: o.limit, Watch: seen, ParentOrder: o.order})
 				require.Equal(t, o.victims, seen.list)
-				require.Equal(t, []any{want, o.clock, o.remat, o.peak},
-					[]any{got.Verdict, got.Clock, got.Remat, int64(got.Peak)})
+				require.Equal(t, []any{want, o.clock, o.remat, o.peak, o.deepest},
+					[]any{got.Verdict, got.Clock, got.Remat, int64(got.Peak), got.Deepest})
 			}
 		}
 	})

@@ -29,6 +29,9 @@ type Config struct {
 	Sampling   Sampling // which candidates the heuristic looks at; all
 	MinEvictee Minimum  // which storages are too small to be evicted; none
 	Quirks     Quirks   // of MegEngine, to be reproduced; none
+
+	ParentOrder  ParentOrder // which of several missing inputs is made first; by argument
+	EagerInRemat bool        // evict a dead storage that was made again as soon as it was read, as OneFlow
 }
 
 // Cause is why a storage was evicted.
@@ -157,12 +160,14 @@ type runner struct {
 	used      device.Size   // bytes accounted
 	want      device.Size   // bytes of the request that victims are chosen for
 	short     bool          // memory was short for the operator that is about to run
-	bytesMade device.Size   // by all operators
 	vacated   []alloc.Block // where victims for it lay
 	frames    []frame
-	missing   []Tensor // of all frames
-	fresh     []int32  // storages that came back in a run of an operator
-	blocks    []Moving // of an operator that runs, and its workspace
+	missing   []Tensor    // of all frames
+	fresh     []int32     // storages that came back in a run of an operator
+	bytesMade device.Size // by all operators
+	blocks    []Moving    // of an operator that runs, and its workspace
+	replay    *replay     // nil unless Config.EagerInRemat
+	ordering  chains      // for order
 	victims   hash.Hash
 	text      []byte  // scratch for victims
 	some      []int32 // scratch for sample
@@ -193,6 +198,9 @@ func newRunner(s *Schedule, m Memory, c Config) (*runner, error) {
 		r.near = h.near(r)
 		r.costs, _ = r.near.(coster)
 		r.ranks, _ = r.near.(ranker)
+	}
+	if c.EagerInRemat {
+		r.replay = newReplay(r)
 	}
 	for _, l := range livenesses() {
 		if l.name == c.Liveness {

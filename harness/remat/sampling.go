@@ -38,7 +38,7 @@ type Minimum struct {
 	Cut     bool        // with Size, as in MegEngine: what is too small at birth stays until it is freed for good, and keeps nothing it is made of
 }
 
-// check returns what is wrong with a choice of candidates.
+// check returns what is wrong with the choices that have no names.
 func (c *Config) check() error {
 	switch {
 	case c.Sampling.Kind > SampleK:
@@ -49,6 +49,8 @@ func (c *Config) check() error {
 		return fmt.Errorf("a minimum of %d percent: want 0 to 100", c.MinEvictee.Percent)
 	case c.MinEvictee.Cut && c.MinEvictee.Percent > 0:
 		return errors.New("a minimum that is a share of the mean is not known at birth: want no cut")
+	case c.ParentOrder > LargestFirst:
+		return fmt.Errorf("parent order %d: want at most %d", c.ParentOrder, LargestFirst)
 	case c.Quirks&^AllQuirks != 0:
 		return fmt.Errorf("quirks %#x: want at most %#x", uint16(c.Quirks), uint16(AllQuirks))
 	}
