@@ -8,7 +8,8 @@
 // copies and releases, and DTRLOG/1, the same lines with more optional fields: FLOPS, BYTES,
 // WORKSPACE, RECOMPUTABLE, STREAM and SEED of a CALL or MUTATE. It lowers them to a [Schedule] of
 // four kinds of steps, in which every operator is functional: a mutation becomes an operator with
-// a new output, and its name is bound to that. A [Builder] makes schedules without a log.
+// a new output, and its name is bound to that; what stays for ever and cannot be made again, such as the
+// weights that an optimizer steps, is written in its place. A [Builder] makes schedules without a log.
 //
 // # The run
 //

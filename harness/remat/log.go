@@ -255,7 +255,7 @@ func (r *reader) mutate() error {
 		}
 		seen[i] = true
 		which = append(which, i)
-		outs = append(outs, Output{r.b.StorageSize(args[i]), NoAlias})
+		outs = append(outs, r.written(args[i], i))
 	}
 	first, err := r.b.Call(r.operator(&r.rec, args, outs))
 	if err != nil {
@@ -267,6 +267,16 @@ func (r *reader) mutate() error {
 		}
 	}
 	return nil
+}
+
+// written returns the output that stands for argument i after it was written to: a copy, so that what was made of the
+// old content can be made of it again. What cannot be made again in a storage that stays for ever, such as a weight that
+// an optimizer steps, is written in its place, as in the program: a copy would keep both for ever.
+func (r *reader) written(arg Tensor, i int) Output {
+	if !r.rec.recomputable && r.b.fixed(arg) {
+		return Output{Alias: i}
+	}
+	return Output{r.b.StorageSize(arg), NoAlias}
 }
 
 func (r *reader) copy() error {

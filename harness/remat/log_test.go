@@ -59,6 +59,21 @@ func TestOurDialectHasMoreFields(t *testing.T) {
 	require.True(t, s.Ops[1].Fixed)
 }
 
+func TestWeightsAreSteppedInPlace(t *testing.T) {
+	step := `{"INSTRUCTION":"MUTATE","NAME":"add_","ARGS":["x","y"],"MUTATE":[0],"TIME":"2","RECOMPUTABLE":false}` + "\n"
+	s := read(t, start+x+y+step+step)
+	require.Equal(t, []remat.Storage{{Root: 0, Size: 8}, {Root: 1, Size: 4}}, s.Storages)
+	require.Zero(t, s.Ops[3].Need)
+	require.Equal(t, []remat.Tensor{2, 1}, s.Ops[3].Args, "the second step reads what the first wrote")
+	require.EqualValues(t, 9, s.Cost)
+	for _, copied := range []string{ // what can be made again keeps its source, and so does what may be evicted
+		strings.Replace(step, `,"RECOMPUTABLE":false`, "", 1),
+		strings.Replace(step, `"MUTATE":[0]`, `"MUTATE":[1]`, 1),
+	} {
+		require.Len(t, read(t, start+x+y+copied).Storages, 3)
+	}
+}
+
 func TestHostileLogsAreOneErrorWithAPlace(t *testing.T) {
 	long := strings.Repeat("n", 5000)
 	for text, want := range map[string]string{

@@ -205,5 +205,10 @@ func (b *Builder) StorageSize(t Tensor) device.Size {
 	return b.s.Storages[b.s.Tensors[t].Storage].Size
 }
 
+// fixed reports whether the storage of a tensor stays for ever: a constant, or what cannot be made again.
+func (b *Builder) fixed(t Tensor) bool {
+	return b.s.Ops[b.s.Tensors[b.s.Storages[b.s.Tensors[t].Storage].Root].Op].Fixed
+}
+
 // outputs returns the outputs of an operator, by number: from first up to, not including, end.
 func (o *Op) outputs() (first, end Tensor) { return o.First, o.First + Tensor(o.Outputs) }
