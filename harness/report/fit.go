@@ -14,7 +14,7 @@ import (
 // below the table.
 var minor = []string{
 	"device calls", "device time", "metadata", "ext. frag.", "steps", "nodes", "spread", "waste", "× bound", "heap B", "range",
-	"operations", "sequences", "default", "worth trying", "peak reserved", "ns/op", "on the card",
+	"operations", "sequences", "default", "worth trying", "because", "at 0.5", "infeasible", "overhead", "peak reserved", "ns/op", "on the card",
 }
 
 // least is the room that the first and the last column of a table keep when they are folded, in columns.

@@ -60,9 +60,9 @@ func RematCSV(w io.Writer, r *rematgrid.Report) error {
 var rematColumns = []Column{
 	{Name: "strategy", Meaning: "name and preset; counting knows no addresses"},
 	{Name: "ladder", Meaning: "what is tried when memory is short, before a request fails"},
-	{"feasible from", "the smallest budget within which the log completes, in base peaks", true},
-	{"overhead there", "time with recomputation within that budget, in times of the model", true},
-	{"fails up to", "the largest budget within which it does not complete, in base peaks", true},
+	{"feasible", "the smallest budget within which the log completes, in base peaks", true},
+	{"overhead", "time with recomputation and moves within that budget, in times of the model", true},
+	{"infeasible", "the largest budget within which it does not complete, in base peaks", true},
 	{Name: "because", Meaning: "how the run within that one ended"},
 	{"at 0.5", "overhead within half of the base peak", true},
 	{"fragmentation", "price of fragmentation: base peaks more than counting needs", true},
