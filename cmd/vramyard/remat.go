@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 
 	"github.com/vramyard/vramyard/alloc"
 	"github.com/vramyard/vramyard/harness/remat"
@@ -20,20 +21,18 @@ import (
 
 // rematFlags are the flags of the command remat.
 type rematFlags struct {
-	heuristics, strategies, ladders string
-	liveness, defrag, budgets       string
-	limit                           float64
-	seed                            uint64
-	workers                         int
-	jsonFile, csvFile               string
-	html                            htmlFlag
+	rematgrid.Settings
+	heuristics, strategies, ladders, budgets string
+	workers                                  int
+	jsonFile, csvFile                        string
+	html                                     htmlFlag
 }
 
 // rematerialised names the strategies that the command runs unless it is told otherwise.
 const rematerialised = rematgrid.Counting + ",bfc,bestfit,tlsf,buddy,slab,slabbuddy,caching,caching:expandable,async,vmm,stitch"
 
 func newRemat() *cobra.Command {
-	f := rematFlags{limit: 2}
+	var f rematFlags
 	c := &cobra.Command{
 		Use:   "remat LOG...",
 		Short: "Run training steps within less memory, by computing tensors again",
@@ -53,16 +52,26 @@ the price of fragmentation.`,
 	fl.StringVar(&f.heuristics, "heuristics", "eq,mge,coop", "which tensor goes, separated by commas, out of "+strings.Join(heuristicNames(), ","))
 	fl.StringVar(&f.strategies, "strategies", rematerialised, "where tensors lie: strategies by name or name:preset, separated by commas")
 	fl.StringVar(&f.ladders, "ladders", rematgrid.Evict+","+rematgrid.DefragFirst, "what is tried when a request has no place, separated by commas: "+ladderWords())
-	fl.StringVar(&f.defrag, "defrag", remat.DefragKinds()[0], "how blocks are moved: "+strings.Join(remat.DefragKinds(), ", "))
-	fl.StringVar(&f.liveness, "liveness", "eager", "what becomes of tensors that nobody refers to: "+strings.Join(remat.Livenesses(), ", "))
 	fl.StringVar(&f.budgets, "budgets", "0.1:1.0:0.1", "budgets in base peaks, separated by commas, or as FROM:TO:STEP")
-	fl.Float64Var(&f.limit, "limit", f.limit, "a run that takes more than this many times the time of its operators has failed")
-	fl.Uint64Var(&f.seed, "seed", 0, "seed of heuristics that draw")
+	f.addSettings(fl)
 	fl.IntVar(&f.workers, "workers", 0, "runs at once; 0 for one on each core")
 	fl.StringVar(&f.jsonFile, "json", "", `also write all figures as JSON to this file, "-" for standard output instead of tables`)
 	fl.StringVar(&f.csvFile, "csv", "", `also write all figures as CSV to this file, "-" for standard output instead of tables`)
 	f.html.add(c)
 	return c
+}
+
+// addSettings adds the flags of what all runs have in common.
+func (f *rematFlags) addSettings(fl *pflag.FlagSet) {
+	fl.Float64Var(&f.Limit, "limit", 2, "a run that takes more than this many times the time of its operators, moves aside, has failed")
+	fl.StringVar(&f.Liveness, "liveness", "eager", "what becomes of tensors that nobody refers to: "+strings.Join(remat.Livenesses(), ", "))
+	fl.StringVar(&f.Trigger, "trigger", remat.Triggers()[0], "when tensors are evicted: "+strings.Join(remat.Triggers(), ", ")+
+		"; a share of the budget may be behind it as its bound, as in threshold:0.9")
+	fl.StringVar(&f.Defrag, "defrag", remat.DefragKinds()[0], "how blocks are moved: "+strings.Join(remat.DefragKinds(), ", "))
+	fl.StringVar(&f.Sampling, "sampling", "none", "which candidates a heuristic looks at: none (all), stride, mge, or how many are drawn")
+	fl.StringVar(&f.MinEvictee, "min-evictee", "", `tensors up to this size stay, such as "1MiB", or "1%" of the mean; with ",cut" behind a size as in MegEngine`)
+	fl.StringVar(&f.Quirks, "quirks", "", "mistakes of MegEngine to make again, separated by commas: "+remat.AllQuirks.String()+", or all")
+	fl.Uint64Var(&f.Seed, "seed", 0, "seed of what is drawn")
 }
 
 // heuristicNames returns the names of all heuristics.
@@ -125,7 +134,7 @@ func (f *rematFlags) run(cmd *cobra.Command, args []string) error {
 
 // options returns what the flags ask for.
 func (f *rematFlags) options() (o rematgrid.Options, setups []alloc.Setup, err error) {
-	o = rematgrid.Options{Defrag: f.defrag, Liveness: f.liveness, Limit: f.limit, Seed: f.seed, Workers: f.workers, Version: version}
+	o = rematgrid.Options{Settings: f.Settings, Workers: f.workers, Version: version}
 	for _, list := range []struct {
 		flag, text string
 		names      *[]string
@@ -141,7 +150,7 @@ func (f *rematFlags) options() (o rematgrid.Options, setups []alloc.Setup, err e
 		return o, nil, flagError("budgets", err)
 	}
 	switch {
-	case !(f.limit > 1 && f.limit <= 1e6):
+	case !(f.Limit > 1 && f.Limit <= 1e6):
 		return o, nil, flagError("limit", errLimit)
 	case f.workers < 0:
 		return o, nil, flagError("workers", errWorkers)
@@ -161,30 +170,33 @@ func (f *rematFlags) options() (o rematgrid.Options, setups []alloc.Setup, err e
 
 // judge refuses names of what there is none of, and what does not go together.
 func (f *rematFlags) judge(heuristics, ladders []string) error {
-	const plain = "lru" // goes with everything
-	if err := refused(remat.Config{Heuristic: plain, Liveness: f.liveness}); err != nil {
-		return flagError("liveness", err)
-	}
-	for _, h := range heuristics {
-		if err := refused(remat.Config{Heuristic: h, Liveness: f.liveness}); err != nil {
-			return flagError("heuristics", err)
+	const plain, eager = "lru", "eager" // go with everything
+	for _, one := range []struct {
+		flag string
+		s    rematgrid.Settings
+	}{
+		{"liveness", rematgrid.Settings{Liveness: f.Liveness}},
+		{"trigger", rematgrid.Settings{Liveness: eager, Trigger: f.Trigger}},
+		{"defrag", rematgrid.Settings{Liveness: eager, Defrag: f.Defrag}},
+		{"sampling", rematgrid.Settings{Liveness: eager, Sampling: f.Sampling}},
+		{"min-evictee", rematgrid.Settings{Liveness: eager, MinEvictee: f.MinEvictee}},
+		{"quirks", rematgrid.Settings{Liveness: eager, Quirks: f.Quirks}},
+	} {
+		if err := one.s.Check(plain, ""); err != nil {
+			return flagError(one.flag, err)
 		}
 	}
 	for _, l := range ladders {
-		if err := refused(remat.Config{Heuristic: plain, Liveness: f.liveness, Ladder: l}); err != nil {
+		if err := f.Check(plain, l); err != nil {
 			return flagError("ladders", err)
 		}
 	}
-	if err := refused(remat.Config{Heuristic: plain, Liveness: f.liveness, Defrag: remat.Defrag{Kind: f.defrag}}); err != nil {
-		return flagError("defrag", err)
+	for _, h := range heuristics {
+		if err := f.Check(h, ""); err != nil {
+			return flagError("heuristics", err)
+		}
 	}
 	return nil
-}
-
-// refused returns what is wrong with a configuration, without running anything.
-func refused(c remat.Config) error {
-	_, err := remat.Run(&remat.Schedule{}, &remat.Space{}, c)
-	return err
 }
 
 // openLogs reads the logs.

@@ -30,13 +30,10 @@ type Log struct {
 
 // Options of a grid. Heuristics, Ladders and Ratios must not be empty.
 type Options struct {
+	Settings
 	Heuristics []string // of remat.Heuristics
 	Ladders    []string // of remat.Ladders, for strategies
-	Defrag     string   // of remat.DefragKinds
-	Liveness   string   // of remat.Livenesses, also for the base peak
 	Ratios     []Ratio  // budgets in base peaks
-	Limit      float64  // most time of a run, in times of its operators; more than 1
-	Seed       uint64   // for heuristics that draw
 	Workers    int      // runs at once; 0 is one for each core
 	Version    string   // of the program, kept in the report
 	Done       func()   // called after each run, from many goroutines; nil for none
@@ -44,15 +41,12 @@ type Options struct {
 
 // Report is the outcome of a grid.
 type Report struct {
-	Schema   string  `json:"schema"`   // the constant Schema
-	Version  string  `json:"version"`  // of the program
-	Liveness string  `json:"liveness"` // what became of tensors that nobody refers to
-	Defrag   string  `json:"defrag"`   // how blocks were moved
-	Limit    float64 `json:"limit"`    // most time of a run, in times of its operators
-	Seed     uint64  `json:"seed"`     // of heuristics that draw
-	Logs     []Base  `json:"logs"`     // in the order in which they were given
-	Lines    []Line  `json:"lines"`    // what the runs come to, by log, heuristic, strategy and ladder
-	Runs     []Run   `json:"runs"`     // in the order of the lines, then by ratio
+	Schema  string `json:"schema"`  // the constant Schema
+	Version string `json:"version"` // of the program
+	Settings
+	Logs  []Base `json:"logs"`  // in the order in which they were given
+	Lines []Line `json:"lines"` // what the runs come to, by log, heuristic, strategy and ladder
+	Runs  []Run  `json:"runs"`  // in the order of the lines, then by ratio
 }
 
 // Base is a log and its run without a budget.

@@ -74,7 +74,7 @@ func goldenRows(t *testing.T) map[string]map[string]string {
 func TestTheMemoryThatCountsGivesTheSimulatorsRows(t *testing.T) {
 	want := goldenRows(t)
 	r, err := rematgrid.Grid(t.Context(), []rematgrid.Log{logOf(t, "syn_chain64"), logOf(t, "syn_unet4")}, nil, rematgrid.Options{
-		Heuristics: []string{"eq", "lru"}, Liveness: "eager", Ratios: ratios(t, "0.1:1.0:0.1"), Limit: 2,
+		Heuristics: []string{"eq", "lru"}, Settings: rematgrid.Settings{Liveness: "eager", Limit: 2}, Ratios: ratios(t, "0.1:1.0:0.1"),
 	})
 	require.NoError(t, err)
 	require.Len(t, r.Runs, 2*2*10)
@@ -125,7 +125,7 @@ func TestBoundsAreThoseOfTheSimulator(t *testing.T) {
 func small(t *testing.T) ([]rematgrid.Log, []alloc.Setup, rematgrid.Options) {
 	t.Helper()
 	return []rematgrid.Log{logOf(t, "syn_unet4")}, setupsOf(t, "bfc", "bestfit", "buddy"), rematgrid.Options{
-		Heuristics: []string{"eq", "lru"}, Ladders: []string{rematgrid.Evict}, Liveness: "eager", Ratios: ratios(t, "0.2:1.2:0.05"), Limit: 2,
+		Heuristics: []string{"eq", "lru"}, Ladders: []string{rematgrid.Evict}, Settings: rematgrid.Settings{Liveness: "eager", Limit: 2}, Ratios: ratios(t, "0.2:1.2:0.05"),
 	}
 }
 
@@ -202,7 +202,7 @@ func TestWhatCannotRunIsAnErrorThatNamesIt(t *testing.T) {
 	_, err := rematgrid.Grid(t.Context(), logs, setups, o)
 	require.ErrorContains(t, err, `counting on syn_unet4 by best at 0.2: heuristic "best"`)
 	_, err = rematgrid.Grid(t.Context(), []rematgrid.Log{{Model: "nothing", Schedule: &remat.Schedule{}}}, nil, rematgrid.Options{
-		Heuristics: []string{"eq"}, Liveness: "eager", Ratios: o.Ratios, Limit: 2,
+		Heuristics: []string{"eq"}, Settings: rematgrid.Settings{Liveness: "eager", Limit: 2}, Ratios: o.Ratios,
 	})
 	require.ErrorContains(t, err, "nothing: no operator makes anything")
 }
@@ -210,8 +210,8 @@ func TestWhatCannotRunIsAnErrorThatNamesIt(t *testing.T) {
 // TestMovingFirstIsWhatThePriceOfNotMovingIsToldBy runs one strategy with both ladders.
 func TestMovingFirstIsWhatThePriceOfNotMovingIsToldBy(t *testing.T) {
 	r, err := rematgrid.Grid(t.Context(), []rematgrid.Log{logOf(t, "syn_unet4")}, setupsOf(t, "bestfit"), rematgrid.Options{
-		Heuristics: []string{"eq"}, Ladders: []string{rematgrid.Evict, rematgrid.DefragFirst}, Liveness: "eager",
-		Ratios: ratios(t, "0.6:1:0.1"), Limit: 2,
+		Heuristics: []string{"eq"}, Ladders: []string{rematgrid.Evict, rematgrid.DefragFirst}, Settings: rematgrid.Settings{Liveness: "eager", Limit: 2},
+		Ratios: ratios(t, "0.6:1:0.1"),
 	})
 	require.NoError(t, err)
 	require.Len(t, r.Lines, 3)
@@ -226,6 +226,44 @@ func TestMovingFirstIsWhatThePriceOfNotMovingIsToldBy(t *testing.T) {
 	require.Positive(t, first.MovedBytes)
 	require.Greater(t, *first.Total, *first.Overhead)
 	require.Equal(t, float64(first.Clock+first.MoveTime)/float64(r.Logs[0].Time), *first.Total)
+}
+
+func TestSettings(t *testing.T) {
+	right := rematgrid.Settings{Liveness: "eager", Trigger: "threshold:0.9", Defrag: "remap", Sampling: "5", MinEvictee: "1MiB,cut", Quirks: "q1,q7"}
+	require.NoError(t, right.Check("mge", rematgrid.DefragFirst))
+	for want, s := range map[string]rematgrid.Settings{
+		`trigger "never": want room, `:      {Trigger: "never"},
+		"more than 0, at most 1":            {Trigger: "budget:1.5"},
+		`ratio "x"`:                         {Trigger: "budget:x"},
+		`defrag "push"`:                     {Defrag: "push"},
+		`"0": want none, stride, mge, or a`: {Sampling: "0"},
+		`"-1%": want a size`:                {MinEvictee: "-1%"},
+		`",cut": want a size`:               {MinEvictee: ",cut"},
+		`quirk "q0"`:                        {Quirks: "q0"},
+	} {
+		s.Liveness = "eager"
+		require.ErrorContains(t, s.Check("mge", ""), want)
+	}
+}
+
+// TestSettingsReachTheRuns compares grids that differ in one setting.
+func TestSettingsReachTheRuns(t *testing.T) {
+	grid := func(s rematgrid.Settings) *rematgrid.Report {
+		s.Liveness, s.Limit = "eager", 2
+		r, err := rematgrid.Grid(t.Context(), []rematgrid.Log{logOf(t, "syn_unet4")}, setupsOf(t, "bfc"), rematgrid.Options{
+			Settings: s, Heuristics: []string{"mge"}, Ladders: []string{rematgrid.DefragFirst}, Ratios: ratios(t, "0.8"),
+		})
+		require.NoError(t, err)
+		return r
+	}
+	usual := grid(rematgrid.Settings{})
+	for _, s := range []rematgrid.Settings{
+		{Trigger: "threshold:0.7"}, {Defrag: "bounce"}, {Sampling: "2"}, {MinEvictee: "20MiB"}, {Quirks: "all"}, {Trigger: "reserve"},
+	} {
+		r := grid(s)
+		require.NotEqual(t, usual.Runs[1], r.Runs[1], "%+v", s)
+		require.Equal(t, s.Quirks, r.Quirks)
+	}
 }
 
 func TestReportsThatAreNoneAreRefused(t *testing.T) {

@@ -126,7 +126,7 @@ func (p *point) make(ctx context.Context) error {
 // budget. If ctx ends before, the error is that of ctx, and the report has the lines that were
 // finished.
 func Grid(ctx context.Context, logs []Log, setups []alloc.Setup, o Options) (*Report, error) {
-	r := &Report{Schema: Schema, Version: o.Version, Liveness: o.Liveness, Defrag: o.Defrag, Limit: o.Limit, Seed: o.Seed}
+	r := &Report{Schema: Schema, Version: o.Version, Settings: o.Settings}
 	var points []point
 	for i := range logs {
 		base, err := baseOf(logs[i], &o)
@@ -134,7 +134,11 @@ func Grid(ctx context.Context, logs []Log, setups []alloc.Setup, o Options) (*Re
 			return nil, err
 		}
 		r.Logs = append(r.Logs, base)
-		points = append(points, pointsOf(&logs[i], &base, setups, &o)...)
+		more, err := pointsOf(&logs[i], &base, setups, &o)
+		if err != nil {
+			return nil, err
+		}
+		points = append(points, more...)
 	}
 	finished := make([]bool, len(points))
 	err := each(ctx, len(points), o.Workers, func(i int) error {
@@ -163,16 +167,18 @@ func Grid(ctx context.Context, logs []Log, setups []alloc.Setup, o Options) (*Re
 }
 
 // pointsOf returns the points of a log, those of a line one after the other. The memory that counts has nothing to move.
-func pointsOf(l *Log, b *Base, setups []alloc.Setup, o *Options) (points []point) {
-	limit := limitOf(o.Limit, b.Time)
+func pointsOf(l *Log, b *Base, setups []alloc.Setup, o *Options) (points []point, err error) {
 	line := func(heuristic, strategy, ladder string, setup *alloc.Setup) {
 		for _, ratio := range o.Ratios {
-			points = append(points, point{l, setup, &Run{
+			p := point{log: l, setup: setup, run: &Run{
 				Model: b.Model, SHA256: b.SHA256, Strategy: strategy, Ladder: ladder, Heuristic: heuristic, Liveness: o.Liveness,
 				Ratio: ratio, Budget: ratio.Of(b.Peak), BasePeak: b.Peak, Lower: b.Lower,
-			}, remat.Config{
-				Heuristic: heuristic, Liveness: o.Liveness, Limit: limit, Seed: o.Seed, Ladder: ladder, Defrag: remat.Defrag{Kind: o.Defrag},
-			}})
+			}}
+			if p.c, err = o.config(p.run.Budget, setup == nil); err != nil {
+				return
+			}
+			p.c.Heuristic, p.c.Ladder, p.c.Limit = heuristic, ladder, limitOf(o.Limit, b.Time)
+			points = append(points, p)
 		}
 	}
 	for _, h := range o.Heuristics {
@@ -183,7 +189,7 @@ func pointsOf(l *Log, b *Base, setups []alloc.Setup, o *Options) (points []point
 			}
 		}
 	}
-	return points
+	return points, err
 }
 
 // limitOf returns how much recomputation is too much.

@@ -17,7 +17,7 @@ import (
 // again within more and one that completes nowhere.
 func gridOf() *rematgrid.Report {
 	const tenth = rematgrid.Whole / 10
-	r := &rematgrid.Report{Liveness: "eager", Defrag: "slide", Limit: 2, Logs: []rematgrid.Base{{Model: "net\x1b", SHA256: "abc", Ops: 3, Time: 1500, Peak: 2048,
+	r := &rematgrid.Report{Settings: rematgrid.Settings{Liveness: "eager", Defrag: "slide", Limit: 2}, Logs: []rematgrid.Base{{Model: "net\x1b", SHA256: "abc", Ops: 3, Time: 1500, Peak: 2048,
 		Bounds: rematgrid.Bounds{Constant: 512, Lower: 1024}}}}
 	for _, s := range []struct {
 		strategy string

@@ -22,10 +22,12 @@ func Grid(r *rematgrid.Report, number func(strategy string) int) (*page.Report, 
 	p := &page.Report{
 		Kind: "remat", Title: "Training steps within less memory", Sheets: append(report.RematSheets(r), report.RematGrids(r)...),
 		Facts: []page.Fact{
-			{Name: "liveness", Value: r.Liveness}, {Name: "limit", Value: strconv.FormatFloat(r.Limit, 'g', -1, 64)},
-			{Name: "defrag", Value: r.Defrag}, {Name: "seed", Value: strconv.FormatUint(r.Seed, 10)},
+			{Name: "limit", Value: strconv.FormatFloat(r.Limit, 'g', -1, 64)}, {Name: "seed", Value: strconv.FormatUint(r.Seed, 10)},
+			{Name: "liveness", Value: r.Liveness}, {Name: "trigger", Value: r.Trigger}, {Name: "defrag", Value: r.Defrag},
+			{Name: "sampling", Value: r.Sampling}, {Name: "least evictee", Value: r.MinEvictee}, {Name: "quirks", Value: r.Quirks},
 		},
 	}
+	p.Facts = slices.DeleteFunc(p.Facts, func(f page.Fact) bool { return f.Value == "" })
 	size, left := 0, 0
 	for _, runs := range curves(r) {
 		text, err := json.Marshal(&rematgrid.Report{Schema: rematgrid.Schema, Runs: runs})
