@@ -70,6 +70,8 @@ func (f *rematFlags) addSettings(fl *pflag.FlagSet) {
 	fl.StringVar(&f.Defrag, "defrag", remat.DefragKinds()[0], "how blocks are moved: "+strings.Join(remat.DefragKinds(), ", "))
 	fl.StringVar(&f.Sampling, "sampling", "none", "which candidates a heuristic looks at: none (all), stride, mge, or how many are drawn")
 	fl.StringVar(&f.MinEvictee, "min-evictee", "", `tensors up to this size stay, such as "1MiB", or "1%" of the mean; with ",cut" behind a size as in MegEngine`)
+	fl.StringVar(&f.Order, "parent-order", rematgrid.Orders()[0], "which of several lacking tensors is computed first: "+strings.Join(rematgrid.Orders(), ", "))
+	fl.BoolVar(&f.EarlyEvict, "eager-in-remat", false, "evict what was computed again and is not needed later as soon as it was read")
 	fl.StringVar(&f.Quirks, "quirks", "", "mistakes of MegEngine to make again, separated by commas: "+remat.AllQuirks.String()+", or all")
 	fl.Uint64Var(&f.Seed, "seed", 0, "seed of what is drawn")
 }
@@ -180,6 +182,7 @@ func (f *rematFlags) judge(heuristics, ladders []string) error {
 		{"defrag", rematgrid.Settings{Liveness: eager, Defrag: f.Defrag}},
 		{"sampling", rematgrid.Settings{Liveness: eager, Sampling: f.Sampling}},
 		{"min-evictee", rematgrid.Settings{Liveness: eager, MinEvictee: f.MinEvictee}},
+		{"parent-order", rematgrid.Settings{Liveness: eager, Order: f.Order}},
 		{"quirks", rematgrid.Settings{Liveness: eager, Quirks: f.Quirks}},
 	} {
 		if err := one.s.Check(plain, ""); err != nil {

@@ -110,6 +110,7 @@ func TestWrongInputOfRemat(t *testing.T) {
 		"trigger":               {[]string{unet, "--trigger", "threshold:2"}, `--trigger: ratio "2": want more than 0, at most 1`},
 		"sampling":              {[]string{unet, "--sampling", "few"}, `--sampling: "few": want none, stride, mge`},
 		"least tensor":          {[]string{unet, "--min-evictee", "tiny"}, `--min-evictee: "tiny": want a size`},
+		"order":                 {[]string{unet, "--parent-order", "up"}, `--parent-order: order "up": want argument, cheapest, largest`},
 		"quirks":                {[]string{unet, "--quirks", "q1,q99"}, `--quirks: quirk "q99": want q1, `},
 		"way to move":           {[]string{unet, "--defrag", "push"}, `--defrag: defrag "push": want slide, `},
 		"strategy":              {[]string{unet, "--strategies", "bcf"}, `--strategies: unknown strategy "bcf"`},

@@ -239,6 +239,7 @@ func TestSettings(t *testing.T) {
 		`"0": want none, stride, mge, or a`: {Sampling: "0"},
 		`"-1%": want a size`:                {MinEvictee: "-1%"},
 		`",cut": want a size`:               {MinEvictee: ",cut"},
+		`order "up"`:                        {Order: "up"},
 		`quirk "q0"`:                        {Quirks: "q0"},
 	} {
 		s.Liveness = "eager"
@@ -251,17 +252,18 @@ func TestSettingsReachTheRuns(t *testing.T) {
 	grid := func(s rematgrid.Settings) *rematgrid.Report {
 		s.Liveness, s.Limit = "eager", 2
 		r, err := rematgrid.Grid(t.Context(), []rematgrid.Log{logOf(t, "syn_unet4")}, setupsOf(t, "bfc"), rematgrid.Options{
-			Settings: s, Heuristics: []string{"mge"}, Ladders: []string{rematgrid.DefragFirst}, Ratios: ratios(t, "0.8"),
+			Settings: s, Heuristics: []string{"mge"}, Ladders: []string{rematgrid.DefragFirst}, Ratios: ratios(t, "0.5,0.6,0.8"),
 		})
 		require.NoError(t, err)
 		return r
 	}
 	usual := grid(rematgrid.Settings{})
 	for _, s := range []rematgrid.Settings{
-		{Trigger: "threshold:0.7"}, {Defrag: "bounce"}, {Sampling: "2"}, {MinEvictee: "20MiB"}, {Quirks: "all"}, {Trigger: "reserve"},
+		{Trigger: "threshold:0.7"}, {Defrag: "bounce"}, {Sampling: "2"}, {MinEvictee: "20MiB"}, {Quirks: "all"}, {Trigger: "reserve"}, {Order: "largest"},
+		{EarlyEvict: true},
 	} {
 		r := grid(s)
-		require.NotEqual(t, usual.Runs[1], r.Runs[1], "%+v", s)
+		require.NotEqual(t, usual.Runs, r.Runs, "%+v", s)
 		require.Equal(t, s.Quirks, r.Quirks)
 	}
 }

@@ -3,6 +3,7 @@ package rematgrid
 import (
 	"errors"
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -12,14 +13,16 @@ import (
 
 // Settings are what all runs of a grid have in common. An empty text is the default of package remat.
 type Settings struct {
-	Liveness   string  `json:"liveness"`    // of remat.Livenesses; also for the base peak
-	Trigger    string  `json:"trigger"`     // of remat.Triggers, with ":" and a share of the budget behind it for another bound than all
-	Defrag     string  `json:"defrag"`      // of remat.DefragKinds
-	Sampling   string  `json:"sampling"`    // none, stride, mge, or how many candidates are drawn
-	MinEvictee string  `json:"min_evictee"` // bytes up to which a tensor is too small, or a share of the mean such as 1%; with ",cut" as MegEngine does it
-	Quirks     string  `json:"quirks"`      // of MegEngine, as remat.ParseQuirks reads them
-	Limit      float64 `json:"limit"`       // most time of a run without moves, in times of its operators; more than 1
-	Seed       uint64  `json:"seed"`        // of what is drawn
+	Liveness   string  `json:"liveness"`       // of remat.Livenesses; also for the base peak
+	Trigger    string  `json:"trigger"`        // of remat.Triggers, with ":" and a share of the budget behind it for another bound than all
+	Defrag     string  `json:"defrag"`         // of remat.DefragKinds
+	Sampling   string  `json:"sampling"`       // none, stride, mge, or how many candidates are drawn
+	MinEvictee string  `json:"min_evictee"`    // bytes up to which a tensor is too small, or a share of the mean such as 1%; with ",cut" as MegEngine does it
+	Order      string  `json:"parent_order"`   // in which order what an operator lacks is made again: argument, cheapest, largest
+	EarlyEvict bool    `json:"eager_in_remat"` // what was made again and is dead goes as soon as it was read
+	Quirks     string  `json:"quirks"`         // of MegEngine, as remat.ParseQuirks reads them
+	Limit      float64 `json:"limit"`          // most time of a run without moves, in times of its operators; more than 1
+	Seed       uint64  `json:"seed"`           // of what is drawn
 }
 
 // errNumber is what is wrong with a sample, errMinimum with a least size, errShare with a share of the budget.
@@ -31,7 +34,7 @@ var (
 
 // config returns the configuration of a run within a budget, in a memory with addresses or one that counts.
 func (s *Settings) config(budget device.Size, counts bool) (c remat.Config, err error) {
-	c = remat.Config{Liveness: s.Liveness, Seed: s.Seed, Defrag: remat.Defrag{Kind: s.Defrag}}
+	c = remat.Config{Liveness: s.Liveness, Seed: s.Seed, Defrag: remat.Defrag{Kind: s.Defrag}, EagerInRemat: s.EarlyEvict}
 	kind, share, bounded := strings.Cut(s.Trigger, ":")
 	c.Trigger = remat.Trigger{Kind: kind, Bytes: budget}
 	if bounded {
@@ -51,6 +54,9 @@ func (s *Settings) config(budget device.Size, counts bool) (c remat.Config, err 
 		return c, err
 	}
 	if c.MinEvictee, err = parseMinimum(s.MinEvictee); err != nil {
+		return c, err
+	}
+	if c.ParentOrder, err = parseOrder(s.Order); err != nil {
 		return c, err
 	}
 	c.Quirks, err = remat.ParseQuirks(s.Quirks)
@@ -80,6 +86,21 @@ func parseSampling(text string) (remat.Sampling, error) {
 		return remat.Sampling{}, fmt.Errorf("%.40q: %w", text, errNumber)
 	}
 	return remat.Sampling{Kind: remat.SampleK, K: n}, nil
+}
+
+// Orders returns the names of the orders in which what an operator lacks is made again.
+func Orders() []string { return []string{"argument", "cheapest", "largest"} }
+
+// parseOrder reads such an order.
+func parseOrder(text string) (remat.ParentOrder, error) {
+	orders := []remat.ParentOrder{remat.ByArgument, remat.CheapestFirst, remat.LargestFirst}
+	if i := slices.Index(Orders(), text); i >= 0 {
+		return orders[i], nil
+	}
+	if text == "" {
+		return remat.ByArgument, nil
+	}
+	return 0, fmt.Errorf("order %.40q: want %s", text, strings.Join(Orders(), ", "))
 }
 
 // parseMinimum reads which tensors are too small to be evicted.

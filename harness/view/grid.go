@@ -24,7 +24,8 @@ func Grid(r *rematgrid.Report, number func(strategy string) int) (*page.Report, 
 		Facts: []page.Fact{
 			{Name: "limit", Value: strconv.FormatFloat(r.Limit, 'g', -1, 64)}, {Name: "seed", Value: strconv.FormatUint(r.Seed, 10)},
 			{Name: "liveness", Value: r.Liveness}, {Name: "trigger", Value: r.Trigger}, {Name: "defrag", Value: r.Defrag},
-			{Name: "sampling", Value: r.Sampling}, {Name: "least evictee", Value: r.MinEvictee}, {Name: "quirks", Value: r.Quirks},
+			{Name: "sampling", Value: r.Sampling}, {Name: "least evictee", Value: r.MinEvictee}, {Name: "parent order", Value: r.Order},
+			{Name: "eager in remat", Value: strconv.FormatBool(r.EarlyEvict)}, {Name: "quirks", Value: r.Quirks},
 		},
 	}
 	p.Facts = slices.DeleteFunc(p.Facts, func(f page.Fact) bool { return f.Value == "" })
