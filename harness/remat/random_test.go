@@ -238,7 +238,7 @@ func peakOf(t *testing.T, s *remat.Schedule, liveness string) device.Size {
 }
 
 func TestEveryRunReadsOnlyWhatIsThere(t *testing.T) {
-	schedules(t, 60, func(t *testing.T, s *remat.Schedule, r *workload.Rand) {
+	schedules(t, 30, func(t *testing.T, s *remat.Schedule, r *workload.Rand) {
 		for _, liveness := range remat.Livenesses() {
 			peak := peakOf(t, s, liveness)
 			for _, h := range remat.Heuristics() {
@@ -301,6 +301,17 @@ func TestMendedClassesHoldTheCostsOfWhatIsEvicted(t *testing.T) {
 		}
 	})
 	require.Positive(t, evicted)
+}
+
+func TestRegionsNeedNotBeFoundAnewForWhatIsBorn(t *testing.T) {
+	schedules(t, 100, func(t *testing.T, s *remat.Schedule, r *workload.Rand) {
+		for _, liveness := range []string{"none", "eager", "mge-refcount"} {
+			budget := device.Size(r.Below(uint64(peakOf(t, s, liveness)) + 1))
+			for _, h := range []string{"estar", "msps"} {
+				remat.AuditRegions(t, s, budget, remat.Config{Heuristic: h, Liveness: liveness, Limit: 3 * s.Cost})
+			}
+		}
+	})
 }
 
 func TestCreditForFreeNeighboursNeedsAddresses(t *testing.T) {
