@@ -136,7 +136,8 @@ type emptied struct {
 
 // regions returns the tiles of regions that are worth little, and what they are worth together: emptied
 // and given back, they leave the device enough for the request. They are taken by what a byte of them is
-// worth; those that turn out not to be needed are left out again, the dearest first.
+// worth; those that turn out not to be needed are left out again, the dearest first. A single one that is
+// enough is better if it is worth less.
 func (p *Space) regions(size device.Size) (tiles []tile, sum float64) {
 	g := p.grant(size)
 	left := p.dev.Usage().Free()
@@ -147,23 +148,31 @@ func (p *Space) regions(size device.Size) (tiles []tile, sum float64) {
 	slices.SortStableFunc(list, func(a, b emptied) int {
 		return cmp.Compare(a.worth/float64(a.bytes), b.worth/float64(b.bytes))
 	})
-	enough := 0
-	for enough < len(list) && left < g.takes {
-		left += list[enough].bytes
-		enough++
+	bytes, enough, alone := left, 0, emptied{worth: math.Inf(1)}
+	for i, e := range list {
+		if bytes < g.takes {
+			bytes += e.bytes
+			enough = i + 1
+		}
+		if left+e.bytes >= g.takes && e.worth < alone.worth {
+			alone = e
+		}
 	}
-	if left < g.takes {
+	if bytes < g.takes {
 		return nil, 0
 	}
 	list = list[:enough]
 	slices.SortStableFunc(list, func(a, b emptied) int { return cmp.Compare(b.worth, a.worth) })
 	for _, e := range list {
-		if left-e.bytes >= g.takes {
-			left -= e.bytes
+		if bytes-e.bytes >= g.takes {
+			bytes -= e.bytes
 			continue
 		}
 		tiles = append(tiles, e.tiles...)
 		sum += e.worth
+	}
+	if alone.worth < sum {
+		return alone.tiles, alone.worth
 	}
 	return tiles, sum
 }
