@@ -192,17 +192,21 @@ func ratioCell(r *rematgrid.Ratio) Cell {
 // endText returns a verdict as tables have it.
 func endText(v remat.Verdict) string { return strings.TrimPrefix(string(v), "oom-") }
 
-// mostBudgets is how many columns of budgets a table has.
-const mostBudgets = 50
+// The bounds of tables of all runs: how many columns of budgets one has, and up to how many runs each has its figures
+// beside it, which take about a hundred bytes.
+const (
+	mostBudgets = 50
+	mostHints   = 10_000
+)
 
 // RematGrids returns a table for each log and heuristic of a grid with the end of every run: its overhead, or why it
-// did not complete. Of more than 50 budgets some are left out, evenly.
+// did not complete, and more at the pointer. Of more than 50 budgets some are left out, evenly.
 func RematGrids(r *rematgrid.Report) (all []Sheet) {
 	for _, g := range rematGroups(r) {
 		runs := g.lines[0].Runs
 		every := (len(runs) + mostBudgets - 1) / mostBudgets
 		s := Sheet{
-			Title:   fmt.Sprintf("%s by %s: overhead by budget, or why there is none", Printable(g.base.Model), g.lines[0].Heuristic),
+			Title:   fmt.Sprintf("%s by %s: overhead by budget, or why there is none", Printable(g.base.Model), Printable(g.lines[0].Heuristic)),
 			Columns: []Column{rematColumns[0], rematColumns[1]},
 		}
 		for i := 0; i < len(runs); i += every {
@@ -211,7 +215,11 @@ func RematGrids(r *rematgrid.Report) (all []Sheet) {
 		for _, l := range g.lines {
 			row := []Cell{words(l.Strategy), words(l.Ladder)}
 			for i := 0; i < len(runs); i += every {
-				row = append(row, endCell(&l.Runs[i]))
+				c := endCell(&l.Runs[i])
+				if len(r.Runs) <= mostHints {
+					c.Hint = rematHint(&l.Runs[i])
+				}
+				row = append(row, c)
 			}
 			s.Rows = append(s.Rows, row)
 		}
@@ -225,11 +233,18 @@ func RematGrids(r *rematgrid.Report) (all []Sheet) {
 
 // endCell returns a cell that says how a run ended.
 func endCell(r *rematgrid.Run) Cell {
-	switch {
-	case r.Verdict != remat.OK:
-		return Cell{Text: endText(r.Verdict), Number: true}
-	case r.Overhead == nil:
-		return Cell{Text: "ok", Number: true}
+	short := map[remat.Verdict]string{
+		remat.OK: "ok", remat.OOMCapacity: "cap.", remat.OOMFragmentation: "frag.", remat.OOMRounding: "round.",
 	}
-	return overheadCell(r.Overhead)
+	if r.Verdict == remat.OK && r.Total != nil {
+		return overheadCell(r.Total)
+	}
+	return Cell{Text: Printable(cmp.Or(short[r.Verdict], string(r.Verdict))), Number: true}
+}
+
+// rematHint says more of a run.
+func rematHint(r *rematgrid.Run) string {
+	return fmt.Sprintf("%s: %d evictions, %s of them in vain; %d recomputations, chains of up to %d; %s moved",
+		Printable(string(r.Verdict)), r.EvictPressure, Bytes(device.Size(max(r.EvictBytesWasted, 0))), r.Remats, r.Deepest,
+		Bytes(device.Size(max(r.MovedBytes, 0))))
 }

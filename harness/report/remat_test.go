@@ -70,7 +70,8 @@ func TestEveryEndOfAGridIsShown(t *testing.T) {
 		}
 		rows = append(rows, strings.Join(cells, " "))
 	}
-	require.Equal(t, []string{"counting none 1.500 1.250 1.000", "odd none 1.500 fragmentation 1.000", "worst none rounding capacity thrash"}, rows)
+	require.Equal(t, []string{"counting none 1.500 1.250 1.000", "odd none 1.500 frag. 1.000", "worst none round. cap. thrash"}, rows)
+	require.Equal(t, "oom-fragmentation: 0 evictions, 0 B of them in vain; 0 recomputations, chains of up to 0; 0 B moved", sheets[0].Rows[1][3].Hint)
 }
 
 func TestTheCSVOfAGridHasARowForEachRun(t *testing.T) {

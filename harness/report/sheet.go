@@ -33,6 +33,7 @@ type Cell struct {
 	Text   string // as people read it
 	Value  string // as scripts read it, in the unit of the column; empty where Text is all
 	Number bool   // it is one
+	Hint   string // more about it in a sentence, which pages tell at the pointer
 }
 
 // words returns a cell of text.

@@ -13,14 +13,18 @@ import (
 	"github.com/vramyard/vramyard/harness/report"
 )
 
-// mostCurves bounds the bytes of the pictures of a page, which has room for 5 MB of text.
-const mostCurves = 2_500_000
+// The bounds of a page, which has room for 5 MB of text: how many bytes its pictures have, which become a third more,
+// and of how many runs there is a table of all.
+const (
+	mostCurves = 1_600_000
+	mostRuns   = 25_000
+)
 
 // Grid returns the page of a grid of rematerialization: its tables, and budget curves for each log, heuristic and ladder
 // as far as there is room. number is that of a strategy in the palette.
 func Grid(r *rematgrid.Report, number func(strategy string) int) (*page.Report, error) {
 	p := &page.Report{
-		Kind: "remat", Title: "Training steps within less memory", Sheets: append(report.RematSheets(r), report.RematGrids(r)...),
+		Kind: "remat", Title: "Training steps within less memory", Sheets: report.RematSheets(r),
 		Facts: []page.Fact{
 			{Name: "limit", Value: strconv.FormatFloat(r.Limit, 'g', -1, 64)}, {Name: "seed", Value: strconv.FormatUint(r.Seed, 10)},
 			{Name: "liveness", Value: r.Liveness}, {Name: "trigger", Value: r.Trigger}, {Name: "defrag", Value: r.Defrag},
@@ -29,6 +33,11 @@ func Grid(r *rematgrid.Report, number func(strategy string) int) (*page.Report, 
 		},
 	}
 	p.Facts = slices.DeleteFunc(p.Facts, func(f page.Fact) bool { return f.Value == "" })
+	if len(r.Runs) <= mostRuns {
+		p.Sheets = append(p.Sheets, report.RematGrids(r)...)
+	} else {
+		p.Texts = append(p.Texts, page.Text{Title: "Tables that are left out", Body: fmt.Sprintf("how each of %d runs ended is in --json and --csv", len(r.Runs))})
+	}
 	size, left := 0, 0
 	for _, runs := range curves(r) {
 		text, err := json.Marshal(&rematgrid.Report{Schema: rematgrid.Schema, Runs: runs})
