@@ -195,3 +195,26 @@ func TestWhatIsDearLiesAtTheOtherEnd(t *testing.T) {
 	require.Equal(t, seen["coop bestfit"], seen["coop-ends bestfit"], "bestfit has no ends")
 	require.NotEqual(t, seen["coop bfc:spatial"], seen["coop-ends bfc:spatial"])
 }
+
+func TestAWindowWastesNothing(t *testing.T) {
+	windows, wasted := 0, int64(0)
+	for _, model := range []string{"syn_unet4", "syn_resnet20", "syn_transformer6"} {
+		s := logOf(t, model)
+		peak := peakOf(t, s, "eager")
+		for tenths := device.Size(4); tenths < 10; tenths++ {
+			run := func(h string) remat.Result {
+				res, err := remat.Run(s, over(t, "bestfit:strict", peak*tenths/10),
+					remat.Config{Heuristic: h, Liveness: "eager", Limit: s.Cost})
+				require.NoError(t, err)
+				return res
+			}
+			wasted += run("eq").Wasted
+			if res := run("coop"); res.Windows == res.Evictions[remat.Pressure] {
+				windows += res.Windows
+				require.Zero(t, res.Wasted, "%s within %d tenths", model, tenths)
+			}
+		}
+	}
+	require.Greater(t, windows, 100)
+	require.Positive(t, wasted, "eq evicts what the request has no use for")
+}
