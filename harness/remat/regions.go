@@ -1,6 +1,9 @@
 package remat
 
-import "math/bits"
+import (
+	"math/bits"
+	"slices"
+)
 
 // The directions of a region.
 const (
@@ -19,9 +22,9 @@ type region struct {
 // absorbed, with its region, by those it was at the edge of; when one comes back, the
 // regions around it are found anew.
 //
-// What comes for the first time can be spared that. Its parents are locked, so nothing but them has it at its edge,
-// and the rest of their regions is what it would be found to be, unless it was found while the new one was
-// a part of the graph already, or a view has linked storages of before without telling the regions.
+// To find them anew means to look at all they hold. As long as storages are made only of such that came before them, what that
+// would find can be told from what changes, and from the simulator's view that outputs are there, evicted, before their
+// operator has run: it counts them where a region is found anew meanwhile.
 type regions struct {
 	passive
 	r     *runner
@@ -31,8 +34,8 @@ type regions struct {
 	parts [2]dense    // for rebuild
 
 	born    *Op  // has not run yet; nil for none
-	anew    bool // a region was found anew since
-	crossed bool // a view links its storage to others
+	grown   bool // a view of born adds to the cost of an evicted storage: what regions hold of it is old
+	crossed bool // a view has linked its storage to others, which regions see only when they are found anew
 }
 
 // newRegions keeps regions and counts both directions.
@@ -51,13 +54,14 @@ func makeRegions(r *runner, from int) neighbourhood {
 
 func (g *regions) linked(op *Op) {
 	g.r.graph.link(g.r.s, op)
-	g.born, g.anew = op, false
+	g.born, g.grown = op, false
 	first, end := op.outputs()
 	for t := first; t < end; t++ {
 		s := g.r.s.Tensors[t].Storage
 		if g.r.s.Storages[s].Root == t {
 			continue
 		}
+		g.grown = g.grown || !g.r.stores[s].resident
 		for _, a := range op.Args {
 			g.crossed = g.crossed || g.r.s.Tensors[a].Storage != s
 		}
@@ -66,7 +70,7 @@ func (g *regions) linked(op *Op) {
 
 func (g *regions) ran(_ *Op, again bool) {
 	if !again {
-		g.born = nil
+		g.born, g.grown = nil, false
 	}
 }
 
@@ -89,9 +93,6 @@ func (g *regions) absorb(side int, base, s int32) {
 	for _, w := range from.edge {
 		to.edge.merge(w)
 	}
-	if side < g.sides {
-		return // nobody asks what is inside
-	}
 	to.inside.add(s)
 	to.cost += g.r.stores[s].local
 	for _, w := range from.inside {
@@ -105,7 +106,26 @@ func (g *regions) absorb(side int, base, s int32) {
 const none32 int32 = -1
 
 func (g *regions) back(list []int32) {
-	if g.spared(list) {
+	switch {
+	case g.crossed:
+	case g.born != nil && len(list) > 0 && g.r.s.Storages[list[0]].Root >= g.born.First:
+		for _, s := range list {
+			g.bear(s)
+		}
+		return
+	case !g.grown:
+		for _, s := range list {
+			g.rebuild(down, s)
+			g.rebuild(up, s)
+		}
+		for _, s := range list {
+			for _, p := range g.r.graph.parents[s] {
+				g.below(p, s)
+			}
+			for c := range g.of[down][s].edge.all {
+				g.above(c, s)
+			}
+		}
 		return
 	}
 	for _, s := range list {
@@ -122,27 +142,82 @@ func (g *regions) back(list []int32) {
 	}
 }
 
-// spared puts storages that come for the first time to the edges of their parents, and returns false if
-// that is not all.
-func (g *regions) spared(list []int32) bool {
-	if g.crossed || g.anew || g.born == nil || len(list) == 0 {
-		return false
+// bear puts a storage that comes for the first time to the edge of its parents, all of which are
+// resident, and of nobody else. Nothing is made of it yet.
+func (g *regions) bear(s int32) {
+	for _, p := range g.r.graph.parents[s] {
+		g.of[up][s].edge.add(p)
+		to := &g.of[down][p]
+		to.lose(g.r, s)
+		to.edge.add(s)
 	}
-	if g.r.s.Storages[list[0]].Root < g.born.First {
-		return false // it comes back
-	}
-	for _, s := range list {
-		for _, p := range g.r.graph.parents[s] {
-			g.of[up][s].edge.add(p)
-			g.of[down][p].edge.add(s)
+}
+
+// below tells the region of p downwards that s has come back, which is made of it: what can be reached
+// through s alone is lost.
+func (g *regions) below(p, s int32) {
+	to, from := &g.of[down][p], &g.of[down][s]
+	to.lose(g.r, s)
+	for x := range from.inside.all { // parents before children
+		if !g.reaches(p, x) {
+			to.lose(g.r, x)
 		}
 	}
-	return true
+	for c := range from.edge.all {
+		if !g.reaches(p, c) {
+			to.edge.drop(c)
+		}
+	}
+	to.edge.add(s)
+	if g.born == nil {
+		return
+	}
+	first, end := g.born.outputs()
+	for t := first; t < end; t++ {
+		if u := g.r.s.Tensors[t].Storage; g.r.s.Storages[u].Root == t && !to.inside.has(u) && g.reaches(p, u) {
+			to.inside.add(u)
+			to.cost += g.r.stores[u].local
+		}
+	}
+}
+
+// reaches reports whether x is made of p, or of what is inside the region of p downwards.
+func (g *regions) reaches(p, x int32) bool {
+	for _, q := range g.r.graph.parents[x] {
+		if q == p || g.of[down][p].inside.has(q) {
+			return true
+		}
+	}
+	return false
+}
+
+// above tells the region of c upwards that s has come back, which was inside. The parents of s are all
+// resident; those that can be reached through s alone are lost.
+func (g *regions) above(c, s int32) {
+	to, graph := &g.of[up][c], g.r.graph
+	to.lose(g.r, s)
+	for _, p := range graph.parents[s] {
+		if slices.Contains(graph.parents[c], p) {
+			continue
+		}
+		children := graph.children[p] // in order, and what is inside came before c
+		last, _ := slices.BinarySearch(children, c)
+		if !slices.ContainsFunc(children[:last], to.inside.has) {
+			to.edge.drop(p)
+		}
+	}
+	to.edge.add(s)
+}
+
+// lose takes a storage out of the inside of a region, if it is there.
+func (r *region) lose(run *runner, s int32) {
+	if r.inside.drop(s) {
+		r.cost -= run.stores[s].local
+	}
 }
 
 // rebuild finds a region anew.
 func (g *regions) rebuild(side int, base int32) {
-	g.anew = true
 	graph, to := g.r.graph, &g.of[side][base]
 	edges := graph.children
 	if side == up {
@@ -166,12 +241,10 @@ func (g *regions) rebuild(side int, base int32) {
 		}
 	}
 	edge.into(&to.edge)
-	if side >= g.sides {
-		for _, s := range g.list[1:] {
-			inside.add(s)
-		}
-		inside.into(&to.inside)
+	for _, s := range g.list[1:] {
+		inside.add(s)
 	}
+	inside.into(&to.inside)
 }
 
 // gone finds those regions anew that the storage was inside of.

@@ -37,15 +37,22 @@ func (p *sparse) merge(w word) uint64 {
 // add adds a storage.
 func (p *sparse) add(s int32) { p.merge(word{s / 64, 1 << (s % 64)}) }
 
-// drop takes a storage out, if it is in.
-func (p *sparse) drop(s int32) {
+// has reports whether a storage is in.
+func (p sparse) has(s int32) bool {
 	i, ok := p.find(s / 64)
-	if !ok {
-		return
+	return ok && p[i].bits>>(s%64)&1 != 0
+}
+
+// drop takes a storage out and reports whether it was in.
+func (p *sparse) drop(s int32) bool {
+	i, ok := p.find(s / 64)
+	if !ok || (*p)[i].bits>>(s%64)&1 == 0 {
+		return false
 	}
 	if (*p)[i].bits &^= 1 << (s % 64); (*p)[i].bits == 0 {
 		*p = slices.Delete(*p, i, i+1)
 	}
+	return true
 }
 
 // all goes through the storages in order. The set must not be changed meanwhile.
