@@ -1,7 +1,6 @@
 package remat
 
 import (
-	"cmp"
 	"math/bits"
 	"slices"
 )
@@ -17,9 +16,18 @@ type word struct {
 	bits uint64
 }
 
-// find returns where the word is or would be.
+// find returns where the word is or would be. The library's search calls a function for each step, which took a
+// third of the time of all golden rows.
 func (p sparse) find(at int32) (int, bool) {
-	return slices.BinarySearchFunc(p, at, func(w word, at int32) int { return cmp.Compare(w.at, at) })
+	low, high := 0, len(p)
+	for low < high {
+		if middle := (low + high) / 2; p[middle].at < at {
+			low = middle + 1
+		} else {
+			high = middle
+		}
+	}
+	return low, low < len(p) && p[low].at == at
 }
 
 // merge adds the storages of a word and returns those that are new.
