@@ -226,9 +226,11 @@ class _Recorder(TorchDispatchMode):
              ns: int, more: Dict[str, Any]) -> None:
         """Writes down an operator that has run."""
         changed = {_untyped(inputs[i])._cdata for i in written}
-        where = {}  # the first input that lies in a storage
-        for i, t in enumerate(inputs):
-            where.setdefault(_untyped(t)._cdata, i)
+        # Normalization that writes its statistics does not read them: what it returns can be made again without.
+        read = [i for i in range(len(inputs)) if i not in written] if kind.name in _UNSAID_WRITES else list(range(len(inputs)))
+        where = {}  # the first that lies in a storage of what is read
+        for at, i in enumerate(read):
+            where.setdefault(_untyped(inputs[i])._cdata, at)
         results, made = [], []
         for t in outputs:
             s, key = self.known(t), _untyped(t)._cdata
@@ -240,7 +242,7 @@ class _Recorder(TorchDispatchMode):
                 name = s.names[_shape(t)] = self.fresh()
                 results.append((name, 0, where[key]))
         if results:
-            self.call(kind.name, results, names, ns, **more)
+            self.call(kind.name, results, [names[i] for i in read], ns, **more)
             ns = 0
         elif inputs and not written and not outputs:  # it told the program something of its inputs
             name = self.fresh()

@@ -151,6 +151,8 @@ class Case(unittest.TestCase):
         written = [line for line in self.read() if line["INSTRUCTION"] == "MUTATE" and "batch_norm" in line["NAME"]]
         self.assertEqual([len(line["MUTATE"]) for line in written], [2])
         self.assertIs(written[0]["RECOMPUTABLE"], False)
+        call = [line for line in self.read() if line["INSTRUCTION"] == "CALL" and "batch_norm" in line["NAME"]]
+        self.assertEqual(len(call[0]["ARGS"]), 3, "x, weight and bias: in training the statistics are not read")
         norm.eval()
         with dtrlog.record(self.path()):
             norm(x)

@@ -9,7 +9,8 @@
 // WORKSPACE, RECOMPUTABLE, STREAM and SEED of a CALL or MUTATE. It lowers them to a [Schedule] of
 // four kinds of steps, in which every operator is functional: a mutation becomes an operator with
 // a new output, and its name is bound to that; what stays for ever and cannot be made again, such as the
-// weights that an optimizer steps, is written in its place. A [Builder] makes schedules without a log.
+// weights that an optimizer steps, is written in its place, and what could only be made again of the old content is
+// pinned before that. A [Builder] makes schedules without a log.
 //
 // # The run
 //

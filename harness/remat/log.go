@@ -229,7 +229,7 @@ func (r *reader) output(name string, args int) (Output, error) {
 	if r.rec.alias >= int64(args) {
 		return Output{}, r.lines.Blame(r.lines.Line(), fmt.Errorf("ALIAS %d: the operator has %d arguments", r.rec.alias, args))
 	}
-	return Output{size, int(r.rec.alias)}, nil
+	return Output{Size: size, Alias: int(r.rec.alias)}, nil
 }
 
 // operator returns the call that a record describes.
@@ -274,9 +274,9 @@ func (r *reader) mutate() error {
 // an optimizer steps, is written in its place, as in the program: a copy would keep both for ever.
 func (r *reader) written(arg Tensor, i int) Output {
 	if !r.rec.recomputable && r.b.fixed(arg) {
-		return Output{Alias: i}
+		return Output{Alias: i, Written: true}
 	}
-	return Output{r.b.StorageSize(arg), NoAlias}
+	return Output{Size: r.b.StorageSize(arg), Alias: NoAlias}
 }
 
 func (r *reader) copy() error {

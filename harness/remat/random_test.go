@@ -29,7 +29,8 @@ func schedules(t *testing.T, n int, f func(t *testing.T, s *remat.Schedule, r *w
 }
 
 // draw returns a random schedule: constants, operators of up to four inputs, most of them young, with
-// repeats; views, several outputs, mutations, nothing that takes no bytes or no time is left out.
+// repeats; views, several outputs, mutations, constants that are written to, nothing that takes no bytes or no time
+// is left out.
 func draw(t *testing.T, r *workload.Rand) *remat.Schedule {
 	t.Helper()
 	return drawOps(t, r, 5+int(r.Below(60)))
@@ -41,12 +42,17 @@ func drawOps(t *testing.T, r *workload.Rand, ops int) *remat.Schedule {
 	var b remat.Builder
 	live := []remat.Tensor{}
 	below := func(n int) int { return int(r.Below(uint64(n))) }
+	weights := []remat.Tensor{}
 	for range 1 + below(3) {
 		c, err := b.Constant(device.Size(below(20)))
 		require.NoError(t, err)
-		live = append(live, c)
+		live, weights = append(live, c), append(weights, c)
 	}
 	for range ops {
+		if below(10) == 0 {
+			i := below(len(weights))
+			live, weights[i] = step(t, &b, live, weights[i], live[below(len(live))])
+		}
 		args := []remat.Tensor{}
 		for range below(5) {
 			young := max(0, len(live)-1-below(4))
@@ -86,6 +92,24 @@ func drawOps(t *testing.T, r *workload.Rand, ops int) *remat.Schedule {
 	return b.Schedule()
 }
 
+// step writes to a weight in its place, with what another tensor says. Other views of the weight are dropped.
+func step(t *testing.T, b *remat.Builder, live []remat.Tensor, weight, by remat.Tensor) ([]remat.Tensor, remat.Tensor) {
+	t.Helper()
+	if !slices.Contains(live, weight) {
+		return live, weight
+	}
+	next, err := b.Call(remat.Call{Cost: 1, Args: []remat.Tensor{weight, by}, Outputs: []remat.Output{{Alias: 0, Written: true}}, Fixed: true})
+	require.NoError(t, err)
+	views := b.Schedule().Tensors
+	live = append(live, next)
+	for _, l := range slices.Clone(live) {
+		if l != next && views[l].Storage == views[next].Storage {
+			live = drop(t, b, live, l)
+		}
+	}
+	return live, next
+}
+
 // drop releases a tensor, unless it is the only one.
 func drop(t *testing.T, b *remat.Builder, live []remat.Tensor, which remat.Tensor) []remat.Tensor {
 	t.Helper()
@@ -108,6 +132,8 @@ type auditor struct {
 	resident map[int32]bool
 	defined  map[remat.Tensor]uint64
 	first    map[remat.Tensor]uint64
+	newest   map[int32]remat.Tensor // by storage: what it was written to for last
+	shows    map[remat.Tensor]remat.Tensor
 	pinned   map[int32]bool
 	banished map[int32]bool
 	pins     bool // banished storages come back as outputs of operators that make others, too
@@ -115,7 +141,7 @@ type auditor struct {
 
 func newAuditor(t *testing.T, s *remat.Schedule, capacity device.Size) *auditor {
 	return &auditor{t: t, s: s, capacity: capacity, resident: map[int32]bool{}, defined: map[remat.Tensor]uint64{},
-		first: map[remat.Tensor]uint64{}, pinned: map[int32]bool{}, banished: map[int32]bool{}}
+		first: map[remat.Tensor]uint64{}, newest: map[int32]remat.Tensor{}, shows: map[remat.Tensor]remat.Tensor{}, pinned: map[int32]bool{}, banished: map[int32]bool{}}
 }
 
 // Room says yes: a row of bytes can only tell by trying.
@@ -176,6 +202,7 @@ func (a *auditor) Ran(number int32, of remat.Tensor, again bool) {
 		tag, ok := a.defined[p]
 		require.True(a.t, ok, "operator %d reads %d, which is gone", number, p)
 		require.True(a.t, a.resident[storage], "operator %d reads %d, whose storage is gone", number, p)
+		require.Equal(a.t, a.newest[storage], a.shows[p], "operator %d reads %d, which was written over", number, p)
 		sum = workload.NewRand(sum ^ tag).Next()
 	}
 	require.NotContains(a.t, a.defined, of)
@@ -184,6 +211,10 @@ func (a *auditor) Ran(number int32, of remat.Tensor, again bool) {
 		tag := workload.NewRand(sum + uint64(i)).Next()
 		if !again {
 			a.first[out] = tag
+			if a.s.Tensors[out].Written {
+				a.newest[a.s.Tensors[out].Storage] = out
+			}
+			a.shows[out] = a.newest[a.s.Tensors[out].Storage]
 		}
 		require.Equal(a.t, a.first[out], tag, "tensor %d comes back as another", out)
 		if a.banished[a.s.Tensors[out].Storage] && !a.pins {

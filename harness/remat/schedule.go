@@ -3,7 +3,9 @@ package remat
 import (
 	"errors"
 	"fmt"
+	"maps"
 	"math"
+	"slices"
 
 	"github.com/vramyard/vramyard/device"
 )
@@ -57,6 +59,7 @@ type Op struct {
 type View struct {
 	Op      int32 // the operator that makes it
 	Storage int32 // what it lies in
+	Written bool  // the operator wrote to the storage: all other views of it show what was there before
 }
 
 // Storage is what is resident or evicted as a whole.
@@ -77,8 +80,9 @@ type Schedule struct {
 
 // Output describes an output of an operator.
 type Output struct {
-	Size  device.Size // bytes; ignored for a view
-	Alias int         // index of the argument whose storage it views, or NoAlias
+	Size    device.Size // bytes; ignored for a view
+	Alias   int         // index of the argument whose storage it views, or NoAlias
+	Written bool        // the operator writes to that storage, which is there for ever
 }
 
 // Call describes an operator to a [Builder].
@@ -94,9 +98,14 @@ type Call struct {
 // Builder makes a [Schedule]. Its zero value is ready. Its methods fail without a change if what
 // they are given makes no sense.
 type Builder struct {
-	s    Schedule
-	refs []int32 // by tensor
-	sum  device.Size
+	s       Schedule
+	refs    []int32  // by tensor
+	stays   []bool   // by tensor: once it is there it never goes
+	held    []bool   // by storage: it is there for ever
+	newest  []Tensor // by storage: what it was written to for last, or its root
+	written []Tensor // by tensor: newest of its storage when it was made
+	open    []Tensor // those that do not stay, some without references among them
+	sum     device.Size
 }
 
 // Schedule returns what was built. The builder must not be used any more.
@@ -107,29 +116,86 @@ func (b *Builder) Constant(size device.Size) (Tensor, error) {
 	return b.Call(Call{Name: "constant", Outputs: []Output{{Size: size, Alias: NoAlias}}, Fixed: true})
 }
 
-// Call adds an operator and returns its first output; the others have the numbers that follow.
+// Call adds an operator and returns its first output; the others have the numbers that follow. What an operator
+// writes to in its place cannot be read as it was any more: tensors that would have to be made of it again are pinned before.
 func (b *Builder) Call(c Call) (Tensor, error) {
 	if err := b.judge(c); err != nil {
 		return 0, err
 	}
+	for _, o := range c.Outputs {
+		if o.Written {
+			b.keep(b.s.Tensors[c.Args[o.Alias]].Storage)
+		}
+	}
 	op, first := int32(len(b.s.Ops)), Tensor(len(b.s.Tensors))
 	need := device.Size(0)
 	for i, o := range c.Outputs {
-		storage := int32(len(b.s.Storages))
+		t, storage := first+Tensor(i), int32(len(b.s.Storages))
 		if o.Alias == NoAlias {
-			b.s.Storages = append(b.s.Storages, Storage{Root: first + Tensor(i), Size: o.Size})
+			b.s.Storages = append(b.s.Storages, Storage{Root: t, Size: o.Size})
+			b.held, b.newest = append(b.held, false), append(b.newest, t)
 			need += o.Size
 		} else {
 			storage = b.s.Tensors[c.Args[o.Alias]].Storage
 		}
-		b.s.Tensors = append(b.s.Tensors, View{Op: op, Storage: storage})
-		b.refs = append(b.refs, 1)
+		b.add(t, View{op, storage, o.Written}, c.Fixed)
 	}
 	b.s.Ops = append(b.s.Ops, Op{c.Name, c.Cost, c.Workspace, c.Args, first, int32(len(c.Outputs)), need, c.Fixed})
 	b.s.Steps = append(b.s.Steps, Step{Compute, op})
 	b.s.Cost += c.Cost
 	b.sum += need
 	return first, nil
+}
+
+// add adds a tensor.
+func (b *Builder) add(t Tensor, v View, fixed bool) {
+	b.s.Tensors = append(b.s.Tensors, v)
+	b.refs = append(b.refs, 1)
+	if v.Written {
+		b.newest[v.Storage] = t
+	}
+	b.written = append(b.written, b.newest[v.Storage])
+	b.held[v.Storage] = b.held[v.Storage] || fixed
+	b.stays = append(b.stays, b.held[v.Storage])
+	if !b.held[v.Storage] {
+		b.open = append(b.open, t)
+	}
+}
+
+// keep pins every tensor that somebody refers to and that, if it went, would be made again of what a storage holds now. It looks at
+// what those tensors are made of that do not stay.
+func (b *Builder) keep(storage int32) {
+	b.open = slices.DeleteFunc(b.open, func(t Tensor) bool { return b.refs[t] == 0 || b.stays[t] })
+	made := map[Tensor]bool{} // of the storage, with what stays left out
+	for list := slices.Clone(b.open); len(list) > 0; {
+		t := list[len(list)-1]
+		list = list[:len(list)-1]
+		if _, seen := made[t]; seen {
+			continue
+		}
+		made[t] = false
+		for _, a := range b.s.Ops[b.s.Tensors[t].Op].Args {
+			if !b.stays[a] {
+				list = append(list, a)
+			}
+		}
+	}
+	for _, t := range slices.Sorted(maps.Keys(made)) {
+		for _, a := range b.s.Ops[b.s.Tensors[t].Op].Args {
+			made[t] = made[t] || made[a] || b.s.Tensors[a].Storage == storage
+		}
+	}
+	for _, t := range b.open {
+		if made[t] {
+			b.pin(t)
+		}
+	}
+}
+
+// pin pins a tensor.
+func (b *Builder) pin(t Tensor) {
+	b.stays[t], b.held[b.s.Tensors[t].Storage] = true, true
+	b.s.Steps = append(b.s.Steps, Step{Pin, int32(t)})
 }
 
 // judge returns what is wrong with an operator.
@@ -152,9 +218,14 @@ func (b *Builder) judge(c Call) error {
 		if b.refs[a] == 0 {
 			return fmt.Errorf("argument %d: %w", i, errDead)
 		}
+		if b.written[a] != b.newest[b.s.Tensors[a].Storage] {
+			return fmt.Errorf("argument %d: %w", i, errOver)
+		}
 	}
 	for _, o := range c.Outputs {
 		switch {
+		case o.Written && (o.Alias < 0 || o.Alias >= len(c.Args) || !c.Fixed || !b.fixed(c.Args[o.Alias])):
+			return errors.New("only what is there for ever is written in its place, by an operator that cannot run again")
 		case o.Alias < NoAlias || o.Alias >= len(c.Args):
 			return fmt.Errorf("a view of argument %d: the operator has %d", o.Alias, len(c.Args))
 		case o.Alias == NoAlias && o.Size > maxValue:
@@ -179,18 +250,36 @@ func (b *Builder) Get(t Tensor) error { return b.refer(Get, t, 1) }
 func (b *Builder) Release(t Tensor) error { return b.refer(Release, t, -1) }
 
 // Pin keeps a tensor from here on. It fails if the tensor has no reference.
-func (b *Builder) Pin(t Tensor) error { return b.refer(Pin, t, 0) }
+func (b *Builder) Pin(t Tensor) error {
+	if err := b.referred(t); err != nil {
+		return err
+	}
+	b.pin(t)
+	return nil
+}
 
-// errDead is that a tensor is used after its last release. It may be gone for good by then.
-var errDead = errors.New("no reference to the tensor is left")
+var (
+	// errDead is that a tensor is used after its last release. It may be gone for good by then.
+	errDead = errors.New("no reference to the tensor is left")
+	// errOver is that a tensor is read after another was written in its place.
+	errOver = errors.New("it was written over")
+)
 
-// refer adds a step about a tensor that somebody refers to.
-func (b *Builder) refer(k StepKind, t Tensor, by int32) error {
+// referred returns what is wrong with using a tensor.
+func (b *Builder) referred(t Tensor) error {
 	if t < 0 || int(t) >= len(b.refs) {
 		return fmt.Errorf("there is no tensor %d", t)
 	}
 	if b.refs[t] == 0 {
 		return errDead
+	}
+	return nil
+}
+
+// refer adds a step about a tensor that somebody refers to.
+func (b *Builder) refer(k StepKind, t Tensor, by int32) error {
+	if err := b.referred(t); err != nil {
+		return err
 	}
 	b.refs[t] += by
 	b.s.Steps = append(b.s.Steps, Step{k, int32(t)})
@@ -205,10 +294,8 @@ func (b *Builder) StorageSize(t Tensor) device.Size {
 	return b.s.Storages[b.s.Tensors[t].Storage].Size
 }
 
-// fixed reports whether the storage of a tensor stays for ever: a constant, or what cannot be made again.
-func (b *Builder) fixed(t Tensor) bool {
-	return b.s.Ops[b.s.Tensors[b.s.Storages[b.s.Tensors[t].Storage].Root].Op].Fixed
-}
+// fixed reports whether the storage of a tensor is there for ever: of a constant, of what cannot be made again, or pinned.
+func (b *Builder) fixed(t Tensor) bool { return b.held[b.s.Tensors[t].Storage] }
 
 // outputs returns the outputs of an operator, by number: from first up to, not including, end.
 func (o *Op) outputs() (first, end Tensor) { return o.First, o.First + Tensor(o.Outputs) }

@@ -66,6 +66,8 @@ type vault struct {
 	gone     map[int32]bool
 	defined  map[remat.Tensor]uint64
 	first    map[remat.Tensor]uint64
+	holds    map[int32]uint64        // by storage: what was written there last
+	shows    map[remat.Tensor]uint64 // by tensor: what its storage held when it was first made
 }
 
 // mistake is what a vault has found.
@@ -73,7 +75,8 @@ type mistake string
 
 func newVault(s *remat.Schedule, m remat.Addressed) *vault {
 	return &vault{Addressed: m, s: s, blocks: map[remat.Owner][]remat.Moving{}, stay: map[remat.Owner]bool{},
-		resident: map[int32]bool{}, gone: map[int32]bool{}, defined: map[remat.Tensor]uint64{}, first: map[remat.Tensor]uint64{}}
+		resident: map[int32]bool{}, gone: map[int32]bool{}, defined: map[remat.Tensor]uint64{}, first: map[remat.Tensor]uint64{},
+		holds: map[int32]uint64{}, shows: map[remat.Tensor]uint64{}}
 }
 
 // agree throws a mistake unless something holds.
@@ -181,7 +184,7 @@ func (v *vault) verify(storage int32) {
 	agree(len(list) == 1, "storage %d lies in %d blocks", storage, len(list))
 	at, end := list[0].Block.Addr, list[0].Block.Addr.Add(size)
 	for _, c := range v.memory.read(at, end) {
-		agree(c.from == at && c.tag == v.first[v.s.Storages[storage].Root], "storage %d holds something else at %v", storage, c.from)
+		agree(c.from == at && c.tag == v.holds[storage], "storage %d holds something else at %v", storage, c.from)
 		at = c.end
 	}
 	agree(at == end, "storage %d is cut off at %v", storage, at)
@@ -194,6 +197,7 @@ func (v *vault) Ran(number int32, of remat.Tensor, again bool) {
 		tag, ok := v.defined[p]
 		agree(ok && v.resident[v.s.Tensors[p].Storage], "operator %d reads %d, which is gone", number, p)
 		v.verify(v.s.Tensors[p].Storage)
+		agree(v.shows[p] == v.holds[v.s.Tensors[p].Storage], "operator %d reads %d, which was written over", number, p)
 		sum = workload.NewRand(sum ^ tag).Next()
 	}
 	for i := range op.Outputs {
@@ -207,7 +211,14 @@ func (v *vault) Ran(number int32, of remat.Tensor, again bool) {
 		if v.gone[storage] {
 			continue // thrown away
 		}
-		if list := v.blocks[ownerOf(storage)]; v.s.Storages[storage].Root == out && !v.resident[storage] && len(list) > 0 {
+		made := v.s.Storages[storage].Root == out && !v.resident[storage]
+		if made || v.s.Tensors[out].Written {
+			v.holds[storage] = tag
+		}
+		if !again {
+			v.shows[out] = v.holds[storage]
+		}
+		if list := v.blocks[ownerOf(storage)]; (made || v.s.Tensors[out].Written) && len(list) > 0 {
 			v.memory.write(list[0].Block.Addr, list[0].Block.Addr.Add(list[0].Size), tag)
 		}
 		v.defined[out], v.resident[storage] = tag, true
