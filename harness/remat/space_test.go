@@ -28,8 +28,8 @@ func TestEveryStrategyRunsEveryScheduleToAVerdict(t *testing.T) {
 	schedules(t, 2, func(t *testing.T, s *remat.Schedule, _ *workload.Rand) {
 		peak := peakOf(t, s, "eager")
 		for _, name := range strategies.All().Names() {
-			for _, h := range []string{"lru", "eq"} {
-				c := remat.Config{Heuristic: h, Liveness: "eager", Limit: 3*s.Cost + 1}
+			for _, h := range []string{"mge", "dte-cap"} { // which ask for free neighbours
+				c := remat.Config{Heuristic: h, Liveness: "eager", Limit: 3*s.Cost + 1, Quirks: remat.AllQuirks}
 				for _, budget := range []device.Size{0, 1, peak / 2, peak, 512 * peak, 1 << 40} {
 					res, err := remat.Run(s, over(t, name, budget), c)
 					require.NoError(t, err)
@@ -43,6 +43,30 @@ func TestEveryStrategyRunsEveryScheduleToAVerdict(t *testing.T) {
 			}
 		}
 	})
+}
+
+func TestWhatTouchesNeedNotMerge(t *testing.T) {
+	const size = 30 << 20 // a segment of its own
+	for name, merges := range map[string]bool{"caching": false, "bestfit": true} {
+		p := over(t, name, 1<<30)
+		blocks := []alloc.Block{}
+		for i := range 3 {
+			b, ok := p.Alloc(size, remat.Owner(i+1))
+			require.True(t, ok)
+			blocks = append(blocks, b)
+		}
+		below, above := p.TouchingFree(blocks[1])
+		require.Zero(t, below+above)
+		p.Free(blocks[0])
+		below, above = p.TouchingFree(blocks[1])
+		require.Equal(t, []device.Size{size, 0}, []device.Size{below, above}, name)
+		below, above = p.FreeNeighbours(blocks[1])
+		require.Zero(t, above)
+		require.Equal(t, merges, below == size, name)
+		p.Free(blocks[1])
+		below, _ = p.TouchingFree(blocks[2])
+		require.Equal(t, map[bool]device.Size{true: 2 * size, false: size}[merges], below, "one hole, or two")
+	}
 }
 
 // scaled returns a schedule whose sizes are so many times as large.

@@ -1,0 +1,24 @@
+package remat
+
+import (
+	"github.com/vramyard/vramyard/alloc"
+	"github.com/vramyard/vramyard/device"
+)
+
+// TouchingFree implements [Touching]. It costs a walk through the strategy.
+func (p *Space) TouchingFree(b alloc.Block) (below, above device.Size) {
+	end := b.Addr.Add(b.Size)
+	p.Walk(func(c alloc.Chunk) bool {
+		switch {
+		case c.Addr == b.Addr:
+			end = c.End() // a chunk may be larger than what was granted of it
+		case c.State != alloc.Free:
+		case c.End() == b.Addr:
+			below = c.Size
+		case c.Addr == end:
+			above = c.Size
+		}
+		return true
+	})
+	return below, above
+}
