@@ -88,22 +88,23 @@ func (g *game) wins() bool {
 			continue
 		}
 		g.close()
-		next, any := make([]bool, len(g.states)), false
+		next, goes := make([]bool, len(g.states)), false
 		for set, is := range g.states {
 			if !is {
 				continue
 			}
-			to, ok := set, true
+			var to int
+			var ok bool
 			if step.Kind == remat.Compute {
 				to, ok = g.run(set, &g.s.Ops[step.Of])
 			} else {
-				ok = set&g.storages(remat.Tensor(step.Of)) != 0
+				to, ok = set, set&g.storages(remat.Tensor(step.Of)) != 0
 			}
 			if ok {
-				next[to], any = true, true
+				next[to], goes = true, true
 			}
 		}
-		if !any {
+		if !goes {
 			return false
 		}
 		g.states = next

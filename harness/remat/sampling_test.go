@@ -92,7 +92,7 @@ var three = example{
 }
 
 func TestSmallStoragesAreEvictedWhenNothingElseIsLeft(t *testing.T) {
-	for min, want := range map[Minimum][]string{
+	for least, want := range map[Minimum][]string{
 		{}:            {"small", "middle", "large"},
 		{Size: 9}:     {"small", "middle", "large"},
 		{Size: 10}:    {"middle", "large", "small"},
@@ -102,14 +102,14 @@ func TestSmallStoragesAreEvictedWhenNothingElseIsLeft(t *testing.T) {
 		{Percent: 4}:  {"middle", "large", "small"},
 		{Percent: 90}: {"large", "middle", "small"}, // then of 15
 	} {
-		st := three.play(t, &Counter{Budget: Unlimited}, Config{Heuristic: "lru", MinEvictee: min})
+		st := three.play(t, &Counter{Budget: Unlimited}, Config{Heuristic: "lru", MinEvictee: least})
 		got := []string{}
 		for range want {
 			v := st.victim()
 			st.evict(v)
 			got = append(got, v)
 		}
-		require.Equal(t, want, got, "%+v", min)
+		require.Equal(t, want, got, "%+v", least)
 	}
 }
 
