@@ -64,9 +64,6 @@ func (p *Space) build() (alloc.Strategy, *sim.Device, error) {
 	return s, dev, err
 }
 
-// Setup returns the strategy and its configuration.
-func (p *Space) Setup() alloc.Setup { return p.setup }
-
 // Close gives all that is held back to the device, blocks and all.
 func (p *Space) Close() error {
 	if p.s == nil {

@@ -27,7 +27,7 @@ type tile struct {
 // what it says itself where it promises less: so the windows of a buddy are aligned ranges, and those of
 // slabs are slots or whole slabs.
 //
-// It costs O(chunks · chunks of a window).
+// It costs O(chunks · chunks of a window), each at what the strategy takes to say whether the request would fit.
 func (p *Space) Window(size device.Size, worth func(Owner, device.Addr) (float64, bool)) (goes []Owner, whole bool) {
 	if p.s == nil {
 		return nil, false
@@ -103,15 +103,8 @@ func (p *Space) fits(c alloc.Chunk, bytes device.Size, r alloc.Request) bool {
 		return false
 	case may.Serves != nil && p.atAnEnd(r, func(r alloc.Request) bool { return may.Serves(c, r) }):
 		return true
-	case alloc.Has(p.s, alloc.PowerPlacer):
-		return p.atAnEnd(r, func(r alloc.Request) bool { return alloc.CanPlace(p.s, r, p.places) })
-	case may.Serves != nil:
-		return false
-	case may.Fits != nil:
-		return may.Fits(c, r)
 	}
-	g := p.grant(r.Size)
-	return g.ok && c.Size >= g.block
+	return p.atAnEnd(r, func(r alloc.Request) bool { return alloc.CanPlace(p.s, r, p.places) })
 }
 
 // atAnEnd reports whether something holds of a request as Alloc would make it: at either end, if there are any.
