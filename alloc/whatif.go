@@ -38,9 +38,8 @@ type Mover interface {
 	//
 	// The strategy calls moved for each block, when both places are the caller's: to copy with
 	// the semantics of memmove in the order of the calls is right, because no block is moved over bytes that
-	// are still to be read. The two places may overlap. Alignment is that of each block's
-	// request as far as its address shows it: what a multiple of a power of two started at still does, up
-	// to the alignment of regions.
+	// are still to be read. The two places may overlap. A block keeps the alignment
+	// that its request asked for.
 	//
 	// Neither function may call the strategy. Afterwards the blocks are live at their new
 	// addresses, with their sizes and labels; Stats stay as they are.

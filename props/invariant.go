@@ -76,6 +76,7 @@ const (
 	ICard          Number = 63 // a card answers as the simulated device does
 	INeighbours    Number = 64 // a freed block becomes one chunk with what was said
 	IForeseen      Number = 65 // a request finds room after frees as was said
+	IMoved         Number = 66 // blocks that are moved slide down in order
 )
 
 var invariantNames = [...]string{
@@ -95,7 +96,7 @@ var invariantNames = [...]string{
 	IRedirected: "redirection", IApart: "pools apart", IKept: "pool kept", IGone: "pool gone", IPoolAnswer: "answer about a pool",
 	IIdle: "idle redirection", ICounted: "counters by name", IHistory: "history", IUnwaiting: "unwaiting",
 	IPlacement: "placement", IReturnOrder: "order of return", ICard: "card",
-	INeighbours: "neighbours", IForeseen: "foresight",
+	INeighbours: "neighbours", IForeseen: "foresight", IMoved: "moves",
 }
 
 // Name returns the invariant in a word or two.

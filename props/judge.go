@@ -210,6 +210,9 @@ func (j *Judge) closed(o replay.Observation) error {
 // closeMachine closes an instance and judges what is left of it.
 func (j *Judge) closeMachine(m *machine) error {
 	m.leash.begin()
+	if err := j.r.move(m); err != nil {
+		return err
+	}
 	if err := j.r.judge(m.closeAll()); err != nil || !m.dev.Usage().Empty() {
 		return err
 	}

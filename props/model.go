@@ -37,6 +37,8 @@ type Model struct {
 	frees  uint64      // frees so far, whatever was cleared since
 	stamps stamps
 
+	aligns map[uint64]device.Size // asked for by requests that were granted, by their tag; not for those that asked for none
+
 	remnants []remnant // what streams may still use of freed blocks
 	pools    redirections
 }
@@ -100,6 +102,12 @@ func (m *Model) grant(g Grant) {
 	i, _ := m.find(g.Block.Addr)
 	m.byAddr = slices.Insert(m.byAddr, i, g)
 	m.byAge = append(m.byAge, g.Block.Addr)
+	if g.Request.Align != 0 {
+		if m.aligns == nil {
+			m.aligns = map[uint64]device.Size{}
+		}
+		m.aligns[g.Request.Tag] = g.Request.Align
+	}
 	m.counts.Allocs++
 	m.counts.LargestAlloc = max(m.counts.LargestAlloc, g.Block.Size)
 	m.raisePeaks()
@@ -157,4 +165,5 @@ func (m *Model) reset() {
 	m.byAddr, m.byAge, m.freed, m.remnants = m.byAddr[:0], m.byAge[:0], m.freed[:0], m.remnants[:0]
 	m.counts, m.ids, m.frees, m.stamps = alloc.Stats{}, 0, 0, stamps{}
 	m.pools.reset()
+	clear(m.aligns)
 }

@@ -243,6 +243,9 @@ func (r *runner) finish() error {
 		}
 	}
 	r.begin()
+	if err := r.move(r.twin); err != nil {
+		return err
+	}
 	for _, m := range []*machine{r.main, r.twin} {
 		if err := r.judge(m.closeAll()); err != nil {
 			return err

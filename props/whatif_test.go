@@ -56,3 +56,53 @@ func TestForeseen(t *testing.T) {
 		})
 	}
 }
+
+func TestMoved(t *testing.T) {
+	before := walkOf(64, -64, 64, -64, -32) // tags 2, 4 and 5: the second stays
+	move := func(from, to device.Addr, n device.Size) props.Move {
+		return props.Move{From: alloc.Block{Addr: base + from, Size: n}, To: alloc.Block{Addr: base + to, Size: n}}
+	}
+	require.NoError(t, props.Moved(before, []props.Move{move(64, 0, 64)}, 64, nil))
+	require.NoError(t, props.Moved(before, nil, 0, nil))
+	for name, err := range map[string]error{
+		"it failed":             props.Moved(before, nil, 0, alloc.ErrUnsupported),
+		"no block was there":    props.Moved(before, []props.Move{move(0, 0, 64)}, 64, nil),
+		"it may not be moved":   props.Moved(before, []props.Move{move(192, 128, 64)}, 64, nil),
+		"it goes up":            props.Moved(before, []props.Move{move(64, 128, 64)}, 64, nil),
+		"it leaves its region":  props.Moved(before, []props.Move{move(64, ^device.Addr(63), 64)}, 64, nil),
+		"it shrinks":            props.Moved(before, []props.Move{{From: move(64, 0, 64).From, To: move(64, 0, 32).To}}, 64, nil),
+		"it goes over another":  props.Moved(before, []props.Move{move(256, 224, 32)}, 32, nil),
+		"it goes over one late": props.Moved(before, []props.Move{move(256, 64, 32), move(64, 0, 64)}, 96, nil),
+		"bytes are miscounted":  props.Moved(before, []props.Move{move(64, 0, 64)}, 65, nil),
+	} {
+		t.Run(name, func(t *testing.T) { requireBroken(t, props.IMoved, err) })
+	}
+}
+
+func TestSlid(t *testing.T) {
+	before := walkOf(64, -64, 64, -64)
+	before[3].Tag = 7
+	moves := []props.Move{
+		{From: alloc.Block{Addr: base + 64, Size: 64}, To: alloc.Block{Addr: base, Size: 64}},
+		{From: alloc.Block{Addr: base + 192, Size: 64}, To: alloc.Block{Addr: base + 64, Size: 64}},
+	}
+	after := func(second device.Addr) []alloc.Chunk {
+		walk := walkOf(-64, -64, 128)
+		walk[0].Tag, walk[1].Tag = 2, 7
+		if second != 64 {
+			walk = walkOf(-64, int(second-64), -64, int(192-second))
+			walk[0].Tag, walk[2].Tag = 2, 7
+		}
+		return walk
+	}
+	aligned := func(align device.Size) func(alloc.Chunk) device.Size {
+		return func(alloc.Chunk) device.Size { return align }
+	}
+	require.NoError(t, props.Slid(before, after(64), moves, aligned(64)))
+	requireBroken(t, props.IMoved, props.Slid(before, after(64), moves, aligned(128)))
+	requireBroken(t, props.IMoved, props.Slid(before, after(64), moves[:1], aligned(64)))
+	requireBroken(t, props.IMoved, props.Slid(before, after(64)[:1], moves, aligned(64)))
+	moves[1].To.Addr = base + 128
+	require.NoError(t, props.Slid(before, after(128), moves, aligned(128)))
+	requireBroken(t, props.IMoved, props.Slid(before, after(128), moves, aligned(64)))
+}

@@ -24,6 +24,12 @@ func tilesBugs() []Bug {
 			Doc: "a region that is occupied goes on to count as empty"},
 		{ID: "tiles/frees-what-was-asked", Setting: bestfitSmall, Breaks: []string{"I16", "K7"}, Minimal: "a 1",
 			Doc: "a free takes the bytes asked for, not those granted, from the allocated ones"},
+		{ID: "tiles/neighbours-swapped", Setting: bestfitSmall, Breaks: []string{"I64"}, Minimal: "a 1",
+			Doc: "what is free below a block is told as what is free above it"},
+		{ID: "whatif/merges-nothing", Setting: bestfitSmall, Breaks: []string{"I65"}, Minimal: "a 1\nf 0\na 65536",
+			Doc: "chunks that would be free side by side are looked at one by one"},
+		{ID: "tiles/moves-unaligned", Setting: bestfitSmall, Breaks: []string{"I66"}, Minimal: "a 1\na 1 align=512",
+			Doc: "a block is moved down to where its alignment is lost"},
 	}
 }
 

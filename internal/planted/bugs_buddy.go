@@ -3,6 +3,8 @@ package planted
 // buddyBugs returns bugs of the buddy system.
 func buddyBugs() []Bug {
 	return []Bug{
+		{ID: "buddy/one-buddy", Setting: buddySmall, Breaks: []string{"I64"}, Minimal: "a 1",
+			Doc: "of the chain of free buddies the first is told"},
 		{ID: "buddy/doubles-powers", Setting: buddySmall, Breaks: []string{"I13"}, Minimal: "a 4096",
 			Doc: "a power of two is rounded up to the next one"},
 		{ID: "buddy/one-byte-short", Setting: buddySmall, Breaks: []string{"I13"}, Minimal: "a 4097",

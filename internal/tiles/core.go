@@ -169,8 +169,8 @@ func (c *Core) Grant(h Handle, r *alloc.Request) alloc.Block {
 		c.rehash()
 	}
 	row := &c.Rows[h]
-	if row.setLive(r.Size, c.live.Enter(row.Addr, h)) || uint64(r.Stream)|r.Tag != 0 || c.labels.cells != nil {
-		c.annotate(h, r.Size, Label{r.Tag, r.Stream})
+	if row.setLive(r.Size, c.live.Enter(row.Addr, h)) || uint64(r.Stream)|r.Tag|uint64(r.Align) != 0 || c.labels.cells != nil {
+		c.annotate(h, r.Size, Label{r.Tag, r.Stream}, logOf(r.Align))
 	}
 	if planted.Enabled {
 		c.spoil(h, r)

@@ -48,6 +48,7 @@ type Table struct {
 
 	labels Column[Label]
 	wide   Column[device.Size] // requested bytes of live chunks whose slack does not fit a word
+	aligns Column[uint8]       // log2 of the alignment that live chunks were requested with; where there are any, there are labels
 }
 
 // NewTable returns an empty table.
@@ -58,7 +59,7 @@ func (t *Table) Len() int { return len(t.Rows) - len(noRing) - t.anchors - t.spa
 
 // Bytes returns the host memory of the table and its own columns, unused capacity included.
 func (t *Table) Bytes() device.Size {
-	return device.Size(cap(t.Rows))*rowBytes + t.labels.Bytes() + t.wide.Bytes()
+	return device.Size(cap(t.Rows))*rowBytes + t.labels.Bytes() + t.wide.Bytes() + t.aligns.Bytes()
 }
 
 // IsFree reports whether there is a free chunk of that handle.
@@ -188,11 +189,16 @@ func (r *Row) setLive(requested device.Size, chain Handle) (wide bool) {
 }
 
 // annotate notes in the columns what a row has no room for.
-func (t *Table) annotate(h Handle, requested device.Size, l Label) {
+func (t *Table) annotate(h Handle, requested device.Size, l Label, align uint8) {
 	if t.Rows[h].back == wideSlack {
 		t.wide.Set(h, requested, len(t.Rows))
 	}
+	if align != 0 && t.labels.cells == nil {
+		// From now on every chunk is annotated, so that none keeps the alignment of another before it.
+		t.labels.cells = make([]Label, len(t.Rows))
+	}
 	t.labels.Set(h, l, len(t.Rows))
+	t.aligns.Set(h, align, len(t.Rows))
 }
 
 // setFree makes a live chunk a free one that stands in no ring.

@@ -20,7 +20,7 @@ func TestRowIsHalfACacheLine(t *testing.T) {
 // setLive makes a chunk live as Grant does.
 func setLive(t *Table, h Handle, requested device.Size, l Label, chain Handle) {
 	if t.Rows[h].setLive(requested, chain) || l != (Label{}) || t.labels.cells != nil {
-		t.annotate(h, requested, l)
+		t.annotate(h, requested, l, 0)
 	}
 }
 

@@ -1,0 +1,139 @@
+package props
+
+import (
+	"errors"
+	"slices"
+
+	"github.com/vramyard/vramyard/alloc"
+	"github.com/vramyard/vramyard/device"
+)
+
+// Move is what a strategy told of a block that it moved.
+type Move struct{ From, To alloc.Block }
+
+// stays reports whether a block must stay where it is when the others are moved. Any choice will do that depends on
+// nothing but the block.
+func stays(c alloc.Chunk) bool { return c.Tag%5 == 4 }
+
+// compact checks invariant I66 of an instance with live blocks, whose alignments are known by their tags. The blocks
+// are elsewhere afterwards.
+func (m *machine) compact(p *alloc.Promises, aligns map[uint64]device.Size) error {
+	if !alloc.Has(m.Strategy, alloc.PowerMover) {
+		return nil
+	}
+	before, was := slices.Collect(m.Walk), m.Stats()
+	var moves []Move
+	n, err := alloc.Compact(m.Strategy, func(c alloc.Chunk) bool { return !stays(c) }, func(from, to alloc.Block) {
+		moves = append(moves, Move{from, to})
+	})
+	if err := corrupted(err); err != nil {
+		return err
+	}
+	after := slices.Collect(m.Walk)
+	alignOf := func(c alloc.Chunk) device.Size { return max(aligns[c.Tag], p.Quantum, 1) }
+	found := []error{
+		Tiling(after), Moved(before, moves, n, err), Slid(before, after, moves, alignOf), Accounting(after, m.Stats()),
+	}
+	if was != m.Stats() {
+		found = append(found, violated(IMoved, "the statistics were %+v, and are %+v after blocks were moved", was, m.Stats()))
+	}
+	if p.MustMerge != nil {
+		found = append(found, Coalescing(after, p.MustMerge))
+	}
+	if p.ClassOf != nil {
+		found = append(found, Classes(after, p.ClassOf))
+	}
+	found = append(found, Hole(after, alloc.LargestFree(m.Strategy)))
+	if alloc.Has(m.Strategy, alloc.PowerFreeWalker) {
+		found = append(found, FreeList(after, slices.Collect(func(yield func(alloc.Chunk) bool) { alloc.WalkFree(m.Strategy, yield) })))
+	}
+	for _, err := range found {
+		if err != nil {
+			return err
+		}
+	}
+	if err := m.Check(); err != nil {
+		if found := corrupted(err); found != nil {
+			return found
+		}
+		return violated(ICheck, "%v", err)
+	}
+	return nil
+}
+
+// Moved checks what a strategy tells of the blocks that it moves (invariant I66): they are live ones that may be
+// moved, each goes down, with the size that it had, over no byte of a block that was not moved before it; and n
+// bytes of them are moved in all. Before is the walk before.
+func Moved(before []alloc.Chunk, moves []Move, n device.Size, err error) error {
+	if err != nil {
+		return violated(IMoved, "blocks could not be moved: %v", err)
+	}
+	blocks := slices.DeleteFunc(slices.Clone(before), func(c alloc.Chunk) bool { return c.State != alloc.Live })
+	for _, m := range moves {
+		i := slices.IndexFunc(blocks, func(c alloc.Chunk) bool { return c.Addr == m.From.Addr && c.Size == m.From.Size })
+		switch {
+		case i < 0 || stays(blocks[i]):
+			return violated(IMoved, "%v was moved, where no block was that may be moved", blockText(m.From))
+		case m.To.Size != m.From.Size || m.To.Addr >= m.From.Addr || m.To.Addr < blocks[i].Region:
+			return violated(IMoved, "%v was moved to %v", blockText(m.From), blockText(m.To))
+		}
+		over := slices.IndexFunc(blocks, func(c alloc.Chunk) bool {
+			return c.Addr != m.From.Addr && c.Addr < m.To.Addr.Add(m.To.Size) && m.To.Addr < c.End()
+		})
+		if over >= 0 {
+			return violated(IMoved, "%v was moved to %v, over block %v", blockText(m.From), blockText(m.To), blocks[over].Addr)
+		}
+		blocks[i].Addr = m.To.Addr
+		n -= m.To.Size
+	}
+	if n != 0 {
+		return violated(IMoved, "the bytes moved are told to be %d more than those of the blocks", uint64(n))
+	}
+	return nil
+}
+
+// Slid checks where blocks are after they were moved (invariant I66): each is where it was told to be with what it
+// had, in the same order, and there is no room below one that may be moved but what its alignment wastes.
+// The walks are those before and after; alignOf tells what a block starts at a multiple of.
+func Slid(before, after []alloc.Chunk, moves []Move, alignOf func(alloc.Chunk) device.Size) error {
+	want := slices.DeleteFunc(slices.Clone(before), func(c alloc.Chunk) bool { return c.State != alloc.Live })
+	for _, m := range moves {
+		if i := slices.IndexFunc(want, func(c alloc.Chunk) bool { return c.Addr == m.From.Addr }); i >= 0 {
+			want[i].Addr = m.To.Addr
+		}
+	}
+	i := 0
+	for k, c := range after {
+		if c.State != alloc.Live {
+			continue
+		}
+		if i == len(want) || c != want[i] {
+			return violated(IMoved, "after blocks were moved, live chunk %d is %+v", i, c)
+		}
+		i++
+		align := alignOf(c)
+		if c.Addr%device.Addr(align) != 0 {
+			return violated(IMoved, "after blocks were moved, block %v is at no multiple of %d", c.Addr, uint64(align))
+		}
+		if stays(c) || k == 0 || after[k-1].State != alloc.Free || after[k-1].Region != c.Region {
+			continue
+		}
+		if hole := after[k-1]; device.AlignUp(hole.Addr, align) < c.Addr {
+			return violated(IMoved, "block %v, of multiples of %d, was not moved down into the free chunk %v of %d bytes",
+				c.Addr, uint64(align), hole.Addr, uint64(hole.Size))
+		}
+	}
+	if i != len(want) {
+		return violated(IMoved, "after blocks were moved, %d are live, not %d", i, len(want))
+	}
+	return nil
+}
+
+// move has an instance move its blocks, before it is closed with them.
+func (r *runner) move(m *machine) error {
+	err := m.compact(&r.subject.Promises, r.model.aligns)
+	if v, ok := errors.AsType[*Violation](err); ok {
+		return r.judge(v)
+	}
+	return err
+}
