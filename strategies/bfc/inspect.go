@@ -126,9 +126,9 @@ func (a *Allocator) LastRefusal() (alloc.Refusal, bool) { return a.last, a.refus
 // MaxRequest implements [alloc.Ceiling]: the largest size that can be rounded up.
 func (a *Allocator) MaxRequest() device.Size { return maxRequest }
 
-// Has tells [alloc.Has] that the original of 2016 could not reset its statistics.
+// Has tells [alloc.Has] that the original of 2016 could not reset its statistics, and where blocks cannot be moved.
 func (a *Allocator) Has(p alloc.Power) bool {
-	return alloc.Implements(a, p) && (p != alloc.PowerClearer || a.cfg.Variant != V2016)
+	return alloc.Implements(a, p) && (p != alloc.PowerClearer || a.cfg.Variant != V2016) && (p != alloc.PowerMover || a.cfg.moves())
 }
 
 // ClearStats implements [alloc.Clearer].
