@@ -9,7 +9,9 @@ import (
 )
 
 // Move is what a strategy told of a block that it moved.
-type Move struct{ From, To alloc.Block }
+type Move struct {
+	From, To alloc.Block // where it was, and where it is
+}
 
 // stays reports whether a block must stay where it is when the others are moved. Any choice will do that depends on
 // nothing but the block.

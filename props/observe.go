@@ -108,7 +108,11 @@ func (r *runner) observe() error {
 			return err
 		}
 	}
-	return r.observeOutcome()
+	if err := r.observeOutcome(); err != nil {
+		return err
+	}
+	// Last, because what breaks a forecast mostly breaks something that says more.
+	return r.judge(r.joined(), r.foreseen())
 }
 
 // page returns the bytes that memory of a range goes back in.
@@ -174,9 +178,6 @@ func (r *runner) observeOutcome() error {
 			return c.Pool == into && p.Serves(c, asked)
 		}))
 	case freed:
-		if err := r.judge(r.joined()); err != nil {
-			return err
-		}
 		if !p.FreeReleases {
 			return r.judge(Holding(r.was, r.stats))
 		}

@@ -61,6 +61,7 @@ type runner struct {
 	outcome  outcome
 	asked    bool          // whether the last call was a request
 	request  alloc.Request // the last
+	answer   error         // to it
 	block    alloc.Block   // the last one granted
 	returned device.Size   // bytes, by the last trim or poll
 	refused  bool          // whether the device refused the last trim or poll
@@ -297,13 +298,12 @@ func (r *runner) alloc(op Op) error {
 
 // answered asks the twin for the same block, and judges and books the answer to a request.
 func (r *runner) answered(id uint64, req alloc.Request, b alloc.Block, err error) error {
-	r.request, r.asked = req, true
+	r.request, r.asked, r.answer = req, true, err
 	other, otherErr := r.twin.Alloc(req)
 	if err := r.judge(
 		corrupted(err),
 		agree("Alloc", blockText(b), blockText(other), err, otherErr),
 		RequestAnswer(&r.subject.Promises, req, r.ceiling, r.ceilinged, err),
-		r.foreseen(req, err),
 	); err != nil {
 		return err
 	}

@@ -93,9 +93,9 @@ func (r *runner) foresee(next []coming) {
 
 // foreseen compares the answer to a request with the forecast. What the device refused on purpose nobody
 // could foresee.
-func (r *runner) foreseen(req alloc.Request, err error) error {
+func (r *runner) foreseen() error {
 	f := &r.forecast
-	if !f.requests {
+	if !f.requests || !r.asked {
 		return nil
 	}
 	f.requests = false
@@ -103,7 +103,7 @@ func (r *runner) foreseen(req alloc.Request, err error) error {
 		return nil
 	}
 	more := r.usage().Calls.Obtained() > r.calls.Obtained()
-	return Foreseen(req, f.freed, f.placed, r.subject.Promises.ExactPlacer, err, more)
+	return Foreseen(r.request, f.freed, f.placed, r.subject.Promises.ExactPlacer, r.answer, more)
 }
 
 // Foreseen checks invariant I65: a request, for which the blocks at some addresses were freed, is granted if it
@@ -124,7 +124,7 @@ func Foreseen(r alloc.Request, freed []device.Addr, placed, exact bool, answered
 // joined compares the forecast with the chunk that a freed block is in.
 func (r *runner) joined() error {
 	f := &r.forecast
-	if !f.frees {
+	if !f.frees || r.outcome != freed {
 		return nil
 	}
 	f.frees = false
