@@ -61,6 +61,13 @@
 //
 // eq-mended is eq without the first of these.
 //
+// # Choices
+//
+// The zero value of each choice in a [Config] is what the simulator does. [Sampling] and [Minimum] look at fewer candidates,
+// and fall back to all of them before a run fails. [ParentOrder] says which of several missing inputs is made first:
+// those that are there stay locked meanwhile. EagerInRemat evicts dead storages that came back for a replay as
+// soon as they were read, so that a chain takes the room of its widest place.
+//
 // # MegEngine
 //
 // Its mode is the heuristic mge with the liveness mge-refcount and, where that is wanted, Minimum.Cut of a mebibyte, SampleMGE and
