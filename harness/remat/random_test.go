@@ -269,7 +269,7 @@ func peakOf(t *testing.T, s *remat.Schedule, liveness string) device.Size {
 }
 
 func TestEveryRunReadsOnlyWhatIsThere(t *testing.T) {
-	schedules(t, 30, func(t *testing.T, s *remat.Schedule, r *workload.Rand) {
+	schedules(t, 20, func(t *testing.T, s *remat.Schedule, r *workload.Rand) {
 		for _, liveness := range remat.Livenesses() {
 			peak := peakOf(t, s, liveness)
 			for _, h := range remat.Heuristics() {
