@@ -17,7 +17,7 @@ import (
 // and of how many runs there is a table of all.
 const (
 	mostCurves = 1_600_000
-	mostRuns   = 25_000
+	mostRuns   = 20_000
 )
 
 // Grid returns the page of a grid of rematerialization: its tables, and budget curves for each log, heuristic and ladder
