@@ -210,7 +210,8 @@ func (p *Space) FreeNeighbours(b alloc.Block) (below, above device.Size) {
 }
 
 // Move implements [Addressed]. Blocks slide down if the strategy can do that. Otherwise they are freed and
-// asked for again, in the order of the list, and if one of them has no place then, the largest first.
+// asked for again, in the order of the list, and if one of them has no place then, the largest first, after what is
+// free was given back to the device.
 func (p *Space) Move(list []Moving, by Move) (lost device.Size) {
 	if by == Down && alloc.Has(p.s, alloc.PowerMover) {
 		p.slide(list)
@@ -221,24 +222,25 @@ func (p *Space) Move(list []Moving, by Move) (lost device.Size) {
 		order[i] = i
 		p.Free(list[i].Block)
 	}
-	placed, lost := p.again(list, order, by)
+	if by == Anew {
+		p.Release()
+	}
+	placed, lost := p.again(list, order)
 	if lost == 0 {
 		return 0
 	}
 	for _, i := range order[:placed] {
 		p.Free(list[i].Block)
 	}
+	p.Release() // regions were cut for what lay there before
 	slices.SortStableFunc(order, func(a, b int) int { return cmp.Compare(list[b].Size, list[a].Size) })
-	_, lost = p.again(list, order, by)
+	_, lost = p.again(list, order)
 	return lost
 }
 
 // again asks for blocks that were freed, and returns how many of them there are before one that has no
 // place, and its size.
-func (p *Space) again(list []Moving, order []int, by Move) (placed int, lost device.Size) {
-	if by == Anew {
-		p.Release()
-	}
+func (p *Space) again(list []Moving, order []int) (placed int, lost device.Size) {
 	for n, i := range order {
 		b, ok := p.Alloc(list[i].Size, list[i].Owner)
 		if !ok {
