@@ -1,10 +1,12 @@
 package main
 
 import (
+	"bytes"
 	"encoding/csv"
 	"encoding/json"
 	"os"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
@@ -150,4 +152,40 @@ func mustAbs(t *testing.T, path string) string {
 	abs, err := filepath.Abs(path)
 	require.NoError(t, err)
 	return abs
+}
+
+// TestThePicturesOfRemat runs the lines below the pictures of docs/remat.md and holds the pictures to what they write.
+func TestThePicturesOfRemat(t *testing.T) {
+	t.Chdir("../..")
+	page, err := os.ReadFile("docs/remat.md")
+	require.NoError(t, err)
+	_, rest, ok := strings.Cut(string(page), "<!-- pictures -->\n```\n")
+	require.True(t, ok)
+	lines, _, ok := strings.Cut(rest, "```")
+	require.True(t, ok)
+	dir, drawn := t.TempDir(), 0
+	for line := range strings.Lines(lines) {
+		args := strings.Fields(line)[1:]
+		for i, word := range args {
+			if ending := filepath.Ext(word); ending == ".json" || ending == ".svg" {
+				args[i] = filepath.Join(dir, word)
+			}
+		}
+		succeed(t, args...)
+		if args[0] != "plot" {
+			continue
+		}
+		drawn++
+		file, err := os.ReadFile(args[2])
+		require.NoError(t, err)
+		file = regexp.MustCompile(`(?s)<defs>.*?</defs>\n`).ReplaceAll(file, nil) // the font, half a MiB for each
+		path := filepath.Join("docs", "remat", filepath.Base(args[2]))
+		if *rewrite {
+			require.NoError(t, os.WriteFile(path, file, 0o644))
+		}
+		kept, err := os.ReadFile(path)
+		require.NoError(t, err)
+		assert.True(t, bytes.Equal(kept, file), "%s is not what the page writes: go test ./cmd/vramyard -run PicturesOfRemat -rewrite", path)
+	}
+	require.Equal(t, 2, drawn)
 }
