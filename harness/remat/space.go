@@ -27,6 +27,7 @@ type Space struct {
 	tiles    []tile        // of the last walk
 	joined   []alloc.Chunk // of a window, as they would merge
 	places   []device.Addr // of a window's blocks
+	broken   error         // the first call of the strategy that failed other than by a refusal; from then on all is refused
 }
 
 // grant is what the strategy makes of a request when it is empty.
@@ -64,12 +65,24 @@ func (p *Space) build() (alloc.Strategy, *sim.Device, error) {
 	return s, dev, err
 }
 
-// Close gives all that is held back to the device, blocks and all.
+// Close gives all that is held back to the device, blocks and all. Its error is the first that a call of the strategy
+// met since [Over] and that was no refusal, as of a plug-in that has died: such a strategy is asked for nothing more, so
+// that a run over it ends.
 func (p *Space) Close() error {
 	if p.s == nil {
 		return nil
 	}
-	return p.s.Close()
+	if err := p.s.Close(); p.broken == nil {
+		return err
+	}
+	return p.broken
+}
+
+// breaks notes an error that is no refusal.
+func (p *Space) breaks(what string, err error) {
+	if err != nil && p.broken == nil {
+		p.broken = fmt.Errorf("%s %s: %w", p.setup.Name, what, err)
+	}
 }
 
 // Stats returns the counters of the strategy.
@@ -100,7 +113,7 @@ func (p *Space) Room(device.Size) bool { return true }
 
 // Alloc implements [Memory]. It costs what the strategy's Alloc does.
 func (p *Space) Alloc(size device.Size, owner Owner) (alloc.Block, bool) {
-	if p.s == nil {
+	if p.s == nil || p.broken != nil {
 		return alloc.Block{}, false
 	}
 	r := alloc.Request{Size: size, Tag: uint64(owner)}
@@ -112,22 +125,19 @@ func (p *Space) Alloc(size device.Size, owner Owner) (alloc.Block, bool) {
 		r.Hint = alloc.HintLow + alloc.HintHigh - r.Hint
 		b, err = p.s.Alloc(r)
 	}
-	switch {
-	case errors.Is(err, alloc.ErrOutOfMemory), errors.Is(err, alloc.ErrInvalidRequest):
-		return alloc.Block{}, false
-	case err != nil:
-		panic(fmt.Sprintf("remat: %s refuses %v: %v", p.setup.Name, size, err))
+	if !errors.Is(err, alloc.ErrOutOfMemory) && !errors.Is(err, alloc.ErrInvalidRequest) {
+		p.breaks("refuses a request", err)
 	}
-	return b, true
+	return b, err == nil
 }
 
 // Ends implements [Addressed]. What has no place at its end is asked for at the other.
 func (p *Space) Ends(of func(Owner) alloc.Hint) { p.ends = of }
 
-// Free implements [Memory]. It panics if there is no such block.
+// Free implements [Memory].
 func (p *Space) Free(b alloc.Block) {
-	if err := p.s.Free(b.Addr); err != nil {
-		panic(fmt.Sprintf("remat: %s does not take %v back: %v", p.setup.Name, b, err))
+	if p.broken == nil {
+		p.breaks("does not take a block back", p.s.Free(b.Addr))
 	}
 }
 
@@ -163,9 +173,7 @@ func (p *Space) grant(size device.Size) grant {
 	if twin, _, err := p.build(); err == nil {
 		b, err := twin.Alloc(alloc.Request{Size: size})
 		g = grant{b.Size, twin.Stats().Reserved, err == nil}
-		if err := twin.Close(); err != nil {
-			panic(fmt.Sprintf("remat: %s does not close: %v", p.setup.Name, err)) // a device that never refuses it
-		}
+		p.breaks("does not close", twin.Close())
 	}
 	p.grants[size] = g
 	return g
@@ -198,8 +206,8 @@ func (p *Space) Release() device.Size {
 		return 0
 	}
 	n, err := alloc.Trim(p.s)
-	if err != nil && !errors.Is(err, alloc.ErrUnsupported) {
-		panic(fmt.Sprintf("remat: %s cannot give back: %v", p.setup.Name, err)) // a device that never refuses it
+	if !errors.Is(err, alloc.ErrUnsupported) {
+		p.breaks("cannot give back", err)
 	}
 	return n
 }
@@ -262,7 +270,6 @@ func (p *Space) slide(list []Moving) {
 		return listed
 	}
 	to := func(from, to alloc.Block) { list[at[from.Addr]].Block = to }
-	if _, err := alloc.Compact(p.s, may, to); err != nil {
-		panic(fmt.Sprintf("remat: %s cannot move blocks: %v", p.setup.Name, err))
-	}
+	_, err := alloc.Compact(p.s, may, to)
+	p.breaks("cannot move blocks", err)
 }

@@ -1,6 +1,7 @@
 package remat_test
 
 import (
+	"errors"
 	"slices"
 	"testing"
 
@@ -11,6 +12,7 @@ import (
 	"github.com/vramyard/vramyard/harness/remat"
 	"github.com/vramyard/vramyard/harness/workload"
 	"github.com/vramyard/vramyard/strategies"
+	"github.com/vramyard/vramyard/strategies/bestfit"
 )
 
 // over returns a space in which a strategy of the catalogue places blocks.
@@ -147,4 +149,52 @@ func TestARefusalIsCalledByItsCause(t *testing.T) {
 // repeat returns a size so many times.
 func repeat(size device.Size, times int) []device.Size {
 	return slices.Repeat([]device.Size{size}, times)
+}
+
+// mortal is a strategy that answers only so many calls, as a plug-in whose process ends.
+type mortal struct {
+	alloc.Strategy
+	left int
+}
+
+var errDied = errors.New("it died")
+
+func (m *mortal) call() error {
+	if m.left == 0 {
+		return errDied
+	}
+	m.left--
+	return nil
+}
+
+func (m *mortal) Alloc(r alloc.Request) (alloc.Block, error) {
+	if err := m.call(); err != nil {
+		return alloc.Block{}, err
+	}
+	return m.Strategy.Alloc(r)
+}
+
+func (m *mortal) Free(a device.Addr) error {
+	if err := m.call(); err != nil {
+		return err
+	}
+	return m.Strategy.Free(a)
+}
+
+func TestAStrategyThatDiesEndsTheRun(t *testing.T) {
+	for _, left := range []int{0, 1, 40, 41, 42, 43} {
+		build := func(src device.Source, c bestfit.Config) (alloc.Strategy, error) {
+			s, err := bestfit.New(src, c)
+			return &mortal{s, left}, err
+		}
+		setup, err := alloc.Catalogue{alloc.SpecOf("mortal", "dies", build)}.Lookup("mortal", nil)
+		require.NoError(t, err)
+		p, err := remat.Over(setup, 100<<20)
+		require.NoError(t, err)
+		s := logOf(t, "syn_resnet20")
+		res, err := remat.Run(s, p, remat.Config{Heuristic: "eq", Liveness: "eager", Limit: s.Cost, Ladder: "defrag-first"})
+		require.NoError(t, err)
+		require.NotEqual(t, remat.OK, res.Verdict)
+		require.ErrorIs(t, p.Close(), errDied)
+	}
 }
