@@ -36,7 +36,11 @@ func (a *Allocator) freeBytes(h handle) device.Size {
 // be room: what becomes of the ends, and what may be merged by force, is not foreseen. It costs O(chunks log addresses).
 func (a *Allocator) CanPlace(r alloc.Request, freed []device.Addr) bool {
 	if a.placer == nil {
-		a.placer = &whatif.Placer{Most: maxRequest, Promises: a.cfg.Promises(), Freed: a.foreseen, Join: joined}
+		promises := a.cfg.Promises()
+		if a.cfg.Timing && !a.cfg.Mended {
+			promises.MustMerge = nil // of three neighbours that become safe at once, one may stay apart
+		}
+		a.placer = &whatif.Placer{Most: maxRequest, Promises: promises, Freed: a.foreseen, Join: joined}
 	}
 	unsure := a.cfg.Spatial && a.cfg.Timing // chunks change their end when they become safe
 	return !a.closed && !unsure && a.placer.CanPlace(a.Walk, r, freed)
