@@ -49,15 +49,23 @@ func BenchTables(w io.Writer, r *bench.Report) error {
 // JSON form in the first line, those within objects behind the object's and a point. A figure that does not exist
 // is empty.
 func BenchCSV(w io.Writer, r *bench.Report) error {
-	c := csv.NewWriter(w)
-	for i := range r.Runs {
-		text, err := json.Marshal(struct {
+	return writeCSV(w, r.Runs, func(run *bench.Run) any {
+		return struct {
 			*bench.Run
 			Rounds  int           `json:"rounds"`
 			Clock   string        `json:"clock"`
 			Machine bench.Machine `json:"machine"`
 			Version string        `json:"version"`
-		}{&r.Runs[i], r.Rounds, r.Clock, r.Machine, r.Version})
+		}{run, r.Rounds, r.Clock, r.Machine, r.Version}
+	})
+}
+
+// writeCSV writes a line for each run, with the names of the first in the first line. What is shown of a run has a form
+// in JSON.
+func writeCSV[T any](w io.Writer, runs []T, shown func(*T) any) error {
+	c := csv.NewWriter(w)
+	for i := range runs {
+		text, err := json.Marshal(shown(&runs[i]))
 		if err != nil {
 			return err
 		}

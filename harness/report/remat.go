@@ -2,9 +2,6 @@ package report
 
 import (
 	"cmp"
-	"encoding/csv"
-	"encoding/json"
-	"errors"
 	"fmt"
 	"io"
 	"slices"
@@ -35,25 +32,7 @@ func RematTables(w io.Writer, r *rematgrid.Report) error {
 // RematCSV writes the runs of a grid as comma-separated values, one line for each, with the names of the
 // JSON form in the first line. A figure that does not exist is empty.
 func RematCSV(w io.Writer, r *rematgrid.Report) error {
-	c := csv.NewWriter(w)
-	for i := range r.Runs {
-		text, err := json.Marshal(&r.Runs[i])
-		if err != nil {
-			return err
-		}
-		var l csvLine
-		if err := l.add("", text); err != nil {
-			return err
-		}
-		if i == 0 {
-			err = c.Write(l.names)
-		}
-		if err := errors.Join(err, c.Write(l.cells)); err != nil {
-			return err
-		}
-	}
-	c.Flush()
-	return c.Error()
+	return writeCSV(w, r.Runs, func(run *rematgrid.Run) any { return run })
 }
 
 // rematColumns are the columns of a grid.
