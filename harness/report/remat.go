@@ -48,12 +48,60 @@ var rematColumns = []Column{
 	{"not moving", "price of not moving: base peaks more than the same strategy needs if blocks are moved first", true},
 }
 
-// RematSheets returns a table for each log and heuristic of a grid.
+// RematSheets returns a table for each log and heuristic of a grid, and before those of a log that has several
+// heuristics one of all of them.
 func RematSheets(r *rematgrid.Report) (all []Sheet) {
-	for _, g := range rematGroups(r) {
-		all = append(all, rematSheet(&g))
+	for groups := rematGroups(r); len(groups) > 0; {
+		n := 1
+		for n < len(groups) && groups[n].base == groups[0].base {
+			n++
+		}
+		if n > 1 {
+			all = append(all, rematHeadline(groups[:n]))
+		}
+		for i := range groups[:n] {
+			all = append(all, rematSheet(&groups[i]))
+		}
+		groups = groups[n:]
 	}
 	return all
+}
+
+// rematHeadline returns the table of one log with a column for each heuristic, in the order of the first one.
+func rematHeadline(groups []rematGroup) Sheet {
+	s := Sheet{
+		Title:   Printable(groups[0].base.Model) + ": the smallest budget within which it completes, in base peaks, and in brackets the overhead at 0.5",
+		Columns: slices.Clone(rematColumns[:2]),
+		Rows:    [][]Cell{{words("lower bound"), words("")}},
+	}
+	for i := range groups {
+		h := Printable(groups[i].lines[0].Heuristic)
+		s.Columns = append(s.Columns, Column{h, "evicts by " + h, true})
+		s.Rows[0] = append(s.Rows[0], groups[i].share(groups[i].base.Lower))
+	}
+	for _, first := range groups[0].lines {
+		row := []Cell{words(first.Strategy), words(first.Ladder)}
+		for i := range groups {
+			at := slices.IndexFunc(groups[i].lines, func(l rematgrid.Line) bool {
+				return l.Strategy == first.Strategy && l.Ladder == first.Ladder
+			})
+			row = append(row, headlineCell(groups[i].lines, at))
+		}
+		s.Rows = append(s.Rows, row)
+	}
+	return s
+}
+
+// headlineCell returns what a line says in a headline; a line that is not there, of an interrupted grid, says nothing.
+func headlineCell(lines []rematgrid.Line, at int) Cell {
+	if at < 0 {
+		return lacking()
+	}
+	c := ratioCell(lines[at].Smallest)
+	if half := lines[at].AtHalf; half != nil {
+		c.Text += " (" + overheadCell(half).Text + ")"
+	}
+	return c
 }
 
 // rematGroup is the lines of a log and a heuristic.

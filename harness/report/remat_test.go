@@ -83,3 +83,33 @@ func TestTheCSVOfAGridHasARowForEachRun(t *testing.T) {
 	require.Contains(t, rows[0], "evict_seq_sha256")
 	require.Equal(t, "net\x1b", rows[1][0])
 }
+
+// TestTheHeadlineOfALogHasAColumnForEachHeuristic joins a grid with itself by another heuristic.
+func TestTheHeadlineOfALogHasAColumnForEachHeuristic(t *testing.T) {
+	r := gridOf()
+	require.Len(t, report.RematSheets(r), 1, "one heuristic needs no headline")
+	for _, run := range gridOf().Runs {
+		if run.Heuristic = "lru"; run.Strategy != rematgrid.Counting {
+			run.Verdict = remat.Thrash
+		}
+		r.Runs = append(r.Runs, run)
+	}
+	r.Lines = rematgrid.LinesOf(r.Runs)
+	sheets := report.RematSheets(r)
+	require.Len(t, sheets, 3)
+	cells := [][]string{}
+	for _, row := range sheets[0].Rows {
+		texts := []string{}
+		for _, c := range row {
+			texts = append(texts, c.Text)
+		}
+		cells = append(cells, texts)
+	}
+	require.Equal(t, [][]string{
+		{"lower bound", "", "0.500", "0.500"}, {"counting", "none", "0.5 (1.500)", "0.5 (1.500)"}, {"odd", "none", "0.5 (1.500)", "—"}, {"worst", "none", "—", "—"},
+	}, cells)
+	require.Equal(t, "eq", sheets[0].Columns[2].Name)
+	require.Equal(t, "lru", sheets[0].Columns[3].Name)
+	r.Lines = r.Lines[:4] // an interrupted grid
+	require.Equal(t, "—", report.RematSheets(r)[0].Rows[2][3].Text)
+}
