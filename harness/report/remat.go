@@ -70,9 +70,10 @@ func RematSheets(r *rematgrid.Report) (all []Sheet) {
 // rematHeadline returns the table of one log with a column for each heuristic, in the order of the first one.
 func rematHeadline(groups []rematGroup) Sheet {
 	s := Sheet{
-		Title:   Printable(groups[0].base.Model) + ": the smallest budget within which it completes, in base peaks, and in brackets the overhead at 0.5",
+		Title:   Printable(groups[0].base.Model) + " by each heuristic",
 		Columns: slices.Clone(rematColumns[:2]),
 		Rows:    [][]Cell{{words("lower bound"), words("")}},
+		Notes:   []string{"the smallest budget within which the log completes, in base peaks; in brackets the overhead at 0.5"},
 	}
 	for i := range groups {
 		h := Printable(groups[i].lines[0].Heuristic)
