@@ -52,17 +52,23 @@ func schedule(t *testing.T, name string) *remat.Schedule {
 	return s
 }
 
-// lines counts the lines of a log.
-func lines(t *testing.T, name string) int {
+// text returns a log as it was before it was compressed.
+func text(t *testing.T, name string) []byte {
 	t.Helper()
 	f, err := os.Open(name + ".log.gz")
 	require.NoError(t, err)
 	defer f.Close()
 	z, err := gzip.NewReader(f)
 	require.NoError(t, err)
-	text, err := io.ReadAll(z)
+	all, err := io.ReadAll(z)
 	require.NoError(t, err)
-	return bytes.Count(text, []byte("\n"))
+	return all
+}
+
+// lines counts the lines of a log.
+func lines(t *testing.T, name string) int {
+	t.Helper()
+	return bytes.Count(text(t, name), []byte("\n"))
 }
 
 // constants returns the bytes that are there for the whole of a log.

@@ -2,9 +2,7 @@ package remat
 
 import (
 	"bytes"
-	"compress/gzip"
 	"encoding/csv"
-	"io"
 	"os"
 	"strconv"
 	"testing"
@@ -18,14 +16,7 @@ import (
 // copied reads a log as the simulator does, which keeps a copy of whatever is written.
 func copied(t *testing.T, name string) *remat.Schedule {
 	t.Helper()
-	f, err := os.Open(name + ".log.gz")
-	require.NoError(t, err)
-	defer f.Close()
-	z, err := gzip.NewReader(f)
-	require.NoError(t, err)
-	text, err := io.ReadAll(z)
-	require.NoError(t, err)
-	s, err := remat.Read(bytes.NewReader(bytes.ReplaceAll(text, []byte(`,"RECOMPUTABLE":false`), nil)), name)
+	s, err := remat.Read(bytes.NewReader(bytes.ReplaceAll(text(t, name), []byte(`,"RECOMPUTABLE":false`), nil)), name)
 	require.NoError(t, err)
 	return s
 }
