@@ -148,7 +148,7 @@ func TestBenchRefuses(t *testing.T) {
 	} {
 		args := benching("--json", filepath.Join(dir, "out.json"), "--cpuprofile", filepath.Join(dir, "out.pprof"))
 		status, stdout, stderr := command(t, append(args, c.args...)...)
-		require.Equal(t, exitError, status, "%v: %s", c.args, stderr)
+		require.Equal(t, exitTrouble, status, "%v: %s", c.args, stderr)
 		require.Empty(t, stdout)
 		require.Contains(t, stderr, c.want)
 		require.Equal(t, 1, strings.Count(stderr, "\n"), stderr)

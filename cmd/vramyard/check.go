@@ -70,12 +70,12 @@ time and the order of work are those of the simulated device, as is the second i
 the first is compared with; the report says what was done where. docs/gpu.md has more.
 
 A failure is shrunk to a few calls. It is printed with the state after each of them, and
-written as a trace that "vramyard replay --check" repeats. Exit status 1 then.
+written as a trace that "vramyard replay --check" repeats. The exit status is 1 then.
 
 With --planted the suite itself is on trial: known bugs are put into the strategies one at a
 time, and each has to be found and shrunk to little more than what a person needs to see it.
 That takes a build with the tag "planted"; any other calls the Go toolchain for one, in the
-source of the program. Exit status 1 if a bug is missed.`,
+source of the program. The exit status is 1 if a bug is missed.`,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error { return f.run(cmd) },
 	}
@@ -258,8 +258,8 @@ func (f *checkFlags) write(cmd *cobra.Command, suspects []suspect, r check.Repor
 	}
 	if failures := r.Failures(); err == nil && len(failures) > 0 {
 		first := failures[0]
-		return fmt.Errorf("%d of %d subjects broke an invariant, first %s: %v (%s)", len(failures), len(r.Subjects),
-			first.Subject, first.Violation.Number, first.Violation.Number.Name())
+		return failure{fmt.Errorf("%d of %d subjects broke an invariant, first %s: %v (%s)", len(failures), len(r.Subjects),
+			first.Subject, first.Violation.Number, first.Violation.Number.Name())}
 	}
 	return err
 }

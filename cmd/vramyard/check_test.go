@@ -48,7 +48,7 @@ func TestCheckWrongInput(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			status, stdout, stderr := command(t, append([]string{"check"}, c.args...)...)
-			require.Equal(t, exitError, status, stderr)
+			require.Equal(t, exitTrouble, status, stderr)
 			require.Empty(t, stdout)
 			require.Contains(t, stderr, c.want)
 			require.Equal(t, 1, strings.Count(stderr, "\n"), "one line: %s", stderr)
@@ -150,7 +150,7 @@ func TestCheckTellsFailure(t *testing.T) {
 	// The strategy of the catalogue has no such bug, and takes its settings from the header.
 	require.Contains(t, succeed(t, "replay", "--check", "--strategy", "buddy:xdl", path), "every invariant held after each of ")
 	status, _, stderr := command(t, "replay", "--check", "--strategy", "slab:xdl", path)
-	require.Equal(t, exitError, status)
+	require.Equal(t, exitTrouble, status)
 	require.Contains(t, stderr, "I1: header: configuration of slab:xdl: ")
 }
 
@@ -261,10 +261,10 @@ func TestReplayCheckHeader(t *testing.T) {
 	}
 	bad := write(t, "bad.trace", head+"# device={\n"+small)
 	status, _, stderr := command(t, "replay", "--check", "--strategy", "bfc", bad)
-	require.Equal(t, exitError, status)
+	require.Equal(t, exitTrouble, status)
 	require.Contains(t, stderr, "bad: header: simulated device: ")
 	bad = write(t, "nth.trace", head+"# fault-nth=x\n"+small)
 	status, _, stderr = command(t, "replay", "--check", "--strategy", "bfc", bad)
-	require.Equal(t, exitError, status)
+	require.Equal(t, exitTrouble, status)
 	require.Contains(t, stderr, "header fault-nth=x: want the number of a device call")
 }

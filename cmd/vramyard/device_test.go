@@ -60,7 +60,7 @@ func TestWrongDevices(t *testing.T) {
 			"sim:0":    `--device: device "sim:0": want more than 0 bytes`,
 		} {
 			status, stdout, stderr := command(t, append(args, "--device", spec)...)
-			require.Equal(t, exitError, status, "%s: %s", name, stderr)
+			require.Equal(t, exitTrouble, status, "%s: %s", name, stderr)
 			require.Empty(t, stdout)
 			require.Regexp(t, want, stderr)
 			require.Equal(t, 1, strings.Count(stderr, "\n"), "one line: %s", stderr)
@@ -72,12 +72,12 @@ func TestWrongDevices(t *testing.T) {
 		{"tune", "--strategy", "bfc", path, "--sim", "{}"},
 	} {
 		status, stdout, stderr := command(t, append(args, "--device", "sim")...)
-		require.Equal(t, exitError, status)
+		require.Equal(t, exitTrouble, status)
 		require.Empty(t, stdout)
 		require.Equal(t, "vramyard: --sim: --device says what the device is: want one of the two\n", stderr)
 	}
 	status, _, stderr := command(t, "check", "--planted", "--device", "sim")
-	require.Equal(t, exitError, status)
+	require.Equal(t, exitTrouble, status)
 	require.Contains(t, stderr, "--device: does not go with --planted")
 }
 

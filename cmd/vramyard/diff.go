@@ -37,7 +37,8 @@ marked; they make no difference of their own.
   ns_per_op>+50%@caching*@llama*   only where strategy and trace match
 docs/diff.md has the grammar, and what a figure without a value means.
 
-The exit status is 1 if a condition is violated, and 0 if none is, however much differs.`,
+The exit status is 1 if a condition is violated, 2 if a result cannot be read, and 0 otherwise,
+however much differs.`,
 		Example: "  vramyard diff base.json head.json --fail-if 'min_capacity_bytes>+2%'",
 		Args:    cobra.ExactArgs(2),
 		RunE:    f.run,
@@ -90,7 +91,7 @@ func (f *diffFlags) run(cmd *cobra.Command, args []string) error {
 		}
 	}
 	if n := d.Violated(); n > 0 {
-		return fmt.Errorf("%s against %s: %d of %d conditions violated", args[1], args[0], n, len(conditions))
+		return failure{fmt.Errorf("%s against %s: %d of %d conditions violated", args[1], args[0], n, len(conditions))}
 	}
 	return nil
 }

@@ -63,7 +63,7 @@ func TestDiffFailsWhereItIsTold(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "diff.json")
 	status, out, errs := command(t, "diff", a, b, "--json", file,
 		"--fail-if", "min_capacity_bytes > +2% @caching", "--fail-if", "peak_reserved_bytes>+2GiB@caching*", "--fail-if", "reservation_waste>0.2@bfc")
-	require.Equal(t, 1, status)
+	require.Equal(t, exitFailed, status)
 	require.Equal(t, "vramyard: "+b+" against "+a+": 2 of 3 conditions violated\n", errs)
 	require.Contains(t, out, `
 min_capacity_bytes>+2%@caching: VIOLATED, 1 of 1 run
@@ -141,7 +141,7 @@ func TestDiffRefuses(t *testing.T) {
 		{[]string{a, b, "--frobnicate"}, "unknown flag"},
 	} {
 		status, stdout, stderr := command(t, append([]string{"diff"}, c.args...)...)
-		require.Equal(t, exitError, status, stderr)
+		require.Equal(t, exitTrouble, status, stderr)
 		require.Empty(t, stdout)
 		require.Contains(t, stderr, c.want)
 	}

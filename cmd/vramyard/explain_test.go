@@ -42,9 +42,9 @@ func TestReplayExplainsTheFirstOOM(t *testing.T) {
 	require.NotEmpty(t, v.Report.Cause)
 
 	status, _, stderr := command(t, "replay", "--strategy", "bfc", "--explain", path, path)
-	require.Equal(t, exitError, status)
+	require.Equal(t, exitTrouble, status)
 	require.Contains(t, stderr, "--explain: "+path+" is a file to read")
 	status, _, stderr = command(t, "replay", "--strategy", "bfc", "--explain", "-", "--json", "-", path)
-	require.Equal(t, exitError, status)
+	require.Equal(t, exitTrouble, status)
 	require.Contains(t, stderr, "--json: - is where --explain is written")
 }

@@ -72,7 +72,7 @@ func TestWrongExports(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			status, stdout, stderr := command(t, append([]string{"replay", "--strategy", "bfc", good}, c.args...)...)
-			require.Equal(t, exitError, status)
+			require.Equal(t, exitTrouble, status)
 			require.Empty(t, stdout)
 			require.Contains(t, stderr, c.want)
 			require.Equal(t, 1, strings.Count(stderr, "\n"), stderr)
@@ -82,7 +82,7 @@ func TestWrongExports(t *testing.T) {
 		})
 	}
 	status, _, stderr := command(t, "replay", "--strategy", "bfc", good, "--snapshot")
-	require.Equal(t, exitError, status)
+	require.Equal(t, exitTrouble, status)
 	require.Contains(t, stderr, "flag needs an argument")
 
 	var many strings.Builder // regions a TiB apart, up to addresses that the viewer does not have
@@ -91,7 +91,7 @@ func TestWrongExports(t *testing.T) {
 	}
 	status, _, stderr = command(t, "replay", "--strategy", "slab", "--config", `{"max_class_bytes":"256"}`,
 		"--sim", `{"gap":"1TiB"}`, "--snapshot", at("x.pickle"), "--placements", at("x.txt"), write(t, "many.trace", many.String()))
-	require.Equal(t, exitError, status)
+	require.Equal(t, exitTrouble, status)
 	require.Contains(t, stderr, "--snapshot: address 0x")
 	files, err := os.ReadDir(dir)
 	require.NoError(t, err)
@@ -109,7 +109,7 @@ func TestStopAtOOMEndsTheReplay(t *testing.T) {
 	require.Contains(t, succeed(t, "replay", "--strategy", "caching", "--device", "sim:64MiB", "--contents", "--stop-at-oom", path),
 		"every block kept its contents through 2 events")
 	status, _, stderr := command(t, "replay", "--strategy", "caching", "--check", "--stop-at-oom", path)
-	require.Equal(t, exitError, status)
+	require.Equal(t, exitTrouble, status)
 	require.Contains(t, stderr, "check stop-at-oom")
 }
 

@@ -75,7 +75,7 @@ func TestWhatAGPUCannotDoIsRefused(t *testing.T) {
 		{"compare", "--html", "x.html"},
 	} {
 		status, _, errs = run(append(args, "--device", "cuda:0", "w.trace")...)
-		assert.Equal(t, 1, status, args)
+		assert.Equal(t, exitTrouble, status, args)
 		assert.Contains(t, errs, "simulated devices only", args)
 	}
 }
@@ -103,7 +103,7 @@ func TestWrongDevicesAreNamed(t *testing.T) {
 				continue
 			}
 			status, out, errs := run(append(args, "--device", c.device)...)
-			assert.Equal(t, 1, status, args)
+			assert.Equal(t, exitTrouble, status, args)
 			assert.Empty(t, out, args)
 			assert.Equal(t, "vramyard: --device: device \""+c.device+"\": "+c.want+"\n", errs, args)
 		}
@@ -121,7 +121,7 @@ func TestOddDriversAreNamed(t *testing.T) {
 			name, value, _ := strings.Cut(variable, "=")
 			t.Setenv(name, value)
 			status, out, errs := withDriver(t)("check", "--strategies", "vmm", "--tests", "1", "--device", "cuda:0")
-			assert.Equal(t, 1, status)
+			assert.Equal(t, exitTrouble, status)
 			assert.Empty(t, out)
 			assert.Equal(t, want, errs)
 		})
@@ -143,7 +143,7 @@ func TestCheckRunsOnAGPU(t *testing.T) {
 	status, _, errs := run("check", "--strategies", "slab", "--device", "cuda:0", "--tests", "1", "--ops", "20", "--faults", "--html", "c.html")
 	assert.Zero(t, status, errs)
 	status, _, errs = run("check", "--strategies", "caching", "--device", "cuda:0:100MiB")
-	assert.Equal(t, 1, status)
+	assert.Equal(t, exitTrouble, status)
 	assert.Equal(t, "vramyard: --device: caching@160MiB is checked on a device of 160MiB, and cuda:0 has 100MiB free\n", errs)
 }
 
@@ -172,7 +172,7 @@ func TestPluginsRunOnAGPU(t *testing.T) {
 		assert.Zero(t, status, errs)
 		assert.Contains(t, out, "device: cuda:0, Stand-in 0 of 1GiB, driver for CUDA 12.4", args)
 		status, _, errs = run(append(args, name+"crash", "--device", "cuda:0")...)
-		assert.Equal(t, 1, status, args)
+		assert.Equal(t, map[bool]int{true: exitFailed, false: exitTrouble}[args[0] == "check"], status, args)
 		assert.Regexp(t, `^vramyard: .*(killed by SIGSEGV at 0x10|I35 \(no panic\))\n$`, errs, args)
 	}
 }
@@ -189,7 +189,7 @@ func TestCheckFindsABrokenCard(t *testing.T) {
 			t.Setenv("STANDIN_LIE", lie)
 			run := withDriver(t)
 			status, out, errs := run("check", "--strategies", c.strategy, "--device", "cuda:0", "--tests", "20")
-			assert.Equal(t, 1, status)
+			assert.Equal(t, exitFailed, status)
 			assert.Regexp(t, `subjects broke an invariant, first .*: I63 \(card\)\n$`, errs)
 			assert.Regexp(t, "invariant I63 \\(card\\): "+c.want, out)
 			assert.Regexp(t, `\nshrunk from \d+ operations to [1-3]\n`, out)

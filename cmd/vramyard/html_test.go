@@ -141,7 +141,7 @@ func TestPagesThatCannotBe(t *testing.T) {
 		"is a directory": {"replay", "--strategy", "bfc", "--html", t.TempDir(), trace},
 	} {
 		status, _, stderr := command(t, args...)
-		require.Equal(t, exitError, status)
+		require.Equal(t, exitTrouble, status)
 		require.Contains(t, stderr, want)
 	}
 }

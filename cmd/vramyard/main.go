@@ -16,9 +16,15 @@
 //	vramyard strategies [NAME]                         what there is, with every setting
 //	vramyard devices                                   the cards that a device can stand for
 //
-// Exit status: 0 done (a request that finds no memory is a result, not an error); 1 for whatever is
-// wrong with the command line, a file or a result, with one line that names the place; 130 if it is
-// interrupted, 143 if it is asked to end, which makes commands that take long show what is finished.
+// Exit status, as diff, grep and pytest have it:
+//
+//	0    done; a request that finds no memory is a result, not an error
+//	1    a condition is violated or a trace fails: an invariant is broken, results or traces differ
+//	2    trouble: a bad flag, a file that cannot be read or written, anything else
+//	130  interrupted by Ctrl-C; 143 by SIGTERM. Long commands print their finished results first
+//	141  the reader of standard output has closed it
+//
+// Statuses 1 and 2 come with one line on standard error that names the place.
 package main
 
 import (
@@ -39,12 +45,20 @@ const version = "0.1.0"
 
 // Exit statuses.
 const (
-	exitDone  = 0
-	exitError = 1
+	exitDone    = 0
+	exitFailed  = 1 // the command has done its work, and the answer is no
+	exitTrouble = 2
 
 	exitInterrupted = 130 // 128 and the signal, as shells have it
 	exitPipe        = 141 // likewise
 )
+
+// failure is the error of a command that has done its work and found a violated condition or a failing
+// trace. Any other error is trouble.
+type failure struct{ error }
+
+// Unwrap returns the error without its kind.
+func (f failure) Unwrap() error { return f.error }
 
 func main() {
 	narrow()
@@ -84,7 +98,24 @@ func run(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.
 	if _, ok := errors.AsType[interrupted](err); ok {
 		return statusOf(ctx)
 	}
-	return exitError
+	return exitOf(err)
+}
+
+// exitOf returns the exit status of an error, the highest one of several joined errors.
+func exitOf(err error) int {
+	switch e := any(err).(type) { // each layer on its own, which errors.As would skip
+	case failure:
+		return exitFailed
+	case interface{ Unwrap() []error }:
+		status := exitFailed
+		for _, one := range e.Unwrap() {
+			status = max(status, exitOf(one))
+		}
+		return status
+	case interface{ Unwrap() error }:
+		return exitOf(e.Unwrap())
+	}
+	return exitTrouble
 }
 
 // placed puts the name of the command before what is wrong with its line.
@@ -117,8 +148,12 @@ func oneLine(err error) string {
 // newRoot returns the command tree. started is set once the command line is accepted.
 func newRoot(started *bool) *cobra.Command {
 	root := &cobra.Command{
-		Use:           "vramyard",
-		Short:         "A proving ground for GPU memory allocators",
+		Use:   "vramyard",
+		Short: "A proving ground for GPU memory allocators",
+		Long: `A proving ground for GPU memory allocators.
+
+Exit status: 0 if all is fine, 1 if a condition is violated or a trace fails, 2 for trouble, such as
+a bad flag or a file that cannot be read, 130 or 143 if interrupted.`,
 		Version:       version,
 		SilenceErrors: true,
 		SilenceUsage:  true,

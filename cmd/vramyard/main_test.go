@@ -95,7 +95,7 @@ func TestWrongInput(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			status, stdout, stderr := command(t, c.args...)
-			require.Equal(t, exitError, status, stderr)
+			require.Equal(t, exitTrouble, status, stderr)
 			require.Empty(t, stdout)
 			require.Contains(t, stderr, c.want)
 			require.True(t, strings.HasPrefix(stderr, "vramyard: "), stderr)
@@ -109,9 +109,9 @@ func TestFailureLeavesNoFile(t *testing.T) {
 	bad := write(t, "bad.csv", "seq,op,id,bytes,stream,time_us,tag\n0,a,0,5,0,0,x\n1,q,0,5,0,0,x\n")
 	out := filepath.Join(dir, "out.txt")
 	status, _, _ := command(t, "trace", "convert", bad, out)
-	require.Equal(t, exitError, status)
+	require.Equal(t, exitTrouble, status)
 	status, _, _ = command(t, "replay", "--strategy", "bfc", "--placements", out, "--final", out, "--json", out, bad)
-	require.Equal(t, exitError, status)
+	require.Equal(t, exitTrouble, status)
 	files, err := os.ReadDir(dir)
 	require.NoError(t, err)
 	require.Empty(t, files)
@@ -129,7 +129,7 @@ func TestReplayDialects(t *testing.T) {
 	out := succeed(t, "replay", "--strategy", "bfc:2026", "--config", `{"limit":4096}`, "--dialect", "bfc", "--placements", "-", path)
 	require.Equal(t, "1 0 1024\n2 1024 512\nP 2 1536 1536 1024 4096 4096 2560 8192 0\n", out)
 	status, _, stderr := command(t, "replay", "--strategy", "bfc", path)
-	require.Equal(t, exitError, status, "in the native form a free of nothing is an error")
+	require.Equal(t, exitTrouble, status, "in the native form a free of nothing is an error")
 	require.Contains(t, stderr, ":2: ")
 }
 
@@ -156,7 +156,7 @@ func TestReplayWritesTheStrategysReport(t *testing.T) {
 	out = succeed(t, "replay", "--strategy", "bfc", "--oom-report", "-", path)
 	require.Equal(t, "no request ran out of memory\n", out)
 	status, _, stderr := command(t, "replay", "--strategy", "buddy:xdl", "--sim", `{"capacity":1024}`, "--oom-report", "-", path)
-	require.Equal(t, exitError, status)
+	require.Equal(t, exitTrouble, status)
 	require.Equal(t, "vramyard: --oom-report: buddy:xdl writes no report\n", stderr)
 }
 

@@ -72,7 +72,7 @@ func TestOfflineRefuses(t *testing.T) {
 		{[]string{huge}, "huge: buffer 0 (id 1): all bytes up to here exceed 9223372036854775807"},
 	} {
 		status, stdout, stderr := command(t, append([]string{"offline"}, c.args...)...)
-		require.Equal(t, exitError, status, "%v: %s", c.args, stderr)
+		require.Equal(t, exitTrouble, status, "%v: %s", c.args, stderr)
 		require.Empty(t, stdout)
 		require.Contains(t, stderr, c.want)
 	}

@@ -93,10 +93,14 @@ func (f *checkFlags) runPlantedBuild(cmd *cobra.Command) error {
 	tell(cmd.ErrOrStderr(), "this build has no planted bugs; running go run -tags planted %s", program)
 	again := exec.CommandContext(cmd.Context(), "go", args...)
 	again.Stdout, again.Stderr = cmd.OutOrStdout(), cmd.ErrOrStderr()
-	if err := again.Run(); err != nil {
-		return fmt.Errorf("--planted: go run -tags planted %s: %w", program, err)
+	err := again.Run()
+	if err != nil {
+		err = fmt.Errorf("--planted: go run -tags planted %s: %w", program, err)
 	}
-	return nil
+	if _, ok := errors.AsType[*exec.ExitError](err); ok {
+		err = failure{err} // the build has said what it missed
+	}
+	return err
 }
 
 // sourceAtHand reports whether there is a Go toolchain, and whether the folder that the
@@ -142,9 +146,9 @@ func writeVerdicts(stdout io.Writer, verdicts []check.Verdict) error {
 	case err != nil:
 		return err
 	case caught < n:
-		return fmt.Errorf("%d of %d planted bugs were missed", n-caught, n)
+		return failure{fmt.Errorf("%d of %d planted bugs were missed", n-caught, n)}
 	case small < n:
-		return fmt.Errorf("%d of %d counterexamples are more than twice as long as they need be", n-small, n)
+		return failure{fmt.Errorf("%d of %d counterexamples are more than twice as long as they need be", n-small, n)}
 	}
 	return nil
 }

@@ -25,7 +25,7 @@ func TestPlantedWrongInput(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			status, stdout, stderr := command(t, append([]string{"check", "--planted"}, c.args...)...)
-			require.Equal(t, exitError, status, stderr)
+			require.Equal(t, exitTrouble, status, stderr)
 			require.Empty(t, stdout)
 			require.Contains(t, stderr, c.want)
 		})
@@ -39,7 +39,7 @@ func TestPlantedElsewhere(t *testing.T) {
 	}
 	t.Chdir(t.TempDir())
 	status, stdout, stderr := command(t, "check", "--planted")
-	require.Equal(t, exitError, status)
+	require.Equal(t, exitTrouble, status)
 	require.Empty(t, stdout)
 	require.Contains(t, stderr, "run go run -tags planted ./cmd/vramyard check --planted")
 }
@@ -66,7 +66,7 @@ func TestPlantedMissed(t *testing.T) {
 		t.Skip("needs a build with the tag planted")
 	}
 	status, stdout, stderr := command(t, "check", "--planted", "--strategies", "slab:blaze", "--tests", "1", "--ops", "1")
-	require.Equal(t, exitError, status)
+	require.Equal(t, exitFailed, status)
 	require.Contains(t, stdout, "missed, want ")
 	require.Regexp(t, `\d+ of \d+ planted bugs were missed`, stderr)
 }

@@ -89,12 +89,12 @@ func TestPlotRefusesWhatIsWrong(t *testing.T) {
 		"is a file to read":                                           {"--out", a, a},
 	} {
 		status, stdout, errs := command(t, append([]string{"plot"}, args...)...)
-		assert.Equal(t, 1, status, want)
+		assert.Equal(t, exitTrouble, status, want)
 		assert.Empty(t, stdout, want)
 		assert.Contains(t, errs, want)
 		assert.Equal(t, 1, strings.Count(errs, "\n"), "one line: %s", errs)
 		assert.NoFileExists(t, out, "nothing is half written")
 	}
 	status, _, errs := command(t, "plot", "--out", out)
-	assert.Equal(t, exitError, status, errs)
+	assert.Equal(t, exitTrouble, status, errs)
 }

@@ -50,7 +50,7 @@ func TestAPluginIsContained(t *testing.T) {
 			{"compare", "--strategies", "bfc," + name + symbol, trace},
 		} {
 			status, out, errs := command(t, args...)
-			require.Equal(t, exitError, status, errs)
+			require.Equal(t, exitTrouble, status, errs)
 			require.Empty(t, out)
 			require.Regexp(t, `^vramyard: .*`+want, errs)
 		}
@@ -60,7 +60,7 @@ func TestAPluginIsContained(t *testing.T) {
 func TestCheckShrinksWhatAPluginDoes(t *testing.T) {
 	name := misbehaving(t)
 	status, out, errs := command(t, "check", "--strategies", name+"crash", "--tests", "3", "--out", t.TempDir())
-	require.Equal(t, exitError, status)
+	require.Equal(t, exitFailed, status)
 	require.Contains(t, errs, "I35 (no panic)")
 	require.Contains(t, out, "killed by SIGSEGV at 0x10")
 	require.Contains(t, out, "vramyard check --strategies '"+name+"crash'")
@@ -79,7 +79,7 @@ func TestTuneAndWhatifTakeAPlugin(t *testing.T) {
 		{"tune", "--strategy", name + "crash", trace}, {"whatif", "--device", "sim:64MiB", "--grid", grid("crash"), trace},
 	} {
 		status, out, errs := command(t, args...)
-		require.Equal(t, exitError, status, errs)
+		require.Equal(t, exitTrouble, status, errs)
 		require.Empty(t, out)
 		require.Regexp(t, `^vramyard: .*: plugin: call 7, crash\(4096 bytes, device 0, stream 0\): killed by SIGSEGV at 0x10\n$`, errs)
 	}

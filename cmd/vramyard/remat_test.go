@@ -128,7 +128,7 @@ func TestWrongInputOfRemat(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			args := append([]string{"remat", "--html", filepath.Join(left, "x.html")}, c.args...)
 			status, stdout, stderr := command(t, args...)
-			require.Equal(t, exitError, status, stderr)
+			require.Equal(t, exitTrouble, status, stderr)
 			require.Empty(t, stdout)
 			require.Contains(t, stderr, c.want)
 			require.Equal(t, 1, strings.Count(stderr, "\n"), "one line: %s", stderr)

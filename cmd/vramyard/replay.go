@@ -51,8 +51,8 @@ func newReplay() *cobra.Command {
 A TRACE is a file of any format in docs/traces.md, "-" for standard input, or the name
 of a trace inside the program.
 
-With --check, the invariants of docs/invariants.md are judged after every event, and the
-first that is broken ends the replay with exit status 1. So a failure of "vramyard check"
+With --check, the invariants of docs/invariants.md are judged after every event. The first
+broken one ends the replay with exit status 1. So a failure of "vramyard check"
 is seen again from its trace, whose header has configuration and device: they are used
 unless --config, or --device or --sim, is given.
 
@@ -366,6 +366,9 @@ func (f *replayFlags) prove(p *replay.Prepared, src trace.Source, setup alloc.Se
 		}
 		contents, _ := device.ContentsOf(dev) // such devices have them
 		_, err = p.Run(setup, dev, replay.Options{FreeAt: o.FreeAt, StopAtOOM: o.StopAtOOM, Contents: contents, Watch: o.Watch})
+		if _, ok := errors.AsType[*alloc.Corruption](err); ok {
+			err = failure{err}
+		}
 		return errors.Join(err, dev.Close())
 	}
 	return nil
@@ -410,7 +413,7 @@ func checkReplay(t *trace.Trace, setup alloc.Setup, cfg sim.Config, o replay.Opt
 	case at == len(t.Events):
 		place = "at the end"
 	}
-	return fmt.Errorf("%s on %s: %s: %v (%s): %s", setup.Name, t.Header.Name, place, v.Number, v.Number.Name(), v.Detail)
+	return failure{fmt.Errorf("%s on %s: %s: %v (%s): %s", setup.Name, t.Header.Name, place, v.Number, v.Number.Name(), v.Detail)}
 }
 
 // runOn replays over a fresh device.

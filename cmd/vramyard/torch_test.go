@@ -66,7 +66,7 @@ func TestWrongInputOfPyTorch(t *testing.T) {
 			dir := t.TempDir()
 			status, _, stderr := command(t, "replay", "--strategy", "caching", "--config", c.config, "--sim", c.sim, "--dialect", "torch",
 				"--placements", filepath.Join(dir, "p"), "--final", filepath.Join(dir, "q"), write(t, "t.trace", c.text))
-			require.Equal(t, exitError, status)
+			require.Equal(t, exitTrouble, status)
 			require.Contains(t, stderr, c.want)
 			require.Equal(t, 1, strings.Count(stderr, "\n"), "one line: %s", stderr)
 			left, err := os.ReadDir(dir)

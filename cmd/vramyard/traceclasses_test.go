@@ -40,7 +40,7 @@ func TestTraceClassesRefuses(t *testing.T) {
 		{[]string{path + ".gone"}, "no such file"},
 	} {
 		status, stdout, stderr := command(t, append([]string{"trace", "classes"}, c.args...)...)
-		require.Equal(t, exitError, status, stderr)
+		require.Equal(t, exitTrouble, status, stderr)
 		require.Empty(t, stdout)
 		require.Contains(t, stderr, c.want)
 	}

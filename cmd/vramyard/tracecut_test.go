@@ -84,7 +84,7 @@ func TestTraceCutRefuses(t *testing.T) {
 		{[]string{path, out, "--steps", "1:", "--to", "rmm"}, `--to: unknown form "rmm": want one of text, csv, `},
 	} {
 		status, stdout, stderr := command(t, append([]string{"trace", "cut"}, c.args...)...)
-		require.Equal(t, exitError, status, "%v: %s", c.args, stderr)
+		require.Equal(t, exitTrouble, status, "%v: %s", c.args, stderr)
 		require.Empty(t, stdout)
 		require.Contains(t, stderr, c.want)
 		require.NoFileExists(t, out)
@@ -95,7 +95,7 @@ func TestTraceDiffTellsAndExits(t *testing.T) {
 	a, b := write(t, "a.trace", small), write(t, "b.trace", strings.Replace(small, "a 4 5000", "a 4 5001 stream=2", 1))
 	require.Equal(t, "equal\n", succeed(t, "trace", "diff", a, a))
 	status, stdout, stderr := command(t, "trace", "diff", a, b)
-	require.Equal(t, exitError, status)
+	require.Equal(t, exitFailed, status)
 	require.Equal(t, "vramyard: "+a+" and "+b+" differ\n", stderr)
 	require.Equal(t, "A "+a+"\nB "+b+`
 header name: A a, B b
@@ -112,13 +112,13 @@ peak live: A 7.09 KiB at event 4, B 7.09 KiB at event 4
 live bytes: apart from allocation or free 4 on, most at 4 by 1 B
 `, stdout)
 	status, stdout, _ = command(t, "trace", "diff", "--json", "-", a, b)
-	require.Equal(t, exitError, status)
+	require.Equal(t, exitFailed, status)
 	var d trace.Diff
 	require.NoError(t, json.Unmarshal([]byte(stdout), &d))
 	require.False(t, d.Equal)
 	require.Equal(t, 4, d.First.Index)
 	status, _, stderr = command(t, "trace", "diff", "-", "-")
-	require.Equal(t, exitError, status)
+	require.Equal(t, exitTrouble, status)
 	require.Contains(t, stderr, "standard input can be read only once")
 }
 

@@ -25,7 +25,7 @@ do not count.
 Allocations are matched by order: the n-th of a size on a stream stands for the n-th of that size
 and stream in the other trace; and by their ids, where both traces give each id only once.
 
-The exit status is 0 if the traces are equal and 1 if not.`,
+The exit status is 0 if the traces are equal, 1 if they differ, and 2 if one cannot be read.`,
 		Args: cobra.ExactArgs(2),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if err := onceFromStdin(args); err != nil {
@@ -51,7 +51,7 @@ The exit status is 0 if the traces are equal and 1 if not.`,
 				err = outfile.Write("-", cmd.OutOrStdout(), func(w io.Writer) error { return report.TraceDiff(w, args[0], args[1], d) })
 			}
 			if err == nil && !d.Equal {
-				err = fmt.Errorf("%s and %s differ", args[0], args[1])
+				err = failure{fmt.Errorf("%s and %s differ", args[0], args[1])}
 			}
 			return err
 		},

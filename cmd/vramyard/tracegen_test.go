@@ -101,7 +101,7 @@ func TestTraceGenRefusesWrongInput(t *testing.T) {
 		{[]string{"w1", "--to", "xml", out}, `--to: unknown form "xml"`},
 	} {
 		status, stdout, stderr := command(t, append([]string{"trace", "gen"}, c.args...)...)
-		require.Equal(t, exitError, status, "%q: %s", c.args, stderr)
+		require.Equal(t, exitTrouble, status, "%q: %s", c.args, stderr)
 		require.Empty(t, stdout)
 		require.Contains(t, stderr, c.want)
 		require.Equal(t, 1, strings.Count(stderr, "\n"), "one line: %s", stderr)
@@ -109,7 +109,7 @@ func TestTraceGenRefusesWrongInput(t *testing.T) {
 	}
 	require.NoError(t, os.WriteFile(out, []byte("kept"), 0o600))
 	status, _, _ := command(t, "trace", "gen", "w1", "--live", "0", out)
-	require.Equal(t, exitError, status)
+	require.Equal(t, exitTrouble, status)
 	kept, err := os.ReadFile(out)
 	require.NoError(t, err)
 	require.Equal(t, "kept", string(kept))

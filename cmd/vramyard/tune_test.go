@@ -73,7 +73,7 @@ func TestTuneRefuses(t *testing.T) {
 		{[]string{"--strategy", "bfc", path + ".gone"}, "no such file"},
 	} {
 		status, stdout, stderr := command(t, append([]string{"tune"}, c.args...)...)
-		require.Equal(t, exitError, status, stderr)
+		require.Equal(t, exitTrouble, status, stderr)
 		require.Empty(t, stdout)
 		require.Contains(t, stderr, c.want)
 	}

@@ -41,7 +41,8 @@ Each device with a history is verified, or the one that --part names.
 With --addresses, a TRACE in any form has the requests, and FILE the addresses of its allocations
 and the segments. docs/verify.md has the forms.
 
-The exit status is 1 unless every allocation is predicted.`,
+The exit status is 0 if every allocation is predicted, 1 if not, and 2 if the recording cannot be
+read.`,
 		Example: "  vramyard verify snapshot.pickle\n  vramyard verify run.csv.gz --addresses run.addr.gz",
 		Args:    cobra.ExactArgs(1),
 		RunE:    func(cmd *cobra.Command, args []string) error { return f.run(cmd, args[0]) },
@@ -92,7 +93,7 @@ func (f *verifyFlags) verify(cmd *cobra.Command, h *verify.History, target *veri
 		err = outfile.Write("-", cmd.OutOrStdout(), func(w io.Writer) error { return report.Verification(w, res) })
 	}
 	if err == nil && !res.All() {
-		err = fmt.Errorf("%s: %d of %d allocations are not predicted", h.Name, res.Allocs-res.Predicted, res.Allocs)
+		err = failure{fmt.Errorf("%s: %d of %d allocations are not predicted", h.Name, res.Allocs-res.Predicted, res.Allocs)}
 	}
 	return err
 }

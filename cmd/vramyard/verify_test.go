@@ -58,13 +58,13 @@ func TestVerifyTellsTheFirstDisagreement(t *testing.T) {
 	requests := write(t, "run.csv", recordedCSV)
 	addresses := write(t, "run.addr", strings.Replace(recordedAddr, "alloc,1,2097152", "alloc,1,2098688", 1))
 	status, stdout, stderr := command(t, "verify", requests, "--addresses", addresses)
-	require.Equal(t, exitError, status)
+	require.Equal(t, exitFailed, status)
 	require.Contains(t, stdout, "1 of 2 allocations predicted, and 1 of 1 new segments\n")
 	require.Contains(t, stdout, "first disagreement: event 1, allocation 1 of 512 bytes on stream 0: predicted the block at 0x200000, recorded the block at 0x200600\n")
 	require.Equal(t, "vramyard: run: 1 of 2 allocations are not predicted\n", stderr)
 
 	status, stdout, stderr = command(t, "verify", requests, "--addresses", addresses, "--json", "-")
-	require.Equal(t, exitError, status, stderr)
+	require.Equal(t, exitFailed, status, stderr)
 	var r verify.Result
 	require.NoError(t, json.Unmarshal([]byte(stdout), &r), "nothing but JSON")
 	require.NotNil(t, r.First)
@@ -106,7 +106,7 @@ func TestVerifyRefuses(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			status, stdout, stderr := command(t, append([]string{"verify"}, c.args...)...)
-			require.Equal(t, exitError, status, stderr)
+			require.Equal(t, exitTrouble, status, stderr)
 			require.Empty(t, stdout)
 			require.Contains(t, stderr, c.want)
 			require.Equal(t, 1, strings.Count(stderr, "\n"), "one line: %s", stderr)
@@ -136,7 +136,7 @@ peak reserved: 1.00 GiB (1073741824 bytes), recorded 1.00 GiB (1073741824 bytes)
 
 	// Other settings than the recorded ones predict less.
 	status, out, errs := command(t, "verify", vector("segment_free"), "--config", `{"conf":""}`)
-	require.Equal(t, exitError, status)
+	require.Equal(t, exitFailed, status)
 	require.Contains(t, out, "first disagreement: event ")
 	require.Contains(t, errs, "of 176 allocations are not predicted\n")
 }
@@ -155,7 +155,7 @@ const twoGPUs = `{"segments":[
 func TestVerifySnapshotOfTwoDevices(t *testing.T) {
 	path := write(t, "two.json", twoGPUs)
 	status, out, errs := command(t, "verify", path)
-	require.Equal(t, exitError, status)
+	require.Equal(t, exitFailed, status)
 	require.Contains(t, out, "caching on two cuda:0, ")
 	require.Contains(t, out, "caching on two cuda:1, ")
 	require.Contains(t, out, "two cuda:1: 1 allocations that are live at the end, and are no final block; the first at 0x400600 in the final state\n")

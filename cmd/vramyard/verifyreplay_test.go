@@ -21,6 +21,6 @@ func TestReplaysAreVerifiedWithTheirConfiguration(t *testing.T) {
 	require.Contains(t, out, `"memory_fraction": 0,`)
 
 	status, _, stderr := command(t, "verify", replayed("bfc", "{}"))
-	require.Equal(t, 1, status)
+	require.Equal(t, exitTrouble, status)
 	require.Contains(t, stderr, "run: a replay of the strategy bfc, want a recording of PyTorch, or a replay of caching\n")
 }

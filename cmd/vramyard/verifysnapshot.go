@@ -43,7 +43,7 @@ func (f *verifyFlags) snapshot(cmd *cobra.Command, path string) error {
 	if len(courses) > 1 && f.jsonFile != "" {
 		return flagError("json", fmt.Errorf("%s has several devices with a history: name one with --part", header.Name))
 	}
-	var failed []string
+	var failed error
 	for _, c := range courses {
 		h, err := verify.FromCourse(c)
 		if err != nil {
@@ -57,13 +57,10 @@ func (f *verifyFlags) snapshot(cmd *cobra.Command, path string) error {
 			return err
 		}
 		if err := f.verify(cmd, h, target); err != nil {
-			failed = append(failed, err.Error())
+			failed = errors.Join(failed, err)
 		}
 	}
-	if len(failed) > 0 {
-		return errors.New(strings.Join(failed, "; "))
-	}
-	return nil
+	return failed
 }
 
 // openSnapshot reads a snapshot, from standard input for "-".

@@ -153,21 +153,21 @@ func TestViewRefusesWhatItCannotShow(t *testing.T) {
 		code  int
 		says  string
 	}{
-		"an unknown form":  {"view --no-browser " + form, exitError, "as no known format does"},
-		"two wrong files":  {"view --no-browser " + empty + " " + dir + "/none", exitError, "e.trace: is empty: a trace without events has a first line too; " + dir + "/none"},
-		"a directory":      {"view --no-browser " + dir, exitError, "is a directory"},
-		"an empty file":    {"view --no-browser " + empty, exitError, "e.trace: is empty"},
-		"a cut file":       {"view --no-browser " + cut, exitError, "cut.json.gz"},
-		"no file":          {"view", exitError, "requires at least 1 arg"},
-		"a missing file":   {"view --no-browser " + dir + "/none", exitError, "none: no such file"},
-		"foreign HTML":     {"view --no-browser " + html, exitError, "a.html: HTML, and no page that vramyard wrote"},
-		"a bad trace":      {"view --no-browser " + text, exitError, "a.trace:2: "},
-		"a bad result":     {"view --no-browser " + result, exitError, "a.json: "},
-		"a strategy":       {"view --no-browser --strategies nobody " + text, exitError, "--strategies: "},
-		"a device":         {"view --no-browser --device sim:0 " + text, exitError, "--device: "},
-		"a negative time":  {"view --no-browser --for -1s " + text, exitError, "--for: "},
-		"a port":           {"view --no-browser --port 99999 " + text, exitError, "--port"},
-		"an earlier stdin": {"view --no-browser - -", exitError, "standard input can be read only once"},
+		"an unknown form":  {"view --no-browser " + form, exitTrouble, "as no known format does"},
+		"two wrong files":  {"view --no-browser " + empty + " " + dir + "/none", exitTrouble, "e.trace: is empty: a trace without events has a first line too; " + dir + "/none"},
+		"a directory":      {"view --no-browser " + dir, exitTrouble, "is a directory"},
+		"an empty file":    {"view --no-browser " + empty, exitTrouble, "e.trace: is empty"},
+		"a cut file":       {"view --no-browser " + cut, exitTrouble, "cut.json.gz"},
+		"no file":          {"view", exitTrouble, "requires at least 1 arg"},
+		"a missing file":   {"view --no-browser " + dir + "/none", exitTrouble, "none: no such file"},
+		"foreign HTML":     {"view --no-browser " + html, exitTrouble, "a.html: HTML, and no page that vramyard wrote"},
+		"a bad trace":      {"view --no-browser " + text, exitTrouble, "a.trace:2: "},
+		"a bad result":     {"view --no-browser " + result, exitTrouble, "a.json: "},
+		"a strategy":       {"view --no-browser --strategies nobody " + text, exitTrouble, "--strategies: "},
+		"a device":         {"view --no-browser --device sim:0 " + text, exitTrouble, "--device: "},
+		"a negative time":  {"view --no-browser --for -1s " + text, exitTrouble, "--for: "},
+		"a port":           {"view --no-browser --port 99999 " + text, exitTrouble, "--port"},
+		"an earlier stdin": {"view --no-browser - -", exitTrouble, "standard input can be read only once"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			var out, errs bytes.Buffer

@@ -89,14 +89,14 @@ func TestWhatifRefuses(t *testing.T) {
 		`has no part "cuda:7"`:                    {"--part", "cuda:7", "../../examples/oom/chat.pickle.gz"},
 	} {
 		status, stdout, stderr := command(t, append([]string{"whatif"}, args...)...)
-		require.Equal(t, exitError, status, want)
+		require.Equal(t, exitTrouble, status, want)
 		require.Contains(t, stderr, want)
 		require.Equal(t, 1, strings.Count(stderr, "\n"), stderr)
 		require.Empty(t, stdout)
 	}
 	for _, args := range [][]string{{}, {trace, trace}, {"--grip", "quick", trace}} {
 		status, _, _ := command(t, append([]string{"whatif"}, args...)...)
-		require.Equal(t, exitError, status)
+		require.Equal(t, exitTrouble, status)
 	}
 }
 
