@@ -128,22 +128,23 @@ func (f *whatifFlags) run(cmd *cobra.Command, path string) error {
 
 // readGrid reads the grid that is asked for.
 func (f *whatifFlags) readGrid() ([]alloc.Setup, error) {
-	var text []byte
+	var in io.ReadCloser
 	var err error
 	switch f.grid {
 	case gridQuick, gridFull:
-		text, err = grids.ReadFile("grids/" + f.grid + ".yaml")
+		in, err = grids.Open("grids/" + f.grid + ".yaml")
 	case "":
 		err = errors.New("want quick, full or a file")
 	default:
-		if text, err = os.ReadFile(f.grid); errors.Is(err, os.ErrNotExist) {
+		if in, err = os.Open(f.grid); errors.Is(err, os.ErrNotExist) {
 			err = fmt.Errorf("%s is neither quick nor full, nor a file", f.grid)
 		}
 	}
 	if err != nil {
 		return nil, err
 	}
-	setups, err := whatif.ReadGrid(text, catalogue())
+	defer in.Close() // only read from: nothing can be lost
+	setups, err := whatif.ReadGrid(in, catalogue())
 	if err != nil {
 		err = fmt.Errorf("%s: %w", f.grid, err)
 	}

@@ -73,13 +73,16 @@ func TestWhatifTakesTheCardThatIsNamed(t *testing.T) {
 func TestWhatifRefuses(t *testing.T) {
 	trace := write(t, "t.trace", "a 1 12MiB\n")
 	grid := write(t, "g.yaml", "- strategy: bfc\n- strategy: cfb\n")
+	tag, deep := write(t, "tag.yaml", "! t"), write(t, "deep.yaml", strings.Repeat("[", 40000))
 	for want, args := range map[string][]string{
-		`--grid: slow is neither quick nor full, nor a file`:              {"--grid", "slow", trace},
-		`--grid: want quick, full or a file`:                              {"--grid", "", trace},
-		`--grid: ` + grid + `: line 2, column 11: unknown strategy "cfb"`: {"--grid", grid, trace},
-		`--workers: want 0 or more`:                                       {"--workers", "-1", trace},
-		`--device: device "cuda"`:                                         {"--device", "cuda", trace},
-		`--sim: capacity: is what this command varies`:                    {"--sim", `{"capacity":"1GiB"}`, trace},
+		`--grid: slow is neither quick nor full, nor a file`:                 {"--grid", "slow", trace},
+		`--grid: want quick, full or a file`:                                 {"--grid", "", trace},
+		`--grid: ` + grid + `: line 2, column 13: unknown strategy "cfb"`:    {"--grid", grid, trace},
+		`--grid: ` + tag + `: line 1, column 1: want one list of strategies`: {"--grid", tag, trace},
+		`--grid: ` + deep + `: line 1, column 17: exceeded max depth of 16`:  {"--grid", deep, trace},
+		`--workers: want 0 or more`:                                          {"--workers", "-1", trace},
+		`--device: device "cuda"`:                                            {"--device", "cuda", trace},
+		`--sim: capacity: is what this command varies`:                       {"--sim", `{"capacity":"1GiB"}`, trace},
 		`--free-at: `: {"--free-at", "never", trace},
 		`--json: ` + trace + ` is a file to read`: {"--json", trace, trace},
 		`--csv: ` + grid + ` is a file to read`:   {"--csv", grid, "--grid", grid, trace},

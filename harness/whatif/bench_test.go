@@ -1,6 +1,7 @@
 package whatif_test
 
 import (
+	"bytes"
 	"os"
 	"testing"
 	"time"
@@ -38,7 +39,7 @@ func BenchmarkQuickGrid(b *testing.B) {
 	}))
 	text, err := os.ReadFile("../../cmd/vramyard/grids/quick.yaml")
 	require.NoError(b, err)
-	grid, err := whatif.ReadGrid(text, strategies.All())
+	grid, err := whatif.ReadGrid(bytes.NewReader(text), strategies.All())
 	require.NoError(b, err)
 	prepared, err := replay.Prepare(b.Context(), t)
 	require.NoError(b, err)

@@ -4,12 +4,12 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
+	"slices"
 	"strings"
 
-	"github.com/goccy/go-yaml"
-	"github.com/goccy/go-yaml/ast"
-	"github.com/goccy/go-yaml/lexer"
-	"github.com/goccy/go-yaml/token"
+	"go.yaml.in/yaml/v4"
+	"go.yaml.in/yaml/v4/plugin/loaderlimits"
 
 	"github.com/vramyard/vramyard/alloc"
 )
@@ -18,25 +18,23 @@ import (
 const (
 	mostGridBytes  = 1 << 18
 	mostGridPoints = 4096
+	mostGridDepth  = 16 // levels of lists and mappings; an entry has four
 )
 
 var (
 	errGridSize   = fmt.Errorf("want at most %d bytes", mostGridBytes)
 	errGridPoints = fmt.Errorf("more than %d settings", mostGridPoints)
 	errGridEmpty  = errors.New("want at least one strategy")
+	errGridList   = errors.New("want one list of strategies")
 	errAnchor     = errors.New("anchors and aliases are not read")
+	errEntry      = errors.New("want a mapping with the key strategy, and conf or config")
+	errName       = errors.New("want the name of a strategy")
+	errMapping    = errors.New("want names with values")
 	errScalar     = errors.New("want a text, a number, true or false, or a list of them")
 )
 
 // confField is the field of a configuration that the key conf of a grid stands for.
 const confField = "conf"
-
-// gridEntry is one entry of a grid as it is written.
-type gridEntry struct {
-	Strategy string   `yaml:"strategy"`
-	Conf     ast.Node `yaml:"conf"`
-	Config   ast.Node `yaml:"config"`
-}
 
 // ReadGrid reads a grid: a YAML list of strategies of a catalogue with what to set.
 //
@@ -48,24 +46,17 @@ type gridEntry struct {
 //     config: {region_bytes: [8MiB, 32MiB]}        # two: fields of the configuration over the preset's
 //
 // Lists are multiplied out, the last one varies first. The error names line and column.
-func ReadGrid(text []byte, catalogue alloc.Catalogue) ([]alloc.Setup, error) {
-	if len(text) > mostGridBytes {
-		return nil, errGridSize
+func ReadGrid(r io.Reader, catalogue alloc.Catalogue) ([]alloc.Setup, error) {
+	text, err := io.ReadAll(io.LimitReader(r, mostGridBytes+1))
+	if err != nil {
+		return nil, err
 	}
-	for _, t := range lexer.Tokenize(string(text)) {
-		if t.Type == token.AnchorType || t.Type == token.AliasType {
-			return nil, at(t.Position, errAnchor)
-		}
-	}
-	var nodes []ast.Node
-	if err := yaml.UnmarshalWithOptions(text, &nodes, yaml.Strict()); err != nil {
-		return nil, yamlError(err)
+	list, err := gridList(text)
+	if err != nil {
+		return nil, err
 	}
 	var all []alloc.Setup
-	for _, n := range nodes {
-		if n == nil {
-			return nil, errGridEmpty
-		}
+	for _, n := range list {
 		setups, err := readEntry(n, catalogue)
 		if err != nil {
 			return nil, err
@@ -74,46 +65,131 @@ func ReadGrid(text []byte, catalogue alloc.Catalogue) ([]alloc.Setup, error) {
 			return nil, errGridPoints
 		}
 	}
-	if len(all) == 0 {
+	return all, nil
+}
+
+// gridList parses the text of a grid and returns the entries of its list, at least one.
+func gridList(text []byte) ([]*yaml.Node, error) {
+	if len(text) > mostGridBytes {
+		return nil, errGridSize
+	}
+	var documents []yaml.Node
+	limits := loaderlimits.New(loaderlimits.DepthValue(mostGridDepth))
+	if err := yaml.Load(text, &documents, yaml.WithAllDocuments(), yaml.WithPlugin(limits)); err != nil {
+		return nil, yamlError(err)
+	}
+	if len(documents) == 0 {
 		return nil, errGridEmpty
+	}
+	list := documents[0].Content[0]
+	switch {
+	case len(documents) > 1:
+		return nil, at(documents[1].Content[0], errGridList)
+	case list.Kind != yaml.SequenceNode:
+		return nil, at(list, errGridList)
+	case len(list.Content) == 0:
+		return nil, errGridEmpty
+	}
+	return list.Content, checkAnchors(list)
+}
+
+// checkAnchors refuses an anchor or an alias anywhere in n.
+func checkAnchors(n *yaml.Node) error {
+	if n.Anchor != "" || n.Kind == yaml.AliasNode {
+		return at(n, errAnchor)
+	}
+	for _, inner := range n.Content {
+		if err := checkAnchors(inner); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// at adds the position of n to an error.
+func at(n *yaml.Node, err error) error {
+	return fmt.Errorf("line %d, column %d: %w", n.Line, n.Column, err)
+}
+
+// yamlError returns a syntax error as one line with its position.
+func yamlError(err error) error {
+	e, ok := errors.AsType[*yaml.LoadError](err)
+	switch {
+	case !ok || e.Mark.Line == 0:
+		return err
+	case e.ContextMark.Line > 0:
+		return fmt.Errorf("%v: %s (%s from %v)", e.Mark, e.Message, e.ContextMsg, e.ContextMark)
+	}
+	return fmt.Errorf("%v: %s", e.Mark, e.Message)
+}
+
+// pair is a key of a mapping with its value.
+type pair struct {
+	key, value *yaml.Node
+}
+
+// pairs returns the keys and values of a mapping; wrong is the error if n is anything else.
+func pairs(n *yaml.Node, wrong error) ([]pair, error) {
+	if n.Kind != yaml.MappingNode {
+		return nil, at(n, wrong)
+	}
+	seen := map[string]bool{}
+	var all []pair
+	for p := range slices.Chunk(n.Content, 2) {
+		key := p[0]
+		switch {
+		case key.Kind != yaml.ScalarNode:
+			return nil, at(key, wrong)
+		case seen[key.Value]:
+			return nil, at(key, fmt.Errorf("%q is given twice", key.Value))
+		}
+		seen[key.Value] = true
+		all = append(all, pair{key, p[1]})
 	}
 	return all, nil
 }
 
-// at says where an error is.
-func at(p *token.Position, err error) error {
-	return fmt.Errorf("line %d, column %d: %w", p.Line, p.Column, err)
-}
-
-// yamlError says in one line what is wrong with a file that is no such YAML.
-func yamlError(err error) error {
-	var e yaml.Error
-	if errors.As(err, &e) && e.GetToken() != nil {
-		return at(e.GetToken().Position, errors.New(e.GetMessage()))
-	}
-	return err
-}
-
 // readEntry multiplies an entry out.
-func readEntry(n ast.Node, catalogue alloc.Catalogue) ([]alloc.Setup, error) {
-	var e gridEntry
-	if err := yaml.NodeToValue(n, &e, yaml.Strict()); err != nil {
-		return nil, yamlError(err)
-	}
-	where := n.GetToken().Position
-	fields, err := axes(e.Config)
+func readEntry(n *yaml.Node, catalogue alloc.Catalogue) ([]alloc.Setup, error) {
+	keys, err := pairs(n, errEntry)
 	if err != nil {
 		return nil, err
 	}
-	if e.Conf != nil {
-		conf, err := confAxis(e.Conf)
+	var name, conf *yaml.Node
+	var fields []axis
+	for _, p := range keys {
+		switch p.key.Value {
+		case "strategy":
+			name = p.value
+		case "conf":
+			conf = p.value
+		case "config":
+			if fields, err = axes(p.value); err != nil {
+				return nil, err
+			}
+		default:
+			return nil, at(p.key, fmt.Errorf("unknown field %q: want strategy, conf or config", p.key.Value))
+		}
+	}
+	switch {
+	case name == nil:
+		return nil, at(n, errEntry)
+	case name.Kind != yaml.ScalarNode:
+		return nil, at(name, errName)
+	case conf != nil:
+		a, err := confAxis(conf)
 		if err != nil {
 			return nil, err
 		}
-		fields = append(fields, conf)
+		fields = append(fields, a)
 	}
+	return setups(name, fields, catalogue)
+}
+
+// setups returns the strategy called name with every choice of values for its fields.
+func setups(name *yaml.Node, fields []axis, catalogue alloc.Catalogue) ([]alloc.Setup, error) {
 	var all []alloc.Setup
-	err = product(fields, func(chosen []json.RawMessage) error {
+	err := product(fields, func(chosen []json.RawMessage) error {
 		over := map[string]json.RawMessage{}
 		for i, f := range fields {
 			over[f.name] = chosen[i]
@@ -122,7 +198,7 @@ func readEntry(n ast.Node, catalogue alloc.Catalogue) ([]alloc.Setup, error) {
 		if err != nil {
 			return err
 		}
-		s, err := catalogue.Lookup(e.Strategy, text)
+		s, err := catalogue.Lookup(name.Value, text)
 		if err != nil {
 			return err
 		}
@@ -130,7 +206,7 @@ func readEntry(n ast.Node, catalogue alloc.Catalogue) ([]alloc.Setup, error) {
 		return nil
 	})
 	if err != nil {
-		return nil, at(where, err)
+		return nil, at(name, err)
 	}
 	return all, nil
 }
@@ -164,69 +240,60 @@ func product(axes []axis, f func([]json.RawMessage) error) error {
 }
 
 // axes reads a mapping of names to values or lists of values.
-func axes(n ast.Node) ([]axis, error) {
-	if n == nil {
-		return nil, nil
-	}
-	var pairs []*ast.MappingValueNode
-	switch m := n.(type) {
-	case *ast.MappingNode:
-		pairs = m.Values
-	case *ast.MappingValueNode:
-		pairs = []*ast.MappingValueNode{m}
-	default:
-		return nil, at(n.GetToken().Position, errors.New("want names with values"))
+func axes(n *yaml.Node) ([]axis, error) {
+	keys, err := pairs(n, errMapping)
+	if err != nil {
+		return nil, err
 	}
 	var all []axis
-	for _, p := range pairs {
-		values, err := listed(p.Value)
+	for _, p := range keys {
+		values, err := listed(p.value)
 		if err != nil {
 			return nil, err
 		}
-		all = append(all, axis{p.Key.GetToken().Value, values})
+		all = append(all, axis{p.key.Value, values})
 	}
 	return all, nil
 }
 
 // listed reads a value or a list of values.
-func listed(n ast.Node) ([]json.RawMessage, error) {
-	list := []ast.Node{n}
-	if s, ok := n.(*ast.SequenceNode); ok {
-		list = s.Values
+func listed(n *yaml.Node) ([]json.RawMessage, error) {
+	list := []*yaml.Node{n}
+	if n.Kind == yaml.SequenceNode {
+		list = n.Content
 	}
 	var all []json.RawMessage
 	for _, v := range list {
-		var x any
-		if v == nil || yaml.NodeToValue(v, &x) != nil || !scalar(x) {
-			return nil, at(n.GetToken().Position, errScalar)
-		}
-		text, err := json.Marshal(x)
-		if err != nil { // an infinite number
-			return nil, at(n.GetToken().Position, errScalar)
+		text, ok := scalar(v)
+		if !ok {
+			return nil, at(n, errScalar)
 		}
 		all = append(all, text)
 	}
 	if len(all) == 0 {
-		return nil, at(n.GetToken().Position, errScalar)
+		return nil, at(n, errScalar)
 	}
 	return all, nil
 }
 
-// scalar reports whether a value is a text, a number or a truth.
-func scalar(x any) bool {
+// scalar returns a text, a number or a truth value as JSON. Infinite numbers have no JSON.
+func scalar(n *yaml.Node) (json.RawMessage, bool) {
+	var x any
+	if n.Kind != yaml.ScalarNode || n.Decode(&x) != nil {
+		return nil, false
+	}
 	switch x.(type) {
 	case string, bool, int64, uint64, float64, int:
-		return true
+		text, err := json.Marshal(x)
+		return text, err == nil
 	}
-	return false
+	return nil, false
 }
 
 // confAxis reads the key conf: texts, or keys of the text with their values.
-func confAxis(n ast.Node) (axis, error) {
+func confAxis(n *yaml.Node) (axis, error) {
 	a := axis{name: confField}
-	switch n.(type) {
-	case *ast.MappingNode, *ast.MappingValueNode:
-	default:
+	if n.Kind != yaml.MappingNode {
 		values, err := listed(n)
 		a.values = values
 		return a, err
@@ -253,7 +320,7 @@ func confAxis(n ast.Node) (axis, error) {
 		return err
 	})
 	if err != nil {
-		err = at(n.GetToken().Position, err)
+		err = at(n, err)
 	}
 	return a, err
 }

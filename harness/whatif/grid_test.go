@@ -1,6 +1,7 @@
 package whatif_test
 
 import (
+	"bytes"
 	"encoding/json"
 	"os"
 	"strings"
@@ -14,7 +15,7 @@ import (
 )
 
 func TestGridsMultiplyOut(t *testing.T) {
-	setups, err := whatif.ReadGrid([]byte(`
+	setups, err := whatif.ReadGrid(strings.NewReader(`
 - strategy: caching
   conf: ["", "expandable_segments:True"]
 - strategy: caching
@@ -48,11 +49,12 @@ func TestWrongGridsNameTheLine(t *testing.T) {
 	for text, want := range map[string]string{
 		"":                                       "want at least one strategy",
 		"[]":                                     "want at least one strategy",
-		"- strategy: cashing\n":                  `line 1, column 11: unknown strategy "cashing"`,
+		"- strategy: cashing\n":                  `line 1, column 13: unknown strategy "cashing"`,
 		"- strategy: bfc\n- stratagem: bfc\n":    `line 2, column 3: unknown field "stratagem"`,
+		"- conf: a\n":                            "line 1, column 3: want a mapping with the key strategy",
 		"- strategy: bfc:none\n":                 `unknown preset "none" of bfc`,
 		"- strategy: [bfc]\n":                    "line 1, column 13",
-		"strategy: bfc\n":                        "line 1, column 9",
+		"strategy: bfc\n":                        "line 1, column 1: want one list of strategies",
 		"- bfc\n":                                "line 1, column 3",
 		"- strategy: bfc\n  config: {limt: 3}\n": `unknown field "limt"`,
 		"- strategy: bfc\n  config: 3\n":         "line 2, column 11: want names with values",
@@ -65,12 +67,20 @@ func TestWrongGridsNameTheLine(t *testing.T) {
 		"- &a {strategy: bfc}\n- *a\n":                "line 1, column 3: anchors and aliases are not read",
 		"- strategy: \"bfc\n":                         "line 1",
 		"- strategy: bfc\n -x":                        "line ",
-		"- null\n":                                    "want at least one strategy",
+		"- null\n":                                    "line 1, column 3: want a mapping with the key strategy",
+		"! t":                                         "line 1, column 1: want one list of strategies",
+		"- bfc\n--- b\n":                              "line 2, column 5: want one list of strategies",
+		"- {strategy: bfc, [a]: b}\n":                 "line 1, column 19: want a mapping",
+		"- strategy: bfc\n  config: {a: 1, a: 2}\n":   "line 2, column 18: \"a\" is given twice",
+		"- strategy: bfc\n  config: {<<: {a: 2}}\n":   "line 2, column 16: want a text, a number",
+		"- strategy: bfc\n  config: {a: &x 2}\n":      "line 2, column 15: anchors and aliases are not read",
+		strings.Repeat("[", 40000):                    "line 1, column 17: exceeded max depth of 16",
+		strings.Repeat("- ", 40000):                   "line 1, column 33: exceeded max depth of 16",
 		strings.Repeat("- strategy: bfc\n", 5000):     "more than 4096 settings",
 		strings.Repeat("#", 1<<18+1):                  "want at most 262144 bytes",
 		"- strategy: bestfit\n  config: {looks: [" + strings.Repeat("1,", 99) + "1], slack: [" + strings.Repeat("8,", 99) + "8]}\n": "more than 4096 settings",
 	} {
-		_, err := whatif.ReadGrid([]byte(text), strategies.All())
+		_, err := whatif.ReadGrid(strings.NewReader(text), strategies.All())
 		require.ErrorContains(t, err, want, "%.60q", text)
 		require.NotContains(t, err.Error(), "\n")
 	}
@@ -80,7 +90,7 @@ func TestGridsOfTheCommandAreLegal(t *testing.T) {
 	for file, want := range map[string]int{"quick": 30, "full": 110} {
 		text, err := os.ReadFile("../../cmd/vramyard/grids/" + file + ".yaml")
 		require.NoError(t, err)
-		setups, err := whatif.ReadGrid(text, strategies.All())
+		setups, err := whatif.ReadGrid(bytes.NewReader(text), strategies.All())
 		require.NoError(t, err, file)
 		require.GreaterOrEqual(t, len(setups), want, file)
 		if file == "quick" {
@@ -100,8 +110,10 @@ func TestGridsOfTheCommandAreLegal(t *testing.T) {
 func FuzzReadGrid(f *testing.F) {
 	f.Add("- strategy: caching\n  conf: {max_split_size_mb: [64, 128], roundup_power2_divisions: [\"\", 8]}\n")
 	f.Add("- strategy: bfc\n  config: {limit: 3}\n")
+	f.Add("! t")
+	f.Add("- &a {? [b]: !!int c}\n- *a\n--- |\n d")
 	f.Fuzz(func(t *testing.T, text string) {
-		setups, err := whatif.ReadGrid([]byte(text), strategies.All())
+		setups, err := whatif.ReadGrid(strings.NewReader(text), strategies.All())
 		if (err == nil) != (len(setups) > 0) {
 			t.Fatalf("%d setups, error %v", len(setups), err)
 		}
@@ -115,7 +127,7 @@ func TestPageShowsAGrid(t *testing.T) {
 	_, example, found := strings.Cut(string(page), "```yaml\n")
 	require.True(t, found)
 	example, _, _ = strings.Cut(example, "```")
-	setups, err := whatif.ReadGrid([]byte(example), strategies.All())
+	setups, err := whatif.ReadGrid(strings.NewReader(example), strategies.All())
 	require.NoError(t, err)
 	require.Len(t, setups, 8)
 }
@@ -136,7 +148,7 @@ func TestGridsLeaveNoStrategyOut(t *testing.T) {
 	}
 	text, err := os.ReadFile("../../cmd/vramyard/grids/full.yaml")
 	require.NoError(t, err)
-	full, err := whatif.ReadGrid(text, strategies.All())
+	full, err := whatif.ReadGrid(bytes.NewReader(text), strategies.All())
 	require.NoError(t, err)
 	configs := map[string]bool{}
 	for _, s := range full {

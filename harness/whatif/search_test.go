@@ -28,7 +28,7 @@ func quick(t *testing.T) []alloc.Setup {
 	t.Helper()
 	text, err := os.ReadFile("../../cmd/vramyard/grids/quick.yaml")
 	require.NoError(t, err)
-	setups, err := whatif.ReadGrid(text, strategies.All())
+	setups, err := whatif.ReadGrid(bytes.NewReader(text), strategies.All())
 	require.NoError(t, err)
 	return setups
 }
