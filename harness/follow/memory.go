@@ -27,16 +27,44 @@ type mapping struct {
 type memory struct {
 	told     []alloc.Action // what was done since somebody looked
 	regions  map[device.Addr]device.Size
+	ranges   addrlist.List[device.Size] // reserved address ranges, in which memory is mapped
 	mappings addrlist.List[mapping]
 	places   map[page][]device.Addr // where a page is mapped, in the order of the calls
 	hidden   int                    // mappings that are not shown
 }
 
-// tell notes what was done. What continues the entry before joins it: memory is mapped page by
-// page.
+// Region returns the start of the address range that a lies in, or a if no range holds it. Memory
+// that the device hands out as a whole is a region of its own.
+func (m *memory) Region(a device.Addr) device.Addr {
+	p, ok := m.ranges.Floor(a)
+	if !ok {
+		return a
+	}
+	if e := m.ranges.Entry(p); a < e.Addr.Add(e.Value) {
+		return e.Addr
+	}
+	return a
+}
+
+// reserved notes an address range.
+func (m *memory) reserved(r device.Region) {
+	p, _ := m.ranges.Search(r.Addr)
+	m.ranges.Insert(p, addrlist.Entry[device.Size]{Addr: r.Addr, Value: r.Size})
+}
+
+// unreserved notes that an address range is gone.
+func (m *memory) unreserved(a device.Addr) {
+	if p, ok := m.ranges.Search(a); ok {
+		m.ranges.Delete(p)
+	}
+}
+
+// tell appends an action. Memory is mapped page by page, so an action that continues the previous
+// one in the same address range is merged with it.
 func (m *memory) tell(kind alloc.ActionKind, a device.Addr, size device.Size) {
 	if n := len(m.told); n > 0 && (kind == alloc.SegmentMap || kind == alloc.SegmentUnmap) {
-		if last := &m.told[n-1]; last.Kind == kind && last.Addr.Add(last.Size) == a {
+		last := &m.told[n-1]
+		if last.Kind == kind && last.Addr.Add(last.Size) == a && m.Region(last.Addr) == m.Region(a) {
 			last.Size += size
 			return
 		}

@@ -94,14 +94,18 @@ func (t *Tap) Release(a device.Addr) error {
 // ReserveRange implements [device.VirtualMemory].
 func (t *Tap) ReserveRange(size, align device.Size, at device.Addr) (device.Region, error) {
 	r, err := t.Forwarder.ReserveRange(size, align, at)
-	t.note(device.CallReserveRange, size, err)
+	if t.note(device.CallReserveRange, size, err) {
+		t.reserved(r)
+	}
 	return r, err
 }
 
 // ReleaseRange implements [device.VirtualMemory].
 func (t *Tap) ReleaseRange(a device.Addr) error {
 	err := t.Forwarder.ReleaseRange(a)
-	t.note(device.CallReleaseRange, 0, err)
+	if t.note(device.CallReleaseRange, 0, err) {
+		t.unreserved(a)
+	}
 	return err
 }
 

@@ -167,7 +167,13 @@ func failures(p *picture.Run, report any) []object {
 // blocks encodes the map of memory.
 func (e *encoder) blocks(t *picture.Trace, p *picture.Run) object {
 	y := func(a device.Addr) float64 { return p.Space.Y(a) }
-	regions := p.Regions
+	regions, numbers := p.Regions, map[device.Addr]uint32{}
+	number := func(s *picture.Stretch) uint32 {
+		if _, ok := numbers[s.Region]; !ok {
+			numbers[s.Region] = uint32(len(numbers))
+		}
+		return numbers[s.Region]
+	}
 	return object{
 		"space": p.Space.Bytes,
 		"ranges": column(p.Space.Ranges, func(r *picture.Range) object {
@@ -176,6 +182,7 @@ func (e *encoder) blocks(t *picture.Trace, p *picture.Run) object {
 		"regions": object{
 			"y":        e.f64(column(regions, func(s *picture.Stretch) float64 { return y(s.Addr) })),
 			"size":     e.f64(column(regions, func(s *picture.Stretch) float64 { return float64(s.Size) })),
+			"region":   e.u32(column(regions, number)),
 			"born":     e.u32(column(regions, func(s *picture.Stretch) uint32 { return s.Born })),
 			"dies":     e.u32(column(regions, func(s *picture.Stretch) uint32 { return s.Dies })),
 			"stream":   e.u16(column(regions, func(s *picture.Stretch) uint16 { return s.Stream })),

@@ -85,6 +85,7 @@ func TestWhatIsKeptAndLeftOutIsAll(t *testing.T) {
 	forAll(t, tiny, func(t *testing.T, c *drawn) {
 		all := *c
 		all.o = ample
+		all.o.Buckets = tiny.Buckets // regions are looked at once a bucket
 		require.True(t, all.draw(t))
 		run, events := c.run, c.picture.Grid.Events
 		require.LessOrEqual(t, len(run.Rects), tiny.Blocks)
@@ -131,6 +132,39 @@ func TestRegionsAreWhatIsHeld(t *testing.T) {
 			i++
 		})
 	})
+}
+
+// TestRegionsStayApart compares the regions of held memory with those of a walk after every event: regions that touch are two,
+// and the pages of one region are one.
+func TestRegionsStayApart(t *testing.T) {
+	touched := 0
+	forAll(t, ample, func(t *testing.T, c *drawn) {
+		i := 0
+		c.observe(t, func(o replay.Observation) {
+			got, want := map[device.Addr]bool{}, map[device.Addr]bool{}
+			for _, s := range c.run.Regions {
+				if int(s.Born) <= i && i < int(s.Dies) {
+					got[s.Region] = true
+				}
+			}
+			end := device.Addr(0)
+			for chunk := range o.Strategy.Walk {
+				if !chunk.State.Held() {
+					continue
+				}
+				if !want[chunk.Region] && chunk.Addr == end {
+					touched++
+				}
+				want[chunk.Region], end = true, chunk.End()
+			}
+			// What a strategy has forgotten is held besides.
+			for region := range want {
+				require.Contains(t, got, region, "event %d", i)
+			}
+			i++
+		})
+	})
+	require.Positive(t, touched)
 }
 
 // TestInstantsAreTheWalk compares each instant with a walk at that event.

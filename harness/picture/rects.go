@@ -57,6 +57,7 @@ type note struct {
 type Stretch struct {
 	Addr   device.Addr // first byte
 	Size   device.Size // bytes
+	Region device.Addr // start of its region: regions may touch, and the pages of one may have gaps
 	Born   uint32      // event at which it was taken; 0 also when the strategy was built
 	Dies   uint32      // event at which it went back, or Never
 	Pool   uint16      // private pool; 0 is the default one

@@ -24,9 +24,9 @@ func (h spans) at(a device.Addr) int {
 	return sort.Search(len(h), func(i int) bool { return h[i].end() > a })
 }
 
-// take takes memory that is held from now on.
-func (h *spans) take(a device.Addr, size device.Size, now int) {
-	s := span{Stretch: Stretch{Addr: a, Size: size, Born: uint32(now), Dies: Never, Stream: OtherStream}}
+// take adds memory of a region that is held from now on.
+func (h *spans) take(a device.Addr, size device.Size, region device.Addr, now int) {
+	s := span{Stretch: Stretch{Addr: a, Size: size, Region: region, Born: uint32(now), Dies: Never, Stream: OtherStream}}
 	*h = slices.Insert(*h, h.at(a), s)
 }
 
@@ -61,7 +61,7 @@ func (r *recorder) memory(event int, a alloc.Action) {
 	switch a.Kind {
 	case alloc.SegmentAlloc, alloc.SegmentMap:
 		r.space.hold(a.Addr, a.Size)
-		r.held.take(a.Addr, a.Size, event)
+		r.held.take(a.Addr, a.Size, r.tap.Region(a.Addr), event)
 	case alloc.SegmentFree, alloc.SegmentUnmap:
 		r.held.giveBack(a.Addr, a.Size, event, r.stretch)
 	}
@@ -96,16 +96,28 @@ func (r *recorder) look() {
 	}
 }
 
-// lookAt takes from a chunk whose memory a region is.
+// lookAt takes from a chunk whose memory the spans below it are.
 func (r *recorder) lookAt(c alloc.Chunk) {
 	if !c.State.Held() {
 		return
 	}
-	i := r.held.at(c.Addr)
-	if i == len(r.held) || r.held[i].Addr > c.Addr {
-		return
+	for i := r.held.at(c.Addr); i < len(r.held) && r.held[i].Addr < c.End(); i++ {
+		r.lookAtSpan(&r.held[i], c)
 	}
-	s := &r.held[i]
+}
+
+// lookAtSpan takes what a chunk says of a span. Strategies join the ranges of the device into regions
+// of their own, so the stretch of a span ends where its region changes.
+func (r *recorder) lookAtSpan(s *span, c alloc.Chunk) {
+	if s.Region != c.Region {
+		if now := uint32(r.last); s.Born != now {
+			over := s.Stretch
+			over.Dies = now
+			r.stretch(over)
+			s.Born = now
+		}
+		s.Region = c.Region
+	}
 	s.Pool = uint16(min(c.Pool, 1<<16-1))
 	if c.State != alloc.Live && c.State != alloc.Pending && !r.streams {
 		return // a free chunk is nobody's

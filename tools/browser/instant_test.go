@@ -37,6 +37,52 @@ func TestARebuiltInstantSaysWhatItKnows(t *testing.T) {
 	require.Contains(t, ask[string](t, short, `app.instant.says.textContent`), "The run ended there, before event 3.")
 }
 
+// touching makes regions that touch and regions that are partly free, on one stream.
+const touching = "a 1 30MiB\na 2 30MiB\na 3 30MiB\na 4 1MiB\nf 2\nf 1\na 5 5MiB\nf 3\na 6 40MiB\nf 5\na 7 300KiB\nf 4\nf 6\n"
+
+// TestARebuiltInstantHasTheRegionsOfTheStrategy compares rebuilt instants, chunk by chunk, with a walk of the strategy at the
+// same event, which the program that serves a page answers with. The strategies merge adjacent free chunks.
+func TestARebuiltInstantHasTheRegionsOfTheStrategy(t *testing.T) {
+	strategies := []string{"caching", "caching:expandable", "bfc:growth", "bfc:vmm", "tlsf:growth", "vmm"}
+	words := []string{"--strategies", strings.Join(strategies, ","), "--device", "sim:256MiB", traceFile(t, "touching.trace", touching)}
+	file, live := visit(t, append([]string{"compare"}, words...)...), served(t, words...)
+	type state struct {
+		How    string
+		Chunks [][]float64
+	}
+	at := func(p *tab, run, event int) state {
+		do(t, p, fmt.Sprintf(`app.state.set({run: %d, event: %d})`, run, event))
+		if p == live {
+			answered(t, p)
+		}
+		return ask[state](t, p, `(({how, regions, chunks}) => {
+			const held = chunks.filter((c) => c.state !== 4);
+			return {How: how, Chunks: held.map((c) => [regions[c.region].addr, c.addr, c.size, c.state, c.id])};
+		})(app.instant.heap)`)
+	}
+	rebuilt := 0
+	for run, name := range strategies {
+		touched := false
+		for event := range strings.Count(touching, "\n") {
+			got, want := at(file, run, event), at(live, run, event)
+			require.Equal(t, "recorded", want.How)
+			if got.How != "rebuilt" {
+				continue
+			}
+			rebuilt++
+			require.Equal(t, want.Chunks, got.Chunks, "%s after event %d", name, event)
+			for i := 1; i < len(got.Chunks); i++ {
+				before, c := got.Chunks[i-1], got.Chunks[i]
+				touched = touched || before[1]+before[2] == c[1] && before[0] != c[0]
+			}
+		}
+		if name == "caching" {
+			require.True(t, touched, "regions touch, or the test says nothing")
+		}
+	}
+	require.Greater(t, rebuilt, 3*len(strategies))
+}
+
 // TestColoursHaveSomethingToTell opens traces without tags.
 func TestColoursHaveSomethingToTell(t *testing.T) {
 	for want, c := range map[string]struct{ strategy, trace string }{

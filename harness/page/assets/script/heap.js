@@ -30,78 +30,71 @@ function recorded(trace, instant, how) {
   return { event: instant.event, how, regions: instant.regions, chunks, more: instant.more, stacks };
 }
 
-// STATE_FREE, STATE_LIVE and STATE_PENDING are the states that can be rebuilt.
+// The states of chunks, as package alloc numbers them.
 const STATE_FREE = 0;
 const STATE_LIVE = 1;
 const STATE_PENDING = 2;
+const STATE_UNMAPPED = 4;
+const STATE_ALIASED = 6;
 
-// rebuilt returns what the rectangles say of an event: which memory is held, the blocks in it, and that the
-// rest is free.
+// rebuilt returns the state after an event from the rectangles: the regions, the blocks in them, the gaps between
+// mapped pages, and everything else as free. Adjacent free chunks of a region cannot be told apart.
 function rebuilt(trace, map, event) {
-  const areas = [];
-  for (let i = 0; i < map.regions.y.length; i++) {
-    if (map.regions.born[i] <= event && event < map.regions.dies[i]) {
-      areas.push({
-        y: map.regions.y[i],
-        size: map.regions.size[i],
-        stream: map.regions.stream[i],
-        pool: map.regions.pool[i],
-      });
-    }
-  }
-  const blocks = [];
+  const { regions, gaps } = regionsAt(map, event);
+  const taken = gaps;
   for (let i = 0; i < atMost(map.rects.born, event); i++) {
-    if (map.rects.dies[i] > event) blocks.push(rowOf(map.rects, i));
+    if (map.rects.dies[i] <= event) continue;
+    const b = rowOf(map.rects, i);
+    taken.push({ ...b, addr: addressAt(map.ranges, b.y), state: b.freed <= event ? STATE_PENDING : STATE_LIVE });
   }
-  const regions = joined(
-    map,
-    areas.sort((a, b) => a.y - b.y),
-  );
+  taken.sort((a, b) => a.addr - b.addr);
   const chunks = [];
-  blocks.sort((a, b) => a.y - b.y);
-  for (const b of blocks) b.addr = addressAt(map.ranges, b.y);
   let next = 0;
-  const live = (b, region) => ({ ...b, region, state: b.freed <= event ? STATE_PENDING : STATE_LIVE });
-  regions.forEach((r, k) => {
+  regions.forEach((r, region) => {
     let at = r.addr;
     const end = r.addr + r.size;
+    const plain = { requested: 0, class: -1, stream: r.stream, tag: 0, id: 0 };
     const free = (to) => {
-      if (to > at)
-        chunks.push({
-          addr: at,
-          region: k,
-          size: to - at,
-          requested: 0,
-          state: STATE_FREE,
-          class: -1,
-          stream: r.stream,
-          tag: 0,
-          id: 0,
-        });
+      if (to > at) chunks.push({ ...plain, addr: at, region, size: to - at, state: STATE_FREE });
     };
-    for (; next < blocks.length && blocks[next].addr < end; next++) {
-      free(blocks[next].addr);
-      chunks.push(live(blocks[next], k));
-      at = blocks[next].addr + blocks[next].size;
+    for (; next < taken.length && taken[next].addr < end; next++) {
+      free(taken[next].addr);
+      chunks.push({ ...plain, ...taken[next], region });
+      at = taken[next].addr + taken[next].size;
     }
     free(end);
   });
-  return { event, how: "rebuilt", regions, chunks, more: blocks.length - next, stacks: map.stacks ?? trace.stacks };
+  return { event, how: "rebuilt", regions, chunks, more: taken.length - next, stacks: map.stacks ?? trace.stacks };
 }
 
-// joined returns areas that lie side by side as one region. Memory that is mapped page by page would else
-// be thousands.
-function joined(map, areas) {
-  const list = [];
-  for (const a of areas) {
-    const addr = addressAt(map.ranges, a.y);
-    const last = list[list.length - 1];
-    if (last && last.addr + last.size === addr && last.mapped) last.size += a.size;
-    else if (last && last.addr + last.size === addr && a.size === last.size && a.size <= 32 * 2 ** 20) {
-      Object.assign(last, { size: last.size + a.size, mapped: true });
-    } else list.push({ addr, size: a.size, stream: a.stream, pool: a.pool });
+// regionsAt returns the regions after an event by address, and the gaps between the mapped pages of one region.
+// Regions that touch stay two.
+function regionsAt(map, event) {
+  const { y, size, stream, pool, region, born, dies } = map.regions;
+  const areas = [];
+  for (let i = 0; i < y.length; i++) {
+    if (event < born[i] || dies[i] <= event) continue;
+    areas.push({ addr: addressAt(map.ranges, y[i]), size: size[i], stream: stream[i], pool: pool[i], number: region[i] });
   }
-  return list;
+  const regions = [];
+  const gaps = [];
+  for (const a of areas.sort((a, b) => a.addr - b.addr)) {
+    const last = regions.at(-1);
+    if (last?.number !== a.number) {
+      regions.push(a);
+      continue;
+    }
+    const end = last.addr + last.size;
+    if (a.addr > end) gaps.push({ addr: end, size: a.addr - end, state: STATE_UNMAPPED });
+    last.size = a.addr + a.size - last.addr;
+  }
+  return { regions, gaps };
+}
+
+// heldBytes returns the bytes of memory in the regions of a state: what is not mapped is none.
+function heldBytes(heap) {
+  const without = (n, c) => (c.state === STATE_UNMAPPED || c.state === STATE_ALIASED ? n - c.size : n);
+  return heap.chunks.reduce(without, heap.regions.reduce((n, r) => n + r.size, 0));
 }
 
 // rowsOf lays regions out in rows of equally many bytes. Each region begins a row while that keeps the picture

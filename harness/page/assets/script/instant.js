@@ -145,7 +145,7 @@ class InstantView {
   // say tells what is shown and where it comes from.
   say(run) {
     const h = this.heap;
-    const held = h.regions.reduce((n, r) => n + r.size, 0);
+    const held = heldBytes(h);
     const parts = [
       `${run.strategy} after event ${count(h.event)}: ${plural(h.regions.length, "region")}, ${bytes(held)}.`,
     ];
@@ -158,7 +158,7 @@ class InstantView {
     if (h.how === "recorded") parts.push("As recorded, chunk by chunk.");
     if (h.how === "ended") parts.push(`The run ended there, before event ${count(this.app.state.event)}.`);
     if (h.how === "rebuilt") {
-      parts.push("Rebuilt from the blocks of the map: what is held and no block's is shown as free.");
+      parts.push("Rebuilt from the blocks of the map: memory of a region without a block is shown as one free stretch.");
       if (this.app.live) parts.push("The trace is replayed up to here for the state in full …");
     }
     if (h.how === "unknown") parts.push("Nothing is known of this event.");
@@ -305,8 +305,8 @@ class InstantView {
   // drawSide makes the sums by state and by class.
   drawSide() {
     const { report } = this.app;
-    const { chunks, regions } = this.heap;
-    const held = regions.reduce((n, r) => n + r.size, 0) || 1;
+    const { chunks } = this.heap;
+    const held = heldBytes(this.heap) || 1;
     const rows = report.states.map((name, s) => {
       const of = chunks.filter((c) => c.state === s);
       return { name, n: of.length, size: of.reduce((n, c) => n + c.size, 0) };
@@ -321,7 +321,7 @@ class InstantView {
       .map((r) => [r.name, count(r.n), bytes(r.size), percent(r.size / held)]);
     lines.push(
       ["rounding loss", "", bytes(loss), percent(loss / held)],
-      ["largest free", "", bytes(largest), percent(largest / held)],
+      [this.heap.how === "rebuilt" ? "longest free stretch" : "largest free", "", bytes(largest), percent(largest / held)],
     );
     this.side.replaceChildren(
       table("By state", ["state", "chunks", "bytes", "share"], lines, [1, 2, 3]),
