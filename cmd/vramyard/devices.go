@@ -5,7 +5,6 @@ import (
 	"io"
 	"strconv"
 
-	"github.com/jedib0t/go-pretty/v6/table"
 	"github.com/spf13/cobra"
 
 	"github.com/vramyard/vramyard/device"
@@ -107,34 +106,61 @@ func (l *deviceList) gpuTable(w io.Writer) error {
 		_, err := fmt.Fprintf(w, "no GPU (%s)\n\n", l.NoCUDA)
 		return err
 	}
-	t := report.NewTable("--device", "GPU", "memory", "capability", "bus", "in use", "reserved", "ECC", "MIG", "processes")
-	for _, g := range l.CUDA.GPUs {
-		row := table.Row{fmt.Sprintf("cuda:%d", g.Ordinal), report.Printable(g.Name), report.Bytes(g.Memory), g.Capability, g.PCI}
-		t.AppendRow(append(row, l.managedCells(g.PCI)...))
-	}
-	_, err := fmt.Fprintf(w, "driver for CUDA %s\n%s\n\n", l.CUDA.Driver, t.Render())
+	t := report.NewSheet("", l.gpuColumns(), l.CUDA.GPUs)
+	_, err := fmt.Fprintf(w, "driver for CUDA %s\n%s\n\n", l.CUDA.Driver, t.Terminal())
 	return err
 }
 
-// managedCells returns what the management library says of the GPU at an address on the bus.
-func (l *deviceList) managedCells(pci string) table.Row {
-	if l.NVML != nil {
-		for _, g := range l.NVML.GPUs {
-			if g.PCI == pci {
-				return table.Row{report.Bytes(g.Memory.Used), report.Bytes(g.Memory.Reserved), g.ECC, g.MIG, len(g.Processes)}
-			}
+// gpuColumns are the columns of the GPUs; the last ones hold what the management library reports.
+func (l *deviceList) gpuColumns() []report.ColumnOf[cuda.GPU] {
+	column := func(name string, text func(cuda.GPU) string) report.ColumnOf[cuda.GPU] {
+		return report.ColumnOf[cuda.GPU]{
+			Column: report.Column{Name: name},
+			Cell:   func(g cuda.GPU) report.Cell { return report.Cell{Text: text(g)} },
 		}
 	}
-	return table.Row{"—", "—", "—", "—", "—"}
+	managed := func(name string, text func(nvml.GPU) string) report.ColumnOf[cuda.GPU] {
+		return column(name, func(g cuda.GPU) string {
+			if l.NVML != nil {
+				for _, m := range l.NVML.GPUs {
+					if m.PCI == g.PCI {
+						return text(m)
+					}
+				}
+			}
+			return "—"
+		})
+	}
+	return []report.ColumnOf[cuda.GPU]{
+		column("--device", func(g cuda.GPU) string { return fmt.Sprintf("cuda:%d", g.Ordinal) }),
+		column("GPU", func(g cuda.GPU) string { return report.Printable(g.Name) }),
+		column("memory", func(g cuda.GPU) string { return report.Bytes(g.Memory) }),
+		column("capability", func(g cuda.GPU) string { return g.Capability }),
+		column("bus", func(g cuda.GPU) string { return g.PCI }),
+		managed("in use", func(m nvml.GPU) string { return report.Bytes(m.Memory.Used) }),
+		managed("reserved", func(m nvml.GPU) string { return report.Bytes(m.Memory.Reserved) }),
+		managed("ECC", func(m nvml.GPU) string { return fmt.Sprint(m.ECC) }),
+		managed("MIG", func(m nvml.GPU) string { return fmt.Sprint(m.MIG) }),
+		managed("processes", func(m nvml.GPU) string { return strconv.Itoa(len(m.Processes)) }),
+	}
+}
+
+// cardColumns are the columns of the cards.
+var cardColumns = []report.ColumnOf[sim.Card]{
+	{Column: report.Column{Name: "--device"}, Cell: func(c sim.Card) report.Cell { return report.Cell{Text: "sim:" + c.Name} }},
+	{Column: report.Column{Name: "card"}, Cell: func(c sim.Card) report.Cell { return report.Cell{Text: c.Model} }},
+	{Column: report.Column{Name: "memory"}, Cell: func(c sim.Card) report.Cell { return report.Cell{Text: report.Bytes(c.Memory)} }},
+	{
+		Column: report.Column{Name: "bandwidth"},
+		Cell: func(c sim.Card) report.Cell {
+			return report.Cell{Text: strconv.FormatUint(c.Bandwidth/1e9, 10) + " GB/s"}
+		},
+	},
 }
 
 // deviceTable writes the cards.
 func deviceTable(w io.Writer) error {
-	t := report.NewTable("--device", "card", "memory", "bandwidth")
-	for _, c := range sim.Cards() {
-		bandwidth := strconv.FormatUint(c.Bandwidth/1e9, 10) + " GB/s"
-		t.AppendRow(table.Row{"sim:" + c.Name, c.Model, report.Bytes(c.Memory), bandwidth})
-	}
-	_, err := fmt.Fprintf(w, "%s\nsim: a device without bounds; sim:24GiB: one of so many bytes\n", t.Render())
+	t := report.NewSheet("", cardColumns, sim.Cards())
+	_, err := fmt.Fprintf(w, "%s\nsim: a device without bounds; sim:24GiB: one of so many bytes\n", t.Terminal())
 	return err
 }

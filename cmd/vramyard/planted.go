@@ -10,8 +10,6 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/jedib0t/go-pretty/v6/table"
-	"github.com/jedib0t/go-pretty/v6/text"
 	"github.com/spf13/cobra"
 
 	"github.com/vramyard/vramyard/harness/report"
@@ -118,28 +116,17 @@ func sourceAtHand() bool {
 // if there are any that were not, or that did not shrink.
 func writeVerdicts(stdout io.Writer, verdicts []check.Verdict) error {
 	caught, small := 0, 0
-	t := report.NewTable("bug", "strategy", "invariant", "sequences", "operations", "enough", "verdict")
-	var numbers []table.ColumnConfig
-	for i := 4; i <= 6; i++ {
-		numbers = append(numbers, table.ColumnConfig{Number: i, Align: text.AlignRight, AlignHeader: text.AlignRight})
-	}
-	t.SetColumnConfigs(numbers)
 	for _, v := range verdicts {
-		said := "caught"
-		switch {
-		case !v.Caught():
-			said = "missed, want " + strings.Join(v.Bug.Breaks, " or ")
-		case !v.Small():
-			said = "caught, not shrunk"
+		if v.Caught() {
 			caught++
-		default:
-			caught++
+		}
+		if v.Caught() && v.Small() {
 			small++
 		}
-		t.AppendRow(table.Row{v.Bug.ID, v.Bug.Setting.Strategy, v.Broken, v.Sequences, v.Shrunk, v.Minimal, said})
 	}
+	t := report.NewSheet("", verdictColumns, verdicts)
 	err := outfile.Write("-", stdout, func(w io.Writer) error {
-		fmt.Fprintf(w, "%s\ncaught %d of %d\n", t.Render(), caught, len(verdicts))
+		fmt.Fprintf(w, "%s\ncaught %d of %d\n", t.Terminal(), caught, len(verdicts))
 		return nil
 	})
 	switch n := len(verdicts); {
@@ -151,4 +138,26 @@ func writeVerdicts(stdout io.Writer, verdicts []check.Verdict) error {
 		return failure{fmt.Errorf("%d of %d counterexamples are more than twice as long as they need be", n-small, n)}
 	}
 	return nil
+}
+
+// verdictColumns are the columns of the planted bugs.
+var verdictColumns = []report.ColumnOf[check.Verdict]{
+	{Column: report.Column{Name: "bug"}, Cell: func(v check.Verdict) report.Cell { return report.Cell{Text: string(v.Bug.ID)} }},
+	{Column: report.Column{Name: "strategy"}, Cell: func(v check.Verdict) report.Cell { return report.Cell{Text: v.Bug.Setting.Strategy} }},
+	{Column: report.Column{Name: "invariant"}, Cell: func(v check.Verdict) report.Cell { return report.Cell{Text: fmt.Sprint(v.Broken)} }},
+	{Column: report.Column{Name: "sequences", Number: true}, Cell: func(v check.Verdict) report.Cell { return report.Cell{Text: fmt.Sprint(v.Sequences)} }},
+	{Column: report.Column{Name: "operations", Number: true}, Cell: func(v check.Verdict) report.Cell { return report.Cell{Text: fmt.Sprint(v.Shrunk)} }},
+	{Column: report.Column{Name: "enough", Number: true}, Cell: func(v check.Verdict) report.Cell { return report.Cell{Text: fmt.Sprint(v.Minimal)} }},
+	{
+		Column: report.Column{Name: "verdict"},
+		Cell: func(v check.Verdict) report.Cell {
+			switch {
+			case !v.Caught():
+				return report.Cell{Text: "missed, want " + strings.Join(v.Bug.Breaks, " or ")}
+			case !v.Small():
+				return report.Cell{Text: "caught, not shrunk"}
+			}
+			return report.Cell{Text: "caught"}
+		},
+	},
 }

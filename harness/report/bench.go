@@ -126,23 +126,68 @@ func (l *csvLine) add(before string, object []byte) error {
 	return nil
 }
 
-// benchColumns are the columns of a benchmark.
-var benchColumns = []Column{
-	{Name: "strategy", Meaning: "name and preset"},
-	{"ns/pair", "CPU time of a free and an allocation, nanoseconds: the median of the rounds", true},
-	{"min", "likewise, the least of the rounds", true},
-	{"spread", "the middle half of the rounds, of their median", true},
-	{"ratio", "median of the ratios to the first strategy, round by round", true},
-	{"p50", "half of the single operations took no longer, nanoseconds", true},
-	{"p99", "99 % took no longer, nanoseconds", true},
-	{"p99.9", "99.9 % took no longer, nanoseconds", true},
-	{"max", "the longest, nanoseconds", true},
-	{"address", "addresses used, in peaks of live bytes", true},
-	{"reserved", "most bytes held from the device, in peaks of live bytes", true},
-	{"arena", "the smallest device, in peaks of live bytes", true},
-	{"metadata B", "host memory of the strategy for each live block, bytes", true},
-	{"heap B", "growth of the heap for each live block, bytes", true},
-	{"allocs", "objects taken from the heap for each pair", true},
+// benchColumns are the columns of a benchmark. The row above all others is the empty loop, which has times alone.
+var benchColumns = []ColumnOf[bench.Run]{
+	{
+		Column: Column{Name: "strategy", Meaning: "name and preset"},
+		Cell:   func(r bench.Run) Cell { return words(r.Strategy + benchMarks(r)) },
+		Top:    func(bench.Run) Cell { return words("(empty loop)") },
+	},
+	{Column: Column{"ns/pair", "CPU time of a free and an allocation, nanoseconds: the median of the rounds", true}, Cell: benchMedian, Top: benchMedian},
+	{Column: Column{"min", "likewise, the least of the rounds", true}, Cell: benchLeast, Top: benchLeast},
+	{Column: Column{"spread", "the longest round less the shortest, of their median", true}, Cell: benchSpread, Top: benchSpread},
+	benchFixed("ratio", "median of the ratios to the first strategy, round by round", 2, func(r bench.Run) float64 { return r.Ratio }),
+	benchFixed("p50", "half of the single operations took no longer, nanoseconds", 0, func(r bench.Run) float64 { return float64(r.Latency.P50) }),
+	benchFixed("p99", "99 % took no longer, nanoseconds", 0, func(r bench.Run) float64 { return float64(r.Latency.P99) }),
+	benchFixed("p99.9", "99.9 % took no longer, nanoseconds", 0, func(r bench.Run) float64 { return float64(r.Latency.P999) }),
+	benchFixed("max", "the longest, nanoseconds", 0, func(r bench.Run) float64 { return float64(r.Latency.Max) }),
+	benchFixed("address", "addresses used, in peaks of live bytes", 3, func(r bench.Run) float64 { return r.AddressRatio }),
+	{
+		Column: Column{"reserved", "most bytes held from the device, in peaks of live bytes", true},
+		Cell: func(r bench.Run) Cell {
+			c := fixedCell(r.ReservedRatio, 3)
+			if r.Preallocates {
+				c.Text = "all"
+			}
+			return c
+		},
+	},
+	{
+		Column: Column{"arena", "the smallest device, in peaks of live bytes", true},
+		Cell:   func(r bench.Run) Cell { return optional(r.ArenaRatio, 3) },
+	},
+	{
+		Column: Column{"metadata B", "host memory of the strategy for each live block, bytes", true},
+		Cell:   func(r bench.Run) Cell { return optional(r.MetadataPerBlock, 1) },
+	},
+	benchFixed("heap B", "growth of the heap for each live block, bytes", 1, func(r bench.Run) float64 { return r.HeapPerBlock }),
+	{
+		Column: Column{"allocs", "objects taken from the heap for each pair", true},
+		Cell:   func(r bench.Run) Cell { return number(allocs(r.MallocsPerPair), r.MallocsPerPair) },
+	},
+}
+
+func benchMedian(r bench.Run) Cell { return fixedCell(r.Median, 1) }
+func benchLeast(r bench.Run) Cell  { return fixedCell(r.Min, 1) }
+func benchSpread(r bench.Run) Cell { return percentCell(r.Spread()) }
+
+// benchFixed returns a column of a figure with so many decimals.
+func benchFixed(name, meaning string, decimals int, figure func(bench.Run) float64) ColumnOf[bench.Run] {
+	return ColumnOf[bench.Run]{
+		Column: Column{name, meaning, true},
+		Cell:   func(r bench.Run) Cell { return fixedCell(figure(r), decimals) },
+	}
+}
+
+// benchMarks returns the marks behind the name of a strategy, which notes below the table explain.
+func benchMarks(r bench.Run) (marks string) {
+	if r.Named {
+		marks = " *"
+	}
+	if r.SelfTimed {
+		marks += " †"
+	}
+	return marks
 }
 
 // benchSheet returns the table of one workload: the empty loop, then the strategies.
@@ -151,19 +196,9 @@ func benchSheet(l bench.Loop, runs []bench.Run) Sheet {
 	if p := l.Params; p.Most != 0 {
 		name += fmt.Sprintf(":%v-%v", p.Least, p.Most)
 	}
-	s := Sheet{
-		Title: fmt.Sprintf("%s: %d blocks live, %s at most; %d pairs timed, seed %d; device of %s",
-			name, l.Live, Bytes(l.PeakLive), l.Pairs, l.Params.Seed, Bytes(l.Device)),
-		Columns: benchColumns,
-	}
-	loop := append([]Cell{words("(empty loop)")}, timingCells(l.Timing)...)
-	for len(loop) < len(benchColumns) {
-		loop = append(loop, lacking())
-	}
-	s.Rows = [][]Cell{loop}
-	for _, r := range runs {
-		s.Rows = append(s.Rows, benchRow(r))
-	}
+	title := fmt.Sprintf("%s: %d blocks live, %s at most; %d pairs timed, seed %d; device of %s",
+		name, l.Live, Bytes(l.PeakLive), l.Pairs, l.Params.Seed, Bytes(l.Device))
+	s := sheetBelow(bench.Run{Timing: l.Timing}, NewSheet(title, benchColumns, runs), benchColumns)
 	if slices.ContainsFunc(runs, func(r bench.Run) bool { return r.Named }) {
 		s.Notes = append(s.Notes, "* is handed its own name of a block to free; the others find it by address")
 	}
@@ -171,34 +206,6 @@ func benchSheet(l bench.Loop, runs []bench.Run) Sheet {
 		s.Notes = append(s.Notes, "† is timed in its own process, by the clock of the wall, without the way there and what the device took")
 	}
 	return s
-}
-
-// timingCells returns the cells of the times of all rounds.
-func timingCells(t bench.Timing) []Cell {
-	return []Cell{fixedCell(t.Median, 1), fixedCell(t.Min, 1), percentCell(t.Spread())}
-}
-
-// benchRow returns the cells of one strategy.
-func benchRow(r bench.Run) []Cell {
-	reserved := fixedCell(r.ReservedRatio, 3)
-	if r.Preallocates {
-		reserved.Text = "all"
-	}
-	name := r.Strategy
-	if r.Named {
-		name += " *"
-	}
-	if r.SelfTimed {
-		name += " †"
-	}
-	cells := append([]Cell{words(name)}, timingCells(r.Timing)...)
-	q := r.Latency
-	cells = append(cells, fixedCell(r.Ratio, 2))
-	for _, ns := range []int64{q.P50, q.P99, q.P999, q.Max} {
-		cells = append(cells, fixedCell(float64(ns), 0))
-	}
-	return append(cells, fixedCell(r.AddressRatio, 3), reserved, optional(r.ArenaRatio, 3),
-		optional(r.MetadataPerBlock, 1), fixedCell(r.HeapPerBlock, 1), number(allocs(r.MallocsPerPair), r.MallocsPerPair))
 }
 
 // fixedCell returns a cell with so many decimals.

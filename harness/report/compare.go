@@ -98,55 +98,85 @@ func sameTrace(runs []compare.Run) int {
 	return len(runs)
 }
 
-// compareColumns are the columns of a comparison.
-var compareColumns = []Column{
-	{Name: "strategy", Meaning: "name and preset"},
-	{"min capacity", "the smallest device on which the trace completes, bytes", true},
-	{"× bound", "minimum capacity in lower bounds", true},
-	{"peak reserved", "most bytes held from the device", true},
-	{"waste", "1 - peak requested / peak reserved", true},
-	{"ext. frag.", "highest 1 - largest free chunk / free bytes", true},
-	{"device calls", "calls to the device of all kinds", true},
-	{"device time", "what they take by the cost model of the device, nanoseconds", true},
-	{"ns/op", "CPU time for each Alloc or Free, bookkeeping included, nanoseconds: the median of three replays", true},
-	{Name: "notes", Meaning: "what the figures leave out"},
+// The columns of a comparison, some of which other tables have too.
+var (
+	runStrategy = ColumnOf[compare.Run]{
+		Column: Column{Name: "strategy", Meaning: "name and preset"},
+		Cell:   func(r compare.Run) Cell { return words(r.Strategy) },
+		Top:    func(compare.Run) Cell { return words("lower bound") },
+	}
+	runMinCapacity = ColumnOf[compare.Run]{
+		Column: Column{"min capacity", "the smallest device on which the trace completes, bytes", true},
+		Cell: func(r compare.Run) Cell {
+			if r.MinCapacity == nil {
+				return lacking()
+			}
+			return bytesCell(*r.MinCapacity)
+		},
+		Top: func(r compare.Run) Cell { return bytesCell(r.LowerBound) },
+	}
+	runTimesBound = ColumnOf[compare.Run]{
+		Column: Column{"× bound", "minimum capacity in lower bounds", true},
+		Cell: func(r compare.Run) Cell {
+			if r.MinCapacity == nil || r.LowerBound == 0 {
+				return lacking()
+			}
+			return fixedCell(float64(*r.MinCapacity)/float64(r.LowerBound), 3)
+		},
+		Top: func(compare.Run) Cell { return fixedCell(1, 3) },
+	}
+	runPeakReserved = ColumnOf[compare.Run]{
+		Column: Column{"peak reserved", "most bytes held from the device", true},
+		Cell:   func(r compare.Run) Cell { return bytesCell(r.PeakReserved) },
+		Top:    func(r compare.Run) Cell { return bytesCell(r.LowerBound) },
+	}
+	runWaste = ColumnOf[compare.Run]{
+		Column: Column{"waste", "1 - peak requested / peak reserved", true},
+		Cell:   func(r compare.Run) Cell { return percentCell(r.Waste) },
+	}
+	runExternal = ColumnOf[compare.Run]{
+		Column: Column{"ext. frag.", "highest 1 - largest free chunk / free bytes", true},
+		Cell:   func(r compare.Run) Cell { return percentCell(r.External) },
+	}
+	runMetadata = ColumnOf[compare.Run]{
+		Column: Column{"metadata", "host memory of the strategy at the end, bytes", true},
+		Cell: func(r compare.Run) Cell {
+			if r.MetadataBytes == nil {
+				return lacking()
+			}
+			return bytesCell(*r.MetadataBytes)
+		},
+	}
+	runDeviceCalls = ColumnOf[compare.Run]{
+		Column: Column{"device calls", "calls to the device of all kinds", true},
+		Cell:   func(r compare.Run) Cell { return countCell(r.DeviceCalls) },
+	}
+	runDeviceTime = ColumnOf[compare.Run]{
+		Column: Column{"device time", "time of the device calls by the cost model of the device, nanoseconds", true},
+		Cell:   func(r compare.Run) Cell { return number(Nanoseconds(r.DeviceTime), float64(r.DeviceTime)) },
+	}
+	runNsPerOp = ColumnOf[compare.Run]{
+		Column: Column{"ns/op", "CPU time for each Alloc or Free, bookkeeping included, nanoseconds: the median of three replays", true},
+		Cell:   func(r compare.Run) Cell { return fixedCell(r.NsPerOp, 0) },
+	}
+	runNotes = ColumnOf[compare.Run]{
+		Column: Column{Name: "notes", Meaning: "what the figures leave out"},
+		Cell:   func(r compare.Run) Cell { return words(notes(r)) },
+		Top:    func(compare.Run) Cell { return words("live bytes alone") },
+	}
+)
+
+// compareColumns are the columns of a comparison, from the left.
+var compareColumns = []ColumnOf[compare.Run]{
+	runStrategy, runMinCapacity, runTimesBound, runPeakReserved, runWaste, runExternal, runDeviceCalls, runDeviceTime, runNsPerOp, runNotes,
 }
 
 // compareSheet returns the table of one trace.
 func compareSheet(runs []compare.Run) Sheet {
 	runs = slices.Clone(runs)
 	slices.SortStableFunc(runs, byMinimumCapacity)
-	bound := bytesCell(runs[0].LowerBound)
-	s := Sheet{
-		Title:   fmt.Sprintf("%s: %d events, sha256 %.12s", Printable(runs[0].Trace), runs[0].Events, runs[0].TraceSHA256),
-		Columns: compareColumns,
-		Rows: [][]Cell{{
-			words("lower bound"), bound, number("1.000", 1), bound, lacking(), lacking(), lacking(), lacking(), lacking(),
-			words("live bytes alone"),
-		}},
-	}
-	for _, r := range runs {
-		s.Rows = append(s.Rows, compareRow(r))
-	}
-	return s
-}
-
-// compareRow returns the cells of one strategy.
-func compareRow(r compare.Run) []Cell {
-	minimum, times := lacking(), lacking()
-	if r.MinCapacity != nil {
-		minimum = bytesCell(*r.MinCapacity)
-		if r.LowerBound > 0 {
-			x := float64(*r.MinCapacity) / float64(r.LowerBound)
-			times = number(strconv.FormatFloat(x, 'f', 3, 64), x)
-		}
-	}
-	return []Cell{
-		words(r.Strategy), minimum, times, bytesCell(r.PeakReserved), percentCell(r.Waste), percentCell(r.External),
-		number(strconv.FormatUint(r.DeviceCalls, 10), float64(r.DeviceCalls)),
-		number(Nanoseconds(r.DeviceTime), float64(r.DeviceTime)),
-		number(strconv.FormatFloat(r.NsPerOp, 'f', 0, 64), r.NsPerOp), words(notes(r)),
-	}
+	title := fmt.Sprintf("%s: %d events, sha256 %.12s", Printable(runs[0].Trace), runs[0].Events, runs[0].TraceSHA256)
+	return sheetBelow(runs[0], NewSheet(title, compareColumns, runs), compareColumns)
 }
 
 // notes says in words what the figures of a row leave out.

@@ -3,9 +3,7 @@ package report
 import (
 	"fmt"
 	"io"
-	"strconv"
-
-	"github.com/jedib0t/go-pretty/v6/table"
+	"slices"
 
 	"github.com/vramyard/vramyard/harness/offline"
 	"github.com/vramyard/vramyard/harness/replay"
@@ -27,29 +25,47 @@ func OfflineTables(w io.Writer, r *offline.Report) error {
 	return nil
 }
 
-// offlineTable writes the table of one trace.
-func offlineTable(w io.Writer, s *offline.Summary) error {
-	t := NewTable("placement", "height", "bytes", "× bound", "steps", "nodes", "notes")
-	rightAlign(t, 2, 3, 4, 5, 6)
-	t.AppendRow(table.Row{"lower bound", Bytes(s.LowerBound), uint64(s.LowerBound), "1.000", none, none, "live bytes alone"})
-	t.AppendSeparator()
-	for _, p := range s.Greedy {
-		t.AppendRow(placementRow(p, p.Method))
-	}
-	t.AppendSeparator()
-	t.AppendRow(placementRow(s.Best, "best: "+s.Best.Method))
-	_, err := fmt.Fprintf(w, "%s: %d buffers, sha256 %.12s\n%s\n\n", Printable(s.Trace), s.Buffers, s.Hash, t.Render())
-	return err
+// placementColumns are the columns of the placements of a trace.
+var placementColumns = []ColumnOf[offline.Placement]{
+	{
+		Column: Column{Name: "placement", Meaning: "how it was found"},
+		Cell:   func(p offline.Placement) Cell { return words(p.Method) },
+		Top:    func(offline.Placement) Cell { return words("lower bound") },
+	},
+	{Column: Column{"height", "memory that the placement takes", true}, Cell: placementHeight, Top: placementHeight},
+	{Column: Column{"bytes", "the same in bytes", true}, Cell: placementBytes, Top: placementBytes},
+	{Column: Column{"× bound", "height in lower bounds", true}, Cell: placementTimes, Top: placementTimes},
+	{
+		Column: Column{"steps", "work of the search, in buffers and ranges looked at", true},
+		Cell:   func(p offline.Placement) Cell { return countCell(p.Steps) },
+	},
+	{
+		Column: Column{"nodes", "partial placements that the search extended", true},
+		Cell:   func(p offline.Placement) Cell { return countCell(p.Nodes) },
+	},
+	{
+		Column: Column{Name: "notes", Meaning: "why the search ended"},
+		Cell: func(p offline.Placement) Cell {
+			if p.Optimal {
+				return words("optimal")
+			}
+			return words(p.Stopped)
+		},
+		Top: func(offline.Placement) Cell { return words("live bytes alone") },
+	},
 }
 
-// placementRow returns the cells of a placement.
-func placementRow(p offline.Placement, name string) table.Row {
-	notes := p.Stopped
-	if p.Optimal {
-		notes = "optimal"
-	}
-	return table.Row{
-		name, Bytes(p.Height), uint64(p.Height), strconv.FormatFloat(p.TimesBound, 'f', 3, 64),
-		p.Steps, p.Nodes, notes,
-	}
+func placementHeight(p offline.Placement) Cell { return bytesCell(p.Height) }
+func placementBytes(p offline.Placement) Cell  { return countCell(uint64(p.Height)) }
+func placementTimes(p offline.Placement) Cell  { return fixedCell(p.TimesBound, 3) }
+
+// offlineTable writes the table of one trace.
+func offlineTable(w io.Writer, s *offline.Summary) error {
+	title := fmt.Sprintf("%s: %d buffers, sha256 %.12s", Printable(s.Trace), s.Buffers, s.Hash)
+	best := s.Best
+	best.Method = "best: " + best.Method
+	bound := offline.Placement{Height: s.LowerBound, TimesBound: 1}
+	t := sheetBelow(bound, NewSheet(title, placementColumns, append(slices.Clone(s.Greedy), best)), placementColumns)
+	_, err := fmt.Fprintf(w, "%s\n%s\n\n", t.Title, t.Terminal(1, 1+len(s.Greedy)))
+	return err
 }

@@ -35,17 +35,68 @@ func RematCSV(w io.Writer, r *rematgrid.Report) error {
 	return writeCSV(w, r.Runs, func(run *rematgrid.Run) any { return run })
 }
 
-// rematColumns are the columns of a grid.
-var rematColumns = []Column{
-	{Name: "strategy", Meaning: "name and preset; counting knows no addresses"},
-	{Name: "ladder", Meaning: "what is tried when memory is short, before a request fails"},
-	{"feasible", "the smallest budget within which the log completes, in base peaks", true},
-	{"overhead", "time with recomputation and moves within that budget, in times of the model", true},
-	{"infeasible", "the largest budget within which it does not complete, in base peaks", true},
-	{Name: "because", Meaning: "how the run within that one ended"},
-	{"at 0.5", "overhead within half of the base peak", true},
-	{"fragmentation", "price of fragmentation: base peaks more than counting needs", true},
-	{"not moving", "price of not moving: base peaks more than the same strategy needs if blocks are moved first", true},
+// The columns that say what a line of a grid is of.
+var (
+	lineStrategy = ColumnOf[rematgrid.Line]{
+		Column: Column{Name: "strategy", Meaning: "name and preset; counting knows no addresses"},
+		Cell:   func(l rematgrid.Line) Cell { return words(l.Strategy) },
+		Top:    func(rematgrid.Line) Cell { return words("lower bound") },
+	}
+	lineLadder = ColumnOf[rematgrid.Line]{
+		Column: Column{Name: "ladder", Meaning: "what is tried when memory is short, before a request fails"},
+		Cell:   func(l rematgrid.Line) Cell { return words(l.Ladder) },
+		Top:    noWords,
+	}
+)
+
+// noWords fills a cell of text that has none.
+func noWords(rematgrid.Line) Cell { return words("") }
+
+// columns are the columns of a group.
+func (g *rematGroup) columns() []ColumnOf[rematgrid.Line] {
+	return []ColumnOf[rematgrid.Line]{
+		lineStrategy, lineLadder,
+		{
+			Column: Column{"feasible", "the smallest budget within which the log completes, in base peaks", true},
+			Cell:   func(l rematgrid.Line) Cell { return ratioCell(l.Smallest) },
+			Top:    func(rematgrid.Line) Cell { return g.share(g.base.Lower) },
+		},
+		{
+			Column: Column{"overhead", "time with recomputation and moves within that budget, in times of the model", true},
+			Cell:   func(l rematgrid.Line) Cell { return overheadCell(l.AtSmallest) },
+		},
+		{
+			Column: Column{"infeasible", "the largest budget within which it does not complete, in base peaks", true},
+			Cell:   func(l rematgrid.Line) Cell { return ratioCell(l.Largest) },
+		},
+		{
+			Column: Column{Name: "because", Meaning: "how the run within that one ended"},
+			Cell:   func(l rematgrid.Line) Cell { return words(endText(l.Why)) },
+			Top:    noWords,
+		},
+		{
+			Column: Column{"at 0.5", "overhead within half of the base peak", true},
+			Cell:   func(l rematgrid.Line) Cell { return overheadCell(l.AtHalf) },
+		},
+		{
+			Column: Column{"fragmentation", "price of fragmentation: base peaks more than counting needs", true},
+			Cell:   g.fragmentation,
+		},
+		{
+			Column: Column{"not moving", "price of not moving: base peaks more than the same strategy needs if blocks are moved first", true},
+			Cell:   func(l rematgrid.Line) Cell { return ratioCell(l.NotMoving) },
+		},
+	}
+}
+
+// fragmentation returns the cell with the price of fragmentation; a line that completes within no budget has a
+// lower bound of it.
+func (g *rematGroup) fragmentation(l rematgrid.Line) Cell {
+	c, least := ratioCell(l.Fragmentation), g.lines[0].Smallest
+	if l.Smallest == nil && least != nil && l.Strategy != rematgrid.Counting {
+		c.Text = "> " + (l.Runs[len(l.Runs)-1].Ratio - *least).String()
+	}
+	return c
 }
 
 // RematSheets returns a table for each log and heuristic of a grid, and before those of a log that has several
@@ -71,7 +122,7 @@ func RematSheets(r *rematgrid.Report) (all []Sheet) {
 func rematHeadline(groups []rematGroup) Sheet {
 	s := Sheet{
 		Title:   Printable(groups[0].base.Model) + " by each heuristic",
-		Columns: slices.Clone(rematColumns[:2]),
+		Columns: []Column{lineStrategy.Column, lineLadder.Column},
 		Rows:    [][]Cell{{words("lower bound"), words("")}},
 		Notes:   []string{"the smallest budget within which the log completes, in base peaks; in brackets the overhead at 0.5"},
 	}
@@ -171,34 +222,17 @@ func (g *rematGroup) share(n device.Size) Cell {
 
 // rematSheet returns the table of one log and heuristic.
 func rematSheet(g *rematGroup) Sheet {
-	s := Sheet{
-		Title: g.title(), Columns: rematColumns,
-		Rows: [][]Cell{{
-			words("lower bound"), words(""), g.share(g.base.Lower), lacking(), lacking(), words(""), lacking(), lacking(), lacking(),
-		}},
-		Notes: []string{"constants alone are " + g.share(g.base.Constant).Text + " base peaks"},
-	}
+	columns := g.columns()
+	s := sheetBelow(g.lines[0], NewSheet(g.title(), columns, g.lines), columns)
+	s.Notes = []string{"constants alone are " + g.share(g.base.Constant).Text + " base peaks"}
 	for i := range g.lines {
 		l := &g.lines[i]
-		s.Rows = append(s.Rows, rematRow(l, g.lines[0].Smallest))
 		if !l.Monotone() {
 			s.Notes = append(s.Notes, fmt.Sprintf("%s, ladder %s: completes within %v and fails again within %v",
 				Printable(l.Strategy), l.Ladder, l.Smallest, l.Largest))
 		}
 	}
 	return s
-}
-
-// rematRow returns the cells of one line. least is what the memory that counts needs.
-func rematRow(l *rematgrid.Line, least *rematgrid.Ratio) []Cell {
-	fragmentation := ratioCell(l.Fragmentation)
-	if last := l.Runs[len(l.Runs)-1].Ratio; l.Smallest == nil && least != nil && l.Strategy != rematgrid.Counting {
-		fragmentation.Text = "> " + (last - *least).String()
-	}
-	return []Cell{
-		words(l.Strategy), words(l.Ladder), ratioCell(l.Smallest), overheadCell(l.AtSmallest), ratioCell(l.Largest), words(endText(l.Why)),
-		overheadCell(l.AtHalf), fragmentation, ratioCell(l.NotMoving),
-	}
 }
 
 // overheadCell returns a cell with an overhead, if there is one.
@@ -235,7 +269,7 @@ func RematGrids(r *rematgrid.Report) (all []Sheet) {
 		every := (len(runs) + mostBudgets - 1) / mostBudgets
 		s := Sheet{
 			Title:   fmt.Sprintf("%s by %s: overhead by budget, or why there is none", Printable(g.base.Model), Printable(g.lines[0].Heuristic)),
-			Columns: []Column{rematColumns[0], rematColumns[1]},
+			Columns: []Column{lineStrategy.Column, lineLadder.Column},
 		}
 		for i := 0; i < len(runs); i += every {
 			s.Columns = append(s.Columns, Column{runs[i].Ratio.String(), "overhead within " + Bytes(runs[i].Budget), true})

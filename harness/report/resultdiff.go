@@ -8,8 +8,6 @@ import (
 	"math/big"
 	"strconv"
 
-	"github.com/jedib0t/go-pretty/v6/table"
-
 	"github.com/vramyard/vramyard/device"
 	"github.com/vramyard/vramyard/harness/resultdiff"
 )
@@ -98,12 +96,8 @@ func pairText(out *lines, p *resultdiff.Pair) {
 	if len(p.Changes) == 0 {
 		return
 	}
-	t := NewTable("figure", "A", "B", "change", "relative", "")
-	rightAlign(t, 2, 3, 4, 5)
-	for _, c := range p.Changes {
-		t.AppendRow(changeRow(&c))
-	}
-	out.printf("%s\n", t.Render())
+	s := NewSheet("", changeColumns, p.Changes)
+	out.printf("%s\n", s.Terminal())
 }
 
 // configText returns the fields of two configurations that are not the same.
@@ -123,22 +117,41 @@ func configText(a, b json.RawMessage) (string, string) {
 	return string(left), string(right)
 }
 
-// changeRow shows one figure.
-func changeRow(c *resultdiff.Change) table.Row {
-	absolute, relative, note := none, none, ""
-	if c.Absolute != nil {
-		absolute = signed(*c.Absolute, c.Unit)
-	}
-	if c.Relative != nil {
-		relative = fmt.Sprintf("%+.2f %%", 100**c.Relative)
-	}
-	switch {
-	case c.Measured:
-		note = "measured"
-	case c.Same():
-		note = "same"
-	}
-	return table.Row{Printable(c.Figure), figureText(c, c.A), figureText(c, c.B), absolute, relative, note}
+// changeColumns are the columns of the figures that differ.
+var changeColumns = []ColumnOf[resultdiff.Change]{
+	{Column: Column{Name: "figure"}, Cell: func(c resultdiff.Change) Cell { return words(c.Figure) }},
+	{Column: Column{Name: "A", Number: true}, Cell: func(c resultdiff.Change) Cell { return Cell{Text: figureText(&c, c.A)} }},
+	{Column: Column{Name: "B", Number: true}, Cell: func(c resultdiff.Change) Cell { return Cell{Text: figureText(&c, c.B)} }},
+	{
+		Column: Column{"change", "B - A", true},
+		Cell: func(c resultdiff.Change) Cell {
+			if c.Absolute == nil {
+				return lacking()
+			}
+			return number(signed(*c.Absolute, c.Unit), *c.Absolute)
+		},
+	},
+	{
+		Column: Column{"relative", "(B - A) / A", true},
+		Cell: func(c resultdiff.Change) Cell {
+			if c.Relative == nil {
+				return lacking()
+			}
+			return number(fmt.Sprintf("%+.2f %%", 100**c.Relative), *c.Relative)
+		},
+	},
+	{
+		Column: Column{Name: ""},
+		Cell: func(c resultdiff.Change) Cell {
+			switch {
+			case c.Measured:
+				return words("measured")
+			case c.Same():
+				return words("same")
+			}
+			return words("")
+		},
+	},
 }
 
 // figureText shows a value in the unit of its figure.

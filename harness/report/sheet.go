@@ -3,6 +3,7 @@ package report
 import (
 	"fmt"
 	"math"
+	"slices"
 	"strconv"
 
 	"github.com/jedib0t/go-pretty/v6/table"
@@ -36,6 +37,49 @@ type Cell struct {
 	Hint   string // more about it in a sentence, which pages tell at the pointer
 }
 
+// ColumnOf is a column of a table whose rows show values of type R. The heading and the function that fills the cells
+// below it are one value, so that no table can show a figure under the heading of another.
+type ColumnOf[R any] struct {
+	Column
+	Cell func(R) Cell // fills the cell of a row
+	// Top fills the cell of the row above all others, such as the lower bound; nil: there is no figure.
+	Top func(R) Cell
+}
+
+// NewSheet returns a table with a row for each value.
+func NewSheet[R any](title string, columns []ColumnOf[R], values []R) Sheet {
+	s := Sheet{Title: title}
+	for _, c := range columns {
+		s.Columns = append(s.Columns, c.Column)
+	}
+	for _, v := range values {
+		row := make([]Cell, len(columns))
+		for i, c := range columns {
+			row[i] = c.Cell(v)
+		}
+		s.Rows = append(s.Rows, row)
+	}
+	return s
+}
+
+// sheetBelow puts a row of a value's [ColumnOf.Top] above the others.
+func sheetBelow[R any](top R, s Sheet, columns []ColumnOf[R]) Sheet {
+	row := make([]Cell, len(columns))
+	for i, c := range columns {
+		row[i] = lacking()
+		if c.Top != nil {
+			row[i] = c.Top(top)
+		}
+	}
+	s.Rows = append([][]Cell{row}, s.Rows...)
+	return s
+}
+
+// of returns the column for values that hold those which it shows.
+func of[R, V any](c ColumnOf[V], value func(R) V) ColumnOf[R] {
+	return ColumnOf[R]{Column: c.Column, Cell: func(r R) Cell { return c.Cell(value(r)) }}
+}
+
 // words returns a cell of text.
 func words(s string) Cell { return Cell{Text: Printable(s)} }
 
@@ -55,6 +99,9 @@ func raw(value float64) string {
 	return strconv.FormatFloat(value, 'g', -1, 64)
 }
 
+// countCell returns a cell with a whole number.
+func countCell(n uint64) Cell { return number(strconv.FormatUint(n, 10), float64(n)) }
+
 // bytesCell returns a cell with a size.
 func bytesCell(n device.Size) Cell { return number(Bytes(n), float64(n)) }
 
@@ -70,8 +117,8 @@ func row(cells []Cell) table.Row {
 	return r
 }
 
-// Terminal returns the table for a terminal, with a line below the first so many rows.
-func (s *Sheet) Terminal(first int) string {
+// Terminal returns the table for a terminal, with a line below each number of rows.
+func (s *Sheet) Terminal(rules ...int) string {
 	var headings []any
 	var right []int
 	for i, c := range s.Columns {
@@ -83,7 +130,7 @@ func (s *Sheet) Terminal(first int) string {
 	t := NewTable(headings...)
 	rightAlign(t, right...)
 	for i, r := range s.Rows {
-		if t.AppendRow(row(r)); i+1 == first {
+		if t.AppendRow(row(r)); slices.Contains(rules, i+1) {
 			t.AppendSeparator()
 		}
 	}

@@ -9,8 +9,6 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/jedib0t/go-pretty/v6/table"
-
 	"github.com/vramyard/vramyard/device"
 	"github.com/vramyard/vramyard/harness/compare"
 	"github.com/vramyard/vramyard/harness/tune"
@@ -23,27 +21,15 @@ func TuneTables(w io.Writer, r *tune.Result) error {
 	if r.Whole {
 		how = "all of them"
 	}
-	best := NewTable("", "× bound", "ns/op", "settings that differ from the preset")
-	rightAlign(best, 2, 3)
-	points := []struct {
-		name string
-		tune.Point
-	}{{r.Strategy, r.Preset}, {"least memory", r.Smallest}, {"least time", r.Fastest}}
-	for _, p := range points {
-		best.AppendRow(table.Row{p.name, mean(p.TimesBound), strconv.FormatFloat(p.NsPerOp, 'f', 0, 64), settings(p.Config)})
-	}
-	traces := NewTable("trace", "point", "min capacity", "× bound", "peak reserved", "metadata", "device calls", "ns/op", "notes")
-	rightAlign(traces, 3, 4, 5, 6, 7, 8)
-	for i, t := range r.Preset.Runs {
+	points := []tunePoint{{r.Strategy, r.Preset}, {"least memory", r.Smallest}, {"least time", r.Fastest}}
+	best, worth := NewSheet("", tuneBest, points), NewSheet("", tuneWorth, r.Worth)
+	var runs []tuneRun
+	for i := range r.Preset.Runs {
 		for _, p := range points {
-			traces.AppendRow(tuneRow(t.Trace, p.name, p.Runs[i]))
+			runs = append(runs, tuneRun{p.name, p.Runs[i]})
 		}
-		traces.AppendSeparator()
 	}
-	worth := NewTable("setting", "value", "every other value: memory, time")
-	for _, k := range r.Worth {
-		worth.AppendRow(table.Row{k.Setting, plain(k.Value), others(k)})
-	}
+	traces := NewSheet("", tuneRuns, runs)
 	if err := deviceLine(w, r.Device); err != nil {
 		return err
 	}
@@ -57,26 +43,49 @@ What each setting was worth: the point of least memory with one setting changed
 
 vramyard replay --strategy %s --config %s TRACE
 `, r.Strategy, r.Evaluated, strconv.FormatFloat(r.Space, 'g', 4, 64), how, r.Refused,
-		best.Render(), traces.Render(), worth.Render(), ShellWord(r.Strategy), ShellWord(string(r.Smallest.Config)))
+		best.Terminal(0), traces.Terminal(len(points)), worth.Terminal(0), ShellWord(r.Strategy), ShellWord(string(r.Smallest.Config)))
 	return err
 }
 
-// tuneRow returns the cells of one point on one trace.
-func tuneRow(trace, point string, run compare.Run) table.Row {
-	cells := row(compareRow(run))
-	metadata := none
-	if run.MetadataBytes != nil {
-		metadata = Bytes(*run.MetadataBytes)
-	}
-	return table.Row{Printable(trace), point, cells[1], cells[2], cells[3], metadata, cells[6], cells[7], cells[8]}
+// tunePoint is a point that a search found, and what it is the best at.
+type tunePoint struct {
+	name string
+	tune.Point
 }
 
-// mean returns a factor with three decimals, none if there is none.
-func mean(x *float64) string {
-	if x == nil {
-		return none
+// tuneBest are the columns of the points that a search found.
+var tuneBest = []ColumnOf[tunePoint]{
+	{Column: Column{Name: "point", Meaning: "the preset, or what the point is the best at"}, Cell: func(p tunePoint) Cell { return words(p.name) }},
+	{Column: Column{"× bound", "geometric mean of minimum capacity in lower bounds", true}, Cell: func(p tunePoint) Cell { return optional(p.TimesBound, 3) }},
+	{Column: Column{"ns/op", "geometric mean of the nanoseconds for each operation", true}, Cell: func(p tunePoint) Cell { return fixedCell(p.NsPerOp, 0) }},
+	{Column: Column{Name: "settings that differ from the preset"}, Cell: func(p tunePoint) Cell { return Cell{Text: settings(p.Config)} }},
+}
+
+// tuneRun is a run of such a point.
+type tuneRun struct {
+	point string
+	run   compare.Run
+}
+
+// tuneRuns are the columns of such runs.
+var tuneRuns = append([]ColumnOf[tuneRun]{
+	{Column: Column{Name: "trace"}, Cell: func(r tuneRun) Cell { return words(r.run.Trace) }},
+	{Column: Column{Name: "point"}, Cell: func(r tuneRun) Cell { return words(r.point) }},
+}, runsOf(runMinCapacity, runTimesBound, runPeakReserved, runMetadata, runDeviceCalls, runDeviceTime, runNsPerOp, runNotes)...)
+
+// runsOf returns columns of runs as columns of those of points.
+func runsOf(columns ...ColumnOf[compare.Run]) (all []ColumnOf[tuneRun]) {
+	for _, c := range columns {
+		all = append(all, of(c, func(r tuneRun) compare.Run { return r.run }))
 	}
-	return strconv.FormatFloat(*x, 'f', 3, 64)
+	return all
+}
+
+// tuneWorth are the columns of what each setting was worth.
+var tuneWorth = []ColumnOf[tune.Worth]{
+	{Column: Column{Name: "setting"}, Cell: func(w tune.Worth) Cell { return words(w.Setting) }},
+	{Column: Column{Name: "value"}, Cell: func(w tune.Worth) Cell { return Cell{Text: plain(w.Value)} }},
+	{Column: Column{Name: "every other value: memory, time"}, Cell: func(w tune.Worth) Cell { return Cell{Text: others(w)} }},
 }
 
 // settings returns the fields of a configuration as a person writes them.

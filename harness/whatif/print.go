@@ -120,41 +120,68 @@ func (r *Result) writeRecorded(b *strings.Builder) {
 
 // Sheet returns the table of all that was tried.
 func Sheet(r *Result) report.Sheet {
-	s := report.Sheet{Title: "All that was tried", Columns: []report.Column{
-		{Name: "setting", Meaning: "the setting, or strategy and what differs from its preset"},
-		{Name: "min capacity", Meaning: "smallest device on which the trace completes, in bytes", Number: true},
-		{Name: "on the card", Meaning: "what becomes of the trace on the card", Number: true},
-		{Name: "peak reserved", Meaning: "most bytes held from the device", Number: true},
-		{Name: "waste", Meaning: "1 − peak requested / peak reserved, of a run that completed", Number: true},
-		{Name: "device calls", Meaning: "calls to the device", Number: true},
-		{Name: "device time", Meaning: "what they take by the cost model, in nanoseconds", Number: true},
-		{Name: "ns/op", Meaning: "nanoseconds of a call to the strategy, of the processor", Number: true},
-		{Name: "notes"},
-	}}
+	points := make([]*Point, len(r.Runs))
+	for i := range points {
+		points[i] = &r.Runs[i]
+	}
+	return report.NewSheet("All that was tried", r.columns(), points)
+}
+
+// columns are the columns of all that was tried.
+func (r *Result) columns() []report.ColumnOf[*Point] {
 	number := func(text string, value float64) report.Cell {
 		return report.Cell{Text: text, Value: strconv.FormatFloat(value, 'f', -1, 64), Number: true}
 	}
-	for i := range r.Runs {
-		p := &r.Runs[i]
-		least, waste := report.Cell{Text: p.minimum(), Number: true}, report.Cell{Text: p.waste(), Number: true}
-		switch {
-		case p.MinCapacity != nil:
-			least = number(least.Text, float64(*p.MinCapacity))
-		case p.CompletesAt != nil:
-			least = number(least.Text, float64(*p.CompletesAt))
-		case p.FailsAt != nil:
-			least = number(least.Text, float64(*p.FailsAt))
-		}
-		if waste.Text != none {
-			waste = number(waste.Text, p.Waste)
-		}
-		s.Rows = append(s.Rows, []report.Cell{
-			{Text: report.Printable(p.Label)}, least, {Text: p.verdict()}, number(report.Bytes(p.PeakReserved), float64(p.PeakReserved)), waste,
-			number(count(p.DeviceCalls), float64(p.DeviceCalls)), number(report.Nanoseconds(p.DeviceTime), float64(p.DeviceTime)),
-			number(strconv.FormatFloat(p.NsPerOp, 'f', 0, 64), p.NsPerOp), {Text: r.notes(p)},
-		})
+	return []report.ColumnOf[*Point]{
+		{
+			Column: report.Column{Name: "setting", Meaning: "the setting, or strategy and what differs from its preset"},
+			Cell:   func(p *Point) report.Cell { return report.Cell{Text: report.Printable(p.Label)} },
+		},
+		{
+			Column: report.Column{Name: "min capacity", Meaning: "smallest device on which the trace completes, in bytes", Number: true},
+			Cell: func(p *Point) report.Cell {
+				for _, n := range []*device.Size{p.MinCapacity, p.CompletesAt, p.FailsAt} {
+					if n != nil {
+						return number(p.minimum(), float64(*n))
+					}
+				}
+				return report.Cell{Text: p.minimum(), Number: true}
+			},
+		},
+		{
+			Column: report.Column{Name: "on the card", Meaning: "what becomes of the trace on the card", Number: true},
+			Cell:   func(p *Point) report.Cell { return report.Cell{Text: p.verdict()} },
+		},
+		{
+			Column: report.Column{Name: "peak reserved", Meaning: "most bytes held from the device", Number: true},
+			Cell:   func(p *Point) report.Cell { return number(report.Bytes(p.PeakReserved), float64(p.PeakReserved)) },
+		},
+		{
+			Column: report.Column{Name: "waste", Meaning: "1 − peak requested / peak reserved, of a run that completed", Number: true},
+			Cell: func(p *Point) report.Cell {
+				if text := p.waste(); text != none {
+					return number(text, p.Waste)
+				}
+				return report.Cell{Text: none, Number: true}
+			},
+		},
+		{
+			Column: report.Column{Name: "device calls", Meaning: "calls to the device", Number: true},
+			Cell:   func(p *Point) report.Cell { return number(count(p.DeviceCalls), float64(p.DeviceCalls)) },
+		},
+		{
+			Column: report.Column{Name: "device time", Meaning: "time of the device calls by the cost model, in nanoseconds", Number: true},
+			Cell:   func(p *Point) report.Cell { return number(report.Nanoseconds(p.DeviceTime), float64(p.DeviceTime)) },
+		},
+		{
+			Column: report.Column{Name: "ns/op", Meaning: "nanoseconds of a call to the strategy, of the processor", Number: true},
+			Cell:   func(p *Point) report.Cell { return number(strconv.FormatFloat(p.NsPerOp, 'f', 0, 64), p.NsPerOp) },
+		},
+		{
+			Column: report.Column{Name: "notes"},
+			Cell:   func(p *Point) report.Cell { return report.Cell{Text: r.notes(p)} },
+		},
 	}
-	return s
 }
 
 // writeTable writes all that was tried.
