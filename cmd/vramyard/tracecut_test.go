@@ -94,11 +94,17 @@ func TestTraceCutRefuses(t *testing.T) {
 func TestTraceDiffTellsAndExits(t *testing.T) {
 	a, b := write(t, "a.trace", small), write(t, "b.trace", strings.Replace(small, "a 4 5000", "a 4 5001 stream=2", 1))
 	require.Equal(t, "equal\n", succeed(t, "trace", "diff", a, a))
+	for _, name := range []string{"copy.trace", "other.csv.zst", "third.parquet", "fourth"} {
+		other := filepath.Join(t.TempDir(), name)
+		succeed(t, "trace", "convert", a, other)
+		require.Equal(t, "equal\n", succeed(t, "trace", "diff", a, other), name)
+	}
+	require.Equal(t, "equal\n", succeed(t, "trace", "diff", a, write(t, "renamed.txt", small)), "whatever the file is called")
+	require.Equal(t, "equal\n", succeed(t, "trace", "diff", write(t, "named.trace", "# name=other\n"+small), a))
 	status, stdout, stderr := command(t, "trace", "diff", a, b)
 	require.Equal(t, exitFailed, status)
 	require.Equal(t, "vramyard: "+a+" and "+b+" differ\n", stderr)
 	require.Equal(t, "A "+a+"\nB "+b+`
-header name: A a, B b
 first difference at event 4:
   A  a 4 5000
   B  a 4 5001 stream=2

@@ -1,6 +1,7 @@
 package trace
 
 import (
+	"slices"
 	"strconv"
 
 	"github.com/vramyard/vramyard/device"
@@ -8,7 +9,7 @@ import (
 
 // Diff is how two traces differ. Counts are of what only one of them has.
 type Diff struct {
-	Equal  bool         `json:"equal"`            // header pairs, name and events are the same
+	Equal  bool         `json:"equal"`            // header pairs and events are the same
 	Header []HeaderDiff `json:"header,omitempty"` // pairs that differ, in the order of A and then of B
 	Events [2]int       `json:"events"`           // number of events
 	First  *EventDiff   `json:"first,omitempty"`  // the first event that differs
@@ -19,7 +20,7 @@ type Diff struct {
 
 // HeaderDiff is a pair of the header that differs.
 type HeaderDiff struct {
-	Key string  `json:"key"`         // "name" is the name of the trace
+	Key string  `json:"key"`         // key of the pair
 	A   *string `json:"a,omitempty"` // value in A; nil if it has none
 	B   *string `json:"b,omitempty"` // likewise
 }
@@ -73,8 +74,8 @@ type LiveDiff struct {
 // mostAllocs bounds how many allocations a Diff shows of each trace.
 const mostAllocs = 10
 
-// Compare tells how two traces differ. Formats, hashes and the numbers of slots and tags do not count. It
-// costs O(events · log events).
+// Compare compares the contents of two traces. Names, formats, hashes and the numbers of slots and tags are
+// ignored, and times if neither trace has one after 0. It costs O(events · log events).
 func Compare(a, b *Trace) Diff {
 	d := Diff{
 		Header: diffHeaders(a.Header, b.Header),
@@ -101,10 +102,10 @@ func kindTable(t *Trace) (counts [numKinds]int) {
 	return counts
 }
 
-// diffHeaders compares names and pairs. The n-th pair with a key stands for the n-th in the other.
+// diffHeaders compares the pairs of headers. The n-th pair with a key stands for the n-th in the other.
 func diffHeaders(a, b Header) []HeaderDiff {
 	pairs := func(h Header) ([]Pair, map[Pair]string) {
-		list := append([]Pair{{"name", h.Name}}, h.Meta...)
+		list := slices.Clone(h.Meta)
 		counts, values := map[string]int{}, map[Pair]string{}
 		for i, p := range list {
 			n := counts[p.Key]
@@ -137,8 +138,9 @@ func diffHeaders(a, b Header) []HeaderDiff {
 
 // firstDiff returns the first event that differs, nil if none does.
 func firstDiff(a, b *Trace) *EventDiff {
+	timed := a.timed() || b.timed()
 	for i := range max(len(a.Events), len(b.Events)) {
-		if i < len(a.Events) && i < len(b.Events) && sameEvent(a, b, i) {
+		if i < len(a.Events) && i < len(b.Events) && sameEvent(a, b, i, timed) {
 			continue
 		}
 		return &EventDiff{Index: i, A: a.line(i), B: b.line(i)}
@@ -146,9 +148,18 @@ func firstDiff(a, b *Trace) *EventDiff {
 	return nil
 }
 
-// sameEvent compares event i of two traces.
-func sameEvent(a, b *Trace, i int) bool {
+// timed reports whether any event has a time after 0. CSV has a time in every row, so that 0 throughout is
+// the form that a trace without times takes there.
+func (t *Trace) timed() bool {
+	return slices.ContainsFunc(t.Events, func(e Event) bool { return e.Time > 0 })
+}
+
+// sameEvent compares event i of two traces, with its time if the traces are timed.
+func sameEvent(a, b *Trace, i int, timed bool) bool {
 	x, y := a.Events[i], b.Events[i]
+	if !timed {
+		x.Time, y.Time = NoTime, NoTime
+	}
 	if x.Kind == BadFree && (x.Slot == NoSlot) != (y.Slot == NoSlot) || a.TagOf(&x) != b.TagOf(&y) {
 		return false
 	}

@@ -33,6 +33,19 @@ func TestCompareTellsWhatDiffers(t *testing.T) {
 	}
 }
 
+func TestCompareIgnoresNamesAndTimesThatAreNone(t *testing.T) {
+	untimed, zero, timed := read(t, "# name=x\na 0 1\nf 0\n"), read(t, "# name=y\na 0 1 t=0\nf 0 t=0\n"), read(t, "a 0 1 t=0\nf 0 t=7\n")
+	if d := trace.Compare(untimed, zero); !d.Equal {
+		t.Errorf("%+v", d)
+	}
+	if d := trace.Compare(zero, timed); d.Equal || d.First.Index != 1 {
+		t.Errorf("%+v", d)
+	}
+	if d := trace.Compare(untimed, timed); d.Equal || d.First.Index != 0 {
+		t.Errorf("%+v", d)
+	}
+}
+
 func TestCompareOfATraceWithItselfIsEqual(t *testing.T) {
 	for seed := range uint64(200) {
 		tr := anyTrace(rand.New(rand.NewPCG(seed, 3)))
