@@ -10,9 +10,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/vramyard/vramyard/harness/formats"
-	"github.com/vramyard/vramyard/harness/report"
 	"github.com/vramyard/vramyard/harness/store"
-	"github.com/vramyard/vramyard/harness/trace"
 	"github.com/vramyard/vramyard/internal/outfile"
 )
 
@@ -28,43 +26,6 @@ func newTrace() *cobra.Command {
 		},
 	}
 	c.AddCommand(newTraceInfo(), newTraceConvert(), newTraceCut(), newTraceDiff(), newTraceGen(), newTraceClasses())
-	return c
-}
-
-func newTraceInfo() *cobra.Command {
-	var jsonFile string
-	var source formats.Options
-	c := &cobra.Command{
-		Use:   "info TRACE...",
-		Short: "Show what is in a trace",
-		Long: `Show what is in a trace: sizes, streams, lifetimes, how much its steps are alike, and what the file
-could not tell. A TRACE is a file of any format that docs/traces.md lists; its content tells
-which it is.`,
-		Args: cobra.MinimumNArgs(1),
-		RunE: func(cmd *cobra.Command, args []string) error {
-			if err := errors.Join(onceFromStdin(args), checkOutputs(args, output{"json", jsonFile, false})); err != nil {
-				return err
-			}
-			infos := make([]trace.Info, len(args))
-			for i, a := range args {
-				t, err := openSource(a, reading(cmd, a, source), cmd.InOrStdin())
-				if err != nil {
-					return err
-				}
-				if infos[i], err = trace.Describe(walking(cmd, "looking at", t)); err != nil {
-					return err
-				}
-			}
-			if jsonFile != "" {
-				if err := writeJSON(jsonFile, cmd.OutOrStdout(), infos); err != nil || jsonFile == "-" {
-					return err
-				}
-			}
-			return outfile.Write("-", cmd.OutOrStdout(), func(w io.Writer) error { return report.TraceInfo(w, infos) })
-		},
-	}
-	addSource(c, &source)
-	c.Flags().StringVar(&jsonFile, "json", "", `write the figures as JSON to this file, "-" for standard output`)
 	return c
 }
 

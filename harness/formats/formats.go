@@ -165,7 +165,8 @@ func Open(path string, o Options) (*trace.Trace, error) {
 // name is the file's name for messages and for the header; it may be a path. A format that needs to
 // look at places of the file does so if r is an [os.File].
 //
-// An error is one line that begins with the name and says where the file is wrong, a [*trace.Error].
+// An error is one line that begins with the name and says where the file is wrong, a [*trace.Error]. It wraps a
+// [*trace.PartsError] if the file holds several traces.
 func Read(r io.Reader, name string, o Options) (*trace.Trace, error) {
 	switch {
 	case o.Dialect != "" && o.Part != "":
@@ -194,6 +195,9 @@ func Read(r io.Reader, name string, o Options) (*trace.Trace, error) {
 		return nil, noPart(name, o.Part, f.Name)
 	}
 	t, err := f.Read(in)
+	if several, ok := errors.AsType[*trace.PartsError](err); ok {
+		several.Name, several.Format = trace.BaseName(name), f.Name
+	}
 	if err != nil {
 		var located *trace.Error
 		if !errors.As(err, &located) {

@@ -88,15 +88,14 @@ var errParts = fmt.Errorf("more than %d devices or allocators", maxParts)
 
 // part is one of several traces in a file. A part that is idle is taken only by its name, or if all are.
 type part struct {
-	name   string
-	idle   bool
-	events int
+	trace.Part
+	idle bool
 }
 
 // choose returns the index of the part that is asked for: by its name, or the only one that is not
 // idle, or the only one at all. It also names those that are left out.
 func choose(parts []part, want string) (chosen int, rest []string, err error) {
-	chosen = slices.IndexFunc(parts, func(p part) bool { return p.name == want })
+	chosen = slices.IndexFunc(parts, func(p part) bool { return p.Name == want })
 	if want == "" {
 		devices := len(parts)
 		for _, p := range parts {
@@ -106,32 +105,27 @@ func choose(parts []part, want string) (chosen int, rest []string, err error) {
 		}
 		chosen = slices.IndexFunc(parts, func(p part) bool { return !p.idle || devices == 0 })
 		if devices > 1 || devices == 0 && len(parts) > 1 {
-			return 0, nil, fmt.Errorf("holds several parts, name one of them: %s", describe(parts))
+			return 0, nil, &trace.PartsError{Parts: listed(parts)}
 		}
 	}
 	if chosen < 0 {
-		return 0, nil, fmt.Errorf("has no part %q: want %s", want, describe(parts))
+		return 0, nil, fmt.Errorf("has no part %q: want %s", want, trace.DescribeParts(listed(parts)))
 	}
 	for i, p := range parts {
 		if i != chosen {
-			rest = append(rest, p.name)
+			rest = append(rest, p.Name)
 		}
 	}
 	return chosen, rest, nil
 }
 
-// describe lists parts for a message.
-func describe(parts []part) string {
-	const most = 16
-	var list []string
+// listed returns the parts as people see them.
+func listed(parts []part) []trace.Part {
+	list := make([]trace.Part, len(parts))
 	for i, p := range parts {
-		if i == most {
-			list = append(list, fmt.Sprintf("%d more", len(parts)-most))
-			break
-		}
-		list = append(list, fmt.Sprintf("%s (%d events)", clip([]byte(p.name)), p.events))
+		list[i] = p.Part
 	}
-	return strings.Join(list, ", ")
+	return list
 }
 
 // leftOut says which part a trace is and which ones it is not.
@@ -151,7 +145,7 @@ func (l *logs) trace(in *Input, h trace.Header, x *texts, none error) (*trace.Tr
 	}
 	parts := make([]part, len(l.list))
 	for i, p := range l.list {
-		parts[i] = part{p.part, p.host, p.calls}
+		parts[i] = part{trace.Part{Name: p.part, Events: p.calls}, p.host}
 	}
 	chosen, rest, err := choose(parts, in.Part)
 	if err != nil {

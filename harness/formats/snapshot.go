@@ -89,7 +89,7 @@ func readSnapshot(in *Input) (*trace.Trace, error) {
 	}
 	parts := make([]part, len(results))
 	for i, r := range results {
-		parts[i] = part{history.PartOf(r.GPU), r.Report.Requests == 0, len(r.Trace.Events)}
+		parts[i] = part{trace.Part{Name: history.PartOf(r.GPU), Events: len(r.Trace.Events)}, r.Report.Requests == 0}
 	}
 	chosen, rest, err := choose(parts, in.Part)
 	if err != nil {
@@ -100,7 +100,7 @@ func readSnapshot(in *Input) (*trace.Trace, error) {
 		return nil, err
 	}
 	h := in.header(history.Format)
-	h.Meta = append(leftOut(parts[chosen].name, rest), r.Trace.Header.Meta...)
+	h.Meta = append(leftOut(parts[chosen].Name, rest), r.Trace.Header.Meta...)
 	h.Meta = append(h.Meta, trace.Pair{Key: trace.AbsentKey, Value: strings.Join(r.Report.Unknown, "; ")})
 	r.Trace.Header = h
 	if in.Snapshot != nil {

@@ -15,18 +15,26 @@ import (
 // mostTags bounds how many tags of a trace are shown.
 const mostTags = 12
 
-// TraceInfo writes what is known of each trace as a table of names and values.
-func TraceInfo(w io.Writer, infos []trace.Info) error {
-	for _, i := range infos {
-		t := table.NewWriter()
-		t.SetStyle(table.StyleLight)
-		t.SetColumnConfigs([]table.ColumnConfig{{Number: 2, Align: text.AlignLeft, WidthMax: 80, WidthMaxEnforcer: text.WrapSoft}})
-		t.AppendRows(infoRows(i))
-		if _, err := fmt.Fprintf(w, "%s (%s), sha256 %.12s\n%s\n\n", Printable(i.Name), i.Format, i.Hash, t.Render()); err != nil {
-			return err
-		}
+// TraceInfo writes the description of a trace as a table of names and values.
+func TraceInfo(w io.Writer, i *trace.Info) error {
+	t := table.NewWriter()
+	t.SetStyle(table.StyleLight)
+	t.SetColumnConfigs([]table.ColumnConfig{{Number: 2, Align: text.AlignLeft, WidthMax: 80, WidthMaxEnforcer: text.WrapSoft}})
+	t.AppendRows(infoRows(*i))
+	_, err := fmt.Fprintf(w, "%s (%s), sha256 %.12s\n%s\n\n", Printable(i.Name), i.Format, i.Hash, t.Render())
+	return err
+}
+
+// TraceParts writes the parts of a file that holds several traces, and the command that describes one of them.
+func TraceParts(w io.Writer, path string, several *trace.PartsError) error {
+	t := NewTable("part", "events")
+	rightAlign(t, 2)
+	for _, p := range several.Parts {
+		t.AppendRow(table.Row{Printable(p.Name), p.Events})
 	}
-	return nil
+	_, err := fmt.Fprintf(w, "%s (%s): %d parts\n%s\nname one with --part, as in\n  vramyard trace info --part %s %s\n\n",
+		Printable(several.Name), several.Format, len(several.Parts), t.Render(), ShellWord(several.Parts[0].Name), ShellWord(path))
+	return err
 }
 
 func infoRows(i trace.Info) []table.Row {

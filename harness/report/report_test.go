@@ -145,7 +145,8 @@ func TestTraceInfoShowsHostileNamesAsText(t *testing.T) {
 	require.NoError(t, b.AllocRequest(1, alloc.Request{Size: 1000}, "tag\x1b]0;x\a"))
 	events := b.Trace()
 	var out bytes.Buffer
-	require.NoError(t, report.TraceInfo(&out, []trace.Info{events.Info()}))
+	info := events.Info()
+	require.NoError(t, report.TraceInfo(&out, &info))
 	require.NotContains(t, out.String(), "\x1b")
 	require.Contains(t, out.String(), `"odd\nname"`)
 	require.Contains(t, out.String(), "1000 B")
@@ -161,5 +162,5 @@ func TestWriterErrorsAreReturned(t *testing.T) {
 	require.ErrorIs(t, report.CompareTables(full{}, runs()), errFull)
 	require.ErrorIs(t, report.CompareCSV(full{}, runs()), errFull)
 	require.ErrorIs(t, report.ReplayTable(full{}, &replay.Result{}), errFull)
-	require.ErrorIs(t, report.TraceInfo(full{}, make([]trace.Info, 1)), errFull)
+	require.ErrorIs(t, report.TraceInfo(full{}, &trace.Info{}), errFull)
 }
