@@ -199,6 +199,9 @@ func (f *whatifFlags) open(cmd *cobra.Command, path string) (*whatif.Wanted, wha
 	if err := standIn(&rec, &of); err != nil {
 		return nil, whatif.Recorded{}, fmt.Errorf("%s: %w", path, err)
 	}
+	if of.Course != nil {
+		rec.Final = of.Final()
+	}
 	return w, rec, nil
 }
 

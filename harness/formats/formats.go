@@ -24,6 +24,10 @@ type Format struct {
 	Doc    string // what it is, in a few words
 	Absent string // what such a file cannot tell, for people; "" if it tells all that a trace has
 
+	// Framework is the framework of the programs that such files are recorded of, as [alloc.Export] names it; ""
+	// if the format does not decide it.
+	Framework string
+
 	// Parts says that a file may hold several traces, of which [Options].Part takes one.
 	Parts bool
 
@@ -207,6 +211,9 @@ func Read(r io.Reader, name string, o Options) (*trace.Trace, error) {
 	}
 	if _, told := t.Header.Get(trace.AbsentKey); f.Absent != "" && !told {
 		t.Header.Meta = append(t.Header.Meta, trace.Pair{Key: trace.AbsentKey, Value: f.Absent})
+	}
+	if _, told := t.Header.Get(trace.FrameworkKey); f.Framework != "" && !told {
+		t.Header.Meta = append(t.Header.Meta, trace.Pair{Key: trace.FrameworkKey, Value: f.Framework})
 	}
 	return t, nil
 }

@@ -14,8 +14,9 @@ import (
 
 // kinetoFormat is the trace of PyTorch's profiler.
 var kinetoFormat = Format{
-	Name: "kineto",
-	Doc:  "the trace of PyTorch's profiler with profile_memory=True, JSON of the Chrome trace form",
+	Name:      "kineto",
+	Framework: "PyTorch",
+	Doc:       "the trace of PyTorch's profiler with profile_memory=True, JSON of the Chrome trace form",
 	Absent: "streams, when delayed frees become final, sizes as requested (a CUDA device's are rounded to blocks, " +
 		"by less than 512 bytes, up to 1 MiB for large blocks)",
 	Looks: func(head []byte) bool {

@@ -16,11 +16,12 @@ import (
 
 // dumpFormat is the state of a TensorFlow allocator.
 var dumpFormat = Format{
-	Name:   "memorydump",
-	Doc:    "TensorFlow's MemoryDump (protobuf): the state of a BFC allocator, without history",
-	Absent: "everything but what was live when the file was written: no order, no frees, no streams, no times",
-	Looks:  isDump,
-	Read:   readDump,
+	Name:      "memorydump",
+	Framework: "TensorFlow",
+	Doc:       "TensorFlow's MemoryDump (protobuf): the state of a BFC allocator, without history",
+	Absent:    "everything but what was live when the file was written: no order, no frees, no streams, no times",
+	Looks:     isDump,
+	Read:      readDump,
 }
 
 // isDump reports whether a file begins with the name of an allocator in field 1 and then a message

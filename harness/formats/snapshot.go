@@ -15,8 +15,9 @@ import (
 
 // snapshotFormat is what PyTorch's _dump_snapshot writes.
 var snapshotFormat = Format{
-	Name: history.Format,
-	Doc:  "a memory snapshot of PyTorch (pickle or JSON)",
+	Name:      history.Format,
+	Framework: "PyTorch",
+	Doc:       "a memory snapshot of PyTorch (pickle or JSON)",
 	Absent: "which other streams used a block, calls that empty the cache or set bounds, the capacity of the device, " +
 		"order and age of what was live at the start, memory that the allocator did not hand out",
 	Looks: isSnapshot,

@@ -11,8 +11,9 @@ import (
 
 // timelineFormat is the raw memory timeline of PyTorch's profiler.
 var timelineFormat = Format{
-	Name: "timeline",
-	Doc:  "the raw JSON of PyTorch's export_memory_timeline: approximate",
+	Name:      "timeline",
+	Framework: "PyTorch",
+	Doc:       "the raw JSON of PyTorch's export_memory_timeline: approximate",
 	Absent: "which block a destruction is about (taken for the oldest of its size and category), " +
 		"streams, other devices, refused requests",
 	Looks: func(head []byte) bool {

@@ -92,6 +92,12 @@ type Pair struct {
 // AbsentKey is the key of the header under which a trace says what its file could not tell.
 const AbsentKey = "not_in_file"
 
+// Keys of the header that name the framework of the recorded program.
+const (
+	FrameworkKey = "framework" // its name: "PyTorch", "TensorFlow"
+	TorchKey     = "torch"     // the version of PyTorch
+)
+
 // Header tells where a trace comes from and what is known about it.
 type Header struct {
 	Name   string // short name, the file's name without endings unless the file says otherwise

@@ -23,12 +23,15 @@ const (
 	Strategy  Verdict = "strategy"   // only allocators do that no setting chooses
 	None      Verdict = "none"       // nothing that was tried does
 	NoCard    Verdict = "no-card"    // which card is meant is not known
+
+	CannotTell Verdict = "cannot-tell" // the file does not have what an answer needs
 )
 
 // Answer is the outcome in words.
 type Answer struct {
 	Verdict     Verdict     `json:"verdict"`               // what kind of answer it is
 	Text        []string    `json:"text"`                  // sentences, the answer first
+	Recipe      []string    `json:"recipe,omitempty"`      // lines of Python that record a file with an answer
 	Sure        []string    `json:"how_sure"`              // sentences about how far it can be trusted
 	Label       string      `json:"label,omitempty"`       // of the setting that is answered with
 	Environment []string    `json:"environment,omitempty"` // to export for it
@@ -76,6 +79,8 @@ func (t *teller) tell() {
 	carries := func(p *Point) bool { return p.Carried != nil && *p.Carried && known(p) }
 	ours := func(f func(*Point) bool) func(*Point) bool { return func(p *Point) bool { return f(p) && t.ours(p) } }
 	switch {
+	case t.Cannot != "":
+		t.refuse()
 	case t.LowerBound > mostLive:
 		t.a.Verdict = TooLittle
 		t.say("None: the live bytes alone need %s, and there is no card of more than %s.", report.Bytes(t.LowerBound), report.Bytes(sim.Cards()[0].Memory))

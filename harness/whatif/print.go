@@ -33,6 +33,9 @@ func WriteText(w io.Writer, r *Result) error {
 		first = 1
 	}
 	wrap(&b, width, "", strings.Join(r.Answer.Text[:first], " "))
+	if len(r.Answer.Recipe) > 0 {
+		b.WriteString("\n    " + strings.Join(r.Answer.Recipe, "\n    ") + "\n")
+	}
 	if len(r.Answer.Environment) > 0 {
 		b.WriteString("\n")
 		for _, e := range r.Answer.Environment {
@@ -43,11 +46,16 @@ func WriteText(w io.Writer, r *Result) error {
 		b.WriteString("\n")
 		wrap(&b, width, "", strings.Join(r.Answer.Text[first:], " "))
 	}
-	b.WriteString("\nHow sure:\n")
+	if len(r.Answer.Sure) > 0 {
+		b.WriteString("\nHow sure:\n")
+	}
 	for _, s := range r.Answer.Sure {
 		wrap(&b, width, "- ", s)
 	}
 	b.WriteString("\n")
+	if err := r.writeFinal(&b); err != nil {
+		return err
+	}
 	r.writeRecorded(&b)
 	if len(r.Runs) > 0 {
 		r.writeTable(&b, width)

@@ -15,15 +15,20 @@ import (
 // Recorded is what the file of a trace says of the run that was recorded, and how far that can be
 // trusted.
 type Recorded struct {
-	Config   json.RawMessage `json:"config,omitempty"`    // recorded settings, as a configuration of the strategy that stands for the recorded allocator
-	Peak     device.Size     `json:"peak_reserved_bytes"` // most bytes the recorded allocator held; 0: not known
-	Capacity device.Size     `json:"capacity_bytes"`      // what it held when it was refused memory, and what the device had left; 0: not known
-	Failure  *Failure        `json:"failure,omitempty"`   // the last request that found no memory
+	Framework string `json:"framework,omitempty"`         // framework of the recorded program; empty: not known
+	Version   string `json:"framework_version,omitempty"` // its version; empty: not known
+
+	Config   json.RawMessage `json:"config,omitempty"`             // recorded settings, as a configuration of the strategy that stands for the recorded allocator
+	Peak     device.Size     `json:"peak_reserved_bytes"`          // most bytes the recorded allocator held; 0: not known
+	Replayed device.Size     `json:"replayed_peak_reserved_bytes"` // most bytes held in a replay with the recorded settings; 0: there was none
+	Capacity device.Size     `json:"capacity_bytes"`               // what it held when it was refused memory, and what the device had left; 0: not known
+	Failure  *Failure        `json:"failure,omitempty"`            // the last request that found no memory
 
 	Predicted int    `json:"predicted_count"`           // allocations that the strategy places as recorded
 	Allocs    int    `json:"judged_count"`              // of so many; 0: the file has no addresses
 	Stopped   string `json:"judging_stopped,omitempty"` // why the rest was not judged
 
+	Entries int      `json:"entry_count"`        // entries of the history; 0: not known
 	Empty   bool     `json:"no_history"`         // there is nothing but what was live when the recording began
 	Opening int      `json:"opening_live_count"` // allocations that were live when the recording began
 	Wrapped string   `json:"wrapped,omitempty"`  // why the recording probably lost its beginning
@@ -35,6 +40,8 @@ type Recorded struct {
 
 	// Explained says why the last refused request found no memory; nil: the file does not tell.
 	Explained *postmortem.Report `json:"-"`
+	// Final is the heap when the file was written; nil: the file does not have it.
+	Final *postmortem.Final `json:"-"`
 	// Setup stands for the recorded allocator with the recorded settings; no name: neither is known.
 	Setup alloc.Setup `json:"-"`
 }
@@ -62,6 +69,7 @@ func RecordedIn(w *Wanted) Recorded {
 		Peak: device.Size(number(history.KeyPeak)), Opening: int(min(number(history.KeyOpening), 1<<31-1)),
 		Streams: w.Streams, Rounded: w.Rounded, Empty: w.Empty,
 	}
+	r.Framework, r.Version = frameworkOf(h)
 	r.Wrapped, _ = h.Get(history.KeyWrapped)
 	if config, ok := h.Get(history.KeyConfig); ok && json.Valid([]byte(config)) {
 		r.Config = json.RawMessage(config)
@@ -86,6 +94,7 @@ func RecordedIn(w *Wanted) Recorded {
 // Add adds what a snapshot tells beyond the trace that is made of it.
 func (r *Recorded) Add(c *history.Course) {
 	r.Peak, r.Capacity = device.Size(c.Report.Peak), device.Size(c.Report.Capacity)
+	r.Entries = c.Report.Entries
 	r.Wrapped, r.Opening, r.Doubts = c.Report.Wrapped, len(c.Opening), c.Report.Doubts()
 	r.Pools, r.Unknown = len(c.Report.Pools), c.Report.Unknown
 	if f := r.Failure; f != nil && c.LastRefusal != nil {

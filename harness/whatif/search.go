@@ -63,6 +63,9 @@ func (s *search) run() error {
 		s.contests = append(s.contests, compare.NewContest(s.pool, s.trace, s.Runs[i].setup, o))
 	}
 	s.counted = make([]uint64, len(s.Runs))
+	if ok, err := s.faithful(); err != nil || !ok {
+		return err
+	}
 	err := s.eachPoint(func(i int) (err error) {
 		if s.Runs[i].Run, err = s.measure(i, at); err != nil {
 			return err
@@ -151,7 +154,7 @@ func (s *search) spend(i int) {
 	}
 	most := s.Budget
 	if s.o.Full { // which has no bound: the points to come are taken to be like those so far
-		most = done / uint64(s.finished.Load()) * uint64(len(s.Runs))
+		most = done / uint64(max(s.finished.Load(), 1)) * uint64(len(s.Runs))
 	}
 	s.o.Progress(done, max(most, done))
 }

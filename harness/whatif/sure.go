@@ -9,18 +9,16 @@ import (
 // sure says how far the answer can be trusted.
 func (t *teller) sure() {
 	add := func(format string, args ...any) { t.a.Sure = append(t.a.Sure, fmt.Sprintf(format, args...)) }
+	if t.Cannot != "" {
+		return
+	}
 	t.margin(add)
 	t.fidelity(add)
 	if t.note != "" {
 		add("%s", t.note)
 	}
 	r := &t.Recorded
-	switch {
-	case r.Empty: // which says all
-	case r.Wrapped != "":
-		add("The recording lost its beginning (%s). What was live then is placed anew, without the holes that were between: "+
-			"needs may be larger than told.", r.Wrapped)
-	case r.Opening > 0:
+	if r.Opening > 0 {
 		add("The recording begins with %s live allocations. They are placed anew, without the holes that were between: needs may "+
 			"be larger than told.", count(uint64(r.Opening)))
 	}
@@ -70,9 +68,6 @@ func (t *teller) margin(add func(string, ...any)) {
 func (t *teller) fidelity(add func(string, ...any)) {
 	r := &t.Recorded
 	switch {
-	case r.Empty:
-		add("The file has no history of requests, only what was live when it was written: how the program came there is not replayed, " +
-			"and may have taken more.")
 	case r.Allocs > 0 && r.Predicted == r.Allocs:
 		add("The model of the recorded allocator places all %s allocations of this file where they were.", count(uint64(r.Allocs)))
 	case r.Allocs > 0:
@@ -86,8 +81,7 @@ func (t *teller) fidelity(add func(string, ...any)) {
 	default:
 		add("The file has no addresses, so it is not known how well the replay follows the recorded allocator.")
 	}
-	// On another card than the recorded one the replay has no reason to hold as much.
-	if p := t.recorded; p != nil && r.Peak != 0 && p.PeakReserved != 0 && (p.Device == r.Capacity || r.Capacity == 0 && p.OOMs == 0) {
-		add("Replayed with the recorded settings this run holds %s at most, recorded are %s.", report.Bytes(p.PeakReserved), report.Bytes(r.Peak))
+	if r.Replayed != 0 {
+		add("Replayed with the recorded settings this run holds %s at most, recorded are %s.", report.Bytes(r.Replayed), report.Bytes(r.Peak))
 	}
 }

@@ -15,6 +15,7 @@ import (
 	"github.com/vramyard/vramyard/device/sim"
 	"github.com/vramyard/vramyard/harness/compare"
 	"github.com/vramyard/vramyard/harness/offline"
+	"github.com/vramyard/vramyard/harness/postmortem"
 	"github.com/vramyard/vramyard/harness/replay"
 	"github.com/vramyard/vramyard/harness/trace"
 )
@@ -47,6 +48,9 @@ type Result struct {
 	Recorded Recorded `json:"recorded"` // what the file says of the run
 
 	Explained *Explained `json:"failure,omitempty"` // the request that found no memory; absent: none did, or no card is known
+
+	Cannot string            `json:"cannot_answer,omitempty"` // why the file has no answer; empty: it has one
+	Final  *postmortem.Final `json:"final_heap,omitempty"`    // of a file without an answer: the heap when it was written
 
 	// Offline is how little would do if everything were known before; absent where the trace is too long.
 	Offline *offline.Summary `json:"offline,omitempty"`
@@ -110,17 +114,23 @@ func Search(ctx context.Context, w *Wanted, rec Recorded, grid []alloc.Setup, o 
 	if rec.Setup.Name != "" {
 		r.Points++
 	}
-	if r.LowerBound > mostLive {
+	why := rec.lacks()
+	switch {
+	case why != "":
+		r.cannot(why)
+	case r.LowerBound > mostLive:
 		r.Runs = []Point{}
+	}
+	if r.Runs != nil {
 		r.Answer = Tell(r, w.Demand.Pools)
 		return r, nil
 	}
 	r.Runs = points(grid, rec.Setup, w.Demand)
 	s := &search{Result: r, ctx: ctx, trace: prepared, o: o, pool: compare.NewPool(o.Workers)}
-	if err = s.run(); err == nil {
+	if err = s.run(); err == nil && r.Cannot == "" {
 		err = s.explain(w)
 	}
-	if err == nil {
+	if err == nil && r.Cannot == "" {
 		r.Offline, err = packed(ctx, w, r.FreeAt, o.Full)
 	}
 	if err != nil && (!errors.Is(err, ctx.Err()) || !s.partial()) {
