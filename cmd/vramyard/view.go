@@ -22,6 +22,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/vramyard/vramyard/alloc"
+	"github.com/vramyard/vramyard/device"
 	"github.com/vramyard/vramyard/device/sim"
 	"github.com/vramyard/vramyard/harness/formats"
 	"github.com/vramyard/vramyard/harness/history"
@@ -34,7 +35,6 @@ import (
 	"github.com/vramyard/vramyard/harness/snapshot"
 	"github.com/vramyard/vramyard/harness/trace"
 	"github.com/vramyard/vramyard/harness/view"
-	"github.com/vramyard/vramyard/harness/whatif"
 	"github.com/vramyard/vramyard/internal/unpack"
 	"github.com/vramyard/vramyard/strategies"
 )
@@ -394,14 +394,7 @@ func (f *viewFlags) open(path string, stdin io.Reader) (trace.Source, *postmorte
 	}
 	on := f.on
 	if course != nil && course.Report.Capacity > 0 && !f.device.given && !f.sim.given {
-		rec := whatif.Recorded{}
-		rec.Add(course)
-		on.Capacity = rec.Capacity
-		w, err := whatif.Want(src) // what was refused is asked for
-		if err != nil {
-			return nil, nil, nil, fmt.Errorf("%s: %w", path, err)
-		}
-		src = w.Source
+		on.Capacity = device.Size(course.Report.Capacity)
 	}
 	setups := f.setups
 	if len(setups) == 0 {

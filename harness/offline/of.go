@@ -23,13 +23,17 @@ type Options struct {
 // for what is allocated behind it, not in front. Moments count the events with which lives begin and
 // end. Only a problem of MiniMalloc keeps its own: the times of other traces come from clocks, and
 // the answer is not to depend on them. What is live at the start lives from 0, what is never freed
-// until the end. Streams and private pools are left out: whoever knows the future needs neither.
+// until the end. Refused requests are buffers; see [trace.Refusals]. Streams and private pools are left out: whoever knows the future needs neither.
 //
 // It costs O(n log n) and 56 bytes for each allocation.
 func Of(src trace.Source, o Options) (*Problem, error) {
 	head := src.Head().Header
 	l := lives{Options: o, timed: head.Format == "minimalloc"}
-	err := src.Pieces(func(events []trace.Event) error {
+	src, err := trace.Requested(src)
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", head.Name, err)
+	}
+	err = src.Pieces(func(events []trace.Event) error {
 		for i := range events {
 			l.see(&events[i])
 		}
@@ -79,19 +83,11 @@ func (l *lives) pass(time int64, born bool) int64 {
 // see takes the next event.
 func (l *lives) see(e *trace.Event) {
 	switch e.Kind {
-	case trace.Alloc, trace.LiveAtStart:
-		if n := int(e.Slot) + 1 - len(l.rows); n > 0 {
-			l.rows = append(l.rows, make([]int32, n)...)
+	case trace.Alloc, trace.LiveAtStart, trace.Refused:
+		l.begin(e)
+		if e.Kind == trace.Refused {
+			l.at(e.Slot).Upper = l.pass(e.Time, false)
 		}
-		b := Buffer{ID: e.ID, Lower: l.pass(e.Time, true), Upper: alive, Size: e.Size, Align: e.Align}
-		if e.Kind == trace.LiveAtStart {
-			b.Lower = 0 // also if it is told with the time of what comes first
-		}
-		if l.Round != nil {
-			b.Size = l.Round(b.Size)
-		}
-		l.buffers = append(l.buffers, b)
-		l.rows[e.Slot] = int32(len(l.buffers))
 	case trace.Free:
 		if b := l.at(e.Slot); b != nil && b.Upper == alive {
 			b.Upper = l.pass(e.Time, false)
@@ -101,6 +97,22 @@ func (l *lives) see(e *trace.Event) {
 			b.Upper = l.pass(e.Time, false)
 		}
 	}
+}
+
+// begin adds a buffer.
+func (l *lives) begin(e *trace.Event) {
+	if n := int(e.Slot) + 1 - len(l.rows); n > 0 {
+		l.rows = append(l.rows, make([]int32, n)...)
+	}
+	b := Buffer{ID: e.ID, Lower: l.pass(e.Time, true), Upper: alive, Size: e.Size, Align: e.Align}
+	if e.Kind == trace.LiveAtStart {
+		b.Lower = 0 // also if it is told with the time of what comes first
+	}
+	if l.Round != nil {
+		b.Size = l.Round(b.Size)
+	}
+	l.buffers = append(l.buffers, b)
+	l.rows[e.Slot] = int32(len(l.buffers))
 }
 
 // at returns the latest buffer of a slot, nil if there is none.

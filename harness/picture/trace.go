@@ -66,7 +66,7 @@ const (
 	OtherStream = math.MaxUint16
 )
 
-// NewTrace looks at a trace once. It fails if the trace cannot be read.
+// NewTrace looks at a trace once, that of a [replay.Prepared]. It fails if the trace cannot be read.
 func NewTrace(src trace.Source, o Options) (*Trace, error) {
 	o = o.withDefaults()
 	head := src.Head()
@@ -121,12 +121,14 @@ type weight struct {
 func (s *sight) see(e *trace.Event) {
 	s.ledger.Step(e)
 	bucket := s.i >> s.Grid.Shift
-	s.Bound[bucket] = max(s.Bound[bucket], float64(s.ledger.Live()))
+	s.Bound[bucket] = max(s.Bound[bucket], float64(s.ledger.Reached()))
 	if e.Time != trace.NoTime {
 		s.now = e.Time
 	}
 	s.times[bucket] = s.now
 	switch e.Kind {
+	case trace.Refused:
+		s.stream(e.Stream)
 	case trace.Alloc, trace.LiveAtStart:
 		s.stream(e.Stream)
 		s.begin(e)

@@ -8,7 +8,6 @@ import (
 	"github.com/vramyard/vramyard/device"
 	"github.com/vramyard/vramyard/harness/history"
 	"github.com/vramyard/vramyard/harness/snapshot"
-	"github.com/vramyard/vramyard/harness/trace"
 	"github.com/vramyard/vramyard/harness/verify"
 )
 
@@ -31,22 +30,6 @@ func (r *Recording) Refusals() (entries []int) {
 		}
 	}
 	return entries
-}
-
-// RefusedEvents returns the events of a trace at which the recorded program was refused. Those of a trace made
-// of a recording are its Refusals, one by one.
-func RefusedEvents(src trace.Source) (events []int, err error) {
-	at := 0
-	err = src.Pieces(func(piece []trace.Event) error {
-		for i := range piece {
-			if piece[i].Kind == trace.Refused {
-				events = append(events, at+i)
-			}
-		}
-		at += len(piece)
-		return nil
-	})
-	return events, err
 }
 
 // AtEntry explains the request that was refused at an entry. The heap is that of the file where nothing happened

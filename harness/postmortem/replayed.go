@@ -103,8 +103,7 @@ type moment struct {
 	p     *replay.Prepared
 	setup alloc.Setup
 	o     Options
-	event int         // that was looked for or found
-	asked trace.Event // what the trace has there; with FirstOOM only once it is found
+	event int // that was looked for or found
 
 	s       alloc.Strategy
 	faults  *device.Faults
@@ -133,7 +132,6 @@ func (m *moment) find() error {
 	}
 	switch e.Kind {
 	case trace.Alloc, trace.LiveAtStart, trace.Refused:
-		m.asked = e
 		return nil
 	}
 	return fmt.Errorf("event %d: %v: want a request", m.event, e.Kind)
@@ -172,13 +170,7 @@ func (m *moment) reach() error {
 	if errors.Is(err, errReached) {
 		err = nil
 	}
-	if err != nil || m.s == nil || m.asked.Kind != trace.Refused {
-		return err
-	}
-	m.request = alloc.Request{Size: m.asked.Size, Stream: m.asked.Stream, Tag: m.asked.ID}
-	m.usage = m.faults.Usage()
-	_, m.err = m.s.Alloc(m.request)
-	return nil
+	return err
 }
 
 // observe watches a replay.

@@ -129,8 +129,8 @@ func (r *runner) request(o *op) alloc.Request {
 
 // replay replays one event under the eyes of the observer, if there is one.
 func (r *runner) replay(i int, o *op) (oom bool, err error) {
-	if r.o.Observe != nil {
-		return r.observed(i, o)
+	if e := r.event(i); r.o.Observe == nil || e.Kind == trace.Refused {
+		return r.step(i, o, e)
 	}
-	return r.step(i, o)
+	return r.watched(i, o, r.event(i))
 }

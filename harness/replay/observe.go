@@ -11,7 +11,8 @@ import (
 // Observation is what an observer is told after each event.
 type Observation struct {
 	// Event is the index of the event; -1 when the strategy was just built, and the number
-	// of events when it was closed.
+	// of events when it was closed. A refused request that the recorded program survived is
+	// observed as an Alloc, and as a Free of the same index if it is granted.
 	Event int
 	// Of is the event, to be read before the observer returns; nil when there is none.
 	Of *trace.Event
@@ -51,12 +52,12 @@ func (r *runner) saw(o Observation) {
 	r.seen = o
 }
 
-// observed replays one event and tells the observer, whose objection comes before the
-// replay's own: it knows better what went wrong.
-func (r *runner) observed(i int, o *op) (oom bool, err error) {
+// watched replays event i, as e has it, and calls the observer, whose error takes precedence over
+// the replay's own: it is the more precise one.
+func (r *runner) watched(i int, o *op, e *trace.Event) (oom bool, err error) {
 	r.seen = Observation{}
-	oom, err = r.guarded(i, o)
-	r.seen.Event, r.seen.Of, r.seen.Strategy, r.seen.Faults = i, r.event(i), r.s, r.faults
+	oom, err = r.guarded(i, o, e)
+	r.seen.Event, r.seen.Of, r.seen.Strategy, r.seen.Faults = i, e, r.s, r.faults
 	if objection := r.o.Observe(r.seen); objection != nil {
 		return oom, objection
 	}
@@ -67,9 +68,9 @@ func (r *runner) observed(i int, o *op) (oom bool, err error) {
 var errPanic = errors.New("the strategy panicked")
 
 // guarded replays one event and survives a panic of the strategy.
-func (r *runner) guarded(i int, o *op) (oom bool, err error) {
+func (r *runner) guarded(i int, o *op, e *trace.Event) (oom bool, err error) {
 	defer r.survive(&err)
-	return r.step(i, o)
+	return r.step(i, o, e)
 }
 
 // survive notes a panic for the observer. It is to be deferred.

@@ -2,6 +2,7 @@ package replay
 
 import (
 	"context"
+	"fmt"
 	"math"
 	"sync"
 
@@ -54,16 +55,19 @@ const (
 // noPlace is the place of an event that names no block.
 const noPlace = math.MaxUint32
 
-// Prepare makes a trace ready. It walks it once. A Trace costs about as much as one replay without
+// Prepare makes a trace ready, with its refused requests as requests; see [trace.Refusals]. It walks it once. A Trace costs about as much as one replay without
 // a strategy, and 24 bytes for each event; as much again for each timing that a replay of a trace
 // with delayed frees asks for first. It fails where reading does, and soon after ctx ends, with its error.
 func Prepare(ctx context.Context, src trace.Source) (*Prepared, error) {
-	p := &Prepared{src: src, head: src.Head()}
+	p := &Prepared{head: src.Head()}
 	var err error
 	if p.survey, err = surveyOf(ctx, src); err != nil {
 		return nil, err
 	}
-	t, ok := src.(*trace.Trace)
+	if p.src, err = p.refusals.Request(src); err != nil {
+		return nil, fmt.Errorf("%s: %w", p.head.Header.Name, err)
+	}
+	t, ok := p.src.(*trace.Trace)
 	if !ok {
 		return p, nil
 	}
@@ -176,6 +180,10 @@ func (l *layout) lay(i int, e *trace.Event, o *op) {
 		if e.Align == 0 && e.Hint == 0 && e.Arg == 0 {
 			o.kind = opAlloc
 		}
+	case trace.Refused:
+		o.stream = l.numbers[e.Stream]
+		o.place = l.take(e.Slot, seat{size: e.Size, stream: o.stream})
+		l.leave(e.Slot)
 	case trace.Free:
 		l.free(o, e.Slot, l.late.has(i))
 	case trace.Completed:
@@ -194,11 +202,11 @@ func (l *layout) lay(i int, e *trace.Event, o *op) {
 // Head returns what the trace says of itself.
 func (p *Prepared) Head() trace.Head { return p.head }
 
-// Source returns the trace.
+// Source returns the trace, with its refused requests as requests.
 func (p *Prepared) Source() trace.Source { return p.src }
 
-// LowerBound returns the most bytes that the trace has live at once, as requested: no
-// allocator can reserve less.
+// LowerBound returns the most bytes that the trace has live at once, as requested, refused requests
+// included: no allocator can complete the trace with less.
 func (p *Prepared) LowerBound() device.Size { return p.bound }
 
 // seats gives live allocations places in a table. A place is given again once it is free, the

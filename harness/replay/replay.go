@@ -178,9 +178,8 @@ func (r *runner) run() error {
 	return r.close()
 }
 
-// step replays one event and reports whether it was a request that found no memory.
-func (r *runner) step(i int, o *op) (oom bool, err error) {
-	e := r.event(i)
+// step replays event i, as e has it, and reports whether it was a request that found no memory.
+func (r *runner) step(i int, o *op, e *trace.Event) (oom bool, err error) {
 	switch e.Kind {
 	case trace.Alloc, trace.LiveAtStart:
 		return r.alloc(i, o)
@@ -223,14 +222,39 @@ func (r *runner) step(i int, o *op) (oom bool, err error) {
 		}
 	case trace.PoolBegin, trace.PoolEnd, trace.PoolRelease:
 		err = r.pool(e)
-	case trace.Mark, trace.Refused:
-		return false, nil // they tell about the recorded program, not to the allocator
+	case trace.Refused:
+		return r.refused(i, o)
+	case trace.Mark:
+		return false, nil // about the recorded program, not for the allocator
 	}
 	if errors.Is(err, alloc.ErrUnsupported) {
 		r.res.Ignored++
 		return false, nil
 	}
 	return false, err
+}
+
+// refused replays a request that the recorded program was refused and survived: the block that is
+// granted is freed at once. An observer sees a request and a free.
+func (r *runner) refused(i int, o *op) (oom bool, err error) {
+	if r.o.Observe == nil {
+		oom, err = r.alloc(i, o)
+	} else {
+		asked := *r.event(i)
+		asked.Kind = trace.Alloc
+		oom, err = r.watched(i, o, &asked)
+	}
+	if err != nil || !r.blocks[o.place].live {
+		return oom, err
+	}
+	if r.series != nil {
+		r.look(i)
+	}
+	if r.o.Observe == nil {
+		return false, r.free(i, o)
+	}
+	e := r.event(i)
+	return r.watched(i, o, &trace.Event{Kind: trace.Free, ID: e.ID, Slot: e.Slot, Time: e.Time})
 }
 
 // alloc replays a request that somebody watches, or that has rare wishes.

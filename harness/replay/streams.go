@@ -49,7 +49,7 @@ const firstDelay device.Stream = 1 << 63
 // one of those.
 func reserved(i int, e *trace.Event) error {
 	switch e.Kind {
-	case trace.Alloc, trace.LiveAtStart, trace.Use, trace.Drain:
+	case trace.Alloc, trace.LiveAtStart, trace.Refused, trace.Use, trace.Drain:
 		if e.Stream >= firstDelay {
 			return fmt.Errorf("event %d: stream %d: want less than 2^63, from where on streams stand for delayed frees", i, e.Stream)
 		}

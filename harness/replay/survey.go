@@ -20,6 +20,7 @@ type survey struct {
 	pending  bool        // a free leaves memory pending, if the strategy knows streams
 	reserved error       // the first event that names a stream which stands for a delayed free
 	keep     bool        // blocks keep their places, because they are named or live when they are freed
+	refusals trace.Refusals
 }
 
 // surveyor walks a trace.
@@ -83,11 +84,12 @@ func (s *surveyor) foresee(k trace.Kind) {
 // see takes the event with a number.
 func (s *surveyor) see(at uint32, e *trace.Event) {
 	s.ledger.Step(e)
+	s.refusals.Step(e)
 	if s.reserved == nil {
 		s.reserved = reserved(int(at-1), e)
 	}
 	switch e.Kind {
-	case trace.Alloc, trace.LiveAtStart:
+	case trace.Alloc, trace.LiveAtStart, trace.Refused:
 		s.stream(e.Stream)
 	case trace.Use:
 		s.uses = true

@@ -9,6 +9,7 @@ import (
 	"github.com/jedib0t/go-pretty/v6/table"
 	"github.com/jedib0t/go-pretty/v6/text"
 
+	"github.com/vramyard/vramyard/device"
 	"github.com/vramyard/vramyard/harness/trace"
 )
 
@@ -92,10 +93,24 @@ func lifeRows(i trace.Info) []table.Row {
 	if i.Pools > 0 {
 		rows = append(rows, table.Row{"private pools", i.Pools})
 	}
-	if i.Refused > 0 {
-		rows = append(rows, table.Row{"refused when recorded", "up to " + Bytes(i.Refused)})
+	if r := i.Refusals; r != nil {
+		rows = append(rows, table.Row{"refused when recorded", refusals(r, i.Refused)})
 	}
 	return rows
+}
+
+// refusals describes the refused requests, and how they count.
+func refusals(r *trace.RefusalInfo, largest device.Size) string {
+	end := "the program went on"
+	if r.Died {
+		end = "it ended the program: no allocation follows"
+	}
+	if r.Count == 1 {
+		return fmt.Sprintf("1 request: %s at event %d; %s. The lower bound and every replay include it",
+			Bytes(r.Last), r.LastAt, end)
+	}
+	return fmt.Sprintf("%d requests, up to %s; the last is %s at event %d; %s. The lower bound and every replay include them",
+		r.Count, Bytes(largest), Bytes(r.Last), r.LastAt, end)
 }
 
 // steps tells how much steps are alike.

@@ -44,6 +44,7 @@ type describer struct {
 	in      Info
 	marks   marks
 	ledger  Ledger
+	refused Refusals
 	counts  [numKinds]int
 	streams map[device.Stream]*StreamCount
 	stream  *StreamCount // the one met last
@@ -69,6 +70,7 @@ func (d *describer) add(i int, e *Event) error {
 	if d.ledger.Step(e) {
 		d.in.PeakAt = i
 	}
+	d.refused.Step(e)
 	if e.Time != NoTime {
 		if d.first == NoTime {
 			d.first = e.Time
@@ -166,6 +168,9 @@ func (d *describer) info() Info {
 		in.Sizes.Distinct = d.sizes.distinct
 		d.ids.pack()
 		in.Slots = d.ids.distinct
+	}
+	if r := &d.refused; r.Count > 0 {
+		in.Refusals = &RefusalInfo{Count: r.Count, LastAt: r.LastAt, Last: r.Last.Size, Died: r.Died}
 	}
 	l := &in.Lives
 	l.Kept = in.Allocs - l.Freed

@@ -22,7 +22,7 @@ const (
 	PoolBegin   Kind = 9  // allocations of Stream, or of all streams, go to pool Arg
 	PoolEnd     Kind = 10 // redirection into pool Arg ends
 	PoolRelease Kind = 11 // pool Arg is released
-	Refused     Kind = 12 // the recorded program was refused Size bytes
+	Refused     Kind = 12 // the recorded program was refused Size bytes; see Refusals
 	BadFree     Kind = 13 // an illegal free: of ID's address plus Size, or of address Arg if Slot is NoSlot
 	Fault       Kind = 14 // the next Arg device calls fail
 	ClearStats  Kind = 15 // counters and peaks are reset

@@ -9,29 +9,39 @@ import (
 
 // Info is what can be said of a trace without replaying it. Sizes are bytes as requested.
 type Info struct {
-	Name     string        `json:"name"`            // Header.Name
-	Format   string        `json:"format"`          // Header.Format
-	Hash     string        `json:"sha256"`          // Header.Hash
-	Meta     []Pair        `json:"meta,omitempty"`  // Header.Meta
-	Events   int           `json:"events"`          // number of events
-	Kinds    []KindCount   `json:"kinds"`           // events by kind, in the order of the kinds; none with 0
-	Allocs   int           `json:"allocs"`          // Alloc and LiveAtStart events
-	Slots    int           `json:"slots"`           // distinct ids
-	Streams  []StreamCount `json:"streams"`         // by number
-	Tags     []TagCount    `json:"tags,omitempty"`  // tags of allocations: most bytes first, then by text
-	Marks    int           `json:"marks"`           // Mark events
-	Sizes    SizeInfo      `json:"sizes"`           // distribution of the requested sizes
-	Peak     device.Size   `json:"peak_live_bytes"` // as LowerBound
-	PeakAt   int           `json:"peak_event"`      // index of the event that first reaches Peak; -1 without allocations
-	PeakLive int           `json:"peak_live_count"` // most allocations live at once
-	End      device.Size   `json:"end_live_bytes"`  // live behind the last event
-	EndLive  int           `json:"end_live_count"`  // likewise
-	Lives    LifeInfo      `json:"lifetimes"`       // how long allocations live
-	Steps    StepInfo      `json:"steps"`           // how much steps are alike
-	Pools    int           `json:"pools"`           // private pools that are begun
-	Refused  device.Size   `json:"refused_bytes"`   // largest request that the recorded program was refused; 0 if none was
-	Timed    bool          `json:"timed"`           // some event has a time
-	Duration int64         `json:"duration_ns"`     // from the first to the last known time
+	Name     string        `json:"name"`               // Header.Name
+	Format   string        `json:"format"`             // Header.Format
+	Hash     string        `json:"sha256"`             // Header.Hash
+	Meta     []Pair        `json:"meta,omitempty"`     // Header.Meta
+	Events   int           `json:"events"`             // number of events
+	Kinds    []KindCount   `json:"kinds"`              // events by kind, in the order of the kinds; none with 0
+	Allocs   int           `json:"allocs"`             // Alloc and LiveAtStart events
+	Slots    int           `json:"slots"`              // distinct ids
+	Streams  []StreamCount `json:"streams"`            // by number
+	Tags     []TagCount    `json:"tags,omitempty"`     // tags of allocations: most bytes first, then by text
+	Marks    int           `json:"marks"`              // Mark events
+	Sizes    SizeInfo      `json:"sizes"`              // distribution of the requested sizes
+	Peak     device.Size   `json:"peak_live_bytes"`    // as LowerBound
+	PeakAt   int           `json:"peak_event"`         // index of the event that first reaches Peak; -1 without allocations
+	PeakLive int           `json:"peak_live_count"`    // most allocations live at once
+	End      device.Size   `json:"end_live_bytes"`     // live behind the last event
+	EndLive  int           `json:"end_live_count"`     // likewise
+	Lives    LifeInfo      `json:"lifetimes"`          // how long allocations live
+	Steps    StepInfo      `json:"steps"`              // how much steps are alike
+	Pools    int           `json:"pools"`              // private pools that are begun
+	Refused  device.Size   `json:"refused_bytes"`      // largest request that the recorded program was refused; 0 if none was
+	Refusals *RefusalInfo  `json:"refusals,omitempty"` // the requests that the recorded program was refused; absent: none was
+	Timed    bool          `json:"timed"`              // some event has a time
+	Duration int64         `json:"duration_ns"`        // from the first to the last known time
+}
+
+// RefusalInfo describes the requests that the recorded program was refused. They count in the lower
+// bound; see [Refusals].
+type RefusalInfo struct {
+	Count  int         `json:"count"`      // refused requests
+	LastAt int         `json:"last_event"` // number of the last one
+	Last   device.Size `json:"last_bytes"` // its size
+	Died   bool        `json:"died"`       // it ended the program: no allocation follows
 }
 
 // KindCount says how many events are of one kind.
@@ -64,8 +74,9 @@ type SizeInfo struct {
 	Total    device.Size `json:"total_bytes"` // their sum; the largest Size if that overflows
 }
 
-// LowerBound returns the peak of the live bytes as requested: no allocator can complete
-// the trace with less. It is the largest Size if the bytes do not fit one. O(events).
+// LowerBound returns the most bytes that are live at once, as requested: no allocator can complete
+// the trace with less. A refused request counts as live when it is made; see [Refusals]. The result
+// is the largest Size if the bytes do not fit one. O(events).
 func (t *Trace) LowerBound() device.Size {
 	var l Ledger
 	for i := range t.Events {
@@ -84,6 +95,7 @@ type Ledger struct {
 	hi, lo uint64  // live bytes
 	count  int     // live allocations
 
+	reached   device.Size // most live bytes during the last event
 	peak      device.Size
 	peakCount int
 }
@@ -94,44 +106,66 @@ type birth struct {
 	live bool
 }
 
-// Step books the next event and reports whether it raised the peak of the bytes.
+// Step books the next event and reports whether it raised the peak of the bytes. A refused request
+// is live during its event only.
 func (l *Ledger) Step(e *Event) bool {
 	switch e.Kind {
 	case Alloc, LiveAtStart:
 		l.slots = grown(l.slots, e.Slot)
 		l.drop(e.Slot)
-		var carry uint64
-		l.lo, carry = bits.Add64(l.lo, uint64(e.Size), 0)
-		l.hi += carry
+		l.begin(e.Size)
 		l.slots[e.Slot] = birth{e.Size, true}
-		l.count++
-		l.peakCount = max(l.peakCount, l.count)
 	case Free:
 		if int(e.Slot) < len(l.slots) {
 			l.drop(e.Slot)
 		}
+	case Refused:
+		l.begin(e.Size)
+		raised := l.reach()
+		l.end(e.Size)
+		return raised
 	}
-	if b := l.Live(); b > l.peak {
-		l.peak = b
-		return true
+	return l.reach()
+}
+
+// reach notes what is live now and reports whether that raises the peak.
+func (l *Ledger) reach() bool {
+	if l.reached = l.Live(); l.reached <= l.peak {
+		return false
 	}
-	return false
+	l.peak = l.reached
+	return true
 }
 
 // Peak returns the most bytes that were live at once; see [Trace.LowerBound].
 func (l *Ledger) Peak() device.Size { return l.peak }
 
+// Reached returns the most bytes that were live during the last event.
+func (l *Ledger) Reached() device.Size { return l.reached }
+
+// begin adds an allocation.
+func (l *Ledger) begin(n device.Size) {
+	var carry uint64
+	l.lo, carry = bits.Add64(l.lo, uint64(n), 0)
+	l.hi += carry
+	l.count++
+	l.peakCount = max(l.peakCount, l.count)
+}
+
+// end removes an allocation.
+func (l *Ledger) end(n device.Size) {
+	var borrow uint64
+	l.lo, borrow = bits.Sub64(l.lo, uint64(n), 0)
+	l.hi -= borrow
+	l.count--
+}
+
 // drop takes the allocation of a slot out, if there is one.
 func (l *Ledger) drop(slot uint32) {
-	b := &l.slots[slot]
-	if !b.live {
-		return
+	if b := &l.slots[slot]; b.live {
+		l.end(b.size)
+		b.live = false
 	}
-	var borrow uint64
-	l.lo, borrow = bits.Sub64(l.lo, uint64(b.size), 0)
-	l.hi -= borrow
-	b.live = false
-	l.count--
 }
 
 // Live returns the bytes that are live now, or the largest Size if they do not fit.

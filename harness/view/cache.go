@@ -32,7 +32,7 @@ type Cache struct {
 }
 
 // form changes with what the files of a recording hold.
-const form = 2
+const form = 3
 
 // unfinished begins the name of a directory that is being written.
 const unfinished = ".new-"

@@ -99,15 +99,16 @@ func Record(ctx context.Context, src trace.Source, wanted []Wanted, at replay.Fr
 		}
 	}
 	o.Step = step("reading the trace")
-	t, err := picture.NewTrace(src, o)
-	if err != nil {
-		return nil, err
-	}
-	r := newRecording(ctx, t, src, wanted, at)
+	r := newRecording(ctx, src, wanted, at)
 	prepared, err := r.prepared()
 	if err != nil {
 		return nil, err
 	}
+	t, err := picture.NewTrace(prepared.Source(), o)
+	if err != nil {
+		return nil, err
+	}
+	r.Trace = t
 	for i := range r.Runs {
 		run := &r.Runs[i]
 		o.Step = step(fmt.Sprintf("replaying through %s", run.Setup.Name))
@@ -152,9 +153,9 @@ func (r *Recording) explain(ctx context.Context, c *Cache, p *Progress) error {
 	return nil
 }
 
-// newRecording returns a recording without pictures. It is of no use once ctx has ended.
-func newRecording(ctx context.Context, t *picture.Trace, src trace.Source, wanted []Wanted, at replay.FreeAt) *Recording {
-	r := &Recording{Trace: t, src: src, freeAt: at, Runs: make([]Run, len(wanted))}
+// newRecording returns a recording without pictures, for the caller to fill in. It is of no use once ctx has ended.
+func newRecording(ctx context.Context, src trace.Source, wanted []Wanted, at replay.FreeAt) *Recording {
+	r := &Recording{src: src, freeAt: at, Runs: make([]Run, len(wanted))}
 	r.prepared = sync.OnceValues(func() (*replay.Prepared, error) { return replay.Prepare(ctx, src) })
 	for i := range wanted {
 		r.Runs[i].Wanted = wanted[i]
@@ -233,7 +234,8 @@ func load(ctx context.Context, dir string, src trace.Source, wanted []Wanted, at
 		return nil, fs.ErrInvalid
 	}
 	o.Trace.Head = src.Head() // the name may be another one
-	r := newRecording(ctx, o.Trace.Reopen(src), src, wanted, at)
+	r := newRecording(ctx, src, wanted, at)
+	r.Trace = o.Trace.Reopen(src)
 	for i := range r.Runs {
 		r.Runs[i].Picture = &o.Runs[i]
 		if len(o.Reports[i]) > 0 {

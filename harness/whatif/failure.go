@@ -18,7 +18,7 @@ const explainedAs = 4
 
 // Explained is a request that found no memory, explained.
 type Explained struct {
-	Event    int                 `json:"event"`              // the request, among the events with refusals replaced
+	Event    int                 `json:"event"`              // the request, by its number in the trace
 	Recorded *postmortem.Report  `json:"recorded,omitempty"` // why, by the recorded heap; absent: the file does not have it
 	Replayed *postmortem.Verdict `json:"replayed,omitempty"` // what the recorded settings do with it on the card, in the replay
 }
@@ -36,9 +36,9 @@ type Moment struct {
 // recorded settings. Then at what the other settings do with it, as far as the budget goes.
 func (s *search) explain(w *Wanted) error {
 	recorded := slices.IndexFunc(s.Runs, func(p Point) bool { return p.Recorded })
-	event := w.LastEvent()
-	if event < 0 {
-		event = postmortem.FirstOOM
+	event := postmortem.FirstOOM
+	if w.Refusals.Count > 0 {
+		event = w.Refusals.LastAt
 	}
 	if s.Card == 0 || event == postmortem.FirstOOM && (recorded < 0 || s.Runs[recorded].OOMs == 0) {
 		return nil

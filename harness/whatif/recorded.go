@@ -85,8 +85,8 @@ func RecordedIn(w *Wanted) Recorded {
 			r.Doubts++
 		}
 	}
-	if w.Refusals > 0 {
-		r.Failure = &Failure{Event: w.LastAt, Count: w.Refusals, Fatal: w.Died, Size: w.Last.Size, Stream: w.Last.Stream}
+	if f := w.Refusals; f.Count > 0 {
+		r.Failure = &Failure{Event: f.LastAt, Count: f.Count, Fatal: f.Died, Size: f.Last.Size, Stream: f.Last.Stream}
 	}
 	return r
 }

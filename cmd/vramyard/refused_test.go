@@ -1,0 +1,63 @@
+package main
+
+import (
+	"encoding/json"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/vramyard/vramyard/device"
+	"github.com/vramyard/vramyard/harness/compare"
+	"github.com/vramyard/vramyard/harness/offline"
+	"github.com/vramyard/vramyard/harness/report"
+	"github.com/vramyard/vramyard/harness/trace"
+	"github.com/vramyard/vramyard/harness/tune"
+)
+
+// died are the snapshots in examples/oom and their lower bounds: the most bytes that are live at once,
+// the refused request included.
+var died = map[string]device.Size{
+	"chat": 15065182208, "layouts": 26277314560, "leftovers": 10223616000, "batches": 17448304640,
+}
+
+// outOfMemory returns the path of such a snapshot.
+func outOfMemory(name string) string { return "../../examples/oom/" + name + ".pickle.gz" }
+
+// fromJSON runs a command and reads its result.
+func fromJSON[T any](t *testing.T, args ...string) (r T) {
+	t.Helper()
+	require.NoError(t, json.Unmarshal([]byte(succeed(t, args...)), &r))
+	return r
+}
+
+// bound is the lower bound in a result.
+type bound struct {
+	LowerBound device.Size `json:"lower_bound_bytes"`
+}
+
+// TestEveryCommandHasTheSameLowerBound takes the definition of docs/metrics.md to every command that shows one.
+func TestEveryCommandHasTheSameLowerBound(t *testing.T) {
+	for name, want := range died {
+		t.Run(name, func(t *testing.T) {
+			file := outOfMemory(name)
+			require.Equal(t, want, fromJSON[[]trace.Info](t, "trace", "info", "--json", "-", file)[0].Peak, "trace info")
+			require.Regexp(t, `lower bound +│ `+report.Bytes(want)+` at event `, succeed(t, "trace", "info", file))
+			require.Equal(t, want, fromJSON[compare.Report](t, "compare", "--strategies", "caching", "--json", "-", file).Runs[0].LowerBound, "compare")
+			require.Equal(t, want, fromJSON[bound](t, "replay", "--strategy", "caching", "--json", "-", file).LowerBound, "replay")
+			require.Equal(t, want, whatifJSON(t, "--grid", write(t, "g.yaml", "- strategy: caching\n"), file).LowerBound, "whatif")
+			require.Equal(t, want, fromJSON[offline.Report](t, "offline", "--steps", "1000", "--json", "-", file).Traces[0].LowerBound, "offline")
+			r := fromJSON[tune.Result](t, "tune", "--strategy", "bestfit:strict", "--settings", "quantum", "--points", "1", "--json", "-", file)
+			require.Equal(t, want, r.Preset.Runs[0].LowerBound, "tune")
+		})
+	}
+}
+
+func TestTraceInfoNamesTheLastRefusedRequest(t *testing.T) {
+	out := strings.Join(strings.Fields(strings.ReplaceAll(succeed(t, "trace", "info", outOfMemory("chat")), "│", "")), " ")
+	require.Contains(t, out, "1 request: 99.86 MiB at event 5128; it ended the program: no allocation follows. The lower bound and every replay include it")
+	file := write(t, "t.trace", "a 1 1MiB\nrefused 8MiB\nrefused 2MiB\na 2 1MiB\n")
+	out = strings.Join(strings.Fields(strings.ReplaceAll(succeed(t, "trace", "info", file), "│", "")), " ")
+	require.Contains(t, out, "2 requests, up to 8.00 MiB; the last is 2.00 MiB at event 2; the program went on. The lower bound and every replay include them")
+	require.Contains(t, out, "lower bound 9.00 MiB at event 1")
+}
