@@ -17,9 +17,13 @@ func (f *replayFlags) explain(p *replay.Prepared, setup alloc.Setup, cfg sim.Con
 	if f.explainFile == "" {
 		return nil
 	}
-	v, err := postmortem.Replay(p, setup, postmortem.Options{
+	o := postmortem.Options{
 		Event: postmortem.FirstOOM, FreeAt: at, Step: step, Device: func() (device.Device, error) { return sim.New(cfg) },
-	})
+	}
+	if stacks := f.stacks[p.Source()]; stacks != nil {
+		o.Stacks = stacks.Places
+	}
+	v, err := postmortem.Replay(p, setup, o)
 	if err != nil {
 		return err
 	}

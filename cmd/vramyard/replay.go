@@ -220,7 +220,7 @@ func (f *replayFlags) open(cmd *cobra.Command, path string) (trace.Source, error
 	if f.check {
 		return openTrace(path, o, cmd.InOrStdin())
 	}
-	if f.html.wanted() {
+	if f.html.wanted() || f.explainFile != "" {
 		f.stacks = askers{}
 		return f.stacks.open(path, o, cmd.InOrStdin())
 	}

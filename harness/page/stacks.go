@@ -2,27 +2,24 @@ package page
 
 import (
 	"cmp"
-	"iter"
 	"slices"
-	"strconv"
 	"strings"
 
 	"github.com/vramyard/vramyard/alloc"
 	"github.com/vramyard/vramyard/harness/picture"
 )
 
-// Stacks tells where a program asked for the allocations of a trace.
+// Stacks holds the stacks with which a program made the allocations of a trace.
 type Stacks interface {
 	// Stack returns the number of the stack of an allocation, 0 if it is not known.
 	Stack(id uint64) uint32
-	// Frames yields the numbers of the places of a stack, the innermost first.
-	Frames(stack uint32) iter.Seq[uint32]
-	// Place returns a place in the program.
-	Place(frame uint32) (file string, line int64, function string)
+	// Lines returns the lines of a stack, at least one, the innermost first, and its call site.
+	Lines(stack uint32) (lines []string, site string)
 }
 
 const (
-	mostFrames = 64 // innermost places that are kept of a stack
+	mostFrames = 64           // innermost places that are kept of a stack
+	mostLine   = 2 * mostText // characters of a place: a path and the name of a function
 
 	stackUnknown = 0 // numbers of a page in the place of a stack
 	stackLeftOut = 1
@@ -74,14 +71,15 @@ type stackTable struct {
 	number  map[uint32]uint32 // of stacks that are kept
 	starts  []uint32          // by number: the first of its frames
 	frames  []uint32          // places, stack by stack
+	sites   []uint32          // by number: the place of the call site
 	places  []string
-	texts   map[uint32]uint32 // places, by the numbers that Stacks gives them
+	texts   map[string]uint32 // places, by their text
 	leftOut int               // stacks
 }
 
 // table keeps the heaviest stacks, until there is no room for the next.
 func (w *stackWeights) table() *stackTable {
-	t := &stackTable{of: w.of, number: map[uint32]uint32{}, texts: map[uint32]uint32{}}
+	t := &stackTable{of: w.of, number: map[uint32]uint32{}, texts: map[string]uint32{}}
 	order := make([]uint32, 0, len(w.weight))
 	for stack := range w.weight {
 		order = append(order, stack)
@@ -99,32 +97,41 @@ func (w *stackWeights) table() *stackTable {
 		t.number[stack] = uint32(len(t.starts)) + stackFirst
 		t.starts = append(t.starts, uint32(frames))
 	}
+	t.sites = t.sites[:len(t.number)]
 	t.starts = append(t.starts, uint32(len(t.frames)))
 	return t
 }
 
-// take adds the frames of a stack and returns what they take, or what is more than there is room for.
+// take adds the lines of a stack and returns the bytes that they take, or more than there is room for.
 func (t *stackTable) take(stack uint32, room int) (taken int) {
-	n := 0
-	for frame := range t.of.Frames(stack) {
-		if n++; n > mostFrames {
+	lines, site := t.of.Lines(stack)
+	for n, line := range lines {
+		if n == mostFrames {
 			t.frames = append(t.frames, frameDeeper)
 			break
 		}
-		i, known := t.texts[frame]
-		if !known {
-			i = uint32(len(t.places))
-			t.texts[frame] = i
-			file, line, function := t.of.Place(frame)
-			t.places = append(t.places, clip(file)+":"+strconv.FormatInt(line, 10)+" "+clip(function))
-			taken += len(t.places[i]) + 1
-		}
+		i, size := t.place(line)
 		t.frames = append(t.frames, i)
-		if taken += 4; taken > room {
+		if taken += size + 4; taken > room {
 			break
 		}
 	}
-	return taken + 4
+	i, size := t.place(site)
+	t.sites = append(t.sites, i)
+	return taken + size + 8
+}
+
+// place returns the number of a place, and the bytes that it takes if it is new.
+func (t *stackTable) place(line string) (number uint32, taken int) {
+	text := clipTo(line, mostLine)
+	i, known := t.texts[text]
+	if !known {
+		i = uint32(len(t.places))
+		t.texts[text] = i
+		t.places = append(t.places, text)
+		taken = len(text) + 1
+	}
+	return i, taken
 }
 
 // inUse reports whether a chunk is a block.
@@ -146,7 +153,7 @@ func (t *stackTable) numberOf(id uint64) uint32 {
 func (e *encoder) stackTable(t *stackTable) object {
 	return object{
 		"places": e.u8([]byte(strings.Join(t.places, "\n"))), // clip leaves no line break in them
-		"frames": e.u32(t.frames), "starts": e.u32(t.starts), "left_out": t.leftOut,
+		"frames": e.u32(t.frames), "starts": e.u32(t.starts), "sites": e.u32(t.sites), "left_out": t.leftOut,
 	}
 }
 

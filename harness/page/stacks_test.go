@@ -3,7 +3,6 @@ package page_test
 import (
 	"encoding/binary"
 	"fmt"
-	"iter"
 	"slices"
 	"strings"
 	"testing"
@@ -24,20 +23,12 @@ func (c calls) Stack(id uint64) uint32 {
 	return uint32(id) + 1
 }
 
-// Frames implements page.Stacks: each allocation has places of its own.
-func (c calls) Frames(stack uint32) iter.Seq[uint32] {
-	return func(yield func(uint32) bool) {
-		for i := range c[stack-1] {
-			if !yield(stack<<16 | uint32(i)) {
-				return
-			}
-		}
+// Lines implements page.Stacks: each allocation has places of its own, and the outermost is the call site.
+func (c calls) Lines(stack uint32) (lines []string, site string) {
+	for i, function := range c[stack-1] {
+		lines = append(lines, fmt.Sprintf("run%d.py:%d %s", stack, i, function))
 	}
-}
-
-// Place implements page.Stacks.
-func (c calls) Place(frame uint32) (string, int64, string) {
-	return "run.py", int64(frame & 0xffff), c[frame>>16-1][frame&0xffff]
+	return lines, lines[len(lines)-1]
 }
 
 // kept is what a page keeps of stacks.
@@ -45,6 +36,7 @@ type kept struct {
 	places  []string
 	frames  []uint32
 	starts  []uint32
+	sites   []uint32
 	leftOut int
 	blocks  []uint32 // by rectangle
 }
@@ -69,7 +61,7 @@ func keptOf(t *testing.T, text string) kept {
 	}
 	rects := tr["runs"].([]any)[0].(map[string]any)["map"].(map[string]any)["rects"].(map[string]any)
 	return kept{
-		strings.Split(string(of(stacks["places"])), "\n"), numbers(stacks["frames"]), numbers(stacks["starts"]),
+		strings.Split(string(of(stacks["places"])), "\n"), numbers(stacks["frames"]), numbers(stacks["starts"]), numbers(stacks["sites"]),
 		int(stacks["left_out"].(float64)), numbers(rects["stack"]),
 	}
 }
@@ -87,8 +79,9 @@ func TestBlocksHaveTheirStacks(t *testing.T) {
 	require.Zero(t, k.leftOut)
 	require.Equal(t, []uint32{0, 65, 67}, k.starts)
 	require.Equal(t, uint32(1<<32-1), k.frames[64])
-	require.Equal(t, "run.py:63 f63", k.places[k.frames[63]])
-	require.Equal(t, []string{"run.py:0 inner", "run.py:1 <b>\ufffd\ufffdouter"}, k.places[64:])
+	require.Equal(t, "run3.py:63 f63", k.places[k.frames[63]])
+	require.Equal(t, []string{"run3.py:999 f999", "run1.py:0 inner", "run1.py:1 <b>\ufffd\ufffdouter"}, k.places[64:])
+	require.Equal(t, []uint32{64, 66}, k.sites, "call sites are kept of stacks that are cut, too")
 }
 
 // TestStacksHaveABudget gives every block a stack of its own.

@@ -1,8 +1,6 @@
 package postmortem
 
 import (
-	"strconv"
-
 	"github.com/vramyard/vramyard/alloc"
 	"github.com/vramyard/vramyard/device"
 	"github.com/vramyard/vramyard/harness/history"
@@ -14,7 +12,7 @@ const unknownID = ^uint64(0)
 
 // lives is what the program has at an entry of a recording.
 type lives struct {
-	of  *snapshot.Snapshot
+	of  *snapshot.Frames
 	at  map[uint64]uint64 // ids of what is live or pending, by address
 	all []life            // every allocation up to the entry, by id
 }
@@ -29,7 +27,7 @@ type life struct {
 
 // livesAt walks a recording up to an entry.
 func (r *Recording) livesAt(entry int) *lives {
-	l := &lives{of: r.Snapshot, at: map[uint64]uint64{}}
+	l := &lives{of: snapshot.NewFrames(r.Snapshot), at: map[uint64]uint64{}}
 	stacks := map[uint64]uint32{}
 	for i := range r.Course.Device.Segments {
 		for _, b := range r.Course.Device.Segments[i].Blocks {
@@ -84,15 +82,6 @@ func (l *lives) mark(chunks []alloc.Chunk) {
 	}
 }
 
-// places returns the places of a stack, the innermost first.
-func places(of *snapshot.Snapshot, call uint32) (list []string) {
-	for frame := range of.Stack(call) {
-		f := of.Frames[frame]
-		list = append(list, of.Strings[f.File]+":"+strconv.FormatInt(f.Line, 10)+" "+of.Strings[f.Function])
-	}
-	return list
-}
-
 // who returns who asked for the blocks that are there at an entry.
 func (l *lives) who(entry int) Who {
 	return func(tag uint64) Owner {
@@ -100,7 +89,8 @@ func (l *lives) who(entry int) Who {
 			return Owner{Born: -1}
 		}
 		x := &l.all[tag]
-		return Owner{Known: true, ID: tag, Born: x.born, Age: entry - max(x.born, 0), Stack: places(l.of, x.call)}
+		stack, _ := l.of.Lines(x.call)
+		return Owner{Known: true, ID: tag, Born: x.born, Age: entry - max(x.born, 0), Stack: stack}
 	}
 }
 

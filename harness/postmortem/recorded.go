@@ -65,7 +65,8 @@ func (r *Recording) AtEntry(entry int) (*Report, error) {
 		pool = poolOf(pools, h.Pools[e.Pool])
 	}
 	why := Explain(heap, r.need(heap, request, pool), l.who(entry))
-	why.Asker = &Owner{Known: true, Born: entry, Stack: places(l.of, e.Stack)}
+	stack, _ := l.of.Lines(e.Stack)
+	why.Asker = &Owner{Known: true, Born: entry, Stack: stack}
 	return why, nil
 }
 

@@ -6,16 +6,18 @@ import (
 	"github.com/vramyard/vramyard/harness/snapshot"
 )
 
-// Stacks tells where a recorded program asked for the allocations of the trace that is made of its course. It is
+// Stacks holds the stacks with which a recorded program made the allocations of the trace of its course. It is
 // safe for concurrent use.
 type Stacks struct {
-	of    snapshot.Snapshot // its texts, frames and calls
-	calls []uint32          // by allocation: index of a stack
+	of     snapshot.Snapshot // its texts, frames and calls
+	frames *snapshot.Frames
+	calls  []uint32 // by allocation: index of a stack
 }
 
-// Stacks returns where the program asked for each allocation. O(entries).
+// Stacks returns the stacks of all allocations. O(entries).
 func (r *Recording) Stacks() *Stacks {
 	s := &Stacks{of: snapshot.Snapshot{Strings: r.Snapshot.Strings, Frames: r.Snapshot.Frames, Calls: r.Snapshot.Calls}}
+	s.frames = snapshot.NewFrames(&s.of)
 	for _, x := range r.livesAt(len(r.Course.Steps)).all {
 		s.calls = append(s.calls, x.call)
 	}
@@ -30,14 +32,20 @@ func (s *Stacks) Stack(id uint64) uint32 {
 	return s.calls[id]
 }
 
-// Frames yields the numbers of the places of a stack, the innermost first.
+// Lines returns the lines of a stack, the innermost first, and its call site: see [snapshot.Frames].
+func (s *Stacks) Lines(stack uint32) (lines []string, site string) { return s.frames.Lines(stack) }
+
+// Frames yields the numbers of the recorded frames of a stack, the innermost first.
 func (s *Stacks) Frames(stack uint32) iter.Seq[uint32] { return s.of.Stack(stack) }
 
-// Place returns a place.
-func (s *Stacks) Place(frame uint32) (file string, line int64, function string) {
+// Frame returns file and function of a recorded frame.
+func (s *Stacks) Frame(frame uint32) (file, function string) {
 	f := s.of.Frames[frame]
-	return s.of.Strings[f.File], f.Line, s.of.Strings[f.Function]
+	return s.of.Strings[f.File], s.of.Strings[f.Function]
 }
 
-// Places returns the places of the stack of an allocation, the innermost first: see [Options].
-func (s *Stacks) Places(id uint64) []string { return places(&s.of, s.Stack(id)) }
+// Places returns the lines of the stack of an allocation: see [Options].
+func (s *Stacks) Places(id uint64) []string {
+	lines, _ := s.Lines(s.Stack(id))
+	return lines
+}
