@@ -30,7 +30,7 @@ func TestFramesShowWhatAReaderNeeds(t *testing.T) {
 VariableType_0.cpp 0 torch::autograd::VariableType::(anonymous namespace)::mul_Tensor(c10::DispatchKeySet)
 ?? 0 at::_ops::mul_Tensor::call(at::Tensor const&, at::Tensor const&)
 ?? 0 PyNumber_Multiply
-/home/me/model.py 147 forward
+/srv/model.py 147 forward
 ?? 0 _PyEval_EvalFrameDefault
 /opt/venv/lib/python3.12/site-packages/torch/nn/modules/module.py 1790 _call_impl
 ?? 0 _PyObject_Call_Prepend
@@ -38,10 +38,10 @@ VariableType_0.cpp 0 torch::autograd::VariableType::(anonymous namespace)::mul_T
 ?? 0 _PyRun_SimpleFileObject
 ?? 0 __libc_start_main
 ?? 0 _start
-/home/me/train.py 9 <module>
+/srv/train.py 9 <module>
 `, []string{
-			"/home/me/model.py:147 forward [aten::mul_Tensor]",
-			"torch/nn/modules/module.py:1790 _call_impl (+1 in torch)", "/home/me/train.py:9 <module>",
+			"/srv/model.py:147 forward [aten::mul_Tensor]",
+			"torch/nn/modules/module.py:1790 _call_impl (+1 in torch)", "/srv/train.py:9 <module>",
 		}, ""},
 		"a library is no call site": {unwound + `?? 0 at::_ops::addmm::call(at::Tensor const&)
 /usr/lib/python3/dist-packages/torch/nn/modules/linear.py 125 forward
