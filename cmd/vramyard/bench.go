@@ -98,27 +98,26 @@ func (f *benchFlags) run(cmd *cobra.Command, _ []string) error {
 		}
 	}
 	var r *bench.Report
-	measure := func() error {
+	err = f.profiled(func() error {
 		// A line that moves by itself would be timed with the runs.
 		p := begin(cmd, stage{unit: "runs", quiet: true})
 		o.Progress = func(done, known int) { p.reached(int64(done), int64(known)) }
 		ctx, done := untilInterrupt(cmd)
+		defer done()
 		r, err = bench.Measure(ctx, workloads, setups, o)
-		done()
-		if errors.Is(err, context.Canceled) && r != nil && len(r.Loops) > 0 {
-			return finished(cmd.OutOrStdout(), f.quiet(),
-				fmt.Sprintf("%d of %d workloads are finished", len(r.Loops), len(workloads)),
-				func(w io.Writer) error { return report.BenchTables(w, r) })
-		}
-		if err != nil || !f.html.wanted() {
-			return err
-		}
-		return f.html.write(cmd, nil, benchPage(r))
-	}
-	// Files are created before the hours are spent that fill them, and get their names behind.
-	return f.profiled(measure, func(measure func() error) error {
-		return f.written(cmd.OutOrStdout(), measure, func() *bench.Report { return r })
+		return err
 	})
+	stdout := cmd.OutOrStdout()
+	show := func(w io.Writer) error { return report.BenchTables(w, r) }
+	if errors.Is(err, context.Canceled) && r != nil && len(r.Loops) > 0 {
+		return finished(stdout, f.jsonFile == "-" || f.csvFile == "-" || f.html.path == "-",
+			fmt.Sprintf("%d of %d workloads are finished", len(r.Loops), len(workloads)), show)
+	}
+	if r == nil || errors.Is(err, context.Canceled) {
+		return err
+	}
+	return errors.Join(err, writeResults(stdout, show, jsonFile(f.jsonFile, r), resultFile{path: f.csvFile, fill: func(w io.Writer) error { return report.BenchCSV(w, r) }},
+		f.html.file(cmd, nil, func() (*page.Report, error) { return benchPage(r), nil })))
 }
 
 // benchPage returns the page of a benchmark.
@@ -154,48 +153,17 @@ func (f *benchFlags) judge() error {
 	return checkOutputs(nil, output{"json", f.jsonFile, false}, output{"csv", f.csvFile, false}, output{"cpuprofile", f.profile, false}, f.html.output())
 }
 
-// profiled calls next with measure, which a profile is taken of if one is asked for.
-func (f *benchFlags) profiled(measure func() error, next func(measure func() error) error) error {
+// profiled calls measure, and profiles it if a profile is asked for.
+func (f *benchFlags) profiled(measure func() error) error {
 	if f.profile == "" {
-		return next(measure)
+		return measure()
 	}
 	return outfile.Write(f.profile, nil, func(w io.Writer) error {
-		return next(func() error {
-			if err := pprof.StartCPUProfile(w); err != nil {
-				return err
-			}
-			defer pprof.StopCPUProfile()
-			return measure()
-		})
-	})
-}
-
-// quiet reports whether standard output is a file, so that no tables are written to it.
-func (f *benchFlags) quiet() bool {
-	return f.jsonFile == "-" || f.csvFile == "-" || f.html.path == "-"
-}
-
-// written measures and writes the report wherever the flags ask for it.
-func (f *benchFlags) written(stdout io.Writer, measure func() error, result func() *bench.Report) error {
-	into := func(path string, write func(io.Writer) error, inside func() error) error {
-		if path == "" {
-			return inside()
-		}
-		return outfile.Write(path, document(stdout), func(w io.Writer) error {
-			if err := inside(); err != nil {
-				return err
-			}
-			return write(w)
-		})
-	}
-	tables := func() error {
-		if err := measure(); err != nil || f.quiet() {
+		if err := pprof.StartCPUProfile(w); err != nil {
 			return err
 		}
-		return report.BenchTables(stdout, result())
-	}
-	return into(f.jsonFile, func(w io.Writer) error { return encodeJSON(w, result()) }, func() error {
-		return into(f.csvFile, func(w io.Writer) error { return report.BenchCSV(w, result()) }, tables)
+		defer pprof.StopCPUProfile()
+		return measure()
 	})
 }
 

@@ -207,10 +207,13 @@ func (f *checkFlags) judge() error {
 	if err == nil && !info.IsDir() {
 		err = fmt.Errorf("%s: not a folder", f.out)
 	}
+	if err == nil {
+		err = outfile.Check(filepath.Join(f.out, "a.trace"))
+	}
 	if err != nil {
 		return flagError("out", err)
 	}
-	return nil
+	return checkOutputs(nil, f.html.output())
 }
 
 // write writes the report, and the traces of failures as files. The error says how many
@@ -223,59 +226,45 @@ func (f *checkFlags) write(cmd *cobra.Command, suspects []suspect, r check.Repor
 		p.Facts = append(p.Facts, page.Fact{Name: "device", Value: f.card.place.GPU.String()}, page.Fact{Name: "on it", Value: on},
 			page.Fact{Name: "not on it", Value: not})
 	}
-	var broken []brokenData
-	stdout := cmd.OutOrStdout()
-	if f.html.path == "-" {
-		stdout = io.Discard // standard output holds one thing
+	var broken []*brokenInvariant
+	var files []resultFile
+	var errs []error
+	for i, s := range r.Subjects {
+		if s.Failure == nil {
+			continue
+		}
+		suspects[i].Subject = s.Subject // as it was verified
+		story, err := check.Retell(s.Subject, s.Failure)
+		broken = append(broken, &brokenInvariant{s.Failure, story, suspects[i].strategy, f.again(suspects[i], s.Failure)})
+		files = append(files, resultFile{path: f.tracePath(s.Failure), fill: s.Failure.WriteTrace})
+		errs = append(errs, err)
 	}
-	err := outfile.Write("-", stdout, func(w io.Writer) error {
+	files = append(files, f.html.file(cmd, nil, func() (*page.Report, error) { return withFailures(p, broken), nil }))
+	errs = append(errs, writeResults(cmd.OutOrStdout(), func(w io.Writer) error {
 		fmt.Fprintln(w, sheet.Terminal(0))
 		if f.card != nil {
 			on, not := f.card.told(r)
 			fmt.Fprintf(w, "device: %v\non it: %s\nnot on it: %s\n", f.card.place.GPU, on, not)
 		}
-		for i, s := range r.Subjects {
-			if s.Failure == nil {
-				continue
-			}
-			suspects[i].Subject = s.Subject // as it was verified
-			about, err := f.writeFailure(w, suspects[i], s.Failure)
-			if err != nil {
-				return err
-			}
-			p.Title = "An invariant is broken"
-			p.Texts = append(p.Texts, page.Text{Title: s.Subject.Name + ", step by step", Body: about.text(traceName(s.Failure))})
-			broken = append(broken, about.data())
+		for _, b := range broken {
+			fmt.Fprint(w, b.text(f.tracePath(b.Failure)))
 		}
-		if len(r.Failures()) == 0 {
+		if len(broken) == 0 {
 			fmt.Fprintf(w, "%d subjects, %d sequences: every invariant held\n", len(r.Subjects), r.Sequences())
 		}
 		return nil
-	})
-	if err == nil && f.html.wanted() {
-		p.More = map[string]any{"check": broken}
-		err = f.html.write(cmd, nil, p)
+	}, files...))
+	if len(broken) > 0 {
+		first := broken[0].Failure
+		errs = append(errs, failure{fmt.Errorf("%d of %d subjects broke an invariant, first %s: %v (%s)", len(broken), len(r.Subjects),
+			first.Subject, first.Violation.Number, first.Violation.Number.Name())})
 	}
-	if failures := r.Failures(); err == nil && len(failures) > 0 {
-		first := failures[0]
-		return failure{fmt.Errorf("%d of %d subjects broke an invariant, first %s: %v (%s)", len(failures), len(r.Subjects),
-			first.Subject, first.Violation.Number, first.Violation.Number.Name())}
-	}
-	return err
+	return errors.Join(errs...)
 }
 
-// writeFailure tells all that is known of a failure, and leaves its trace in a file.
-func (f *checkFlags) writeFailure(w io.Writer, s suspect, failure *props.Failure) (*brokenInvariant, error) {
-	path := filepath.Join(f.out, traceName(failure))
-	if err := outfile.Write(path, nil, failure.WriteTrace); err != nil {
-		return nil, err
-	}
-	story, err := check.Retell(s.Subject, failure)
-	b := &brokenInvariant{failure, story, s.strategy, f.again(s, failure)}
-	if _, werr := io.WriteString(w, b.text(path)); werr != nil {
-		return nil, werr
-	}
-	return b, err
+// tracePath returns the path of the trace of a failure.
+func (f *checkFlags) tracePath(failure *props.Failure) string {
+	return filepath.Join(f.out, traceName(failure))
 }
 
 // again returns the command that repeats a failure by its seed.

@@ -29,6 +29,18 @@ func (f *checkFlags) page(sheet report.Sheet) *page.Report {
 	}}
 }
 
+// withFailures returns the page with what is told of failures, if there are any.
+func withFailures(p *page.Report, broken []*brokenInvariant) *page.Report {
+	var data []brokenData
+	for _, b := range broken {
+		p.Title = "An invariant is broken"
+		p.Texts = append(p.Texts, page.Text{Title: b.Subject + ", step by step", Body: b.text(traceName(b.Failure))})
+		data = append(data, b.data())
+	}
+	p.More = map[string]any{"check": data}
+	return p
+}
+
 // yesNo says whether something was done.
 func yesNo(done bool) string {
 	if done {

@@ -19,7 +19,6 @@ import (
 	"github.com/vramyard/vramyard/harness/replay"
 	"github.com/vramyard/vramyard/harness/report"
 	"github.com/vramyard/vramyard/harness/trace"
-	"github.com/vramyard/vramyard/internal/outfile"
 	"github.com/vramyard/vramyard/strategies"
 )
 
@@ -111,16 +110,9 @@ func (f *compareFlags) run(cmd *cobra.Command, args []string) error {
 	if err != nil {
 		return err
 	}
-	if f.html.wanted() {
-		drawn, err := f.draw(cmd, traces, stacks, setups, r)
-		if err != nil {
-			return err
-		}
-		if err := f.html.write(cmd, args, drawn); err != nil || f.html.path == "-" {
-			return err
-		}
-	}
-	return f.write(cmd.OutOrStdout(), r)
+	return writeResults(cmd.OutOrStdout(), func(w io.Writer) error { return report.CompareTables(w, r) },
+		jsonFile(f.jsonFile, r), resultFile{path: f.csvFile, fill: func(w io.Writer) error { return report.CompareCSV(w, r) }},
+		f.html.file(cmd, args, func() (*page.Report, error) { return f.draw(cmd, traces, stacks, setups, r) }))
 }
 
 // draw makes the page of a comparison. Each run is drawn on the device that it was measured on.
@@ -152,31 +144,6 @@ func (f *compareFlags) draw(cmd *cobra.Command, traces []trace.Source, stacks as
 		}
 	}
 	return p, nil
-}
-
-// write writes the report wherever the flags ask for it.
-func (f *compareFlags) write(stdout io.Writer, r *compare.Report) error {
-	tables := func() error {
-		if f.jsonFile == "-" || f.csvFile == "-" {
-			return nil // standard output holds one thing
-		}
-		return outfile.Write("-", stdout, func(w io.Writer) error { return report.CompareTables(w, r) })
-	}
-	// Each file gets its name only when what is inside has succeeded.
-	withCSV := func() error {
-		if f.csvFile == "" {
-			return tables()
-		}
-		return outfile.Write(f.csvFile, document(stdout), func(w io.Writer) error {
-			return errors.Join(report.CompareCSV(w, r), tables())
-		})
-	}
-	if f.jsonFile == "" {
-		return withCSV()
-	}
-	return outfile.Write(f.jsonFile, document(stdout), func(w io.Writer) error {
-		return errors.Join(encodeJSON(w, r), withCSV())
-	})
 }
 
 // parseCapacity reads the size of a device.
@@ -230,11 +197,6 @@ func openAll[S trace.Source](cmd *cobra.Command, args []string, o formats.Option
 		traces[i] = t
 	}
 	return traces, nil
-}
-
-// writeJSON writes v, indented, to a file.
-func writeJSON(path string, stdout io.Writer, v any) error {
-	return outfile.Write(path, document(stdout), func(w io.Writer) error { return encodeJSON(w, v) })
 }
 
 // encodeJSON writes v, indented.

@@ -12,7 +12,6 @@ import (
 	"github.com/vramyard/vramyard/device/nvml"
 	"github.com/vramyard/vramyard/device/sim"
 	"github.com/vramyard/vramyard/harness/report"
-	"github.com/vramyard/vramyard/internal/outfile"
 )
 
 // devicesSchema names the form of [deviceList] in JSON.
@@ -39,7 +38,7 @@ type callCost struct {
 }
 
 func newDevices() *cobra.Command {
-	var jsonFile string
+	var path string
 	c := &cobra.Command{
 		Use:   "devices",
 		Short: "List the GPUs of this machine, and the cards that a simulated device can stand for",
@@ -52,21 +51,19 @@ GPUs: how much memory is in use and reserved, BAR1, ECC, MIG and who computes.`,
 		Example: "  vramyard compare --device sim:rtx4090-24g gpt2_train.csv\n  vramyard replay --strategy bfc --device cuda:0 gpt2_train.csv",
 		Args:    cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			l := listDevices()
-			if jsonFile != "" {
-				if err := writeJSON(jsonFile, cmd.OutOrStdout(), l); err != nil || jsonFile == "-" {
-					return err
-				}
+			if err := checkOutputs(nil, output{"json", path, false}); err != nil {
+				return err
 			}
-			return outfile.Write("-", cmd.OutOrStdout(), func(w io.Writer) error {
+			l := listDevices()
+			return writeResults(cmd.OutOrStdout(), func(w io.Writer) error {
 				if err := l.gpuTable(w); err != nil {
 					return err
 				}
 				return deviceTable(w)
-			})
+			}, jsonFile(path, l))
 		},
 	}
-	c.Flags().StringVar(&jsonFile, "json", "", `also write the cards, and what calls cost, as JSON to this file, "-" for standard output instead of the table`)
+	c.Flags().StringVar(&path, "json", "", `also write the cards, and what calls cost, as JSON to this file, "-" for standard output instead of the table`)
 	return c
 }
 

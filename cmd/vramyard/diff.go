@@ -1,6 +1,7 @@
 package main
 
 import (
+	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -9,7 +10,6 @@ import (
 
 	"github.com/vramyard/vramyard/harness/report"
 	"github.com/vramyard/vramyard/harness/resultdiff"
-	"github.com/vramyard/vramyard/internal/outfile"
 )
 
 // diffFlags are the flags of the command diff.
@@ -79,21 +79,12 @@ func (f *diffFlags) run(cmd *cobra.Command, args []string) error {
 	if err := d.Judge(conditions); err != nil {
 		return flagError("fail-if", err)
 	}
-	if f.jsonFile != "" {
-		if err := writeJSON(f.jsonFile, cmd.OutOrStdout(), d); err != nil {
-			return err
-		}
-	}
-	if f.jsonFile != "-" {
-		err := outfile.Write("-", cmd.OutOrStdout(), func(w io.Writer) error { return report.ResultDiff(w, args[0], args[1], d) })
-		if err != nil {
-			return err
-		}
-	}
+	stdout := cmd.OutOrStdout()
+	err = writeResults(stdout, func(w io.Writer) error { return report.ResultDiff(w, args[0], args[1], d) }, jsonFile(f.jsonFile, d))
 	if n := d.Violated(); n > 0 {
-		return failure{fmt.Errorf("%s against %s: %d of %d conditions violated", args[1], args[0], n, len(conditions))}
+		err = errors.Join(failure{fmt.Errorf("%s against %s: %d of %d conditions violated", args[1], args[0], n, len(conditions))}, err)
 	}
-	return nil
+	return err
 }
 
 // readResult reads a result from a file, or from standard input for "-".

@@ -9,7 +9,6 @@ import (
 	"github.com/vramyard/vramyard/device/sim"
 	"github.com/vramyard/vramyard/harness/postmortem"
 	"github.com/vramyard/vramyard/harness/replay"
-	"github.com/vramyard/vramyard/internal/outfile"
 )
 
 // explain replays once more up to the first request that finds no memory, if that is to be explained.
@@ -33,9 +32,9 @@ func (f *replayFlags) explain(p *replay.Prepared, setup alloc.Setup, cfg sim.Con
 }
 
 // writeExplained writes why the first request found no memory: as JSON if the file's name says so.
-func (f *replayFlags) writeExplained(stdout io.Writer) error {
+func (f *replayFlags) writeExplained(w io.Writer) error {
 	if strings.HasSuffix(strings.TrimSuffix(strings.ToLower(f.explainFile), ".gz"), ".json") {
-		return writeJSON(f.explainFile, stdout, f.verdict)
+		return encodeJSON(w, f.verdict)
 	}
-	return outfile.Write(f.explainFile, stdout, f.verdict.WriteText)
+	return f.verdict.WriteText(w)
 }

@@ -13,7 +13,6 @@ import (
 	"github.com/vramyard/vramyard/device/sim"
 	"github.com/vramyard/vramyard/harness/export"
 	"github.com/vramyard/vramyard/harness/trace"
-	"github.com/vramyard/vramyard/internal/outfile"
 )
 
 // exportFlags are the flags that show a replay to the tools of others.
@@ -55,9 +54,6 @@ func (f *exportFlags) outputs() []output {
 	return []output{{"snapshot", f.snapshot, false}, {"perfetto", f.perfetto, false}}
 }
 
-// toStdout reports whether standard output is taken.
-func (f *exportFlags) toStdout() bool { return f.snapshot == "-" || f.perfetto == "-" }
-
 // record replays once more and notes everything, if it is to be exported.
 func (f *exportFlags) record(t trace.Source, setup alloc.Setup, cfg sim.Config, o export.Options) error {
 	if f.snapshot == "" && f.perfetto == "" {
@@ -76,15 +72,10 @@ func (f *exportFlags) record(t trace.Source, setup alloc.Setup, cfg sim.Config, 
 	return err
 }
 
-// write writes the files.
-func (f *exportFlags) write(stdout io.Writer) error {
-	if f.snapshot != "" {
-		if err := outfile.Write(f.snapshot, document(stdout), f.recording.WriteSnapshot); err != nil {
-			return err
-		}
+// files returns the files that hold the recording.
+func (f *exportFlags) files() []resultFile {
+	return []resultFile{
+		{path: f.snapshot, fill: func(w io.Writer) error { return f.recording.WriteSnapshot(w) }},
+		{path: f.perfetto, fill: func(w io.Writer) error { return f.recording.WritePerfetto(w) }},
 	}
-	if f.perfetto != "" {
-		return outfile.Write(f.perfetto, document(stdout), f.recording.WritePerfetto)
-	}
-	return nil
 }

@@ -25,7 +25,6 @@ import (
 	"github.com/vramyard/vramyard/harness/report"
 	"github.com/vramyard/vramyard/harness/snapshot"
 	"github.com/vramyard/vramyard/harness/trace"
-	"github.com/vramyard/vramyard/internal/outfile"
 	"github.com/vramyard/vramyard/strategies"
 )
 
@@ -43,10 +42,17 @@ func (f *htmlFlag) output() output { return output{"html", f.path, false} }
 // wanted reports whether a page is asked for.
 func (f *htmlFlag) wanted() bool { return f.path != "" }
 
-// write writes the page. The command and the version are filled in.
-func (f *htmlFlag) write(cmd *cobra.Command, args []string, r *page.Report) error {
-	r.Command, r.Version = commandLine(cmd, args), version
-	return outfile.Write(f.path, document(cmd.OutOrStdout()), func(w io.Writer) error { return page.Write(w, r) })
+// file returns the file that holds the page, which is made when it is written. The command and the version are
+// filled in.
+func (f *htmlFlag) file(cmd *cobra.Command, args []string, draw func() (*page.Report, error)) resultFile {
+	return resultFile{path: f.path, fill: func(w io.Writer) error {
+		r, err := draw()
+		if err != nil {
+			return err
+		}
+		r.Command, r.Version = commandLine(cmd, args), version
+		return page.Write(w, r)
+	}}
 }
 
 // immaterial are flags that change how a command runs or serves, and nothing of what it shows.

@@ -13,6 +13,7 @@ import (
 	"github.com/vramyard/vramyard/harness/formats"
 	"github.com/vramyard/vramyard/harness/recorded"
 	"github.com/vramyard/vramyard/harness/trace"
+	"github.com/vramyard/vramyard/internal/outfile"
 )
 
 var (
@@ -30,10 +31,11 @@ type output struct {
 	text       bool // lines that may follow others on standard output
 }
 
-// checkOutputs refuses outputs that would overwrite each other or a file that is read.
+// checkOutputs refuses outputs before the work begins: those that would overwrite each other or a file that is
+// read, those whose folder cannot be written to, and those whose ending promises another form.
 func checkOutputs(inputs []string, outputs ...output) error {
 	for i, o := range outputs {
-		if o.path == "" {
+		if o.path == "" && o.flag != "" {
 			continue
 		}
 		for _, in := range inputs {
@@ -49,6 +51,16 @@ func checkOutputs(inputs []string, outputs ...output) error {
 			if sameFile(o.path, other.path) && !(o.path == "-" && o.text && other.text) {
 				return flagError(o.flag, fmt.Errorf("%s is where --%s is written", o.path, other.flag))
 			}
+		}
+		err := outfile.Check(o.path)
+		if want := endings[o.flag]; err == nil && len(want) > 0 {
+			err = checkEnding(o.path, want)
+		}
+		if err != nil && o.flag != "" {
+			err = flagError(o.flag, err)
+		}
+		if err != nil {
+			return err
 		}
 	}
 	return nil

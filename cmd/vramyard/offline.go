@@ -11,7 +11,6 @@ import (
 	"github.com/vramyard/vramyard/harness/formats"
 	"github.com/vramyard/vramyard/harness/offline"
 	"github.com/vramyard/vramyard/harness/report"
-	"github.com/vramyard/vramyard/internal/outfile"
 )
 
 // offlineFlags are the flags of the command offline.
@@ -115,28 +114,6 @@ func (f *offlineFlags) run(cmd *cobra.Command, args []string) error {
 				func(w io.Writer) error { return report.OfflineTables(w, r) })
 		}
 	}
-	return f.write(cmd.OutOrStdout(), r, placed)
-}
-
-// write writes the report and the last placement wherever the flags ask for them.
-func (f *offlineFlags) write(stdout io.Writer, r *offline.Report, placed func(io.Writer) error) error {
-	tables := func() error {
-		if f.jsonFile == "-" || f.placement == "-" {
-			return nil // standard output holds one thing
-		}
-		return outfile.Write("-", stdout, func(w io.Writer) error { return report.OfflineTables(w, r) })
-	}
-	// Each file gets its name only when what is inside has succeeded.
-	withOffsets := func() error {
-		if f.placement == "" {
-			return tables()
-		}
-		return outfile.Write(f.placement, document(stdout), func(w io.Writer) error { return errors.Join(placed(w), tables()) })
-	}
-	if f.jsonFile == "" {
-		return withOffsets()
-	}
-	return outfile.Write(f.jsonFile, document(stdout), func(w io.Writer) error {
-		return errors.Join(encodeJSON(w, r), withOffsets())
-	})
+	return writeResults(cmd.OutOrStdout(), func(w io.Writer) error { return report.OfflineTables(w, r) },
+		jsonFile(f.jsonFile, r), resultFile{path: f.placement, fill: placed})
 }

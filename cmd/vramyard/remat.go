@@ -12,11 +12,11 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/vramyard/vramyard/alloc"
+	"github.com/vramyard/vramyard/harness/page"
 	"github.com/vramyard/vramyard/harness/remat"
 	"github.com/vramyard/vramyard/harness/rematgrid"
 	"github.com/vramyard/vramyard/harness/report"
 	"github.com/vramyard/vramyard/harness/view"
-	"github.com/vramyard/vramyard/internal/outfile"
 )
 
 // rematFlags are the flags of the command remat.
@@ -122,16 +122,9 @@ func (f *rematFlags) run(cmd *cobra.Command, args []string) error {
 	if err != nil {
 		return err
 	}
-	if f.html.wanted() {
-		drawn, err := view.Grid(r, colorOf)
-		if err != nil {
-			return err
-		}
-		if err := f.html.write(cmd, args, drawn); err != nil || f.html.path == "-" {
-			return err
-		}
-	}
-	return f.write(cmd.OutOrStdout(), r)
+	return writeResults(cmd.OutOrStdout(), func(w io.Writer) error { return report.RematTables(w, r) },
+		jsonFile(f.jsonFile, r), resultFile{path: f.csvFile, fill: func(w io.Writer) error { return report.RematCSV(w, r) }},
+		f.html.file(cmd, args, func() (*page.Report, error) { return view.Grid(r, colorOf) }))
 }
 
 // options returns what the flags ask for.
@@ -227,25 +220,4 @@ func openLogs(cmd *cobra.Command, paths []string) ([]rematgrid.Log, error) {
 // quiet reports whether standard output is a file, so that no tables are written to it.
 func (f *rematFlags) quiet() bool {
 	return f.jsonFile == "-" || f.csvFile == "-" || f.html.path == "-"
-}
-
-// write writes the report wherever the flags ask for it.
-func (f *rematFlags) write(stdout io.Writer, r *rematgrid.Report) error {
-	tables := func() error {
-		if f.quiet() {
-			return nil // standard output holds one thing
-		}
-		return outfile.Write("-", stdout, func(w io.Writer) error { return report.RematTables(w, r) })
-	}
-	// Each file gets its name only when what is inside has succeeded.
-	withCSV := func() error {
-		if f.csvFile == "" {
-			return tables()
-		}
-		return outfile.Write(f.csvFile, document(stdout), func(w io.Writer) error { return errors.Join(report.RematCSV(w, r), tables()) })
-	}
-	if f.jsonFile == "" {
-		return withCSV()
-	}
-	return outfile.Write(f.jsonFile, document(stdout), func(w io.Writer) error { return errors.Join(encodeJSON(w, r), withCSV()) })
 }

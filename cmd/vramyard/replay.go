@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"slices"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -39,6 +40,8 @@ type replayFlags struct {
 
 	stacks  askers
 	verdict *postmortem.Verdict // nil unless the first OOM is to be explained
+
+	unplaced error // why the file of placements could not be written
 }
 
 func newReplay() *cobra.Command {
@@ -100,9 +103,7 @@ docs/export.md says how to open them.`,
 // whole. Both that are timed find the machine warm and do the same but for latencies, so that
 // the difference is what measuring them costs.
 func (f *replayFlags) run(cmd *cobra.Command, path string) error {
-	err := checkOutputs([]string{path}, append([]output{{"placements", f.placements, true}, {"final", f.final, true},
-		{"oom-report", f.report, true}, {"explain", f.explainFile, true}, {"json", f.jsonFile, false}, f.html.output()}, f.outputs()...)...)
-	if err != nil {
+	if err := checkOutputs([]string{path}, f.outputs()...); err != nil {
 		return err
 	}
 	if err := f.exportFlags.check(); err != nil {
@@ -163,10 +164,17 @@ func (f *replayFlags) run(cmd *cobra.Command, path string) error {
 	if err != nil {
 		return err
 	}
-	if err := f.draw(cmd, path, prepared, setup, cfg, res, o.FreeAt); err != nil {
+	files, err := f.files(res, final)
+	if err != nil {
 		return err
 	}
-	return f.write(cmd.OutOrStdout(), res, final)
+	files = append(files, f.html.file(cmd, []string{path}, func() (*page.Report, error) { return f.draw(cmd, prepared, setup, cfg, res, o.FreeAt) }))
+	if !f.stdoutTaken() {
+		if err := outfile.Write("-", cmd.OutOrStdout(), func(w io.Writer) error { return f.show(w, res) }); err != nil {
+			return err
+		}
+	}
+	return errors.Join(f.unplaced, writeFiles(cmd.OutOrStdout(), files...))
 }
 
 // time takes the time, and then the latencies.
@@ -189,29 +197,23 @@ func (f *replayFlags) time(
 
 // stdoutTaken reports whether standard output holds what was asked for and nothing else.
 func (f *replayFlags) stdoutTaken() bool {
-	return f.toStdout() || f.html.path == "-" || f.placements == "-" || f.final == "-" || f.jsonFile == "-" || f.report == "-" || f.explainFile == "-"
+	return slices.ContainsFunc(f.outputs(), func(o output) bool { return o.path == "-" })
 }
 
-// draw writes the page, if one is asked for.
+// draw makes the page.
 func (f *replayFlags) draw(
-	cmd *cobra.Command, path string, p *replay.Prepared, setup alloc.Setup, cfg sim.Config, res *replay.Result, at replay.FreeAt,
-) error {
-	if !f.html.wanted() {
-		return nil
-	}
+	cmd *cobra.Command, p *replay.Prepared, setup alloc.Setup, cfg sim.Config, res *replay.Result, at replay.FreeAt,
+) (*page.Report, error) {
 	figures := *res
 	figures.Series = nil // the page has its own
 	o := page.Budget(1)
 	o.FreeAt, o.StopAtOOM = at, f.stop
 	run := drawing{setup: setup, color: colorOf(setup.Name), device: cfg, figures: &figures, latency: res.Latency}
 	drawn, err := draw(cmd, p, f.stacks[p.Source()], []drawing{run}, o)
-	if err != nil {
-		return err
-	}
-	return f.html.write(cmd, []string{path}, &page.Report{
+	return &page.Report{
 		Kind: "replay", Title: setup.Name + " on " + report.Printable(res.Trace),
 		Sheets: []report.Sheet{report.ReplaySheet(res)}, Traces: []page.Traced{drawn},
-	})
+	}, err
 }
 
 // open opens the trace. What judges after every event needs all of it in memory.
@@ -253,13 +255,21 @@ func (f *replayFlags) settings(h trace.Header) (alloc.Setup, place.Place, error)
 	return setup, at, err
 }
 
+// outputs returns the flags that name files to write.
+func (f *replayFlags) outputs() []output {
+	return append([]output{
+		{"placements", f.placements, true}, {"final", f.final, true}, {"oom-report", f.report, true}, {"explain", f.explainFile, true},
+		{"json", f.jsonFile, false}, f.html.output(),
+	}, f.exportFlags.outputs()...)
+}
+
 // onlySimulated refuses what a GPU cannot do.
 func (f *replayFlags) onlySimulated(on place.Place) error {
 	check := ""
 	if f.check {
 		check = "yes"
 	}
-	return onlySimulated(on, append(f.outputs(), output{"explain", f.explainFile, true}, f.html.output(), output{"check", check, true})...)
+	return onlySimulated(on, append(f.exportFlags.outputs(), output{"explain", f.explainFile, true}, f.html.output(), output{"check", check, true})...)
 }
 
 // sampling is how often the driver of a GPU is asked what is in use.
@@ -299,56 +309,46 @@ func (f *replayFlags) replay(
 		return res, state.Bytes(), err
 	}
 	err = outfile.Write(f.placements, document(stdout), func(w io.Writer) error {
-		o.Placements = w
-		var err error
-		res, err = runOn(t, setup, on, o)
-		return err
-	})
-	return res, state.Bytes(), err
-}
-
-// write writes the final state and the figures.
-func (f *replayFlags) write(stdout io.Writer, res *replay.Result, final []byte) error {
-	if f.final != "" {
-		err := outfile.Write(f.final, document(stdout), func(w io.Writer) error {
-			_, err := w.Write(final)
-			return err
-		})
+		to := &latch{Writer: w}
+		o.Placements = to
+		done, err := runOn(t, setup, on, o)
 		if err != nil {
 			return err
 		}
-	}
-	if f.report != "" {
-		if err := f.writeReport(stdout, res); err != nil {
-			return err
-		}
-	}
-	if f.explainFile != "" {
-		if err := f.writeExplained(stdout); err != nil {
-			return err
-		}
-	}
-	if f.jsonFile != "" {
-		if err := writeJSON(f.jsonFile, stdout, res); err != nil {
-			return err
-		}
-	}
-	if err := f.exportFlags.write(stdout); err != nil {
-		return err
-	}
-	if f.stdoutTaken() {
-		return nil
-	}
-	return outfile.Write("-", stdout, func(w io.Writer) error {
-		err := report.ReplayTable(w, res)
-		if err == nil && f.check {
-			_, err = fmt.Fprintf(w, "every invariant held after each of %d events\n", res.Events)
-		}
-		if err == nil && f.contents {
-			_, err = fmt.Fprintf(w, "every block kept its contents through %d events\n", res.Replayed)
-		}
-		return err
+		res = done
+		return to.err
 	})
+	if res != nil && f.placements != "-" { // the file is lost, and not the figures
+		f.unplaced, err = err, nil
+	}
+	return res, state.Bytes(), err
+}
+
+// files returns what is written after the replay.
+func (f *replayFlags) files(res *replay.Result, final []byte) ([]resultFile, error) {
+	said, err := f.said(res)
+	text := func(b []byte) func(io.Writer) error {
+		return func(w io.Writer) error {
+			_, err := w.Write(b)
+			return err
+		}
+	}
+	return append([]resultFile{
+		{path: f.final, fill: text(final)}, {path: f.report, fill: text(said)},
+		{path: f.explainFile, fill: f.writeExplained, words: true}, jsonFile(f.jsonFile, res),
+	}, f.exportFlags.files()...), err
+}
+
+// show prints the figures.
+func (f *replayFlags) show(w io.Writer, res *replay.Result) error {
+	err := report.ReplayTable(w, res)
+	if err == nil && f.check {
+		_, err = fmt.Fprintf(w, "every invariant held after each of %d events\n", res.Events)
+	}
+	if err == nil && f.contents {
+		_, err = fmt.Fprintf(w, "every block kept its contents through %d events\n", res.Replayed)
+	}
+	return err
 }
 
 // prove replays for --check and --contents, which both look and measure nothing.
@@ -374,20 +374,15 @@ func (f *replayFlags) prove(p *replay.Prepared, src trace.Source, setup alloc.Se
 	return nil
 }
 
-// writeReport writes what the strategy said of its first OOM. Where there is nothing to
-// say, it says why.
-func (f *replayFlags) writeReport(stdout io.Writer, res *replay.Result) error {
-	text := res.OOMReport
+// said returns what the strategy said of its first OOM, or why there is nothing to say.
+func (f *replayFlags) said(res *replay.Result) ([]byte, error) {
 	switch {
 	case res.OOMs == 0:
-		text = []byte("no request ran out of memory\n")
-	case len(text) == 0:
-		return flagError("oom-report", fmt.Errorf("%s writes no report", res.Strategy))
+		return []byte("no request ran out of memory\n"), nil
+	case len(res.OOMReport) == 0 && f.report != "":
+		return nil, flagError("oom-report", fmt.Errorf("%s writes no report", res.Strategy))
 	}
-	return outfile.Write(f.report, document(stdout), func(w io.Writer) error {
-		_, err := w.Write(text)
-		return err
-	})
+	return res.OOMReport, nil
 }
 
 // checkReplay replays under the eyes of a judge. Its error names the event after which an

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -49,7 +50,8 @@ func newTraceConvert() *cobra.Command {
 		Short: "Write a trace in another form",
 		Long: `Write a trace in another form. A TRACE is a file of any format that docs/traces.md lists.
 Without --to, the name of OUT decides: CSV if it ends in .csv, .csv.gz or .csv.zst, Parquet if it
-ends in .parquet, else text, which is made to be read and edited by hand.
+ends in .parquet, else text, which is made to be read and edited by hand. An ending of a form that
+no trace is written in, such as .json, is refused.
 
 As minimalloc only lives and sizes are written. What another form cannot hold is an error.`,
 		Args: cobra.ExactArgs(2),
@@ -78,19 +80,20 @@ var errPacked = errors.New("columns in Parquet are compressed already: want a na
 
 // traceForm returns the form asked for.
 func traceForm(to, path string) (formats.Format, error) {
-	name := strings.ToLower(path)
-	plain := strings.TrimSuffix(strings.TrimSuffix(name, ".gz"), ".zst")
 	if to == "" {
-		switch filepath.Ext(plain) {
-		case ".csv":
+		switch ending := endingOf(path); {
+		case ending == ".csv":
 			to = "csv"
-		case ".parquet":
+		case ending == ".parquet":
 			to = store.Format
-		default:
+		case ending == ".trace" || !slices.Contains(promising, ending):
 			to = "text"
+		default:
+			return formats.Format{}, fmt.Errorf("%s: no trace is written as %s: want a name that ends in .csv, .trace or .txt, each also with .gz or .zst, "+
+				"or in .parquet, or --to with one of %s", path, ending, strings.Join(writable(), ", "))
 		}
 	}
-	if to == store.Format && plain != name {
+	if to == store.Format && endingOf(path) != strings.ToLower(filepath.Ext(path)) {
 		return formats.Format{}, errPacked
 	}
 	for _, f := range formats.Writable() {

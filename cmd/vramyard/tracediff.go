@@ -1,6 +1,7 @@
 package main
 
 import (
+	"errors"
 	"fmt"
 	"io"
 
@@ -9,11 +10,10 @@ import (
 	"github.com/vramyard/vramyard/harness/formats"
 	"github.com/vramyard/vramyard/harness/report"
 	"github.com/vramyard/vramyard/harness/trace"
-	"github.com/vramyard/vramyard/internal/outfile"
 )
 
 func newTraceDiff() *cobra.Command {
-	var jsonFile string
+	var path string
 	var source formats.Options
 	c := &cobra.Command{
 		Use:   "diff A B",
@@ -31,7 +31,7 @@ The exit status is 0 if the traces are equal, 1 if they differ, and 2 if one can
 			if err := onceFromStdin(args); err != nil {
 				return err
 			}
-			if err := checkOutputs(args, output{"json", jsonFile, false}); err != nil {
+			if err := checkOutputs(args, output{"json", path, false}); err != nil {
 				return err
 			}
 			var traces [2]*trace.Trace
@@ -43,20 +43,15 @@ The exit status is 0 if the traces are equal, 1 if they differ, and 2 if one can
 			}
 			begin(cmd, stage{what: "comparing"})
 			d := trace.Compare(traces[0], traces[1])
-			var err error
-			if jsonFile != "" {
-				err = writeJSON(jsonFile, cmd.OutOrStdout(), d)
-			}
-			if err == nil && jsonFile != "-" {
-				err = outfile.Write("-", cmd.OutOrStdout(), func(w io.Writer) error { return report.TraceDiff(w, args[0], args[1], d) })
-			}
-			if err == nil && !d.Equal {
-				err = failure{fmt.Errorf("%s and %s differ", args[0], args[1])}
+			stdout := cmd.OutOrStdout()
+			err := writeResults(stdout, func(w io.Writer) error { return report.TraceDiff(w, args[0], args[1], d) }, jsonFile(path, d))
+			if !d.Equal {
+				err = errors.Join(failure{fmt.Errorf("%s and %s differ", args[0], args[1])}, err)
 			}
 			return err
 		},
 	}
 	addSource(c, &source)
-	c.Flags().StringVar(&jsonFile, "json", "", `also write the differences as JSON to this file, "-" for standard output instead of words`)
+	c.Flags().StringVar(&path, "json", "", `also write the differences as JSON to this file, "-" for standard output instead of words`)
 	return c
 }

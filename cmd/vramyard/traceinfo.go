@@ -10,7 +10,6 @@ import (
 	"github.com/vramyard/vramyard/harness/formats"
 	"github.com/vramyard/vramyard/harness/report"
 	"github.com/vramyard/vramyard/harness/trace"
-	"github.com/vramyard/vramyard/internal/outfile"
 )
 
 // infoFlags are the flags of the command trace info.
@@ -61,28 +60,18 @@ func (f *infoFlags) run(cmd *cobra.Command, args []string) error {
 			tell(cmd.ErrOrStderr(), "vramyard: %s", oneLine(err))
 		}
 	}
-	if f.jsonFile != "" {
-		if err := writeJSON(f.jsonFile, cmd.OutOrStdout(), contents); err != nil {
-			return err
-		}
-	}
-	if f.jsonFile != "-" {
-		err := outfile.Write("-", cmd.OutOrStdout(), func(w io.Writer) error {
-			for _, table := range tables {
-				if err := table(w); err != nil {
-					return err
-				}
+	err := writeResults(cmd.OutOrStdout(), func(w io.Writer) error {
+		for _, write := range tables {
+			if err := write(w); err != nil {
+				return err
 			}
-			return nil
-		})
-		if err != nil {
-			return err
 		}
-	}
+		return nil
+	}, jsonFile(f.jsonFile, contents))
 	if bad := len(args) - len(contents); bad > 0 {
-		return failure{fmt.Errorf("%d of %d files cannot be read", bad, len(args))}
+		err = errors.Join(failure{fmt.Errorf("%d of %d files cannot be read", bad, len(args))}, err)
 	}
-	return nil
+	return err
 }
 
 // describe describes the trace in a file.

@@ -13,7 +13,6 @@ import (
 	"github.com/vramyard/vramyard/harness/formats"
 	"github.com/vramyard/vramyard/harness/report"
 	"github.com/vramyard/vramyard/harness/tune"
-	"github.com/vramyard/vramyard/internal/outfile"
 )
 
 // tuneFlags are the flags of the command tune.
@@ -84,12 +83,7 @@ func (f *tuneFlags) run(cmd *cobra.Command, args []string) error {
 	if err != nil {
 		return err
 	}
-	if f.jsonFile != "" {
-		if err := writeJSON(f.jsonFile, cmd.OutOrStdout(), r); err != nil || f.jsonFile == "-" {
-			return err
-		}
-	}
-	return outfile.Write("-", cmd.OutOrStdout(), func(w io.Writer) error { return report.TuneTables(w, r) })
+	return writeResults(cmd.OutOrStdout(), func(w io.Writer) error { return report.TuneTables(w, r) }, jsonFile(f.jsonFile, r))
 }
 
 // errPoints is what is wrong with a number of points.

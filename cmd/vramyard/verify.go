@@ -14,7 +14,6 @@ import (
 	"github.com/vramyard/vramyard/harness/report"
 	"github.com/vramyard/vramyard/harness/trace"
 	"github.com/vramyard/vramyard/harness/verify"
-	"github.com/vramyard/vramyard/internal/outfile"
 	"github.com/vramyard/vramyard/strategies"
 	"github.com/vramyard/vramyard/strategies/caching"
 )
@@ -86,14 +85,10 @@ func (f *verifyFlags) verify(cmd *cobra.Command, h *verify.History, target *veri
 		return fmt.Errorf("%s: %w", h.Name, err)
 	}
 	res.Version = version
-	if f.jsonFile != "" {
-		err = writeJSON(f.jsonFile, cmd.OutOrStdout(), res)
-	}
-	if err == nil && f.jsonFile != "-" {
-		err = outfile.Write("-", cmd.OutOrStdout(), func(w io.Writer) error { return report.Verification(w, res) })
-	}
-	if err == nil && !res.All() {
-		err = failure{fmt.Errorf("%s: %d of %d allocations are not predicted", h.Name, res.Allocs-res.Predicted, res.Allocs)}
+	stdout := cmd.OutOrStdout()
+	err = writeResults(stdout, func(w io.Writer) error { return report.Verification(w, res) }, jsonFile(f.jsonFile, res))
+	if !res.All() {
+		err = errors.Join(failure{fmt.Errorf("%s: %d of %d allocations are not predicted", h.Name, res.Allocs-res.Predicted, res.Allocs)}, err)
 	}
 	return err
 }

@@ -15,11 +15,11 @@ import (
 	"github.com/vramyard/vramyard/alloc"
 	"github.com/vramyard/vramyard/harness/formats"
 	"github.com/vramyard/vramyard/harness/history"
+	"github.com/vramyard/vramyard/harness/page"
 	"github.com/vramyard/vramyard/harness/postmortem"
 	"github.com/vramyard/vramyard/harness/snapshot"
 	"github.com/vramyard/vramyard/harness/verify"
 	"github.com/vramyard/vramyard/harness/whatif"
-	"github.com/vramyard/vramyard/internal/outfile"
 	"github.com/vramyard/vramyard/strategies"
 	"github.com/vramyard/vramyard/strategies/caching"
 )
@@ -114,16 +114,10 @@ func (f *whatifFlags) run(cmd *cobra.Command, path string) error {
 	if err != nil {
 		return err
 	}
-	if f.html.wanted() {
-		p, err := whatifPage(cmd, w, r, f.stacks)
-		if err == nil {
-			err = f.html.write(cmd, []string{path}, p)
-		}
-		if err != nil || f.html.path == "-" {
-			return err
-		}
-	}
-	return f.write(cmd.OutOrStdout(), r)
+	stdout := cmd.OutOrStdout()
+	show := func(io.Writer) error { return whatif.WriteText(stdout, r) } // at once, so that no buffer hides the window
+	return writeResults(stdout, show, jsonFile(f.jsonFile, r), resultFile{path: f.csvFile, fill: func(w io.Writer) error { return whatif.WriteCSV(w, r) }},
+		f.html.file(cmd, []string{path}, func() (*page.Report, error) { return whatifPage(cmd, w, r, f.stacks) }))
 }
 
 // readGrid reads the grid that is asked for.
@@ -149,31 +143,6 @@ func (f *whatifFlags) readGrid() ([]alloc.Setup, error) {
 		err = fmt.Errorf("%s: %w", f.grid, err)
 	}
 	return setups, err
-}
-
-// write writes the result wherever the flags ask for it.
-func (f *whatifFlags) write(stdout io.Writer, r *whatif.Result) error {
-	words := func() error {
-		if f.jsonFile == "-" || f.csvFile == "-" {
-			return nil // standard output holds one thing
-		}
-		return whatif.WriteText(stdout, r) // at once, so that no buffer hides the window
-	}
-	// Each file gets its name only when what is inside has succeeded.
-	withCSV := func() error {
-		if f.csvFile == "" {
-			return words()
-		}
-		return outfile.Write(f.csvFile, document(stdout), func(w io.Writer) error {
-			return errors.Join(whatif.WriteCSV(w, r), words())
-		})
-	}
-	if f.jsonFile == "" {
-		return withCSV()
-	}
-	return outfile.Write(f.jsonFile, document(stdout), func(w io.Writer) error {
-		return errors.Join(encodeJSON(w, r), withCSV())
-	})
 }
 
 // open reads the file and what it says of the run. A snapshot tells more than the trace that is made of it.

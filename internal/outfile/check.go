@@ -1,0 +1,34 @@
+package outfile
+
+import "fmt"
+
+// Check returns the error that [Write] would return for path before it calls fill: the folder is missing or
+// cannot be written to, or path is a folder. A long computation is so refused before it begins. It leaves the
+// file at path alone, and opens no device or pipe.
+func Check(path string) error {
+	if path == "-" {
+		return nil
+	}
+	err := errName
+	if path != "" {
+		err = creatable(path)
+	}
+	if err != nil {
+		return fmt.Errorf("write %s: %w", path, withoutPath(err))
+	}
+	return nil
+}
+
+// creatable creates and removes the temporary file of a path, unless a device or a pipe is there.
+func creatable(path string) error {
+	target, mode, err := resolve(path)
+	if err != nil || mode.Type() != 0 {
+		return err
+	}
+	f, err := create(target)
+	if err != nil {
+		return err
+	}
+	defer discard(f.Name())
+	return f.Close()
+}
