@@ -165,7 +165,7 @@ func (j *Judge) answer(o replay.Observation, e *trace.Event) error {
 				return err
 			}
 		}
-		return r.released(o.Addr, o.Err, j.injected)
+		return r.released(o.Addr, o.Err)
 	case trace.BadFree:
 		return r.misused(o.Addr, o.Err)
 	case trace.Trim:

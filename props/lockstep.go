@@ -275,7 +275,7 @@ func (e *ensemble) free(op Op) error {
 	n := int(op.Pick % uint64(len(e.live)))
 	e.note(trace.Event{Kind: trace.Free, ID: e.live[n].id})
 	got, err := e.ask(op, func(m *member, _ int) reply { return reply{err: m.Free(m.blocks[n].Addr)} })
-	if err != nil || errors.Is(got.err, device.ErrInjected) { // the latter leaves the block live
+	if err != nil {
 		return err
 	}
 	if got.err != nil {

@@ -29,7 +29,6 @@ type Result struct {
 	Refused      uint64 `json:"refused_count"`      // requests the strategy can never grant, those for zero bytes aside
 	Nulls        uint64 `json:"null_count"`         // requests for zero bytes that it refused
 	IllegalFrees uint64 `json:"illegal_free_count"` // illegal frees of a counterexample, all of them refused
-	FailedFrees  uint64 `json:"failed_free_count"`  // frees of live blocks that ended in an error of the device
 	Ignored      uint64 `json:"ignored_count"`      // events that this strategy has no power for
 	Stopped      bool   `json:"stopped"`            // the replay ended early, at the first failure
 	Replayed     int    `json:"-"`                  // events that were replayed; all of them unless it ended early

@@ -103,7 +103,6 @@ func countRows(r *replay.Result) []table.Row {
 		n    uint64
 	}{
 		{"illegal frees refused", r.IllegalFrees},
-		{"frees the device refused", r.FailedFrees},
 		{"events this strategy ignores", r.Ignored},
 	} {
 		if c.n > 0 {

@@ -40,6 +40,10 @@ func shared() []Bug {
 			Doc: "a reservation that the device refuses is not counted"},
 		{ID: "regions/forgotten-on-fault", Setting: runsOne, Breaks: []string{"I32"}, Minimal: "a 1", Judge: ByFaults, Nth: 2,
 			Doc: "a region that the device does not take back is forgotten"},
+		{ID: "regions/stale-forgotten", Setting: cellsSmall, Breaks: []string{"C9"}, Minimal: "a 2048", Judge: ByFaults, Nth: 2,
+			Doc: "a region that the device does not take back is not released later"},
+		{ID: "regions/stale-forgotten", Setting: slabbuddySmall, Breaks: []string{"R3"}, Minimal: "a 32768", Judge: ByFaults, Nth: 2,
+			Doc: "a region that the device does not take back is not released later"},
 		{ID: "regions/close-keeps-newest", Setting: slabbuddySmall, Breaks: []string{"I32"}, Minimal: "a 1",
 			Doc: "closing forgets the newest region"},
 	}

@@ -15,8 +15,6 @@ func slabbuddyBugs() []Bug {
 			Doc: "a region of the slab is noted as one of the buddy"},
 		{ID: "slabbuddy/direct-kept", Setting: slabbuddySmall, Breaks: []string{"R3"}, Minimal: "a 32768",
 			Doc: "a direct block whose region went back stays live"},
-		{ID: "slabbuddy/direct-lost-on-fault", Setting: slabbuddySmall, Breaks: []string{"I1"}, Minimal: "a 32768", Judge: ByFaults, Nth: 2,
-			Doc: "a direct block that the device does not take back is forgotten"},
 		{ID: "slabbuddy/device-error-passed-on", Setting: slabbuddySmall, Breaks: []string{"I22"}, Minimal: "a 32768", Judge: ByFaults, Nth: 1,
 			Doc: "the device's own error is the answer to a request"},
 		{ID: "slabbuddy/refusal-uncounted", Setting: slabbuddySmall, Breaks: []string{"I18"}, Minimal: "fault 1\na 1",

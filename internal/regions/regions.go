@@ -38,6 +38,9 @@ func Explain(r *alloc.Refusal, asked device.Size, err error) {
 // recordBytes is the host memory of a record.
 const recordBytes = 24
 
+// addrBytes is the host memory of an address.
+const addrBytes = 8
+
 // maxAlign is the alignment of the pages that GPU drivers back large regions with.
 // Asking for more would cost address space, or be refused.
 const maxAlign = 2 * device.MiB
@@ -73,6 +76,7 @@ type Set struct {
 	stats *alloc.Stats
 	held  addrlist.List[record]
 	age   uint64
+	stale []device.Addr // regions that Discard could not give back
 }
 
 // New returns an empty set over src that books in stats.
@@ -85,13 +89,30 @@ func (s *Set) Len() int { return s.held.Len() }
 func (s *Set) At(i int) Held { return heldAt(s.held.Entry(s.held.Nth(i))) }
 
 // Bytes returns the host memory of the set, unused capacity included. O(regions / 32).
-func (s *Set) Bytes() device.Size { return s.held.Bytes(recordBytes) }
+func (s *Set) Bytes() device.Size {
+	return s.held.Bytes(recordBytes) + device.Size(cap(s.stale))*addrBytes
+}
 
-// Reserve asks the device for a region and enters it under a label. The error is the
-// device's; then nothing has changed but the count of refusals. A region at address zero,
-// which is no address, is a refusal too, so that a null
-// from below never becomes a block.
+// Reserve asks the device for a region and enters it under a label. If the device refuses,
+// stale regions go back and it is asked once more. The error is the device's; then nothing has
+// changed but the counts of calls and the stale regions. A region at address zero, which is no
+// address, is a refusal too, so that a null from below never becomes a block.
 func (s *Set) Reserve(size, align device.Size, label int32) (device.Region, error) {
+	r, err := s.reserve(size, align)
+	if err != nil && len(s.stale) > 0 {
+		stale := len(s.stale)
+		if _ = s.Retry(); len(s.stale) < stale {
+			r, err = s.reserve(size, align)
+		}
+	}
+	if err == nil {
+		s.Adopt(r, label)
+	}
+	return r, err
+}
+
+// reserve asks the device for a region and counts a refusal.
+func (s *Set) reserve(size, align device.Size) (device.Region, error) {
 	r, err := s.src.Reserve(size, align)
 	if err == nil && r.Addr == 0 {
 		err = device.ErrOutOfMemory
@@ -103,7 +124,6 @@ func (s *Set) Reserve(size, align device.Size, label int32) (device.Region, erro
 		}
 		return device.Region{}, err
 	}
-	s.Adopt(r, label)
 	return r, nil
 }
 
@@ -136,9 +156,38 @@ func (s *Set) Release(a device.Addr) error {
 	return nil
 }
 
+// Discard gives back the region that starts at a, which the strategy no longer uses. If the
+// device refuses, the region stays held as a stale one, and [Set.Retry] tries again.
+//
+// Precondition: the set holds the region, and it is not stale.
+func (s *Set) Discard(a device.Addr) {
+	if s.Release(a) == nil || planted.Enabled && planted.Is("regions/stale-forgotten") {
+		return
+	}
+	s.stale = append(s.stale, a)
+}
+
+// Stale returns the number of stale regions.
+func (s *Set) Stale() int { return len(s.stale) }
+
+// Retry gives back the stale regions, oldest first. Regions that the device refuses again stay
+// stale; the error is the device's first.
+func (s *Set) Retry() (first error) {
+	left := s.stale[:0]
+	for _, a := range s.stale {
+		if err := s.Release(a); err != nil {
+			left = append(left, a)
+			first = cmp.Or(first, err)
+		}
+	}
+	s.stale = left
+	return first
+}
+
 // ReleaseAll gives back every region, oldest first. Regions that the device refuses to
 // take stay; the error is the device's first.
 func (s *Set) ReleaseAll() (first error) {
+	s.stale = nil
 	oldest := slices.SortedFunc(s.held.All, func(a, b addrlist.Entry[record]) int {
 		return cmp.Compare(a.Value.age, b.Value.age)
 	})

@@ -139,3 +139,30 @@ func TestExplain(t *testing.T) {
 	regions.Explain(&r, 4096, regions.ErrTooMany)
 	require.Equal(t, alloc.Refusal{Reason: alloc.ReasonLimit}, r, "the device was not asked")
 }
+
+// TestStaleRegionsGoBackLater discards two regions that the device refuses to take back.
+func TestStaleRegionsGoBackLater(t *testing.T) {
+	d, err := sim.New(sim.Config{Capacity: 2 * device.MiB})
+	require.NoError(t, err)
+	f, err := device.NewFaults(d, device.FaultPlan{})
+	require.NoError(t, err)
+	var stats alloc.Stats
+	s := regions.New(f, &stats)
+	for range 2 {
+		_, err := s.Reserve(device.MiB, 0, 0)
+		require.NoError(t, err)
+	}
+	for i := range 2 {
+		f.FailNext(1)
+		s.Discard(s.At(i).Addr)
+	}
+	require.Equal(t, []int{2, 2}, []int{s.Stale(), s.Len()})
+	f.FailNext(1)
+	require.ErrorIs(t, s.Retry(), device.ErrInjected)
+	require.Equal(t, []int{1, 1}, []int{s.Stale(), s.Len()})
+	_, err = s.Reserve(2*device.MiB, 0, 0)
+	require.NoError(t, err, "the device has room once the stale region is back")
+	require.Equal(t, []int{0, 1}, []int{s.Stale(), s.Len()})
+	require.Equal(t, uint64(1), stats.ReserveFailures)
+	require.Equal(t, 2*device.MiB, stats.Reserved)
+}

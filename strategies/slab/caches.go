@@ -116,15 +116,15 @@ func (a *Caches) allocDirect(r alloc.Request) (alloc.Block, error) {
 // giveUp gives the regions without a slab back to the device, and reports whether any have
 // gone back since there were so many releases.
 func (a *Caches) giveUp(releases uint64) bool {
-	if a.slices.empty() > 0 {
+	if a.slices.empty() > 0 || a.slices.held.Stale() > 0 {
 		_ = a.slices.trim() // what the device does not take back stays
 	}
 	return a.stats.Releases != releases
 }
 
 // Free implements [alloc.Allocator]. It costs O(1). A block with a region of its own goes
-// back to the device; if the device refuses, Free fails with its error and the block stays
-// live.
+// back to the device. If the device refuses, the region stays as slack until Trim, or a
+// request that finds no memory, releases it.
 func (a *Caches) Free(p device.Addr) error {
 	if invariants.Enabled {
 		a.busy.Enter("slab")
@@ -151,13 +151,11 @@ func (a *Caches) freeDirect(p device.Addr) error {
 	if !ok {
 		return alloc.ErrInvalidFree
 	}
-	if err := a.slices.held.Release(p); err != nil {
-		if !planted.Enabled || !planted.Is("caches/direct-lost-on-fault") {
-			a.live.Add(p, b)
-		}
-		return err
-	}
 	a.stats.Freed(b.Requested, device.AlignUp(b.Requested, a.cfg.Quantum))
+	if planted.Enabled && planted.Is("caches/free-passes-refusal-on") {
+		return a.slices.held.Release(p)
+	}
+	a.slices.held.Discard(p)
 	return nil
 }
 

@@ -153,12 +153,22 @@ func TestLargeBlocksAreTheDevices(t *testing.T) {
 	p := take(t, a, 1025)[0]
 	require.Equal(t, 1280, int(a.Stats().Allocated))
 	require.Equal(t, 1280, int(a.Stats().Reserved))
-	f.FailNext(1)
-	require.ErrorIs(t, a.Free(p), device.ErrInjected)
-	require.Equal(t, 1, a.Stats().Live, "what the device does not take back stays")
 	giveBack(t, a, p)
 	require.Zero(t, a.Stats().Reserved)
 	require.ErrorIs(t, a.Free(p), alloc.ErrInvalidFree)
+
+	p = take(t, a, 1025)[0]
+	f.FailNext(1)
+	giveBack(t, a, p)
+	require.Zero(t, a.Stats().Live)
+	require.Equal(t, 1280, int(a.Stats().Reserved), "the device did not take the region back")
+	require.ErrorIs(t, a.Free(p), alloc.ErrInvalidFree)
+	f.FailNext(1)
+	_, err := alloc.Trim(a)
+	require.ErrorIs(t, err, device.ErrInjected)
+	f.FailNext(1)
+	take(t, a, 2049)
+	require.Equal(t, 2304, int(a.Stats().Reserved), "a refused reservation released the region and was tried again")
 }
 
 func TestAlignmentMovesARequestUp(t *testing.T) {

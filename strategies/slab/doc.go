@@ -149,7 +149,8 @@
 // segment unless magazines pass from one to another through a depot; its slack tells which.
 // Invariant C8: each slice of a region is one slab's or nobody's, and what is nobody's is known,
 // as is from where on nothing ever was a slab's, which is so in one region of a grade at most.
-// Invariant C9: a region is cut into slices, or one live block.
+// Invariant C9: a region is cut into slices, one live block, or stale: the device refused to take
+// it back, and it is slack until it goes back.
 // Invariant C10: the counters are what the walk shows.
 // Invariant C11: the atlas leads from every byte of a slab to it, and to nothing that is none.
 //

@@ -277,33 +277,28 @@ func (a *Caches) checkGrade(at int) (taken int, err error) {
 	return taken, nil
 }
 
-// checkSingles verifies that each region is cut, or one live block.
+// checkSingles verifies that each region is cut, one live block, or stale.
 func (a *Caches) checkSingles() error {
 	singles, rows := 0, 0
 	for i := range a.slices.held.Len() {
-		h := a.slices.held.At(i)
-		if a.slices.rowOf(h) != nil {
+		if a.slices.rowOf(a.slices.held.At(i)) != nil {
 			rows++
-			continue
-		}
-		if _, ok := a.live.Get(h.Addr); h.Label == labelDirect && !ok {
-			return fmt.Errorf("slab: invariant C9 (a region is cut or one live block): region %v", h.Addr)
-		}
-		if h.Label == labelDirect {
+		} else {
 			singles++
 		}
 	}
+	singles -= a.slices.held.Stale()
 	for at := range a.live.Range {
 		singles--
 		if h, ok := a.slices.held.Find(at); !ok || h.Label != labelDirect {
-			return fmt.Errorf("slab: invariant C9 (a region is cut or one live block): block %v", at)
+			return fmt.Errorf("slab: invariant C9 (a region is cut, one live block, or stale): block %v", at)
 		}
 	}
 	for i := range a.slices.grades {
 		rows -= a.slices.grades[i].pool.Len()
 	}
 	if singles != 0 || rows != 0 {
-		return fmt.Errorf("slab: invariant C9 (a region is cut or one live block): %d regions too many for the blocks, %d for the rows",
+		return fmt.Errorf("slab: invariant C9 (a region is cut, one live block, or stale): %d regions too many for the blocks, %d for the rows",
 			singles, rows)
 	}
 	return nil

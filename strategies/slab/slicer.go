@@ -1,7 +1,7 @@
 package slab
 
 import (
-	"errors"
+	"cmp"
 	"math"
 	"math/bits"
 
@@ -104,9 +104,9 @@ func (s *slicer) reserve(size, align device.Size, label int32) (device.Region, e
 		return device.Region{}, regions.ErrLimit
 	}
 	r, err := s.held.Reserve(size, align, label)
-	if err == nil && bounded && s.total.Reserved > s.limit {
-		// The device rounds up. What it does not take back again stays as slack, for Trim.
-		return device.Region{}, errors.Join(regions.ErrLimit, s.held.Release(r.Addr))
+	if err == nil && bounded && s.total.Reserved > s.limit { // the device rounds up
+		s.held.Discard(r.Addr)
+		return device.Region{}, regions.ErrLimit
 	}
 	return r, err
 }
@@ -222,8 +222,8 @@ func (g *grade) drop(n uint32) error {
 	return nil
 }
 
-// trim gives every region without a slab back to the device. Those that the device does
-// not take stay; the error is its first.
+// trim gives every region without a slab, and every stale one, back to the device. Those that
+// the device does not take stay; the error is its first.
 func (s *slicer) trim() (first error) {
 	for i := range s.grades {
 		g := &s.grades[i]
@@ -235,15 +235,7 @@ func (s *slicer) trim() (first error) {
 			}
 		}
 	}
-	for i := s.held.Len() - 1; i >= 0; i-- {
-		h := s.held.At(i)
-		if h.Label != labelDirect && s.rowOf(h) == nil {
-			if err := s.held.Release(h.Addr); err != nil && first == nil {
-				first = err
-			}
-		}
-	}
-	return first
+	return cmp.Or(first, s.held.Retry())
 }
 
 // empty returns the bytes of regions without a slab.
@@ -266,8 +258,7 @@ func (s *slicer) freeBytes() (all, largest device.Size) {
 	return all, largest
 }
 
-// rowOf returns the row of a region, nil if it is none: a single block, or a region that
-// the limit had no room for and that the device did not take back.
+// rowOf returns the row of a region, nil if it has none: a single block, or a stale region.
 func (s *slicer) rowOf(h regions.Held) *row {
 	if h.Label < 0 {
 		return nil

@@ -139,8 +139,8 @@ func (a *Parts) record(r alloc.Refusal) {
 	a.refusal = r
 }
 
-// Free implements [alloc.Allocator]. A block straight from the device goes back to it; if
-// the device refuses, Free fails with its error and the block stays live.
+// Free implements [alloc.Allocator]. A block straight from the device goes back to it. If the
+// device refuses, the region stays as slack and goes back later.
 func (a *Parts) Free(p device.Addr) error {
 	a.busy.Enter("slabbuddy")
 	err := a.free(p)
@@ -174,20 +174,14 @@ func (a *Parts) free(p device.Addr) error {
 
 // takeDirect gives the block that starts at p back to the device and returns its bytes.
 func (a *Parts) takeDirect(p device.Addr) (device.Size, error) {
-	b, ok := a.direct.Get(p)
+	b, ok := a.direct.Take(p)
 	if !ok {
 		return 0, alloc.ErrInvalidFree
 	}
-	if err := a.regions.Release(p); err != nil {
-		if planted.Enabled && planted.Is("slabbuddy/direct-lost-on-fault") {
-			a.direct.Take(p)
-		}
-		return 0, err
-	}
+	a.regions.Discard(p)
 	if planted.Enabled && planted.Is("slabbuddy/direct-kept") {
-		return b.Requested, nil
+		a.direct.Add(p, b)
 	}
-	a.direct.Take(p)
 	return b.Requested, nil
 }
 

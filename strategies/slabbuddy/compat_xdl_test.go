@@ -235,18 +235,26 @@ func TestIllegalFrees(t *testing.T) {
 	}
 }
 
-func TestRefusedReleaseKeepsTheBlock(t *testing.T) {
+func TestRefusedReleaseFreesTheBlock(t *testing.T) {
 	a, f := open(t, 0, small)
 	b := get(t, a, region)
-	before, walk := a.Stats(), slices.Collect(a.Walk)
 	f.FailNext(1)
-	require.ErrorIs(t, a.Free(b.Addr), device.ErrInjected)
-	require.Equal(t, before, a.Stats())
-	require.Equal(t, walk, slices.Collect(a.Walk))
-	require.NoError(t, a.Check())
 	require.NoError(t, a.Free(b.Addr))
 	require.ErrorIs(t, a.Free(b.Addr), alloc.ErrInvalidFree)
-	require.Zero(t, f.Usage().Regions)
+	require.NoError(t, a.Check())
+	require.Zero(t, a.Stats().Live)
+	require.Equal(t, []alloc.State{alloc.Slack}, states(a))
+	f.FailNext(1)
+	get(t, a, region+1)
+	require.Equal(t, 1, f.Usage().Regions, "the refused reservation released the region and was tried again")
+}
+
+// states returns the state of each chunk.
+func states(a *slabbuddy.Parts) (all []alloc.State) {
+	for c := range a.Walk {
+		all = append(all, c.State)
+	}
+	return all
 }
 
 // TestEveryDeviceCallMayFail refuses one device call of a run in turn, until one has none.

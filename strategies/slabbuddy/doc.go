@@ -110,7 +110,8 @@
 //
 // Invariant R1: the size of a request alone says which part serves it.
 // Invariant R2: a region belongs to one part, and that part has it.
-// Invariant R3: live direct blocks are the regions that belong to no part.
+// Invariant R3: the regions that belong to no part are live direct blocks, or stale: the device
+// refused to take them back, and they are slack until they go back.
 // Invariant R4: each part behaves as it would alone with the requests routed to it, but
 // for where its regions lie.
 // Invariant R5: each part keeps its own invariants.
@@ -121,7 +122,7 @@
 //
 //   - an address that no part knows is ErrInvalidFree, where the original passes it to the
 //     device, which aborts;
-//   - if the device refuses to take a direct block back, Free fails with the device's error
-//     and the block stays live;
+//   - if the device refuses to take a direct block back, its region stays as slack until the
+//     next refused reservation, or Close, releases it;
 //   - Close gives direct blocks back too, where the original leaks them.
 package slabbuddy

@@ -88,7 +88,10 @@ func (a *Parts) walkHeld(h regions.Held, yield func(alloc.Chunk) bool) bool {
 	case uint8(h.Label) == OwnerBuddy:
 		return a.buddy.WalkRegion(h.Addr, yield)
 	}
-	b, _ := a.direct.Get(h.Addr)
+	b, ok := a.direct.Get(h.Addr)
+	if !ok {
+		return regions.Excess(h.Region, 0, yield)
+	}
 	return yield(alloc.Chunk{
 		Region: h.Addr, Addr: h.Addr, Size: b.Requested, Requested: b.Requested, State: alloc.Live,
 		Class: alloc.NoClass, Stream: b.Stream, Tag: b.Tag,
@@ -159,8 +162,8 @@ func (a *Parts) checkOwners() error {
 			return fmt.Errorf("slabbuddy: invariant R3 (direct blocks are regions): block %v", at)
 		}
 	}
-	if n := a.direct.Len(); n != held[OwnerDirect] {
-		return fmt.Errorf("slabbuddy: invariant R3 (direct blocks are regions): %d blocks, %d regions", n, held[OwnerDirect])
+	if n, stale := a.direct.Len(), a.regions.Stale(); n+stale != held[OwnerDirect] {
+		return fmt.Errorf("slabbuddy: invariant R3 (direct blocks are regions): %d blocks, %d stale, %d regions", n, stale, held[OwnerDirect])
 	}
 	return nil
 }
