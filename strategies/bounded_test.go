@@ -34,6 +34,7 @@ var wasteful = map[string]struct {
 	"buddy:regions":      {2.5, smallIsKept},
 	"slabbuddy:xdl":      {2.5, "as its buddy part"},
 	"slab":               {3, largerIsTheDevices},
+	"direct":             {3, "where a block lies is the device's choice, which has addresses to waste"},
 	"slab:magazines":     {3, largerIsTheDevices},
 	"slab:streams":       {3, largerIsTheDevices},
 	"slab:uniform":       {4, largerIsTheDevices},

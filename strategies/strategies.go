@@ -7,6 +7,7 @@ import (
 	"github.com/vramyard/vramyard/strategies/bfc"
 	"github.com/vramyard/vramyard/strategies/buddy"
 	"github.com/vramyard/vramyard/strategies/caching"
+	"github.com/vramyard/vramyard/strategies/direct"
 	"github.com/vramyard/vramyard/strategies/slab"
 	"github.com/vramyard/vramyard/strategies/slabbuddy"
 	"github.com/vramyard/vramyard/strategies/stitch"
@@ -86,6 +87,8 @@ func All() alloc.Catalogue {
 			alloc.Preset{Doc: "one range of nine eighths of the device, pages of its granularity, which are kept until memory runs out"},
 			alloc.Preset{Name: "coarse", Doc: "pages of 20 MiB, as PyTorch's expandable segments have for large blocks", JSON: `{"page_bytes":"20MiB"}`},
 			alloc.Preset{Name: "release", Doc: "free pages go back at once when more than 1 GiB is free", JSON: `{"release":true,"keep_bytes":"1GiB"}`}),
+		alloc.SpecOf("direct", "the baseline: every block straight from the device", direct.New,
+			alloc.Preset{Doc: "cudaMalloc for each request and cudaFree for each free; nothing is kept"}),
 	}
 }
 
@@ -94,5 +97,6 @@ func Compared() []string {
 	return []string{
 		"bfc", "bfc:growth", "bestfit", "tlsf", "buddy", "buddy:xdl", "slab", "slab:xdl", "slab:blaze",
 		"slabbuddy", "slabbuddy:xdl", "caching", "caching:expandable", "async", "vmm", "stitch",
+		"direct",
 	}
 }

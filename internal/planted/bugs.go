@@ -35,6 +35,6 @@ type Bug struct {
 // Bugs returns every bug, by package.
 func Bugs() []Bug {
 	return slices.Concat(shared(), bfcMemory(), bfcBooks(), bfcModes(), buddyBugs(), runsBugs(), listsBugs(), cellsBugs(),
-		slabbuddyBugs(), layersBugs(), tilesBugs(), bestfitBugs(), tlsfBugs(), stitchBugs(), vmmBugs(), bitmapsBugs(),
+		slabbuddyBugs(), layersBugs(), tilesBugs(), bestfitBugs(), tlsfBugs(), stitchBugs(), vmmBugs(), directBugs(), bitmapsBugs(),
 		streampoolBugs(), cachingBugs(), wrapped(), relations())
 }
