@@ -29,7 +29,9 @@ type ReducedConfig[C any] interface {
 type Export struct {
 	Framework   string   `json:"framework"`             // whose users
 	Environment []string `json:"environment,omitempty"` // variables to set, each NAME=VALUE; none for what the framework does unasked
-	Note        string   `json:"note,omitempty"`        // a sentence on what not every release does; none: all do the same
+	From        string   `json:"from,omitempty"`        // first release with these settings; none: all have them
+	Since       string   `json:"since,omitempty"`       // first release that reads Environment; none: all do
+	Before      []string `json:"before,omitempty"`      // variables that releases before Since read instead
 }
 
 // ExportedConfig is a configuration that users of a framework may be able to choose.

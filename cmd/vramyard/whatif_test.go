@@ -55,7 +55,7 @@ func TestWhatifFindsWhatCarriesTheExamples(t *testing.T) {
 		require.Equal(t, r.Recorded.Capacity, r.Card)
 		require.NotNil(t, r.Explained.Recorded, file)
 		require.NotEmpty(t, r.Explained.Recorded.Asker.Stack, file)
-		require.Equal(t, want == whatif.Setting, strings.Contains(strings.Join(r.Answer.Sure, " "), "know PYTORCH_ALLOC_CONF as PYTORCH_CUDA_ALLOC_CONF"), file)
+		require.Equal(t, want == whatif.Setting, len(r.Answer.Before) > 0, file)
 		require.NotNil(t, r.Offline, file)
 		require.GreaterOrEqual(t, r.Offline.Best.Height, r.LowerBound)
 	}

@@ -35,6 +35,8 @@ type Answer struct {
 	Sure        []string    `json:"how_sure"`              // sentences about how far it can be trusted
 	Label       string      `json:"label,omitempty"`       // of the setting that is answered with
 	Environment []string    `json:"environment,omitempty"` // to export for it
+	Since       string      `json:"since,omitempty"`       // first release of the framework that reads Environment, if the recorded one is unknown
+	Before      []string    `json:"before,omitempty"`      // to export instead for releases before Since
 	Need        device.Size `json:"need_bytes,omitempty"`  // capacity with which it completes
 }
 
@@ -50,7 +52,6 @@ type teller struct {
 	pools    bool
 	recorded *Point // nil if the recorded settings are not known
 	card     string // listed card that was named last
-	note     string // on what is answered with
 	a        Answer
 }
 
@@ -77,7 +78,9 @@ func (t *teller) say(format string, args ...any) {
 func (t *teller) tell() {
 	known := func(p *Point) bool { return p.Need() != 0 }
 	carries := func(p *Point) bool { return p.Carried != nil && *p.Carried && known(p) }
-	ours := func(f func(*Point) bool) func(*Point) bool { return func(p *Point) bool { return f(p) && t.ours(p) } }
+	first := func(f func(*Point) bool) func(*Point) bool {
+		return func(p *Point) bool { return f(p) && t.candidate(p) }
+	}
 	switch {
 	case t.Cannot != "":
 		t.refuse()
@@ -88,7 +91,7 @@ func (t *teller) tell() {
 	case t.Card == 0:
 		t.a.Verdict = NoCard
 		t.preface()
-		t.howSmall(t.best(ours(known)), t.least(known))
+		t.howSmall(t.best(first(known)), t.least(known))
 	case t.Card < t.LowerBound:
 		t.a.Verdict = TooLittle
 		t.say("None: the live bytes alone need %s, and %s.", report.Bytes(t.LowerBound), t.cardHas())
@@ -97,30 +100,25 @@ func (t *teller) tell() {
 		t.a.Verdict = Carried
 		t.preface()
 		t.alreadyCarried()
-		t.howSmall(t.best(ours(carries)), t.least(carries))
-	case t.best(ours(carries)) != nil:
+		t.howSmall(t.best(first(carries)), t.least(carries))
+	case t.best(first(carries)) != nil:
 		t.a.Verdict = Setting
-		t.setting(t.best(ours(carries)), t.least(carries))
+		if t.Recorded.Framework == "" {
+			t.a.Verdict = Strategy
+		}
+		t.setting(t.best(first(carries)), t.least(carries))
 	case t.best(carries) != nil:
 		t.a.Verdict = Strategy
 		b := t.best(carries)
 		t.choose(b)
-		t.say("No setting%s that was tried carries this run on %s. %s would: it %s.", t.of(), t.cardName(), capital(t.name(b)), needs(b))
+		t.say("No setting of %s that was tried carries this run on %s. %s would: it %s.", t.Recorded.Framework, t.cardName(), capital(t.name(b)), needs(b))
 		t.costs(b)
 		t.fits(b)
 	default:
 		t.a.Verdict = None
 		t.say("None: none of the %d settings that were tried carries this run on %s.", t.Points, t.cardName())
-		t.howSmall(t.best(ours(known)), t.least(known))
+		t.howSmall(t.best(first(known)), t.least(known))
 	}
-}
-
-// of names the framework whose settings are meant, if it is known.
-func (t *teller) of() string {
-	if e, ok := t.Recorded.Setup.Export(); ok {
-		return " of " + e.Framework
-	}
-	return " of a framework"
 }
 
 // preface says what the recording has of a failure, if nothing else will.
@@ -172,9 +170,12 @@ func easier(a, b *Point) bool {
 
 // choose notes what is answered with.
 func (t *teller) choose(p *Point) {
-	t.a.Label, t.a.Need, t.a.Environment, t.note = p.Label, p.Need(), nil, ""
-	if t.ours(p) {
-		t.a.Environment, t.note = p.Export.Environment, p.Export.Note
+	t.a.Label, t.a.Need, t.a.Environment, t.a.Since, t.a.Before = p.Label, p.Need(), nil, "", nil
+	if !t.ours(p) {
+		return
+	}
+	if t.a.Environment, t.a.Before = t.Recorded.exported(p.Export); t.Recorded.Version == "" {
+		t.a.Since = p.Export.Since
 	}
 }
 
@@ -182,7 +183,7 @@ func (t *teller) choose(p *Point) {
 func (t *teller) setting(b, least *Point) {
 	t.choose(b)
 	verb := "carries"
-	if len(b.environment()) > 1 {
+	if t.ours(b) && len(b.environment()) > 1 {
 		verb = "carry"
 	}
 	if t.Recorded.Failure != nil {
@@ -240,7 +241,7 @@ func (t *teller) howSmall(b, least *Point) {
 		if t.open(p) {
 			so = ", as far as was searched"
 		}
-		t.say("Nothing to gain from settings%s: none%s that was tried needs noticeably less.", so, t.of())
+		t.say("Nothing to gain from settings%s: none of %s that was tried needs noticeably less.", so, t.Recorded.Framework)
 		b = p
 	default:
 		t.choose(b)
@@ -343,15 +344,24 @@ func (p *Point) environment() []string {
 	return p.Export.Environment
 }
 
-// name names a point in a sentence. What another framework can be told is a strategy to users of the recorded one.
+// name names a point in a sentence. Settings of another framework are a strategy to users of the recorded one; of an
+// unknown framework both are named.
 func (t *teller) name(p *Point) string {
+	strategy := "the strategy " + p.Label
+	if p.Export == nil || t.Recorded.Framework != "" && !t.ours(p) {
+		return strategy
+	}
+	environment, _ := t.Recorded.exported(p.Export)
+	chosen := strings.Join(environment, " ")
 	switch {
+	case !t.ours(p) && chosen == "":
+		return strategy + " (" + p.Export.Framework + " without any setting)"
 	case !t.ours(p):
-		return "the strategy " + p.Label
-	case len(p.Export.Environment) == 0:
+		return strategy + " (under " + p.Export.Framework + ": " + chosen + ")"
+	case chosen == "":
 		return p.Export.Framework + " without any setting"
 	}
-	return strings.Join(p.Export.Environment, " ")
+	return chosen
 }
 
 // amount says what a point needs, as far as it was searched.

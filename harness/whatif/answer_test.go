@@ -174,10 +174,9 @@ func TestOtherAnswers(t *testing.T) {
 		"a trace of an unknown allocator": {
 			card: 16 * gib, bound: 12 * gib, rec: whatif.Recorded{Streams: 1},
 			runs:    []whatif.Point{point("caching", 15*gib, 16*gib), point("bestfit", 12*gib, 16*gib)},
-			verdict: whatif.Setting,
-			want: "PyTorch without any setting carries this run on a card of 16.00 GiB. It needs 15.00 GiB. It makes 2,176 calls to the device, " +
-				"44.00 ms by the cost model. The smallest card listed that has so much is the Tesla V100 SXM2 16GB (15.78 GiB). Of all that was " +
-				"tried the strategy bestfit needs least: 12.00 GiB, where the live bytes alone are 12.00 GiB.",
+			verdict: whatif.Strategy,
+			want: "The strategy bestfit carries this run on a card of 16.00 GiB. It needs 12.00 GiB. It makes 2,176 calls to the device, " +
+				"44.00 ms by the cost model. The smallest card listed that has so much is the Tesla T4 (14.75 GiB).",
 		},
 		"what would need less was not searched": {
 			bound: 17 * gib, rec: recording(t, 20*gib, nil),

@@ -4,6 +4,7 @@ import (
 	"encoding/csv"
 	"fmt"
 	"io"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -36,12 +37,7 @@ func WriteText(w io.Writer, r *Result) error {
 	if len(r.Answer.Recipe) > 0 {
 		b.WriteString("\n    " + strings.Join(r.Answer.Recipe, "\n    ") + "\n")
 	}
-	if len(r.Answer.Environment) > 0 {
-		b.WriteString("\n")
-		for _, e := range r.Answer.Environment {
-			fmt.Fprintf(&b, "    export %s\n", report.Printable(e))
-		}
-	}
+	r.writeExports(&b)
 	if first < len(r.Answer.Text) {
 		b.WriteString("\n")
 		wrap(&b, width, "", strings.Join(r.Answer.Text[first:], " "))
@@ -66,6 +62,34 @@ func WriteText(w io.Writer, r *Result) error {
 	}
 	_, err := io.WriteString(w, strings.TrimRight(b.String(), "\n")+"\n")
 	return err
+}
+
+// writeExports writes what to export for the answer.
+func (r *Result) writeExports(b *strings.Builder) {
+	a := &r.Answer
+	if len(a.Environment) == 0 {
+		return
+	}
+	b.WriteString("\n")
+	width := 0
+	for _, e := range slices.Concat(a.Environment, a.Before) {
+		width = max(width, len(e))
+	}
+	export := func(list []string, remark string) {
+		for _, e := range list {
+			line := fmt.Sprintf("    export %-*s  # %s", width, report.Printable(e), remark)
+			if remark == "" {
+				line = "    export " + report.Printable(e)
+			}
+			b.WriteString(line + "\n")
+		}
+	}
+	if a.Since == "" {
+		export(a.Environment, "")
+		return
+	}
+	export(a.Environment, r.Recorded.Framework+" "+a.Since+" and newer")
+	export(a.Before, "before "+a.Since)
 }
 
 // wrap writes a paragraph in lines of at most so many columns, the first behind a mark and the

@@ -260,7 +260,7 @@ type rank struct {
 func (s *search) rank(i int) rank {
 	p := &s.Runs[i]
 	r := rank{class: 1, need: ^device.Size(0)}
-	if p.Recorded || p.Export != nil && s.ours(p) {
+	if p.Recorded || p.Export != nil && s.candidate(p) {
 		r.class = 0
 	}
 	if _, ok := s.minima[i].Bracket(); ok != nil {
@@ -272,16 +272,6 @@ func (s *search) rank(i int) rank {
 		r.need-- // it needs more than the card, but how much is asked for
 	}
 	return r
-}
-
-// ours reports whether a point can be chosen by the users of the recorded framework, or of any if none
-// is known.
-func (r *Result) ours(p *Point) bool {
-	if p.Export == nil {
-		return false
-	}
-	e, known := r.Recorded.Setup.Export()
-	return !known || e.Framework == p.Export.Framework
 }
 
 // conclude enters what the searches have found.

@@ -14,8 +14,12 @@ func (t *teller) sure() {
 	}
 	t.margin(add)
 	t.fidelity(add)
-	if t.note != "" {
-		add("%s", t.note)
+	switch {
+	case t.a.Since != "" && t.a.Before == nil:
+		add("The file does not have the version of %s. Releases before %s do not have these settings.", t.Recorded.Framework, t.a.Since)
+	case t.a.Since != "":
+		add("The file does not have the version of %s. Releases before %s may ignore the newer variable without a message.",
+			t.Recorded.Framework, t.a.Since)
 	}
 	r := &t.Recorded
 	if r.Opening > 0 {

@@ -6,6 +6,7 @@ import (
 	"github.com/vramyard/vramyard/alloc"
 	"github.com/vramyard/vramyard/device"
 	"github.com/vramyard/vramyard/internal/streampool"
+	"github.com/vramyard/vramyard/internal/torchenv"
 )
 
 // The values of switches.
@@ -88,8 +89,5 @@ func (c Config) Export() (alloc.Export, bool) {
 	if !kept || c.FollowEvents != On || c.ReuseFinished != On || c.InsertWaits != On {
 		return alloc.Export{}, false
 	}
-	return alloc.Export{
-		Framework: "PyTorch", Environment: []string{"PYTORCH_ALLOC_CONF=backend:cudaMallocAsync"},
-		Note: "Older releases of PyTorch know PYTORCH_ALLOC_CONF as PYTORCH_CUDA_ALLOC_CONF, which newer ones read too.",
-	}, true
+	return torchenv.Export("backend:cudaMallocAsync", "2.0"), true
 }

@@ -7,6 +7,7 @@ import (
 
 	"github.com/vramyard/vramyard/alloc"
 	"github.com/vramyard/vramyard/device"
+	"github.com/vramyard/vramyard/internal/torchenv"
 )
 
 // Reduced implements [alloc.ReducedConfig]. What is left out of the string:
@@ -132,31 +133,28 @@ func (c Config) Unbound() bool {
 	return err == nil && !s.expandable && !s.limited && (s.gcThreshold == 0 || !c.Mended)
 }
 
-// Export implements [alloc.ExportedConfig]. PyTorch reads the string from the environment, 2.11 under
-// the name without CUDA in it. The fraction has a key in 2.11 alone.
+// Export implements [alloc.ExportedConfig]. PyTorch reads the string from the environment. Expandable segments came
+// with 2.1, keys for the fraction and for the size of large segments with 2.11.
 //
 // Source: pytorch.org/docs/stable/notes/cuda.html, "Optimizing memory usage with PYTORCH_ALLOC_CONF".
 func (c Config) Export() (alloc.Export, bool) {
-	e := alloc.Export{Framework: "PyTorch"}
-	name, conf := "PYTORCH_ALLOC_CONF", c.Conf
+	conf := c.Conf
 	s, err := c.settings()
 	if err != nil || c.Mended {
-		return e, false
-	}
-	if c.Rules == Rules26 {
-		name = "PYTORCH_CUDA_ALLOC_CONF"
+		return alloc.Export{}, false
 	}
 	if c.MemoryFraction != 0 && !s.fractionSet {
 		if c.Rules == Rules26 {
-			return e, false
+			return alloc.Export{}, false
 		}
 		conf = strings.TrimPrefix(conf+","+keyFraction+":"+strconv.FormatFloat(c.MemoryFraction, 'g', -1, 64), ",")
 	}
-	if conf != "" {
-		e.Environment = []string{name + "=" + conf}
-		if c.Rules != Rules26 {
-			e.Note = "Older releases of PyTorch know PYTORCH_ALLOC_CONF as PYTORCH_CUDA_ALLOC_CONF, which newer ones read too."
-		}
+	from := ""
+	switch {
+	case s.fractionSet || c.MemoryFraction != 0 || s.largeSegment != usualSegment:
+		from = Rules211
+	case s.expandable:
+		from = "2.1"
 	}
-	return e, true
+	return torchenv.Export(conf, from), true
 }

@@ -240,21 +240,24 @@ func TestExport(t *testing.T) {
 	for _, c := range []struct {
 		c    caching.Config
 		want []string
+		from string
 		ok   bool
 	}{
-		{caching.Config{}, nil, true},
-		{caching.Config{Conf: "expandable_segments:True"}, []string{"PYTORCH_ALLOC_CONF=expandable_segments:True"}, true},
-		{caching.Config{Conf: "max_split_size_mb:64", Rules: caching.Rules26}, []string{"PYTORCH_CUDA_ALLOC_CONF=max_split_size_mb:64"}, true},
-		{caching.Config{MemoryFraction: 0.5}, []string{"PYTORCH_ALLOC_CONF=per_process_memory_fraction:0.5"}, true},
-		{caching.Config{MemoryFraction: 0.5, Rules: caching.Rules26}, nil, false},
-		{caching.Config{Mended: true}, nil, false},
+		{caching.Config{}, nil, "", true},
+		{caching.Config{Conf: "expandable_segments:True"}, []string{"PYTORCH_ALLOC_CONF=expandable_segments:True"}, "2.1", true},
+		{caching.Config{Conf: "max_split_size_mb:64", Rules: caching.Rules26}, []string{"PYTORCH_ALLOC_CONF=max_split_size_mb:64"}, "", true},
+		{caching.Config{Conf: "large_segment_size_mb:32"}, []string{"PYTORCH_ALLOC_CONF=large_segment_size_mb:32"}, "2.11", true},
+		{caching.Config{MemoryFraction: 0.5}, []string{"PYTORCH_ALLOC_CONF=per_process_memory_fraction:0.5"}, "2.11", true},
+		{caching.Config{MemoryFraction: 0.5, Rules: caching.Rules26}, nil, "", false},
+		{caching.Config{Mended: true}, nil, "", false},
 	} {
 		full, err := c.c.WithDefaults()
 		require.NoError(t, err)
 		e, ok := full.Export()
 		require.Equal(t, c.ok, ok, "%+v", c.c)
-		require.Equal(t, "PyTorch", e.Framework)
+		require.Equal(t, ok, e.Framework == "PyTorch")
 		require.Equal(t, c.want, e.Environment)
-		require.Equal(t, len(c.want) > 0 && c.c.Rules == "", e.Note != "")
+		require.Equal(t, c.from, e.From)
+		require.Equal(t, len(c.want) > 0 && c.from != "2.11", len(e.Before) > 0)
 	}
 }
