@@ -104,6 +104,6 @@ func TestDeviceGivesTheCapacity(t *testing.T) {
 	require.Equal(t, device.GiB, measured(append(bench, "--capacity", "1GiB")...).Runs[0].Device)
 
 	out := succeed(t, "replay", "--strategy", "bfc:growth", "--device", "sim:4KiB", path)
-	require.Contains(t, out, "first failure")
+	require.Contains(t, out, "the only failure")
 	require.Contains(t, out, "device free 0 B")
 }

@@ -137,7 +137,7 @@ func TestReplayTableAndJSON(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "r.json")
 	out := succeed(t, "replay", "--strategy", "bfc", "--config", `{"limit":8192}`, "--json", file, path)
 	require.Contains(t, out, "reservation waste")
-	require.Contains(t, out, "first failure: event 4, allocation 4 of 4.88 KiB: alloc: out of memory")
+	require.Contains(t, out, "the only failure: event 4, allocation 4 of 4.88 KiB: alloc: out of memory")
 	raw, err := os.ReadFile(file)
 	require.NoError(t, err)
 	var r map[string]any

@@ -61,3 +61,34 @@ func TestTraceInfoNamesTheLastRefusedRequest(t *testing.T) {
 	require.Contains(t, out, "2 requests, up to 8.00 MiB; the last is 2.00 MiB at event 2; the program went on. The lower bound and every replay include them")
 	require.Contains(t, out, "lower bound 9.00 MiB at event 1")
 }
+
+// TestFailedRunsStandLast measures on a card that carries one of three strategies.
+func TestFailedRunsStandLast(t *testing.T) {
+	out := succeed(t, "compare", "--strategies", "caching,bfc,caching:expandable", "--capacity", "16GiB", outOfMemory("chat"))
+	require.Regexp(t, `(?s)caching:expandable │    14.48 GiB │ .*`+
+		`\n│ caching +│    16\.10 GiB │   1\.147 │ +— │ +— │ +— │ +— │ +— │ +— │ FAILED: 1 OOM on 16\.00 GiB +│`+
+		`\n│ bfc +│    16\.80 GiB │ .*FAILED: \d+ OOMs on 16\.00 GiB +│`, out)
+
+	out = succeed(t, "whatif", "--grid", write(t, "g.yaml", "- strategy: caching\n  conf: [\"expandable_segments:True\"]\n"), outOfMemory("chat"))
+	require.Regexp(t, `│ caching +│    16\.10 GiB │       fails │ +— │ +— │ +— │ +— │ +— │ FAILED: 1 OOM on 16\.00 GiB, as recorded `, out)
+
+	file := write(t, "t.trace", "a 1 1MiB\na 2 3MiB align=4096\nf 2\nf 1\n")
+	out = succeed(t, "tune", "--strategy", "slab:blaze", "--points", "1", file)
+	require.Regexp(t, `slab:blaze +│ +— │ +— │`, out)
+	require.Contains(t, out, "│ FAILED: refuses 1 request ")
+
+	out = succeed(t, "offline", "--capacity", "9GiB", "--steps", "1000", outOfMemory("leftovers"))
+	require.Contains(t, out, "│ FAILED: above 9.00 GiB, nothing fits in 9663676416 bytes │")
+}
+
+func TestReplayFailsOnOOM(t *testing.T) {
+	file := write(t, "t.trace", "a 1 1MiB\na 2 2MiB\na 3 1MiB\n")
+	args := []string{"replay", "--strategy", "bestfit:growth", "--device", "sim:2MiB", file}
+	out := succeed(t, args...)
+	require.True(t, strings.HasPrefix(out, "FAILED: 1 OOM, the first at event 1 of 3\n"), out)
+	status, stdout, stderr := command(t, append(args, "--fail-on-oom")...)
+	require.Equal(t, exitFailed, status)
+	require.Equal(t, "vramyard: bestfit:growth on t: 1 OOM, the first at event 1 of 3\n", stderr)
+	require.Contains(t, stdout, "the only failure: event 1, ")
+	require.NotContains(t, succeed(t, "replay", "--strategy", "bestfit", "--device", "sim:8MiB", "--fail-on-oom", file), "FAILED")
+}

@@ -36,6 +36,7 @@ type replayFlags struct {
 	placements, final, jsonFile string
 	report, freeAt, explainFile string
 	check, contents, stop       bool
+	failOnOOM                   bool
 	html                        htmlFlag
 
 	stacks  askers
@@ -67,6 +68,9 @@ status 1. It costs time; the figures are of replays without it.
 With --stop-at-oom, the replay ends as a program does that dies of it, at the first request that
 finds no memory. A snapshot of it shows what PyTorch's would: the request that failed, last.
 
+With --fail-on-oom, the exit status is 1 if a request is not granted. Without it, such a replay is a
+result as any other: its first line says FAILED.
+
 --explain tells why the first request found no memory, who holds the regions that are partly
 free, and which few blocks stood in the way; docs/postmortem.md explains every figure.
 
@@ -91,6 +95,7 @@ docs/export.md says how to open them.`,
 	c.Flags().BoolVar(&f.check, "check", false, "judge every invariant after every event")
 	c.Flags().BoolVar(&f.contents, "contents", false, "fill and compare the memory of every block")
 	c.Flags().BoolVar(&f.stop, "stop-at-oom", false, "end at the first request that finds no memory")
+	c.Flags().BoolVar(&f.failOnOOM, "fail-on-oom", false, "exit with status 1 if a request is not granted")
 	c.MarkFlagsMutuallyExclusive("check", "stop-at-oom")
 	if err := c.MarkFlagRequired("strategy"); err != nil {
 		panic(err) // the flag is defined above
@@ -168,13 +173,17 @@ func (f *replayFlags) run(cmd *cobra.Command, path string) error {
 	if err != nil {
 		return err
 	}
-	files = append(files, f.html.file(cmd, []string{path}, func() (*page.Report, error) { return f.draw(cmd, prepared, setup, cfg, res, o.FreeAt) }))
+	files = append(files, f.html.file(cmd, []string{path}, func() (*page.Report, error) { return f.draw(cmd, prepared, f.stacks[t], setup, cfg, res, o.FreeAt) }))
 	if !f.stdoutTaken() {
 		if err := outfile.Write("-", cmd.OutOrStdout(), func(w io.Writer) error { return f.show(w, res) }); err != nil {
 			return err
 		}
 	}
-	return errors.Join(f.unplaced, writeFiles(cmd.OutOrStdout(), files...))
+	err = errors.Join(f.unplaced, writeFiles(cmd.OutOrStdout(), files...))
+	if failed := report.ReplayFailure(res); f.failOnOOM && failed != "" {
+		err = errors.Join(err, failure{fmt.Errorf("%s on %s: %s", setup.Name, res.Trace, failed)})
+	}
+	return err
 }
 
 // time takes the time, and then the latencies.
@@ -202,14 +211,14 @@ func (f *replayFlags) stdoutTaken() bool {
 
 // draw makes the page.
 func (f *replayFlags) draw(
-	cmd *cobra.Command, p *replay.Prepared, setup alloc.Setup, cfg sim.Config, res *replay.Result, at replay.FreeAt,
+	cmd *cobra.Command, p *replay.Prepared, stacks *postmortem.Stacks, setup alloc.Setup, cfg sim.Config, res *replay.Result, at replay.FreeAt,
 ) (*page.Report, error) {
 	figures := *res
 	figures.Series = nil // the page has its own
 	o := page.Budget(1)
 	o.FreeAt, o.StopAtOOM = at, f.stop
 	run := drawing{setup: setup, color: colorOf(setup.Name), device: cfg, figures: &figures, latency: res.Latency}
-	drawn, err := draw(cmd, p, f.stacks[p.Source()], []drawing{run}, o)
+	drawn, err := draw(cmd, p, stacks, []drawing{run}, o)
 	return &page.Report{
 		Kind: "replay", Title: setup.Name + " on " + report.Printable(res.Trace),
 		Sheets: []report.Sheet{report.ReplaySheet(res)}, Traces: []page.Traced{drawn},

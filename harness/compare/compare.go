@@ -91,6 +91,10 @@ type Run struct {
 	SelfTimed     bool         `json:"self_timed,omitempty"`           // NsPerOp is of the strategy's own clock, where it does its work
 }
 
+// Completed reports whether every request was granted in the measuring replay. If not, its figures are of a part of
+// the trace only.
+func (r *Run) Completed() bool { return r.Starts && r.OOMs == 0 && r.Refused == 0 }
+
 // Compare replays every trace through every setup. If ctx ends before, the error is that of ctx, and
 // the report has the runs that were finished.
 func Compare[S trace.Source](ctx context.Context, traces []S, setups []alloc.Setup, o Options) (*Report, error) {

@@ -70,6 +70,9 @@ type Result struct {
 	Series *Series `json:"series,omitempty"` // the course of the run
 }
 
+// Failures returns the number of requests that were not granted, those for zero bytes aside.
+func (r *Result) Failures() uint64 { return r.OOMs + r.Refused }
+
 // Peak holds the highest values of the sums that every strategy has; each is at
 // least the one before.
 type Peak struct {

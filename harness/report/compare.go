@@ -127,37 +127,37 @@ var (
 	}
 	runPeakReserved = ColumnOf[compare.Run]{
 		Column: Column{"peak reserved", "most bytes held from the device", true},
-		Cell:   func(r compare.Run) Cell { return bytesCell(r.PeakReserved) },
+		Cell:   completed(func(r compare.Run) Cell { return bytesCell(r.PeakReserved) }),
 		Top:    func(r compare.Run) Cell { return bytesCell(r.LowerBound) },
 	}
 	runWaste = ColumnOf[compare.Run]{
 		Column: Column{"waste", "1 - peak requested / peak reserved", true},
-		Cell:   func(r compare.Run) Cell { return percentCell(r.Waste) },
+		Cell:   completed(func(r compare.Run) Cell { return percentCell(r.Waste) }),
 	}
 	runExternal = ColumnOf[compare.Run]{
 		Column: Column{"ext. frag.", "highest 1 - largest free chunk / free bytes", true},
-		Cell:   func(r compare.Run) Cell { return percentCell(r.External) },
+		Cell:   completed(func(r compare.Run) Cell { return percentCell(r.External) }),
 	}
 	runMetadata = ColumnOf[compare.Run]{
 		Column: Column{"metadata", "host memory of the strategy at the end, bytes", true},
-		Cell: func(r compare.Run) Cell {
+		Cell: completed(func(r compare.Run) Cell {
 			if r.MetadataBytes == nil {
 				return lacking()
 			}
 			return bytesCell(*r.MetadataBytes)
-		},
+		}),
 	}
 	runDeviceCalls = ColumnOf[compare.Run]{
 		Column: Column{"device calls", "calls to the device of all kinds", true},
-		Cell:   func(r compare.Run) Cell { return countCell(r.DeviceCalls) },
+		Cell:   completed(func(r compare.Run) Cell { return countCell(r.DeviceCalls) }),
 	}
 	runDeviceTime = ColumnOf[compare.Run]{
 		Column: Column{"device time", "time of the device calls by the cost model of the device, nanoseconds", true},
-		Cell:   func(r compare.Run) Cell { return number(Nanoseconds(r.DeviceTime), float64(r.DeviceTime)) },
+		Cell:   completed(func(r compare.Run) Cell { return number(Nanoseconds(r.DeviceTime), float64(r.DeviceTime)) }),
 	}
 	runNsPerOp = ColumnOf[compare.Run]{
 		Column: Column{"ns/op", "CPU time for each Alloc or Free, bookkeeping included, nanoseconds: the median of three replays", true},
-		Cell:   func(r compare.Run) Cell { return fixedCell(r.NsPerOp, 0) },
+		Cell:   completed(func(r compare.Run) Cell { return fixedCell(r.NsPerOp, 0) }),
 	}
 	runNotes = ColumnOf[compare.Run]{
 		Column: Column{Name: "notes", Meaning: "what the figures leave out"},
@@ -165,6 +165,17 @@ var (
 		Top:    func(compare.Run) Cell { return words("live bytes alone") },
 	}
 )
+
+// completed returns the cell of a figure of the measuring replay. A run in which requests failed has none: it would
+// be the figure of a part of the trace.
+func completed(cell func(compare.Run) Cell) func(compare.Run) Cell {
+	return func(r compare.Run) Cell {
+		if !r.Completed() {
+			return lacking()
+		}
+		return cell(r)
+	}
+}
 
 // compareColumns are the columns of a comparison, from the left.
 var compareColumns = []ColumnOf[compare.Run]{
@@ -179,22 +190,35 @@ func compareSheet(runs []compare.Run) Sheet {
 	return sheetBelow(runs[0], NewSheet(title, compareColumns, runs), compareColumns)
 }
 
-// notes says in words what the figures of a row leave out.
-func notes(r compare.Run) string {
+// Failure describes why a run has not completed. It is empty for one that has.
+func Failure(r *compare.Run) string {
 	var all []string
-	if r.Refused > 0 {
-		all = append(all, fmt.Sprintf("refuses %d requests", r.Refused))
-	} else if r.MinCapacity == nil {
-		all = append(all, "completes on nothing up to "+Bytes(r.SearchedUpTo))
-	}
-	if r.FailsAbove != nil {
-		all = append(all, "fails again at "+Bytes(*r.FailsAbove))
-	}
 	if !r.Starts {
 		all = append(all, "does not start on "+Bytes(r.Device))
 	}
 	if r.OOMs > 0 {
-		all = append(all, fmt.Sprintf("%d OOMs on %s", r.OOMs, Bytes(r.Device)))
+		all = append(all, countOf(r.OOMs, "OOM")+" on "+Bytes(r.Device))
+	}
+	if r.Refused > 0 {
+		all = append(all, "refuses "+countOf(r.Refused, "request"))
+	}
+	if len(all) == 0 {
+		return ""
+	}
+	return "FAILED: " + strings.Join(all, ", ")
+}
+
+// notes describes the limits of the figures of a row. A failure comes first.
+func notes(r compare.Run) string {
+	var all []string
+	if failure := Failure(&r); failure != "" {
+		all = append(all, failure)
+	}
+	if r.MinCapacity == nil && r.Refused == 0 {
+		all = append(all, "completes on nothing up to "+Bytes(r.SearchedUpTo))
+	}
+	if r.FailsAbove != nil {
+		all = append(all, "fails again at "+Bytes(*r.FailsAbove))
 	}
 	if r.SelfTimed {
 		all = append(all, "timed in its own process")
@@ -202,8 +226,16 @@ func notes(r compare.Run) string {
 	return strings.Join(all, ", ")
 }
 
-// byMinimumCapacity orders runs by minimum capacity, those without one last, equals by
-// what they reserve, then by name.
+// countOf returns a number with the noun that it counts.
+func countOf(n uint64, noun string) string {
+	if n != 1 {
+		noun += "s"
+	}
+	return strconv.FormatUint(n, 10) + " " + noun
+}
+
+// byMinimumCapacity orders runs by minimum capacity, those without one last, equals by what they reserve, then by
+// name. Runs that failed stand behind all others.
 func byMinimumCapacity(a, b compare.Run) int {
 	rank := func(r compare.Run) device.Size {
 		if r.MinCapacity == nil {
@@ -211,7 +243,14 @@ func byMinimumCapacity(a, b compare.Run) int {
 		}
 		return *r.MinCapacity
 	}
-	return cmp.Or(cmp.Compare(rank(a), rank(b)), cmp.Compare(a.PeakReserved, b.PeakReserved), cmp.Compare(a.Strategy, b.Strategy))
+	failed := func(r compare.Run) int {
+		if r.Completed() {
+			return 0
+		}
+		return 1
+	}
+	return cmp.Or(cmp.Compare(failed(a), failed(b)), cmp.Compare(rank(a), rank(b)),
+		cmp.Compare(a.PeakReserved, b.PeakReserved), cmp.Compare(a.Strategy, b.Strategy))
 }
 
 // CompareCSV writes the runs of the report as comma-separated values, one line for each,

@@ -4,7 +4,9 @@ import (
 	"fmt"
 	"io"
 	"slices"
+	"strings"
 
+	"github.com/vramyard/vramyard/device"
 	"github.com/vramyard/vramyard/harness/offline"
 	"github.com/vramyard/vramyard/harness/replay"
 )
@@ -18,7 +20,7 @@ func OfflineTables(w io.Writer, r *offline.Report) error {
 		}
 	}
 	for _, s := range r.Traces {
-		if err := offlineTable(w, s); err != nil {
+		if err := offlineTable(w, s, r.Limits.Capacity); err != nil {
 			return err
 		}
 	}
@@ -59,13 +61,32 @@ func placementHeight(p offline.Placement) Cell { return bytesCell(p.Height) }
 func placementBytes(p offline.Placement) Cell  { return countCell(uint64(p.Height)) }
 func placementTimes(p offline.Placement) Cell  { return fixedCell(p.TimesBound, 3) }
 
-// offlineTable writes the table of one trace.
-func offlineTable(w io.Writer, s *offline.Summary) error {
+// offlineTable writes the table of one trace. Greedy placements above a capacity that was asked for stand behind
+// the others.
+func offlineTable(w io.Writer, s *offline.Summary, capacity device.Size) error {
 	title := fmt.Sprintf("%s: %d buffers, sha256 %.12s", Printable(s.Trace), s.Buffers, s.Hash)
 	best := s.Best
 	best.Method = "best: " + best.Method
 	bound := offline.Placement{Height: s.LowerBound, TimesBound: 1}
-	t := sheetBelow(bound, NewSheet(title, placementColumns, append(slices.Clone(s.Greedy), best)), placementColumns)
+	fails := func(p offline.Placement) bool { return capacity > 0 && p.Height > capacity }
+	greedy := slices.Clone(s.Greedy)
+	slices.SortStableFunc(greedy, func(a, b offline.Placement) int {
+		switch {
+		case fails(a) == fails(b):
+			return 0
+		case fails(b):
+			return -1
+		}
+		return 1
+	})
+	rows := append(greedy, best)
+	sheet := NewSheet(title, placementColumns, rows)
+	for i, p := range rows {
+		if note := &sheet.Rows[i][len(placementColumns)-1]; fails(p) {
+			note.Text = strings.TrimSuffix("FAILED: above "+Bytes(capacity)+", "+note.Text, ", ")
+		}
+	}
+	t := sheetBelow(bound, sheet, placementColumns)
 	_, err := fmt.Fprintf(w, "%s\n%s\n\n", t.Title, t.Terminal(1, 1+len(s.Greedy)))
 	return err
 }

@@ -25,6 +25,11 @@ func ReplayTable(w io.Writer, r *replay.Result) error {
 			t.AppendSeparator()
 		}
 	}
+	if failed := ReplayFailure(r); failed != "" {
+		if _, err := fmt.Fprintf(w, "FAILED: %s\n\n", failed); err != nil {
+			return err
+		}
+	}
 	if r.GPU != nil {
 		if _, err := fmt.Fprintf(w, "device: %s\n", r.GPU); err != nil {
 			return err
@@ -34,7 +39,7 @@ func ReplayTable(w io.Writer, r *replay.Result) error {
 		return err
 	}
 	if f := r.FirstFailure; f != nil {
-		_, err := fmt.Fprintln(w, strings.Join(failureLines(f), "\n  "))
+		_, err := fmt.Fprintln(w, strings.Join(failureLines(r), "\n  "))
 		return err
 	}
 	return nil
@@ -69,7 +74,7 @@ func memoryRows(r *replay.Result) []table.Row {
 		{"at the end: allocated", Bytes(r.Now.Allocated)},
 		{"at the end: active", Bytes(r.Now.Active)},
 		{"at the end: reserved", Bytes(r.Now.Reserved)},
-		{"reservation waste", Percent(r.ReservationWaste)},
+		{"reservation waste", waste(r)},
 		{"internal fragmentation at peak", Percent(r.InternalFragmentation)},
 		{"external fragmentation, peak", Percent(r.ExternalFragmentationPeak)},
 		{"external fragmentation at peak reserved", Percent(r.ExternalFragmentationAtPeak)},
@@ -87,6 +92,15 @@ func memoryRows(r *replay.Result) []table.Row {
 		rows = append(rows, table.Row{"PyTorch's inactive_split_bytes, peak", Bytes(device.Size(n))})
 	}
 	return rows
+}
+
+// waste returns the reservation waste. A replay in which requests failed has none: its peaks are those of a part of
+// the trace.
+func waste(r *replay.Result) string {
+	if r.Failures() > 0 {
+		return none
+	}
+	return Percent(r.ReservationWaste)
 }
 
 func countRows(r *replay.Result) []table.Row {
@@ -196,9 +210,29 @@ func quantiles(q latency.Quantiles) string {
 	return fmt.Sprintf("%d / %d / %d / %d ns", q.P50, q.P99, q.P999, q.Max)
 }
 
-// failureLines tells about the first request that was not granted.
-func failureLines(f *replay.FirstFailure) []string {
-	first := fmt.Sprintf("first failure: event %d, allocation %d of %s: %s", f.Event, f.ID, Bytes(f.Size), f.Error)
+// ReplayFailure describes the requests that were not granted. It is empty if there are none.
+func ReplayFailure(r *replay.Result) string {
+	var all []string
+	if r.OOMs > 0 {
+		all = append(all, countOf(r.OOMs, "OOM"))
+	}
+	if r.Refused > 0 {
+		all = append(all, "refuses "+countOf(r.Refused, "request"))
+	}
+	if len(all) == 0 {
+		return ""
+	}
+	return fmt.Sprintf("%s, the first at event %d of %d", strings.Join(all, ", "), r.FirstFailure.Event, r.Events)
+}
+
+// failureLines describes the first request that was not granted.
+func failureLines(r *replay.Result) []string {
+	f := r.FirstFailure
+	which := "the only failure"
+	if n := r.Failures(); n > 1 {
+		which = fmt.Sprintf("first of %d failures", n)
+	}
+	first := fmt.Sprintf("%s: event %d, allocation %d of %s: %s", which, f.Event, f.ID, Bytes(f.Size), f.Error)
 	if f.Reason != "" {
 		first += fmt.Sprintf(" (%s)", f.Reason)
 	}

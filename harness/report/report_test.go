@@ -28,6 +28,7 @@ func runs() *compare.Report {
 		{Trace: "one", TraceSHA256: "aa", Strategy: "large", Starts: true, Config: json.RawMessage(`{}`), LowerBound: 1 << 30, MinCapacity: size(3 << 30), FailsAbove: size(4 << 30), PeakReserved: 3 << 30, Waste: 2. / 3, External: 0.125, DeviceCalls: 3, DeviceTime: 1_234_567, NsPerOp: 99.6},
 		{Trace: "one", TraceSHA256: "aa", Strategy: "small", Starts: true, Config: json.RawMessage(`{"limit":1}`), LowerBound: 1 << 30, MinCapacity: size(3 << 29), PeakReserved: 3 << 29},
 		{Trace: "one", TraceSHA256: "aa", Strategy: "refuses", Starts: true, Config: json.RawMessage(`{}`), LowerBound: 1 << 30, Refused: 7},
+		{Trace: "one", TraceSHA256: "aa", Strategy: "least", Starts: true, Config: json.RawMessage(`{}`), LowerBound: 1 << 30, MinCapacity: size(5 << 28), PeakReserved: 1 << 29, OOMs: 1, Device: 1 << 30},
 		{Trace: "two\x1b[31m", TraceSHA256: "bb", Strategy: "small", Starts: true, Config: json.RawMessage(`{}`), MinCapacity: size(2 << 20), MetadataBytes: size(77)},
 	}}
 }
@@ -36,16 +37,17 @@ func TestTablesAreSortedByMinimumCapacity(t *testing.T) {
 	var out bytes.Buffer
 	require.NoError(t, report.CompareTables(&out, runs()))
 	want := `one: 0 events, sha256 aa
-┌─────────────┬──────────────┬─────────┬───────────────┬────────┬────────────┬──────────────┬─────────────┬───────┬──────────────────────────────────────────────────────────┐
-│ strategy    │ min capacity │ × bound │ peak reserved │  waste │ ext. frag. │ device calls │ device time │ ns/op │ notes                                                    │
-├─────────────┼──────────────┼─────────┼───────────────┼────────┼────────────┼──────────────┼─────────────┼───────┼──────────────────────────────────────────────────────────┤
-│ lower bound │     1.00 GiB │   1.000 │      1.00 GiB │      — │          — │            — │           — │     — │ live bytes alone                                         │
-├─────────────┼──────────────┼─────────┼───────────────┼────────┼────────────┼──────────────┼─────────────┼───────┼──────────────────────────────────────────────────────────┤
-│ small       │     1.50 GiB │   1.500 │      1.50 GiB │  0.0 % │      0.0 % │            0 │        0 ns │     0 │                                                          │
-│ large       │     3.00 GiB │   3.000 │      3.00 GiB │ 66.7 % │     12.5 % │            3 │     1.23 ms │   100 │ fails again at 4.00 GiB                                  │
-│ refuses     │            — │       — │           0 B │  0.0 % │      0.0 % │            0 │        0 ns │     0 │ refuses 7 requests                                       │
-│ never       │            — │       — │           5 B │  0.0 % │      0.0 % │            0 │        0 ns │     0 │ completes on nothing up to 64.00 GiB, 2 OOMs on 4.00 GiB │
-└─────────────┴──────────────┴─────────┴───────────────┴────────┴────────────┴──────────────┴─────────────┴───────┴──────────────────────────────────────────────────────────┘
+┌─────────────┬──────────────┬─────────┬───────────────┬────────┬────────────┬──────────────┬─────────────┬───────┬──────────────────────────────────────────────────────────────────┐
+│ strategy    │ min capacity │ × bound │ peak reserved │  waste │ ext. frag. │ device calls │ device time │ ns/op │ notes                                                            │
+├─────────────┼──────────────┼─────────┼───────────────┼────────┼────────────┼──────────────┼─────────────┼───────┼──────────────────────────────────────────────────────────────────┤
+│ lower bound │     1.00 GiB │   1.000 │      1.00 GiB │      — │          — │            — │           — │     — │ live bytes alone                                                 │
+├─────────────┼──────────────┼─────────┼───────────────┼────────┼────────────┼──────────────┼─────────────┼───────┼──────────────────────────────────────────────────────────────────┤
+│ small       │     1.50 GiB │   1.500 │      1.50 GiB │  0.0 % │      0.0 % │            0 │        0 ns │     0 │                                                                  │
+│ large       │     3.00 GiB │   3.000 │      3.00 GiB │ 66.7 % │     12.5 % │            3 │     1.23 ms │   100 │ fails again at 4.00 GiB                                          │
+│ least       │     1.25 GiB │   1.250 │             — │      — │          — │            — │           — │     — │ FAILED: 1 OOM on 1.00 GiB                                        │
+│ refuses     │            — │       — │             — │      — │          — │            — │           — │     — │ FAILED: refuses 7 requests                                       │
+│ never       │            — │       — │             — │      — │          — │            — │           — │     — │ FAILED: 2 OOMs on 4.00 GiB, completes on nothing up to 64.00 GiB │
+└─────────────┴──────────────┴─────────┴───────────────┴────────┴────────────┴──────────────┴─────────────┴───────┴──────────────────────────────────────────────────────────────────┘
 
 `
 	require.True(t, strings.HasPrefix(out.String(), want), out.String())
@@ -56,7 +58,7 @@ func TestTablesAreSortedByMinimumCapacity(t *testing.T) {
 func TestStrategyThatDoesNotStartSaysSo(t *testing.T) {
 	var out bytes.Buffer
 	require.NoError(t, report.CompareTables(&out, &compare.Report{Runs: []compare.Run{{Trace: "one", Strategy: "large", MinCapacity: size(1 << 30), Device: 1 << 20}}}))
-	require.Contains(t, out.String(), "does not start on 1.00 MiB")
+	require.Contains(t, out.String(), "│ FAILED: does not start on 1.00 MiB ")
 }
 
 func TestCSVHasEmptyFieldsForWhatDoesNotExist(t *testing.T) {
@@ -64,7 +66,7 @@ func TestCSVHasEmptyFieldsForWhatDoesNotExist(t *testing.T) {
 	require.NoError(t, report.CompareCSV(&out, runs()))
 	rows, err := csv.NewReader(&out).ReadAll()
 	require.NoError(t, err)
-	require.Len(t, rows, 6)
+	require.Len(t, rows, 7)
 	column := func(name string, row int) string {
 		for i, n := range rows[0] {
 			if n == name {
@@ -79,7 +81,7 @@ func TestCSVHasEmptyFieldsForWhatDoesNotExist(t *testing.T) {
 	require.Equal(t, "4294967296", column("failure_above_bytes", 2))
 	require.Equal(t, "0.125", column("external_fragmentation_peak", 2))
 	require.Equal(t, `{"limit":1}`, column("config", 3))
-	require.Equal(t, "77", column("metadata_bytes", 5))
+	require.Equal(t, "77", column("metadata_bytes", 6))
 	require.Equal(t, "1234567", column("device_time_ns", 2))
 }
 
@@ -115,7 +117,7 @@ func TestReplayTableTellsTheFirstFailure(t *testing.T) {
 	x := 0.25
 	r := &replay.Result{
 		Strategy: "bfc", Trace: "one", ExternalFragmentationAtOOM: &x, MetadataBytes: size(2048), IllegalFrees: 3,
-		NsPerOp:  50,
+		NsPerOp:  50, OOMs: 1, Refused: 2, Events: 9, ReservationWaste: 0.5,
 		Counters: replay.Counters{{Name: "num_alloc_retries", Value: 17}, {Name: "inactive_split_bytes.all.peak", Value: 3 << 20}},
 		Latency:  &replay.Latency{Alloc: latency.Quantiles{P50: 1, P99: 2, P999: 3, Max: 4}, NsPerOp: 100},
 		FirstFailure: &replay.FirstFailure{
@@ -124,10 +126,12 @@ func TestReplayTableTellsTheFirstFailure(t *testing.T) {
 	}
 	var out bytes.Buffer
 	require.NoError(t, report.ReplayTable(&out, r))
+	require.True(t, strings.HasPrefix(out.String(), "FAILED: 1 OOM, refuses 2 requests, the first at event 5 of 9\n\nbfc on one"), out.String())
+	require.Regexp(t, `reservation waste +│ +— │`, out.String())
 	for _, want := range []string{
 		"external fragmentation at first OOM", "25.0 %", "2.00 KiB", "illegal frees refused", "PyTorch's num_alloc_retries             │               17 │",
 		"PyTorch's inactive_split_bytes, peak", "3.00 MiB", "1 / 2 / 3 / 4 ns", "100.0 ns, 2.00 ×",
-		"first failure: event 5, allocation 6 of 1.00 MiB: alloc: out of memory (limit reached)\n" +
+		"first of 3 failures: event 5, allocation 6 of 1.00 MiB: alloc: out of memory (limit reached)\n" +
 			"  2.00 MiB free in held regions, largest hole 512.00 KiB, device unlimited\n",
 	} {
 		require.Contains(t, out.String(), want)

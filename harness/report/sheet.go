@@ -159,8 +159,11 @@ func ReplaySheet(r *replay.Result) Sheet {
 			s.Rows = append(s.Rows, []Cell{{Text: fmt.Sprint(line[0])}, {Text: fmt.Sprint(line[1]), Number: true}})
 		}
 	}
-	if f := r.FirstFailure; f != nil {
-		s.Notes = failureLines(f)
+	if r.FirstFailure != nil {
+		s.Notes = failureLines(r)
+	}
+	if failed := ReplayFailure(r); failed != "" {
+		s.Title = "FAILED: " + failed + "; " + s.Title
 	}
 	return s
 }

@@ -57,8 +57,16 @@ type tunePoint struct {
 var tuneBest = []ColumnOf[tunePoint]{
 	{Column: Column{Name: "point", Meaning: "the preset, or what the point is the best at"}, Cell: func(p tunePoint) Cell { return words(p.name) }},
 	{Column: Column{"× bound", "geometric mean of minimum capacity in lower bounds", true}, Cell: func(p tunePoint) Cell { return optional(p.TimesBound, 3) }},
-	{Column: Column{"ns/op", "geometric mean of the nanoseconds for each operation", true}, Cell: func(p tunePoint) Cell { return fixedCell(p.NsPerOp, 0) }},
+	{Column: Column{"ns/op", "geometric mean of the nanoseconds for each operation", true}, Cell: tuneTime},
 	{Column: Column{Name: "settings that differ from the preset"}, Cell: func(p tunePoint) Cell { return Cell{Text: settings(p.Config)} }},
+}
+
+// tuneTime returns the time of a point, if all of its runs completed.
+func tuneTime(p tunePoint) Cell {
+	if slices.ContainsFunc(p.Runs, func(r compare.Run) bool { return !r.Completed() }) {
+		return lacking()
+	}
+	return fixedCell(p.NsPerOp, 0)
 }
 
 // tuneRun is a run of such a point.

@@ -186,33 +186,38 @@ func (r *Result) columns() []report.ColumnOf[*Point] {
 		},
 		{
 			Column: report.Column{Name: "peak reserved", Meaning: "most bytes held from the device", Number: true},
-			Cell:   func(p *Point) report.Cell { return number(report.Bytes(p.PeakReserved), float64(p.PeakReserved)) },
+			Cell:   completed(func(p *Point) report.Cell { return number(report.Bytes(p.PeakReserved), float64(p.PeakReserved)) }),
 		},
 		{
 			Column: report.Column{Name: "waste", Meaning: "1 − peak requested / peak reserved, of a run that completed", Number: true},
-			Cell: func(p *Point) report.Cell {
-				if text := p.waste(); text != none {
-					return number(text, p.Waste)
-				}
-				return report.Cell{Text: none, Number: true}
-			},
+			Cell:   completed(func(p *Point) report.Cell { return number(report.Percent(p.Waste), p.Waste) }),
 		},
 		{
 			Column: report.Column{Name: "device calls", Meaning: "calls to the device", Number: true},
-			Cell:   func(p *Point) report.Cell { return number(count(p.DeviceCalls), float64(p.DeviceCalls)) },
+			Cell:   completed(func(p *Point) report.Cell { return number(count(p.DeviceCalls), float64(p.DeviceCalls)) }),
 		},
 		{
 			Column: report.Column{Name: "device time", Meaning: "time of the device calls by the cost model, in nanoseconds", Number: true},
-			Cell:   func(p *Point) report.Cell { return number(report.Nanoseconds(p.DeviceTime), float64(p.DeviceTime)) },
+			Cell:   completed(func(p *Point) report.Cell { return number(report.Nanoseconds(p.DeviceTime), float64(p.DeviceTime)) }),
 		},
 		{
 			Column: report.Column{Name: "ns/op", Meaning: "nanoseconds of a call to the strategy, of the processor", Number: true},
-			Cell:   func(p *Point) report.Cell { return number(strconv.FormatFloat(p.NsPerOp, 'f', 0, 64), p.NsPerOp) },
+			Cell:   completed(func(p *Point) report.Cell { return number(strconv.FormatFloat(p.NsPerOp, 'f', 0, 64), p.NsPerOp) }),
 		},
 		{
 			Column: report.Column{Name: "notes"},
 			Cell:   func(p *Point) report.Cell { return report.Cell{Text: r.notes(p)} },
 		},
+	}
+}
+
+// completed returns the cell of a figure that only a completed run has.
+func completed(cell func(*Point) report.Cell) func(*Point) report.Cell {
+	return func(p *Point) report.Cell {
+		if !p.Completed() {
+			return report.Cell{Text: none, Number: true}
+		}
+		return cell(p)
 	}
 }
 
@@ -282,14 +287,6 @@ func (p *Point) minimum() string {
 	return none
 }
 
-// waste returns the waste of a run that completed; another one shows too little of the trace.
-func (p *Point) waste() string {
-	if !p.Starts || p.OOMs > 0 || p.Refused > 0 {
-		return none
-	}
-	return report.Percent(p.Waste)
-}
-
 // verdict says what becomes of the trace on the card.
 func (p *Point) verdict() string {
 	switch {
@@ -305,17 +302,11 @@ func (p *Point) verdict() string {
 func (r *Result) notes(p *Point) string {
 	var all []string
 	add := func(format string, args ...any) { all = append(all, fmt.Sprintf(format, args...)) }
+	if failure := report.Failure(&p.Run); failure != "" {
+		add("%s", failure)
+	}
 	if p.Recorded {
 		add("as recorded")
-	}
-	if p.Refused > 0 {
-		add("refuses %d requests", p.Refused)
-	}
-	if !p.Starts {
-		add("does not start on %s", report.Bytes(p.Device))
-	}
-	if p.OOMs > 0 {
-		add("%d OOMs on %s", p.OOMs, report.Bytes(p.Device))
 	}
 	if p.FailsAbove != nil {
 		add("fails again at %s", report.Bytes(*p.FailsAbove))

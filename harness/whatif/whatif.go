@@ -174,15 +174,21 @@ func packed(ctx context.Context, w *Wanted, at replay.FreeAt, full bool) (*offli
 }
 
 // byNeed orders points by their minimum capacity, or where only a bracket is known by what is probably
-// enough; those of which nothing is known come last.
+// enough; those of which nothing is known come last. Runs that failed stand behind all others.
 func byNeed(a, b Point) int {
 	rank := func(p *Point) device.Size {
-		if p.CompletesAt != nil && p.MinCapacity == nil && !p.setup.Preallocates {
+		if p.CompletesAt != nil && p.MinCapacity == nil && !p.setup.Preallocates && p.Completed() {
 			return min(*p.CompletesAt, p.PeakReserved)
 		}
 		return p.Need() - 1 // 0 becomes the largest
 	}
-	return cmp.Or(cmp.Compare(rank(&a), rank(&b)), cmp.Compare(a.PeakReserved, b.PeakReserved))
+	failed := func(p *Point) int {
+		if p.Completed() {
+			return 0
+		}
+		return 1
+	}
+	return cmp.Or(cmp.Compare(failed(&a), failed(&b)), cmp.Compare(rank(&a), rank(&b)), cmp.Compare(a.PeakReserved, b.PeakReserved))
 }
 
 // points returns the settings that may differ in a demand, the recorded ones first. Of those that
