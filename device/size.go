@@ -69,6 +69,9 @@ func ParseSize(s string) (Size, error) {
 	unit := s[len(digits):]
 	digits = strings.TrimSpace(digits)
 	shift, ok := unitShift(unit)
+	if binary, decimal := binaryUnit(unit); decimal {
+		return 0, fmt.Errorf("size %q: units are powers of 1024: did you mean %q?", s, digits+binary)
+	}
 	if !ok {
 		return 0, fmt.Errorf("size %q: unknown unit %q: %w", s, unit, errSize)
 	}
@@ -85,6 +88,38 @@ func ParseSize(s string) (Size, error) {
 		return 0, fmt.Errorf("size %q: %w", s, err)
 	}
 	return Size(n<<shift + part), nil
+}
+
+// ParseCapacity reads the size of a device as a person gives it: as [ParseSize] does, but it refuses 0, and bare
+// numbers below 1 MiB, which lack their unit.
+func ParseCapacity(s string) (Size, error) {
+	n, err := ParseSize(s)
+	if err != nil {
+		return 0, err
+	}
+	bare := strings.TrimSpace(s)
+	switch {
+	case n == 0:
+		return 0, errors.New("want more than 0 bytes")
+	case n >= MiB || strings.TrimRight(bare, "0123456789") != "":
+		return n, nil
+	}
+	unit := "GiB"
+	if n >= 1024 {
+		unit = "MiB"
+	}
+	return 0, fmt.Errorf("%s bytes are less than 1MiB: did you mean %q, or %q for bytes?", bare, bare+unit, bare+"B")
+}
+
+// binaryUnit returns the unit in powers of 1024 beside a unit in powers of 1000, such as "GiB" for "GB", and
+// whether the unit is one of those.
+func binaryUnit(unit string) (string, bool) {
+	for _, u := range units[1:] {
+		if strings.EqualFold(unit, u[:1]+"B") {
+			return u, true
+		}
+	}
+	return "", false
 }
 
 // unitShift returns the power of two that a unit stands for.

@@ -102,3 +102,34 @@ func TestAlign(t *testing.T) {
 		require.Equal(t, want, device.IsPowerOfTwo(n), n)
 	}
 }
+
+func TestParseSizeAsksForTheBinaryUnit(t *testing.T) {
+	for text, want := range map[string]string{
+		"24GB": "24GiB", "24 gb": "24GiB", "1.5TB": "1.5TiB", "512kb": "512KiB",
+	} {
+		_, err := device.ParseSize(text)
+		require.EqualError(t, err, `size "`+text+`": units are powers of 1024: did you mean "`+want+`"?`)
+	}
+}
+
+func TestParseCapacityRefusesNumbersWithoutTheirUnit(t *testing.T) {
+	for text, want := range map[string]device.Size{
+		"24GiB": 24 << 30, "512KiB": 512 << 10, "24B": 24, "1048576": 1 << 20, "0.5KiB": 512, "25769803776": 24 << 30,
+	} {
+		got, err := device.ParseCapacity(text)
+		require.NoError(t, err, text)
+		require.Equal(t, want, got, text)
+	}
+	for text, want := range map[string]string{
+		"24":      `24 bytes are less than 1MiB: did you mean "24GiB", or "24B" for bytes?`,
+		" 80 ":    `80 bytes are less than 1MiB: did you mean "80GiB", or "80B" for bytes?`,
+		"24576":   `24576 bytes are less than 1MiB: did you mean "24576MiB", or "24576B" for bytes?`,
+		"1048575": `1048575 bytes are less than 1MiB: did you mean "1048575MiB", or "1048575B" for bytes?`,
+		"0":       "want more than 0 bytes",
+		"0GiB":    "want more than 0 bytes",
+		"24GB":    `size "24GB": units are powers of 1024: did you mean "24GiB"?`,
+	} {
+		_, err := device.ParseCapacity(text)
+		require.EqualError(t, err, want)
+	}
+}

@@ -148,10 +148,7 @@ func (f *compareFlags) draw(cmd *cobra.Command, traces []trace.Source, stacks as
 
 // parseCapacity reads the size of a device.
 func parseCapacity(s string) (device.Size, error) {
-	n, err := device.ParseSize(s)
-	if err == nil && n == 0 {
-		err = errCapacity
-	}
+	n, err := device.ParseCapacity(s)
 	if err != nil {
 		return 0, flagError("capacity", err)
 	}

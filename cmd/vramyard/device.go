@@ -3,6 +3,8 @@ package main
 import (
 	"encoding/json"
 	"errors"
+	"fmt"
+	"strconv"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -21,14 +23,31 @@ type deviceFlags struct {
 type spec struct {
 	value string
 	given bool
+	exact bool // out of a trace, so that a bare number is meant
 }
 
 // add adds the flag to a command.
 func (s *spec) add(c *cobra.Command, name, usage string) {
 	c.Flags().Func(name, usage, func(value string) error {
-		*s = spec{value, true}
+		*s = spec{value: value, given: true}
 		return nil
 	})
+}
+
+// judgeCapacity refuses a JSON object whose capacity is a number that lacks its unit, as [device.ParseCapacity] does.
+func (s *spec) judgeCapacity() error {
+	var c struct{ Capacity json.RawMessage }
+	if s.exact || json.Unmarshal([]byte(s.value), &c) != nil || c.Capacity == nil {
+		return nil // what else is wrong is found when it is read
+	}
+	text := strings.Trim(string(c.Capacity), `"`)
+	if _, err := strconv.ParseUint(text, 10, 64); err != nil {
+		return nil
+	}
+	if _, err := device.ParseCapacity(text); err != nil {
+		return fmt.Errorf("capacity: %w", err)
+	}
+	return nil
 }
 
 // addDevice adds the flag --device; does says what the command takes of it.
@@ -59,7 +78,11 @@ func (f *deviceFlags) config() (sim.Config, error) {
 	if !f.sim.given {
 		return sim.Config{}, nil
 	}
-	c, err := sim.ParseConfig([]byte(f.sim.value))
+	err := f.sim.judgeCapacity()
+	var c sim.Config
+	if err == nil {
+		c, err = sim.ParseConfig([]byte(f.sim.value))
+	}
 	if strings.TrimSpace(f.sim.value) == "" {
 		err = errors.New("want a JSON object")
 	}

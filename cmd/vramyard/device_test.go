@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -106,4 +107,41 @@ func TestDeviceGivesTheCapacity(t *testing.T) {
 	out := succeed(t, "replay", "--strategy", "bfc:growth", "--device", "sim:4KiB", path)
 	require.Contains(t, out, "the only failure")
 	require.Contains(t, out, "device free 0 B")
+}
+
+// TestSizesThatLackTheirUnitAreRefused gives bare numbers and decimal units wherever the size of a device is given.
+func TestSizesThatLackTheirUnitAreRefused(t *testing.T) {
+	path := write(t, "t.trace", small)
+	const bare, decimal = `24 bytes are less than 1MiB: did you mean "24GiB", or "24B" for bytes?`, `size "24GB": units are powers of 1024: did you mean "24GiB"?`
+	for _, c := range []struct {
+		args   []string
+		prefix string
+	}{
+		{[]string{"compare", path, "--capacity", "%s"}, "--capacity: "},
+		{[]string{"bench", "--capacity", "%s"}, "--capacity: "},
+		{[]string{"offline", path, "--capacity", "%s"}, "--capacity: "},
+		{[]string{"compare", path, "--device", "sim:%s"}, `--device: device "sim:%s": `},
+		{[]string{"whatif", path, "--device", "sim:%s"}, `--device: device "sim:%s": `},
+		{[]string{"tune", "--strategy", "bfc", path, "--device", "sim:%s"}, `--device: device "sim:%s": `},
+		{[]string{"view", path, "--no-browser", "--device", "sim:%s"}, `--device: device "sim:%s": `},
+		{[]string{"replay", "--strategy", "bfc", path, "--device", "sim:%s"}, `--device: device "sim:%s": `},
+		{[]string{"replay", "--strategy", "bfc", path, "--device", "cuda:0:%s"}, `--device: device "cuda:0:%s": `},
+		{[]string{"replay", "--strategy", "bfc", path, "--sim", `{"capacity":"%s"}`}, "--sim: "},
+	} {
+		for size, want := range map[string]string{"24": bare, "24GB": decimal} {
+			args := slices.Clone(c.args)
+			for i := range args {
+				args[i] = strings.ReplaceAll(args[i], "%s", size)
+			}
+			status, stdout, stderr := command(t, args...)
+			require.Equal(t, exitTrouble, status, args)
+			require.Empty(t, stdout)
+			require.True(t, strings.HasPrefix(stderr, "vramyard: "+strings.ReplaceAll(c.prefix, "%s", size)), stderr)
+			require.Contains(t, stderr, want)
+		}
+	}
+	_, _, stderr := command(t, "replay", "--strategy", "bfc", path, "--sim", `{"capacity":24}`)
+	require.Equal(t, "vramyard: --sim: capacity: "+bare+"\n", stderr)
+	succeed(t, "compare", path, "--strategies", "bfc", "--capacity", "512KiB")
+	succeed(t, "replay", "--strategy", "bfc", path, "--sim", `{"capacity":1048576}`)
 }

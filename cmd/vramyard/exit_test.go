@@ -35,7 +35,7 @@ func TestExitStatus(t *testing.T) {
 		{exitDone, []string{"verify", requests, "--addresses", addresses}},
 		{exitFailed, []string{"verify", requests, "--addresses", moved}},
 		{exitTrouble, []string{"verify", requests, "--addresses", missing}},
-		{exitDone, []string{"replay", "--strategy", "bfc", "--sim", `{"capacity":4096}`, a}},
+		{exitDone, []string{"replay", "--strategy", "bfc", "--sim", `{"capacity":"4KiB"}`, a}},
 		{exitTrouble, []string{"replay", "--strategy", "bfc", missing}},
 		{exitTrouble, []string{"check", "--tests", "0"}},
 		{exitTrouble, []string{"compare", "--no-such-flag"}},

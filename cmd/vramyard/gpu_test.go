@@ -88,7 +88,7 @@ func TestWrongDevicesAreNamed(t *testing.T) {
 	form := `want "cuda", "cuda:1", or "cuda:0:24GiB" for at most so much of it`
 	kind := `want "sim", or "sim:24GiB" and the like, for a simulated device, or "cuda:0", or "cuda:0:24GiB", for a GPU`
 	wrong := []struct{ device, want string }{
-		{"cuda:", form}, {"cuda:x", form}, {"cuda:-1", form}, {"cuda:256", form}, {"cuda:0:1:1", form}, {"cuda:0:0", "no bytes: " + form},
+		{"cuda:", form}, {"cuda:x", form}, {"cuda:-1", form}, {"cuda:256", form}, {"cuda:0:1:1", form}, {"cuda:0:0", "want more than 0 bytes"},
 		{"cuda:99", "cuda:99: device: invalid call: the driver shows cuda:0 to cuda:1"},
 		{"cuda:0:1PiB", "device: invalid call: cuda:0 has 1GiB"},
 		{"cuda:0:", `size "": want bytes, as a number or with a unit such as "512KiB", "2MiB", "80GiB"`},

@@ -17,7 +17,6 @@ import (
 )
 
 var (
-	errCapacity     = errors.New("want more than 0 bytes")
 	errNoStrategies = errors.New("want at least one")
 	errStdinTwice   = errors.New("standard input can be read only once")
 )

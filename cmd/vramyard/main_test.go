@@ -154,7 +154,7 @@ func TestReplayWritesTheStrategysReport(t *testing.T) {
 	require.Contains(t, out, "256")
 	out = succeed(t, "replay", "--strategy", "bfc", "--oom-report", "-", path)
 	require.Equal(t, "no request ran out of memory\n", out)
-	status, _, stderr := command(t, "replay", "--strategy", "buddy:xdl", "--sim", `{"capacity":1024}`, "--oom-report", "-", path)
+	status, _, stderr := command(t, "replay", "--strategy", "buddy:xdl", "--sim", `{"capacity":"1KiB"}`, "--oom-report", "-", path)
 	require.Equal(t, exitTrouble, status)
 	require.Equal(t, "vramyard: --oom-report: buddy:xdl writes no report\n", stderr)
 }

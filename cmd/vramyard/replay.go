@@ -250,7 +250,7 @@ func (f *replayFlags) settings(h trace.Header) (alloc.Setup, place.Place, error)
 			from = func(err error) error { return fmt.Errorf("%s: header: %w", h.Name, err) }
 		}
 		if text, ok := h.Get("device"); ok && on == (deviceFlags{}) {
-			on.sim = spec{text, true}
+			on.sim = spec{value: text, given: true, exact: true}
 		}
 	}
 	setup, err := catalogue().Lookup(f.strategy, json.RawMessage(config))

@@ -43,12 +43,9 @@ func ParseDevice(text string) (Config, error) {
 		c.Ordinal = int(n)
 	}
 	if len(parts) > 2 {
-		n, err := device.ParseSize(parts[2])
+		n, err := device.ParseCapacity(parts[2])
 		if err != nil {
 			return Config{}, fmt.Errorf("device %q: %w", text, err)
-		}
-		if n == 0 {
-			return Config{}, fmt.Errorf("device %q: no bytes: %w", text, errConfig)
 		}
 		c.Limit = n
 	}

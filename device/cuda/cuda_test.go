@@ -47,7 +47,7 @@ func TestAStaticProgramIsPossible(t *testing.T) {
 // TestParseDevice reads what the command line names.
 func TestParseDevice(t *testing.T) {
 	for text, want := range map[string]cuda.Config{
-		"cuda": {}, "cuda:0": {}, "cuda:3": {Ordinal: 3}, "cuda:0:24GiB": {Limit: 24 * device.GiB}, "cuda:255:1": {Ordinal: 255, Limit: 1},
+		"cuda": {}, "cuda:0": {}, "cuda:3": {Ordinal: 3}, "cuda:0:24GiB": {Limit: 24 * device.GiB}, "cuda:255:1B": {Ordinal: 255, Limit: 1},
 	} {
 		got, err := cuda.ParseDevice(text)
 		if err != nil || got != want || !cuda.IsDevice(text) {

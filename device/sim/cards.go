@@ -1,7 +1,6 @@
 package sim
 
 import (
-	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -65,8 +64,6 @@ func (c Card) Config() Config {
 	return Config{Capacity: c.Memory, Charge: cardPage, Bandwidth: c.Bandwidth}
 }
 
-var errNoCapacity = errors.New("want more than 0 bytes")
-
 // ParseDevice reads the specification of a simulated device: "sim" is the default one, "sim:24GiB"
 // the same with a capacity, and "sim:h100-80g" one like the card of that name.
 func ParseDevice(spec string) (Config, error) {
@@ -83,10 +80,7 @@ func ParseDevice(spec string) (Config, error) {
 	if what == "" || what[0] < '0' || what[0] > '9' { // a card's name begins with a letter
 		return Config{}, fmt.Errorf("device %q: no such card: %s", spec, wanted())
 	}
-	n, err := device.ParseSize(what)
-	if err == nil && n == 0 {
-		err = errNoCapacity
-	}
+	n, err := device.ParseCapacity(what)
 	if err != nil {
 		return Config{}, fmt.Errorf("device %q: %w", spec, err)
 	}

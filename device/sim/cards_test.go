@@ -41,7 +41,7 @@ func TestParseDeviceRefuses(t *testing.T) {
 		"sim:-4GiB":         `no such card`,
 		"sim:0":             `device "sim:0": want more than 0 bytes`,
 		"sim:24cows":        `device "sim:24cows": size "24cows": unknown unit "cows"`,
-		"sim:99999999999TB": `unknown unit`,
+		"sim:99999999999TB": `did you mean "99999999999TiB"?`,
 		"sim:1.5":           `size "1.5"`,
 	} {
 		_, err := sim.ParseDevice(spec)
