@@ -6,6 +6,7 @@
 //	vramyard bench                                     time and memory on yardstick workloads
 //	vramyard check                                     prove invariants on generated calls
 //	vramyard whatif FILE                               which setting would have carried a run
+//	vramyard top FILE                                  who holds memory at the peak and at the failure
 //	vramyard tune --strategy NAME [TRACE...]           search the settings of a strategy
 //	vramyard diff A.json B.json                         tell how two results differ, and fail where they may not
 //	vramyard plot --out FIGURE RESULT...               a figure for a paper
@@ -158,7 +159,7 @@ a bad flag or a file that cannot be read, 130 or 143 if interrupted.`,
 		SilenceErrors: true,
 		SilenceUsage:  true,
 	}
-	root.AddCommand(newCompare(), newReplay(), newVerify(), newBench(), newCheck(), newWhatif(), newTune(), newOffline(), newRemat(), newDiff(), newPlot(),
+	root.AddCommand(newCompare(), newReplay(), newVerify(), newBench(), newCheck(), newWhatif(), newTop(), newTune(), newOffline(), newRemat(), newDiff(), newPlot(),
 		newTrace(), newView(), newStrategies(), newDevices())
 	root.SetHelpCommand(newHelp())
 	noteStart(root, started)

@@ -159,7 +159,7 @@ func (w *lineWriter) whole(stack uint32) {
 // nativeFiles are the endings of files that are not Python. "??" stands for a frame that the unwinder
 // could not place.
 var nativeFiles = map[string]bool{
-	"": true, ".c": true, ".cc": true, ".cpp": true, ".cxx": true, ".cu": true, ".cuh": true, ".h": true, ".hpp": true, ".inl": true, ".so": true,
+	"": true, ".c": true, ".cc": true, ".cpp": true, ".cxx": true, ".cu": true, ".cuh": true, ".h": true, ".hpp": true, ".inl": true, ".so": true, ".S": true,
 }
 
 // plumbing are parts of the names of functions that lead from a program to the record of its stack.

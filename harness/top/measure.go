@@ -1,0 +1,145 @@
+package top
+
+import (
+	"iter"
+	"slices"
+
+	"github.com/vramyard/vramyard/device"
+	"github.com/vramyard/vramyard/harness/trace"
+)
+
+// Stacks holds the stacks with which a program made the allocations of a trace.
+type Stacks interface {
+	// Stack returns the number of the stack of an allocation, 0 if it is not known.
+	Stack(id uint64) uint32
+	// Lines returns the lines of a stack, the innermost first, and its call site.
+	Lines(stack uint32) (lines []string, site string)
+	// Frames yields the numbers of the recorded frames of a stack, the innermost first.
+	Frames(stack uint32) iter.Seq[uint32]
+	// Frame returns file and function of a recorded frame.
+	Frame(frame uint32) (file, function string)
+}
+
+// block is a live allocation.
+type block struct {
+	id   uint64
+	size device.Size
+	tag  string
+}
+
+// survey is what the first walk over a trace finds.
+type survey struct {
+	trace.Refusals
+
+	peakAt int  // event of the peak; -1: nothing is allocated
+	began  bool // the trace allocates, and does not only begin with live blocks
+}
+
+// look walks a trace for its moments.
+func look(src trace.Source) (*survey, error) {
+	s := &survey{peakAt: -1}
+	var ledger trace.Ledger
+	most := device.Size(0)
+	i := 0
+	err := src.Pieces(func(events []trace.Event) error {
+		for k := range events {
+			e := &events[k]
+			s.Step(e)
+			ledger.Step(e)
+			if e.Kind == trace.Alloc || e.Kind == trace.LiveAtStart {
+				s.began = s.began || e.Kind == trace.Alloc
+				if live := ledger.Live(); live > most { // a refused request is not live
+					most, s.peakAt = live, i
+				}
+			}
+			i++
+		}
+		return nil
+	})
+	if !s.began && s.Count == 0 && s.peakAt >= 0 {
+		s.peakAt = i - 1 // without a history the file has one state, its last
+	}
+	return s, err
+}
+
+// collect returns the blocks that are live after each of some events, by event.
+func collect(src trace.Source, events ...int) (map[int][]block, error) {
+	found := map[int][]block{}
+	live := map[uint32]block{}
+	i := 0
+	err := src.Pieces(func(piece []trace.Event) error {
+		for k := range piece {
+			switch e := &piece[k]; e.Kind {
+			case trace.Alloc, trace.LiveAtStart:
+				live[e.Slot] = block{e.ID, e.Size, src.TagOf(e)}
+			case trace.Free:
+				delete(live, e.Slot)
+			}
+			if slices.Contains(events, i) {
+				found[i] = make([]block, 0, len(live))
+				for _, b := range live {
+					found[i] = append(found[i], b) // Moment sorts what it makes of them
+				}
+			}
+			i++
+		}
+		return nil
+	})
+	return found, err
+}
+
+// groupingOf returns what blocks are grouped by: stacks or tags, if at least half of the bytes have some.
+func groupingOf(blocks []block, stacks Stacks) Grouping {
+	var all, stacked, tagged device.Size
+	for i := range blocks {
+		b := &blocks[i]
+		all += b.size
+		if stacks != nil && stacks.Stack(b.id) != 0 {
+			stacked += b.size
+		}
+		if b.tag != "" {
+			tagged += b.size
+		}
+	}
+	switch half := all / 2; {
+	case stacked > 0 && stacked >= half:
+		return ByCallSite
+	case tagged > 0 && tagged >= half:
+		return ByTag
+	}
+	return BySize
+}
+
+// Measure finds out who holds memory at the peak of live bytes and at the last refused request. stacks is
+// nil where nothing is known of them. It fails if the trace cannot be read.
+func Measure(src trace.Source, stacks Stacks) (*Report, error) {
+	s, err := look(src)
+	if err != nil {
+		return nil, err
+	}
+	head := src.Head()
+	r := &Report{
+		Schema: Schema, Trace: head.Header.Name, Hash: head.Header.Hash, Events: head.Events,
+		History: s.began || s.Count > 0,
+	}
+	wanted := []int{s.peakAt}
+	if s.Count > 0 {
+		wanted = append(wanted, s.LastAt)
+	}
+	live, err := collect(src, wanted...)
+	if err != nil {
+		return nil, err
+	}
+	r.By = groupingOf(live[s.peakAt], stacks)
+	g := newGrouper(r.By, stacks)
+	r.Peak = g.moment(s.peakAt, live[s.peakAt])
+	if s.Count > 0 {
+		m := g.moment(s.LastAt, live[s.LastAt])
+		m.Asked, m.Refusals = s.Last.Size, s.Count
+		if tag := src.TagOf(&s.Last); tag != "" && r.By == ByTag {
+			m.AskedBy = tag
+		}
+		r.Failure = &m
+	}
+	return r, nil
+}
