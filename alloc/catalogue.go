@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/vramyard/vramyard/device"
+	"github.com/vramyard/vramyard/internal/nearest"
 	"github.com/vramyard/vramyard/internal/strictjson"
 )
 
@@ -30,7 +31,17 @@ type Spec struct {
 	// there what it is about; nil if there is no such thing. It returns fields of the Config in JSON.
 	Given func(text string) (fields string, err error)
 
+	// Known are other names that users have for the strategy, such as that of the framework which brings it. Lookup
+	// does not take them, because a result names what ran and one setup has one name; its error leads to the strategy.
+	Known []string
+
 	setup func(Preset, json.RawMessage) (Setup, error)
+}
+
+// KnownAs returns the entry with [Spec.Known].
+func (s Spec) KnownAs(names ...string) Spec {
+	s.Known = names
+	return s
 }
 
 // Knob describes one field of a strategy's Config. Its tags tell it: json the name, doc the
@@ -155,7 +166,7 @@ func (c Catalogue) Lookup(name string, override json.RawMessage) (Setup, error) 
 	base, preset, hasPreset := strings.Cut(name, ":")
 	i := slices.IndexFunc(c, func(s Spec) bool { return s.Name == base })
 	if i < 0 {
-		return Setup{}, fmt.Errorf("unknown strategy %q: want one of %s", base, strings.Join(c.Names(), ", "))
+		return Setup{}, fmt.Errorf("unknown strategy %q: %s", base, c.wanted(name, base))
 	}
 	spec := c[i]
 	j := slices.IndexFunc(spec.Presets, func(p Preset) bool { return p.Name == preset })
@@ -167,13 +178,26 @@ func (c Catalogue) Lookup(name string, override json.RawMessage) (Setup, error) 
 		return spec.setup(Preset{Name: preset, JSON: fields}, override)
 	}
 	if j < 0 && hasPreset {
-		return Setup{}, fmt.Errorf("unknown preset %q of %s: want one of %s", preset, base, strings.Join(spec.names(), ", "))
+		return Setup{}, fmt.Errorf("unknown preset %q of %s: %s", preset, base, nearest.Want(name, spec.names()))
 	}
 	var p Preset
 	if j >= 0 {
 		p = spec.Presets[j]
 	}
 	return spec.setup(p, override)
+}
+
+// wanted returns what is wanted in place of an unknown strategy: of a name that users have for one, that one; else
+// the nearest name, if there is one; and all names.
+func (c Catalogue) wanted(name, base string) string {
+	for _, s := range c {
+		for _, known := range s.Known {
+			if strings.EqualFold(known, base) {
+				return fmt.Sprintf("did you mean %q, %s? want one of %s", s.Name, s.Doc, strings.Join(c.Names(), ", "))
+			}
+		}
+	}
+	return nearest.Want(name, c.Names())
 }
 
 // Spec returns the entry with the given name, without preset.

@@ -55,7 +55,7 @@ func toyCatalogue() alloc.Catalogue {
 	return alloc.Catalogue{
 		alloc.SpecOf("toy", "a toy", buildToy,
 			alloc.Preset{Doc: "bare", JSON: `{"cells":3}`},
-			alloc.Preset{Name: "fast", Doc: "fast", JSON: `{"cells":4,"fast":true}`}),
+			alloc.Preset{Name: "fast", Doc: "fast", JSON: `{"cells":4,"fast":true}`}).KnownAs("plaything"),
 		alloc.SpecOf("plain", "no bare name", buildPlain, alloc.Preset{Name: "only", Doc: "only"}),
 	}
 }
@@ -84,7 +84,8 @@ func TestLookupAppliesPresetThenOverride(t *testing.T) {
 
 func TestLookupRefuses(t *testing.T) {
 	for _, c := range []struct{ name, config, want string }{
-		{"tou", ``, `unknown strategy "tou": want one of toy, toy:fast, plain:only`},
+		{"tou", ``, `unknown strategy "tou": did you mean "toy"? want one of toy, toy:fast, plain:only`},
+		{"Plaything", ``, `unknown strategy "Plaything": did you mean "toy", a toy? want one of toy, `},
 		{"toy:quick", ``, `unknown preset "quick" of toy: want one of toy, toy:fast`},
 		{"toy", `{"cels":1}`, `configuration of toy: json: unknown field "cels"`},
 		{"toy", `{"cells":1`, `configuration of toy: JSON ends in the middle`},

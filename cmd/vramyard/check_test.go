@@ -30,7 +30,7 @@ func TestCheckWrongInput(t *testing.T) {
 		{"unknown flag", []string{"--test", "1"}, "unknown flag: --test"},
 		{"no number", []string{"--tests", "many"}, "invalid argument"},
 		{"argument", []string{"bfc"}, `unknown command "bfc"`},
-		{"unknown strategy", []string{"--strategies", "bcf"}, `unknown strategy "bcf": want one of bfc, `},
+		{"unknown strategy", []string{"--strategies", "bcf"}, `unknown strategy "bcf": did you mean "bfc"? want one of bfc, `},
 		{"unknown preset", []string{"--strategies", "bfc:fast"}, `unknown preset "fast" of bfc`},
 		{"no strategies", []string{"--strategies", " ,"}, "--strategies: want at least one"},
 		{"no tests", []string{"--tests", "0"}, "--tests: want 1 to "},

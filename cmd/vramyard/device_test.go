@@ -57,7 +57,7 @@ func TestWrongDevices(t *testing.T) {
 		for spec, want := range map[string]string{
 			"":         `--device: device "": (there are simulated devices only: want sim, sim:SIZE|want "sim", or "sim:24GiB" .* "cuda:0")`,
 			"gpu:0":    `--device: device "gpu:0": (there are simulated devices only: want sim, sim:SIZE|want "sim", or "sim:24GiB" .* "cuda:0")`,
-			"sim:h100": `--device: device "sim:h100": no such card: want sim, sim:SIZE such as sim:24GiB, or sim:CARD with one of b200-180g, `,
+			"sim:h100": `--device: device "sim:h100": no such card: did you mean "sim:h100-94g"\? want sim, sim:SIZE such as sim:24GiB, or sim:CARD with one of b200-180g, `,
 			"sim:0":    `--device: device "sim:0": want more than 0 bytes`,
 		} {
 			status, stdout, stderr := command(t, append(args, "--device", spec)...)

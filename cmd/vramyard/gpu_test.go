@@ -92,7 +92,7 @@ func TestWrongDevicesAreNamed(t *testing.T) {
 		{"cuda:99", "cuda:99: device: invalid call: the driver shows cuda:0 to cuda:1"},
 		{"cuda:0:1PiB", "device: invalid call: cuda:0 has 1GiB"},
 		{"cuda:0:", `size "": want bytes, as a number or with a unit such as "512KiB", "2MiB", "80GiB"`},
-		{"gpu", kind}, {"CUDA:0", kind}, {"", kind},
+		{"gpu", kind}, {"CUDA:0", `did you mean "cuda:0"? ` + kind}, {"", kind},
 	}
 	for i, args := range [][]string{
 		{"replay", "--strategy", "bfc", "w.trace"}, {"compare", "--strategies", "bfc", "w.trace"}, {"bench", "--strategies", "bfc"},

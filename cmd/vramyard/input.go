@@ -13,6 +13,7 @@ import (
 	"github.com/vramyard/vramyard/harness/formats"
 	"github.com/vramyard/vramyard/harness/recorded"
 	"github.com/vramyard/vramyard/harness/trace"
+	"github.com/vramyard/vramyard/internal/nearest"
 	"github.com/vramyard/vramyard/internal/outfile"
 )
 
@@ -114,8 +115,13 @@ func openTrace(path string, o formats.Options, stdin io.Reader) (*trace.Trace, e
 	if path == "-" {
 		return formats.Read(stdin, "stdin", o)
 	}
-	if _, err := os.Stat(path); errors.Is(err, os.ErrNotExist) && slices.Contains(recorded.Names(), path) {
-		return recorded.Open(path)
+	if _, err := os.Stat(path); errors.Is(err, os.ErrNotExist) {
+		if slices.Contains(recorded.Names(), path) {
+			return recorded.Open(path)
+		}
+		if near := nearest.Name(path, recorded.Names()); near != "" {
+			return nil, fmt.Errorf("%s: no such file: did you mean %q, a trace inside the program?", path, near)
+		}
 	}
 	return formats.Open(path, o)
 }

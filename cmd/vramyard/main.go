@@ -16,6 +16,7 @@
 //	vramyard view FILE...                              look at traces, snapshots and reports in a browser
 //	vramyard strategies [NAME]                         what there is, with every setting
 //	vramyard devices                                   the cards that a device can stand for
+//	vramyard traces                                    the traces inside the program
 //
 // Exit status, as diff, grep and pytest have it:
 //
@@ -158,10 +159,14 @@ a bad flag or a file that cannot be read, 130 or 143 if interrupted.`,
 		Version:       version,
 		SilenceErrors: true,
 		SilenceUsage:  true,
+		Args:          knownCommand,
+		RunE:          func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
+	root.SetFlagErrorFunc(unknownFlag)
 	root.AddCommand(newCompare(), newReplay(), newVerify(), newBench(), newCheck(), newWhatif(), newTop(), newTune(), newOffline(), newRemat(), newDiff(), newPlot(),
-		newTrace(), newView(), newStrategies(), newDevices())
+		newTrace(), newView(), newStrategies(), newDevices(), newTraces())
 	root.SetHelpCommand(newHelp())
+	complete(root)
 	noteStart(root, started)
 	return root
 }
@@ -173,8 +178,11 @@ func newHelp() *cobra.Command {
 		Short: "Explain a command",
 		RunE: func(cmd *cobra.Command, args []string) error {
 			c, rest, err := cmd.Root().Find(args)
-			if err != nil || len(rest) > 0 {
-				return fmt.Errorf("unknown command %q", strings.Join(args, " "))
+			if err != nil {
+				return err
+			}
+			if len(rest) > 0 {
+				return unknownCommand(c, rest[0])
 			}
 			return c.Help()
 		},

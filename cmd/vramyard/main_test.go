@@ -52,7 +52,7 @@ func TestWrongInput(t *testing.T) {
 		want string
 	}{
 		{"unknown command", []string{"compair"}, `unknown command "compair"`},
-		{"unknown flag", []string{"compare", "--capcity", "1"}, `vramyard: compare: unknown flag: --capcity: see "vramyard compare --help"`},
+		{"unknown flag", []string{"compare", "--capcity", "1"}, `vramyard: compare: unknown flag: --capcity: did you mean --capacity?: see "vramyard compare --help"`},
 		{"flag without value", []string{"compare", "--capacity"}, "flag needs an argument"},
 		{"replay without trace", []string{"replay", "--strategy", "bfc"}, "accepts 1 arg(s), received 0"},
 		{"replay without strategy", []string{"replay", good}, `vramyard: replay: required flag(s) "strategy" not set`},
@@ -63,7 +63,7 @@ func TestWrongInput(t *testing.T) {
 		{"two strategies to show", []string{"strategies", "bfc", "buddy"}, "accepts at most 1 arg(s)"},
 		{"missing file", []string{"compare", missing}, missing + ": no such file or directory"},
 		{"bad content", []string{"replay", "--strategy", "bfc", bad}, bad + ":2: "},
-		{"unknown strategy", []string{"compare", good, "--strategies", "bcf"}, `--strategies: unknown strategy "bcf": want one of bfc, `},
+		{"unknown strategy", []string{"compare", good, "--strategies", "bcf"}, `--strategies: unknown strategy "bcf": did you mean "bfc"? want one of bfc, `},
 		{"unknown preset", []string{"compare", good, "--strategies", "bfc:fast"}, `unknown preset "fast" of bfc`},
 		{"no strategies", []string{"compare", good, "--strategies", ""}, "want at least one"},
 		{"bad capacity", []string{"compare", good, "--capacity", "-4GiB"}, `--capacity: size "-4GiB"`},

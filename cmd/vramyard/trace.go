@@ -12,6 +12,7 @@ import (
 
 	"github.com/vramyard/vramyard/harness/formats"
 	"github.com/vramyard/vramyard/harness/store"
+	"github.com/vramyard/vramyard/internal/nearest"
 	"github.com/vramyard/vramyard/internal/outfile"
 )
 
@@ -19,10 +20,8 @@ func newTrace() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "trace",
 		Short: "Look at traces, change and compare them, make them up",
-		RunE: func(cmd *cobra.Command, args []string) error {
-			if len(args) > 0 {
-				return fmt.Errorf("unknown command %q for %q", args[0], cmd.CommandPath())
-			}
+		Args:  knownCommand,
+		RunE: func(*cobra.Command, []string) error {
 			return errors.New("missing command: want info, convert, cut, diff, gen or classes")
 		},
 	}
@@ -101,5 +100,5 @@ func traceForm(to, path string) (formats.Format, error) {
 			return f, nil
 		}
 	}
-	return formats.Format{}, flagError("to", fmt.Errorf("unknown form %q: want one of %s", to, strings.Join(writable(), ", ")))
+	return formats.Format{}, flagError("to", fmt.Errorf("unknown form %q: %s", to, nearest.Want(to, writable())))
 }

@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/vramyard/vramyard/device"
+	"github.com/vramyard/vramyard/internal/nearest"
 )
 
 // Card is a real GPU that a simulated device can stand for.
@@ -70,7 +71,7 @@ func ParseDevice(spec string) (Config, error) {
 	kind, what, more := strings.Cut(spec, ":")
 	switch {
 	case kind != "sim":
-		return Config{}, fmt.Errorf("device %q: there are simulated devices only: %s", spec, wanted())
+		return Config{}, fmt.Errorf("device %q: there are simulated devices only: %s", spec, wanted(spec))
 	case !more:
 		return Config{}.withDefaults()
 	}
@@ -78,7 +79,7 @@ func ParseDevice(spec string) (Config, error) {
 		return cards[i].Config().withDefaults()
 	}
 	if what == "" || what[0] < '0' || what[0] > '9' { // a card's name begins with a letter
-		return Config{}, fmt.Errorf("device %q: no such card: %s", spec, wanted())
+		return Config{}, fmt.Errorf("device %q: no such card: %s", spec, wanted(spec))
 	}
 	n, err := device.ParseCapacity(what)
 	if err != nil {
@@ -87,11 +88,15 @@ func ParseDevice(spec string) (Config, error) {
 	return Config{Capacity: n}.withDefaults()
 }
 
-// wanted says which specifications there are.
-func wanted() string {
+// wanted says which specifications there are, the nearest one first.
+func wanted(spec string) string {
 	names := make([]string, len(cards))
 	for i, c := range cards {
 		names[i] = c.Name
 	}
-	return "want sim, sim:SIZE such as sim:24GiB, or sim:CARD with one of " + strings.Join(names, ", ")
+	hint := ""
+	if near := nearest.Name(strings.TrimPrefix(spec, "sim:"), names); near != "" {
+		hint = `did you mean "sim:` + near + `"? `
+	}
+	return hint + "want sim, sim:SIZE such as sim:24GiB, or sim:CARD with one of " + strings.Join(names, ", ")
 }

@@ -36,7 +36,7 @@ func TestParseDeviceRefuses(t *testing.T) {
 		"cuda:0":            `device "cuda:0": there are simulated devices only`,
 		"h100-80g":          `device "h100-80g": there are simulated devices only`,
 		"sim:":              `device "sim:": no such card: want sim, `,
-		"sim:h100":          `device "sim:h100": no such card: want sim, `,
+		"sim:h100":          `device "sim:h100": no such card: did you mean "sim:h100-94g"? want sim, `,
 		"sim:h100-80g:":     `no such card`,
 		"sim:-4GiB":         `no such card`,
 		"sim:0":             `device "sim:0": want more than 0 bytes`,

@@ -12,6 +12,7 @@ import (
 	"github.com/vramyard/vramyard/harness/replay"
 	"github.com/vramyard/vramyard/harness/report"
 	"github.com/vramyard/vramyard/harness/resultdiff"
+	"github.com/vramyard/vramyard/internal/nearest"
 )
 
 // Options say what to draw. The zero value draws what suits the results.
@@ -138,7 +139,7 @@ func kindFor(sources []*Source, name string) (Kind, error) {
 	}
 	switch {
 	case !slices.Contains(names, name) && name != "":
-		return Kind{}, fmt.Errorf("unknown kind %.60q: want %s", name, either(names))
+		return Kind{}, fmt.Errorf("unknown kind %.60q: %swant %s", name, nearest.Hint(name, names), either(names))
 	case len(possible) == 0:
 		return Kind{}, fmt.Errorf("%s: no figure is of both", of)
 	}
@@ -164,7 +165,7 @@ func (d *drawing) collect(sources []*Source, o Options) error {
 		traces := distinct(all, func(r *run) string { return r.of })
 		all = slices.DeleteFunc(all, func(r run) bool { return r.of != o.Trace })
 		if len(all) == 0 {
-			return fmt.Errorf("no run on %q: the results are on %s", o.Trace, strings.Join(traces, ", "))
+			return fmt.Errorf("no run on %q: %sthe results are on %s", o.Trace, nearest.Hint(o.Trace, traces), strings.Join(traces, ", "))
 		}
 	}
 	if err := d.choose(all, o.Strategies); err != nil {
@@ -224,7 +225,7 @@ func (d *drawing) choose(all []run, strategies []string) error {
 		}
 		if !found {
 			have := distinct(all, func(r *run) string { return r.label })
-			return fmt.Errorf("no run of %q: the results have %s", name, strings.Join(have, ", "))
+			return fmt.Errorf("no run of %q: %sthe results have %s", name, nearest.Hint(name, have), strings.Join(have, ", "))
 		}
 	}
 	return nil

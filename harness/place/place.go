@@ -8,6 +8,7 @@ import (
 	"github.com/vramyard/vramyard/device"
 	"github.com/vramyard/vramyard/device/cuda"
 	"github.com/vramyard/vramyard/device/sim"
+	"github.com/vramyard/vramyard/internal/nearest"
 )
 
 // Place is where a strategy runs. The zero Place is the default simulated device. In JSON it is the configuration of the
@@ -45,13 +46,22 @@ func Of(c sim.Config) Place { return Place{Config: c} }
 // errKind says which kinds of devices there are.
 var errKind = errors.New(`want "sim", or "sim:24GiB" and the like, for a simulated device, or "cuda:0", or "cuda:0:24GiB", for a GPU`)
 
+// named returns the devices that have names.
+func named() []string {
+	all := []string{"sim", "cuda:0"}
+	for _, c := range sim.Cards() {
+		all = append(all, "sim:"+c.Name)
+	}
+	return all
+}
+
 // Parse reads a device of the command line: what [sim.ParseDevice] reads, or what [cuda.ParseDevice] does.
 //
 // Errors: [cuda.ErrNoDriver]; one that says which GPUs there are.
 func Parse(text string) (Place, error) {
 	if !cuda.IsDevice(text) {
 		if kind, _, _ := strings.Cut(text, ":"); kind != "sim" {
-			return Place{}, fmt.Errorf("device %q: %w", text, errKind)
+			return Place{}, fmt.Errorf("device %q: %s%w", text, nearest.Hint(text, named()), errKind)
 		}
 		c, err := sim.ParseDevice(text)
 		return Of(c), err

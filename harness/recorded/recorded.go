@@ -3,37 +3,52 @@ package recorded
 import (
 	"embed"
 	"fmt"
-	"strings"
+	"slices"
 
 	"github.com/vramyard/vramyard/harness/trace"
+	"github.com/vramyard/vramyard/internal/nearest"
 )
 
 //go:embed data/*.csv.zst
 var files embed.FS
 
-// names are the traces in alphabetical order.
-var names = [...]string{
-	"cpu_gpt2_train_varlen",
-	"cpu_resnet50_train",
-	"cpu_unet_train",
-	"meta_llama7b_fsdp8",
-	"meta_llama7b_lora",
-	"meta_moe_ep_train",
-	"meta_resnet50_b256",
+// About is a trace inside the program.
+type About struct {
+	Name string // that [Open] takes
+	Doc  string // the program that was recorded, in a few words
 }
 
+// list holds the traces in alphabetical order.
+var list = [...]About{
+	{"cpu_gpt2_train_varlen", "GPT-2 small, AdamW, padded length differs from step to step; ran on the CPU"},
+	{"cpu_resnet50_train", "ResNet-50, SGD, batch 20, a partial last batch; ran on the CPU"},
+	{"cpu_unet_train", "UNet, Adam, image size differs from step to step; ran on the CPU"},
+	{"meta_llama7b_fsdp8", "LLaMA-7B, one rank of eight, fully sharded, two streams; shapes only"},
+	{"meta_llama7b_lora", "LLaMA-7B with LoRA, batch 4, length 300 to 2048; shapes only"},
+	{"meta_moe_ep_train", "mixture of experts, one rank, random token counts, two streams; shapes only"},
+	{"meta_resnet50_b256", "ResNet-50 in bf16, batch 256, evaluation in between; shapes only"},
+}
+
+// List returns the traces in alphabetical order. The list is the caller's.
+func List() []About { return slices.Clone(list[:]) }
+
 // Names returns the names of the traces in alphabetical order. The list is the caller's.
-func Names() []string { return append([]string(nil), names[:]...) }
+func Names() []string {
+	names := make([]string, len(list))
+	for i, a := range list {
+		names[i] = a.Name
+	}
+	return names
+}
 
 // Open reads the trace with the given name. It decodes anew on each call, in some tens of
 // milliseconds; the trace is the caller's.
 func Open(name string) (*trace.Trace, error) {
-	for _, n := range names {
-		if n == name {
-			return read(n)
-		}
+	names := Names()
+	if slices.Contains(names, name) {
+		return read(name)
 	}
-	return nil, fmt.Errorf("unknown recorded trace %q: want one of %s", name, strings.Join(names[:], ", "))
+	return nil, fmt.Errorf("unknown recorded trace %q: %s", name, nearest.Want(name, names))
 }
 
 func read(name string) (*trace.Trace, error) {
@@ -49,7 +64,7 @@ func read(name string) (*trace.Trace, error) {
 // turn. It panics if one cannot be read: they are part of the binary, and a test reads
 // them all.
 func All(yield func(string, *trace.Trace) bool) {
-	for _, n := range names {
+	for _, n := range Names() {
 		t, err := read(n)
 		if err != nil {
 			panic("recorded: " + err.Error())

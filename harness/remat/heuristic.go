@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/vramyard/vramyard/device"
+	"github.com/vramyard/vramyard/internal/nearest"
 )
 
 // Heuristic is a rule that says which storage is evicted: the one with the least score, the last of
@@ -81,7 +82,7 @@ func heuristicOf(name string) (*Heuristic, error) {
 			return &all[i], nil
 		}
 	}
-	return nil, fmt.Errorf("heuristic %q: want %s", name, strings.Join(names, ", "))
+	return nil, fmt.Errorf("heuristic %q: %swant %s", name, nearest.Hint(name, names), strings.Join(names, ", "))
 }
 
 // choose returns the victim, of a pool that is not empty.

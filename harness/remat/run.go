@@ -12,6 +12,7 @@ import (
 	"github.com/vramyard/vramyard/alloc"
 	"github.com/vramyard/vramyard/device"
 	"github.com/vramyard/vramyard/harness/workload"
+	"github.com/vramyard/vramyard/internal/nearest"
 )
 
 // Config is how a schedule is run.
@@ -209,7 +210,7 @@ func newRunner(s *Schedule, m Memory, c Config) (*runner, error) {
 	}
 	switch {
 	case r.live == nil:
-		return nil, fmt.Errorf("liveness %q: want %s", c.Liveness, strings.Join(Livenesses(), ", "))
+		return nil, fmt.Errorf("liveness %q: %swant %s", c.Liveness, nearest.Hint(c.Liveness, Livenesses()), strings.Join(Livenesses(), ", "))
 	case h.linked && c.Liveness == "banish":
 		return nil, fmt.Errorf("heuristic %s keeps neighbourhoods that liveness banish would tear apart: want another", h.Name)
 	}

@@ -4,7 +4,8 @@ import (
 	"errors"
 	"fmt"
 	"slices"
-	"strings"
+
+	"github.com/vramyard/vramyard/internal/nearest"
 )
 
 // absence is what null means in a figure.
@@ -92,7 +93,7 @@ func (d *Diff) Violated() int {
 func (d *Diff) judge(c *Condition) (Verdict, error) {
 	v := Verdict{Condition: *c, Violations: []Violation{}}
 	if known := d.known(); !slices.Contains(known, c.Figure) {
-		return v, fmt.Errorf("unknown figure %q: want one of %s", c.Figure, strings.Join(known, ", "))
+		return v, fmt.Errorf("unknown figure %q: %s", c.Figure, nearest.Want(c.Figure, known))
 	}
 	if _, err := c.amount(); err != nil {
 		return v, err

@@ -221,7 +221,7 @@ func TestRunsOfOneSideAreJudgedAsFarAsTheyCan(t *testing.T) {
 func TestConditionsThatCannotFailAreErrors(t *testing.T) {
 	a := file(of("t", "h", "bfc", `{}`, `,"oom_count":0,"metadata_bytes":null,"name":"x"`))
 	for condition, want := range map[string]string{
-		"oom>0":               `unknown figure "oom": want one of metadata_bytes, oom_count`,
+		"oom>0":               `unknown figure "oom": did you mean "oom_count"? want one of metadata_bytes, oom_count`,
 		"name>0":              `unknown figure "name": want one of metadata_bytes, oom_count`,
 		"oom_count>0@tlsf":    "no run that it is about",
 		"oom_count>0@bfc@u*":  "no run that it is about",

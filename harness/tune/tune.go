@@ -11,6 +11,7 @@ import (
 	"github.com/vramyard/vramyard/alloc"
 	"github.com/vramyard/vramyard/device/sim"
 	"github.com/vramyard/vramyard/harness/trace"
+	"github.com/vramyard/vramyard/internal/nearest"
 )
 
 // Schema names the form of [Result] in JSON.
@@ -252,5 +253,5 @@ func errKnob(strategy, name string, known []alloc.Knob) error {
 	for _, k := range known {
 		names = append(names, k.Name)
 	}
-	return fmt.Errorf("%s: setting %q has no values worth trying: want some of %s", strategy, name, strings.Join(names, ", "))
+	return fmt.Errorf("%s: setting %q has no values worth trying: %swant some of %s", strategy, name, nearest.Hint(name, names), strings.Join(names, ", "))
 }

@@ -160,7 +160,7 @@ func TestRefusals(t *testing.T) {
 	}{
 		{"tay", "", nil, `unknown strategy "tay"`},
 		{"toy", `{"mode":"odd"}`, nil, "toy: mode: odd"},
-		{"toy", "", []string{"bass"}, `toy: setting "bass" has no values worth trying: want some of base, extra, mode`},
+		{"toy", "", []string{"bass"}, `toy: setting "bass" has no values worth trying: did you mean "base"? want some of base, extra, mode`},
 		{"toy", "", []string{"size"}, `setting "size" has no values worth trying`},
 		{"toy", "", []string{"mode", "mode"}, `toy: setting "mode" is named twice`},
 		{"toy", `{"base":20}`, []string{"base"}, `setting "base" has no values worth trying`},

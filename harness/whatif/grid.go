@@ -12,6 +12,7 @@ import (
 	"go.yaml.in/yaml/v4/plugin/loaderlimits"
 
 	"github.com/vramyard/vramyard/alloc"
+	"github.com/vramyard/vramyard/internal/nearest"
 )
 
 // Bounds of a grid, so that a slip of the pen is an error and not a day of replays.
@@ -168,7 +169,7 @@ func readEntry(n *yaml.Node, catalogue alloc.Catalogue) ([]alloc.Setup, error) {
 				return nil, err
 			}
 		default:
-			return nil, at(p.key, fmt.Errorf("unknown field %q: want strategy, conf or config", p.key.Value))
+			return nil, at(p.key, fmt.Errorf("unknown field %q: %s", p.key.Value, nearest.Want(p.key.Value, []string{"strategy", "conf", "config"})))
 		}
 	}
 	switch {

@@ -3,9 +3,9 @@ package workload
 import (
 	"errors"
 	"fmt"
-	"strings"
 
 	"github.com/vramyard/vramyard/device"
+	"github.com/vramyard/vramyard/internal/nearest"
 )
 
 // The most that a workload may be made of.
@@ -152,7 +152,7 @@ func Lookup(name string) (Shape, error) {
 			return s, nil
 		}
 	}
-	return Shape{}, fmt.Errorf("unknown workload %q: want one of %s", name, strings.Join(Names(), ", "))
+	return Shape{}, fmt.Errorf("unknown workload %q: %s", name, nearest.Want(name, Names()))
 }
 
 // New returns the workload of this shape with the given parameters; [Shape.Default] is what

@@ -8,8 +8,12 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"reflect"
+	"slices"
 	"strings"
+
+	"github.com/vramyard/vramyard/internal/nearest"
 )
 
 // Decode reads one JSON object into v, a pointer to a struct, over what it holds
@@ -67,7 +71,7 @@ func checkFields(raw []byte, t reflect.Type) error {
 		}
 		switch {
 		case kinds[name] == reflect.Invalid:
-			return fmt.Errorf("json: unknown field %q", name)
+			return unknownField(name, kinds)
 		case seen[name]:
 			return fmt.Errorf("%s: given twice", name)
 		case string(value) == "null" && kinds[name] != reflect.Slice: // a list of nothing is written like that
@@ -87,6 +91,15 @@ func checkFields(raw []byte, t reflect.Type) error {
 		}
 	}
 	return nil
+}
+
+// unknownField returns the error about a field that there is not.
+func unknownField(name string, kinds map[string]reflect.Kind) error {
+	hint := nearest.Hint(name, slices.Sorted(maps.Keys(kinds)))
+	if hint == "" {
+		return fmt.Errorf("json: unknown field %q", name)
+	}
+	return fmt.Errorf("json: unknown field %q: %s", name, strings.TrimSpace(hint))
 }
 
 // wordOf returns what a value of a kind is called.

@@ -30,7 +30,7 @@ func TestWhatIsWrongIsNamed(t *testing.T) {
 		`{"list":"a"}`:          "list: string: want a list",
 		`{"name":null}`:         "name: null: want a value",
 		`{"on":true,"on":true}`: "on: given twice",
-		`{"On":true}`:           `json: unknown field "On"`,
+		`{"On":true}`:           `json: unknown field "On": did you mean "on"?`,
 		`{"off":true}`:          `json: unknown field "off"`,
 		`[1]`:                   "want a JSON object",
 		`null`:                  "want a JSON object",

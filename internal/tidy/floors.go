@@ -32,7 +32,7 @@ var catalogueImports = append([]string{"strategies/..."}, strategyImports...)
 var poolImports = []string{"device", "internal/addrlist", "internal/addrmap", "internal/planted", "internal/sizemap"}
 
 // simImports is what the simulated device sees.
-var simImports = []string{"device", "internal/addrlist", "internal/mapped", "internal/numbered", "internal/streampool", "internal/strictjson"}
+var simImports = []string{"device", "internal/addrlist", "internal/mapped", "internal/nearest", "internal/numbered", "internal/streampool", "internal/strictjson"}
 
 // cudaImports is what a real device sees, beside what loads its driver.
 var cudaImports = []string{"device", "internal/addrlist", "internal/mapped", "internal/numbered"}
@@ -44,7 +44,8 @@ var rooms = []room{
 	{dir: "internal/addrlist", floor: 1, only: []string{"device"}, bare: true},
 	{dir: "internal/mapped", floor: 2, only: []string{"device", "internal/addrlist"}, bare: true},
 	{dir: "internal/numbered", floor: 1, only: []string{}, bare: true},
-	{dir: "internal/strictjson", floor: 1, only: []string{}, bare: true},
+	{dir: "internal/nearest", floor: 0, only: []string{}, bare: true},
+	{dir: "internal/strictjson", floor: 1, only: []string{"internal/nearest"}, bare: true},
 	{dir: "device/devicetest", floor: 1, only: []string{"device"}, bare: true},
 	{dir: "device/cuda", floor: 11, only: cudaImports}, // purego loads the driver
 	{dir: "device/cuda/cudatest", floor: 1, only: []string{}},

@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/vramyard/vramyard/device"
+	"github.com/vramyard/vramyard/internal/nearest"
 	"github.com/vramyard/vramyard/internal/planted"
 )
 
@@ -173,7 +174,7 @@ func (r *confReader) unknown() error {
 		}
 	}
 	slices.Sort(names)
-	return fmt.Errorf("unknown key %q: want one of %s", r.key, strings.Join(names, ", "))
+	return fmt.Errorf("unknown key %q: %s", r.key, nearest.Want(r.key, names))
 }
 
 // number takes a whole number. In 2.6 it has 31 bits. PyTorch also takes a sign and ignores what follows the

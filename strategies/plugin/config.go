@@ -14,6 +14,7 @@ import (
 
 	"github.com/vramyard/vramyard/alloc"
 	"github.com/vramyard/vramyard/device"
+	"github.com/vramyard/vramyard/internal/nearest"
 )
 
 // Name is that of the strategy in catalogues; what follows its colon names the plug-in.
@@ -95,7 +96,7 @@ func parse(text string) (string, error) {
 		}
 	}
 	if unknown := slices.Sorted(maps.Keys(values)); len(unknown) > 0 {
-		return "", fmt.Errorf("plugin: unknown key %q: want alloc, free, init, reset, record_stream, fraction, share, base, device, align or timeout", unknown[0])
+		return "", fmt.Errorf("plugin: unknown key %q: %s", unknown[0], nearest.Want(unknown[0], c.keys()))
 	}
 	encoded, err := json.Marshal(c)
 	return string(encoded), err
@@ -105,6 +106,14 @@ func parse(text string) (string, error) {
 type field struct {
 	name string
 	set  func(value string) error
+}
+
+// keys returns the names of the fields that an address may have.
+func (c *Config) keys() (names []string) {
+	for _, f := range c.fields() {
+		names = append(names, f.name)
+	}
+	return names
 }
 
 // fields returns the keys that an address may have.

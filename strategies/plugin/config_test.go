@@ -31,7 +31,7 @@ func TestNamesThatAreWrong(t *testing.T) {
 		"plugin:" + path + "?alloc=throws":       "plugin: want the names of two functions",
 		"plugin:" + path + "?alloc=throws&free=": "plugin: free=: want a value",
 		"plugin:" + path + "?alloc=a&alloc=b&free=c":               "plugin: alloc is given 2 times",
-		"plugin:" + path + "?alloc=throws&free=frees&color=red":    `plugin: unknown key "color": want alloc, free, init`,
+		"plugin:" + path + "?alloc=throws&free=frees&color=red":    `plugin: unknown key "color": want one of alloc, free, init`,
 		"plugin:" + path + "?alloc=throws&free=frees&align=3":      "plugin: align 3: want a power of two",
 		"plugin:" + path + "?alloc=throws&free=frees&align=x":      "plugin: align=x: ",
 		"plugin:" + path + "?alloc=throws&free=frees&device=-1":    "plugin: device -1: want 0 to 255",
