@@ -18,8 +18,8 @@ type Stacks interface {
 }
 
 const (
-	mostFrames = 64           // innermost places that are kept of a stack
-	mostLine   = 2 * mostText // characters of a place: a path and the name of a function
+	mostFrames = 64  // innermost places that are kept of a stack
+	mostLine   = 280 // characters of a place: a path and the name of a function
 
 	stackUnknown = 0 // numbers of a page in the place of a stack
 	stackLeftOut = 1

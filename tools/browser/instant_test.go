@@ -83,6 +83,35 @@ func TestARebuiltInstantHasTheRegionsOfTheStrategy(t *testing.T) {
 	require.Greater(t, rebuilt, 3*len(strategies))
 }
 
+// TestBlocksHaveTheColoursOfTheirCallSites opens a snapshot with stacks, of which two lead to one call site, as a file and served.
+func TestBlocksHaveTheColoursOfTheirCallSites(t *testing.T) {
+	file := asked(t, []string{"forward", "train"}, []string{"other"}, []string{"forward", "eval"}, nil)
+	for name, open := range map[string]func() *tab{
+		"file":   func() *tab { return visit(t, "compare", "--strategies", "bfc", file) },
+		"served": func() *tab { return served(t, "--device", "sim:64MiB", "--strategies", "bfc", file) },
+	} {
+		p := open()
+		require.Equal(t, "site", ask[string](t, p, `app.state.paint`), name)
+		at := func(block int) string {
+			return colorOnMap(t, p, 3.5, ask[float64](t, p, fmt.Sprintf(`(r => r.y[%[1]d] + r.size[%[1]d] / 2)(app.map.list[0].tile.rects)`, block)))
+		}
+		require.Equal(t, "#88ccee", at(0), name)
+		require.Equal(t, at(0), at(2), name)
+		require.Equal(t, "#cc6677", at(1), name)
+		require.Equal(t, "#a8a8a8", at(3), "no stack")
+		key := ask[string](t, p, `app.map.key.innerText`)
+		for _, want := range []string{"train.py:1 forward", "train.py:1 other", "no known stack"} {
+			require.Contains(t, key, want, name)
+		}
+		do(t, p, `app.instant.go(2)`)
+		require.Equal(t, []int{1, 2, 1}, ask[[]int](t, p, `app.instant.heap.chunks.filter((c) => app.instant.isBlock(c)).map((c) => c.site)`))
+	}
+	plain := visit(t, "replay", "--strategy", "bfc", traceFile(t, "t.trace", small))
+	require.NotContains(t, ask[string](t, plain, `app.map.controls.innerText`), "call site")
+	do(t, plain, `app.state.set({paint: "site"})`)
+	require.Equal(t, "tag", ask[string](t, plain, `app.state.paint`), "there is none to colour by")
+}
+
 // TestColoursHaveSomethingToTell opens traces without tags.
 func TestColoursHaveSomethingToTell(t *testing.T) {
 	for want, c := range map[string]struct{ strategy, trace string }{

@@ -64,13 +64,19 @@ function prepare(trace) {
   });
   if (trace.time) trace.time = rising(trace.time);
   trace.streams ??= []; // a trace without events has none
+  trace.sites = sitesOf(trace);
+  for (const run of trace.runs) {
+    placeSites(trace, trace.stacks, run.map?.rects);
+    for (const i of run.instants ?? []) placeSites(trace, trace.stacks, i.chunks);
+  }
   trace.paint = tellingPaint(trace);
 }
 
 // tellingPaint returns the way to colour the blocks of a trace that has something to tell.
 function tellingPaint(trace) {
   const drawn = trace.runs.filter((r) => r.map);
-  const some = (of) => drawn.some((r) => r.map.rects[of].some((v) => v > 0));
+  const some = (of) => drawn.some((r) => r.map.rects[of]?.some((v) => v > 0));
+  if (some("site")) return "site";
   if (some("tag")) return "tag"; // marks and refusals have tags, too
   if (trace.streams.length > 1) return "stream";
   const told = (run) => new Set(run.map.rects.class.filter(hasColor)).size > 1;
@@ -103,6 +109,13 @@ function tagName(trace, index) {
 
 // STACK_LEFT_OUT is the number of a stack that there was no room for; 0 is that of none that is known.
 const STACK_LEFT_OUT = 1;
+
+// siteOf returns the call site of a stack, null where it is not known.
+function siteOf(stacks, number) {
+  if (!stacks || !number || number === STACK_LEFT_OUT) return null;
+  stacks.texts ??= new TextDecoder().decode(stacks.places).split("\n");
+  return stacks.texts[stacks.sites[number - 2]];
+}
 
 // stackLines returns the places of a stack, the innermost first, or null where none is known.
 function stackLines(stacks, number) {

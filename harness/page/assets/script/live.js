@@ -47,6 +47,7 @@ class Live {
       const answer = await fetch(question, { signal: stop.signal });
       if (!answer.ok) throw new Error(await answer.text());
       const full = await answered(await answer.arrayBuffer());
+      placeSites(this.app.trace, full.stacks, full.rects ?? full.chunks);
       if (stop.signal.aborted) return;
       this.says.hidden = true;
       show(full);

@@ -45,7 +45,9 @@ class BlockMap {
         this.controls,
         switches(
           "Colour by",
-          Object.entries(PAINTS).map(([k, p]) => [k, p.text]),
+          Object.entries(PAINTS)
+            .filter(([k]) => k !== "site" || trace.sites.names.length)
+            .map(([k, p]) => [k, p.text]),
           state.paint,
           (paint) => state.set({ paint }),
         ),

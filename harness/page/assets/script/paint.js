@@ -3,6 +3,7 @@
 // PAINTS are the ways to colour blocks. kind returns the number of a colour among areas, or null for
 // none; amount returns what the ramp shows, on a logarithmic scale.
 const PAINTS = {
+  site: { text: "call site", kind: (b) => (b.site ? b.site - 1 : null), name: (t, n) => withoutFolders(t.sites.names[n]) },
   tag: { text: "tag", kind: (b) => (b.tag ? b.tag - 1 : null), name: (t, n) => tagName(t, n + 1) },
   stream: {
     text: "stream",
@@ -28,6 +29,7 @@ function rowOf(columns, i) {
 // looked sets what colours depend on to that of the i-th rectangle. One object serves for all: a million would
 // be work for the garbage collector.
 function looked(block, rects, i) {
+  block.site = rects.site?.[i];
   block.tag = rects.tag[i];
   block.stream = rects.stream[i];
   block.class = rects.class[i];
@@ -35,6 +37,38 @@ function looked(block, rects, i) {
   block.dies = rects.dies[i];
   block.size = rects.size[i];
   return block;
+}
+
+// sitesOf numbers the call sites of a trace, those whose blocks weigh most first: the numbers are those of colours.
+function sitesOf(trace) {
+  const weights = new Map();
+  for (const { map } of trace.runs) {
+    if (!map?.rects.stack) continue;
+    const { stack, size, born, dies } = map.rects;
+    for (let i = 0; i < stack.length; i++) {
+      const site = siteOf(trace.stacks, stack[i]);
+      const weight = size[i] * (Math.min(dies[i], trace.events) - born[i]);
+      if (site) weights.set(site, (weights.get(site) ?? 0) + weight);
+    }
+  }
+  const names = [...weights].sort((a, b) => b[1] - a[1] || (a[0] < b[0] ? -1 : 1)).map(([site]) => site);
+  return { names, numbers: new Map(names.map((site, n) => [site, n + 1])) };
+}
+
+// placeSites adds to blocks in columns the numbers of their call sites, 0 where none is known. Sites that the trace
+// does not have yet, because a page has no room for all stacks, are added.
+function placeSites(trace, stacks, columns) {
+  if (!stacks || !columns?.stack) return;
+  const { names, numbers } = trace.sites;
+  const known = new Map(); // by number of the stack
+  columns.site = Uint32Array.from(columns.stack, (number) => {
+    if (!known.has(number)) {
+      const site = siteOf(stacks, number);
+      if (site && !numbers.has(site)) numbers.set(site, names.push(site));
+      known.set(number, numbers.get(site) ?? 0);
+    }
+    return known.get(number);
+  });
 }
 
 // Paint gives blocks of one run their colours.
@@ -144,9 +178,15 @@ function paintKey(trace, runs, way) {
   const named = told.filter(hasColor).slice(0, 12);
   for (const n of named) entry(areaColor(n, dark), short(PAINTS[way].name(trace, n)));
   const more = told.filter((n) => !named.includes(n));
-  if (more.length === 1 && more[0] < 0) entry(NEUTRAL, way === "tag" ? tagName(trace, 0) : "none");
+  const none = { tag: tagName(trace, 0), site: "no known stack" };
+  if (more.length === 1 && more[0] < 0) entry(NEUTRAL, none[way] ?? "none");
   else if (more.length) entry(NEUTRAL, `${plural(more.length, "other", "others")}, colours repeat or grey`);
   return key;
+}
+
+// withoutFolders returns a call site with the names of files alone.
+function withoutFolders(site) {
+  return site.replace(/\S*[/\\](?=[^/\\\s]+:\d)/g, "");
 }
 
 // short cuts a text for a small place. The whole is where a block is named.

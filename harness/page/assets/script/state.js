@@ -27,7 +27,9 @@ class State {
 
   // paint is the way that blocks are coloured.
   get paint() {
-    return this.painted ?? this.report.traces[this.trace]?.paint ?? "tag";
+    const trace = this.report.traces[this.trace];
+    const chosen = this.painted === "site" && !trace?.sites.names.length ? null : this.painted;
+    return chosen ?? trace?.paint ?? "tag";
   }
 
   set paint(way) {
