@@ -4,9 +4,12 @@ import (
 	"encoding/json"
 	"os"
 	"path/filepath"
+	"slices"
+	"strconv"
 	"strings"
 	"testing"
 
+	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
 	"github.com/vramyard/vramyard/harness/resultdiff"
@@ -144,5 +147,40 @@ func TestDiffRefuses(t *testing.T) {
 		require.Equal(t, exitTrouble, status, stderr)
 		require.Empty(t, stdout)
 		require.Contains(t, stderr, c.want)
+	}
+}
+
+// TestResultsHaveTheDeviceAsUsed compares results on devices that are the same, named in different ways, and on another.
+func TestResultsHaveTheDeviceAsUsed(t *testing.T) {
+	path, dir, files := write(t, "t.trace", small), t.TempDir(), 0
+	result := func(args ...string) string {
+		files++
+		file := filepath.Join(dir, strconv.Itoa(files)+".json")
+		succeed(t, append(args, "--json", file, path)...)
+		return file
+	}
+	const shape = `{"charge":2097152,"bandwidth":3350000000000}`
+	for _, command := range [][]string{
+		{"compare", "--strategies", "bfc"}, {"replay", "--strategy", "bfc"}, {"whatif"}, {"tune", "--strategy", "slab", "--points", "2", "--settings", "quantum"},
+	} {
+		with := func(args ...string) string { return result(append(slices.Clone(command), args...)...) }
+		plain, named := with(), with("--device", "sim")
+		assert.NotContains(t, succeed(t, "diff", plain, named), "device", command)
+		assert.Contains(t, succeed(t, "diff", plain, with("--device", "sim:h100-80g")), "device.bandwidth", command)
+	}
+	compare := []string{"compare", "--strategies", "bfc"}
+	assert.NotContains(t, succeed(t, "diff", result(append(compare, "--capacity", "24GiB")...), result(append(compare, "--device", "sim:24GiB")...)), "device")
+	assert.NotContains(t, succeed(t, "diff", result(append(compare, "--sim", shape, "--capacity", "81090MiB")...), result(append(compare, "--device", "sim:h100-80g")...)), "device")
+	for _, args := range [][]string{compare, {"replay", "--strategy", "bfc"}, {"whatif"}} {
+		var r struct {
+			Device struct {
+				Capacity, Granularity uint64
+				Card                  string
+			}
+		}
+		require.NoError(t, json.Unmarshal([]byte(succeed(t, append(args, "--device", "sim:h100-80g", "--json", "-", path)...)), &r))
+		assert.Equal(t, "h100-80g", r.Device.Card, args)
+		assert.EqualValues(t, 81090<<20, r.Device.Capacity, args)
+		assert.EqualValues(t, 2<<20, r.Device.Granularity, args)
 	}
 }

@@ -298,7 +298,8 @@ func (f *replayFlags) watched(
 		err = failed
 	}
 	if err == nil {
-		res.GPU, res.Driver = on.GPU, seen
+		used := on.Used(on.Capacity)
+		res.Device, res.Driver = &used, seen
 	}
 	return res, final, err
 }

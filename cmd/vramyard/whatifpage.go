@@ -43,7 +43,7 @@ func whatifPage(cmd *cobra.Command, w *whatif.Wanted, r *whatif.Result, stacks *
 	seen := map[int]int{} // how often a hue was taken
 	for i, point := range points {
 		d := &runs[i]
-		d.setup, d.device, d.figures = point.Setup(point.Device), r.Device, point
+		d.setup, d.device, d.figures = point.Setup(point.Device), r.Device.Config, point
 		d.setup.Name = point.Label // settings of one strategy have one name
 		d.device.Capacity = point.Device
 		d.color = colorOf(point.Strategy)

@@ -65,6 +65,22 @@ func (c Card) Config() Config {
 	return Config{Capacity: c.Memory, Charge: cardPage, Bandwidth: c.Bandwidth}
 }
 
+// CardOf returns the card that a configuration stands for in every field, and whether there is one.
+func CardOf(c Config) (Card, bool) {
+	c, err := c.WithDefaults()
+	if err != nil {
+		return Card{}, false
+	}
+	i := slices.IndexFunc(cards, func(k Card) bool {
+		like, err := k.Config().WithDefaults()
+		return err == nil && like == c
+	})
+	if i < 0 {
+		return Card{}, false
+	}
+	return cards[i], true
+}
+
 // ParseDevice reads the specification of a simulated device: "sim" is the default one, "sim:24GiB"
 // the same with a capacity, and "sim:h100-80g" one like the card of that name.
 func ParseDevice(spec string) (Config, error) {
@@ -73,10 +89,10 @@ func ParseDevice(spec string) (Config, error) {
 	case kind != "sim":
 		return Config{}, fmt.Errorf("device %q: there are simulated devices only: %s", spec, wanted(spec))
 	case !more:
-		return Config{}.withDefaults()
+		return Config{}.WithDefaults()
 	}
 	if i := slices.IndexFunc(cards, func(c Card) bool { return c.Name == what }); i >= 0 {
-		return cards[i].Config().withDefaults()
+		return cards[i].Config().WithDefaults()
 	}
 	if what == "" || what[0] < '0' || what[0] > '9' { // a card's name begins with a letter
 		return Config{}, fmt.Errorf("device %q: no such card: %s", spec, wanted(spec))
@@ -85,7 +101,7 @@ func ParseDevice(spec string) (Config, error) {
 	if err != nil {
 		return Config{}, fmt.Errorf("device %q: %w", spec, err)
 	}
-	return Config{Capacity: n}.withDefaults()
+	return Config{Capacity: n}.WithDefaults()
 }
 
 // wanted says which specifications there are, the nearest one first.

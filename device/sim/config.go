@@ -92,11 +92,11 @@ func ParseConfig(raw []byte) (Config, error) {
 	if err := strictjson.Decode(raw, &c); err != nil {
 		return Config{}, fmt.Errorf("simulated device: %w", err)
 	}
-	return c.withDefaults()
+	return c.WithDefaults()
 }
 
-// withDefaults fills the zero fields and returns an error that names the first bad one.
-func (c Config) withDefaults() (Config, error) {
+// WithDefaults fills the zero fields that have a default. The error names the first bad field.
+func (c Config) WithDefaults() (Config, error) {
 	c.Policy = cmp.Or(c.Policy, FirstFit)
 	c.Align = cmp.Or(c.Align, 2*device.MiB)
 	c.Round = cmp.Or(c.Round, 256)

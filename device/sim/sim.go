@@ -53,7 +53,7 @@ var (
 
 // New returns an empty simulated device. It fails if cfg has a field out of range.
 func New(cfg Config) (*Device, error) {
-	cfg, err := cfg.withDefaults()
+	cfg, err := cfg.WithDefaults()
 	if err != nil {
 		return nil, err
 	}

@@ -38,7 +38,7 @@ type Report struct {
 	Clock   string      `json:"clock"`   // that times are of, by [clock.Name]; latencies are of the wall's
 	Machine Machine     `json:"machine"` // that they were taken on
 	Rounds  int         `json:"rounds"`  // interleaved runs of each strategy
-	Device  place.Place `json:"device"`  // where, but for the capacity
+	Device  place.Place `json:"device"`  // where; its capacity is 0 if each workload has its own
 	Loops   []Loop      `json:"loops"`   // the empty loop, one for each workload
 	Runs    []Run       `json:"runs"`    // by workload, then by strategy
 }
@@ -113,7 +113,7 @@ func Measure(ctx context.Context, workloads []workload.Workload, setups []alloc.
 		return nil, errNothing
 	}
 	r := &Report{
-		Schema: Schema, Version: o.Version, Clock: clock.Name(), Machine: ThisMachine(), Rounds: o.Rounds, Device: o.Device,
+		Schema: Schema, Version: o.Version, Clock: clock.Name(), Machine: ThisMachine(), Rounds: o.Rounds, Device: o.Device.Used(o.Capacity),
 	}
 	each := o.Rounds + 2 // the figures and the latencies have runs of their own
 	if o.Arena {

@@ -53,7 +53,7 @@ type Options struct {
 type Report struct {
 	Schema  string      `json:"schema"`  // the constant Schema
 	Version string      `json:"version"` // of the program
-	Device  place.Place `json:"device"`  // where, but for the capacity
+	Device  place.Place `json:"device"`  // where; its capacity is 0 if each trace has an ample one
 	// FreeAt says when strategies that know no streams were told of delayed frees.
 	FreeAt replay.FreeAt `json:"free_at"`
 	Runs   []Run         `json:"runs"` // by trace, then by strategy
@@ -99,7 +99,7 @@ func (r *Run) Completed() bool { return r.Starts && r.OOMs == 0 && r.Refused == 
 // the report has the runs that were finished.
 func Compare[S trace.Source](ctx context.Context, traces []S, setups []alloc.Setup, o Options) (*Report, error) {
 	p := NewPool(o.Device.AtOnce(o.Workers))
-	report := &Report{Schema: Schema, Version: o.Version, Device: o.Device, FreeAt: cmp.Or(o.FreeAt, replay.AtCompleted), Runs: make([]Run, len(traces)*len(setups))}
+	report := &Report{Schema: Schema, Version: o.Version, Device: o.Device.Used(o.Capacity), FreeAt: cmp.Or(o.FreeAt, replay.AtCompleted), Runs: make([]Run, len(traces)*len(setups))}
 	errs := make([]error, len(report.Runs))
 	var jobs sync.WaitGroup
 	// Twice as many contests as replays at once keep the pool busy, and end one after the other, so that much is

@@ -16,8 +16,26 @@ import (
 type Place struct {
 	// Config is that of the simulated device. Of a GPU only the capacity counts: the most that may be held.
 	sim.Config
+	// Card names the card that a simulated device stands for, as [sim.ParseDevice] takes it. Only [Place.Used] sets it.
+	Card string `json:"card,omitempty"`
 	// GPU is nil for a simulated device.
 	GPU *GPU `json:"gpu,omitempty"`
+}
+
+// Used returns the place as a result records it: with the capacity that was used, 0 if each run has its own, with
+// the defaults of a simulated device filled in, and with the name of its card. Devices that do the same are equal.
+func (p Place) Used(capacity device.Size) Place {
+	p.Capacity = capacity
+	if p.GPU != nil {
+		return p
+	}
+	if c, err := p.WithDefaults(); err == nil { // a bad device is an error where it is opened
+		p.Config = c
+	}
+	if card, ok := sim.CardOf(p.Config); ok {
+		p.Card = card.Name
+	}
+	return p
 }
 
 // GPU is a real device.

@@ -59,8 +59,8 @@ type Result struct {
 	MetadataBytes *device.Size `json:"metadata_bytes"`       // host memory of the strategy at the end; null: not known
 	Counters      Counters     `json:"counters,omitempty"`   // in PyTorch's terms, at the end; none without figures
 
-	GPU    *place.GPU   `json:"gpu,omitempty"`    // that it ran on; none for a simulated device
-	Driver *place.Usage `json:"driver,omitempty"` // what its driver said meanwhile, of all programs
+	Device *place.Place `json:"device,omitempty"` // that it ran on, if the caller says it
+	Driver *place.Usage `json:"driver,omitempty"` // of a GPU: what its driver said meanwhile, of all programs
 
 	NsPerOp float64 `json:"ns_per_op"` // CPU time of the loop per Alloc or Free, bookkeeping included
 	// SelfTimed says that times are the strategy's own, of the wall where it does its work.

@@ -51,8 +51,9 @@ func placeLine(w io.Writer, p place.Place) error {
 }
 
 // deviceLine writes a line that tells how the device differs from the default, if it does, in the
-// form that --sim takes.
+// form that --sim takes. Its capacity stands with the figures.
 func deviceLine(w io.Writer, d sim.Config) error {
+	d.Capacity = 0
 	fields, err := deviceFields(d)
 	if err != nil {
 		return err

@@ -30,8 +30,8 @@ func ReplayTable(w io.Writer, r *replay.Result) error {
 			return err
 		}
 	}
-	if r.GPU != nil {
-		if _, err := fmt.Fprintf(w, "device: %s\n", r.GPU); err != nil {
+	if r.Device != nil && r.Device.GPU != nil {
+		if _, err := fmt.Fprintf(w, "device: %s\n", r.Device.GPU); err != nil {
 			return err
 		}
 	}

@@ -30,7 +30,7 @@ func TuneTables(w io.Writer, r *tune.Result) error {
 		}
 	}
 	traces := NewSheet("", tuneRuns, runs)
-	if err := deviceLine(w, r.Device); err != nil {
+	if err := placeLine(w, r.Device); err != nil {
 		return err
 	}
 	_, err := fmt.Fprintf(w, `%s: %d of %s grid points evaluated, %s; %d refused by the strategy

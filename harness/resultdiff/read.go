@@ -17,6 +17,7 @@ type form struct {
 	list     string   // field that lists the runs; "" if the result is one run
 	points   []string // fields that are runs and list more of them, each of the strategy that the result names
 	left     []string // fields that are neither settings nor figures
+	settings []string // fields of a result that is one run which are settings, as is its version
 	more     []string // fields that name a run together with its strategy, and are figures too, as is that
 	strategy string   // of runs that name none
 }
@@ -27,7 +28,7 @@ var forms = []form{
 	{schema: "vramyard-compare/1", list: "runs"},
 	{schema: "vramyard-offline/1", list: "traces", strategy: "offline"},
 	{schema: "vramyard-remat/1", list: "runs", left: []string{"lines", "logs"}, more: []string{"ladder", "heuristic", "ratio"}},
-	{schema: "vramyard-replay/1", left: []string{"series"}},
+	{schema: "vramyard-replay/1", left: []string{"series"}, settings: []string{fieldDevice}},
 	{schema: "vramyard-tune/1", list: "runs", points: []string{"preset", "smallest", "fastest"},
 		left: []string{"evaluated_points", "worth"}},
 	{schema: "vramyard-verify/1"},
@@ -38,6 +39,7 @@ var forms = []form{
 const (
 	fieldSchema   = "schema"
 	fieldVersion  = "version"
+	fieldDevice   = "device"
 	fieldStrategy = "strategy"
 	fieldConfig   = "config"
 	// fieldParameters are those of a workload, part of its name.
@@ -145,8 +147,12 @@ func (f *form) read(root Value, items map[string][]Value) (*Result, error) {
 			return nil, err
 		}
 		res.Runs = []Run{run}
-		res.Settings = flatten(nil, fieldVersion, root.field(fieldVersion))
-		return res, nil
+		for _, x := range root.fields {
+			if x.name == fieldVersion || slices.Contains(f.settings, x.name) {
+				res.Settings = flatten(res.Settings, x.name, x.value)
+			}
+		}
+		return res, sortFigures(res.Settings)
 	}
 	for _, path := range f.lists() {
 		top, _, _ := strings.Cut(path, ".")
@@ -213,7 +219,7 @@ func (f *form) run(v Value, suffix string) (Run, error) {
 		}
 		var err error
 		switch {
-		case x.name == fieldSchema || x.name == fieldVersion || x.name == f.list || slices.Contains(f.left, x.name):
+		case x.name == fieldSchema || x.name == fieldVersion || x.name == f.list || slices.Contains(f.left, x.name) || slices.Contains(f.settings, x.name):
 		case x.name == fieldStrategy:
 			r.Strategy, err = x.value.Text()+suffix, text()
 		case slices.Contains(fieldsTrace, x.name):

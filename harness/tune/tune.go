@@ -10,6 +10,7 @@ import (
 
 	"github.com/vramyard/vramyard/alloc"
 	"github.com/vramyard/vramyard/device/sim"
+	"github.com/vramyard/vramyard/harness/place"
 	"github.com/vramyard/vramyard/harness/trace"
 	"github.com/vramyard/vramyard/internal/nearest"
 )
@@ -48,15 +49,15 @@ type Options struct {
 
 // Result is the outcome of a search.
 type Result struct {
-	Schema    string     `json:"schema"`    // the constant Schema
-	Version   string     `json:"version"`   // of the program
-	Strategy  string     `json:"strategy"`  // name and preset
-	Device    sim.Config `json:"device"`    // the device but for its capacity
-	Grid      []Range    `json:"grid"`      // settings that were varied
-	Space     float64    `json:"space"`     // points of the whole grid
-	Evaluated int        `json:"evaluated"` // points evaluated
-	Refused   int        `json:"refused"`   // points that the strategy refuses
-	Whole     bool       `json:"whole"`     // every point of the grid was evaluated
+	Schema    string      `json:"schema"`    // the constant Schema
+	Version   string      `json:"version"`   // of the program
+	Strategy  string      `json:"strategy"`  // name and preset
+	Device    place.Place `json:"device"`    // the device; its capacity is 0, because the search sets it
+	Grid      []Range     `json:"grid"`      // settings that were varied
+	Space     float64     `json:"space"`     // points of the whole grid
+	Evaluated int         `json:"evaluated"` // points evaluated
+	Refused   int         `json:"refused"`   // points that the strategy refuses
+	Whole     bool        `json:"whole"`     // every point of the grid was evaluated
 
 	Preset   Point   `json:"preset"`           // where the search began
 	Smallest Point   `json:"smallest"`         // least memory
@@ -212,7 +213,7 @@ func (s *search) result() (*Result, error) {
 // told returns what is known of all points, and of single changes of the smallest.
 func (s *search) told(smallest choice) *Result {
 	r := &Result{
-		Schema: Schema, Version: s.o.Version, Strategy: s.strategy, Device: s.o.Device,
+		Schema: Schema, Version: s.o.Version, Strategy: s.strategy, Device: place.Of(s.o.Device).Used(0),
 		Space: s.space(), Evaluated: len(s.points), Refused: s.refused, Whole: s.whole(),
 	}
 	for i, k := range s.knobs {

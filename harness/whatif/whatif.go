@@ -16,6 +16,7 @@ import (
 	"github.com/vramyard/vramyard/harness/compare"
 	"github.com/vramyard/vramyard/harness/offline"
 	"github.com/vramyard/vramyard/harness/postmortem"
+	"github.com/vramyard/vramyard/harness/place"
 	"github.com/vramyard/vramyard/harness/replay"
 	"github.com/vramyard/vramyard/harness/trace"
 )
@@ -40,7 +41,7 @@ type Options struct {
 type Result struct {
 	Schema  string        `json:"schema"`     // the constant Schema
 	Version string        `json:"version"`    // of the program
-	Device  sim.Config    `json:"device"`     // the device but for its capacity
+	Device  place.Place   `json:"device"`     // the device; its capacity is that of the card, 0 if that is not known
 	FreeAt  replay.FreeAt `json:"free_at"`    // when strategies that know no streams were told of delayed frees
 	Card    device.Size   `json:"card_bytes"` // capacity of the card in question; 0: not known
 
@@ -107,9 +108,10 @@ func Search(ctx context.Context, w *Wanted, rec Recorded, grid []alloc.Setup, o 
 	if prepared.LowerBound() == 0 {
 		return nil, fmt.Errorf("%s: the trace allocates nothing", w.Head().Header.Name)
 	}
+	card := cmp.Or(o.Card, rec.Capacity)
 	r := &Result{
-		Schema: Schema, Version: o.Version, Device: o.Device, FreeAt: cmp.Or(o.FreeAt, replay.AtCompleted),
-		Card: cmp.Or(o.Card, rec.Capacity), Recorded: rec, LowerBound: prepared.LowerBound(), Points: len(grid),
+		Schema: Schema, Version: o.Version, Device: place.Of(o.Device).Used(card), FreeAt: cmp.Or(o.FreeAt, replay.AtCompleted),
+		Card: card, Recorded: rec, LowerBound: prepared.LowerBound(), Points: len(grid),
 	}
 	if rec.Setup.Name != "" {
 		r.Points++
