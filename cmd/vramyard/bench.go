@@ -26,10 +26,10 @@ type benchFlags struct {
 	rounds     int
 	capacity   string
 	deviceFlags
-	arena             bool
-	jsonFile, csvFile string
-	profile           string
-	html              htmlFlag
+	arena bool
+	figureFiles
+	profile string
+	html    htmlFlag
 }
 
 // benched names the strategies that serve every default workload; the first is what the others
@@ -68,8 +68,7 @@ refuses a request ends the benchmark.`,
 	fl.StringVar(&f.capacity, "capacity", "", "capacity of the device (default: that of --device, or four times the live bytes, up to the next GiB)")
 	f.addPlace(c, "the arena is searched on smaller ones like it")
 	fl.BoolVar(&f.arena, "arena", false, "search the smallest arena of each strategy too, which takes a dozen runs")
-	fl.StringVar(&f.jsonFile, "json", "", `also write all figures as JSON to this file, "-" for standard output instead of tables`)
-	fl.StringVar(&f.csvFile, "csv", "", `also write all figures as CSV to this file, "-" for standard output instead of tables`)
+	f.figureFiles.add(c, "tables")
 	f.html.add(c)
 	fl.StringVar(&f.profile, "cpuprofile", "", `write a CPU profile to this file, for "go tool pprof"; its samples are labelled by strategy, workload and live`)
 	return c
@@ -110,14 +109,14 @@ func (f *benchFlags) run(cmd *cobra.Command, _ []string) error {
 	stdout := cmd.OutOrStdout()
 	show := func(w io.Writer) error { return report.BenchTables(w, r) }
 	if errors.Is(err, context.Canceled) && r != nil && len(r.Loops) > 0 {
-		return finished(stdout, f.jsonFile == "-" || f.csvFile == "-" || f.html.path == "-",
+		return finished(stdout, onStdout(f.outputs(f.html.output())),
 			fmt.Sprintf("%d of %d workloads are finished", len(r.Loops), len(workloads)), show)
 	}
 	if r == nil || errors.Is(err, context.Canceled) {
 		return err
 	}
-	return errors.Join(err, writeResults(stdout, show, jsonFile(f.jsonFile, r), resultFile{path: f.csvFile, fill: func(w io.Writer) error { return report.BenchCSV(w, r) }},
-		f.html.file(cmd, nil, func() (*page.Report, error) { return benchPage(r), nil })))
+	return errors.Join(err, writeResults(stdout, show, f.files(r, report.BenchTable(r),
+		f.html.file(cmd, nil, func() (*page.Report, error) { return benchPage(r), nil }))...))
 }
 
 // benchPage returns the page of a benchmark.
@@ -150,7 +149,7 @@ func (f *benchFlags) judge() error {
 	case ext == ".gz" || ext == ".zst":
 		return flagError("cpuprofile", errCompressed)
 	}
-	return checkOutputs(nil, output{"json", f.jsonFile, false}, output{"csv", f.csvFile, false}, output{"cpuprofile", f.profile, false}, f.html.output())
+	return checkOutputs(nil, f.outputs(output{"cpuprofile", f.profile, false}, f.html.output())...)
 }
 
 // profiled calls measure, and profiles it if a profile is asked for.

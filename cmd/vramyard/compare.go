@@ -27,9 +27,10 @@ type compareFlags struct {
 	strategies string
 	capacity   string
 	deviceFlags
-	source                    formats.Options
-	jsonFile, csvFile, freeAt string
-	html                      htmlFlag
+	source formats.Options
+	figureFiles
+	freeAt string
+	html   htmlFlag
 }
 
 func newCompare() *cobra.Command {
@@ -55,15 +56,14 @@ capacity of --device, else an ample one.`,
 	f.addPlace(c, "measured on its capacity, all capacities are searched")
 	f.addSim(c, simShapeUsage)
 	addFreeAt(c, &f.freeAt)
-	c.Flags().StringVar(&f.jsonFile, "json", "", `also write all figures as JSON to this file, "-" for standard output instead of tables`)
-	c.Flags().StringVar(&f.csvFile, "csv", "", `also write all figures as CSV to this file, "-" for standard output instead of tables`)
+	f.figureFiles.add(c, "tables")
 	f.html.add(c)
 	return c
 }
 
 // run executes the command.
 func (f *compareFlags) run(cmd *cobra.Command, args []string) error {
-	if err := checkOutputs(args, output{"json", f.jsonFile, false}, output{"csv", f.csvFile, false}, f.html.output()); err != nil {
+	if err := checkOutputs(args, f.outputs(f.html.output())...); err != nil {
 		return err
 	}
 	o := compare.Options{Version: version}
@@ -103,7 +103,7 @@ func (f *compareFlags) run(cmd *cobra.Command, args []string) error {
 	r, err := compare.Compare(ctx, traces, setups, o)
 	done()
 	if errors.Is(err, context.Canceled) && r != nil && len(r.Runs) > 0 {
-		return finished(cmd.OutOrStdout(), f.jsonFile == "-" || f.csvFile == "-" || f.html.path == "-",
+		return finished(cmd.OutOrStdout(), onStdout(f.outputs(f.html.output())),
 			fmt.Sprintf("%d of %d runs are finished", len(r.Runs), len(traces)*len(setups)),
 			func(w io.Writer) error { return report.CompareTables(w, r) })
 	}
@@ -111,8 +111,8 @@ func (f *compareFlags) run(cmd *cobra.Command, args []string) error {
 		return err
 	}
 	return writeResults(cmd.OutOrStdout(), func(w io.Writer) error { return report.CompareTables(w, r) },
-		jsonFile(f.jsonFile, r), resultFile{path: f.csvFile, fill: func(w io.Writer) error { return report.CompareCSV(w, r) }},
-		f.html.file(cmd, args, func() (*page.Report, error) { return f.draw(cmd, traces, stacks, setups, r) }))
+		f.files(r, report.CompareTable(r),
+			f.html.file(cmd, args, func() (*page.Report, error) { return f.draw(cmd, traces, stacks, setups, r) }))...)
 }
 
 // draw makes the page of a comparison. Each run is drawn on the device that it was measured on.

@@ -15,11 +15,12 @@ import (
 
 // offlineFlags are the flags of the command offline.
 type offlineFlags struct {
-	source                      formats.Options
-	capacity                    string
-	steps                       uint64
-	time                        time.Duration
-	freeAt, jsonFile, placement string
+	figureFiles
+	source            formats.Options
+	capacity          string
+	steps             uint64
+	time              time.Duration
+	freeAt, placement string
 }
 
 func newOffline() *cobra.Command {
@@ -42,7 +43,7 @@ The steps bound the search, so that the same trace gives the same answer on ever
 	c.Flags().DurationVar(&f.time, "time", 0, `end the search after this time, such as "30s" (default: by steps alone)`)
 	addSource(c, &f.source)
 	addFreeAt(c, &f.freeAt)
-	c.Flags().StringVar(&f.jsonFile, "json", "", `also write all figures as JSON to this file, "-" for standard output instead of tables`)
+	f.figureFiles.add(c, "tables")
 	c.Flags().StringVar(&f.placement, "offsets", "", `also write where every allocation lies to this file, as MiniMalloc does; "-" for standard output`)
 	return c
 }
@@ -71,7 +72,7 @@ func (f *offlineFlags) limits(cmd *cobra.Command) (l offline.Limits, err error) 
 
 // run executes the command.
 func (f *offlineFlags) run(cmd *cobra.Command, args []string) error {
-	if err := checkOutputs(args, output{"json", f.jsonFile, false}, output{"offsets", f.placement, false}); err != nil {
+	if err := checkOutputs(args, f.outputs(output{"offsets", f.placement, false})...); err != nil {
 		return err
 	}
 	limits, err := f.limits(cmd)
@@ -109,11 +110,11 @@ func (f *offlineFlags) run(cmd *cobra.Command, args []string) error {
 		placed = func(w io.Writer) error { return p.WriteCSV(w, s) }
 		bar.step()
 		if ctx.Err() != nil {
-			return finished(cmd.OutOrStdout(), f.jsonFile == "-" || f.placement == "-",
+			return finished(cmd.OutOrStdout(), onStdout(f.outputs(output{"offsets", f.placement, false})),
 				fmt.Sprintf("%d of %d traces, the search of the last is cut short", len(r.Traces), len(traces)),
 				func(w io.Writer) error { return report.OfflineTables(w, r) })
 		}
 	}
 	return writeResults(cmd.OutOrStdout(), func(w io.Writer) error { return report.OfflineTables(w, r) },
-		jsonFile(f.jsonFile, r), resultFile{path: f.placement, fill: placed})
+		f.files(r, report.OfflineTable(r), resultFile{path: f.placement, fill: placed})...)
 }

@@ -24,8 +24,8 @@ type rematFlags struct {
 	rematgrid.Settings
 	heuristics, strategies, ladders, budgets string
 	workers                                  int
-	jsonFile, csvFile                        string
-	html                                     htmlFlag
+	figureFiles
+	html htmlFlag
 }
 
 // rematerialised names the strategies that the command runs unless it is told otherwise.
@@ -55,8 +55,7 @@ the price of fragmentation.`,
 	fl.StringVar(&f.budgets, "budgets", "0.1:1.0:0.1", "budgets in base peaks, separated by commas, or as FROM:TO:STEP")
 	f.addSettings(fl)
 	fl.IntVar(&f.workers, "workers", 0, "runs at once; 0 for one on each core")
-	fl.StringVar(&f.jsonFile, "json", "", `also write all figures as JSON to this file, "-" for standard output instead of tables`)
-	fl.StringVar(&f.csvFile, "csv", "", `also write all figures as CSV to this file, "-" for standard output instead of tables`)
+	f.figureFiles.add(c, "tables")
 	f.html.add(c)
 	return c
 }
@@ -98,7 +97,7 @@ var errLimit = errors.New("want more than 1, at most 1000000")
 
 // run executes the command.
 func (f *rematFlags) run(cmd *cobra.Command, args []string) error {
-	if err := checkOutputs(args, output{"json", f.jsonFile, false}, output{"csv", f.csvFile, false}, f.html.output()); err != nil {
+	if err := checkOutputs(args, f.outputs(f.html.output())...); err != nil {
 		return err
 	}
 	o, setups, err := f.options()
@@ -116,15 +115,14 @@ func (f *rematFlags) run(cmd *cobra.Command, args []string) error {
 	r, err := rematgrid.Grid(ctx, logs, setups, o)
 	done()
 	if errors.Is(err, context.Canceled) && r != nil && len(r.Lines) > 0 {
-		return finished(cmd.OutOrStdout(), f.quiet(), fmt.Sprintf("%d of %d lines are finished", len(r.Lines), lines),
+		return finished(cmd.OutOrStdout(), onStdout(f.outputs(f.html.output())), fmt.Sprintf("%d of %d lines are finished", len(r.Lines), lines),
 			func(w io.Writer) error { return report.RematTables(w, r) })
 	}
 	if err != nil {
 		return err
 	}
 	return writeResults(cmd.OutOrStdout(), func(w io.Writer) error { return report.RematTables(w, r) },
-		jsonFile(f.jsonFile, r), resultFile{path: f.csvFile, fill: func(w io.Writer) error { return report.RematCSV(w, r) }},
-		f.html.file(cmd, args, func() (*page.Report, error) { return view.Grid(r, colorOf) }))
+		f.files(r, report.RematTable(r), f.html.file(cmd, args, func() (*page.Report, error) { return view.Grid(r, colorOf) }))...)
 }
 
 // options returns what the flags ask for.
@@ -215,9 +213,4 @@ func openLogs(cmd *cobra.Command, paths []string) ([]rematgrid.Log, error) {
 		}
 	}
 	return logs, nil
-}
-
-// quiet reports whether standard output is a file, so that no tables are written to it.
-func (f *rematFlags) quiet() bool {
-	return f.jsonFile == "-" || f.csvFile == "-" || f.html.path == "-"
 }

@@ -31,9 +31,10 @@ import (
 type replayFlags struct {
 	deviceFlags
 	exportFlags
-	strategy, config            string
-	source                      formats.Options
-	placements, final, jsonFile string
+	strategy, config string
+	source           formats.Options
+	figureFiles
+	placements, final           string
 	report, freeAt, explainFile string
 	check, contents, stop       bool
 	failOnOOM                   bool
@@ -86,7 +87,7 @@ docs/export.md says how to open them.`,
 	addSource(c, &f.source)
 	c.Flags().StringVar(&f.placements, "placements", "", `write where each allocation lies to this file, "-" for standard output`)
 	c.Flags().StringVar(&f.final, "final", "", `write the state at the end to this file, "-" for standard output`)
-	c.Flags().StringVar(&f.jsonFile, "json", "", `write all figures as JSON to this file, "-" for standard output`)
+	f.figureFiles.add(c, "the table")
 	c.Flags().StringVar(&f.report, "oom-report", "", `write the strategy's own report about the first OOM to this file, "-" for standard output`)
 	c.Flags().StringVar(&f.explainFile, "explain", "", `write why the first request found no memory to this file, as JSON if it ends in .json, "-" for standard output`)
 	f.exportFlags.add(c)
@@ -164,7 +165,7 @@ func (f *replayFlags) run(cmd *cobra.Command, path string) error {
 	done()
 	if errors.Is(err, context.Canceled) {
 		return finished(cmd.OutOrStdout(), f.stdoutTaken(), "the times are those of a first replay, which also took the figures",
-			func(w io.Writer) error { return report.ReplayTable(w, res) })
+			func(w io.Writer) error { return report.ReplayText(w, res) })
 	}
 	if err != nil {
 		return err
@@ -206,7 +207,7 @@ func (f *replayFlags) time(
 
 // stdoutTaken reports whether standard output holds what was asked for and nothing else.
 func (f *replayFlags) stdoutTaken() bool {
-	return slices.ContainsFunc(f.outputs(), func(o output) bool { return o.path == "-" })
+	return onStdout(f.outputs())
 }
 
 // draw makes the page.
@@ -266,10 +267,9 @@ func (f *replayFlags) settings(h trace.Header) (alloc.Setup, place.Place, error)
 
 // outputs returns the flags that name files to write.
 func (f *replayFlags) outputs() []output {
-	return append([]output{
+	return slices.Concat([]output{
 		{"placements", f.placements, true}, {"final", f.final, true}, {"oom-report", f.report, true}, {"explain", f.explainFile, true},
-		{"json", f.jsonFile, false}, f.html.output(),
-	}, f.exportFlags.outputs()...)
+	}, f.figureFiles.outputs(f.html.output()), f.exportFlags.outputs())
 }
 
 // onlySimulated refuses what a GPU cannot do.
@@ -343,15 +343,14 @@ func (f *replayFlags) files(res *replay.Result, final []byte) ([]resultFile, err
 			return err
 		}
 	}
-	return append([]resultFile{
-		{path: f.final, fill: text(final)}, {path: f.report, fill: text(said)},
-		{path: f.explainFile, fill: f.writeExplained, words: true}, jsonFile(f.jsonFile, res),
-	}, f.exportFlags.files()...), err
+	return slices.Concat([]resultFile{
+		{path: f.final, fill: text(final)}, {path: f.report, fill: text(said)}, {path: f.explainFile, fill: f.writeExplained, words: true},
+	}, f.figureFiles.files(res, report.ReplayTable(res)), f.exportFlags.files()), err
 }
 
 // show prints the figures.
 func (f *replayFlags) show(w io.Writer, res *replay.Result) error {
-	err := report.ReplayTable(w, res)
+	err := report.ReplayText(w, res)
 	if err == nil && f.check {
 		_, err = fmt.Fprintf(w, "every invariant held after each of %d events\n", res.Events)
 	}

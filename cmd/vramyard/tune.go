@@ -19,9 +19,9 @@ import (
 type tuneFlags struct {
 	strategy, config, settings string
 	deviceFlags
-	source   formats.Options
-	points   int
-	jsonFile string
+	source formats.Options
+	points int
+	figureFiles
 }
 
 func newTune() *cobra.Command {
@@ -45,7 +45,7 @@ program are used.`,
 	addPart(c, &f.source)
 	f.addDevice(c, "all but its capacity, which is what is searched")
 	f.addSim(c, simShapeUsage)
-	c.Flags().StringVar(&f.jsonFile, "json", "", `also write all points as JSON to this file, "-" for standard output instead of tables`)
+	f.figureFiles.add(c, "tables")
 	if err := c.MarkFlagRequired("strategy"); err != nil {
 		panic(err) // the flag is defined above
 	}
@@ -57,7 +57,7 @@ func (f *tuneFlags) run(cmd *cobra.Command, args []string) error {
 	if f.points < 1 {
 		return flagError("points", errPoints)
 	}
-	if err := checkOutputs(args, output{"json", f.jsonFile, false}); err != nil {
+	if err := checkOutputs(args, f.outputs()...); err != nil {
 		return err
 	}
 	traces, err := openAll(cmd, args, f.source, openTrace)
@@ -77,13 +77,13 @@ func (f *tuneFlags) run(cmd *cobra.Command, args []string) error {
 	r, err := tune.Tune(ctx, traces, catalogue(), f.strategy, json.RawMessage(f.config), o)
 	done()
 	if errors.Is(err, context.Canceled) && r != nil {
-		return finished(cmd.OutOrStdout(), f.jsonFile == "-", fmt.Sprintf("points evaluated, and timed once: %d", r.Evaluated),
+		return finished(cmd.OutOrStdout(), onStdout(f.outputs()), fmt.Sprintf("points evaluated, and timed once: %d", r.Evaluated),
 			func(w io.Writer) error { return report.TuneTables(w, r) })
 	}
 	if err != nil {
 		return err
 	}
-	return writeResults(cmd.OutOrStdout(), func(w io.Writer) error { return report.TuneTables(w, r) }, jsonFile(f.jsonFile, r))
+	return writeResults(cmd.OutOrStdout(), func(w io.Writer) error { return report.TuneTables(w, r) }, f.files(r, report.TuneTable(r))...)
 }
 
 // errPoints is what is wrong with a number of points.

@@ -38,10 +38,11 @@ const (
 // whatifFlags are the flags of the command whatif.
 type whatifFlags struct {
 	deviceFlags
-	grid, freeAt, jsonFile, csvFile string
-	source                          formats.Options
-	workers                         int
-	html                            htmlFlag
+	figureFiles
+	grid, freeAt string
+	source       formats.Options
+	workers      int
+	html         htmlFlag
 
 	stacks *postmortem.Stacks // of what is drawn; nil: they are not known
 }
@@ -69,8 +70,7 @@ as a bracket. full tries more, and searches every minimum. A file lists your own
 	addPart(c, &f.source)
 	addFreeAt(c, &f.freeAt)
 	c.Flags().IntVar(&f.workers, "workers", 0, "replays at once; 0 for one on each core")
-	c.Flags().StringVar(&f.jsonFile, "json", "", `also write everything as JSON to this file, "-" for standard output instead of words`)
-	c.Flags().StringVar(&f.csvFile, "csv", "", `also write all that was tried as CSV to this file, "-" for standard output instead of words`)
+	f.figureFiles.add(c, "words")
 	f.html.add(c)
 	return c
 }
@@ -80,7 +80,7 @@ var errWorkers = errors.New("want 0 or more")
 
 // run executes the command.
 func (f *whatifFlags) run(cmd *cobra.Command, path string) error {
-	if err := checkOutputs([]string{path, f.grid}, output{"json", f.jsonFile, false}, output{"csv", f.csvFile, false}, f.html.output()); err != nil {
+	if err := checkOutputs([]string{path, f.grid}, f.outputs(f.html.output())...); err != nil {
 		return err
 	}
 	o := whatif.Options{Version: version, Workers: f.workers, Full: f.grid == gridFull}
@@ -108,7 +108,7 @@ func (f *whatifFlags) run(cmd *cobra.Command, path string) error {
 	r, err := whatif.Search(ctx, w, rec, grid, o)
 	done()
 	if errors.Is(err, context.Canceled) && r != nil {
-		return finished(cmd.OutOrStdout(), f.jsonFile == "-" || f.csvFile == "-" || f.html.path == "-",
+		return finished(cmd.OutOrStdout(), onStdout(f.outputs(f.html.output())),
 			fmt.Sprintf("settings tried: %d", r.Points), func(w io.Writer) error { return whatif.WriteText(w, r) })
 	}
 	if err != nil {
@@ -116,8 +116,8 @@ func (f *whatifFlags) run(cmd *cobra.Command, path string) error {
 	}
 	stdout := cmd.OutOrStdout()
 	show := func(io.Writer) error { return whatif.WriteText(stdout, r) } // at once, so that no buffer hides the window
-	return writeResults(stdout, show, jsonFile(f.jsonFile, r), resultFile{path: f.csvFile, fill: func(w io.Writer) error { return whatif.WriteCSV(w, r) }},
-		f.html.file(cmd, []string{path}, func() (*page.Report, error) { return whatifPage(cmd, w, r, f.stacks) }))
+	return writeResults(stdout, show, f.files(r, whatif.Table(r),
+		f.html.file(cmd, []string{path}, func() (*page.Report, error) { return whatifPage(cmd, w, r, f.stacks) }))...)
 }
 
 // readGrid reads the grid that is asked for.

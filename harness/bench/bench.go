@@ -56,13 +56,13 @@ func (t Timing) Spread() float64 { return ratio(t.Max-t.Min, t.Median) }
 
 // Load is what a strategy was timed on. Sizes are bytes.
 type Load struct {
-	Workload string          `json:"workload"`        // name of the shape
-	Params   workload.Params `json:"parameters"`      // of the workload
-	Hash     workload.Hash   `json:"workload_hash"`   // of its operations
-	Live     int             `json:"live"`            // most blocks live at once
-	Pairs    int             `json:"pairs"`           // that were timed in each round
-	PeakLive device.Size     `json:"peak_live_bytes"` // most bytes live at once
-	Device   device.Size     `json:"device_bytes"`    // capacity of the device
+	Workload string          `json:"workload"`               // name of the shape
+	Params   workload.Params `json:"parameters" flat:"text"` // of the workload
+	Hash     workload.Hash   `json:"workload_hash"`          // of its operations
+	Live     int             `json:"live"`                   // most blocks live at once
+	Pairs    int             `json:"pairs"`                  // that were timed in each round
+	PeakLive device.Size     `json:"peak_live_bytes"`        // most bytes live at once
+	Device   device.Size     `json:"device_bytes"`           // capacity of the device
 }
 
 // Loop is the time of the timed loop without a strategy, which is in every time.

@@ -68,7 +68,7 @@ func compared(t *testing.T, runs ...compare.Run) (asJSON, asCSV string) {
 	text, err := json.Marshal(r)
 	require.NoError(t, err)
 	var b bytes.Buffer
-	require.NoError(t, report.CompareCSV(&b, r))
+	require.NoError(t, report.CompareTable(r).WriteCSV(&b))
 	return string(text), b.String()
 }
 

@@ -73,6 +73,6 @@ func TestBudgetCurvesAreOfOneLogThatCompletes(t *testing.T) {
 func TestBudgetCurvesOfACSVAreThoseOfTheJSON(t *testing.T) {
 	runs := gridOf("m", "bfc", "eq", "none")
 	var b bytes.Buffer
-	require.NoError(t, report.RematCSV(&b, &rematgrid.Report{Runs: runs}))
+	require.NoError(t, report.RematTable(&rematgrid.Report{Runs: runs}).WriteCSV(&b))
 	require.Equal(t, svg(t, figure.Options{}, read(t, "a.json", grid(t, runs))), svg(t, figure.Options{}, read(t, "a.csv", b.String())))
 }

@@ -128,7 +128,10 @@ func resultOfCSV(text []byte) ([]byte, error) {
 	}
 	schema := ""
 	for _, r := range Results() {
-		if r.CSV && slices.Contains(names, r.column) {
+		switch has := r.column != "" && slices.Contains(names, r.column); {
+		case has && !r.CSV:
+			return nil, fmt.Errorf("is the table of %s: want what its --json writes", r.Command)
+		case has:
 			schema = r.Schema
 		}
 	}
@@ -150,6 +153,9 @@ func resultOfCSV(text []byte) ([]byte, error) {
 			return nil, err
 		}
 		line, _ := c.FieldPos(0)
+		if other := slices.Index(names, "replayed_as"); other >= 0 && cells[other] != cells[slices.Index(names, "label")] {
+			continue // has the figures of another row
+		}
 		run := map[string]json.RawMessage{}
 		for i, cell := range cells {
 			if run[names[i]], err = valueOfCell(names[i], cell); err != nil {
@@ -162,7 +168,7 @@ func resultOfCSV(text []byte) ([]byte, error) {
 }
 
 // textColumns are the columns that hold text; the others hold JSON, or nothing.
-var textColumns = []string{"trace", "trace_sha256", "strategy", "version", "label", "environment", "same_as",
+var textColumns = []string{"trace", "trace_sha256", "strategy", "version", "label", "environment", "replayed_as",
 	"workload", "workload_hash", "model", "log_sha256", "ladder", "heuristic", "liveness", "verdict", "evict_seq_sha256",
 	"clock", "machine.go", "machine.os", "machine.arch", "machine.cpu"}
 

@@ -18,8 +18,8 @@ import (
 type Result struct {
 	Command string // that writes it as JSON
 	Schema  string // names the form
-	CSV     bool   // the command writes it as CSV too
-	column  string // of the CSV, which those above in the table lack
+	CSV     bool   // there are figures of its table in CSV too
+	column  string // of the table, which those above in the list lack
 }
 
 // The commands whose results are drawn.
@@ -36,10 +36,10 @@ const (
 // Results returns every form of results that names its schema, those first of which there is a figure.
 func Results() []Result {
 	return []Result{
-		{ofReplay, replay.Schema, false, ""},
+		{ofReplay, replay.Schema, false, "alloc_count"},
 		{ofCompare, compare.Schema, true, "trace"},
 		{ofWhatif, "vramyard-whatif/1", true, "label"},
-		{ofTune, tune.Schema, false, ""},
+		{ofTune, tune.Schema, false, "point"},
 		{ofOffline, offline.Schema, false, ""},
 		{ofBench, bench.Schema, true, "workload"},
 		{ofRemat, rematgrid.Schema, true, "ladder"},

@@ -67,7 +67,7 @@ type Result struct {
 	SelfTimed bool     `json:"self_timed,omitempty"`
 	Latency   *Latency `json:"latency,omitempty"` // of single calls
 
-	Series *Series `json:"series,omitempty"` // the course of the run
+	Series *Series `json:"series,omitempty" flat:"-"` // the course of the run
 }
 
 // Failures returns the number of requests that were not granted, those for zero bytes aside.

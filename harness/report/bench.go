@@ -1,10 +1,6 @@
 package report
 
 import (
-	"bytes"
-	"encoding/csv"
-	"encoding/json"
-	"errors"
 	"fmt"
 	"io"
 	"slices"
@@ -12,6 +8,7 @@ import (
 
 	"github.com/vramyard/vramyard/harness/bench"
 	"github.com/vramyard/vramyard/harness/clock"
+	"github.com/vramyard/vramyard/harness/flat"
 )
 
 // BenchTables writes a table for each workload of a benchmark: the empty loop, then the
@@ -45,85 +42,22 @@ func BenchTables(w io.Writer, r *bench.Report) error {
 	return nil
 }
 
-// BenchCSV writes the runs of a benchmark as comma-separated values, one line for each, with the names of the
-// JSON form in the first line, those within objects behind the object's and a point. A figure that does not exist
-// is empty.
-func BenchCSV(w io.Writer, r *bench.Report) error {
-	return writeCSV(w, r.Runs, func(run *bench.Run) any {
-		return struct {
-			*bench.Run
-			Rounds  int           `json:"rounds"`
-			Clock   string        `json:"clock"`
-			Machine bench.Machine `json:"machine"`
-			Version string        `json:"version"`
-		}{run, r.Rounds, r.Clock, r.Machine, r.Version}
-	})
+// benchRow is a run of a benchmark with the figures that all runs have in common.
+type benchRow struct {
+	*bench.Run
+	Rounds  int           `json:"rounds"`
+	Clock   string        `json:"clock"`
+	Machine bench.Machine `json:"machine"`
+	Version string        `json:"version"`
 }
 
-// writeCSV writes a line for each run, with the names of the first in the first line. What is shown of a run has a form
-// in JSON.
-func writeCSV[T any](w io.Writer, runs []T, shown func(*T) any) error {
-	c := csv.NewWriter(w)
-	for i := range runs {
-		text, err := json.Marshal(shown(&runs[i]))
-		if err != nil {
-			return err
-		}
-		var l csvLine
-		if err := l.add("", text); err != nil {
-			return err
-		}
-		if i == 0 {
-			err = c.Write(l.names)
-		}
-		if err := errors.Join(err, c.Write(l.cells)); err != nil {
-			return err
-		}
+// BenchTable returns the runs of a benchmark for programs that analyse them, one row for each.
+func BenchTable(r *bench.Report) *flat.Table {
+	rows := make([]benchRow, len(r.Runs))
+	for i := range rows {
+		rows[i] = benchRow{&r.Runs[i], r.Rounds, r.Clock, r.Machine, r.Version}
 	}
-	c.Flush()
-	return c.Error()
-}
-
-// csvLine is a line of a file with the names of its columns.
-type csvLine struct{ names, cells []string }
-
-// wholeObjects are the objects that stay one cell, because their fields differ from run to run.
-var wholeObjects = []string{"config", "parameters"}
-
-// add appends the fields of an object, in their order.
-func (l *csvLine) add(before string, object []byte) error {
-	d := json.NewDecoder(bytes.NewReader(object))
-	if _, err := d.Token(); err != nil {
-		return err
-	}
-	for d.More() {
-		t, err := d.Token()
-		if err != nil {
-			return err
-		}
-		var value json.RawMessage
-		if err := d.Decode(&value); err != nil {
-			return err
-		}
-		name := before + fmt.Sprint(t)
-		cell := string(value)
-		switch {
-		case cell == "null":
-			cell = ""
-		case value[0] == '"':
-			err = json.Unmarshal(value, &cell)
-		case value[0] == '{' && !slices.Contains(wholeObjects, name):
-			if err := l.add(name+".", value); err != nil {
-				return err
-			}
-			continue
-		}
-		if err != nil {
-			return err
-		}
-		l.names, l.cells = append(l.names, name), append(l.cells, cell)
-	}
-	return nil
+	return flat.Of(rows)
 }
 
 // benchColumns are the columns of a benchmark. The row above all others is the empty loop, which has times alone.

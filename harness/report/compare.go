@@ -3,7 +3,6 @@ package report
 import (
 	"bytes"
 	"cmp"
-	"encoding/csv"
 	"encoding/json"
 	"fmt"
 	"io"
@@ -15,6 +14,7 @@ import (
 	"github.com/vramyard/vramyard/device"
 	"github.com/vramyard/vramyard/device/sim"
 	"github.com/vramyard/vramyard/harness/compare"
+	"github.com/vramyard/vramyard/harness/flat"
 	"github.com/vramyard/vramyard/harness/place"
 	"github.com/vramyard/vramyard/harness/replay"
 )
@@ -254,52 +254,8 @@ func byMinimumCapacity(a, b compare.Run) int {
 		cmp.Compare(a.PeakReserved, b.PeakReserved), cmp.Compare(a.Strategy, b.Strategy))
 }
 
-// CompareCSV writes the runs of the report as comma-separated values, one line for each,
-// with the names of the JSON form in the first line. A figure that does not exist is empty.
-func CompareCSV(w io.Writer, r *compare.Report) error {
-	c := csv.NewWriter(w)
-	if err := c.Write(CompareColumns()); err != nil {
-		return err
-	}
-	for _, r := range r.Runs {
-		if err := c.Write(CompareRow(r)); err != nil {
-			return err
-		}
-	}
-	c.Flush()
-	return c.Error()
-}
-
-// CompareColumns returns the names of the figures of a run, as CompareCSV writes them.
-func CompareColumns() []string {
-	return []string{
-		"trace", "trace_sha256", "strategy", "config", "version", "events",
-		"lower_bound_bytes", "min_capacity_bytes", "failure_above_bytes", "searched_up_to_bytes", "probe_count",
-		"device_bytes", "peak_requested_bytes", "peak_allocated_bytes", "peak_reserved_bytes",
-		"reservation_waste", "external_fragmentation_peak", "internal_fragmentation_at_peak",
-		"starts", "oom_count", "refused_count", "device_calls", "device_time_ns", "metadata_bytes", "ns_per_op",
-	}
-}
-
-// CompareRow returns the figures of a run in the order of CompareColumns.
-func CompareRow(r compare.Run) []string {
-	size := func(n device.Size) string { return strconv.FormatUint(uint64(n), 10) }
-	optional := func(n *device.Size) string {
-		if n == nil {
-			return ""
-		}
-		return size(*n)
-	}
-	count := func(n uint64) string { return strconv.FormatUint(n, 10) }
-	float := func(x float64) string { return strconv.FormatFloat(x, 'g', -1, 64) }
-	return []string{
-		r.Trace, r.TraceSHA256, r.Strategy, string(r.Config), r.Version, strconv.Itoa(r.Events),
-		size(r.LowerBound), optional(r.MinCapacity), optional(r.FailsAbove), size(r.SearchedUpTo), strconv.Itoa(r.Probes),
-		size(r.Device), size(r.PeakRequested), size(r.PeakAllocated), size(r.PeakReserved),
-		float(r.Waste), float(r.External), float(r.Internal),
-		strconv.FormatBool(r.Starts), count(r.OOMs), count(r.Refused), count(r.DeviceCalls), count(r.DeviceTime), optional(r.MetadataBytes), float(r.NsPerOp),
-	}
-}
+// CompareTable returns the runs of the report for programs that analyse them, one row for each.
+func CompareTable(r *compare.Report) *flat.Table { return flat.Of(r.Runs) }
 
 // Bytes returns n with two decimals in the largest binary unit that leaves a digit before
 // the point, so that a column of them can be compared at a glance.

@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/vramyard/vramyard/device"
+	"github.com/vramyard/vramyard/harness/flat"
 	"github.com/vramyard/vramyard/harness/offline"
 	"github.com/vramyard/vramyard/harness/replay"
 )
@@ -25,6 +26,30 @@ func OfflineTables(w io.Writer, r *offline.Report) error {
 		}
 	}
 	return nil
+}
+
+// placementRow is a placement with the figures of its trace.
+type placementRow struct {
+	Trace   string      `json:"trace"`
+	Hash    string      `json:"trace_sha256"`
+	Buffers int         `json:"buffers"`
+	Bound   device.Size `json:"lower_bound_bytes"`
+	Best    bool        `json:"is_best"` // the lowest of all
+	offline.Placement
+}
+
+// OfflineTable returns the placements for programs that analyse them, one row for each, the best of each trace last.
+func OfflineTable(r *offline.Report) *flat.Table {
+	var rows []placementRow
+	for _, s := range r.Traces {
+		row := placementRow{Trace: s.Trace, Hash: s.Hash, Buffers: s.Buffers, Bound: s.LowerBound}
+		for _, row.Placement = range s.Greedy {
+			rows = append(rows, row)
+		}
+		row.Best, row.Placement = true, s.Best
+		rows = append(rows, row)
+	}
+	return flat.Of(rows)
 }
 
 // placementColumns are the columns of the placements of a trace.

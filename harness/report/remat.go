@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"github.com/vramyard/vramyard/device"
+	"github.com/vramyard/vramyard/harness/flat"
 	"github.com/vramyard/vramyard/harness/remat"
 	"github.com/vramyard/vramyard/harness/rematgrid"
 )
@@ -29,11 +30,8 @@ func RematTables(w io.Writer, r *rematgrid.Report) error {
 	return out.err
 }
 
-// RematCSV writes the runs of a grid as comma-separated values, one line for each, with the names of the
-// JSON form in the first line. A figure that does not exist is empty.
-func RematCSV(w io.Writer, r *rematgrid.Report) error {
-	return writeCSV(w, r.Runs, func(run *rematgrid.Run) any { return run })
-}
+// RematTable returns the runs of a grid for programs that analyse them, one row for each.
+func RematTable(r *rematgrid.Report) *flat.Table { return flat.Of(r.Runs) }
 
 // The columns that say what a line of a grid is of.
 var (

@@ -76,7 +76,7 @@ func TestEveryEndOfAGridIsShown(t *testing.T) {
 
 func TestTheCSVOfAGridHasARowForEachRun(t *testing.T) {
 	var b bytes.Buffer
-	require.NoError(t, report.RematCSV(&b, gridOf()))
+	require.NoError(t, report.RematTable(gridOf()).WriteCSV(&b))
 	rows, err := csv.NewReader(&b).ReadAll()
 	require.NoError(t, err)
 	require.Len(t, rows, 10)

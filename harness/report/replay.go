@@ -10,12 +10,13 @@ import (
 	"github.com/jedib0t/go-pretty/v6/text"
 
 	"github.com/vramyard/vramyard/device"
+	"github.com/vramyard/vramyard/harness/flat"
 	"github.com/vramyard/vramyard/harness/latency"
 	"github.com/vramyard/vramyard/harness/replay"
 )
 
-// ReplayTable writes the figures of one replay as a table of names and values.
-func ReplayTable(w io.Writer, r *replay.Result) error {
+// ReplayText writes the figures of one replay as a table of names and values.
+func ReplayText(w io.Writer, r *replay.Result) error {
 	t := table.NewWriter()
 	t.SetStyle(table.StyleLight)
 	t.SetColumnConfigs([]table.ColumnConfig{{Number: 2, Align: text.AlignRight}})
@@ -44,6 +45,9 @@ func ReplayTable(w io.Writer, r *replay.Result) error {
 	}
 	return nil
 }
+
+// ReplayTable returns the figures of a replay for programs that analyse them, as one row.
+func ReplayTable(r *replay.Result) *flat.Table { return flat.Of([]*replay.Result{r}) }
 
 // replayRows returns the figures in groups.
 func replayRows(r *replay.Result) [][]table.Row {

@@ -63,7 +63,7 @@ func TestStrategyThatDoesNotStartSaysSo(t *testing.T) {
 
 func TestCSVHasEmptyFieldsForWhatDoesNotExist(t *testing.T) {
 	var out bytes.Buffer
-	require.NoError(t, report.CompareCSV(&out, runs()))
+	require.NoError(t, report.CompareTable(runs()).WriteCSV(&out))
 	rows, err := csv.NewReader(&out).ReadAll()
 	require.NoError(t, err)
 	require.Len(t, rows, 7)
@@ -102,7 +102,7 @@ func TestReplayTableTellsOfEachKindOfDeviceCall(t *testing.T) {
 		DeviceTimes: device.Times{device.CallReserve: 70_000, device.CallMap: 1_450_000, device.CallTrimPool: 999},
 	}
 	var out bytes.Buffer
-	require.NoError(t, report.ReplayTable(&out, r))
+	require.NoError(t, report.ReplayText(&out, r))
 	for _, want := range []string{
 		`│ device calls\s+│\s+1010 in 2\.00 s │`, `│ device: reserve\s+│\s+3 in 70\.00 µs │`, `│ device: reserve refused\s+│\s+4 │`,
 		`│ device: release\s+│\s+0 │`, `│ device: map\s+│\s+1000 in 1\.45 ms │`, `│ device: create-handle refused\s+│\s+3 │`,
@@ -117,7 +117,7 @@ func TestReplayTableTellsTheFirstFailure(t *testing.T) {
 	x := 0.25
 	r := &replay.Result{
 		Strategy: "bfc", Trace: "one", ExternalFragmentationAtOOM: &x, MetadataBytes: size(2048), IllegalFrees: 3,
-		NsPerOp:  50, OOMs: 1, Refused: 2, Events: 9, ReservationWaste: 0.5,
+		NsPerOp: 50, OOMs: 1, Refused: 2, Events: 9, ReservationWaste: 0.5,
 		Counters: replay.Counters{{Name: "num_alloc_retries", Value: 17}, {Name: "inactive_split_bytes.all.peak", Value: 3 << 20}},
 		Latency:  &replay.Latency{Alloc: latency.Quantiles{P50: 1, P99: 2, P999: 3, Max: 4}, NsPerOp: 100},
 		FirstFailure: &replay.FirstFailure{
@@ -125,7 +125,7 @@ func TestReplayTableTellsTheFirstFailure(t *testing.T) {
 		},
 	}
 	var out bytes.Buffer
-	require.NoError(t, report.ReplayTable(&out, r))
+	require.NoError(t, report.ReplayText(&out, r))
 	require.True(t, strings.HasPrefix(out.String(), "FAILED: 1 OOM, refuses 2 requests, the first at event 5 of 9\n\nbfc on one"), out.String())
 	require.Regexp(t, `reservation waste +│ +— │`, out.String())
 	for _, want := range []string{
@@ -139,7 +139,7 @@ func TestReplayTableTellsTheFirstFailure(t *testing.T) {
 	r.FirstFailure.DeviceFree = size(3 << 20)
 	r.NsPerOp = 0 // nothing to compare with
 	out.Reset()
-	require.NoError(t, report.ReplayTable(&out, r))
+	require.NoError(t, report.ReplayText(&out, r))
 	require.Contains(t, out.String(), "device free 3.00 MiB")
 	require.Contains(t, out.String(), " 100.0 ns │")
 }
@@ -164,7 +164,7 @@ func (full) Write([]byte) (int, error) { return 0, errFull }
 
 func TestWriterErrorsAreReturned(t *testing.T) {
 	require.ErrorIs(t, report.CompareTables(full{}, runs()), errFull)
-	require.ErrorIs(t, report.CompareCSV(full{}, runs()), errFull)
-	require.ErrorIs(t, report.ReplayTable(full{}, &replay.Result{}), errFull)
+	require.ErrorIs(t, report.CompareTable(runs()).WriteCSV(full{}), errFull)
+	require.ErrorIs(t, report.ReplayText(full{}, &replay.Result{}), errFull)
 	require.ErrorIs(t, report.TraceInfo(full{}, &trace.Info{}), errFull)
 }

@@ -11,6 +11,7 @@ import (
 
 	"github.com/vramyard/vramyard/device"
 	"github.com/vramyard/vramyard/harness/compare"
+	"github.com/vramyard/vramyard/harness/flat"
 	"github.com/vramyard/vramyard/harness/tune"
 )
 
@@ -45,6 +46,34 @@ vramyard replay --strategy %s --config %s TRACE
 `, r.Strategy, r.Evaluated, strconv.FormatFloat(r.Space, 'g', 4, 64), how, r.Refused,
 		best.Terminal(0), traces.Terminal(len(points)), worth.Terminal(0), ShellWord(r.Strategy), ShellWord(string(r.Smallest.Config)))
 	return err
+}
+
+// settingRow is a run of a setting that a search evaluated.
+type settingRow struct {
+	Point      string          `json:"point"`          // preset, smallest, fastest, measured again; evaluated: as measured in the search
+	Settings   json.RawMessage `json:"settings"`       // that differ from the preset
+	TimesBound *float64        `json:"times_bound"`    // of all traces
+	Completed  int             `json:"completed"`      // traces
+	MeanNs     float64         `json:"mean_ns_per_op"` // of all traces
+	compare.Run
+}
+
+// TuneTable returns the points of a search for programs that analyse them, one row for each point and trace: those that
+// the search found, measured again, then all that it evaluated.
+func TuneTable(r *tune.Result) *flat.Table {
+	var rows []settingRow
+	add := func(name string, p *tune.Point) {
+		for _, run := range p.Runs {
+			rows = append(rows, settingRow{name, p.Config, p.TimesBound, p.Completed, p.NsPerOp, run})
+		}
+	}
+	add("preset", &r.Preset)
+	add("smallest", &r.Smallest)
+	add("fastest", &r.Fastest)
+	for i := range r.Searched {
+		add("evaluated", &r.Searched[i])
+	}
+	return flat.Of(rows)
 }
 
 // tunePoint is a point that a search found, and what it is the best at.

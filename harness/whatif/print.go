@@ -1,7 +1,7 @@
 package whatif
 
 import (
-	"encoding/csv"
+	"encoding/json"
 	"fmt"
 	"io"
 	"slices"
@@ -12,6 +12,7 @@ import (
 	"github.com/jedib0t/go-pretty/v6/text"
 
 	"github.com/vramyard/vramyard/device"
+	"github.com/vramyard/vramyard/harness/flat"
 	"github.com/vramyard/vramyard/harness/report"
 )
 
@@ -317,31 +318,27 @@ func (r *Result) notes(p *Point) string {
 	return strings.Join(all, ", ")
 }
 
-// WriteCSV writes the points of a result as comma-separated values, with the names of the JSON form in
-// the first line. A figure that does not exist is empty.
-func WriteCSV(w io.Writer, r *Result) error {
-	c := csv.NewWriter(w)
-	rows := [][]string{append([]string{
-		"label", "environment", "change_count", "is_recorded", "same_as", "carried", "fails_at_bytes", "completes_at_bytes",
-	}, report.CompareColumns()...)}
-	for i := range r.Runs {
-		p := &r.Runs[i]
-		carried := ""
-		if p.Carried != nil {
-			carried = strconv.FormatBool(*p.Carried)
-		}
-		rows = append(rows, append([]string{
-			p.Label, strings.Join(p.environment(), " "), strconv.Itoa(p.Changes), strconv.FormatBool(p.Recorded), strings.Join(p.Same, "; "),
-			carried, optional(p.FailsAt), optional(p.CompletesAt),
-		}, report.CompareRow(p.Run)...))
-	}
-	return c.WriteAll(rows)
+// tableRow is a setting. Its label and environment are its own; the figures are of the setting that was replayed for it.
+type tableRow struct {
+	Label       string `json:"label"`
+	Environment string `json:"environment"` // how users of a framework choose the setting; empty: they cannot
+	ReplayedAs  string `json:"replayed_as"` // label of the setting that was replayed: this one, or one that decides alike
+	Point
 }
 
-// optional returns a number of bytes, nothing for one that is not known.
-func optional(n *device.Size) string {
-	if n == nil {
-		return ""
+// Table returns all settings for programs that analyse them, one row for each: those that decide like one that was
+// replayed have its figures.
+func Table(r *Result) *flat.Table {
+	var rows []tableRow
+	for i := range r.Runs {
+		p := &r.Runs[i]
+		rows = append(rows, tableRow{p.Label, strings.Join(p.environment(), " "), p.Label, *p})
+		for _, other := range p.alike {
+			row := tableRow{other.Label, strings.Join(other.environment(), " "), p.Label, *p}
+			row.Strategy, row.Changes, row.Recorded = other.Strategy, other.Changes, other.Recorded
+			row.Config, _ = json.Marshal(other.Setup(p.Device).Config) // a configuration encodes to JSON
+			rows = append(rows, row)
+		}
 	}
-	return strconv.FormatUint(uint64(*n), 10)
+	return flat.Of(rows)
 }

@@ -196,10 +196,14 @@ func TestWritersAgree(t *testing.T) {
 	for i := range r.Runs {
 		require.Contains(t, strings.ReplaceAll(text.String(), "\n", ""), strings.Split(r.Runs[i].Label, ",")[0])
 	}
-	require.NoError(t, whatif.WriteCSV(&table, r))
+	require.NoError(t, whatif.Table(r).WriteCSV(&table))
 	rows, err := csv.NewReader(&table).ReadAll()
 	require.NoError(t, err)
-	require.Len(t, rows, 1+len(r.Runs))
+	settings := len(r.Runs)
+	for i := range r.Runs {
+		settings += len(r.Runs[i].Same)
+	}
+	require.Len(t, rows, 1+settings, "a row for each setting, also of those that decide alike")
 	for line := range strings.SplitSeq(strings.Split(text.String(), "┌")[0], "\n") {
 		require.LessOrEqual(t, len([]rune(line)), 100, line)
 	}

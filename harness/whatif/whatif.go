@@ -66,20 +66,21 @@ type Result struct {
 // Point is one setting of one strategy, and what became of it.
 type Point struct {
 	compare.Run
-	Label    string        `json:"label"`             // short name: the setting, or strategy and what differs from its preset
-	Export   *alloc.Export `json:"export,omitempty"`  // how users of a framework choose it; absent: they cannot
-	Changes  int           `json:"change_count"`      // settings that differ from the recorded ones
-	Recorded bool          `json:"is_recorded"`       // as the recorded program had it
-	Same     []string      `json:"same_as,omitempty"` // labels of settings that decide alike on this trace
-	Carried  *bool         `json:"carried"`           // the trace completes on the card; null: no card is known
-	FailsAt  *device.Size  `json:"fails_at_bytes"`    // highest capacity that failed below CompletesAt; null: none did
+	Label    string        `json:"label"`                      // short name: the setting, or strategy and what differs from its preset
+	Export   *alloc.Export `json:"export,omitempty" flat:"-"`  // how users of a framework choose it; absent: they cannot
+	Changes  int           `json:"change_count"`               // settings that differ from the recorded ones
+	Recorded bool          `json:"is_recorded"`                // as the recorded program had it
+	Same     []string      `json:"same_as,omitempty" flat:"-"` // labels of settings that decide alike on this trace
+	Carried  *bool         `json:"carried"`                    // the trace completes on the card; null: no card is known
+	FailsAt  *device.Size  `json:"fails_at_bytes"`             // highest capacity that failed below CompletesAt; null: none did
 	// CompletesAt is the lowest capacity that was seen to complete; null: none was.
 	CompletesAt *device.Size `json:"completes_at_bytes"`
 
 	// AtFailure is what became of the request that found no memory; null: it was not looked at.
-	AtFailure *Moment `json:"at_failure"`
+	AtFailure *Moment `json:"at_failure" flat:"-"`
 
 	setup alloc.Setup
+	alike []Point // the settings of Same, which were not replayed
 }
 
 // Setup returns the setting, on a device of so many bytes.
@@ -217,9 +218,14 @@ func points(grid []alloc.Setup, recorded alloc.Setup, d alloc.Demand) []Point {
 			kept = append(kept, p)
 		case p.setup.Name == kept[i].setup.Name && decisions(p.setup) == decisions(kept[i].setup): // it is the same
 		case simpler(&p, &kept[i]):
-			p.Same = append(append(p.Same, kept[i].Label), kept[i].Same...)
+			p.alike = append([]Point{kept[i]}, kept[i].alike...)
 			kept[i] = p
 		default:
+			kept[i].alike = append(kept[i].alike, p)
+		}
+	}
+	for i := range kept {
+		for _, p := range kept[i].alike {
 			kept[i].Same = append(kept[i].Same, p.Label)
 		}
 	}

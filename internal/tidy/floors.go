@@ -72,6 +72,7 @@ var rooms = []room{
 	{dir: "harness/trace", floor: 30, never: outsideHarness},
 	{dir: "harness/snapshot", floor: 30, never: outsideHarness},
 	{dir: "harness/clock", floor: 30, never: outsideHarness},
+	{dir: "harness/flat", floor: 30, never: outsideHarness},
 	{dir: "harness/latency", floor: 30, never: outsideHarness},
 	{dir: "harness/palette", floor: 30, never: outsideHarness},
 	{dir: "harness/place", floor: 30, never: outsideHarness},
