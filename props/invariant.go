@@ -77,6 +77,7 @@ const (
 	INeighbours    Number = 64 // a freed block becomes one chunk with what was said
 	IForeseen      Number = 65 // a request finds room after frees as was said
 	IMoved         Number = 66 // blocks that are moved slide down in order
+	IRenewed       Number = 67 // a heap that was trimmed to nothing is as good as new
 )
 
 var invariantNames = [...]string{
@@ -96,7 +97,7 @@ var invariantNames = [...]string{
 	IRedirected: "redirection", IApart: "pools apart", IKept: "pool kept", IGone: "pool gone", IPoolAnswer: "answer about a pool",
 	IIdle: "idle redirection", ICounted: "counters by name", IHistory: "history", IUnwaiting: "unwaiting",
 	IPlacement: "placement", IReturnOrder: "order of return", ICard: "card",
-	INeighbours: "neighbours", IForeseen: "foresight", IMoved: "moves",
+	INeighbours: "neighbours", IForeseen: "foresight", IMoved: "moves", IRenewed: "renewal",
 }
 
 // Name returns the invariant in a word or two.

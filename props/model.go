@@ -34,8 +34,10 @@ type Model struct {
 
 	counts alloc.Stats // Allocs, Frees, OOMs, the peaks and LargestAlloc
 	ids    uint64      // allocations so far, refused ones included
-	frees  uint64      // frees so far, whatever was cleared since
-	stamps stamps
+
+	largest alloc.Request // the largest that was granted
+	frees   uint64        // frees so far, whatever was cleared since
+	stamps  stamps
 
 	aligns map[uint64]device.Size // asked for by requests that were granted, by their tag; not for those that asked for none
 
@@ -108,6 +110,10 @@ func (m *Model) grant(g Grant) {
 		}
 		m.aligns[g.Request.Tag] = g.Request.Align
 	}
+	if g.Request.Size > m.largest.Size {
+		m.largest = g.Request
+		m.largest.Before = 0
+	}
 	m.counts.Allocs++
 	m.counts.LargestAlloc = max(m.counts.LargestAlloc, g.Block.Size)
 	m.raisePeaks()
@@ -164,6 +170,7 @@ func (m *Model) Expected() alloc.Stats {
 func (m *Model) reset() {
 	m.byAddr, m.byAge, m.freed, m.remnants = m.byAddr[:0], m.byAge[:0], m.freed[:0], m.remnants[:0]
 	m.counts, m.ids, m.frees, m.stamps = alloc.Stats{}, 0, 0, stamps{}
+	m.largest = alloc.Request{}
 	m.pools.reset()
 	clear(m.aligns)
 }

@@ -111,6 +111,7 @@ func (r *runner) observe() error {
 	if err := r.observeOutcome(); err != nil {
 		return err
 	}
+	r.emptied = r.outcome == trimmed && r.stats.Reserved == 0 || r.emptied && r.outcome == mistake
 	// Last, because what breaks a forecast mostly breaks something that says more.
 	return r.judge(r.joined(), r.foreseen())
 }
@@ -170,7 +171,7 @@ func (r *runner) observeOutcome() error {
 	case mistake:
 		return r.judge(SameWalk(r.before, r.walk, r.was, r.stats), r.recorded(false))
 	case depleted:
-		if err := r.judge(SameLive(r.before, r.walk), r.recorded(true)); err != nil || p.Serves == nil {
+		if err := r.judge(SameLive(r.before, r.walk), r.recorded(true), r.renewed()); err != nil || p.Serves == nil {
 			return err
 		}
 		into := r.into(r.request)
@@ -219,6 +220,7 @@ func refusals(c device.Calls) (n uint64) {
 // finish frees every block, closes the strategy and looks at what is left of it. The twin
 // is closed with its blocks live.
 func (r *runner) finish() error {
+	r.undrained = len(r.events)
 	if err := r.drain(); err != nil {
 		return err
 	}
@@ -242,6 +244,9 @@ func (r *runner) finish() error {
 		if err := r.empty(); err != nil {
 			return err
 		}
+	}
+	if err := r.renew(); err != nil {
+		return err
 	}
 	r.begin()
 	if err := r.move(r.twin); err != nil {
@@ -273,7 +278,6 @@ func (r *runner) empty() error {
 // called off, so that every free can succeed; one on the plan may still need a second try.
 // The twin keeps its blocks: it is only asked again when it is closed.
 func (r *runner) drain() error {
-	r.undrained = len(r.events)
 	if r.armed {
 		r.note(trace.Event{Kind: trace.Fault, Arg: 0})
 		r.main.faults.FailNext(0)

@@ -52,6 +52,8 @@ type runner struct {
 	maps         []sim.Mapping
 	was, stats   alloc.Stats
 	calls        device.Calls // of the device, before the last call
+	injected     uint64       // faults before the last call
+	emptied      bool         // nothing but a trim that left nothing came before the last call, or mistakes
 	moment       moment       // of the streams, before the last call
 
 	coming   []coming // the next calls
@@ -160,6 +162,7 @@ func (r *runner) reset() {
 	r.held, r.ranges, r.told = r.held[:0], r.ranges[:0], r.told[:0]
 	r.forecast.frees, r.forecast.requests = false, false
 	r.stats, r.was, r.calls, r.postponed = alloc.Stats{}, alloc.Stats{}, device.Calls{}, false
+	r.emptied = false
 }
 
 // panicked turns what was recovered into a violation.
@@ -215,6 +218,7 @@ func (r *runner) begin() {
 	r.main.leash.begin()
 	r.twin.leash.begin()
 	r.calls, r.captured = r.usage().Calls, r.redirecting()
+	r.injected = r.main.faults.Injected()
 	r.told, r.rangesBefore = r.told[:0], append(r.rangesBefore[:0], r.ranges...)
 	if r.powers.recorder {
 		r.moment = r.main.leash.order.now()
@@ -299,7 +303,10 @@ func (r *runner) alloc(op Op) error {
 // answered asks the twin for the same block, and judges and books the answer to a request.
 func (r *runner) answered(id uint64, req alloc.Request, b alloc.Block, err error) error {
 	r.request, r.asked, r.answer = req, true, err
-	other, otherErr := r.twin.Alloc(req)
+	other, otherErr := b, err
+	if !r.alone {
+		other, otherErr = r.twin.Alloc(req)
+	}
 	if err := r.judge(
 		corrupted(err),
 		agree("Alloc", blockText(b), blockText(other), err, otherErr),

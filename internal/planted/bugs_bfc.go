@@ -83,6 +83,8 @@ func bfcBooks() []Bug {
 			Doc: "the peak of the reserved bytes is that of one region"},
 		{ID: "bfc/trim-overstates", Setting: bfcGrowth, Breaks: []string{"I29"}, Minimal: "",
 			Doc: "a trim tells a unit more than it gave back"},
+		{ID: "bfc/trim-keeps-growth", Setting: bfcOld, Breaks: []string{"I67"}, Minimal: "a 1\nf 0\ntrim\na 1",
+			Doc: "after a trim that leaves nothing the next region is as large as if all were still held"},
 		{ID: "bfc/trim-hides-fault", Setting: bfcGrowth, Breaks: []string{"I34"}, Minimal: "a 1", Judge: ByFaults, Nth: 2,
 			Doc: "a trim does not tell that the device refused"},
 		{ID: "bfc/first-refusal-kept", Setting: bfcGrowth, Breaks: []string{"I27"}, Minimal: "a 0\na 0",

@@ -15,6 +15,7 @@ var (
 	bfcEnds   = Setting{"bfc:spatial", `{"limit":16777216}`, `{"capacity":12582912,"align":256}`}
 	bfcTiming = Setting{"bfc:growth", `{"limit":16777216,"timing":true}`, `{"capacity":25165824,"align":256}`}
 	bfcTight  = Setting{"bfc:growth", `{"limit":16777216,"timing":true}`, `{"capacity":2097152,"align":256}`}
+	bfcOld    = Setting{"bfc:2016", `{"limit":16777216}`, `{"capacity":25165824,"align":256}`}
 	bfcMended = Setting{"bfc:mended", `{"limit":16777216,"timing":true,"allow_growth":true}`, `{"capacity":25165824,"align":256}`}
 
 	buddySmall = Setting{"buddy:xdl", `{"region_bytes":1048576,"block_bytes":4096}`, `{"capacity":8388608,"align":256}`}

@@ -30,7 +30,8 @@ func (a *Allocator) roomAfterCollection() device.Size {
 }
 
 // Trim implements [alloc.Trimmer]. It gives back every region without a live block,
-// whatever GarbageCollection says. It costs O(regions + chunks given back).
+// whatever GarbageCollection says. If no region is left, growth starts anew: the next region would
+// otherwise be as large as if all of them were still held. It costs O(regions + chunks given back).
 func (a *Allocator) Trim() (device.Size, error) {
 	a.entry.Enter("bfc")
 	defer a.entry.Leave()
@@ -45,7 +46,11 @@ func (a *Allocator) Trim() (device.Size, error) {
 		given, err := a.releaseEmpty()
 		return given + unit, err
 	}
-	return a.releaseEmpty()
+	given, err := a.releaseEmpty()
+	if len(a.regions.order) == 0 && !(planted.Enabled && planted.Is("bfc/trim-keeps-growth")) {
+		a.cur, a.backpedaled = firstRegion(a.cfg), false
+	}
+	return given, err
 }
 
 // releaseEmpty gives back the regions without a live block in address order, and returns

@@ -109,6 +109,8 @@
 //   - a free of anything but the start of a live block is refused, where the original
 //     aborts, or accepts what lies in a block's first 256 bytes;
 //   - an alignment above 256 is refused by the variants of 2016 and 2024, which ignore it;
+//   - a trim, which the originals lack, starts growth anew if it leaves no region; before, the
+//     variant of 2016 asked for ever larger regions and refused what an empty device could serve;
 //   - a region that goes back takes its chunks out of the timestamp queue;
 //   - a region that the device does not take back stays, as a whole or what is left of it;
 //   - a waste limit of zero splits off no empty remainder;

@@ -19,7 +19,7 @@ func subjects() []props.Subject {
 		subject("timing", bfc.Config{AllowGrowth: true, Timing: true}),
 		subject("timing-gc", bfc.Config{AllowGrowth: true, Timing: true, GarbageCollection: true}),
 		subject("timing-vmm", bfc.Config{AllowGrowth: true, Timing: true, CoalesceRegions: true}),
-		subject("2016", bfc.Config{Variant: bfc.V2016}),
+		subject("2016", bfc.Config{Variant: bfc.V2016, Limit: 4 * device.MiB}),
 		subject("2016-growth", bfc.Config{Variant: bfc.V2016, AllowGrowth: true}),
 		subject("2026", bfc.Config{Variant: bfc.V2026}),
 		subject("2026-growth-gc", bfc.Config{Variant: bfc.V2026, AllowGrowth: true, GarbageCollection: true}),

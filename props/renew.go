@@ -1,0 +1,47 @@
+package props
+
+import (
+	"github.com/vramyard/vramyard/device"
+	"github.com/vramyard/vramyard/device/sim"
+	"github.com/vramyard/vramyard/harness/trace"
+)
+
+// renewed checks invariant I67 after a request that ran out of memory just behind a trim that left
+// nothing: a new instance, on a device of its own, does so too. A device that never hands out an
+// address again is not as good as new.
+func (r *runner) renewed() error {
+	if !r.emptied || r.subject.Device.Policy == sim.Bump || r.main.faults.Injected() > r.injected || r.redirecting() {
+		return nil
+	}
+	fresh, err := newMachine(r.subject, device.FaultPlan{})
+	if err != nil {
+		return nil // it takes memory when it is built
+	}
+	defer fresh.abandon()
+	if b, err := fresh.Alloc(r.request); err == nil {
+		return violated(IRenewed, "after a trim that left nothing %d bytes were refused; a new instance grants %d",
+			uint64(r.request.Size), uint64(b.Size))
+	}
+	return nil
+}
+
+// renew asks a heap without live blocks, which was just trimmed, for the largest block that it ever
+// granted, and frees the block.
+func (r *runner) renew() error {
+	req := r.model.largest
+	if req.Size == 0 {
+		return nil
+	}
+	r.begin()
+	r.model.ids++
+	req.Tag = r.model.ids
+	r.note(trace.Event{Kind: trace.Alloc, ID: req.Tag, Size: req.Size, Align: req.Align, Stream: req.Stream, Hint: req.Hint})
+	b, err := r.main.Alloc(req)
+	if err := r.answered(req.Tag, req, b, err); err != nil {
+		return err
+	}
+	if err := r.observe(); err != nil {
+		return err
+	}
+	return r.drain()
+}
