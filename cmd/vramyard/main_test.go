@@ -89,6 +89,8 @@ func TestWrongInput(t *testing.T) {
 		{"output is the trace", []string{"trace", "convert", good, good}, good + " is a file to read"},
 		{"part of a trace", []string{"trace", "info", "--part", "cuda:0", good}, `has no part "cuda:0": files of the form text hold one trace`},
 		{"no output name", []string{"trace", "convert", good, ""}, "want the name of a file"},
+		{"a checkpoint", []string{"compare", write(t, "model.pt", "PK\x03\x04"+strings.Repeat("\x00", 22)+"\x0e\x00\x00\x00model/data.pkl")}, "model.pt: is a checkpoint of PyTorch (torch.save), not a trace: want a memory snapshot"},
+		{"a page", []string{"whatif", write(t, "page.html", "<!doctype html>")}, "page.html: is an HTML page, not a trace"},
 		{"help of nothing", []string{"help", "nothing"}, `unknown command "nothing"`},
 		{"name that drives the terminal", []string{"trace", "info", "x\x1b[31m"}, `x\x1b[31m: no such file`},
 	} {

@@ -260,6 +260,9 @@ func (in *Input) format() (Format, error) {
 	case bytes.HasPrefix(head, utf16LE) || bytes.HasPrefix(head, utf16BE):
 		return Format{}, errors.New("is text in UTF-16: want UTF-8")
 	}
+	if err := notATrace(head); err != nil {
+		return Format{}, err
+	}
 	var found []Format
 	for _, f := range All() {
 		if f.Looks(head) {

@@ -52,11 +52,11 @@ func TestUnknownContentIsOneErrorThatListsTheFormats(t *testing.T) {
 	known := strings.Join(formats.Names(), ", ")
 	for text, begin := range map[string]string{
 		"alloc 1 5\n":                 `"alloc 1 5\n"`,
-		"\x7fELF\x02":                 `"\x7fELF\x02"`,
+		"\x7fOLF\x02":                 `"\x7fOLF\x02"`,
 		"id,lower,upper\n":            `"id,lower,upper\n"`,
 		"id,lower,upper,size,color\n": `"id,lower,upper,size,colo"…`,
 		"id,lower,lower,upper,size\n": `"id,lower,lower,upper,siz"…`,
-		"<html>":                      `"<html>"`,
+		"<body>":                      `"<body>"`,
 	} {
 		_, err := formats.Read(strings.NewReader(text), "t", formats.Options{})
 		require.EqualError(t, err, "t: begins with "+begin+", as no known format does: want one of "+known)

@@ -61,6 +61,9 @@ func ReadSnapshot(r io.Reader, name string, o Options) (*snapshot.Snapshot, trac
 	defer plain.Close()
 	in := &Input{Name: name, plain: plain, sum: sha256.New()}
 	head, err := in.plain.Peek(headBytes)
+	if err == nil {
+		err = notATrace(head)
+	}
 	if err == nil && !isSnapshot(head) {
 		err = ErrNoSnapshot
 	}
