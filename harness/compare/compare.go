@@ -10,6 +10,7 @@ import (
 	"slices"
 	"sync"
 	"sync/atomic"
+	"time"
 
 	"github.com/vramyard/vramyard/alloc"
 	"github.com/vramyard/vramyard/device"
@@ -40,8 +41,10 @@ type Options struct {
 	// Replayed is called every now and then with how many events were replayed since, from many goroutines; nil
 	// for none.
 	Replayed func(events int)
-	// Share is called as often, with about how much of all runs is done, 0 to 1; nil for none.
+	// Share is called as often, with about how much of the time of all runs is over, 0 to 1; nil for none.
 	Share func(done float64)
+	// worked is called as often with the events that were replayed since, and with how long that took.
+	worked func(events int, took time.Duration)
 	// Quick is for a search over many settings: one measuring replay without fragmentation,
 	// and an eighth of the probes below the minimum.
 	Quick bool
@@ -131,7 +134,7 @@ func Compare[S trace.Source](ctx context.Context, traces []S, setups []alloc.Set
 			defer func() { <-places }()
 			report.Runs[k], errs[k] = contest.Run(ctx)
 			if o.Share != nil {
-				o.Share(known.add(k, 0, true))
+				o.Share(known.add(k, 0, 0, true))
 			}
 			if o.Done != nil && errs[k] == nil {
 				o.Done(k, &report.Runs[k])
@@ -338,12 +341,17 @@ func (c *Contest) replay(ctx context.Context, n device.Size, o replay.Options) (
 		return nil, err
 	}
 	o.FreeAt = c.o.FreeAt
-	told := 0
+	told, at := 0, time.Now()
 	o.Watch = func(events int) error {
 		if c.o.Replayed != nil {
 			c.o.Replayed(events - told)
-			told = events
 		}
+		if c.o.worked != nil {
+			now := time.Now()
+			c.o.worked(events-told, now.Sub(at))
+			at = now
+		}
+		told = events
 		return ctx.Err()
 	}
 	on := c.o.Device

@@ -2,6 +2,7 @@ package compare
 
 import (
 	"sync"
+	"time"
 
 	"github.com/vramyard/vramyard/harness/trace"
 )
@@ -10,63 +11,106 @@ import (
 // and 1,000 live blocks buddy took 28, bfc 32, caching 40 and tlsf 48.
 const typicalReplays = 36
 
-// estimate tells how much of a comparison is done before the first run is. How many replays a run takes is known
-// when it is finished, so that those that are tell how many the others will take.
+// estimate tells how much of the time of a comparison is over. The time of a run is the events of its trace, times
+// the replays that its setup takes, times what one event takes in it. A setup whose runs are finished or under way
+// has figures of its own; any other is taken for the mean of those.
 type estimate struct {
-	lock     sync.Mutex
-	events   []int // of the trace of each run
-	replayed []int // so far, by run
-	finished []bool
+	lock   sync.Mutex
+	setups int
+	runs   []progress // by trace, then by setup
 }
 
-// newEstimate returns what tells of so many setups on traces.
+// progress is how far a run is.
+type progress struct {
+	events   int           // of its trace
+	replayed int           // events so far
+	took     time.Duration // of its replays so far, as if they had been one after the other
+	finished bool
+}
+
+// newEstimate returns the estimate of a comparison of so many setups on traces.
 func newEstimate[S trace.Source](traces []S, setups int) *estimate {
-	n := len(traces) * setups
-	e := &estimate{events: make([]int, n), replayed: make([]int, n), finished: make([]bool, n)}
-	for k := range n {
-		e.events[k] = traces[k/setups].Head().Events
+	e := &estimate{setups: setups, runs: make([]progress, len(traces)*setups)}
+	for k := range e.runs {
+		e.runs[k].events = traces[k/setups].Head().Events
 	}
 	return e
 }
 
 // estimated returns the options for a run, which tell e what it replays.
 func (o Options) estimated(e *estimate, run int) Options {
-	if told := o.Replayed; o.Share != nil {
-		o.Replayed = func(events int) {
-			if told != nil {
-				told(events)
-			}
-			o.Share(e.add(run, events, false))
-		}
+	if o.Share != nil {
+		o.worked = func(events int, took time.Duration) { o.Share(e.add(run, events, took, false)) }
 	}
 	return o
 }
 
-// add takes events that were replayed for a run, and returns the share that is done, 0 to 1.
-func (e *estimate) add(run, events int, finished bool) float64 {
+// add takes events that were replayed for a run within some time, and returns the share of all time that is over,
+// 0 to 1.
+func (e *estimate) add(run, events int, took time.Duration, finished bool) float64 {
 	e.lock.Lock()
 	defer e.lock.Unlock()
-	e.replayed[run] += events
-	e.finished[run] = e.finished[run] || finished
-	sum, n := float64(typicalReplays), 1.0
-	for k, done := range e.finished {
-		if done && e.events[k] > 0 {
-			sum += float64(e.replayed[k]) / float64(e.events[k])
-			n++
-		}
-	}
-	var done, all float64
-	for k, ended := range e.finished {
-		whole := sum / n * float64(e.events[k])
-		all += whole
-		if ended {
-			done += whole
+	r := &e.runs[run]
+	r.replayed += events
+	r.took += took
+	r.finished = r.finished || finished
+	replays, perEvent := e.replays(), e.perEvent()
+	var over, all float64
+	for k, r := range e.runs {
+		over += float64(r.took)
+		if r.finished {
+			all += float64(r.took)
 		} else {
-			done += min(float64(e.replayed[k]), 0.95*whole)
+			all += max(float64(r.events)*replays[k%e.setups]*perEvent[k%e.setups], float64(r.took)/0.95)
 		}
 	}
 	if all == 0 {
 		return 0
 	}
-	return done / all
+	return over / all
+}
+
+// replays returns how often a run of each setup replays its trace.
+func (e *estimate) replays() []float64 {
+	sums, counts := make([]float64, e.setups), make([]float64, e.setups)
+	sum, n := float64(typicalReplays), 1.0
+	for k, r := range e.runs {
+		if r.finished && r.events > 0 {
+			times := float64(r.replayed) / float64(r.events)
+			sums[k%e.setups] += times
+			counts[k%e.setups]++
+			sum += times
+			n++
+		}
+	}
+	for j := range sums {
+		if counts[j] == 0 {
+			sums[j], counts[j] = sum, n
+		}
+		sums[j] /= counts[j]
+	}
+	return sums
+}
+
+// perEvent returns how long an event takes in each setup, in nanoseconds.
+func (e *estimate) perEvent() []float64 {
+	took, events := make([]float64, e.setups), make([]float64, e.setups)
+	for k, r := range e.runs {
+		took[k%e.setups] += float64(r.took)
+		events[k%e.setups] += float64(r.replayed)
+	}
+	sum, n := 0.0, 0.0
+	for j := range took {
+		if events[j] > 0 {
+			took[j] /= events[j]
+			sum += took[j]
+			n++
+		}
+	}
+	for j := range took {
+		if events[j] == 0 && n > 0 {
+			took[j] = sum / n
+		}
+	}
+	return took
 }
