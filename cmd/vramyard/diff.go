@@ -8,8 +8,10 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/vramyard/vramyard/device"
 	"github.com/vramyard/vramyard/harness/report"
 	"github.com/vramyard/vramyard/harness/resultdiff"
+	"github.com/vramyard/vramyard/internal/budget"
 )
 
 // diffFlags are the flags of the command diff.
@@ -17,6 +19,7 @@ type diffFlags struct {
 	failIf   []string
 	jsonFile string
 	all      bool
+	memory   device.Size
 }
 
 func newDiff() *cobra.Command {
@@ -45,6 +48,7 @@ however much differs.`,
 	}
 	c.Flags().StringArrayVar(&f.failIf, "fail-if", nil, `fail if this holds of a run, such as "min_capacity_bytes>+2%"`)
 	c.Flags().StringVar(&f.jsonFile, "json", "", `also write the differences as JSON to this file, "-" for standard output instead of a table`)
+	addMemory(c, &f.memory)
 	c.Flags().BoolVar(&f.all, "all", false, "show figures that are the same too")
 	return c
 }
@@ -68,7 +72,7 @@ func (f *diffFlags) run(cmd *cobra.Command, args []string) error {
 	var results [2]*resultdiff.Result
 	for i, path := range args {
 		var err error
-		if results[i], err = readResult(path, cmd.InOrStdin()); err != nil {
+		if results[i], err = readResult(path, f.memory, cmd.InOrStdin()); err != nil {
 			return err
 		}
 	}
@@ -88,9 +92,10 @@ func (f *diffFlags) run(cmd *cobra.Command, args []string) error {
 }
 
 // readResult reads a result from a file, or from standard input for "-".
-func readResult(path string, stdin io.Reader) (*resultdiff.Result, error) {
+func readResult(path string, most device.Size, stdin io.Reader) (*resultdiff.Result, error) {
+	defer collectWithin(most)()
 	if path == "-" {
-		r, err := resultdiff.Read(stdin)
+		r, err := resultdiff.Read(stdin, budget.New(most))
 		if err != nil {
 			return nil, fmt.Errorf("stdin: %w", err)
 		}
@@ -101,7 +106,7 @@ func readResult(path string, stdin io.Reader) (*resultdiff.Result, error) {
 		return nil, err
 	}
 	defer file.Close()
-	r, err := resultdiff.Read(file)
+	r, err := resultdiff.Read(file, budget.New(most))
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", path, err)
 	}

@@ -6,13 +6,17 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"runtime"
+	"runtime/debug"
 	"slices"
 
 	"github.com/spf13/cobra"
 
+	"github.com/vramyard/vramyard/device"
 	"github.com/vramyard/vramyard/harness/formats"
 	"github.com/vramyard/vramyard/harness/recorded"
 	"github.com/vramyard/vramyard/harness/trace"
+	"github.com/vramyard/vramyard/internal/budget"
 	"github.com/vramyard/vramyard/internal/nearest"
 	"github.com/vramyard/vramyard/internal/outfile"
 )
@@ -92,6 +96,56 @@ func onceFromStdin(paths []string) error {
 // addPart adds the flag that says what to read of a file that holds more than one trace.
 func addPart(c *cobra.Command, o *formats.Options) {
 	c.Flags().StringVar(&o.Part, "part", "", "device or allocator to take from a file that has several")
+	addMemory(c, &o.Memory)
+}
+
+// memory is the flag that bounds what a file may take.
+type memory device.Size
+
+// addMemory adds the flag to a command that reads files.
+func addMemory(c *cobra.Command, m *device.Size) {
+	*m = budget.Default
+	c.Flags().Var((*memory)(m), "memory", "memory that a FILE may take, such as 4GiB; a file that needs more is refused")
+}
+
+// String implements [pflag.Value].
+func (m *memory) String() string { return device.Size(*m).String() }
+
+// Type implements [pflag.Value].
+func (m *memory) Type() string { return "size" }
+
+// Set implements [pflag.Value].
+func (m *memory) Set(text string) error {
+	n, err := device.ParseSize(text)
+	if err == nil && n < device.MiB {
+		err = fmt.Errorf("%v: want at least 1MiB, such as 4GiB", n)
+	}
+	if err != nil {
+		return err
+	}
+	*m = memory(n)
+	return nil
+}
+
+// collectWithin makes the garbage collector keep the heap within the memory that a file may take, so that garbage does
+// not double it. The function that it returns ends that.
+func collectWithin(m device.Size) (end func()) {
+	var now runtime.MemStats
+	runtime.ReadMemStats(&now)
+	most := debug.SetMemoryLimit(-1) // which the environment may set
+	debug.SetMemoryLimit(min(most, int64(now.HeapAlloc+uint64(min(m, device.TiB)))))
+	return func() {
+		debug.SetMemoryLimit(most)
+		runtime.GC() // what growing left behind would count as in use from now on
+	}
+}
+
+// roomier adds to an error about the memory of a file which flag raises it.
+func roomier(err error) error {
+	if e, ok := errors.AsType[*budget.Error](err); ok {
+		return fmt.Errorf("%w: --memory %v allows twice as much", err, 2*e.Limit)
+	}
+	return err
 }
 
 // addSource adds the flags that say how to read a trace.
@@ -106,12 +160,14 @@ func openSource(path string, o formats.Options, stdin io.Reader) (trace.Source, 
 	if _, err := os.Stat(path); path == "-" || err != nil {
 		return openTrace(path, o, stdin)
 	}
+	defer collectWithin(o.Memory)()
 	return formats.OpenSource(path, o)
 }
 
 // openTrace reads a file of any known format, standard input for "-", or, if there is no such
 // file, the trace of that name inside the program.
 func openTrace(path string, o formats.Options, stdin io.Reader) (*trace.Trace, error) {
+	defer collectWithin(o.Memory)()
 	if path == "-" {
 		return formats.Read(stdin, "stdin", o)
 	}

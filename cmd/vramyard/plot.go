@@ -10,8 +10,10 @@ import (
 	"github.com/spf13/cobra"
 	"gonum.org/v1/plot/vg"
 
+	"github.com/vramyard/vramyard/device"
 	"github.com/vramyard/vramyard/harness/chart"
 	"github.com/vramyard/vramyard/harness/figure"
+	"github.com/vramyard/vramyard/internal/budget"
 	"github.com/vramyard/vramyard/internal/outfile"
 )
 
@@ -20,6 +22,7 @@ type plotFlags struct {
 	figure.Options
 	out, size, strategies string
 	font                  float64
+	memory                device.Size
 }
 
 func newPlot() *cobra.Command {
@@ -51,6 +54,7 @@ docs/plot.md shows each kind.`,
 	c.Flags().StringVar(&f.Metric, "metric", "", "figure to draw, by its name in the results (default: the kind's own)")
 	c.Flags().StringVar(&f.Trace, "trace", "", "trace or workload to draw, of results on several")
 	c.Flags().StringVar(&f.strategies, "strategies", "", "strategies to draw, in this order, separated by commas (default: all)")
+	addMemory(c, &f.memory)
 	c.Flags().StringVar(&f.size, "size", "one", `width of "one" or "two" columns, or in cm, with the height if that is given: "12" or "8.5x6"`)
 	c.Flags().Float64Var(&f.font, "font", 8, "size of the text in points")
 	if err := c.MarkFlagRequired("out"); err != nil {
@@ -89,7 +93,7 @@ func (f *plotFlags) run(cmd *cobra.Command, args []string) error {
 	f.Number = colorOf
 	var sources []*figure.Source
 	for _, path := range args {
-		s, err := readFigures(path, cmd.InOrStdin())
+		s, err := readFigures(path, f.memory, cmd.InOrStdin())
 		if err != nil {
 			return err
 		}
@@ -103,14 +107,15 @@ func (f *plotFlags) run(cmd *cobra.Command, args []string) error {
 }
 
 // readFigures reads a result from a file, or from standard input for "-".
-func readFigures(path string, stdin io.Reader) (*figure.Source, error) {
+func readFigures(path string, most device.Size, stdin io.Reader) (*figure.Source, error) {
+	defer collectWithin(most)()
 	if path == "-" {
-		return figure.Read("stdin", stdin)
+		return figure.Read("stdin", stdin, budget.New(most))
 	}
 	file, err := os.Open(path)
 	if err != nil {
 		return nil, err
 	}
 	defer file.Close()
-	return figure.Read(path, file)
+	return figure.Read(path, file, budget.New(most))
 }

@@ -12,11 +12,13 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/vramyard/vramyard/alloc"
+	"github.com/vramyard/vramyard/device"
 	"github.com/vramyard/vramyard/harness/page"
 	"github.com/vramyard/vramyard/harness/remat"
 	"github.com/vramyard/vramyard/harness/rematgrid"
 	"github.com/vramyard/vramyard/harness/report"
 	"github.com/vramyard/vramyard/harness/view"
+	"github.com/vramyard/vramyard/internal/budget"
 )
 
 // rematFlags are the flags of the command remat.
@@ -24,6 +26,7 @@ type rematFlags struct {
 	rematgrid.Settings
 	heuristics, strategies, ladders, budgets string
 	workers                                  int
+	memory                                   device.Size
 	figureFiles
 	html htmlFlag
 }
@@ -56,6 +59,7 @@ the price of fragmentation.`,
 	f.addSettings(fl)
 	fl.IntVar(&f.workers, "workers", 0, "runs at once; 0 for one on each core")
 	f.figureFiles.add(c, "tables")
+	addMemory(c, &f.memory)
 	f.html.add(c)
 	return c
 }
@@ -104,7 +108,7 @@ func (f *rematFlags) run(cmd *cobra.Command, args []string) error {
 	if err != nil {
 		return err
 	}
-	logs, err := openLogs(cmd, args)
+	logs, err := openLogs(cmd, args, f.memory)
 	if err != nil {
 		return err
 	}
@@ -194,19 +198,20 @@ func (f *rematFlags) judge(heuristics, ladders []string) error {
 }
 
 // openLogs reads the logs.
-func openLogs(cmd *cobra.Command, paths []string) ([]rematgrid.Log, error) {
+func openLogs(cmd *cobra.Command, paths []string, most device.Size) ([]rematgrid.Log, error) {
 	if err := onceFromStdin(paths); err != nil {
 		return nil, err
 	}
+	defer collectWithin(most)()
 	logs := make([]rematgrid.Log, len(paths))
 	for i, path := range paths {
 		var err error
 		if path == "-" {
 			logs[i].Model = "stdin"
-			logs[i].Schedule, err = remat.Read(cmd.InOrStdin(), "stdin")
+			logs[i].Schedule, err = remat.Read(cmd.InOrStdin(), "stdin", budget.New(most))
 		} else {
 			logs[i].Model, _, _ = strings.Cut(filepath.Base(path), ".")
-			logs[i].Schedule, err = remat.ReadFile(path)
+			logs[i].Schedule, err = remat.ReadFile(path, budget.New(most))
 		}
 		if err != nil {
 			return nil, err

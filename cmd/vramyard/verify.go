@@ -14,13 +14,15 @@ import (
 	"github.com/vramyard/vramyard/harness/report"
 	"github.com/vramyard/vramyard/harness/trace"
 	"github.com/vramyard/vramyard/harness/verify"
+	"github.com/vramyard/vramyard/internal/budget"
 	"github.com/vramyard/vramyard/strategies"
 	"github.com/vramyard/vramyard/strategies/caching"
 )
 
 // verifyFlags are the flags of the command verify.
 type verifyFlags struct {
-	addresses, config, jsonFile, part string
+	addresses, config, jsonFile string
+	source                      formats.Options
 }
 
 func newVerify() *cobra.Command {
@@ -49,7 +51,8 @@ read.`,
 	c.Flags().StringVar(&f.addresses, "addresses", "", `the recorded addresses, "-" for standard input`)
 	c.Flags().StringVar(&f.config, "config", "", "JSON object; its fields replace those of caching without a preset, or the recorded ones")
 	c.Flags().StringVar(&f.jsonFile, "json", "", `also write the result as JSON to this file, "-" for standard output instead of words`)
-	c.Flags().StringVar(&f.part, "part", "", "device of a snapshot, such as cuda:0; the default is each")
+	addPart(c, &f.source)
+	c.Flags().Lookup("part").Usage = "device of a snapshot, such as cuda:0; the default is each"
 	return c
 }
 
@@ -63,7 +66,7 @@ func (f *verifyFlags) run(cmd *cobra.Command, path string) error {
 	if f.addresses == "" {
 		return f.snapshot(cmd, path)
 	}
-	if f.part != "" {
+	if f.source.Part != "" {
 		return flagError("part", errors.New("--addresses are those of one device"))
 	}
 	target, err := cachingTarget(f.config)
@@ -95,12 +98,13 @@ func (f *verifyFlags) verify(cmd *cobra.Command, h *verify.History, target *veri
 
 // history reads the recording.
 func (f *verifyFlags) history(cmd *cobra.Command, path string) (*verify.History, error) {
-	t, err := openTrace(path, reading(cmd, path, formats.Options{}), cmd.InOrStdin())
+	t, err := openTrace(path, reading(cmd, path, f.source), cmd.InOrStdin())
 	if err != nil {
 		return nil, err
 	}
 	begin(cmd, stage{what: "reading the addresses"})
-	lines, err := openLines(f.addresses, cmd.InOrStdin())
+	defer collectWithin(f.source.Memory)()
+	lines, err := openLines(f.addresses, f.source.Memory, cmd.InOrStdin())
 	if err != nil {
 		return nil, err
 	}
@@ -109,11 +113,11 @@ func (f *verifyFlags) history(cmd *cobra.Command, path string) (*verify.History,
 }
 
 // openLines opens a file that goes with a trace, or standard input for "-".
-func openLines(path string, stdin io.Reader) (*trace.Lines, error) {
+func openLines(path string, most device.Size, stdin io.Reader) (*trace.Lines, error) {
 	if path == "-" {
-		return trace.NewLines(stdin, "stdin")
+		return trace.NewLines(stdin, "stdin", budget.New(most))
 	}
-	return trace.OpenLines(path)
+	return trace.OpenLines(path, budget.New(most))
 }
 
 // cachingName is the name of the strategy that is held to recordings.

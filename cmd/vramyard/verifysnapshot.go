@@ -21,7 +21,7 @@ import (
 
 // snapshot holds the strategy to the recordings in a snapshot, one device after the other.
 func (f *verifyFlags) snapshot(cmd *cobra.Command, path string) error {
-	s, header, err := openSnapshot(cmd, path)
+	s, header, err := openSnapshot(cmd, path, f.source)
 	if errors.Is(err, formats.ErrNoSnapshot) {
 		return fmt.Errorf("%w: a trace needs --addresses", err)
 	}
@@ -64,8 +64,9 @@ func (f *verifyFlags) snapshot(cmd *cobra.Command, path string) error {
 }
 
 // openSnapshot reads a snapshot, from standard input for "-".
-func openSnapshot(cmd *cobra.Command, path string) (*snapshot.Snapshot, trace.Header, error) {
-	o := reading(cmd, path, formats.Options{})
+func openSnapshot(cmd *cobra.Command, path string, source formats.Options) (*snapshot.Snapshot, trace.Header, error) {
+	o := reading(cmd, path, source)
+	defer collectWithin(o.Memory)()
 	if path == "-" {
 		return formats.ReadSnapshot(cmd.InOrStdin(), "stdin", o)
 	}
@@ -108,7 +109,7 @@ func (f *verifyFlags) courses(s *snapshot.Snapshot, name string) ([]*history.Cou
 		c := history.Solve(&s.Devices[i])
 		if c.Report.Allocs > 0 {
 			parts = append(parts, part)
-			if f.part == "" || f.part == part {
+			if f.source.Part == "" || f.source.Part == part {
 				courses = append(courses, c)
 			}
 		}
@@ -117,7 +118,7 @@ func (f *verifyFlags) courses(s *snapshot.Snapshot, name string) ([]*history.Cou
 	case len(parts) == 0:
 		return nil, fmt.Errorf("%s: %w", name, verify.ErrNoHistory)
 	case len(courses) == 0:
-		return nil, flagError("part", fmt.Errorf("%s has no history of %q: want %s", name, f.part, strings.Join(parts, ", ")))
+		return nil, flagError("part", fmt.Errorf("%s has no history of %q: want %s", name, f.source.Part, strings.Join(parts, ", ")))
 	}
 	return courses, nil
 }

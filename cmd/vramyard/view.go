@@ -35,6 +35,7 @@ import (
 	"github.com/vramyard/vramyard/harness/snapshot"
 	"github.com/vramyard/vramyard/harness/trace"
 	"github.com/vramyard/vramyard/harness/view"
+	"github.com/vramyard/vramyard/internal/budget"
 	"github.com/vramyard/vramyard/internal/unpack"
 	"github.com/vramyard/vramyard/strategies"
 )
@@ -228,7 +229,7 @@ func (f *viewFlags) document(cmd *cobra.Command, path string) (view.Document, er
 	case err != nil:
 		return d, err
 	case isResult(head):
-		d.Make = func(context.Context, *view.Progress) (*view.Content, error) { return showResult(path) }
+		d.Make = func(context.Context, *view.Progress) (*view.Content, error) { return showResult(path, f.source.Memory) }
 	case isPage(head):
 		d.Make = func(context.Context, *view.Progress) (*view.Content, error) { return readPage(path) }
 	default:
@@ -283,12 +284,12 @@ var resultHead = regexp.MustCompile(`^\s*\{\s*"schema":\s*"vramyard-[a-z-]+/`)
 func isResult(head []byte) bool { return resultHead.Match(head) }
 
 // showResult makes the page of a result.
-func showResult(path string) (*view.Content, error) {
+func showResult(path string, most device.Size) (*view.Content, error) {
 	text, err := readAll(path)
 	if err != nil {
 		return nil, err
 	}
-	r, err := view.Result(report.Printable(baseOf(path)), text, colorOf)
+	r, err := view.Result(report.Printable(baseOf(path)), text, colorOf, budget.New(most))
 	if err != nil {
 		return nil, err
 	}

@@ -47,7 +47,7 @@ func facts(t *testing.T) map[string]measured {
 // schedule reads a log.
 func schedule(t *testing.T, name string) *remat.Schedule {
 	t.Helper()
-	s, err := remat.ReadFile(name + ".log.gz")
+	s, err := remat.ReadFile(name + ".log.gz", nil)
 	require.NoError(t, err)
 	return s
 }
@@ -185,7 +185,7 @@ func TestRecorder(t *testing.T) {
 	require.NoError(t, err)
 	require.GreaterOrEqual(t, len(logs), 15, "%s", out)
 	for _, log := range logs {
-		s, err := remat.ReadFile(log)
+		s, err := remat.ReadFile(log, nil)
 		require.NoError(t, err)
 		res, err := remat.Run(s, &remat.Counter{Budget: remat.Unlimited}, remat.Config{Heuristic: "eq", Liveness: "eager"})
 		require.NoError(t, err)

@@ -16,7 +16,7 @@ import (
 // copied reads a log as the simulator does, which keeps a copy of whatever is written.
 func copied(t *testing.T, name string) *remat.Schedule {
 	t.Helper()
-	s, err := remat.Read(bytes.NewReader(bytes.ReplaceAll(text(t, name), []byte(`,"RECOMPUTABLE":false`), nil)), name)
+	s, err := remat.Read(bytes.NewReader(bytes.ReplaceAll(text(t, name), []byte(`,"RECOMPUTABLE":false`), nil)), name, nil)
 	require.NoError(t, err)
 	return s
 }

@@ -28,7 +28,7 @@ import (
 // read reads a source that must be right.
 func read(t *testing.T, name, text string) *figure.Source {
 	t.Helper()
-	s, err := figure.Read(name, strings.NewReader(text))
+	s, err := figure.Read(name, strings.NewReader(text), nil)
 	require.NoError(t, err)
 	return s
 }
@@ -362,7 +362,7 @@ func TestWrongInputIsRefused(t *testing.T) {
 		strings.Replace(r, `"event":5`, `"event":-5`, 1):  `a: "series", point 0: event -5 does not follow`,
 		strings.Replace(r, `"event":5`, `"event":"x"`, 1): `a: json: cannot unmarshal string`,
 	} {
-		_, err := figure.Read("a", strings.NewReader(text))
+		_, err := figure.Read("a", strings.NewReader(text), nil)
 		assert.ErrorContains(t, err, want, text)
 	}
 }

@@ -11,6 +11,7 @@ import (
 
 	"github.com/vramyard/vramyard/harness/replay"
 	"github.com/vramyard/vramyard/harness/resultdiff"
+	"github.com/vramyard/vramyard/internal/budget"
 	"github.com/vramyard/vramyard/internal/unpack"
 )
 
@@ -25,9 +26,10 @@ type Source struct {
 	series *replay.Series // of a replay that has one
 }
 
-// Read reads a result, which may be compressed. name is that of the file, for messages and legends.
-func Read(name string, r io.Reader) (*Source, error) {
-	s, err := read(name, r)
+// Read reads a result, which may be compressed and take as much memory as a budget has. name is that of the file, for
+// messages and legends.
+func Read(name string, r io.Reader, memory *budget.Budget) (*Source, error) {
+	s, err := read(name, r, memory)
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", name, err)
 	}
@@ -35,7 +37,7 @@ func Read(name string, r io.Reader) (*Source, error) {
 }
 
 // read is Read without the name in its errors.
-func read(name string, r io.Reader) (*Source, error) {
+func read(name string, r io.Reader, memory *budget.Budget) (*Source, error) {
 	plain, err := unpack.New(r)
 	if err != nil {
 		return nil, err
@@ -46,7 +48,7 @@ func read(name string, r io.Reader) (*Source, error) {
 		return nil, err
 	}
 	if start := bytes.TrimLeft(text, " \t\r\n"); len(start) > 0 && start[0] != '{' && start[0] != '[' {
-		if text, err = resultOfCSV(text); err != nil {
+		if text, err = resultOfCSV(text, memory); err != nil {
 			return nil, err
 		}
 	}
@@ -64,7 +66,7 @@ func read(name string, r io.Reader) (*Source, error) {
 	if err != nil {
 		return nil, err
 	}
-	if s.result, err = resultdiff.Read(bytes.NewReader(plainly)); err != nil {
+	if s.result, err = resultdiff.Read(bytes.NewReader(plainly), memory); err != nil {
 		return nil, err
 	}
 	if s.of.Command == ofReplay {
@@ -119,8 +121,11 @@ func errCSV() error {
 	return fmt.Errorf("no result: want what --json of %s writes, or --csv of %s", asJSON, asCSV)
 }
 
+// cellBytes is what a cell of a CSV takes beside its place in the map of its run.
+const cellBytes = 64
+
 // resultOfCSV returns the JSON of a result that was written as CSV.
-func resultOfCSV(text []byte) ([]byte, error) {
+func resultOfCSV(text []byte, memory *budget.Budget) ([]byte, error) {
 	c := csv.NewReader(bytes.NewReader(text))
 	names, err := c.Read()
 	if err != nil || !slices.Contains(names, "strategy") {
@@ -155,6 +160,9 @@ func resultOfCSV(text []byte) ([]byte, error) {
 		line, _ := c.FieldPos(0)
 		if other := slices.Index(names, "replayed_as"); other >= 0 && cells[other] != cells[slices.Index(names, "label")] {
 			continue // has the figures of another row
+		}
+		if err := memory.Take(int64(len(cells)) * (budget.EntrySize[string, json.RawMessage]() + cellBytes)); err != nil {
+			return nil, err
 		}
 		run := map[string]json.RawMessage{}
 		for i, cell := range cells {

@@ -8,12 +8,14 @@ import (
 
 	"github.com/vramyard/vramyard/device"
 	"github.com/vramyard/vramyard/harness/trace"
+	"github.com/vramyard/vramyard/internal/budget"
 )
 
 // book gives every stay of a block at an address a name, call by call, and keeps the events packed: a
 // log of a million lines takes some 10 MB here, and the events of its trace 72. They cannot be events
 // at once, because what was live at the start stands in front of them and is known at the end.
 type book struct {
+	memory *budget.Budget
 	calls  int
 	packed []byte // the events; see add
 	events int
@@ -44,7 +46,7 @@ type opening struct {
 }
 
 // add books a call.
-func (b *book) add(c *call) {
+func (b *book) add(c *call) error {
 	if b.calls == 0 {
 		b.at, b.first = map[uint64]resident{}, c.time
 	}
@@ -58,42 +60,51 @@ func (b *book) add(c *call) {
 	case trace.Alloc:
 		if old := b.at[c.addr]; old.stay != nobody {
 			b.lostFrees++
-			b.put(trace.Free, old.stay)
+			if err := b.put(trace.Free, old.stay); err != nil {
+				return err
+			}
 		}
 		b.births++
-		b.at[c.addr] = resident{2 * uint64(b.births), c.size}
-		b.put(c.kind, c.size, uint64(c.stream), uint64(c.tag))
-	case trace.Free:
-		if stay := b.end(c); stay != nobody {
-			b.put(c.kind, stay)
+		if err := budget.Put(b.memory, b.at, c.addr, resident{2 * uint64(b.births), c.size}); err != nil {
+			return err
 		}
+		return b.put(c.kind, c.size, uint64(c.stream), uint64(c.tag))
+	case trace.Free:
+		stay, err := b.end(c)
+		if err != nil || stay == nobody {
+			return err
+		}
+		return b.put(c.kind, stay)
 	case trace.Refused:
-		b.put(c.kind, c.size, uint64(c.stream), uint64(c.tag))
-	default:
-		b.put(c.kind, uint64(c.tag))
+		return b.put(c.kind, c.size, uint64(c.stream), uint64(c.tag))
 	}
+	return b.put(c.kind, uint64(c.tag))
 }
 
 // end returns the stay that a free ends, nobody if none is known.
-func (b *book) end(c *call) uint64 {
+func (b *book) end(c *call) (stay uint64, err error) {
 	old, ok := b.at[c.addr]
 	switch {
 	case !ok && c.size == 0:
 		b.unsized++
 	case !ok:
-		b.openings = append(b.openings, opening{c.addr, c.size, c.stream})
+		if b.openings, err = budget.Append(b.memory, b.openings, opening{c.addr, c.size, c.stream}); err != nil {
+			return nobody, err
+		}
 		old.stay = 2*uint64(len(b.openings)) - 1
 	case old.stay == nobody:
 		b.lostAllocs++
 	case c.size != 0 && c.size != old.size:
 		b.disagree++
 	}
-	b.at[c.addr] = resident{stay: nobody}
-	return old.stay
+	return old.stay, budget.Put(b.memory, b.at, c.addr, resident{stay: nobody})
 }
 
 // put packs an event at the present time: its kind, the time since the one before, and its numbers.
-func (b *book) put(kind trace.Kind, numbers ...uint64) {
+func (b *book) put(kind trace.Kind, numbers ...uint64) (err error) {
+	if b.packed, err = budget.Grow(b.memory, b.packed, 1+(1+len(numbers))*binary.MaxVarintLen64); err != nil {
+		return err
+	}
 	b.events++
 	b.packed = append(b.packed, byte(kind))
 	b.packed = binary.AppendUvarint(b.packed, uint64(b.now-b.told))
@@ -101,6 +112,7 @@ func (b *book) put(kind trace.Kind, numbers ...uint64) {
 	for _, n := range numbers {
 		b.packed = binary.AppendUvarint(b.packed, n)
 	}
+	return nil
 }
 
 // trace builds the trace of what was booked, with header h.
@@ -118,13 +130,14 @@ func (p *log) trace(h trace.Header, x *texts) (*trace.Trace, error) {
 			h.Meta = append(h.Meta, trace.Pair{Key: f.key, Value: strconv.Itoa(f.n)})
 		}
 	}
-	b := trace.NewBuilder(h)
+	p.memory.Give(int64(len(p.at)) * budget.EntrySize[uint64, resident]())
+	p.at = nil // no longer needed, and as large as the events
+	b := trace.NewBuilderWithin(p.memory, h)
 	b.Grow(len(p.openings) + 1 + p.events)
 	ids, err := p.open(b)
 	if err != nil {
 		return nil, err
 	}
-	p.at = nil // no longer needed, and as large as the events
 	if err := p.unpack(b, ids, x); err != nil {
 		return nil, err
 	}
@@ -134,6 +147,9 @@ func (p *log) trace(h trace.Header, x *texts) (*trace.Trace, error) {
 // open adds what was live at the start, by stream and address, and what was never mentioned. It returns
 // the ids of the openings.
 func (p *log) open(b *trace.Builder) (ids []uint64, err error) {
+	if err := p.memory.Take(budget.SizeOf[int](2 * len(p.openings))); err != nil {
+		return nil, err
+	}
 	order := make([]int, len(p.openings))
 	for i := range order {
 		order[i] = i

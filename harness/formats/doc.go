@@ -17,6 +17,7 @@
 //
 // # Hostile input
 //
-// A reader never panics, and reserves nothing for a length before the bytes have come. An error is
-// one line with the line or the byte of the decompressed content.
+// A reader never panics, and reserves nothing for a length before the bytes have come. Whatever it makes of the content
+// is taken from a budget of Options.Memory bytes. An error is one line with the line or the byte of the decompressed
+// content.
 package formats

@@ -12,9 +12,11 @@ import (
 	"os"
 	"strings"
 
+	"github.com/vramyard/vramyard/device"
 	"github.com/vramyard/vramyard/harness/history"
 	"github.com/vramyard/vramyard/harness/snapshot"
 	"github.com/vramyard/vramyard/harness/trace"
+	"github.com/vramyard/vramyard/internal/budget"
 	"github.com/vramyard/vramyard/internal/unpack"
 )
 
@@ -88,8 +90,9 @@ type Options struct {
 	// Part is the device or the allocator to take from a file that has several; "" is the only one
 	// there is, apart from those of the host.
 	Part string
-	// MaxEvents is the largest number of events to accept; 0 means [trace.DefaultMaxEvents].
-	MaxEvents int
+	// Memory is the largest number of bytes that a file may take in memory, the replay of its trace included; 0 means
+	// [budget.Default].
+	Memory device.Size
 	// Snapshot, if not nil, is handed a memory snapshot of PyTorch that a trace is made of, and the course
 	// of its device, for those who need more than the trace.
 	Snapshot func(*snapshot.Snapshot, *history.Course)
@@ -150,9 +153,10 @@ type Input struct {
 	File io.ReaderAt
 	Size int64 // bytes of File
 
-	plain *unpack.Stream
-	sum   hash.Hash
-	count int64 // bytes read
+	plain  *unpack.Stream
+	sum    hash.Hash
+	count  int64 // bytes read
+	budget *budget.Budget
 }
 
 // Open reads the trace in a file. See [Read].
@@ -176,7 +180,7 @@ func Read(r io.Reader, name string, o Options) (*trace.Trace, error) {
 	case o.Dialect != "" && o.Part != "":
 		return nil, noPart(name, o.Part, o.Dialect)
 	case o.Dialect != "":
-		return trace.Read(o.watched(r), name, trace.Options{Dialect: o.Dialect, MaxEvents: o.MaxEvents})
+		return trace.Read(o.watched(r), name, trace.Options{Dialect: o.Dialect, Memory: budget.New(o.Memory)})
 	}
 	from := o.watched(r)
 	plain, err := unpack.New(from)
@@ -184,10 +188,7 @@ func Read(r io.Reader, name string, o Options) (*trace.Trace, error) {
 		return nil, fileError(name, err)
 	}
 	defer plain.Close()
-	in := &Input{Options: o, Name: name, plain: plain, sum: sha256.New()}
-	if in.MaxEvents <= 0 {
-		in.MaxEvents = trace.DefaultMaxEvents
-	}
+	in := &Input{Options: o, Name: name, plain: plain, sum: sha256.New(), budget: budget.New(o.Memory)}
 	if from.at != nil && from.size > 0 && plain.Form() == "" {
 		in.File, in.Size = from, from.size
 	}
@@ -306,14 +307,6 @@ func (in *Input) located(offset int64, err error) error {
 	return in.at(offset, err)
 }
 
-// tooMany refuses more events than the options allow.
-func (in *Input) tooMany(n int) error {
-	if n > in.MaxEvents {
-		return fmt.Errorf("more than %d events", in.MaxEvents)
-	}
-	return nil
-}
-
 // isForm returns the recogniser of one of the forms that package trace reads.
 func isForm(form string) func([]byte) bool {
 	return func(head []byte) bool { return isText(head) && trace.FormOf(head) == form }
@@ -325,7 +318,7 @@ func isText(head []byte) bool {
 }
 
 func readNative(in *Input) (*trace.Trace, error) {
-	return trace.Read(in, in.Name, trace.Options{MaxEvents: in.MaxEvents})
+	return trace.Read(in, in.Name, trace.Options{Memory: in.budget})
 }
 
 // fileError blames a file as a whole. The system's errors repeat the path; ours has it in front.

@@ -95,7 +95,6 @@ func TestFilesMayNotBeEndless(t *testing.T) {
 	for name, c := range map[string]struct{ head, piece, want string }{
 		"one text":  {`{"schemaVersion":"`, strings.Repeat("x", 1<<20), "a value is longer than 16777216 bytes"},
 		"one event": {`{"traceEvents":[{"x":[`, strings.Repeat("1,", 1<<19), "a value is longer than 16777216 bytes"},
-		"events":    {rmmHead, strings.Repeat("1,1,free,0x1,1,0\n", 1<<14), "t:10002: more than 10000 events"},
 	} {
 		r, w := io.Pipe()
 		go func() {
@@ -106,7 +105,7 @@ func TestFilesMayNotBeEndless(t *testing.T) {
 			}
 			_ = w.Close() // the reader has its error, or the content
 		}()
-		_, err := formats.Read(r, "t", formats.Options{MaxEvents: 10000})
+		_, err := formats.Read(r, "t", formats.Options{})
 		_ = r.Close()
 		require.ErrorContains(t, err, c.want, name)
 	}

@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	"github.com/vramyard/vramyard/harness/trace"
+	"github.com/vramyard/vramyard/internal/budget"
 )
 
 // kinetoFormat is the trace of PyTorch's profiler.
@@ -67,7 +68,6 @@ type kinetoReader struct {
 	parts logs
 	calls map[*log][]kinetoCall
 	marks []call // the profiler's steps
-	count int
 }
 
 // readKineto reads a trace. Events of all other kinds are passed over.
@@ -76,12 +76,17 @@ func readKineto(in *Input) (*trace.Trace, error) {
 	if err != nil {
 		return nil, err
 	}
-	r := &kinetoReader{in: in, doc: doc, calls: map[*log][]kinetoCall{}}
+	r := &kinetoReader{
+		in: in, doc: doc, calls: map[*log][]kinetoCall{}, texts: texts{memory: in.budget}, parts: logs{memory: in.budget},
+	}
 	if err := r.document(); err != nil {
 		return nil, err
 	}
 	for _, p := range r.parts.list {
-		r.order(p, r.calls[p])
+		if err := r.order(p, r.calls[p]); err != nil {
+			return nil, err
+		}
+		budget.Release(in.budget, r.calls[p])
 		delete(r.calls, p)
 	}
 	return r.parts.trace(in, in.header("kineto"), &r.texts,
@@ -151,17 +156,14 @@ func (r *kinetoReader) event(e *kinetoEvent) error {
 	default:
 		return nil
 	}
-	r.count++
-	if err := r.in.tooMany(r.count); err != nil {
-		return err
-	}
 	var err error
 	if c.time, err = micros("ts", json.Number(bytes.Trim(e.Time, `"`))); err != nil {
 		return err
 	}
 	if c.kind == trace.Mark {
-		c.tag, err = r.texts.index(e.Name)
-		r.marks = append(r.marks, c.call)
+		if c.tag, err = r.texts.index(e.Name); err == nil {
+			r.marks, err = budget.Append(r.in.budget, r.marks, c.call)
+		}
 		return err
 	}
 	var a kinetoArgs
@@ -179,8 +181,8 @@ func (r *kinetoReader) event(e *kinetoEvent) error {
 	if len(r.parts.list) > maxParts {
 		return errParts
 	}
-	r.calls[p] = append(r.calls[p], c)
-	return nil
+	r.calls[p], err = budget.Append(r.in.budget, r.calls[p], c)
+	return err
 }
 
 // fill reads the arguments of an event. A negative number of bytes is a free.
@@ -240,7 +242,7 @@ func kinetoPart(a *kinetoArgs) (name string, host bool, err error) {
 
 // order books the calls of a part in their order, with the steps between them, and compares the running
 // totals.
-func (r *kinetoReader) order(p *log, calls []kinetoCall) {
+func (r *kinetoReader) order(p *log, calls []kinetoCall) error {
 	indexed := !slices.ContainsFunc(calls, func(c kinetoCall) bool { return c.index < 0 })
 	slices.SortStableFunc(calls, func(a, b kinetoCall) int {
 		if indexed {
@@ -248,27 +250,37 @@ func (r *kinetoReader) order(p *log, calls []kinetoCall) {
 		}
 		return cmp.Compare(a.time, b.time)
 	})
-	p.totals(calls)
+	if err := p.totals(calls); err != nil {
+		return err
+	}
 	marks := slices.Clone(r.marks)
 	slices.SortStableFunc(marks, func(a, b call) int { return cmp.Compare(a.time, b.time) })
 	for i := range calls {
 		for len(marks) > 0 && marks[0].time <= calls[i].time {
-			p.add(&marks[0])
+			if err := p.add(&marks[0]); err != nil {
+				return err
+			}
 			marks = marks[1:]
 		}
-		p.add(&calls[i].call)
+		if err := p.add(&calls[i].call); err != nil {
+			return err
+		}
 	}
 	for i := range marks {
-		p.add(&marks[i])
+		if err := p.add(&marks[i]); err != nil {
+			return err
+		}
 	}
+	return nil
 }
 
 // totals finds out from the running totals how many calls are missing, and how many bytes were live
 // all the time without being mentioned: what was there in front of the first call, less what was
 // freed without having been allocated.
-func (p *log) totals(calls []kinetoCall) {
+func (p *log) totals(calls []kinetoCall) error {
 	var before int64
 	seen := map[uint64]bool{}
+	defer func() { p.memory.Give(int64(len(seen)) * budget.EntrySize[uint64, bool]()) }()
 	opening := uint64(0)
 	known := false
 	for i := range calls {
@@ -277,7 +289,9 @@ func (p *log) totals(calls []kinetoCall) {
 			opening += c.size
 		}
 		if c.kind != trace.Refused {
-			seen[c.addr] = true
+			if err := budget.Put(p.memory, seen, c.addr, true); err != nil {
+				return err
+			}
 		}
 		if !c.hasTotal {
 			continue
@@ -291,4 +305,5 @@ func (p *log) totals(calls []kinetoCall) {
 		before, known = c.total, true
 	}
 	p.unseen -= min(p.unseen, opening)
+	return nil
 }

@@ -7,6 +7,7 @@ import (
 
 	"github.com/vramyard/vramyard/device"
 	"github.com/vramyard/vramyard/harness/trace"
+	"github.com/vramyard/vramyard/internal/budget"
 )
 
 // call is one line of a log that names blocks by their address.
@@ -32,13 +33,10 @@ type log struct {
 
 // texts are the tags of a file, each once.
 type texts struct {
-	list []string
-	by   map[string]uint32
-	held int
+	memory *budget.Budget
+	list   []string
+	by     map[string]uint32
 }
-
-// maxTexts bounds the bytes of all tags of a file.
-const maxTexts = 1 << 26
 
 // index returns the index of a text; 0 is the empty one.
 func (x *texts) index(s string) (uint32, error) {
@@ -51,10 +49,15 @@ func (x *texts) index(s string) (uint32, error) {
 	i, ok := x.by[s]
 	if !ok {
 		i = uint32(len(x.list))
-		x.by[s] = i
-		x.list = append(x.list, s)
-		if x.held += len(s); x.held > maxTexts {
-			return 0, fmt.Errorf("more than %d bytes of names", maxTexts)
+		if err := x.memory.Take(int64(len(s))); err != nil {
+			return 0, err
+		}
+		if err := budget.Put(x.memory, x.by, s, i); err != nil {
+			return 0, err
+		}
+		var err error
+		if x.list, err = budget.Append(x.memory, x.list, s); err != nil {
+			return 0, err
 		}
 	}
 	return i, nil
@@ -62,8 +65,9 @@ func (x *texts) index(s string) (uint32, error) {
 
 // logs are the parts of a file in the order in which they appear.
 type logs struct {
-	list []*log
-	last *log
+	memory *budget.Budget
+	list   []*log
+	last   *log
 }
 
 // part returns the log of a part, a new one if there was none.
@@ -74,7 +78,7 @@ func (l *logs) part(name string, host bool) *log {
 	i := slices.IndexFunc(l.list, func(p *log) bool { return p.part == name })
 	if i < 0 {
 		i = len(l.list)
-		l.list = append(l.list, &log{part: name, host: host})
+		l.list = append(l.list, &log{part: name, host: host, book: book{memory: l.memory}})
 	}
 	l.last = l.list[i]
 	return l.last

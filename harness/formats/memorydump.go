@@ -12,6 +12,7 @@ import (
 
 	"github.com/vramyard/vramyard/device"
 	"github.com/vramyard/vramyard/harness/trace"
+	"github.com/vramyard/vramyard/internal/budget"
 )
 
 // dumpFormat is the state of a TensorFlow allocator.
@@ -61,30 +62,29 @@ type dumpReader struct {
 	in        *Input
 	allocator string
 	chunks    []dumpChunk
-	stats     map[int]uint64
+	peak      uint64            // most bytes in use
+	ops       map[string]string // each once
 }
+
+// statPeak is the field of the statistics that holds the most bytes in use.
+const statPeak = 3
 
 // readDump reads a dump: the chunks in use become allocations that are live at the start, by
 // address.
 func readDump(in *Input) (*trace.Trace, error) {
-	m, err := in.message()
-	if err != nil {
-		return nil, err
-	}
-	r := &dumpReader{in: in, stats: map[int]uint64{}}
-	err = m.each(in, func() error {
+	r := &dumpReader{in: in, ops: map[string]string{}}
+	err := in.fields(func(m *message) error {
 		switch m.field {
 		case 1:
 			r.allocator = m.text()
 		case 3:
-			if err := in.tooMany(len(r.chunks) + 1); err != nil {
-				return err
-			}
 			return r.chunk(m.sub())
 		case 5:
 			s := m.sub()
 			return s.each(in, func() error {
-				r.stats[s.field] = s.number
+				if s.field == statPeak {
+					r.peak = s.number
+				}
 				return nil
 			})
 		}
@@ -108,7 +108,9 @@ func (r *dumpReader) chunk(m *message) error {
 		case 3:
 			c.requested = m.number
 		case 5:
-			c.op = m.text()
+			var err error
+			c.op, err = r.op(m.text())
+			return err
 		case 8:
 			c.inUse = m.number != 0
 		}
@@ -127,8 +129,19 @@ func (r *dumpReader) chunk(m *message) error {
 	case c.requested == 0:
 		c.requested = c.size
 	}
-	r.chunks = append(r.chunks, c)
-	return nil
+	r.chunks, err = budget.Append(r.in.budget, r.chunks, c)
+	return err
+}
+
+// op returns the name of an operation as it was met first, so that each is held once.
+func (r *dumpReader) op(name string) (string, error) {
+	if met, ok := r.ops[name]; ok {
+		return met, nil
+	}
+	if err := r.in.budget.Take(int64(len(name))); err != nil {
+		return "", err
+	}
+	return name, budget.Put(r.in.budget, r.ops, name, name)
 }
 
 // trace builds the trace, with the picture of the memory in its header.
@@ -159,11 +172,11 @@ func (r *dumpReader) trace(h trace.Header) (*trace.Trace, error) {
 		value uint64
 	}{
 		{"regions", uint64(regions)}, {"chunks", uint64(len(r.chunks))}, {"reserved_bytes", reserved},
-		{"free_bytes", free}, {"largest_free_bytes", largest}, {"peak_bytes_in_use", r.stats[3]},
+		{"free_bytes", free}, {"largest_free_bytes", largest}, {"peak_bytes_in_use", r.peak},
 	} {
 		h.Meta = append(h.Meta, trace.Pair{Key: f.key, Value: strconv.FormatUint(f.value, 10)})
 	}
-	b := trace.NewBuilder(h)
+	b := trace.NewBuilderWithin(r.in.budget, h)
 	id := uint64(0)
 	for _, c := range r.chunks {
 		if !c.inUse {

@@ -13,6 +13,7 @@ import (
 
 	"github.com/vramyard/vramyard/device"
 	"github.com/vramyard/vramyard/harness/trace"
+	"github.com/vramyard/vramyard/internal/budget"
 )
 
 // minimallocFormat are the problems of MiniMalloc: which buffers live from when to when.
@@ -77,7 +78,7 @@ type buffer struct {
 // readMinimalloc reads a problem. At each moment, what ends there is freed before what begins
 // there is allocated, each in the order of the file; moments are kept as times.
 func readMinimalloc(in *Input) (*trace.Trace, error) {
-	lines, err := trace.NewLines(in, in.Name)
+	lines, err := trace.NewLines(in, in.Name, in.budget)
 	if err != nil {
 		return nil, err
 	}
@@ -102,7 +103,10 @@ func readMinimalloc(in *Input) (*trace.Trace, error) {
 		}
 		b, gap, err := parseBuffer(line, where, last)
 		if err == nil {
-			err = in.tooMany(2 * (len(list) + 1))
+			err = in.budget.Take(int64(len(b.name)))
+		}
+		if err == nil {
+			list, err = budget.Append(in.budget, list, b)
 		}
 		if err != nil {
 			return nil, lines.Blame(lines.Line(), err)
@@ -110,9 +114,8 @@ func readMinimalloc(in *Input) (*trace.Trace, error) {
 		if gap {
 			gaps++
 		}
-		list = append(list, b)
 	}
-	t, err := intervals(in.header("minimalloc"), list, gaps)
+	t, err := in.intervals(list, gaps)
 	if err == nil {
 		t.Header.Hash = lines.Hash()
 	}
@@ -121,16 +124,16 @@ func readMinimalloc(in *Input) (*trace.Trace, error) {
 
 // parseBuffer reads a row, and whether its buffer has gaps.
 func parseBuffer(line []byte, where [numColumns]int, last bool) (b buffer, gap bool, err error) {
-	cells := bytes.Split(line, []byte(","))
 	columns := 0
 	for _, at := range where {
 		if at >= 0 {
 			columns++
 		}
 	}
-	if len(cells) != columns {
-		return b, false, fmt.Errorf("%d columns: want %d", len(cells), columns)
+	if n := bytes.Count(line, comma) + 1; n != columns { // before a cell is made for each
+		return b, false, fmt.Errorf("%d columns: want %d", n, columns)
 	}
+	cells := bytes.Split(line, comma)
 	number := func(column int, name string) (n uint64) {
 		n, wrong := strconv.ParseUint(string(cells[where[column]]), 10, 64)
 		if (wrong != nil || n > math.MaxInt64) && err == nil {
@@ -161,7 +164,8 @@ func parseBuffer(line []byte, where [numColumns]int, last bool) (b buffer, gap b
 }
 
 // intervals makes a trace of lives.
-func intervals(h trace.Header, list []buffer, gaps int) (*trace.Trace, error) {
+func (in *Input) intervals(list []buffer, gaps int) (*trace.Trace, error) {
+	h := in.header("minimalloc")
 	h.Meta = append(h.Meta, trace.Pair{Key: "time", Value: "moments of the problem, shown as nanoseconds"})
 	if gaps > 0 {
 		h.Meta = append(h.Meta, trace.Pair{Key: "gaps_ignored", Value: strconv.Itoa(gaps)})
@@ -170,6 +174,9 @@ func intervals(h trace.Header, list []buffer, gaps int) (*trace.Trace, error) {
 		at   uint64
 		row  int
 		born bool
+	}
+	if err := in.budget.Take(budget.SizeOf[end](2 * len(list))); err != nil {
+		return nil, err
 	}
 	ends := make([]end, 0, 2*len(list))
 	for i, b := range list {
@@ -184,7 +191,8 @@ func intervals(h trace.Header, list []buffer, gaps int) (*trace.Trace, error) {
 		}
 		return cmp.Or(cmp.Compare(a.at, b.at), cmp.Compare(a.row, b.row))
 	})
-	b := trace.NewBuilder(h)
+	b := trace.NewBuilderWithin(in.budget, h)
+	b.Grow(len(ends))
 	for _, e := range ends {
 		ev := trace.Event{Kind: trace.Free, ID: uint64(e.row), Time: int64(e.at)}
 		if buf := &list[e.row]; e.born {

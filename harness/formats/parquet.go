@@ -9,6 +9,7 @@ import (
 
 	"github.com/vramyard/vramyard/harness/store"
 	"github.com/vramyard/vramyard/harness/trace"
+	"github.com/vramyard/vramyard/internal/budget"
 )
 
 // parquetFormat is our own, for long traces.
@@ -16,28 +17,38 @@ var parquetFormat = Format{
 	Name: store.Format, Doc: "columns in a Parquet file, for long traces", Looks: store.Is, Read: readParquet, Write: store.Write,
 }
 
-// maxLoose bounds the bytes of a Parquet file that is no file of its own, because places of it are
-// looked at and so all of it must be in memory.
-const maxLoose = 1 << 30
-
 // readParquet reads a whole trace.
 func readParquet(in *Input) (*trace.Trace, error) {
 	at, size := in.File, in.Size
 	if at == nil {
-		data, err := io.ReadAll(io.LimitReader(in, maxLoose+1))
+		data, err := in.all()
 		if err != nil {
-			return nil, err
-		}
-		if len(data) > maxLoose {
-			return nil, fmt.Errorf("more than %d bytes of Parquet in a pipe or compressed once more: want a file", maxLoose)
+			return nil, fmt.Errorf("Parquet in a pipe or compressed once more: %w", err)
 		}
 		at, size = bytes.NewReader(data), int64(len(data))
 	}
-	f, err := store.Open(at, size, in.Name)
+	f, err := store.Open(at, size, in.Name, in.budget)
 	if err != nil {
 		return nil, err
 	}
-	return f.Trace(in.MaxEvents)
+	return f.Trace()
+}
+
+// all reads the whole content into memory, for a format that looks at places of it.
+func (in *Input) all() (data []byte, err error) {
+	for {
+		if data, err = budget.Grow(in.budget, data, bytes.MinRead); err != nil {
+			return nil, err
+		}
+		n, err := in.Read(data[len(data):cap(data)])
+		data = data[:len(data)+n]
+		if err == io.EOF {
+			return data, nil
+		}
+		if err != nil {
+			return nil, err
+		}
+	}
 }
 
 // WalkedFrom is the number of events from which on [OpenSource] leaves a trace in its file. In
@@ -79,7 +90,7 @@ func walked(path string, o Options) (*store.File, error) {
 	if err != nil {
 		return nil, fileError(path, err)
 	}
-	f, err := walkedFile(in, path)
+	f, err := walkedFile(in, path, o)
 	if f == nil {
 		_ = in.Close() // only read from: nothing can be lost
 	}
@@ -87,7 +98,7 @@ func walked(path string, o Options) (*store.File, error) {
 }
 
 // walkedFile is walked for an open file of the ordinary kind.
-func walkedFile(in *os.File, path string) (*store.File, error) {
+func walkedFile(in *os.File, path string, o Options) (*store.File, error) {
 	info, err := in.Stat()
 	if err != nil {
 		return nil, fileError(path, err)
@@ -99,7 +110,7 @@ func walkedFile(in *os.File, path string) (*store.File, error) {
 	if !store.Is(head[:]) {
 		return nil, nil
 	}
-	f, err := store.Open(in, info.Size(), path)
+	f, err := store.Open(in, info.Size(), path, budget.New(o.Memory))
 	if err != nil || !f.Streams() || f.Head().Events < WalkedFrom {
 		return nil, err
 	}

@@ -10,6 +10,7 @@ import (
 
 	"github.com/vramyard/vramyard/device"
 	"github.com/vramyard/vramyard/harness/trace"
+	"github.com/vramyard/vramyard/internal/budget"
 )
 
 // rmmFormat is the log of RAPIDS' memory manager.
@@ -31,6 +32,7 @@ var (
 	utf16LE = []byte("\xff\xfe")
 	utf16BE = []byte("\xfe\xff")
 	newline = []byte("\n")
+	comma   = []byte(",")
 )
 
 // The columns of a log, and those of very old ones, which end in one or two more.
@@ -41,6 +43,7 @@ const (
 
 // rmmReader reads one log.
 type rmmReader struct {
+	memory  *budget.Budget
 	logs    logs
 	texts   texts
 	threads map[string]bool
@@ -53,7 +56,7 @@ type rmmReader struct {
 
 // readRMM reads a log. Its lines stand in the order in which things happened, over all threads.
 func readRMM(in *Input) (*trace.Trace, error) {
-	lines, err := trace.NewLines(in, in.Name)
+	lines, err := trace.NewLines(in, in.Name, in.budget)
 	if err != nil {
 		return nil, err
 	}
@@ -62,13 +65,16 @@ func readRMM(in *Input) (*trace.Trace, error) {
 	if err != nil {
 		return nil, err
 	}
-	r := &rmmReader{threads: map[string]bool{}, streams: map[uint64]device.Stream{}}
+	r := &rmmReader{
+		memory: in.budget, logs: logs{memory: in.budget}, texts: texts{memory: in.budget},
+		threads: map[string]bool{}, streams: map[uint64]device.Stream{},
+	}
 	row := r.row
 	columns := strings.Count(string(header), ",") + 1
 	if string(header) != rmmHeader {
 		row = r.oldRow
 	}
-	for n := 1; ; n++ {
+	for {
 		line, err := lines.Next()
 		if err != nil {
 			return nil, err
@@ -79,11 +85,10 @@ func readRMM(in *Input) (*trace.Trace, error) {
 		if len(line) == 0 {
 			continue
 		}
-		cells := strings.Split(string(line), ",")
-		if len(cells) != columns {
-			err = fmt.Errorf("%d columns: want %d", len(cells), columns)
-		} else if err = in.tooMany(n); err == nil {
-			err = row(cells)
+		if n := bytes.Count(line, comma) + 1; n != columns { // before a cell is made for each
+			err = fmt.Errorf("%d columns: want %d", n, columns)
+		} else {
+			err = row(strings.Split(string(line), ","))
 		}
 		if err != nil {
 			return nil, lines.Blame(lines.Line(), err)
@@ -126,7 +131,12 @@ func (r *rmmReader) row(cells []string) error {
 	}
 	const manyThreads = 1 << 16
 	if !r.threads[cells[0]] && len(r.threads) < manyThreads {
-		r.threads[strings.Clone(cells[0])] = true // without the rest of its line
+		if err := r.memory.Take(int64(len(cells[0]))); err != nil {
+			return err
+		}
+		if err := budget.Put(r.memory, r.threads, strings.Clone(cells[0]), true); err != nil { // without the rest of its line
+			return err
+		}
 	}
 	c := call{time: time, size: size, stream: stream}
 	switch cells[2] {
@@ -189,8 +199,7 @@ func (r *rmmReader) add(part string, c call) error {
 	if len(r.logs.list) > maxParts {
 		return errParts
 	}
-	p.add(&c)
-	return nil
+	return p.add(&c)
 }
 
 // time reads the time of day (hh:mm:ss with . or : before six digits) or a number of seconds, in
@@ -275,8 +284,9 @@ func (r *rmmReader) stream(s string) (device.Stream, error) {
 	if n, ok := r.streams[h]; ok {
 		return n, nil
 	}
-	r.handles = append(r.handles, h)
+	if r.handles, err = budget.Append(r.memory, r.handles, h); err != nil {
+		return 0, err
+	}
 	n := device.Stream(len(r.handles))
-	r.streams[h] = n
-	return n, nil
+	return n, budget.Put(r.memory, r.streams, h, n)
 }

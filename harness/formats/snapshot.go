@@ -10,6 +10,7 @@ import (
 	"github.com/vramyard/vramyard/harness/history"
 	"github.com/vramyard/vramyard/harness/snapshot"
 	"github.com/vramyard/vramyard/harness/trace"
+	"github.com/vramyard/vramyard/internal/budget"
 	"github.com/vramyard/vramyard/internal/unpack"
 )
 
@@ -50,7 +51,7 @@ var ErrNoSnapshot = errors.New("is no snapshot of PyTorch")
 
 // ReadSnapshot reads a snapshot of PyTorch, compressed or not, for those who need more of it than a
 // trace. It also returns the header that its traces have, without what is told of a device. Of the options only
-// Watch counts.
+// Watch and Memory count.
 //
 // Errors: those of [Read]; ErrNoSnapshot.
 func ReadSnapshot(r io.Reader, name string, o Options) (*snapshot.Snapshot, trace.Header, error) {
@@ -69,7 +70,7 @@ func ReadSnapshot(r io.Reader, name string, o Options) (*snapshot.Snapshot, trac
 	}
 	var s *snapshot.Snapshot
 	if err == nil {
-		s, err = snapshot.Read(in)
+		s, err = readWhole(in, budget.New(o.Memory))
 	}
 	if err != nil {
 		return nil, trace.Header{}, fileError(name, err)
@@ -77,14 +78,29 @@ func ReadSnapshot(r io.Reader, name string, o Options) (*snapshot.Snapshot, trac
 	return s, in.header(history.Format), nil
 }
 
-// readSnapshot reads the trace of a device: the one that is asked for, or the only one with a
-// history, or the only one at all.
-func readSnapshot(in *Input) (*trace.Trace, error) {
-	s, err := snapshot.Read(in)
+// readWhole reads a snapshot and takes what is made of its entries elsewhere.
+func readWhole(in *Input, memory *budget.Budget) (*snapshot.Snapshot, error) {
+	const each = 128 // bytes of an entry: its step, and what a verification keeps of it
+	s, err := snapshot.ReadWithin(in, memory)
 	if err != nil {
 		return nil, err
 	}
-	results, err := history.Traces(s)
+	for i := range s.Devices {
+		if err := memory.Take(int64(s.Devices[i].History.Len()) * each); err != nil {
+			return nil, err
+		}
+	}
+	return s, nil
+}
+
+// readSnapshot reads the trace of a device: the one that is asked for, or the only one with a
+// history, or the only one at all.
+func readSnapshot(in *Input) (*trace.Trace, error) {
+	s, err := snapshot.ReadWithin(in, in.budget)
+	if err != nil {
+		return nil, err
+	}
+	results, err := history.TracesWithin(s, in.budget)
 	if err != nil {
 		return nil, err
 	}
@@ -100,9 +116,6 @@ func readSnapshot(in *Input) (*trace.Trace, error) {
 		return nil, err
 	}
 	r := results[chosen]
-	if err := in.tooMany(len(r.Trace.Events)); err != nil {
-		return nil, err
-	}
 	h := in.header(history.Format)
 	h.Meta = append(leftOut(parts[chosen].Name, rest), r.Trace.Header.Meta...)
 	h.Meta = append(h.Meta, trace.Pair{Key: trace.AbsentKey, Value: strings.Join(r.Report.Unknown, "; ")})

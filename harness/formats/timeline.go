@@ -7,6 +7,7 @@ import (
 
 	"github.com/vramyard/vramyard/device"
 	"github.com/vramyard/vramyard/harness/trace"
+	"github.com/vramyard/vramyard/internal/budget"
 )
 
 // timelineFormat is the raw memory timeline of PyTorch's profiler.
@@ -42,10 +43,17 @@ type kindOf struct {
 	category int64
 }
 
+// queue is ids, the oldest first.
+type queue struct {
+	ids  []uint64
+	from int // of ids: those before were taken
+}
+
 // timelineReader follows blocks by size and category.
 type timelineReader struct {
-	blocks  map[kindOf][]uint64 // ids, the oldest first
-	changed []uint64            // ids between two categories
+	memory  *budget.Budget
+	blocks  map[kindOf]queue
+	changed []uint64 // ids between two categories
 	list    []trace.Event
 	opening []trace.Event
 	next    uint64
@@ -67,17 +75,13 @@ func readTimeline(in *Input) (*trace.Trace, error) {
 	if err := doc.open('[', "a list"); err != nil {
 		return nil, err
 	}
-	r := &timelineReader{blocks: map[kindOf][]uint64{}, first: -1}
-	for n := 1; doc.more(); n++ {
+	r := &timelineReader{memory: in.budget, blocks: map[kindOf]queue{}, first: -1}
+	for doc.more() {
 		var row []json.Number
 		if err := doc.value(&row, "a list of numbers"); err != nil {
 			return nil, err
 		}
-		err := in.tooMany(n)
-		if err == nil {
-			err = r.row(row)
-		}
-		if err != nil {
+		if err := r.row(row); err != nil {
 			return nil, doc.wrong(err)
 		}
 	}
@@ -116,21 +120,26 @@ func (r *timelineReader) row(row []json.Number) error {
 	}
 	switch {
 	case action == timelinePreexisting && !negative:
-		r.birth(trace.LiveAtStart, k, time)
+		return r.birth(trace.LiveAtStart, k, time)
 	case action == timelineCreate && !negative:
-		r.birth(trace.Alloc, k, time)
+		return r.birth(trace.Alloc, k, time)
 	case action == timelineVersion && negative:
 		if id, ok := r.take(k); ok {
-			r.changed = append(r.changed, id)
+			var err error
+			r.changed, err = budget.Append(r.memory, r.changed, id)
+			return err
 		}
 	case action == timelineVersion:
 		if n := len(r.changed); n > 0 {
-			r.blocks[k] = append(r.blocks[k], r.changed[n-1])
+			id := r.changed[n-1]
 			r.changed = r.changed[:n-1]
+			return r.put(k, id)
 		}
 	case action == timelineDestroy && (negative || size == 0):
 		if id, ok := r.take(k); ok {
-			r.list = append(r.list, trace.Event{Kind: trace.Free, ID: id, Time: r.clock(time)})
+			var err error
+			r.list, err = budget.Append(r.memory, r.list, trace.Event{Kind: trace.Free, ID: id, Time: r.clock(time)})
+			return err
 		}
 	default:
 		return fmt.Errorf("action %d with %d bytes: want 1 or 2 with a size, 4 with a negative one, or 3", action, size)
@@ -139,27 +148,44 @@ func (r *timelineReader) row(row []json.Number) error {
 }
 
 // birth books a new block.
-func (r *timelineReader) birth(kind trace.Kind, k kindOf, time int64) {
+func (r *timelineReader) birth(kind trace.Kind, k kindOf, time int64) (err error) {
 	e := trace.Event{Kind: kind, ID: r.next, Size: device.Size(k.size), Tag: uint32(k.category), Time: trace.NoTime}
-	r.blocks[k] = append(r.blocks[k], r.next)
+	if err := r.put(k, r.next); err != nil {
+		return err
+	}
 	r.next++
 	if kind == trace.LiveAtStart {
-		r.opening = append(r.opening, e)
-		return
+		r.opening, err = budget.Append(r.memory, r.opening, e)
+		return err
 	}
 	e.Time = r.clock(time)
-	r.list = append(r.list, e)
+	r.list, err = budget.Append(r.memory, r.list, e)
+	return err
+}
+
+// put adds the youngest block of a kind.
+func (r *timelineReader) put(k kindOf, id uint64) (err error) {
+	q := r.blocks[k]
+	if q.from > len(q.ids)/2 {
+		q.ids, q.from = append(q.ids[:0], q.ids[q.from:]...), 0
+	}
+	if q.ids, err = budget.Append(r.memory, q.ids, id); err != nil {
+		return err
+	}
+	return budget.Put(r.memory, r.blocks, k, q)
 }
 
 // take returns the oldest block of a kind and forgets it.
 func (r *timelineReader) take(k kindOf) (uint64, bool) {
-	ids := r.blocks[k]
-	if len(ids) == 0 {
+	q := r.blocks[k]
+	if q.from == len(q.ids) {
 		r.unknown++
 		return 0, false
 	}
-	r.blocks[k] = ids[1:]
-	return ids[0], true
+	id := q.ids[q.from]
+	q.from++
+	r.blocks[k] = q
+	return id, true
 }
 
 // clock returns a time counted from the first, never less than the one before.
@@ -180,13 +206,16 @@ func (r *timelineReader) trace(h trace.Header) (*trace.Trace, error) {
 	if r.unknown > 0 {
 		h.Meta = append(h.Meta, trace.Pair{Key: "allocations_lost", Value: fmt.Sprint(r.unknown)})
 	}
-	b := trace.NewBuilder(h)
-	for _, e := range append(r.opening, r.list...) {
-		if e.Kind != trace.Free {
-			e.Tag = b.Tag(timelineCategories[e.Tag])
-		}
-		if err := b.Add(e); err != nil {
-			return nil, err
+	b := trace.NewBuilderWithin(r.memory, h)
+	b.Grow(len(r.opening) + len(r.list))
+	for _, list := range [][]trace.Event{r.opening, r.list} {
+		for _, e := range list {
+			if e.Kind != trace.Free {
+				e.Tag = b.Tag(timelineCategories[e.Tag])
+			}
+			if err := b.Add(e); err != nil {
+				return nil, err
+			}
 		}
 	}
 	return b.Trace(), nil

@@ -1,10 +1,13 @@
 package formats
 
 import (
+	"bufio"
 	"encoding/binary"
 	"errors"
 	"fmt"
 	"io"
+
+	"github.com/vramyard/vramyard/internal/budget"
 )
 
 // Wire types of protocol buffers.
@@ -131,18 +134,112 @@ func (m *message) each(in *Input, visit func() error) error {
 	return nil
 }
 
-// maxMessage bounds a file of protocol buffers, which is held as a whole: what names an event may
-// stand behind it.
-const maxMessage = 1 << 30
+// fields calls visit for every field of a file that is one message, up to the end or the first error. Only one
+// field at a time is in memory.
+func (in *Input) fields(visit func(*message) error) error {
+	w := &wire{in: in, r: bufio.NewReader(in)}
+	defer func() { budget.Release(in.budget, w.buf) }()
+	for {
+		w.start = w.at
+		m, err := w.next()
+		if err == nil && m == nil {
+			return nil
+		}
+		if err == nil {
+			err = visit(m)
+		}
+		if err != nil {
+			return in.located(w.start, err)
+		}
+	}
+}
 
-// message reads the whole file as one message.
-func (in *Input) message() (*message, error) {
-	data, err := io.ReadAll(io.LimitReader(in, maxMessage+1))
-	if err != nil {
-		return nil, err
+// wire reads the outermost fields of a file.
+type wire struct {
+	in    *Input
+	r     *bufio.Reader
+	at    int64  // bytes read
+	start int64  // where the present field begins
+	buf   []byte // the bytes of the present field; used again
+	err   error  // of the stream, as opposed to its content
+}
+
+// ReadByte implements [io.ByteReader].
+func (w *wire) ReadByte() (byte, error) {
+	b, err := w.r.ReadByte()
+	if err == nil {
+		w.at++
+	} else if err != io.EOF {
+		w.err = err
 	}
-	if len(data) > maxMessage {
-		return nil, fmt.Errorf("more than %d bytes", maxMessage)
+	return b, err
+}
+
+// next reads a field; nil is the end of the file.
+func (w *wire) next() (*message, error) {
+	key, err := w.varint()
+	if w.at == w.start && w.err == nil {
+		return nil, nil
 	}
-	return &message{data: data}, nil
+	m := &message{field: int(key >> 3), wire: int(key & 7), from: int(w.start)}
+	switch {
+	case err != nil:
+	case m.field == 0 || key>>3 > 1<<29:
+		err = errWireField
+	case m.wire == wireVarint:
+		m.number, err = w.varint()
+	case m.wire == wireFixed64:
+		if err = w.take(8); err == nil {
+			m.number = binary.LittleEndian.Uint64(w.buf)
+		}
+	case m.wire == wireFixed32:
+		if err = w.take(4); err == nil {
+			m.number = uint64(binary.LittleEndian.Uint32(w.buf))
+		}
+	case m.wire == wireBytes:
+		var n uint64
+		if n, err = w.varint(); err == nil {
+			err = w.take(n)
+			m.bytes, m.at = w.buf, int(w.at)
+		}
+	default:
+		err = errWireType
+	}
+	return m, err
+}
+
+// varint reads a number.
+func (w *wire) varint() (uint64, error) {
+	n, err := binary.ReadUvarint(w)
+	switch {
+	case err == nil:
+		return n, nil
+	case w.err != nil:
+		return 0, w.err
+	case errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF):
+		return 0, errWireCut
+	}
+	return 0, errWireVarint
+}
+
+// take reads n bytes into the buffer, which grows as they come.
+func (w *wire) take(n uint64) (err error) {
+	const atOnce = 1 << 16
+	w.buf = w.buf[:0]
+	for done := 0; uint64(done) < n; {
+		part := int(min(n-uint64(done), atOnce))
+		if w.buf, err = budget.Grow(w.in.budget, w.buf, part); err != nil {
+			return err
+		}
+		k, err := io.ReadFull(w.r, w.buf[done:done+part])
+		done, w.at = done+k, w.at+int64(k)
+		w.buf = w.buf[:done]
+		switch {
+		case errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF):
+			return errWireCut
+		case err != nil:
+			return err
+		}
+	}
+	return nil
 }

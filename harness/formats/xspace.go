@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"github.com/vramyard/vramyard/harness/trace"
+	"github.com/vramyard/vramyard/internal/budget"
 )
 
 // xspaceFormat is the output of the profiler of TensorFlow and JAX.
@@ -32,15 +33,25 @@ const (
 	xDeallocation = "MemoryDeallocation"
 )
 
+// The statistics of an event that are read.
+const (
+	statAddr      = "addr"
+	statAllocated = "bytes_allocated"
+	statOwn       = "allocation_bytes"
+	statRequested = "requested_bytes"
+	statOp        = "tf_op"
+	statAllocator = "allocator_name"
+)
+
 // xspaceReader collects the events of a file.
 type xspaceReader struct {
 	in    *Input
 	texts texts
 	parts logs
 	calls map[*log][]xCall
-	count int
 	stats map[uint64]string // names of the present plane's statistics
 	kinds map[uint64]string // names of the present plane's events
+	named int64             // bytes that those names take
 }
 
 // xCall is a call with what else its event tells.
@@ -53,12 +64,11 @@ type xCall struct {
 
 // readXSpace reads a file. Planes without events about memory are passed over.
 func readXSpace(in *Input) (*trace.Trace, error) {
-	m, err := in.message()
-	if err != nil {
-		return nil, err
+	r := &xspaceReader{
+		in: in, calls: map[*log][]xCall{}, kinds: map[uint64]string{}, stats: map[uint64]string{},
+		texts: texts{memory: in.budget}, parts: logs{memory: in.budget},
 	}
-	r := &xspaceReader{in: in, calls: map[*log][]xCall{}}
-	err = m.each(in, func() error {
+	err := in.fields(func(m *message) error {
 		if m.field == 1 {
 			return r.plane(m.sub())
 		}
@@ -68,7 +78,10 @@ func readXSpace(in *Input) (*trace.Trace, error) {
 		return nil, err
 	}
 	for _, p := range r.parts.list {
-		p.ordered(r.calls[p])
+		if err := p.ordered(r.calls[p]); err != nil {
+			return nil, err
+		}
+		budget.Release(in.budget, r.calls[p])
 		delete(r.calls, p)
 	}
 	return r.parts.trace(in, in.header("xspace"), &r.texts,
@@ -77,7 +90,10 @@ func readXSpace(in *Input) (*trace.Trace, error) {
 
 // plane reads a plane in two passes: first the names, which stand behind what they name.
 func (r *xspaceReader) plane(m *message) error {
-	r.kinds, r.stats = map[uint64]string{}, map[uint64]string{}
+	clear(r.kinds)
+	clear(r.stats)
+	r.in.budget.Give(r.named) // of the plane before
+	r.named = 0
 	lines := *m
 	err := m.each(r.in, func() error {
 		switch m.field {
@@ -118,8 +134,16 @@ func (r *xspaceReader) name(m *message, names map[uint64]string) error {
 		}
 		return nil
 	})
+	if err != nil {
+		return err
+	}
+	takes := budget.EntrySize[uint64, string]() + int64(len(name))
+	if err := r.in.budget.Take(takes); err != nil {
+		return err
+	}
+	r.named += takes
 	names[key] = name
-	return err
+	return nil
 }
 
 // line reads the events of a line in two passes: its time may stand behind them.
@@ -164,10 +188,6 @@ func (r *xspaceReader) event(m *message, base int64) error {
 	if err != nil || kind != xAllocation && kind != xDeallocation {
 		return err
 	}
-	r.count++
-	if err := r.in.tooMany(r.count); err != nil {
-		return err
-	}
 	if int64(offset) < 0 {
 		return fmt.Errorf("offset of %d ps", int64(offset))
 	}
@@ -207,15 +227,18 @@ func (r *xspaceReader) stat(m *message, values map[string]xValue) error {
 		}
 		return nil
 	})
-	values[name] = v
+	switch name {
+	case statAddr, statAllocated, statOwn, statRequested, statOp, statAllocator:
+		values[name] = v
+	}
 	return err
 }
 
 // add books an event.
 func (r *xspaceReader) add(kind string, now int64, picos uint64, values map[string]xValue) error {
-	c := xCall{picos: picos, allocated: values["bytes_allocated"].number, own: values["allocation_bytes"].number}
-	c.kind, c.time, c.addr = trace.Alloc, now, values["addr"].number
-	c.size = values["requested_bytes"].number
+	c := xCall{picos: picos, allocated: values[statAllocated].number, own: values[statOwn].number}
+	c.kind, c.time, c.addr = trace.Alloc, now, values[statAddr].number
+	c.size = values[statRequested].number
 	if c.size == 0 {
 		c.size = c.own
 	}
@@ -226,12 +249,12 @@ func (r *xspaceReader) add(kind string, now int64, picos uint64, values map[stri
 		return errors.New("negative number of bytes")
 	}
 	var err error
-	if op := values["tf_op"].text; c.kind == trace.Alloc {
+	if op := values[statOp].text; c.kind == trace.Alloc {
 		if c.tag, err = r.texts.index(op); err != nil {
 			return err
 		}
 	}
-	name := values["allocator_name"].text
+	name := values[statAllocator].text
 	if name == "" {
 		return errors.New("an event about memory without allocator_name")
 	}
@@ -240,19 +263,20 @@ func (r *xspaceReader) add(kind string, now int64, picos uint64, values map[stri
 	if len(r.parts.list) > maxParts {
 		return errParts
 	}
-	r.calls[p] = append(r.calls[p], c)
-	return nil
+	r.calls[p], err = budget.Append(r.in.budget, r.calls[p], c)
+	return err
 }
 
 // ordered books the calls in the order of their times, and finds out what was live all the time
 // without being mentioned: what the allocator had before the first, less what was freed without
 // having been allocated.
-func (p *log) ordered(calls []xCall) {
+func (p *log) ordered(calls []xCall) error {
 	slices.SortStableFunc(calls, func(a, b xCall) int {
 		return cmp.Or(cmp.Compare(a.time, b.time), cmp.Compare(a.picos, b.picos))
 	})
 	var opening uint64
 	seen := map[uint64]bool{}
+	defer func() { p.memory.Give(int64(len(seen)) * budget.EntrySize[uint64, bool]()) }()
 	for i := range calls {
 		c := &calls[i]
 		if i == 0 {
@@ -267,8 +291,13 @@ func (p *log) ordered(calls []xCall) {
 		case c.kind == trace.Free:
 			opening += c.own
 		}
-		seen[c.addr] = true
-		p.add(&c.call)
+		if err := budget.Put(p.memory, seen, c.addr, true); err != nil {
+			return err
+		}
+		if err := p.add(&c.call); err != nil {
+			return err
+		}
 	}
 	p.unseen -= min(p.unseen, opening)
+	return nil
 }

@@ -5,6 +5,7 @@ import (
 
 	"github.com/vramyard/vramyard/harness/snapshot"
 	"github.com/vramyard/vramyard/harness/trace"
+	"github.com/vramyard/vramyard/internal/budget"
 )
 
 // Format is what the header of a trace made here says under Header.Format.
@@ -37,15 +38,21 @@ type Result struct {
 // Traces returns a trace for each device that has a history of requests or, if it has none, live blocks.
 // Its header has no name and no hash: those are the file's. The error is that of a trace that cannot
 // hold so much.
-func Traces(s *snapshot.Snapshot) ([]Result, error) {
+func Traces(s *snapshot.Snapshot) ([]Result, error) { return TracesWithin(s, nil) }
+
+// TracesWithin is [Traces] for traces that may take as much memory together as a budget has.
+func TracesWithin(s *snapshot.Snapshot, memory *budget.Budget) ([]Result, error) {
 	var results []Result
 	for i := range s.Devices {
 		d := &s.Devices[i]
-		c := Solve(d)
+		c, err := solve(d, memory)
+		if err != nil {
+			return nil, err
+		}
 		if c.Report.Requests == 0 && len(c.Opening) == 0 {
 			continue
 		}
-		t, err := c.Trace(s)
+		t, err := c.trace(s, memory)
 		if err != nil {
 			return nil, err
 		}
@@ -109,11 +116,38 @@ type Course struct {
 
 // Solve works out what happened on a device.
 func Solve(d *snapshot.Device) *Course {
+	c, err := solve(d, nil)
+	if err != nil {
+		panic(err) // there is no bound
+	}
+	return c
+}
+
+// What solve takes, in bytes.
+const (
+	entryBytes   = 16 // for an entry: its number, its step and its id
+	addressBytes = 80 // for an address: its place in the index, and what is known of it on the way back and forth
+	blockBytes   = 64 // for a block in use: as it was when the history began
+)
+
+// solve is [Solve] within a budget.
+func solve(d *snapshot.Device, memory *budget.Budget) (*Course, error) {
+	blocks := 0
+	for range inUse(d.Segments) {
+		blocks++
+	}
+	if err := memory.Take(int64(d.History.Len())*entryBytes + int64(blocks)*blockBytes); err != nil {
+		return nil, err
+	}
 	c := &Course{Device: d, Report: newReport(d)}
 	n := c.number()
+	if err := memory.Take(int64(len(n.addrs)) * addressBytes); err != nil {
+		return nil, err
+	}
+	defer memory.Give(int64(len(n.addrs)) * addressBytes)
 	c.backSegments()
 	c.back(n)
 	c.forward(n)
 	c.Report.finish(c)
-	return c
+	return c, nil
 }

@@ -10,6 +10,7 @@ import (
 	"github.com/vramyard/vramyard/device"
 	"github.com/vramyard/vramyard/harness/snapshot"
 	"github.com/vramyard/vramyard/harness/trace"
+	"github.com/vramyard/vramyard/internal/budget"
 )
 
 // Rounded is the tag of a Refused event: its size is what the allocator made of the request, because
@@ -32,7 +33,10 @@ type maker struct {
 }
 
 // Trace returns the requests of a course. s is the file that it comes from.
-func (c *Course) Trace(s *snapshot.Snapshot) (*trace.Trace, error) {
+func (c *Course) Trace(s *snapshot.Snapshot) (*trace.Trace, error) { return c.trace(s, nil) }
+
+// trace is [Course.Trace] within a budget.
+func (c *Course) trace(s *snapshot.Snapshot, memory *budget.Budget) (*trace.Trace, error) {
 	m := &maker{Course: c, texts: s.Strings, tags: make([]uint32, len(s.Strings)), start: snapshot.NoTime, now: trace.NoTime}
 	for i, step := range c.Steps {
 		if step != None {
@@ -41,7 +45,8 @@ func (c *Course) Trace(s *snapshot.Snapshot) (*trace.Trace, error) {
 			}
 		}
 	}
-	m.b = trace.NewBuilder(trace.Header{Format: Format})
+	m.b = trace.NewBuilderWithin(memory, trace.Header{Format: Format})
+	m.b.Grow(m.events())
 	for _, a := range s.Annotations {
 		if a.Device == c.Device.Ordinal {
 			m.marks = append(m.marks, a)
@@ -73,6 +78,22 @@ func (c *Course) Trace(s *snapshot.Snapshot) (*trace.Trace, error) {
 	t := m.b.Trace()
 	t.Header.Meta = c.meta(s, m.start) // now that every doubt is counted
 	return t, nil
+}
+
+// events returns how many events the trace has besides marks.
+func (m *maker) events() int {
+	n := len(m.Opening) + len(m.Endings) + len(m.Pending)
+	for _, o := range m.Opening {
+		if o.Pending {
+			n++
+		}
+	}
+	for _, step := range m.Steps {
+		if step != None {
+			n++
+		}
+	}
+	return n
 }
 
 // opening adds what was there when the history began.

@@ -53,7 +53,7 @@ func (r row) int(t testing.TB, column string) int64 {
 // logOf reads a log of the golden tables.
 func logOf(t testing.TB, model string) *remat.Schedule {
 	t.Helper()
-	s, err := remat.ReadFile("testdata/" + model + ".log.gz")
+	s, err := remat.ReadFile("testdata/"+model+".log.gz", nil)
 	require.NoError(t, err)
 	return s
 }

@@ -43,7 +43,7 @@ func (i insider) look() {
 }
 
 func TestThePoolHoldsWhatIsResidentAndUnlocked(t *testing.T) {
-	s, err := ReadFile("testdata/syn_resnet20.log.gz")
+	s, err := ReadFile("testdata/syn_resnet20.log.gz", nil)
 	require.NoError(t, err)
 	for _, liveness := range Livenesses() {
 		r, err := newRunner(s, &Counter{Budget: Unlimited}, Config{Heuristic: "local", Liveness: liveness})
@@ -65,7 +65,7 @@ func TestThePoolHoldsWhatIsResidentAndUnlocked(t *testing.T) {
 }
 
 func TestNothingIsLeftOfAProgramThatReleasesAll(t *testing.T) {
-	s, err := ReadFile("testdata/syn_transformer6.log.gz")
+	s, err := ReadFile("testdata/syn_transformer6.log.gz", nil)
 	require.NoError(t, err)
 	refs := map[Tensor]int{}
 	for _, step := range s.Steps {

@@ -8,12 +8,13 @@ import (
 
 	"github.com/vramyard/vramyard/device"
 	"github.com/vramyard/vramyard/harness/trace"
+	"github.com/vramyard/vramyard/internal/budget"
 )
 
 // ReadFile reads a log from a file, compressed or not. Every error is a [*trace.Error] that names
-// the file and, where there is one, the line. Memory grows with the tensors of the log.
-func ReadFile(path string) (*Schedule, error) {
-	lines, err := trace.OpenLines(path)
+// the file and, where there is one, the line. The log may take as much memory as a budget has.
+func ReadFile(path string, memory *budget.Budget) (*Schedule, error) {
+	lines, err := trace.OpenLines(path, memory)
 	if err != nil {
 		return nil, err
 	}
@@ -22,8 +23,8 @@ func ReadFile(path string) (*Schedule, error) {
 }
 
 // Read is [ReadFile] for a stream. name is the file's name for messages.
-func Read(r io.Reader, name string) (*Schedule, error) {
-	lines, err := trace.NewLines(r, name)
+func Read(r io.Reader, name string, memory *budget.Budget) (*Schedule, error) {
+	lines, err := trace.NewLines(r, name, memory)
 	if err != nil {
 		return nil, err
 	}
@@ -82,6 +83,9 @@ func (r *reader) next() (bool, error) {
 		return false, err
 	}
 	if err := r.rec.parse(line); err != nil {
+		return false, r.lines.Blame(r.lines.Line(), err)
+	}
+	if err := r.lines.Memory().Take(r.rec.weight()); err != nil {
 		return false, r.lines.Blame(r.lines.Line(), err)
 	}
 	k, ok := instructions[r.rec.instruction]

@@ -26,7 +26,7 @@ const (
 // read reads a log out of a text.
 func read(t *testing.T, text string) *remat.Schedule {
 	t.Helper()
-	s, err := remat.Read(strings.NewReader(text), "t")
+	s, err := remat.Read(strings.NewReader(text), "t", nil)
 	require.NoError(t, err)
 	return s
 }
@@ -123,7 +123,7 @@ func TestHostileLogsAreOneErrorWithAPlace(t *testing.T) {
 		"\x1f\x8b\x08\x00": "t: gzip data is truncated",
 		"\xff\xfe{\x00":    "t:1: NUL byte: this is no text file",
 	} {
-		_, err := remat.Read(strings.NewReader(text), "t")
+		_, err := remat.Read(strings.NewReader(text), "t", nil)
 		require.EqualError(t, err, want, "%.200s", text)
 		_, placed := errors.AsType[*trace.Error](err)
 		require.True(t, placed, "%.200s", text)
@@ -149,7 +149,7 @@ func FuzzRead(f *testing.F) {
 	f.Add([]byte(start + x + `{"INSTRUCTION":"MUTATE","NAME":"f","ARGS":["x"],"MUTATE":[0],"TIME":"5"}`))
 	f.Add([]byte(start + x + `{"INSTRUCTION":"COPY","DST":"z","SRC":"x"}` + "\n" + `{"INSTRUCTION":"COPY_FROM","DST":"z","SRC":"x"}`))
 	f.Fuzz(func(t *testing.T, raw []byte) {
-		s, err := remat.Read(bytes.NewReader(raw), "t")
+		s, err := remat.Read(bytes.NewReader(raw), "t", nil)
 		if err != nil {
 			require.Nil(t, s)
 			require.NotContains(t, err.Error(), "\n")
@@ -170,7 +170,7 @@ func TestTheLogsOfTheGoldenTablesAreRead(t *testing.T) {
 	for _, log := range logs {
 		_, err := os.Stat(log)
 		require.NoError(t, err)
-		s, err := remat.ReadFile(log)
+		s, err := remat.ReadFile(log, nil)
 		require.NoError(t, err)
 		require.NotEmpty(t, s.Steps, log)
 	}

@@ -54,6 +54,18 @@ type record struct {
 	recomputable bool
 }
 
+// weight returns more bytes than a schedule takes for the record, in its own tables and in those of its names.
+func (r *record) weight() int64 {
+	const itself, each = 384, 256
+	n := itself + len(r.name) + len(r.dst) + len(r.src)
+	for _, list := range [][]string{r.result, r.args, r.mutate} {
+		for _, text := range list {
+			n += each + len(text)
+		}
+	}
+	return int64(n)
+}
+
 // fields tells by name how a field is read.
 var fields = map[string]struct {
 	bit  field

@@ -25,7 +25,7 @@ const golden = "../remat/testdata/"
 // logOf reads a log of the golden tables.
 func logOf(t *testing.T, model string) rematgrid.Log {
 	t.Helper()
-	s, err := remat.ReadFile(golden + model + ".log.gz")
+	s, err := remat.ReadFile(golden+model+".log.gz", nil)
 	require.NoError(t, err)
 	return rematgrid.Log{Model: model, Schedule: s}
 }

@@ -84,7 +84,7 @@ func pageLogs(t *testing.T) (logs []rematgrid.Log) {
 		require.NoError(t, err)
 		require.NotEmpty(t, paths)
 		for _, path := range paths {
-			s, err := remat.ReadFile(path)
+			s, err := remat.ReadFile(path, nil)
 			require.NoError(t, err)
 			logs = append(logs, rematgrid.Log{Model: strings.TrimSuffix(filepath.Base(path), ".log.gz"), Schedule: s})
 		}

@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/vramyard/vramyard/internal/budget"
 	"github.com/vramyard/vramyard/internal/unpack"
 )
 
@@ -97,8 +98,9 @@ func (r *Run) Figure(name string) Value {
 }
 
 // Read reads the result of a command, which may be compressed. It refuses what is no JSON, fields that
-// are given twice, numbers that no float64 holds, files of other schemas, and runs without a name.
-func Read(r io.Reader) (*Result, error) {
+// are given twice, numbers that no float64 holds, files of other schemas, runs without a name, and a file that takes more
+// memory than a budget has.
+func Read(r io.Reader, memory *budget.Budget) (*Result, error) {
 	plain, err := unpack.New(r)
 	if err != nil {
 		return nil, err
@@ -108,7 +110,7 @@ func Read(r io.Reader) (*Result, error) {
 	for _, f := range forms {
 		lists = append(lists, f.lists()...)
 	}
-	root, items, err := parse(plain, lists)
+	root, items, err := parse(plain, lists, memory)
 	if err != nil {
 		return nil, err
 	}

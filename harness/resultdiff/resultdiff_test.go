@@ -25,7 +25,7 @@ func of(trace, hash, strategy, config, more string) string {
 // read reads a result that is right.
 func read(t *testing.T, text string) *resultdiff.Result {
 	t.Helper()
-	r, err := resultdiff.Read(strings.NewReader(text))
+	r, err := resultdiff.Read(strings.NewReader(text), nil)
 	require.NoError(t, err, "%s", text)
 	return r
 }
@@ -368,10 +368,10 @@ func TestHostileResultsAreRefused(t *testing.T) {
 		`{"schema":"vramyard-tune/1","preset":3}`:                       `"preset.runs": want a list of runs`,
 		"\x1f\x8b\x08nonsense":                                          "gzip",
 	} {
-		_, err := resultdiff.Read(strings.NewReader(text))
+		_, err := resultdiff.Read(strings.NewReader(text), nil)
 		require.ErrorContains(t, err, want, "%.200s", text)
 	}
-	_, err := resultdiff.Read(strings.NewReader(strings.Repeat(" ", 1<<26+1)))
+	_, err := resultdiff.Read(strings.NewReader(strings.Repeat(" ", 1<<26+1)), nil)
 	require.ErrorContains(t, err, "more than 67108864 bytes")
 	small := read(t, file(of("t", "h", "s", `{}`, `,"n":1e-999999999`)))
 	require.Zero(t, small.Runs[0].Figures[0].Value.Number().Sign(), "as every reader of JSON takes it")
@@ -404,7 +404,7 @@ func FuzzRead(f *testing.F) {
 	f.Add([]byte(`{"schema":"vramyard-tune/1","strategy":"s","preset":{"config":{},"runs":[]},"smallest":{"runs":[]},"fastest":{"runs":[]}}`))
 	f.Add([]byte(`{"schema":"vramyard-replay/1","strategy":"s","trace":"t","ns_per_op":1e308}`))
 	f.Fuzz(func(t *testing.T, data []byte) {
-		r, err := resultdiff.Read(strings.NewReader(string(data)))
+		r, err := resultdiff.Read(strings.NewReader(string(data)), nil)
 		if err != nil {
 			return
 		}

@@ -10,6 +10,8 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+
+	"github.com/vramyard/vramyard/internal/budget"
 )
 
 // Bounds of what is read. The largest results of ours have a few thousand values and are four deep.
@@ -87,16 +89,20 @@ func (v Value) field(name string) Value {
 
 // parser reads values.
 type parser struct {
-	d     *json.Decoder
-	lists map[string][]Value // items of the lists of objects, by path
-	path  []string           // fields that lead to the value being read
+	d      *json.Decoder
+	memory *budget.Budget
+	lists  map[string][]Value // items of the lists of objects, by path
+	path   []string           // fields that lead to the value being read
 }
+
+// valueBytes is what a value takes while a result is read, beside its text.
+const valueBytes = 256
 
 // parse reads one JSON value and nothing behind it. It returns the items of the lists named, by name; other
 // lists keep their text only.
-func parse(r io.Reader, lists []string) (Value, map[string][]Value, error) {
+func parse(r io.Reader, lists []string, memory *budget.Budget) (Value, map[string][]Value, error) {
 	limited := &io.LimitedReader{R: r, N: maxBytes + 1}
-	p := &parser{d: json.NewDecoder(limited), lists: map[string][]Value{}}
+	p := &parser{d: json.NewDecoder(limited), memory: memory, lists: map[string][]Value{}}
 	for _, l := range lists {
 		p.lists[l] = nil
 	}
@@ -130,6 +136,9 @@ func (p *parser) where() string {
 // next reads one value.
 func (p *parser) next(depth int) (Value, error) {
 	t, err := p.d.Token()
+	if err == nil {
+		err = p.memory.Take(valueBytes)
+	}
 	if err != nil {
 		return Value{}, err
 	}
@@ -183,7 +192,7 @@ func (p *parser) object(depth int) (Value, error) {
 		return v, err
 	}
 	v.text = objectText(v.fields)
-	return v, nil
+	return v, p.memory.Take(int64(len(v.text)))
 }
 
 // objectText writes an object with its fields by name.
@@ -230,8 +239,10 @@ func (p *parser) list(depth int) (Value, error) {
 	}
 	b.WriteByte(']')
 	v.text = b.String()
-	_, err := p.d.Token()
-	return v, err
+	if _, err := p.d.Token(); err != nil {
+		return v, err
+	}
+	return v, p.memory.Take(int64(len(v.text)))
 }
 
 // number reads a number. What no float64 can hold is refused, because nothing of ours writes it and

@@ -6,6 +6,7 @@ import (
 	"hash/maphash"
 	"unicode/utf8"
 
+	"github.com/vramyard/vramyard/internal/budget"
 	"github.com/vramyard/vramyard/internal/pickle"
 )
 
@@ -50,8 +51,8 @@ type machine struct {
 	shutBytes int   // what all histories but the last take
 	rowBytes  int   // what all packed entries take
 	listed    int   // what the rows of all runs take, when they are copied out of their arenas
-	maxRest   int   // what weigh allows
-	maxRows   int
+	weighed   int64 // what is taken from memory
+	memory    *budget.Budget
 }
 
 // growth is a history and the number of its first entry.
@@ -81,8 +82,8 @@ type text struct {
 	noted uint8  // bit set of rows for which it was noted as unknown
 }
 
-func newMachine(s *Snapshot) *machine {
-	m := &machine{Interner: NewInterner(s), pairAt: map[[2]uint64]uint64{}, printedRoom: maxPrinted, maxRest: maxRest, maxRows: maxRows}
+func newMachine(s *Snapshot, memory *budget.Budget) *machine {
+	m := &machine{Interner: NewInterner(s), pairAt: map[[2]uint64]uint64{}, printedRoom: maxPrinted, memory: memory}
 	for w, name := range words {
 		if name != "" {
 			m.texts.ref(m.text([]byte(name))).word = word(w)

@@ -7,6 +7,7 @@ import (
 	"io"
 	"math"
 
+	"github.com/vramyard/vramyard/internal/budget"
 	"github.com/vramyard/vramyard/internal/pickle"
 	"github.com/vramyard/vramyard/internal/unpack"
 )
@@ -17,8 +18,12 @@ import (
 // Keys that are not known are ignored and listed. Whatever could run code is refused, and
 // memory stays within a multiple of the bytes that have come, whatever the file claims. An error
 // is one line and says at which byte of the plain content something is wrong and what was wanted.
-func Read(r io.Reader) (*Snapshot, error) {
-	s, err := read(r)
+// A snapshot takes at most [budget.Default] bytes.
+func Read(r io.Reader) (*Snapshot, error) { return ReadWithin(r, budget.New(0)) }
+
+// ReadWithin is [Read] for a snapshot that may take as much memory as a budget has.
+func ReadWithin(r io.Reader, memory *budget.Budget) (*Snapshot, error) {
+	s, err := read(r, memory)
 	if err != nil {
 		return nil, fmt.Errorf("snapshot: %w", err)
 	}
@@ -40,7 +45,7 @@ func isJSON(head []byte) bool {
 	return len(head) > 0 && (head[0] == '{' || head[0] == '[')
 }
 
-func read(r io.Reader) (*Snapshot, error) {
+func read(r io.Reader, memory *budget.Budget) (*Snapshot, error) {
 	plain, err := unpack.NewSize(r, 4<<10) // the scanner has a window of its own
 	if err != nil {
 		return nil, err
@@ -51,7 +56,7 @@ func read(r io.Reader) (*Snapshot, error) {
 		return nil, err
 	}
 	s := new(Snapshot)
-	m := newMachine(s)
+	m := newMachine(s, memory)
 	if isJSON(head) {
 		err = m.readJSON(plain)
 	} else {
@@ -63,6 +68,7 @@ func read(r io.Reader) (*Snapshot, error) {
 	if err != nil {
 		return nil, m.placed(err)
 	}
+	m.release()
 	return s, nil
 }
 

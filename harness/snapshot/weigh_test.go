@@ -8,6 +8,8 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/vramyard/vramyard/internal/budget"
 )
 
 // endless is a beginning and then one text again and again, at most so many bytes. If it counts, the zeros in
@@ -89,8 +91,7 @@ func TestBombsAreWeighed(t *testing.T) {
 			var before, after runtime.MemStats
 			runtime.GC()
 			runtime.ReadMemStats(&before)
-			m := newMachine(new(Snapshot))
-			m.maxRest, m.maxRows = limit, limit
+			m := newMachine(new(Snapshot), budget.New(limit))
 			var err error
 			if strings.HasSuffix(name, "JSON") {
 				err = m.readJSON(&bomb)
@@ -102,7 +103,7 @@ func TestBombsAreWeighed(t *testing.T) {
 			weighed := m.rest() + m.rowBytes + m.memo.bytes
 			live := int(after.HeapAlloc) - int(before.HeapAlloc)
 			t.Logf("%d MiB live, %d MiB weighed, %d MiB in all: %v", live>>20, weighed>>20, (after.TotalAlloc-before.TotalAlloc)>>20, err)
-			require.ErrorContains(t, err, "MiB")
+			require.EqualError(t, err, "takes more than 24MiB of memory")
 			require.LessOrEqual(t, live, weighed+weighed/8+1<<20)
 			require.LessOrEqual(t, weighed, 2*limit)
 			require.LessOrEqual(t, after.TotalAlloc-before.TotalAlloc, uint64(10*limit))

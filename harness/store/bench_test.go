@@ -69,7 +69,7 @@ func BenchmarkRead(b *testing.B) {
 	require.NoError(b, z.Close())
 	b.Run("form=parquet/whole", func(b *testing.B) {
 		for b.Loop() {
-			_, err := open(b, data).Trace(len(tr.Events))
+			_, err := open(b, data).Trace()
 			require.NoError(b, err)
 		}
 		report(b, tr, len(data))

@@ -82,12 +82,15 @@ type words struct {
 	ranks []uint32 // of the page, those not read yet
 	plain [][]byte // of a page of texts, those not read yet
 
+	// Buffers of what the dictionary and the page have.
+	kept    []byte
+	list    [][]byte
 	rankBuf []uint32
 }
 
 // open begins with a group of rows.
 func (c *words) open(r io.ReaderAt, chunk *format.ColumnMetaData) error {
-	c.texts, c.codes, c.ranks, c.plain = nil, nil, nil, nil
+	c.texts, c.codes, c.ranks, c.plain = c.texts[:0], c.codes[:0], nil, nil
 	return c.pages.open(r, chunk)
 }
 
@@ -149,12 +152,34 @@ func (c *words) turn() error {
 	if p.count > len(p.data)/4 {
 		return errValues
 	}
-	list := make([][]byte, p.count)
+	var list [][]byte
 	if p.dictionary { // which is needed longer than the page
-		p.data = append([]byte(nil), p.data...)
-		c.texts, c.codes = list, make([]uint32, p.count)
+		if err := c.keep(&p); err != nil {
+			return err
+		}
+		list = c.texts
 	} else {
-		c.plain = list
+		if c.list, err = sized(p.memory, c.list, p.count); err != nil {
+			return err
+		}
+		list, c.plain = c.list, c.list
 	}
 	return p.texts(func(k int, text []byte) { list[k] = text })
+}
+
+// keep makes room for the dictionary on a page and moves its bytes there.
+func (c *words) keep(p *page) (err error) {
+	if c.texts, err = sized(p.memory, c.texts, p.count); err != nil {
+		return err
+	}
+	if c.codes, err = sized(p.memory, c.codes, p.count); err != nil {
+		return err
+	}
+	if c.kept, err = sized(p.memory, c.kept, len(p.data)); err != nil {
+		return err
+	}
+	clear(c.codes)
+	copy(c.kept, p.data)
+	p.data = c.kept
+	return nil
 }

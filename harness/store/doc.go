@@ -17,6 +17,6 @@
 // that is missing, not known or of another type, a count of events that differs from the rows, a
 // kind that is not known, a free of what is not live, or time that goes back is an error that
 // names the file, and the row where there is one, counted from 0. Pages are checked against their
-// checksums. A broken file never makes a reader panic; one that was made to expand can take memory
-// of many times its size, as with all readers of Parquet.
+// checksums. A broken file never makes a reader panic, and one that was made to expand takes no more memory than the
+// budget that Open is given.
 package store

@@ -18,6 +18,7 @@ import (
 	"github.com/parquet-go/parquet-go/format"
 
 	"github.com/vramyard/vramyard/harness/trace"
+	"github.com/vramyard/vramyard/internal/budget"
 )
 
 // magic begins and ends a Parquet file.
@@ -39,15 +40,12 @@ type File struct {
 	head    trace.Head
 	counts  map[string]int // events by kind, as the file says
 	streams bool
+	memory  *budget.Budget
 
 	mu     sync.Mutex
 	tags   []string // texts of tags that were met, in the order of their first use
-	text   int      // bytes of them
 	byText map[string]uint32
 }
-
-// maxText bounds the bytes of all tags.
-const maxText = 1 << 28
 
 // maxFooter bounds the bytes of the description at the end of a file; a group takes about 3 KiB.
 const maxFooter = 16 << 20
@@ -55,10 +53,10 @@ const maxFooter = 16 << 20
 // Open opens the trace in size bytes of r. name is the file's name for messages and for the header;
 // it may be a path. r is read whenever the trace is walked.
 //
-// It reads all bytes once, for their hash, and the description at the end of the file. An error is
-// a [trace.Error].
-func Open(r io.ReaderAt, size int64, name string) (*File, error) {
-	f := &File{name: name}
+// It reads all bytes once, for their hash, and the description at the end of the file. What walks and traces of
+// the file take comes out of memory. An error is a [trace.Error].
+func Open(r io.ReaderAt, size int64, name string, memory *budget.Budget) (*File, error) {
+	f := &File{name: name, memory: memory}
 	if err := f.open(r, size); err != nil {
 		return nil, &trace.Error{File: name, Err: err}
 	}
@@ -67,7 +65,7 @@ func Open(r io.ReaderAt, size int64, name string) (*File, error) {
 
 // open reads the description.
 func (f *File) open(r io.ReaderAt, size int64) (err error) {
-	if err := checkFrame(r, size); err != nil {
+	if err := f.checkFrame(r, size); err != nil {
 		return err
 	}
 	f.r = r
@@ -89,7 +87,7 @@ func (f *File) open(r io.ReaderAt, size int64) (err error) {
 }
 
 // checkFrame looks at the first and last bytes of a file, and over the description there.
-func checkFrame(r io.ReaderAt, size int64) error {
+func (f *File) checkFrame(r io.ReaderAt, size int64) error {
 	if size < 12 {
 		return errTruncated
 	}
@@ -115,7 +113,11 @@ func checkFrame(r io.ReaderAt, size int64) error {
 	if _, err := r.ReadAt(footer, size-8-n); err != nil {
 		return err
 	}
-	return checkThrift(footer)
+	parts, ok := checkThrift(footer)
+	if !ok {
+		return errThrift
+	}
+	return f.memory.Take(int64(parts)*thriftPart + n)
 }
 
 var errTruncated = errors.New("the Parquet data is truncated")
@@ -222,16 +224,19 @@ func (f *File) tag(text []byte) (uint32, error) {
 	if n, ok := f.byText[string(text)]; ok {
 		return n, nil
 	}
-	if f.text += len(text); f.text > maxText {
-		return 0, fmt.Errorf("more than %d bytes of tags", maxText)
-	}
 	if f.byText == nil {
 		f.byText = map[string]uint32{}
 	}
+	if err := f.memory.Take(int64(len(text))); err != nil {
+		return 0, err
+	}
 	s := string(text)
-	f.tags = append(f.tags, s)
-	f.byText[s] = uint32(len(f.tags))
-	return uint32(len(f.tags)), nil
+	var err error
+	if f.tags, err = budget.Append(f.memory, f.tags, s); err != nil {
+		return 0, err
+	}
+	n := uint32(len(f.tags))
+	return n, budget.Put(f.memory, f.byText, s, n)
 }
 
 // isLocated reports whether an error names the file already.
@@ -242,7 +247,9 @@ func isLocated(err error) bool {
 
 // Pieces implements [trace.Source]. Each walk decodes the file anew.
 func (f *File) Pieces(yield func([]trace.Event) error) error {
-	l := newLives(f.counts[trace.Completed.String()] > 0)
+	memory := f.memory.Share()
+	defer memory.Close()
+	l := newLives(f.counts[trace.Completed.String()] > 0, memory)
 	return f.walk(func(first int, events []trace.Event) error {
 		for i := range events {
 			if err := l.enter(&events[i]); err != nil {
@@ -253,12 +260,9 @@ func (f *File) Pieces(yield func([]trace.Event) error) error {
 	})
 }
 
-// Trace puts the whole trace into memory, unless it has more than so many events.
-func (f *File) Trace(most int) (*trace.Trace, error) {
-	if f.head.Events > most {
-		return nil, &trace.Error{File: f.name, Err: fmt.Errorf("%d events: more than %d", f.head.Events, most)}
-	}
-	b := trace.NewBuilder(f.head.Header)
+// Trace puts the whole trace into memory.
+func (f *File) Trace() (*trace.Trace, error) {
+	b := trace.NewBuilderWithin(f.memory, f.head.Header)
 	err := f.walk(func(first int, events []trace.Event) error {
 		for i := range events {
 			e := &events[i]

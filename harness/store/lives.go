@@ -7,6 +7,7 @@ import (
 	"github.com/vramyard/vramyard/device"
 	"github.com/vramyard/vramyard/harness/trace"
 	"github.com/vramyard/vramyard/internal/addrmap"
+	"github.com/vramyard/vramyard/internal/budget"
 )
 
 // lives gives slots to the allocations that a walk meets, and refuses events that name none. A slot
@@ -18,11 +19,17 @@ type lives struct {
 	empty   []uint32    // slots to give again
 	keep    bool        // freed allocations may become final later
 	started bool        // an event other than LiveAtStart was met
+	memory  *budget.Budget
 }
+
+// liveBytes is what an allocation that is live at once with others takes in these tables and in those of a replay.
+const liveBytes = 300
 
 // newLives returns an empty table. Where no free becomes final later, it forgets allocations that
 // are freed.
-func newLives(completed bool) *lives { return &lives{byID: addrmap.NewMap(), keep: completed} }
+func newLives(completed bool, memory *budget.Budget) *lives {
+	return &lives{byID: addrmap.NewMap(), keep: completed, memory: memory}
+}
 
 // idOf returns the id of the allocation in a slot, counted from 1.
 func (l *lives) idOf(h uint32) device.Addr { return device.Addr(l.ids[h-1]) }
@@ -79,6 +86,8 @@ func (l *lives) born(e *trace.Event) error {
 	}
 	if n := len(l.empty); n > 0 {
 		e.Slot, l.empty = l.empty[n-1], l.empty[:n-1]
+	} else if err := l.memory.Take(liveBytes); err != nil {
+		return err
 	} else {
 		e.Slot = uint32(len(l.ids))
 		l.ids, l.freed = append(l.ids, 0), append(l.freed, false)

@@ -12,6 +12,8 @@ import (
 	"github.com/parquet-go/parquet-go/encoding/delta"
 	"github.com/parquet-go/parquet-go/encoding/thrift"
 	"github.com/parquet-go/parquet-go/format"
+
+	"github.com/vramyard/vramyard/internal/budget"
 )
 
 // The library decodes pages too, but makes room for whatever a page claims to expand to. Here
@@ -19,6 +21,8 @@ import (
 const (
 	// maxPage bounds the bytes of a page, compressed or not: those of a dictionary are the most.
 	maxPage = 2 * dictionaryBytes
+	// maxHead bounds the bytes of the head of a page, which has a dozen numbers and perhaps two texts.
+	maxHead = 1 << 16
 	// maxValues bounds the values of a page.
 	maxValues = 16 * groupRows
 )
@@ -28,8 +32,9 @@ type pages struct {
 	chunk  *format.ColumnMetaData
 	in     *bufio.Reader
 	zip    *zstd.Decoder
-	packed []byte // the page as it lies in the file
-	plain  []byte // decompressed
+	memory *budget.Budget // what the buffers of all columns take
+	packed []byte         // the page as it lies in the file
+	plain  []byte         // decompressed
 }
 
 // page is what is in a page: the values of a dictionary, indexes into it or values.
@@ -39,10 +44,13 @@ type page struct {
 	delta      bool // values are numbers, each given by its distance from the one before
 	count      int
 	data       []byte
+	memory     *budget.Budget
 }
 
 // newPages returns a reader of no column yet, which decompresses with zip.
-func newPages(zip *zstd.Decoder) *pages { return &pages{in: bufio.NewReaderSize(nil, 1<<16), zip: zip} }
+func newPages(zip *zstd.Decoder, memory *budget.Budget) *pages {
+	return &pages{in: bufio.NewReaderSize(nil, maxHead), zip: zip, memory: memory}
+}
 
 // newZip returns what decompresses pages.
 func newZip() (*zstd.Decoder, error) {
@@ -68,6 +76,11 @@ func (p *pages) open(r io.ReaderAt, chunk *format.ColumnMetaData) error {
 
 // next returns the next page. Its data is valid until the next call.
 func (p *pages) next() (page, error) {
+	if head, err := p.in.Peek(maxHead); err != nil && err != io.EOF {
+		return page{}, err
+	} else if _, ok := checkThrift(head); !ok && len(head) > 0 { // before the library makes room for what it claims
+		return page{}, errHead
+	}
 	var protocol thrift.CompactProtocol
 	var h format.PageHeader
 	if err := thrift.NewDecoder(protocol.NewReader(p.in)).Decode(&h); err != nil {
@@ -80,7 +93,10 @@ func (p *pages) next() (page, error) {
 		return page{}, fmt.Errorf("a page of %d bytes, %d before it was compressed: want at most %d",
 			h.CompressedPageSize, h.UncompressedPageSize, maxPage)
 	}
-	p.packed = sized(p.packed, int(h.CompressedPageSize))
+	var err error
+	if p.packed, err = sized(p.memory, p.packed, int(h.CompressedPageSize)); err != nil {
+		return page{}, err
+	}
 	if _, err := io.ReadFull(p.in, p.packed); err != nil {
 		return page{}, errTruncated
 	}
@@ -94,9 +110,12 @@ func (p *pages) next() (page, error) {
 	if out.count < 0 || out.count > maxValues {
 		return page{}, fmt.Errorf("a page of %d values: want at most %d", out.count, maxValues)
 	}
-	out.data = p.packed
+	out.data, out.memory = p.packed, p.memory
 	if packed && p.chunk.Codec == format.Zstd {
-		if p.plain, err = p.zip.DecodeAll(p.packed, sized(p.plain, int(h.UncompressedPageSize))[:0]); err != nil {
+		if p.plain, err = sized(p.memory, p.plain, int(h.UncompressedPageSize)); err != nil {
+			return page{}, err
+		}
+		if p.plain, err = p.zip.DecodeAll(p.packed, p.plain[:0]); err != nil {
 			return page{}, fmt.Errorf("zstd data is corrupt: %w", err)
 		}
 		out.data = p.plain
@@ -106,6 +125,9 @@ func (p *pages) next() (page, error) {
 	}
 	return out, nil
 }
+
+// errHead is what is wrong with the head of a page that claims more than it may have.
+var errHead = fmt.Errorf("the head of a page is corrupt or has more than %d bytes", maxHead)
 
 // describe returns what the head of a page says of it, and whether its data may be compressed.
 func describe(h *format.PageHeader) (p page, packed bool, err error) {
@@ -138,16 +160,22 @@ func describe(h *format.PageHeader) (p page, packed bool, err error) {
 }
 
 // sized returns a slice of n elements, in the same memory if that is large enough.
-func sized[T any](s []T, n int) []T {
-	if n > cap(s) {
-		return make([]T, n)
+func sized[T any](memory *budget.Budget, s []T, n int) ([]T, error) {
+	if n <= cap(s) {
+		return s[:n], nil
 	}
-	return s[:n]
+	if err := memory.Take(budget.SizeOf[T](n)); err != nil {
+		return s, err
+	}
+	budget.Release(memory, s)
+	return make([]T, n), nil
 }
 
 // numbers decodes a page of whole numbers.
-func (p page) numbers(dst []uint64, scratch *[]int64) ([]uint64, error) {
-	dst = sized(dst, p.count)
+func (p page) numbers(dst []uint64, scratch *[]int64) (_ []uint64, err error) {
+	if dst, err = sized(p.memory, dst, p.count); err != nil {
+		return nil, err
+	}
 	if !p.delta {
 		if len(p.data) != 8*p.count {
 			return nil, errValues
@@ -163,6 +191,9 @@ func (p page) numbers(dst []uint64, scratch *[]int64) ([]uint64, error) {
 	n, c := binary.Uvarint(p.data[max(a, 0)+max(b, 0):])
 	if a <= 0 || b <= 0 || c <= 0 || n != uint64(p.count) {
 		return nil, errValues
+	}
+	if *scratch, err = sized(p.memory, *scratch, p.count); err != nil {
+		return nil, err
 	}
 	var e delta.BinaryPackedEncoding
 	values, err := e.DecodeInt64(*scratch, p.data)
@@ -180,8 +211,10 @@ var errValues = errors.New("a page has other values than it says")
 
 // ranks decodes a page of indexes into a dictionary of so many values: runs of one index, and
 // groups of eight that are packed into bits.
-func (p page) ranks(dst []uint32, most int) ([]uint32, error) {
-	dst = sized(dst, p.count)
+func (p page) ranks(dst []uint32, most int) (_ []uint32, err error) {
+	if dst, err = sized(p.memory, dst, p.count); err != nil {
+		return nil, err
+	}
 	if p.count == 0 {
 		return dst, nil
 	}

@@ -82,7 +82,7 @@ func written(t testing.TB, src trace.Source) []byte {
 // open opens bytes as a file.
 func open(t testing.TB, data []byte) *store.File {
 	t.Helper()
-	f, err := store.Open(bytes.NewReader(data), int64(len(data)), "x.parquet")
+	f, err := store.Open(bytes.NewReader(data), int64(len(data)), "x.parquet", nil)
 	require.NoError(t, err)
 	return f
 }
@@ -95,7 +95,7 @@ func TestWrittenTracesReadBack(t *testing.T) {
 			kinds[e.Kind]++
 		}
 		data := written(t, tr)
-		got, err := open(t, data).Trace(1000)
+		got, err := open(t, data).Trace()
 		require.NoError(t, err)
 		require.Equal(t, store.Format, got.Header.Format)
 		require.Len(t, got.Header.Hash, 64)
@@ -207,7 +207,7 @@ func TestManyGroupsAndPlainTags(t *testing.T) {
 		require.NoError(t, b.AllocRequest(i, alloc.Request{Size: device.Size(i)}, tag))
 	}
 	tr := b.Trace()
-	got, err := open(t, written(t, tr)).Trace(len(tr.Events))
+	got, err := open(t, written(t, tr)).Trace()
 	require.NoError(t, err)
 	require.Equal(t, tr.Tags, got.Tags)
 	require.Equal(t, tr.Events, got.Events)
@@ -257,7 +257,7 @@ func TestWhatPyarrowWroteIsRead(t *testing.T) {
 // whole puts the trace of a file into memory.
 func whole(t testing.TB, f *store.File) *trace.Trace {
 	t.Helper()
-	tr, err := f.Trace(1000)
+	tr, err := f.Trace()
 	require.NoError(t, err)
 	return tr
 }

@@ -28,20 +28,23 @@ const thriftDepth = 32
 
 var errThrift = errors.New("the Parquet data is corrupt: the description at the end claims more than it has")
 
-// checkThrift returns errThrift unless b begins with a structure whose parts lie within b.
-func checkThrift(b []byte) error {
+// thriftPart is more bytes than the library takes for a part of a description, be it a structure or an
+// element of a list: that of a column has 400.
+const thriftPart = 512
+
+// checkThrift reports whether b begins with a structure whose parts lie within b, and how many structures,
+// lists and elements that has.
+func checkThrift(b []byte) (parts int, ok bool) {
 	c := &thriftCheck{b: b}
 	c.value(thriftStruct, thriftDepth)
-	if c.bad {
-		return errThrift
-	}
-	return nil
+	return c.parts, !c.bad
 }
 
 // thriftCheck is what is left to look at. Once it is bad, nothing is left.
 type thriftCheck struct {
-	b   []byte
-	bad bool
+	b     []byte
+	bad   bool
+	parts int
 }
 
 // fail ends the check.
@@ -80,6 +83,7 @@ func (c *thriftCheck) number() uint64 {
 
 // value takes a value that is not in the head of a field.
 func (c *thriftCheck) value(kind byte, depth int) {
+	c.parts++
 	switch {
 	case depth == 0:
 		c.fail()

@@ -11,6 +11,7 @@ import (
 	"github.com/vramyard/vramyard/alloc"
 	"github.com/vramyard/vramyard/device"
 	"github.com/vramyard/vramyard/harness/trace"
+	"github.com/vramyard/vramyard/internal/budget"
 )
 
 // walker decodes a file from its first row to its last.
@@ -27,7 +28,7 @@ type walker struct {
 }
 
 // newWalker returns one in front of the first row.
-func newWalker(f *File, zip *zstd.Decoder) *walker {
+func newWalker(f *File, zip *zstd.Decoder, memory *budget.Budget) *walker {
 	w := &walker{f: f, events: make([]trace.Event, pieceRows)}
 	for _, c := range []*[]uint64{&w.ids, &w.sizes, &w.streams, &w.aligns, &w.args, &w.times} {
 		*c = make([]uint64, pieceRows)
@@ -39,7 +40,7 @@ func newWalker(f *File, zip *zstd.Decoder) *walker {
 	w.hint.code = codeOf("hint", hintNumbers)
 	w.tag.code = f.tag
 	for i, c := range w.columns() {
-		*c.pages, *c.name = newPages(zip), columnList[i].Name
+		*c.pages, *c.name = newPages(zip, memory), columnList[i].Name
 	}
 	return w
 }
@@ -84,7 +85,9 @@ func (f *File) walk(yield func(first int, events []trace.Event) error) error {
 		return err
 	}
 	defer zip.Close()
-	w := newWalker(f, zip)
+	memory := f.memory.Share()
+	defer memory.Close()
+	w := newWalker(f, zip, memory)
 	columns := w.columns()
 	at := 0
 	counts := make([]int, len(kindNames))

@@ -10,8 +10,10 @@ import (
 	"github.com/parquet-go/parquet-go"
 	"github.com/stretchr/testify/require"
 
+	"github.com/vramyard/vramyard/device"
 	"github.com/vramyard/vramyard/harness/store"
 	"github.com/vramyard/vramyard/harness/trace"
+	"github.com/vramyard/vramyard/internal/budget"
 )
 
 // like is a row as the package writes it.
@@ -54,11 +56,11 @@ func read(data []byte) (whole, walked string) {
 		}
 		return err.Error()
 	}
-	f, err := store.Open(bytes.NewReader(data), int64(len(data)), "x.parquet")
+	f, err := store.Open(bytes.NewReader(data), int64(len(data)), "x.parquet", nil)
 	if err != nil {
 		return text(err), text(err)
 	}
-	_, err = f.Trace(1 << 20)
+	_, err = f.Trace()
 	return text(err), text(f.Pieces(func([]trace.Event) error { return nil }))
 }
 
@@ -142,11 +144,35 @@ func TestWrongEventsAreNamedByTheirRow(t *testing.T) {
 
 func TestTooManyEventsForMemory(t *testing.T) {
 	var b trace.Builder
-	for i := range uint64(11) {
+	for i := range uint64(10_000) {
 		require.NoError(t, b.Alloc(i, 1, 0))
 	}
-	_, err := open(t, written(t, b.Trace())).Trace(10)
-	require.EqualError(t, err, "x.parquet: 11 events: more than 10")
+	data := written(t, b.Trace())
+	for limit, want := range map[device.Size]string{
+		2 << 20: "x.parquet: row 3140: ", // of the events and their replay
+		2 << 10: "x.parquet: takes more than 2KiB of memory",
+	} {
+		f, err := store.Open(bytes.NewReader(data), int64(len(data)), "x.parquet", budget.New(limit))
+		if err == nil {
+			_, err = f.Trace()
+		}
+		require.ErrorContains(t, err, want)
+		require.ErrorContains(t, err, "takes more than "+limit.String()+" of memory")
+	}
+	f, err := store.Open(bytes.NewReader(data), int64(len(data)), "x.parquet", budget.New(2<<20))
+	require.NoError(t, err)
+	err = f.Pieces(func([]trace.Event) error { return nil })
+	require.EqualError(t, err, "x.parquet: row 4310: takes more than 2MiB of memory")
+}
+
+// TestLongTagsAreRead writes texts that are longer than the head of a page may be.
+func TestLongTagsAreRead(t *testing.T) {
+	var b trace.Builder
+	require.NoError(t, b.Mark(strings.Repeat("x", 1<<20)))
+	require.NoError(t, b.Mark(strings.Repeat("y", 1<<20)))
+	tr, err := open(t, written(t, b.Trace())).Trace()
+	require.NoError(t, err)
+	require.Len(t, tr.Tags, 3)
 }
 
 func TestWriterRefusesWhatAFileCannotHold(t *testing.T) {
@@ -193,11 +219,11 @@ func FuzzOpen(f *testing.F) {
 	f.Add(good)
 	f.Add(forged(f, []like{{Kind: "alloc"}, {Kind: "free"}}, described(`{"alloc":1,"free":1}`)...))
 	f.Fuzz(func(t *testing.T, data []byte) {
-		in, err := store.Open(bytes.NewReader(data), int64(len(data)), "x.parquet")
+		in, err := store.Open(bytes.NewReader(data), int64(len(data)), "x.parquet", nil)
 		if err != nil {
 			return
 		}
-		tr, err := in.Trace(1 << 16)
+		tr, err := in.Trace()
 		if !in.Streams() || in.Head().Events > 1<<16 {
 			return
 		}

@@ -4,16 +4,19 @@ import (
 	"errors"
 	"fmt"
 	"math"
-	"slices"
 	"strings"
 
 	"github.com/vramyard/vramyard/alloc"
 	"github.com/vramyard/vramyard/device"
+	"github.com/vramyard/vramyard/internal/budget"
 )
 
-// maxText bounds the bytes of all tags and header values of one trace, so that a small
-// compressed file cannot fill the memory with text.
-const maxText = 1 << 28
+// What the tables of a replay take beside the events, in bytes. A trace is refused while it is read if its
+// replay would not fit, and not when half of it is replayed.
+const (
+	replaySlot = 24  // for each slot
+	replayLive = 256 // for each allocation that is live at once: records of replay, strategy and simulated device
+)
 
 // denseGap is how far beyond the ids seen so far an id may lie and still be kept in the
 // table instead of the map. Ids almost always count upwards; 16 places of 4 bytes bound
@@ -31,11 +34,14 @@ const (
 // refuses what no trace may hold. The zero value is ready for use.
 type Builder struct {
 	trace   Trace
+	memory  *budget.Budget // what the trace may take; nil is without bound
+	err     error          // of a tag that did not fit
 	tags    map[string]uint32
-	text    int               // bytes held by tags and header
 	dense   []uint32          // slots by id, NoSlot for none
 	sparse  map[uint64]uint32 // slots of ids that dense does not cover
 	lives   []uint8           // by slot
+	live    int               // slots that are live
+	most    int               // slots that were live at once
 	started bool              // an event other than LiveAtStart was added
 	now     int64             // latest time added
 }
@@ -45,44 +51,56 @@ func NewBuilder(h Header) *Builder {
 	return &Builder{trace: Trace{Header: h}}
 }
 
-// Grow makes room for n more events at once, for those who know how many will come.
-func (b *Builder) Grow(n int) { b.trace.Events = slices.Grow(b.trace.Events, n) }
-
-// Tag returns the index of a text in Trace.Tags, adding it if it is new. The empty text
-// has index 0. The text goes into the trace even if no event comes to use it.
-func (b *Builder) Tag(text string) uint32 {
-	tag, _ := b.intern([]byte(text))
-	return tag
+// NewBuilderWithin returns a builder of a trace that may take as much memory as a budget has, its replay
+// included.
+func NewBuilderWithin(memory *budget.Budget, h Header) *Builder {
+	return &Builder{trace: Trace{Header: h}, memory: memory}
 }
 
-// intern is Tag for a text that the caller may overwrite. It fails when a trace would
-// hold more text than maxText.
-func (b *Builder) intern(text []byte) (uint32, error) {
+// Grow makes room for n more events at once, for those who know how many will come. If they do not fit, the next
+// event is refused.
+func (b *Builder) Grow(n int) {
+	old := b.trace.Events
+	if cap(old)-len(old) >= n || b.err != nil {
+		return
+	}
+	if b.err = b.memory.Take(budget.SizeOf[Event](len(old) + n)); b.err != nil {
+		return
+	}
+	b.trace.Events = append(make([]Event, 0, len(old)+n), old...)
+	budget.Release(b.memory, old)
+}
+
+// Tag returns the index of a text in Trace.Tags, adding it if it is new. The empty text
+// has index 0. The text goes into the trace even if no event comes to use it. If it does not fit, the next event
+// is refused.
+func (b *Builder) Tag(text string) uint32 { return b.intern([]byte(text)) }
+
+// intern is Tag for a text that the caller may overwrite.
+func (b *Builder) intern(text []byte) uint32 {
 	if len(text) == 0 {
-		return 0, nil
+		return 0
 	}
 	if tag, ok := b.tags[string(text)]; ok {
-		return tag, nil
+		return tag
+	}
+	if b.err != nil {
+		return 0
 	}
 	if b.tags == nil {
 		b.tags = map[string]uint32{}
 		b.trace.Tags = append(b.trace.Tags, "")
 	}
+	if b.err = b.memory.Take(int64(len(text))); b.err != nil {
+		return 0
+	}
 	tag := uint32(len(b.trace.Tags))
 	s := string(text)
-	b.tags[s] = tag
-	b.trace.Tags = append(b.trace.Tags, s)
-	return tag, b.hold(len(s))
-}
-
-var errText = fmt.Errorf("more than %d bytes of tags and header lines", maxText)
-
-// hold books n bytes of text.
-func (b *Builder) hold(n int) error {
-	if b.text += n; b.text > maxText {
-		return errText
+	if b.err = budget.Put(b.memory, b.tags, s, tag); b.err != nil {
+		return 0
 	}
-	return nil
+	b.trace.Tags, b.err = budget.Append(b.memory, b.trace.Tags, s)
+	return tag
 }
 
 // Add appends an event and gives it its slot; what the caller put there is ignored,
@@ -90,9 +108,12 @@ func (b *Builder) hold(n int) error {
 //
 // It refuses an allocation of an id that is live, a Free or Use of one that is not, a
 // Completed of one that is not freed, a BadFree of an id that was never allocated, a
-// LiveAtStart behind another event, and a time that lies before that of an earlier event.
-// A refused event changes nothing.
+// LiveAtStart behind another event, a time that lies before that of an earlier event, and what does not fit
+// the memory of the builder. A refused event changes nothing, but for want of memory nothing can be added any more.
 func (b *Builder) Add(e Event) error {
+	if b.err != nil {
+		return b.err
+	}
 	if e.Kind >= numKinds {
 		return fmt.Errorf("unknown kind of event %d", e.Kind)
 	}
@@ -106,8 +127,14 @@ func (b *Builder) Add(e Event) error {
 	e.Slot = slot
 	b.started = b.started || e.Kind != LiveAtStart
 	b.now = max(b.now, e.Time)
-	b.trace.Events = append(b.trace.Events, e)
-	return nil
+	if b.most < b.live && b.err == nil {
+		b.most = b.live
+		b.err = b.memory.Take(replayLive)
+	}
+	if b.err == nil {
+		b.trace.Events, b.err = budget.Append(b.memory, b.trace.Events, e)
+	}
+	return b.err
 }
 
 // enter returns the slot of an event and moves that slot along its life.
@@ -144,6 +171,7 @@ func (b *Builder) born(e *Event) (uint32, error) {
 			return NoSlot, fmt.Errorf("id %d is still live", e.ID)
 		}
 		b.lives[slot] = slotLive
+		b.live++
 		return slot, nil
 	}
 	if uint64(b.trace.Slots) >= math.MaxUint32 {
@@ -151,8 +179,13 @@ func (b *Builder) born(e *Event) (uint32, error) {
 	}
 	slot = uint32(b.trace.Slots)
 	b.trace.Slots++
-	b.lives = append(b.lives, slotLive)
-	b.name(e.ID, slot)
+	b.live++
+	if b.err = b.memory.Take(replaySlot); b.err == nil {
+		b.lives, b.err = budget.Append(b.memory, b.lives, slotLive)
+	}
+	if b.err == nil {
+		b.err = b.name(e.ID, slot)
+	}
 	return slot, nil
 }
 
@@ -164,6 +197,9 @@ func (b *Builder) move(id uint64, from, to uint8) (uint32, error) {
 		return NoSlot, fmt.Errorf("id %d was never allocated", id)
 	case b.lives[slot] == from:
 		b.lives[slot] = to
+		if to == slotFreed {
+			b.live--
+		}
 		return slot, nil
 	case from == slotLive:
 		return NoSlot, fmt.Errorf("id %d is freed already", id)
@@ -189,19 +225,21 @@ func (b *Builder) find(id uint64) (uint32, bool) {
 }
 
 // name books the slot of a new id.
-func (b *Builder) name(id uint64, slot uint32) {
+func (b *Builder) name(id uint64, slot uint32) (err error) {
 	n := uint64(len(b.dense))
 	if id >= n && id-n >= denseGap {
 		if b.sparse == nil {
 			b.sparse = map[uint64]uint32{}
 		}
-		b.sparse[id] = slot
-		return
+		return budget.Put(b.memory, b.sparse, id, slot)
 	}
-	for uint64(len(b.dense)) <= id {
-		b.dense = append(b.dense, NoSlot)
+	for uint64(len(b.dense)) <= id && err == nil {
+		b.dense, err = budget.Append(b.memory, b.dense, NoSlot)
 	}
-	b.dense[id] = slot
+	if err == nil {
+		b.dense[id] = slot
+	}
+	return err
 }
 
 // Alloc adds an allocation of size bytes on a stream.
@@ -244,9 +282,10 @@ func (b *Builder) meta(key, value string, named *bool) error {
 		b.trace.Header.Name = value
 		return nil
 	}
-	b.trace.Header.Meta = append(b.trace.Header.Meta, Pair{strings.Clone(key), strings.Clone(value)})
-	return b.hold(len(key) + len(value) + pairOverhead)
+	if err := b.memory.Take(int64(len(key) + len(value))); err != nil {
+		return err
+	}
+	var err error
+	b.trace.Header.Meta, err = budget.Append(b.memory, b.trace.Header.Meta, Pair{strings.Clone(key), strings.Clone(value)})
+	return err
 }
-
-// pairOverhead is what a header pair costs beside its text: two string headers.
-const pairOverhead = 32

@@ -7,6 +7,7 @@ import (
 	"math"
 
 	"github.com/vramyard/vramyard/device"
+	"github.com/vramyard/vramyard/internal/budget"
 )
 
 // csvFormat is the value of the key "format" in the header of a CSV.
@@ -32,11 +33,12 @@ func (p *parser) csvMark(rest []byte) error {
 	case err != nil:
 	case n > 0 && p.pending[n-1].seq > seq:
 		err = fmt.Errorf("mark at event %d follows one at event %d", seq, p.pending[n-1].seq)
-	case n >= p.most:
-		return fmt.Errorf("more than %d marks", p.most)
 	default:
-		p.pending = append(p.pending, pendingMark{seq, string(text)})
-		return p.b.hold(len(text))
+		if err := p.b.memory.Take(int64(len(text))); err != nil {
+			return err
+		}
+		p.pending, err = budget.Append(p.b.memory, p.pending, pendingMark{seq, string(text)})
+		return err
 	}
 	if p.markErr == nil {
 		p.markErr = p.src.errorf(err)
@@ -124,7 +126,7 @@ func (c *csvReader) line(line []byte) error {
 // marks adds the marks that precede the row to come.
 func (c *csvReader) marks() error {
 	for len(c.pending) > 0 && c.pending[0].seq == c.seq {
-		if err := c.add(Event{Kind: Mark, Tag: c.b.Tag(c.pending[0].text), Time: NoTime}); err != nil {
+		if err := c.b.Add(Event{Kind: Mark, Tag: c.b.Tag(c.pending[0].text), Time: NoTime}); err != nil {
 			return err
 		}
 		c.pending = c.pending[1:]
@@ -158,21 +160,19 @@ func (c *csvReader) event(line []byte) error {
 
 func (c *csvReader) alloc() error {
 	r := &c.row
-	tag, err := c.b.intern(r.tag)
-	if err != nil {
-		return err
-	}
-	err = c.add(Event{Kind: Alloc, ID: r.id, Size: device.Size(r.bytes), Stream: device.Stream(r.stream),
-		Tag: tag, Time: int64(r.time) * 1000})
+	err := c.b.Add(Event{Kind: Alloc, ID: r.id, Size: device.Size(r.bytes), Stream: device.Stream(r.stream),
+		Tag: c.b.intern(r.tag), Time: int64(r.time) * 1000})
 	if err != nil {
 		return err
 	}
 	slot := c.b.trace.Events[len(c.b.trace.Events)-1].Slot
 	if int(slot) == len(c.born) {
-		c.born = append(c.born, csvBirth{})
+		c.born, err = budget.Append(c.b.memory, c.born, csvBirth{})
 	}
-	c.born[slot] = csvBirth{r.bytes, r.stream}
-	return nil
+	if err == nil {
+		c.born[slot] = csvBirth{r.bytes, r.stream}
+	}
+	return err
 }
 
 func (c *csvReader) free() error {
@@ -180,7 +180,7 @@ func (c *csvReader) free() error {
 	if len(r.tag) > 0 {
 		return fmt.Errorf("tag %s: want none on a free", clip(r.tag))
 	}
-	if err := c.add(Event{Kind: Free, ID: r.id, Time: int64(r.time) * 1000}); err != nil {
+	if err := c.b.Add(Event{Kind: Free, ID: r.id, Time: int64(r.time) * 1000}); err != nil {
 		return err
 	}
 	slot := c.b.trace.Events[len(c.b.trace.Events)-1].Slot

@@ -67,8 +67,7 @@
 //
 // # Hostile input
 //
-// A reader never panics. A line is at most 16 MiB, a trace at most Options.MaxEvents events
-// and 256 MiB of text, and compressed data is read as a stream, so memory is bounded
-// whatever the input claims to hold. A byte order mark and line ends of Windows are
-// accepted, a NUL byte is not.
+// A reader never panics. A line is at most 16 MiB, compressed data is read as a stream, and events, tags and
+// tables are taken from Options.Memory, so memory is bounded whatever the input claims to hold. A byte order
+// mark and line ends of Windows are accepted, a NUL byte is not.
 package trace

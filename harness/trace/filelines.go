@@ -6,6 +6,7 @@ import (
 	"io"
 	"os"
 
+	"github.com/vramyard/vramyard/internal/budget"
 	"github.com/vramyard/vramyard/internal/unpack"
 )
 
@@ -15,15 +16,16 @@ type Lines struct {
 	src     *source
 	release func()   // of what decompresses
 	file    *os.File // nil where the caller has it
+	memory  *budget.Budget
 }
 
-// OpenLines opens a file. Its errors are those of [Open].
-func OpenLines(path string) (*Lines, error) {
+// OpenLines opens a file whose content may take as much memory as a budget has. Its errors are those of [Open].
+func OpenLines(path string, memory *budget.Budget) (*Lines, error) {
 	f, err := os.Open(path)
 	if err != nil {
 		return nil, fileError(path, err)
 	}
-	l, err := NewLines(f, path)
+	l, err := NewLines(f, path, memory)
 	if err != nil {
 		_ = f.Close() // only read from: nothing can be lost
 		return nil, err
@@ -32,18 +34,21 @@ func OpenLines(path string) (*Lines, error) {
 	return l, nil
 }
 
-// NewLines reads from r. name is the file's name for messages.
-func NewLines(r io.Reader, name string) (*Lines, error) {
+// NewLines is [OpenLines] for a stream. name is the file's name for messages.
+func NewLines(r io.Reader, name string, memory *budget.Budget) (*Lines, error) {
 	plain, err := unpack.New(r)
 	if err != nil {
 		return nil, fileError(name, err)
 	}
-	return &Lines{src: newSource(name, plain, sha256.New()), release: plain.Close}, nil
+	return &Lines{src: newSource(name, plain, sha256.New()), release: plain.Close, memory: memory}, nil
 }
 
 // Next returns the next line without its ending, or nil at the end of the file. The line is valid
 // until the next call.
 func (l *Lines) Next() ([]byte, error) { return l.src.next() }
+
+// Memory returns the budget of the content. Lines takes nothing from it.
+func (l *Lines) Memory() *budget.Budget { return l.memory }
 
 // Line returns the number of the line that Next returned last, counted from 1.
 func (l *Lines) Line() int { return l.src.num }

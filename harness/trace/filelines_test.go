@@ -15,7 +15,7 @@ import (
 func TestLinesOfAFile(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "x.txt")
 	require.NoError(t, os.WriteFile(path, []byte("\xef\xbb\xbfone\r\n\ntwo"), 0o600))
-	l, err := trace.OpenLines(path)
+	l, err := trace.OpenLines(path, nil)
 	require.NoError(t, err)
 	defer l.Close()
 	for i, want := range []string{"one", "", "two"} {
@@ -32,13 +32,13 @@ func TestLinesOfAFile(t *testing.T) {
 }
 
 func TestLinesThatCannotBeRead(t *testing.T) {
-	_, err := trace.OpenLines(filepath.Join(t.TempDir(), "missing"))
+	_, err := trace.OpenLines(filepath.Join(t.TempDir(), "missing"), nil)
 	require.ErrorIs(t, err, os.ErrNotExist)
 	path := filepath.Join(t.TempDir(), "x.gz")
 	require.NoError(t, os.WriteFile(path, []byte("\x1f\x8b"), 0o600))
-	_, err = trace.OpenLines(path)
+	_, err = trace.OpenLines(path, nil)
 	require.EqualError(t, err, path+": gzip data is truncated")
-	l, err := trace.NewLines(strings.NewReader("a\x00"), "stdin")
+	l, err := trace.NewLines(strings.NewReader("a\x00"), "stdin", nil)
 	require.NoError(t, err)
 	defer l.Close()
 	_, err = l.Next()

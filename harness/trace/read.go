@@ -13,12 +13,12 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/vramyard/vramyard/internal/budget"
 	"github.com/vramyard/vramyard/internal/unpack"
 )
 
-// DefaultMaxEvents is the number of events at which a reader gives up unless
-// Options.MaxEvents says otherwise. An event takes 64 bytes of memory, so a trace of this
-// size takes 2 GiB; without a bound a small compressed file could fill any machine.
+// DefaultMaxEvents is the largest number of events of a trace that is made in memory: by a workload, or of a
+// part of another. An event takes 64 bytes, so a trace of this size takes 2 GiB.
 const DefaultMaxEvents = 1 << 25
 
 // Options tell how to read a trace.
@@ -26,8 +26,16 @@ type Options struct {
 	// Dialect is "" for the native text form or CSV, whichever the content is, or the
 	// name of one of [Dialects].
 	Dialect string
-	// MaxEvents is the largest number of events to accept; 0 means [DefaultMaxEvents].
-	MaxEvents int
+	// Memory is what the trace may take of memory, its replay included; nil means [budget.Default] bytes.
+	Memory *budget.Budget
+}
+
+// memory returns the budget of a file.
+func (o Options) memory() *budget.Budget {
+	if o.Memory != nil {
+		return o.Memory
+	}
+	return budget.New(0)
 }
 
 // Dialects returns the names of the dialects that Options can ask for.
@@ -76,13 +84,9 @@ func Read(r io.Reader, name string, o Options) (*Trace, error) {
 	sum := sha256.New()
 	p := &parser{
 		src:   newSource(name, plain, sum),
-		b:     NewBuilder(Header{Name: BaseName(name), Format: o.Dialect}),
+		b:     NewBuilderWithin(o.memory(), Header{Name: BaseName(name), Format: o.Dialect}),
 		verbs: verbs,
 		loose: o.Dialect != "",
-		most:  o.MaxEvents,
-	}
-	if p.most <= 0 {
-		p.most = DefaultMaxEvents
 	}
 	if err := p.run(); err != nil {
 		return nil, err
@@ -153,8 +157,7 @@ type parser struct {
 	src     *source
 	b       *Builder
 	verbs   map[string]*verb
-	loose   bool // a dialect: what is about unknown ids is skipped
-	most    int
+	loose   bool  // a dialect: what is about unknown ids is skipped
 	magic   bool  // the first line was the native one
 	csv     bool  // the header says that a CSV follows
 	named   bool  // the header gave a name
@@ -275,12 +278,4 @@ func isKey(s string) bool {
 		}
 	}
 	return s != ""
-}
-
-// add books an event unless there are too many.
-func (p *parser) add(e Event) error {
-	if len(p.b.trace.Events) >= p.most {
-		return fmt.Errorf("more than %d events", p.most)
-	}
-	return p.b.Add(e)
 }

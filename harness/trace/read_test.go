@@ -16,6 +16,7 @@ import (
 	"github.com/klauspost/compress/zstd"
 
 	"github.com/vramyard/vramyard/harness/trace"
+	"github.com/vramyard/vramyard/internal/budget"
 )
 
 func read(t *testing.T, text string) *trace.Trace {
@@ -271,7 +272,7 @@ func TestBombsAreDefused(t *testing.T) {
 		want  string
 	}{
 		"one line": {strings.Repeat("x", 1<<20), "t:1: line is longer than 16777216 bytes"},
-		"events":   {strings.Repeat("trim\n", 1<<17), "t:1000001: more than 1000000 events"},
+		"events":   {strings.Repeat("trim\n", 1<<17), "t:140063: takes more than 16MiB of memory"},
 	} {
 		var b bytes.Buffer
 		w := gzip.NewWriter(&b)
@@ -279,17 +280,17 @@ func TestBombsAreDefused(t *testing.T) {
 			_, _ = w.Write([]byte(c.piece)) // a buffer does not fail
 		}
 		_ = w.Close()
-		_, err := trace.Read(&b, "t", trace.Options{MaxEvents: 1_000_000})
+		_, err := trace.Read(&b, "t", trace.Options{Memory: budget.New(16 << 20)})
 		if err == nil || err.Error() != c.want {
 			t.Errorf("%s: %v, want %s", name, err, c.want)
 		}
 	}
 	var text strings.Builder
 	for i := range 300 {
-		fmt.Fprintf(&text, "mark %d%s\n", i, strings.Repeat("x", 1<<20-20))
+		fmt.Fprintf(&text, "mark %d%s\n", i, strings.Repeat("x", 1<<16-20))
 	}
-	_, err := trace.Read(strings.NewReader(text.String()), "t", trace.Options{})
-	if want := "t:257: more than 268435456 bytes of tags and header lines"; err == nil || err.Error() != want {
+	_, err := trace.Read(strings.NewReader(text.String()), "t", trace.Options{Memory: budget.New(16 << 20)})
+	if want := "t:256: takes more than 16MiB of memory"; err == nil || err.Error() != want {
 		t.Errorf("text: %v, want %s", err, want)
 	}
 }
@@ -322,7 +323,7 @@ func FuzzRead(f *testing.F) {
 	f.Add(zstded("a 0 5\n"))
 	f.Fuzz(func(t *testing.T, data []byte) {
 		for _, dialect := range append(trace.Dialects(), "") {
-			tr, err := trace.Read(bytes.NewReader(data), "t", trace.Options{Dialect: dialect, MaxEvents: 10_000})
+			tr, err := trace.Read(bytes.NewReader(data), "t", trace.Options{Dialect: dialect, Memory: budget.New(8 << 20)})
 			if err != nil {
 				if strings.ContainsAny(err.Error(), "\n\r\x00") {
 					t.Errorf("error is no line: %q", err)

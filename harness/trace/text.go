@@ -159,7 +159,7 @@ func size(b []byte) (device.Size, error) {
 }
 
 // text reads a tag, bare or quoted.
-func (p *parser) text(e *Event, b []byte) (err error) {
+func (p *parser) text(e *Event, b []byte) error {
 	if len(b) > 0 && b[0] == '"' {
 		s, err := strconv.Unquote(string(b))
 		if err != nil {
@@ -169,8 +169,8 @@ func (p *parser) text(e *Event, b []byte) (err error) {
 	} else if bytes.IndexByte(b, '"') >= 0 {
 		return fmt.Errorf("text %s: a text with quotes must be quoted as a whole", clip(b))
 	}
-	e.Tag, err = p.b.intern(b)
-	return err
+	e.Tag = p.b.intern(b)
+	return nil
 }
 
 // native holds the lines of the text form by their first word. Lines of pools have two.
@@ -223,7 +223,7 @@ func (p *parser) event(line []byte) error {
 	if p.loose && (e.Kind == Free || e.Kind == Use) && !p.b.Live(e.ID) {
 		return nil
 	}
-	return p.add(*e)
+	return p.b.Add(*e)
 }
 
 // unknown says which words a line may begin with.

@@ -11,6 +11,7 @@ import (
 
 	"github.com/vramyard/vramyard/device"
 	"github.com/vramyard/vramyard/harness/trace"
+	"github.com/vramyard/vramyard/internal/budget"
 )
 
 // header is the first line of a file of addresses.
@@ -25,8 +26,10 @@ const preexisting = "preexisting"
 var (
 	errHeader  = errors.New("want the header line " + header)
 	errColumns = errors.New("want 4 columns: " + header)
-	errRows    = fmt.Errorf("more than %d rows", trace.DefaultMaxEvents)
 )
+
+// stepBytes is what the history takes for a row, while it grows.
+const stepBytes = 160
 
 // row is one line of a file of addresses.
 type row struct {
@@ -86,18 +89,20 @@ func readRows(lines *trace.Lines) ([]row, error) {
 			continue
 		}
 		r, err := parseRow(line)
-		if err == nil && len(rows) == trace.DefaultMaxEvents {
-			err = errRows
-		}
 		if err == nil && !r.initial {
 			err = r.follows(last)
 			last = r
 		}
+		if err == nil {
+			r.line = lines.Line()
+			rows, err = budget.Append(lines.Memory(), rows, r)
+		}
+		if err == nil {
+			err = lines.Memory().Take(stepBytes)
+		}
 		if err != nil {
 			return nil, lines.Blame(lines.Line(), err)
 		}
-		r.line = lines.Line()
-		rows = append(rows, r)
 	}
 }
 
@@ -114,10 +119,10 @@ func (r row) follows(last row) error {
 
 // parseRow reads the columns of a line.
 func parseRow(line []byte) (row, error) {
-	cells := bytes.Split(line, []byte(","))
-	if len(cells) != strings.Count(header, ",")+1 {
+	if bytes.Count(line, []byte(",")) != strings.Count(header, ",") { // before a cell is made for each
 		return row{}, errColumns
 	}
+	cells := bytes.Split(line, []byte(","))
 	var r row
 	switch what := string(cells[0]); what {
 	case "alloc":

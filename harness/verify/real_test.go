@@ -20,7 +20,7 @@ func open(t *testing.T, requests, addresses string) *verify.History {
 	t.Helper()
 	tr, err := trace.Open(requests, trace.Options{})
 	require.NoError(t, err)
-	lines, err := trace.OpenLines(addresses)
+	lines, err := trace.OpenLines(addresses, nil)
 	require.NoError(t, err)
 	defer lines.Close()
 	h, err := verify.Read(tr, lines)

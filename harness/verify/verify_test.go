@@ -53,7 +53,7 @@ func read(requests, addresses string) (*verify.History, error) {
 	if err != nil {
 		return nil, err
 	}
-	lines, err := trace.NewLines(strings.NewReader(addresses), "t.addr")
+	lines, err := trace.NewLines(strings.NewReader(addresses), "t.addr", nil)
 	if err != nil {
 		return nil, err
 	}

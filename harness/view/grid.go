@@ -44,7 +44,7 @@ func Grid(r *rematgrid.Report, number func(strategy string) int) (*page.Report, 
 		if err != nil {
 			return nil, err
 		}
-		svg, err := plot("the grid", text, "", number)
+		svg, err := plot("the grid", text, "", number, nil)
 		if errors.Is(err, figure.ErrNothing) {
 			continue
 		}

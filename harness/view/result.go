@@ -15,17 +15,19 @@ import (
 	"github.com/vramyard/vramyard/harness/rematgrid"
 	"github.com/vramyard/vramyard/harness/report"
 	"github.com/vramyard/vramyard/harness/resultdiff"
+	"github.com/vramyard/vramyard/internal/budget"
 )
 
 // Result returns the page of a result in JSON: its figures as tables, and the plots that can be made of it. name
 // is that of the file, number that of a strategy in the palette. What a result does not hold, the page says,
-// with the command that would. Results that are no runs, such as those of offline, are shown field by field.
-func Result(name string, text []byte, number func(strategy string) int) (*page.Report, error) {
+// with the command that would. Results that are no runs, such as those of offline, are shown field by field. A result
+// may take as much memory as a budget has.
+func Result(name string, text []byte, number func(strategy string) int, memory *budget.Budget) (*page.Report, error) {
 	var head struct{ Schema string }
 	if json.Unmarshal(text, &head) == nil && !slices.Contains(resultdiff.Schemas(), head.Schema) {
 		return plain(name, text)
 	}
-	res, err := resultdiff.Read(bytes.NewReader(text))
+	res, err := resultdiff.Read(bytes.NewReader(text), memory)
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", name, err)
 	}
@@ -56,7 +58,9 @@ func Result(name string, text []byte, number func(strategy string) int) (*page.R
 		"  vramyard view --strategies " + strings.Join(strategiesOf(res.Runs), ",") + " TRACE",
 	}
 	for _, k := range figure.Kinds() {
-		svg, err := plot(name, text, k.Name, number)
+		share := memory.Share() // each is read again
+		svg, err := plot(name, text, k.Name, number, share)
+		share.Close()
 		if err != nil {
 			lacks = append(lacks, "No plot of "+k.Name+" ("+k.Doc+"): "+err.Error())
 			continue
@@ -68,8 +72,8 @@ func Result(name string, text []byte, number func(strategy string) int) (*page.R
 }
 
 // plot draws a plot of a kind.
-func plot(name string, text []byte, kind string, number func(string) int) ([]byte, error) {
-	s, err := figure.Read(name, bytes.NewReader(text))
+func plot(name string, text []byte, kind string, number func(string) int, memory *budget.Budget) ([]byte, error) {
+	s, err := figure.Read(name, bytes.NewReader(text), memory)
 	if err != nil {
 		return nil, err
 	}

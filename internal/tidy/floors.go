@@ -102,7 +102,7 @@ var rooms = []room{
 }
 
 // notForStrategies is what lies in internal for other rooms.
-var notForStrategies = []string{"internal/outfile", "internal/pickle", "internal/tidy", "internal/unpack"}
+var notForStrategies = []string{"internal/budget", "internal/outfile", "internal/pickle", "internal/tidy", "internal/unpack"}
 
 // outsideHarness is what the harness knows nothing of: it is handed a catalogue.
 var outsideHarness = []string{"strategies", "props"}

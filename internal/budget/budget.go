@@ -1,0 +1,146 @@
+// Package budget bounds the memory that the content of a file takes, whatever the file claims or expands to.
+//
+// A reader takes bytes from the [Budget] of its file before it grows a slice or a map, and gives back what it
+// releases. [Append] and [Put] do that for slices and maps. What a reader takes once whatever the file holds,
+// such as a buffer, is not counted.
+package budget
+
+import (
+	"fmt"
+	"reflect"
+	"runtime"
+	"sync/atomic"
+
+	"github.com/vramyard/vramyard/device"
+)
+
+// Default is the bound in bytes unless the user sets another.
+const Default = 1 << 30
+
+// Budget is the memory that one file may take. A nil Budget is without bound. It is safe for concurrent use.
+type Budget struct {
+	limit int64
+	used  atomic.Int64
+	of    *Budget // of a share
+}
+
+// New returns a budget of limit bytes; 0 means [Default].
+func New(limit device.Size) *Budget {
+	if limit == 0 {
+		limit = Default
+	}
+	return &Budget{limit: int64(min(limit, 1<<62))}
+}
+
+// Error reports that the content of a file takes more memory than the budget has.
+type Error struct {
+	Limit device.Size // of the budget
+}
+
+// Error names the bound.
+func (e *Error) Error() string { return fmt.Sprintf("takes more than %v of memory", e.Limit) }
+
+// Take takes n bytes, which are not negative. If fewer are left it takes none and returns an [*Error].
+func (b *Budget) Take(n int64) error {
+	if b == nil {
+		return nil
+	}
+	if n > b.limit {
+		return &Error{device.Size(b.limit)}
+	}
+	if err := b.of.Take(n); err != nil {
+		return err
+	}
+	if b.used.Add(n) > b.limit {
+		b.Give(n)
+		return &Error{device.Size(b.limit)}
+	}
+	return nil
+}
+
+// Give gives n bytes back that were taken.
+func (b *Budget) Give(n int64) {
+	if b != nil {
+		b.used.Add(-n)
+		b.of.Give(n)
+	}
+}
+
+// Left returns the bytes that can still be taken.
+func (b *Budget) Left() int64 {
+	if b == nil {
+		return 1 << 62
+	}
+	return max(0, b.limit-b.used.Load())
+}
+
+// SizeOf returns the bytes of n values of a type.
+func SizeOf[T any](n int) int64 { return int64(reflect.TypeFor[T]().Size()) * int64(n) }
+
+// Append appends a value to a slice. When the slice grows, the new array is taken before the old one is given back.
+func Append[T any](b *Budget, s []T, v T) ([]T, error) {
+	if len(s) == cap(s) {
+		var err error
+		if s, err = Grow(b, s, 1); err != nil {
+			return s, err
+		}
+	}
+	return append(s, v), nil
+}
+
+// largeArray is the size in bytes from which on the heap is collected before an array is made: the array that the last
+// growth left behind would lie there beside the present one and the new one, and nothing counts it.
+const largeArray = 64 << 20
+
+// Grow makes room in a slice for n more values, and for a quarter more than it has, so that appending takes
+// amortized constant time.
+func Grow[T any](b *Budget, s []T, n int) ([]T, error) {
+	if cap(s)-len(s) >= n {
+		return s, nil
+	}
+	const few = 4
+	room := max(len(s)+n, cap(s)+cap(s)/4+few)
+	if err := b.Take(SizeOf[T](room)); err != nil {
+		return s, err
+	}
+	if b != nil && SizeOf[T](room) > largeArray {
+		runtime.GC()
+	}
+	grown := append(make([]T, 0, room), s...)
+	b.Give(SizeOf[T](cap(s)))
+	return grown, nil
+}
+
+// Release gives back the bytes of a slice that [Append] or [Grow] has grown.
+func Release[T any](b *Budget, s []T) { b.Give(SizeOf[T](cap(s))) }
+
+// Put sets an entry of a map and takes the bytes of a new one.
+func Put[K comparable, V any](b *Budget, m map[K]V, k K, v V) error {
+	n := len(m)
+	m[k] = v
+	if len(m) == n {
+		return nil
+	}
+	return b.Take(EntrySize[K, V]())
+}
+
+// EntrySize returns the bytes that an entry of a map takes: after it has doubled, a map of Go is 7/16 full, and has a
+// byte for each place.
+func EntrySize[K comparable, V any]() int64 {
+	return (SizeOf[K](1) + SizeOf[V](1) + 1) * 16 / 7
+}
+
+// Share returns a budget whose bytes count against b too, until [Budget.Close] gives all of them back at once.
+func (b *Budget) Share() *Budget {
+	if b == nil {
+		return nil
+	}
+	return &Budget{limit: b.limit, of: b}
+}
+
+// Close gives back whatever a share has taken and not given back.
+func (b *Budget) Close() {
+	if b != nil {
+		b.Give(b.used.Load())
+	}
+}
