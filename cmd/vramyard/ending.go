@@ -11,6 +11,7 @@ import (
 var endings = map[string][]string{
 	"json":    {".json"},
 	"csv":     {".csv"},
+	"parquet": {".parquet"},
 	"offsets": {".csv"},
 	"html":    {".html", ".htm"},
 }
@@ -25,7 +26,9 @@ var promising = []string{
 // packed returns the endings that a file of a form may have, packed ones included.
 func packed(want []string) (all []string) {
 	for _, e := range want {
-		all = append(all, e, e+".gz", e+".zst")
+		if all = append(all, e); e != ".parquet" { // whose columns are packed already
+			all = append(all, e+".gz", e+".zst")
+		}
 	}
 	return all
 }

@@ -7,6 +7,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 )
@@ -37,6 +39,8 @@ func inputless(t *testing.T) map[string][]string {
 		"replay --final":      nil,
 		"replay --oom-report": nil,
 		"replay --explain":    nil,
+		"replay --csv":        nil,
+		"replay --parquet":    nil,
 		"replay --json":       nil,
 		"replay --html":       nil,
 		"trace info --json":   {"trace", "info", missing, "--json"},
@@ -44,6 +48,17 @@ func inputless(t *testing.T) map[string][]string {
 		"offline --offsets":   {"offline", missing, "--offsets"},
 		"compare --json":      {"compare", missing, "--json"},
 		"compare --csv":       {"compare", missing, "--csv"},
+		"compare --parquet":   {"compare", missing, "--parquet"},
+		"whatif --parquet":    {"whatif", missing, "--parquet"},
+		"bench --parquet":     {"bench", "--parquet"},
+		"remat --parquet":     {"remat", missing, "--parquet"},
+		"tune --csv":          {"tune", "--strategy", "bfc", missing, "--csv"},
+		"tune --parquet":      {"tune", "--strategy", "bfc", missing, "--parquet"},
+		"offline --csv":       {"offline", missing, "--csv"},
+		"offline --parquet":   {"offline", missing, "--parquet"},
+		"top --json":          {"top", missing, "--json"},
+		"top --folded":        {"top", missing, "--folded"},
+		"traces --json":       {"traces", "--json"},
 		"compare --html":      {"compare", missing, "--html"},
 		"whatif --json":       {"whatif", missing, "--json"},
 		"whatif --csv":        {"whatif", missing, "--csv"},
@@ -58,6 +73,27 @@ func inputless(t *testing.T) map[string][]string {
 		}
 	}
 	return all
+}
+
+// TestEveryFlagThatNamesAnOutputIsTried walks the commands, so that a new flag cannot be left out of the tests below.
+func TestEveryFlagThatNamesAnOutputIsTried(t *testing.T) {
+	tried := inputless(t)
+	started := false
+	var walk func(c *cobra.Command)
+	walk = func(c *cobra.Command) {
+		c.Flags().VisitAll(func(f *pflag.Flag) {
+			if !strings.HasPrefix(f.Usage, "write ") && !strings.HasPrefix(f.Usage, "also write ") {
+				return
+			}
+			_, name, _ := strings.Cut(c.CommandPath(), " ")
+			_, ok := tried[name+" --"+f.Name]
+			assert.True(t, ok, "%s --%s", name, f.Name)
+		})
+		for _, sub := range c.Commands() {
+			walk(sub)
+		}
+	}
+	walk(newRoot(&started))
 }
 
 func TestOutputsAreJudgedBeforeTheWork(t *testing.T) {
@@ -93,7 +129,7 @@ func TestEndingsThatPromiseAnotherFormAreRefused(t *testing.T) {
 	for name, args := range inputless(t) {
 		_, flag, _ := strings.Cut(name, "--")
 		for _, ending := range map[string][]string{
-			"json": {".csv", ".html", ".parquet", ".xlsx", ".json.xz"}, "csv": {".json", ".xlsx"}, "html": {".pdf", ".json"}, "offsets": {".json"},
+			"json": {".csv", ".html", ".parquet", ".xlsx", ".json.xz"}, "csv": {".json", ".xlsx"}, "html": {".pdf", ".json"}, "offsets": {".json"}, "parquet": {".csv", ".pq"},
 		}[flag] {
 			path := filepath.Join(dir, "x"+ending)
 			_, _, stderr := command(t, append(args, path)...)

@@ -12,7 +12,6 @@ import (
 	"github.com/vramyard/vramyard/harness/report"
 	"github.com/vramyard/vramyard/harness/top"
 	"github.com/vramyard/vramyard/harness/trace"
-	"github.com/vramyard/vramyard/internal/outfile"
 )
 
 // topFlags are the flags of the command top.
@@ -65,7 +64,8 @@ func (f *topFlags) run(cmd *cobra.Command, path string) error {
 	if err != nil {
 		return fmt.Errorf("%s: %w", path, err)
 	}
-	return f.write(cmd.OutOrStdout(), r)
+	return writeResults(cmd.OutOrStdout(), func(w io.Writer) error { return report.TopTables(w, r, f.rows) },
+		jsonFile(f.jsonFile, r), resultFile{path: f.folded, fill: r.Peak.WriteFolded})
 }
 
 // topOf measures who holds memory. stacks is nil where nothing is known of them.
@@ -79,25 +79,4 @@ func topOf(src trace.Source, stacks *postmortem.Stacks) (*top.Report, error) {
 		r.Version = version
 	}
 	return r, err
-}
-
-// write writes the report wherever the flags ask for it.
-func (f *topFlags) write(stdout io.Writer, r *top.Report) error {
-	tables := func() error {
-		if f.jsonFile == "-" || f.folded == "-" {
-			return nil // standard output holds one thing
-		}
-		return outfile.Write("-", stdout, func(w io.Writer) error { return report.TopTables(w, r, f.rows) })
-	}
-	// Each file gets its name only when what is inside has succeeded.
-	withFolded := func() error {
-		if f.folded == "" {
-			return tables()
-		}
-		return outfile.Write(f.folded, document(stdout), func(w io.Writer) error { return errors.Join(r.Peak.WriteFolded(w), tables()) })
-	}
-	if f.jsonFile == "" {
-		return withFolded()
-	}
-	return outfile.Write(f.jsonFile, document(stdout), func(w io.Writer) error { return errors.Join(encodeJSON(w, r), withFolded()) })
 }

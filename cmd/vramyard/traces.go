@@ -53,6 +53,9 @@ most bytes that are live at once, and the training program that was recorded.`,
 		Example: "  vramyard replay --strategy caching meta_llama7b_lora",
 		Args:    cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
+			if err := checkOutputs(nil, output{"json", path, false}); err != nil {
+				return err
+			}
 			l := traceList{Schema: tracesSchema, Version: version}
 			for _, about := range recorded.List() {
 				t, err := recorded.Open(about.Name)
