@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -45,13 +46,15 @@ A TRACE is a file of any format in docs/traces.md, "-" for standard input, or th
 of a trace inside the program. Without TRACE, all traces inside the program are used.
 
 All figures but the minimum capacity are measured on one device: of --capacity, else of the
-capacity of --device, else an ample one.`,
+capacity of --device, else on the card of the recording if the file shows its size, else on an
+ample one. A recording of PyTorch has one more row, "caching, as recorded", if its settings are
+those of no strategy that is compared.`,
 		Example: "  vramyard compare --device sim:rtx4090-24g --strategies bfc,tlsf trace.csv",
 		RunE:    f.run,
 	}
 	c.Flags().StringVar(&f.strategies, "strategies", strings.Join(strategies.Compared(), ","),
 		"strategies to compare, by name or name:preset, separated by commas")
-	c.Flags().StringVar(&f.capacity, "capacity", "", `measure on a device of this size, such as "24GiB" (default: that of --device, or an ample one)`)
+	c.Flags().StringVar(&f.capacity, "capacity", "", `measure on a device of this size, such as "24GiB" (default: that of --device, of the recording, or an ample one)`)
 	addPart(c, &f.source)
 	f.addPlace(c, "measured on its capacity, all capacities are searched")
 	f.addSim(c, simShapeUsage)
@@ -88,15 +91,25 @@ func (f *compareFlags) run(cmd *cobra.Command, args []string) error {
 	if err != nil {
 		return err
 	}
-	open, stacks := opener[trace.Source](openSource), askers{}
+	of := &recordings{family: func(name string) bool { return hasStrategy(setups, name) }}
 	if f.html.wanted() {
-		open = stacks.open
+		of.askers = askers{}
 	}
-	traces, err := openAll(cmd, args, f.source, open)
+	traces, err := openAll(cmd, args, f.source, of.open)
 	if err != nil {
 		return err
 	}
-	p := begin(cmd, stage{unit: "runs", total: int64(len(traces) * len(setups))})
+	total := 0
+	for i, t := range traces {
+		o.Recorded = append(o.Recorded, of.runs[t])
+		if o.Device.GPU != nil {
+			o.Recorded[i].Card = 0 // it has a capacity of its own
+		}
+	}
+	for i := range traces {
+		total += len(o.Setups(i, setups))
+	}
+	p := begin(cmd, stage{unit: "runs", total: int64(total)})
 	o.Share = p.estimated
 	o.Replayed, o.Done = p.replayed, func(int, *compare.Run) { p.step() }
 	ctx, done := untilInterrupt(cmd)
@@ -104,7 +117,7 @@ func (f *compareFlags) run(cmd *cobra.Command, args []string) error {
 	done()
 	if errors.Is(err, context.Canceled) && r != nil && len(r.Runs) > 0 {
 		return finished(cmd.OutOrStdout(), onStdout(f.outputs(f.html.output())),
-			fmt.Sprintf("%d of %d runs are finished", len(r.Runs), len(traces)*len(setups)),
+			fmt.Sprintf("%d of %d runs are finished", len(r.Runs), total),
 			func(w io.Writer) error { return report.CompareTables(w, r) })
 	}
 	if err != nil {
@@ -112,18 +125,21 @@ func (f *compareFlags) run(cmd *cobra.Command, args []string) error {
 	}
 	return writeResults(cmd.OutOrStdout(), func(w io.Writer) error { return report.CompareTables(w, r) },
 		f.files(r, report.CompareTable(r),
-			f.html.file(cmd, args, func() (*page.Report, error) { return f.draw(cmd, traces, stacks, setups, r) }))...)
+			f.html.file(cmd, args, func() (*page.Report, error) { return f.draw(cmd, traces, of.askers, &o, setups, r) }))...)
 }
 
 // draw makes the page of a comparison. Each run is drawn on the device that it was measured on.
-func (f *compareFlags) draw(cmd *cobra.Command, traces []trace.Source, stacks askers, setups []alloc.Setup, r *compare.Report) (*page.Report, error) {
+func (f *compareFlags) draw(cmd *cobra.Command, traces []trace.Source, stacks askers, settings *compare.Options, setups []alloc.Setup, r *compare.Report) (*page.Report, error) {
 	p := &page.Report{Kind: "compare", Title: "Strategies compared", Sheets: report.CompareSheets(r)}
 	o := page.Budget(len(r.Runs))
 	o.FreeAt, o.Latency = r.FreeAt, true
+	next := 0 // run of the report
 	for i, t := range traces {
+		setups := settings.Setups(i, setups)
 		runs := make([]drawing, len(setups))
 		for j, s := range setups {
-			run := &r.Runs[i*len(setups)+j]
+			run := &r.Runs[next]
+			next++
 			on := r.Device.Config
 			on.Capacity = run.Device
 			runs[j] = drawing{setup: s.ForCapacity(run.Device), color: colorOf(s.Name), device: on, figures: run}
@@ -144,6 +160,14 @@ func (f *compareFlags) draw(cmd *cobra.Command, traces []trace.Source, stacks as
 		}
 	}
 	return p, nil
+}
+
+// hasStrategy reports whether a strategy is among setups, with any preset.
+func hasStrategy(setups []alloc.Setup, name string) bool {
+	return slices.ContainsFunc(setups, func(s alloc.Setup) bool {
+		family, _, _ := strings.Cut(s.Name, ":")
+		return family == name
+	})
 }
 
 // parseCapacity reads the size of a device.

@@ -12,14 +12,14 @@ import (
 )
 
 // explain replays once more up to the first request that finds no memory, if that is to be explained.
-func (f *replayFlags) explain(p *replay.Prepared, setup alloc.Setup, cfg sim.Config, at replay.FreeAt, step func(event int) error) error {
+func (f *replayFlags) explain(p *replay.Prepared, stacks *postmortem.Stacks, setup alloc.Setup, cfg sim.Config, at replay.FreeAt, step func(event int) error) error {
 	if f.explainFile == "" {
 		return nil
 	}
 	o := postmortem.Options{
 		Event: postmortem.FirstOOM, FreeAt: at, Step: step, Device: func() (device.Device, error) { return sim.New(cfg) },
 	}
-	if stacks := f.stacks[p.Source()]; stacks != nil {
+	if stacks != nil {
 		o.Stacks = stacks.Places
 	}
 	v, err := postmortem.Replay(p, setup, o)

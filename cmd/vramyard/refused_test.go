@@ -2,6 +2,7 @@ package main
 
 import (
 	"encoding/json"
+	"path/filepath"
 	"strings"
 	"testing"
 
@@ -91,4 +92,50 @@ func TestReplayFailsOnOOM(t *testing.T) {
 	require.Equal(t, "vramyard: bestfit:growth on t: 1 OOM, the first at event 1 of 3\n", stderr)
 	require.Contains(t, stdout, "the only failure: event 1, ")
 	require.NotContains(t, succeed(t, "replay", "--strategy", "bestfit", "--device", "sim:8MiB", "--fail-on-oom", file), "FAILED")
+}
+
+// diesWith returns the snapshot of a program that dies of its last request on a device of 64 MiB, under a setting.
+func diesWith(t *testing.T, conf string) string {
+	t.Helper()
+	file := filepath.Join(t.TempDir(), "died.pickle")
+	trace := write(t, "t.trace", "a 1 30MiB\nf 1\na 2 21MiB\na 3 12MiB\na 4 25MiB\n")
+	succeed(t, "replay", "--strategy", "caching", "--config", `{"conf":"`+conf+`"}`, "--device", "sim:64MiB", "--stop-at-oom", "--snapshot", file, trace)
+	return file
+}
+
+func TestCompareHasTheRecordedRun(t *testing.T) {
+	out := succeed(t, "compare", "--strategies", "caching,bfc", outOfMemory("chat"))
+	require.Contains(t, out, "\nMeasured on 16.00 GiB, the card of the recording.\nThe recorded settings are those of \"caching\": {")
+	require.NotContains(t, out, "caching, as recorded")
+
+	file := diesWith(t, "max_split_size_mb:20")
+	out = succeed(t, "compare", "--strategies", "caching,bfc", file)
+	require.Regexp(t, `│ caching, as recorded │ .* │ FAILED: 1 OOM on 64\.00 MiB `, out)
+	require.Contains(t, out, "\nMeasured on 64.00 MiB, the card of the recording; on its minimum capacity: bfc.\n"+
+		"The recorded settings are those of \"caching, as recorded\": {\"conf\":\"max_split_size_mb:20\"")
+	require.NotContains(t, succeed(t, "compare", "--strategies", "bfc", file), "recorded settings")
+	out = succeed(t, "compare", "--strategies", "caching", "--capacity", "1GiB", file)
+	require.Contains(t, out, "\nMeasured on 1.00 GiB; the card of the recording has 64.00 MiB.\n")
+
+	r := fromJSON[compare.Report](t, "compare", "--strategies", "caching,bfc", "--json", "-", file, outOfMemory("layouts"))
+	require.Len(t, r.Runs, 3+2)
+	require.Equal(t, "caching, as recorded", r.Runs[2].Strategy)
+	require.True(t, r.Runs[2].AsRecorded)
+	require.True(t, r.Runs[3].AsRecorded)
+	require.Equal(t, 32*device.GiB, r.Runs[3].Device)
+	page := filepath.Join(t.TempDir(), "page.html")
+	succeed(t, "compare", "--strategies", "caching", "--html", page, file)
+}
+
+func TestReplayTakesTheRecordedRun(t *testing.T) {
+	file := diesWith(t, "max_split_size_mb:20")
+	out := succeed(t, "replay", "--strategy", "caching", file)
+	require.True(t, strings.HasPrefix(out, "FAILED: 1 OOM, the first at event "), out)
+	require.Contains(t, out, "\nsettings as recorded: {\"conf\":\"max_split_size_mb:20\"")
+	require.Contains(t, out, "\ndevice: 64.00 MiB, the card of the recording\n")
+	out = succeed(t, "replay", "--strategy", "caching", "--config", "{}", "--device", "sim", file)
+	require.NotContains(t, out, "record")
+	text := filepath.Join(t.TempDir(), "died.trace")
+	succeed(t, "trace", "convert", file, text)
+	require.Contains(t, succeed(t, "replay", "--strategy", "caching", text), "\nsettings as recorded: {\"conf\":\"max_split_size_mb:20\"")
 }

@@ -40,7 +40,8 @@ type replayFlags struct {
 	failOnOOM                   bool
 	html                        htmlFlag
 
-	stacks  askers
+	recordings
+	basis   []string            // what of the recorded run the replay has
 	verdict *postmortem.Verdict // nil unless the first OOM is to be explained
 
 	unplaced error // why the file of placements could not be written
@@ -65,6 +66,10 @@ With --contents, the trace is first replayed on a device that knows what is in i
 every block is filled with a pattern of its own, and must be as it was filled when it is
 freed and at the end. So an overlap shows in the memory, and ends the replay with exit
 status 1. It costs time; the figures are of replays without it.
+
+If the file is a recording of PyTorch, --strategy caching without --config replays with the recorded
+settings; --config '{}' is the preset. The device has the size of the recorded card, if the file shows
+it, unless --device or --sim is given.
 
 With --stop-at-oom, the replay ends as a program does that dies of it, at the first request that
 finds no memory. A snapshot of it shows what PyTorch's would: the request that failed, last.
@@ -119,7 +124,7 @@ func (f *replayFlags) run(cmd *cobra.Command, path string) error {
 	if err != nil {
 		return err
 	}
-	setup, on, err := f.settings(t.Head().Header)
+	setup, on, err := f.settings(t)
 	if err != nil {
 		return err
 	}
@@ -152,7 +157,7 @@ func (f *replayFlags) run(cmd *cobra.Command, path string) error {
 	if err := f.record(t, setup, cfg, export.Options{FreeAt: o.FreeAt, StopAtOOM: f.stop, Watch: watch("recording")}); err != nil {
 		return err
 	}
-	if err := f.explain(prepared, setup, cfg, o.FreeAt, watch("explaining")); err != nil {
+	if err := f.explain(prepared, f.askers[t], setup, cfg, o.FreeAt, watch("explaining")); err != nil {
 		return err
 	}
 	o.Watch = watch("replaying")
@@ -174,7 +179,7 @@ func (f *replayFlags) run(cmd *cobra.Command, path string) error {
 	if err != nil {
 		return err
 	}
-	files = append(files, f.html.file(cmd, []string{path}, func() (*page.Report, error) { return f.draw(cmd, prepared, f.stacks[t], setup, cfg, res, o.FreeAt) }))
+	files = append(files, f.html.file(cmd, []string{path}, func() (*page.Report, error) { return f.draw(cmd, prepared, f.askers[t], setup, cfg, res, o.FreeAt) }))
 	if !f.stdoutTaken() {
 		if err := outfile.Write("-", cmd.OutOrStdout(), func(w io.Writer) error { return f.show(w, res) }); err != nil {
 			return err
@@ -233,15 +238,16 @@ func (f *replayFlags) open(cmd *cobra.Command, path string) (trace.Source, error
 		return openTrace(path, o, cmd.InOrStdin())
 	}
 	if f.html.wanted() || f.explainFile != "" {
-		f.stacks = askers{}
-		return f.stacks.open(path, o, cmd.InOrStdin())
+		f.askers = askers{}
 	}
-	return openSource(path, o, cmd.InOrStdin())
+	f.family = func(name string) bool { return f.strategy == name && f.config == "" }
+	return f.recordings.open(path, o, cmd.InOrStdin())
 }
 
-// settings returns strategy and device as the flags say, and with --check as the header of
-// the trace says where the flags say nothing.
-func (f *replayFlags) settings(h trace.Header) (alloc.Setup, place.Place, error) {
+// settings returns strategy and device of the flags. Where there are no flags they are those of the recorded
+// run, or with --check those of the header of a counterexample.
+func (f *replayFlags) settings(t trace.Source) (alloc.Setup, place.Place, error) {
+	h := t.Head().Header
 	config, on := f.config, f.deviceFlags
 	from := func(err error) error { return err }
 	// Traces recorded elsewhere may have such keys too and mean something else by them.
@@ -261,6 +267,19 @@ func (f *replayFlags) settings(h trace.Header) (alloc.Setup, place.Place, error)
 	at, err := on.place()
 	if err != nil && on != f.deviceFlags {
 		err = fmt.Errorf("%s: header: %w", h.Name, errors.Unwrap(err))
+	}
+	own := f.runs[t]
+	if own.Setup.Name != "" {
+		setup = own.Setup
+		config, err := json.Marshal(setup.Config)
+		if err != nil {
+			return setup, at, err
+		}
+		f.basis = append(f.basis, fmt.Sprintf("settings as recorded: %s", config))
+	}
+	if own.Card > 0 && on == (deviceFlags{}) {
+		at.Capacity = own.Card
+		f.basis = append(f.basis, fmt.Sprintf("device: %s, the card of the recording", report.Bytes(own.Card)))
 	}
 	return setup, at, err
 }
@@ -351,6 +370,11 @@ func (f *replayFlags) files(res *replay.Result, final []byte) ([]resultFile, err
 // show prints the figures.
 func (f *replayFlags) show(w io.Writer, res *replay.Result) error {
 	err := report.ReplayText(w, res)
+	for _, line := range f.basis {
+		if err == nil {
+			_, err = fmt.Fprintln(w, line)
+		}
+	}
 	if err == nil && f.check {
 		_, err = fmt.Fprintf(w, "every invariant held after each of %d events\n", res.Events)
 	}

@@ -32,7 +32,6 @@ import (
 	"github.com/vramyard/vramyard/harness/recorded"
 	"github.com/vramyard/vramyard/harness/replay"
 	"github.com/vramyard/vramyard/harness/report"
-	"github.com/vramyard/vramyard/harness/snapshot"
 	"github.com/vramyard/vramyard/harness/trace"
 	"github.com/vramyard/vramyard/harness/view"
 	"github.com/vramyard/vramyard/internal/budget"
@@ -382,24 +381,26 @@ func (f *viewFlags) draw(ctx context.Context, cmd *cobra.Command, path string, p
 // open opens a trace and says what it is replayed through, and where the program asked for memory, nil if that is not
 // known.
 func (f *viewFlags) open(path string, stdin io.Reader) (trace.Source, *postmortem.Stacks, []view.Wanted, error) {
-	var course *history.Course
-	var stacks *postmortem.Stacks
-	o := f.source
-	o.Snapshot = func(s *snapshot.Snapshot, c *history.Course) {
-		course = c
-		stacks = (&postmortem.Recording{Snapshot: s, Course: c}).Stacks()
-	}
-	src, err := openSource(path, o, stdin)
+	src, of, err := openRecording(path, f.source, stdin)
 	if err != nil {
 		return nil, nil, nil, err
 	}
+	var stacks *postmortem.Stacks
+	if of.Snapshot != nil {
+		stacks = of.Stacks()
+	}
+	h := src.Head().Header
 	on := f.on
-	if course != nil && course.Report.Capacity > 0 && !f.device.given && !f.sim.given {
-		on.Capacity = device.Size(course.Report.Capacity)
+	if card := recordedCard(h); card > 0 && !f.device.given && !f.sim.given {
+		on.Capacity = card
 	}
 	setups := f.setups
 	if len(setups) == 0 {
-		setups = []alloc.Setup{recordedSetup(src.Head().Header)}
+		setup, err := recordedSetup(h, of.Course)
+		if err != nil {
+			return nil, nil, nil, fmt.Errorf("%s: %w", path, err)
+		}
+		setups = []alloc.Setup{setup}
 	}
 	wanted := make([]view.Wanted, len(setups))
 	for i, s := range setups {
@@ -411,16 +412,13 @@ func (f *viewFlags) open(path string, stdin io.Reader) (trace.Source, *postmorte
 	return src, stacks, wanted, nil
 }
 
-// recordedSetup returns PyTorch's allocator with the settings that a trace was recorded with, or with none if
-// it does not tell any that are known.
-func recordedSetup(h trace.Header) alloc.Setup {
-	config, _ := h.Get(history.KeyConfig)
-	setup, err := strategies.All().Lookup("caching", []byte(config))
-	if err != nil {
-		setup, err = strategies.All().Lookup("caching", nil)
+// recordedSetup returns the strategy that stands for the recorded allocator, or PyTorch's without any setting if the
+// file does not tell.
+func recordedSetup(h trace.Header, course *history.Course) (alloc.Setup, error) {
+	if config := settingsOf(h); config != nil {
+		if a, err := recordedAllocator(config, course); err != nil || a.setup.Name != "" {
+			return a.setup, err
+		}
 	}
-	if err != nil {
-		panic(err) // it is in the catalogue
-	}
-	return setup
+	return strategies.All().Lookup(cachingName, nil)
 }

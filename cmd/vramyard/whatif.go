@@ -3,25 +3,18 @@ package main
 import (
 	"context"
 	"embed"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
 	"os"
-	"strings"
 
 	"github.com/spf13/cobra"
 
 	"github.com/vramyard/vramyard/alloc"
 	"github.com/vramyard/vramyard/harness/formats"
-	"github.com/vramyard/vramyard/harness/history"
 	"github.com/vramyard/vramyard/harness/page"
 	"github.com/vramyard/vramyard/harness/postmortem"
-	"github.com/vramyard/vramyard/harness/snapshot"
-	"github.com/vramyard/vramyard/harness/verify"
 	"github.com/vramyard/vramyard/harness/whatif"
-	"github.com/vramyard/vramyard/strategies"
-	"github.com/vramyard/vramyard/strategies/caching"
 )
 
 // grids are the grids inside the program.
@@ -147,9 +140,7 @@ func (f *whatifFlags) readGrid() ([]alloc.Setup, error) {
 
 // open reads the file and what it says of the run. A snapshot tells more than the trace that is made of it.
 func (f *whatifFlags) open(cmd *cobra.Command, path string) (*whatif.Wanted, whatif.Recorded, error) {
-	var of postmortem.Recording
-	f.source.Snapshot = func(s *snapshot.Snapshot, c *history.Course) { of.Snapshot, of.Course = s, c }
-	src, err := openSource(path, reading(cmd, path, f.source), cmd.InOrStdin())
+	src, of, err := openRecording(path, reading(cmd, path, f.source), cmd.InOrStdin())
 	if err != nil {
 		return nil, whatif.Recorded{}, err
 	}
@@ -165,7 +156,7 @@ func (f *whatifFlags) open(cmd *cobra.Command, path string) (*whatif.Wanted, wha
 	if f.html.wanted() && of.Course != nil {
 		f.stacks = of.Stacks()
 	}
-	if err := standIn(&rec, &of); err != nil {
+	if err := standIn(&rec, of); err != nil {
 		return nil, whatif.Recorded{}, fmt.Errorf("%s: %w", path, err)
 	}
 	if of.Course != nil {
@@ -174,73 +165,25 @@ func (f *whatifFlags) open(cmd *cobra.Command, path string) (*whatif.Wanted, wha
 	return w, rec, nil
 }
 
-// backendAsync is the key and the value with which PyTorch takes its memory from the driver's pool.
-const backendAsync = "backend:cudaMallocAsync"
-
 // standIn finds the strategy that stands for the recorded allocator, holds it to the recording, and has it
-// explain the failure. The file does not tell PyTorch's version: of the two sets of rules those are taken that
-// predict more.
+// explain the failure.
 func standIn(rec *whatif.Recorded, of *postmortem.Recording) error {
 	if len(rec.Config) == 0 {
 		return nil
 	}
-	var settings caching.Config
-	if json.Unmarshal(rec.Config, &settings) == nil && strings.Contains(strings.ReplaceAll(settings.Conf, " ", ""), backendAsync) {
-		setup, err := strategies.All().Lookup("async:keep", nil)
-		rec.Setup = setup
+	a, err := recordedAllocator(rec.Config, of.Course)
+	if err != nil {
 		return err
 	}
-	for _, rules := range []string{caching.Rules211, caching.Rules26} {
-		settings.Rules = rules
-		config, err := json.Marshal(settings)
-		if err != nil {
-			return err
-		}
-		setup, err := strategies.All().Lookup("caching", config)
-		if err != nil {
-			if rules == caching.Rules211 {
-				rec.Unknown = append(rec.Unknown, "what the recorded settings mean: "+err.Error())
-			}
-			continue
-		}
-		target, err := cachingTarget(string(config))
-		if err != nil {
-			return err
-		}
-		better, err := judge(rec, of.Course, target)
-		if err != nil {
-			return err
-		}
-		if better || rec.Setup.Name == "" {
-			rec.Setup, of.Target, of.Promises = setup, target, setup.Promises
-		}
-		if rec.Predicted == rec.Allocs {
-			break
-		}
+	rec.Setup, of.Target, of.Promises = a.setup, a.target, a.setup.Promises
+	if a.judged != nil {
+		rec.Judged(a.judged)
+	}
+	if a.unknown != "" {
+		rec.Unknown = append(rec.Unknown, "what the recorded settings mean: "+a.unknown)
 	}
 	explainRecorded(rec, of)
 	return nil
-}
-
-// judge holds a strategy to the recording, if there is one, and reports whether it predicts more than what was
-// tried before.
-func judge(rec *whatif.Recorded, course *history.Course, target *verify.Target) (better bool, err error) {
-	if course == nil {
-		return false, nil
-	}
-	h, err := verify.FromCourse(course)
-	if errors.Is(err, verify.ErrNoHistory) {
-		return false, nil
-	}
-	if err != nil {
-		return false, err
-	}
-	res, err := verify.Run(h, target)
-	if err != nil || rec.Allocs > 0 && res.Predicted <= rec.Predicted {
-		return false, err
-	}
-	rec.Judged(res)
-	return true, nil
 }
 
 // explainRecorded explains the last refusal by the recorded heap. Where that cannot be told, the file has

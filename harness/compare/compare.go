@@ -1,6 +1,7 @@
 package compare
 
 import (
+	"bytes"
 	"cmp"
 	"context"
 	"encoding/json"
@@ -8,6 +9,7 @@ import (
 	"fmt"
 	"runtime"
 	"slices"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -27,7 +29,7 @@ const timedRuns = 3
 
 // Options of a comparison. The zero value is useful.
 type Options struct {
-	Capacity device.Size // device of the measuring replay; 0 is an ample one for each trace
+	Capacity device.Size // device of the measuring replay; 0 is the recorded card of each trace, or else an ample one
 	Device   place.Place // where, but for the capacity, which the comparison sets
 	Workers  int         // replays at once; 0 is one for each core
 	Version  string      // of the program, kept in the report
@@ -49,6 +51,46 @@ type Options struct {
 	// and an eighth of the probes below the minimum.
 	Quick bool
 	Once  bool // one measuring replay, whose time counts for itself
+	// Recorded has the recorded run of each trace; nil: none is known.
+	Recorded []Recorded
+}
+
+// Recorded is the run that a trace was recorded of.
+type Recorded struct {
+	Setup alloc.Setup // stands for the recorded allocator, with its settings; no name: not known
+	Card  device.Size // least capacity of the recorded device in bytes; 0: not known
+}
+
+// recorded returns the recorded run of a trace.
+func (o *Options) recorded(trace int) Recorded {
+	if o.Recorded == nil {
+		return Recorded{}
+	}
+	return o.Recorded[trace]
+}
+
+// Setups returns what a trace is replayed through, by its number: setups, and the recorded one unless it is among them.
+func (o *Options) Setups(trace int, setups []alloc.Setup) []alloc.Setup {
+	own := o.recorded(trace).Setup
+	if own.Name == "" || slices.ContainsFunc(setups, func(s alloc.Setup) bool { return same(s, own) }) {
+		return setups
+	}
+	own.Name += asRecorded
+	return append(slices.Clip(setups), own)
+}
+
+// asRecorded is the end of the name of a recorded setup that is none of those compared.
+const asRecorded = ", as recorded"
+
+// same reports whether two setups are of one strategy and one configuration.
+func same(a, b alloc.Setup) bool {
+	family := func(s alloc.Setup) string {
+		name, _, _ := strings.Cut(strings.TrimSuffix(s.Name, asRecorded), ":")
+		return name
+	}
+	x, errX := json.Marshal(a.Config)
+	y, errY := json.Marshal(b.Config)
+	return family(a) == family(b) && errX == nil && errY == nil && bytes.Equal(x, y)
 }
 
 // Report is the outcome of a comparison: one run for each trace and strategy, in the order
@@ -71,6 +113,9 @@ type Run struct {
 	Config      json.RawMessage `json:"config"`       // as in the measuring replay
 	Version     string          `json:"version"`      // of the program
 	Events      int             `json:"events"`       // of the trace
+
+	AsRecorded bool        `json:"as_recorded"`             // the recorded program had this strategy and these settings
+	Card       device.Size `json:"recorded_capacity_bytes"` // least capacity of the recorded device; 0: not known
 
 	LowerBound    device.Size  `json:"lower_bound_bytes"`              // peak of live bytes as requested
 	MinCapacity   *device.Size `json:"min_capacity_bytes"`             // null: none was found, or the strategy refuses some size
@@ -102,20 +147,17 @@ func (r *Run) Completed() bool { return r.Starts && r.OOMs == 0 && r.Refused == 
 // the report has the runs that were finished.
 func Compare[S trace.Source](ctx context.Context, traces []S, setups []alloc.Setup, o Options) (*Report, error) {
 	p := NewPool(o.Device.AtOnce(o.Workers))
-	report := &Report{Schema: Schema, Version: o.Version, Device: o.Device.Used(o.Capacity), FreeAt: cmp.Or(o.FreeAt, replay.AtCompleted), Runs: make([]Run, len(traces)*len(setups))}
-	errs := make([]error, len(report.Runs))
-	var jobs sync.WaitGroup
+	jobs := o.jobs(len(traces), setups)
+	report := &Report{Schema: Schema, Version: o.Version, Device: o.Device.Used(o.Capacity), FreeAt: cmp.Or(o.FreeAt, replay.AtCompleted), Runs: make([]Run, len(jobs))}
+	errs := make([]error, len(jobs))
+	var running sync.WaitGroup
 	// Twice as many contests as replays at once keep the pool busy, and end one after the other, so that much is
 	// finished if the comparison is stopped.
 	places := make(chan struct{}, 2*cap(p.free))
 	prepared := make([]*replay.Prepared, len(traces))
-	known := newEstimate(traces, len(setups))
-	for n := range report.Runs {
-		i, j := n/len(setups), n%len(setups)
-		if o.Across {
-			i, j = n%len(traces), n/len(traces)
-		}
-		k := i*len(setups) + j
+	known := newEstimate(traces, jobs)
+	for _, j := range jobs {
+		i, k := j.trace, j.run
 		if prepared[i] == nil {
 			if !o.Across {
 				clear(prepared) // the traces before are done with
@@ -124,15 +166,19 @@ func Compare[S trace.Source](ctx context.Context, traces []S, setups []alloc.Set
 				if ctx.Err() != nil {
 					continue // what was begun before may be finished
 				}
-				jobs.Wait()
+				running.Wait()
 				return nil, errs[k]
 			}
 		}
-		contest := NewContest(p, prepared[i], setups[j], o.estimated(known, k))
+		own := o.recorded(i)
+		contest := NewContest(p, prepared[i], j.setup, o.estimated(known, k))
+		contest.card = own.Card
 		places <- struct{}{}
-		jobs.Go(func() {
+		running.Go(func() {
 			defer func() { <-places }()
-			report.Runs[k], errs[k] = contest.Run(ctx)
+			run, err := contest.Run(ctx)
+			run.AsRecorded, run.Card = own.Setup.Name != "" && same(j.setup, own.Setup), own.Card
+			report.Runs[k], errs[k] = run, err
 			if o.Share != nil {
 				o.Share(known.add(k, 0, 0, true))
 			}
@@ -141,7 +187,7 @@ func Compare[S trace.Source](ctx context.Context, traces []S, setups []alloc.Set
 			}
 		})
 	}
-	jobs.Wait()
+	running.Wait()
 	var finished []Run
 	for i, err := range errs { // the first in order, so that the message does not depend on timing
 		switch {
@@ -156,6 +202,25 @@ func Compare[S trace.Source](ctx context.Context, traces []S, setups []alloc.Set
 		return report, ctx.Err()
 	}
 	return report, nil
+}
+
+// job is one run of a report.
+type job struct {
+	run, trace, column int // its number, that of its trace, and that of its setup among those of the trace
+	setup              alloc.Setup
+}
+
+// jobs returns the runs of a comparison in the order in which they begin.
+func (o *Options) jobs(traces int, setups []alloc.Setup) (all []job) {
+	for i := range traces {
+		for j, s := range o.Setups(i, setups) {
+			all = append(all, job{len(all), i, j, s})
+		}
+	}
+	if o.Across {
+		slices.SortStableFunc(all, func(a, b job) int { return cmp.Compare(a.column, b.column) })
+	}
+	return all
 }
 
 // Pool bounds how many replays run at once. A job that waits for its replays holds no place in it.
@@ -188,6 +253,7 @@ type Contest struct {
 	trace *replay.Prepared
 	setup alloc.Setup
 	bound device.Size
+	card  device.Size // of the recorded run; 0: not known
 	o     Options
 
 	replayed atomic.Uint64 // events
@@ -203,15 +269,11 @@ func NewContest(p *Pool, t *replay.Prepared, s alloc.Setup, o Options) *Contest 
 }
 
 // Run measures, searches the minimum capacity to its end, and measures again there if the strategy
-// takes all it may at once, because then what it reserves on an ample device says nothing.
+// takes all it may at once, because then what it reserves on a larger device says nothing.
 //
 // Every method ends with the error of ctx soon after that ends.
 func (c *Contest) Run(ctx context.Context) (Run, error) {
-	at := c.o.Capacity
-	if at == 0 {
-		at = c.ample()
-	}
-	row, err := c.Measure(ctx, at)
+	row, err := c.Measure(ctx, cmp.Or(c.o.Capacity, c.card, c.ample()))
 	if err != nil {
 		return Run{}, err
 	}
@@ -222,7 +284,7 @@ func (c *Contest) Run(ctx context.Context) (Run, error) {
 	if err != nil {
 		return Run{}, err
 	}
-	if c.setup.Preallocates && c.o.Capacity == 0 && found.Minimum() != nil {
+	if c.setup.Preallocates && c.o.Capacity == 0 && found.Minimum() != nil && (c.card == 0 || row.Completed()) {
 		if row, err = c.Measure(ctx, *found.Minimum()); err != nil {
 			return Run{}, err
 		}

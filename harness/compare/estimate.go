@@ -17,22 +17,24 @@ const typicalReplays = 36
 type estimate struct {
 	lock   sync.Mutex
 	setups int
-	runs   []progress // by trace, then by setup
+	runs   []progress // in the order of the report
 }
 
 // progress is how far a run is.
 type progress struct {
+	setup    int           // its number among those of its trace
 	events   int           // of its trace
 	replayed int           // events so far
 	took     time.Duration // of its replays so far, as if they had been one after the other
 	finished bool
 }
 
-// newEstimate returns the estimate of a comparison of so many setups on traces.
-func newEstimate[S trace.Source](traces []S, setups int) *estimate {
-	e := &estimate{setups: setups, runs: make([]progress, len(traces)*setups)}
-	for k := range e.runs {
-		e.runs[k].events = traces[k/setups].Head().Events
+// newEstimate returns the estimate of runs on traces.
+func newEstimate[S trace.Source](traces []S, jobs []job) *estimate {
+	e := &estimate{runs: make([]progress, len(jobs))}
+	for _, j := range jobs {
+		e.setups = max(e.setups, j.column+1)
+		e.runs[j.run] = progress{setup: j.column, events: traces[j.trace].Head().Events}
 	}
 	return e
 }
@@ -56,12 +58,12 @@ func (e *estimate) add(run, events int, took time.Duration, finished bool) float
 	r.finished = r.finished || finished
 	replays, perEvent := e.replays(), e.perEvent()
 	var over, all float64
-	for k, r := range e.runs {
+	for _, r := range e.runs {
 		over += float64(r.took)
 		if r.finished {
 			all += float64(r.took)
 		} else {
-			all += max(float64(r.events)*replays[k%e.setups]*perEvent[k%e.setups], float64(r.took)/0.95)
+			all += max(float64(r.events)*replays[r.setup]*perEvent[r.setup], float64(r.took)/0.95)
 		}
 	}
 	if all == 0 {
@@ -74,11 +76,11 @@ func (e *estimate) add(run, events int, took time.Duration, finished bool) float
 func (e *estimate) replays() []float64 {
 	sums, counts := make([]float64, e.setups), make([]float64, e.setups)
 	sum, n := float64(typicalReplays), 1.0
-	for k, r := range e.runs {
+	for _, r := range e.runs {
 		if r.finished && r.events > 0 {
 			times := float64(r.replayed) / float64(r.events)
-			sums[k%e.setups] += times
-			counts[k%e.setups]++
+			sums[r.setup] += times
+			counts[r.setup]++
 			sum += times
 			n++
 		}
@@ -95,9 +97,9 @@ func (e *estimate) replays() []float64 {
 // perEvent returns how long an event takes in each setup, in nanoseconds.
 func (e *estimate) perEvent() []float64 {
 	took, events := make([]float64, e.setups), make([]float64, e.setups)
-	for k, r := range e.runs {
-		took[k%e.setups] += float64(r.took)
-		events[k%e.setups] += float64(r.replayed)
+	for _, r := range e.runs {
+		took[r.setup] += float64(r.took)
+		events[r.setup] += float64(r.replayed)
 	}
 	sum, n := 0.0, 0.0
 	for j := range took {

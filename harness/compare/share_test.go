@@ -7,6 +7,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/vramyard/vramyard/alloc"
 	"github.com/vramyard/vramyard/harness/trace"
 )
 
@@ -29,7 +30,7 @@ func TestTheShareWeighsRunsByTheirCost(t *testing.T) {
 	for k := range 9 {
 		all += whole(k)
 	}
-	e := newEstimate(traces, len(perEvent))
+	e := newEstimate(traces, grid(len(traces), len(perEvent)))
 	for k := range 9 {
 		for range replays[k%3] {
 			events := len(traces[k/3].Events)
@@ -56,7 +57,7 @@ func TestTheShareWeighsRunsByTheirCost(t *testing.T) {
 func TestTheShareKnowsASlowSetupEarly(t *testing.T) {
 	tr, err := trace.Read(strings.NewReader("a 1 1\nf 1\n"), "t.trace", trace.Options{})
 	require.NoError(t, err)
-	e := newEstimate([]*trace.Trace{tr, tr}, 2)
+	e := newEstimate([]*trace.Trace{tr, tr}, grid(2, 2))
 	e.add(0, 2*typicalReplays, 2*typicalReplays*10, false)
 	require.InDelta(t, 0.25, e.add(0, 0, 0, true), 0.01, "one of four, as far as anything is known")
 	require.Less(t, e.add(1, 2, 2*1000, false), 0.02, "two of the four take a hundred times as long")
@@ -65,7 +66,10 @@ func TestTheShareKnowsASlowSetupEarly(t *testing.T) {
 func TestTheShareOfNothing(t *testing.T) {
 	tr, err := trace.Read(strings.NewReader("# vramyard-trace 1\n"), "t.trace", trace.Options{})
 	require.NoError(t, err)
-	e := newEstimate([]*trace.Trace{tr}, 2)
+	e := newEstimate([]*trace.Trace{tr}, grid(1, 2))
 	require.Zero(t, e.add(0, 0, 0, false))
 	require.Zero(t, e.add(1, 0, 0, true))
 }
+
+// grid returns the runs of so many setups on each trace.
+func grid(traces, setups int) []job { return (&Options{}).jobs(traces, make([]alloc.Setup, setups)) }

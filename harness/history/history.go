@@ -13,15 +13,16 @@ const Format = "snapshot"
 
 // Keys of the header of a trace made here.
 const (
-	KeyConfig  = "config"            // recorded settings, as a configuration of the strategy caching
-	KeyStreams = "streams"           // handles of the streams, by first appearance
-	KeyPools   = "pools"             // private pools in which the file has segments
-	KeyOpening = "opening_live"      // allocations that were live when the history began
-	KeyPeak    = "recorded_reserved" // most bytes that the recorded allocator held, as far as it shows
-	KeyStarted = "started_us"        // time of the first event, in microseconds of the Unix epoch
-	KeyWrapped = "wrapped"           // why the history probably lost its oldest entries
-	KeyDoubt   = "doubt"             // a finding of the report; there may be several
-	KeyHeap    = "heap"              // memory at the end of one pool and stream; there may be several
+	KeyConfig   = "config"            // recorded settings, as a configuration of the strategy caching
+	KeyStreams  = "streams"           // handles of the streams, by first appearance
+	KeyPools    = "pools"             // private pools in which the file has segments
+	KeyOpening  = "opening_live"      // allocations that were live when the history began
+	KeyPeak     = "recorded_reserved" // most bytes that the recorded allocator held, as far as it shows
+	KeyCapacity = "recorded_capacity" // least capacity of the device in bytes, by the requests that it refused
+	KeyStarted  = "started_us"        // time of the first event, in microseconds of the Unix epoch
+	KeyWrapped  = "wrapped"           // why the history probably lost its oldest entries
+	KeyDoubt    = "doubt"             // a finding of the report; there may be several
+	KeyHeap     = "heap"              // memory at the end of one pool and stream; there may be several
 )
 
 // PartOf returns the name of a device, as other formats of PyTorch have it.

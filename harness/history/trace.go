@@ -241,6 +241,9 @@ func (c *Course) meta(s *snapshot.Snapshot, start int64) []trace.Pair {
 		{Key: KeyPeak, Value: strconv.FormatUint(r.Peak, 10)},
 	}
 	add := func(key, value string) { meta = append(meta, trace.Pair{Key: key, Value: value}) }
+	if r.Capacity > 0 {
+		add(KeyCapacity, strconv.FormatUint(r.Capacity, 10))
+	}
 	if start != snapshot.NoTime {
 		add(KeyStarted, strconv.FormatInt(start, 10))
 	}

@@ -34,7 +34,11 @@ func CompareTables(w io.Writer, r *compare.Report) error {
 		}
 	}
 	for _, s := range CompareSheets(r) {
-		if _, err := fmt.Fprintf(w, "%s\n%s\n\n", s.Title, s.Terminal(1)); err != nil {
+		notes := ""
+		for _, n := range s.Notes {
+			notes += n + "\n"
+		}
+		if _, err := fmt.Fprintf(w, "%s\n%s\n%s\n", s.Title, s.Terminal(1), notes); err != nil {
 			return err
 		}
 	}
@@ -188,7 +192,9 @@ func compareSheet(runs []compare.Run) Sheet {
 	runs = slices.Clone(runs)
 	slices.SortStableFunc(runs, byMinimumCapacity)
 	title := fmt.Sprintf("%s: %d events, sha256 %.12s", Printable(runs[0].Trace), runs[0].Events, runs[0].TraceSHA256)
-	return sheetBelow(runs[0], NewSheet(title, compareColumns, runs), compareColumns)
+	s := sheetBelow(runs[0], NewSheet(title, compareColumns, runs), compareColumns)
+	s.Notes = recordedNotes(runs)
+	return s
 }
 
 // Failure describes why a run has not completed. It is empty for one that has.

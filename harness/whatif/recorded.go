@@ -66,7 +66,7 @@ func RecordedIn(w *Wanted) Recorded {
 		return n
 	}
 	r := Recorded{
-		Peak: device.Size(number(history.KeyPeak)), Opening: int(min(number(history.KeyOpening), 1<<31-1)),
+		Peak: device.Size(number(history.KeyPeak)), Capacity: device.Size(number(history.KeyCapacity)), Opening: int(min(number(history.KeyOpening), 1<<31-1)),
 		Streams: w.Streams, Rounded: w.Rounded, Empty: w.Empty,
 	}
 	r.Framework, r.Version = frameworkOf(h)
