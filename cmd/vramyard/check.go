@@ -164,6 +164,9 @@ func (f *checkFlags) suspects() (all []suspect, err error) {
 		}
 		like = f.card.like()
 	}
+	if err := judgeConfig(f.config); err != nil {
+		return nil, err
+	}
 	for _, name := range names {
 		setup, err := catalogue().Lookup(name, json.RawMessage(f.config))
 		if err != nil {

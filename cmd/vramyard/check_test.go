@@ -248,7 +248,7 @@ func TestReplayCheckHeader(t *testing.T) {
 	}{
 		{nil, "3 OOM\n"},
 		{[]string{"--check"}, "4 OOM\n"},
-		{[]string{"--check", "--config", `{"limit":1024}`}, "2 OOM\n"},
+		{[]string{"--check", "--config", `{"limit":"1KiB"}`}, "2 OOM\n"},
 		{[]string{"--check", "--sim", `{"capacity":"2KiB","align":256}`}, "2 "},
 	} {
 		args := append([]string{"replay", "--strategy", "bfc", "--placements", "-"}, append(c.args, path)...)

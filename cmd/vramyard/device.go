@@ -34,21 +34,25 @@ func (s *spec) add(c *cobra.Command, name, usage string) {
 	})
 }
 
-// judgeCapacity refuses a JSON object whose capacity is a number that lacks its unit, as [device.ParseCapacity] does.
-func (s *spec) judgeCapacity() error {
-	var c struct{ Capacity json.RawMessage }
-	if s.exact || json.Unmarshal([]byte(s.value), &c) != nil || c.Capacity == nil {
-		return nil // what else is wrong is found when it is read
+// judgeUnit refuses a JSON object in which the field of a size is a number that lacks its unit, as
+// [device.ParseCapacity] does. Whatever else is wrong with the object is found when it is read.
+func judgeUnit(object, field string) error {
+	var fields map[string]json.RawMessage
+	if json.Unmarshal([]byte(object), &fields) != nil {
+		return nil
 	}
-	text := strings.Trim(string(c.Capacity), `"`)
-	if _, err := strconv.ParseUint(text, 10, 64); err != nil {
+	text := strings.Trim(string(fields[field]), `"`)
+	if n, err := strconv.ParseUint(text, 10, 64); err != nil || n == 0 {
 		return nil
 	}
 	if _, err := device.ParseCapacity(text); err != nil {
-		return fmt.Errorf("capacity: %w", err)
+		return fmt.Errorf("%s: %w", field, err)
 	}
 	return nil
 }
+
+// judgeConfig refuses settings of a strategy whose limit lacks its unit.
+func judgeConfig(config string) error { return wrapFlag("config", judgeUnit(config, "limit")) }
 
 // addDevice adds the flag --device; does says what the command takes of it.
 func (f *deviceFlags) addDevice(c *cobra.Command, does string) {
@@ -78,10 +82,9 @@ func (f *deviceFlags) config() (sim.Config, error) {
 	if !f.sim.given {
 		return sim.Config{}, nil
 	}
-	err := f.sim.judgeCapacity()
-	var c sim.Config
-	if err == nil {
-		c, err = sim.ParseConfig([]byte(f.sim.value))
+	c, err := sim.ParseConfig([]byte(f.sim.value))
+	if err == nil && !f.sim.exact {
+		err = judgeUnit(f.sim.value, "capacity")
 	}
 	if strings.TrimSpace(f.sim.value) == "" {
 		err = errors.New("want a JSON object")

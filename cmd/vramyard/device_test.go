@@ -127,6 +127,9 @@ func TestSizesThatLackTheirUnitAreRefused(t *testing.T) {
 		{[]string{"replay", "--strategy", "bfc", path, "--device", "sim:%s"}, `--device: device "sim:%s": `},
 		{[]string{"replay", "--strategy", "bfc", path, "--device", "cuda:0:%s"}, `--device: device "cuda:0:%s": `},
 		{[]string{"replay", "--strategy", "bfc", path, "--sim", `{"capacity":"%s"}`}, "--sim: "},
+		{[]string{"replay", "--strategy", "bfc", path, "--config", `{"limit":"%s"}`}, ""},
+		{[]string{"check", "--strategies", "bfc", "--config", `{"limit":"%s"}`}, ""},
+		{[]string{"tune", "--strategy", "bfc", path, "--config", `{"limit":"%s"}`}, ""},
 	} {
 		for size, want := range map[string]string{"24": bare, "24GB": decimal} {
 			args := slices.Clone(c.args)
@@ -142,6 +145,8 @@ func TestSizesThatLackTheirUnitAreRefused(t *testing.T) {
 	}
 	_, _, stderr := command(t, "replay", "--strategy", "bfc", path, "--sim", `{"capacity":24}`)
 	require.Equal(t, "vramyard: --sim: capacity: "+bare+"\n", stderr)
+	_, _, stderr = command(t, "replay", "--strategy", "bfc", path, "--config", `{"limit":24}`)
+	require.Equal(t, "vramyard: --config: limit: "+bare+"\n", stderr)
 	succeed(t, "compare", path, "--strategies", "bfc", "--capacity", "512KiB")
 	succeed(t, "replay", "--strategy", "bfc", path, "--sim", `{"capacity":1048576}`)
 }

@@ -26,12 +26,12 @@ func TestPageShowsAnExplanation(t *testing.T) {
 
 func TestReplayExplainsTheFirstOOM(t *testing.T) {
 	path := write(t, "t.trace", small)
-	out := succeed(t, "replay", "--strategy", "bfc", "--config", `{"limit":8192}`, "--explain", "-", path)
+	out := succeed(t, "replay", "--strategy", "bfc", "--config", `{"limit":"8KiB"}`, "--explain", "-", path)
 	require.Contains(t, out, "bfc: event 4, allocation 4\nno room for 4.88 KiB on stream 0: ")
 	require.Equal(t, "bfc: no request ran out of memory\n", succeed(t, "replay", "--strategy", "bfc", "--explain", "-", path))
 
 	file := filepath.Join(t.TempDir(), "why.json")
-	out = succeed(t, "replay", "--strategy", "bfc", "--config", `{"limit":8192}`, "--explain", file, path)
+	out = succeed(t, "replay", "--strategy", "bfc", "--config", `{"limit":"8KiB"}`, "--explain", file, path)
 	require.Contains(t, out, "reservation waste")
 	raw, err := os.ReadFile(file)
 	require.NoError(t, err)

@@ -127,7 +127,7 @@ func TestReplayWritesPlacementsAndFinalToOneStream(t *testing.T) {
 
 func TestReplayDialects(t *testing.T) {
 	path := write(t, "t.trace", "a 1 1000\nf 9\na 2 300 512\np\n")
-	out := succeed(t, "replay", "--strategy", "bfc:2026", "--config", `{"limit":4096}`, "--dialect", "bfc", "--placements", "-", path)
+	out := succeed(t, "replay", "--strategy", "bfc:2026", "--config", `{"limit":"4KiB"}`, "--dialect", "bfc", "--placements", "-", path)
 	require.Equal(t, "1 0 1024\n2 1024 512\nP 2 1536 1536 1024 4096 4096 2560 8192 0\n", out)
 	status, _, stderr := command(t, "replay", "--strategy", "bfc", path)
 	require.Equal(t, exitTrouble, status, "in the native form a free of nothing is an error")
@@ -137,7 +137,7 @@ func TestReplayDialects(t *testing.T) {
 func TestReplayTableAndJSON(t *testing.T) {
 	path := write(t, "t.trace", small)
 	file := filepath.Join(t.TempDir(), "r.json")
-	out := succeed(t, "replay", "--strategy", "bfc", "--config", `{"limit":8192}`, "--json", file, path)
+	out := succeed(t, "replay", "--strategy", "bfc", "--config", `{"limit":"8KiB"}`, "--json", file, path)
 	require.Contains(t, out, "reservation waste")
 	require.Contains(t, out, "the only failure: event 4, allocation 4 of 4.88 KiB: alloc: out of memory")
 	raw, err := os.ReadFile(file)
@@ -151,7 +151,7 @@ func TestReplayTableAndJSON(t *testing.T) {
 
 func TestReplayWritesTheStrategysReport(t *testing.T) {
 	path := write(t, "t.trace", small)
-	out := succeed(t, "replay", "--strategy", "bfc", "--config", `{"limit":8192}`, "--oom-report", "-", path)
+	out := succeed(t, "replay", "--strategy", "bfc", "--config", `{"limit":"8KiB"}`, "--oom-report", "-", path)
 	require.Contains(t, out, "Bin")
 	require.Contains(t, out, "256")
 	out = succeed(t, "replay", "--strategy", "bfc", "--oom-report", "-", path)

@@ -117,6 +117,9 @@ func (f *replayFlags) run(cmd *cobra.Command, path string) error {
 	if err := checkOutputs([]string{path}, f.outputs()...); err != nil {
 		return err
 	}
+	if err := judgeConfig(f.config); err != nil {
+		return err
+	}
 	if err := f.exportFlags.check(); err != nil {
 		return err
 	}

@@ -57,6 +57,9 @@ func (f *tuneFlags) run(cmd *cobra.Command, args []string) error {
 	if f.points < 1 {
 		return flagError("points", errPoints)
 	}
+	if err := judgeConfig(f.config); err != nil {
+		return err
+	}
 	if err := checkOutputs(args, f.outputs()...); err != nil {
 		return err
 	}
