@@ -83,4 +83,7 @@ func TestExplanationsShowPythonFirst(t *testing.T) {
 	require.Equal(t, []string{
 		"model.py:147 forward [aten::mul_Tensor]", "torch/nn/modules/module.py:1790 _call_impl", "train.py:9 <module>",
 	}, v.Report.Pins[0].Stack)
+
+	out = succeed(t, "replay", "--strategy", "caching", "--device", "sim:16GiB", "--explain", "-", "../../examples/oom/chat.pickle.gz")
+	require.Contains(t, out, "regions: chat:0 torch.cat\n", "stacks are known of a run that died, too")
 }

@@ -152,6 +152,9 @@ func draw(cmd *cobra.Command, p *replay.Prepared, stacks *postmortem.Stacks, run
 	if err := errors.Join(errs...); err != nil {
 		return page.Traced{}, err
 	}
+	if drawn.Top, err = topOf(p.Recorded(), stacks); err != nil {
+		return page.Traced{}, err
+	}
 	return drawn, explain(&drawn, p, stacks, runs, o)
 }
 

@@ -46,6 +46,7 @@ func TestPagesOfEveryCommand(t *testing.T) {
 				}
 			}
 			require.Equal(t, 4, scripts)
+			require.Equal(t, name != "bench" && name != "check", strings.Contains(string(text), `"grouped_by":"size"`), "who holds memory")
 			require.Contains(t, shown, c.says)
 			require.Contains(t, shown, "vramyard "+name)
 			require.NotContains(t, shown, filepath.Dir(file), "a page is for others, who have other folders")

@@ -349,6 +349,10 @@ func (f *viewFlags) draw(ctx context.Context, cmd *cobra.Command, path string, p
 		for i, w := range wanted {
 			runs[i] = drawing{setup: w.Setup, device: w.Device}
 		}
+		var err error
+		if t.Top, err = topOf(src, stacks); err != nil {
+			return err
+		}
 		return explain(t, prepared, stacks, runs, picture.Options{FreeAt: f.at, Step: step})
 	}
 	rec, err := cache.Open(ctx, src, wanted, f.at, p)

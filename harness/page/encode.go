@@ -57,6 +57,9 @@ func (e *encoder) trace(t *Traced) object {
 	if e.stacks = stacksOf(t); e.stacks != nil {
 		o["stacks"] = e.stackTable(e.stacks)
 	}
+	if t.Top != nil && t.Top.Peak.Event >= 0 {
+		o["top"] = e.topTable(t.Top)
+	}
 	runs := make([]object, len(t.Runs))
 	for i := range t.Runs {
 		runs[i] = e.run(p, &t.Runs[i])

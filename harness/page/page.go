@@ -16,6 +16,7 @@ import (
 	"github.com/vramyard/vramyard/harness/latency"
 	"github.com/vramyard/vramyard/harness/picture"
 	"github.com/vramyard/vramyard/harness/report"
+	"github.com/vramyard/vramyard/harness/top"
 )
 
 // Schema names the form of the data in a page.
@@ -70,6 +71,7 @@ type Traced struct {
 	Picture *picture.Trace // what is drawn of the trace
 	Runs    []Run          // in the order of the table
 	Stacks  Stacks         // where the program asked for memory; nil: it is not known
+	Top     *top.Report    // who holds memory; nil: it was not looked at
 }
 
 // Run is one strategy on a trace.
@@ -230,7 +232,7 @@ func thinned(traces []Traced) []Traced {
 			pictures[k] = t.Runs[k].Picture
 		}
 		all[i].Picture, pictures = t.Picture.Thinner(pictures)
-		all[i].Runs, all[i].Stacks = slices.Clone(t.Runs), t.Stacks
+		all[i].Runs, all[i].Stacks, all[i].Top = slices.Clone(t.Runs), t.Stacks, t.Top
 		for k := range pictures {
 			all[i].Runs[k].Picture = pictures[k]
 		}

@@ -14,7 +14,7 @@ var scriptFiles embed.FS
 
 // scriptParts are the parts of the page's script. What a part needs while it is read stands before it.
 var scriptParts = [...]string{
-	"units", "dom", "palette", "data", "paint", "state", "chart", "timeline", "pixels", "easel", "map", "heap", "instant", "failures",
+	"units", "dom", "palette", "data", "paint", "state", "chart", "timeline", "pixels", "easel", "map", "heap", "instant", "who", "failures",
 	"latency", "bench", "steps", "answer", "tables", "overview", "main",
 }
 

@@ -19,9 +19,10 @@ import (
 // trace.
 type Prepared struct {
 	*survey
-	src    trace.Source
-	head   trace.Head
-	pieces [numTimings]*whole // of a trace in memory, nil of others
+	recorded trace.Source
+	src      trace.Source
+	head     trace.Head
+	pieces   [numTimings]*whole // of a trace in memory, nil of others
 }
 
 // piece is a run of events side by side with what the loop reads of them.
@@ -59,7 +60,7 @@ const noPlace = math.MaxUint32
 // a strategy, and 24 bytes for each event; as much again for each timing that a replay of a trace
 // with delayed frees asks for first. It fails where reading does, and soon after ctx ends, with its error.
 func Prepare(ctx context.Context, src trace.Source) (*Prepared, error) {
-	p := &Prepared{head: src.Head()}
+	p := &Prepared{recorded: src, head: src.Head()}
 	var err error
 	if p.survey, err = surveyOf(ctx, src); err != nil {
 		return nil, err
@@ -204,6 +205,9 @@ func (p *Prepared) Head() trace.Head { return p.head }
 
 // Source returns the trace, with its refused requests as requests.
 func (p *Prepared) Source() trace.Source { return p.src }
+
+// Recorded returns the trace as [Prepare] was given it: its refused requests are no allocations.
+func (p *Prepared) Recorded() trace.Source { return p.recorded }
 
 // LowerBound returns the most bytes that the trace has live at once, as requested, refused requests
 // included: no allocator can complete the trace with less.

@@ -15,7 +15,7 @@ import (
 // largest holders.
 func TopTables(w io.Writer, r *top.Report, rows int) error {
 	var s strings.Builder
-	s.WriteString(topHeadline(r) + "\n")
+	s.WriteString(TopHeadline(r) + "\n")
 	if r.Peak.Event < 0 {
 		_, err := io.WriteString(w, s.String())
 		return err
@@ -31,8 +31,8 @@ func TopTables(w io.Writer, r *top.Report, rows int) error {
 	return err
 }
 
-// topHeadline says in words how much is live when.
-func topHeadline(r *top.Report) string {
+// TopHeadline says in words how much is live when: a line for each moment.
+func TopHeadline(r *top.Report) string {
 	name := Printable(r.Trace)
 	if r.Peak.Event < 0 {
 		return name + ": nothing is allocated"

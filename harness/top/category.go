@@ -23,7 +23,7 @@ const (
 
 // Categories lists all categories in the order of reports.
 var Categories = []Category{
-	Weights, Gradients, InnerGradients, Optimizer, Activations, Cache, Temporary, Inputs, Unknown,
+	Weights, Activations, Gradients, Optimizer, InnerGradients, Cache, Temporary, Inputs, Unknown,
 }
 
 // tagWords are the first words of tags, up to the first character that is no letter. A function may be named so, too.

@@ -177,3 +177,39 @@ func TestCategoriesOfFrames(t *testing.T) {
 		require.Equal(t, want, r.Peak.Holders[0].Category, frame)
 	}
 }
+
+// TestAFlameGraphHoldsEveryByte adds up the boxes inside of each box, the small ones joined.
+func TestAFlameGraphHoldsEveryByte(t *testing.T) {
+	var text strings.Builder
+	of := stacks{}
+	for i := range 3000 {
+		fmt.Fprintf(&text, "a %d %d\n", i, 100+i%700)
+		of = append(of, [][2]string{{"m.py", fmt.Sprint("leaf", i%800)}, {"m.py", fmt.Sprint("layer", i%3)}, {"train.py", "main"}})
+	}
+	text.WriteString("a 9999 9MiB\n")
+	of = append(of, make(stacks, 7000)...)
+	of[9999] = [][2]string{{"torch/optim/adam.py", "_init_group"}, {"train.py", "main"}}
+	r := measure(t, text.String(), of)
+	root := r.Peak.Flame()
+	require.Equal(t, r.Peak.Bytes, root.Bytes)
+	require.Equal(t, top.Optimizer, root.Category)
+	boxes := 0
+	var look func(n *top.Node)
+	look = func(n *top.Node) {
+		boxes++
+		sum, blocks := device.Size(0), 0
+		for _, b := range n.Below {
+			sum += b.Bytes
+			blocks += b.Blocks
+			look(b)
+		}
+		if len(n.Below) > 0 {
+			require.Equal(t, n.Bytes, sum)
+			require.Equal(t, n.Blocks, blocks)
+		}
+	}
+	look(root)
+	require.Less(t, boxes, 20)
+	require.Equal(t, "train.py main", root.Below[0].Name)
+	require.Equal(t, "torch/optim/adam.py _init_group", root.Below[0].Below[0].Name)
+}

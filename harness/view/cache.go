@@ -26,13 +26,14 @@ type Cache struct {
 	Build string // names the program that replays: another one may come to other results
 	From  int    // events from which on a recording is kept
 	Most  int64  // bytes of all recordings; those that were used longest ago go first
-	// Explain fills in the reports of runs that ran out of memory; nil for none. They are kept with the recording.
+	// Explain fills in who holds memory, and the reports of runs that ran out of memory; nil for neither. They are
+	// kept with the recording.
 	// step is called now and then; its error must end it.
 	Explain func(t *page.Traced, p *replay.Prepared, step func(event int) error) error
 }
 
 // form changes with what the files of a recording hold.
-const form = 3
+const form = 4
 
 // unfinished begins the name of a directory that is being written.
 const unfinished = ".new-"

@@ -19,6 +19,7 @@ import (
 	"github.com/vramyard/vramyard/harness/page"
 	"github.com/vramyard/vramyard/harness/picture"
 	"github.com/vramyard/vramyard/harness/replay"
+	"github.com/vramyard/vramyard/harness/top"
 	"github.com/vramyard/vramyard/harness/trace"
 )
 
@@ -37,6 +38,8 @@ type Wanted struct {
 type Recording struct {
 	Trace *picture.Trace // with fine buckets
 	Runs  []Run          // in the order of what was wanted
+	// Top says who holds memory, nil: it was not looked at. It is kept with the recording.
+	Top *top.Report
 	// Stacks says where the program asked for memory, for the caller to fill in; nil: it is not known.
 	Stacks page.Stacks
 
@@ -85,6 +88,7 @@ type overview struct {
 	Runs  []picture.Run
 	// Reports are those of the runs.
 	Reports [][]byte
+	Top     *top.Report
 }
 
 // Record replays a trace through what is wanted and writes the blocks into a directory.
@@ -142,6 +146,7 @@ func (r *Recording) explain(ctx context.Context, c *Cache, p *Progress) error {
 	if err := c.Explain(&t, prepared, step); err != nil {
 		return err
 	}
+	r.Top = t.Top
 	for i := range t.Runs {
 		if t.Runs[i].Report == nil {
 			continue
@@ -206,7 +211,7 @@ func (r *Run) open(f *os.File) error {
 
 // save writes all but the blocks into a directory.
 func (r *Recording) save(dir string) error {
-	o := overview{Trace: *r.Trace}
+	o := overview{Trace: *r.Trace, Top: r.Top}
 	for i := range r.Runs {
 		o.Runs = append(o.Runs, *r.Runs[i].Picture)
 		o.Reports = append(o.Reports, r.Runs[i].Report)
@@ -235,7 +240,7 @@ func load(ctx context.Context, dir string, src trace.Source, wanted []Wanted, at
 	}
 	o.Trace.Head = src.Head() // the name may be another one
 	r := newRecording(ctx, src, wanted, at)
-	r.Trace = o.Trace.Reopen(src)
+	r.Trace, r.Top = o.Trace.Reopen(src), o.Top
 	for i := range r.Runs {
 		r.Runs[i].Picture = &o.Runs[i]
 		if len(o.Reports[i]) > 0 {
@@ -255,7 +260,7 @@ func load(ctx context.Context, dir string, src trace.Source, wanted []Wanted, at
 // Traced returns what a page shows of the recording.
 func (r *Recording) Traced() (page.Traced, error) {
 	coarse := r.Trace.Grid.Coarse(page.Budget(1).Buckets)
-	t := page.Traced{Picture: r.Trace.Pick(coarse), Stacks: r.Stacks}
+	t := page.Traced{Picture: r.Trace.Pick(coarse), Stacks: r.Stacks, Top: r.Top}
 	for i := range r.Runs {
 		run := &r.Runs[i]
 		config, err := json.Marshal(run.Setup.Config)

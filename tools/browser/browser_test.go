@@ -421,7 +421,7 @@ func TestAReplayOpensOnAPicture(t *testing.T) {
 	path := made(t, "replay", "--strategy", "bfc", traceFile(t, "s.trace", small))
 	for _, l := range []look{{width: 1280, height: 800}, {width: 360, height: 740}} {
 		p := opened(t, path, l, "")
-		require.True(t, ask[bool](t, p, `(b => b.height > 200 && b.top > 0 && b.bottom < innerHeight)(app.timeline.memory.u.ctx.canvas.getBoundingClientRect())`), "%d x %d", l.width, l.height)
+		require.True(t, ask[bool](t, p, `(b => b.height > 30 && b.top > 0 && b.bottom < innerHeight)(document.querySelector(".vy-flame").getBoundingClientRect())`), "%d x %d", l.width, l.height)
 	}
 }
 

@@ -10,12 +10,13 @@ class App {
       if (changed.has("trace") || changed.has("unit")) this.choose();
     });
     this.overview = new Overview(this);
+    this.who = new WhoView(this);
     this.timeline = new Timeline(this);
     this.map = new BlockMap(this);
     this.instant = new InstantView(this);
     this.failures = new FailureView(this);
     this.latency = new LatencyView(this);
-    this.sections = [this.timeline, this.map, this.instant, this.failures, this.latency];
+    this.sections = [this.who, this.timeline, this.map, this.instant, this.failures, this.latency];
     this.state.view((changed) => {
       if (changed.has("trace")) this.overview.drawNav();
     }, true);

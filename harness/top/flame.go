@@ -1,0 +1,91 @@
+package top
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+
+	"github.com/vramyard/vramyard/device"
+)
+
+// Node is a box of a flame graph: the memory of all stacks that begin with the same lines.
+type Node struct {
+	Name     string      // its line
+	Bytes    device.Size // of all stacks through it
+	Blocks   int         // likewise
+	Category Category    // of most of its bytes
+	Below    []*Node     // the lines inside of it, largest first
+
+	shares map[Category]device.Size
+	named  map[string]*Node
+}
+
+// leastShare is the part of all bytes below which boxes of one parent are joined: half a point in a
+// picture of 250 points.
+const leastShare = 500
+
+// Flame returns the stacks of a moment as a tree, from the outermost line inwards. Boxes that are too small to
+// be seen are joined.
+func (m *Moment) Flame() *Node {
+	root := &Node{Name: "all live blocks"}
+	for i := range m.Stacks {
+		s := &m.Stacks[i]
+		n := root
+		n.add(s)
+		for _, line := range slices.Backward(s.Lines) {
+			n = n.child(line)
+			n.add(s)
+		}
+	}
+	root.settle(m.Bytes / leastShare)
+	return root
+}
+
+// child returns the box of a line, which it makes if there is none.
+func (n *Node) child(line string) *Node {
+	below := n.named[line]
+	if below == nil {
+		if below = (&Node{Name: line}); n.named == nil {
+			n.named = map[string]*Node{}
+		}
+		n.named[line] = below
+		n.Below = append(n.Below, below)
+	}
+	return below
+}
+
+// add adds the blocks of a stack.
+func (n *Node) add(s *Stack) {
+	if n.shares == nil {
+		n.shares = map[Category]device.Size{}
+	}
+	n.Bytes += s.Bytes
+	n.Blocks += s.Blocks
+	n.shares[s.Category] += s.Bytes
+}
+
+// settle sorts the boxes inside of a box, joins those with fewer bytes than least, and finds its category.
+func (n *Node) settle(least device.Size) {
+	for _, c := range Categories {
+		if n.Category == "" || n.shares[c] > n.shares[n.Category] {
+			n.Category = c
+		}
+	}
+	slices.SortFunc(n.Below, func(a, b *Node) int { return cmp.Or(cmp.Compare(b.Bytes, a.Bytes), cmp.Compare(a.Name, b.Name)) })
+	first := slices.IndexFunc(n.Below, func(b *Node) bool { return b.Bytes < least })
+	if first >= 0 && len(n.Below)-first > 1 {
+		rest := &Node{Name: fmt.Sprintf("%d smaller", len(n.Below)-first), shares: map[Category]device.Size{}}
+		for _, b := range n.Below[first:] {
+			rest.Bytes += b.Bytes
+			rest.Blocks += b.Blocks
+			for c, bytes := range b.shares {
+				rest.shares[c] += bytes
+			}
+		}
+		n.Below = append(n.Below[:first], rest)
+	}
+	for _, b := range n.Below {
+		b.settle(least)
+	}
+	n.shares, n.named = nil, nil
+}
