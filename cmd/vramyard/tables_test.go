@@ -178,6 +178,7 @@ func tabled(t *testing.T) string {
 // runColumns are the columns of a comparison.
 var runColumns = map[string]string{
 	"strategy": "text:strategy", "min capacity": "bytes:min_capacity_bytes", "× bound": "fixed3:times_bound",
+	"safe from":     "bytes:safe_from_bytes",
 	"peak reserved": "bytes:peak_reserved_bytes", "waste": "percent:reservation_waste", "ext. frag.": "percent:external_fragmentation_peak",
 	"device calls": "count:device_calls", "device time": "ns:device_time_ns", "ns/op": "fixed0:ns_per_op", "notes": inWords,
 }
@@ -286,10 +287,11 @@ func TestTableOfWhatifIsItsJSON(t *testing.T) {
 		run["verdict"] = map[any]string{nil: "—", true: "carried", false: "fails"}[run.at("carried")]
 		if run.at("min_capacity_bytes") == nil { // a bracket
 			run["min_capacity_bytes"] = line["min capacity"]
-			require.Regexp(t, `^([≤>] .*|—)$`, line["min capacity"])
+			require.Regexp(t, `^([≤>] .*|not searched|—)$`, line["min capacity"])
 		}
 		hold(t, table, line, derived(run), map[string]string{
 			"setting": "text:label", "min capacity": "bytes:min_capacity_bytes", "on the card": "text:verdict",
+			"safe from":     "bytes:safe_from_bytes",
 			"peak reserved": "bytes:peak_reserved_bytes", "waste": "percent:reservation_waste", "device calls": "count:device_calls",
 			"device time": "ns:device_time_ns", "ns/op": "fixed0:ns_per_op", "notes": inWords,
 		})

@@ -1,11 +1,13 @@
 package main
 
 import (
+	"encoding/json"
 	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/vramyard/vramyard/harness/compare"
 	"github.com/vramyard/vramyard/harness/whatif"
 )
 
@@ -82,4 +84,48 @@ func TestAnUnknownFrameworkGetsStrategies(t *testing.T) {
 		require.Equal(t, whatif.Strategy, r.Answer.Verdict)
 		require.Empty(t, r.Answer.Environment)
 	}
+}
+
+// TestFiguresStandOnTheMinimum asks about a run that no card holds that died of it: on an ample device a strategy
+// reserves more than it needs.
+func TestFiguresStandOnTheMinimum(t *testing.T) {
+	r := whatifJSON(t, "../../examples/oom/batches.pickle.gz")
+	for _, p := range r.Runs {
+		require.NotNil(t, p.MinCapacity, p.Label)
+		require.Equal(t, *p.MinCapacity, p.Device, p.Label)
+		require.LessOrEqual(t, p.PeakReserved, *p.MinCapacity, p.Label)
+		require.NotNil(t, p.SafeFrom, p.Label)
+		require.GreaterOrEqual(t, *p.SafeFrom, *p.MinCapacity, p.Label)
+	}
+	text := succeed(t, "whatif", "../../examples/oom/batches.pickle.gz")
+	require.Regexp(t, `│ caching +│ +16.25 GiB │ +16.25 GiB │ +fails │ +16.25 GiB │ +0.0 % │`, text)
+	require.Contains(t, text, "│ safe from │")
+}
+
+// TestCardsHaveRoomForTheContext recommends a card with half a GiB to spare, and calls one that has not so much too
+// tight.
+func TestCardsHaveRoomForTheContext(t *testing.T) {
+	const file = "../../examples/oom/chat.pickle.gz"
+	words := strings.Join(strings.Fields(succeed(t, "whatif", file)), " ")
+	require.Contains(t, words, "It needs 14.48 GiB")
+	require.NotContains(t, words, "Tesla T4")
+	require.Contains(t, words, "With 512.00 MiB for the CUDA context and libraries, the smallest listed card that has so much is the Tesla V100 SXM2 16GB (15.78 GiB).")
+	require.NotContains(t, words, "too tight", "the card that was recorded had its context")
+
+	words = strings.Join(strings.Fields(succeed(t, "whatif", file, "--device", "sim:t4-16g")), " ")
+	require.Contains(t, words, "carries this run on the Tesla T4 (14.75 GiB).")
+	require.Contains(t, words, "That is too tight: it leaves 278.00 MiB for the CUDA context and libraries, which take about 512.00 MiB.")
+}
+
+// TestCompareSaysFromWhereNothingFails has the same figure in its table, in JSON and in CSV.
+func TestCompareSaysFromWhereNothingFails(t *testing.T) {
+	path := write(t, "t.trace", fragmenting(""))
+	require.Regexp(t, `│ +safe from │`, succeed(t, "compare", "--strategies", "bfc,caching", path))
+	var report compare.Report
+	require.NoError(t, json.Unmarshal([]byte(succeed(t, "compare", "--strategies", "bfc,caching", "--json", "-", path)), &report))
+	for _, r := range report.Runs {
+		require.NotNil(t, r.SafeFrom, r.Strategy)
+		require.GreaterOrEqual(t, *r.SafeFrom, *r.MinCapacity)
+	}
+	require.Contains(t, succeed(t, "compare", "--strategies", "bfc,caching", "--csv", "-", path), ",safe_from_bytes,")
 }

@@ -120,6 +120,7 @@ type Run struct {
 	LowerBound    device.Size  `json:"lower_bound_bytes"`              // peak of live bytes as requested
 	MinCapacity   *device.Size `json:"min_capacity_bytes"`             // null: none was found, or the strategy refuses some size
 	FailsAbove    *device.Size `json:"failure_above_bytes"`            // largest capacity above the minimum that was seen to fail; null: none
+	SafeFrom      *device.Size `json:"safe_from_bytes"`                // smallest capacity from which on nothing that was tried fails up to 1.25 times it; null: none was found, or it was not searched
 	SearchedUpTo  device.Size  `json:"searched_up_to_bytes"`           // largest capacity that was tried
 	Probes        int          `json:"probe_count"`                    // replays that the search made
 	Device        device.Size  `json:"device_bytes"`                   // capacity of the measuring replay
@@ -280,7 +281,7 @@ func (c *Contest) Run(ctx context.Context) (Run, error) {
 	if row.Refused > 0 {
 		return row, nil
 	}
-	found, err := c.search(ctx)
+	found, err := c.search(ctx, c.always(&row))
 	if err != nil {
 		return Run{}, err
 	}
@@ -289,7 +290,7 @@ func (c *Contest) Run(ctx context.Context) (Run, error) {
 			return Run{}, err
 		}
 	}
-	row.MinCapacity, row.FailsAbove = found.Minimum(), found.FailsAbove()
+	row.MinCapacity, row.FailsAbove, row.SafeFrom = found.Minimum(), found.FailsAbove(), found.SafeFrom()
 	row.Probes, row.SearchedUpTo = found.Tried()
 	return row, nil
 }
@@ -297,13 +298,22 @@ func (c *Contest) Run(ctx context.Context) (Run, error) {
 // ample returns the capacity of a device on which no sensible strategy runs out.
 func (c *Contest) ample() device.Size { return c.o.Device.Ample(Ample(c.bound)) }
 
+// always returns the capacity from which on the trace is known to complete, by the last Measure; 0 if that is not
+// known. It is for strategies that do not look at the capacity: see [alloc.UnboundConfig].
+func (c *Contest) always(row *Run) device.Size {
+	if !row.Completed() || !c.setup.Unbound() {
+		return 0
+	}
+	return device.AlignUp(c.charged, Grid)
+}
+
 // search searches the minimum capacity from an ample one down, and upwards if need be.
-func (c *Contest) search(ctx context.Context) (*Search, error) {
+func (c *Contest) search(ctx context.Context, always device.Size) (*Search, error) {
 	effort := thorough
 	if c.o.Quick {
 		effort = quick
 	}
-	s := NewSearch(Bounds{Floor: c.bound, First: c.ample()}, effort)
+	s := NewSearch(Bounds{Floor: c.bound, First: c.ample(), Always: always}, effort)
 	for len(s.Points()) > 0 {
 		answers := make([]bool, len(s.Points()))
 		errs := make([]error, len(answers))

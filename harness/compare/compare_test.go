@@ -199,22 +199,68 @@ func TestSearchWhereCompletingIsNotMonotone(t *testing.T) {
 		good       func(device.Size) bool
 		minimum    device.Size
 		failsAbove *device.Size
+		safe       device.Size
 	}{
-		"everything completes": {func(device.Size) bool { return true }, 2 * device.MiB, nil},
-		"a threshold":          {func(n device.Size) bool { return n >= 122*device.MiB }, 122 * device.MiB, nil},
+		"everything completes": {func(device.Size) bool { return true }, 2 * device.MiB, nil, 2 * device.MiB},
+		"a threshold":          {func(n device.Size) bool { return n >= 122*device.MiB }, 122 * device.MiB, nil, 122 * device.MiB},
 		"a failure 4 MiB above the minimum": {
-			func(n device.Size) bool { return n >= 122*device.MiB && n != 126*device.MiB }, 122 * device.MiB, ptr(126 * device.MiB),
+			func(n device.Size) bool { return n >= 122*device.MiB && n != 126*device.MiB }, 122 * device.MiB, ptr(126 * device.MiB), 128 * device.MiB,
+		},
+		"a gap in the quarter above": {
+			func(n device.Size) bool { return n >= 122*device.MiB && (n < 134*device.MiB || n > 148*device.MiB) },
+			122 * device.MiB, ptr(148 * device.MiB), 150 * device.MiB,
+		},
+		"two gaps, the second one above the quarter": {
+			func(n device.Size) bool {
+				return n >= 122*device.MiB && n != 124*device.MiB && (n < 154*device.MiB || n > 156*device.MiB)
+			},
+			122 * device.MiB, ptr(156 * device.MiB), 158 * device.MiB,
 		},
 		"a success far below": {
 			func(n device.Size) bool {
 				return n >= 900*device.MiB || n >= 90*device.MiB && n < 210*device.MiB
-			}, 90 * device.MiB, ptr(90*device.MiB + 512*device.MiB),
+			}, 90 * device.MiB, ptr(898 * device.MiB), 90 * device.MiB,
 		},
 	} {
 		row := one(t, tr, compare.Options{}, moodySetup(t, c.good))
 		require.NotNil(t, row.MinCapacity, name)
 		require.Equal(t, c.minimum, *row.MinCapacity, name)
 		require.Equal(t, c.failsAbove, row.FailsAbove, name)
+		require.NotNil(t, row.SafeFrom, name)
+		require.Equal(t, c.safe, *row.SafeFrom, name)
+	}
+}
+
+// TestSafeIsWhereNothingTriedFails holds the capacity to every one that was tried, where completing is erratic.
+func TestSafeIsWhereNothingTriedFails(t *testing.T) {
+	for _, fan := range []int{1, 3} {
+		for seed := range uint64(300) {
+			good := func(n device.Size) bool {
+				x := (uint64(n/compare.Grid) + seed) * 0x9e3779b97f4a7c15
+				return n >= 2*device.GiB || n >= 64*device.MiB && x>>61 != 0
+			}
+			tried := map[device.Size]bool{}
+			s := compare.NewSearch(compare.Bounds{Floor: 32 * device.MiB, First: 4 * device.GiB, Always: 2 * device.GiB}, compare.Effort{Fan: fan, Safe: 16})
+			for len(s.Points()) > 0 {
+				require.Nil(t, s.SafeFrom())
+				var answers []bool
+				for _, n := range s.Points() {
+					require.NotContains(t, tried, n, "nothing is tried twice")
+					tried[n] = good(n)
+					answers = append(answers, tried[n])
+				}
+				s.Answer(answers)
+			}
+			safe := s.SafeFrom()
+			if safe == nil {
+				continue // failures go on
+			}
+			require.GreaterOrEqual(t, *safe, *s.Minimum())
+			require.True(t, good(*safe))
+			for n, ok := range tried {
+				require.True(t, ok || n < *safe || n > *safe+*safe/4, "seed %d: %v fails, safe from %v", seed, n, *safe)
+			}
+		}
 	}
 }
 

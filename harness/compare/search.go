@@ -20,15 +20,18 @@ type Effort struct {
 	Fan int
 	// Below is how many capacities below a minimum are tried, because completing is not monotone.
 	Below int
-	// Above says that capacities above a minimum are tried, for one that fails.
+	// Above says that capacities above a minimum are tried up to the first one that completed, for one that fails.
 	Above bool
+	// Safe is how many capacities are spread over the quarter above a minimum, to find out from where on
+	// nothing fails: see [Search.SafeFrom]. 0: that is not searched.
+	Safe int
 }
 
 // The efforts. An island of successes below a minimum is missed only if it is narrower than the
 // distance of the points tried there; with 8 of them three of fourteen minima of BFC on the recorded
 // traces were missed, by 2 %.
 var (
-	thorough = Effort{Fan: 3, Below: 64, Above: true}
+	thorough = Effort{Fan: 3, Below: 64, Above: true, Safe: 16}
 	quick    = Effort{Fan: 3, Below: 8, Above: true}
 )
 
@@ -37,6 +40,7 @@ type Bounds struct {
 	Floor     device.Size // bytes; nothing below is tried
 	First     device.Size // bytes to try first; 0 with Completes set: nothing is tried first
 	Completes device.Size // bytes with which the trace is known to complete; 0: none are
+	Always    device.Size // bytes from which on the trace is known to complete; 0: not known
 }
 
 // Search looks for the minimum capacity, step by step: [Search.Points] says what to try next and
@@ -51,6 +55,7 @@ type Bounds struct {
 //     If one completes, the search goes on below it.
 //  4. Capacities 1, 2, 4, 8, … steps of the grid above the minimum are tried up to the upper end;
 //     the largest that fails is remembered.
+//  5. From the minimum on, the lowest capacity is looked for in the quarter above which nothing that is tried fails.
 type Search struct {
 	effort     Effort
 	floor, top device.Size
@@ -59,9 +64,14 @@ type Search struct {
 	asked      []device.Size
 	step       searchStep
 	doubled    int
-	failsAbove *device.Size
 	tried      int         // capacities
 	highest    device.Size // of them
+
+	results map[device.Size]bool // whether the trace completes, by capacity that was tried
+	always  device.Size          // bytes from which on it is known to complete; 0: not known
+	queue   []device.Size        // to be asked for next
+	safe    device.Size          // candidate for SafeFrom; 0: there is none
+	moves   int                  // how often the candidate moved up
 }
 
 // searchStep is where a [Search] is.
@@ -77,7 +87,9 @@ const (
 
 // NewSearch returns a search that has tried nothing.
 func NewSearch(b Bounds, e Effort) *Search {
-	s := &Search{effort: e, floor: device.AlignUp(max(b.Floor, 1), Grid), known: b.Completes}
+	s := &Search{
+		effort: e, floor: device.AlignUp(max(b.Floor, 1), Grid), known: b.Completes, always: b.Always, results: map[device.Size]bool{},
+	}
 	s.low = s.floor - Grid
 	if b.First == 0 && b.Completes != 0 {
 		s.found(b.Completes)
@@ -95,7 +107,15 @@ func (s *Search) Minimum() *device.Size { return pointerTo(cmp.Or(s.high, s.know
 
 // FailsAbove returns the largest capacity in bytes above the minimum that was seen to fail, nil if
 // none was. It is known when the search is over.
-func (s *Search) FailsAbove() *device.Size { return s.failsAbove }
+func (s *Search) FailsAbove() *device.Size {
+	var highest device.Size
+	for n, ok := range s.results {
+		if !ok && s.high != 0 && n > s.high {
+			highest = max(highest, n)
+		}
+	}
+	return pointerTo(highest)
+}
 
 // Bracket returns the highest capacity that failed below the lowest that completes, and that, in
 // bytes; nil is what is not known. Nothing below the floor counts as failing.
@@ -124,6 +144,9 @@ func (s *Search) Answer(completes []bool) {
 	points := s.asked
 	s.tried += len(points)
 	s.highest = max(s.highest, slices.Max(points))
+	for i, n := range points {
+		s.results[n] = completes[i]
+	}
 	first := slices.Index(completes, true)
 	switch s.step {
 	case stepUpper:
@@ -138,12 +161,9 @@ func (s *Search) Answer(completes []bool) {
 			s.above()
 		}
 	case stepAbove:
-		for i := range points {
-			if !completes[i] {
-				s.failsAbove = &points[i]
-			}
+		if !s.next() {
+			s.aboveTried()
 		}
-		s.end()
 	case stepDone:
 	}
 }
@@ -203,13 +223,26 @@ func (s *Search) narrow() {
 
 // above asks for points above the minimum.
 func (s *Search) above() {
-	s.step, s.asked = stepAbove, nil
+	s.step = stepAbove
+	var points []device.Size
 	for step := Grid; s.effort.Above && s.high+step <= s.top; step *= 2 {
-		s.asked = append(s.asked, s.high+step)
+		points = append(points, s.high+step)
 	}
-	if len(s.asked) == 0 {
+	if s.effort.Safe > 0 {
+		s.safe = s.high
+	}
+	if !s.ask(points) {
+		s.aboveTried()
+	}
+}
+
+// aboveTried goes on when no point above the minimum is left to ask for.
+func (s *Search) aboveTried() {
+	if s.safe == 0 {
 		s.end()
+		return
 	}
+	s.settle()
 }
 
 // end ends the search.

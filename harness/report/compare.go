@@ -130,6 +130,15 @@ var (
 		},
 		Top: func(compare.Run) Cell { return fixedCell(1, 3) },
 	}
+	runSafeFrom = ColumnOf[compare.Run]{
+		Column: Column{"safe from", "the smallest device from which on nothing that was tried fails up to 1.25 times it, bytes", true},
+		Cell: func(r compare.Run) Cell {
+			if r.SafeFrom == nil {
+				return lacking()
+			}
+			return bytesCell(*r.SafeFrom)
+		},
+	}
 	runPeakReserved = ColumnOf[compare.Run]{
 		Column: Column{"peak reserved", "most bytes held from the device", true},
 		Cell:   completed(func(r compare.Run) Cell { return bytesCell(r.PeakReserved) }),
@@ -184,7 +193,7 @@ func completed(cell func(compare.Run) Cell) func(compare.Run) Cell {
 
 // compareColumns are the columns of a comparison, from the left.
 var compareColumns = []ColumnOf[compare.Run]{
-	runStrategy, runMinCapacity, runTimesBound, runPeakReserved, runWaste, runExternal, runDeviceCalls, runDeviceTime, runNsPerOp, runNotes,
+	runStrategy, runMinCapacity, runTimesBound, runSafeFrom, runPeakReserved, runWaste, runExternal, runDeviceCalls, runDeviceTime, runNsPerOp, runNotes,
 }
 
 // compareSheet returns the table of one trace.

@@ -13,7 +13,7 @@ import (
 // minor are the columns that a narrow window does without, the least important first. They are named
 // below the table.
 var minor = []string{
-	"device calls", "device time", "metadata", "ext. frag.", "steps", "nodes", "spread", "waste", "× bound", "heap B", "range",
+	"safe from", "device calls", "device time", "metadata", "ext. frag.", "steps", "nodes", "spread", "waste", "× bound", "heap B", "range",
 	"operations", "sequences", "default", "worth trying", "because", "at 0.5", "infeasible", "overhead", "peak reserved", "ns/op", "on the card",
 }
 

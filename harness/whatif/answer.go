@@ -112,6 +112,7 @@ func (t *teller) tell() {
 		b := t.best(carries)
 		t.choose(b)
 		t.say("No setting of %s that was tried carries this run on %s. %s would: it %s.", t.Recorded.Framework, t.cardName(), capital(t.name(b)), needs(b))
+		t.tight(b)
 		t.costs(b)
 		t.fits(b)
 	default:
@@ -140,9 +141,23 @@ func (t *teller) best(f func(*Point) bool) *Point { return t.easiest(f, nearly) 
 // least returns the point that needs least of those that f names, nil if there is none.
 func (t *teller) least(f func(*Point) bool) *Point { return t.easiest(f, math.MaxInt) }
 
+// baseline is the strategy that asks the device for every block: what an allocator is compared with, not one to choose.
+const baseline = "direct"
+
+// Baseline reports whether a point is the baseline.
+func (p *Point) Baseline() bool { return p.Strategy == baseline }
+
 // easiest returns the easiest of the points that f names and that need at most one part in so many more
-// than the one that needs least; nil if there is none.
+// than the one that needs least; nil if there is none. The baseline is only returned if there is no other.
 func (t *teller) easiest(f func(*Point) bool, part device.Size) *Point {
+	if p := t.easiestOf(func(p *Point) bool { return f(p) && !p.Baseline() }, part); p != nil {
+		return p
+	}
+	return t.easiestOf(f, part)
+}
+
+// easiestOf is easiest with the baseline as any other point.
+func (t *teller) easiestOf(f func(*Point) bool, part device.Size) *Point {
 	var least device.Size
 	for i := range t.Runs {
 		if p := &t.Runs[i]; f(p) && (least == 0 || p.Need() < least) {
@@ -196,6 +211,7 @@ func (t *teller) setting(b, least *Point) {
 	} else {
 		t.say("It %s.", needs(b))
 	}
+	t.tight(b)
 	t.costs(b)
 	t.fits(b)
 	t.elsewhere(b, least)
@@ -218,6 +234,7 @@ func (t *teller) alreadyCarried() {
 		return
 	}
 	t.say("With the recorded settings the run completes on %s: it %s.", t.cardName(), needs(p))
+	t.tight(p)
 }
 
 // howSmall says with how little the run can do: recorded, with another setting, with any strategy.
@@ -298,21 +315,36 @@ func (t *teller) costs(b *Point) {
 	t.say("It makes %s calls to the device, %s %s.", count(b.DeviceCalls), report.Nanoseconds(b.DeviceTime), model)
 }
 
-// fits names the smallest card that has what a point needs.
+// contextReserve is the memory of a card that the allocator never gets: the CUDA context and the code of libraries.
+// docs/whatif.md has the measurements.
+const contextReserve = 512 * device.MiB
+
+// fits names the smallest card that has what a point needs, and room for the CUDA context and libraries.
 func (t *teller) fits(p *Point) {
 	cards := sim.Cards()
 	for i := len(cards) - 1; i >= 0; i-- { // the smallest is the last
 		c := cards[i]
-		if c.Memory < p.Need() {
+		if c.Memory < p.Need()+contextReserve {
 			continue
 		}
 		if c.Name != t.card {
 			t.card = c.Name
-			t.say("The smallest card listed that has so much is the %s (%s).", c.Model, report.Bytes(c.Memory))
+			t.say("With %s for the CUDA context and libraries, the smallest listed card that has so much is the %s (%s).",
+				report.Bytes(contextReserve), c.Model, report.Bytes(c.Memory))
 		}
 		return
 	}
-	t.say("No card listed has so much: the largest is the %s (%s).", cards[0].Model, report.Bytes(cards[0].Memory))
+	t.say("No card listed has so much, with %s for the CUDA context and libraries: the largest is the %s (%s).",
+		report.Bytes(contextReserve), cards[0].Model, report.Bytes(cards[0].Memory))
+}
+
+// tight says that a card that carries the run leaves too little for the CUDA context and libraries. On the recorded
+// card what they took is not counted.
+func (t *teller) tight(p *Point) {
+	if spare := t.Card - min(t.Card, p.Need()); t.Card != t.Recorded.Capacity && spare < contextReserve {
+		t.say("That is too tight: it leaves %s for the CUDA context and libraries, which take about %s.", report.Bytes(spare),
+			report.Bytes(contextReserve))
+	}
 }
 
 // cardName names the card in question.

@@ -182,16 +182,25 @@ func (r *Result) columns() []report.ColumnOf[*Point] {
 			},
 		},
 		{
+			Column: report.Column{Name: "safe from", Meaning: "smallest device from which on nothing that was tried fails up to 1.25 times it, in bytes", Number: true},
+			Cell: func(p *Point) report.Cell {
+				if p.SafeFrom == nil {
+					return report.Cell{Text: none, Number: true}
+				}
+				return number(report.Bytes(*p.SafeFrom), float64(*p.SafeFrom))
+			},
+		},
+		{
 			Column: report.Column{Name: "on the card", Meaning: "what becomes of the trace on the card", Number: true},
 			Cell:   func(p *Point) report.Cell { return report.Cell{Text: p.verdict()} },
 		},
 		{
 			Column: report.Column{Name: "peak reserved", Meaning: "most bytes held from the device", Number: true},
-			Cell:   completed(func(p *Point) report.Cell { return number(report.Bytes(p.PeakReserved), float64(p.PeakReserved)) }),
+			Cell:   r.needed(func(p *Point) report.Cell { return number(report.Bytes(p.PeakReserved), float64(p.PeakReserved)) }),
 		},
 		{
 			Column: report.Column{Name: "waste", Meaning: "1 − peak requested / peak reserved, of a run that completed", Number: true},
-			Cell:   completed(func(p *Point) report.Cell { return number(report.Percent(p.Waste), p.Waste) }),
+			Cell:   r.needed(func(p *Point) report.Cell { return number(report.Percent(p.Waste), p.Waste) }),
 		},
 		{
 			Column: report.Column{Name: "device calls", Meaning: "calls to the device", Number: true},
@@ -220,6 +229,17 @@ func completed(cell func(*Point) report.Cell) func(*Point) report.Cell {
 		}
 		return cell(p)
 	}
+}
+
+// needed returns the cell of a figure that says how much memory a completed run takes. A strategy that took all of an
+// ample device shows nothing of that.
+func (r *Result) needed(cell func(*Point) report.Cell) func(*Point) report.Cell {
+	return completed(func(p *Point) report.Cell {
+		if p.setup.Preallocates && p.Device != r.Card && (p.MinCapacity == nil || *p.MinCapacity != p.Device) {
+			return report.Cell{Text: none, Number: true}
+		}
+		return cell(p)
+	})
 }
 
 // writeTable writes all that was tried.
@@ -284,6 +304,8 @@ func (p *Point) minimum() string {
 		return "≤ " + report.Bytes(*p.CompletesAt)
 	case p.FailsAt != nil:
 		return "> " + report.Bytes(*p.FailsAt)
+	case p.Completed():
+		return "not searched"
 	}
 	return none
 }
@@ -309,8 +331,14 @@ func (r *Result) notes(p *Point) string {
 	if p.Recorded {
 		add("as recorded")
 	}
+	if p.Baseline() {
+		add("baseline: every block from the device")
+	}
 	if p.FailsAbove != nil {
 		add("fails again at %s", report.Bytes(*p.FailsAbove))
+	}
+	if p.MinCapacity != nil && p.Completed() && p.Device != *p.MinCapacity && p.Device != r.Card {
+		add("measured on %s", report.Bytes(p.Device))
 	}
 	if p.MinCapacity == nil && p.CompletesAt != nil && p.FailsAt != nil {
 		add("> %s", report.Bytes(*p.FailsAt))

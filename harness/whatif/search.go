@@ -30,9 +30,9 @@ func budget(n, points uint64) uint64 {
 	return n*points + max(n*points/probeShare, probeFloor-min(probeFloor, probeFade*n))
 }
 
-// economical cuts intervals in half and takes completing to be monotone. What fails above a minimum is
-// therefore not looked for; --grid full does.
-var economical = compare.Effort{Fan: 1}
+// economical cuts intervals in half and takes completing to be monotone below a minimum. In the quarter above it
+// some capacities are tried when all minima are found and the budget has more; --grid full looks further.
+var economical = compare.Effort{Fan: 1, Safe: 4}
 
 // search is the state of a search.
 type search struct {
@@ -84,11 +84,8 @@ func (s *search) run() error {
 		if err := s.probe(); err != nil {
 			return err
 		}
-		if err := s.measureAgain(); err != nil {
-			return err
-		}
 	}
-	return nil
+	return s.measureAgain()
 }
 
 // partial leaves what is known of the points that were measured before the search was ended. It reports whether
@@ -111,10 +108,13 @@ func (s *search) partial() bool {
 	return len(s.Runs) > 0
 }
 
+// onCard reports whether everything is measured on the card in question.
+func (s *search) onCard() bool { return s.Card >= s.LowerBound }
+
 // measuredOn returns the capacity on which everything is measured: the card's if the trace can fit it
 // at all, else one that no sensible strategy exhausts.
 func (s *search) measuredOn() device.Size {
-	if s.Card >= s.LowerBound {
+	if s.onCard() {
 		return s.Card
 	}
 	return compare.Ample(s.LowerBound)
@@ -187,6 +187,7 @@ func (s *search) begin(i int) *compare.Search {
 func (s *search) bounds(i int, clean bool) compare.Bounds {
 	p := &s.Runs[i]
 	at, first := p.Device, device.AlignUp(s.contests[i].PeakCharged(), compare.Grid)
+	always := device.Size(0)
 	if !clean {
 		// Nothing up to here is tried again.
 		return compare.Bounds{Floor: at + compare.Grid, First: device.AlignUp(at+at/4, compare.Grid)}
@@ -194,14 +195,15 @@ func (s *search) bounds(i int, clean bool) compare.Bounds {
 	if p.setup.Preallocates {
 		first = device.AlignUp(s.LowerBound+s.LowerBound/8, compare.Grid)
 	}
-	switch {
-	case first >= at:
-		first = 0
-	case p.setup.Unbound():
-		// The same would happen on a device of that size.
-		at, first = first, 0
+	if p.setup.Unbound() {
+		// The same would happen on a device of that size, and on every larger one.
+		at = min(first, at)
+		always = at
 	}
-	return compare.Bounds{Floor: s.LowerBound, First: first, Completes: at}
+	if first >= at {
+		first = 0
+	}
+	return compare.Bounds{Floor: s.LowerBound, First: first, Completes: at, Always: always}
 }
 
 // probe searches minima while the budget lasts. Which probes are made does not depend on how many
@@ -209,7 +211,8 @@ func (s *search) bounds(i int, clean bool) compare.Bounds {
 func (s *search) probe() error {
 	n := uint64(max(s.trace.Head().Events, 1))
 	for {
-		left := s.Budget - min(s.done.Load(), s.Budget)
+		spent := s.done.Load() + n*uint64(len(s.again()))
+		left := s.Budget - min(spent, s.Budget)
 		round := s.round(int(min(left/n, mostAtOnce)), max(left/(4*n), 1))
 		if len(round) == 0 {
 			s.conclude()
@@ -263,6 +266,9 @@ func (s *search) rank(i int) rank {
 	if p.Recorded || p.Export != nil && s.candidate(p) {
 		r.class = 0
 	}
+	if s.minima[i].Exact() {
+		r.class += 2 // what is left to find out is whether it fails above its minimum
+	}
 	if _, ok := s.minima[i].Bracket(); ok != nil {
 		r.need = *ok
 		if !p.setup.Preallocates {
@@ -282,8 +288,12 @@ func (s *search) conclude() {
 			continue
 		}
 		p.FailsAt, p.CompletesAt = m.Bracket()
-		if m.Exact() {
+		p.SafeFrom = m.SafeFrom()
+		switch {
+		case m.Exact():
 			p.MinCapacity = p.CompletesAt
+		case p.CompletesAt != nil && *p.CompletesAt == p.Device && !s.onCard():
+			p.CompletesAt = nil // an ample device shows nothing of what is needed
 		}
 		if failed := p.Device; p.FailsAt == nil && (!p.Starts || p.OOMs > 0) {
 			p.FailsAt = &failed
@@ -293,17 +303,28 @@ func (s *search) conclude() {
 	}
 }
 
-// measureAgain measures strategies that take all they may at once on their minima, because what they
-// reserve on a larger device says nothing.
-func (s *search) measureAgain() error {
-	n := s.trace.Head().Events
-	var again []int
-	left := s.Budget - min(s.done.Load(), s.Budget)
+// again returns the points to be measured again, on their minima: on an ample device a strategy reserves more than it
+// needs, and one that takes all it may at once does so on every device.
+func (s *search) again() (list []int) {
 	for i := range s.Runs {
-		if p := &s.Runs[i]; p.setup.Preallocates && p.MinCapacity != nil && left >= uint64(n) {
-			again = append(again, i)
-			left -= uint64(n)
+		p := &s.Runs[i]
+		least := p.MinCapacity
+		if m := s.minima[i]; m != nil && m.Exact() {
+			_, least = m.Bracket()
 		}
+		if least != nil && *least != p.Device && (p.setup.Preallocates || !s.onCard()) {
+			list = append(list, i)
+		}
+	}
+	return list
+}
+
+// measureAgain measures points on their minima, as far as the budget goes.
+func (s *search) measureAgain() error {
+	again, n := s.again(), uint64(max(s.trace.Head().Events, 1))
+	if s.Budget != 0 {
+		left := s.Budget - min(s.done.Load(), s.Budget)
+		again = again[:min(len(again), int(min(left/n, uint64(len(again)))))]
 	}
 	return s.eachPoint(func(i int) error {
 		if !slices.Contains(again, i) {
@@ -314,7 +335,8 @@ func (s *search) measureAgain() error {
 		if err != nil {
 			return err
 		}
-		row.MinCapacity, row.Probes, row.SearchedUpTo = p.MinCapacity, p.Probes, p.SearchedUpTo
+		row.MinCapacity, row.FailsAbove, row.SafeFrom = p.MinCapacity, p.FailsAbove, p.SafeFrom
+		row.Probes, row.SearchedUpTo = p.Probes, p.SearchedUpTo
 		p.Run = row
 		s.spend(i)
 		return nil

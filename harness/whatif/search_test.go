@@ -18,6 +18,7 @@ import (
 	"github.com/vramyard/vramyard/device"
 	"github.com/vramyard/vramyard/harness/compare"
 	"github.com/vramyard/vramyard/harness/recorded"
+	"github.com/vramyard/vramyard/harness/report"
 	"github.com/vramyard/vramyard/harness/trace"
 	"github.com/vramyard/vramyard/harness/whatif"
 	"github.com/vramyard/vramyard/strategies"
@@ -253,5 +254,27 @@ func TestAStoppedSearchHasWhatIsMeasured(t *testing.T) {
 		}
 		require.NotEmpty(t, r.Answer.Text)
 		require.NoError(t, whatif.WriteText(io.Discard, r))
+	}
+}
+
+// TestAnAmpleDeviceIsNoNeed replays a trace that is too long to search everything: where nothing but an ample device
+// is known to complete, no figure of that device stands in the table, nor in the answer.
+func TestAnAmpleDeviceIsNoNeed(t *testing.T) {
+	r := search(t, long(t, 400_000), quick(t), whatif.Options{})
+	ample := compare.Ample(r.LowerBound)
+	unsearched := 0
+	for _, p := range r.Runs {
+		if p.CompletesAt != nil {
+			require.Less(t, *p.CompletesAt, ample, p.Label)
+		} else {
+			unsearched++
+		}
+	}
+	require.NotZero(t, unsearched)
+	var text strings.Builder
+	require.NoError(t, whatif.WriteText(&text, r))
+	require.Contains(t, text.String(), "not searched")
+	for line := range strings.SplitSeq(text.String(), "\n") {
+		require.NotContains(t, strings.Split(line, "on "+report.Bytes(ample))[0], report.Bytes(ample), line)
 	}
 }

@@ -47,10 +47,11 @@ func (t *teller) sure() {
 		add("The card counts as what was held when memory ran out and what the device had left: %s. The CUDA context and libraries "+
 			"have theirs besides.", report.Bytes(t.Card))
 	default:
-		add("The CUDA context, cuBLAS, NCCL and other programs need memory besides, which is not counted.")
+		add("Of the CUDA context and libraries %s are counted when a card is named. NCCL and other programs may need more.", report.Bytes(contextReserve))
 	}
 	if t.Budget != 0 {
-		add("A capacity is taken to be enough if a smaller one is; --grid full looks for exceptions.")
+		add("Minima are found by halving, as if more memory never hurt. Safe from is the smallest capacity from which on nothing failed that was tried " +
+			"up to 1.25 times it; --grid full tries more.")
 	}
 }
 

@@ -15,8 +15,8 @@ import (
 	"github.com/vramyard/vramyard/device/sim"
 	"github.com/vramyard/vramyard/harness/compare"
 	"github.com/vramyard/vramyard/harness/offline"
-	"github.com/vramyard/vramyard/harness/postmortem"
 	"github.com/vramyard/vramyard/harness/place"
+	"github.com/vramyard/vramyard/harness/postmortem"
 	"github.com/vramyard/vramyard/harness/replay"
 	"github.com/vramyard/vramyard/harness/trace"
 )

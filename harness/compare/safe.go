@@ -1,0 +1,121 @@
+package compare
+
+import (
+	"maps"
+	"slices"
+
+	"github.com/vramyard/vramyard/device"
+)
+
+// safeShare is the part of a capacity up to which nothing above it may fail if it is safe: a quarter.
+const safeShare = 4
+
+// mostMoves bounds how often the candidate for the safe capacity moves up.
+const mostMoves = 16
+
+// SafeFrom returns the smallest capacity in bytes at which the trace completes, as at every capacity that was tried
+// from there up to 1.25 times it. It is nil before the search is over, where nothing above the minimum was tried, and
+// where failures go on too far up.
+func (s *Search) SafeFrom() *device.Size {
+	if s.step != stepDone {
+		return nil
+	}
+	return pointerTo(s.safe)
+}
+
+// completes reports whether a capacity is known to complete, and whether that is known.
+func (s *Search) completes(n device.Size) (ok, known bool) {
+	if s.always != 0 && n >= s.always {
+		return true, true
+	}
+	ok, known = s.results[n]
+	return ok, known
+}
+
+// window returns the capacities to try above a candidate: 1, 2, 4, 8, … steps of the grid above it, and some
+// spread over the quarter up to its end.
+func (s *Search) window(n device.Size) []device.Size {
+	end := n + n/safeShare
+	points := spread(n, end, device.Size(s.effort.Safe))
+	for step := Grid; n+step <= end; step *= 2 {
+		points = append(points, n+step)
+	}
+	return points
+}
+
+// ask asks for those of some capacities that are not known, a few at once. It reports whether there are any.
+func (s *Search) ask(points []device.Size) bool {
+	slices.Sort(points)
+	s.queue = slices.DeleteFunc(slices.Compact(points), func(n device.Size) bool {
+		_, known := s.completes(n)
+		return known
+	})
+	return s.next()
+}
+
+// next asks for what is queued, one capacity at a time if an interval is cut so.
+func (s *Search) next() bool {
+	n := len(s.queue)
+	if s.effort.Fan == 1 {
+		n = min(n, 1)
+	}
+	s.asked, s.queue = s.queue[:n:n], s.queue[n:]
+	return n > 0
+}
+
+// settle moves the candidate above the highest failure in its window, until the window has none.
+func (s *Search) settle() {
+	for {
+		fails, above := s.failure()
+		switch {
+		case fails == 0:
+			if !s.ask(s.window(s.safe)) {
+				s.end()
+			}
+			return
+		case above == 0 || s.moves == mostMoves:
+			s.safe = 0
+			s.end()
+			return
+		case above-fails > Grid:
+			s.ask([]device.Size{fails + (above-fails)/Grid/2*Grid})
+			return
+		}
+		s.safe = above
+		s.moves++
+	}
+}
+
+// failure returns the highest capacity that failed in the window of the candidate, 0 if none did, and the lowest that
+// completes above it, 0 if none is known. No capacity between the two was tried.
+func (s *Search) failure() (fails, completes device.Size) {
+	end := s.safe + s.safe/safeShare
+	tried := slices.Sorted(maps.Keys(s.results))
+	for _, n := range tried {
+		if ok, _ := s.completes(n); !ok && n > s.safe && n <= end {
+			fails = n
+		}
+	}
+	if fails == 0 {
+		return 0, 0
+	}
+	known := s.top
+	if s.always != 0 {
+		known = min(known, s.always)
+	}
+	for _, n := range tried {
+		switch ok, _ := s.completes(n); {
+		case n <= fails:
+		case ok && (known <= fails || n < known):
+			return fails, n
+		case ok:
+			return fails, known
+		default:
+			fails = n
+		}
+	}
+	if known <= fails {
+		return fails, 0
+	}
+	return fails, known
+}
