@@ -10,6 +10,8 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/vramyard/vramyard/harness/report"
+
 	"github.com/vramyard/vramyard/alloc"
 	"github.com/vramyard/vramyard/device"
 	"github.com/vramyard/vramyard/device/sim"
@@ -82,7 +84,7 @@ func TestCheckNamesExceptions(t *testing.T) {
 		Subject: props.Subject{Name: "odd"}, Result: props.Result{Excepted: map[props.Number]int{props.ILimit: 2, props.IRegions: 1}},
 	}}}
 	sheet := checkSheet(r)
-	require.Contains(t, sheet.Terminal(0), "held, but for I2, I20")
+	require.Contains(t, sheet.Terminal(report.Style{}), "held, but for I2, I20")
 }
 
 // shifty is a strategy that hides small free chunks from its walk while two blocks are live.

@@ -104,7 +104,7 @@ func (l *deviceList) gpuTable(w io.Writer) error {
 		return err
 	}
 	t := report.NewSheet("", l.gpuColumns(), l.CUDA.GPUs)
-	_, err := fmt.Fprintf(w, "driver for CUDA %s\n%s\n\n", l.CUDA.Driver, t.Terminal())
+	_, err := fmt.Fprintf(w, "driver for CUDA %s\n%s\n\n", l.CUDA.Driver, t.Terminal(report.Style{}))
 	return err
 }
 
@@ -158,6 +158,6 @@ var cardColumns = []report.ColumnOf[sim.Card]{
 // deviceTable writes the cards.
 func deviceTable(w io.Writer) error {
 	t := report.NewSheet("", cardColumns, sim.Cards())
-	_, err := fmt.Fprintf(w, "%s\nsim: a device without bounds; sim:24GiB: one of so many bytes\n", t.Terminal())
+	_, err := fmt.Fprintf(w, "%s\nsim: a device without bounds; sim:24GiB: one of so many bytes\n", t.Terminal(report.Style{}))
 	return err
 }

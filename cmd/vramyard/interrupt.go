@@ -12,6 +12,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/vramyard/vramyard/harness/report"
 	"github.com/vramyard/vramyard/internal/outfile"
 )
 
@@ -108,7 +109,7 @@ func finished(stdout io.Writer, taken bool, what string, show func(io.Writer) er
 			if _, err := fmt.Fprintf(w, "partial: %s\n\n", what); err != nil {
 				return err
 			}
-			return show(w)
+			return show(report.Over(stdout, w))
 		})
 		if err != nil {
 			return err

@@ -126,7 +126,7 @@ func writeVerdicts(stdout io.Writer, verdicts []check.Verdict) error {
 	}
 	t := report.NewSheet("", verdictColumns, verdicts)
 	err := outfile.Write("-", stdout, func(w io.Writer) error {
-		fmt.Fprintf(w, "%s\ncaught %d of %d\n", t.Terminal(), caught, len(verdicts))
+		fmt.Fprintf(w, "%s\ncaught %d of %d\n", t.Terminal(report.Style{}), caught, len(verdicts))
 		return nil
 	})
 	switch n := len(verdicts); {

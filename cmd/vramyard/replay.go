@@ -184,7 +184,7 @@ func (f *replayFlags) run(cmd *cobra.Command, path string) error {
 	}
 	files = append(files, f.html.file(cmd, []string{path}, func() (*page.Report, error) { return f.draw(cmd, prepared, f.askers[t], setup, cfg, res, o.FreeAt) }))
 	if !f.stdoutTaken() {
-		if err := outfile.Write("-", cmd.OutOrStdout(), func(w io.Writer) error { return f.show(w, res) }); err != nil {
+		if err := outfile.Write("-", cmd.OutOrStdout(), func(w io.Writer) error { return f.show(report.Over(cmd.OutOrStdout(), w), res) }); err != nil {
 			return err
 		}
 	}

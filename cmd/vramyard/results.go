@@ -5,6 +5,7 @@ import (
 	"io"
 	"slices"
 
+	"github.com/vramyard/vramyard/harness/report"
 	"github.com/vramyard/vramyard/internal/outfile"
 )
 
@@ -24,7 +25,7 @@ func jsonFile(path string, v any) resultFile {
 // writes the files. Errors: of show, in which case no file is written; of [writeFiles].
 func writeResults(stdout io.Writer, show func(io.Writer) error, files ...resultFile) error {
 	if !slices.ContainsFunc(files, func(f resultFile) bool { return f.path == "-" }) {
-		if err := outfile.Write("-", stdout, show); err != nil {
+		if err := outfile.Write("-", stdout, func(w io.Writer) error { return show(report.Over(stdout, w)) }); err != nil {
 			return err
 		}
 	}

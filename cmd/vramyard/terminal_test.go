@@ -103,8 +103,11 @@ func (w *terminal) end(t *testing.T) (status int, lines []string) {
 // copied is a line that is for a shell, which a line break would spoil.
 var copied = regexp.MustCompile(`^ *(vramyard|export) `)
 
+// inColor begins or ends a piece of text in a colour of a verdict.
+var inColor = regexp.MustCompile("^\x1b\\[(32|31|0)m")
+
 // screen returns the lines that a terminal shows that does what it is told. It is told nothing but to wipe the
-// rest of a line, and no line is wider than the window on the way.
+// rest of a line and to show verdicts in colours, and no line is wider than the window on the way.
 func (w *terminal) screen(t *testing.T) (lines []string) {
 	t.Helper()
 	var line []rune // a character of two columns has a zero behind it
@@ -112,6 +115,10 @@ func (w *terminal) screen(t *testing.T) (lines []string) {
 	for s := w.seen.String(); s != ""; {
 		if rest, ok := strings.CutPrefix(s, "\x1b[K"); ok {
 			line, s = line[:min(at, len(line))], rest
+			continue
+		}
+		if color := inColor.FindString(s); color != "" {
+			s = s[len(color):]
 			continue
 		}
 		r := []rune(s[:min(len(s), 4)])[0]
@@ -280,4 +287,39 @@ func TestCtrlCLeavesNoHalfTrace(t *testing.T) {
 	left, err := os.ReadDir(w.command.Dir)
 	require.NoError(t, err)
 	assert.Empty(t, left, "nothing is half written")
+}
+
+// painted is a piece of text in a colour.
+var painted = regexp.MustCompile("\x1b\\[[0-9;]*m")
+
+// TestVerdictsAreInColour holds what a terminal shows in colours to what it shows without.
+func TestVerdictsAreInColour(t *testing.T) {
+	trace := tabled(t)
+	for first, args := range map[string][]string{
+		"\x1b[32mbestfit\x1b[0m carries t with least memory":                   {"compare", "--strategies", "bestfit,caching,slab:xdl", trace},
+		"\x1b[32mcaching\x1b[0m carries t and reserves":                        {"replay", "--strategy", "caching", trace},
+		"\x1b[31mFAILED:\x1b[0m refuses 3 requests":                            {"replay", "--strategy", "slab:xdl", trace},
+		"\x1b[32mcarries\x1b[0m this run on":                                   {"whatif", "--device", "sim:12MiB", trace},
+		"\x1b[31mNone:\x1b[0m":                                                 {"whatif", "--device", "sim:8MiB", trace},
+		"\x1b[32mbfc:growth with allow_growth=false\x1b[0m needs least memory": {"tune", "--strategy", "bfc:growth", "--settings", "allow_growth", trace},
+		"\x1b[32mtlsf\x1b[0m takes ":                                           benching("--strategies", "tlsf", "--workloads", "w1"),
+	} {
+		colored := onTerminal(t, 200, []string{"TERM=xterm-256color"}, args...)
+		colored.end(t)
+		require.Contains(t, colored.seen.String(), first)
+		plain := onTerminal(t, 200, []string{"TERM=xterm-256color", "NO_COLOR=1"}, args...)
+		plain.end(t)
+		require.NotRegexp(t, painted, plain.seen.String())
+		require.Contains(t, plain.seen.String(), painted.ReplaceAllString(first, ""))
+	}
+	narrow := onTerminal(t, 60, []string{"TERM=xterm-256color"}, "compare", "--strategies", "bestfit,caching,slab:xdl", trace)
+	narrow.end(t)
+	require.Regexp(t, painted, narrow.seen.String())
+	var lines []string
+	for l := range strings.SplitSeq(painted.ReplaceAllString(narrow.seen.String(), ""), "\r\n") {
+		if strings.ContainsAny(l, "│┌├└") {
+			lines = append(lines, l)
+		}
+	}
+	assertAligned(t, lines)
 }

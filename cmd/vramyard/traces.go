@@ -70,7 +70,7 @@ most bytes that are live at once, and the training program that was recorded.`,
 			}
 			return writeResults(cmd.OutOrStdout(), func(w io.Writer) error {
 				t := report.NewSheet("", traceColumns, l.Traces)
-				_, err := fmt.Fprintln(w, t.Terminal())
+				_, err := fmt.Fprintln(w, t.Terminal(report.Style{}))
 				return err
 			}, jsonFile(path, l))
 		},

@@ -108,7 +108,7 @@ func (f *whatifFlags) run(cmd *cobra.Command, path string) error {
 		return err
 	}
 	stdout := cmd.OutOrStdout()
-	show := func(io.Writer) error { return whatif.WriteText(stdout, r) } // at once, so that no buffer hides the window
+	show := func(w io.Writer) error { return whatif.WriteText(w, r) }
 	return writeResults(stdout, show, f.files(r, whatif.Table(r),
 		f.html.file(cmd, []string{path}, func() (*page.Report, error) { return whatifPage(cmd, w, r, f.stacks) }))...)
 }

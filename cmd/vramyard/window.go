@@ -30,6 +30,9 @@ func window(w io.Writer, p *progress) (out io.Writer, end func() error) {
 	}
 	raw := cleared{f, p}
 	fit := report.Fit(raw, columns)
+	if os.Getenv("NO_COLOR") == "" && os.Getenv("TERM") != "dumb" {
+		fit.Colors()
+	}
 	return screen{fit, raw}, fit.Flush
 }
 

@@ -30,12 +30,15 @@ func BenchTables(w io.Writer, r *bench.Report) error {
 	if err != nil {
 		return err
 	}
-	for _, s := range BenchSheets(r) {
+	style := StyleOf(w)
+	for i, s := range BenchSheets(r) {
 		note := ""
 		for _, n := range s.Notes {
 			note += n + "\n"
 		}
-		if _, err := fmt.Fprintf(w, "\n%s\n%s\n%s", s.Title, s.Terminal(1), note); err != nil {
+		l := r.Loops[i]
+		verdict := benchVerdict(style, fmt.Sprintf("%s with %d blocks", workloadName(l), l.Live), runsOn(r, i))
+		if _, err := fmt.Fprintf(w, "\n%s\n\n%s\n%s\n%s", verdict, s.Title, s.Terminal(style, 1), note); err != nil {
 			return err
 		}
 	}
@@ -124,12 +127,23 @@ func benchMarks(r bench.Run) (marks string) {
 	return marks
 }
 
+// workloadName returns the name of a workload as --workloads takes it.
+func workloadName(l bench.Loop) string {
+	if p := l.Params; p.Most != 0 {
+		return l.Workload + fmt.Sprintf(":%v-%v", p.Least, p.Most)
+	}
+	return l.Workload
+}
+
+// runsOn returns the runs on a workload.
+func runsOn(r *bench.Report, i int) []bench.Run {
+	each := len(r.Runs) / max(len(r.Loops), 1)
+	return r.Runs[i*each : (i+1)*each]
+}
+
 // benchSheet returns the table of one workload: the empty loop, then the strategies.
 func benchSheet(l bench.Loop, runs []bench.Run) Sheet {
-	name := l.Workload
-	if p := l.Params; p.Most != 0 {
-		name += fmt.Sprintf(":%v-%v", p.Least, p.Most)
-	}
+	name := workloadName(l)
 	title := fmt.Sprintf("%s: %d blocks live, %s at most; %d pairs timed, seed %d; device of %s",
 		name, l.Live, Bytes(l.PeakLive), l.Pairs, l.Params.Seed, Bytes(l.Device))
 	s := sheetBelow(bench.Run{Timing: l.Timing}, NewSheet(title, benchColumns, runs), benchColumns)

@@ -33,14 +33,18 @@ func CompareTables(w io.Writer, r *compare.Report) error {
 			return err
 		}
 	}
-	for _, s := range CompareSheets(r) {
+	style := StyleOf(w)
+	for runs := r.Runs; len(runs) > 0; {
+		n := sameTrace(runs)
+		s := compareSheet(runs[:n])
 		notes := ""
 		for _, n := range s.Notes {
 			notes += n + "\n"
 		}
-		if _, err := fmt.Fprintf(w, "%s\n%s\n%s\n", s.Title, s.Terminal(1), notes); err != nil {
+		if _, err := fmt.Fprintf(w, "%s\n\n%s\n%s\n%s\n", compareVerdict(style, runs[:n]), s.Title, s.Terminal(style, 1), notes); err != nil {
 			return err
 		}
+		runs = runs[n:]
 	}
 	return nil
 }
@@ -175,8 +179,14 @@ var (
 	}
 	runNotes = ColumnOf[compare.Run]{
 		Column: Column{Name: "notes", Meaning: "what the figures leave out"},
-		Cell:   func(r compare.Run) Cell { return words(notes(r)) },
-		Top:    func(compare.Run) Cell { return words("live bytes alone") },
+		Cell: func(r compare.Run) Cell {
+			c := words(notes(r))
+			if !r.Completed() {
+				c.Tone = Bad
+			}
+			return c
+		},
+		Top: func(compare.Run) Cell { return words("live bytes alone") },
 	}
 )
 

@@ -26,6 +26,7 @@ const least = 24
 type Fitter struct {
 	w     io.Writer
 	width int      // of the window, in columns
+	color bool     // the window shows colours
 	rest  []byte   // of a line that has not ended
 	table []string // lines of a table that has not ended
 	err   error
@@ -34,6 +35,12 @@ type Fitter struct {
 // Fit returns a writer whose tables and sentences fit a window of so many columns. What it holds back, which is a
 // line that has not ended or a table, is written by Flush.
 func Fit(w io.Writer, width int) *Fitter { return &Fitter{w: w, width: width} }
+
+// Colors has text with a [Tone] come in colours.
+func (f *Fitter) Colors() { f.color = true }
+
+// hasColors reports whether text comes in colours.
+func (f *Fitter) hasColors() bool { return f.color }
 
 // Columns returns how wide lines of sentences may be that are written to w: as wide as the window, but no more than most.
 func Columns(w io.Writer, most int) int {
@@ -150,7 +157,13 @@ func parse(lines []string) *drawn {
 func (d *drawn) cells(l string) []string {
 	cells := make([]string, len(d.edges)-1)
 	at, column := 0, -1
+	escape := false // within the escape sequence of a colour
 	for _, r := range l {
+		if escape = escape || r == text.EscapeStartRune; escape {
+			cells[column] += string(r) // is in a cell, and takes no room
+			escape = r != text.EscapeStopRune
+			continue
+		}
 		if column+1 < len(d.edges) && at == d.edges[column+1]-1 {
 			at, column = at+1, column+1
 			continue // the rule between two

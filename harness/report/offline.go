@@ -108,10 +108,11 @@ func offlineTable(w io.Writer, s *offline.Summary, capacity device.Size) error {
 	sheet := NewSheet(title, placementColumns, rows)
 	for i, p := range rows {
 		if note := &sheet.Rows[i][len(placementColumns)-1]; fails(p) {
+			note.Tone = Bad
 			note.Text = strings.TrimSuffix("FAILED: above "+Bytes(capacity)+", "+note.Text, ", ")
 		}
 	}
 	t := sheetBelow(bound, sheet, placementColumns)
-	_, err := fmt.Fprintf(w, "%s\n%s\n\n", t.Title, t.Terminal(1, 1+len(s.Greedy)))
+	_, err := fmt.Fprintf(w, "%s\n%s\n\n", t.Title, t.Terminal(StyleOf(w), 1, 1+len(s.Greedy)))
 	return err
 }

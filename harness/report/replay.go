@@ -26,10 +26,8 @@ func ReplayText(w io.Writer, r *replay.Result) error {
 			t.AppendSeparator()
 		}
 	}
-	if failed := ReplayFailure(r); failed != "" {
-		if _, err := fmt.Fprintf(w, "FAILED: %s\n\n", failed); err != nil {
-			return err
-		}
+	if _, err := fmt.Fprintf(w, "%s\n\n", replayVerdict(StyleOf(w), r)); err != nil {
+		return err
 	}
 	if r.Device != nil && r.Device.GPU != nil {
 		if _, err := fmt.Fprintf(w, "device: %s\n", r.Device.GPU); err != nil {

@@ -97,7 +97,7 @@ func pairText(out *lines, p *resultdiff.Pair) {
 		return
 	}
 	s := NewSheet("", changeColumns, p.Changes)
-	out.printf("%s\n", s.Terminal())
+	out.printf("%s\n", s.Terminal(Style{}))
 }
 
 // configText returns the fields of two configurations that are not the same.

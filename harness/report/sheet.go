@@ -34,6 +34,7 @@ type Cell struct {
 	Text   string // as people read it
 	Value  string // as scripts read it, in the unit of the column; empty where Text is all
 	Number bool   // it is one
+	Tone   Tone   // meaning, which terminals show in colour
 	Hint   string // more about it in a sentence, which pages tell at the pointer
 }
 
@@ -108,17 +109,8 @@ func bytesCell(n device.Size) Cell { return number(Bytes(n), float64(n)) }
 // percentCell returns a cell with a share.
 func percentCell(x float64) Cell { return number(Percent(x), x) }
 
-// row returns the texts of cells for a terminal.
-func row(cells []Cell) table.Row {
-	var r table.Row
-	for _, c := range cells {
-		r = append(r, c.Text)
-	}
-	return r
-}
-
-// Terminal returns the table for a terminal, with a line below each number of rows.
-func (s *Sheet) Terminal(rules ...int) string {
+// Terminal returns the table for a terminal in a style, with a line below each number of rows.
+func (s *Sheet) Terminal(style Style, rules ...int) string {
 	var headings []any
 	var right []int
 	for i, c := range s.Columns {
@@ -130,7 +122,11 @@ func (s *Sheet) Terminal(rules ...int) string {
 	t := NewTable(headings...)
 	rightAlign(t, right...)
 	for i, r := range s.Rows {
-		if t.AppendRow(row(r)); slices.Contains(rules, i+1) {
+		var cells table.Row
+		for _, c := range r {
+			cells = append(cells, style.Paint(c.Tone, c.Text))
+		}
+		if t.AppendRow(cells); slices.Contains(rules, i+1) {
 			t.AppendSeparator()
 		}
 	}
@@ -170,9 +166,8 @@ func ReplaySheet(r *replay.Result) Sheet {
 
 // BenchSheets returns a table for each workload of a benchmark.
 func BenchSheets(r *bench.Report) (all []Sheet) {
-	each := len(r.Runs) / max(len(r.Loops), 1)
 	for i, l := range r.Loops {
-		all = append(all, benchSheet(l, r.Runs[i*each:(i+1)*each]))
+		all = append(all, benchSheet(l, runsOn(r, i)))
 	}
 	return all
 }

@@ -25,16 +25,21 @@ func TuneTables(w io.Writer, r *tune.Result) error {
 	points := []tunePoint{{r.Strategy, r.Preset}, {"least memory", r.Smallest}, {"least time", r.Fastest}}
 	best, worth := NewSheet("", tuneBest, points), NewSheet("", tuneWorth, r.Worth)
 	var runs []tuneRun
+	var rules []int // below the points of each trace
 	for i := range r.Preset.Runs {
 		for _, p := range points {
 			runs = append(runs, tuneRun{p.name, p.Runs[i]})
 		}
+		rules = append(rules, len(runs))
 	}
 	traces := NewSheet("", tuneRuns, runs)
 	if err := placeLine(w, r.Device); err != nil {
 		return err
 	}
-	_, err := fmt.Fprintf(w, `%s: %d of %s grid points evaluated, %s; %d refused by the strategy
+	style := StyleOf(w)
+	_, err := fmt.Fprintf(w, `%s
+
+%s: %d of %s grid points evaluated, %s; %d refused by the strategy
 %s
 
 %s
@@ -43,8 +48,8 @@ What each setting was worth: the point of least memory with one setting changed
 %s
 
 vramyard replay --strategy %s --config %s TRACE
-`, r.Strategy, r.Evaluated, strconv.FormatFloat(r.Space, 'g', 4, 64), how, r.Refused,
-		best.Terminal(0), traces.Terminal(len(points)), worth.Terminal(0), ShellWord(r.Strategy), ShellWord(string(r.Smallest.Config)))
+`, tuneVerdict(style, r), r.Strategy, r.Evaluated, strconv.FormatFloat(r.Space, 'g', 4, 64), how, r.Refused,
+		best.Terminal(style), traces.Terminal(style, rules...), worth.Terminal(style), ShellWord(r.Strategy), ShellWord(string(r.Smallest.Config)))
 	return err
 }
 

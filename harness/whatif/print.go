@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -29,12 +30,15 @@ const none = "—"
 // tried.
 func WriteText(w io.Writer, r *Result) error {
 	var b strings.Builder
-	width := report.Columns(w, textWidth)
+	width, style := report.Columns(w, textWidth), report.StyleOf(w)
 	first := len(r.Answer.Text) // sentences before what to export
 	if r.Answer.Verdict == Setting {
 		first = 1
 	}
 	wrap(&b, width, "", strings.Join(r.Answer.Text[:first], " "))
+	answer := r.Answer.paint(style, b.String())
+	b.Reset()
+	b.WriteString(answer)
 	if len(r.Answer.Recipe) > 0 {
 		b.WriteString("\n    " + strings.Join(r.Answer.Recipe, "\n    ") + "\n")
 	}
@@ -55,7 +59,7 @@ func WriteText(w io.Writer, r *Result) error {
 	}
 	r.writeRecorded(&b)
 	if len(r.Runs) > 0 {
-		r.writeTable(&b, width)
+		r.writeTable(&b, width, style)
 		b.WriteString("\n")
 	}
 	if err := r.writeFailure(&b, width); err != nil {
@@ -192,7 +196,7 @@ func (r *Result) columns() []report.ColumnOf[*Point] {
 		},
 		{
 			Column: report.Column{Name: "on the card", Meaning: "what becomes of the trace on the card", Number: true},
-			Cell:   func(p *Point) report.Cell { return report.Cell{Text: p.verdict()} },
+			Cell:   func(p *Point) report.Cell { return report.Cell{Text: p.verdict(), Tone: p.tone()} },
 		},
 		{
 			Column: report.Column{Name: "peak reserved", Meaning: "most bytes held from the device", Number: true},
@@ -243,7 +247,7 @@ func (r *Result) needed(cell func(*Point) report.Cell) func(*Point) report.Cell 
 }
 
 // writeTable writes all that was tried.
-func (r *Result) writeTable(b *strings.Builder, width int) {
+func (r *Result) writeTable(b *strings.Builder, width int, style report.Style) {
 	sheet := Sheet(r)
 	var names []any
 	columns := []table.ColumnConfig{{Number: 1, WidthMax: labelWidth, WidthMaxEnforcer: fold}}
@@ -258,7 +262,7 @@ func (r *Result) writeTable(b *strings.Builder, width int) {
 	for _, cells := range sheet.Rows {
 		var row table.Row
 		for _, c := range cells {
-			row = append(row, c.Text)
+			row = append(row, style.Paint(c.Tone, c.Text))
 		}
 		t.AppendRow(row)
 	}
@@ -308,6 +312,33 @@ func (p *Point) minimum() string {
 		return "not searched"
 	}
 	return none
+}
+
+// decisive are the words of an answer that say whether the run is carried; the first of them decides.
+var decisive = regexp.MustCompile(`^(Yes:|None:|No setting)|\bcarr(y|ies)\b`)
+
+// paint returns the text of an answer with its decisive words in colour.
+func (a *Answer) paint(style report.Style, text string) string {
+	at := decisive.FindStringIndex(text)
+	if at == nil || a.Verdict == NoCard || a.Verdict == CannotTell {
+		return text
+	}
+	tone := report.Good
+	if words := text[at[0]:at[1]]; words == "None:" || words == "No setting" {
+		tone = report.Bad
+	}
+	return text[:at[0]] + style.Paint(tone, text[at[0]:at[1]]) + text[at[1]:]
+}
+
+// tone returns how good what becomes of the trace on the card is.
+func (p *Point) tone() report.Tone {
+	switch {
+	case p.Carried == nil:
+		return report.Plain
+	case *p.Carried:
+		return report.Good
+	}
+	return report.Bad
 }
 
 // verdict says what becomes of the trace on the card.

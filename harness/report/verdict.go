@@ -1,0 +1,165 @@
+package report
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/vramyard/vramyard/device"
+	"github.com/vramyard/vramyard/harness/bench"
+	"github.com/vramyard/vramyard/harness/compare"
+	"github.com/vramyard/vramyard/harness/replay"
+	"github.com/vramyard/vramyard/harness/tune"
+)
+
+// Strategies with a part of their own in verdicts.
+const (
+	reference = "caching" // the allocator that most users have: what others save is told against it
+	baseline  = "direct"  // keeps nothing, so that it always needs least: no answer to which allocator to take
+)
+
+// compareVerdict returns in a sentence which strategy carries a trace with least memory, and by how much.
+func compareVerdict(style Style, runs []compare.Run) string {
+	trace := Printable(runs[0].Trace)
+	known := slices.DeleteFunc(slices.Clone(runs), func(r compare.Run) bool {
+		return r.MinCapacity == nil || r.Strategy == baseline && len(runs) > 1
+	})
+	slices.SortStableFunc(known, func(a, b compare.Run) int { return cmp.Compare(*a.MinCapacity, *b.MinCapacity) })
+	best := slices.IndexFunc(known, func(r compare.Run) bool { return r.Completed() })
+	if best < 0 {
+		s := style.Paint(Bad, "No strategy") + " carries " + trace
+		if len(known) > 0 {
+			s += fmt.Sprintf(" on %s; %s needs least, %s", Bytes(runs[0].Device), Printable(known[0].Strategy), Bytes(*known[0].MinCapacity))
+		}
+		return s + "."
+	}
+	least := *known[best].MinCapacity
+	var names []string
+	for _, r := range known {
+		if r.Completed() && *r.MinCapacity == least {
+			names = append(names, style.Paint(Good, Printable(r.Strategy)))
+		}
+	}
+	verb := " carries "
+	if len(names) > 1 {
+		verb = " carry "
+	}
+	s := listed(names) + verb + trace + " with least memory: " + Bytes(least)
+	if other := rival(known, least); other != nil {
+		s += fmt.Sprintf(", %.2f × less than %s (%s)", float64(*other.MinCapacity)/float64(least), Printable(other.Strategy), Bytes(*other.MinCapacity))
+	}
+	return s + "." + failing(style, runs)
+}
+
+// rival returns the run that the best ones are compared with, which need least: that of the reference, or else the next
+// one; nil if none needs more.
+func rival(known []compare.Run, least device.Size) (next *compare.Run) {
+	for i := range known {
+		switch r := &known[i]; {
+		case *r.MinCapacity <= least:
+		case r.Strategy == reference:
+			return r
+		case next == nil:
+			next = r
+		}
+	}
+	return next
+}
+
+// failing returns a sentence about the strategies that fail on the device of the measuring replay, if any do; the notes
+// of the table say why.
+func failing(style Style, runs []compare.Run) string {
+	var names []string
+	for _, r := range runs {
+		if !r.Completed() {
+			names = append(names, style.Paint(Bad, Printable(r.Strategy)))
+		}
+	}
+	switch len(names) {
+	case 0:
+		return ""
+	case 1:
+		return " " + names[0] + " fails."
+	}
+	return " " + listed(names) + " fail."
+}
+
+// mostListed is how many names a sentence lists.
+const mostListed = 4
+
+// listed joins names as a sentence does.
+func listed(names []string) string {
+	if n := len(names); n > mostListed {
+		names = append(slices.Clone(names[:mostListed-1]), fmt.Sprintf("%d more", n-mostListed+1))
+	}
+	last := len(names) - 1
+	if last == 0 {
+		return names[0]
+	}
+	return strings.Join(names[:last], ", ") + " and " + names[last]
+}
+
+// replayVerdict returns in a sentence what became of a trace.
+func replayVerdict(style Style, r *replay.Result) string {
+	if failed := ReplayFailure(r); failed != "" {
+		return style.Paint(Bad, "FAILED:") + " " + failed
+	}
+	return fmt.Sprintf("%s carries %s and reserves %s at most; no allocator can do with less than %s.",
+		style.Paint(Good, Printable(r.Strategy)), Printable(r.Trace), Bytes(r.Peak.Reserved), Bytes(r.LowerBound))
+}
+
+// tuneVerdict returns in a sentence what the best settings need, and how much less that is than the preset's.
+func tuneVerdict(style Style, r *tune.Result) string {
+	name := Printable(r.Strategy)
+	least := r.Smallest.TimesBound
+	if least == nil {
+		return style.Paint(Bad, "No setting") + " of " + name + " that was tried carries every trace."
+	}
+	s := style.Paint(Good, name+with(r.Smallest)) + fmt.Sprintf(" needs least memory: %.3f × the lower bound", *least)
+	switch preset := r.Preset.TimesBound; {
+	case preset == nil:
+		s += "; the preset does not carry every trace"
+	case *preset > *least:
+		s += fmt.Sprintf(", %.2f × less than the preset", *preset / *least)
+	case settings(r.Smallest.Config) != none:
+		s += ", as much as the preset"
+	}
+	s += fmt.Sprintf(". %s takes least time: %.0f ns/op", style.Paint(Good, name+with(r.Fastest)), r.Fastest.NsPerOp)
+	if r.Preset.NsPerOp > r.Fastest.NsPerOp {
+		s += fmt.Sprintf(", %.2f × less than the preset", r.Preset.NsPerOp/r.Fastest.NsPerOp)
+	}
+	return s + "."
+}
+
+// with names the settings of a point.
+func with(p tune.Point) string {
+	if text := settings(p.Config); text != none {
+		return " with " + text
+	}
+	return " as it is"
+}
+
+// benchVerdict returns in a sentence which strategy is fastest on a workload, and by how much. Where its rounds overlap
+// with those of the next one, it says so.
+func benchVerdict(style Style, workload string, runs []bench.Run) string {
+	if len(runs) == 0 {
+		return ""
+	}
+	order := slices.Clone(runs)
+	slices.SortStableFunc(order, func(a, b bench.Run) int { return cmp.Compare(a.Median, b.Median) })
+	best := order[0]
+	name := style.Paint(Good, Printable(best.Strategy))
+	if len(order) == 1 {
+		return fmt.Sprintf("%s takes %.1f ns/pair on %s.", name, best.Median, workload)
+	}
+	next := order[1]
+	s := fmt.Sprintf("%s is fastest on %s: %.1f ns/pair", name, workload, best.Median)
+	if best.Median > 0 {
+		s += fmt.Sprintf(", %.2f × less than %s", next.Median/best.Median, Printable(next.Strategy))
+	}
+	if next.Min <= best.Max {
+		s += ", though their rounds overlap"
+	}
+	return s + "."
+}

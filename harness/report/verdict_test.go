@@ -1,0 +1,78 @@
+package report_test
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/vramyard/vramyard/device"
+	"github.com/vramyard/vramyard/harness/bench"
+	"github.com/vramyard/vramyard/harness/compare"
+	"github.com/vramyard/vramyard/harness/report"
+)
+
+// verdictOf returns the first line of a comparison of strategies on one trace; a minimum of 0 is none.
+func verdictOf(t *testing.T, minima map[string]device.Size, order ...string) string {
+	t.Helper()
+	var r compare.Report
+	for _, name := range order {
+		run := compare.Run{Trace: "chat", Strategy: name, Starts: true, LowerBound: device.GiB}
+		if n := minima[name]; n != 0 {
+			run.MinCapacity = &n
+		}
+		if n := minima[name]; n == 0 || n > 18*device.GiB {
+			run.Device, run.OOMs = 18*device.GiB, 1
+		}
+		r.Runs = append(r.Runs, run)
+	}
+	var b strings.Builder
+	require.NoError(t, report.CompareTables(&b, &r))
+	first, _, _ := strings.Cut(b.String(), "\n")
+	return first
+}
+
+func TestComparisonsBeginWithTheWinner(t *testing.T) {
+	minima := map[string]device.Size{
+		"bfc": 20 * device.GiB, "caching": 18 * device.GiB, "slab": 15 * device.GiB, "buddy": 15 * device.GiB, "direct": 14 * device.GiB,
+		"tlsf": 15 * device.GiB, "vmm": 15 * device.GiB, "stitch": 15 * device.GiB,
+	}
+	for _, c := range []struct {
+		strategies []string
+		want       string
+	}{
+		{[]string{"bfc", "slab", "caching"}, "slab carries chat with least memory: 15.00 GiB, 1.20 × less than caching (18.00 GiB). bfc fails."},
+		{[]string{"bfc", "slab"}, "slab carries chat with least memory: 15.00 GiB, 1.33 × less than bfc (20.00 GiB). bfc fails."},
+		{[]string{"bfc", "caching"}, "caching carries chat with least memory: 18.00 GiB, 1.11 × less than bfc (20.00 GiB). bfc fails."},
+		{[]string{"slab", "buddy", "caching"}, "slab and buddy carry chat with least memory: 15.00 GiB, 1.20 × less than caching (18.00 GiB)."},
+		{[]string{"slab", "buddy", "tlsf", "vmm", "stitch"}, "slab, buddy, tlsf and 2 more carry chat with least memory: 15.00 GiB."},
+		{[]string{"direct", "slab"}, "slab carries chat with least memory: 15.00 GiB."},
+		{[]string{"direct"}, "direct carries chat with least memory: 14.00 GiB."},
+		{[]string{"slab", "async", "xdl"}, "slab carries chat with least memory: 15.00 GiB. async and xdl fail."},
+		{[]string{"slab", "async"}, "slab carries chat with least memory: 15.00 GiB. async fails."},
+		{[]string{"async"}, "No strategy carries chat."},
+		{[]string{"bfc", "async"}, "No strategy carries chat on 18.00 GiB; bfc needs least, 20.00 GiB."},
+	} {
+		require.Equal(t, c.want, verdictOf(t, minima, c.strategies...))
+	}
+}
+
+func TestBenchmarksBeginWithTheFastest(t *testing.T) {
+	load := bench.Load{Workload: "w1", Live: 100}
+	r := &bench.Report{Loops: []bench.Loop{{Load: load}}, Runs: []bench.Run{
+		{Strategy: "slow", Timing: bench.Timing{Median: 75, Min: 70, Max: 80}}, {Strategy: "fast", Timing: bench.Timing{Median: 50, Min: 48, Max: 60}},
+	}}
+	for _, want := range []string{
+		"\nfast is fastest on w1 with 100 blocks: 50.0 ns/pair, 1.50 × less than slow.\n",
+		"\nfast is fastest on w1 with 100 blocks: 50.0 ns/pair, 1.50 × less than slow, though their rounds overlap.\n",
+		"\nslow takes 75.0 ns/pair on w1 with 100 blocks.\n",
+	} {
+		var b strings.Builder
+		require.NoError(t, report.BenchTables(&b, r))
+		require.Contains(t, b.String(), want)
+		if r.Runs[0].Min == 60 {
+			r.Runs = r.Runs[:1]
+		}
+		r.Runs[0].Min = 60
+	}
+}
