@@ -4,7 +4,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"os"
 
 	"github.com/spf13/cobra"
 
@@ -101,7 +100,7 @@ func readResult(path string, most device.Size, stdin io.Reader) (*resultdiff.Res
 		}
 		return r, nil
 	}
-	file, err := os.Open(path)
+	file, err := openFile(path)
 	if err != nil {
 		return nil, err
 	}

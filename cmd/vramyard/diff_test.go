@@ -136,7 +136,7 @@ func TestDiffRefuses(t *testing.T) {
 		{[]string{a, a + ".gone"}, "no such file"},
 		{[]string{a, write(t, "x.json", "{")}, "x.json: byte 1: JSON ends in the middle"},
 		{[]string{"-", a}, "stdin: byte 0: JSON ends in the middle"},
-		{[]string{a, write(t, "t.trace", small)}, "t.trace: byte "},
+		{[]string{a, write(t, "t.trace", small)}, "t.trace: no result of this program: want "},
 		{[]string{a, replayed}, "results of two commands"},
 		{[]string{a, b, "--fail-if", "oom"}, `--fail-if: condition "oom": want a figure`},
 		{[]string{a, b, "--fail-if", "oom>0"}, `--fail-if: condition "oom>0": unknown figure "oom": want one of min_capacity_bytes, ns_per_op,`},
@@ -182,5 +182,16 @@ func TestResultsHaveTheDeviceAsUsed(t *testing.T) {
 		assert.Equal(t, "h100-80g", r.Device.Card, args)
 		assert.EqualValues(t, 81090<<20, r.Device.Capacity, args)
 		assert.EqualValues(t, 2<<20, r.Device.Granularity, args)
+	}
+}
+
+func TestWhatIsNoResultIsSaidSo(t *testing.T) {
+	path, missing := write(t, "t.trace", small), filepath.Join(t.TempDir(), "missing.json")
+	status, _, stderr := command(t, "diff", path, path)
+	require.Equal(t, exitTrouble, status)
+	require.True(t, strings.HasPrefix(stderr, "vramyard: "+path+": no result of this program: want what --json writes, of the schema vramyard-bench/1, vramyard-compare/1, "), stderr)
+	for _, args := range [][]string{{"diff", missing, missing}, {"plot", "--out", filepath.Join(t.TempDir(), "x.svg"), missing}, {"verify", missing}} {
+		_, _, stderr := command(t, args...)
+		require.Equal(t, "vramyard: "+missing+": no such file or directory\n", stderr)
 	}
 }

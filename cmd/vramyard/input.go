@@ -15,6 +15,7 @@ import (
 	"github.com/vramyard/vramyard/device"
 	"github.com/vramyard/vramyard/harness/formats"
 	"github.com/vramyard/vramyard/harness/recorded"
+	"github.com/vramyard/vramyard/harness/report"
 	"github.com/vramyard/vramyard/harness/trace"
 	"github.com/vramyard/vramyard/internal/budget"
 	"github.com/vramyard/vramyard/internal/nearest"
@@ -140,12 +141,24 @@ func collectWithin(m device.Size) (end func()) {
 	}
 }
 
-// roomier adds to an error about the memory of a file which flag raises it.
-func roomier(err error) error {
+// advised adds to an error about a file the flag that helps: one that raises its memory, or takes one of its parts.
+func advised(err error) error {
 	if e, ok := errors.AsType[*budget.Error](err); ok {
 		return fmt.Errorf("%w: --memory %v allows twice as much", err, 2*e.Limit)
 	}
+	if e, ok := errors.AsType[*trace.PartsError](err); ok {
+		return fmt.Errorf("%w: take one with --part %s", err, report.ShellWord(e.Parts[0].Name))
+	}
 	return err
+}
+
+// openFile opens a file to read. Its error begins with the path, as those about contents do.
+func openFile(path string) (*os.File, error) {
+	f, err := os.Open(path)
+	if p, ok := errors.AsType[*os.PathError](err); ok {
+		return nil, fmt.Errorf("%s: %w", path, p.Err)
+	}
+	return f, err
 }
 
 // addSource adds the flags that say how to read a trace.

@@ -96,7 +96,7 @@ func run(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.
 	if !started { // cobra refused the command line
 		err = fmt.Errorf("%s: see %q", placed(cmd, err), cmd.CommandPath()+" --help")
 	}
-	tell(stderr, "vramyard: %s", oneLine(roomier(err)))
+	tell(stderr, "vramyard: %s", oneLine(advised(err)))
 	if _, ok := errors.AsType[interrupted](err); ok {
 		return statusOf(ctx)
 	}

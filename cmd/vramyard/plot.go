@@ -4,7 +4,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"os"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -112,7 +111,7 @@ func readFigures(path string, most device.Size, stdin io.Reader) (*figure.Source
 	if path == "-" {
 		return figure.Read("stdin", stdin, budget.New(most))
 	}
-	file, err := os.Open(path)
+	file, err := openFile(path)
 	if err != nil {
 		return nil, err
 	}

@@ -21,6 +21,9 @@ name one with --part, as in
   vramyard trace info --part cuda:0 `+path+"\n\n", succeed(t, "trace", "info", path))
 	require.Contains(t, succeed(t, "trace", "info", "--part", "cuda:0", path), "lower bound")
 
+	_, _, stderr := command(t, "compare", path)
+	require.Equal(t, "vramyard: "+path+`: holds several parts, name one of them: "cuda:0" (1 events), "cuda:1" (7 events): take one with --part cuda:0`+"\n", stderr)
+
 	var all []map[string]any
 	require.NoError(t, json.Unmarshal([]byte(succeed(t, "trace", "info", "--json", "-", path, write(t, "a.trace", small))), &all))
 	require.Len(t, all, 2)

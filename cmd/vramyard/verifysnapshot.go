@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"io"
 	"maps"
-	"os"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -70,13 +69,9 @@ func openSnapshot(cmd *cobra.Command, path string, source formats.Options) (*sna
 	if path == "-" {
 		return formats.ReadSnapshot(cmd.InOrStdin(), "stdin", o)
 	}
-	file, err := os.Open(path)
+	file, err := openFile(path)
 	if err != nil {
-		var p *os.PathError
-		if errors.As(err, &p) {
-			err = p.Err
-		}
-		return nil, trace.Header{}, fmt.Errorf("%s: %w", path, err)
+		return nil, trace.Header{}, err
 	}
 	defer file.Close() // only read from: nothing can be lost
 	return formats.ReadSnapshot(file, path, o)

@@ -1,6 +1,7 @@
 package resultdiff
 
 import (
+	"bytes"
 	"cmp"
 	"encoding/json"
 	"fmt"
@@ -110,6 +111,9 @@ func Read(r io.Reader, memory *budget.Budget) (*Result, error) {
 	for _, f := range forms {
 		lists = append(lists, f.lists()...)
 	}
+	if head, err := plain.Peek(64); err == nil && !mayBeJSON(head) {
+		return nil, fmt.Errorf("no result of this program: want what --json writes, of the schema %s", strings.Join(Schemas(), ", "))
+	}
 	root, items, err := parse(plain, lists, memory)
 	if err != nil {
 		return nil, err
@@ -123,6 +127,12 @@ func Read(r io.Reader, memory *budget.Budget) (*Result, error) {
 		return nil, fmt.Errorf("schema %s: want one of %s", schema.text, strings.Join(Schemas(), ", "))
 	}
 	return forms[i].read(root, items)
+}
+
+// mayBeJSON reports whether JSON may begin so, or nothing at all.
+func mayBeJSON(head []byte) bool {
+	head = bytes.TrimLeft(head, " \t\r\n")
+	return len(head) == 0 || strings.IndexByte(`{["-0123456789tfn`, head[0]) >= 0
 }
 
 // lists returns the paths of the lists of runs.
