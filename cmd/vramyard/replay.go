@@ -109,18 +109,23 @@ docs/export.md says how to open them.`,
 	return c
 }
 
-// run executes the command. The trace is replayed three times: for the figures and files, then
-// for the time, then for the latency of single calls, which would distort the time of the
-// whole. Both that are timed find the machine warm and do the same but for latencies, so that
-// the difference is what measuring them costs.
-func (f *replayFlags) run(cmd *cobra.Command, path string) error {
+// judge refuses flags before anything is read.
+func (f *replayFlags) judge(path string) error {
 	if err := checkOutputs([]string{path}, f.outputs()...); err != nil {
 		return err
 	}
 	if err := judgeConfig(f.config); err != nil {
 		return err
 	}
-	if err := f.exportFlags.check(); err != nil {
+	return f.exportFlags.check()
+}
+
+// run executes the command. The trace is replayed three times: for the figures and files, then
+// for the time, then for the latency of single calls, which would distort the time of the
+// whole. Both that are timed find the machine warm and do the same but for latencies, so that
+// the difference is what measuring them costs.
+func (f *replayFlags) run(cmd *cobra.Command, path string) error {
+	if err := f.judge(path); err != nil {
 		return err
 	}
 	t, err := f.open(cmd, path)
