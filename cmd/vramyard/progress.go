@@ -225,14 +225,25 @@ func (c cleared) Write(b []byte) (int, error) {
 	return c.Writer.Write(b)
 }
 
-// reading begins a stage in which a file is read, and returns the options for that, which tell how far it is.
+// reading begins a stage in which a file is read, and returns the options for that, which tell how far it is and what is
+// doubtful about the file.
 func reading(cmd *cobra.Command, path string, o formats.Options) formats.Options {
 	name := "standard input"
 	if path != "-" {
 		name = report.Printable(baseOf(path))
 	}
+	o.Warn = warnings(cmd)
 	o.Watch = begin(cmd, stage{what: "reading " + name, unit: "bytes"}).reached
 	return o
+}
+
+// warnings returns what prints a warning about a file.
+func warnings(cmd *cobra.Command) func(error) {
+	return func(doubt error) {
+		p, _ := cmd.Context().Value(progressKey{}).(*progress)
+		p.stop() // its line would be in the way
+		tell(cmd.ErrOrStderr(), "vramyard: warning: %s", oneLine(doubt))
+	}
 }
 
 // walking begins a stage in which a trace is walked, and returns the trace, which tells how far that is.

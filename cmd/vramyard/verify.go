@@ -109,7 +109,11 @@ func (f *verifyFlags) history(cmd *cobra.Command, path string) (*verify.History,
 		return nil, err
 	}
 	defer lines.Close()
-	return verify.Read(t, lines)
+	h, err := verify.Read(t, lines)
+	if doubt := lines.Doubt(); err == nil && doubt != nil {
+		warnings(cmd)(doubt)
+	}
+	return h, err
 }
 
 // openLines opens a file that goes with a trace, or standard input for "-".

@@ -95,6 +95,7 @@ func (f *viewFlags) run(cmd *cobra.Command, args []string) error {
 	if err := f.settle(args); err != nil {
 		return err
 	}
+	f.source.Warn = warnings(cmd)
 	documents, errs := make([]view.Document, len(args)), make([]error, len(args))
 	for i, path := range args {
 		documents[i], errs[i] = f.document(cmd, path)

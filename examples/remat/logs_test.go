@@ -47,7 +47,7 @@ func facts(t *testing.T) map[string]measured {
 // schedule reads a log.
 func schedule(t *testing.T, name string) *remat.Schedule {
 	t.Helper()
-	s, err := remat.ReadFile(name + ".log.gz", nil)
+	s, err := remat.ReadFile(name+".log.gz", nil)
 	require.NoError(t, err)
 	return s
 }

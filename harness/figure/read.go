@@ -172,6 +172,9 @@ func resultOfCSV(text []byte, memory *budget.Budget) ([]byte, error) {
 		}
 		runs = append(runs, run)
 	}
+	if !bytes.HasSuffix(text, []byte("\n")) {
+		return nil, errors.New("the last line has no line end: the file was cut")
+	}
 	return json.Marshal(map[string]any{"schema": schema, "runs": runs})
 }
 

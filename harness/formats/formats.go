@@ -93,6 +93,8 @@ type Options struct {
 	// Memory is the largest number of bytes that a file may take in memory, the replay of its trace included; 0 means
 	// [budget.Default].
 	Memory device.Size
+	// Warn, if not nil, is called with a [*trace.Error] for what makes a file doubtful that can be read; see [trace.Options].
+	Warn func(error)
 	// Snapshot, if not nil, is handed a memory snapshot of PyTorch that a trace is made of, and the course
 	// of its device, for those who need more than the trace.
 	Snapshot func(*snapshot.Snapshot, *history.Course)
@@ -180,7 +182,7 @@ func Read(r io.Reader, name string, o Options) (*trace.Trace, error) {
 	case o.Dialect != "" && o.Part != "":
 		return nil, noPart(name, o.Part, o.Dialect)
 	case o.Dialect != "":
-		return trace.Read(o.watched(r), name, trace.Options{Dialect: o.Dialect, Memory: budget.New(o.Memory)})
+		return trace.Read(o.watched(r), name, trace.Options{Dialect: o.Dialect, Memory: budget.New(o.Memory), Warn: o.Warn})
 	}
 	from := o.watched(r)
 	plain, err := unpack.New(from)
@@ -307,6 +309,13 @@ func (in *Input) located(offset int64, err error) error {
 	return in.at(offset, err)
 }
 
+// warn tells of a doubt, unless it is nil.
+func (in *Input) warn(doubt error) {
+	if doubt != nil && in.Warn != nil {
+		in.Warn(doubt)
+	}
+}
+
 // isForm returns the recogniser of one of the forms that package trace reads.
 func isForm(form string) func([]byte) bool {
 	return func(head []byte) bool { return isText(head) && trace.FormOf(head) == form }
@@ -318,7 +327,7 @@ func isText(head []byte) bool {
 }
 
 func readNative(in *Input) (*trace.Trace, error) {
-	return trace.Read(in, in.Name, trace.Options{Memory: in.budget})
+	return trace.Read(in, in.Name, trace.Options{Memory: in.budget, Warn: in.Warn})
 }
 
 // fileError blames a file as a whole. The system's errors repeat the path; ours has it in front.

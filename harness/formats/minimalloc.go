@@ -115,6 +115,7 @@ func readMinimalloc(in *Input) (*trace.Trace, error) {
 			gaps++
 		}
 	}
+	in.warn(lines.Doubt())
 	t, err := in.intervals(list, gaps)
 	if err == nil {
 		t.Header.Hash = lines.Hash()

@@ -94,6 +94,7 @@ func readRMM(in *Input) (*trace.Trace, error) {
 			return nil, lines.Blame(lines.Line(), err)
 		}
 	}
+	in.warn(lines.Doubt())
 	h := in.header("rmm")
 	h.Hash = lines.Hash()
 	h.Meta = append(h.Meta, r.meta()...)

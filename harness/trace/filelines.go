@@ -61,6 +61,10 @@ func (l *Lines) Blame(line int, err error) error {
 // Hash returns the SHA-256 of the decompressed text, in hexadecimal, once Next has come to its end.
 func (l *Lines) Hash() string { return hex.EncodeToString(l.src.in.hash.Sum(nil)) }
 
+// Doubt returns an [*Error] if the last line has no line end, once Next has come to its end: the file may have been cut
+// within it.
+func (l *Lines) Doubt() error { return l.src.doubt() }
+
 // Close ends the reading.
 func (l *Lines) Close() {
 	l.release()

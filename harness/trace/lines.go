@@ -47,6 +47,7 @@ type source struct {
 type watched struct {
 	r    io.Reader
 	hash hash.Hash
+	last byte // the last one that was read
 	err  error
 }
 
@@ -54,6 +55,9 @@ type watched struct {
 func (w *watched) Read(p []byte) (int, error) {
 	n, err := w.r.Read(p)
 	w.hash.Write(p[:n])
+	if n > 0 {
+		w.last = p[n-1]
+	}
 	if err != nil && err != io.EOF {
 		w.err = err
 	}
@@ -71,6 +75,7 @@ func newSource(file string, r io.Reader, h hash.Hash) *source {
 var (
 	errLong = fmt.Errorf("line is longer than %d bytes", maxLine)
 	errNUL  = errors.New("NUL byte: this is no text file")
+	errOpen = errors.New("the last line has no line end: if the file was cut, its last number may have lost digits")
 	bom     = []byte("\xef\xbb\xbf")
 )
 
@@ -104,6 +109,14 @@ func (s *source) next() ([]byte, error) {
 		line = []byte{} // an empty line is not the end
 	}
 	return line, nil
+}
+
+// doubt returns an [*Error] if the last line has no line end, once next has come to the end of the file.
+func (s *source) doubt() error {
+	if s.num == 1 || s.in.last == '\n' {
+		return nil
+	}
+	return &Error{File: s.file, Line: s.num - 1, Err: errOpen}
 }
 
 // errorf blames the current line.

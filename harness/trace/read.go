@@ -28,6 +28,9 @@ type Options struct {
 	Dialect string
 	// Memory is what the trace may take of memory, its replay included; nil means [budget.Default] bytes.
 	Memory *budget.Budget
+	// Warn, if not nil, is called with an [*Error] for what makes a file doubtful that can be read: a last line without
+	// a line end, which may have been cut.
+	Warn func(error)
 }
 
 // memory returns the budget of a file.
@@ -90,6 +93,9 @@ func Read(r io.Reader, name string, o Options) (*Trace, error) {
 	}
 	if err := p.run(); err != nil {
 		return nil, err
+	}
+	if doubt := p.src.doubt(); doubt != nil && o.Warn != nil {
+		o.Warn(doubt)
 	}
 	p.b.trace.Header.Hash = hex.EncodeToString(sum.Sum(nil))
 	return p.b.Trace(), nil
