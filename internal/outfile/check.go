@@ -9,11 +9,7 @@ func Check(path string) error {
 	if path == "-" {
 		return nil
 	}
-	err := errName
-	if path != "" {
-		err = creatable(path)
-	}
-	if err != nil {
+	if err := creatable(path); err != nil {
 		return fmt.Errorf("write %s: %w", path, withoutPath(err))
 	}
 	return nil
@@ -21,11 +17,11 @@ func Check(path string) error {
 
 // creatable creates and removes the temporary file of a path, unless a device or a pipe is there.
 func creatable(path string) error {
-	target, mode, err := resolve(path)
-	if err != nil || mode.Type() != 0 {
+	to, err := resolve(path)
+	if err != nil || to.through || to.open != nil {
 		return err
 	}
-	f, err := create(target)
+	f, err := create(to)
 	if err != nil {
 		return err
 	}

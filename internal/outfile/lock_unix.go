@@ -1,0 +1,35 @@
+//go:build darwin || dragonfly || freebsd || linux || netbsd || openbsd
+
+package outfile
+
+import (
+	"errors"
+	"os"
+	"syscall"
+)
+
+// lock locks a new file until it is closed, and reports whether nobody else has. Where the file system has no locks, nobody
+// has.
+func lock(f *os.File) bool {
+	return !errors.Is(syscall.Flock(int(f.Fd()), syscall.LOCK_EX|syscall.LOCK_NB), syscall.EWOULDBLOCK)
+}
+
+// removeAbandoned removes a temporary file that no program holds locked. It is locked meanwhile: a program that creates a
+// file of this name finds out whether it has lost it.
+func removeAbandoned(name string) {
+	info, err := os.Lstat(name)
+	if err != nil || !info.Mode().IsRegular() {
+		return
+	}
+	f, err := os.OpenFile(name, os.O_RDONLY|syscall.O_NONBLOCK|syscall.O_NOFOLLOW, 0)
+	if err != nil {
+		return
+	}
+	defer f.Close() // only locked: nothing can be lost
+	if syscall.Flock(int(f.Fd()), syscall.LOCK_EX|syscall.LOCK_NB) == nil && stillNamed(f, name) {
+		_ = os.Remove(name) // if it stays, the next number is taken
+	}
+}
+
+// finish gives a file its name and closes it. Closing ends the lock, and then the file could be taken for a leftover.
+func finish(f *os.File, target string) error { return errors.Join(os.Rename(f.Name(), target), f.Close()) }
