@@ -107,7 +107,7 @@ func TopSheets(r *top.Report, rows int) []Sheet {
 			Column{"at failure", "live when the last request was refused, in bytes", true}, func(h held) Cell { return bytesCell(h.failure) }, nil,
 		})
 	}
-	category := ColumnOf[held]{Column{"category", "what stack or tag say that it is used for", false}, func(h held) Cell { return words(string(h.Category)) }, nil}
+	category := ColumnOf[held]{Column{"category", "derived from the stack or the tag, see docs/top.md", false}, func(h held) Cell { return words(string(h.Category)) }, nil}
 	var sheets []Sheet
 	if r.Categorized() {
 		sheets = append(sheets, NewSheet("by category", append(slices.Clip(columns), category), heldAt(r.Peak.Categories, failure.Categories)))

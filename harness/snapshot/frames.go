@@ -21,6 +21,10 @@ const (
 	framePlumbing                  // the unwinder, the allocator, the interpreter, the C library
 )
 
+// mostLines bounds the lines of a stack. A recorded stack has up to 65,536 frames, and stacks share
+// their outer ones, so that a small file could stand for any amount of text.
+const mostLines = 256
+
 // Frames shows stacks as a reader needs them. With stacks="all" a recorded stack begins with the frames
 // of the unwinder and of the allocator, and the interpreter's own frames stand between those of Python.
 // Make one with [NewFrames]. It is safe for concurrent use.
@@ -33,6 +37,7 @@ const (
 //   - A stack of C++ alone, such as that of the backward pass, shows the nodes of the autograd graph with
 //     their operators, or else every frame that is left.
 //   - A stack of which nothing is left is shown whole.
+//   - A stack has at most 256 lines, the innermost.
 type Frames struct {
 	of    *Snapshot
 	kinds []frameKind // by frame
@@ -54,9 +59,16 @@ func (f *Frames) Lines(stack uint32) (lines []string, site string) {
 	w := &lineWriter{Frames: f, site: -1, program: -1}
 	python := false
 	for frame := range f.of.Stack(stack) {
-		python = python || f.kinds[frame] <= frameLibrary
+		if python = f.kinds[frame] <= frameLibrary; python {
+			break
+		}
 	}
 	for frame := range f.of.Stack(stack) {
+		if len(w.lines) == mostLines {
+			w.endRun()
+			w.lines = append(w.lines, "… and further out")
+			break
+		}
 		switch kind := f.kinds[frame]; {
 		case kind <= frameLibrary:
 			w.python(frame)
@@ -145,6 +157,9 @@ func (w *lineWriter) add(text string) {
 func (w *lineWriter) whole(stack uint32) {
 	for _, most := range []frameKind{frameNative, framePlumbing} {
 		for frame := range w.of.Stack(stack) {
+			if len(w.lines) == mostLines {
+				return
+			}
 			if w.kinds[frame] <= most {
 				f := w.of.Frames[frame]
 				w.lines = append(w.lines, w.of.Strings[f.File]+":"+strconv.FormatInt(f.Line, 10)+" "+w.function(frame))

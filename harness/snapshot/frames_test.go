@@ -86,3 +86,18 @@ train.py 9 <module>
 		require.Equal(t, c.site, site, name)
 	}
 }
+
+// TestFramesAreBounded shows a stack that is deeper than any report needs.
+func TestFramesAreBounded(t *testing.T) {
+	for _, file := range []string{"deep.py", "deep.cpp"} {
+		s := &snapshot.Snapshot{}
+		in := snapshot.NewInterner(s)
+		frames := make([]uint32, 60_000)
+		for i := range frames {
+			frames[i] = in.Frame(snapshot.Frame{File: in.String(file), Function: in.String("f"), Line: int64(i)})
+		}
+		lines, site := snapshot.NewFrames(s).Lines(in.Stack(frames))
+		require.LessOrEqual(t, len(lines), 257)
+		require.Equal(t, file+":0 f", site)
+	}
+}

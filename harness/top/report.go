@@ -90,8 +90,15 @@ type grouper struct {
 // kind is what blocks have in common.
 type kind struct {
 	lines    []string
+	text     string // the lines and the category
 	site     string
 	category Category
+}
+
+// settled returns the kind with its text.
+func (k *kind) settled() *kind {
+	k.text = string(k.category) + "\n" + strings.Join(k.lines, "\n")
+	return k
 }
 
 // newGrouper returns a grouper.
@@ -123,7 +130,7 @@ func (g *grouper) named(text string, c Category, part string) *kind {
 			k.lines = strings.Split(k.site, part)
 			slices.Reverse(k.lines)
 		}
-		g.texts[text] = k
+		g.texts[text] = k.settled()
 	}
 	return k
 }
@@ -144,7 +151,7 @@ func (g *grouper) ofStack(stack uint32) *kind {
 				}
 			}
 		})
-		g.known[stack] = k
+		g.known[stack] = k.settled()
 	}
 	return k
 }
@@ -158,14 +165,14 @@ func (g *grouper) moment(event int, blocks []block) Moment {
 		category Category
 	}
 	holders := map[holding]*Share{}
-	stacks := map[string]*Stack{}
+	stacks := map[string]*Stack{} // by their text
 	for i := range blocks {
 		b := &blocks[i]
 		m.Bytes += b.size
 		k := g.kindOf(b)
 		at(categories, k.category).add(b.size)
 		at(holders, holding{k.site, k.category}).add(b.size)
-		s := at(stacks, string(k.category)+"\n"+strings.Join(k.lines, "\n"))
+		s := at(stacks, k.text)
 		s.Lines, s.Category = k.lines, k.category
 		s.Bytes += b.size
 		s.Blocks++
@@ -212,7 +219,7 @@ func (r *Report) Categorized() bool {
 	return known(&r.Peak) || r.Failure != nil && known(r.Failure)
 }
 
-// Notes returns what the file cannot tell, in sentences.
+// Notes returns the limits of the report in sentences: data that the file lacks, and how categories are derived.
 func (r *Report) Notes() []string {
 	var notes []string
 	if !r.History {
@@ -223,7 +230,7 @@ func (r *Report) Notes() []string {
 		notes = append(notes, "Less than half of the bytes have a stack or a tag, so blocks are grouped by size. "+
 			`torch.cuda.memory._record_memory_history(stacks="python") records stacks.`)
 	case !r.Categorized():
-		notes = append(notes, fmt.Sprintf("No %s tells a category, such as weights or activations.", map[Grouping]string{ByCallSite: "stack", ByTag: "tag"}[r.By]))
+		notes = append(notes, fmt.Sprintf("No category, such as weights or activations, is known from the %ss.", map[Grouping]string{ByCallSite: "stack", ByTag: "tag"}[r.By]))
 	case r.By == ByTag:
 		notes = append(notes, "Categories are what the tags begin with.")
 	default:
