@@ -54,10 +54,11 @@
 // waited for, and a stream that is drained ahead of its clock is done now. With [Timed]
 // work has also finished when the host's clock has passed it.
 //
-// Each stream, and each event with it, knows the last mark of each other stream that it comes
-// after, through any number of waits: so a wait costs O(streams), all else O(1) or a binary
-// search among them, and what is never drained takes no memory. A stream that drains others
-// takes a step for each.
+// Each stream, and each event with it, has the set of the last marks of the other streams that it
+// comes after, through any number of waits. Sets share what they have in common: a chain of n
+// streams that wait for each other takes O(n log n) memory. A wait costs O(log streams), and a step
+// for each stream in which two sets differ; all else costs O(log streams). A stream that drains
+// others takes a step for each.
 //
 // # Pools
 //

@@ -191,13 +191,18 @@ func (p *pair) agree() {
 	}
 }
 
-// TestStreamsAgreeWithTheGraph makes random calls on few streams and events.
+// TestStreamsAgreeWithTheGraph makes random calls on a few streams and events, or on many streams.
 func TestStreamsAgreeWithTheGraph(t *testing.T) {
 	for _, clock := range []sim.Clock{sim.Drained, sim.Timed} {
 		for seed := range uint64(20) {
 			t.Run(fmt.Sprint(clock, "/", seed), func(t *testing.T) {
 				rng := rand.New(rand.NewPCG(seed, 6))
 				p := newPair(t, clock)
+				if seed%5 == 4 {
+					for s := range device.Stream(100) {
+						p.streams = append(p.streams, 1000+s)
+					}
+				}
 				for range 400 {
 					p.step(rng.Uint(), rng.Uint(), rng.Uint(), rng.Uint64N(100))
 					p.agree()

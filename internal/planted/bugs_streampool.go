@@ -10,6 +10,8 @@ var (
 // streampoolBugs returns bugs of the pool and of the strategy that is one.
 func streampoolBugs() []Bug {
 	return []Bug{
+		{ID: "streampool/busy-not-noted", Setting: asyncKept, Breaks: []string{"Q5"}, Or: []string{"I9"}, Minimal: "a 1\nf 0",
+			Doc: "a stream that gets its first free chunk is still passed over"},
 		{ID: "streampool/split-loses-bytes", Setting: asyncSmall, Breaks: []string{"Q1"}, Minimal: "a 1",
 			Doc: "the remainder of a split is a quantum short"},
 		{ID: "streampool/misses-left", Setting: asyncKept, Breaks: []string{"I5", "Q2"}, Or: []string{"I64"}, Minimal: "a 1\na 1",

@@ -48,7 +48,7 @@
 // # Cost
 //
 // Alloc and Free cost O(1), amortized O(log chunks of one size), and a call to record the mark; where
-// the stream has nothing, O(streams). A search with an alignment above the quantum passes over
+// the stream has nothing, O(streams with a free chunk or a pending one). A search with an alignment above the quantum passes over
 // chunks that are large enough but misplaced. Poll asks once for each chunk that is done, and once for each
 // stream. Nothing is allocated on the heap once the pool has been as full.
 //
@@ -59,6 +59,7 @@
 // Invariant Q3: the maps hold exactly the free chunks, each that of whom it belongs to, under its size and address.
 // Invariant Q4: the index of addresses holds exactly the live chunks.
 // Invariant Q5: the queue of a stream is its free chunks, each with a mark on it; what belongs to nobody has none.
+// The busy streams are those with a free chunk, or with a mark that a pending chunk waits for.
 // Invariant Q6: a pending chunk counts the marks of other streams that it waits for.
 // Invariant Q7: every row is a chunk or spare, every mark and every event is held as often as it counts.
 // Invariant Q8: the statistics are the sums over the chunks.

@@ -4,6 +4,8 @@ import (
 	"github.com/vramyard/vramyard/device"
 	"github.com/vramyard/vramyard/internal/addrlist"
 	"github.com/vramyard/vramyard/internal/addrmap"
+	"github.com/vramyard/vramyard/internal/bitset"
+	"github.com/vramyard/vramyard/internal/maxima"
 	"github.com/vramyard/vramyard/internal/planted"
 )
 
@@ -83,15 +85,8 @@ func (p *Pool) Synchronise() error {
 	return nil
 }
 
-// Settled reports whether nothing waits for a mark. O(streams).
-func (p *Pool) Settled() bool {
-	for i := range p.groups {
-		if p.groups[i].oldest != None || p.groups[i].firstUse != noUse {
-			return false
-		}
-	}
-	return true
-}
+// Settled reports whether nothing waits for a mark. O(1).
+func (p *Pool) Settled() bool { return p.busy.Len() == 0 }
 
 // Poll looks which marks are done, without waiting, and then gives regions above the threshold
 // back that nobody uses. A source that waits for all work when it takes one has done everything
@@ -199,6 +194,7 @@ func (p *Pool) Close() (first error) {
 			}
 		}
 		p.table, p.live, p.groups = table{}, addrmap.NewBuckets(), nil
+		p.busy, p.largest = bitset.Set{}, maxima.Tree{}
 		p.marks.rows, p.uses, p.index = nil, uses{}, addrmap.Map{}
 		p.stats.Live, p.stats.Used, p.stats.Pending, p.stats.Slack = 0, 0, 0, p.stats.Reserved
 	}

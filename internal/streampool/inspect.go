@@ -64,7 +64,7 @@ func (p *Pool) Bytes() (n device.Size) {
 		n += p.groups[i].free.Bytes()
 	}
 	return n + bytesOf(p.rows) + bytesOf(p.groups) + bytesOf(p.marks.rows) + bytesOf(p.marks.events) +
-		bytesOf(p.uses.rows) + p.live.Bytes() + p.index.Bytes() +
+		bytesOf(p.uses.rows) + p.busy.Bytes() + p.largest.Bytes() + p.live.Bytes() + p.index.Bytes() +
 		p.regions.Bytes(device.Size(reflect.TypeFor[region]().Size()))
 }
 

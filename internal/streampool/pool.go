@@ -6,6 +6,8 @@ import (
 	"github.com/vramyard/vramyard/device"
 	"github.com/vramyard/vramyard/internal/addrlist"
 	"github.com/vramyard/vramyard/internal/addrmap"
+	"github.com/vramyard/vramyard/internal/bitset"
+	"github.com/vramyard/vramyard/internal/maxima"
 	"github.com/vramyard/vramyard/internal/planted"
 	"github.com/vramyard/vramyard/internal/sizemap"
 )
@@ -79,7 +81,9 @@ type Pool struct {
 	table
 	live    addrmap.Buckets // of the starts of live chunks
 	regions addrlist.List[region]
-	groups  []group // groups[0] is nobody
+	groups  []group    // groups[0] is nobody
+	busy    bitset.Set // groups of streams that have a free chunk or a mark that a pending chunk waits for
+	largest maxima.Tree // of the free chunks of each group
 	index   addrmap.Map
 	marks   marks
 	uses    uses
@@ -127,12 +131,12 @@ func (p *Pool) ResetHighs(reserved, used bool) {
 // Asked returns the bytes of the last region that Alloc tried to take, 0 if it tried none.
 func (p *Pool) Asked() device.Size { return p.asked }
 
-// LargestFree returns the size of the largest free chunk. O(streams).
-func (p *Pool) LargestFree() (n device.Size) {
-	for i := range p.groups {
-		n = max(n, p.groups[i].free.Largest())
+// LargestFree returns the size of the largest free chunk. O(log streams), amortized.
+func (p *Pool) LargestFree() device.Size {
+	if p.groups == nil { // closed
+		return 0
 	}
-	return n
+	return p.largest.Max(func(g uint32) device.Size { return p.groups[g].free.Largest() })
 }
 
 // groupOf returns the group of a stream, which is made if there is none.
@@ -145,6 +149,7 @@ func (p *Pool) groupOf(s device.Stream) uint32 {
 	}
 	g := uint32(len(p.groups))
 	p.groups = append(p.groups, group{stream: s, free: sizemap.New(Quantum)})
+	p.busy.Grow(len(p.groups))
 	p.index.Put(device.Addr(s), g, func(h uint32) device.Addr { return device.Addr(p.groups[h].stream) })
 	return g
 }
@@ -325,11 +330,15 @@ func (p *Pool) shelve(h Handle) {
 	g := &p.groups[w.group]
 	if w.group != nobody {
 		p.enqueue(g, h)
+		if w.older == None && !(planted.Enabled && planted.Is("streampool/busy-not-noted")) {
+			p.busy.Add(w.group)
+		}
 	}
 	if planted.Enabled && planted.Is("streampool/lost-remainder") && w.next != None {
 		return
 	}
 	w.at = g.free.Insert(w.size, w.addr, h)
+	p.largest.Raise(w.group, w.size)
 }
 
 // unshelve is shelve taken back. The chunk keeps its mark.
@@ -341,5 +350,13 @@ func (p *Pool) unshelve(h Handle) {
 	}
 	if w.group != nobody {
 		p.dequeue(g, h)
+		p.idle(w.group)
+	}
+}
+
+// idle takes a group out of the busy ones if nothing belongs to its stream and nothing waits for it.
+func (p *Pool) idle(g uint32) {
+	if q := &p.groups[g]; q.oldest == None && q.firstUse == noUse {
+		p.busy.Remove(g)
 	}
 }

@@ -86,7 +86,7 @@ func (p *Pool) better(a, b Handle) Handle {
 // behind takes the best chunk of another stream behind whose mark that of g is queued.
 func (p *Pool) behind(n, align device.Size, g uint32) Handle {
 	s, found := p.groups[g].stream, None
-	for i := uint32(1); i < uint32(len(p.groups)); i++ {
+	for i := range p.busy.All {
 		if i == g {
 			continue
 		}
@@ -106,7 +106,7 @@ func (p *Pool) behind(n, align device.Size, g uint32) Handle {
 // after takes the best chunk of another stream and makes that of g wait for its mark.
 func (p *Pool) after(n, align device.Size, g uint32) Handle {
 	found := None
-	for i := uint32(1); i < uint32(len(p.groups)); i++ {
+	for i := range p.busy.All {
 		if i != g {
 			found = p.better(found, p.best(i, n, align))
 		}
@@ -131,13 +131,13 @@ func (p *Pool) finishDone(all bool) (bytes device.Size, changed bool, first erro
 		}
 		return done
 	}
-	for g := 1; g < len(p.groups); g++ {
+	for g, ok := p.busy.Next(0); ok; g, ok = p.busy.Next(g + 1) {
 		for p.groups[g].firstUse != noUse && over(p.uses.rows[p.groups[g].firstUse].mark) {
-			bytes += p.used(&p.groups[g])
+			bytes += p.used(g)
 		}
 	}
 	changed = bytes > 0
-	for g := 1; g < len(p.groups); g++ {
+	for g, ok := p.busy.Next(0); ok; g, ok = p.busy.Next(g + 1) {
 		for h := p.groups[g].oldest; h != None && over(p.rows[h].mark); h = p.groups[g].oldest {
 			p.unshelve(h)
 			p.finish(h)

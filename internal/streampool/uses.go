@@ -86,6 +86,7 @@ func (p *Pool) await(h Handle) bool {
 			q.lastUse = i
 		} else {
 			q.firstUse, q.lastUse = i, i
+			p.busy.Add(g)
 		}
 		n++
 		i = next
@@ -99,11 +100,13 @@ func (p *Pool) await(h Handle) bool {
 
 // used takes the first note of a stream off its queue, whose mark is done, and returns the bytes that are
 // no longer pending.
-func (p *Pool) used(g *group) (bytes device.Size) {
+func (p *Pool) used(of uint32) (bytes device.Size) {
+	g := &p.groups[of]
 	i := g.firstUse
 	u := p.uses.rows[i]
 	if g.firstUse = u.next; u.next == noUse {
 		g.lastUse = noUse
+		p.idle(of)
 	}
 	p.marks.drop(u.mark)
 	p.uses.remove(i)

@@ -30,8 +30,8 @@
 // # Cost
 //
 // Alloc and Free cost O(1), amortized O(log chunks of one size), and a call to record a mark; where
-// the stream has nothing that serves O(streams), and an alignment above 512 bytes passes over chunks that are
-// large enough but misplaced. LargestFree and MetadataBytes cost O(streams). Nothing is allocated on
+// the stream has nothing that serves O(streams with a free chunk), and an alignment above 512 bytes passes over chunks that are
+// large enough but misplaced. LargestFree costs O(log streams), MetadataBytes O(streams). Nothing is allocated on
 // the heap once warm.
 //
 // # Alignment

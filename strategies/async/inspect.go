@@ -42,7 +42,7 @@ func (a *Allocator) LastRefusal() (alloc.Refusal, bool) {
 // MaxRequest implements [alloc.Ceiling].
 func (a *Allocator) MaxRequest() device.Size { return streampool.MaxRequest }
 
-// LargestFree implements [alloc.Holes]: of any stream. O(streams).
+// LargestFree implements [alloc.Holes]: of any stream. O(log streams), amortized.
 func (a *Allocator) LargestFree() device.Size { return a.pool.LargestFree() }
 
 // MetadataBytes implements [alloc.Metered]. O(streams + regions / 32).

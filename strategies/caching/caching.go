@@ -7,6 +7,7 @@ import (
 	"github.com/vramyard/vramyard/device"
 	"github.com/vramyard/vramyard/internal/addrmap"
 	"github.com/vramyard/vramyard/internal/invariants"
+	"github.com/vramyard/vramyard/internal/maxima"
 	"github.com/vramyard/vramyard/internal/planted"
 	"github.com/vramyard/vramyard/internal/regions"
 	"github.com/vramyard/vramyard/internal/sizemap"
@@ -52,6 +53,7 @@ type Allocator struct {
 	tell        func(alloc.Action)
 	refusal     alloc.Refusal
 	placer      *whatif.Placer // made when it is asked for
+	largest     maxima.Tree    // of the free blocks of each shelf
 }
 
 // noLimit is a bound that is never reached.
@@ -314,6 +316,7 @@ func (a *Allocator) shelve(h handle, sh *shelf) {
 		b.home ^= 1 << shelfBit
 	}
 	b.link = sh.free.Insert(b.size, b.addr, h)
+	a.largest.Raise(sh.id, b.size)
 	if a.born != nil {
 		a.stamp(h, sh)
 	}

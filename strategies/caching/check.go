@@ -38,10 +38,11 @@ type sum struct {
 	pending  int
 	free     []int // by shelf
 	unmapped []int
+	held     []int // segments, by shelf
 	segments map[*pool]int
 	parked   device.Size
 	stuck    device.Size
-	held     [kinds]int64 // bytes with memory
+	memory   [kinds]int64 // bytes with memory
 	bytes    [kinds]int64 // active
 	asked    [kinds]int64 // active
 	split    [kinds]int64
@@ -65,7 +66,7 @@ func (a *Allocator) Check() error {
 	if a.closed {
 		return nil
 	}
-	s := sum{free: make([]int, len(a.shelves)), unmapped: make([]int, len(a.shelves)), segments: map[*pool]int{}, lookups: map[lookup]handle{}}
+	s := sum{free: make([]int, len(a.shelves)), unmapped: make([]int, len(a.shelves)), held: make([]int, len(a.shelves)), segments: map[*pool]int{}, lookups: map[lookup]handle{}}
 	for i := range a.mem.Len() {
 		span := a.mem.At(i)
 		if err := a.checkSegment(span.Region, span.First, &s); err != nil {
@@ -92,6 +93,7 @@ func (a *Allocator) checkSegment(r device.Region, first handle, s *sum) error {
 	at, prev := r.Addr, none
 	home := a.rows[first].home >> shelfBit
 	s.segments[a.shelves[home].pool]++
+	s.held[home]++
 	for h := first; h != none; h = a.rows[h].next {
 		b := &a.rows[h]
 		if b.addr != at || b.prev != prev || b.size == 0 || b.state() == spare {
@@ -154,7 +156,7 @@ func (a *Allocator) checkBlock(h handle, s *sum) error {
 			return broken(8, "%v waits for nothing", b.addr)
 		}
 	}
-	s.held[sh.kind] += int64(b.size)
+	s.memory[sh.kind] += int64(b.size)
 	if st := b.state(); st == live || st == pending {
 		s.bytes[sh.kind] += int64(b.size)
 		s.asked[sh.kind] += int64(b.asked)
@@ -194,6 +196,9 @@ func (a *Allocator) checkShelves(s *sum) error {
 		if err := sh.free.Check(); err != nil {
 			return broken(5, "%v", err)
 		}
+		if sh.segments != s.held[id] {
+			return broken(3, "shelf %d has %d segments, counted %d", id, s.held[id], sh.segments)
+		}
 		if sh.free.Len() != s.free[id] || len(sh.gaps) != s.unmapped[id] {
 			return broken(5, "shelf %d has %d of %d free blocks and %d of %d unmapped ones",
 				id, sh.free.Len(), s.free[id], len(sh.gaps), s.unmapped[id])
@@ -227,7 +232,7 @@ func (a *Allocator) checkCounters(s *sum) error {
 		}{
 			{"active_bytes", n.activeBytes.current[k], s.bytes[k]},
 			{"requested_bytes", n.requestedBytes.current[k], s.asked[k]},
-			{"reserved_bytes", n.reservedBytes.current[k], s.held[k]},
+			{"reserved_bytes", n.reservedBytes.current[k], s.memory[k]},
 			{"inactive_split", n.inactiveSplit.current[k], s.splits[k]},
 			{"inactive_split_bytes", n.inactiveSplitSize.current[k], s.split[k]},
 		} {
@@ -253,7 +258,7 @@ func (a *Allocator) checkPages(s *sum) error {
 			return broken(10, "%v is no page of the segment at %v", at, span.Addr)
 		}
 	}
-	if held := device.Size(s.held[small]+s.held[large]) + s.stuck; a.set.expandable && mapped != held {
+	if held := device.Size(s.memory[small]+s.memory[large]) + s.stuck; a.set.expandable && mapped != held {
 		return broken(10, "%d bytes are mapped, and blocks have %d", uint64(mapped), uint64(held))
 	}
 	return nil

@@ -112,6 +112,7 @@ func (a *Allocator) place(sh *shelf, n device.Size) (handle, error) {
 		return none, err
 	}
 	a.rows[h] = block{addr: r.Addr, size: r.Size, home: sh.id<<shelfBit | unmapped}
+	sh.segments++
 	sh.pool.segments++
 	a.addGap(sh, h)
 	return h, nil
@@ -268,6 +269,7 @@ func (a *Allocator) discard(h handle) error {
 	}
 	a.dropGap(sh, h)
 	a.drop(h)
+	sh.segments--
 	sh.pool.segments--
 	return nil
 }

@@ -70,6 +70,7 @@ func (a *Allocator) adopt(chunks []alloc.Chunk) error {
 		}
 		prev = h
 	}
+	sh.segments++
 	sh.pool.segments++
 	// What grows is booked by the page, as PyTorch does, and is no segment in its statistics.
 	if a.set.expandable {

@@ -17,7 +17,9 @@ type shelf struct {
 	stream device.Stream
 	pool   *pool
 	free   sizemap.Map // free blocks
-	gaps   []handle    // unmapped blocks, by address
+
+	segments int      // segments that it holds
+	gaps     []handle // unmapped blocks, by address
 }
 
 // side is the shelves of one pool and size kind.
@@ -179,6 +181,23 @@ func (a *Allocator) ReleasePool(id alloc.PoolID) error {
 	}
 	a.forget(a.pools[i])
 	return nil
+}
+
+// forgetIdle drops the shelves of the default pool that hold nothing, which a program leaves behind
+// that makes streams anew. The ones that were looked for last stay.
+func (a *Allocator) forgetIdle() {
+	for k := range a.pools[0].sides {
+		s := &a.pools[0].sides[k]
+		s.shelves = slices.DeleteFunc(s.shelves, func(sh *shelf) bool {
+			idle := sh.segments == 0 && sh != a.recent[k]
+			if idle {
+				a.shelves[sh.id] = nil
+				a.spareShelves = append(a.spareShelves, sh.id)
+			}
+			return idle
+		})
+	}
+	a.queues = slices.DeleteFunc(a.queues, func(q queue) bool { return len(q.marks) == 0 })
 }
 
 // forget drops a private pool that nobody uses, that nothing is redirected into and that holds

@@ -70,6 +70,7 @@ func (a *Allocator) extend(sh *shelf, n device.Size) (handle, error) {
 		return none, err
 	}
 	a.rows[h] = block{addr: r.Addr, size: size, home: sh.id << shelfBit}
+	sh.segments++
 	sh.pool.segments++
 	c := &a.count
 	c.segment.add(sh.kind, 1)
@@ -95,6 +96,7 @@ func (a *Allocator) drain(h handle) error {
 	}
 	sh.free.Take(b.link)
 	a.drop(h)
+	sh.segments--
 	if !(planted.Enabled && planted.Is("caching/segment-still-counted")) {
 		sh.pool.segments--
 	}
