@@ -22,13 +22,9 @@ func whatifPage(cmd *cobra.Command, w *whatif.Wanted, r *whatif.Result, stacks *
 	if err := whatif.WriteText(&text, r); err != nil {
 		return nil, err
 	}
-	colors := map[string]int{}
-	for i := range r.Runs {
-		colors[r.Runs[i].Strategy] = colorOf(r.Runs[i].Strategy)
-	}
 	p := &page.Report{
 		Kind: "whatif", Title: "What would have carried the run", Texts: []page.Text{{Title: "Answer", Body: text.String()}},
-		More: map[string]any{"whatif": r, "colors": colors},
+		More: map[string]any{"whatif": r},
 	}
 	if len(r.Runs) > 0 {
 		p.Sheets = []report.Sheet{whatif.Sheet(r)}

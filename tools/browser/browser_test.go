@@ -316,12 +316,13 @@ func TestBrokenInvariant(t *testing.T) {
 func TestWhatif(t *testing.T) {
 	result := filepath.Join(t.TempDir(), "whatif.json")
 	p := visit(t, "whatif", "--json", result, "../../examples/oom/chat.pickle.gz")
-	require.Equal(t, "export PYTORCH_ALLOC_CONF=expandable_segments:True", ask[string](t, p, `document.querySelector("#vy-answer pre").textContent`))
+	require.Equal(t, "export PYTORCH_ALLOC_CONF=expandable_segments:True  # PyTorch 2.10 and newer\n"+
+		"export PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True  # before 2.10", ask[string](t, p, `document.querySelector("#vy-answer pre").textContent`))
 	const left = `getBoundingClientRect().left`
 	const right = `getBoundingClientRect().right`
 	bars := fmt.Sprintf(`[...document.querySelectorAll(".vy-needs tbody tr")].map((r) => {
 		const end = Math.max(...[...r.querySelectorAll(".vy-bars span")].map((b) => b.%s));
-		return [r.cells[3].textContent === "carried", end <= r.querySelector(".vy-at-card").%s, end >= r.querySelector(".vy-at-bound").%[2]s - 1];
+		return [r.cells[4].textContent === "✓ carried", end <= r.querySelector(".vy-at-card").%s, end >= r.querySelector(".vy-at-bound").%[2]s - 1];
 	})`, right, left)
 	lengths := ask[[][]float64](t, p, `[...document.querySelectorAll(".vy-needs tbody tr")].map((r) => [
 		[...r.querySelectorAll(".vy-bars span")].reduce((n, b) => n + b.getBoundingClientRect().width, 0), parseFloat(r.cells[2].textContent)])`)
@@ -334,10 +335,37 @@ func TestWhatif(t *testing.T) {
 		require.Equal(t, r[0], r[1], "row %d: what the card carries ends before its line", i)
 		require.True(t, r[2], "row %d: nothing ends before the lower bound", i)
 	}
-	require.Contains(t, ask[string](t, p, `document.getElementById("vy-answer").innerText`), "The failure at event")
+	words := ask[string](t, p, `document.getElementById("vy-answer").innerText`)
+	require.Contains(t, words, "The failure at event")
+
+	// Bars have the colour of their verdict, which the key and the table say in words.
+	colors := ask[map[string][]string](t, p, `[...document.querySelectorAll(".vy-needs tbody tr")].reduce((all, r) => {
+		const color = getComputedStyle(r.querySelector(".vy-bars span")).getPropertyValue("--bar");
+		const seen = (all[r.cells[4].textContent] ??= []);
+		if (!seen.includes(color)) seen.push(color);
+		return all;
+	}, {})`)
+	require.Len(t, colors, 2)
+	require.Len(t, colors["✓ carried"], 1)
+	require.Len(t, colors["✗ fails"], 1)
+	require.NotEqual(t, colors["✓ carried"], colors["✗ fails"])
+	require.Contains(t, words, "carried on the card")
+	require.Contains(t, words, "fails on the card")
 
 	requireTable(t, p, result)
 	require.Equal(t, 3, ask[int](t, p, `app.trace.runs.filter((r) => r.drawn).length`))
+}
+
+// TestAFileThatCannotAnswer shows how to record one that can, and the heap that the file has.
+func TestAFileThatCannotAnswer(t *testing.T) {
+	p := visit(t, "whatif", "../../harness/snapshot/testdata/vectors/state_only.pickle.xz")
+	words := ask[string](t, p, `document.getElementById("vy-answer").innerText`)
+	require.Contains(t, words, "This file cannot answer that")
+	require.Contains(t, words, "The heap when the file was written")
+	require.Contains(t, words, "empty_cache()")
+	require.NotContains(t, words, "export ")
+	require.Contains(t, ask[string](t, p, `document.querySelector("#vy-answer pre").textContent`), "_record_memory_history(")
+	require.Zero(t, ask[int](t, p, `document.querySelectorAll(".vy-needs").length`))
 }
 
 // TestTheAddressHoldsTheView opens a page at what its address says, and at nonsense.

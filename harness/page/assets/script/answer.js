@@ -1,25 +1,64 @@
 // What would have carried a run: the answer in words, what every setting needs, and the failure.
 
+// VERDICTS are what becomes of the run on the card: its colour, its sign in the table, and its words in the key. Blue and
+// vermilion stay apart for people without red or green cones; the table has the words too.
+const VERDICTS = {
+  carried: { color: 0, sign: "✓ carried", words: "carried on the card" },
+  failed: { color: 1, sign: "✗ fails", words: "fails on the card" },
+  unknown: { color: 7, sign: "—", words: "no card in question" },
+};
+
+// verdictOf returns what becomes of the run on the card with a setting.
+function verdictOf({ carried }) {
+  return VERDICTS[carried === true ? "carried" : carried === false ? "failed" : "unknown"];
+}
+
 // answerView returns the section of the answer, and colours its bars once it is in the page.
 function answerView(report) {
-  const { answer, failure } = report.whatif;
-  const setting = answer.verdict === "setting"; // then the first sentence is the answer, and the setting follows it
-  const words = setting ? answer.text.slice(0, 1) : answer.text;
-  const bars = needs(report);
+  const { answer, failure, final_heap: heap, runs } = report.whatif;
+  const first = answer.verdict === "setting" ? 1 : answer.recipe ? 2 : answer.text.length; // sentences before what to copy
+  const copied = answer.recipe ?? exported(report.whatif);
+  const bars = runs.length ? needs(report) : null;
   const section = el(
     "section",
     { id: "vy-answer" },
     el("h2", { text: "Answer" }),
-    el("p", { class: "vy-answer", text: words.join(" ") }),
-    answer.environment?.length ? copyBox(answer.environment.map((e) => `export ${e}`).join("\n")) : null,
-    setting && answer.text.length > 1 ? el("p", { text: answer.text.slice(1).join(" ") }) : null,
-    el("h3", { text: "How sure" }),
-    el("ul", {}, ...(answer.how_sure ?? []).map((text) => el("li", { text }))),
-    el("h3", { text: "What each setting needs" }),
-    bars.element,
+    el("p", { class: "vy-answer", text: answer.text.slice(0, first).join(" ") }),
+    copied.length ? copyBox(copied.join("\n")) : null,
+    answer.text.length > first ? el("p", { text: answer.text.slice(first).join(" ") }) : null,
   );
+  if (answer.how_sure?.length) {
+    section.append(el("h3", { text: "How sure" }), el("ul", {}, ...answer.how_sure.map((text) => el("li", { text }))));
+  }
+  if (heap) section.append(el("h3", { text: "The heap when the file was written" }), finalHeap(heap));
+  if (bars) section.append(el("h3", { text: "What each setting needs" }), bars.element);
   if (failure) section.append(...refusal(report.whatif));
-  return { section, first: true, draw: bars.draw };
+  return { section, first: true, draw: () => bars?.draw() };
+}
+
+// exported returns the lines that set what is answered with, each with its releases where they differ.
+function exported({ answer, recorded }) {
+  const lines = (list, remark) => (list ?? []).map((e) => `export ${e}${remark}`);
+  if (!answer.since) return lines(answer.environment, "");
+  return [
+    ...lines(answer.environment, `  # ${recorded.framework} ${answer.since} and newer`),
+    ...lines(answer.before, `  # before ${answer.since}`),
+  ];
+}
+
+// finalHeap lists the memory of a file without a history.
+function finalHeap(heap) {
+  const amount = ({ count: n, bytes: size }, what) => `${bytes(size)} in ${count(n)} ${what}${n === 1 ? "" : "s"}`;
+  const pairs = [
+    ["reserved", amount(heap.reserved, "segment")],
+    ["live", amount(heap.live, "block")],
+    ["empty", amount(heap.empty_segments, "segment")],
+    ["returned by torch.cuda.empty_cache()", bytes(heap.empty_cache_bytes)],
+    ["free beside blocks in use", bytes(heap.free_beside_blocks_in_use_bytes)],
+  ];
+  const held = heap.sparse_segments.reduce((n, s) => n + s.free_bytes, 0);
+  if (held) pairs.push(["of that, in segments of which at most a tenth is in use", bytes(held)]);
+  return facts(pairs);
 }
 
 // needs draws the capacity that every setting needs as bars, with the lower bound and the card as lines.
@@ -37,7 +76,7 @@ function needs(report) {
       const b = el("span", { class: cls });
       place(b, "left", from);
       place(b, "width", to - from);
-      painted.push([b, report.colors[p.strategy] ?? 0]);
+      painted.push([b, verdictOf(p).color]);
       cell.append(b);
     };
     const known = p.min_capacity_bytes ?? p.fails_at_bytes ?? 0;
@@ -50,37 +89,40 @@ function needs(report) {
     }
     return cell;
   };
-  const amount = (p) =>
-    p.min_capacity_bytes !== null && p.min_capacity_bytes !== undefined
-      ? bytes(p.min_capacity_bytes)
-      : p.completes_at_bytes
-        ? `≤ ${bytes(p.completes_at_bytes)}`
-        : p.fails_at_bytes
-          ? `> ${bytes(p.fails_at_bytes)}`
-          : "—";
   const label = (p) => {
     const e = el("span", { class: "vy-label", text: breakable(p.label) });
     if (p.is_recorded) e.append(el("strong", { text: " as recorded" }));
     if (p.label === report.whatif.answer.label) e.append(el("strong", { text: " in the answer" }));
     return e;
   };
-  const carried = (p) => (p.carried === null ? "—" : p.carried ? "carried" : "fails");
-  const row = (p) => [
-    ...[label(p), bar(p), amount(p), carried(p), bytes(p.peak_reserved_bytes), count(p.device_calls)],
-    nanoseconds(p.device_time_ns),
-  ];
-  const heads = ["setting", "smallest device", "bytes", "on the card", "peak reserved", "device calls", "device time"];
-  const t = table("", heads, runs.map(row), [2, 4, 5, 6]);
+  const completed = (p) => p.starts && !p.oom_count && !p.refused_count;
+  const amount = (p) => {
+    if (p.min_capacity_bytes) return bytes(p.min_capacity_bytes);
+    if (p.completes_at_bytes) return `≤ ${bytes(p.completes_at_bytes)}`;
+    if (p.fails_at_bytes) return `> ${bytes(p.fails_at_bytes)}`;
+    return completed(p) ? "not searched" : "—";
+  };
+  const figures = (p) =>
+    completed(p) ? [bytes(p.peak_reserved_bytes), count(p.device_calls), nanoseconds(p.device_time_ns)] : ["—", "—", "—"];
+  const safe = (p) => (p.safe_from_bytes ? bytes(p.safe_from_bytes) : "—");
+  const row = (p) => [label(p), bar(p), amount(p), safe(p), verdictOf(p).sign, ...figures(p)];
+  const heads = ["setting", "smallest device", "bytes", "safe from", "on the card", "peak reserved", "device calls", "device time"];
+  const t = table("", heads, runs.map(row), [2, 3, 5, 6, 7]);
   t.classList.add("vy-needs");
   const key = el("div", { class: "vy-key-row" });
   for (const [name, n, cls] of lines)
     key.append(
       el("span", { class: "vy-key" }, el("i", { class: `vy-line-key ${cls}` }), el("span", { text: `${name} ${bytes(n)}` })),
     );
+  for (const verdict of new Set(runs.map(verdictOf))) {
+    const box = el("i", { class: "vy-box vy-bar-key" });
+    painted.push([box, verdict.color]);
+    key.append(el("span", { class: "vy-key" }, box, el("span", { text: verdict.words })));
+  }
   key.append(
     el("span", {
       class: "vy-note",
-      text: "A colour is a strategy. Hatched: the minimum lies somewhere in it. Where nothing was seen to complete, the bar ends where it still fails.",
+      text: "Hatched: the minimum lies somewhere in it. Where nothing was seen to complete, the bar ends where it still fails.",
     }),
   );
   const draw = () => {
