@@ -70,6 +70,13 @@ type Line struct {
 	Steps  bool    // each value holds until the next
 	Marks  int     // marks that are spread over the line; 0 for none, -1 for one at every point
 	Shift  int     // of the first of them, so that those of several lines do not meet
+	Spans  []Span  // error bars
+}
+
+// Span is an error bar: the values between which the value at a point lies.
+type Span struct {
+	At        Point   // the point
+	Low, High float64 // values of y
 }
 
 // Line adds a line. One without points is not drawn.
@@ -82,6 +89,9 @@ func (c *Chart) Line(l Line) {
 		drawn.StepStyle = plotter.PostStep
 	}
 	c.plot.Add(drawn)
+	if len(l.Spans) > 0 {
+		c.plot.Add(errorBars(l))
+	}
 	points := l.Points
 	if l.Marks >= 0 {
 		points = c.spread(l)
@@ -90,6 +100,17 @@ func (c *Chart) Line(l Line) {
 		c.over = append(c.over, &plotter.Scatter{XYs: points, GlyphStyle: l.Look.glyph()})
 	}
 	c.legend(entry{l.Name, l.Look, true, len(points) > 0})
+}
+
+// errorBars returns the error bars of a line.
+func errorBars(l Line) *plotter.YErrorBars {
+	bars := &plotter.YErrorBars{LineStyle: l.Look.style(), CapWidth: 2 * dot}
+	bars.Dashes, bars.Width = nil, thin
+	for _, s := range l.Spans {
+		bars.XYs = append(bars.XYs, s.At)
+		bars.YErrors = append(bars.YErrors, struct{ Low, High float64 }{s.At.Y - s.Low, s.High - s.At.Y})
+	}
+	return bars
 }
 
 // spread returns the points of a line nearest to evenly spread places of the axis.

@@ -59,6 +59,11 @@ func Neutral() Look {
 	return Look{Color: color.RGBA{0x40, 0x40, 0x40, 0xff}, Shape: draw.CrossGlyph{}, Dashes: []vg.Length{3, 2}, Width: thin}
 }
 
+// Card returns the look of the capacity of a card: a whole line in red.
+func Card() Look {
+	return Look{Color: color.RGBA{0xc0, 0x00, 0x00, 0xff}, Shape: draw.CrossGlyph{}, Width: usual}
+}
+
 // Alarm returns the look of what went wrong: upright strokes in red, a shape that nothing else has.
 func Alarm() Look { return Look{Color: color.RGBA{0xc0, 0x00, 0x00, 0xff}, Shape: stroke{}} }
 

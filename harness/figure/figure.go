@@ -10,7 +10,6 @@ import (
 
 	"github.com/vramyard/vramyard/harness/chart"
 	"github.com/vramyard/vramyard/harness/replay"
-	"github.com/vramyard/vramyard/harness/report"
 	"github.com/vramyard/vramyard/harness/resultdiff"
 	"github.com/vramyard/vramyard/internal/nearest"
 )
@@ -86,6 +85,7 @@ type drawing struct {
 	asked  bool     // the metric was asked for
 	runs   []run    // in the order to draw them
 	traces []string // that they are of, in their order
+	card   float64  // capacity in bytes of the card that the runs are of; 0: of none, or of several
 }
 
 // Draw makes the figure of some results.
@@ -174,6 +174,10 @@ func (d *drawing) collect(sources []*Source, o Options) error {
 	tellApart(d.runs, sources)
 	d.traces = distinct(d.runs, func(r *run) string { return r.of })
 	names := distinct(d.runs, func(r *run) string { return r.label })
+	if err := errors.Join(bounded(names, "strategies or settings", "strategies"), bounded(d.traces, "traces", "trace")); err != nil {
+		return err
+	}
+	d.card = cardOf(sources, d.runs)
 	for i := range d.runs {
 		r := &d.runs[i]
 		r.number = slices.Index(names, r.label)
@@ -257,38 +261,30 @@ func stem(path string) string {
 
 // distinct returns what runs have, each once, in their order.
 func distinct(runs []run, of func(*run) string) (all []string) {
+	seen := map[string]bool{}
 	for i := range runs {
-		if s := of(&runs[i]); !slices.Contains(all, s) {
+		if s := of(&runs[i]); !seen[s] {
+			seen[s] = true
 			all = append(all, s)
 		}
 	}
 	return all
 }
 
-// mostName is how many characters of a name are drawn.
-const mostName = 36
+// mostSeries is how many rows or lines, or traces, a figure has at most: several times what a page can show.
+const mostSeries = 256
 
-// clipped returns a name as it can be drawn: its control characters escaped, and no more than fits a row. Of a
-// long one the middle is left out, because those of settings differ at their ends.
-func clipped(s string) string {
-	if long := []rune(s); len(long) > mostName {
-		const end = mostName / 2
-		s = string(long[:mostName-end-1]) + "…" + string(long[len(long)-end:])
+// bounded refuses more of something than a figure has room for.
+func bounded(names []string, what, flag string) error {
+	if len(names) <= mostSeries {
+		return nil
 	}
-	return report.Printable(s)
+	return fmt.Errorf("the results have %d %s: want at most %d in a figure; choose by --%s", len(names), what, mostSeries, flag)
 }
 
-// clip makes the labels short. Those that would be the same then get numbers.
+// clip makes the labels short.
 func clip(runs []run, names []string) {
-	short := map[string]string{}
-	taken := map[string]bool{}
-	for _, name := range names {
-		s := clipped(name)
-		for n := 2; taken[s]; n++ {
-			s = fmt.Sprintf("%s (%d)", clipped(name), n)
-		}
-		short[name], taken[s] = s, true
-	}
+	short := shortened(names)
 	for i := range runs {
 		runs[i].label = short[runs[i].label]
 	}

@@ -285,10 +285,86 @@ func TestLongNamesStayApart(t *testing.T) {
 		runs = append(runs, fmt.Sprintf(`{"label":%q,"strategy":"s","trace":"t","lower_bound_bytes":1,"min_capacity_bytes":%d}`, label, 2+x))
 	}
 	all := texts(svg(t, figure.Options{}, read(t, "a.json", `{"schema":"vramyard-whatif/1","runs":[`+strings.Join(runs, ",")+`]}`)))
-	short := strings.Repeat("a", 17) + "…" + strings.Repeat("b", 18)
-	for _, want := range []string{short, short + " (2)", short + " (3)"} {
+	for _, x := range "xyz" {
+		assert.Contains(t, all, strings.Repeat("a", 10)+"…aaaa"+string(x)+strings.Repeat("b", 19)+"…")
+	}
+}
+
+// TestLongTracesStayApart draws traces whose names are the same where long ones are cut.
+func TestLongTracesStayApart(t *testing.T) {
+	var r compare.Report
+	r.Schema = compare.Schema
+	for _, name := range []string{"monday", "tuesday", "tuesday again"} {
+		trace := strings.Repeat("runs of the week, ", 3) + name + strings.Repeat(" until the evening", 3)
+		r.Runs = append(r.Runs, row(trace, "bfc", 1<<30, 2<<30), row(trace, "tlsf", 1<<30, 3<<30))
+	}
+	text, err := json.Marshal(r)
+	require.NoError(t, err)
+	all := strings.Join(texts(svg(t, figure.Options{}, read(t, "a.json", string(text)))), "\n")
+	for _, want := range []string{"ek, monday until", "ek, tuesday until", "ek, tuesday again"} {
 		assert.Contains(t, all, want)
 	}
+}
+
+// TestSeriesAreBounded gives figures more than a page can show, which must not take the memory of a machine.
+func TestSeriesAreBounded(t *testing.T) {
+	list := func(n int, run string) *figure.Source {
+		var b strings.Builder
+		for i := range n {
+			fmt.Fprintf(&b, ","+run, i)
+		}
+		return read(t, "a.json", `{"schema":"vramyard-compare/1","runs":[`+b.String()[1:]+`]}`)
+	}
+	const byStrategy, byTrace = `{"strategy":"s%d","trace":"t","min_capacity_bytes":5}`, `{"strategy":"s","trace":"t%d","min_capacity_bytes":5,"lower_bound_bytes":5}`
+	for _, c := range []struct {
+		run, want string
+		o         figure.Options
+	}{
+		{byStrategy, "the results have 300 strategies or settings: want at most 256 in a figure; choose by --strategies", figure.Options{}},
+		{byTrace, "the results have 300 traces: want at most 256 in a figure; choose by --trace", figure.Options{}},
+		{byStrategy, "", figure.Options{Strategies: []string{"s7", "s9"}}},
+		{byTrace, "", figure.Options{Trace: "t7"}},
+	} {
+		_, err := figure.Draw([]*figure.Source{list(300, c.run)}, c.o)
+		if c.want == "" {
+			require.NoError(t, err)
+			continue
+		}
+		require.EqualError(t, err, c.want)
+	}
+	many := strings.Repeat("null,", 2_000_000)
+	_, err := figure.Read("a.json", strings.NewReader(`{"schema":"vramyard-tune/1","preset":{"runs":[`+many+`null]}}`), nil)
+	require.EqualError(t, err, "a.json: 2000001 values: want at most 2000000")
+}
+
+// TestTheCardIsALine draws capacities beside that of the card.
+func TestTheCardIsALine(t *testing.T) {
+	const runs = `"runs":[{"label":"a","strategy":"a","trace":"t","min_capacity_bytes":%d},{"label":"b","strategy":"b","trace":"t","min_capacity_bytes":5}]}`
+	of := func(head string, n uint64) []string {
+		return texts(svg(t, figure.Options{}, read(t, "a.json", fmt.Sprintf("{"+head+","+runs, n))))
+	}
+	assert.Contains(t, of(`"schema":"vramyard-whatif/1","card_bytes":17179869184`, 20<<30), "card, 16.00 GiB")
+	assert.Contains(t, of(`"schema":"vramyard-whatif/1","card_bytes":17179869184`, 12<<30), "card, 16.00 GiB")
+	assert.Contains(t, of(`"schema":"vramyard-whatif/1","card_bytes":17179869184`, 1<<30), "card, 16.00 GiB, is far to the right")
+	assert.NotContains(t, strings.Join(of(`"schema":"vramyard-whatif/1","card_bytes":0`, 12<<30), " "), "card")
+	assert.Contains(t, of(`"schema":"vramyard-compare/1","device":{"capacity":17179869184}`, 12<<30), "card, 16.00 GiB")
+	assert.NotContains(t, strings.Join(of(`"schema":"vramyard-compare/1","device":{"capacity":0}`, 12<<30), " "), "card")
+	recorded := `{"schema":"vramyard-compare/1","runs":[{"strategy":"a","trace":"t","min_capacity_bytes":8589934592,"recorded_capacity_bytes":8589934592}]}`
+	assert.Contains(t, texts(svg(t, figure.Options{}, read(t, "a.json", recorded))), "card, 8.00 GiB")
+}
+
+// TestBenchmarksHaveErrorBars counts the strokes of a figure with and without the rounds.
+func TestBenchmarksHaveErrorBars(t *testing.T) {
+	draw := func(rounds string) string {
+		run := `{"strategy":"a","workload":"w1","live":%d,"ns_per_pair_median":50` + rounds + `}`
+		return svg(t, figure.Options{}, read(t, "a.json", fmt.Sprintf(`{"schema":"vramyard-bench/1","runs":[`+run+`,`+run+`]}`, 10, 100)))
+	}
+	plain, barred := draw(""), draw(`,"ns_per_pair_min":40,"ns_per_pair_max":70`)
+	assert.NotContains(t, texts(plain), "bars: the shortest and the longest round")
+	assert.Contains(t, texts(barred), "bars: the shortest and the longest round")
+	// Two bars, each of a stroke and two caps. The axis reaches to the longest round, so it has more ticks.
+	assert.GreaterOrEqual(t, strings.Count(barred, "<path"), strings.Count(plain, "<path")+2*3)
+	assert.NotContains(t, texts(draw(`,"ns_per_pair_min":50,"ns_per_pair_max":50`)), "bars: the shortest and the longest round")
 }
 
 // TestSettingsHaveTheColourOfTheirStrategy draws a setting, which has no colour of its own.

@@ -13,6 +13,7 @@ import (
 	"github.com/vramyard/vramyard/device"
 	"github.com/vramyard/vramyard/harness/chart"
 	"github.com/vramyard/vramyard/harness/replay"
+	"github.com/vramyard/vramyard/harness/report"
 )
 
 // sum is one of the sums that a course has.
@@ -57,11 +58,17 @@ func (d *drawing) memory() (*chart.Chart, error) {
 	if least, ok := d.runs[0].value(bound); alone && ok {
 		high = max(high, least) // a run that found no memory may stay below it
 	}
+	if d.card > 0 && d.card <= farthest*high {
+		high = max(high, d.card)
+	}
 	c := chart.New(chart.Counts("event", events), chart.Bytes("memory", high))
 	if alone {
 		d.alone(c)
 	} else {
 		d.together(c, list[which])
+	}
+	if d.card > 0 && d.card <= high {
+		c.Level("card, "+report.Bytes(device.Size(d.card)), chart.Card(), d.card)
 	}
 	d.failures(c, list[which])
 	return c, nil

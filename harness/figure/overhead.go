@@ -4,7 +4,6 @@ import (
 	"errors"
 	"fmt"
 	"math"
-	"slices"
 	"strings"
 
 	"github.com/vramyard/vramyard/harness/chart"
@@ -27,7 +26,7 @@ func (r *run) line(point string) {
 // nameLines adds to the labels of runs on lines of budgets what tells them apart: the heuristic if there are several,
 // the ladder if the strategy has several.
 func nameLines(all []run) {
-	values := map[string][]string{} // by field and, for ladders, strategy
+	values := map[string]map[string]bool{} // by field and, for ladders, strategy
 	key := func(r *run, field string) string {
 		if field == lineFields[0] {
 			return field
@@ -36,8 +35,12 @@ func nameLines(all []run) {
 	}
 	for i := range all {
 		for _, f := range lineFields {
-			if v, k := all[i].Figure(f).Text(), key(&all[i], f); v != "" && !slices.Contains(values[k], v) {
-				values[k] = append(values[k], v)
+			v, k := all[i].Figure(f).Text(), key(&all[i], f)
+			if values[k] == nil {
+				values[k] = map[string]bool{}
+			}
+			if v != "" {
+				values[k][v] = true
 			}
 		}
 	}

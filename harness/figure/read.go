@@ -18,6 +18,10 @@ import (
 // maxBytes bounds what is read of a file, decompressed; resultdiff has the same bound.
 const maxBytes = 1 << 26
 
+// mostValues is how many values a file has at most, by its commas: those of 50,000 runs. Each takes up to some hundred
+// bytes when it is read.
+const mostValues = 2_000_000
+
 // Source is what was read of one file.
 type Source struct {
 	name   string // of the file
@@ -46,6 +50,9 @@ func read(name string, r io.Reader, memory *budget.Budget) (*Source, error) {
 	text, err := io.ReadAll(io.LimitReader(plain, maxBytes+1))
 	if err != nil {
 		return nil, err
+	}
+	if n := bytes.Count(text, []byte(",")); n > mostValues {
+		return nil, fmt.Errorf("%d values: want at most %d", n, mostValues)
 	}
 	if start := bytes.TrimLeft(text, " \t\r\n"); len(start) > 0 && start[0] != '{' && start[0] != '[' {
 		if text, err = resultOfCSV(text, memory); err != nil {

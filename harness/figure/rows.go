@@ -41,6 +41,10 @@ func (d *drawing) capacity() (*chart.Chart, error) {
 			return nil, fmt.Errorf("the runs on %s have lower bounds of %.0f and %.0f bytes: want them of one trace", r.of, least, other)
 		}
 	}
+	inside := d.card > 0 && d.card <= farthest*max(high, least)
+	if inside {
+		high = max(high, d.card)
+	}
 	c := chart.New(chart.Bytes(title(d.metric), max(high, least)), chart.Rows(d.labels()))
 	var beside []string
 	for i, r := range d.runs {
@@ -60,7 +64,51 @@ func (d *drawing) capacity() (*chart.Chart, error) {
 	if bounded && least > 0 {
 		c.Upright("lower bound, "+report.Bytes(device.Size(least)), chart.Neutral(), least)
 	}
+	switch name := "card, " + report.Bytes(device.Size(d.card)); {
+	case inside:
+		c.Upright(name, chart.Card(), d.card)
+	case d.card > 0:
+		c.Note(name + ", is far to the right")
+	}
 	return c, nil
+}
+
+// farthest is how many times the largest value a card may be for the axis to reach it.
+const farthest = 2
+
+// cardOf returns the capacity of the card that all runs are of, 0 if there is none, or not one. It is where the result
+// says what it is about, or in each run.
+func cardOf(sources []*Source, runs []run) float64 {
+	var card float64
+	one := true
+	see := func(v resultdiff.Value) {
+		if n := v.Number(); n != nil {
+			x, _ := n.Float64()
+			one = one && x > 0 && (card == 0 || card == x)
+			card = x
+		}
+	}
+	for _, s := range sources {
+		for _, f := range s.result.Settings {
+			if f.Name == "card_bytes" || f.Name == "device.capacity" && s.of.Command != ofWhatif {
+				see(f.Value)
+			}
+		}
+	}
+	if card == 0 {
+		one = true
+		for i := range runs {
+			v := runs[i].Figure("card_bytes")
+			if v.Number() == nil {
+				v = runs[i].Figure("recorded_capacity_bytes")
+			}
+			see(v)
+		}
+	}
+	if !one {
+		return 0
+	}
+	return card
 }
 
 // multiples draws capacities on several traces, each in multiples of its lower bound.
@@ -137,6 +185,7 @@ func (d *drawing) marks(value func(*run) (float64, bool), axis func(low, high fl
 		more(c)
 	}
 	missing := make([]int, len(names))
+	short := shortened(d.traces)
 	for k, t := range d.traces {
 		var points []chart.Point
 		for i := range d.runs {
@@ -151,7 +200,7 @@ func (d *drawing) marks(value func(*run) (float64, bool), axis func(low, high fl
 				missing[row]++
 			}
 		}
-		c.Marks(clipped(t), chart.MarkOf(k), points)
+		c.Marks(short[t], chart.MarkOf(k), points)
 	}
 	if slices.Max(missing) > 0 {
 		c.Beside(notes(missing))

@@ -18,6 +18,7 @@ func (d *drawing) time() (*chart.Chart, error) {
 		return nil, err
 	}
 	lines := map[string][]chart.Point{}
+	spans := map[string][]chart.Span{}
 	low, high, few, many := math.Inf(1), 0.0, math.Inf(1), 0.0
 	for i := range d.runs {
 		r := &d.runs[i]
@@ -26,8 +27,13 @@ func (d *drawing) time() (*chart.Chart, error) {
 		if !ok || !okLive || !(live > 0) || !(v > 0) { // a logarithmic axis has no 0
 			continue
 		}
-		lines[r.label] = append(lines[r.label], chart.Point{X: live, Y: v})
+		p := chart.Point{X: live, Y: v}
+		lines[r.label] = append(lines[r.label], p)
 		low, high = min(low, v), max(high, v)
+		if shortest, longest, ok := r.rounds(d.metric); ok {
+			spans[r.label] = append(spans[r.label], chart.Span{At: p, Low: shortest, High: longest})
+			low, high = min(low, shortest), max(high, longest)
+		}
 		few, many = min(few, live), max(many, live)
 	}
 	if high == 0 {
@@ -37,9 +43,22 @@ func (d *drawing) time() (*chart.Chart, error) {
 	for _, name := range d.labels() {
 		points := lines[name]
 		slices.SortStableFunc(points, func(a, b chart.Point) int { return int(math.Copysign(1, a.X-b.X)) })
-		c.Line(chart.Line{Name: name, Look: d.lookOf(name), Points: points, Marks: -1})
+		c.Line(chart.Line{Name: name, Look: d.lookOf(name), Points: points, Marks: -1, Spans: spans[name]})
+	}
+	if len(spans) > 0 {
+		c.Note("bars: the shortest and the longest round")
 	}
 	return c, nil
+}
+
+// rounds returns the shortest and the longest round of a benchmark whose median is drawn.
+func (r *run) rounds(metric string) (shortest, longest float64, ok bool) {
+	if metric != "ns_per_pair_median" {
+		return 0, 0, false
+	}
+	shortest, okLeast := r.value("ns_per_pair_min")
+	longest, okMost := r.value("ns_per_pair_max")
+	return shortest, longest, okLeast && okMost && shortest > 0 && longest > shortest
 }
 
 // timeTitle returns the title of an axis of times.

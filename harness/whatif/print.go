@@ -382,6 +382,8 @@ type tableRow struct {
 	Label       string `json:"label"`
 	Environment string `json:"environment"` // how users of a framework choose the setting; empty: they cannot
 	ReplayedAs  string `json:"replayed_as"` // label of the setting that was replayed: this one, or one that decides alike
+	// CardBytes is the capacity of the card in question; 0: not known.
+	CardBytes device.Size `json:"card_bytes"`
 	Point
 }
 
@@ -391,9 +393,9 @@ func Table(r *Result) *flat.Table {
 	var rows []tableRow
 	for i := range r.Runs {
 		p := &r.Runs[i]
-		rows = append(rows, tableRow{p.Label, strings.Join(p.environment(), " "), p.Label, *p})
+		rows = append(rows, tableRow{p.Label, strings.Join(p.environment(), " "), p.Label, r.Card, *p})
 		for _, other := range p.alike {
-			row := tableRow{other.Label, strings.Join(other.environment(), " "), p.Label, *p}
+			row := tableRow{other.Label, strings.Join(other.environment(), " "), p.Label, r.Card, *p}
 			row.Strategy, row.Changes, row.Recorded = other.Strategy, other.Changes, other.Recorded
 			row.Config, _ = json.Marshal(other.Setup(p.Device).Config) // a configuration encodes to JSON
 			rows = append(rows, row)
