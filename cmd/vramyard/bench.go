@@ -100,7 +100,7 @@ func (f *benchFlags) run(cmd *cobra.Command, _ []string) error {
 	err = f.profiled(func() error {
 		// A line that moves by itself would be timed with the runs.
 		p := begin(cmd, stage{unit: "runs", quiet: true})
-		o.Progress = func(done, known int) { p.reached(int64(done), int64(known)) }
+		o.Progress, o.Share = func(done, known int) { p.reached(int64(done), int64(known)) }, p.estimated
 		ctx, done := untilInterrupt(cmd)
 		defer done()
 		r, err = bench.Measure(ctx, workloads, setups, o)

@@ -95,6 +95,10 @@ func (f *offlineFlags) run(cmd *cobra.Command, args []string) error {
 	bar := begin(cmd, stage{unit: "traces", total: int64(len(traces))})
 	ctx, done := untilInterrupt(cmd)
 	defer done()
+	events, all := 0, 0
+	for _, t := range traces {
+		all += len(t.Events)
+	}
 	for _, t := range traces {
 		p, err := offline.Of(t, offline.Options{FreeAt: at})
 		if err != nil {
@@ -108,6 +112,8 @@ func (f *offlineFlags) run(cmd *cobra.Command, args []string) error {
 		sum.Trace, sum.Hash = head.Name, head.Hash
 		r.Traces = append(r.Traces, sum)
 		placed = func(w io.Writer) error { return p.WriteCSV(w, s) }
+		events += len(t.Events)
+		bar.estimated(float64(events) / float64(max(all, 1)))
 		bar.step()
 		if ctx.Err() != nil {
 			return finished(cmd.OutOrStdout(), onStdout(f.outputs(output{"offsets", f.placement, false})),

@@ -114,7 +114,10 @@ func (f *rematFlags) run(cmd *cobra.Command, args []string) error {
 	}
 	lines := len(logs) * len(o.Heuristics) * (1 + len(setups)*len(o.Ladders))
 	p := begin(cmd, stage{unit: "runs", total: int64(lines * len(o.Ratios))})
-	o.Done = p.step
+	o.Done = func(share float64) {
+		p.estimated(share)
+		p.step()
+	}
 	ctx, done := untilInterrupt(cmd)
 	r, err := rematgrid.Grid(ctx, logs, setups, o)
 	done()

@@ -29,6 +29,7 @@ type Options struct {
 	Arena    bool                  // search the smallest arena too, which takes a dozen runs of each strategy
 	Version  string                // of the program, kept in the report
 	Progress func(done, known int) // told how many runs are over, between two of them; nil for none
+	Share    func(done float64)    // told as often about how much of their work is done, 0 to 1; nil for none
 }
 
 // Report is the outcome of a benchmark. Runs and loops stand in the order of the workloads.
@@ -119,9 +120,13 @@ func Measure(ctx context.Context, workloads []workload.Workload, setups []alloc.
 	if o.Arena {
 		each++
 	}
-	steps := &counter{known: len(workloads) * len(setups) * each, report: o.Progress, ctx: ctx}
+	steps := &counter{known: len(workloads) * len(setups) * each, report: o.Progress, share: o.Share, ctx: ctx}
+	for _, w := range workloads {
+		steps.all += float64(w.Events()) * float64(len(setups)*each)
+	}
 	defer pprof.SetGoroutineLabels(ctx)
 	for _, w := range workloads {
+		steps.events = float64(w.Events())
 		m := newMatch(w, setups, o, steps)
 		if err := m.play(); err != nil && errors.Is(err, ctx.Err()) {
 			return r, err
@@ -133,17 +138,22 @@ func Measure(ctx context.Context, workloads []workload.Workload, setups []alloc.
 	return r, nil
 }
 
-// counter counts runs for [Options.Progress].
+// counter counts runs for [Options.Progress], and their events for [Options.Share].
 type counter struct {
-	done, known int
-	report      func(done, known int)
-	ctx         context.Context
+	done, known       int
+	events, over, all float64 // of a run of the workload at hand, of the runs that are over, of all
+	report            func(done, known int)
+	share             func(done float64)
+	ctx               context.Context
 }
 
 // step counts one. It fails if there shall be no more, but after the last.
 func (c *counter) step() error {
 	if c.done++; c.report != nil {
 		c.report(c.done, c.known)
+	}
+	if c.over += c.events; c.share != nil {
+		c.share(min(c.over/c.all, 1))
 	}
 	if c.done < c.known {
 		return c.ctx.Err()

@@ -136,6 +136,26 @@ func TestProgressCountsEveryRun(t *testing.T) {
 	require.Equal(t, []int{1, 2, 3, 4, 5, 6, 7, 8, 9, 10}, seen)
 }
 
+// TestTheShareWeighsWorkloadsByTheirEvents has a second workload with a hundred times as many blocks.
+func TestTheShareWeighsWorkloadsByTheirEvents(t *testing.T) {
+	loads := []workload.Workload{
+		settled(t, "w1", func(p *workload.Params) { p.Live, p.Pairs = 10, 100 }),
+		settled(t, "w1", func(p *workload.Params) { p.Live, p.Pairs = 1000, 100 }),
+	}
+	s, err := strategies.All().Lookup("tlsf", nil)
+	require.NoError(t, err)
+	var shares, want []float64
+	o := bench.Options{Rounds: 1, Share: func(done float64) { shares = append(shares, done) }}
+	_, err = bench.Measure(t.Context(), loads, []alloc.Setup{s}, o)
+	require.NoError(t, err)
+	a, b := float64(loads[0].Events()), float64(loads[1].Events())
+	require.Greater(t, b, 5*a)
+	for i := range 6 {
+		want = append(want, (min(float64(i+1), 3)*a+max(float64(i-2), 0)*b)/(3*(a+b)))
+	}
+	require.InDeltaSlice(t, want, shares, 1e-9)
+}
+
 // TestTheSameEverywhere compares all figures that the clock and the Go heap have no part in.
 func TestTheSameEverywhere(t *testing.T) {
 	var setups []alloc.Setup

@@ -36,7 +36,9 @@ type Options struct {
 	Ratios     []Ratio  // budgets in base peaks
 	Workers    int      // runs at once; 0 is one for each core
 	Version    string   // of the program, kept in the report
-	Done       func()   // called after each run, from many goroutines; nil for none
+	// Done is called after each run, from many goroutines, with about how much of the work of all runs is done, 0 to 1;
+	// nil for none.
+	Done func(share float64)
 }
 
 // Report is the outcome of a grid.

@@ -185,7 +185,7 @@ func TestAGridThatIsStoppedKeepsWholeLines(t *testing.T) {
 	logs, setups, o := small(t)
 	ctx, stop := context.WithCancel(t.Context())
 	var done atomic.Int64
-	o.Workers, o.Done = 1, func() {
+	o.Workers, o.Done = 1, func(float64) {
 		if done.Add(1) == int64(len(o.Ratios))+3 {
 			stop()
 		}
@@ -194,6 +194,26 @@ func TestAGridThatIsStoppedKeepsWholeLines(t *testing.T) {
 	require.ErrorIs(t, err, context.Canceled)
 	require.Len(t, r.Lines, 1)
 	require.Len(t, r.Runs, len(o.Ratios))
+}
+
+// TestTheShareWeighsLogsByTheirLength runs two logs of which the second is longer, one run after the other.
+func TestTheShareWeighsLogsByTheirLength(t *testing.T) {
+	logs := []rematgrid.Log{logOf(t, "syn_chain64"), logOf(t, "syn_unet4")}
+	_, _, o := small(t)
+	var shares, want []float64
+	o.Workers, o.Done = 1, func(share float64) { shares = append(shares, share) }
+	_, err := rematgrid.Grid(t.Context(), logs, nil, o)
+	require.NoError(t, err)
+	a, b := float64(len(logs[0].Schedule.Steps)), float64(len(logs[1].Schedule.Steps))
+	require.NotEqual(t, a, b)
+	each := len(shares) / 2
+	for i := 1; i <= each; i++ {
+		want = append(want, float64(i)*a/(float64(each)*(a+b)))
+	}
+	for i := 1; i <= each; i++ {
+		want = append(want, (float64(each)*a+float64(i)*b)/(float64(each)*(a+b)))
+	}
+	require.InDeltaSlice(t, want, shares, 1e-9)
 }
 
 func TestWhatCannotRunIsAnErrorThatNamesIt(t *testing.T) {

@@ -141,10 +141,15 @@ func Grid(ctx context.Context, logs []Log, setups []alloc.Setup, o Options) (*Re
 		points = append(points, more...)
 	}
 	finished := make([]bool, len(points))
+	all := 0 // steps of the schedules of all runs
+	for _, p := range points {
+		all += len(p.log.Schedule.Steps)
+	}
+	var steps atomic.Int64 // of the runs that are finished
 	err := each(ctx, len(points), o.Workers, func(i int) error {
 		err := points[i].make(ctx)
 		if finished[i] = err == nil; err == nil && o.Done != nil {
-			o.Done()
+			o.Done(float64(steps.Add(int64(len(points[i].log.Schedule.Steps)))) / float64(all))
 		}
 		return err
 	})
