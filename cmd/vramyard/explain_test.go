@@ -27,7 +27,7 @@ func TestPageShowsAnExplanation(t *testing.T) {
 func TestReplayExplainsTheFirstOOM(t *testing.T) {
 	path := write(t, "t.trace", small)
 	out := succeed(t, "replay", "--strategy", "bfc", "--config", `{"limit":"8KiB"}`, "--explain", "-", path)
-	require.Contains(t, out, "bfc: event 4, allocation 4\nno room for 4.88 KiB on stream 0: ")
+	require.Contains(t, out, "bfc: event 4, allocation 4, the only failure\nno room for 4.88 KiB on stream 0: ")
 	require.Equal(t, "bfc: no request ran out of memory\n", succeed(t, "replay", "--strategy", "bfc", "--explain", "-", path))
 
 	file := filepath.Join(t.TempDir(), "why.json")

@@ -190,10 +190,12 @@ func explain(t *page.Traced, p *replay.Prepared, stacks *postmortem.Stacks, runs
 			if err != nil {
 				return err
 			}
+			v.Failures = int(drawn.Result.OOMs)
 			t.Runs[i].Report = oomReport{Verdict: v}
 			continue
 		}
 		r := oomReport{Verdict: asked[at][i]}
+		r.Failures = int(drawn.Result.OOMs)
 		for k, v := range asked[at] {
 			if k != i {
 				other := *v

@@ -2,7 +2,9 @@ package main
 
 import (
 	"encoding/json"
+	"os"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -67,11 +69,11 @@ func TestTraceInfoNamesTheLastRefusedRequest(t *testing.T) {
 func TestFailedRunsStandLast(t *testing.T) {
 	out := succeed(t, "compare", "--strategies", "caching,bfc,caching:expandable", "--capacity", "16GiB", outOfMemory("chat"))
 	require.Regexp(t, `(?s)caching:expandable │    14.48 GiB │ .*`+
-		`\n│ caching +│    16\.10 GiB │   1\.147 │ +— │ +— │ +— │ +— │ +— │ +— │ FAILED: 1 OOM on 16\.00 GiB +│`+
+		`\n│ caching +│    16\.10 GiB │   1\.147 │[^\n]* +— │ +— │ +— │ +— │ +— │ +— │ FAILED: 1 OOM on 16\.00 GiB +│`+
 		`\n│ bfc +│    16\.80 GiB │ .*FAILED: \d+ OOMs on 16\.00 GiB +│`, out)
 
 	out = succeed(t, "whatif", "--grid", write(t, "g.yaml", "- strategy: caching\n  conf: [\"expandable_segments:True\"]\n"), outOfMemory("chat"))
-	require.Regexp(t, `│ caching +│    16\.10 GiB │       fails │ +— │ +— │ +— │ +— │ +— │ FAILED: 1 OOM on 16\.00 GiB, as recorded `, out)
+	require.Regexp(t, `│ caching +│    16\.10 GiB │ [^\n]*fails │ +— │ +— │ +— │ +— │ +— │ FAILED: 1 OOM on 16\.00 GiB, as recorded `, out)
 
 	file := write(t, "t.trace", "a 1 1MiB\na 2 3MiB align=4096\nf 2\nf 1\n")
 	out = succeed(t, "tune", "--strategy", "slab:blaze", "--points", "1", file)
@@ -138,4 +140,63 @@ func TestReplayTakesTheRecordedRun(t *testing.T) {
 	text := filepath.Join(t.TempDir(), "died.trace")
 	succeed(t, "trace", "convert", file, text)
 	require.Contains(t, succeed(t, "replay", "--strategy", "caching", text), "\nsettings as recorded: {\"conf\":\"max_split_size_mb:20\"")
+}
+
+// TestOneEventNumber has the requests of a recording with 29 refused requests under one number in every command.
+func TestOneEventNumber(t *testing.T) {
+	const file = "../../harness/snapshot/testdata/vectors/segment_free.pickle.xz"
+	text := filepath.Join(t.TempDir(), "out.trace")
+	succeed(t, "trace", "convert", file, text)
+	raw, err := os.ReadFile(text)
+	require.NoError(t, err)
+	var refused []int
+	event := 0
+	for line := range strings.Lines(string(raw)) {
+		if strings.HasPrefix(line, "#") {
+			continue
+		}
+		if strings.HasPrefix(line, "refused ") {
+			refused = append(refused, event)
+		}
+		event++
+	}
+	require.Len(t, refused, 29)
+	first, last := strconv.Itoa(refused[0]), strconv.Itoa(refused[28])
+
+	require.Regexp(t, `29 requests, .* at event `+last+`;`, succeed(t, "trace", "info", file))
+	out := succeed(t, "whatif", file)
+	require.Contains(t, out, " refused at event "+last+"; ")
+	require.Contains(t, out, "\nThe last of 29 failures, at event "+last+", in the recording:\n")
+	require.Contains(t, out, "that request (event "+last+") would have been")
+	out = succeed(t, "replay", "--strategy", "caching", "--explain", "-", file)
+	require.Contains(t, out, "caching: event "+first+", allocation 176, the first of 29 failures\n")
+	out = succeed(t, "replay", "--strategy", "caching", file)
+	require.Contains(t, out, "FAILED: 29 OOMs, the first at event "+first+" of ")
+	require.Contains(t, out, "\nfirst of 29 failures: event "+first+", ")
+
+	page := filepath.Join(t.TempDir(), "page.html")
+	succeed(t, "replay", "--strategy", "caching", "--html", page, file)
+	var drawn struct {
+		Traces []struct {
+			Events int
+			Runs   []struct {
+				Failures []struct {
+					Event  int
+					Report struct {
+						Event   int
+						Refused int `json:"refused_count"`
+					}
+				}
+			}
+		}
+	}
+	raw, err = os.ReadFile(page)
+	require.NoError(t, err)
+	require.NoError(t, json.Unmarshal([]byte(pageData(t, string(raw))), &drawn))
+	require.Equal(t, event, drawn.Traces[0].Events)
+	failures := drawn.Traces[0].Runs[0].Failures
+	require.Equal(t, refused[0], failures[0].Event)
+	require.Equal(t, refused[0], failures[0].Report.Event)
+	require.Equal(t, 29, failures[0].Report.Refused)
+	require.Equal(t, refused[28], failures[28].Event)
 }

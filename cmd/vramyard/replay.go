@@ -174,6 +174,9 @@ func (f *replayFlags) run(cmd *cobra.Command, path string) error {
 		return err
 	}
 	res.Version = version
+	if f.verdict != nil && f.verdict.Outcome == postmortem.Refused {
+		f.verdict.Failures = max(int(res.OOMs), 1)
+	}
 	err = f.time(res, prepared, setup, on, o, watch)
 	done()
 	if errors.Is(err, context.Canceled) {

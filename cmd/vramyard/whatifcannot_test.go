@@ -73,7 +73,7 @@ func TestWhatifSaysWhatAFileCannotAnswer(t *testing.T) {
 // TestAWrappedFailureIsStillExplained keeps the heap at the refusal, which the end of a history has.
 func TestAWrappedFailureIsStillExplained(t *testing.T) {
 	text := succeed(t, "whatif", wrappedSnapshot(t))
-	require.Contains(t, text, "The failure, in the recording:\n")
+	require.Contains(t, text, "The only failure, at event 1080, in the recording:\n")
 	require.NotContains(t, text, "With other settings")
 }
 

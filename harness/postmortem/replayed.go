@@ -41,24 +41,25 @@ const Schema = "vramyard-postmortem/1"
 
 // Verdict is what a strategy did with one request of a trace. Sizes are bytes, times nanoseconds.
 type Verdict struct {
-	Schema   string        `json:"schema"`               // the constant Schema
-	Version  string        `json:"version"`              // of the program, for the caller to fill in
-	Trace    string        `json:"trace"`                // name of the trace
-	Hash     string        `json:"trace_sha256"`         // hash of its decompressed file
-	Config   any           `json:"config"`               // the strategy's configuration
-	Strategy string        `json:"strategy"`             // name and preset
-	Outcome  Outcome       `json:"outcome"`              // what came of the request
-	Event    int           `json:"event"`                // the request; -1 if there is none
-	ID       uint64        `json:"id"`                   // its allocation
-	Size     device.Size   `json:"requested_bytes"`      // asked for
-	Stream   device.Stream `json:"stream"`               // of the request
-	Before   int           `json:"refused_before_count"` // requests before it that found no memory
-	Took     device.Size   `json:"taken_bytes"`          // held more afterwards
-	Gave     device.Size   `json:"given_back_bytes"`     // held less afterwards
-	Held     device.Size   `json:"reserved_bytes"`       // held afterwards
-	Calls    uint64        `json:"device_calls"`         // calls to the device on the way
-	Time     uint64        `json:"device_time_ns"`       // what they take by its cost model
-	Report   *Report       `json:"report,omitempty"`     // Refused: why
+	Schema   string        `json:"schema"`                  // the constant Schema
+	Version  string        `json:"version"`                 // of the program, for the caller to fill in
+	Trace    string        `json:"trace"`                   // name of the trace
+	Hash     string        `json:"trace_sha256"`            // hash of its decompressed file
+	Config   any           `json:"config"`                  // the strategy's configuration
+	Strategy string        `json:"strategy"`                // name and preset
+	Outcome  Outcome       `json:"outcome"`                 // what came of the request
+	Event    int           `json:"event"`                   // the request; -1 if there is none
+	ID       uint64        `json:"id"`                      // its allocation
+	Size     device.Size   `json:"requested_bytes"`         // asked for
+	Stream   device.Stream `json:"stream"`                  // of the request
+	Before   int           `json:"refused_before_count"`    // requests before it that found no memory
+	Failures int           `json:"refused_count,omitempty"` // requests of the whole trace that find no memory, for the caller to fill in
+	Took     device.Size   `json:"taken_bytes"`             // held more afterwards
+	Gave     device.Size   `json:"given_back_bytes"`        // held less afterwards
+	Held     device.Size   `json:"reserved_bytes"`          // held afterwards
+	Calls    uint64        `json:"device_calls"`            // calls to the device on the way
+	Time     uint64        `json:"device_time_ns"`          // what they take by its cost model
+	Report   *Report       `json:"report,omitempty"`        // Refused: why
 }
 
 // Replay replays a trace through a strategy up to a request and tells what came of it. If no memory was

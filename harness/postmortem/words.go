@@ -110,6 +110,14 @@ func (t *text) line(name, format string, args ...any) {
 	}
 }
 
+// WhichOf names one of several failures by its place, "first" or "last".
+func WhichOf(place string, of int) string {
+	if of == 1 {
+		return "only failure"
+	}
+	return fmt.Sprintf("%s of %d failures", place, of)
+}
+
 // WriteText writes what came of the request, and why.
 func (v *Verdict) WriteText(w io.Writer) error {
 	var err error
@@ -122,7 +130,11 @@ func (v *Verdict) WriteText(w io.Writer) error {
 		_, err = fmt.Fprintf(w, "%s: event %d, allocation %d of %s on stream %d: %s, %s, %s held\n", v.Strategy, v.Event, v.ID,
 			report.Bytes(v.Size), v.Stream, v.Outcome, several(int(v.Calls), "device call"), report.Bytes(v.Held))
 	case Refused:
-		if _, err = fmt.Fprintf(w, "%s: event %d, allocation %d\n", v.Strategy, v.Event, v.ID); err == nil {
+		which := ""
+		if v.Before == 0 && v.Failures > 0 {
+			which = ", the " + WhichOf("first", v.Failures)
+		}
+		if _, err = fmt.Fprintf(w, "%s: event %d, allocation %d%s\n", v.Strategy, v.Event, v.ID, which); err == nil {
 			err = v.Report.WriteText(w)
 		}
 	}

@@ -30,7 +30,8 @@ func (r *Recorded) lacks() string {
 func (r *Result) cannot(why string) {
 	r.Cannot, r.Runs, r.Final = why, []Point{}, r.Recorded.Final
 	if x := r.Recorded.Explained; x != nil && r.Recorded.Failure != nil {
-		r.Explained = &Explained{Event: r.Recorded.Failure.Event, Recorded: x}
+		f := r.Recorded.Failure
+		r.Explained = &Explained{Event: f.Event, Which: "last", Of: f.Count, Recorded: x}
 	}
 }
 

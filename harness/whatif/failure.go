@@ -19,6 +19,8 @@ const explainedAs = 4
 // Explained is a request that found no memory, explained.
 type Explained struct {
 	Event    int                 `json:"event"`              // the request, by its number in the trace
+	Which    string              `json:"which"`              // "last": the last request that the recorded program was refused; "first": the first that the replay of the recorded settings is refused
+	Of       int                 `json:"of_count"`           // refusals of the recorded program, or of that replay
 	Recorded *postmortem.Report  `json:"recorded,omitempty"` // why, by the recorded heap; absent: the file does not have it
 	Replayed *postmortem.Verdict `json:"replayed,omitempty"` // what the recorded settings do with it on the card, in the replay
 }
@@ -43,7 +45,10 @@ func (s *search) explain(w *Wanted) error {
 	if s.Card == 0 || event == postmortem.FirstOOM && (recorded < 0 || s.Runs[recorded].OOMs == 0) {
 		return nil
 	}
-	x := &Explained{Event: event, Recorded: s.Recorded.Explained}
+	x := &Explained{Event: event, Which: "last", Of: w.Refusals.Count, Recorded: s.Recorded.Explained}
+	if event == postmortem.FirstOOM {
+		x.Which, x.Of = "first", int(s.Runs[recorded].OOMs)
+	}
 	if recorded >= 0 && s.pay() {
 		v, err := s.lookAt(recorded, event)
 		if err != nil {
@@ -124,7 +129,7 @@ func (r *Result) writeFailure(w io.Writer, width int) error {
 		why, where = x.Replayed.Report, "in the replay of the recorded settings"
 	}
 	if why != nil {
-		if _, err := fmt.Fprintf(w, "The failure, %s:\n\n", where); err != nil {
+		if _, err := fmt.Fprintf(w, "The %s, at event %d, %s:\n\n", postmortem.WhichOf(x.Which, x.Of), x.Event, where); err != nil {
 			return err
 		}
 		if err := why.WriteText(w); err != nil {

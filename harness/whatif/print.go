@@ -341,6 +341,9 @@ func (p *Point) tone() report.Tone {
 	return report.Bad
 }
 
+// fails reports whether the trace does not complete on the card, or on the device of its figures.
+func (p *Point) fails() bool { return !p.Completed() || p.Carried != nil && !*p.Carried }
+
 // verdict says what becomes of the trace on the card.
 func (p *Point) verdict() string {
 	switch {
@@ -356,8 +359,11 @@ func (p *Point) verdict() string {
 func (r *Result) notes(p *Point) string {
 	var all []string
 	add := func(format string, args ...any) { all = append(all, fmt.Sprintf(format, args...)) }
-	if failure := report.Failure(&p.Run); failure != "" {
+	switch failure := report.Failure(&p.Run); {
+	case failure != "":
 		add("%s", failure)
+	case p.fails():
+		add("FAILED, measured on %s instead", report.Bytes(p.Device))
 	}
 	if p.Recorded {
 		add("as recorded")

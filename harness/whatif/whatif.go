@@ -186,10 +186,10 @@ func byNeed(a, b Point) int {
 		return p.Need() - 1 // 0 becomes the largest
 	}
 	failed := func(p *Point) int {
-		if p.Completed() {
-			return 0
+		if p.fails() {
+			return 1
 		}
-		return 1
+		return 0
 	}
 	return cmp.Or(cmp.Compare(failed(&a), failed(&b)), cmp.Compare(rank(&a), rank(&b)), cmp.Compare(a.PeakReserved, b.PeakReserved))
 }

@@ -137,13 +137,19 @@ function breakable(label) {
   return label.replaceAll(/[,:_]/g, "$&\u200b");
 }
 
+// whichOf names one of several failures by its place.
+function whichOf(place, of) {
+  return of > 1 ? `${place} of ${count(of)} failures` : "only failure";
+}
+
 // refusal explains the request that found no memory, and says what became of it elsewhere.
 function refusal({ failure, runs }) {
   const why = failure.recorded ?? failure.replayed?.report;
   const where = failure.recorded ? "in the recording" : "in the replay of the recorded settings";
   const parts = [];
   if (why) {
-    parts.push(el("h3", { text: `The failure at event ${count(failure.event)}, ${where}` }), ...postmortem(why));
+    const which = whichOf(failure.which, failure.of_count);
+    parts.push(el("h3", { text: `The ${which}, at event ${count(failure.event)}, ${where}` }), ...postmortem(why));
   }
   const moments = runs.filter((p) => p.at_failure);
   if (!moments.length) return parts;

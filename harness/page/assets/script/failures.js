@@ -57,7 +57,7 @@ class FailureView {
     ];
     if (first)
       parts.push(
-        el("h3", { text: `The first: ${bytes(first.asked)} at event ${count(first.event)}` }),
+        el("h3", { text: `The ${whichOf("first", run.failure_count)}: ${bytes(first.asked)} at event ${count(first.event)}` }),
         this.story(run, first),
       );
     parts.push(el("div", { class: "vy-scroll vy-tall" }, table("One by one", heads, rows, [0, 1, 3, 4])));
