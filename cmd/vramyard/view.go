@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"html/template"
 	"io"
 	"net"
 	"os"
@@ -132,9 +133,11 @@ func (f *viewFlags) serve(ctx context.Context, cmd *cobra.Command, s *view.Serve
 		return errors.Join(err, <-served)
 	}
 	if !f.noBrowser {
-		if err := browse(address); err != nil {
+		letter, err := browse(address)
+		if err != nil {
 			tell(cmd.ErrOrStderr(), "no browser was opened (%v); open the address yourself", err)
 		}
+		defer os.Remove(letter)
 	}
 	if err := s.Wait(ctx); err != nil {
 		ended := ctx.Err() != nil
@@ -204,22 +207,39 @@ func listen(port uint16) (net.Listener, error) {
 	return on, err
 }
 
-// browse opens the reader's browser.
-func browse(address string) error {
-	name, args := "xdg-open", []string{address}
+// browse opens the reader's browser. The arguments of a process can be read by everybody on the machine, and the address
+// is what lets somebody in. So the browser is given a file that only this user can read, which leads to the address.
+// The caller removes that file at the end, also after an error.
+func browse(address string) (letter string, err error) {
+	f, err := os.CreateTemp("", "vramyard-view-*.html") // with mode 0600
+	if err != nil {
+		return "", err
+	}
+	err = letterPage.Execute(f, address)
+	if err := errors.Join(err, f.Close()); err != nil {
+		return f.Name(), err
+	}
+	name, args := "xdg-open", []string{f.Name()}
 	switch runtime.GOOS {
 	case "darwin":
 		name = "open"
 	case "windows":
-		name, args = "rundll32", []string{"url.dll,FileProtocolHandler", address}
+		name, args = "rundll32", []string{"url.dll,FileProtocolHandler", f.Name()}
 	}
 	c := exec.Command(name, args...)
 	if err := c.Start(); err != nil {
-		return err
+		return f.Name(), err
 	}
 	go func() { _ = c.Wait() }() // what the browser says in the end is nobody's concern
-	return nil
+	return f.Name(), nil
 }
+
+// letterPage leads a browser to an address.
+var letterPage = template.Must(template.New("letter").Parse(`<!doctype html>
+<html lang="en"><head><meta charset="utf-8"><meta name="referrer" content="no-referrer">
+<meta http-equiv="refresh" content="0; url={{.}}"><title>vramyard view</title></head>
+<body><a href="{{.}}">The pages of vramyard view</a></body></html>
+`))
 
 // document returns what makes the page of a file.
 func (f *viewFlags) document(cmd *cobra.Command, path string) (view.Document, error) {

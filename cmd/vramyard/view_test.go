@@ -8,6 +8,7 @@ import (
 	"net/http"
 	"os"
 	"path/filepath"
+	"runtime"
 	"strings"
 	"testing"
 	"time"
@@ -179,4 +180,41 @@ func TestViewRefusesWhatItCannotShow(t *testing.T) {
 			}
 		})
 	}
+}
+
+// TestOtherUsersDoNotSeeTheAddress has a program in the place of the one that opens browsers: its argument, which every
+// user of the machine can read, is a file that only this one can, and that file leads to the address.
+func TestOtherUsersDoNotSeeTheAddress(t *testing.T) {
+	if runtime.GOOS != "linux" {
+		t.Skip("another program opens browsers here")
+	}
+	dir := t.TempDir()
+	t.Setenv("TMPDIR", filepath.Join(dir, "tmp"))
+	require.NoError(t, os.Mkdir(filepath.Join(dir, "tmp"), 0o777))
+	t.Setenv("PATH", dir+":"+os.Getenv("PATH"))
+	script := "#!/bin/sh\n{ echo \"$@\"; stat -c %a \"$1\"; cat \"$1\"; } > " + dir + "/part\nmv " + dir + "/part " + dir + "/said\n"
+	require.NoError(t, os.WriteFile(filepath.Join(dir, "xdg-open"), []byte(script), 0o700))
+	out := make(firstLine, 1)
+	ctx, interrupt := context.WithCancel(t.Context())
+	defer interrupt()
+	done := make(chan int, 1)
+	trace := write(t, "t.trace", "a 1 1MiB\n")
+	go func() {
+		done <- run(ctx, []string{"view", "--cache", "none", "--for", "10m", trace}, strings.NewReader(""), out, io.Discard)
+	}()
+	address := <-out
+	var said []byte
+	require.Eventually(t, func() bool {
+		text, err := os.ReadFile(filepath.Join(dir, "said"))
+		said = text
+		return err == nil
+	}, time.Minute, 10*time.Millisecond)
+	interrupt()
+	require.Equal(t, exitDone, <-done)
+	arguments, rest, _ := strings.Cut(string(said), "\n")
+	mode, page, _ := strings.Cut(rest, "\n")
+	require.Regexp(t, "^"+dir+`/tmp/vramyard-view-\d+\.html$`, arguments)
+	require.Equal(t, "600", mode)
+	require.Contains(t, page, `content="0; url=`+address+`"`)
+	require.NoFileExists(t, arguments, "it is removed at the end")
 }

@@ -1,6 +1,7 @@
 package view
 
 import (
+	"bytes"
 	"context"
 	"crypto/rand"
 	"crypto/subtle"
@@ -137,7 +138,7 @@ func (s *Server) judge(r *http.Request) *refusal {
 	switch {
 	case host != "127.0.0.1" && host != "localhost" && strings.Trim(host, "[]") != "::1":
 		return &refusal{http.StatusMisdirectedRequest, "this server answers on the loopback interface only"}
-	case r.Header.Get("Sec-Fetch-Site") == "cross-site":
+	case r.Header.Get("Sec-Fetch-Site") == "cross-site" && !opens(r):
 		return &refusal{http.StatusForbidden, "this server answers no other site"}
 	case r.Method != http.MethodGet && r.Method != http.MethodHead:
 		return &refusal{http.StatusMethodNotAllowed, "want GET"}
@@ -145,8 +146,28 @@ func (s *Server) judge(r *http.Request) *refusal {
 	return nil
 }
 
+// opens reports whether a browser asks for a page of its own, as when a reader follows a link or opens a file that
+// leads here. What other sites can make a browser ask for besides, such as a script or a frame, says otherwise.
+func opens(r *http.Request) bool {
+	return r.Header.Get("Sec-Fetch-Mode") == "navigate" && r.Header.Get("Sec-Fetch-Dest") == "document"
+}
+
+// A client that takes an answer more slowly than this is left.
+const (
+	leastTime = 10 * time.Second
+	leastRate = 1 << 20 // bytes a second
+)
+
+// send writes an answer of which no more will come.
+func send(w http.ResponseWriter, body []byte) {
+	deadline := time.Now().Add(leastTime + time.Duration(len(body))*time.Second/leastRate)
+	_ = http.NewResponseController(w).SetWriteDeadline(deadline) // there are connections in tests that have none
+	_, _ = w.Write(body)                                         // whoever asked has gone
+}
+
 // ServeHTTP implements http.Handler.
 func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	_ = http.NewResponseController(w).SetWriteDeadline(time.Now().Add(leastTime)) // of what is no answer; see send
 	h := w.Header()
 	h.Set("Cache-Control", "no-store")
 	h.Set("Content-Security-Policy", "default-src 'none'; style-src 'unsafe-inline'; frame-ancestors 'none'")
@@ -221,7 +242,7 @@ func (d *document) page(w http.ResponseWriter) {
 	}
 	w.Header().Set("Content-Security-Policy", policy)
 	w.Header().Set("Content-Type", "text/html; charset=utf-8")
-	_, _ = w.Write(d.content.Page) // whoever asked has gone
+	send(w, d.content.Page)
 }
 
 // answer answers a question of a script.
@@ -239,25 +260,36 @@ func (s *Server) answer(w http.ResponseWriter, r *http.Request, rec *Recording, 
 		http.NotFound(w, r)
 		return
 	}
-	select {
-	case places <- struct{}{}:
-		defer func() { <-places }()
-	case <-r.Context().Done():
-		return
-	}
 	q, err := url.ParseQuery(r.URL.RawQuery)
 	if err != nil {
 		http.Error(w, "the question cannot be read", http.StatusBadRequest)
 		return
 	}
-	w.Header().Set("Content-Type", "application/octet-stream")
-	var bad badQuestion
-	switch err := f(r.Context(), w, q); {
-	case errors.As(err, &bad):
-		http.Error(w, err.Error(), http.StatusBadRequest)
-	case err != nil && r.Context().Err() == nil:
-		http.Error(w, err.Error(), http.StatusInternalServerError)
+	var answer bytes.Buffer // so that a client that reads slowly keeps no place
+	select {
+	case places <- struct{}{}:
+		err = f(r.Context(), &answer, q)
+		<-places
+	case <-r.Context().Done():
+		return
 	}
+	var bad badQuestion
+	switch {
+	case errors.As(err, &bad):
+		refuse(w, err, http.StatusBadRequest)
+	case err != nil && r.Context().Err() == nil:
+		refuse(w, err, http.StatusInternalServerError)
+	case err == nil:
+		w.Header().Set("Content-Type", "application/octet-stream")
+		send(w, answer.Bytes())
+	}
+}
+
+// refuse answers with an error, however long its making took.
+func refuse(w http.ResponseWriter, err error, status int) {
+	w.Header().Set("Content-Type", "text/plain; charset=utf-8")
+	w.WriteHeader(status)
+	send(w, []byte(err.Error()+"\n"))
 }
 
 // note is a page of words.

@@ -8,8 +8,10 @@ import (
 	"io"
 	"net"
 	"net/http"
+	"net/http/httptest"
 	"os"
 	"path/filepath"
+	"runtime"
 	"strings"
 	"sync"
 	"testing"
@@ -84,6 +86,59 @@ func drawn(t *testing.T, events int, names ...string) view.Document {
 	}}
 }
 
+// stalled is the connection of a client that takes nothing.
+type stalled struct {
+	http.ResponseWriter
+	writing  chan struct{} // is sent to when an answer begins
+	gone     chan struct{} // closed when the client goes
+	deadline time.Time
+}
+
+// Write implements [http.ResponseWriter].
+func (s *stalled) Write([]byte) (int, error) {
+	s.writing <- struct{}{}
+	<-s.gone
+	return 0, os.ErrDeadlineExceeded
+}
+
+// SetWriteDeadline is what [http.ResponseController] calls.
+func (s *stalled) SetWriteDeadline(t time.Time) error {
+	s.deadline = t
+	return nil
+}
+
+// TestClientsThatTakeNothingBlockNobody has as many clients as are answered at once ask and take nothing: another is answered,
+// and writes to the former have a deadline.
+func TestClientsThatTakeNothingBlockNobody(t *testing.T) {
+	s := serve(t, drawn(t, 500, "bfc"))
+	require.NoError(t, s.Wait(context.Background()))
+	for _, question := range []string{"tile?run=0&from=0&to=500&low=0&high=99999999&most=100", "state?run=0&event=5", "series?from=0&to=300&most=100", ""} {
+		path := s.Path() + "0/" + question
+		answer, text := s.ask(t, path, nil)
+		require.Equal(t, http.StatusOK, answer.StatusCode, "%s: %s", question, text)
+		writing, gone := make(chan struct{}), make(chan struct{})
+		var clients []*stalled
+		var wg sync.WaitGroup
+		for range runtime.GOMAXPROCS(0) + 1 {
+			c := &stalled{ResponseWriter: httptest.NewRecorder(), writing: writing, gone: gone}
+			clients = append(clients, c)
+			wg.Go(func() {
+				r := httptest.NewRequest(http.MethodGet, path, nil)
+				r.Host = "127.0.0.1"
+				s.ServeHTTP(c, r)
+			})
+			<-writing
+		}
+		answer, text = s.ask(t, path, nil)
+		require.Equal(t, http.StatusOK, answer.StatusCode, text)
+		close(gone)
+		wg.Wait()
+		for _, c := range clients {
+			require.False(t, c.deadline.IsZero())
+		}
+	}
+}
+
 // ask sends a request and returns its answer. change may change the request.
 func (s *served) ask(t *testing.T, path string, change func(*http.Request)) (*http.Response, string) {
 	t.Helper()
@@ -107,6 +162,13 @@ func TestOnlyThoseWhoKnowAreAnswered(t *testing.T) {
 	require.NoError(t, s.Wait(context.Background()))
 	page := s.Path() + "0/"
 	host := func(name string) func(*http.Request) { return func(r *http.Request) { r.Host = name } }
+	browses := func(mode, dest string) func(*http.Request) {
+		return func(r *http.Request) {
+			r.Header.Set("Sec-Fetch-Site", "cross-site")
+			r.Header.Set("Sec-Fetch-Mode", mode)
+			r.Header.Set("Sec-Fetch-Dest", dest)
+		}
+	}
 	for name, c := range map[string]struct {
 		path   string
 		change func(*http.Request)
@@ -118,6 +180,9 @@ func TestOnlyThoseWhoKnowAreAnswered(t *testing.T) {
 		"a name that was rebound":  {page, host("evil.example"), 421},
 		"one that looks alike":     {page, host("127.0.0.1.evil.example:80"), 421},
 		"another site":             {page, func(r *http.Request) { r.Header.Set("Sec-Fetch-Site", "cross-site") }, 403},
+		"a link from another site": {page, browses("navigate", "document"), 200},
+		"a frame of another site":  {page, browses("navigate", "iframe"), 403},
+		"a script of another site": {page, browses("no-cors", "script"), 403},
 		"a method that writes":     {page, func(r *http.Request) { r.Method = http.MethodPost }, 405},
 		"a preflight":              {page, func(r *http.Request) { r.Method = http.MethodOptions }, 405},
 		"the root":                 {"/", nil, 404},
