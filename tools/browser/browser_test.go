@@ -336,7 +336,7 @@ func TestWhatif(t *testing.T) {
 		require.True(t, r[2], "row %d: nothing ends before the lower bound", i)
 	}
 	words := ask[string](t, p, `document.getElementById("vy-answer").innerText`)
-	require.Contains(t, words, "The failure at event")
+	require.Contains(t, words, "The only failure, at event")
 
 	// Bars have the colour of their verdict, which the key and the table say in words.
 	colors := ask[map[string][]string](t, p, `[...document.querySelectorAll(".vy-needs tbody tr")].reduce((all, r) => {
