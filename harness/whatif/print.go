@@ -208,11 +208,11 @@ func (r *Result) columns() []report.ColumnOf[*Point] {
 		},
 		{
 			Column: report.Column{Name: "device calls", Meaning: "calls to the device", Number: true},
-			Cell:   completed(func(p *Point) report.Cell { return number(count(p.DeviceCalls), float64(p.DeviceCalls)) }),
+			Cell:   r.needed(func(p *Point) report.Cell { return number(count(p.DeviceCalls), float64(p.DeviceCalls)) }),
 		},
 		{
 			Column: report.Column{Name: "device time", Meaning: "time of the device calls by the cost model, in nanoseconds", Number: true},
-			Cell:   completed(func(p *Point) report.Cell { return number(report.Nanoseconds(p.DeviceTime), float64(p.DeviceTime)) }),
+			Cell:   r.needed(func(p *Point) report.Cell { return number(report.Nanoseconds(p.DeviceTime), float64(p.DeviceTime)) }),
 		},
 		{
 			Column: report.Column{Name: "ns/op", Meaning: "nanoseconds of a call to the strategy, of the processor", Number: true},
@@ -235,8 +235,8 @@ func completed(cell func(*Point) report.Cell) func(*Point) report.Cell {
 	}
 }
 
-// needed returns the cell of a figure that says how much memory a completed run takes. A strategy that took all of an
-// ample device shows nothing of that.
+// needed returns the cell of a figure that says what memory a completed run takes, and what that costs. A strategy that
+// took all of an ample device shows nothing of that.
 func (r *Result) needed(cell func(*Point) report.Cell) func(*Point) report.Cell {
 	return completed(func(p *Point) report.Cell {
 		if p.setup.Preallocates && p.Device != r.Card && (p.MinCapacity == nil || *p.MinCapacity != p.Device) {

@@ -248,13 +248,15 @@ func (s *search) round(most int, many uint64) []int {
 	}
 	slices.SortStableFunc(open, func(a, b int) int {
 		x, y := s.rank(a), s.rank(b)
-		return cmp.Or(cmp.Compare(x.class, y.class), cmp.Compare(x.need, y.need))
+		return cmp.Or(cmp.Compare(x.part, y.part), cmp.Compare(x.class, y.class), cmp.Compare(x.stage, y.stage), cmp.Compare(x.need, y.need))
 	})
 	return open[:min(len(open), most, int(min(many, mostAtOnce)))]
 }
 
 // rank is how soon a point is probed.
 type rank struct {
+	part  int         // minima come first, then whether a point fails above its minimum
+	stage int         // points of which only the measuring replay is known come first
 	class int         // what users can choose comes first, and what was recorded
 	need  device.Size // probably enough; the largest size if nothing is known to be
 }
@@ -266,10 +268,14 @@ func (s *search) rank(i int) rank {
 	if p.Recorded || p.Export != nil && s.candidate(p) {
 		r.class = 0
 	}
-	if s.minima[i].Exact() {
-		r.class += 2 // what is left to find out is whether it fails above its minimum
+	_, ok := s.minima[i].Bracket()
+	switch {
+	case s.minima[i].Exact():
+		r.part = 1
+	case ok == nil || *ok < p.Device:
+		r.stage = 1
 	}
-	if _, ok := s.minima[i].Bracket(); ok != nil {
+	if ok != nil {
 		r.need = *ok
 		if !p.setup.Preallocates {
 			r.need = min(r.need, p.PeakReserved) // what it is likely to do with
