@@ -1,11 +1,15 @@
 package main
 
 import (
+	"bytes"
+	"context"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 
 	"github.com/vramyard/vramyard/internal/planted"
+	"github.com/vramyard/vramyard/props/check"
 )
 
 func TestPlantedWrongInput(t *testing.T) {
@@ -56,7 +60,7 @@ func TestPlantedOfOneStrategy(t *testing.T) {
 	require.NotContains(t, stdout, "slab:xdl")
 	require.Regexp(t, `\ncaught (\d+) of (\d+)\n$`, stdout)
 	if !planted.Enabled {
-		require.Contains(t, stderr, "this build has no planted bugs; running go run -tags planted")
+		require.Contains(t, stderr, "this build has no planted bugs; building and running")
 	}
 }
 
@@ -69,4 +73,25 @@ func TestPlantedMissed(t *testing.T) {
 	require.Equal(t, exitFailed, status)
 	require.Contains(t, stdout, "missed, want ")
 	require.Regexp(t, `\d+ of \d+ planted bugs were missed`, stderr)
+}
+
+// TestPlantedEndsWithItsBudget looks for bugs that take longer than the budget.
+func TestPlantedEndsWithItsBudget(t *testing.T) {
+	bugs := make([]planted.Bug, 5)
+	looked := 0
+	verdicts, err := lookFor(t.Context(), bugs, 20*time.Millisecond, func(ctx context.Context, b planted.Bug) (check.Verdict, error) {
+		if looked++; looked > 2 {
+			<-ctx.Done()
+			return check.Verdict{}, ctx.Err()
+		}
+		return check.Verdict{Bug: b}, nil
+	})
+	require.NoError(t, err)
+	require.LessOrEqual(t, len(verdicts), 2)
+	require.LessOrEqual(t, looked, 3)
+
+	var out bytes.Buffer
+	err = writeVerdicts(&out, []check.Verdict{{Bug: planted.Bug{Breaks: []string{"I1"}}, Broken: "I1"}}, 5)
+	require.Equal(t, exitFailed, exitOf(err))
+	require.Contains(t, out.String(), "caught 1 of 1\n4 of 5 bugs were not looked for: the search ends after 8m0s\n")
 }

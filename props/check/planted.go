@@ -2,6 +2,7 @@ package check
 
 import (
 	"cmp"
+	"context"
 	"errors"
 	"fmt"
 	"regexp"
@@ -61,8 +62,9 @@ const plantedTries = 2000
 // and takes it away again. A bug that is not found is a verdict; the error tells of a bug
 // that cannot be planted or of a subject that cannot be built.
 //
-// The bug is planted in the whole program, so nothing else may use a strategy meanwhile.
-func Planted(c alloc.Catalogue, b planted.Bug, o Options) (Verdict, error) {
+// The search ends with the error of ctx when ctx ends. The bug is planted in the whole program, so
+// nothing else may use a strategy meanwhile.
+func Planted(ctx context.Context, c alloc.Catalogue, b planted.Bug, o Options) (Verdict, error) {
 	v := Verdict{Bug: b}
 	if !planted.Enabled {
 		return v, ErrNotPlantable
@@ -82,15 +84,29 @@ func Planted(c alloc.Catalogue, b planted.Bug, o Options) (Verdict, error) {
 		return v, v.weigh(subject)
 	}
 	o = o.withDefaults()
-	r, err := judges[b.Judge](subject, props.Options{
-		Sequences: o.Sequences, Operations: o.Operations, Seed: o.Seed, Tries: cmp.Or(o.Tries, plantedTries),
-	})
-	if errors.As(err, &v.Failure) {
-		v.Broken, v.Sequences, v.Shrunk = NumberOf(v.Failure.Violation), r.Sequences, len(v.Failure.Sequence)
-		return v, nil
+	for v.Sequences < o.Sequences {
+		if ctx.Err() != nil {
+			return v, ctx.Err()
+		}
+		r, err := judges[b.Judge](subject, props.Options{
+			Sequences: min(plantedBatch, o.Sequences-v.Sequences), Operations: o.Operations, Seed: o.Seed + int64(v.Sequences),
+			Tries: cmp.Or(o.Tries, plantedTries),
+		})
+		v.Sequences += r.Sequences
+		if errors.As(err, &v.Failure) {
+			v.Broken, v.Shrunk = NumberOf(v.Failure.Violation), len(v.Failure.Sequence)
+			return v, nil
+		}
+		if err != nil {
+			return v, err
+		}
 	}
-	return v, err
+	v.Sequences = 0
+	return v, nil
 }
+
+// plantedBatch is how many sequences are run before a search looks whether it should end.
+const plantedBatch = 50
 
 // Plantable returns the subject of a bug. It has the bug only while it is planted, or if it
 // is one that a wrapper makes.

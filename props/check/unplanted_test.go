@@ -21,7 +21,7 @@ func TestOrdinaryBuildHasNoBug(t *testing.T) {
 	bugs.Set("bfc/lost-remainder")
 	require.False(t, bugs.Is("bfc/lost-remainder"))
 	require.Empty(t, check.PlantedBugs())
-	_, err := check.Planted(strategies.All(), bugs.Bugs()[0], check.Options{})
+	_, err := check.Planted(t.Context(), strategies.All(), bugs.Bugs()[0], check.Options{})
 	require.ErrorIs(t, err, check.ErrNotPlantable)
 }
 
