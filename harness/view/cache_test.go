@@ -10,6 +10,7 @@ import (
 
 	"github.com/vramyard/vramyard/harness/page"
 	"github.com/vramyard/vramyard/harness/replay"
+	"github.com/vramyard/vramyard/harness/top"
 	"github.com/vramyard/vramyard/harness/view"
 )
 
@@ -26,7 +27,7 @@ func opened(t *testing.T, c *view.Cache, events int, names ...string) (pageOf an
 	traced, err := r.Traced()
 	require.NoError(t, err)
 	require.NoError(t, r.Close())
-	return []any{traced.Picture.Grid, traced.Picture.Bound, traced.Runs}, replayed
+	return []any{traced.Picture.Grid, traced.Picture.Bound, traced.Runs, traced.Top}, replayed
 }
 
 // names returns what lies in a directory.
@@ -45,6 +46,7 @@ func TestARecordingIsFoundAgain(t *testing.T) {
 	c := &view.Cache{Dir: filepath.Join(t.TempDir(), "a", "b"), Build: "1", From: 1000, Most: 1 << 30}
 	c.Explain = func(t *page.Traced, _ *replay.Prepared, step func(int) error) error {
 		t.Runs[1].Report = map[string]int{"size": 7}
+		t.Top = &top.Report{Trace: "sample", Peak: top.Moment{Event: 3, Holders: []top.Holder{{Category: top.Weights}}}}
 		return step(1)
 	}
 	first, replayed := opened(t, c, 3000, "bfc", "caching")
@@ -52,6 +54,7 @@ func TestARecordingIsFoundAgain(t *testing.T) {
 	again, replayed := opened(t, c, 3000, "bfc", "caching")
 	require.False(t, replayed)
 	require.Equal(t, first, again)
+	require.NotNil(t, again.([]any)[3], "who holds memory is kept")
 	require.Len(t, names(t, c.Dir), 1)
 	_, replayed = opened(t, c, 3000, "caching", "bfc")
 	require.True(t, replayed)
