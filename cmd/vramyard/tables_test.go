@@ -409,3 +409,33 @@ func TestTableOfDevicesIsItsJSON(t *testing.T) {
 		})
 	}
 }
+
+func TestTablesOfTopAreItsJSON(t *testing.T) {
+	tables, r := withJSON(t, "top", "../../examples/oom/chat.pickle.gz")
+	for i, list := range []string{"categories", "holders"} {
+		table := tables[i]
+		held := map[any]object{}
+		for _, h := range r.objects(t, "peak/"+list) {
+			h["share"] = h.at("bytes").(float64) / r.at("peak/live_bytes").(float64)
+			held[h.at("name")] = h
+		}
+		for _, h := range r.objects(t, "failure/"+list) {
+			held[h.at("name")]["failure"] = h.at("bytes")
+		}
+		columns := map[string]string{
+			"bytes": "bytes:bytes", "share": "percent:share", "blocks": "count:block_count", "at failure": "bytes:failure", "category": "text:category",
+		}
+		if list == "holders" {
+			columns["call site"] = "text:name"
+		}
+		require.Len(t, table.lines, len(held))
+		for _, line := range table.lines {
+			o := held[line[table.headings[len(table.headings)-1]]]
+			require.NotNil(t, o, line)
+			if o.at("failure") == nil { // holds nothing then
+				o["failure"] = 0.0
+			}
+			hold(t, table, line, o, columns)
+		}
+	}
+}
