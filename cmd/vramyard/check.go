@@ -211,8 +211,8 @@ func (f *checkFlags) judge() error {
 	if err == nil && !info.IsDir() {
 		err = fmt.Errorf("%s: not a folder", f.out)
 	}
-	if err == nil {
-		err = outfile.Check(filepath.Join(f.out, "a.trace"))
+	if err == nil && f.out != "." { // a healthy check writes nothing there
+		err = outfile.Check(filepath.Join(f.out, "failure.trace"))
 	}
 	if err != nil {
 		return flagError("out", err)

@@ -58,6 +58,20 @@ func TestCheckWrongInput(t *testing.T) {
 	}
 }
 
+// TestCheckNeedsNoFolderToWriteTo runs where nothing can be written, which only --out is judged for.
+func TestCheckNeedsNoFolderToWriteTo(t *testing.T) {
+	locked := "/proc/self"
+	if _, err := os.Stat(locked); err != nil {
+		t.Skip("there is no folder that even this user cannot write to")
+	}
+	t.Chdir(locked)
+	succeed(t, "check", "--strategies", "bfc", "--tests", "1")
+	status, stdout, stderr := command(t, "check", "--strategies", "bfc", "--tests", "1", "--out", locked)
+	require.Equal(t, exitTrouble, status)
+	require.Empty(t, stdout)
+	require.Contains(t, stderr, "vramyard: --out: write /proc/self/failure.trace: ")
+}
+
 // TestCheckOfHealthyStrategies prints the table and one line, and writes nothing.
 func TestCheckOfHealthyStrategies(t *testing.T) {
 	dir := t.TempDir()
