@@ -213,7 +213,7 @@ func TestOtherUsersDoNotSeeTheAddress(t *testing.T) {
 	require.Equal(t, exitDone, <-done)
 	arguments, rest, _ := strings.Cut(string(said), "\n")
 	mode, page, _ := strings.Cut(rest, "\n")
-	require.Regexp(t, "^"+dir+`/tmp/vramyard-view-\d+\.html$`, arguments)
+	require.Regexp(t, "^"+filepath.Join(dir, "tmp")+`/vramyard-view-\d+\.html$`, arguments)
 	require.Equal(t, "600", mode)
 	require.Contains(t, page, `content="0; url=`+address+`"`)
 	require.NoFileExists(t, arguments, "it is removed at the end")
