@@ -172,7 +172,7 @@ func (a *Allocator) AppendReport(text []byte, refused alloc.Request) []byte {
 func (a *Allocator) reportBin(r *report, refused alloc.Request) {
 	size := roundUp(min(refused.Size, maxRequest))
 	bin := binOf(size)
-	r.add("Request of ", size, " belongs to bin ", bin, " of ", binSize(bin), "; its free chunks:").line()
+	r.add("Request of ", refused.Size, ", rounded to ", size, ", tag ", refused.Tag, ", belongs to bin ", bin, " of ", binSize(bin), "; its free chunks:").line()
 	for owner := range a.bins {
 		for e := range a.bins[owner].From(binSize(bin)) {
 			if binOf(e.Size) != bin {
@@ -221,6 +221,10 @@ func (a *Allocator) reportChunks(r *report) {
 				next = uint64(c.next)
 			}
 			r.add(use, c.addr, " of ", uint64(c.size), " bytes, next ", next)
+			if c.tag.state() == live {
+				v := a.view(h)
+				r.add(", requested ", uint64(v.Requested), ", tag ", v.Tag)
+			}
 			if a.cfg.Timing {
 				r.add(", freed at ", a.chunks.freedAt[h])
 			}

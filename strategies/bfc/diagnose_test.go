@@ -70,7 +70,8 @@ func TestFragmentationIsZeroWhereNothingIsFree(t *testing.T) {
 func TestReportHasThePartsInOrder(t *testing.T) {
 	r := newRig(t, bfc.Config{Limit: 4096, Timing: true}, sim.Config{})
 	b := r.alloc(1000)
-	r.alloc(256)
+	_, err := r.Alloc(alloc.Request{Size: 256, Tag: 7})
+	require.NoError(t, err)
 	r.alloc(256)
 	r.free(b)
 	q := alloc.Request{Size: 1800}
@@ -79,13 +80,13 @@ func TestReportHasThePartsInOrder(t *testing.T) {
 	require.Equal(t, "before", lines[0])
 	require.Equal(t, "Allocator (bfc) ran out of memory.", lines[1])
 	require.Equal(t, "Bin (256): chunks 2, in use 2; 512B allocated, 512B in use, 512B requested by clients.", lines[2])
-	require.Equal(t, "Request of 2.0KiB belongs to bin 3 of 2.0KiB; its free chunks:", lines[23])
+	require.Equal(t, "Request of 1.8KiB, rounded to 2.0KiB, tag 0, belongs to bin 3 of 2.0KiB; its free chunks:", lines[23])
 	require.Equal(t, []string{
 		"  size 2.5KiB, requested 0B, free, bin 3, prev: size 256B, requested 256B, in use, bin -1",
 		"Region of 4096 bytes at 0x7f0000000000:",
 		"  Free   0x7f0000000000 of 1024 bytes, next 1, freed at 1",
-		"  In use 0x7f0000000400 of 256 bytes, next 2, freed at 0",
-		"  In use 0x7f0000000500 of 256 bytes, next 3, freed at 0",
+		"  In use 0x7f0000000400 of 256 bytes, next 2, requested 256, tag 7, freed at 0",
+		"  In use 0x7f0000000500 of 256 bytes, next 3, requested 256, tag 0, freed at 0",
 		"  Free   0x7f0000000600 of 2560 bytes, next 18446744073709551615, freed at 0",
 		"Chunks in use by size:",
 		"  2 of 256 bytes: 512B",

@@ -1,0 +1,87 @@
+package alloc
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+
+	"github.com/vramyard/vramyard/device"
+)
+
+// reportedTags is how many tags [AppendFailure] names.
+const reportedTags = 10
+
+// AppendHeap appends the heap of any strategy to text, at any time between two calls: a line of
+// totals, one for each region, and one for each chunk with address, state and size; of a live or
+// pending chunk also the size requested, the stream and the tag. O(chunks).
+func AppendHeap(s Inspector, text []byte) []byte {
+	text = appendTotals(s, text)
+	var region device.Addr
+	for c := range s.Walk {
+		if c.Addr == c.Region || c.Region != region {
+			region = c.Region
+			text = fmt.Appendf(text, "region %v\n", region)
+		}
+		text = fmt.Appendf(text, "  %v %-8v %v", c.Addr, c.State, c.Size)
+		if c.State == Live || c.State == Pending {
+			text = fmt.Appendf(text, ", requested %v, stream %d, tag %d", c.Requested, uint64(c.Stream), c.Tag)
+		}
+		text = append(text, '\n')
+	}
+	return text
+}
+
+// AppendFailure appends what is known of the last refused request of any strategy, if there is one:
+// the size requested, alignment, stream and tag, the reason, the size that the device was asked
+// for, and the free memory. Then come totals, and the tags with the most live bytes, as they are
+// now. With [AppendReport] some strategies say more. O(chunks).
+func AppendFailure(s Inspector, text []byte) []byte {
+	if r, ok := LastRefusal(s); ok {
+		text = fmt.Appendf(text, "refused %v, alignment %v, stream %d, tag %d: %v\n",
+			r.Request.Size, r.Request.Align, uint64(r.Request.Stream), r.Request.Tag, r.Reason)
+		if r.Asked != 0 {
+			text = fmt.Appendf(text, "the device was asked for %v: %v\n", r.Asked, r.Device)
+		}
+		text = fmt.Appendf(text, "free then %v, the largest chunk %v\n", r.Free, r.LargestHole)
+	}
+	return appendTags(s, appendTotals(s, text))
+}
+
+// appendTotals appends a line with the statistics.
+func appendTotals(s Inspector, text []byte) []byte {
+	t := s.Stats()
+	return fmt.Appendf(text, "live blocks %d: requested %v, rounded to %v; active %v, reserved %v, regions %d, largest free chunk %v\n",
+		t.Live, t.Requested, t.Allocated, t.Active, t.Reserved, t.Regions, LargestFree(s))
+}
+
+// appendTags appends a line for each of the tags with the most live bytes.
+func appendTags(s Inspector, text []byte) []byte {
+	type tagged struct {
+		tag                uint64
+		blocks             int
+		requested, rounded device.Size
+	}
+	byTag := map[uint64]*tagged{}
+	var all []*tagged
+	for c := range s.Walk {
+		if c.State != Live {
+			continue
+		}
+		t := byTag[c.Tag]
+		if t == nil {
+			t = &tagged{tag: c.Tag}
+			byTag[c.Tag], all = t, append(all, t)
+		}
+		t.blocks++
+		t.requested += c.Requested
+		t.rounded += c.Size
+	}
+	slices.SortFunc(all, func(a, b *tagged) int { return cmp.Or(cmp.Compare(b.rounded, a.rounded), cmp.Compare(a.tag, b.tag)) })
+	for i, t := range all {
+		if i == reportedTags {
+			return fmt.Appendf(text, "  and %d more tags\n", len(all)-i)
+		}
+		text = fmt.Appendf(text, "  tag %d: requested %v, rounded to %v, blocks %d\n", t.tag, t.requested, t.rounded, t.blocks)
+	}
+	return text
+}
