@@ -85,10 +85,14 @@ func (j *Judge) Observe(o replay.Observation) (err error) {
 	case o.Event >= len(j.events):
 		return j.closed(o)
 	default:
-		err = j.event(o, &j.events[o.Event])
+		err = j.event(o, o.Of)
 	}
 	j.begin()
-	if err == nil {
+	switch {
+	case err != nil:
+	case j.events[o.Event].Kind == trace.Refused && o.Of.Kind == trace.Alloc && o.Err == nil:
+		j.r.foresee(nil) // a free may follow within the event
+	default:
 		j.foresee(o.Event + 1)
 	}
 	return err
@@ -234,7 +238,7 @@ func (j *Judge) closeUndrained() error {
 			_ = m.leash.Drain(o.Stream)
 			continue
 		}
-		switch e := &j.events[o.Event]; e.Kind {
+		switch e := o.Of; e.Kind {
 		case trace.Alloc, trace.LiveAtStart:
 			_, _ = m.Alloc(o.Request)
 		case trace.Free, trace.Completed, trace.BadFree:

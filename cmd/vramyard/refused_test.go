@@ -200,3 +200,15 @@ func TestOneEventNumber(t *testing.T) {
 	require.Equal(t, 29, failures[0].Report.Refused)
 	require.Equal(t, refused[28], failures[28].Event)
 }
+
+// TestRefusedRequestsAreJudged checks every invariant over requests that were refused, one that is granted and one that
+// is not.
+func TestRefusedRequestsAreJudged(t *testing.T) {
+	file := write(t, "t.trace", "a 1 1MiB\nrefused 2MiB\nf 1\na 2 1MiB\nrefused 8MiB\na 3 1MiB\nf 2\nrefused 512KiB\n")
+	for _, strategy := range []string{"bfc", "caching", "bestfit:growth", "slab"} {
+		out := succeed(t, "replay", "--check", "--strategy", strategy, "--device", "sim:64MiB", file)
+		require.Contains(t, out, "every invariant held after each of 8 events\n", strategy)
+		out = succeed(t, "replay", "--check", "--strategy", strategy, "--device", "sim:6MiB", file)
+		require.Contains(t, out, "every invariant held after each of 8 events\n", strategy)
+	}
+}
