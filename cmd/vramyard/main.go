@@ -164,7 +164,7 @@ a bad flag or a file that cannot be read, 130 or 143 if interrupted.`,
 	}
 	root.SetFlagErrorFunc(unknownFlag)
 	root.AddCommand(newCompare(), newReplay(), newVerify(), newBench(), newCheck(), newWhatif(), newTop(), newTune(), newOffline(), newRemat(), newDiff(), newPlot(),
-		newTrace(), newView(), newStrategies(), newDevices(), newTraces())
+		newTrace(), newView(), newStrategies(), newDevices(), newTraces(), newLicenses())
 	root.SetHelpCommand(newHelp())
 	complete(root)
 	noteStart(root, started)

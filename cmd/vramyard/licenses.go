@@ -1,0 +1,31 @@
+package main
+
+import (
+	_ "embed"
+	"io"
+
+	"github.com/spf13/cobra"
+
+	"github.com/vramyard/vramyard/internal/outfile"
+)
+
+// notices is the license of this program and those of the modules that are linked into it. A test keeps it so.
+//
+//go:embed notices.txt
+var notices string
+
+func newLicenses() *cobra.Command {
+	return &cobra.Command{
+		Use:   "licenses",
+		Short: "Print the license of this program and of what is linked into it",
+		Long: `Print the license of this program and the notices of the modules that are linked into it, as their licenses
+ask for. Whoever passes the program on passes them on with it.`,
+		Args: cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			return outfile.Write("-", document(cmd.OutOrStdout()), func(w io.Writer) error {
+				_, err := io.WriteString(w, notices)
+				return err
+			})
+		},
+	}
+}
