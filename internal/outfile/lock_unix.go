@@ -32,4 +32,6 @@ func removeAbandoned(name string) {
 }
 
 // finish gives a file its name and closes it. Closing ends the lock, and then the file could be taken for a leftover.
-func finish(f *os.File, target string) error { return errors.Join(os.Rename(f.Name(), target), f.Close()) }
+func finish(f *os.File, target string) error {
+	return errors.Join(os.Rename(f.Name(), target), f.Close())
+}

@@ -81,8 +81,8 @@ type Pool struct {
 	table
 	live    addrmap.Buckets // of the starts of live chunks
 	regions addrlist.List[region]
-	groups  []group    // groups[0] is nobody
-	busy    bitset.Set // groups of streams that have a free chunk or a mark that a pending chunk waits for
+	groups  []group     // groups[0] is nobody
+	busy    bitset.Set  // groups of streams that have a free chunk or a mark that a pending chunk waits for
 	largest maxima.Tree // of the free chunks of each group
 	index   addrmap.Map
 	marks   marks

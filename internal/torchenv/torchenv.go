@@ -31,7 +31,9 @@ func Export(settings, from string) alloc.Export {
 }
 
 // Older reports whether a version is older than a release, by their first two numbers. "" is older than any release.
-func Older(version, release string) bool { return slices.Compare(numbers(version), numbers(release)) < 0 }
+func Older(version, release string) bool {
+	return slices.Compare(numbers(version), numbers(release)) < 0
+}
 
 // numbers returns the first two numbers of a version: 1 and 13 of "1.13.0a0".
 func numbers(version string) (list []int) {
