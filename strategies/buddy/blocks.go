@@ -59,7 +59,9 @@ type Blocks struct {
 	cache device.Size // their bytes
 	lent  device.Size // bytes of live direct regions
 	peak  device.Size // most of lent so far
-	asked device.Size // bytes of the last reservation tried
+
+	loans, mostLoans int         // live direct regions, and the most of them so far
+	asked            device.Size // bytes of the last reservation tried
 
 	placer *whatif.Placer // made when it is asked for
 }
@@ -109,12 +111,26 @@ const coarse = 5
 // extent tells the atlas where a region lies.
 func (b *Blocks) extent(label uint32) (device.Addr, device.Size) {
 	r := &b.regs[slotOf(uint64(label)-1)]
-	return r.base >> coarse, coarsened(r.size)
+	return r.base >> coarse, r.mapped()
 }
 
-// coarsened returns what the atlas takes the bytes of a region for. Rounded up it reaches into no
-// other, which starts at a multiple of far more.
-func coarsened(n device.Size) device.Size { return (n-1)>>coarse + 1 }
+// mapped returns what the atlas takes the bytes of a region for. Rounded up it reaches into no
+// other, which starts at a multiple of far more. Of a direct region only the start is ever found, so
+// that a huge one takes no more room than a small one.
+func (r *region) mapped() device.Size {
+	return (r.found()-1)>>coarse + 1
+}
+
+// found returns the bytes of a region in which an address leads to it.
+func (r *region) found() device.Size {
+	if r.direct != 0 {
+		return min(r.size, mostFound)
+	}
+	return r.size
+}
+
+// mostFound bounds that of direct regions: the area that an entry of the atlas stands for.
+const mostFound = 32 * device.MiB
 
 // PlaceOf returns the place of the block at an address, and whether it may lie in a region that is
 // held; not whether a block is there. O(1): it reads a table of 4 bytes for each 32 MiB held, and 64

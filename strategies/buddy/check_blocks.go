@@ -56,15 +56,15 @@ func (b *Blocks) checkPlaces() error {
 	for e := range b.where.All {
 		place := uint64(e.Label) - 1
 		r := &b.regs[slotOf(place)]
-		first, last := max(e.Addr<<coarse, r.base), min((e.Addr.Add(e.Size)-1)<<coarse|(1<<coarse-1), r.base.Add(r.size-1))
+		first, last := max(e.Addr<<coarse, r.base), min((e.Addr.Add(e.Size)-1)<<coarse|(1<<coarse-1), r.base.Add(r.found()-1))
 		if !r.held || first > last || IsDirect(place) != (r.direct != 0) {
 			return fmt.Errorf("invariant H12 (addresses lead to their region): %v leads to region %v", e.Addr<<coarse, r.base)
 		}
 		bytes += last.Sub(first) + 1
 	}
-	for _, r := range b.regs {
-		if r.held {
-			bytes -= r.size
+	for i := range b.regs {
+		if r := &b.regs[i]; r.held {
+			bytes -= r.found()
 		}
 	}
 	if bytes != 0 {

@@ -13,6 +13,10 @@ import (
 )
 
 const (
+	// keptLeast and keptShare bound the direct regions that are kept: so many, and so many for each
+	// that ever lived at once. The recorded traces keep fewer.
+	keptLeast = 128
+	keptShare = 4
 	// regionAlign is the alignment of regions: that of the pages that GPU drivers back them
 	// with. Any alignment up to it is honoured.
 	regionAlign = 2 * device.MiB
@@ -85,7 +89,7 @@ func (b *Blocks) enter(slot uint32, held device.Region, direct device.Size) *reg
 	if b.ages == 1 { // the first: by now it is known where b lies, of which NewBlocks returned a copy
 		b.where = atlas.New(b.extent)
 	}
-	b.where.Set(held.Addr>>coarse, coarsened(held.Size), r.place()+1)
+	b.where.Set(held.Addr>>coarse, r.mapped(), r.place()+1)
 	return r
 }
 
@@ -163,7 +167,7 @@ func (b *Blocks) drop(slot uint32) error {
 func (b *Blocks) forget(slot uint32) {
 	r := &b.regs[slot]
 	if !planted.Enabled || !planted.Is("buddy/label-stays") {
-		b.where.Clear(r.base>>coarse, coarsened(r.size), r.place()+1)
+		b.where.Clear(r.base>>coarse, r.mapped(), r.place()+1)
 	}
 	*r = region{sets: r.sets, upper: r.upper}
 	b.spare = append(b.spare, slot)
@@ -274,6 +278,8 @@ func (b *Blocks) takeDirect(slot uint32) (device.Addr, device.Size, uint64) {
 	r.free = false
 	b.lent += r.direct
 	b.peak = max(b.peak, b.lent)
+	b.loans++
+	b.mostLoans = max(b.mostLoans, b.loans)
 	return r.base, r.direct, directPlace | uint64(slot)
 }
 
@@ -284,6 +290,7 @@ func (b *Blocks) returnDirect(slot uint32, r *region) device.Size {
 	r.age = b.ages
 	b.ages++
 	b.lent -= size
+	b.loans--
 	b.retain(slot)
 	for b.keep != 0 && b.cache > b.keep && b.dropOldest() {
 	}
@@ -293,8 +300,11 @@ func (b *Blocks) returnDirect(slot uint32, r *region) device.Size {
 // shed gives kept regions back, the oldest first, before one of size bytes is reserved, so
 // that with those that live they come to no more than a quarter above the most that ever
 // lived. A program whose demand comes back in each of its steps finds nearly all that it
-// left, and one whose sizes wander does not pile them up.
+// left, and one whose sizes wander does not pile them up. After a single huge block any number of
+// small regions would come to less than that, so their number is bounded too.
 func (b *Blocks) shed(size device.Size) {
+	for len(b.kept) >= keptLeast+keptShare*b.mostLoans && b.dropOldest() {
+	}
 	if b.keep != 0 {
 		return
 	}
