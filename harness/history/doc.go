@@ -26,6 +26,6 @@
 //
 // # Cost
 //
-// Everything is kept in columns, about 110 bytes for each entry with its event of the trace. A million
+// Everything is kept in columns, about 120 bytes for each entry with its event of the trace. A million
 // entries take a fraction of a second.
 package history

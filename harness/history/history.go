@@ -104,6 +104,7 @@ type Course struct {
 	Opening  []Life           // what was there at the beginning, by stream and address; the index is the id
 	Steps    []Step           // by entry
 	IDs      []uint32         // by entry: the allocation of its step
+	Events   []int            // by entry: number of its step's event in the trace, or of the next event; one more for the end; nil before [Course.Trace]
 	Endings  []Ending         // by entry
 	Pending  []uint32         // ids of what is pending at the end, as it became so
 	Segments []Segment        // what was held at the beginning, by address
@@ -126,7 +127,7 @@ func Solve(d *snapshot.Device) *Course {
 
 // What solve takes, in bytes.
 const (
-	entryBytes   = 16 // for an entry: its number, its step and its id
+	entryBytes   = 24 // for an entry: its number, its step, its id and its event
 	addressBytes = 80 // for an address: its place in the index, and what is known of it on the way back and forth
 	blockBytes   = 64 // for a block in use: as it was when the history began
 )

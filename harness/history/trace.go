@@ -27,6 +27,8 @@ type maker struct {
 	tags  []uint32              // by string of the file: its tag, 0 where it has none yet
 	texts []string              // of the file
 	marks []snapshot.Annotation // of this device, to come, by time
+	ends  []Ending              // to come
+	count int                   // events so far
 	start int64                 // time of the first event in microseconds; NoTime if no entry has one
 	now   int64                 // nanoseconds since then, or NoTime
 	last  int64                 // latest time of an entry in microseconds
@@ -37,7 +39,7 @@ func (c *Course) Trace(s *snapshot.Snapshot) (*trace.Trace, error) { return c.tr
 
 // trace is [Course.Trace] within a budget.
 func (c *Course) trace(s *snapshot.Snapshot, memory *budget.Budget) (*trace.Trace, error) {
-	m := &maker{Course: c, texts: s.Strings, tags: make([]uint32, len(s.Strings)), start: snapshot.NoTime, now: trace.NoTime}
+	m := &maker{Course: c, ends: c.Endings, texts: s.Strings, tags: make([]uint32, len(s.Strings)), start: snapshot.NoTime, now: trace.NoTime}
 	for i, step := range c.Steps {
 		if step != None {
 			if m.start = c.Device.History.At(i).Time; m.start != snapshot.NoTime {
@@ -60,11 +62,13 @@ func (c *Course) trace(s *snapshot.Snapshot, memory *budget.Budget) (*trace.Trac
 	if err := m.opening(); err != nil {
 		return nil, err
 	}
+	c.Events = make([]int, len(c.Steps)+1)
 	for i, step := range c.Steps {
 		e := c.Device.History.At(i)
 		if err := m.tick(i, &e); err != nil {
 			return nil, err
 		}
+		c.Events[i] = m.count
 		if step == None {
 			continue
 		}
@@ -72,6 +76,7 @@ func (c *Course) trace(s *snapshot.Snapshot, memory *budget.Budget) (*trace.Trac
 			return nil, fmt.Errorf("entry %d: %w", i, err)
 		}
 	}
+	c.Events[len(c.Steps)] = m.count
 	if err := m.ending(); err != nil {
 		return nil, err
 	}
@@ -96,10 +101,16 @@ func (m *maker) events() int {
 	return n
 }
 
+// add adds an event.
+func (m *maker) add(e trace.Event) error {
+	m.count++
+	return m.b.Add(e)
+}
+
 // opening adds what was there when the history began.
 func (m *maker) opening() error {
 	for id, o := range m.Opening {
-		err := m.b.Add(trace.Event{
+		err := m.add(trace.Event{
 			Kind: trace.LiveAtStart, ID: uint64(id), Size: device.Size(o.Size), Stream: device.Stream(o.Stream), Time: trace.NoTime,
 		})
 		if err != nil {
@@ -110,7 +121,7 @@ func (m *maker) opening() error {
 		if !o.Pending {
 			continue
 		}
-		if err := m.b.Add(trace.Event{Kind: trace.Free, ID: uint64(id), Time: trace.NoTime}); err != nil {
+		if err := m.add(trace.Event{Kind: trace.Free, ID: uint64(id), Time: trace.NoTime}); err != nil {
 			return err
 		}
 	}
@@ -165,7 +176,7 @@ func (m *maker) mark(a snapshot.Annotation) error {
 		text += endSuffix
 	}
 	m.now = max(m.now, m.since(a.Time))
-	return m.b.Add(trace.Event{Kind: trace.Mark, Tag: m.b.Tag(text), Time: m.now})
+	return m.add(trace.Event{Kind: trace.Mark, Tag: m.b.Tag(text), Time: m.now})
 }
 
 // step adds the event of an entry.
@@ -176,6 +187,7 @@ func (m *maker) step(i int, step Step, from *snapshot.Entry) error {
 		if err := m.endings(i); err != nil {
 			return err
 		}
+		m.Events[i] = m.count
 		e.Kind, e.Tag = trace.Alloc, m.tag(from.Category)
 	case Free, FreeLater:
 		e.Kind = trace.Free
@@ -187,20 +199,20 @@ func (m *maker) step(i int, step Step, from *snapshot.Entry) error {
 	if step == Alloc || step == Refused {
 		e.Size, e.Stream = device.Size(from.Size), device.Stream(m.Device.History.Streams[from.Stream])
 	}
-	return m.b.Add(e)
+	return m.add(e)
 }
 
 // endings adds the ends of allocations on which that of an entry lies.
 func (m *maker) endings(i int) error {
-	for len(m.Endings) > 0 && m.Endings[0].Entry == i {
-		e := trace.Event{Kind: trace.Free, ID: uint64(m.Endings[0].ID), Time: m.now}
-		if m.Endings[0].Pending {
+	for len(m.ends) > 0 && m.ends[0].Entry == i {
+		e := trace.Event{Kind: trace.Free, ID: uint64(m.ends[0].ID), Time: m.now}
+		if m.ends[0].Pending {
 			e.Kind = trace.Completed
 		}
-		if err := m.b.Add(e); err != nil {
+		if err := m.add(e); err != nil {
 			return err
 		}
-		m.Endings = m.Endings[1:]
+		m.ends = m.ends[1:]
 	}
 	return nil
 }
@@ -224,7 +236,7 @@ func (m *maker) ending() error {
 		}
 	}
 	for _, id := range m.Pending {
-		if err := m.b.Add(trace.Event{Kind: trace.Completed, ID: uint64(id), Time: m.now}); err != nil {
+		if err := m.add(trace.Event{Kind: trace.Completed, ID: uint64(id), Time: m.now}); err != nil {
 			return err
 		}
 	}

@@ -36,7 +36,7 @@ type Need struct {
 type Owner struct {
 	Known bool     `json:"known"`           // something is known of it
 	ID    uint64   `json:"id"`              // the allocation's name in the trace
-	Born  int      `json:"born"`            // event or entry at which it was made; -1: before the first one
+	Born  int      `json:"born"`            // event at which it was made; -1: before the first one
 	Age   int      `json:"age"`             // events from then to the refusal; from the first one for what was there before
 	Stack []string `json:"stack,omitempty"` // where the program asked for it, the innermost place first
 	Tag   string   `json:"tag,omitempty"`   // what the trace calls it

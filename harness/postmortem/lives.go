@@ -20,7 +20,7 @@ type lives struct {
 // life is one allocation.
 type life struct {
 	addr uint64 // first byte
-	born int    // entry; -1: before the first one
+	born int    // event; -1: before the first entry
 	call uint32 // index of a stack
 	wait bool   // it is pending
 }
@@ -50,7 +50,7 @@ func (r *Recording) livesAt(entry int) *lives {
 				l.end(uint64(endings[0].ID))
 			}
 			e := r.Course.Device.History.At(i)
-			l.begin(life{addr: e.Addr, born: i, call: e.Stack})
+			l.begin(life{addr: e.Addr, born: r.Course.Events[i], call: e.Stack})
 		case history.FreeLater:
 			l.all[id].wait = true
 		case history.Free, history.Completed:
@@ -82,15 +82,15 @@ func (l *lives) mark(chunks []alloc.Chunk) {
 	}
 }
 
-// who returns who asked for the blocks that are there at an entry.
-func (l *lives) who(entry int) Who {
+// who returns the owners of the blocks that are there at an event.
+func (l *lives) who(event int) Who {
 	return func(tag uint64) Owner {
 		if tag == unknownID {
 			return Owner{Born: -1}
 		}
 		x := &l.all[tag]
 		stack, _ := l.of.Lines(x.call)
-		return Owner{Known: true, ID: tag, Born: x.born, Age: entry - max(x.born, 0), Stack: stack}
+		return Owner{Known: true, ID: tag, Born: x.born, Age: event - max(x.born, 0), Stack: stack}
 	}
 }
 

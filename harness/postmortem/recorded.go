@@ -14,7 +14,7 @@ import (
 // Recording is a device's part of a PyTorch memory snapshot, and the allocator that it was recorded of.
 type Recording struct {
 	Snapshot *snapshot.Snapshot // the file
-	Course   *history.Course    // what happened on the device
+	Course   *history.Course    // what happened on the device; its trace has been made
 	Target   *verify.Target     // the strategy that does what was recorded, with the recorded settings
 	Promises alloc.Promises     // of that strategy
 }
@@ -40,6 +40,7 @@ func (r *Recording) AtEntry(entry int) (*Report, error) {
 	if entry < 0 || entry >= len(r.Course.Steps) || r.Course.Steps[entry] != history.Refused {
 		return nil, fmt.Errorf("entry %d: %w", entry, ErrNoRefusal)
 	}
+	event := r.Course.Events[entry]
 	h := &r.Course.Device.History
 	e := h.At(entry)
 	l := r.livesAt(entry)
@@ -64,9 +65,9 @@ func (r *Recording) AtEntry(entry int) (*Report, error) {
 	if h.Pools != nil {
 		pool = poolOf(pools, h.Pools[e.Pool])
 	}
-	why := Explain(heap, r.need(heap, request, pool), l.who(entry))
+	why := Explain(heap, r.need(heap, request, pool), l.who(event))
 	stack, _ := l.of.Lines(e.Stack)
-	why.Asker = &Owner{Known: true, Born: entry, Stack: stack}
+	why.Asker = &Owner{Known: true, Born: event, Stack: stack}
 	return why, nil
 }
 
@@ -76,7 +77,7 @@ func (r *Recording) AtEnd(request alloc.Request, free *device.Size) *Report {
 	end := len(r.Course.Steps)
 	l := r.livesAt(end)
 	heap := &Heap{Chunks: r.fileChunks(l, r.filePools()), DeviceFree: free}
-	report := Explain(heap, r.need(heap, request, 0), l.who(end))
+	report := Explain(heap, r.need(heap, request, 0), l.who(r.Course.Events[end]))
 	if report.Cause == CauseAgain || report.Cause == CauseDevice {
 		report.Cause, report.Verdict = CauseNone, "it would be granted"
 	}

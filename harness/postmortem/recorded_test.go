@@ -14,6 +14,7 @@ import (
 	"github.com/vramyard/vramyard/harness/history"
 	"github.com/vramyard/vramyard/harness/postmortem"
 	"github.com/vramyard/vramyard/harness/snapshot"
+	"github.com/vramyard/vramyard/harness/trace"
 	"github.com/vramyard/vramyard/harness/verify"
 	"github.com/vramyard/vramyard/strategies/caching"
 )
@@ -46,10 +47,20 @@ func recordingsOf(t *testing.T, s *snapshot.Snapshot) (list []*postmortem.Record
 	}
 	for i := range s.Devices {
 		list = append(list, &postmortem.Recording{
-			Snapshot: s, Course: history.Solve(&s.Devices[i]), Target: target, Promises: c.Promises(),
+			Snapshot: s, Course: course(s, &s.Devices[i]), Target: target, Promises: c.Promises(),
 		})
 	}
 	return list
+}
+
+// course returns the course of a device, with the numbers of its trace's events.
+func course(s *snapshot.Snapshot, d *snapshot.Device) *history.Course {
+	c := history.Solve(d)
+	_, err := c.Trace(s)
+	if err != nil {
+		panic(err)
+	}
+	return c
 }
 
 const vectorDir = "../snapshot/testdata/vectors"
@@ -83,9 +94,12 @@ func TestRecordedRefusals(t *testing.T) {
 	entries := r.Refusals()
 	require.Len(t, entries, 29)
 	causes := map[postmortem.Cause]int{}
+	tr, err := r.Course.Trace(r.Snapshot)
+	require.NoError(t, err)
 	for _, entry := range entries {
 		report, err := r.AtEntry(entry)
 		require.NoError(t, err)
+		require.Equal(t, trace.Refused, tr.Events[report.Asker.Born].Kind)
 		live, held := sums(&r.Course.Device.History, entry)
 		require.Equal(t, live.Count, report.Live.Count)
 		require.Equal(t, live.Bytes, report.Wanted)
@@ -96,9 +110,9 @@ func TestRecordedRefusals(t *testing.T) {
 		require.NotEmpty(t, report.Plans)
 		for _, b := range report.Plans[0].Blocks {
 			require.True(t, b.Owner.Known)
-			e := r.Course.Device.History.At(b.Owner.Born)
-			require.Equal(t, uint64(b.Addr), e.Addr)
-			require.Equal(t, uint64(b.Requested), e.Size)
+			e := tr.Events[b.Owner.Born]
+			require.Equal(t, []any{trace.Alloc, b.Owner.ID, b.Requested}, []any{e.Kind, e.ID, e.Size})
+			require.Equal(t, report.Asker.Born-b.Owner.Born, b.Owner.Age)
 		}
 		causes[report.Cause]++
 	}
@@ -123,9 +137,9 @@ func TestRecordedRefusalInWords(t *testing.T) {
   pinned          31.27 MiB are free in regions that are partly used, kept
                   31.27 MiB (31.27 MiB beside nobody else's) by 2 blocks of 82.73 MiB in 2 regions: unknown
   room            without 1 block of 39.23 MiB: a hole of 52.00 MiB at 0x7f0016400000
-                  39.23 MiB, live, stream 0, id 96, made 61 events before: unknown
+                  39.23 MiB, live, stream 0, id 96, made 27 events before: unknown
   room            without 1 block of 39.23 MiB: 1 region of 52.00 MiB would go back
-                  39.23 MiB, live, stream 0, id 96, made 61 events before: unknown
+                  39.23 MiB, live, stream 0, id 96, made 27 events before: unknown
 `, text.String())
 }
 
@@ -209,7 +223,8 @@ func refusing(segments []snapshot.Segment, entries ...snapshot.Entry) *postmorte
 	for _, e := range entries {
 		d.History.Append(e)
 	}
-	return &postmortem.Recording{Snapshot: &snapshot.Snapshot{}, Course: history.Solve(d), Target: &verify.Target{}}
+	s := &snapshot.Snapshot{Strings: []string{""}}
+	return &postmortem.Recording{Snapshot: s, Course: course(s, d), Target: &verify.Target{}}
 }
 
 func TestRefusalsWithoutSegments(t *testing.T) {
