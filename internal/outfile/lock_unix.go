@@ -31,7 +31,17 @@ func removeAbandoned(name string) {
 	}
 }
 
-// finish gives a file its name and closes it. Closing ends the lock, and then the file could be taken for a leftover.
-func finish(f *os.File, target string) error {
-	return errors.Join(os.Rename(f.Name(), target), f.Close())
+// finish gives a file its name and closes it, in this order: closing ends the lock, and then the file could be taken for a
+// leftover. It reports whether the file has its name.
+func finish(f *os.File, target string) (renamed bool, err error) {
+	if err := os.Rename(f.Name(), target); err != nil {
+		return false, err
+	}
+	return true, f.Close()
+}
+
+// abandon removes a file and closes it, in this order: once the lock has ended, the name may be another write's.
+func abandon(f *os.File) {
+	_ = os.Remove(f.Name()) // stays if it cannot be removed
+	_ = f.Close()           // nothing in it is needed
 }

@@ -143,14 +143,25 @@ func replace(to place, fill func(io.Writer) error) error {
 	if err != nil {
 		return err
 	}
-	defer discard(f.Name()) // does nothing once the file has its final name
+	renamed := false
+	defer func() { // also if fill panics
+		if !renamed {
+			discard(f)
+		}
+	}()
 	if err := fillCompressed(f, to.path, fill); err != nil {
-		return errors.Join(err, f.Close())
+		return err
 	}
 	if err := f.Sync(); err != nil {
-		return errors.Join(err, f.Close())
+		return err
 	}
-	return finish(f, to.path)
+	unfinished.Lock()
+	defer unfinished.Unlock()
+	renamed, err = finish(f, to.path)
+	if renamed { // from now on the temporary name may be another write's
+		delete(unfinished.names, f.Name())
+	}
+	return err
 }
 
 // unfinished are the temporary files that exist now.
@@ -206,7 +217,8 @@ func create(to place) (made *os.File, err error) {
 	}
 	if err != nil {
 		delete(unfinished.names, made.Name())
-		return nil, errors.Join(err, made.Close(), os.Remove(made.Name()))
+		abandon(made)
+		return nil, err
 	}
 	return made, nil
 }
@@ -243,12 +255,12 @@ func stillNamed(f *os.File, name string) bool {
 	return err == nil && errThere == nil && os.SameFile(mine, there)
 }
 
-// discard removes a temporary file if it still has its temporary name.
-func discard(name string) {
+// discard closes and removes a temporary file.
+func discard(f *os.File) {
 	unfinished.Lock()
 	defer unfinished.Unlock()
-	delete(unfinished.names, name)
-	_ = os.Remove(name) // fails, harmlessly, for a file that was renamed
+	delete(unfinished.names, f.Name())
+	abandon(f)
 }
 
 // writeThrough writes to something that cannot be replaced. An open file is written to at its end.

@@ -3,6 +3,7 @@
 package outfile_test
 
 import (
+	"errors"
 	"io"
 	"os"
 	"os/exec"
@@ -172,4 +173,34 @@ func TestLeftoversAreRemoved(t *testing.T) {
 	require.Equal(t, []string{".killed.bak", "killed"}, entries(t, dir))
 	long := filepath.Join(dir, strings.Repeat("é", 120))
 	require.NoError(t, outfile.Write(long, nil, hello))
+}
+
+// TestWritesToOneTargetAtOnce has many writes, some of which fail, to the same file at once: none disturbs another.
+func TestWritesToOneTargetAtOnce(t *testing.T) {
+	dir := t.TempDir()
+	path := filepath.Join(dir, "out")
+	wrong := errors.New("wrong")
+	errs := make(chan error)
+	const writers, each = 8, 100
+	for i := range writers {
+		go func() {
+			for n := range each {
+				fails := (i+n)%3 == 0
+				err := outfile.Write(path, nil, func(w io.Writer) error {
+					if fails {
+						return wrong
+					}
+					return hello(w)
+				})
+				if fails && errors.Is(err, wrong) {
+					err = nil
+				}
+				errs <- err
+			}
+		}()
+	}
+	for range writers * each {
+		require.NoError(t, <-errs)
+	}
+	require.Equal(t, []string{"out"}, entries(t, dir))
 }
