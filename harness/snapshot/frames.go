@@ -115,13 +115,15 @@ func (w *lineWriter) python(frame uint32) {
 		return
 	}
 	w.endRun()
-	if w.library = library; library == "" && w.site < 0 {
-		w.site = len(w.lines)
+	w.library = library
+	w.add(file + ":" + strconv.FormatInt(w.of.Frames[frame].Line, 10) + " " + w.function(frame))
+	last := len(w.lines) - 1 // which a line that repeats it is part of
+	if library == "" && w.site < 0 {
+		w.site = last
 	}
 	if w.kinds[frame] == frameProgram && w.program < 0 {
-		w.program = len(w.lines)
+		w.program = last
 	}
-	w.add(file + ":" + strconv.FormatInt(w.of.Frames[frame].Line, 10) + " " + w.function(frame))
 }
 
 // endRun ends a run of frames of a library.

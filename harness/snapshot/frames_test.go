@@ -43,6 +43,9 @@ VariableType_0.cpp 0 torch::autograd::VariableType::(anonymous namespace)::mul_T
 			"/srv/model.py:147 forward [aten::mul_Tensor]",
 			"torch/nn/modules/module.py:1790 _call_impl (+1 in torch)", "/srv/train.py:9 <module>",
 		}, ""},
+		"a program's file is named like a library's": {
+			"/opt/venv/lib/python3.12/site-packages/torch/x.py 1 f\ntorch/x.py 1 f\n", []string{"torch/x.py:1 f"}, "",
+		},
 		"a library is no call site": {unwound + `?? 0 at::_ops::addmm::call(at::Tensor const&)
 /usr/lib/python3/dist-packages/torch/nn/modules/linear.py 125 forward
 /usr/lib/python3.11/contextlib.py 81 inner
