@@ -51,17 +51,29 @@ func (r *Refusals) Request(src Source) (Source, error) {
 	if uint64(r.Count) > math.MaxUint64-r.id || uint64(r.Count)+uint64(r.slots) >= math.MaxUint32 {
 		return nil, errIDs
 	}
-	asked := &requested{Source: src, refusals: *r}
 	t, ok := src.(*Trace)
 	if !ok {
-		return asked, nil
+		return &requested{Source: src, refusals: *r}, nil
 	}
 	c := *t
-	c.Events, c.Slots = make([]Event, 0, len(t.Events)), t.Slots+r.Count
-	return &c, asked.Pieces(func(events []Event) error {
-		c.Events = append(c.Events, events...)
-		return nil
-	})
+	c.Events, c.Slots = slices.Clone(t.Events), t.Slots+r.Count
+	r.request(c.Events, 0)
+	return &c, nil
+}
+
+// request makes requests of the refused ones among events, before which there were n, and returns how many there are now.
+func (r *Refusals) request(events []Event, n int) int {
+	for i := range events {
+		e := &events[i]
+		if e.Kind != Refused {
+			continue
+		}
+		e.ID, e.Slot = r.id+uint64(n)+1, r.slots+uint32(n)
+		if n++; n == r.Count && r.Died {
+			e.Kind = Alloc
+		}
+	}
+	return n
 }
 
 // Requested walks src and returns it with its refused requests as [Refusals.Request] has them.
@@ -92,16 +104,7 @@ func (q *requested) Pieces(yield func([]Event) error) error {
 			return yield(events)
 		}
 		out = append(out[:0], events...)
-		for i := range out {
-			e := &out[i]
-			if e.Kind != Refused {
-				continue
-			}
-			e.ID, e.Slot = q.refusals.id+uint64(n)+1, q.refusals.slots+uint32(n)
-			if n++; n == q.refusals.Count && q.refusals.Died {
-				e.Kind = Alloc
-			}
-		}
+		n = q.refusals.request(out, n)
 		return yield(out)
 	})
 }
