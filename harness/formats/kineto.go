@@ -82,6 +82,7 @@ func readKineto(in *Input) (*trace.Trace, error) {
 	if err := r.document(); err != nil {
 		return nil, err
 	}
+	slices.SortStableFunc(r.marks, func(a, b call) int { return cmp.Compare(a.time, b.time) })
 	for _, p := range r.parts.list {
 		if err := r.order(p, r.calls[p]); err != nil {
 			return nil, err
@@ -253,8 +254,7 @@ func (r *kinetoReader) order(p *log, calls []kinetoCall) error {
 	if err := p.totals(calls); err != nil {
 		return err
 	}
-	marks := slices.Clone(r.marks)
-	slices.SortStableFunc(marks, func(a, b call) int { return cmp.Compare(a.time, b.time) })
+	marks := r.marks
 	for i := range calls {
 		for len(marks) > 0 && marks[0].time <= calls[i].time {
 			if err := p.add(&marks[0]); err != nil {
