@@ -129,8 +129,9 @@ func (r *runner) request(o *op) alloc.Request {
 
 // replay replays one event under the eyes of the observer, if there is one.
 func (r *runner) replay(i int, o *op) (oom bool, err error) {
-	if e := r.event(i); r.o.Observe == nil || e.Kind == trace.Refused {
+	e := r.event(i)
+	if r.o.Observe == nil || e.Kind == trace.Refused { // which is observed as two events
 		return r.step(i, o, e)
 	}
-	return r.watched(i, o, r.event(i))
+	return r.watched(i, o, e)
 }
