@@ -38,11 +38,8 @@ func (s *Stacks) Lines(stack uint32) (lines []string, site string) { return s.fr
 // Frames yields the numbers of the recorded frames of a stack, the innermost first.
 func (s *Stacks) Frames(stack uint32) iter.Seq[uint32] { return s.of.Stack(stack) }
 
-// Frame returns file and function of a recorded frame.
-func (s *Stacks) Frame(frame uint32) (file, function string) {
-	f := s.of.Frames[frame]
-	return s.of.Strings[f.File], s.of.Strings[f.Function]
-}
+// Frame returns file and function of a recorded frame: see [snapshot.Frames].
+func (s *Stacks) Frame(frame uint32) (file, function string) { return s.frames.Frame(frame) }
 
 // Places returns the lines of the stack of an allocation: see [Options].
 func (s *Stacks) Places(id uint64) []string {

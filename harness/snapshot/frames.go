@@ -25,6 +25,12 @@ const (
 // their outer ones, so that a small file could stand for any amount of text.
 const mostLines = 256
 
+// One long name in a file may stand in every line of every stack.
+const (
+	mostName = 1024 // bytes of the name of a file or function; what follows is ignored
+	mostText = 512  // bytes of a line
+)
+
 // Frames shows stacks as a reader needs them. With stacks="all" a recorded stack begins with the frames
 // of the unwinder and of the allocator, and the interpreter's own frames stand between those of Python.
 // Make one with [NewFrames]. It is safe for concurrent use.
@@ -37,7 +43,7 @@ const mostLines = 256
 //   - A stack of C++ alone, such as that of the backward pass, shows the nodes of the autograd graph with
 //     their operators, or else every frame that is left.
 //   - A stack of which nothing is left is shown whole.
-//   - A stack has at most 256 lines, the innermost.
+//   - A stack has at most 256 lines, the innermost. A line has at most 512 bytes.
 type Frames struct {
 	of    *Snapshot
 	kinds []frameKind // by frame
@@ -47,7 +53,7 @@ type Frames struct {
 func NewFrames(s *Snapshot) *Frames {
 	f := &Frames{of: s, kinds: make([]frameKind, len(s.Frames))}
 	for i := range s.Frames {
-		f.kinds[i] = kindOf(s.Strings[s.Frames[i].File], s.Strings[s.Frames[i].Function])
+		f.kinds[i] = kindOf(f.Frame(uint32(i)))
 	}
 	return f
 }
@@ -93,8 +99,23 @@ func (f *Frames) Lines(stack uint32) (lines []string, site string) {
 	return w.lines, w.lines[w.site]
 }
 
-// function returns the name of the function of a frame.
-func (f *Frames) function(frame uint32) string { return f.of.Strings[f.of.Frames[frame].Function] }
+// Frame returns the file and the function of a frame, each of at most 1,024 bytes.
+func (f *Frames) Frame(frame uint32) (file, function string) {
+	at := f.of.Frames[frame]
+	file, function = f.of.Strings[at.File], f.of.Strings[at.Function]
+	return file[:min(len(file), mostName)], function[:min(len(function), mostName)]
+}
+
+// function returns the function of a frame.
+func (f *Frames) function(frame uint32) string {
+	_, function := f.Frame(frame)
+	return function
+}
+
+// line returns the line of a frame, whose file is shown under a name.
+func (f *Frames) line(name string, frame uint32) string {
+	return name + ":" + strconv.FormatInt(f.of.Frames[frame].Line, 10) + " " + f.function(frame)
+}
 
 // lineWriter writes the lines of one stack.
 type lineWriter struct {
@@ -109,14 +130,15 @@ type lineWriter struct {
 
 // python adds a Python frame.
 func (w *lineWriter) python(frame uint32) {
-	file, library := shortFile(w.of.Strings[w.of.Frames[frame].File])
+	file, _ := w.Frame(frame)
+	file, library := shortFile(file)
 	if library != "" && w.library != "" {
 		w.more++
 		return
 	}
 	w.endRun()
 	w.library = library
-	w.add(file + ":" + strconv.FormatInt(w.of.Frames[frame].Line, 10) + " " + w.function(frame))
+	w.add(w.line(file, frame))
 	last := len(w.lines) - 1 // which a line that repeats it is part of
 	if library == "" && w.site < 0 {
 		w.site = last
@@ -150,9 +172,19 @@ func (w *lineWriter) add(text string) {
 		text += " [" + w.operator + "]"
 		w.operator = ""
 	}
+	text = cut(text)
 	if n := len(w.lines); n == 0 || w.lines[n-1] != text {
 		w.lines = append(w.lines, text)
 	}
+}
+
+// cut returns a text of at most mostText bytes.
+func cut(text string) string {
+	const mark = "…"
+	if len(text) <= mostText {
+		return text
+	}
+	return strings.ToValidUTF8(text[:mostText-len(mark)], "") + mark
 }
 
 // whole adds every frame but the plumbing, or all if nothing else is there.
@@ -163,8 +195,8 @@ func (w *lineWriter) whole(stack uint32) {
 				return
 			}
 			if w.kinds[frame] <= most {
-				f := w.of.Frames[frame]
-				w.lines = append(w.lines, w.of.Strings[f.File]+":"+strconv.FormatInt(f.Line, 10)+" "+w.function(frame))
+				file, _ := w.Frame(frame)
+				w.lines = append(w.lines, cut(w.line(file, frame)))
 			}
 		}
 		if len(w.lines) > 0 {

@@ -3,6 +3,7 @@ package snapshot_test
 import (
 	"strings"
 	"testing"
+	"unicode/utf8"
 
 	"github.com/stretchr/testify/require"
 
@@ -90,9 +91,9 @@ train.py 9 <module>
 	}
 }
 
-// TestFramesAreBounded shows a stack that is deeper than any report needs.
+// TestFramesAreBounded shows stacks that are deeper, and with longer names, than any report needs.
 func TestFramesAreBounded(t *testing.T) {
-	for _, file := range []string{"deep.py", "deep.cpp"} {
+	for _, file := range []string{"deep.py", "deep.cpp", strings.Repeat("é", 10_000) + ".py", strings.Repeat("é", 10_000) + ".cpp"} {
 		s := &snapshot.Snapshot{}
 		in := snapshot.NewInterner(s)
 		frames := make([]uint32, 60_000)
@@ -101,6 +102,12 @@ func TestFramesAreBounded(t *testing.T) {
 		}
 		lines, site := snapshot.NewFrames(s).Lines(in.Stack(frames))
 		require.LessOrEqual(t, len(lines), 257)
-		require.Equal(t, file+":0 f", site)
+		if len(file) < 100 {
+			require.Equal(t, file+":0 f", site)
+		}
+		for _, line := range lines {
+			require.LessOrEqual(t, len(line), 512)
+			require.True(t, utf8.ValidString(line))
+		}
 	}
 }

@@ -141,5 +141,6 @@ func Measure(src trace.Source, stacks Stacks) (*Report, error) {
 		}
 		r.Failure = &m
 	}
+	r.Cut = g.cut
 	return r, nil
 }

@@ -25,15 +25,16 @@ const (
 
 // Report says who holds memory.
 type Report struct {
-	Schema  string   `json:"schema"`            // the constant Schema
-	Version string   `json:"version"`           // of the program
-	Trace   string   `json:"trace"`             // name
-	Hash    string   `json:"trace_sha256"`      // of the file
-	Events  int      `json:"events"`            // of the trace
-	History bool     `json:"history"`           // the file records allocations; false: it has one state alone
-	By      Grouping `json:"grouped_by"`        // what Holders are
-	Peak    Moment   `json:"peak"`              // most live bytes; without a history the recorded state
-	Failure *Moment  `json:"failure,omitempty"` // the last refused request; absent: none was refused
+	Schema  string   `json:"schema"`               // the constant Schema
+	Version string   `json:"version"`              // of the program
+	Trace   string   `json:"trace"`                // name
+	Hash    string   `json:"trace_sha256"`         // of the file
+	Events  int      `json:"events"`               // of the trace
+	History bool     `json:"history"`              // the file records allocations; false: it has one state alone
+	By      Grouping `json:"grouped_by"`           // what Holders are
+	Peak    Moment   `json:"peak"`                 // most live bytes; without a history the recorded state
+	Failure *Moment  `json:"failure,omitempty"`    // the last refused request; absent: none was refused
+	Cut     int      `json:"cut_stacks,omitempty"` // stacks of which only the call site is kept: all of them would take too much memory
 }
 
 // Moment is the live memory after an event.
@@ -85,7 +86,16 @@ type grouper struct {
 	stacks Stacks
 	known  map[uint32]*kind // by stack
 	texts  map[string]*kind // by tag or size
+	held   int              // bytes that the lines of stacks take
+	cut    int              // stacks of which the call site is kept alone
 }
+
+// Many stacks share lines, so that a small file could stand for any amount of text.
+const (
+	mostHeld  = 128 << 20 // bytes of lines from which on the call site of a stack is kept alone
+	lineBytes = 128       // of a line besides its text: its place in a list and in the flame graph
+	mostParts = 256       // lines of a tag
+)
 
 // kind is what blocks have in common.
 type kind struct {
@@ -127,7 +137,7 @@ func (g *grouper) named(text string, c Category, part string) *kind {
 	if k == nil {
 		k = &kind{site: cmp.Or(text, noName), category: c}
 		if k.lines = []string{k.site}; part != "" {
-			k.lines = strings.Split(k.site, part)
+			k.lines = strings.SplitN(k.site, part, mostParts)
 			slices.Reverse(k.lines)
 		}
 		g.texts[text] = k.settled()
@@ -144,6 +154,13 @@ func (g *grouper) ofStack(stack uint32) *kind {
 	if k == nil {
 		k = &kind{}
 		k.lines, k.site = g.stacks.Lines(stack)
+		for _, line := range k.lines {
+			g.held += 2*len(line) + lineBytes
+		}
+		if g.held > mostHeld && len(k.lines) > 1 {
+			k.lines = []string{k.site}
+			g.cut++
+		}
 		k.category = ofStack(func(yield func(string, string) bool) {
 			for frame := range g.stacks.Frames(stack) {
 				if !yield(g.stacks.Frame(frame)) {
@@ -236,6 +253,9 @@ func (r *Report) Notes() []string {
 	default:
 		notes = append(notes, "Categories are derived from the functions of the stacks: a temporary of a forward function counts as an "+
 			"activation, and gradients of weights and of activations are not told apart.")
+	}
+	if r.Cut > 0 {
+		notes = append(notes, fmt.Sprintf("%d stacks are shown by their call site alone: the others take all the memory for stacks.", r.Cut))
 	}
 	for _, h := range r.Peak.Holders {
 		switch {

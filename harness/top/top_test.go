@@ -213,3 +213,46 @@ func TestAFlameGraphHoldsEveryByte(t *testing.T) {
 	require.Equal(t, "train.py main", root.Below[0].Name)
 	require.Equal(t, "torch/optim/adam.py _init_group", root.Below[0].Below[0].Name)
 }
+
+// shared are stacks that have all lines but the innermost in common.
+type shared struct {
+	stacks
+	outer []string
+}
+
+func (s shared) Stack(id uint64) uint32 { return uint32(id) + 1 }
+
+func (s shared) Lines(stack uint32) (lines []string, site string) {
+	site = fmt.Sprintf("model.py:%d f", stack)
+	return append([]string{site}, s.outer...), site
+}
+
+func (s shared) Frames(uint32) iter.Seq[uint32] { return func(func(uint32) bool) {} }
+
+// TestSharedLinesAreBounded shows stacks that would take a gigabyte: the call site is kept of those that do not fit.
+func TestSharedLinesAreBounded(t *testing.T) {
+	const blocks = 4000
+	var text strings.Builder
+	for i := range blocks {
+		fmt.Fprintf(&text, "a %d 1\n", i)
+	}
+	r := measure(t, text.String(), shared{outer: slices.Repeat([]string{strings.Repeat("x", 512)}, 256)})
+	require.Len(t, r.Peak.Stacks, blocks)
+	require.Len(t, r.Peak.Holders, blocks)
+	whole := 0
+	for _, s := range r.Peak.Stacks {
+		if len(s.Lines) > 1 {
+			whole++
+			require.Len(t, s.Lines, 257)
+		}
+	}
+	require.InDelta(t, 500, whole, 100)
+	require.Equal(t, blocks-whole, r.Cut)
+	require.Contains(t, r.Notes(), fmt.Sprintf("%d stacks are shown by their call site alone: the others take all the memory for stacks.", r.Cut))
+}
+
+// TestTagsHaveAtMost256Lines groups by a tag that is made of separators.
+func TestTagsHaveAtMost256Lines(t *testing.T) {
+	r := measure(t, "a 1 1 tag="+strings.Repeat("x:", 1000)+"\n", nil)
+	require.Len(t, r.Peak.Stacks[0].Lines, 256)
+}
