@@ -17,13 +17,11 @@ import (
 	"github.com/vramyard/vramyard/device/sim"
 	"github.com/vramyard/vramyard/harness/compare"
 	"github.com/vramyard/vramyard/harness/formats"
-	"github.com/vramyard/vramyard/harness/history"
 	"github.com/vramyard/vramyard/harness/page"
 	"github.com/vramyard/vramyard/harness/picture"
 	"github.com/vramyard/vramyard/harness/postmortem"
 	"github.com/vramyard/vramyard/harness/replay"
 	"github.com/vramyard/vramyard/harness/report"
-	"github.com/vramyard/vramyard/harness/snapshot"
 	"github.com/vramyard/vramyard/harness/trace"
 	"github.com/vramyard/vramyard/strategies"
 )
@@ -123,10 +121,8 @@ type askers map[trace.Source]*postmortem.Stacks
 
 // open is [openSource], and remembers.
 func (a askers) open(path string, o formats.Options, stdin io.Reader) (trace.Source, error) {
-	var of *postmortem.Recording
-	o.Snapshot = func(s *snapshot.Snapshot, c *history.Course) { of = &postmortem.Recording{Snapshot: s, Course: c} }
-	src, err := openSource(path, o, stdin)
-	if err == nil && of != nil {
+	src, of, err := openRecording(openSource, path, o, stdin)
+	if err == nil && of.Snapshot != nil {
 		a[src] = of.Stacks()
 	}
 	return src, err

@@ -26,11 +26,18 @@ type recordings struct {
 	askers                                   // nil: stacks are not kept
 	runs   map[trace.Source]compare.Recorded // allocator and device
 	family func(name string) bool            // strategies whose recorded settings are of use
+	whole  bool                              // traces are read into memory
 }
 
-// open is [openSource], and keeps the recorded run.
+// open opens a trace and keeps the recorded run.
 func (r *recordings) open(path string, o formats.Options, stdin io.Reader) (trace.Source, error) {
-	src, of, err := openRecording(path, o, stdin)
+	open := openSource
+	if r.whole {
+		open = func(path string, o formats.Options, stdin io.Reader) (trace.Source, error) {
+			return openTrace(path, o, stdin)
+		}
+	}
+	src, of, err := openRecording(open, path, o, stdin)
 	if err != nil {
 		return nil, err
 	}
@@ -53,11 +60,11 @@ func (r *recordings) open(path string, o formats.Options, stdin io.Reader) (trac
 	return src, nil
 }
 
-// openRecording is [openSource], and returns the recording of a snapshot; the fields of any other file are nil.
-func openRecording(path string, o formats.Options, stdin io.Reader) (trace.Source, *postmortem.Recording, error) {
+// openRecording opens a trace and returns the recording of a snapshot; the fields of any other file are nil.
+func openRecording(open opener[trace.Source], path string, o formats.Options, stdin io.Reader) (trace.Source, *postmortem.Recording, error) {
 	of := &postmortem.Recording{}
 	o.Snapshot = func(s *snapshot.Snapshot, c *history.Course) { of.Snapshot, of.Course = s, c }
-	src, err := openSource(path, o, stdin)
+	src, err := open(path, o, stdin)
 	return src, of, err
 }
 

@@ -244,15 +244,12 @@ func (f *replayFlags) draw(
 
 // open opens the trace. What judges after every event needs all of it in memory.
 func (f *replayFlags) open(cmd *cobra.Command, path string) (trace.Source, error) {
-	o := reading(cmd, path, f.source)
-	if f.check {
-		return openTrace(path, o, cmd.InOrStdin())
-	}
 	if f.html.wanted() || f.explainFile != "" {
 		f.askers = askers{}
 	}
 	f.family = func(name string) bool { return f.strategy == name && f.config == "" }
-	return f.recordings.open(path, o, cmd.InOrStdin())
+	f.whole = f.check
+	return f.recordings.open(path, reading(cmd, path, f.source), cmd.InOrStdin())
 }
 
 // settings returns strategy and device of the flags. Where there are no flags they are those of the recorded

@@ -406,7 +406,7 @@ func (f *viewFlags) draw(ctx context.Context, cmd *cobra.Command, path string, p
 // open opens a trace and says what it is replayed through, and where the program asked for memory, nil if that is not
 // known.
 func (f *viewFlags) open(path string, stdin io.Reader) (trace.Source, *postmortem.Stacks, []view.Wanted, error) {
-	src, of, err := openRecording(path, f.source, stdin)
+	src, of, err := openRecording(openSource, path, f.source, stdin)
 	if err != nil {
 		return nil, nil, nil, err
 	}

@@ -140,7 +140,7 @@ func (f *whatifFlags) readGrid() ([]alloc.Setup, error) {
 
 // open reads the file and what it says of the run. A snapshot tells more than the trace that is made of it.
 func (f *whatifFlags) open(cmd *cobra.Command, path string) (*whatif.Wanted, whatif.Recorded, error) {
-	src, of, err := openRecording(path, reading(cmd, path, f.source), cmd.InOrStdin())
+	src, of, err := openRecording(openSource, path, reading(cmd, path, f.source), cmd.InOrStdin())
 	if err != nil {
 		return nil, whatif.Recorded{}, err
 	}
