@@ -29,6 +29,9 @@ func compareVerdict(style Style, runs []compare.Run) string {
 	best := slices.IndexFunc(known, func(r compare.Run) bool { return r.Completed() })
 	if best < 0 {
 		s := style.Paint(Bad, "No strategy") + " carries " + trace
+		if slices.ContainsFunc(runs, func(r compare.Run) bool { return r.Strategy == baseline && r.Completed() }) {
+			s = style.Paint(Bad, "No strategy") + " but " + baseline + ", the baseline, carries " + trace
+		}
 		if len(known) > 0 {
 			s += fmt.Sprintf(" on %s; %s needs least, %s", Bytes(runs[0].Device), Printable(known[0].Strategy), Bytes(*known[0].MinCapacity))
 		}

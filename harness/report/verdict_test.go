@@ -51,6 +51,7 @@ func TestComparisonsBeginWithTheWinner(t *testing.T) {
 		{[]string{"slab", "async", "xdl"}, "slab carries chat with least memory: 15.00 GiB. async and xdl fail."},
 		{[]string{"slab", "async"}, "slab carries chat with least memory: 15.00 GiB. async fails."},
 		{[]string{"async"}, "No strategy carries chat."},
+		{[]string{"direct", "async"}, "No strategy but direct, the baseline, carries chat."},
 		{[]string{"bfc", "async"}, "No strategy carries chat on 18.00 GiB; bfc needs least, 20.00 GiB."},
 	} {
 		require.Equal(t, c.want, verdictOf(t, minima, c.strategies...))
