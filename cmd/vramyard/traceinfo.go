@@ -57,7 +57,7 @@ func (f *infoFlags) run(cmd *cobra.Command, args []string) error {
 		case len(args) == 1:
 			return err
 		default:
-			tell(cmd.ErrOrStderr(), "vramyard: %s", oneLine(err))
+			tell(cmd.ErrOrStderr(), "vramyard: %s", oneLine(advised(err)))
 		}
 	}
 	err := writeResults(cmd.OutOrStdout(), func(w io.Writer) error {

@@ -3,6 +3,7 @@ package main
 import (
 	"encoding/json"
 	"path/filepath"
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -47,6 +48,10 @@ func TestTraceInfoGoesOnAfterABadFile(t *testing.T) {
 	var all []map[string]any
 	require.NoError(t, json.Unmarshal([]byte(stdout), &all))
 	require.Len(t, all, 1)
+
+	large := write(t, "large.trace", strings.Repeat("a 1 1\nf 1\n", 10_000))
+	_, _, stderr = command(t, "trace", "info", "--memory", "1MiB", good, large)
+	require.Contains(t, stderr, "takes more than 1MiB of memory: --memory 2MiB allows twice as much\n", "the advice is that for one file")
 
 	status, stdout, _ = command(t, "trace", "info", bad)
 	require.Equal(t, exitTrouble, status)
