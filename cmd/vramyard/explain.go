@@ -2,7 +2,6 @@ package main
 
 import (
 	"io"
-	"strings"
 
 	"github.com/vramyard/vramyard/alloc"
 	"github.com/vramyard/vramyard/device"
@@ -33,7 +32,7 @@ func (f *replayFlags) explain(p *replay.Prepared, stacks *postmortem.Stacks, set
 
 // writeExplained writes why the first request found no memory: as JSON if the file's name says so.
 func (f *replayFlags) writeExplained(w io.Writer) error {
-	if strings.HasSuffix(strings.TrimSuffix(strings.ToLower(f.explainFile), ".gz"), ".json") {
+	if endingOf(f.explainFile) == ".json" {
 		return encodeJSON(w, f.verdict)
 	}
 	return f.verdict.WriteText(w)

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"bytes"
 	"encoding/json"
 	"os"
 	"path/filepath"
@@ -10,6 +11,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/vramyard/vramyard/harness/postmortem"
+	"github.com/vramyard/vramyard/internal/unpack"
 )
 
 // TestPageShowsAnExplanation holds the example in docs/postmortem.md to what the command writes.
@@ -40,6 +42,18 @@ func TestReplayExplainsTheFirstOOM(t *testing.T) {
 	require.Equal(t, postmortem.Schema, v.Schema)
 	require.Equal(t, 4, v.Event)
 	require.NotEmpty(t, v.Report.Cause)
+
+	for _, packed := range []string{".gz", ".zst"} {
+		succeed(t, "replay", "--strategy", "bfc", "--config", `{"limit":"8KiB"}`, "--explain", file+packed, path)
+		raw, err := os.ReadFile(file + packed)
+		require.NoError(t, err)
+		plain, err := unpack.New(bytes.NewReader(raw))
+		require.NoError(t, err)
+		var same postmortem.Verdict
+		require.NoError(t, json.NewDecoder(plain).Decode(&same), packed)
+		plain.Close()
+		require.Equal(t, v, same, packed)
+	}
 
 	status, _, stderr := command(t, "replay", "--strategy", "bfc", "--explain", path, path)
 	require.Equal(t, exitTrouble, status)
