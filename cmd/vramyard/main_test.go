@@ -159,6 +159,12 @@ func TestReplayWritesTheStrategysReport(t *testing.T) {
 	status, _, stderr := command(t, "replay", "--strategy", "buddy:xdl", "--sim", `{"capacity":"1KiB"}`, "--oom-report", "-", path)
 	require.Equal(t, exitTrouble, status)
 	require.Equal(t, "vramyard: --oom-report: buddy:xdl writes no report\n", stderr)
+
+	to := filepath.Join(t.TempDir(), "report.txt")
+	status, stdout, _ := command(t, "replay", "--strategy", "buddy:xdl", "--sim", `{"capacity":"1KiB"}`, "--oom-report", to, path)
+	require.Equal(t, exitTrouble, status)
+	require.Contains(t, stdout, "FAILED: ", "the figures are shown all the same")
+	require.NoFileExists(t, to)
 }
 
 func TestReplayReadsStandardInput(t *testing.T) {

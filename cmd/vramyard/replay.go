@@ -186,11 +186,7 @@ func (f *replayFlags) run(cmd *cobra.Command, path string) error {
 	if err != nil {
 		return err
 	}
-	files, err := f.files(res, final)
-	if err != nil {
-		return err
-	}
-	files = append(files, f.html.file(cmd, []string{path}, func() (*page.Report, error) { return f.draw(cmd, prepared, f.askers[t], setup, cfg, res, o.FreeAt) }))
+	files := append(f.files(res, final), f.html.file(cmd, []string{path}, func() (*page.Report, error) { return f.draw(cmd, prepared, f.askers[t], setup, cfg, res, o.FreeAt) }))
 	if !f.stdoutTaken() {
 		if err := outfile.Write("-", cmd.OutOrStdout(), func(w io.Writer) error { return f.show(report.Over(cmd.OutOrStdout(), w), res) }); err != nil {
 			return err
@@ -362,17 +358,15 @@ func (f *replayFlags) replay(
 }
 
 // files returns what is written after the replay.
-func (f *replayFlags) files(res *replay.Result, final []byte) ([]resultFile, error) {
-	said, err := f.said(res)
-	text := func(b []byte) func(io.Writer) error {
-		return func(w io.Writer) error {
-			_, err := w.Write(b)
-			return err
-		}
-	}
+func (f *replayFlags) files(res *replay.Result, final []byte) []resultFile {
 	return slices.Concat([]resultFile{
-		{path: f.final, fill: text(final)}, {path: f.report, fill: text(said)}, {path: f.explainFile, fill: f.writeExplained, words: true},
-	}, f.figureFiles.files(res, report.ReplayTable(res)), f.exportFlags.files()), err
+		{path: f.final, fill: func(w io.Writer) error {
+			_, err := w.Write(final)
+			return err
+		}},
+		{path: f.report, fill: func(w io.Writer) error { return writeSaid(w, res) }},
+		{path: f.explainFile, fill: f.writeExplained, words: true},
+	}, f.figureFiles.files(res, report.ReplayTable(res)), f.exportFlags.files())
 }
 
 // show prints the figures.
@@ -415,15 +409,17 @@ func (f *replayFlags) prove(p *replay.Prepared, src trace.Source, setup alloc.Se
 	return nil
 }
 
-// said returns what the strategy said of its first OOM, or why there is nothing to say.
-func (f *replayFlags) said(res *replay.Result) ([]byte, error) {
+// writeSaid writes what the strategy said of its first OOM, or why there is nothing to say.
+func writeSaid(w io.Writer, res *replay.Result) error {
+	text := res.OOMReport
 	switch {
 	case res.OOMs == 0:
-		return []byte("no request ran out of memory\n"), nil
-	case len(res.OOMReport) == 0 && f.report != "":
-		return nil, flagError("oom-report", fmt.Errorf("%s writes no report", res.Strategy))
+		text = []byte("no request ran out of memory\n")
+	case len(text) == 0:
+		return flagError("oom-report", fmt.Errorf("%s writes no report", res.Strategy))
 	}
-	return res.OOMReport, nil
+	_, err := w.Write(text)
+	return err
 }
 
 // checkReplay replays under the eyes of a judge. Its error names the event after which an
