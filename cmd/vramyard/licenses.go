@@ -19,7 +19,7 @@ func newLicenses() *cobra.Command {
 		Use:   "licenses",
 		Short: "Print the license of this program and of what is linked into it",
 		Long: `Print the license of this program and the notices of the modules that are linked into it, as their licenses
-ask for. Whoever passes the program on passes them on with it.`,
+ask for. Ship them with every copy of the program.`,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			return outfile.Write("-", document(cmd.OutOrStdout()), func(w io.Writer) error {
