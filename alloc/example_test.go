@@ -32,9 +32,9 @@ func full() alloc.Strategy {
 }
 
 func ExampleAppendFailure() {
-	fmt.Printf("%s", alloc.AppendFailure(full(), nil))
+	fmt.Printf("%s", alloc.AppendFailure(full(), nil, nil))
 	// Output:
-	// refused 3MiB, alignment 0B, stream 0, tag 2: device refused
+	// refused 3MiB, rounded to 3MiB, alignment 0B, stream 0, tag 2: device refused
 	// the device was asked for 20MiB: device: out of memory
 	// free then 1.33MiB, the largest chunk 1.33MiB
 	// live blocks 2: requested 684.57KiB, rounded to 685KiB; active 685KiB, reserved 2MiB, regions 1, largest free chunk 1.33MiB

@@ -191,6 +191,7 @@ func (r Reason) String() string {
 type Refusal struct {
 	Reason      Reason      // why
 	Request     Request     // what was asked
+	Rounded     device.Size // its size as the strategy rounds it; 0 if that is not known
 	Asked       device.Size // the last reservation tried on the way; 0 if none was
 	Device      error       // what the device answered to it; nil if it was not asked
 	LargestHole device.Size // largest free chunk at that moment

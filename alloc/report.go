@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"fmt"
 	"slices"
+	"strconv"
 
 	"github.com/vramyard/vramyard/device"
 )
@@ -32,19 +33,27 @@ func AppendHeap(s Inspector, text []byte) []byte {
 }
 
 // AppendFailure appends what is known of the last refused request of any strategy, if there is one:
-// the size requested, alignment, stream and tag, the reason, the size that the device was asked
-// for, and the free memory. Then come totals, and the tags with the most live bytes, as they are
-// now. With [AppendReport] some strategies say more. O(chunks).
-func AppendFailure(s Inspector, text []byte) []byte {
+// the size requested and rounded, alignment, stream and tag, the reason, the size that the device was
+// asked for, and the free memory. Then come totals, and the tags with the most live bytes, as they
+// are now. It appends at most 15 lines. Name returns the text to print for a tag; if name is nil, tags
+// are printed as numbers. With [AppendReport] some strategies say more. O(chunks).
+func AppendFailure(s Inspector, text []byte, name func(tag uint64) string) []byte {
+	if name == nil {
+		name = func(tag uint64) string { return strconv.FormatUint(tag, 10) }
+	}
 	if r, ok := LastRefusal(s); ok {
-		text = fmt.Appendf(text, "refused %v, alignment %v, stream %d, tag %d: %v\n",
-			r.Request.Size, r.Request.Align, uint64(r.Request.Stream), r.Request.Tag, r.Reason)
+		rounded := "rounded size not known"
+		if r.Rounded != 0 {
+			rounded = fmt.Sprintf("rounded to %v", r.Rounded)
+		}
+		text = fmt.Appendf(text, "refused %v, %s, alignment %v, stream %d, tag %s: %v\n",
+			r.Request.Size, rounded, r.Request.Align, uint64(r.Request.Stream), name(r.Request.Tag), r.Reason)
 		if r.Asked != 0 {
 			text = fmt.Appendf(text, "the device was asked for %v: %v\n", r.Asked, r.Device)
 		}
 		text = fmt.Appendf(text, "free then %v, the largest chunk %v\n", r.Free, r.LargestHole)
 	}
-	return appendTags(s, appendTotals(s, text))
+	return appendTags(s, appendTotals(s, text), name)
 }
 
 // appendTotals appends a line with the statistics.
@@ -55,7 +64,7 @@ func appendTotals(s Inspector, text []byte) []byte {
 }
 
 // appendTags appends a line for each of the tags with the most live bytes.
-func appendTags(s Inspector, text []byte) []byte {
+func appendTags(s Inspector, text []byte, name func(tag uint64) string) []byte {
 	type tagged struct {
 		tag                uint64
 		blocks             int
@@ -81,7 +90,7 @@ func appendTags(s Inspector, text []byte) []byte {
 		if i == reportedTags {
 			return fmt.Appendf(text, "  and %d more tags\n", len(all)-i)
 		}
-		text = fmt.Appendf(text, "  tag %d: requested %v, rounded to %v, blocks %d\n", t.tag, t.requested, t.rounded, t.blocks)
+		text = fmt.Appendf(text, "  tag %s: requested %v, rounded to %v, blocks %d\n", name(t.tag), t.requested, t.rounded, t.blocks)
 	}
 	return text
 }

@@ -93,7 +93,7 @@ docs/export.md says how to open them.`,
 	c.Flags().StringVar(&f.placements, "placements", "", `write where each allocation lies to this file, "-" for standard output`)
 	c.Flags().StringVar(&f.final, "final", "", `write the state at the end to this file, "-" for standard output`)
 	f.figureFiles.add(c, "the table")
-	c.Flags().StringVar(&f.report, "oom-report", "", `write the strategy's own report about the first OOM to this file, "-" for standard output`)
+	c.Flags().StringVar(&f.report, "oom-report", "", `write the report about the first OOM, and the strategy's own if it writes one, to this file, "-" for standard output`)
 	c.Flags().StringVar(&f.explainFile, "explain", "", `write why the first request found no memory to this file, as JSON if it ends in .json, "-" for standard output`)
 	f.exportFlags.add(c)
 	f.html.add(c)
@@ -333,7 +333,7 @@ func (f *replayFlags) replay(
 	stdout io.Writer, t *replay.Prepared, setup alloc.Setup, on place.Place, o replay.Options,
 ) (res *replay.Result, final []byte, err error) {
 	var state bytes.Buffer
-	o.Report = f.report != ""
+	o.Report = true
 	if f.final != "" {
 		o.Final = &state
 	}
@@ -364,7 +364,7 @@ func (f *replayFlags) files(res *replay.Result, final []byte) []resultFile {
 			_, err := w.Write(final)
 			return err
 		}},
-		{path: f.report, fill: func(w io.Writer) error { return writeSaid(w, res) }},
+		{path: f.report, fill: func(w io.Writer) error { return writeFirstOOM(w, res) }},
 		{path: f.explainFile, fill: f.writeExplained, words: true},
 	}, f.figureFiles.files(res, report.ReplayTable(res)), f.exportFlags.files())
 }
@@ -409,14 +409,11 @@ func (f *replayFlags) prove(p *replay.Prepared, src trace.Source, setup alloc.Se
 	return nil
 }
 
-// writeSaid writes what the strategy said of its first OOM, or why there is nothing to say.
-func writeSaid(w io.Writer, res *replay.Result) error {
-	text := res.OOMReport
-	switch {
-	case res.OOMs == 0:
-		text = []byte("no request ran out of memory\n")
-	case len(text) == 0:
-		return flagError("oom-report", fmt.Errorf("%s writes no report", res.Strategy))
+// writeFirstOOM writes the report about the first OOM: the lines of every strategy, then the strategy's own text.
+func writeFirstOOM(w io.Writer, res *replay.Result) error {
+	text := []byte("no request ran out of memory\n")
+	if res.OOMs > 0 {
+		text = slices.Concat(res.OOMReport, res.OwnOOMReport)
 	}
 	_, err := w.Write(text)
 	return err

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"strconv"
 	"strings"
 
 	"github.com/vramyard/vramyard/alloc"
@@ -20,7 +21,7 @@ type Options struct {
 	Latency    bool      // distribution of single calls, and what measuring them took; leaves NsPerOp 0
 	StopAtOOM  bool      // end at the first request that finds no memory
 	FreeAt     FreeAt    // when a strategy without streams is told of a delayed free
-	Report     bool      // keep the strategy's own report about that request
+	Report     bool      // keep the reports about that request
 	Placements io.Writer // one line for every allocation, and what Print events ask for; nil for none
 	Final      io.Writer // the state at the end; nil for none
 
@@ -346,9 +347,18 @@ func (r *runner) firstOOM(e *trace.Event) {
 		r.res.ExternalFragmentationAtOOM = &x
 	}
 	if r.o.Report {
+		r.res.OOMReport = alloc.AppendFailure(r.s, nil, r.tagName)
 		// A strategy that writes no report leaves it empty.
-		r.res.OOMReport, _ = alloc.AppendReport(r.s, nil, request(e))
+		r.res.OwnOOMReport, _ = alloc.AppendReport(r.s, nil, request(e))
 	}
+}
+
+// tagName returns the text of a tag, quoted.
+func (r *runner) tagName(tag uint64) string {
+	if tag == 0 {
+		return "none"
+	}
+	return strconv.Quote(r.p.src.TagOf(&trace.Event{Tag: uint32(tag)}))
 }
 
 // What the size of a block that is not live says about its request.

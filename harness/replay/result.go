@@ -49,7 +49,8 @@ type Result struct {
 	Headroom                    Headroom `json:"headroom_bytes"`                                // largest request that memory in hand would serve
 
 	FirstFailure *FirstFailure `json:"first_failure,omitempty"` // the first request that was not granted
-	OOMReport    []byte        `json:"-"`                       // the strategy's own text about the first OOM, if it was asked for
+	OOMReport    []byte        `json:"-"`                       // what [alloc.AppendFailure] reports of the first OOM, if it was asked for
+	OwnOOMReport []byte        `json:"-"`                       // the strategy's own text about the first OOM, if it was asked for and writes one
 
 	DeviceCalls   uint64       `json:"device_calls"`         // calls to the device of all kinds
 	CallsByKind   CallsByKind  `json:"device_calls_by_kind"` // those that took memory or gave it back

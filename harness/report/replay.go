@@ -38,10 +38,15 @@ func ReplayText(w io.Writer, r *replay.Result) error {
 		return err
 	}
 	if f := r.FirstFailure; f != nil {
-		_, err := fmt.Fprintln(w, strings.Join(failureLines(r), "\n  "))
-		return err
+		if _, err := fmt.Fprintln(w, strings.Join(failureLines(r), "\n  ")); err != nil {
+			return err
+		}
 	}
-	return nil
+	if len(r.OOMReport) == 0 {
+		return nil
+	}
+	_, err := fmt.Fprintf(w, "at the first OOM:\n%s", r.OOMReport)
+	return err
 }
 
 // ReplayTable returns the figures of a replay for programs that analyse them, as one row.

@@ -131,6 +131,7 @@ func (c *Core) Grow(r *alloc.Request, n device.Size) (Handle, error) {
 	if err != nil {
 		c.stats.OOMs++
 		c.note(r, alloc.ReasonNone)
+		c.refusal.Rounded = c.Round(r.Size)
 		regions.Explain(&c.refusal, c.pool.Asked(), err)
 		return None, alloc.ErrOutOfMemory
 	}

@@ -56,6 +56,7 @@ func (a *Allocator) Alloc(r alloc.Request) (alloc.Block, error) {
 	if err != nil {
 		a.stats.OOMs++
 		a.note(&r, alloc.ReasonLimit)
+		a.refusal.Rounded = device.AlignUp(r.Size, streampool.Quantum)
 		if !errors.Is(err, streampool.ErrLimit) {
 			a.refusal.Reason, a.refusal.Asked, a.refusal.Device = alloc.ReasonDevice, a.pool.Asked(), err
 		}

@@ -104,7 +104,7 @@ func (a *Allocator) alloc(r alloc.Request) (alloc.Block, error) {
 	if h == none {
 		var why alloc.Refusal
 		if h, why = a.findMore(w); h == none {
-			why.Request = r
+			why.Request, why.Rounded = r, w.size
 			a.refuse(why)
 			a.stats.OOMs++
 			if planted.Enabled && planted.Is("bfc/refusal-takes-live") {

@@ -114,7 +114,7 @@ func TestRefusalIsDescribed(t *testing.T) {
 	require.ErrorIs(t, why.Device, device.ErrOutOfMemory)
 	why.Device = nil
 	require.Equal(t, alloc.Refusal{
-		Reason: alloc.ReasonDevice, Request: q, Asked: 2 * mib, LargestHole: mib, Free: mib,
+		Reason: alloc.ReasonDevice, Request: q, Rounded: 2 * mib, Asked: 2 * mib, LargestHole: mib, Free: mib,
 	}, why)
 }
 

@@ -165,6 +165,7 @@ func (a *Allocator) serve(r *alloc.Request) (alloc.Block, error) {
 			a.count.ooms++
 			a.stats.OOMs++
 			a.note(r, alloc.ReasonNone)
+			a.refusal.Rounded = n // the size of the block, not of the segment below
 			regions.Explain(&a.refusal, a.set.segmentSize(n), err)
 			a.tellOOM(n, sh.stream)
 			return alloc.Block{}, alloc.ErrOutOfMemory

@@ -43,7 +43,7 @@ func (a *Allocator) Alloc(r alloc.Request) (alloc.Block, error) {
 	region, err := a.held.Reserve(r.Size, r.Align, 0)
 	if err != nil {
 		a.stats.OOMs++
-		a.refusal = alloc.Refusal{Reason: alloc.ReasonDevice, Request: r, Asked: r.Size, Device: err}
+		a.refusal = alloc.Refusal{Reason: alloc.ReasonDevice, Request: r, Rounded: r.Size, Asked: r.Size, Device: err}
 		return alloc.Block{}, alloc.ErrOutOfMemory
 	}
 	a.live.Add(region.Addr, ledger.Block{Requested: r.Size, Stream: r.Stream, Tag: r.Tag})

@@ -112,6 +112,7 @@ func (a *Allocator) alloc(r *alloc.Request) (alloc.Block, error) {
 	if err != nil {
 		a.stats.OOMs++
 		a.note(r, alloc.ReasonNone)
+		a.refusal.Rounded = a.rounded(r.Size)
 		regions.Explain(&a.refusal, a.asked, err)
 		return alloc.Block{}, alloc.ErrOutOfMemory
 	}
@@ -147,7 +148,7 @@ func (a *Allocator) note(r *alloc.Request, why alloc.Reason) {
 // serve returns a chunk for a request that can be granted, which is in no map, or why there is none.
 func (a *Allocator) serve(r *alloc.Request) (uint32, error) {
 	if r.Size >= a.cfg.ChunkBytes {
-		n := device.AlignUp(r.Size, a.cfg.ChunkBytes)
+		n := a.rounded(r.Size)
 		if h := a.fromPages(n); h != none {
 			return h, nil
 		}
@@ -162,6 +163,14 @@ func (a *Allocator) serve(r *alloc.Request) (uint32, error) {
 	return a.fromSmall(r), nil
 }
 
+// rounded returns the size of the block for a request of n bytes.
+func (a *Allocator) rounded(n device.Size) device.Size {
+	if n >= a.cfg.ChunkBytes {
+		return device.AlignUp(n, a.cfg.ChunkBytes)
+	}
+	return device.AlignUp(n, quantum)
+}
+
 // fromSmall takes the smallest chunk that has room for a request out of the small pool.
 func (a *Allocator) fromSmall(r *alloc.Request) uint32 {
 	at := a.free[small].Ceil(needOf(r.Size, r.Align))
@@ -169,7 +178,7 @@ func (a *Allocator) fromSmall(r *alloc.Request) uint32 {
 		return none
 	}
 	e := a.free[small].Entry(at)
-	return a.cut(e.Handle, device.AlignUp(e.Addr, max(r.Align, 1)), device.AlignUp(r.Size, quantum))
+	return a.cut(e.Handle, device.AlignUp(e.Addr, max(r.Align, 1)), a.rounded(r.Size))
 }
 
 // growSmall adds a region with room for n bytes to the small pool. In need it gives back free memory for

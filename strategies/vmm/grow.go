@@ -46,6 +46,7 @@ func (a *Allocator) grow(r *alloc.Request, n device.Size) (handle, error) {
 	_ = a.mem.DropIdle() // what stays is tried again later
 	a.stats.OOMs++
 	a.note(r, alloc.ReasonNone)
+	a.refusal.Rounded = n
 	regions.Explain(&a.refusal, n, err)
 	return none, alloc.ErrOutOfMemory
 }
