@@ -351,6 +351,11 @@ func TestTheCardIsALine(t *testing.T) {
 	assert.NotContains(t, strings.Join(of(`"schema":"vramyard-compare/1","device":{"capacity":0}`, 12<<30), " "), "card")
 	recorded := `{"schema":"vramyard-compare/1","runs":[{"strategy":"a","trace":"t","min_capacity_bytes":8589934592,"recorded_capacity_bytes":8589934592}]}`
 	assert.Contains(t, texts(svg(t, figure.Options{}, read(t, "a.json", recorded))), "card, 8.00 GiB")
+	chosen := read(t, "b.json", strings.Replace(recorded, `"runs"`, `"device":{"capacity":17179869184},"runs"`, 1))
+	other := read(t, "c.json", strings.Replace(recorded, `"runs"`, `"device":{"capacity":0},"runs"`, 1))
+	for _, sources := range [][]*figure.Source{{chosen, other}, {other, chosen}} {
+		assert.NotContains(t, strings.Join(texts(svg(t, figure.Options{}, sources...)), " "), "card", "one result is of its own card")
+	}
 }
 
 // TestBenchmarksHaveErrorBars counts the strokes of a figure with and without the rounds.

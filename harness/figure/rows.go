@@ -79,13 +79,11 @@ const farthest = 2
 // cardOf returns the capacity of the card that all runs are of, 0 if there is none, or not one. It is where the result
 // says what it is about, or in each run.
 func cardOf(sources []*Source, runs []run) float64 {
-	var card float64
-	one := true
+	var cards []float64
 	see := func(v resultdiff.Value) {
 		if n := v.Number(); n != nil {
 			x, _ := n.Float64()
-			one = one && x > 0 && (card == 0 || card == x)
-			card = x
+			cards = append(cards, x)
 		}
 	}
 	for _, s := range sources {
@@ -95,8 +93,8 @@ func cardOf(sources []*Source, runs []run) float64 {
 			}
 		}
 	}
-	if card == 0 {
-		one = true
+	if !slices.ContainsFunc(cards, func(x float64) bool { return x > 0 }) {
+		cards = nil
 		for i := range runs {
 			v := runs[i].Figure("card_bytes")
 			if v.Number() == nil {
@@ -105,10 +103,10 @@ func cardOf(sources []*Source, runs []run) float64 {
 			see(v)
 		}
 	}
-	if !one {
+	if len(cards) == 0 || slices.Min(cards) != slices.Max(cards) {
 		return 0
 	}
-	return card
+	return cards[0]
 }
 
 // multiples draws capacities on several traces, each in multiples of its lower bound.
