@@ -105,6 +105,11 @@ func TestTopAgreesWithTheTrace(t *testing.T) {
 	}
 }
 
+func TestTopShowsTheOnlyRequest(t *testing.T) {
+	require.Equal(t, "t: nothing is allocated\nlast refused request: event 0 asked for 3.00 MiB with 0 B live in 0 blocks\n",
+		succeed(t, "top", write(t, "t.trace", "refused 3MiB\n")))
+}
+
 func TestTopRefusesWhatItCannotDo(t *testing.T) {
 	path := write(t, "t.trace", small)
 	for want, args := range map[string][]string{

@@ -33,15 +33,15 @@ func TopTables(w io.Writer, r *top.Report, rows int) error {
 
 // TopHeadline says in words how much is live when: a line for each moment.
 func TopHeadline(r *top.Report) string {
-	name := Printable(r.Trace)
-	if r.Peak.Event < 0 {
-		return name + ": nothing is allocated"
-	}
 	when := "at the peak"
 	if !r.History {
 		when = "when the file was written"
 	}
-	text := fmt.Sprintf("%s: %s live in %s %s, after event %d", name, Bytes(r.Peak.Bytes), blocksText(r.Peak.Blocks), when, r.Peak.Event)
+	text := fmt.Sprintf("%s live in %s %s, after event %d", Bytes(r.Peak.Bytes), blocksText(r.Peak.Blocks), when, r.Peak.Event)
+	if r.Peak.Event < 0 {
+		text = "nothing is allocated"
+	}
+	text = Printable(r.Trace) + ": " + text
 	if f := r.Failure; f != nil {
 		text += fmt.Sprintf("\nlast refused request: event %d asked for %s with %s live in %s", f.Event, Bytes(f.Asked), Bytes(f.Bytes), blocksText(f.Blocks))
 		if f.Refusals > 1 {
