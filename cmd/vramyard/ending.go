@@ -40,8 +40,8 @@ func endingOf(path string) string {
 	return filepath.Ext(strings.TrimSuffix(strings.TrimSuffix(name, ".gz"), ".zst"))
 }
 
-// checkEnding refuses a name whose ending promises another form than the wanted ones. No ending, and one that
-// is not known, promises nothing.
+// checkEnding refuses a name whose ending promises another form than the wanted ones. A missing or unknown ending
+// promises nothing.
 func checkEnding(path string, want []string) error {
 	e := endingOf(path)
 	if slices.Contains(want, e) || !slices.Contains(promising, e) {

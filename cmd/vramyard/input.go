@@ -36,8 +36,8 @@ type output struct {
 	text       bool // lines that may follow others on standard output
 }
 
-// checkOutputs refuses outputs before the work begins: those that would overwrite each other or a file that is
-// read, those whose folder cannot be written to, and those whose ending promises another form.
+// checkOutputs refuses outputs before the work begins if they would overwrite each other or a file that is
+// read, if their folder cannot be written to, or if their ending promises another form.
 func checkOutputs(inputs []string, outputs ...output) error {
 	for i, o := range outputs {
 		if o.path == "" && o.flag != "" {
@@ -141,7 +141,7 @@ func collectWithin(m device.Size) (end func()) {
 	}
 }
 
-// advised adds to an error about a file the flag that helps: one that raises its memory, or takes one of its parts.
+// advised adds to an error about a file the flag that helps: --memory for a larger bound, --part for one of its parts.
 func advised(err error) error {
 	if e, ok := errors.AsType[*budget.Error](err); ok {
 		return fmt.Errorf("%w: --memory %v allows twice as much", err, 2*e.Limit)

@@ -9,7 +9,7 @@ import (
 	"github.com/vramyard/vramyard/internal/outfile"
 )
 
-// notices is the license of this program and those of the modules that are linked into it. A test keeps it so.
+// notices has the license of this program and the licenses of the modules linked into it. A test keeps it complete.
 //
 //go:embed notices.txt
 var notices string

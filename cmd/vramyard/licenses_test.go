@@ -14,7 +14,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// systems are those that the programs are built for; some modules are linked on one of them only.
+// systems are the targets of the programs; some modules are linked on one of them only.
 var systems = []string{"linux", "darwin", "windows"}
 
 // linked returns the folders of linked packages by module, which is "path version folder".
@@ -38,7 +38,7 @@ func linked(t *testing.T) map[string][]string {
 // licenseFile matches the names of files that a license or a notice is in.
 var licenseFile = regexp.MustCompile(`(?i)^(licen[cs]e|copying|notice|patents|ofl|ftl)([-._].*)?$`)
 
-// licenseFiles returns the files that hold for packages of a module: those beside them and above them, and those of a folder
+// licenseFiles returns the licenses of packages of a module: the files beside them and above them, and all of a folder
 // for licenses.
 func licenseFiles(t *testing.T, root string, packages []string) []string {
 	t.Helper()

@@ -97,7 +97,7 @@ type allocator struct {
 const backendAsync = "backend:cudaMallocAsync"
 
 // recordedAllocator returns the strategy that stands for PyTorch's allocator with recorded settings. The file does not
-// record PyTorch's version: of two sets of rules it takes the one that predicts more of the recording, if course is
+// record PyTorch's version: of two sets of rules it takes the better one at predicting the recording, if course is
 // not nil.
 func recordedAllocator(config []byte, course *history.Course) (a allocator, err error) {
 	var settings caching.Config

@@ -248,8 +248,8 @@ func (f *replayFlags) open(cmd *cobra.Command, path string) (trace.Source, error
 	return f.recordings.open(path, reading(cmd, path, f.source), cmd.InOrStdin())
 }
 
-// settings returns strategy and device of the flags. Where there are no flags they are those of the recorded
-// run, or with --check those of the header of a counterexample.
+// settings returns strategy and device of the flags. Without flags they are taken from the recorded run, or with
+// --check from the header of a counterexample.
 func (f *replayFlags) settings(t trace.Source) (alloc.Setup, place.Place, error) {
 	h := t.Head().Header
 	config, on := f.config, f.deviceFlags

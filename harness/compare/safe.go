@@ -43,7 +43,7 @@ func (s *Search) window(n device.Size) []device.Size {
 	return points
 }
 
-// ask asks for those of some capacities that are not known, a few at once. It reports whether there are any.
+// ask asks for the unknown ones of some capacities, a few at once. It reports whether there are any.
 func (s *Search) ask(points []device.Size) bool {
 	slices.Sort(points)
 	s.queue = slices.DeleteFunc(slices.Compact(points), func(n device.Size) bool {

@@ -18,7 +18,7 @@ import (
 // maxBytes bounds what is read of a file, decompressed; resultdiff has the same bound.
 const maxBytes = 1 << 26
 
-// mostValues is how many values a file has at most, by its commas: those of 50,000 runs. Each takes up to some hundred
+// mostValues is how many values a file has at most, by its commas: as many as 50,000 runs have. Each takes up to some hundred
 // bytes when it is read.
 const mostValues = 2_000_000
 

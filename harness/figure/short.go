@@ -12,7 +12,7 @@ const mostName = 36
 
 // shortened returns names as they can be drawn: their control characters escaped, and no more than fits a row. Of a long
 // one the middle is left out, because names of settings differ at their ends. Where that would make several the same,
-// what they have in common is left out instead; those that still are the same get numbers.
+// the common part is left out instead; names that still are the same get numbers.
 func shortened(names []string) map[string]string {
 	same := map[string][]string{} // names that become one, by that
 	for _, n := range names {

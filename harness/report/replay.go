@@ -101,8 +101,8 @@ func memoryRows(r *replay.Result) []table.Row {
 	return rows
 }
 
-// waste returns the reservation waste. A replay in which requests failed has none: its peaks are those of a part of
-// the trace.
+// waste returns the reservation waste. A replay in which requests failed has none: its peaks are of a part of the
+// trace.
 func waste(r *replay.Result) string {
 	if r.Failures() > 0 {
 		return none

@@ -65,7 +65,7 @@ type held struct {
 	failure device.Size
 }
 
-// heldAt joins the holders of two moments, those that hold most at either of them first.
+// heldAt joins the holders of two moments, the largest at either of them first.
 func heldAt(peak, failure []top.Holder) []held {
 	type key struct {
 		name     string

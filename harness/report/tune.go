@@ -63,8 +63,8 @@ type settingRow struct {
 	compare.Run
 }
 
-// TuneTable returns the points of a search for programs that analyse them, one row for each point and trace: those that
-// the search found, measured again, then all that it evaluated.
+// TuneTable returns the points of a search for programs that analyse them, one row for each point and trace: the
+// points that the search found, measured again, then all that it evaluated.
 func TuneTable(r *tune.Result) *flat.Table {
 	var rows []settingRow
 	add := func(name string, p *tune.Point) {
@@ -115,7 +115,7 @@ var tuneRuns = append([]ColumnOf[tuneRun]{
 	{Column: Column{Name: "point"}, Cell: func(r tuneRun) Cell { return words(r.point) }},
 }, runsOf(runMinCapacity, runTimesBound, runPeakReserved, runMetadata, runDeviceCalls, runDeviceTime, runNsPerOp, runNotes)...)
 
-// runsOf returns columns of runs as columns of those of points.
+// runsOf returns columns of runs as columns of the runs of points.
 func runsOf(columns ...ColumnOf[compare.Run]) (all []ColumnOf[tuneRun]) {
 	for _, c := range columns {
 		all = append(all, of(c, func(r tuneRun) compare.Run { return r.run }))

@@ -55,7 +55,7 @@ func compareVerdict(style Style, runs []compare.Run) string {
 	return s + "." + failing(style, runs)
 }
 
-// rival returns the run that the best ones are compared with, which need least: that of the reference, or else the next
+// rival returns the run that the best ones are compared with, which need least: the reference, or else the next
 // one; nil if none needs more.
 func rival(known []compare.Run, least device.Size) (next *compare.Run) {
 	for i := range known {
@@ -143,8 +143,8 @@ func with(p tune.Point) string {
 	return " as it is"
 }
 
-// benchVerdict returns in a sentence which strategy is fastest on a workload, and by how much. Where its rounds overlap
-// with those of the next one, it says so.
+// benchVerdict returns in a sentence which strategy is fastest on a workload, and by how much. It says so if the
+// rounds of the first two overlap.
 func benchVerdict(style Style, workload string, runs []bench.Run) string {
 	if len(runs) == 0 {
 		return ""

@@ -47,7 +47,7 @@ func ofTag(tag string) Category {
 	return Unknown
 }
 
-// ofStack returns the category of a stack: that of the innermost frame which has one.
+// ofStack returns the category of the innermost frame of a stack that has one.
 func ofStack(frames iter.Seq2[string, string]) Category {
 	for file, function := range frames {
 		if c := ofFrame(strings.ReplaceAll(file, `\`, "/"), function); c != Unknown {

@@ -103,7 +103,7 @@ func (r *Result) writeFinal(b *strings.Builder) error {
 	if r.Final == nil {
 		return nil
 	}
-	b.WriteString("What the file does show is the heap when it was written:\n\n")
+	b.WriteString("The file does show the heap when it was written:\n\n")
 	if err := r.Final.WriteText(b); err != nil {
 		return err
 	}

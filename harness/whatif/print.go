@@ -393,8 +393,8 @@ type tableRow struct {
 	Point
 }
 
-// Table returns all settings for programs that analyse them, one row for each: those that decide like one that was
-// replayed have its figures.
+// Table returns all settings for programs that analyse them, one row for each. A setting that decides like a
+// replayed one has its figures.
 func Table(r *Result) *flat.Table {
 	var rows []tableRow
 	for i := range r.Runs {

@@ -177,7 +177,7 @@ func packed(ctx context.Context, w *Wanted, at replay.FreeAt, full bool) (*offli
 }
 
 // byNeed orders points by their minimum capacity, or where only a bracket is known by what is probably
-// enough; those of which nothing is known come last. Runs that failed stand behind all others.
+// enough; points without any bound come last. Runs that failed stand behind all others.
 func byNeed(a, b Point) int {
 	rank := func(p *Point) device.Size {
 		if p.CompletesAt != nil && p.MinCapacity == nil && !p.setup.Preallocates && p.Completed() {
