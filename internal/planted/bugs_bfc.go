@@ -127,7 +127,7 @@ func bfcModes() []Bug {
 			Doc: "a bound lets in chunks freed one count later"},
 		{ID: "bfc/merge-forgets-count", Setting: bfcTight, Breaks: []string{"I46"}, Minimal: "a 698880\na 698880\nf 1\nf 0\na 1048576",
 			Doc: "a forced merge makes an unsafe chunk safe"},
-		{ID: "bfc/count-kept", Setting: bfcTiming, Breaks: []string{"B11"}, Minimal: "a 1\nf 0\na 1",
+		{ID: "bfc/count-kept", Setting: bfcTiming, Breaks: []string{"B11"}, Minimal: "a 1",
 			Doc: "a block granted from an unsafe chunk keeps its count"},
 		{ID: "bfc/suspect-forgotten", Setting: bfcTiming, Breaks: []string{"B11"}, Minimal: "a 1\nf 0\na 1",
 			Doc: "a grant from the queue is not noted"},

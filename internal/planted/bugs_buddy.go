@@ -13,7 +13,7 @@ func buddyBugs() []Bug {
 			Doc: "a request for a whole region is taken for one that is too large"},
 		{ID: "buddy/honours-twice-the-block", Setting: buddySmall, Breaks: []string{"I22"}, Minimal: "a 1 align=8192",
 			Doc: "an alignment of twice the block is accepted"},
-		{ID: "buddy/passes-exact-fit", Setting: buddyOne, Breaks: []string{"I26"}, Minimal: "a 4096\nf 0\na 4096",
+		{ID: "buddy/passes-exact-fit", Setting: buddyOne, Breaks: []string{"I26"}, Minimal: "a 4096",
 			Doc: "a region whose longest run just serves is passed over"},
 		{ID: "buddy/unaligned-pair", Setting: buddySmall, Breaks: []string{"U2"}, Minimal: "a 1\na 8192",
 			Doc: "two free blocks are granted although they are no buddies"},

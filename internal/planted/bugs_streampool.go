@@ -10,7 +10,7 @@ var (
 // streampoolBugs returns bugs of the pool and of the strategy that is one.
 func streampoolBugs() []Bug {
 	return []Bug{
-		{ID: "streampool/busy-not-noted", Setting: asyncKept, Breaks: []string{"Q5"}, Or: []string{"I9"}, Minimal: "a 1\nf 0",
+		{ID: "streampool/busy-not-noted", Setting: asyncKept, Breaks: []string{"Q5"}, Or: []string{"I9"}, Minimal: "a 1",
 			Doc: "a stream that gets its first free chunk is still passed over"},
 		{ID: "streampool/split-loses-bytes", Setting: asyncSmall, Breaks: []string{"Q1"}, Minimal: "a 1",
 			Doc: "the remainder of a split is a quantum short"},
@@ -44,7 +44,7 @@ func streampoolBugs() []Bug {
 			Doc: "a free chunk of exactly the size asked for is passed over"},
 		{ID: "streampool/trim-keeps-lowest", Setting: asyncSmall, Breaks: []string{"I29"}, Minimal: "a 1",
 			Doc: "a trim keeps the lowest region"},
-		{ID: "streampool/close-keeps-events", Setting: asyncSmall, Breaks: []string{"I32"}, Minimal: "a 1\nf 0",
+		{ID: "streampool/close-keeps-events", Setting: asyncSmall, Breaks: []string{"I32"}, Minimal: "a 1",
 			Doc: "closing keeps the events of what is not finished"},
 		{ID: "async/stream-unrecorded", Setting: asyncSmall, Breaks: []string{"I50"}, Minimal: "a 1\nuse 0 1",
 			Doc: "a stream that is recorded is forgotten"},
