@@ -74,6 +74,12 @@ type PreallocatingConfig interface {
 	Preallocates() bool
 }
 
+// BaselineConfig is a configuration of a baseline: a strategy that others are compared with, and none to choose.
+type BaselineConfig interface {
+	// Baseline reports whether the strategy is a baseline.
+	Baseline() bool
+}
+
 // SpecOf returns the catalogue entry of a strategy whose constructor is build. C is its
 // Config: a struct that encodes to JSON and whose zero value is useful.
 func SpecOf[C any, S Strategy](name, doc string, build func(device.Source, C) (S, error), presets ...Preset) Spec {
@@ -110,6 +116,7 @@ type Setup struct {
 	Config       any      // the strategy's Config, defaults filled in; encodes to JSON
 	Promises     Promises // what the strategy keeps in this configuration
 	Preallocates bool     // takes its whole limit at once, so that what it reserves says nothing
+	Baseline     bool     // others are compared with it; no verdict names it the winner
 
 	build       func(device.Source) (Strategy, error)
 	forCapacity func(device.Size) Setup
@@ -138,6 +145,9 @@ func setupOf[C any, S Strategy](name string, c C, build func(device.Source, C) (
 	}
 	if p, ok := any(c).(PreallocatingConfig); ok {
 		s.Preallocates = p.Preallocates()
+	}
+	if b, ok := any(c).(BaselineConfig); ok {
+		s.Baseline = b.Baseline()
 	}
 	s.forCapacity = func(n device.Size) Setup {
 		if f, ok := any(c).(CapacityConfig[C]); ok {

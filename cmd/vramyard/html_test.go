@@ -86,7 +86,7 @@ func TestThePageOfWhatif(t *testing.T) {
 	require.Len(t, runs, 3)
 	require.Equal(t, "caching", runs[0].Strategy)
 	require.Equal(t, data.Whatif.Answer.Label, runs[1].Strategy)
-	other := slices.IndexFunc(data.Whatif.Runs, func(p whatif.Point) bool { return p.Export == nil && !p.Baseline() })
+	other := slices.IndexFunc(data.Whatif.Runs, func(p whatif.Point) bool { return p.Export == nil && !p.Baseline })
 	require.Equal(t, data.Whatif.Runs[other].Label, runs[2].Strategy)
 	require.Positive(t, runs[0].FailureCount)
 	colors := map[int]bool{}

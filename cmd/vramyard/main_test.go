@@ -273,3 +273,14 @@ func TestHelpNeedsNoArguments(t *testing.T) {
 		require.NotEmpty(t, succeed(t, args...))
 	}
 }
+
+// TestVerdictsLeaveOutTheBaseline has a trace that no strategy serves with less than the baseline.
+func TestVerdictsLeaveOutTheBaseline(t *testing.T) {
+	path := write(t, "t.trace", "a 1 5242880\na 2 26214400\nf 1\na 3 26214400\n")
+	first, _, _ := strings.Cut(succeed(t, "compare", "--strategies", "direct,caching", path), "\n")
+	require.True(t, strings.HasPrefix(first, "caching carries "), first)
+	first, _, _ = strings.Cut(succeed(t, "compare", "--strategies", "direct", path), "\n")
+	require.Equal(t, "direct, the baseline, carries t.", first)
+	first, _, _ = strings.Cut(succeed(t, "tune", "--strategy", "direct", path), "\n")
+	require.True(t, strings.HasPrefix(first, "direct, the baseline, needs "), first)
+}

@@ -78,6 +78,7 @@ type Run struct {
 	Strategy     string          `json:"strategy"`             // name and preset
 	Config       json.RawMessage `json:"config"`               // fitted to the device
 	Preallocates bool            `json:"preallocates"`         // takes the whole device at once, so that what it reserves says nothing
+	Baseline     bool            `json:"is_baseline"`          // others are compared with the strategy; no verdict names it the winner
 	Named        bool            `json:"named"`                // is handed its own name of a block to free, where others find it by address
 	SelfTimed    bool            `json:"self_timed,omitempty"` // times are of its own clock, where it does its work, without the way there
 	Load
@@ -187,7 +188,7 @@ func newMatch(w workload.Workload, setups []alloc.Setup, o Options, steps *count
 		s = s.ForCapacity(load.Device)
 		m.setups = append(m.setups, s)
 		m.contenders = append(m.contenders, contender(s, load.Device, o.Device))
-		m.runs = append(m.runs, Run{Strategy: s.Name, Preallocates: s.Preallocates, Load: load})
+		m.runs = append(m.runs, Run{Strategy: s.Name, Preallocates: s.Preallocates, Baseline: s.Baseline, Load: load})
 	}
 	return m
 }

@@ -219,7 +219,7 @@ func TestKeysStay(t *testing.T) {
 
 	run := top["runs"].([]any)[0].(map[string]any)
 	require.ElementsMatch(t, slices.Concat(load, timing, []string{
-		"strategy", "config", "preallocates", "named", "ratio_to_first", "latency",
+		"strategy", "config", "preallocates", "is_baseline", "named", "ratio_to_first", "latency",
 		"address_ratio", "reserved_ratio", "arena_ratio", "address_bytes", "peak_reserved_bytes", "smallest_arena_bytes",
 		"metadata_bytes", "metadata_bytes_per_block", "heap_bytes_per_block", "heap_allocs_per_pair",
 	}), slices.Collect(maps.Keys(run)))

@@ -114,6 +114,7 @@ type Run struct {
 	Version     string          `json:"version"`      // of the program
 	Events      int             `json:"events"`       // of the trace
 
+	Baseline   bool        `json:"is_baseline"`             // others are compared with the strategy; no verdict names it the winner
 	AsRecorded bool        `json:"as_recorded"`             // the recorded program had this strategy and these settings
 	Card       device.Size `json:"recorded_capacity_bytes"` // least capacity of the recorded device; 0: not known
 
@@ -353,7 +354,7 @@ func (c *Contest) Measure(ctx context.Context, n device.Size) (Run, error) {
 	}
 	t := c.trace.Head()
 	row := Run{
-		Trace: t.Header.Name, TraceSHA256: t.Header.Hash, Strategy: c.setup.Name,
+		Trace: t.Header.Name, TraceSHA256: t.Header.Hash, Strategy: c.setup.Name, Baseline: c.setup.Baseline,
 		Version: c.o.Version, Events: t.Events, LowerBound: c.bound, Device: n,
 	}
 	row.fill(res, c.setup.ForCapacity(n))

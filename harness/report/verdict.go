@@ -13,24 +13,24 @@ import (
 	"github.com/vramyard/vramyard/harness/tune"
 )
 
-// Strategies with a part of their own in verdicts.
-const (
-	reference = "caching" // the allocator that most users have: what others save is told against it
-	baseline  = "direct"  // keeps nothing, so that it always needs least: no answer to which allocator to take
-)
+// reference is the allocator that most users have: verdicts compare the winner with it.
+const reference = "caching"
 
 // compareVerdict returns in a sentence which strategy carries a trace with least memory, and by how much.
 func compareVerdict(style Style, runs []compare.Run) string {
 	trace := Printable(runs[0].Trace)
 	known := slices.DeleteFunc(slices.Clone(runs), func(r compare.Run) bool {
-		return r.MinCapacity == nil || r.Strategy == baseline && len(runs) > 1
+		return r.MinCapacity == nil || r.Baseline
 	})
 	slices.SortStableFunc(known, func(a, b compare.Run) int { return cmp.Compare(*a.MinCapacity, *b.MinCapacity) })
 	best := slices.IndexFunc(known, func(r compare.Run) bool { return r.Completed() })
 	if best < 0 {
 		s := style.Paint(Bad, "No strategy") + " carries " + trace
-		if slices.ContainsFunc(runs, func(r compare.Run) bool { return r.Strategy == baseline && r.Completed() }) {
-			s = style.Paint(Bad, "No strategy") + " but " + baseline + ", the baseline, carries " + trace
+		if i := slices.IndexFunc(runs, func(r compare.Run) bool { return r.Baseline && r.Completed() }); i >= 0 {
+			s = style.Paint(Bad, "No strategy") + " but " + Printable(runs[i].Strategy) + ", the baseline, carries " + trace
+			if len(runs) == 1 {
+				s = Printable(runs[i].Strategy) + ", the baseline, carries " + trace
+			}
 		}
 		if len(known) > 0 {
 			s += fmt.Sprintf(" on %s; %s needs least, %s", Bytes(runs[0].Device), Printable(known[0].Strategy), Bytes(*known[0].MinCapacity))
@@ -116,8 +116,11 @@ func replayVerdict(style Style, r *replay.Result) string {
 func tuneVerdict(style Style, r *tune.Result) string {
 	name := Printable(r.Strategy)
 	least := r.Smallest.TimesBound
-	if least == nil {
+	switch {
+	case least == nil:
 		return style.Paint(Bad, "No setting") + " of " + name + " that was tried carries every trace."
+	case r.Baseline:
+		return fmt.Sprintf("%s, the baseline, needs %.3f × the lower bound and takes %.0f ns/op.", name, *least, r.Fastest.NsPerOp)
 	}
 	s := style.Paint(Good, name+with(r.Smallest)) + fmt.Sprintf(" needs least memory: %.3f × the lower bound", *least)
 	switch preset := r.Preset.TimesBound; {
@@ -151,6 +154,9 @@ func benchVerdict(style Style, workload string, runs []bench.Run) string {
 	}
 	order := slices.Clone(runs)
 	slices.SortStableFunc(order, func(a, b bench.Run) int { return cmp.Compare(a.Median, b.Median) })
+	if ranked := slices.DeleteFunc(slices.Clone(order), func(r bench.Run) bool { return r.Baseline }); len(ranked) > 0 {
+		order = ranked
+	}
 	best := order[0]
 	name := style.Paint(Good, Printable(best.Strategy))
 	if len(order) == 1 {

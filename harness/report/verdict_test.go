@@ -10,6 +10,7 @@ import (
 	"github.com/vramyard/vramyard/harness/bench"
 	"github.com/vramyard/vramyard/harness/compare"
 	"github.com/vramyard/vramyard/harness/report"
+	"github.com/vramyard/vramyard/harness/tune"
 )
 
 // verdictOf returns the first line of a comparison of strategies on one trace; a minimum of 0 is none.
@@ -17,7 +18,7 @@ func verdictOf(t *testing.T, minima map[string]device.Size, order ...string) str
 	t.Helper()
 	var r compare.Report
 	for _, name := range order {
-		run := compare.Run{Trace: "chat", Strategy: name, Starts: true, LowerBound: device.GiB}
+		run := compare.Run{Trace: "chat", Strategy: name, Baseline: name == "direct", Starts: true, LowerBound: device.GiB}
 		if n := minima[name]; n != 0 {
 			run.MinCapacity = &n
 		}
@@ -47,7 +48,7 @@ func TestComparisonsBeginWithTheWinner(t *testing.T) {
 		{[]string{"slab", "buddy", "caching"}, "slab and buddy carry chat with least memory: 15.00 GiB, 1.20 × less than caching (18.00 GiB)."},
 		{[]string{"slab", "buddy", "tlsf", "vmm", "stitch"}, "slab, buddy, tlsf and 2 more carry chat with least memory: 15.00 GiB."},
 		{[]string{"direct", "slab"}, "slab carries chat with least memory: 15.00 GiB."},
-		{[]string{"direct"}, "direct carries chat with least memory: 14.00 GiB."},
+		{[]string{"direct"}, "direct, the baseline, carries chat."},
 		{[]string{"slab", "async", "xdl"}, "slab carries chat with least memory: 15.00 GiB. async and xdl fail."},
 		{[]string{"slab", "async"}, "slab carries chat with least memory: 15.00 GiB. async fails."},
 		{[]string{"async"}, "No strategy carries chat."},
@@ -76,4 +77,22 @@ func TestBenchmarksBeginWithTheFastest(t *testing.T) {
 		}
 		r.Runs[0].Min = 60
 	}
+}
+
+// TestVerdictsNeverNameTheBaseline has a baseline that is faster and needs less than everything else.
+func TestVerdictsNeverNameTheBaseline(t *testing.T) {
+	load := bench.Load{Workload: "w1", Live: 100}
+	r := &bench.Report{Loops: []bench.Loop{{Load: load}}, Runs: []bench.Run{
+		{Strategy: "direct", Baseline: true, Timing: bench.Timing{Median: 10, Min: 9, Max: 11}}, {Strategy: "slow", Timing: bench.Timing{Median: 75, Min: 70, Max: 80}},
+		{Strategy: "fast", Timing: bench.Timing{Median: 50, Min: 48, Max: 60}},
+	}}
+	var b strings.Builder
+	require.NoError(t, report.BenchTables(&b, r))
+	require.Contains(t, b.String(), "\nfast is fastest on w1 with 100 blocks: 50.0 ns/pair, 1.50 × less than slow.\n")
+
+	bound := 1.0
+	p := tune.Point{TimesBound: &bound, NsPerOp: 100, Config: []byte("{}")}
+	b.Reset()
+	require.NoError(t, report.TuneTables(&b, &tune.Result{Strategy: "direct", Baseline: true, Preset: p, Smallest: p, Fastest: p}))
+	require.Contains(t, b.String(), "direct, the baseline, needs 1.000 × the lower bound and takes 100 ns/op.\n")
 }

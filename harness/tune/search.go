@@ -63,6 +63,7 @@ type search struct {
 	traces    []*trace.Trace
 	catalogue alloc.Catalogue
 	strategy  string
+	baseline  bool
 	fixed     map[string]json.RawMessage
 	knobs     []alloc.Knob
 	start     choice
@@ -91,7 +92,7 @@ func newSearch(ctx context.Context, traces []*trace.Trace, catalogue alloc.Catal
 	base, _, _ := strings.Cut(strategy, ":")
 	spec, _ := catalogue.Spec(base)
 	s := &search{
-		ctx: ctx, traces: traces, catalogue: catalogue, strategy: preset.Name, o: o,
+		ctx: ctx, traces: traces, catalogue: catalogue, strategy: preset.Name, baseline: preset.Baseline, o: o,
 		byKey: map[string]*Point{}, known: map[string]string{}, choices: map[*Point]choice{},
 	}
 	if len(strings.TrimSpace(string(fixed))) > 0 {

@@ -49,15 +49,16 @@ type Options struct {
 
 // Result is the outcome of a search.
 type Result struct {
-	Schema    string      `json:"schema"`    // the constant Schema
-	Version   string      `json:"version"`   // of the program
-	Strategy  string      `json:"strategy"`  // name and preset
-	Device    place.Place `json:"device"`    // the device; its capacity is 0, because the search sets it
-	Grid      []Range     `json:"grid"`      // settings that were varied
-	Space     float64     `json:"space"`     // points of the whole grid
-	Evaluated int         `json:"evaluated"` // points evaluated
-	Refused   int         `json:"refused"`   // points that the strategy refuses
-	Whole     bool        `json:"whole"`     // every point of the grid was evaluated
+	Schema    string      `json:"schema"`      // the constant Schema
+	Version   string      `json:"version"`     // of the program
+	Strategy  string      `json:"strategy"`    // name and preset
+	Baseline  bool        `json:"is_baseline"` // others are compared with the strategy; no verdict names it the winner
+	Device    place.Place `json:"device"`      // the device; its capacity is 0, because the search sets it
+	Grid      []Range     `json:"grid"`        // settings that were varied
+	Space     float64     `json:"space"`       // points of the whole grid
+	Evaluated int         `json:"evaluated"`   // points evaluated
+	Refused   int         `json:"refused"`     // points that the strategy refuses
+	Whole     bool        `json:"whole"`       // every point of the grid was evaluated
 
 	Preset   Point   `json:"preset"`           // where the search began
 	Smallest Point   `json:"smallest"`         // least memory
@@ -213,7 +214,7 @@ func (s *search) result() (*Result, error) {
 // told returns what is known of all points, and of single changes of the smallest.
 func (s *search) told(smallest choice) *Result {
 	r := &Result{
-		Schema: Schema, Version: s.o.Version, Strategy: s.strategy, Device: place.Of(s.o.Device).Used(0),
+		Schema: Schema, Version: s.o.Version, Strategy: s.strategy, Baseline: s.baseline, Device: place.Of(s.o.Device).Used(0),
 		Space: s.space(), Evaluated: len(s.points), Refused: s.refused, Whole: s.whole(),
 	}
 	for i, k := range s.knobs {

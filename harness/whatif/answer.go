@@ -117,7 +117,11 @@ func (t *teller) tell() {
 		t.fits(b)
 	default:
 		t.a.Verdict = None
-		t.say("None: none of the %d settings that were tried carries this run on %s.", t.Points, t.cardName())
+		if i := slices.IndexFunc(t.Runs, func(p Point) bool { return p.Baseline && carries(&p) }); i >= 0 {
+			t.say("None: of the %d settings that were tried only %s, the baseline, carries this run on %s.", t.Points, t.Runs[i].Label, t.cardName())
+		} else {
+			t.say("None: none of the %d settings that were tried carries this run on %s.", t.Points, t.cardName())
+		}
 		t.howSmall(t.best(first(known)), t.least(known))
 	}
 }
@@ -141,23 +145,11 @@ func (t *teller) best(f func(*Point) bool) *Point { return t.easiest(f, nearly) 
 // least returns the point that needs least of those that f names, nil if there is none.
 func (t *teller) least(f func(*Point) bool) *Point { return t.easiest(f, math.MaxInt) }
 
-// baseline is the strategy that asks the device for every block: what an allocator is compared with, not one to choose.
-const baseline = "direct"
-
-// Baseline reports whether a point is the baseline.
-func (p *Point) Baseline() bool { return p.Strategy == baseline }
-
 // easiest returns the easiest of the points that f names and that need at most one part in so many more
-// than the one that needs least; nil if there is none. The baseline is only returned if there is no other.
+// than the one that needs least; nil if there is none. It never returns a baseline.
 func (t *teller) easiest(f func(*Point) bool, part device.Size) *Point {
-	if p := t.easiestOf(func(p *Point) bool { return f(p) && !p.Baseline() }, part); p != nil {
-		return p
-	}
-	return t.easiestOf(f, part)
-}
-
-// easiestOf is easiest with the baseline as any other point.
-func (t *teller) easiestOf(f func(*Point) bool, part device.Size) *Point {
+	named := f
+	f = func(p *Point) bool { return !p.Baseline && named(p) }
 	var least device.Size
 	for i := range t.Runs {
 		if p := &t.Runs[i]; f(p) && (least == 0 || p.Need() < least) {

@@ -249,3 +249,23 @@ func TestHowSure(t *testing.T) {
 		require.Contains(t, sure(change), want)
 	}
 }
+
+// TestAnswersNeverNameTheBaselineAsWinner has a baseline that needs less than everything else.
+func TestAnswersNeverNameTheBaselineAsWinner(t *testing.T) {
+	baseline := point("direct", 17*gib, 24*gib)
+	baseline.Baseline = true
+	r := &whatif.Result{
+		Card: 24 * gib, LowerBound: 17 * gib, Recorded: recording(t, 23*gib, died(gib)), Points: 30,
+		Runs: []whatif.Point{baseline, point("bestfit", 18*gib, 24*gib), asRecorded(point("caching", 27*gib, 24*gib))},
+	}
+	text := strings.Join(whatif.Tell(r, false).Text, " ")
+	require.Contains(t, text, "The strategy bestfit would")
+	require.NotContains(t, text, "direct")
+
+	r.Runs = []whatif.Point{baseline, point("bestfit", 25*gib, 24*gib), asRecorded(point("caching", 27*gib, 24*gib))}
+	a := whatif.Tell(r, false)
+	text = strings.Join(a.Text, " ")
+	require.Equal(t, whatif.None, a.Verdict)
+	require.Contains(t, text, "None: of the 30 settings that were tried only direct, the baseline, carries this run on ")
+	require.Contains(t, text, "the strategy bestfit needs least: 25.00 GiB")
+}

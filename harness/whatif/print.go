@@ -368,7 +368,7 @@ func (r *Result) notes(p *Point) string {
 	if p.Recorded {
 		add("as recorded")
 	}
-	if p.Baseline() {
+	if p.Baseline {
 		add("baseline: every block from the device")
 	}
 	if p.FailsAbove != nil {

@@ -250,7 +250,7 @@ func decisions(s alloc.Setup) string {
 // newPoint returns a setting that was not tried yet.
 func newPoint(s, recorded alloc.Setup) Point {
 	p := Point{setup: s, Label: s.Name}
-	p.Strategy = s.Name
+	p.Strategy, p.Baseline = s.Name, s.Baseline
 	e, ok := s.Export()
 	if !ok {
 		p.Changes = 1
