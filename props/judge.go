@@ -134,6 +134,8 @@ func (j *Judge) built(o replay.Observation) (err error) {
 // event judges one event of the trace.
 func (j *Judge) event(o replay.Observation, e *trace.Event) error {
 	if o.Event < j.undrained && (o.Called || o.Drained || e.Kind == trace.Fault) {
+		of := *e // which the replay may use again
+		o.Of = &of
 		j.calls = append(j.calls, o)
 	}
 	if e.Kind == trace.Fault {
