@@ -8,14 +8,14 @@ import (
 	"syscall"
 )
 
-// lock locks a new file until it is closed, and reports whether nobody else has. Where the file system has no locks, nobody
-// has.
+// lock locks a new file until it is closed. It reports false if another open file holds the lock, and true where the file
+// system has no locks.
 func lock(f *os.File) bool {
 	return !errors.Is(syscall.Flock(int(f.Fd()), syscall.LOCK_EX|syscall.LOCK_NB), syscall.EWOULDBLOCK)
 }
 
-// removeAbandoned removes a temporary file that no program holds locked. It is locked meanwhile: a program that creates a
-// file of this name finds out whether it has lost it.
+// removeAbandoned removes a temporary file that no program holds locked. The file is locked until it is removed, so that a
+// program that has just created it finds out that it has lost it.
 func removeAbandoned(name string) {
 	info, err := os.Lstat(name)
 	if err != nil || !info.Mode().IsRegular() {
