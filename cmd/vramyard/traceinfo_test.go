@@ -7,6 +7,8 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/vramyard/vramyard/harness/report"
 )
 
 func TestTraceInfoListsTheParts(t *testing.T) {
@@ -19,7 +21,7 @@ func TestTraceInfoListsTheParts(t *testing.T) {
 │ cuda:1 │      7 │
 └────────┴────────┘
 name one with --part, as in
-  vramyard trace info --part cuda:0 `+path+"\n\n", succeed(t, "trace", "info", path))
+  vramyard trace info --part cuda:0 `+report.ShellWord(path)+"\n\n", succeed(t, "trace", "info", path))
 	require.Contains(t, succeed(t, "trace", "info", "--part", "cuda:0", path), "lower bound")
 
 	_, _, stderr := command(t, "compare", path)

@@ -8,12 +8,15 @@ import (
 	"net/http"
 	"os"
 	"path/filepath"
+	"regexp"
 	"runtime"
 	"strings"
 	"testing"
 	"time"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/vramyard/vramyard/harness/report"
 )
 
 // firstLine hands over the first line that is written.
@@ -192,7 +195,8 @@ func TestOtherUsersDoNotSeeTheAddress(t *testing.T) {
 	t.Setenv("TMPDIR", filepath.Join(dir, "tmp"))
 	require.NoError(t, os.Mkdir(filepath.Join(dir, "tmp"), 0o777))
 	t.Setenv("PATH", dir+":"+os.Getenv("PATH"))
-	script := "#!/bin/sh\n{ echo \"$@\"; stat -c %a \"$1\"; cat \"$1\"; } > " + dir + "/part\nmv " + dir + "/part " + dir + "/said\n"
+	part, end := report.ShellWord(filepath.Join(dir, "part")), report.ShellWord(filepath.Join(dir, "said"))
+	script := "#!/bin/sh\n{ echo \"$@\"; stat -c %a \"$1\"; cat \"$1\"; } > " + part + "\nmv " + part + " " + end + "\n"
 	require.NoError(t, os.WriteFile(filepath.Join(dir, "xdg-open"), []byte(script), 0o700))
 	out := make(firstLine, 1)
 	ctx, interrupt := context.WithCancel(t.Context())
@@ -213,7 +217,7 @@ func TestOtherUsersDoNotSeeTheAddress(t *testing.T) {
 	require.Equal(t, exitDone, <-done)
 	arguments, rest, _ := strings.Cut(string(said), "\n")
 	mode, page, _ := strings.Cut(rest, "\n")
-	require.Regexp(t, "^"+filepath.Join(dir, "tmp")+`/vramyard-view-\d+\.html$`, arguments)
+	require.Regexp(t, "^"+regexp.QuoteMeta(filepath.Join(dir, "tmp"))+`/vramyard-view-\d+\.html$`, arguments)
 	require.Equal(t, "600", mode)
 	require.Contains(t, page, `content="0; url=`+address+`"`)
 	require.NoFileExists(t, arguments, "it is removed at the end")
