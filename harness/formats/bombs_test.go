@@ -117,6 +117,11 @@ var bombs = map[string]bomb{
 	"xspace: planes": {make: func(b []byte, n uint64) []byte {
 		return append(b, field(1, varint(1, n), xspaceNames, field(3, xspaceEvent(n)))...)
 	}},
+	"xspace: allocators": {make: func(b []byte, n uint64) []byte {
+		name := fmt.Appendf(bytes.Repeat([]byte("x"), 1<<16), "%d", n)
+		return append(b, field(1, varint(1, n), xspaceNames, field(3, field(4, varint(1, 1), field(4, varint(1, 1), varint(3, n)),
+			field(4, varint(1, 2), field(5, name)), field(4, varint(1, 3), varint(3, 1)))))...)
+	}},
 	"minimalloc: rows": {
 		next: []byte("id,lower,upper,size\n"), make: func(b []byte, n uint64) []byte { return fmt.Appendf(b, "b%d,0,1,%d\n", n, n) },
 	},

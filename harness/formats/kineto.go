@@ -178,9 +178,9 @@ func (r *kinetoReader) event(e *kinetoEvent) error {
 	if err != nil {
 		return err
 	}
-	p := r.parts.part(name, host)
-	if len(r.parts.list) > maxParts {
-		return errParts
+	p, err := r.parts.part(name, host)
+	if err != nil {
+		return err
 	}
 	r.calls[p], err = budget.Append(r.in.budget, r.calls[p], c)
 	return err

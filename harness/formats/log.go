@@ -71,23 +71,29 @@ type logs struct {
 }
 
 // part returns the log of a part, a new one if there was none.
-func (l *logs) part(name string, host bool) *log {
+func (l *logs) part(name string, host bool) (*log, error) {
 	if l.last != nil && l.last.part == name {
-		return l.last
+		return l.last, nil
 	}
 	i := slices.IndexFunc(l.list, func(p *log) bool { return p.part == name })
 	if i < 0 {
 		i = len(l.list)
-		l.list = append(l.list, &log{part: name, host: host, book: book{memory: l.memory}})
+		if i == maxParts {
+			return nil, errParts
+		}
+		if err := l.memory.Take(int64(len(name))); err != nil {
+			return nil, err
+		}
+		l.list = append(l.list, &log{part: strings.Clone(name), host: host, book: book{memory: l.memory}})
 	}
 	l.last = l.list[i]
-	return l.last
+	return l.last, nil
 }
 
 // maxParts bounds the devices or allocators of one file.
 const maxParts = 4096
 
-// errParts is what is wrong with a file that has more.
+// errParts is the error about a file that has more.
 var errParts = fmt.Errorf("more than %d devices or allocators", maxParts)
 
 // part is one of several traces in a file. A part that is idle is taken only by its name, or if all are.

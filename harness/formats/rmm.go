@@ -196,9 +196,9 @@ func (r *rmmReader) add(part string, c call) error {
 		r.zero++
 		return nil
 	}
-	p := r.logs.part(part, false)
-	if len(r.logs.list) > maxParts {
-		return errParts
+	p, err := r.logs.part(part, false)
+	if err != nil {
+		return err
 	}
 	return p.add(&c)
 }

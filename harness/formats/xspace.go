@@ -259,9 +259,9 @@ func (r *xspaceReader) add(kind string, now int64, picos uint64, values map[stri
 		return errors.New("an event about memory without allocator_name")
 	}
 	lower := strings.ToLower(name)
-	p := r.parts.part(strings.Clone(name), strings.Contains(lower, "cpu") || strings.Contains(lower, "host"))
-	if len(r.parts.list) > maxParts {
-		return errParts
+	p, err := r.parts.part(name, strings.Contains(lower, "cpu") || strings.Contains(lower, "host"))
+	if err != nil {
+		return err
 	}
 	r.calls[p], err = budget.Append(r.in.budget, r.calls[p], c)
 	return err
