@@ -23,7 +23,8 @@ const (
 // Set is a set of numbers below its room. The zero Set is empty and has no room. It is not
 // safe for concurrent use.
 type Set struct {
-	pages [][]uint64        // the bitmap, pageWords words each; nil where no member ever was
+	pages [][]uint64        // the bitmap, pageWords words each; nil where no member is, or none ever was
+	spare [][]uint64        // empty pages to use again: there are as many pages as were ever in use at once
 	upper []uint64          // the levels above it, the lowest first
 	base  [maxLevels]uint32 // where each of these starts
 	top   int               // number of the highest level, which is a single word; 0 is the bitmap
@@ -67,6 +68,7 @@ func (s *Set) Bytes() device.Size {
 	for _, p := range s.pages {
 		n += device.Size(cap(p)) * 8
 	}
+	n += device.Size(cap(s.spare))*headerBytes + device.Size(len(s.spare))*pageWords*8
 	return n
 }
 
@@ -96,7 +98,7 @@ func (s *Set) Grow(n int) {
 			}
 		}
 	}
-	wide.n = s.n
+	wide.n, wide.spare = s.n, s.spare
 	*s = wide
 }
 
@@ -131,8 +133,7 @@ func (s *Set) Has(i uint32) bool {
 func (s *Set) Add(i uint32) {
 	page := s.pages[i>>(wordLog+pageLog)]
 	if page == nil {
-		page = make([]uint64, s.pageSize(int(i>>(wordLog+pageLog))))
-		s.pages[i>>(wordLog+pageLog)] = page
+		page = s.newPage(int(i >> (wordLog + pageLog)))
 	}
 	w := &page[i>>wordLog&pageMask]
 	old, bit := *w, uint64(1)<<(i&wordMask)
@@ -152,18 +153,35 @@ func (s *Set) Add(i uint32) {
 	}
 }
 
+// newPage returns page i, which there was not, an empty one if there is a spare page.
+func (s *Set) newPage(i int) []uint64 {
+	size, last := s.pageSize(i), len(s.spare)-1
+	if size == pageWords && last >= 0 {
+		s.pages[i] = s.spare[last]
+		s.spare = s.spare[:last]
+	} else {
+		s.pages[i] = make([]uint64, size)
+	}
+	return s.pages[i]
+}
+
 // Remove makes i no member. Removing what is none changes nothing.
 func (s *Set) Remove(i uint32) {
 	if !s.Has(i) {
 		return
 	}
 	s.n--
-	w := &s.pages[i>>(wordLog+pageLog)][i>>wordLog&pageMask]
+	page := i >> (wordLog + pageLog)
+	w := &s.pages[page][i>>wordLog&pageMask]
 	*w &^= 1 << (i & wordMask)
 	for level := 1; *w == 0 && level <= s.top; level++ {
 		i >>= wordLog
 		w = &s.upper[s.base[level]+i>>wordLog]
 		*w &^= 1 << (i & wordMask)
+		if level == 1 && *w == 0 && len(s.pages[page]) == pageWords {
+			s.spare = append(s.spare, s.pages[page])
+			s.pages[page] = nil
+		}
 	}
 }
 

@@ -94,6 +94,18 @@ func TestFarApartCostsLittle(t *testing.T) {
 	mustAgree(t, &s, []uint32{7}, math.MaxInt32-1)
 }
 
+// TestEmptyPagesAreUsedAgain moves one member through a room for whose bitmap 16 MiB would be needed.
+func TestEmptyPagesAreUsedAgain(t *testing.T) {
+	s := bitset.New(1 << 27)
+	empty := s.Bytes()
+	for i := uint32(0); i < 1<<27; i += 4096 {
+		s.Add(i)
+		mustAgree(t, &s, []uint32{i}, i)
+		s.Remove(i)
+	}
+	require.Less(t, s.Bytes(), empty+2048)
+}
+
 func TestOutsideTheRoomIsNothing(t *testing.T) {
 	var none bitset.Set
 	_, ok := none.Next(0)

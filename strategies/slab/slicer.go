@@ -273,7 +273,7 @@ func (s *slicer) rowOf(h regions.Held) *row {
 // Host memory of a grade and a row without what they point to, in bytes.
 const (
 	gradeBytes = 464
-	rowBytes   = 144
+	rowBytes   = 168
 )
 
 // hostBytes returns the host memory of the slicer.
