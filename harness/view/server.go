@@ -268,8 +268,10 @@ func (s *Server) answer(w http.ResponseWriter, r *http.Request, rec *Recording, 
 	var answer bytes.Buffer // so that a client that reads slowly keeps no place
 	select {
 	case places <- struct{}{}:
-		err = f(r.Context(), &answer, q)
-		<-places
+		err = func() error {
+			defer func() { <-places }() // also if it panics
+			return f(r.Context(), &answer, q)
+		}()
 	case <-r.Context().Done():
 		return
 	}
