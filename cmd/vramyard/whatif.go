@@ -51,8 +51,8 @@ and say in words which of them would have carried it, on how small a card, and h
 A FILE is of any format in docs/traces.md, "-" for standard input, or the name of a trace inside the program. Of a
 memory snapshot of PyTorch the card is taken from the failure that it records; --device names another one.
 
---grid quick tries thirty-one settings within the time of about forty replays; what is not searched to the end shows
-as a bracket. full tries more, and searches every minimum. A file lists your own; docs/whatif.md has its form.`,
+--grid quick tries thirty-one settings and replays the trace about thirty-five times, a short one more often; a minimum
+that is not searched to its end shows as a bracket. full tries more, and searches every minimum. A file lists your own; docs/whatif.md has its form.`,
 		Example: "  vramyard whatif snapshot.pickle\n  vramyard whatif --device sim:l4-24g snapshot.pickle",
 		Args:    cobra.ExactArgs(1),
 		RunE:    func(cmd *cobra.Command, args []string) error { return f.run(cmd, args[0]) },

@@ -15,8 +15,8 @@ import (
 
 // How much is replayed. A setting costs one replay in which everything is measured, on the card if it
 // is known, so that the same replay tells whether the card carries the trace; points that decide like others
-// leave theirs. What comes on top is spent on minimum capacities: an eighth of that again, which with the figures and the preparation makes less than
-// forty plain replays of thirty-one settings (BenchmarkQuickGrid); and for short traces ten million events, about a
+// leave theirs. The rest is spent on minimum capacities: an eighth of that again, which makes about thirty-five
+// replays of thirty-one settings (BenchmarkQuickGrid); and for short traces ten million events, about a
 // second, which fade away until a trace has more than a million itself.
 const (
 	probeShare = 8          // one probe for so many settings
