@@ -3,6 +3,7 @@ package main
 import (
 	"errors"
 	"fmt"
+	"os"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -36,6 +37,9 @@ func TestExitStatus(t *testing.T) {
 		{exitFailed, []string{"verify", requests, "--addresses", moved}},
 		{exitTrouble, []string{"verify", requests, "--addresses", missing}},
 		{exitDone, []string{"replay", "--strategy", "bfc", "--sim", `{"capacity":"4KiB"}`, a}},
+		{exitDone, []string{"compare", "--strategies", "bfc", "--capacity", "4KiB", a}},
+		{exitFailed, []string{"replay", "--strategy", "bfc", "--fail-on-oom", "--sim", `{"capacity":"4KiB"}`, a}},
+		{exitFailed, []string{"trace", "info", missing, a}},
 		{exitTrouble, []string{"replay", "--strategy", "bfc", missing}},
 		{exitTrouble, []string{"check", "--tests", "0"}},
 		{exitTrouble, []string{"compare", "--no-such-flag"}},
@@ -54,4 +58,14 @@ func TestTroubleHidesNoFailure(t *testing.T) {
 	require.Equal(t, exitFailed, exitOf(errors.Join(no, no)))
 	require.Equal(t, exitTrouble, exitOf(fmt.Errorf("run.json: %w", errors.Join(no, trouble))))
 	require.Equal(t, exitTrouble, exitOf(trouble))
+}
+
+// TestExitStatusIsDocumented holds the README and the help to one list of commands whose exit status may be 1.
+func TestExitStatusIsDocumented(t *testing.T) {
+	const list = "where that is a condition: verify, check, replay --check, replay --fail-on-oom, trace info, trace diff, diff --fail-if."
+	readme, err := os.ReadFile("../../README.md")
+	require.NoError(t, err)
+	for _, text := range []string{string(readme), succeed(t, "--help")} {
+		assert.Contains(t, strings.Join(strings.Fields(strings.ReplaceAll(text, "`", "")), " "), list)
+	}
 }

@@ -22,7 +22,8 @@
 // Exit status, as diff, grep and pytest have it:
 //
 //	0    done; a request that finds no memory is a result, not an error
-//	1    a condition is violated or a trace fails: an invariant is broken, results or traces differ
+//	1    a condition is violated, or a trace fails where that is a condition: verify, check, replay --check,
+//	     replay --fail-on-oom, trace info, trace diff, diff --fail-if
 //	2    trouble: a bad flag, a file that cannot be read or written, anything else
 //	130  interrupted by Ctrl-C; 143 by SIGTERM. Long commands print their finished results first
 //	141  the reader of standard output has closed it
@@ -155,8 +156,10 @@ func newRoot(started *bool) *cobra.Command {
 		Short: "A proving ground for GPU memory allocators",
 		Long: `A proving ground for GPU memory allocators.
 
-Exit status: 0 if all is fine, 1 if a condition is violated or a trace fails, 2 for trouble, such as
-a bad flag or a file that cannot be read, 130 or 143 if interrupted.`,
+Exit status: 0 if all is fine, 1 if a condition is violated or a trace fails where that is a
+condition: verify, check, replay --check, replay --fail-on-oom, trace info, trace diff,
+diff --fail-if. 2 for trouble, such as a bad flag or a file that cannot be read, 130 or 143 if
+interrupted. Elsewhere a request that finds no memory is a result, and the status is 0.`,
 		Version:       version,
 		SilenceErrors: true,
 		SilenceUsage:  true,
