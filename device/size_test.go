@@ -122,7 +122,7 @@ func TestParseCapacityRefusesNumbersWithoutTheirUnit(t *testing.T) {
 	}
 	for text, want := range map[string]string{
 		"24":      `24 bytes are less than 1MiB: did you mean "24GiB", or "24B" for bytes?`,
-		" 80 ":    `80 bytes are less than 1MiB: did you mean "80GiB", or "80B" for bytes?`,
+		"80\n":    `80 bytes are less than 1MiB: did you mean "80GiB", or "80B" for bytes?`,
 		"24576":   `24576 bytes are less than 1MiB: did you mean "24576MiB", or "24576B" for bytes?`,
 		"1048575": `1048575 bytes are less than 1MiB: did you mean "1048575MiB", or "1048575B" for bytes?`,
 		"0":       "want more than 0 bytes",

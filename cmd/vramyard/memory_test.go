@@ -45,7 +45,8 @@ func TestFilesTakeBoundedMemory(t *testing.T) {
 		status, stdout, stderr := command(t, append(args, "--memory", "1MiB")...)
 		require.Equal(t, exitTrouble, status, "%v: %s%s", args, stdout, stderr)
 		require.Contains(t, stderr, "takes more than 1MiB of memory: --memory 2MiB allows twice as much\n", "%v", args)
-		require.Equal(t, 1, strings.Count(stderr[strings.Index(stderr, "vramyard: "):], "\n"), stderr)
+		_, said, _ := strings.Cut(stderr, "vramyard: ")
+		require.Equal(t, 1, strings.Count(said, "\n"), stderr)
 	}
 	succeed(t, "trace", "info", "--memory", "64MiB", trace)
 	for value, want := range map[string]string{

@@ -23,7 +23,7 @@ func readParquet(in *Input) (*trace.Trace, error) {
 	if at == nil {
 		data, err := in.all()
 		if err != nil {
-			return nil, fmt.Errorf("Parquet in a pipe or compressed once more: %w", err)
+			return nil, fmt.Errorf("a Parquet file in a pipe or compressed once more: %w", err)
 		}
 		at, size = bytes.NewReader(data), int64(len(data))
 	}

@@ -94,8 +94,8 @@ func offlineTable(w io.Writer, s *offline.Summary, capacity device.Size) error {
 	best.Method = "best: " + best.Method
 	bound := offline.Placement{Height: s.LowerBound, TimesBound: 1}
 	fails := func(p offline.Placement) bool { return capacity > 0 && p.Height > capacity }
-	greedy := slices.Clone(s.Greedy)
-	slices.SortStableFunc(greedy, func(a, b offline.Placement) int {
+	rows := append(slices.Clone(s.Greedy), best)
+	slices.SortStableFunc(rows[:len(s.Greedy)], func(a, b offline.Placement) int {
 		switch {
 		case fails(a) == fails(b):
 			return 0
@@ -104,7 +104,6 @@ func offlineTable(w io.Writer, s *offline.Summary, capacity device.Size) error {
 		}
 		return 1
 	})
-	rows := append(greedy, best)
 	sheet := NewSheet(title, placementColumns, rows)
 	for i, p := range rows {
 		if note := &sheet.Rows[i][len(placementColumns)-1]; fails(p) {
