@@ -2,6 +2,7 @@ package compare
 
 import (
 	"cmp"
+	"math/bits"
 	"slices"
 
 	"github.com/vramyard/vramyard/device"
@@ -131,6 +132,33 @@ func (s *Search) Exact() bool { return s.high != 0 && s.high-s.low <= Grid }
 
 // Tried returns how many capacities were tried, and the largest of them in bytes.
 func (s *Search) Tried() (n int, highest device.Size) { return s.tried, s.highest }
+
+// Left returns about how many capacities are still to be tried.
+func (s *Search) Left() int {
+	if s.step == stepDone {
+		return 0
+	}
+	if s.step == stepBelow || s.step == stepAbove {
+		return len(s.asked) + len(s.queue)
+	}
+	high := s.high
+	if s.step == stepUpper {
+		high = s.asked[0]
+	}
+	left := s.effort.Below
+	if high > s.low {
+		cuts := bits.Len64(uint64((high - s.low - 1) / Grid))
+		left += s.effort.Fan * cuts / bits.Len(uint(s.effort.Fan))
+	}
+	if s.effort.Safe > 0 {
+		for _, n := range s.window(high) {
+			if _, known := s.completes(n); !known {
+				left++
+			}
+		}
+	}
+	return left
+}
 
 func pointerTo(n device.Size) *device.Size {
 	if n == 0 {

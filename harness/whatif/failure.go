@@ -69,6 +69,7 @@ func (s *search) explain(w *Wanted) error {
 			looked = append(looked, i)
 		}
 	}
+	s.enter(phaseExplain, len(looked))
 	return s.eachPoint(func(i int) error {
 		if i == recorded && x.Replayed != nil {
 			s.Runs[i].AtFailure = momentOf(x.Replayed)
@@ -80,6 +81,8 @@ func (s *search) explain(w *Wanted) error {
 		if err == nil {
 			s.Runs[i].AtFailure = momentOf(v)
 		}
+		s.over()
+		s.tell()
 		return err
 	})
 }

@@ -45,7 +45,7 @@ type search struct {
 	minima   []*compare.Search // by point; nil where there is none to look for
 	counted  []uint64          // by point: events replayed, as far as they are in done
 	done     atomic.Uint64     // events replayed
-	finished atomic.Int64      // points that are measured
+	outlook
 }
 
 // run measures every point and searches minimum capacities.
@@ -62,7 +62,7 @@ func (s *search) run() error {
 		}
 		s.contests = append(s.contests, compare.NewContest(s.pool, s.trace, s.Runs[i].setup, o))
 	}
-	s.counted = make([]uint64, len(s.Runs))
+	s.counted, s.minima = make([]uint64, len(s.Runs)), make([]*compare.Search, len(s.Runs))
 	if ok, err := s.faithful(); err != nil || !ok {
 		return err
 	}
@@ -70,15 +70,12 @@ func (s *search) run() error {
 		if s.Runs[i].Run, err = s.measure(i, at); err != nil {
 			return err
 		}
-		s.finished.Add(1)
+		s.measured(i)
 		s.spend(i)
 		return nil
 	})
 	if err != nil {
 		return err
-	}
-	for i := range s.Runs {
-		s.minima = append(s.minima, s.begin(i))
 	}
 	if !s.o.Full {
 		if err := s.probe(); err != nil {
@@ -91,15 +88,6 @@ func (s *search) run() error {
 // partial leaves what is known of the points that were measured before the search was ended. It reports whether
 // there are any.
 func (s *search) partial() bool {
-	if len(s.minima) == 0 { // ended while they were measured
-		for i := range s.Runs {
-			var m *compare.Search
-			if s.Runs[i].Trace != "" {
-				m = s.begin(i)
-			}
-			s.minima = append(s.minima, m)
-		}
-	}
 	if !s.o.Full {
 		s.conclude()
 	}
@@ -147,16 +135,9 @@ func (s *search) eachPoint(f func(i int) error) error {
 // spend books what a point has replayed since the last time.
 func (s *search) spend(i int) {
 	now := s.contests[i].Replayed()
-	done := s.done.Add(now - s.counted[i])
+	s.done.Add(now - s.counted[i])
 	s.counted[i] = now
-	if s.o.Progress == nil {
-		return
-	}
-	most := s.Budget
-	if s.o.Full { // which has no bound: the points to come are taken to be like those so far
-		most = done / uint64(max(s.finished.Load(), 1)) * uint64(len(s.Runs))
-	}
-	s.o.Progress(done, max(most, done))
+	s.tell()
 }
 
 // begin enters what the measuring replay has told and returns the search for the minimum.
@@ -210,6 +191,7 @@ func (s *search) bounds(i int, clean bool) compare.Bounds {
 // there are side by side: a round has its number from what is left, and ends before the next.
 func (s *search) probe() error {
 	n := uint64(max(s.trace.Head().Events, 1))
+	s.probing = s.done.Load()
 	for {
 		spent := s.done.Load() + n*uint64(len(s.again()))
 		left := s.Budget - min(spent, s.Budget)
@@ -224,6 +206,7 @@ func (s *search) probe() error {
 		for k, i := range round {
 			wg.Go(func() {
 				answers[k], errs[k] = s.contests[i].Completes(s.ctx, s.minima[i].Points()[0])
+				s.probed()
 				s.spend(i)
 			})
 		}
@@ -234,6 +217,7 @@ func (s *search) probe() error {
 			}
 			s.minima[i].Answer(answers[k : k+1])
 		}
+		s.answered = 0
 	}
 }
 
@@ -332,6 +316,7 @@ func (s *search) measureAgain() error {
 		left := s.Budget - min(s.done.Load(), s.Budget)
 		again = again[:min(len(again), int(min(left/n, uint64(len(again)))))]
 	}
+	s.enter(phaseAgain, len(again))
 	return s.eachPoint(func(i int) error {
 		if !slices.Contains(again, i) {
 			return nil
@@ -344,6 +329,7 @@ func (s *search) measureAgain() error {
 		row.MinCapacity, row.FailsAbove, row.SafeFrom = p.MinCapacity, p.FailsAbove, p.SafeFrom
 		row.Probes, row.SearchedUpTo = p.Probes, p.SearchedUpTo
 		p.Run = row
+		s.over()
 		s.spend(i)
 		return nil
 	})

@@ -32,9 +32,9 @@ type Options struct {
 	Full    bool          // each minimum is searched to its end, whatever that costs
 	Workers int           // replays at once; 0 is one for each core
 	Version string        // of the program, kept in the result
-	// Progress is called with the events that were replayed and those that may be in all, from
-	// many goroutines; nil for none.
-	Progress func(done, most uint64)
+	// Progress is called with the events that were replayed and about how many there will be in all, one
+	// call at a time; nil for none. The two are equal in the end.
+	Progress func(done, total uint64)
 }
 
 // Result is the outcome of a search.
@@ -130,8 +130,13 @@ func Search(ctx context.Context, w *Wanted, rec Recorded, grid []alloc.Setup, o 
 	}
 	r.Runs = points(grid, rec.Setup, w.Demand)
 	s := &search{Result: r, ctx: ctx, trace: prepared, o: o, pool: compare.NewPool(o.Workers)}
+	s.explains = card != 0 && w.Refusals.Count > 0
 	if err = s.run(); err == nil && r.Cannot == "" {
 		err = s.explain(w)
+	}
+	if err == nil {
+		s.enter(phaseExplain, 0)
+		s.tell()
 	}
 	if err == nil && r.Cannot == "" {
 		r.Offline, err = packed(ctx, w, r.FreeAt, o.Full)
