@@ -93,3 +93,35 @@ func TestDocsQuoteTheRecipe(t *testing.T) {
 	require.Contains(t, string(raw), "```python\n"+strings.Join(r.Answer.Recipe, "\n")+"\n```")
 	require.Greater(t, r.Final.Live.Bytes, device.Size(0))
 }
+
+// TestVerdictsDoNotClaimTheRunOfAPart has the verdicts of replays name the same gap in the file as whatif.
+func TestVerdictsDoNotClaimTheRunOfAPart(t *testing.T) {
+	for file, gap := range map[string]string{
+		"../../harness/snapshot/testdata/vectors/state_only.pickle.xz": "state_only: it has no history of requests, only the blocks that were live when it was written. ",
+		wrappedSnapshot(t): "wrapped: its history has lost its oldest entries: it has exactly 1000 entries and begins with blocks in use. ",
+	} {
+		for _, c := range []struct{ command, claim string }{
+			{"compare --strategies caching --device sim:1TiB", "caching carries that part with least memory: "},
+			{"replay --strategy caching --device sim:1TiB", "caching carries that part and reserves "},
+			{"tune --strategy caching --settings memory_fraction --points 1", "caching"},
+		} {
+			text := succeed(t, append(strings.Fields(c.command), file)...)
+			require.True(t, strings.HasPrefix(text, "Only a part of the run is in "+gap+c.claim), text)
+		}
+	}
+}
+
+// TestVerdictsNameAStrategyOnce compares a strategy with itself on one trace that is given twice.
+func TestVerdictsNameAStrategyOnce(t *testing.T) {
+	path := write(t, "t.trace", "a 1 4096\nf 1\n")
+	text := succeed(t, "compare", "--strategies", "caching,caching", path, path)
+	require.True(t, strings.HasPrefix(text, "caching carries t with least memory: "), text)
+}
+
+// TestReplaysOfAWholeDeviceDoNotClaimThePeak has bfc, which takes all of the device when it is built.
+func TestReplaysOfAWholeDeviceDoNotClaimThePeak(t *testing.T) {
+	path := write(t, "t.trace", "a 1 4096\nf 1\n")
+	text := succeed(t, "replay", "--strategy", "bfc", "--device", "sim:1GiB", path)
+	require.True(t, strings.HasPrefix(text, "bfc carries t; it takes all the memory it may at once ("), text)
+	require.Contains(t, text, "), and `compare` finds the least it needs; no allocator can do with less than 4.00 KiB.\n")
+}

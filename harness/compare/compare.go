@@ -118,6 +118,7 @@ type Run struct {
 	AsRecorded bool        `json:"as_recorded"`             // the recorded program had this strategy and these settings
 	Card       device.Size `json:"recorded_capacity_bytes"` // least capacity of the recorded device; 0: not known
 
+	Lacks         string       `json:"lacks"`                          // why the trace is not the whole recorded run; empty: no gap is known
 	LowerBound    device.Size  `json:"lower_bound_bytes"`              // peak of live bytes as requested
 	MinCapacity   *device.Size `json:"min_capacity_bytes"`             // null: none was found, or the strategy refuses some size
 	FailsAbove    *device.Size `json:"failure_above_bytes"`            // largest capacity above the minimum that was seen to fail; null: none
@@ -354,7 +355,7 @@ func (c *Contest) Measure(ctx context.Context, n device.Size) (Run, error) {
 	}
 	t := c.trace.Head()
 	row := Run{
-		Trace: t.Header.Name, TraceSHA256: t.Header.Hash, Strategy: c.setup.Name, Baseline: c.setup.Baseline,
+		Trace: t.Header.Name, TraceSHA256: t.Header.Hash, Lacks: c.trace.Lacks(), Strategy: c.setup.Name, Baseline: c.setup.Baseline,
 		Version: c.o.Version, Events: t.Events, LowerBound: c.bound, Device: n,
 	}
 	row.fill(res, c.setup.ForCapacity(n))

@@ -7,6 +7,7 @@ import (
 	"sync"
 
 	"github.com/vramyard/vramyard/device"
+	"github.com/vramyard/vramyard/harness/history"
 	"github.com/vramyard/vramyard/harness/trace"
 )
 
@@ -212,6 +213,12 @@ func (p *Prepared) Recorded() trace.Source { return p.recorded }
 // LowerBound returns the most bytes that the trace has live at once, as requested, refused requests
 // included: no allocator can complete the trace with less.
 func (p *Prepared) LowerBound() device.Size { return p.bound }
+
+// Lacks returns why the trace is not the whole recorded run; see [history.Lacks].
+func (p *Prepared) Lacks() string {
+	wrapped, _ := p.head.Header.Get(history.KeyWrapped)
+	return history.Lacks(p.covered.Empty(), wrapped)
+}
 
 // seats gives live allocations places in a table. A place is given again once it is free, the
 // last one first, so that the table is as small as what is live at once and stays in the

@@ -87,7 +87,7 @@ func (p *Prepared) Run(setup alloc.Setup, dev device.Device, o Options) (*Result
 		p: p, s: s, dev: m, faults: faults, o: o, streams: p.streams, when: when, pends: recorder && p.pending,
 		res: Result{
 			Schema: Schema, Strategy: setup.Name, Config: config,
-			Trace: h.Name, TraceSHA256: h.Hash,
+			Trace: h.Name, TraceSHA256: h.Hash, Lacks: p.Lacks(), Preallocates: setup.Preallocates,
 			Events: p.head.Events,
 		},
 	}

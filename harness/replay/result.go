@@ -20,6 +20,7 @@ type Result struct {
 	Config      json.RawMessage `json:"config"`            // the strategy's configuration
 	Trace       string          `json:"trace"`             // name of the trace
 	TraceSHA256 string          `json:"trace_sha256"`      // hash of its decompressed file
+	Lacks       string          `json:"lacks"`             // why the trace is not the whole recorded run; empty: no gap is known
 	LowerBound  device.Size     `json:"lower_bound_bytes"` // peak of live bytes as requested; 0 without figures
 
 	Events       int    `json:"events"`             // events of the trace
@@ -63,7 +64,8 @@ type Result struct {
 	Device *place.Place `json:"device,omitempty"` // that it ran on, if the caller says it
 	Driver *place.Usage `json:"driver,omitempty"` // of a GPU: what its driver said meanwhile, of all programs
 
-	NsPerOp float64 `json:"ns_per_op"` // CPU time of the loop per Alloc or Free, bookkeeping included
+	NsPerOp      float64 `json:"ns_per_op"` // CPU time of the loop per Alloc or Free, bookkeeping included
+	Preallocates bool    `json:"-"`         // the strategy takes its whole limit at once
 	// SelfTimed says that times are the strategy's own, of the wall where it does its work.
 	SelfTimed bool     `json:"self_timed,omitempty"`
 	Latency   *Latency `json:"latency,omitempty"` // of single calls

@@ -6,6 +6,7 @@ import (
 	"math"
 
 	"github.com/vramyard/vramyard/device"
+	"github.com/vramyard/vramyard/harness/history"
 	"github.com/vramyard/vramyard/harness/trace"
 )
 
@@ -21,6 +22,7 @@ type survey struct {
 	reserved error       // the first event that names a stream which stands for a delayed free
 	keep     bool        // blocks keep their places, because they are named or live when they are freed
 	refusals trace.Refusals
+	covered  history.Coverage
 }
 
 // surveyor walks a trace.
@@ -85,6 +87,7 @@ func (s *surveyor) foresee(k trace.Kind) {
 func (s *surveyor) see(at uint32, e *trace.Event) {
 	s.ledger.Step(e)
 	s.refusals.Step(e)
+	s.covered.Step(e)
 	if s.reserved == nil {
 		s.reserved = reserved(int(at-1), e)
 	}

@@ -16,9 +16,18 @@ import (
 // reference is the allocator that most users have: verdicts compare the winner with it.
 const reference = "caching"
 
+// part returns a sentence about a trace that is not the whole recorded run, "" for any other. It also
+// returns what the sentences behind it call the trace.
+func part(trace, lacks string) (sentence, name string) {
+	if name = Printable(trace); lacks == "" {
+		return "", name
+	}
+	return fmt.Sprintf("Only a part of the run is in %s: %s. ", name, Printable(lacks)), "that part"
+}
+
 // compareVerdict returns in a sentence which strategy carries a trace with least memory, and by how much.
 func compareVerdict(style Style, runs []compare.Run) string {
-	trace := Printable(runs[0].Trace)
+	gap, trace := part(runs[0].Trace, runs[0].Lacks)
 	known := slices.DeleteFunc(slices.Clone(runs), func(r compare.Run) bool {
 		return r.MinCapacity == nil || r.Baseline
 	})
@@ -33,17 +42,12 @@ func compareVerdict(style Style, runs []compare.Run) string {
 			}
 		}
 		if len(known) > 0 {
-			s += fmt.Sprintf(" on %s; %s needs least, %s", Bytes(runs[0].Device), Printable(known[0].Strategy), Bytes(*known[0].MinCapacity))
+			s += fmt.Sprintf(" on %s; %s", Bytes(runs[0].Device), shortOf(&known[0]))
 		}
-		return s + "."
+		return gap + s + "."
 	}
 	least := *known[best].MinCapacity
-	var names []string
-	for _, r := range known {
-		if r.Completed() && *r.MinCapacity == least {
-			names = append(names, style.Paint(Good, Printable(r.Strategy)))
-		}
-	}
+	names := named(style, Good, known, func(r *compare.Run) bool { return r.Completed() && *r.MinCapacity == least })
 	verb := " carries "
 	if len(names) > 1 {
 		verb = " carry "
@@ -52,7 +56,35 @@ func compareVerdict(style Style, runs []compare.Run) string {
 	if other := rival(known, least); other != nil {
 		s += fmt.Sprintf(", %.2f × less than %s (%s)", float64(*other.MinCapacity)/float64(least), Printable(other.Strategy), Bytes(*other.MinCapacity))
 	}
-	return s + "." + failing(style, runs)
+	return gap + s + "." + failing(style, runs)
+}
+
+// shortOf describes the smallest capacity for a strategy that failed on the device of the measuring replay. The
+// device may be larger than the minimum: completing is not monotone in the capacity.
+func shortOf(r *compare.Run) string {
+	name, minimum := Printable(r.Strategy), Bytes(*r.MinCapacity)
+	if *r.MinCapacity > r.Device {
+		return name + " needs least, " + minimum
+	}
+	fails := r.Device
+	if r.FailsAbove != nil {
+		fails = max(fails, *r.FailsAbove)
+	}
+	if r.SafeFrom == nil || *r.SafeFrom <= fails {
+		return fmt.Sprintf("%s completes on %s and fails again up to %s", name, minimum, Bytes(fails))
+	}
+	return fmt.Sprintf("%s completes on %s, fails again up to %s and is safe from %s", name, minimum, Bytes(fails), Bytes(*r.SafeFrom))
+}
+
+// named returns the painted names of the strategies whose runs are wanted, each name once.
+func named(style Style, tone Tone, runs []compare.Run, wanted func(*compare.Run) bool) (names []string) {
+	for i := range runs {
+		name := style.Paint(tone, Printable(runs[i].Strategy))
+		if wanted(&runs[i]) && !slices.Contains(names, name) {
+			names = append(names, name)
+		}
+	}
+	return names
 }
 
 // rival returns the run that the best ones are compared with, which need least: the reference, or else the next
@@ -73,12 +105,7 @@ func rival(known []compare.Run, least device.Size) (next *compare.Run) {
 // failing returns a sentence about the strategies that fail on the device of the measuring replay, if any do; the notes
 // of the table say why.
 func failing(style Style, runs []compare.Run) string {
-	var names []string
-	for _, r := range runs {
-		if !r.Completed() {
-			names = append(names, style.Paint(Bad, Printable(r.Strategy)))
-		}
-	}
+	names := named(style, Bad, runs, func(r *compare.Run) bool { return !r.Completed() })
 	switch len(names) {
 	case 0:
 		return ""
@@ -108,12 +135,29 @@ func replayVerdict(style Style, r *replay.Result) string {
 	if failed := ReplayFailure(r); failed != "" {
 		return style.Paint(Bad, "FAILED:") + " " + failed
 	}
-	return fmt.Sprintf("%s carries %s and reserves %s at most; no allocator can do with less than %s.",
-		style.Paint(Good, Printable(r.Strategy)), Printable(r.Trace), Bytes(r.Peak.Reserved), Bytes(r.LowerBound))
+	gap, trace := part(r.Trace, r.Lacks)
+	reserves := " and reserves " + Bytes(r.Peak.Reserved) + " at most"
+	if r.Preallocates {
+		reserves = "; it takes all the memory it may at once (" + Bytes(r.Peak.Reserved) + "), and `compare` finds the least it needs"
+	}
+	return fmt.Sprintf("%s%s carries %s%s; no allocator can do with less than %s.",
+		gap, style.Paint(Good, Printable(r.Strategy)), trace, reserves, Bytes(r.LowerBound))
 }
 
-// tuneVerdict returns in a sentence what the best settings need, and how much less that is than the preset's.
+// tuneVerdict returns in a sentence what the best settings need, and how much less that is than the preset's. The
+// sentences before it name the traces that are not whole runs.
 func tuneVerdict(style Style, r *tune.Result) string {
+	var gaps []string
+	for _, run := range r.Preset.Runs {
+		if gap, _ := part(run.Trace, run.Lacks); !slices.Contains(gaps, gap) {
+			gaps = append(gaps, gap)
+		}
+	}
+	return strings.Join(gaps, "") + bestSettings(style, r)
+}
+
+// bestSettings is the sentence of [tuneVerdict] about the settings.
+func bestSettings(style Style, r *tune.Result) string {
 	name := Printable(r.Strategy)
 	least := r.Smallest.TimesBound
 	switch {

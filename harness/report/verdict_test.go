@@ -59,6 +59,27 @@ func TestComparisonsBeginWithTheWinner(t *testing.T) {
 	}
 }
 
+// TestVerdictsNameTheFailuresAboveTheMinimum has a strategy that fails on a larger device than it needs.
+func TestVerdictsNameTheFailuresAboveTheMinimum(t *testing.T) {
+	size := func(n device.Size) *device.Size { n *= device.GiB; return &n }
+	for _, c := range []struct {
+		above, safe *device.Size
+		want        string
+	}{
+		{size(13), size(14), "bfc completes on 10.00 GiB, fails again up to 13.00 GiB and is safe from 14.00 GiB."},
+		{nil, size(10), "bfc completes on 10.00 GiB and fails again up to 11.00 GiB."},
+		{size(12), nil, "bfc completes on 10.00 GiB and fails again up to 12.00 GiB."},
+	} {
+		var b strings.Builder
+		require.NoError(t, report.CompareTables(&b, &compare.Report{Runs: []compare.Run{{
+			Trace: "chat", Strategy: "bfc", Starts: true, OOMs: 1, Device: *size(11), LowerBound: *size(9),
+			MinCapacity: size(10), FailsAbove: c.above, SafeFrom: c.safe,
+		}}}))
+		first, _, _ := strings.Cut(b.String(), "\n")
+		require.Equal(t, "No strategy carries chat on 11.00 GiB; "+c.want, first)
+	}
+}
+
 func TestBenchmarksBeginWithTheFastest(t *testing.T) {
 	load := bench.Load{Workload: "w1", Live: 100}
 	r := &bench.Report{Loops: []bench.Loop{{Load: load}}, Runs: []bench.Run{

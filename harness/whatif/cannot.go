@@ -6,6 +6,7 @@ import (
 
 	"github.com/vramyard/vramyard/device"
 	"github.com/vramyard/vramyard/harness/compare"
+	"github.com/vramyard/vramyard/harness/history"
 	"github.com/vramyard/vramyard/harness/report"
 )
 
@@ -16,15 +17,7 @@ const mostDeviation = 50
 const leastEntries = 1_000_000
 
 // lacks returns why a recording has no answer whatever a replay shows, "" if it may have one.
-func (r *Recorded) lacks() string {
-	switch {
-	case r.Empty:
-		return "it has no history of requests, only the blocks that were live when it was written"
-	case r.Wrapped != "":
-		return "its history has lost its oldest entries: " + r.Wrapped
-	}
-	return ""
-}
+func (r *Recorded) lacks() string { return history.Lacks(r.Empty, r.Wrapped) }
 
 // cannot makes the result one without an answer.
 func (r *Result) cannot(why string) {

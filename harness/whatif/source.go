@@ -21,11 +21,12 @@ type Wanted struct {
 
 // Want returns what a trace asks for. It walks the trace once.
 func Want(src trace.Source) (*Wanted, error) {
-	s := wantSurvey{w: &Wanted{Source: src, Empty: true}, sizes: map[device.Size]struct{}{}, streams: map[device.Stream]struct{}{}}
+	s := wantSurvey{w: &Wanted{Source: src}, sizes: map[device.Size]struct{}{}, streams: map[device.Stream]struct{}{}}
 	if err := src.Pieces(s.take); err != nil {
 		return nil, err
 	}
 	w := s.w
+	w.Empty = s.covered.Empty()
 	for n := range s.sizes {
 		w.Demand.Sizes = append(w.Demand.Sizes, n)
 	}
@@ -41,6 +42,7 @@ type wantSurvey struct {
 	streams map[device.Stream]struct{}
 	size    device.Size   // of the last request
 	stream  device.Stream // likewise
+	covered history.Coverage
 }
 
 // take takes some events.
@@ -48,12 +50,11 @@ func (s *wantSurvey) take(events []trace.Event) error {
 	for i := range events {
 		e := &events[i]
 		s.w.Refusals.Step(e)
+		s.covered.Step(e)
 		switch e.Kind {
 		case trace.Alloc, trace.LiveAtStart:
-			s.w.Empty = s.w.Empty && e.Kind == trace.LiveAtStart
 			s.asks(e)
 		case trace.Refused:
-			s.w.Empty = false
 			s.asks(e)
 			s.w.Rounded = s.w.Rounded || s.w.TagOf(e) == history.Rounded
 		case trace.PoolBegin:
