@@ -69,6 +69,19 @@ func (o *Options) recorded(trace int) Recorded {
 	return o.Recorded[trace]
 }
 
+// commonCard returns the capacity of the card on which all traces were recorded; 0 if they were recorded on different
+// ones, or one is not known.
+func (o *Options) commonCard() device.Size {
+	if len(o.Recorded) == 0 {
+		return 0
+	}
+	card := o.Recorded[0].Card
+	if slices.ContainsFunc(o.Recorded, func(r Recorded) bool { return r.Card != card }) {
+		return 0
+	}
+	return card
+}
+
 // Setups returns what a trace is replayed through, by its number: setups, and the recorded one unless it is among them.
 func (o *Options) Setups(trace int, setups []alloc.Setup) []alloc.Setup {
 	own := o.recorded(trace).Setup
@@ -98,7 +111,7 @@ func same(a, b alloc.Setup) bool {
 type Report struct {
 	Schema  string      `json:"schema"`  // the constant Schema
 	Version string      `json:"version"` // of the program
-	Device  place.Place `json:"device"`  // where; its capacity is 0 if each trace has an ample one
+	Device  place.Place `json:"device"`  // where; its capacity is 0 if the traces have none in common: see Run.Device
 	// FreeAt says when strategies that know no streams were told of delayed frees.
 	FreeAt replay.FreeAt `json:"free_at"`
 	Runs   []Run         `json:"runs"` // by trace, then by strategy
@@ -151,7 +164,7 @@ func (r *Run) Completed() bool { return r.Starts && r.OOMs == 0 && r.Refused == 
 func Compare[S trace.Source](ctx context.Context, traces []S, setups []alloc.Setup, o Options) (*Report, error) {
 	p := NewPool(o.Device.AtOnce(o.Workers))
 	jobs := o.jobs(len(traces), setups)
-	report := &Report{Schema: Schema, Version: o.Version, Device: o.Device.Used(o.Capacity), FreeAt: cmp.Or(o.FreeAt, replay.AtCompleted), Runs: make([]Run, len(jobs))}
+	report := &Report{Schema: Schema, Version: o.Version, Device: o.Device.Used(cmp.Or(o.Capacity, o.commonCard())), FreeAt: cmp.Or(o.FreeAt, replay.AtCompleted), Runs: make([]Run, len(jobs))}
 	errs := make([]error, len(jobs))
 	var running sync.WaitGroup
 	// Twice as many contests as replays at once keep the pool busy, and end one after the other, so that much is
@@ -271,8 +284,8 @@ func NewContest(p *Pool, t *replay.Prepared, s alloc.Setup, o Options) *Contest 
 	return &Contest{pool: p, trace: t, setup: s, bound: t.LowerBound(), o: o}
 }
 
-// Run measures, searches the minimum capacity to its end, and measures again there if the strategy
-// takes all it may at once, because then what it reserves on a larger device says nothing.
+// Run measures, searches the minimum capacity to its end, and measures again on the first of
+// [Contest.again] on which the trace completes.
 //
 // Every method ends with the error of ctx soon after that ends.
 func (c *Contest) Run(ctx context.Context) (Run, error) {
@@ -287,14 +300,33 @@ func (c *Contest) Run(ctx context.Context) (Run, error) {
 	if err != nil {
 		return Run{}, err
 	}
-	if c.setup.Preallocates && c.o.Capacity == 0 && found.Minimum() != nil && (c.card == 0 || row.Completed()) {
-		if row, err = c.Measure(ctx, *found.Minimum()); err != nil {
+	for _, n := range c.again(&row, found.Minimum()) {
+		if row, err = c.Measure(ctx, n); err != nil {
 			return Run{}, err
+		}
+		if row.Completed() {
+			break
 		}
 	}
 	row.MinCapacity, row.FailsAbove, row.SafeFrom = found.Minimum(), found.FailsAbove(), found.SafeFrom()
 	row.Probes, row.SearchedUpTo = found.Tried()
 	return row, nil
+}
+
+// again returns the capacities of further measuring replays, if neither a capacity was asked for nor the trace
+// failed on its recorded card. A strategy that takes all it may at once is measured on its minimum capacity, because
+// what it reserves on a larger device says nothing. A strategy that fails on the ample device is measured on a device
+// that is ample by its minimum capacity, or else on the minimum itself.
+func (c *Contest) again(row *Run, minimum *device.Size) []device.Size {
+	switch {
+	case c.o.Capacity != 0 || minimum == nil || c.card != 0 && !row.Completed():
+		return nil
+	case c.setup.Preallocates:
+		return []device.Size{*minimum}
+	case !row.Completed():
+		return []device.Size{c.o.Device.Ample(Ample(*minimum)), *minimum}
+	}
+	return nil
 }
 
 // ample returns the capacity of a device on which no sensible strategy runs out.
