@@ -125,3 +125,13 @@ func TestReplaysOfAWholeDeviceDoNotClaimThePeak(t *testing.T) {
 	require.True(t, strings.HasPrefix(text, "bfc carries t; it takes all the memory it may at once ("), text)
 	require.Contains(t, text, "), and `compare` finds the least it needs; no allocator can do with less than 4.00 KiB.\n")
 }
+
+// TestAFileWithoutHistoryHasNoPeak has whatif and top name the figures of a file with one moment only.
+func TestAFileWithoutHistoryHasNoPeak(t *testing.T) {
+	const path = "../../harness/snapshot/testdata/vectors/state_only.pickle.xz"
+	text := succeed(t, "whatif", path)
+	require.Contains(t, text, "\nreserved         4.47 GiB when the file was written\nlive             2.79 GiB, the live bytes alone when the file was written\n")
+	require.NotContains(t, text, "peak reserved")
+	require.NotContains(t, text, "lower bound")
+	require.True(t, strings.HasPrefix(succeed(t, "top", path), "state_only: 2.79 GiB live in 398 blocks when the file was written\n"))
+}

@@ -33,11 +33,11 @@ func TopTables(w io.Writer, r *top.Report, rows int) error {
 
 // TopHeadline says in words how much is live when: a line for each moment.
 func TopHeadline(r *top.Report) string {
-	when := "at the peak"
+	when := fmt.Sprintf("at the peak, after event %d", r.Peak.Event)
 	if !r.History {
 		when = "when the file was written"
 	}
-	text := fmt.Sprintf("%s live in %s %s, after event %d", Bytes(r.Peak.Bytes), blocksText(r.Peak.Blocks), when, r.Peak.Event)
+	text := fmt.Sprintf("%s live in %s %s", Bytes(r.Peak.Bytes), blocksText(r.Peak.Blocks), when)
 	if r.Peak.Event < 0 {
 		text = "nothing is allocated"
 	}

@@ -123,8 +123,12 @@ func (r *Result) writeRecorded(b *strings.Builder) {
 	if len(rec.Config) > 0 {
 		line("recorded", "settings %s", report.Printable(string(rec.Config)))
 	}
+	peak, bound, when := "peak reserved", "lower bound", ""
+	if rec.Empty { // the file has one moment only
+		peak, bound, when = "reserved", "live", " when the file was written"
+	}
 	if rec.Peak != 0 {
-		line("peak reserved", "%s", report.Bytes(rec.Peak))
+		line(peak, "%s%s", report.Bytes(rec.Peak), when)
 	}
 	if f := rec.Failure; f != nil {
 		how := "the program went on"
@@ -143,7 +147,7 @@ func (r *Result) writeRecorded(b *strings.Builder) {
 	if r.Card != 0 {
 		line("card", "%s", report.Bytes(r.Card))
 	}
-	line("lower bound", "%s, the live bytes alone", report.Bytes(r.LowerBound))
+	line(bound, "%s, the live bytes alone%s", report.Bytes(r.LowerBound), when)
 	if o := r.Offline; o != nil {
 		proof := ""
 		if o.Best.Optimal {
