@@ -13,8 +13,8 @@ import (
 // minor are the columns that a narrow window does without, the least important first. They are named
 // below the table.
 var minor = []string{
-	"safe from", "device calls", "device time", "metadata", "ext. frag.", "steps", "nodes", "spread", "waste", "× bound", "heap B", "range",
-	"operations", "sequences", "default", "worth trying", "because", "at 0.5", "infeasible", "overhead", "peak reserved", "ns/op", "on the card",
+	"device calls", "device time", "metadata", "ext. frag.", "steps", "nodes", "spread", "heap B", "range", "operations", "sequences", "default",
+	"worth trying", "because", "at 0.5", "infeasible", "overhead", "ns/op", "waste", "peak reserved", "safe from", "× bound", "on the card",
 }
 
 // least is the room that the first and the last column of a table keep when they are folded, in columns.

@@ -59,6 +59,32 @@ after`
 	}
 }
 
+// TestNarrowWindowsKeepMemory narrows a window step by step: figures of memory go after all others.
+func TestNarrowWindowsKeepMemory(t *testing.T) {
+	memory := []string{"min capacity", "safe from", "× bound", "peak reserved", "waste"}
+	others := []string{"ext. frag.", "ns/op", "device calls", "device time"}
+	header := append(append([]any{"strategy"}, anys(memory)...), anys(others)...)
+	tab := report.NewTable(header...)
+	tab.AppendRow(make(table.Row, len(header)))
+	for width := 140; width >= 60; width-- {
+		shown := fit(t, tab.Render()+"\n", width, 1000)
+		head := strings.Split(shown, "\n")[1]
+		for _, m := range memory {
+			for _, o := range others {
+				assert.False(t, strings.Contains(head, o) && !strings.Contains(head, m), "%d columns: %s without %s", width, o, m)
+			}
+		}
+	}
+}
+
+// anys returns strings as values of any type.
+func anys(all []string) (values []any) {
+	for _, s := range all {
+		values = append(values, s)
+	}
+	return values
+}
+
 func TestNarrowestWindowsShowLists(t *testing.T) {
 	assert.Equal(t, `before
 lower bound
