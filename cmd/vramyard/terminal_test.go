@@ -312,6 +312,10 @@ func TestVerdictsAreInColour(t *testing.T) {
 		require.NotRegexp(t, painted, plain.seen.String())
 		require.Contains(t, plain.seen.String(), painted.ReplaceAllString(first, ""))
 	}
+	sizeless := onTerminal(t, 0, []string{"TERM=xterm-256color"}, "replay", "--strategy", "caching", trace)
+	sizeless.until(nil)
+	require.NoError(t, sizeless.command.Wait())
+	require.Contains(t, sizeless.seen.String(), "\x1b[32mcaching\x1b[0m carries t and reserves", "the size is not known")
 	narrow := onTerminal(t, 60, []string{"TERM=xterm-256color"}, "compare", "--strategies", "bestfit,caching,slab:xdl", trace)
 	narrow.end(t)
 	require.Regexp(t, painted, narrow.seen.String())

@@ -3,6 +3,7 @@ package main
 import (
 	"fmt"
 	"io"
+	"math"
 	"os"
 
 	"github.com/jedib0t/go-pretty/v6/text"
@@ -15,8 +16,8 @@ import (
 // show them as two, and what is written must not depend on it.
 func narrow() { text.OverrideRuneWidthEastAsianWidth(false) }
 
-// window returns a writer whose tables fit the window that w is, and what writes the rest at the end. What
-// is no terminal, or one of unknown size, gets all of every table.
+// window returns a writer whose tables fit the window that w is, and what writes the rest at the end. Files and
+// pipes get all of every table, as does a terminal of unknown size, which has colours all the same.
 //
 // What is written ends the stage that a progress tells of.
 func window(w io.Writer, p *progress) (out io.Writer, end func() error) {
@@ -25,8 +26,11 @@ func window(w io.Writer, p *progress) (out io.Writer, end func() error) {
 		return w, func() error { return nil }
 	}
 	columns, _, err := term.GetSize(int(f.Fd()))
-	if err != nil || columns <= 0 {
+	if err != nil {
 		return w, func() error { return nil }
+	}
+	if columns <= 0 {
+		columns = math.MaxInt32 // a terminal of unknown size
 	}
 	raw := cleared{f, p}
 	fit := report.Fit(raw, columns)
