@@ -198,14 +198,18 @@ func (c Catalogue) Lookup(name string, override json.RawMessage) (Setup, error) 
 }
 
 // wanted returns what is wanted in place of an unknown strategy: of a name that users have for one, that one; else
-// the nearest name, if there is one; and all names.
+// the nearest name, or the one whose other name is nearest, if there is one; and all names.
 func (c Catalogue) wanted(name, base string) string {
+	var known []string
+	of := map[string]Spec{}
 	for _, s := range c {
-		for _, known := range s.Known {
-			if strings.EqualFold(known, base) {
-				return fmt.Sprintf("did you mean %q, %s? want one of %s", s.Name, s.Doc, strings.Join(c.Names(), ", "))
-			}
+		for _, k := range s.Known {
+			known, of[k] = append(known, k), s
 		}
+	}
+	near := nearest.Name(base, known)
+	if s, ok := of[near]; ok && (strings.EqualFold(near, base) || nearest.Name(name, c.Names()) == "") {
+		return fmt.Sprintf("did you mean %q, %s? want one of %s", s.Name, s.Doc, strings.Join(c.Names(), ", "))
 	}
 	return nearest.Want(name, c.Names())
 }

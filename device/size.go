@@ -90,6 +90,9 @@ func ParseSize(s string) (Size, error) {
 	return Size(n<<shift + part), nil
 }
 
+// mostMiB is the first bare number that is no capacity in MiB: no card has 512 GiB.
+const mostMiB = 1 << 19
+
 // ParseCapacity reads the size of a device as a person gives it: as [ParseSize] does, but it refuses 0, and bare
 // numbers below 1 MiB, which lack their unit.
 func ParseCapacity(s string) (Size, error) {
@@ -107,6 +110,9 @@ func ParseCapacity(s string) (Size, error) {
 	unit := "GiB"
 	if n >= 1024 {
 		unit = "MiB"
+	}
+	if n >= mostMiB {
+		return 0, fmt.Errorf("%s bytes are less than 1MiB: want a unit, such as \"24GiB\", or %q for bytes", bare, bare+"B")
 	}
 	return 0, fmt.Errorf("%s bytes are less than 1MiB: did you mean %q, or %q for bytes?", bare, bare+unit, bare+"B")
 }

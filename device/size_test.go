@@ -124,7 +124,7 @@ func TestParseCapacityRefusesNumbersWithoutTheirUnit(t *testing.T) {
 		"24":      `24 bytes are less than 1MiB: did you mean "24GiB", or "24B" for bytes?`,
 		"80\n":    `80 bytes are less than 1MiB: did you mean "80GiB", or "80B" for bytes?`,
 		"24576":   `24576 bytes are less than 1MiB: did you mean "24576MiB", or "24576B" for bytes?`,
-		"1048575": `1048575 bytes are less than 1MiB: did you mean "1048575MiB", or "1048575B" for bytes?`,
+		"1048575": `1048575 bytes are less than 1MiB: want a unit, such as "24GiB", or "1048575B" for bytes`,
 		"0":       "want more than 0 bytes",
 		"0GiB":    "want more than 0 bytes",
 		"24GB":    `size "24GB": units are powers of 1024: did you mean "24GiB"?`,

@@ -3,6 +3,7 @@ package main
 import (
 	"errors"
 	"fmt"
+	"slices"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
@@ -29,11 +30,17 @@ func unknownCommand(above *cobra.Command, name string) error {
 	return fmt.Errorf("unknown command %q for %q: %s", name, above.CommandPath(), nearest.Want(name, names))
 }
 
+// deviceWords are names under which users look for the flag --device.
+var deviceWords = []string{"card", "gpu", "capacity", "memory", "size"}
+
 // unknownFlag adds the nearest flag to the error that there is none of a name.
 func unknownFlag(cmd *cobra.Command, err error) error {
 	unknown, ok := errors.AsType[*pflag.NotExistError](err)
 	if !ok {
 		return err
+	}
+	if cmd.Flags().Lookup("device") != nil && slices.Contains(deviceWords, unknown.GetSpecifiedName()) {
+		return fmt.Errorf(`%w: did you mean --device, such as "sim:24GiB"?`, err)
 	}
 	var names []string
 	cmd.Flags().VisitAll(func(f *pflag.Flag) { names = append(names, "--"+f.Name) })

@@ -15,6 +15,7 @@ import (
 	"github.com/vramyard/vramyard/harness/page"
 	"github.com/vramyard/vramyard/harness/postmortem"
 	"github.com/vramyard/vramyard/harness/whatif"
+	"github.com/vramyard/vramyard/internal/nearest"
 )
 
 // grids are the grids inside the program.
@@ -124,7 +125,7 @@ func (f *whatifFlags) readGrid() ([]alloc.Setup, error) {
 		err = errors.New("want quick, full or a file")
 	default:
 		if in, err = os.Open(f.grid); errors.Is(err, os.ErrNotExist) {
-			err = fmt.Errorf("%s is neither quick nor full, nor a file", f.grid)
+			err = fmt.Errorf("%s: no such file: %swant %s, %s or a file", f.grid, nearest.Hint(f.grid, []string{gridQuick, gridFull}), gridQuick, gridFull)
 		}
 	}
 	if err != nil {

@@ -76,7 +76,7 @@ func TestWhatifRefuses(t *testing.T) {
 	grid := write(t, "g.yaml", "- strategy: bfc\n- strategy: cfb\n")
 	tag, deep := write(t, "tag.yaml", "! t"), write(t, "deep.yaml", strings.Repeat("[", 40000))
 	for want, args := range map[string][]string{
-		`--grid: slow is neither quick nor full, nor a file`:                 {"--grid", "slow", trace},
+		`--grid: slow: no such file: want quick, full or a file`:             {"--grid", "slow", trace},
 		`--grid: want quick, full or a file`:                                 {"--grid", "", trace},
 		`--grid: ` + grid + `: line 2, column 13: unknown strategy "cfb"`:    {"--grid", grid, trace},
 		`--grid: ` + tag + `: line 1, column 1: want one list of strategies`: {"--grid", tag, trace},
