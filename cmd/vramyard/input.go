@@ -6,6 +6,7 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"strings"
 	"runtime"
 	"runtime/debug"
 	"slices"
@@ -57,7 +58,12 @@ func checkOutputs(inputs []string, outputs ...output) error {
 				return flagError(o.flag, fmt.Errorf("%s is where --%s is written", o.path, other.flag))
 			}
 		}
-		err := outfile.Check(o.path)
+		err := error(nil)
+		if strings.HasPrefix(o.path, "--") {
+			err = fmt.Errorf("%s is a flag, not the name of a file: want a name, such as ./%s", o.path, o.path)
+		} else {
+			err = outfile.Check(o.path)
+		}
 		if want := endings[o.flag]; err == nil && len(want) > 0 {
 			err = checkEnding(o.path, want)
 		}
