@@ -114,7 +114,7 @@ func checkCSVEvent(t Source, e *Event) error {
 	switch e.Kind {
 	case Mark:
 		if e.Time != NoTime {
-			return errors.New("a mark cannot have a time")
+			return errors.New("a mark cannot have a time: want a text trace (.trace) or Parquet (.parquet), which keep it")
 		}
 	case Free:
 	case Alloc:

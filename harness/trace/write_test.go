@@ -266,7 +266,7 @@ func TestCSVRefusesWhatItCannotHold(t *testing.T) {
 		"a 0 0":              "csv: event 0: an allocation of 0 bytes cannot be held",
 		"a 0 5 t=1":          "csv: event 0: time 1 ns is no whole number of microseconds",
 		"a 0 5 tag=a,b":      `csv: event 0: tag "a,b": a comma cannot be held`,
-		"mark x t=1000":      "csv: event 0: a mark cannot have a time",
+		"mark x t=1000":      "csv: event 0: a mark cannot have a time: want a text trace (.trace) or Parquet (.parquet), which keep it",
 		`mark "a\nb"`:        `csv: event 0: text "a\nb": it must be printable and begin and end without a blank`,
 		"#format=x\nmark x":  `csv: header pair "format"="x" cannot be held`,
 		"#name=\xff\nmark x": `csv: name "\xff": it must be printable and begin and end without a blank`,
