@@ -171,6 +171,10 @@ interrupted. Elsewhere a request that finds no memory is a result, and the statu
 		newTrace(), newView(), newStrategies(), newDevices(), newTraces(), newLicenses())
 	root.SetHelpCommand(newHelp())
 	complete(root)
+	root.InitDefaultCompletionCmd()
+	if c, _, err := root.Find([]string{"completion"}); err == nil {
+		c.Args, c.RunE = knownCommand, func(cmd *cobra.Command, _ []string) error { return cmd.Help() }
+	}
 	noteStart(root, started)
 	return root
 }

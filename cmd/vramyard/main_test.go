@@ -89,6 +89,7 @@ func TestWrongInput(t *testing.T) {
 		{"standard input twice", []string{"compare", "-", "-"}, "standard input can be read only once"},
 		{"output is the trace", []string{"trace", "convert", good, good}, good + " is a file to read"},
 		{"part of a trace", []string{"trace", "info", "--part", "cuda:0", good}, `has no part "cuda:0": files of the form text hold one trace`},
+		{"completion of an unknown shell", []string{"completion", "foo"}, `unknown command "foo" for "vramyard completion"`},
 		{"a flag for a name", []string{"replay", "--strategy", "bfc", "--explain", "--fail-on-oom", good}, "--explain: --fail-on-oom is a flag, not the name of a file"},
 		{"no output name", []string{"trace", "convert", good, ""}, "want the name of a file"},
 		{"a checkpoint", []string{"compare", write(t, "model.pt", "PK\x03\x04"+strings.Repeat("\x00", 22)+"\x0e\x00\x00\x00model/data.pkl")}, "model.pt: is a checkpoint of PyTorch (torch.save), not a trace: want a memory snapshot"},
