@@ -197,7 +197,7 @@ func (c Catalogue) Lookup(name string, override json.RawMessage) (Setup, error) 
 	return spec.setup(p, override)
 }
 
-// wanted returns what is wanted in place of an unknown strategy: of a name that users have for one, that one; else
+// wanted returns the suggestion for an unknown strategy: the strategy that users know by that name; else
 // the nearest name, or the one whose other name is nearest, if there is one; and all names.
 func (c Catalogue) wanted(name, base string) string {
 	var known []string

@@ -62,7 +62,7 @@ func TestCheckWrongInput(t *testing.T) {
 func TestCheckNeedsNoFolderToWriteTo(t *testing.T) {
 	locked := "/proc/self"
 	if _, err := os.Stat(locked); err != nil {
-		t.Skip("there is no folder that even this user cannot write to")
+		t.Skip("needs a folder that this user cannot write to, such as /proc")
 	}
 	t.Chdir(locked)
 	succeed(t, "check", "--strategies", "bfc", "--tests", "1")

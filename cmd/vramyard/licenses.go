@@ -17,7 +17,7 @@ var notices string
 func newLicenses() *cobra.Command {
 	return &cobra.Command{
 		Use:   "licenses",
-		Short: "Print the license of this program and of what is linked into it",
+		Short: "Print the licenses of this program and of the modules linked into it",
 		Long: `Print the license of this program and the notices of the modules that are linked into it, as their licenses
 ask for. Ship them with every copy of the program.`,
 		Args: cobra.NoArgs,

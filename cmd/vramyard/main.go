@@ -17,7 +17,7 @@
 //	vramyard strategies [NAME]                         what there is, with every setting
 //	vramyard devices                                   the cards that a device can stand for
 //	vramyard traces                                    the traces inside the program
-//	vramyard licenses                                  the licenses of the program and of what is linked into it
+//	vramyard licenses                                  the licenses of the program and its modules
 //
 // Exit status, as diff, grep and pytest have it:
 //

@@ -189,7 +189,7 @@ func TestViewRefusesWhatItCannotShow(t *testing.T) {
 // user of the machine can read, is a file that only this one can, and that file leads to the address.
 func TestOtherUsersDoNotSeeTheAddress(t *testing.T) {
 	if runtime.GOOS != "linux" {
-		t.Skip("another program opens browsers here")
+		t.Skip("needs a system on which xdg-open opens browsers")
 	}
 	dir := t.TempDir()
 	t.Setenv("TMPDIR", filepath.Join(dir, "tmp"))

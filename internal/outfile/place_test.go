@@ -25,7 +25,7 @@ const childPath = "OUTFILE_CHILD_PATH"
 func TestChild(t *testing.T) {
 	path := os.Getenv(childPath)
 	if path == "" {
-		t.Skip("is run by other tests")
+		t.Skip("needs the environment that other tests start it with")
 	}
 	require.NoError(t, outfile.Check(path))
 	require.NoError(t, outfile.Write(path, nil, func(w io.Writer) error {
