@@ -143,7 +143,7 @@ func TestEndingsThatPromiseAnotherFormAreRefused(t *testing.T) {
 
 func TestTracesAreNotWrittenUnderEndingsOfOtherForms(t *testing.T) {
 	dir, good := t.TempDir(), write(t, "a.trace", small)
-	for _, ending := range []string{".xlsx", ".json", ".json.gz", ".pickle", ".parq", ".html", ".zip", ".trace.xz"} {
+	for _, ending := range []string{".xlsx", ".json", ".json.gz", ".pickle", ".parq", ".html", ".zip", ".trace.xz", ".foo", ".v2", ".txt.bak"} {
 		path := filepath.Join(dir, "x"+ending)
 		for _, args := range [][]string{{"trace", "convert", good}, {"trace", "gen", "w1"}, {"trace", "cut", "--events", "0:1", good}} {
 			status, stdout, stderr := command(t, append(args, path)...)
@@ -153,10 +153,11 @@ func TestTracesAreNotWrittenUnderEndingsOfOtherForms(t *testing.T) {
 			require.Contains(t, stderr, "want a name that ends in .csv, .trace or .txt, each also with .gz or .zst, or in .parquet, or --to with one of text, csv, ")
 		}
 	}
-	for _, name := range []string{"x.trace", "x.txt.gz", "x", "x.v2", "X.CSV.ZST"} {
+	for _, name := range []string{"x.trace", "x.txt.gz", "x", "x.zst", "X.CSV.ZST"} {
 		succeed(t, "trace", "convert", good, filepath.Join(dir, name))
 	}
 	succeed(t, "trace", "convert", "--to", "text", good, filepath.Join(dir, "x.json"))
+	succeed(t, "trace", "convert", "--to", "text", good, filepath.Join(dir, "x.foo"))
 }
 
 // TestTablesAreShownThoughAFileCannotBeWritten has a device that is always full.

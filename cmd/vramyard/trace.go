@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"io"
 	"path/filepath"
-	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -49,8 +48,8 @@ func newTraceConvert() *cobra.Command {
 		Short: "Write a trace in another form",
 		Long: `Write a trace in another form. A TRACE is a file of any format that docs/traces.md lists.
 Without --to, the name of OUT decides: CSV if it ends in .csv, .csv.gz or .csv.zst, Parquet if it
-ends in .parquet, else text, which is made to be read and edited by hand. An ending of a form that
-no trace is written in, such as .json, is refused.
+ends in .parquet, and text, which is made to be read and edited by hand, if it ends in .trace or
+.txt, each also with .gz or .zst, or has no ending. Any other ending is an error.
 
 As minimalloc only lives and sizes are written. What another form cannot hold is an error.`,
 		Args: cobra.ExactArgs(2),
@@ -80,12 +79,12 @@ var errPacked = errors.New("columns in Parquet are compressed already: want a na
 // traceForm returns the form asked for.
 func traceForm(to, path string) (formats.Format, error) {
 	if to == "" {
-		switch ending := endingOf(path); {
-		case ending == ".csv":
+		switch ending := endingOf(path); ending {
+		case ".csv":
 			to = "csv"
-		case ending == ".parquet":
+		case ".parquet":
 			to = store.Format
-		case ending == ".trace" || !slices.Contains(promising, ending):
+		case "", ".trace", ".txt":
 			to = "text"
 		default:
 			return formats.Format{}, fmt.Errorf("%s: no trace is written as %s: want a name that ends in .csv, .trace or .txt, each also with .gz or .zst, "+
