@@ -8,6 +8,7 @@ import (
 	"io"
 	"slices"
 	"strings"
+	"unicode"
 
 	"github.com/vramyard/vramyard/internal/budget"
 	"github.com/vramyard/vramyard/internal/unpack"
@@ -111,15 +112,17 @@ func Read(r io.Reader, memory *budget.Budget) (*Result, error) {
 	for _, f := range forms {
 		lists = append(lists, f.lists()...)
 	}
-	if head, err := plain.Peek(64); err == nil && !mayBeJSON(head) {
-		return nil, fmt.Errorf("no result of this program: want what --json writes, of the schema %s", strings.Join(Schemas(), ", "))
+	if head, err := plain.Peek(headBytes); err == nil {
+		if other := otherForm(head); other != "" {
+			return nil, fmt.Errorf("no result of this program but %s: want what --json writes, of the schema %s", other, strings.Join(Schemas(), ", "))
+		}
 	}
 	root, items, err := parse(plain, lists, memory)
 	if err != nil {
 		return nil, err
 	}
 	schema := root.field(fieldSchema)
-	if root.kind != kindObject || schema.kind != KindText {
+	if schema.kind != KindText {
 		return nil, fmt.Errorf("no result of this program: want an object with a field %q", fieldSchema)
 	}
 	i := slices.IndexFunc(forms, func(f form) bool { return f.schema == schema.Text() })
@@ -129,10 +132,30 @@ func Read(r io.Reader, memory *budget.Budget) (*Result, error) {
 	return forms[i].read(root, items)
 }
 
-// mayBeJSON reports whether JSON may begin so, or nothing at all.
-func mayBeJSON(head []byte) bool {
+// headBytes is how much of a file [otherForm] looks at, and shownBytes how much of it an error shows.
+const (
+	headBytes  = 64
+	shownBytes = 32
+)
+
+// otherForm describes a file by its first bytes, "" if they may begin a JSON object.
+func otherForm(head []byte) string {
 	head = bytes.TrimLeft(head, " \t\r\n")
-	return len(head) == 0 || strings.IndexByte(`{["-0123456789tfn`, head[0]) >= 0
+	line, _, _ := bytes.Cut(head, []byte("\n"))
+	begins := fmt.Sprintf("that begins with %q", line[:min(len(line), shownBytes)])
+	switch {
+	case len(head) == 0 || head[0] == '{':
+		return ""
+	case head[0] == '[':
+		return "a list in JSON"
+	case bytes.HasPrefix(head, []byte("PAR1")):
+		return "a Parquet file"
+	case bytes.ContainsFunc(line, func(r rune) bool { return unicode.IsControl(r) && r != '\t' && r != '\r' }):
+		return "a binary file"
+	case bytes.ContainsRune(line, ','):
+		return "CSV " + begins
+	}
+	return "text " + begins
 }
 
 // lists returns the paths of the lists of runs.
