@@ -392,7 +392,7 @@ func TestTablesOfNamesAndValuesAreTheirJSON(t *testing.T) {
 	}
 	require.Equal(t, info.show(t, "bytes:peak_live_bytes")+" at event "+info.show(t, "count:peak_event"), values["lower bound"])
 	require.Equal(t, info.show(t, "count:peak_live_count"), values["most live blocks"])
-	require.Equal(t, info.show(t, "count:end_live_count")+" blocks, "+info.show(t, "bytes:end_live_bytes"), values["live at the end"])
+	require.Equal(t, info.show(t, "count:end_live_count")+" block, "+info.show(t, "bytes:end_live_bytes"), values["live at the end"])
 	require.Equal(t, info.show(t, "bytes:sizes/total_bytes"), values["bytes asked for in all"])
 	require.Contains(t, values["events"], info.show(t, "count:events")+": ")
 }

@@ -6,6 +6,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
 	"github.com/vramyard/vramyard/harness/report"
@@ -58,4 +59,48 @@ func TestTraceInfoGoesOnAfterABadFile(t *testing.T) {
 	status, stdout, _ = command(t, "trace", "info", bad)
 	require.Equal(t, exitTrouble, status)
 	require.Empty(t, stdout)
+}
+
+func TestTraceInfoOfOneStateHasNoEventOfThePeak(t *testing.T) {
+	text := succeed(t, "trace", "info", "../../harness/snapshot/testdata/vectors/state_only.pickle.xz")
+	require.Regexp(t, `in use +│ 398 blocks, 2.79 GiB, when the file was written; it has no history `, text)
+	require.NotContains(t, text, "at event")
+	require.NotContains(t, text, "lower bound")
+	require.NotContains(t, text, "lifetimes")
+}
+
+// TestCommandsAgreeOnTheHistory has traces of which some request memory and some only begin with live blocks.
+func TestCommandsAgreeOnTheHistory(t *testing.T) {
+	for text, history := range map[string]bool{
+		"a 1 4096\nf 1\n": true, "live 1 4096\na 2 512\n": true, "live 1 4096\nrefused 512\n": true, "refused 512\n": true,
+		"live 1 4096\n": false, "live 1 4096\nlive 2 512\nf 1\n": false,
+	} {
+		path := write(t, "t.trace", text)
+		get := func(args ...string) (r struct {
+			History  bool
+			Lacks    string
+			Runs     []struct{ Lacks string }
+			Recorded struct {
+				None bool `json:"no_history"`
+			}
+		}) {
+			out := strings.Trim(strings.TrimSpace(succeed(t, append(args, "--json", "-", path)...)), "[]")
+			require.NoError(t, json.Unmarshal([]byte(out), &r))
+			return r
+		}
+		assert.Equal(t, history, get("trace", "info").History, text)
+		assert.Equal(t, history, get("top").History, text)
+		assert.Equal(t, history, !get("whatif").Recorded.None, text)
+		assert.Equal(t, history, get("compare", "--strategies", "bfc").Runs[0].Lacks == "", text)
+		assert.Equal(t, history, get("replay", "--strategy", "bfc").Lacks == "", text)
+	}
+}
+
+// TestTraceInfoCutsLongNames has a tag, a mark and a key of the header of 100 KB each.
+func TestTraceInfoCutsLongNames(t *testing.T) {
+	long := strings.Repeat("x", 100_000)
+	text := succeed(t, "trace", "info", write(t, "t.trace", "# "+long+"=1\nmark step"+long+"\na 1 1 tag="+long+"\nmark step"+long+"\na 2 1\n"))
+	require.Less(t, len(text), 20_000)
+	require.Contains(t, text, " tag "+strings.Repeat("x", 99)+"… ")
+	require.Contains(t, text, " # "+strings.Repeat("x", 99)+"… ")
 }

@@ -6,7 +6,6 @@ import (
 	"math"
 
 	"github.com/vramyard/vramyard/device"
-	"github.com/vramyard/vramyard/harness/history"
 	"github.com/vramyard/vramyard/harness/trace"
 )
 
@@ -22,7 +21,7 @@ type survey struct {
 	reserved error       // the first event that names a stream which stands for a delayed free
 	keep     bool        // blocks keep their places, because they are named or live when they are freed
 	refusals trace.Refusals
-	covered  history.Coverage
+	covered  trace.Coverage
 }
 
 // surveyor walks a trace.

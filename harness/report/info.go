@@ -3,6 +3,7 @@ package report
 import (
 	"fmt"
 	"io"
+	"strconv"
 	"strings"
 	"time"
 
@@ -39,14 +40,12 @@ func TraceParts(w io.Writer, path string, several *trace.PartsError) error {
 }
 
 func infoRows(i trace.Info) []table.Row {
-	rows := []table.Row{
-		{"events", strings.TrimSuffix(fmt.Sprintf("%d: %s", i.Events, kinds(i.Kinds)), ": ")},
-		{"lower bound", lowerBound(i)},
-		{"most live blocks", i.PeakLive},
-		{"live at the end", fmt.Sprintf("%d blocks, %s", i.EndLive, Bytes(i.End))},
+	rows := []table.Row{{"events", strings.TrimSuffix(fmt.Sprintf("%d: %s", i.Events, kinds(i.Kinds)), ": ")}}
+	rows = append(rows, liveRows(i)...)
+	rows = append(rows, []table.Row{
 		{"sizes", fmt.Sprintf("%d distinct, %s to %s, median %s", i.Sizes.Distinct, Bytes(i.Sizes.Min), Bytes(i.Sizes.Max), Bytes(i.Sizes.Median))},
 		{"bytes asked for in all", Bytes(i.Sizes.Total)},
-	}
+	}...)
 	rows = append(rows, lifeRows(i)...)
 	for _, s := range i.Streams {
 		rows = append(rows, table.Row{fmt.Sprintf("stream %d", s.Stream), fmt.Sprintf("%d allocations, %s", s.Allocs, Bytes(s.Bytes))})
@@ -61,16 +60,16 @@ func infoRows(i trace.Info) []table.Row {
 		}
 		name := "untagged"
 		if tag.Tag != "" {
-			name = "tag " + Printable(tag.Tag)
+			name = "tag " + placeCell(tag.Tag).Text
 		}
 		rows = append(rows, table.Row{name, fmt.Sprintf("%d allocations, %s", tag.Allocs, Bytes(tag.Bytes))})
 	}
 	for _, m := range i.Meta {
-		key := "# " + m.Key
+		key := "# " + clipped(Printable(m.Key), mostPlace)
 		if m.Key == trace.AbsentKey {
 			key = "not in the file"
 		}
-		rows = append(rows, table.Row{Printable(key), Printable(m.Value)})
+		rows = append(rows, table.Row{key, Printable(m.Value)})
 	}
 	return rows
 }
@@ -78,7 +77,7 @@ func infoRows(i trace.Info) []table.Row {
 // lifeRows tells how long allocations live and how much steps are alike.
 func lifeRows(i trace.Info) []table.Row {
 	var rows []table.Row
-	if l := i.Lives; l.Freed > 0 {
+	if l := i.Lives; l.Freed > 0 && i.History {
 		text := fmt.Sprintf("%d freed: median %d events, 9 of 10 at most %d, longest %d", l.Freed, l.MedianEvents, l.TenthEvents, l.MaxEvents)
 		if l.Timed > 0 {
 			text += fmt.Sprintf("; median %v, 9 of 10 at most %v, longest %v",
@@ -115,23 +114,30 @@ func refusals(r *trace.RefusalInfo, largest device.Size) string {
 
 // steps tells how much steps are alike.
 func steps(s trace.StepInfo) string {
+	first := strconv.Quote(clipped(s.First, mostPlace))
 	switch {
 	case s.Count == 0:
 		return "none: its marks tell of none"
 	case s.Compared == 0:
-		return fmt.Sprintf("%d from %q on, nothing to compare", s.Count, s.First)
+		return fmt.Sprintf("%d from %s on, nothing to compare", s.Count, first)
 	}
-	return fmt.Sprintf("%d from %q on, %d to %d allocations each; %.1f %% come again in the next step at the same place "+
+	return fmt.Sprintf("%d from %s on, %d to %d allocations each; %.1f %% come again in the next step at the same place "+
 		"with the same size; %d steps are just like the one before",
-		s.Count, s.First, s.MinAllocs, s.MaxAllocs, 100*float64(s.Recurring)/float64(s.Compared), s.Identical)
+		s.Count, first, s.MinAllocs, s.MaxAllocs, 100*float64(s.Recurring)/float64(s.Compared), s.Identical)
 }
 
-// lowerBound tells the peak of live bytes and where it is.
-func lowerBound(i trace.Info) string {
-	if i.PeakAt < 0 {
-		return "nothing is allocated"
+// liveRows describes the live blocks at the peak and at the end. A file without a history has one state, and its
+// events are only an order of its blocks.
+func liveRows(i trace.Info) []table.Row {
+	end := fmt.Sprintf("%s, %s", blocksText(i.EndLive), Bytes(i.End))
+	bound := fmt.Sprintf("%s at event %d", Bytes(i.Peak), i.PeakAt)
+	switch {
+	case i.PeakAt < 0:
+		bound = "nothing is allocated"
+	case !i.History:
+		return []table.Row{{"in use", end + ", when the file was written; it has no history"}}
 	}
-	return fmt.Sprintf("%s at event %d", Bytes(i.Peak), i.PeakAt)
+	return []table.Row{{"lower bound", bound}, {"most live blocks", i.PeakLive}, {"live at the end", end}}
 }
 
 func kinds(counts []trace.KindCount) string {

@@ -169,11 +169,7 @@ func figureText(c *resultdiff.Change, v resultdiff.Value) string {
 		return amount(x, c.Unit)
 	}
 	const most = 40 // of a text, so that the table stays one
-	text := []rune(Printable(v.String()))
-	if len(text) > most {
-		text = append(text[:most-1], '…')
-	}
-	return string(text)
+	return clipped(Printable(v.String()), most)
 }
 
 // signed shows a change.

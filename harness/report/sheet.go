@@ -84,6 +84,14 @@ func of[R, V any](c ColumnOf[V], value func(R) V) ColumnOf[R] {
 // words returns a cell of text.
 func words(s string) Cell { return Cell{Text: Printable(s)} }
 
+// clipped returns a text of at most so many characters; one that is cut ends in "…".
+func clipped(s string, most int) string {
+	if text := []rune(s); len(text) > most {
+		return string(text[:most-1]) + "…"
+	}
+	return s
+}
+
 // lacking is the cell of a figure that does not exist.
 func lacking() Cell { return Cell{Text: none, Number: true} }
 

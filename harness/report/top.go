@@ -6,6 +6,7 @@ import (
 	"io"
 	"slices"
 	"strings"
+	"unicode/utf8"
 
 	"github.com/vramyard/vramyard/device"
 	"github.com/vramyard/vramyard/harness/top"
@@ -130,13 +131,13 @@ const mostPlace = 100
 // placeCell returns a call site, whose folders give way where it is too long: the page and JSON have them.
 func placeCell(name string) Cell {
 	c := words(name)
-	for long := []rune(c.Text); len(long) > mostPlace; long = []rune(c.Text) {
-		i := strings.Index(strings.TrimPrefix(c.Text, "…/"), "/")
-		if i < 0 {
-			c.Text = string(long[:mostPlace-1]) + "…"
+	for utf8.RuneCountInString(c.Text) > mostPlace {
+		_, rest, found := strings.Cut(strings.TrimPrefix(c.Text, "…/"), "/")
+		if !found {
+			c.Text = clipped(c.Text, mostPlace)
 			break
 		}
-		c.Text = "…/" + strings.TrimPrefix(c.Text, "…/")[i+1:]
+		c.Text = "…/" + rest
 	}
 	c.Hint = Printable(name)
 	return c

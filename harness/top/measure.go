@@ -31,8 +31,8 @@ type block struct {
 type survey struct {
 	trace.Refusals
 
-	peakAt int  // event of the peak; -1: nothing is allocated
-	began  bool // the trace allocates, and does not only begin with live blocks
+	covered trace.Coverage
+	peakAt  int // event of the peak; -1: nothing is allocated
 }
 
 // look walks a trace for its moments.
@@ -44,10 +44,10 @@ func look(src trace.Source) (*survey, error) {
 	err := src.Pieces(func(events []trace.Event) error {
 		for k := range events {
 			e := &events[k]
-			s.Step(e)
+			s.Refusals.Step(e)
+			s.covered.Step(e)
 			ledger.Step(e)
 			if e.Kind == trace.Alloc || e.Kind == trace.LiveAtStart {
-				s.began = s.began || e.Kind == trace.Alloc
 				if live := ledger.Live(); live > most { // a refused request is not live
 					most, s.peakAt = live, i
 				}
@@ -56,7 +56,7 @@ func look(src trace.Source) (*survey, error) {
 		}
 		return nil
 	})
-	if !s.began && s.Count == 0 && s.peakAt >= 0 {
+	if s.covered.Empty() && s.peakAt >= 0 {
 		s.peakAt = i - 1 // without a history the file has one state, its last
 	}
 	return s, err
@@ -120,7 +120,7 @@ func Measure(src trace.Source, stacks Stacks) (*Report, error) {
 	head := src.Head()
 	r := &Report{
 		Schema: Schema, Trace: head.Header.Name, Hash: head.Header.Hash, Events: head.Events,
-		History: s.began || s.Count > 0,
+		History: !s.covered.Empty(),
 	}
 	wanted := []int{s.peakAt}
 	if s.Count > 0 {

@@ -45,6 +45,7 @@ type describer struct {
 	marks   marks
 	ledger  Ledger
 	refused Refusals
+	covered Coverage
 	counts  [numKinds]int
 	streams map[device.Stream]*StreamCount
 	stream  *StreamCount // the one met last
@@ -71,6 +72,7 @@ func (d *describer) add(i int, e *Event) error {
 		d.in.PeakAt = i
 	}
 	d.refused.Step(e)
+	d.covered.Step(e)
 	if e.Time != NoTime {
 		if d.first == NoTime {
 			d.first = e.Time
@@ -158,6 +160,7 @@ func (d *describer) info() Info {
 		in.Streams = append(in.Streams, *d.streams[s])
 	}
 	in.Tags = d.tagCounts()
+	in.History = !d.covered.Empty()
 	in.Marks, in.Pools = d.counts[Mark], len(d.pools)
 	in.Peak, in.PeakLive = d.ledger.peak, d.ledger.peakCount
 	in.End, in.EndLive = d.ledger.Live(), d.ledger.count

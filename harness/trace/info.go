@@ -20,6 +20,7 @@ type Info struct {
 	Streams  []StreamCount `json:"streams"`            // by number
 	Tags     []TagCount    `json:"tags,omitempty"`     // tags of allocations: most bytes first, then by text
 	Marks    int           `json:"marks"`              // Mark events
+	History  bool          `json:"history"`            // it requests memory; false: it has the blocks of one moment alone
 	Sizes    SizeInfo      `json:"sizes"`              // distribution of the requested sizes
 	Peak     device.Size   `json:"peak_live_bytes"`    // as LowerBound
 	PeakAt   int           `json:"peak_event"`         // index of the event that first reaches Peak; -1 without allocations

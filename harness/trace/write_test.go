@@ -336,7 +336,7 @@ func TestInfo(t *testing.T) {
 			{Kind: "alloc", Count: 3}, {Kind: "free", Count: 1}, {Kind: "use", Count: 1}, {Kind: "live-at-start", Count: 1},
 			{Kind: "mark", Count: 1},
 		},
-		Allocs: 4, Slots: 4, Marks: 1,
+		Allocs: 4, Slots: 4, Marks: 1, History: true,
 		Streams: []trace.StreamCount{
 			{Stream: 0, Allocs: 3, Bytes: 201}, {Stream: 1, Uses: 1}, {Stream: 2, Allocs: 1, Bytes: 5},
 		},

@@ -42,7 +42,7 @@ type wantSurvey struct {
 	streams map[device.Stream]struct{}
 	size    device.Size   // of the last request
 	stream  device.Stream // likewise
-	covered history.Coverage
+	covered trace.Coverage
 }
 
 // take takes some events.
