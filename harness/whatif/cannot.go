@@ -29,7 +29,8 @@ func (r *Result) cannot(why string) {
 }
 
 // faithful replays the recorded settings on the recorded device, and reports whether the most bytes that they
-// hold are nearly the recorded ones. If not, the result is one without an answer.
+// hold are nearly the recorded ones. If not, the result is one without an answer. If the device is not known, it is the
+// one that everything is measured on without a card, or a larger one that holds twice the recorded peak.
 func (s *search) faithful() (bool, error) {
 	rec := &s.Recorded
 	if len(s.Runs) == 0 || !s.Runs[0].Recorded || rec.Peak == 0 {
@@ -37,7 +38,7 @@ func (s *search) faithful() (bool, error) {
 	}
 	at := rec.Capacity
 	if at == 0 {
-		at = compare.Ample(max(s.LowerBound, rec.Peak))
+		at = compare.Ample(max(s.LowerBound, rec.Peak/2))
 	}
 	row, err := s.contests[0].Measure(s.ctx, at)
 	if err != nil || !row.Starts {

@@ -110,6 +110,28 @@ func TestAlikeIsReplayedOnce(t *testing.T) {
 	require.Equal(t, 31, alike, "the recorded settings are one of the grid")
 }
 
+// TestRecordedSettingsAreMeasuredOnce compares the cost of a search with and without the check that the recorded settings
+// hold about as much in the replay as they did in the recorded run.
+func TestRecordedSettingsAreMeasuredOnce(t *testing.T) {
+	w, err := whatif.Want(read(t, scattered()))
+	require.NoError(t, err)
+	for _, o := range []whatif.Options{{}, {Card: 300 * device.MiB}, {Full: true}, {Full: true, Card: 300 * device.MiB}} {
+		rec := whatif.RecordedIn(w)
+		rec.Capacity = o.Card
+		rec.Setup, err = strategies.All().Lookup("caching", nil)
+		require.NoError(t, err)
+		var replayed []uint64
+		for range 2 {
+			r, err := whatif.Search(t.Context(), w, rec, quick(t)[:4], o)
+			require.NoError(t, err)
+			require.Empty(t, r.Cannot)
+			replayed = append(replayed, r.Replayed)
+			rec.Peak = 220 * device.MiB
+		}
+		require.Equal(t, replayed[0], replayed[1], "%+v", o)
+	}
+}
+
 func TestSameResultOnAnyNumberOfWorkers(t *testing.T) {
 	tr, err := recorded.Open("cpu_resnet50_train")
 	require.NoError(t, err)
