@@ -35,17 +35,7 @@ func TestPagesOfEveryCommand(t *testing.T) {
 			require.Equal(t, exitDone, status, stderr)
 			text, err := os.ReadFile(file)
 			require.NoError(t, err)
-			root, err := html.Parse(strings.NewReader(string(text)))
-			require.NoError(t, err)
-			scripts, shown := 0, ""
-			for n := range root.Descendants() {
-				switch {
-				case n.Type == html.ElementNode && n.Data == "script":
-					scripts++
-				case n.Type == html.TextNode && n.Parent.Data != "script":
-					shown += n.Data
-				}
-			}
+			scripts, shown := shownOn(t, string(text))
 			require.Equal(t, 4, scripts)
 			require.Equal(t, name != "bench" && name != "check", strings.Contains(string(text), `"grouped_by":"size"`), "who holds memory")
 			require.Contains(t, shown, c.says)
@@ -58,6 +48,38 @@ func TestPagesOfEveryCommand(t *testing.T) {
 			require.True(t, strings.HasSuffix(stdout, "</html>\n"))
 		})
 	}
+}
+
+// shownOn reads a page as a browser does. It returns the number of scripts and the text outside of them.
+func shownOn(t *testing.T, page string) (scripts int, shown string) {
+	t.Helper()
+	root, err := html.Parse(strings.NewReader(page))
+	require.NoError(t, err)
+	for n := range root.Descendants() {
+		switch {
+		case n.Type == html.ElementNode && n.Data == "script":
+			scripts++
+		case n.Type == html.TextNode && n.Parent.Data != "script":
+			shown += n.Data
+		}
+	}
+	return scripts, shown
+}
+
+// TestPagesSayThatTheFileHasOnlyAPart compares the sentence on pages with that of the verdict on terminals.
+func TestPagesSayThatTheFileHasOnlyAPart(t *testing.T) {
+	for _, file := range []string{"../../harness/snapshot/testdata/vectors/state_only.pickle.xz", wrappedSnapshot(t)} {
+		for _, command := range []string{"compare --strategies caching", "replay --strategy caching"} {
+			args := append(strings.Fields(command), "--device", "sim:1TiB", file)
+			verdict, _, _ := strings.Cut(succeed(t, args...), "\n")
+			sentence := verdict[:strings.Index(verdict, ". ")+1]
+			require.True(t, strings.HasPrefix(sentence, "Only a part of the run is in "), verdict)
+			_, shown := shownOn(t, succeed(t, append(args, "--html", "-")...))
+			require.Contains(t, shown, sentence, command)
+		}
+	}
+	_, shown := shownOn(t, succeed(t, "compare", "--strategies", "caching", "--html", "-", write(t, "t.trace", small)))
+	require.NotContains(t, shown, "Only a part")
 }
 
 // TestThePageOfWhatif draws what is recorded, the answer, and the best allocator that is no setting.

@@ -146,7 +146,9 @@ func (s *Sheet) Terminal(style Style, rules ...int) string {
 func CompareSheets(r *compare.Report) (all []Sheet) {
 	for runs := r.Runs; len(runs) > 0; {
 		n := sameTrace(runs)
-		all = append(all, compareSheet(runs[:n]))
+		s := compareSheet(runs[:n])
+		s.Notes = append(partNotes(runs[0].Trace, runs[0].Lacks), s.Notes...)
+		all = append(all, s)
 		runs = runs[n:]
 	}
 	return all
@@ -157,6 +159,7 @@ func ReplaySheet(r *replay.Result) Sheet {
 	s := Sheet{
 		Title:   fmt.Sprintf("%s on %s, sha256 %.12s", r.Strategy, Printable(r.Trace), r.TraceSHA256),
 		Columns: []Column{{Name: "figure"}, {Name: "value", Number: true}},
+		Notes:   partNotes(r.Trace, r.Lacks),
 	}
 	for _, group := range replayRows(r) {
 		for _, line := range group {
@@ -164,7 +167,7 @@ func ReplaySheet(r *replay.Result) Sheet {
 		}
 	}
 	if r.FirstFailure != nil {
-		s.Notes = failureLines(r)
+		s.Notes = append(s.Notes, failureLines(r)...)
 	}
 	if failed := ReplayFailure(r); failed != "" {
 		s.Title = "FAILED: " + failed + "; " + s.Title

@@ -25,6 +25,14 @@ func part(trace, lacks string) (sentence, name string) {
 	return fmt.Sprintf("Only a part of the run is in %s: %s. ", name, Printable(lacks)), "that part"
 }
 
+// partNotes returns the sentence of [part] as a note of a table, for pages, which have no verdict.
+func partNotes(trace, lacks string) []string {
+	if sentence, _ := part(trace, lacks); sentence != "" {
+		return []string{strings.TrimSpace(sentence)}
+	}
+	return nil
+}
+
 // compareVerdict returns in a sentence which strategy carries a trace with least memory, and by how much.
 func compareVerdict(style Style, runs []compare.Run) string {
 	gap, trace := part(runs[0].Trace, runs[0].Lacks)
