@@ -74,9 +74,9 @@ written as a trace that "vramyard replay --check" repeats. The exit status is 1 
 
 With --planted the suite itself is on trial: known bugs are put into the strategies one at a
 time, and each has to be found and shrunk to little more than what a person needs to see it.
-That takes a build with the tag "planted"; any other calls the Go toolchain for one, in the
-source of the program, and ends with this program. The search ends after eight minutes whatever
-the seed, and says so. The exit status is 1 if a bug is missed or not looked for.`,
+The Go toolchain builds a program with the bugs for that, from the source of this program, in a
+folder of which the command must run; it ends with this program. The search ends after eight
+minutes whatever the seed, and says so. The exit status is 1 if a bug is missed or not looked for.`,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error { return f.run(cmd) },
 	}

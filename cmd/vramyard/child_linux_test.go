@@ -16,7 +16,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
-	"github.com/vramyard/vramyard/internal/planted"
+	"github.com/vramyard/vramyard/props/planted"
 )
 
 // standInGo is a Go toolchain whose builds are a script that says its process, and either ends when it is
@@ -36,7 +36,7 @@ esac
 func plantedParent(t *testing.T, trap string) (c *exec.Cmd, said *bufio.Reader, child int) {
 	t.Helper()
 	if planted.Enabled {
-		t.Skip("needs a build without the tag planted")
+		t.Skip("needs a build without planted bugs")
 	}
 	folder := t.TempDir()
 	require.NoError(t, os.WriteFile(filepath.Join(folder, "go"), []byte(standInGo), 0o755))

@@ -18,16 +18,14 @@ import (
 
 	"github.com/vramyard/vramyard/harness/report"
 	"github.com/vramyard/vramyard/internal/outfile"
-	"github.com/vramyard/vramyard/internal/planted"
 	"github.com/vramyard/vramyard/props/check"
+	"github.com/vramyard/vramyard/props/planted"
+	"github.com/vramyard/vramyard/props/planted/bugs"
 	"github.com/vramyard/vramyard/strategies"
 )
 
-// program is the import path of this program, and module that of the module it is in.
-const (
-	program = module + "/cmd/vramyard"
-	module  = "github.com/vramyard/vramyard"
-)
+// module is the path of the module that this program is in.
+const module = "github.com/vramyard/vramyard"
 
 // runPlanted looks for every planted bug of the strategies named. A build without bugs has
 // another one made that has them.
@@ -38,23 +36,23 @@ func (f *checkFlags) runPlanted(cmd *cobra.Command) error {
 	if !planted.Enabled {
 		return f.runPlantedBuild(cmd)
 	}
-	bugs := check.PlantedBugs(splitNames(f.strategies)...)
-	p := begin(cmd, stage{unit: "bugs", total: int64(len(bugs))})
+	all := check.PlantedBugs(splitNames(f.strategies)...)
+	p := begin(cmd, stage{unit: "bugs", total: int64(len(all))})
 	ctx, done := untilInterrupt(cmd)
 	defer done()
 	o := check.Options{Sequences: f.tests, Operations: f.ops, Seed: f.seed}
-	verdicts, err := lookFor(ctx, bugs, plantedBudget, func(ctx context.Context, b planted.Bug) (check.Verdict, error) {
+	verdicts, err := lookFor(ctx, all, plantedBudget, func(ctx context.Context, b bugs.Bug) (check.Verdict, error) {
 		defer p.step()
 		return check.Planted(ctx, strategies.All(), b, o)
 	})
 	if err != nil {
 		return err
 	}
-	if ctx.Err() != nil && len(verdicts) < len(bugs) {
-		return finished(cmd.OutOrStdout(), false, fmt.Sprintf("%d of %d bugs were looked for", len(verdicts), len(bugs)),
+	if ctx.Err() != nil && len(verdicts) < len(all) {
+		return finished(cmd.OutOrStdout(), false, fmt.Sprintf("%d of %d bugs were looked for", len(verdicts), len(all)),
 			func(w io.Writer) error { return writeVerdicts(w, verdicts, len(verdicts)) })
 	}
-	return writeVerdicts(cmd.OutOrStdout(), verdicts, len(bugs))
+	return writeVerdicts(cmd.OutOrStdout(), verdicts, len(all))
 }
 
 // plantedBudget bounds the search for all planted bugs. It takes a minute; with an unlucky seed a
@@ -63,12 +61,12 @@ const plantedBudget = 8 * time.Minute
 
 // lookFor looks for one bug after another until ctx ends or the budget is spent, and returns the
 // verdicts that were reached.
-func lookFor(ctx context.Context, bugs []planted.Bug, budget time.Duration, look func(context.Context, planted.Bug) (check.Verdict, error)) (
+func lookFor(ctx context.Context, all []bugs.Bug, budget time.Duration, look func(context.Context, bugs.Bug) (check.Verdict, error)) (
 	verdicts []check.Verdict, err error,
 ) {
 	ctx, stop := context.WithTimeout(ctx, budget)
 	defer stop()
-	for _, b := range bugs {
+	for _, b := range all {
 		v, err := look(ctx, b)
 		switch {
 		case err == nil:
@@ -108,9 +106,9 @@ func (f *checkFlags) judgePlanted(cmd *cobra.Command) error {
 
 // runPlantedBuild builds this program with the bugs and has that look for them.
 func (f *checkFlags) runPlantedBuild(cmd *cobra.Command) (err error) {
-	if !sourceAtHand() {
-		return fmt.Errorf("--planted: this build has no planted bugs: in the source of %s, run go run -tags planted ./cmd/vramyard check --planted",
-			module)
+	root, ok := sourceAtHand()
+	if !ok {
+		return fmt.Errorf("--planted: this build has no planted bugs: in the source of %s, run go run ./cmd/vramyard check --planted", module)
 	}
 	folder, err := os.MkdirTemp("", "vramyard-planted-")
 	if err != nil {
@@ -118,11 +116,14 @@ func (f *checkFlags) runPlantedBuild(cmd *cobra.Command) (err error) {
 	}
 	defer func() { err = errors.Join(err, os.RemoveAll(folder)) }()
 	exe := filepath.Join(folder, "vramyard.exe") // any system runs a program of that name
-	tell(cmd.ErrOrStderr(), "this build has no planted bugs; building and running %s with -tags planted", program)
+	tell(cmd.ErrOrStderr(), "this build has no planted bugs; building and running one that has")
 	ctx, done := untilInterrupt(cmd)
 	defer done()
-	if err = runChild(ctx, cmd, "go", "build", "-tags", "planted", "-o", exe, program); err == nil {
-		err = runChild(ctx, cmd, exe, "check", "--planted", "--strategies", f.strategies,
+	if err = runChild(ctx, cmd, root, "go", "run", "./props/planted/bugs/overlay", folder); err == nil {
+		err = runChild(ctx, cmd, root, "go", "build", "-overlay", filepath.Join(folder, "overlay.json"), "-o", exe, "./cmd/vramyard")
+	}
+	if err == nil {
+		err = runChild(ctx, cmd, "", exe, "check", "--planted", "--strategies", f.strategies,
 			"--tests", strconv.Itoa(f.tests), "--ops", strconv.Itoa(f.ops), "--seed", strconv.FormatInt(f.seed, 10))
 	}
 	if ctx.Err() != nil {
@@ -134,10 +135,11 @@ func (f *checkFlags) runPlantedBuild(cmd *cobra.Command) (err error) {
 	return err
 }
 
-// runChild runs a program with the output of this one. If ctx ends, the program is interrupted, and
+// runChild runs a program in a folder, "" for the present one, with the output of this one. If ctx ends, the program is interrupted, and
 // killed if that does not end it. It does not outlive this program, where the system sees to that.
-func runChild(ctx context.Context, cmd *cobra.Command, name string, args ...string) error {
+func runChild(ctx context.Context, cmd *cobra.Command, folder, name string, args ...string) error {
 	c := exec.CommandContext(ctx, name, args...)
+	c.Dir = folder
 	c.Stdout, c.Stderr = cmd.OutOrStdout(), cmd.ErrOrStderr()
 	c.Cancel = func() error { return c.Process.Signal(os.Interrupt) }
 	c.WaitDelay = childPatience
@@ -154,15 +156,16 @@ func runChild(ctx context.Context, cmd *cobra.Command, name string, args ...stri
 // moment is shrunk first.
 const childPatience = time.Minute
 
-// sourceAtHand reports whether there is a Go toolchain, and whether the folder that the
-// program runs in is inside the module.
-func sourceAtHand() bool {
+// sourceAtHand returns the root of the module, and reports whether there is a Go toolchain and the
+// program runs in a folder of the module.
+func sourceAtHand() (root string, ok bool) {
 	out, err := exec.Command("go", "env", "GOMOD").Output()
 	if err != nil {
-		return false
+		return "", false
 	}
-	text, err := os.ReadFile(string(bytes.TrimSpace(out)))
-	return err == nil && bytes.HasPrefix(text, []byte("module "+module+"\n"))
+	file := string(bytes.TrimSpace(out))
+	text, err := os.ReadFile(file)
+	return filepath.Dir(file), err == nil && bytes.HasPrefix(text, []byte("module "+module+"\n"))
 }
 
 // writeVerdicts writes the table of bugs and how many were caught. The error says so too,

@@ -8,8 +8,9 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/vramyard/vramyard/internal/planted"
 	"github.com/vramyard/vramyard/props/check"
+	"github.com/vramyard/vramyard/props/planted"
+	"github.com/vramyard/vramyard/props/planted/bugs"
 )
 
 func TestPlantedWrongInput(t *testing.T) {
@@ -39,13 +40,13 @@ func TestPlantedWrongInput(t *testing.T) {
 // TestPlantedElsewhere has no source at hand to build the bugs from.
 func TestPlantedElsewhere(t *testing.T) {
 	if planted.Enabled {
-		t.Skip("needs a build without the tag planted")
+		t.Skip("needs a build without planted bugs")
 	}
 	t.Chdir(t.TempDir())
 	status, stdout, stderr := command(t, "check", "--planted")
 	require.Equal(t, exitTrouble, status)
 	require.Empty(t, stdout)
-	require.Contains(t, stderr, "run go run -tags planted ./cmd/vramyard check --planted")
+	require.Contains(t, stderr, "run go run ./cmd/vramyard check --planted")
 }
 
 // TestPlantedOfOneStrategy prints one line for each bug and how many were caught. Without
@@ -60,14 +61,14 @@ func TestPlantedOfOneStrategy(t *testing.T) {
 	require.NotContains(t, stdout, "slab:xdl")
 	require.Regexp(t, `\ncaught (\d+) of (\d+)\n$`, stdout)
 	if !planted.Enabled {
-		require.Contains(t, stderr, "this build has no planted bugs; building and running")
+		require.Contains(t, stderr, "this build has no planted bugs; building and running one that has")
 	}
 }
 
 // TestPlantedMissed looks for bugs in too few calls.
 func TestPlantedMissed(t *testing.T) {
 	if !planted.Enabled {
-		t.Skip("needs a build with the tag planted")
+		t.Skip("needs a build with planted bugs")
 	}
 	status, stdout, stderr := command(t, "check", "--planted", "--strategies", "slab:blaze", "--tests", "1", "--ops", "1")
 	require.Equal(t, exitFailed, status)
@@ -77,9 +78,9 @@ func TestPlantedMissed(t *testing.T) {
 
 // TestPlantedEndsWithItsBudget looks for bugs that take longer than the budget.
 func TestPlantedEndsWithItsBudget(t *testing.T) {
-	bugs := make([]planted.Bug, 5)
+	all := make([]bugs.Bug, 5)
 	looked := 0
-	verdicts, err := lookFor(t.Context(), bugs, 20*time.Millisecond, func(ctx context.Context, b planted.Bug) (check.Verdict, error) {
+	verdicts, err := lookFor(t.Context(), all, 20*time.Millisecond, func(ctx context.Context, b bugs.Bug) (check.Verdict, error) {
 		if looked++; looked > 2 {
 			<-ctx.Done()
 			return check.Verdict{}, ctx.Err()
@@ -91,7 +92,7 @@ func TestPlantedEndsWithItsBudget(t *testing.T) {
 	require.LessOrEqual(t, looked, 3)
 
 	var out bytes.Buffer
-	err = writeVerdicts(&out, []check.Verdict{{Bug: planted.Bug{Breaks: []string{"I1"}}, Broken: "I1"}}, 5)
+	err = writeVerdicts(&out, []check.Verdict{{Bug: bugs.Bug{Breaks: []string{"I1"}}, Broken: "I1"}}, 5)
 	require.Equal(t, exitFailed, exitOf(err))
 	require.Contains(t, out.String(), "caught 1 of 1\n4 of 5 bugs were not looked for: the search ends after 8m0s\n")
 }

@@ -4,7 +4,6 @@ import (
 	"fmt"
 
 	"github.com/vramyard/vramyard/device"
-	"github.com/vramyard/vramyard/internal/planted"
 )
 
 const (
@@ -115,9 +114,7 @@ func (t *Atlas) insert(e uint32, at device.Addr, log uint, lo, hi device.Addr, l
 	if e < inner {
 		from, n := t.extent(e)
 		split := t.take() | inner
-		if !planted.Enabled || !planted.Is("atlas/split-forgets") {
-			t.spread(split, at, log, from, from.Add(n-1), e)
-		}
+		t.spread(split, at, log, from, from.Add(n-1), e)
 		e = split
 	}
 	t.spread(e, at, log, lo, hi, label)
@@ -175,9 +172,6 @@ func (t *Atlas) remove(e uint32, at device.Addr, log uint, lo, hi device.Addr, l
 	first, last := reach(at, log, lo, hi)
 	for i := first; i <= last; i++ {
 		n[i] = t.remove(n[i], at+device.Addr(i<<log), log, lo, hi, label)
-	}
-	if planted.Enabled && planted.Is("atlas/node-left") {
-		return e
 	}
 	for _, child := range n {
 		if child != 0 {

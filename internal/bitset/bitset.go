@@ -4,7 +4,6 @@ import (
 	"math/bits"
 
 	"github.com/vramyard/vramyard/device"
-	"github.com/vramyard/vramyard/internal/planted"
 )
 
 const (
@@ -142,9 +141,6 @@ func (s *Set) Add(i uint32) {
 	}
 	*w |= bit
 	s.n++
-	if planted.Enabled && planted.Is("bitset/summary-not-set") {
-		return
-	}
 	for level := 1; old == 0 && level <= s.top; level++ {
 		i >>= wordLog
 		w = &s.upper[s.base[level]+i>>wordLog]

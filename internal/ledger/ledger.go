@@ -4,7 +4,6 @@ import (
 	"math/bits"
 
 	"github.com/vramyard/vramyard/device"
-	"github.com/vramyard/vramyard/internal/planted"
 )
 
 const (
@@ -182,7 +181,7 @@ func (t *Table) addFar(a device.Addr, b Block) {
 	at := t.home(a)
 	for t.buckets[at].empty() == 0 {
 		k := &t.buckets[at]
-		if k.marks < mostPassed*onePass && !(planted.Enabled && planted.Is("ledger/passed-unseen")) {
+		if k.marks < mostPassed*onePass {
 			k.marks += onePass
 		}
 		at = t.next(at)
@@ -282,12 +281,8 @@ func (t *Table) takeFar(home uint64, a device.Addr) (Block, bool) {
 
 // clear empties a cell.
 func (t *Table) clear(k *bucket, i uint) {
-	if !planted.Enabled || !planted.Is("ledger/stale-entry") {
-		k.marks &^= 0xff << (i << 3 & 63)
-	}
-	if !planted.Enabled || !planted.Is("ledger/count-drift") {
-		t.n--
-	}
+	k.marks &^= 0xff << (i << 3 & 63)
+	t.n--
 }
 
 // Range yields every live block and its start, in no useful order: it is for checks that

@@ -15,7 +15,6 @@ import (
 	"github.com/vramyard/vramyard/alloc"
 	"github.com/vramyard/vramyard/device"
 	"github.com/vramyard/vramyard/internal/addrlist"
-	"github.com/vramyard/vramyard/internal/planted"
 )
 
 // ErrTooMany is what a strategy fails with instead of growing when its tables would take
@@ -119,9 +118,6 @@ func (s *Set) reserve(size, align device.Size) (device.Region, error) {
 	}
 	if err != nil {
 		s.stats.ReserveFailures++
-		if planted.Enabled && planted.Is("regions/refusal-uncounted") {
-			s.stats.ReserveFailures--
-		}
 		return device.Region{}, err
 	}
 	return r, nil
@@ -130,9 +126,6 @@ func (s *Set) reserve(size, align device.Size) (device.Region, error) {
 // Adopt enters a region that is held already under a label.
 func (s *Set) Adopt(r device.Region, label int32) {
 	p, _ := s.held.Search(r.Addr)
-	if planted.Enabled && planted.Is("regions/insert-unsorted") {
-		p = s.held.End()
-	}
 	s.held.Insert(p, addrlist.Entry[record]{Addr: r.Addr, Value: record{size: r.Size, age: s.age, label: label}})
 	s.age++
 	s.stats.RegionAdded(r.Size)
@@ -146,9 +139,6 @@ func (s *Set) Release(a device.Addr) error {
 		return device.ErrInvalid
 	}
 	if err := s.src.Release(a); err != nil {
-		if planted.Enabled && planted.Is("regions/forgotten-on-fault") {
-			s.held.Delete(p)
-		}
 		return err
 	}
 	s.stats.RegionReleased(s.held.Entry(p).Value.size)
@@ -161,7 +151,7 @@ func (s *Set) Release(a device.Addr) error {
 //
 // Precondition: the set holds the region, and it is not stale.
 func (s *Set) Discard(a device.Addr) {
-	if s.Release(a) == nil || planted.Enabled && planted.Is("regions/stale-forgotten") {
+	if s.Release(a) == nil {
 		return
 	}
 	s.stale = append(s.stale, a)
@@ -191,9 +181,6 @@ func (s *Set) ReleaseAll() (first error) {
 	oldest := slices.SortedFunc(s.held.All, func(a, b addrlist.Entry[record]) int {
 		return cmp.Compare(a.Value.age, b.Value.age)
 	})
-	if planted.Enabled && planted.Is("regions/close-keeps-newest") {
-		oldest = oldest[:max(len(oldest), 1)-1]
-	}
 	for _, e := range oldest {
 		if err := s.Release(e.Addr); err != nil && first == nil {
 			first = err

@@ -1,12 +1,10 @@
 package sizemap
 
-import "github.com/vramyard/vramyard/internal/planted"
-
 // join adds an entry to the group of the root that a link leads to. O(1).
 func (m *Map) join(link *uint32, at At) {
 	root := *link
 	e, r := &m.nodes[at], &m.nodes[root]
-	if e.addr < r.addr || planted.Enabled && planted.Is("sizemap/ties-unordered") {
+	if e.addr < r.addr {
 		e.child, e.next, e.prev = root, r.next, r.prev+1
 		r.next, r.prev = None, at
 		*link = at
@@ -44,9 +42,6 @@ func (m *Map) gather(first At) At {
 	for at := first; at != None; {
 		other := m.nodes[at].next
 		if other == None {
-			if planted.Enabled && planted.Is("sizemap/last-heir-lost") && pairs != None {
-				break
-			}
 			m.nodes[at].next = pairs
 			pairs = at
 			break

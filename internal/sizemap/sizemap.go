@@ -4,7 +4,6 @@ import (
 	"math/bits"
 
 	"github.com/vramyard/vramyard/device"
-	"github.com/vramyard/vramyard/internal/planted"
 )
 
 // At names an entry of a map from its Insert to its Remove.
@@ -131,9 +130,6 @@ func (m *Map) Insert(size device.Size, addr device.Addr, handle uint32) At {
 	if m.spare == None {
 		m.grow()
 	}
-	if planted.Enabled && planted.Is("sizemap/class-below") {
-		class &^= 1
-	}
 	at := m.spare
 	e := &m.nodes[at]
 	m.spare = e.next
@@ -180,9 +176,6 @@ func (m *Map) Remove(at At, handle uint32) bool {
 // Precondition: at is in the map.
 func (m *Map) Take(at At) (handle uint32) {
 	e := &m.nodes[at]
-	if planted.Enabled && planted.Is("sizemap/stale-entry") {
-		return e.handle
-	}
 	cell := &m.cells[m.classOf(e.size)-m.base]
 	if *cell&dirBit != 0 {
 		cell = m.cellOf(e.size)
@@ -208,17 +201,11 @@ func (m *Map) Take(at At) (handle uint32) {
 	handle = e.handle
 	e.handle, e.next, m.spare = spareHandle, m.spare, at
 	m.n--
-	if planted.Enabled && planted.Is("sizemap/length-drift") {
-		m.n++
-	}
 	return handle
 }
 
 // vacate notes that the cell of a size is empty.
 func (m *Map) vacate(size device.Size) {
-	if planted.Enabled && planted.Is("sizemap/bit-left") {
-		return
-	}
 	class := m.classOf(size) - m.base
 	if c := m.cells[class]; c&dirBit != 0 {
 		if !m.vacateBelow(c, size) {

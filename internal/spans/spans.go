@@ -18,7 +18,6 @@ import (
 	"github.com/vramyard/vramyard/alloc"
 	"github.com/vramyard/vramyard/device"
 	"github.com/vramyard/vramyard/internal/addrlist"
-	"github.com/vramyard/vramyard/internal/planted"
 )
 
 // Span is a range of addresses.
@@ -213,11 +212,7 @@ func (m *Memory) Fill(low, high device.Addr) (mapped device.Addr, err error) {
 		}
 	}
 	if err == nil {
-		opened := high
-		if planted.Enabled && planted.Is("vmm/opens-first-page") {
-			opened = low.Add(size)
-		}
-		if err = m.vm.SetAccess(low, opened.Sub(low), device.AccessReadWrite); err == nil {
+		if err = m.vm.SetAccess(low, high.Sub(low), device.AccessReadWrite); err == nil {
 			return mapped, nil
 		}
 	}
@@ -233,11 +228,7 @@ func (m *Memory) Fill(low, high device.Addr) (mapped device.Addr, err error) {
 func (m *Memory) mapIdle(a device.Addr) error {
 	last := len(m.idle) - 1
 	p := m.idle[last]
-	mapped := p.handle
-	if planted.Enabled && planted.Is("vmm/page-mapped-twice") && m.pages.Len() > 0 {
-		mapped = m.pages.Entry(m.pages.Nth(0)).Value.handle
-	}
-	if err := m.vm.Map(a, p.size, mapped, 0); err != nil {
+	if err := m.vm.Map(a, p.size, p.handle, 0); err != nil {
 		return err
 	}
 	m.idle = m.idle[:last]
@@ -261,10 +252,6 @@ func (m *Memory) Clear(low, high device.Addr) error {
 		e := m.pages.Entry(p).Value
 		m.idle = append(m.idle, e)
 		a = a.Add(e.size)
-		if planted.Enabled && planted.Is("vmm/page-noted-on") {
-			p = m.pages.Next(p)
-			continue
-		}
 		p = m.pages.Delete(p)
 	}
 	m.stats.Reserved -= high.Sub(low)
@@ -278,9 +265,7 @@ func (m *Memory) DropIdle() (first error) {
 	kept := m.idle[:0]
 	for _, p := range m.idle {
 		if err := m.vm.ReleaseHandle(p.handle); err != nil {
-			if !(planted.Enabled && planted.Is("vmm/page-lost-on-fault")) {
-				kept = append(kept, p)
-			}
+			kept = append(kept, p)
 			if first == nil {
 				first = err
 			}

@@ -6,7 +6,6 @@ import (
 	"github.com/vramyard/vramyard/internal/addrmap"
 	"github.com/vramyard/vramyard/internal/bitset"
 	"github.com/vramyard/vramyard/internal/maxima"
-	"github.com/vramyard/vramyard/internal/planted"
 )
 
 // grow gets a free chunk for n bytes, in no map, in the ways that come last.
@@ -141,9 +140,6 @@ func (p *Pool) trim(keep device.Size, wait bool) (bytes device.Size, first error
 		if p.stats.Reserved-e.Value.size < keep || !p.empty(e.Value.first, wait) {
 			continue
 		}
-		if planted.Enabled && planted.Is("streampool/trim-keeps-lowest") && i == 0 {
-			continue
-		}
 		if err := p.src.Release(e.Addr); err != nil {
 			if first == nil {
 				first = err
@@ -189,7 +185,7 @@ func (p *Pool) dropped(at addrlist.Pos) {
 func (p *Pool) Close() (first error) {
 	if p.groups != nil {
 		for id := range p.marks.rows {
-			if e := p.marks.rows[id].event; e != 0 && !(planted.Enabled && planted.Is("streampool/close-keeps-events")) {
+			if e := p.marks.rows[id].event; e != 0 {
 				p.marks.events = append(p.marks.events, e)
 			}
 		}

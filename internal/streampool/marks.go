@@ -1,9 +1,6 @@
 package streampool
 
-import (
-	"github.com/vramyard/vramyard/device"
-	"github.com/vramyard/vramyard/internal/planted"
-)
+import "github.com/vramyard/vramyard/device"
 
 // markID names a mark.
 type markID = uint32
@@ -57,9 +54,6 @@ func (m *marks) drop(id markID) {
 
 // later reports whether a mark is behind another of its stream.
 func (m *marks) later(a, b markID) bool {
-	if planted.Enabled && planted.Is("streampool/earlier-mark-holds") {
-		a, b = b, a
-	}
 	return m.rows[a].turn > m.rows[b].turn
 }
 
@@ -115,9 +109,6 @@ func (p *Pool) passed(id markID) (bool, error) {
 		return false, err
 	}
 	done, err := p.streams.Done(w.event)
-	if planted.Enabled && planted.Is("streampool/done-at-once") {
-		done = err == nil
-	}
 	w.done = done && err == nil
 	return w.done, err
 }
@@ -136,9 +127,6 @@ func (p *Pool) ordered(id markID, s device.Stream) bool {
 func (p *Pool) wait(id markID, s device.Stream) bool {
 	if p.record(id) != nil {
 		return false
-	}
-	if planted.Enabled && planted.Is("streampool/no-wait") {
-		return true
 	}
 	if p.streams.Wait(s, p.marks.rows[id].event) != nil {
 		return false

@@ -8,7 +8,6 @@ import (
 	"github.com/vramyard/vramyard/internal/addrmap"
 	"github.com/vramyard/vramyard/internal/bitset"
 	"github.com/vramyard/vramyard/internal/maxima"
-	"github.com/vramyard/vramyard/internal/planted"
 	"github.com/vramyard/vramyard/internal/sizemap"
 )
 
@@ -181,18 +180,12 @@ func (p *Pool) grant(h Handle, n device.Size, g uint32, r *Request) Handle {
 	if p.rows[h].size > n {
 		p.shelve(p.split(h, n))
 	}
-	if planted.Enabled && planted.Is("streampool/keeps-mark") && p.rows[h].mark != noMark {
-		p.marks.hold(p.rows[h].mark)
-	}
 	p.release(h)
 	if p.live.Full() {
 		p.rehash()
 	}
 	w := &p.rows[h]
 	w.state, w.group, w.requested, w.tag, w.chain = Live, g, r.Size, r.Tag, p.live.Enter(w.addr, h)
-	if planted.Enabled && planted.Is("streampool/not-indexed") {
-		p.unlist(h)
-	}
 	p.stats.Live++
 	p.stats.Used += w.size
 	p.stats.UsedHigh = max(p.stats.UsedHigh, p.stats.Used)
@@ -291,8 +284,7 @@ func (p *Pool) vacate(h Handle) {
 func (p *Pool) gather(h Handle, wanted func(*row) bool) Handle {
 	for {
 		b := p.rows[h].prev
-		if b == None || p.rows[b].state != Free || !wanted(&p.rows[b]) ||
-			planted.Enabled && planted.Is("streampool/misses-left") {
+		if b == None || p.rows[b].state != Free || !wanted(&p.rows[b]) {
 			break
 		}
 		p.unshelve(b)
@@ -301,8 +293,7 @@ func (p *Pool) gather(h Handle, wanted func(*row) bool) Handle {
 	}
 	for {
 		b := p.rows[h].next
-		if b == None || p.rows[b].state != Free || !wanted(&p.rows[b]) ||
-			planted.Enabled && planted.Is("streampool/misses-right") {
+		if b == None || p.rows[b].state != Free || !wanted(&p.rows[b]) {
 			return h
 		}
 		p.unshelve(b)
@@ -317,9 +308,6 @@ func (p *Pool) takeAlong(left, right Handle) {
 		l.mark, r.mark = r.mark, l.mark
 	}
 	l.group = max(l.group, r.group) // they are equal, or one is nobody's
-	if planted.Enabled && planted.Is("streampool/whole-is-nobodys") && r.group == nobody {
-		l.group = nobody
-	}
 	p.release(right)
 	p.join(left, right)
 }
@@ -330,12 +318,9 @@ func (p *Pool) shelve(h Handle) {
 	g := &p.groups[w.group]
 	if w.group != nobody {
 		p.enqueue(g, h)
-		if w.older == None && !(planted.Enabled && planted.Is("streampool/busy-not-noted")) {
+		if w.older == None {
 			p.busy.Add(w.group)
 		}
-	}
-	if planted.Enabled && planted.Is("streampool/lost-remainder") && w.next != None {
-		return
 	}
 	w.at = g.free.Insert(w.size, w.addr, h)
 	p.largest.Raise(w.group, w.size)

@@ -2,7 +2,6 @@ package streampool
 
 import (
 	"github.com/vramyard/vramyard/device"
-	"github.com/vramyard/vramyard/internal/planted"
 	"github.com/vramyard/vramyard/internal/sizemap"
 )
 
@@ -51,9 +50,6 @@ func (p *Pool) take(h Handle) Handle {
 // there is none.
 func (p *Pool) best(g uint32, n, align device.Size) Handle {
 	m := &p.groups[g].free
-	if planted.Enabled && planted.Is("streampool/passes-exact-fit") {
-		n++
-	}
 	if align <= Quantum {
 		return p.handle(m, m.Ceil(n))
 	}

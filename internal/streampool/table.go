@@ -2,7 +2,6 @@ package streampool
 
 import (
 	"github.com/vramyard/vramyard/device"
-	"github.com/vramyard/vramyard/internal/planted"
 	"github.com/vramyard/vramyard/internal/sizemap"
 )
 
@@ -65,9 +64,6 @@ func (t *table) add(a device.Addr, n device.Size) Handle {
 
 // retire makes the row of a chunk spare.
 func (t *table) retire(h Handle) {
-	if planted.Enabled && planted.Is("streampool/row-lost") {
-		return
-	}
 	t.rows[h] = row{state: retired, chain: t.spare}
 	t.spare = h
 	t.spares++
@@ -85,9 +81,6 @@ func (p *Pool) split(h Handle, n device.Size) Handle {
 		p.rows[w.next].prev = rest
 	}
 	w.next = rest
-	if planted.Enabled && planted.Is("streampool/split-loses-bytes") {
-		r.size -= Quantum
-	}
 	return rest
 }
 

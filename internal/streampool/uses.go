@@ -1,9 +1,6 @@
 package streampool
 
-import (
-	"github.com/vramyard/vramyard/device"
-	"github.com/vramyard/vramyard/internal/planted"
-)
+import "github.com/vramyard/vramyard/device"
 
 // use names a note that a stream uses a block besides that of its free.
 type use = uint32
@@ -75,7 +72,7 @@ func (p *Pool) await(h Handle) bool {
 	for i := p.rows[h].uses; i != noUse; {
 		u := &p.uses.rows[i]
 		next, g := u.next, u.group
-		if g == p.rows[h].group || planted.Enabled && planted.Is("streampool/first-use-only") && n == 1 {
+		if g == p.rows[h].group {
 			p.uses.remove(i)
 			i = next
 			continue
@@ -92,9 +89,6 @@ func (p *Pool) await(h Handle) bool {
 		i = next
 	}
 	p.rows[h].uses = n
-	if planted.Enabled && planted.Is("streampool/waits-for-one-more") {
-		p.rows[h].uses += min(n, 1)
-	}
 	return n > 0
 }
 
@@ -116,9 +110,6 @@ func (p *Pool) used(of uint32) (bytes device.Size) {
 	}
 	bytes = w.size
 	p.stats.Pending -= bytes
-	if planted.Enabled && planted.Is("streampool/pending-drift") {
-		p.stats.Pending += bytes
-	}
 	p.settle(u.chunk)
 	return bytes
 }

@@ -29,7 +29,7 @@ var strategyImports = []string{"alloc", "device", "internal/..."}
 var catalogueImports = append([]string{"strategies/..."}, strategyImports...)
 
 // poolImports is what a pool of streams sees, because the simulated device is built on it.
-var poolImports = []string{"device", "internal/addrlist", "internal/addrmap", "internal/bitset", "internal/maxima", "internal/planted", "internal/sizemap"}
+var poolImports = []string{"device", "internal/addrlist", "internal/addrmap", "internal/bitset", "internal/maxima", "internal/sizemap"}
 
 // simImports is what the simulated device sees.
 var simImports = []string{"device", "internal/addrlist", "internal/mapped", "internal/nearest", "internal/numbered", "internal/streampool", "internal/strictjson"}
@@ -51,11 +51,10 @@ var rooms = []room{
 	{dir: "device/cuda/cudatest", floor: 1, only: []string{}},
 	{dir: "device/mirror", floor: 12, only: []string{"device", "internal/addrlist"}, bare: true},
 	{dir: "device/nvml", floor: 1, only: []string{"device"}}, // go-nvml reads the inventory
-	{dir: "internal/planted", floor: 8, only: []string{}, bare: true},
-	{dir: "internal/addrmap", floor: 9, only: []string{"device", "internal/planted"}, bare: true},
-	{dir: "internal/bitset", floor: 9, only: []string{"device", "internal/planted"}, bare: true},
+	{dir: "internal/addrmap", floor: 9, only: []string{"device"}, bare: true},
+	{dir: "internal/bitset", floor: 9, only: []string{"device"}, bare: true},
 	{dir: "internal/maxima", floor: 9, only: []string{"device"}, bare: true},
-	{dir: "internal/sizemap", floor: 9, only: []string{"device", "internal/planted"}, bare: true},
+	{dir: "internal/sizemap", floor: 9, only: []string{"device"}, bare: true},
 	{dir: "internal/invariants", floor: 9, only: []string{}, bare: true},
 	{dir: "internal/streampool", floor: 10, only: poolImports, bare: true},
 	{dir: "device/sim", floor: 11, only: simImports, bare: true},

@@ -5,7 +5,6 @@ import (
 
 	"github.com/vramyard/vramyard/alloc"
 	"github.com/vramyard/vramyard/device"
-	"github.com/vramyard/vramyard/internal/planted"
 	"github.com/vramyard/vramyard/internal/regions"
 )
 
@@ -67,9 +66,6 @@ func (s *slide) run() {
 func (s *slide) block(hole, h Handle) bool {
 	c := s.core
 	pad := Pad(c.Rows[hole].Addr, c.alignOf(h))
-	if planted.Enabled && planted.Is("tiles/moves-unaligned") {
-		pad = 0
-	}
 	if pad == c.Rows[hole].Size || !s.may(c.show(s.held.Addr, h)) {
 		c.index.Insert(hole)
 		return false

@@ -6,7 +6,6 @@ import (
 	"github.com/vramyard/vramyard/internal/addrmap"
 	"github.com/vramyard/vramyard/internal/growth"
 	"github.com/vramyard/vramyard/internal/invariants"
-	"github.com/vramyard/vramyard/internal/planted"
 	"github.com/vramyard/vramyard/internal/regions"
 )
 
@@ -157,9 +156,6 @@ func (c *Core) reserve(r *alloc.Request, n device.Size) (Handle, error) {
 //
 // Precondition: Fills(h).
 func (c *Core) Occupy(h Handle) {
-	if planted.Enabled && planted.Is("tiles/occupied-unbooked") {
-		return
-	}
 	held, _ := c.pool.Find(c.Rows[h].Addr)
 	c.pool.Occupied(held.Size)
 }
@@ -173,22 +169,8 @@ func (c *Core) Grant(h Handle, r *alloc.Request) alloc.Block {
 	if row.setLive(r.Size, c.live.Enter(row.Addr, h)) || uint64(r.Stream)|r.Tag|uint64(r.Align) != 0 || c.labels.cells != nil {
 		c.annotate(h, r.Size, Label{r.Tag, r.Stream}, logOf(r.Align))
 	}
-	if planted.Enabled {
-		c.spoil(h, r)
-	}
 	c.stats.Granted(r.Size, row.Size)
 	return alloc.Block{Addr: row.Addr, Size: row.Size}
-}
-
-// spoil does to a block just granted what the planted bug is about.
-func (c *Core) spoil(h Handle, r *alloc.Request) {
-	switch {
-	case planted.Is("tiles/not-indexed"):
-		*c.live.Of(c.Rows[h].Addr) = c.Rows[h].after & handleBits
-		c.live.Left()
-	case planted.Is("tiles/requested-forgotten"):
-		c.Rows[h].back = uint32(c.Rows[h].Size)
-	}
 }
 
 // rehash doubles the buckets.
@@ -225,9 +207,6 @@ func (c *Core) Release(at device.Addr) (prev, h, next Handle, err error) {
 	}
 	c.live.Left()
 	c.stats.Freed(c.Requested(h), rows[h].Size)
-	if planted.Enabled && planted.Is("tiles/frees-what-was-asked") {
-		c.stats.Allocated += rows[h].Size - c.Requested(h)
-	}
 	c.setFree(h)
 	prev, next = c.FreeNeighbors(h)
 	return prev, h, next, nil

@@ -1,7 +1,5 @@
 package tiles
 
-import "github.com/vramyard/vramyard/internal/planted"
-
 // The states of a row, as they stand above the handle in link.after.
 const (
 	free    uint32 = 0 // a chunk that may be granted, or no chunk: None and the anchors of rings
@@ -78,8 +76,6 @@ func (t *Table) Unlink(h Handle) (last bool) {
 	rows := t.Rows
 	l := rows[h].link
 	rows[l.after].back = l.back
-	if !planted.Enabled || !planted.Is("tiles/unlinked-one-way") {
-		rows[l.back].after = l.after
-	}
+	rows[l.back].after = l.after
 	return l.after == l.back
 }

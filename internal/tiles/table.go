@@ -1,9 +1,6 @@
 package tiles
 
-import (
-	"github.com/vramyard/vramyard/device"
-	"github.com/vramyard/vramyard/internal/planted"
-)
+import "github.com/vramyard/vramyard/device"
 
 // Handle names a chunk: its row in the table.
 type Handle = uint32
@@ -114,9 +111,6 @@ func (t *Table) extend() Handle {
 // Retire takes a chunk out of the table. Its handle will be used again. It has no branches,
 // and does nothing to None.
 func (t *Table) Retire(h Handle) {
-	if planted.Enabled && planted.Is("tiles/handle-lost") {
-		return
-	}
 	m := mask(h)
 	r := &t.Rows[h]
 	r.Next = t.spare
@@ -139,12 +133,6 @@ func (t *Table) Split(h Handle, n device.Size) Handle {
 	next := r.Next
 	*s = Row{Addr: r.Addr.Add(n), Size: r.Size - n, Prev: h, Next: next}
 	rows[next].Prev = tail
-	if planted.Enabled && planted.Is("tiles/split-drops-prev") {
-		rows[next].Prev = h
-	}
-	if planted.Enabled && planted.Is("tiles/split-loses-bytes") && s.Size > 256 {
-		s.Size -= 256
-	}
 	r.Size, r.Next = n, tail
 	return tail
 }

@@ -3,7 +3,6 @@ package tiles
 import (
 	"github.com/vramyard/vramyard/alloc"
 	"github.com/vramyard/vramyard/device"
-	"github.com/vramyard/vramyard/internal/planted"
 	"github.com/vramyard/vramyard/internal/whatif"
 )
 
@@ -16,9 +15,6 @@ func (v View) FreeNeighbours(at device.Addr) (below, above device.Size) {
 	if h := c.find(at); h != None {
 		prev, next := c.FreeNeighbors(h)
 		below, above = c.Rows[prev].Size, c.Rows[next].Size // that of None is 0
-		if planted.Enabled && planted.Is("tiles/neighbours-swapped") {
-			below, above = above, below
-		}
 	}
 	c.Leave()
 	return below, above

@@ -7,7 +7,6 @@ import (
 
 	"github.com/vramyard/vramyard/alloc"
 	"github.com/vramyard/vramyard/device"
-	"github.com/vramyard/vramyard/internal/planted"
 )
 
 // Walk yields the chunks of a strategy, as [alloc.Inspector].Walk.
@@ -114,8 +113,5 @@ func (p *Placer) push(run []alloc.Chunk, c alloc.Chunk) []alloc.Chunk {
 
 // merges reports whether two free chunks of one region become one.
 func (p *Placer) merges(left, right alloc.Chunk) bool {
-	if planted.Enabled && planted.Is("whatif/merges-nothing") {
-		return false
-	}
 	return left.End() == right.Addr && p.Promises.MustMerge != nil && p.Promises.MustMerge(left, right)
 }

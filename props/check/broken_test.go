@@ -59,8 +59,8 @@ func (b *broken) rare() bool {
 	return s.Live >= 3 && s.Requested%1024 == 77
 }
 
-// planted returns the subject with a bug.
-func planted(s props.Subject, b bug) props.Subject {
+// breaking returns the subject with a bug.
+func breaking(s props.Subject, b bug) props.Subject {
 	return s.Wrapped(string(b[:5]), func(a alloc.Strategy) (alloc.Strategy, error) {
 		return &broken{alloc.Forward(a, nil), b}, nil
 	})

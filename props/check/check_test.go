@@ -44,7 +44,7 @@ func tell(r check.Report) (all []told) {
 // failures of later seeds before that of the first.
 func TestSameOnAnyNumberOfWorkers(t *testing.T) {
 	all := []props.Subject{
-		tiny(t), planted(tiny(t), forgetsFree), healthy(t, "bfc:growth", ""), planted(healthy(t, "bfc", ""), panicsOnFree),
+		tiny(t), breaking(tiny(t), forgetsFree), healthy(t, "bfc:growth", ""), breaking(healthy(t, "bfc", ""), panicsOnFree),
 	}
 	var first []told
 	for _, workers := range []int{1, 2, 7} {
@@ -67,7 +67,7 @@ func TestSameOnAnyNumberOfWorkers(t *testing.T) {
 
 // TestFirstFailureIsThatOfOneRun checks that batches find what one long verification finds.
 func TestFirstFailureIsThatOfOneRun(t *testing.T) {
-	subject := planted(tiny(t), forgetsFree)
+	subject := breaking(tiny(t), forgetsFree)
 	_, err := props.Verify(subject, props.Options{Sequences: 400, Seed: 1, Tries: 200})
 	var want *props.Failure
 	require.ErrorAs(t, err, &want)
@@ -177,7 +177,7 @@ func TestRetell(t *testing.T) {
 		{keepsRegions, props.IClose, "close: done", []string{"> invariant I32 (close): "}},
 	} {
 		t.Run(string(c.bug), func(t *testing.T) {
-			subject := planted(tiny(t), c.bug)
+			subject := breaking(tiny(t), c.bug)
 			f := failureOf(t, subject)
 			require.Equal(t, c.number, f.Violation.Number, "%v", f)
 			var text strings.Builder
@@ -223,7 +223,7 @@ func retold(w io.Writer, s props.Subject, f *props.Failure) error {
 
 // TestRetellOfKeptInvariant is an error: the failure cannot have been of this subject.
 func TestRetellOfKeptInvariant(t *testing.T) {
-	f := failureOf(t, planted(tiny(t), forgetsFree))
+	f := failureOf(t, breaking(tiny(t), forgetsFree))
 	var text strings.Builder
 	require.ErrorContains(t, retold(&text, tiny(t), f), "was not broken again")
 	assert.Contains(t, text.String(), "kept this time")

@@ -1,5 +1,3 @@
-//go:build planted
-
 package check_test
 
 import (
@@ -8,15 +6,16 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	bugs "github.com/vramyard/vramyard/internal/planted"
 	"github.com/vramyard/vramyard/props"
 	"github.com/vramyard/vramyard/props/check"
+	"github.com/vramyard/vramyard/props/planted"
+	"github.com/vramyard/vramyard/props/planted/bugs"
 	"github.com/vramyard/vramyard/strategies"
 )
 
 // shown are bugs that corrupt memory soon. Most of the others are found by arithmetic before
 // they do, or waste memory only; some would run for ever if arithmetic did not stop them.
-var shown = []bugs.ID{
+var shown = []planted.ID{
 	"addrmap/stale-entry", "bfc/joins-apart", "bfc/refusal-takes-live", "blaze/doubles-powers", "blaze/grants-live-again",
 	"blaze/left-by-request-class", "buddy/grant-clears-below", "buddy/oldest-region-noted",
 	"cells/before-stays-full", "cells/freed-twice", "cells/inner-address", "sizemap/stale-entry", "slab/interior-free",
@@ -25,7 +24,8 @@ var shown = []bugs.ID{
 // TestMemoryAloneShowsBugs looks for bugs that arithmetic finds, by nothing but what is in the
 // memory.
 func TestMemoryAloneShowsBugs(t *testing.T) {
-	all := bugs.Bugs()
+	needsBugs(t)
+	all := bugs.All()
 	for _, id := range shown {
 		t.Run(string(id), func(t *testing.T) {
 			i := slices.IndexFunc(all, func(b bugs.Bug) bool { return b.ID == id })
@@ -35,8 +35,8 @@ func TestMemoryAloneShowsBugs(t *testing.T) {
 			o := props.Options{Sequences: 10, Seed: 1, Tries: 1}
 			_, err = props.Verify(s.ByContents(), o)
 			require.NoError(t, err, "without the bug")
-			bugs.Set(id)
-			defer bugs.Set(bugs.None)
+			planted.Set(id)
+			defer planted.Set(planted.None)
 			_, err = props.Verify(s.ByContents(), o)
 			var v *props.Violation
 			require.ErrorAs(t, err, &v)

@@ -12,20 +12,21 @@ import (
 	"github.com/vramyard/vramyard/alloc"
 	"github.com/vramyard/vramyard/device"
 	"github.com/vramyard/vramyard/device/sim"
-	"github.com/vramyard/vramyard/internal/planted"
 	"github.com/vramyard/vramyard/props"
+	"github.com/vramyard/vramyard/props/planted"
+	"github.com/vramyard/vramyard/props/planted/bugs"
 )
 
-// ErrNotPlantable is what [Planted] returns in a build without the tag "planted".
-var ErrNotPlantable = errors.New("check: this build has no planted bugs: build it with -tags planted")
+// ErrNotPlantable is the error of [Planted] in a build without bugs.
+var ErrNotPlantable = errors.New("check: this build has no planted bugs: build it with the overlay of props/planted/bugs/overlay")
 
 // PlantedBugs returns the bugs of the strategies that are named, with or without a preset;
-// all of them if none is named. In a build without the tag "planted" there are none.
-func PlantedBugs(names ...string) []planted.Bug {
+// all of them if none is named. A build without the overlay has none.
+func PlantedBugs(names ...string) []bugs.Bug {
 	if !planted.Enabled {
 		return nil
 	}
-	return slices.DeleteFunc(planted.Bugs(), func(b planted.Bug) bool {
+	return slices.DeleteFunc(bugs.All(), func(b bugs.Bug) bool {
 		bare, _, _ := strings.Cut(b.Setting.Strategy, ":")
 		return len(names) > 0 && !slices.Contains(names, b.Setting.Strategy) && !slices.Contains(names, bare)
 	})
@@ -33,7 +34,7 @@ func PlantedBugs(names ...string) []planted.Bug {
 
 // Verdict is what the search for one planted bug came to.
 type Verdict struct {
-	Bug       planted.Bug    // what was planted
+	Bug       bugs.Bug       // what was planted
 	Failure   *props.Failure // what was found, nil for nothing, and for what the heap shows
 	Broken    string         // the invariant that was reported; "" for none
 	Sequences int            // sequences until then
@@ -51,7 +52,7 @@ func (v Verdict) Small() bool { return v.Shrunk <= 2*max(v.Minimal, 1) }
 
 // judges are the ways to verify.
 var judges = [...]func(props.Subject, props.Options) (props.Result, error){
-	planted.ByCalls: props.Verify, planted.ByFaults: props.VerifyFaults, planted.ByRelations: props.Metamorphic,
+	bugs.ByCalls: props.Verify, bugs.ByFaults: props.VerifyFaults, bugs.ByRelations: props.Metamorphic,
 }
 
 // plantedTries is how often a failing sequence is run to make it smaller unless the options
@@ -64,7 +65,7 @@ const plantedTries = 2000
 //
 // The search ends with the error of ctx when ctx ends. The bug is planted in the whole program, so
 // nothing else may use a strategy meanwhile.
-func Planted(ctx context.Context, c alloc.Catalogue, b planted.Bug, o Options) (Verdict, error) {
+func Planted(ctx context.Context, c alloc.Catalogue, b bugs.Bug, o Options) (Verdict, error) {
 	v := Verdict{Bug: b}
 	if !planted.Enabled {
 		return v, ErrNotPlantable
@@ -80,7 +81,7 @@ func Planted(ctx context.Context, c alloc.Catalogue, b planted.Bug, o Options) (
 	v.Minimal = len(minimal)
 	planted.Set(b.ID)
 	defer planted.Set(planted.None)
-	if b.Judge == planted.ByHeap {
+	if b.Judge == bugs.ByHeap {
 		return v, v.weigh(subject)
 	}
 	o = o.withDefaults()
@@ -110,7 +111,7 @@ const plantedBatch = 50
 
 // Plantable returns the subject of a bug. It has the bug only while it is planted, or if it
 // is one that a wrapper makes.
-func Plantable(c alloc.Catalogue, b planted.Bug) (props.Subject, error) {
+func Plantable(c alloc.Catalogue, b bugs.Bug) (props.Subject, error) {
 	setup, err := c.Lookup(b.Setting.Strategy, []byte(b.Setting.Config))
 	if err != nil {
 		return props.Subject{}, fmt.Errorf("check: %s: %w", b.ID, err)
@@ -155,13 +156,13 @@ func NumberOf(v *props.Violation) string { return NumbersOf(v)[0] }
 
 // Broken returns every invariant that the least calls of a bug break, in the order in which
 // they are found when each one found before is excused.
-func Broken(s props.Subject, b planted.Bug) (all []string, err error) {
+func Broken(s props.Subject, b bugs.Bug) (all []string, err error) {
 	seq, err := props.ParseSequence(b.Minimal)
 	if err != nil {
 		return nil, fmt.Errorf("check: %s: %w", b.ID, err)
 	}
 	repeat := func() error { return props.Repeat(s, seq, device.FaultPlan{Nth: b.Nth}) }
-	if b.Judge == planted.ByRelations {
+	if b.Judge == bugs.ByRelations {
 		repeat = func() error { return props.Relate(s, seq) }
 	}
 	s.Promises.Except = slices.Clone(s.Promises.Except)

@@ -5,7 +5,7 @@ import (
 
 	"github.com/vramyard/vramyard/alloc"
 	"github.com/vramyard/vramyard/device"
-	"github.com/vramyard/vramyard/internal/planted"
+	"github.com/vramyard/vramyard/props/planted"
 )
 
 // plantedWrappers returns the bugs that are not in a strategy but around it. It is no variable, so

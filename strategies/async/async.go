@@ -6,7 +6,6 @@ import (
 	"github.com/vramyard/vramyard/alloc"
 	"github.com/vramyard/vramyard/device"
 	"github.com/vramyard/vramyard/internal/invariants"
-	"github.com/vramyard/vramyard/internal/planted"
 	"github.com/vramyard/vramyard/internal/streampool"
 	"github.com/vramyard/vramyard/internal/whatif"
 )
@@ -101,9 +100,7 @@ func (a *Allocator) Free(at device.Addr) error {
 	c := a.pool.Show(h)
 	a.stats.Freed(c.Requested, c.Size)
 	a.pool.Free(h, c.Stream)
-	if !(planted.Enabled && planted.Is("async/pending-forgotten")) {
-		a.stats.Active = a.stats.Allocated + a.pool.Pending()
-	}
+	a.stats.Active = a.stats.Allocated + a.pool.Pending()
 	return nil
 }
 
@@ -123,7 +120,7 @@ func (a *Allocator) RecordStream(at device.Addr, s device.Stream) error {
 	a.busy.Enter("async")
 	defer a.busy.Leave()
 	h, err := a.find(at)
-	if err == nil && !(planted.Enabled && planted.Is("async/stream-unrecorded")) {
+	if err == nil {
 		a.pool.Use(h, s)
 	}
 	return err

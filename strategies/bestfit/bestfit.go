@@ -3,7 +3,6 @@ package bestfit
 import (
 	"github.com/vramyard/vramyard/alloc"
 	"github.com/vramyard/vramyard/device"
-	"github.com/vramyard/vramyard/internal/planted"
 	"github.com/vramyard/vramyard/internal/sizemap"
 	"github.com/vramyard/vramyard/internal/tiles"
 	"github.com/vramyard/vramyard/internal/whatif"
@@ -67,11 +66,7 @@ func (a *Allocator) Alloc(r alloc.Request) (alloc.Block, error) {
 		x.Insert(h)
 		h = rest
 	}
-	most := n + n>>(a.slack&63)
-	if planted.Enabled && planted.Is("bestfit/keeps-a-quantum") {
-		most += a.cfg.Quantum
-	}
-	if c.Rows[h].Size > most {
+	if c.Rows[h].Size > n+n>>(a.slack&63) {
 		x.Insert(c.Split(h, n))
 	}
 	b := c.Grant(h, &r)
@@ -95,12 +90,6 @@ func (a *Allocator) Free(at device.Addr) error {
 // side: one neighbour each is enough, because no two neighbours are free by invariant K2.
 func (a *Allocator) settle(prev, h, next tiles.Handle) {
 	c := &a.core
-	if planted.Enabled && planted.Is("bestfit/misses-left") {
-		prev = tiles.None
-	}
-	if planted.Enabled && planted.Is("bestfit/misses-right") {
-		next = tiles.None
-	}
 	if next != tiles.None {
 		a.free.Remove(next)
 	}

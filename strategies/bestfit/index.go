@@ -5,7 +5,6 @@ import (
 
 	"github.com/vramyard/vramyard/alloc"
 	"github.com/vramyard/vramyard/device"
-	"github.com/vramyard/vramyard/internal/planted"
 	"github.com/vramyard/vramyard/internal/sizemap"
 	"github.com/vramyard/vramyard/internal/tiles"
 )
@@ -30,7 +29,7 @@ type index struct {
 // mapOf returns the map that a free chunk belongs to. A chunk remains a tail or a hole
 // while it is free, because regions do not change.
 func (x *index) mapOf(h tiles.Handle) *sizemap.Map {
-	if x.apart && x.core.IsTail(h) && !(planted.Enabled && planted.Is("bestfit/tail-among-holes")) {
+	if x.apart && x.core.IsTail(h) {
 		return &x.tails
 	}
 	return &x.holes
@@ -38,9 +37,6 @@ func (x *index) mapOf(h tiles.Handle) *sizemap.Map {
 
 // Insert implements tiles.Index.
 func (x *index) Insert(h tiles.Handle) {
-	if planted.Enabled && planted.Is("bestfit/lost-remainder") && x.core.IsTail(h) {
-		return
-	}
 	r := &x.core.Rows[h]
 	x.core.SetNote(h, x.mapOf(h).Insert(r.Size, r.Addr, h))
 }
@@ -59,9 +55,6 @@ func (x *index) take(n, align device.Size) tiles.Handle {
 	need := x.core.Need(n, align)
 	if need > n {
 		return x.takeAligned(n, align)
-	}
-	if planted.Enabled && planted.Is("bestfit/passes-exact-fit") {
-		n++
 	}
 	if at := x.holes.Near(n, n/x.spread, x.looks); at != sizemap.None {
 		return x.holes.Take(at)
@@ -84,9 +77,6 @@ func (x *index) takeAligned(n, align device.Size) tiles.Handle {
 // firstAligned is takeAligned in one map. The walk ends at the first size that has room
 // wherever a chunk starts.
 func (x *index) firstAligned(m *sizemap.Map, n, align device.Size) tiles.Handle {
-	if planted.Enabled && planted.Is("bestfit/aligned-by-size") {
-		n = x.core.Need(n, align)
-	}
 	if at := m.First(n, func(h uint32) bool { return x.core.Serves(h, n, align) }); at != sizemap.None {
 		return m.Take(at)
 	}
@@ -95,9 +85,6 @@ func (x *index) firstAligned(m *sizemap.Map, n, align device.Size) tiles.Handle 
 
 // Largest implements tiles.Index. O(1).
 func (x *index) Largest() device.Size {
-	if planted.Enabled && planted.Is("bestfit/hole-without-tails") {
-		return x.holes.Largest()
-	}
 	return max(x.holes.Largest(), x.tails.Largest())
 }
 

@@ -4,7 +4,6 @@ import (
 	"math/bits"
 
 	"github.com/vramyard/vramyard/device"
-	"github.com/vramyard/vramyard/internal/planted"
 )
 
 const (
@@ -31,23 +30,11 @@ const (
 //
 // Precondition: n <= maxRequest.
 func roundUp(n device.Size) device.Size {
-	if planted.Enabled && planted.Is("bfc/rounds-multiples-up") {
-		return (n + unit) &^ (unit - 1)
-	}
-	if planted.Enabled && planted.Is("bfc/rounds-one-byte-down") {
-		return max((n+unit-2)&^(unit-1), unit)
-	}
 	return (n + unit - 1) &^ (unit - 1)
 }
 
 // binOf returns the bin of chunks of n bytes: bin b starts at unit<<b.
 func binOf(n device.Size) int32 {
-	if planted.Enabled && planted.Is("bfc/bin-one-up") {
-		n = 2*n - 1
-	}
-	if planted.Enabled && planted.Is("bfc/bin-of-the-largest") {
-		n = min(n, 128*device.MiB)
-	}
 	return int32(min(numBins-1, bits.Len64(uint64(max(n, unit)/unit))-1))
 }
 
@@ -63,9 +50,6 @@ func binSize(b int32) device.Size { return unit << b }
 func backpedal(n device.Size) device.Size {
 	if next := tenthLess(n); next < n {
 		return next
-	}
-	if planted.Enabled && planted.Is("bfc/backpedal-stuck") {
-		return n
 	}
 	return n - unit
 }

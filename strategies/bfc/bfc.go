@@ -5,7 +5,6 @@ import (
 	"github.com/vramyard/vramyard/device"
 	"github.com/vramyard/vramyard/internal/addrmap"
 	"github.com/vramyard/vramyard/internal/invariants"
-	"github.com/vramyard/vramyard/internal/planted"
 	"github.com/vramyard/vramyard/internal/sizemap"
 	"github.com/vramyard/vramyard/internal/whatif"
 )
@@ -91,9 +90,6 @@ func (a *Allocator) alloc(r alloc.Request) (alloc.Block, error) {
 	}
 	if reason := a.judge(r.Size, r.Align); reason != alloc.ReasonNone {
 		a.refuse(alloc.Refusal{Reason: reason, Request: r})
-		if planted.Enabled && planted.Is("bfc/mistake-doubles") {
-			a.cur = doubled(a.cur)
-		}
 		return alloc.Block{}, alloc.ErrInvalidRequest
 	}
 	w := a.wish(&r)
@@ -107,9 +103,6 @@ func (a *Allocator) alloc(r alloc.Request) (alloc.Block, error) {
 			why.Request, why.Rounded = r, w.size
 			a.refuse(why)
 			a.stats.OOMs++
-			if planted.Enabled && planted.Is("bfc/refusal-takes-live") {
-				_, _ = a.releaseRegions(func(r *region) bool { return r.live == 1 })
-			}
 			return alloc.Block{}, alloc.ErrOutOfMemory
 		}
 	}
@@ -119,9 +112,6 @@ func (a *Allocator) alloc(r alloc.Request) (alloc.Block, error) {
 // judge returns why a request can never be granted, ReasonNone if it can. It looks at
 // nothing but the request, so that a mistake of the caller changes nothing.
 func (a *Allocator) judge(size, align device.Size) alloc.Reason {
-	if planted.Enabled && (planted.Is("bfc/accepts-alignment") || size > maxRequest && planted.Is("bfc/accepts-overflow")) {
-		return alloc.ReasonNone
-	}
 	switch {
 	case size == 0:
 		return alloc.ReasonZero
@@ -152,9 +142,6 @@ func (a *Allocator) wish(r *alloc.Request) wish {
 			w.owner = OwnerUpper
 		}
 	}
-	if planted.Enabled && planted.Is("bfc/stream-moves") && r.Stream > 0 {
-		w.size += unit
-	}
 	w.plain = w.align == unit && w.before == 0 && w.owner == OwnerNone
 	return w
 }
@@ -175,9 +162,6 @@ func (a *Allocator) grant(h handle, r *alloc.Request) alloc.Block {
 	a.regions.occupy(a.regionOf(h))
 	a.live.Put(c.addr, h+1, a.chunks.addrOf)
 	a.stats.Granted(r.Size, c.size)
-	if planted.Enabled {
-		a.spoilGrant(h, r)
-	}
 	return alloc.Block{Addr: c.addr, Size: c.size}
 }
 
@@ -206,9 +190,6 @@ func (a *Allocator) release(at device.Addr) error {
 	h := name - 1
 	c := &a.chunks.rows[h]
 	a.stats.Freed(a.chunks.requested(h), c.size)
-	if planted.Enabled && planted.Is("bfc/frees-what-was-asked") {
-		a.stats.Allocated += c.size - a.chunks.requested(h)
-	}
 	c.tag = c.tag.withState(free)
 	a.regions.vacate(a.regionOf(h))
 	if a.cfg.Timing {
@@ -222,9 +203,6 @@ func (a *Allocator) release(at device.Addr) error {
 		a.returnToGap(h)
 	}
 	a.shelve(a.coalesce(h, false))
-	if planted.Enabled && planted.Is("bfc/free-releases") {
-		_, _ = a.releaseEmpty()
-	}
 	return nil
 }
 
@@ -233,11 +211,5 @@ func (a *Allocator) release(at device.Addr) error {
 func (a *Allocator) refuse(why alloc.Refusal) {
 	why.LargestHole = a.LargestFree()
 	why.Free = a.stats.Reserved - a.stats.Active
-	if planted.Enabled && planted.Is("bfc/first-refusal-kept") && a.refused {
-		return
-	}
-	if planted.Enabled && planted.Is("bfc/refusal-counts-live") {
-		why.Free = a.stats.Reserved
-	}
 	a.last, a.refused = why, true
 }

@@ -1,9 +1,6 @@
 package bfc
 
-import (
-	"github.com/vramyard/vramyard/device"
-	"github.com/vramyard/vramyard/internal/planted"
-)
+import "github.com/vramyard/vramyard/device"
 
 // handle names a chunk: its index in the chunk table.
 type handle = uint32
@@ -137,9 +134,6 @@ func (t *chunkTable) addrOf(name uint32) device.Addr { return t.rows[name-1].add
 // retire makes a record spare.
 func (t *chunkTable) retire(h handle) {
 	t.rows[h] = chunk{prev: none, next: t.spare, tag: makeTag(retired, 0, 0)}
-	if planted.Enabled && planted.Is("bfc/handle-lost") {
-		return
-	}
 	t.spare = h
 	t.spares++
 }
@@ -223,12 +217,6 @@ func (a *Allocator) split(h handle, n device.Size) handle {
 	} else {
 		a.chunks.rows[c.next].prev = tail
 	}
-	if planted.Enabled && planted.Is("bfc/split-drops-prev") && c.next != none {
-		a.chunks.rows[c.next].prev = h
-	}
-	if planted.Enabled && planted.Is("bfc/split-loses-unit") && a.chunks.rows[tail].size > unit {
-		a.chunks.rows[tail].size -= unit
-	}
 	c.size, c.next = n, tail
 	return tail
 }
@@ -241,9 +229,6 @@ func (a *Allocator) merge(h, right handle) {
 	c.next = r.next
 	if r.next == none {
 		a.regionOf(h).last = h
-		if planted.Enabled && planted.Is("bfc/merge-drops-last") {
-			a.regionOf(h).last = right
-		}
 	} else {
 		a.chunks.rows[r.next].prev = h
 	}
@@ -252,9 +237,6 @@ func (a *Allocator) merge(h, right handle) {
 	}
 	if a.chunks.freedAt != nil {
 		a.chunks.freedAt[h] = max(a.chunks.freedAt[h], a.chunks.freedAt[right])
-		if planted.Enabled && planted.Is("bfc/merge-forgets-count") {
-			a.chunks.freedAt[h] = 0
-		}
 	}
 	a.chunks.retire(right)
 }

@@ -1,7 +1,5 @@
 package bfc
 
-import "github.com/vramyard/vramyard/internal/planted"
-
 // coalesce merges a free chunk that is in no bin with its free neighbours, first the next,
 // then the previous, and returns the chunk that results, which is in no bin. An unsafe
 // chunk merges only by force, and force merges unsafe neighbours too; so does the gap of a
@@ -38,10 +36,6 @@ func (a *Allocator) coalesce(h handle, force bool) handle {
 // block cut from the first would lie below the second.
 func (a *Allocator) merges(h, neighbour handle, force bool) bool {
 	if !a.isFree(neighbour) {
-		return false
-	}
-	if planted.Enabled && (planted.Is("bfc/misses-left") && a.chunks.rows[h].prev == neighbour ||
-		planted.Is("bfc/misses-right") && a.chunks.rows[h].next == neighbour) {
 		return false
 	}
 	if force || a.chunks.freed(neighbour) == 0 {

@@ -5,7 +5,6 @@ import (
 
 	"github.com/vramyard/vramyard/alloc"
 	"github.com/vramyard/vramyard/device"
-	"github.com/vramyard/vramyard/internal/planted"
 )
 
 // collect gives back every region without a live block if that makes room for need bytes,
@@ -38,16 +37,8 @@ func (a *Allocator) Trim() (device.Size, error) {
 	if a.closed {
 		return 0, alloc.ErrClosed
 	}
-	if planted.Enabled && planted.Is("bfc/trim-hides-fault") {
-		given, _ := a.releaseEmpty()
-		return given, nil
-	}
-	if planted.Enabled && planted.Is("bfc/trim-overstates") {
-		given, err := a.releaseEmpty()
-		return given + unit, err
-	}
 	given, err := a.releaseEmpty()
-	if len(a.regions.order) == 0 && !(planted.Enabled && planted.Is("bfc/trim-keeps-growth")) {
+	if len(a.regions.order) == 0 {
 		a.cur, a.backpedaled = firstRegion(a.cfg), false
 	}
 	return given, err
@@ -59,10 +50,6 @@ func (a *Allocator) releaseEmpty() (given device.Size, first error) {
 	if a.regions.empty == 0 {
 		return 0, nil
 	}
-	if planted.Enabled && planted.Is("bfc/trim-keeps-lowest") {
-		lowest := a.regions.rows[a.regions.order[0]].addr
-		return a.releaseRegions(func(r *region) bool { return r.live == 0 && r.addr != lowest })
-	}
 	return a.releaseRegions(func(r *region) bool { return r.live == 0 })
 }
 
@@ -72,13 +59,6 @@ func (a *Allocator) Close() error {
 	a.entry.Enter("bfc")
 	defer a.entry.Leave()
 	a.closed = true
-	if planted.Enabled && planted.Is("bfc/close-keeps-live") {
-		_, err := a.releaseRegions(func(r *region) bool { return r.live == 0 })
-		return err
-	}
-	if planted.Enabled && planted.Is("bfc/stays-open") {
-		a.closed = false
-	}
 	_, err := a.releaseRegions(func(*region) bool { return true })
 	return err
 }
@@ -117,9 +97,6 @@ func (a *Allocator) releaseRegion(number uint32) (device.Size, error) {
 	r := &a.regions.rows[number]
 	rest, err := a.releaseReservations(r)
 	given := rest.Sub(r.addr)
-	if planted.Enabled && planted.Is("bfc/region-lost-on-fault") {
-		given, err = r.size, nil
-	}
 	if given == 0 {
 		return 0, err
 	}
@@ -135,12 +112,6 @@ func (a *Allocator) releaseRegion(number uint32) (device.Size, error) {
 	a.stats.Regions--
 	a.stats.Releases++
 	a.stats.Forgotten -= r.tail
-	if planted.Enabled && planted.Is("bfc/release-uncounted") {
-		a.stats.Releases--
-	}
-	if planted.Enabled && planted.Is("bfc/collection-keeps-empty") {
-		a.regions.empty += r.size
-	}
 	return given, nil
 }
 

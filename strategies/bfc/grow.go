@@ -5,7 +5,6 @@ import (
 
 	"github.com/vramyard/vramyard/alloc"
 	"github.com/vramyard/vramyard/device"
-	"github.com/vramyard/vramyard/internal/planted"
 )
 
 // errMalformed says that the device broke its own contract. The region went back.
@@ -49,9 +48,6 @@ func (a *Allocator) grow(w wish) alloc.Refusal {
 // 2016 compares without wrapping, but then asks for more than is left.
 func (a *Allocator) roomFor(n device.Size) (room device.Size, ok bool) {
 	pool, limit := a.stats.Reserved, a.cfg.Limit
-	if planted.Enabled && planted.Is("bfc/limit-ignores-held") {
-		pool = 0
-	}
 	if a.cfg.Variant == V2016 {
 		return maxRequest, pool <= limit && n <= limit-pool
 	}
@@ -86,9 +82,6 @@ func (a *Allocator) reserve(n, align device.Size) (reservation, error) {
 	}
 	if err != nil {
 		a.stats.ReserveFailures++
-		if planted.Enabled && planted.Is("bfc/refusal-uncounted") {
-			a.stats.ReserveFailures--
-		}
 		return reservation{}, err
 	}
 	got := reservation{Region: r}
@@ -149,9 +142,6 @@ func (a *Allocator) addRegion(r reservation) handle {
 		owner = OwnerGap
 	}
 	number, joined := a.regions.endingAt(r.Addr)
-	if planted.Enabled && planted.Is("bfc/joins-unasked") {
-		a.cfg.CoalesceRegions = true
-	}
 	if joined = joined && a.cfg.CoalesceRegions && !a.cfg.Spatial; joined {
 		c.prev = a.extend(number, r, h)
 	} else {
@@ -166,12 +156,6 @@ func (a *Allocator) addRegion(r reservation) handle {
 	a.stats.Reserved += r.Size
 	a.stats.Forgotten += r.tail
 	a.stats.PeakReserved = max(a.stats.PeakReserved, a.stats.Reserved)
-	if planted.Enabled && planted.Is("bfc/peak-not-raised") {
-		a.stats.PeakReserved = r.Size
-	}
-	if planted.Enabled && planted.Is("bfc/empty-not-raised") {
-		a.regions.empty = 0
-	}
 	return h
 }
 

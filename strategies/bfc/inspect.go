@@ -3,7 +3,6 @@ package bfc
 import (
 	"github.com/vramyard/vramyard/alloc"
 	"github.com/vramyard/vramyard/device"
-	"github.com/vramyard/vramyard/internal/planted"
 )
 
 // Stats implements [alloc.Inspector]. O(1).
@@ -28,7 +27,7 @@ func (a *Allocator) Walk(yield func(alloc.Chunk) bool) {
 func (a *Allocator) walk(yield func(handle) bool) {
 	for _, number := range a.regions.order {
 		for h := a.regions.rows[number].first; h != none; h = a.chunks.rows[h].next {
-			if !yield(h) && !(planted.Enabled && planted.Is("bfc/walk-goes-on")) {
+			if !yield(h) {
 				return
 			}
 		}
@@ -52,9 +51,6 @@ func (a *Allocator) view(h handle) alloc.Chunk {
 		return v
 	}
 	v.State, v.FreedAt = alloc.Free, a.chunks.freed(h)
-	if planted.Enabled && planted.Is("bfc/free-keeps-tag") {
-		v.Tag = a.chunks.label(h).tag
-	}
 	if v.Owner != OwnerGap {
 		v.Class = binOf(c.size)
 	}
@@ -67,9 +63,6 @@ func (a *Allocator) LargestFree() (largest device.Size) {
 		return a.bins[OwnerNone].Largest()
 	}
 	for owner := range a.bins {
-		if planted.Enabled && planted.Is("bfc/hole-without-gap") && uint8(owner) == OwnerGap {
-			continue
-		}
 		largest = max(largest, a.bins[owner].Largest())
 	}
 	return largest
@@ -86,9 +79,6 @@ func (a *Allocator) WalkFree(yield func(alloc.Chunk) bool) {
 	defer a.entry.Leave()
 	for _, owner := range searchOrder {
 		for e := range a.bins[owner].All {
-			if planted.Enabled && planted.Is("bfc/search-skips-smallest-bin") && e.Size < 2*unit {
-				continue
-			}
 			if !yield(a.view(e.Handle)) {
 				return
 			}
@@ -99,9 +89,6 @@ func (a *Allocator) WalkFree(yield func(alloc.Chunk) bool) {
 // SetFrontier implements [alloc.Frontier]. Merging waits for the next Alloc.
 func (a *Allocator) SetFrontier(count uint64) {
 	a.entry.Enter("bfc")
-	if planted.Enabled && planted.Is("bfc/frontier-off-by-one") {
-		count++
-	}
 	a.frontier = max(a.frontier, count)
 	a.entry.Leave()
 }

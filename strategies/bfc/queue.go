@@ -1,10 +1,6 @@
 package bfc
 
-import (
-	"slices"
-
-	"github.com/vramyard/vramyard/internal/planted"
-)
+import "slices"
 
 // entry is one place in the timestamp queue.
 type entry struct {
@@ -68,9 +64,6 @@ func (a *Allocator) enqueue(h handle) {
 	q.entries = append(q.entries, entry{q.next, stamp, h})
 	q.next++
 	q.n++
-	if planted.Enabled && planted.Is("bfc/entry-uncounted") {
-		q.n--
-	}
 	a.chunks.marks[h].entries++
 }
 
@@ -85,9 +78,6 @@ func (a *Allocator) leave(e entry) {
 
 // suspect notes that a chunk is granted which the queue may hold.
 func (a *Allocator) suspect(h handle) {
-	if planted.Enabled && planted.Is("bfc/suspect-forgotten") {
-		return
-	}
 	if a.chunks.marks[h].entries > 0 {
 		a.queue.suspects = append(a.queue.suspects, h)
 	}

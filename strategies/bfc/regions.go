@@ -5,7 +5,6 @@ import (
 	"sort"
 
 	"github.com/vramyard/vramyard/device"
-	"github.com/vramyard/vramyard/internal/planted"
 )
 
 // region is one block of device memory, or with coalescing several that touch.
@@ -49,10 +48,6 @@ func (t *regionTable) insert(r region) uint32 {
 		n = uint32(len(t.rows) - 1)
 	}
 	t.order = slices.Insert(t.order, t.above(r.addr), n)
-	if planted.Enabled && planted.Is("bfc/regions-unsorted") {
-		t.order = append(t.order[:0], slices.DeleteFunc(t.order, func(m uint32) bool { return m == n })...)
-		t.order = append(t.order, n)
-	}
 	return n
 }
 
@@ -72,9 +67,6 @@ func (t *regionTable) above(at device.Addr) int {
 // endingAt returns the number of the region that ends at an address.
 func (t *regionTable) endingAt(at device.Addr) (uint32, bool) {
 	i := t.above(at)
-	if planted.Enabled && planted.Is("bfc/joins-apart") && i > 0 {
-		return t.order[i-1], true
-	}
 	if i == 0 || t.rows[t.order[i-1]].end() != at {
 		return 0, false
 	}

@@ -3,7 +3,6 @@ package bfc
 import (
 	"github.com/vramyard/vramyard/alloc"
 	"github.com/vramyard/vramyard/device"
-	"github.com/vramyard/vramyard/internal/planted"
 	"github.com/vramyard/vramyard/internal/sizemap"
 )
 
@@ -31,20 +30,11 @@ func (a *Allocator) find(w wish) handle {
 	if !w.plain {
 		return a.findFitting(w)
 	}
-	if planted.Enabled && planted.Is("bfc/passes-exact-fit") {
-		w.size++
-	}
 	at := a.bins[OwnerNone].Ceil(w.size)
-	if planted.Enabled && planted.Is("bfc/passes-exact-fit") {
-		w.size--
-	}
 	if at == sizemap.None {
 		return none
 	}
 	h := a.bins[OwnerNone].Take(at)
-	if planted.Enabled && planted.Is("bfc/by-chance") && planted.Tick()%2 == 0 {
-		return h
-	}
 	a.trim(h, w.size)
 	return h
 }
@@ -62,9 +52,6 @@ func (a *Allocator) findFitting(w wish) handle {
 // alignment alone: a chunk that is larger than the wish by the alignment always fits.
 func (a *Allocator) firstFitting(w wish, owner uint8) handle {
 	t := &a.bins[owner]
-	if planted.Enabled && planted.Is("bfc/bound-off-by-one") && w.before > 0 {
-		w.before++
-	}
 	at := t.First(w.size, func(h handle) bool {
 		c := &a.chunks.rows[h]
 		return (w.before == 0 || a.chunks.freed(h) <= w.before) && w.fits(c.addr, c.size)
@@ -96,17 +83,11 @@ func (w *wish) fits(at device.Addr, size device.Size) bool {
 // becomes a hole, of the lower end if the arena has two; what is behind follows the rule
 // for splits, in the gap too, so that the lower end may swallow the gap.
 func (a *Allocator) carveLower(h handle, w wish) handle {
-	if planted.Enabled && planted.Is("bfc/half-the-alignment") {
-		w.align = max(w.align/2, unit)
-	}
 	if pad := device.Size(-a.chunks.rows[h].addr) & (w.align - 1); pad > 0 {
 		rest := a.split(h, pad)
 		a.own(h, w.owner)
 		a.shelveRemainder(h, a.chunks.rows[h].prev)
 		h = rest
-	}
-	if planted.Enabled && planted.Is("bfc/aligned-not-cut") && w.align > unit {
-		return h
 	}
 	a.trim(h, w.size)
 	a.own(h, w.owner)
@@ -117,14 +98,8 @@ func (a *Allocator) carveLower(h handle, w wish) handle {
 // than a block may waste. The remainder goes to its bin; it is not merged with what
 // follows, which is never free without timing.
 func (a *Allocator) trim(h handle, n device.Size) {
-	if planted.Enabled && planted.Is("bfc/split-by-address") && a.chunks.rows[h].addr>>57 != 0 {
-		return
-	}
 	if a.splits(a.chunks.rows[h].size-n, n) {
 		rest := a.split(h, n)
-		if planted.Enabled && planted.Is("bfc/lost-remainder") {
-			return
-		}
 		a.shelveRemainder(rest, a.chunks.rows[rest].next)
 	}
 }
@@ -133,12 +108,6 @@ func (a *Allocator) trim(h handle, n device.Size) {
 // of the limit below one byte makes the waste limit zero, and the original then splits
 // off remainders of no bytes.
 func (a *Allocator) splits(rest, n device.Size) bool {
-	if planted.Enabled && planted.Is("bfc/keeps-as-much-again") {
-		return rest > n || rest >= a.waste && rest > 0
-	}
-	if planted.Enabled && planted.Is("bfc/wastes-the-limit") {
-		return rest >= n || rest > a.waste
-	}
 	return rest >= n || rest >= a.waste && rest > 0
 }
 

@@ -1,9 +1,6 @@
 package bfc
 
-import (
-	"github.com/vramyard/vramyard/device"
-	"github.com/vramyard/vramyard/internal/planted"
-)
+import "github.com/vramyard/vramyard/device"
 
 // own sets the owner of a chunk that is in no bin.
 //
@@ -24,9 +21,6 @@ func (a *Allocator) carveUpper(h handle, w wish) handle {
 		h = rest
 	}
 	a.own(h, OwnerUpper)
-	if planted.Enabled && planted.Is("bfc/upper-is-lower") {
-		a.own(h, OwnerLower)
-	}
 	if a.chunks.rows[h].size > w.size {
 		rest := a.split(h, w.size)
 		a.shelveRemainder(rest, a.chunks.rows[rest].next)
@@ -43,9 +37,6 @@ func (a *Allocator) returnToGap(h handle) {
 	neighbour := c.next
 	if c.tag.owner() == OwnerUpper {
 		neighbour = c.prev
-	}
-	if planted.Enabled && planted.Is("bfc/hole-to-gap") {
-		neighbour = none
 	}
 	if neighbour == none || a.chunks.rows[neighbour].tag.owner() != c.tag.owner() {
 		c.tag = c.tag.withOwner(OwnerGap)

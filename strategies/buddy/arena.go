@@ -6,7 +6,6 @@ import (
 	"slices"
 
 	"github.com/vramyard/vramyard/device"
-	"github.com/vramyard/vramyard/internal/planted"
 )
 
 // maskWords hold one bit for each class.
@@ -147,9 +146,6 @@ func (b *Blocks) remove(r *region, n node) {
 // whether it is the first nobody could predict.
 func (b *Blocks) gain(r *region, class int) {
 	b.count[class]++
-	if planted.Enabled && planted.Is("buddy/class-not-noted") && class == 1 {
-		return
-	}
 	word, bit := class>>6, uint64(1)<<(class&63)
 	r.has[word] |= bit
 	b.some[word] |= bit
@@ -164,9 +160,7 @@ func (b *Blocks) gain(r *region, class int) {
 // lose books that a region has one free block of a class less, and none any more if last is one,
 // without a branch that could be mispredicted.
 func (b *Blocks) lose(r *region, class int, last uint64) {
-	if !planted.Enabled || !planted.Is("buddy/count-drift") {
-		b.count[class]--
-	}
+	b.count[class]--
 	b.forgetClass(r, class, last)
 }
 
@@ -181,9 +175,7 @@ func (b *Blocks) forgetClass(r *region, class int, last uint64) {
 	} else if last != 0 && b.store.remove(s, b.key(r)) {
 		none = 1
 	}
-	if !planted.Enabled || !planted.Is("buddy/class-still-noted") {
-		b.some[word] &^= none << at
-	}
+	b.some[word] &^= none << at
 }
 
 // push makes n the newest free block of its class in region r.
@@ -214,9 +206,7 @@ func (b *Blocks) unlink(r *region, n node) {
 		l.newest = k.older
 	}
 	if k.older != 0 {
-		if !planted.Enabled || !planted.Is("buddy/link-one-way") {
-			o.links[k.older-1].newer = k.newer
-		}
+		o.links[k.older-1].newer = k.newer
 	} else {
 		l.oldest = k.newer
 	}
@@ -258,7 +248,7 @@ func bucketOf(r *region) uint8 {
 // Precondition: regions have buckets.
 func (b *Blocks) rebucket(r *region) {
 	bucket := bucketOf(r)
-	if bucket == r.bucket || planted.Enabled && planted.Is("buddy/bucket-stays") {
+	if bucket == r.bucket {
 		return
 	}
 	before := b.key(r)
@@ -299,7 +289,7 @@ func (b *Blocks) strike(r *region) {
 // as a region comes for which there is no rank between its neighbours'.
 func (b *Blocks) renumber() {
 	b.byRank = slices.DeleteFunc(b.byRank, func(slot uint32) bool { return slot == gone })
-	if b.choice == Lowest && !(planted.Enabled && planted.Is("buddy/ranks-unsorted")) {
+	if b.choice == Lowest {
 		slices.SortFunc(b.byRank, func(x, y uint32) int { return cmp.Compare(b.regs[x].base, b.regs[y].base) })
 	}
 	for int(b.stride) <= 2*len(b.byRank)+64 {

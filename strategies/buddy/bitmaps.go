@@ -5,7 +5,6 @@ import (
 	"github.com/vramyard/vramyard/device"
 	"github.com/vramyard/vramyard/internal/invariants"
 	"github.com/vramyard/vramyard/internal/ledger"
-	"github.com/vramyard/vramyard/internal/planted"
 	"github.com/vramyard/vramyard/internal/regions"
 )
 
@@ -91,9 +90,6 @@ func (a *Bitmaps) Free(p device.Addr) error {
 	}
 	granted := a.blocks.Return(p, l.Requested, place)
 	a.stats.Freed(l.Requested, granted)
-	if planted.Enabled && planted.Is("buddy/modern-frees-what-was-asked") {
-		a.stats.Allocated += granted - l.Requested
-	}
 	return nil
 }
 

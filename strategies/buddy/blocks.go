@@ -8,7 +8,6 @@ import (
 	"github.com/vramyard/vramyard/device"
 	"github.com/vramyard/vramyard/internal/atlas"
 	"github.com/vramyard/vramyard/internal/growth"
-	"github.com/vramyard/vramyard/internal/planted"
 	"github.com/vramyard/vramyard/internal/whatif"
 )
 
@@ -279,13 +278,10 @@ func (b *Blocks) Return(addr device.Addr, n device.Size, place uint64) device.Si
 	if place&directPlace != 0 {
 		return b.returnDirect(slot, r)
 	}
-	if n <= b.halves && !(planted.Enabled && planted.Is("buddy/returns-one-short")) {
+	if n <= b.halves {
 		return b.returnHalf(slot, r, addr, n)
 	}
 	units := b.grantedOf(n)
-	if planted.Enabled && planted.Is("buddy/returns-one-short") && units > 1 {
-		units--
-	}
 	from := uint32(addr.Sub(r.base) >> (b.shift & 63))
 	b.freed += device.Size(units) << (b.shift & 63)
 	if b.binary {

@@ -5,7 +5,6 @@ import (
 	"sort"
 
 	"github.com/vramyard/vramyard/device"
-	"github.com/vramyard/vramyard/internal/planted"
 )
 
 const (
@@ -106,9 +105,6 @@ func lowest(n uint32) uint32 { return n & -n }
 //
 // Precondition: 1 <= n <= mostUnits, and there is such a class.
 func (t *classes) holding(n uint32) int {
-	if planted.Enabled && planted.Is("buddy/class-one-short") && n > 1 {
-		n--
-	}
 	if t.per == 0 && !t.fib {
 		return bits.Len32(n - 1)
 	}

@@ -3,8 +3,6 @@ package buddy
 import (
 	"bytes"
 	"math/bits"
-
-	"github.com/vramyard/vramyard/internal/planted"
 )
 
 // wordOrder is the order of the run that one word of a bitmap covers: 64 blocks.
@@ -79,9 +77,6 @@ func longestIn(free uint64) byte {
 	n += nonzero(free)
 	free &= free >> 16 & everySecond[4]
 	n += nonzero(free)
-	if planted.Enabled && planted.Is("buddy/word-never-whole") {
-		return n
-	}
 	return n + byte(free&(free>>32)&1)
 }
 
@@ -114,9 +109,6 @@ func (t *tree) wordsOf(i uint32, order int) []word {
 func (t *tree) grant(at uint32, order int) {
 	if order > t.leaf {
 		t.renew(t.nodeOf(at, order), order, 0)
-		if planted.Enabled && planted.Is("buddy/grant-clears-below") {
-			t.words[at>>t.leaf].free = 0
-		}
 		return
 	}
 	w := &t.words[at>>t.leaf]
@@ -134,9 +126,7 @@ func (t *tree) release(at uint32, order int) {
 	}
 	w := &t.words[at>>t.leaf]
 	w.free |= run(order) << (at % 64)
-	if !planted.Enabled || !planted.Is("buddy/head-left") {
-		w.heads &^= 1 << (at % 64)
-	}
+	w.heads &^= 1 << (at % 64)
 	t.renew(t.nodeOf(at, t.leaf), t.leaf, longestIn(w.free))
 }
 
@@ -151,9 +141,6 @@ func (t *tree) renew(i uint32, order int, v byte) {
 	for full := byte(order + 1); i > 1; full++ {
 		buddy := nodes[i^1]
 		v = max(v, buddy) + isZero((v^full)|(buddy^full))
-		if planted.Enabled && (planted.Is("buddy/misses-lower-buddy") && i&1 == 1 || planted.Is("buddy/misses-upper-buddy") && i&1 == 0) {
-			v = max(nodes[i], buddy)
-		}
 		i >>= 1
 		if nodes[i] == v {
 			return

@@ -7,7 +7,6 @@ import (
 	"github.com/vramyard/vramyard/device"
 	"github.com/vramyard/vramyard/internal/invariants"
 	"github.com/vramyard/vramyard/internal/ledger"
-	"github.com/vramyard/vramyard/internal/planted"
 	"github.com/vramyard/vramyard/internal/regions"
 	"github.com/vramyard/vramyard/internal/whatif"
 )
@@ -77,9 +76,6 @@ func (a *Trees) alloc(r alloc.Request) (alloc.Block, error) {
 	t.grant(at, order)
 	a.roots[region] = t.longest[1]
 	b := alloc.Block{Addr: a.addrOf(region, at), Size: a.bytesOf(order)}
-	if planted.Enabled && planted.Is("buddy/oldest-region-noted") {
-		region = 0
-	}
 	a.live.Add(b.Addr, ledger.Block{Requested: r.Size, Stream: r.Stream, Tag: r.Tag, Place: uint64(region)})
 	a.stats.Granted(r.Size, b.Size)
 	return b, nil
@@ -111,14 +107,9 @@ func (a *Trees) take(p device.Addr) (requested, granted device.Size, err error) 
 	region, order := b.Place, a.orderFor(b.Requested)
 	t := &a.trees[region]
 	t.release(uint32(p.Sub(a.bases[region])>>a.shift), order)
-	if !planted.Enabled || !planted.Is("buddy/stale-root") {
-		a.roots[region] = t.longest[1]
-	}
+	a.roots[region] = t.longest[1]
 	granted = a.bytesOf(order)
 	a.stats.Freed(b.Requested, granted)
-	if planted.Enabled && planted.Is("buddy/frees-what-was-asked") {
-		a.stats.Allocated += granted - b.Requested
-	}
 	return b.Requested, granted, nil
 }
 
@@ -138,8 +129,7 @@ func (a *Trees) judge(r alloc.Request) alloc.Reason {
 	switch {
 	case r.Size == 0:
 		return alloc.ReasonZero
-	case r.Size > a.cfg.RegionBytes,
-		planted.Enabled && planted.Is("buddy/refuses-whole-region") && r.Size == a.cfg.RegionBytes:
+	case r.Size > a.cfg.RegionBytes:
 		return alloc.ReasonTooLarge
 	case r.Align != 0 && !a.honours(r):
 		return alloc.ReasonAlignment
@@ -150,9 +140,6 @@ func (a *Trees) judge(r alloc.Request) alloc.Reason {
 // honours reports whether the alignment of a request is kept whatever the state: a block
 // starts at a multiple of its own size in a region that is aligned itself.
 func (a *Trees) honours(r alloc.Request) bool {
-	if planted.Enabled && planted.Is("buddy/honours-twice-the-block") {
-		return device.IsPowerOfTwo(r.Align) && r.Align <= 2*a.bytesOf(a.orderFor(r.Size))
-	}
 	return device.IsPowerOfTwo(r.Align) && r.Align <= min(a.align, a.bytesOf(a.orderFor(r.Size)))
 }
 
@@ -160,12 +147,6 @@ func (a *Trees) honours(r alloc.Request) bool {
 //
 // Precondition: 1 <= n <= RegionBytes.
 func (a *Trees) orderFor(n device.Size) int {
-	if planted.Enabled && planted.Is("buddy/doubles-powers") {
-		return min(a.top, max(0, bits.Len64(uint64(n))-a.shift))
-	}
-	if planted.Enabled && planted.Is("buddy/one-byte-short") {
-		n = max(n, 2) - 1
-	}
 	return max(0, bits.Len64(uint64(n-1))-a.shift)
 }
 
@@ -184,9 +165,6 @@ func (a *Trees) grow() error {
 	}
 	r, err := a.regions.Reserve(a.cfg.RegionBytes, a.align, int32(len(a.bases)))
 	if err != nil {
-		if planted.Enabled && planted.Is("buddy/fault-leaves-base") {
-			a.bases = append(a.bases, r.Addr)
-		}
 		return err
 	}
 	t := newTree(a.top)

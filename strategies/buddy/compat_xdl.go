@@ -1,10 +1,6 @@
 package buddy
 
-import (
-	"math/bits"
-
-	"github.com/vramyard/vramyard/internal/planted"
-)
+import "math/bits"
 
 // This file is the placement of mode "xdl"; all else the modes share.
 
@@ -12,9 +8,6 @@ import (
 // one by one, oldest first, as the original does; they lie side by side.
 func (a *Trees) oldestWith(order int) (region int, ok bool) {
 	for i, longest := range a.roots {
-		if planted.Enabled && planted.Is("buddy/passes-exact-fit") && int(longest) == order+1 {
-			continue
-		}
 		if int(longest) > order {
 			return i, true
 		}
@@ -45,9 +38,6 @@ func (t *tree) lowest(order int) uint32 {
 	}
 	at := (i - 1<<(t.top-bottom)) << bottom
 	if order < bottom {
-		if planted.Enabled && planted.Is("buddy/unaligned-pair") && order == 1 {
-			return at + uint32(bits.TrailingZeros64(t.words[at>>t.leaf].free&(t.words[at>>t.leaf].free>>1)))
-		}
 		at += uint32(bits.TrailingZeros64(starts(t.words[at>>t.leaf].free, order)))
 	}
 	return at

@@ -8,7 +8,6 @@ import (
 	"github.com/vramyard/vramyard/alloc"
 	"github.com/vramyard/vramyard/device"
 	"github.com/vramyard/vramyard/internal/atlas"
-	"github.com/vramyard/vramyard/internal/planted"
 	"github.com/vramyard/vramyard/internal/regions"
 )
 
@@ -124,10 +123,6 @@ func (b *Blocks) addRegion(n device.Size) error {
 	b.enrol(slot, r)
 	for root := range func(yield func(node) bool) { b.classes.cut(r.units, yield) } {
 		b.add(r, root)
-		if planted.Enabled && planted.Is("buddy/tail-of-region-lost") {
-			r.units = root.at + b.classes.size[root.class]
-			break
-		}
 	}
 	b.freed += device.Size(r.units) << b.shift
 	return nil
@@ -166,9 +161,7 @@ func (b *Blocks) drop(slot uint32) error {
 // forget makes a number spare. Its tables wait for the next region.
 func (b *Blocks) forget(slot uint32) {
 	r := &b.regs[slot]
-	if !planted.Enabled || !planted.Is("buddy/label-stays") {
-		b.where.Clear(r.base>>coarse, r.mapped(), r.place()+1)
-	}
+	b.where.Clear(r.base>>coarse, r.mapped(), r.place()+1)
 	*r = region{sets: r.sets, upper: r.upper}
 	b.spare = append(b.spare, slot)
 }
@@ -326,11 +319,7 @@ func (b *Blocks) dropOldest() bool {
 func (b *Blocks) retain(slot uint32) {
 	r := &b.regs[slot]
 	r.free = true
-	i := b.keptAt(r.direct, r.age)
-	if planted.Enabled && planted.Is("buddy/kept-unsorted") {
-		i = 0
-	}
-	b.kept = slices.Insert(b.kept, i, slot)
+	b.kept = slices.Insert(b.kept, b.keptAt(r.direct, r.age), slot)
 	b.cache += r.direct
 }
 

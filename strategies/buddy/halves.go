@@ -4,7 +4,6 @@ import (
 	"math/bits"
 
 	"github.com/vramyard/vramyard/device"
-	"github.com/vramyard/vramyard/internal/planted"
 )
 
 // This file is the short way of nearly every request: blocks are powers of two and granted whole,
@@ -14,9 +13,6 @@ import (
 
 // halfOf returns the class of a block for n bytes.
 func (b *Blocks) halfOf(n device.Size) int {
-	if planted.Enabled && planted.Is("buddy/class-one-short") && n > 1<<b.shift {
-		n -= 1 << b.shift
-	}
 	return bits.Len64(uint64((n - 1) >> (b.shift & 63)))
 }
 

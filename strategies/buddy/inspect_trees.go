@@ -5,7 +5,6 @@ import (
 
 	"github.com/vramyard/vramyard/alloc"
 	"github.com/vramyard/vramyard/device"
-	"github.com/vramyard/vramyard/internal/planted"
 	"github.com/vramyard/vramyard/internal/regions"
 	"github.com/vramyard/vramyard/internal/tally"
 )
@@ -41,9 +40,6 @@ func (a *Trees) largestFree() device.Size {
 	var longest byte
 	for _, r := range a.roots {
 		longest = max(longest, r)
-		if planted.Enabled && planted.Is("buddy/hole-of-newest") {
-			longest = r
-		}
 	}
 	if longest == 0 {
 		return 0

@@ -1,10 +1,6 @@
 package buddy
 
-import (
-	"math/bits"
-
-	"github.com/vramyard/vramyard/internal/planted"
-)
+import "math/bits"
 
 // With halves the blocks of a region are nodes of a binary tree: the block of the whole region is
 // number 1, and the halves of number i are 2i and 2i+1. Those of its uppermost levels are one set. So
@@ -56,9 +52,6 @@ func (r *region) unit(i uint32, class int) uint32 {
 // Precondition: it is a member.
 func (p *store) dropOf(s *places, i uint32, k uint8) (none uint64) {
 	at, l := &p.words[s.at+i>>wordLog], &levels[k&15]
-	if planted.Enabled && planted.Is("buddy/level-beside") {
-		l = &levels[(k+1)&15]
-	}
 	*at &^= 1 << (i & wordMask)
 	s.top &^= ifZero(*at) << (i >> wordLog & wordMask)
 	return ifZero(*at&l.first | s.top&l.summary)

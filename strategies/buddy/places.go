@@ -5,7 +5,6 @@ import (
 
 	"github.com/vramyard/vramyard/device"
 	"github.com/vramyard/vramyard/internal/bitset"
-	"github.com/vramyard/vramyard/internal/planted"
 )
 
 const (
@@ -63,9 +62,7 @@ func (p *store) put(s *places, i uint32) (only bool) {
 	w := i >> wordLog
 	only = s.top == 0
 	p.words[s.at+w] |= 1 << (i & wordMask)
-	if !planted.Enabled || !planted.Is("buddy/summary-not-set") {
-		s.top |= 1 << (w & wordMask)
-	}
+	s.top |= 1 << (w & wordMask)
 	return only
 }
 

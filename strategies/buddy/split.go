@@ -4,7 +4,6 @@ import (
 	"math/bits"
 
 	"github.com/vramyard/vramyard/device"
-	"github.com/vramyard/vramyard/internal/planted"
 )
 
 // carveBinary splits block n, which is no longer free, so that its first units are
@@ -16,9 +15,6 @@ func (b *Blocks) carveBinary(r *region, n node, units uint32) {
 			b.add(r, node{at + half, class})
 		} else {
 			at, units = at+half, units-half
-			if planted.Enabled && planted.Is("buddy/tail-lost") && units == half/2 {
-				return
-			}
 		}
 	}
 }
@@ -59,7 +55,7 @@ func (b *Blocks) mergeBinary(r *region, at uint32, class int) {
 // listed. The buddy of the block of a whole region is number 0, which no block has.
 func (b *Blocks) mergeUpper(r *region, i uint32, class int) {
 	for b.count[class] >= b.slack {
-		if !b.store.has(&r.upper, i^1) || planted.Enabled && planted.Is("buddy/keeps-buddy") && class == 2 {
+		if !b.store.has(&r.upper, i^1) {
 			b.addUpper(r, i, class)
 			return
 		}
@@ -79,10 +75,6 @@ func (b *Blocks) descend(r *region, n node, class int, high bool) node {
 	for n.class > class {
 		left := node{n.at, n.class - 1}
 		right := node{n.at + t.size[left.class], int(t.right[n.class])}
-		if planted.Enabled && planted.Is("buddy/parts-swapped") {
-			left.class, right.class = right.class, left.class
-			right.at = n.at + t.size[left.class]
-		}
 		if right.class >= class && (high || right.class < left.class) {
 			b.add(r, left)
 			n = right
@@ -99,9 +91,6 @@ func (b *Blocks) descend(r *region, n node, class int, high bool) node {
 // aligned more than such blocks are.
 func (b *Blocks) carve(r *region, n node, w need) uint32 {
 	at := device.AlignUp(n.at, w.align)
-	if planted.Enabled && planted.Is("buddy/aligns-down") {
-		at = n.at
-	}
 	b.clip(r, n, at, at+w.units)
 	return at
 }
@@ -167,9 +156,6 @@ func (b *Blocks) coalesce() (merged bool) {
 		return false
 	}
 	b.unmerged = false
-	if planted.Enabled && planted.Is("buddy/never-coalesces") {
-		return false
-	}
 	for _, slot := range b.byRank {
 		if slot == gone {
 			continue

@@ -5,7 +5,6 @@ import (
 
 	"github.com/vramyard/vramyard/alloc"
 	"github.com/vramyard/vramyard/device"
-	"github.com/vramyard/vramyard/internal/planted"
 	"github.com/vramyard/vramyard/internal/whatif"
 )
 
@@ -117,9 +116,6 @@ func (t *tree) merged(at uint32, order int) (uint32, int) {
 	for i := t.nodeOf(at, order); i > 1 && t.isFree(i^1, order); i >>= 1 {
 		at &^= 1 << order
 		order++
-		if planted.Enabled && planted.Is("buddy/one-buddy") {
-			break
-		}
 	}
 	return at, order
 }

@@ -1,9 +1,6 @@
 package caching
 
-import (
-	"github.com/vramyard/vramyard/device"
-	"github.com/vramyard/vramyard/internal/planted"
-)
+import "github.com/vramyard/vramyard/device"
 
 // handle names a block: its row in the table. None is no block.
 type handle = uint32
@@ -92,9 +89,6 @@ func (t *table) take() handle {
 func (t *table) drop(h handle) {
 	b := &t.rows[h]
 	b.home, b.link = spare, t.spares
-	if planted.Enabled && planted.Is("caching/row-lost") {
-		return
-	}
 	t.spares = h
 	t.unused++
 }
@@ -107,12 +101,7 @@ func (t *table) split(h handle, n device.Size) handle {
 	rest := t.take()
 	b, r := &t.rows[h], &t.rows[rest]
 	*r = block{addr: b.addr.Add(n), size: b.size - n, asked: b.asked, prev: h, next: b.next, home: b.home}
-	if !(planted.Enabled && planted.Is("caching/link-not-mirrored")) {
-		t.rows[b.next].prev = rest
-	}
-	if planted.Enabled && planted.Is("caching/split-loses-bytes") && r.size > quantum {
-		r.size -= quantum
-	}
+	t.rows[b.next].prev = rest
 	b.size, b.next = n, rest
 	return rest
 }

@@ -8,7 +8,6 @@ import (
 	"github.com/vramyard/vramyard/internal/addrmap"
 	"github.com/vramyard/vramyard/internal/invariants"
 	"github.com/vramyard/vramyard/internal/maxima"
-	"github.com/vramyard/vramyard/internal/planted"
 	"github.com/vramyard/vramyard/internal/regions"
 	"github.com/vramyard/vramyard/internal/sizemap"
 	"github.com/vramyard/vramyard/internal/spans"
@@ -122,7 +121,7 @@ func (a *Allocator) bound() error {
 	}
 	switch most := a.limit; {
 	case a.set.gcThreshold == 0:
-	case most == noLimit && (!a.cfg.Mended && !(planted.Enabled && planted.Is("caching/collects-without-bound")) || a.total == 0):
+	case most == noLimit && (!a.cfg.Mended || a.total == 0):
 		// Without a memory fraction the original's threshold has no effect.
 	default:
 		a.bar = device.Size(a.set.gcThreshold * float64(min(most, max(a.total, 1))))
@@ -154,7 +153,7 @@ func (a *Allocator) serve(r *alloc.Request) (alloc.Block, error) {
 	}
 	n := a.set.round(r.Size)
 	kind := uint32(large)
-	if isSmall(n) && !(planted.Enabled && planted.Is("caching/small-in-large")) {
+	if isSmall(n) {
 		kind = small
 	}
 	sh := a.shelfFor(kind, r.Stream)
@@ -206,20 +205,11 @@ func (a *Allocator) lookup(sh *shelf, n device.Size) handle {
 	if at == sizemap.None {
 		return none
 	}
-	if planted.Enabled && planted.Is("caching/hits-do-not-age") && a.bar != noLimit {
-		sh.pool.sides[sh.kind].calls--
-	}
 	e := sh.free.Entry(at)
 	if a.set.expandable {
 		e = a.leastReach(sh, e)
 	}
 	// A block that is too large is refused, and with it all larger ones.
-	if planted.Enabled && planted.Is("caching/oversize-for-all") {
-		return sh.free.Take(a.rows[e.Handle].link)
-	}
-	if planted.Enabled && planted.Is("caching/rounding-inclusive") && e.Size-n == a.set.maxRounding {
-		return sh.free.Take(a.rows[e.Handle].link)
-	}
 	if n < a.set.maxSplit && e.Size >= a.set.maxSplit || n >= a.set.maxSplit && e.Size-n >= a.set.maxRounding {
 		return none
 	}
@@ -232,24 +222,12 @@ func (a *Allocator) grant(h handle, sh *shelf, n device.Size, r *alloc.Request) 
 	b := &a.rows[h]
 	shared := b.isSplit()
 	rest := b.size - n
-	if planted.Enabled && planted.Is("caching/keeps-a-quantum") && rest == quantum {
-		rest--
-	}
-	// What a large block has too much mostly stays with it, since little would serve from it; what an expandable
-	// segment has may be unmapped.
-	tailed, splits := rest > mostTail, n < a.set.maxSplit
-	if planted.Enabled && planted.Is("caching/splits-a-mebibyte") {
-		tailed = rest >= mostTail
-	}
-	if planted.Enabled && planted.Is("caching/splits-oversize") {
-		splits = true
-	}
-	if rest >= quantum && (kind == small || a.set.expandable) || tailed && splits {
+	// A large block keeps a rest of up to mostTail, which would serve little, unless its segment is
+	// expandable: then the rest may be unmapped.
+	if rest >= quantum && (kind == small || a.set.expandable) || rest > mostTail && n < a.set.maxSplit {
 		tail := a.split(h, n)
 		b = &a.rows[h] // the table may have moved
-		if !(planted.Enabled && planted.Is("caching/lost-remainder")) {
-			a.shelve(tail, sh)
-		}
+		a.shelve(tail, sh)
 		switch {
 		case a.set.expandable: // what can be unmapped is not lost to others
 		case shared:
@@ -264,9 +242,6 @@ func (a *Allocator) grant(h handle, sh *shelf, n device.Size, r *alloc.Request) 
 	}
 	size := b.size
 	b.asked = r.Size
-	if planted.Enabled && planted.Is("caching/asked-is-rounded") {
-		b.asked = n
-	}
 	b.become(live)
 	a.enter(h)
 	if a.born != nil {
@@ -313,9 +288,6 @@ func (a *Allocator) enter(h handle) {
 func (a *Allocator) shelve(h handle, sh *shelf) {
 	b := &a.rows[h]
 	b.home = sh.id << shelfBit
-	if planted.Enabled && planted.Is("caching/other-shelf") && b.isSplit() {
-		b.home ^= 1 << shelfBit
-	}
 	b.link = sh.free.Insert(b.size, b.addr, h)
 	a.largest.Raise(sh.id, b.size)
 	if a.born != nil {
@@ -355,15 +327,11 @@ func (a *Allocator) release(at device.Addr) error {
 	}
 	h := *link
 	b := &a.rows[h]
-	if !(planted.Enabled && planted.Is("caching/entry-stays")) {
-		*link = b.link
-		a.live.Left()
-	}
+	*link = b.link
+	a.live.Left()
 	sh := a.shelfOf(h)
 	a.count.allocation.sub(sh.kind, 1)
-	if b.home&usedBit == 0 || !(planted.Enabled && planted.Is("caching/allocated-while-pending")) {
-		a.count.allocatedBytes.sub(sh.kind, int64(b.size))
-	}
+	a.count.allocatedBytes.sub(sh.kind, int64(b.size))
 	if b.size >= a.set.maxSplit {
 		a.count.oversizeBlocks.sub(large, 1)
 	}
@@ -383,19 +351,17 @@ func (a *Allocator) finish(h handle, sh *shelf) {
 	// PyTorch counts a block as active, and its request as memory asked for, until now.
 	c.active.sub(kind, 1)
 	c.activeBytes.sub(kind, size)
-	if !(planted.Enabled && planted.Is("caching/requested-stays")) {
-		c.requestedBytes.sub(kind, int64(asked))
-	}
+	c.requestedBytes.sub(kind, int64(asked))
 	// Merging and freeing count as one change, so that sums of increases see only what is left of it.
 	var blocks, bytes int64 // change of what is free and shares a segment
-	if a.is(b.next, free) && !(planted.Enabled && planted.Is("caching/misses-next")) {
+	if a.is(b.next, free) {
 		next := &a.rows[b.next]
 		blocks--
 		bytes -= int64(next.size)
 		sh.free.Take(next.link)
 		a.absorb(h)
 	}
-	if p := b.prev; a.is(p, free) && !(planted.Enabled && planted.Is("caching/misses-previous")) {
+	if p := b.prev; a.is(p, free) {
 		prev := &a.rows[p]
 		blocks--
 		bytes -= int64(prev.size)
@@ -408,7 +374,7 @@ func (a *Allocator) finish(h handle, sh *shelf) {
 	if a.set.expandable {
 		return
 	}
-	if b.isSplit() || planted.Enabled && planted.Is("caching/whole-is-split") {
+	if b.isSplit() {
 		blocks++
 		bytes += int64(b.size)
 	}

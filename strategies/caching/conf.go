@@ -9,7 +9,6 @@ import (
 
 	"github.com/vramyard/vramyard/device"
 	"github.com/vramyard/vramyard/internal/nearest"
-	"github.com/vramyard/vramyard/internal/planted"
 )
 
 // Keys that are named in more than one place.
@@ -102,9 +101,6 @@ func parseConf(conf, rules string) (settings, error) {
 	// No value is legal that would leave 0 here.
 	if r.set.maxRounding == 0 {
 		r.set.maxRounding = r.set.largeSegment
-		if planted.Enabled && planted.Is("caching/rounding-not-by-segment") {
-			r.set.maxRounding = usualSegment
-		}
 	}
 	r.set.unstepped = !slices.ContainsFunc(r.set.divisions[:], func(d device.Size) bool { return d > 1 })
 	return r.set, r.checkSizes()
@@ -379,7 +375,7 @@ func (r *confReader) divisions() error {
 		}
 		if name == ">" {
 			from := last
-			if r.rules != Rules26 && !(planted.Enabled && planted.Is("caching/last-entry-overwritten")) {
+			if r.rules != Rules26 {
 				from++
 			}
 			for i := from; i < intervals; i++ {
@@ -391,18 +387,9 @@ func (r *confReader) divisions() error {
 		if err != nil || bits.OnesCount64(mib) != 1 {
 			return r.wrong(name, "a power of two in MiB, or > for all above")
 		}
-		before := last
 		last = min(bits.Len64(mib)-1, intervals-1)
-		if planted.Enabled && planted.Is("caching/entry-one-below") {
-			last = max(last-1, 0)
-		}
-		for i := before + 1; i < last && !first && planted.Enabled && planted.Is("caching/gaps-have-steps"); i++ {
-			r.set.divisions[i] = r.set.divisions[before]
-		}
-		for i := range last {
-			if first && !(planted.Enabled && planted.Is("caching/first-entry-not-below")) {
-				r.set.divisions[i] = n
-			}
+		for i := 0; first && i < last; i++ {
+			r.set.divisions[i] = n
 		}
 		r.set.divisions[last], first = n, false
 		return nil

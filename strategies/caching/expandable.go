@@ -6,7 +6,6 @@ import (
 
 	"github.com/vramyard/vramyard/alloc"
 	"github.com/vramyard/vramyard/device"
-	"github.com/vramyard/vramyard/internal/planted"
 	"github.com/vramyard/vramyard/internal/regions"
 	"github.com/vramyard/vramyard/internal/sizemap"
 )
@@ -36,7 +35,7 @@ func (a *Allocator) reach(h handle) device.Size {
 func (a *Allocator) leastReach(sh *shelf, e sizemap.Entry) sizemap.Entry {
 	for {
 		reach := a.reach(e.Handle)
-		if reach == e.Size || planted.Enabled && planted.Is("caching/takes-what-grows") {
+		if reach == e.Size {
 			return e // all that follow are as large at least
 		}
 		at := sh.free.First(e.Size, func(h uint32) bool {
@@ -85,7 +84,7 @@ func (a *Allocator) grow(sh *shelf, n device.Size) (handle, error) {
 func (a *Allocator) place(sh *shelf, n device.Size) (handle, error) {
 	// What is free before a gap needs no mapping, so a row begins there.
 	for _, h := range sh.gaps {
-		if p := a.rows[h].prev; a.is(p, free) && !(planted.Enabled && planted.Is("caching/starts-at-gap")) {
+		if p := a.rows[h].prev; a.is(p, free) {
 			h = p
 		}
 		sum := device.Size(0)
@@ -167,9 +166,7 @@ func (a *Allocator) fill(h handle, n device.Size) (handle, error) {
 		a.rows[h].asked = asked // the block that was mapped is the one that PyTorch keeps
 	}
 	a.shelve(h, sh)
-	if !(planted.Enabled && planted.Is("caching/mapped-uncounted")) {
-		a.count.reservedBytes.add(sh.kind, int64(bytes))
-	}
+	a.count.reservedBytes.add(sh.kind, int64(bytes))
 	a.count.deviceAllocs++
 	a.say(alloc.Action{Kind: alloc.SegmentMap, Addr: low, Size: bytes, Stream: sh.stream, Pool: sh.pool.id})
 	return h, nil
@@ -180,10 +177,6 @@ func (a *Allocator) cutGap(sh *shelf, h handle, end device.Addr) {
 	i := a.gapAt(sh, a.rows[h].addr)
 	if n := end.Sub(a.rows[h].addr); n < a.rows[h].size {
 		sh.gaps[i] = a.split(h, n)
-		if planted.Enabled && planted.Is("caching/gap-unlisted") {
-			sh.gaps = slices.Delete(sh.gaps, i, i+1)
-			return
-		}
 		a.rows[sh.gaps[i]].asked = 0
 		return
 	}
@@ -197,9 +190,6 @@ func (a *Allocator) shrink(h handle) error {
 	b := a.rows[h]
 	s := a.mem.Under(b.addr)
 	low, high := s.Above(b.addr), s.Below(b.end())
-	if planted.Enabled && planted.Is("caching/first-page-stays") && low < high {
-		low = low.Add(s.Page)
-	}
 	if low >= high {
 		return nil
 	}
@@ -211,10 +201,6 @@ func (a *Allocator) shrink(h handle) error {
 	}
 	if err := a.mem.Clear(low, high); err != nil {
 		return err
-	}
-	if planted.Enabled && planted.Is("caching/page-comes-back") {
-		_, _ = a.mem.Fill(low, high)
-		a.stats.Reserved -= high.Sub(low)
 	}
 	// From here on nothing can fail: pages that the device does not take back now are idle until it does.
 	err := a.mem.DropIdle()
@@ -247,7 +233,7 @@ func (a *Allocator) shrink(h handle) error {
 // and returns it.
 func (a *Allocator) vacate(sh *shelf, h handle) handle {
 	a.rows[h].become(unmapped)
-	if next := a.rows[h].next; a.is(next, unmapped) && !(planted.Enabled && planted.Is("caching/gaps-apart")) {
+	if next := a.rows[h].next; a.is(next, unmapped) {
 		a.dropGap(sh, next)
 		a.absorb(h)
 	}

@@ -6,7 +6,6 @@ import (
 
 	"github.com/vramyard/vramyard/alloc"
 	"github.com/vramyard/vramyard/device"
-	"github.com/vramyard/vramyard/internal/planted"
 	"github.com/vramyard/vramyard/internal/sizemap"
 )
 
@@ -55,7 +54,7 @@ func (a *Allocator) poolOf(s device.Stream) *pool {
 	for i := range a.redirections {
 		if r := &a.redirections[i]; r.matches(s) {
 			found = r.pool
-			if a.set.lastBegunFirst == (planted.Enabled && planted.Is("caching/other-redirection")) {
+			if !a.set.lastBegunFirst {
 				break
 			}
 		}
@@ -66,8 +65,8 @@ func (a *Allocator) poolOf(s device.Stream) *pool {
 // shelfFor returns the shelf that a request of a kind and stream is served from.
 func (a *Allocator) shelfFor(kind uint32, s device.Stream) *shelf {
 	// Requests come in runs of one stream, so the shelf of the last one mostly is the one.
-	if len(a.redirections) == 0 || planted.Enabled && planted.Is("caching/redirection-overlooked") {
-		if sh := a.recent[kind&large]; sh.stream == s || planted.Enabled && planted.Is("caching/any-stream") {
+	if len(a.redirections) == 0 {
+		if sh := a.recent[kind&large]; sh.stream == s {
 			return sh
 		}
 	}
@@ -117,7 +116,7 @@ func (a *Allocator) BeginPool(id alloc.PoolID, s device.Stream) error {
 	switch {
 	case a.closed:
 		return alloc.ErrClosed
-	case id == 0 && !(planted.Enabled && planted.Is("caching/default-is-private")):
+	case id == 0:
 		return alloc.ErrInvalidPool
 	}
 	i, found := a.findPool(id)
@@ -142,19 +141,9 @@ func (a *Allocator) EndPool(id alloc.PoolID) error {
 	if i < 0 {
 		return alloc.ErrInvalidPool
 	}
-	if planted.Enabled && planted.Is("caching/ends-last") {
-		for j, r := range a.redirections {
-			if r.pool.id == id {
-				i = j
-			}
-		}
-	}
 	p := a.redirections[i].pool
 	p.redirect--
 	a.redirections = slices.Delete(a.redirections, i, i+1)
-	if planted.Enabled && planted.Is("caching/end-flushes") {
-		_ = a.releaseSide(&a.pools[0].sides[large])
-	}
 	a.forget(p)
 	return nil
 }
@@ -172,13 +161,6 @@ func (a *Allocator) ReleasePool(id alloc.PoolID) error {
 		return alloc.ErrInvalidPool
 	}
 	a.pools[i].users--
-	if planted.Enabled && planted.Is("caching/pool-falls-to-default") && a.pools[i].users == 0 {
-		for _, side := range a.pools[i].sides {
-			for _, sh := range side.shelves {
-				sh.pool = a.pools[0]
-			}
-		}
-	}
 	a.forget(a.pools[i])
 	return nil
 }
@@ -203,9 +185,6 @@ func (a *Allocator) forgetIdle() {
 // forget drops a private pool that nobody uses, that nothing is redirected into and that holds
 // nothing.
 func (a *Allocator) forget(p *pool) {
-	if planted.Enabled && planted.Is("caching/forgets-users") && p.redirect == 0 && p.segments == 0 && p.id != 0 {
-		p.users = 0
-	}
 	if p.id == 0 || p.users > 0 || p.redirect > 0 || p.segments > 0 {
 		return
 	}

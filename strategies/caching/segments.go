@@ -5,7 +5,6 @@ import (
 
 	"github.com/vramyard/vramyard/alloc"
 	"github.com/vramyard/vramyard/device"
-	"github.com/vramyard/vramyard/internal/planted"
 	"github.com/vramyard/vramyard/internal/regions"
 	"github.com/vramyard/vramyard/internal/sizemap"
 )
@@ -26,7 +25,7 @@ func (a *Allocator) obtain(sh *shelf, n device.Size) (handle, error) {
 			return h, nil
 		}
 	}
-	if len(a.redirections) > 0 && !(planted.Enabled && planted.Is("caching/flushes-while-redirected")) {
+	if len(a.redirections) > 0 {
 		return none, err
 	}
 	_ = a.releaseCached() // what stays may still leave enough
@@ -37,26 +36,13 @@ func (a *Allocator) obtain(sh *shelf, n device.Size) (handle, error) {
 		}
 	}
 	a.count.retries++
-	if planted.Enabled && planted.Is("caching/searches-after-flush") {
-		if h := a.lookup(sh, n); h != none {
-			return h, nil
-		}
-	}
-	h, err = a.extend(sh, n)
-	if h == none && planted.Enabled && planted.Is("caching/failed-retry-uncounted") {
-		a.count.retries--
-	}
-	return h, err
+	return a.extend(sh, n)
 }
 
 // extend takes memory for a rounded size from the device and returns its block, in no index.
 func (a *Allocator) extend(sh *shelf, n device.Size) (handle, error) {
 	size := a.set.segmentSize(n)
-	counts := size
-	if planted.Enabled && planted.Is("caching/limit-of-request") {
-		counts = n
-	}
-	if a.limit != noLimit && (counts > a.limit || a.held() > a.limit-counts) {
+	if a.limit != noLimit && (size > a.limit || a.held() > a.limit-size) {
 		return none, regions.ErrLimit
 	}
 	if a.set.expandable {
@@ -97,15 +83,11 @@ func (a *Allocator) drain(h handle) error {
 	sh.free.Take(b.link)
 	a.drop(h)
 	sh.segments--
-	if !(planted.Enabled && planted.Is("caching/segment-still-counted")) {
-		sh.pool.segments--
-	}
+	sh.pool.segments--
 	c := &a.count
 	c.deviceFrees++
 	c.segment.sub(sh.kind, 1)
-	if !(planted.Enabled && planted.Is("caching/reserved-stays")) {
-		c.reservedBytes.sub(sh.kind, int64(b.size))
-	}
+	c.reservedBytes.sub(sh.kind, int64(b.size))
 	if b.size >= a.set.maxSplit {
 		c.oversizeSegments.sub(large, 1)
 	}
@@ -155,14 +137,11 @@ func (a *Allocator) releaseCached() (first error) {
 	// The order decides which addresses the device has free afterwards, and so where segments lie from now on.
 	if def := a.pools[0]; len(a.redirections) == 0 {
 		note(a.synchronize())
-		if planted.Enabled && planted.Is("caching/small-goes-first") {
-			note(a.releaseSide(&def.sides[small]))
-		}
 		note(a.releaseSide(&def.sides[large]))
 		note(a.releaseSide(&def.sides[small]))
 	}
 	for _, p := range slices.Clone(a.pools[1:]) {
-		if p.users == 0 && !(planted.Enabled && planted.Is("caching/pools-stay")) || planted.Enabled && planted.Is("caching/pools-in-use-go") {
+		if p.users == 0 {
 			note(a.releaseSide(&p.sides[small]))
 			note(a.releaseSide(&p.sides[large]))
 			a.forget(p)
@@ -183,9 +162,6 @@ func (a *Allocator) releaseSide(s *side) (first error) {
 			if a.set.expandable || !a.rows[e.Handle].isSplit() {
 				blocks = append(blocks, e.Handle)
 			}
-		}
-		if planted.Enabled && planted.Is("caching/largest-goes-first") {
-			slices.Reverse(blocks)
 		}
 		for _, h := range blocks {
 			var err error

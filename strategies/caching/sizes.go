@@ -4,7 +4,6 @@ import (
 	"math/bits"
 
 	"github.com/vramyard/vramyard/device"
-	"github.com/vramyard/vramyard/internal/planted"
 )
 
 // The sizes that PyTorch has fixed.
@@ -49,9 +48,6 @@ func (s *settings) bound(fraction float64, rules string) {
 
 // isSmall reports whether a rounded size belongs to the small pool.
 func isSmall(n device.Size) bool {
-	if planted.Enabled && planted.Is("caching/mebibyte-is-large") {
-		return n < mostSmall
-	}
 	return n <= mostSmall
 }
 
@@ -74,13 +70,8 @@ func (s *settings) roundInSteps(n device.Size) device.Size {
 		return device.AlignUp(n, quantum)
 	}
 	below := device.Size(1) << log
-	if planted.Enabled && planted.Is("caching/half-the-steps") {
-		steps /= 2
-	}
 	step := below >> (bits.Len64(uint64(steps)) - 1)
 	switch {
-	case n == below && planted.Enabled && planted.Is("caching/power-goes-on"):
-		return n + step
 	case n == below:
 		return n
 	case step == 0:
@@ -99,11 +90,8 @@ func (s *settings) segmentSize(n device.Size) device.Size {
 	switch {
 	case isSmall(n):
 		return smallSegment
-	case n < leastAlone, n == leastAlone && planted.Enabled && planted.Is("caching/ten-mebibytes-shared"):
+	case n < leastAlone:
 		return s.largeSegment
-	}
-	if planted.Enabled && planted.Is("caching/segment-not-rounded") {
-		return n
 	}
 	return device.AlignUp(n, aloneQuantum)
 }

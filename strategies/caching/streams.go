@@ -6,7 +6,6 @@ import (
 
 	"github.com/vramyard/vramyard/alloc"
 	"github.com/vramyard/vramyard/device"
-	"github.com/vramyard/vramyard/internal/planted"
 	"github.com/vramyard/vramyard/internal/tiles"
 )
 
@@ -51,7 +50,7 @@ func (a *Allocator) RecordStream(at device.Addr, s device.Stream) error {
 		return err
 	}
 	h := *link
-	if s == a.shelfOf(h).stream || planted.Enabled && planted.Is("caching/use-forgotten") {
+	if s == a.shelfOf(h).stream {
 		return nil
 	}
 	if a.rows[h].home&usedBit == 0 {
@@ -100,7 +99,7 @@ func (a *Allocator) postpone(h handle) {
 	a.waiting++
 	a.parked += b.asked
 	a.parkedBytes += b.size
-	if len(a.redirections) > 0 && !(planted.Enabled && planted.Is("caching/marks-during-capture")) {
+	if len(a.redirections) > 0 {
 		a.deferred = append(a.deferred, h)
 		return
 	}
@@ -113,9 +112,6 @@ func (a *Allocator) postpone(h handle) {
 // is none. If the device refuses, which the error says, it is tried again the next time.
 func (a *Allocator) markUses(h handle) error {
 	u := a.usesBy(h)
-	if n := len(u.streams); n > 1 && planted.Enabled && planted.Is("caching/first-use-only") {
-		u.streams = u.streams[:1]
-	}
 	if a.streams == nil {
 		u.streams = u.streams[:0] // all work is done at once
 	}
@@ -167,18 +163,11 @@ func (w *waits) queueOf(s device.Stream) *queue {
 // complete makes a pending block free.
 func (a *Allocator) complete(h handle) {
 	b := &a.rows[h]
-	if !(planted.Enabled && planted.Is("caching/waiting-drifts")) {
-		a.waiting--
-	}
-	if !(planted.Enabled && planted.Is("caching/parked-drifts")) {
-		a.parked -= b.asked
-	}
+	a.waiting--
+	a.parked -= b.asked
 	a.parkedBytes -= b.size
 	a.forgetUses(h)
 	sh := a.shelfOf(h)
-	if planted.Enabled && planted.Is("caching/goes-silent") {
-		a.tell = nil
-	}
 	a.say(alloc.Action{Kind: alloc.FreeCompleted, Addr: b.addr, Size: b.asked, Stream: sh.stream, Pool: sh.pool.id})
 	a.finish(h, sh)
 }
@@ -221,7 +210,7 @@ func (a *Allocator) process() (device.Size, error) {
 			if err != nil && first == nil {
 				first = err
 			}
-			if err != nil || !done && !(planted.Enabled && planted.Is("caching/done-at-once")) {
+			if err != nil || !done {
 				break
 			}
 			a.passed(q)
@@ -308,9 +297,6 @@ func (a *Allocator) destroyEvents() (first error) {
 	}
 	kept := a.spareEvents[:0]
 	for _, e := range a.spareEvents {
-		if planted.Enabled && planted.Is("caching/keeps-events") {
-			continue
-		}
 		if err := a.streams.DestroyEvent(e); err != nil {
 			kept = append(kept, e)
 			if first == nil {

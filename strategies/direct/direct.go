@@ -5,7 +5,6 @@ import (
 	"github.com/vramyard/vramyard/device"
 	"github.com/vramyard/vramyard/internal/invariants"
 	"github.com/vramyard/vramyard/internal/ledger"
-	"github.com/vramyard/vramyard/internal/planted"
 	"github.com/vramyard/vramyard/internal/regions"
 )
 
@@ -77,12 +76,7 @@ func (a *Allocator) Free(at device.Addr) error {
 	}
 	h, _ := a.held.Find(at)
 	a.stats.Freed(b.Requested, h.Size)
-	if planted.Enabled && planted.Is("direct/frees-what-was-asked") {
-		a.stats.Allocated += h.Size - b.Requested
-	}
-	if !planted.Enabled || !planted.Is("direct/region-kept") {
-		a.held.Discard(at)
-	}
+	a.held.Discard(at)
 	return nil
 }
 

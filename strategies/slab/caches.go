@@ -5,7 +5,6 @@ import (
 	"github.com/vramyard/vramyard/device"
 	"github.com/vramyard/vramyard/internal/invariants"
 	"github.com/vramyard/vramyard/internal/ledger"
-	"github.com/vramyard/vramyard/internal/planted"
 	"github.com/vramyard/vramyard/internal/regions"
 )
 
@@ -75,7 +74,7 @@ func (a *Caches) Alloc(r alloc.Request) (alloc.Block, error) {
 // grades in which that leaves no slab are the device's.
 func (a *Caches) reclaim(class, segment int, r *alloc.Request) (p device.Addr, ok bool) {
 	before := a.stats.Releases
-	if a.cells.Drain() && !(planted.Enabled && planted.Is("caches/drained-in-vain")) {
+	if a.cells.Drain() {
 		if p, ok = a.cells.Grab(class, segment, r, false); ok {
 			return p, true
 		}
@@ -137,9 +136,6 @@ func (a *Caches) Free(p device.Addr) error {
 	if !ok {
 		return a.freeDirect(p)
 	}
-	if planted.Enabled && planted.Is("caches/frees-what-was-asked") {
-		a.stats.Allocated += size - requested
-	}
 	a.stats.Freed(requested, size)
 	return nil
 }
@@ -152,9 +148,6 @@ func (a *Caches) freeDirect(p device.Addr) error {
 		return alloc.ErrInvalidFree
 	}
 	a.stats.Freed(b.Requested, device.AlignUp(b.Requested, a.cfg.Quantum))
-	if planted.Enabled && planted.Is("caches/free-passes-refusal-on") {
-		return a.slices.held.Release(p)
-	}
 	a.slices.held.Discard(p)
 	return nil
 }

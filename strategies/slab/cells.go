@@ -8,7 +8,6 @@ import (
 	"github.com/vramyard/vramyard/device"
 	"github.com/vramyard/vramyard/internal/atlas"
 	"github.com/vramyard/vramyard/internal/ledger"
-	"github.com/vramyard/vramyard/internal/planted"
 )
 
 // Cells are size classes of equal slots: Bonwick's slab allocator without a source of its own. It
@@ -158,9 +157,6 @@ func (a *Cells) Slot(class int) device.Size { return a.kinds[class].slot }
 // is none for no bytes.
 func (a *Cells) ClassOf(n device.Size) (class int, ok bool) {
 	units := (n - 1) >> (a.shift & 63) // of no bytes, more than there are
-	if planted.Enabled && planted.Is("cells/next-class-too-late") {
-		units = (max(n, 2) - 2) >> (a.shift & 63)
-	}
 	if units >= device.Size(len(a.classOf)) {
 		return 0, false
 	}
@@ -229,9 +225,6 @@ func (a *Cells) Grab(class, segment int, r *alloc.Request, more bool) (device.Ad
 	}
 	p := s.base.Add(device.Size(slot) * k.slot) // as grant does, without a call
 	own := a.slackOf(n, slot)
-	if planted.Enabled && planted.Is("cells/slack-of-the-first") {
-		own = a.slackOf(n, 0)
-	}
 	*own = a.slackFor(k.slot-r.Size, p, r)
 	a.used += k.slot
 	left := uint32(s.left)
@@ -312,20 +305,17 @@ func (a *Cells) Return(p device.Addr) (requested, granted device.Size, ok bool) 
 	s := &a.slabs[n]
 	k := &a.kinds[s.class]
 	slot := k.slotAt(s, p)
-	if planted.Enabled && planted.Is("cells/inner-address") {
-		slot = uint64(p-s.base) / uint64(k.slot)
-	}
 	if slot >= uint64(k.slots) {
 		return 0, 0, false
 	}
 	c := cell{int32(n), uint32(slot)}
-	if (k.wide && a.isFree(c) || !k.wide && s.free>>(slot&63)&1 != 0) && !(planted.Enabled && planted.Is("cells/freed-twice")) {
+	if k.wide && a.isFree(c) || !k.wide && s.free>>(slot&63)&1 != 0 {
 		return 0, 0, false
 	}
 	slack := a.slackOf(c.slab, c.slot)
 	requested = k.slot - device.Size(*slack)
 	if *slack >= slackCached {
-		if *slack == slackCached && !(planted.Enabled && planted.Is("cells/cached-twice")) {
+		if *slack == slackCached {
 			return 0, 0, false
 		}
 		requested = a.forget(p)
@@ -348,10 +338,6 @@ func (a *Cells) isFree(c cell) bool {
 
 // forget drops the note of a live slot, and returns the bytes that were asked for.
 func (a *Cells) forget(p device.Addr) device.Size {
-	if planted.Enabled && planted.Is("cells/note-left") {
-		b, _ := a.notes.Get(p)
-		return b.Requested
-	}
 	b, _ := a.notes.Take(p)
 	return b.Requested
 }
@@ -362,12 +348,10 @@ func (a *Cells) put(c cell, s *slab, k *kind) {
 	if k.wide {
 		s.free |= 1 << (c.slot >> 6)
 		a.words.all[a.backs[c.slab].words+c.slot>>6] |= bit
-	} else if !planted.Enabled || !planted.Is("cells/bit-not-set") {
+	} else {
 		s.free |= bit
 	}
-	if !planted.Enabled || !planted.Is("cells/used-not-lowered") {
-		a.used -= k.slot
-	}
+	a.used -= k.slot
 	left := uint32(s.left)
 	s.left++
 	before, level := k.level(left), k.level(left+1)
@@ -427,9 +411,7 @@ func (a *Cells) foreign(class, segment int) int32 {
 		}
 		a.take(sh, n, levelEmpty)
 		sh.empties--
-		if !planted.Enabled || !planted.Is("cells/segment-kept") {
-			a.backs[n].segment = uint32(segment)
-		}
+		a.backs[n].segment = uint32(segment)
 		a.enter(own, n, levelEmpty, false)
 		own.empties++
 		return n
@@ -480,9 +462,7 @@ func (a *Cells) detach(n int32) {
 	if k.wide {
 		a.words.give(a.backs[n].words, (k.slots+63)>>6)
 	}
-	if !planted.Enabled || !planted.Is("cells/label-left") {
-		a.where.Clear(s.base, k.slab, uint32(n)+1)
-	}
+	a.where.Clear(s.base, k.slab, uint32(n)+1)
 	a.empties -= k.slab
 	k.empties--
 	a.taken--

@@ -4,7 +4,6 @@ import (
 	"math/bits"
 
 	"github.com/vramyard/vramyard/device"
-	"github.com/vramyard/vramyard/internal/planted"
 )
 
 const (
@@ -32,9 +31,6 @@ type chunk struct {
 // all from four up. It has no branch to mispredict.
 func class(free uint64) int32 {
 	two := free & (free >> 1)
-	if planted.Enabled && planted.Is("slab/class-too-low") {
-		return nonzero(free) + nonzero(two) + nonzero(two&(free>>2))
-	}
 	return nonzero(free) + nonzero(two) + nonzero(two&(free>>2)) + nonzero(two&(two>>2))
 }
 
@@ -74,9 +70,6 @@ func (c *chunk) give(b int) int {
 	n := c.units(b)
 	c.free |= mask(b, n)
 	c.heads &^= 1 << b
-	if planted.Enabled && planted.Is("slab/head-left") {
-		c.heads |= 1 << b
-	}
 	return n
 }
 
@@ -122,9 +115,6 @@ func push(links []link, anchor, i int32) {
 	first := links[anchor].next
 	links[i] = link{next: first, prev: anchor}
 	links[first].prev = i
-	if planted.Enabled && planted.Is("slab/push-drops-prev") {
-		links[first].prev = anchor
-	}
 	links[anchor].next = i
 }
 
@@ -158,8 +148,7 @@ func (h *hole) find(all []chunk) int {
 	}
 	most := hole{}
 	for i := range all {
-		if most.raise(longest(all[i].free), int32(i)); most.units == h.units ||
-			planted.Enabled && planted.Is("slab/hole-of-first-chunk") {
+		if most.raise(longest(all[i].free), int32(i)); most.units == h.units {
 			break
 		}
 	}

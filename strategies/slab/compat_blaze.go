@@ -9,7 +9,6 @@ import (
 	"github.com/vramyard/vramyard/device"
 	"github.com/vramyard/vramyard/internal/addrmap"
 	"github.com/vramyard/vramyard/internal/invariants"
-	"github.com/vramyard/vramyard/internal/planted"
 	"github.com/vramyard/vramyard/internal/regions"
 )
 
@@ -104,8 +103,6 @@ func (a *Lists) alloc(r alloc.Request) (alloc.Block, error) {
 // judge returns why a request can never be granted, ReasonNone if it can.
 func (a *Lists) judge(r alloc.Request) alloc.Reason {
 	switch {
-	case planted.Enabled && planted.Is("blaze/refuses-zero") && r.Size == 0:
-		return alloc.ReasonZero
 	case r.Size > a.cfg.MaxClassBytes:
 		return alloc.ReasonTooLarge
 	case r.Align != 0 && (!device.IsPowerOfTwo(r.Align) || r.Align > a.quantum()):
@@ -121,12 +118,6 @@ func (a *Lists) quantum() device.Size { return min(a.cfg.MinClassBytes, a.align)
 // classFor returns the class of a request: the logarithm of its bytes, rounded up. No
 // bytes count as one.
 func (a *Lists) classFor(size device.Size) int {
-	if planted.Enabled && planted.Is("blaze/doubles-powers") {
-		size++
-	}
-	if planted.Enabled && planted.Is("blaze/one-byte-short") {
-		size = max(size, 1) - 1
-	}
 	return max(a.low, bits.Len64(uint64(max(size, 1)-1)))
 }
 
@@ -135,12 +126,6 @@ func (a *Lists) classFor(size device.Size) int {
 // Precondition: the list is not empty.
 func (a *Lists) pop(k int) {
 	a.lists[k] = a.blocks[a.lists[k]].next
-	if planted.Enabled && planted.Is("blaze/list-cut-off") {
-		a.lists[k] = none
-	}
-	if planted.Enabled && planted.Is("blaze/bit-left") {
-		return
-	}
 	if a.lists[k] == none {
 		a.some &^= 1 << k
 	}
@@ -160,13 +145,8 @@ func (a *Lists) cut(k int) (int32, error) {
 	i := int32(len(a.blocks))
 	at := a.cuts[len(a.cuts)-1].base.Add(a.cfg.RegionBytes - a.left)
 	a.blocks = append(a.blocks, block{addr: at, class: uint8(k)})
-	if !planted.Enabled || !planted.Is("blaze/not-indexed") {
-		a.index.Put(at, uint32(i)+1, a.addrOf)
-	}
+	a.index.Put(at, uint32(i)+1, a.addrOf)
 	a.left -= 1 << k
-	if planted.Enabled && planted.Is("blaze/left-by-request-class") {
-		a.left -= 1 << a.low
-	}
 	return i, nil
 }
 
@@ -176,14 +156,9 @@ func (a *Lists) cut(k int) (int32, error) {
 func (a *Lists) grow() error {
 	r, err := a.regions.Reserve(a.cfg.RegionBytes, a.align, int32(len(a.cuts)))
 	if err != nil {
-		if planted.Enabled && planted.Is("blaze/grants-live-again") {
-			a.left = a.cfg.RegionBytes
-		}
 		return err
 	}
-	if !planted.Enabled || !planted.Is("blaze/loss-uncounted") {
-		a.lost += a.left
-	}
+	a.lost += a.left
 	a.left = a.cfg.RegionBytes
 	a.cuts = append(a.cuts, cut{base: r.Addr, first: int32(len(a.blocks))})
 	return nil
@@ -212,13 +187,7 @@ func (a *Lists) free(p device.Addr) error {
 	i := name - 1
 	b := &a.blocks[i]
 	a.stats.Freed(b.requested, 1<<b.class)
-	if planted.Enabled && planted.Is("blaze/frees-what-was-asked") {
-		a.stats.Allocated += 1<<b.class - b.requested
-	}
 	b.requested, b.stream, b.tag, b.live = 0, 0, 0, false
-	if planted.Enabled && planted.Is("blaze/listed-below") && int(b.class) > a.low {
-		b.class--
-	}
 	b.next = a.lists[b.class]
 	a.lists[b.class] = int32(i)
 	a.some |= 1 << b.class

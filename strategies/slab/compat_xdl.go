@@ -5,7 +5,6 @@ import (
 	"github.com/vramyard/vramyard/device"
 	"github.com/vramyard/vramyard/internal/invariants"
 	"github.com/vramyard/vramyard/internal/ledger"
-	"github.com/vramyard/vramyard/internal/planted"
 	"github.com/vramyard/vramyard/internal/regions"
 )
 
@@ -71,9 +70,6 @@ func (a *Runs) alloc(r alloc.Request) (alloc.Block, error) {
 		return alloc.Block{}, alloc.ErrClosed
 	}
 	if why := a.judge(r); why != alloc.ReasonNone {
-		if planted.Enabled && planted.Is("slab/mistake-passes-turn") {
-			a.turn()
-		}
 		return alloc.Block{}, a.refuse(r, why)
 	}
 	n, g := a.unitsFor(r.Size), a.turn()
@@ -92,11 +88,6 @@ func (a *Runs) alloc(r alloc.Request) (alloc.Block, error) {
 	a.live.Add(got.Addr, ledger.Block{
 		Requested: r.Size, Stream: r.Stream, Tag: r.Tag, Place: uint64(i)*chunkUnits + uint64(b),
 	})
-	if planted.Enabled && planted.Is("slab/front-chunk-noted") {
-		l, _ := a.live.Take(got.Addr)
-		l.Place %= chunkUnits
-		a.live.Add(got.Addr, l)
-	}
 	a.stats.Granted(r.Size, got.Size)
 	return got, nil
 }
@@ -123,12 +114,6 @@ func (a *Runs) quantum() device.Size { return min(a.cfg.UnitBytes&-a.cfg.UnitByt
 // Precondition: 1 <= size <= 4 units.
 func (a *Runs) unitsFor(size device.Size) int {
 	n, unit := 1, a.cfg.UnitBytes
-	if planted.Enabled && planted.Is("slab/unit-too-many") && size%unit == 0 {
-		size = min(size+1, maxUnits*unit)
-	}
-	if planted.Enabled && planted.Is("slab/one-byte-short") {
-		size--
-	}
 	if size > unit {
 		n++
 	}
@@ -173,9 +158,6 @@ func (a *Runs) search(g, n int) int32 {
 // class it now has, also if that is the one it was in.
 func (a *Runs) toFront(i int32) {
 	c := &a.all[i]
-	if planted.Enabled && planted.Is("slab/class-not-renewed") {
-		return
-	}
 	c.class = class(c.free)
 	unlink(a.links, a.linkOf(i))
 	push(a.links, anchorOf(c.segment, c.class), a.linkOf(i))
@@ -197,9 +179,6 @@ func (a *Runs) attach(g int) error {
 	from := int32(len(a.all))
 	a.first[region*len(a.lines)+g] = from
 	a.lines[g]++
-	if planted.Enabled && planted.Is("slab/line-uncounted") {
-		a.lines[g]--
-	}
 	for k := range a.chunks {
 		at := base.Add(device.Size(k) * chunkUnits * a.cfg.UnitBytes)
 		a.all = append(a.all, chunk{free: ^uint64(0), base: at, segment: int32(g), class: maxUnits})
@@ -209,9 +188,6 @@ func (a *Runs) attach(g int) error {
 		push(a.links, anchorOf(int32(g), maxUnits), a.linkOf(i)) // from the top: the lowest ends up in front
 	}
 	a.hole.raise(chunkUnits, from)
-	if planted.Enabled && planted.Is("slab/region-ahead") {
-		_ = a.grow()
-	}
 	return nil
 }
 
@@ -220,9 +196,6 @@ func (a *Runs) grow() error {
 	r, err := a.regions.Reserve(a.cfg.RegionBytes, a.align, int32(len(a.bases)))
 	if err != nil {
 		return err
-	}
-	if planted.Enabled && planted.Is("slab/base-one-unit-up") {
-		r.Addr = r.Addr.Add(a.cfg.UnitBytes)
 	}
 	a.bases = append(a.bases, r.Addr)
 	for range a.lines {
@@ -251,9 +224,6 @@ func (a *Runs) takeBack(p device.Addr) (requested, granted device.Size, err erro
 		return 0, 0, alloc.ErrClosed
 	}
 	b, ok := a.live.Take(p)
-	if planted.Enabled && planted.Is("slab/interior-free") && !ok {
-		b, ok = a.live.Take(device.AlignDown(p, a.cfg.UnitBytes))
-	}
 	if !ok {
 		return 0, 0, alloc.ErrInvalidFree
 	}
@@ -264,9 +234,6 @@ func (a *Runs) takeBack(p device.Addr) (requested, granted device.Size, err erro
 	a.hole.raise(runAt(c.free, unit), i)
 	granted = device.Size(n) * a.cfg.UnitBytes
 	a.stats.Freed(b.Requested, granted)
-	if planted.Enabled && planted.Is("slab/frees-one-unit") {
-		a.stats.Allocated += granted - a.cfg.UnitBytes
-	}
 	return b.Requested, granted, nil
 }
 

@@ -4,7 +4,6 @@ import (
 	"fmt"
 
 	"github.com/vramyard/vramyard/device"
-	"github.com/vramyard/vramyard/internal/planted"
 )
 
 // The magazine layer of Bonwick and Adams. A magazine is a stack of slots that are in use
@@ -104,7 +103,7 @@ func (a *Cells) pop(class, segment int) (cell, bool) {
 	if r.has == 0 {
 		switch d := m.depot(at); {
 		case r.full:
-			r.loaded, r.before, r.full = r.before, r.loaded, planted.Enabled && planted.Is("cells/before-stays-full")
+			r.loaded, r.before, r.full = r.before, r.loaded, false
 		case d.count > 0:
 			if r.before != none {
 				m.give(r.before)
@@ -149,7 +148,7 @@ func (a *Cells) push(c cell, s *slab, slack *uint16) bool {
 func (m *magazines) advance(r *rack, d *depot) bool {
 	free := r.before
 	if r.full {
-		if d.count >= m.limit && !(planted.Enabled && planted.Is("cells/depot-without-limit")) {
+		if d.count >= m.limit {
 			return false
 		}
 		m.next[r.before] = d.head
@@ -226,7 +225,7 @@ func (a *Cells) Drain() bool {
 	}
 	for i := range m.racks {
 		r := &m.racks[i]
-		if r.full && !(planted.Enabled && planted.Is("cells/before-not-drained")) {
+		if r.full {
 			a.unloadMagazine(r.before, m.rounds)
 			r.full = false
 		}

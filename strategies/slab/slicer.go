@@ -9,7 +9,6 @@ import (
 	"github.com/vramyard/vramyard/device"
 	"github.com/vramyard/vramyard/internal/bitset"
 	"github.com/vramyard/vramyard/internal/growth"
-	"github.com/vramyard/vramyard/internal/planted"
 	"github.com/vramyard/vramyard/internal/regions"
 )
 
@@ -99,12 +98,11 @@ func (s *slicer) Reserve(size, align device.Size) (device.Region, error) {
 
 // reserve takes a region, within the limit.
 func (s *slicer) reserve(size, align device.Size, label int32) (device.Region, error) {
-	bounded := s.limit != 0 && !(planted.Enabled && planted.Is("caches/limit-of-slices-only") && label == labelDirect)
-	if bounded && (s.total.Reserved >= s.limit || size > s.limit-s.total.Reserved) {
+	if s.limit != 0 && (s.total.Reserved >= s.limit || size > s.limit-s.total.Reserved) {
 		return device.Region{}, regions.ErrLimit
 	}
 	r, err := s.held.Reserve(size, align, label)
-	if err == nil && bounded && s.total.Reserved > s.limit { // the device rounds up
+	if err == nil && s.limit != 0 && s.total.Reserved > s.limit { // the device rounds up
 		s.held.Discard(r.Addr)
 		return device.Region{}, regions.ErrLimit
 	}
@@ -135,16 +133,14 @@ func (s *slicer) Take(class int, slab int32, more bool) (Piece, bool) {
 	w.slabs[i] = slab
 	if i == w.fresh {
 		w.fresh++
-		if !planted.Enabled || !planted.Is("caches/fresh-for-ever") {
-			g.fresh--
-		}
+		g.fresh--
 	}
 	if w.taken == 0 {
 		g.pool.Occupied(w.region.Size)
 	}
 	w.taken++
 	g.loose--
-	if w.free.Len() == 0 && !(planted.Enabled && planted.Is("caches/row-left-open")) {
+	if w.free.Len() == 0 {
 		g.open.Remove(n)
 	}
 	return Piece{Addr: w.region.Addr.Add(device.Size(i) << g.shift), Handle: n<<gradeBits | uint32(at)}, true

@@ -4,7 +4,6 @@ import (
 	"math/bits"
 
 	"github.com/vramyard/vramyard/device"
-	"github.com/vramyard/vramyard/internal/planted"
 )
 
 // levels is how many lists a stock has for slabs that are partly used. Eight tell a slab
@@ -62,7 +61,7 @@ func (a *Cells) drained(n int32, s *slab, k *kind) (gone bool) {
 	a.usable -= k.slot * device.Size(k.slots)
 	a.empties += k.slab
 	k.empties++
-	if sh.empties >= a.keep && !(planted.Enabled && planted.Is("cells/empty-kept")) {
+	if sh.empties >= a.keep {
 		return true
 	}
 	sh.empties++
@@ -73,18 +72,12 @@ func (a *Cells) drained(n int32, s *slab, k *kind) (gone bool) {
 // one is linked to itself, so that becoming full is no case of its own.
 func (a *Cells) move(n int32, s *slab, k *kind, before, level uint32) {
 	k.partial += int32(before/levels) - int32(level/levels)
-	if planted.Enabled && planted.Is("cells/not-moved") && before < levels && level < levels {
-		return
-	}
 	sh := &a.stocks[a.stockOf(n, s)]
 	if a.lowest {
 		a.moveInHeap(sh, n, before, level)
 		return
 	}
 	some := sh.some &^ (leave(a.slabs, &sh.head[before], n, s) << (before & 15))
-	if planted.Enabled && planted.Is("cells/level-left") {
-		some = sh.some
-	}
 	enrol(a.slabs, &sh.head[level], n, s, a.fifo)
 	sh.head[levelFull] = none
 	sh.some = (some | 1<<(level&15)) &^ (1 << levelFull)
@@ -194,9 +187,6 @@ func (a *Cells) stockOf(n int32, s *slab) int {
 func (a *Cells) up(h []int32, i int32) {
 	n := h[i]
 	at := a.slabs[n].base
-	if planted.Enabled && planted.Is("cells/heap-unordered") {
-		at = ^device.Addr(0)
-	}
 	for ; i > 0 && a.slabs[h[(i-1)/2]].base > at; i = (i - 1) / 2 {
 		h[i] = h[(i-1)/2]
 		a.slabs[h[i]].prev = i

@@ -8,7 +8,6 @@ import (
 	"github.com/vramyard/vramyard/device"
 	"github.com/vramyard/vramyard/internal/invariants"
 	"github.com/vramyard/vramyard/internal/ledger"
-	"github.com/vramyard/vramyard/internal/planted"
 	"github.com/vramyard/vramyard/internal/regions"
 	"github.com/vramyard/vramyard/strategies/buddy"
 	"github.com/vramyard/vramyard/strategies/slab"
@@ -59,9 +58,6 @@ type part struct {
 
 // Reserve implements [device.Source].
 func (p part) Reserve(size, align device.Size) (device.Region, error) {
-	if planted.Enabled && planted.Is("slabbuddy/owners-swapped") {
-		p.owner = OwnerSlab + OwnerBuddy - p.owner
-	}
 	return p.regions.Reserve(size, align, int32(p.owner))
 }
 
@@ -80,12 +76,7 @@ func (a *Parts) alloc(r alloc.Request) (b alloc.Block, err error) {
 	if a.closed {
 		return alloc.Block{}, alloc.ErrClosed
 	}
-	part := a.route(r.Size)
-	if planted.Enabled && (planted.Is("slabbuddy/last-byte-up") && r.Size != 0 && r.Size < a.cfg.RegionBytes-1 ||
-		planted.Is("slabbuddy/last-byte-to-device") && r.Size == a.cfg.RegionBytes-1) {
-		part = a.route(r.Size + 1)
-	}
-	switch part {
+	switch a.route(r.Size) {
 	case OwnerSlab:
 		if b, err = a.slab.Alloc(r); err != nil {
 			return alloc.Block{}, a.refused(a.slab, err)
@@ -114,9 +105,6 @@ func (a *Parts) allocDirect(r alloc.Request) (alloc.Block, error) {
 	if err != nil {
 		a.stats.OOMs++
 		a.record(alloc.Refusal{Reason: alloc.ReasonDevice, Request: r, Asked: r.Size, Device: err})
-		if planted.Enabled && planted.Is("slabbuddy/device-error-passed-on") {
-			return alloc.Block{}, err
-		}
 		return alloc.Block{}, alloc.ErrOutOfMemory
 	}
 	a.direct.Add(region.Addr, ledger.Block{Requested: r.Size, Stream: r.Stream, Tag: r.Tag})
@@ -125,7 +113,7 @@ func (a *Parts) allocDirect(r alloc.Request) (alloc.Block, error) {
 
 // refused takes over what a part recorded of a refusal and returns err.
 func (a *Parts) refused(by alloc.Failure, err error) error {
-	if errors.Is(err, alloc.ErrOutOfMemory) && !(planted.Enabled && planted.Is("slabbuddy/refusal-uncounted")) {
+	if errors.Is(err, alloc.ErrOutOfMemory) {
 		a.stats.OOMs++
 	}
 	r, _ := by.LastRefusal()
@@ -166,9 +154,6 @@ func (a *Parts) free(p device.Addr) error {
 		return err
 	}
 	a.stats.Freed(requested, granted)
-	if planted.Enabled && planted.Is("slabbuddy/frees-what-was-asked") {
-		a.stats.Allocated += granted - requested
-	}
 	return nil
 }
 
@@ -179,9 +164,6 @@ func (a *Parts) takeDirect(p device.Addr) (device.Size, error) {
 		return 0, alloc.ErrInvalidFree
 	}
 	a.regions.Discard(p)
-	if planted.Enabled && planted.Is("slabbuddy/direct-kept") {
-		a.direct.Add(p, b)
-	}
 	return b.Requested, nil
 }
 

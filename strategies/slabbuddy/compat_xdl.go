@@ -1,19 +1,12 @@
 package slabbuddy
 
-import (
-	"github.com/vramyard/vramyard/device"
-	"github.com/vramyard/vramyard/internal/planted"
-)
+import "github.com/vramyard/vramyard/device"
 
 // This file is the routing of mode "xdl"; all else the modes share.
 
 // route returns the part that serves a request of n bytes. It depends on nothing else.
 // The slab part refuses a request of none.
 func (a *Parts) route(n device.Size) uint8 {
-	if planted.Enabled && (n == a.cfg.BlockBytes && planted.Is("slabbuddy/block-to-slab") ||
-		n == a.cfg.RegionBytes && planted.Is("slabbuddy/region-to-buddy")) {
-		n--
-	}
 	switch {
 	case n < a.cfg.BlockBytes:
 		return OwnerSlab

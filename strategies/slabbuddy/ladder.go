@@ -4,7 +4,6 @@ import (
 	"github.com/vramyard/vramyard/alloc"
 	"github.com/vramyard/vramyard/device"
 	"github.com/vramyard/vramyard/internal/invariants"
-	"github.com/vramyard/vramyard/internal/planted"
 	"github.com/vramyard/vramyard/internal/regions"
 )
 
@@ -60,7 +59,7 @@ func (a *Layers) giveUp(next rung) bool {
 	case magazines:
 		return a.cells.Drain()
 	case emptySlabs:
-		return !(planted.Enabled && planted.Is("layers/empty-slabs-kept")) && a.cells.Shed() > 0
+		return a.cells.Shed() > 0
 	}
 	_, _ = a.blocks.Trim() // what the device does not take back stays
 	return false           // what went back serves nobody until the device is asked
@@ -139,9 +138,7 @@ func (a *Layers) outOfMemory(r alloc.Request) {
 	if invariants.Enabled && (a.cells.CachedBytes() != 0 || a.cells.Shed() != 0) {
 		panic("slabbuddy: invariant W5 (nothing is refused before all is given up): magazines or empty slabs are left")
 	}
-	if !planted.Enabled || !planted.Is("layers/refusal-uncounted") {
-		a.stats.OOMs++
-	}
+	a.stats.OOMs++
 	a.refuse(r, alloc.ReasonNone)
 	regions.Explain(&a.refusal, a.pieces.short.asked, a.pieces.short.err)
 }

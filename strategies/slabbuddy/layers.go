@@ -8,7 +8,6 @@ import (
 	"github.com/vramyard/vramyard/device"
 	"github.com/vramyard/vramyard/internal/invariants"
 	"github.com/vramyard/vramyard/internal/ledger"
-	"github.com/vramyard/vramyard/internal/planted"
 	"github.com/vramyard/vramyard/strategies/buddy"
 	"github.com/vramyard/vramyard/strategies/slab"
 )
@@ -87,9 +86,6 @@ type shortage struct {
 // Take implements [slab.Parent].
 func (p *pieces) Take(class int, number int32, more bool) (slab.Piece, bool) {
 	n := p.sizes[class]
-	if planted.Enabled && planted.Is("layers/slab-too-large") {
-		n++
-	}
 	addr, _, place, ok := p.blocks.GrabHeld(n, 0, alloc.HintNone)
 	if !ok && more {
 		var err error
@@ -111,12 +107,7 @@ func (p *pieces) Take(class int, number int32, more bool) (slab.Piece, bool) {
 // Give implements [slab.Parent].
 func (p *pieces) Give(class int, piece slab.Piece) {
 	place := p.placeOf(piece)
-	if !planted.Enabled || !planted.Is("layers/place-kept") {
-		p.places[piece.Handle] = 0
-	}
-	if planted.Enabled && planted.Is("layers/slab-kept") {
-		return
-	}
+	p.places[piece.Handle] = 0
 	p.blocks.Return(piece.Addr, p.sizes[class], place)
 }
 
@@ -140,9 +131,6 @@ func (a *Layers) Alloc(r alloc.Request) (alloc.Block, error) {
 			return alloc.Block{}, alloc.ErrInvalidRequest
 		}
 		class, small = a.cells.ClassFor(r.Size, r.Align)
-	}
-	if planted.Enabled && planted.Is("layers/slot-for-one-more") && r.Size == a.cells.Slot(a.cells.Classes()-1)+1 {
-		class, small = a.cells.Classes()-1, true
 	}
 	if small {
 		if p, ok := a.cells.Grab(class, 0, &r, true); ok {
@@ -190,9 +178,6 @@ func (a *Layers) Free(p device.Addr) error {
 			return alloc.ErrInvalidFree
 		}
 		requested, granted = l.Requested, a.blocks.Return(p, l.Requested, place)
-	}
-	if planted.Enabled && planted.Is("layers/frees-what-was-asked") {
-		a.stats.Allocated += granted - requested
 	}
 	a.stats.Freed(requested, granted)
 	return nil

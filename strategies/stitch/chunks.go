@@ -1,9 +1,6 @@
 package stitch
 
-import (
-	"github.com/vramyard/vramyard/device"
-	"github.com/vramyard/vramyard/internal/planted"
-)
+import "github.com/vramyard/vramyard/device"
 
 // state is what a chunk is.
 type state uint8
@@ -55,10 +52,6 @@ func (a *Allocator) addChunk(at device.Addr, size device.Size, region uint32) ui
 
 // dropChunk takes a chunk that is in no map out of the table.
 func (a *Allocator) dropChunk(h uint32) {
-	if planted.Enabled && planted.Is("stitch/row-lost") {
-		a.chunks[h] = chunk{}
-		return
-	}
 	a.chunks[h] = chunk{next: a.spareChunk}
 	a.spareChunk = h
 	a.spareChunks++
@@ -95,9 +88,6 @@ func (a *Allocator) split(h uint32, n device.Size) (front, tail uint32) {
 	a.link(c.region, c.prev, front)
 	a.link(c.region, front, tail)
 	a.link(c.region, tail, c.next)
-	if planted.Enabled && planted.Is("stitch/split-unpainted") {
-		return front, tail
-	}
 	a.paint(part, a.chunks[part].addr, a.chunks[part].size)
 	return front, tail
 }
@@ -137,9 +127,6 @@ func (a *Allocator) insert(h uint32) {
 	k := a.regions[c.region].kind
 	c.state = free
 	c.note = a.free[k].Insert(c.size, c.addr, h)
-	if planted.Enabled && planted.Is("stitch/free-uncounted") {
-		return
-	}
 	a.freed[k] += c.size
 }
 
@@ -166,9 +153,6 @@ func (a *Allocator) cut(h uint32, at device.Addr, n device.Size) uint32 {
 	if a.chunks[h].size > n {
 		var rest uint32
 		h, rest = a.split(h, n)
-		if planted.Enabled && planted.Is("stitch/lost-remainder") {
-			return h
-		}
 		a.insert(rest)
 	}
 	return h
@@ -181,11 +165,11 @@ func (a *Allocator) settle(h uint32) {
 	if a.regions[a.chunks[h].region].kind == pages {
 		a.wake(h)
 	}
-	if next := a.chunks[h].next; next != none && a.chunks[next].state == free && !(planted.Enabled && planted.Is("stitch/misses-right")) {
+	if next := a.chunks[h].next; next != none && a.chunks[next].state == free {
 		a.remove(next)
 		h = a.join(h, next)
 	}
-	if prev := a.chunks[h].prev; prev != none && a.chunks[prev].state == free && !(planted.Enabled && planted.Is("stitch/misses-left")) {
+	if prev := a.chunks[h].prev; prev != none && a.chunks[prev].state == free {
 		a.remove(prev)
 		h = a.join(prev, h)
 	}

@@ -5,7 +5,6 @@ import (
 
 	"github.com/vramyard/vramyard/device"
 	"github.com/vramyard/vramyard/internal/addrlist"
-	"github.com/vramyard/vramyard/internal/planted"
 	"github.com/vramyard/vramyard/internal/regions"
 )
 
@@ -81,9 +80,6 @@ func (a *Allocator) took(n device.Size) {
 // lift books bytes of memory that are mapped in no region any more, and held until their handles go.
 func (a *Allocator) lift(n device.Size) {
 	a.stats.Reserved -= n
-	if planted.Enabled && planted.Is("stitch/lifts-nothing") {
-		a.stats.Reserved += n
-	}
 	a.stats.Forgotten += n
 }
 
@@ -92,9 +88,6 @@ func (a *Allocator) holds() device.Size { return a.stats.Reserved + a.stats.Forg
 
 // within reports whether n more bytes are within the limit.
 func (a *Allocator) within(n device.Size) bool {
-	if planted.Enabled && planted.Is("stitch/limit-per-request") {
-		return a.cfg.Limit == 0 || n <= a.cfg.Limit
-	}
 	return a.cfg.Limit == 0 || a.holds() <= a.cfg.Limit && n <= a.cfg.Limit-a.holds()
 }
 
@@ -219,11 +212,7 @@ func (a *Allocator) empty(h uint32) (uint32, error) {
 	if err := a.uncover(r, from, to); err != nil {
 		return h, err
 	}
-	n := c.size
-	if planted.Enabled && planted.Is("stitch/unmaps-too-little") && a.live.Len() > 0 {
-		n = max(n-a.cfg.ChunkBytes, a.cfg.ChunkBytes)
-	}
-	if err := a.vm.Unmap(c.addr, n); err != nil {
+	if err := a.vm.Unmap(c.addr, c.size); err != nil {
 		return h, err
 	}
 	a.lift(c.size)

@@ -4,7 +4,6 @@ import (
 	"fmt"
 
 	"github.com/vramyard/vramyard/device"
-	"github.com/vramyard/vramyard/internal/planted"
 	"github.com/vramyard/vramyard/internal/sizemap"
 )
 
@@ -76,9 +75,6 @@ func (a *Allocator) undo(i uint32) error {
 
 // uncover undoes the sBlocks that lie over some pages of a segment, none of which is live.
 func (a *Allocator) uncover(r *region, from, to uint32) error {
-	if planted.Enabled && planted.Is("stitch/stale-sblock") {
-		return nil
-	}
 	for p := r.pieces; p != none; {
 		q := a.pieces[p]
 		p = q.below
@@ -138,11 +134,6 @@ func (a *Allocator) stitch(n device.Size) (uint32, error) {
 		for _, h := range a.gathered {
 			a.settle(h)
 		}
-		if planted.Enabled && planted.Is("stitch/half-made-forgotten") {
-			a.detach(i)
-			a.dropRegion(i)
-			return none, err
-		}
 		_ = a.undo(i) // if the device refuses, it is tried again whenever memory is given back
 		return none, err
 	}
@@ -175,22 +166,12 @@ func (a *Allocator) mapPieces(i uint32, n device.Size) error {
 	for p := r.pieces; p != none; p = a.pieces[p].next {
 		q := &a.pieces[p]
 		handles := a.regions[q.home].handles[q.first:]
-		if planted.Enabled && planted.Is("stitch/piece-from-start") {
-			handles = a.regions[q.home].handles
-		}
 		for j := range q.count {
-			h := handles[j]
-			if planted.Enabled && planted.Is("stitch/wrong-page") {
-				h = handles[0]
-			}
-			if err := a.vm.Map(r.addr.Add(r.mapped), page, h, 0); err != nil {
+			if err := a.vm.Map(r.addr.Add(r.mapped), page, handles[j], 0); err != nil {
 				return err
 			}
 			r.mapped += page
 		}
-	}
-	if planted.Enabled && planted.Is("stitch/no-access") {
-		return nil
 	}
 	return a.vm.SetAccess(r.addr, n, device.AccessReadWrite)
 }
@@ -217,9 +198,6 @@ func (a *Allocator) match(n device.Size) uint32 {
 			q := a.pieces[p]
 			home := &a.regions[q.home]
 			at, size := home.addr.Add(device.Size(q.first)<<a.pageShift), device.Size(q.count)<<a.pageShift
-			if planted.Enabled && planted.Is("stitch/match-takes-nothing") {
-				continue
-			}
 			a.chunks[a.cut(home.owner[q.first], at, size)].state = held
 		}
 		return a.regions[i].chunk
@@ -246,9 +224,6 @@ func (a *Allocator) inTheWay(i uint32) uint32 {
 func (a *Allocator) rest(i uint32) {
 	for p := a.regions[i].pieces; p != none; p = a.pieces[p].next {
 		q := &a.pieces[p]
-		if planted.Enabled && planted.Is("stitch/last-piece-held") && q.next == none {
-			break
-		}
 		a.settle(a.regions[q.home].owner[q.first])
 	}
 	r := &a.regions[i]
@@ -300,9 +275,6 @@ func (a *Allocator) leave(i uint32) {
 func (a *Allocator) wake(h uint32) {
 	i := a.chunks[h].note
 	a.chunks[h].note = none
-	if planted.Enabled && planted.Is("stitch/waits-for-ever") {
-		return
-	}
 	for i != none {
 		r := &a.regions[i]
 		next := r.waiting
@@ -316,12 +288,8 @@ func (a *Allocator) wake(h uint32) {
 // makeRoom gives up the sBlocks that are idle for longest until there may be one more, and reports
 // whether there may. The paper calls it StitchFree.
 func (a *Allocator) makeRoom() bool {
-	most := a.cfg.MostSBlocks
-	if planted.Enabled && planted.Is("stitch/one-sblock-more") {
-		most++
-	}
-	for a.sBlocks >= most {
-		if a.oldest == none || a.undo(a.oldest) != nil && a.sBlocks >= most {
+	for a.sBlocks >= a.cfg.MostSBlocks {
+		if a.oldest == none || a.undo(a.oldest) != nil && a.sBlocks >= a.cfg.MostSBlocks {
 			return false
 		}
 	}

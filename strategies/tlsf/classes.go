@@ -4,7 +4,6 @@ import (
 	"math/bits"
 
 	"github.com/vramyard/vramyard/device"
-	"github.com/vramyard/vramyard/internal/planted"
 )
 
 // scale maps sizes to classes. The first 2^second classes hold one size each, a number of
@@ -32,11 +31,7 @@ func (s scale) class(size device.Size) uint32 {
 
 // quanta returns a size in quanta.
 func (s scale) quanta(size device.Size) uint64 {
-	u := uint64(size) >> (s.quantum & 63)
-	if planted.Enabled && planted.Is("tlsf/no-class-above-half-tebibyte") {
-		u = min(u, uint64(512*device.GiB)>>s.quantum-1)
-	}
-	return u
+	return uint64(size) >> (s.quantum & 63)
 }
 
 // bound returns the size from which every chunk serves a request for size bytes: the start of

@@ -5,7 +5,6 @@ import (
 	"math"
 
 	"github.com/vramyard/vramyard/device"
-	"github.com/vramyard/vramyard/internal/planted"
 	"github.com/vramyard/vramyard/internal/sizemap"
 	"github.com/vramyard/vramyard/internal/tiles"
 )
@@ -29,7 +28,7 @@ type index struct {
 // isApart reports whether a chunk belongs into the map. It does so as long as it is free,
 // because regions do not change.
 func (x *index) isApart(h tiles.Handle) bool {
-	return x.apart && x.core.IsTail(h) && !(planted.Enabled && planted.Is("tlsf/tail-among-holes"))
+	return x.apart && x.core.IsTail(h)
 }
 
 // Insert implements tiles.Index. O(1), but for order address O(chunks of the class below it).
@@ -42,9 +41,6 @@ func (x *index) Insert(h tiles.Handle) {
 		x.insertTail(h)
 		return
 	}
-	if planted.Enabled && planted.Is("tlsf/lost-hole") {
-		return
-	}
 	class := x.class(r.Size)
 	if class >= uint32(len(x.rings)) {
 		x.extend(class)
@@ -54,9 +50,6 @@ func (x *index) Insert(h tiles.Handle) {
 		ring = x.place(ring, x.core.Rows[h].Addr)
 	}
 	x.core.Link(h, ring)
-	if planted.Enabled && planted.Is("tlsf/bit-not-set") {
-		return
-	}
 	x.first |= 1 << (class >> 6 & 63)
 	x.lists.second[class>>6&63] |= 1 << (class & 63)
 }
@@ -117,9 +110,6 @@ func (x *index) take(n, align device.Size) tiles.Handle {
 
 // search takes the first of at most looks chunks of a class that serves.
 func (x *index) search(class uint32, looks int, n, align device.Size) tiles.Handle {
-	if planted.Enabled && planted.Is("tlsf/looks-at-one") {
-		looks = 1
-	}
 	if class >= uint32(len(x.rings)) {
 		return tiles.None
 	}
@@ -140,9 +130,6 @@ func (x *index) search(class uint32, looks int, n, align device.Size) tiles.Hand
 // takeTail takes the smallest tail that serves. There are no more tails than regions.
 func (x *index) takeTail(n, align device.Size) tiles.Handle {
 	at := x.tails.First(n, func(h uint32) bool {
-		if planted.Enabled && planted.Is("tlsf/passes-exact-tail") && x.core.Rows[h].Size == n {
-			return false
-		}
 		return x.core.Serves(h, n, align)
 	})
 	if at == sizemap.None {
@@ -162,9 +149,6 @@ func (x *index) Largest() (largest device.Size) {
 	ring := x.rings[class]
 	for h := x.core.After(ring); h != ring; h = x.core.After(h) {
 		largest = max(largest, x.core.Rows[h].Size)
-		if planted.Enabled && planted.Is("tlsf/hole-of-head") {
-			break
-		}
 	}
 	return largest
 }

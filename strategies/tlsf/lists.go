@@ -4,7 +4,6 @@ import (
 	"math/bits"
 
 	"github.com/vramyard/vramyard/device"
-	"github.com/vramyard/vramyard/internal/planted"
 	"github.com/vramyard/vramyard/internal/tiles"
 )
 
@@ -39,9 +38,6 @@ func (l *lists) extend(class uint32) {
 
 // place returns what a new chunk goes behind in a ring that is no stack.
 func (l *lists) place(ring tiles.Handle, at device.Addr) tiles.Handle {
-	if planted.Enabled && planted.Is("tlsf/unordered") {
-		return ring
-	}
 	h := l.core.Before(ring)
 	if l.order == address {
 		for h != ring && l.core.Rows[h].Addr > at {
@@ -61,9 +57,6 @@ func (l *lists) remove(h tiles.Handle) {
 // unmark notes that the ring of a chunk, which was taken out, is empty.
 func (l *lists) unmark(h tiles.Handle) {
 	class := l.class(l.core.Rows[h].Size)
-	if planted.Enabled && planted.Is("tlsf/bit-left") {
-		return
-	}
 	word := &l.second[class>>6&63]
 	if *word &^= 1 << (class & 63); *word == 0 {
 		l.first &^= 1 << (class >> 6 & 63)

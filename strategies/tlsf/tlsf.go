@@ -3,7 +3,6 @@ package tlsf
 import (
 	"github.com/vramyard/vramyard/alloc"
 	"github.com/vramyard/vramyard/device"
-	"github.com/vramyard/vramyard/internal/planted"
 	"github.com/vramyard/vramyard/internal/sizemap"
 	"github.com/vramyard/vramyard/internal/tiles"
 	"github.com/vramyard/vramyard/internal/whatif"
@@ -67,7 +66,7 @@ func (a *Allocator) Alloc(r alloc.Request) (alloc.Block, error) {
 		x.Insert(h)
 		h = rest
 	}
-	if size := c.Rows[h].Size; size > n && !(planted.Enabled && planted.Is("tlsf/keeps-a-quantum") && size == n+a.cfg.Quantum) {
+	if c.Rows[h].Size > n {
 		x.Insert(c.Split(h, n))
 	}
 	b := c.Grant(h, &r)
@@ -87,9 +86,6 @@ func (a *Allocator) Free(at device.Addr) error {
 		c.Leave()
 		return err
 	}
-	if planted.Enabled {
-		prev, next = missed(prev, next)
-	}
 	if x.apart && c.IsTail(next) { // or None
 		x.Remove(next)
 	} else if c.Unlink(next) {
@@ -103,15 +99,4 @@ func (a *Allocator) Free(at device.Addr) error {
 	}
 	c.Leave()
 	return nil
-}
-
-// missed returns the neighbours that the planted bugs leave.
-func missed(prev, next tiles.Handle) (_, _ tiles.Handle) {
-	if planted.Is("tlsf/misses-left") {
-		prev = tiles.None
-	}
-	if planted.Is("tlsf/misses-right") {
-		next = tiles.None
-	}
-	return prev, next
 }

@@ -1,9 +1,6 @@
 package vmm
 
-import (
-	"github.com/vramyard/vramyard/device"
-	"github.com/vramyard/vramyard/internal/planted"
-)
+import "github.com/vramyard/vramyard/device"
 
 // handle names a chunk: its row in the table. None is no chunk.
 type handle = uint32
@@ -68,9 +65,6 @@ func (t *table) add(c chunk) handle {
 
 // drop makes a row one that waits.
 func (t *table) drop(h handle) {
-	if planted.Enabled && planted.Is("vmm/row-lost") {
-		return
-	}
 	t.rows[h] = chunk{state: spare, next: t.spares}
 	t.spares = h
 	t.unused++
@@ -84,9 +78,6 @@ func (t *table) split(h handle, n device.Size) handle {
 	tail := t.add(chunk{addr: c.addr.Add(n), size: c.size - n, prev: h, next: c.next, state: c.state})
 	if c.next != none {
 		t.rows[c.next].prev = tail
-	}
-	if planted.Enabled && planted.Is("vmm/split-loses-bytes") && t.rows[tail].size > 256 && c.state == free {
-		t.rows[tail].size -= 256
 	}
 	t.rows[h].size, t.rows[h].next = n, tail
 	return tail
@@ -120,7 +111,7 @@ func (t *table) carve(h handle, low, high device.Addr) handle {
 // unite makes a chunk that is not free one with the neighbours of its state, and returns it.
 func (t *table) unite(h handle) handle {
 	s := t.rows[h].state
-	if t.is(t.rows[h].next, s) && !(planted.Enabled && planted.Is("vmm/unmapped-apart")) {
+	if t.is(t.rows[h].next, s) {
 		t.absorb(h)
 	}
 	// The left one survives, so that the first chunk of a range keeps its handle.

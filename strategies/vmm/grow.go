@@ -3,7 +3,6 @@ package vmm
 import (
 	"github.com/vramyard/vramyard/alloc"
 	"github.com/vramyard/vramyard/device"
-	"github.com/vramyard/vramyard/internal/planted"
 	"github.com/vramyard/vramyard/internal/regions"
 )
 
@@ -105,9 +104,6 @@ func (a *Allocator) fill(h handle, start, end device.Addr) (handle, error) {
 func (a *Allocator) room() device.Size {
 	m := &a.mem
 	// Idle pages are held already, so they are room beyond what the limit leaves.
-	if planted.Enabled && planted.Is("vmm/limit-of-live") {
-		return (a.cfg.Limit - a.stats.Active) / a.cfg.PageBytes
-	}
 	if m.Held() > a.cfg.Limit {
 		return 0
 	}
@@ -220,7 +216,7 @@ func (a *Allocator) turn(h handle, low, high device.Addr, to state) handle {
 	if p := a.rows[h].prev; a.is(p, unmapped) {
 		a.gaps.add(a.rows[p].addr, p)
 	}
-	if n := a.rows[h].next; a.is(n, unmapped) && !(planted.Enabled && planted.Is("vmm/gap-unlisted")) {
+	if n := a.rows[h].next; a.is(n, unmapped) {
 		a.gaps.add(a.rows[n].addr, n)
 	}
 	a.rows[h].state = to
@@ -236,7 +232,7 @@ func (a *Allocator) vacate(h handle) handle {
 	if p := a.rows[h].prev; a.is(p, unmapped) {
 		a.gaps.remove(a.rows[p].addr)
 	}
-	if n := a.rows[h].next; a.is(n, unmapped) && !(planted.Enabled && planted.Is("vmm/unmapped-apart")) {
+	if n := a.rows[h].next; a.is(n, unmapped) {
 		a.gaps.remove(a.rows[n].addr)
 	}
 	a.rows[h].state = unmapped
@@ -252,9 +248,6 @@ func (a *Allocator) empty(h handle) (bytes device.Size, last handle, err error) 
 	c := &a.rows[h]
 	s := m.Under(c.addr)
 	low, high := s.Above(c.addr), s.Below(c.end())
-	if planted.Enabled && planted.Is("vmm/keeps-last-page") && high > low {
-		high -= device.Addr(a.cfg.PageBytes)
-	}
 	if low >= high {
 		return 0, h, nil
 	}

@@ -3,7 +3,6 @@ package vmm
 import (
 	"github.com/vramyard/vramyard/device"
 	"github.com/vramyard/vramyard/internal/addrlist"
-	"github.com/vramyard/vramyard/internal/planted"
 	"github.com/vramyard/vramyard/internal/sizemap"
 )
 
@@ -18,18 +17,12 @@ type index struct {
 
 // insert enters a free chunk.
 func (x *index) insert(h handle) {
-	if planted.Enabled && planted.Is("vmm/lost-remainder") && x.table.is(x.table.rows[h].next, unmapped) {
-		return
-	}
 	c := &x.table.rows[h]
 	if !x.first {
 		c.at = x.bySize.Insert(c.size, c.addr, h)
 		return
 	}
 	p, _ := x.byAddr.Search(c.addr)
-	if planted.Enabled && planted.Is("vmm/unsorted") {
-		p = x.byAddr.End()
-	}
 	p = x.byAddr.Insert(p, addrlist.Entry[handle]{Addr: c.addr, Value: h})
 	x.byAddr.Raise(p.Leaf, c.size)
 }

@@ -8,7 +8,6 @@ import (
 	"github.com/vramyard/vramyard/internal/addrlist"
 	"github.com/vramyard/vramyard/internal/addrmap"
 	"github.com/vramyard/vramyard/internal/invariants"
-	"github.com/vramyard/vramyard/internal/planted"
 	"github.com/vramyard/vramyard/internal/sizemap"
 	"github.com/vramyard/vramyard/internal/spans"
 	"github.com/vramyard/vramyard/internal/whatif"
@@ -156,12 +155,7 @@ func (a *Allocator) note(r *alloc.Request, why alloc.Reason) {
 func (a *Allocator) grant(h handle, r *alloc.Request) alloc.Block {
 	c := &a.rows[h]
 	c.state, c.requested, c.tag, c.stream = live, r.Size, r.Tag, r.Stream
-	if planted.Enabled && planted.Is("vmm/requested-forgotten") {
-		c.requested = 0
-	}
-	if !(planted.Enabled && planted.Is("vmm/not-indexed")) {
-		a.live.Put(c.addr, h, a.at)
-	}
+	a.live.Put(c.addr, h, a.at)
 	a.stats.Granted(r.Size, c.size)
 	return alloc.Block{Addr: c.addr, Size: c.size}
 }
@@ -185,9 +179,6 @@ func (a *Allocator) release(at device.Addr) error {
 	}
 	c := &a.rows[h]
 	a.stats.Freed(c.requested, c.size)
-	if planted.Enabled && planted.Is("vmm/frees-what-was-asked") {
-		a.stats.Allocated += c.size - c.requested
-	}
 	c.state, c.requested, c.tag, c.stream = free, 0, 0, 0
 	h = a.settle(h)
 	if a.cfg.Release && a.stats.Reserved-a.stats.Active > a.cfg.KeepBytes {
@@ -202,11 +193,11 @@ func (a *Allocator) release(at device.Addr) error {
 // settle merges a free chunk that is not in the index with its free neighbours, enters it, and
 // returns it.
 func (a *Allocator) settle(h handle) handle {
-	if n := a.rows[h].next; a.is(n, free) && !(planted.Enabled && planted.Is("vmm/misses-right")) {
+	if n := a.rows[h].next; a.is(n, free) {
 		a.free.remove(n)
 		a.absorb(h)
 	}
-	if p := a.rows[h].prev; a.is(p, free) && !(planted.Enabled && planted.Is("vmm/misses-left")) {
+	if p := a.rows[h].prev; a.is(p, free) {
 		a.free.remove(p)
 		a.absorb(p)
 		h = p

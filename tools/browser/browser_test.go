@@ -276,9 +276,14 @@ func TestBenchmarks(t *testing.T) {
 // chunk with the free one before it, in a build that has such bugs.
 func TestBrokenInvariant(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "report.html")
-	planted := exec.Command("go", "-C", "../..", "test", "-tags", "planted", "-count=1", "./cmd/vramyard", "-run", "TestThePageOfAPlantedBug", "-planted-page", path)
-	out, err := planted.CombinedOutput()
-	require.NoError(t, err, string(out))
+	overlay := t.TempDir()
+	for _, args := range [][]string{
+		{"run", "./props/planted/bugs/overlay", overlay},
+		{"test", "-overlay", filepath.Join(overlay, "overlay.json"), "-count=1", "./cmd/vramyard", "-run", "TestThePageOfAPlantedBug", "-planted-page", path},
+	} {
+		out, err := exec.Command("go", append([]string{"-C", "../.."}, args...)...).CombinedOutput()
+		require.NoError(t, err, string(out))
+	}
 	p := opened(t, path, desk, "")
 	text := func() string { return ask[string](t, p, `document.getElementById("vy-proof").innerText`) }
 	// edges returns the colours along the upper edge of the row of chunks, each once: alarm is that of what the invariant names.

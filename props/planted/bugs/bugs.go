@@ -1,0 +1,93 @@
+package bugs
+
+import (
+	"embed"
+	"fmt"
+
+	"github.com/vramyard/vramyard/props/planted"
+)
+
+// Judge is the part of the property suite that is meant to catch a bug.
+type Judge uint8
+
+// The judges.
+const (
+	ByCalls     Judge = iota // generated calls
+	ByFaults                 // generated calls while the device refuses one call after the other
+	ByHeap                   // the count of heap allocations on the warm path
+	ByRelations              // several instances in lockstep
+)
+
+// Setting is a strategy in one configuration on one simulated device.
+type Setting struct {
+	Strategy string // as the catalogue names it, such as bfc:growth
+	Config   string // JSON over the preset's
+	Device   string // JSON of the simulated device
+}
+
+// Bug is one record of a bug that can be planted. A bug has one for each of its settings.
+type Bug struct {
+	ID      planted.ID // its name; one bug may be looked for in several settings
+	Setting Setting    // where the suite looks for the bug
+	Doc     string     // what goes wrong, in a line
+	Breaks  []string   // invariants that Minimal breaks; the suite must report one of them, or one of Or
+	Or      []string   // invariants that other calls may break first
+	Minimal string     // the least calls that show the bug, one a line
+	Judge   Judge      // who is meant to catch it
+	Nth     uint64     // device call that is refused when Minimal is run; 0 for none
+}
+
+//go:embed *.txt
+var texts embed.FS
+
+// All returns the records of every bug, file by file.
+//
+// Precondition: the files are well formed; [Overlay] reports the first mistake as an error.
+func All() (all []Bug) {
+	read, err := readAll()
+	if err != nil {
+		panic(err)
+	}
+	for _, f := range read {
+		all = append(all, f.bugs...)
+	}
+	return all
+}
+
+// Edited returns the bugs that edits of the source plant.
+func Edited() (map[planted.ID]bool, error) {
+	read, err := readAll()
+	if err != nil {
+		return nil, err
+	}
+	edited := map[planted.ID]bool{}
+	for _, f := range read {
+		for _, e := range f.edits {
+			for _, id := range e.bugs {
+				edited[id] = true
+			}
+		}
+	}
+	return edited, nil
+}
+
+// readAll returns every file of bugs.
+func readAll() (all []*file, err error) {
+	entries, err := texts.ReadDir(".")
+	if err != nil {
+		return nil, err
+	}
+	for _, e := range entries {
+		text, err := texts.ReadFile(e.Name())
+		if err != nil {
+			return nil, err
+		}
+		f, err := parse(string(text))
+		if err != nil {
+			return nil, fmt.Errorf("props/planted/bugs/%s:%w", e.Name(), err)
+		}
+		f.name = e.Name()
+		all = append(all, f)
+	}
+	return all, nil
+}
