@@ -9,6 +9,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/vramyard/vramyard/harness/formats"
+	"github.com/vramyard/vramyard/harness/history"
 	"github.com/vramyard/vramyard/harness/offline"
 	"github.com/vramyard/vramyard/harness/report"
 )
@@ -109,7 +110,7 @@ func (f *offlineFlags) run(cmd *cobra.Command, args []string) error {
 		if err := p.Validate(s); err != nil {
 			return fmt.Errorf("%s: %w: %w", head.Name, errWrong, err)
 		}
-		sum.Trace, sum.Hash = head.Name, head.Hash
+		sum.Trace, sum.Hash, sum.Lacks = head.Name, head.Hash, history.LacksOf(t)
 		r.Traces = append(r.Traces, sum)
 		placed = func(w io.Writer) error { return p.WriteCSV(w, s) }
 		events += len(t.Events)

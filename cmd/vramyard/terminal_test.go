@@ -302,6 +302,9 @@ func TestVerdictsAreInColour(t *testing.T) {
 		"\x1b[32mcarries\x1b[0m this run on":                                   {"whatif", "--device", "sim:12MiB", trace},
 		"\x1b[31mNone:\x1b[0m":                                                 {"whatif", "--device", "sim:8MiB", trace},
 		"\x1b[32mbfc:growth with allow_growth=false\x1b[0m needs least memory": {"tune", "--strategy", "bfc:growth", "--settings", "allow_growth", trace},
+		"t fits in \x1b[32m8.00 MiB\x1b[0m, its lower bound":                   {"offline", trace},
+		"\x1b[31mFAILED:\x1b[0m no placement of t fits in 1.00 MiB":            {"offline", "--capacity", "1MiB", trace},
+		"with \x1b[32mbfc by lru (ladder ":                                     {"remat", mustAbs(t, unet), "--heuristics", "lru", "--strategies", "bfc", "--budgets", "0.6,1"},
 		"\x1b[32mtlsf\x1b[0m takes ":                                           benching("--strategies", "tlsf", "--workloads", "w1"),
 	} {
 		colored := onTerminal(t, 200, []string{"TERM=xterm-256color"}, args...)

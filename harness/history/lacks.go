@@ -1,5 +1,7 @@
 package history
 
+import "github.com/vramyard/vramyard/harness/trace"
+
 // Lacks returns why a replay of a trace is not a replay of the recorded run: the trace has no history
 // (empty, see [trace.Coverage.Empty]), or the history was wrapped, for the reason of [KeyWrapped]. It
 // returns "" for a trace without such a gap.
@@ -11,4 +13,14 @@ func Lacks(empty bool, wrapped string) string {
 		return "its history has lost its oldest entries: " + wrapped
 	}
 	return ""
+}
+
+// LacksOf is [Lacks] for a trace in memory.
+func LacksOf(t *trace.Trace) string {
+	var covered trace.Coverage
+	for i := range t.Events {
+		covered.Step(&t.Events[i])
+	}
+	wrapped, _ := t.Header.Get(KeyWrapped)
+	return Lacks(covered.Empty(), wrapped)
 }

@@ -28,6 +28,7 @@ type Report struct {
 type Summary struct {
 	Trace      string      `json:"trace"`             // name of the trace
 	Hash       string      `json:"sha256,omitempty"`  // of its file
+	Lacks      string      `json:"-"`                 // why the trace is not the whole recorded run; empty: no gap is known
 	Buffers    int         `json:"buffers"`           // how many there are
 	LowerBound device.Size `json:"lower_bound_bytes"` // most bytes live at once
 	Greedy     []Placement `json:"greedy"`            // one for each order

@@ -12,7 +12,7 @@ import (
 	"github.com/vramyard/vramyard/harness/replay"
 )
 
-// OfflineTables writes a table for each trace: the lower bound, every greedy placement and the
+// OfflineTables writes a verdict and a table for each trace: the lower bound, every greedy placement and the
 // lowest placement of all.
 func OfflineTables(w io.Writer, r *offline.Report) error {
 	if r.FreeAt == replay.AtRequested {
@@ -112,6 +112,7 @@ func offlineTable(w io.Writer, s *offline.Summary, capacity device.Size) error {
 		}
 	}
 	t := sheetBelow(bound, sheet, placementColumns)
-	_, err := fmt.Fprintf(w, "%s\n%s\n\n", t.Title, t.Terminal(StyleOf(w), 1, 1+len(s.Greedy)))
+	style := StyleOf(w)
+	_, err := fmt.Fprintf(w, "%s\n\n%s\n%s\n\n", offlineVerdict(style, s, capacity), t.Title, t.Terminal(style, 1, 1+len(s.Greedy)))
 	return err
 }

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"fmt"
 	"io"
+	"iter"
 	"slices"
 	"strconv"
 	"strings"
@@ -14,14 +15,24 @@ import (
 	"github.com/vramyard/vramyard/harness/rematgrid"
 )
 
-// RematTables writes a table for each log and heuristic of a grid, its strategies sorted by the smallest budget
-// that suffices, the lower bound and the memory that counts above them.
+// RematTables writes a verdict for each log, and a table for each log and heuristic of a grid: its strategies sorted
+// by the smallest budget that suffices, the lower bound and the memory that counts above them.
 func RematTables(w io.Writer, r *rematgrid.Report) error {
 	out := &lines{w: w}
+	style := StyleOf(w)
+	verdicts := ""
+	for groups := range byLog(rematGroups(r)) {
+		if v := rematVerdict(style, groups); v != "" {
+			verdicts += v + "\n"
+		}
+	}
+	if verdicts != "" {
+		out.printf("%s\n", verdicts)
+	}
 	out.printf("budgets are shares of the base peak: what a run without a budget holds at most, liveness %s\n"+
 		"recomputation may make a run take %s times the time of its operators; moves (%s) come on top\n\n", r.Liveness, raw(r.Limit), r.Defrag)
 	for _, s := range RematSheets(r) {
-		out.printf("%s\n%s\n", s.Title, s.Terminal(StyleOf(w), 2))
+		out.printf("%s\n%s\n", s.Title, s.Terminal(style, 2))
 		for _, n := range s.Notes {
 			out.printf("%s\n", n)
 		}
@@ -100,20 +111,31 @@ func (g *rematGroup) fragmentation(l rematgrid.Line) Cell {
 // RematSheets returns a table for each log and heuristic of a grid, and before those of a log that has several
 // heuristics one of all of them.
 func RematSheets(r *rematgrid.Report) (all []Sheet) {
-	for groups := rematGroups(r); len(groups) > 0; {
-		n := 1
-		for n < len(groups) && groups[n].base == groups[0].base {
-			n++
+	for groups := range byLog(rematGroups(r)) {
+		if len(groups) > 1 {
+			all = append(all, rematHeadline(groups))
 		}
-		if n > 1 {
-			all = append(all, rematHeadline(groups[:n]))
-		}
-		for i := range groups[:n] {
+		for i := range groups {
 			all = append(all, rematSheet(&groups[i]))
 		}
-		groups = groups[n:]
 	}
 	return all
+}
+
+// byLog yields the groups of each log.
+func byLog(groups []rematGroup) iter.Seq[[]rematGroup] {
+	return func(yield func([]rematGroup) bool) {
+		for len(groups) > 0 {
+			n := 1
+			for n < len(groups) && groups[n].base == groups[0].base {
+				n++
+			}
+			if !yield(groups[:n]) {
+				return
+			}
+			groups = groups[n:]
+		}
+	}
 }
 
 // rematHeadline returns the table of one log with a column for each heuristic, in the order of the first one.

@@ -40,7 +40,10 @@ func gridOf() *rematgrid.Report {
 func TestTheTableOfAGrid(t *testing.T) {
 	var b bytes.Buffer
 	require.NoError(t, report.RematTables(&b, gridOf()))
-	require.Equal(t, `budgets are shares of the base peak: what a run without a budget holds at most, liveness eager
+	require.Equal(t, `"net\x1b" completes within 0.5 × the base peak, the smallest budget that sufficed, with odd by eq (ladder none): `+
+		`1.500 × the time of its operators, the least within that budget; it fails again within 0.6.
+
+budgets are shares of the base peak: what a run without a budget holds at most, liveness eager
 recomputation may make a run take 2 times the time of its operators; moves (slide) come on top
 
 "net\x1b" by eq: 3 operators of 1.50 µs, base peak 2.00 KiB, sha256 abc
@@ -112,4 +115,36 @@ func TestTheHeadlineOfALogHasAColumnForEachHeuristic(t *testing.T) {
 	require.Equal(t, "lru", sheets[0].Columns[3].Name)
 	r.Lines = r.Lines[:4] // an interrupted grid
 	require.Equal(t, "—", report.RematSheets(r)[0].Rows[2][3].Text)
+}
+
+func TestGridsBeginWithTheWinner(t *testing.T) {
+	for _, c := range []struct {
+		change func(*rematgrid.Run) bool // reports whether the run stays
+		want   string
+	}{
+		{
+			func(r *rematgrid.Run) bool { r.Verdict = remat.OK; return true },
+			`"net\x1b" completes within 0.5 × the base peak, the smallest budget that sufficed, with worst by eq (ladder none) and odd by eq (ladder none): ` +
+				"1.500 × the time of its operators, the least within that budget.",
+		},
+		{
+			func(r *rematgrid.Run) bool { r.Verdict, r.Total = remat.OK, nil; return r.Strategy != "odd" },
+			`"net\x1b" completes within 0.5 × the base peak, the smallest budget that sufficed, with worst by eq (ladder none).`,
+		},
+		{func(r *rematgrid.Run) bool { return r.Strategy != "odd" }, `No strategy completes "net\x1b" within any budget that was tried.`},
+		{func(r *rematgrid.Run) bool { return r.Strategy == rematgrid.Counting }, "budgets are shares of the base peak: what a run without a budget holds at most, liveness eager"},
+	} {
+		r := gridOf()
+		var runs []rematgrid.Run
+		for _, x := range r.Runs {
+			if c.change(&x) {
+				runs = append(runs, x)
+			}
+		}
+		r.Runs, r.Lines = runs, rematgrid.LinesOf(runs)
+		var b bytes.Buffer
+		require.NoError(t, report.RematTables(&b, r))
+		first, _, _ := strings.Cut(b.String(), "\n")
+		require.Equal(t, c.want, first)
+	}
 }

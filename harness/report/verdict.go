@@ -9,6 +9,8 @@ import (
 	"github.com/vramyard/vramyard/device"
 	"github.com/vramyard/vramyard/harness/bench"
 	"github.com/vramyard/vramyard/harness/compare"
+	"github.com/vramyard/vramyard/harness/offline"
+	"github.com/vramyard/vramyard/harness/rematgrid"
 	"github.com/vramyard/vramyard/harness/replay"
 	"github.com/vramyard/vramyard/harness/tune"
 )
@@ -221,6 +223,62 @@ func benchVerdict(style Style, workload string, runs []bench.Run) string {
 	}
 	if next.Min <= best.Max {
 		s += ", though their rounds overlap"
+	}
+	return s + "."
+}
+
+// offlineVerdict returns in a sentence how low a trace was packed, and whether a lower placement is ruled out.
+// capacity is the height that is low enough; 0: none was given.
+func offlineVerdict(style Style, s *offline.Summary, capacity device.Size) string {
+	gap, trace := part(s.Trace, s.Lacks)
+	best := s.Best
+	if capacity > 0 && best.Height > capacity {
+		failed := gap + style.Paint(Bad, "FAILED:") + " no placement of " + trace
+		if best.ProvenBound > capacity {
+			return failed + " fits in " + Bytes(capacity) + "."
+		}
+		return fmt.Sprintf("%s in %s was found; the lowest takes %s.", failed, Bytes(capacity), Bytes(best.Height))
+	}
+	text := fmt.Sprintf("%sPacked with all of it known in advance, %s fits in %s, ", gap, trace, style.Paint(Good, Bytes(best.Height)))
+	if best.Height == s.LowerBound {
+		return text + "its lower bound: no placement is lower."
+	}
+	text += Bytes(best.Height-s.LowerBound) + " above its lower bound"
+	if best.Optimal {
+		return text + ": no placement is lower."
+	}
+	return text + "; a placement up to " + Bytes(best.Height-best.ProvenBound) + " lower is not ruled out."
+}
+
+// rematVerdict returns in a sentence which strategies and heuristics complete a log within the smallest budget, and
+// which of them take the least time. counting, which knows no addresses, is no strategy.
+func rematVerdict(style Style, groups []rematGroup) string {
+	var lines []rematgrid.Line
+	for _, g := range groups {
+		lines = append(lines, slices.DeleteFunc(slices.Clone(g.lines), func(l rematgrid.Line) bool { return l.Strategy == rematgrid.Counting })...)
+	}
+	if len(lines) == 0 {
+		return ""
+	}
+	slices.SortStableFunc(lines, bySmallest)
+	best := lines[0]
+	model := Printable(groups[0].base.Model)
+	if best.Smallest == nil {
+		return style.Paint(Bad, "No strategy") + " completes " + model + " within any budget that was tried."
+	}
+	var names []string
+	for i := range lines {
+		l := &lines[i]
+		if bySmallest(*l, best) == 0 {
+			names = append(names, style.Paint(Good, fmt.Sprintf("%s by %s (ladder %s)", Printable(l.Strategy), Printable(l.Heuristic), Printable(l.Ladder))))
+		}
+	}
+	s := fmt.Sprintf("%s completes within %v × the base peak, the smallest budget that sufficed, with %s", model, best.Smallest, listed(names))
+	if best.AtSmallest != nil {
+		s += fmt.Sprintf(": %.3f × the time of its operators, the least within that budget", *best.AtSmallest)
+	}
+	if !best.Monotone() && len(names) == 1 {
+		s += fmt.Sprintf("; it fails again within %v", best.Largest)
 	}
 	return s + "."
 }

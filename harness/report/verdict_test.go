@@ -9,6 +9,7 @@ import (
 	"github.com/vramyard/vramyard/device"
 	"github.com/vramyard/vramyard/harness/bench"
 	"github.com/vramyard/vramyard/harness/compare"
+	"github.com/vramyard/vramyard/harness/offline"
 	"github.com/vramyard/vramyard/harness/report"
 	"github.com/vramyard/vramyard/harness/tune"
 )
@@ -116,4 +117,31 @@ func TestVerdictsNeverNameTheBaseline(t *testing.T) {
 	b.Reset()
 	require.NoError(t, report.TuneTables(&b, &tune.Result{Strategy: "direct", Baseline: true, Preset: p, Smallest: p, Fastest: p}))
 	require.Contains(t, b.String(), "direct, the baseline, needs 1.000 × the lower bound and takes 100 ns/op.\n")
+}
+
+func TestPackingsBeginWithTheirHeight(t *testing.T) {
+	const known = "Packed with all of it known in advance, "
+	for _, c := range []struct {
+		best     offline.Placement
+		capacity device.Size
+		lacks    string
+		want     string
+	}{
+		{offline.Placement{Height: 100, Optimal: true, ProvenBound: 100}, 0, "", known + "chat fits in 100 B, its lower bound: no placement is lower."},
+		{offline.Placement{Height: 110, Optimal: true, ProvenBound: 110}, 0, "", known + "chat fits in 110 B, 10 B above its lower bound: no placement is lower."},
+		{offline.Placement{Height: 110, ProvenBound: 104}, 120, "", known + "chat fits in 110 B, 10 B above its lower bound; a placement up to 6 B lower is not ruled out."},
+		{offline.Placement{Height: 110, ProvenBound: 106}, 105, "", "FAILED: no placement of chat fits in 105 B."},
+		{offline.Placement{Height: 110, ProvenBound: 105}, 105, "", "FAILED: no placement of chat in 105 B was found; the lowest takes 110 B."},
+		{
+			offline.Placement{Height: 100, Optimal: true, ProvenBound: 100}, 0, "it has no history",
+			"Only a part of the run is in chat: it has no history. " + known + "that part fits in 100 B, its lower bound: no placement is lower.",
+		},
+	} {
+		var b strings.Builder
+		require.NoError(t, report.OfflineTables(&b, &offline.Report{
+			Limits: offline.Limits{Capacity: c.capacity}, Traces: []*offline.Summary{{Trace: "chat", LowerBound: 100, Best: c.best, Lacks: c.lacks}},
+		}))
+		first, _, _ := strings.Cut(b.String(), "\n")
+		require.Equal(t, c.want, first)
+	}
 }
