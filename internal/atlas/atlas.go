@@ -153,7 +153,7 @@ func (t *Atlas) Clear(a device.Addr, n device.Size, label uint32) {
 		}
 		e := &w.areas[area-w.first]
 		if *e = t.remove(*e, device.Addr(area<<areaLog), areaLog, a, last, label); *e == 0 {
-			w.used--
+			t.leave(w)
 		}
 	}
 }

@@ -142,6 +142,19 @@ func TestOneRangeInAThousandAreas(t *testing.T) {
 	require.Less(t, r.Bytes(), 256*device.KiB)
 }
 
+// TestEmptyWindowsGo has one range at a time, ever farther from the others.
+func TestEmptyWindowsGo(t *testing.T) {
+	r := newRanges()
+	r.add(1, 1)
+	for i := range device.Size(3000) {
+		label := r.add(device.Addr((i+1)*device.TiB), 1)
+		require.NotZero(t, label)
+		r.remove(label)
+	}
+	require.NoError(t, r.verify())
+	require.Less(t, r.Bytes(), 4*device.KiB)
+}
+
 // TestRandomRanges compares with the list after every call.
 func TestRandomRanges(t *testing.T) {
 	for seed := range uint64(20) {

@@ -24,14 +24,16 @@ type window struct {
 // end returns the number of the area after the last.
 func (w *window) end() uint64 { return w.first + uint64(len(w.areas)) }
 
+// below returns the number of windows besides the largest that begin below an area.
+func (t *Atlas) below(area uint64) int {
+	i, _ := slices.BinarySearchFunc(t.others, area, func(w window, area uint64) int { return cmp.Compare(w.first, area) })
+	return i
+}
+
 // windowOf returns the window besides the largest that has an area, nil if none has.
 func (t *Atlas) windowOf(area uint64) *window {
-	i, ok := slices.BinarySearchFunc(t.others, area, func(w window, area uint64) int { return cmp.Compare(w.first, area) })
-	if !ok {
-		i--
-	}
-	if i >= 0 && area < t.others[i].end() {
-		return &t.others[i]
+	if i := t.below(area + 1); i > 0 && area < t.others[i-1].end() {
+		return &t.others[i-1]
 	}
 	return nil
 }
@@ -47,8 +49,9 @@ func (t *Atlas) open(area uint64) *window {
 	if t.widen(&t.window, area) {
 		return &t.window
 	}
-	for i := range t.others {
-		if w := &t.others[i]; t.widen(w, area) {
+	i := t.below(area)
+	for j := max(i, 1) - 1; j < min(i+1, len(t.others)); j++ { // any other would meet one of these two
+		if w := &t.others[j]; t.widen(w, area) {
 			if len(w.areas) <= len(t.areas) {
 				return w
 			}
@@ -57,7 +60,6 @@ func (t *Atlas) open(area uint64) *window {
 			return &t.window
 		}
 	}
-	i, _ := slices.BinarySearchFunc(t.others, area, func(w window, area uint64) int { return cmp.Compare(w.first, area) })
 	t.others = slices.Insert(t.others, i, window{areas: make([]uint32, 1), first: area})
 	return &t.others[i]
 }
@@ -97,10 +99,19 @@ func (t *Atlas) clear(w *window, first, end uint64) bool {
 	if w != &t.window && first < t.end() && t.first < end {
 		return false
 	}
-	for i := range t.others {
-		if o := &t.others[i]; o != w && first < o.end() && o.first < end {
+	for i := max(t.below(first), 1) - 1; i < len(t.others) && t.others[i].first < end; i++ {
+		if o := &t.others[i]; o != w && first < o.end() {
 			return false
 		}
 	}
 	return true
+}
+
+// leave notes that an entry of a window has become zero. The last one takes the window with it,
+// unless it is the largest.
+func (t *Atlas) leave(w *window) {
+	if w.used--; w.used == 0 && w != &t.window {
+		i := t.below(w.first)
+		t.others = slices.Delete(t.others, i, i+1)
+	}
 }
