@@ -177,6 +177,9 @@ func (b *Blocks) reclaim() bool {
 func (b *Blocks) Trim() (bytes device.Size, first error) {
 	before := b.stats.Reserved
 	for slot := range b.regs {
+		if b.cache == 0 && b.pool.Empty() == 0 {
+			break // so that a refusal when all is in use costs nothing
+		}
 		r := &b.regs[slot]
 		if !r.held || r.used != 0 || r.direct != 0 && !r.free {
 			continue
