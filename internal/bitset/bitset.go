@@ -2,6 +2,7 @@ package bitset
 
 import (
 	"math/bits"
+	"slices"
 
 	"github.com/vramyard/vramyard/device"
 )
@@ -9,26 +10,53 @@ import (
 const (
 	wordLog  = 6
 	wordMask = 1<<wordLog - 1
-	// A page of the bitmap has 64 words, 4096 numbers: one bit of the second level above.
+	// A page is 64 words of the bitmap, 4096 numbers, and a part of the directory is 64 pages.
 	pageLog   = 6
-	pageWords = 1 << pageLog
-	pageMask  = pageWords - 1
+	pageMask  = 1<<pageLog - 1
+	partLog   = 6
+	partPages = 1 << partLog
+	partMask  = partPages - 1
+	// smallTop is the highest level of a small set, of at most 2^18 numbers: all its runs have 64 words,
+	// which costs it 32 KiB at most.
+	smallTop = 2
 	// maxLevels serve any 32-bit number: 64^6 > 2^32.
 	maxLevels = 6
-	// headerBytes is what the table of pages has for each.
+	// headerBytes is the entry of a part in the directory.
 	headerBytes = 24
+	pageBytes   = 16
 )
 
 // Set is a set of numbers below its room. The zero Set is empty and has no room. It is not
 // safe for concurrent use.
 type Set struct {
-	pages [][]uint64        // the bitmap, pageWords words each; nil where no member is, or none ever was
-	spare [][]uint64        // empty pages to use again: there are as many pages as were ever in use at once
-	upper []uint64          // the levels above it, the lowest first
-	base  [maxLevels]uint32 // where each of these starts
-	top   int               // number of the highest level, which is a single word; 0 is the bitmap
-	room  int               // numbers below it may be members
-	n     int               // members
+	parts [][]page            // the directory, partPages pages each; nil where no member is
+	spare [][]page            // parts without a member, to use again
+	words []uint64            // the words of all pages, in runs
+	runs  [pageLog + 1]uint32 // by log2 of the length, the first unused run plus one; its first word is the next, 0 is the end
+	least uint8               // log2 of the length of the shortest run: 0, or 6 in a small set
+	upper []uint64            // the levels above the pages, the lowest first
+	base  [maxLevels]uint32   // where each of these starts, from level 2 on
+	top   int                 // number of the highest level, which is a single word; 0 is the bitmap, 1 the pages
+	room  int                 // numbers below it may be members
+	n     int                 // members
+}
+
+// page is 64 words of the bitmap. Words that are not zero lie in a run of 2^log words, in order. In a
+// run of 64 words each word has its own place, and the others are zero.
+type page struct {
+	has uint64 // words that are not zero
+	run uint32 // first word of the run, if has is not zero or the run has 64 words
+	log uint8  // log2 of its length
+}
+
+// at returns where word w of the page lies.
+//
+// Precondition: it is not zero, or the run has 64 words.
+func (p *page) at(w uint32) uint32 {
+	if p.log == pageLog {
+		return p.run + w
+	}
+	return p.run + uint32(bits.OnesCount64(p.has&(1<<w-1)))
 }
 
 // New returns an empty set with room for the numbers below n.
@@ -40,15 +68,22 @@ func New(n int) Set {
 		return s
 	}
 	total := 0
-	words := wordsFor(n)
-	s.pages = make([][]uint64, (words+pageWords-1)/pageWords)
-	for words > 1 {
+	words := wordsFor(wordsFor(n))
+	s.parts = make([][]page, (words+partMask)>>partLog)
+	for s.top = 1; words > 1; {
 		words = wordsFor(words)
 		s.top++
 		s.base[s.top] = uint32(total)
 		total += words
 	}
 	s.upper = make([]uint64, total)
+	if s.top <= smallTop {
+		s.least = pageLog
+	}
+	if s.top == 1 { // the only page has its words from the start
+		s.words = make([]uint64, wordsFor(n))
+		s.parts[0] = []page{{log: pageLog}}
+	}
 	return s
 }
 
@@ -61,63 +96,104 @@ func (s *Set) Room() int { return s.room }
 // Len returns the number of members. O(1).
 func (s *Set) Len() int { return s.n }
 
-// Bytes returns the host memory of the levels. It costs O(room / 4096).
+// Bytes returns the host memory of the levels, unused capacity included. It costs O(room / 2^18).
 func (s *Set) Bytes() device.Size {
-	n := device.Size(cap(s.upper))*8 + device.Size(cap(s.pages))*headerBytes
-	for _, p := range s.pages {
-		n += device.Size(cap(p)) * 8
+	n := device.Size(cap(s.words)+cap(s.upper))*8 + device.Size(cap(s.parts)+cap(s.spare))*headerBytes
+	for _, p := range s.parts {
+		n += device.Size(cap(p)) * pageBytes
 	}
-	n += device.Size(cap(s.spare))*headerBytes + device.Size(len(s.spare))*pageWords*8
-	return n
+	return n + device.Size(len(s.spare))*partPages*pageBytes
 }
 
-// Grow makes room for the numbers below n, if there is less. It costs O(room / 64) and at
+// Grow makes room for the numbers below n, if there is less. It costs O(room / 4096) and at
 // least doubles the room, so that growing step by step costs next to nothing a number.
 func (s *Set) Grow(n int) {
 	if n <= s.room {
 		return
 	}
 	wide := New(max(n, int(min(2*uint64(s.room), 1<<32-1))))
-	for i, p := range s.pages {
-		if full := wide.pageSize(i); p != nil && len(p) < full {
-			p = append(make([]uint64, 0, full), p...)[:full]
+	switch {
+	case s.n == 0:
+		*s = wide
+		return
+	case s.top > 1:
+		wide.words = s.words
+	case wide.top > 1:
+		wide.words = make([]uint64, 1<<pageLog)
+		fallthrough
+	default:
+		copy(wide.words, s.words)
+	}
+	for i, p := range s.parts {
+		if full := wide.partSize(i); p != nil && len(p) < full {
+			p = append(make([]page, 0, full), p...)[:full]
 		}
-		wide.pages[i] = p
-		for j, w := range p {
-			if w != 0 && wide.top > 0 {
-				k := i<<pageLog + j
-				wide.upper[k>>wordLog] |= 1 << (k & wordMask)
+		wide.parts[i] = p
+		for j := range p {
+			if p[j].has != 0 && wide.top > 1 {
+				wide.upper[i] |= 1 << j
 			}
 		}
 	}
-	for level := 1; level < wide.top; level++ {
+	for level := 2; level < wide.top; level++ {
 		for i, w := range wide.upper[wide.base[level]:wide.base[level+1]] {
 			if w != 0 {
 				wide.upper[int(wide.base[level+1])+i>>wordLog] |= 1 << (i & wordMask)
 			}
 		}
 	}
-	wide.n, wide.spare = s.n, s.spare
+	wide.n, wide.spare, wide.runs = s.n, s.spare, s.runs
 	*s = wide
 }
 
-// pageSize returns the words of page i: the last one has no more than the room needs.
-func (s *Set) pageSize(i int) int { return min(pageWords, wordsFor(s.room)-i<<pageLog) }
+// partSize returns the pages of part i: the last one has no more than the room needs.
+func (s *Set) partSize(i int) int { return min(partPages, wordsFor(wordsFor(s.room))-i<<partLog) }
 
-// leaf returns word i of the bitmap, 0 where there is no page.
-func (s *Set) leaf(i uint32) uint64 {
-	if p := s.pages[i>>pageLog]; p != nil {
-		return p[i&pageMask]
+// word returns the word of the number i in a page that has it, nil if it is zero in a page whose run
+// is shorter than 64 words.
+func (s *Set) word(p *page, i uint32) *uint64 {
+	if p.log == pageLog {
+		return &s.words[p.run+i>>wordLog&pageMask]
 	}
-	return 0
+	return s.packed(p, i>>wordLog&pageMask)
+}
+
+// packed is word for a run shorter than 64 words: it keeps word small enough to be inlined.
+func (s *Set) packed(p *page, w uint32) *uint64 {
+	if p.has>>w&1 == 0 {
+		return nil
+	}
+	return &s.words[p.at(w)]
+}
+
+// leaf returns word i of the bitmap.
+func (s *Set) leaf(i uint32) uint64 {
+	part, n := s.parts[i>>(pageLog+partLog)], i>>pageLog&partMask
+	if int(n) >= len(part) {
+		return 0
+	}
+	p := &part[n]
+	if i &= pageMask; p.has>>i&1 == 0 {
+		return 0
+	}
+	if p.log == pageLog {
+		return s.words[p.run+i]
+	}
+	return s.words[p.at(i)]
 }
 
 // at returns word i of a level.
 func (s *Set) at(level int, i uint32) uint64 {
+	if level > 1 {
+		return s.upper[s.base[level]+i]
+	}
 	if level == 0 {
 		return s.leaf(i)
 	}
-	return s.upper[s.base[level]+i]
+	if part, n := s.parts[i>>partLog], i&partMask; int(n) < len(part) {
+		return part[n].has
+	}
+	return 0
 }
 
 // Has reports whether i is a member.
@@ -125,58 +201,153 @@ func (s *Set) Has(i uint32) bool {
 	return int(i) < s.room && s.leaf(i>>wordLog)>>(i&wordMask)&1 != 0
 }
 
-// Add makes i a member. Adding a member changes nothing. It allocates only where no member
-// ever was near.
+// Add makes i a member. Adding a member changes nothing. It allocates only if the words or parts in
+// use have never been as many.
 //
 // Precondition: i is below the room.
 func (s *Set) Add(i uint32) {
-	page := s.pages[i>>(wordLog+pageLog)]
-	if page == nil {
-		page = s.newPage(int(i >> (wordLog + pageLog)))
+	part := s.parts[i>>(wordLog+pageLog+partLog)]
+	if part == nil {
+		part = s.newPart(int(i >> (wordLog + pageLog + partLog)))
 	}
-	w := &page[i>>wordLog&pageMask]
-	old, bit := *w, uint64(1)<<(i&wordMask)
-	if old&bit != 0 {
+	p, bit := &part[i>>(wordLog+pageLog)&partMask], uint64(1)<<(i&wordMask)
+	old := p.has
+	if w := s.word(p, i); w == nil {
+		s.insert(p, i>>wordLog&pageMask, bit)
+	} else if *w&bit != 0 {
 		return
+	} else {
+		*w |= bit
+		p.has |= 1 << (i >> wordLog & pageMask)
 	}
-	*w |= bit
 	s.n++
-	for level := 1; old == 0 && level <= s.top; level++ {
+	i >>= wordLog
+	for level := 2; old == 0 && level <= s.top; level++ {
 		i >>= wordLog
-		w = &s.upper[s.base[level]+i>>wordLog]
+		w := &s.upper[s.base[level]+i>>wordLog]
 		old = *w
 		*w |= 1 << (i & wordMask)
 	}
 }
 
-// newPage returns page i, which there was not, an empty one if there is a spare page.
-func (s *Set) newPage(i int) []uint64 {
-	size, last := s.pageSize(i), len(s.spare)-1
-	if size == pageWords && last >= 0 {
-		s.pages[i] = s.spare[last]
+// newPart returns part i, which was nil: a spare one if there is one.
+func (s *Set) newPart(i int) []page {
+	size, last := s.partSize(i), len(s.spare)-1
+	if size == partPages && last >= 0 {
+		s.parts[i] = s.spare[last]
 		s.spare = s.spare[:last]
 	} else {
-		s.pages[i] = make([]uint64, size)
+		s.parts[i] = make([]page, size)
 	}
-	return s.pages[i]
+	return s.parts[i]
+}
+
+// insert gives word w of a page, for which its run has no place, a value.
+func (s *Set) insert(p *page, w uint32, value uint64) {
+	count := bits.OnesCount64(p.has)
+	if count == 0 {
+		p.run, p.log = s.take(s.least), s.least
+	} else if count == 1<<p.log {
+		s.move(p, p.log+1)
+	}
+	at := p.at(w)
+	if p.log < pageLog {
+		end := p.run + uint32(count)
+		copy(s.words[at+1:end+1], s.words[at:end])
+	}
+	s.words[at] = value
+	p.has |= 1 << w
+}
+
+// remove takes word w, which has become zero, from a page.
+func (s *Set) remove(p *page, w uint32) {
+	p.has &^= 1 << w
+	count := bits.OnesCount64(p.has)
+	if count == 0 {
+		s.free(p)
+		p.log = 0
+		return
+	}
+	if p.log < pageLog {
+		at, end := p.at(w), p.run+uint32(count)
+		copy(s.words[at:end], s.words[at+1:end+1])
+	}
+	if count <= 1<<p.log>>2 && p.log > s.least { // not at a half, where one more and one less would move it each time
+		s.move(p, p.log-1)
+	}
+}
+
+// move moves the words of a page to a run of another length.
+func (s *Set) move(p *page, log uint8) {
+	old := *p
+	p.run, p.log = s.take(log), log
+	for has := p.has; has != 0; has &= has - 1 {
+		w := uint32(bits.TrailingZeros64(has))
+		from := &s.words[old.at(w)]
+		s.words[p.at(w)] = *from
+		*from = 0
+	}
+	s.free(&old)
+}
+
+// take returns a run of 2^log words. One of 64 words is zero, as a page leaves it.
+func (s *Set) take(log uint8) (run uint32) {
+	if run = s.runs[log]; run != 0 {
+		run--
+		s.runs[log] = uint32(s.words[run])
+		s.words[run] = 0
+		return run
+	}
+	run = uint32(len(s.words))
+	s.words = slices.Grow(s.words, 1<<log)[:run+1<<log]
+	clear(s.words[run:])
+	return run
+}
+
+// free makes the run of a page unused.
+func (s *Set) free(p *page) {
+	s.words[p.run] = uint64(s.runs[p.log])
+	s.runs[p.log] = p.run + 1
 }
 
 // Remove makes i no member. Removing what is none changes nothing.
 func (s *Set) Remove(i uint32) {
-	if !s.Has(i) {
+	if int(i) >= s.room {
+		return
+	}
+	part, n := s.parts[i>>(wordLog+pageLog+partLog)], i>>(wordLog+pageLog)&partMask
+	if int(n) >= len(part) {
+		return
+	}
+	p := &part[n]
+	w := s.word(p, i)
+	if w == nil || *w>>(i&wordMask)&1 == 0 {
 		return
 	}
 	s.n--
-	page := i >> (wordLog + pageLog)
-	w := &s.pages[page][i>>wordLog&pageMask]
-	*w &^= 1 << (i & wordMask)
-	for level := 1; *w == 0 && level <= s.top; level++ {
+	if *w &^= 1 << (i & wordMask); *w != 0 {
+		return
+	}
+	if s.top == 1 {
+		p.has &^= 1 << (i >> wordLog & pageMask)
+		return
+	}
+	s.remove(p, i>>wordLog&pageMask)
+	s.climb(part, i, p.has)
+}
+
+// climb clears the bits of empty pages in the levels above, after the page of the number i was left
+// with the words in rest.
+func (s *Set) climb(part []page, i uint32, rest uint64) {
+	at := i >> (wordLog + pageLog + partLog)
+	i >>= wordLog
+	for level := 2; rest == 0 && level <= s.top; level++ {
 		i >>= wordLog
-		w = &s.upper[s.base[level]+i>>wordLog]
+		w := &s.upper[s.base[level]+i>>wordLog]
 		*w &^= 1 << (i & wordMask)
-		if level == 1 && *w == 0 && len(s.pages[page]) == pageWords {
-			s.spare = append(s.spare, s.pages[page])
-			s.pages[page] = nil
+		if rest = *w; level == 2 && rest == 0 && len(part) == partPages {
+			s.spare = append(s.spare, part)
+			s.parts[at] = nil
 		}
 	}
 }
@@ -206,7 +377,7 @@ func (s *Set) Next(i uint32) (uint32, bool) {
 		if w := s.at(level, i>>wordLog) >> (i & wordMask); w != 0 {
 			return s.lowest(i+uint32(bits.TrailingZeros64(w)), level-1), true
 		}
-		if i = i>>wordLog + 1; level < s.top && int(i) >= s.bitsOf(level+1) {
+		if i = i>>wordLog + 1; uint64(i)<<(wordLog*(level+1)) >= uint64(s.room) {
 			return 0, false
 		}
 	}
@@ -239,21 +410,17 @@ func (s *Set) All(yield func(uint32) bool) {
 
 // Clear removes every member and keeps the room.
 func (s *Set) Clear() {
-	for _, p := range s.pages {
+	for _, p := range s.parts {
 		clear(p)
 	}
 	clear(s.upper)
-	s.n = 0
-}
-
-// bitsOf returns the number of bits that a level above the bitmap has, those of its last
-// word included.
-func (s *Set) bitsOf(level int) int {
-	end := len(s.upper)
-	if level < s.top {
-		end = int(s.base[level+1])
+	s.runs, s.n = [pageLog + 1]uint32{}, 0
+	if s.top > 1 {
+		s.words = s.words[:0]
+	} else if s.top == 1 {
+		clear(s.words)
+		s.parts[0][0].log = pageLog
 	}
-	return (end - int(s.base[level])) << wordLog
 }
 
 // lowest returns the smallest member below bit i of the level above the given one, going
@@ -261,22 +428,16 @@ func (s *Set) bitsOf(level int) int {
 //
 // Precondition: that bit is set.
 func (s *Set) lowest(i uint32, level int) uint32 {
-	for ; level > 0; level-- {
-		i = i<<wordLog + uint32(bits.TrailingZeros64(s.upper[s.base[level]+i]))
-	}
-	if level == 0 {
-		i = i<<wordLog + uint32(bits.TrailingZeros64(s.leaf(i)))
+	for ; level >= 0; level-- {
+		i = i<<wordLog + uint32(bits.TrailingZeros64(s.at(level, i)))
 	}
 	return i
 }
 
 // highest is lowest for the largest member.
 func (s *Set) highest(i uint32, level int) uint32 {
-	for ; level > 0; level-- {
-		i = i<<wordLog + uint32(wordMask-bits.LeadingZeros64(s.upper[s.base[level]+i]))
-	}
-	if level == 0 {
-		i = i<<wordLog + uint32(wordMask-bits.LeadingZeros64(s.leaf(i)))
+	for ; level >= 0; level-- {
+		i = i<<wordLog + uint32(wordMask-bits.LeadingZeros64(s.at(level, i)))
 	}
 	return i
 }

@@ -89,9 +89,57 @@ func TestFarApartCostsLittle(t *testing.T) {
 	s.Add(7)
 	s.Add(math.MaxInt32 - 1)
 	mustAgree(t, &s, []uint32{7, math.MaxInt32 - 1}, 1<<30)
-	require.Less(t, s.Bytes(), 20*device.MiB)
+	require.Less(t, s.Bytes(), 272*device.KiB)
 	s.Remove(math.MaxInt32 - 1)
 	mustAgree(t, &s, []uint32{7}, math.MaxInt32-1)
+}
+
+// TestScatteredMembersCostLittle has one member in each page, for which whole pages would take 4 MiB.
+func TestScatteredMembersCostLittle(t *testing.T) {
+	s := bitset.New(1 << 25)
+	var want []uint32
+	for i := uint32(0); i < 1<<25; i += 4096 {
+		s.Add(i + i>>12&63<<6)
+		want = append(want, i+i>>12&63<<6)
+	}
+	require.Equal(t, want, slices.Collect(s.All))
+	require.Less(t, s.Bytes(), 256*device.KiB)
+}
+
+// TestPagesFillAndEmpty gives each word of a page a member and takes it again, in a large and in a
+// small set, and in one that grows in between.
+func TestPagesFillAndEmpty(t *testing.T) {
+	for _, room := range []int{4096, 1 << 18, 1 << 20} {
+		for _, grown := range []int{0, 1 << 21} {
+			rng := rand.New(rand.NewPCG(uint64(room), 3))
+			s := bitset.New(room)
+			order := rng.Perm(64)
+			var want []uint32
+			for _, w := range order {
+				s.Add(uint32(w<<6 + w))
+				want = append(want, uint32(w<<6+w))
+				slices.Sort(want)
+				mustAgree(t, &s, want, uint32(rng.IntN(4096)))
+				require.Equal(t, want, slices.Collect(s.All))
+			}
+			s.Grow(grown)
+			for _, w := range order {
+				s.Remove(uint32(w<<6 + w))
+				at, _ := slices.BinarySearch(want, uint32(w<<6+w))
+				want = slices.Delete(want, at, at+1)
+				mustAgree(t, &s, want, uint32(rng.IntN(4096)))
+			}
+			full := s.Bytes()
+			for i := range uint32(4096) {
+				s.Add(i)
+			}
+			s.Clear()
+			mustAgree(t, &s, nil, 0)
+			s.Add(4095)
+			mustAgree(t, &s, []uint32{4095}, 64)
+			require.LessOrEqual(t, s.Bytes(), full+4*device.KiB)
+		}
+	}
 }
 
 // TestEmptyPagesAreUsedAgain moves one member through a room for whose bitmap 16 MiB would be needed.

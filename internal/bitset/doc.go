@@ -8,15 +8,19 @@
 // log64 of the room, and each is decided by one instruction; there is nothing to rotate or
 // to split.
 //
-// The bitmap lies in pages of 4096 numbers that exist only where a member ever was, so that
-// a few members far apart cost little, the summaries in one slice.
+// The bitmap lies in pages of 64 words, 4096 numbers, and a page holds only its words that are not
+// zero: in a run of 1, 2, 4 up to 32 words by rank, or in a run of 64 by position. The word of the
+// level above is the page's own, and says which words there are. Pages lie in parts of 64, which
+// exist only while they have a member. So a few members far apart cost little. A small set, of up to
+// 2^18 numbers, has runs of 64 words only, which saves the moves.
 //
 // # Cost
 //
 // Add and Remove change one bit and climb only while a word becomes the first or ceases to
-// be the last that is not zero. Min, Max, Next and Prev read at most two words a level. The
-// room takes 1/16 bit a number for the table of pages and the summaries, and 1 bit a number
-// where members are or were.
+// be the last that is not zero. In a set that is not small the first and the last member of a
+// word move up to 32 words of its page. Min, Max, Next and Prev read at most two words a level.
+// The host memory is 1 KiB for each 2^18 numbers with a member, 8 bytes for each word with
+// a member, up to four times that in a page that had more, and 1/1000 bit for each number of the room.
 //
 // # Source
 //

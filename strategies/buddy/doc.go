@@ -32,7 +32,7 @@
 // the free blocks, numbered by start in steps of the alignment that blocks of the class have.
 // Up to 4096 numbers it is words of one store for all sets, with one above that tells which are
 // not zero, as far as the highest member that it ever had, beyond that a set of internal/bitset,
-// with more such levels and pages only where members are or were. With halves the twelve largest
+// with more such levels, of which only the parts with a member take memory. With halves the twelve largest
 // classes of a region are one such set, numbered as a binary tree from its root on, so that buddy and
 // parent are a bit and a shift away, and what a free block merges with lies near it: the six largest
 // classes share a word, the nine largest a cache line. Above, for each class,

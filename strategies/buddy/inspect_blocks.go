@@ -14,7 +14,7 @@ const (
 	regionBytes  = 128
 	listingBytes = 48
 	placesBytes  = 16
-	setBytes     = 120
+	setBytes     = 176
 	linkBytes    = 8
 	listBytes    = 8
 )

@@ -1,6 +1,8 @@
 package buddy_test
 
 import (
+	"math"
+	"math/rand/v2"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -8,6 +10,7 @@ import (
 	"github.com/vramyard/vramyard/alloc"
 	"github.com/vramyard/vramyard/device"
 	"github.com/vramyard/vramyard/device/sim"
+	"github.com/vramyard/vramyard/internal/growth"
 	"github.com/vramyard/vramyard/strategies/buddy"
 )
 
@@ -32,4 +35,29 @@ func TestKeptRegionsAreFew(t *testing.T) {
 	n, err := alloc.MetadataBytes(a)
 	require.NoError(t, err)
 	require.Less(t, n, device.MiB)
+}
+
+// TestWholeDeviceCostsLittle has blocks of all sizes come and go in one region of 1 TiB, whose sets of
+// free blocks have room for 2^31 numbers.
+func TestWholeDeviceCostsLittle(t *testing.T) {
+	gpu, err := sim.New(sim.Config{Capacity: device.TiB})
+	require.NoError(t, err)
+	a, err := buddy.New(gpu, buddy.Config{Growth: growth.Whole, Trim: buddy.TrimOn, DirectBytes: 1 << 60})
+	require.NoError(t, err)
+	rng := rand.New(rand.NewPCG(1, 2))
+	var live []device.Addr
+	for range 20_000 {
+		if len(live) > 0 && rng.IntN(5) < 2 {
+			i := rng.IntN(len(live))
+			require.NoError(t, a.Free(live[i]))
+			live[i] = live[len(live)-1]
+			live = live[:len(live)-1]
+		} else if b, err := a.Alloc(alloc.Request{Size: device.Size(math.Exp2(40 * rng.Float64()))}); err == nil {
+			live = append(live, b.Addr)
+		}
+	}
+	require.NoError(t, a.Check())
+	n, err := alloc.MetadataBytes(a)
+	require.NoError(t, err)
+	require.Less(t, n, 8*device.MiB)
 }

@@ -19,6 +19,7 @@ func TestRecordsHaveTheBytesThatAreReported(t *testing.T) {
 		reflect.TypeFor[back]():  backBytes,
 		reflect.TypeFor[cell]():  cellBytes,
 		reflect.TypeFor[row]():   rowBytes,
+		reflect.TypeFor[grade](): gradeBytes,
 	} {
 		require.Equal(t, want, int(of.Size()), of)
 	}

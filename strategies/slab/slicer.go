@@ -268,8 +268,8 @@ func (s *slicer) rowOf(h regions.Held) *row {
 
 // Host memory of a grade and a row without what they point to, in bytes.
 const (
-	gradeBytes = 464
-	rowBytes   = 168
+	gradeBytes = 712
+	rowBytes   = 224
 )
 
 // hostBytes returns the host memory of the slicer.
