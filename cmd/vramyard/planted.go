@@ -27,8 +27,8 @@ import (
 // module is the path of the module that this program is in.
 const module = "github.com/vramyard/vramyard"
 
-// runPlanted looks for every planted bug of the strategies named. A build without bugs has
-// another one made that has them.
+// runPlanted looks for every planted bug of the strategies named. A build without bugs builds and
+// runs one that has them.
 func (f *checkFlags) runPlanted(cmd *cobra.Command) error {
 	if err := f.judgePlanted(cmd); err != nil {
 		return err
@@ -81,7 +81,7 @@ func lookFor(ctx context.Context, all []bugs.Bug, budget time.Duration, look fun
 	return verdicts, nil
 }
 
-// judgePlanted returns what is wrong with the flags.
+// judgePlanted returns the first mistake in the flags.
 func (f *checkFlags) judgePlanted(cmd *cobra.Command) error {
 	for _, name := range []string{"config", "contents", "device", "faults", "out"} {
 		if cmd.Flags().Changed(name) {
@@ -104,7 +104,7 @@ func (f *checkFlags) judgePlanted(cmd *cobra.Command) error {
 	return f.judge()
 }
 
-// runPlantedBuild builds this program with the bugs and has that look for them.
+// runPlantedBuild builds this program with the bugs and runs that build.
 func (f *checkFlags) runPlantedBuild(cmd *cobra.Command) (err error) {
 	root, ok := sourceAtHand()
 	if !ok {
@@ -122,21 +122,23 @@ func (f *checkFlags) runPlantedBuild(cmd *cobra.Command) (err error) {
 	if err = runChild(ctx, cmd, root, "go", "run", "./props/planted/bugs/overlay", folder); err == nil {
 		err = runChild(ctx, cmd, root, "go", "build", "-overlay", filepath.Join(folder, "overlay.json"), "-o", exe, "./cmd/vramyard")
 	}
-	if err == nil {
+	built := err == nil
+	if built {
 		err = runChild(ctx, cmd, "", exe, "check", "--planted", "--strategies", f.strategies,
 			"--tests", strconv.Itoa(f.tests), "--ops", strconv.Itoa(f.ops), "--seed", strconv.FormatInt(f.seed, 10))
 	}
 	if ctx.Err() != nil {
 		return interrupted("the build with planted bugs was told to end")
 	}
-	if exit, ok := errors.AsType[*exec.ExitError](err); ok && exit.ExitCode() == exitFailed {
-		return failure{fmt.Errorf("--planted: %w", err)} // the build has said what it missed
+	if exit, ok := errors.AsType[*exec.ExitError](err); ok && built && exit.ExitCode() == exitFailed {
+		return failure{fmt.Errorf("--planted: %w", err)} // the program has named the bugs that it missed
 	}
 	return err
 }
 
-// runChild runs a program in a folder, "" for the present one, with the output of this one. If ctx ends, the program is interrupted, and
-// killed if that does not end it. It does not outlive this program, where the system sees to that.
+// runChild runs a program in a folder, "" for the present one, with the output of this one. If ctx
+// ends, the program is interrupted, and killed if that does not end it. On Linux it also ends with
+// this program.
 func runChild(ctx context.Context, cmd *cobra.Command, folder, name string, args ...string) error {
 	c := exec.CommandContext(ctx, name, args...)
 	c.Dir = folder
@@ -152,8 +154,8 @@ func runChild(ctx context.Context, cmd *cobra.Command, folder, name string, args
 	return nil
 }
 
-// childPatience is how long a program that is interrupted has to end: what it looks for at the
-// moment is shrunk first.
+// childPatience is the time that an interrupted program has to end: it shrinks its present
+// counterexample first.
 const childPatience = time.Minute
 
 // sourceAtHand returns the root of the module, and reports whether there is a Go toolchain and the

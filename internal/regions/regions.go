@@ -151,10 +151,9 @@ func (s *Set) Release(a device.Addr) error {
 //
 // Precondition: the set holds the region, and it is not stale.
 func (s *Set) Discard(a device.Addr) {
-	if s.Release(a) == nil {
-		return
+	if s.Release(a) != nil {
+		s.stale = append(s.stale, a)
 	}
-	s.stale = append(s.stale, a)
 }
 
 // Stale returns the number of stale regions.

@@ -212,9 +212,10 @@ func (m *Memory) Fill(low, high device.Addr) (mapped device.Addr, err error) {
 		}
 	}
 	if err == nil {
-		if err = m.vm.SetAccess(low, high.Sub(low), device.AccessReadWrite); err == nil {
-			return mapped, nil
-		}
+		err = m.vm.SetAccess(low, high.Sub(low), device.AccessReadWrite)
+	}
+	if err == nil {
+		return mapped, nil
 	}
 	// Memory that nobody may use must not look as if it could be granted. If it cannot be taken
 	// away again either, the caller sets it aside.

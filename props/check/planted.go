@@ -32,10 +32,10 @@ func PlantedBugs(names ...string) []bugs.Bug {
 	})
 }
 
-// Verdict is what the search for one planted bug came to.
+// Verdict is the result of the search for one planted bug.
 type Verdict struct {
 	Bug       bugs.Bug       // what was planted
-	Failure   *props.Failure // what was found, nil for nothing, and for what the heap shows
+	Failure   *props.Failure // nil if nothing was found, and for bugs that the heap shows
 	Broken    string         // the invariant that was reported; "" for none
 	Sequences int            // sequences until then
 	Shrunk    int            // operations left of the last one
@@ -55,16 +55,15 @@ var judges = [...]func(props.Subject, props.Options) (props.Result, error){
 	bugs.ByCalls: props.Verify, bugs.ByFaults: props.VerifyFaults, bugs.ByRelations: props.Metamorphic,
 }
 
-// plantedTries is how often a failing sequence is run to make it smaller unless the options
-// say so: no bug here needs more to come down to twice what a person needs.
+// plantedTries bounds the runs that shrink a failing sequence, unless the options do: it is enough
+// for every bug here.
 const plantedTries = 2000
 
-// Planted plants a bug, looks for it as [props.Verify] or whoever else is its judge does,
-// and takes it away again. A bug that is not found is a verdict; the error tells of a bug
-// that cannot be planted or of a subject that cannot be built.
+// Planted plants a bug, has its judge look for it, and takes it away again. A bug that is not
+// found is a verdict. An error means that the bug cannot be planted, that its subject cannot be
+// built, or that ctx ended.
 //
-// The search ends with the error of ctx when ctx ends. The bug is planted in the whole program, so
-// nothing else may use a strategy meanwhile.
+// The bug is planted in the whole program: no other goroutine may use a strategy.
 func Planted(ctx context.Context, c alloc.Catalogue, b bugs.Bug, o Options) (Verdict, error) {
 	v := Verdict{Bug: b}
 	if !planted.Enabled {
@@ -106,7 +105,7 @@ func Planted(ctx context.Context, c alloc.Catalogue, b bugs.Bug, o Options) (Ver
 	return v, nil
 }
 
-// plantedBatch is how many sequences are run before a search looks whether it should end.
+// plantedBatch is the number of sequences between two looks at the context.
 const plantedBatch = 50
 
 // Plantable returns the subject of a bug. It has the bug only while it is planted, or if it

@@ -224,8 +224,7 @@ func (a *Cells) Grab(class, segment int, r *alloc.Request, more bool) (device.Ad
 		slot = a.takeWide(n, s, slot)
 	}
 	p := s.base.Add(device.Size(slot) * k.slot) // as grant does, without a call
-	own := a.slackOf(n, slot)
-	*own = a.slackFor(k.slot-r.Size, p, r)
+	*a.slackOf(n, slot) = a.slackFor(k.slot-r.Size, p, r)
 	a.used += k.slot
 	left := uint32(s.left)
 	s.left--
@@ -318,7 +317,8 @@ func (a *Cells) Return(p device.Addr) (requested, granted device.Size, ok bool) 
 		if *slack == slackCached {
 			return 0, 0, false
 		}
-		requested = a.forget(p)
+		b, _ := a.notes.Take(p)
+		requested = b.Requested
 	}
 	if a.cached.rounds == 0 || !a.push(c, s, slack) {
 		a.put(c, s, k)
@@ -334,12 +334,6 @@ func (a *Cells) isFree(c cell) bool {
 		w = a.words.all[a.backs[c.slab].words+c.slot>>6]
 	}
 	return w>>(c.slot&63)&1 != 0
-}
-
-// forget drops the note of a live slot, and returns the bytes that were asked for.
-func (a *Cells) forget(p device.Addr) device.Size {
-	b, _ := a.notes.Take(p)
-	return b.Requested
 }
 
 // put gives a slot in use back to its slab, of which s and k are the record and the class.

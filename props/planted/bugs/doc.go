@@ -1,5 +1,5 @@
 // Package bugs holds the bugs that are planted into the strategies, as data: one text file
-// for each package that has bugs, and wrapped.txt for those that wrap a strategy.
+// for each package that has bugs, and wrapped.txt for bugs in wrappers around a strategy.
 //
 // A file begins with its settings, each a strategy with its configuration on a simulated
 // device. A bug has one or more records, each with a setting, and is followed by the edits of

@@ -98,7 +98,7 @@ type source struct {
 	changes   []change
 }
 
-// change puts lines in place of those of a source from from up to to.
+// change replaces the lines from index from to index to, exclusive.
 type change struct {
 	from, to int
 	with     []string
