@@ -99,6 +99,7 @@ func (f *compareFlags) run(cmd *cobra.Command, args []string) error {
 	if err != nil {
 		return err
 	}
+	o.Memory = heapLeft()
 	total := 0
 	for i, t := range traces {
 		o.Recorded = append(o.Recorded, of.runs[t])

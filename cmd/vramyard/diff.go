@@ -92,7 +92,7 @@ func (f *diffFlags) run(cmd *cobra.Command, args []string) error {
 
 // readResult reads a result from a file, or from standard input for "-".
 func readResult(path string, most device.Size, stdin io.Reader) (*resultdiff.Result, error) {
-	defer collectWithin(most)()
+	collectWithin(most)
 	if path == "-" {
 		r, err := resultdiff.Read(stdin, budget.New(most))
 		if err != nil {

@@ -141,7 +141,7 @@ func draw(cmd *cobra.Command, p *replay.Prepared, stacks *postmortem.Stacks, run
 		drawn.Stacks = stacks
 	}
 	errs := make([]error, len(runs))
-	compare.NewPool(0).Each(len(runs), func(i int) {
+	compare.NewPool(0, heapLeft()).Each(len(runs), p, func(i int) {
 		drawn.Runs[i], errs[i] = drawOne(t, p, &runs[i], o)
 		bar.step()
 	})

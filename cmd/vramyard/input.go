@@ -134,17 +134,29 @@ func (m *memory) Set(text string) error {
 	return nil
 }
 
-// collectWithin makes the garbage collector keep the heap within the memory that a file may take, so that garbage does
-// not double it. The function that it returns ends that.
-func collectWithin(m device.Size) (end func()) {
+// userLimit is the soft memory limit of the environment, GOMEMLIMIT, which a command only lowers.
+var userLimit = debug.SetMemoryLimit(-1)
+
+// collectWithin raises the soft memory limit of the process to the present heap and the memory of one more file, until
+// the command ends. The garbage collector then keeps the garbage of reading and of replays within that. The budget of
+// the file, which is counted, decides what is refused.
+func collectWithin(m device.Size) {
+	held := heap() // without the garbage of the file before
+	debug.SetMemoryLimit(min(userLimit, int64(held+min(m, device.TiB))))
+}
+
+// heap collects the garbage and returns the bytes that stay on the heap.
+func heap() device.Size {
+	runtime.GC()
 	var now runtime.MemStats
 	runtime.ReadMemStats(&now)
-	most := debug.SetMemoryLimit(-1) // which the environment may set
-	debug.SetMemoryLimit(min(most, int64(now.HeapAlloc+uint64(min(m, device.TiB)))))
-	return func() {
-		debug.SetMemoryLimit(most)
-		runtime.GC() // what growing left behind would count as in use from now on
-	}
+	return device.Size(now.HeapAlloc)
+}
+
+// heapLeft returns the bytes that replays may take at once beside what is on the heap: those below the soft memory limit.
+func heapLeft() device.Size {
+	most := device.Size(debug.SetMemoryLimit(-1))
+	return most - min(heap(), most-1)
 }
 
 // advised adds to an error about a file the flag that helps: --memory for a larger bound, --part for one of its parts.
@@ -179,14 +191,14 @@ func openSource(path string, o formats.Options, stdin io.Reader) (trace.Source, 
 	if _, err := os.Stat(path); path == "-" || err != nil {
 		return openTrace(path, o, stdin)
 	}
-	defer collectWithin(o.Memory)()
+	collectWithin(o.Memory)
 	return formats.OpenSource(path, o)
 }
 
 // openTrace reads a file of any known format, standard input for "-", or, if there is no such
 // file, the trace of that name inside the program.
 func openTrace(path string, o formats.Options, stdin io.Reader) (*trace.Trace, error) {
-	defer collectWithin(o.Memory)()
+	collectWithin(o.Memory)
 	if path == "-" {
 		return formats.Read(stdin, "stdin", o)
 	}

@@ -37,6 +37,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"runtime/debug"
 	"strconv"
 	"strings"
 	"syscall"
@@ -71,6 +72,7 @@ func main() {
 
 // run executes one command line and returns the exit status.
 func run(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.Writer) int {
+	defer debug.SetMemoryLimit(userLimit) // which opened files lower
 	started := false
 	root := newRoot(&started)
 	root.SetArgs(args)

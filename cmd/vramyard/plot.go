@@ -107,7 +107,7 @@ func (f *plotFlags) run(cmd *cobra.Command, args []string) error {
 
 // readFigures reads a result from a file, or from standard input for "-".
 func readFigures(path string, most device.Size, stdin io.Reader) (*figure.Source, error) {
-	defer collectWithin(most)()
+	collectWithin(most)
 	if path == "-" {
 		return figure.Read("stdin", stdin, budget.New(most))
 	}

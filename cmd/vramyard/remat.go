@@ -205,9 +205,9 @@ func openLogs(cmd *cobra.Command, paths []string, most device.Size) ([]rematgrid
 	if err := onceFromStdin(paths); err != nil {
 		return nil, err
 	}
-	defer collectWithin(most)()
 	logs := make([]rematgrid.Log, len(paths))
 	for i, path := range paths {
+		collectWithin(most)
 		var err error
 		if path == "-" {
 			logs[i].Model = "stdin"

@@ -67,7 +67,7 @@ func (f *tuneFlags) run(cmd *cobra.Command, args []string) error {
 	if err != nil {
 		return err
 	}
-	o := tune.Options{Points: f.points, Version: version}
+	o := tune.Options{Points: f.points, Version: version, Memory: heapLeft()}
 	if o.Device, _, err = f.shape(); err != nil {
 		return err
 	}

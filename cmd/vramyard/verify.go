@@ -103,7 +103,7 @@ func (f *verifyFlags) history(cmd *cobra.Command, path string) (*verify.History,
 		return nil, err
 	}
 	begin(cmd, stage{what: "reading the addresses"})
-	defer collectWithin(f.source.Memory)()
+	collectWithin(f.source.Memory)
 	lines, err := openLines(f.addresses, f.source.Memory, cmd.InOrStdin())
 	if err != nil {
 		return nil, err

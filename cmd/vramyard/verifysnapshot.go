@@ -65,7 +65,7 @@ func (f *verifyFlags) snapshot(cmd *cobra.Command, path string) error {
 // openSnapshot reads a snapshot, from standard input for "-".
 func openSnapshot(cmd *cobra.Command, path string, source formats.Options) (*snapshot.Snapshot, trace.Header, error) {
 	o := reading(cmd, path, source)
-	defer collectWithin(o.Memory)()
+	collectWithin(o.Memory)
 	if path == "-" {
 		return formats.ReadSnapshot(cmd.InOrStdin(), "stdin", o)
 	}

@@ -309,6 +309,7 @@ func showResult(path string, most device.Size) (*view.Content, error) {
 	if err != nil {
 		return nil, err
 	}
+	collectWithin(most)
 	r, err := view.Result(report.Printable(baseOf(path)), text, colorOf, budget.New(most))
 	if err != nil {
 		return nil, err

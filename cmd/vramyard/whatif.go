@@ -96,6 +96,7 @@ func (f *whatifFlags) run(cmd *cobra.Command, path string) error {
 	if err != nil {
 		return err
 	}
+	o.Memory = heapLeft()
 	p := begin(cmd, stage{what: "replaying", unit: "events"})
 	o.Progress = func(done, most uint64) { p.reached(int64(done), int64(most)) }
 	ctx, done := untilInterrupt(cmd)

@@ -7,7 +7,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"runtime"
 	"slices"
 	"strings"
 	"sync"
@@ -32,6 +31,7 @@ type Options struct {
 	Capacity device.Size // device of the measuring replay; 0 is the recorded card of each trace, or else an ample one
 	Device   place.Place // where, but for the capacity, which the comparison sets
 	Workers  int         // replays at once; 0 is one for each core
+	Memory   device.Size // bytes that replays at once may take; 0 is without bound. One replay always runs
 	Version  string      // of the program, kept in the report
 	// FreeAt says when a strategy that knows no streams is told of a delayed free.
 	FreeAt replay.FreeAt
@@ -162,7 +162,7 @@ func (r *Run) Completed() bool { return r.Starts && r.OOMs == 0 && r.Refused == 
 // Compare replays every trace through every setup. If ctx ends before, the error is that of ctx, and
 // the report has the runs that were finished.
 func Compare[S trace.Source](ctx context.Context, traces []S, setups []alloc.Setup, o Options) (*Report, error) {
-	p := NewPool(o.Device.AtOnce(o.Workers))
+	p := NewPool(o.Device.AtOnce(o.Workers), o.Memory)
 	jobs := o.jobs(len(traces), setups)
 	report := &Report{Schema: Schema, Version: o.Version, Device: o.Device.Used(cmp.Or(o.Capacity, o.commonCard())), FreeAt: cmp.Or(o.FreeAt, replay.AtCompleted), Runs: make([]Run, len(jobs))}
 	errs := make([]error, len(jobs))
@@ -237,30 +237,6 @@ func (o *Options) jobs(traces int, setups []alloc.Setup) (all []job) {
 		slices.SortStableFunc(all, func(a, b job) int { return cmp.Compare(a.column, b.column) })
 	}
 	return all
-}
-
-// Pool bounds how many replays run at once. A job that waits for its replays holds no place in it.
-type Pool struct{ free chan struct{} }
-
-// NewPool returns a pool for so many replays at once; 0 is one for each core.
-func NewPool(workers int) *Pool {
-	if workers <= 0 {
-		workers = runtime.GOMAXPROCS(0)
-	}
-	return &Pool{make(chan struct{}, workers)}
-}
-
-// Each calls f for 0 … n-1 at once, as far as the pool allows, and waits for all.
-func (p *Pool) Each(n int, f func(i int)) {
-	var wg sync.WaitGroup
-	for i := range n {
-		wg.Go(func() {
-			p.free <- struct{}{}
-			defer func() { <-p.free }()
-			f(i)
-		})
-	}
-	wg.Wait()
 }
 
 // Contest is one strategy on one trace.
@@ -352,7 +328,7 @@ func (c *Contest) search(ctx context.Context, always device.Size) (*Search, erro
 	for len(s.Points()) > 0 {
 		answers := make([]bool, len(s.Points()))
 		errs := make([]error, len(answers))
-		c.pool.Each(len(answers), func(i int) { answers[i], errs[i] = c.completes(ctx, s.Points()[i]) })
+		c.pool.Each(len(answers), c.trace, func(i int) { answers[i], errs[i] = c.completes(ctx, s.Points()[i]) })
 		for _, err := range errs {
 			if err != nil {
 				return nil, err
@@ -370,7 +346,7 @@ func (c *Contest) PeakCharged() device.Size { return c.charged }
 // Completes reports whether the trace completes on a device of n bytes. The replay ends at the first
 // request that finds no memory.
 func (c *Contest) Completes(ctx context.Context, n device.Size) (ok bool, err error) {
-	c.pool.Each(1, func(int) { ok, err = c.completes(ctx, n) })
+	c.pool.Each(1, c.trace, func(int) { ok, err = c.completes(ctx, n) })
 	return ok, err
 }
 
@@ -429,7 +405,7 @@ func (c *Contest) measure(ctx context.Context, n device.Size) (*replay.Result, e
 	results := make([]*replay.Result, runs)
 	errs := make([]error, runs)
 	for i := range results { // one after the other: repeats that share the cores would time each other
-		c.pool.Each(1, func(int) { results[i], errs[i] = c.replay(ctx, n, replay.Options{Figures: !c.o.Quick}) })
+		c.pool.Each(1, c.trace, func(int) { results[i], errs[i] = c.replay(ctx, n, replay.Options{Figures: !c.o.Quick}) })
 		if errs[i] != nil {
 			return nil, errs[i]
 		}

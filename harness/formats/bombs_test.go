@@ -178,3 +178,16 @@ func TestTracesOfSnapshotsAreWeighed(t *testing.T) {
 	_, err = formats.Read(bytes.NewReader(text), "t", formats.Options{Memory: 64 << 20})
 	require.NoError(t, err)
 }
+
+// TestLongTextsAreRefused reads names of more than 16 MiB, of which every copy would count.
+func TestLongTextsAreRefused(t *testing.T) {
+	long := bytes.Repeat([]byte("x"), 16<<20+1)
+	for name, data := range map[string][]byte{
+		"allocator": append(field(1, []byte("gpu")), append(field(3, varint(1, 1), varint(2, 1)), field(1, long)...)...),
+		"operation": append(field(1, []byte("gpu")), field(3, varint(1, 1), varint(2, 1), field(5, long))...),
+		"xspace":    field(1, varint(1, 1), field(4, varint(1, 1), field(2, field(2, long)))),
+	} {
+		_, err := formats.Read(bytes.NewReader(data), "t", formats.Options{})
+		require.ErrorContains(t, err, "a value is longer than 16777216 bytes", name)
+	}
+}

@@ -12,7 +12,7 @@ import (
 	"github.com/vramyard/vramyard/harness/trace"
 )
 
-// maxValue is the longest single value of a JSON file that is read, in bytes. Long lists are read
+// maxValue is the longest single value of a JSON file, or text of a protocol buffer, that is read, in bytes. Long lists are read
 // value by value, so it bounds what a reader holds of the file.
 const maxValue = 16 << 20
 

@@ -76,7 +76,9 @@ func readDump(in *Input) (*trace.Trace, error) {
 	err := in.fields(func(m *message) error {
 		switch m.field {
 		case 1:
-			r.allocator = m.text()
+			var err error
+			r.allocator, err = m.text()
+			return err
 		case 3:
 			return r.chunk(m.sub())
 		case 5:
@@ -108,8 +110,10 @@ func (r *dumpReader) chunk(m *message) error {
 		case 3:
 			c.requested = m.number
 		case 5:
-			var err error
-			c.op, err = r.op(m.text())
+			name, err := m.text()
+			if err == nil {
+				c.op, err = r.op(name)
+			}
 			return err
 		case 8:
 			c.inUse = m.number != 0

@@ -113,11 +113,14 @@ func (m *message) sub() *message {
 }
 
 // text returns the present field as text.
-func (m *message) text() string {
-	if m.wire != wireBytes {
-		return ""
+func (m *message) text() (string, error) {
+	switch {
+	case m.wire != wireBytes:
+		return "", nil
+	case len(m.bytes) > maxValue:
+		return "", errValue
 	}
-	return string(m.bytes)
+	return string(m.bytes), nil
 }
 
 // each calls visit for every field up to the end or the first error, which it returns with its place

@@ -126,10 +126,11 @@ func (r *xspaceReader) name(m *message, names map[uint64]string) error {
 		case 2:
 			inner := m.sub()
 			return inner.each(r.in, func() error {
+				var err error
 				if inner.field == 2 {
-					name = inner.text()
+					name, err = inner.text()
 				}
-				return nil
+				return err
 			})
 		}
 		return nil
@@ -221,7 +222,9 @@ func (r *xspaceReader) stat(m *message, values map[string]xValue) error {
 		case 3, 4: // unsigned, signed
 			v.number = m.number
 		case 5:
-			v.text = m.text()
+			var err error
+			v.text, err = m.text()
+			return err
 		case 7: // the text is kept as a name
 			v.text = r.stats[m.number]
 		}

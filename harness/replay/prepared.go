@@ -9,6 +9,7 @@ import (
 	"github.com/vramyard/vramyard/device"
 	"github.com/vramyard/vramyard/harness/history"
 	"github.com/vramyard/vramyard/harness/trace"
+	"github.com/vramyard/vramyard/internal/budget"
 )
 
 // Prepared is a trace made ready for replays: what they need to know of the whole, and how its
@@ -213,6 +214,17 @@ func (p *Prepared) Recorded() trace.Source { return p.recorded }
 // LowerBound returns the most bytes that the trace has live at once, as requested, refused requests
 // included: no allocator can complete the trace with less.
 func (p *Prepared) LowerBound() device.Size { return p.bound }
+
+// Memory returns about how many bytes replays take beside the trace: all of them together, and each of them.
+func (p *Prepared) Memory() (shared, each device.Size) {
+	if p.pieces[atRequest] != nil { // what is not laid out at once has no copies either
+		shared = trace.ReplayEvent * device.Size(p.head.Events)
+		if p.refusals.Count > 0 {
+			shared += device.Size(budget.SizeOf[trace.Event](p.head.Events))
+		}
+	}
+	return shared, trace.ReplayLive * device.Size(p.live)
+}
 
 // Lacks returns why the trace is not the whole recorded run; see [history.Lacks].
 func (p *Prepared) Lacks() string {

@@ -15,6 +15,7 @@ type survey struct {
 	streams  []device.Stream // those of the requests, in the order of their first
 	numbers  map[device.Stream]uint32
 	bound    device.Size // see [Prepared.LowerBound]
+	live     int         // most allocations at once
 	late     delays      // nil if no free is delayed
 	uses     bool        // streams use what others allocated
 	pending  bool        // a free leaves memory pending, if the strategy knows streams
@@ -73,8 +74,9 @@ func surveyOf(ctx context.Context, src trace.Source) (*survey, error) {
 		}
 		return nil
 	})
-	s.bound = s.ledger.Peak()
-	return &s.survey, err
+	s.bound, s.live = s.ledger.Peak(), s.ledger.PeakCount()
+	found := s.survey // the tables of the walk are garbage
+	return &found, err
 }
 
 // foresee notes which events are to come.

@@ -86,8 +86,15 @@ func words(s string) Cell { return Cell{Text: Printable(s)} }
 
 // clipped returns a text of at most so many characters; one that is cut ends in "…".
 func clipped(s string, most int) string {
-	if text := []rune(s); len(text) > most {
-		return string(text[:most-1]) + "…"
+	n, last := 0, 0 // characters before i, and where the last one that stays ends
+	for i := range s {
+		switch n {
+		case most - 1:
+			last = i
+		case most:
+			return s[:last] + "…"
+		}
+		n++
 	}
 	return s
 }

@@ -131,14 +131,26 @@ const mostPlace = 100
 // placeCell returns a call site, whose folders give way where it is too long: the page and JSON have them.
 func placeCell(name string) Cell {
 	c := words(name)
-	for utf8.RuneCountInString(c.Text) > mostPlace {
-		_, rest, found := strings.Cut(strings.TrimPrefix(c.Text, "…/"), "/")
-		if !found {
-			c.Text = clipped(c.Text, mostPlace)
-			break
+	if utf8.RuneCountInString(c.Text) > mostPlace {
+		rest := c.Text[strings.LastIndexByte(c.Text, '/')+1:]
+		if _, tail, found := strings.Cut(lastCharacters(c.Text, mostPlace-1), "/"); found {
+			rest = tail
 		}
-		c.Text = "…/" + rest
+		if len(rest) < len(c.Text) {
+			rest = "…/" + rest
+		}
+		c.Text = clipped(rest, mostPlace)
 	}
 	c.Hint = Printable(name)
 	return c
+}
+
+// lastCharacters returns the last n characters of a text that has more.
+func lastCharacters(s string, n int) string {
+	at := len(s)
+	for range n {
+		_, size := utf8.DecodeLastRuneInString(s[:at])
+		at -= size
+	}
+	return s[at:]
 }

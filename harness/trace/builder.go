@@ -11,11 +11,13 @@ import (
 	"github.com/vramyard/vramyard/internal/budget"
 )
 
-// What the tables of a replay take beside the events, in bytes. A trace is refused while it is read if its
-// replay would not fit, and not when half of it is replayed.
+// What a replay takes beside the events, in bytes: upper bounds for the strategies of the catalogue. A trace is refused
+// while it is read if its replay would not fit, and not when half of it is replayed.
 const (
-	replaySlot = 24  // for each slot
-	replayLive = 256 // for each allocation that is live at once: records of replay, strategy and simulated device
+	ReplayEvent = 24  // for each event, as the loop reads it
+	ReplayLive  = 256 // for each allocation that is live at once: records of replay, strategy and simulated device
+
+	replaySlot = 24 // for each slot
 )
 
 // denseGap is how far beyond the ids seen so far an id may lie and still be kept in the
@@ -42,6 +44,7 @@ type Builder struct {
 	lives   []uint8           // by slot
 	live    int               // slots that are live
 	most    int               // slots that were live at once
+	refused bool              // an event is a refused request
 	started bool              // an event other than LiveAtStart was added
 	now     int64             // latest time added
 }
@@ -64,10 +67,11 @@ func (b *Builder) Grow(n int) {
 	if cap(old)-len(old) >= n || b.err != nil {
 		return
 	}
-	if b.err = b.memory.Take(budget.SizeOf[Event](len(old) + n)); b.err != nil {
+	var room []Event
+	if room, b.err = budget.Make[Event](b.memory, len(old)+n); b.err != nil {
 		return
 	}
-	b.trace.Events = append(make([]Event, 0, len(old)+n), old...)
+	b.trace.Events = append(room, old...)
 	budget.Release(b.memory, old)
 }
 
@@ -127,14 +131,27 @@ func (b *Builder) Add(e Event) error {
 	e.Slot = slot
 	b.started = b.started || e.Kind != LiveAtStart
 	b.now = max(b.now, e.Time)
-	if b.most < b.live && b.err == nil {
-		b.most = b.live
-		b.err = b.memory.Take(replayLive)
-	}
 	if b.err == nil {
 		b.trace.Events, b.err = budget.Append(b.memory, b.trace.Events, e)
 	}
+	if b.err == nil {
+		b.err = b.memory.Check(b.replayed(e.Kind))
+	}
 	return b.err
+}
+
+// replayed returns the bytes that a replay of the trace takes beside it, up to an event of a kind, which was added. The
+// replay of a trace with refused requests has events of its own: see [Refusals.Request].
+func (b *Builder) replayed(k Kind) int64 {
+	if k == Refused {
+		b.refused = true
+	}
+	b.most = max(b.most, b.live)
+	n := int64(len(b.trace.Events)) * ReplayEvent
+	if b.refused {
+		n += budget.SizeOf[Event](len(b.trace.Events))
+	}
+	return n + int64(b.trace.Slots)*replaySlot + int64(b.most)*ReplayLive
 }
 
 // enter returns the slot of an event and moves that slot along its life.
@@ -180,9 +197,7 @@ func (b *Builder) born(e *Event) (uint32, error) {
 	slot = uint32(b.trace.Slots)
 	b.trace.Slots++
 	b.live++
-	if b.err = b.memory.Take(replaySlot); b.err == nil {
-		b.lives, b.err = budget.Append(b.memory, b.lives, slotLive)
-	}
+	b.lives, b.err = budget.Append(b.memory, b.lives, slotLive)
 	if b.err == nil {
 		b.err = b.name(e.ID, slot)
 	}

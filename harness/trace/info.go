@@ -144,6 +144,9 @@ func (l *Ledger) Peak() device.Size { return l.peak }
 // Reached returns the most bytes that were live during the last event.
 func (l *Ledger) Reached() device.Size { return l.reached }
 
+// PeakCount returns the most allocations that were live at once.
+func (l *Ledger) PeakCount() int { return l.peakCount }
+
 // begin adds an allocation.
 func (l *Ledger) begin(n device.Size) {
 	var carry uint64

@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"github.com/vramyard/vramyard/alloc"
+	"github.com/vramyard/vramyard/device"
 	"github.com/vramyard/vramyard/device/sim"
 	"github.com/vramyard/vramyard/harness/place"
 	"github.com/vramyard/vramyard/harness/trace"
@@ -37,7 +38,11 @@ type Options struct {
 	Knobs   []string   // settings to vary; nil for all that have a grid
 	Device  sim.Config // the device but for its capacity, which the search sets
 	Workers int        // replays at once; 0 is one for each core
-	Version string     // of the program, kept in the result
+
+	// Memory is the bytes that replays at once may take; 0 is without bound. One replay always runs.
+	Memory device.Size
+
+	Version string // of the program, kept in the result
 
 	// Progress is called with the number of points and traces done and known so far, from
 	// many goroutines; nil for none.

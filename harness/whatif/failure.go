@@ -101,7 +101,7 @@ func (s *search) pay() bool {
 func (s *search) lookAt(i, event int) (v *postmortem.Verdict, err error) {
 	on := s.o.Device
 	on.Capacity = s.Card
-	s.pool.Each(1, func(int) {
+	s.pool.Each(1, s.trace, func(int) {
 		if err = s.ctx.Err(); err != nil {
 			return
 		}

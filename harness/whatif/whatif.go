@@ -31,6 +31,7 @@ type Options struct {
 	FreeAt  replay.FreeAt // when a strategy that knows no streams is told of a delayed free
 	Full    bool          // each minimum is searched to its end, whatever that costs
 	Workers int           // replays at once; 0 is one for each core
+	Memory  device.Size   // bytes that replays at once may take; 0 is without bound. One replay always runs
 	Version string        // of the program, kept in the result
 	// Progress is called with the events that were replayed and about how many there will be in all, one
 	// call at a time; nil for none. The two are equal in the end.
@@ -129,7 +130,7 @@ func Search(ctx context.Context, w *Wanted, rec Recorded, grid []alloc.Setup, o 
 		return r, nil
 	}
 	r.Runs = points(grid, rec.Setup, w.Demand)
-	s := &search{Result: r, ctx: ctx, trace: prepared, o: o, pool: compare.NewPool(o.Workers)}
+	s := &search{Result: r, ctx: ctx, trace: prepared, o: o, pool: compare.NewPool(o.Workers, o.Memory)}
 	s.explains = card != 0 && w.Refusals.Count > 0
 	if err = s.run(); err == nil && r.Cannot == "" {
 		err = s.explain(w)

@@ -66,6 +66,14 @@ func (b *Budget) Give(n int64) {
 	}
 }
 
+// Check returns an [*Error] if fewer than n bytes are left. It takes none.
+func (b *Budget) Check(n int64) error {
+	if n > b.Left() {
+		return &Error{device.Size(b.limit)}
+	}
+	return nil
+}
+
 // Left returns the bytes that can still be taken.
 func (b *Budget) Left() int64 {
 	if b == nil {
@@ -88,9 +96,20 @@ func Append[T any](b *Budget, s []T, v T) ([]T, error) {
 	return append(s, v), nil
 }
 
-// largeArray is the size in bytes from which on the heap is collected before an array is made: the array that the last
-// growth left behind would lie there beside the present one and the new one, and nothing counts it.
-const largeArray = 64 << 20
+// largeShare is the share of a budget from which on the heap is collected before an array is made. The arrays that were
+// given back would lie on the heap beside the new one, and nothing counts them.
+const largeShare = 16
+
+// Make takes the bytes of an array of n values and returns an empty slice over it.
+func Make[T any](b *Budget, n int) ([]T, error) {
+	if err := b.Take(SizeOf[T](n)); err != nil {
+		return nil, err
+	}
+	if b != nil && SizeOf[T](n) > b.limit/largeShare {
+		runtime.GC()
+	}
+	return make([]T, 0, n), nil
+}
 
 // Grow makes room in a slice for n more values, and for a quarter more than it has, so that appending takes
 // amortized constant time.
@@ -99,16 +118,12 @@ func Grow[T any](b *Budget, s []T, n int) ([]T, error) {
 		return s, nil
 	}
 	const few = 4
-	room := max(len(s)+n, cap(s)+cap(s)/4+few)
-	if err := b.Take(SizeOf[T](room)); err != nil {
+	grown, err := Make[T](b, max(len(s)+n, cap(s)+cap(s)/4+few))
+	if err != nil {
 		return s, err
 	}
-	if b != nil && SizeOf[T](room) > largeArray {
-		runtime.GC()
-	}
-	grown := append(make([]T, 0, room), s...)
 	b.Give(SizeOf[T](cap(s)))
-	return grown, nil
+	return append(grown, s...), nil
 }
 
 // Release gives back the bytes of a slice that [Append] or [Grow] has grown.

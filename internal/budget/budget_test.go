@@ -82,3 +82,11 @@ func TestMapsTakeNoMoreThanIsCounted(t *testing.T) {
 	require.Greater(t, len(m), 100_000)
 	runtime.KeepAlive(m)
 }
+
+func TestCheckTakesNothing(t *testing.T) {
+	b := budget.New(100)
+	require.NoError(t, b.Check(100))
+	require.EqualError(t, b.Check(101), "takes more than 100B of memory")
+	require.EqualValues(t, 100, b.Left())
+	require.NoError(t, (*budget.Budget)(nil).Check(math.MaxInt32))
+}

@@ -1,0 +1,68 @@
+package compare
+
+import (
+	"runtime"
+	"sync"
+
+	"github.com/vramyard/vramyard/device"
+	"github.com/vramyard/vramyard/harness/replay"
+)
+
+// Pool bounds how many replays run at once, and the memory that they take together. A job that waits for its replays
+// holds no place in it.
+type Pool struct {
+	free   chan struct{}
+	memory device.Size // 0 is without bound
+
+	lock    sync.Mutex
+	ended   *sync.Cond
+	running int
+	taken   device.Size // by those that run
+}
+
+// NewPool returns a pool for so many replays at once; 0 is one for each core. Together they take at most so many
+// bytes, 0 for any number, unless a single one takes more.
+func NewPool(workers int, memory device.Size) *Pool {
+	if workers <= 0 {
+		workers = runtime.GOMAXPROCS(0)
+	}
+	p := &Pool{free: make(chan struct{}, workers), memory: memory}
+	p.ended = sync.NewCond(&p.lock)
+	return p
+}
+
+// Each calls f for 0 … n-1 at once, as far as the pool allows, and waits for all. Each call is one replay of t.
+func (p *Pool) Each(n int, t *replay.Prepared, f func(i int)) {
+	shared, takes := t.Memory()
+	var wg sync.WaitGroup
+	for i := range n {
+		wg.Go(func() {
+			p.enter(shared, takes)
+			defer p.leave(takes)
+			f(i)
+		})
+	}
+	wg.Wait()
+}
+
+// enter waits for a place and for memory, beside the memory that replays share.
+func (p *Pool) enter(shared, takes device.Size) {
+	p.free <- struct{}{}
+	p.lock.Lock()
+	defer p.lock.Unlock()
+	for p.memory > 0 && p.running > 0 && shared+p.taken+takes > p.memory {
+		p.ended.Wait()
+	}
+	p.running++
+	p.taken += takes
+}
+
+// leave gives place and memory back.
+func (p *Pool) leave(takes device.Size) {
+	p.lock.Lock()
+	p.running--
+	p.taken -= takes
+	p.lock.Unlock()
+	p.ended.Broadcast()
+	<-p.free
+}
