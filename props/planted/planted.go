@@ -1,6 +1,6 @@
 package planted
 
-// ID names a bug: a package, a slash, and what goes wrong.
+// ID names a bug: a package, a slash, and a name in that package.
 type ID string
 
 // None is the name of no bug.

@@ -29,7 +29,7 @@ type Setting struct {
 type Bug struct {
 	ID      planted.ID // its name; one bug may be looked for in several settings
 	Setting Setting    // where the suite looks for the bug
-	Doc     string     // what goes wrong, in a line
+	Doc     string     // the mistake, in a line
 	Breaks  []string   // invariants that Minimal breaks; the suite must report one of them, or one of Or
 	Or      []string   // invariants that other calls may break first
 	Minimal string     // the least calls that show the bug, one a line

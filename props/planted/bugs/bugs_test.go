@@ -158,7 +158,7 @@ func TestBadFilesAreRefused(t *testing.T) {
 		"setting s: bfc {] on {}":   "1: want setting NAME: STRATEGY JSON on JSON",
 		"setting s: bfc {} on {}\nsetting s: b 1 on 2":             `2: setting "s" is there already`,
 		"setting s: bfc {} on {}":                                  `1: setting "s" is used by no bug`,
-		"bug A/b: doc":                                             "1: want bug PACKAGE/NAME: what goes wrong",
+		"bug A/b: doc":                                             "1: want bug PACKAGE/NAME: DESCRIPTION",
 		"in s breaks I1":                                           "1: want in SETTING after a bug",
 		"edit a.go f":                                              "1: want edit FILE FUNCTION after a bug",
 		head + "in t breaks I1":                                    `3: unknown setting "t"`,

@@ -124,7 +124,7 @@ var name = regexp.MustCompile(`^[a-z]+/[a-z-]+$`)
 func (p *reader) bug(line string) error {
 	id, doc, ok := strings.Cut(line, ": ")
 	if !ok || !name.MatchString(id) || doc == "" {
-		return errors.New("want bug PACKAGE/NAME: what goes wrong")
+		return errors.New("want bug PACKAGE/NAME: DESCRIPTION")
 	}
 	p.id, p.doc = planted.ID(id), doc
 	return nil
