@@ -33,7 +33,7 @@ const (
 // Patterns returns the patterns that say something about a subject: [Streams] if streams can be
 // recorded, [Captures] if it has private pools. It fails if the subject cannot be built.
 func Patterns(s Subject) ([]Pattern, error) {
-	p, err := s.profile(0)
+	p, err := s.Profile(0)
 	all := []Pattern{Steady, Queue, Phases}
 	if p.Streams {
 		all = append(all, Streams)

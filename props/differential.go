@@ -68,7 +68,7 @@ func newDifferential(subjects []Subject, operations int) (*differential, Profile
 	all := Profile{Operations: operations, Quantum: 1, Max: ^device.Size(0)}
 	for i := range subjects {
 		s := &subjects[i]
-		p, err := s.profile(operations)
+		p, err := s.Profile(operations)
 		if err != nil {
 			return nil, all, err
 		}

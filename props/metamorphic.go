@@ -21,7 +21,7 @@ import (
 func Metamorphic(s Subject, o Options) (Result, error) {
 	start := time.Now()
 	o = o.withDefaults()
-	profile, err := s.profile(o.Operations)
+	profile, err := s.Profile(o.Operations)
 	if err != nil {
 		return Result{}, err
 	}
@@ -34,7 +34,7 @@ func Metamorphic(s Subject, o Options) (Result, error) {
 // Relate runs one sequence over instances of the subject in lockstep, as [Metamorphic] does.
 // The error is a [*Violation] if a relation does not hold.
 func Relate(s Subject, seq Sequence) error {
-	profile, err := s.profile(len(seq))
+	profile, err := s.Profile(len(seq))
 	if err != nil {
 		return err
 	}

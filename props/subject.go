@@ -67,8 +67,8 @@ func (s Subject) Wrapped(name string, wrap func(alloc.Strategy) (alloc.Strategy,
 	return s
 }
 
-// profile builds the strategy once and returns what the generator should aim at.
-func (s Subject) profile(operations int) (Profile, error) {
+// Profile builds the strategy once and returns the profile of sequences for it.
+func (s Subject) Profile(operations int) (Profile, error) {
 	dev, err := sim.New(s.Device)
 	if err != nil {
 		return Profile{}, err

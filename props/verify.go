@@ -159,7 +159,7 @@ type attempt func(*runner, Sequence) (device.FaultPlan, error)
 // verify runs the sequences of all seeds.
 func verify(s Subject, o Options, once attempt) (Result, error) {
 	start := time.Now()
-	profile, err := s.profile(o.Operations)
+	profile, err := s.Profile(o.Operations)
 	if err != nil {
 		return Result{}, err
 	}
