@@ -130,7 +130,7 @@ func RequestAnswer(p *alloc.Promises, r alloc.Request, ceiling device.Size, know
 		return violated(IRequestAnswer, "%+v is legal and was answered by %q", r, err)
 	case !invalid && !legal:
 		return violated(IRequestAnswer, "%+v can never be granted and was answered by %v, want %q",
-			r, answer(err), alloc.ErrInvalidRequest)
+			r, quoted(err), alloc.ErrInvalidRequest)
 	}
 	return nil
 }
@@ -144,15 +144,7 @@ func FreeAnswer(m *Model, a device.Addr, err error) error {
 		return violated(IFreeAnswer, "free of %v (allocation %d) was answered by %q", a, g.ID, err)
 	case !live && !errors.Is(err, alloc.ErrInvalidFree):
 		return violated(IFreeAnswer, "no live block starts at %v and its free was answered by %v, want %q",
-			a, answer(err), alloc.ErrInvalidFree)
+			a, quoted(err), alloc.ErrInvalidFree)
 	}
 	return nil
-}
-
-// answer returns what a call returned, in words.
-func answer(err error) string {
-	if err == nil {
-		return "success"
-	}
-	return `"` + err.Error() + `"`
 }

@@ -9,7 +9,6 @@ import (
 
 	"github.com/vramyard/vramyard/alloc"
 	"github.com/vramyard/vramyard/device"
-	"github.com/vramyard/vramyard/harness/trace"
 )
 
 // Pattern is how a long run chooses sizes and whom to free.
@@ -99,6 +98,32 @@ func Bounded(s Subject, c Churn) (Growth, error) {
 	return r.growth, err
 }
 
+// longRun observes an interpreter of one instance. It draws the calls itself.
+type longRun struct {
+	interpreter
+	Churn
+	*machine
+	most      device.Size // largest request
+	quantum   device.Size
+	rng       *rand.Rand
+	held      []demanded // live blocks, oldest first for Queue
+	used      device.Size
+	tenths    []device.Size  // most that was held until the end of each tenth of the run
+	pools     []alloc.PoolID // that were not released, oldest first
+	made      alloc.PoolID   // how many pools there were
+	capturing bool           // requests are redirected into the last pool
+	next      device.Size    // bytes of the next request; 0 if it is not drawn yet
+	touched   map[device.Addr]struct{}
+	granule   device.Size
+	growth    Growth
+}
+
+// demanded is a live block of a long run.
+type demanded struct {
+	demand
+	addr device.Addr
+}
+
 // newLongRun returns a run that has not begun.
 func newLongRun(s *Subject, c Churn) (*longRun, error) {
 	m, err := newMachine(s, device.FaultPlan{})
@@ -111,22 +136,22 @@ func newLongRun(s *Subject, c Churn) (*longRun, error) {
 		machine: m, Churn: c, most: most, quantum: s.Promises.Quantum, rng: rand.New(rand.NewPCG(c.Seed, 0)), touched: map[device.Addr]struct{}{},
 		granule: device.Size(1) << max(bits.Len64(uint64(c.Live))-13, 8), // about 4096 of them hold what is live
 	}
-	r.growth.Granule = r.granule
+	r.observer, r.machines, r.growth.Granule = r, []*machine{m}, r.granule
 	return r, nil
 }
 
 // run makes the calls. It returns a violation if the strategy broke one, or grew.
 func (r *longRun) run() error {
 	for i := range r.Operations {
-		r.calls = i + 1
-		if err := r.call(i); err != nil {
+		r.begin()
+		if err := r.turn(i); err != nil {
 			return err
 		}
 		if i == r.Operations/4 {
 			r.growth.ReservedQuarter, r.growth.TouchedQuarter = r.growth.Reserved, r.growth.Touched
 		}
-		if (i+1)*tenths/r.Operations > len(r.held) {
-			r.held = append(r.held, r.growth.Reserved)
+		if (i+1)*tenths/r.Operations > len(r.tenths) {
+			r.tenths = append(r.tenths, r.growth.Reserved)
 		}
 	}
 	g := r.growth
@@ -145,41 +170,9 @@ func (r *longRun) run() error {
 	return nil
 }
 
-// longRun is a long run under way.
-type longRun struct {
-	Churn
-	*machine
-	most      device.Size // largest request
-	quantum   device.Size
-	rng       *rand.Rand
-	live      []demanded // oldest first for Queue
-	used      device.Size
-	calls     int            // so far
-	held      []device.Size  // most that was held until the end of each tenth of the run
-	pools     []alloc.PoolID // that were not released, oldest first
-	made      alloc.PoolID   // how many pools there were
-	capturing bool           // requests are redirected into the last pool
-	ids       uint64
-	record    bool
-	events    []trace.Event
-	next      device.Size              // bytes of the next request; 0 if it is not drawn yet
-	touched   map[device.Addr]struct{} // granules by number
-	granule   device.Size
-	growth    Growth
-}
-
-// demanded is a live block of a long run.
-type demanded struct {
-	id   uint64
-	addr device.Addr
-	size device.Size // bytes asked for
-}
-
-// call makes one call: a request, unless demand would pass its bound. What was drawn and did
-// not fit is asked for again, or else large blocks would die out and there would be ever more
-// small ones.
-func (r *longRun) call(i int) error {
-	r.leash.begin()
+// turn makes a request, or a free if demand would pass its bound. A size that did not fit is
+// asked for again: otherwise large blocks would die out, and the number of small ones would grow.
+func (r *longRun) turn(i int) error {
 	if err := r.streams(i); err != nil {
 		return err
 	}
@@ -187,25 +180,15 @@ func (r *longRun) call(i int) error {
 		r.next = r.size(i)
 	}
 	n := r.next
-	if r.used+n > r.Live && len(r.live) > 0 {
+	if r.used+n > r.Live && len(r.held) > 0 {
 		return r.free()
 	}
 	r.next = 0
-	r.ids++
-	req := alloc.Request{Size: n, Stream: r.stream()}
-	r.note(trace.Event{Kind: trace.Alloc, ID: r.ids, Size: n, Stream: req.Stream})
-	b, err := r.Alloc(req)
-	if err != nil {
-		return violated(IBounded, "%d bytes with %d in use were answered by %v", uint64(n), uint64(r.used), answer(err))
+	id := r.ids + 1
+	c := Call{Op: Op{Kind: OpAlloc}, ID: id, Request: alloc.Request{Size: n, Stream: r.stream()}}
+	if err := r.perform(&c); err != nil {
+		return err
 	}
-	r.live = append(r.live, demanded{r.ids, b.Addr, n})
-	r.used += n
-	for g := b.Addr / device.Addr(r.granule); g <= (b.Addr.Add(b.Size)-1)/device.Addr(r.granule); g++ {
-		r.touched[g] = struct{}{}
-	}
-	r.growth.PeakLive = max(r.growth.PeakLive, r.used)
-	r.growth.Reserved = max(r.growth.Reserved, r.Stats().Reserved)
-	r.growth.Touched = device.Size(len(r.touched)) * r.granule
 	return r.use()
 }
 
@@ -213,25 +196,61 @@ func (r *longRun) call(i int) error {
 func (r *longRun) free() error {
 	n := 0
 	if r.Pattern != Queue {
-		last := len(r.live) - 1
-		n = r.rng.IntN(len(r.live))
-		r.live[0], r.live[n] = r.live[n], r.live[0]
-		r.live[0], r.live[last] = r.live[last], r.live[0]
+		last := len(r.held) - 1
+		n = r.rng.IntN(len(r.held))
+		r.held[0], r.held[n] = r.held[n], r.held[0]
+		r.held[0], r.held[last] = r.held[last], r.held[0]
 		n = last
 	}
-	victim := r.live[n]
+	victim := r.held[n]
 	if n == 0 {
-		r.live = r.live[1:]
+		r.held = r.held[1:]
 	} else {
-		r.live = r.live[:n]
+		r.held = r.held[:n]
 	}
 	r.used -= victim.size
-	r.note(trace.Event{Kind: trace.Free, ID: victim.id})
-	if err := r.Free(victim.addr); err != nil {
-		return violated(IFreeAnswer, "free of %v was answered by %v", victim.addr, answer(err))
+	return r.perform(&Call{Op: Op{Kind: OpFree}, ID: victim.id, Addr: victim.addr})
+}
+
+// after judges an answer: no call may fail. It books a granted block.
+func (r *longRun) after(c *Call) error {
+	switch err := r.answer.Err; {
+	case err == nil && c.Kind == OpAlloc:
+		r.book(c)
+	case err == nil:
+	case c.Kind == OpAlloc:
+		return violated(IBounded, "%d bytes with %d in use were answered by %v", uint64(c.Request.Size), uint64(r.used), quoted(err))
+	case c.Kind == OpFree:
+		return violated(IFreeAnswer, "free of %v was answered by %v", c.Addr, quoted(err))
+	case c.Kind == OpUse:
+		return violated(IFreeAnswer, "a stream recorded for %v was answered by %v", c.Addr, quoted(err))
+	case c.Kind >= OpPoolBegin:
+		return violated(IPoolAnswer, "%v was answered by %q", c.Op, err)
+	default:
+		return violated(IFault, "%s failed with %q though the device refused nothing", kinds[c.Kind].method, err)
 	}
 	return nil
 }
+
+// book books a granted block and what is held for it.
+func (r *longRun) book(c *Call) {
+	b := r.answer.Block
+	r.held = append(r.held, demanded{demand{c.ID, c.Request.Size}, b.Addr})
+	r.used += c.Request.Size
+	for g := b.Addr / device.Addr(r.granule); g <= (b.Addr.Add(b.Size)-1)/device.Addr(r.granule); g++ {
+		r.touched[g] = struct{}{}
+	}
+	r.growth.PeakLive = max(r.growth.PeakLive, r.used)
+	r.growth.Reserved = max(r.growth.Reserved, r.Stats().Reserved)
+	r.growth.Touched = device.Size(len(r.touched)) * r.granule
+}
+
+// The rest of what an interpreter asks for: there is one instance, and the calls are complete.
+func (r *longRun) before()                        {}
+func (r *longRun) aim(*Call) bool                 { return true }
+func (r *longRun) own(*machine, *Call)            {}
+func (r *longRun) answered(*machine, *Call) error { return nil }
+func (r *longRun) look() error                    { return nil }
 
 // size draws the size of call i from a dozen magnitudes below the largest request, or those
 // down to the strategy's quantum, below which bounded bytes would be unbounded blocks. All

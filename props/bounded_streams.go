@@ -31,48 +31,41 @@ func (r *longRun) stream() device.Stream {
 	return device.Stream(r.rng.IntN(streams))
 }
 
-// streams does before call i what is no request and no free.
+// streams makes the calls before turn i that are neither requests nor frees.
 func (r *longRun) streams(i int) error {
 	if r.Pattern != Streams && r.Pattern != Captures {
 		return nil
 	}
+	var calls []Op
 	if i%drainEvery == 0 {
-		s := r.stream()
-		r.note(trace.Event{Kind: trace.Drain, Stream: s})
-		if err := r.leash.Drain(s); err != nil {
-			return err
-		}
+		calls = append(calls, Op{Kind: OpDrain, Stream: r.stream()})
 	}
 	if i%pollEvery == 0 && alloc.Has(r.Strategy, alloc.PowerPoller) {
-		r.note(trace.Event{Kind: trace.Poll})
-		if _, err := alloc.Poll(r.Strategy); err != nil {
-			return violated(IFault, "Poll failed with %q though the device refused nothing", err)
-		}
+		calls = append(calls, Op{Kind: OpPoll})
 	}
 	switch {
 	case r.Pattern != Captures:
-		return nil
 	case i%captureEvery == 0:
-		return r.capture()
+		calls = append(calls, r.capture()...)
 	case r.capturing && i%captureEvery == captureCalls:
 		r.capturing = false
-		return r.pool(Op{Kind: OpPoolEnd, Pool: r.made})
+		calls = append(calls, Op{Kind: OpPoolEnd, Pool: r.made})
+	}
+	for _, o := range calls {
+		if err := r.perform(&Call{Op: o}); err != nil {
+			return err
+		}
 	}
 	return nil
 }
 
-// capture redirects requests into a new pool. The oldest pool goes for it.
-func (r *longRun) capture() error {
+// capture returns the calls that redirect requests into a new pool. The oldest pool goes for it.
+func (r *longRun) capture() (calls []Op) {
 	if len(r.pools) == capturesKept {
-		if err := r.pool(Op{Kind: OpPoolRelease, Pool: r.pools[0]}); err != nil {
-			return err
-		}
+		calls = append(calls, Op{Kind: OpPoolRelease, Pool: r.pools[0]})
 		r.pools = slices.Delete(r.pools, 0, 1)
 		if alloc.Has(r.Strategy, alloc.PowerTrimmer) {
-			r.note(trace.Event{Kind: trace.Trim})
-			if _, err := alloc.Trim(r.Strategy); err != nil {
-				return violated(IFault, "Trim failed with %q though the device refused nothing", err)
-			}
+			calls = append(calls, Op{Kind: OpTrim})
 		}
 	}
 	r.made++
@@ -82,41 +75,16 @@ func (r *longRun) capture() error {
 	if r.rng.IntN(2) == 0 {
 		o.Stream = r.stream()
 	}
-	return r.pool(o)
+	return append(calls, o)
 }
 
-// pool makes the call of an operation of private pools.
-func (r *longRun) pool(o Op) error {
-	r.note(poolEvent(o))
-	if err := callPool(r.Strategy, o); err != nil {
-		return violated(IPoolAnswer, "%v was answered by %q", o, err)
-	}
-	return nil
-}
-
-// use has one block in four, the last one that was granted, be used by another stream too.
+// use records a second stream for the block that was granted last, one time in four.
 func (r *longRun) use() error {
 	if r.Pattern != Streams && r.Pattern != Captures || r.rng.IntN(4) != 0 {
 		return nil
 	}
-	b, s := r.live[len(r.live)-1], r.stream()
-	r.note(trace.Event{Kind: trace.Use, ID: b.id, Stream: s})
-	if err := alloc.RecordStream(r.Strategy, b.addr, s); err != nil {
-		return violated(IFreeAnswer, "a stream recorded for %v was answered by %v", b.addr, answer(err))
-	}
-	return nil
-}
-
-// note keeps an event for the trace.
-func (r *longRun) note(e trace.Event) {
-	if !r.record {
-		return
-	}
-	e.Time, e.Slot = trace.NoTime, trace.NoSlot
-	if e.ID != 0 {
-		e.Slot = uint32(e.ID - 1)
-	}
-	r.events = append(r.events, e)
+	b := r.held[len(r.held)-1]
+	return r.perform(&Call{Op: Op{Kind: OpUse, Stream: r.stream()}, ID: b.id, Addr: b.addr})
 }
 
 // Unbounded is a long run in which memory grew or ran out, with everything needed to see it again.
@@ -152,21 +120,13 @@ func (r *longRun) unbounded(s *Subject, v *Violation) error {
 	again.record = true
 	err = again.run()
 	u := &Unbounded{
-		Subject: s.Name, Churn: r.Churn, Growth: r.growth, Call: r.calls, Held: r.held, Violation: v,
-		Holdings: holdingsText(again.Strategy),
-		Trace: &trace.Trace{
-			Header: trace.Header{Name: IBounded.String(), Format: "text", Meta: []trace.Pair{
-				{Key: "invariant", Value: v.Number.String()},
-				{Key: "detail", Value: v.Detail},
-				{Key: "subject", Value: s.Name},
-				{Key: "config", Value: asJSON(s.Config)},
-				{Key: "device", Value: asJSON(s.Device)},
-			}},
-			Events: again.events, Tags: []string{""}, Slots: int(again.ids),
-		},
+		Subject: s.Name, Churn: r.Churn, Growth: r.growth, Call: r.step, Held: r.tenths, Violation: v,
+		Holdings: holdingsText(again.Strategy), Trace: again.trace(IBounded.String()),
 	}
+	describe(u.Trace, "invariant", v.Number.String(), "detail", v.Detail)
+	s.describe(u.Trace)
 	_ = again.Close() // the device is thrown away with it
-	if err == nil || again.calls != r.calls {
+	if err == nil || again.step != r.step {
 		return fmt.Errorf("%w\nbut not when run again: the strategy depends on something besides its calls", u)
 	}
 	return u

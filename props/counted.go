@@ -225,15 +225,15 @@ func (c *counted) shown(walk []alloc.Chunk) error {
 
 // observeCounters looks at the counters.
 func (r *runner) observeCounters() error {
-	if !r.powers.counted {
+	if !r.powers.has(alloc.PowerCounted) {
 		return nil
 	}
 	var names []string
-	r.counters, r.countersWere = r.countersWere[:0], r.counters
 	same := true
+	r.is.counters = r.is.counters[:0]
 	_ = alloc.Counters(r.main.Strategy, func(name string, value int64) bool { // it has the power
-		i := len(r.counters)
-		r.counters = append(r.counters, value)
+		i := len(r.is.counters)
+		r.is.counters = append(r.is.counters, value)
 		if r.index == nil {
 			names = append(names, name)
 		} else {
@@ -248,12 +248,12 @@ func (r *runner) observeCounters() error {
 		}
 		r.index = index
 	}
-	if !same || len(r.counters) != len(r.index.names) {
+	if !same || len(r.is.counters) != len(r.index.names) {
 		return r.judge(violated(ICounted, "the counters are others than before, or in another order"))
 	}
 	if r.step == 0 {
-		r.countersWere = append(r.countersWere[:0], make([]int64, len(r.counters))...)
+		r.was.counters = make([]int64, len(r.is.counters))
 	}
-	c := counted{r.index, r.countersWere, r.counters, r.outcome == cleared, r.outcome == depleted, r.redirecting()}
-	return r.judge(c.check(r.walk))
+	c := counted{r.index, r.was.counters, r.is.counters, r.outcome == cleared, r.outcome == depleted, r.redirecting()}
+	return r.judge(c.check(r.is.walk))
 }

@@ -45,7 +45,7 @@ func Agree(subjects []Subject, seq Sequence) error {
 		return err
 	}
 	defer d.close()
-	return d.run(seq)
+	return d.run(seq, nil)
 }
 
 // roomy bounds the requests of a subject without a bound of its own. It is above most of
@@ -64,7 +64,8 @@ type differential struct {
 // newDifferential returns the ensemble and what the generator should aim at.
 func newDifferential(subjects []Subject, operations int) (*differential, Profile, error) {
 	d := &differential{most: roomy}
-	d.subjects, d.enrol, d.suits, d.same, d.look = subjects, d.build, d.suitable, d.agrees, d.compare
+	d.observer = &d.ensemble
+	d.subjects, d.enrol, d.suits, d.same, d.compare = subjects, d.build, d.suitable, d.agrees, d.compareLive
 	all := Profile{Operations: operations, Quantum: 1, Max: ^device.Size(0)}
 	for i := range subjects {
 		s := &subjects[i]
@@ -95,17 +96,17 @@ func newDifferential(subjects []Subject, operations int) (*differential, Profile
 	return d, all, nil
 }
 
-// build makes the members of one sequence.
-func (d *differential) build() ([]*member, error) {
-	all := make([]*member, 0, len(d.subjects))
+// build makes the instances of one sequence.
+func (d *differential) build() (machines []*machine, err error) {
 	for i := range d.subjects {
 		m, err := newMachine(&d.subjects[i], device.FaultPlan{})
 		if err != nil {
-			return all, fmt.Errorf("%s: cannot be built: %w", d.subjects[i].Name, err)
+			return machines, fmt.Errorf("%s: cannot be built: %w", d.subjects[i].Name, err)
 		}
-		all = append(all, &member{machine: m, name: d.subjects[i].Name, number: IAgreement})
+		m.lockstep = lockstep{name: d.subjects[i].Name, number: IAgreement}
+		machines = append(machines, m)
 	}
-	return all, nil
+	return machines, nil
 }
 
 // suitable reports whether all subjects serve a request, or all must refuse it.
@@ -132,40 +133,32 @@ func (d *differential) suitable(r alloc.Request) bool {
 }
 
 // agrees reports whether two subjects gave the same answer. Where the blocks lie, how large
-// they are and what a power that only one of them has says is their own business.
-func (d *differential) agrees(first, other *member, a, b reply) bool {
-	if errors.Is(a.err, alloc.ErrUnsupported) || errors.Is(b.err, alloc.ErrUnsupported) {
-		return true
-	}
-	if kindOf(a.err) == kindOf(b.err) {
+// they are and the answers of a power that only one of them has may differ.
+func (d *differential) agrees(first, other *machine) bool {
+	a, b := first.answer.Err, other.answer.Err
+	if errors.Is(a, alloc.ErrUnsupported) || errors.Is(b, alloc.ErrUnsupported) || sameError(contractual(a), contractual(b)) {
 		return true
 	}
 	d.blame(first, other)
 	return false
 }
 
-// kindOf returns the text of the error of the contract that err is, its own text if it is
-// none, and "" for success.
-func kindOf(err error) string {
-	for _, k := range []error{
-		alloc.ErrOutOfMemory, alloc.ErrInvalidRequest, alloc.ErrInvalidFree, alloc.ErrClosed,
-	} {
+// contractual returns the error of the contract that err is, or err if it is none of them.
+func contractual(err error) error {
+	for _, k := range []error{alloc.ErrOutOfMemory, alloc.ErrInvalidRequest, alloc.ErrInvalidFree, alloc.ErrClosed} {
 		if errors.Is(err, k) {
-			return k.Error()
+			return k
 		}
 	}
-	if err == nil {
-		return ""
-	}
-	return err.Error()
+	return err
 }
 
 // blame notes which two subjects disagree.
-func (d *differential) blame(a, b *member) { d.blamed = a.name + " and " + b.name }
+func (d *differential) blame(a, b *machine) { d.blamed = a.name + " and " + b.name }
 
-// compare checks that every member shows the same live blocks.
-func (d *differential) compare() error {
-	for i, m := range d.members {
+// compareLive checks that every instance shows the same live blocks.
+func (d *differential) compareLive() error {
+	for i, m := range d.machines {
 		d.tags = d.tags[:0]
 		for c := range m.Walk {
 			if c.State == alloc.Live {
@@ -177,9 +170,9 @@ func (d *differential) compare() error {
 		if same && m.Stats().Live == len(d.live) {
 			continue
 		}
-		other := d.members[max(i-1, 0)]
+		other := d.machines[max(i-1, 0)]
 		if i == 0 {
-			other = d.members[1]
+			other = d.machines[1]
 		}
 		d.blame(other, m)
 		return violated(IAgreement, "after call %d: %d blocks are live, %s shows those of %v and counts %d",

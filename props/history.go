@@ -143,7 +143,7 @@ func ToldOfRefusal(told []alloc.Action, r alloc.Request, depleted bool, left dev
 
 // observeHistory looks at what was told of the last call.
 func (r *runner) observeHistory() error {
-	if !r.powers.historian || r.step == 0 {
+	if !r.powers.has(alloc.PowerHistorian) || r.step == 0 {
 		return nil // before the first call it may hold what it was built with
 	}
 	left := device.Size(0)
@@ -153,7 +153,7 @@ func (r *runner) observeHistory() error {
 	const asked = device.CallMemoryInfo
 	known := r.usage().Calls[asked].Failed == r.calls[asked].Failed
 	return r.judge(
-		Told(r.before, r.walk, r.rangesBefore, r.ranges, r.told),
+		Told(r.was.walk, r.is.walk, r.was.ranges, r.is.ranges, r.told),
 		ToldOfRefusal(r.told, r.request, r.outcome == depleted, left, known),
 	)
 }

@@ -3,6 +3,7 @@ package props
 import (
 	"errors"
 	"fmt"
+	"slices"
 	"strconv"
 
 	"github.com/vramyard/vramyard/alloc"
@@ -24,15 +25,14 @@ const closelyJudged = 2000
 // The replay must run on [Judge.Device], with [Judge.Contents], and have [Judge.Observe] as its observer. Each
 // event costs O(live blocks).
 type Judge struct {
-	r        *runner
-	events   []trace.Event
-	dev      *sim.Device
-	leash    *leash
-	plan     device.FaultPlan
-	injected uint64 // faults before the present call
+	r      *runner
+	events []trace.Event
+	dev    *sim.Device
+	leash  *leash
+	plan   device.FaultPlan
 
-	undrained int                  // events after which an instance is closed with its blocks live
-	calls     []replay.Observation // the calls among them
+	undrained int    // events after which an instance is closed with its blocks live
+	calls     []Call // the calls among them
 }
 
 // NewJudge returns the judge of one replay of t through the strategy of s. It fails if the
@@ -69,17 +69,17 @@ func (j *Judge) Contents() device.Contents {
 	return nil
 }
 
-// Observe judges one event. The error is a [*Violation], or tells that no second instance
+// Observe judges one event. The error is a [*Violation], or says that no second instance
 // could be made.
-func (j *Judge) Observe(o replay.Observation) (err error) {
-	defer func() {
-		if p := recover(); p != nil {
-			err = j.r.panicked(p) // while it was looked at
-		}
-	}()
+func (j *Judge) Observe(o replay.Observation) error {
+	return j.r.guard(func() error { return j.observe(o) }, j.r.judge)
+}
+
+// observe is Observe without regard to panics of the checks.
+func (j *Judge) observe(o replay.Observation) (err error) {
 	switch {
 	case o.Panic != nil:
-		err = j.r.panicked(o.Panic)
+		err = j.r.judge(j.r.panicked(o.Panic))
 	case o.Event < 0:
 		return j.built(o)
 	case o.Event >= len(j.events):
@@ -104,26 +104,23 @@ func (j *Judge) foresee(next int) { j.r.foresee(j.r.comingIn(j.events[next:])) }
 // begin notes what the next event is compared with.
 func (j *Judge) begin() {
 	j.leash.begin()
-	if j.r.main == nil {
-		return
+	if j.r.main != nil {
+		j.r.begin()
 	}
-	j.r.begin()
-	j.injected = j.r.main.faults.Injected()
 }
 
-// built judges the strategy before the first event, or that it could not be built, which
-// the replay reports unless something is left behind.
-func (j *Judge) built(o replay.Observation) (err error) {
+// built judges the strategy before the first event. If it could not be built, which the replay
+// reports, nothing may be left behind.
+func (j *Judge) built(o replay.Observation) error {
 	r := j.r
 	if o.Err != nil {
 		return r.judge(unbuilt(j.dev.Usage()))
 	}
 	r.main = &machine{dev: j.dev, faults: o.Faults, leash: j.leash, Strategy: o.Strategy}
-	if r.twin, err = newMachine(r.subject, j.plan); err != nil {
-		return r.judge(violated(IDeterminism, "the second instance could not be built: %v", err))
+	if err := r.study(newMachine(r.subject, j.plan)); err != nil {
+		return err
 	}
-	r.study()
-	err = r.observe()
+	err := r.look()
 	j.begin()
 	if err == nil {
 		j.foresee(0)
@@ -131,61 +128,55 @@ func (j *Judge) built(o replay.Observation) (err error) {
 	return err
 }
 
-// event judges one event of the trace.
-func (j *Judge) event(o replay.Observation, e *trace.Event) error {
-	if o.Event < j.undrained && (o.Called || o.Drained || e.Kind == trace.Fault) {
-		of := *e // which the replay may use again
-		o.Of = &of
-		j.calls = append(j.calls, o)
-	}
+// callsOf returns the calls that an event became.
+func (j *Judge) callsOf(o replay.Observation, e *trace.Event) (calls []Call) {
 	if e.Kind == trace.Fault {
-		j.r.twin.faults.FailNext(e.Arg)
+		calls = append(calls, Call{Op: Op{Kind: OpFault}, Count: e.Arg})
 	}
 	if o.Drained {
-		_ = j.r.twin.leash.Drain(o.Stream) // the replay has the error of the other
+		calls = append(calls, Call{Op: Op{Kind: OpDrain, Stream: o.Stream}})
+	}
+	if !o.Called {
+		return calls
+	}
+	c := Call{Op: Op{Kind: kindOf(e.Kind), Stream: o.Stream, Pool: o.Pool}, ID: e.ID, Request: o.Request, Addr: o.Addr, Count: e.Arg}
+	c.nth = slices.IndexFunc(j.r.main.blocks, func(b alloc.Block) bool { return b.Addr == o.Addr })
+	if c.Kind == OpFree && o.Delayed {
+		use := c
+		use.Kind = OpUse
+		calls = append(calls, use)
+	}
+	return append(calls, c)
+}
+
+// event judges one event of the trace. The first instance was called by the replay.
+func (j *Judge) event(o replay.Observation, e *trace.Event) error {
+	r := j.r
+	for _, c := range j.callsOf(o, e) {
+		if o.Event < j.undrained {
+			j.calls = append(j.calls, c)
+		}
+		switch {
+		case !c.Kind.calls():
+			_ = r.twin.do(&c) // the replay has the error of the other
+			continue
+		case c.Kind == kindOf(e.Kind):
+			r.main.answer = Answer{o.Block, o.Returned, o.Err}
+		default:
+			r.main.answer = Answer{} // of a stream that delays the free
+		}
+		if err := r.exchange(&c, &r.main.answer); err != nil {
+			return err
+		}
 	}
 	if !o.Called {
 		return nil
 	}
-	if err := j.answer(o, e); err != nil {
+	if err := r.look(); err != nil {
 		return err
 	}
-	if err := j.r.observe(); err != nil {
-		return err
-	}
-	if j.r.powers.recorder || j.r.outcome == freed {
-		return j.r.empty()
-	}
-	return nil
-}
-
-// answer judges and books what the strategy answered.
-func (j *Judge) answer(o replay.Observation, e *trace.Event) error {
-	r := j.r
-	switch e.Kind {
-	case trace.Alloc, trace.LiveAtStart:
-		return r.answered(e.ID, o.Request, o.Block, o.Err)
-	case trace.Free, trace.Completed:
-		if o.Delayed {
-			if err := r.used(o.Addr, o.Stream, nil); err != nil {
-				return err
-			}
-		}
-		return r.released(o.Addr, o.Err)
-	case trace.BadFree:
-		return r.misused(o.Addr, o.Err)
-	case trace.Trim:
-		return r.trimmed(o.Returned, o.Err, j.injected)
-	case trace.Frontier:
-		return r.raised(e.Arg, o.Err)
-	case trace.ClearStats:
-		return r.cleared(o.Err)
-	case trace.Use:
-		return r.used(o.Addr, o.Stream, o.Err)
-	case trace.Poll:
-		return r.lookedAt(o.Returned, o.Err, j.injected)
-	case trace.PoolBegin, trace.PoolEnd, trace.PoolRelease:
-		return r.pooled(poolOp(e), o.Err)
+	if r.powers.has(alloc.PowerStreamRecorder) || r.outcome == freed {
+		return r.empty()
 	}
 	return nil
 }
@@ -203,7 +194,7 @@ func (j *Judge) closed(o replay.Observation) error {
 	case o.Err == nil && !u.Empty():
 		return r.judge(violated(IClose, "the strategy is closed and the device still holds %s", inventory(u)))
 	case u.Empty():
-		if err := r.judge(r.main.checkClosed(device.Addr(1 << 20))); err != nil {
+		if err := r.judge(r.main.checkClosed()); err != nil {
 			return err
 		}
 	}
@@ -222,7 +213,7 @@ func (j *Judge) closeMachine(m *machine) error {
 	if err := j.r.judge(m.closeAll()); err != nil || !m.dev.Usage().Empty() {
 		return err
 	}
-	return j.r.judge(m.checkClosed(device.Addr(1 << 20)))
+	return j.r.judge(m.checkClosed())
 }
 
 // closeUndrained makes the calls of the replay once more on a third instance, all but those
@@ -234,35 +225,9 @@ func (j *Judge) closeUndrained() error {
 		return j.r.judge(violated(IDeterminism, "the third instance could not be built: %v", err))
 	}
 	listen(m)
-	for _, o := range j.calls {
+	for _, c := range j.calls {
 		m.leash.begin()
-		if o.Drained {
-			_ = m.leash.Drain(o.Stream)
-			continue
-		}
-		switch e := o.Of; e.Kind {
-		case trace.Alloc, trace.LiveAtStart:
-			_, _ = m.Alloc(o.Request)
-		case trace.Free, trace.Completed, trace.BadFree:
-			if o.Delayed {
-				_ = alloc.RecordStream(m.Strategy, o.Addr, o.Stream)
-			}
-			_ = m.Free(o.Addr)
-		case trace.Trim:
-			_, _ = alloc.Trim(m.Strategy)
-		case trace.Frontier:
-			_ = alloc.SetFrontier(m.Strategy, e.Arg)
-		case trace.ClearStats:
-			_ = alloc.ClearStats(m.Strategy)
-		case trace.Use:
-			_ = alloc.RecordStream(m.Strategy, o.Addr, o.Stream)
-		case trace.Poll:
-			_, _ = alloc.Poll(m.Strategy)
-		case trace.PoolBegin, trace.PoolEnd, trace.PoolRelease:
-			_ = callPool(m.Strategy, poolOp(e))
-		case trace.Fault:
-			m.faults.FailNext(e.Arg)
-		}
+		m.do(&c)
 	}
 	m.faults.FailNext(0) // as before everything was freed
 	return j.closeMachine(m)

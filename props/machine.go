@@ -13,13 +13,19 @@ import (
 // mostChunks is how many chunks a walk may yield before it is taken for one that never ends.
 const mostChunks = 1 << 20
 
-// machine is one instance of a strategy on a device of its own.
+// machine is one instance of a strategy on a device of its own, as an interpreter calls it.
 type machine struct {
 	dev    *sim.Device
 	beside *mirror.Device // dev with a card beside it, nil for none
 	faults *device.Faults
 	leash  *leash
 	alloc.Strategy
+	watch Watcher // nil for none
+
+	blocks []alloc.Block // live, in the order of interpreter.live
+	freed  []device.Addr // in the order of interpreter.freed
+	answer Answer        // to the last call
+	lockstep
 }
 
 // newMachine builds the device and the strategy. A machine without strategy comes back
@@ -111,7 +117,7 @@ func listen(m *machine) { _ = alloc.SetHistory(m.Strategy, func(alloc.Action) {}
 // I32 and I34: the device holds nothing afterwards.
 func (m *machine) closeAll() error {
 	injected := m.faults.Injected()
-	err := m.Close()
+	err := m.close()
 	if found := corrupted(err); found != nil {
 		return found
 	}
@@ -121,7 +127,7 @@ func (m *machine) closeAll() error {
 	if err != nil {
 		m.faults.FailNext(0)
 		injected = m.faults.Injected()
-		if err = m.Close(); err != nil && m.faults.Injected() == injected {
+		if err = m.close(); err != nil && m.faults.Injected() == injected {
 			return violated(IClose, "the second Close failed with %q though the device refused nothing", err)
 		}
 	}
@@ -157,19 +163,20 @@ func unbuilt(u device.Usage) error {
 }
 
 // checkClosed checks invariant I33: a closed strategy shows nothing and refuses calls.
-func (m *machine) checkClosed(a device.Addr) error {
-	if _, err := m.Alloc(alloc.Request{Size: 1}); !errors.Is(err, alloc.ErrClosed) {
-		return violated(IClosed, "Alloc after Close was answered by %v, want %q", answer(err), alloc.ErrClosed)
+func (m *machine) checkClosed() error {
+	const a = device.Addr(1 << 20)
+	calls := []Call{{Op: Op{Kind: OpAlloc}, Request: alloc.Request{Size: 1}}, {Op: Op{Kind: OpFree}, Addr: a}}
+	if alloc.Has(m.Strategy, alloc.PowerStreamRecorder) {
+		calls = append(calls, Call{Op: Op{Kind: OpUse, Stream: 1}, Addr: a})
 	}
-	if err := m.Free(a); !errors.Is(err, alloc.ErrClosed) {
-		return violated(IClosed, "Free after Close was answered by %v, want %q", answer(err), alloc.ErrClosed)
+	if alloc.Has(m.Strategy, alloc.PowerPrivatePools) {
+		for k := OpPoolBegin; k <= OpPoolRelease; k++ {
+			calls = append(calls, Call{Op: Op{Kind: k, Pool: 1}})
+		}
 	}
-	if err := alloc.RecordStream(m.Strategy, a, 1); alloc.Has(m.Strategy, alloc.PowerStreamRecorder) && !errors.Is(err, alloc.ErrClosed) {
-		return violated(IClosed, "RecordStream after Close was answered by %v, want %q", answer(err), alloc.ErrClosed)
-	}
-	for _, o := range [...]Op{{Kind: OpPoolBegin, Pool: 1}, {Kind: OpPoolEnd, Pool: 1}, {Kind: OpPoolRelease, Pool: 1}} {
-		if err := callPool(m.Strategy, o); alloc.Has(m.Strategy, alloc.PowerPrivatePools) && !errors.Is(err, alloc.ErrClosed) {
-			return violated(IClosed, "%v after Close was answered by %v, want %q", o, answer(err), alloc.ErrClosed)
+	for _, c := range calls {
+		if err := m.do(&c).Err; !errors.Is(err, alloc.ErrClosed) {
+			return violated(IClosed, "%s after Close was answered by %v, want %q", kinds[c.Kind].method, quoted(err), alloc.ErrClosed)
 		}
 	}
 	for c := range m.Walk {
@@ -178,11 +185,14 @@ func (m *machine) checkClosed(a device.Addr) error {
 	if s := m.Stats(); s.Reserved != 0 || s.Regions != 0 {
 		return violated(IClosed, "Stats after Close has %d bytes in %d regions", uint64(s.Reserved), s.Regions)
 	}
-	if err := m.Close(); err != nil {
+	if err := m.close(); err != nil {
 		return violated(IClosed, "Close of a closed strategy failed with %q", err)
 	}
 	return nil
 }
+
+// close closes the strategy.
+func (m *machine) close() error { return m.do(&Call{Op: Op{Kind: opClose}}).Err }
 
 // stoppable checks invariant I3: a walk ends when it is told to, and walking again shows
 // the same.
@@ -203,15 +213,4 @@ func stoppable(s alloc.Inspector, walk []alloc.Chunk) error {
 		err = violated(IWalk, "a second walk shows %d chunks, the first %d", n, len(walk))
 	}
 	return err
-}
-
-// agree checks invariant I31: two instances gave the same answer to the same call.
-func agree(call string, a, b fmt.Stringer, err, other error) error {
-	if (err == nil) != (other == nil) || err != nil && err.Error() != other.Error() {
-		return violated(IDeterminism, "%s: one instance answered %v, another %v", call, answer(err), answer(other))
-	}
-	if err == nil && a != b {
-		return violated(IDeterminism, "%s: one instance answered %v, another %v", call, a, b)
-	}
-	return nil
 }

@@ -40,10 +40,7 @@ func Relate(s Subject, seq Sequence) error {
 	}
 	r := newRelations(s, profile)
 	defer r.close()
-	if err := r.run(seq); err != nil {
-		return err
-	}
-	return r.undo(seq)
+	return r.run(seq, r.undo)
 }
 
 // relations is an ensemble of instances of one subject.
@@ -57,69 +54,83 @@ type relations struct {
 
 // newRelations returns the ensemble for a subject.
 func newRelations(s Subject, p Profile) *relations {
-	s.Device.Memory = sim.Counted // memory elsewhere is at addresses that the device does not know
+	s.Device.Memory = sim.Counted // a shifted device has no contents at its addresses
 	r := &relations{subject: s, frontier: p.Frontier, pools: p.Pools, except: map[Number]bool{}}
-	r.subjects, r.faults = []Subject{s}, true
-	r.enrol, r.same, r.look = r.build, r.equal, r.compare
+	r.observer, r.subjects, r.faults = &r.ensemble, []Subject{s}, true
+	r.enrol, r.same, r.compare = r.build, r.equal, r.compareAll
 	r.suits = func(alloc.Request) bool { return true }
-	for _, e := range s.Promises.Except {
-		if n, ok := ParseNumber(e.Invariant); ok {
-			r.except[n] = true
-		}
+	for n := range s.excepted {
+		r.except[n] = true
 	}
 	return r
 }
 
-// build makes the instances of one sequence. How they differ is said here and nowhere else.
-func (r *relations) build() ([]*member, error) {
+// build makes the instances of one sequence. Each differs from the first in one thing.
+func (r *relations) build() (machines []*machine, err error) {
 	shifted := r.subject
 	shifted.New = func(src device.Source) (alloc.Strategy, error) { return r.subject.New(newElsewhere(src)) }
-	members := []*member{
+	for _, l := range []lockstep{
 		{name: "the instance"},
 		{name: "one with other labels", number: IIndifference, relabel: r.relabel},
 		{name: "one that was looked at", number: IObservation, before: inspect},
 		{name: "one that refused mistakes meanwhile", number: ITraceless, before: r.heckle},
 		{name: "one over memory elsewhere", number: ITranslation, shift: farAway},
 		{name: "one that redirected nothing meanwhile", number: IIdle, before: redirectNothing},
-	}
-	if !r.pools {
-		members = members[:len(members)-1]
-	}
-	members = slices.DeleteFunc(members, func(m *member) bool { return r.except[m.number] })
-	for _, m := range members {
+	} {
+		if r.except[l.number] || l.number == IIdle && !r.pools {
+			continue
+		}
 		s := &r.subject
-		if m.shift != 0 {
+		if l.shift != 0 {
 			s = &shifted
 		}
-		var err error
-		if m.machine, err = newMachine(s, device.FaultPlan{}); err != nil {
-			return nil, fmt.Errorf("%s: cannot be built: %w", s.Name, err)
+		m, err := newMachine(s, device.FaultPlan{})
+		if err != nil {
+			return machines, fmt.Errorf("%s: cannot be built: %w", s.Name, err)
 		}
+		m.lockstep = l
+		machines = append(machines, m)
 	}
-	return members, nil
+	return machines, nil
 }
 
 // relabel changes what no strategy may place by. A wish for the low end is what a strategy
-// with ends takes no wish for.
-func (r *relations) relabel(req *alloc.Request) {
-	if !r.frontier {
-		req.Before = 1 + req.Tag
+// with ends takes no wish for. Pools keep their order, because they may go back to the device in
+// it, and so do the streams of a strategy with pools.
+func (r *relations) relabel(c *Call) {
+	stream := func(s device.Stream) device.Stream {
+		switch {
+		case s == alloc.AllStreams:
+			return s
+		case r.pools:
+			return 2*s + 1
+		}
+		return 3 - s
 	}
-	if req.Tag = ^req.Tag; r.pools {
-		req.Stream = 2*req.Stream + 1 // cached memory may go back in the order of streams
-	} else {
-		req.Stream = 3 - req.Stream
-	}
-	switch req.Hint {
-	case alloc.HintNone:
-		req.Hint = alloc.HintLow
-	case alloc.HintLow:
-		req.Hint = alloc.HintNone
+	switch c.Kind {
+	case OpUse, OpDrain:
+		c.Stream = stream(c.Stream)
+	case OpPoolBegin, OpPoolEnd, OpPoolRelease:
+		if c.Pool != 0 {
+			c.Pool, c.Stream = 2*c.Pool+1000, stream(c.Stream)
+		}
+	case OpAlloc:
+		q := &c.Request
+		if !r.frontier {
+			q.Before = 1 + q.Tag
+		}
+		q.Tag, q.Stream = ^q.Tag, stream(q.Stream)
+		switch q.Hint {
+		case alloc.HintNone:
+			q.Hint = alloc.HintLow
+		case alloc.HintLow:
+			q.Hint = alloc.HintNone
+		}
 	}
 }
 
 // inspect looks at everything that a strategy shows.
-func inspect(m *member) {
+func inspect(m *machine) {
 	s := m.Strategy
 	_ = s.Stats()
 	for range s.Walk {
@@ -141,54 +152,57 @@ func inspect(m *member) {
 // nobodys is a private pool that no sequence names.
 const nobodys alloc.PoolID = 1 << 40
 
-// redirectNothing redirects requests into a pool and no more.
-func redirectNothing(m *member) {
-	for _, o := range [...]Op{
-		{Kind: OpPoolBegin, Pool: nobodys, Stream: alloc.AllStreams}, {Kind: OpPoolEnd, Pool: nobodys},
-		{Kind: OpPoolRelease, Pool: nobodys},
-	} {
-		_ = callPool(m.Strategy, o) // invariant I56 judges it
+// redirectNothing redirects requests into a pool and ends it at once.
+func redirectNothing(m *machine) {
+	m.try(Call{Op: Op{Kind: OpPoolBegin, Pool: nobodys, Stream: alloc.AllStreams}}, Call{Op: Op{Kind: OpPoolEnd, Pool: nobodys}},
+		Call{Op: Op{Kind: OpPoolRelease, Pool: nobodys}})
+}
+
+// try makes calls whose answers do not matter here.
+func (m *machine) try(calls ...Call) {
+	for _, c := range calls {
+		_ = m.do(&c) // invariants I22, I23 and I56 judge it
 	}
 }
 
-// heckle makes mistakes that every strategy refuses: a free of what was never granted, an
-// alignment that is no power of two, a size above the maximum, no bytes where that is one, and
-// calls about pools that are not there.
-func (r *relations) heckle(m *member) {
-	_ = m.Free(0)
+// heckle makes mistakes that every strategy refuses: frees of addresses that were never granted,
+// an alignment that is no power of two, a size above the maximum, zero bytes unless granted, and
+// calls about unknown pools.
+func (r *relations) heckle(m *machine) {
+	free, request := Op{Kind: OpNull}, Op{Kind: OpAlloc}
+	m.try(Call{Op: free})
 	if len(m.blocks) > 0 {
 		if b := m.blocks[0]; b.Size > 1 {
-			_ = m.Free(b.Addr.Add(1))
+			m.try(Call{Op: free, Addr: b.Addr.Add(1)})
 		}
 	}
-	_, _ = m.Alloc(alloc.Request{Size: 1, Align: 3})
-	if alloc.Has(m.Strategy, alloc.PowerCeiling) && alloc.MaxRequest(m.Strategy) != ^device.Size(0) {
-		_, _ = m.Alloc(alloc.Request{Size: alloc.MaxRequest(m.Strategy) + 1})
+	m.try(Call{Op: request, Request: alloc.Request{Size: 1, Align: 3}})
+	if most := alloc.MaxRequest(m.Strategy); alloc.Has(m.Strategy, alloc.PowerCeiling) && most != ^device.Size(0) {
+		m.try(Call{Op: request, Request: alloc.Request{Size: most + 1}})
 	}
 	if !r.subject.Promises.ZeroSize {
-		_, _ = m.Alloc(alloc.Request{})
+		m.try(Call{Op: request})
 	}
-	_ = alloc.RecordStream(m.Strategy, 0, 1)
-	for _, o := range [...]Op{{Kind: OpPoolBegin}, {Kind: OpPoolEnd, Pool: nobodys}, {Kind: OpPoolRelease, Pool: nobodys}} {
-		_ = callPool(m.Strategy, o)
-	}
+	m.try(Call{Op: Op{Kind: OpUse, Stream: 1}}, Call{Op: Op{Kind: OpPoolBegin}},
+		Call{Op: Op{Kind: OpPoolEnd, Pool: nobodys}}, Call{Op: Op{Kind: OpPoolRelease, Pool: nobodys}})
 }
 
 // equal reports whether an instance answered as the first did, apart from the shift.
-func (r *relations) equal(_, other *member, a, b reply) bool {
-	if a.err != nil || b.err != nil {
-		return a.err != nil && b.err != nil && a.err.Error() == b.err.Error() && a.bytes == b.bytes
+func (r *relations) equal(first, other *machine) bool {
+	a, b := first.answer, other.answer
+	if a.Err != nil || b.Err != nil {
+		return sameError(a.Err, b.Err) && a.Bytes == b.Bytes
 	}
-	if b.block.Size != 0 {
-		b.block.Addr -= device.Addr(other.shift)
+	if b.Block.Size != 0 {
+		b.Block.Addr -= device.Addr(other.shift)
 	}
 	return a == b
 }
 
-// compare checks that every instance shows the same chunks and counts the same, apart from
+// compareAll checks that every instance shows the same chunks and counts the same, apart from
 // labels and the shift.
-func (r *relations) compare() error {
-	for i, m := range r.members {
+func (r *relations) compareAll() error {
+	for i, m := range r.machines {
 		m.walk = m.walk[:0]
 		for c := range m.Walk {
 			c.Tag, c.Stream, c.Pool = 0, 0, 0
@@ -196,7 +210,7 @@ func (r *relations) compare() error {
 			c.Region -= device.Addr(m.shift)
 			m.walk = append(m.walk, c)
 		}
-		first := r.members[0]
+		first := r.machines[0]
 		if i == 0 {
 			continue
 		}
@@ -216,46 +230,39 @@ func (r *relations) undo(seq Sequence) error {
 	if r.except[IUndo] {
 		return nil
 	}
-	m := r.members[0]
+	m := r.machines[0]
+	r.called = m
 	m.faults.FailNext(0)
 	for range 2 { // a poll may put marks that the device has refused before
-		for _, op := range seq { // so that nothing becomes free meanwhile that was pending
-			if err := m.leash.Drain(op.Stream); err != nil {
+		for _, op := range seq { // so that no pending chunk becomes free meanwhile
+			if m.do(&Call{Op: Op{Kind: OpDrain, Stream: op.Stream}}).Err != nil {
 				break // the device has no streams
 			}
 		}
-		_, _ = alloc.Poll(m.Strategy) // without the power nothing is pending
+		m.try(Call{Op: Op{Kind: OpPoll}}) // without the power nothing is pending
 	}
-	done := 0
+	done := uint64(0)
 	for i := len(seq) - 1; i >= 0 && done < mostUndone; i-- {
 		if seq[i].Kind != OpAlloc {
 			continue
 		}
 		done++
 		r.step++
-		before, was := chunksOf(m), m.Stats()
-		b, err := m.Alloc(seq[i].request(r.ids + uint64(done)))
-		if err != nil {
+		before, was := slices.Collect(m.Walk), m.Stats()
+		a := m.do(&Call{Op: seq[i], Request: seq[i].request(r.ids + done)})
+		if a.Err != nil {
 			continue // invariants I24 and I25 judge it
 		}
-		if err := m.Free(b.Addr); err != nil {
-			return violated(IFreeAnswer, "%v: the free of %v just granted was answered by %v", seq[i], b.Addr, answer(err))
+		if err := m.do(&Call{Op: Op{Kind: OpFree}, Addr: a.Block.Addr}).Err; err != nil {
+			return violated(IFreeAnswer, "%v: the free of %v just granted was answered by %v", seq[i], a.Block.Addr, quoted(err))
 		}
 		now := m.Stats()
 		moved := now.Reserves != was.Reserves || now.Releases != was.Releases
-		if err := Undone(before, chunksOf(m), moved); err != nil {
+		if err := Undone(before, slices.Collect(m.Walk), moved); err != nil {
 			return err
 		}
 	}
 	return nil
-}
-
-// chunksOf returns what a walk shows.
-func chunksOf(m *member) (all []alloc.Chunk) {
-	for c := range m.Walk {
-		all = append(all, c)
-	}
-	return all
 }
 
 // Undone checks invariant I40 with the walks before a block was allocated and after it was

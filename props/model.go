@@ -28,12 +28,10 @@ func (g Grant) End() device.Addr { return g.Block.Addr.Add(g.Block.Size) }
 // Model is the reference that every answer is judged against: the live blocks, and sums
 // over them. It is meant to be obviously right, not fast.
 type Model struct {
-	byAddr []Grant       // live blocks by address
-	byAge  []device.Addr // the same, oldest first
-	freed  []Grant       // blocks freed before, oldest first, the last few of them
+	byAddr []Grant // live blocks by address
+	freed  []Grant // blocks freed before, oldest first, the last few of them
 
 	counts alloc.Stats // Allocs, Frees, OOMs, the peaks and LargestAlloc
-	ids    uint64      // allocations so far, refused ones included
 
 	largest alloc.Request // the largest that was granted
 	frees   uint64        // frees so far, whatever was cleared since
@@ -44,9 +42,6 @@ type Model struct {
 	remnants []remnant // what streams may still use of freed blocks
 	pools    redirections
 }
-
-// freedKept bounds how many freed blocks are remembered for illegal frees.
-const freedKept = 64
 
 // Live returns the live blocks by address. The caller must not change them.
 func (m *Model) Live() []Grant { return m.byAddr }
@@ -77,14 +72,6 @@ func (m *Model) Overlapping(b alloc.Block) (Grant, bool) {
 	return Grant{}, false
 }
 
-// Oldest returns the live block that is the nth by age, counted around.
-func (m *Model) Oldest(n uint64) (Grant, bool) {
-	if len(m.byAge) == 0 {
-		return Grant{}, false
-	}
-	return m.At(m.byAge[n%uint64(len(m.byAge))])
-}
-
 // Freed returns a block that was freed before and where no block starts now, the nth,
 // counted around from the most recent.
 func (m *Model) Freed(n uint64) (Grant, bool) {
@@ -103,7 +90,6 @@ func (m *Model) Freed(n uint64) (Grant, bool) {
 func (m *Model) grant(g Grant) {
 	i, _ := m.find(g.Block.Addr)
 	m.byAddr = slices.Insert(m.byAddr, i, g)
-	m.byAge = append(m.byAge, g.Block.Addr)
 	if g.Request.Align != 0 {
 		if m.aligns == nil {
 			m.aligns = map[uint64]device.Size{}
@@ -129,8 +115,6 @@ func (m *Model) release(a device.Addr) {
 	}
 	m.freed = append(m.freed, m.byAddr[i])
 	m.byAddr = slices.Delete(m.byAddr, i, i+1)
-	age := slices.Index(m.byAge, a)
-	m.byAge = slices.Delete(m.byAge, age, age+1)
 	m.counts.Frees++
 	m.frees++
 }
@@ -168,8 +152,8 @@ func (m *Model) Expected() alloc.Stats {
 
 // reset empties the model for another sequence and keeps its memory.
 func (m *Model) reset() {
-	m.byAddr, m.byAge, m.freed, m.remnants = m.byAddr[:0], m.byAge[:0], m.freed[:0], m.remnants[:0]
-	m.counts, m.ids, m.frees, m.stamps = alloc.Stats{}, 0, 0, stamps{}
+	m.byAddr, m.freed, m.remnants = m.byAddr[:0], m.freed[:0], m.remnants[:0]
+	m.counts, m.frees, m.stamps = alloc.Stats{}, 0, stamps{}
 	m.largest = alloc.Request{}
 	m.pools.reset()
 	clear(m.aligns)

@@ -7,35 +7,35 @@ import (
 
 	"github.com/vramyard/vramyard/alloc"
 	"github.com/vramyard/vramyard/device"
-	"github.com/vramyard/vramyard/harness/trace"
+	"github.com/vramyard/vramyard/device/sim"
 )
 
-// collect takes a walk into the buffer of the older of the last two.
+// collect takes a view of the strategy and its device. The one before it is kept.
 func (r *runner) collect() error {
-	r.before, r.walk = r.walk, r.before[:0]
+	r.was, r.is = r.is, r.was.cleared()
 	for c := range r.main.Walk {
-		r.walk = append(r.walk, c)
-		if len(r.walk) > mostChunks {
+		r.is.walk = append(r.is.walk, c)
+		if len(r.is.walk) > mostChunks {
 			return r.judge(violated(ITerminates, "Walk showed more than %d chunks", mostChunks))
 		}
 	}
-	r.was, r.stats = r.stats, r.main.Stats()
-	r.collectHeld()
+	r.is.stats = r.main.Stats()
+	r.is.collectHeld(r.main.dev)
 	return nil
 }
 
-// collectHeld asks the device for its regions and ranges.
-func (r *runner) collectHeld() {
-	r.held, r.ranges = r.held[:0], r.ranges[:0]
-	for region := range r.main.dev.Regions {
-		r.held = append(r.held, region)
+// collectHeld notes the regions and ranges of the device.
+func (v *view) collectHeld(d *sim.Device) {
+	v.held, v.ranges = v.held[:0], v.ranges[:0]
+	for region := range d.Regions {
+		v.held = append(v.held, region)
 	}
-	for region := range r.main.dev.Ranges {
-		r.ranges = append(r.ranges, region)
+	for region := range d.Ranges {
+		v.ranges = append(v.ranges, region)
 	}
-	if len(r.ranges) > 0 {
-		r.held = append(r.held, r.ranges...)
-		slices.SortFunc(r.held, func(a, b device.Region) int { return cmp.Compare(a.Addr, b.Addr) })
+	if len(v.ranges) > 0 {
+		v.held = append(v.held, v.ranges...)
+		slices.SortFunc(v.held, func(a, b device.Region) int { return cmp.Compare(a.Addr, b.Addr) })
 	}
 }
 
@@ -45,14 +45,14 @@ func (r *runner) observeMappings() error {
 	for m := range r.main.dev.Mappings {
 		r.maps = append(r.maps, m)
 	}
-	if err := r.judge(Mapped(r.walk, r.ranges, r.maps)); err != nil || len(r.ranges) == 0 {
+	if err := r.judge(Mapped(r.is.walk, r.is.ranges, r.maps)); err != nil || len(r.is.ranges) == 0 {
 		return err
 	}
-	return r.judge(Aliases(r.walk, r.ranges, r.maps))
+	return r.judge(Aliases(r.is.walk, r.is.ranges, r.maps))
 }
 
-// observe looks at everything that the strategy shows after a call.
-func (r *runner) observe() error {
+// look checks everything that the strategy shows after a call.
+func (r *runner) look() error {
 	if err := r.judge(r.main.carded()); err != nil {
 		return err
 	}
@@ -60,18 +60,18 @@ func (r *runner) observe() error {
 		return err
 	}
 	p := &r.subject.Promises
-	if err := r.judge(Tiling(r.walk)); err != nil {
+	if err := r.judge(Tiling(r.is.walk)); err != nil {
 		return err
 	}
 	if err := r.judge(
-		Regions(r.walk, r.held, p.JoinsRegions),
-		Chunks(r.walk, p.Quantum, r.powers.recorder),
-		Shown(r.walk, &r.model),
-		Labels(r.walk, &r.model),
-		Accounting(r.walk, r.stats),
-		Nesting(r.stats),
-		Limit(r.stats),
-		DeviceAccount(r.stats, r.usage(), p.JoinsRegions),
+		Regions(r.is.walk, r.is.held, p.JoinsRegions),
+		Chunks(r.is.walk, p.Quantum, r.powers.has(alloc.PowerStreamRecorder)),
+		Shown(r.is.walk, &r.model),
+		Labels(r.is.walk, &r.model),
+		Accounting(r.is.walk, r.is.stats),
+		Nesting(r.is.stats),
+		Limit(r.is.stats),
+		DeviceAccount(r.is.stats, r.usage(), p.JoinsRegions),
 	); err != nil {
 		return err
 	}
@@ -91,9 +91,8 @@ func (r *runner) observe() error {
 		return err
 	}
 	// What is active was just compared with the walk; the model cannot know it.
-	r.model.counts.PeakActive = max(r.model.counts.PeakActive, r.stats.Active)
-	want := r.model.Expected()
-	if err := r.judge(Counters(r.stats, want)); err != nil {
+	r.model.counts.PeakActive = max(r.model.counts.PeakActive, r.is.stats.Active)
+	if err := r.judge(Counters(r.is.stats, r.model.Expected())); err != nil {
 		return err
 	}
 	if err := r.observePromises(p); err != nil {
@@ -111,7 +110,7 @@ func (r *runner) observe() error {
 	if err := r.observeOutcome(); err != nil {
 		return err
 	}
-	r.emptied = r.outcome == trimmed && r.stats.Reserved == 0 || r.emptied && r.outcome == mistake
+	r.emptied = r.outcome == trimmed && r.is.stats.Reserved == 0 || r.emptied && r.outcome == mistake
 	// Last, because what breaks a forecast mostly breaks something that says more.
 	return r.judge(r.joined(), r.foreseen())
 }
@@ -127,36 +126,36 @@ func (r *runner) usage() device.Usage { return r.main.faults.Usage() }
 // observePromises looks at what only this strategy keeps.
 func (r *runner) observePromises(p *alloc.Promises) error {
 	if p.MustMerge != nil {
-		if err := r.judge(Coalescing(r.walk, p.MustMerge)); err != nil {
+		if err := r.judge(Coalescing(r.is.walk, p.MustMerge)); err != nil {
 			return err
 		}
 	}
 	if p.Stamped {
 		r.model.released(r.usage().Calls.Returned())
-		if err := r.judge(Recency(r.walk, &r.model)); err != nil {
+		if err := r.judge(Recency(r.is.walk, &r.model)); err != nil {
 			return err
 		}
 	}
 	if p.ClassOf != nil {
-		if err := r.judge(Classes(r.walk, p.ClassOf)); err != nil {
+		if err := r.judge(Classes(r.is.walk, p.ClassOf)); err != nil {
 			return err
 		}
 	}
 	if !r.thorough && r.step%sampleEvery != 0 {
 		return nil
 	}
-	if err := r.judge(Hole(r.walk, alloc.LargestFree(r.main.Strategy)), stoppable(r.main, r.walk)); err != nil {
+	if err := r.judge(Hole(r.is.walk, alloc.LargestFree(r.main.Strategy)), stoppable(r.main, r.is.walk)); err != nil {
 		return err
 	}
-	if !alloc.Has(r.main.Strategy, alloc.PowerFreeWalker) {
+	if !r.powers.has(alloc.PowerFreeWalker) {
 		return nil
 	}
 	r.search = r.search[:0]
 	alloc.WalkFree(r.main.Strategy, func(c alloc.Chunk) bool {
 		r.search = append(r.search, c)
-		return len(r.search) <= len(r.walk)
+		return len(r.search) <= len(r.is.walk)
 	})
-	if err := r.judge(FreeList(r.walk, r.search)); err != nil || p.SearchOrder == nil {
+	if err := r.judge(FreeList(r.is.walk, r.search)); err != nil || p.SearchOrder == nil {
 		return err
 	}
 	return r.judge(SearchOrder(r.search, p.SearchOrder))
@@ -169,29 +168,29 @@ func (r *runner) observeOutcome() error {
 	case changed:
 		return r.observePlacement()
 	case mistake:
-		return r.judge(SameWalk(r.before, r.walk, r.was, r.stats), r.recorded(false))
+		return r.judge(SameWalk(r.was.walk, r.is.walk, r.was.stats, r.is.stats), r.recorded(false))
 	case depleted:
-		if err := r.judge(SameLive(r.before, r.walk), r.recorded(true), r.renewed()); err != nil || p.Serves == nil {
+		if err := r.judge(SameLive(r.was.walk, r.is.walk), r.recorded(true), r.renewed()); err != nil || p.Serves == nil {
 			return err
 		}
 		into := r.into(r.request)
-		return r.judge(Honest(r.walk, r.request, func(c alloc.Chunk, asked alloc.Request) bool {
+		return r.judge(Honest(r.is.walk, r.request, func(c alloc.Chunk, asked alloc.Request) bool {
 			return c.Pool == into && p.Serves(c, asked)
 		}))
 	case freed:
 		if !p.FreeReleases {
-			return r.judge(Holding(r.was, r.stats))
+			return r.judge(Holding(r.was.stats, r.is.stats))
 		}
 	case polled:
-		return r.judge(SameLive(r.before, r.walk), Polled(r.was, r.stats, r.returned))
+		return r.judge(SameLive(r.was.walk, r.is.walk), Polled(r.was.stats, r.is.stats, r.answer.Bytes))
 	case trimmed:
-		kept := r.refused || r.redirecting()
-		if err := r.judge(Trimmed(r.releasable(), r.ranges, r.page(), r.was, r.stats, r.returned, kept)); err != nil {
+		kept := r.fault || r.redirecting()
+		if err := r.judge(Trimmed(r.releasable(), r.is.ranges, r.page(), r.was.stats, r.is.stats, r.answer.Bytes, kept)); err != nil {
 			return err
 		}
 		return r.observeReturned()
 	case redirected:
-		if v, ok := errors.AsType[*Violation](SameLive(r.before, r.walk)); ok {
+		if v, ok := errors.AsType[*Violation](SameLive(r.was.walk, r.is.walk)); ok {
 			return r.judge(violated(IPoolAnswer, "%s", v.Detail))
 		}
 	}
@@ -202,11 +201,11 @@ func (r *runner) observeOutcome() error {
 // request leaves a record.
 func (r *runner) recorded(outOfMemory bool) error {
 	f, ok := alloc.LastRefusal(r.main.Strategy)
-	if !ok || !alloc.Has(r.main.Strategy, alloc.PowerFailure) || !r.asked {
+	if !ok || !r.powers.has(alloc.PowerFailure) || !r.asked {
 		return nil
 	}
 	u := r.usage().Calls
-	return RefusalRecord(r.walk, f, r.request, outOfMemory, refusals(u) > refusals(r.calls), u.Obtained() > r.calls.Obtained())
+	return RefusalRecord(r.is.walk, f, r.request, outOfMemory, refusals(u) > refusals(r.calls), u.Obtained() > r.calls.Obtained())
 }
 
 // refusals returns how many calls of any kind failed: new memory may be created and not be mapped.
@@ -217,38 +216,27 @@ func refusals(c device.Calls) (n uint64) {
 	return n
 }
 
-// finish frees every block, closes the strategy and looks at what is left of it. The twin
+// finish frees every block, closes the strategy and checks that nothing is left. The twin
 // is closed with its blocks live.
 func (r *runner) finish() error {
 	r.undrained = len(r.events)
-	if err := r.drain(); err != nil {
-		return err
-	}
-	if err := r.leavePools(); err != nil {
-		return err
-	}
-	if err := r.settleStreams(); err != nil {
-		return err
-	}
-	if err := r.empty(); err != nil {
-		return err
-	}
-	r.begin()
-	if err := r.trim(); err != nil {
-		return err
-	}
-	if err := r.observe(); err != nil {
-		return err
-	}
-	if r.powers.recorder { // else that was judged before
-		if err := r.empty(); err != nil {
+	for _, step := range [...]func() error{
+		r.drain, r.leavePools, r.settleStreams, r.empty,
+		func() error { return r.call(Call{Op: Op{Kind: OpTrim}}) },
+		func() error {
+			if !r.powers.has(alloc.PowerStreamRecorder) {
+				return nil // that was judged before
+			}
+			return r.empty()
+		},
+		r.renew,
+	} {
+		if err := step(); err != nil {
 			return err
 		}
 	}
-	if err := r.renew(); err != nil {
-		return err
-	}
 	r.begin()
+	r.twin.leash.begin()
 	if err := r.move(r.twin); err != nil {
 		return err
 	}
@@ -259,39 +247,36 @@ func (r *runner) finish() error {
 		if !m.dev.Usage().Empty() {
 			continue // the device refused on its plan; there is nothing more to say
 		}
-		if err := r.judge(m.checkClosed(device.Addr(1 << 20))); err != nil {
+		if err := r.judge(m.checkClosed()); err != nil {
 			return err
 		}
 	}
 	return r.judge(r.leaveCard())
 }
 
-// empty looks at a strategy that was freed of all its blocks.
+// empty checks a strategy whose blocks were all freed.
 func (r *runner) empty() error {
 	if !r.settled() {
 		return nil
 	}
-	return r.judge(Drained(r.walk, r.stats))
+	return r.judge(Drained(r.is.walk, r.is.stats))
 }
 
-// drain frees the live blocks of the main machine, oldest first. Faults still pending are
+// drain frees the live blocks of the main instance, oldest first. Faults still pending are
 // called off, so that every free can succeed; one on the plan may still need a second try.
-// The twin keeps its blocks: it is only asked again when it is closed.
+// The twin keeps its blocks: it gets no more calls until it is closed.
 func (r *runner) drain() error {
 	if r.armed {
-		r.note(trace.Event{Kind: trace.Fault, Arg: 0})
-		r.main.faults.FailNext(0)
-		r.twin.faults.FailNext(0)
-	}
-	r.alone = true
-	for tries := 2 * len(r.model.byAge); len(r.model.byAge) > 0 && tries > 0; tries-- {
-		g, _ := r.model.Oldest(0)
-		r.begin()
-		r.foresee(append(r.coming[:0], coming{frees: true, addr: g.Block.Addr}))
-		if err := r.free(g); err != nil {
+		if err := r.perform(&Call{Op: Op{Kind: OpFault}}); err != nil {
 			return err
 		}
-		if err := r.observe(); err != nil {
+	}
+	r.machines = r.machines[:1]
+	for tries := 2 * len(r.live); len(r.live) > 0 && tries > 0; tries-- {
+		c := Call{Op: Op{Kind: OpFree}}
+		r.name(&c, 0)
+		r.foresee(append(r.coming[:0], coming{frees: true, addr: c.Addr}))
+		if err := r.call(c); err != nil {
 			return err
 		}
 	}

@@ -2,10 +2,13 @@ package props
 
 import (
 	"fmt"
+	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/vramyard/vramyard/alloc"
 	"github.com/vramyard/vramyard/device"
+	"github.com/vramyard/vramyard/harness/trace"
 )
 
 // Kind says which call an [Op] makes.
@@ -19,25 +22,53 @@ const (
 	OpInterior                // free an address inside a live block
 	OpForeign                 // free an address that no block ever had
 	OpNull                    // free address zero
-	OpTrim                    // give cached regions back
+	OpTrim                    // release cached regions
 	OpFrontier                // raise the safe frontier
 	OpClear                   // clear the statistics
 	OpFault                   // let the next device calls fail
 	OpUse                     // record a stream for a live block
-	OpDrain                   // what is queued on a stream finishes
-	OpPoll                    // look which deferred frees are finished
+	OpDrain                   // finish the work queued on a stream
+	OpPoll                    // poll for deferred frees that have finished
 	OpPoolBegin               // redirect requests into a private pool
 	OpPoolEnd                 // end the redirection into a pool
 	OpPoolRelease             // release a pool
+	opClose                   // close the strategy; no sequence has it
+	numKinds
 )
 
-// Op is one call. Which block it names depends on what is live when it is run, so that
-// every sequence of operations is legal and stays legal when some are taken out; one that
-// finds nothing to act on does nothing.
+// kinds holds the words of each kind in a sequence, its event in a trace and the method of a
+// strategy that it calls.
+var kinds = [numKinds]struct {
+	words  string
+	event  trace.Kind
+	method string
+}{
+	OpAlloc:       {"a", trace.Alloc, "Alloc"},
+	OpFree:        {"f", trace.Free, "Free"},
+	OpDoubleFree:  {"badfree freed", trace.BadFree, "Free"},
+	OpInterior:    {"badfree inside", trace.BadFree, "Free"},
+	OpForeign:     {"badfree foreign", trace.BadFree, "Free"},
+	OpNull:        {"badfree null", trace.BadFree, "Free"},
+	OpTrim:        {"trim", trace.Trim, "Trim"},
+	OpFrontier:    {"frontier", trace.Frontier, "SetFrontier"},
+	OpClear:       {"clear", trace.ClearStats, "ClearStats"},
+	OpFault:       {"fault", trace.Fault, ""},
+	OpUse:         {"use", trace.Use, "RecordStream"},
+	OpDrain:       {"drain", trace.Drain, ""},
+	OpPoll:        {"poll", trace.Poll, "Poll"},
+	OpPoolBegin:   {"pool begin", trace.PoolBegin, "BeginPool"},
+	OpPoolEnd:     {"pool end", trace.PoolEnd, "EndPool"},
+	OpPoolRelease: {"pool release", trace.PoolRelease, "ReleasePool"},
+	opClose:       {words: "close", method: "Close"},
+}
+
+// Op is one call. Which block it names depends on the blocks live when it is run, so that
+// every sequence of operations is legal and stays legal when some are taken out. An operation
+// without a block to act on is skipped.
 type Op struct {
 	Kind   Kind          // which call
 	Size   device.Size   // OpAlloc: bytes
-	Align  device.Size   // OpAlloc: bytes; 0 is no wish
+	Align  device.Size   // OpAlloc: bytes; 0 for any
 	Stream device.Stream // OpAlloc, OpUse, OpDrain; OpPoolBegin, where it may be alloc.AllStreams
 	Hint   alloc.Hint    // OpAlloc
 	Before uint64        // OpAlloc: Request.Before
@@ -52,79 +83,73 @@ func (o Op) request(id uint64) alloc.Request {
 	}
 }
 
+// numbers returns the fields that follow the words of the operation, in order.
+func (o *Op) numbers() []*uint64 {
+	switch o.Kind {
+	case OpAlloc:
+		return []*uint64{(*uint64)(&o.Size)}
+	case OpFree, OpDoubleFree, OpInterior, OpForeign, OpFrontier, OpFault:
+		return []*uint64{&o.Pick}
+	case OpUse:
+		return []*uint64{&o.Pick, (*uint64)(&o.Stream)}
+	case OpDrain:
+		return []*uint64{(*uint64)(&o.Stream)}
+	case OpPoolBegin, OpPoolEnd, OpPoolRelease:
+		return []*uint64{(*uint64)(&o.Pool)}
+	}
+	return nil
+}
+
+// option is a field that is written as key=value unless it has the value absent.
+type option struct {
+	key    string
+	value  *uint64
+	absent uint64
+}
+
 var hintNames = [...]string{"none", "low", "high"}
+
+// options returns the optional fields of the operation. The hint is handed over as a number.
+func (o *Op) options(hint *uint64) []option {
+	switch o.Kind {
+	case OpAlloc:
+		return []option{
+			{"align", (*uint64)(&o.Align), 0}, {"stream", (*uint64)(&o.Stream), 0},
+			{"hint", hint, uint64(alloc.HintNone)}, {"before", &o.Before, 0},
+		}
+	case OpPoolBegin:
+		return []option{{"stream", (*uint64)(&o.Stream), uint64(alloc.AllStreams)}}
+	}
+	return nil
+}
 
 // String returns the operation as a line of a trace, with the pick where a trace has the
 // id of a block. The exact line depends on the blocks live at that moment; see [Failure].
 func (o Op) String() string {
-	switch o.Kind {
-	case OpAlloc:
-		return o.allocString()
-	case OpFree:
-		return fmt.Sprintf("f %d", o.Pick)
-	case OpDoubleFree:
-		return fmt.Sprintf("badfree freed %d", o.Pick)
-	case OpInterior:
-		return fmt.Sprintf("badfree inside %d", o.Pick)
-	case OpForeign:
-		return fmt.Sprintf("badfree foreign %d", o.Pick)
-	case OpNull:
-		return "badfree null"
-	case OpTrim:
-		return "trim"
-	case OpFrontier:
-		return fmt.Sprintf("frontier %d", o.Pick)
-	case OpClear:
-		return "clear"
-	case OpFault:
-		return fmt.Sprintf("fault %d", o.Pick)
-	case OpUse:
-		return fmt.Sprintf("use %d %d", o.Pick, uint64(o.Stream))
-	case OpDrain:
-		return fmt.Sprintf("drain %d", uint64(o.Stream))
-	case OpPoll:
-		return "poll"
-	case OpPoolBegin, OpPoolEnd, OpPoolRelease:
-		return o.poolString()
+	if o.Kind >= numKinds {
+		return "invalid"
 	}
-	return "invalid"
-}
-
-// allocString is String for an allocation.
-func (o Op) allocString() string {
-	var b strings.Builder
-	fmt.Fprintf(&b, "a %d", uint64(o.Size))
-	if o.Align != 0 {
-		fmt.Fprintf(&b, " align=%d", uint64(o.Align))
+	text := []byte(kinds[o.Kind].words)
+	for _, n := range o.numbers() {
+		text = fmt.Appendf(text, " %d", *n)
 	}
-	if o.Stream != 0 {
-		fmt.Fprintf(&b, " stream=%d", uint64(o.Stream))
+	hint := uint64(o.Hint)
+	for _, f := range o.options(&hint) {
+		switch {
+		case *f.value == f.absent:
+		case f.key != "hint":
+			text = fmt.Appendf(text, " %s=%d", f.key, *f.value)
+		case int(o.Hint) < len(hintNames):
+			text = append(text, " hint="+hintNames[o.Hint]...)
+		}
 	}
-	if o.Hint != alloc.HintNone && int(o.Hint) < len(hintNames) {
-		fmt.Fprintf(&b, " hint=%s", hintNames[o.Hint])
-	}
-	if o.Before != 0 {
-		fmt.Fprintf(&b, " before=%d", o.Before)
-	}
-	return b.String()
-}
-
-// poolWords are the words behind pool.
-var poolWords = map[Kind]string{OpPoolBegin: "begin", OpPoolEnd: "end", OpPoolRelease: "release"}
-
-// poolString is String for an operation of private pools.
-func (o Op) poolString() string {
-	s := fmt.Sprintf("pool %s %d", poolWords[o.Kind], uint64(o.Pool))
-	if o.Kind == OpPoolBegin && o.Stream != alloc.AllStreams {
-		s += fmt.Sprintf(" stream=%d", uint64(o.Stream))
-	}
-	return s
+	return string(text)
 }
 
 // Sequence is a run of operations.
 type Sequence []Op
 
-// String returns how long the sequence is. The generator's library formats every sequence
+// String returns the length of the sequence. The generator's library formats every sequence
 // that it tries, so the long form is left to [Sequence.Lines].
 func (s Sequence) String() string { return fmt.Sprintf("%d operations", len(s)) }
 
@@ -136,4 +161,80 @@ func (s Sequence) Lines() string {
 		b.WriteByte('\n')
 	}
 	return b.String()
+}
+
+// ParseSequence reads operations, one a line, as [Sequence.Lines] writes them. It returns the
+// operations that it understands, and an error for the first line that it does not: a fuzzer's
+// input is used as far as it goes.
+func ParseSequence(text string) (s Sequence, first error) {
+	for line := range strings.Lines(text) {
+		words := strings.Fields(line)
+		if len(words) == 0 {
+			continue
+		}
+		o, err := parseOp(words)
+		if err == nil {
+			s = append(s, o)
+		} else if first == nil {
+			first = fmt.Errorf("operation %q: %w", strings.TrimSpace(line), err)
+		}
+	}
+	return s, first
+}
+
+// parseOp reads one operation.
+func parseOp(words []string) (o Op, err error) {
+	var known []string
+	for ; o.Kind < opClose; o.Kind++ {
+		name := strings.Fields(kinds[o.Kind].words)
+		if len(words) >= len(name) && slices.Equal(words[:len(name)], name) {
+			words = words[len(name):]
+			break
+		}
+		known = append(known, kinds[o.Kind].words)
+	}
+	if o.Kind == opClose {
+		return o, fmt.Errorf("want one of %s", strings.Join(known, ", "))
+	}
+	for _, n := range o.numbers() {
+		if len(words) == 0 {
+			return o, fmt.Errorf("a number is missing")
+		}
+		if *n, err = strconv.ParseUint(words[0], 10, 64); err != nil {
+			return o, err
+		}
+		words = words[1:]
+	}
+	return o, o.parseOptions(words)
+}
+
+// parseOptions reads the optional fields. Words behind an operation without options are ignored.
+func (o *Op) parseOptions(words []string) (err error) {
+	var hint uint64
+	options := o.options(&hint)
+	if options == nil {
+		return nil
+	}
+	for _, f := range options {
+		*f.value = f.absent
+	}
+	for _, w := range words {
+		key, value, _ := strings.Cut(w, "=")
+		i := slices.IndexFunc(options, func(f option) bool { return f.key == key })
+		h := slices.Index(hintNames[:], value)
+		switch {
+		case i < 0:
+			return fmt.Errorf("option %q: %s has none of this name", key, kinds[o.Kind].words)
+		case key != "hint":
+			if *options[i].value, err = strconv.ParseUint(value, 10, 64); err != nil {
+				return fmt.Errorf("option %s: %w", key, err)
+			}
+		case h < 0:
+			return fmt.Errorf("hint %q: want low or high", value)
+		default:
+			hint = uint64(h)
+		}
+	}
+	o.Hint = alloc.Hint(hint)
+	return nil
 }

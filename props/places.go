@@ -30,15 +30,15 @@ func (r *runner) observePlacement() error {
 	switch {
 	case places == nil || !r.asked || r.outcome != changed,
 		refusals(r.usage().Calls) != refusals(r.calls),
-		r.stats.Limit != 0 && len(r.main.leash.returned) > 0,
-		!r.redirecting() && slices.ContainsFunc(r.before, pending):
+		r.is.stats.Limit != 0 && len(r.main.leash.returned) > 0,
+		!r.redirecting() && slices.ContainsFunc(r.was.walk, pending):
 		return nil
 	}
 	// What the device adds to a region is its own choice.
-	was, is := r.was, r.stats
-	was.Reserved -= slackIn(r.before)
-	is.Reserved -= slackIn(r.walk)
-	return r.judge(Placed(r.block, places(r.before, r.request, r.into(r.request)), was, is))
+	was, is := r.was.stats, r.is.stats
+	was.Reserved -= slackIn(r.was.walk)
+	is.Reserved -= slackIn(r.is.walk)
+	return r.judge(Placed(r.block, places(r.was.walk, r.request, r.into(r.request)), was, is))
 }
 
 // slackIn returns the bytes that a walk shows as slack.
@@ -84,5 +84,5 @@ func (r *runner) observeReturned() error {
 	if order == nil {
 		return nil
 	}
-	return r.judge(ReturnedInOrder(r.before, r.main.leash.returned, order))
+	return r.judge(ReturnedInOrder(r.was.walk, r.main.leash.returned, order))
 }

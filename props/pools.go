@@ -7,7 +7,6 @@ import (
 
 	"github.com/vramyard/vramyard/alloc"
 	"github.com/vramyard/vramyard/device"
-	"github.com/vramyard/vramyard/harness/trace"
 )
 
 // redirection sends the requests of a stream, or of all, into a private pool.
@@ -75,35 +74,6 @@ func (p *redirections) reset() {
 	clear(p.users)
 }
 
-// callPool makes the call of an operation of private pools.
-func callPool(s alloc.Inspector, o Op) error {
-	switch o.Kind {
-	case OpPoolBegin:
-		return alloc.BeginPool(s, o.Pool, o.Stream)
-	case OpPoolEnd:
-		return alloc.EndPool(s, o.Pool)
-	}
-	return alloc.ReleasePool(s, o.Pool)
-}
-
-// poolEvents are the kinds of the events that the operations of private pools are noted as.
-var poolEvents = map[Kind]trace.Kind{
-	OpPoolBegin: trace.PoolBegin, OpPoolEnd: trace.PoolEnd, OpPoolRelease: trace.PoolRelease,
-}
-
-// poolEvent returns the event of an operation of private pools.
-func poolEvent(o Op) trace.Event {
-	return trace.Event{Kind: poolEvents[o.Kind], Arg: uint64(o.Pool), Stream: o.Stream}
-}
-
-// poolOp returns the operation of an event of private pools.
-func poolOp(e *trace.Event) Op {
-	o := Op{Pool: alloc.PoolID(e.Arg), Stream: e.Stream}
-	for o.Kind = OpPoolBegin; poolEvents[o.Kind] != e.Kind; o.Kind++ {
-	}
-	return o
-}
-
 // PoolAnswer checks invariant I56: a redirection into a private pool begins, one that was begun
 // ends, and a pool that has a user is released; anything else is answered by alloc.ErrInvalidPool.
 func PoolAnswer(m *Model, o Op, err error) error {
@@ -112,7 +82,7 @@ func PoolAnswer(m *Model, o Op, err error) error {
 	case legal && err != nil:
 		return violated(IPoolAnswer, "%v was answered by %q", o, err)
 	case !legal && !errors.Is(err, alloc.ErrInvalidPool):
-		return violated(IPoolAnswer, "%v is a mistake and was answered by %v, want %q", o, answer(err), alloc.ErrInvalidPool)
+		return violated(IPoolAnswer, "%v is a mistake and was answered by %v, want %q", o, quoted(err), alloc.ErrInvalidPool)
 	}
 	return nil
 }
@@ -233,38 +203,23 @@ func Unwaiting(before, after device.Calls) error {
 	return nil
 }
 
-// pool makes the call of an operation of private pools.
-func (r *runner) pool(o Op) error {
-	r.note(poolEvent(o))
-	return r.pooled(o, callPool(r.main.Strategy, o))
-}
-
 // pooled judges and books the answer to an operation of private pools.
-func (r *runner) pooled(o Op, err error) error {
-	if !r.alone {
-		if err := r.judge(agree(o.String(), nil, nil, err, callPool(r.twin.Strategy, o))); err != nil {
-			return err
-		}
-	}
-	if !r.powers.pools {
-		r.outcome = mistake
+func (r *runner) pooled(c *Call) error {
+	r.outcome = mistake
+	if !r.powers.has(alloc.PowerPrivatePools) {
 		return nil
 	}
-	if err := r.judge(PoolAnswer(&r.model, o, err)); err != nil {
+	if err := r.judge(PoolAnswer(&r.model, c.Op, r.answer.Err)); err != nil || r.answer.Err != nil {
 		return err
 	}
-	if err != nil {
-		r.outcome = mistake
-		return nil
-	}
-	r.model.pools.book(o)
+	r.model.pools.book(c.Op)
 	r.outcome = redirected
 	return nil
 }
 
 // observePools looks at what lies in which pool.
 func (r *runner) observePools() error {
-	if !r.powers.pools {
+	if !r.powers.has(alloc.PowerPrivatePools) {
 		return nil
 	}
 	var spender alloc.PoolID
@@ -272,19 +227,19 @@ func (r *runner) observePools() error {
 		spender = r.into(r.request)
 	}
 	if err := r.judge(
-		Redirected(r.walk, &r.model),
-		PoolsApart(r.before, r.walk, r.main.leash.returned),
-		PoolsKept(r.before, r.walk, &r.model, spender),
+		Redirected(r.is.walk, &r.model),
+		PoolsApart(r.was.walk, r.is.walk, r.main.leash.returned),
+		PoolsKept(r.was.walk, r.is.walk, &r.model, spender),
 	); err != nil {
 		return err
 	}
 	if r.captured && r.redirecting() && r.outcome != trimmed {
 		return r.judge(Unwaiting(r.calls, r.usage().Calls))
 	}
-	if r.outcome != trimmed || r.refused || r.redirecting() {
+	if r.outcome != trimmed || r.fault || r.redirecting() {
 		return nil
 	}
-	return r.judge(PoolsGone(r.walk, &r.model))
+	return r.judge(PoolsGone(r.is.walk, &r.model))
 }
 
 // into returns the pool that a request goes to.
@@ -298,11 +253,11 @@ func (r *runner) redirecting() bool { return len(r.model.pools.active) > 0 }
 
 // releasable returns the chunks of the regions that hold no memory of a private pool with users.
 func (r *runner) releasable() []alloc.Chunk {
-	if !r.powers.pools {
-		return r.walk
+	if !r.powers.has(alloc.PowerPrivatePools) {
+		return r.is.walk
 	}
 	var all []alloc.Chunk
-	_ = eachRegion(r.walk, func(chunks []alloc.Chunk) error { // yield returns no error
+	_ = eachRegion(r.is.walk, func(chunks []alloc.Chunk) error { // yield returns no error
 		if !slices.ContainsFunc(chunks, func(c alloc.Chunk) bool { return r.model.pools.users[c.Pool] > 0 }) {
 			all = append(all, chunks...)
 		}
@@ -323,11 +278,7 @@ func (r *runner) leavePools() error {
 		}
 	}
 	for _, o := range calls {
-		r.begin()
-		if err := r.pool(o); err != nil {
-			return err
-		}
-		if err := r.observe(); err != nil {
+		if err := r.call(Call{Op: o}); err != nil {
 			return err
 		}
 	}

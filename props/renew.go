@@ -3,7 +3,6 @@ package props
 import (
 	"github.com/vramyard/vramyard/device"
 	"github.com/vramyard/vramyard/device/sim"
-	"github.com/vramyard/vramyard/harness/trace"
 )
 
 // renewed checks invariant I67 after a request that ran out of memory just behind a trim that left
@@ -32,15 +31,8 @@ func (r *runner) renew() error {
 	if req.Size == 0 {
 		return nil
 	}
-	r.begin()
-	r.model.ids++
-	req.Tag = r.model.ids
-	r.note(trace.Event{Kind: trace.Alloc, ID: req.Tag, Size: req.Size, Align: req.Align, Stream: req.Stream, Hint: req.Hint})
-	b, err := r.main.Alloc(req)
-	if err := r.answered(req.Tag, req, b, err); err != nil {
-		return err
-	}
-	if err := r.observe(); err != nil {
+	req.Tag = r.ids + 1
+	if err := r.call(Call{Op: Op{Kind: OpAlloc}, ID: req.Tag, Request: req}); err != nil {
 		return err
 	}
 	return r.drain()

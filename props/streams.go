@@ -7,7 +7,6 @@ import (
 
 	"github.com/vramyard/vramyard/alloc"
 	"github.com/vramyard/vramyard/device"
-	"github.com/vramyard/vramyard/harness/trace"
 )
 
 // remnant is memory that was freed and not granted since, and that streams may still use.
@@ -146,90 +145,41 @@ func Polled(before, after alloc.Stats, settled device.Size) error {
 	return nil
 }
 
-// powers is what a strategy can do that has calls and figures of its own.
+// powers are the powers of a strategy.
 type powers struct {
-	recorder  bool // streams can be recorded
-	poller    bool // it can look for deferred frees
-	pools     bool // it has private pools
-	counted   bool // it counts as PyTorch does
-	historian bool // it tells what it does
-	timed     bool // work on its device finishes by itself, which the model of streams does not know
-
-	neighbours bool // it knows what would merge
-	placer     bool // it knows what would fit
+	all   [64]bool
+	timed bool // work on its device finishes by itself, which the model of streams cannot predict
 }
 
-// ordered reports whether the model of streams says what the strategy may do.
-func (p powers) ordered() bool { return p.recorder && !p.timed }
-
-// use records a stream for a live block.
-func (r *runner) use(g Grant, s device.Stream) error {
-	r.note(trace.Event{Kind: trace.Use, ID: g.ID, Stream: s})
-	return r.used(g.Block.Addr, s, alloc.RecordStream(r.main.Strategy, g.Block.Addr, s))
+// powersOf returns the powers of a strategy on a device with or without a clock.
+func powersOf(s alloc.Inspector, timed bool) powers {
+	p := powers{timed: timed}
+	for power := range alloc.Powers {
+		p.all[power] = alloc.Has(s, power)
+	}
+	return p
 }
+
+// has reports whether the strategy has a power.
+func (p *powers) has(power alloc.Power) bool { return p.all[power] }
+
+// ordered reports whether the model of streams predicts what the strategy may do.
+func (p *powers) ordered() bool { return p.has(alloc.PowerStreamRecorder) && !p.timed }
 
 // used judges and books the answer to a stream that was recorded.
-func (r *runner) used(a device.Addr, s device.Stream, err error) error {
-	if err := r.judge(corrupted(err)); err != nil {
-		return err
-	}
-	if !r.alone {
-		other := alloc.RecordStream(r.twin.Strategy, a, s)
-		if err := r.judge(agree("RecordStream", nil, nil, err, other)); err != nil {
-			return err
-		}
-	}
-	if !r.powers.recorder {
+func (r *runner) used(c *Call) error {
+	if !r.powers.has(alloc.PowerStreamRecorder) {
 		r.outcome = mistake
 		return nil
 	}
-	if err := r.judge(UseAnswer(&r.model, a, err)); err != nil {
+	if err := r.judge(UseAnswer(&r.model, c.Addr, r.answer.Err)); err != nil {
 		return err
 	}
-	if err != nil {
+	if r.answer.Err != nil {
 		r.outcome = mistake
 		return nil
 	}
-	r.model.use(a, s)
-	return nil
-}
-
-// drainStream says that what is queued on a stream has finished. The strategy is not told.
-func (r *runner) drainStream(s device.Stream) error {
-	r.note(trace.Event{Kind: trace.Drain, Stream: s})
-	if err := r.main.leash.Drain(s); err != nil || r.alone {
-		return err
-	}
-	return r.twin.leash.Drain(s)
-}
-
-// poll looks which deferred frees are finished.
-func (r *runner) poll() error {
-	r.note(trace.Event{Kind: trace.Poll})
-	injected := r.main.faults.Injected()
-	n, err := alloc.Poll(r.main.Strategy)
-	return r.lookedAt(n, err, injected)
-}
-
-// lookedAt judges the answer to a poll; injected is how many faults there had been before.
-func (r *runner) lookedAt(n device.Size, err error, injected uint64) error {
-	r.refused = r.main.faults.Injected() > injected
-	if !r.alone {
-		other, otherErr := alloc.Poll(r.twin.Strategy)
-		if err := r.judge(agree("Poll", n, other, err, otherErr)); err != nil {
-			return err
-		}
-	}
-	switch {
-	case !r.powers.poller:
-		r.outcome = mistake
-	case err != nil && !r.refused:
-		return r.judge(violated(IFault, "Poll failed with %q though the device refused nothing", err))
-	case err == nil && r.refused:
-		return r.judge(violated(IFault, "Poll succeeded though the device refused a call"))
-	default:
-		r.outcome, r.returned = polled, n
-	}
+	r.model.use(c.Addr, c.Stream)
 	return nil
 }
 
@@ -240,11 +190,11 @@ func (r *runner) observeStreams() error {
 	}
 	o := &r.main.leash.order
 	r.model.settle(o)
-	complete := r.outcome == polled && !r.refused && !r.late()
+	complete := r.outcome == polled && !r.fault && !r.late()
 	if complete {
 		r.postponed = false
 	}
-	return r.judge(pending(r.walk, &r.model, o, complete))
+	return r.judge(pending(r.is.walk, &r.model, o, complete))
 }
 
 // late reports whether the strategy may wait for a mark that it could not put where the block
@@ -255,20 +205,16 @@ func (r *runner) late() bool {
 	return r.redirecting() || (refused || r.postponed) && r.main.leash.order.unfinished()
 }
 
-// settleStreams lets the work on all streams finish and has the strategy look for it, so that
-// nothing is pending any more. It is done twice if the device refuses a call or has.
+// settleStreams finishes the work on all streams and polls, so that nothing is pending. It does so
+// twice if the device refuses a call or has.
 func (r *runner) settleStreams() error {
-	for tries := 0; r.powers.recorder && tries < 2; tries++ {
+	for tries := 0; r.powers.has(alloc.PowerStreamRecorder) && tries < 2; tries++ {
 		for _, s := range slices.Sorted(maps.Keys(r.main.leash.order.queued)) {
-			if err := r.drainStream(s); err != nil {
+			if err := r.perform(&Call{Op: Op{Kind: OpDrain, Stream: s}}); err != nil {
 				return err
 			}
 		}
-		r.begin()
-		if err := r.poll(); err != nil {
-			return err
-		}
-		if err := r.observe(); err != nil || r.settled() {
+		if err := r.call(Call{Op: Op{Kind: OpPoll}}); err != nil || r.settled() {
 			return err
 		}
 	}
@@ -281,14 +227,14 @@ func (r *runner) settled() bool {
 	switch {
 	case len(r.model.Live()) > 0 || len(r.model.remnants) > 0:
 		return false
-	case !r.powers.recorder:
+	case !r.powers.has(alloc.PowerStreamRecorder):
 		return true
 	case r.late():
 		return false
-	case !r.powers.poller:
-		return r.outcome == trimmed && !r.refused
+	case !r.powers.has(alloc.PowerPoller):
+		return r.outcome == trimmed && !r.fault
 	}
-	return r.outcome == polled && !r.refused
+	return r.outcome == polled && !r.fault
 }
 
 // UseAnswer checks invariant I23 of a stream that was recorded: for a live block that succeeds,
@@ -300,7 +246,7 @@ func UseAnswer(m *Model, a device.Addr, err error) error {
 		return violated(IFreeAnswer, "a stream recorded for %v (allocation %d) was answered by %q", a, g.ID, err)
 	case !live && !errors.Is(err, alloc.ErrInvalidFree):
 		return violated(IFreeAnswer, "no live block starts at %v and a stream recorded for it was answered by %v, want %q",
-			a, answer(err), alloc.ErrInvalidFree)
+			a, quoted(err), alloc.ErrInvalidFree)
 	}
 	return nil
 }

@@ -67,6 +67,15 @@ func (s Subject) Wrapped(name string, wrap func(alloc.Strategy) (alloc.Strategy,
 	return s
 }
 
+// excepted yields the invariants that the subject is excused from.
+func (s *Subject) excepted(yield func(Number) bool) {
+	for _, e := range s.Promises.Except {
+		if n, ok := ParseNumber(e.Invariant); ok && !yield(n) {
+			return
+		}
+	}
+}
+
 // Profile builds the strategy once and returns the profile of sequences for it.
 func (s Subject) Profile(operations int) (Profile, error) {
 	dev, err := sim.New(s.Device)

@@ -87,7 +87,7 @@ type Failure struct {
 	Step       int              // call of the shrunken sequence at which the invariant broke
 	Violation  *Violation       // which invariant, and what disagrees
 	Sequence   Sequence         // the shrunken sequence
-	Plan       device.FaultPlan // which device calls were refused besides
+	Plan       device.FaultPlan // device calls that were refused
 	Trace      *trace.Trace     // the shrunken sequence as a trace
 	Stack      []byte           // of a panic, else nil
 }
@@ -182,39 +182,27 @@ func (r *runner) result(sequences int, start time.Time) Result {
 }
 
 // oneSeed checks the property that the one sequence of a seed breaks no invariant. If it
-// does, the generator's shrinker and then ours make the sequence smaller; only those that
-// break the same invariant count.
+// does, the error is a Failure with a smaller sequence.
 func oneSeed(r *runner, sequences gopter.Gen, seed int64, o Options, once attempt) error {
-	var first *Violation
-	var other error
-	generated := 0
-	fails := func(seq Sequence) bool {
+	run := func(seq Sequence) error {
 		_, err := once(r, seq)
-		var v *Violation
-		switch {
-		case err == nil:
-			return false
-		case !errors.As(err, &v):
-			other = err
-			return true
-		case first == nil:
-			first, generated = r.closer(seq, v, once), len(seq)
-			return true
+		return err
+	}
+	// What breaks is often another invariant, and broke sooner, if everything is checked after
+	// every step. If nothing breaks then, the first finding stands.
+	closer := func(seq Sequence, found *Violation) *Violation {
+		r.thorough = true
+		v, ok := errors.AsType[*Violation](run(seq))
+		if !ok {
+			r.thorough = false
+			return found
 		}
-		return v.Number == first.Number
+		return v
 	}
-	params := gopter.DefaultTestParametersWithSeed(seed)
-	params.MinSuccessfulTests = 1
-	result := prop.ForAll(func(seq Sequence) bool { return !fails(seq) }, sequences).Check(params)
-	switch {
-	case result.Passed():
-		return nil
-	case other != nil:
-		return other
-	case first == nil:
-		return fmt.Errorf("%s: seed %d: generator failed: %w", r.subject.Name, seed, result.Error)
+	small, generated, first, err := hunt(sequences, seed, o.Tries, run, closer)
+	if err != nil || first == nil {
+		return err
 	}
-	small := Shrink(result.Args[0].Arg.(Sequence), o.Tries, fails)
 	plan, _ := once(r, small)
 	if plan.Nth != 0 {
 		if spelt, ok := r.spellOut(small, first.Number); ok {
@@ -222,31 +210,58 @@ func oneSeed(r *runner, sequences gopter.Gen, seed int64, o Options, once attemp
 		}
 	}
 	r.record = true
-	err := r.run(small, plan)
+	err = r.run(small, plan)
 	r.record, r.thorough = false, false
-	var v *Violation
-	if !errors.As(err, &v) {
+	v, ok := errors.AsType[*Violation](err)
+	if !ok {
 		besides := "the strategy depends on something besides its calls"
 		if first.Number == ICard {
 			besides = "the card does not do the same every time"
 		}
 		return fmt.Errorf("%s: seed %d: %w, but not when run again: %s", r.subject.Name, seed, first, besides)
 	}
-	return r.failure(seed, generated, small, plan, v)
+	f := r.failure(r.subject.Name, seed, generated, small, v)
+	f.Plan = plan
+	r.describe(f)
+	return f
 }
 
-// closer runs a failing sequence again and looks at everything after every step, because
-// that shows what is wrong sooner, and often as another invariant. It returns what is broken
-// then. What goes away when it is looked at is left as it was found.
-func (r *runner) closer(seq Sequence, found *Violation, once attempt) *Violation {
-	r.thorough = true
-	_, err := once(r, seq)
-	var v *Violation
-	if !errors.As(err, &v) {
-		r.thorough = false
-		return found
+// hunt runs the one sequence of a seed. If it breaks an invariant, the generator's shrinker and
+// then ours make it smaller; only sequences that break the same invariant count. The function
+// closer, if not nil, has another look at the first violation.
+func hunt(sequences gopter.Gen, seed int64, tries int, attempt func(Sequence) error,
+	closer func(Sequence, *Violation) *Violation,
+) (small Sequence, generated int, first *Violation, err error) {
+	var other error
+	fails := func(seq Sequence) bool {
+		err := attempt(seq)
+		v, ok := errors.AsType[*Violation](err)
+		switch {
+		case err == nil:
+			return false
+		case !ok:
+			other = err
+			return true
+		case first != nil:
+			return v.Number == first.Number
+		}
+		if first, generated = v, len(seq); closer != nil {
+			first = closer(seq, v)
+		}
+		return true
 	}
-	return v
+	params := gopter.DefaultTestParametersWithSeed(seed)
+	params.MinSuccessfulTests = 1
+	result := prop.ForAll(func(seq Sequence) bool { return !fails(seq) }, sequences).Check(params)
+	switch {
+	case result.Passed():
+		return nil, 0, nil, nil
+	case other != nil:
+		return nil, 0, nil, other
+	case first == nil:
+		return nil, 0, nil, fmt.Errorf("generator failed: %w", result.Error)
+	}
+	return Shrink(result.Args[0].Arg.(Sequence), tries, fails), generated, first, nil
 }
 
 // spellOut looks for a way to fail without a plan, with a fault in the sequence instead: a
@@ -267,42 +282,41 @@ func (r *runner) spellOut(seq Sequence, n Number) (Sequence, bool) {
 // everything was freed; a second instance was closed after them, with its blocks live.
 const undrainedKey = "undrained"
 
-// failure gathers what is known of a failing sequence that was just run and recorded.
-func (r *runner) failure(seed int64, generated int, seq Sequence, plan device.FaultPlan, v *Violation) *Failure {
+// failure returns what is known of a failing sequence that was just run and recorded.
+func (in *interpreter) failure(name string, seed int64, generated int, seq Sequence, v *Violation) *Failure {
 	f := &Failure{
-		Subject: r.subject.Name, Seed: seed, Operations: generated, Step: r.step, Violation: v, Sequence: seq,
-		Plan: plan, Stack: r.stack,
+		Subject: name, Seed: seed, Operations: generated, Step: in.step, Violation: v, Sequence: seq, Stack: in.stack,
+		Trace: in.trace(v.Number.String()),
 	}
-	meta := []trace.Pair{
-		{Key: "invariant", Value: v.Number.String()},
-		{Key: "detail", Value: v.Detail},
-		{Key: "seed", Value: strconv.FormatInt(seed, 10)},
-		{Key: "step", Value: strconv.Itoa(r.step)},
-	}
-	if plan.Nth != 0 {
-		meta = append(meta, trace.Pair{Key: "fault-nth", Value: strconv.FormatUint(plan.Nth, 10)})
-	}
-	if r.subject.Card != nil {
-		meta = append(meta, trace.Pair{Key: "card", Value: r.subject.Card.Name})
-	}
-	if r.undrained != 0 {
-		meta = append(meta, trace.Pair{Key: undrainedKey, Value: strconv.Itoa(r.undrained)})
-	}
-	f.Trace = r.trace(v.Number.String(), meta)
+	describe(f.Trace, "invariant", v.Number.String(), "detail", v.Detail)
 	return f
 }
 
-// trace returns the events of the last run, and of what they were recorded.
-func (r *runner) trace(name string, meta []trace.Pair) *trace.Trace {
-	return &trace.Trace{
-		Header: trace.Header{Name: name, Format: "text", Meta: append(meta,
-			trace.Pair{Key: "subject", Value: r.subject.Name},
-			trace.Pair{Key: "config", Value: asJSON(r.subject.Config)},
-			trace.Pair{Key: "device", Value: asJSON(r.subject.Device)})},
-		Events: slices.Clone(r.events),
-		Tags:   []string{""},
-		Slots:  int(r.model.ids),
+// describe adds keys and values to the header of a trace.
+func describe(t *trace.Trace, pairs ...string) {
+	for i := 0; i < len(pairs); i += 2 {
+		t.Header.Meta = append(t.Header.Meta, trace.Pair{Key: pairs[i], Value: pairs[i+1]})
 	}
+}
+
+// describe adds to the trace of a failure what a replay needs.
+func (r *runner) describe(f *Failure) {
+	describe(f.Trace, "seed", strconv.FormatInt(f.Seed, 10), "step", strconv.Itoa(f.Step))
+	if f.Plan.Nth != 0 {
+		describe(f.Trace, "fault-nth", strconv.FormatUint(f.Plan.Nth, 10))
+	}
+	if r.subject.Card != nil {
+		describe(f.Trace, "card", r.subject.Card.Name)
+	}
+	if r.undrained != 0 {
+		describe(f.Trace, undrainedKey, strconv.Itoa(r.undrained))
+	}
+	r.subject.describe(f.Trace)
+}
+
+// describe adds the subject to the header of a trace.
+func (s *Subject) describe(t *trace.Trace) {
+	describe(t, "subject", s.Name, "config", asJSON(s.Config), "device", asJSON(s.Device))
 }
 
 // Record runs a sequence over the subject, frees what is left, and returns the calls as a
@@ -314,15 +328,21 @@ func Record(s Subject, seq Sequence) (*trace.Trace, error) {
 	r.record = true
 	err := r.run(seq, device.FaultPlan{})
 	_ = r.leaveCard() // as in verify
-	return r.trace(s.Name, nil), err
+	t := r.trace(s.Name)
+	s.describe(t)
+	return t, err
 }
 
-// Repeat runs a shrunken sequence again, watched as closely as when it was made smaller. The
-// error is the [*Violation], if there still is one. The subject may be another than the one
-// that failed, such as the same one inside a wrapper that takes notes.
-func Repeat(s Subject, seq Sequence, plan device.FaultPlan) error {
+// Watcher is called for every call of an instance. It makes the call by calling next, which may
+// panic, and returns the answer.
+type Watcher func(c Call, next func() Answer) Answer
+
+// Repeat runs a shrunken sequence again, as thoroughly as when it was made smaller. The error
+// is the [*Violation], if there still is one. The first watcher sees the calls of the first
+// instance, the second those of the twin, which is closed with its blocks live.
+func Repeat(s Subject, seq Sequence, plan device.FaultPlan, watchers ...Watcher) error {
 	r := newRunner(&s)
-	r.thorough = true
+	r.thorough, r.watchers = true, watchers
 	err := r.run(seq, plan)
 	_ = r.leaveCard() // as in verify
 	return err

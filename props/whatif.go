@@ -32,8 +32,10 @@ type forecast struct {
 
 // comingOf returns the frees that a sequence goes on with and the request behind them, if there is one.
 func (r *runner) comingOf(seq Sequence) []coming {
-	r.coming = r.coming[:0]
-	r.ages = append(r.ages[:0], r.model.byAge...)
+	r.coming, r.ages = r.coming[:0], r.ages[:0]
+	for _, b := range r.main.blocks {
+		r.ages = append(r.ages, b.Addr)
+	}
 	for _, op := range seq[:min(len(seq), mostComing)] {
 		switch {
 		case op.Kind == OpFree && len(r.ages) > 0:
@@ -42,7 +44,7 @@ func (r *runner) comingOf(seq Sequence) []coming {
 			r.ages = slices.Delete(r.ages, i, i+1)
 			continue
 		case op.Kind == OpAlloc:
-			r.coming = append(r.coming, coming{request: op.request(r.model.ids + 1)})
+			r.coming = append(r.coming, coming{request: op.request(r.ids + 1)})
 		}
 		break
 	}
@@ -55,11 +57,11 @@ func (r *runner) comingIn(events []trace.Event) []coming {
 	for i := range events[:min(len(events), mostComing)] {
 		switch e := &events[i]; e.Kind {
 		case trace.Free:
-			at := slices.IndexFunc(r.model.byAddr, func(g Grant) bool { return g.ID == e.ID })
+			at := slices.IndexFunc(r.live, func(d demand) bool { return d.id == e.ID })
 			if at < 0 {
 				return r.coming
 			}
-			r.coming = append(r.coming, coming{frees: true, addr: r.model.byAddr[at].Block.Addr})
+			r.coming = append(r.coming, coming{frees: true, addr: r.main.blocks[at].Addr})
 			continue
 		case trace.Alloc:
 			r.coming = append(r.coming, coming{request: alloc.Request{
@@ -75,12 +77,12 @@ func (r *runner) comingIn(events []trace.Event) []coming {
 // asking must change nothing that the other would not show.
 func (r *runner) foresee(next []coming) {
 	f := &r.forecast
-	if f.frees = len(next) > 0 && next[0].frees && r.powers.neighbours; f.frees {
+	if f.frees = len(next) > 0 && next[0].frees && r.powers.has(alloc.PowerNeighbours); f.frees {
 		f.addr = next[0].addr
 		f.below, f.above = alloc.FreeNeighbours(r.main.Strategy, f.addr)
 	}
 	switch n := len(next); {
-	case n == 0 || next[n-1].frees || !r.powers.placer:
+	case n == 0 || next[n-1].frees || !r.powers.has(alloc.PowerPlacer):
 		f.requests = false
 	case !f.requests:
 		f.requests, f.injected, f.freed = true, r.main.faults.Injected(), f.freed[:0]
@@ -103,7 +105,7 @@ func (r *runner) foreseen() error {
 		return nil
 	}
 	more := r.usage().Calls.Obtained() > r.calls.Obtained()
-	return Foreseen(r.request, f.freed, f.placed, r.subject.Promises.ExactPlacer, r.answer, more)
+	return Foreseen(r.request, f.freed, f.placed, r.subject.Promises.ExactPlacer, r.answer.Err, more)
 }
 
 // Foreseen checks invariant I65: a request, for which the blocks at some addresses were freed, is granted if it
@@ -113,7 +115,7 @@ func Foreseen(r alloc.Request, freed []device.Addr, placed, exact bool, answered
 	switch {
 	case placed && answered != nil:
 		return violated(IForeseen, "%d bytes at a multiple of %d can be placed, it was said, once %v are free; the request was answered by %v",
-			uint64(r.Size), uint64(r.Align), freed, answer(answered))
+			uint64(r.Size), uint64(r.Align), freed, quoted(answered))
 	case !placed && exact && answered == nil && !more:
 		return violated(IForeseen, "%d bytes at a multiple of %d cannot be placed, it was said, once %v are free; the request was granted in memory that was held",
 			uint64(r.Size), uint64(r.Align), freed)
@@ -128,12 +130,12 @@ func (r *runner) joined() error {
 		return nil
 	}
 	f.frees = false
-	i := slices.IndexFunc(r.before, func(c alloc.Chunk) bool { return c.Addr == f.addr && c.State == alloc.Live })
+	i := slices.IndexFunc(r.was.walk, func(c alloc.Chunk) bool { return c.Addr == f.addr && c.State == alloc.Live })
 	if i < 0 {
 		return nil // what is wrong with the walk was said
 	}
 	exact := r.subject.Promises.ExactNeighbours
-	return Joined(r.before, r.walk, r.before[i], f.below, f.above, exact, r.stats.Reserved < r.was.Reserved)
+	return Joined(r.was.walk, r.is.walk, r.was.walk[i], f.below, f.above, exact, r.is.stats.Reserved < r.was.stats.Reserved)
 }
 
 // Joined checks invariant I64: a live chunk that was freed is one free chunk with as many bytes below and above
@@ -170,7 +172,7 @@ func Joined(before, after []alloc.Chunk, b alloc.Chunk, below, above device.Size
 
 // noNeighbours checks invariant I64 for an address without a live block.
 func (r *runner) noNeighbours(a device.Addr) error {
-	if !r.powers.neighbours {
+	if !r.powers.has(alloc.PowerNeighbours) {
 		return nil
 	}
 	if below, above := alloc.FreeNeighbours(r.main.Strategy, a); below|above != 0 {

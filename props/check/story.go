@@ -41,18 +41,19 @@ func Retell(s props.Subject, f *props.Failure) (*Story, error) {
 	inner := s.New
 	instances := 0
 	s.New = func(src device.Source) (alloc.Strategy, error) {
-		if instances++; instances > 2 {
+		if instances++; instances > len(n.pages) {
 			return inner(src)
 		}
-		p := n.page(instances == 2)
+		p := &n.pages[instances-1]
+		p.begin("build the strategy")
 		a, err := inner(newWitness(src, p))
 		if err != nil {
 			p.step().Trouble = "not built: " + err.Error()
-			return nil, err
 		}
-		return &spy{Forwarder: alloc.Forward(a, nil), page: p, strategy: a}, nil
+		p.strategy = a
+		return a, err
 	}
-	err := props.Repeat(s, f.Sequence, f.Plan)
+	err := props.Repeat(s, f.Sequence, f.Plan, n.pages[0].watch, n.pages[1].watch)
 	var v *props.Violation
 	if !errors.As(err, &v) {
 		v = &props.Violation{Number: f.Violation.Number, Detail: "kept this time: the strategy depends on more than its calls"}
@@ -112,26 +113,17 @@ func (s *Step) write(b *strings.Builder) {
 	}
 }
 
-// notebook is what was noted of the two instances that a sequence is run on. The second is
-// given the same calls but those that free everything in the end, so only its end is news.
+// notebook has the notes on the two instances that a sequence is run on. The second gets the
+// same calls except those that free everything in the end, so only its end is new.
 type notebook struct {
 	pages [2]page
 }
 
-// page is what was noted of one instance.
+// page has the notes on one instance.
 type page struct {
-	steps  []Step
-	closed int // the first of the steps at closing, 0 if there is none
-}
-
-// page returns the page of an instance.
-func (n *notebook) page(second bool) *page {
-	p := &n.pages[0]
-	if second {
-		p = &n.pages[1]
-	}
-	p.begin("build the strategy")
-	return p
+	strategy alloc.Strategy
+	steps    []Step
+	closed   int // the first of the steps at closing, 0 if there is none
 }
 
 // steps returns the steps of both pages. The last is the one that broke the invariant.
@@ -146,166 +138,58 @@ func (n *notebook) steps() []Step {
 }
 
 // begin starts a step.
-func (p *page) begin(format string, args ...any) {
-	p.steps = append(p.steps, Step{Call: fmt.Sprintf(format, args...)})
-}
+func (p *page) begin(call string) { p.steps = append(p.steps, Step{Call: call}) }
 
 // step returns the present step.
 func (p *page) step() *Step { return &p.steps[len(p.steps)-1] }
 
-// orDone returns an error as text.
-func orDone(err error) string {
-	if err == nil {
-		return "done"
+// watch notes a call, its answer and the walk after it, or the panic that it ended with. It is a
+// [props.Watcher].
+func (p *page) watch(c props.Call, next func() props.Answer) props.Answer {
+	if c.Closes() && p.closed == 0 {
+		p.closed = len(p.steps)
 	}
-	return err.Error()
-}
-
-// spy is a strategy that notes its calls, their answers and the walk after each.
-type spy struct {
-	alloc.Forwarder
-	page     *page
-	strategy alloc.Strategy
-}
-
-// Alloc implements [alloc.Allocator].
-func (s *spy) Alloc(r alloc.Request) (alloc.Block, error) {
-	s.page.begin("%s", requestText(r))
-	defer s.panicked()
-	b, err := s.Forwarder.Alloc(r)
-	if err != nil {
-		s.done(err)
+	p.begin(c.String())
+	defer func() {
+		if r := recover(); r != nil {
+			p.step().Answer = fmt.Sprintf("panic: %v", r)
+			panic(r)
+		}
+	}()
+	a := next()
+	if errors.Is(a.Err, alloc.ErrUnsupported) {
+		p.steps = p.steps[:len(p.steps)-1] // the strategy was not called
 	} else {
-		s.look(fmt.Sprintf("%v+%d", b.Addr, uint64(b.Size)))
+		p.look(answerText(c, a))
 	}
-	return b, err
+	return a
 }
 
-// requestText returns a request as a line of a trace.
-func requestText(r alloc.Request) string {
-	op := props.Op{Kind: props.OpAlloc, Size: r.Size, Align: r.Align, Stream: r.Stream, Hint: r.Hint, Before: r.Before}
-	return op.String() + fmt.Sprintf(" (allocation %d)", r.Tag)
-}
-
-// Free implements [alloc.Allocator].
-func (s *spy) Free(a device.Addr) error {
-	s.page.begin("f %v", a)
-	defer s.panicked()
-	err := s.Forwarder.Free(a)
-	s.done(err)
-	return err
-}
-
-// Trim implements [alloc.Trimmer].
-func (s *spy) Trim() (device.Size, error) {
-	s.page.begin("trim")
-	defer s.panicked()
-	n, err := s.Forwarder.Trim()
-	if err != nil {
-		s.done(err)
-	} else {
-		s.look(fmt.Sprintf("%d bytes", uint64(n)))
+// answerText returns an answer in words.
+func answerText(c props.Call, a props.Answer) string {
+	switch {
+	case a.Err != nil:
+		return a.Err.Error()
+	case c.Kind == props.OpAlloc:
+		return fmt.Sprintf("%v+%d", a.Block.Addr, uint64(a.Block.Size))
+	case c.Kind == props.OpTrim || c.Kind == props.OpPoll:
+		return fmt.Sprintf("%d bytes", uint64(a.Bytes))
 	}
-	return n, err
-}
-
-// SetFrontier implements [alloc.Frontier].
-func (s *spy) SetFrontier(count uint64) {
-	s.page.begin("frontier %d", count)
-	defer s.panicked()
-	s.Forwarder.SetFrontier(count)
-	s.done(nil)
-}
-
-// ClearStats implements [alloc.Clearer].
-func (s *spy) ClearStats() {
-	s.page.begin("clear")
-	defer s.panicked()
-	s.Forwarder.ClearStats()
-	s.done(nil)
-}
-
-// RecordStream implements [alloc.StreamRecorder].
-func (s *spy) RecordStream(a device.Addr, on device.Stream) error {
-	s.page.begin("use %v by stream %d", a, uint64(on))
-	defer s.panicked()
-	err := s.Forwarder.RecordStream(a, on)
-	s.done(err)
-	return err
-}
-
-// Poll implements [alloc.Poller].
-func (s *spy) Poll() (device.Size, error) {
-	s.page.begin("poll")
-	defer s.panicked()
-	n, err := s.Forwarder.Poll()
-	if err != nil {
-		s.done(err)
-	} else {
-		s.look(fmt.Sprintf("%d bytes", uint64(n)))
-	}
-	return n, err
-}
-
-// BeginPool implements [alloc.PrivatePools].
-func (s *spy) BeginPool(id alloc.PoolID, on device.Stream) error {
-	return s.pool(props.Op{Kind: props.OpPoolBegin, Pool: id, Stream: on}, func() error { return s.Forwarder.BeginPool(id, on) })
-}
-
-// EndPool implements [alloc.PrivatePools].
-func (s *spy) EndPool(id alloc.PoolID) error {
-	return s.pool(props.Op{Kind: props.OpPoolEnd, Pool: id}, func() error { return s.Forwarder.EndPool(id) })
-}
-
-// ReleasePool implements [alloc.PrivatePools].
-func (s *spy) ReleasePool(id alloc.PoolID) error {
-	return s.pool(props.Op{Kind: props.OpPoolRelease, Pool: id}, func() error { return s.Forwarder.ReleasePool(id) })
-}
-
-// pool makes a call about a private pool.
-func (s *spy) pool(o props.Op, call func() error) error {
-	s.page.begin("%v", o)
-	defer s.panicked()
-	err := call()
-	s.done(err)
-	return err
-}
-
-// Close implements [alloc.Strategy].
-func (s *spy) Close() error {
-	if s.page.closed == 0 {
-		s.page.closed = len(s.page.steps)
-	}
-	s.page.begin("close")
-	defer s.panicked()
-	err := s.Forwarder.Close()
-	s.done(err)
-	return err
-}
-
-// done notes an answer that is an error or nothing, and the walk after it.
-func (s *spy) done(err error) { s.look(orDone(err)) }
-
-// panicked notes a panic of the call and lets it go on. It is to be deferred.
-func (s *spy) panicked() {
-	if p := recover(); p != nil {
-		s.page.step().Answer = fmt.Sprintf("panic: %v", p)
-		panic(p)
-	}
+	return "done"
 }
 
 // look notes an answer and the walk after it. A strategy that broke may panic while it is
-// looked at, or show chunks for ever; the page then says so, and the calls go on.
-func (s *spy) look(answer string) {
-	step := s.page.step()
+// walked, or show chunks for ever; the page then says so, and the calls go on.
+func (p *page) look(answer string) {
+	step := p.step()
 	step.Answer = answer
 	defer func() {
-		if p := recover(); p != nil {
-			step.Trouble = fmt.Sprintf("walk: panic: %v", p)
+		if r := recover(); r != nil {
+			step.Trouble = fmt.Sprintf("walk: panic: %v", r)
 		}
 	}()
 	l := listing{step: step}
-	s.strategy.Walk(l.chunk)
+	p.strategy.Walk(l.chunk)
 	l.flush()
 }
 

@@ -1,0 +1,176 @@
+package props
+
+import (
+	"fmt"
+
+	"github.com/vramyard/vramyard/alloc"
+	"github.com/vramyard/vramyard/device"
+	"github.com/vramyard/vramyard/harness/trace"
+)
+
+// Call is an operation with the block, the address and the numbers that it stands for.
+type Call struct {
+	Op
+	ID      uint64        // allocation that is requested, freed or used; 0 for none
+	Request alloc.Request // OpAlloc
+	Addr    device.Addr   // frees, OpUse
+	Count   uint64        // OpFrontier: frees; OpFault: device calls
+
+	nth    int         // OpFree, OpInterior, OpUse: index of the block among the live ones by age
+	inside device.Size // OpInterior: distance of the address from the start of the block
+}
+
+// Answer is the result of a call.
+type Answer struct {
+	Block alloc.Block // OpAlloc
+	Bytes device.Size // OpTrim, OpPoll
+	Err   error       // nil for success
+}
+
+// String returns the call as a line of a trace, with addresses instead of picks.
+func (c Call) String() string {
+	switch c.Kind {
+	case OpAlloc:
+		r := c.Request
+		o := Op{Size: r.Size, Align: r.Align, Stream: r.Stream, Hint: r.Hint, Before: r.Before}
+		return fmt.Sprintf("%v (allocation %d)", o, r.Tag)
+	case OpFree, OpDoubleFree, OpInterior, OpForeign, OpNull:
+		return fmt.Sprintf("f %v", c.Addr)
+	case OpFrontier:
+		return fmt.Sprintf("frontier %d", c.Count)
+	case OpUse:
+		return fmt.Sprintf("use %v by stream %d", c.Addr, uint64(c.Stream))
+	}
+	return c.Op.String()
+}
+
+// Closes reports whether the call closes the strategy.
+func (c Call) Closes() bool { return c.Kind == opClose }
+
+// String returns the answer in words.
+func (a Answer) String() string {
+	switch {
+	case a.Err != nil:
+		return quoted(a.Err)
+	case a.Block.Size != 0:
+		return "block " + blockText(a.Block).String()
+	case a.Bytes != 0:
+		return fmt.Sprintf("%d bytes", uint64(a.Bytes))
+	}
+	return "success"
+}
+
+// quoted returns an error in quotes, or "success".
+func quoted(err error) string {
+	if err == nil {
+		return "success"
+	}
+	return `"` + err.Error() + `"`
+}
+
+// blockText prints as address+size.
+type blockText alloc.Block
+
+// String returns the block as address+size.
+func (b blockText) String() string { return fmt.Sprintf("%v+%d", b.Addr, uint64(b.Size)) }
+
+// wrong reports whether the operation frees an address at which no live block starts.
+func (k Kind) wrong() bool { return k >= OpDoubleFree && k <= OpNull }
+
+// calls reports whether the operation is a call of the strategy. The others act on its device.
+func (k Kind) calls() bool { return kinds[k].method != "" }
+
+// event returns the event that records the call in a trace.
+func (c *Call) event() trace.Event {
+	e := trace.Event{Kind: kinds[c.Kind].event, ID: c.ID, Stream: c.Stream, Arg: c.Count}
+	switch c.Kind {
+	case OpAlloc:
+		r := &c.Request
+		e.Size, e.Align, e.Stream, e.Hint, e.Arg = r.Size, r.Align, r.Stream, r.Hint, r.Before
+	case OpInterior:
+		e.Size = c.inside
+	case OpForeign:
+		e.Arg = uint64(c.Addr)
+	case OpPoolBegin, OpPoolEnd, OpPoolRelease:
+		e.Arg = uint64(c.Pool)
+	}
+	return e
+}
+
+// kindOf returns the kind of operation that an event records. One kind stands for all frees of
+// wrong addresses.
+func kindOf(e trace.Kind) Kind {
+	switch e {
+	case trace.LiveAtStart:
+		return OpAlloc
+	case trace.Completed:
+		return OpFree
+	}
+	for k := range kinds {
+		if kinds[k].event == e {
+			return Kind(k)
+		}
+	}
+	return opClose
+}
+
+// do makes a call on the instance. It is the only place that does.
+func (m *machine) do(c *Call) Answer {
+	if m.watch == nil || !c.Kind.calls() {
+		return m.execute(c)
+	}
+	return m.watch(*c, func() Answer { return m.execute(c) })
+}
+
+// execute is do without the watcher.
+func (m *machine) execute(c *Call) (a Answer) {
+	switch c.Kind {
+	case OpAlloc:
+		a.Block, a.Err = m.Alloc(c.Request)
+	case OpFree, OpDoubleFree, OpInterior, OpForeign, OpNull:
+		a.Err = m.Free(c.Addr)
+	case OpTrim:
+		a.Bytes, a.Err = alloc.Trim(m.Strategy)
+	case OpFrontier:
+		a.Err = alloc.SetFrontier(m.Strategy, c.Count)
+	case OpClear:
+		a.Err = alloc.ClearStats(m.Strategy)
+	case OpFault:
+		m.faults.FailNext(c.Count)
+	case OpUse:
+		a.Err = alloc.RecordStream(m.Strategy, c.Addr, c.Stream)
+	case OpDrain:
+		a.Err = m.leash.Drain(c.Stream)
+	case OpPoll:
+		a.Bytes, a.Err = alloc.Poll(m.Strategy)
+	case OpPoolBegin:
+		a.Err = alloc.BeginPool(m.Strategy, c.Pool, c.Stream)
+	case OpPoolEnd:
+		a.Err = alloc.EndPool(m.Strategy, c.Pool)
+	case OpPoolRelease:
+		a.Err = alloc.ReleasePool(m.Strategy, c.Pool)
+	case opClose:
+		a.Err = m.Close()
+	}
+	return a
+}
+
+// agreed checks invariant I31: two instances gave the same answer to the same call.
+func agreed(c *Call, a, b Answer) error {
+	if sameError(a.Err, b.Err) && (a.Err != nil || a == b) {
+		return nil
+	}
+	name := kinds[c.Kind].method
+	if c.Kind >= OpPoolBegin {
+		name = c.Op.String()
+	}
+	return violated(IDeterminism, "%s: one instance answered %v, another %v", name, a, b)
+}
+
+// sameError reports whether two errors read the same.
+func sameError(a, b error) bool {
+	if a == nil || b == nil {
+		return a == b
+	}
+	return a.Error() == b.Error()
+}

@@ -1,0 +1,244 @@
+package props
+
+import (
+	"errors"
+	"runtime/debug"
+	"slices"
+
+	"github.com/vramyard/vramyard/alloc"
+	"github.com/vramyard/vramyard/device"
+	"github.com/vramyard/vramyard/harness/trace"
+)
+
+// interpreter executes operations. Each becomes a call, which is recorded, made on every
+// instance in turn and judged by the observer. A block is named by its index among the live ones
+// by age, so that an operation means the same block for every instance, wherever it lies.
+type interpreter struct {
+	observer
+	machines []*machine // the first is the one that the others are compared with
+	called   *machine   // the last that was called
+
+	live  []demand // by age; the blocks are in machine.blocks, in the same order
+	freed []demand // the last of them, in the order of the frees; see machine.freed
+	ids   uint64   // requests so far
+	frees uint64
+	step  int
+
+	record bool // keep the events
+	events []trace.Event
+	stack  []byte // of a panic
+	tally  Result
+}
+
+// demand is a request for a block, as all instances know it.
+type demand struct {
+	id   uint64
+	size device.Size // bytes asked for
+}
+
+// freedKept bounds the freed blocks that are remembered for illegal frees.
+const freedKept = 64
+
+// observer is told of the calls of an interpreter.
+type observer interface {
+	// before is called before an operation.
+	before()
+	// aim completes the call of an operation. It returns false if there is nothing to act on.
+	aim(c *Call) bool
+	// own changes a call to that of one instance, which has its own addresses.
+	own(m *machine, c *Call)
+	// answered judges the answer of one instance, machine.answer.
+	answered(m *machine, c *Call) error
+	// after judges and books a call that all instances have answered.
+	after(c *Call) error
+	// look judges what the instances show after a call.
+	look() error
+}
+
+// reset forgets the last sequence.
+func (in *interpreter) reset() {
+	in.machines, in.called = in.machines[:0], nil
+	in.live, in.freed, in.events, in.stack = in.live[:0], in.freed[:0], in.events[:0], nil
+	in.ids, in.frees, in.step = 0, 0, 0
+}
+
+// begin starts the next step.
+func (in *interpreter) begin() {
+	in.step++
+	for _, m := range in.machines {
+		m.leash.begin()
+	}
+	in.before()
+}
+
+// apply executes one operation.
+func (in *interpreter) apply(op Op) error {
+	in.begin()
+	c := Call{Op: op}
+	switch op.Kind {
+	case OpAlloc:
+		c.ID = in.ids + 1
+		c.Request = op.request(c.ID)
+	case OpFree, OpInterior, OpUse:
+		if len(in.live) == 0 {
+			return nil
+		}
+		in.name(&c, int(op.Pick%uint64(len(in.live))))
+	case OpFrontier:
+		c.Count = in.frees + 2 - min(op.Pick%8, in.frees+2)
+	case OpFault:
+		c.Count = op.Pick
+	}
+	if !in.aim(&c) {
+		return nil
+	}
+	return in.perform(&c)
+}
+
+// name makes a call be about the nth live block.
+func (in *interpreter) name(c *Call, n int) {
+	c.nth, c.ID, c.Addr = n, in.live[n].id, in.machines[0].blocks[n].Addr
+}
+
+// call makes one call that is a step of its own.
+func (in *interpreter) call(c Call) error {
+	in.begin()
+	return in.perform(&c)
+}
+
+// perform records a call, makes it and looks at the instances afterwards.
+func (in *interpreter) perform(c *Call) error {
+	if c.Kind == OpAlloc {
+		in.ids = c.ID
+	}
+	in.note(c)
+	if err := in.exchange(c, nil); err != nil || !c.Kind.calls() {
+		return err
+	}
+	return in.look()
+}
+
+// exchange makes a call on every instance and has the answers judged. The first instance is not
+// called if its answer is given.
+func (in *interpreter) exchange(c *Call, given *Answer) error {
+	for i, m := range in.machines {
+		own := *c
+		in.own(m, &own)
+		in.called = m
+		if m.before != nil && c.Kind.calls() {
+			m.before(m)
+		}
+		if i == 0 && given != nil {
+			m.answer = *given
+		} else {
+			m.answer = m.do(&own)
+		}
+		if !c.Kind.calls() {
+			if m.answer.Err != nil {
+				return m.answer.Err
+			}
+		} else if err := in.answered(m, c); err != nil {
+			return err
+		}
+	}
+	if !c.Kind.calls() {
+		return nil
+	}
+	return in.after(c)
+}
+
+// bookGrant books the blocks that a request was answered by.
+func (in *interpreter) bookGrant(c *Call) {
+	in.tally.Grants++
+	in.live = append(in.live, demand{c.ID, c.Request.Size})
+	for _, m := range in.machines {
+		m.blocks = append(m.blocks, m.answer.Block)
+	}
+}
+
+// bookFree books that the block of a call is free.
+func (in *interpreter) bookFree(c *Call) {
+	in.tally.Frees++
+	in.frees++
+	if len(in.freed) == freedKept {
+		in.freed = slices.Delete(in.freed, 0, 1)
+	}
+	in.freed = append(in.freed, in.live[c.nth])
+	in.live = slices.Delete(in.live, c.nth, c.nth+1)
+	for _, m := range in.machines {
+		if len(m.freed) == freedKept {
+			m.freed = slices.Delete(m.freed, 0, 1)
+		}
+		m.freed = append(m.freed, m.blocks[c.nth].Addr)
+		m.blocks = slices.Delete(m.blocks, c.nth, c.nth+1)
+	}
+}
+
+// bookRefusal counts a request that was refused.
+func (in *interpreter) bookRefusal(err error) {
+	if errors.Is(err, alloc.ErrOutOfMemory) {
+		in.tally.OutOfMemory++
+	} else {
+		in.tally.Mistakes++
+	}
+}
+
+// note keeps the event of a call for the trace of a failure.
+func (in *interpreter) note(c *Call) {
+	if !in.record {
+		return
+	}
+	e := c.event()
+	e.Time, e.Slot = trace.NoTime, trace.NoSlot
+	if e.ID != 0 {
+		e.Slot = uint32(e.ID - 1)
+	}
+	in.events = append(in.events, e)
+}
+
+// trace returns the recorded events.
+func (in *interpreter) trace(name string) *trace.Trace {
+	return &trace.Trace{
+		Header: trace.Header{Name: name, Format: "text"},
+		Events: slices.Clone(in.events), Tags: []string{""}, Slots: int(in.ids),
+	}
+}
+
+// guard calls f and turns a panic into a violation, which judge may excuse.
+func (in *interpreter) guard(f func() error, judge func(...error) error) (err error) {
+	defer func() {
+		if p := recover(); p != nil {
+			err = judge(in.panicked(p))
+		}
+	}()
+	return f()
+}
+
+// panicked returns the violation that a panic is.
+func (in *interpreter) panicked(p any) error {
+	if in.record {
+		in.stack = debug.Stack()
+	}
+	name := ""
+	if in.called != nil && in.called.name != "" {
+		name = in.called.name + ": "
+	}
+	if err, ok := p.(error); ok && errors.Is(err, errRunaway) {
+		return violated(ITerminates, "%s%v", name, err)
+	}
+	return violated(INoPanic, "%spanic: %v", name, p)
+}
+
+// interior returns the distance from the start of a block of n bytes at which an illegal free
+// aims: one byte, the middle, the last byte, or any.
+func interior(pick uint64, n device.Size) device.Size {
+	switch pick / 7 % 4 {
+	case 0:
+		return 1
+	case 1:
+		return n / 2
+	case 2:
+		return n - 1
+	}
+	return 1 + device.Size(pick*0x9e3779b97f4a7c15)%(n-1)
+}
