@@ -117,7 +117,7 @@ func holdResult(t *testing.T, tr *replay.Prepared, s alloc.Setup, want pageResul
 	t.Helper()
 	var refused uint64
 	for i, smallest := range []device.Size{want.smallest, want.onPages} {
-		contest := compare.NewContest(compare.NewPool(1), tr, s, compare.Options{Device: devices[i], Quick: true})
+		contest := compare.NewContest(compare.NewPool(1, 0), tr, s, compare.Options{Device: devices[i], Quick: true})
 		ample := devices[i].Ample(compare.Ample(tr.LowerBound()))
 		if i == 0 {
 			at := ample
