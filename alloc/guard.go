@@ -15,48 +15,43 @@ type guard struct {
 	settled func()                     // called when all work has finished
 }
 
+// newGuard returns the guard of a device with streams; settled is called when all work has finished.
+func newGuard(dev device.Device, streams device.Streams, settled func()) *guard {
+	g := &guard{streams: streams, mapped: map[device.Handle]struct{}{}, settled: settled}
+	g.Forwarder = device.Hooked(dev, device.Hook{Before: g.before, After: g.after})
+	return g
+}
+
 // settle notes that all work has finished.
 func (g *guard) settle() {
 	g.dirty = false
 	g.settled()
 }
 
-// Release implements [device.Source]; it waits for all work itself.
-func (g *guard) Release(a device.Addr) error {
-	err := g.Forwarder.Release(a)
-	if err == nil && !g.open {
+// before waits for all work before memory is unmapped.
+func (g *guard) before(v *device.Invocation) error {
+	if v.Call != device.CallUnmap || !g.dirty || g.open {
+		return nil
+	}
+	if err := g.streams.SyncDevice(); err != nil {
+		return err
+	}
+	g.settle()
+	return nil
+}
+
+// after notes that a release waited for all work. It counts a handle that is mapped again as one
+// with two addresses, because its earlier mappings may be gone: that costs waits only.
+func (g *guard) after(v *device.Invocation) {
+	switch {
+	case v.Err != nil:
+	case v.Call == device.CallReleaseHandle:
+		delete(g.mapped, v.Handle)
+	case g.open:
+	case v.Call == device.CallRelease:
 		g.settle()
+	case v.Call == device.CallMap && !g.aliased:
+		_, g.aliased = g.mapped[v.Handle]
+		g.mapped[v.Handle] = struct{}{}
 	}
-	return err
-}
-
-// Unmap implements [device.VirtualMemory].
-func (g *guard) Unmap(a device.Addr, size device.Size) error {
-	if g.dirty && !g.open {
-		if err := g.streams.SyncDevice(); err != nil {
-			return err
-		}
-		g.settle()
-	}
-	return g.Forwarder.Unmap(a, size)
-}
-
-// Map implements [device.VirtualMemory]. A handle that is mapped again counts as one with two
-// addresses, because which of its mappings are gone is not known: that costs waits, and no more.
-func (g *guard) Map(a device.Addr, size device.Size, h device.Handle, offset device.Size) error {
-	err := g.Forwarder.Map(a, size, h, offset)
-	if err == nil && !g.open && !g.aliased {
-		_, g.aliased = g.mapped[h]
-		g.mapped[h] = struct{}{}
-	}
-	return err
-}
-
-// ReleaseHandle implements [device.VirtualMemory].
-func (g *guard) ReleaseHandle(h device.Handle) error {
-	err := g.Forwarder.ReleaseHandle(h)
-	if err == nil {
-		delete(g.mapped, h)
-	}
-	return err
 }

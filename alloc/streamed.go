@@ -83,9 +83,7 @@ func Streamed(dev device.Device, build func(device.Source) (Strategy, error)) (S
 		rows:  make([]grant, 1),
 	}
 	s.at = func(h uint32) device.Addr { return s.rows[h].Addr }
-	s.guard = &guard{
-		Forwarder: device.Forward(dev), streams: streams, mapped: map[device.Handle]struct{}{}, settled: s.flows.settled,
-	}
+	s.guard = newGuard(dev, streams, s.flows.settled)
 	inner, err := build(s.guard)
 	if err != nil {
 		return nil, err

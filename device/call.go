@@ -75,6 +75,24 @@ func (c Call) takes() bool {
 	return false
 }
 
+// Capability returns the capability that calls of the kind belong to; false for those of [Source],
+// which every device has.
+func (c Call) Capability() (Capability, bool) {
+	switch {
+	case c <= CallRelease:
+		return 0, false
+	case c <= CallUnmap:
+		return CapVirtualMemory, true
+	case c <= CallSyncDevice:
+		return CapStreams, true
+	case c <= CallSetPoolAttribute:
+		return CapPools, true
+	case c == CallMemoryInfo:
+		return CapMemoryInfo, true
+	}
+	return CapContents, true
+}
+
 // CallCount is how often a kind of call was made.
 type CallCount struct {
 	Done   uint64 // granted

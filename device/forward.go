@@ -1,10 +1,21 @@
 package device
 
+// Hook observes and changes the calls of a [Forwarder]. It may not make calls through it.
+type Hook struct {
+	// Before is called before each call and may change its arguments. An error is the answer; the
+	// wrapped device is not called then, and neither is After. Nil does nothing.
+	Before func(*Invocation) error
+	// After is called after each call and may change its results. Nil does nothing.
+	After func(*Invocation)
+}
+
 // Forwarder passes every call of every capability on to a wrapped device, and fails with
-// [ErrUnsupported] where that lacks the capability. A wrapper embeds it and overrides what it
-// changes; a test in internal/tidy keeps it complete.
+// [ErrUnsupported] where that lacks the capability. A wrapper embeds it, with a [Hook] for what
+// it adds.
 type Forwarder struct {
 	inner Device
+	hook  Hook
+	call  Invocation // the present one, of a forwarder with a hook; kept here so that it takes nothing from the heap
 }
 
 var (
@@ -18,16 +29,29 @@ var (
 )
 
 // Forward returns a forwarder to d.
-func Forward(d Device) Forwarder { return Forwarder{d} }
+func Forward(d Device) Forwarder { return Forwarder{inner: d} }
+
+// Hooked returns a forwarder to d that calls a hook around each call that has a [Call].
+func Hooked(d Device, h Hook) Forwarder { return Forwarder{inner: d, hook: h} }
+
+// do makes a call, with the hook around it.
+func (f *Forwarder) do(v Invocation) *Invocation {
+	f.call = v
+	if f.hook.Before != nil {
+		if err := f.hook.Before(&f.call); err != nil {
+			f.call = Invocation{Err: err}
+			return &f.call
+		}
+	}
+	f.call.On(f.inner)
+	if f.hook.After != nil {
+		f.hook.After(&f.call)
+	}
+	return &f.call
+}
 
 // Has tells [Has] which capabilities the wrapped device has.
 func (f *Forwarder) Has(c Capability) bool { return Has(f.inner, c) }
-
-// Reserve implements [Source].
-func (f *Forwarder) Reserve(size, align Size) (Region, error) { return f.inner.Reserve(size, align) }
-
-// Release implements [Source].
-func (f *Forwarder) Release(a Addr) error { return f.inner.Release(a) }
 
 // Usage implements [Device].
 func (f *Forwarder) Usage() Usage { return f.inner.Usage() }
@@ -40,204 +64,149 @@ func (f *Forwarder) Granularity() Size {
 	return 0
 }
 
+// Reserve implements [Source].
+func (f *Forwarder) Reserve(size, align Size) (Region, error) {
+	v := f.do(Invocation{Call: CallReserve, Size: size, Align: align})
+	return v.Region, v.Err
+}
+
+// Release implements [Source].
+func (f *Forwarder) Release(a Addr) error {
+	return f.do(Invocation{Call: CallRelease, Addr: a}).Err
+}
+
 // ReserveRange implements [VirtualMemory].
 func (f *Forwarder) ReserveRange(size, align Size, at Addr) (Region, error) {
-	if v, ok := f.inner.(VirtualMemory); ok {
-		return v.ReserveRange(size, align, at)
-	}
-	return Region{}, ErrUnsupported
+	v := f.do(Invocation{Call: CallReserveRange, Size: size, Align: align, Addr: at})
+	return v.Region, v.Err
 }
 
 // ReleaseRange implements [VirtualMemory].
 func (f *Forwarder) ReleaseRange(a Addr) error {
-	if v, ok := f.inner.(VirtualMemory); ok {
-		return v.ReleaseRange(a)
-	}
-	return ErrUnsupported
+	return f.do(Invocation{Call: CallReleaseRange, Addr: a}).Err
 }
 
 // CreateHandle implements [VirtualMemory].
 func (f *Forwarder) CreateHandle(size Size) (Handle, error) {
-	if v, ok := f.inner.(VirtualMemory); ok {
-		return v.CreateHandle(size)
-	}
-	return 0, ErrUnsupported
+	v := f.do(Invocation{Call: CallCreateHandle, Size: size})
+	return v.Handle, v.Err
 }
 
 // ReleaseHandle implements [VirtualMemory].
 func (f *Forwarder) ReleaseHandle(h Handle) error {
-	if v, ok := f.inner.(VirtualMemory); ok {
-		return v.ReleaseHandle(h)
-	}
-	return ErrUnsupported
+	return f.do(Invocation{Call: CallReleaseHandle, Handle: h}).Err
 }
 
 // Map implements [VirtualMemory].
 func (f *Forwarder) Map(a Addr, size Size, h Handle, offset Size) error {
-	if v, ok := f.inner.(VirtualMemory); ok {
-		return v.Map(a, size, h, offset)
-	}
-	return ErrUnsupported
+	return f.do(Invocation{Call: CallMap, Addr: a, Size: size, Handle: h, Offset: offset}).Err
 }
 
 // SetAccess implements [VirtualMemory].
 func (f *Forwarder) SetAccess(a Addr, size Size, access Access) error {
-	if v, ok := f.inner.(VirtualMemory); ok {
-		return v.SetAccess(a, size, access)
-	}
-	return ErrUnsupported
+	return f.do(Invocation{Call: CallSetAccess, Addr: a, Size: size, Access: access}).Err
 }
 
 // Unmap implements [VirtualMemory].
 func (f *Forwarder) Unmap(a Addr, size Size) error {
-	if v, ok := f.inner.(VirtualMemory); ok {
-		return v.Unmap(a, size)
-	}
-	return ErrUnsupported
+	return f.do(Invocation{Call: CallUnmap, Addr: a, Size: size}).Err
 }
 
 // NewEvent implements [Streams].
 func (f *Forwarder) NewEvent() (Event, error) {
-	if s, ok := f.inner.(Streams); ok {
-		return s.NewEvent()
-	}
-	return 0, ErrUnsupported
+	v := f.do(Invocation{Call: CallNewEvent})
+	return v.Event, v.Err
 }
 
 // DestroyEvent implements [Streams].
 func (f *Forwarder) DestroyEvent(e Event) error {
-	if s, ok := f.inner.(Streams); ok {
-		return s.DestroyEvent(e)
-	}
-	return ErrUnsupported
+	return f.do(Invocation{Call: CallDestroyEvent, Event: e}).Err
 }
 
 // Record implements [Streams].
 func (f *Forwarder) Record(e Event, on Stream) error {
-	if s, ok := f.inner.(Streams); ok {
-		return s.Record(e, on)
-	}
-	return ErrUnsupported
+	return f.do(Invocation{Call: CallRecord, Event: e, Stream: on}).Err
 }
 
 // Done implements [Streams].
 func (f *Forwarder) Done(e Event) (bool, error) {
-	if s, ok := f.inner.(Streams); ok {
-		return s.Done(e)
-	}
-	return false, ErrUnsupported
+	v := f.do(Invocation{Call: CallDone, Event: e})
+	return v.Yes, v.Err
 }
 
 // Wait implements [Streams].
 func (f *Forwarder) Wait(on Stream, e Event) error {
-	if s, ok := f.inner.(Streams); ok {
-		return s.Wait(on, e)
-	}
-	return ErrUnsupported
+	return f.do(Invocation{Call: CallWait, Stream: on, Event: e}).Err
 }
 
 // SyncEvent implements [Streams].
 func (f *Forwarder) SyncEvent(e Event) error {
-	if s, ok := f.inner.(Streams); ok {
-		return s.SyncEvent(e)
-	}
-	return ErrUnsupported
+	return f.do(Invocation{Call: CallSyncEvent, Event: e}).Err
 }
 
 // SyncStream implements [Streams].
 func (f *Forwarder) SyncStream(on Stream) error {
-	if s, ok := f.inner.(Streams); ok {
-		return s.SyncStream(on)
-	}
-	return ErrUnsupported
+	return f.do(Invocation{Call: CallSyncStream, Stream: on}).Err
 }
 
 // SyncDevice implements [Streams].
 func (f *Forwarder) SyncDevice() error {
-	if s, ok := f.inner.(Streams); ok {
-		return s.SyncDevice()
-	}
-	return ErrUnsupported
+	return f.do(Invocation{Call: CallSyncDevice}).Err
 }
 
 // NewPool implements [Pools].
 func (f *Forwarder) NewPool(most Size) (Pool, error) {
-	if p, ok := f.inner.(Pools); ok {
-		return p.NewPool(most)
-	}
-	return 0, ErrUnsupported
+	v := f.do(Invocation{Call: CallNewPool, Size: most})
+	return v.Pool, v.Err
 }
 
 // DestroyPool implements [Pools].
 func (f *Forwarder) DestroyPool(pool Pool) error {
-	if p, ok := f.inner.(Pools); ok {
-		return p.DestroyPool(pool)
-	}
-	return ErrUnsupported
+	return f.do(Invocation{Call: CallDestroyPool, Pool: pool}).Err
 }
 
 // AllocAsync implements [Pools].
 func (f *Forwarder) AllocAsync(pool Pool, size Size, on Stream) (Region, error) {
-	if p, ok := f.inner.(Pools); ok {
-		return p.AllocAsync(pool, size, on)
-	}
-	return Region{}, ErrUnsupported
+	v := f.do(Invocation{Call: CallAllocAsync, Pool: pool, Size: size, Stream: on})
+	return v.Region, v.Err
 }
 
 // FreeAsync implements [Pools].
 func (f *Forwarder) FreeAsync(a Addr, on Stream) error {
-	if p, ok := f.inner.(Pools); ok {
-		return p.FreeAsync(a, on)
-	}
-	return ErrUnsupported
+	return f.do(Invocation{Call: CallFreeAsync, Addr: a, Stream: on}).Err
 }
 
 // TrimPool implements [Pools].
 func (f *Forwarder) TrimPool(pool Pool, keep Size) error {
-	if p, ok := f.inner.(Pools); ok {
-		return p.TrimPool(pool, keep)
-	}
-	return ErrUnsupported
+	return f.do(Invocation{Call: CallTrimPool, Pool: pool, Size: keep}).Err
 }
 
 // PoolAttribute implements [Pools].
 func (f *Forwarder) PoolAttribute(pool Pool, a PoolAttribute) (Size, error) {
-	if p, ok := f.inner.(Pools); ok {
-		return p.PoolAttribute(pool, a)
-	}
-	return 0, ErrUnsupported
+	v := f.do(Invocation{Call: CallPoolAttribute, Pool: pool, Attribute: a})
+	return v.Value, v.Err
 }
 
 // SetPoolAttribute implements [Pools].
-func (f *Forwarder) SetPoolAttribute(pool Pool, a PoolAttribute, v Size) error {
-	if p, ok := f.inner.(Pools); ok {
-		return p.SetPoolAttribute(pool, a, v)
-	}
-	return ErrUnsupported
+func (f *Forwarder) SetPoolAttribute(pool Pool, a PoolAttribute, value Size) error {
+	return f.do(Invocation{Call: CallSetPoolAttribute, Pool: pool, Attribute: a, Value: value}).Err
 }
 
 // MemoryInfo implements [MemoryInfo].
 func (f *Forwarder) MemoryInfo() (free, total Size, err error) {
-	if m, ok := f.inner.(MemoryInfo); ok {
-		return m.MemoryInfo()
-	}
-	return 0, 0, ErrUnsupported
+	v := f.do(Invocation{Call: CallMemoryInfo})
+	return v.Free, v.Total, v.Err
 }
 
 // Fill implements [Contents].
 func (f *Forwarder) Fill(a Addr, n Size, pattern uint32) error {
-	if c, ok := f.inner.(Contents); ok {
-		return c.Fill(a, n, pattern)
-	}
-	return ErrUnsupported
+	return f.do(Invocation{Call: CallFill, Addr: a, Size: n, Pattern: pattern}).Err
 }
 
 // Compare implements [Contents].
 func (f *Forwarder) Compare(a Addr, n Size, pattern uint32) (differs Addr, same bool, err error) {
-	if c, ok := f.inner.(Contents); ok {
-		return c.Compare(a, n, pattern)
-	}
-	return 0, false, ErrUnsupported
+	v := f.do(Invocation{Call: CallCompare, Addr: a, Size: n, Pattern: pattern})
+	return v.Differs, v.Yes, v.Err
 }
 
 // Work implements [Timeline].

@@ -140,7 +140,7 @@ func (m *machine) execute(c *Call) (a Answer) {
 	case OpUse:
 		a.Err = alloc.RecordStream(m.Strategy, c.Addr, c.Stream)
 	case OpDrain:
-		a.Err = m.leash.Drain(c.Stream)
+		a.Err = m.limiter.Drain(c.Stream)
 	case OpPoll:
 		a.Bytes, a.Err = alloc.Poll(m.Strategy)
 	case OpPoolBegin:

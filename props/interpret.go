@@ -66,7 +66,7 @@ func (in *interpreter) reset() {
 func (in *interpreter) begin() {
 	in.step++
 	for _, m := range in.machines {
-		m.leash.begin()
+		m.limiter.begin()
 	}
 	in.before()
 }

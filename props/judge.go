@@ -25,11 +25,11 @@ const closelyJudged = 2000
 // The replay must run on [Judge.Device], with [Judge.Contents], and have [Judge.Observe] as its observer. Each
 // event costs O(live blocks).
 type Judge struct {
-	r      *runner
-	events []trace.Event
-	dev    *sim.Device
-	leash  *leash
-	plan   device.FaultPlan
+	r       *runner
+	events  []trace.Event
+	dev     *sim.Device
+	limiter *callLimiter
+	plan    device.FaultPlan
 
 	undrained int    // events after which an instance is closed with its blocks live
 	calls     []Call // the calls among them
@@ -46,7 +46,7 @@ func NewJudge(s Subject, t *trace.Trace) (*Judge, error) {
 	if err != nil {
 		return nil, err
 	}
-	j := &Judge{r: newRunner(&s), events: t.Events, dev: dev, leash: newLeash(dev), plan: plan}
+	j := &Judge{r: newRunner(&s), events: t.Events, dev: dev, limiter: newCallLimiter(dev), plan: plan}
 	if n, ok := t.Header.Get(undrainedKey); ok {
 		if j.undrained, err = strconv.Atoi(n); err != nil {
 			return nil, fmt.Errorf("%s: header %s=%s: want a number of events", t.Header.Name, undrainedKey, n)
@@ -58,7 +58,7 @@ func NewJudge(s Subject, t *trace.Trace) (*Judge, error) {
 }
 
 // Device returns the device for the replay.
-func (j *Judge) Device() device.Device { return j.leash }
+func (j *Judge) Device() device.Device { return j.limiter }
 
 // Contents returns what the replay is to fill blocks in, nil unless the subject is one of
 // [Subject.Filled].
@@ -103,7 +103,7 @@ func (j *Judge) foresee(next int) { j.r.foresee(j.r.comingIn(j.events[next:])) }
 
 // begin notes what the next event is compared with.
 func (j *Judge) begin() {
-	j.leash.begin()
+	j.limiter.begin()
 	if j.r.main != nil {
 		j.r.begin()
 	}
@@ -116,7 +116,7 @@ func (j *Judge) built(o replay.Observation) error {
 	if o.Err != nil {
 		return r.judge(unbuilt(j.dev.Usage()))
 	}
-	r.main = &machine{dev: j.dev, faults: o.Faults, leash: j.leash, Strategy: o.Strategy}
+	r.main = &machine{dev: j.dev, faults: o.Faults, limiter: j.limiter, Strategy: o.Strategy}
 	if err := r.study(newMachine(r.subject, j.plan)); err != nil {
 		return err
 	}
@@ -206,7 +206,7 @@ func (j *Judge) closed(o replay.Observation) error {
 
 // closeMachine closes an instance and judges what is left of it.
 func (j *Judge) closeMachine(m *machine) error {
-	m.leash.begin()
+	m.limiter.begin()
 	if err := j.r.move(m); err != nil {
 		return err
 	}
@@ -226,7 +226,7 @@ func (j *Judge) closeUndrained() error {
 	}
 	listen(m)
 	for _, c := range j.calls {
-		m.leash.begin()
+		m.limiter.begin()
 		m.do(&c)
 	}
 	m.faults.FailNext(0) // as before everything was freed

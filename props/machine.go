@@ -15,10 +15,10 @@ const mostChunks = 1 << 20
 
 // machine is one instance of a strategy on a device of its own, as an interpreter calls it.
 type machine struct {
-	dev    *sim.Device
-	beside *mirror.Device // dev with a card beside it, nil for none
-	faults *device.Faults
-	leash  *leash
+	dev     *sim.Device
+	beside  *mirror.Device // dev with a card beside it, nil for none
+	faults  *device.Faults
+	limiter *callLimiter
 	alloc.Strategy
 	watch Watcher // nil for none
 
@@ -78,8 +78,8 @@ func (m *machine) build(s *Subject, plan device.FaultPlan, on device.Device) (er
 	if m.faults, err = device.NewFaults(on, plan); err != nil {
 		return err
 	}
-	m.leash = newLeash(m.faults)
-	if m.Strategy, err = s.New(m.leash); err == nil && s.Device.Memory == sim.Filled {
+	m.limiter = newCallLimiter(m.faults)
+	if m.Strategy, err = s.New(m.limiter); err == nil && s.Device.Memory == sim.Filled {
 		memory, _ := device.ContentsOf(on)
 		m.Strategy, err = alloc.Filled(m.Strategy, memory) // not behind the faults, which are for the strategy
 	}
@@ -143,7 +143,7 @@ func (m *machine) abandon() {
 		return
 	}
 	defer func() { _ = recover() }() // what is broken may be anything
-	m.leash.begin()
+	m.limiter.begin()
 	m.faults.FailNext(0)
 	_ = m.Close()
 }

@@ -68,7 +68,7 @@ func newRelations(s Subject, p Profile) *relations {
 // build makes the instances of one sequence. Each differs from the first in one thing.
 func (r *relations) build() (machines []*machine, err error) {
 	shifted := r.subject
-	shifted.New = func(src device.Source) (alloc.Strategy, error) { return r.subject.New(newElsewhere(src)) }
+	shifted.New = func(src device.Source) (alloc.Strategy, error) { return r.subject.New(shiftedDevice(src)) }
 	for _, l := range []lockstep{
 		{name: "the instance"},
 		{name: "one with other labels", number: IIndifference, relabel: r.relabel},

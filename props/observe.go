@@ -117,7 +117,7 @@ func (r *runner) look() error {
 
 // page returns the bytes that memory of a range goes back in.
 func (r *runner) page() device.Size {
-	return cmp.Or(r.subject.Promises.Page, r.main.leash.Granularity(), 1)
+	return cmp.Or(r.subject.Promises.Page, r.main.limiter.Granularity(), 1)
 }
 
 // usage returns the device's account, with what the faults refused.
@@ -236,7 +236,7 @@ func (r *runner) finish() error {
 		}
 	}
 	r.begin()
-	r.twin.leash.begin()
+	r.twin.limiter.begin()
 	if err := r.move(r.twin); err != nil {
 		return err
 	}

@@ -17,7 +17,7 @@ func TestOrderAgreesWithDevice(t *testing.T) {
 		rng := rand.New(rand.NewPCG(seed, 0))
 		dev, err := sim.New(sim.Config{})
 		require.NoError(t, err)
-		l := newLeash(dev)
+		l := newCallLimiter(dev)
 		var events []device.Event
 		for range 6 {
 			e, err := l.NewEvent()
@@ -65,7 +65,7 @@ func TestOrderAgreesWithDevice(t *testing.T) {
 func TestPlaceLiesBehindMoment(t *testing.T) {
 	dev, err := sim.New(sim.Config{})
 	require.NoError(t, err)
-	l := newLeash(dev)
+	l := newCallLimiter(dev)
 	e, err := l.NewEvent()
 	require.NoError(t, err)
 	before := l.order.now().place(1)

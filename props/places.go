@@ -30,7 +30,7 @@ func (r *runner) observePlacement() error {
 	switch {
 	case places == nil || !r.asked || r.outcome != changed,
 		refusals(r.usage().Calls) != refusals(r.calls),
-		r.is.stats.Limit != 0 && len(r.main.leash.returned) > 0,
+		r.is.stats.Limit != 0 && len(r.main.limiter.returned) > 0,
 		!r.redirecting() && slices.ContainsFunc(r.was.walk, pending):
 		return nil
 	}
@@ -84,5 +84,5 @@ func (r *runner) observeReturned() error {
 	if order == nil {
 		return nil
 	}
-	return r.judge(ReturnedInOrder(r.was.walk, r.main.leash.returned, order))
+	return r.judge(ReturnedInOrder(r.was.walk, r.main.limiter.returned, order))
 }

@@ -228,7 +228,7 @@ func (r *runner) observePools() error {
 	}
 	if err := r.judge(
 		Redirected(r.is.walk, &r.model),
-		PoolsApart(r.was.walk, r.is.walk, r.main.leash.returned),
+		PoolsApart(r.was.walk, r.is.walk, r.main.limiter.returned),
 		PoolsKept(r.was.walk, r.is.walk, &r.model, spender),
 	); err != nil {
 		return err

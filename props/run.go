@@ -198,7 +198,7 @@ func (r *runner) before() {
 	r.injected = r.main.faults.Injected()
 	r.told = r.told[:0]
 	if r.powers.has(alloc.PowerStreamRecorder) {
-		r.moment = r.main.leash.order.now()
+		r.moment = r.main.limiter.order.now()
 	}
 	r.outcome, r.asked = changed, false
 }
@@ -333,7 +333,7 @@ func (r *runner) granted(c *Call) error {
 		}
 	}
 	if r.powers.ordered() {
-		if err := r.judge(inOrder(&r.model, &r.main.leash.order, g.Block, g.Request.Stream)); err != nil {
+		if err := r.judge(inOrder(&r.model, &r.main.limiter.order, g.Block, g.Request.Stream)); err != nil {
 			return err
 		}
 		r.model.cover(g.Block)

@@ -188,7 +188,7 @@ func (r *runner) observeStreams() error {
 	if !r.powers.ordered() {
 		return nil
 	}
-	o := &r.main.leash.order
+	o := &r.main.limiter.order
 	r.model.settle(o)
 	complete := r.outcome == polled && !r.fault && !r.late()
 	if complete {
@@ -202,14 +202,14 @@ func (r *runner) observeStreams() error {
 func (r *runner) late() bool {
 	c := r.usage().Calls
 	refused := c[device.CallNewEvent].Failed+c[device.CallRecord].Failed > 0
-	return r.redirecting() || (refused || r.postponed) && r.main.leash.order.unfinished()
+	return r.redirecting() || (refused || r.postponed) && r.main.limiter.order.unfinished()
 }
 
 // settleStreams finishes the work on all streams and polls, so that nothing is pending. It does so
 // twice if the device refuses a call or has.
 func (r *runner) settleStreams() error {
 	for tries := 0; r.powers.has(alloc.PowerStreamRecorder) && tries < 2; tries++ {
-		for _, s := range slices.Sorted(maps.Keys(r.main.leash.order.queued)) {
+		for _, s := range slices.Sorted(maps.Keys(r.main.limiter.order.queued)) {
 			if err := r.perform(&Call{Op: Op{Kind: OpDrain, Stream: s}}); err != nil {
 				return err
 			}

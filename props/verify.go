@@ -127,7 +127,7 @@ func VerifyFaults(s Subject, o Options) (Result, error) {
 		}
 		for plan := (device.FaultPlan{Nth: first}); ; plan.Nth += stride {
 			err := r.run(seq, plan)
-			if r.main.leash.total < plan.Nth {
+			if r.main.limiter.total < plan.Nth {
 				return device.FaultPlan{}, err
 			}
 			if err != nil {
@@ -147,7 +147,7 @@ func (r *runner) stride(seq Sequence, most int) (stride, first uint64, err error
 	if err := r.run(seq, device.FaultPlan{}); err != nil {
 		return 0, 0, err
 	}
-	total := r.main.leash.total
+	total := r.main.limiter.total
 	stride = total/uint64(most) + 1
 	return stride, 1 + total%stride, nil
 }

@@ -6,43 +6,100 @@ import (
 	"github.com/vramyard/vramyard/device"
 )
 
-// Reserve implements [device.Source]. What the model has no room to align is not asked of the card.
-func (d *Device) Reserve(size, align device.Size) (device.Region, error) {
-	r, err := d.Forwarder.Reserve(size, align)
-	if d.alike() && !(align > plain && errors.Is(err, device.ErrOutOfMemory)) {
-		c, card := d.card.Reserve(size, align)
-		d.took(region, r, err, c, card, align, "reserve %d", uint64(size))
+// repeat makes a call on the card that the model has answered, and compares the answers. Where the model runs out of
+// its own addresses, of room to align regions or of room in a pool, the card is not asked.
+func (d *Device) repeat(v *device.Invocation) {
+	if !d.alike() || !d.asked.Has(v.Call) {
+		return
 	}
-	return r, err
+	short := errors.Is(v.Err, device.ErrOutOfMemory)
+	switch v.Call {
+	case device.CallReserve:
+		if !(v.Align > plain && short) {
+			d.took(region, v, d.onCard(v))
+		}
+	case device.CallReserveRange:
+		if !short {
+			d.reserveRange(v)
+		}
+	case device.CallAllocAsync:
+		if !short {
+			d.took(pooled, v, d.onCard(v))
+			d.pooled = d.pooled || v.Err == nil
+		}
+	case device.CallSetAccess, device.CallUnmap:
+		d.both(v)
+	case device.CallDone:
+		d.done(v)
+	case device.CallFill, device.CallCompare:
+		if v.Err == nil && v.Size != 0 {
+			d.touch(v)
+		}
+	default:
+		if c := d.onCard(v); d.same(v, c.Err) {
+			d.book(v, c)
+		}
+	}
 }
 
-// Release implements [device.Source].
-func (d *Device) Release(a device.Addr) error {
-	err := d.Forwarder.Release(a)
-	if d.alike() && d.same(err, d.card.Release(d.at(a)), "release %v", a) {
-		d.left(a)
+// onCard makes a call on the card, with the card's names of what it is about.
+func (d *Device) onCard(v *device.Invocation) *device.Invocation {
+	c := *v
+	switch v.Call {
+	case device.CallReleaseRange, device.CallMap:
+		c.Addr = d.inRange(v.Addr)
+	case device.CallRelease, device.CallFreeAsync:
+		c.Addr = d.at(v.Addr)
 	}
-	return err
+	c.Handle, c.Event, c.Pool = d.handles[v.Handle], d.events[v.Event], d.pool(v.Pool)
+	c.On(d.card)
+	return &c
 }
 
-// ReserveRange implements [device.VirtualMemory].
-func (d *Device) ReserveRange(size, align device.Size, at device.Addr) (device.Region, error) {
-	r, err := d.Forwarder.ReserveRange(size, align, at)
-	if d.vm == nil || !d.alike() || errors.Is(err, device.ErrOutOfMemory) {
-		return r, err // the model is short of its own addresses
+// book books the effects of a call that both devices granted, and compares the figures that it returned.
+func (d *Device) book(v, c *device.Invocation) {
+	switch v.Call {
+	case device.CallRelease, device.CallReleaseRange, device.CallFreeAsync:
+		d.left(v.Addr)
+	case device.CallCreateHandle:
+		d.handles[v.Handle] = c.Handle
+	case device.CallReleaseHandle:
+		delete(d.handles, v.Handle)
+	case device.CallNewEvent:
+		d.events[v.Event] = c.Event
+	case device.CallDestroyEvent:
+		delete(d.events, v.Event)
+	case device.CallNewPool:
+		d.named[v.Pool] = c.Pool
+	case device.CallDestroyPool:
+		delete(d.named, v.Pool)
+	case device.CallPoolAttribute: // settings are compared, figures are not
+		if setting(v.Attribute) && v.Value != c.Value {
+			d.note("%v: the model says %d, the card %d", v, uint64(v.Value), uint64(c.Value))
+		}
+	case device.CallMemoryInfo:
+		if v.Total != 0 && !d.pooled && (c.Free != v.Free || c.Total != v.Total) {
+			d.note("%v: the model says that %d of %d bytes are free, the card that %d of %d are", v,
+				uint64(v.Free), uint64(v.Total), uint64(c.Free), uint64(c.Total))
+		}
 	}
-	wish := at // of a mistake
-	if err == nil {
-		wish = d.behind(at, align)
+}
+
+// reserveRange reserves a range on the card, behind another one if it is so on the model.
+func (d *Device) reserveRange(v *device.Invocation) {
+	c := *v // of a mistake, as it is
+	if v.Err == nil {
+		c.Addr = d.behind(v.Addr, v.Align)
 	}
-	c, card := d.vm.ReserveRange(size, align, wish)
-	if err == nil && wish != 0 && errors.Is(card, device.ErrOutOfMemory) {
-		c, card = d.vm.ReserveRange(size, align, 0) // somebody is there on the card
-	} else if card == nil && wish != 0 && c.Addr != wish {
-		d.note("reserve-range %d at %v: the card gives %v", uint64(size), wish, c.Addr)
+	wish := c.Addr
+	c.On(d.card)
+	if v.Err == nil && wish != 0 && errors.Is(c.Err, device.ErrOutOfMemory) {
+		c.Addr = 0 // the address is taken on the card
+		c.On(d.card)
+	} else if c.Err == nil && wish != 0 && c.Region.Addr != wish {
+		d.note("%v at %v: the card gives %v", v, wish, c.Region.Addr)
 	}
-	d.took(addresses, r, err, c, card, align, "reserve-range %d", uint64(size))
-	return r, err
+	d.took(addresses, v, &c)
 }
 
 // behind returns where a range goes on the card that follows another one on the model, 0 for anywhere.
@@ -60,155 +117,51 @@ func (d *Device) behind(at device.Addr, align device.Size) device.Addr {
 	return 0
 }
 
-// ReleaseRange implements [device.VirtualMemory].
-func (d *Device) ReleaseRange(a device.Addr) error {
-	err := d.Forwarder.ReleaseRange(a)
-	if d.vm != nil && d.alike() && d.same(err, d.vm.ReleaseRange(d.inRange(a)), "release-range %v", a) {
-		d.left(a)
-	}
-	return err
-}
-
-// CreateHandle implements [device.VirtualMemory].
-func (d *Device) CreateHandle(size device.Size) (device.Handle, error) {
-	h, err := d.Forwarder.CreateHandle(size)
-	if d.vm != nil && d.alike() {
-		c, card := d.vm.CreateHandle(size)
-		if d.same(err, card, "create-handle %d", uint64(size)) {
-			d.handles[h] = c
+// done compares the state of an event. What is done on the model has to be done on the card once the host has
+// waited for it: no work is queued there, but its marks are passed only when the card comes to them.
+func (d *Device) done(v *device.Invocation) {
+	c := d.onCard(v)
+	if v.Yes && c.Err == nil && !c.Yes {
+		wait := *c
+		wait.Call = device.CallSyncEvent
+		if wait.On(d.card); wait.Err == nil {
+			c.On(d.card)
+		} else {
+			c.Err = wait.Err
 		}
 	}
-	return h, err
-}
-
-// ReleaseHandle implements [device.VirtualMemory].
-func (d *Device) ReleaseHandle(h device.Handle) error {
-	err := d.Forwarder.ReleaseHandle(h)
-	if d.vm != nil && d.alike() && d.same(err, d.vm.ReleaseHandle(d.handles[h]), "release-handle %#x", uint64(h)) {
-		delete(d.handles, h)
+	if d.same(v, c.Err) && v.Yes && !c.Yes {
+		d.note("%v: the model's event is done, the card's is not after the host has waited for it", v)
 	}
-	return err
-}
-
-// Map implements [device.VirtualMemory].
-func (d *Device) Map(a device.Addr, size device.Size, h device.Handle, offset device.Size) error {
-	err := d.Forwarder.Map(a, size, h, offset)
-	if d.vm != nil && d.alike() {
-		card := d.vm.Map(d.inRange(a), size, d.handles[h], offset)
-		d.same(err, card, "map %v+%d to %#x+%d", a, uint64(size), uint64(h), uint64(offset))
-	}
-	return err
-}
-
-// SetAccess implements [device.VirtualMemory].
-func (d *Device) SetAccess(a device.Addr, size device.Size, access device.Access) error {
-	err := d.Forwarder.SetAccess(a, size, access)
-	if d.vm != nil {
-		set := func(at device.Addr, n device.Size) error { return d.vm.SetAccess(at, n, access) }
-		d.both(err, a, size, set, "set-access %v+%d %v", a, uint64(size), access)
-	}
-	return err
-}
-
-// Unmap implements [device.VirtualMemory].
-func (d *Device) Unmap(a device.Addr, size device.Size) error {
-	err := d.Forwarder.Unmap(a, size)
-	if d.vm != nil {
-		d.both(err, a, size, d.vm.Unmap, "unmap %v+%d", a, uint64(size))
-	}
-	return err
-}
-
-// NewEvent implements [device.Streams].
-func (d *Device) NewEvent() (device.Event, error) {
-	e, err := d.Forwarder.NewEvent()
-	if d.streams != nil && d.alike() {
-		c, card := d.streams.NewEvent()
-		if d.same(err, card, "new-event") {
-			d.events[e] = c
-		}
-	}
-	return e, err
-}
-
-// DestroyEvent implements [device.Streams].
-func (d *Device) DestroyEvent(e device.Event) error {
-	err := d.Forwarder.DestroyEvent(e)
-	if d.streams != nil && d.alike() && d.same(err, d.streams.DestroyEvent(d.events[e]), "destroy-event %#x", uint64(e)) {
-		delete(d.events, e)
-	}
-	return err
-}
-
-// Record implements [device.Streams].
-func (d *Device) Record(e device.Event, s device.Stream) error {
-	err := d.Forwarder.Record(e, s)
-	if d.streams != nil && d.alike() {
-		d.same(err, d.streams.Record(d.events[e], s), "record %#x on stream %d", uint64(e), uint64(s))
-	}
-	return err
-}
-
-// Done implements [device.Streams]. What is done on the model has to be on the card, once the host has waited for it:
-// there the work that was queued is none, but its marks are passed when the card comes to it.
-func (d *Device) Done(e device.Event) (bool, error) {
-	done, err := d.Forwarder.Done(e)
-	if d.streams == nil || !d.alike() {
-		return done, err
-	}
-	there, card := d.streams.Done(d.events[e])
-	if done && card == nil && !there {
-		if card = d.streams.SyncEvent(d.events[e]); card == nil {
-			there, card = d.streams.Done(d.events[e])
-		}
-	}
-	if d.same(err, card, "done %#x", uint64(e)) && done && !there {
-		d.note("done %#x: the model's event is done, the card's is not after the host has waited for it", uint64(e))
-	}
-	return done, err
-}
-
-// Wait implements [device.Streams].
-func (d *Device) Wait(s device.Stream, e device.Event) error {
-	err := d.Forwarder.Wait(s, e)
-	if d.streams != nil && d.alike() {
-		d.same(err, d.streams.Wait(s, d.events[e]), "wait on stream %d for %#x", uint64(s), uint64(e))
-	}
-	return err
-}
-
-// SyncEvent implements [device.Streams].
-func (d *Device) SyncEvent(e device.Event) error {
-	err := d.Forwarder.SyncEvent(e)
-	if d.streams != nil && d.alike() {
-		d.same(err, d.streams.SyncEvent(d.events[e]), "sync-event %#x", uint64(e))
-	}
-	return err
-}
-
-// SyncStream implements [device.Streams].
-func (d *Device) SyncStream(s device.Stream) error {
-	err := d.Forwarder.SyncStream(s)
-	if d.streams != nil && d.alike() {
-		d.same(err, d.streams.SyncStream(s), "sync-stream %d", uint64(s))
-	}
-	return err
-}
-
-// SyncDevice implements [device.Streams].
-func (d *Device) SyncDevice() error {
-	err := d.Forwarder.SyncDevice()
-	if d.streams != nil && d.alike() {
-		d.same(err, d.streams.SyncDevice(), "sync-device")
-	}
-	return err
 }
 
 // Drain implements [device.Timeline] on the model. On the card the host waits for the stream.
 func (d *Device) Drain(s device.Stream) error {
 	err := d.Forwarder.Drain(s)
-	if err == nil && d.streams != nil && d.alike() {
-		d.same(nil, d.streams.SyncStream(s), "drain stream %d", uint64(s))
+	wait := device.Invocation{Call: device.CallSyncStream, Stream: s}
+	if err == nil && d.alike() && d.asked.Has(wait.Call) {
+		wait.On(d.card)
+		d.same(&device.Invocation{Call: wait.Call, Stream: s}, wait.Err)
 	}
 	return err
+}
+
+// gone is a pool that no card has.
+const gone = ^device.Pool(0)
+
+// pool returns a pool as the card has it.
+func (d *Device) pool(p device.Pool) device.Pool {
+	if c, ok := d.named[p]; ok {
+		return c
+	}
+	return gone
+}
+
+// setting reports whether an attribute is what somebody has set.
+func setting(a device.PoolAttribute) bool {
+	switch a {
+	case device.FollowEvents, device.ReuseFinished, device.InsertWaits, device.ReleaseThreshold:
+		return true
+	}
+	return false
 }

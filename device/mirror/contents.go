@@ -10,49 +10,27 @@ const (
 	inner = device.Size(64)
 )
 
-// MemoryInfo implements [device.MemoryInfo].
-func (d *Device) MemoryInfo() (free, total device.Size, err error) {
-	free, total, err = d.Forwarder.MemoryInfo()
-	if d.info == nil || !d.alike() {
-		return free, total, err
+// touch writes marks to the card where the model was filled, and reads them where the model has them.
+func (d *Device) touch(v *device.Invocation) {
+	if v.Call == device.CallCompare && !v.Yes {
+		return
 	}
-	f, t, card := d.info.MemoryInfo()
-	if d.same(err, card, "memory-info") && total != 0 && !d.pooled && (f != free || t != total) {
-		d.note("memory-info: the model says that %d of %d bytes are free, the card that %d of %d are", uint64(free), uint64(total), uint64(f), uint64(t))
-	}
-	return free, total, err
-}
-
-// Fill implements [device.Contents] on the model, and marks on the card.
-func (d *Device) Fill(a device.Addr, n device.Size, pattern uint32) error {
-	err := d.Forwarder.Fill(a, n, pattern)
-	if d.contents == nil || !d.alike() || err != nil || n == 0 {
-		return err
-	}
-	card := d.marked(a, n, func(_ device.Addr, at device.Addr, n device.Size) error {
-		d.traffic.Written += n
-		return d.contents.Fill(at, n, pattern)
-	})
-	d.same(nil, card, "fill %v+%d", a, uint64(n))
-	return nil
-}
-
-// Compare implements [device.Contents] on the model, and reads marks from the card if the model has them.
-func (d *Device) Compare(a device.Addr, n device.Size, pattern uint32) (differs device.Addr, same bool, err error) {
-	differs, same, err = d.Forwarder.Compare(a, n, pattern)
-	if d.contents == nil || !d.alike() || !same || err != nil || n == 0 {
-		return differs, same, err
-	}
-	card := d.marked(a, n, func(from, at device.Addr, n device.Size) error {
-		d.traffic.Read += n
-		differs, same, err := d.contents.Compare(at, n, pattern)
-		if err == nil && !same {
-			d.note("what was written at %v is not there on the card, where that is %v", from.Add(differs.Sub(at)), differs)
+	card := d.marked(v.Addr, v.Size, func(from, at device.Addr, n device.Size) error {
+		c := *v
+		c.Addr, c.Size = at, n
+		c.On(d.card)
+		switch {
+		case v.Call == device.CallFill:
+			d.traffic.Written += n
+		default:
+			d.traffic.Read += n
+			if c.Err == nil && !c.Yes {
+				d.note("what was written at %v is not there on the card, where that is %v", from.Add(c.Differs.Sub(at)), c.Differs)
+			}
 		}
-		return err
+		return c.Err
 	})
-	d.same(nil, card, "compare %v+%d", a, uint64(n))
-	return 0, true, nil
+	d.same(v, card)
 }
 
 // marked calls f for each part or mark of n bytes at an address of the model's, with its addresses on the model and on the card,

@@ -41,10 +41,7 @@ type Device struct {
 	device.Forwarder // to the model
 	card             Card
 	vm               device.VirtualMemory // of the card; nil where it has none
-	streams          device.Streams
-	pools            device.Pools
-	info             device.MemoryInfo
-	contents         device.Contents
+	asked            device.CallSet       // the calls of the card's capabilities
 
 	spans   addrlist.List[span]        // what was given out, by the model's address
 	there   addrlist.List[device.Size] // the same without ranges' memory, by the card's
@@ -88,14 +85,16 @@ const nowhere device.Addr = 1 << 62
 // New returns a mirror. Nothing may be held of the two devices, which are the mirror's from now on.
 func New(model device.Device, card Card, o Options) *Device {
 	d := &Device{
-		Forwarder: device.Forward(newModelled(model, card, o.Room)), card: card, extent: o.Extent, room: o.Room,
+		card: card, extent: o.Extent, room: o.Room,
 		handles: map[device.Handle]device.Handle{}, events: map[device.Event]device.Event{}, named: map[device.Pool]device.Pool{0: 0},
 	}
+	d.Forwarder = device.Hooked(newModelled(model, card, o.Room), device.Hook{After: d.repeat})
 	d.vm, _ = device.VirtualMemoryOf(card)
-	d.streams, _ = device.StreamsOf(card)
-	d.pools, _ = device.PoolsOf(card)
-	d.info, _ = device.MemoryInfoOf(card)
-	d.contents, _ = device.ContentsOf(card)
+	for c := range device.NumCalls {
+		if k, optional := c.Capability(); !optional || device.Has(card, k) {
+			d.asked |= device.CallsOf(c)
+		}
+	}
 	if d.vm != nil {
 		if m, c := d.Forwarder.Granularity(), d.vm.Granularity(); m != c {
 			d.note("the granularity of the model is %v, that of the card %v", m, c)
@@ -181,43 +180,43 @@ func answer(err error) string {
 	return err.Error()
 }
 
-// same compares two answers, and reports whether both are success.
-func (d *Device) same(model, card error, format string, args ...any) bool {
-	if class(model) != class(card) || (model == nil) != (card == nil) {
-		d.note("%s: the model answers %q, the card %q", fmt.Sprintf(format, args...), answer(model), answer(card))
+// same compares the answers to a call, and reports whether both are success.
+func (d *Device) same(v *device.Invocation, card error) bool {
+	if class(v.Err) != class(card) || (v.Err == nil) != (card == nil) {
+		d.note("%v: the model answers %q, the card %q", v, answer(v.Err), answer(card))
 		return false
 	}
-	return model == nil
+	return v.Err == nil
 }
 
-// took compares what a call gave out and books it.
-func (d *Device) took(k kind, m device.Region, model error, c device.Region, card error, align device.Size, format string, args ...any) {
-	if !d.same(model, card, format, args...) {
+// took compares the regions that a call returned and books them.
+func (d *Device) took(k kind, v, card *device.Invocation) {
+	if !d.same(v, card.Err) {
 		return
 	}
-	call := fmt.Sprintf(format, args...)
+	m, c := v.Region, card.Region
 	p, found := d.there.Floor(c.Addr)
 	switch {
 	case c.Size != m.Size:
-		d.note("%s: the model gives %d bytes, the card %d", call, uint64(m.Size), uint64(c.Size))
+		d.note("%v: the model gives %d bytes, the card %d", v, uint64(m.Size), uint64(c.Size))
 	case c.Addr == 0:
-		d.note("%s: the card gives address 0", call)
-	case align != 0 && !c.Addr.IsAligned(align):
-		d.note("%s: the card gives %v, no multiple of %d", call, c.Addr, uint64(align))
+		d.note("%v: the card gives address 0", v)
+	case v.Align != 0 && !c.Addr.IsAligned(v.Align):
+		d.note("%v: the card gives %v, no multiple of %d", v, c.Addr, uint64(v.Align))
 	case found && c.Addr.Sub(d.there.Entry(p).Addr) < d.there.Entry(p).Value:
-		d.note("%s: the card gives %v, which lies in %d bytes that it gave at %v", call, c.Addr,
+		d.note("%v: the card gives %v, which lies in %d bytes that it gave at %v", v, c.Addr,
 			uint64(d.there.Entry(p).Value), d.there.Entry(p).Addr)
 	default:
-		d.enter(k, m, c, call)
+		d.enter(k, m, c, v)
 	}
 }
 
 // enter books what overlaps nothing that begins below it.
-func (d *Device) enter(k kind, m, c device.Region, call string) {
+func (d *Device) enter(k kind, m, c device.Region, v *device.Invocation) {
 	p, _ := d.there.Search(c.Addr)
 	if above := d.there.Above(p); d.there.Holds(above) && d.there.Entry(above).Addr < c.End() {
 		e := d.there.Entry(above)
-		d.note("%s: the card gives %d bytes at %v, which overlap %d bytes that it gave at %v", call, uint64(c.Size), c.Addr,
+		d.note("%v: the card gives %d bytes at %v, which overlap %d bytes that it gave at %v", v, uint64(c.Size), c.Addr,
 			uint64(e.Value), e.Addr)
 		return
 	}
@@ -279,19 +278,19 @@ func (d *Device) each(a device.Addr, size device.Size, f func(part span, n devic
 	}
 }
 
-// both makes a call about size bytes of ranges, at an address of the model's, on the card. One that the model refuses is not made in parts,
-// because the first ones would be granted.
-func (d *Device) both(model error, a device.Addr, size device.Size, f func(at device.Addr, n device.Size) error, format string, args ...any) {
-	if !d.alike() {
+// both makes a call about bytes of ranges on the card, in parts where the card's ranges are apart. A call that the
+// model refuses is not made in parts, because the first ones would be granted.
+func (d *Device) both(v *device.Invocation) {
+	a := v.Addr
+	if e, ok := d.around(a); v.Err != nil && ok && v.Size > e.Value.size-a.Sub(e.Addr) {
 		return
 	}
-	if e, ok := d.around(a); model != nil && ok && size > e.Value.size-a.Sub(e.Addr) {
-		return
-	}
-	card := d.each(a, size, func(_ span, n device.Size) error {
-		at := d.inRange(a)
+	card := d.each(a, v.Size, func(_ span, n device.Size) error {
+		part := *v
+		part.Addr, part.Size = d.inRange(a), n
 		a = a.Add(n)
-		return f(at, n)
+		part.On(d.card)
+		return part.Err
 	})
-	d.same(model, card, format, args...)
+	d.same(v, card)
 }

@@ -21,7 +21,9 @@ type modelled struct {
 
 // newModelled returns a device like a card with so much room.
 func newModelled(model, card device.Device, room device.Size) *modelled {
-	return &modelled{Forwarder: device.Forward(model), card: card, room: room, costs: map[device.Addr]device.Size{}}
+	m := &modelled{card: card, room: room, costs: map[device.Addr]device.Size{}}
+	m.Forwarder = device.Hooked(model, device.Hook{Before: m.before, After: m.after})
+	return m
 }
 
 // Has tells [device.Has] what both devices can, and of a timeline what the simulated one can.
@@ -38,41 +40,42 @@ func (m *modelled) Usage() device.Usage {
 	return u
 }
 
-// ReserveRange implements [device.VirtualMemory]. What is wrong is for the simulated device to say.
-func (m *modelled) ReserveRange(size, align device.Size, at device.Addr) (device.Region, error) {
-	right := size != 0 && (align == 0 || device.IsPowerOfTwo(align) && at.IsAligned(align)) &&
-		(size|device.Size(at))&(m.Granularity()-1) == 0
-	if right && (size > space || align > space || m.Forwarder.Usage().Space > space-size) {
-		m.refused[device.CallReserveRange].Failed++
-		return device.Region{}, device.ErrOutOfMemory
+// before refuses ranges that no card has room for, and alignments that cost more than the room. Mistakes are
+// left to the simulated device.
+func (m *modelled) before(v *device.Invocation) error {
+	short := false
+	switch v.Call {
+	case device.CallReserveRange:
+		right := v.Size != 0 && (v.Align == 0 || device.IsPowerOfTwo(v.Align) && v.Addr.IsAligned(v.Align)) &&
+			(v.Size|device.Size(v.Addr))&(m.Granularity()-1) == 0
+		short = right && (v.Size > space || v.Align > space || m.Forwarder.Usage().Space > space-v.Size)
+	case device.CallReserve:
+		short = v.Size != 0 && cost(v.Align) > m.room
 	}
-	return m.Forwarder.ReserveRange(size, align, at)
+	if short {
+		m.refused[v.Call].Failed++
+		return device.ErrOutOfMemory
+	}
+	return nil
 }
 
-// Reserve implements [device.Source].
-func (m *modelled) Reserve(size, align device.Size) (device.Region, error) {
-	costs := device.Size(0)
+// cost returns the bytes that a region of an alignment costs beside its own.
+func cost(align device.Size) device.Size {
 	if align > plain && device.IsPowerOfTwo(align) {
-		costs = align
+		return align
 	}
-	if size != 0 && costs > m.room {
-		m.refused[device.CallReserve].Failed++
-		return device.Region{}, device.ErrOutOfMemory
-	}
-	r, err := m.Forwarder.Reserve(size, align)
-	if err == nil && costs != 0 {
-		m.room -= costs
-		m.costs[r.Addr] = costs
-	}
-	return r, err
+	return 0
 }
 
-// Release implements [device.Source].
-func (m *modelled) Release(a device.Addr) error {
-	err := m.Forwarder.Release(a)
-	if err == nil {
-		m.room += m.costs[a]
-		delete(m.costs, a)
+// after books the room that a region takes.
+func (m *modelled) after(v *device.Invocation) {
+	switch {
+	case v.Err != nil:
+	case v.Call == device.CallReserve && cost(v.Align) != 0:
+		m.room -= cost(v.Align)
+		m.costs[v.Region.Addr] = cost(v.Align)
+	case v.Call == device.CallRelease:
+		m.room += m.costs[v.Addr]
+		delete(m.costs, v.Addr)
 	}
-	return err
 }

@@ -23,16 +23,13 @@ func newMeter(p place.Place) (*meter, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &meter{device.Forward(dev), dev, ^device.Addr(0)}, nil
-}
-
-// Reserve implements [device.Source].
-func (m *meter) Reserve(size, align device.Size) (device.Region, error) {
-	r, err := m.Forwarder.Reserve(size, align)
-	if err == nil {
-		m.lowest = min(m.lowest, r.Addr)
-	}
-	return r, err
+	m := &meter{dev: dev, lowest: ^device.Addr(0)}
+	m.Forwarder = device.Hooked(dev, device.Hook{After: func(v *device.Invocation) {
+		if v.Call == device.CallReserve && v.Err == nil {
+			m.lowest = min(m.lowest, v.Region.Addr)
+		}
+	}})
+	return m, nil
 }
 
 // Named is implemented by a contender's strategy that knows its blocks by names of its own. The

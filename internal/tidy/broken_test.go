@@ -307,19 +307,14 @@ func capabilityFile(constants, names, cases, rest string) string {
 }
 
 const (
-	deviceWrappers = "package device\nfunc (f *Forwarder) Now() int { return 0 }\nfunc (f *Faults) Now() int { return 0 }\n"
+	deviceWrappers = "package device\nfunc (f *Forwarder) Now() int { return 0 }\n"
 	deviceCalls    = "package device\nconst CallNow Call = iota\n"
 )
 
 var capabilitySnippets = []snippet{
 	{tidy.Capabilities, "not forwarded", files{
 		"device/call.go": deviceCalls, "device/capability.go": capabilityFile("", "", "", ""),
-		"device/f.go": "package device\nfunc (f *Faults) Now() int { return 0 }\n",
 	}, []string{"device/capability.go:6 Clock.Now has no method on *Forwarder"}},
-	{tidy.Capabilities, "not refused", files{
-		"device/call.go": deviceCalls, "device/capability.go": capabilityFile("", "", "", ""),
-		"device/f.go": "package device\nfunc (f *Forwarder) Now() int { return 0 }\n",
-	}, []string{"device/call.go:2 CallNow has no method on *Faults"}},
 	{tidy.Capabilities, "no call", files{
 		"device/f.go": deviceWrappers, "device/capability.go": capabilityFile("", "", "", ""),
 	}, []string{"capability.go:6 no kind of call stands for Clock.Now"}},

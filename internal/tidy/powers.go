@@ -15,12 +15,11 @@ var Powers = Rule{
 	Check: abilities{pkg: "alloc", file: "alloc/power.go", prefix: "Power", table: "powerNames", many: "powers"}.check,
 }
 
-// Capabilities checks the same of devices, and that faults can refuse each of their calls.
+// Capabilities checks the same of devices.
 var Capabilities = Rule{
 	Name: "capabilities",
 	Doc: "every interface in device/capability.go has a constant and a function that returns it; every constant has a " +
-		"name, a case in Implements, and the methods of its interface on *Forwarder; every method has a kind of call, and " +
-		"every kind of call a method on *Faults",
+		"name, a case in Implements, and the methods of its interface on *Forwarder; every method has a kind of call",
 	Check: abilities{
 		pkg: "device", file: "device/capability.go", prefix: "Cap", table: "capabilityNames", many: "capabilities", ofDevice: true,
 	}.check,
@@ -33,7 +32,7 @@ type abilities struct {
 	prefix   string // of the constants
 	table    string // their names, in lower case
 	many     string // what they are called
-	ofDevice bool   // each has a function XOf, and its methods are kinds of calls that faults refuse
+	ofDevice bool   // each has a function XOf, and its methods are kinds of calls
 }
 
 // check is the rule over the package.
@@ -177,9 +176,6 @@ func (c *abilityChecker) judge() {
 	for _, k := range c.constants {
 		c.judgeMethods(strings.TrimPrefix(k.Name, c.prefix))
 	}
-	if c.ofDevice {
-		c.judgeCalls()
-	}
 }
 
 // judgeMethods reports the methods of an interface that Forwarder lacks, and what else each
@@ -201,16 +197,6 @@ func (c *abilityChecker) judgeMethods(name string) {
 			if c.ofDevice && !slices.ContainsFunc(c.calls, func(k *ast.Ident) bool { return k.Name == "Call"+n.Name }) {
 				c.report(at.Filename, at.Line, "no kind of call stands for %s.%s", name, n.Name)
 			}
-		}
-	}
-}
-
-// judgeCalls reports the kinds of calls that faults cannot refuse.
-func (c *abilityChecker) judgeCalls() {
-	for _, k := range c.calls {
-		if name := strings.TrimPrefix(k.Name, "Call"); !c.functions["Faults."+name] {
-			at := c.h.Fset.Position(k.Pos())
-			c.report(at.Filename, at.Line, "%s has no method on *Faults", k.Name)
 		}
 	}
 }

@@ -18,10 +18,12 @@ type bound struct {
 
 // newBound returns a device without a bound.
 func newBound(d device.Device) *bound {
-	return &bound{
-		Forwarder: device.Forward(d), inner: d, sizes: map[device.Addr]device.Size{}, mapped: map[device.Handle]bool{},
+	b := &bound{
+		inner: d, sizes: map[device.Addr]device.Size{}, mapped: map[device.Handle]bool{},
 		gone: func(device.Addr, device.Size) {},
 	}
+	b.Forwarder = device.Hooked(d, device.Hook{Before: b.before, After: b.after})
+	return b
 }
 
 // room reports whether so many bytes may be held besides.
@@ -30,54 +32,33 @@ func (b *bound) room(n device.Size) bool {
 	return b.most == 0 || held <= b.most && n <= b.most-held
 }
 
-// Reserve implements [device.Source].
-func (b *bound) Reserve(size, align device.Size) (device.Region, error) {
-	if !b.room(size) {
-		return device.Region{}, device.ErrOutOfMemory
+// before refuses memory above the bound, and says which memory is about to go back.
+func (b *bound) before(v *device.Invocation) error {
+	switch v.Call {
+	case device.CallReserve, device.CallCreateHandle:
+		if !b.room(v.Size) {
+			return device.ErrOutOfMemory
+		}
+	case device.CallRelease:
+		b.gone(v.Addr, b.sizes[v.Addr])
+	case device.CallUnmap:
+		b.gone(v.Addr, v.Size)
+	case device.CallReleaseHandle:
+		delete(b.mapped, v.Handle)
 	}
-	r, err := b.Forwarder.Reserve(size, align)
-	if err == nil {
-		b.sizes[r.Addr] = r.Size
-	}
-	return r, err
+	return nil
 }
 
-// Release implements [device.Source].
-func (b *bound) Release(a device.Addr) error {
-	b.gone(a, b.sizes[a])
-	err := b.Forwarder.Release(a)
-	if err == nil {
-		delete(b.sizes, a)
+// after notes the sizes of regions and the handles that are mapped.
+func (b *bound) after(v *device.Invocation) {
+	switch {
+	case v.Err != nil:
+	case v.Call == device.CallReserve:
+		b.sizes[v.Region.Addr] = v.Region.Size
+	case v.Call == device.CallRelease:
+		delete(b.sizes, v.Addr)
+	case v.Call == device.CallMap:
+		b.aliased = b.aliased || b.mapped[v.Handle]
+		b.mapped[v.Handle] = true
 	}
-	return err
-}
-
-// CreateHandle implements [device.VirtualMemory].
-func (b *bound) CreateHandle(size device.Size) (device.Handle, error) {
-	if !b.room(size) {
-		return 0, device.ErrOutOfMemory
-	}
-	return b.Forwarder.CreateHandle(size)
-}
-
-// ReleaseHandle implements [device.VirtualMemory].
-func (b *bound) ReleaseHandle(h device.Handle) error {
-	delete(b.mapped, h)
-	return b.Forwarder.ReleaseHandle(h)
-}
-
-// Map implements [device.VirtualMemory].
-func (b *bound) Map(a device.Addr, size device.Size, h device.Handle, offset device.Size) error {
-	err := b.Forwarder.Map(a, size, h, offset)
-	if err == nil {
-		b.aliased = b.aliased || b.mapped[h]
-		b.mapped[h] = true
-	}
-	return err
-}
-
-// Unmap implements [device.VirtualMemory].
-func (b *bound) Unmap(a device.Addr, size device.Size) error {
-	b.gone(a, size)
-	return b.Forwarder.Unmap(a, size)
 }

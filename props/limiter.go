@@ -1,0 +1,82 @@
+package props
+
+import (
+	"errors"
+
+	"github.com/vramyard/vramyard/device"
+)
+
+// mostCalls bounds the device calls of one call to a strategy. A backpedal from an exbibyte in
+// steps of a tenth takes 400.
+const mostCalls = 1 << 16
+
+// errRunaway is the panic of a callLimiter.
+var errRunaway = errors.New("one call made more than 65536 device calls")
+
+// callLimiter stops a strategy that calls its device endlessly. It counts the calls that a fault
+// plan counts, and keeps the model of streams up to date.
+type callLimiter struct {
+	device.Forwarder
+	calls int    // in the present call
+	total uint64 // so far
+	order order
+
+	sizes    map[device.Addr]device.Size // of the regions
+	returned []device.Region             // memory released in the present call
+}
+
+// newCallLimiter returns a limiter around a device.
+func newCallLimiter(d device.Device) *callLimiter {
+	l := &callLimiter{sizes: map[device.Addr]device.Size{}}
+	l.Forwarder = device.Hooked(d, device.Hook{Before: l.count, After: l.book})
+	return l
+}
+
+// begin notes that a call to the strategy begins.
+func (l *callLimiter) begin() { l.calls, l.returned = 0, l.returned[:0] }
+
+// count counts a call.
+func (l *callLimiter) count(*device.Invocation) error {
+	l.total++
+	if l.calls++; l.calls > mostCalls {
+		panic(errRunaway)
+	}
+	return nil
+}
+
+// book notes the effects of a call that succeeded.
+func (l *callLimiter) book(v *device.Invocation) {
+	if v.Err != nil {
+		return
+	}
+	switch v.Call {
+	case device.CallReserve:
+		l.sizes[v.Region.Addr] = v.Region.Size
+	case device.CallRelease:
+		l.order.finishAll()
+		l.returned = append(l.returned, device.Region{Addr: v.Addr, Size: l.sizes[v.Addr]})
+	case device.CallUnmap:
+		l.returned = append(l.returned, device.Region{Addr: v.Addr, Size: v.Size})
+	case device.CallDestroyEvent:
+		delete(l.order.events, v.Event)
+	case device.CallRecord:
+		l.order.record(v.Event, v.Stream)
+	case device.CallWait:
+		l.order.wait(v.Stream, v.Event)
+	case device.CallSyncEvent:
+		l.order.finishEvent(v.Event)
+	case device.CallSyncStream:
+		l.order.finishStream(v.Stream)
+	case device.CallSyncDevice:
+		l.order.finishAll()
+	}
+}
+
+// Drain implements [device.Timeline]. The suite calls it, so it is not counted.
+func (l *callLimiter) Drain(s device.Stream) error {
+	err := l.Forwarder.Drain(s)
+	if err == nil {
+		l.order.finishStream(s)
+	}
+	return err
+}
