@@ -7,36 +7,13 @@ import (
 )
 
 // Forwarder passes every method and every power on to a wrapped strategy. A wrapper
-// embeds it and overrides what it changes; a test in internal/tidy keeps it complete.
+// embeds it and overrides what it changes.
 //
 // With a lock, every call is made with the lock held.
 type Forwarder struct {
 	inner Strategy
 	lock  sync.Locker // nil for none
 }
-
-var (
-	_ Strategy   = (*Forwarder)(nil)
-	_ Holes      = (*Forwarder)(nil)
-	_ FreeWalker = (*Forwarder)(nil)
-	_ Trimmer    = (*Forwarder)(nil)
-	_ Frontier   = (*Forwarder)(nil)
-	_ Metered    = (*Forwarder)(nil)
-	_ Failure    = (*Forwarder)(nil)
-	_ Ceiling    = (*Forwarder)(nil)
-	_ Clearer    = (*Forwarder)(nil)
-	_ Reporter   = (*Forwarder)(nil)
-
-	_ StreamRecorder = (*Forwarder)(nil)
-	_ Poller         = (*Forwarder)(nil)
-	_ PrivatePools   = (*Forwarder)(nil)
-	_ Counted        = (*Forwarder)(nil)
-	_ Historian      = (*Forwarder)(nil)
-	_ SelfTimed      = (*Forwarder)(nil)
-	_ Neighbours     = (*Forwarder)(nil)
-	_ Placer         = (*Forwarder)(nil)
-	_ Mover          = (*Forwarder)(nil)
-)
 
 // Forward returns a forwarder to s that takes lock around every call; nil for no lock.
 func Forward(s Strategy, lock sync.Locker) Forwarder { return Forwarder{inner: s, lock: lock} }

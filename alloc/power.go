@@ -32,16 +32,43 @@ const (
 	numPowers
 )
 
-var powerNames = [numPowers]string{
-	"holes", "free-walker", "trimmer", "frontier", "metered", "failure", "ceiling", "clearer", "reporter",
-	"concurrent", "waiter", "stream-recorder", "poller", "private-pools", "counted", "historian", "self-timed",
-	"neighbours", "placer", "mover",
+// powers is the table of all powers: the name of each, and whether a method set has it.
+var powers = [numPowers]struct {
+	name        string
+	implemented func(Inspector) bool
+}{
+	PowerHoles:          {"holes", is[Holes]},
+	PowerFreeWalker:     {"free-walker", is[FreeWalker]},
+	PowerTrimmer:        {"trimmer", is[Trimmer]},
+	PowerFrontier:       {"frontier", is[Frontier]},
+	PowerMetered:        {"metered", is[Metered]},
+	PowerFailure:        {"failure", is[Failure]},
+	PowerCeiling:        {"ceiling", is[Ceiling]},
+	PowerClearer:        {"clearer", is[Clearer]},
+	PowerReporter:       {"reporter", is[Reporter]},
+	PowerConcurrent:     {"concurrent", is[Concurrent]},
+	PowerWaiter:         {"waiter", is[Waiter]},
+	PowerStreamRecorder: {"stream-recorder", is[StreamRecorder]},
+	PowerPoller:         {"poller", is[Poller]},
+	PowerPrivatePools:   {"private-pools", is[PrivatePools]},
+	PowerCounted:        {"counted", is[Counted]},
+	PowerHistorian:      {"historian", is[Historian]},
+	PowerSelfTimed:      {"self-timed", is[SelfTimed]},
+	PowerNeighbours:     {"neighbours", is[Neighbours]},
+	PowerPlacer:         {"placer", is[Placer]},
+	PowerMover:          {"mover", is[Mover]},
+}
+
+// is reports whether the method set of s has a power.
+func is[T any](s Inspector) bool {
+	_, ok := s.(T)
+	return ok
 }
 
 // String returns the power in lower case.
 func (p Power) String() string {
 	if p < numPowers {
-		return powerNames[p]
+		return powers[p].name
 	}
 	return "invalid"
 }
@@ -212,51 +239,7 @@ func Has(s Inspector, p Power) bool {
 
 // Implements reports whether the method set of s has the power, whatever [Has] says. A
 // strategy with a method Has of its own uses it for the powers it always has.
-func Implements(s Inspector, p Power) (ok bool) {
-	switch p {
-	case PowerHoles:
-		_, ok = s.(Holes)
-	case PowerFreeWalker:
-		_, ok = s.(FreeWalker)
-	case PowerTrimmer:
-		_, ok = s.(Trimmer)
-	case PowerFrontier:
-		_, ok = s.(Frontier)
-	case PowerMetered:
-		_, ok = s.(Metered)
-	case PowerFailure:
-		_, ok = s.(Failure)
-	case PowerCeiling:
-		_, ok = s.(Ceiling)
-	case PowerClearer:
-		_, ok = s.(Clearer)
-	case PowerReporter:
-		_, ok = s.(Reporter)
-	case PowerConcurrent:
-		_, ok = s.(Concurrent)
-	case PowerWaiter:
-		_, ok = s.(Waiter)
-	case PowerStreamRecorder:
-		_, ok = s.(StreamRecorder)
-	case PowerPoller:
-		_, ok = s.(Poller)
-	case PowerPrivatePools:
-		_, ok = s.(PrivatePools)
-	case PowerCounted:
-		_, ok = s.(Counted)
-	case PowerHistorian:
-		_, ok = s.(Historian)
-	case PowerSelfTimed:
-		_, ok = s.(SelfTimed)
-	case PowerNeighbours:
-		_, ok = s.(Neighbours)
-	case PowerPlacer:
-		_, ok = s.(Placer)
-	case PowerMover:
-		_, ok = s.(Mover)
-	}
-	return ok
-}
+func Implements(s Inspector, p Power) bool { return p < numPowers && powers[p].implemented(s) }
 
 // LargestFree returns the size of the largest free chunk of s, 0 if there is none. It
 // uses [Holes], or else costs a walk.

@@ -105,6 +105,16 @@ func TestMissingPowersAreUnsupportedThroughEveryWrapper(t *testing.T) {
 	}
 }
 
+// TestForwarderHasEveryPower keeps the forwarder complete. Markers have no methods to pass on.
+func TestForwarderHasEveryPower(t *testing.T) {
+	f := alloc.Forward(newToy(1), nil)
+	for p := range alloc.Powers {
+		marker := p == alloc.PowerConcurrent || p == alloc.PowerWaiter
+		require.Equal(t, !marker, alloc.Implements(&f, p), p)
+	}
+	require.False(t, alloc.Implements(&f, 200))
+}
+
 func TestFallbacksWalk(t *testing.T) {
 	s := newToy(3)
 	_, err := s.Alloc(alloc.Request{Size: 1})

@@ -16,14 +16,29 @@ const (
 	numCapabilities
 )
 
-var capabilityNames = [numCapabilities]string{
-	"virtual-memory", "streams", "pools", "memory-info", "contents", "timeline",
+// capabilities is the table of all capabilities: the name of each, and whether a method set has it.
+var capabilities = [numCapabilities]struct {
+	name        string
+	implemented func(Source) bool
+}{
+	CapVirtualMemory: {"virtual-memory", is[VirtualMemory]},
+	CapStreams:       {"streams", is[Streams]},
+	CapPools:         {"pools", is[Pools]},
+	CapMemoryInfo:    {"memory-info", is[MemoryInfo]},
+	CapContents:      {"contents", is[Contents]},
+	CapTimeline:      {"timeline", is[Timeline]},
+}
+
+// is reports whether the method set of s has a capability.
+func is[T any](s Source) bool {
+	_, ok := s.(T)
+	return ok
 }
 
 // String returns the capability in lower case.
 func (c Capability) String() string {
 	if c < numCapabilities {
-		return capabilityNames[c]
+		return capabilities[c].name
 	}
 	return "invalid"
 }
@@ -54,22 +69,8 @@ func Has(s Source, c Capability) bool {
 }
 
 // Implements reports whether the method set of s has the capability, whatever [Has] says.
-func Implements(s Source, c Capability) (ok bool) {
-	switch c {
-	case CapVirtualMemory:
-		_, ok = s.(VirtualMemory)
-	case CapStreams:
-		_, ok = s.(Streams)
-	case CapPools:
-		_, ok = s.(Pools)
-	case CapMemoryInfo:
-		_, ok = s.(MemoryInfo)
-	case CapContents:
-		_, ok = s.(Contents)
-	case CapTimeline:
-		_, ok = s.(Timeline)
-	}
-	return ok
+func Implements(s Source, c Capability) bool {
+	return c < numCapabilities && capabilities[c].implemented(s)
 }
 
 // VirtualMemoryOf returns the virtual memory of s, and whether it has any.

@@ -18,16 +18,6 @@ type Forwarder struct {
 	call  Invocation // the present one, of a forwarder with a hook; kept here so that it takes nothing from the heap
 }
 
-var (
-	_ Device        = (*Forwarder)(nil)
-	_ VirtualMemory = (*Forwarder)(nil)
-	_ Streams       = (*Forwarder)(nil)
-	_ Pools         = (*Forwarder)(nil)
-	_ MemoryInfo    = (*Forwarder)(nil)
-	_ Contents      = (*Forwarder)(nil)
-	_ Timeline      = (*Forwarder)(nil)
-)
-
 // Forward returns a forwarder to d.
 func Forward(d Device) Forwarder { return Forwarder{inner: d} }
 

@@ -266,76 +266,6 @@ func g[M ~map[int]int](m M) { for range m {} }
 	}, nil},
 }
 
-// powerFile returns an alloc/power.go with one power, Holes, and what else is given.
-func powerFile(constants, names, cases, rest string) string {
-	return "package alloc\nconst (\n\tPowerHoles Power = iota\n" + constants + ")\n" +
-		"var powerNames = [...]string{\"holes\", " + names + "}\n" +
-		"type Holes interface { LargestFree() int }\n" +
-		"func Implements(s any, p Power) (ok bool) {\n\tswitch p {\n\tcase PowerHoles: _, ok = s.(Holes)\n" +
-		cases + "\t}\n\treturn ok\n}\n" + rest
-}
-
-const forwarder = "package alloc\nfunc (f *Forwarder) LargestFree() int { return 0 }\n"
-
-var powerSnippets = []snippet{
-	{tidy.Powers, "not forwarded", files{"alloc/power.go": powerFile("", "", "", "")},
-		[]string{"alloc/power.go:6 Holes.LargestFree has no method"}},
-	{tidy.Powers, "not forwarded by a pointer of another", files{
-		"alloc/power.go": powerFile("", "", "", ""), "alloc/f.go": "package alloc\nfunc (l *Locked) LargestFree() {}\n",
-	}, []string{"alloc/power.go:6 Holes.LargestFree has no method"}},
-	{tidy.Powers, "in a file of its own", files{
-		"alloc/f.go": forwarder, "alloc/m.go": "package alloc\ntype Mover interface { Move() }\n",
-		"alloc/power.go": powerFile("\tPowerMover\n", `"mover"`, "\tcase PowerMover: _, ok = s.(Mover)\n", ""),
-	}, []string{"alloc/m.go:2 Mover.Move has no method"}},
-	{tidy.Powers, "no case, no name", files{"alloc/f.go": forwarder, "alloc/power.go": powerFile("\tPowerTrimmer\n", "", "", "")},
-		[]string{"power.go:0 powerNames has 1 names, there are 2", "power.go:4 PowerTrimmer has no case"}},
-	{tidy.Powers, "wrong case", files{"alloc/f.go": forwarder, "alloc/power.go": powerFile("\tPowerTrimmer\n", `"trimmer"`, "\tcase PowerTrimmer: _, ok = s.(Holes)\n", "")},
-		[]string{"power.go:4 PowerTrimmer in Implements asks for Holes"}},
-	{tidy.Powers, "no constant", files{"alloc/f.go": forwarder, "alloc/power.go": powerFile("", "", "", "type Mover interface { LargestFree() }\n")},
-		[]string{"power.go:13 interface Mover has no constant"}},
-	{tidy.Powers, "all in order", files{"alloc/f.go": forwarder, "alloc/power.go": powerFile("", "", "", "type haver interface { Has() }\n")}, nil},
-}
-
-// capabilityFile returns a device/capability.go with one capability, Clock, and what else is
-// given.
-func capabilityFile(constants, names, cases, rest string) string {
-	return "package device\nconst (\n\tCapClock Capability = iota\n" + constants + ")\n" +
-		"var capabilityNames = [...]string{\"clock\", " + names + "}\n" +
-		"type Clock interface { Now() int }\n" +
-		"func Implements(s any, c Capability) (ok bool) {\n\tswitch c {\n\tcase CapClock: _, ok = s.(Clock)\n" +
-		cases + "\t}\n\treturn ok\n}\nfunc ClockOf(s Source) (Clock, bool) { return nil, false }\n" + rest
-}
-
-const (
-	deviceWrappers = "package device\nfunc (f *Forwarder) Now() int { return 0 }\n"
-	deviceCalls    = "package device\nconst CallNow Call = iota\n"
-)
-
-var capabilitySnippets = []snippet{
-	{tidy.Capabilities, "not forwarded", files{
-		"device/call.go": deviceCalls, "device/capability.go": capabilityFile("", "", "", ""),
-	}, []string{"device/capability.go:6 Clock.Now has no method on *Forwarder"}},
-	{tidy.Capabilities, "no call", files{
-		"device/f.go": deviceWrappers, "device/capability.go": capabilityFile("", "", "", ""),
-	}, []string{"capability.go:6 no kind of call stands for Clock.Now"}},
-	{tidy.Capabilities, "no case, no name", files{
-		"device/f.go": deviceWrappers, "device/call.go": deviceCalls, "device/capability.go": capabilityFile("\tCapFan\n", "", "", ""),
-	}, []string{"capability.go:0 capabilityNames has 1 names, there are 2 capabilities", "capability.go:4 CapFan has no case"}},
-	{tidy.Capabilities, "wrong case", files{
-		"device/f.go": deviceWrappers, "device/call.go": deviceCalls,
-		"device/capability.go": capabilityFile("\tCapFan\n", `"fan"`, "\tcase CapFan: _, ok = s.(Clock)\n", ""),
-	}, []string{"capability.go:4 CapFan in Implements asks for Clock"}},
-	{tidy.Capabilities, "no constant, no function", files{
-		"device/f.go": deviceWrappers, "device/call.go": deviceCalls,
-		"device/capability.go": capabilityFile("", "", "", "type Fan interface { Now() int }\n"),
-	}, []string{"capability.go:14 interface Fan has no constant", "capability.go:14 interface Fan has no function FanOf"}},
-	{tidy.Capabilities, "all in order", files{
-		"device/f.go": deviceWrappers, "device/call.go": deviceCalls,
-		"device/capability.go": capabilityFile("", "", "", "type haver interface { Has() }\n"),
-		"device/device.go":     "package device\ntype Source interface { Reserve() }\n",
-	}, nil},
-}
-
 // The words and paths are put together here, so that this file keeps the rules.
 var textSnippets = []snippet{
 	{tidy.Todos, "bare", files{"alloc/a.go": "package alloc\n// " + "TODO fix\n// " + "FIXME: this is quite wrong here\n"},
@@ -353,7 +283,7 @@ var textSnippets = []snippet{
 }
 
 func allSnippets() []snippet {
-	return slices.Concat(floorSnippets, docSnippets, codeSnippets, mapSnippets, powerSnippets, capabilitySnippets, textSnippets)
+	return slices.Concat(floorSnippets, docSnippets, codeSnippets, mapSnippets, textSnippets)
 }
 
 func TestRulesFindWhatBreaksThem(t *testing.T) {

@@ -11,8 +11,6 @@ func Rules() []Rule {
 		Lengths,
 		Pointers,
 		MapRanges,
-		Powers,
-		Capabilities,
 		Todos,
 		MachinePaths,
 		CommentShare,
@@ -34,10 +32,6 @@ type Exception struct {
 // Exceptions returns all that the house excuses.
 func Exceptions() []Exception {
 	return []Exception{
-		{Powers.Name, "alloc/power.go", "Concurrent.ConcurrencySafe", "a wrapper has to earn it, so it is not passed on"},
-		{Powers.Name, "alloc/power.go", "Waiter.AllocMayWait", "a marker that nobody calls: Has answers for it"},
-		{Capabilities.Name, "device/capability.go", "no kind of call stands for VirtualMemory.Granularity", "needs no driver, so nothing can refuse it"},
-		{Capabilities.Name, "device/capability.go", "no kind of call stands for Timeline.", "a simulation is told, no driver is called"},
 		{Clocks.Name, "alloc/retrying.go", "", "a deadline is what Retrying is for"},
 	}
 }
