@@ -16,11 +16,10 @@ import (
 	"github.com/vramyard/vramyard/alloc"
 	"github.com/vramyard/vramyard/device"
 	"github.com/vramyard/vramyard/device/sim"
-	"github.com/vramyard/vramyard/harness/compare"
-	"github.com/vramyard/vramyard/harness/place"
-	"github.com/vramyard/vramyard/harness/recorded"
 	"github.com/vramyard/vramyard/harness/replay"
+	"github.com/vramyard/vramyard/harness/study/compare"
 	"github.com/vramyard/vramyard/harness/trace"
+	"github.com/vramyard/vramyard/harness/trace/workload"
 	"github.com/vramyard/vramyard/strategies"
 	"github.com/vramyard/vramyard/strategies/caching"
 )
@@ -75,7 +74,7 @@ func TestCachingSettings(t *testing.T) {
 		t.Skip("replays settings some hundred times")
 	}
 	var traces []*trace.Trace
-	for _, tr := range recorded.All {
+	for _, tr := range workload.EachRecording {
 		traces = append(traces, tr)
 	}
 	settings := cachingSettings[:]
@@ -118,7 +117,7 @@ func settingsTables(t *testing.T, traces []*trace.Trace, settings []caching.Conf
 		require.NoError(t, err)
 		setups = append(setups, s)
 	}
-	r, err := compare.Compare(t.Context(), traces, setups, compare.Options{Device: place.Of(onCard)})
+	r, err := compare.Compare(t.Context(), traces, setups, compare.Options{Device: replay.SimTarget(onCard)})
 	require.NoError(t, err)
 	head := "| setting |"
 	for _, tr := range traces {

@@ -14,10 +14,10 @@ import (
 	"github.com/vramyard/vramyard/alloc"
 	"github.com/vramyard/vramyard/device"
 	"github.com/vramyard/vramyard/device/sim"
-	"github.com/vramyard/vramyard/harness/recorded"
 	"github.com/vramyard/vramyard/harness/replay"
-	"github.com/vramyard/vramyard/harness/report"
+	"github.com/vramyard/vramyard/harness/show/report"
 	"github.com/vramyard/vramyard/harness/trace"
+	"github.com/vramyard/vramyard/harness/trace/workload"
 	"github.com/vramyard/vramyard/strategies"
 )
 
@@ -41,7 +41,7 @@ func TestCachingSegments(t *testing.T) {
 	if testing.Short() {
 		t.Skip("replays a recorded trace")
 	}
-	tr, err := recorded.Open(pictured)
+	tr, err := workload.OpenRecording(pictured)
 	require.NoError(t, err)
 	p := &picture{}
 	for _, conf := range []string{"", "expandable_segments:True"} {

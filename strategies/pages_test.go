@@ -16,10 +16,10 @@ import (
 	"github.com/vramyard/vramyard/alloc"
 	"github.com/vramyard/vramyard/device"
 	"github.com/vramyard/vramyard/device/sim"
-	"github.com/vramyard/vramyard/harness/compare"
-	"github.com/vramyard/vramyard/harness/recorded"
 	"github.com/vramyard/vramyard/harness/replay"
+	"github.com/vramyard/vramyard/harness/study/compare"
 	"github.com/vramyard/vramyard/harness/trace"
+	"github.com/vramyard/vramyard/harness/trace/workload"
 	"github.com/vramyard/vramyard/strategies"
 )
 
@@ -45,7 +45,7 @@ func TestStrategyPages(t *testing.T) {
 	}
 	var traces []*trace.Trace
 	var prepared []*replay.Prepared
-	for _, tr := range recorded.All {
+	for _, tr := range workload.EachRecording {
 		p, err := replay.Prepare(t.Context(), tr)
 		require.NoError(t, err)
 		traces, prepared = append(traces, tr), append(prepared, p)

@@ -14,10 +14,9 @@ import (
 	"github.com/vramyard/vramyard/alloc"
 	"github.com/vramyard/vramyard/device"
 	"github.com/vramyard/vramyard/device/sim"
-	"github.com/vramyard/vramyard/harness/compare"
-	"github.com/vramyard/vramyard/harness/place"
 	"github.com/vramyard/vramyard/harness/replay"
-	"github.com/vramyard/vramyard/harness/report"
+	"github.com/vramyard/vramyard/harness/show/report"
+	"github.com/vramyard/vramyard/harness/study/compare"
 	"github.com/vramyard/vramyard/harness/trace"
 )
 
@@ -38,7 +37,7 @@ type pageResult struct {
 type pageResults map[resultKey]pageResult
 
 // devices are those of the two capacities.
-var devices = [...]place.Place{place.Of(sim.Config{}), place.Of(sim.Config{Charge: 2 * device.MiB})}
+var devices = [...]replay.Target{replay.SimTarget(sim.Config{}), replay.SimTarget(sim.Config{Charge: 2 * device.MiB})}
 
 var resultsHead = []string{"preset", "trace", "min_capacity_bytes", "min_capacity_on_pages_bytes", "device_calls"}
 

@@ -15,8 +15,8 @@ import (
 
 	"github.com/vramyard/vramyard/alloc"
 	"github.com/vramyard/vramyard/benchmarks/peers/memutils"
-	"github.com/vramyard/vramyard/harness/bench"
-	"github.com/vramyard/vramyard/harness/report"
+	"github.com/vramyard/vramyard/harness/show/report"
+	"github.com/vramyard/vramyard/harness/study/bench"
 	"github.com/vramyard/vramyard/internal/outfile"
 	"github.com/vramyard/vramyard/strategies"
 )

@@ -9,7 +9,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/vramyard/vramyard/harness/bench"
+	"github.com/vramyard/vramyard/harness/study/bench"
 )
 
 // quickly is a command line that takes no time to speak of.

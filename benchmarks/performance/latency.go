@@ -5,9 +5,9 @@ import (
 	"math"
 	"runtime"
 
-	"github.com/vramyard/vramyard/harness/bench"
-	"github.com/vramyard/vramyard/harness/clock"
-	"github.com/vramyard/vramyard/harness/workload"
+	"github.com/vramyard/vramyard/harness/replay"
+	"github.com/vramyard/vramyard/harness/study/bench"
+	"github.com/vramyard/vramyard/harness/trace/workload"
 )
 
 // The sizes that loads are timed over, and how.
@@ -40,7 +40,7 @@ func takeLatency(o options) error {
 	if err != nil {
 		return err
 	}
-	f := latencyFile{header: h, Clock: clock.Name()}
+	f := latencyFile{header: h, Clock: replay.ClockName()}
 	for n := leastChase; n <= mostChase; n *= 2 {
 		f.Loads = append(f.Loads, timeLoads(n, o.rounds))
 	}
@@ -60,12 +60,12 @@ func timeLoads(n, rounds int) loadTimes {
 	var serial, parallel []float64
 	at = chase(words, at, chaseLoads) // the first pages and lines
 	for range rounds {
-		began := clock.Now()
+		began := replay.ThreadTime()
 		at = chase(words, at, chaseLoads)
-		serial = append(serial, float64(clock.Now()-began)/chaseLoads)
-		began = clock.Now()
+		serial = append(serial, float64(replay.ThreadTime()-began)/chaseLoads)
+		began = replay.ThreadTime()
 		chaseAll(words, &many, chaseLoads/chaseStreams)
-		parallel = append(parallel, float64(clock.Now()-began)/chaseLoads)
+		parallel = append(parallel, float64(replay.ThreadTime()-began)/chaseLoads)
 	}
 	if at == math.MaxUint64 {
 		panic(fmt.Sprintf("chase led to %d", at)) // the loads have a use, lest they be left out

@@ -5,7 +5,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/vramyard/vramyard/harness/bench"
+	"github.com/vramyard/vramyard/harness/study/bench"
 )
 
 func TestCycleLeadsThroughEveryLine(t *testing.T) {

@@ -11,7 +11,7 @@ import (
 
 	"github.com/vramyard/vramyard/alloc"
 	"github.com/vramyard/vramyard/device"
-	"github.com/vramyard/vramyard/harness/workload"
+	"github.com/vramyard/vramyard/harness/trace/workload"
 )
 
 // A strategy is watched from outside: a second process of this program, the traced one, runs W1,

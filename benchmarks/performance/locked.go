@@ -9,8 +9,8 @@ import (
 	"github.com/vramyard/vramyard/alloc"
 	"github.com/vramyard/vramyard/device"
 	"github.com/vramyard/vramyard/device/sim"
-	"github.com/vramyard/vramyard/harness/bench"
-	"github.com/vramyard/vramyard/harness/workload"
+	"github.com/vramyard/vramyard/harness/study/bench"
+	"github.com/vramyard/vramyard/harness/trace/workload"
 	"github.com/vramyard/vramyard/strategies"
 )
 
@@ -138,7 +138,7 @@ func (r *lockedRun) round(work []*workload.Program) (err error) {
 }
 
 // build returns a strategy over a simulated device with four times the bytes that are live,
-// which is what harness/bench gives.
+// which is what harness/study/bench gives.
 func build(name string, peak device.Size) (alloc.Strategy, error) {
 	setup, err := strategies.All().Lookup(name, nil)
 	if err != nil {

@@ -6,8 +6,8 @@ import (
 	"math"
 
 	"github.com/vramyard/vramyard/device"
-	"github.com/vramyard/vramyard/harness/bench"
-	"github.com/vramyard/vramyard/harness/chart"
+	"github.com/vramyard/vramyard/harness/show/chart"
+	"github.com/vramyard/vramyard/harness/study/bench"
 )
 
 // page is what every plot is drawn on.

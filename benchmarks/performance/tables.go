@@ -9,7 +9,7 @@ import (
 	"strings"
 
 	"github.com/vramyard/vramyard/device"
-	"github.com/vramyard/vramyard/harness/bench"
+	"github.com/vramyard/vramyard/harness/study/bench"
 )
 
 // table is a generated part of the page.

@@ -22,7 +22,7 @@ import (
 	"syscall"
 	"time"
 
-	"github.com/vramyard/vramyard/harness/snapshot"
+	"github.com/vramyard/vramyard/harness/trace/torch"
 )
 
 // readCommand is the first argument of the process that reads.
@@ -139,7 +139,7 @@ func readOne(path string) error {
 	}
 	defer f.Close() // only read from
 	before, start := peak(), cpu()
-	s, err := snapshot.Read(f)
+	s, err := torch.Read(f)
 	if err != nil {
 		return err
 	}

@@ -11,7 +11,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/vramyard/vramyard/harness/bench"
+	"github.com/vramyard/vramyard/harness/study/bench"
 )
 
 // quickly are flags for a benchmark that takes no time to speak of.

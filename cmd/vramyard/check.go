@@ -15,8 +15,8 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/vramyard/vramyard/harness/page"
-	"github.com/vramyard/vramyard/harness/report"
+	"github.com/vramyard/vramyard/harness/show/page"
+	"github.com/vramyard/vramyard/harness/show/report"
 	"github.com/vramyard/vramyard/internal/outfile"
 	"github.com/vramyard/vramyard/props"
 	"github.com/vramyard/vramyard/props/check"

@@ -8,24 +8,24 @@ import (
 	"github.com/vramyard/vramyard/device"
 	"github.com/vramyard/vramyard/device/mirror"
 	"github.com/vramyard/vramyard/device/sim"
-	"github.com/vramyard/vramyard/harness/place"
-	"github.com/vramyard/vramyard/harness/report"
+	"github.com/vramyard/vramyard/harness/replay"
+	"github.com/vramyard/vramyard/harness/show/report"
 	"github.com/vramyard/vramyard/props"
 	"github.com/vramyard/vramyard/props/check"
 )
 
 // checkCard is the GPU that a check puts beside the simulated devices of its subjects.
 type checkCard struct {
-	place place.Place
-	held  place.Device // keeps the context of the driver, which takes long to make, from one instance to the next
-	free  device.Size  // bytes that an instance may have
+	place replay.Target
+	held  replay.Device // keeps the context of the driver, which takes long to make, from one instance to the next
+	free  device.Size   // bytes that an instance may have
 }
 
 // errGranularity says that a driver answers what no page is.
 var errGranularity = errors.New("want a power of two of at least 4KiB")
 
 // openCard opens a GPU, at most so many bytes of it, 0 for all.
-func openCard(p place.Place, limit device.Size) (*checkCard, error) {
+func openCard(p replay.Target, limit device.Size) (*checkCard, error) {
 	p.Capacity = limit
 	d, err := p.Open()
 	if err != nil {

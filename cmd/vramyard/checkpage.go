@@ -7,8 +7,8 @@ import (
 	"strings"
 
 	"github.com/vramyard/vramyard/device"
-	"github.com/vramyard/vramyard/harness/page"
-	"github.com/vramyard/vramyard/harness/report"
+	"github.com/vramyard/vramyard/harness/show/page"
+	"github.com/vramyard/vramyard/harness/show/report"
 	"github.com/vramyard/vramyard/props"
 	"github.com/vramyard/vramyard/props/check"
 )

@@ -13,13 +13,13 @@ import (
 
 	"github.com/vramyard/vramyard/alloc"
 	"github.com/vramyard/vramyard/device"
-	"github.com/vramyard/vramyard/harness/compare"
-	"github.com/vramyard/vramyard/harness/formats"
-	"github.com/vramyard/vramyard/harness/page"
-	"github.com/vramyard/vramyard/harness/recorded"
 	"github.com/vramyard/vramyard/harness/replay"
-	"github.com/vramyard/vramyard/harness/report"
+	"github.com/vramyard/vramyard/harness/show/page"
+	"github.com/vramyard/vramyard/harness/show/report"
+	"github.com/vramyard/vramyard/harness/study/compare"
 	"github.com/vramyard/vramyard/harness/trace"
+	"github.com/vramyard/vramyard/harness/trace/formats"
+	"github.com/vramyard/vramyard/harness/trace/workload"
 	"github.com/vramyard/vramyard/strategies"
 )
 
@@ -205,7 +205,7 @@ type opener[S trace.Source] func(path string, o formats.Options, stdin io.Reader
 // openAll opens the traces of the command line, or all recorded ones.
 func openAll[S trace.Source](cmd *cobra.Command, args []string, o formats.Options, open opener[S]) ([]S, error) {
 	if len(args) == 0 {
-		args = recorded.Names()
+		args = workload.RecordingNames()
 	}
 	if err := onceFromStdin(args); err != nil {
 		return nil, err

@@ -7,12 +7,11 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/vramyard/vramyard/device/sim"
-	"github.com/vramyard/vramyard/harness/figure"
-	"github.com/vramyard/vramyard/harness/recorded"
 	"github.com/vramyard/vramyard/harness/remat"
-	"github.com/vramyard/vramyard/harness/rematgrid"
+	"github.com/vramyard/vramyard/harness/remat/grid"
 	"github.com/vramyard/vramyard/harness/replay"
-	"github.com/vramyard/vramyard/harness/workload"
+	"github.com/vramyard/vramyard/harness/show/chart"
+	"github.com/vramyard/vramyard/harness/trace/workload"
 )
 
 // values are the values that shells offer for flags of a name, which is the same in every command. A flag that takes
@@ -31,7 +30,7 @@ var values = map[string]func() []string{
 	"liveness":     remat.Livenesses,
 	"trigger":      remat.Triggers,
 	"defrag":       remat.DefragKinds,
-	"parent-order": rematgrid.Orders,
+	"parent-order": grid.Orders,
 }
 
 // strategyNames returns the names that --strategies takes.
@@ -48,7 +47,7 @@ func deviceNames() []string {
 
 // kindNames returns the kinds of figures.
 func kindNames() (names []string) {
-	for _, k := range figure.Kinds() {
+	for _, k := range chart.Kinds() {
 		names = append(names, k.Name)
 	}
 	return names
@@ -81,7 +80,7 @@ func complete(c *cobra.Command) {
 		}
 	case strings.Contains(c.Use, "TRACE"), strings.Contains(c.Use, "FILE"): // FILE may be a trace
 		c.ValidArgsFunction = func(_ *cobra.Command, _ []string, typed string) ([]string, cobra.ShellCompDirective) {
-			return offered(recorded.Names(), typed, false), cobra.ShellCompDirectiveDefault // and files
+			return offered(workload.RecordingNames(), typed, false), cobra.ShellCompDirectiveDefault // and files
 		}
 	}
 	for _, sub := range c.Commands() {

@@ -8,7 +8,6 @@ import (
 
 	"github.com/vramyard/vramyard/alloc"
 	"github.com/vramyard/vramyard/device"
-	"github.com/vramyard/vramyard/harness/place"
 	"github.com/vramyard/vramyard/harness/replay"
 	"github.com/vramyard/vramyard/harness/trace"
 	"github.com/vramyard/vramyard/strategies"
@@ -65,7 +64,7 @@ func TestReplayFindsCorruption(t *testing.T) {
 		f := replayFlags{contents: true, check: check}
 		p, err := replay.Prepare(t.Context(), events)
 		require.NoError(t, err)
-		err = f.prove(p, events, setup, place.Place{}, replay.Options{})
+		err = f.prove(p, events, setup, replay.Target{}, replay.Options{})
 		require.ErrorContains(t, err, "grant 1, ")
 		require.ErrorContains(t, err, "somebody else wrote at 0x7f0000000010")
 		if check {

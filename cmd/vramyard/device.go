@@ -11,7 +11,7 @@ import (
 
 	"github.com/vramyard/vramyard/device"
 	"github.com/vramyard/vramyard/device/sim"
-	"github.com/vramyard/vramyard/harness/place"
+	"github.com/vramyard/vramyard/harness/replay"
 )
 
 // deviceFlags name the device of a command.
@@ -96,12 +96,12 @@ func (f *deviceFlags) config() (sim.Config, error) {
 }
 
 // place returns the device that the flags name, which may be a GPU.
-func (f *deviceFlags) place() (place.Place, error) {
+func (f *deviceFlags) place() (replay.Target, error) {
 	if !f.device.given || f.sim.given {
 		c, err := f.config()
-		return place.Of(c), err
+		return replay.SimTarget(c), err
 	}
-	p, err := place.Parse(f.device.value)
+	p, err := replay.ParseTarget(f.device.value)
 	if err != nil {
 		err = flagError("device", err)
 	}
@@ -109,10 +109,10 @@ func (f *deviceFlags) place() (place.Place, error) {
 }
 
 // placed is shape where the device may be a GPU.
-func (f *deviceFlags) placed() (place.Place, device.Size, error) {
+func (f *deviceFlags) placed() (replay.Target, device.Size, error) {
 	if !f.device.given || f.sim.given {
 		c, n, err := f.shape()
-		return place.Of(c), n, err
+		return replay.SimTarget(c), n, err
 	}
 	p, err := f.place()
 	n := p.Capacity
@@ -121,7 +121,7 @@ func (f *deviceFlags) placed() (place.Place, device.Size, error) {
 }
 
 // onlySimulated refuses what is made by replaying on several devices alike, which there are of simulated ones only.
-func onlySimulated(p place.Place, wanted ...output) error {
+func onlySimulated(p replay.Target, wanted ...output) error {
 	for _, o := range wanted {
 		if p.GPU != nil && o.path != "" {
 			return flagError(o.flag, errors.New("is made on simulated devices only, not with --device cuda"))

@@ -11,7 +11,7 @@ import (
 	"github.com/vramyard/vramyard/device/cuda"
 	"github.com/vramyard/vramyard/device/nvml"
 	"github.com/vramyard/vramyard/device/sim"
-	"github.com/vramyard/vramyard/harness/report"
+	"github.com/vramyard/vramyard/harness/show/report"
 )
 
 // devicesSchema names the form of [deviceList] in JSON.

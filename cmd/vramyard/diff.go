@@ -8,8 +8,8 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/vramyard/vramyard/device"
-	"github.com/vramyard/vramyard/harness/report"
-	"github.com/vramyard/vramyard/harness/resultdiff"
+	"github.com/vramyard/vramyard/harness/show/report"
+	"github.com/vramyard/vramyard/harness/study/diff"
 	"github.com/vramyard/vramyard/internal/budget"
 )
 
@@ -60,22 +60,22 @@ func (f *diffFlags) run(cmd *cobra.Command, args []string) error {
 	if err := checkOutputs(args, output{"json", f.jsonFile, false}); err != nil {
 		return err
 	}
-	var conditions []resultdiff.Condition
+	var conditions []diff.Condition
 	for _, text := range f.failIf {
-		c, err := resultdiff.ParseCondition(text)
+		c, err := diff.ParseCondition(text)
 		if err != nil {
 			return flagError("fail-if", err)
 		}
 		conditions = append(conditions, c)
 	}
-	var results [2]*resultdiff.Result
+	var results [2]*diff.Result
 	for i, path := range args {
 		var err error
 		if results[i], err = readResult(path, f.memory, cmd.InOrStdin()); err != nil {
 			return err
 		}
 	}
-	d, err := resultdiff.Compare(results[0], results[1], f.all)
+	d, err := diff.Compare(results[0], results[1], f.all)
 	if err != nil {
 		return err
 	}
@@ -91,10 +91,10 @@ func (f *diffFlags) run(cmd *cobra.Command, args []string) error {
 }
 
 // readResult reads a result from a file, or from standard input for "-".
-func readResult(path string, most device.Size, stdin io.Reader) (*resultdiff.Result, error) {
+func readResult(path string, most device.Size, stdin io.Reader) (*diff.Result, error) {
 	collectWithin(most)
 	if path == "-" {
-		r, err := resultdiff.Read(stdin, budget.New(most))
+		r, err := diff.Read(stdin, budget.New(most))
 		if err != nil {
 			return nil, fmt.Errorf("stdin: %w", err)
 		}
@@ -105,7 +105,7 @@ func readResult(path string, most device.Size, stdin io.Reader) (*resultdiff.Res
 		return nil, err
 	}
 	defer file.Close()
-	r, err := resultdiff.Read(file, budget.New(most))
+	r, err := diff.Read(file, budget.New(most))
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", path, err)
 	}

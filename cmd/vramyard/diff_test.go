@@ -12,7 +12,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
-	"github.com/vramyard/vramyard/harness/resultdiff"
+	"github.com/vramyard/vramyard/harness/study/diff"
 )
 
 // results writes two comparisons of which the second is worse in what it needs.
@@ -85,7 +85,7 @@ reservation_waste>0.2@bfc: VIOLATED, 1 of 1 run
 		}
 	}
 	require.NoError(t, json.Unmarshal(raw, &d))
-	require.Equal(t, resultdiff.Schema, d.Schema)
+	require.Equal(t, diff.Schema, d.Schema)
 	require.Equal(t, "min_capacity_bytes>+2%@caching", d.Verdicts[0].Condition)
 	require.Equal(t, "caching", d.Verdicts[0].Violations[0].Strategy)
 	out = succeed(t, "diff", a, b, "--json", "-", "--fail-if", "peak_reserved_bytes>+2GiB@caching")

@@ -10,7 +10,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/vramyard/vramyard/harness/postmortem"
+	"github.com/vramyard/vramyard/harness/study/postmortem"
 	"github.com/vramyard/vramyard/internal/unpack"
 )
 

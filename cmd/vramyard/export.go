@@ -11,7 +11,7 @@ import (
 
 	"github.com/vramyard/vramyard/alloc"
 	"github.com/vramyard/vramyard/device/sim"
-	"github.com/vramyard/vramyard/harness/export"
+	"github.com/vramyard/vramyard/harness/show/export"
 	"github.com/vramyard/vramyard/harness/trace"
 )
 

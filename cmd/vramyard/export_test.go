@@ -13,7 +13,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/vramyard/vramyard/harness/snapshot"
+	"github.com/vramyard/vramyard/harness/trace/torch"
 )
 
 // TestExports writes both forms of one replay, compressed and plain.
@@ -28,7 +28,7 @@ func TestExports(t *testing.T) {
 
 	bare, err := os.ReadFile(plain)
 	require.NoError(t, err)
-	s, err := snapshot.Read(strings.NewReader(string(bare)))
+	s, err := torch.Read(strings.NewReader(string(bare)))
 	require.NoError(t, err)
 	require.Equal(t, 8+1, s.Devices[0].History.Len(), "four requests, two frees, one segment")
 	require.Equal(t, bare, unzipped(t, packed))

@@ -7,8 +7,8 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/vramyard/vramyard/harness/flat"
-	"github.com/vramyard/vramyard/harness/store"
+	"github.com/vramyard/vramyard/harness/trace/flat"
+	"github.com/vramyard/vramyard/harness/trace/parquet"
 )
 
 // figureFiles are the flags that name the files for the figures of a command: all of them as JSON, and as a table in CSV
@@ -39,7 +39,7 @@ func (f *figureFiles) files(result any, t *flat.Table, more ...resultFile) []res
 	return append([]resultFile{
 		jsonFile(f.jsonFile, result),
 		{path: f.csvFile, fill: t.WriteCSV},
-		{path: f.parquetFile, fill: func(w io.Writer) error { return store.WriteTable(w, t) }},
+		{path: f.parquetFile, fill: func(w io.Writer) error { return parquet.WriteTable(w, t) }},
 	}, more...)
 }
 

@@ -15,14 +15,13 @@ import (
 	"github.com/vramyard/vramyard/alloc"
 	"github.com/vramyard/vramyard/device"
 	"github.com/vramyard/vramyard/device/sim"
-	"github.com/vramyard/vramyard/harness/compare"
-	"github.com/vramyard/vramyard/harness/formats"
-	"github.com/vramyard/vramyard/harness/page"
-	"github.com/vramyard/vramyard/harness/picture"
-	"github.com/vramyard/vramyard/harness/postmortem"
 	"github.com/vramyard/vramyard/harness/replay"
-	"github.com/vramyard/vramyard/harness/report"
+	"github.com/vramyard/vramyard/harness/show/page"
+	"github.com/vramyard/vramyard/harness/show/report"
+	"github.com/vramyard/vramyard/harness/study/compare"
+	"github.com/vramyard/vramyard/harness/study/postmortem"
 	"github.com/vramyard/vramyard/harness/trace"
+	"github.com/vramyard/vramyard/harness/trace/formats"
 	"github.com/vramyard/vramyard/strategies"
 )
 
@@ -130,9 +129,9 @@ func (a askers) open(path string, o formats.Options, stdin io.Reader) (trace.Sou
 
 // draw replays a trace through several strategies once more and draws what happens. stacks is nil where nothing is
 // known of them.
-func draw(cmd *cobra.Command, p *replay.Prepared, stacks *postmortem.Stacks, runs []drawing, o picture.Options) (page.Traced, error) {
+func draw(cmd *cobra.Command, p *replay.Prepared, stacks *postmortem.Stacks, runs []drawing, o page.Options) (page.Traced, error) {
 	bar := begin(cmd, stage{what: "drawing", unit: "runs", total: int64(len(runs))})
-	t, err := picture.NewTrace(p.Source(), o)
+	t, err := page.NewTrace(p.Source(), o)
 	if err != nil {
 		return page.Traced{}, err
 	}
@@ -164,7 +163,7 @@ type oomReport struct {
 }
 
 // explain says of each run why its first OOM was one, and what the others did with that request.
-func explain(t *page.Traced, p *replay.Prepared, stacks *postmortem.Stacks, runs []drawing, o picture.Options) error {
+func explain(t *page.Traced, p *replay.Prepared, stacks *postmortem.Stacks, runs []drawing, o page.Options) error {
 	asked := map[int][]*postmortem.Verdict{}
 	for i := range t.Runs {
 		drawn := t.Runs[i].Picture
@@ -205,7 +204,7 @@ func explain(t *page.Traced, p *replay.Prepared, stacks *postmortem.Stacks, runs
 }
 
 // answerTo returns what a strategy did with a request.
-func answerTo(p *replay.Prepared, stacks *postmortem.Stacks, d *drawing, event int, o picture.Options) (*postmortem.Verdict, error) {
+func answerTo(p *replay.Prepared, stacks *postmortem.Stacks, d *drawing, event int, o page.Options) (*postmortem.Verdict, error) {
 	options := postmortem.Options{
 		Event: event, FreeAt: o.FreeAt, Step: o.Step, Device: func() (device.Device, error) { return sim.New(d.device) },
 	}
@@ -216,7 +215,7 @@ func answerTo(p *replay.Prepared, stacks *postmortem.Stacks, d *drawing, event i
 }
 
 // drawOne draws one run.
-func drawOne(t *picture.Trace, p *replay.Prepared, d *drawing, o picture.Options) (page.Run, error) {
+func drawOne(t *page.Trace, p *replay.Prepared, d *drawing, o page.Options) (page.Run, error) {
 	config, err := json.Marshal(d.setup.Config)
 	if err != nil {
 		return page.Run{}, err

@@ -12,8 +12,8 @@ import (
 	"golang.org/x/net/html"
 
 	"github.com/vramyard/vramyard/device"
-	"github.com/vramyard/vramyard/harness/bench"
-	"github.com/vramyard/vramyard/harness/whatif"
+	"github.com/vramyard/vramyard/harness/study/bench"
+	"github.com/vramyard/vramyard/harness/study/whatif"
 )
 
 // TestPagesOfEveryCommand writes a page with each command that has one and reads it as a browser does.
@@ -68,7 +68,7 @@ func shownOn(t *testing.T, page string) (scripts int, shown string) {
 
 // TestPagesSayThatTheFileHasOnlyAPart compares the sentence on pages with that of the verdict on terminals.
 func TestPagesSayThatTheFileHasOnlyAPart(t *testing.T) {
-	for _, file := range []string{"../../harness/snapshot/testdata/vectors/state_only.pickle.xz", wrappedSnapshot(t)} {
+	for _, file := range []string{"../../harness/trace/torch/testdata/vectors/state_only.pickle.xz", wrappedSnapshot(t)} {
 		for _, command := range []string{"compare --strategies caching", "replay --strategy caching"} {
 			args := append(strings.Fields(command), "--device", "sim:1TiB", file)
 			verdict, _, _ := strings.Cut(succeed(t, args...), "\n")

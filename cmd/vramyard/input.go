@@ -14,10 +14,10 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/vramyard/vramyard/device"
-	"github.com/vramyard/vramyard/harness/formats"
-	"github.com/vramyard/vramyard/harness/recorded"
-	"github.com/vramyard/vramyard/harness/report"
+	"github.com/vramyard/vramyard/harness/show/report"
 	"github.com/vramyard/vramyard/harness/trace"
+	"github.com/vramyard/vramyard/harness/trace/formats"
+	"github.com/vramyard/vramyard/harness/trace/workload"
 	"github.com/vramyard/vramyard/internal/budget"
 	"github.com/vramyard/vramyard/internal/nearest"
 	"github.com/vramyard/vramyard/internal/outfile"
@@ -203,10 +203,10 @@ func openTrace(path string, o formats.Options, stdin io.Reader) (*trace.Trace, e
 		return formats.Read(stdin, "stdin", o)
 	}
 	if _, err := os.Stat(path); errors.Is(err, os.ErrNotExist) {
-		if slices.Contains(recorded.Names(), path) {
-			return recorded.Open(path)
+		if slices.Contains(workload.RecordingNames(), path) {
+			return workload.OpenRecording(path)
 		}
-		if near := nearest.Name(path, recorded.Names()); near != "" {
+		if near := nearest.Name(path, workload.RecordingNames()); near != "" {
 			return nil, fmt.Errorf("%s: no such file: did you mean %q, a trace inside the program?", path, near)
 		}
 	}

@@ -12,8 +12,8 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/vramyard/vramyard/harness/recorded"
 	"github.com/vramyard/vramyard/harness/trace"
+	"github.com/vramyard/vramyard/harness/trace/workload"
 )
 
 // command runs one command line over an empty standard input.
@@ -256,13 +256,13 @@ func TestStrategiesListsEveryNameAndSetting(t *testing.T) {
 
 func TestTraceInfoAndConvert(t *testing.T) {
 	dir := t.TempDir()
-	name := recorded.Names()[0]
+	name := workload.RecordingNames()[0]
 	require.Contains(t, succeed(t, "trace", "info", name), "lower bound")
 	require.True(t, json.Valid([]byte(succeed(t, "trace", "info", "--json", "-", name))))
 	for _, out := range []string{"t.txt", "t.trace.gz", "t.csv", "t.csv.zst"} {
 		path := filepath.Join(dir, out)
 		succeed(t, "trace", "convert", name, path)
-		want, err := recorded.Open(name)
+		want, err := workload.OpenRecording(name)
 		require.NoError(t, err)
 		got, err := trace.Open(path, trace.Options{})
 		require.NoError(t, err)

@@ -8,10 +8,10 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/vramyard/vramyard/harness/formats"
-	"github.com/vramyard/vramyard/harness/history"
-	"github.com/vramyard/vramyard/harness/offline"
-	"github.com/vramyard/vramyard/harness/report"
+	"github.com/vramyard/vramyard/harness/show/report"
+	"github.com/vramyard/vramyard/harness/study/offline"
+	"github.com/vramyard/vramyard/harness/trace/formats"
+	"github.com/vramyard/vramyard/harness/trace/torch"
 )
 
 // offlineFlags are the flags of the command offline.
@@ -110,7 +110,7 @@ func (f *offlineFlags) run(cmd *cobra.Command, args []string) error {
 		if err := p.Validate(s); err != nil {
 			return fmt.Errorf("%s: %w: %w", head.Name, errWrong, err)
 		}
-		sum.Trace, sum.Hash, sum.Lacks = head.Name, head.Hash, history.LacksOf(t)
+		sum.Trace, sum.Hash, sum.Lacks = head.Name, head.Hash, torch.LacksOf(t)
 		r.Traces = append(r.Traces, sum)
 		placed = func(w io.Writer) error { return p.WriteCSV(w, s) }
 		events += len(t.Events)

@@ -8,7 +8,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/vramyard/vramyard/harness/offline"
+	"github.com/vramyard/vramyard/harness/study/offline"
 )
 
 // tower is a problem whose greedy placements are too high: 3 and 3 bytes at the ends need the 2 in

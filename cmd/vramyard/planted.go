@@ -16,7 +16,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/vramyard/vramyard/harness/report"
+	"github.com/vramyard/vramyard/harness/show/report"
 	"github.com/vramyard/vramyard/internal/outfile"
 	"github.com/vramyard/vramyard/props/check"
 	"github.com/vramyard/vramyard/props/planted"

@@ -10,15 +10,14 @@ import (
 	"gonum.org/v1/plot/vg"
 
 	"github.com/vramyard/vramyard/device"
-	"github.com/vramyard/vramyard/harness/chart"
-	"github.com/vramyard/vramyard/harness/figure"
+	"github.com/vramyard/vramyard/harness/show/chart"
 	"github.com/vramyard/vramyard/internal/budget"
 	"github.com/vramyard/vramyard/internal/outfile"
 )
 
 // plotFlags are the flags of the command plot.
 type plotFlags struct {
-	figure.Options
+	chart.Options
 	out, size, strategies string
 	font                  float64
 	memory                device.Size
@@ -27,10 +26,10 @@ type plotFlags struct {
 func newPlot() *cobra.Command {
 	var f plotFlags
 	var kinds strings.Builder
-	for _, k := range figure.Kinds() {
+	for _, k := range chart.Kinds() {
 		fmt.Fprintf(&kinds, "  %-9s of %s: %s\n", k.Name, strings.Join(k.Of, ", "), k.Doc)
 	}
-	asJSON, asCSV := figure.Drawn()
+	asJSON, asCSV := chart.Drawn()
 	c := &cobra.Command{
 		Use:   "plot --out FIGURE RESULT...",
 		Short: "Draw results as a figure for a paper",
@@ -90,7 +89,7 @@ func (f *plotFlags) run(cmd *cobra.Command, args []string) error {
 		}
 	}
 	f.Number = colorOf
-	var sources []*figure.Source
+	var sources []*chart.Source
 	for _, path := range args {
 		s, err := readFigures(path, f.memory, cmd.InOrStdin())
 		if err != nil {
@@ -98,7 +97,7 @@ func (f *plotFlags) run(cmd *cobra.Command, args []string) error {
 		}
 		sources = append(sources, s)
 	}
-	c, err := figure.Draw(sources, f.Options)
+	c, err := chart.Draw(sources, f.Options)
 	if err != nil {
 		return err
 	}
@@ -106,15 +105,15 @@ func (f *plotFlags) run(cmd *cobra.Command, args []string) error {
 }
 
 // readFigures reads a result from a file, or from standard input for "-".
-func readFigures(path string, most device.Size, stdin io.Reader) (*figure.Source, error) {
+func readFigures(path string, most device.Size, stdin io.Reader) (*chart.Source, error) {
 	collectWithin(most)
 	if path == "-" {
-		return figure.Read("stdin", stdin, budget.New(most))
+		return chart.Read("stdin", stdin, budget.New(most))
 	}
 	file, err := openFile(path)
 	if err != nil {
 		return nil, err
 	}
 	defer file.Close()
-	return figure.Read(path, file, budget.New(most))
+	return chart.Read(path, file, budget.New(most))
 }

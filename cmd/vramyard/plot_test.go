@@ -12,7 +12,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
-	"github.com/vramyard/vramyard/harness/figure"
+	"github.com/vramyard/vramyard/harness/show/chart"
 )
 
 var rewrite = flag.Bool("rewrite", false, "write the pictures of docs/plot.md; look at them")
@@ -55,10 +55,10 @@ func TestThePageOfPlotNamesTheResults(t *testing.T) {
 	require.NoError(t, err)
 	page := strings.Join(strings.Fields(string(text)), " ")
 	coded := func(names []string) string { return "`" + strings.Join(names, "`, `") + "`" }
-	for _, k := range figure.Kinds() {
+	for _, k := range chart.Kinds() {
 		assert.Contains(t, page, "| `"+k.Name+"` | "+coded(k.Of)+" | ")
 	}
-	asJSON, asCSV := figure.Drawn()
+	asJSON, asCSV := chart.Drawn()
 	inPage := func(names string) string {
 		all := strings.Split(strings.Replace(names, " or ", ", ", 1), ", ")
 		return coded(all[:len(all)-1]) + " and `" + all[len(all)-1] + "`"
@@ -66,7 +66,7 @@ func TestThePageOfPlotNamesTheResults(t *testing.T) {
 	assert.Contains(t, page, "`--json` of "+inPage(asJSON)+" writes, and `--csv` of "+inPage(asCSV)+",")
 	help := strings.Join(strings.Fields(succeed(t, "plot", "--help")), " ")
 	assert.Contains(t, help, "--json of "+asJSON+" writes, or --csv of "+asCSV+";")
-	for _, r := range figure.Results() {
+	for _, r := range chart.Results() {
 		assert.Contains(t, page, "`"+r.Command+"`")
 	}
 }

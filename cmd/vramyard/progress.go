@@ -14,9 +14,9 @@ import (
 	"golang.org/x/term"
 
 	"github.com/vramyard/vramyard/device"
-	"github.com/vramyard/vramyard/harness/formats"
-	"github.com/vramyard/vramyard/harness/report"
+	"github.com/vramyard/vramyard/harness/show/report"
 	"github.com/vramyard/vramyard/harness/trace"
+	"github.com/vramyard/vramyard/harness/trace/formats"
 )
 
 // When the line of a progress is drawn: not for work that is done at once, not more often than an eye sees,

@@ -10,13 +10,12 @@ import (
 
 	"github.com/vramyard/vramyard/alloc"
 	"github.com/vramyard/vramyard/device"
-	"github.com/vramyard/vramyard/harness/compare"
-	"github.com/vramyard/vramyard/harness/formats"
-	"github.com/vramyard/vramyard/harness/history"
-	"github.com/vramyard/vramyard/harness/postmortem"
-	"github.com/vramyard/vramyard/harness/snapshot"
+	"github.com/vramyard/vramyard/harness/study/compare"
+	"github.com/vramyard/vramyard/harness/study/postmortem"
+	"github.com/vramyard/vramyard/harness/study/verify"
 	"github.com/vramyard/vramyard/harness/trace"
-	"github.com/vramyard/vramyard/harness/verify"
+	"github.com/vramyard/vramyard/harness/trace/formats"
+	"github.com/vramyard/vramyard/harness/trace/torch"
 	"github.com/vramyard/vramyard/strategies"
 	"github.com/vramyard/vramyard/strategies/caching"
 )
@@ -63,7 +62,7 @@ func (r *recordings) open(path string, o formats.Options, stdin io.Reader) (trac
 // openRecording opens a trace and returns the recording of a snapshot; the fields of any other file are nil.
 func openRecording(open opener[trace.Source], path string, o formats.Options, stdin io.Reader) (trace.Source, *postmortem.Recording, error) {
 	of := &postmortem.Recording{}
-	o.Snapshot = func(s *snapshot.Snapshot, c *history.Course) { of.Snapshot, of.Course = s, c }
+	o.Snapshot = func(s *torch.Snapshot, c *torch.Course) { of.Snapshot, of.Course = s, c }
 	src, err := open(path, o, stdin)
 	return src, of, err
 }
@@ -71,8 +70,8 @@ func openRecording(open opener[trace.Source], path string, o formats.Options, st
 // settingsOf returns the recorded settings of PyTorch's allocator, nil if there are none. A counterexample has a
 // configuration too, of the strategy that was checked.
 func settingsOf(h trace.Header) []byte {
-	config, ok := h.Get(history.KeyConfig)
-	if _, recorded := h.Get(history.KeyPeak); !ok || !recorded {
+	config, ok := h.Get(torch.KeyConfig)
+	if _, recorded := h.Get(torch.KeyPeak); !ok || !recorded {
 		return nil
 	}
 	return []byte(config)
@@ -80,7 +79,7 @@ func settingsOf(h trace.Header) []byte {
 
 // recordedCard returns the capacity of the recorded device, as far as a refusal shows it; 0: not known.
 func recordedCard(h trace.Header) device.Size {
-	text, _ := h.Get(history.KeyCapacity)
+	text, _ := h.Get(torch.KeyCapacity)
 	n, _ := strconv.ParseUint(text, 10, 62) // 0 if it is no number
 	return device.Size(n)
 }
@@ -99,7 +98,7 @@ const backendAsync = "backend:cudaMallocAsync"
 // recordedAllocator returns the strategy that stands for PyTorch's allocator with recorded settings. The file does not
 // record PyTorch's version: of two sets of rules it takes the better one at predicting the recording, if course is
 // not nil.
-func recordedAllocator(config []byte, course *history.Course) (a allocator, err error) {
+func recordedAllocator(config []byte, course *torch.Course) (a allocator, err error) {
 	var settings caching.Config
 	if json.Unmarshal(config, &settings) == nil && strings.Contains(strings.ReplaceAll(settings.Conf, " ", ""), backendAsync) {
 		a.setup, err = strategies.All().Lookup("async:keep", nil)
@@ -137,7 +136,7 @@ func recordedAllocator(config []byte, course *history.Course) (a allocator, err 
 }
 
 // judge holds a strategy to a recording; the result is nil if there is none.
-func judge(course *history.Course, target *verify.Target) (*verify.Result, error) {
+func judge(course *torch.Course, target *verify.Target) (*verify.Result, error) {
 	if course == nil {
 		return nil, nil
 	}

@@ -11,11 +11,11 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/vramyard/vramyard/device"
-	"github.com/vramyard/vramyard/harness/compare"
-	"github.com/vramyard/vramyard/harness/offline"
-	"github.com/vramyard/vramyard/harness/report"
+	"github.com/vramyard/vramyard/harness/show/report"
+	"github.com/vramyard/vramyard/harness/study/compare"
+	"github.com/vramyard/vramyard/harness/study/offline"
+	"github.com/vramyard/vramyard/harness/study/tune"
 	"github.com/vramyard/vramyard/harness/trace"
-	"github.com/vramyard/vramyard/harness/tune"
 )
 
 // died are the snapshots in examples/oom and their lower bounds: the most bytes that are live at once,
@@ -149,7 +149,7 @@ func TestReplayTakesTheRecordedRun(t *testing.T) {
 
 // TestOneEventNumber has the requests of a recording with 29 refused requests under one number in every command.
 func TestOneEventNumber(t *testing.T) {
-	const file = "../../harness/snapshot/testdata/vectors/segment_free.pickle.xz"
+	const file = "../../harness/trace/torch/testdata/vectors/segment_free.pickle.xz"
 	text := filepath.Join(t.TempDir(), "out.trace")
 	succeed(t, "trace", "convert", file, text)
 	raw, err := os.ReadFile(text)

@@ -13,17 +13,17 @@ import (
 
 	"github.com/vramyard/vramyard/alloc"
 	"github.com/vramyard/vramyard/device"
-	"github.com/vramyard/vramyard/harness/page"
 	"github.com/vramyard/vramyard/harness/remat"
-	"github.com/vramyard/vramyard/harness/rematgrid"
-	"github.com/vramyard/vramyard/harness/report"
-	"github.com/vramyard/vramyard/harness/view"
+	"github.com/vramyard/vramyard/harness/remat/grid"
+	"github.com/vramyard/vramyard/harness/show/page"
+	"github.com/vramyard/vramyard/harness/show/report"
+	"github.com/vramyard/vramyard/harness/show/view"
 	"github.com/vramyard/vramyard/internal/budget"
 )
 
 // rematFlags are the flags of the command remat.
 type rematFlags struct {
-	rematgrid.Settings
+	grid.Settings
 	heuristics, strategies, ladders, budgets string
 	workers                                  int
 	memory                                   device.Size
@@ -32,7 +32,7 @@ type rematFlags struct {
 }
 
 // rematerialised names the strategies that the command runs unless it is told otherwise.
-const rematerialised = rematgrid.Counting + ",bfc,bestfit,tlsf,buddy,slab,slabbuddy,caching,caching:expandable,async,vmm,stitch"
+const rematerialised = grid.Counting + ",bfc,bestfit,tlsf,buddy,slab,slabbuddy,caching,caching:expandable,async,vmm,stitch"
 
 func newRemat() *cobra.Command {
 	var f rematFlags
@@ -54,7 +54,7 @@ the price of fragmentation.`,
 	fl := c.Flags()
 	fl.StringVar(&f.heuristics, "heuristics", "eq,mge,coop", "which tensor goes, separated by commas, out of "+strings.Join(heuristicNames(), ","))
 	fl.StringVar(&f.strategies, "strategies", rematerialised, "where tensors lie: strategies by name or name:preset, separated by commas")
-	fl.StringVar(&f.ladders, "ladders", rematgrid.Evict+","+rematgrid.DefragFirst, "what is tried when a request has no place, separated by commas: "+ladderWords())
+	fl.StringVar(&f.ladders, "ladders", grid.Evict+","+grid.DefragFirst, "what is tried when a request has no place, separated by commas: "+ladderWords())
 	fl.StringVar(&f.budgets, "budgets", "0.1:1.0:0.1", "budgets in base peaks, separated by commas, or as FROM:TO:STEP")
 	f.addSettings(fl)
 	fl.IntVar(&f.workers, "workers", 0, "runs at once; 0 for one on each core")
@@ -73,7 +73,7 @@ func (f *rematFlags) addSettings(fl *pflag.FlagSet) {
 	fl.StringVar(&f.Defrag, "defrag", remat.DefragKinds()[0], "how blocks are moved: "+strings.Join(remat.DefragKinds(), ", "))
 	fl.StringVar(&f.Sampling, "sampling", "none", "which candidates a heuristic looks at: none (all), stride, mge, or how many are drawn")
 	fl.StringVar(&f.MinEvictee, "min-evictee", "", `tensors up to this size stay, such as "1MiB", or "1%" of the mean; with ",cut" behind a size as in MegEngine`)
-	fl.StringVar(&f.Order, "parent-order", rematgrid.Orders()[0], "which of several lacking tensors is computed first: "+strings.Join(rematgrid.Orders(), ", "))
+	fl.StringVar(&f.Order, "parent-order", grid.Orders()[0], "which of several lacking tensors is computed first: "+strings.Join(grid.Orders(), ", "))
 	fl.BoolVar(&f.EarlyEvict, "eager-in-remat", false, "evict what was computed again and is not needed later as soon as it was read")
 	fl.StringVar(&f.Quirks, "quirks", "", "mistakes of MegEngine to make again, separated by commas: "+remat.AllQuirks.String()+", or all")
 	fl.Uint64Var(&f.Seed, "seed", 0, "seed of what is drawn")
@@ -119,7 +119,7 @@ func (f *rematFlags) run(cmd *cobra.Command, args []string) error {
 		p.step()
 	}
 	ctx, done := untilInterrupt(cmd)
-	r, err := rematgrid.Grid(ctx, logs, setups, o)
+	r, err := grid.Grid(ctx, logs, setups, o)
 	done()
 	if errors.Is(err, context.Canceled) && r != nil && len(r.Lines) > 0 {
 		return finished(cmd.OutOrStdout(), onStdout(f.outputs(f.html.output())), fmt.Sprintf("%d of %d lines are finished", len(r.Lines), lines),
@@ -133,8 +133,8 @@ func (f *rematFlags) run(cmd *cobra.Command, args []string) error {
 }
 
 // options returns what the flags ask for.
-func (f *rematFlags) options() (o rematgrid.Options, setups []alloc.Setup, err error) {
-	o = rematgrid.Options{Settings: f.Settings, Workers: f.workers, Version: version}
+func (f *rematFlags) options() (o grid.Options, setups []alloc.Setup, err error) {
+	o = grid.Options{Settings: f.Settings, Workers: f.workers, Version: version}
 	for _, list := range []struct {
 		flag, text string
 		names      *[]string
@@ -146,7 +146,7 @@ func (f *rematFlags) options() (o rematgrid.Options, setups []alloc.Setup, err e
 	if err := f.judge(o.Heuristics, o.Ladders); err != nil {
 		return o, nil, err
 	}
-	if o.Ratios, err = rematgrid.ParseRatios(f.budgets); err != nil {
+	if o.Ratios, err = grid.ParseRatios(f.budgets); err != nil {
 		return o, nil, flagError("budgets", err)
 	}
 	switch {
@@ -156,7 +156,7 @@ func (f *rematFlags) options() (o rematgrid.Options, setups []alloc.Setup, err e
 		return o, nil, flagError("workers", errWorkers)
 	}
 	for _, name := range splitNames(f.strategies) {
-		if name == rematgrid.Counting { // always runs
+		if name == grid.Counting { // always runs
 			continue
 		}
 		s, err := catalogue().Lookup(name, nil)
@@ -173,15 +173,15 @@ func (f *rematFlags) judge(heuristics, ladders []string) error {
 	const plain, eager = "lru", "eager" // go with everything
 	for _, one := range []struct {
 		flag string
-		s    rematgrid.Settings
+		s    grid.Settings
 	}{
-		{"liveness", rematgrid.Settings{Liveness: f.Liveness}},
-		{"trigger", rematgrid.Settings{Liveness: eager, Trigger: f.Trigger}},
-		{"defrag", rematgrid.Settings{Liveness: eager, Defrag: f.Defrag}},
-		{"sampling", rematgrid.Settings{Liveness: eager, Sampling: f.Sampling}},
-		{"min-evictee", rematgrid.Settings{Liveness: eager, MinEvictee: f.MinEvictee}},
-		{"parent-order", rematgrid.Settings{Liveness: eager, Order: f.Order}},
-		{"quirks", rematgrid.Settings{Liveness: eager, Quirks: f.Quirks}},
+		{"liveness", grid.Settings{Liveness: f.Liveness}},
+		{"trigger", grid.Settings{Liveness: eager, Trigger: f.Trigger}},
+		{"defrag", grid.Settings{Liveness: eager, Defrag: f.Defrag}},
+		{"sampling", grid.Settings{Liveness: eager, Sampling: f.Sampling}},
+		{"min-evictee", grid.Settings{Liveness: eager, MinEvictee: f.MinEvictee}},
+		{"parent-order", grid.Settings{Liveness: eager, Order: f.Order}},
+		{"quirks", grid.Settings{Liveness: eager, Quirks: f.Quirks}},
 	} {
 		if err := one.s.Check(plain, ""); err != nil {
 			return flagError(one.flag, err)
@@ -201,11 +201,11 @@ func (f *rematFlags) judge(heuristics, ladders []string) error {
 }
 
 // openLogs reads the logs.
-func openLogs(cmd *cobra.Command, paths []string, most device.Size) ([]rematgrid.Log, error) {
+func openLogs(cmd *cobra.Command, paths []string, most device.Size) ([]grid.Log, error) {
 	if err := onceFromStdin(paths); err != nil {
 		return nil, err
 	}
-	logs := make([]rematgrid.Log, len(paths))
+	logs := make([]grid.Log, len(paths))
 	for i, path := range paths {
 		collectWithin(most)
 		var err error

@@ -14,7 +14,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
-	"github.com/vramyard/vramyard/harness/rematgrid"
+	"github.com/vramyard/vramyard/harness/remat/grid"
 )
 
 // unet is a log that runs in milliseconds.
@@ -41,7 +41,7 @@ func TestRematWritesJSONAndCSV(t *testing.T) {
 		Runs   []map[string]any `json:"runs"`
 	}
 	require.NoError(t, json.Unmarshal(text, &r))
-	require.Equal(t, rematgrid.Schema, r.Schema)
+	require.Equal(t, grid.Schema, r.Schema)
 	require.Len(t, r.Runs, 2*3*2, "two heuristics, counting and bfc with two ladders, two budgets")
 	for _, name := range []string{
 		"model", "heuristic", "liveness", "ratio", "budget_bytes", "strategy", "verdict", "overhead", "clock_ns",

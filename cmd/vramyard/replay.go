@@ -15,14 +15,13 @@ import (
 	"github.com/vramyard/vramyard/alloc"
 	"github.com/vramyard/vramyard/device"
 	"github.com/vramyard/vramyard/device/sim"
-	"github.com/vramyard/vramyard/harness/export"
-	"github.com/vramyard/vramyard/harness/formats"
-	"github.com/vramyard/vramyard/harness/page"
-	"github.com/vramyard/vramyard/harness/place"
-	"github.com/vramyard/vramyard/harness/postmortem"
 	"github.com/vramyard/vramyard/harness/replay"
-	"github.com/vramyard/vramyard/harness/report"
+	"github.com/vramyard/vramyard/harness/show/export"
+	"github.com/vramyard/vramyard/harness/show/page"
+	"github.com/vramyard/vramyard/harness/show/report"
+	"github.com/vramyard/vramyard/harness/study/postmortem"
 	"github.com/vramyard/vramyard/harness/trace"
+	"github.com/vramyard/vramyard/harness/trace/formats"
 	"github.com/vramyard/vramyard/internal/outfile"
 	"github.com/vramyard/vramyard/props"
 )
@@ -201,7 +200,7 @@ func (f *replayFlags) run(cmd *cobra.Command, path string) error {
 
 // time takes the time, and then the latencies.
 func (f *replayFlags) time(
-	res *replay.Result, p *replay.Prepared, setup alloc.Setup, on place.Place, o replay.Options, watch func(what string) func(int) error,
+	res *replay.Result, p *replay.Prepared, setup alloc.Setup, on replay.Target, o replay.Options, watch func(what string) func(int) error,
 ) error {
 	o.Watch = watch("timing")
 	timed, err := runOn(p, setup, on, o)
@@ -250,7 +249,7 @@ func (f *replayFlags) open(cmd *cobra.Command, path string) (trace.Source, error
 
 // settings returns strategy and device of the flags. Without flags they are taken from the recorded run, or with
 // --check from the header of a counterexample.
-func (f *replayFlags) settings(t trace.Source) (alloc.Setup, place.Place, error) {
+func (f *replayFlags) settings(t trace.Source) (alloc.Setup, replay.Target, error) {
 	h := t.Head().Header
 	config, on := f.config, f.deviceFlags
 	from := func(err error) error { return err }
@@ -266,7 +265,7 @@ func (f *replayFlags) settings(t trace.Source) (alloc.Setup, place.Place, error)
 	}
 	setup, err := catalogue().Lookup(f.strategy, json.RawMessage(config))
 	if err != nil {
-		return alloc.Setup{}, place.Place{}, from(err)
+		return alloc.Setup{}, replay.Target{}, from(err)
 	}
 	at, err := on.place()
 	if err != nil && on != f.deviceFlags {
@@ -296,7 +295,7 @@ func (f *replayFlags) outputs() []output {
 }
 
 // onlySimulated refuses what a GPU cannot do.
-func (f *replayFlags) onlySimulated(on place.Place) error {
+func (f *replayFlags) onlySimulated(on replay.Target) error {
 	check := ""
 	if f.check {
 		check = "yes"
@@ -309,7 +308,7 @@ const sampling = time.Millisecond
 
 // watched replays while the driver, if the device is a GPU, is asked what is in use.
 func (f *replayFlags) watched(
-	stdout io.Writer, t *replay.Prepared, setup alloc.Setup, on place.Place, o replay.Options,
+	stdout io.Writer, t *replay.Prepared, setup alloc.Setup, on replay.Target, o replay.Options,
 ) (res *replay.Result, final []byte, err error) {
 	stop, err := on.Watch(sampling)
 	if err != nil {
@@ -330,7 +329,7 @@ func (f *replayFlags) watched(
 // replay runs the trace and writes the placements. It returns the figures and the text of
 // the final state.
 func (f *replayFlags) replay(
-	stdout io.Writer, t *replay.Prepared, setup alloc.Setup, on place.Place, o replay.Options,
+	stdout io.Writer, t *replay.Prepared, setup alloc.Setup, on replay.Target, o replay.Options,
 ) (res *replay.Result, final []byte, err error) {
 	var state bytes.Buffer
 	o.Report = true
@@ -387,7 +386,7 @@ func (f *replayFlags) show(w io.Writer, res *replay.Result) error {
 }
 
 // prove replays for --check and --contents, which both look and measure nothing.
-func (f *replayFlags) prove(p *replay.Prepared, src trace.Source, setup alloc.Setup, on place.Place, o replay.Options) error {
+func (f *replayFlags) prove(p *replay.Prepared, src trace.Source, setup alloc.Setup, on replay.Target, o replay.Options) error {
 	if f.contents {
 		on.Memory = sim.Filled // of a simulated device
 	}
@@ -446,7 +445,7 @@ func checkReplay(t *trace.Trace, setup alloc.Setup, cfg sim.Config, o replay.Opt
 }
 
 // runOn replays over a fresh device.
-func runOn(t *replay.Prepared, setup alloc.Setup, on place.Place, o replay.Options) (*replay.Result, error) {
+func runOn(t *replay.Prepared, setup alloc.Setup, on replay.Target, o replay.Options) (*replay.Result, error) {
 	dev, err := on.Open()
 	if err != nil {
 		return nil, err

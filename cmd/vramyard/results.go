@@ -5,7 +5,7 @@ import (
 	"io"
 	"slices"
 
-	"github.com/vramyard/vramyard/harness/report"
+	"github.com/vramyard/vramyard/harness/show/report"
 	"github.com/vramyard/vramyard/internal/outfile"
 )
 

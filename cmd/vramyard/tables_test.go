@@ -13,7 +13,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/vramyard/vramyard/device"
-	"github.com/vramyard/vramyard/harness/report"
+	"github.com/vramyard/vramyard/harness/show/report"
 )
 
 // printed is a table as it was printed: a line is a map from the headings to the cells.

@@ -9,7 +9,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/vramyard/vramyard/harness/top"
+	"github.com/vramyard/vramyard/harness/study/top"
 )
 
 // TestPageShowsWhoHoldsMemory holds the example in docs/top.md to what the command writes.

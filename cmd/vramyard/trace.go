@@ -9,8 +9,8 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/vramyard/vramyard/harness/formats"
-	"github.com/vramyard/vramyard/harness/store"
+	"github.com/vramyard/vramyard/harness/trace/formats"
+	"github.com/vramyard/vramyard/harness/trace/parquet"
 	"github.com/vramyard/vramyard/internal/nearest"
 	"github.com/vramyard/vramyard/internal/outfile"
 )
@@ -83,7 +83,7 @@ func traceForm(to, path string) (formats.Format, error) {
 		case ".csv":
 			to = "csv"
 		case ".parquet":
-			to = store.Format
+			to = parquet.Format
 		case "", ".trace", ".txt":
 			to = "text"
 		default:
@@ -91,7 +91,7 @@ func traceForm(to, path string) (formats.Format, error) {
 				"or in .parquet, or --to with one of %s", path, ending, strings.Join(writable(), ", "))
 		}
 	}
-	if to == store.Format && endingOf(path) != strings.ToLower(filepath.Ext(path)) {
+	if to == parquet.Format && endingOf(path) != strings.ToLower(filepath.Ext(path)) {
 		return formats.Format{}, errPacked
 	}
 	for _, f := range formats.Writable() {

@@ -9,9 +9,9 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/vramyard/vramyard/device"
-	"github.com/vramyard/vramyard/harness/store"
 	"github.com/vramyard/vramyard/harness/trace"
-	"github.com/vramyard/vramyard/harness/workload"
+	"github.com/vramyard/vramyard/harness/trace/parquet"
+	"github.com/vramyard/vramyard/harness/trace/workload"
 	"github.com/vramyard/vramyard/internal/outfile"
 )
 
@@ -109,7 +109,7 @@ func generate(cmd *cobra.Command, s workload.Shape, p workload.Params, to, path 
 	if err != nil {
 		return err
 	}
-	if n := w.Events(); n > trace.DefaultMaxEvents && form.Name != store.Format {
+	if n := w.Events(); n > trace.DefaultMaxEvents && form.Name != parquet.Format {
 		return fmt.Errorf("workload %s: %d events: as %s a trace holds at most %d, which is what can be read back",
 			w.Name(), n, form.Name, trace.DefaultMaxEvents)
 	}

@@ -9,7 +9,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
-	"github.com/vramyard/vramyard/harness/report"
+	"github.com/vramyard/vramyard/harness/show/report"
 )
 
 func TestTraceInfoListsTheParts(t *testing.T) {
@@ -62,7 +62,7 @@ func TestTraceInfoGoesOnAfterABadFile(t *testing.T) {
 }
 
 func TestTraceInfoOfOneStateHasNoEventOfThePeak(t *testing.T) {
-	text := succeed(t, "trace", "info", "../../harness/snapshot/testdata/vectors/state_only.pickle.xz")
+	text := succeed(t, "trace", "info", "../../harness/trace/torch/testdata/vectors/state_only.pickle.xz")
 	require.Regexp(t, `in use +│ 398 blocks, 2.79 GiB, when the file was written; it has no history `, text)
 	require.NotContains(t, text, "at event")
 	require.NotContains(t, text, "lower bound")

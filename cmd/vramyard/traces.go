@@ -7,9 +7,9 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/vramyard/vramyard/device"
-	"github.com/vramyard/vramyard/harness/recorded"
-	"github.com/vramyard/vramyard/harness/report"
+	"github.com/vramyard/vramyard/harness/show/report"
 	"github.com/vramyard/vramyard/harness/trace"
+	"github.com/vramyard/vramyard/harness/trace/workload"
 )
 
 // tracesSchema names the form of [traceList] in JSON.
@@ -57,8 +57,8 @@ most bytes that are live at once, and the training program that was recorded.`,
 				return err
 			}
 			l := traceList{Schema: tracesSchema, Version: version}
-			for _, about := range recorded.List() {
-				t, err := recorded.Open(about.Name)
+			for _, about := range workload.Recordings() {
+				t, err := workload.OpenRecording(about.Name)
 				if err != nil {
 					return err
 				}

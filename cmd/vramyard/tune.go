@@ -10,9 +10,9 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/vramyard/vramyard/harness/formats"
-	"github.com/vramyard/vramyard/harness/report"
-	"github.com/vramyard/vramyard/harness/tune"
+	"github.com/vramyard/vramyard/harness/show/report"
+	"github.com/vramyard/vramyard/harness/study/tune"
+	"github.com/vramyard/vramyard/harness/trace/formats"
 )
 
 // tuneFlags are the flags of the command tune.

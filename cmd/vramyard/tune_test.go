@@ -8,7 +8,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/vramyard/vramyard/harness/tune"
+	"github.com/vramyard/vramyard/harness/study/tune"
 )
 
 func TestTunePrintsAndWrites(t *testing.T) {

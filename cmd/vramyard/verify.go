@@ -10,10 +10,10 @@ import (
 
 	"github.com/vramyard/vramyard/alloc"
 	"github.com/vramyard/vramyard/device"
-	"github.com/vramyard/vramyard/harness/formats"
-	"github.com/vramyard/vramyard/harness/report"
+	"github.com/vramyard/vramyard/harness/show/report"
+	"github.com/vramyard/vramyard/harness/study/verify"
 	"github.com/vramyard/vramyard/harness/trace"
-	"github.com/vramyard/vramyard/harness/verify"
+	"github.com/vramyard/vramyard/harness/trace/formats"
 	"github.com/vramyard/vramyard/internal/budget"
 	"github.com/vramyard/vramyard/strategies"
 	"github.com/vramyard/vramyard/strategies/caching"

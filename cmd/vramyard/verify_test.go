@@ -9,7 +9,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/vramyard/vramyard/harness/verify"
+	"github.com/vramyard/vramyard/harness/study/verify"
 )
 
 // A recording of two allocations in a segment that was there, and one in a new one.
@@ -116,7 +116,7 @@ func TestVerifyRefuses(t *testing.T) {
 
 // vector returns a snapshot of a program of which everything is known.
 func vector(name string) string {
-	return "../../harness/snapshot/testdata/vectors/" + name + ".pickle.xz"
+	return "../../harness/trace/torch/testdata/vectors/" + name + ".pickle.xz"
 }
 
 func TestVerifySnapshot(t *testing.T) {

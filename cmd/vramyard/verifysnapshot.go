@@ -10,11 +10,10 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/vramyard/vramyard/harness/formats"
-	"github.com/vramyard/vramyard/harness/history"
-	"github.com/vramyard/vramyard/harness/snapshot"
+	"github.com/vramyard/vramyard/harness/study/verify"
 	"github.com/vramyard/vramyard/harness/trace"
-	"github.com/vramyard/vramyard/harness/verify"
+	"github.com/vramyard/vramyard/harness/trace/formats"
+	"github.com/vramyard/vramyard/harness/trace/torch"
 	"github.com/vramyard/vramyard/internal/outfile"
 )
 
@@ -27,7 +26,7 @@ func (f *verifyFlags) snapshot(cmd *cobra.Command, path string) error {
 	if err != nil {
 		return err
 	}
-	if name := history.Replayed(s.Settings); name != "" && name != cachingName && !strings.HasPrefix(name, cachingName+":") {
+	if name := torch.Replayed(s.Settings); name != "" && name != cachingName && !strings.HasPrefix(name, cachingName+":") {
 		return fmt.Errorf("%s: a replay of the strategy %s, want a recording of PyTorch, or a replay of %s", header.Name, name, cachingName)
 	}
 	target, err := cachingTarget(recordedConfig(s, f.config))
@@ -46,11 +45,11 @@ func (f *verifyFlags) snapshot(cmd *cobra.Command, path string) error {
 	for _, c := range courses {
 		h, err := verify.FromCourse(c)
 		if err != nil {
-			return fmt.Errorf("%s: %s: %w", header.Name, history.PartOf(c.Device.Ordinal), err)
+			return fmt.Errorf("%s: %s: %w", header.Name, torch.PartOf(c.Device.Ordinal), err)
 		}
 		h.Name, h.Hash = header.Name, header.Hash
 		if len(s.Devices) > 1 {
-			h.Name += " " + history.PartOf(c.Device.Ordinal)
+			h.Name += " " + torch.PartOf(c.Device.Ordinal)
 		}
 		if err := f.tellDoubts(cmd, h.Name, c.Report); err != nil {
 			return err
@@ -63,7 +62,7 @@ func (f *verifyFlags) snapshot(cmd *cobra.Command, path string) error {
 }
 
 // openSnapshot reads a snapshot, from standard input for "-".
-func openSnapshot(cmd *cobra.Command, path string, source formats.Options) (*snapshot.Snapshot, trace.Header, error) {
+func openSnapshot(cmd *cobra.Command, path string, source formats.Options) (*torch.Snapshot, trace.Header, error) {
 	o := reading(cmd, path, source)
 	collectWithin(o.Memory)
 	if path == "-" {
@@ -79,12 +78,12 @@ func openSnapshot(cmd *cobra.Command, path string, source formats.Options) (*sna
 
 // recordedConfig returns the recorded settings with the fields of another configuration in their place.
 // What is no JSON object is returned as it is, for others to refuse.
-func recordedConfig(s *snapshot.Snapshot, config string) string {
+func recordedConfig(s *torch.Snapshot, config string) string {
 	var fields, over map[string]json.RawMessage
 	if config != "" && json.Unmarshal([]byte(config), &over) != nil {
 		return config
 	}
-	if err := json.Unmarshal(history.Config(s.Settings), &fields); err != nil {
+	if err := json.Unmarshal(torch.Config(s.Settings), &fields); err != nil {
 		panic(err) // it was marshalled just now
 	}
 	maps.Copy(fields, over)
@@ -96,12 +95,12 @@ func recordedConfig(s *snapshot.Snapshot, config string) string {
 }
 
 // courses returns the devices to verify.
-func (f *verifyFlags) courses(s *snapshot.Snapshot, name string) ([]*history.Course, error) {
-	var courses []*history.Course
+func (f *verifyFlags) courses(s *torch.Snapshot, name string) ([]*torch.Course, error) {
+	var courses []*torch.Course
 	var parts []string
 	for i := range s.Devices {
-		part := history.PartOf(s.Devices[i].Ordinal)
-		c := history.Solve(&s.Devices[i])
+		part := torch.PartOf(s.Devices[i].Ordinal)
+		c := torch.Solve(&s.Devices[i])
 		if c.Report.Allocs > 0 {
 			parts = append(parts, part)
 			if f.source.Part == "" || f.source.Part == part {
@@ -119,7 +118,7 @@ func (f *verifyFlags) courses(s *snapshot.Snapshot, name string) ([]*history.Cou
 }
 
 // tellDoubts says what in a recording does not fit, and whether it has lost its beginning.
-func (f *verifyFlags) tellDoubts(cmd *cobra.Command, name string, r *history.Report) error {
+func (f *verifyFlags) tellDoubts(cmd *cobra.Command, name string, r *torch.Report) error {
 	if f.jsonFile == "-" || len(r.Findings) == 0 {
 		return nil
 	}

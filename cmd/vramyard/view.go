@@ -25,16 +25,15 @@ import (
 	"github.com/vramyard/vramyard/alloc"
 	"github.com/vramyard/vramyard/device"
 	"github.com/vramyard/vramyard/device/sim"
-	"github.com/vramyard/vramyard/harness/formats"
-	"github.com/vramyard/vramyard/harness/history"
-	"github.com/vramyard/vramyard/harness/page"
-	"github.com/vramyard/vramyard/harness/picture"
-	"github.com/vramyard/vramyard/harness/postmortem"
-	"github.com/vramyard/vramyard/harness/recorded"
 	"github.com/vramyard/vramyard/harness/replay"
-	"github.com/vramyard/vramyard/harness/report"
+	"github.com/vramyard/vramyard/harness/show/page"
+	"github.com/vramyard/vramyard/harness/show/report"
+	"github.com/vramyard/vramyard/harness/show/view"
+	"github.com/vramyard/vramyard/harness/study/postmortem"
 	"github.com/vramyard/vramyard/harness/trace"
-	"github.com/vramyard/vramyard/harness/view"
+	"github.com/vramyard/vramyard/harness/trace/formats"
+	"github.com/vramyard/vramyard/harness/trace/torch"
+	"github.com/vramyard/vramyard/harness/trace/workload"
 	"github.com/vramyard/vramyard/internal/budget"
 	"github.com/vramyard/vramyard/internal/unpack"
 	"github.com/vramyard/vramyard/strategies"
@@ -266,7 +265,7 @@ func (f *viewFlags) document(cmd *cobra.Command, path string) (view.Document, er
 func (f *viewFlags) recognize(path string) error {
 	info, err := os.Stat(path)
 	switch {
-	case path == "-", err == nil && !info.Mode().IsRegular(), err != nil && slices.Contains(recorded.Names(), path):
+	case path == "-", err == nil && !info.Mode().IsRegular(), err != nil && slices.Contains(workload.RecordingNames(), path):
 		return nil
 	}
 	return formats.Recognize(path, f.source)
@@ -375,7 +374,7 @@ func (f *viewFlags) draw(ctx context.Context, cmd *cobra.Command, path string, p
 		if t.Top, err = topOf(src, stacks); err != nil {
 			return err
 		}
-		return explain(t, prepared, stacks, runs, picture.Options{FreeAt: f.at, Step: step})
+		return explain(t, prepared, stacks, runs, page.Options{FreeAt: f.at, Step: step})
 	}
 	rec, err := cache.Open(ctx, src, wanted, f.at, p)
 	if err != nil {
@@ -440,7 +439,7 @@ func (f *viewFlags) open(path string, stdin io.Reader) (trace.Source, *postmorte
 
 // recordedSetup returns the strategy that stands for the recorded allocator, or PyTorch's without any setting if the
 // file does not tell.
-func recordedSetup(h trace.Header, course *history.Course) (alloc.Setup, error) {
+func recordedSetup(h trace.Header, course *torch.Course) (alloc.Setup, error) {
 	if config := settingsOf(h); config != nil {
 		if a, err := recordedAllocator(config, course); err != nil || a.setup.Name != "" {
 			return a.setup, err

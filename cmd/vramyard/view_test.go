@@ -16,7 +16,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/vramyard/vramyard/harness/report"
+	"github.com/vramyard/vramyard/harness/show/report"
 )
 
 // firstLine hands over the first line that is written.

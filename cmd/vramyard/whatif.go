@@ -11,10 +11,10 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/vramyard/vramyard/alloc"
-	"github.com/vramyard/vramyard/harness/formats"
-	"github.com/vramyard/vramyard/harness/page"
-	"github.com/vramyard/vramyard/harness/postmortem"
-	"github.com/vramyard/vramyard/harness/whatif"
+	"github.com/vramyard/vramyard/harness/show/page"
+	"github.com/vramyard/vramyard/harness/study/postmortem"
+	"github.com/vramyard/vramyard/harness/study/whatif"
+	"github.com/vramyard/vramyard/harness/trace/formats"
 	"github.com/vramyard/vramyard/internal/nearest"
 )
 

@@ -9,7 +9,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/vramyard/vramyard/harness/whatif"
+	"github.com/vramyard/vramyard/harness/study/whatif"
 )
 
 // whatifJSON runs the command and reads its result.
@@ -22,7 +22,7 @@ func whatifJSON(t *testing.T, args ...string) *whatif.Result {
 
 // TestWhatifReadsEverySample goes from each snapshot that ships to an answer.
 func TestWhatifReadsEverySample(t *testing.T) {
-	const dir = "../../harness/snapshot/testdata/vectors/"
+	const dir = "../../harness/trace/torch/testdata/vectors/"
 	for _, name := range []string{"full", "full_protocol5", "skip_free_requested", "segment_free", "multi_stream_pending", "private_pool", "mid_start", "state_only"} {
 		r := whatifJSON(t, dir+name+".pickle.xz")
 		require.Equal(t, whatif.Schema, r.Schema)

@@ -7,8 +7,8 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/vramyard/vramyard/harness/compare"
-	"github.com/vramyard/vramyard/harness/whatif"
+	"github.com/vramyard/vramyard/harness/study/compare"
+	"github.com/vramyard/vramyard/harness/study/whatif"
 )
 
 // TestATraceOfPyTorchGetsSettingsOfPyTorch asks about traces of PyTorch 1.13. Of the first one, settings of TensorFlow

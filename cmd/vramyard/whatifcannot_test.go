@@ -10,9 +10,9 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/vramyard/vramyard/device"
-	"github.com/vramyard/vramyard/harness/formats"
-	"github.com/vramyard/vramyard/harness/snapshot"
-	"github.com/vramyard/vramyard/harness/whatif"
+	"github.com/vramyard/vramyard/harness/study/whatif"
+	"github.com/vramyard/vramyard/harness/trace/formats"
+	"github.com/vramyard/vramyard/harness/trace/torch"
 )
 
 // wrappedSnapshot writes a snapshot of which a ring kept the last thousand entries.
@@ -24,20 +24,20 @@ func wrappedSnapshot(t *testing.T) string {
 	s, _, err := formats.ReadSnapshot(f, "chat", formats.Options{})
 	require.NoError(t, err)
 	whole := s.Devices[0].History
-	last := snapshot.History{Streams: whole.Streams, Pools: whole.Pools}
+	last := torch.History{Streams: whole.Streams, Pools: whole.Pools}
 	for i := whole.Len() - 1000; i < whole.Len(); i++ {
 		last.Append(whole.At(i))
 	}
 	s.Devices[0].History = last
 	var b bytes.Buffer
-	require.NoError(t, snapshot.Write(&b, s))
+	require.NoError(t, torch.Write(&b, s))
 	return write(t, "wrapped.pickle", b.String())
 }
 
 // TestWhatifSaysWhatAFileCannotAnswer takes a file without a history, one whose ring has overflowed, one whose
 // replay holds another peak than was recorded, and a state of TensorFlow.
 func TestWhatifSaysWhatAFileCannotAnswer(t *testing.T) {
-	const vectors = "../../harness/snapshot/testdata/vectors/"
+	const vectors = "../../harness/trace/torch/testdata/vectors/"
 	for file, want := range map[string]string{
 		vectors + "state_only.pickle.xz":   "it has no history of requests, only the blocks that were live when it was written.",
 		vectors + "private_pool.pickle.xz": "replayed with the recorded settings the run holds 344.00 MiB at most, 4.2 % more than the 330.00 MiB that were recorded.",
@@ -89,7 +89,7 @@ func TestAStateOfAnotherFrameworkGetsNoPython(t *testing.T) {
 func TestDocsQuoteTheRecipe(t *testing.T) {
 	raw, err := os.ReadFile("../../docs/snapshots.md")
 	require.NoError(t, err)
-	r := whatifJSON(t, "../../harness/snapshot/testdata/vectors/state_only.pickle.xz")
+	r := whatifJSON(t, "../../harness/trace/torch/testdata/vectors/state_only.pickle.xz")
 	require.Contains(t, string(raw), "```python\n"+strings.Join(r.Answer.Recipe, "\n")+"\n```")
 	require.Greater(t, r.Final.Live.Bytes, device.Size(0))
 }
@@ -97,7 +97,7 @@ func TestDocsQuoteTheRecipe(t *testing.T) {
 // TestVerdictsDoNotClaimTheRunOfAPart has the verdicts of replays name the same gap in the file as whatif.
 func TestVerdictsDoNotClaimTheRunOfAPart(t *testing.T) {
 	for file, gap := range map[string]string{
-		"../../harness/snapshot/testdata/vectors/state_only.pickle.xz": "state_only: it has no history of requests, only the blocks that were live when it was written. ",
+		"../../harness/trace/torch/testdata/vectors/state_only.pickle.xz": "state_only: it has no history of requests, only the blocks that were live when it was written. ",
 		wrappedSnapshot(t): "wrapped: its history has lost its oldest entries: it has exactly 1000 entries and begins with blocks in use. ",
 	} {
 		for _, c := range []struct{ command, claim string }{
@@ -128,7 +128,7 @@ func TestReplaysOfAWholeDeviceDoNotClaimThePeak(t *testing.T) {
 
 // TestAFileWithoutHistoryHasNoPeak has whatif and top name the figures of a file with one moment only.
 func TestAFileWithoutHistoryHasNoPeak(t *testing.T) {
-	const path = "../../harness/snapshot/testdata/vectors/state_only.pickle.xz"
+	const path = "../../harness/trace/torch/testdata/vectors/state_only.pickle.xz"
 	text := succeed(t, "whatif", path)
 	require.Contains(t, text, "\nreserved         4.47 GiB when the file was written\nlive             2.79 GiB, the live bytes alone when the file was written\n")
 	require.NotContains(t, text, "peak reserved")

@@ -12,8 +12,8 @@ import (
 	"os"
 
 	"github.com/vramyard/vramyard/alloc"
-	"github.com/vramyard/vramyard/harness/compare"
-	"github.com/vramyard/vramyard/harness/report"
+	"github.com/vramyard/vramyard/harness/show/report"
+	"github.com/vramyard/vramyard/harness/study/compare"
 	"github.com/vramyard/vramyard/harness/trace"
 	"github.com/vramyard/vramyard/strategies"
 )

@@ -14,11 +14,11 @@ import (
 
 	"github.com/vramyard/vramyard/alloc"
 	"github.com/vramyard/vramyard/device/sim"
-	"github.com/vramyard/vramyard/harness/compare"
-	"github.com/vramyard/vramyard/harness/recorded"
 	"github.com/vramyard/vramyard/harness/replay"
-	"github.com/vramyard/vramyard/harness/report"
+	"github.com/vramyard/vramyard/harness/show/report"
+	"github.com/vramyard/vramyard/harness/study/compare"
 	"github.com/vramyard/vramyard/harness/trace"
+	"github.com/vramyard/vramyard/harness/trace/workload"
 	"github.com/vramyard/vramyard/strategies"
 )
 
@@ -29,7 +29,7 @@ func catalogue() alloc.Catalogue {
 
 // compareOn replays a recorded trace through some strategies and prints a table of them.
 func compareOn(w io.Writer, recording string, names ...string) error {
-	t, err := recorded.Open(recording)
+	t, err := workload.OpenRecording(recording)
 	if err != nil {
 		return err
 	}

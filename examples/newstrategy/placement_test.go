@@ -11,9 +11,9 @@ import (
 	"github.com/vramyard/vramyard/alloc"
 	"github.com/vramyard/vramyard/device"
 	"github.com/vramyard/vramyard/device/sim"
-	"github.com/vramyard/vramyard/harness/compare"
-	"github.com/vramyard/vramyard/harness/recorded"
+	"github.com/vramyard/vramyard/harness/study/compare"
 	"github.com/vramyard/vramyard/harness/trace"
+	"github.com/vramyard/vramyard/harness/trace/workload"
 )
 
 // extents are the peak extents of plain first fit on the recorded traces: the most bytes from
@@ -70,7 +70,7 @@ func TestPlacement(t *testing.T) {
 	for name, want := range extents {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			tr, err := recorded.Open(name)
+			tr, err := workload.OpenRecording(name)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -119,7 +119,7 @@ func follow(t *testing.T, tr *trace.Trace) (extent device.Size) {
 // completes on a device exactly if its extent fits, and the search has a grid of 2 MiB.
 func TestMinimumCapacityIsTheExtent(t *testing.T) {
 	const name = "cpu_unet_train"
-	tr, err := recorded.Open(name)
+	tr, err := workload.OpenRecording(name)
 	if err != nil {
 		t.Fatal(err)
 	}

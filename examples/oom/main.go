@@ -16,9 +16,9 @@ import (
 	"path/filepath"
 
 	"github.com/vramyard/vramyard/device/sim"
-	"github.com/vramyard/vramyard/harness/export"
-	"github.com/vramyard/vramyard/harness/formats"
+	"github.com/vramyard/vramyard/harness/show/export"
 	"github.com/vramyard/vramyard/harness/trace"
+	"github.com/vramyard/vramyard/harness/trace/formats"
 	"github.com/vramyard/vramyard/internal/outfile"
 	"github.com/vramyard/vramyard/strategies"
 )

@@ -2,7 +2,7 @@ package main
 
 import (
 	"github.com/vramyard/vramyard/device"
-	"github.com/vramyard/vramyard/harness/workload"
+	"github.com/vramyard/vramyard/harness/trace/workload"
 )
 
 // seed of all random numbers.

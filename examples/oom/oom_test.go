@@ -13,11 +13,11 @@ import (
 
 	"github.com/vramyard/vramyard/device"
 	"github.com/vramyard/vramyard/device/sim"
-	"github.com/vramyard/vramyard/harness/formats"
 	"github.com/vramyard/vramyard/harness/replay"
-	"github.com/vramyard/vramyard/harness/report"
-	"github.com/vramyard/vramyard/harness/snapshot"
+	"github.com/vramyard/vramyard/harness/show/report"
 	"github.com/vramyard/vramyard/harness/trace"
+	"github.com/vramyard/vramyard/harness/trace/formats"
+	"github.com/vramyard/vramyard/harness/trace/torch"
 	"github.com/vramyard/vramyard/internal/unpack"
 	"github.com/vramyard/vramyard/strategies"
 )
@@ -70,11 +70,11 @@ func TestRecordingsEndWithTheRefusal(t *testing.T) {
 	require.NoError(t, err)
 	for _, p := range programs {
 		t.Run(p.name, func(t *testing.T) {
-			s, err := snapshot.Read(bytes.NewReader(content(t, p.name+".pickle.gz")))
+			s, err := torch.Read(bytes.NewReader(content(t, p.name+".pickle.gz")))
 			require.NoError(t, err)
 			d := &s.Devices[0]
 			last := d.History.At(d.History.Len() - 1)
-			require.Equal(t, snapshot.ActionOOM, last.Action)
+			require.Equal(t, torch.ActionOOM, last.Action)
 			require.NotZero(t, last.Stack, "who asked")
 			var reserved, allocated device.Size
 			for _, seg := range d.Segments {

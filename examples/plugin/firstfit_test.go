@@ -12,9 +12,9 @@ import (
 	"github.com/vramyard/vramyard/alloc"
 	"github.com/vramyard/vramyard/device"
 	"github.com/vramyard/vramyard/device/sim"
-	"github.com/vramyard/vramyard/harness/compare"
-	"github.com/vramyard/vramyard/harness/recorded"
 	"github.com/vramyard/vramyard/harness/replay"
+	"github.com/vramyard/vramyard/harness/study/compare"
+	"github.com/vramyard/vramyard/harness/trace/workload"
 	"github.com/vramyard/vramyard/props"
 	"github.com/vramyard/vramyard/strategies"
 	"github.com/vramyard/vramyard/strategies/plugin"
@@ -53,7 +53,7 @@ func TestFirstFitKeepsEveryInvariant(t *testing.T) {
 }
 
 func TestFirstFitCarriesATraining(t *testing.T) {
-	src, err := recorded.Open("cpu_resnet50_train")
+	src, err := workload.OpenRecording("cpu_resnet50_train")
 	require.NoError(t, err)
 	p, err := replay.Prepare(t.Context(), src)
 	require.NoError(t, err)

@@ -17,7 +17,7 @@ import (
 
 	"github.com/vramyard/vramyard/device"
 	"github.com/vramyard/vramyard/harness/remat"
-	"github.com/vramyard/vramyard/harness/report"
+	"github.com/vramyard/vramyard/harness/show/report"
 )
 
 var rewrite = flag.Bool("rewrite", false, "write the table of README.md; review the difference")

@@ -7,7 +7,7 @@ import (
 
 	"github.com/vramyard/vramyard/device"
 	"github.com/vramyard/vramyard/harness/remat"
-	"github.com/vramyard/vramyard/harness/workload"
+	"github.com/vramyard/vramyard/harness/trace/workload"
 )
 
 // again writes down which operators run again, and follows how many bytes are resident meanwhile.

@@ -11,7 +11,7 @@ import (
 	"github.com/vramyard/vramyard/alloc"
 	"github.com/vramyard/vramyard/device"
 	"github.com/vramyard/vramyard/harness/remat"
-	"github.com/vramyard/vramyard/harness/workload"
+	"github.com/vramyard/vramyard/harness/trace/workload"
 	"github.com/vramyard/vramyard/strategies"
 )
 

@@ -8,11 +8,9 @@ import (
 	"github.com/vramyard/vramyard/alloc"
 	"github.com/vramyard/vramyard/device"
 	"github.com/vramyard/vramyard/device/sim"
-	"github.com/vramyard/vramyard/harness/clock"
-	"github.com/vramyard/vramyard/harness/recorded"
 	"github.com/vramyard/vramyard/harness/replay"
 	"github.com/vramyard/vramyard/harness/trace"
-	"github.com/vramyard/vramyard/harness/workload"
+	"github.com/vramyard/vramyard/harness/trace/workload"
 	"github.com/vramyard/vramyard/strategies"
 )
 
@@ -60,7 +58,7 @@ func bare(s alloc.Allocator, ops []bareOp, live []device.Addr) error {
 // benched are the traces of the benchmark: a recorded one, where every allocation has an id of
 // its own, and a yardstick whose ids are used again.
 func benched(b *testing.B) []*trace.Trace {
-	short, err := recorded.Open("meta_llama7b_lora")
+	short, err := workload.OpenRecording("meta_llama7b_lora")
 	if err != nil {
 		b.Fatal(err)
 	}
@@ -132,9 +130,9 @@ func (c course) bench(b *testing.B) {
 // time returns the CPU time of f per operation. What f returns is run afterwards.
 func (c course) time(b *testing.B, f func() (func() error, error)) float64 {
 	runtime.GC()
-	start := clock.Now()
+	start := replay.ThreadTime()
 	after, err := f()
-	ns := clock.Now() - start
+	ns := replay.ThreadTime() - start
 	if err == nil {
 		err = after()
 	}

@@ -6,8 +6,6 @@ import (
 	"runtime"
 
 	"github.com/vramyard/vramyard/alloc"
-	"github.com/vramyard/vramyard/harness/clock"
-	"github.com/vramyard/vramyard/harness/latency"
 	"github.com/vramyard/vramyard/harness/trace"
 )
 
@@ -29,9 +27,9 @@ func (r *runner) timedLoop() (elapsed int64, err error) {
 			r.blocks = append(r.blocks, make([]block, n)...)
 		}
 		return r.inSight(p, func() error {
-			start := clock.Now()
+			start := ThreadTime()
 			err := r.loop()
-			elapsed += clock.Now() - start
+			elapsed += ThreadTime() - start
 			return err
 		})
 	})
@@ -48,7 +46,7 @@ func (r *runner) timedLoop() (elapsed int64, err error) {
 // moves only while it works, or of the wall.
 func (r *runner) moment() int64 {
 	if !r.selfTimed {
-		return latency.Now()
+		return WallTime()
 	}
 	ns, _ := alloc.WorkTime(r.s) // it has the power
 	return ns

@@ -7,8 +7,8 @@ import (
 	"sync"
 
 	"github.com/vramyard/vramyard/device"
-	"github.com/vramyard/vramyard/harness/history"
 	"github.com/vramyard/vramyard/harness/trace"
+	"github.com/vramyard/vramyard/harness/trace/torch"
 	"github.com/vramyard/vramyard/internal/budget"
 )
 
@@ -226,10 +226,10 @@ func (p *Prepared) Memory() (shared, each device.Size) {
 	return shared, trace.ReplayLive * device.Size(p.live)
 }
 
-// Lacks returns why the trace is not the whole recorded run; see [history.Lacks].
+// Lacks returns why the trace is not the whole recorded run; see [torch.Lacks].
 func (p *Prepared) Lacks() string {
-	wrapped, _ := p.head.Header.Get(history.KeyWrapped)
-	return history.Lacks(p.covered.Empty(), wrapped)
+	wrapped, _ := p.head.Header.Get(torch.KeyWrapped)
+	return torch.Lacks(p.covered.Empty(), wrapped)
 }
 
 // seats gives live allocations places in a table. A place is given again once it is free, the

@@ -11,7 +11,6 @@ import (
 
 	"github.com/vramyard/vramyard/alloc"
 	"github.com/vramyard/vramyard/device"
-	"github.com/vramyard/vramyard/harness/latency"
 	"github.com/vramyard/vramyard/harness/trace"
 )
 
@@ -139,16 +138,16 @@ type runner struct {
 	flows   []flow  // by number of the stream; nil without figures, and where there is one stream
 	pends   bool    // freed memory may be pending
 
-	done                 int                // events that were replayed, at the end
-	requested, allocated device.Size        // of live blocks, now
-	kept                 device.Size        // asked for with blocks that the strategy is to be told of later
-	pending              device.Size        // freed, and used by a stream, when that was looked at last
-	requestedAtPeak      device.Size        // when allocated bytes first were highest
-	series               *series            // nil without figures
-	shape                *shape             // nil without figures
-	allocTime, freeTime  *latency.Histogram // nil without latency
-	selfTimed            bool               // the strategy tells its times
-	allocs               uint64             // serial of the last grant; ClearStats does not touch it
+	done                 int         // events that were replayed, at the end
+	requested, allocated device.Size // of live blocks, now
+	kept                 device.Size // asked for with blocks that the strategy is to be told of later
+	pending              device.Size // freed, and used by a stream, when that was looked at last
+	requestedAtPeak      device.Size // when allocated bytes first were highest
+	series               *series     // nil without figures
+	shape                *shape      // nil without figures
+	allocTime, freeTime  *Histogram  // nil without latency
+	selfTimed            bool        // the strategy tells its times
+	allocs               uint64      // serial of the last grant; ClearStats does not touch it
 
 	torch *torchLines // nil unless lines have PyTorch's form
 	seen  Observation // the last call, for the observer
@@ -158,7 +157,7 @@ type runner struct {
 // run replays, closes the strategy and completes the result.
 func (r *runner) run() error {
 	if r.o.Latency {
-		r.allocTime, r.freeTime = new(latency.Histogram), new(latency.Histogram)
+		r.allocTime, r.freeTime = new(Histogram), new(Histogram)
 	}
 	elapsed, err := r.timedLoop()
 	if err != nil {
@@ -501,7 +500,7 @@ func (r *runner) finish(elapsed int64) {
 	}
 	if r.o.Latency {
 		res.Latency = &Latency{
-			Alloc: r.allocTime.Quantiles(), Free: r.freeTime.Quantiles(), Clock: latency.ClockCost(), NsPerOp: res.NsPerOp,
+			Alloc: r.allocTime.Quantiles(), Free: r.freeTime.Quantiles(), Clock: ClockCost(), NsPerOp: res.NsPerOp,
 			AllocCalls: r.allocTime, FreeCalls: r.freeTime,
 		}
 		if r.selfTimed {

@@ -4,8 +4,6 @@ import (
 	"encoding/json"
 
 	"github.com/vramyard/vramyard/device"
-	"github.com/vramyard/vramyard/harness/latency"
-	"github.com/vramyard/vramyard/harness/place"
 )
 
 // Schema names the form of [Result] in JSON.
@@ -61,8 +59,8 @@ type Result struct {
 	MetadataBytes *device.Size `json:"metadata_bytes"`       // host memory of the strategy at the end; null: not known
 	Counters      Counters     `json:"counters,omitempty"`   // in PyTorch's terms, at the end; none without figures
 
-	Device *place.Place `json:"device,omitempty"` // that it ran on, if the caller says it
-	Driver *place.Usage `json:"driver,omitempty"` // of a GPU: what its driver said meanwhile, of all programs
+	Device *Target `json:"device,omitempty"` // that it ran on, if the caller says it
+	Driver *Usage  `json:"driver,omitempty"` // of a GPU: what its driver said meanwhile, of all programs
 
 	NsPerOp      float64 `json:"ns_per_op"` // CPU time of the loop per Alloc or Free, bookkeeping included
 	Preallocates bool    `json:"-"`         // the strategy takes its whole limit at once
@@ -133,12 +131,12 @@ type FirstFailure struct {
 // Latency holds the distribution of single calls. The clock is read before and after each
 // call; Clock is what two such readings with nothing between them take.
 type Latency struct {
-	Alloc latency.Quantiles `json:"alloc"`    // of Alloc
-	Free  latency.Quantiles `json:"free"`     // of Free
-	Clock int64             `json:"clock_ns"` // median of an empty measurement, included in the quantiles
+	Alloc Quantiles `json:"alloc"`    // of Alloc
+	Free  Quantiles `json:"free"`     // of Free
+	Clock int64     `json:"clock_ns"` // median of an empty measurement, included in the quantiles
 
-	AllocCalls *latency.Histogram `json:"-"` // of Alloc, all that Alloc is made of
-	FreeCalls  *latency.Histogram `json:"-"` // of Free, likewise
+	AllocCalls *Histogram `json:"-"` // of Alloc, all that Alloc is made of
+	FreeCalls  *Histogram `json:"-"` // of Free, likewise
 
 	// NsPerOp is the time per operation of this replay. What it is above that of a replay
 	// without latencies is what measuring them costs.

@@ -65,35 +65,28 @@ var rooms = []room{
 	{dir: "internal/tiles", floor: 13, bare: true},
 	{dir: "internal/outfile", floor: 11}, // compresses
 	{dir: "internal/unpack", floor: 11},  // decompresses
-	{dir: "internal/pickle", floor: 11, only: []string{}, bare: true},
 	{dir: "strategies", floor: 21, only: catalogueImports, never: notForStrategies, bare: true},
 	{dir: "strategies/", floor: 20, only: strategyImports, never: notForStrategies, bare: true},
 	{dir: "strategies/plugin", floor: 20, only: strategyImports, never: notForStrategies}, // shares memory with a process
-	{dir: "harness/trace", floor: 30, never: outsideHarness},
-	{dir: "harness/snapshot", floor: 30, never: outsideHarness},
-	{dir: "harness/clock", floor: 30, never: outsideHarness},
-	{dir: "harness/flat", floor: 30, never: outsideHarness},
-	{dir: "harness/latency", floor: 30, never: outsideHarness},
-	{dir: "harness/palette", floor: 30, never: outsideHarness},
-	{dir: "harness/place", floor: 30, never: outsideHarness},
-	{dir: "harness/history", floor: 31, never: outsideHarness},
-	{dir: "harness/store", floor: 31, never: outsideHarness},
-	{dir: "harness/recorded", floor: 31, never: outsideHarness},
-	{dir: "harness/workload", floor: 31, never: outsideHarness},
-	{dir: "harness/remat", floor: 32, never: outsideHarness},
-	{dir: "harness/replay", floor: 32, never: outsideHarness},
 	{dir: "harness", floor: 33, never: outsideHarness},
-	{dir: "harness/tune", floor: 34, never: outsideHarness},
-	{dir: "harness/formats", floor: 34, never: outsideHarness},
-	{dir: "harness/export", floor: 34, never: outsideHarness},
-	{dir: "harness/picture", floor: 34, never: outsideHarness},
-	{dir: "harness/blocks", floor: 35, never: append([]string{"harness/formats", "harness/store"}, outsideHarness...)},
-	{dir: "harness/view", floor: 37, never: append([]string{"harness/formats", "harness/store"}, outsideHarness...)},
-	{dir: "harness/page", floor: 36, never: append([]string{"harness/formats", "harness/store"}, outsideHarness...)},
-	{dir: "harness/report", floor: 35, never: append([]string{"harness/formats", "harness/store"}, outsideHarness...)},
-	{dir: "harness/postmortem", floor: 36, never: outsideHarness},
-	{dir: "harness/figure", floor: 36, never: outsideHarness},
-	{dir: "harness/whatif", floor: 37, never: append([]string{"harness/formats", "harness/store"}, outsideHarness...)},
+	{dir: "harness/trace", floor: 30, never: outsideHarness},
+	{dir: "harness/trace/flat", floor: 30, only: []string{}},
+	{dir: "harness/trace/torch", floor: 31, never: outsideHarness},
+	{dir: "harness/trace/torch/pickle", floor: 30, only: []string{}, bare: true},
+	{dir: "harness/trace/parquet", floor: 31, never: outsideHarness},
+	{dir: "harness/trace/workload", floor: 31, never: outsideHarness},
+	{dir: "harness/trace/formats", floor: 32, never: outsideHarness},
+	{dir: "harness/replay", floor: 32, never: outsideHarness},
+	{dir: "harness/replay/follow", floor: 33, never: outsideHarness},
+	{dir: "harness/remat", floor: 32, never: outsideHarness},
+	{dir: "harness/remat/grid", floor: 33, never: outsideHarness},
+	{dir: "harness/study/tune", floor: 34, never: outsideHarness},
+	{dir: "harness/show", floor: 35, never: outsideHarness},
+	{dir: "harness/study/postmortem", floor: 36, never: outsideHarness},
+	{dir: "harness/show/chart", floor: 36, never: outsideHarness},
+	{dir: "harness/show/page", floor: 37, never: outsideHarness},
+	{dir: "harness/study/whatif", floor: 37, never: outsideHarness},
+	{dir: "harness/show/view", floor: 38, never: outsideHarness},
 	{dir: "props", floor: 40, never: []string{"strategies"}},
 	{dir: "props/check", floor: 41, never: []string{"strategies"}},
 	{dir: "cmd", floor: 50},
@@ -102,7 +95,7 @@ var rooms = []room{
 }
 
 // notForStrategies is what lies in internal for other rooms.
-var notForStrategies = []string{"internal/budget", "internal/outfile", "internal/pickle", "internal/tidy", "internal/unpack"}
+var notForStrategies = []string{"internal/budget", "internal/outfile", "internal/tidy", "internal/unpack"}
 
 // outsideHarness is what the harness knows nothing of: it is handed a catalogue.
 var outsideHarness = []string{"strategies", "props"}

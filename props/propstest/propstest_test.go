@@ -8,7 +8,7 @@ import (
 
 	"github.com/vramyard/vramyard/alloc"
 	"github.com/vramyard/vramyard/device"
-	"github.com/vramyard/vramyard/harness/workload"
+	"github.com/vramyard/vramyard/harness/trace/workload"
 	"github.com/vramyard/vramyard/props"
 )
 

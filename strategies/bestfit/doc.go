@@ -25,7 +25,7 @@
 // differ drains the upper end, where holes then grow together.
 //
 // Cutting a block to the last quantum leaves remainders that hardly anybody asks for: of 30,000
-// free chunks among 100,000 blocks of the workload w1 of harness/workload 4,600 had one quantum.
+// free chunks among 100,000 blocks of the workload w1 of harness/trace/workload 4,600 had one quantum.
 // Each is entered, taken out and merged all the same. So a remainder of at most a Config.Slack-th
 // of the request stays with the block. A block then wastes up to that, and the free memory less.
 //

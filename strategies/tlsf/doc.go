@@ -25,7 +25,7 @@
 // the lowest is taken, and of the class above too the lowest among as many. Low addresses
 // then fill, and high ones drain. A scan of 4 makes a pair of calls 4 to 12 % dearer with 1e3
 // to 1e6 blocks live; list "address" makes it more than ten times dearer with 1e5. The
-// smallest region that survives the workload w1 of harness/workload, over the peak of live
+// smallest region that survives the workload w1 of harness/trace/workload, over the peak of live
 // bytes:
 //
 //	                                    1e3    1e4    1e5

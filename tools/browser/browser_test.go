@@ -363,7 +363,7 @@ func TestWhatif(t *testing.T) {
 
 // TestAFileThatCannotAnswer shows how to record one that can, and the heap that the file has.
 func TestAFileThatCannotAnswer(t *testing.T) {
-	p := visit(t, "whatif", "../../harness/snapshot/testdata/vectors/state_only.pickle.xz")
+	p := visit(t, "whatif", "../../harness/trace/torch/testdata/vectors/state_only.pickle.xz")
 	words := ask[string](t, p, `document.getElementById("vy-answer").innerText`)
 	require.Contains(t, words, "This file cannot answer that")
 	require.Contains(t, words, "The heap when the file was written")

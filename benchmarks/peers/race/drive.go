@@ -10,9 +10,9 @@ import (
 	"github.com/vramyard/vramyard/benchmarks/peers/memutils"
 	"github.com/vramyard/vramyard/device"
 	"github.com/vramyard/vramyard/device/sim"
-	"github.com/vramyard/vramyard/harness/bench"
-	"github.com/vramyard/vramyard/harness/place"
-	"github.com/vramyard/vramyard/harness/workload"
+	"github.com/vramyard/vramyard/harness/replay"
+	"github.com/vramyard/vramyard/harness/study/bench"
+	"github.com/vramyard/vramyard/harness/trace/workload"
 	"github.com/vramyard/vramyard/strategies"
 )
 
@@ -42,7 +42,7 @@ func drive(name, file, placements string) (r reply, err error) {
 	if strings.HasPrefix(name, memutils.Name) {
 		r.About, r.ByAddress = memutils.About+", "+runtime.Version(), false
 	}
-	k := bench.Contender{Name: name, Device: place.Of(sim.Config{Capacity: o.span}), New: s.ForCapacity(o.span).New}
+	k := bench.Contender{Name: name, Device: replay.SimTarget(sim.Config{Capacity: o.span}), New: s.ForCapacity(o.span).New}
 	if placements != "" {
 		return r, writePlacements(o, k, placements)
 	}

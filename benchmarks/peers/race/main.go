@@ -11,7 +11,7 @@ import (
 	"path/filepath"
 	"strings"
 
-	"github.com/vramyard/vramyard/harness/bench"
+	"github.com/vramyard/vramyard/harness/study/bench"
 	"github.com/vramyard/vramyard/internal/outfile"
 )
 

@@ -8,7 +8,7 @@ import (
 	"slices"
 
 	"github.com/vramyard/vramyard/device"
-	"github.com/vramyard/vramyard/harness/workload"
+	"github.com/vramyard/vramyard/harness/trace/workload"
 )
 
 // magic begins a file of operations.

@@ -14,8 +14,8 @@ import (
 	"time"
 
 	"github.com/vramyard/vramyard/device"
-	"github.com/vramyard/vramyard/harness/bench"
-	"github.com/vramyard/vramyard/harness/workload"
+	"github.com/vramyard/vramyard/harness/study/bench"
+	"github.com/vramyard/vramyard/harness/trace/workload"
 )
 
 // span is the range that blocks are placed in, that of the published figures.

@@ -12,8 +12,8 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/vramyard/vramyard/device"
-	"github.com/vramyard/vramyard/harness/bench"
-	"github.com/vramyard/vramyard/harness/workload"
+	"github.com/vramyard/vramyard/harness/study/bench"
+	"github.com/vramyard/vramyard/harness/trace/workload"
 )
 
 // TestMain lets the tests start themselves as a driver, as the program does.

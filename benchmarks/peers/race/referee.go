@@ -5,7 +5,7 @@ import (
 	"math/bits"
 
 	"github.com/vramyard/vramyard/device"
-	"github.com/vramyard/vramyard/harness/workload"
+	"github.com/vramyard/vramyard/harness/trace/workload"
 )
 
 // unit is what placements are multiples of.

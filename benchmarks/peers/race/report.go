@@ -10,8 +10,8 @@ import (
 	"github.com/jedib0t/go-pretty/v6/table"
 	"github.com/jedib0t/go-pretty/v6/text"
 
-	"github.com/vramyard/vramyard/harness/bench"
-	house "github.com/vramyard/vramyard/harness/report"
+	house "github.com/vramyard/vramyard/harness/show/report"
+	"github.com/vramyard/vramyard/harness/study/bench"
 )
 
 // schema names the form of a report in JSON.

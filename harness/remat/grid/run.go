@@ -1,0 +1,236 @@
+package grid
+
+import (
+	"context"
+	"fmt"
+	"runtime"
+	"sync"
+	"sync/atomic"
+
+	"github.com/vramyard/vramyard/alloc"
+	"github.com/vramyard/vramyard/device"
+	"github.com/vramyard/vramyard/harness/remat"
+)
+
+// Run is one point of the grid. If its verdict is not ok, the figures are those at its end.
+type Run struct {
+	Model     string        `json:"model"`             // name of the log
+	SHA256    string        `json:"log_sha256"`        // of the decompressed file
+	Strategy  string        `json:"strategy"`          // name and preset, or counting
+	Ladder    string        `json:"ladder"`            // what was tried when memory was short, of remat.Ladders
+	Heuristic string        `json:"heuristic"`         // which chose victims
+	Liveness  string        `json:"liveness"`          // what became of tensors that nobody refers to
+	Ratio     Ratio         `json:"ratio"`             // budget in base peaks
+	Budget    device.Size   `json:"budget_bytes"`      // bytes that may be held at once
+	BasePeak  device.Size   `json:"base_peak_bytes"`   // of the log without a budget
+	Lower     device.Size   `json:"lower_bound_bytes"` // no smaller budget suffices in any memory
+	Verdict   remat.Verdict `json:"verdict"`           // how it ended
+
+	Overhead *float64 `json:"overhead"`         // time of all operators that ran, in times of the model; null where that takes none
+	Total    *float64 `json:"total_overhead"`   // the same with the time of moves
+	Clock    int64    `json:"clock_ns"`         // time of all operators that ran; starts at 1
+	Compute  int64    `json:"model_compute_ns"` // of first runs of operators
+	Remat    int64    `json:"remat_compute_ns"` // of recomputation
+
+	Peak               device.Size `json:"max_memory_bytes"`     // most bytes of tensors at once
+	EvictPressure      int         `json:"evict_pressure"`       // tensors evicted because memory was short
+	EvictWindow        int         `json:"evict_window"`         // those of them that went because they lay side by side
+	EvictEager         int         `json:"evict_eager"`          // tensors evicted for any other reason
+	EvictBytesPressure int64       `json:"evict_bytes_pressure"` // bytes of the first
+	EvictBytesEager    int64       `json:"evict_bytes_eager"`    // bytes of the others
+	Remats             int         `json:"remat_ops"`            // runs of operators again
+	Collateral         int         `json:"remat_collateral"`     // outputs that came back with another that was wanted
+	ComputeCalls       int         `json:"compute_calls"`        // runs of operators
+	MakeRoomCalls      int         `json:"make_room_calls"`      // runs of operators that had to wait for memory
+	Deepest            int         `json:"deepest_chain"`        // most operators that were to run again at once, each for the next
+	VictimsSHA256      string      `json:"evict_seq_sha256"`     // of the victims of pressure in order
+
+	EvictBytesWasted int64 `json:"evict_bytes_wasted"`    // bytes evicted for an operator none of whose blocks came to lie there
+	Refusals         int   `json:"refused_count"`         // requests that had no place at first
+	RefusedFree      int64 `json:"refused_free_bytes"`    // bytes that were free then, the sum over all
+	RefusedLargest   int64 `json:"refused_largest_bytes"` // bytes of the largest hole then, the sum over all
+	Defrags          int   `json:"defrag_count"`          // times that blocks were moved
+	MovedBlocks      int   `json:"moved_count"`           // blocks that were moved
+	MovedBytes       int64 `json:"moved_bytes"`           // their bytes
+	MoveTime         int64 `json:"move_ns"`               // what moving them took, beside the clock
+}
+
+// fill copies the figures of a run of a log whose operators take so many nanoseconds.
+func (r *Run) fill(res *remat.Result, base int64) {
+	r.Verdict = res.Verdict
+	if r.Verdict == remat.OOM { // a memory that only counts knows no other reason
+		r.Verdict = remat.OOMCapacity
+	}
+	r.Clock, r.Compute, r.Remat, r.Peak = res.Clock, res.Model, res.Remat, res.Peak
+	for cause, n := range res.Evictions {
+		if remat.Cause(cause) == remat.Pressure {
+			r.EvictPressure, r.EvictBytesPressure = n, res.EvictedBytes[cause]
+			continue
+		}
+		r.EvictEager += n
+		r.EvictBytesEager += res.EvictedBytes[cause]
+	}
+	r.Remats, r.Collateral, r.ComputeCalls, r.MakeRoomCalls = res.Remats, res.Collateral, res.Runs, res.RoomsMade
+	r.Deepest, r.VictimsSHA256 = res.Deepest, res.VictimsSHA256
+	r.EvictWindow, r.EvictBytesWasted = res.Windows, res.Wasted
+	r.Refusals, r.RefusedFree, r.RefusedLargest = res.Refusals.Count, res.Refusals.Free, res.Refusals.Largest
+	r.Defrags, r.MovedBlocks, r.MovedBytes, r.MoveTime = res.Moves.Defrags, res.Moves.Blocks, res.Moves.Bytes, res.Moves.Time
+	if base > 0 {
+		x, total := float64(res.Clock)/float64(base), float64(res.Clock+res.Moves.Time)/float64(base)
+		r.Overhead, r.Total = &x, &total
+	}
+}
+
+// point is a run to make.
+type point struct {
+	log   *Log
+	setup *alloc.Setup // nil for the memory that counts
+	run   *Run         // its name is filled in
+	c     remat.Config // how it is run
+}
+
+// memory returns an empty memory for a point, and what ends it.
+func (p *point) memory() (remat.Memory, func() error, error) {
+	if p.setup == nil {
+		return &remat.Counter{Budget: p.run.Budget}, func() error { return nil }, nil
+	}
+	m, err := remat.Over(*p.setup, p.run.Budget)
+	if err != nil {
+		return nil, nil, err
+	}
+	return m, m.Close, nil
+}
+
+// make makes the run, unless ctx ends before.
+func (p *point) make(ctx context.Context) error {
+	m, done, err := p.memory()
+	if err != nil {
+		return err
+	}
+	p.c.Stop = ctx.Done()
+	res, err := remat.Run(p.log.Schedule, m, p.c)
+	if end := done(); err == nil {
+		err = end
+	}
+	if err == nil && res.Verdict == remat.Stopped {
+		err = ctx.Err()
+	}
+	if err != nil {
+		return fmt.Errorf("%s on %s by %s at %v: %w", p.run.Strategy, p.run.Model, p.run.Heuristic, p.run.Ratio, err)
+	}
+	p.run.fill(&res, p.log.Schedule.Cost)
+	return nil
+}
+
+// Grid runs every log through every strategy, and the memory that counts before them, by every heuristic and within every
+// budget. If ctx ends before, the error is that of ctx, and the report has the lines that were
+// finished.
+func Grid(ctx context.Context, logs []Log, setups []alloc.Setup, o Options) (*Report, error) {
+	r := &Report{Schema: Schema, Version: o.Version, Settings: o.Settings}
+	var points []point
+	for i := range logs {
+		base, err := baseOf(logs[i], &o)
+		if err != nil {
+			return nil, err
+		}
+		r.Logs = append(r.Logs, base)
+		more, err := pointsOf(&logs[i], &base, setups, &o)
+		if err != nil {
+			return nil, err
+		}
+		points = append(points, more...)
+	}
+	finished := make([]bool, len(points))
+	all := 0 // steps of the schedules of all runs
+	for _, p := range points {
+		all += len(p.log.Schedule.Steps)
+	}
+	var steps atomic.Int64 // of the runs that are finished
+	err := each(ctx, len(points), o.Workers, func(i int) error {
+		err := points[i].make(ctx)
+		if finished[i] = err == nil; err == nil && o.Done != nil {
+			o.Done(float64(steps.Add(int64(len(points[i].log.Schedule.Steps)))) / float64(all))
+		}
+		return err
+	})
+	if err != nil && ctx.Err() == nil {
+		return nil, err
+	}
+	for at := 0; at < len(points); at += len(o.Ratios) {
+		whole := true
+		for _, done := range finished[at : at+len(o.Ratios)] {
+			whole = whole && done
+		}
+		for _, p := range points[at : at+len(o.Ratios)] {
+			if whole {
+				r.Runs = append(r.Runs, *p.run)
+			}
+		}
+	}
+	r.Lines = LinesOf(r.Runs)
+	return r, ctx.Err()
+}
+
+// pointsOf returns the points of a log, those of a line one after the other. The memory that counts has nothing to move.
+func pointsOf(l *Log, b *Base, setups []alloc.Setup, o *Options) (points []point, err error) {
+	line := func(heuristic, strategy, ladder string, setup *alloc.Setup) {
+		for _, ratio := range o.Ratios {
+			p := point{log: l, setup: setup, run: &Run{
+				Model: b.Model, SHA256: b.SHA256, Strategy: strategy, Ladder: ladder, Heuristic: heuristic, Liveness: o.Liveness,
+				Ratio: ratio, Budget: ratio.Of(b.Peak), BasePeak: b.Peak, Lower: b.Lower,
+			}}
+			if p.c, err = o.config(p.run.Budget, setup == nil); err != nil {
+				return
+			}
+			p.c.Heuristic, p.c.Ladder, p.c.Limit = heuristic, ladder, limitOf(o.Limit, b.Time)
+			points = append(points, p)
+		}
+	}
+	for _, h := range o.Heuristics {
+		line(h, Counting, Evict, nil)
+		for i := range setups {
+			for _, ladder := range o.Ladders {
+				line(h, setups[i].Name, ladder, &setups[i])
+			}
+		}
+	}
+	return points, err
+}
+
+// limitOf returns how much recomputation is too much.
+func limitOf(times float64, model int64) int64 {
+	const most = 1 << 62
+	return int64(max(1, min((times-1)*float64(model), most))) // 0 would be no limit
+}
+
+// each calls f for 0 … n-1 in this order, so many at once, until one fails or ctx ends. Its error is that of the
+// first in order that failed.
+func each(ctx context.Context, n, workers int, f func(int) error) error {
+	if workers <= 0 {
+		workers = runtime.GOMAXPROCS(0)
+	}
+	var next atomic.Int64
+	var failed atomic.Bool
+	errs := make([]error, n)
+	var wg sync.WaitGroup
+	for range min(workers, n) {
+		wg.Go(func() {
+			for !failed.Load() && ctx.Err() == nil {
+				i := int(next.Add(1) - 1)
+				if i >= n {
+					return
+				}
+				if errs[i] = f(i); errs[i] != nil {
+					failed.Store(true) // all before it have begun, and end
+				}
+			}
+		})
+	}
+	wg.Wait()
+	for _, err := range errs {
+		if err != nil {
+			return err
+		}
+	}
+	return ctx.Err()
+}

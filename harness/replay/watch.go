@@ -1,0 +1,91 @@
+package replay
+
+import (
+	"errors"
+	"sync"
+	"time"
+
+	"github.com/vramyard/vramyard/device"
+	"github.com/vramyard/vramyard/device/nvml"
+)
+
+// Usage is what the driver said was in use on a GPU while something ran, by all programs. Sizes are bytes.
+type Usage struct {
+	Source  string      `json:"source"`            // "nvml" or "cuda", of whom it was asked
+	Before  device.Size `json:"used_before_bytes"` // when the run began
+	Peak    device.Size `json:"used_peak_bytes"`   // most that was seen
+	After   device.Size `json:"used_after_bytes"`  // when it had ended
+	Samples int         `json:"samples"`           // how often was asked; a peak between two is not seen
+}
+
+// asker asks the driver what is in use.
+type asker struct {
+	source string
+	used   func() (device.Size, error)
+	close  func() error
+}
+
+// asker returns who tells what is in use: the management library, or the CUDA driver where the program has none.
+func (p Target) asker() (asker, error) {
+	if s, err := nvml.Open(); err == nil {
+		a := asker{"nvml", func() (device.Size, error) { m, err := s.Memory(p.GPU.PCI); return m.Used, err }, s.Close}
+		if _, err := a.used(); err == nil {
+			return a, nil
+		}
+		_ = s.Close() // it does not know this GPU
+	}
+	d, err := p.open(0)
+	if err != nil {
+		return asker{}, err
+	}
+	return asker{"cuda", func() (device.Size, error) { free, total, err := d.MemoryInfo(); return total - free, err }, d.Close}, nil
+}
+
+// Watch asks the driver again and again, once every so often, how much memory is in use, until stop is called, which returns what was seen.
+// It does nothing, and returns nil, on a simulated device.
+func (p Target) Watch(every time.Duration) (stop func() (*Usage, error), err error) {
+	if p.GPU == nil {
+		return func() (*Usage, error) { return nil, nil }, nil
+	}
+	a, err := p.asker()
+	if err != nil {
+		return nil, err
+	}
+	u := &Usage{Source: a.source, Samples: 1}
+	if u.Before, err = a.used(); err != nil {
+		return nil, errors.Join(err, a.close())
+	}
+	u.Peak = u.Before
+	end := make(chan struct{})
+	var failed error
+	var wg sync.WaitGroup
+	wg.Go(func() { failed = u.follow(a, every, end) })
+	return func() (*Usage, error) {
+		close(end)
+		wg.Wait()
+		err := failed
+		if err == nil {
+			u.After, err = a.used()
+			u.Peak, u.Samples = max(u.Peak, u.After), u.Samples+1
+		}
+		return u, errors.Join(err, a.close())
+	}, nil
+}
+
+// follow asks until the end.
+func (u *Usage) follow(a asker, every time.Duration, end <-chan struct{}) error {
+	tick := time.NewTicker(every)
+	defer tick.Stop()
+	for {
+		select {
+		case <-end:
+			return nil
+		case <-tick.C:
+			used, err := a.used()
+			if err != nil {
+				return err
+			}
+			u.Peak, u.Samples = max(u.Peak, used), u.Samples+1
+		}
+	}
+}

@@ -1,0 +1,204 @@
+package chart
+
+import (
+	"bytes"
+	"encoding/csv"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"slices"
+
+	"github.com/vramyard/vramyard/harness/replay"
+	"github.com/vramyard/vramyard/harness/study/diff"
+	"github.com/vramyard/vramyard/internal/budget"
+	"github.com/vramyard/vramyard/internal/unpack"
+)
+
+// maxBytes bounds what is read of a file, decompressed; resultdiff has the same bound.
+const maxBytes = 1 << 26
+
+// mostValues is how many values a file has at most, by its commas: as many as 50,000 runs have. Each takes up to some hundred
+// bytes when it is read.
+const mostValues = 2_000_000
+
+// Source is what was read of one file.
+type Source struct {
+	name   string // of the file
+	of     Result
+	result *diff.Result
+	series *replay.Series // of a replay that has one
+}
+
+// Read reads a result, which may be compressed and take as much memory as a budget has. name is that of the file, for
+// messages and legends.
+func Read(name string, r io.Reader, memory *budget.Budget) (*Source, error) {
+	s, err := read(name, r, memory)
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", name, err)
+	}
+	return s, nil
+}
+
+// read is Read without the name in its errors.
+func read(name string, r io.Reader, memory *budget.Budget) (*Source, error) {
+	plain, err := unpack.New(r)
+	if err != nil {
+		return nil, err
+	}
+	defer plain.Close()
+	text, err := io.ReadAll(io.LimitReader(plain, maxBytes+1))
+	if err != nil {
+		return nil, err
+	}
+	if n := bytes.Count(text, []byte(",")); n > mostValues {
+		return nil, fmt.Errorf("%d values: want at most %d", n, mostValues)
+	}
+	if start := bytes.TrimLeft(text, " \t\r\n"); len(start) > 0 && start[0] != '{' && start[0] != '[' {
+		if text, err = resultOfCSV(text, memory); err != nil {
+			return nil, err
+		}
+	}
+	s := &Source{name: name}
+	if s.of, err = formOf(text); err != nil {
+		return nil, err
+	}
+	plainly := text
+	switch s.of.Command {
+	case ofTune:
+		plainly, err = runsOfTune(text)
+	case ofOffline:
+		plainly, err = runsOfOffline(text)
+	}
+	if err != nil {
+		return nil, err
+	}
+	if s.result, err = diff.Read(bytes.NewReader(plainly), memory); err != nil {
+		return nil, err
+	}
+	if s.of.Command == ofReplay {
+		var course struct {
+			Series *replay.Series `json:"series"`
+		}
+		if err := json.Unmarshal(text, &course); err != nil {
+			return nil, err
+		}
+		s.series = course.Series
+	}
+	return s, s.check()
+}
+
+// formOf returns the form of a result in JSON. What names no schema is left to those who say where the mistake is.
+func formOf(text []byte) (Result, error) {
+	var head struct {
+		Schema string `json:"schema"`
+	}
+	if err := json.Unmarshal(text, &head); err != nil || head.Schema == "" {
+		return Result{}, nil
+	}
+	asJSON, _ := Drawn()
+	for _, r := range Results() {
+		if r.Schema != head.Schema {
+			continue
+		}
+		if len(r.Kinds()) == 0 {
+			return r, fmt.Errorf("there is no figure of a result of %s: %s", r.Command, taken())
+		}
+		return r, nil
+	}
+	return Result{}, fmt.Errorf("schema %.60q: want the result of %s", head.Schema, asJSON)
+}
+
+// check refuses a course that goes backwards, which no replay writes.
+func (s *Source) check() error {
+	if s.series == nil {
+		return nil
+	}
+	for i, p := range s.series.Points {
+		if p.Event < 0 || i > 0 && p.Event <= s.series.Points[i-1].Event {
+			return fmt.Errorf(`"series", point %d: event %d does not follow the one before`, i, p.Event)
+		}
+	}
+	return nil
+}
+
+// errCSV says what is wrong with a file that is no result.
+func errCSV() error {
+	asJSON, asCSV := Drawn()
+	return fmt.Errorf("no result: want what --json of %s writes, or --csv of %s", asJSON, asCSV)
+}
+
+// cellBytes is what a cell of a CSV takes beside its place in the map of its run.
+const cellBytes = 64
+
+// resultOfCSV returns the JSON of a result that was written as CSV.
+func resultOfCSV(text []byte, memory *budget.Budget) ([]byte, error) {
+	c := csv.NewReader(bytes.NewReader(text))
+	names, err := c.Read()
+	if err != nil || !slices.Contains(names, "strategy") {
+		return nil, errCSV()
+	}
+	schema := ""
+	for _, r := range Results() {
+		switch has := r.column != "" && slices.Contains(names, r.column); {
+		case has && !r.CSV:
+			return nil, fmt.Errorf("is the table of %s: want what its --json writes", r.Command)
+		case has:
+			schema = r.Schema
+		}
+	}
+	if schema == "" {
+		return nil, errCSV()
+	}
+	for i, n := range names {
+		if slices.Contains(names[:i], n) {
+			return nil, fmt.Errorf("the column %q is there twice", n)
+		}
+	}
+	runs := []map[string]json.RawMessage{}
+	for {
+		cells, err := c.Read()
+		if errors.Is(err, io.EOF) {
+			break
+		}
+		if err != nil {
+			return nil, err
+		}
+		line, _ := c.FieldPos(0)
+		if other := slices.Index(names, "replayed_as"); other >= 0 && cells[other] != cells[slices.Index(names, "label")] {
+			continue // has the figures of another row
+		}
+		if err := memory.Take(int64(len(cells)) * (budget.EntrySize[string, json.RawMessage]() + cellBytes)); err != nil {
+			return nil, err
+		}
+		run := map[string]json.RawMessage{}
+		for i, cell := range cells {
+			if run[names[i]], err = valueOfCell(names[i], cell); err != nil {
+				return nil, fmt.Errorf("line %d, %q: %w", line, names[i], err)
+			}
+		}
+		runs = append(runs, run)
+	}
+	if !bytes.HasSuffix(text, []byte("\n")) {
+		return nil, errors.New("the last line has no line end: the file was cut")
+	}
+	return json.Marshal(map[string]any{"schema": schema, "runs": runs})
+}
+
+// textColumns are the columns that hold text; the others hold JSON, or nothing.
+var textColumns = []string{"trace", "trace_sha256", "strategy", "version", "label", "environment", "replayed_as",
+	"workload", "workload_hash", "model", "log_sha256", "ladder", "heuristic", "liveness", "verdict", "evict_seq_sha256",
+	"clock", "machine.go", "machine.os", "machine.arch", "machine.cpu"}
+
+// valueOfCell returns the JSON of a cell.
+func valueOfCell(column, cell string) (json.RawMessage, error) {
+	switch {
+	case slices.Contains(textColumns, column):
+		return json.Marshal(cell)
+	case cell == "":
+		return json.RawMessage("null"), nil
+	case !json.Valid([]byte(cell)):
+		return nil, fmt.Errorf("%.40q is no number", cell)
+	}
+	return json.RawMessage(cell), nil
+}

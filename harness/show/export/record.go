@@ -1,0 +1,288 @@
+package export
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+
+	"github.com/vramyard/vramyard/alloc"
+	"github.com/vramyard/vramyard/device"
+	"github.com/vramyard/vramyard/harness/replay"
+	"github.com/vramyard/vramyard/harness/replay/follow"
+	"github.com/vramyard/vramyard/harness/trace"
+	"github.com/vramyard/vramyard/harness/trace/torch"
+)
+
+// Options say how a trace is replayed for a recording. The zero value is useful.
+type Options struct {
+	FreeAt    replay.FreeAt // when a strategy without streams is told of a delayed free
+	StopAtOOM bool          // end at the first request that finds no memory, as a program dies of it
+
+	Watch func(events int) error // see [replay.Options]
+}
+
+// Record replays a trace through the strategy of setup over a device that was not used before, as
+// [replay.Run] does, and notes everything. It fails where a replay does, and if the strategy shows chunks
+// that cannot be.
+func Record(src trace.Source, setup alloc.Setup, dev device.Device, o Options) (*Recording, error) {
+	config, err := json.Marshal(setup.Config)
+	if err != nil {
+		return nil, fmt.Errorf("%s: configuration: %w", setup.Name, err)
+	}
+	head := src.Head()
+	r := &recorder{
+		Recording: Recording{
+			strategy: setup.Name, config: config, header: head.Header, events: head.Events,
+			torch:  &torch.Snapshot{Devices: make([]torch.Device, 1)},
+			course: newCourse(head.Events),
+		},
+		tap: follow.NewTap(dev), src: src, at: map[device.Addr]*follow.Block{},
+		streams: map[device.Stream]uint16{}, stacks: map[string]uint32{}, stops: o.StopAtOOM,
+	}
+	r.blocks = follow.New(r.tap, follow.Watcher{Granted: r.granted, OOM: r.oom, Freed: r.freed, Gone: r.gone, Memory: r.memory})
+	r.intern = torch.NewInterner(r.torch)
+	if r.timed, err = hasTimes(src); err != nil {
+		return nil, err
+	}
+	if _, err = replay.Run(src, setup, r.tap, replay.Options{FreeAt: o.FreeAt, StopAtOOM: o.StopAtOOM, Watch: o.Watch, Observe: r.observe}); err != nil {
+		return nil, err
+	}
+	r.settle()
+	return &r.Recording, nil
+}
+
+// errFound ends a walk.
+var errFound = errors.New("found")
+
+// hasTimes reports whether an event of a trace has a time.
+func hasTimes(src trace.Source) (bool, error) {
+	err := src.Pieces(func(events []trace.Event) error {
+		if slices.ContainsFunc(events, func(e trace.Event) bool { return e.Time != trace.NoTime }) {
+			return errFound
+		}
+		return nil
+	})
+	if errors.Is(err, errFound) {
+		return true, nil
+	}
+	return false, err
+}
+
+// recorder makes a recording.
+type recorder struct {
+	Recording
+	reserved
+	builder
+
+	tap    *follow.Tap
+	blocks *follow.Follower
+	src    trace.Source
+	s      alloc.Strategy
+	at     map[device.Addr]*follow.Block // in use at the end
+	timed  bool                          // the trace has times
+	stops  bool                          // the replay ends at the first request that finds no memory
+	asking *trace.Event                  // the event if it asks for memory, nil if not
+	now    int64                         // when the event happens
+
+	intern  *torch.Interner
+	streams map[device.Stream]uint16 // numbers in the history
+	stacks  map[string]uint32        // of tags
+}
+
+// observe is told of each event; see [replay.Options].
+func (r *recorder) observe(o replay.Observation) error {
+	switch {
+	case o.Event < 0:
+		if r.s = o.Strategy; o.Err == nil {
+			r.blocks.Begin(r.s, true)
+		}
+	case o.Event >= r.events:
+		return nil // closing is no part of the run
+	default:
+		if err := r.event(&o); err != nil {
+			return err
+		}
+	}
+	stopped := r.stops && r.asking != nil && errors.Is(o.Err, alloc.ErrOutOfMemory)
+	if o.Event+1 < r.events && !stopped || o.Err != nil && o.Event < 0 {
+		return nil
+	}
+	r.events = o.Event + 1
+	r.tap.Close()
+	return r.finish()
+}
+
+// event notes an event and what it has led to.
+func (r *recorder) event(o *replay.Observation) error {
+	e := o.Of
+	r.tick(e, o.Event)
+	r.asking = nil
+	switch e.Kind {
+	case trace.Mark:
+		r.marks = append(r.marks, mark{r.now, r.intern.String(r.src.TagOf(e))})
+	case trace.Alloc, trace.LiveAtStart:
+		r.asking = e
+	}
+	if err := r.blocks.Event(o); err != nil {
+		return err
+	}
+	stats := r.s.Stats()
+	if stats.Allocated > r.most {
+		r.most, r.peak = stats.Allocated, r.now
+	}
+	r.course.add(r.now, [numCurves]device.Size{r.blocks.Requested(), stats.Allocated, stats.Active, r.tap.Held()})
+	return nil
+}
+
+// tick sets the clock to an event, and the times of the calls to the device that it led to.
+func (r *recorder) tick(e *trace.Event, i int) {
+	const each = 1000 // nanoseconds of an event in a trace without times
+	switch {
+	case !r.timed:
+		r.now = int64(i)*each + int64(r.tap.Spent())
+	case e.Time != trace.NoTime:
+		r.now = e.Time
+	}
+	for _, c := range r.tap.NewCalls() {
+		began := r.now
+		if !r.timed {
+			began = int64(i)*each + int64(c.Before)
+		}
+		if n := len(r.calls); n > 0 {
+			began = max(began, r.calls[n-1].end())
+		}
+		r.calls = append(r.calls, call{
+			start: began, took: int64(c.Took), size: c.Size, event: i, kind: c.Kind, failed: c.Failed,
+		})
+		r.last = max(r.last, r.calls[len(r.calls)-1].end())
+	}
+	r.last = max(r.last, r.now)
+}
+
+// entry appends to the history.
+func (r *recorder) entry(e torch.Entry) {
+	e.Time = r.now / 1000
+	r.torch.Devices[0].History.Append(e)
+}
+
+// lifeEntry appends what happened to a block.
+func (r *recorder) lifeEntry(a torch.Action, l *life) {
+	r.entry(torch.Entry{
+		Action: a, Addr: uint64(l.block.Addr), Size: uint64(l.requested), Stream: l.stream, Pool: l.pool, Stack: l.stack,
+	})
+}
+
+// streamOf returns the number of a stream in the history.
+func (r *recorder) streamOf(s device.Stream) uint16 {
+	n, ok := r.streams[s]
+	if !ok {
+		h := &r.torch.Devices[0].History
+		n = uint16(len(h.Streams))
+		h.Streams = append(h.Streams, int64(s))
+		r.streams[s] = n
+	}
+	return n
+}
+
+// poolOf returns the number of a private pool in the history, which has pools from the first such on.
+func (r *recorder) poolOf(id alloc.PoolID) uint16 {
+	h := &r.torch.Devices[0].History
+	if id == 0 {
+		return 0
+	}
+	if h.Pools == nil {
+		h.Pools = [][2]uint64{{}}
+	}
+	n := slices.Index(h.Pools, poolPair(id))
+	if n < 0 {
+		n = len(h.Pools)
+		h.Pools = append(h.Pools, poolPair(id))
+	}
+	return uint16(n)
+}
+
+// poolPair returns the name that a private pool has in a snapshot: that of one that the program made.
+func poolPair(id alloc.PoolID) [2]uint64 { return [2]uint64{0, uint64(id)} }
+
+// stackOf returns the tag of an event as a stack.
+func (r *recorder) stackOf(e *trace.Event) uint32 {
+	text := r.src.TagOf(e)
+	if text == "" {
+		return 0
+	}
+	id, ok := r.stacks[text]
+	if !ok {
+		f := torch.Frame{File: r.intern.String(r.header.Name), Function: r.intern.String(text)}
+		id = r.intern.Stack([]uint32{r.intern.Frame(f)})
+		r.stacks[text] = id
+	}
+	return id
+}
+
+// granted notes a block.
+func (r *recorder) granted(e *trace.Event, b *follow.Block) {
+	b.Note = len(r.lives)
+	l := life{
+		block: b.Block, requested: b.Requested, id: b.ID, start: r.now, end: never,
+		stack: r.stackOf(e), stream: r.streamOf(b.Stream), pool: r.poolOf(r.poolAt(b.Addr)),
+	}
+	r.lives = append(r.lives, l)
+	r.joined = r.joined || r.across(b.Addr, b.Size)
+	r.lifeEntry(torch.ActionAlloc, &l)
+}
+
+// oom notes a request that found no memory, where the strategy has not told of it.
+func (r *recorder) oom(o *replay.Observation) {
+	e := o.Of
+	x := oom{at: r.now, requested: e.Size, id: e.ID, stream: e.Stream}
+	if u := r.tap.Usage(); u.Capacity != 0 {
+		x.free = u.Free()
+	}
+	r.ooms = append(r.ooms, x)
+	if !r.blocks.Tells() {
+		r.entry(torch.Entry{
+			Action: torch.ActionOOM, Addr: uint64(x.free), Size: uint64(x.requested), Stream: r.streamOf(e.Stream),
+			Stack: r.stackOf(e),
+		})
+	}
+}
+
+// freed notes that the program gave a block back.
+func (r *recorder) freed(b *follow.Block) {
+	l := &r.lives[b.Note]
+	r.lifeEntry(torch.ActionFreeRequested, l)
+}
+
+// gone notes that a free has become final.
+func (r *recorder) gone(_ int, b *follow.Block) {
+	l := &r.lives[b.Note]
+	l.end = r.now
+	r.lifeEntry(torch.ActionFreeCompleted, l)
+}
+
+// segmentActions are the actions that are told of memory, as the snapshot has them.
+var segmentActions = map[alloc.ActionKind]torch.Action{
+	alloc.SegmentAlloc: torch.ActionSegmentAlloc, alloc.SegmentFree: torch.ActionSegmentFree,
+	alloc.SegmentMap: torch.ActionSegmentMap, alloc.SegmentUnmap: torch.ActionSegmentUnmap,
+}
+
+// memory notes what became of memory.
+func (r *recorder) memory(_ int, a alloc.Action) {
+	if a.Kind == alloc.OutOfMemory {
+		var stack uint32
+		if r.asking != nil {
+			stack = r.stackOf(r.asking)
+		}
+		r.entry(torch.Entry{
+			Action: torch.ActionOOM, Addr: uint64(a.DeviceFree), Size: uint64(a.Size), Stream: r.streamOf(a.Stream),
+			Stack: stack,
+		})
+		return
+	}
+	r.hold(a)
+	r.entry(torch.Entry{
+		Action: segmentActions[a.Kind], Addr: uint64(a.Addr), Size: uint64(a.Size), Stream: r.streamOf(a.Stream),
+		Pool: r.poolOf(a.Pool),
+	})
+}

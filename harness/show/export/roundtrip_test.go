@@ -1,0 +1,74 @@
+package export_test
+
+import (
+	"bytes"
+	"encoding/json"
+	"slices"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/vramyard/vramyard/alloc"
+	"github.com/vramyard/vramyard/device/sim"
+	"github.com/vramyard/vramyard/harness/replay"
+	"github.com/vramyard/vramyard/harness/show/export"
+	"github.com/vramyard/vramyard/harness/trace"
+	"github.com/vramyard/vramyard/harness/trace/torch"
+	"github.com/vramyard/vramyard/harness/trace/vectors"
+	"github.com/vramyard/vramyard/strategies"
+)
+
+// untold are the events that a snapshot does not tell and that move blocks. A request that finds no
+// memory is told, but not asked again; on the way memory has gone back.
+var untold = []trace.Kind{trace.Trim, trace.PoolBegin}
+
+// TestSnapshotsComeBack exports a replay of each of PyTorch's vectors, imports the snapshot, and replays
+// that: every block lies where it lay.
+func TestSnapshotsComeBack(t *testing.T) {
+	all, err := vectors.Torch()
+	require.NoError(t, err)
+	told := 0
+	for _, v := range all {
+		tr, err := v.Trace()
+		require.NoError(t, err)
+		if v.Refused > 0 || slices.ContainsFunc(tr.Events, func(e trace.Event) bool { return slices.Contains(untold, e.Kind) }) {
+			continue
+		}
+		told++
+		t.Run(v.ID(), func(t *testing.T) {
+			s, err := strategies.All().Lookup("caching", v.Config)
+			require.NoError(t, err)
+			var on sim.Config
+			require.NoError(t, json.Unmarshal(v.Sim, &on))
+			dev, err := sim.New(on)
+			require.NoError(t, err)
+			r, err := export.Record(tr, s, dev, export.Options{})
+			require.NoError(t, err)
+			var file bytes.Buffer
+			require.NoError(t, r.WriteSnapshot(&file))
+			snap, err := torch.Read(&file)
+			require.NoError(t, err)
+			back, err := torch.Traces(snap)
+			require.NoError(t, err)
+			require.Len(t, back, 1)
+			require.Zero(t, back[0].Report.Doubts(), "%v", back[0].Report)
+			require.True(t, slices.Equal(placements(t, tr, s, on), placements(t, back[0].Trace, s, on)))
+		})
+	}
+	require.Greater(t, told, 50)
+}
+
+// placements replays a trace and returns every block that was granted.
+func placements(t *testing.T, tr *trace.Trace, s alloc.Setup, c sim.Config) (list []alloc.Block) {
+	t.Helper()
+	dev, err := sim.New(c)
+	require.NoError(t, err)
+	_, err = replay.Run(tr, s, dev, replay.Options{Observe: func(o replay.Observation) error {
+		if o.Request.Size != 0 && o.Err == nil {
+			list = append(list, o.Block)
+		}
+		return nil
+	}})
+	require.NoError(t, err)
+	return list
+}

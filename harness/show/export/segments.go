@@ -1,0 +1,260 @@
+package export
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+
+	"github.com/vramyard/vramyard/alloc"
+	"github.com/vramyard/vramyard/device"
+	"github.com/vramyard/vramyard/harness/replay/follow"
+	"github.com/vramyard/vramyard/harness/trace/torch"
+	"github.com/vramyard/vramyard/internal/addrlist"
+)
+
+// reserved is the memory that the history says is held.
+type reserved struct {
+	segments addrlist.List[device.Size]  // whole ones, by address
+	edges    map[device.Addr]int         // of memory that is mapped: how many ranges more cover what is above
+	whole    bool                        // there were segments
+	maps     bool                        // memory was mapped
+	joined   bool                        // a block lay across two segments
+	pools    addrlist.List[alloc.PoolID] // whose memory it is from an address on, up to the next one
+}
+
+// poolAt returns the private pool that was last told of the memory at an address.
+func (h *reserved) poolAt(a device.Addr) alloc.PoolID {
+	p, ok := h.pools.Floor(a)
+	if !ok {
+		return 0
+	}
+	return h.pools.Entry(p).Value
+}
+
+// belongs notes to which pool memory belongs.
+func (h *reserved) belongs(r device.Region, pool alloc.PoolID) {
+	if pool == 0 && h.pools.Len() == 0 {
+		return // most replays have no private pool
+	}
+	above := h.poolAt(r.End())
+	for {
+		p, ok := h.pools.Floor(r.End())
+		if !ok || h.pools.Entry(p).Addr < r.Addr {
+			break
+		}
+		h.pools.Delete(p)
+	}
+	for _, e := range []addrlist.Entry[alloc.PoolID]{{Addr: r.Addr, Value: pool}, {Addr: r.End(), Value: above}} {
+		p, _ := h.pools.Search(e.Addr)
+		h.pools.Insert(p, e)
+	}
+}
+
+// grows reports whether segments are to be shown as mapped memory: where they are joined, and also where
+// there is mapped memory besides, because the viewer joins that to any segment beside it.
+func (h *reserved) grows() bool { return h.joined || h.whole && h.maps }
+
+// hold notes that memory was taken or given back.
+func (h *reserved) hold(a alloc.Action) {
+	switch a.Kind {
+	case alloc.SegmentAlloc:
+		h.whole = true
+		h.belongs(device.Region{Addr: a.Addr, Size: a.Size}, a.Pool)
+		p, _ := h.segments.Search(a.Addr)
+		h.segments.Insert(p, addrlist.Entry[device.Size]{Addr: a.Addr, Value: a.Size})
+	case alloc.SegmentFree:
+		if p, ok := h.segments.Search(a.Addr); ok {
+			h.segments.Delete(p)
+		}
+	case alloc.SegmentMap:
+		h.maps = true
+		h.belongs(device.Region{Addr: a.Addr, Size: a.Size}, a.Pool)
+		h.edge(a.Addr, 1)
+		h.edge(a.Addr.Add(a.Size), -1)
+	case alloc.SegmentUnmap:
+		h.edge(a.Addr, -1)
+		h.edge(a.Addr.Add(a.Size), 1)
+	}
+}
+
+// edge notes where mapped memory begins or ends.
+func (h *reserved) edge(a device.Addr, n int) {
+	if h.edges == nil {
+		h.edges = map[device.Addr]int{}
+	}
+	if h.edges[a] += n; h.edges[a] == 0 {
+		delete(h.edges, a)
+	}
+}
+
+// across reports whether a range begins in a segment and ends in another one.
+func (h *reserved) across(a device.Addr, size device.Size) bool {
+	p, ok := h.segments.Floor(a)
+	if !ok {
+		return false
+	}
+	e := h.segments.Entry(p)
+	return a < e.Addr.Add(e.Value) && a.Add(size) > e.Addr.Add(e.Value)
+}
+
+// span is memory that is held, without a gap.
+type span struct {
+	device.Region
+	grows bool // it is mapped
+}
+
+// spans returns all memory that is held, by address.
+func (h *reserved) spans() (list []span) {
+	if h.grows() {
+		for e := range h.segments.All {
+			h.edge(e.Addr, 1)
+			h.edge(e.Addr.Add(e.Value), -1)
+		}
+		h.segments.Clear()
+	}
+	for e := range h.segments.All {
+		list = append(list, span{device.Region{Addr: e.Addr, Size: e.Value}, false})
+	}
+	edges := make([]device.Addr, 0, len(h.edges))
+	for a := range h.edges {
+		edges = append(edges, a)
+	}
+	slices.Sort(edges)
+	covered := 0
+	for i, a := range edges {
+		if covered += h.edges[a]; covered > 0 {
+			list = append(list, span{device.Region{Addr: a, Size: edges[i+1].Sub(a)}, true})
+		}
+	}
+	slices.SortFunc(list, func(a, b span) int { return cmp.Compare(a.Addr, b.Addr) })
+	return list
+}
+
+// finish takes the segments and blocks from a walk over the strategy.
+func (r *recorder) finish() error {
+	r.blocks.Memory()
+	for b := range r.blocks.Blocks {
+		r.at[b.Addr] = b
+	}
+	var chunks []alloc.Chunk
+	inUse := 0
+	for c := range r.s.Walk {
+		if c.State.Held() {
+			chunks = append(chunks, c)
+			r.joined = r.joined || r.across(c.Addr, c.Size)
+		}
+		if c.State == alloc.Live || c.State == alloc.Pending {
+			inUse++
+		}
+	}
+	if inUse != len(r.at) {
+		return fmt.Errorf("the strategy shows %d blocks in use at the end, the replay has %d", inUse, len(r.at))
+	}
+	slices.SortFunc(chunks, func(a, b alloc.Chunk) int { return cmp.Compare(a.Addr, b.Addr) })
+	spans := r.spans()
+	for _, c := range chunks {
+		for len(spans) > 0 && spans[0].End() <= c.Addr {
+			r.endSpan(spans[0])
+			spans = spans[1:]
+		}
+		if len(spans) == 0 || !spans[0].Contains(c.Addr) || c.End() > spans[0].End() {
+			return fmt.Errorf("the strategy shows a chunk of %d bytes at %v outside of the memory it holds", uint64(c.Size), c.Addr)
+		}
+		if err := r.chunk(spans[0], c); err != nil {
+			return err
+		}
+	}
+	for _, s := range spans {
+		r.endSpan(s)
+	}
+	return nil
+}
+
+// builder makes segments of chunks in the order of their addresses.
+type builder struct {
+	segment torch.Segment
+	region  device.Addr // of the chunks
+	open    bool
+	known   bool // a chunk has told of the segment
+}
+
+// begin begins a segment at an address.
+func (b *builder) begin(a device.Addr, grows bool) {
+	b.segment = torch.Segment{Addr: uint64(a), Large: true, Expandable: grows}
+	b.open, b.known, b.region = true, false, 0
+}
+
+// top returns the address above the segment so far.
+func (b *builder) top() device.Addr { return device.Addr(b.segment.Addr + b.segment.Total) }
+
+// fill adds what lies below an address as memory that nobody uses.
+func (b *builder) fill(to device.Addr) {
+	if to > b.top() {
+		b.add(torch.Block{Addr: uint64(b.top()), Size: uint64(to.Sub(b.top()))})
+	}
+}
+
+// add adds a block on top.
+func (b *builder) add(x torch.Block) {
+	s := &b.segment
+	s.Blocks = append(s.Blocks, x)
+	s.Total += x.Size
+	if x.State == torch.Inactive {
+		return
+	}
+	s.Active += x.Size
+	s.Requested += x.Requested
+	if x.State == torch.ActiveAllocated {
+		s.Allocated += x.Size
+	}
+}
+
+// end ends the segment.
+func (r *recorder) endSegment() {
+	d := &r.torch.Devices[0]
+	d.Segments = append(d.Segments, r.segment)
+	r.open = false
+}
+
+// endSpan ends the last segment in a span, which is the first one if the span has no chunk.
+func (r *recorder) endSpan(s span) {
+	if !r.open {
+		r.begin(s.Addr, s.grows)
+	}
+	r.fill(s.End())
+	r.endSegment()
+}
+
+// chunk adds a chunk to the segments of a span. Mapped memory of two regions side by side is two
+// segments if the strategy tells of them; else one call may have mapped pages of both, and the viewer
+// wants what is mapped at once to lie in one segment.
+func (r *recorder) chunk(s span, c alloc.Chunk) error {
+	if r.open && s.grows && r.blocks.Tells() && !r.joined && c.Region != r.region {
+		r.fill(c.Addr)
+		r.endSegment()
+		r.begin(c.Addr, true)
+	}
+	if !r.open {
+		r.begin(s.Addr, s.grows)
+	}
+	r.region = c.Region
+	r.fill(c.Addr)
+	x := torch.Block{Addr: uint64(c.Addr), Size: uint64(c.Size), Requested: uint64(c.Was)}
+	if c.State == alloc.Live || c.State == alloc.Pending {
+		b, ok := r.at[c.Addr]
+		if !ok {
+			return fmt.Errorf("the strategy shows a block in use at %v that nobody was granted", c.Addr)
+		}
+		x.Requested, x.Stack, x.State = uint64(b.Requested), r.lives[b.Note].stack, torch.ActiveAllocated
+		if b.Phase != follow.Live {
+			x.State = torch.ActivePendingFree
+		}
+	}
+	r.add(x)
+	if r.blocks.Tells() && !r.known && c.State != alloc.Slack {
+		r.known = true
+		r.segment.Stream, r.segment.Pool = int64(c.Stream), poolPair(c.Pool)
+		r.segment.Large = c.Class != alloc.ClassSmall
+	}
+	return nil
+}

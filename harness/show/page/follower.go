@@ -1,0 +1,55 @@
+package page
+
+import (
+	"github.com/vramyard/vramyard/alloc"
+	"github.com/vramyard/vramyard/device"
+	"github.com/vramyard/vramyard/harness/replay"
+	"github.com/vramyard/vramyard/harness/replay/follow"
+)
+
+// follower is what both replays of a recording have.
+type follower struct {
+	o        Options
+	tap      *follow.Tap
+	blocks   *follow.Follower
+	watch    follow.Watcher
+	strategy alloc.Strategy
+	capacity device.Size
+	last     int                // number of the last event so far; -1 before the first
+	seen     replay.Observation // of that event
+}
+
+// replay replays the trace once and calls event for every event.
+func (f *follower) replay(
+	p *replay.Prepared, setup alloc.Setup, on func() (device.Device, error), event func(o *replay.Observation) error,
+) (*replay.Result, error) {
+	dev, err := on()
+	if err != nil {
+		return nil, err
+	}
+	f.capacity = dev.Usage().Capacity
+	f.tap = follow.NewTap(dev)
+	f.last = -1
+	f.blocks = follow.New(f.tap, f.watch)
+	return p.Run(setup, f.tap, replay.Options{FreeAt: f.o.FreeAt, StopAtOOM: f.o.StopAtOOM, Observe: func(seen replay.Observation) error {
+		f.seen = seen // or every event would leave garbage
+		o := &f.seen
+		switch {
+		case o.Event < 0:
+			if f.strategy = o.Strategy; o.Err == nil {
+				f.blocks.Begin(o.Strategy, false)
+			}
+			return o.Err
+		case o.Of == nil: // closing is no part of the run
+			return nil
+		}
+		f.last = o.Event
+		if err := f.o.step(o.Event); err != nil {
+			return err
+		}
+		if err := f.blocks.Event(o); err != nil {
+			return err
+		}
+		return event(o)
+	}})
+}

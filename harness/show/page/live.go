@@ -1,0 +1,130 @@
+package page
+
+import (
+	"encoding/binary"
+	"encoding/json"
+	"io"
+	"maps"
+	"math"
+	"math/bits"
+)
+
+// An answer to the script of a page that is served is one piece: four bytes with the length of a description,
+// little endian, the description in JSON, filled up with spaces so that all before the arrays is a multiple of
+// eight bytes, and the arrays that it refers to.
+
+// answer writes an answer.
+func (e *encoder) answer(w io.Writer, o object) error {
+	text, err := json.Marshal(o)
+	if err != nil {
+		return err
+	}
+	for (4+len(text))%8 != 0 {
+		text = append(text, ' ')
+	}
+	b := binary.LittleEndian.AppendUint32(make([]byte, 0, 4+len(text)), uint32(len(text)))
+	if _, err := w.Write(append(b, text...)); err != nil {
+		return err
+	}
+	_, err = w.Write(e.data)
+	return err
+}
+
+// Tile answers with the blocks of a window, by birth, of a trace of so many events. whole says that no block of the window is left
+// out. stacks may be nil.
+func Tile(w io.Writer, space *Space, rects []Rect, whole bool, events int, stacks Stacks) error {
+	e := &encoder{}
+	o := object{"complete": whole}
+	e.about(o, stacks, func(w *stackWeights) { w.rects(rects, events) })
+	o["rects"] = e.packed(space, rects)
+	return e.answer(w, o)
+}
+
+// packed encodes rectangles by birth in a third of the bytes of [encoder.rects]: as differences, in columns as
+// narrow as their largest number. Differences are modulo 2^32, so that what never happens is a number too.
+func (e *encoder) packed(space *Space, rects []Rect) object {
+	of := func(f func(r *Rect) uint64) object { return e.narrow(column(rects, f)) }
+	last := uint32(0)
+	o := object{
+		"n":    len(rects),
+		"y":    of(func(r *Rect) uint64 { return uint64(space.Y(r.Addr)) }),
+		"size": of(func(r *Rect) uint64 { return uint64(r.Size) }),
+		"loss": of(func(r *Rect) uint64 { return uint64(r.Size - r.Requested) }),
+		"born": of(func(r *Rect) uint64 {
+			d := r.Born - last
+			last = r.Born
+			return uint64(d)
+		}),
+		"life":   of(func(r *Rect) uint64 { return uint64(r.Dies - r.Born) }),
+		"tail":   of(func(r *Rect) uint64 { return uint64(r.Dies - r.Freed) }),
+		"tag":    of(func(r *Rect) uint64 { return uint64(r.Tag) }),
+		"stream": of(func(r *Rect) uint64 { return uint64(r.Stream) }),
+		"class":  e.i16(column(rects, func(r *Rect) int16 { return class(r.Class) })),
+		"id":     of(func(r *Rect) uint64 { return r.ID }),
+	}
+	if e.stacks != nil {
+		o["stack"] = of(func(r *Rect) uint64 { return uint64(e.stacks.numberOf(r.ID)) })
+	}
+	return o
+}
+
+// narrow encodes whole numbers as multiples of their largest common power of two, in as few bytes as that leaves.
+func (e *encoder) narrow(v []uint64) object {
+	var all, most uint64
+	for _, x := range v {
+		all |= x
+		most = max(most, x)
+	}
+	shift := 0
+	if all != 0 {
+		shift = bits.TrailingZeros64(all)
+	}
+	o := object{"by": uint64(1) << shift}
+	switch most >>= shift; {
+	case most <= math.MaxUint8:
+		o["v"] = e.u8(column(v, func(x *uint64) uint8 { return uint8(*x >> shift) }))
+	case most <= math.MaxUint16:
+		o["v"] = e.u16(column(v, func(x *uint64) uint16 { return uint16(*x >> shift) }))
+	case most <= math.MaxUint32:
+		o["v"] = e.u32(column(v, func(x *uint64) uint32 { return uint32(*x >> shift) }))
+	default:
+		o["v"] = e.f64(column(v, func(x *uint64) float64 { return float64(*x >> shift) }))
+	}
+	return o
+}
+
+// Moment answers with the state after an event. stacks may be nil.
+func Moment(w io.Writer, at *Instant, stacks Stacks) error {
+	e := &encoder{}
+	o := object{}
+	e.about(o, stacks, func(w *stackWeights) { w.instant(at) })
+	maps.Copy(o, e.instant(at))
+	return e.answer(w, o)
+}
+
+// about puts a table of stacks of its own into an answer: the numbers of the page are for what the page holds.
+func (e *encoder) about(o object, stacks Stacks, weigh func(*stackWeights)) {
+	if stacks == nil {
+		return
+	}
+	w := &stackWeights{of: stacks, weight: map[uint32]float64{}}
+	weigh(w)
+	e.stacks = w.table()
+	o["stacks"] = e.stackTable(e.stacks)
+}
+
+// Series answers with the curves of the runs of a trace in some of its buckets, of which the first has a
+// number. A run that is nil has none.
+func Series(w io.Writer, t *Trace, runs []*Picture, first int) error {
+	e := &encoder{}
+	o := object{"shift": t.Grid.Shift}
+	e.axis(o, t, first)
+	list := make([]any, len(runs))
+	for i, r := range runs {
+		if r != nil {
+			list[i] = e.series(r)
+		}
+	}
+	o["runs"] = list
+	return e.answer(w, o)
+}

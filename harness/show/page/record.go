@@ -1,0 +1,174 @@
+package page
+
+import (
+	"errors"
+
+	"github.com/vramyard/vramyard/alloc"
+	"github.com/vramyard/vramyard/device"
+	"github.com/vramyard/vramyard/harness/replay"
+	"github.com/vramyard/vramyard/harness/replay/follow"
+	"github.com/vramyard/vramyard/harness/trace"
+)
+
+// maxLooks bounds how often the largest free chunk is looked at beside new peaks, as a replay does.
+const maxLooks = 1 << 16
+
+// recorder makes a Run in a first replay.
+type recorder struct {
+	follower
+	trace *Trace
+	run   *Picture
+	time  int64 // of the last event that has one
+
+	space     Space
+	held      spans
+	stretches foremost[Stretch]
+	rects     foremost[Rect]
+	notes     []note
+	unused    []int // of notes
+	looks     int   // an event is looked at if its number has none of these bits
+	streams   bool  // the strategy knows streams
+
+	credit  float64 // what a walk may cost
+	classes map[device.Addr]int32
+}
+
+// newRecorder returns a recorder of a run.
+func newRecorder(t *Trace, setup alloc.Setup, o Options) *recorder {
+	n := t.Grid.Len()
+	r := &recorder{
+		follower: follower{o: o}, trace: t, time: trace.NoTime,
+		run:       &Picture{Curves: newCurves(n), DeviceTime: make([]float64, n), OOMs: make([]uint32, n), FirstOOM: -1},
+		stretches: newForemost[Stretch](o.Regions), rects: newForemost[Rect](o.Blocks),
+		space: Space{most: o.Ranges}, credit: 1 << 20, classes: map[device.Addr]int32{},
+	}
+	for stride := 1; t.Grid.Events/stride > maxLooks; stride *= 2 {
+		r.looks = 2*stride - 1
+	}
+	for i := range r.run.Peaks {
+		r.run.Peaks[i].Event = -1
+	}
+	r.watch = follow.Watcher{Granted: r.granted, Gone: r.gone, Memory: r.memory}
+	return r
+}
+
+// granted begins a block.
+func (r *recorder) granted(e *trace.Event, b *follow.Block) {
+	r.space.hold(b.Addr, b.Size)
+	b.Note = r.note(note{tag: r.trace.tagOf(e), class: alloc.NoClass})
+}
+
+// gone keeps a block that is over.
+func (r *recorder) gone(event int, b *follow.Block) {
+	r.keep(r.rectOf(b, uint32(event)))
+	r.unused = append(r.unused, b.Note)
+}
+
+// keep takes the rectangle of a block.
+func (r *recorder) keep(rect Rect) {
+	if r.o.Each != nil {
+		r.o.Each(&rect)
+	}
+	r.rects.add(rect, rect.weight(r.trace.Grid.Events))
+}
+
+// event takes the state after an event.
+func (r *recorder) event(o *replay.Observation) error {
+	if o.Event == 0 {
+		r.streams = alloc.Has(r.strategy, alloc.PowerStreamRecorder)
+	}
+	bucket := o.Event >> r.trace.Grid.Shift
+	now := r.timeOf(o.Of)
+	r.calls(bucket)
+	s := r.strategy.Stats()
+	sums := [numSums]device.Size{r.blocks.Requested(), s.Allocated, s.Active, r.tap.Held()}
+	most := sums
+	most[Reserved] = r.tap.MostHeld()
+	grown := most[Reserved] > r.run.Peaks[Reserved].Bytes
+	for k, bytes := range most {
+		if p := &r.run.Peaks[k]; bytes > p.Bytes {
+			*p = Peak{o.Event, bytes}
+		}
+	}
+	c := &r.run.Curves
+	for k, curve := range []*Curve{&c.Requested, &c.Allocated, &c.Active, &c.Reserved} {
+		curve.add(bucket, float64(sums[k]))
+	}
+	c.Reserved.add(bucket, float64(most[Reserved]))
+	c.Pending.add(bucket, float64(s.Active-s.Allocated))
+	c.Internal.add(bucket, share(s.Requested, s.Allocated))
+	if grown || o.Event&r.looks == 0 {
+		r.shape(bucket, s.Active, sums[Reserved])
+	}
+	r.failure(o, bucket, now)
+	if last := r.trace.Grid.Last(bucket); o.Event == last {
+		r.look()
+	}
+	return nil
+}
+
+// shape looks at the largest free chunk.
+func (r *recorder) shape(bucket int, active, reserved device.Size) {
+	largest := alloc.LargestFree(r.strategy)
+	r.run.Curves.LargestFree.add(bucket, float64(largest))
+	external := 0.0
+	if free := reserved - active; free != 0 && free >= reserved/100 {
+		external = 1 - float64(largest)/float64(free)
+	}
+	r.run.Curves.External.add(bucket, external)
+}
+
+// calls books the calls to the device that an event led to.
+func (r *recorder) calls(bucket int) {
+	for _, c := range r.tap.NewCalls() {
+		n := &r.run.Calls[c.Kind]
+		if *n == nil {
+			*n = make([]uint32, r.trace.Grid.Len())
+		}
+		(*n)[bucket]++
+		r.run.DeviceTime[bucket] += float64(c.Took)
+	}
+}
+
+// failure keeps a request that was not granted. A request for nothing, which some refuse, is none.
+func (r *recorder) failure(o *replay.Observation, bucket int, now int64) {
+	e := o.Of
+	if o.Err == nil || e.Size == 0 || e.Kind != trace.Alloc && e.Kind != trace.LiveAtStart {
+		return
+	}
+	if errors.Is(o.Err, alloc.ErrOutOfMemory) {
+		r.run.OOMs[bucket]++
+		if r.run.FirstOOM < 0 {
+			r.run.FirstOOM = o.Event
+		}
+	}
+	r.run.Failed++
+	if len(r.run.Failures) >= r.o.Failures {
+		return
+	}
+	f := Failure{
+		Event: o.Event, Time: now, Asked: e.Size, ID: e.ID, Tag: r.trace.tagOf(e), Stream: r.trace.streamOf(e.Stream),
+		Error: o.Err.Error(),
+	}
+	if why, ok := alloc.LastRefusal(r.strategy); ok {
+		f.Reason, f.Free, f.Hole = why.Reason.String(), why.Free, why.LargestHole
+	}
+	r.run.Failures = append(r.run.Failures, f)
+}
+
+// finish completes what the first replay tells.
+func (r *recorder) finish() {
+	run := r.run
+	run.Capacity = r.capacity
+	for b := range r.blocks.Blocks {
+		r.keep(r.rectOf(b, Never))
+	}
+	for i := range r.held {
+		r.stretch(r.held[i].Stretch)
+	}
+	r.space.settle()
+	run.Space = r.space
+	run.Rects, run.Regions = r.rects.kept(pictureByBirth), r.stretches.kept(byStart)
+	run.RectsLeft = Left{r.rects.Count, r.rects.Weight}
+	run.RegionsLeft = Left{r.stretches.Count, r.stretches.Weight}
+}

@@ -1,0 +1,77 @@
+package page
+
+import (
+	"cmp"
+	"math"
+
+	"github.com/vramyard/vramyard/device"
+	"github.com/vramyard/vramyard/harness/replay/follow"
+)
+
+// Never is the event of what does not happen within the trace.
+const Never = math.MaxUint32
+
+// Rect is the life of a block: it is there after the events from Born to before Dies.
+type Rect struct {
+	Addr      device.Addr // first byte
+	Size      device.Size // bytes granted
+	Requested device.Size // bytes asked for
+	ID        uint64      // of the allocation in the trace
+	Born      uint32      // event of the request
+	Freed     uint32      // event at which the program freed it, or Never
+	Dies      uint32      // event at which its memory was free again, or Never
+	Tag       uint32      // in Trace.Tags
+	Class     int32       // bin, order or size class; alloc.NoClass where it has none or it was not looked at
+	Stream    uint16      // in Trace.Streams, or OtherStream
+}
+
+// weight returns the byte-events of the rectangle in a trace of so many events.
+func (r *Rect) weight(events int) float64 {
+	return float64(r.Size) * float64(min(int(r.Dies), events)-int(r.Born))
+}
+
+// byBirth orders rectangles by birth, then by address.
+func pictureByBirth(a, b Rect) int {
+	return cmp.Or(cmp.Compare(a.Born, b.Born), cmp.Compare(a.Addr, b.Addr))
+}
+
+// rectOf returns the rectangle of a block that ends at an event.
+func (r *recorder) rectOf(b *follow.Block, dies uint32) Rect {
+	freed := uint32(Never)
+	if b.Freed != follow.Never {
+		freed = uint32(b.Freed)
+	}
+	n := &r.notes[b.Note]
+	return Rect{
+		Addr: b.Addr, Size: b.Size, Requested: b.Requested, ID: b.ID,
+		Born: uint32(b.Born), Freed: freed, Dies: dies, Tag: n.tag, Class: n.class, Stream: r.trace.streamOf(b.Stream),
+	}
+}
+
+// note is what the recorder knows of a block beside the follower.
+type note struct {
+	tag    uint32 // in Trace.Tags
+	class  int32
+	looked bool
+}
+
+// Stretch is memory that was held: it is there after the events from Born to before Dies.
+type Stretch struct {
+	Addr   device.Addr // first byte
+	Size   device.Size // bytes
+	Region device.Addr // start of its region: regions may touch, and the pages of one may have gaps
+	Born   uint32      // event at which it was taken; 0 also when the strategy was built
+	Dies   uint32      // event at which it went back, or Never
+	Pool   uint16      // private pool; 0 is the default one
+	Stream uint16      // in Trace.Streams if all that is known to lie there is of it, or OtherStream
+}
+
+// weight returns the byte-events of the stretch in a trace of so many events.
+func (s *Stretch) weight(events int) float64 {
+	return float64(s.Size) * float64(min(int(s.Dies), events)-int(s.Born))
+}
+
+// byStart orders stretches by birth, then by address.
+func byStart(a, b Stretch) int {
+	return cmp.Or(cmp.Compare(a.Born, b.Born), cmp.Compare(a.Addr, b.Addr))
+}

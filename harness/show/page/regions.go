@@ -1,0 +1,130 @@
+package page
+
+import (
+	"slices"
+	"sort"
+
+	"github.com/vramyard/vramyard/alloc"
+	"github.com/vramyard/vramyard/device"
+)
+
+// span is memory that is held now.
+type span struct {
+	Stretch
+	looked bool // Stream is that of what was seen
+}
+
+func (s *span) end() device.Addr { return s.Addr.Add(s.Size) }
+
+// spans is all memory that is held now, by address. Spans do not overlap.
+type spans []span
+
+// at returns the number of the first span that ends above an address.
+func (h spans) at(a device.Addr) int {
+	return sort.Search(len(h), func(i int) bool { return h[i].end() > a })
+}
+
+// take adds memory of a region that is held from now on.
+func (h *spans) take(a device.Addr, size device.Size, region device.Addr, now int) {
+	s := span{Stretch: Stretch{Addr: a, Size: size, Region: region, Born: uint32(now), Dies: Never, Stream: OtherStream}}
+	*h = slices.Insert(*h, h.at(a), s)
+}
+
+// giveBack ends what is held of a range and yields it. What is left of a span beside the range stays.
+func (h *spans) giveBack(a device.Addr, size device.Size, now int, yield func(Stretch)) {
+	end := a.Add(size)
+	first := h.at(a)
+	last := first
+	var left []span
+	for ; last < len(*h) && (*h)[last].Addr < end; last++ {
+		s := (*h)[last]
+		from, to := max(s.Addr, a), min(s.end(), end)
+		over := s.Stretch
+		over.Addr, over.Size, over.Dies = from, to.Sub(from), uint32(now)
+		yield(over)
+		if s.Addr < from {
+			below := s
+			below.Size = from.Sub(s.Addr)
+			left = append(left, below)
+		}
+		if to < s.end() {
+			above := s
+			above.Addr, above.Size = to, s.end().Sub(to)
+			left = append(left, above)
+		}
+	}
+	*h = slices.Replace(*h, first, last, left...)
+}
+
+// memory follows what is held from the device.
+func (r *recorder) memory(event int, a alloc.Action) {
+	switch a.Kind {
+	case alloc.SegmentAlloc, alloc.SegmentMap:
+		r.space.hold(a.Addr, a.Size)
+		r.held.take(a.Addr, a.Size, r.tap.Region(a.Addr), event)
+	case alloc.SegmentFree, alloc.SegmentUnmap:
+		r.held.giveBack(a.Addr, a.Size, event, r.stretch)
+	}
+}
+
+// stretch keeps memory that went back.
+func (r *recorder) stretch(s Stretch) { r.stretches.add(s, s.weight(r.trace.Grid.Events)) }
+
+// look walks over the strategy for what only a walk tells: the classes of blocks, and whose memory a
+// region is. Walks are as many as the events pay for, so that a picture does not cost more the more
+// blocks are live.
+func (r *recorder) look() {
+	r.credit += float64(int(1) << r.trace.Grid.Shift)
+	cost := float64(2*r.blocks.InUse() + len(r.held))
+	if cost > r.credit {
+		return
+	}
+	r.credit -= cost
+	clear(r.classes)
+	for c := range r.strategy.Walk {
+		if c.State == alloc.Live || c.State == alloc.Pending {
+			r.classes[c.Addr] = c.Class
+		}
+		r.lookAt(c)
+	}
+	for b := range r.blocks.Blocks {
+		if n := &r.notes[b.Note]; !n.looked {
+			if class, ok := r.classes[b.Addr]; ok {
+				n.class, n.looked = class, true
+			}
+		}
+	}
+}
+
+// lookAt takes from a chunk whose memory the spans below it are.
+func (r *recorder) lookAt(c alloc.Chunk) {
+	if !c.State.Held() {
+		return
+	}
+	for i := r.held.at(c.Addr); i < len(r.held) && r.held[i].Addr < c.End(); i++ {
+		r.lookAtSpan(&r.held[i], c)
+	}
+}
+
+// lookAtSpan takes what a chunk says of a span. Strategies join the ranges of the device into regions
+// of their own, so the stretch of a span ends where its region changes.
+func (r *recorder) lookAtSpan(s *span, c alloc.Chunk) {
+	if s.Region != c.Region {
+		if now := uint32(r.last); s.Born != now {
+			over := s.Stretch
+			over.Dies = now
+			r.stretch(over)
+			s.Born = now
+		}
+		s.Region = c.Region
+	}
+	s.Pool = uint16(min(c.Pool, 1<<16-1))
+	if c.State != alloc.Live && c.State != alloc.Pending && !r.streams {
+		return // a free chunk is nobody's
+	}
+	if of := r.trace.streamOf(c.Stream); !s.looked {
+		s.looked, s.Stream = true, of
+	} else if s.Stream != of {
+		s.Stream = OtherStream
+	}
+}

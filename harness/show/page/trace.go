@@ -1,0 +1,215 @@
+package page
+
+import (
+	"cmp"
+	"math"
+	"slices"
+
+	"github.com/vramyard/vramyard/device"
+	"github.com/vramyard/vramyard/harness/trace"
+)
+
+// Grid is the common axis of all pictures of a trace: buckets of equally many events, but for the
+// last one.
+type Grid struct {
+	Events int // of the trace
+	Shift  int // event i is in bucket i >> Shift
+}
+
+// newGrid returns the finest grid with at most so many buckets.
+func newGrid(events, buckets int) Grid {
+	g := Grid{Events: events}
+	for g.Len() > max(buckets, 1) {
+		g.Shift++
+	}
+	return g
+}
+
+// Len returns the number of buckets.
+func (g Grid) Len() int { return (g.Events + 1<<g.Shift - 1) >> g.Shift }
+
+// First returns the first event of a bucket.
+func (g Grid) First(bucket int) int { return bucket << g.Shift }
+
+// Last returns the last event of a bucket.
+func (g Grid) Last(bucket int) int { return min((bucket+1)<<g.Shift, g.Events) - 1 }
+
+// Trace is what is drawn of a trace whatever strategy it is replayed through.
+type Trace struct {
+	Head       trace.Head      // where it comes from, and its length
+	Grid       Grid            // the axis
+	LowerBound device.Size     // most bytes that are live at once, as requested
+	Bound      []float64       // by bucket: most bytes that are live at once, as requested
+	Times      []int64         // by bucket: nanoseconds at its last event; nil for a trace without times
+	Marks      []Mark          // in order, as many as are kept
+	MarksLeft  int             // marks that are not kept
+	Tags       []string        // the most important tags; Tags[0] stands for all others
+	Streams    []device.Stream // of the requests, in the order of their first
+
+	src     trace.Source
+	tags    map[string]uint32
+	streams map[device.Stream]uint16
+}
+
+// Mark is a mark of a trace.
+type Mark struct {
+	Event int    // its number
+	Time  int64  // nanoseconds, or trace.NoTime
+	Text  string // what it says
+}
+
+const (
+	mostMarks = 2000
+	mostTags  = 4096
+
+	// OtherStream stands for every stream that is not in Trace.Streams.
+	OtherStream = math.MaxUint16
+)
+
+// NewTrace looks at a trace once, that of a [replay.Prepared]. It fails if the trace cannot be read.
+func NewTrace(src trace.Source, o Options) (*Trace, error) {
+	o = o.withDefaults()
+	head := src.Head()
+	t := &Trace{
+		Head: head, Grid: newGrid(head.Events, o.Buckets), src: src,
+		tags: map[string]uint32{}, streams: map[device.Stream]uint16{},
+	}
+	t.Bound = make([]float64, t.Grid.Len())
+	s := &sight{Trace: t, now: trace.NoTime, times: make([]int64, t.Grid.Len()), weights: map[string]*weight{}}
+	err := src.Pieces(func(events []trace.Event) error {
+		for i := range events {
+			if err := o.step(s.i); err != nil {
+				return err
+			}
+			s.see(&events[i])
+		}
+		return nil
+	})
+	if err != nil {
+		return nil, err
+	}
+	s.finish()
+	return t, nil
+}
+
+// sight is one look at a trace.
+type sight struct {
+	*Trace
+	i       int // number of the event
+	ledger  trace.Ledger
+	now     int64 // time of the last event that has one
+	times   []int64
+	live    []birth // by slot
+	weights map[string]*weight
+	texts   []*weight // by number of the tag, as far as it is the same text
+}
+
+// birth is the allocation in a slot.
+type birth struct {
+	event int
+	size  device.Size
+	tag   *weight // nil: none, or it is over
+}
+
+// weight is how much of a picture a tag takes.
+type weight struct {
+	text       string
+	byteEvents float64
+}
+
+// see takes the next event.
+func (s *sight) see(e *trace.Event) {
+	s.ledger.Step(e)
+	bucket := s.i >> s.Grid.Shift
+	s.Bound[bucket] = max(s.Bound[bucket], float64(s.ledger.Reached()))
+	if e.Time != trace.NoTime {
+		s.now = e.Time
+	}
+	s.times[bucket] = s.now
+	switch e.Kind {
+	case trace.Refused:
+		s.stream(e.Stream)
+	case trace.Alloc, trace.LiveAtStart:
+		s.stream(e.Stream)
+		s.begin(e)
+	case trace.Free:
+		if int(e.Slot) < len(s.live) {
+			s.end(e.Slot)
+		}
+	case trace.Mark:
+		if len(s.Marks) < mostMarks {
+			s.Marks = append(s.Marks, Mark{s.i, s.now, s.src.TagOf(e)})
+		} else {
+			s.MarksLeft++
+		}
+	}
+	s.i++
+}
+
+// stream gives a stream its number.
+func (s *sight) stream(of device.Stream) {
+	if _, ok := s.streams[of]; !ok && len(s.Streams) < OtherStream {
+		s.streams[of] = uint16(len(s.Streams))
+		s.Streams = append(s.Streams, of)
+	}
+}
+
+// begin weighs the tag of an allocation from now on.
+func (s *sight) begin(e *trace.Event) {
+	if n := int(e.Slot) + 1 - len(s.live); n > 0 {
+		s.live = append(s.live, make([]birth, n)...)
+	}
+	s.end(e.Slot)
+	text := s.src.TagOf(e)
+	if text == "" {
+		return
+	}
+	w := s.weights[text]
+	if w == nil {
+		w = &weight{text: text}
+		s.weights[text] = w
+		s.texts = append(s.texts, w)
+	}
+	s.live[e.Slot] = birth{s.i, e.Size, w}
+}
+
+// end ends the allocation in a slot.
+func (s *sight) end(slot uint32) {
+	if b := &s.live[slot]; b.tag != nil {
+		b.tag.byteEvents += float64(b.size) * float64(s.i-b.event)
+		b.tag = nil
+	}
+}
+
+// finish chooses the tags that weigh most.
+func (s *sight) finish() {
+	for slot := range s.live {
+		s.end(uint32(slot))
+	}
+	s.LowerBound = s.ledger.Peak()
+	if s.now != trace.NoTime {
+		s.Times = s.times
+	}
+	slices.SortStableFunc(s.texts, func(a, b *weight) int { return cmp.Compare(b.byteEvents, a.byteEvents) })
+	s.Tags = []string{""}
+	for _, w := range s.texts[:min(len(s.texts), mostTags-1)] {
+		s.tags[w.text] = uint32(len(s.Tags))
+		s.Tags = append(s.Tags, w.text)
+	}
+}
+
+// tagOf returns the number of the tag of an event in Tags.
+func (t *Trace) tagOf(e *trace.Event) uint32 {
+	if text := t.src.TagOf(e); text != "" {
+		return t.tags[text]
+	}
+	return 0
+}
+
+// streamOf returns the number of a stream in Streams.
+func (t *Trace) streamOf(s device.Stream) uint16 {
+	if n, ok := t.streams[s]; ok {
+		return n
+	}
+	return OtherStream
+}

@@ -1,0 +1,144 @@
+package page
+
+import (
+	"bufio"
+	"cmp"
+	"encoding/binary"
+	"hash/crc32"
+	"io"
+	"math/bits"
+	"slices"
+)
+
+const (
+	magic = "VYBLOCK1"
+
+	perChunk   = 1024 // blocks
+	perPiece   = 64   // blocks that are read at once
+	recordSize = 56   // bytes of a block
+	entrySize  = 64   // bytes of a chunk in the directory
+	endSize    = 40   // bytes after the directory
+)
+
+// chunk is an entry of the directory.
+type chunk struct {
+	offset   int64  // of its first byte
+	count    int    // blocks
+	born     uint32 // earliest birth
+	gone     uint32 // latest death; the end of the trace for those that live on
+	longest  uint32 // most events that a block of it lives
+	size     uint64 // bytes of its largest block
+	low, end uint64 // addresses
+}
+
+// Writer writes a file of blocks.
+type Writer struct {
+	out    *bufio.Writer
+	at     int64
+	events uint32
+	bands  [32][]Rect // by the logarithm of the lifetime
+	chunks []chunk
+	blocks uint64
+	err    error
+}
+
+// NewWriter returns a writer of the blocks of a trace of so many events.
+func NewWriter(w io.Writer, events int) *Writer {
+	x := &Writer{out: bufio.NewWriterSize(w, 1<<18), events: uint32(events)}
+	x.write([]byte(magic))
+	return x
+}
+
+// write writes bytes unless writing has failed.
+func (w *Writer) write(b []byte) {
+	if w.err != nil {
+		return
+	}
+	n, err := w.out.Write(b)
+	w.at += int64(n)
+	w.err = err
+}
+
+// Add takes a block. Amortized O(1). An error shows at [Writer.Close].
+func (w *Writer) Add(r *Rect) {
+	k := bits.Len32(max(min(r.Dies, w.events)-r.Born, 1)) - 1
+	w.bands[k] = append(w.bands[k], *r)
+	w.blocks++
+	if len(w.bands[k]) == perChunk {
+		w.flush(k)
+	}
+}
+
+// flush writes a chunk.
+func (w *Writer) flush(k int) {
+	list := w.bands[k]
+	if len(list) == 0 {
+		return
+	}
+	slices.SortFunc(list, func(a, b Rect) int {
+		return cmp.Or(cmp.Compare(b.Size, a.Size), cmp.Compare(a.Born, b.Born), cmp.Compare(a.Addr, b.Addr))
+	})
+	c := chunk{offset: w.at, count: len(list), born: Never, low: 1<<64 - 1, size: uint64(list[0].Size)}
+	var text []byte
+	for i := range list {
+		r := &list[i]
+		dies := min(r.Dies, w.events)
+		c.born, c.gone, c.longest = min(c.born, r.Born), max(c.gone, dies), max(c.longest, dies-r.Born)
+		c.low, c.end = min(c.low, uint64(r.Addr)), max(c.end, uint64(r.Addr)+uint64(r.Size))
+		text = appendRecord(text, r)
+	}
+	w.write(text)
+	w.chunks = append(w.chunks, c)
+	w.bands[k] = list[:0]
+}
+
+// appendRecord appends a block as the file has it.
+func appendRecord(b []byte, r *Rect) []byte {
+	le := binary.LittleEndian
+	b = le.AppendUint64(b, uint64(r.Addr))
+	b = le.AppendUint64(b, uint64(r.Size))
+	b = le.AppendUint64(b, uint64(r.Requested))
+	b = le.AppendUint64(b, r.ID)
+	for _, v := range [...]uint32{r.Born, r.Freed, r.Dies, r.Tag, uint32(r.Class), uint32(r.Stream)} {
+		b = le.AppendUint32(b, v)
+	}
+	return b
+}
+
+// appendEntry appends an entry of the directory.
+func appendEntry(b []byte, c *chunk) []byte {
+	le := binary.LittleEndian
+	b = le.AppendUint64(b, uint64(c.offset))
+	for _, v := range [...]uint32{uint32(c.count), c.born, c.gone, c.longest} {
+		b = le.AppendUint32(b, v)
+	}
+	for _, v := range [...]uint64{c.size, c.low, c.end, 0, 0} {
+		b = le.AppendUint64(b, v)
+	}
+	return b
+}
+
+// Close writes what is left and the directory. It does not close what is written to.
+func (w *Writer) Close() error {
+	for k := range w.bands {
+		w.flush(k)
+	}
+	var text []byte
+	for i := range w.chunks {
+		text = appendEntry(text, &w.chunks[i])
+	}
+	directory := w.at
+	le := binary.LittleEndian
+	end := le.AppendUint64(nil, uint64(directory))
+	end = le.AppendUint64(end, uint64(len(w.chunks)))
+	end = le.AppendUint64(end, w.blocks)
+	end = le.AppendUint32(end, w.events)
+	end = le.AppendUint32(end, crc32.ChecksumIEEE(append(text, end...)))
+	w.write(text)
+	w.write(end)
+	w.write([]byte(magic))
+	if w.err != nil {
+		return w.err
+	}
+	return w.out.Flush()
+}

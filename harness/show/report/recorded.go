@@ -1,0 +1,42 @@
+package report
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/vramyard/vramyard/device"
+	"github.com/vramyard/vramyard/harness/study/compare"
+)
+
+// recordedNotes describes the runs of one trace beside its recording: the device of their figures, and the row with the
+// recorded settings. A trace that records neither has no notes.
+func recordedNotes(runs []compare.Run) (all []string) {
+	at := slices.IndexFunc(runs, func(r compare.Run) bool { return r.AsRecorded })
+	if card := runs[0].Card; card > 0 {
+		all = append(all, measuredOn(runs, card))
+	} else if at >= 0 {
+		all = append(all, fmt.Sprintf("Measured on %s: the file does not show the size of the recorded card.", Bytes(runs[at].Device)))
+	}
+	if at >= 0 {
+		all = append(all, fmt.Sprintf("The recorded settings are those of %q: %s", runs[at].Strategy, runs[at].Config))
+	}
+	return all
+}
+
+// measuredOn names the devices of the figures.
+func measuredOn(runs []compare.Run, card device.Size) string {
+	var elsewhere []string
+	for _, r := range runs {
+		if r.Device != card {
+			elsewhere = append(elsewhere, r.Strategy)
+		}
+	}
+	switch {
+	case len(elsewhere) == 0:
+		return fmt.Sprintf("Measured on %s, the card of the recording.", Bytes(card))
+	case len(elsewhere) == len(runs):
+		return fmt.Sprintf("Measured on %s; the card of the recording has %s.", Bytes(runs[0].Device), Bytes(card))
+	}
+	return fmt.Sprintf("Measured on %s, the card of the recording; on its minimum capacity: %s.", Bytes(card), strings.Join(elsewhere, ", "))
+}

@@ -1,0 +1,332 @@
+package report
+
+import (
+	"cmp"
+	"fmt"
+	"io"
+	"iter"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/vramyard/vramyard/device"
+	"github.com/vramyard/vramyard/harness/remat"
+	"github.com/vramyard/vramyard/harness/remat/grid"
+	"github.com/vramyard/vramyard/harness/trace/flat"
+)
+
+// RematTables writes a verdict for each log, and a table for each log and heuristic of a grid: its strategies sorted
+// by the smallest budget that suffices, the lower bound and the memory that counts above them.
+func RematTables(w io.Writer, r *grid.Report) error {
+	out := &lines{w: w}
+	style := StyleOf(w)
+	verdicts := ""
+	for groups := range byLog(rematGroups(r)) {
+		if v := rematVerdict(style, groups); v != "" {
+			verdicts += v + "\n"
+		}
+	}
+	if verdicts != "" {
+		out.printf("%s\n", verdicts)
+	}
+	out.printf("budgets are shares of the base peak: what a run without a budget holds at most, liveness %s\n"+
+		"recomputation may make a run take %s times the time of its operators; moves (%s) come on top\n\n", r.Liveness, raw(r.Limit), r.Defrag)
+	for _, s := range RematSheets(r) {
+		out.printf("%s\n%s\n", s.Title, s.Terminal(style, 2))
+		for _, n := range s.Notes {
+			out.printf("%s\n", n)
+		}
+		out.printf("\n")
+	}
+	return out.err
+}
+
+// RematTable returns the runs of a grid for programs that analyse them, one row for each.
+func RematTable(r *grid.Report) *flat.Table { return flat.Of(r.Runs) }
+
+// The columns that say what a line of a grid is of.
+var (
+	lineStrategy = ColumnOf[grid.Line]{
+		Column: Column{Name: "strategy", Meaning: "name and preset; counting knows no addresses"},
+		Cell:   func(l grid.Line) Cell { return words(l.Strategy) },
+		Top:    func(grid.Line) Cell { return words("lower bound") },
+	}
+	lineLadder = ColumnOf[grid.Line]{
+		Column: Column{Name: "ladder", Meaning: "what is tried when memory is short, before a request fails"},
+		Cell:   func(l grid.Line) Cell { return words(l.Ladder) },
+		Top:    noWords,
+	}
+)
+
+// noWords fills a cell of text that has none.
+func noWords(grid.Line) Cell { return words("") }
+
+// columns are the columns of a group.
+func (g *rematGroup) columns() []ColumnOf[grid.Line] {
+	return []ColumnOf[grid.Line]{
+		lineStrategy, lineLadder,
+		{
+			Column: Column{"feasible", "the smallest budget within which the log completes, in base peaks", true},
+			Cell:   func(l grid.Line) Cell { return ratioCell(l.Smallest) },
+			Top:    func(grid.Line) Cell { return g.share(g.base.Lower) },
+		},
+		{
+			Column: Column{"overhead", "time with recomputation and moves within that budget, in times of the model", true},
+			Cell:   func(l grid.Line) Cell { return overheadCell(l.AtSmallest) },
+		},
+		{
+			Column: Column{"infeasible", "the largest budget within which it does not complete, in base peaks", true},
+			Cell:   func(l grid.Line) Cell { return ratioCell(l.Largest) },
+		},
+		{
+			Column: Column{Name: "because", Meaning: "how the run within that one ended"},
+			Cell:   func(l grid.Line) Cell { return words(endText(l.Why)) },
+			Top:    noWords,
+		},
+		{
+			Column: Column{"at 0.5", "overhead within half of the base peak", true},
+			Cell:   func(l grid.Line) Cell { return overheadCell(l.AtHalf) },
+		},
+		{
+			Column: Column{"fragmentation", "price of fragmentation: base peaks more than counting needs", true},
+			Cell:   g.fragmentation,
+		},
+		{
+			Column: Column{"not moving", "price of not moving: base peaks more than the same strategy needs if blocks are moved first", true},
+			Cell:   func(l grid.Line) Cell { return ratioCell(l.NotMoving) },
+		},
+	}
+}
+
+// fragmentation returns the cell with the price of fragmentation; a line that completes within no budget has a
+// lower bound of it.
+func (g *rematGroup) fragmentation(l grid.Line) Cell {
+	c, least := ratioCell(l.Fragmentation), g.lines[0].Smallest
+	if l.Smallest == nil && least != nil && l.Strategy != grid.Counting {
+		c.Text = "> " + (l.Runs[len(l.Runs)-1].Ratio - *least).String()
+	}
+	return c
+}
+
+// RematSheets returns a table for each log and heuristic of a grid, and before those of a log that has several
+// heuristics one of all of them.
+func RematSheets(r *grid.Report) (all []Sheet) {
+	for groups := range byLog(rematGroups(r)) {
+		if len(groups) > 1 {
+			all = append(all, rematHeadline(groups))
+		}
+		for i := range groups {
+			all = append(all, rematSheet(&groups[i]))
+		}
+	}
+	return all
+}
+
+// byLog yields the groups of each log.
+func byLog(groups []rematGroup) iter.Seq[[]rematGroup] {
+	return func(yield func([]rematGroup) bool) {
+		for len(groups) > 0 {
+			n := 1
+			for n < len(groups) && groups[n].base == groups[0].base {
+				n++
+			}
+			if !yield(groups[:n]) {
+				return
+			}
+			groups = groups[n:]
+		}
+	}
+}
+
+// rematHeadline returns the table of one log with a column for each heuristic, in the order of the first one.
+func rematHeadline(groups []rematGroup) Sheet {
+	s := Sheet{
+		Title:   Printable(groups[0].base.Model) + " by each heuristic",
+		Columns: []Column{lineStrategy.Column, lineLadder.Column},
+		Rows:    [][]Cell{{words("lower bound"), words("")}},
+		Notes:   []string{"the smallest budget within which the log completes, in base peaks; in brackets the overhead at 0.5"},
+	}
+	for i := range groups {
+		h := Printable(groups[i].lines[0].Heuristic)
+		s.Columns = append(s.Columns, Column{h, "evicts by " + h, true})
+		s.Rows[0] = append(s.Rows[0], groups[i].share(groups[i].base.Lower))
+	}
+	for _, first := range groups[0].lines {
+		row := []Cell{words(first.Strategy), words(first.Ladder)}
+		for i := range groups {
+			at := slices.IndexFunc(groups[i].lines, func(l grid.Line) bool {
+				return l.Strategy == first.Strategy && l.Ladder == first.Ladder
+			})
+			row = append(row, headlineCell(groups[i].lines, at))
+		}
+		s.Rows = append(s.Rows, row)
+	}
+	return s
+}
+
+// headlineCell returns what a line says in a headline; a line that is not there, of an interrupted grid, says nothing.
+func headlineCell(lines []grid.Line, at int) Cell {
+	if at < 0 {
+		return lacking()
+	}
+	c := ratioCell(lines[at].Smallest)
+	if half := lines[at].AtHalf; half != nil {
+		c.Text += " (" + overheadCell(half).Text + ")"
+	}
+	return c
+}
+
+// rematGroup is the lines of a log and a heuristic.
+type rematGroup struct {
+	base  *grid.Base
+	lines []grid.Line
+}
+
+// rematGroups returns the lines by log and heuristic, each group sorted by the smallest budget that suffices.
+func rematGroups(r *grid.Report) (groups []rematGroup) {
+	at := 0 // in the logs
+	for rest := r.Lines; len(rest) > 0; {
+		first := &rest[0]
+		for r.Logs[at].Model != first.Model || r.Logs[at].SHA256 != first.SHA256 {
+			at++
+		}
+		n := slices.IndexFunc(rest, func(l grid.Line) bool {
+			return l.Model != first.Model || l.SHA256 != first.SHA256 || l.Heuristic != first.Heuristic
+		})
+		if n < 0 {
+			n = len(rest)
+		}
+		g := rematGroup{&r.Logs[at], slices.Clone(rest[:n])}
+		slices.SortStableFunc(g.lines, bySmallest)
+		groups, rest = append(groups, g), rest[n:]
+	}
+	return groups
+}
+
+// bySmallest orders lines by the smallest budget that suffices, those without one last, equals by the overhead within
+// it. The memory that counts comes first.
+func bySmallest(a, b grid.Line) int {
+	counts := func(l grid.Line) int {
+		if l.Strategy == grid.Counting {
+			return 0
+		}
+		return 1
+	}
+	return cmp.Or(cmp.Compare(counts(a), counts(b)), lastIfNil(a.Smallest, b.Smallest), lastIfNil(a.AtSmallest, b.AtSmallest))
+}
+
+// lastIfNil compares two values, of which nil is more than any.
+func lastIfNil[T cmp.Ordered](a, b *T) int {
+	switch {
+	case a == nil && b == nil:
+		return 0
+	case a == nil:
+		return 1
+	case b == nil:
+		return -1
+	}
+	return cmp.Compare(*a, *b)
+}
+
+// title says what a group is of.
+func (g *rematGroup) title() string {
+	return fmt.Sprintf("%s by %s: %d operators of %s, base peak %s, sha256 %.12s", Printable(g.base.Model), g.lines[0].Heuristic,
+		g.base.Ops, Nanoseconds(uint64(g.base.Time)), Bytes(g.base.Peak), g.base.SHA256)
+}
+
+// share returns a cell with a size in base peaks.
+func (g *rematGroup) share(n device.Size) Cell {
+	x := float64(n) / float64(g.base.Peak)
+	return number(strconv.FormatFloat(x, 'f', 3, 64), x)
+}
+
+// rematSheet returns the table of one log and heuristic.
+func rematSheet(g *rematGroup) Sheet {
+	columns := g.columns()
+	s := sheetBelow(g.lines[0], NewSheet(g.title(), columns, g.lines), columns)
+	s.Notes = []string{"constants alone are " + g.share(g.base.Constant).Text + " base peaks"}
+	for i := range g.lines {
+		l := &g.lines[i]
+		if !l.Monotone() {
+			s.Notes = append(s.Notes, fmt.Sprintf("%s, ladder %s: completes within %v and fails again within %v",
+				Printable(l.Strategy), l.Ladder, l.Smallest, l.Largest))
+		}
+	}
+	return s
+}
+
+// overheadCell returns a cell with an overhead, if there is one.
+func overheadCell(x *float64) Cell {
+	if x == nil {
+		return lacking()
+	}
+	return number(strconv.FormatFloat(*x, 'f', 3, 64), *x)
+}
+
+// ratioCell returns a cell with a ratio, if there is one.
+func ratioCell(r *grid.Ratio) Cell {
+	if r == nil {
+		return lacking()
+	}
+	return number(r.String(), r.Float())
+}
+
+// endText returns a verdict as tables have it.
+func endText(v remat.Verdict) string { return strings.TrimPrefix(string(v), "oom-") }
+
+// The bounds of tables of all runs: how many columns of budgets one has, and up to how many runs each has its figures
+// beside it, which take about a hundred bytes.
+const (
+	mostBudgets = 50
+	mostHints   = 10_000
+)
+
+// RematGrids returns a table for each log and heuristic of a grid with the end of every run: its overhead, or why it
+// did not complete, and more at the pointer. Of more than 50 budgets some are left out, evenly.
+func RematGrids(r *grid.Report) (all []Sheet) {
+	for _, g := range rematGroups(r) {
+		runs := g.lines[0].Runs
+		every := (len(runs) + mostBudgets - 1) / mostBudgets
+		s := Sheet{
+			Title:   fmt.Sprintf("%s by %s: overhead by budget, or why there is none", Printable(g.base.Model), Printable(g.lines[0].Heuristic)),
+			Columns: []Column{lineStrategy.Column, lineLadder.Column},
+		}
+		for i := 0; i < len(runs); i += every {
+			s.Columns = append(s.Columns, Column{runs[i].Ratio.String(), "overhead within " + Bytes(runs[i].Budget), true})
+		}
+		for _, l := range g.lines {
+			row := []Cell{words(l.Strategy), words(l.Ladder)}
+			for i := 0; i < len(runs); i += every {
+				c := endCell(&l.Runs[i])
+				if len(r.Runs) <= mostHints {
+					c.Hint = rematHint(&l.Runs[i])
+				}
+				row = append(row, c)
+			}
+			s.Rows = append(s.Rows, row)
+		}
+		if every > 1 {
+			s.Notes = append(s.Notes, fmt.Sprintf("one of %d budgets is shown", every))
+		}
+		all = append(all, s)
+	}
+	return all
+}
+
+// endCell returns a cell that says how a run ended.
+func endCell(r *grid.Run) Cell {
+	short := map[remat.Verdict]string{
+		remat.OK: "ok", remat.OOMCapacity: "cap.", remat.OOMFragmentation: "frag.", remat.OOMRounding: "round.",
+	}
+	if r.Verdict == remat.OK && r.Total != nil {
+		return overheadCell(r.Total)
+	}
+	return Cell{Text: Printable(cmp.Or(short[r.Verdict], string(r.Verdict))), Number: true}
+}
+
+// rematHint says more of a run.
+func rematHint(r *grid.Run) string {
+	return fmt.Sprintf("%s: %d evictions, %s of them in vain; %d recomputations, chains of up to %d; %s moved",
+		Printable(string(r.Verdict)), r.EvictPressure, Bytes(device.Size(max(r.EvictBytesWasted, 0))), r.Remats, r.Deepest,
+		Bytes(device.Size(max(r.MovedBytes, 0))))
+}

@@ -1,0 +1,250 @@
+package report
+
+import (
+	"fmt"
+	"io"
+	"strconv"
+	"strings"
+
+	"github.com/jedib0t/go-pretty/v6/table"
+	"github.com/jedib0t/go-pretty/v6/text"
+
+	"github.com/vramyard/vramyard/device"
+	"github.com/vramyard/vramyard/harness/replay"
+	"github.com/vramyard/vramyard/harness/trace/flat"
+)
+
+// ReplayText writes the figures of one replay as a table of names and values.
+func ReplayText(w io.Writer, r *replay.Result) error {
+	t := table.NewWriter()
+	t.SetStyle(table.StyleLight)
+	t.SetColumnConfigs([]table.ColumnConfig{{Number: 2, Align: text.AlignRight}})
+	for _, group := range replayRows(r) {
+		if len(group) > 0 {
+			t.AppendRows(group)
+			t.AppendSeparator()
+		}
+	}
+	if _, err := fmt.Fprintf(w, "%s\n\n", replayVerdict(StyleOf(w), r)); err != nil {
+		return err
+	}
+	if r.Device != nil && r.Device.GPU != nil {
+		if _, err := fmt.Fprintf(w, "device: %s\n", r.Device.GPU); err != nil {
+			return err
+		}
+	}
+	if _, err := fmt.Fprintf(w, "%s on %s, sha256 %.12s\n%s\n", r.Strategy, Printable(r.Trace), r.TraceSHA256, t.Render()); err != nil {
+		return err
+	}
+	if f := r.FirstFailure; f != nil {
+		if _, err := fmt.Fprintln(w, strings.Join(failureLines(r), "\n  ")); err != nil {
+			return err
+		}
+	}
+	if len(r.OOMReport) == 0 {
+		return nil
+	}
+	_, err := fmt.Fprintf(w, "at the first OOM:\n%s", r.OOMReport)
+	return err
+}
+
+// ReplayTable returns the figures of a replay for programs that analyse them, as one row.
+func ReplayTable(r *replay.Result) *flat.Table { return flat.Of([]*replay.Result{r}) }
+
+// replayRows returns the figures in groups.
+func replayRows(r *replay.Result) [][]table.Row {
+	return [][]table.Row{memoryRows(r), driverRows(r), countRows(r), streamRows(r), deviceRows(r), timeRows(r)}
+}
+
+// driverRows tells of a GPU what its driver says, beside what the strategy does.
+func driverRows(r *replay.Result) []table.Row {
+	if r.Driver == nil {
+		return nil
+	}
+	d := r.Driver
+	return []table.Row{
+		{"driver (" + d.Source + "): in use before", Bytes(d.Before)},
+		{"driver: most in use, all programs", Bytes(d.Peak)},
+		{"driver: in use after", Bytes(d.After)},
+	}
+}
+
+func memoryRows(r *replay.Result) []table.Row {
+	rows := []table.Row{
+		{"lower bound", Bytes(r.LowerBound)},
+		{"peak requested", Bytes(r.Peak.Requested)},
+		{"peak allocated", Bytes(r.Peak.Allocated)},
+		{"peak active", Bytes(r.Peak.Active)},
+		{"peak reserved", Bytes(r.Peak.Reserved)},
+		{"at the end: requested", Bytes(r.Now.Requested)},
+		{"at the end: allocated", Bytes(r.Now.Allocated)},
+		{"at the end: active", Bytes(r.Now.Active)},
+		{"at the end: reserved", Bytes(r.Now.Reserved)},
+		{"reservation waste", waste(r)},
+		{"internal fragmentation at peak", Percent(r.InternalFragmentation)},
+		{"external fragmentation, peak", Percent(r.ExternalFragmentationPeak)},
+		{"external fragmentation at peak reserved", Percent(r.ExternalFragmentationAtPeak)},
+	}
+	if x := r.ExternalFragmentationAtOOM; x != nil {
+		rows = append(rows, table.Row{"external fragmentation at first OOM", Percent(*x)})
+	}
+	rows = append(rows,
+		table.Row{"headroom at peak reserved", Bytes(r.Headroom.AtPeak)},
+		table.Row{"headroom at the end", Bytes(r.Headroom.Final)})
+	if n := r.MetadataBytes; n != nil {
+		rows = append(rows, table.Row{"metadata on the host", Bytes(*n)})
+	}
+	if n, ok := r.Counters.Get("inactive_split_bytes.all.peak"); ok {
+		rows = append(rows, table.Row{"PyTorch's inactive_split_bytes, peak", Bytes(device.Size(n))})
+	}
+	return rows
+}
+
+// waste returns the reservation waste. A replay in which requests failed has none: its peaks are of a part of the
+// trace.
+func waste(r *replay.Result) string {
+	if r.Failures() > 0 {
+		return none
+	}
+	return Percent(r.ReservationWaste)
+}
+
+func countRows(r *replay.Result) []table.Row {
+	rows := []table.Row{
+		{"events", r.Events},
+		{"granted", r.Allocs},
+		{"freed", r.Frees},
+		{"out of memory", r.OOMs},
+		{"refused sizes", r.Refused},
+		{"zero bytes refused", r.Nulls},
+	}
+	for _, c := range []struct {
+		name string
+		n    uint64
+	}{
+		{"illegal frees refused", r.IllegalFrees},
+		{"events this strategy ignores", r.Ignored},
+	} {
+		if c.n > 0 {
+			rows = append(rows, table.Row{c.name, c.n})
+		}
+	}
+	if n, ok := r.Counters.Get("num_alloc_retries"); ok {
+		rows = append(rows, table.Row{"PyTorch's num_alloc_retries", n})
+	}
+	return rows
+}
+
+// streamRows returns what there is to say of several streams, nothing of one.
+func streamRows(r *replay.Result) []table.Row {
+	var rows []table.Row
+	if r.PeakPending > 0 {
+		rows = append(rows, table.Row{"peak pending", Bytes(r.PeakPending)})
+	}
+	if r.CrossStreamWaits > 0 {
+		rows = append(rows, table.Row{"waits of one stream for another", r.CrossStreamWaits})
+	}
+	if len(r.Streams) < 2 {
+		return rows
+	}
+	for i, s := range r.Streams {
+		if i == mostStreams {
+			return append(rows, table.Row{"further streams", len(r.Streams) - i})
+		}
+		rows = append(rows, table.Row{
+			fmt.Sprintf("stream %d: granted / peak requested / peak allocated", uint64(s.Stream)),
+			fmt.Sprintf("%d / %s / %s", s.Allocs, Bytes(s.PeakRequested), Bytes(s.PeakAllocated)),
+		})
+	}
+	return rows
+}
+
+// mostStreams is how many streams a table shows; JSON has them all.
+const mostStreams = 16
+
+// deviceRows returns what was asked of the device, by kind, with the time that the device's cost
+// model says it took.
+func deviceRows(r *replay.Result) []table.Row {
+	rows := []table.Row{{"device calls", deviceCell(r.DeviceCalls, r.DeviceTime)}}
+	for kind, n := range r.Calls {
+		call := device.Call(kind)
+		if n.Done > 0 || r.DeviceTimes[kind] > 0 && n.Failed == 0 || call == device.CallReserve || call == device.CallRelease {
+			rows = append(rows, table.Row{"device: " + call.String(), deviceCell(n.Done, r.DeviceTimes[kind])})
+		}
+		if n.Failed > 0 {
+			rows = append(rows, table.Row{"device: " + call.String() + " refused", n.Failed})
+		}
+	}
+	return rows
+}
+
+// deviceCell returns a number of calls and what they took.
+func deviceCell(n, ns uint64) string {
+	if n == 0 && ns == 0 {
+		return "0"
+	}
+	return fmt.Sprintf("%d in %s", n, Nanoseconds(ns))
+}
+
+func timeRows(r *replay.Result) []table.Row {
+	rows := []table.Row{{"time per operation", perOp(r.NsPerOp)}}
+	if r.SelfTimed {
+		rows = append(rows, table.Row{"of which the way to the plug-in", "nothing: timed in its process"})
+	}
+	if l := r.Latency; l != nil {
+		rows = append(rows,
+			table.Row{"Alloc p50 / p99 / p99.9 / max", quantiles(l.Alloc)},
+			table.Row{"Free p50 / p99 / p99.9 / max", quantiles(l.Free)},
+			table.Row{"of which reading the clock", strconv.FormatInt(l.Clock, 10) + " ns"},
+			table.Row{"time per operation, latencies measured", measured(l, r)})
+	}
+	return rows
+}
+
+func perOp(ns float64) string { return strconv.FormatFloat(ns, 'f', 1, 64) + " ns" }
+
+// measured tells what an operation took while its latency was measured, and how much more than
+// without that.
+func measured(l *replay.Latency, r *replay.Result) string {
+	if r.NsPerOp == 0 {
+		return perOp(l.NsPerOp)
+	}
+	return fmt.Sprintf("%s, %.2f ×", perOp(l.NsPerOp), l.NsPerOp/r.NsPerOp)
+}
+
+func quantiles(q replay.Quantiles) string {
+	return fmt.Sprintf("%d / %d / %d / %d ns", q.P50, q.P99, q.P999, q.Max)
+}
+
+// ReplayFailure describes the requests that were not granted. It is empty if there are none.
+func ReplayFailure(r *replay.Result) string {
+	var all []string
+	if r.OOMs > 0 {
+		all = append(all, countOf(r.OOMs, "OOM"))
+	}
+	if r.Refused > 0 {
+		all = append(all, "refuses "+countOf(r.Refused, "request"))
+	}
+	if len(all) == 0 {
+		return ""
+	}
+	return fmt.Sprintf("%s, the first at event %d of %d", strings.Join(all, ", "), r.FirstFailure.Event, r.Events)
+}
+
+// failureLines describes the first request that was not granted.
+func failureLines(r *replay.Result) []string {
+	f := r.FirstFailure
+	which := "the only failure"
+	if n := r.Failures(); n > 1 {
+		which = fmt.Sprintf("first of %d failures", n)
+	}
+	first := fmt.Sprintf("%s: event %d, allocation %d of %s: %s", which, f.Event, f.ID, Bytes(f.Size), f.Error)
+	if f.Reason != "" {
+		first += fmt.Sprintf(" (%s)", f.Reason)
+	}
+	free := "device unlimited"
+	if f.DeviceFree != nil {
+		free = "device free " + Bytes(*f.DeviceFree)
+	}
+	return []string{first, fmt.Sprintf("%s free in held regions, largest hole %s, %s", Bytes(f.Free), Bytes(f.LargestHole), free)}
+}

@@ -1,0 +1,220 @@
+package report
+
+import (
+	"encoding/json"
+	"fmt"
+	"io"
+	"math"
+	"math/big"
+	"strconv"
+
+	"github.com/vramyard/vramyard/device"
+	"github.com/vramyard/vramyard/harness/study/diff"
+)
+
+// ResultDiff writes how two results differ, which are called a and b, and what became of the conditions.
+func ResultDiff(w io.Writer, a, b string, d *diff.Diff) error {
+	out := &lines{w: w}
+	out.printf("A %s\nB %s\n%s, %s compared\n", Printable(a), Printable(b), d.Of, runsText(len(d.Pairs)))
+	for _, c := range d.Settings {
+		out.printf("%s: A %s, B %s\n", Printable(c.Figure), figureText(&c, c.A), figureText(&c, c.B))
+	}
+	onlyText(out, "A", d.OnlyA)
+	onlyText(out, "B", d.OnlyB)
+	for _, p := range d.Pairs {
+		if len(p.Changes) > 0 || p.Match != diff.MatchAll {
+			pairText(out, &p)
+		}
+	}
+	exact, measured := d.Count()
+	switch {
+	case d.Equal() && measured == 0:
+		out.printf("no figure differs\n")
+	case d.Equal():
+		out.printf("no figure differs but for %s measured\n", timesText(measured))
+	default:
+		out.printf("%s, and %s measured\n", differText(exact), timesText(measured))
+	}
+	verdictText(out, d.Verdicts)
+	return out.err
+}
+
+// runsText counts runs.
+func runsText(n int) string {
+	if n == 1 {
+		return "1 run"
+	}
+	return strconv.Itoa(n) + " runs"
+}
+
+// timesText counts times.
+func timesText(n int) string {
+	if n == 1 {
+		return "1 time"
+	}
+	return strconv.Itoa(n) + " times"
+}
+
+// differText counts figures that differ.
+func differText(n int) string {
+	if n == 1 {
+		return "1 figure differs"
+	}
+	return strconv.Itoa(n) + " figures differ"
+}
+
+// onlyText lists the runs that only one side has.
+func onlyText(out *lines, side string, names []diff.Name) {
+	for _, n := range names {
+		out.printf("only in %s: %s on %s%s\n", side, Printable(n.Strategy), Printable(n.Trace), hashText(n.Hash))
+	}
+}
+
+// hashText shows the beginning of a hash behind a name.
+func hashText(hash string) string {
+	if len(hash) > 12 {
+		hash = hash[:12]
+	}
+	if hash == "" {
+		return ""
+	}
+	return ", sha256 " + Printable(hash)
+}
+
+// pairText shows what two runs are of and the figures that differ.
+func pairText(out *lines, p *diff.Pair) {
+	out.printf("\n%s on %s%s", Printable(p.A.Strategy), Printable(p.A.Trace), hashText(p.A.Hash))
+	switch p.Match {
+	case diff.MatchAll:
+	case diff.MatchConfig:
+		a, b := configText(p.A.Config, p.B.Config)
+		out.printf("; %s: A %s, B %s", p.Match, Printable(a), Printable(b))
+	default:
+		out.printf("; %s: B %s on %s%s", p.Match, Printable(p.B.Strategy), Printable(p.B.Trace), hashText(p.B.Hash))
+	}
+	out.printf("\n")
+	if len(p.Changes) == 0 {
+		return
+	}
+	s := NewSheet("", changeColumns, p.Changes)
+	out.printf("%s\n", s.Terminal(Style{}))
+}
+
+// configText returns the fields of two configurations that are not the same.
+func configText(a, b json.RawMessage) (string, string) {
+	var x, y map[string]json.RawMessage
+	if json.Unmarshal(a, &x) != nil || json.Unmarshal(b, &y) != nil {
+		return string(a), string(b)
+	}
+	for name, value := range x {
+		if other, ok := y[name]; ok && string(other) == string(value) {
+			delete(x, name)
+			delete(y, name)
+		}
+	}
+	left, _ := json.Marshal(x) // what was decoded can be encoded
+	right, _ := json.Marshal(y)
+	return string(left), string(right)
+}
+
+// changeColumns are the columns of the figures that differ.
+var changeColumns = []ColumnOf[diff.Change]{
+	{Column: Column{Name: "figure"}, Cell: func(c diff.Change) Cell { return words(c.Figure) }},
+	{Column: Column{Name: "A", Number: true}, Cell: func(c diff.Change) Cell { return Cell{Text: figureText(&c, c.A)} }},
+	{Column: Column{Name: "B", Number: true}, Cell: func(c diff.Change) Cell { return Cell{Text: figureText(&c, c.B)} }},
+	{
+		Column: Column{"change", "B - A", true},
+		Cell: func(c diff.Change) Cell {
+			if c.Absolute == nil {
+				return lacking()
+			}
+			return number(signed(*c.Absolute, c.Unit), *c.Absolute)
+		},
+	},
+	{
+		Column: Column{"relative", "(B - A) / A", true},
+		Cell: func(c diff.Change) Cell {
+			if c.Relative == nil {
+				return lacking()
+			}
+			return number(fmt.Sprintf("%+.2f %%", 100**c.Relative), *c.Relative)
+		},
+	},
+	{
+		Column: Column{Name: ""},
+		Cell: func(c diff.Change) Cell {
+			switch {
+			case c.Measured:
+				return words("measured")
+			case c.Same():
+				return words("same")
+			}
+			return words("")
+		},
+	},
+}
+
+// figureText shows a value in the unit of its figure.
+func figureText(c *diff.Change, v diff.Value) string {
+	switch v.Kind() {
+	case "", diff.KindNull:
+		return none
+	case diff.KindList:
+		return strconv.Itoa(v.Items()) + " items"
+	case diff.KindNumber:
+		x, _ := v.Number().Float64()
+		if c.Unit == diff.UnitNumber && v.Number().IsInt() {
+			return v.String()
+		}
+		return amount(x, c.Unit)
+	}
+	const most = 40 // of a text, so that the table stays one
+	return clipped(Printable(v.String()), most)
+}
+
+// signed shows a change.
+func signed(x float64, unit diff.Unit) string {
+	sign := "+"
+	if x < 0 {
+		sign = "-"
+	}
+	if n := new(big.Rat); n.SetFloat64(x) != nil && unit == diff.UnitNumber && n.IsInt() {
+		return sign + strconv.FormatFloat(math.Abs(x), 'f', 0, 64)
+	}
+	return sign + amount(math.Abs(x), unit)
+}
+
+// amount shows a number in its unit.
+func amount(x float64, unit diff.Unit) string {
+	whole := x >= 0 && x < 1<<63
+	switch {
+	case unit == diff.UnitBytes && whole && x == math.Trunc(x):
+		return Bytes(device.Size(x))
+	case unit == diff.UnitBytes:
+		return strconv.FormatFloat(x, 'f', 2, 64) + " B"
+	case unit == diff.UnitNs && whole && x >= 1e3:
+		return Nanoseconds(uint64(x))
+	case unit == diff.UnitNs:
+		return strconv.FormatFloat(x, 'f', 2, 64) + " ns"
+	}
+	return strconv.FormatFloat(x, 'g', 4, 64)
+}
+
+// verdictText tells what became of the conditions.
+func verdictText(out *lines, verdicts []diff.Verdict) {
+	for _, v := range verdicts {
+		state := "kept"
+		if len(v.Violations) > 0 {
+			state = "VIOLATED"
+		}
+		out.printf("%s: %s, %d of %s", Printable(v.Condition.String()), state, len(v.Violations), runsText(v.Judged))
+		if v.Unjudged > 0 {
+			out.printf(", %d without a figure in A to compare with", v.Unjudged)
+		}
+		out.printf("\n")
+		for _, x := range v.Violations {
+			c := &diff.Change{Unit: diff.UnitOf(v.Condition.Figure)}
+			out.printf("  %s on %s: A %s, B %s: %s\n", Printable(x.Strategy), Printable(x.Trace), figureText(c, x.A), figureText(c, x.B), x.Why)
+		}
+	}
+}

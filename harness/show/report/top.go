@@ -1,0 +1,156 @@
+package report
+
+import (
+	"cmp"
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+	"unicode/utf8"
+
+	"github.com/vramyard/vramyard/device"
+	"github.com/vramyard/vramyard/harness/study/top"
+)
+
+// TopTables writes who holds memory: a sentence for each moment, a table by category, and one with so many of the
+// largest holders.
+func TopTables(w io.Writer, r *top.Report, rows int) error {
+	var s strings.Builder
+	s.WriteString(TopHeadline(r) + "\n")
+	if r.Peak.Event < 0 {
+		_, err := io.WriteString(w, s.String())
+		return err
+	}
+	s.WriteString("\n")
+	for _, t := range TopSheets(r, rows) {
+		fmt.Fprintf(&s, "%s\n%s\n\n", t.Title, t.Terminal(StyleOf(w)))
+	}
+	for _, n := range r.Notes() {
+		s.WriteString(n + "\n")
+	}
+	_, err := io.WriteString(w, s.String())
+	return err
+}
+
+// TopHeadline says in words how much is live when: a line for each moment.
+func TopHeadline(r *top.Report) string {
+	when := fmt.Sprintf("at the peak, after event %d", r.Peak.Event)
+	if !r.History {
+		when = "when the file was written"
+	}
+	text := fmt.Sprintf("%s live in %s %s", Bytes(r.Peak.Bytes), blocksText(r.Peak.Blocks), when)
+	if r.Peak.Event < 0 {
+		text = "nothing is allocated"
+	}
+	text = Printable(r.Trace) + ": " + text
+	if f := r.Failure; f != nil {
+		text += fmt.Sprintf("\nlast refused request: event %d asked for %s with %s live in %s", f.Event, Bytes(f.Asked), Bytes(f.Bytes), blocksText(f.Blocks))
+		if f.Refusals > 1 {
+			text += fmt.Sprintf(" (%d requests were refused)", f.Refusals)
+		}
+	}
+	return text
+}
+
+// blocksText returns a number of blocks.
+func blocksText(n int) string {
+	if n == 1 {
+		return "1 block"
+	}
+	return fmt.Sprintf("%d blocks", n)
+}
+
+// held is a row of a table: what holds memory, at the peak and at the failure.
+type held struct {
+	top.Holder
+	failure device.Size
+}
+
+// heldAt joins the holders of two moments, the largest at either of them first.
+func heldAt(peak, failure []top.Holder) []held {
+	type key struct {
+		name     string
+		category top.Category
+	}
+	var rows []held
+	at := map[key]int{}
+	for _, h := range peak {
+		at[key{h.Name, h.Category}] = len(rows)
+		rows = append(rows, held{Holder: h})
+	}
+	for _, h := range failure {
+		i, ok := at[key{h.Name, h.Category}]
+		if !ok {
+			i = len(rows)
+			rows = append(rows, held{Holder: top.Holder{Share: top.Share{Name: h.Name}, Category: h.Category}})
+		}
+		rows[i].failure = h.Bytes
+	}
+	slices.SortStableFunc(rows, func(a, b held) int { return cmp.Compare(max(b.Bytes, b.failure), max(a.Bytes, a.failure)) })
+	return rows
+}
+
+// TopSheets returns the tables of a report: by category, where that is known, and the largest holders.
+func TopSheets(r *top.Report, rows int) []Sheet {
+	failure := top.Moment{}
+	if r.Failure != nil {
+		failure = *r.Failure
+	}
+	columns := []ColumnOf[held]{
+		{Column{"bytes", "live at the peak, as asked for, in bytes", true}, func(h held) Cell { return bytesCell(h.Bytes) }, nil},
+		{Column{"share", "of all bytes that are live at the peak", true}, func(h held) Cell {
+			return percentCell(float64(h.Bytes) / float64(max(r.Peak.Bytes, 1)))
+		}, nil},
+		{Column{"blocks", "that are live at the peak", true}, func(h held) Cell { return countCell(uint64(h.Blocks)) }, nil},
+	}
+	if r.Failure != nil {
+		columns = append(columns, ColumnOf[held]{
+			Column{"at failure", "live when the last request was refused, in bytes", true}, func(h held) Cell { return bytesCell(h.failure) }, nil,
+		})
+	}
+	category := ColumnOf[held]{Column{"category", "derived from the stack or the tag, see docs/top.md", false}, func(h held) Cell { return words(string(h.Category)) }, nil}
+	var sheets []Sheet
+	if r.Categorized() {
+		sheets = append(sheets, NewSheet("by category", append(slices.Clip(columns), category), heldAt(r.Peak.Categories, failure.Categories)))
+	}
+	all, title := heldAt(r.Peak.Holders, failure.Holders), "by "+string(r.By)
+	if len(all) > rows {
+		title += fmt.Sprintf(", the %d largest of %d", rows, len(all))
+		all = all[:rows]
+	}
+	if r.By == top.ByCallSite && r.Categorized() {
+		columns = append(columns, category)
+	}
+	name := ColumnOf[held]{Column{string(r.By), "what the blocks have in common", false}, func(h held) Cell { return placeCell(h.Name) }, nil}
+	return append(sheets, NewSheet(title, append(columns, name), all))
+}
+
+// mostPlace is the most characters of a call site in a table.
+const mostPlace = 100
+
+// placeCell returns a call site, whose folders give way where it is too long: the page and JSON have them.
+func placeCell(name string) Cell {
+	c := words(name)
+	if utf8.RuneCountInString(c.Text) > mostPlace {
+		rest := c.Text[strings.LastIndexByte(c.Text, '/')+1:]
+		if _, tail, found := strings.Cut(lastCharacters(c.Text, mostPlace-1), "/"); found {
+			rest = tail
+		}
+		if len(rest) < len(c.Text) {
+			rest = "…/" + rest
+		}
+		c.Text = clipped(rest, mostPlace)
+	}
+	c.Hint = Printable(name)
+	return c
+}
+
+// lastCharacters returns the last n characters of a text that has more.
+func lastCharacters(s string, n int) string {
+	at := len(s)
+	for range n {
+		_, size := utf8.DecodeLastRuneInString(s[:at])
+		at -= size
+	}
+	return s[at:]
+}

@@ -1,0 +1,188 @@
+package report
+
+import (
+	"encoding/json"
+	"fmt"
+	"io"
+	"maps"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/vramyard/vramyard/device"
+	"github.com/vramyard/vramyard/harness/study/compare"
+	"github.com/vramyard/vramyard/harness/study/tune"
+	"github.com/vramyard/vramyard/harness/trace/flat"
+)
+
+// TuneTables writes what a search found: the best points beside the preset, their figures on
+// each trace, and what each setting was worth.
+func TuneTables(w io.Writer, r *tune.Result) error {
+	how := "by descent"
+	if r.Whole {
+		how = "all of them"
+	}
+	points := []tunePoint{{r.Strategy, r.Preset}, {"least memory", r.Smallest}, {"least time", r.Fastest}}
+	best, worth := NewSheet("", tuneBest, points), NewSheet("", tuneWorth, r.Worth)
+	var runs []tuneRun
+	var rules []int // below the points of each trace
+	for i := range r.Preset.Runs {
+		for _, p := range points {
+			runs = append(runs, tuneRun{p.name, p.Runs[i]})
+		}
+		rules = append(rules, len(runs))
+	}
+	traces := NewSheet("", tuneRuns, runs)
+	if err := placeLine(w, r.Device); err != nil {
+		return err
+	}
+	style := StyleOf(w)
+	_, err := fmt.Fprintf(w, `%s
+
+%s: %d of %s grid points evaluated, %s; %d refused by the strategy
+%s
+
+%s
+
+What each setting was worth: the point of least memory with one setting changed
+%s
+
+vramyard replay --strategy %s --config %s TRACE
+`, tuneVerdict(style, r), r.Strategy, r.Evaluated, strconv.FormatFloat(r.Space, 'g', 4, 64), how, r.Refused,
+		best.Terminal(style), traces.Terminal(style, rules...), worth.Terminal(style), ShellWord(r.Strategy), ShellWord(string(r.Smallest.Config)))
+	return err
+}
+
+// settingRow is a run of a setting that a search evaluated.
+type settingRow struct {
+	Point      string          `json:"point"`          // preset, smallest, fastest, measured again; evaluated: as measured in the search
+	Settings   json.RawMessage `json:"settings"`       // that differ from the preset
+	TimesBound *float64        `json:"times_bound"`    // of all traces
+	Completed  int             `json:"completed"`      // traces
+	MeanNs     float64         `json:"mean_ns_per_op"` // of all traces
+	compare.Run
+}
+
+// TuneTable returns the points of a search for programs that analyse them, one row for each point and trace: the
+// points that the search found, measured again, then all that it evaluated.
+func TuneTable(r *tune.Result) *flat.Table {
+	var rows []settingRow
+	add := func(name string, p *tune.Point) {
+		for _, run := range p.Runs {
+			rows = append(rows, settingRow{name, p.Config, p.TimesBound, p.Completed, p.NsPerOp, run})
+		}
+	}
+	add("preset", &r.Preset)
+	add("smallest", &r.Smallest)
+	add("fastest", &r.Fastest)
+	for i := range r.Searched {
+		add("evaluated", &r.Searched[i])
+	}
+	return flat.Of(rows)
+}
+
+// tunePoint is a point that a search found, and what it is the best at.
+type tunePoint struct {
+	name string
+	tune.Point
+}
+
+// tuneBest are the columns of the points that a search found.
+var tuneBest = []ColumnOf[tunePoint]{
+	{Column: Column{Name: "point", Meaning: "the preset, or what the point is the best at"}, Cell: func(p tunePoint) Cell { return words(p.name) }},
+	{Column: Column{"× bound", "geometric mean of minimum capacity in lower bounds", true}, Cell: func(p tunePoint) Cell { return optional(p.TimesBound, 3) }},
+	{Column: Column{"ns/op", "geometric mean of the nanoseconds for each operation", true}, Cell: tuneTime},
+	{Column: Column{Name: "settings that differ from the preset"}, Cell: func(p tunePoint) Cell { return Cell{Text: settings(p.Config)} }},
+}
+
+// tuneTime returns the time of a point, if all of its runs completed.
+func tuneTime(p tunePoint) Cell {
+	if slices.ContainsFunc(p.Runs, func(r compare.Run) bool { return !r.Completed() }) {
+		return lacking()
+	}
+	return fixedCell(p.NsPerOp, 0)
+}
+
+// tuneRun is a run of such a point.
+type tuneRun struct {
+	point string
+	run   compare.Run
+}
+
+// tuneRuns are the columns of such runs.
+var tuneRuns = append([]ColumnOf[tuneRun]{
+	{Column: Column{Name: "trace"}, Cell: func(r tuneRun) Cell { return words(r.run.Trace) }},
+	{Column: Column{Name: "point"}, Cell: func(r tuneRun) Cell { return words(r.point) }},
+}, runsOf(runMinCapacity, runTimesBound, runPeakReserved, runMetadata, runDeviceCalls, runDeviceTime, runNsPerOp, runNotes)...)
+
+// runsOf returns columns of runs as columns of the runs of points.
+func runsOf(columns ...ColumnOf[compare.Run]) (all []ColumnOf[tuneRun]) {
+	for _, c := range columns {
+		all = append(all, of(c, func(r tuneRun) compare.Run { return r.run }))
+	}
+	return all
+}
+
+// tuneWorth are the columns of what each setting was worth.
+var tuneWorth = []ColumnOf[tune.Worth]{
+	{Column: Column{Name: "setting"}, Cell: func(w tune.Worth) Cell { return words(w.Setting) }},
+	{Column: Column{Name: "value"}, Cell: func(w tune.Worth) Cell { return Cell{Text: plain(w.Value)} }},
+	{Column: Column{Name: "every other value: memory, time"}, Cell: func(w tune.Worth) Cell { return Cell{Text: others(w)} }},
+}
+
+// settings returns the fields of a configuration as a person writes them.
+func settings(config json.RawMessage) string {
+	var fields map[string]json.RawMessage
+	if json.Unmarshal(config, &fields) != nil || len(fields) == 0 {
+		return none
+	}
+	var all []string
+	for _, name := range slices.Sorted(maps.Keys(fields)) {
+		all = append(all, name+"="+plain(string(fields[name])))
+	}
+	return strings.Join(all, " ")
+}
+
+// plain returns a JSON value as a person writes it: texts without quotes, and numbers that
+// are a whole number of binary units with their unit.
+func plain(value string) string {
+	var text string
+	if json.Unmarshal([]byte(value), &text) == nil {
+		return Printable(text)
+	}
+	if n, err := strconv.ParseUint(value, 10, 64); err == nil && n >= 1<<10 {
+		return device.Size(n).String()
+	}
+	return value
+}
+
+// others returns what the single changes of a setting do.
+func others(k tune.Worth) string {
+	if len(k.Others) == 0 {
+		return none
+	}
+	var all []string
+	for _, o := range k.Others {
+		memory := "completes less"
+		if o.Memory != nil {
+			memory = change(*o.Memory)
+		}
+		all = append(all, fmt.Sprintf("%s %s, %s", plain(o.Value), memory, change(o.Time)))
+	}
+	return strings.Join(all, "; ")
+}
+
+// change returns a factor as a change in percent, with its sign.
+func change(factor float64) string {
+	return fmt.Sprintf("%+.1f %%", 100*(factor-1))
+}
+
+// ShellWord returns s as a shell reads it: in quotes, where it needs them.
+func ShellWord(s string) string {
+	if s != "" && !strings.ContainsFunc(s, func(r rune) bool {
+		return !strings.ContainsRune("/._-+:@,=", r) && (r < '0' || r > '9') && (r < 'A' || r > 'Z') && (r < 'a' || r > 'z')
+	}) {
+		return s
+	}
+	return "'" + strings.ReplaceAll(s, "'", `'\''`) + "'"
+}

@@ -1,0 +1,284 @@
+package report
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/vramyard/vramyard/device"
+	"github.com/vramyard/vramyard/harness/remat/grid"
+	"github.com/vramyard/vramyard/harness/replay"
+	"github.com/vramyard/vramyard/harness/study/bench"
+	"github.com/vramyard/vramyard/harness/study/compare"
+	"github.com/vramyard/vramyard/harness/study/offline"
+	"github.com/vramyard/vramyard/harness/study/tune"
+)
+
+// reference is the allocator that most users have: verdicts compare the winner with it.
+const reference = "caching"
+
+// part returns a sentence about a trace that is not the whole recorded run, "" for any other. It also
+// returns what the sentences behind it call the trace.
+func part(trace, lacks string) (sentence, name string) {
+	if name = Printable(trace); lacks == "" {
+		return "", name
+	}
+	return fmt.Sprintf("Only a part of the run is in %s: %s. ", name, Printable(lacks)), "that part"
+}
+
+// partNotes returns the sentence of [part] as a note of a table, for pages, which have no verdict.
+func partNotes(trace, lacks string) []string {
+	if sentence, _ := part(trace, lacks); sentence != "" {
+		return []string{strings.TrimSpace(sentence)}
+	}
+	return nil
+}
+
+// compareVerdict returns in a sentence which strategy carries a trace with least memory, and by how much.
+func compareVerdict(style Style, runs []compare.Run) string {
+	gap, trace := part(runs[0].Trace, runs[0].Lacks)
+	known := slices.DeleteFunc(slices.Clone(runs), func(r compare.Run) bool {
+		return r.MinCapacity == nil || r.Baseline
+	})
+	slices.SortStableFunc(known, func(a, b compare.Run) int { return cmp.Compare(*a.MinCapacity, *b.MinCapacity) })
+	best := slices.IndexFunc(known, func(r compare.Run) bool { return r.Completed() })
+	if best < 0 {
+		s := style.Paint(Bad, "No strategy") + " carries " + trace
+		if i := slices.IndexFunc(runs, func(r compare.Run) bool { return r.Baseline && r.Completed() }); i >= 0 {
+			s = style.Paint(Bad, "No strategy") + " but " + Printable(runs[i].Strategy) + ", the baseline, carries " + trace
+			if len(runs) == 1 {
+				s = Printable(runs[i].Strategy) + ", the baseline, carries " + trace
+			}
+		}
+		if len(known) > 0 {
+			s += fmt.Sprintf(" on %s; %s", Bytes(runs[0].Device), shortOf(&known[0]))
+		}
+		return gap + s + "."
+	}
+	least := *known[best].MinCapacity
+	names := named(style, Good, known, func(r *compare.Run) bool { return r.Completed() && *r.MinCapacity == least })
+	verb := " carries "
+	if len(names) > 1 {
+		verb = " carry "
+	}
+	s := listed(names) + verb + trace + " with least memory: " + Bytes(least)
+	if other := rival(known, least); other != nil {
+		s += fmt.Sprintf(", %.2f × less than %s (%s)", float64(*other.MinCapacity)/float64(least), Printable(other.Strategy), Bytes(*other.MinCapacity))
+	}
+	return gap + s + "." + failing(style, runs)
+}
+
+// shortOf describes the smallest capacity for a strategy that failed on the device of the measuring replay. The
+// device may be larger than the minimum: completing is not monotone in the capacity.
+func shortOf(r *compare.Run) string {
+	name, minimum := Printable(r.Strategy), Bytes(*r.MinCapacity)
+	if *r.MinCapacity > r.Device {
+		return name + " needs least, " + minimum
+	}
+	fails := r.Device
+	if r.FailsAbove != nil {
+		fails = max(fails, *r.FailsAbove)
+	}
+	if r.SafeFrom == nil || *r.SafeFrom <= fails {
+		return fmt.Sprintf("%s completes on %s and fails again up to %s", name, minimum, Bytes(fails))
+	}
+	return fmt.Sprintf("%s completes on %s, fails again up to %s and is safe from %s", name, minimum, Bytes(fails), Bytes(*r.SafeFrom))
+}
+
+// named returns the painted names of the strategies whose runs are wanted, each name once.
+func named(style Style, tone Tone, runs []compare.Run, wanted func(*compare.Run) bool) (names []string) {
+	for i := range runs {
+		name := style.Paint(tone, Printable(runs[i].Strategy))
+		if wanted(&runs[i]) && !slices.Contains(names, name) {
+			names = append(names, name)
+		}
+	}
+	return names
+}
+
+// rival returns the run that the best ones are compared with, which need least: the reference, or else the next
+// one; nil if none needs more.
+func rival(known []compare.Run, least device.Size) (next *compare.Run) {
+	for i := range known {
+		switch r := &known[i]; {
+		case *r.MinCapacity <= least:
+		case r.Strategy == reference:
+			return r
+		case next == nil:
+			next = r
+		}
+	}
+	return next
+}
+
+// failing returns a sentence about the strategies that fail on the device of the measuring replay, if any do; the notes
+// of the table say why.
+func failing(style Style, runs []compare.Run) string {
+	names := named(style, Bad, runs, func(r *compare.Run) bool { return !r.Completed() })
+	switch len(names) {
+	case 0:
+		return ""
+	case 1:
+		return " " + names[0] + " fails."
+	}
+	return " " + listed(names) + " fail."
+}
+
+// mostListed is how many names a sentence lists.
+const mostListed = 4
+
+// listed joins names as a sentence does.
+func listed(names []string) string {
+	if n := len(names); n > mostListed {
+		names = append(slices.Clone(names[:mostListed-1]), fmt.Sprintf("%d more", n-mostListed+1))
+	}
+	last := len(names) - 1
+	if last == 0 {
+		return names[0]
+	}
+	return strings.Join(names[:last], ", ") + " and " + names[last]
+}
+
+// replayVerdict returns in a sentence what became of a trace.
+func replayVerdict(style Style, r *replay.Result) string {
+	if failed := ReplayFailure(r); failed != "" {
+		return style.Paint(Bad, "FAILED:") + " " + failed
+	}
+	gap, trace := part(r.Trace, r.Lacks)
+	reserves := " and reserves " + Bytes(r.Peak.Reserved) + " at most"
+	if r.Preallocates {
+		reserves = "; it takes all the memory it may at once (" + Bytes(r.Peak.Reserved) + "), and `compare` finds the least it needs"
+	}
+	return fmt.Sprintf("%s%s carries %s%s; no allocator can do with less than %s.",
+		gap, style.Paint(Good, Printable(r.Strategy)), trace, reserves, Bytes(r.LowerBound))
+}
+
+// tuneVerdict returns in a sentence what the best settings need, and how much less that is than the preset's. The
+// sentences before it name the traces that are not whole runs.
+func tuneVerdict(style Style, r *tune.Result) string {
+	var gaps []string
+	for _, run := range r.Preset.Runs {
+		if gap, _ := part(run.Trace, run.Lacks); !slices.Contains(gaps, gap) {
+			gaps = append(gaps, gap)
+		}
+	}
+	return strings.Join(gaps, "") + bestSettings(style, r)
+}
+
+// bestSettings is the sentence of [tuneVerdict] about the settings.
+func bestSettings(style Style, r *tune.Result) string {
+	name := Printable(r.Strategy)
+	least := r.Smallest.TimesBound
+	switch {
+	case least == nil:
+		return style.Paint(Bad, "No setting") + " of " + name + " that was tried carries every trace."
+	case r.Baseline:
+		return fmt.Sprintf("%s, the baseline, needs %.3f × the lower bound and takes %.0f ns/op.", name, *least, r.Fastest.NsPerOp)
+	}
+	s := style.Paint(Good, name+with(r.Smallest)) + fmt.Sprintf(" needs least memory: %.3f × the lower bound", *least)
+	switch preset := r.Preset.TimesBound; {
+	case preset == nil:
+		s += "; the preset does not carry every trace"
+	case *preset > *least:
+		s += fmt.Sprintf(", %.2f × less than the preset", *preset / *least)
+	case settings(r.Smallest.Config) != none:
+		s += ", as much as the preset"
+	}
+	s += fmt.Sprintf(". %s takes least time: %.0f ns/op", style.Paint(Good, name+with(r.Fastest)), r.Fastest.NsPerOp)
+	if r.Preset.NsPerOp > r.Fastest.NsPerOp {
+		s += fmt.Sprintf(", %.2f × less than the preset", r.Preset.NsPerOp/r.Fastest.NsPerOp)
+	}
+	return s + "."
+}
+
+// with names the settings of a point.
+func with(p tune.Point) string {
+	if text := settings(p.Config); text != none {
+		return " with " + text
+	}
+	return " as it is"
+}
+
+// benchVerdict returns in a sentence which strategy is fastest on a workload, and by how much. It says so if the
+// rounds of the first two overlap.
+func benchVerdict(style Style, workload string, runs []bench.Run) string {
+	if len(runs) == 0 {
+		return ""
+	}
+	order := slices.Clone(runs)
+	slices.SortStableFunc(order, func(a, b bench.Run) int { return cmp.Compare(a.Median, b.Median) })
+	if ranked := slices.DeleteFunc(slices.Clone(order), func(r bench.Run) bool { return r.Baseline }); len(ranked) > 0 {
+		order = ranked
+	}
+	best := order[0]
+	name := style.Paint(Good, Printable(best.Strategy))
+	if len(order) == 1 {
+		return fmt.Sprintf("%s takes %.1f ns/pair on %s.", name, best.Median, workload)
+	}
+	next := order[1]
+	s := fmt.Sprintf("%s is fastest on %s: %.1f ns/pair", name, workload, best.Median)
+	if best.Median > 0 {
+		s += fmt.Sprintf(", %.2f × less than %s", next.Median/best.Median, Printable(next.Strategy))
+	}
+	if next.Min <= best.Max {
+		s += ", though their rounds overlap"
+	}
+	return s + "."
+}
+
+// offlineVerdict returns in a sentence how low a trace was packed, and whether a lower placement is ruled out.
+// capacity is the height that is low enough; 0: none was given.
+func offlineVerdict(style Style, s *offline.Summary, capacity device.Size) string {
+	gap, trace := part(s.Trace, s.Lacks)
+	best := s.Best
+	if capacity > 0 && best.Height > capacity {
+		failed := gap + style.Paint(Bad, "FAILED:") + " no placement of " + trace
+		if best.ProvenBound > capacity {
+			return failed + " fits in " + Bytes(capacity) + "."
+		}
+		return fmt.Sprintf("%s in %s was found; the lowest takes %s.", failed, Bytes(capacity), Bytes(best.Height))
+	}
+	text := fmt.Sprintf("%sPacked with all of it known in advance, %s fits in %s, ", gap, trace, style.Paint(Good, Bytes(best.Height)))
+	if best.Height == s.LowerBound {
+		return text + "its lower bound: no placement is lower."
+	}
+	text += Bytes(best.Height-s.LowerBound) + " above its lower bound"
+	if best.Optimal {
+		return text + ": no placement is lower."
+	}
+	return text + "; a placement up to " + Bytes(best.Height-best.ProvenBound) + " lower is not ruled out."
+}
+
+// rematVerdict returns in a sentence which strategies and heuristics complete a log within the smallest budget, and
+// which of them take the least time. counting, which knows no addresses, is no strategy.
+func rematVerdict(style Style, groups []rematGroup) string {
+	var lines []grid.Line
+	for _, g := range groups {
+		lines = append(lines, slices.DeleteFunc(slices.Clone(g.lines), func(l grid.Line) bool { return l.Strategy == grid.Counting })...)
+	}
+	if len(lines) == 0 {
+		return ""
+	}
+	slices.SortStableFunc(lines, bySmallest)
+	best := lines[0]
+	model := Printable(groups[0].base.Model)
+	if best.Smallest == nil {
+		return style.Paint(Bad, "No strategy") + " completes " + model + " within any budget that was tried."
+	}
+	var names []string
+	for i := range lines {
+		l := &lines[i]
+		if bySmallest(*l, best) == 0 {
+			names = append(names, style.Paint(Good, fmt.Sprintf("%s by %s (ladder %s)", Printable(l.Strategy), Printable(l.Heuristic), Printable(l.Ladder))))
+		}
+	}
+	s := fmt.Sprintf("%s completes within %v × the base peak, the smallest budget that sufficed, with %s", model, best.Smallest, listed(names))
+	if best.AtSmallest != nil {
+		s += fmt.Sprintf(": %.3f × the time of its operators, the least within that budget", *best.AtSmallest)
+	}
+	if !best.Monotone() && len(names) == 1 {
+		s += fmt.Sprintf("; it fails again within %v", best.Largest)
+	}
+	return s + "."
+}

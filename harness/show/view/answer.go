@@ -1,0 +1,196 @@
+package view
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"math"
+	"net/url"
+	"strconv"
+	"sync"
+
+	"github.com/vramyard/vramyard/device"
+	"github.com/vramyard/vramyard/harness/show/page"
+)
+
+// badQuestion is a question that cannot be answered.
+type badQuestion struct{ field, why string }
+
+// Error implements error.
+func (e badQuestion) Error() string { return e.field + ": " + e.why }
+
+// numbers reads the numbers of a question.
+type numbers struct {
+	url.Values
+	err error
+}
+
+// get returns a number from 0 to most.
+func (n *numbers) get(field string, most int) int {
+	v, err := strconv.ParseUint(n.Get(field), 10, 64)
+	switch {
+	case n.err != nil:
+	case err != nil || len(n.Values[field]) != 1:
+		n.err = badQuestion{field, "want one whole number"}
+	case v > uint64(most):
+		n.err = badQuestion{field, fmt.Sprintf("want at most %d", most)}
+	default:
+		return int(v)
+	}
+	return 0
+}
+
+const (
+	mostBlocks = 1 << 20 // in an answer
+	mostBucket = 1 << 13 // likewise
+	mostStates = 32      // that are kept
+	mostWalker = 4       // likewise: replays that wait where they are
+)
+
+// run returns the run that a question is about.
+func (r *Recording) run(n *numbers) *Run {
+	if i := n.get("run", len(r.Runs)-1); n.err == nil {
+		return &r.Runs[i]
+	}
+	return nil
+}
+
+// tile answers with the blocks of a window: of the events from "from" to before "to", and of the axis of
+// addresses from "low" to before "high", at most "most".
+func (r *Recording) tile(ctx context.Context, w io.Writer, q url.Values) error {
+	n := &numbers{Values: q}
+	run := r.run(n)
+	events := r.Trace.Head.Events
+	win := page.BlockWindow{From: n.get("from", events), To: n.get("to", events), Most: n.get("most", mostBlocks)}
+	low, high := n.get("low", math.MaxInt64), n.get("high", math.MaxInt64)
+	if n.err != nil {
+		return n.err
+	}
+	win.Low, win.High = addresses(&run.Picture.Space, float64(low), float64(high))
+	found, err := run.blocks.Find(ctx, win)
+	if err != nil {
+		return err
+	}
+	return page.Tile(w, &run.Picture.Space, found.Rects, found.Whole, events, r.Stacks)
+}
+
+// addresses returns the addresses of a part of the axis.
+func addresses(s *page.Space, low, high float64) (from, to device.Addr) {
+	if len(s.Ranges) == 0 || low >= high {
+		return 0, 0
+	}
+	from, to = s.Ranges[0].Addr, s.Ranges[len(s.Ranges)-1].End()
+	for _, r := range s.Ranges {
+		if r.Y <= low {
+			from = r.Addr.Add(device.Size(low - r.Y))
+		}
+		if r.Y < high && high <= r.Y+float64(r.Size) {
+			to = r.Addr.Add(device.Size(high - r.Y))
+		}
+	}
+	return from, to
+}
+
+// series answers with the curves of all runs over a window: from "from" to before "to", in buckets that are as
+// fine as "most" of them may be. The first bucket begins where one of the page does, and so the last one ends.
+func (r *Recording) series(_ context.Context, w io.Writer, q url.Values) error {
+	n := &numbers{Values: q}
+	g := r.Trace.Grid
+	from, to, most := n.get("from", g.Events), n.get("to", g.Events), n.get("most", mostBucket)
+	if n.err == nil && from >= to {
+		n.err = badQuestion{"from", "want less than to"}
+	}
+	if n.err != nil {
+		return n.err
+	}
+	p := r.pick(from, to, most)
+	runs := make([]*page.Picture, len(r.Runs))
+	for i := range r.Runs {
+		runs[i] = r.Runs[i].Picture.Pick(p)
+	}
+	return page.Series(w, r.Trace.Pick(p), runs, p.From>>p.Shift)
+}
+
+// pick returns the finest buckets of a window of events.
+func (r *Recording) pick(from, to, most int) page.Pick {
+	g := r.Trace.Grid
+	coarse := g.Coarse(page.Budget(1).Buckets).Shift
+	p := page.Pick{From: from >> g.Shift, To: min((to-1)>>g.Shift+1, g.Len())}
+	p.From = p.From >> coarse << coarse
+	p.To = min((p.To+1<<coarse-1)>>coarse<<coarse, g.Len())
+	for p.Shift < coarse && (p.To-p.From)>>p.Shift > most {
+		p.Shift++
+	}
+	return p
+}
+
+// states keeps the states that were asked for last.
+type states struct {
+	mu   sync.Mutex
+	list []kept // the oldest first
+}
+
+// kept is a state that is kept.
+type kept struct {
+	run, event int
+	at         *page.Instant
+}
+
+// get returns a state, nil if it is not kept.
+func (s *states) get(run, event int) *page.Instant {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, k := range s.list {
+		if k.run == run && k.event == event {
+			return k.at
+		}
+	}
+	return nil
+}
+
+// put keeps a state.
+func (s *states) put(run, event int, at *page.Instant) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if len(s.list) == mostStates {
+		s.list = append(s.list[:0], s.list[1:]...)
+	}
+	s.list = append(s.list, kept{run, event, at})
+}
+
+// state answers with the state of a run after an event.
+func (r *Recording) state(ctx context.Context, w io.Writer, q url.Values) error {
+	n := &numbers{Values: q}
+	run := r.run(n)
+	event := n.get("event", r.Trace.Head.Events-1)
+	if n.err != nil {
+		return n.err
+	}
+	i := n.get("run", len(r.Runs)-1)
+	at := r.states.get(i, event)
+	if at == nil {
+		walker, err := r.walkers.take(i, event, func() (*page.Walker, error) {
+			p, err := r.prepared()
+			if err != nil {
+				return nil, err
+			}
+			o := page.Budget(len(r.Runs))
+			o.FreeAt = r.freeAt
+			return r.Trace.Walker(p, run.Setup, run.device, o), nil
+		})
+		if err != nil {
+			return err
+		}
+		at, err = walker.To(ctx, event)
+		if err != nil && ctx.Err() == nil {
+			walker.Close()
+			return err
+		}
+		r.walkers.put(i, walker)
+		if err != nil {
+			return err
+		}
+		r.states.put(i, event, at)
+	}
+	return page.Moment(w, at, r.Stacks)
+}

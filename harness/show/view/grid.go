@@ -1,0 +1,102 @@
+package view
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+	"strconv"
+
+	"github.com/vramyard/vramyard/harness/remat/grid"
+	"github.com/vramyard/vramyard/harness/show/chart"
+	"github.com/vramyard/vramyard/harness/show/page"
+	"github.com/vramyard/vramyard/harness/show/report"
+)
+
+// The bounds of a page, which has room for 5 MB of text: how many bytes its pictures have, which become a third more,
+// and of how many runs there is a table of all.
+const (
+	mostCurves = 1_600_000
+	mostRuns   = 20_000
+)
+
+// Grid returns the page of a grid of rematerialization: its tables, and budget curves for each log, heuristic and ladder
+// as far as there is room. number is that of a strategy in the palette.
+func Grid(r *grid.Report, number func(strategy string) int) (*page.Report, error) {
+	p := &page.Report{
+		Kind: "remat", Title: "Training steps within less memory", Sheets: report.RematSheets(r),
+		Facts: []page.Fact{
+			{Name: "limit", Value: strconv.FormatFloat(r.Limit, 'g', -1, 64)}, {Name: "seed", Value: strconv.FormatUint(r.Seed, 10)},
+			{Name: "liveness", Value: r.Liveness}, {Name: "trigger", Value: r.Trigger}, {Name: "defrag", Value: r.Defrag},
+			{Name: "sampling", Value: r.Sampling}, {Name: "least evictee", Value: r.MinEvictee}, {Name: "parent order", Value: r.Order},
+			{Name: "eager in remat", Value: strconv.FormatBool(r.EarlyEvict)}, {Name: "quirks", Value: r.Quirks},
+		},
+	}
+	p.Facts = slices.DeleteFunc(p.Facts, func(f page.Fact) bool { return f.Value == "" })
+	if len(r.Runs) <= mostRuns {
+		p.Sheets = append(p.Sheets, report.RematGrids(r)...)
+	} else {
+		p.Texts = append(p.Texts, page.Text{Title: "Tables that are left out", Body: fmt.Sprintf("how each of %d runs ended is in --json and --csv", len(r.Runs))})
+	}
+	size, left := 0, 0
+	for _, runs := range curves(r) {
+		text, err := json.Marshal(&grid.Report{Schema: grid.Schema, Runs: runs})
+		if err != nil {
+			return nil, err
+		}
+		svg, err := plot("the grid", text, "", number, nil)
+		if errors.Is(err, chart.ErrNothing) {
+			continue
+		}
+		if err != nil {
+			return nil, err
+		}
+		if size += len(svg); size > mostCurves {
+			left++
+			continue
+		}
+		last := &runs[len(runs)-1]
+		p.Plots = append(p.Plots, page.Plot{SVG: svg, Title: fmt.Sprintf("%s by %s, ladder %s: time over budget",
+			report.Printable(last.Model), report.Printable(last.Heuristic), report.Printable(last.Ladder))})
+	}
+	if left > 0 {
+		p.Texts = append(p.Texts, page.Text{Title: "Pictures that are left out", Body: fmt.Sprintf(
+			"%d sets of budget curves have no room here; vramyard plot draws any of them from a result in JSON", left)})
+	}
+	return p, nil
+}
+
+// curves returns the runs of each log, heuristic and ladder, those of the memory that counts with each ladder.
+func curves(r *grid.Report) (all [][]grid.Run) {
+	for rest := r.Lines; len(rest) > 0; {
+		n := slices.IndexFunc(rest, func(l grid.Line) bool {
+			return l.Model != rest[0].Model || l.SHA256 != rest[0].SHA256 || l.Heuristic != rest[0].Heuristic
+		})
+		if n < 0 {
+			n = len(rest)
+		}
+		var counted []grid.Run
+		var ladders []string
+		for _, l := range rest[:n] {
+			if l.Strategy == grid.Counting {
+				counted = append(counted, l.Runs...)
+			} else if !slices.Contains(ladders, l.Ladder) {
+				ladders = append(ladders, l.Ladder)
+			}
+		}
+		if len(ladders) == 0 {
+			all = append(all, counted)
+		}
+		for _, ladder := range ladders {
+			runs := slices.Clone(counted)
+			for _, l := range rest[:n] {
+				if l.Ladder == ladder && l.Strategy != grid.Counting {
+					runs = append(runs, l.Runs...)
+				}
+			}
+			all = append(all, runs)
+		}
+		rest = rest[n:]
+	}
+	return all
+}

@@ -1,0 +1,173 @@
+package view
+
+import (
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/vramyard/vramyard/device"
+	"github.com/vramyard/vramyard/harness/show/page"
+	"github.com/vramyard/vramyard/harness/show/report"
+	"github.com/vramyard/vramyard/harness/study/diff"
+)
+
+const (
+	mostSheets = 60   // of a result that is shown as it is
+	mostRows   = 2000 // of each
+)
+
+// plain returns the page of a result whose figures nothing is known of: its fields as tables, one for each object
+// and each list of them.
+func plain(name string, text []byte) (*page.Report, error) {
+	d := json.NewDecoder(strings.NewReader(string(text)))
+	d.UseNumber()
+	var fields map[string]any
+	if err := d.Decode(&fields); err != nil {
+		return nil, fmt.Errorf("%s: %w", name, err)
+	}
+	if d.More() {
+		return nil, fmt.Errorf("%s: more follows the result", name)
+	}
+	p := plainPage{r: &page.Report{Kind: "view", Title: name}}
+	p.object("all", fields)
+	if p.left > 0 {
+		p.r.Texts = append(p.r.Texts, page.Text{
+			Title: "What is not shown", Body: fmt.Sprintf("%d more tables of this file.", p.left),
+		})
+	}
+	return p.r, nil
+}
+
+// plainPage collects tables.
+type plainPage struct {
+	r    *page.Report
+	left int // tables that there is no room for
+}
+
+// sheet adds a table if there is room.
+func (p *plainPage) sheet(s report.Sheet) {
+	if len(p.r.Sheets) == mostSheets {
+		p.left++
+		return
+	}
+	p.r.Sheets = append(p.r.Sheets, s)
+}
+
+// object adds what an object holds.
+func (p *plainPage) object(title string, fields map[string]any) {
+	s := report.Sheet{Title: report.Printable(title), Columns: []report.Column{{Name: "field"}, {Name: "value"}}}
+	var deeper []string
+	for _, name := range sortedNames(fields) {
+		if !isPlain(fields[name]) {
+			deeper = append(deeper, name)
+			continue
+		}
+		s.Rows = append(s.Rows, []report.Cell{{Text: report.Printable(name)}, plainCell(name, fields[name])})
+	}
+	if len(s.Rows) > 0 {
+		p.sheet(s)
+	}
+	for _, name := range deeper {
+		p.value(title+", "+name, fields[name])
+	}
+}
+
+// value adds an object or a list.
+func (p *plainPage) value(title string, v any) {
+	switch v := v.(type) {
+	case map[string]any:
+		p.object(title, v)
+	case []any:
+		p.list(title, v)
+	}
+}
+
+// list adds a list: a row for each element, a column for each plain field of theirs.
+func (p *plainPage) list(title string, list []any) {
+	columns := map[string]any{}
+	for _, v := range list {
+		fields, ok := v.(map[string]any)
+		if !ok {
+			fields = map[string]any{"value": v}
+		}
+		for name, x := range fields {
+			if isPlain(x) {
+				columns[name] = nil
+			}
+		}
+	}
+	names := sortedNames(columns)
+	s := report.Sheet{Title: report.Printable(title), Columns: []report.Column{{Name: "number", Number: true}}}
+	for _, name := range names {
+		s.Columns = append(s.Columns, report.Column{Name: report.Printable(name), Number: true})
+	}
+	for i, v := range list[:min(len(list), mostRows)] {
+		fields, ok := v.(map[string]any)
+		if !ok {
+			fields = map[string]any{"value": v}
+		}
+		row := []report.Cell{{Text: strconv.Itoa(i + 1), Number: true}}
+		for _, name := range names {
+			row = append(row, plainCell(name, fields[name]))
+		}
+		s.Rows = append(s.Rows, row)
+	}
+	if len(list) > mostRows {
+		s.Title += fmt.Sprintf(" (the first %d of %d)", mostRows, len(list))
+	}
+	if len(names) > 0 {
+		p.sheet(s)
+	}
+	for i, v := range list {
+		at := fmt.Sprintf("%s %d", title, i+1)
+		fields, ok := v.(map[string]any)
+		if !ok {
+			p.value(at, v)
+			continue
+		}
+		for _, name := range sortedNames(fields) {
+			p.value(at+", "+name, fields[name])
+		}
+	}
+}
+
+// isPlain reports whether a value is no object and no list.
+func isPlain(v any) bool {
+	switch v.(type) {
+	case map[string]any, []any:
+		return false
+	}
+	return true
+}
+
+// plainCell returns a plain value as people read it.
+func plainCell(name string, v any) report.Cell {
+	switch v := v.(type) {
+	case json.Number:
+		n, err := strconv.ParseUint(v.String(), 10, 63)
+		if err == nil && diff.UnitOf(name) == diff.UnitBytes {
+			return report.Cell{Text: report.Bytes(device.Size(n)), Value: v.String(), Number: true}
+		}
+		return report.Cell{Text: v.String(), Number: true}
+	case string:
+		return report.Cell{Text: report.Printable(v)}
+	case nil:
+		return report.Cell{Text: "—"}
+	}
+	if b, ok := v.(bool); ok {
+		return report.Cell{Text: strconv.FormatBool(b)}
+	}
+	return report.Cell{}
+}
+
+// sortedNames returns the names of fields in order.
+func sortedNames(fields map[string]any) []string {
+	names := make([]string, 0, len(fields))
+	for name := range fields {
+		names = append(names, name)
+	}
+	slices.Sort(names)
+	return names
+}

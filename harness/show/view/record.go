@@ -1,0 +1,281 @@
+package view
+
+import (
+	"bufio"
+	"context"
+	"encoding/gob"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"sync"
+
+	"github.com/vramyard/vramyard/alloc"
+	"github.com/vramyard/vramyard/device"
+	"github.com/vramyard/vramyard/device/sim"
+	"github.com/vramyard/vramyard/harness/replay"
+	"github.com/vramyard/vramyard/harness/show/page"
+	"github.com/vramyard/vramyard/harness/study/top"
+	"github.com/vramyard/vramyard/harness/trace"
+)
+
+// fineBuckets is the most buckets of the curves of a recording. A run takes 18 MiB with so many, and a window
+// shows single events when it is as wide as 1/32 of a trace of four million.
+const fineBuckets = 1 << 17
+
+// Wanted is a strategy to replay a trace through.
+type Wanted struct {
+	Setup  alloc.Setup // on its device
+	Device sim.Config  // the device
+	Color  int         // in the palette
+}
+
+// Recording is a trace with runs, of which a reader may ask for any part. It is safe for concurrent use.
+type Recording struct {
+	Trace *page.Trace // with fine buckets
+	Runs  []Run       // in the order of what was wanted
+	// Top says who holds memory, nil: it was not looked at. It is kept with the recording.
+	Top *top.Report
+	// Stacks says where the program asked for memory, for the caller to fill in; nil: it is not known.
+	Stacks page.Stacks
+
+	away     string // directory that goes when the recording is closed
+	src      trace.Source
+	freeAt   replay.FreeAt
+	prepared func() (*replay.Prepared, error)
+	states   states
+	walkers  walkers
+}
+
+// Run is one strategy on the trace.
+type Run struct {
+	Wanted
+
+	Picture *page.Picture   // with fine buckets
+	Report  json.RawMessage // of the first failure; nil for none
+	blocks  *page.BlockFile
+	file    *os.File
+}
+
+// Close ends replays that wait, closes the files of the recording, and removes those that are not kept.
+func (r *Recording) Close() error {
+	var errs []error
+	r.walkers.close()
+	for i := range r.Runs {
+		if f := r.Runs[i].file; f != nil {
+			errs = append(errs, f.Close())
+		}
+	}
+	if r.away != "" {
+		errs = append(errs, os.RemoveAll(r.away))
+	}
+	return errors.Join(errs...)
+}
+
+// overviewName is the file of a recording that holds all but the blocks.
+const overviewName = "overview"
+
+// blocksName returns the name of the file with the blocks of a run.
+func blocksName(run int) string { return fmt.Sprintf("blocks-%d", run) }
+
+// overview is what the file overviewName holds.
+type overview struct {
+	Trace page.Trace
+	Runs  []page.Picture
+	// Reports are those of the runs.
+	Reports [][]byte
+	Top     *top.Report
+}
+
+// Record replays a trace through what is wanted and writes the blocks into a directory.
+func Record(ctx context.Context, src trace.Source, wanted []Wanted, at replay.FreeAt, dir string, p *Progress) (*Recording, error) {
+	o := page.Budget(len(wanted))
+	o.Buckets, o.FreeAt, o.Latency = fineBuckets, at, true
+	events := src.Head().Events
+	step := func(phase string) func(int) error {
+		return func(event int) error {
+			p.Set(phase, event, events)
+			return ctx.Err()
+		}
+	}
+	o.Step = step("reading the trace")
+	r := newRecording(ctx, src, wanted, at)
+	prepared, err := r.prepared()
+	if err != nil {
+		return nil, err
+	}
+	t, err := page.NewTrace(prepared.Source(), o)
+	if err != nil {
+		return nil, err
+	}
+	r.Trace = t
+	for i := range r.Runs {
+		run := &r.Runs[i]
+		o.Step = step(fmt.Sprintf("replaying through %s", run.Setup.Name))
+		if err := run.record(t, prepared, o, filepath.Join(dir, blocksName(i))); err != nil {
+			return nil, errors.Join(err, r.Close())
+		}
+		if err := run.measure(prepared, at, step(fmt.Sprintf("measuring %s", run.Setup.Name))); err != nil {
+			return nil, errors.Join(err, r.Close())
+		}
+	}
+	return r, nil
+}
+
+// explain has the failures explained.
+func (r *Recording) explain(ctx context.Context, c *Cache, p *Progress) error {
+	if c.Explain == nil {
+		return nil
+	}
+	t, err := r.Traced()
+	if err != nil {
+		return err
+	}
+	prepared, err := r.prepared()
+	if err != nil {
+		return err
+	}
+	step := func(event int) error {
+		p.Set("asking why there was no memory", event, r.Trace.Head.Events)
+		return ctx.Err()
+	}
+	if err := c.Explain(&t, prepared, step); err != nil {
+		return err
+	}
+	r.Top = t.Top
+	for i := range t.Runs {
+		if t.Runs[i].Report == nil {
+			continue
+		}
+		if r.Runs[i].Report, err = json.Marshal(t.Runs[i].Report); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// newRecording returns a recording without pictures, for the caller to fill in. It is of no use once ctx has ended.
+func newRecording(ctx context.Context, src trace.Source, wanted []Wanted, at replay.FreeAt) *Recording {
+	r := &Recording{src: src, freeAt: at, Runs: make([]Run, len(wanted))}
+	r.prepared = sync.OnceValues(func() (*replay.Prepared, error) { return replay.Prepare(ctx, src) })
+	for i := range wanted {
+		r.Runs[i].Wanted = wanted[i]
+	}
+	return r
+}
+
+// device returns a fresh device of the run.
+func (r *Run) device() (device.Device, error) { return sim.New(r.Device) }
+
+// record replays and writes the blocks to a file.
+func (r *Run) record(t *page.Trace, p *replay.Prepared, o page.Options, path string) error {
+	out, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE|os.O_EXCL, 0o600)
+	if err != nil {
+		return err
+	}
+	w := page.NewWriter(out, t.Head.Events)
+	o.Each = w.Add
+	r.Picture, err = t.Record(p, r.Setup, r.device, o)
+	if err = errors.Join(err, w.Close()); err != nil {
+		return errors.Join(err, out.Close())
+	}
+	return r.open(out)
+}
+
+// measure replays once more for the figures, with nobody looking on. The error of watch ends it.
+func (r *Run) measure(p *replay.Prepared, at replay.FreeAt, watch func(events int) error) error {
+	dev, err := r.device()
+	if err != nil {
+		return err
+	}
+	r.Picture.Result, err = p.Run(r.Setup, dev, replay.Options{Figures: true, FreeAt: at, Watch: watch})
+	return err
+}
+
+// open takes the file of blocks.
+func (r *Run) open(f *os.File) error {
+	info, err := f.Stat()
+	if err == nil {
+		r.blocks, err = page.OpenBlocks(f, info.Size())
+	}
+	if err != nil {
+		return errors.Join(err, f.Close())
+	}
+	r.file = f
+	return nil
+}
+
+// save writes all but the blocks into a directory.
+func (r *Recording) save(dir string) error {
+	o := overview{Trace: *r.Trace, Top: r.Top}
+	for i := range r.Runs {
+		o.Runs = append(o.Runs, *r.Runs[i].Picture)
+		o.Reports = append(o.Reports, r.Runs[i].Report)
+	}
+	f, err := os.OpenFile(filepath.Join(dir, overviewName), os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
+	if err != nil {
+		return err
+	}
+	b := bufio.NewWriterSize(f, 1<<18)
+	return errors.Join(gob.NewEncoder(b).Encode(&o), b.Flush(), f.Close())
+}
+
+// load opens what a directory holds.
+func load(ctx context.Context, dir string, src trace.Source, wanted []Wanted, at replay.FreeAt) (*Recording, error) {
+	f, err := os.Open(filepath.Join(dir, overviewName))
+	if err != nil {
+		return nil, err
+	}
+	var o overview
+	err = gob.NewDecoder(bufio.NewReaderSize(f, 1<<18)).Decode(&o)
+	if err = errors.Join(err, f.Close()); err != nil {
+		return nil, err
+	}
+	if len(o.Runs) != len(wanted) || len(o.Reports) != len(wanted) || o.Trace.Head.Events != src.Head().Events {
+		return nil, fs.ErrInvalid
+	}
+	o.Trace.Head = src.Head() // the name may be another one
+	r := newRecording(ctx, src, wanted, at)
+	r.Trace, r.Top = o.Trace.Reopen(src), o.Top
+	for i := range r.Runs {
+		r.Runs[i].Picture = &o.Runs[i]
+		if len(o.Reports[i]) > 0 {
+			r.Runs[i].Report = o.Reports[i]
+		}
+		f, err := os.Open(filepath.Join(dir, blocksName(i)))
+		if err == nil {
+			err = r.Runs[i].open(f)
+		}
+		if err != nil {
+			return nil, errors.Join(err, r.Close())
+		}
+	}
+	return r, nil
+}
+
+// Traced returns what a page shows of the recording.
+func (r *Recording) Traced() (page.Traced, error) {
+	coarse := r.Trace.Grid.Coarse(page.Budget(1).Buckets)
+	t := page.Traced{Picture: r.Trace.Pick(coarse), Stacks: r.Stacks, Top: r.Top}
+	for i := range r.Runs {
+		run := &r.Runs[i]
+		config, err := json.Marshal(run.Setup.Config)
+		if err != nil {
+			return page.Traced{}, err
+		}
+		figures := *run.Picture.Result
+		figures.Series = nil // the page has its own
+		var why any
+		if run.Report != nil {
+			why = run.Report
+		}
+		t.Runs = append(t.Runs, page.Run{
+			Report:   why,
+			Strategy: run.Setup.Name, Config: config, Device: run.Device, Color: run.Color, Figures: &figures,
+			Picture: run.Picture.Pick(coarse),
+		})
+	}
+	return t, nil
+}

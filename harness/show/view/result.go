@@ -1,0 +1,141 @@
+package view
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/vramyard/vramyard/device"
+	"github.com/vramyard/vramyard/harness/remat/grid"
+	"github.com/vramyard/vramyard/harness/show/chart"
+	"github.com/vramyard/vramyard/harness/show/page"
+	"github.com/vramyard/vramyard/harness/show/report"
+	"github.com/vramyard/vramyard/harness/study/diff"
+	"github.com/vramyard/vramyard/internal/budget"
+)
+
+// Result returns the page of a result in JSON: its figures as tables, and the plots that can be made of it. name
+// is that of the file, number that of a strategy in the palette. What a result does not hold, the page says,
+// with the command that would. Results that are no runs, such as those of offline, are shown field by field. A result
+// may take as much memory as a budget has.
+func Result(name string, text []byte, number func(strategy string) int, memory *budget.Budget) (*page.Report, error) {
+	var head struct{ Schema string }
+	if json.Unmarshal(text, &head) == nil && !slices.Contains(diff.Schemas(), head.Schema) {
+		return plain(name, text)
+	}
+	res, err := diff.Read(bytes.NewReader(text), memory)
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", name, err)
+	}
+	if head.Schema == grid.Schema {
+		r, err := grid.Parse(text)
+		if err != nil {
+			return nil, fmt.Errorf("%s: %w", name, err)
+		}
+		return Grid(r, number)
+	}
+	r := &page.Report{Kind: "view", Title: name, Facts: []page.Fact{{Name: "schema", Value: res.Schema}}}
+	for _, s := range res.Settings {
+		r.Facts = append(r.Facts, page.Fact{Name: s.Name, Value: s.Value.String()})
+	}
+	var traces []string
+	of := map[string][]diff.Run{}
+	for _, run := range res.Runs {
+		if of[run.Trace] == nil {
+			traces = append(traces, run.Trace)
+		}
+		of[run.Trace] = append(of[run.Trace], run)
+	}
+	for _, t := range traces {
+		r.Sheets = append(r.Sheets, figuresSheet(t, of[t]))
+	}
+	lacks := []string{
+		"The memory map, the state at an instant and the curves are not in a result. To see them, with the traces at hand:",
+		"  vramyard view --strategies " + strings.Join(strategiesOf(res.Runs), ",") + " TRACE",
+	}
+	for _, k := range chart.Kinds() {
+		share := memory.Share() // each is read again
+		svg, err := plot(name, text, k.Name, number, share)
+		share.Close()
+		if err != nil {
+			lacks = append(lacks, "No plot of "+k.Name+" ("+k.Doc+"): "+err.Error())
+			continue
+		}
+		r.Plots = append(r.Plots, page.Plot{Title: k.Doc, SVG: svg})
+	}
+	r.Texts = append(r.Texts, page.Text{Title: "What this file does not hold", Body: strings.Join(lacks, "\n")})
+	return r, nil
+}
+
+// plot draws a plot of a kind.
+func plot(name string, text []byte, kind string, number func(string) int, memory *budget.Budget) ([]byte, error) {
+	s, err := chart.Read(name, bytes.NewReader(text), memory)
+	if err != nil {
+		return nil, err
+	}
+	c, err := chart.Draw([]*chart.Source{s}, chart.Options{Kind: kind, Number: number})
+	if err != nil {
+		return nil, err
+	}
+	var b bytes.Buffer
+	err = c.Write(&b, chart.SVG, chart.Page{Width: chart.TwoColumns, Font: 9, Linked: true})
+	return b.Bytes(), err
+}
+
+// strategiesOf returns the strategies of some runs, each once.
+func strategiesOf(runs []diff.Run) (names []string) {
+	seen := map[string]bool{}
+	for _, r := range runs {
+		if !seen[r.Strategy] {
+			seen[r.Strategy] = true
+			names = append(names, r.Strategy)
+		}
+	}
+	return names
+}
+
+// figuresSheet returns the figures of the runs on a trace: a row for each, a column for each run.
+func figuresSheet(trace string, runs []diff.Run) report.Sheet {
+	s := report.Sheet{Title: report.Printable(trace), Columns: []report.Column{{Name: "figure"}}}
+	var names []string
+	seen := map[string]bool{}
+	for _, r := range runs {
+		s.Columns = append(s.Columns, report.Column{Name: report.Printable(r.Strategy), Number: true})
+		for _, f := range r.Figures {
+			if !seen[f.Name] {
+				seen[f.Name] = true
+				names = append(names, f.Name)
+			}
+		}
+	}
+	for _, name := range names {
+		row := []report.Cell{{Text: report.Printable(name)}}
+		for i := range runs {
+			row = append(row, cellOf(name, runs[i].Figure(name)))
+		}
+		s.Rows = append(s.Rows, row)
+	}
+	return s
+}
+
+// cellOf returns a figure as people read it: sizes with their unit, other fractions with four digits.
+func cellOf(name string, v diff.Value) report.Cell {
+	c := report.Cell{Text: v.String(), Number: true}
+	n := v.Number()
+	switch {
+	case v.Kind() == diff.KindNull || v.Kind() == "":
+		c.Text = "—"
+	case v.Kind() != diff.KindNumber:
+	case !n.IsInt():
+		x, _ := n.Float64()
+		c.Text, c.Value = strconv.FormatFloat(x, 'g', 4, 64), v.String()
+	case diff.UnitOf(name) == diff.UnitBytes && n.Num().IsUint64():
+		c.Text, c.Value = report.Bytes(device.Size(n.Num().Uint64())), v.String()
+	default:
+		c.Value = v.String()
+	}
+	return c
+}

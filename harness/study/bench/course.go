@@ -1,0 +1,261 @@
+package bench
+
+import (
+	"errors"
+	"fmt"
+	"runtime"
+	"slices"
+
+	"github.com/vramyard/vramyard/alloc"
+	"github.com/vramyard/vramyard/device"
+	"github.com/vramyard/vramyard/harness/replay"
+	"github.com/vramyard/vramyard/harness/trace/workload"
+)
+
+// Course is a workload that is ready to be run over, with what is known of it. It serves one
+// run at a time.
+type Course struct {
+	Name       string      // of the workload, with every parameter
+	PeakLive   device.Size // most bytes live at once
+	PeakBlocks int         // most blocks live at once
+	Pairs      int         // of a free and an allocation, in the churn
+
+	untimed []workload.Op // fill and settle
+	churn   []workload.Op // timed
+	peakAt  int           // number of the operation with which live bytes first are highest
+	live    []device.Addr // address of the block in each slot
+	sum     device.Addr   // what the empty loop is for, lest it be left out
+}
+
+// NewCourse returns the course of a program, whose requests it cuts down to most bytes each.
+func NewCourse(p *workload.Program, most device.Size) *Course {
+	c := &Course{
+		Name: p.Workload.String(), Pairs: p.Summary.Pairs, PeakBlocks: p.Summary.PeakBlocks,
+		untimed: make([]workload.Op, 0, len(p.Fill)+len(p.Settle)),
+		churn:   p.Churn,
+		live:    make([]device.Addr, p.Summary.Slots),
+	}
+	c.untimed = append(append(c.untimed, p.Fill...), p.Settle...)
+	c.cut(most)
+	c.findPeak()
+	return c
+}
+
+// cut cuts requests down to most bytes. The operations of the program stay as they are.
+func (c *Course) cut(most device.Size) {
+	large := func(op workload.Op) bool { return op.Size() > most }
+	for _, ops := range []*[]workload.Op{&c.untimed, &c.churn} {
+		if !slices.ContainsFunc(*ops, large) {
+			continue
+		}
+		*ops = slices.Clone(*ops)
+		for i, op := range *ops {
+			(*ops)[i] = op.AtMost(most)
+		}
+	}
+}
+
+// findPeak finds when live bytes first are highest.
+func (c *Course) findPeak() {
+	sizes := make([]device.Size, len(c.live))
+	var now device.Size
+	_ = c.each(func(i int, op workload.Op) error { // it never fails
+		now += op.Size() - sizes[op.Slot()] // a slot is emptied before it is filled again
+		sizes[op.Slot()] = op.Size()
+		if now > c.PeakLive {
+			c.PeakLive, c.peakAt = now, i
+		}
+		return nil
+	})
+}
+
+// each calls f for every operation with its number, from 0, until it fails.
+func (c *Course) each(f func(i int, op workload.Op) error) error {
+	n := 0
+	for _, ops := range [][]workload.Op{c.untimed, c.churn} {
+		for i, op := range ops {
+			if err := f(n+i, op); err != nil {
+				return err
+			}
+		}
+		n += len(ops)
+	}
+	return nil
+}
+
+// at returns the operation of the given number.
+func (c *Course) at(i int) workload.Op {
+	if i < len(c.untimed) {
+		return c.untimed[i]
+	}
+	return c.churn[i-len(c.untimed)]
+}
+
+// Contender is a strategy in one configuration that runs over courses.
+type Contender struct {
+	Name   string                                          // strategy and configuration, for failures
+	Device replay.Target                                   // where it runs
+	New    func(src device.Source) (alloc.Strategy, error) // builds the strategy over src
+}
+
+// Refusal says which operation of a course a strategy refused.
+type Refusal struct {
+	Contender string      // who
+	Course    string      // of which workload
+	Operation int         // its number, from 0 with the first of the fill
+	Op        workload.Op // what it was
+	Reason    string      // the strategy's reason; "" if it gives none
+	Err       error       // what the strategy returned
+}
+
+// Error implements error.
+func (r *Refusal) Error() string {
+	what := fmt.Sprintf("allocate %d bytes into slot %d", r.Op.Size(), r.Op.Slot())
+	if r.Op.IsFree() {
+		what = fmt.Sprintf("free slot %d", r.Op.Slot())
+	}
+	text := fmt.Sprintf("%s on %s: operation %d, %s: %v", r.Contender, r.Course, r.Operation, what, r.Err)
+	if r.Reason != "" {
+		text += " (" + r.Reason + ")"
+	}
+	return text
+}
+
+// Unwrap returns what the strategy returned.
+func (r *Refusal) Unwrap() error { return r.Err }
+
+// Pass is an instance of a contender on its way over a course.
+type Pass struct {
+	course   *Course
+	name     string
+	strategy alloc.Strategy
+	device   *meter
+	timed    bool // the strategy tells its times
+	next     int  // operation of the churn
+	done     int  // pairs of the churn
+}
+
+// Ready builds the contender and runs what is untimed. An error that is a [*Refusal] says that
+// a request was not granted.
+func (c *Course) Ready(k Contender) (*Pass, error) {
+	if len(c.untimed) == 0 {
+		// The first run of a workload that has no fill would time the machine's warming up.
+		p, err := c.begin(k)
+		if err == nil {
+			err = p.run(c.churn, 0)
+		}
+		if err != nil {
+			return nil, err
+		}
+		if err = p.Close(); err != nil {
+			return nil, err
+		}
+	}
+	p, err := c.begin(k)
+	if err != nil {
+		return nil, err
+	}
+	return p, p.run(c.untimed, 0)
+}
+
+// begin builds the contender over a device of its own.
+func (c *Course) begin(k Contender) (*Pass, error) {
+	dev, err := newMeter(k.Device)
+	if err != nil {
+		return nil, err
+	}
+	return c.over(k, dev)
+}
+
+// over builds the contender over a device.
+func (c *Course) over(k Contender, dev *meter) (*Pass, error) {
+	s, err := k.New(dev)
+	if err != nil {
+		return nil, fmt.Errorf("%s on %s: %w", k.Name, c.Name, errors.Join(err, dev.dev.Close()))
+	}
+	return &Pass{course: c, name: k.Name, strategy: s, device: dev, timed: alloc.Has(s, alloc.PowerSelfTimed)}, nil
+}
+
+// Churn runs the next pairs of the churn, or what is left of it, and returns the nanoseconds
+// that took and the pairs. They are of the clock that [replay.ClockName] names, or of the strategy's own.
+func (p *Pass) Churn(pairs int) (ns int64, done int, err error) {
+	left, ops := p.course.Pairs-p.done, p.course.churn[p.next:]
+	if done = min(pairs, left); done < left {
+		ops = ops[:2*done]
+	}
+	runtime.LockOSThread() // the clock is this thread's
+	defer runtime.UnlockOSThread()
+	now := replay.ThreadTime
+	if p.timed {
+		now = p.moment
+	}
+	start := now()
+	err = p.run(ops, len(p.course.untimed)+p.next)
+	ns = now() - start
+	p.next, p.done = p.next+len(ops), p.done+done
+	return ns, done, err
+}
+
+// Close closes the strategy and its device.
+func (p *Pass) Close() error {
+	if err := errors.Join(p.strategy.Close(), p.device.dev.Close()); err != nil {
+		return fmt.Errorf("%s on %s: close: %w", p.name, p.course.Name, err)
+	}
+	return nil
+}
+
+// run runs operations, the first of which has the given number in the course.
+func (p *Pass) run(ops []workload.Op, first int) error {
+	if i, err := drive(p.strategy, ops, p.course.live); err != nil {
+		return p.refused(first+i, err)
+	}
+	return nil
+}
+
+// refused returns the error for an operation that the strategy refused.
+func (p *Pass) refused(i int, err error) error {
+	r := &Refusal{Contender: p.name, Course: p.course.Name, Operation: i, Op: p.course.at(i), Err: err}
+	if why, ok := alloc.LastRefusal(p.strategy); ok && !r.Op.IsFree() {
+		r.Reason = why.Reason.String()
+	}
+	return r
+}
+
+// drive is the timed loop. It returns the index of the operation that failed.
+func drive(s alloc.Allocator, ops []workload.Op, live []device.Addr) (int, error) {
+	for i, op := range ops {
+		slot := op.Slot()
+		if size := op.Size(); size != 0 {
+			b, err := s.Alloc(alloc.Request{Size: size})
+			if err != nil {
+				return i, err
+			}
+			live[slot] = b.Addr
+		} else if err := s.Free(live[slot]); err != nil {
+			return i, err
+		}
+	}
+	return 0, nil
+}
+
+// loop returns the nanoseconds that the timed loop takes without a strategy.
+func (c *Course) loop() int64 {
+	runtime.LockOSThread()
+	defer runtime.UnlockOSThread()
+	start := replay.ThreadTime()
+	c.sum += idle(c.churn, c.live)
+	return replay.ThreadTime() - start
+}
+
+// idle does all that drive does but call a strategy.
+func idle(ops []workload.Op, live []device.Addr) (sum device.Addr) {
+	for _, op := range ops {
+		slot := op.Slot()
+		if size := op.Size(); size != 0 {
+			live[slot] = device.Addr(size)
+		} else {
+			sum += live[slot]
+		}
+	}
+	return sum
+}

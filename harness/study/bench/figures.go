@@ -1,0 +1,180 @@
+package bench
+
+import (
+	"runtime"
+
+	"github.com/vramyard/vramyard/alloc"
+	"github.com/vramyard/vramyard/device"
+	"github.com/vramyard/vramyard/harness/replay"
+	"github.com/vramyard/vramyard/harness/trace/workload"
+)
+
+// meter is a device that knows its lowest region.
+type meter struct {
+	device.Forwarder
+	dev    replay.Device
+	lowest device.Addr // of all regions so far; the highest address if there was none
+}
+
+// newMeter returns a device that has handed out nothing.
+func newMeter(p replay.Target) (*meter, error) {
+	dev, err := p.Open()
+	if err != nil {
+		return nil, err
+	}
+	m := &meter{dev: dev, lowest: ^device.Addr(0)}
+	m.Forwarder = device.Hooked(dev, device.Hook{After: func(v *device.Invocation) {
+		if v.Call == device.CallReserve && v.Err == nil {
+			m.lowest = min(m.lowest, v.Region.Addr)
+		}
+	}})
+	return m, nil
+}
+
+// Named is implemented by a contender's strategy that knows its blocks by names of its own. The
+// address of a block that it grants is then a name, which Free takes back, so that no table of
+// names stands in its time. It is for allocators of others; a strategy has no such choice.
+type Named interface {
+	// AddrOf returns the address of the live block with the given name.
+	AddrOf(name device.Addr) device.Addr
+}
+
+// Figures is the memory that a contender took for a course. Sizes are bytes. Heap aside, they
+// are the same on every machine.
+type Figures struct {
+	Address device.Size // from the lowest address of all regions to the highest that was granted
+	Named   bool        // the strategy is [Named], so that finding a block is not in its time
+	// SelfTimed says that the strategy is [alloc.SelfTimed], so that its times are of its own clock.
+	SelfTimed bool
+	Reserved  device.Size  // most held from the device
+	Metadata  *device.Size // host memory of the strategy when live bytes first were highest; nil if it does not tell
+	Heap      device.Size  // what the Go heap grew by until the churn, or until that moment if nothing comes before the churn
+}
+
+// Figures sends the contender over the whole course and returns the memory that took.
+func (c *Course) Figures(k Contender) (f Figures, err error) {
+	dev, err := newMeter(k.Device)
+	if err != nil {
+		return f, err
+	}
+	before := heap()
+	p, err := c.over(k, dev)
+	if err != nil {
+		return f, err
+	}
+	heapAt := len(c.untimed) - 1
+	if heapAt < 0 {
+		heapAt = c.peakAt
+	}
+	named, isNamed := p.strategy.(Named)
+	f.Named, f.SelfTimed = isNamed, p.timed
+	var top device.Addr
+	err = c.each(func(i int, op workload.Op) error {
+		b, err := p.step(op)
+		if err != nil {
+			return p.refused(i, err)
+		}
+		at := b.Addr
+		if isNamed && !op.IsFree() {
+			at = named.AddrOf(at)
+		}
+		top = max(top, at.Add(b.Size))
+		if i == heapAt {
+			now := heap()
+			f.Heap = now - min(before, now)
+		}
+		if i == c.peakAt {
+			if n, err := alloc.MetadataBytes(p.strategy); err == nil {
+				f.Metadata = &n
+			}
+		}
+		return nil
+	})
+	if err != nil {
+		return f, err
+	}
+	f.Address, f.Reserved = top.Sub(dev.lowest), dev.Usage().PeakHeld
+	return f, p.Close()
+}
+
+// moment returns the time of the clock that single operations are timed by: that of the strategy,
+// which moves only while it works, or of the wall.
+func (p *Pass) moment() int64 {
+	if !p.timed {
+		return replay.WallTime()
+	}
+	ns, _ := alloc.WorkTime(p.strategy) // it has the power
+	return ns
+}
+
+// step runs one operation. A free grants the zero block.
+func (p *Pass) step(op workload.Op) (b alloc.Block, err error) {
+	live := &p.course.live[op.Slot()]
+	if op.IsFree() {
+		return b, p.strategy.Free(*live)
+	}
+	if b, err = p.strategy.Alloc(alloc.Request{Size: op.Size()}); err == nil {
+		*live = b.Addr
+	}
+	return b, err
+}
+
+// heap returns the bytes of the Go heap that are in use.
+func heap() device.Size {
+	var m runtime.MemStats
+	runtime.GC() // what has a finaliser, and what a pool holds, is gone with the second
+	runtime.GC()
+	runtime.ReadMemStats(&m)
+	return device.Size(m.HeapAlloc)
+}
+
+// mallocs returns how many objects were taken from the Go heap so far.
+func mallocs() uint64 {
+	var m runtime.MemStats
+	runtime.ReadMemStats(&m)
+	return m.Mallocs
+}
+
+// Latency holds the distribution of single operations, by the clock of the wall. The clock is
+// read before and after each; Clock is what two such readings with nothing between them take.
+type Latency struct {
+	replay.Quantiles                  // of both kinds together
+	Alloc            replay.Quantiles `json:"alloc"`    // of Alloc
+	Free             replay.Quantiles `json:"free"`     // of Free
+	Clock            int64            `json:"clock_ns"` // median of an empty measurement, included in every other figure
+
+	AllocCalls, FreeCalls *replay.Histogram `json:"-"` // all of them, for pictures
+}
+
+// latency sends the contender over the course and times each operation of the churn by itself.
+func (c *Course) latency(k Contender) (*Latency, error) {
+	p, err := c.Ready(k)
+	if err != nil {
+		return nil, err
+	}
+	var kinds [2]replay.Histogram
+	runtime.GC()
+	for i, op := range c.churn {
+		h := &kinds[0]
+		if op.IsFree() {
+			h = &kinds[1]
+		}
+		start := p.moment()
+		_, err := p.step(op)
+		h.Add(p.moment() - start)
+		if err != nil {
+			return nil, p.refused(len(c.untimed)+i, err)
+		}
+	}
+	l := &Latency{
+		Alloc: kinds[0].Quantiles(), Free: kinds[1].Quantiles(), Clock: replay.ClockCost(),
+		AllocCalls: &kinds[0], FreeCalls: &kinds[1],
+	}
+	if p.timed {
+		l.Clock = 0 // it has taken that off
+	}
+	both := kinds[0]
+	both.Merge(&kinds[1])
+	l.Quantiles = both.Quantiles()
+	return l, p.Close()
+}

@@ -1,0 +1,467 @@
+package compare
+
+import (
+	"bytes"
+	"cmp"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/vramyard/vramyard/alloc"
+	"github.com/vramyard/vramyard/device"
+	"github.com/vramyard/vramyard/harness/replay"
+	"github.com/vramyard/vramyard/harness/trace"
+)
+
+// Schema names the form of [Report] in JSON.
+const Schema = "vramyard-compare/1"
+
+// timedRuns is how often the measuring replay is repeated; the median time is kept.
+const timedRuns = 3
+
+// Options of a comparison. The zero value is useful.
+type Options struct {
+	Capacity device.Size   // device of the measuring replay; 0 is the recorded card of each trace, or else an ample one
+	Device   replay.Target // where, but for the capacity, which the comparison sets
+	Workers  int           // replays at once; 0 is one for each core
+	Memory   device.Size   // bytes that replays at once may take; 0 is without bound. One replay always runs
+	Version  string        // of the program, kept in the report
+	// FreeAt says when a strategy that knows no streams is told of a delayed free.
+	FreeAt replay.FreeAt
+	// Across has each strategy run on every trace before the next one begins, instead of all on one trace.
+	Across bool
+	// Done is called with each run that is finished and its place among those of the report, from many
+	// goroutines; nil for none.
+	Done func(place int, r *Run)
+	// Replayed is called every now and then with how many events were replayed since, from many goroutines; nil
+	// for none.
+	Replayed func(events int)
+	// Share is called as often, with about how much of the time of all runs is over, 0 to 1; nil for none.
+	Share func(done float64)
+	// worked is called as often with the events that were replayed since, and with how long that took.
+	worked func(events int, took time.Duration)
+	// Quick is for a search over many settings: one measuring replay without fragmentation,
+	// and an eighth of the probes below the minimum.
+	Quick bool
+	Once  bool // one measuring replay, whose time counts for itself
+	// Recorded has the recorded run of each trace; nil: none is known.
+	Recorded []Recorded
+}
+
+// Recorded is the run that a trace was recorded of.
+type Recorded struct {
+	Setup alloc.Setup // stands for the recorded allocator, with its settings; no name: not known
+	Card  device.Size // least capacity of the recorded device in bytes; 0: not known
+}
+
+// recorded returns the recorded run of a trace.
+func (o *Options) recorded(trace int) Recorded {
+	if o.Recorded == nil {
+		return Recorded{}
+	}
+	return o.Recorded[trace]
+}
+
+// commonCard returns the capacity of the card on which all traces were recorded; 0 if they were recorded on different
+// ones, or one is not known.
+func (o *Options) commonCard() device.Size {
+	if len(o.Recorded) == 0 {
+		return 0
+	}
+	card := o.Recorded[0].Card
+	if slices.ContainsFunc(o.Recorded, func(r Recorded) bool { return r.Card != card }) {
+		return 0
+	}
+	return card
+}
+
+// Setups returns what a trace is replayed through, by its number: setups, and the recorded one unless it is among them.
+func (o *Options) Setups(trace int, setups []alloc.Setup) []alloc.Setup {
+	own := o.recorded(trace).Setup
+	if own.Name == "" || slices.ContainsFunc(setups, func(s alloc.Setup) bool { return same(s, own) }) {
+		return setups
+	}
+	own.Name += asRecorded
+	return append(slices.Clip(setups), own)
+}
+
+// asRecorded is the end of the name of a recorded setup that is none of those compared.
+const asRecorded = ", as recorded"
+
+// same reports whether two setups are of one strategy and one configuration.
+func same(a, b alloc.Setup) bool {
+	family := func(s alloc.Setup) string {
+		name, _, _ := strings.Cut(strings.TrimSuffix(s.Name, asRecorded), ":")
+		return name
+	}
+	x, errX := json.Marshal(a.Config)
+	y, errY := json.Marshal(b.Config)
+	return family(a) == family(b) && errX == nil && errY == nil && bytes.Equal(x, y)
+}
+
+// Report is the outcome of a comparison: one run for each trace and strategy, in the order
+// in which they were given.
+type Report struct {
+	Schema  string        `json:"schema"`  // the constant Schema
+	Version string        `json:"version"` // of the program
+	Device  replay.Target `json:"device"`  // where; its capacity is 0 if the traces have none in common: see Run.Device
+	// FreeAt says when strategies that know no streams were told of delayed frees.
+	FreeAt replay.FreeAt `json:"free_at"`
+	Runs   []Run         `json:"runs"` // by trace, then by strategy
+}
+
+// Run holds the figures of one strategy on one trace. Sizes are bytes. docs/metrics.md
+// defines each figure.
+type Run struct {
+	Trace       string          `json:"trace"`        // name of the trace
+	TraceSHA256 string          `json:"trace_sha256"` // hash of its decompressed file
+	Strategy    string          `json:"strategy"`     // name and preset
+	Config      json.RawMessage `json:"config"`       // as in the measuring replay
+	Version     string          `json:"version"`      // of the program
+	Events      int             `json:"events"`       // of the trace
+
+	Baseline   bool        `json:"is_baseline"`             // others are compared with the strategy; no verdict names it the winner
+	AsRecorded bool        `json:"as_recorded"`             // the recorded program had this strategy and these settings
+	Card       device.Size `json:"recorded_capacity_bytes"` // least capacity of the recorded device; 0: not known
+
+	Lacks         string       `json:"lacks"`                          // why the trace is not the whole recorded run; empty: no gap is known
+	LowerBound    device.Size  `json:"lower_bound_bytes"`              // peak of live bytes as requested
+	MinCapacity   *device.Size `json:"min_capacity_bytes"`             // null: none was found, or the strategy refuses some size
+	FailsAbove    *device.Size `json:"failure_above_bytes"`            // largest capacity above the minimum that was seen to fail; null: none
+	SafeFrom      *device.Size `json:"safe_from_bytes"`                // smallest capacity from which on nothing that was tried fails up to 1.25 times it; null: none was found, or it was not searched
+	SearchedUpTo  device.Size  `json:"searched_up_to_bytes"`           // largest capacity that was tried
+	Probes        int          `json:"probe_count"`                    // replays that the search made
+	Device        device.Size  `json:"device_bytes"`                   // capacity of the measuring replay
+	PeakRequested device.Size  `json:"peak_requested_bytes"`           // most bytes asked for by live blocks
+	PeakAllocated device.Size  `json:"peak_allocated_bytes"`           // most bytes granted to them
+	PeakReserved  device.Size  `json:"peak_reserved_bytes"`            // most bytes held from the device
+	Waste         float64      `json:"reservation_waste"`              // 1 - peak requested / peak reserved
+	External      float64      `json:"external_fragmentation_peak"`    // highest 1 - largest free chunk / free bytes
+	Internal      float64      `json:"internal_fragmentation_at_peak"` // 1 - requested / allocated when allocated was highest
+	Starts        bool         `json:"starts"`                         // the device has room for what the strategy takes when it is built; if not, what follows is zero
+	OOMs          uint64       `json:"oom_count"`                      // requests that found no memory
+	Refused       uint64       `json:"refused_count"`                  // requests the strategy can never grant
+	DeviceCalls   uint64       `json:"device_calls"`                   // of all kinds
+	DeviceTime    uint64       `json:"device_time_ns"`                 // what they take together by the cost model of the device
+	MetadataBytes *device.Size `json:"metadata_bytes"`                 // host memory of the strategy at the end; null: not known
+	NsPerOp       float64      `json:"ns_per_op"`                      // median of three replays
+	SelfTimed     bool         `json:"self_timed,omitempty"`           // NsPerOp is of the strategy's own clock, where it does its work
+}
+
+// Completed reports whether every request was granted in the measuring replay. If not, its figures are of a part of
+// the trace only.
+func (r *Run) Completed() bool { return r.Starts && r.OOMs == 0 && r.Refused == 0 }
+
+// Compare replays every trace through every setup. If ctx ends before, the error is that of ctx, and
+// the report has the runs that were finished.
+func Compare[S trace.Source](ctx context.Context, traces []S, setups []alloc.Setup, o Options) (*Report, error) {
+	p := NewPool(o.Device.AtOnce(o.Workers), o.Memory)
+	jobs := o.jobs(len(traces), setups)
+	report := &Report{Schema: Schema, Version: o.Version, Device: o.Device.Used(cmp.Or(o.Capacity, o.commonCard())), FreeAt: cmp.Or(o.FreeAt, replay.AtCompleted), Runs: make([]Run, len(jobs))}
+	errs := make([]error, len(jobs))
+	var running sync.WaitGroup
+	// Twice as many contests as replays at once keep the pool busy, and end one after the other, so that much is
+	// finished if the comparison is stopped.
+	places := make(chan struct{}, 2*cap(p.free))
+	prepared := make([]*replay.Prepared, len(traces))
+	known := newEstimate(traces, jobs)
+	for _, j := range jobs {
+		i, k := j.trace, j.run
+		if prepared[i] == nil {
+			if !o.Across {
+				clear(prepared) // the traces before are done with
+			}
+			if prepared[i], errs[k] = replay.Prepare(ctx, traces[i]); errs[k] != nil {
+				if ctx.Err() != nil {
+					continue // what was begun before may be finished
+				}
+				running.Wait()
+				return nil, errs[k]
+			}
+		}
+		own := o.recorded(i)
+		contest := NewContest(p, prepared[i], j.setup, o.estimated(known, k))
+		contest.card = own.Card
+		places <- struct{}{}
+		running.Go(func() {
+			defer func() { <-places }()
+			run, err := contest.Run(ctx)
+			run.AsRecorded, run.Card = own.Setup.Name != "" && same(j.setup, own.Setup), own.Card
+			report.Runs[k], errs[k] = run, err
+			if o.Share != nil {
+				o.Share(known.add(k, 0, 0, true))
+			}
+			if o.Done != nil && errs[k] == nil {
+				o.Done(k, &report.Runs[k])
+			}
+		})
+	}
+	running.Wait()
+	var finished []Run
+	for i, err := range errs { // the first in order, so that the message does not depend on timing
+		switch {
+		case err == nil:
+			finished = append(finished, report.Runs[i])
+		case ctx.Err() == nil || !errors.Is(err, ctx.Err()):
+			return nil, err
+		}
+	}
+	if len(finished) < len(errs) {
+		report.Runs = finished
+		return report, ctx.Err()
+	}
+	return report, nil
+}
+
+// job is one run of a report.
+type job struct {
+	run, trace, column int // its number, that of its trace, and that of its setup among those of the trace
+	setup              alloc.Setup
+}
+
+// jobs returns the runs of a comparison in the order in which they begin.
+func (o *Options) jobs(traces int, setups []alloc.Setup) (all []job) {
+	for i := range traces {
+		for j, s := range o.Setups(i, setups) {
+			all = append(all, job{len(all), i, j, s})
+		}
+	}
+	if o.Across {
+		slices.SortStableFunc(all, func(a, b job) int { return cmp.Compare(a.column, b.column) })
+	}
+	return all
+}
+
+// Contest is one strategy on one trace.
+type Contest struct {
+	pool  *Pool
+	trace *replay.Prepared
+	setup alloc.Setup
+	bound device.Size
+	card  device.Size // of the recorded run; 0: not known
+	o     Options
+
+	replayed atomic.Uint64 // events
+	charged  device.Size   // peak of the last Measure
+	measured *Run          // row of the last Measure; nil before the first
+}
+
+// Replayed returns how many events the contest has replayed so far.
+func (c *Contest) Replayed() uint64 { return c.replayed.Load() }
+
+// NewContest returns a contest whose replays wait for a place in the pool.
+func NewContest(p *Pool, t *replay.Prepared, s alloc.Setup, o Options) *Contest {
+	return &Contest{pool: p, trace: t, setup: s, bound: t.LowerBound(), o: o}
+}
+
+// Run measures, searches the minimum capacity to its end, and measures again on the first of
+// [Contest.again] on which the trace completes.
+//
+// Every method ends with the error of ctx soon after that ends.
+func (c *Contest) Run(ctx context.Context) (Run, error) {
+	row, err := c.Measure(ctx, cmp.Or(c.o.Capacity, c.card, c.ample()))
+	if err != nil {
+		return Run{}, err
+	}
+	if row.Refused > 0 {
+		return row, nil
+	}
+	found, err := c.search(ctx, c.always(&row))
+	if err != nil {
+		return Run{}, err
+	}
+	for _, n := range c.again(&row, found.Minimum()) {
+		if row, err = c.Measure(ctx, n); err != nil {
+			return Run{}, err
+		}
+		if row.Completed() {
+			break
+		}
+	}
+	row.MinCapacity, row.FailsAbove, row.SafeFrom = found.Minimum(), found.FailsAbove(), found.SafeFrom()
+	row.Probes, row.SearchedUpTo = found.Tried()
+	return row, nil
+}
+
+// again returns the capacities of further measuring replays, if neither a capacity was asked for nor the trace
+// failed on its recorded card. A strategy that takes all it may at once is measured on its minimum capacity, because
+// what it reserves on a larger device says nothing. A strategy that fails on the ample device is measured on a device
+// that is ample by its minimum capacity, or else on the minimum itself.
+func (c *Contest) again(row *Run, minimum *device.Size) []device.Size {
+	switch {
+	case c.o.Capacity != 0 || minimum == nil || c.card != 0 && !row.Completed():
+		return nil
+	case c.setup.Preallocates:
+		return []device.Size{*minimum}
+	case !row.Completed():
+		return []device.Size{c.o.Device.Ample(Ample(*minimum)), *minimum}
+	}
+	return nil
+}
+
+// ample returns the capacity of a device on which no sensible strategy runs out.
+func (c *Contest) ample() device.Size { return c.o.Device.Ample(Ample(c.bound)) }
+
+// always returns the capacity from which on the trace is known to complete, by the last Measure; 0 if that is not
+// known. It is for strategies that do not look at the capacity: see [alloc.UnboundConfig].
+func (c *Contest) always(row *Run) device.Size {
+	if !row.Completed() || !c.setup.Unbound() {
+		return 0
+	}
+	return device.AlignUp(c.charged, Grid)
+}
+
+// search searches the minimum capacity from an ample one down, and upwards if need be.
+func (c *Contest) search(ctx context.Context, always device.Size) (*Search, error) {
+	effort := thorough
+	if c.o.Quick {
+		effort = quick
+	}
+	s := NewSearch(Bounds{Floor: c.bound, First: c.ample(), Always: always}, effort)
+	for len(s.Points()) > 0 {
+		answers := make([]bool, len(s.Points()))
+		errs := make([]error, len(answers))
+		c.pool.Each(len(answers), c.trace, func(i int) { answers[i], errs[i] = c.completes(ctx, s.Points()[i]) })
+		for _, err := range errs {
+			if err != nil {
+				return nil, err
+			}
+		}
+		s.Answer(answers)
+	}
+	return s, nil
+}
+
+// PeakCharged returns the most bytes that the device counted against its capacity in the last Measure: those
+// reserved, in whole pages of its own. 0 before the first.
+func (c *Contest) PeakCharged() device.Size { return c.charged }
+
+// Completes reports whether the trace completes on a device of n bytes. The replay ends at the first
+// request that finds no memory.
+func (c *Contest) Completes(ctx context.Context, n device.Size) (ok bool, err error) {
+	c.pool.Each(1, c.trace, func(int) { ok, err = c.completes(ctx, n) })
+	return ok, err
+}
+
+// completes is Completes for who has a place in the pool.
+func (c *Contest) completes(ctx context.Context, n device.Size) (bool, error) {
+	res, err := c.replay(ctx, n, replay.Options{StopAtOOM: true})
+	return err == nil && res != nil && res.OOMs == 0, err
+}
+
+// Measure replays with all figures on a device of n bytes, unless the last Measure did. The row it returns has no
+// minimum capacity.
+func (c *Contest) Measure(ctx context.Context, n device.Size) (Run, error) {
+	if c.measured != nil && c.measured.Device == n {
+		return *c.measured, nil
+	}
+	res, err := c.measure(ctx, n)
+	if err != nil {
+		return Run{}, err
+	}
+	t := c.trace.Head()
+	row := Run{
+		Trace: t.Header.Name, TraceSHA256: t.Header.Hash, Lacks: c.trace.Lacks(), Strategy: c.setup.Name, Baseline: c.setup.Baseline,
+		Version: c.o.Version, Events: t.Events, LowerBound: c.bound, Device: n,
+	}
+	row.fill(res, c.setup.ForCapacity(n))
+	if res != nil {
+		c.charged = res.Peak.Charged
+	}
+	c.measured = &row
+	return row, nil
+}
+
+// fill copies the figures of a replay; nil stands for a device that has no room for what
+// the strategy takes when it is built.
+func (r *Run) fill(res *replay.Result, setup alloc.Setup) {
+	if res == nil {
+		r.Config, _ = json.Marshal(setup.Config) // a replay of the same setup encoded it before
+		return
+	}
+	r.Starts = true
+	r.Config = res.Config
+	r.PeakRequested, r.PeakAllocated, r.PeakReserved = res.Peak.Requested, res.Peak.Allocated, res.Peak.Reserved
+	r.Waste, r.External, r.Internal = res.ReservationWaste, res.ExternalFragmentationPeak, res.InternalFragmentation
+	r.OOMs, r.Refused = res.OOMs, res.Refused
+	r.DeviceCalls, r.DeviceTime = res.DeviceCalls, res.DeviceTime
+	r.MetadataBytes, r.NsPerOp, r.SelfTimed = res.MetadataBytes, res.NsPerOp, res.SelfTimed
+}
+
+// measure replays with all figures on a device of n bytes and takes the median time of
+// several runs. It returns nil if the strategy cannot be built on such a device.
+func (c *Contest) measure(ctx context.Context, n device.Size) (*replay.Result, error) {
+	runs := timedRuns
+	if c.o.Quick || c.o.Once {
+		runs = 1
+	}
+	results := make([]*replay.Result, runs)
+	errs := make([]error, runs)
+	for i := range results { // one after the other: repeats that share the cores would time each other
+		c.pool.Each(1, c.trace, func(int) { results[i], errs[i] = c.replay(ctx, n, replay.Options{Figures: !c.o.Quick}) })
+		if errs[i] != nil {
+			return nil, errs[i]
+		}
+		if results[i] == nil {
+			return nil, nil
+		}
+	}
+	times := make([]float64, runs)
+	for i, r := range results {
+		times[i] = r.NsPerOp
+	}
+	slices.Sort(times)
+	results[0].NsPerOp = times[runs/2]
+	return results[0], nil
+}
+
+// replay runs the trace on a device of n bytes with the strategy's limit set to it. It
+// returns nil if the strategy takes memory when it is built and the device has too little.
+func (c *Contest) replay(ctx context.Context, n device.Size, o replay.Options) (*replay.Result, error) {
+	if err := ctx.Err(); err != nil {
+		return nil, err
+	}
+	o.FreeAt = c.o.FreeAt
+	told, at := 0, time.Now()
+	o.Watch = func(events int) error {
+		if c.o.Replayed != nil {
+			c.o.Replayed(events - told)
+		}
+		if c.o.worked != nil {
+			now := time.Now()
+			c.o.worked(events-told, now.Sub(at))
+			at = now
+		}
+		told = events
+		return ctx.Err()
+	}
+	on := c.o.Device
+	on.Capacity = n
+	dev, err := on.Open()
+	if err != nil {
+		return nil, err
+	}
+	defer dev.Close() // all was given back: the strategy is closed
+	res, err := c.trace.Run(c.setup.ForCapacity(n), dev, o)
+	if errors.Is(err, device.ErrOutOfMemory) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, fmt.Errorf("device of %v: %w", n, err)
+	}
+	c.replayed.Add(uint64(res.Replayed))
+	return res, nil
+}
+
+// Ample returns a capacity in bytes that no sensible strategy exhausts: four times the lower
+// bound, up to the next GiB.
+func Ample(bound device.Size) device.Size {
+	const most = 1 << 54 // a quarter of the simulated address space
+	return max(device.AlignUp(4*min(bound, most/4), device.GiB), device.GiB)
+}

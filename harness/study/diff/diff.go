@@ -1,0 +1,213 @@
+package diff
+
+import (
+	"fmt"
+	"math"
+	"math/big"
+	"slices"
+	"strings"
+)
+
+// Schema names the form of [Diff] in JSON.
+const Schema = "vramyard-diff/1"
+
+// Unit is what a figure counts.
+type Unit string
+
+// The units of figures.
+const (
+	UnitBytes  Unit = "bytes"
+	UnitNs     Unit = "ns"
+	UnitNumber Unit = "number" // a count or a ratio
+)
+
+// UnitOf returns the unit of a figure by its name.
+func UnitOf(figure string) Unit {
+	for part := range strings.SplitSeq(figure, ".") {
+		switch part = "_" + part + "_"; {
+		case strings.Contains(part, "_bytes_"):
+			return UnitBytes
+		case strings.Contains(part, "_ns_"):
+			return UnitNs
+		}
+	}
+	return UnitNumber
+}
+
+// Measured reports whether a figure was measured with a clock, or in the heap of the program, and so differs
+// between runs that did the same. The times that calls to the device take are computed and no such figure.
+func Measured(figure string) bool {
+	for part := range strings.SplitSeq(figure, ".") {
+		if part == "latency" || part == "ratio_to_first" || strings.HasPrefix(part, "ns_per_") || strings.HasPrefix(part, "heap_") {
+			return true
+		}
+	}
+	return false
+}
+
+// Change is a figure that differs, or one that does not if all were asked for.
+type Change struct {
+	Figure   string `json:"figure"`   // its name
+	Unit     Unit   `json:"unit"`     // of the values, if they are numbers
+	Measured bool   `json:"measured"` // differs between runs that did the same
+	A        Value  `json:"a"`        // null also if there is none
+	B        Value  `json:"b"`        // likewise
+
+	Absolute *float64 `json:"absolute"` // B - A; null unless both are numbers, or beyond a float64
+	Relative *float64 `json:"relative"` // the same / |A|; null also if A is 0
+}
+
+// Same reports whether the values are the same.
+func (c *Change) Same() bool { return c.A.Equal(c.B) }
+
+// Pair is a run of A and the one of B that is compared with it.
+type Pair struct {
+	A       Name     `json:"a"`       // the run of A
+	B       Name     `json:"b"`       // the run of B
+	Match   Match    `json:"match"`   // in what their names agree
+	Changes []Change `json:"changes"` // figures, those that were not measured first, then by how much they differ
+
+	a, b *Run
+}
+
+// Diff tells how two results differ.
+type Diff struct {
+	Schema   string    `json:"schema"`   // the constant Schema
+	Of       string    `json:"of"`       // schema of both results
+	Settings []Change  `json:"settings"` // what differs beside the runs, by name
+	Pairs    []Pair    `json:"pairs"`    // in the order of A
+	OnlyA    []Name    `json:"only_a"`   // runs that B has no counterpart of
+	OnlyB    []Name    `json:"only_b"`   // runs that A has no counterpart of
+	Verdicts []Verdict `json:"verdicts"` // of each condition that was judged
+
+	onlyA, onlyB []*Run
+}
+
+// Compare compares b with a. All keeps figures that are the same too. It fails if the results are of two schemas.
+func Compare(a, b *Result, all bool) (*Diff, error) {
+	if a.Schema != b.Schema {
+		return nil, fmt.Errorf("results of two commands: A is %s and B is %s", a.Schema, b.Schema)
+	}
+	d := &Diff{
+		Schema: Schema, Of: a.Schema, Settings: changes(a.Settings, b.Settings, false),
+		Pairs: []Pair{}, OnlyA: []Name{}, OnlyB: []Name{}, Verdicts: []Verdict{},
+	}
+	pairs, onlyA, onlyB := match(a.Runs, b.Runs)
+	for _, m := range pairs {
+		x, y := &a.Runs[m.a], &b.Runs[m.b]
+		p := Pair{A: x.Name, B: y.Name, Match: m.match, Changes: changes(x.Figures, y.Figures, all), a: x, b: y}
+		slices.SortStableFunc(p.Changes, larger)
+		d.Pairs = append(d.Pairs, p)
+	}
+	for _, i := range onlyA {
+		d.OnlyA, d.onlyA = append(d.OnlyA, a.Runs[i].Name), append(d.onlyA, &a.Runs[i])
+	}
+	for _, i := range onlyB {
+		d.OnlyB, d.onlyB = append(d.OnlyB, b.Runs[i].Name), append(d.onlyB, &b.Runs[i])
+	}
+	return d, nil
+}
+
+// Equal reports whether the results have the same runs with the same figures, those aside that were measured.
+// Settings do not count: a version is one.
+func (d *Diff) Equal() bool {
+	exact, _ := d.Count()
+	return exact == 0 && len(d.OnlyA) == 0 && len(d.OnlyB) == 0
+}
+
+// Count returns how many figures differ: those that were not measured, and those that were.
+func (d *Diff) Count() (exact, measured int) {
+	for _, p := range d.Pairs {
+		for _, c := range p.Changes {
+			switch {
+			case c.Same():
+			case c.Measured:
+				measured++
+			default:
+				exact++
+			}
+		}
+	}
+	return exact, measured
+}
+
+// changes compares figures, which are sorted by name.
+func changes(a, b []Figure, all bool) []Change {
+	list := []Change{}
+	for len(a)+len(b) > 0 {
+		var c Change
+		order := 0
+		switch {
+		case len(a) == 0:
+			order = 1
+		case len(b) == 0:
+			order = -1
+		default:
+			order = strings.Compare(a[0].Name, b[0].Name)
+		}
+		if order <= 0 {
+			c.Figure, c.A, a = a[0].Name, a[0].Value, a[1:]
+		}
+		if order >= 0 {
+			c.Figure, c.B, b = b[0].Name, b[0].Value, b[1:]
+		}
+		if c.Same() && !all {
+			continue
+		}
+		c.Unit, c.Measured = UnitOf(c.Figure), Measured(c.Figure)
+		c.distance()
+		list = append(list, c)
+	}
+	return list
+}
+
+// distance fills in how far the values are apart.
+func (c *Change) distance() {
+	x, y := c.A.Number(), c.B.Number()
+	if x == nil || y == nil || c.A.Kind() != c.B.Kind() {
+		return
+	}
+	apart := new(big.Rat).Sub(y, x)
+	c.Absolute = finite(apart)
+	if x.Sign() != 0 {
+		c.Relative = finite(apart.Quo(apart, new(big.Rat).Abs(x)))
+	}
+}
+
+// finite returns a number as a float64, nil if it is too large for one.
+func finite(n *big.Rat) *float64 {
+	x, _ := n.Float64()
+	if math.IsInf(x, 0) {
+		return nil
+	}
+	return &x
+}
+
+// larger puts figures that were not measured first, then those without a relative change, then the larger ones.
+func larger(x, y Change) int {
+	if x.Measured != y.Measured {
+		if x.Measured {
+			return 1
+		}
+		return -1
+	}
+	a, b := weight(&x), weight(&y)
+	switch {
+	case a > b:
+		return -1
+	case a < b:
+		return 1
+	}
+	return 0
+}
+
+// weight returns how much a change counts in the order.
+func weight(c *Change) float64 {
+	switch {
+	case c.Same():
+		return -1
+	case c.Relative == nil:
+		return math.Inf(1)
+	}
+	return math.Abs(*c.Relative)
+}

@@ -1,0 +1,307 @@
+package diff
+
+import (
+	"bytes"
+	"cmp"
+	"encoding/json"
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+	"unicode"
+
+	"github.com/vramyard/vramyard/internal/budget"
+	"github.com/vramyard/vramyard/internal/unpack"
+)
+
+// form says where the runs of a result are.
+type form struct {
+	schema   string
+	list     string   // field that lists the runs; "" if the result is one run
+	points   []string // fields that are runs and list more of them, each of the strategy that the result names
+	left     []string // fields that are neither settings nor figures
+	settings []string // fields of a result that is one run which are settings, as is its version
+	more     []string // fields that name a run together with its strategy, and are figures too, as is that
+	strategy string   // of runs that name none
+}
+
+// forms holds the results that can be compared, by schema.
+var forms = []form{
+	{schema: "vramyard-bench/1", list: "runs", left: []string{"loops"}},
+	{schema: "vramyard-compare/1", list: "runs"},
+	{schema: "vramyard-offline/1", list: "traces", strategy: "offline"},
+	{schema: "vramyard-remat/1", list: "runs", left: []string{"lines", "logs"}, more: []string{"ladder", "heuristic", "ratio"}},
+	{schema: "vramyard-replay/1", left: []string{"series"}, settings: []string{fieldDevice}},
+	{schema: "vramyard-tune/1", list: "runs", points: []string{"preset", "smallest", "fastest"},
+		left: []string{"evaluated_points", "worth"}},
+	{schema: "vramyard-verify/1"},
+	{schema: "vramyard-whatif/1", list: "runs"},
+}
+
+// The fields that say what a run is of; where there are more, the second is of results on workloads, the third of logs or placements.
+const (
+	fieldSchema   = "schema"
+	fieldVersion  = "version"
+	fieldDevice   = "device"
+	fieldStrategy = "strategy"
+	fieldConfig   = "config"
+	// fieldParameters are those of a workload, part of its name.
+	fieldParameters = "parameters"
+)
+
+var (
+	fieldsTrace = []string{"trace", "workload", "model"}
+	fieldsHash  = []string{"trace_sha256", "workload_hash", "sha256", "log_sha256"}
+)
+
+// Schemas returns the schemas of the results that can be read, sorted.
+func Schemas() []string {
+	var names []string
+	for _, f := range forms {
+		names = append(names, f.schema)
+	}
+	return names
+}
+
+// Result is what was read of one file.
+type Result struct {
+	Schema   string   // of the file
+	Settings []Figure // fields beside the runs, sorted by name: what all runs have in common
+	Runs     []Run    // in the order of the file
+}
+
+// Name says what a run is of.
+type Name struct {
+	Trace    string          `json:"trace"`            // name of the trace; of a workload with its parameters
+	Hash     string          `json:"trace_sha256"`     // of the trace or the workload
+	Strategy string          `json:"strategy"`         // name and preset; of a search also which of its points
+	Config   json.RawMessage `json:"config,omitempty"` // the strategy's configuration, its fields sorted
+}
+
+// Run holds the figures of one run.
+type Run struct {
+	Name
+	Figures []Figure // sorted by name
+}
+
+// Figure is one figure with its name.
+type Figure struct {
+	Name  string // fields that lead to it, with points between
+	Value Value  // what it is
+}
+
+// Figure returns the value of a figure, the zero value if the run has no such.
+func (r *Run) Figure(name string) Value {
+	i, ok := slices.BinarySearchFunc(r.Figures, name, func(f Figure, n string) int { return strings.Compare(f.Name, n) })
+	if !ok {
+		return Value{}
+	}
+	return r.Figures[i].Value
+}
+
+// Read reads the result of a command, which may be compressed. It refuses what is no JSON, fields that
+// are given twice, numbers that no float64 holds, files of other schemas, runs without a name, and a file that takes more
+// memory than a budget has.
+func Read(r io.Reader, memory *budget.Budget) (*Result, error) {
+	plain, err := unpack.New(r)
+	if err != nil {
+		return nil, err
+	}
+	defer plain.Close()
+	var lists []string
+	for _, f := range forms {
+		lists = append(lists, f.lists()...)
+	}
+	if head, err := plain.Peek(headBytes); err == nil {
+		if other := otherForm(head); other != "" {
+			return nil, fmt.Errorf("no result of this program but %s: want what --json writes, of the schema %s", other, strings.Join(Schemas(), ", "))
+		}
+	}
+	root, items, err := parse(plain, lists, memory)
+	if err != nil {
+		return nil, err
+	}
+	schema := root.field(fieldSchema)
+	if schema.kind != KindText {
+		return nil, fmt.Errorf("no result of this program: want an object with a field %q", fieldSchema)
+	}
+	i := slices.IndexFunc(forms, func(f form) bool { return f.schema == schema.Text() })
+	if i < 0 {
+		return nil, fmt.Errorf("schema %s: want one of %s", schema.text, strings.Join(Schemas(), ", "))
+	}
+	return forms[i].read(root, items)
+}
+
+// headBytes is how much of a file [otherForm] looks at, and shownBytes how much of it an error shows.
+const (
+	headBytes  = 64
+	shownBytes = 32
+)
+
+// otherForm describes a file by its first bytes, "" if they may begin a JSON object.
+func otherForm(head []byte) string {
+	head = bytes.TrimLeft(head, " \t\r\n")
+	line, _, _ := bytes.Cut(head, []byte("\n"))
+	begins := fmt.Sprintf("that begins with %q", line[:min(len(line), shownBytes)])
+	switch {
+	case len(head) == 0 || head[0] == '{':
+		return ""
+	case head[0] == '[':
+		return "a list in JSON"
+	case bytes.HasPrefix(head, []byte("PAR1")):
+		return "a Parquet file"
+	case bytes.ContainsFunc(line, func(r rune) bool { return unicode.IsControl(r) && r != '\t' && r != '\r' }):
+		return "a binary file"
+	case bytes.ContainsRune(line, ','):
+		return "CSV " + begins
+	}
+	return "text " + begins
+}
+
+// lists returns the paths of the lists of runs.
+func (f *form) lists() []string {
+	switch {
+	case f.list == "":
+		return nil
+	case len(f.points) == 0:
+		return []string{f.list}
+	}
+	var paths []string
+	for _, p := range f.points {
+		paths = append(paths, p+"."+f.list)
+	}
+	return paths
+}
+
+// read takes a result apart.
+func (f *form) read(root Value, items map[string][]Value) (*Result, error) {
+	res := &Result{Schema: f.schema}
+	if f.list == "" {
+		run, err := f.run(root, "")
+		if err != nil {
+			return nil, err
+		}
+		res.Runs = []Run{run}
+		for _, x := range root.fields {
+			if x.name == fieldVersion || slices.Contains(f.settings, x.name) {
+				res.Settings = flatten(res.Settings, x.name, x.value)
+			}
+		}
+		return res, sortFigures(res.Settings)
+	}
+	for _, path := range f.lists() {
+		top, _, _ := strings.Cut(path, ".")
+		if listed := root.at(path); listed.kind != KindList {
+			return nil, fmt.Errorf("%q: want a list of runs", path)
+		}
+		suffix := ""
+		if len(f.points) > 0 {
+			suffix = " (" + top + ")"
+			point := root.field(top)
+			point.fields = append([]field{{fieldStrategy, root.field(fieldStrategy)}, {fieldsTrace[0], Value{kind: KindText, text: `"all traces"`}}}, point.fields...)
+			run, err := f.run(point, suffix)
+			if err != nil {
+				return nil, fmt.Errorf("%q: %w", top, err)
+			}
+			res.Runs = append(res.Runs, run)
+		}
+		for i, item := range items[path] {
+			run, err := f.run(item, suffix)
+			if err != nil {
+				return nil, fmt.Errorf("%q, run %d: %w", path, i, err)
+			}
+			res.Runs = append(res.Runs, run)
+		}
+	}
+	skip := append([]string{fieldSchema, f.list}, slices.Concat(f.points, f.left)...)
+	for _, x := range root.fields {
+		if !slices.Contains(skip, x.name) {
+			res.Settings = flatten(res.Settings, x.name, x.value)
+		}
+	}
+	return res, sortFigures(res.Settings)
+}
+
+// at returns the value that a path of fields leads to.
+func (v Value) at(path string) Value {
+	for name := range strings.SplitSeq(path, ".") {
+		v = v.field(name)
+	}
+	return v
+}
+
+// Text returns a text without its quotes, "" of anything else.
+func (v Value) Text() string {
+	var s string
+	if v.kind != KindText || json.Unmarshal([]byte(v.text), &s) != nil {
+		return ""
+	}
+	return s
+}
+
+// run reads one run. suffix tells its strategy from another of the same name.
+func (f *form) run(v Value, suffix string) (Run, error) {
+	r := Run{Name: Name{Strategy: f.strategy}}
+	if v.kind != kindObject {
+		return r, fmt.Errorf("want an object")
+	}
+	for _, x := range v.fields {
+		text := func() error {
+			if x.value.kind != KindText {
+				return fmt.Errorf("%q: want a text", x.name)
+			}
+			return nil
+		}
+		var err error
+		switch {
+		case x.name == fieldSchema || x.name == fieldVersion || x.name == f.list || slices.Contains(f.left, x.name) || slices.Contains(f.settings, x.name):
+		case x.name == fieldStrategy:
+			r.Strategy, err = x.value.Text()+suffix, text()
+		case slices.Contains(fieldsTrace, x.name):
+			r.Trace, err = x.value.Text()+r.Trace, text()
+		case slices.Contains(fieldsHash, x.name):
+			r.Hash, err = x.value.Text(), text()
+		case x.name == fieldParameters:
+			r.Trace += " " + x.value.text
+		case x.name == fieldConfig:
+			r.Config = json.RawMessage(x.value.text)
+		default:
+			r.Figures = flatten(r.Figures, x.name, x.value)
+		}
+		if err != nil {
+			return r, err
+		}
+	}
+	if r.Strategy == suffix || r.Trace == "" {
+		return r, fmt.Errorf("want %q and %q, which say what it is of", fieldStrategy, fieldsTrace[0])
+	}
+	if len(f.more) > 0 {
+		r.Figures = append(r.Figures, Figure{fieldStrategy, v.field(fieldStrategy)})
+	}
+	for _, name := range f.more {
+		r.Strategy += " " + cmp.Or(v.field(name).Text(), v.field(name).text)
+	}
+	return r, sortFigures(r.Figures)
+}
+
+// flatten appends the figures of a value, by the fields that lead to them.
+func flatten(to []Figure, name string, v Value) []Figure {
+	if v.kind != kindObject {
+		return append(to, Figure{name, v})
+	}
+	for _, x := range v.fields {
+		to = flatten(to, name+"."+x.name, x.value)
+	}
+	return to
+}
+
+// sortFigures sorts by name. It refuses two of one name, which a field with a point in its name can lead to.
+func sortFigures(list []Figure) error {
+	slices.SortFunc(list, func(x, y Figure) int { return strings.Compare(x.Name, y.Name) })
+	for i := 1; i < len(list); i++ {
+		if list[i].Name == list[i-1].Name {
+			return fmt.Errorf("figure %q: given twice", list[i].Name)
+		}
+	}
+	return nil
+}

@@ -1,0 +1,128 @@
+package postmortem
+
+import (
+	"github.com/vramyard/vramyard/alloc"
+	"github.com/vramyard/vramyard/device"
+	"github.com/vramyard/vramyard/harness/trace/torch"
+)
+
+// unknownID is the tag of a block of which no allocation is recorded.
+const unknownID = ^uint64(0)
+
+// lives is what the program has at an entry of a recording.
+type lives struct {
+	of  *torch.Frames
+	at  map[uint64]uint64 // ids of what is live or pending, by address
+	all []life            // every allocation up to the entry, by id
+}
+
+// life is one allocation.
+type life struct {
+	addr uint64 // first byte
+	born int    // event; -1: before the first entry
+	call uint32 // index of a stack
+	wait bool   // it is pending
+}
+
+// livesAt walks a recording up to an entry.
+func (r *Recording) livesAt(entry int) *lives {
+	l := &lives{of: torch.NewFrames(r.Snapshot), at: map[uint64]uint64{}}
+	stacks := map[uint64]uint32{}
+	for i := range r.Course.Device.Segments {
+		for _, b := range r.Course.Device.Segments[i].Blocks {
+			stacks[b.Addr] = b.Stack
+		}
+	}
+	for _, o := range r.Course.Opening {
+		x := life{addr: o.Addr, born: -1, wait: o.Pending}
+		if o.Granted != 0 {
+			x.call = stacks[o.Addr] // it is there to the end
+		}
+		l.begin(x)
+	}
+	endings := r.Course.Endings
+	for i, s := range r.Course.Steps[:entry] {
+		id := uint64(r.Course.IDs[i])
+		switch s {
+		case torch.Alloc: // ids are given in this order
+			for ; len(endings) > 0 && endings[0].Entry == i; endings = endings[1:] {
+				l.end(uint64(endings[0].ID))
+			}
+			e := r.Course.Device.History.At(i)
+			l.begin(life{addr: e.Addr, born: r.Course.Events[i], call: e.Stack})
+		case torch.FreeLater:
+			l.all[id].wait = true
+		case torch.Free, torch.Completed:
+			l.end(id)
+		}
+	}
+	return l
+}
+
+// begin enters the next allocation.
+func (l *lives) begin(x life) {
+	l.at[x.addr] = uint64(len(l.all))
+	l.all = append(l.all, x)
+}
+
+// end removes an allocation, unless another one lies there already.
+func (l *lives) end(id uint64) {
+	if a := l.all[id].addr; l.at[a] == id {
+		delete(l.at, a)
+	}
+}
+
+// mark makes chunks pending whose allocations are.
+func (l *lives) mark(chunks []alloc.Chunk) {
+	for i := range chunks {
+		if c := &chunks[i]; c.State == alloc.Live && l.all[c.Tag].wait {
+			c.State = alloc.Pending
+		}
+	}
+}
+
+// who returns the owners of the blocks that are there at an event.
+func (l *lives) who(event int) Who {
+	return func(tag uint64) Owner {
+		if tag == unknownID {
+			return Owner{Born: -1}
+		}
+		x := &l.all[tag]
+		stack, _ := l.of.Lines(x.call)
+		return Owner{Known: true, ID: tag, Born: x.born, Age: event - max(x.born, 0), Stack: stack}
+	}
+}
+
+// fileChunks returns the segments of the file as a Walk would show them.
+func (r *Recording) fileChunks(l *lives, pools [][2]uint64) (list []alloc.Chunk) {
+	for i := range r.Course.Device.Segments {
+		s := &r.Course.Device.Segments[i]
+		c := alloc.Chunk{
+			Region: device.Addr(s.Addr), Stream: device.Stream(s.Stream), Pool: poolOf(pools, s.Pool), Class: alloc.ClassSmall,
+		}
+		if s.Large {
+			c.Class = alloc.ClassLarge
+		}
+		if s.Expandable {
+			c.Owner = alloc.OwnerExpandable
+		}
+		for _, b := range s.Blocks {
+			x := c
+			x.Addr, x.Size = device.Addr(b.Addr), device.Size(b.Size)
+			if b.State == torch.Inactive {
+				x.Was = device.Size(b.Requested)
+				list = append(list, x)
+				continue
+			}
+			x.State, x.Requested, x.Tag = alloc.Live, device.Size(b.Requested), unknownID
+			if b.State == torch.ActivePendingFree {
+				x.State = alloc.Pending
+			}
+			if id, ok := l.at[b.Addr]; ok {
+				x.Tag = id
+			}
+			list = append(list, x)
+		}
+	}
+	return list
+}

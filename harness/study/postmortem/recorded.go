@@ -1,0 +1,130 @@
+package postmortem
+
+import (
+	"errors"
+	"fmt"
+
+	"github.com/vramyard/vramyard/alloc"
+	"github.com/vramyard/vramyard/device"
+	"github.com/vramyard/vramyard/harness/study/verify"
+	"github.com/vramyard/vramyard/harness/trace/torch"
+)
+
+// Recording is a device's part of a PyTorch memory snapshot, and the allocator that it was recorded of.
+type Recording struct {
+	Snapshot *torch.Snapshot // the file
+	Course   *torch.Course   // what happened on the device; its trace has been made
+	Target   *verify.Target  // the strategy that does what was recorded, with the recorded settings
+	Promises alloc.Promises  // of that strategy
+}
+
+// ErrNoRefusal is the error for an entry at which no request was refused.
+var ErrNoRefusal = errors.New("no request was refused there")
+
+// Refusals returns the entries at which a request was refused, in order.
+func (r *Recording) Refusals() (entries []int) {
+	for i, s := range r.Course.Steps {
+		if s == torch.Refused {
+			entries = append(entries, i)
+		}
+	}
+	return entries
+}
+
+// AtEntry explains the request that was refused at an entry. The heap is that of the file where nothing happened
+// since, and otherwise what [verify.HeapAt] works out.
+//
+// Errors: ErrNoRefusal, those of verify.HeapAt.
+func (r *Recording) AtEntry(entry int) (*Report, error) {
+	if entry < 0 || entry >= len(r.Course.Steps) || r.Course.Steps[entry] != torch.Refused {
+		return nil, fmt.Errorf("entry %d: %w", entry, ErrNoRefusal)
+	}
+	event := r.Course.Events[entry]
+	h := &r.Course.Device.History
+	e := h.At(entry)
+	l := r.livesAt(entry)
+	free := device.Size(e.Addr)
+	heap := &Heap{DeviceFree: &free}
+	pools := r.filePools()
+	if r.nothingAfter(entry) {
+		heap.Chunks = r.fileChunks(l, pools)
+	} else {
+		recorded, err := verify.FromCourse(r.Course)
+		if err != nil {
+			return nil, err
+		}
+		if heap.Chunks, err = verify.HeapAt(recorded, r.Target, entry); err != nil {
+			return nil, err
+		}
+		pools = recorded.Pools
+		l.mark(heap.Chunks)
+	}
+	request := alloc.Request{Size: device.Size(e.Size), Stream: device.Stream(h.Streams[e.Stream])}
+	var pool alloc.PoolID
+	if h.Pools != nil {
+		pool = poolOf(pools, h.Pools[e.Pool])
+	}
+	why := Explain(heap, r.need(heap, request, pool), l.who(event))
+	stack, _ := l.of.Lines(e.Stack)
+	why.Asker = &Owner{Known: true, Born: event, Stack: stack}
+	return why, nil
+}
+
+// AtEnd explains why a request would be refused when the snapshot was written, if the device had so many bytes
+// left; nil is not known. The cause is CauseNone if it would not be.
+func (r *Recording) AtEnd(request alloc.Request, free *device.Size) *Report {
+	end := len(r.Course.Steps)
+	l := r.livesAt(end)
+	heap := &Heap{Chunks: r.fileChunks(l, r.filePools()), DeviceFree: free}
+	report := Explain(heap, r.need(heap, request, 0), l.who(r.Course.Events[end]))
+	if report.Cause == CauseAgain || report.Cause == CauseDevice {
+		report.Cause, report.Verdict = CauseNone, "it would be granted"
+	}
+	return report
+}
+
+// need returns what the recorded allocator makes of a request.
+func (r *Recording) need(h *Heap, request alloc.Request, pool alloc.PoolID) Need {
+	n := Need{Request: request, Pool: pool, Returns: true, Fits: fitsOf(r.Promises), PageOf: torchPages(r.Promises)}
+	n.Block = leastBlock(&n, r.Promises)
+	if r.Target.Segment != nil {
+		n.Segment = r.Target.Segment(n.Block)
+	}
+	n.grow(h)
+	return n
+}
+
+// nothingAfter reports whether the heap has not changed since an entry.
+func (r *Recording) nothingAfter(entry int) bool {
+	for _, s := range r.Course.Steps[entry:] {
+		if s != torch.None && s != torch.Refused {
+			return false
+		}
+	}
+	for _, t := range r.Course.Traffic {
+		if t.Entry > entry {
+			return false
+		}
+	}
+	return true
+}
+
+// filePools returns the private pools that the file has segments of.
+func (r *Recording) filePools() (pools [][2]uint64) {
+	for i := range r.Course.Device.Segments {
+		if p := r.Course.Device.Segments[i].Pool; p != [2]uint64{} && poolOf(pools, p) == 0 {
+			pools = append(pools, p)
+		}
+	}
+	return pools
+}
+
+// poolOf returns the number of a private pool, 0 for the default one and for one without memory.
+func poolOf(pools [][2]uint64, p [2]uint64) alloc.PoolID {
+	for i, q := range pools {
+		if p == q {
+			return alloc.PoolID(i + 1)
+		}
+	}
+	return 0
+}

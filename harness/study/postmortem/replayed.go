@@ -1,0 +1,387 @@
+package postmortem
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+
+	"github.com/vramyard/vramyard/alloc"
+	"github.com/vramyard/vramyard/device"
+	"github.com/vramyard/vramyard/harness/replay"
+	"github.com/vramyard/vramyard/harness/trace"
+	"github.com/vramyard/vramyard/harness/trace/torch"
+)
+
+// FirstOOM as the event of [Options] is the first request that finds no memory.
+const FirstOOM = -1
+
+// Options say at which event a replay is looked at, and how.
+type Options struct {
+	Event  int                           // a request, granted or not, or one that the recorded program was refused; or FirstOOM
+	FreeAt replay.FreeAt                 // as in [replay.Options]
+	Stacks func(id uint64) []string      // where the program asked for an allocation, the innermost place first; nil: not known
+	Device func() (device.Device, error) // a fresh device for each replay; there are several
+	Step   func(event int) error         // called now and then with the number of an event; its error ends the replay; nil for none
+}
+
+// Outcome is what came of the request that a replay is looked at for.
+type Outcome string
+
+// The outcomes.
+const (
+	Granted  Outcome = "granted"
+	Refused  Outcome = "refused"    // no memory was found
+	Invalid  Outcome = "invalid"    // the strategy never grants such a request
+	NotBuilt Outcome = "not built"  // the device has no room for what the strategy takes at once
+	NoOOM    Outcome = "no refusal" // with FirstOOM: every request found memory
+)
+
+// Schema names the form of [Verdict] in JSON.
+const Schema = "vramyard-postmortem/1"
+
+// Verdict is what a strategy did with one request of a trace. Sizes are bytes, times nanoseconds.
+type Verdict struct {
+	Schema   string        `json:"schema"`                  // the constant Schema
+	Version  string        `json:"version"`                 // of the program, for the caller to fill in
+	Trace    string        `json:"trace"`                   // name of the trace
+	Hash     string        `json:"trace_sha256"`            // hash of its decompressed file
+	Config   any           `json:"config"`                  // the strategy's configuration
+	Strategy string        `json:"strategy"`                // name and preset
+	Outcome  Outcome       `json:"outcome"`                 // what came of the request
+	Event    int           `json:"event"`                   // the request; -1 if there is none
+	ID       uint64        `json:"id"`                      // its allocation
+	Size     device.Size   `json:"requested_bytes"`         // asked for
+	Stream   device.Stream `json:"stream"`                  // of the request
+	Before   int           `json:"refused_before_count"`    // requests before it that found no memory
+	Failures int           `json:"refused_count,omitempty"` // requests of the whole trace that find no memory, for the caller to fill in
+	Took     device.Size   `json:"taken_bytes"`             // held more afterwards
+	Gave     device.Size   `json:"given_back_bytes"`        // held less afterwards
+	Held     device.Size   `json:"reserved_bytes"`          // held afterwards
+	Calls    uint64        `json:"device_calls"`            // calls to the device on the way
+	Time     uint64        `json:"device_time_ns"`          // what they take by its cost model
+	Report   *Report       `json:"report,omitempty"`        // Refused: why
+}
+
+// Replay replays a trace through a strategy up to a request and tells what came of it. If no memory was
+// found, it says why, and tries whether the blocks that it names stood in the way: it frees them and asks once
+// more. Plans that hold come first; those that were tried in vain are marked.
+//
+// Errors: an event that is no request, what a replay fails with, what Options.Device fails with.
+func Replay(p *replay.Prepared, setup alloc.Setup, o Options) (*Verdict, error) {
+	at := moment{p: p, setup: setup, o: o}
+	if err := at.find(); err != nil {
+		return nil, err
+	}
+	head := p.Head().Header
+	v := &Verdict{Schema: Schema, Trace: head.Name, Hash: head.Hash, Config: setup.Config, Strategy: setup.Name, Event: o.Event}
+	err := at.reach()
+	switch {
+	case errors.Is(err, device.ErrOutOfMemory) && at.s == nil:
+		v.Outcome = NotBuilt
+		return v, nil
+	case err != nil:
+		return nil, err
+	case at.s == nil:
+		v.Outcome = NoOOM
+		return v, nil
+	}
+	at.tell(v)
+	if v.Outcome != Refused {
+		return v, nil
+	}
+	who, pool, err := at.look()
+	if err != nil {
+		return nil, err
+	}
+	heap := at.heap()
+	v.Report = Explain(heap, at.need(heap, pool), who)
+	v.Report.Asker = &at.asker
+	return v, at.prove(v.Report)
+}
+
+// moment is a replay that has come to a request.
+type moment struct {
+	p     *replay.Prepared
+	setup alloc.Setup
+	o     Options
+	event int // that was looked for or found
+
+	s       alloc.Strategy
+	faults  *device.Faults
+	request alloc.Request
+	asker   Owner // of the request, as far as the trace was looked through
+	err     error
+	usage   device.Usage // before the request
+	refused int          // requests that found no memory before
+}
+
+// stepEvents is how many events lie between two calls of Options.Step.
+const stepEvents = 1 << 14
+
+// errReached ends a replay at the request that is looked for.
+var errReached = errors.New("the request is reached")
+
+// find looks the event up.
+func (m *moment) find() error {
+	m.event = m.o.Event
+	if m.event == FirstOOM {
+		return nil
+	}
+	e, err := m.eventAt(m.event)
+	if err != nil {
+		return err
+	}
+	switch e.Kind {
+	case trace.Alloc, trace.LiveAtStart, trace.Refused:
+		return nil
+	}
+	return fmt.Errorf("event %d: %v: want a request", m.event, e.Kind)
+}
+
+// eventAt returns an event of the trace.
+func (m *moment) eventAt(event int) (e trace.Event, err error) {
+	head := m.p.Head()
+	if event < 0 || event >= head.Events {
+		return e, fmt.Errorf("event %d: %s has %d events", event, head.Header.Name, head.Events)
+	}
+	at := 0
+	err = m.p.Source().Pieces(func(events []trace.Event) error {
+		if event < at+len(events) {
+			e = events[event-at]
+			return errReached
+		}
+		at += len(events)
+		return nil
+	})
+	if errors.Is(err, errReached) {
+		err = nil
+	}
+	return e, err
+}
+
+// reach replays up to the request. s stays nil if there is none. What the strategy holds is left to the device,
+// which is given up with it.
+func (m *moment) reach() error {
+	dev, err := m.o.Device()
+	if err != nil {
+		return err
+	}
+	m.s, m.refused = nil, 0
+	_, err = m.p.Run(m.setup, dev, replay.Options{FreeAt: m.o.FreeAt, Observe: m.observe})
+	if errors.Is(err, errReached) {
+		err = nil
+	}
+	return err
+}
+
+// observe watches a replay.
+func (m *moment) observe(o replay.Observation) error {
+	if o.Panic != nil {
+		return fmt.Errorf("event %d: the strategy panicked: %v", o.Event, o.Panic)
+	}
+	if o.Strategy == nil || o.Event >= m.p.Head().Events {
+		return nil
+	}
+	if m.o.Step != nil && o.Event >= 0 && o.Event%stepEvents == 0 {
+		if err := m.o.Step(o.Event); err != nil {
+			return err
+		}
+	}
+	refused := o.Called && o.Request.Size > 0 && errors.Is(o.Err, alloc.ErrOutOfMemory)
+	if o.Event >= 0 && o.Event == m.event || m.event == FirstOOM && refused {
+		m.event, m.s, m.faults = o.Event, o.Strategy, o.Faults
+		m.request, m.err = o.Request, o.Err
+		return errReached
+	}
+	if refused {
+		m.refused++
+	}
+	m.usage = o.Faults.Usage()
+	return nil
+}
+
+// tell fills in what came of the request.
+func (m *moment) tell(v *Verdict) {
+	now := m.faults.Usage()
+	v.Event, v.ID, v.Size, v.Stream, v.Before = m.event, m.request.Tag, m.request.Size, m.request.Stream, m.refused
+	v.Held, v.Calls, v.Time = now.Held, now.Calls.Total()-m.usage.Calls.Total(), now.Time-m.usage.Time
+	if now.Held > m.usage.Held {
+		v.Took = now.Held - m.usage.Held
+	} else {
+		v.Gave = m.usage.Held - now.Held
+	}
+	switch {
+	case m.err == nil:
+		v.Outcome = Granted
+	case errors.Is(m.err, alloc.ErrOutOfMemory):
+		v.Outcome = Refused
+	default:
+		v.Outcome = Invalid
+	}
+}
+
+// heap returns the memory of the strategy.
+func (m *moment) heap() *Heap {
+	h := &Heap{}
+	for c := range m.s.Walk {
+		h.Chunks = append(h.Chunks, c)
+	}
+	u, s := m.faults.Usage(), m.s.Stats()
+	h.Capacity = u.Capacity
+	if u.Capacity > 0 {
+		free := u.Free()
+		h.DeviceFree = &free
+	}
+	if s.Limit > 0 {
+		left := s.Limit - min(s.Limit, s.Reserved)
+		if h.DeviceFree == nil || left < *h.DeviceFree {
+			h.DeviceFree = &left
+		}
+	}
+	return h
+}
+
+// need returns what the strategy makes of the request, as its promises tell.
+func (m *moment) need(h *Heap, pool alloc.PoolID) Need {
+	p := m.setup.Promises
+	n := Need{Request: m.request, Pool: pool, Returns: true, Fits: fitsOf(p)}
+	if why, ok := alloc.LastRefusal(m.s); ok {
+		n.Segment = why.Asked
+	}
+	if alloc.Has(m.s, alloc.PowerCounted) {
+		n.PageOf = torchPages(p)
+	} else {
+		n.PageOf = pagesOf(p, h, m.faults)
+	}
+	n.Block = leastBlock(&n, p)
+	n.grow(h)
+	if m.request.Align > p.Quantum {
+		n.Grain = m.request.Align
+	}
+	if keepsBuddies(p) && n.Block&(n.Block-1) == 0 {
+		n.Grain = max(n.Grain, n.Block)
+	}
+	return n
+}
+
+// look walks the trace up to the request. It returns who asked for the blocks that are there now, and the private
+// pool that the request goes to.
+func (m *moment) look() (Who, alloc.PoolID, error) {
+	owners := map[uint64]Owner{}
+	for c := range m.s.Walk {
+		if inUse(&c) {
+			owners[c.Tag] = Owner{}
+		}
+	}
+	var pools []trace.Event // redirections
+	src := m.p.Source()
+	at := 0
+	err := src.Pieces(func(events []trace.Event) error {
+		for i := range events {
+			e := &events[i]
+			if at == m.event {
+				m.asker = m.owner(src, e, at)
+				return errReached
+			}
+			switch e.Kind {
+			case trace.Alloc, trace.LiveAtStart:
+				if _, there := owners[e.ID]; there {
+					owners[e.ID] = m.owner(src, e, at)
+				}
+			case trace.PoolBegin:
+				pools = append(pools, *e)
+			case trace.PoolEnd:
+				if k := slices.IndexFunc(pools, func(p trace.Event) bool { return p.Arg == e.Arg }); k >= 0 {
+					pools = slices.Delete(pools, k, k+1)
+				}
+			}
+			at++
+		}
+		return nil
+	})
+	if err != nil && !errors.Is(err, errReached) {
+		return nil, 0, err
+	}
+	return func(tag uint64) Owner { return owners[tag] }, m.pool(pools), nil
+}
+
+// owner returns who asked with an event.
+func (m *moment) owner(src trace.Source, e *trace.Event, at int) Owner {
+	o := Owner{Known: true, ID: e.ID, Born: at, Age: m.event - at, Tag: src.TagOf(e)}
+	if o.Tag == torch.Rounded { // which is about the size
+		o.Tag = ""
+	}
+	if e.Kind == trace.LiveAtStart {
+		o.Born = -1
+	}
+	if m.o.Stacks != nil {
+		o.Stack = m.o.Stacks(e.ID)
+	}
+	return o
+}
+
+// pool returns the private pool that the request goes to, 0 for none.
+func (m *moment) pool(begun []trace.Event) (id alloc.PoolID) {
+	if !alloc.Has(m.s, alloc.PowerPrivatePools) {
+		return 0
+	}
+	for _, p := range begun {
+		if p.Stream != m.request.Stream && p.Stream != alloc.AllStreams {
+			continue
+		}
+		id = alloc.PoolID(p.Arg)
+		if !m.setup.Promises.LastPoolFirst {
+			break
+		}
+	}
+	return id
+}
+
+// prove tries each plan until one holds: it frees the blocks and asks again. For every plan after the first the
+// trace is replayed anew. A plan with blocks that wait for a stream is not tried.
+func (m *moment) prove(r *Report) error {
+	for i := range r.Plans {
+		p := &r.Plans[i]
+		if p.Waits > 0 {
+			continue
+		}
+		if m.s == nil {
+			if err := m.reach(); err != nil {
+				return err
+			}
+		}
+		ok, err := m.try(p)
+		if err != nil {
+			return err
+		}
+		p.Proven = &ok
+		m.s = nil
+		if ok {
+			break
+		}
+	}
+	slices.SortStableFunc(r.Plans, func(a, b Plan) int { return a.doubt() - b.doubt() })
+	return nil
+}
+
+// try frees the blocks of a plan and asks again.
+func (m *moment) try(p *Plan) (bool, error) {
+	for _, b := range p.Blocks {
+		if err := m.s.Free(b.Addr); err != nil {
+			return false, fmt.Errorf("free of the live block at %v: %w", b.Addr, err)
+		}
+	}
+	_, err := m.s.Alloc(m.request)
+	return err == nil, nil
+}
+
+// doubt orders plans: those that hold, those that were not tried, those that do not hold.
+func (p *Plan) doubt() int {
+	switch {
+	case p.Proven == nil:
+		return 1
+	case *p.Proven:
+		return 0
+	}
+	return 2
+}

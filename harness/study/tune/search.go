@@ -1,0 +1,374 @@
+package tune
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"fmt"
+	"math"
+	"slices"
+	"strconv"
+	"strings"
+	"sync/atomic"
+
+	"github.com/vramyard/vramyard/alloc"
+	"github.com/vramyard/vramyard/harness/replay"
+	"github.com/vramyard/vramyard/harness/study/compare"
+	"github.com/vramyard/vramyard/harness/trace"
+)
+
+// Point is one setting of every knob, evaluated.
+type Point struct {
+	// Config has the settings that differ from those of the preset, ready for --config.
+	Config json.RawMessage `json:"config"`
+	// TimesBound is the geometric mean of minimum capacity over lower bound; null if a trace
+	// completes on no device that was tried, or has a request that the strategy refuses.
+	TimesBound *float64 `json:"times_bound"`
+	// Completed is the number of traces that have a minimum capacity.
+	Completed int `json:"completed"`
+	// NsPerOp is the geometric mean of the nanoseconds per operation.
+	NsPerOp float64 `json:"ns_per_op"`
+	// Runs are the figures on each trace.
+	Runs []compare.Run `json:"runs"`
+
+	// product of minimum capacity over lower bound. Points are ranked by it, because a
+	// product is the same on every machine and a root is not.
+	product float64
+}
+
+// judge compares points by what is searched for.
+type judge func(a, b *Point) int
+
+// better reports whether a is better than b. A point that was refused is nil.
+func (by judge) better(a, b *Point) bool { return a != nil && (b == nil || by(a, b) < 0) }
+
+// memory prefers the least memory, and among equals the point found first: a tie must not
+// be decided by the clock.
+var memory judge = func(a, b *Point) int {
+	return cmp.Or(cmp.Compare(b.Completed, a.Completed), cmp.Compare(a.product, b.product))
+}
+
+// speed prefers the least time among the points that complete the most traces.
+var speed judge = func(a, b *Point) int {
+	return cmp.Or(cmp.Compare(b.Completed, a.Completed), cmp.Compare(a.NsPerOp, b.NsPerOp))
+}
+
+// choice is a point of the grid: for each knob 0 for the value of the preset, or one more
+// than the number of a value of its grid.
+type choice []int
+
+// search holds what was evaluated so far.
+type search struct {
+	ctx       context.Context
+	traces    []*trace.Trace
+	catalogue alloc.Catalogue
+	strategy  string
+	baseline  bool
+	fixed     map[string]json.RawMessage
+	knobs     []alloc.Knob
+	start     choice
+	o         Options
+
+	points  []*Point          // in the order in which they were evaluated
+	byKey   map[string]*Point // by configuration with defaults filled in
+	known   map[string]string // choices to configurations; "" for those refused
+	choices map[*Point]choice // the first choice that led to a point
+	refused int
+
+	done, planned atomic.Int64
+}
+
+// newSearch checks what is asked for.
+func newSearch(ctx context.Context, traces []*trace.Trace, catalogue alloc.Catalogue, strategy string, fixed json.RawMessage, o Options) (*search, error) {
+	preset, err := catalogue.Lookup(strategy, fixed)
+	if err != nil {
+		return nil, err
+	}
+	for _, t := range traces {
+		if t.LowerBound() == 0 {
+			return nil, fmt.Errorf("trace %s allocates nothing", t.Header.Name)
+		}
+	}
+	base, _, _ := strings.Cut(strategy, ":")
+	spec, _ := catalogue.Spec(base)
+	s := &search{
+		ctx: ctx, traces: traces, catalogue: catalogue, strategy: preset.Name, baseline: preset.Baseline, o: o,
+		byKey: map[string]*Point{}, known: map[string]string{}, choices: map[*Point]choice{},
+	}
+	if len(strings.TrimSpace(string(fixed))) > 0 {
+		if err := json.Unmarshal(fixed, &s.fixed); err != nil {
+			return nil, err // Lookup has read it before
+		}
+	}
+	var varied []alloc.Knob
+	for _, k := range spec.Knobs {
+		if _, given := s.fixed[k.Name]; len(k.Grid) > 1 && !given {
+			varied = append(varied, k)
+		}
+	}
+	s.knobs = varied
+	if o.Knobs != nil {
+		s.knobs = nil
+		for _, name := range o.Knobs {
+			i := slices.IndexFunc(varied, func(k alloc.Knob) bool { return k.Name == name })
+			if i < 0 {
+				return nil, errKnob(base, name, varied)
+			}
+			if slices.ContainsFunc(s.knobs, func(k alloc.Knob) bool { return k.Name == name }) {
+				return nil, fmt.Errorf("%s: setting %q is named twice", base, name)
+			}
+			s.knobs = append(s.knobs, varied[i])
+		}
+	}
+	s.start = make(choice, len(s.knobs))
+	return s, nil
+}
+
+// space returns the number of points of the grid; it may be astronomical.
+func (s *search) space() float64 {
+	n := 1.0
+	for _, k := range s.knobs {
+		n *= float64(len(k.Grid))
+	}
+	return n
+}
+
+// whole reports whether every point may be evaluated.
+func (s *search) whole() bool { return s.space() <= float64(s.o.Points) }
+
+// everything returns the start and every point of the grid.
+func (s *search) everything() []choice {
+	all := []choice{s.start}
+	c := make(choice, len(s.knobs))
+	for i := range c {
+		c[i] = 1
+	}
+	for {
+		all = append(all, slices.Clone(c))
+		i := 0
+		for ; i < len(c); i++ {
+			if c[i]++; c[i] <= len(s.knobs[i].Grid) {
+				break
+			}
+			c[i] = 1
+		}
+		if i == len(c) {
+			return all
+		}
+	}
+}
+
+// neighbours returns every point that differs from c in one setting.
+func (s *search) neighbours(c choice) (all []choice) {
+	for i, k := range s.knobs {
+		for v := range len(k.Grid) + 1 {
+			if v != c[i] {
+				n := slices.Clone(c)
+				n[i] = v
+				all = append(all, n)
+			}
+		}
+	}
+	return all
+}
+
+// override returns the configuration of a choice as it is laid over the preset.
+func (s *search) override(c choice) json.RawMessage {
+	fields := map[string]json.RawMessage{}
+	for name, value := range s.fixed {
+		fields[name] = value
+	}
+	for i, v := range c {
+		if v > 0 {
+			fields[s.knobs[i].Name] = json.RawMessage(s.knobs[i].Grid[v-1])
+		}
+	}
+	text, err := json.Marshal(fields)
+	if err != nil {
+		panic("tune: values of a grid are no JSON: " + err.Error()) // SpecOf made them
+	}
+	return text
+}
+
+// value returns the value of a setting in a choice, in JSON; that of the preset is looked up.
+func (s *search) value(c choice, i int) string {
+	if c[i] > 0 {
+		return s.knobs[i].Grid[c[i]-1]
+	}
+	setup, err := s.catalogue.Lookup(s.strategy, s.override(c))
+	if err != nil {
+		return ""
+	}
+	text, _ := json.Marshal(setup.Config) // it was encoded before
+	var fields map[string]json.RawMessage
+	_ = json.Unmarshal(text, &fields) // likewise
+	return string(fields[s.knobs[i].Name])
+}
+
+// key names a choice.
+func (c choice) key() string {
+	text := make([]byte, 0, 2*len(c))
+	for _, v := range c {
+		text = strconv.AppendInt(append(text, ' '), int64(v), 10)
+	}
+	return string(text)
+}
+
+// at returns the point of a choice, nil if it was refused or not evaluated.
+func (s *search) at(c choice) *Point { return s.byKey[s.known[c.key()]] }
+
+// evaluate replays the traces through the choices that are new.
+func (s *search) evaluate(choices []choice) error {
+	var setups []alloc.Setup
+	var fresh []*Point
+	for _, c := range choices {
+		if _, ok := s.known[c.key()]; ok {
+			continue
+		}
+		override := s.override(c)
+		setup, err := s.catalogue.Lookup(s.strategy, override)
+		if err != nil {
+			s.known[c.key()] = ""
+			s.refused++
+			continue
+		}
+		text, err := json.Marshal(setup.Config)
+		if err != nil {
+			return fmt.Errorf("%s: %w", s.strategy, err)
+		}
+		s.known[c.key()] = string(text)
+		if s.byKey[string(text)] != nil {
+			continue
+		}
+		p := &Point{Config: override}
+		s.byKey[string(text)], s.choices[p] = p, c
+		s.points = append(s.points, p)
+		setups, fresh = append(setups, setup), append(fresh, p)
+	}
+	runs, err := s.compare(setups, true)
+	for i, p := range fresh {
+		if runs[i] != nil {
+			p.fill(runs[i])
+		}
+	}
+	return err
+}
+
+// compare returns the runs of each setup, one for each trace. With an error they are those that were finished,
+// nil for a setup that was not on every trace.
+func (s *search) compare(setups []alloc.Setup, quick bool) ([][]compare.Run, error) {
+	s.planned.Add(int64(len(setups) * len(s.traces)))
+	finished := make([]*compare.Run, len(s.traces)*len(setups))
+	_, err := compare.Compare(s.ctx, s.traces, setups, compare.Options{
+		Workers: s.o.Workers, Memory: s.o.Memory, Version: s.o.Version, Device: replay.SimTarget(s.o.Device), Quick: quick, Across: true, Replayed: s.o.Replayed,
+		Done: func(at int, r *compare.Run) {
+			finished[at] = r
+			if n := s.done.Add(1); s.o.Progress != nil {
+				s.o.Progress(int(n), int(s.planned.Load()))
+			}
+		},
+	})
+	runs := make([][]compare.Run, len(setups))
+	for i := range runs {
+		for t := range s.traces {
+			r := finished[t*len(setups)+i]
+			if r == nil {
+				runs[i] = nil
+				break
+			}
+			runs[i] = append(runs[i], *r)
+		}
+	}
+	return runs, err
+}
+
+// fill computes the means of a point.
+func (p *Point) fill(runs []compare.Run) {
+	p.Runs, p.product, p.Completed, p.TimesBound = runs, 1, 0, nil
+	var ns float64 // sum of logarithms
+	for _, r := range runs {
+		if r.MinCapacity != nil {
+			p.Completed++
+			p.product *= float64(*r.MinCapacity) / float64(r.LowerBound)
+		}
+		ns += math.Log(r.NsPerOp)
+	}
+	n := float64(len(runs))
+	p.NsPerOp = math.Exp(ns / n)
+	if p.Completed == len(runs) {
+		mean := math.Round(math.Pow(p.product, 1/n)*1e6) / 1e6
+		p.TimesBound = &mean
+	}
+}
+
+// best returns the choice of the best point.
+func (s *search) best(by judge) choice {
+	best := s.points[0]
+	for _, p := range s.points[1:] {
+		if by.better(p, best) {
+			best = p
+		}
+	}
+	return s.choices[best]
+}
+
+// fastest returns the choices of the n fastest points.
+func (s *search) fastest(n int) (all []choice) {
+	points := slices.Clone(s.points)
+	slices.SortStableFunc(points, speed)
+	for _, p := range points[:min(n, len(points))] {
+		all = append(all, s.choices[p])
+	}
+	return all
+}
+
+// setups returns the setups of choices that were evaluated.
+func (s *search) setups(choices []choice) ([]alloc.Setup, error) {
+	setups := make([]alloc.Setup, len(choices))
+	for i, c := range choices {
+		var err error
+		if setups[i], err = s.catalogue.Lookup(s.strategy, s.override(c)); err != nil {
+			return nil, err
+		}
+	}
+	return setups, nil
+}
+
+// timeAgain replaces the times of choices that were evaluated by the least of several
+// interleaved rounds.
+func (s *search) timeAgain(choices []choice) error {
+	setups, err := s.setups(choices)
+	if err != nil {
+		return err
+	}
+	ns, err := compare.Time(s.ctx, s.traces, setups, s.o.Device, rounds)
+	if err != nil {
+		return err
+	}
+	for i, c := range choices {
+		p := s.at(c)
+		for j := range p.Runs {
+			p.Runs[j].NsPerOp = ns[i][j]
+		}
+		p.fill(p.Runs)
+	}
+	return nil
+}
+
+// measureAgain returns a choice with all figures, and the times that it has.
+func (s *search) measureAgain(c choice) (Point, error) {
+	setups, err := s.setups([]choice{c})
+	if err != nil {
+		return Point{}, err
+	}
+	runs, err := s.compare(setups, false)
+	if err != nil {
+		return Point{}, err
+	}
+	for i := range runs[0] {
+		runs[0][i].NsPerOp = s.at(c).Runs[i].NsPerOp
+	}
+	p := Point{Config: s.override(c)}
+	p.fill(runs[0])
+	return p, nil
+}

@@ -1,0 +1,52 @@
+package whatif
+
+import (
+	"cmp"
+
+	"github.com/vramyard/vramyard/alloc"
+	"github.com/vramyard/vramyard/harness/trace"
+	"github.com/vramyard/vramyard/harness/trace/torch"
+	"github.com/vramyard/vramyard/internal/torchenv"
+)
+
+// pytorch is the name of PyTorch in [alloc.Export].
+const pytorch = "PyTorch"
+
+// frameworkOf returns the framework that a trace was recorded of and its version, "" for what the header does not
+// have.
+func frameworkOf(h trace.Header) (name, version string) {
+	name, _ = h.Get(trace.FrameworkKey)
+	version, isTorch := h.Get(trace.TorchKey)
+	_, settings := h.Get(torch.KeyConfig) // an older conversion of a snapshot has no name of the framework
+	if isTorch || settings {
+		name = cmp.Or(name, pytorch)
+	}
+	return name, version
+}
+
+// ours reports whether users of the recorded framework and version can choose a point. Of an unknown framework they
+// cannot.
+func (r *Result) ours(p *Point) bool {
+	rec := &r.Recorded
+	return p.Export != nil && p.Export.Framework == rec.Framework && (rec.Version == "" || !torchenv.Older(rec.Version, p.Export.From))
+}
+
+// candidate reports whether a point may be answered with first: the users of the recorded framework can choose it, or
+// the framework is unknown.
+func (r *Result) candidate(p *Point) bool {
+	return r.Recorded.Framework == "" || r.ours(p)
+}
+
+// exported returns the variables that the recorded version reads. If the version is unknown these are the newest
+// ones, and before is what releases before Since read instead.
+func (r *Recorded) exported(e *alloc.Export) (environment, before []string) {
+	switch {
+	case e.Since == "" || r.Framework != e.Framework:
+		return e.Environment, nil
+	case r.Version == "":
+		return e.Environment, e.Before
+	case torchenv.Older(r.Version, e.Since):
+		return e.Before, nil
+	}
+	return e.Environment, nil
+}

@@ -1,0 +1,77 @@
+package whatif
+
+import (
+	"slices"
+
+	"github.com/vramyard/vramyard/alloc"
+	"github.com/vramyard/vramyard/device"
+	"github.com/vramyard/vramyard/harness/trace"
+	"github.com/vramyard/vramyard/harness/trace/torch"
+)
+
+// Wanted is a trace and what it asks for, refused requests included.
+type Wanted struct {
+	trace.Source
+	Demand   alloc.Demand   // sizes and private pools of all requests
+	Refusals trace.Refusals // of the recorded program
+	Rounded  bool           // of some refusal only the rounded size is known
+	Empty    bool           // nothing is requested but what is live at the start
+	Streams  int            // streams that ask for memory
+}
+
+// Want returns what a trace asks for. It walks the trace once.
+func Want(src trace.Source) (*Wanted, error) {
+	s := wantSurvey{w: &Wanted{Source: src}, sizes: map[device.Size]struct{}{}, streams: map[device.Stream]struct{}{}}
+	if err := src.Pieces(s.take); err != nil {
+		return nil, err
+	}
+	w := s.w
+	w.Empty = s.covered.Empty()
+	for n := range s.sizes {
+		w.Demand.Sizes = append(w.Demand.Sizes, n)
+	}
+	slices.Sort(w.Demand.Sizes)
+	w.Streams = len(s.streams)
+	return w, nil
+}
+
+// wantSurvey walks a trace.
+type wantSurvey struct {
+	w       *Wanted
+	sizes   map[device.Size]struct{}
+	streams map[device.Stream]struct{}
+	size    device.Size   // of the last request
+	stream  device.Stream // likewise
+	covered trace.Coverage
+}
+
+// take takes some events.
+func (s *wantSurvey) take(events []trace.Event) error {
+	for i := range events {
+		e := &events[i]
+		s.w.Refusals.Step(e)
+		s.covered.Step(e)
+		switch e.Kind {
+		case trace.Alloc, trace.LiveAtStart:
+			s.asks(e)
+		case trace.Refused:
+			s.asks(e)
+			s.w.Rounded = s.w.Rounded || s.w.TagOf(e) == torch.Rounded
+		case trace.PoolBegin:
+			s.w.Demand.Pools = true
+		}
+	}
+	return nil
+}
+
+// asks takes a request.
+func (s *wantSurvey) asks(e *trace.Event) {
+	if e.Size != s.size {
+		s.size = e.Size
+		s.sizes[e.Size] = struct{}{}
+	}
+	if e.Stream != s.stream || len(s.streams) == 0 {
+		s.stream = e.Stream
+		s.streams[e.Stream] = struct{}{}
+	}
+}

@@ -1,0 +1,118 @@
+package formats
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+
+	"github.com/vramyard/vramyard/harness/trace"
+	"github.com/vramyard/vramyard/harness/trace/parquet"
+	"github.com/vramyard/vramyard/internal/budget"
+)
+
+// parquetFormat is our own, for long traces.
+var parquetFormat = Format{
+	Name: parquet.Format, Doc: "columns in a Parquet file, for long traces", Looks: parquet.Is, Read: readParquet, Write: parquet.Write,
+}
+
+// readParquet reads a whole trace.
+func readParquet(in *Input) (*trace.Trace, error) {
+	at, size := in.File, in.Size
+	if at == nil {
+		data, err := in.all()
+		if err != nil {
+			return nil, fmt.Errorf("a Parquet file in a pipe or compressed once more: %w", err)
+		}
+		at, size = bytes.NewReader(data), int64(len(data))
+	}
+	f, err := parquet.Open(at, size, in.Name, in.budget)
+	if err != nil {
+		return nil, err
+	}
+	return f.Trace()
+}
+
+// all reads the whole content into memory, for a format that looks at places of it.
+func (in *Input) all() (data []byte, err error) {
+	for {
+		if data, err = budget.Grow(in.budget, data, bytes.MinRead); err != nil {
+			return nil, err
+		}
+		n, err := in.Read(data[len(data):cap(data)])
+		data = data[:len(data)+n]
+		if err == io.EOF {
+			return data, nil
+		}
+		if err != nil {
+			return nil, err
+		}
+	}
+}
+
+// WalkedFrom is the number of events from which on [OpenSource] leaves a trace in its file. In
+// memory, so many take 88 bytes each in a replay, 352 MiB; walking them costs more time.
+const WalkedFrom = 1 << 22
+
+// OpenSource opens the trace in a file like [Open], but does not put a long one into memory if the
+// file is one that can be walked, a Parquet file. It stays open then as long as the source is used.
+func OpenSource(path string, o Options) (trace.Source, error) {
+	f, err := walked(path, o)
+	if err != nil {
+		return nil, err
+	}
+	if f != nil {
+		return f, nil
+	}
+	t, err := Open(path, o)
+	if err != nil {
+		return nil, err
+	}
+	return t, nil
+}
+
+// walked opens a file that is to be walked; nil if it is none.
+func walked(path string, o Options) (*parquet.File, error) {
+	if o.Dialect != "" || o.Part != "" {
+		return nil, nil
+	}
+	// A pipe must not be opened to look at it: who writes to it would see it closed, and what was
+	// written would be lost.
+	info, err := os.Stat(path)
+	if err != nil {
+		return nil, fileError(path, err)
+	}
+	if !info.Mode().IsRegular() {
+		return nil, nil
+	}
+	in, err := os.Open(path)
+	if err != nil {
+		return nil, fileError(path, err)
+	}
+	f, err := walkedFile(in, path, o)
+	if f == nil {
+		_ = in.Close() // only read from: nothing can be lost
+	}
+	return f, err
+}
+
+// walkedFile is walked for an open file of the ordinary kind.
+func walkedFile(in *os.File, path string, o Options) (*parquet.File, error) {
+	info, err := in.Stat()
+	if err != nil {
+		return nil, fileError(path, err)
+	}
+	var head [4]byte
+	if _, err := in.ReadAt(head[:], 0); err != nil && !errors.Is(err, io.EOF) {
+		return nil, fileError(path, err)
+	}
+	if !parquet.Is(head[:]) {
+		return nil, nil
+	}
+	f, err := parquet.Open(in, info.Size(), path, budget.New(o.Memory))
+	if err != nil || !f.Streams() || f.Head().Events < WalkedFrom {
+		return nil, err
+	}
+	return f, nil
+}

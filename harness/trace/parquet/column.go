@@ -1,0 +1,185 @@
+package parquet
+
+import (
+	"errors"
+	"fmt"
+	"io"
+
+	"github.com/parquet-go/parquet-go/format"
+)
+
+// errShort is met where the column of a group has fewer values than the group has rows.
+var errShort = errors.New("ends before its group of rows")
+
+// numbers reads a column of whole numbers.
+type numbers struct {
+	*pages
+	name       string
+	dictionary []uint64 // of the group; nil before it was met
+	ranks      []uint32 // of the page, those not read yet
+	values     []uint64 // likewise
+
+	// Buffers of what the page has.
+	rankBuf  []uint32
+	valueBuf []uint64
+	deltaBuf []int64
+}
+
+// open begins with a group of rows.
+func (c *numbers) open(r io.ReaderAt, chunk *format.ColumnMetaData) error {
+	c.dictionary, c.ranks, c.values = nil, nil, nil
+	return c.pages.open(r, chunk)
+}
+
+// next fills dst with the next values.
+func (c *numbers) next(dst []uint64) error {
+	for len(dst) > 0 {
+		switch {
+		case len(c.ranks) > 0:
+			n := min(len(c.ranks), len(dst))
+			for k, r := range c.ranks[:n] {
+				dst[k] = c.dictionary[r]
+			}
+			dst, c.ranks = dst[n:], c.ranks[n:]
+		case len(c.values) > 0:
+			n := copy(dst, c.values)
+			dst, c.values = dst[n:], c.values[n:]
+		default:
+			if err := c.turn(); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// turn decodes the next page.
+func (c *numbers) turn() error {
+	p, err := c.pages.next()
+	if err != nil {
+		return err
+	}
+	switch {
+	case p.dictionary:
+		c.dictionary, err = p.numbers(nil, nil)
+	case p.indexes:
+		c.rankBuf, err = p.ranks(c.rankBuf, len(c.dictionary))
+		c.ranks = c.rankBuf
+	default:
+		c.valueBuf, err = p.numbers(c.valueBuf, &c.deltaBuf)
+		c.values = c.valueBuf
+	}
+	return err
+}
+
+// words reads a column of texts as numbers that code gives them.
+type words struct {
+	*pages
+	name  string
+	code  func(text []byte) (uint32, error)
+	texts [][]byte // the dictionary of the group
+	codes []uint32 // by rank in the dictionary, and 1 more; 0 for what was not met yet
+	ranks []uint32 // of the page, those not read yet
+	plain [][]byte // of a page of texts, those not read yet
+
+	// Buffers of what the dictionary and the page have.
+	kept    []byte
+	list    [][]byte
+	rankBuf []uint32
+}
+
+// open begins with a group of rows.
+func (c *words) open(r io.ReaderAt, chunk *format.ColumnMetaData) error {
+	c.texts, c.codes, c.ranks, c.plain = c.texts[:0], c.codes[:0], nil, nil
+	return c.pages.open(r, chunk)
+}
+
+// errText is what a text is, as opposed to how it is stored.
+type errText struct{ error }
+
+// next fills dst with the numbers of the next texts and returns how many it has filled. An errText
+// is that of the text behind those.
+func (c *words) next(dst []uint32) (done int, err error) {
+	for done < len(dst) {
+		switch {
+		case len(c.ranks) > 0:
+			n := min(len(c.ranks), len(dst)-done)
+			for k, r := range c.ranks[:n] {
+				code := c.codes[r]
+				if code == 0 {
+					if code, err = c.meet(r); err != nil {
+						return done + k, errText{err}
+					}
+				}
+				dst[done+k] = code - 1
+			}
+			done, c.ranks = done+n, c.ranks[n:]
+		case len(c.plain) > 0:
+			if dst[done], err = c.code(c.plain[0]); err != nil {
+				return done, errText{err}
+			}
+			done, c.plain = done+1, c.plain[1:]
+		default:
+			if err := c.turn(); err != nil {
+				return done, err
+			}
+		}
+	}
+	return done, nil
+}
+
+// meet gives a text of the dictionary its number.
+func (c *words) meet(rank uint32) (uint32, error) {
+	n, err := c.code(c.texts[rank])
+	c.codes[rank] = n + 1
+	return n + 1, err
+}
+
+// turn decodes the next page.
+func (c *words) turn() error {
+	p, err := c.pages.next()
+	if err != nil {
+		return err
+	}
+	if p.indexes {
+		c.rankBuf, err = p.ranks(c.rankBuf, len(c.texts))
+		c.ranks = c.rankBuf
+		return err
+	}
+	if p.delta {
+		return fmt.Errorf("a page of texts that is encoded as %v", format.DeltaBinaryPacked)
+	}
+	if p.count > len(p.data)/4 {
+		return errValues
+	}
+	var list [][]byte
+	if p.dictionary { // which is needed longer than the page
+		if err := c.keep(&p); err != nil {
+			return err
+		}
+		list = c.texts
+	} else {
+		if c.list, err = sized(p.memory, c.list, p.count); err != nil {
+			return err
+		}
+		list, c.plain = c.list, c.list
+	}
+	return p.texts(func(k int, text []byte) { list[k] = text })
+}
+
+// keep makes room for the dictionary on a page and moves its bytes there.
+func (c *words) keep(p *page) (err error) {
+	if c.texts, err = sized(p.memory, c.texts, p.count); err != nil {
+		return err
+	}
+	if c.codes, err = sized(p.memory, c.codes, p.count); err != nil {
+		return err
+	}
+	if c.kept, err = sized(p.memory, c.kept, len(p.data)); err != nil {
+		return err
+	}
+	clear(c.codes)
+	copy(c.kept, p.data)
+	p.data = c.kept
+	return nil
+}

@@ -1,0 +1,285 @@
+package parquet
+
+import (
+	"bytes"
+	"crypto/sha256"
+	"encoding/binary"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"maps"
+	"math"
+	"slices"
+	"sync"
+
+	"github.com/parquet-go/parquet-go"
+	"github.com/parquet-go/parquet-go/format"
+
+	"github.com/vramyard/vramyard/harness/trace"
+	"github.com/vramyard/vramyard/internal/budget"
+)
+
+// magic begins and ends a Parquet file.
+const magic = "PAR1"
+
+// Is reports whether a file that begins with head is one of Parquet.
+func Is(head []byte) bool { return bytes.HasPrefix(head, []byte(magic)) }
+
+// Format is the format in the header of a trace from a Parquet file.
+const Format = "parquet"
+
+// File is a trace in a Parquet file. It is a [trace.Source] unless [File.Streams] says no, and
+// safe for concurrent use.
+type File struct {
+	name    string
+	r       io.ReaderAt
+	in      *parquet.File
+	groups  []format.RowGroup // as in has them
+	head    trace.Head
+	counts  map[string]int // events by kind, as the file says
+	streams bool
+	memory  *budget.Budget
+
+	mu     sync.Mutex
+	tags   []string // texts of tags that were met, in the order of their first use
+	byText map[string]uint32
+}
+
+// maxFooter bounds the bytes of the description at the end of a file; a group takes about 3 KiB.
+const maxFooter = 16 << 20
+
+// Open opens the trace in size bytes of r. name is the file's name for messages and for the header;
+// it may be a path. r is read whenever the trace is walked.
+//
+// It reads all bytes once, for their hash, and the description at the end of the file. What walks and traces of
+// the file take comes out of memory. An error is a [trace.Error].
+func Open(r io.ReaderAt, size int64, name string, memory *budget.Budget) (*File, error) {
+	f := &File{name: name, memory: memory}
+	if err := f.open(r, size); err != nil {
+		return nil, &trace.Error{File: name, Err: err}
+	}
+	return f, nil
+}
+
+// open reads the description.
+func (f *File) open(r io.ReaderAt, size int64) (err error) {
+	if err := f.checkFrame(r, size); err != nil {
+		return err
+	}
+	f.r = r
+	sum := sha256.New()
+	if _, err := io.CopyBuffer(sum, io.NewSectionReader(r, 0, size), make([]byte, 1<<18)); err != nil {
+		return err
+	}
+	defer blame(&err)
+	f.in, err = parquet.OpenFile(r, size, parquet.SkipPageIndex(true), parquet.SkipBloomFilters(true),
+		parquet.ReadBufferSize(1<<16))
+	if err != nil {
+		return fmt.Errorf("no Parquet file: %w", err)
+	}
+	if err := f.readMetadata(); err != nil {
+		return err
+	}
+	f.head.Header.Hash = hex.EncodeToString(sum.Sum(nil))
+	return nil
+}
+
+// checkFrame looks at the first and last bytes of a file, and over the description there.
+func (f *File) checkFrame(r io.ReaderAt, size int64) error {
+	if size < 12 {
+		return errTruncated
+	}
+	var first [4]byte
+	var last [8]byte
+	if _, err := r.ReadAt(first[:], 0); err != nil {
+		return err
+	}
+	if !Is(first[:]) {
+		return errors.New("no Parquet file")
+	}
+	if _, err := r.ReadAt(last[:], size-8); err != nil {
+		return err
+	}
+	n := int64(binary.LittleEndian.Uint32(last[:]))
+	switch {
+	case string(last[4:]) != magic || n > size-12:
+		return errTruncated
+	case n > maxFooter:
+		return fmt.Errorf("the description at the end has %d bytes: want at most %d", n, maxFooter)
+	}
+	footer := make([]byte, n)
+	if _, err := r.ReadAt(footer, size-8-n); err != nil {
+		return err
+	}
+	parts, ok := checkThrift(footer)
+	if !ok {
+		return errThrift
+	}
+	return f.memory.Take(int64(parts)*thriftPart + n)
+}
+
+var errTruncated = errors.New("the Parquet data is truncated")
+
+// blame turns a panic into an error of the file. The library that reads it checks much, not all.
+func blame(err *error) {
+	if p := recover(); p != nil {
+		*err = fmt.Errorf("the Parquet data is corrupt: %v", p)
+	}
+}
+
+// readMetadata takes what the file says of itself and compares it with its rows.
+func (f *File) readMetadata() error {
+	v, ok := f.in.Lookup(keyVersion)
+	switch {
+	case !ok:
+		return fmt.Errorf("the metadata lack %s: want a file that was written as a trace", keyVersion)
+	case v != version:
+		return fmt.Errorf("version %.20q of the trace format: want %s", v, version)
+	}
+	if err := checkSchema(f.in.Schema()); err != nil {
+		return err
+	}
+	h := &f.head.Header
+	h.Format = Format
+	if h.Name, ok = f.in.Lookup(keyName); !ok || h.Name == "" {
+		h.Name = trace.BaseName(f.name)
+	}
+	if err := f.decode(keyHeader, &h.Meta); err != nil {
+		return err
+	}
+	if len(h.Meta) == 0 {
+		h.Meta = nil
+	}
+	if err := f.decode(keyEvents, &f.counts); err != nil {
+		return err
+	}
+	return f.count()
+}
+
+// decode takes an entry of the metadata that holds JSON.
+func (f *File) decode(key string, v any) error {
+	text, ok := f.in.Lookup(key)
+	if !ok {
+		return fmt.Errorf("the metadata lack %s", key)
+	}
+	if err := json.Unmarshal([]byte(text), v); err != nil {
+		return fmt.Errorf("metadata %s: %w", key, err)
+	}
+	return nil
+}
+
+// count compares what the metadata say of the number of events with the rows.
+func (f *File) count() error {
+	sum, rows := 0, int64(0)
+	for _, kind := range slices.Sorted(maps.Keys(f.counts)) {
+		n := f.counts[kind]
+		if _, ok := kindNumbers[kind]; !ok || n < 0 || n >= math.MaxUint32 {
+			return fmt.Errorf("metadata %s: %d events of kind %q", keyEvents, n, kind)
+		}
+		sum += n
+	}
+	f.groups = f.in.Metadata().RowGroups
+	for _, g := range f.groups {
+		if g.NumRows < 0 || len(g.Columns) != numColumns {
+			return fmt.Errorf("a group of %d rows and %d columns", g.NumRows, len(g.Columns))
+		}
+		rows += g.NumRows
+	}
+	if int64(sum) != rows || rows != f.in.NumRows() {
+		return fmt.Errorf("metadata %s count %d events, the file has %d rows", keyEvents, sum, rows)
+	}
+	f.head.Events = sum
+	_, faults := f.head.Header.Get("fault-nth")
+	f.streams = !faults && f.counts[trace.BadFree.String()] == 0 && f.counts[badAddress] == 0 &&
+		f.counts[trace.Fault.String()] == 0
+	return nil
+}
+
+// Streams reports whether the trace may be walked as a [trace.Source]. A counterexample, which
+// names blocks long after they were freed, may not: it is to be read with [File.Trace].
+func (f *File) Streams() bool { return f.streams }
+
+// Head implements [trace.Source].
+func (f *File) Head() trace.Head { return f.head }
+
+// TagOf implements [trace.Source].
+func (f *File) TagOf(e *trace.Event) string {
+	if e.Tag == 0 {
+		return ""
+	}
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return f.tags[e.Tag-1]
+}
+
+// tag returns the number of a text, counted from 1.
+func (f *File) tag(text []byte) (uint32, error) {
+	if len(text) == 0 {
+		return 0, nil
+	}
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if n, ok := f.byText[string(text)]; ok {
+		return n, nil
+	}
+	if f.byText == nil {
+		f.byText = map[string]uint32{}
+	}
+	if err := f.memory.Take(int64(len(text))); err != nil {
+		return 0, err
+	}
+	s := string(text)
+	var err error
+	if f.tags, err = budget.Append(f.memory, f.tags, s); err != nil {
+		return 0, err
+	}
+	n := uint32(len(f.tags))
+	return n, budget.Put(f.memory, f.byText, s, n)
+}
+
+// isLocated reports whether an error names the file already.
+func isLocated(err error) bool {
+	_, ok := errors.AsType[*trace.Error](err)
+	return ok
+}
+
+// Pieces implements [trace.Source]. Each walk decodes the file anew.
+func (f *File) Pieces(yield func([]trace.Event) error) error {
+	memory := f.memory.Share()
+	defer memory.Close()
+	l := newLives(f.counts[trace.Completed.String()] > 0, memory)
+	return f.walk(func(first int, events []trace.Event) error {
+		for i := range events {
+			if err := l.enter(&events[i]); err != nil {
+				return f.blame(first+i, err)
+			}
+		}
+		return yield(events)
+	})
+}
+
+// Trace puts the whole trace into memory.
+func (f *File) Trace() (*trace.Trace, error) {
+	b := trace.NewBuilderWithin(f.memory, f.head.Header)
+	err := f.walk(func(first int, events []trace.Event) error {
+		for i := range events {
+			e := &events[i]
+			e.Tag = b.Tag(f.TagOf(e))
+			if err := b.Add(*e); err != nil {
+				return f.blame(first+i, err)
+			}
+		}
+		return nil
+	})
+	if err != nil {
+		return nil, err
+	}
+	return b.Trace(), nil
+}
+
+// blame says which row is wrong.
+func (f *File) blame(row int, err error) error {
+	return &trace.Error{File: f.name, Err: fmt.Errorf("row %d: %w", row, err)}
+}

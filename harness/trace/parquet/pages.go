@@ -1,0 +1,297 @@
+package parquet
+
+import (
+	"bufio"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"hash/crc32"
+	"io"
+
+	"github.com/klauspost/compress/zstd"
+	"github.com/parquet-go/parquet-go/encoding/delta"
+	"github.com/parquet-go/parquet-go/encoding/thrift"
+	"github.com/parquet-go/parquet-go/format"
+
+	"github.com/vramyard/vramyard/internal/budget"
+)
+
+// The library decodes pages too, but makes room for whatever a page claims to expand to. Here
+// nothing is larger than what a writer of ours makes.
+const (
+	// maxPage bounds the bytes of a page, compressed or not: those of a dictionary are the most.
+	maxPage = 2 * dictionaryBytes
+	// maxHead bounds the bytes of the head of a page, which has a dozen numbers and perhaps two texts.
+	maxHead = 1 << 16
+	// maxValues bounds the values of a page.
+	maxValues = 16 * groupRows
+)
+
+// pages reads the pages of one column of a group of rows. Its buffers are used again.
+type pages struct {
+	chunk  *format.ColumnMetaData
+	in     *bufio.Reader
+	zip    *zstd.Decoder
+	memory *budget.Budget // what the buffers of all columns take
+	packed []byte         // the page as it lies in the file
+	plain  []byte         // decompressed
+}
+
+// page is what is in a page: the values of a dictionary, indexes into it or values.
+type page struct {
+	dictionary bool
+	indexes    bool
+	delta      bool // values are numbers, each given by its distance from the one before
+	count      int
+	data       []byte
+	memory     *budget.Budget
+}
+
+// newPages returns a reader of no column yet, which decompresses with zip.
+func newPages(zip *zstd.Decoder, memory *budget.Budget) *pages {
+	return &pages{in: bufio.NewReaderSize(nil, maxHead), zip: zip, memory: memory}
+}
+
+// newZip returns what decompresses pages.
+func newZip() (*zstd.Decoder, error) {
+	return zstd.NewReader(nil, zstd.WithDecoderConcurrency(1), zstd.WithDecoderMaxMemory(maxPage))
+}
+
+// open begins with a column of a group.
+func (p *pages) open(r io.ReaderAt, chunk *format.ColumnMetaData) error {
+	if chunk.Codec != format.Zstd && chunk.Codec != format.Uncompressed {
+		return fmt.Errorf("compressed with %v: want zstd", chunk.Codec)
+	}
+	start := chunk.DataPageOffset
+	if o := chunk.DictionaryPageOffset; o != 0 {
+		start = o
+	}
+	if start < 0 || chunk.TotalCompressedSize < 0 {
+		return errors.New("lies outside of the file")
+	}
+	p.chunk = chunk
+	p.in.Reset(io.NewSectionReader(r, start, chunk.TotalCompressedSize))
+	return nil
+}
+
+// next returns the next page. Its data is valid until the next call.
+func (p *pages) next() (page, error) {
+	if head, err := p.in.Peek(maxHead); err != nil && err != io.EOF {
+		return page{}, err
+	} else if _, ok := checkThrift(head); !ok && len(head) > 0 { // before the library makes room for what it claims
+		return page{}, errHead
+	}
+	var protocol thrift.CompactProtocol
+	var h format.PageHeader
+	if err := thrift.NewDecoder(protocol.NewReader(p.in)).Decode(&h); err != nil {
+		if errors.Is(err, io.EOF) {
+			return page{}, errShort
+		}
+		return page{}, fmt.Errorf("head of a page: %w", err)
+	}
+	if h.CompressedPageSize < 0 || h.CompressedPageSize > maxPage || h.UncompressedPageSize < 0 || h.UncompressedPageSize > maxPage {
+		return page{}, fmt.Errorf("a page of %d bytes, %d before it was compressed: want at most %d",
+			h.CompressedPageSize, h.UncompressedPageSize, maxPage)
+	}
+	var err error
+	if p.packed, err = sized(p.memory, p.packed, int(h.CompressedPageSize)); err != nil {
+		return page{}, err
+	}
+	if _, err := io.ReadFull(p.in, p.packed); err != nil {
+		return page{}, errTruncated
+	}
+	if sum := crc32.ChecksumIEEE(p.packed); h.CRC != 0 && uint32(h.CRC) != sum {
+		return page{}, fmt.Errorf("a page has the checksum %08x: want %08x", sum, uint32(h.CRC))
+	}
+	out, packed, err := describe(&h)
+	if err != nil {
+		return page{}, err
+	}
+	if out.count < 0 || out.count > maxValues {
+		return page{}, fmt.Errorf("a page of %d values: want at most %d", out.count, maxValues)
+	}
+	out.data, out.memory = p.packed, p.memory
+	if packed && p.chunk.Codec == format.Zstd {
+		if p.plain, err = sized(p.memory, p.plain, int(h.UncompressedPageSize)); err != nil {
+			return page{}, err
+		}
+		if p.plain, err = p.zip.DecodeAll(p.packed, p.plain[:0]); err != nil {
+			return page{}, fmt.Errorf("zstd data is corrupt: %w", err)
+		}
+		out.data = p.plain
+	}
+	if len(out.data) != int(h.UncompressedPageSize) {
+		return page{}, fmt.Errorf("a page of %d bytes: want %d", len(out.data), h.UncompressedPageSize)
+	}
+	return out, nil
+}
+
+// errHead is what is wrong with the head of a page that claims more than it may have.
+var errHead = fmt.Errorf("the head of a page is corrupt or has more than %d bytes", maxHead)
+
+// describe returns what the head of a page says of it, and whether its data may be compressed.
+func describe(h *format.PageHeader) (p page, packed bool, err error) {
+	var encoding format.Encoding
+	switch {
+	case h.Type == format.DictionaryPage && h.DictionaryPageHeader.Valid:
+		p.dictionary, p.count, packed = true, int(h.DictionaryPageHeader.V.NumValues), true
+		encoding = h.DictionaryPageHeader.V.Encoding
+	case h.Type == format.DataPageV2 && h.DataPageHeaderV2.Valid:
+		v := &h.DataPageHeaderV2.V
+		p.count, encoding, packed = int(v.NumValues), v.Encoding, !v.IsCompressed.Valid || v.IsCompressed.V
+		if v.NumNulls != 0 || v.DefinitionLevelsByteLength != 0 || v.RepetitionLevelsByteLength != 0 {
+			return p, false, errors.New("a page with nulls or levels")
+		}
+	case h.Type == format.DataPage && h.DataPageHeader.Valid:
+		p.count, encoding, packed = int(h.DataPageHeader.V.NumValues), h.DataPageHeader.V.Encoding, true
+	default:
+		return p, false, fmt.Errorf("a page of type %v", h.Type)
+	}
+	switch {
+	case encoding == format.Plain:
+	case encoding == format.DeltaBinaryPacked && !p.dictionary:
+		p.delta = true
+	case encoding == format.RLEDictionary && !p.dictionary:
+		p.indexes = true
+	default:
+		return p, false, fmt.Errorf("a page that is encoded as %v", encoding)
+	}
+	return p, packed, nil
+}
+
+// sized returns a slice of n elements, in the same memory if that is large enough.
+func sized[T any](memory *budget.Budget, s []T, n int) ([]T, error) {
+	if n <= cap(s) {
+		return s[:n], nil
+	}
+	if err := memory.Take(budget.SizeOf[T](n)); err != nil {
+		return s, err
+	}
+	budget.Release(memory, s)
+	return make([]T, n), nil
+}
+
+// numbers decodes a page of whole numbers.
+func (p page) numbers(dst []uint64, scratch *[]int64) (_ []uint64, err error) {
+	if dst, err = sized(p.memory, dst, p.count); err != nil {
+		return nil, err
+	}
+	if !p.delta {
+		if len(p.data) != 8*p.count {
+			return nil, errValues
+		}
+		for k := range dst {
+			dst[k] = binary.LittleEndian.Uint64(p.data[8*k:])
+		}
+		return dst, nil
+	}
+	// The head has the size of a block, its parts, and the number of values.
+	_, a := binary.Uvarint(p.data)
+	_, b := binary.Uvarint(p.data[max(a, 0):])
+	n, c := binary.Uvarint(p.data[max(a, 0)+max(b, 0):])
+	if a <= 0 || b <= 0 || c <= 0 || n != uint64(p.count) {
+		return nil, errValues
+	}
+	if *scratch, err = sized(p.memory, *scratch, p.count); err != nil {
+		return nil, err
+	}
+	var e delta.BinaryPackedEncoding
+	values, err := e.DecodeInt64(*scratch, p.data)
+	if err != nil || len(values) != p.count {
+		return nil, errValues
+	}
+	*scratch = values
+	for k, v := range values {
+		dst[k] = uint64(v)
+	}
+	return dst, nil
+}
+
+var errValues = errors.New("a page has other values than it says")
+
+// ranks decodes a page of indexes into a dictionary of so many values: runs of one index, and
+// groups of eight that are packed into bits.
+func (p page) ranks(dst []uint32, most int) (_ []uint32, err error) {
+	if dst, err = sized(p.memory, dst, p.count); err != nil {
+		return nil, err
+	}
+	if p.count == 0 {
+		return dst, nil
+	}
+	if len(p.data) == 0 || p.data[0] > 32 {
+		return nil, errValues
+	}
+	width, data, done := int(p.data[0]), p.data[1:], 0
+	for done < len(dst) {
+		head, size := binary.Uvarint(data)
+		if size <= 0 || head>>1 == 0 || head>>1 > maxValues {
+			return nil, errValues
+		}
+		data = data[size:]
+		n, bytes := int(head>>1), (width+7)/8
+		if head&1 != 0 {
+			n, bytes = 8*n, n*width
+		}
+		if bytes > len(data) {
+			return nil, errValues
+		}
+		to := dst[done:min(done+n, len(dst))]
+		if head&1 != 0 {
+			unpack(to, data[:bytes], width)
+		} else {
+			fill(to, data[:bytes])
+		}
+		data, done = data[bytes:], done+len(to)
+	}
+	for _, r := range dst {
+		if int(r) >= most {
+			return nil, errValues
+		}
+	}
+	return dst, nil
+}
+
+// fill sets all of dst to the number in data, whose lowest byte is the first.
+func fill(dst []uint32, data []byte) {
+	v := uint32(0)
+	for i, b := range data {
+		v |= uint32(b) << (8 * i)
+	}
+	for k := range dst {
+		dst[k] = v
+	}
+}
+
+// unpack takes numbers of width bits, whose lowest bits come first.
+func unpack(dst []uint32, data []byte, width int) {
+	var have uint64
+	bits, mask := 0, uint64(1)<<width-1
+	for k := range dst {
+		for bits < width {
+			have |= uint64(data[0]) << bits
+			data, bits = data[1:], bits+8
+		}
+		dst[k] = uint32(have & mask)
+		have, bits = have>>width, bits-width
+	}
+}
+
+// texts calls f with each text of a page of plain ones.
+func (p page) texts(f func(k int, text []byte)) error {
+	data := p.data
+	for k := range p.count {
+		if len(data) < 4 {
+			return errValues
+		}
+		n := uint64(binary.LittleEndian.Uint32(data))
+		if data = data[4:]; n > uint64(len(data)) {
+			return errValues
+		}
+		f(k, data[:n])
+		data = data[n:]
+	}
+	if len(data) > 0 {
+		return errValues
+	}
+	return nil
+}

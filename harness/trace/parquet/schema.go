@@ -1,0 +1,182 @@
+package parquet
+
+import (
+	"fmt"
+	"reflect"
+	"slices"
+	"strings"
+
+	"github.com/parquet-go/parquet-go"
+
+	"github.com/vramyard/vramyard/alloc"
+	"github.com/vramyard/vramyard/harness/trace"
+)
+
+// version is that of the schema which is written, and the only one that is read.
+const version = "1"
+
+// Keys of the metadata.
+const (
+	keyVersion      = "vramyard.version"
+	keyName         = "vramyard.name"
+	keyHeader       = "vramyard.header"
+	keyEvents       = "vramyard.events"
+	keySourceFormat = "vramyard.source_format"
+	keySourceHash   = "vramyard.source_sha256"
+)
+
+// Key describes an entry of the metadata.
+type Key struct {
+	Name string // as in the file
+	Doc  string // what it holds
+}
+
+// Keys returns the entries of the metadata that a file has.
+func Keys() []Key {
+	return []Key{
+		{keyVersion, "version of the schema: " + version},
+		{keyName, "short name of the trace"},
+		{keyHeader, "what else the trace says of itself, its settings and what is missing in it: a JSON array of objects with `key` and `value`, in order"},
+		{keyEvents, "events by kind: a JSON object"},
+		{keySourceFormat, "form of the file that the trace was read from; absent if there was none"},
+		{keySourceHash, "SHA-256 of that file, decompressed; absent if there was none"},
+	}
+}
+
+// row is one event as it is stored. No field is ever null, because a column of whole numbers with
+// nulls becomes one of floating point numbers in pandas.
+type row struct {
+	Kind   string `parquet:"kind,dict" doc:"what the event is, one of the kinds of a trace; bad-free-address is a bad-free that names no allocation"`
+	ID     uint64 `parquet:"id,delta" doc:"name of the allocation; may be used again once it is freed"`
+	Size   uint64 `parquet:"size_bytes,dict" doc:"bytes asked for; of a bad-free, the distance from the start of the block"`
+	Stream uint64 `parquet:"stream,dict" doc:"stream; 18446744073709551615 of a pool-begin means all of them"`
+	Align  uint64 `parquet:"align_bytes,dict" doc:"alignment in bytes; 0 is no wish"`
+	Hint   string `parquet:"hint,dict" doc:"end of the arena: low, high or empty"`
+	Arg    uint64 `parquet:"arg,dict" doc:"number that belongs to the kind: pool, frontier, address, count; of an alloc, the frontier below which its memory must have been freed"`
+	Time   int64  `parquet:"time_ns,delta" doc:"nanoseconds since the start of the trace, which never decrease; -1 is not known"`
+	Tag    string `parquet:"tag,dict" doc:"text of the tag or mark; empty if there is none"`
+}
+
+// The columns, in the order of the row.
+const (
+	colKind = iota
+	colID
+	colSize
+	colStream
+	colAlign
+	colHint
+	colArg
+	colTime
+	colTag
+	numColumns
+)
+
+// ColumnDoc describes a column.
+type ColumnDoc struct {
+	Name string // as in the file
+	Type string // as DuckDB names it
+	Doc  string // what it holds
+}
+
+// Columns returns the columns of a file in their order.
+func Columns() []ColumnDoc {
+	t := reflect.TypeFor[row]()
+	list := make([]ColumnDoc, t.NumField())
+	for i := range list {
+		f := t.Field(i)
+		name, _, _ := strings.Cut(f.Tag.Get("parquet"), ",")
+		list[i] = ColumnDoc{name, typeNames[f.Type.Kind()], f.Tag.Get("doc")}
+	}
+	return list
+}
+
+var typeNames = map[reflect.Kind]string{reflect.String: "VARCHAR", reflect.Uint64: "UBIGINT", reflect.Int64: "BIGINT"}
+
+// checkSchema returns what keeps the columns of a file from being those of a row.
+func checkSchema(got *parquet.Schema) error {
+	want := parquet.SchemaOf(row{})
+	for _, f := range want.Fields() {
+		i := slices.IndexFunc(got.Fields(), func(g parquet.Field) bool { return g.Name() == f.Name() })
+		if i < 0 {
+			return fmt.Errorf("column %s is missing", f.Name())
+		}
+		g := got.Fields()[i]
+		if !g.Leaf() || !g.Required() || !sameType(g.Type().String(), f.Type().String()) {
+			return fmt.Errorf("column %s is %s: want required %s", f.Name(), typeOf(g), f.Type())
+		}
+	}
+	for i, g := range got.Fields() {
+		if i >= numColumns || g.Name() != want.Fields()[i].Name() {
+			return fmt.Errorf("column %q is not known there: want the columns %s", g.Name(), columnNames())
+		}
+	}
+	return nil
+}
+
+// sameType reports whether a column of one type holds what one of the type that we write does. Whole
+// numbers of 64 bits have a sign unless they are said to have none, and most programs do not say so.
+func sameType(got, want string) bool {
+	return got == want || got == "INT64" && want == "INT(64,true)"
+}
+
+// typeOf describes the type of a column.
+func typeOf(f parquet.Field) string {
+	switch {
+	case !f.Leaf():
+		return "a group"
+	case f.Optional():
+		return "optional " + f.Type().String()
+	case f.Repeated():
+		return "repeated " + f.Type().String()
+	}
+	return f.Type().String()
+}
+
+// columnNames lists the columns.
+func columnNames() string {
+	var names []string
+	for _, c := range Columns() {
+		names = append(names, c.Name)
+	}
+	return strings.Join(names, ", ")
+}
+
+// badAddress is the kind of a BadFree that names no allocation but an address.
+const badAddress = "bad-free-address"
+
+// kindName returns how the kind of an event is stored.
+func kindName(e *trace.Event) string {
+	if e.Kind == trace.BadFree && e.Slot == trace.NoSlot {
+		return badAddress
+	}
+	return e.Kind.String()
+}
+
+// kindNames are the names of the kinds, by number. Behind the last is a BadFree of an address.
+var kindNames = func() (names []string) {
+	for k := range trace.Kinds {
+		names = append(names, k.String())
+	}
+	return append(names, badAddress)
+}()
+
+// kindNumbers are the kinds by their names.
+var kindNumbers = numbersOf(kindNames)
+
+// addressKind is the number of a BadFree of an address.
+var addressKind = kindNumbers[badAddress]
+
+// hintNames are the names of the hints, by number.
+var hintNames = []string{alloc.HintNone: "", alloc.HintLow: "low", alloc.HintHigh: "high"}
+
+// hintNumbers are the hints by their names.
+var hintNumbers = numbersOf(hintNames)
+
+// numbersOf returns where each name stands.
+func numbersOf(names []string) map[string]uint32 {
+	numbers := map[string]uint32{}
+	for n, name := range names {
+		numbers[name] = uint32(n)
+	}
+	return numbers
+}

@@ -1,0 +1,74 @@
+package parquet
+
+import (
+	"fmt"
+	"io"
+	"reflect"
+	"unicode/utf8"
+
+	"github.com/parquet-go/parquet-go"
+
+	"github.com/vramyard/vramyard/harness/trace/flat"
+)
+
+// WriteTable writes a table of results. The columns have the names, order and types of the table; an absent value is
+// null. Whole numbers without a sign are UINT64. It fails if w does, and for a text that is no UTF-8.
+func WriteTable(w io.Writer, t *flat.Table) error {
+	columns := t.Columns()
+	out := parquet.NewWriter(w, tableSchema(columns), parquet.Compression(&parquet.Zstd), parquet.CreatedBy("vramyard", version, "parquet-go"))
+	row := make(parquet.Row, len(columns))
+	for r := range t.Len() {
+		for i := range columns {
+			v, err := t.Value(r, i)
+			if err == nil {
+				row[i], err = cellOf(v, i, columns[i].Optional)
+			}
+			if err != nil {
+				return fmt.Errorf("row %d, %s: %w", r, columns[i].Name, err)
+			}
+		}
+		if _, err := out.WriteRows([]parquet.Row{row}); err != nil {
+			return err
+		}
+	}
+	return out.Close()
+}
+
+// cellOf returns a value of a column.
+func cellOf(v any, column int, optional bool) (parquet.Value, error) {
+	if text, ok := v.(string); ok && !utf8.ValidString(text) {
+		return parquet.Value{}, fmt.Errorf("%+.40q: want UTF-8", text)
+	}
+	present := 0 // definition level
+	if optional && v != nil {
+		present = 1
+	}
+	return parquet.ValueOf(v).Level(0, present, column), nil
+}
+
+// tableSchema returns the schema of a table. It goes through a struct because a parquet.Group orders its fields by name.
+func tableSchema(columns []flat.Column) *parquet.Schema {
+	fields := make([]reflect.StructField, len(columns))
+	for i, c := range columns {
+		tag := c.Name
+		if c.Optional {
+			tag += ",optional"
+		}
+		if c.Kind == flat.Text {
+			tag += ",dict"
+		}
+		fields[i] = reflect.StructField{
+			Name: fmt.Sprintf("C%d", i), Type: goTypes[c.Kind], Tag: reflect.StructTag(fmt.Sprintf("parquet:%q", tag)),
+		}
+		if c.Kind == flat.Whole && c.Signed {
+			fields[i].Type = reflect.TypeFor[int64]()
+		}
+	}
+	return parquet.SchemaOf(reflect.New(reflect.StructOf(fields)).Interface())
+}
+
+// goTypes are the types of the values of each kind.
+var goTypes = [...]reflect.Type{
+	flat.Text: reflect.TypeFor[string](), flat.Bool: reflect.TypeFor[bool](),
+	flat.Whole: reflect.TypeFor[uint64](), flat.Float: reflect.TypeFor[float64](),
+}

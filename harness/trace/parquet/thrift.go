@@ -1,0 +1,161 @@
+package parquet
+
+import (
+	"encoding/binary"
+	"errors"
+)
+
+// The description at the end of a file is a structure in Thrift's compact form, and the library
+// that decodes it makes room for as many entries as a list claims to have. checkThrift goes over it
+// first: no list and no text may claim more than there are bytes left.
+
+// The types of that form.
+const (
+	thriftStop   = 0
+	thriftTrue   = 1
+	thriftFalse  = 2
+	thriftByte   = 3
+	thriftDouble = 7
+	thriftBinary = 8
+	thriftList   = 9
+	thriftSet    = 10
+	thriftMap    = 11
+	thriftStruct = 12
+)
+
+// thriftDepth is deeper than any description is.
+const thriftDepth = 32
+
+var errThrift = errors.New("the Parquet data is corrupt: the description at the end claims more than it has")
+
+// thriftPart is more bytes than the library takes for a part of a description, be it a structure or an
+// element of a list: that of a column has 400.
+const thriftPart = 512
+
+// checkThrift reports whether b begins with a structure whose parts lie within b, and how many structures,
+// lists and elements that has.
+func checkThrift(b []byte) (parts int, ok bool) {
+	c := &thriftCheck{b: b}
+	c.value(thriftStruct, thriftDepth)
+	return c.parts, !c.bad
+}
+
+// thriftCheck is what is left to look at. Once it is bad, nothing is left.
+type thriftCheck struct {
+	b     []byte
+	bad   bool
+	parts int
+}
+
+// fail ends the check.
+func (c *thriftCheck) fail() { c.b, c.bad = nil, true }
+
+// skip leaves out n bytes.
+func (c *thriftCheck) skip(n uint64) {
+	if n > uint64(len(c.b)) {
+		c.fail()
+		return
+	}
+	c.b = c.b[n:]
+}
+
+// byte takes a byte.
+func (c *thriftCheck) byte() byte {
+	if len(c.b) == 0 {
+		c.fail()
+		return 0
+	}
+	v := c.b[0]
+	c.b = c.b[1:]
+	return v
+}
+
+// number takes a number of variable length.
+func (c *thriftCheck) number() uint64 {
+	n, size := binary.Uvarint(c.b)
+	if size <= 0 {
+		c.fail()
+		return 0
+	}
+	c.b = c.b[size:]
+	return n
+}
+
+// value takes a value that is not in the head of a field.
+func (c *thriftCheck) value(kind byte, depth int) {
+	c.parts++
+	switch {
+	case depth == 0:
+		c.fail()
+	case kind == thriftTrue, kind == thriftFalse, kind == thriftByte:
+		c.skip(1)
+	case kind < thriftDouble:
+		c.number()
+	case kind == thriftDouble:
+		c.skip(8)
+	case kind == thriftBinary:
+		c.skip(c.number())
+	case kind == thriftList, kind == thriftSet:
+		c.list(depth)
+	case kind == thriftMap:
+		c.entries(depth)
+	case kind == thriftStruct:
+		c.fields(depth)
+	default:
+		c.fail()
+	}
+}
+
+// list takes a list.
+func (c *thriftCheck) list(depth int) {
+	head := c.byte()
+	n := uint64(head >> 4)
+	if n == 15 {
+		n = c.number()
+	}
+	if n > uint64(len(c.b)) {
+		c.fail()
+	}
+	for range n {
+		if c.bad {
+			return
+		}
+		c.value(head&15, depth-1)
+	}
+}
+
+// entries takes a map.
+func (c *thriftCheck) entries(depth int) {
+	n := c.number()
+	if n == 0 {
+		return
+	}
+	kinds := c.byte()
+	if n > uint64(len(c.b)) {
+		c.fail()
+	}
+	for range n {
+		if c.bad {
+			return
+		}
+		c.value(kinds>>4, depth-1)
+		c.value(kinds&15, depth-1)
+	}
+}
+
+// fields takes a structure.
+func (c *thriftCheck) fields(depth int) {
+	for !c.bad {
+		head := c.byte()
+		kind := head & 15
+		if kind == thriftStop {
+			return
+		}
+		if head>>4 == 0 {
+			c.number()
+		}
+		if kind != thriftTrue && kind != thriftFalse { // which are all there is of them
+			c.value(kind, depth-1)
+		}
+	}
+}

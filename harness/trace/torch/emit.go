@@ -1,0 +1,149 @@
+package torch
+
+import (
+	"bufio"
+	"encoding/binary"
+	"math"
+	"math/bits"
+)
+
+// batch is the most items that are appended at once: PyTorch's page hands them to a call as its arguments,
+// and a stack overflows between 120,000 and 300,000.
+const batch = 1000
+
+// emitter writes the steps of a pickle of protocol 4. Strings and frames are written once and taken
+// from the memo after that.
+type emitter struct {
+	w    *bufio.Writer
+	memo uint32            // places taken
+	keys map[string]uint32 // the place of each key, plus 1
+	open []int             // items so far, for each open list
+	room [16]byte          // for operands: what is handed to w is on the heap
+
+	lists []bool // whether each open container of a setting is a list
+}
+
+// byte writes an opcode, and bytes behind it. Errors stay in the writer until it is flushed.
+func (e *emitter) byte(op byte, b ...byte) {
+	e.w.WriteByte(op)
+	for _, x := range b {
+		e.w.WriteByte(x)
+	}
+}
+
+// uint4 writes an opcode and 4 bytes.
+func (e *emitter) uint4(op byte, x uint32) {
+	e.w.Write(binary.LittleEndian.AppendUint32(append(e.room[:0], op), x))
+}
+
+// int writes an integer as Python does: as short as it can be.
+func (e *emitter) int(x int64) {
+	switch {
+	case x >= 0 && x <= math.MaxUint8:
+		e.byte('K', byte(x))
+	case x >= 0 && x <= math.MaxUint16:
+		e.byte('M', byte(x), byte(x>>8))
+	case x >= math.MinInt32 && x <= math.MaxInt32:
+		e.uint4('J', uint32(x))
+	default:
+		magnitude := uint64(x ^ x>>63)
+		e.long(uint64(x), bits.Len64(magnitude)/8+1) // one bit more, for the sign
+	}
+}
+
+// uint writes an integer without a sign.
+func (e *emitter) uint(x uint64) {
+	if x <= math.MaxInt64 {
+		e.int(int64(x))
+		return
+	}
+	e.long(x, 9)
+}
+
+// long writes an integer of n bytes; the ninth is 0.
+func (e *emitter) long(x uint64, n int) {
+	b := append(binary.LittleEndian.AppendUint64(append(e.room[:0], 0x8a, byte(n)), x), 0)
+	e.w.Write(b[:2+n])
+}
+
+// float writes a float.
+func (e *emitter) float(f float64) {
+	e.w.Write(binary.BigEndian.AppendUint64(append(e.room[:0], 'G'), math.Float64bits(f)))
+}
+
+// bool writes a truth value.
+func (e *emitter) bool(is bool) {
+	if is {
+		e.byte(0x88)
+		return
+	}
+	e.byte(0x89)
+}
+
+// text writes a string.
+func (e *emitter) text(text string) {
+	if len(text) <= math.MaxUint8 {
+		e.byte(0x8c, byte(len(text)))
+	} else {
+		e.uint4('X', uint32(len(text)))
+	}
+	e.w.WriteString(text)
+}
+
+// key writes a string of ours, once.
+func (e *emitter) key(text string) {
+	if place, ok := e.keys[text]; ok {
+		e.get(place)
+		return
+	}
+	e.text(text)
+	e.keys[text] = e.memoize()
+}
+
+// memoize keeps the value that was written last, and returns its place.
+func (e *emitter) memoize() uint32 {
+	e.byte(0x94)
+	e.memo++
+	return e.memo - 1
+}
+
+// get writes the value at a place.
+func (e *emitter) get(place uint32) {
+	if place <= math.MaxUint8 {
+		e.byte('h', byte(place))
+		return
+	}
+	e.uint4('j', place)
+}
+
+// list begins a list.
+func (e *emitter) list() {
+	e.byte(']')
+	e.open = append(e.open, 0)
+}
+
+// item comes before each item of a list.
+func (e *emitter) item() {
+	n := &e.open[len(e.open)-1]
+	if *n%batch == 0 {
+		if *n > 0 {
+			e.byte('e')
+		}
+		e.byte('(')
+	}
+	*n++
+}
+
+// endList ends a list.
+func (e *emitter) endList() {
+	if e.open[len(e.open)-1] > 0 {
+		e.byte('e')
+	}
+	e.open = e.open[:len(e.open)-1]
+}
+
+// dict begins a dictionary.
+func (e *emitter) dict() { e.byte('}', '(') }
+
+// endDict ends it.
+func (e *emitter) endDict() { e.byte('u') }

@@ -1,0 +1,180 @@
+package torch
+
+import (
+	"encoding/binary"
+	"math"
+	"math/bits"
+)
+
+// Entry is one event of a history.
+type Entry struct {
+	Addr, Size uint64 // first byte, bytes; of ActionOOM what the device had free, and rounded bytes
+	Time       int64  // microseconds, or NoTime
+	Stack      uint32 // index of a stack
+	Category   uint32 // index of a string, which a profiler set; 0 if none did
+	Stream     uint16 // index into History.Streams
+	Pool       uint16 // index into History.Pools, if the file has pools
+	Action     Action // what happened
+}
+
+// NoTime is the time of an entry that has none.
+const NoTime int64 = -1
+
+// pageBytes is what a page takes besides the bytes of its columns.
+const pageBytes = 352
+
+// pageRows is the number of entries that are packed together. Their addresses and times lie close
+// enough for 32 bits each; 1024 unpacked ones are 40 KiB, and a page's own 320 bytes are 2 % of it.
+const pageRows = 1024
+
+// History is the entries of a device, oldest first. They are packed: an entry takes about 12
+// bytes, and 2 more if it has a stack, where a plain row would take 40. The zero value is empty.
+type History struct {
+	Streams []int64     // handles of streams as the file has them, by first appearance; 0 is the default stream
+	Pools   [][2]uint64 // private pools by first appearance, {0, 0} is the default one; nil if the file has none
+
+	pages  []*page
+	tail   []Entry // the entries behind the last page
+	packed int     // bytes that the pages take
+}
+
+// page is pageRows entries, a column for each property.
+type page struct {
+	action, stream, pool, addr, size, time, stack, category column
+}
+
+// Len returns the number of entries.
+func (h *History) Len() int { return len(h.pages)*pageRows + len(h.tail) }
+
+// At returns an entry. It takes about 20 ns.
+//
+// Precondition: 0 <= i < Len.
+func (h *History) At(i int) Entry {
+	k := i / pageRows
+	if k == len(h.pages) {
+		return h.tail[i%pageRows]
+	}
+	p, i := h.pages[k], i%pageRows
+	return Entry{
+		Addr: p.addr.at(i), Size: p.size.at(i), Time: int64(p.time.at(i)), Stack: uint32(p.stack.at(i)),
+		Category: uint32(p.category.at(i)), Stream: uint16(p.stream.at(i)), Pool: uint16(p.pool.at(i)),
+		Action: Action(p.action.at(i)),
+	}
+}
+
+// Append adds an entry at the end. Streams and Pools are the caller's to fill.
+func (h *History) Append(e Entry) {
+	if len(h.tail) == cap(h.tail) { // few or many: growing by halves would leave more behind
+		h.tail = append(make([]Entry, 0, min(16+len(h.tail)*pageRows, pageRows)), h.tail...)
+	}
+	h.tail = append(h.tail, e)
+	if len(h.tail) == pageRows {
+		p := packPage(h.tail)
+		h.pages, h.packed = append(h.pages, p), h.packed+p.bytes()
+		h.tail = h.tail[:0]
+	}
+}
+
+// room returns the bytes that are taken by all but packed entries.
+func (h *History) room() int {
+	const entry, itself = 40, 160 // with what the heap rounds up
+	return itself + cap(h.tail)*entry + cap(h.pages)*8 + cap(h.Streams)*8 + cap(h.Pools)*16
+}
+
+// bytes returns what a page takes.
+func (p *page) bytes() int {
+	n := pageBytes
+	for _, c := range []*column{&p.action, &p.stream, &p.pool, &p.addr, &p.size, &p.time, &p.stack, &p.category} {
+		n += len(c.bytes)
+	}
+	return n
+}
+
+// packPage returns a page of entries in columns.
+func packPage(rows []Entry) *page {
+	var scratch [pageRows]uint64 // on the stack: packing leaves no garbage behind
+	pack := func(of func(e *Entry) uint64) column {
+		for i := range rows {
+			scratch[i] = of(&rows[i])
+		}
+		return packColumn(scratch[:len(rows)])
+	}
+	return &page{
+		action:   pack(func(e *Entry) uint64 { return uint64(e.Action) }),
+		stream:   pack(func(e *Entry) uint64 { return uint64(e.Stream) }),
+		pool:     pack(func(e *Entry) uint64 { return uint64(e.Pool) }),
+		addr:     pack(func(e *Entry) uint64 { return e.Addr }),
+		size:     pack(func(e *Entry) uint64 { return e.Size }),
+		time:     pack(func(e *Entry) uint64 { return uint64(e.Time) }),
+		stack:    pack(func(e *Entry) uint64 { return uint64(e.Stack) }),
+		category: pack(func(e *Entry) uint64 { return uint64(e.Category) }),
+	}
+}
+
+// column is packed numbers: each is base plus a multiple of 1<<shift, which is kept in as few
+// bytes as the largest needs: width of them. If all are equal, nothing but base is kept.
+type column struct {
+	base         uint64
+	bytes        []byte
+	shift, width uint8
+}
+
+// at returns a number.
+func (c *column) at(i int) uint64 {
+	switch c.width {
+	case 1:
+		return c.base + uint64(c.bytes[i])<<c.shift
+	case 2:
+		return c.base + uint64(binary.LittleEndian.Uint16(c.bytes[2*i:]))<<c.shift
+	case 4:
+		return c.base + uint64(binary.LittleEndian.Uint32(c.bytes[4*i:]))<<c.shift
+	case 8:
+		return c.base + binary.LittleEndian.Uint64(c.bytes[8*i:])<<c.shift
+	}
+	return c.base
+}
+
+// packColumn packs numbers, at least one.
+func packColumn(all []uint64) column {
+	low, high := all[0], all[0]
+	for _, x := range all {
+		low, high = min(low, x), max(high, x)
+	}
+	var ones uint64
+	for _, x := range all {
+		ones |= x - low
+	}
+	if ones == 0 {
+		return column{base: low}
+	}
+	c := column{base: low, shift: uint8(bits.TrailingZeros64(ones))}
+	switch span := (high - low) >> c.shift; {
+	case span <= math.MaxUint8:
+		c.width = 1
+	case span <= math.MaxUint16:
+		c.width = 2
+	case span <= math.MaxUint32:
+		c.width = 4
+	default:
+		c.width = 8
+	}
+	c.bytes = make([]byte, len(all)*int(c.width)) // a size that the heap has without a rest
+	for i, x := range all {
+		c.set(i, (x-c.base)>>c.shift)
+	}
+	return c
+}
+
+// set writes a number as it is kept.
+func (c *column) set(i int, x uint64) {
+	switch c.width {
+	case 1:
+		c.bytes[i] = uint8(x)
+	case 2:
+		binary.LittleEndian.PutUint16(c.bytes[2*i:], uint16(x))
+	case 4:
+		binary.LittleEndian.PutUint32(c.bytes[4*i:], uint32(x))
+	case 8:
+		binary.LittleEndian.PutUint64(c.bytes[8*i:], x)
+	}
+}

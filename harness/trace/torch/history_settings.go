@@ -1,0 +1,77 @@
+package torch
+
+import (
+	"encoding/json"
+	"fmt"
+	"strconv"
+	"strings"
+)
+
+// confKeys are the settings that hold all others as the user wrote them.
+var confKeys = [...]string{"PYTORCH_CUDA_ALLOC_CONF", "PYTORCH_ALLOC_CONF"}
+
+// Conf returns the recorded settings in the form of PYTORCH_CUDA_ALLOC_CONF. Where the file has no
+// such string, it is put together from the settings that decide where blocks lie.
+func Conf(settings []Setting) string {
+	for _, key := range confKeys {
+		if v, ok := setting(settings, key); ok && v != "" {
+			return v
+		}
+	}
+	var parts []string
+	if v, ok := setting(settings, "max_split_size"); ok {
+		if n, err := strconv.ParseUint(v, 10, 63); err == nil && n > 0 && n%(1<<20) == 0 {
+			parts = append(parts, fmt.Sprintf("max_split_size_mb:%d", n>>20))
+		}
+	}
+	if v, ok := setting(settings, "garbage_collection_threshold"); ok {
+		if x, err := strconv.ParseFloat(v, 64); err == nil && x > 0 && x < 1 {
+			parts = append(parts, "garbage_collection_threshold:"+v)
+		}
+	}
+	if v, _ := setting(settings, "expandable_segments"); v == "True" {
+		parts = append(parts, "expandable_segments:True")
+	}
+	return strings.Join(parts, ",")
+}
+
+// setting returns the value of a setting.
+func setting(settings []Setting, key string) (string, bool) {
+	for _, s := range settings {
+		if s.Key == key {
+			return s.Value, true
+		}
+	}
+	return "", false
+}
+
+// Keys of the settings that say where a snapshot comes from, beside those of PyTorch, if it is a replay of ours.
+const (
+	KeyReplayed       = "vramyard_strategy"     // name and preset of the strategy
+	KeyReplayedConfig = "vramyard_config"       // its configuration, as JSON
+	KeyReplayedTrace  = "vramyard_trace"        // name of the trace
+	KeyReplayedHash   = "vramyard_trace_sha256" // hash of its decompressed file
+)
+
+// Replayed returns the name and preset of the strategy that a snapshot is a replay with, "" if it is
+// a recording.
+func Replayed(settings []Setting) string {
+	name, _ := setting(settings, KeyReplayed)
+	return name
+}
+
+// Config returns the recorded settings as a configuration of the strategy caching: of a replay the
+// configuration that it had, but for the share of a device that is not in the file.
+func Config(settings []Setting) json.RawMessage {
+	fields := map[string]any{}
+	if text, ok := setting(settings, KeyReplayedConfig); ok && json.Unmarshal([]byte(text), &fields) == nil && fields["conf"] != nil {
+		delete(fields, "memory_fraction")
+	} else {
+		fields = map[string]any{"conf": Conf(settings)}
+	}
+	raw, err := json.Marshal(fields)
+	if err != nil {
+		panic(err) // texts always marshal
+	}
+	return raw
+}

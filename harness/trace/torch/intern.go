@@ -1,0 +1,174 @@
+package torch
+
+import (
+	"hash/maphash"
+	"math/bits"
+	"math/rand/v2"
+)
+
+// Interner adds strings, frames and stacks to the tables of a snapshot, each once.
+type Interner struct {
+	s *Snapshot
+	// strings, frames and calls hold indices; none of them has index 0 in it.
+	strings, frames, calls table
+	// secret and seed keep files from choosing things that all belong in one place. No index depends on
+	// them.
+	secret [2]uint64
+	seed   maphash.Seed
+	// frameOf and callOf are the stack that came last, outermost frame first: the next one
+	// mostly shares its outer part, which then needs no look-up.
+	frameOf, callOf []uint32
+	recent          [recentStacks]uint32 // stacks by their hash, the last of each
+}
+
+// recentStacks is how many stacks are found again at once. A program has some hundred places that
+// allocate.
+const recentStacks = 1024
+
+// NewInterner returns an interner for the tables of s, which keep what they hold.
+func NewInterner(s *Snapshot) *Interner {
+	in := &Interner{s: s, secret: [2]uint64{rand.Uint64(), rand.Uint64()}, seed: maphash.MakeSeed()}
+	if len(s.Strings) == 0 {
+		s.Strings = []string{""}
+	}
+	if len(s.Frames) == 0 {
+		s.Frames = []Frame{{}}
+	}
+	if s.Calls.n == 0 {
+		s.Calls.add(Call{})
+	}
+	for id := 1; id < len(s.Strings); id++ {
+		in.strings.room(id, in.stringHash)
+		*in.stringAt(s.Strings[id]) = uint32(id)
+	}
+	for id := 1; id < len(s.Frames); id++ {
+		in.frames.room(id, in.frameHash)
+		*in.frameAt(s.Frames[id]) = uint32(id)
+	}
+	for id := 1; id < s.Calls.n; id++ {
+		in.calls.room(id, in.callHash)
+		*in.callAt(s.Calls.at(uint32(id))) = uint32(id)
+	}
+	return in
+}
+
+// hash mixes two numbers with the secret.
+func (in *Interner) hash(a, b uint64) uint64 {
+	high, low := bits.Mul64(a^in.secret[0], b^in.secret[1])
+	return high ^ low
+}
+
+// stringAt returns the place of a text in the table.
+func (in *Interner) stringAt(text string) *uint32 {
+	return in.strings.find(maphash.String(in.seed, text), func(id uint32) bool { return in.s.Strings[id] == text })
+}
+
+// stringHash returns the hash of a text of the snapshot.
+func (in *Interner) stringHash(id uint32) uint64 { return maphash.String(in.seed, in.s.Strings[id]) }
+
+// String returns the index of a text.
+func (in *Interner) String(text string) uint32 {
+	if text == "" {
+		return 0
+	}
+	in.strings.room(len(in.s.Strings), in.stringHash)
+	at := in.stringAt(text)
+	if *at == 0 {
+		*at = uint32(len(in.s.Strings))
+		in.s.Strings = append(in.s.Strings, text)
+	}
+	return *at
+}
+
+// frameAt returns the place of a frame in the table.
+func (in *Interner) frameAt(f Frame) *uint32 {
+	hash := in.hash(uint64(f.File)<<32|uint64(f.Function), uint64(f.Line))
+	return in.frames.find(hash, func(id uint32) bool { return in.s.Frames[id] == f })
+}
+
+// frameHash returns the hash of a frame of the snapshot.
+func (in *Interner) frameHash(id uint32) uint64 {
+	f := in.s.Frames[id]
+	return in.hash(uint64(f.File)<<32|uint64(f.Function), uint64(f.Line))
+}
+
+// Frame returns the index of a frame. One without names is not the empty one.
+func (in *Interner) Frame(f Frame) uint32 {
+	in.frames.room(len(in.s.Frames), in.frameHash)
+	at := in.frameAt(f)
+	if *at == 0 {
+		*at = uint32(len(in.s.Frames))
+		in.s.Frames = append(in.s.Frames, f)
+	}
+	return *at
+}
+
+// Stack returns the index of a stack, whose frames are given by index, the innermost first.
+// The cost is a step for each frame, and for a stack that is not among the recent ones a look-up for
+// each frame that the last one did not share.
+func (in *Interner) Stack(frames []uint32) uint32 {
+	hash := uint64(len(frames))
+	for _, f := range frames {
+		hash = (hash ^ uint64(f)) * 0x9e3779b97f4a7c15
+		hash ^= hash >> 32
+	}
+	recent := &in.recent[hash%recentStacks]
+	if !in.isStack(*recent, frames) {
+		*recent = in.newStack(frames)
+	}
+	return *recent
+}
+
+// isStack reports whether a stack has these frames.
+func (in *Interner) isStack(id uint32, frames []uint32) bool {
+	for _, f := range frames {
+		if id == 0 {
+			return false
+		}
+		c := in.s.Calls.at(id)
+		if c.Frame != f {
+			return false
+		}
+		id = c.Caller
+	}
+	return id == 0
+}
+
+// newStack returns the index of a stack that is not among the recent ones.
+func (in *Interner) newStack(frames []uint32) uint32 {
+	n, shared := len(frames), 0
+	for shared < min(n, len(in.frameOf)) && in.frameOf[shared] == frames[n-1-shared] {
+		shared++
+	}
+	in.frameOf, in.callOf = in.frameOf[:shared], in.callOf[:shared]
+	var id uint32
+	if shared > 0 {
+		id = in.callOf[shared-1]
+	}
+	for i := n - 1 - shared; i >= 0; i-- {
+		id = in.call(Call{Frame: frames[i], Caller: id})
+		in.frameOf, in.callOf = append(in.frameOf, frames[i]), append(in.callOf, id)
+	}
+	return id
+}
+
+// callAt returns the place of a call in the table.
+func (in *Interner) callAt(c Call) *uint32 {
+	return in.calls.find(in.hash(uint64(c.Frame), uint64(c.Caller)), func(id uint32) bool { return in.s.Calls.at(id) == c })
+}
+
+// callHash returns the hash of a call of the snapshot.
+func (in *Interner) callHash(id uint32) uint64 {
+	c := in.s.Calls.at(id)
+	return in.hash(uint64(c.Frame), uint64(c.Caller))
+}
+
+// call returns the index of a call.
+func (in *Interner) call(c Call) uint32 {
+	in.calls.room(in.s.Calls.n, in.callHash)
+	at := in.callAt(c)
+	if *at == 0 {
+		*at = uint32(in.s.Calls.add(c))
+	}
+	return *at
+}

@@ -1,0 +1,26 @@
+package torch
+
+import "github.com/vramyard/vramyard/harness/trace"
+
+// Lacks returns why a replay of a trace is not a replay of the recorded run: the trace has no history
+// (empty, see [trace.Coverage.Empty]), or the history was wrapped, for the reason of [KeyWrapped]. It
+// returns "" for a trace without such a gap.
+func Lacks(empty bool, wrapped string) string {
+	switch {
+	case empty:
+		return "it has no history of requests, only the blocks that were live when it was written"
+	case wrapped != "":
+		return "its history has lost its oldest entries: " + wrapped
+	}
+	return ""
+}
+
+// LacksOf is [Lacks] for a trace in memory.
+func LacksOf(t *trace.Trace) string {
+	var covered trace.Coverage
+	for i := range t.Events {
+		covered.Step(&t.Events[i])
+	}
+	wrapped, _ := t.Header.Get(KeyWrapped)
+	return Lacks(covered.Empty(), wrapped)
+}

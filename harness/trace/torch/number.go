@@ -1,0 +1,71 @@
+package torch
+
+import (
+	"github.com/vramyard/vramyard/device"
+	"github.com/vramyard/vramyard/internal/addrmap"
+)
+
+// numbers gives each address at which there ever was a block a small number, so that what is known of
+// it lies in a slice.
+type numbers struct {
+	entry []uint32      // by entry: the number of its address; 0 for entries without a block
+	addrs []device.Addr // by number; 0 is none
+	index addrmap.Map
+}
+
+// number numbers the addresses of the history and of the blocks in use at its end, and counts on its way
+// what the history consists of.
+func (c *Course) number() *numbers {
+	h := &c.Device.History
+	n := &numbers{entry: make([]uint32, h.Len()), addrs: make([]device.Addr, 1), index: addrmap.NewMap()}
+	streams := make([]bool, len(h.Streams))
+	for i := range h.Len() {
+		e := h.At(i)
+		switch e.Action {
+		case ActionAlloc, ActionFreeRequested, ActionFreeCompleted:
+			n.entry[i] = n.of(e.Addr)
+			c.requested = c.requested || e.Action == ActionFreeRequested
+		case ActionSegmentAlloc, ActionSegmentFree, ActionSegmentMap, ActionSegmentUnmap:
+			c.Traffic = append(c.Traffic, Traffic{Entry: i})
+			continue
+		case ActionOOM:
+		default:
+			continue
+		}
+		c.Report.Requests++
+		if !streams[e.Stream] {
+			streams[e.Stream] = true
+			c.Report.Streams = append(c.Report.Streams, h.Streams[e.Stream])
+		}
+	}
+	for b := range inUse(c.Device.Segments) {
+		n.of(b.Addr)
+	}
+	return n
+}
+
+// of returns the number of an address, a new one if it has none.
+func (n *numbers) of(addr uint64) uint32 {
+	a, at := device.Addr(addr), func(h uint32) device.Addr { return n.addrs[h] }
+	if h := n.index.Get(a, at); h != addrmap.None {
+		return h
+	}
+	h := uint32(len(n.addrs))
+	n.addrs = append(n.addrs, a)
+	n.index.Put(a, h, at)
+	return h
+}
+
+// inUse yields the blocks that are not free, each with its segment.
+func inUse(segments []Segment) func(yield func(*Block, *Segment) bool) {
+	return func(yield func(*Block, *Segment) bool) {
+		for i := range segments {
+			s := &segments[i]
+			for j := range s.Blocks {
+				if b := &s.Blocks[j]; b.State != Inactive && !yield(b, s) {
+					return
+				}
+			}
+		}
+	}
+}

@@ -1,0 +1,231 @@
+package torch
+
+import (
+	"slices"
+
+	"github.com/vramyard/vramyard/device"
+	"github.com/vramyard/vramyard/internal/addrlist"
+)
+
+// HeldSegment is memory that the recorded allocator held; of a segment that grows a part that was mapped.
+type HeldSegment struct {
+	Addr, Size uint64    // first byte, bytes
+	Stream     int64     // handle
+	Small      bool      // for small blocks
+	Expandable bool      // mapped in a segment that grows
+	Pool       [2]uint64 // private pool; both 0 for the default pool, and where nothing tells it
+	Lost       bool      // nothing tells the pool: it came and went, and the entries have none
+}
+
+// smallSegment is the bytes of a segment for small blocks; one for large blocks never has so few.
+const smallSegment = 2 << 20
+
+// largePage is the bytes of a page of a segment for large blocks that grows. For small blocks they are
+// smallSegment, and mapped one at a time.
+const largePage = 20 << 20
+
+// Traffic is an entry about a segment.
+type Traffic struct {
+	Entry   int         // index of the entry
+	Taken   bool        // it came, else it went
+	Segment HeldSegment // with what its end or the file tells of it
+}
+
+// backSegments reads the history backwards from the file's segments and finds what was held at its
+// beginning.
+func (c *Course) backSegments() {
+	var held ranges
+	for i := range c.Device.Segments {
+		s := &c.Device.Segments[i]
+		if !held.put(HeldSegment{s.Addr, s.Total, s.Stream, !s.Large, s.Expandable, s.Pool, false}) {
+			c.Report.find(segmentTwice, -1, s.Addr)
+		}
+		c.Report.End += s.Total
+	}
+	for k := range slices.Backward(c.Traffic) {
+		t := &c.Traffic[k]
+		t.take(&c.Device.History)
+		ok := false
+		if s := &t.Segment; t.Taken {
+			var was HeldSegment
+			if was, ok = held.cut(s.Addr, s.Size, s.Expandable); ok {
+				s.Pool, s.Lost, s.Stream = was.Pool, was.Lost, was.Stream
+				if !s.Expandable {
+					s.Small = was.Small
+				}
+			}
+		} else {
+			held.relate(s)
+			ok = held.put(*s)
+		}
+		if !ok {
+			c.Report.find(segmentUnexplained, t.Entry, t.Segment.Addr)
+		}
+	}
+	for e := range held.list.All {
+		c.Segments = append(c.Segments, e.Value)
+	}
+}
+
+// take fills in what the entry itself tells.
+func (t *Traffic) take(h *History) {
+	e := h.At(t.Entry)
+	t.Taken = e.Action == ActionSegmentAlloc || e.Action == ActionSegmentMap
+	t.Segment = HeldSegment{
+		Addr: e.Addr, Size: e.Size, Stream: h.Streams[e.Stream], Small: e.Size == smallSegment,
+		Expandable: e.Action == ActionSegmentMap || e.Action == ActionSegmentUnmap,
+	}
+	if e.Action == ActionSegmentUnmap {
+		t.Segment.Small = e.Size%largePage != 0 // any number of pages at once
+	}
+	if t.Segment.Lost = h.Pools == nil; !t.Segment.Lost {
+		t.Segment.Pool = h.Pools[e.Pool]
+	}
+}
+
+// books is what the recorded allocator holds at one moment, and at most.
+type books struct {
+	held    ranges
+	bytes   uint64
+	traffic int // entries taken so far
+	report  *Report
+}
+
+// open takes what was held at the beginning.
+func (b *books) open(c *Course) {
+	b.report = c.Report
+	for _, s := range c.Segments {
+		b.held.put(s) // disjoint: they come from such a list
+		b.bytes += s.Size
+	}
+	c.Report.Opening.Reserved = b.bytes
+	c.Report.Peak = b.bytes
+}
+
+// move takes an entry, if it is about a segment.
+func (b *books) move(c *Course, entry int) {
+	if b.traffic == len(c.Traffic) || c.Traffic[b.traffic].Entry != entry {
+		return
+	}
+	t := &c.Traffic[b.traffic]
+	b.traffic++
+	if t.Taken {
+		b.report.Taken++
+		if b.held.put(t.Segment) {
+			b.bytes += t.Segment.Size
+			b.report.Peak = max(b.report.Peak, b.bytes)
+		}
+		return
+	}
+	b.report.GivenBack++
+	if _, ok := b.held.cut(t.Segment.Addr, t.Segment.Size, t.Segment.Expandable); ok {
+		b.bytes -= t.Segment.Size
+	}
+}
+
+// refused takes a request that found no memory, when the device had so many bytes free.
+func (b *books) refused(free uint64) {
+	b.report.Refused++
+	if sum := b.bytes + free; sum >= free {
+		b.report.Capacity = max(b.report.Capacity, sum)
+	}
+}
+
+// holds reports whether memory is held from an address on.
+func (b *books) holds(addr, size uint64) bool { return b.held.covers(addr, size) }
+
+// ranges is disjoint memory, by address.
+type ranges struct {
+	list addrlist.List[HeldSegment]
+}
+
+// put enters memory, and reports false if some of it is there already or it is none.
+func (r *ranges) put(s HeldSegment) bool {
+	end := s.Addr + s.Size
+	if s.Size == 0 || end < s.Addr {
+		return false
+	}
+	p, found := r.list.Search(device.Addr(s.Addr))
+	if below, some := r.list.Below(p); found || some && below.Value.Addr+below.Value.Size > s.Addr {
+		return false
+	}
+	if q := r.list.Above(p); r.list.Holds(q) && r.list.Entry(q).Value.Addr < end {
+		return false
+	}
+	r.list.Insert(p, addrlist.Entry[HeldSegment]{Addr: device.Addr(s.Addr), Value: s})
+	return true
+}
+
+// relate tells a mapped part what those know that it touches: they lie in one range of addresses.
+func (r *ranges) relate(s *HeldSegment) {
+	if !s.Expandable {
+		return
+	}
+	p, _ := r.list.Search(device.Addr(s.Addr))
+	e, some := r.list.Below(p)
+	if !some || e.Value.Addr+e.Value.Size != s.Addr {
+		if p = r.list.Above(p); !r.list.Holds(p) {
+			return
+		}
+		if e = r.list.Entry(p); e.Value.Addr != s.Addr+s.Size {
+			return
+		}
+	}
+	if e.Value.Expandable && e.Value.Stream == s.Stream {
+		s.Small, s.Pool, s.Lost = e.Value.Small, e.Value.Pool, e.Value.Lost
+	}
+}
+
+// covers reports whether all of a range is there.
+func (r *ranges) covers(addr, size uint64) bool {
+	p, ok := r.list.Floor(device.Addr(addr))
+	if !ok || addr+size < addr {
+		return false
+	}
+	at := r.list.Entry(p).Value.Addr
+	for ; r.list.Holds(p); p = r.list.Next(p) {
+		s := r.list.Entry(p).Value
+		if s.Addr != at {
+			return false // a gap
+		}
+		if at = s.Addr + s.Size; at >= addr+size {
+			return at > addr
+		}
+	}
+	return false
+}
+
+// cut takes a range out, and returns what its lowest part belonged to. It fails, and changes nothing,
+// unless all of it is there and, if it may not be a part, is exactly one entry.
+func (r *ranges) cut(addr, size uint64, part bool) (HeldSegment, bool) {
+	p, ok := r.list.Floor(device.Addr(addr))
+	if !ok || size == 0 || !r.covers(addr, size) {
+		return HeldSegment{}, false
+	}
+	first := r.list.Entry(p).Value
+	if !part {
+		if first.Addr != addr || first.Size != size {
+			return HeldSegment{}, false
+		}
+		r.list.Delete(p)
+		return first, true
+	}
+	end := addr + size
+	for {
+		p, _ := r.list.Floor(device.Addr(end - 1))
+		s := r.list.Entry(p).Value
+		r.list.Delete(p)
+		if top := s.Addr + s.Size; top > end {
+			rest := s
+			rest.Addr, rest.Size = end, top-end
+			r.put(rest)
+		}
+		if s.Addr <= addr {
+			if s.Size = addr - s.Addr; s.Size > 0 {
+				r.put(s)
+			}
+			return first, true
+		}
+		end = s.Addr
+	}
+}

@@ -1,0 +1,292 @@
+package torch
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/vramyard/vramyard/device"
+	"github.com/vramyard/vramyard/harness/trace"
+	"github.com/vramyard/vramyard/internal/budget"
+)
+
+// Rounded is the tag of a Refused event: its size is what the allocator made of the request, because
+// the file does not have what was asked for.
+const Rounded = "rounded"
+
+// endSuffix ends the text of a mark at which a named part of the program ends.
+const endSuffix = " end"
+
+// maker makes the trace of a course.
+type maker struct {
+	*Course
+	b     *trace.Builder
+	tags  []uint32     // by string of the file: its tag, 0 where it has none yet
+	texts []string     // of the file
+	marks []Annotation // of this device, to come, by time
+	ends  []Ending     // to come
+	count int          // events so far
+	start int64        // time of the first event in microseconds; NoTime if no entry has one
+	now   int64        // nanoseconds since then, or NoTime
+	last  int64        // latest time of an entry in microseconds
+}
+
+// Trace returns the requests of a course. s is the file that it comes from.
+func (c *Course) Trace(s *Snapshot) (*trace.Trace, error) { return c.trace(s, nil) }
+
+// trace is [Course.Trace] within a budget.
+func (c *Course) trace(s *Snapshot, memory *budget.Budget) (*trace.Trace, error) {
+	m := &maker{Course: c, ends: c.Endings, texts: s.Strings, tags: make([]uint32, len(s.Strings)), start: NoTime, now: trace.NoTime}
+	for i, step := range c.Steps {
+		if step != None {
+			if m.start = c.Device.History.At(i).Time; m.start != NoTime {
+				break
+			}
+		}
+	}
+	m.b = trace.NewBuilderWithin(memory, trace.Header{Format: Format})
+	m.b.Grow(m.events())
+	for _, a := range s.Annotations {
+		if a.Device == c.Device.Ordinal {
+			m.marks = append(m.marks, a)
+		}
+	}
+	slices.SortStableFunc(m.marks, func(a, b Annotation) int { return cmp.Compare(a.Time, b.Time) })
+	if m.start == NoTime && len(m.marks) > 0 {
+		c.Report.find(markUnplaced, -1, 0)
+		m.marks = nil
+	}
+	if err := m.opening(); err != nil {
+		return nil, err
+	}
+	c.Events = make([]int, len(c.Steps)+1)
+	for i, step := range c.Steps {
+		e := c.Device.History.At(i)
+		if err := m.tick(i, &e); err != nil {
+			return nil, err
+		}
+		c.Events[i] = m.count
+		if step == None {
+			continue
+		}
+		if err := m.step(i, step, &e); err != nil {
+			return nil, fmt.Errorf("entry %d: %w", i, err)
+		}
+	}
+	c.Events[len(c.Steps)] = m.count
+	if err := m.ending(); err != nil {
+		return nil, err
+	}
+	t := m.b.Trace()
+	t.Header.Meta = c.meta(s, m.start) // now that every doubt is counted
+	return t, nil
+}
+
+// events returns how many events the trace has besides marks.
+func (m *maker) events() int {
+	n := len(m.Opening) + len(m.Endings) + len(m.Pending)
+	for _, o := range m.Opening {
+		if o.Pending {
+			n++
+		}
+	}
+	for _, step := range m.Steps {
+		if step != None {
+			n++
+		}
+	}
+	return n
+}
+
+// add adds an event.
+func (m *maker) add(e trace.Event) error {
+	m.count++
+	return m.b.Add(e)
+}
+
+// opening adds what was there when the history began.
+func (m *maker) opening() error {
+	for id, o := range m.Opening {
+		err := m.add(trace.Event{
+			Kind: trace.LiveAtStart, ID: uint64(id), Size: device.Size(o.Size), Stream: device.Stream(o.Stream), Time: trace.NoTime,
+		})
+		if err != nil {
+			return err
+		}
+	}
+	for id, o := range m.Opening {
+		if !o.Pending {
+			continue
+		}
+		if err := m.add(trace.Event{Kind: trace.Free, ID: uint64(id), Time: trace.NoTime}); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// tick moves the clock to an entry, and adds the marks before it.
+func (m *maker) tick(i int, e *Entry) error {
+	if e.Time == NoTime {
+		return nil
+	}
+	if err := m.marksBefore(e.Time); err != nil {
+		return err
+	}
+	if e.Time < m.last {
+		m.Report.find(timeBack, i, e.Addr)
+	}
+	m.last = max(m.last, e.Time)
+	m.now = max(m.now, m.since(e.Time))
+	return nil
+}
+
+// since returns the nanoseconds from the first event to a time. What is earlier is at the first event,
+// and what is too far away to be told at the latest time there is.
+func (m *maker) since(us int64) int64 {
+	const most = 1<<63 - 1
+	switch d := us - m.start; {
+	case us <= m.start:
+		return 0
+	case d < 0 || d > most/1000:
+		return most
+	default:
+		return d * 1000
+	}
+}
+
+// marksBefore adds the marks up to a time.
+func (m *maker) marksBefore(us int64) error {
+	for len(m.marks) > 0 && m.marks[0].Time <= us {
+		if err := m.mark(m.marks[0]); err != nil {
+			return err
+		}
+		m.marks = m.marks[1:]
+	}
+	return nil
+}
+
+// mark adds a mark.
+func (m *maker) mark(a Annotation) error {
+	text := m.texts[a.Name]
+	if !a.Start {
+		text += endSuffix
+	}
+	m.now = max(m.now, m.since(a.Time))
+	return m.add(trace.Event{Kind: trace.Mark, Tag: m.b.Tag(text), Time: m.now})
+}
+
+// step adds the event of an entry.
+func (m *maker) step(i int, step Step, from *Entry) error {
+	e := trace.Event{ID: uint64(m.IDs[i]), Time: m.now}
+	switch step {
+	case Alloc:
+		if err := m.endings(i); err != nil {
+			return err
+		}
+		m.Events[i] = m.count
+		e.Kind, e.Tag = trace.Alloc, m.tag(from.Category)
+	case Free, FreeLater:
+		e.Kind = trace.Free
+	case Completed:
+		e.Kind = trace.Completed
+	case Refused:
+		e.Kind, e.Tag = trace.Refused, m.b.Tag(Rounded)
+	}
+	if step == Alloc || step == Refused {
+		e.Size, e.Stream = device.Size(from.Size), device.Stream(m.Device.History.Streams[from.Stream])
+	}
+	return m.add(e)
+}
+
+// endings adds the ends of allocations on which that of an entry lies.
+func (m *maker) endings(i int) error {
+	for len(m.ends) > 0 && m.ends[0].Entry == i {
+		e := trace.Event{Kind: trace.Free, ID: uint64(m.ends[0].ID), Time: m.now}
+		if m.ends[0].Pending {
+			e.Kind = trace.Completed
+		}
+		if err := m.add(e); err != nil {
+			return err
+		}
+		m.ends = m.ends[1:]
+	}
+	return nil
+}
+
+// tag returns the tag of a text of the file.
+func (m *maker) tag(text uint32) uint32 {
+	if text == 0 {
+		return 0
+	}
+	if m.tags[text] == 0 {
+		m.tags[text] = m.b.Tag(m.texts[text])
+	}
+	return m.tags[text]
+}
+
+// ending adds the marks that are left and completes what is pending.
+func (m *maker) ending() error {
+	for _, a := range m.marks {
+		if err := m.mark(a); err != nil {
+			return err
+		}
+	}
+	for _, id := range m.Pending {
+		if err := m.add(trace.Event{Kind: trace.Completed, ID: uint64(id), Time: m.now}); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// meta returns the header of the trace.
+func (c *Course) meta(s *Snapshot, start int64) []trace.Pair {
+	r := c.Report
+	meta := []trace.Pair{
+		{Key: KeyConfig, Value: string(Config(s.Settings))},
+		{Key: KeyStreams, Value: join(r.Streams, func(s int64) string { return strconv.FormatInt(s, 10) })},
+		{Key: KeyOpening, Value: strconv.Itoa(len(c.Opening))},
+		{Key: KeyPeak, Value: strconv.FormatUint(r.Peak, 10)},
+	}
+	add := func(key, value string) { meta = append(meta, trace.Pair{Key: key, Value: value}) }
+	if r.Capacity > 0 {
+		add(KeyCapacity, strconv.FormatUint(r.Capacity, 10))
+	}
+	if start != NoTime {
+		add(KeyStarted, strconv.FormatInt(start, 10))
+	}
+	if len(r.Pools) > 0 {
+		add(KeyPools, join(r.Pools, poolName)+poolWarning)
+	}
+	if r.Wrapped != "" {
+		add(KeyWrapped, r.Wrapped)
+	}
+	for i := range r.Findings {
+		add(KeyDoubt, r.Findings[i].String())
+	}
+	for i := range r.Heaps {
+		add(KeyHeap, r.Heaps[i].String())
+	}
+	return meta
+}
+
+// poolWarning is what there is to say of every trace of a program with private pools.
+const poolWarning = ": a replay into one pool reuses memory that such a pool keeps, so what it saves there is an illusion"
+
+// poolName returns a private pool as the file's two numbers.
+func poolName(p [2]uint64) string { return fmt.Sprintf("%d.%d", p[0], p[1]) }
+
+// join writes a list with commas.
+func join[T any](list []T, text func(T) string) string {
+	var b strings.Builder
+	for i, x := range list {
+		if i > 0 {
+			b.WriteByte(',')
+		}
+		b.WriteString(text(x))
+	}
+	return b.String()
+}
