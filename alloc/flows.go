@@ -4,7 +4,7 @@ import (
 	"slices"
 
 	"github.com/vramyard/vramyard/device"
-	"github.com/vramyard/vramyard/internal/addrlist"
+	"github.com/vramyard/vramyard/kit/index"
 )
 
 // flow is a stream that asked for memory. Its frees are numbered; a stream that comes after a
@@ -31,7 +31,7 @@ type flows struct {
 	streams device.Streams
 	all     []flow // in the order in which they came
 	index   map[device.Stream]int32
-	left    addrlist.List[remnant]
+	left    index.AddrList[remnant]
 	first   uint64   // last free of the first stream before there was another
 	needs   []uint64 // by flow: the free to wait for
 }
@@ -81,7 +81,7 @@ func (f *flows) freed(i int32, b Block, places bool) {
 		f.left.Set(p, e)
 		return
 	}
-	f.left.Insert(p, addrlist.Entry[remnant]{Addr: b.Addr, Value: r})
+	f.left.Insert(p, index.AddrEntry[remnant]{Addr: b.Addr, Value: r})
 }
 
 // order makes what is queued on the stream of a flow from now on run after all that may still use
@@ -203,7 +203,7 @@ func (f *flows) split(at device.Addr) {
 	e.Value.size = n
 	f.left.Set(p, e)
 	p, _ = f.left.Search(at)
-	f.left.Insert(p, addrlist.Entry[remnant]{Addr: at, Value: upper})
+	f.left.Insert(p, index.AddrEntry[remnant]{Addr: at, Value: upper})
 }
 
 // close gives the events back. The error is the device's first; those that it did not take stay.

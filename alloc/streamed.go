@@ -6,7 +6,7 @@ import (
 	"slices"
 
 	"github.com/vramyard/vramyard/device"
-	"github.com/vramyard/vramyard/internal/addrmap"
+	"github.com/vramyard/vramyard/kit/index"
 )
 
 // streamed is a strategy made to keep streams apart.
@@ -16,10 +16,10 @@ type streamed struct {
 	flows flows
 	spare spares
 
-	index addrmap.Map
+	index index.AddrMap
 	rows  []grant // by handle, rows[0] is nobody's
 	idle  []uint32
-	at    addrmap.AddrOf
+	at    index.AddrOf
 
 	queues  []uses   // by stream that was recorded
 	retry   []uint32 // pending blocks with streams to be marked, or that could not be freed
@@ -79,7 +79,7 @@ func Streamed(dev device.Device, build func(device.Source) (Strategy, error)) (S
 	s := &streamed{
 		flows: flows{streams: streams, index: map[device.Stream]int32{}},
 		spare: spares{streams: streams},
-		index: addrmap.NewMap(),
+		index: index.NewAddrMap(),
 		rows:  make([]grant, 1),
 	}
 	s.at = func(h uint32) device.Addr { return s.rows[h].Addr }
@@ -168,12 +168,12 @@ func (s *streamed) row() uint32 {
 // find returns the live block that starts at an address.
 func (s *streamed) find(a device.Addr) (uint32, error) {
 	if s.closed {
-		return addrmap.None, ErrClosed
+		return index.NoHandle, ErrClosed
 	}
-	if h := s.index.Get(a, s.at); h != addrmap.None && !s.rows[h].freed {
+	if h := s.index.Get(a, s.at); h != index.NoHandle && !s.rows[h].freed {
 		return h, nil
 	}
-	return addrmap.None, ErrInvalidFree
+	return index.NoHandle, ErrInvalidFree
 }
 
 // Free implements [Allocator].
@@ -347,7 +347,7 @@ func (s *streamed) Walk(yield func(Chunk) bool) {
 	}
 	for c := range s.inner.Walk {
 		if c.State == Live {
-			if h := s.index.Get(c.Addr, s.at); h != addrmap.None && s.rows[h].freed {
+			if h := s.index.Get(c.Addr, s.at); h != index.NoHandle && s.rows[h].freed {
 				c.State = Pending
 			}
 		}
@@ -386,7 +386,7 @@ func (s *streamed) Check() error {
 func (s *streamed) Close() error {
 	s.closed, s.guard.dirty = true, true
 	s.pending, s.retry = 0, nil
-	s.rows, s.idle, s.index = s.rows[:1], nil, addrmap.NewMap()
+	s.rows, s.idle, s.index = s.rows[:1], nil, index.NewAddrMap()
 	s.stats.Emptied()
 	err := s.inner.Close()
 	for i := range s.queues {

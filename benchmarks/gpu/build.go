@@ -20,7 +20,7 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/vramyard/vramyard/internal/outfile"
+	"github.com/vramyard/vramyard/internal/fileio"
 )
 
 // bundleSchema names the form of a [manifest].
@@ -260,7 +260,7 @@ func sumOf(text []byte) string {
 
 // save writes the manifest into a bundle.
 func (m *manifest) save(dir string) error {
-	return outfile.Write(filepath.Join(dir, manifestName), nil, func(w io.Writer) error {
+	return fileio.Write(filepath.Join(dir, manifestName), nil, func(w io.Writer) error {
 		e := json.NewEncoder(w)
 		e.SetIndent("", "  ")
 		return e.Encode(m)

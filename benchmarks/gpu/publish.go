@@ -10,7 +10,7 @@ import (
 	"path/filepath"
 	"slices"
 
-	"github.com/vramyard/vramyard/internal/outfile"
+	"github.com/vramyard/vramyard/internal/fileio"
 )
 
 // Where results lie in the repository.
@@ -72,7 +72,7 @@ func store(path string, text []byte) error {
 	if filepath.Ext(path) == ".zst" {
 		return os.WriteFile(path, text, 0o644)
 	}
-	return outfile.Write(path, nil, func(w io.Writer) error {
+	return fileio.Write(path, nil, func(w io.Writer) error {
 		_, err := w.Write(text)
 		return err
 	})

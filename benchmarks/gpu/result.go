@@ -9,7 +9,7 @@ import (
 	"strings"
 
 	"github.com/vramyard/vramyard/device"
-	"github.com/vramyard/vramyard/internal/outfile"
+	"github.com/vramyard/vramyard/internal/fileio"
 )
 
 // schema names the form of a [Result].
@@ -165,7 +165,7 @@ func (r *Result) write(w io.Writer) error {
 }
 
 // save writes the result to a file, whole or not at all.
-func (r *Result) save(path string) error { return outfile.Write(path, nil, r.write) }
+func (r *Result) save(path string) error { return fileio.Write(path, nil, r.write) }
 
 // errResult is the error for a file that is no result.
 var errResult = errors.New("is no " + schema)

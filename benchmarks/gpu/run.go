@@ -13,7 +13,7 @@ import (
 	"time"
 
 	"github.com/vramyard/vramyard/device"
-	"github.com/vramyard/vramyard/internal/outfile"
+	"github.com/vramyard/vramyard/internal/fileio"
 )
 
 // errParts says that not every part ran and held.
@@ -80,7 +80,7 @@ func run(ctx context.Context, o options) error {
 		unsaved = nil
 	}
 	if unsaved == nil {
-		unsaved = outfile.Write(filepath.Join(o.out, "result.md"), nil, s.result.markdown)
+		unsaved = fileio.Write(filepath.Join(o.out, "result.md"), nil, s.result.markdown)
 	}
 	s.conclude(unsaved)
 	if unsaved != nil || !s.result.held() {

@@ -8,7 +8,7 @@ import (
 	"os"
 	"path/filepath"
 
-	"github.com/vramyard/vramyard/internal/outfile"
+	"github.com/vramyard/vramyard/internal/fileio"
 )
 
 // mostShipped is the most bytes of a snapshot that goes into the repository.
@@ -81,7 +81,7 @@ func pack(from, to string) error {
 		return err
 	}
 	defer f.Close()
-	return outfile.Write(to, nil, func(w io.Writer) error {
+	return fileio.Write(to, nil, func(w io.Writer) error {
 		_, err := io.Copy(w, f)
 		return err
 	})

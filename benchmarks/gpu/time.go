@@ -11,7 +11,7 @@ import (
 
 	"github.com/vramyard/vramyard/device"
 	"github.com/vramyard/vramyard/device/cuda"
-	"github.com/vramyard/vramyard/internal/outfile"
+	"github.com/vramyard/vramyard/internal/fileio"
 )
 
 // timeCommand is what run calls this program with to have the calls timed, in a process that may die.
@@ -96,7 +96,7 @@ func timeAll(args []string) error {
 	for i, c := range all {
 		c.run(&t, budget/time.Duration(len(all)))
 		t.Complete = i == len(all)-1
-		if err := outfile.Write(path, nil, func(w io.Writer) error { return json.NewEncoder(w).Encode(&t) }); err != nil {
+		if err := fileio.Write(path, nil, func(w io.Writer) error { return json.NewEncoder(w).Encode(&t) }); err != nil {
 			return err
 		}
 	}

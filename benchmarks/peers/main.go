@@ -17,7 +17,7 @@ import (
 	"github.com/vramyard/vramyard/benchmarks/peers/memutils"
 	"github.com/vramyard/vramyard/harness/show/report"
 	"github.com/vramyard/vramyard/harness/study/bench"
-	"github.com/vramyard/vramyard/internal/outfile"
+	"github.com/vramyard/vramyard/internal/fileio"
 	"github.com/vramyard/vramyard/strategies"
 )
 
@@ -88,7 +88,7 @@ func write(r *bench.Report, file string, stdout io.Writer) error {
 			return err
 		}
 	}
-	return outfile.Write(file, stdout, func(w io.Writer) error {
+	return fileio.Write(file, stdout, func(w io.Writer) error {
 		e := json.NewEncoder(w)
 		e.SetIndent("", "  ")
 		return e.Encode(r)

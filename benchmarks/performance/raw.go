@@ -12,7 +12,7 @@ import (
 	"strings"
 
 	"github.com/vramyard/vramyard/harness/study/bench"
-	"github.com/vramyard/vramyard/internal/outfile"
+	"github.com/vramyard/vramyard/internal/fileio"
 )
 
 // schema names the form of the raw files.
@@ -73,7 +73,7 @@ func store(o options, name string, v any) error {
 	}
 	file := filepath.Join(o.results, name)
 	fmt.Fprintln(o.log, "writing", file)
-	return outfile.Write(file, nil, func(w io.Writer) error {
+	return fileio.Write(file, nil, func(w io.Writer) error {
 		e := json.NewEncoder(w)
 		e.SetIndent("", " ")
 		return e.Encode(v)

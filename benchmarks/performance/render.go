@@ -9,7 +9,7 @@ import (
 	"path/filepath"
 	"strings"
 
-	"github.com/vramyard/vramyard/internal/outfile"
+	"github.com/vramyard/vramyard/internal/fileio"
 )
 
 // figures are all raw files.
@@ -87,7 +87,7 @@ func render(o options) error {
 // writeAll writes files with their texts.
 func writeAll(files map[string]string) error {
 	for name, text := range files {
-		err := outfile.Write(name, nil, func(w io.Writer) error {
+		err := fileio.Write(name, nil, func(w io.Writer) error {
 			_, err := io.WriteString(w, text)
 			return err
 		})

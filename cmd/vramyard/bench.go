@@ -16,7 +16,7 @@ import (
 	"github.com/vramyard/vramyard/harness/show/report"
 	"github.com/vramyard/vramyard/harness/study/bench"
 	"github.com/vramyard/vramyard/harness/trace/workload"
-	"github.com/vramyard/vramyard/internal/outfile"
+	"github.com/vramyard/vramyard/internal/fileio"
 )
 
 // benchFlags are the flags of the command bench.
@@ -157,7 +157,7 @@ func (f *benchFlags) profiled(measure func() error) error {
 	if f.profile == "" {
 		return measure()
 	}
-	return outfile.Write(f.profile, nil, func(w io.Writer) error {
+	return fileio.Write(f.profile, nil, func(w io.Writer) error {
 		if err := pprof.StartCPUProfile(w); err != nil {
 			return err
 		}

@@ -17,7 +17,7 @@ import (
 
 	"github.com/vramyard/vramyard/harness/show/page"
 	"github.com/vramyard/vramyard/harness/show/report"
-	"github.com/vramyard/vramyard/internal/outfile"
+	"github.com/vramyard/vramyard/internal/fileio"
 	"github.com/vramyard/vramyard/props"
 	"github.com/vramyard/vramyard/props/check"
 	"github.com/vramyard/vramyard/strategies"
@@ -212,7 +212,7 @@ func (f *checkFlags) judge() error {
 		err = fmt.Errorf("%s: not a folder", f.out)
 	}
 	if err == nil && f.out != "." { // a healthy check writes nothing there
-		err = outfile.Check(filepath.Join(f.out, "failure.trace"))
+		err = fileio.CheckOutput(filepath.Join(f.out, "failure.trace"))
 	}
 	if err != nil {
 		return flagError("out", err)

@@ -11,7 +11,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/vramyard/vramyard/harness/study/postmortem"
-	"github.com/vramyard/vramyard/internal/unpack"
+	"github.com/vramyard/vramyard/internal/fileio"
 )
 
 // TestPageShowsAnExplanation holds the example in docs/postmortem.md to what the command writes.
@@ -47,7 +47,7 @@ func TestReplayExplainsTheFirstOOM(t *testing.T) {
 		succeed(t, "replay", "--strategy", "bfc", "--config", `{"limit":"8KiB"}`, "--explain", file+packed, path)
 		raw, err := os.ReadFile(file + packed)
 		require.NoError(t, err)
-		plain, err := unpack.New(bytes.NewReader(raw))
+		plain, err := fileio.NewReader(bytes.NewReader(raw))
 		require.NoError(t, err)
 		var same postmortem.Verdict
 		require.NoError(t, json.NewDecoder(plain).Decode(&same), packed)

@@ -19,8 +19,8 @@ import (
 	"github.com/vramyard/vramyard/harness/trace/formats"
 	"github.com/vramyard/vramyard/harness/trace/workload"
 	"github.com/vramyard/vramyard/internal/budget"
+	"github.com/vramyard/vramyard/internal/fileio"
 	"github.com/vramyard/vramyard/internal/nearest"
-	"github.com/vramyard/vramyard/internal/outfile"
 )
 
 var (
@@ -62,7 +62,7 @@ func checkOutputs(inputs []string, outputs ...output) error {
 		if strings.HasPrefix(o.path, "--") {
 			err = fmt.Errorf("%s is a flag, not the name of a file: want a name, such as ./%s", o.path, o.path)
 		} else {
-			err = outfile.Check(o.path)
+			err = fileio.CheckOutput(o.path)
 		}
 		if want := endings[o.flag]; err == nil && len(want) > 0 {
 			err = checkEnding(o.path, want)

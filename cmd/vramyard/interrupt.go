@@ -13,7 +13,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/vramyard/vramyard/harness/show/report"
-	"github.com/vramyard/vramyard/internal/outfile"
+	"github.com/vramyard/vramyard/internal/fileio"
 )
 
 // interrupts are the signals that end the program, of Ctrl-C and SIGTERM. A command that can end with what it has
@@ -45,7 +45,7 @@ func (i *interrupts) watch() context.Context {
 				tell(os.Stderr, "vramyard: ending with what is finished; interrupt again to end at once")
 				continue
 			}
-			outfile.RemoveUnfinished()
+			fileio.RemoveUnfinished()
 			tell(os.Stderr, "vramyard: interrupted")
 			os.Exit(128 + int(n))
 		}
@@ -105,7 +105,7 @@ func (e interrupted) Error() string { return "interrupted: " + string(e) + "; no
 // output is for something else.
 func finished(stdout io.Writer, taken bool, what string, show func(io.Writer) error) error {
 	if !taken {
-		err := outfile.Write("-", stdout, func(w io.Writer) error {
+		err := fileio.Write("-", stdout, func(w io.Writer) error {
 			if _, err := fmt.Fprintf(w, "partial: %s\n\n", what); err != nil {
 				return err
 			}

@@ -6,7 +6,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/vramyard/vramyard/internal/outfile"
+	"github.com/vramyard/vramyard/internal/fileio"
 )
 
 // notices has the license of this program and the licenses of the modules linked into it. A test keeps it complete.
@@ -22,7 +22,7 @@ func newLicenses() *cobra.Command {
 ask for. Ship them with every copy of the program.`,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			return outfile.Write("-", document(cmd.OutOrStdout()), func(w io.Writer) error {
+			return fileio.Write("-", document(cmd.OutOrStdout()), func(w io.Writer) error {
 				_, err := io.WriteString(w, notices)
 				return err
 			})

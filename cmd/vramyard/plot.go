@@ -12,7 +12,7 @@ import (
 	"github.com/vramyard/vramyard/device"
 	"github.com/vramyard/vramyard/harness/show/chart"
 	"github.com/vramyard/vramyard/internal/budget"
-	"github.com/vramyard/vramyard/internal/outfile"
+	"github.com/vramyard/vramyard/internal/fileio"
 )
 
 // plotFlags are the flags of the command plot.
@@ -101,7 +101,7 @@ func (f *plotFlags) run(cmd *cobra.Command, args []string) error {
 	if err != nil {
 		return err
 	}
-	return outfile.Write(f.out, nil, func(w io.Writer) error { return c.Write(w, format, page) })
+	return fileio.Write(f.out, nil, func(w io.Writer) error { return c.Write(w, format, page) })
 }
 
 // readFigures reads a result from a file, or from standard input for "-".

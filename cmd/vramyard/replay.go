@@ -22,7 +22,7 @@ import (
 	"github.com/vramyard/vramyard/harness/study/postmortem"
 	"github.com/vramyard/vramyard/harness/trace"
 	"github.com/vramyard/vramyard/harness/trace/formats"
-	"github.com/vramyard/vramyard/internal/outfile"
+	"github.com/vramyard/vramyard/internal/fileio"
 	"github.com/vramyard/vramyard/props"
 )
 
@@ -187,7 +187,7 @@ func (f *replayFlags) run(cmd *cobra.Command, path string) error {
 	}
 	files := append(f.files(res, final), f.html.file(cmd, []string{path}, func() (*page.Report, error) { return f.draw(cmd, prepared, f.askers[t], setup, cfg, res, o.FreeAt) }))
 	if !f.stdoutTaken() {
-		if err := outfile.Write("-", cmd.OutOrStdout(), func(w io.Writer) error { return f.show(report.Over(cmd.OutOrStdout(), w), res) }); err != nil {
+		if err := fileio.Write("-", cmd.OutOrStdout(), func(w io.Writer) error { return f.show(report.Over(cmd.OutOrStdout(), w), res) }); err != nil {
 			return err
 		}
 	}
@@ -340,7 +340,7 @@ func (f *replayFlags) replay(
 		res, err = runOn(t, setup, on, o)
 		return res, state.Bytes(), err
 	}
-	err = outfile.Write(f.placements, document(stdout), func(w io.Writer) error {
+	err = fileio.Write(f.placements, document(stdout), func(w io.Writer) error {
 		to := &latch{Writer: w}
 		o.Placements = to
 		done, err := runOn(t, setup, on, o)

@@ -6,7 +6,7 @@ import (
 	"slices"
 
 	"github.com/vramyard/vramyard/harness/show/report"
-	"github.com/vramyard/vramyard/internal/outfile"
+	"github.com/vramyard/vramyard/internal/fileio"
 )
 
 // resultFile is a file that a command writes, standard output if its path is "-", and nothing if that is "".
@@ -25,7 +25,7 @@ func jsonFile(path string, v any) resultFile {
 // writes the files. Errors: of show, in which case no file is written; of [writeFiles].
 func writeResults(stdout io.Writer, show func(io.Writer) error, files ...resultFile) error {
 	if !slices.ContainsFunc(files, func(f resultFile) bool { return f.path == "-" }) {
-		if err := outfile.Write("-", stdout, func(w io.Writer) error { return show(report.Over(stdout, w)) }); err != nil {
+		if err := fileio.Write("-", stdout, func(w io.Writer) error { return show(report.Over(stdout, w)) }); err != nil {
 			return err
 		}
 	}
@@ -42,7 +42,7 @@ func writeFiles(stdout io.Writer, files ...resultFile) error {
 			to = stdout
 		}
 		if f.path != "" {
-			errs = append(errs, outfile.Write(f.path, to, f.fill))
+			errs = append(errs, fileio.Write(f.path, to, f.fill))
 		}
 	}
 	return errors.Join(errs...)

@@ -13,7 +13,7 @@ import (
 	"github.com/vramyard/vramyard/alloc"
 	"github.com/vramyard/vramyard/device"
 	"github.com/vramyard/vramyard/harness/show/report"
-	"github.com/vramyard/vramyard/internal/outfile"
+	"github.com/vramyard/vramyard/internal/fileio"
 )
 
 func newStrategies() *cobra.Command {
@@ -23,7 +23,7 @@ func newStrategies() *cobra.Command {
 		Args:  cobra.MaximumNArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if len(args) == 0 {
-				return outfile.Write("-", cmd.OutOrStdout(), listStrategies)
+				return fileio.Write("-", cmd.OutOrStdout(), listStrategies)
 			}
 			spec, ok := catalogue().Spec(args[0])
 			if !ok {
@@ -33,7 +33,7 @@ func newStrategies() *cobra.Command {
 				}
 				return err
 			}
-			return outfile.Write("-", cmd.OutOrStdout(), func(w io.Writer) error { return showStrategy(w, spec) })
+			return fileio.Write("-", cmd.OutOrStdout(), func(w io.Writer) error { return showStrategy(w, spec) })
 		},
 	}
 }

@@ -11,8 +11,8 @@ import (
 
 	"github.com/vramyard/vramyard/harness/trace/formats"
 	"github.com/vramyard/vramyard/harness/trace/parquet"
+	"github.com/vramyard/vramyard/internal/fileio"
 	"github.com/vramyard/vramyard/internal/nearest"
-	"github.com/vramyard/vramyard/internal/outfile"
 )
 
 func newTrace() *cobra.Command {
@@ -65,7 +65,7 @@ As minimalloc only lives and sizes are written. What another form cannot hold is
 			if err != nil {
 				return err
 			}
-			return outfile.Write(args[1], document(cmd.OutOrStdout()), func(w io.Writer) error { return form.Write(w, walking(cmd, "writing", t)) })
+			return fileio.Write(args[1], document(cmd.OutOrStdout()), func(w io.Writer) error { return form.Write(w, walking(cmd, "writing", t)) })
 		},
 	}
 	addSource(c, &source)

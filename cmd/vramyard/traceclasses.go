@@ -11,7 +11,7 @@ import (
 	"github.com/vramyard/vramyard/device"
 	"github.com/vramyard/vramyard/harness/trace"
 	"github.com/vramyard/vramyard/harness/trace/formats"
-	"github.com/vramyard/vramyard/internal/outfile"
+	"github.com/vramyard/vramyard/internal/fileio"
 	"github.com/vramyard/vramyard/strategies"
 	"github.com/vramyard/vramyard/strategies/slab"
 )
@@ -52,7 +52,7 @@ class.`,
 			if err != nil {
 				return err
 			}
-			return outfile.Write("-", cmd.OutOrStdout(), func(w io.Writer) error {
+			return fileio.Write("-", cmd.OutOrStdout(), func(w io.Writer) error {
 				_, err := fmt.Fprintf(w, "%s\n", learned)
 				return err
 			})

@@ -14,7 +14,7 @@ import (
 	"github.com/vramyard/vramyard/device"
 	"github.com/vramyard/vramyard/harness/trace"
 	"github.com/vramyard/vramyard/harness/trace/formats"
-	"github.com/vramyard/vramyard/internal/outfile"
+	"github.com/vramyard/vramyard/internal/fileio"
 )
 
 // cutFlags are the flags of the command trace cut.
@@ -74,7 +74,7 @@ func (f *cutFlags) run(cmd *cobra.Command, in, out string) error {
 	if err != nil {
 		return fmt.Errorf("%s: %w", in, err)
 	}
-	return outfile.Write(out, document(cmd.OutOrStdout()), func(w io.Writer) error { return form.Write(w, walking(cmd, "writing", part)) })
+	return fileio.Write(out, document(cmd.OutOrStdout()), func(w io.Writer) error { return form.Write(w, walking(cmd, "writing", part)) })
 }
 
 // span returns the events that those flags ask for which were given.

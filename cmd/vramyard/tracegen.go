@@ -12,7 +12,7 @@ import (
 	"github.com/vramyard/vramyard/harness/trace"
 	"github.com/vramyard/vramyard/harness/trace/parquet"
 	"github.com/vramyard/vramyard/harness/trace/workload"
-	"github.com/vramyard/vramyard/internal/outfile"
+	"github.com/vramyard/vramyard/internal/fileio"
 )
 
 func newTraceGen() *cobra.Command {
@@ -114,5 +114,5 @@ func generate(cmd *cobra.Command, s workload.Shape, p workload.Params, to, path 
 			w.Name(), n, form.Name, trace.DefaultMaxEvents)
 	}
 	src := walking(cmd, "making up", w.Source())
-	return outfile.Write(path, document(cmd.OutOrStdout()), func(out io.Writer) error { return form.Write(out, src) })
+	return fileio.Write(path, document(cmd.OutOrStdout()), func(out io.Writer) error { return form.Write(out, src) })
 }

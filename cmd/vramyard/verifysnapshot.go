@@ -14,7 +14,7 @@ import (
 	"github.com/vramyard/vramyard/harness/trace"
 	"github.com/vramyard/vramyard/harness/trace/formats"
 	"github.com/vramyard/vramyard/harness/trace/torch"
-	"github.com/vramyard/vramyard/internal/outfile"
+	"github.com/vramyard/vramyard/internal/fileio"
 )
 
 // snapshot holds the strategy to the recordings in a snapshot, one device after the other.
@@ -122,7 +122,7 @@ func (f *verifyFlags) tellDoubts(cmd *cobra.Command, name string, r *torch.Repor
 	if f.jsonFile == "-" || len(r.Findings) == 0 {
 		return nil
 	}
-	return outfile.Write("-", cmd.OutOrStdout(), func(w io.Writer) error {
+	return fileio.Write("-", cmd.OutOrStdout(), func(w io.Writer) error {
 		for i := range r.Findings {
 			if _, err := fmt.Fprintf(w, "%s: %v\n", name, &r.Findings[i]); err != nil {
 				return err

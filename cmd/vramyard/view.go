@@ -35,7 +35,7 @@ import (
 	"github.com/vramyard/vramyard/harness/trace/torch"
 	"github.com/vramyard/vramyard/harness/trace/workload"
 	"github.com/vramyard/vramyard/internal/budget"
-	"github.com/vramyard/vramyard/internal/unpack"
+	"github.com/vramyard/vramyard/internal/fileio"
 	"github.com/vramyard/vramyard/strategies"
 )
 
@@ -281,7 +281,7 @@ func headOf(path string) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	plain, err := unpack.New(in)
+	plain, err := fileio.NewReader(in)
 	if err != nil {
 		return nil, in.Close() // likewise
 	}
@@ -342,7 +342,7 @@ func readAll(path string) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	plain, err := unpack.New(in)
+	plain, err := fileio.NewReader(in)
 	if err != nil {
 		return nil, errors.Join(fmt.Errorf("%s: %w", path, err), in.Close())
 	}

@@ -9,9 +9,9 @@ import (
 	"unsafe"
 
 	"github.com/vramyard/vramyard/device"
-	"github.com/vramyard/vramyard/internal/addrlist"
-	"github.com/vramyard/vramyard/internal/mapped"
-	"github.com/vramyard/vramyard/internal/numbered"
+	"github.com/vramyard/vramyard/device/internal/handle"
+	"github.com/vramyard/vramyard/device/internal/mapped"
+	"github.com/vramyard/vramyard/kit/index"
 )
 
 // round in bytes is what sizes of regions and of blocks of pools are rounded up to.
@@ -32,23 +32,23 @@ type Device struct {
 	args    [5]uintptr // of the present call of the driver's
 	out     out        // what the driver writes to
 
-	regions addrlist.List[region]
+	regions index.AddrList[region]
 
 	granularity device.Size    // 0 without virtual memory
 	properties  allocationProp // of memory that is made
 	access      accessDesc     // that is given
-	ranges      addrlist.List[device.Size]
+	ranges      index.AddrList[device.Size]
 	mappings    mapped.List
-	handles     numbered.Table[physical]
+	handles     handle.Table[physical]
 
 	streams map[device.Stream]uintptr
-	events  numbered.Table[uintptr]
+	events  handle.Table[uintptr]
 
 	hasPools    bool
 	props       poolProps // of a pool that is made
 	defaultPool pool
-	pools       numbered.Table[pool]
-	blocks      addrlist.List[block]
+	pools       handle.Table[pool]
+	blocks      index.AddrList[block]
 }
 
 // out is where the driver writes its answers, on the heap, which nothing moves.
@@ -341,7 +341,7 @@ func (d *Device) reserve(size, align device.Size) (device.Region, error) {
 		return device.Region{}, err
 	}
 	p, _ := d.regions.Search(at)
-	d.regions.Insert(p, addrlist.Entry[region]{Addr: at, Value: region{size: size, base: base}})
+	d.regions.Insert(p, index.AddrEntry[region]{Addr: at, Value: region{size: size, base: base}})
 	d.usage.Regions++
 	d.hold(size)
 	return device.Region{Addr: at, Size: size}, nil

@@ -4,7 +4,7 @@ import (
 	"unsafe"
 
 	"github.com/vramyard/vramyard/device"
-	"github.com/vramyard/vramyard/internal/addrlist"
+	"github.com/vramyard/vramyard/kit/index"
 )
 
 // poolProps is a CUmemPoolProps: pinned memory of one GPU that is shared with no other process.
@@ -190,7 +190,7 @@ func (d *Device) allocAsync(name device.Pool, size device.Size, s device.Stream)
 		return device.Region{}, err
 	}
 	at, _ := d.blocks.Search(r.Addr)
-	d.blocks.Insert(at, addrlist.Entry[block]{Addr: r.Addr, Value: block{size: size, pool: name}})
+	d.blocks.Insert(at, index.AddrEntry[block]{Addr: r.Addr, Value: block{size: size, pool: name}})
 	p.blocks++
 	return r, nil
 }

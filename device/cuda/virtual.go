@@ -4,8 +4,8 @@ import (
 	"unsafe"
 
 	"github.com/vramyard/vramyard/device"
-	"github.com/vramyard/vramyard/internal/addrlist"
-	"github.com/vramyard/vramyard/internal/mapped"
+	"github.com/vramyard/vramyard/device/internal/mapped"
+	"github.com/vramyard/vramyard/kit/index"
 )
 
 // location is a CUmemLocation.
@@ -103,7 +103,7 @@ func (d *Device) reserveRange(size, align device.Size, at device.Addr) (r device
 		return r, err
 	}
 	p, _ := d.ranges.Search(got)
-	d.ranges.Insert(p, addrlist.Entry[device.Size]{Addr: got, Value: size})
+	d.ranges.Insert(p, index.AddrEntry[device.Size]{Addr: got, Value: size})
 	d.usage.Ranges++
 	d.usage.Space += size
 	return device.Region{Addr: got, Size: size}, nil
@@ -228,7 +228,7 @@ func (d *Device) mapAt(a device.Addr, size device.Size, h device.Handle, offset 
 	if err := d.one(device.CallMap, fnMemMap, uintptr(a), uintptr(size), 0, m.handle, 0); err != nil {
 		return err
 	}
-	d.mappings.Insert(p, addrlist.Entry[mapped.Mapping]{Addr: a, Value: mapped.Mapping{Size: size, Slot: slot}})
+	d.mappings.Insert(p, index.AddrEntry[mapped.Mapping]{Addr: a, Value: mapped.Mapping{Size: size, Slot: slot}})
 	m.maps++
 	d.usage.Mapped += size
 	return nil

@@ -6,7 +6,7 @@ import (
 	"slices"
 
 	"github.com/vramyard/vramyard/device"
-	"github.com/vramyard/vramyard/internal/addrlist"
+	"github.com/vramyard/vramyard/kit/index"
 )
 
 // Card is a device that somebody has opened for one use.
@@ -43,8 +43,8 @@ type Device struct {
 	vm               device.VirtualMemory // of the card; nil where it has none
 	asked            device.CallSet       // the calls of the card's capabilities
 
-	spans   addrlist.List[span]        // what was given out, by the model's address
-	there   addrlist.List[device.Size] // the same without ranges' memory, by the card's
+	spans   index.AddrList[span]        // what was given out, by the model's address
+	there   index.AddrList[device.Size] // the same without ranges' memory, by the card's
 	handles map[device.Handle]device.Handle
 	events  map[device.Event]device.Event
 	named   map[device.Pool]device.Pool
@@ -220,9 +220,9 @@ func (d *Device) enter(k kind, m, c device.Region, v *device.Invocation) {
 			uint64(e.Value), e.Addr)
 		return
 	}
-	d.there.Insert(p, addrlist.Entry[device.Size]{Addr: c.Addr, Value: c.Size})
+	d.there.Insert(p, index.AddrEntry[device.Size]{Addr: c.Addr, Value: c.Size})
 	p, _ = d.spans.Search(m.Addr)
-	d.spans.Insert(p, addrlist.Entry[span]{Addr: m.Addr, Value: span{m.Size, c.Addr, k}})
+	d.spans.Insert(p, index.AddrEntry[span]{Addr: m.Addr, Value: span{m.Size, c.Addr, k}})
 }
 
 // left books that what was given out at an address of the model's is gone.
@@ -237,13 +237,13 @@ func (d *Device) left(a device.Addr) {
 }
 
 // around returns what was given out around an address.
-func (d *Device) around(a device.Addr) (addrlist.Entry[span], bool) {
+func (d *Device) around(a device.Addr) (index.AddrEntry[span], bool) {
 	if p, ok := d.spans.Floor(a); ok {
 		if e := d.spans.Entry(p); a.Sub(e.Addr) < e.Value.size {
 			return e, true
 		}
 	}
-	return addrlist.Entry[span]{}, false
+	return index.AddrEntry[span]{}, false
 }
 
 // at returns an address as the card has it.

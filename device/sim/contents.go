@@ -4,7 +4,7 @@ import (
 	"math/bits"
 
 	"github.com/vramyard/vramyard/device"
-	"github.com/vramyard/vramyard/internal/addrlist"
+	"github.com/vramyard/vramyard/kit/index"
 )
 
 // stuff is a run of equal words in memory. The byte at offset o of the memory is byte o%4 of
@@ -131,12 +131,12 @@ func (m *memory) write(offset, n device.Size, word uint32) {
 		}
 	}
 	p, _ = m.runs.Search(start)
-	m.runs.Insert(p, addrlist.Entry[stuff]{Addr: start, Value: stuff{end.Sub(start), word}})
+	m.runs.Insert(p, index.AddrEntry[stuff]{Addr: start, Value: stuff{end.Sub(start), word}})
 }
 
 // cut makes two runs of the one that has bytes on both sides of an offset, and returns the
 // place where a run that starts there is or belongs.
-func (m *memory) cut(at device.Addr) addrlist.Pos {
+func (m *memory) cut(at device.Addr) index.AddrPos {
 	if below, ok := m.runs.Floor(at); ok {
 		e := m.runs.Entry(below)
 		if n := at.Sub(e.Addr); n > 0 && n < e.Value.size {
@@ -144,7 +144,7 @@ func (m *memory) cut(at device.Addr) addrlist.Pos {
 			e.Value.size = n
 			m.runs.Set(below, e)
 			p, _ := m.runs.Search(at)
-			return m.runs.Insert(p, addrlist.Entry[stuff]{Addr: at, Value: upper})
+			return m.runs.Insert(p, index.AddrEntry[stuff]{Addr: at, Value: upper})
 		}
 	}
 	p, _ := m.runs.Search(at)

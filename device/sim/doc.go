@@ -62,7 +62,7 @@
 //
 // # Pools
 //
-// Stream-ordered pools are those of internal/streampool, which tells who may reuse what. They grow by 32
+// Stream-ordered pools are those of kit/streampool, which tells who may reuse what. They grow by 32
 // MiB. What a pool does by itself, records and waits among it, is no call and takes no time, but
 // for the regions that it takes and gives back: each takes what one of a caller's would. Unlike that it
 // does not make the device wait. SyncEvent, SyncStream and SyncDevice bring pools down to their

@@ -2,17 +2,17 @@ package sim
 
 import (
 	"github.com/vramyard/vramyard/device"
-	"github.com/vramyard/vramyard/internal/addrlist"
+	"github.com/vramyard/vramyard/kit/index"
 )
 
 // memory is physical memory: of a handle, or of a region where more than its size is known.
 type memory struct {
 	size   device.Size
-	maps   int32                // mappings of it
-	named  bool                 // it is of a handle that is not released
-	pieces int32                // the first of its pieces, if it is placed
-	serial uint64               // which memory it is of all there were, if contents are kept
-	runs   addrlist.List[stuff] // its contents, by offset
+	maps   int32                 // mappings of it
+	named  bool                  // it is of a handle that is not released
+	pieces int32                 // the first of its pieces, if it is placed
+	serial uint64                // which memory it is of all there were, if contents are kept
+	runs   index.AddrList[stuff] // its contents, by offset
 }
 
 // Space tells how a space is cut up. Sizes are bytes.
@@ -97,7 +97,7 @@ func (d *Device) ownMemory(r device.Region) bool {
 	if ok {
 		slot, _ := d.memories.Find(number)
 		p, _ := d.owners.Search(r.Addr)
-		d.owners.Insert(p, addrlist.Entry[int32]{Addr: r.Addr, Value: slot})
+		d.owners.Insert(p, index.AddrEntry[int32]{Addr: r.Addr, Value: slot})
 	}
 	return ok
 }
@@ -116,11 +116,11 @@ func (d *Device) disownMemory(a device.Addr) {
 type frames struct {
 	page    device.Size
 	used    device.Size
-	free    addrlist.List[device.Size] // sizes of the free pieces below top
-	top     device.Addr                // above it everything is free
-	highest device.Addr                // top was never higher
-	pieces  []piece                    // the first is none
-	spare   int32                      // a list of pieces that are not used
+	free    index.AddrList[device.Size] // sizes of the free pieces below top
+	top     device.Addr                 // above it everything is free
+	highest device.Addr                 // top was never higher
+	pieces  []piece                     // the first is none
+	spare   int32                       // a list of pieces that are not used
 }
 
 // piece is a part of some memory. Pieces of one memory are a list, by offset.
@@ -151,7 +151,7 @@ func (f *frames) take(n device.Size) (first int32) {
 			if part == e.Value {
 				f.free.Delete(p)
 			} else {
-				f.free.Set(p, addrlist.Entry[device.Size]{Addr: at.Add(part), Value: e.Value - part})
+				f.free.Set(p, index.AddrEntry[device.Size]{Addr: at.Add(part), Value: e.Value - part})
 			}
 		} else {
 			at = f.top
@@ -211,5 +211,5 @@ func (f *frames) giveBack(at device.Addr, n device.Size) {
 		return
 	}
 	p, _ = f.free.Search(at)
-	f.free.Insert(p, addrlist.Entry[device.Size]{Addr: at, Value: n})
+	f.free.Insert(p, index.AddrEntry[device.Size]{Addr: at, Value: n})
 }

@@ -2,8 +2,8 @@ package sim
 
 import (
 	"github.com/vramyard/vramyard/device"
-	"github.com/vramyard/vramyard/internal/numbered"
-	"github.com/vramyard/vramyard/internal/streampool"
+	"github.com/vramyard/vramyard/device/internal/handle"
+	"github.com/vramyard/vramyard/kit/streampool"
 )
 
 var _ device.Pools = (*Device)(nil)
@@ -11,7 +11,7 @@ var _ device.Pools = (*Device)(nil)
 // pools is the pools of a device.
 type pools struct {
 	first  *streampool.Pool // pool zero; nil until somebody uses it
-	others numbered.Table[*streampool.Pool]
+	others handle.Table[*streampool.Pool]
 }
 
 // all yields every pool that there is.

@@ -2,28 +2,28 @@ package sim
 
 import (
 	"github.com/vramyard/vramyard/device"
-	"github.com/vramyard/vramyard/internal/addrlist"
-	"github.com/vramyard/vramyard/internal/mapped"
-	"github.com/vramyard/vramyard/internal/numbered"
+	"github.com/vramyard/vramyard/device/internal/handle"
+	"github.com/vramyard/vramyard/device/internal/mapped"
+	"github.com/vramyard/vramyard/kit/index"
 )
 
 // Device is a simulated GPU. It is not safe for concurrent use.
 type Device struct {
 	cfg     Config
-	costs   *Costs                // never changed
-	gap     device.Size           // kept free behind every region
-	regions addrlist.List[extent] // and ranges; the bound of a leaf is on the rooms below them
-	next    device.Addr           // lowest address that Bump may still hand out; none above was ever used
+	costs   *Costs                 // never changed
+	gap     device.Size            // kept free behind every region
+	regions index.AddrList[extent] // and ranges; the bound of a leaf is on the rooms below them
+	next    device.Addr            // lowest address that Bump may still hand out; none above was ever used
 	usage   device.Usage
 	now     uint64 // nanoseconds: the host's clock
 	streams streams
 	pools   pools
 
-	memories numbered.Table[memory] // of handles, and of regions if more than their size is known
-	mappings mapped.List            // of memory into ranges
-	owners   addrlist.List[int32]   // slots in memories of regions
-	frames   *frames                // nil if physical memory is only counted
-	serial   uint64                 // memories made so far
+	memories handle.Table[memory]  // of handles, and of regions if more than their size is known
+	mappings mapped.List           // of memory into ranges
+	owners   index.AddrList[int32] // slots in memories of regions
+	frames   *frames               // nil if physical memory is only counted
+	serial   uint64                // memories made so far
 }
 
 // extent is the size of a region or range. The top bits, which no size has, say that it is a
@@ -125,7 +125,7 @@ func (d *Device) obtain(size, align device.Size, kind extent) (device.Region, bo
 }
 
 // giveBack is obtain taken back, of the region at a, which stands at a place. It returns the size.
-func (d *Device) giveBack(p addrlist.Pos, a device.Addr) device.Size {
+func (d *Device) giveBack(p index.AddrPos, a device.Addr) device.Size {
 	size := d.leave(p)
 	if d.frames != nil {
 		d.disownMemory(a)
@@ -135,9 +135,9 @@ func (d *Device) giveBack(p addrlist.Pos, a device.Addr) device.Size {
 }
 
 // enter notes what is held at a place.
-func (d *Device) enter(p addrlist.Pos, r device.Region, kind extent) {
+func (d *Device) enter(p index.AddrPos, r device.Region, kind extent) {
 	last := p == d.regions.End()
-	p = d.regions.Insert(p, addrlist.Entry[extent]{Addr: r.Addr, Value: extent(r.Size) | kind})
+	p = d.regions.Insert(p, index.AddrEntry[extent]{Addr: r.Addr, Value: extent(r.Size) | kind})
 	if last { // else it is in a room that was there
 		d.widen(p)
 	}
@@ -158,7 +158,7 @@ func (d *Device) Release(a device.Addr) error {
 }
 
 // leave forgets what is held at a place and returns its size.
-func (d *Device) leave(p addrlist.Pos) device.Size {
+func (d *Device) leave(p index.AddrPos) device.Size {
 	size := d.regions.Entry(p).Value.size()
 	if p = d.regions.Delete(p); d.regions.Holds(p) {
 		d.widen(p)
@@ -194,7 +194,7 @@ func plus(a, b uint64) uint64 {
 }
 
 // place chooses the region for a request, and its place among the held ones.
-func (d *Device) place(size, align device.Size) (r device.Region, p addrlist.Pos, ok bool) {
+func (d *Device) place(size, align device.Size) (r device.Region, p index.AddrPos, ok bool) {
 	// Above the address space nothing fits, and below it no sum here can overflow.
 	if size > device.Size(End-Base) || align > device.Size(End-Base) {
 		return r, p, false
@@ -212,7 +212,7 @@ func (d *Device) place(size, align device.Size) (r device.Region, p addrlist.Pos
 // choose returns the addresses that the policy gives to size bytes.
 //
 // Precondition: size and align are at most the address space.
-func (d *Device) choose(size, align device.Size) (r device.Region, p addrlist.Pos, ok bool) {
+func (d *Device) choose(size, align device.Size) (r device.Region, p index.AddrPos, ok bool) {
 	var at device.Addr
 	switch d.cfg.Policy {
 	case Bump:
@@ -227,17 +227,17 @@ func (d *Device) choose(size, align device.Size) (r device.Region, p addrlist.Po
 }
 
 // lowest returns the lowest aligned address at which size bytes and the gap fit.
-func (d *Device) lowest(size, align device.Size) (at device.Addr, p addrlist.Pos, ok bool) {
+func (d *Device) lowest(size, align device.Size) (at device.Addr, p index.AddrPos, ok bool) {
 	l, gap, need, page := &d.regions, d.gap, size+d.gap, d.cfg.Align
 	for j := l.NextLeaf(0, need); j < l.Leaves(); j = l.NextLeaf(j+1, need) {
-		floor, most := d.floor(addrlist.Pos{Leaf: j}), device.Size(0)
+		floor, most := d.floor(index.AddrPos{Leaf: j}), device.Size(0)
 		leaf := l.Leaf(j)
 		for i := range leaf {
 			e := &leaf[i]
 			n := room(floor, e.Addr, page)
 			if n >= need { // enough, unless the alignment is larger than the device's
 				if at = device.AlignUp(floor, align); at.Add(need) <= e.Addr {
-					return at, addrlist.Pos{Leaf: j, At: i}, true
+					return at, index.AddrPos{Leaf: j, At: i}, true
 				}
 			}
 			most = max(most, n)
@@ -251,7 +251,7 @@ func (d *Device) lowest(size, align device.Size) (at device.Addr, p addrlist.Pos
 }
 
 // highest returns the highest aligned address below topDownEnd at which size bytes fit.
-func (d *Device) highest(size, align device.Size) (at device.Addr, p addrlist.Pos, ok bool) {
+func (d *Device) highest(size, align device.Size) (at device.Addr, p index.AddrPos, ok bool) {
 	l, page := &d.regions, d.cfg.Align
 	p = l.End()
 	if at, ok = fitBelow(topDownEnd, d.floor(p), size, align); ok {
@@ -265,12 +265,12 @@ func (d *Device) highest(size, align device.Size) (at device.Addr, p addrlist.Po
 			if i > 0 {
 				floor = leaf[i-1].Addr.Add(leaf[i-1].Value.size())
 			} else {
-				floor = d.floor(addrlist.Pos{Leaf: j})
+				floor = d.floor(index.AddrPos{Leaf: j})
 			}
 			n := room(floor, leaf[i].Addr, page)
 			if n >= size {
 				if at, ok = fitBelow(leaf[i].Addr, floor, size, align); ok {
-					return at, addrlist.Pos{Leaf: j, At: i}, true
+					return at, index.AddrPos{Leaf: j, At: i}, true
 				}
 			}
 			most = max(most, n)
@@ -290,7 +290,7 @@ func fitBelow(end, floor device.Addr, size, align device.Size) (at device.Addr, 
 }
 
 // floor returns the lowest address that a region at place p could have.
-func (d *Device) floor(p addrlist.Pos) device.Addr {
+func (d *Device) floor(p index.AddrPos) device.Addr {
 	if e, ok := d.regions.Below(p); ok {
 		return e.Addr.Add(e.Value.size() + d.gap)
 	}
@@ -307,6 +307,6 @@ func room(floor, a device.Addr, align device.Size) device.Size {
 }
 
 // widen raises the bound of the leaf of p to the room below the region there.
-func (d *Device) widen(p addrlist.Pos) {
+func (d *Device) widen(p index.AddrPos) {
 	d.regions.Raise(p.Leaf, room(d.floor(p), d.regions.Entry(p).Addr, d.cfg.Align))
 }

@@ -2,7 +2,7 @@ package sim
 
 import (
 	"github.com/vramyard/vramyard/device"
-	"github.com/vramyard/vramyard/internal/numbered"
+	"github.com/vramyard/vramyard/device/internal/handle"
 )
 
 var (
@@ -15,7 +15,7 @@ type streams struct {
 	index  map[device.Stream]int32
 	queues []queue
 	busy   []int32 // streams with something queued that was not drained, and some without
-	events numbered.Table[event]
+	events handle.Table[event]
 	orders orders
 }
 
@@ -38,7 +38,7 @@ type event struct {
 func newStreams(ordinal uint8) streams {
 	return streams{
 		index:  map[device.Stream]int32{},
-		events: numbered.Table[event]{Ordinal: ordinal},
+		events: handle.Table[event]{Ordinal: ordinal},
 		orders: newOrders(),
 	}
 }

@@ -2,8 +2,8 @@ package sim
 
 import (
 	"github.com/vramyard/vramyard/device"
-	"github.com/vramyard/vramyard/internal/addrlist"
-	"github.com/vramyard/vramyard/internal/mapped"
+	"github.com/vramyard/vramyard/device/internal/mapped"
+	"github.com/vramyard/vramyard/kit/index"
 )
 
 // mostCharged in bytes is the most that handles fill a device without a bound to. They take no
@@ -67,7 +67,7 @@ func (d *Device) reserveRange(size, align device.Size, at device.Addr) (device.R
 		return device.Region{}, device.ErrOutOfMemory
 	}
 	r := device.Region{Addr: at, Size: size}
-	var p addrlist.Pos
+	var p index.AddrPos
 	var ok bool
 	if at == 0 {
 		r, p, ok = d.choose(size, max(align, d.cfg.Align, d.cfg.Granularity))
@@ -84,7 +84,7 @@ func (d *Device) reserveRange(size, align device.Size, at device.Addr) (device.R
 }
 
 // vacant returns the place of exactly these addresses, and false if they are not all free.
-func (d *Device) vacant(r device.Region) (p addrlist.Pos, ok bool) {
+func (d *Device) vacant(r device.Region) (p index.AddrPos, ok bool) {
 	end := End
 	if d.cfg.Policy == TopDown {
 		end = topDownEnd
@@ -194,7 +194,7 @@ func (d *Device) mapAt(a device.Addr, size device.Size, h device.Handle, offset 
 	if err != nil {
 		return err
 	}
-	d.mappings.Insert(p, addrlist.Entry[mapped.Mapping]{Addr: a, Value: mapped.Mapping{Size: size, Slot: slot, Offset: offset}})
+	d.mappings.Insert(p, index.AddrEntry[mapped.Mapping]{Addr: a, Value: mapped.Mapping{Size: size, Slot: slot, Offset: offset}})
 	m.maps++
 	d.usage.Mapped += size
 	return nil

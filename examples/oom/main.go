@@ -19,7 +19,7 @@ import (
 	"github.com/vramyard/vramyard/harness/show/export"
 	"github.com/vramyard/vramyard/harness/trace"
 	"github.com/vramyard/vramyard/harness/trace/formats"
-	"github.com/vramyard/vramyard/internal/outfile"
+	"github.com/vramyard/vramyard/internal/fileio"
 	"github.com/vramyard/vramyard/strategies"
 )
 
@@ -54,14 +54,14 @@ func (p *program) write(dir string) error {
 		return err
 	}
 	file := filepath.Join(dir, p.name)
-	err = outfile.Write(file+".trace.gz", io.Discard, func(w io.Writer) error {
+	err = fileio.Write(file+".trace.gz", io.Discard, func(w io.Writer) error {
 		_, err := w.Write(text)
 		return err
 	})
 	if err != nil {
 		return err
 	}
-	return outfile.Write(file+".pickle.gz", io.Discard, r.WriteSnapshot)
+	return fileio.Write(file+".pickle.gz", io.Discard, r.WriteSnapshot)
 }
 
 // text returns the trace of a program as a file.

@@ -18,7 +18,7 @@ import (
 	"github.com/vramyard/vramyard/harness/trace"
 	"github.com/vramyard/vramyard/harness/trace/formats"
 	"github.com/vramyard/vramyard/harness/trace/torch"
-	"github.com/vramyard/vramyard/internal/unpack"
+	"github.com/vramyard/vramyard/internal/fileio"
 	"github.com/vramyard/vramyard/strategies"
 )
 
@@ -40,7 +40,7 @@ func content(t *testing.T, path string) []byte {
 	f, err := os.Open(path)
 	require.NoError(t, err)
 	defer f.Close()
-	plain, err := unpack.New(f)
+	plain, err := fileio.NewReader(f)
 	require.NoError(t, err)
 	defer plain.Close()
 	b, err := io.ReadAll(plain)

@@ -7,7 +7,7 @@ import (
 	"os"
 
 	"github.com/vramyard/vramyard/internal/budget"
-	"github.com/vramyard/vramyard/internal/unpack"
+	"github.com/vramyard/vramyard/internal/fileio"
 )
 
 // Lines reads a text file that goes with a trace, line by line and within the bounds of [Read]:
@@ -36,7 +36,7 @@ func OpenLines(path string, memory *budget.Budget) (*Lines, error) {
 
 // NewLines is [OpenLines] for a stream. name is the file's name for messages.
 func NewLines(r io.Reader, name string, memory *budget.Budget) (*Lines, error) {
-	plain, err := unpack.New(r)
+	plain, err := fileio.NewReader(r)
 	if err != nil {
 		return nil, fileError(name, err)
 	}

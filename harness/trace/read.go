@@ -14,7 +14,7 @@ import (
 	"strings"
 
 	"github.com/vramyard/vramyard/internal/budget"
-	"github.com/vramyard/vramyard/internal/unpack"
+	"github.com/vramyard/vramyard/internal/fileio"
 )
 
 // DefaultMaxEvents is the largest number of events of a trace that is made in memory: by a workload, or of a
@@ -79,7 +79,7 @@ func Read(r io.Reader, name string, o Options) (*Trace, error) {
 	if err != nil {
 		return nil, err
 	}
-	plain, err := unpack.New(r)
+	plain, err := fileio.NewReader(r)
 	if err != nil {
 		return nil, fileError(name, err)
 	}

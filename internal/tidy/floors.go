@@ -23,48 +23,39 @@ type room struct {
 }
 
 // strategyImports is all that a strategy sees of the house.
-var strategyImports = []string{"alloc", "device", "internal/..."}
+var strategyImports = []string{"alloc", "device", "kit/...", "internal/..."}
 
 // catalogueImports is what the list of strategies sees beside.
 var catalogueImports = append([]string{"strategies/..."}, strategyImports...)
 
-// poolImports is what a pool of streams sees, because the simulated device is built on it.
-var poolImports = []string{"device", "internal/addrlist", "internal/addrmap", "internal/bitset", "internal/maxima", "internal/sizemap"}
-
 // simImports is what the simulated device sees.
-var simImports = []string{"device", "internal/addrlist", "internal/mapped", "internal/nearest", "internal/numbered", "internal/streampool", "internal/strictjson"}
+var simImports = []string{"device", "device/internal/...", "kit/index", "kit/streampool", "internal/nearest", "internal/strictjson"}
 
 // cudaImports is what a real device sees, beside what loads its driver.
-var cudaImports = []string{"device", "internal/addrlist", "internal/mapped", "internal/numbered"}
+var cudaImports = []string{"device", "device/internal/...", "kit/index"}
 
 // rooms is the floors table. The most precise row holds for a package.
 var rooms = []room{
 	{dir: ".", floor: 0, only: []string{}, bare: true},
 	{dir: "device", floor: 0, only: []string{}, bare: true},
-	{dir: "internal/addrlist", floor: 1, only: []string{"device"}, bare: true},
-	{dir: "internal/mapped", floor: 2, only: []string{"device", "internal/addrlist"}, bare: true},
-	{dir: "internal/numbered", floor: 1, only: []string{}, bare: true},
-	{dir: "internal/nearest", floor: 0, only: []string{}, bare: true},
-	{dir: "internal/strictjson", floor: 1, only: []string{"internal/nearest"}, bare: true},
 	{dir: "device/devicetest", floor: 1, only: []string{"device"}, bare: true},
+	{dir: "device/internal/handle", floor: 1, only: []string{}, bare: true},
+	{dir: "device/internal/mapped", floor: 2, only: []string{"device", "kit/index"}, bare: true},
 	{dir: "device/cuda", floor: 11, only: cudaImports}, // purego loads the driver
 	{dir: "device/cuda/cudatest", floor: 1, only: []string{}},
-	{dir: "device/mirror", floor: 12, only: []string{"device", "internal/addrlist"}, bare: true},
+	{dir: "device/mirror", floor: 12, only: []string{"device", "kit/index"}, bare: true},
 	{dir: "device/nvml", floor: 1, only: []string{"device"}}, // go-nvml reads the inventory
-	{dir: "internal/addrmap", floor: 9, only: []string{"device"}, bare: true},
-	{dir: "internal/bitset", floor: 9, only: []string{"device"}, bare: true},
-	{dir: "internal/maxima", floor: 9, only: []string{"device"}, bare: true},
-	{dir: "internal/sizemap", floor: 9, only: []string{"device"}, bare: true},
-	{dir: "internal/invariants", floor: 9, only: []string{}, bare: true},
-	{dir: "internal/streampool", floor: 10, only: poolImports, bare: true},
 	{dir: "device/sim", floor: 11, only: simImports, bare: true},
+	{dir: "kit/index", floor: 1, only: []string{"device"}, bare: true},
+	{dir: "kit/streampool", floor: 10, only: []string{"device", "kit/index"}, bare: true},
 	{dir: "alloc", floor: 10, bare: true},
+	{dir: "kit", floor: 12, bare: true},
+	{dir: "kit/tiles", floor: 13, bare: true},
 	{dir: "internal", floor: 11, bare: true},
-	{dir: "internal/growth", floor: 12, bare: true},
-	{dir: "internal/spans", floor: 12, bare: true},
-	{dir: "internal/tiles", floor: 13, bare: true},
-	{dir: "internal/outfile", floor: 11}, // compresses
-	{dir: "internal/unpack", floor: 11},  // decompresses
+	{dir: "internal/invariants", floor: 9, only: []string{}, bare: true},
+	{dir: "internal/nearest", floor: 0, only: []string{}, bare: true},
+	{dir: "internal/strictjson", floor: 1, only: []string{"internal/nearest"}, bare: true},
+	{dir: "internal/fileio", floor: 11}, // compresses
 	{dir: "strategies", floor: 21, only: catalogueImports, never: notForStrategies, bare: true},
 	{dir: "strategies/", floor: 20, only: strategyImports, never: notForStrategies, bare: true},
 	{dir: "strategies/plugin", floor: 20, only: strategyImports, never: notForStrategies}, // shares memory with a process
@@ -95,7 +86,7 @@ var rooms = []room{
 }
 
 // notForStrategies is what lies in internal for other rooms.
-var notForStrategies = []string{"internal/budget", "internal/outfile", "internal/tidy", "internal/unpack"}
+var notForStrategies = []string{"internal/budget", "internal/fileio", "internal/tidy"}
 
 // outsideHarness is what the harness knows nothing of: it is handed a catalogue.
 var outsideHarness = []string{"strategies", "props"}

@@ -5,9 +5,9 @@ import (
 
 	"github.com/vramyard/vramyard/alloc"
 	"github.com/vramyard/vramyard/device"
+	"github.com/vramyard/vramyard/internal/forecast"
 	"github.com/vramyard/vramyard/internal/invariants"
-	"github.com/vramyard/vramyard/internal/streampool"
-	"github.com/vramyard/vramyard/internal/whatif"
+	"github.com/vramyard/vramyard/kit/streampool"
 )
 
 // Allocator is a stream-ordered pool. Use [New]; it is not safe for concurrent use.
@@ -18,7 +18,7 @@ type Allocator struct {
 	closed  bool
 	stats   alloc.Stats // but what the pool counts
 	refusal alloc.Refusal
-	placer  *whatif.Placer // made when it is asked for
+	placer  *forecast.Placer // made when it is asked for
 }
 
 var (

@@ -5,8 +5,8 @@ import (
 
 	"github.com/vramyard/vramyard/alloc"
 	"github.com/vramyard/vramyard/device"
-	"github.com/vramyard/vramyard/internal/streampool"
 	"github.com/vramyard/vramyard/internal/torchenv"
+	"github.com/vramyard/vramyard/kit/streampool"
 )
 
 // The values of switches.

@@ -3,7 +3,7 @@
 //
 // # Data structure, search, split and merge
 //
-// internal/streampool has them, and the simulated device the same for its own pools. In short: a freed
+// kit/streampool has them, and the simulated device the same for its own pools. In short: a freed
 // block belongs to the stream of its request until the device has passed the mark that is recorded with the
 // free. A request takes the smallest chunk of its own stream or of nobody; then, with
 // Config.FollowEvents, one whose stream its own was made to wait for; with Config.ReuseFinished, what is found
@@ -40,7 +40,7 @@
 //
 // # Invariants
 //
-// Of the pool, see internal/streampool: Invariant Q1 (chunks tile their region), Invariant Q2 (free
+// Of the pool, see kit/streampool: Invariant Q1 (chunks tile their region), Invariant Q2 (free
 // neighbours of one owner are merged), Invariant Q3 (the maps hold the free chunks), Invariant Q4 (the index of
 // addresses holds the live chunks), Invariant Q5 (queues hold what belongs to streams), Invariant Q6
 // (pending chunks count their marks), Invariant Q7 (rows, marks and events are held as often as they

@@ -5,8 +5,8 @@ import (
 
 	"github.com/vramyard/vramyard/alloc"
 	"github.com/vramyard/vramyard/device"
-	"github.com/vramyard/vramyard/internal/streampool"
-	"github.com/vramyard/vramyard/internal/tally"
+	"github.com/vramyard/vramyard/kit/front"
+	"github.com/vramyard/vramyard/kit/streampool"
 )
 
 // The owners of free chunks, as they appear in alloc.Chunk.Owner.
@@ -86,7 +86,7 @@ func (a *Allocator) Check() error {
 	if err := a.pool.Check(); err != nil {
 		return fmt.Errorf("async: %w", err)
 	}
-	if err := tally.Compare(a.Stats(), a.walk); err != nil {
+	if err := front.CompareStats(a.Stats(), a.walk); err != nil {
 		return fmt.Errorf("async: invariant A1 (counters are what the walk shows): %w", err)
 	}
 	return nil

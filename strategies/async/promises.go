@@ -3,7 +3,7 @@ package async
 import (
 	"github.com/vramyard/vramyard/alloc"
 	"github.com/vramyard/vramyard/device"
-	"github.com/vramyard/vramyard/internal/streampool"
+	"github.com/vramyard/vramyard/kit/streampool"
 )
 
 // Promises implements [alloc.Promiser].

@@ -3,8 +3,8 @@ package async
 import (
 	"github.com/vramyard/vramyard/alloc"
 	"github.com/vramyard/vramyard/device"
-	"github.com/vramyard/vramyard/internal/streampool"
-	"github.com/vramyard/vramyard/internal/whatif"
+	"github.com/vramyard/vramyard/internal/forecast"
+	"github.com/vramyard/vramyard/kit/streampool"
 )
 
 var (
@@ -28,7 +28,7 @@ func (a *Allocator) CanPlace(r alloc.Request, freed []device.Addr) bool {
 	a.busy.Enter("async")
 	defer a.busy.Leave()
 	if a.placer == nil {
-		a.placer = &whatif.Placer{Most: streampool.MaxRequest, Promises: a.cfg.Promises(), Freed: a.foreseen, Join: joined}
+		a.placer = &forecast.Placer{Most: streampool.MaxRequest, Promises: a.cfg.Promises(), Freed: a.foreseen, Join: joined}
 		a.placer.Promises.MustMerge = merges
 	}
 	return !a.closed && a.placer.CanPlace(a.walk, r, freed)

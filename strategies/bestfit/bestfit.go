@@ -3,19 +3,19 @@ package bestfit
 import (
 	"github.com/vramyard/vramyard/alloc"
 	"github.com/vramyard/vramyard/device"
-	"github.com/vramyard/vramyard/internal/sizemap"
-	"github.com/vramyard/vramyard/internal/tiles"
-	"github.com/vramyard/vramyard/internal/whatif"
+	"github.com/vramyard/vramyard/internal/forecast"
+	"github.com/vramyard/vramyard/kit/index"
+	"github.com/vramyard/vramyard/kit/tiles"
 )
 
 // Allocator is a best fit. Use [New]; it is not safe for concurrent use.
 type Allocator struct {
 	tiles.View
 	core   tiles.Core
-	free   index
+	free   freeIndex
 	cfg    Config
-	placer *whatif.Placer // made when it is asked for
-	slack  uint8          // a block may have so much more than n: n shifted by this
+	placer *forecast.Placer // made when it is asked for
+	slack  uint8            // a block may have so much more than n: n shifted by this
 }
 
 var _ alloc.Strategy = (*Allocator)(nil)
@@ -28,9 +28,9 @@ func New(src device.Source, c Config) (*Allocator, error) {
 	}
 	a := &Allocator{cfg: c, slack: c.slack()}
 	a.View = tiles.ViewOf(&a.core)
-	a.free = index{
+	a.free = freeIndex{
 		core: &a.core, apart: c.Tail == TailLast, looks: c.Looks, spread: device.Size(c.Spread),
-		holes: sizemap.New(c.Quantum), tails: sizemap.New(c.Quantum),
+		holes: index.NewSizeMap(c.Quantum), tails: index.NewSizeMap(c.Quantum),
 	}
 	a.core.Init("bestfit", src, c.policy(), &a.free)
 	return a, nil

@@ -5,7 +5,7 @@ import (
 	"math/bits"
 
 	"github.com/vramyard/vramyard/device"
-	"github.com/vramyard/vramyard/internal/growth"
+	"github.com/vramyard/vramyard/kit/regions"
 )
 
 // The values of Config fields that are zero.
@@ -46,7 +46,7 @@ type Config struct {
 	Slack int `json:"slack" doc:"a remainder of at most the request divided by this, a power of two, stays with the block; 1048576 for none" grid:"8,16,32,64,1048576"`
 	// Tail says when the last chunk of a region is used: TailLast or TailHole.
 	Tail string `json:"tail" doc:"the last free chunk of a region: last (used when no hole serves, however well it fits) or hole (as any other)" grid:"last,hole"`
-	// Growth is the kind of the policy by which regions are taken, see internal/growth.
+	// Growth is the kind of the policy by which regions are taken, see kit/regions.
 	Growth string `json:"growth" doc:"how regions are taken: whole, fixed, doubling, request or proportional" grid:"whole,fixed,doubling,request,proportional"`
 	// RegionBytes is the smallest region.
 	RegionBytes device.Size `json:"region_bytes" doc:"smallest region; of no meaning with growth whole" grid:"2MiB,32MiB,256MiB"`
@@ -77,13 +77,13 @@ func (c Config) WithDefaults() (Config, error) {
 		c.Tail = TailLast
 	}
 	if c.Growth == "" {
-		c.Growth = growth.Whole
+		c.Growth = regions.Whole
 	}
 	if c.RegionBytes == 0 {
 		c.RegionBytes = max(defaultRegion, c.Quantum)
 	}
-	if c.Limit == 0 && c.Growth == growth.Whole {
-		c.Limit = max(growth.WholeLimit, c.Quantum)
+	if c.Limit == 0 && c.Growth == regions.Whole {
+		c.Limit = max(regions.WholeLimit, c.Quantum)
 	}
 	switch {
 	case !device.IsPowerOfTwo(c.Quantum) || c.Quantum > device.GiB:
@@ -109,8 +109,8 @@ func (c Config) slack() uint8 {
 }
 
 // policy returns how regions come and go.
-func (c Config) policy() growth.Policy {
-	return growth.Policy{
+func (c Config) policy() regions.Policy {
+	return regions.Policy{
 		Kind: c.Growth, Region: c.RegionBytes, Limit: c.Limit, Release: c.Release, Keep: c.KeepBytes, Quantum: c.Quantum,
 	}
 }

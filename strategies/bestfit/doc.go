@@ -4,8 +4,8 @@
 //
 // # Data structure
 //
-// The chunks lie in the table of internal/tiles. The free ones are ordered by size and
-// address in internal/sizemap. Tails, the chunks at the end of their region, stand in a map of
+// The chunks lie in the table of kit/tiles. The free ones are ordered by size and
+// address in kit/index. Tails, the chunks at the end of their region, stand in a map of
 // their own. Of a free chunk the table notes its name there.
 //
 // # Search
@@ -68,7 +68,7 @@
 //
 // # Growth
 //
-// By the policy of internal/growth. By default one region holds the whole limit, 1 TiB, or
+// By the policy of kit/regions. By default one region holds the whole limit, 1 TiB, or
 // what the device has of it. With Config.Release empty regions go back, and before a request
 // is refused all of them do.
 //
@@ -79,7 +79,7 @@
 //
 // # Invariants
 //
-// Of the table of chunks, see internal/tiles: Invariant K1 (chunks tile their region),
+// Of the table of chunks, see kit/tiles: Invariant K1 (chunks tile their region),
 // Invariant K2 (free neighbours are merged), Invariant K3 (requested at most size),
 // Invariant K4 (the index of addresses holds the live chunks), Invariant K5 (every row is a
 // chunk or spare), Invariant K6 (empty bytes), Invariant K7 (counters). Besides:

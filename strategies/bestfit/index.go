@@ -5,8 +5,8 @@ import (
 
 	"github.com/vramyard/vramyard/alloc"
 	"github.com/vramyard/vramyard/device"
-	"github.com/vramyard/vramyard/internal/sizemap"
-	"github.com/vramyard/vramyard/internal/tiles"
+	"github.com/vramyard/vramyard/kit/index"
+	"github.com/vramyard/vramyard/kit/tiles"
 )
 
 // The owners of free chunks, as they appear in alloc.Chunk.Owner.
@@ -17,18 +17,18 @@ const (
 
 // index is the free chunks by size and address. The note of a free chunk is its name in the map
 // that it belongs to. It implements tiles.Index.
-type index struct {
+type freeIndex struct {
 	core   *tiles.Core
 	apart  bool // tails are kept apart
 	looks  int
 	spread device.Size // chunks that exceed the smallest by a spread-th of the request are too large
-	holes  sizemap.Map
-	tails  sizemap.Map
+	holes  index.SizeMap
+	tails  index.SizeMap
 }
 
 // mapOf returns the map that a free chunk belongs to. A chunk remains a tail or a hole
 // while it is free, because regions do not change.
-func (x *index) mapOf(h tiles.Handle) *sizemap.Map {
+func (x *freeIndex) mapOf(h tiles.Handle) *index.SizeMap {
 	if x.apart && x.core.IsTail(h) {
 		return &x.tails
 	}
@@ -36,13 +36,13 @@ func (x *index) mapOf(h tiles.Handle) *sizemap.Map {
 }
 
 // Insert implements tiles.Index.
-func (x *index) Insert(h tiles.Handle) {
+func (x *freeIndex) Insert(h tiles.Handle) {
 	r := &x.core.Rows[h]
 	x.core.SetNote(h, x.mapOf(h).Insert(r.Size, r.Addr, h))
 }
 
 // Remove implements tiles.Index.
-func (x *index) Remove(h tiles.Handle) {
+func (x *freeIndex) Remove(h tiles.Handle) {
 	if !x.mapOf(h).Remove(x.core.Note(h), h) {
 		panic("bestfit: invariant F1 (the maps hold the free chunks): the chunk at " + x.core.AddrOf(h).String() + " is in none")
 	}
@@ -51,15 +51,15 @@ func (x *index) Remove(h tiles.Handle) {
 // take takes the chunk that serves a request of n bytes out of the index and returns it,
 // tiles.None if there is none. O(looks), and for an alignment above the quantum O(chunks
 // that are large enough but misplaced).
-func (x *index) take(n, align device.Size) tiles.Handle {
+func (x *freeIndex) take(n, align device.Size) tiles.Handle {
 	need := x.core.Need(n, align)
 	if need > n {
 		return x.takeAligned(n, align)
 	}
-	if at := x.holes.Near(n, n/x.spread, x.looks); at != sizemap.None {
+	if at := x.holes.Near(n, n/x.spread, x.looks); at != index.NoEntry {
 		return x.holes.Take(at)
 	}
-	if at := x.tails.Ceil(n); at != sizemap.None {
+	if at := x.tails.Ceil(n); at != index.NoEntry {
 		return x.tails.Take(at)
 	}
 	return tiles.None
@@ -67,7 +67,7 @@ func (x *index) take(n, align device.Size) tiles.Handle {
 
 // takeAligned is take for an alignment that not every chunk of the size serves: the smallest
 // that does.
-func (x *index) takeAligned(n, align device.Size) tiles.Handle {
+func (x *freeIndex) takeAligned(n, align device.Size) tiles.Handle {
 	if h := x.firstAligned(&x.holes, n, align); h != tiles.None {
 		return h
 	}
@@ -76,24 +76,24 @@ func (x *index) takeAligned(n, align device.Size) tiles.Handle {
 
 // firstAligned is takeAligned in one map. The walk ends at the first size that has room
 // wherever a chunk starts.
-func (x *index) firstAligned(m *sizemap.Map, n, align device.Size) tiles.Handle {
-	if at := m.First(n, func(h uint32) bool { return x.core.Serves(h, n, align) }); at != sizemap.None {
+func (x *freeIndex) firstAligned(m *index.SizeMap, n, align device.Size) tiles.Handle {
+	if at := m.First(n, func(h uint32) bool { return x.core.Serves(h, n, align) }); at != index.NoEntry {
 		return m.Take(at)
 	}
 	return tiles.None
 }
 
 // Largest implements tiles.Index. O(1).
-func (x *index) Largest() device.Size {
+func (x *freeIndex) Largest() device.Size {
 	return max(x.holes.Largest(), x.tails.Largest())
 }
 
 // Bytes implements tiles.Index.
-func (x *index) Bytes() device.Size { return x.holes.Bytes() + x.tails.Bytes() }
+func (x *freeIndex) Bytes() device.Size { return x.holes.Bytes() + x.tails.Bytes() }
 
 // All implements tiles.Index: holes before tails, smallest first, among equals the lowest.
-func (x *index) All(yield func(tiles.Handle) bool) {
-	for _, m := range []*sizemap.Map{&x.holes, &x.tails} {
+func (x *freeIndex) All(yield func(tiles.Handle) bool) {
+	for _, m := range []*index.SizeMap{&x.holes, &x.tails} {
 		for e := range m.All {
 			if !yield(e.Handle) {
 				return
@@ -103,7 +103,7 @@ func (x *index) All(yield func(tiles.Handle) bool) {
 }
 
 // Show implements tiles.Index. There are no classes.
-func (x *index) Show(h tiles.Handle) (class int32, owner uint8) {
+func (x *freeIndex) Show(h tiles.Handle) (class int32, owner uint8) {
 	if x.apart && x.core.IsTail(h) {
 		return alloc.NoClass, OwnerTail
 	}
@@ -112,11 +112,11 @@ func (x *index) Show(h tiles.Handle) (class int32, owner uint8) {
 
 // Check implements tiles.Index. Every entry is the key of a free chunk, keys are unique, and
 // there are as many as free chunks: so they are the free chunks.
-func (x *index) Check(n int) error {
+func (x *freeIndex) Check(n int) error {
 	if got := x.holes.Len() + x.tails.Len(); got != n {
 		return fmt.Errorf("invariant F1 (the maps hold the free chunks): %d entries, %d free chunks", got, n)
 	}
-	for _, m := range []*sizemap.Map{&x.holes, &x.tails} {
+	for _, m := range []*index.SizeMap{&x.holes, &x.tails} {
 		if err := m.Check(); err != nil {
 			return fmt.Errorf("invariant F1 (the maps hold the free chunks): %w", err)
 		}

@@ -3,7 +3,7 @@ package bestfit_test
 import (
 	"github.com/vramyard/vramyard/device"
 	"github.com/vramyard/vramyard/device/sim"
-	"github.com/vramyard/vramyard/internal/growth"
+	"github.com/vramyard/vramyard/kit/regions"
 	"github.com/vramyard/vramyard/props"
 	"github.com/vramyard/vramyard/strategies/bestfit"
 )
@@ -11,7 +11,7 @@ import (
 // subjects are the configurations that the property suite runs, with what each promises.
 // Every setting meets every other in at least one of them or in its default.
 func subjects() []props.Subject {
-	const fixed, doubling = growth.Fixed, growth.Doubling
+	const fixed, doubling = regions.Fixed, regions.Doubling
 	return []props.Subject{
 		subject("default", bestfit.Config{Limit: 16 * device.MiB}),
 		subject("strict", bestfit.Config{Looks: 1, Slack: bestfit.NoSlack, Limit: 64 * device.KiB}),
@@ -21,8 +21,8 @@ func subjects() []props.Subject {
 		subject("doubling-release", bestfit.Config{Growth: doubling, RegionBytes: 4 * device.KiB, Release: true, Looks: 1, Spread: 4, Slack: 2}),
 		subject("fixed-keep", bestfit.Config{Growth: fixed, RegionBytes: 8 * device.KiB, Release: true, KeepBytes: 16 * device.KiB,
 			Tail: bestfit.TailHole, Quantum: 512, Looks: 8, Slack: bestfit.NoSlack}),
-		subject("request", bestfit.Config{Growth: growth.Request, RegionBytes: device.KiB, Limit: 48 * device.KiB, Release: true}),
-		subject("proportional", bestfit.Config{Growth: growth.Proportional, RegionBytes: 2 * device.KiB, Tail: bestfit.TailHole, Quantum: 1}),
+		subject("request", bestfit.Config{Growth: regions.Request, RegionBytes: device.KiB, Limit: 48 * device.KiB, Release: true}),
+		subject("proportional", bestfit.Config{Growth: regions.Proportional, RegionBytes: 2 * device.KiB, Tail: bestfit.TailHole, Quantum: 1}),
 	}
 }
 

@@ -3,10 +3,9 @@ package bfc
 import (
 	"github.com/vramyard/vramyard/alloc"
 	"github.com/vramyard/vramyard/device"
-	"github.com/vramyard/vramyard/internal/addrmap"
+	"github.com/vramyard/vramyard/internal/forecast"
 	"github.com/vramyard/vramyard/internal/invariants"
-	"github.com/vramyard/vramyard/internal/sizemap"
-	"github.com/vramyard/vramyard/internal/whatif"
+	"github.com/vramyard/vramyard/kit/index"
 )
 
 // Allocator is a best-fit allocator with coalescing. It is not safe for concurrent use.
@@ -19,8 +18,8 @@ type Allocator struct {
 
 	chunks  chunkTable
 	regions regionTable
-	live    addrmap.Map            // starts of live chunks to handles
-	bins    [numOwners]sizemap.Map // free chunks in best-fit order, by owner
+	live    index.AddrMap            // starts of live chunks to handles
+	bins    [numOwners]index.SizeMap // free chunks in best-fit order, by owner
 
 	cur         device.Size // size the next region is meant to have
 	backpedaled bool        // variant 2016: the one episode of smaller requests is over
@@ -34,7 +33,7 @@ type Allocator struct {
 	refused bool
 	closed  bool
 
-	placer *whatif.Placer // made when it is asked for
+	placer *forecast.Placer // made when it is asked for
 }
 
 var (
@@ -57,10 +56,10 @@ func New(src device.Source, c Config) (*Allocator, error) {
 	if err != nil {
 		return nil, err
 	}
-	a := &Allocator{src: src, cfg: c, live: addrmap.NewMap(), waste: wasteLimit(c), cur: firstRegion(c)}
+	a := &Allocator{src: src, cfg: c, live: index.NewAddrMap(), waste: wasteLimit(c), cur: firstRegion(c)}
 	a.chunks.spare = none
 	for owner := range a.bins {
-		a.bins[owner] = sizemap.New(unit)
+		a.bins[owner] = index.NewSizeMap(unit)
 	}
 	if c.Timing {
 		a.chunks.freedAt, a.chunks.marks = []uint64{}, []mark{} // not nil: the columns exist
@@ -180,10 +179,10 @@ func (a *Allocator) release(at device.Addr) error {
 		return alloc.ErrClosed
 	}
 	name := a.live.First(at)
-	for name != addrmap.None && a.chunks.rows[name-1].addr != at {
+	for name != index.NoHandle && a.chunks.rows[name-1].addr != at {
 		name = a.live.Next(name)
 	}
-	if name == addrmap.None {
+	if name == index.NoHandle {
 		return alloc.ErrInvalidFree
 	}
 	a.live.Unlink(at, name)

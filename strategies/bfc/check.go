@@ -5,7 +5,7 @@ import (
 	"slices"
 
 	"github.com/vramyard/vramyard/device"
-	"github.com/vramyard/vramyard/internal/sizemap"
+	"github.com/vramyard/vramyard/kit/index"
 )
 
 // promises are the invariants of the package comment in a few words, by number.
@@ -216,7 +216,7 @@ func (c *checker) bins() error {
 }
 
 // binned checks one entry of a bin.
-func (c *checker) binned(e sizemap.Entry, owner uint8) error {
+func (c *checker) binned(e index.SizeEntry, owner uint8) error {
 	if int(e.Handle) >= len(c.a.chunks.rows) {
 		return broken(3, "entry %v names no chunk", e)
 	}

@@ -7,7 +7,7 @@ import (
 
 	"github.com/vramyard/vramyard/alloc"
 	"github.com/vramyard/vramyard/device"
-	"github.com/vramyard/vramyard/internal/sizemap"
+	"github.com/vramyard/vramyard/kit/index"
 )
 
 // bump is a device without end that grants every region above the last.
@@ -120,7 +120,7 @@ func (a *Allocator) splitForTest(h handle) handle {
 
 func TestBrokenBinPanicsWithTheInvariant(t *testing.T) {
 	a := populated(t, Config{})
-	a.bins[OwnerNone] = sizemap.New(unit)
+	a.bins[OwnerNone] = index.NewSizeMap(unit)
 	require.PanicsWithValue(t,
 		"bfc: invariant B3 (each free chunk in exactly one bin): the chunk at "+a.chunks.rows[1].addr.String()+" is in none",
 		func() { a.Free(a.chunks.rows[0].addr) }) // it must panic

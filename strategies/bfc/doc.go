@@ -15,13 +15,13 @@
 //
 // Bins hold the free chunks, ordered by size, then address. Bin b starts at 256 B << b; the
 // 21st, from 256 MiB, is open-ended. Bins never overlap in size, so one order over all of them
-// (internal/sizemap) is the same, and a chunk's bin is arithmetic. A free chunk knows its
+// (kit/index) is the same, and a chunk's bin is arithmetic. A free chunk knows its
 // name there, so that it is taken out without a search.
 //
 // Regions lie in a table of their own with a list in address order. Each counts its live
 // chunks, knows its first and last chunk and the reservations it was joined from.
 //
-// The address index (internal/addrmap) maps the start of each live chunk to its handle. It
+// The address index (kit/index) maps the start of each live chunk to its handle. It
 // is the one way in from outside, so a free of any other address is refused.
 //
 // # Search
@@ -62,7 +62,7 @@
 //
 // # Cost
 //
-// Alloc and Free cost O(1), but for the shares of a heap (see internal/sizemap) O(log chunks of
+// Alloc and Free cost O(1), but for the shares of a heap (see kit/index) O(log chunks of
 // one size) amortized, and allocate nothing once the tables have grown. A request that fails costs no more, whatever is free where. Exceptions: a bound on the
 // count or an alignment above 256 walks the chunks it passes over; a new region moves the
 // list of regions. A sweep costs what it merges, once for each free; a forced one looks at

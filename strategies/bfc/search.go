@@ -3,7 +3,7 @@ package bfc
 import (
 	"github.com/vramyard/vramyard/alloc"
 	"github.com/vramyard/vramyard/device"
-	"github.com/vramyard/vramyard/internal/sizemap"
+	"github.com/vramyard/vramyard/kit/index"
 )
 
 // shelve puts a free chunk into the bin of its size.
@@ -31,7 +31,7 @@ func (a *Allocator) find(w wish) handle {
 		return a.findFitting(w)
 	}
 	at := a.bins[OwnerNone].Ceil(w.size)
-	if at == sizemap.None {
+	if at == index.NoEntry {
 		return none
 	}
 	h := a.bins[OwnerNone].Take(at)
@@ -56,7 +56,7 @@ func (a *Allocator) firstFitting(w wish, owner uint8) handle {
 		c := &a.chunks.rows[h]
 		return (w.before == 0 || a.chunks.freed(h) <= w.before) && w.fits(c.addr, c.size)
 	})
-	if at == sizemap.None {
+	if at == index.NoEntry {
 		return none
 	}
 	h := t.Take(at)

@@ -3,8 +3,8 @@ package bfc
 import (
 	"github.com/vramyard/vramyard/alloc"
 	"github.com/vramyard/vramyard/device"
-	"github.com/vramyard/vramyard/internal/addrmap"
-	"github.com/vramyard/vramyard/internal/whatif"
+	"github.com/vramyard/vramyard/internal/forecast"
+	"github.com/vramyard/vramyard/kit/index"
 )
 
 var (
@@ -16,7 +16,7 @@ var (
 // passed. O(1).
 func (a *Allocator) FreeNeighbours(at device.Addr) (below, above device.Size) {
 	a.entry.Enter("bfc")
-	if name := a.live.Get(at, a.chunks.addrOf); name != addrmap.None && !a.cfg.Timing {
+	if name := a.live.Get(at, a.chunks.addrOf); name != index.NoHandle && !a.cfg.Timing {
 		c := &a.chunks.rows[name-1]
 		below, above = a.freeBytes(c.prev), a.freeBytes(c.next)
 	}
@@ -40,7 +40,7 @@ func (a *Allocator) CanPlace(r alloc.Request, freed []device.Addr) bool {
 		if a.cfg.Timing && !a.cfg.Mended {
 			promises.MustMerge = nil // of three neighbours that become safe at once, one may stay apart
 		}
-		a.placer = &whatif.Placer{Most: maxRequest, Promises: promises, Freed: a.foreseen, Join: joined}
+		a.placer = &forecast.Placer{Most: maxRequest, Promises: promises, Freed: a.foreseen, Join: joined}
 	}
 	unsure := a.cfg.Spatial && a.cfg.Timing // chunks change their end when they become safe
 	return !a.closed && !unsure && a.placer.CanPlace(a.Walk, r, freed)

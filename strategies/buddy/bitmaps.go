@@ -4,8 +4,8 @@ import (
 	"github.com/vramyard/vramyard/alloc"
 	"github.com/vramyard/vramyard/device"
 	"github.com/vramyard/vramyard/internal/invariants"
-	"github.com/vramyard/vramyard/internal/ledger"
-	"github.com/vramyard/vramyard/internal/regions"
+	"github.com/vramyard/vramyard/kit/front"
+	"github.com/vramyard/vramyard/kit/regions"
 )
 
 // Bitmaps is the buddy allocator of the modern mode: [Blocks] with a table of the live
@@ -14,7 +14,7 @@ type Bitmaps struct {
 	busy    invariants.Entry
 	closed  bool
 	blocks  Blocks
-	live    ledger.Table // live blocks; a place is that of Blocks
+	live    front.Ledger // live blocks; a place is that of Blocks
 	stats   alloc.Stats
 	refusal alloc.Refusal
 }
@@ -35,7 +35,7 @@ func (a *Bitmaps) Alloc(r alloc.Request) (b alloc.Block, err error) {
 	a.busy.Enter("buddy")
 	if err = a.judge(&r); err == nil {
 		if b.Addr, b.Size, _, err = a.blocks.Grab(r.Size, r.Align, r.Hint); err == nil {
-			a.live.Add(b.Addr, ledger.Block{Requested: r.Size, Stream: r.Stream, Tag: r.Tag})
+			a.live.Add(b.Addr, front.LiveBlock{Requested: r.Size, Stream: r.Stream, Tag: r.Tag})
 			a.stats.Granted(r.Size, b.Size)
 		} else {
 			err = a.outOfMemory(&r, err)
@@ -108,7 +108,7 @@ func (a *Bitmaps) Trim() (device.Size, error) {
 func (a *Bitmaps) Close() error {
 	a.busy.Enter("buddy")
 	defer a.busy.Leave()
-	a.closed, a.live = true, ledger.Table{}
+	a.closed, a.live = true, front.Ledger{}
 	a.stats.Emptied()
 	return a.blocks.ReleaseAll()
 }

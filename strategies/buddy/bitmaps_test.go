@@ -13,7 +13,7 @@ import (
 	"github.com/vramyard/vramyard/alloc"
 	"github.com/vramyard/vramyard/device"
 	"github.com/vramyard/vramyard/device/sim"
-	"github.com/vramyard/vramyard/internal/growth"
+	"github.com/vramyard/vramyard/kit/regions"
 	"github.com/vramyard/vramyard/strategies/buddy"
 )
 
@@ -47,7 +47,7 @@ func buildOn(t *testing.T, on sim.Config, c buddy.Config) *stack {
 		c.RegionBytes = 16 * unit
 	}
 	if c.Growth == "" {
-		c.Growth = growth.Fixed
+		c.Growth = regions.Fixed
 	}
 	a, err := buddy.NewBitmaps(f, c)
 	require.NoError(t, err)

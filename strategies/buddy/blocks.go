@@ -6,9 +6,9 @@ import (
 
 	"github.com/vramyard/vramyard/alloc"
 	"github.com/vramyard/vramyard/device"
-	"github.com/vramyard/vramyard/internal/atlas"
-	"github.com/vramyard/vramyard/internal/growth"
-	"github.com/vramyard/vramyard/internal/whatif"
+	"github.com/vramyard/vramyard/internal/forecast"
+	"github.com/vramyard/vramyard/kit/index"
+	"github.com/vramyard/vramyard/kit/regions"
 )
 
 // Blocks is the engine of the modern mode, for strategies to be composed of: the regions and
@@ -49,8 +49,8 @@ type Blocks struct {
 	ages     uint64      // regions so far, and direct blocks kept so far
 	freed    device.Size // bytes in free blocks
 
-	pool  growth.Pool
-	where atlas.Atlas // places of the blocks of the regions held, plus one
+	pool  regions.Pool
+	where index.Atlas // places of the blocks of the regions held, plus one
 	stats *alloc.Stats
 	limit device.Size
 	spare []uint32    // numbers without a region
@@ -62,7 +62,7 @@ type Blocks struct {
 	loans, mostLoans int         // live direct regions, and the most of them so far
 	asked            device.Size // bytes of the last reservation tried
 
-	placer *whatif.Placer // made when it is asked for
+	placer *forecast.Placer // made when it is asked for
 }
 
 // NewBlocks returns an engine over src that holds nothing yet and books regions in stats,
@@ -80,7 +80,7 @@ func NewBlocks(src device.Source, stats *alloc.Stats, c Config) (Blocks, error) 
 		most: c.mostUnits(), trims: c.Trim == TrimOn, lists: c.Placement == SmallestNewest, fullest: c.RegionChoice == Fullest,
 		anywhere: c.Placement == Leftmost || c.Placement == TopDown, high: c.Placement == TopDown,
 		lazy: c.Coalescing != Eager, direct: c.DirectBytes, keep: c.DirectCacheBytes,
-		choice: c.RegionChoice, stride: 64, limit: c.Limit, stats: stats, pool: growth.New(src, stats, c.policy()),
+		choice: c.RegionChoice, stride: 64, limit: c.Limit, stats: stats, pool: regions.NewPool(src, stats, c.policy()),
 	}
 	if c.TrimBytes != c.BlockBytes {
 		b.grain = c.TrimBytes

@@ -5,10 +5,10 @@ import (
 
 	"github.com/vramyard/vramyard/alloc"
 	"github.com/vramyard/vramyard/device"
+	"github.com/vramyard/vramyard/internal/forecast"
 	"github.com/vramyard/vramyard/internal/invariants"
-	"github.com/vramyard/vramyard/internal/ledger"
-	"github.com/vramyard/vramyard/internal/regions"
-	"github.com/vramyard/vramyard/internal/whatif"
+	"github.com/vramyard/vramyard/kit/front"
+	"github.com/vramyard/vramyard/kit/regions"
 )
 
 // Trees is the buddy allocator of compat mode "xdl". Use [New] or [NewTrees].
@@ -24,11 +24,11 @@ type Trees struct {
 	bases   []device.Addr // starts of the regions, oldest first
 	trees   []tree        // their trees
 	roots   []byte        // and the roots of these
-	live    ledger.Table  // live blocks; a place is the number of a region
+	live    front.Ledger  // live blocks; a place is the number of a region
 
 	stats   alloc.Stats
 	refusal alloc.Refusal
-	placer  *whatif.Placer // made when it is asked for
+	placer  *forecast.Placer // made when it is asked for
 }
 
 // NewTrees returns an allocator over src that holds nothing yet. It fails if c is invalid.
@@ -43,7 +43,7 @@ func NewTrees(src device.Source, c Config) (*Trees, error) {
 		top:   log2(c.RegionBytes / c.BlockBytes),
 		align: regions.Align(c.RegionBytes),
 	}
-	a.regions = regions.New(src, &a.stats)
+	a.regions = regions.NewSet(src, &a.stats)
 	a.stats.NextRegion = c.RegionBytes
 	return a, nil
 }
@@ -76,7 +76,7 @@ func (a *Trees) alloc(r alloc.Request) (alloc.Block, error) {
 	t.grant(at, order)
 	a.roots[region] = t.longest[1]
 	b := alloc.Block{Addr: a.addrOf(region, at), Size: a.bytesOf(order)}
-	a.live.Add(b.Addr, ledger.Block{Requested: r.Size, Stream: r.Stream, Tag: r.Tag, Place: uint64(region)})
+	a.live.Add(b.Addr, front.LiveBlock{Requested: r.Size, Stream: r.Stream, Tag: r.Tag, Place: uint64(region)})
 	a.stats.Granted(r.Size, b.Size)
 	return b, nil
 }
@@ -119,7 +119,7 @@ func (a *Trees) Close() error {
 	a.busy.Enter("buddy")
 	defer a.busy.Leave()
 	a.closed = true
-	a.bases, a.trees, a.roots, a.live = nil, nil, nil, ledger.Table{}
+	a.bases, a.trees, a.roots, a.live = nil, nil, nil, front.Ledger{}
 	a.stats.Emptied()
 	return a.regions.ReleaseAll()
 }

@@ -7,7 +7,7 @@ import (
 	"strings"
 
 	"github.com/vramyard/vramyard/device"
-	"github.com/vramyard/vramyard/internal/growth"
+	"github.com/vramyard/vramyard/kit/regions"
 )
 
 // CompatXDL is the value of Config.Compat that selects X-DeepLearning's placement.
@@ -111,8 +111,8 @@ type Config struct {
 }
 
 // policy returns the growth policy of c.
-func (c Config) policy() growth.Policy {
-	return growth.Policy{
+func (c Config) policy() regions.Policy {
+	return regions.Policy{
 		Kind: c.Growth, Region: c.RegionBytes, Limit: c.Limit, Release: c.Release, Keep: c.KeepBytes, Quantum: c.BlockBytes,
 	}
 }
@@ -144,7 +144,7 @@ func (c *Config) choices() []choice {
 		{"placement", &c.Placement, []string{Smallest, SmallestNewest, Leftmost, TopDown}},
 		{"region_choice", &c.RegionChoice, []string{Oldest, Fullest, Lowest}},
 		{"coalescing", &c.Coalescing, []string{Eager, Lazy, OnFailure}},
-		{"growth", &c.Growth, []string{growth.Request, growth.Fixed, growth.Doubling, growth.Proportional, growth.Whole}},
+		{"growth", &c.Growth, []string{regions.Request, regions.Fixed, regions.Doubling, regions.Proportional, regions.Whole}},
 	}
 }
 
@@ -170,8 +170,8 @@ func (c Config) modern() (Config, error) {
 	if c.Coalescing == Lazy {
 		fill(&c.Slack, defaultSlack)
 	}
-	if c.Growth == growth.Whole {
-		fill(&c.Limit, min(growth.WholeLimit, c.mostUnits()*c.BlockBytes))
+	if c.Growth == regions.Whole {
+		fill(&c.Limit, min(regions.WholeLimit, c.mostUnits()*c.BlockBytes))
 	}
 	return c, c.judge()
 }
@@ -195,9 +195,9 @@ func (c Config) judge() error {
 		return fmt.Errorf("buddy: direct_bytes %d: want at most %v", uint64(c.DirectBytes), mostRequest)
 	case c.DirectCacheBytes > mostRequest:
 		return fmt.Errorf("buddy: direct_cache_bytes %d: want at most %v", uint64(c.DirectCacheBytes), mostRequest)
-	case c.Growth == growth.Whole && c.Limit > c.mostUnits()*c.BlockBytes:
+	case c.Growth == regions.Whole && c.Limit > c.mostUnits()*c.BlockBytes:
 		return fmt.Errorf("buddy: limit %d: want at most %d blocks with growth %q",
-			uint64(c.Limit), uint64(c.mostUnits()), growth.Whole)
+			uint64(c.Limit), uint64(c.mostUnits()), regions.Whole)
 	}
 	return c.policy().Check("buddy")
 }

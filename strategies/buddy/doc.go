@@ -31,7 +31,7 @@
 // For each region, and each class up to the largest that it has room for, there is a set of
 // the free blocks, numbered by start in steps of the alignment that blocks of the class have.
 // Up to 4096 numbers it is words of one store for all sets, with one above that tells which are
-// not zero, as far as the highest member that it ever had, beyond that a set of internal/bitset,
+// not zero, as far as the highest member that it ever had, beyond that a set of kit/index,
 // with more such levels, of which only the parts with a member take memory. With halves the twelve largest
 // classes of a region are one such set, numbered as a binary tree from its root on, so that buddy and
 // parent are a bit and a shift away, and what a free block merges with lies near it: the six largest
@@ -78,7 +78,7 @@
 //
 // # Growth
 //
-// Regions are sized by a policy of internal/growth. Requests above DirectBytes get a region of
+// Regions are sized by a policy of kit/regions. Requests above DirectBytes get a region of
 // their size, rounded up to units; freed, it is kept for requests of at least eight ninths of it, up to
 // DirectCacheBytes or, by default, while what is kept and in use comes to no more than a quarter
 // above the most that was ever in use. The oldest goes back first. When the device or the limit refuses, every

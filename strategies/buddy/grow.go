@@ -7,8 +7,8 @@ import (
 
 	"github.com/vramyard/vramyard/alloc"
 	"github.com/vramyard/vramyard/device"
-	"github.com/vramyard/vramyard/internal/atlas"
-	"github.com/vramyard/vramyard/internal/regions"
+	"github.com/vramyard/vramyard/kit/index"
+	"github.com/vramyard/vramyard/kit/regions"
 )
 
 const (
@@ -86,7 +86,7 @@ func (b *Blocks) enter(slot uint32, held device.Region, direct device.Size) *reg
 	*r = region{base: held.Addr, size: held.Size, held: true, direct: direct, age: b.ages, slot: slot, sets: r.sets, upper: r.upper}
 	b.ages++
 	if b.ages == 1 { // the first: by now it is known where b lies, of which NewBlocks returned a copy
-		b.where = atlas.New(b.extent)
+		b.where = index.NewAtlas(b.extent)
 	}
 	b.where.Set(held.Addr>>coarse, r.mapped(), r.place()+1)
 	return r

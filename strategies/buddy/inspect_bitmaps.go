@@ -5,7 +5,7 @@ import (
 
 	"github.com/vramyard/vramyard/alloc"
 	"github.com/vramyard/vramyard/device"
-	"github.com/vramyard/vramyard/internal/tally"
+	"github.com/vramyard/vramyard/kit/front"
 )
 
 var (
@@ -96,7 +96,7 @@ func (a *Bitmaps) Check() error {
 			return fmt.Errorf("buddy: %w", err)
 		}
 	}
-	if err := tally.Compare(a.stats, a.walk); err != nil {
+	if err := front.CompareStats(a.stats, a.walk); err != nil {
 		return fmt.Errorf("buddy: invariant H9 (counters are what the walk shows): %w", err)
 	}
 	return nil

@@ -6,7 +6,7 @@ import (
 
 	"github.com/vramyard/vramyard/alloc"
 	"github.com/vramyard/vramyard/device"
-	"github.com/vramyard/vramyard/internal/atlas"
+	"github.com/vramyard/vramyard/kit/index"
 )
 
 // Host memory of the records that are not slices of words, in bytes.
@@ -66,7 +66,7 @@ func (b *Blocks) Bytes() device.Size {
 // block. Regions that the device refuses to take stay; the error is the device's first.
 // Afterwards the engine serves for nothing but WalkSlack and another ReleaseAll.
 func (b *Blocks) ReleaseAll() error {
-	b.regs, b.listed, b.byRank, b.spare, b.kept, b.ranked, b.store, b.where = nil, nil, nil, nil, nil, nil, store{}, atlas.Atlas{}
+	b.regs, b.listed, b.byRank, b.spare, b.kept, b.ranked, b.store, b.where = nil, nil, nil, nil, nil, nil, store{}, index.Atlas{}
 	b.some, b.freed, b.cache = mask{}, 0, 0
 	return b.pool.ReleaseAll()
 }

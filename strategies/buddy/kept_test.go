@@ -10,7 +10,7 @@ import (
 	"github.com/vramyard/vramyard/alloc"
 	"github.com/vramyard/vramyard/device"
 	"github.com/vramyard/vramyard/device/sim"
-	"github.com/vramyard/vramyard/internal/growth"
+	"github.com/vramyard/vramyard/kit/regions"
 	"github.com/vramyard/vramyard/strategies/buddy"
 )
 
@@ -42,7 +42,7 @@ func TestKeptRegionsAreFew(t *testing.T) {
 func TestWholeDeviceCostsLittle(t *testing.T) {
 	gpu, err := sim.New(sim.Config{Capacity: device.TiB})
 	require.NoError(t, err)
-	a, err := buddy.New(gpu, buddy.Config{Growth: growth.Whole, Trim: buddy.TrimOn, DirectBytes: 1 << 60})
+	a, err := buddy.New(gpu, buddy.Config{Growth: regions.Whole, Trim: buddy.TrimOn, DirectBytes: 1 << 60})
 	require.NoError(t, err)
 	rng := rand.New(rand.NewPCG(1, 2))
 	var live []device.Addr

@@ -4,7 +4,7 @@ import (
 	"math/bits"
 
 	"github.com/vramyard/vramyard/device"
-	"github.com/vramyard/vramyard/internal/bitset"
+	"github.com/vramyard/vramyard/kit/index"
 )
 
 const (
@@ -17,7 +17,7 @@ const (
 // that have such a block. Up to 4096 numbers it is words with one above them, and a record of
 // 16 bytes, of which a region has one for each class, that four of them share a cache line; the
 // words lie in a [store]. Of more numbers, which there are for small blocks in large regions,
-// it is a [bitset.Set]. The zero places is empty and has room for 4096 numbers.
+// it is a [index.BitSet]. The zero places is empty and has room for 4096 numbers.
 type places struct {
 	top  uint64 // which of the words are not zero; unused in a wide set
 	at   uint32 // first of the words in the store, or number of the wide set there, plus one; 0 for none
@@ -30,7 +30,7 @@ type places struct {
 type store struct {
 	words []uint64
 	runs  [wordLog + 1]uint32 // by log2 of their length, runs that no set has, plus one; each leads to the next. 0 for none
-	wide  []bitset.Set
+	wide  []index.BitSet
 }
 
 // reserve makes room for n numbers. Room for more is kept.
@@ -69,7 +69,7 @@ func (p *store) put(s *places, i uint32) (only bool) {
 // addWide is add for a wide set.
 func (p *store) addWide(s *places, i uint32) (only bool) {
 	if s.at == 0 {
-		p.wide = append(p.wide, bitset.Set{})
+		p.wide = append(p.wide, index.BitSet{})
 		s.at = uint32(len(p.wide))
 	}
 	set := &p.wide[s.at-1]

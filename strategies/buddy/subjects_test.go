@@ -6,7 +6,7 @@ import (
 	"github.com/vramyard/vramyard/alloc"
 	"github.com/vramyard/vramyard/device"
 	"github.com/vramyard/vramyard/device/sim"
-	"github.com/vramyard/vramyard/internal/growth"
+	"github.com/vramyard/vramyard/kit/regions"
 	"github.com/vramyard/vramyard/props"
 	"github.com/vramyard/vramyard/strategies/buddy"
 )
@@ -15,30 +15,30 @@ import (
 func subjects() []props.Subject {
 	return []props.Subject{
 		modern("smallest", 64*device.KiB, buddy.Config{RegionBytes: 4 * device.KiB, Trim: buddy.TrimOn, DirectBytes: 16 * device.KiB}),
-		modern("whole", 128*device.KiB, buddy.Config{Growth: growth.Whole, Trim: buddy.TrimOn, Limit: 100_000}),
+		modern("whole", 128*device.KiB, buddy.Config{Growth: regions.Whole, Trim: buddy.TrimOn, Limit: 100_000}),
 		modern("weighted-leftmost", 96*device.KiB, buddy.Config{
-			Family: buddy.Weighted, Placement: buddy.Leftmost, RegionChoice: buddy.Fullest, Growth: growth.Fixed,
+			Family: buddy.Weighted, Placement: buddy.Leftmost, RegionChoice: buddy.Fullest, Growth: regions.Fixed,
 			RegionBytes: 7 * device.KiB, DirectBytes: 10_000,
 		}),
 		modern("fibonacci-newest", 96*device.KiB, buddy.Config{
-			Family: buddy.Fibonacci, Placement: buddy.SmallestNewest, RegionChoice: buddy.Lowest, Growth: growth.Doubling,
+			Family: buddy.Fibonacci, Placement: buddy.SmallestNewest, RegionChoice: buddy.Lowest, Growth: regions.Doubling,
 			RegionBytes: 5 * device.KiB, Coalescing: buddy.Lazy, Slack: 2, Release: true, KeepBytes: 8 * device.KiB,
 		}),
 		modern("k4-top-down", 96*device.KiB, buddy.Config{
-			Family: buddy.FourPerDoubling, Placement: buddy.TopDown, RegionChoice: buddy.Lowest, Growth: growth.Fixed,
+			Family: buddy.FourPerDoubling, Placement: buddy.TopDown, RegionChoice: buddy.Lowest, Growth: regions.Fixed,
 			RegionBytes: 9 * device.KiB, Coalescing: buddy.OnFailure, Trim: buddy.TrimOn, TrimBytes: 768, Release: true,
 			DirectBytes: 12 * device.KiB, DirectCacheBytes: 30 * device.KiB,
 		}),
 		modern("k8", 96*device.KiB, buddy.Config{
 			Family: buddy.EightPerDoubling, RegionBytes: 6 * device.KiB, RegionChoice: buddy.Fullest,
-			Growth: growth.Proportional, DirectBytes: 8 * device.KiB, DirectCacheBytes: 1,
+			Growth: regions.Proportional, DirectBytes: 8 * device.KiB, DirectCacheBytes: 1,
 		}),
 		modern("lazy-top-down", 96*device.KiB, buddy.Config{
 			BlockBytes: 512, Placement: buddy.TopDown, RegionBytes: 6 * device.KiB, RegionChoice: buddy.Fullest,
 			Coalescing: buddy.Lazy, DirectBytes: 8 * device.KiB, DirectCacheBytes: 20_000,
 		}),
 		modern("newest", 96*device.KiB, buddy.Config{
-			Placement: buddy.SmallestNewest, RegionBytes: 6 * device.KiB, RegionChoice: buddy.Lowest, Growth: growth.Fixed,
+			Placement: buddy.SmallestNewest, RegionBytes: 6 * device.KiB, RegionChoice: buddy.Lowest, Growth: regions.Fixed,
 			Coalescing: buddy.OnFailure, Trim: buddy.TrimOn, DirectBytes: 8 * device.KiB, Limit: 80 * device.KiB,
 		}),
 		modern("default", 160*device.MiB, buddy.Config{BlockBytes: 512}),

@@ -5,7 +5,7 @@ import (
 
 	"github.com/vramyard/vramyard/alloc"
 	"github.com/vramyard/vramyard/device"
-	"github.com/vramyard/vramyard/internal/whatif"
+	"github.com/vramyard/vramyard/internal/forecast"
 )
 
 var (
@@ -130,9 +130,9 @@ func (a *Bitmaps) CanPlace(r alloc.Request, freed []device.Addr) bool {
 
 // CanGrab reports whether [Blocks.Grab] would find a block, or the region of one, after the live blocks at the addresses
 // were returned. The walk shows tiles as [Blocks.Spans] does. It costs O(tiles log addresses).
-func (b *Blocks) CanGrab(walk whatif.Walk, r alloc.Request, freed []device.Addr) bool {
+func (b *Blocks) CanGrab(walk forecast.Walk, r alloc.Request, freed []device.Addr) bool {
 	if b.placer == nil {
-		b.placer = &whatif.Placer{Most: mostRequest}
+		b.placer = &forecast.Placer{Most: mostRequest}
 	}
 	// These hold on to b, of which NewBlocks returned a copy.
 	p := b.placer
@@ -180,7 +180,7 @@ func (a *Trees) CanPlace(r alloc.Request, freed []device.Addr) bool {
 	a.busy.Enter("buddy")
 	defer a.busy.Leave()
 	if a.placer == nil {
-		a.placer = &whatif.Placer{Most: a.cfg.RegionBytes, Promises: a.cfg.Promises()}
+		a.placer = &forecast.Placer{Most: a.cfg.RegionBytes, Promises: a.cfg.Promises()}
 	}
 	return !a.closed && a.placer.CanPlace(a.walk, r, freed)
 }

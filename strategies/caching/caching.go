@@ -5,14 +5,11 @@ import (
 
 	"github.com/vramyard/vramyard/alloc"
 	"github.com/vramyard/vramyard/device"
-	"github.com/vramyard/vramyard/internal/addrmap"
+	"github.com/vramyard/vramyard/internal/forecast"
 	"github.com/vramyard/vramyard/internal/invariants"
-	"github.com/vramyard/vramyard/internal/maxima"
-	"github.com/vramyard/vramyard/internal/regions"
-	"github.com/vramyard/vramyard/internal/sizemap"
-	"github.com/vramyard/vramyard/internal/spans"
-	"github.com/vramyard/vramyard/internal/tiles"
-	"github.com/vramyard/vramyard/internal/whatif"
+	"github.com/vramyard/vramyard/kit/index"
+	"github.com/vramyard/vramyard/kit/regions"
+	"github.com/vramyard/vramyard/kit/tiles"
 )
 
 // Allocator makes the decisions of PyTorch's caching allocator. Use [New]; it is not safe for
@@ -31,8 +28,8 @@ type Allocator struct {
 	info     device.MemoryInfo    // nil if the device has none
 	streams  device.Streams       // nil if the device has none: all work is done at once
 	segments regions.Set          // plain segments; the label is the first block
-	mem      spans.Memory         // expandable segments
-	live     addrmap.Buckets      // starts of live blocks
+	mem      regions.Memory       // expandable segments
+	live     index.AddrBuckets    // starts of live blocks
 	tags     tiles.Column[uint64] // of live and pending blocks
 	born     []uint64             // by block: the lookups of its side when it became free; nil where ages do not matter
 	stuck    device.Size          // bytes of stuck blocks
@@ -51,8 +48,8 @@ type Allocator struct {
 	parkedBytes device.Size // bytes of pending blocks
 	tell        func(alloc.Action)
 	refusal     alloc.Refusal
-	placer      *whatif.Placer // made when it is asked for
-	largest     maxima.Tree    // of the free blocks of each shelf
+	placer      *forecast.Placer // made when it is asked for
+	largest     index.MaxTree    // of the free blocks of each shelf
 }
 
 // noLimit is a bound that is never reached.
@@ -79,10 +76,10 @@ func New(src device.Source, c Config) (*Allocator, error) {
 		return nil, err
 	}
 	a := &Allocator{
-		table: newTable(), cfg: c, set: set, limit: noLimit, bar: noLimit, src: src, live: addrmap.NewBuckets(),
+		table: newTable(), cfg: c, set: set, limit: noLimit, bar: noLimit, src: src, live: index.NewAddrBuckets(),
 		pools: []*pool{{}},
 	}
-	a.segments = regions.New(src, &a.stats)
+	a.segments = regions.NewSet(src, &a.stats)
 	a.info, _ = device.MemoryInfoOf(src)
 	a.streams, _ = device.StreamsOf(src)
 	// The memory of the device is asked for once, as PyTorch does when the fraction is set.
@@ -102,7 +99,7 @@ func New(src device.Source, c Config) (*Allocator, error) {
 			return nil, fmt.Errorf("caching: expandable segments have pages of %v and %v, those of the device are %v",
 				smallSegment, set.largeSegment, g)
 		}
-		a.mem = spans.New(vm, &a.stats)
+		a.mem = regions.NewMemory(vm, &a.stats)
 	}
 	for k := range a.recent {
 		a.recent[k] = a.shelfIn(a.pools[0], uint32(k), 0)
@@ -202,7 +199,7 @@ func (a *Allocator) lookup(sh *shelf, n device.Size) handle {
 		sh.pool.sides[sh.kind].calls++
 	}
 	at := sh.free.Ceil(n)
-	if at == sizemap.None {
+	if at == index.NoEntry {
 		return none
 	}
 	e := sh.free.Entry(at)

@@ -6,7 +6,7 @@ import (
 
 	"github.com/vramyard/vramyard/alloc"
 	"github.com/vramyard/vramyard/device"
-	"github.com/vramyard/vramyard/internal/tally"
+	"github.com/vramyard/vramyard/kit/front"
 )
 
 // sayings are the invariants of the package comment in a few words, by number.
@@ -60,7 +60,7 @@ type lookup struct {
 func (a *Allocator) Check() error {
 	a.busy.Enter("caching")
 	defer a.busy.Leave()
-	if err := tally.Compare(a.Stats(), a.walk); err != nil {
+	if err := front.CompareStats(a.Stats(), a.walk); err != nil {
 		return broken(7, "%v", err)
 	}
 	if a.closed {

@@ -117,7 +117,7 @@
 //
 // # Cost
 //
-// Alloc and Free cost O(1), but for the shares of a heap (see internal/sizemap) O(log blocks of one size) amortized,
+// Alloc and Free cost O(1), but for the shares of a heap (see kit/index) O(log blocks of one size) amortized,
 // and O(log streams + redirections) where the stream changes. While blocks are pending, each request asks the
 // device about every stream that they wait for. Among segments that grow a lookup passes over blocks that reach
 // further than the next one; to map memory costs O(unmapped blocks). Giving memory back costs O(free blocks).
@@ -147,7 +147,7 @@
 // # Data structure
 //
 // Blocks are rows of a table, 40 bytes each, which name their neighbours. A shelf is what one pool, size kind and
-// stream has: an ordered index of free blocks (internal/sizemap) and a list of unmapped ones. A block never changes
+// stream has: an ordered index of free blocks (kit/index) and a list of unmapped ones. A block never changes
 // its shelf, and the original's one set with the stream first is the shelves one after the other. Live
 // blocks are found by address in buckets whose chains run through the table. What few blocks have, streams that
 // use them and marks to wait for, is kept apart. Statistics are kept for small and large blocks, and all others

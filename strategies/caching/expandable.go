@@ -6,8 +6,8 @@ import (
 
 	"github.com/vramyard/vramyard/alloc"
 	"github.com/vramyard/vramyard/device"
-	"github.com/vramyard/vramyard/internal/regions"
-	"github.com/vramyard/vramyard/internal/sizemap"
+	"github.com/vramyard/vramyard/kit/index"
+	"github.com/vramyard/vramyard/kit/regions"
 )
 
 // unknownTotal stands for the memory of a device that does not tell how much it has.
@@ -32,7 +32,7 @@ func (a *Allocator) reach(h handle) device.Size {
 
 // leastReach returns the free block, from one on in the order of the shelf, behind which the next one
 // would reach no less. So the block at the end of a segment, which can still grow, is taken last.
-func (a *Allocator) leastReach(sh *shelf, e sizemap.Entry) sizemap.Entry {
+func (a *Allocator) leastReach(sh *shelf, e index.SizeEntry) index.SizeEntry {
 	for {
 		reach := a.reach(e.Handle)
 		if reach == e.Size {
@@ -42,7 +42,7 @@ func (a *Allocator) leastReach(sh *shelf, e sizemap.Entry) sizemap.Entry {
 			b := &a.rows[h]
 			return b.size > e.Size || b.addr > e.Addr
 		})
-		if at == sizemap.None {
+		if at == index.NoEntry {
 			return e
 		}
 		next := sh.free.Entry(at)

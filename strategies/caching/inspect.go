@@ -3,7 +3,7 @@ package caching
 import (
 	"github.com/vramyard/vramyard/alloc"
 	"github.com/vramyard/vramyard/device"
-	"github.com/vramyard/vramyard/internal/regions"
+	"github.com/vramyard/vramyard/kit/regions"
 )
 
 var (

@@ -6,7 +6,7 @@ import (
 
 	"github.com/vramyard/vramyard/alloc"
 	"github.com/vramyard/vramyard/device"
-	"github.com/vramyard/vramyard/internal/sizemap"
+	"github.com/vramyard/vramyard/kit/index"
 )
 
 // shelf is the blocks of one pool, size kind and stream. Blocks never change their shelf.
@@ -15,7 +15,7 @@ type shelf struct {
 	kind   uint32 // small or large
 	stream device.Stream
 	pool   *pool
-	free   sizemap.Map // free blocks
+	free   index.SizeMap // free blocks
 
 	segments int      // segments that it holds
 	gaps     []handle // unmapped blocks, by address
@@ -87,7 +87,7 @@ func (a *Allocator) shelfIn(p *pool, kind uint32, s device.Stream) *shelf {
 	if found {
 		return side.shelves[i]
 	}
-	sh := &shelf{kind: kind, stream: s, pool: p, free: sizemap.New(quantum)}
+	sh := &shelf{kind: kind, stream: s, pool: p, free: index.NewSizeMap(quantum)}
 	if n := len(a.spareShelves); n > 0 {
 		sh.id = a.spareShelves[n-1]
 		a.spareShelves = a.spareShelves[:n-1]

@@ -5,8 +5,8 @@ import (
 
 	"github.com/vramyard/vramyard/alloc"
 	"github.com/vramyard/vramyard/device"
-	"github.com/vramyard/vramyard/internal/regions"
-	"github.com/vramyard/vramyard/internal/sizemap"
+	"github.com/vramyard/vramyard/kit/index"
+	"github.com/vramyard/vramyard/kit/regions"
 )
 
 // obtain returns a block that serves a rounded size, in no index, after a shelf had none. It tries in
@@ -103,7 +103,7 @@ func (a *Allocator) releaseAvailable(sh *shelf, n device.Size) bool {
 		return false
 	}
 	need := max(n, a.set.maxSplit)
-	if at := sh.free.Ceil(need); at != sizemap.None {
+	if at := sh.free.Ceil(need); at != index.NoEntry {
 		return a.drain(sh.free.Entry(at).Handle) == nil
 	}
 	// Blocks of that size are whole segments, because they are never split.

@@ -6,7 +6,7 @@ import (
 
 	"github.com/vramyard/vramyard/alloc"
 	"github.com/vramyard/vramyard/device"
-	"github.com/vramyard/vramyard/internal/tiles"
+	"github.com/vramyard/vramyard/kit/tiles"
 )
 
 // uses is what is known of a block that other streams use.

@@ -3,7 +3,7 @@ package caching
 import (
 	"github.com/vramyard/vramyard/alloc"
 	"github.com/vramyard/vramyard/device"
-	"github.com/vramyard/vramyard/internal/whatif"
+	"github.com/vramyard/vramyard/internal/forecast"
 )
 
 var (
@@ -39,7 +39,7 @@ func (a *Allocator) CanPlace(r alloc.Request, freed []device.Addr) bool {
 	a.busy.Enter("caching")
 	defer a.busy.Leave()
 	if a.placer == nil {
-		a.placer = &whatif.Placer{Most: mostRequest, Promises: a.cfg.Promises(), Freed: a.foreseen}
+		a.placer = &forecast.Placer{Most: mostRequest, Promises: a.cfg.Promises(), Freed: a.foreseen}
 		a.placer.Promises.Serves = func(c alloc.Chunk, r alloc.Request) bool {
 			return c.Pool == a.poolOf(r.Stream).id && a.set.serves(c, r)
 		}

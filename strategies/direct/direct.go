@@ -4,8 +4,8 @@ import (
 	"github.com/vramyard/vramyard/alloc"
 	"github.com/vramyard/vramyard/device"
 	"github.com/vramyard/vramyard/internal/invariants"
-	"github.com/vramyard/vramyard/internal/ledger"
-	"github.com/vramyard/vramyard/internal/regions"
+	"github.com/vramyard/vramyard/kit/front"
+	"github.com/vramyard/vramyard/kit/regions"
 )
 
 // maxRequest bounds requests, so that no sum of a few of them overflows.
@@ -15,7 +15,7 @@ const maxRequest device.Size = 1 << 60
 type Allocator struct {
 	busy    invariants.Entry
 	closed  bool
-	live    ledger.Table // a place is not used
+	live    front.Ledger // a place is not used
 	held    regions.Set  // the regions of live blocks, and stale ones; a label is not used
 	stats   alloc.Stats
 	refusal alloc.Refusal
@@ -24,7 +24,7 @@ type Allocator struct {
 // New returns an allocator over src that holds nothing yet. It never fails.
 func New(src device.Source, _ Config) (*Allocator, error) {
 	a := &Allocator{}
-	a.held = regions.New(src, &a.stats)
+	a.held = regions.NewSet(src, &a.stats)
 	return a, nil
 }
 
@@ -45,7 +45,7 @@ func (a *Allocator) Alloc(r alloc.Request) (alloc.Block, error) {
 		a.refusal = alloc.Refusal{Reason: alloc.ReasonDevice, Request: r, Rounded: r.Size, Asked: r.Size, Device: err}
 		return alloc.Block{}, alloc.ErrOutOfMemory
 	}
-	a.live.Add(region.Addr, ledger.Block{Requested: r.Size, Stream: r.Stream, Tag: r.Tag})
+	a.live.Add(region.Addr, front.LiveBlock{Requested: r.Size, Stream: r.Stream, Tag: r.Tag})
 	a.stats.Granted(r.Size, region.Size)
 	return alloc.Block{Addr: region.Addr, Size: region.Size}, nil
 }
@@ -86,7 +86,7 @@ func (a *Allocator) Close() error {
 	a.busy.Enter("direct")
 	defer a.busy.Leave()
 	a.closed = true
-	a.live = ledger.Table{}
+	a.live = front.Ledger{}
 	a.stats.Emptied()
 	return a.held.ReleaseAll()
 }

@@ -5,8 +5,8 @@ import (
 
 	"github.com/vramyard/vramyard/alloc"
 	"github.com/vramyard/vramyard/device"
-	"github.com/vramyard/vramyard/internal/regions"
-	"github.com/vramyard/vramyard/internal/tally"
+	"github.com/vramyard/vramyard/kit/front"
+	"github.com/vramyard/vramyard/kit/regions"
 )
 
 var (
@@ -90,7 +90,7 @@ func (a *Allocator) Check() error {
 	if live, stale, held := a.live.Len(), a.held.Stale(), a.held.Len(); !a.closed && live+stale != held {
 		return fmt.Errorf("direct: invariant D1 (a region is one live block, or stale): %d live blocks, %d stale, %d regions", live, stale, held)
 	}
-	if err := tally.Compare(a.stats, a.walk); err != nil {
+	if err := front.CompareStats(a.stats, a.walk); err != nil {
 		return fmt.Errorf("direct: invariant D2 (counters are what the walk shows): %w", err)
 	}
 	return nil

@@ -5,8 +5,8 @@ import (
 
 	"github.com/vramyard/vramyard/alloc"
 	"github.com/vramyard/vramyard/device"
-	"github.com/vramyard/vramyard/internal/addrlist"
-	"github.com/vramyard/vramyard/internal/tally"
+	"github.com/vramyard/vramyard/kit/front"
+	"github.com/vramyard/vramyard/kit/index"
 )
 
 // Has tells [alloc.Has] what the plug-in has functions for.
@@ -94,7 +94,7 @@ func (a *Allocator) walk(yield func(alloc.Chunk) bool) {
 }
 
 // idle returns the state of an extent that nobody uses any more.
-func (a *Allocator) idle(e addrlist.Entry[extent]) alloc.State {
+func (a *Allocator) idle(e index.AddrEntry[extent]) alloc.State {
 	if e.Value.isRange {
 		return alloc.Unmapped
 	}
@@ -175,7 +175,7 @@ func stateOf(m mapping) alloc.State {
 func (a *Allocator) Check() error {
 	a.busy.Enter(Name)
 	defer a.busy.Leave()
-	if err := tally.Compare(a.Stats(), a.walk); err != nil {
+	if err := front.CompareStats(a.Stats(), a.walk); err != nil {
 		return fmt.Errorf("plugin: %w", err)
 	}
 	if a.cfg.Base == "" || a.closed {

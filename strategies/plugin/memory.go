@@ -5,8 +5,8 @@ import (
 
 	"github.com/vramyard/vramyard/alloc"
 	"github.com/vramyard/vramyard/device"
-	"github.com/vramyard/vramyard/internal/addrlist"
-	"github.com/vramyard/vramyard/internal/streampool"
+	"github.com/vramyard/vramyard/kit/index"
+	"github.com/vramyard/vramyard/kit/streampool"
 )
 
 // extent is a region, or a range of addresses, that the device gave out.
@@ -39,18 +39,18 @@ type memory struct {
 	streams device.Streams       // nil: all is done at once
 	info    device.MemoryInfo    // nil: the device does not tell
 
-	extents  addrlist.List[extent]   // by address
-	mappings addrlist.List[mapping]  // by address, of all ranges
-	handles  addrlist.List[physical] // by number
-	events   []device.Event          // not destroyed
-	pools    []*streampool.Pool      // by number; nil is one that is gone
-	stats    *alloc.Stats            // of the strategy; what is about the device is counted here
-	regions  device.Size             // bytes of regions
-	behind   device.Size             // bytes behind handles
-	mapped   device.Size             // of those, what is mapped, each byte once
-	refusal  error                   // of the device, in the present call
-	asked    device.Size             // bytes that it refused
-	failure  error                   // a refusal on a plan, of any kind of call, in the present call
+	extents  index.AddrList[extent]   // by address
+	mappings index.AddrList[mapping]  // by address, of all ranges
+	handles  index.AddrList[physical] // by number
+	events   []device.Event           // not destroyed
+	pools    []*streampool.Pool       // by number; nil is one that is gone
+	stats    *alloc.Stats             // of the strategy; what is about the device is counted here
+	regions  device.Size              // bytes of regions
+	behind   device.Size              // bytes behind handles
+	mapped   device.Size              // of those, what is mapped, each byte once
+	refusal  error                    // of the device, in the present call
+	asked    device.Size              // bytes that it refused
+	failure  error                    // a refusal on a plan, of any kind of call, in the present call
 }
 
 // newMemory returns the memory of a plug-in that has none yet.
@@ -89,7 +89,7 @@ func (m *memory) Reserve(size, align device.Size) (device.Region, error) {
 // enter notes a region or a range.
 func (m *memory) enter(r device.Region, isRange bool) {
 	p, _ := m.extents.Search(r.Addr)
-	m.extents.Insert(p, addrlist.Entry[extent]{Addr: r.Addr, Value: extent{r.Size, isRange}})
+	m.extents.Insert(p, index.AddrEntry[extent]{Addr: r.Addr, Value: extent{r.Size, isRange}})
 	m.stats.Regions++
 }
 
@@ -135,7 +135,7 @@ func (m *memory) createHandle(size device.Size) (device.Handle, error) {
 	m.took(&m.behind, size, err)
 	if err == nil {
 		p, _ := m.handles.Search(device.Addr(h))
-		m.handles.Insert(p, addrlist.Entry[physical]{Addr: device.Addr(h), Value: physical{size: size, named: true}})
+		m.handles.Insert(p, index.AddrEntry[physical]{Addr: device.Addr(h), Value: physical{size: size, named: true}})
 	}
 	return h, err
 }
@@ -172,7 +172,7 @@ func (m *memory) mapAt(a device.Addr, size device.Size, h device.Handle, offset 
 		return err
 	}
 	p, _ := m.mappings.Search(a)
-	m.mappings.Insert(p, addrlist.Entry[mapping]{Addr: a, Value: mapping{size: size, handle: h, offset: offset, alias: true}})
+	m.mappings.Insert(p, index.AddrEntry[mapping]{Addr: a, Value: mapping{size: size, handle: h, offset: offset, alias: true}})
 	m.keep(h, func(f *physical) { f.maps++ })
 	m.name(h)
 	return nil
@@ -198,7 +198,7 @@ func (m *memory) name(h device.Handle) {
 			m.mapped += v.size
 		}
 		p, _ := m.mappings.Search(e.Addr)
-		m.mappings.Set(p, addrlist.Entry[mapping]{Addr: e.Addr, Value: v})
+		m.mappings.Set(p, index.AddrEntry[mapping]{Addr: e.Addr, Value: v})
 	}
 }
 
@@ -230,7 +230,7 @@ func (m *memory) unmap(a device.Addr, size device.Size) error {
 }
 
 // mappingAt returns the place of the first mapping that starts at a or above.
-func (m *memory) mappingAt(a device.Addr) addrlist.Pos {
+func (m *memory) mappingAt(a device.Addr) index.AddrPos {
 	p, _ := m.mappings.Search(a)
 	return m.mappings.Above(p)
 }

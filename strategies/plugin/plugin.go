@@ -7,18 +7,18 @@ import (
 
 	"github.com/vramyard/vramyard/alloc"
 	"github.com/vramyard/vramyard/device"
-	"github.com/vramyard/vramyard/internal/addrlist"
 	"github.com/vramyard/vramyard/internal/invariants"
+	"github.com/vramyard/vramyard/kit/index"
 )
 
 // Allocator is an instance of a plug-in. Use [New]; it is not safe for concurrent use. One that is
 // not closed is ended when it is collected, or with the program.
 type Allocator struct {
 	cfg      Config
-	limit    time.Duration        // that a call may take
-	instance *instance            // the process
-	memory   *memory              // what it has of the device
-	live     addrlist.List[block] // granted and not freed, by address
+	limit    time.Duration         // that a call may take
+	instance *instance             // the process
+	memory   *memory               // what it has of the device
+	live     index.AddrList[block] // granted and not freed, by address
 	busy     invariants.Entry
 	closed   bool
 	fault    *Fault        // what ended the instance
@@ -191,7 +191,7 @@ func (a *Allocator) granted(r *alloc.Request, at device.Addr) (alloc.Block, erro
 		return alloc.Block{}, a.convict(brokenContained, fmt.Sprintf("it returned %v: %d bytes there are not in one piece of memory that it has of the device",
 			at, uint64(r.Size)))
 	}
-	a.live.Insert(p, addrlist.Entry[block]{Addr: at, Value: block{r.Size, r.Stream, r.Tag}})
+	a.live.Insert(p, index.AddrEntry[block]{Addr: at, Value: block{r.Size, r.Stream, r.Tag}})
 	a.stats.Granted(r.Size, r.Size)
 	return alloc.Block{Addr: at, Size: r.Size}, nil
 }
@@ -229,7 +229,7 @@ func (a *Allocator) Free(at device.Addr) error {
 }
 
 // find returns the place of the live block that starts at an address.
-func (a *Allocator) find(at device.Addr) (addrlist.Pos, error) {
+func (a *Allocator) find(at device.Addr) (index.AddrPos, error) {
 	switch p, found := a.live.Search(at); {
 	case a.closed:
 		return p, alloc.ErrClosed

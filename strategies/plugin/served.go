@@ -5,7 +5,7 @@ import (
 	"fmt"
 
 	"github.com/vramyard/vramyard/device"
-	"github.com/vramyard/vramyard/internal/streampool"
+	"github.com/vramyard/vramyard/kit/streampool"
 )
 
 // deviceOp is what a plug-in asks the device for, through a stand-in. The values are those of

@@ -4,8 +4,8 @@ import (
 	"github.com/vramyard/vramyard/alloc"
 	"github.com/vramyard/vramyard/device"
 	"github.com/vramyard/vramyard/internal/invariants"
-	"github.com/vramyard/vramyard/internal/ledger"
-	"github.com/vramyard/vramyard/internal/regions"
+	"github.com/vramyard/vramyard/kit/front"
+	"github.com/vramyard/vramyard/kit/regions"
 )
 
 // maxRequest bounds requests, so that sums and roundings of a few of them do not overflow.
@@ -18,7 +18,7 @@ type Caches struct {
 	closed  bool
 	cells   *Cells
 	slices  *slicer
-	live    ledger.Table // live blocks that are regions of their own
+	live    front.Ledger // live blocks that are regions of their own
 	cfg     Config
 	stats   alloc.Stats
 	refusal alloc.Refusal
@@ -107,7 +107,7 @@ func (a *Caches) allocDirect(r alloc.Request) (alloc.Block, error) {
 	if err != nil {
 		return alloc.Block{}, a.outOfMemory(r, size, err)
 	}
-	a.live.Add(region.Addr, ledger.Block{Requested: r.Size, Stream: r.Stream, Tag: r.Tag})
+	a.live.Add(region.Addr, front.LiveBlock{Requested: r.Size, Stream: r.Stream, Tag: r.Tag})
 	a.stats.Granted(r.Size, size)
 	return alloc.Block{Addr: region.Addr, Size: size}, nil
 }
@@ -158,7 +158,7 @@ func (a *Caches) Close() error {
 	a.busy.Enter("slab")
 	defer a.busy.Leave()
 	a.closed = true
-	a.cells, a.live = nil, ledger.Table{}
+	a.cells, a.live = nil, front.Ledger{}
 	a.stats.Emptied()
 	return a.slices.held.ReleaseAll()
 }

@@ -6,8 +6,8 @@ import (
 
 	"github.com/vramyard/vramyard/alloc"
 	"github.com/vramyard/vramyard/device"
-	"github.com/vramyard/vramyard/internal/atlas"
-	"github.com/vramyard/vramyard/internal/ledger"
+	"github.com/vramyard/vramyard/kit/front"
+	"github.com/vramyard/vramyard/kit/index"
 )
 
 // Cells are size classes of equal slots: Bonwick's slab allocator without a source of its own. It
@@ -39,10 +39,10 @@ type Cells struct {
 	turn     uint32 // of the segments, with robin
 	keep     int32  // empty slabs that a stock keeps
 
-	where  atlas.Atlas            // slabs by address; a label is the number of the slab, plus one
+	where  index.Atlas            // slabs by address; a label is the number of the slab, plus one
 	spare  [bits.UintSize][]int32 // records that no slab has, by log2 of how many are in a row
 	words  arena                  // free slots of slabs with more than 64
-	notes  ledger.Table           // live slots of which there is more to know
+	notes  front.Ledger           // live slots of which there is more to know
 	heaps  [][]int32              // of the partial slabs of every stock, with lowest
 	taken  int                    // slabs held
 	cached magazines
@@ -115,7 +115,7 @@ func NewCells(parent Parent, c CellsConfig) (*Cells, error) {
 		fifo: c.Selection == Fifo, lowest: c.Selection == Lowest,
 		steal: c.Steal || c.StealEarly, early: c.StealEarly, robin: c.RoundRobin, segments: uint32(c.Segments), keep: int32(c.EmptySlabs),
 	}
-	a.where = atlas.New(func(label uint32) (device.Addr, device.Size) {
+	a.where = index.NewAtlas(func(label uint32) (device.Addr, device.Size) {
 		s := &a.slabs[label-1]
 		return s.base, a.kinds[s.class].slab
 	})
@@ -269,7 +269,7 @@ func (a *Cells) slackFor(beyond device.Size, p device.Addr, r *alloc.Request) ui
 //
 //go:noinline
 func (a *Cells) note(p device.Addr, r *alloc.Request) uint16 {
-	a.notes.Add(p, ledger.Block{Requested: r.Size, Stream: r.Stream, Tag: r.Tag})
+	a.notes.Add(p, front.LiveBlock{Requested: r.Size, Stream: r.Stream, Tag: r.Tag})
 	return slackNoted
 }
 

@@ -9,7 +9,7 @@ import (
 
 	"github.com/vramyard/vramyard/alloc"
 	"github.com/vramyard/vramyard/device"
-	"github.com/vramyard/vramyard/internal/ledger"
+	"github.com/vramyard/vramyard/kit/front"
 )
 
 // shelf is a device without end: regions lie 2 MiB and more apart, none is taken twice.
@@ -125,7 +125,7 @@ func TestCheckNamesWhatIsBroken(t *testing.T) {
 }
 
 // one returns the record of some live block.
-func (a *Runs) one() (b ledger.Block) {
+func (a *Runs) one() (b front.LiveBlock) {
 	for _, b = range a.live.Range {
 		break
 	}

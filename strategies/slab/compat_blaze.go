@@ -7,9 +7,9 @@ import (
 
 	"github.com/vramyard/vramyard/alloc"
 	"github.com/vramyard/vramyard/device"
-	"github.com/vramyard/vramyard/internal/addrmap"
 	"github.com/vramyard/vramyard/internal/invariants"
-	"github.com/vramyard/vramyard/internal/regions"
+	"github.com/vramyard/vramyard/kit/index"
+	"github.com/vramyard/vramyard/kit/regions"
 )
 
 // block is a piece once cut from a region. It is never merged, split or moved, and its
@@ -38,14 +38,14 @@ type Lists struct {
 	low    int         // smallest class
 	align  device.Size // alignment asked for regions
 
-	lists   [64]int32   // per class the free block pushed last; none
-	some    uint64      // bit k is set if list k is not empty
-	left    device.Size // bytes not yet cut from the newest region
-	lost    device.Size // bytes not cut from the regions before it, which never will be
-	blocks  []block     // in the order in which they were cut
-	index   addrmap.Map // from start to number
-	cuts    []cut       // oldest region first
-	regions regions.Set // by address; a label is the number in cuts
+	lists   [64]int32     // per class the free block pushed last; none
+	some    uint64        // bit k is set if list k is not empty
+	left    device.Size   // bytes not yet cut from the newest region
+	lost    device.Size   // bytes not cut from the regions before it, which never will be
+	blocks  []block       // in the order in which they were cut
+	index   index.AddrMap // from start to number
+	cuts    []cut         // oldest region first
+	regions regions.Set   // by address; a label is the number in cuts
 	stats   alloc.Stats
 	refusal alloc.Refusal
 }
@@ -56,11 +56,11 @@ func NewLists(src device.Source, c Config) (*Lists, error) {
 	if err != nil {
 		return nil, err
 	}
-	a := &Lists{cfg: c, index: addrmap.NewMap(), low: bits.TrailingZeros64(uint64(c.MinClassBytes)), align: regions.Align(c.RegionBytes)}
+	a := &Lists{cfg: c, index: index.NewAddrMap(), low: bits.TrailingZeros64(uint64(c.MinClassBytes)), align: regions.Align(c.RegionBytes)}
 	for k := range a.lists {
 		a.lists[k] = none
 	}
-	a.regions = regions.New(src, &a.stats)
+	a.regions = regions.NewSet(src, &a.stats)
 	a.stats.NextRegion = c.RegionBytes
 	if err := a.grow(); err != nil {
 		// Not of which strategy: what builds one from a catalogue says that, for any of them.
@@ -181,7 +181,7 @@ func (a *Lists) free(p device.Addr) error {
 		return alloc.ErrClosed
 	}
 	name := a.index.Get(p, a.addrOf)
-	if name == addrmap.None || !a.blocks[name-1].live {
+	if name == index.NoHandle || !a.blocks[name-1].live {
 		return alloc.ErrInvalidFree
 	}
 	i := name - 1
@@ -200,7 +200,7 @@ func (a *Lists) Close() error {
 	a.busy.Enter("slab")
 	defer a.busy.Leave()
 	a.closed = true
-	a.blocks, a.cuts, a.index, a.some, a.left, a.lost = nil, nil, addrmap.NewMap(), 0, 0, 0
+	a.blocks, a.cuts, a.index, a.some, a.left, a.lost = nil, nil, index.NewAddrMap(), 0, 0, 0
 	a.stats.Emptied()
 	return a.regions.ReleaseAll()
 }

@@ -4,8 +4,8 @@ import (
 	"github.com/vramyard/vramyard/alloc"
 	"github.com/vramyard/vramyard/device"
 	"github.com/vramyard/vramyard/internal/invariants"
-	"github.com/vramyard/vramyard/internal/ledger"
-	"github.com/vramyard/vramyard/internal/regions"
+	"github.com/vramyard/vramyard/kit/front"
+	"github.com/vramyard/vramyard/kit/regions"
 )
 
 // Runs is the slab allocator of mode "xdl". Use [New] or [NewRuns].
@@ -25,7 +25,7 @@ type Runs struct {
 	lines   []int32       // per segment the slices attached: those of the oldest regions
 	all     []chunk       // every chunk, slice after slice, as attached
 	links   []link        // the anchors, see anchorOf, and behind them one per chunk
-	live    ledger.Table  // live blocks; a place is a chunk and a unit
+	live    front.Ledger  // live blocks; a place is a chunk and a unit
 	hole    hole          // the longest free run of a chunk
 
 	stats   alloc.Stats
@@ -51,7 +51,7 @@ func NewRuns(src device.Source, c Config) (*Runs, error) {
 	for i := range int32(len(a.links)) {
 		a.links[i] = link{next: i, prev: i}
 	}
-	a.regions = regions.New(src, &a.stats)
+	a.regions = regions.NewSet(src, &a.stats)
 	a.stats.NextRegion = c.RegionBytes
 	return a, nil
 }
@@ -85,7 +85,7 @@ func (a *Runs) alloc(r alloc.Request) (alloc.Block, error) {
 	c.take(b, n)
 	a.toFront(i)
 	got := alloc.Block{Addr: c.base.Add(device.Size(b) * a.cfg.UnitBytes), Size: device.Size(n) * a.cfg.UnitBytes}
-	a.live.Add(got.Addr, ledger.Block{
+	a.live.Add(got.Addr, front.LiveBlock{
 		Requested: r.Size, Stream: r.Stream, Tag: r.Tag, Place: uint64(i)*chunkUnits + uint64(b),
 	})
 	a.stats.Granted(r.Size, got.Size)
@@ -244,7 +244,7 @@ func (a *Runs) Close() error {
 	defer a.busy.Leave()
 	a.closed = true
 	a.bases, a.first, a.lines, a.all, a.links = nil, nil, nil, nil, nil
-	a.live, a.hole = ledger.Table{}, hole{}
+	a.live, a.hole = front.Ledger{}, hole{}
 	a.stats.Emptied()
 	return a.regions.ReleaseAll()
 }

@@ -5,7 +5,7 @@ import (
 	"slices"
 
 	"github.com/vramyard/vramyard/device"
-	"github.com/vramyard/vramyard/internal/growth"
+	"github.com/vramyard/vramyard/kit/regions"
 )
 
 // The values of Config fields of the modern mode that are zero.
@@ -58,7 +58,7 @@ const gradeFactor = 4
 func (c Config) withCachesDefaults() Config {
 	set(&c.Quantum, defaultQuantum)
 	slab := defaultSlab
-	if c.Growth == growth.Whole { // one region, and so slabs of one size
+	if c.Growth == regions.Whole { // one region, and so slabs of one size
 		slab = defaultWholeSlab
 	}
 	set(&c.SlabBytes, max(min(slab, mostSlots*c.Quantum), c.Quantum))
@@ -70,15 +70,15 @@ func (c Config) withCachesDefaults() Config {
 	set(&c.Selection, Fullest)
 	set(&c.Assign, AssignStream)
 	set(&c.Steal, StealOn)
-	set(&c.Growth, growth.Proportional)
+	set(&c.Growth, regions.Proportional)
 	if len(c.ClassSizes) == 0 {
 		set(&c.Classes, ClassesK4)
 	}
 	if c.MagazineRounds != 0 {
 		set(&c.Interval, defaultInterval)
 	}
-	if c.Growth == growth.Whole {
-		set(&c.Limit, max(min(growth.WholeLimit/c.SlabBytes, mostSlices)*c.SlabBytes, c.SlabBytes))
+	if c.Growth == regions.Whole {
+		set(&c.Limit, max(min(regions.WholeLimit/c.SlabBytes, mostSlices)*c.SlabBytes, c.SlabBytes))
 		set(&c.MaxClassBytes, max(c.SlabBytes/device.Size(max(c.SlabSlots, 1)), c.Quantum))
 	}
 	set(&c.MaxClassBytes, max(defaultMax, c.SlabBytes/device.Size(max(c.SlabSlots, 1)), c.Quantum))
@@ -147,9 +147,9 @@ func (c Config) checkClasses() error {
 	switch n := len(all); {
 	case n == 0 || n > maxClasses:
 		return fmt.Errorf("slab: classes: %d of them are legal: want 1 to %d", n, maxClasses)
-	case c.Growth == growth.Whole && all[0].Slab != all[n-1].Slab:
+	case c.Growth == regions.Whole && all[0].Slab != all[n-1].Slab:
 		return fmt.Errorf("slab: max_class_bytes %d: slabs of several sizes do not share one region, want at most %d with growth %q",
-			uint64(c.MaxClassBytes), uint64(c.SlabBytes)/uint64(c.SlabSlots), growth.Whole)
+			uint64(c.MaxClassBytes), uint64(c.SlabBytes)/uint64(c.SlabSlots), regions.Whole)
 	}
 	return nil
 }
@@ -187,7 +187,7 @@ func (c Config) checkGrowth() error {
 	if err := p.Check("slab"); err != nil {
 		return err
 	}
-	if c.RegionBytes/c.SlabBytes > mostSlices || c.Growth == growth.Whole && c.Limit/c.SlabBytes > mostSlices {
+	if c.RegionBytes/c.SlabBytes > mostSlices || c.Growth == regions.Whole && c.Limit/c.SlabBytes > mostSlices {
 		return fmt.Errorf("slab: region_bytes %d, limit %d: want at most %d slabs of %d in a region",
 			uint64(c.RegionBytes), uint64(c.Limit), mostSlices, uint64(c.SlabBytes))
 	}
@@ -195,8 +195,8 @@ func (c Config) checkGrowth() error {
 }
 
 // policy returns the policy of the regions that are cut into slices for slabs of a size.
-func (c Config) policy(slab device.Size) growth.Policy {
-	return growth.Policy{
+func (c Config) policy(slab device.Size) regions.Policy {
+	return regions.Policy{
 		Kind: c.Growth, Region: device.AlignUp(c.RegionBytes, slab), Limit: c.Limit, Release: c.Release, Keep: c.KeepBytes,
 		Quantum: slab,
 	}
@@ -292,14 +292,14 @@ func (c Config) noneOfCaches(compat string) error {
 // ForCapacity implements [alloc.CapacityConfig]: an allocator with a limit of its own gets
 // the capacity for one.
 func (c Config) ForCapacity(n device.Size) Config {
-	if c.Limit != 0 || c.Growth == growth.Whole {
+	if c.Limit != 0 || c.Growth == regions.Whole {
 		c.Limit = n
 	}
 	return c
 }
 
 // Preallocates implements [alloc.PreallocatingConfig].
-func (c Config) Preallocates() bool { return c.Growth == growth.Whole }
+func (c Config) Preallocates() bool { return c.Growth == regions.Whole }
 
 // Unbound implements [alloc.UnboundConfig]: the limit is looked at to refuse, and where the whole of it is taken.
 func (c Config) Unbound() bool { return !c.Preallocates() }

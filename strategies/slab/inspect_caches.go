@@ -6,8 +6,8 @@ import (
 
 	"github.com/vramyard/vramyard/alloc"
 	"github.com/vramyard/vramyard/device"
-	"github.com/vramyard/vramyard/internal/regions"
-	"github.com/vramyard/vramyard/internal/tally"
+	"github.com/vramyard/vramyard/kit/front"
+	"github.com/vramyard/vramyard/kit/regions"
 )
 
 var (
@@ -210,7 +210,7 @@ func (a *Caches) Check() error {
 			return err
 		}
 	}
-	if err := tally.Compare(a.stats, a.walk); err != nil {
+	if err := front.CompareStats(a.stats, a.walk); err != nil {
 		return fmt.Errorf("slab: invariant C10 (counters are what the walk shows): %w", err)
 	}
 	return nil

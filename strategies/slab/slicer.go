@@ -7,9 +7,8 @@ import (
 
 	"github.com/vramyard/vramyard/alloc"
 	"github.com/vramyard/vramyard/device"
-	"github.com/vramyard/vramyard/internal/bitset"
-	"github.com/vramyard/vramyard/internal/growth"
-	"github.com/vramyard/vramyard/internal/regions"
+	"github.com/vramyard/vramyard/kit/index"
+	"github.com/vramyard/vramyard/kit/regions"
 )
 
 // labelDirect marks a region that is one block.
@@ -37,30 +36,30 @@ type slicer struct {
 
 // grade is the regions that are cut into slices of one size.
 type grade struct {
-	pool  growth.Pool
-	own   alloc.Stats // the pool's account
-	shift uint8       // log2 of a slice
-	align device.Size // asked of regions
-	rows  []row       // by number
-	open  bitset.Set  // rows with a slice that no slab has
-	spare []int32     // numbers of no row
-	loose int         // slices that no slab has
-	fresh int         // slices that none ever had; all are one row's, see Take
+	pool  regions.Pool
+	own   alloc.Stats  // the pool's account
+	shift uint8        // log2 of a slice
+	align device.Size  // asked of regions
+	rows  []row        // by number
+	open  index.BitSet // rows with a slice that no slab has
+	spare []int32      // numbers of no row
+	loose int          // slices that no slab has
+	fresh int          // slices that none ever had; all are one row's, see Take
 }
 
 // row is a region that is cut into slices.
 type row struct {
 	region device.Region
-	taken  int32      // slices that slabs have
-	fresh  uint32     // the lowest slice that no slab ever had; all above are as fresh
-	free   bitset.Set // slices that none has
-	slabs  []int32    // of every slice, the slab that has it; none
+	taken  int32        // slices that slabs have
+	fresh  uint32       // the lowest slice that no slab ever had; all above are as fresh
+	free   index.BitSet // slices that none has
+	slabs  []int32      // of every slice, the slab that has it; none
 }
 
 // newSlicer returns a slicer that holds nothing.
 func newSlicer(src device.Source, c Config, total *alloc.Stats) *slicer {
 	s := &slicer{total: total, limit: c.Limit}
-	s.held = regions.New(src, total)
+	s.held = regions.NewSet(src, total)
 	var slabs []device.Size // by grade
 	for _, k := range c.cells().Classes {
 		if n := len(slabs); n == 0 || slabs[n-1] != k.Slab {
@@ -74,10 +73,10 @@ func newSlicer(src device.Source, c Config, total *alloc.Stats) *slicer {
 		g.shift = uint8(bits.TrailingZeros64(uint64(slab)))
 		g.align = min(c.AlignBytes, slab)
 		p := c.policy(slab)
-		if p.Kind != growth.Whole {
+		if p.Kind != regions.Whole {
 			p.Limit = 0 // which is of all regions, and kept by Reserve
 		}
-		g.pool = growth.New(s, &g.own, p)
+		g.pool = regions.NewPool(s, &g.own, p)
 	}
 	total.Limit = c.Limit
 	return s

@@ -6,7 +6,7 @@ import (
 
 	"github.com/vramyard/vramyard/alloc"
 	"github.com/vramyard/vramyard/device"
-	"github.com/vramyard/vramyard/internal/addrmap"
+	"github.com/vramyard/vramyard/kit/index"
 )
 
 var (
@@ -211,6 +211,6 @@ func (a *Lists) CanPlace(r alloc.Request, freed []device.Addr) bool {
 	}
 	return slices.ContainsFunc(freed, func(p device.Addr) bool {
 		i := a.index.Get(p, a.addrOf)
-		return i != addrmap.None && a.blocks[i-1].live && int(a.blocks[i-1].class) == k
+		return i != index.NoHandle && a.blocks[i-1].live && int(a.blocks[i-1].class) == k
 	})
 }

@@ -7,7 +7,7 @@ import (
 
 	"github.com/vramyard/vramyard/alloc"
 	"github.com/vramyard/vramyard/device"
-	"github.com/vramyard/vramyard/internal/ledger"
+	"github.com/vramyard/vramyard/kit/front"
 )
 
 // shelf is a device without end: regions lie 2 MiB and more apart, none is taken twice.
@@ -28,7 +28,7 @@ func TestCheckNamesWhatIsBroken(t *testing.T) {
 	for want, spoil := range map[string]func(*Parts){
 		"R1": func(a *Parts) { a.cfg.BlockBytes *= 8 },
 		"R2": func(a *Parts) { _, _ = a.regions.Reserve(1, 0, int32(OwnerSlab)) },
-		"R3": func(a *Parts) { a.direct.Add(1, ledger.Block{}) },
+		"R3": func(a *Parts) { a.direct.Add(1, front.LiveBlock{}) },
 		"R6": func(a *Parts) { a.stats.Requested++ },
 	} {
 		a, err := NewParts(new(shelf), Config{Compat: CompatXDL})

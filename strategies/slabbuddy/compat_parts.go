@@ -7,8 +7,8 @@ import (
 	"github.com/vramyard/vramyard/alloc"
 	"github.com/vramyard/vramyard/device"
 	"github.com/vramyard/vramyard/internal/invariants"
-	"github.com/vramyard/vramyard/internal/ledger"
-	"github.com/vramyard/vramyard/internal/regions"
+	"github.com/vramyard/vramyard/kit/front"
+	"github.com/vramyard/vramyard/kit/regions"
 	"github.com/vramyard/vramyard/strategies/buddy"
 	"github.com/vramyard/vramyard/strategies/slab"
 )
@@ -27,7 +27,7 @@ type Parts struct {
 	cfg     Config
 	slab    *slab.Runs
 	buddy   *buddy.Trees
-	direct  ledger.Table // live blocks straight from the device; a place is not used
+	direct  front.Ledger // live blocks straight from the device; a place is not used
 	regions regions.Set  // of all parts, by address; a label is the owner
 	stats   alloc.Stats
 	refusal alloc.Refusal
@@ -40,7 +40,7 @@ func NewParts(src device.Source, c Config) (*Parts, error) {
 		return nil, err
 	}
 	a := &Parts{cfg: c}
-	a.regions = regions.New(src, &a.stats)
+	a.regions = regions.NewSet(src, &a.stats)
 	if a.slab, err = slab.NewRuns(part{&a.regions, OwnerSlab}, c.slab()); err != nil {
 		return nil, fmt.Errorf("slabbuddy: %w", err)
 	}
@@ -107,7 +107,7 @@ func (a *Parts) allocDirect(r alloc.Request) (alloc.Block, error) {
 		a.record(alloc.Refusal{Reason: alloc.ReasonDevice, Request: r, Asked: r.Size, Device: err})
 		return alloc.Block{}, alloc.ErrOutOfMemory
 	}
-	a.direct.Add(region.Addr, ledger.Block{Requested: r.Size, Stream: r.Stream, Tag: r.Tag})
+	a.direct.Add(region.Addr, front.LiveBlock{Requested: r.Size, Stream: r.Stream, Tag: r.Tag})
 	return alloc.Block{Addr: region.Addr, Size: r.Size}, nil
 }
 
@@ -173,7 +173,7 @@ func (a *Parts) Close() error {
 	a.busy.Enter("slabbuddy")
 	defer a.busy.Leave()
 	a.closed = true
-	a.slab, a.buddy, a.direct = nil, nil, ledger.Table{}
+	a.slab, a.buddy, a.direct = nil, nil, front.Ledger{}
 	a.stats.Emptied()
 	return a.regions.ReleaseAll()
 }

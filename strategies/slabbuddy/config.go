@@ -4,7 +4,7 @@ import (
 	"fmt"
 
 	"github.com/vramyard/vramyard/device"
-	"github.com/vramyard/vramyard/internal/growth"
+	"github.com/vramyard/vramyard/kit/regions"
 	"github.com/vramyard/vramyard/strategies/buddy"
 	"github.com/vramyard/vramyard/strategies/slab"
 )
@@ -140,7 +140,7 @@ func (c Config) modern() (Config, error) {
 	set(&c.Selection, slab.Fullest)
 	set(&c.DirectBytes, max(defaultDirect, c.SlabMaxBytes))
 	set(&c.Trim, buddy.TrimOff)
-	set(&c.Growth, growth.Proportional)
+	set(&c.Growth, regions.Proportional)
 	if c.Segments != 0 {
 		return c, fmt.Errorf("slabbuddy: segments %d: of no meaning without compat %q", c.Segments, CompatXDL)
 	}
@@ -252,7 +252,7 @@ func (c Config) slabAlign(size device.Size) device.Size {
 }
 
 // policy returns the policy of the regions of the pool.
-func (c Config) policy() growth.Policy { return growth.Policy{Kind: c.Growth} }
+func (c Config) policy() regions.Policy { return regions.Policy{Kind: c.Growth} }
 
 // ForCapacity implements [alloc.CapacityConfig]. Only a configuration with a limit gets one.
 func (c Config) ForCapacity(n device.Size) Config {

@@ -57,7 +57,7 @@
 //
 // # Growth and alignment
 //
-// Policies of internal/growth; by default a region has a sixteenth of what the pool has, 16 KiB
+// Policies of kit/regions; by default a region has a sixteenth of what the pool has, 16 KiB
 // at least. Regions are aligned to 2 MiB, which is the largest alignment that is honoured. A
 // request that a slot would not align goes to a larger class or to the buddy.
 //

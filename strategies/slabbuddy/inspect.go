@@ -7,8 +7,7 @@ import (
 
 	"github.com/vramyard/vramyard/alloc"
 	"github.com/vramyard/vramyard/device"
-	"github.com/vramyard/vramyard/internal/ledger"
-	"github.com/vramyard/vramyard/internal/tally"
+	"github.com/vramyard/vramyard/kit/front"
 	"github.com/vramyard/vramyard/strategies/buddy"
 	"github.com/vramyard/vramyard/strategies/slab"
 )
@@ -102,7 +101,7 @@ func (a *Layers) slabBytes(number int32) device.Size {
 }
 
 // granted returns the bytes that the live block of the buddy at an address was granted.
-func (a *Layers) granted(at device.Addr, l ledger.Block) device.Size {
+func (a *Layers) granted(at device.Addr, l front.LiveBlock) device.Size {
 	place, _ := a.blocks.PlaceOf(at)
 	return a.blocks.Granted(l.Requested, place)
 }
@@ -189,7 +188,7 @@ func (a *Layers) Check() error {
 			return fmt.Errorf("slabbuddy: invariant W4 (each part keeps its own): %w", err)
 		}
 	}
-	if err := tally.Compare(a.stats, a.walk); err != nil {
+	if err := front.CompareStats(a.stats, a.walk); err != nil {
 		return fmt.Errorf("slabbuddy: invariant W6 (counters are what the walk shows): %w", err)
 	}
 	return nil

@@ -5,8 +5,8 @@ import (
 
 	"github.com/vramyard/vramyard/alloc"
 	"github.com/vramyard/vramyard/device"
-	"github.com/vramyard/vramyard/internal/regions"
-	"github.com/vramyard/vramyard/internal/tally"
+	"github.com/vramyard/vramyard/kit/front"
+	"github.com/vramyard/vramyard/kit/regions"
 )
 
 var (
@@ -135,7 +135,7 @@ func (a *Parts) Check() error {
 			return err
 		}
 	}
-	if err := tally.Compare(a.stats, a.walk); err != nil {
+	if err := front.CompareStats(a.stats, a.walk); err != nil {
 		return fmt.Errorf("slabbuddy: invariant R6 (counters are what the walk shows): %w", err)
 	}
 	return nil

@@ -7,7 +7,7 @@ import (
 	"github.com/vramyard/vramyard/alloc"
 	"github.com/vramyard/vramyard/device"
 	"github.com/vramyard/vramyard/internal/invariants"
-	"github.com/vramyard/vramyard/internal/ledger"
+	"github.com/vramyard/vramyard/kit/front"
 	"github.com/vramyard/vramyard/strategies/buddy"
 	"github.com/vramyard/vramyard/strategies/slab"
 )
@@ -17,7 +17,7 @@ import (
 type Layers struct {
 	busy   invariants.Entry
 	closed bool
-	live   ledger.Table // live blocks of the buddy
+	live   front.Ledger // live blocks of the buddy
 	cells  *slab.Cells
 	blocks buddy.Blocks
 	pieces pieces
@@ -156,7 +156,7 @@ func (a *Layers) grantSlot(p device.Addr, class int, requested device.Size) allo
 
 // grantBlock books a block of the buddy that was granted.
 func (a *Layers) grantBlock(b alloc.Block, r *alloc.Request) {
-	a.live.Add(b.Addr, ledger.Block{Requested: r.Size, Stream: r.Stream, Tag: r.Tag})
+	a.live.Add(b.Addr, front.LiveBlock{Requested: r.Size, Stream: r.Stream, Tag: r.Tag})
 	a.stats.Granted(r.Size, b.Size)
 }
 
@@ -205,7 +205,7 @@ func (a *Layers) Close() error {
 	a.busy.Enter("slabbuddy")
 	defer a.busy.Leave()
 	a.closed = true
-	a.cells, a.live, a.pieces.places, a.order = nil, ledger.Table{}, nil, nil
+	a.cells, a.live, a.pieces.places, a.order = nil, front.Ledger{}, nil, nil
 	a.stats.Emptied()
 	return a.blocks.ReleaseAll()
 }

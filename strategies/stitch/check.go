@@ -4,8 +4,8 @@ import (
 	"fmt"
 
 	"github.com/vramyard/vramyard/device"
-	"github.com/vramyard/vramyard/internal/sizemap"
-	"github.com/vramyard/vramyard/internal/tally"
+	"github.com/vramyard/vramyard/kit/front"
+	"github.com/vramyard/vramyard/kit/index"
 )
 
 // sayings are the invariants of the package comment in a few words, by number.
@@ -44,7 +44,7 @@ func (a *Allocator) Check() error {
 			return err
 		}
 	}
-	if err := tally.Compare(a.stats, a.walk); err != nil {
+	if err := front.CompareStats(a.stats, a.walk); err != nil {
 		return broken(9, "%v", err)
 	}
 	return nil
@@ -214,7 +214,7 @@ func (a *Allocator) checkIdle(s *sum) error {
 		case r.kind != stitched || c.state != idle || r.older != older:
 			return broken(6, "the region at %v is in the list of idle ones", r.addr)
 		case r.waitsFor == none:
-			if e := a.idle.Entry(c.note); c.note == sizemap.None || e.Handle != i || e.Size != c.size {
+			if e := a.idle.Entry(c.note); c.note == index.NoEntry || e.Handle != i || e.Size != c.size {
 				return broken(6, "the sBlock at %v is neither found nor waits", r.addr)
 			}
 		default:

@@ -23,7 +23,7 @@
 // pieces over it, so that whoever gives pages back finds the sBlocks that must go before.
 //
 // Free chunks of the small pool, free pBlocks, and idle sBlocks are each ordered by size and
-// address in an internal/sizemap. The live blocks stand in an internal/ledger.
+// address in an kit/index. The live blocks stand in an kit/front.
 //
 // An idle sBlock does not own its memory. Its pages are in pBlocks that are free, or in use by
 // others, and it may be granted only if all are free. Nobody counts that. An sBlock that turns out to be

@@ -3,9 +3,9 @@ package stitch
 import (
 	"github.com/vramyard/vramyard/alloc"
 	"github.com/vramyard/vramyard/device"
-	"github.com/vramyard/vramyard/internal/ledger"
-	"github.com/vramyard/vramyard/internal/regions"
-	"github.com/vramyard/vramyard/internal/sizemap"
+	"github.com/vramyard/vramyard/kit/front"
+	"github.com/vramyard/vramyard/kit/index"
+	"github.com/vramyard/vramyard/kit/regions"
 )
 
 // The owners of chunks, as they appear in alloc.Chunk.Owner.
@@ -97,7 +97,7 @@ func (a *Allocator) Close() error {
 		for _, b := range a.live.Range {
 			a.vacate(uint32(b.Place))
 		}
-		a.live = ledger.Table{}
+		a.live = front.Ledger{}
 		a.stats.Emptied()
 	}
 	_, err := a.trim()
@@ -182,7 +182,7 @@ func (a *Allocator) WalkFree(yield func(alloc.Chunk) bool) {
 	if a.closed {
 		return
 	}
-	for _, m := range [...]*sizemap.Map{&a.free[small], &a.free[pages]} {
+	for _, m := range [...]*index.SizeMap{&a.free[small], &a.free[pages]} {
 		for e := range m.All {
 			if !yield(a.show(e.Handle)) {
 				return

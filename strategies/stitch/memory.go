@@ -4,8 +4,8 @@ import (
 	"slices"
 
 	"github.com/vramyard/vramyard/device"
-	"github.com/vramyard/vramyard/internal/addrlist"
-	"github.com/vramyard/vramyard/internal/regions"
+	"github.com/vramyard/vramyard/kit/index"
+	"github.com/vramyard/vramyard/kit/regions"
 )
 
 // kind is what a region is for.
@@ -55,7 +55,7 @@ func (a *Allocator) addRegion(r device.Region, k kind) uint32 {
 	old := &a.regions[i]
 	*old = region{addr: r.Addr, size: r.Size, kind: k, handles: old.handles[:0], owner: old.owner[:0]}
 	p, _ := a.order.Search(r.Addr)
-	a.order.Insert(p, addrlist.Entry[uint32]{Addr: r.Addr, Value: i})
+	a.order.Insert(p, index.AddrEntry[uint32]{Addr: r.Addr, Value: i})
 	a.stats.Regions++
 	return i
 }

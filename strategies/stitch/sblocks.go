@@ -4,7 +4,7 @@ import (
 	"fmt"
 
 	"github.com/vramyard/vramyard/device"
-	"github.com/vramyard/vramyard/internal/sizemap"
+	"github.com/vramyard/vramyard/kit/index"
 )
 
 // piece is a part of an sBlock: successive pages of one segment.
@@ -149,7 +149,7 @@ func (a *Allocator) gather(n device.Size) {
 	m := &a.free[pages]
 	for n > 0 {
 		at := m.Ceil(n)
-		if at == sizemap.None {
+		if at == index.NoEntry {
 			at = m.Ceil(m.Largest())
 		}
 		e := m.Entry(at)
@@ -181,7 +181,7 @@ func (a *Allocator) mapPieces(i uint32, n device.Size) error {
 func (a *Allocator) match(n device.Size) uint32 {
 	for {
 		at := a.idle.Ceil(n)
-		if at == sizemap.None || a.idle.Entry(at).Size != n {
+		if at == index.NoEntry || a.idle.Entry(at).Size != n {
 			return none
 		}
 		i := a.idle.Entry(at).Handle

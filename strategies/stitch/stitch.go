@@ -6,12 +6,11 @@ import (
 
 	"github.com/vramyard/vramyard/alloc"
 	"github.com/vramyard/vramyard/device"
-	"github.com/vramyard/vramyard/internal/addrlist"
+	"github.com/vramyard/vramyard/internal/forecast"
 	"github.com/vramyard/vramyard/internal/invariants"
-	"github.com/vramyard/vramyard/internal/ledger"
-	"github.com/vramyard/vramyard/internal/regions"
-	"github.com/vramyard/vramyard/internal/sizemap"
-	"github.com/vramyard/vramyard/internal/whatif"
+	"github.com/vramyard/vramyard/kit/front"
+	"github.com/vramyard/vramyard/kit/index"
+	"github.com/vramyard/vramyard/kit/regions"
 )
 
 // Allocator stitches scattered memory. Use [New]; it is not safe for concurrent use.
@@ -35,12 +34,12 @@ type Allocator struct {
 	sparePiece  uint32
 	sparePieces int
 
-	order addrlist.List[uint32] // regions by address
+	order index.AddrList[uint32] // regions by address
 
-	free  [2]sizemap.Map // free chunks: small ones, pBlocks
-	freed [2]device.Size // their bytes
-	idle  sizemap.Map    // idle sBlocks that wait for no pBlock
-	live  ledger.Table   // blocks; their place is the chunk
+	free  [2]index.SizeMap // free chunks: small ones, pBlocks
+	freed [2]device.Size   // their bytes
+	idle  index.SizeMap    // idle sBlocks that wait for no pBlock
+	live  front.Ledger     // blocks; their place is the chunk
 
 	sBlocks  int    // with a range, live or idle
 	oldest   uint32 // idle sBlocks by when they were freed
@@ -49,7 +48,7 @@ type Allocator struct {
 
 	stats   alloc.Stats
 	refusal alloc.Refusal
-	placer  *whatif.Placer // made when it is asked for
+	placer  *forecast.Placer // made when it is asked for
 }
 
 var _ alloc.Strategy = (*Allocator)(nil)
@@ -72,7 +71,7 @@ func New(src device.Source, c Config) (*Allocator, error) {
 	a := &Allocator{
 		cfg: c, src: src, vm: vm, pageShift: uint8(bits.TrailingZeros64(uint64(c.ChunkBytes))),
 		chunks: []chunk{{state: live}}, regions: make([]region, 1), pieces: make([]piece, 1),
-		free: [2]sizemap.Map{sizemap.New(quantum), sizemap.New(c.ChunkBytes)}, idle: sizemap.New(c.ChunkBytes),
+		free: [2]index.SizeMap{index.NewSizeMap(quantum), index.NewSizeMap(c.ChunkBytes)}, idle: index.NewSizeMap(c.ChunkBytes),
 	}
 	a.stats.Limit = c.Limit
 	return a, nil
@@ -117,7 +116,7 @@ func (a *Allocator) alloc(r *alloc.Request) (alloc.Block, error) {
 	}
 	c := &a.chunks[h]
 	c.state = live
-	a.live.Add(c.addr, ledger.Block{Requested: r.Size, Stream: r.Stream, Tag: r.Tag, Place: uint64(h)})
+	a.live.Add(c.addr, front.LiveBlock{Requested: r.Size, Stream: r.Stream, Tag: r.Tag, Place: uint64(h)})
 	a.stats.Granted(r.Size, c.size)
 	return alloc.Block{Addr: c.addr, Size: c.size}, nil
 }
@@ -169,7 +168,7 @@ func (a *Allocator) rounded(n device.Size) device.Size {
 // fromSmall takes the smallest chunk that has room for a request out of the small pool.
 func (a *Allocator) fromSmall(r *alloc.Request) uint32 {
 	at := a.free[small].Ceil(needOf(r.Size, r.Align))
-	if at == sizemap.None {
+	if at == index.NoEntry {
 		return none
 	}
 	e := a.free[small].Entry(at)
@@ -199,13 +198,13 @@ func (a *Allocator) growSmall(n device.Size) error {
 // pBlock (S2).
 func (a *Allocator) fromPages(n device.Size) uint32 {
 	at := a.free[pages].Ceil(n)
-	exact := at != sizemap.None && a.free[pages].Entry(at).Size == n
+	exact := at != index.NoEntry && a.free[pages].Entry(at).Size == n
 	if !exact {
 		if h := a.match(n); h != none {
 			return h
 		}
 	}
-	if at == sizemap.None {
+	if at == index.NoEntry {
 		return none
 	}
 	e := a.free[pages].Entry(at)

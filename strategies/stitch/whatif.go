@@ -5,7 +5,7 @@ import (
 
 	"github.com/vramyard/vramyard/alloc"
 	"github.com/vramyard/vramyard/device"
-	"github.com/vramyard/vramyard/internal/whatif"
+	"github.com/vramyard/vramyard/internal/forecast"
 )
 
 var (
@@ -41,7 +41,7 @@ func (a *Allocator) CanPlace(r alloc.Request, freed []device.Addr) bool {
 	a.busy.Enter("stitch")
 	defer a.busy.Leave()
 	if a.placer == nil {
-		a.placer = &whatif.Placer{Most: a.MaxRequest(), Promises: a.cfg.Promises(), Freed: a.foreseen}
+		a.placer = &forecast.Placer{Most: a.MaxRequest(), Promises: a.cfg.Promises(), Freed: a.foreseen}
 	}
 	if a.closed || !a.placer.Legal(r) || a.judge(&r) != alloc.ReasonNone {
 		return false

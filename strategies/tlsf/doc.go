@@ -3,7 +3,7 @@
 //
 // # Data structure
 //
-// The chunks lie in the table of internal/tiles, which has the rings that the lists are. A list
+// The chunks lie in the table of kit/tiles, which has the rings that the lists are. A list
 // holds the chunks of one class. The first 2^SecondLevel classes are single sizes, 1, 2, …
 // quanta; from there on each doubling of the size is cut into 2^SecondLevel classes of equal
 // width. A bit for each class says whether it has a chunk, and a bit for each word of those
@@ -11,7 +11,7 @@
 // instructions. Where the paper has a word for each doubling, words here are always full.
 // Sizes have 64 bits, and no class is open-ended.
 //
-// The tails, each the last chunk of its region, are apart, in a map by size (internal/sizemap) of at
+// The tails, each the last chunk of its region, are apart, in a map by size (kit/index) of at
 // most one entry for each region.
 //
 // # Search
@@ -69,7 +69,7 @@
 //
 // # Growth
 //
-// By the policy of internal/growth. By default one region holds the whole limit, 1 TiB, or
+// By the policy of kit/regions. By default one region holds the whole limit, 1 TiB, or
 // what the device has of it. With Config.Release empty regions go back, and before a request
 // is refused all of them do.
 //
@@ -80,7 +80,7 @@
 //
 // # Invariants
 //
-// Of the table of chunks, see internal/tiles: Invariant K1 (chunks tile their region),
+// Of the table of chunks, see kit/tiles: Invariant K1 (chunks tile their region),
 // Invariant K2 (free neighbours are merged), Invariant K3 (requested at most size),
 // Invariant K4 (the index of addresses holds the live chunks), Invariant K5 (every row is a
 // chunk or spare), Invariant K6 (empty bytes), Invariant K7 (counters). Besides:

@@ -5,8 +5,8 @@ import (
 	"math"
 
 	"github.com/vramyard/vramyard/device"
-	"github.com/vramyard/vramyard/internal/sizemap"
-	"github.com/vramyard/vramyard/internal/tiles"
+	"github.com/vramyard/vramyard/kit/index"
+	"github.com/vramyard/vramyard/kit/tiles"
 )
 
 // The owners of free chunks, as they appear in alloc.Chunk.Owner.
@@ -17,17 +17,17 @@ const (
 
 // index is the free chunks: holes in lists by class, tails, of which there is at most one
 // for each region, in a map. It implements tiles.Index.
-type index struct {
+type freeIndex struct {
 	lists
-	apart      bool        // tails are kept apart
-	exhaustive bool        // every chunk is looked at before the index gives up
-	scan       int         // chunks of the own class looked at first
-	tails      sizemap.Map // the note of a tail is its name there
+	apart      bool          // tails are kept apart
+	exhaustive bool          // every chunk is looked at before the index gives up
+	scan       int           // chunks of the own class looked at first
+	tails      index.SizeMap // the note of a tail is its name there
 }
 
 // isApart reports whether a chunk belongs into the map. It does so as long as it is free,
 // because regions do not change.
-func (x *index) isApart(h tiles.Handle) bool {
+func (x *freeIndex) isApart(h tiles.Handle) bool {
 	return x.apart && x.core.IsTail(h)
 }
 
@@ -35,7 +35,7 @@ func (x *index) isApart(h tiles.Handle) bool {
 //
 // It sets the bits without asking whether they are: whether the ring was empty is a toss-up
 // for the branch predictor.
-func (x *index) Insert(h tiles.Handle) {
+func (x *freeIndex) Insert(h tiles.Handle) {
 	r := &x.core.Rows[h]
 	if r.Next == tiles.None && x.isApart(h) {
 		x.insertTail(h)
@@ -55,13 +55,13 @@ func (x *index) Insert(h tiles.Handle) {
 }
 
 // insertTail is Insert for a chunk that belongs into the map.
-func (x *index) insertTail(h tiles.Handle) {
+func (x *freeIndex) insertTail(h tiles.Handle) {
 	r := &x.core.Rows[h]
 	x.core.SetNote(h, x.tails.Insert(r.Size, r.Addr, h))
 }
 
 // Remove implements tiles.Index. It does nothing to None.
-func (x *index) Remove(h tiles.Handle) {
+func (x *freeIndex) Remove(h tiles.Handle) {
 	if x.isApart(h) && h != tiles.None {
 		x.removeTail(h)
 		return
@@ -70,7 +70,7 @@ func (x *index) Remove(h tiles.Handle) {
 }
 
 // removeTail is Remove for a chunk that belongs into the map.
-func (x *index) removeTail(h tiles.Handle) {
+func (x *freeIndex) removeTail(h tiles.Handle) {
 	if !x.tails.Remove(x.core.Note(h), h) {
 		panic("tlsf: invariant L4 (the map holds the tails): the chunk at " + x.core.AddrOf(h).String() + " is not there")
 	}
@@ -78,7 +78,7 @@ func (x *index) removeTail(h tiles.Handle) {
 
 // take takes a chunk that serves a request of n bytes out of the index and returns it,
 // tiles.None if there is none. O(1 + scan), unless every chunk is looked at.
-func (x *index) take(n, align device.Size) tiles.Handle {
+func (x *freeIndex) take(n, align device.Size) tiles.Handle {
 	need := x.core.Need(n, align)
 	sure := x.sure(need)
 	if x.scan > 0 {
@@ -109,7 +109,7 @@ func (x *index) take(n, align device.Size) tiles.Handle {
 }
 
 // search takes the first of at most looks chunks of a class that serves.
-func (x *index) search(class uint32, looks int, n, align device.Size) tiles.Handle {
+func (x *freeIndex) search(class uint32, looks int, n, align device.Size) tiles.Handle {
 	if class >= uint32(len(x.rings)) {
 		return tiles.None
 	}
@@ -128,11 +128,11 @@ func (x *index) search(class uint32, looks int, n, align device.Size) tiles.Hand
 }
 
 // takeTail takes the smallest tail that serves. There are no more tails than regions.
-func (x *index) takeTail(n, align device.Size) tiles.Handle {
+func (x *freeIndex) takeTail(n, align device.Size) tiles.Handle {
 	at := x.tails.First(n, func(h uint32) bool {
 		return x.core.Serves(h, n, align)
 	})
-	if at == sizemap.None {
+	if at == index.NoEntry {
 		return tiles.None
 	}
 	return x.tails.Take(at)
@@ -140,7 +140,7 @@ func (x *index) takeTail(n, align device.Size) tiles.Handle {
 
 // Largest implements tiles.Index. It reads the list of the highest class, unless a tail is
 // larger than all of that.
-func (x *index) Largest() (largest device.Size) {
+func (x *freeIndex) Largest() (largest device.Size) {
 	largest = x.tails.Largest()
 	class, ok := x.highest()
 	if !ok || largest > 0 && x.class(largest) > class {
@@ -154,10 +154,10 @@ func (x *index) Largest() (largest device.Size) {
 }
 
 // Bytes implements tiles.Index.
-func (x *index) Bytes() device.Size { return x.bytes() + x.tails.Bytes() }
+func (x *freeIndex) Bytes() device.Size { return x.bytes() + x.tails.Bytes() }
 
 // All implements tiles.Index: the lists from the lowest class up, then tails by size.
-func (x *index) All(yield func(tiles.Handle) bool) {
+func (x *freeIndex) All(yield func(tiles.Handle) bool) {
 	for class, ok := x.lowest(0); ok; class, ok = x.lowest(class + 1) {
 		ring := x.rings[class]
 		for h := x.core.After(ring); h != ring; h = x.core.After(h) {
@@ -174,7 +174,7 @@ func (x *index) All(yield func(tiles.Handle) bool) {
 }
 
 // Show implements tiles.Index. Tails have the class of their size too.
-func (x *index) Show(h tiles.Handle) (class int32, owner uint8) {
+func (x *freeIndex) Show(h tiles.Handle) (class int32, owner uint8) {
 	if x.apart && x.core.IsTail(h) {
 		owner = OwnerTail
 	}
@@ -183,7 +183,7 @@ func (x *index) Show(h tiles.Handle) (class int32, owner uint8) {
 
 // Check implements tiles.Index. There are as many entries as free chunks and none is there
 // twice, so they are the free chunks.
-func (x *index) Check(n int) error {
+func (x *freeIndex) Check(n int) error {
 	holes := 0
 	for class := range uint32(len(x.rings)) {
 		k, err := x.checkList(class, n)
@@ -212,7 +212,7 @@ func (x *index) Check(n int) error {
 }
 
 // checkList checks one list, which cannot have more than n chunks, and returns how many.
-func (x *index) checkList(class uint32, n int) (count int, err error) {
+func (x *freeIndex) checkList(class uint32, n int) (count int, err error) {
 	ring := x.rings[class]
 	prev := ring
 	for h := x.core.After(ring); h != ring; h = x.core.After(h) {

@@ -4,7 +4,7 @@ import (
 	"math/bits"
 
 	"github.com/vramyard/vramyard/device"
-	"github.com/vramyard/vramyard/internal/tiles"
+	"github.com/vramyard/vramyard/kit/tiles"
 )
 
 // lists are the rings of free chunks by class, and the bitmap of two levels that tells which

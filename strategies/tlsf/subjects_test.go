@@ -3,7 +3,7 @@ package tlsf_test
 import (
 	"github.com/vramyard/vramyard/device"
 	"github.com/vramyard/vramyard/device/sim"
-	"github.com/vramyard/vramyard/internal/growth"
+	"github.com/vramyard/vramyard/kit/regions"
 	"github.com/vramyard/vramyard/props"
 	"github.com/vramyard/vramyard/strategies/tlsf"
 )
@@ -11,7 +11,7 @@ import (
 // subjects are the configurations that the property suite runs, with what each promises.
 // Every setting meets every other in at least one of them or in its default.
 func subjects() []props.Subject {
-	const fixed, doubling = growth.Fixed, growth.Doubling
+	const fixed, doubling = regions.Fixed, regions.Doubling
 	return []props.Subject{
 		subject("default", tlsf.Config{Limit: 16 * device.MiB}),
 		subject("classic", tlsf.Config{Tail: tlsf.TailHole, Limit: 64 * device.KiB}),
@@ -26,8 +26,8 @@ func subjects() []props.Subject {
 		subject("doubling-release", tlsf.Config{Growth: doubling, RegionBytes: 4 * device.KiB, Release: true, List: tlsf.ListAddress}),
 		subject("fixed-keep", tlsf.Config{Growth: fixed, RegionBytes: 8 * device.KiB, Release: true, KeepBytes: 16 * device.KiB,
 			Exhaustive: true, Scan: 8, List: tlsf.ListFIFO}),
-		subject("request", tlsf.Config{Growth: growth.Request, RegionBytes: device.KiB, Limit: 48 * device.KiB, Release: true, Tail: tlsf.TailHole}),
-		subject("proportional", tlsf.Config{Growth: growth.Proportional, RegionBytes: 2 * device.KiB, SecondLevel: 4, Quantum: 1}),
+		subject("request", tlsf.Config{Growth: regions.Request, RegionBytes: device.KiB, Limit: 48 * device.KiB, Release: true, Tail: tlsf.TailHole}),
+		subject("proportional", tlsf.Config{Growth: regions.Proportional, RegionBytes: 2 * device.KiB, SecondLevel: 4, Quantum: 1}),
 	}
 }
 

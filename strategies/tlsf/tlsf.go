@@ -3,19 +3,19 @@ package tlsf
 import (
 	"github.com/vramyard/vramyard/alloc"
 	"github.com/vramyard/vramyard/device"
-	"github.com/vramyard/vramyard/internal/sizemap"
-	"github.com/vramyard/vramyard/internal/tiles"
-	"github.com/vramyard/vramyard/internal/whatif"
+	"github.com/vramyard/vramyard/internal/forecast"
+	"github.com/vramyard/vramyard/kit/index"
+	"github.com/vramyard/vramyard/kit/tiles"
 )
 
 // Allocator is a two-level segregated fit. Use [New]; it is not safe for concurrent use.
 type Allocator struct {
 	tiles.View
 	core tiles.Core
-	free index
+	free freeIndex
 	cfg  Config
 
-	placer *whatif.Placer // made when it is asked for
+	placer *forecast.Placer // made when it is asked for
 }
 
 var _ alloc.Strategy = (*Allocator)(nil)
@@ -28,10 +28,10 @@ func New(src device.Source, c Config) (*Allocator, error) {
 	}
 	a := &Allocator{cfg: c}
 	a.View = tiles.ViewOf(&a.core)
-	a.free = index{
+	a.free = freeIndex{
 		lists: lists{scale: c.scale(), core: &a.core, order: orders[c.List]},
 		apart: c.Tail == TailLast, exhaustive: c.Exhaustive, scan: c.Scan,
-		tails: sizemap.New(c.Quantum),
+		tails: index.NewSizeMap(c.Quantum),
 	}
 	a.core.Init("tlsf", src, c.policy(), &a.free)
 	return a, nil

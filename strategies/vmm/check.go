@@ -4,8 +4,8 @@ import (
 	"fmt"
 
 	"github.com/vramyard/vramyard/device"
-	"github.com/vramyard/vramyard/internal/spans"
-	"github.com/vramyard/vramyard/internal/tally"
+	"github.com/vramyard/vramyard/kit/front"
+	"github.com/vramyard/vramyard/kit/regions"
 )
 
 // sayings are the invariants of the package comment in a few words, by number.
@@ -59,7 +59,7 @@ func (a *Allocator) Check() error {
 }
 
 // checkSpan checks the chunks of one range and adds them up.
-func (a *Allocator) checkSpan(s *spans.Span, n *sum) error {
+func (a *Allocator) checkSpan(s *regions.Span, n *sum) error {
 	at, prev := s.Addr, none
 	for h := s.First; h != none; h = a.rows[h].next {
 		c := &a.rows[h]
@@ -155,7 +155,7 @@ func (a *Allocator) checkIndex() error {
 
 // checkCounters compares the counters with the walk and with the pages.
 func (a *Allocator) checkCounters() error {
-	if err := tally.Compare(a.stats, a.walk); err != nil {
+	if err := front.CompareStats(a.stats, a.walk); err != nil {
 		return broken(8, "%v", err)
 	}
 	m := &a.mem

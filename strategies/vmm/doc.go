@@ -8,7 +8,7 @@
 // the memory there is, and another one when a request finds no room in those there are. Chunks
 // tile it, in a table with boundary tags: free and live ones have memory, unmapped ones have none
 // and are whole pages. A page is one piece of physical memory. The free chunks are ordered by size
-// and address in internal/sizemap, or, for the first fit, by address in internal/addrlist with a
+// and address in kit/index, or, for the first fit, by address in kit/index with a
 // bound on the sizes in each leaf; the unmapped ones by address.
 //
 // # Search

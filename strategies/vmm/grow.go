@@ -3,7 +3,7 @@ package vmm
 import (
 	"github.com/vramyard/vramyard/alloc"
 	"github.com/vramyard/vramyard/device"
-	"github.com/vramyard/vramyard/internal/regions"
+	"github.com/vramyard/vramyard/kit/regions"
 )
 
 // place is where memory may be mapped for a request.

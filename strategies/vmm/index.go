@@ -2,33 +2,32 @@ package vmm
 
 import (
 	"github.com/vramyard/vramyard/device"
-	"github.com/vramyard/vramyard/internal/addrlist"
-	"github.com/vramyard/vramyard/internal/sizemap"
+	"github.com/vramyard/vramyard/kit/index"
 )
 
 // index is the free chunks: by size and address for the best fit, by address for the first.
-type index struct {
+type freeIndex struct {
 	table   *table
 	quantum device.Size
 	first   bool
-	bySize  sizemap.Map
-	byAddr  addrlist.List[handle] // the bound of a leaf is on the sizes of its chunks
+	bySize  index.SizeMap
+	byAddr  index.AddrList[handle] // the bound of a leaf is on the sizes of its chunks
 }
 
 // insert enters a free chunk.
-func (x *index) insert(h handle) {
+func (x *freeIndex) insert(h handle) {
 	c := &x.table.rows[h]
 	if !x.first {
 		c.at = x.bySize.Insert(c.size, c.addr, h)
 		return
 	}
 	p, _ := x.byAddr.Search(c.addr)
-	p = x.byAddr.Insert(p, addrlist.Entry[handle]{Addr: c.addr, Value: h})
+	p = x.byAddr.Insert(p, index.AddrEntry[handle]{Addr: c.addr, Value: h})
 	x.byAddr.Raise(p.Leaf, c.size)
 }
 
 // remove takes a free chunk out.
-func (x *index) remove(h handle) {
+func (x *freeIndex) remove(h handle) {
 	c := &x.table.rows[h]
 	if !x.first {
 		if !x.bySize.Remove(c.at, h) {
@@ -44,17 +43,17 @@ func (x *index) remove(h handle) {
 }
 
 // take takes out the chunk that serves n bytes at a multiple of align, none if there is none.
-func (x *index) take(n, align device.Size) handle {
+func (x *freeIndex) take(n, align device.Size) handle {
 	if x.first {
 		return x.takeFirst(n, align)
 	}
-	var at sizemap.At
+	var at index.SizeAt
 	if align <= x.quantum {
 		at = x.bySize.Ceil(n)
 	} else {
 		at = x.bySize.First(n, func(h uint32) bool { return x.serves(h, n, align) })
 	}
-	if at == sizemap.None {
+	if at == index.NoEntry {
 		return none
 	}
 	return x.bySize.Take(at)
@@ -62,13 +61,13 @@ func (x *index) take(n, align device.Size) handle {
 
 // takeFirst is take by address. It looks into the leaves that may have a chunk so large, and
 // lowers the bounds of those that have none.
-func (x *index) takeFirst(n, align device.Size) handle {
+func (x *freeIndex) takeFirst(n, align device.Size) handle {
 	l := &x.byAddr
 	for j := l.NextLeaf(0, n); j < l.Leaves(); j = l.NextLeaf(j+1, n) {
 		most := device.Size(0)
 		for i, e := range l.Leaf(j) {
 			if x.serves(e.Value, n, align) {
-				l.Delete(addrlist.Pos{Leaf: j, At: i})
+				l.Delete(index.AddrPos{Leaf: j, At: i})
 				return e.Value
 			}
 			most = max(most, x.table.rows[e.Value].size)
@@ -79,7 +78,7 @@ func (x *index) takeFirst(n, align device.Size) handle {
 }
 
 // serves reports whether a chunk has room for n bytes at a multiple of align.
-func (x *index) serves(h handle, n, align device.Size) bool {
+func (x *freeIndex) serves(h handle, n, align device.Size) bool {
 	c := &x.table.rows[h]
 	return c.size >= n && pad(c.addr, align) <= c.size-n
 }
@@ -89,7 +88,7 @@ func pad(a device.Addr, align device.Size) device.Size { return device.Size(-a) 
 
 // largest returns the size of the largest free chunk. O(1) for the best fit; for the first, O(free
 // chunks).
-func (x *index) largest() (n device.Size) {
+func (x *freeIndex) largest() (n device.Size) {
 	if !x.first {
 		return x.bySize.Largest()
 	}
@@ -100,19 +99,19 @@ func (x *index) largest() (n device.Size) {
 }
 
 // len returns the number of chunks.
-func (x *index) len() int { return x.bySize.Len() + x.byAddr.Len() }
+func (x *freeIndex) len() int { return x.bySize.Len() + x.byAddr.Len() }
 
 // clear forgets every chunk.
-func (x *index) clear() {
-	x.bySize = sizemap.New(x.quantum)
+func (x *freeIndex) clear() {
+	x.bySize = index.NewSizeMap(x.quantum)
 	x.byAddr.Clear()
 }
 
 // bytes returns the host memory.
-func (x *index) bytes() device.Size { return x.bySize.Bytes() + x.byAddr.Bytes(device.Size(4)) }
+func (x *freeIndex) bytes() device.Size { return x.bySize.Bytes() + x.byAddr.Bytes(device.Size(4)) }
 
 // all yields the chunks in the order of the search.
-func (x *index) all(yield func(handle) bool) {
+func (x *freeIndex) all(yield func(handle) bool) {
 	for e := range x.bySize.All {
 		if !yield(e.Handle) {
 			return

@@ -5,12 +5,10 @@ import (
 
 	"github.com/vramyard/vramyard/alloc"
 	"github.com/vramyard/vramyard/device"
-	"github.com/vramyard/vramyard/internal/addrlist"
-	"github.com/vramyard/vramyard/internal/addrmap"
+	"github.com/vramyard/vramyard/internal/forecast"
 	"github.com/vramyard/vramyard/internal/invariants"
-	"github.com/vramyard/vramyard/internal/sizemap"
-	"github.com/vramyard/vramyard/internal/spans"
-	"github.com/vramyard/vramyard/internal/whatif"
+	"github.com/vramyard/vramyard/kit/index"
+	"github.com/vramyard/vramyard/kit/regions"
 )
 
 // MaxRequest is the largest request in bytes that is looked at: no device has more, and sums
@@ -26,25 +24,25 @@ type Allocator struct {
 	closed  bool
 	vmAlign device.Size // what ranges are aligned to anyway
 
-	free  index
+	free  freeIndex
 	gaps  gapList
-	live  addrmap.Map // of the starts of live chunks
-	at    addrmap.AddrOf
-	mem   spans.Memory
+	live  index.AddrMap // of the starts of live chunks
+	at    index.AddrOf
+	mem   regions.Memory
 	stuck device.Size // bytes of stuck chunks
 
 	stats   alloc.Stats
 	refusal alloc.Refusal
-	placer  *whatif.Placer // made when it is asked for
+	placer  *forecast.Placer // made when it is asked for
 }
 
 // gapList is the unmapped chunks, by address.
-type gapList struct{ addrlist.List[handle] }
+type gapList struct{ index.AddrList[handle] }
 
 // add enters a chunk.
 func (l *gapList) add(a device.Addr, h handle) {
 	p, _ := l.Search(a)
-	l.Insert(p, addrlist.Entry[handle]{Addr: a, Value: h})
+	l.Insert(p, index.AddrEntry[handle]{Addr: a, Value: h})
 }
 
 // remove takes the chunk at an address out.
@@ -73,11 +71,11 @@ func New(src device.Source, c Config) (*Allocator, error) {
 		return nil, err
 	}
 	a := &Allocator{
-		table: table{rows: make([]chunk, 1)}, cfg: c, vmAlign: vm.Granularity(), live: addrmap.NewMap(),
+		table: table{rows: make([]chunk, 1)}, cfg: c, vmAlign: vm.Granularity(), live: index.NewAddrMap(),
 	}
 	a.at = func(h uint32) device.Addr { return a.rows[h].addr }
-	a.free = index{table: &a.table, quantum: c.Quantum, first: c.Fit == FitFirst, bySize: sizemap.New(c.Quantum)}
-	a.mem = spans.New(vm, &a.stats)
+	a.free = freeIndex{table: &a.table, quantum: c.Quantum, first: c.Fit == FitFirst, bySize: index.NewSizeMap(c.Quantum)}
+	a.mem = regions.NewMemory(vm, &a.stats)
 	a.stats.Limit = c.Limit
 	return a, nil
 }

@@ -3,7 +3,7 @@ package vmm
 import (
 	"github.com/vramyard/vramyard/alloc"
 	"github.com/vramyard/vramyard/device"
-	"github.com/vramyard/vramyard/internal/whatif"
+	"github.com/vramyard/vramyard/internal/forecast"
 )
 
 var (
@@ -36,7 +36,7 @@ func (a *Allocator) CanPlace(r alloc.Request, freed []device.Addr) bool {
 	a.busy.Enter("vmm")
 	defer a.busy.Leave()
 	if a.placer == nil {
-		a.placer = &whatif.Placer{Most: MaxRequest, Promises: a.cfg.Promises()}
+		a.placer = &forecast.Placer{Most: MaxRequest, Promises: a.cfg.Promises()}
 	}
 	if a.closed || !a.placer.Legal(r) || !device.CanAlignUp(r.Size, a.cfg.PageBytes) {
 		return false

@@ -12,7 +12,7 @@ import (
 	"strings"
 
 	"github.com/vramyard/vramyard/harness/study/bench"
-	"github.com/vramyard/vramyard/internal/outfile"
+	"github.com/vramyard/vramyard/internal/fileio"
 )
 
 func main() {
@@ -64,7 +64,7 @@ func command(args []string, stdout io.Writer) error {
 		return err
 	}
 	if *file != "" {
-		err := outfile.Write(*file, stdout, func(w io.Writer) error {
+		err := fileio.Write(*file, stdout, func(w io.Writer) error {
 			e := json.NewEncoder(w)
 			e.SetIndent("", "  ")
 			return e.Encode(r)

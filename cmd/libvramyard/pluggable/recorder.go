@@ -9,7 +9,7 @@ import (
 
 	"github.com/vramyard/vramyard/device"
 	"github.com/vramyard/vramyard/harness/trace"
-	"github.com/vramyard/vramyard/internal/outfile"
+	"github.com/vramyard/vramyard/internal/fileio"
 )
 
 // entry is one event of a trace, in 24 bytes.
@@ -112,7 +112,7 @@ func (r *recorder) event(e *entry) trace.Event {
 
 // write writes the trace to a file, whole or not at all.
 func (r *recorder) write(path string) error {
-	return outfile.Write(path, io.Discard, func(w io.Writer) error { return trace.Write(w, r) })
+	return fileio.Write(path, io.Discard, func(w io.Writer) error { return trace.Write(w, r) })
 }
 
 // fileOf returns the name of a file of one GPU: %d stands for its number and %p for the process. Without

@@ -7,7 +7,7 @@ import (
 
 	"github.com/vramyard/vramyard/alloc"
 	"github.com/vramyard/vramyard/device"
-	"github.com/vramyard/vramyard/internal/outfile"
+	"github.com/vramyard/vramyard/internal/fileio"
 )
 
 // Schema names the form of [Stats].
@@ -119,7 +119,7 @@ func (l *Library) StatsJSON() []byte {
 
 // writeStats writes the statistics to a file, whole or not at all.
 func (l *Library) writeStats(path string) error {
-	err := outfile.Write(path, io.Discard, func(w io.Writer) error {
+	err := fileio.Write(path, io.Discard, func(w io.Writer) error {
 		_, err := w.Write(l.StatsJSON())
 		return err
 	})

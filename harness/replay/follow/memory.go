@@ -6,7 +6,7 @@ import (
 
 	"github.com/vramyard/vramyard/alloc"
 	"github.com/vramyard/vramyard/device"
-	"github.com/vramyard/vramyard/internal/addrlist"
+	"github.com/vramyard/vramyard/kit/index"
 )
 
 // page is a part of a handle that is mapped as a whole.
@@ -27,8 +27,8 @@ type mapping struct {
 type memory struct {
 	told     []alloc.Action // what was done since somebody looked
 	regions  map[device.Addr]device.Size
-	ranges   addrlist.List[device.Size] // reserved address ranges, in which memory is mapped
-	mappings addrlist.List[mapping]
+	ranges   index.AddrList[device.Size] // reserved address ranges, in which memory is mapped
+	mappings index.AddrList[mapping]
 	places   map[page][]device.Addr // where a page is mapped, in the order of the calls
 	hidden   int                    // mappings that are not shown
 }
@@ -49,7 +49,7 @@ func (m *memory) Region(a device.Addr) device.Addr {
 // reserved notes an address range.
 func (m *memory) reserved(r device.Region) {
 	p, _ := m.ranges.Search(r.Addr)
-	m.ranges.Insert(p, addrlist.Entry[device.Size]{Addr: r.Addr, Value: r.Size})
+	m.ranges.Insert(p, index.AddrEntry[device.Size]{Addr: r.Addr, Value: r.Size})
 }
 
 // unreserved notes that an address range is gone.
@@ -94,7 +94,7 @@ func (m *memory) mapped(a device.Addr, size device.Size, of page) {
 	}
 	p, _ := m.mappings.Search(a)
 	v := mapping{size: size, page: of, shown: len(m.places[of]) == 0}
-	m.mappings.Insert(p, addrlist.Entry[mapping]{Addr: a, Value: v})
+	m.mappings.Insert(p, index.AddrEntry[mapping]{Addr: a, Value: v})
 	m.places[of] = append(m.places[of], a)
 	if v.shown {
 		m.tell(alloc.SegmentMap, a, size)

@@ -12,7 +12,7 @@ import (
 	"github.com/vramyard/vramyard/harness/replay"
 	"github.com/vramyard/vramyard/harness/study/diff"
 	"github.com/vramyard/vramyard/internal/budget"
-	"github.com/vramyard/vramyard/internal/unpack"
+	"github.com/vramyard/vramyard/internal/fileio"
 )
 
 // maxBytes bounds what is read of a file, decompressed; resultdiff has the same bound.
@@ -42,7 +42,7 @@ func Read(name string, r io.Reader, memory *budget.Budget) (*Source, error) {
 
 // read is Read without the name in its errors.
 func read(name string, r io.Reader, memory *budget.Budget) (*Source, error) {
-	plain, err := unpack.New(r)
+	plain, err := fileio.NewReader(r)
 	if err != nil {
 		return nil, err
 	}

@@ -9,17 +9,17 @@ import (
 	"github.com/vramyard/vramyard/device"
 	"github.com/vramyard/vramyard/harness/replay/follow"
 	"github.com/vramyard/vramyard/harness/trace/torch"
-	"github.com/vramyard/vramyard/internal/addrlist"
+	"github.com/vramyard/vramyard/kit/index"
 )
 
 // reserved is the memory that the history says is held.
 type reserved struct {
-	segments addrlist.List[device.Size]  // whole ones, by address
-	edges    map[device.Addr]int         // of memory that is mapped: how many ranges more cover what is above
-	whole    bool                        // there were segments
-	maps     bool                        // memory was mapped
-	joined   bool                        // a block lay across two segments
-	pools    addrlist.List[alloc.PoolID] // whose memory it is from an address on, up to the next one
+	segments index.AddrList[device.Size]  // whole ones, by address
+	edges    map[device.Addr]int          // of memory that is mapped: how many ranges more cover what is above
+	whole    bool                         // there were segments
+	maps     bool                         // memory was mapped
+	joined   bool                         // a block lay across two segments
+	pools    index.AddrList[alloc.PoolID] // whose memory it is from an address on, up to the next one
 }
 
 // poolAt returns the private pool that was last told of the memory at an address.
@@ -44,7 +44,7 @@ func (h *reserved) belongs(r device.Region, pool alloc.PoolID) {
 		}
 		h.pools.Delete(p)
 	}
-	for _, e := range []addrlist.Entry[alloc.PoolID]{{Addr: r.Addr, Value: pool}, {Addr: r.End(), Value: above}} {
+	for _, e := range []index.AddrEntry[alloc.PoolID]{{Addr: r.Addr, Value: pool}, {Addr: r.End(), Value: above}} {
 		p, _ := h.pools.Search(e.Addr)
 		h.pools.Insert(p, e)
 	}
@@ -61,7 +61,7 @@ func (h *reserved) hold(a alloc.Action) {
 		h.whole = true
 		h.belongs(device.Region{Addr: a.Addr, Size: a.Size}, a.Pool)
 		p, _ := h.segments.Search(a.Addr)
-		h.segments.Insert(p, addrlist.Entry[device.Size]{Addr: a.Addr, Value: a.Size})
+		h.segments.Insert(p, index.AddrEntry[device.Size]{Addr: a.Addr, Value: a.Size})
 	case alloc.SegmentFree:
 		if p, ok := h.segments.Search(a.Addr); ok {
 			h.segments.Delete(p)

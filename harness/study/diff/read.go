@@ -11,7 +11,7 @@ import (
 	"unicode"
 
 	"github.com/vramyard/vramyard/internal/budget"
-	"github.com/vramyard/vramyard/internal/unpack"
+	"github.com/vramyard/vramyard/internal/fileio"
 )
 
 // form says where the runs of a result are.
@@ -103,7 +103,7 @@ func (r *Run) Figure(name string) Value {
 // are given twice, numbers that no float64 holds, files of other schemas, runs without a name, and a file that takes more
 // memory than a budget has.
 func Read(r io.Reader, memory *budget.Budget) (*Result, error) {
-	plain, err := unpack.New(r)
+	plain, err := fileio.NewReader(r)
 	if err != nil {
 		return nil, err
 	}

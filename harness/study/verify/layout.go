@@ -5,7 +5,7 @@ import (
 
 	"github.com/vramyard/vramyard/alloc"
 	"github.com/vramyard/vramyard/device"
-	"github.com/vramyard/vramyard/internal/addrlist"
+	"github.com/vramyard/vramyard/kit/index"
 )
 
 // What does not depend on settings: how small a block can be, how large a segment for small blocks
@@ -36,8 +36,8 @@ type block struct {
 
 // layout is the memory of the recorded allocator at one moment. It refuses what cannot be.
 type layout struct {
-	segments addrlist.List[segment]
-	blocks   addrlist.List[block]
+	segments index.AddrList[segment]
+	blocks   index.AddrList[block]
 	held     device.Size // bytes of the segments
 	spans    spans       // ranges of segments that grow
 }
@@ -54,7 +54,7 @@ func (l *layout) addSegment(s Segment) error {
 		l.segments.Holds(l.segments.Above(p)) && l.segments.Entry(l.segments.Above(p)).Addr < r.End() {
 		return fmt.Errorf("segment of %v at %v overlaps another one", r.Size, r.Addr)
 	}
-	e := addrlist.Entry[segment]{Addr: r.Addr, Value: segment{
+	e := index.AddrEntry[segment]{Addr: r.Addr, Value: segment{
 		size: r.Size, stream: s.Stream, pool: s.Pool, small: s.Small || !s.Grows && r.Size == smallSegment, grows: s.Grows,
 		lost: s.Lost,
 	}}
@@ -71,7 +71,7 @@ func (l *layout) addSegment(s Segment) error {
 // dropSegment removes a segment, or part of one that grows, in which nothing may be live.
 func (l *layout) dropSegment(r device.Region) error {
 	p, found := l.segments.Floor(r.Addr)
-	var e addrlist.Entry[segment]
+	var e index.AddrEntry[segment]
 	if found {
 		e = l.segments.Entry(p)
 		found = e.Addr == r.Addr && e.Value.size == r.Size ||
@@ -120,7 +120,7 @@ func (l *layout) add(s Step, size device.Size) error {
 
 // place enters a block, whose range must lie in a segment and beside all others as far as it was
 // asked for. It returns the place of the segment.
-func (l *layout) place(a device.Addr, b block) (addrlist.Pos, error) {
+func (l *layout) place(a device.Addr, b block) (index.AddrPos, error) {
 	where, ok := l.segments.Floor(a)
 	if ok {
 		s := l.segments.Entry(where)
@@ -142,7 +142,7 @@ func (l *layout) place(a device.Addr, b block) (addrlist.Pos, error) {
 		return where, fmt.Errorf("allocation %d of %v at %v overlaps allocation %d at %v",
 			b.id, b.requested, a, other.Value.id, other.Addr)
 	}
-	l.blocks.Insert(p, addrlist.Entry[block]{Addr: a, Value: b})
+	l.blocks.Insert(p, index.AddrEntry[block]{Addr: a, Value: b})
 	return where, nil
 }
 
@@ -238,7 +238,7 @@ func (l *layout) chunks(t *Target) []alloc.Chunk {
 }
 
 // appendSegment appends the chunks of a segment, or of a mapped part of the one that begins at a base.
-func (l *layout) appendSegment(list []alloc.Chunk, base device.Addr, s addrlist.Entry[segment], t *Target) []alloc.Chunk {
+func (l *layout) appendSegment(list []alloc.Chunk, base device.Addr, s index.AddrEntry[segment], t *Target) []alloc.Chunk {
 	c := alloc.Chunk{Region: base, Class: alloc.ClassLarge, Stream: s.Value.stream, Pool: s.Value.pool}
 	if s.Value.small {
 		c.Class = alloc.ClassSmall

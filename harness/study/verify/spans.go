@@ -6,7 +6,7 @@ import (
 
 	"github.com/vramyard/vramyard/alloc"
 	"github.com/vramyard/vramyard/device"
-	"github.com/vramyard/vramyard/internal/addrlist"
+	"github.com/vramyard/vramyard/kit/index"
 )
 
 // span names the range of addresses in which the blocks of one pool, stream and size kind grow. PyTorch
@@ -104,7 +104,7 @@ func (x *spans) above(at device.Addr, most device.Size) device.Size {
 }
 
 // join enters memory of a segment that grows, together with what it touches of the same.
-func (l *layout) join(e addrlist.Entry[segment]) {
+func (l *layout) join(e index.AddrEntry[segment]) {
 	of := spanOf(e.Value)
 	p, _ := l.segments.Search(e.Addr)
 	if q := l.segments.Above(p); l.segments.Holds(q) {
@@ -124,7 +124,7 @@ func (l *layout) join(e addrlist.Entry[segment]) {
 }
 
 // cut enters again what is left of a segment that grows beside a part of it.
-func (l *layout) cut(e addrlist.Entry[segment], r device.Region) {
+func (l *layout) cut(e index.AddrEntry[segment], r device.Region) {
 	l.spans.unmapped(spanOf(e.Value), r.Size)
 	end := e.Addr.Add(e.Value.size)
 	for _, rest := range [...]device.Region{

@@ -16,7 +16,7 @@ import (
 	"github.com/vramyard/vramyard/harness/trace"
 	"github.com/vramyard/vramyard/harness/trace/torch"
 	"github.com/vramyard/vramyard/internal/budget"
-	"github.com/vramyard/vramyard/internal/unpack"
+	"github.com/vramyard/vramyard/internal/fileio"
 )
 
 // Format is one form of file.
@@ -154,7 +154,7 @@ type Input struct {
 	File io.ReaderAt
 	Size int64 // bytes of File
 
-	plain  *unpack.Stream
+	plain  *fileio.Stream
 	sum    hash.Hash
 	count  int64 // bytes read
 	budget *budget.Budget
@@ -184,7 +184,7 @@ func Read(r io.Reader, name string, o Options) (*trace.Trace, error) {
 		return trace.Read(o.watched(r), name, trace.Options{Dialect: o.Dialect, Memory: budget.New(o.Memory), Warn: o.Warn})
 	}
 	from := o.watched(r)
-	plain, err := unpack.New(from)
+	plain, err := fileio.NewReader(from)
 	if err != nil {
 		return nil, fileError(name, err)
 	}
@@ -228,7 +228,7 @@ func Recognize(path string, o Options) error {
 		return fileError(path, err)
 	}
 	defer f.Close() // only read from: nothing can be lost
-	plain, err := unpack.New(f)
+	plain, err := fileio.NewReader(f)
 	if err != nil {
 		return fileError(path, err)
 	}

@@ -8,7 +8,7 @@ import (
 
 	"github.com/vramyard/vramyard/harness/trace"
 	"github.com/vramyard/vramyard/harness/trace/formats"
-	"github.com/vramyard/vramyard/internal/unpack"
+	"github.com/vramyard/vramyard/internal/fileio"
 )
 
 // fuzz looks for panics, for errors that are no single line with the file's name, for traces that do
@@ -16,7 +16,7 @@ import (
 // is compressed is left out: its content may be long.
 func fuzz(t *testing.T, data []byte, name string) {
 	t.Helper()
-	if plain, err := unpack.New(bytes.NewReader(data)); err != nil || plain.Form() != "" {
+	if plain, err := fileio.NewReader(bytes.NewReader(data)); err != nil || plain.Form() != "" {
 		return
 	}
 	var before, after runtime.MemStats

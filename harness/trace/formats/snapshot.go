@@ -10,7 +10,7 @@ import (
 	"github.com/vramyard/vramyard/harness/trace"
 	"github.com/vramyard/vramyard/harness/trace/torch"
 	"github.com/vramyard/vramyard/internal/budget"
-	"github.com/vramyard/vramyard/internal/unpack"
+	"github.com/vramyard/vramyard/internal/fileio"
 )
 
 // snapshotFormat is what PyTorch's _dump_snapshot writes.
@@ -54,7 +54,7 @@ var ErrNoSnapshot = errors.New("is no snapshot of PyTorch")
 //
 // Errors: those of [Read]; ErrNoSnapshot.
 func ReadSnapshot(r io.Reader, name string, o Options) (*torch.Snapshot, trace.Header, error) {
-	plain, err := unpack.New(o.watched(r))
+	plain, err := fileio.NewReader(o.watched(r))
 	if err != nil {
 		return nil, trace.Header{}, fileError(name, err)
 	}

@@ -6,19 +6,19 @@ import (
 
 	"github.com/vramyard/vramyard/device"
 	"github.com/vramyard/vramyard/harness/trace"
-	"github.com/vramyard/vramyard/internal/addrmap"
 	"github.com/vramyard/vramyard/internal/budget"
+	"github.com/vramyard/vramyard/kit/index"
 )
 
 // lives gives slots to the allocations that a walk meets, and refuses events that name none. A slot
 // is given again once no event can name its allocation, so that the tables grow with what is live.
 type lives struct {
-	byID    addrmap.Map // ids to slots, counted from 1
-	ids     []uint64    // by slot
-	freed   []bool      // by slot: only a Completed may name it
-	empty   []uint32    // slots to give again
-	keep    bool        // freed allocations may become final later
-	started bool        // an event other than LiveAtStart was met
+	byID    index.AddrMap // ids to slots, counted from 1
+	ids     []uint64      // by slot
+	freed   []bool        // by slot: only a Completed may name it
+	empty   []uint32      // slots to give again
+	keep    bool          // freed allocations may become final later
+	started bool          // an event other than LiveAtStart was met
 	memory  *budget.Budget
 }
 
@@ -28,7 +28,7 @@ const liveBytes = 300
 // newLives returns an empty table. Where no free becomes final later, it forgets allocations that
 // are freed.
 func newLives(completed bool, memory *budget.Budget) *lives {
-	return &lives{byID: addrmap.NewMap(), keep: completed, memory: memory}
+	return &lives{byID: index.NewAddrMap(), keep: completed, memory: memory}
 }
 
 // idOf returns the id of the allocation in a slot, counted from 1.
@@ -42,7 +42,7 @@ func (l *lives) enter(e *trace.Event) error {
 		return l.born(e)
 	case trace.Free, trace.Use, trace.Completed:
 		h := l.byID.Get(device.Addr(e.ID), l.idOf)
-		if h == addrmap.None || l.freed[h-1] != (e.Kind == trace.Completed) {
+		if h == index.NoHandle || l.freed[h-1] != (e.Kind == trace.Completed) {
 			return l.objection(e, h)
 		}
 		e.Slot = h - 1
@@ -61,7 +61,7 @@ func (l *lives) enter(e *trace.Event) error {
 // objection says why an event cannot name its allocation, whose slot counted from 1 is h.
 func (l *lives) objection(e *trace.Event, h uint32) error {
 	switch {
-	case h == addrmap.None:
+	case h == index.NoHandle:
 		return fmt.Errorf("%s of id %d, which is not live", e.Kind, e.ID)
 	case l.freed[h-1]:
 		return fmt.Errorf("%s of id %d, which is freed already", e.Kind, e.ID)
@@ -76,7 +76,7 @@ func (l *lives) born(e *trace.Event) error {
 	} else if l.started {
 		return errors.New("what is live at the start must come before all other events")
 	}
-	if h := l.byID.Get(device.Addr(e.ID), l.idOf); h != addrmap.None {
+	if h := l.byID.Get(device.Addr(e.ID), l.idOf); h != index.NoHandle {
 		if !l.freed[h-1] {
 			return fmt.Errorf("id %d is still live", e.ID)
 		}

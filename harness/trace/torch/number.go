@@ -2,7 +2,7 @@ package torch
 
 import (
 	"github.com/vramyard/vramyard/device"
-	"github.com/vramyard/vramyard/internal/addrmap"
+	"github.com/vramyard/vramyard/kit/index"
 )
 
 // numbers gives each address at which there ever was a block a small number, so that what is known of
@@ -10,14 +10,14 @@ import (
 type numbers struct {
 	entry []uint32      // by entry: the number of its address; 0 for entries without a block
 	addrs []device.Addr // by number; 0 is none
-	index addrmap.Map
+	index index.AddrMap
 }
 
 // number numbers the addresses of the history and of the blocks in use at its end, and counts on its way
 // what the history consists of.
 func (c *Course) number() *numbers {
 	h := &c.Device.History
-	n := &numbers{entry: make([]uint32, h.Len()), addrs: make([]device.Addr, 1), index: addrmap.NewMap()}
+	n := &numbers{entry: make([]uint32, h.Len()), addrs: make([]device.Addr, 1), index: index.NewAddrMap()}
 	streams := make([]bool, len(h.Streams))
 	for i := range h.Len() {
 		e := h.At(i)
@@ -47,7 +47,7 @@ func (c *Course) number() *numbers {
 // of returns the number of an address, a new one if it has none.
 func (n *numbers) of(addr uint64) uint32 {
 	a, at := device.Addr(addr), func(h uint32) device.Addr { return n.addrs[h] }
-	if h := n.index.Get(a, at); h != addrmap.None {
+	if h := n.index.Get(a, at); h != index.NoHandle {
 		return h
 	}
 	h := uint32(len(n.addrs))

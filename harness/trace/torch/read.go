@@ -9,7 +9,7 @@ import (
 
 	"github.com/vramyard/vramyard/harness/trace/torch/pickle"
 	"github.com/vramyard/vramyard/internal/budget"
-	"github.com/vramyard/vramyard/internal/unpack"
+	"github.com/vramyard/vramyard/internal/fileio"
 )
 
 // Read reads a snapshot: a pickle of protocol 2 to 5 or JSON, as it is or compressed with gzip, xz
@@ -46,7 +46,7 @@ func isJSON(head []byte) bool {
 }
 
 func read(r io.Reader, memory *budget.Budget) (*Snapshot, error) {
-	plain, err := unpack.NewSize(r, 4<<10) // the scanner has a window of its own
+	plain, err := fileio.NewReaderSize(r, 4<<10) // the scanner has a window of its own
 	if err != nil {
 		return nil, err
 	}

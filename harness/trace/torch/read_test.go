@@ -13,7 +13,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/vramyard/vramyard/harness/trace/torch"
-	"github.com/vramyard/vramyard/internal/unpack"
+	"github.com/vramyard/vramyard/internal/fileio"
 )
 
 const snapshotVectorDir = "testdata/vectors"
@@ -24,7 +24,7 @@ func content(t testing.TB, path string) []byte {
 	f, err := os.Open(path)
 	require.NoError(t, err)
 	defer f.Close()
-	plain, err := unpack.New(f)
+	plain, err := fileio.NewReader(f)
 	require.NoError(t, err)
 	defer plain.Close()
 	data, err := io.ReadAll(plain)

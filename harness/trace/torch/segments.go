@@ -4,7 +4,7 @@ import (
 	"slices"
 
 	"github.com/vramyard/vramyard/device"
-	"github.com/vramyard/vramyard/internal/addrlist"
+	"github.com/vramyard/vramyard/kit/index"
 )
 
 // HeldSegment is memory that the recorded allocator held; of a segment that grows a part that was mapped.
@@ -136,7 +136,7 @@ func (b *books) holds(addr, size uint64) bool { return b.held.covers(addr, size)
 
 // ranges is disjoint memory, by address.
 type ranges struct {
-	list addrlist.List[HeldSegment]
+	list index.AddrList[HeldSegment]
 }
 
 // put enters memory, and reports false if some of it is there already or it is none.
@@ -152,7 +152,7 @@ func (r *ranges) put(s HeldSegment) bool {
 	if q := r.list.Above(p); r.list.Holds(q) && r.list.Entry(q).Value.Addr < end {
 		return false
 	}
-	r.list.Insert(p, addrlist.Entry[HeldSegment]{Addr: device.Addr(s.Addr), Value: s})
+	r.list.Insert(p, index.AddrEntry[HeldSegment]{Addr: device.Addr(s.Addr), Value: s})
 	return true
 }
 

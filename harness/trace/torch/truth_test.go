@@ -13,7 +13,7 @@ import (
 	"github.com/vramyard/vramyard/device"
 	"github.com/vramyard/vramyard/harness/trace"
 	"github.com/vramyard/vramyard/harness/trace/torch"
-	"github.com/vramyard/vramyard/internal/unpack"
+	"github.com/vramyard/vramyard/internal/fileio"
 )
 
 // vectorDir holds snapshots of programs of which everything is known.
@@ -32,7 +32,7 @@ func readTruth(t *testing.T, name string) *truth {
 	f, err := os.Open(filepath.Join(vectorDir, name+".truth.json.xz"))
 	require.NoError(t, err)
 	defer f.Close()
-	plain, err := unpack.New(f)
+	plain, err := fileio.NewReader(f)
 	require.NoError(t, err)
 	defer plain.Close()
 	data, err := io.ReadAll(plain)

@@ -1,0 +1,142 @@
+package fileio
+
+// [NewReader] reads files that may be compressed.
+//
+// What a file is compressed with is told by its first bytes, never by its name: gzip, xz, zstd, or
+// nothing. Data is decompressed as a stream, so memory does not depend on what a file claims to
+// hold; what a decoder may keep to look back is bounded.
+
+import (
+	"bufio"
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+
+	"github.com/klauspost/compress/gzip"
+	"github.com/klauspost/compress/zstd"
+	"github.com/xi2/xz"
+)
+
+// maxWindow bounds the bytes that a stream may ask for to look back; it is what the highest
+// ordinary level of zstd uses, and twice what that of xz does. Of the readers of xz for Go only xi2/xz has such a bound:
+// ulikunitz/xz v0.5.17 makes room for what each block claims, 4 GiB for a file of a hundred bytes.
+const maxWindow = 128 << 20
+
+// buffer is how much New decompresses ahead, and so how far Peek can look.
+const buffer = 1 << 16
+
+// Stream is the plain content of a file.
+type Stream struct {
+	plain   *bufio.Reader
+	form    string
+	release func()
+}
+
+// forms holds what is recognised, by the first bytes.
+var forms = []struct {
+	name  string
+	magic func(head []byte) bool
+	open  func(r io.Reader) (io.Reader, func(), error)
+}{
+	{"gzip", begins("\x1f\x8b"), openGzip},
+	{"xz", begins("\xfd7zXZ\x00"), openXz},
+	{"zstd", isZstd, openZstd},
+}
+
+// NewReader returns the plain content of r. The caller closes it; r stays the caller's.
+//
+// An error of New or Read about compressed data names the compression.
+func NewReader(r io.Reader) (*Stream, error) { return NewReaderSize(r, buffer) }
+
+// NewReaderSize is New for those who look so many bytes ahead, and read many at once.
+func NewReaderSize(r io.Reader, ahead int) (*Stream, error) {
+	in := bufio.NewReaderSize(r, ahead)
+	head, err := in.Peek(6)
+	if err != nil && err != io.EOF {
+		return nil, err
+	}
+	for _, f := range forms {
+		if !f.magic(head) {
+			continue
+		}
+		plain, release, err := f.open(in)
+		if err != nil {
+			return nil, broken(f.name, err)
+		}
+		return &Stream{bufio.NewReaderSize(named{f.name, plain}, ahead), f.name, release}, nil
+	}
+	return &Stream{in, "", func() {}}, nil
+}
+
+// Form returns the name of the compression, "" for none.
+func (s *Stream) Form() string { return s.form }
+
+// Read implements io.Reader.
+func (s *Stream) Read(b []byte) (int, error) { return s.plain.Read(b) }
+
+// Peek returns the next n bytes, at most as many as it looks ahead, without reading them;
+// fewer at the end of the content. They are valid until the next call. The error is nil at the end.
+func (s *Stream) Peek(n int) ([]byte, error) {
+	b, err := s.plain.Peek(n)
+	if err == io.EOF {
+		err = nil
+	}
+	return b, err
+}
+
+// Close releases what decompresses.
+func (s *Stream) Close() { s.release() }
+
+// begins returns a function that tells whether data begins with a text.
+func begins(magic string) func([]byte) bool {
+	return func(head []byte) bool { return bytes.HasPrefix(head, []byte(magic)) }
+}
+
+// isZstd reports whether data begins with a zstd frame, or with one that is to be skipped.
+func isZstd(head []byte) bool {
+	return len(head) >= 4 && (bytes.Equal(head[:4], []byte{0x28, 0xb5, 0x2f, 0xfd}) ||
+		head[0]&0xf0 == 0x50 && bytes.Equal(head[1:4], []byte{0x2a, 0x4d, 0x18}))
+}
+
+func openGzip(r io.Reader) (io.Reader, func(), error) {
+	z, err := gzip.NewReader(r)
+	return z, func() {}, err
+}
+
+func openXz(r io.Reader) (io.Reader, func(), error) {
+	z, err := xz.NewReader(r, maxWindow)
+	return z, func() {}, err
+}
+
+func openZstd(r io.Reader) (io.Reader, func(), error) {
+	z, err := zstd.NewReader(r, zstd.WithDecoderConcurrency(1), zstd.WithDecoderLowmem(true),
+		zstd.WithDecoderMaxWindow(maxWindow))
+	if err != nil {
+		return nil, nil, err
+	}
+	return z, z.Close, nil
+}
+
+// named is a stream of decompressed data whose errors name the compression.
+type named struct {
+	name string
+	r    io.Reader
+}
+
+// Read implements io.Reader.
+func (n named) Read(b []byte) (int, error) {
+	k, err := n.r.Read(b)
+	if err != nil && err != io.EOF {
+		err = broken(n.name, err)
+	}
+	return k, err
+}
+
+// broken says in our words what is wrong with compressed data.
+func broken(name string, err error) error {
+	if errors.Is(err, io.ErrUnexpectedEOF) || errors.Is(err, io.EOF) || errors.Is(err, xz.ErrBuf) {
+		return fmt.Errorf("%s data is truncated", name)
+	}
+	return fmt.Errorf("%s data is corrupt: %w", name, err)
+}

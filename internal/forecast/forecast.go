@@ -1,0 +1,117 @@
+// Package forecast tells what memory would be free after some frees, from a walk. Strategies build their
+// answer to alloc.CanPlace on it.
+package forecast
+
+import (
+	"slices"
+
+	"github.com/vramyard/vramyard/alloc"
+	"github.com/vramyard/vramyard/device"
+)
+
+// Walk yields the chunks of a strategy, as [alloc.Inspector].Walk.
+type Walk = func(yield func(alloc.Chunk) bool)
+
+// Placer knows how a strategy frees, merges and serves.
+type Placer struct {
+	// Most is the largest request in bytes.
+	Most device.Size
+	// Promises are the strategy's. ZeroSize and Honours tell legal requests, MustMerge what merges, and Serves
+	// which chunks serve; nil is nothing.
+	Promises alloc.Promises
+	// Freed yields by address the free chunks that a live one becomes at once, none if it waits or is set aside. Nil: one like it.
+	Freed func(c alloc.Chunk, yield func(alloc.Chunk))
+	// Join returns what two free neighbours become that merge. Nil: one like the lower.
+	Join func(left, right alloc.Chunk) alloc.Chunk
+}
+
+// Legal reports whether a request can be granted at all.
+func (p *Placer) Legal(r alloc.Request) bool {
+	switch {
+	case r.Size == 0 && !p.Promises.ZeroSize, r.Size > p.Most:
+		return false
+	case r.Align == 0:
+		return true
+	}
+	return device.IsPowerOfTwo(r.Align) && (p.Promises.Honours == nil || p.Promises.Honours(r))
+}
+
+// CanPlace reports whether a free chunk would serve a legal request after the live blocks that start at the
+// addresses were freed. It costs O(chunks log addresses), and takes memory from the heap for the addresses.
+func (p *Placer) CanPlace(walk Walk, r alloc.Request, freed []device.Addr) bool {
+	if !p.Legal(r) || p.Promises.Serves == nil {
+		return false
+	}
+	found := false
+	p.Holes(walk, freed, func(c alloc.Chunk) bool {
+		found = p.Promises.Serves(c, r)
+		return !found
+	})
+	return found
+}
+
+// Holes yields the chunks that would be free after the live blocks that start at the addresses were freed. Chunks
+// merge two by two, so that the chain of a buddy is found as well as a run of neighbours.
+func (p *Placer) Holes(walk Walk, freed []device.Addr, yield func(alloc.Chunk) bool) {
+	freed = slices.Clone(freed)
+	slices.Sort(freed)
+	var run []alloc.Chunk // free chunks that touch, as far as they are merged
+	end := func() bool {
+		for _, c := range run {
+			if !yield(c) {
+				return false
+			}
+		}
+		run = run[:0]
+		return true
+	}
+	var added bool
+	add := func(c alloc.Chunk) { run, added = p.push(run, c), true }
+	for c := range walk {
+		if n := len(run); n > 0 && run[n-1].Region != c.Region && !end() {
+			return
+		}
+		if c.State == alloc.Free {
+			add(c)
+			continue
+		}
+		added = false
+		if _, goes := slices.BinarySearch(freed, c.Addr); goes && c.State == alloc.Live {
+			p.free(c, add)
+		}
+		if !added && !end() {
+			return
+		}
+	}
+	end()
+}
+
+// free makes a live chunk free.
+func (p *Placer) free(c alloc.Chunk, yield func(alloc.Chunk)) {
+	c.State, c.Requested, c.Tag = alloc.Free, 0, 0
+	if p.Freed == nil {
+		yield(c)
+		return
+	}
+	p.Freed(c, yield)
+}
+
+// push adds a free chunk to those below it and merges it with them.
+func (p *Placer) push(run []alloc.Chunk, c alloc.Chunk) []alloc.Chunk {
+	for n := len(run); n > 0 && p.merges(run[n-1], c); n = len(run) {
+		left := run[n-1]
+		if p.Join != nil {
+			c = p.Join(left, c)
+		} else {
+			left.Size += c.Size
+			c = left
+		}
+		run = run[:n-1]
+	}
+	return append(run, c)
+}
+
+// merges reports whether two free chunks of one region become one.
+func (p *Placer) merges(left, right alloc.Chunk) bool {
+	return left.End() == right.Addr && p.Promises.MustMerge != nil && p.Promises.MustMerge(left, right)
+}

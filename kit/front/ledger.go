@@ -1,0 +1,360 @@
+package front
+
+// [Ledger] is a table of live blocks by address.
+//
+// It answers the one question that stands before every free: does a live block start
+// here, and what was it? The answer gives the caller back a word of its own, so that a
+// strategy finds the tree node or the slab chunk of a block without a search over its
+// regions. Strategies that find it without one, as by kit/index, leave the word zero.
+//
+// # Data structure
+//
+// A hash table of buckets of seven cells, 64 bytes each, which is one cache line. A block is in
+// the bucket that its address hashes to or, where that is full, in the next one with an empty
+// cell; every bucket counts the blocks that passed it by so, and a search ends at the first
+// bucket that none did (as in F14 of Facebook's folly). So a search reads one line nearly
+// always, and a deletion empties a cell and moves nothing.
+//
+// A cell holds a start in 39 bits and what was asked for in 32. The start counts in multiples of
+// 256 bytes from an origin, 64 TiB below the first block that ever was: 32 bits of it are the
+// cell's, and seven are in its mark, a byte of the word that the cells of a bucket share. There
+// they are mixed with a hash of the 32, which the 32 undo. So marks differ like
+// fingerprints do, a few instructions without a branch find the cells of a mark in the whole
+// word (as in Abseil's Swiss tables), and mark and 32 bits together are the start: an answer is
+// never a guess. The count has the eighth byte.
+//
+// The hash is multiplicative (Knuth, volume 3, section 6.4); its upper half times the number of
+// buckets is the bucket, so that this number need be no power of two, and the table grows
+// from its beginning to its end in one pass. It does so by a quarter, at four fifths full, and
+// never shrinks: a block takes 11 to 15 bytes, and in steady state nothing is allocated.
+//
+// What few callers have lies in columns beside the cells, each from the first block on that
+// needs it: words of up to 32 bits take 4 bytes for each cell; streams and tags, upper halves of
+// longer words and of sizes of 4 GiB and more, and starts that are farther away or no multiples
+// of 256, take 32.
+
+import (
+	"math/bits"
+
+	"github.com/vramyard/vramyard/device"
+)
+
+const (
+	golden = 0x9E3779B97F4A7C15 // 2^64 / golden ratio, odd
+	spread = 0x9E3779B1         // the same of 2^32
+	fold   = 23                 // bits by which an address is shifted to be folded, as in addrmap
+	// quantumLog is the alignment that nearly every block has, for no device hands out less.
+	quantumLog = 8
+	// A number is 32 bits in its cell, 7 in the mark, and what is beyond that is extra.
+	lowBits  = 32
+	markBits = 7
+	fullBits = lowBits + markBits
+
+	// cells of a bucket: with 4 bytes each of number and size and a mark they fill a line, but
+	// for one byte, which is the count.
+	cells      = 7
+	minBuckets = 2 // of the smallest table
+
+	bucketBytes = 64
+	placeBytes  = 4
+	extraBytes  = 32
+)
+
+// Masks of the marks of a bucket, a byte each.
+const (
+	ones    = 0x01010101010101
+	tops    = ones << markBits // in the mark of a cell that holds a block
+	rests   = tops - ones
+	onePass = 1 << (8 * cells) // in the count
+	// mostPassed is a count that is not kept any more, for it may be more.
+	mostPassed = 255
+)
+
+// LiveBlock is what is remembered of a live block.
+type LiveBlock struct {
+	Requested device.Size   // bytes asked for
+	Stream    device.Stream // stream of the request
+	Tag       uint64        // label of the request
+	Place     uint64        // where the block is, in the terms of the strategy that keeps the table; of 32 bits at best
+}
+
+// bucket holds up to seven blocks.
+type bucket struct {
+	// marks has a byte for each cell, zero where it is empty, and above these the count of the
+	// blocks that belong here and had to go on; mostPassed stays.
+	marks     uint64
+	low       [cells]uint32 // of numbers
+	requested [cells]uint32 // lower halves
+}
+
+// extra is what few callers attach to a block.
+type extra struct {
+	tag       uint64
+	stream    device.Stream
+	requested uint32 // upper half
+	place     uint32 // upper half
+	number    uint32 // what is beyond fullBits
+}
+
+// Ledger is a set of live blocks. The zero Table is empty and ready.
+type Ledger struct {
+	buckets []bucket
+	origin  uint64   // subtracted from every number
+	places  []uint32 // of each cell, lower half of its place; nil until one is not zero
+	extras  []extra  // of each cell, zero where it is empty; nil until one is not zero
+	n       int
+	room    int  // blocks before it grows
+	columns bool // there are places or extras
+}
+
+// Len returns the number of live blocks.
+func (t *Ledger) Len() int { return t.n }
+
+// Bytes returns the host memory of the table, unused capacity included.
+func (t *Ledger) Bytes() device.Size {
+	return device.Size(cap(t.buckets))*bucketBytes + device.Size(cap(t.places))*placeBytes + device.Size(cap(t.extras))*extraBytes
+}
+
+// home returns the bucket in which the search for a begins.
+func (t *Ledger) home(a device.Addr) uint64 {
+	home, _ := bits.Mul64(uint64(a^a>>fold)*golden, uint64(len(t.buckets)))
+	return home
+}
+
+// next returns the bucket after b.
+func (t *Ledger) next(b uint64) uint64 {
+	if b++; b == uint64(len(t.buckets)) {
+		return 0
+	}
+	return b
+}
+
+// numberOf returns the number of an address: which multiple of the quantum it is, from the
+// origin on. What it is beyond a multiple comes to lie above all of these.
+func (t *Ledger) numberOf(a device.Addr) uint64 {
+	return bits.RotateLeft64(uint64(a), -quantumLog) - t.origin
+}
+
+// addrOf is the reverse of numberOf.
+func (t *Ledger) addrOf(number uint64) device.Addr {
+	return device.Addr(bits.RotateLeft64(number+t.origin, quantumLog))
+}
+
+// markOf returns the mark of a number: its bits above the lower ones, changed in a way that
+// follows from those, so that blocks of one bucket differ in it.
+func markOf(number uint64) uint64 {
+	return 1<<markBits | (number>>lowBits^uint64(uint32(number)*spread>>(lowBits-markBits)))&(1<<markBits-1)
+}
+
+// like returns a bit in the byte of each cell with a mark. No byte disturbs the next, for marks
+// that differ in one bit must not be taken for each other.
+func (k *bucket) like(mark uint64) uint64 {
+	differ := k.marks ^ mark*ones
+	return ^(differ&rests + rests | differ) & tops
+}
+
+// empty returns a bit in the byte of each empty cell.
+func (k *bucket) empty() uint64 { return ^k.marks & tops }
+
+// cellOf returns the cell of the lowest bit of like or empty, cells or more if there is none.
+func cellOf(found uint64) uint { return uint(bits.TrailingZeros64(found)) >> 3 }
+
+// find returns the cell of a bucket that a number has, cells or more if there is none.
+func (t *Ledger) find(at, number uint64) uint {
+	k := &t.buckets[at]
+	for found := k.like(markOf(number)); found != 0; found &= found - 1 {
+		i := cellOf(found)
+		if k.low[i] == uint32(number) && (t.extras == nil || uint64(t.extras[at*cells+uint64(i)].number) == number>>fullBits) {
+			return i
+		}
+	}
+	return cells
+}
+
+// search returns the bucket and the cell of the block that starts at a, whose search begins in
+// a bucket. The cell is cells or more if there is no such block.
+func (t *Ledger) search(at uint64, a device.Addr) (uint64, uint) {
+	number := t.numberOf(a)
+	if len(t.buckets) == 0 || number>>fullBits != 0 && t.extras == nil {
+		return at, cells
+	}
+	for range len(t.buckets) { // in a small table every bucket may have been passed
+		i := t.find(at, number)
+		if i < cells || t.buckets[at].marks < onePass {
+			return at, i
+		}
+		at = t.next(at)
+	}
+	return at, cells
+}
+
+// Add enters the block that starts at a. O(1) expected; it allocates only when more
+// blocks live than ever before.
+//
+// Precondition: a is not zero and no block in the table starts there.
+func (t *Ledger) Add(a device.Addr, b LiveBlock) {
+	number := t.numberOf(a)
+	if t.n < t.room && !t.columns && number>>fullBits == 0 && b.plain() {
+		k := &t.buckets[t.home(a)]
+		if free := k.empty(); free != 0 {
+			k.set(cellOf(free), number, b.Requested)
+			t.n++
+			return
+		}
+	}
+	t.addFar(a, b) // last, so that nothing of b is saved across a call above
+}
+
+// addFar is Add where the table is full, the bucket is, or there is more than cells hold.
+func (t *Ledger) addFar(a device.Addr, b LiveBlock) {
+	if t.n >= t.room {
+		t.grow(a)
+	}
+	number := t.numberOf(a)
+	at := t.home(a)
+	for t.buckets[at].empty() == 0 {
+		k := &t.buckets[at]
+		if k.marks < mostPassed*onePass {
+			k.marks += onePass
+		}
+		at = t.next(at)
+	}
+	i := cellOf(t.buckets[at].empty())
+	t.buckets[at].set(i, number, b.Requested)
+	if t.columns || number>>fullBits != 0 || !b.plain() {
+		t.attach(at*cells+uint64(i), number, b)
+	}
+	t.n++
+}
+
+// plain reports whether a cell holds all of a block.
+func (b *LiveBlock) plain() bool { return b.Tag|uint64(b.Stream)|uint64(b.Requested)>>32|b.Place == 0 }
+
+// set makes an empty cell that of a block.
+func (k *bucket) set(i uint, number uint64, requested device.Size) {
+	k.marks |= markOf(number) << (i << 3 & 63)
+	k.low[i], k.requested[i] = uint32(number), uint32(requested)
+}
+
+// attach puts what a cell does not hold of a block beside it.
+func (t *Ledger) attach(cell, number uint64, b LiveBlock) {
+	e := extra{b.Tag, b.Stream, uint32(b.Requested >> 32), uint32(b.Place >> 32), uint32(number >> fullBits)}
+	if t.places == nil && uint32(b.Place) != 0 {
+		t.places = make([]uint32, len(t.buckets)*cells)
+	}
+	if t.extras == nil && e != (extra{}) {
+		t.extras = make([]extra, len(t.buckets)*cells)
+	}
+	if t.places != nil {
+		t.places[cell] = uint32(b.Place)
+	}
+	if t.extras != nil {
+		t.extras[cell] = e
+	}
+	t.columns = true
+}
+
+// block returns the block of a cell.
+func (t *Ledger) block(at uint64, i uint) LiveBlock {
+	b, cell := LiveBlock{Requested: device.Size(t.buckets[at].requested[i])}, at*cells+uint64(i)
+	if t.places != nil {
+		b.Place = uint64(t.places[cell])
+	}
+	if t.extras != nil {
+		e := &t.extras[cell]
+		b.Tag, b.Stream = e.tag, e.stream
+		b.Requested |= device.Size(e.requested) << 32
+		b.Place |= uint64(e.place) << 32
+	}
+	return b
+}
+
+// Get returns the block that starts at a, and whether there is one. O(1) expected.
+func (t *Ledger) Get(a device.Addr) (LiveBlock, bool) {
+	at, i := t.search(t.home(a), a)
+	if i >= cells {
+		return LiveBlock{}, false
+	}
+	return t.block(at, i), true
+}
+
+// Take removes the block that starts at a and returns it, and whether there was one.
+// O(1) expected.
+func (t *Ledger) Take(a device.Addr) (LiveBlock, bool) {
+	number, home := t.numberOf(a), t.home(a)
+	if home < uint64(len(t.buckets)) && !t.columns && number>>fullBits == 0 {
+		k := &t.buckets[home]
+		if i := cellOf(k.like(markOf(number))); i < cells && k.low[i] == uint32(number) {
+			b := LiveBlock{Requested: device.Size(k.requested[i])}
+			t.clear(k, i)
+			return b, true
+		}
+	}
+	return t.takeFar(home, a)
+}
+
+// takeFar is Take where the block may be in a bucket behind its own, or has more than cells hold.
+func (t *Ledger) takeFar(home uint64, a device.Addr) (LiveBlock, bool) {
+	at, i := t.search(home, a)
+	if i >= cells {
+		return LiveBlock{}, false
+	}
+	b := t.block(at, i)
+	t.clear(&t.buckets[at], i)
+	if t.extras != nil {
+		t.extras[at*cells+uint64(i)] = extra{}
+	}
+	for ; home != at; home = t.next(home) {
+		if k := &t.buckets[home]; k.marks < mostPassed*onePass {
+			k.marks -= onePass
+		}
+	}
+	return b, true
+}
+
+// clear empties a cell.
+func (t *Ledger) clear(k *bucket, i uint) {
+	k.marks &^= 0xff << (i << 3 & 63)
+	t.n--
+}
+
+// Range yields every live block and its start, in no useful order: it is for checks that
+// look at all of them, never for choosing one. The table must not be changed meanwhile.
+func (t *Ledger) Range(yield func(device.Addr, LiveBlock) bool) {
+	for at := range t.buckets {
+		k := &t.buckets[at]
+		for used := k.marks & tops; used != 0; used &= used - 1 {
+			i := cellOf(used)
+			number := uint64(k.low[i])
+			number |= (k.marks>>(i<<3) ^ markOf(number)) & (1<<markBits - 1) << lowBits
+			if t.extras != nil {
+				number |= uint64(t.extras[at*cells+int(i)].number) << fullBits
+			}
+			if !yield(t.addrOf(number), t.block(uint64(at), i)) {
+				return
+			}
+		}
+	}
+}
+
+// grow makes the table larger by a quarter. The first block decides about the origin, which then
+// lies so far below it that as much is within fullBits below as above.
+func (t *Ledger) grow(first device.Addr) {
+	if len(t.buckets) == 0 {
+		t.origin = uint64(first)>>quantumLog - 1<<(fullBits-1)
+	}
+	buckets := max(minBuckets, len(t.buckets)+(len(t.buckets)+3)/4)
+	wide := Ledger{
+		buckets: make([]bucket, buckets), origin: t.origin, columns: t.columns, room: buckets * cells * 4 / 5,
+	}
+	if t.places != nil {
+		wide.places = make([]uint32, buckets*cells)
+	}
+	if t.extras != nil {
+		wide.extras = make([]extra, buckets*cells)
+	}
+	for a, b := range t.Range {
+		wide.Add(a, b)
+	}
+	*t = wide
+}

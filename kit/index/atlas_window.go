@@ -1,0 +1,117 @@
+package index
+
+import (
+	"cmp"
+	"slices"
+)
+
+// Bounds of a window: it has perUsed areas at most for each in use, and the largest has freeAreas
+// besides, so that what lies within 4 GiB is together at once, for 16 KiB.
+const (
+	freeAreas = 1 << 12
+	perUsed   = 1 << 5
+
+	windowBytes = 40
+)
+
+// window is the entries of areas that lie one after the other.
+type window struct {
+	areas []uint32
+	first uint64 // number of the first area
+	used  int    // entries that are not zero
+}
+
+// end returns the number of the area after the last.
+func (w *window) end() uint64 { return w.first + uint64(len(w.areas)) }
+
+// below returns the number of windows besides the largest that begin below an area.
+func (t *Atlas) below(area uint64) int {
+	i, _ := slices.BinarySearchFunc(t.others, area, func(w window, area uint64) int { return cmp.Compare(w.first, area) })
+	return i
+}
+
+// windowOf returns the window besides the largest that has an area, nil if none has.
+func (t *Atlas) windowOf(area uint64) *window {
+	if i := t.below(area + 1); i > 0 && area < t.others[i-1].end() {
+		return &t.others[i-1]
+	}
+	return nil
+}
+
+// open returns the window that has an area, after making or widening it if there is none.
+func (t *Atlas) open(area uint64) *window {
+	if area-t.first < uint64(len(t.areas)) {
+		return &t.window
+	}
+	if w := t.windowOf(area); w != nil {
+		return w
+	}
+	if t.widen(&t.window, area) {
+		return &t.window
+	}
+	i := t.below(area)
+	for j := max(i, 1) - 1; j < min(i+1, len(t.others)); j++ { // any other would meet one of these two
+		if w := &t.others[j]; t.widen(w, area) {
+			if len(w.areas) <= len(t.areas) {
+				return w
+			}
+			t.window, *w = *w, t.window
+			slices.SortFunc(t.others, func(v, w window) int { return cmp.Compare(v.first, w.first) })
+			return &t.window
+		}
+	}
+	t.others = slices.Insert(t.others, i, window{areas: make([]uint32, 1), first: area})
+	return &t.others[i]
+}
+
+// widen makes a window reach to an area, and a quarter of its length beyond, so that one that
+// grows step by step is moved rarely. It reports false, and does nothing, if the window would
+// then be too long for what is in use of it, or would meet another one.
+func (t *Atlas) widen(w *window, area uint64) bool {
+	if len(w.areas) == 0 {
+		w.areas, w.first = make([]uint32, 1), area
+		return true
+	}
+	first, end := min(w.first, area), max(w.end(), area+1)
+	most := perUsed * w.used
+	if w == &t.window {
+		most += freeAreas
+	}
+	if end-first > uint64(most) || !t.clear(w, first, end) {
+		return false
+	}
+	reserve := (end - first) / 4
+	if area < w.first {
+		if from := first - min(first, reserve); t.clear(w, from, end) {
+			first = from
+		}
+	} else if t.clear(w, first, end+reserve) {
+		end += reserve
+	}
+	areas := make([]uint32, end-first)
+	copy(areas[w.first-first:], w.areas)
+	w.areas, w.first = areas, first
+	return true
+}
+
+// clear reports whether no window but w has an area from first up to end.
+func (t *Atlas) clear(w *window, first, end uint64) bool {
+	if w != &t.window && first < t.end() && t.first < end {
+		return false
+	}
+	for i := max(t.below(first), 1) - 1; i < len(t.others) && t.others[i].first < end; i++ {
+		if o := &t.others[i]; o != w && first < o.end() {
+			return false
+		}
+	}
+	return true
+}
+
+// leave notes that an entry of a window has become zero. The last one takes the window with it,
+// unless it is the largest.
+func (t *Atlas) leave(w *window) {
+	if w.used--; w.used == 0 && w != &t.window {
+		i := t.below(w.first)
+		t.others = slices.Delete(t.others, i, i+1)
+	}
+}

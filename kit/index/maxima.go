@@ -1,0 +1,82 @@
+package index
+
+// [MaxTree] finds the largest of many values, most of which do not change between two
+// questions: the largest free chunk of thousands of streams.
+//
+// A tournament tree holds an upper bound of each value. A value that rises is entered at once; one
+// that falls is only found to have fallen when it is at the top, and then its bound is corrected. So
+// the code that lowers a value pays nothing, and a question costs O(log n) for each value that fell
+// since it was last looked at.
+
+import "github.com/vramyard/vramyard/device"
+
+// MaxTree is upper bounds by index. The zero Tree has none. It is not safe for concurrent use.
+type MaxTree struct {
+	rows []device.Size // rows[1] is the root, rows[i] is above 2i and 2i+1, and the second half are the bounds
+}
+
+// leaves returns the number of bounds there is room for.
+func (t *MaxTree) leaves() int { return len(t.rows) / 2 }
+
+// Bytes returns the host memory of the tree.
+func (t *MaxTree) Bytes() device.Size { return 8 * device.Size(cap(t.rows)) }
+
+// Raise notes that the value with an index is at least v. O(1) if it was before, else O(log n). It
+// allocates only above the highest index that ever was.
+func (t *MaxTree) Raise(i uint32, v device.Size) {
+	if n := t.leaves(); int(i) >= n || t.rows[n+int(i)] < v {
+		t.raise(i, v)
+	}
+}
+
+// raise is Raise where the bound rises. It is apart so that Raise is inlined.
+func (t *MaxTree) raise(i uint32, v device.Size) {
+	if int(i) >= t.leaves() {
+		t.grow(int(i) + 1)
+	}
+	for at := t.leaves() + int(i); at > 0 && t.rows[at] < v; at /= 2 {
+		t.rows[at] = v
+	}
+}
+
+// grow makes room for n bounds.
+func (t *MaxTree) grow(n int) {
+	room := max(t.leaves(), 1)
+	for room < n {
+		room *= 2
+	}
+	bounds := t.rows[t.leaves():]
+	t.rows = make([]device.Size, 2*room)
+	copy(t.rows[room:], bounds)
+	for at := room - 1; at > 0; at-- {
+		t.rows[at] = max(t.rows[2*at], t.rows[2*at+1])
+	}
+}
+
+// Max returns the largest value, 0 if there is none. value returns the value with an index.
+//
+// Precondition: Raise was called for each value when it rose.
+func (t *MaxTree) Max(value func(i uint32) device.Size) device.Size {
+	if len(t.rows) == 0 {
+		return 0
+	}
+	for {
+		top, at := t.rows[1], 1
+		if top == 0 {
+			return 0
+		}
+		for at < t.leaves() {
+			if at *= 2; t.rows[at] != top {
+				at++
+			}
+		}
+		v := value(uint32(at - t.leaves()))
+		if v == top {
+			return v
+		}
+		t.rows[at] = v
+		for at /= 2; at > 0; at /= 2 {
+			t.rows[at] = max(t.rows[2*at], t.rows[2*at+1])
+		}
+	}
+}

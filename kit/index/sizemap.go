@@ -1,0 +1,327 @@
+package index
+
+// [SizeMap] finds free chunks by size: the smallest that is large enough and, among equals, the one at the
+// lowest address.
+//
+// It is the index of the best fits. The order is that of a search tree with keys (size,
+// address), the cost that of the lists by size class of strategies which do without the order.
+//
+// # Data structure
+//
+// Three layers, each for what the one above does not tell apart.
+//
+// A table of classes. The class of a size is its leading one and the eight bits behind it,
+// counted in units of what sizes are multiples of: like a floating-point number, so that
+// classes ascend with sizes and any size has one at once. Up to 512 units a class is a single
+// size. A bit for each class tells whether it has any, and a bit for each word of those whether
+// that is zero: so the next class that has any is found in a few steps. A search begins with
+// the bits of 64 classes from its own on, beyond which it rarely goes; where words end is
+// of no matter to it, so that no branch depends on that.
+//
+// Groups. All chunks of one size are a group. The groups of a class, mostly one, are a list in
+// the order of their sizes. A fifth turns the list into a directory of sixteen lists by the
+// next four bits of the size, and so on below, so that no list has more than four groups. A
+// directory is undone only when it is empty: what comes and goes at the edge costs nothing.
+//
+// Heaps. A group is a pairing heap by address. Its root is the lowest and counts the members,
+// which is all that a search needs to know. A new chunk is compared with the root and
+// becomes the first below it, or the new root. A chunk that goes and has others below it leaves
+// its place to the lowest of them, found by melding them in pairs.
+//
+// Nodes are 32 bytes and name each other by index; whoever puts a chunk in keeps the index as
+// its name, and takes it out again without a search. Nodes and directories that are not in use
+// are used again, so that a map whose population is steady allocates nothing.
+//
+// # Why not a tree
+//
+// A strategy enters and takes out four chunks for a block and asks for one. In a B+ tree each
+// of these is a descent that ends in moving half a leaf, about 55 ns. But what is entered is
+// mostly a remainder that is never asked for, and thousands of them have the same few sizes:
+// of 30,000 free chunks among 100,000 live ones of the workload w1, 4,600 have one unit and
+// all together 1,700 sizes. So the order of addresses is made only where somebody
+// asks for the lowest, and then no further than that.
+//
+// # Cost
+//
+// Insert, Ceil and Near (for each group it passes) cost O(1), and O(bits of a size) where
+// directories are: at most 14. Remove too, but where others lie below the chunk: O(log n) for
+// n chunks of the size, amortized over the calls so far (Fredman and others; Pettie). One such
+// call may cost what n insertions have put off, a few nanoseconds each. First looks at all that
+// it passes, All and From sort each group.
+//
+// A chunk takes 32 bytes. The table has four bytes for each class between the smallest and the
+// largest so far, 1 KiB to a doubling: 27 KiB for chunks of 256 bytes to a TiB in units of
+// 256 bytes. A directory takes 72 bytes; there is at most one for each chunk and four bits of
+// its size below the leading nine, which only sizes that differ nowhere else come near to: many
+// chunks around 1 GiB, a few units apart, take 50 bytes each.
+//
+// # Invariants
+//
+// Invariant M1: a group has one size, what lies below an entry has a higher address, links mirror, the root counts.
+// Invariant M2: a group is in the cell of its size, at most four in one, in the order of their sizes.
+// Invariant M3: a bit of a class, a word or a directory is set exactly if there is something under it.
+// Invariant M4: a directory in use has something, and tells apart the four bits below those that lead to it.
+// Invariant M5: every node is an entry or spare, and Len counts the entries.
+//
+// # Source
+//
+// Classes like floating-point numbers: Masmano and others, TLSF, 2004, there with lists in no
+// order. Pairing heaps: Fredman, Sedgewick, Sleator and Tarjan, 1986. Directories by digits:
+// Fredkin, Trie Memory, 1960. The three together are ours.
+
+import (
+	"math/bits"
+
+	"github.com/vramyard/vramyard/device"
+)
+
+// SizeAt names an entry of a map from its Insert to its Remove.
+type SizeAt = uint32
+
+// NoEntry is the name of no entry.
+const NoEntry SizeAt = 0
+
+// SizeEntry is one free chunk.
+type SizeEntry struct {
+	Size   device.Size // bytes
+	Addr   device.Addr // first byte
+	Handle uint32      // the caller's name of the chunk, at most MostHandle
+}
+
+// MostHandle is the largest handle.
+const MostHandle = 1<<32 - 2
+
+const (
+	fineBits  = 8 // a doubling of the size has 2^fineBits classes
+	wordBits  = 6 // log2 of the bits in a word
+	classMask = 1<<wordBits - 1
+	mostWords = (65 - fineBits) << fineBits >> wordBits // what the classes of all sizes take
+	sumWords  = (mostWords + classMask) >> wordBits
+)
+
+// node is one entry. It takes 32 bytes, so that none straddles two cache lines.
+type sizeNode struct {
+	size   device.Size
+	addr   device.Addr
+	handle uint32 // spareHandle if the node is not in use
+	child  SizeAt // first of those below it
+	next   SizeAt // next of those below the same entry; of a root, the next root; of a node not in use, the next such
+	prev   uint32 // the one before it, or the one above the first; of a root, rootBit and the members of the group
+}
+
+const (
+	sizeNodeBytes = 32
+	spareHandle   = MostHandle + 1
+	rootBit       = 1 << 31
+)
+
+// SizeMap holds free chunks by size and address. Use [NewSizeMap]. It is not safe for concurrent use.
+type SizeMap struct {
+	nodes []sizeNode       // nodes[0] is no entry: whoever has no neighbour has it for one
+	cells []uint32         // by class less base: the root of its smallest group, or dirBit and a directory
+	words []uint64         // a bit for each cell that has any; one word more than cells fill
+	sums  [sumWords]uint64 // a bit for each word that is not zero
+	dirs  []dir
+
+	base     uint32 // class of the first cell, of which no smaller one is or was in use; the first of a word
+	spare    SizeAt // list of nodes not in use
+	spareDir uint32 // list of directories not in use, one more than the index; 0 ends it
+	unit     uint8  // log2 of what sizes are multiples of
+	n        int
+}
+
+// NewSizeMap returns an empty map for sizes that are multiples of unit, a power of two. Other sizes
+// are in order too, but share classes and cost more.
+func NewSizeMap(unit device.Size) SizeMap {
+	return SizeMap{unit: uint8(bits.TrailingZeros64(uint64(unit)))}
+}
+
+// Len returns the number of entries.
+func (m *SizeMap) Len() int { return m.n }
+
+// Bytes returns the host memory of the map beyond the Map itself, unused room included.
+func (m *SizeMap) Bytes() device.Size {
+	return device.Size(cap(m.nodes))*sizeNodeBytes + device.Size(cap(m.dirs))*dirBytes +
+		4*device.Size(cap(m.cells)) + 8*device.Size(cap(m.words))
+}
+
+// Entry returns what was inserted under a name.
+//
+// Precondition: at is in the map.
+func (m *SizeMap) Entry(at SizeAt) SizeEntry {
+	e := &m.nodes[at]
+	return SizeEntry{e.size, e.addr, e.handle}
+}
+
+// classOf returns the class of a size: itself, in units, as far as that has at most fineBits+1
+// bits; above, its leading one and the fineBits bits behind it. Classes ascend with sizes.
+func (m *SizeMap) classOf(size device.Size) uint32 {
+	u := uint64(size) >> (m.unit & 63)
+	k := uint32(bits.Len64(u|1<<fineBits)) - fineBits - 1
+	return k<<fineBits + uint32(u>>(k&63))
+}
+
+// widthOf returns log2 of the bytes that the sizes of a class span.
+func (m *SizeMap) widthOf(class uint32) uint32 {
+	return max(class>>fineBits, 1) - 1 + uint32(m.unit)
+}
+
+// cellOf returns the cell that the group of a size belongs to.
+//
+// Precondition: the class of the size has a cell.
+func (m *SizeMap) cellOf(size device.Size) *uint32 {
+	cell := &m.cells[m.classOf(size)-m.base]
+	for *cell&dirBit != 0 {
+		d := &m.dirs[*cell&^dirBit]
+		cell = &d.cells[d.digit(size)]
+	}
+	return cell
+}
+
+// find returns the link, from a cell on, to the first root of at least a size. The node of None
+// has the largest.
+func (m *SizeMap) find(cell *uint32, size device.Size) *uint32 {
+	for m.nodes[*cell].size < size {
+		cell = &m.nodes[*cell].next
+	}
+	return cell
+}
+
+// Insert adds an entry and returns its name. It allocates only if there were never as many
+// entries, or none so small or so large. O(1), and O(64 - fineBits) in a class of many sizes.
+//
+// Precondition: no other entry has the same address.
+func (m *SizeMap) Insert(size device.Size, addr device.Addr, handle uint32) SizeAt {
+	class := m.classOf(size)
+	if int(class-m.base) >= len(m.cells) {
+		m.extend(class)
+	}
+	if m.spare == NoEntry {
+		m.grow()
+	}
+	at := m.spare
+	e := &m.nodes[at]
+	m.spare = e.next
+	m.n++
+	// One by one, because a composite literal is built elsewhere and copied by twice as many
+	// bytes at a time, which waits for the stores.
+	e.size, e.addr, e.handle, e.child = size, addr, handle, NoEntry
+	class -= m.base
+	cell := &m.cells[class]
+	if *cell&dirBit != 0 {
+		m.insertBelow(*cell, at)
+		return at
+	}
+	link := m.find(cell, size)
+	root := *link
+	if m.nodes[root].size == size && root != NoEntry {
+		m.join(link, at)
+		return at
+	}
+	e.next, e.prev = root, rootBit|1
+	*link = at
+	w := class >> wordBits
+	m.words[w] |= 1 << (class & classMask)
+	m.sums[w>>wordBits%sumWords] |= 1 << (w & classMask)
+	if (root != NoEntry || link != cell) && m.isLong(*cell) {
+		*cell = m.divide(*cell, m.widthOf(m.base+class))
+	}
+	return at
+}
+
+// Remove takes the entry of a name out and reports whether it is there under that handle. If
+// not, nothing changes. O(1), and amortized O(log entries of the size) if entries of the same
+// size lie above it.
+func (m *SizeMap) Remove(at SizeAt, handle uint32) bool {
+	if int(at) >= len(m.nodes) || m.nodes[at].handle != handle {
+		return false
+	}
+	m.Take(at)
+	return true
+}
+
+// Take takes the entry of a name out and returns its handle. It costs what Remove does.
+//
+// Precondition: at is in the map.
+func (m *SizeMap) Take(at SizeAt) (handle uint32) {
+	e := &m.nodes[at]
+	cell := &m.cells[m.classOf(e.size)-m.base]
+	if *cell&dirBit != 0 {
+		cell = m.cellOf(e.size)
+	}
+	link := m.find(cell, e.size)
+	switch {
+	case e.prev&rootBit == 0:
+		m.nodes[*link].prev--
+		m.cut(at)
+	case *link != at:
+		panic("sizemap: invariant M2 (a group stands where its size belongs): that of the chunk at " + e.addr.String() + " does not")
+	case e.child != NoEntry:
+		heir := m.gather(e.child)
+		h := &m.nodes[heir]
+		h.next, h.prev = e.next, e.prev-1
+		*link = heir
+	default:
+		*link = e.next
+		if *cell == NoEntry {
+			m.vacate(e.size)
+		}
+	}
+	handle = e.handle
+	e.handle, e.next, m.spare = spareHandle, m.spare, at
+	m.n--
+	return handle
+}
+
+// vacate notes that the cell of a size is empty.
+func (m *SizeMap) vacate(size device.Size) {
+	class := m.classOf(size) - m.base
+	if c := m.cells[class]; c&dirBit != 0 {
+		if !m.vacateBelow(c, size) {
+			return
+		}
+		m.cells[class] = NoEntry
+	}
+	w := class >> wordBits
+	if m.words[w] &^= 1 << (class & classMask); m.words[w] == 0 {
+		m.sums[w>>wordBits%sumWords] &^= 1 << (w & classMask)
+	}
+}
+
+// grow adds unused nodes, a sixteenth of those there are.
+func (m *SizeMap) grow() {
+	n := len(m.nodes)
+	if n == cap(m.nodes) {
+		nodes := make([]sizeNode, n, n+max(n/16, 16))
+		copy(nodes, m.nodes)
+		m.nodes = nodes
+	}
+	if n == 0 {
+		m.nodes = append(m.nodes, sizeNode{handle: spareHandle, size: ^device.Size(0)})
+		n++
+	}
+	m.nodes = append(m.nodes, sizeNode{handle: spareHandle})
+	m.spare = SizeAt(n)
+}
+
+// extend makes room for a class below the first cell or beyond the last.
+func (m *SizeMap) extend(class uint32) {
+	word := class >> wordBits
+	first, end := word, word+1
+	if n := len(m.cells); n > 0 {
+		first = min(first, m.base>>wordBits)
+		end = max(end, (m.base+uint32(n))>>wordBits)
+	}
+	cells, words := make([]uint32, (end-first)<<wordBits), make([]uint64, end-first+1)
+	if len(m.cells) > 0 {
+		copy(cells[m.base-first<<wordBits:], m.cells)
+		copy(words[m.base>>wordBits-first:], m.words)
+	}
+	m.base, m.cells, m.words = first<<wordBits, cells, words
+	m.sums = [sumWords]uint64{}
+	for w, used := range words {
+		if used != 0 {
+			m.sums[w>>wordBits] |= 1 << (w & classMask)
+		}
+	}
+}

@@ -1,0 +1,73 @@
+package index
+
+// join adds an entry to the group of the root that a link leads to. O(1).
+func (m *SizeMap) join(link *uint32, at SizeAt) {
+	root := *link
+	e, r := &m.nodes[at], &m.nodes[root]
+	if e.addr < r.addr {
+		e.child, e.next, e.prev = root, r.next, r.prev+1
+		r.next, r.prev = NoEntry, at
+		*link = at
+		return
+	}
+	r.prev++
+	e.next, e.prev = r.child, root
+	m.nodes[r.child].prev = at
+	r.child = at
+}
+
+// cut takes an entry that is not the root out of its group. Those below it take its place as
+// one, which is in order: what is above it is above them.
+func (m *SizeMap) cut(at SizeAt) {
+	e := &m.nodes[at]
+	next, prev, heir := e.next, e.prev, e.next
+	if e.child != NoEntry {
+		heir = m.gather(e.child)
+		m.nodes[heir].next = next
+		m.nodes[next].prev = heir
+	}
+	m.nodes[heir].prev = prev
+	if p := &m.nodes[prev]; p.child == at {
+		p.child = heir
+	} else {
+		p.next = heir
+	}
+}
+
+// gather makes one of the entries in a list that of all others, and returns it: in pairs from
+// the first to the last, then the pairs from the last to the first. Its own neighbours are
+// for the caller to set.
+func (m *SizeMap) gather(first SizeAt) SizeAt {
+	pairs := NoEntry
+	for at := first; at != NoEntry; {
+		other := m.nodes[at].next
+		if other == NoEntry {
+			m.nodes[at].next = pairs
+			pairs = at
+			break
+		}
+		rest := m.nodes[other].next
+		low := m.meld(at, other)
+		m.nodes[low].next = pairs
+		pairs, at = low, rest
+	}
+	top := pairs
+	for at := m.nodes[top].next; at != NoEntry; {
+		rest := m.nodes[at].next
+		top = m.meld(top, at)
+		at = rest
+	}
+	return top
+}
+
+// meld puts the higher of two entries below the lower, which it returns.
+func (m *SizeMap) meld(low, high SizeAt) SizeAt {
+	if m.nodes[high].addr < m.nodes[low].addr {
+		low, high = high, low
+	}
+	l, h := &m.nodes[low], &m.nodes[high]
+	h.next, h.prev = l.child, low
+	m.nodes[l.child].prev = high
+	l.child = high
+	return low
+}

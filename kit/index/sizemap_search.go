@@ -1,0 +1,261 @@
+package index
+
+import (
+	"cmp"
+	"math/bits"
+	"slices"
+
+	"github.com/vramyard/vramyard/device"
+)
+
+// Ceil returns the name of the smallest entry of at least size bytes and, among equals, the
+// one at the lowest address; None if there is none.
+func (m *SizeMap) Ceil(size device.Size) SizeAt {
+	own := max(m.classOf(size), m.base) - m.base
+	if int(own) >= len(m.cells) {
+		return NoEntry
+	}
+	for base, rest := own, m.window(own); ; rest &= rest - 1 {
+		if rest == 0 {
+			if base, rest = m.beyond(base); rest == 0 {
+				return NoEntry
+			}
+		}
+		class := base + uint32(bits.TrailingZeros64(rest))
+		at := m.cells[class]
+		if at&dirBit != 0 {
+			if at = m.ceilBelow(at, m.from(size, class)); at != NoEntry {
+				return at
+			}
+			continue
+		}
+		for ; at != NoEntry; at = m.nodes[at].next {
+			if m.nodes[at].size >= size {
+				return at
+			}
+		}
+	}
+}
+
+// from returns a size as the methods on directories want it: 0 where it is not of the class of
+// a cell, whose sizes are all larger then.
+func (m *SizeMap) from(size device.Size, cell uint32) device.Size {
+	if m.classOf(size) != m.base+cell {
+		return 0
+	}
+	return size
+}
+
+// window returns the bits of 64 classes from one on. A search rarely goes further.
+//
+// Precondition: there is a cell.
+func (m *SizeMap) window(class uint32) uint64 {
+	w, shift := class>>wordBits, class&classMask
+	return m.words[w]>>shift | m.words[w+1]<<1<<(classMask-shift)
+}
+
+// beyond returns a class behind the window at another, and the bits from there on: the next
+// window, or if that is empty the next word that is not. No bits if there is none.
+func (m *SizeMap) beyond(class uint32) (base uint32, rest uint64) {
+	base = class + 1<<wordBits
+	if int(base) >= len(m.cells) {
+		return base, 0
+	}
+	if rest = m.window(base); rest != 0 {
+		return base, rest
+	}
+	w := base>>wordBits + 1
+	i := w >> wordBits
+	if i >= sumWords {
+		return base, 0
+	}
+	sum := m.sums[i] >> (w & classMask) << (w & classMask)
+	for sum == 0 {
+		if i++; i == sumWords {
+			return base, 0
+		}
+		sum = m.sums[i]
+	}
+	w = i<<wordBits | uint32(bits.TrailingZeros64(sum))
+	return w << wordBits, m.words[w]
+}
+
+// Near returns the name of one of the first looks entries that are large enough: the one at
+// the lowest address among those that exceed the first by at most spread bytes; None if
+// none is large enough. Entries of one size count one by one, but only the lowest is read.
+//
+// Precondition: looks >= 1; size + spread does not overflow.
+func (m *SizeMap) Near(size, spread device.Size, looks int) SizeAt {
+	own := max(m.classOf(size), m.base) - m.base
+	if int(own) >= len(m.cells) {
+		return NoEntry
+	}
+	l := look{lowest: ^device.Addr(0), most: ^device.Size(0), left: looks}
+	for base, rest := own, m.window(own); ; rest &= rest - 1 {
+		if rest == 0 {
+			if base, rest = m.beyond(base); rest == 0 {
+				return l.best
+			}
+		}
+		class := base + uint32(bits.TrailingZeros64(rest))
+		at := m.cells[class]
+		if at&dirBit != 0 {
+			if l = m.nearBelow(at, m.from(size, class), spread, l); l.left <= 0 {
+				return l.best
+			}
+			continue
+		}
+		for ; at != NoEntry; at = m.nodes[at].next {
+			e := &m.nodes[at]
+			if e.size < size {
+				continue
+			}
+			if e.size > l.most {
+				return l.best
+			}
+			if l.best == NoEntry {
+				l.best, l.most = at, e.size+spread
+			}
+			if e.addr < l.lowest {
+				l.best = at
+			}
+			l.lowest = min(l.lowest, e.addr)
+			if l.left -= int(e.prev &^ rootBit); l.left <= 0 {
+				return l.best
+			}
+		}
+	}
+}
+
+// look is how far a search for the lowest of a few has come.
+type look struct {
+	best   SizeAt      // the lowest so far
+	lowest device.Addr // its address
+	most   device.Size // larger ones are no candidates
+	left   int         // how many more to look at; none, if one was too large
+}
+
+// nearBelow goes on with a search among the groups of at least a size below a cell.
+//
+// Precondition: the sizes below agree with the size in everything above, or it is 0.
+func (m *SizeMap) nearBelow(cell uint32, size, spread device.Size, l look) look {
+	if cell&dirBit != 0 {
+		d := &m.dirs[cell&^dirBit]
+		from := d.digit(size)
+		for used := d.used >> from << from; used != 0 && l.left > 0; used &= used - 1 {
+			i := uint32(bits.TrailingZeros32(used)) % dirCells
+			if i > from {
+				size = 0
+			}
+			l = m.nearBelow(d.cells[i], size, spread, l)
+		}
+		return l
+	}
+	for at := *m.find(&cell, size); at != NoEntry && l.left > 0; at = m.nodes[at].next {
+		e := &m.nodes[at]
+		if e.size > l.most {
+			l.left = 0
+			return l
+		}
+		if l.best == NoEntry {
+			l.best, l.most = at, e.size+spread
+		}
+		if e.addr < l.lowest {
+			l.best, l.lowest = at, e.addr
+		}
+		l.left -= int(e.prev &^ rootBit)
+	}
+	return l
+}
+
+// First returns the name of the smallest entry of at least size bytes that fits and, among
+// equals, the one at the lowest address; None if there is none. It looks at every entry that is
+// large enough and comes before that one, and at no more than one that lies below each of those
+// in their heaps, which costs amortized O(log entries of the size) for each as Remove does.
+func (m *SizeMap) First(size device.Size, fits func(handle uint32) bool) SizeAt {
+	for root := m.Ceil(size); root != NoEntry; root = m.after(root) {
+		if at := m.lowest(root, fits); at != NoEntry {
+			return at
+		}
+	}
+	return NoEntry
+}
+
+// after returns the root of the next larger group, None at the end.
+func (m *SizeMap) after(root SizeAt) SizeAt {
+	size := m.nodes[root].size
+	if size == ^device.Size(0) {
+		return NoEntry
+	}
+	return m.Ceil(size + 1)
+}
+
+// lowest returns the lowest entry of a group that fits, None if there is none. Where one does
+// not fit those below it are gathered below the next one, and stay so: thousands of them would
+// otherwise be looked at again by every search.
+func (m *SizeMap) lowest(root SizeAt, fits func(handle uint32) bool) SizeAt {
+	at := root
+	for !fits(m.nodes[at].handle) {
+		e := &m.nodes[at]
+		if e.child == NoEntry {
+			return NoEntry
+		}
+		heir := m.gather(e.child)
+		m.nodes[heir].next, m.nodes[heir].prev = NoEntry, at
+		e.child, at = heir, heir
+	}
+	return at
+}
+
+// Largest returns the size of the largest entry, 0 if there is none.
+func (m *SizeMap) Largest() device.Size {
+	for i := uint32(sumWords); i > 0; i-- {
+		if m.sums[i-1] == 0 {
+			continue
+		}
+		w := i<<wordBits - 1 - uint32(bits.LeadingZeros64(m.sums[i-1]))
+		at := m.cells[w<<wordBits|uint32(bits.Len64(m.words[w])-1)]
+		for at&dirBit != 0 {
+			d := &m.dirs[at&^dirBit]
+			at = d.cells[31-bits.LeadingZeros32(d.used)]
+		}
+		for m.nodes[at].next != NoEntry {
+			at = m.nodes[at].next
+		}
+		return m.nodes[at].size
+	}
+	return 0
+}
+
+// All yields every entry, smallest first, among equals the lowest. It allocates room for the
+// largest group and takes O(n log n).
+func (m *SizeMap) All(yield func(SizeEntry) bool) {
+	m.From(0)(yield)
+}
+
+// From returns what All yields, beginning with the first entry of at least size bytes.
+func (m *SizeMap) From(size device.Size) func(yield func(SizeEntry) bool) {
+	return func(yield func(SizeEntry) bool) {
+		var group []SizeAt
+		for root := m.Ceil(size); root != NoEntry; root = m.after(root) {
+			group = m.members(root, group[:0])
+			for _, at := range group {
+				if !yield(m.Entry(at)) {
+					return
+				}
+			}
+		}
+	}
+}
+
+// members appends the entries of a group in the order of their addresses.
+func (m *SizeMap) members(root SizeAt, group []SizeAt) []SizeAt {
+	group = append(group, root)
+	for i := 0; i < len(group); i++ {
+		for c := m.nodes[group[i]].child; c != NoEntry; c = m.nodes[c].next {
+			group = append(group, c)
+		}
+	}
+	slices.SortFunc(group, func(a, b SizeAt) int { return cmp.Compare(m.nodes[a].addr, m.nodes[b].addr) })
+	return group
+}

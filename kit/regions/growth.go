@@ -1,0 +1,268 @@
+package regions
+
+// [Pool] decides how large the next region of a strategy is, and which regions without a live block return
+// to the device.
+//
+// A [Policy] has five kinds:
+//
+//   - "fixed": regions of Region bytes; a request that needs more gets a region of its own;
+//   - "doubling": each region is twice the last, the first has Region bytes; a region that
+//     goes back takes one doubling with it;
+//   - "request": a region has what the request needs, in whole multiples of Region;
+//   - "proportional": a region has a sixteenth of what the pool holds, at least Region bytes, so
+//     that the last region, however little of it is used, is at most 6 % of all, and the
+//     number of regions grows with the logarithm of the bytes held;
+//   - "whole": one region of the whole limit, or of all that the device gives at once, found
+//     to 2 MiB. Nothing is lost between regions, because there is only one.
+//
+// No region is smaller than the request that it is for, and none leads above Limit. What
+// the device refuses is asked for again with half of what is beyond the request, until
+// nothing is beyond it: on a device that is nearly full a smaller region is better than
+// none.
+//
+// [Pool] is a [Set] with such a policy, and with the account of empty regions: with
+// Release they go back as soon as more than Keep bytes would be empty.
+
+import (
+	"fmt"
+
+	"github.com/vramyard/vramyard/alloc"
+	"github.com/vramyard/vramyard/device"
+)
+
+// The kinds of a policy.
+const (
+	Fixed        = "fixed"
+	Doubling     = "doubling"
+	Request      = "request"
+	Proportional = "proportional"
+	Whole        = "whole"
+)
+
+// WholeLimit is the limit of a policy of kind Whole that sets none. It is above any card,
+// so that the device is what runs out.
+const WholeLimit = device.TiB
+
+// share is the part of the bytes held that the next region of kind Proportional has, those
+// left out that a strategy reserves beside the pool for single blocks. A sixteenth bounds the waste of a region that is hardly used at 6 %, and takes 183 regions
+// from 256 KiB to 16 GiB.
+const share = 16
+
+// Policy says how large regions are and when they go back. Sizes are bytes.
+type Policy struct {
+	Kind    string      // one of the kinds
+	Region  device.Size // smallest region
+	Limit   device.Size // most to hold; 0 for no bound, which Whole does not allow
+	Release bool        // give empty regions back
+	Keep    device.Size // empty bytes that are kept although Release is set
+	Quantum device.Size // regions are whole multiples of it; a power of two
+}
+
+// Check returns an error that names the first bad field of the policy as the configuration
+// of the named strategy has it.
+func (p Policy) Check(strategy string) error {
+	switch p.Kind {
+	case Fixed, Doubling, Request, Proportional, Whole:
+	default:
+		return fmt.Errorf("%s: growth %q: want %q, %q, %q, %q or %q",
+			strategy, p.Kind, Fixed, Doubling, Request, Proportional, Whole)
+	}
+	switch {
+	case p.Region == 0 || p.Region%p.Quantum != 0:
+		return fmt.Errorf("%s: region_bytes %d: want a multiple of %d", strategy, uint64(p.Region), uint64(p.Quantum))
+	case p.Region > mostRegion:
+		return fmt.Errorf("%s: region_bytes %d: want at most %v", strategy, uint64(p.Region), mostRegion)
+	case p.Limit != 0 && p.Limit < p.Quantum:
+		return fmt.Errorf("%s: limit %d: want at least %d", strategy, uint64(p.Limit), uint64(p.Quantum))
+	case p.Limit > mostRegion:
+		return fmt.Errorf("%s: limit %d: want at most %v", strategy, uint64(p.Limit), mostRegion)
+	case p.Keep != 0 && !p.Release:
+		return fmt.Errorf("%s: keep_bytes %d: of no meaning without release", strategy, uint64(p.Keep))
+	case p.Release && p.Kind == Whole:
+		return fmt.Errorf("%s: release: of no meaning with growth %q", strategy, Whole)
+	}
+	return nil
+}
+
+// mostRegion bounds regions and limits, so that sums and roundings of a few of them do not
+// overflow.
+const mostRegion device.Size = 1 << 60
+
+// Pool is the regions of a strategy under a policy. Use [NewPool].
+type Pool struct {
+	Set
+	policy Policy
+	stats  *alloc.Stats
+	next   device.Size // of kind Doubling, the size of the next region
+	empty  device.Size // bytes of regions without a live block
+	asked  device.Size // bytes of the last reservation tried
+	grown  device.Size // bytes of the regions that Grow took and Drop has not given back
+}
+
+// NewPool returns an empty pool over src that books in stats, whose Limit and NextRegion it keeps.
+//
+// Precondition: the policy passes Check.
+func NewPool(src device.Source, stats *alloc.Stats, p Policy) Pool {
+	pool := Pool{Set: NewSet(src, stats), policy: p, stats: stats}
+	stats.Limit = p.Limit
+	pool.setNext(p.Region)
+	return pool
+}
+
+// setNext notes the size of the next region of kind Doubling, and shows what is meant next.
+func (p *Pool) setNext(n device.Size) {
+	p.next = n
+	switch p.policy.Kind {
+	case Fixed:
+		p.stats.NextRegion = p.policy.Region
+	case Doubling:
+		p.stats.NextRegion = n
+	}
+}
+
+// Preallocates reports whether what is held says nothing about what is needed.
+func (p Policy) Preallocates() bool { return p.Kind == Whole }
+
+// Empty returns the bytes of regions without a live block.
+func (p *Pool) Empty() device.Size { return p.empty }
+
+// Asked returns the bytes of the last reservation tried by Grow, 0 if the limit left no
+// room to try one.
+func (p *Pool) Asked() device.Size { return p.asked }
+
+// Grow takes a region of at least so many bytes, as large as the policy says or as the device
+// gives, and enters it under a label as an empty one. It makes at most 64 device calls.
+//
+// The error is [ErrLimit] if the limit leaves no room, or the one region of kind
+// Whole is held already, or the device's. Then nothing has changed but counts of calls.
+//
+// Precondition: 0 < least <= 1<<61.
+func (p *Pool) Grow(least, align device.Size, label int32) (device.Region, error) {
+	p.asked = 0
+	least = device.AlignUp(least, p.policy.Quantum)
+	room := device.AlignDown(p.room(), p.policy.Quantum)
+	if least > room {
+		return device.Region{}, ErrLimit
+	}
+	r, err := p.reserve(min(p.wish(least), room), least, align, label)
+	if err != nil {
+		return device.Region{}, err
+	}
+	if p.policy.Limit != 0 && p.stats.Reserved > p.policy.Limit && p.Release(r.Addr) == nil {
+		// The device rounds up, and what it gave is above the limit. If it does not take it
+		// back either, it is better used than lost.
+		return device.Region{}, ErrLimit
+	}
+	if p.policy.Kind == Doubling {
+		p.setNext(min(2*p.asked, mostRegion))
+	}
+	p.empty += r.Size
+	p.grown += r.Size
+	return r, nil
+}
+
+// reserve asks the device for n bytes, and for less, down to least, until it grants.
+func (p *Pool) reserve(n, least, align device.Size, label int32) (device.Region, error) {
+	for {
+		p.asked = n
+		r, err := p.Reserve(n, align, label)
+		switch {
+		case err == nil || n == least:
+			return r, err
+		case p.policy.Kind == Whole:
+			return p.mostOf(least, n, align, label)
+		}
+		n = least + device.AlignDown((n-least)/2, p.policy.Quantum)
+	}
+}
+
+// mostOf takes the largest region that the device gives, from least bytes up to less than
+// most, to wholeGrain. It halves what it asks for until the device grants, and then the
+// interval that is left; what was granted goes back before more is tried.
+func (p *Pool) mostOf(least, most, align device.Size, label int32) (r device.Region, err error) {
+	quantum := p.policy.Quantum
+	for {
+		p.asked = max(least, device.AlignDown(most/2, quantum))
+		if r, err = p.Reserve(p.asked, align, label); err == nil {
+			break
+		}
+		if p.asked == least {
+			return device.Region{}, err
+		}
+		most = p.asked
+	}
+	held := true
+	for most-p.asked > max(quantum, wholeGrain) {
+		if held && p.Release(r.Addr) != nil {
+			return r, nil // it stays, so it is used
+		}
+		n := device.AlignDown(p.asked+(most-p.asked)/2, quantum)
+		larger, refused := p.Reserve(n, align, label)
+		if held = refused == nil; held {
+			p.asked, r = n, larger
+		} else {
+			most = n
+		}
+	}
+	if !held {
+		return p.Reserve(p.asked, align, label)
+	}
+	return r, nil
+}
+
+// wholeGrain is how exactly the whole of a device is found: a page of drivers.
+const wholeGrain = 2 * device.MiB
+
+// room returns the bytes that the limit leaves.
+func (p *Pool) room() device.Size {
+	switch {
+	case p.policy.Kind == Whole && p.grown > 0:
+		return 0
+	case p.policy.Limit == 0:
+		return 2 * mostRegion
+	case p.stats.Reserved >= p.policy.Limit:
+		return 0
+	}
+	return p.policy.Limit - p.stats.Reserved
+}
+
+// wish returns the size that the policy wants for a region of at least so many bytes.
+func (p *Pool) wish(least device.Size) device.Size {
+	switch p.policy.Kind {
+	case Fixed:
+		return max(least, p.policy.Region)
+	case Doubling:
+		return max(least, p.next)
+	case Proportional:
+		least = max(least, p.grown/share)
+	case Whole:
+		return 2 * mostRegion
+	}
+	return (least + p.policy.Region - 1) / p.policy.Region * p.policy.Region
+}
+
+// Occupied books that a region of size bytes has its first live block.
+func (p *Pool) Occupied(size device.Size) { p.empty -= size }
+
+// Vacated books that a region of size bytes has lost its last live block, and reports
+// whether it should go back to the device, for which the caller calls Drop.
+func (p *Pool) Vacated(size device.Size) (drop bool) {
+	p.empty += size
+	return p.policy.Release && p.empty > p.policy.Keep
+}
+
+// Drop gives back an empty region. On error, the device's, the region stays.
+//
+// Precondition: a region without a live block starts at a.
+func (p *Pool) Drop(a device.Addr) error {
+	h, _ := p.Find(a)
+	if err := p.Release(a); err != nil {
+		return err
+	}
+	p.empty -= h.Size
+	p.grown -= h.Size
+	if p.policy.Kind == Doubling { // what comes and goes must not make regions larger each time
+		p.setNext(max(p.policy.Region, device.AlignDown(p.next/2, p.policy.Quantum)))
+	}
+	return nil
+}

@@ -1,0 +1,232 @@
+package regions
+
+// [Set] holds the regions of a strategy, ordered by address, and counts every reservation and release in
+// the statistics of the strategy.
+//
+// A strategy asks it for a region and gives the region a label of its own: the number
+// under which it keeps the region's metadata, or the part of a composed strategy that
+// owns it. Reservations and releases cost a binary search and a move of at most 64
+// entries, see [addrlist].
+
+import (
+	"cmp"
+	"errors"
+	"slices"
+
+	"github.com/vramyard/vramyard/alloc"
+	"github.com/vramyard/vramyard/device"
+	"github.com/vramyard/vramyard/kit/index"
+)
+
+// ErrTooMany is what a strategy fails with instead of growing when its tables would take
+// more host memory than they may.
+var ErrTooMany = errors.New("tables would take too much host memory")
+
+// ErrLimit is what a strategy fails with instead of growing when its own limit leaves no room.
+var ErrLimit = errors.New("the limit leaves no room")
+
+// Explain tells in r why a strategy could not grow by a region of asked bytes: its own
+// bound, if err is [ErrTooMany] or [ErrLimit], or else the device, whose error err is.
+func Explain(r *alloc.Refusal, asked device.Size, err error) {
+	if errors.Is(err, ErrTooMany) || errors.Is(err, ErrLimit) {
+		r.Reason = alloc.ReasonLimit
+		return
+	}
+	r.Reason, r.Asked, r.Device = alloc.ReasonDevice, asked, err
+}
+
+// recordBytes is the host memory of a record.
+const recordBytes = 24
+
+// addrBytes is the host memory of an address.
+const addrBytes = 8
+
+// maxAlign is the alignment of the pages that GPU drivers back large regions with.
+// Asking for more would cost address space, or be refused.
+const maxAlign = 2 * device.MiB
+
+// Align returns the alignment that a strategy asks for its regions of n bytes: the
+// largest power of two that divides n, at most 2 MiB. Blocks at multiples of a power of
+// two up to that are then aligned absolutely, and a driver gives it for nothing.
+//
+// Precondition: n is not zero.
+func Align(n device.Size) device.Size { return min(n&-n, maxAlign) }
+
+// Held is a region that is held.
+type Held struct {
+	device.Region
+	Label int32 // given by the strategy
+}
+
+// record is what is kept of a region beside its address.
+type record struct {
+	size  device.Size
+	age   uint64 // regions reserved before it
+	label int32
+}
+
+// heldAt returns a region as callers see it.
+func heldAt(e index.AddrEntry[record]) Held {
+	return Held{device.Region{Addr: e.Addr, Size: e.Value.size}, e.Value.label}
+}
+
+// Set is the regions held by one strategy. Use [NewSet].
+type Set struct {
+	src   device.Source
+	stats *alloc.Stats
+	held  index.AddrList[record]
+	age   uint64
+	stale []device.Addr // regions that Discard could not give back
+}
+
+// NewSet returns an empty set over src that books in stats.
+func NewSet(src device.Source, stats *alloc.Stats) Set { return Set{src: src, stats: stats} }
+
+// Len returns the number of regions held.
+func (s *Set) Len() int { return s.held.Len() }
+
+// At returns the region with i regions below it. One after the other costs O(1).
+func (s *Set) At(i int) Held { return heldAt(s.held.Entry(s.held.Nth(i))) }
+
+// Bytes returns the host memory of the set, unused capacity included. O(regions / 32).
+func (s *Set) Bytes() device.Size {
+	return s.held.Bytes(recordBytes) + device.Size(cap(s.stale))*addrBytes
+}
+
+// Reserve asks the device for a region and enters it under a label. If the device refuses,
+// stale regions go back and it is asked once more. The error is the device's; then nothing has
+// changed but the counts of calls and the stale regions. A region at address zero, which is no
+// address, is a refusal too, so that a null from below never becomes a block.
+func (s *Set) Reserve(size, align device.Size, label int32) (device.Region, error) {
+	r, err := s.reserve(size, align)
+	if err != nil && len(s.stale) > 0 {
+		stale := len(s.stale)
+		if _ = s.Retry(); len(s.stale) < stale {
+			r, err = s.reserve(size, align)
+		}
+	}
+	if err == nil {
+		s.Adopt(r, label)
+	}
+	return r, err
+}
+
+// reserve asks the device for a region and counts a refusal.
+func (s *Set) reserve(size, align device.Size) (device.Region, error) {
+	r, err := s.src.Reserve(size, align)
+	if err == nil && r.Addr == 0 {
+		err = device.ErrOutOfMemory
+	}
+	if err != nil {
+		s.stats.ReserveFailures++
+		return device.Region{}, err
+	}
+	return r, nil
+}
+
+// Adopt enters a region that is held already under a label.
+func (s *Set) Adopt(r device.Region, label int32) {
+	p, _ := s.held.Search(r.Addr)
+	s.held.Insert(p, index.AddrEntry[record]{Addr: r.Addr, Value: record{size: r.Size, age: s.age, label: label}})
+	s.age++
+	s.stats.RegionAdded(r.Size)
+}
+
+// Release gives back the region that starts at a. It fails with [device.ErrInvalid] if
+// none does, or with the device's error; then the region stays.
+func (s *Set) Release(a device.Addr) error {
+	p, ok := s.held.Search(a)
+	if !ok {
+		return device.ErrInvalid
+	}
+	if err := s.src.Release(a); err != nil {
+		return err
+	}
+	s.stats.RegionReleased(s.held.Entry(p).Value.size)
+	s.held.Delete(p)
+	return nil
+}
+
+// Discard gives back the region that starts at a, which the strategy no longer uses. If the
+// device refuses, the region stays held as a stale one, and [Set.Retry] tries again.
+//
+// Precondition: the set holds the region, and it is not stale.
+func (s *Set) Discard(a device.Addr) {
+	if s.Release(a) != nil {
+		s.stale = append(s.stale, a)
+	}
+}
+
+// Stale returns the number of stale regions.
+func (s *Set) Stale() int { return len(s.stale) }
+
+// Retry gives back the stale regions, oldest first. Regions that the device refuses again stay
+// stale; the error is the device's first.
+func (s *Set) Retry() (first error) {
+	left := s.stale[:0]
+	for _, a := range s.stale {
+		if err := s.Release(a); err != nil {
+			left = append(left, a)
+			first = cmp.Or(first, err)
+		}
+	}
+	s.stale = left
+	return first
+}
+
+// ReleaseAll gives back every region, oldest first. Regions that the device refuses to
+// take stay; the error is the device's first.
+func (s *Set) ReleaseAll() (first error) {
+	s.stale = nil
+	oldest := slices.SortedFunc(s.held.All, func(a, b index.AddrEntry[record]) int {
+		return cmp.Compare(a.Value.age, b.Value.age)
+	})
+	for _, e := range oldest {
+		if err := s.Release(e.Addr); err != nil && first == nil {
+			first = err
+		}
+	}
+	return first
+}
+
+// Find returns the region that starts at a, and whether one does. O(log regions).
+func (s *Set) Find(a device.Addr) (Held, bool) {
+	if p, ok := s.held.Search(a); ok {
+		return heldAt(s.held.Entry(p)), true
+	}
+	return Held{}, false
+}
+
+// Under returns the region that a lies in, and whether there is one. O(log regions).
+func (s *Set) Under(a device.Addr) (Held, bool) {
+	p, ok := s.held.Search(a)
+	if ok {
+		return heldAt(s.held.Entry(p)), true
+	}
+	e, ok := s.held.Below(p)
+	if h := heldAt(e); ok && h.Contains(a) {
+		return h, true
+	}
+	return Held{}, false
+}
+
+// WalkSlack yields each region as one chunk that can never be granted, by address. It is
+// the walk of a strategy that was closed and holds what the device refused to take back.
+func (s *Set) WalkSlack(yield func(alloc.Chunk) bool) {
+	for e := range s.held.All {
+		if !yield(alloc.Chunk{
+			Region: e.Addr, Addr: e.Addr, Size: e.Value.size, State: alloc.Slack, Class: alloc.NoClass,
+		}) {
+			return
+		}
+	}
+}
+
+// Excess yields the part of a region above the first used bytes as one chunk that can
+// never be granted, if the device gave more than was asked for. It reports whether the
+// walk goes on.
+func Excess(r device.Region, used device.Size, yield func(alloc.Chunk) bool) bool {
+	return r.Size == used || yield(alloc.Chunk{
+		Region: r.Addr, Addr: r.Addr.Add(used), Size: r.Size - used, State: alloc.Slack, Class: alloc.NoClass,
+	})
+}

@@ -1,0 +1,82 @@
+package streampool
+
+import (
+	"reflect"
+
+	"github.com/vramyard/vramyard/device"
+	"github.com/vramyard/vramyard/kit/index"
+)
+
+// Chunk is a chunk as [Pool.Walk] shows it.
+type Chunk struct {
+	Region    device.Addr   // start of the region it lies in
+	Addr      device.Addr   // first byte
+	Size      device.Size   // bytes
+	Requested device.Size   // 0 unless live or pending
+	State     State         // what it is
+	Slack     bool          // the end of a region, which is no chunk
+	Stream    device.Stream // of the request if it is live, of the free if it is pending or free and Owner is not 0
+	Owner     int           // number of the stream that a free chunk belongs to, by first use from 1; 0 for nobody
+	Tag       uint64        // 0 unless live or pending
+}
+
+// Show returns a live chunk. O(1); Region is not told.
+func (p *Pool) Show(h Handle) Chunk {
+	w := &p.rows[h]
+	c := Chunk{
+		Addr: w.addr, Size: w.size, Requested: w.requested, State: w.state, Tag: w.tag, Stream: p.groups[w.group].stream,
+	}
+	if w.state == Free {
+		c.Owner = int(w.group)
+	}
+	return c
+}
+
+// Walk yields every chunk, region by region in address order.
+func (p *Pool) Walk(yield func(Chunk) bool) {
+	for e := range p.regions.All {
+		if !p.walkRegion(e, yield) {
+			return
+		}
+	}
+}
+
+// walkRegion is Walk of one region. It reports whether to go on.
+func (p *Pool) walkRegion(e index.AddrEntry[region], yield func(Chunk) bool) bool {
+	at, end := e.Addr, e.Addr.Add(e.Value.size)
+	if p.groups != nil { // else it is closed
+		for h := e.Value.first; h != None; h = p.rows[h].next {
+			c := p.Show(h)
+			c.Region = e.Addr
+			if !yield(c) {
+				return false
+			}
+			at = at.Add(c.Size)
+		}
+	}
+	return at >= end || yield(Chunk{Region: e.Addr, Addr: at, Size: end.Sub(at), Slack: true})
+}
+
+// Bytes returns the host memory of tables, maps and queues, unused capacity included. It costs
+// O(regions / 32 + streams).
+func (p *Pool) Bytes() (n device.Size) {
+	for i := range p.groups {
+		n += p.groups[i].free.Bytes()
+	}
+	return n + bytesOf(p.rows) + bytesOf(p.groups) + bytesOf(p.marks.rows) + bytesOf(p.marks.events) +
+		bytesOf(p.uses.rows) + p.busy.Bytes() + p.largest.Bytes() + p.live.Bytes() + p.index.Bytes() +
+		p.regions.Bytes(device.Size(reflect.TypeFor[region]().Size()))
+}
+
+// bytesOf returns the host memory of a slice.
+func bytesOf[T any](s []T) device.Size {
+	return device.Size(cap(s)) * device.Size(reflect.TypeFor[T]().Size())
+}
+
+// Region returns where a live chunk lies. O(1).
+func (p *Pool) Region(h Handle) device.Region {
+	return device.Region{Addr: p.rows[h].addr, Size: p.rows[h].size}
+}
+
+// Pending returns the bytes of freed blocks that other streams still use. O(1).
+func (p *Pool) Pending() device.Size { return p.stats.Pending }

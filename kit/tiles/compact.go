@@ -1,0 +1,108 @@
+package tiles
+
+import (
+	"math/bits"
+
+	"github.com/vramyard/vramyard/alloc"
+	"github.com/vramyard/vramyard/device"
+	"github.com/vramyard/vramyard/kit/regions"
+)
+
+var _ alloc.Mover = View{}
+
+// Compact implements [alloc.Mover]. It costs O(chunks), and what the index takes for two changes a block.
+func (v View) Compact(may func(alloc.Chunk) bool, moved func(from, to alloc.Block)) (bytes device.Size, err error) {
+	c := v.core
+	c.Enter()
+	defer c.Leave()
+	if c.closed {
+		return 0, alloc.ErrClosed
+	}
+	for i := range c.pool.Len() {
+		s := slide{core: c, held: c.pool.At(i), may: may, moved: moved}
+		s.run()
+		bytes += s.bytes
+	}
+	return bytes, nil
+}
+
+// slide moves the blocks of one region down. A hole rises through the blocks meanwhile, and takes up the holes that it
+// meets.
+type slide struct {
+	core  *Core
+	held  regions.Held
+	may   func(alloc.Chunk) bool
+	moved func(from, to alloc.Block)
+	bytes device.Size // moved
+}
+
+// run moves what may be moved.
+func (s *slide) run() {
+	c, hole := s.core, None
+	for h := Handle(s.held.Label); h != None; {
+		last := h
+		switch {
+		case c.IsFree(h):
+			c.index.Remove(h)
+			// The one below survives, which is the hole or the first of the region.
+			hole = c.Join(hole, h, None)
+			last = hole
+		case hole != None:
+			if s.block(hole, h) {
+				hole = h // which changed places with the block
+			} else {
+				hole = None
+			}
+		}
+		h = c.Rows[last].Next
+	}
+	if hole != None {
+		c.index.Insert(hole)
+	}
+}
+
+// block moves a live chunk down into the hole below it, as far as its alignment allows, and reports whether that was
+// at all. If it was the hole is the row of the chunk then, else it is in the index.
+func (s *slide) block(hole, h Handle) bool {
+	c := s.core
+	pad := Pad(c.Rows[hole].Addr, c.alignOf(h))
+	if pad == c.Rows[hole].Size || !s.may(c.show(s.held.Addr, h)) {
+		c.index.Insert(hole)
+		return false
+	}
+	if pad != 0 {
+		rest := c.Split(hole, pad)
+		c.index.Insert(hole)
+		hole = rest
+	}
+	from := alloc.Block{Addr: c.Rows[h].Addr, Size: c.Rows[h].Size}
+	c.exchange(hole, h)
+	s.bytes += from.Size
+	s.moved(from, alloc.Block{Addr: c.Rows[hole].Addr, Size: from.Size})
+	return true
+}
+
+// exchange makes a hole, in no ring, the live chunk right behind it, and that the hole. The rows stay where they are in
+// the region, so that the first keeps its handle.
+func (c *Core) exchange(hole, h Handle) {
+	at := c.Rows[h].Addr
+	if first := c.live.Of(at); *first == h {
+		*first = c.Rows[h].after & handleBits
+	} else {
+		c.unchain(*first, at)
+	}
+	c.live.Left()
+	requested, label, log := c.Requested(h), c.LabelOf(h), c.aligns.Get(h)
+	low, high := &c.Rows[hole], &c.Rows[h]
+	low.Size, high.Size = high.Size, low.Size
+	high.Addr = low.End()
+	c.setFree(h)
+	low.setLive(requested, c.live.Enter(low.Addr, hole))
+	c.annotate(hole, requested, label, log)
+}
+
+// alignOf returns the alignment that the request of a live chunk asked for, 1 for none.
+func (c *Core) alignOf(h Handle) device.Size { return 1 << c.aligns.Get(h) }
+
+// logOf returns log2 of the alignment of a request, 0 for none.
+func logOf(align device.Size) uint8 { return uint8(bits.TrailingZeros64(uint64(max(align, 1)))) }

@@ -1,0 +1,269 @@
+package tiles
+
+import (
+	"github.com/vramyard/vramyard/alloc"
+	"github.com/vramyard/vramyard/device"
+	"github.com/vramyard/vramyard/internal/invariants"
+	"github.com/vramyard/vramyard/kit/index"
+	"github.com/vramyard/vramyard/kit/regions"
+)
+
+// MaxRequest is the largest request in bytes that is looked at: no device has more, and sums
+// of a size and an alignment cannot overflow.
+const MaxRequest device.Size = 1 << 60
+
+// Index is the free chunks as a strategy finds them. The core calls it where time does not
+// matter; on the way of a request the strategy calls its own index itself.
+type Index interface {
+	// Insert enters a free chunk that is not in the index.
+	Insert(Handle)
+	// Remove takes out a free chunk that is.
+	Remove(Handle)
+	// Largest returns the size of the largest free chunk, 0 if there is none.
+	Largest() device.Size
+	// Bytes returns the host memory of the index.
+	Bytes() device.Size
+	// All yields every chunk of the index in the order of the search.
+	All(yield func(Handle) bool)
+	// Show returns Class and Owner of a free chunk, as Walk shows them.
+	Show(Handle) (class int32, owner uint8)
+	// Check verifies the index, which should hold n chunks. Errors begin with the number of
+	// the broken invariant.
+	Check(n int) error
+}
+
+// Core is what every strategy over tiles has. It must not be copied; use [Core.Init].
+type Core struct {
+	Table
+	busy    invariants.Entry
+	closed  bool
+	name    string
+	most    device.Size // largest request that is looked at, 0 once closed
+	quantum device.Size
+	release bool // empty regions may go back
+	index   Index
+
+	pool regions.Pool      // regions held; a label is the first chunk of a region
+	live index.AddrBuckets // of the starts of live chunks; the links of these chain them
+
+	stats   alloc.Stats
+	refusal alloc.Refusal
+}
+
+// Init makes the core of a strategy of the given name over src.
+//
+// Precondition: the policy passes its Check.
+func (c *Core) Init(name string, src device.Source, p regions.Policy, free Index) {
+	c.Table, c.live = NewTable(), index.NewAddrBuckets()
+	c.name, c.most, c.quantum, c.release, c.index = name, MaxRequest, p.Quantum, p.Release, free
+	c.pool = regions.NewPool(src, &c.stats, p)
+}
+
+// Enter marks the strategy as in use, see [invariants.Entry].
+func (c *Core) Enter() { c.busy.Enter(c.name) }
+
+// Leave ends the use that Enter began.
+func (c *Core) Leave() { c.busy.Leave() }
+
+// Judge reports whether a request can ever be granted; if not, Refuse says why. Any power of
+// two is an alignment that is honoured.
+func (c *Core) Judge(r *alloc.Request) bool {
+	return r.Size-1 < c.most && r.Align&(r.Align-1) == 0
+}
+
+// Round returns the bytes to grant for a request of n bytes.
+func (c *Core) Round(n device.Size) device.Size { return (n + c.quantum - 1) &^ (c.quantum - 1) }
+
+// Refuse notes a request that can never be granted and returns the error: [alloc.ErrClosed] or
+// [alloc.ErrInvalidRequest].
+func (c *Core) Refuse(r *alloc.Request) error {
+	if c.closed {
+		return alloc.ErrClosed
+	}
+	why := alloc.ReasonAlignment
+	switch {
+	case r.Size == 0:
+		why = alloc.ReasonZero
+	case r.Size > MaxRequest:
+		why = alloc.ReasonTooLarge
+	}
+	c.note(r, why)
+	return alloc.ErrInvalidRequest
+}
+
+// note remembers a refusal, by value.
+func (c *Core) note(r *alloc.Request, why alloc.Reason) {
+	c.refusal = alloc.Refusal{
+		Reason: why, Request: *r, LargestHole: c.index.Largest(), Free: c.stats.Reserved - c.stats.Active,
+	}
+}
+
+// Need returns how large a free chunk must be to have room for n bytes at a multiple of
+// align wherever it starts.
+//
+// Precondition: n comes from Round.
+func (c *Core) Need(n, align device.Size) device.Size { return n + max(align, c.quantum) - c.quantum }
+
+// Pad returns the bytes from an address to the next multiple of align, which may be 0 for
+// no wish.
+func Pad(at device.Addr, align device.Size) device.Size {
+	return device.Size(-at) & (max(align, 1) - 1)
+}
+
+// Serves reports whether a chunk has room for n bytes at a multiple of align.
+func (c *Core) Serves(h Handle, n, align device.Size) bool {
+	r := &c.Rows[h]
+	return r.Size >= n && Pad(r.Addr, align) <= r.Size-n
+}
+
+// Grow gets one more region for a request of n bytes and returns the free chunk that fills
+// it, which is not in the index. If that fails it gives empty regions back, where the policy
+// has it so, and tries again. On failure it notes why and returns [alloc.ErrOutOfMemory].
+func (c *Core) Grow(r *alloc.Request, n device.Size) (Handle, error) {
+	h, err := c.reserve(r, n)
+	if err != nil && c.release && c.pool.Empty() > 0 {
+		if freed, _ := c.trim(); freed > 0 {
+			h, err = c.reserve(r, n)
+		}
+	}
+	if err != nil {
+		c.stats.OOMs++
+		c.note(r, alloc.ReasonNone)
+		c.refusal.Rounded = c.Round(r.Size)
+		regions.Explain(&c.refusal, c.pool.Asked(), err)
+		return None, alloc.ErrOutOfMemory
+	}
+	return h, nil
+}
+
+// reserve takes a region whose start serves the request. What the device gives beyond whole
+// quanta is no part of the chunk.
+func (c *Core) reserve(r *alloc.Request, n device.Size) (Handle, error) {
+	h := c.Add(0, 0) // the region is labelled with it
+	got, err := c.pool.Grow(n, max(r.Align, c.quantum), int32(h))
+	if err != nil {
+		c.Retire(h)
+		return None, err
+	}
+	c.Rows[h].Addr, c.Rows[h].Size = got.Addr, device.AlignDown(got.Size, c.quantum)
+	return h, nil
+}
+
+// Occupy books that a free chunk, no longer in the index, which fills its region is about to be
+// cut and granted. It comes before the cuts, because it is the chunk's neighbours that tell
+// whether its region is empty.
+//
+// Precondition: Fills(h).
+func (c *Core) Occupy(h Handle) {
+	held, _ := c.pool.Find(c.Rows[h].Addr)
+	c.pool.Occupied(held.Size)
+}
+
+// Grant makes a free chunk, cut to size and in no list, the block of a request.
+func (c *Core) Grant(h Handle, r *alloc.Request) alloc.Block {
+	if c.live.Full() {
+		c.rehash()
+	}
+	row := &c.Rows[h]
+	if row.setLive(r.Size, c.live.Enter(row.Addr, h)) || uint64(r.Stream)|r.Tag|uint64(r.Align) != 0 || c.labels.cells != nil {
+		c.annotate(h, r.Size, Label{r.Tag, r.Stream}, logOf(r.Align))
+	}
+	c.stats.Granted(r.Size, row.Size)
+	return alloc.Block{Addr: row.Addr, Size: row.Size}
+}
+
+// rehash doubles the buckets.
+func (c *Core) rehash() {
+	for _, h := range c.live.Double() {
+		for h != None {
+			l := &c.Rows[h].link
+			next := l.after & handleBits
+			l.after = live<<stateShift | c.live.Enter(c.Rows[h].Addr, h)
+			h = next
+		}
+	}
+}
+
+// find returns the live chunk that starts at an address, None if there is none.
+func (c *Core) find(at device.Addr) Handle {
+	h := *c.live.Of(at)
+	for h != None && c.Rows[h].Addr != at {
+		h = c.Rows[h].after & handleBits
+	}
+	return h
+}
+
+// Release makes the live chunk that starts at an address a free one, and returns it with the
+// free chunks on either side, None where there is none. It is in no ring and not joined yet.
+// It fails with [alloc.ErrInvalidFree] or [alloc.ErrClosed].
+func (c *Core) Release(at device.Addr) (prev, h, next Handle, err error) {
+	first, rows := c.live.Of(at), c.Rows
+	h = *first
+	if h != None && rows[h].Addr == at {
+		*first = rows[h].after & handleBits
+	} else if h = c.unchain(h, at); h == None {
+		return None, None, None, c.noBlock()
+	}
+	c.live.Left()
+	c.stats.Freed(c.Requested(h), rows[h].Size)
+	c.setFree(h)
+	prev, next = c.FreeNeighbors(h)
+	return prev, h, next, nil
+}
+
+// unchain takes the live chunk that starts at an address out of the rest of a chain, from the
+// one behind h on, and returns it, None if it is not there.
+func (c *Core) unchain(h Handle, at device.Addr) Handle {
+	for h != None {
+		l := &c.Rows[h].link
+		if h = l.after & handleBits; h != None && c.Rows[h].Addr == at {
+			l.after = live<<stateShift | c.Rows[h].after&handleBits
+			return h
+		}
+	}
+	return None
+}
+
+// noBlock returns the error for an address at which no block starts.
+func (c *Core) noBlock() error {
+	if c.closed {
+		return alloc.ErrClosed
+	}
+	return alloc.ErrInvalidFree
+}
+
+// Vacate books that a free chunk that is in no list fills its region, and reports whether
+// the region went back to the device. If it did the chunk is no more.
+//
+// Precondition: Fills(h).
+func (c *Core) Vacate(h Handle) (gone bool) {
+	at := c.Rows[h].Addr
+	held, _ := c.pool.Find(at)
+	if !c.pool.Vacated(held.Size) || c.pool.Drop(at) != nil {
+		return false // what the device does not take back stays, empty
+	}
+	c.Retire(h)
+	return true
+}
+
+// trim gives back every region without a live block.
+func (c *Core) trim() (bytes device.Size, first error) {
+	for i := c.pool.Len() - 1; i >= 0; i-- {
+		held := c.pool.At(i)
+		h := Handle(held.Label)
+		if !c.IsFree(h) || !c.IsTail(h) {
+			continue
+		}
+		c.index.Remove(h)
+		if err := c.pool.Drop(held.Addr); err != nil {
+			c.index.Insert(h)
+			if first == nil {
+				first = err
+			}
+			continue
+		}
+		c.Retire(h)
+		bytes += held.Size
+	}
+	return bytes, first
+}

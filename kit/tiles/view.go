@@ -1,0 +1,135 @@
+package tiles
+
+import (
+	"github.com/vramyard/vramyard/alloc"
+	"github.com/vramyard/vramyard/device"
+	"github.com/vramyard/vramyard/kit/index"
+	"github.com/vramyard/vramyard/kit/regions"
+)
+
+// View is all that a strategy over a core shows, for it to embed: the inspector, the powers
+// and Close.
+type View struct{ core *Core }
+
+var (
+	_ alloc.Inspector  = View{}
+	_ alloc.Holes      = View{}
+	_ alloc.FreeWalker = View{}
+	_ alloc.Trimmer    = View{}
+	_ alloc.Metered    = View{}
+	_ alloc.Failure    = View{}
+	_ alloc.Ceiling    = View{}
+	_ alloc.Clearer    = View{}
+)
+
+// ViewOf returns the view of a core.
+func ViewOf(c *Core) View { return View{c} }
+
+// Stats implements [alloc.Inspector]. O(1).
+func (v View) Stats() alloc.Stats { return v.core.stats }
+
+// ClearStats implements [alloc.Clearer].
+func (v View) ClearStats() { v.core.stats.Clear() }
+
+// LastRefusal implements [alloc.Failure].
+func (v View) LastRefusal() (alloc.Refusal, bool) {
+	return v.core.refusal, v.core.refusal.Reason != alloc.ReasonNone
+}
+
+// MaxRequest implements [alloc.Ceiling].
+func (v View) MaxRequest() device.Size { return MaxRequest }
+
+// LargestFree implements [alloc.Holes]. It costs what the index takes for it.
+func (v View) LargestFree() device.Size {
+	if v.core.closed {
+		return 0
+	}
+	return v.core.index.Largest()
+}
+
+// MetadataBytes implements [alloc.Metered]. O(1).
+func (v View) MetadataBytes() device.Size {
+	c := v.core
+	return c.Bytes() + c.pool.Bytes() + c.live.Bytes() + c.index.Bytes()
+}
+
+// Trim implements [alloc.Trimmer]: regions go back highest address first. O(regions).
+func (v View) Trim() (device.Size, error) {
+	c := v.core
+	c.Enter()
+	defer c.Leave()
+	if c.closed {
+		return 0, alloc.ErrClosed
+	}
+	return c.trim()
+}
+
+// Close implements [alloc.Strategy]. Regions go back oldest first. Of what the device
+// refuses to take back, Walk yields each region as one chunk of slack.
+func (v View) Close() error {
+	c := v.core
+	c.Enter()
+	defer c.Leave()
+	c.closed, c.most = true, 0
+	c.Table, c.live = NewTable(), index.NewAddrBuckets()
+	c.stats.Emptied()
+	return c.pool.ReleaseAll()
+}
+
+// Walk implements [alloc.Inspector]. Free chunks have the class that the index gives them,
+// live ones have none.
+func (v View) Walk(yield func(alloc.Chunk) bool) {
+	v.core.Enter()
+	defer v.core.Leave()
+	v.core.walk(yield)
+}
+
+// walk is Walk without the guard.
+func (c *Core) walk(yield func(alloc.Chunk) bool) {
+	if c.closed {
+		c.pool.WalkSlack(yield)
+		return
+	}
+	for i := range c.pool.Len() {
+		held := c.pool.At(i)
+		used := device.Size(0)
+		for h := Handle(held.Label); h != None; h = c.Rows[h].Next {
+			if !yield(c.show(held.Addr, h)) {
+				return
+			}
+			used += c.Rows[h].Size
+		}
+		if !regions.Excess(held.Region, used, yield) {
+			return
+		}
+	}
+}
+
+// show returns a chunk as Walk shows it.
+func (c *Core) show(region device.Addr, h Handle) alloc.Chunk {
+	r := &c.Rows[h]
+	v := alloc.Chunk{Region: region, Addr: r.Addr, Size: r.Size, Class: alloc.NoClass}
+	if c.IsFree(h) {
+		v.Class, v.Owner = c.index.Show(h)
+		return v
+	}
+	l := c.LabelOf(h)
+	v.State, v.Requested, v.Tag, v.Stream = alloc.Live, c.Requested(h), l.Tag, l.Stream
+	return v
+}
+
+// WalkFree implements [alloc.FreeWalker].
+func (v View) WalkFree(yield func(alloc.Chunk) bool) {
+	c := v.core
+	c.Enter()
+	defer c.Leave()
+	if c.closed {
+		return
+	}
+	for h := range c.index.All {
+		held, _ := c.pool.Under(c.Rows[h].Addr)
+		if !yield(c.show(held.Addr, h)) {
+			return
+		}
+	}
+}
