@@ -248,7 +248,7 @@ func (r *longRun) book(c *Call) {
 // The rest of what an interpreter asks for: there is one instance, and the calls are complete.
 func (r *longRun) before()                        {}
 func (r *longRun) aim(*Call) bool                 { return true }
-func (r *longRun) own(*machine, *Call)            {}
+func (r *longRun) adapt(*machine, *Call)          {}
 func (r *longRun) answered(*machine, *Call) error { return nil }
 func (r *longRun) look() error                    { return nil }
 

@@ -116,10 +116,11 @@ func kindOf(e trace.Kind) Kind {
 
 // do makes a call on the instance. It is the only place that does.
 func (m *machine) do(c *Call) Answer {
-	if m.watch == nil || !c.Kind.calls() {
-		return m.execute(c)
+	if m.watch != nil && c.Kind.calls() {
+		seen := *c // so that only a watched call takes memory from the heap
+		return m.watch(seen, func() Answer { return m.execute(&seen) })
 	}
-	return m.watch(*c, func() Answer { return m.execute(c) })
+	return m.execute(c)
 }
 
 // execute is do without the watcher.

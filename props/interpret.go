@@ -18,6 +18,8 @@ type interpreter struct {
 	machines []*machine // the first is the one that the others are compared with
 	called   *machine   // the last that was called
 
+	present, own Call // the present call, and as one instance gets it; kept here to take nothing from the heap
+
 	live  []demand // by age; the blocks are in machine.blocks, in the same order
 	freed []demand // the last of them, in the order of the frees; see machine.freed
 	ids   uint64   // requests so far
@@ -45,8 +47,8 @@ type observer interface {
 	before()
 	// aim completes the call of an operation. It returns false if there is nothing to act on.
 	aim(c *Call) bool
-	// own changes a call to that of one instance, which has its own addresses.
-	own(m *machine, c *Call)
+	// adapt changes a call to that of one instance, which has its own addresses.
+	adapt(m *machine, c *Call)
 	// answered judges the answer of one instance, machine.answer.
 	answered(m *machine, c *Call) error
 	// after judges and books a call that all instances have answered.
@@ -74,7 +76,8 @@ func (in *interpreter) begin() {
 // apply executes one operation.
 func (in *interpreter) apply(op Op) error {
 	in.begin()
-	c := Call{Op: op}
+	c := &in.present
+	*c = Call{Op: op}
 	switch op.Kind {
 	case OpAlloc:
 		c.ID = in.ids + 1
@@ -83,16 +86,16 @@ func (in *interpreter) apply(op Op) error {
 		if len(in.live) == 0 {
 			return nil
 		}
-		in.name(&c, int(op.Pick%uint64(len(in.live))))
+		in.name(c, int(op.Pick%uint64(len(in.live))))
 	case OpFrontier:
 		c.Count = in.frees + 2 - min(op.Pick%8, in.frees+2)
 	case OpFault:
 		c.Count = op.Pick
 	}
-	if !in.aim(&c) {
+	if !in.aim(c) {
 		return nil
 	}
-	return in.perform(&c)
+	return in.perform(c)
 }
 
 // name makes a call be about the nth live block.
@@ -103,7 +106,8 @@ func (in *interpreter) name(c *Call, n int) {
 // call makes one call that is a step of its own.
 func (in *interpreter) call(c Call) error {
 	in.begin()
-	return in.perform(&c)
+	in.present = c
+	return in.perform(&in.present)
 }
 
 // perform records a call, makes it and looks at the instances afterwards.
@@ -122,8 +126,8 @@ func (in *interpreter) perform(c *Call) error {
 // called if its answer is given.
 func (in *interpreter) exchange(c *Call, given *Answer) error {
 	for i, m := range in.machines {
-		own := *c
-		in.own(m, &own)
+		in.own = *c
+		in.adapt(m, &in.own)
 		in.called = m
 		if m.before != nil && c.Kind.calls() {
 			m.before(m)
@@ -131,7 +135,7 @@ func (in *interpreter) exchange(c *Call, given *Answer) error {
 		if i == 0 && given != nil {
 			m.answer = *given
 		} else {
-			m.answer = m.do(&own)
+			m.answer = m.do(&in.own)
 		}
 		if !c.Kind.calls() {
 			if m.answer.Err != nil {

@@ -120,8 +120,8 @@ func (e *ensemble) miss(c *Call) bool {
 	return true
 }
 
-// own gives an instance its own addresses and labels.
-func (e *ensemble) own(m *machine, c *Call) {
+// adapt gives an instance its own addresses and labels.
+func (e *ensemble) adapt(m *machine, c *Call) {
 	switch {
 	case c.Kind == OpFree || c.Kind == OpUse:
 		c.Addr = m.blocks[c.nth].Addr

@@ -13,11 +13,9 @@ import (
 // collect takes a view of the strategy and its device. The one before it is kept.
 func (r *runner) collect() error {
 	r.was, r.is = r.is, r.was.cleared()
-	for c := range r.main.Walk {
-		r.is.walk = append(r.is.walk, c)
-		if len(r.is.walk) > mostChunks {
-			return r.judge(violated(ITerminates, "Walk showed more than %d chunks", mostChunks))
-		}
+	r.main.Walk(r.gather)
+	if len(r.is.walk) > mostChunks {
+		return r.judge(violated(ITerminates, "Walk showed more than %d chunks", mostChunks))
 	}
 	r.is.stats = r.main.Stats()
 	r.is.collectHeld(r.main.dev)
@@ -75,44 +73,34 @@ func (r *runner) look() error {
 	); err != nil {
 		return err
 	}
-	if err := r.observeMappings(); err != nil {
-		return err
-	}
-	if err := r.observeStreams(); err != nil {
-		return err
-	}
-	if err := r.observePools(); err != nil {
-		return err
-	}
-	if err := r.observeCounters(); err != nil {
-		return err
-	}
-	if err := r.observeHistory(); err != nil {
-		return err
-	}
-	// What is active was just compared with the walk; the model cannot know it.
-	r.model.counts.PeakActive = max(r.model.counts.PeakActive, r.is.stats.Active)
-	if err := r.judge(Counters(r.is.stats, r.model.Expected())); err != nil {
-		return err
-	}
-	if err := r.observePromises(p); err != nil {
-		return err
-	}
-	if err := r.main.Check(); err != nil {
-		found := corrupted(err)
-		if found == nil {
-			found = violated(ICheck, "%v", err)
-		}
-		if err := r.judge(found); err != nil {
+	for _, observe := range [...]func() error{
+		r.observeMappings, r.observeStreams, r.observePools, r.observeCounters, r.observeHistory, r.observeModel, r.observePromises,
+		r.observeIndexes, r.observeOutcome,
+	} {
+		if err := observe(); err != nil {
 			return err
 		}
-	}
-	if err := r.observeOutcome(); err != nil {
-		return err
 	}
 	r.emptied = r.outcome == trimmed && r.is.stats.Reserved == 0 || r.emptied && r.outcome == mistake
 	// Last, because what breaks a forecast mostly breaks something that says more.
 	return r.judge(r.joined(), r.foreseen())
+}
+
+// observeModel compares the statistics with the model, which cannot predict the active bytes: they
+// were compared with the walk.
+func (r *runner) observeModel() error {
+	r.model.counts.PeakActive = max(r.model.counts.PeakActive, r.is.stats.Active)
+	return r.judge(Counters(r.is.stats, r.model.Expected()))
+}
+
+// observeIndexes has the strategy check itself.
+func (r *runner) observeIndexes() error {
+	err := r.main.Check()
+	found := corrupted(err)
+	if err != nil && found == nil {
+		found = violated(ICheck, "%v", err)
+	}
+	return r.judge(found)
 }
 
 // page returns the bytes that memory of a range goes back in.
@@ -124,7 +112,8 @@ func (r *runner) page() device.Size {
 func (r *runner) usage() device.Usage { return r.main.faults.Usage() }
 
 // observePromises looks at what only this strategy keeps.
-func (r *runner) observePromises(p *alloc.Promises) error {
+func (r *runner) observePromises() error {
+	p := &r.subject.Promises
 	if p.MustMerge != nil {
 		if err := r.judge(Coalescing(r.is.walk, p.MustMerge)); err != nil {
 			return err

@@ -51,8 +51,9 @@ type runner struct {
 	model      Model
 	index      *counterIndex // of the strategy's counters, which every sequence has
 
-	was, is view // before and after the last call
-	now     view // within it: only what is held
+	was, is view                   // before and after the last call
+	now     view                   // within it: only what is held
+	gather  func(alloc.Chunk) bool // appends a chunk to is; one closure for all walks
 	search  []alloc.Chunk
 	maps    []sim.Mapping
 
@@ -83,6 +84,10 @@ type runner struct {
 func newRunner(s *Subject) *runner {
 	r := &runner{subject: s}
 	r.observer = r
+	r.gather = func(c alloc.Chunk) bool {
+		r.is.walk = append(r.is.walk, c)
+		return len(r.is.walk) <= mostChunks
+	}
 	for n := range s.excepted {
 		r.except[n] = true
 	}
@@ -96,14 +101,10 @@ func (r *runner) judge(violations ...error) error {
 			continue
 		}
 		v, ok := errors.AsType[*Violation](err)
-		switch {
-		case !ok, !r.except[v.Number]:
+		if !ok || !r.except[v.Number] {
 			return err
-		case r.tally.Excepted == nil:
-			r.tally.Excepted = map[Number]int{v.Number: 1}
-		default:
-			r.tally.Excepted[v.Number]++
 		}
+		r.tally.except(v.Number, 1)
 	}
 	return nil
 }
@@ -227,8 +228,8 @@ func (r *runner) aim(c *Call) bool {
 	return ok
 }
 
-// own keeps the address: both instances grant the same ones.
-func (r *runner) own(*machine, *Call) {}
+// adapt keeps the address: both instances grant the same ones.
+func (r *runner) adapt(*machine, *Call) {}
 
 // foreign returns an address that was never granted, or 0 if the choice does not exist
 // now: far below, just below or at the end of a held region, or a free chunk.

@@ -10,23 +10,18 @@ import (
 	"github.com/vramyard/vramyard/device"
 )
 
-// shrinkOp is the generator's shrinker of one operation: plainer options, lower numbers.
+// shrinkOp is the generator's shrinker of one operation: fewer options, lower numbers.
 func shrinkOp(v any) gopter.Shrink {
 	o := v.(Op)
-	switch o.Kind {
-	case OpPoolBegin, OpPoolEnd, OpPoolRelease:
-		return gen.UInt64Shrinker(uint64(o.Pool)).Map(func(n uint64) Op {
-			return Op{Kind: o.Kind, Pool: alloc.PoolID(n), Stream: o.Stream}
-		})
-	case OpDrain:
-		return gen.UInt64Shrinker(uint64(o.Stream)).Map(func(n uint64) Op { return Op{Kind: OpDrain, Stream: device.Stream(n)} })
-	}
+	n, _ := number(&o)
+	numbers := gen.UInt64Shrinker(*n).Map(func(value uint64) Op {
+		lower := o
+		n, _ := number(&lower)
+		*n = value
+		return lower
+	})
 	if o.Kind != OpAlloc {
-		return gen.UInt64Shrinker(o.Pick).Map(func(n uint64) Op {
-			o := o
-			o.Pick = n
-			return o
-		})
+		return numbers
 	}
 	plainer := plainer(o)
 	options := func() (any, bool) {
@@ -37,12 +32,7 @@ func shrinkOp(v any) gopter.Shrink {
 		plainer = plainer[1:]
 		return next, true
 	}
-	sizes := gen.UInt64Shrinker(uint64(o.Size)).Map(func(n uint64) Op {
-		o := o
-		o.Size = device.Size(n)
-		return o
-	})
-	return gopter.ConcatShrinks(options, sizes)
+	return gopter.ConcatShrinks(options, numbers)
 }
 
 // drops are the options that an operation may have, each as what drops it.
@@ -75,11 +65,11 @@ type shrinker struct {
 	fails func(Sequence) bool
 }
 
-// Shrink returns a smaller sequence for which fails still holds. Unless one allocation is
-// enough, it takes out single
-// operations and pairs, makes one allocation of two, lowers numbers one by one, all equal
-// ones at a time and by pairs, and repeats until nothing helps or fails was called tries times. The library's shrinker
-// takes out halves only and never looks at two operations together, so this pass follows it.
+// Shrink returns a smaller sequence for which fails still holds. It first tries one allocation.
+// Then it removes single operations and pairs, joins two allocations into one, lowers numbers one
+// by one, all equal ones together and in pairs, and repeats until nothing helps or fails was
+// called tries times. The library's shrinker removes halves only and never considers two
+// operations together, so this pass follows it.
 //
 // Precondition: fails(s) holds.
 func Shrink(s Sequence, tries int, fails func(Sequence) bool) Sequence {
@@ -141,16 +131,21 @@ func (sh *shrinker) dropOne() (helped bool) {
 	return helped
 }
 
-// dropTwo takes out the first pair that is not needed.
-func (sh *shrinker) dropTwo() bool {
+// eachPair calls try with each pair of operations until it returns true.
+func (sh *shrinker) eachPair(try func(i, j int) bool) bool {
 	for i := range sh.best {
 		for j := i + 1; j < len(sh.best); j++ {
-			if sh.try(sh.without(i, j)) {
+			if try(i, j) {
 				return true
 			}
 		}
 	}
 	return false
+}
+
+// dropTwo takes out the first pair that is not needed.
+func (sh *shrinker) dropTwo() bool {
+	return sh.eachPair(func(i, j int) bool { return sh.try(sh.without(i, j)) })
 }
 
 // dropEarlier takes out the first pair that is not needed if every bound on the count of
@@ -160,20 +155,15 @@ func (sh *shrinker) dropEarlier() bool {
 	if !slices.ContainsFunc(sh.best, bounded) {
 		return false
 	}
-	for i := range sh.best {
-		for j := i + 1; j < len(sh.best); j++ {
-			c := sh.without(i, j)
-			for k := range c {
-				if bounded(c[k]) {
-					c[k].Before--
-				}
-			}
-			if sh.try(c) {
-				return true
+	return sh.eachPair(func(i, j int) bool {
+		c := sh.without(i, j)
+		for k := range c {
+			if bounded(c[k]) {
+				c[k].Before--
 			}
 		}
-	}
-	return false
+		return sh.try(c)
+	})
 }
 
 // joinUnits are units that strategies round requests up to, so that one block can take the
@@ -228,17 +218,13 @@ func (sh *shrinker) plain() (helped bool) {
 
 // number returns the number of the operation that can be lowered, and its least value.
 func number(o *Op) (n *uint64, least uint64) {
-	switch o.Kind {
-	case OpAlloc:
-		return (*uint64)(&o.Size), 1
-	case OpFault:
-		return &o.Pick, 1
-	case OpDrain:
-		return (*uint64)(&o.Stream), 0
-	case OpPoolBegin, OpPoolEnd, OpPoolRelease:
-		return (*uint64)(&o.Pool), 0
+	if o.Kind == OpAlloc || o.Kind == OpFault {
+		least = 1
 	}
-	return &o.Pick, 0
+	if numbers := o.numbers(); len(numbers) > 0 {
+		return numbers[0], least
+	}
+	return &o.Pick, least
 }
 
 // lower finds by bisection the least number of every operation that still fails.
@@ -299,23 +285,21 @@ func (sh *shrinker) lowest(chosen func(Op, int) bool) (helped bool) {
 // lowerTwo takes the same power of two from a pair of sizes: those whose difference
 // matters can only shrink together.
 func (sh *shrinker) lowerTwo() bool {
-	for i := range sh.best {
-		for j := i + 1; j < len(sh.best); j++ {
-			if sh.best[i].Kind != OpAlloc || sh.best[j].Kind != OpAlloc {
+	return sh.eachPair(func(i, j int) bool {
+		if sh.best[i].Kind != OpAlloc || sh.best[j].Kind != OpAlloc {
+			return false
+		}
+		for bit := device.Size(1) << 40; bit != 0; bit >>= 1 {
+			if sh.best[i].Size <= bit || sh.best[j].Size <= bit {
 				continue
 			}
-			for bit := device.Size(1) << 40; bit != 0; bit >>= 1 {
-				if sh.best[i].Size <= bit || sh.best[j].Size <= bit {
-					continue
-				}
-				c := slices.Clone(sh.best)
-				c[i].Size -= bit
-				c[j].Size -= bit
-				if sh.try(c) {
-					return true
-				}
+			c := slices.Clone(sh.best)
+			c[i].Size -= bit
+			c[j].Size -= bit
+			if sh.try(c) {
+				return true
 			}
 		}
-	}
-	return false
+		return false
+	})
 }

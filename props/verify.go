@@ -56,6 +56,31 @@ type Result struct {
 	Card     CardTally      // what was done on the subject's card, if it has one
 }
 
+// Add adds the counts of another verification. Times are not added, so that sums are the same
+// every time.
+func (r *Result) Add(o Result) {
+	r.Sequences += o.Sequences
+	r.Calls += o.Calls
+	r.Grants += o.Grants
+	r.Frees += o.Frees
+	r.OutOfMemory += o.OutOfMemory
+	r.Mistakes += o.Mistakes
+	r.BadFrees += o.BadFrees
+	r.Faults += o.Faults
+	r.Card.Add(o.Card)
+	for n, count := range o.Excepted {
+		r.except(n, count)
+	}
+}
+
+// except counts exceptions of an invariant that were needed.
+func (r *Result) except(n Number, count int) {
+	if r.Excepted == nil {
+		r.Excepted = map[Number]int{}
+	}
+	r.Excepted[n] += count
+}
+
 // CardTally counts what was done on a card.
 type CardTally struct {
 	Calls   device.Calls   // of the card

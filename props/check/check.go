@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"maps"
 	"runtime"
 	"slices"
 
@@ -126,7 +125,7 @@ func Run(ctx context.Context, subjects []props.Subject, o Options) (Report, erro
 	for i := range p.batches {
 		b := &p.batches[i]
 		if s := &r.Subjects[b.subject]; i <= p.failed[b.subject] {
-			add(&s.Result, b.result)
+			s.Result.Add(b.result)
 			if b.err != nil {
 				errors.As(b.err, &s.Failure) // the last of these batches; the pool saw that it is one
 			}
@@ -137,26 +136,4 @@ func Run(ctx context.Context, subjects []props.Subject, o Options) (Report, erro
 		return r, ctx.Err()
 	}
 	return r, nil
-}
-
-// add adds the counts of one batch to a sum.
-func add(sum *props.Result, r props.Result) {
-	sum.Sequences += r.Sequences
-	sum.Calls += r.Calls
-	sum.Grants += r.Grants
-	sum.Frees += r.Frees
-	sum.OutOfMemory += r.OutOfMemory
-	sum.Mistakes += r.Mistakes
-	sum.BadFrees += r.BadFrees
-	sum.Faults += r.Faults
-	sum.Card.Add(r.Card)
-	if r.Excepted == nil {
-		return
-	}
-	if sum.Excepted == nil {
-		sum.Excepted = map[props.Number]int{}
-	}
-	for n := range maps.Keys(r.Excepted) {
-		sum.Excepted[n] += r.Excepted[n]
-	}
 }

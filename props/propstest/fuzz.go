@@ -15,30 +15,79 @@ var fuzzSeeds = []string{
 	"a 18446744073709551615\na 1 align=3\na 1099511627776\nf 0\n",
 }
 
-// longestFuzz is how many operations of a fuzzer's input are used.
+// longestFuzz bounds the operations of a fuzzer's input that are used.
 const longestFuzz = 400
 
 // Fuzz lets Go's fuzzer make up sequences of operations for the subject. Its inputs are
-// lines of text, so that a corpus can be read and written by hand; lines that mean nothing
-// are passed over.
+// lines of text, so that a corpus can be read and written by hand; lines without a meaning
+// are skipped.
 func Fuzz(f *testing.F, s props.Subject) {
 	for _, seed := range fuzzSeeds {
 		f.Add(seed)
 	}
-	f.Fuzz(func(t *testing.T, text string) {
-		seq, _ := props.ParseSequence(text) // as far as it goes
-		seq = seq[:min(len(seq), longestFuzz)]
-		if _, err := props.Record(s, seq); err != nil {
-			small := props.Shrink(seq, 2000, func(c props.Sequence) bool { return sameFailure(s, c, err) })
-			_, err = props.Record(s, small)
-			t.Fatalf("%v\nshrunk to\n%s", err, small.Lines())
+	f.Fuzz(func(t *testing.T, text string) { requireHolds(t, s.Name, text, recordOf(s)) })
+}
+
+// FuzzEach lets Go's fuzzer make up a sequence of operations and choose the subject that
+// runs it: alone against the model, as [Fuzz] does, and against itself under changes that
+// must not matter, as [RunMetamorphic] does. Inputs are the number of the subject, counted
+// around, and lines of text.
+func FuzzEach(f *testing.F, subjects ...props.Subject) {
+	for _, seed := range fuzzSeeds {
+		for i := range subjects {
+			f.Add(byte(i), seed)
 		}
+	}
+	f.Fuzz(func(t *testing.T, which byte, text string) {
+		s := subjects[int(which)%len(subjects)]
+		requireHolds(t, s.Name, text, recordOf(s), func(seq props.Sequence) error { return props.Relate(s, seq) })
 	})
 }
 
-// sameFailure reports whether a sequence breaks the invariant that err is about.
-func sameFailure(s props.Subject, seq props.Sequence, err error) bool {
-	var want, got *props.Violation
-	_, other := props.Record(s, seq)
-	return errors.As(err, &want) && errors.As(other, &got) && want.Number == got.Number
+// FuzzDifferential lets Go's fuzzer make up sequences of operations, on which the subjects
+// must agree, as in [RunDifferential].
+func FuzzDifferential(f *testing.F, subjects ...props.Subject) {
+	for _, seed := range fuzzSeeds {
+		f.Add(seed)
+	}
+	f.Fuzz(func(t *testing.T, text string) {
+		requireHolds(t, "differential", text, func(seq props.Sequence) error { return props.Agree(subjects, seq) })
+	})
+}
+
+// recordOf returns the check of one sequence by the model.
+func recordOf(s props.Subject) func(props.Sequence) error {
+	return func(seq props.Sequence) error {
+		_, err := props.Record(s, seq)
+		return err
+	}
+}
+
+// requireHolds runs the sequence that a text stands for, as far as it goes, and fails the
+// test with a smaller one if it breaks an invariant.
+func requireHolds(t *testing.T, name, text string, checks ...func(props.Sequence) error) {
+	t.Helper()
+	seq, _ := props.ParseSequence(text) // as far as it goes
+	seq = seq[:min(len(seq), longestFuzz)]
+	run := func(seq props.Sequence) error {
+		for _, check := range checks {
+			if err := check(seq); err != nil {
+				return err
+			}
+		}
+		return nil
+	}
+	err := run(seq)
+	if err == nil {
+		return
+	}
+	first, ok := errors.AsType[*props.Violation](err)
+	if !ok {
+		t.Fatalf("%s: %v", name, err)
+	}
+	small := props.Shrink(seq, 2000, func(c props.Sequence) bool {
+		v, ok := errors.AsType[*props.Violation](run(c))
+		return ok && v.Number == first.Number
+	})
+	t.Fatalf("%s: %v\nshrunk to\n%s", name, run(small), small.Lines())
 }
