@@ -14,8 +14,9 @@ import (
 	"github.com/vramyard/vramyard/device"
 )
 
-// Default is the bound in bytes unless the user sets another.
-const Default = 1 << 30
+// Default is the bound in bytes unless the user sets another. With the program itself, its buffers and its stacks,
+// some 60 MiB, a process stays below 1 GiB.
+const Default = 960 << 20
 
 // Budget is the memory that one file may take. A nil Budget is without bound. It is safe for concurrent use.
 type Budget struct {
