@@ -15,9 +15,9 @@ import (
 	"github.com/vramyard/vramyard/device"
 	"github.com/vramyard/vramyard/device/sim"
 	"github.com/vramyard/vramyard/harness/replay"
-	"github.com/vramyard/vramyard/harness/show/report"
 	"github.com/vramyard/vramyard/harness/trace"
 	"github.com/vramyard/vramyard/harness/trace/workload"
+	"github.com/vramyard/vramyard/internal/units"
 	"github.com/vramyard/vramyard/strategies"
 )
 
@@ -102,7 +102,7 @@ func (p *picture) part(conf string, held []alloc.Chunk) {
 	}
 	p.y += textStep
 	fmt.Fprintf(&p.b, "<text x=\"0\" y=\"%d\">%s: %d segments, %s held, %s of it in live blocks</text>\n", p.y-8, conf,
-		len(segments), report.Bytes(total), report.Bytes(live))
+		len(segments), units.Bytes(total), units.Bytes(live))
 	at := device.Size(0)
 	for i := 0; i < len(held); { // neighbours of one state in one segment are one bar
 		first := i

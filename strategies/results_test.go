@@ -15,9 +15,9 @@ import (
 	"github.com/vramyard/vramyard/device"
 	"github.com/vramyard/vramyard/device/sim"
 	"github.com/vramyard/vramyard/harness/replay"
-	"github.com/vramyard/vramyard/harness/show/report"
 	"github.com/vramyard/vramyard/harness/study/compare"
 	"github.com/vramyard/vramyard/harness/trace"
+	"github.com/vramyard/vramyard/internal/units"
 )
 
 // resultsFile holds what the tables of the pages are made from, a line for each preset and trace.
@@ -93,7 +93,7 @@ func search(t *testing.T, traces []*trace.Trace, setups []alloc.Setup, results p
 		for j, tr := range traces {
 			run, paged := reports[0].Runs[j*len(setups)+i], reports[1].Runs[j*len(setups)+i]
 			if run.MetadataBytes != nil && run.Trace == "meta_llama7b_fsdp8" {
-				host = report.Bytes(*run.MetadataBytes)
+				host = units.Bytes(*run.MetadataBytes)
 			}
 			results[resultKey{s.Name, tr.Header.Name}] = pageResult{valueOf(run.MinCapacity), valueOf(paged.MinCapacity), run.DeviceCalls}
 		}

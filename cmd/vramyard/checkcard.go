@@ -9,7 +9,7 @@ import (
 	"github.com/vramyard/vramyard/device/mirror"
 	"github.com/vramyard/vramyard/device/sim"
 	"github.com/vramyard/vramyard/harness/replay"
-	"github.com/vramyard/vramyard/harness/show/report"
+	"github.com/vramyard/vramyard/internal/units"
 	"github.com/vramyard/vramyard/props"
 	"github.com/vramyard/vramyard/props/check"
 )
@@ -119,7 +119,7 @@ func (c *checkCard) told(r check.Report) (on, not string) {
 		}
 	}
 	on = fmt.Sprintf("each device call of the instance that is judged, answers compared: %d calls, %s; %v written to blocks, %v read back",
-		sum.Calls.Total(), strings.Join(parts, ", "), report.Bytes(sum.Traffic.Written), report.Bytes(sum.Traffic.Read))
+		sum.Calls.Total(), strings.Join(parts, ", "), units.Bytes(sum.Traffic.Written), units.Bytes(sum.Traffic.Read))
 	not = "addresses, time and the order of work, for a card has no timeline; the second instance, which the first is compared with"
 	for lack := range device.Capabilities {
 		if lack != device.CapTimeline && !device.Has(c.held, lack) {

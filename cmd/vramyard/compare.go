@@ -20,6 +20,7 @@ import (
 	"github.com/vramyard/vramyard/harness/trace"
 	"github.com/vramyard/vramyard/harness/trace/formats"
 	"github.com/vramyard/vramyard/harness/trace/workload"
+	"github.com/vramyard/vramyard/internal/units"
 	"github.com/vramyard/vramyard/strategies"
 )
 
@@ -145,7 +146,7 @@ func (f *compareFlags) draw(cmd *cobra.Command, traces []trace.Source, stacks as
 			on.Capacity = run.Device
 			runs[j] = drawing{setup: s.ForCapacity(run.Device), color: colorOf(s.Name), device: on, figures: run}
 			if !run.Starts {
-				runs[j].missing = "does not start on " + report.Bytes(run.Device)
+				runs[j].missing = "does not start on " + units.Bytes(run.Device)
 			}
 		}
 		prepared, err := replay.Prepare(cmd.Context(), t)

@@ -12,6 +12,7 @@ import (
 	"github.com/vramyard/vramyard/device/nvml"
 	"github.com/vramyard/vramyard/device/sim"
 	"github.com/vramyard/vramyard/harness/show/report"
+	"github.com/vramyard/vramyard/internal/units"
 )
 
 // devicesSchema names the form of [deviceList] in JSON.
@@ -130,12 +131,12 @@ func (l *deviceList) gpuColumns() []report.ColumnOf[cuda.GPU] {
 	}
 	return []report.ColumnOf[cuda.GPU]{
 		column("--device", func(g cuda.GPU) string { return fmt.Sprintf("cuda:%d", g.Ordinal) }),
-		column("GPU", func(g cuda.GPU) string { return report.Printable(g.Name) }),
-		column("memory", func(g cuda.GPU) string { return report.Bytes(g.Memory) }),
+		column("GPU", func(g cuda.GPU) string { return units.Printable(g.Name) }),
+		column("memory", func(g cuda.GPU) string { return units.Bytes(g.Memory) }),
 		column("capability", func(g cuda.GPU) string { return g.Capability }),
 		column("bus", func(g cuda.GPU) string { return g.PCI }),
-		managed("in use", func(m nvml.GPU) string { return report.Bytes(m.Memory.Used) }),
-		managed("reserved", func(m nvml.GPU) string { return report.Bytes(m.Memory.Reserved) }),
+		managed("in use", func(m nvml.GPU) string { return units.Bytes(m.Memory.Used) }),
+		managed("reserved", func(m nvml.GPU) string { return units.Bytes(m.Memory.Reserved) }),
 		managed("ECC", func(m nvml.GPU) string { return fmt.Sprint(m.ECC) }),
 		managed("MIG", func(m nvml.GPU) string { return fmt.Sprint(m.MIG) }),
 		managed("processes", func(m nvml.GPU) string { return strconv.Itoa(len(m.Processes)) }),
@@ -146,7 +147,7 @@ func (l *deviceList) gpuColumns() []report.ColumnOf[cuda.GPU] {
 var cardColumns = []report.ColumnOf[sim.Card]{
 	{Column: report.Column{Name: "--device"}, Cell: func(c sim.Card) report.Cell { return report.Cell{Text: "sim:" + c.Name} }},
 	{Column: report.Column{Name: "card"}, Cell: func(c sim.Card) report.Cell { return report.Cell{Text: c.Model} }},
-	{Column: report.Column{Name: "memory"}, Cell: func(c sim.Card) report.Cell { return report.Cell{Text: report.Bytes(c.Memory)} }},
+	{Column: report.Column{Name: "memory"}, Cell: func(c sim.Card) report.Cell { return report.Cell{Text: units.Bytes(c.Memory)} }},
 	{
 		Column: report.Column{Name: "bandwidth"},
 		Cell: func(c sim.Card) report.Cell {

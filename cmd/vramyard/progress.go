@@ -14,9 +14,9 @@ import (
 	"golang.org/x/term"
 
 	"github.com/vramyard/vramyard/device"
-	"github.com/vramyard/vramyard/harness/show/report"
 	"github.com/vramyard/vramyard/harness/trace"
 	"github.com/vramyard/vramyard/harness/trace/formats"
+	"github.com/vramyard/vramyard/internal/units"
 )
 
 // When the line of a progress is drawn: not for work that is done at once, not more often than an eye sees,
@@ -175,7 +175,7 @@ func (s *stage) line(took time.Duration) string {
 	perSecond := func(n int64) float64 { return float64(n) / max(took.Seconds(), 1e-3) }
 	switch {
 	case s.unit == "bytes" && s.done > 0:
-		parts = append(parts, report.Bytes(device.Size(perSecond(s.done)))+"/s")
+		parts = append(parts, units.Bytes(device.Size(perSecond(s.done)))+"/s")
 	case s.done > 0:
 		parts = append(parts, rate(perSecond(s.done))+"/s")
 	}
@@ -189,9 +189,9 @@ func (s *stage) line(took time.Duration) string {
 func (s *stage) count() string {
 	switch {
 	case s.unit == "bytes" && s.total > 0:
-		return fmt.Sprintf("%d %% of %s", s.done*100/s.total, report.Bytes(device.Size(s.total)))
+		return fmt.Sprintf("%d %% of %s", s.done*100/s.total, units.Bytes(device.Size(s.total)))
 	case s.unit == "bytes":
-		return report.Bytes(device.Size(s.done))
+		return units.Bytes(device.Size(s.done))
 	case s.total > 0:
 		return fmt.Sprintf("%d of %d %s", s.done, s.total, s.unit)
 	}
@@ -230,7 +230,7 @@ func (c cleared) Write(b []byte) (int, error) {
 func reading(cmd *cobra.Command, path string, o formats.Options) formats.Options {
 	name := "standard input"
 	if path != "-" {
-		name = report.Printable(baseOf(path))
+		name = units.Printable(baseOf(path))
 	}
 	o.Warn = warnings(cmd)
 	o.Watch = begin(cmd, stage{what: "reading " + name, unit: "bytes"}).reached

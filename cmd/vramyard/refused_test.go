@@ -11,11 +11,11 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/vramyard/vramyard/device"
-	"github.com/vramyard/vramyard/harness/show/report"
 	"github.com/vramyard/vramyard/harness/study/compare"
 	"github.com/vramyard/vramyard/harness/study/offline"
 	"github.com/vramyard/vramyard/harness/study/tune"
 	"github.com/vramyard/vramyard/harness/trace"
+	"github.com/vramyard/vramyard/internal/units"
 )
 
 // died are the snapshots in examples/oom and their lower bounds: the most bytes that are live at once,
@@ -45,7 +45,7 @@ func TestEveryCommandHasTheSameLowerBound(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			file := outOfMemory(name)
 			require.Equal(t, want, fromJSON[[]trace.Info](t, "trace", "info", "--json", "-", file)[0].Peak, "trace info")
-			require.Regexp(t, `lower bound +│ `+report.Bytes(want)+` at event `, succeed(t, "trace", "info", file))
+			require.Regexp(t, `lower bound +│ `+units.Bytes(want)+` at event `, succeed(t, "trace", "info", file))
 			require.Equal(t, want, fromJSON[compare.Report](t, "compare", "--strategies", "caching", "--json", "-", file).Runs[0].LowerBound, "compare")
 			require.Equal(t, want, fromJSON[bound](t, "replay", "--strategy", "caching", "--json", "-", file).LowerBound, "replay")
 			require.Equal(t, want, whatifJSON(t, "--grid", write(t, "g.yaml", "- strategy: caching\n"), file).LowerBound, "whatif")

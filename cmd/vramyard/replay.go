@@ -23,6 +23,7 @@ import (
 	"github.com/vramyard/vramyard/harness/trace"
 	"github.com/vramyard/vramyard/harness/trace/formats"
 	"github.com/vramyard/vramyard/internal/fileio"
+	"github.com/vramyard/vramyard/internal/units"
 	"github.com/vramyard/vramyard/props"
 )
 
@@ -232,7 +233,7 @@ func (f *replayFlags) draw(
 	run := drawing{setup: setup, color: colorOf(setup.Name), device: cfg, figures: &figures, latency: res.Latency}
 	drawn, err := draw(cmd, p, stacks, []drawing{run}, o)
 	return &page.Report{
-		Kind: "replay", Title: setup.Name + " on " + report.Printable(res.Trace),
+		Kind: "replay", Title: setup.Name + " on " + units.Printable(res.Trace),
 		Sheets: []report.Sheet{report.ReplaySheet(res)}, Traces: []page.Traced{drawn},
 	}, err
 }
@@ -282,7 +283,7 @@ func (f *replayFlags) settings(t trace.Source) (alloc.Setup, replay.Target, erro
 	}
 	if own.Card > 0 && on == (deviceFlags{}) {
 		at.Capacity = own.Card
-		f.basis = append(f.basis, fmt.Sprintf("device: %s, the card of the recording", report.Bytes(own.Card)))
+		f.basis = append(f.basis, fmt.Sprintf("device: %s, the card of the recording", units.Bytes(own.Card)))
 	}
 	return setup, at, err
 }

@@ -13,7 +13,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/vramyard/vramyard/device"
-	"github.com/vramyard/vramyard/harness/show/report"
+	"github.com/vramyard/vramyard/internal/units"
 )
 
 // printed is a table as it was printed: a line is a map from the headings to the cells.
@@ -113,11 +113,11 @@ func (o object) show(t *testing.T, what string) string {
 	require.True(t, ok, "%s: %v", path, v)
 	switch form {
 	case "bytes":
-		return report.Bytes(device.Size(x))
+		return units.Bytes(device.Size(x))
 	case "ns":
-		return report.Nanoseconds(uint64(x))
+		return units.Nanoseconds(uint64(x))
 	case "percent":
-		return report.Percent(x)
+		return units.Percent(x)
 	case "count":
 		return strconv.FormatFloat(x, 'f', -1, 64)
 	case "ratio": // of whole hundredths, with at least one decimal

@@ -10,6 +10,7 @@ import (
 	"github.com/vramyard/vramyard/harness/show/report"
 	"github.com/vramyard/vramyard/harness/trace"
 	"github.com/vramyard/vramyard/harness/trace/workload"
+	"github.com/vramyard/vramyard/internal/units"
 )
 
 // tracesSchema names the form of [traceList] in JSON.
@@ -37,7 +38,7 @@ var traceColumns = []report.ColumnOf[innerTrace]{
 	{Column: report.Column{Name: "events", Number: true}, Cell: func(t innerTrace) report.Cell { return report.Cell{Text: fmt.Sprint(t.Events)} }},
 	{
 		Column: report.Column{Name: "lower bound", Meaning: "most live bytes", Number: true},
-		Cell:   func(t innerTrace) report.Cell { return report.Cell{Text: report.Bytes(t.LowerBound)} },
+		Cell:   func(t innerTrace) report.Cell { return report.Cell{Text: units.Bytes(t.LowerBound)} },
 	},
 	{Column: report.Column{Name: "streams", Number: true}, Cell: func(t innerTrace) report.Cell { return report.Cell{Text: fmt.Sprint(t.Streams)} }},
 	{Column: report.Column{Name: "what it is"}, Cell: func(t innerTrace) report.Cell { return report.Cell{Text: t.Doc} }},

@@ -15,6 +15,7 @@ import (
 	"github.com/vramyard/vramyard/harness/trace"
 	"github.com/vramyard/vramyard/harness/trace/formats"
 	"github.com/vramyard/vramyard/internal/budget"
+	"github.com/vramyard/vramyard/internal/units"
 	"github.com/vramyard/vramyard/strategies"
 	"github.com/vramyard/vramyard/strategies/caching"
 )
@@ -82,7 +83,7 @@ func (f *verifyFlags) run(cmd *cobra.Command, path string) error {
 
 // verify holds the strategy to a recording and says what came of it.
 func (f *verifyFlags) verify(cmd *cobra.Command, h *verify.History, target *verify.Target) error {
-	begin(cmd, stage{what: "verifying " + report.Printable(h.Name)})
+	begin(cmd, stage{what: "verifying " + units.Printable(h.Name)})
 	res, err := verify.Run(h, target)
 	if err != nil {
 		return fmt.Errorf("%s: %w", h.Name, err)

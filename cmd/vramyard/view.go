@@ -36,6 +36,7 @@ import (
 	"github.com/vramyard/vramyard/harness/trace/workload"
 	"github.com/vramyard/vramyard/internal/budget"
 	"github.com/vramyard/vramyard/internal/fileio"
+	"github.com/vramyard/vramyard/internal/units"
 	"github.com/vramyard/vramyard/strategies"
 )
 
@@ -242,7 +243,7 @@ var letterPage = template.Must(template.New("letter").Parse(`<!doctype html>
 
 // document returns what makes the page of a file.
 func (f *viewFlags) document(cmd *cobra.Command, path string) (view.Document, error) {
-	d := view.Document{Name: report.Printable(baseOf(path))}
+	d := view.Document{Name: units.Printable(baseOf(path))}
 	head, err := headOf(path)
 	switch {
 	case err != nil:
@@ -309,7 +310,7 @@ func showResult(path string, most device.Size) (*view.Content, error) {
 		return nil, err
 	}
 	collectWithin(most)
-	r, err := view.Result(report.Printable(baseOf(path)), text, colorOf, budget.New(most))
+	r, err := view.Result(units.Printable(baseOf(path)), text, colorOf, budget.New(most))
 	if err != nil {
 		return nil, err
 	}
@@ -351,7 +352,7 @@ func readAll(path string) ([]byte, error) {
 	case err != nil:
 		err = fmt.Errorf("%s: %w", path, err)
 	case len(text) > mostPage:
-		err = fmt.Errorf("%s: more than %s", path, report.Bytes(mostPage))
+		err = fmt.Errorf("%s: more than %s", path, units.Bytes(mostPage))
 	}
 	plain.Close()
 	return text, errors.Join(err, in.Close())
@@ -395,7 +396,7 @@ func (f *viewFlags) draw(ctx context.Context, cmd *cobra.Command, path string, p
 		names[i] = rec.Runs[i].Setup.Name
 		r.Sheets = append(r.Sheets, report.ReplaySheet(rec.Runs[i].Picture.Result))
 	}
-	r.Title = strings.Join(names, ", ") + " on " + report.Printable(src.Head().Header.Name)
+	r.Title = strings.Join(names, ", ") + " on " + units.Printable(src.Head().Header.Name)
 	var b bytes.Buffer
 	if err := page.Write(&b, r); err != nil {
 		return nil, errors.Join(err, rec.Close())

@@ -10,6 +10,7 @@ import (
 	"github.com/vramyard/vramyard/harness/show/report"
 	"github.com/vramyard/vramyard/harness/study/postmortem"
 	"github.com/vramyard/vramyard/harness/study/whatif"
+	"github.com/vramyard/vramyard/internal/units"
 )
 
 // paletteSize is how many hues there are; a higher number is the same hue with a mark.
@@ -47,7 +48,7 @@ func whatifPage(cmd *cobra.Command, w *whatif.Wanted, r *whatif.Result, stacks *
 		d.color += paletteSize * seen[hue]
 		seen[hue]++
 		if !point.Starts {
-			d.missing = "does not start on " + report.Bytes(point.Device)
+			d.missing = "does not start on " + units.Bytes(point.Device)
 		}
 	}
 	prepared, err := replay.Prepare(cmd.Context(), w)

@@ -14,11 +14,11 @@ import (
 	"github.com/vramyard/vramyard/device"
 	"github.com/vramyard/vramyard/device/sim"
 	"github.com/vramyard/vramyard/harness/replay"
-	"github.com/vramyard/vramyard/harness/show/report"
 	"github.com/vramyard/vramyard/harness/trace"
 	"github.com/vramyard/vramyard/harness/trace/formats"
 	"github.com/vramyard/vramyard/harness/trace/torch"
 	"github.com/vramyard/vramyard/internal/fileio"
+	"github.com/vramyard/vramyard/internal/units"
 	"github.com/vramyard/vramyard/strategies"
 )
 
@@ -85,7 +85,7 @@ func TestRecordingsEndWithTheRefusal(t *testing.T) {
 			require.LessOrEqual(t, reserved+free, p.card)
 			require.Equal(t, p.name != "batches", allocated+asked <= p.card, "live bytes would fit")
 			require.Contains(t, string(page), fmt.Sprintf("| `%s` | %s | %s | %s |",
-				p.name, report.Bytes(p.card), report.Bytes(asked), report.Bytes(reserved-allocated)))
+				p.name, units.Bytes(p.card), units.Bytes(asked), units.Bytes(reserved-allocated)))
 		})
 	}
 }
@@ -167,7 +167,7 @@ func TestVerdicts(t *testing.T) {
 		require.Greater(t, prepared.LowerBound(), p.card)
 		page, err := os.ReadFile("README.md")
 		require.NoError(t, err)
-		require.Contains(t, string(page), "the live bytes alone need "+report.Bytes(prepared.LowerBound()))
+		require.Contains(t, string(page), "the live bytes alone need "+units.Bytes(prepared.LowerBound()))
 		for _, name := range strategies.Compared() {
 			setup, err := strategies.All().Lookup(name, nil)
 			require.NoError(t, err)

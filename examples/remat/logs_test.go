@@ -17,7 +17,7 @@ import (
 
 	"github.com/vramyard/vramyard/device"
 	"github.com/vramyard/vramyard/harness/remat"
-	"github.com/vramyard/vramyard/harness/show/report"
+	"github.com/vramyard/vramyard/internal/units"
 )
 
 var rewrite = flag.Bool("rewrite", false, "write the table of README.md; review the difference")
@@ -148,7 +148,7 @@ func TestPage(t *testing.T) {
 	for _, name := range programs {
 		s, m := schedule(t, name), all[name]
 		fmt.Fprintf(&want, "| `%s` | %d | %d | %d ms | %s | %s | %s | %d ms |\n", name, lines(t, name), len(s.Ops), s.Cost/1e6,
-			report.Bytes(constants(s)), report.Bytes(peak(t, s)), report.Bytes(constants(s)+m.Peak), m.Step/1e6)
+			units.Bytes(constants(s)), units.Bytes(peak(t, s)), units.Bytes(constants(s)+m.Peak), m.Step/1e6)
 	}
 	if *rewrite {
 		require.NoError(t, os.WriteFile("README.md", []byte(before+begin+want.String()+end+after), 0o644))

@@ -8,6 +8,7 @@ import (
 	"gonum.org/v1/plot"
 
 	"github.com/vramyard/vramyard/device"
+	"github.com/vramyard/vramyard/internal/units"
 )
 
 // Axis is one of the two axes of a chart.
@@ -153,7 +154,7 @@ func short(v float64) string {
 // power returns a number with a power of ten.
 func power(v float64) string {
 	e := math.Floor(math.Log10(v) + 1e-9)
-	return strconv.FormatFloat(v/math.Pow(10, e), 'g', 3, 64) + "e" + strconv.FormatFloat(e, 'f', 0, 64)
+	return strconv.FormatFloat(v/math.Pow(10, e), 'g', 3, 64) + "e" + units.Fixed(e, 0)
 }
 
 // set makes an axis of the library like this one.

@@ -12,7 +12,7 @@ import (
 
 	"github.com/vramyard/vramyard/device"
 	"github.com/vramyard/vramyard/harness/replay"
-	"github.com/vramyard/vramyard/harness/show/report"
+	"github.com/vramyard/vramyard/internal/units"
 )
 
 // sum is one of the sums that a course has.
@@ -67,7 +67,7 @@ func (d *drawing) memory() (*Chart, error) {
 		d.together(c, list[which])
 	}
 	if d.card > 0 && d.card <= high {
-		c.Level("card, "+report.Bytes(device.Size(d.card)), Card(), d.card)
+		c.Level("card, "+units.Bytes(device.Size(d.card)), Card(), d.card)
 	}
 	d.failures(c, list[which])
 	return c, nil

@@ -6,12 +6,11 @@ import (
 	"fmt"
 	"math"
 	"slices"
-	"strconv"
 	"strings"
 
 	"github.com/vramyard/vramyard/device"
-	"github.com/vramyard/vramyard/harness/show/report"
 	"github.com/vramyard/vramyard/harness/study/diff"
+	"github.com/vramyard/vramyard/internal/units"
 )
 
 // bound is the figure that says what no allocator can go below.
@@ -53,17 +52,17 @@ func (d *drawing) capacity() (*Chart, error) {
 			continue
 		}
 		c.Bar(i, r.look(), v)
-		text := report.Bytes(device.Size(v))
+		text := units.Bytes(device.Size(v))
 		if bounded && least > 0 {
-			text = strconv.FormatFloat(v/least, 'f', 3, 64) + "×"
+			text = units.Fixed(v/least, 3) + "×"
 		}
 		beside = append(beside, text)
 	}
 	c.Beside(beside)
 	if bounded && least > 0 {
-		c.Upright("lower bound, "+report.Bytes(device.Size(least)), Neutral(), least)
+		c.Upright("lower bound, "+units.Bytes(device.Size(least)), Neutral(), least)
 	}
-	switch name := "card, " + report.Bytes(device.Size(d.card)); {
+	switch name := "card, " + units.Bytes(device.Size(d.card)); {
 	case inside:
 		c.Upright(name, Card(), d.card)
 	case d.card > 0:

@@ -4,7 +4,7 @@ import (
 	"fmt"
 	"strings"
 
-	"github.com/vramyard/vramyard/harness/show/report"
+	"github.com/vramyard/vramyard/internal/units"
 )
 
 // mostName is how many characters of a name are drawn.
@@ -41,7 +41,7 @@ func clipped(s string) string {
 		const end = mostName / 2
 		s = string(long[:mostName-end-1]) + "…" + string(long[len(long)-end:])
 	}
-	return report.Printable(s)
+	return units.Printable(s)
 }
 
 // apart returns the part of a long name from where it differs from the others of a group, behind its beginning.
@@ -62,5 +62,5 @@ func apart(name string, group []string) string {
 	if room := mostName - head - 2; len(rest) > room {
 		rest = append(append([]rune(nil), rest[:room]...), '…')
 	}
-	return report.Printable(strings.TrimSpace(string(long[:head])) + "…" + string(rest))
+	return units.Printable(strings.TrimSpace(string(long[:head])) + "…" + string(rest))
 }

@@ -9,6 +9,7 @@ import (
 	"github.com/vramyard/vramyard/harness/replay"
 	"github.com/vramyard/vramyard/harness/study/bench"
 	"github.com/vramyard/vramyard/harness/trace/flat"
+	"github.com/vramyard/vramyard/internal/units"
 )
 
 // BenchTables writes a table for each workload of a benchmark: the empty loop, then the
@@ -23,7 +24,7 @@ func BenchTables(w io.Writer, r *bench.Report) error {
 	}
 	cpu := ""
 	if r.Machine.CPU != "" {
-		cpu = ", " + Printable(r.Machine.CPU)
+		cpu = ", " + units.Printable(r.Machine.CPU)
 	}
 	_, err := fmt.Fprintf(w, "%d interleaved rounds; clock: %s; %s on %s/%s, %d CPUs%s\n", r.Rounds, timedBy,
 		r.Machine.Go, r.Machine.OS, r.Machine.Arch, r.Machine.CPUs, cpu)
@@ -145,7 +146,7 @@ func runsOn(r *bench.Report, i int) []bench.Run {
 func benchSheet(l bench.Loop, runs []bench.Run) Sheet {
 	name := workloadName(l)
 	title := fmt.Sprintf("%s: %d blocks live, %s at most; %d pairs timed, seed %d; device of %s",
-		name, l.Live, Bytes(l.PeakLive), l.Pairs, l.Params.Seed, Bytes(l.Device))
+		name, l.Live, units.Bytes(l.PeakLive), l.Pairs, l.Params.Seed, units.Bytes(l.Device))
 	s := sheetBelow(bench.Run{Timing: l.Timing}, NewSheet(title, benchColumns, runs), benchColumns)
 	if slices.ContainsFunc(runs, func(r bench.Run) bool { return r.Named }) {
 		s.Notes = append(s.Notes, "* is handed its own name of a block to free; the others find it by address")
@@ -157,10 +158,7 @@ func benchSheet(l bench.Loop, runs []bench.Run) Sheet {
 }
 
 // fixedCell returns a cell with so many decimals.
-func fixedCell(x float64, decimals int) Cell { return number(fixed(x, decimals), x) }
-
-// fixed returns x with so many decimals.
-func fixed(x float64, decimals int) string { return strconv.FormatFloat(x, 'f', decimals, 64) }
+func fixedCell(x float64, decimals int) Cell { return number(units.Fixed(x, decimals), x) }
 
 // optional returns the same of a figure that may not exist.
 func optional(x *float64, decimals int) Cell {

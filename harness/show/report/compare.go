@@ -8,7 +8,6 @@ import (
 	"io"
 	"maps"
 	"slices"
-	"strconv"
 	"strings"
 
 	"github.com/vramyard/vramyard/device"
@@ -16,6 +15,7 @@ import (
 	"github.com/vramyard/vramyard/harness/replay"
 	"github.com/vramyard/vramyard/harness/study/compare"
 	"github.com/vramyard/vramyard/harness/trace/flat"
+	"github.com/vramyard/vramyard/internal/units"
 )
 
 // none stands for a figure that does not exist.
@@ -170,7 +170,7 @@ var (
 	}
 	runDeviceTime = ColumnOf[compare.Run]{
 		Column: Column{"device time", "time of the device calls by the cost model of the device, nanoseconds", true},
-		Cell:   completed(func(r compare.Run) Cell { return number(Nanoseconds(r.DeviceTime), float64(r.DeviceTime)) }),
+		Cell:   completed(func(r compare.Run) Cell { return number(units.Nanoseconds(r.DeviceTime), float64(r.DeviceTime)) }),
 	}
 	runNsPerOp = ColumnOf[compare.Run]{
 		Column: Column{"ns/op", "CPU time for each Alloc or Free, bookkeeping included, nanoseconds: the median of three replays", true},
@@ -209,7 +209,7 @@ var compareColumns = []ColumnOf[compare.Run]{
 func compareSheet(runs []compare.Run) Sheet {
 	runs = slices.Clone(runs)
 	slices.SortStableFunc(runs, byMinimumCapacity)
-	title := fmt.Sprintf("%s: %d events, sha256 %.12s", Printable(runs[0].Trace), runs[0].Events, runs[0].TraceSHA256)
+	title := fmt.Sprintf("%s: %d events, sha256 %.12s", units.Printable(runs[0].Trace), runs[0].Events, runs[0].TraceSHA256)
 	s := sheetBelow(runs[0], NewSheet(title, compareColumns, runs), compareColumns)
 	s.Notes = recordedNotes(runs)
 	return s
@@ -219,13 +219,13 @@ func compareSheet(runs []compare.Run) Sheet {
 func Failure(r *compare.Run) string {
 	var all []string
 	if !r.Starts {
-		all = append(all, "does not start on "+Bytes(r.Device))
+		all = append(all, "does not start on "+units.Bytes(r.Device))
 	}
 	if r.OOMs > 0 {
-		all = append(all, countOf(r.OOMs, "OOM")+" on "+Bytes(r.Device))
+		all = append(all, units.Several(r.OOMs, "OOM")+" on "+units.Bytes(r.Device))
 	}
 	if r.Refused > 0 {
-		all = append(all, "refuses "+countOf(r.Refused, "request"))
+		all = append(all, "refuses "+units.Several(r.Refused, "request"))
 	}
 	if len(all) == 0 {
 		return ""
@@ -240,23 +240,15 @@ func notes(r compare.Run) string {
 		all = append(all, failure)
 	}
 	if r.MinCapacity == nil && r.Refused == 0 {
-		all = append(all, "completes on nothing up to "+Bytes(r.SearchedUpTo))
+		all = append(all, "completes on nothing up to "+units.Bytes(r.SearchedUpTo))
 	}
 	if r.FailsAbove != nil {
-		all = append(all, "fails again at "+Bytes(*r.FailsAbove))
+		all = append(all, "fails again at "+units.Bytes(*r.FailsAbove))
 	}
 	if r.SelfTimed {
 		all = append(all, "timed in its own process")
 	}
 	return strings.Join(all, ", ")
-}
-
-// countOf returns a number with the noun that it counts.
-func countOf(n uint64, noun string) string {
-	if n != 1 {
-		noun += "s"
-	}
-	return strconv.FormatUint(n, 10) + " " + noun
 }
 
 // byMinimumCapacity orders runs by minimum capacity, those without one last, equals by what they reserve, then by
@@ -280,43 +272,3 @@ func byMinimumCapacity(a, b compare.Run) int {
 
 // CompareTable returns the runs of the report for programs that analyse them, one row for each.
 func CompareTable(r *compare.Report) *flat.Table { return flat.Of(r.Runs) }
-
-// Bytes returns n with two decimals in the largest binary unit that leaves a digit before
-// the point, so that a column of them can be compared at a glance.
-func Bytes(n device.Size) string {
-	units := [...]string{"B", "KiB", "MiB", "GiB", "TiB", "PiB", "EiB"}
-	k := 0
-	for k+1 < len(units) && n>>(10*(k+1)) != 0 {
-		k++
-	}
-	if k == 0 {
-		return strconv.FormatUint(uint64(n), 10) + " B"
-	}
-	return strconv.FormatFloat(float64(n)/float64(uint64(1)<<(10*k)), 'f', 2, 64) + " " + units[k]
-}
-
-// Nanoseconds returns a time with two decimals in the largest of ns, µs, ms and s that leaves a
-// digit before the point.
-func Nanoseconds(ns uint64) string {
-	switch {
-	case ns < 1e3:
-		return strconv.FormatUint(ns, 10) + " ns"
-	case ns < 1e6:
-		return strconv.FormatFloat(float64(ns)/1e3, 'f', 2, 64) + " µs"
-	case ns < 1e9:
-		return strconv.FormatFloat(float64(ns)/1e6, 'f', 2, 64) + " ms"
-	}
-	return strconv.FormatFloat(float64(ns)/1e9, 'f', 2, 64) + " s"
-}
-
-// Percent returns a ratio as a percentage with one decimal.
-func Percent(x float64) string { return strconv.FormatFloat(100*x, 'f', 1, 64) + " %" }
-
-// Printable returns s with control characters escaped, so that a name out of a file can
-// not drive the terminal.
-func Printable(s string) string {
-	if strings.ContainsFunc(s, func(r rune) bool { return !strconv.IsPrint(r) }) {
-		return strconv.Quote(s)
-	}
-	return s
-}

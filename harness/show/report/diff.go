@@ -5,6 +5,7 @@ import (
 	"io"
 
 	"github.com/vramyard/vramyard/harness/trace"
+	"github.com/vramyard/vramyard/internal/units"
 )
 
 // TraceDiff writes how two traces differ, which are called a and b.
@@ -14,9 +15,9 @@ func TraceDiff(w io.Writer, a, b string, d trace.Diff) error {
 		return err
 	}
 	out := &lines{w: w}
-	out.printf("A %s\nB %s\n", Printable(a), Printable(b))
+	out.printf("A %s\nB %s\n", units.Printable(a), units.Printable(b))
 	for _, h := range d.Header {
-		out.printf("header %s: A %s, B %s\n", Printable(h.Key), valueOf(h.A), valueOf(h.B))
+		out.printf("header %s: A %s, B %s\n", units.Printable(h.Key), valueOf(h.A), valueOf(h.B))
 	}
 	if d.First != nil {
 		out.printf("first difference at event %d:\n  A  %s\n  B  %s\n", d.First.Index, lineOf(d.First.A), lineOf(d.First.B))
@@ -26,7 +27,7 @@ func TraceDiff(w io.Writer, a, b string, d trace.Diff) error {
 		out.printf("  %s: A %d, B %d\n", k.Kind, k.A, k.B)
 	}
 	for side, name := range [...]string{"A", "B"} {
-		out.printf("allocations only in %s: %d, %s\n", name, d.Allocs.Count[side], Bytes(d.Allocs.Bytes[side]))
+		out.printf("allocations only in %s: %d, %s\n", name, d.Allocs.Count[side], units.Bytes(d.Allocs.Bytes[side]))
 		for _, e := range d.Allocs.First[side] {
 			out.printf("  event %d: id %d, %d bytes on stream %d\n", e.Index, e.ID, e.Size, e.Stream)
 		}
@@ -38,9 +39,9 @@ func TraceDiff(w io.Writer, a, b string, d trace.Diff) error {
 		out.printf("ids: %d only in A, %d only in B, %d of another size or stream\n", ids.OnlyIn[0], ids.OnlyIn[1], ids.Changed)
 	}
 	l := d.Live
-	out.printf("peak live: A %s at event %d, B %s at event %d\n", Bytes(l.Peak[0]), l.At[0], Bytes(l.Peak[1]), l.At[1])
+	out.printf("peak live: A %s at event %d, B %s at event %d\n", units.Bytes(l.Peak[0]), l.At[0], units.Bytes(l.Peak[1]), l.At[1])
 	if l.Behind >= 0 {
-		out.printf("live bytes: apart from allocation or free %d on, most at %d by %s\n", l.Behind, l.Where, Bytes(l.Apart))
+		out.printf("live bytes: apart from allocation or free %d on, most at %d by %s\n", l.Behind, l.Where, units.Bytes(l.Apart))
 	} else {
 		out.printf("live bytes: the same behind every allocation and free\n")
 	}
@@ -65,7 +66,7 @@ func valueOf(v *string) string {
 	if v == nil {
 		return "has none"
 	}
-	return Printable(*v)
+	return units.Printable(*v)
 }
 
 // lineOf shows an event.
@@ -73,5 +74,5 @@ func lineOf(line string) string {
 	if line == "" {
 		return "has ended"
 	}
-	return Printable(line)
+	return units.Printable(line)
 }

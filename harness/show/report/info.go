@@ -12,6 +12,7 @@ import (
 
 	"github.com/vramyard/vramyard/device"
 	"github.com/vramyard/vramyard/harness/trace"
+	"github.com/vramyard/vramyard/internal/units"
 )
 
 // mostTags bounds how many tags of a trace are shown.
@@ -23,7 +24,7 @@ func TraceInfo(w io.Writer, i *trace.Info) error {
 	t.SetStyle(table.StyleLight)
 	t.SetColumnConfigs([]table.ColumnConfig{{Number: 2, Align: text.AlignLeft, WidthMax: 80, WidthMaxEnforcer: text.WrapSoft}})
 	t.AppendRows(infoRows(*i))
-	_, err := fmt.Fprintf(w, "%s (%s), sha256 %.12s\n%s\n\n", Printable(i.Name), i.Format, i.Hash, t.Render())
+	_, err := fmt.Fprintf(w, "%s (%s), sha256 %.12s\n%s\n\n", units.Printable(i.Name), i.Format, i.Hash, t.Render())
 	return err
 }
 
@@ -32,10 +33,10 @@ func TraceParts(w io.Writer, path string, several *trace.PartsError) error {
 	t := NewTable("part", "events")
 	rightAlign(t, 2)
 	for _, p := range several.Parts {
-		t.AppendRow(table.Row{Printable(p.Name), p.Events})
+		t.AppendRow(table.Row{units.Printable(p.Name), p.Events})
 	}
 	_, err := fmt.Fprintf(w, "%s (%s): %d parts\n%s\nname one with --part, as in\n  vramyard trace info --part %s %s\n\n",
-		Printable(several.Name), several.Format, len(several.Parts), t.Render(), ShellWord(several.Parts[0].Name), ShellWord(path))
+		units.Printable(several.Name), several.Format, len(several.Parts), t.Render(), ShellWord(several.Parts[0].Name), ShellWord(path))
 	return err
 }
 
@@ -43,12 +44,12 @@ func infoRows(i trace.Info) []table.Row {
 	rows := []table.Row{{"events", strings.TrimSuffix(fmt.Sprintf("%d: %s", i.Events, kinds(i.Kinds)), ": ")}}
 	rows = append(rows, liveRows(i)...)
 	rows = append(rows, []table.Row{
-		{"sizes", fmt.Sprintf("%d distinct, %s to %s, median %s", i.Sizes.Distinct, Bytes(i.Sizes.Min), Bytes(i.Sizes.Max), Bytes(i.Sizes.Median))},
-		{"bytes asked for in all", Bytes(i.Sizes.Total)},
+		{"sizes", fmt.Sprintf("%d distinct, %s to %s, median %s", i.Sizes.Distinct, units.Bytes(i.Sizes.Min), units.Bytes(i.Sizes.Max), units.Bytes(i.Sizes.Median))},
+		{"bytes asked for in all", units.Bytes(i.Sizes.Total)},
 	}...)
 	rows = append(rows, lifeRows(i)...)
 	for _, s := range i.Streams {
-		rows = append(rows, table.Row{fmt.Sprintf("stream %d", s.Stream), fmt.Sprintf("%d allocations, %s", s.Allocs, Bytes(s.Bytes))})
+		rows = append(rows, table.Row{fmt.Sprintf("stream %d", s.Stream), fmt.Sprintf("%d allocations, %s", s.Allocs, units.Bytes(s.Bytes))})
 	}
 	if i.Timed {
 		rows = append(rows, table.Row{"duration", time.Duration(i.Duration).String()})
@@ -62,14 +63,14 @@ func infoRows(i trace.Info) []table.Row {
 		if tag.Tag != "" {
 			name = "tag " + placeCell(tag.Tag).Text
 		}
-		rows = append(rows, table.Row{name, fmt.Sprintf("%d allocations, %s", tag.Allocs, Bytes(tag.Bytes))})
+		rows = append(rows, table.Row{name, fmt.Sprintf("%d allocations, %s", tag.Allocs, units.Bytes(tag.Bytes))})
 	}
 	for _, m := range i.Meta {
-		key := "# " + clipped(Printable(m.Key), mostPlace)
+		key := "# " + clipped(units.Printable(m.Key), mostPlace)
 		if m.Key == trace.AbsentKey {
 			key = "not in the file"
 		}
-		rows = append(rows, table.Row{key, Printable(m.Value)})
+		rows = append(rows, table.Row{key, units.Printable(m.Value)})
 	}
 	return rows
 }
@@ -106,10 +107,10 @@ func refusals(r *trace.RefusalInfo, largest device.Size) string {
 	}
 	if r.Count == 1 {
 		return fmt.Sprintf("1 request: %s at event %d; %s. The lower bound and every replay include it",
-			Bytes(r.Last), r.LastAt, end)
+			units.Bytes(r.Last), r.LastAt, end)
 	}
 	return fmt.Sprintf("%d requests, up to %s; the last is %s at event %d; %s. The lower bound and every replay include them",
-		r.Count, Bytes(largest), Bytes(r.Last), r.LastAt, end)
+		r.Count, units.Bytes(largest), units.Bytes(r.Last), r.LastAt, end)
 }
 
 // steps tells how much steps are alike.
@@ -121,16 +122,16 @@ func steps(s trace.StepInfo) string {
 	case s.Compared == 0:
 		return fmt.Sprintf("%d from %s on, nothing to compare", s.Count, first)
 	}
-	return fmt.Sprintf("%d from %s on, %d to %d allocations each; %.1f %% come again in the next step at the same place "+
+	return fmt.Sprintf("%d from %s on, %d to %d allocations each; %s come again in the next step at the same place "+
 		"with the same size; %d steps are just like the one before",
-		s.Count, first, s.MinAllocs, s.MaxAllocs, 100*float64(s.Recurring)/float64(s.Compared), s.Identical)
+		s.Count, first, s.MinAllocs, s.MaxAllocs, units.Percent(float64(s.Recurring)/float64(s.Compared)), s.Identical)
 }
 
 // liveRows describes the live blocks at the peak and at the end. A file without a history has one state, and its
 // events are only an order of its blocks.
 func liveRows(i trace.Info) []table.Row {
-	end := fmt.Sprintf("%s, %s", blocksText(i.EndLive), Bytes(i.End))
-	bound := fmt.Sprintf("%s at event %d", Bytes(i.Peak), i.PeakAt)
+	end := fmt.Sprintf("%s, %s", units.Several(i.EndLive, "block"), units.Bytes(i.End))
+	bound := fmt.Sprintf("%s at event %d", units.Bytes(i.Peak), i.PeakAt)
 	switch {
 	case i.PeakAt < 0:
 		bound = "nothing is allocated"

@@ -10,6 +10,7 @@ import (
 	"github.com/vramyard/vramyard/harness/replay"
 	"github.com/vramyard/vramyard/harness/study/offline"
 	"github.com/vramyard/vramyard/harness/trace/flat"
+	"github.com/vramyard/vramyard/internal/units"
 )
 
 // OfflineTables writes a verdict and a table for each trace: the lower bound, every greedy placement and the
@@ -89,7 +90,7 @@ func placementTimes(p offline.Placement) Cell  { return fixedCell(p.TimesBound, 
 // offlineTable writes the table of one trace. Greedy placements above a capacity that was asked for stand behind
 // the others.
 func offlineTable(w io.Writer, s *offline.Summary, capacity device.Size) error {
-	title := fmt.Sprintf("%s: %d buffers, sha256 %.12s", Printable(s.Trace), s.Buffers, s.Hash)
+	title := fmt.Sprintf("%s: %d buffers, sha256 %.12s", units.Printable(s.Trace), s.Buffers, s.Hash)
 	best := s.Best
 	best.Method = "best: " + best.Method
 	bound := offline.Placement{Height: s.LowerBound, TimesBound: 1}
@@ -108,7 +109,7 @@ func offlineTable(w io.Writer, s *offline.Summary, capacity device.Size) error {
 	for i, p := range rows {
 		if note := &sheet.Rows[i][len(placementColumns)-1]; fails(p) {
 			note.Tone = Bad
-			note.Text = strings.TrimSuffix("FAILED: above "+Bytes(capacity)+", "+note.Text, ", ")
+			note.Text = strings.TrimSuffix("FAILED: above "+units.Bytes(capacity)+", "+note.Text, ", ")
 		}
 	}
 	t := sheetBelow(bound, sheet, placementColumns)

@@ -7,6 +7,7 @@ import (
 
 	"github.com/vramyard/vramyard/device"
 	"github.com/vramyard/vramyard/harness/study/compare"
+	"github.com/vramyard/vramyard/internal/units"
 )
 
 // recordedNotes describes the runs of one trace beside its recording: the device of their figures, and the row with the
@@ -16,7 +17,7 @@ func recordedNotes(runs []compare.Run) (all []string) {
 	if card := runs[0].Card; card > 0 {
 		all = append(all, measuredOn(runs, card))
 	} else if at >= 0 {
-		all = append(all, fmt.Sprintf("Measured on %s: the file does not show the size of the recorded card.", Bytes(runs[at].Device)))
+		all = append(all, fmt.Sprintf("Measured on %s: the file does not show the size of the recorded card.", units.Bytes(runs[at].Device)))
 	}
 	if at >= 0 {
 		all = append(all, fmt.Sprintf("The recorded settings are those of %q: %s", runs[at].Strategy, runs[at].Config))
@@ -34,9 +35,9 @@ func measuredOn(runs []compare.Run, card device.Size) string {
 	}
 	switch {
 	case len(elsewhere) == 0:
-		return fmt.Sprintf("Measured on %s, the card of the recording.", Bytes(card))
+		return fmt.Sprintf("Measured on %s, the card of the recording.", units.Bytes(card))
 	case len(elsewhere) == len(runs):
-		return fmt.Sprintf("Measured on %s; the card of the recording has %s.", Bytes(runs[0].Device), Bytes(card))
+		return fmt.Sprintf("Measured on %s; the card of the recording has %s.", units.Bytes(runs[0].Device), units.Bytes(card))
 	}
-	return fmt.Sprintf("Measured on %s, the card of the recording; on its minimum capacity: %s.", Bytes(card), strings.Join(elsewhere, ", "))
+	return fmt.Sprintf("Measured on %s, the card of the recording; on its minimum capacity: %s.", units.Bytes(card), strings.Join(elsewhere, ", "))
 }

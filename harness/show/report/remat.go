@@ -6,13 +6,13 @@ import (
 	"io"
 	"iter"
 	"slices"
-	"strconv"
 	"strings"
 
 	"github.com/vramyard/vramyard/device"
 	"github.com/vramyard/vramyard/harness/remat"
 	"github.com/vramyard/vramyard/harness/remat/grid"
 	"github.com/vramyard/vramyard/harness/trace/flat"
+	"github.com/vramyard/vramyard/internal/units"
 )
 
 // RematTables writes a verdict for each log, and a table for each log and heuristic of a grid: its strategies sorted
@@ -141,13 +141,13 @@ func byLog(groups []rematGroup) iter.Seq[[]rematGroup] {
 // rematHeadline returns the table of one log with a column for each heuristic, in the order of the first one.
 func rematHeadline(groups []rematGroup) Sheet {
 	s := Sheet{
-		Title:   Printable(groups[0].base.Model) + " by each heuristic",
+		Title:   units.Printable(groups[0].base.Model) + " by each heuristic",
 		Columns: []Column{lineStrategy.Column, lineLadder.Column},
 		Rows:    [][]Cell{{words("lower bound"), words("")}},
 		Notes:   []string{"the smallest budget within which the log completes, in base peaks; in brackets the overhead at 0.5"},
 	}
 	for i := range groups {
-		h := Printable(groups[i].lines[0].Heuristic)
+		h := units.Printable(groups[i].lines[0].Heuristic)
 		s.Columns = append(s.Columns, Column{h, "evicts by " + h, true})
 		s.Rows[0] = append(s.Rows[0], groups[i].share(groups[i].base.Lower))
 	}
@@ -230,14 +230,14 @@ func lastIfNil[T cmp.Ordered](a, b *T) int {
 
 // title says what a group is of.
 func (g *rematGroup) title() string {
-	return fmt.Sprintf("%s by %s: %d operators of %s, base peak %s, sha256 %.12s", Printable(g.base.Model), g.lines[0].Heuristic,
-		g.base.Ops, Nanoseconds(uint64(g.base.Time)), Bytes(g.base.Peak), g.base.SHA256)
+	return fmt.Sprintf("%s by %s: %d operators of %s, base peak %s, sha256 %.12s", units.Printable(g.base.Model), g.lines[0].Heuristic,
+		g.base.Ops, units.Nanoseconds(uint64(g.base.Time)), units.Bytes(g.base.Peak), g.base.SHA256)
 }
 
 // share returns a cell with a size in base peaks.
 func (g *rematGroup) share(n device.Size) Cell {
 	x := float64(n) / float64(g.base.Peak)
-	return number(strconv.FormatFloat(x, 'f', 3, 64), x)
+	return number(units.Fixed(x, 3), x)
 }
 
 // rematSheet returns the table of one log and heuristic.
@@ -249,7 +249,7 @@ func rematSheet(g *rematGroup) Sheet {
 		l := &g.lines[i]
 		if !l.Monotone() {
 			s.Notes = append(s.Notes, fmt.Sprintf("%s, ladder %s: completes within %v and fails again within %v",
-				Printable(l.Strategy), l.Ladder, l.Smallest, l.Largest))
+				units.Printable(l.Strategy), l.Ladder, l.Smallest, l.Largest))
 		}
 	}
 	return s
@@ -260,7 +260,7 @@ func overheadCell(x *float64) Cell {
 	if x == nil {
 		return lacking()
 	}
-	return number(strconv.FormatFloat(*x, 'f', 3, 64), *x)
+	return number(units.Fixed(*x, 3), *x)
 }
 
 // ratioCell returns a cell with a ratio, if there is one.
@@ -288,11 +288,11 @@ func RematGrids(r *grid.Report) (all []Sheet) {
 		runs := g.lines[0].Runs
 		every := (len(runs) + mostBudgets - 1) / mostBudgets
 		s := Sheet{
-			Title:   fmt.Sprintf("%s by %s: overhead by budget, or why there is none", Printable(g.base.Model), Printable(g.lines[0].Heuristic)),
+			Title:   fmt.Sprintf("%s by %s: overhead by budget, or why there is none", units.Printable(g.base.Model), units.Printable(g.lines[0].Heuristic)),
 			Columns: []Column{lineStrategy.Column, lineLadder.Column},
 		}
 		for i := 0; i < len(runs); i += every {
-			s.Columns = append(s.Columns, Column{runs[i].Ratio.String(), "overhead within " + Bytes(runs[i].Budget), true})
+			s.Columns = append(s.Columns, Column{runs[i].Ratio.String(), "overhead within " + units.Bytes(runs[i].Budget), true})
 		}
 		for _, l := range g.lines {
 			row := []Cell{words(l.Strategy), words(l.Ladder)}
@@ -321,12 +321,12 @@ func endCell(r *grid.Run) Cell {
 	if r.Verdict == remat.OK && r.Total != nil {
 		return overheadCell(r.Total)
 	}
-	return Cell{Text: Printable(cmp.Or(short[r.Verdict], string(r.Verdict))), Number: true}
+	return Cell{Text: units.Printable(cmp.Or(short[r.Verdict], string(r.Verdict))), Number: true}
 }
 
 // rematHint says more of a run.
 func rematHint(r *grid.Run) string {
 	return fmt.Sprintf("%s: %d evictions, %s of them in vain; %d recomputations, chains of up to %d; %s moved",
-		Printable(string(r.Verdict)), r.EvictPressure, Bytes(device.Size(max(r.EvictBytesWasted, 0))), r.Remats, r.Deepest,
-		Bytes(device.Size(max(r.MovedBytes, 0))))
+		units.Printable(string(r.Verdict)), r.EvictPressure, units.Bytes(device.Size(max(r.EvictBytesWasted, 0))), r.Remats, r.Deepest,
+		units.Bytes(device.Size(max(r.MovedBytes, 0))))
 }

@@ -12,6 +12,7 @@ import (
 	"github.com/vramyard/vramyard/device"
 	"github.com/vramyard/vramyard/harness/replay"
 	"github.com/vramyard/vramyard/harness/trace/flat"
+	"github.com/vramyard/vramyard/internal/units"
 )
 
 // ReplayText writes the figures of one replay as a table of names and values.
@@ -33,7 +34,7 @@ func ReplayText(w io.Writer, r *replay.Result) error {
 			return err
 		}
 	}
-	if _, err := fmt.Fprintf(w, "%s on %s, sha256 %.12s\n%s\n", r.Strategy, Printable(r.Trace), r.TraceSHA256, t.Render()); err != nil {
+	if _, err := fmt.Fprintf(w, "%s on %s, sha256 %.12s\n%s\n", r.Strategy, units.Printable(r.Trace), r.TraceSHA256, t.Render()); err != nil {
 		return err
 	}
 	if f := r.FirstFailure; f != nil {
@@ -63,39 +64,39 @@ func driverRows(r *replay.Result) []table.Row {
 	}
 	d := r.Driver
 	return []table.Row{
-		{"driver (" + d.Source + "): in use before", Bytes(d.Before)},
-		{"driver: most in use, all programs", Bytes(d.Peak)},
-		{"driver: in use after", Bytes(d.After)},
+		{"driver (" + d.Source + "): in use before", units.Bytes(d.Before)},
+		{"driver: most in use, all programs", units.Bytes(d.Peak)},
+		{"driver: in use after", units.Bytes(d.After)},
 	}
 }
 
 func memoryRows(r *replay.Result) []table.Row {
 	rows := []table.Row{
-		{"lower bound", Bytes(r.LowerBound)},
-		{"peak requested", Bytes(r.Peak.Requested)},
-		{"peak allocated", Bytes(r.Peak.Allocated)},
-		{"peak active", Bytes(r.Peak.Active)},
-		{"peak reserved", Bytes(r.Peak.Reserved)},
-		{"at the end: requested", Bytes(r.Now.Requested)},
-		{"at the end: allocated", Bytes(r.Now.Allocated)},
-		{"at the end: active", Bytes(r.Now.Active)},
-		{"at the end: reserved", Bytes(r.Now.Reserved)},
+		{"lower bound", units.Bytes(r.LowerBound)},
+		{"peak requested", units.Bytes(r.Peak.Requested)},
+		{"peak allocated", units.Bytes(r.Peak.Allocated)},
+		{"peak active", units.Bytes(r.Peak.Active)},
+		{"peak reserved", units.Bytes(r.Peak.Reserved)},
+		{"at the end: requested", units.Bytes(r.Now.Requested)},
+		{"at the end: allocated", units.Bytes(r.Now.Allocated)},
+		{"at the end: active", units.Bytes(r.Now.Active)},
+		{"at the end: reserved", units.Bytes(r.Now.Reserved)},
 		{"reservation waste", waste(r)},
-		{"internal fragmentation at peak", Percent(r.InternalFragmentation)},
-		{"external fragmentation, peak", Percent(r.ExternalFragmentationPeak)},
-		{"external fragmentation at peak reserved", Percent(r.ExternalFragmentationAtPeak)},
+		{"internal fragmentation at peak", units.Percent(r.InternalFragmentation)},
+		{"external fragmentation, peak", units.Percent(r.ExternalFragmentationPeak)},
+		{"external fragmentation at peak reserved", units.Percent(r.ExternalFragmentationAtPeak)},
 	}
 	if x := r.ExternalFragmentationAtOOM; x != nil {
-		rows = append(rows, table.Row{"external fragmentation at first OOM", Percent(*x)})
+		rows = append(rows, table.Row{"external fragmentation at first OOM", units.Percent(*x)})
 	}
 	rows = append(rows,
-		table.Row{"headroom at peak reserved", Bytes(r.Headroom.AtPeak)},
-		table.Row{"headroom at the end", Bytes(r.Headroom.Final)})
+		table.Row{"headroom at peak reserved", units.Bytes(r.Headroom.AtPeak)},
+		table.Row{"headroom at the end", units.Bytes(r.Headroom.Final)})
 	if n := r.MetadataBytes; n != nil {
-		rows = append(rows, table.Row{"metadata on the host", Bytes(*n)})
+		rows = append(rows, table.Row{"metadata on the host", units.Bytes(*n)})
 	}
 	if n, ok := r.Counters.Get("inactive_split_bytes.all.peak"); ok {
-		rows = append(rows, table.Row{"PyTorch's inactive_split_bytes, peak", Bytes(device.Size(n))})
+		rows = append(rows, table.Row{"PyTorch's inactive_split_bytes, peak", units.Bytes(device.Size(n))})
 	}
 	return rows
 }
@@ -106,7 +107,7 @@ func waste(r *replay.Result) string {
 	if r.Failures() > 0 {
 		return none
 	}
-	return Percent(r.ReservationWaste)
+	return units.Percent(r.ReservationWaste)
 }
 
 func countRows(r *replay.Result) []table.Row {
@@ -139,7 +140,7 @@ func countRows(r *replay.Result) []table.Row {
 func streamRows(r *replay.Result) []table.Row {
 	var rows []table.Row
 	if r.PeakPending > 0 {
-		rows = append(rows, table.Row{"peak pending", Bytes(r.PeakPending)})
+		rows = append(rows, table.Row{"peak pending", units.Bytes(r.PeakPending)})
 	}
 	if r.CrossStreamWaits > 0 {
 		rows = append(rows, table.Row{"waits of one stream for another", r.CrossStreamWaits})
@@ -153,7 +154,7 @@ func streamRows(r *replay.Result) []table.Row {
 		}
 		rows = append(rows, table.Row{
 			fmt.Sprintf("stream %d: granted / peak requested / peak allocated", uint64(s.Stream)),
-			fmt.Sprintf("%d / %s / %s", s.Allocs, Bytes(s.PeakRequested), Bytes(s.PeakAllocated)),
+			fmt.Sprintf("%d / %s / %s", s.Allocs, units.Bytes(s.PeakRequested), units.Bytes(s.PeakAllocated)),
 		})
 	}
 	return rows
@@ -183,7 +184,7 @@ func deviceCell(n, ns uint64) string {
 	if n == 0 && ns == 0 {
 		return "0"
 	}
-	return fmt.Sprintf("%d in %s", n, Nanoseconds(ns))
+	return fmt.Sprintf("%d in %s", n, units.Nanoseconds(ns))
 }
 
 func timeRows(r *replay.Result) []table.Row {
@@ -201,7 +202,7 @@ func timeRows(r *replay.Result) []table.Row {
 	return rows
 }
 
-func perOp(ns float64) string { return strconv.FormatFloat(ns, 'f', 1, 64) + " ns" }
+func perOp(ns float64) string { return units.Fixed(ns, 1) + " ns" }
 
 // measured tells what an operation took while its latency was measured, and how much more than
 // without that.
@@ -220,10 +221,10 @@ func quantiles(q replay.Quantiles) string {
 func ReplayFailure(r *replay.Result) string {
 	var all []string
 	if r.OOMs > 0 {
-		all = append(all, countOf(r.OOMs, "OOM"))
+		all = append(all, units.Several(r.OOMs, "OOM"))
 	}
 	if r.Refused > 0 {
-		all = append(all, "refuses "+countOf(r.Refused, "request"))
+		all = append(all, "refuses "+units.Several(r.Refused, "request"))
 	}
 	if len(all) == 0 {
 		return ""
@@ -238,13 +239,13 @@ func failureLines(r *replay.Result) []string {
 	if n := r.Failures(); n > 1 {
 		which = fmt.Sprintf("first of %d failures", n)
 	}
-	first := fmt.Sprintf("%s: event %d, allocation %d of %s: %s", which, f.Event, f.ID, Bytes(f.Size), f.Error)
+	first := fmt.Sprintf("%s: event %d, allocation %d of %s: %s", which, f.Event, f.ID, units.Bytes(f.Size), f.Error)
 	if f.Reason != "" {
 		first += fmt.Sprintf(" (%s)", f.Reason)
 	}
 	free := "device unlimited"
 	if f.DeviceFree != nil {
-		free = "device free " + Bytes(*f.DeviceFree)
+		free = "device free " + units.Bytes(*f.DeviceFree)
 	}
-	return []string{first, fmt.Sprintf("%s free in held regions, largest hole %s, %s", Bytes(f.Free), Bytes(f.LargestHole), free)}
+	return []string{first, fmt.Sprintf("%s free in held regions, largest hole %s, %s", units.Bytes(f.Free), units.Bytes(f.LargestHole), free)}
 }

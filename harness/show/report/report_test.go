@@ -86,14 +86,6 @@ func TestCSVHasEmptyFieldsForWhatDoesNotExist(t *testing.T) {
 	require.Equal(t, "1234567", column("device_time_ns", 2))
 }
 
-func TestBytes(t *testing.T) {
-	for want, n := range map[string]device.Size{
-		"0 B": 0, "1023 B": 1023, "1.00 KiB": 1024, "1.50 MiB": 3 << 19, "1023.99 GiB": 1<<40 - 1<<23, "16.00 EiB": 1<<64 - 1,
-	} {
-		require.Equal(t, want, report.Bytes(n))
-	}
-}
-
 func TestReplayTableTellsOfEachKindOfDeviceCall(t *testing.T) {
 	r := &replay.Result{
 		DeviceCalls: 1010, DeviceTime: 2_000_000_000,

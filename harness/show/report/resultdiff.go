@@ -10,14 +10,15 @@ import (
 
 	"github.com/vramyard/vramyard/device"
 	"github.com/vramyard/vramyard/harness/study/diff"
+	"github.com/vramyard/vramyard/internal/units"
 )
 
 // ResultDiff writes how two results differ, which are called a and b, and what became of the conditions.
 func ResultDiff(w io.Writer, a, b string, d *diff.Diff) error {
 	out := &lines{w: w}
-	out.printf("A %s\nB %s\n%s, %s compared\n", Printable(a), Printable(b), d.Of, runsText(len(d.Pairs)))
+	out.printf("A %s\nB %s\n%s, %s compared\n", units.Printable(a), units.Printable(b), d.Of, units.Several(len(d.Pairs), "run"))
 	for _, c := range d.Settings {
-		out.printf("%s: A %s, B %s\n", Printable(c.Figure), figureText(&c, c.A), figureText(&c, c.B))
+		out.printf("%s: A %s, B %s\n", units.Printable(c.Figure), figureText(&c, c.A), figureText(&c, c.B))
 	}
 	onlyText(out, "A", d.OnlyA)
 	onlyText(out, "B", d.OnlyB)
@@ -31,28 +32,12 @@ func ResultDiff(w io.Writer, a, b string, d *diff.Diff) error {
 	case d.Equal() && measured == 0:
 		out.printf("no figure differs\n")
 	case d.Equal():
-		out.printf("no figure differs but for %s measured\n", timesText(measured))
+		out.printf("no figure differs but for %s measured\n", units.Several(measured, "time"))
 	default:
-		out.printf("%s, and %s measured\n", differText(exact), timesText(measured))
+		out.printf("%s, and %s measured\n", differText(exact), units.Several(measured, "time"))
 	}
 	verdictText(out, d.Verdicts)
 	return out.err
-}
-
-// runsText counts runs.
-func runsText(n int) string {
-	if n == 1 {
-		return "1 run"
-	}
-	return strconv.Itoa(n) + " runs"
-}
-
-// timesText counts times.
-func timesText(n int) string {
-	if n == 1 {
-		return "1 time"
-	}
-	return strconv.Itoa(n) + " times"
 }
 
 // differText counts figures that differ.
@@ -66,7 +51,7 @@ func differText(n int) string {
 // onlyText lists the runs that only one side has.
 func onlyText(out *lines, side string, names []diff.Name) {
 	for _, n := range names {
-		out.printf("only in %s: %s on %s%s\n", side, Printable(n.Strategy), Printable(n.Trace), hashText(n.Hash))
+		out.printf("only in %s: %s on %s%s\n", side, units.Printable(n.Strategy), units.Printable(n.Trace), hashText(n.Hash))
 	}
 }
 
@@ -78,19 +63,19 @@ func hashText(hash string) string {
 	if hash == "" {
 		return ""
 	}
-	return ", sha256 " + Printable(hash)
+	return ", sha256 " + units.Printable(hash)
 }
 
 // pairText shows what two runs are of and the figures that differ.
 func pairText(out *lines, p *diff.Pair) {
-	out.printf("\n%s on %s%s", Printable(p.A.Strategy), Printable(p.A.Trace), hashText(p.A.Hash))
+	out.printf("\n%s on %s%s", units.Printable(p.A.Strategy), units.Printable(p.A.Trace), hashText(p.A.Hash))
 	switch p.Match {
 	case diff.MatchAll:
 	case diff.MatchConfig:
 		a, b := configText(p.A.Config, p.B.Config)
-		out.printf("; %s: A %s, B %s", p.Match, Printable(a), Printable(b))
+		out.printf("; %s: A %s, B %s", p.Match, units.Printable(a), units.Printable(b))
 	default:
-		out.printf("; %s: B %s on %s%s", p.Match, Printable(p.B.Strategy), Printable(p.B.Trace), hashText(p.B.Hash))
+		out.printf("; %s: B %s on %s%s", p.Match, units.Printable(p.B.Strategy), units.Printable(p.B.Trace), hashText(p.B.Hash))
 	}
 	out.printf("\n")
 	if len(p.Changes) == 0 {
@@ -169,7 +154,7 @@ func figureText(c *diff.Change, v diff.Value) string {
 		return amount(x, c.Unit)
 	}
 	const most = 40 // of a text, so that the table stays one
-	return clipped(Printable(v.String()), most)
+	return clipped(units.Printable(v.String()), most)
 }
 
 // signed shows a change.
@@ -179,7 +164,7 @@ func signed(x float64, unit diff.Unit) string {
 		sign = "-"
 	}
 	if n := new(big.Rat); n.SetFloat64(x) != nil && unit == diff.UnitNumber && n.IsInt() {
-		return sign + strconv.FormatFloat(math.Abs(x), 'f', 0, 64)
+		return sign + units.Fixed(math.Abs(x), 0)
 	}
 	return sign + amount(math.Abs(x), unit)
 }
@@ -189,13 +174,13 @@ func amount(x float64, unit diff.Unit) string {
 	whole := x >= 0 && x < 1<<63
 	switch {
 	case unit == diff.UnitBytes && whole && x == math.Trunc(x):
-		return Bytes(device.Size(x))
+		return units.Bytes(device.Size(x))
 	case unit == diff.UnitBytes:
-		return strconv.FormatFloat(x, 'f', 2, 64) + " B"
+		return units.Fixed(x, 2) + " B"
 	case unit == diff.UnitNs && whole && x >= 1e3:
-		return Nanoseconds(uint64(x))
+		return units.Nanoseconds(uint64(x))
 	case unit == diff.UnitNs:
-		return strconv.FormatFloat(x, 'f', 2, 64) + " ns"
+		return units.Fixed(x, 2) + " ns"
 	}
 	return strconv.FormatFloat(x, 'g', 4, 64)
 }
@@ -207,14 +192,14 @@ func verdictText(out *lines, verdicts []diff.Verdict) {
 		if len(v.Violations) > 0 {
 			state = "VIOLATED"
 		}
-		out.printf("%s: %s, %d of %s", Printable(v.Condition.String()), state, len(v.Violations), runsText(v.Judged))
+		out.printf("%s: %s, %d of %s", units.Printable(v.Condition.String()), state, len(v.Violations), units.Several(v.Judged, "run"))
 		if v.Unjudged > 0 {
 			out.printf(", %d without a figure in A to compare with", v.Unjudged)
 		}
 		out.printf("\n")
 		for _, x := range v.Violations {
 			c := &diff.Change{Unit: diff.UnitOf(v.Condition.Figure)}
-			out.printf("  %s on %s: A %s, B %s: %s\n", Printable(x.Strategy), Printable(x.Trace), figureText(c, x.A), figureText(c, x.B), x.Why)
+			out.printf("  %s on %s: A %s, B %s: %s\n", units.Printable(x.Strategy), units.Printable(x.Trace), figureText(c, x.A), figureText(c, x.B), x.Why)
 		}
 	}
 }

@@ -12,6 +12,7 @@ import (
 	"github.com/vramyard/vramyard/harness/replay"
 	"github.com/vramyard/vramyard/harness/study/bench"
 	"github.com/vramyard/vramyard/harness/study/compare"
+	"github.com/vramyard/vramyard/internal/units"
 )
 
 // Sheet is a table before it has a form: a terminal shows its texts, a page its values too.
@@ -82,7 +83,7 @@ func of[R, V any](c ColumnOf[V], value func(R) V) ColumnOf[R] {
 }
 
 // words returns a cell of text.
-func words(s string) Cell { return Cell{Text: Printable(s)} }
+func words(s string) Cell { return Cell{Text: units.Printable(s)} }
 
 // clipped returns a text of at most so many characters; one that is cut ends in "…".
 func clipped(s string, most int) string {
@@ -110,7 +111,7 @@ func number(text string, value float64) Cell {
 // raw returns a figure with all its digits, a whole one without an exponent.
 func raw(value float64) string {
 	if value == math.Trunc(value) && math.Abs(value) < 1<<63 {
-		return strconv.FormatFloat(value, 'f', 0, 64)
+		return units.Fixed(value, 0)
 	}
 	return strconv.FormatFloat(value, 'g', -1, 64)
 }
@@ -119,10 +120,10 @@ func raw(value float64) string {
 func countCell(n uint64) Cell { return number(strconv.FormatUint(n, 10), float64(n)) }
 
 // bytesCell returns a cell with a size.
-func bytesCell(n device.Size) Cell { return number(Bytes(n), float64(n)) }
+func bytesCell(n device.Size) Cell { return number(units.Bytes(n), float64(n)) }
 
 // percentCell returns a cell with a share.
-func percentCell(x float64) Cell { return number(Percent(x), x) }
+func percentCell(x float64) Cell { return number(units.Percent(x), x) }
 
 // Terminal returns the table for a terminal in a style, with a line below each number of rows.
 func (s *Sheet) Terminal(style Style, rules ...int) string {
@@ -164,7 +165,7 @@ func CompareSheets(r *compare.Report) (all []Sheet) {
 // ReplaySheet returns the figures of a replay by name.
 func ReplaySheet(r *replay.Result) Sheet {
 	s := Sheet{
-		Title:   fmt.Sprintf("%s on %s, sha256 %.12s", r.Strategy, Printable(r.Trace), r.TraceSHA256),
+		Title:   fmt.Sprintf("%s on %s, sha256 %.12s", r.Strategy, units.Printable(r.Trace), r.TraceSHA256),
 		Columns: []Column{{Name: "figure"}, {Name: "value", Number: true}},
 		Notes:   partNotes(r.Trace, r.Lacks),
 	}

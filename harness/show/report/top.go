@@ -10,6 +10,7 @@ import (
 
 	"github.com/vramyard/vramyard/device"
 	"github.com/vramyard/vramyard/harness/study/top"
+	"github.com/vramyard/vramyard/internal/units"
 )
 
 // TopTables writes who holds memory: a sentence for each moment, a table by category, and one with so many of the
@@ -38,26 +39,18 @@ func TopHeadline(r *top.Report) string {
 	if !r.History {
 		when = "when the file was written"
 	}
-	text := fmt.Sprintf("%s live in %s %s", Bytes(r.Peak.Bytes), blocksText(r.Peak.Blocks), when)
+	text := fmt.Sprintf("%s live in %s %s", units.Bytes(r.Peak.Bytes), units.Several(r.Peak.Blocks, "block"), when)
 	if r.Peak.Event < 0 {
 		text = "nothing is allocated"
 	}
-	text = Printable(r.Trace) + ": " + text
+	text = units.Printable(r.Trace) + ": " + text
 	if f := r.Failure; f != nil {
-		text += fmt.Sprintf("\nlast refused request: event %d asked for %s with %s live in %s", f.Event, Bytes(f.Asked), Bytes(f.Bytes), blocksText(f.Blocks))
+		text += fmt.Sprintf("\nlast refused request: event %d asked for %s with %s live in %s", f.Event, units.Bytes(f.Asked), units.Bytes(f.Bytes), units.Several(f.Blocks, "block"))
 		if f.Refusals > 1 {
 			text += fmt.Sprintf(" (%d requests were refused)", f.Refusals)
 		}
 	}
 	return text
-}
-
-// blocksText returns a number of blocks.
-func blocksText(n int) string {
-	if n == 1 {
-		return "1 block"
-	}
-	return fmt.Sprintf("%d blocks", n)
 }
 
 // held is a row of a table: what holds memory, at the peak and at the failure.
@@ -141,7 +134,7 @@ func placeCell(name string) Cell {
 		}
 		c.Text = clipped(rest, mostPlace)
 	}
-	c.Hint = Printable(name)
+	c.Hint = units.Printable(name)
 	return c
 }
 

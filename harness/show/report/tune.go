@@ -13,6 +13,7 @@ import (
 	"github.com/vramyard/vramyard/harness/study/compare"
 	"github.com/vramyard/vramyard/harness/study/tune"
 	"github.com/vramyard/vramyard/harness/trace/flat"
+	"github.com/vramyard/vramyard/internal/units"
 )
 
 // TuneTables writes what a search found: the best points beside the preset, their figures on
@@ -148,7 +149,7 @@ func settings(config json.RawMessage) string {
 func plain(value string) string {
 	var text string
 	if json.Unmarshal([]byte(value), &text) == nil {
-		return Printable(text)
+		return units.Printable(text)
 	}
 	if n, err := strconv.ParseUint(value, 10, 64); err == nil && n >= 1<<10 {
 		return device.Size(n).String()

@@ -13,6 +13,7 @@ import (
 	"github.com/vramyard/vramyard/harness/study/compare"
 	"github.com/vramyard/vramyard/harness/study/offline"
 	"github.com/vramyard/vramyard/harness/study/tune"
+	"github.com/vramyard/vramyard/internal/units"
 )
 
 // reference is the allocator that most users have: verdicts compare the winner with it.
@@ -21,10 +22,10 @@ const reference = "caching"
 // part returns a sentence about a trace that is not the whole recorded run, "" for any other. It also
 // returns what the sentences behind it call the trace.
 func part(trace, lacks string) (sentence, name string) {
-	if name = Printable(trace); lacks == "" {
+	if name = units.Printable(trace); lacks == "" {
 		return "", name
 	}
-	return fmt.Sprintf("Only a part of the run is in %s: %s. ", name, Printable(lacks)), "that part"
+	return fmt.Sprintf("Only a part of the run is in %s: %s. ", name, units.Printable(lacks)), "that part"
 }
 
 // partNotes returns the sentence of [part] as a note of a table, for pages, which have no verdict.
@@ -46,13 +47,13 @@ func compareVerdict(style Style, runs []compare.Run) string {
 	if best < 0 {
 		s := style.Paint(Bad, "No strategy") + " carries " + trace
 		if i := slices.IndexFunc(runs, func(r compare.Run) bool { return r.Baseline && r.Completed() }); i >= 0 {
-			s = style.Paint(Bad, "No strategy") + " but " + Printable(runs[i].Strategy) + ", the baseline, carries " + trace
+			s = style.Paint(Bad, "No strategy") + " but " + units.Printable(runs[i].Strategy) + ", the baseline, carries " + trace
 			if len(runs) == 1 {
-				s = Printable(runs[i].Strategy) + ", the baseline, carries " + trace
+				s = units.Printable(runs[i].Strategy) + ", the baseline, carries " + trace
 			}
 		}
 		if len(known) > 0 {
-			s += fmt.Sprintf(" on %s; %s", Bytes(runs[0].Device), shortOf(&known[0]))
+			s += fmt.Sprintf(" on %s; %s", units.Bytes(runs[0].Device), shortOf(&known[0]))
 		}
 		return gap + s + "."
 	}
@@ -62,9 +63,9 @@ func compareVerdict(style Style, runs []compare.Run) string {
 	if len(names) > 1 {
 		verb = " carry "
 	}
-	s := listed(names) + verb + trace + " with least memory: " + Bytes(least)
+	s := listed(names) + verb + trace + " with least memory: " + units.Bytes(least)
 	if other := rival(known, least); other != nil {
-		s += fmt.Sprintf(", %.2f × less than %s (%s)", float64(*other.MinCapacity)/float64(least), Printable(other.Strategy), Bytes(*other.MinCapacity))
+		s += fmt.Sprintf(", %.2f × less than %s (%s)", float64(*other.MinCapacity)/float64(least), units.Printable(other.Strategy), units.Bytes(*other.MinCapacity))
 	}
 	return gap + s + "." + failing(style, runs)
 }
@@ -72,7 +73,7 @@ func compareVerdict(style Style, runs []compare.Run) string {
 // shortOf describes the smallest capacity for a strategy that failed on the device of the measuring replay. The
 // device may be larger than the minimum: completing is not monotone in the capacity.
 func shortOf(r *compare.Run) string {
-	name, minimum := Printable(r.Strategy), Bytes(*r.MinCapacity)
+	name, minimum := units.Printable(r.Strategy), units.Bytes(*r.MinCapacity)
 	if *r.MinCapacity > r.Device {
 		return name + " needs least, " + minimum
 	}
@@ -81,15 +82,15 @@ func shortOf(r *compare.Run) string {
 		fails = max(fails, *r.FailsAbove)
 	}
 	if r.SafeFrom == nil || *r.SafeFrom <= fails {
-		return fmt.Sprintf("%s completes on %s and fails again up to %s", name, minimum, Bytes(fails))
+		return fmt.Sprintf("%s completes on %s and fails again up to %s", name, minimum, units.Bytes(fails))
 	}
-	return fmt.Sprintf("%s completes on %s, fails again up to %s and is safe from %s", name, minimum, Bytes(fails), Bytes(*r.SafeFrom))
+	return fmt.Sprintf("%s completes on %s, fails again up to %s and is safe from %s", name, minimum, units.Bytes(fails), units.Bytes(*r.SafeFrom))
 }
 
 // named returns the painted names of the strategies whose runs are wanted, each name once.
 func named(style Style, tone Tone, runs []compare.Run, wanted func(*compare.Run) bool) (names []string) {
 	for i := range runs {
-		name := style.Paint(tone, Printable(runs[i].Strategy))
+		name := style.Paint(tone, units.Printable(runs[i].Strategy))
 		if wanted(&runs[i]) && !slices.Contains(names, name) {
 			names = append(names, name)
 		}
@@ -146,12 +147,12 @@ func replayVerdict(style Style, r *replay.Result) string {
 		return style.Paint(Bad, "FAILED:") + " " + failed
 	}
 	gap, trace := part(r.Trace, r.Lacks)
-	reserves := " and reserves " + Bytes(r.Peak.Reserved) + " at most"
+	reserves := " and reserves " + units.Bytes(r.Peak.Reserved) + " at most"
 	if r.Preallocates {
-		reserves = "; it takes all the memory it may at once (" + Bytes(r.Peak.Reserved) + "), and `compare` finds the least it needs"
+		reserves = "; it takes all the memory it may at once (" + units.Bytes(r.Peak.Reserved) + "), and `compare` finds the least it needs"
 	}
 	return fmt.Sprintf("%s%s carries %s%s; no allocator can do with less than %s.",
-		gap, style.Paint(Good, Printable(r.Strategy)), trace, reserves, Bytes(r.LowerBound))
+		gap, style.Paint(Good, units.Printable(r.Strategy)), trace, reserves, units.Bytes(r.LowerBound))
 }
 
 // tuneVerdict returns in a sentence what the best settings need, and how much less that is than the preset's. The
@@ -168,7 +169,7 @@ func tuneVerdict(style Style, r *tune.Result) string {
 
 // bestSettings is the sentence of [tuneVerdict] about the settings.
 func bestSettings(style Style, r *tune.Result) string {
-	name := Printable(r.Strategy)
+	name := units.Printable(r.Strategy)
 	least := r.Smallest.TimesBound
 	switch {
 	case least == nil:
@@ -212,14 +213,14 @@ func benchVerdict(style Style, workload string, runs []bench.Run) string {
 		order = ranked
 	}
 	best := order[0]
-	name := style.Paint(Good, Printable(best.Strategy))
+	name := style.Paint(Good, units.Printable(best.Strategy))
 	if len(order) == 1 {
 		return fmt.Sprintf("%s takes %.1f ns/pair on %s.", name, best.Median, workload)
 	}
 	next := order[1]
 	s := fmt.Sprintf("%s is fastest on %s: %.1f ns/pair", name, workload, best.Median)
 	if best.Median > 0 {
-		s += fmt.Sprintf(", %.2f × less than %s", next.Median/best.Median, Printable(next.Strategy))
+		s += fmt.Sprintf(", %.2f × less than %s", next.Median/best.Median, units.Printable(next.Strategy))
 	}
 	if next.Min <= best.Max {
 		s += ", though their rounds overlap"
@@ -235,19 +236,19 @@ func offlineVerdict(style Style, s *offline.Summary, capacity device.Size) strin
 	if capacity > 0 && best.Height > capacity {
 		failed := gap + style.Paint(Bad, "FAILED:") + " no placement of " + trace
 		if best.ProvenBound > capacity {
-			return failed + " fits in " + Bytes(capacity) + "."
+			return failed + " fits in " + units.Bytes(capacity) + "."
 		}
-		return fmt.Sprintf("%s in %s was found; the lowest takes %s.", failed, Bytes(capacity), Bytes(best.Height))
+		return fmt.Sprintf("%s in %s was found; the lowest takes %s.", failed, units.Bytes(capacity), units.Bytes(best.Height))
 	}
-	text := fmt.Sprintf("%sPacked with all of it known in advance, %s fits in %s, ", gap, trace, style.Paint(Good, Bytes(best.Height)))
+	text := fmt.Sprintf("%sPacked with all of it known in advance, %s fits in %s, ", gap, trace, style.Paint(Good, units.Bytes(best.Height)))
 	if best.Height == s.LowerBound {
 		return text + "its lower bound: no placement is lower."
 	}
-	text += Bytes(best.Height-s.LowerBound) + " above its lower bound"
+	text += units.Bytes(best.Height-s.LowerBound) + " above its lower bound"
 	if best.Optimal {
 		return text + ": no placement is lower."
 	}
-	return text + "; a placement up to " + Bytes(best.Height-best.ProvenBound) + " lower is not ruled out."
+	return text + "; a placement up to " + units.Bytes(best.Height-best.ProvenBound) + " lower is not ruled out."
 }
 
 // rematVerdict returns in a sentence which strategies and heuristics complete a log within the smallest budget, and
@@ -262,7 +263,7 @@ func rematVerdict(style Style, groups []rematGroup) string {
 	}
 	slices.SortStableFunc(lines, bySmallest)
 	best := lines[0]
-	model := Printable(groups[0].base.Model)
+	model := units.Printable(groups[0].base.Model)
 	if best.Smallest == nil {
 		return style.Paint(Bad, "No strategy") + " completes " + model + " within any budget that was tried."
 	}
@@ -270,7 +271,7 @@ func rematVerdict(style Style, groups []rematGroup) string {
 	for i := range lines {
 		l := &lines[i]
 		if bySmallest(*l, best) == 0 {
-			names = append(names, style.Paint(Good, fmt.Sprintf("%s by %s (ladder %s)", Printable(l.Strategy), Printable(l.Heuristic), Printable(l.Ladder))))
+			names = append(names, style.Paint(Good, fmt.Sprintf("%s by %s (ladder %s)", units.Printable(l.Strategy), units.Printable(l.Heuristic), units.Printable(l.Ladder))))
 		}
 	}
 	s := fmt.Sprintf("%s completes within %v × the base peak, the smallest budget that sufficed, with %s", model, best.Smallest, listed(names))

@@ -5,6 +5,7 @@ import (
 	"io"
 
 	"github.com/vramyard/vramyard/harness/study/verify"
+	"github.com/vramyard/vramyard/internal/units"
 )
 
 // Verification writes what came of holding a strategy to a recording, in a few lines.
@@ -13,9 +14,9 @@ func Verification(w io.Writer, r *verify.Result) error {
 %d of %d allocations predicted, and %d of %d new segments
 opening state: %d live blocks, %s reserved
 peak reserved: %s (%d bytes), recorded %s (%d bytes)
-`, r.Strategy, Printable(r.Trace), r.TraceHash, r.Predicted, r.Allocs, r.InSegments, r.Segments,
-		r.OpeningBlocks, Bytes(r.OpeningBytes),
-		Bytes(r.Reserved), uint64(r.Reserved), Bytes(r.Recorded), uint64(r.Recorded))
+`, r.Strategy, units.Printable(r.Trace), r.TraceHash, r.Predicted, r.Allocs, r.InSegments, r.Segments,
+		r.OpeningBlocks, units.Bytes(r.OpeningBytes),
+		units.Bytes(r.Reserved), uint64(r.Reserved), units.Bytes(r.Recorded), uint64(r.Recorded))
 	if err == nil && r.First != nil {
 		_, err = fmt.Fprintf(w, "first disagreement: %v\n", r.First)
 	}
@@ -24,10 +25,10 @@ peak reserved: %s (%d bytes), recorded %s (%d bytes)
 			"the recording does not tell their pool, which may be a private one\n", r.Lost, r.Allocs-r.Predicted)
 	}
 	if err == nil && r.Odd > 0 {
-		_, err = fmt.Fprintf(w, "left out, because it cannot have been: %d; the first: %s\n", r.Odd, Printable(r.FirstOdd))
+		_, err = fmt.Fprintf(w, "left out, because it cannot have been: %d; the first: %s\n", r.Odd, units.Printable(r.FirstOdd))
 	}
 	if err == nil && r.Stopped != "" {
-		_, err = fmt.Fprintf(w, "the rest was not looked at: %s\n", Printable(r.Stopped))
+		_, err = fmt.Fprintf(w, "the rest was not looked at: %s\n", units.Printable(r.Stopped))
 	}
 	return err
 }

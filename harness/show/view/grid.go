@@ -11,6 +11,7 @@ import (
 	"github.com/vramyard/vramyard/harness/show/chart"
 	"github.com/vramyard/vramyard/harness/show/page"
 	"github.com/vramyard/vramyard/harness/show/report"
+	"github.com/vramyard/vramyard/internal/units"
 )
 
 // The bounds of a page, which has room for 5 MB of text: how many bytes its pictures have, which become a third more,
@@ -57,7 +58,7 @@ func Grid(r *grid.Report, number func(strategy string) int) (*page.Report, error
 		}
 		last := &runs[len(runs)-1]
 		p.Plots = append(p.Plots, page.Plot{SVG: svg, Title: fmt.Sprintf("%s by %s, ladder %s: time over budget",
-			report.Printable(last.Model), report.Printable(last.Heuristic), report.Printable(last.Ladder))})
+			units.Printable(last.Model), units.Printable(last.Heuristic), units.Printable(last.Ladder))})
 	}
 	if left > 0 {
 		p.Texts = append(p.Texts, page.Text{Title: "Pictures that are left out", Body: fmt.Sprintf(

@@ -11,6 +11,7 @@ import (
 	"github.com/vramyard/vramyard/harness/show/page"
 	"github.com/vramyard/vramyard/harness/show/report"
 	"github.com/vramyard/vramyard/harness/study/diff"
+	"github.com/vramyard/vramyard/internal/units"
 )
 
 const (
@@ -57,14 +58,14 @@ func (p *plainPage) sheet(s report.Sheet) {
 
 // object adds what an object holds.
 func (p *plainPage) object(title string, fields map[string]any) {
-	s := report.Sheet{Title: report.Printable(title), Columns: []report.Column{{Name: "field"}, {Name: "value"}}}
+	s := report.Sheet{Title: units.Printable(title), Columns: []report.Column{{Name: "field"}, {Name: "value"}}}
 	var deeper []string
 	for _, name := range sortedNames(fields) {
 		if !isPlain(fields[name]) {
 			deeper = append(deeper, name)
 			continue
 		}
-		s.Rows = append(s.Rows, []report.Cell{{Text: report.Printable(name)}, plainCell(name, fields[name])})
+		s.Rows = append(s.Rows, []report.Cell{{Text: units.Printable(name)}, plainCell(name, fields[name])})
 	}
 	if len(s.Rows) > 0 {
 		p.sheet(s)
@@ -99,9 +100,9 @@ func (p *plainPage) list(title string, list []any) {
 		}
 	}
 	names := sortedNames(columns)
-	s := report.Sheet{Title: report.Printable(title), Columns: []report.Column{{Name: "number", Number: true}}}
+	s := report.Sheet{Title: units.Printable(title), Columns: []report.Column{{Name: "number", Number: true}}}
 	for _, name := range names {
-		s.Columns = append(s.Columns, report.Column{Name: report.Printable(name), Number: true})
+		s.Columns = append(s.Columns, report.Column{Name: units.Printable(name), Number: true})
 	}
 	for i, v := range list[:min(len(list), mostRows)] {
 		fields, ok := v.(map[string]any)
@@ -148,11 +149,11 @@ func plainCell(name string, v any) report.Cell {
 	case json.Number:
 		n, err := strconv.ParseUint(v.String(), 10, 63)
 		if err == nil && diff.UnitOf(name) == diff.UnitBytes {
-			return report.Cell{Text: report.Bytes(device.Size(n)), Value: v.String(), Number: true}
+			return report.Cell{Text: units.Bytes(device.Size(n)), Value: v.String(), Number: true}
 		}
 		return report.Cell{Text: v.String(), Number: true}
 	case string:
-		return report.Cell{Text: report.Printable(v)}
+		return report.Cell{Text: units.Printable(v)}
 	case nil:
 		return report.Cell{Text: "—"}
 	}

@@ -15,6 +15,7 @@ import (
 	"github.com/vramyard/vramyard/harness/show/report"
 	"github.com/vramyard/vramyard/harness/study/diff"
 	"github.com/vramyard/vramyard/internal/budget"
+	"github.com/vramyard/vramyard/internal/units"
 )
 
 // Result returns the page of a result in JSON: its figures as tables, and the plots that can be made of it. name
@@ -99,11 +100,11 @@ func strategiesOf(runs []diff.Run) (names []string) {
 
 // figuresSheet returns the figures of the runs on a trace: a row for each, a column for each run.
 func figuresSheet(trace string, runs []diff.Run) report.Sheet {
-	s := report.Sheet{Title: report.Printable(trace), Columns: []report.Column{{Name: "figure"}}}
+	s := report.Sheet{Title: units.Printable(trace), Columns: []report.Column{{Name: "figure"}}}
 	var names []string
 	seen := map[string]bool{}
 	for _, r := range runs {
-		s.Columns = append(s.Columns, report.Column{Name: report.Printable(r.Strategy), Number: true})
+		s.Columns = append(s.Columns, report.Column{Name: units.Printable(r.Strategy), Number: true})
 		for _, f := range r.Figures {
 			if !seen[f.Name] {
 				seen[f.Name] = true
@@ -112,7 +113,7 @@ func figuresSheet(trace string, runs []diff.Run) report.Sheet {
 		}
 	}
 	for _, name := range names {
-		row := []report.Cell{{Text: report.Printable(name)}}
+		row := []report.Cell{{Text: units.Printable(name)}}
 		for i := range runs {
 			row = append(row, cellOf(name, runs[i].Figure(name)))
 		}
@@ -133,7 +134,7 @@ func cellOf(name string, v diff.Value) report.Cell {
 		x, _ := n.Float64()
 		c.Text, c.Value = strconv.FormatFloat(x, 'g', 4, 64), v.String()
 	case diff.UnitOf(name) == diff.UnitBytes && n.Num().IsUint64():
-		c.Text, c.Value = report.Bytes(device.Size(n.Num().Uint64())), v.String()
+		c.Text, c.Value = units.Bytes(device.Size(n.Num().Uint64())), v.String()
 	default:
 		c.Value = v.String()
 	}

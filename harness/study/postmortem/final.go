@@ -9,7 +9,7 @@ import (
 
 	"github.com/vramyard/vramyard/alloc"
 	"github.com/vramyard/vramyard/device"
-	"github.com/vramyard/vramyard/harness/show/report"
+	"github.com/vramyard/vramyard/internal/units"
 )
 
 // sparseShare is the share of a segment that is in use at most if the segment is sparse: a tenth.
@@ -117,22 +117,22 @@ const mostSparse = 5
 func (f *Final) WriteText(w io.Writer) error {
 	var b strings.Builder
 	line := func(what, format string, args ...any) {
-		fmt.Fprintf(&b, "  %-10s %s\n", what, report.Printable(fmt.Sprintf(format, args...)))
+		fmt.Fprintf(&b, "  %-10s %s\n", what, units.Printable(fmt.Sprintf(format, args...)))
 	}
-	line("reserved", "%s in %s", report.Bytes(f.Reserved.Bytes), several(f.Reserved.Count, "segment"))
-	line("live", "%s requested in %s, %s with rounding", report.Bytes(f.Requested), several(f.Live.Count+f.Pending.Count, "block"),
-		report.Bytes(f.Live.Bytes+f.Pending.Bytes))
+	line("reserved", "%s in %s", units.Bytes(f.Reserved.Bytes), units.Several(f.Reserved.Count, "segment"))
+	line("live", "%s requested in %s, %s with rounding", units.Bytes(f.Requested), units.Several(f.Live.Count+f.Pending.Count, "block"),
+		units.Bytes(f.Live.Bytes+f.Pending.Bytes))
 	if f.Pending.Count > 0 {
-		line("pending", "%s of that in %s, freed by the program, still in use by a stream", report.Bytes(f.Pending.Bytes), several(f.Pending.Count, "block"))
+		line("pending", "%s of that in %s, freed by the program, still in use by a stream", units.Bytes(f.Pending.Bytes), units.Several(f.Pending.Count, "block"))
 	}
 	f.writeEmpty(line)
-	line("beside", "%s free beside blocks in use, which no call returns", report.Bytes(f.Beside))
+	line("beside", "%s free beside blocks in use, which no call returns", units.Bytes(f.Beside))
 	var free device.Size
 	for i := range f.Sparse {
 		free += f.Sparse[i].Free
 	}
 	if len(f.Sparse) > 0 {
-		line("held", "%s of that in %s of which at most a tenth is in use", report.Bytes(free), several(len(f.Sparse), "segment"))
+		line("held", "%s of that in %s of which at most a tenth is in use", units.Bytes(free), units.Several(len(f.Sparse), "segment"))
 	}
 	for i := range f.Sparse[:min(len(f.Sparse), mostSparse)] {
 		s := &f.Sparse[i]
@@ -140,10 +140,10 @@ func (f *Final) WriteText(w io.Writer) error {
 		if len(s.By.Stack) > 0 {
 			by = ": " + s.By.name()
 		}
-		line("", "%s at %#x by %s of %s%s", report.Bytes(s.Bytes), uint64(s.Addr), several(s.Used.Count, "block"), report.Bytes(s.Used.Bytes), by)
+		line("", "%s at %#x by %s of %s%s", units.Bytes(s.Bytes), uint64(s.Addr), units.Several(s.Used.Count, "block"), units.Bytes(s.Used.Bytes), by)
 	}
 	if more := len(f.Sparse) - mostSparse; more > 0 {
-		line("", "and %s more", several(more, "segment"))
+		line("", "and %s more", units.Several(more, "segment"))
 	}
 	_, err := io.WriteString(w, b.String())
 	return err
@@ -153,12 +153,12 @@ func (f *Final) WriteText(w io.Writer) error {
 func (f *Final) writeEmpty(line func(what, format string, args ...any)) {
 	const returns = "torch.cuda.empty_cache() returns"
 	if whole := f.Empty.Bytes - f.PoolEmpty; whole == f.Returnable && f.PoolEmpty == 0 {
-		line("empty", "%s in %s, which %s", report.Bytes(whole), several(f.Empty.Count, "segment"), returns)
+		line("empty", "%s in %s, which %s", units.Bytes(whole), units.Several(f.Empty.Count, "segment"), returns)
 		return
 	}
-	line("empty", "%s in %s", report.Bytes(f.Empty.Bytes), several(f.Empty.Count, "segment"))
-	line("returnable", "%s of free segments and pages, which %s", report.Bytes(f.Returnable), returns)
+	line("empty", "%s in %s", units.Bytes(f.Empty.Bytes), units.Several(f.Empty.Count, "segment"))
+	line("returnable", "%s of free segments and pages, which %s", units.Bytes(f.Returnable), returns)
 	if f.PoolEmpty > 0 {
-		line("pools", "%s in empty segments of private pools, which a CUDA graph may still use", report.Bytes(f.PoolEmpty))
+		line("pools", "%s in empty segments of private pools, which a CUDA graph may still use", units.Bytes(f.PoolEmpty))
 	}
 }

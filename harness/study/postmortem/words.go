@@ -6,12 +6,12 @@ import (
 	"strings"
 
 	"github.com/vramyard/vramyard/device"
-	"github.com/vramyard/vramyard/harness/show/report"
+	"github.com/vramyard/vramyard/internal/units"
 )
 
 // judge names the cause. loose is what would go back to the device by itself.
 func (r *Report) judge(loose device.Size) {
-	b := report.Bytes
+	b := units.Bytes
 	has := loose
 	if r.Device != nil {
 		has += *r.Device
@@ -46,7 +46,7 @@ func (r *Report) judge(loose device.Size) {
 		say(CauseSegment, "the device has %s left, enough for the block, and is asked for %s", b(has), b(r.Segment))
 	case has+r.Usable.Bytes-min(loose, r.Usable.Bytes) >= least:
 		say(CauseScattered, "free memory would do, but it is scattered: %s free in %s, the largest %s, and %s left on the device",
-			b(r.Usable.Bytes), several(r.Usable.Count, "hole"), b(r.UsableTop), b(has))
+			b(r.Usable.Bytes), units.Several(r.Usable.Count, "hole"), b(r.UsableTop), b(has))
 	default:
 		r.blame()
 	}
@@ -83,7 +83,7 @@ func (r *Report) blame() {
 			most = x.bytes
 			r.Cause = x.cause
 			r.Verdict = fmt.Sprintf("free memory would do, but not all of it is for this request: %s %s, and lie scattered",
-				report.Bytes(x.bytes), x.where)
+				units.Bytes(x.bytes), x.where)
 		}
 	}
 }
@@ -128,7 +128,7 @@ func (v *Verdict) WriteText(w io.Writer) error {
 		_, err = fmt.Fprintf(w, "%s: the device has no room for what the strategy takes at once\n", v.Strategy)
 	case Granted, Invalid:
 		_, err = fmt.Fprintf(w, "%s: event %d, allocation %d of %s on stream %d: %s, %s, %s held\n", v.Strategy, v.Event, v.ID,
-			report.Bytes(v.Size), v.Stream, v.Outcome, several(int(v.Calls), "device call"), report.Bytes(v.Held))
+			units.Bytes(v.Size), v.Stream, v.Outcome, units.Several(int(v.Calls), "device call"), units.Bytes(v.Held))
 	case Refused:
 		which := ""
 		if v.Before == 0 && v.Failures > 0 {
@@ -143,7 +143,7 @@ func (v *Verdict) WriteText(w io.Writer) error {
 
 // WriteText writes the report in at most 25 lines.
 func (r *Report) WriteText(w io.Writer) error {
-	b := report.Bytes
+	b := units.Bytes
 	room := "no room"
 	if r.Cause == CauseNone {
 		room = "room"
@@ -154,18 +154,18 @@ func (r *Report) WriteText(w io.Writer) error {
 	t := &text{w: w}
 	t.line("asked", "%s, for which a hole of %s is needed%s", b(r.Requested), b(r.Block), r.segmentText())
 	if o := r.Asker; o != nil && o.name() != unknown {
-		t.line("asked by", "%s", report.Printable(o.name()))
+		t.line("asked by", "%s", units.Printable(o.name()))
 	}
 	t.line("device", "%s", r.deviceText())
-	t.line("live", "%s in %s, %s of that rounding", b(r.Live.Bytes), several(r.Live.Count, "block"), b(r.Loss))
-	t.line("free", "%s in %s, the largest %s (external fragmentation %.1f %%); of use here %s, the largest %s",
-		b(r.Free.Bytes), several(r.Free.Count, "hole"), b(r.Largest), 100*r.External, b(r.Usable.Bytes), b(r.UsableTop))
+	t.line("live", "%s in %s, %s of that rounding", b(r.Live.Bytes), units.Several(r.Live.Count, "block"), b(r.Loss))
+	t.line("free", "%s in %s, the largest %s (external fragmentation %s); of use here %s, the largest %s",
+		b(r.Free.Bytes), units.Several(r.Free.Count, "hole"), b(r.Largest), units.Percent(r.External), b(r.Usable.Bytes), b(r.UsableTop))
 	r.writeShares(t)
 	if r.Pending.Count+r.Cached.Count > 0 || r.Lost > 0 {
 		t.line("not free", "%s pending on streams, %s set aside by size, %s lost", b(r.Pending.Bytes), b(r.Cached.Bytes), b(r.Lost))
 	}
 	if r.Empty.Count > 0 {
-		t.line("empty", "%s of %s could go back whole", several(r.Empty.Count, "region"), b(r.Empty.Bytes))
+		t.line("empty", "%s of %s could go back whole", units.Several(r.Empty.Count, "region"), b(r.Empty.Bytes))
 	}
 	r.writePins(t)
 	r.writePlans(t)
@@ -177,30 +177,30 @@ func (r *Report) segmentText() string {
 	if r.Segment == 0 {
 		return ""
 	}
-	return ", else " + report.Bytes(r.Segment) + " of the device"
+	return ", else " + units.Bytes(r.Segment) + " of the device"
 }
 
 // deviceText tells what is held and left.
 func (r *Report) deviceText() string {
-	text := report.Bytes(r.Reserved) + " held"
+	text := units.Bytes(r.Reserved) + " held"
 	if r.Device != nil {
-		text += ", " + report.Bytes(*r.Device) + " left"
+		text += ", " + units.Bytes(*r.Device) + " left"
 	} else {
 		text += ", what is left is not known"
 	}
 	if r.Capacity > 0 {
-		text += ", of " + report.Bytes(r.Capacity)
+		text += ", of " + units.Bytes(r.Capacity)
 	}
 	return text
 }
 
 // writeShares writes the streams, if there are several, and the private pools.
 func (r *Report) writeShares(t *text) {
-	b := report.Bytes
+	b := units.Bytes
 	if len(r.Streams) > 1 {
 		for i, s := range r.Streams {
 			if i == shownStreams {
-				t.line("", "and %s", several(len(r.Streams)-i, "further stream"))
+				t.line("", "and %s", units.Several(len(r.Streams)-i, "further stream"))
 				break
 			}
 			t.line(fmt.Sprintf("stream %d", s.Stream), "%s held, %s free, the largest hole %s, of use here %s",
@@ -209,7 +209,7 @@ func (r *Report) writeShares(t *text) {
 	}
 	for i, s := range r.Pools {
 		if i == shownPools {
-			t.line("", "and %s", several(len(r.Pools)-i, "further pool"))
+			t.line("", "and %s", units.Several(len(r.Pools)-i, "further pool"))
 			break
 		}
 		t.line(fmt.Sprintf("private pool %d", s.Pool), "%s held, %s free, the largest hole %s", b(s.Reserved), b(s.Free), b(s.Largest))
@@ -221,15 +221,15 @@ func (r *Report) writePins(t *text) {
 	if len(r.Pins) == 0 {
 		return
 	}
-	b := report.Bytes
+	b := units.Bytes
 	t.line("pinned", "%s are free in regions that are partly used, kept", b(r.Pinned.Bytes))
 	for i, p := range r.Pins {
 		if i == shownPins {
-			t.line("", "and %s", several(len(r.Pins)-i, "further place"))
+			t.line("", "and %s", units.Several(len(r.Pins)-i, "further place"))
 			break
 		}
 		t.line("", "%s (%s beside nobody else's) by %s of %s in %s: %s", b(p.Pinned), b(p.Alone),
-			several(p.Blocks.Count, "block"), b(p.Blocks.Bytes), several(p.Regions, "region"), report.Printable(p.name))
+			units.Several(p.Blocks.Count, "block"), b(p.Blocks.Bytes), units.Several(p.Regions, "region"), units.Printable(p.name))
 	}
 }
 
@@ -251,32 +251,24 @@ func (r *Report) writePlans(t *text) {
 	}
 }
 
-// several returns a number of things.
-func several(n int, what string) string {
-	if n == 1 {
-		return "1 " + what
-	}
-	return fmt.Sprintf("%d %ss", n, what)
-}
-
 // String returns the plan in one line.
 func (p *Plan) String() string {
 	var s strings.Builder
 	if p.Count == 0 {
-		fmt.Fprintf(&s, "once streams are done with %s", several(p.Waits, "block"))
+		fmt.Fprintf(&s, "once streams are done with %s", units.Several(p.Waits, "block"))
 	} else {
-		fmt.Fprintf(&s, "without %s of %s", several(p.Count, "block"), report.Bytes(p.Bytes))
+		fmt.Fprintf(&s, "without %s of %s", units.Several(p.Count, "block"), units.Bytes(p.Bytes))
 		if p.Waits > 0 {
 			fmt.Fprintf(&s, ", and once streams are done with %d", p.Waits)
 		}
 	}
 	switch p.Way {
 	case WayHole:
-		fmt.Fprintf(&s, ": a hole of %s at %v", report.Bytes(p.Hole), p.Addr)
+		fmt.Fprintf(&s, ": a hole of %s at %v", units.Bytes(p.Hole), p.Addr)
 	case WayRegions:
-		fmt.Fprintf(&s, ": %s of %s would go back", several(len(p.Regions), "region"), report.Bytes(p.Back))
+		fmt.Fprintf(&s, ": %s of %s would go back", units.Several(len(p.Regions), "region"), units.Bytes(p.Back))
 	case WayPages:
-		fmt.Fprintf(&s, ": pages of %s would go back", report.Bytes(p.Back))
+		fmt.Fprintf(&s, ": pages of %s would go back", units.Bytes(p.Back))
 	}
 	if p.Proven != nil {
 		s.WriteString(map[bool]string{true: " (tried: granted)", false: " (tried: refused)"}[*p.Proven])
@@ -286,13 +278,13 @@ func (p *Plan) String() string {
 
 // String returns the block in one line.
 func (b *Block) String() string {
-	text := fmt.Sprintf("%s, %s, stream %d", report.Bytes(b.Size), b.State, b.Stream)
+	text := fmt.Sprintf("%s, %s, stream %d", units.Bytes(b.Size), b.State, b.Stream)
 	if o := &b.Owner; o.Known {
-		when := "made " + several(o.Age, "event") + " before"
+		when := "made " + units.Several(o.Age, "event") + " before"
 		if o.Born < 0 {
 			when = "there from the start"
 		}
-		text += fmt.Sprintf(", id %d, %s: %s", o.ID, when, report.Printable(o.name()))
+		text += fmt.Sprintf(", id %d, %s: %s", o.ID, when, units.Printable(o.name()))
 	}
 	return text
 }

@@ -4,12 +4,11 @@ import (
 	"fmt"
 	"math"
 	"slices"
-	"strconv"
 	"strings"
 
 	"github.com/vramyard/vramyard/device"
 	"github.com/vramyard/vramyard/device/sim"
-	"github.com/vramyard/vramyard/harness/show/report"
+	"github.com/vramyard/vramyard/internal/units"
 )
 
 // Verdict says what kind of answer there is.
@@ -86,7 +85,7 @@ func (t *teller) tell() {
 		t.refuse()
 	case t.LowerBound > mostLive:
 		t.a.Verdict = TooLittle
-		t.say("None: the live bytes alone need %s, and there is no card of more than %s.", report.Bytes(t.LowerBound), report.Bytes(sim.Cards()[0].Memory))
+		t.say("None: the live bytes alone need %s, and there is no card of more than %s.", units.Bytes(t.LowerBound), units.Bytes(sim.Cards()[0].Memory))
 		t.say("So nothing was tried.")
 	case t.Card == 0:
 		t.a.Verdict = NoCard
@@ -94,7 +93,7 @@ func (t *teller) tell() {
 		t.howSmall(t.best(first(known)), t.least(known))
 	case t.Card < t.LowerBound:
 		t.a.Verdict = TooLittle
-		t.say("None: the live bytes alone need %s, and %s.", report.Bytes(t.LowerBound), t.cardHas())
+		t.say("None: the live bytes alone need %s, and %s.", units.Bytes(t.LowerBound), t.cardHas())
 		t.howSmall(nil, t.least(known))
 	case t.recorded != nil && carries(t.recorded):
 		t.a.Verdict = Carried
@@ -134,7 +133,7 @@ func (t *teller) preface() {
 	case !f.Fatal:
 		t.say("The program was refused memory %s and went on.", times(f.Count))
 	case t.Card == 0:
-		t.say("The recorded program found no memory for %s. The file does not tell how large the card is: --device does.", report.Bytes(f.Size))
+		t.say("The recorded program found no memory for %s. The file does not tell how large the card is: --device does.", units.Bytes(f.Size))
 	}
 }
 
@@ -199,7 +198,7 @@ func (t *teller) setting(b, least *Point) {
 		t.say("%s %s this run on %s.", capital(t.name(b)), verb, t.cardName())
 	}
 	if held := t.held(); held > b.Need() {
-		t.say("It %s; %s were held when memory ran out, %s more.", needs(b), report.Bytes(held), report.Bytes(held-b.Need()))
+		t.say("It %s; %s were held when memory ran out, %s more.", needs(b), units.Bytes(held), units.Bytes(held-b.Need()))
 	} else {
 		t.say("It %s.", needs(b))
 	}
@@ -254,7 +253,7 @@ func (t *teller) howSmall(b, least *Point) {
 		b = p
 	default:
 		t.choose(b)
-		t.say("%s %s: %s less.", capital(t.name(b)), needs(b), report.Bytes(p.Need()-b.Need()))
+		t.say("%s %s: %s less.", capital(t.name(b)), needs(b), units.Bytes(p.Need()-b.Need()))
 		t.costs(b)
 		t.fits(b)
 	}
@@ -289,7 +288,7 @@ func (t *teller) elsewhere(b, least *Point) {
 	if least == nil || b == least || b != nil && b.Need() != 0 && b.Need()-min(b.Need(), least.Need()) <= b.Need()/nearly {
 		return
 	}
-	t.say("Of all that was tried %s needs least: %s, where the live bytes alone are %s.", t.name(least), amount(least), report.Bytes(t.LowerBound))
+	t.say("Of all that was tried %s needs least: %s, where the live bytes alone are %s.", t.name(least), amount(least), units.Bytes(t.LowerBound))
 }
 
 // costs says what a setting costs in calls to the device.
@@ -300,11 +299,11 @@ func (t *teller) costs(b *Point) {
 		if p.OOMs > 0 {
 			fail = ", which fail,"
 		}
-		t.say("It makes %s calls to the device, %s %s, where the recorded settings%s make %s, %s.", count(b.DeviceCalls),
-			report.Nanoseconds(b.DeviceTime), model, fail, count(p.DeviceCalls), report.Nanoseconds(p.DeviceTime))
+		t.say("It makes %s calls to the device, %s %s, where the recorded settings%s make %s, %s.", units.Count(b.DeviceCalls),
+			units.Nanoseconds(b.DeviceTime), model, fail, units.Count(p.DeviceCalls), units.Nanoseconds(p.DeviceTime))
 		return
 	}
-	t.say("It makes %s calls to the device, %s %s.", count(b.DeviceCalls), report.Nanoseconds(b.DeviceTime), model)
+	t.say("It makes %s calls to the device, %s %s.", units.Count(b.DeviceCalls), units.Nanoseconds(b.DeviceTime), model)
 }
 
 // contextReserve is the memory of a card that the allocator never gets: the CUDA context and the code of libraries.
@@ -322,20 +321,20 @@ func (t *teller) fits(p *Point) {
 		if c.Name != t.card {
 			t.card = c.Name
 			t.say("With %s for the CUDA context and libraries, the smallest listed card that has so much is the %s (%s).",
-				report.Bytes(contextReserve), c.Model, report.Bytes(c.Memory))
+				units.Bytes(contextReserve), c.Model, units.Bytes(c.Memory))
 		}
 		return
 	}
 	t.say("No card listed has so much, with %s for the CUDA context and libraries: the largest is the %s (%s).",
-		report.Bytes(contextReserve), cards[0].Model, report.Bytes(cards[0].Memory))
+		units.Bytes(contextReserve), cards[0].Model, units.Bytes(cards[0].Memory))
 }
 
 // tight says that a card that carries the run leaves too little for the CUDA context and libraries. On the recorded
 // card what they took is not counted.
 func (t *teller) tight(p *Point) {
 	if spare := t.Card - min(t.Card, p.Need()); t.Card != t.Recorded.Capacity && spare < contextReserve {
-		t.say("That is too tight: it leaves %s for the CUDA context and libraries, which take about %s.", report.Bytes(spare),
-			report.Bytes(contextReserve))
+		t.say("That is too tight: it leaves %s for the CUDA context and libraries, which take about %s.", units.Bytes(spare),
+			units.Bytes(contextReserve))
 	}
 }
 
@@ -343,21 +342,21 @@ func (t *teller) tight(p *Point) {
 func (t *teller) cardName() string {
 	for _, c := range sim.Cards() {
 		if c.Memory == t.Card {
-			return fmt.Sprintf("the %s (%s)", c.Model, report.Bytes(t.Card))
+			return fmt.Sprintf("the %s (%s)", c.Model, units.Bytes(t.Card))
 		}
 	}
 	if t.Recorded.Capacity == t.Card {
-		return "the same card (" + report.Bytes(t.Card) + ")"
+		return "the same card (" + units.Bytes(t.Card) + ")"
 	}
-	return "a card of " + report.Bytes(t.Card)
+	return "a card of " + units.Bytes(t.Card)
 }
 
 // cardHas says how much the card has.
 func (t *teller) cardHas() string {
 	if t.Recorded.Capacity == t.Card {
-		return "there were " + report.Bytes(t.Card)
+		return "there were " + units.Bytes(t.Card)
 	}
-	return "the card has " + report.Bytes(t.Card)
+	return "the card has " + units.Bytes(t.Card)
 }
 
 // environment returns what to export for a point.
@@ -392,11 +391,11 @@ func (t *teller) name(p *Point) string {
 func amount(p *Point) string {
 	switch {
 	case p.MinCapacity != nil:
-		return report.Bytes(*p.MinCapacity)
+		return units.Bytes(*p.MinCapacity)
 	case p.FailsAt != nil:
-		return fmt.Sprintf("at most %s, and more than %s", report.Bytes(p.Need()), report.Bytes(*p.FailsAt))
+		return fmt.Sprintf("at most %s, and more than %s", units.Bytes(p.Need()), units.Bytes(*p.FailsAt))
 	}
-	return "at most " + report.Bytes(p.Need())
+	return "at most " + units.Bytes(p.Need())
 }
 
 // needs says it in a sentence.
@@ -418,14 +417,5 @@ func times(n int) string {
 	case 2:
 		return "twice"
 	}
-	return count(uint64(n)) + " times"
-}
-
-// count returns a number with commas between the thousands.
-func count(n uint64) string {
-	s := strconv.FormatUint(n, 10)
-	for i := len(s) - 3; i > 0; i -= 3 {
-		s = s[:i] + "," + s[i:]
-	}
-	return s
+	return units.Count(uint64(n)) + " times"
 }

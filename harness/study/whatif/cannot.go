@@ -5,9 +5,9 @@ import (
 	"strings"
 
 	"github.com/vramyard/vramyard/device"
-	"github.com/vramyard/vramyard/harness/show/report"
 	"github.com/vramyard/vramyard/harness/study/compare"
 	"github.com/vramyard/vramyard/harness/trace/torch"
+	"github.com/vramyard/vramyard/internal/units"
 )
 
 // mostDeviation is the largest part by which the replayed peak may differ from the recorded one: one in fifty.
@@ -55,12 +55,12 @@ func (s *search) faithful() (bool, error) {
 		differs = share(less, rec.Peak) + " less"
 	}
 	s.cannot(fmt.Sprintf("replayed with the recorded settings the run holds %s at most, %s than the %s that were recorded",
-		report.Bytes(rec.Replayed), differs, report.Bytes(rec.Peak)))
+		units.Bytes(rec.Replayed), differs, units.Bytes(rec.Peak)))
 	return false, nil
 }
 
 // share returns a part of n in per cent.
-func share(part, n device.Size) string { return report.Percent(float64(part) / float64(n)) }
+func share(part, n device.Size) string { return units.Percent(float64(part) / float64(n)) }
 
 // recipe returns the lines of Python that record a run from its beginning, nil if the file is not of PyTorch.
 func (r *Recorded) recipe() []string {
@@ -70,7 +70,7 @@ func (r *Recorded) recipe() []string {
 	return []string{
 		"import torch",
 		fmt.Sprintf(`torch.cuda.memory._record_memory_history(max_entries=%s, stacks="python")  # before the model is made`,
-			strings.ReplaceAll(count(uint64(max(leastEntries, 10*r.Entries))), ",", "_")),
+			strings.ReplaceAll(units.Count(uint64(max(leastEntries, 10*r.Entries))), ",", "_")),
 		"try:",
 		"    train_a_few_steps()",
 		"finally:  # also when it runs out of memory",

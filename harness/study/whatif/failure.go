@@ -8,8 +8,8 @@ import (
 
 	"github.com/vramyard/vramyard/device"
 	"github.com/vramyard/vramyard/device/sim"
-	"github.com/vramyard/vramyard/harness/show/report"
 	"github.com/vramyard/vramyard/harness/study/postmortem"
+	"github.com/vramyard/vramyard/internal/units"
 )
 
 // explainedAs is how many replays the look at one request is charged for: one to get there, and one for
@@ -179,7 +179,7 @@ func (m *Moment) words() string {
 		text += ", " + string(m.Cause)
 	case m.Before > 0:
 	case m.Outcome == postmortem.Granted && m.Took > 0:
-		text += ", with " + report.Bytes(m.Took) + " more from the device"
+		text += ", with " + units.Bytes(m.Took) + " more from the device"
 	case m.Outcome == postmortem.Granted:
 		text += ", from what was held"
 	}

@@ -15,6 +15,7 @@ import (
 	"github.com/vramyard/vramyard/device"
 	"github.com/vramyard/vramyard/harness/show/report"
 	"github.com/vramyard/vramyard/harness/trace/flat"
+	"github.com/vramyard/vramyard/internal/units"
 )
 
 // textWidth is the most columns of a line of sentences.
@@ -82,9 +83,9 @@ func (r *Result) writeExports(b *strings.Builder) {
 	}
 	export := func(list []string, remark string) {
 		for _, e := range list {
-			line := fmt.Sprintf("    export %-*s  # %s", width, report.Printable(e), remark)
+			line := fmt.Sprintf("    export %-*s  # %s", width, units.Printable(e), remark)
 			if remark == "" {
-				line = "    export " + report.Printable(e)
+				line = "    export " + units.Printable(e)
 			}
 			b.WriteString(line + "\n")
 		}
@@ -101,7 +102,7 @@ func (r *Result) writeExports(b *strings.Builder) {
 // others below its text.
 func wrap(b *strings.Builder, width int, mark, paragraph string) {
 	line := mark
-	for word := range strings.FieldsSeq(report.Printable(paragraph)) {
+	for word := range strings.FieldsSeq(units.Printable(paragraph)) {
 		if len([]rune(line))+1+len([]rune(word)) > width && len(line) > len(mark) {
 			b.WriteString(line + "\n")
 			line = strings.Repeat(" ", len(mark))
@@ -121,23 +122,23 @@ func (r *Result) writeRecorded(b *strings.Builder) {
 		fmt.Fprintf(b, "%-16s %s\n", what, fmt.Sprintf(format, args...))
 	}
 	if len(rec.Config) > 0 {
-		line("recorded", "settings %s", report.Printable(string(rec.Config)))
+		line("recorded", "settings %s", units.Printable(string(rec.Config)))
 	}
 	peak, bound, when := "peak reserved", "lower bound", ""
 	if rec.Empty { // the file has one moment only
 		peak, bound, when = "reserved", "live", " when the file was written"
 	}
 	if rec.Peak != 0 {
-		line(peak, "%s%s", report.Bytes(rec.Peak), when)
+		line(peak, "%s%s", units.Bytes(rec.Peak), when)
 	}
 	if f := rec.Failure; f != nil {
 		how := "the program went on"
 		if f.Fatal {
 			how = "nothing was allocated behind it"
 		}
-		what := fmt.Sprintf("%s refused at event %d; %s", report.Bytes(f.Size), f.Event, how)
+		what := fmt.Sprintf("%s refused at event %d; %s", units.Bytes(f.Size), f.Event, how)
 		if f.DeviceFree != nil {
-			what += fmt.Sprintf("; %s held, %s left on the device", report.Bytes(f.Reserved), report.Bytes(*f.DeviceFree))
+			what += fmt.Sprintf("; %s held, %s left on the device", units.Bytes(f.Reserved), units.Bytes(*f.DeviceFree))
 		}
 		if f.Count > 1 {
 			what += fmt.Sprintf("; %d refusals in all", f.Count)
@@ -145,16 +146,16 @@ func (r *Result) writeRecorded(b *strings.Builder) {
 		line("failure", "%s", what)
 	}
 	if r.Card != 0 {
-		line("card", "%s", report.Bytes(r.Card))
+		line("card", "%s", units.Bytes(r.Card))
 	}
-	line(bound, "%s, the live bytes alone%s", report.Bytes(r.LowerBound), when)
+	line(bound, "%s, the live bytes alone%s", units.Bytes(r.LowerBound), when)
 	if o := r.Offline; o != nil {
 		proof := ""
 		if o.Best.Optimal {
 			proof = ", and no less"
 		}
-		line("in hindsight", "%s in one piece, had every request been known before%s", report.Bytes(o.Best.Height), proof)
-		line("", "%s if packed by size, the largest first", report.Bytes(o.Greedy[0].Height))
+		line("in hindsight", "%s in one piece, had every request been known before%s", units.Bytes(o.Best.Height), proof)
+		line("", "%s if packed by size, the largest first", units.Bytes(o.Greedy[0].Height))
 	}
 	b.WriteString("\n")
 }
@@ -176,7 +177,7 @@ func (r *Result) columns() []report.ColumnOf[*Point] {
 	return []report.ColumnOf[*Point]{
 		{
 			Column: report.Column{Name: "setting", Meaning: "the setting, or strategy and what differs from its preset"},
-			Cell:   func(p *Point) report.Cell { return report.Cell{Text: report.Printable(p.Label)} },
+			Cell:   func(p *Point) report.Cell { return report.Cell{Text: units.Printable(p.Label)} },
 		},
 		{
 			Column: report.Column{Name: "min capacity", Meaning: "smallest device on which the trace completes, in bytes", Number: true},
@@ -195,7 +196,7 @@ func (r *Result) columns() []report.ColumnOf[*Point] {
 				if p.SafeFrom == nil {
 					return report.Cell{Text: none, Number: true}
 				}
-				return number(report.Bytes(*p.SafeFrom), float64(*p.SafeFrom))
+				return number(units.Bytes(*p.SafeFrom), float64(*p.SafeFrom))
 			},
 		},
 		{
@@ -204,23 +205,23 @@ func (r *Result) columns() []report.ColumnOf[*Point] {
 		},
 		{
 			Column: report.Column{Name: "peak reserved", Meaning: "most bytes held from the device", Number: true},
-			Cell:   r.needed(func(p *Point) report.Cell { return number(report.Bytes(p.PeakReserved), float64(p.PeakReserved)) }),
+			Cell:   r.needed(func(p *Point) report.Cell { return number(units.Bytes(p.PeakReserved), float64(p.PeakReserved)) }),
 		},
 		{
 			Column: report.Column{Name: "waste", Meaning: "1 − peak requested / peak reserved, of a run that completed", Number: true},
-			Cell:   r.needed(func(p *Point) report.Cell { return number(report.Percent(p.Waste), p.Waste) }),
+			Cell:   r.needed(func(p *Point) report.Cell { return number(units.Percent(p.Waste), p.Waste) }),
 		},
 		{
 			Column: report.Column{Name: "device calls", Meaning: "calls to the device", Number: true},
-			Cell:   r.needed(func(p *Point) report.Cell { return number(count(p.DeviceCalls), float64(p.DeviceCalls)) }),
+			Cell:   r.needed(func(p *Point) report.Cell { return number(units.Count(p.DeviceCalls), float64(p.DeviceCalls)) }),
 		},
 		{
 			Column: report.Column{Name: "device time", Meaning: "time of the device calls by the cost model, in nanoseconds", Number: true},
-			Cell:   r.needed(func(p *Point) report.Cell { return number(report.Nanoseconds(p.DeviceTime), float64(p.DeviceTime)) }),
+			Cell:   r.needed(func(p *Point) report.Cell { return number(units.Nanoseconds(p.DeviceTime), float64(p.DeviceTime)) }),
 		},
 		{
 			Column: report.Column{Name: "ns/op", Meaning: "nanoseconds of a call to the strategy, of the processor", Number: true},
-			Cell:   completed(func(p *Point) report.Cell { return number(strconv.FormatFloat(p.NsPerOp, 'f', 0, 64), p.NsPerOp) }),
+			Cell:   completed(func(p *Point) report.Cell { return number(units.Fixed(p.NsPerOp, 0), p.NsPerOp) }),
 		},
 		{
 			Column: report.Column{Name: "notes"},
@@ -277,12 +278,12 @@ func (r *Result) writeTable(b *strings.Builder, width int, style report.Style) {
 		}
 	}
 	if r.Points == 1 {
-		fmt.Fprintf(b, "1 setting; %s events replayed", count(r.Replayed))
+		fmt.Fprintf(b, "1 setting; %s events replayed", units.Count(r.Replayed))
 	} else {
-		fmt.Fprintf(b, "%d settings, %d of them different on this trace; %s events replayed", r.Points, len(r.Runs), count(r.Replayed))
+		fmt.Fprintf(b, "%d settings, %d of them different on this trace; %s events replayed", r.Points, len(r.Runs), units.Count(r.Replayed))
 	}
 	if r.Budget != 0 {
-		fmt.Fprintf(b, " of at most %s", count(r.Budget))
+		fmt.Fprintf(b, " of at most %s", units.Count(r.Budget))
 	}
 	b.WriteString(".\n")
 }
@@ -307,11 +308,11 @@ func fold(label string, width int) string {
 func (p *Point) minimum() string {
 	switch {
 	case p.MinCapacity != nil:
-		return report.Bytes(*p.MinCapacity)
+		return units.Bytes(*p.MinCapacity)
 	case p.CompletesAt != nil:
-		return "≤ " + report.Bytes(*p.CompletesAt)
+		return "≤ " + units.Bytes(*p.CompletesAt)
 	case p.FailsAt != nil:
-		return "> " + report.Bytes(*p.FailsAt)
+		return "> " + units.Bytes(*p.FailsAt)
 	case p.Completed():
 		return "not searched"
 	}
@@ -367,7 +368,7 @@ func (r *Result) notes(p *Point) string {
 	case failure != "":
 		add("%s", failure)
 	case p.fails():
-		add("FAILED, measured on %s instead", report.Bytes(p.Device))
+		add("FAILED, measured on %s instead", units.Bytes(p.Device))
 	}
 	if p.Recorded {
 		add("as recorded")
@@ -376,13 +377,13 @@ func (r *Result) notes(p *Point) string {
 		add("baseline: every block from the device")
 	}
 	if p.FailsAbove != nil {
-		add("fails again at %s", report.Bytes(*p.FailsAbove))
+		add("fails again at %s", units.Bytes(*p.FailsAbove))
 	}
 	if p.MinCapacity != nil && p.Completed() && p.Device != *p.MinCapacity && p.Device != r.Card {
-		add("measured on %s", report.Bytes(p.Device))
+		add("measured on %s", units.Bytes(p.Device))
 	}
 	if p.MinCapacity == nil && p.CompletesAt != nil && p.FailsAt != nil {
-		add("> %s", report.Bytes(*p.FailsAt))
+		add("> %s", units.Bytes(*p.FailsAt))
 	}
 	return strings.Join(all, ", ")
 }

@@ -16,11 +16,11 @@ import (
 
 	"github.com/vramyard/vramyard/alloc"
 	"github.com/vramyard/vramyard/device"
-	"github.com/vramyard/vramyard/harness/show/report"
 	"github.com/vramyard/vramyard/harness/study/compare"
 	"github.com/vramyard/vramyard/harness/study/whatif"
 	"github.com/vramyard/vramyard/harness/trace"
 	"github.com/vramyard/vramyard/harness/trace/workload"
+	"github.com/vramyard/vramyard/internal/units"
 	"github.com/vramyard/vramyard/strategies"
 )
 
@@ -314,6 +314,6 @@ func TestAnAmpleDeviceIsNoNeed(t *testing.T) {
 	require.NoError(t, whatif.WriteText(&text, r))
 	require.Contains(t, text.String(), "not searched")
 	for line := range strings.SplitSeq(text.String(), "\n") {
-		require.NotContains(t, strings.Split(line, "on "+report.Bytes(ample))[0], report.Bytes(ample), line)
+		require.NotContains(t, strings.Split(line, "on "+units.Bytes(ample))[0], units.Bytes(ample), line)
 	}
 }

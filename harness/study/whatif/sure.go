@@ -3,7 +3,7 @@ package whatif
 import (
 	"fmt"
 
-	"github.com/vramyard/vramyard/harness/show/report"
+	"github.com/vramyard/vramyard/internal/units"
 )
 
 // sure says how far the answer can be trusted.
@@ -24,10 +24,10 @@ func (t *teller) sure() {
 	r := &t.Recorded
 	if r.Opening > 0 {
 		add("The recording begins with %s live allocations. They are placed anew, without the holes that were between: needs may "+
-			"be larger than told.", count(uint64(r.Opening)))
+			"be larger than told.", units.Count(uint64(r.Opening)))
 	}
 	if r.Doubts > 0 {
-		add("%s things in the file do not fit together; trace info lists them.", count(uint64(r.Doubts)))
+		add("%s things in the file do not fit together; trace info lists them.", units.Count(uint64(r.Doubts)))
 	}
 	if r.Pools > 0 && !t.pools {
 		add("Private pools (CUDA graphs) are in the recording and not in the replay, which shares their memory: needs may be larger than told.")
@@ -45,9 +45,9 @@ func (t *teller) sure() {
 	switch {
 	case r.Capacity != 0 && t.Card == r.Capacity:
 		add("The card counts as what was held when memory ran out and what the device had left: %s. The CUDA context and libraries "+
-			"have theirs besides.", report.Bytes(t.Card))
+			"have theirs besides.", units.Bytes(t.Card))
 	default:
-		add("Of the CUDA context and libraries %s are counted when a card is named. NCCL and other programs may need more.", report.Bytes(contextReserve))
+		add("Of the CUDA context and libraries %s are counted when a card is named. NCCL and other programs may need more.", units.Bytes(contextReserve))
 	}
 	if t.Budget != 0 {
 		add("Minima are found by halving, as if more memory never hurt. Safe from is the smallest capacity from which on nothing failed that was tried " +
@@ -65,7 +65,7 @@ func (t *teller) margin(add func(string, ...any)) {
 		return
 	}
 	if spare := t.Card - need; spare < t.Card/closeMargin {
-		add("That is close: %s are to spare, %s of the card.", report.Bytes(spare), report.Percent(float64(spare)/float64(t.Card)))
+		add("That is close: %s are to spare, %s of the card.", units.Bytes(spare), units.Percent(float64(spare)/float64(t.Card)))
 	}
 }
 
@@ -74,12 +74,12 @@ func (t *teller) fidelity(add func(string, ...any)) {
 	r := &t.Recorded
 	switch {
 	case r.Allocs > 0 && r.Predicted == r.Allocs:
-		add("The model of the recorded allocator places all %s allocations of this file where they were.", count(uint64(r.Allocs)))
+		add("The model of the recorded allocator places all %s allocations of this file where they were.", units.Count(uint64(r.Allocs)))
 	case r.Allocs > 0:
 		add("The model of the recorded allocator places %s of %s allocations of this file where they were (%s).",
-			count(uint64(r.Predicted)), count(uint64(r.Allocs)), report.Percent(float64(r.Predicted)/float64(r.Allocs)))
+			units.Count(uint64(r.Predicted)), units.Count(uint64(r.Allocs)), units.Percent(float64(r.Predicted)/float64(r.Allocs)))
 		if r.Stopped != "" {
-			add("The rest was not judged: %s.", report.Printable(r.Stopped))
+			add("The rest was not judged: %s.", units.Printable(r.Stopped))
 		}
 	case r.Setup.Name == "":
 		add("The file does not tell which allocator was recorded, nor its settings.")
@@ -87,6 +87,6 @@ func (t *teller) fidelity(add func(string, ...any)) {
 		add("The file has no addresses, so it is not known how well the replay follows the recorded allocator.")
 	}
 	if r.Replayed != 0 {
-		add("Replayed with the recorded settings this run holds %s at most, recorded are %s.", report.Bytes(r.Replayed), report.Bytes(r.Peak))
+		add("Replayed with the recorded settings this run holds %s at most, recorded are %s.", units.Bytes(r.Replayed), units.Bytes(r.Peak))
 	}
 }
