@@ -101,6 +101,7 @@ func Bounded(s Subject, c Churn) (Growth, error) {
 // longRun observes an interpreter of one instance. It draws the calls itself.
 type longRun struct {
 	interpreter
+	silent
 	Churn
 	*machine
 	most      device.Size // largest request
@@ -244,13 +245,6 @@ func (r *longRun) book(c *Call) {
 	r.growth.Reserved = max(r.growth.Reserved, r.Stats().Reserved)
 	r.growth.Touched = device.Size(len(r.touched)) * r.granule
 }
-
-// The rest of what an interpreter asks for: there is one instance, and the calls are complete.
-func (r *longRun) before()                        {}
-func (r *longRun) aim(*Call) bool                 { return true }
-func (r *longRun) adapt(*machine, *Call)          {}
-func (r *longRun) answered(*machine, *Call) error { return nil }
-func (r *longRun) look() error                    { return nil }
 
 // size draws the size of call i from a dozen magnitudes below the largest request, or those
 // down to the strategy's quantum, below which bounded bytes would be unbounded blocks. All

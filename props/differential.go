@@ -4,7 +4,6 @@ import (
 	"errors"
 	"fmt"
 	"slices"
-	"time"
 
 	"github.com/vramyard/vramyard/alloc"
 	"github.com/vramyard/vramyard/device"
@@ -20,7 +19,6 @@ import (
 // device's, is asked for at most a quarter of it in one sequence, so that running out of
 // memory is always a disagreement.
 func Differential(subjects []Subject, o Options) (Result, error) {
-	start := time.Now()
 	o = o.withDefaults()
 	if len(subjects) < 2 {
 		return Result{}, errors.New("props: differential: want at least two subjects")
@@ -29,12 +27,11 @@ func Differential(subjects []Subject, o Options) (Result, error) {
 	if err != nil {
 		return Result{}, err
 	}
-	n, err := d.search("differential", profile, o, nil)
+	r, err := d.search("differential", profile, o, nil)
 	if f, ok := errors.AsType[*Failure](err); ok && d.blamed != "" {
 		f.Subject = d.blamed
 	}
-	d.tally.Sequences, d.tally.Elapsed = n, time.Since(start)
-	return d.tally, err
+	return r, err
 }
 
 // Agree runs one sequence over all subjects in lockstep, as [Differential] does. The error

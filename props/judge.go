@@ -198,22 +198,18 @@ func (j *Judge) closed(o replay.Observation) error {
 			return err
 		}
 	}
-	if err := j.closeMachine(r.twin); err != nil || j.undrained == 0 {
+	if err := j.closeMoved(r.twin); err != nil || j.undrained == 0 {
 		return err
 	}
 	return j.closeUndrained()
 }
 
-// closeMachine closes an instance and judges what is left of it.
-func (j *Judge) closeMachine(m *machine) error {
-	m.limiter.begin()
+// closeMoved closes an instance with its blocks live, after they were moved.
+func (j *Judge) closeMoved(m *machine) error {
 	if err := j.r.move(m); err != nil {
 		return err
 	}
-	if err := j.r.judge(m.closeAll()); err != nil || !m.dev.Usage().Empty() {
-		return err
-	}
-	return j.r.judge(m.checkClosed())
+	return j.r.closeInstance(m)
 }
 
 // closeUndrained makes the calls of the replay once more on a third instance, all but those
@@ -230,5 +226,5 @@ func (j *Judge) closeUndrained() error {
 		m.do(&c)
 	}
 	m.faults.FailNext(0) // as before everything was freed
-	return j.closeMachine(m)
+	return j.closeMoved(m)
 }

@@ -24,6 +24,7 @@ type lockstep struct {
 // ensemble observes an interpreter of several instances and compares their answers.
 type ensemble struct {
 	interpreter
+	silent
 	subjects []Subject
 	enrol    func() ([]*machine, error) // builds the instances for one sequence
 	suits    func(alloc.Request) bool   // whether a request is given to the instances
@@ -63,12 +64,6 @@ func (e *ensemble) close() {
 		m.abandon()
 	}
 }
-
-// before does nothing: only answers are compared.
-func (e *ensemble) before() {}
-
-// look does nothing after a call: the instances are compared every few steps.
-func (e *ensemble) look() error { return nil }
 
 // aim skips what not every instance can be asked.
 func (e *ensemble) aim(c *Call) bool {
@@ -159,34 +154,31 @@ func (e *ensemble) after(c *Call) error {
 }
 
 // search runs the sequences of all seeds; finish is called after each that broke nothing.
-func (e *ensemble) search(name string, profile Profile, o Options, finish func(Sequence) error) (int, error) {
+func (e *ensemble) search(name string, profile Profile, o Options, finish func(Sequence) error) (Result, error) {
 	sequences := Sequences(profile)
 	attempt := func(seq Sequence) error {
 		defer e.close()
 		return e.run(seq, finish)
 	}
-	for i := range o.Sequences {
-		seed := o.Seed + int64(i)
+	return e.eachSeed(o, func(seed int64) error {
 		small, generated, v, err := hunt(sequences, seed, o.Tries, attempt, nil)
 		if err != nil {
-			return i + 1, fmt.Errorf("%s: seed %d: %w", name, seed, err)
+			return fmt.Errorf("%s: seed %d: %w", name, seed, err)
 		}
 		if v == nil {
-			continue
+			return nil
 		}
 		e.record = true
 		err = attempt(small)
 		e.record = false
 		again, ok := errors.AsType[*Violation](err)
 		if !ok {
-			return i + 1, fmt.Errorf("%s: seed %d: %w, but not when run again: a strategy depends on something besides its calls",
-				name, seed, v)
+			return fmt.Errorf("%s: seed %d: %w, but not when run again: a strategy depends on more than its calls", name, seed, v)
 		}
 		f := e.failure(name, seed, generated, small, again)
 		for _, s := range e.subjects {
 			describe(f.Trace, "subject", s.Name, "config", asJSON(s.Config))
 		}
-		return i + 1, f
-	}
-	return o.Sequences, nil
+		return f
+	})
 }

@@ -31,12 +31,7 @@ type machine struct {
 // newMachine builds the device and the strategy. A machine without strategy comes back
 // with the strategy's error, so that its device can be looked at.
 func newMachine(s *Subject, plan device.FaultPlan) (*machine, error) {
-	m := &machine{}
-	var err error
-	if m.dev, err = sim.New(s.Device); err != nil {
-		return m, err
-	}
-	return m, m.build(s, plan, m.dev)
+	return makeMachine(s, plan, func(m *machine) (device.Device, error) { return m.dev, nil })
 }
 
 // newWatched is newMachine with the subject's card beside the device, if it has one.
@@ -44,46 +39,46 @@ func newWatched(s *Subject, plan device.FaultPlan) (*machine, error) {
 	if s.Card == nil {
 		return newMachine(s, plan)
 	}
-	m := &machine{}
-	var err error
-	if m.dev, err = sim.New(s.Device); err != nil {
-		return m, err
-	}
-	if s.Card.Free < s.Device.Capacity {
-		return m, fmt.Errorf("the card has %v free, the device is one of %v", s.Card.Free, s.Device.Capacity)
-	}
-	card, err := s.Card.Open(s.Device.Capacity)
-	if err != nil {
-		return m, err
-	}
-	m.beside = mirror.New(m.dev, card, mirror.Options{Room: s.Card.Free - s.Device.Capacity})
-	return m, m.build(s, plan, m.beside)
+	return makeMachine(s, plan, func(m *machine) (device.Device, error) {
+		if s.Card.Free < s.Device.Capacity {
+			return nil, fmt.Errorf("the card has %v free, the device is one of %v", s.Card.Free, s.Device.Capacity)
+		}
+		card, err := s.Card.Open(s.Device.Capacity)
+		if err != nil {
+			return nil, err
+		}
+		m.beside = mirror.New(m.dev, card, mirror.Options{Room: s.Card.Free - s.Device.Capacity})
+		return m.beside, nil
+	})
 }
 
-// newTwin is newMachine with the capabilities that another machine's device has.
+// newTwin is newMachine with the capabilities of another machine's device.
 func newTwin(s *Subject, plan device.FaultPlan, other *machine) (*machine, error) {
 	if other.beside == nil {
 		return newMachine(s, plan)
 	}
-	m := &machine{}
-	var err error
+	return makeMachine(s, plan, func(m *machine) (device.Device, error) { return other.beside.Alone(m.dev), nil })
+}
+
+// makeMachine builds a machine whose strategy runs on a device over the simulated one.
+func makeMachine(s *Subject, plan device.FaultPlan, over func(*machine) (device.Device, error)) (m *machine, err error) {
+	m = &machine{}
 	if m.dev, err = sim.New(s.Device); err != nil {
 		return m, err
 	}
-	return m, m.build(s, plan, other.beside.Alone(m.dev))
-}
-
-// build builds the strategy over a device.
-func (m *machine) build(s *Subject, plan device.FaultPlan, on device.Device) (err error) {
+	on, err := over(m)
+	if err != nil {
+		return m, err
+	}
 	if m.faults, err = device.NewFaults(on, plan); err != nil {
-		return err
+		return m, err
 	}
 	m.limiter = newCallLimiter(m.faults)
 	if m.Strategy, err = s.New(m.limiter); err == nil && s.Device.Memory == sim.Filled {
 		memory, _ := device.ContentsOf(on)
 		m.Strategy, err = alloc.Filled(m.Strategy, memory) // not behind the faults, which are for the strategy
 	}
-	return err
+	return m, err
 }
 
 // carded checks invariant I63: the card answers as the model does.

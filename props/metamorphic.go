@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"slices"
-	"time"
 
 	"github.com/vramyard/vramyard/alloc"
 	"github.com/vramyard/vramyard/device"
@@ -19,16 +18,13 @@ import (
 // where the sequence says so, for all instances alike. The error is a [*Failure] if a
 // relation does not hold, anything else if the subject cannot be built.
 func Metamorphic(s Subject, o Options) (Result, error) {
-	start := time.Now()
 	o = o.withDefaults()
 	profile, err := s.Profile(o.Operations)
 	if err != nil {
 		return Result{}, err
 	}
 	r := newRelations(s, profile)
-	n, err := r.search(s.Name, profile, o, r.undo)
-	r.tally.Sequences, r.tally.Elapsed = n, time.Since(start)
-	return r.tally, err
+	return r.search(s.Name, profile, o, r.undo)
 }
 
 // Relate runs one sequence over instances of the subject in lockstep, as [Metamorphic] does.
@@ -49,19 +45,16 @@ type relations struct {
 	subject  Subject
 	frontier bool // whether Request.Before has a meaning
 	pools    bool // whether it has private pools
-	except   map[Number]bool
+	except   exceptions
 }
 
 // newRelations returns the ensemble for a subject.
 func newRelations(s Subject, p Profile) *relations {
 	s.Device.Memory = sim.Counted // a shifted device has no contents at its addresses
-	r := &relations{subject: s, frontier: p.Frontier, pools: p.Pools, except: map[Number]bool{}}
+	r := &relations{subject: s, frontier: p.Frontier, pools: p.Pools, except: s.exceptions()}
 	r.observer, r.subjects, r.faults = &r.ensemble, []Subject{s}, true
 	r.enrol, r.same, r.compare = r.build, r.equal, r.compareAll
 	r.suits = func(alloc.Request) bool { return true }
-	for n := range s.excepted {
-		r.except[n] = true
-	}
 	return r
 }
 

@@ -1,7 +1,7 @@
 package props
 
 import (
-	"errors"
+	"cmp"
 	"slices"
 
 	"github.com/vramyard/vramyard/alloc"
@@ -23,6 +23,7 @@ func (m *machine) compact(p *alloc.Promises, aligns map[uint64]device.Size) erro
 	if !alloc.Has(m.Strategy, alloc.PowerMover) {
 		return nil
 	}
+	m.limiter.begin()
 	before, was := slices.Collect(m.Walk), m.Stats()
 	var moves []Move
 	n, err := alloc.Compact(m.Strategy, func(c alloc.Chunk) bool { return !stays(c) }, func(from, to alloc.Block) {
@@ -39,28 +40,14 @@ func (m *machine) compact(p *alloc.Promises, aligns map[uint64]device.Size) erro
 	if was != m.Stats() {
 		found = append(found, violated(IMoved, "the statistics were %+v, and are %+v after blocks were moved", was, m.Stats()))
 	}
-	if p.MustMerge != nil {
-		found = append(found, Coalescing(after, p.MustMerge))
-	}
-	if p.ClassOf != nil {
-		found = append(found, Classes(after, p.ClassOf))
-	}
-	found = append(found, Hole(after, alloc.LargestFree(m.Strategy)))
+	found = append(found, Coalescing(after, p.MustMerge), Classes(after, p.ClassOf), Hole(after, alloc.LargestFree(m.Strategy)))
 	if alloc.Has(m.Strategy, alloc.PowerFreeWalker) {
 		found = append(found, FreeList(after, slices.Collect(func(yield func(alloc.Chunk) bool) { alloc.WalkFree(m.Strategy, yield) })))
 	}
-	for _, err := range found {
-		if err != nil {
-			return err
-		}
+	if err := cmp.Or(found...); err != nil {
+		return err
 	}
-	if err := m.Check(); err != nil {
-		if found := corrupted(err); found != nil {
-			return found
-		}
-		return violated(ICheck, "%v", err)
-	}
-	return nil
+	return checked(m.Check())
 }
 
 // Moved checks what a strategy tells of the blocks that it moves (invariant I66): they are live ones that may be
@@ -133,9 +120,5 @@ func Slid(before, after []alloc.Chunk, moves []Move, alignOf func(alloc.Chunk) d
 
 // move has an instance move its blocks, before it is closed with them.
 func (r *runner) move(m *machine) error {
-	err := m.compact(&r.subject.Promises, r.model.aligns)
-	if v, ok := errors.AsType[*Violation](err); ok {
-		return r.judge(v)
-	}
-	return err
+	return r.judge(m.compact(&r.subject.Promises, r.model.aligns))
 }

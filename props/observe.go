@@ -94,13 +94,14 @@ func (r *runner) observeModel() error {
 }
 
 // observeIndexes has the strategy check itself.
-func (r *runner) observeIndexes() error {
-	err := r.main.Check()
-	found := corrupted(err)
-	if err != nil && found == nil {
-		found = violated(ICheck, "%v", err)
+func (r *runner) observeIndexes() error { return r.judge(checked(r.main.Check())) }
+
+// checked returns the violation that an error of Check is.
+func checked(err error) error {
+	if found := corrupted(err); found != nil || err == nil {
+		return found
 	}
-	return r.judge(found)
+	return violated(ICheck, "%v", err)
 }
 
 // page returns the bytes that memory of a range goes back in.
@@ -111,13 +112,11 @@ func (r *runner) page() device.Size {
 // usage returns the device's account, with what the faults refused.
 func (r *runner) usage() device.Usage { return r.main.faults.Usage() }
 
-// observePromises looks at what only this strategy keeps.
+// observePromises checks the promises of this strategy about its free chunks.
 func (r *runner) observePromises() error {
 	p := &r.subject.Promises
-	if p.MustMerge != nil {
-		if err := r.judge(Coalescing(r.is.walk, p.MustMerge)); err != nil {
-			return err
-		}
+	if err := r.judge(Coalescing(r.is.walk, p.MustMerge)); err != nil {
+		return err
 	}
 	if p.Stamped {
 		r.model.released(r.usage().Calls.Returned())
@@ -125,13 +124,8 @@ func (r *runner) observePromises() error {
 			return err
 		}
 	}
-	if p.ClassOf != nil {
-		if err := r.judge(Classes(r.is.walk, p.ClassOf)); err != nil {
-			return err
-		}
-	}
-	if !r.thorough && r.step%sampleEvery != 0 {
-		return nil
+	if err := r.judge(Classes(r.is.walk, p.ClassOf)); err != nil || !r.thorough && r.step%sampleEvery != 0 {
+		return err
 	}
 	if err := r.judge(Hole(r.is.walk, alloc.LargestFree(r.main.Strategy)), stoppable(r.main, r.is.walk)); err != nil {
 		return err
@@ -144,10 +138,7 @@ func (r *runner) observePromises() error {
 		r.search = append(r.search, c)
 		return len(r.search) <= len(r.is.walk)
 	})
-	if err := r.judge(FreeList(r.is.walk, r.search)); err != nil || p.SearchOrder == nil {
-		return err
-	}
-	return r.judge(SearchOrder(r.search, p.SearchOrder))
+	return r.judge(FreeList(r.is.walk, r.search), SearchOrder(r.search, p.SearchOrder))
 }
 
 // observeOutcome looks at what the last call must not have changed.
@@ -206,41 +197,32 @@ func refusals(c device.Calls) (n uint64) {
 }
 
 // finish frees every block, closes the strategy and checks that nothing is left. The twin
-// is closed with its blocks live.
+// is closed with its blocks live, after they were moved.
 func (r *runner) finish() error {
 	r.undrained = len(r.events)
 	for _, step := range [...]func() error{
 		r.drain, r.leavePools, r.settleStreams, r.empty,
 		func() error { return r.call(Call{Op: Op{Kind: OpTrim}}) },
-		func() error {
-			if !r.powers.has(alloc.PowerStreamRecorder) {
-				return nil // that was judged before
-			}
-			return r.empty()
-		},
-		r.renew,
+		r.empty, r.renew,
+		func() error { r.begin(); return r.move(r.twin) },
+		func() error { return r.closeInstance(r.main) },
+		func() error { return r.closeInstance(r.twin) },
+		func() error { return r.judge(r.leaveCard()) },
 	} {
 		if err := step(); err != nil {
 			return err
 		}
 	}
-	r.begin()
-	r.twin.limiter.begin()
-	if err := r.move(r.twin); err != nil {
-		return err
+	return nil
+}
+
+// closeInstance closes an instance and checks that nothing is left of it.
+func (r *runner) closeInstance(m *machine) error {
+	err := r.judge(m.closeAll())
+	if err != nil || !m.dev.Usage().Empty() {
+		return err // the device refused on its plan; there is nothing more to say
 	}
-	for _, m := range []*machine{r.main, r.twin} {
-		if err := r.judge(m.closeAll()); err != nil {
-			return err
-		}
-		if !m.dev.Usage().Empty() {
-			continue // the device refused on its plan; there is nothing more to say
-		}
-		if err := r.judge(m.checkClosed()); err != nil {
-			return err
-		}
-	}
-	return r.judge(r.leaveCard())
+	return r.judge(m.checkClosed())
 }
 
 // empty checks a strategy whose blocks were all freed.

@@ -40,8 +40,9 @@ type view struct {
 // closed with its blocks live. Buffers are kept from one sequence to the next.
 type runner struct {
 	interpreter
+	silent   // both instances get the same addresses
 	subject  *Subject
-	except   [len(invariantNames)]bool
+	except   exceptions
 	thorough bool // check everything after every step
 
 	main, twin *machine
@@ -82,14 +83,11 @@ type runner struct {
 
 // newRunner returns a runner for the subject.
 func newRunner(s *Subject) *runner {
-	r := &runner{subject: s}
+	r := &runner{subject: s, except: s.exceptions()}
 	r.observer = r
 	r.gather = func(c alloc.Chunk) bool {
 		r.is.walk = append(r.is.walk, c)
 		return len(r.is.walk) <= mostChunks
-	}
-	for n := range s.excepted {
-		r.except[n] = true
 	}
 	return r
 }
@@ -227,9 +225,6 @@ func (r *runner) aim(c *Call) bool {
 	}
 	return ok
 }
-
-// adapt keeps the address: both instances grant the same ones.
-func (r *runner) adapt(*machine, *Call) {}
 
 // foreign returns an address that was never granted, or 0 if the choice does not exist
 // now: far below, just below or at the end of a held region, or a free chunk.

@@ -67,13 +67,17 @@ func (s Subject) Wrapped(name string, wrap func(alloc.Strategy) (alloc.Strategy,
 	return s
 }
 
-// excepted yields the invariants that the subject is excused from.
-func (s *Subject) excepted(yield func(Number) bool) {
+// exceptions is a set of invariants.
+type exceptions [len(invariantNames)]bool
+
+// exceptions returns the invariants that the subject is excused from.
+func (s *Subject) exceptions() (set exceptions) {
 	for _, e := range s.Promises.Except {
-		if n, ok := ParseNumber(e.Invariant); ok && !yield(n) {
-			return
+		if n, ok := ParseNumber(e.Invariant); ok {
+			set[n] = true
 		}
 	}
+	return set
 }
 
 // Profile builds the strategy once and returns the profile of sequences for it.

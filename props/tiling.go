@@ -117,9 +117,9 @@ func Chunks(walk []alloc.Chunk, quantum device.Size, streams bool) error {
 }
 
 // Coalescing checks invariant I5: no two free chunks that touch inside a region are such
-// that mustMerge says they should have been one.
+// that mustMerge says they should have been one; nil demands nothing.
 func Coalescing(walk []alloc.Chunk, mustMerge func(left, right alloc.Chunk) bool) error {
-	for i := 1; i < len(walk); i++ {
+	for i := 1; i < len(walk) && mustMerge != nil; i++ {
 		l, r := walk[i-1], walk[i]
 		if l.State == alloc.Free && r.State == alloc.Free && l.Region == r.Region && mustMerge(l, r) {
 			return violated(ICoalescing, "free chunks %v of %d bytes and %v of %d bytes are not merged",
@@ -129,10 +129,11 @@ func Coalescing(walk []alloc.Chunk, mustMerge func(left, right alloc.Chunk) bool
 	return nil
 }
 
-// Classes checks invariant I6: every free chunk is of the class that classOf says.
+// Classes checks invariant I6: every free chunk is of the class that classOf says; nil demands
+// nothing.
 func Classes(walk []alloc.Chunk, classOf func(alloc.Chunk) int32) error {
 	for _, c := range walk {
-		if c.State != alloc.Free {
+		if c.State != alloc.Free || classOf == nil {
 			continue
 		}
 		if want := classOf(c); c.Class != want {
@@ -168,9 +169,9 @@ func FreeList(walk, search []alloc.Chunk) error {
 }
 
 // SearchOrder checks invariant I8: the search sees each chunk before those of the same
-// class that come after it by order.
+// class that come after it by order; nil demands nothing.
 func SearchOrder(search []alloc.Chunk, order func(a, b alloc.Chunk) int) error {
-	for i := 1; i < len(search); i++ {
+	for i := 1; i < len(search) && order != nil; i++ {
 		a, b := search[i-1], search[i]
 		if a.Class == b.Class && order(a, b) >= 0 {
 			return violated(ISearchOrder, "chunk %v of %d bytes is tried before %v of %d bytes",

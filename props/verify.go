@@ -183,7 +183,6 @@ type attempt func(*runner, Sequence) (device.FaultPlan, error)
 
 // verify runs the sequences of all seeds.
 func verify(s Subject, o Options, once attempt) (Result, error) {
-	start := time.Now()
 	profile, err := s.Profile(o.Operations)
 	if err != nil {
 		return Result{}, err
@@ -191,19 +190,18 @@ func verify(s Subject, o Options, once attempt) (Result, error) {
 	r := newRunner(&s)
 	defer func() { _ = r.leaveCard() }() // of a sequence that failed; that is said
 	sequences := Sequences(profile)
-	for i := range o.Sequences {
-		if err := oneSeed(r, sequences, o.Seed+int64(i), o, once); err != nil {
-			return r.result(i+1, start), err
-		}
-	}
-	return r.result(o.Sequences, start), nil
+	return r.eachSeed(o, func(seed int64) error { return oneSeed(r, sequences, seed, o, once) })
 }
 
-// result returns the tally of a verification.
-func (r *runner) result(sequences int, start time.Time) Result {
-	t := r.tally
-	t.Sequences, t.Elapsed = sequences, time.Since(start)
-	return t
+// eachSeed calls one with every seed until the first error, and returns the counts of all.
+func (in *interpreter) eachSeed(o Options, one func(seed int64) error) (_ Result, err error) {
+	start := time.Now()
+	for i := 0; i < o.Sequences && err == nil; i++ {
+		err = one(o.Seed + int64(i))
+		in.tally.Sequences++
+	}
+	in.tally.Elapsed = time.Since(start)
+	return in.tally, err
 }
 
 // oneSeed checks the property that the one sequence of a seed breaks no invariant. If it

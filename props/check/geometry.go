@@ -44,14 +44,14 @@ func Subjects(s alloc.Setup, like sim.Config) ([]props.Subject, error) {
 		like.Align = finest
 	}
 	like.Capacity = 0
-	limit, region, err := measure(s, like)
+	limit, region, err := measure(s, like, 1)
 	if err != nil {
 		return nil, err
 	}
 	wide := limit
 	for fit := fitLimit; wide > wideLimit && fit < wide; fit *= 4 {
 		s = s.ForCapacity(fit)
-		if limit, region, err = measure(s, like); err != nil {
+		if limit, region, err = measure(s, like, 1); err != nil {
 			return nil, err
 		}
 		if limit == 0 || region != 0 {
@@ -84,7 +84,7 @@ func largestRegion(s alloc.Setup, like sim.Config, most device.Size) (largest de
 			if n == 0 || n > most {
 				continue
 			}
-			if _, region, err := measureBy(s, like, n); err == nil { // it may refuse such a size
+			if _, region, err := measure(s, like, n); err == nil { // it may refuse such a size
 				largest = max(largest, region)
 			}
 		}
@@ -92,16 +92,11 @@ func largestRegion(s alloc.Setup, like sim.Config, most device.Size) (largest de
 	return largest
 }
 
-// measure builds the strategy on a device without bounds and returns its own limit, 0 if
-// there is none, and what it is charged for its first byte, 0 if the limit leaves no room for that.
+// measure builds the strategy on a device without bounds and returns its own limit, 0 for none,
+// and the bytes that it is charged for a first request of n, 0 if the limit leaves no room for that.
 //
 // Precondition: like has no capacity.
-func measure(s alloc.Setup, like sim.Config) (limit, region device.Size, err error) {
-	return measureBy(s, like, 1)
-}
-
-// measureBy is measure with another first request than one byte.
-func measureBy(s alloc.Setup, like sim.Config, n device.Size) (limit, region device.Size, err error) {
+func measure(s alloc.Setup, like sim.Config, n device.Size) (limit, region device.Size, err error) {
 	dev, err := sim.New(like)
 	if err != nil {
 		return 0, 0, err
