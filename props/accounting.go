@@ -7,7 +7,7 @@ import (
 	"github.com/vramyard/vramyard/device"
 )
 
-// pair is one figure as two sources tell it.
+// pair is one figure from two sources.
 type pair struct {
 	name      string
 	got, want uint64
@@ -76,7 +76,7 @@ func Nesting(s alloc.Stats) error {
 	return nil
 }
 
-// Counters checks invariant I18: what the statistics count is what the model counted.
+// Counters checks invariant I18: the counters of the statistics equal the counts of the model.
 func Counters(s, want alloc.Stats) error {
 	pairs := [...]pair{
 		{"Allocs", s.Allocs, want.Allocs},
@@ -93,9 +93,9 @@ func Counters(s, want alloc.Stats) error {
 	return differing(ICounters, "the model", pairs[:])
 }
 
-// DeviceAccount checks invariant I19: what the statistics say of regions is what the
-// device says; memory that lies in no region is counted apart. With joined, a region may stand
-// for several reservations, so regions and releases are not counted.
+// DeviceAccount checks invariant I19: the statistics about regions equal the account of the
+// device. Memory that lies in no region is counted apart. With joined, a region may stand for
+// several reservations, so regions and releases are not compared.
 func DeviceAccount(s alloc.Stats, u device.Usage, joined bool) error {
 	pairs := [...]pair{
 		{"Reserved and Forgotten", uint64(s.Reserved + s.Forgotten), uint64(u.Held)},
@@ -169,10 +169,10 @@ func SameWalk(before, after []alloc.Chunk, s, t alloc.Stats) error {
 	return nil
 }
 
-// Trimmed checks invariant I29: a trim returned the bytes by which the reserved bytes fell,
-// and nothing is left that could have gone: no region, and no whole
-// page of one of the ranges, without a live or pending block. A page has so many bytes, counted
-// from the start of its range. With kept, memory may be left for another reason.
+// Trimmed checks invariant I29: a trim returned the bytes by which the reserved bytes fell, and
+// left nothing that could be released: no region, and no whole page of a range, without a live or
+// pending block. The argument page is the size of a page in bytes, counted from the start of its
+// range. With kept, memory may be left for another reason.
 func Trimmed(
 	walk []alloc.Chunk, ranges []device.Region, page device.Size, before, after alloc.Stats, returned device.Size, kept bool,
 ) error {
@@ -237,8 +237,8 @@ func Holding(before, after alloc.Stats) error {
 	return nil
 }
 
-// Honest checks invariant I26: after a request ran out of memory, no free chunk of the
-// walk is one that the strategy promised to serve it from.
+// Honest checks invariant I26: after a request ran out of memory, the walk has no free chunk from
+// which the strategy promised to serve it.
 func Honest(walk []alloc.Chunk, r alloc.Request, serves func(alloc.Chunk, alloc.Request) bool) error {
 	for _, c := range walk {
 		if c.State == alloc.Free && serves(c, r) {
@@ -248,9 +248,9 @@ func Honest(walk []alloc.Chunk, r alloc.Request, serves func(alloc.Chunk, alloc.
 	return nil
 }
 
-// RefusalRecord checks invariant I27: the recorded refusal is of this request, for a reason of
-// the right kind, with the holes that the walk shows. Refused tells whether the device
-// refused a reservation meanwhile, granted whether it granted one.
+// RefusalRecord checks invariant I27: the recorded refusal is of this request, for a reason of the
+// right kind, with the holes of the walk. The device refused or granted a reservation during the
+// request as refused and granted say.
 func RefusalRecord(walk []alloc.Chunk, f alloc.Refusal, r alloc.Request, outOfMemory, refused, granted bool) error {
 	var largest, free device.Size
 	for _, c := range walk {

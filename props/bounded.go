@@ -61,14 +61,14 @@ func (c Churn) withDefaults(most device.Size) Churn {
 	return c
 }
 
-// Growth is what a long run needed. Sizes are bytes.
+// Growth is the memory of a long run. Sizes are bytes.
 type Growth struct {
-	PeakLive        device.Size // most that was asked for at once
-	ReservedQuarter device.Size // most that was held until the first quarter of the run ended
-	Reserved        device.Size // most that was held
-	TouchedQuarter  device.Size // where blocks ever lay until then, in granules of Granule
-	Touched         device.Size // where blocks ever lay
-	Granule         device.Size // what Touched counts in
+	PeakLive        device.Size // most live bytes
+	ReservedQuarter device.Size // most bytes held during the first quarter of the run
+	Reserved        device.Size // most bytes held
+	TouchedQuarter  device.Size // bytes that blocks ever covered until then, in multiples of Granule
+	Touched         device.Size // bytes that blocks ever covered
+	Granule         device.Size // unit of Touched
 }
 
 // String returns the figures in one line.
@@ -80,11 +80,11 @@ func (g Growth) String() string {
 // mostAtOnce is the largest request of a long run whose strategy could grant more.
 const mostAtOnce = 256 * device.MiB
 
-// Bounded runs the subject with bounded demand on its device, which should be without a
-// capacity, and checks invariant I44: what is held, and where blocks ever lay, has stopped
-// growing after the first quarter, apart from records, which a random load sets ever more
-// seldom: of a leak, three quarters are still to come. The second figure speaks where the first cannot, because
-// memory is taken in advance. The error is an [*Unbounded] if it grew or memory ran out.
+// Bounded runs the subject with bounded demand on its device, which should be without a capacity,
+// and checks invariant I44: the bytes held, and the addresses that blocks ever covered, have
+// stopped growing after the first quarter. Growth by the records that a random load sets ever more
+// seldom is allowed; of a leak, three quarters are still to come. The addresses show a leak in
+// memory that was taken in advance. The error is an [*Unbounded] if memory grew or ran out.
 func Bounded(s Subject, c Churn) (Growth, error) {
 	r, err := newLongRun(&s, c)
 	if err != nil {
@@ -233,7 +233,7 @@ func (r *longRun) after(c *Call) error {
 	return nil
 }
 
-// book books a granted block and what is held for it.
+// book books a granted block and the bytes held for it.
 func (r *longRun) book(c *Call) {
 	b := r.answer.Block
 	r.held = append(r.held, demanded{demand{c.ID, c.Request.Size}, b.Addr})

@@ -12,8 +12,8 @@ import (
 	"github.com/vramyard/vramyard/harness/trace"
 )
 
-// How often things happen in a long run with streams, in calls. Each stream is drained once in 64
-// calls, so that what is pending is a small part of what is in use.
+// Intervals in a long run with streams, in calls. Each stream is drained once in 64 calls, so that
+// pending blocks are a small part of those in use.
 const (
 	drainEvery   = 16
 	pollEvery    = 64
@@ -91,11 +91,11 @@ func (r *longRun) use() error {
 type Unbounded struct {
 	Subject   string        // name of the subject
 	Churn     Churn         // the run
-	Growth    Growth        // what it needed
+	Growth    Growth        // its memory
 	Call      int           // the last one, from 1
 	Held      []device.Size // bytes: most that was held until the end of each tenth of the run
 	Violation *Violation    // what went wrong
-	Holdings  string        // what was held at the end, one line for each pool, stream, class and state
+	Holdings  string        // chunks at the end, one line for each pool, stream, class and state
 	Trace     *trace.Trace  // the calls
 }
 
@@ -127,13 +127,13 @@ func (r *longRun) unbounded(s *Subject, v *Violation) error {
 	s.describe(u.Trace)
 	_ = again.Close() // the device is thrown away with it
 	if err == nil || again.step != r.step {
-		return fmt.Errorf("%w\nbut not when run again: the strategy depends on something besides its calls", u)
+		return fmt.Errorf("%w\nbut not when run again: the strategy depends on more than its calls", u)
 	}
 	return u
 }
 
-// holdingsText sums up the chunks of a walk, those that are alike in all but place and size together.
-// Only a strategy that is [alloc.Counted] has classes that are few.
+// holdingsText sums up the chunks of a walk by pool, stream, class and state. Classes are ignored
+// unless the strategy is [alloc.Counted]: others have many.
 func holdingsText(s alloc.Inspector) string {
 	counted := alloc.Has(s, alloc.PowerCounted)
 	type sum struct {

@@ -8,10 +8,10 @@ import (
 	"github.com/vramyard/vramyard/device/sim"
 )
 
-// Filled returns the subject on a device that knows what is in its memory. Every block is
-// filled when it is granted and compared when it is freed, and all of them after every
-// request and every look ([alloc.Filled]), so that what is wrong by arithmetic shows as
-// corruption: that, invariant I51, is then looked for first.
+// Filled returns the subject on a device with contents. Every block is filled when it is granted
+// and compared when it is freed, and all blocks are compared after every request and every look
+// ([alloc.Filled]). An arithmetic mistake then shows as corruption, and invariant I51 is checked
+// first.
 func (s Subject) Filled() Subject {
 	if s.Device.Memory != sim.Filled {
 		s.Device.Memory = sim.Filled
@@ -20,9 +20,8 @@ func (s Subject) Filled() Subject {
 	return s
 }
 
-// ByContents returns the filled subject, excused from every invariant but that of contents: what
-// it breaks then shows in the memory alone, without any arithmetic. Only I10, which has no
-// exceptions, may come first, and does not, because contents are looked at before it.
+// ByContents returns the filled subject, excused from every invariant except I51, so that mistakes
+// show in the memory alone. I10 has no exceptions, but contents are checked before it.
 func (s Subject) ByContents() Subject {
 	s = s.Filled()
 	s.Promises.Except = slices.Clone(s.Promises.Except)
@@ -34,9 +33,9 @@ func (s Subject) ByContents() Subject {
 	return s
 }
 
-// corrupted checks invariant I51: what a live block was filled with is still there; and whatever
-// invariant an answer itself says is broken: a strategy that is watched from outside, such as a
-// plug-in, is caught in the call. It returns nil if an answer says nothing else.
+// corrupted checks invariant I51: a live block still has the contents that it was filled with. It
+// also returns the invariant that an error names by itself: a plug-in is watched from outside, and
+// caught in the call. It returns nil for any other answer.
 func corrupted(answer error) error {
 	if c, ok := errors.AsType[*alloc.Corruption](answer); ok {
 		return violated(IContents, "%v", c)

@@ -57,9 +57,9 @@ func one(b bool) int64 {
 type counterIndex struct {
 	names   []string
 	columns [][len(countedColumns)]int                             // of every counter that has them
-	sums    [len(sums)][len(countedPools)][len(countedColumns)]int // of those that are sums
+	sums    [len(sums)][len(countedPools)][len(countedColumns)]int // of the sums
 	ooms    int
-	retries int // -1 if there is none
+	retries int // -1 if it is missing
 	taken   int // calls that took memory; -1 if there is none
 }
 
@@ -103,7 +103,7 @@ func newCounterIndex(names []string) (*counterIndex, error) {
 	return x, missing
 }
 
-// counted is what the counters were before a call, what they are after it, and what the call was.
+// counted has the counters before and after a call, and the kind of the call.
 type counted struct {
 	*counterIndex
 	was, is           []int64
@@ -111,10 +111,10 @@ type counted struct {
 	redirecting       bool // requests were redirected
 }
 
-// check checks invariant I58 with the walk after the call: what is there now is what the walk
-// shows; what is there and what went is what came; a total is the sum of its pools; peaks and what
-// came and went never fall, unless the statistics were cleared; and a request that ran out of
-// memory, and nothing else, counts as such.
+// check checks invariant I58 with the walk after the call. Current values equal the walk. A rise
+// of the current value is what was allocated minus what was freed. A total is the sum of its
+// pools. Peaks and totals never fall unless the statistics were cleared. A request that ran out of
+// memory is counted once, and nothing else is.
 func (c *counted) check(walk []alloc.Chunk) error {
 	if ooms := c.is[c.ooms] - c.was[c.ooms]; !c.cleared && ooms != one(c.depleted) {
 		return violated(ICounted, "num_ooms rose by %d, want %d", ooms, one(c.depleted))
@@ -141,9 +141,9 @@ func (c *counted) check(walk []alloc.Chunk) error {
 	return nil
 }
 
-// retried looks at the requests that were tried again after all was given back: each one that ran
-// out of memory, unless requests were redirected, and any other one that took memory then. Where
-// segments grow, what is free in one may be enough.
+// retried checks the number of requests that were retried after all caches were released. Each
+// request that ran out of memory was, unless requests were redirected. Any other request that was
+// retried took memory then; where segments grow, free memory of one may be enough.
 func (c *counted) retried(walk []alloc.Chunk) error {
 	if c.cleared || c.retries < 0 || c.taken < 0 {
 		return nil
@@ -181,8 +181,9 @@ func (c *counted) row(at [len(countedColumns)]int) error {
 	return nil
 }
 
-// withoutSlack returns the chunks that a strategy asked for and can use. What the device added to a
-// region, and pages that it refused to take back, are in neither counters nor history.
+// withoutSlack returns the chunks that a strategy asked for and can use. Neither counters nor
+// history have the bytes that the device added to a region, nor pages that it refused to take
+// back.
 func withoutSlack(walk []alloc.Chunk) []alloc.Chunk {
 	slack := func(c alloc.Chunk) bool { return c.State == alloc.Slack }
 	if !slices.ContainsFunc(walk, slack) {

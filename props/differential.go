@@ -58,7 +58,7 @@ type differential struct {
 	tags     []uint64
 }
 
-// newDifferential returns the ensemble and what the generator should aim at.
+// newDifferential returns the ensemble and the profile of sequences for it.
 func newDifferential(subjects []Subject, operations int) (*differential, Profile, error) {
 	d := &differential{most: roomy}
 	d.observer = &d.ensemble
@@ -129,8 +129,8 @@ func (d *differential) suitable(r alloc.Request) bool {
 	return served == len(d.subjects) || refused == len(d.subjects)
 }
 
-// agrees reports whether two subjects gave the same answer. Where the blocks lie, how large
-// they are and the answers of a power that only one of them has may differ.
+// agrees reports whether two subjects gave the same answer. The addresses and sizes of blocks may
+// differ, and so may the answers of a power that one of them lacks.
 func (d *differential) agrees(first, other *machine) bool {
 	a, b := first.answer.Err, other.answer.Err
 	if errors.Is(a, alloc.ErrUnsupported) || errors.Is(b, alloc.ErrUnsupported) || sameError(contractual(a), contractual(b)) {
@@ -140,7 +140,7 @@ func (d *differential) agrees(first, other *machine) bool {
 	return false
 }
 
-// contractual returns the error of the contract that err is, or err if it is none of them.
+// contractual returns the error of the contract that err wraps, or err itself.
 func contractual(err error) error {
 	for _, k := range []error{alloc.ErrOutOfMemory, alloc.ErrInvalidRequest, alloc.ErrInvalidFree, alloc.ErrClosed} {
 		if errors.Is(err, k) {

@@ -3,15 +3,17 @@
 // # Parts
 //
 //   - An [Op] is one call, legal or not. Every sequence of them can be run, so a failing
-//     sequence stays runnable whatever is cut out of it.
-//   - [Sequences] generates them and knows how to make them smaller; [Shrink] goes on
-//     where the generator stops.
+//     sequence stays runnable when operations are removed.
+//   - [Sequences] generates and shrinks them; [Shrink] goes on where the generator stops.
+//   - One interpreter executes operations on one or several instances of a strategy, and
+//     tells an observer before and after each call. Observers are the runner of [Verify], the
+//     lockstep of [Metamorphic] and [Differential], the [Judge] of replays and [Bounded].
 //   - The [Model] is the reference: a list of live blocks and sums over it.
 //   - The predicates ([Tiling], [Regions], [Coalescing] and so on) are pure functions of
-//     what a strategy shows. Each names the invariant it checks and the two things that
+//     walks, statistics and the model. Each names its invariant and the two values that
 //     disagree. docs/invariants.md lists them all.
-//   - [Promises] are what one strategy, in one configuration, keeps beyond the core that
-//     every strategy keeps.
+//   - [alloc.Promises] are the guarantees of one strategy, in one configuration, beyond the
+//     core that every strategy keeps.
 //   - [Verify] runs generated sequences and judges every answer and the state after every
 //     step. [VerifyFaults] lets the device refuse each of its calls in turn. A [Failure]
 //     carries seed, step, invariant and the shrunken sequence as a trace.

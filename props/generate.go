@@ -12,12 +12,12 @@ import (
 	"github.com/vramyard/vramyard/device"
 )
 
-// Profile tells the generator what to aim at. Sizes are bytes.
+// Profile guides the generator. Sizes are bytes.
 type Profile struct {
 	Operations int           // operations in a sequence
 	Quantum    device.Size   // smallest unit of the strategy
 	Max        device.Size   // largest request it can ever grant
-	Room       device.Size   // what the device or the strategy's limit lets it hold
+	Room       device.Size   // bound by the device or the strategy's limit
 	Boundaries []device.Size // sizes around which it decides differently
 	Frontier   bool          // whether it has a safe frontier
 	Streams    bool          // whether streams can be recorded for its blocks
@@ -128,8 +128,8 @@ func (t *temper) op(rng *rand.Rand) Op {
 	return o
 }
 
-// pool draws the fields of an operation of private pools: mostly one of a few, rarely the
-// default pool, which is none.
+// pool draws the fields of an operation of private pools: mostly one of a few pools, rarely the
+// default pool, which is not private.
 func (t *temper) pool(rng *rand.Rand, o *Op) {
 	if rng.Intn(20) != 0 {
 		o.Pool = alloc.PoolID(1 + rng.Intn(pools))
@@ -199,8 +199,8 @@ func (t *temper) boundary(rng *rand.Rand) device.Size {
 	return nudge(rng, t.Quantum*device.Size(1+rng.Intn(16)))
 }
 
-// align draws an alignment: a power of two up to 4 MiB, or rarely one that is none or
-// that no device has.
+// align draws an alignment: a power of two up to 4 MiB, rarely a larger one or a number that is
+// not a power of two.
 func (t *temper) align(rng *rand.Rand) device.Size {
 	switch n := rng.Intn(40); {
 	case n == 0:

@@ -8,7 +8,8 @@ import (
 	"github.com/vramyard/vramyard/device"
 )
 
-// holdings are what a strategy holds by its history: segments, and memory mapped in others.
+// holdings are the segments, and the memory mapped in others, that a strategy holds by its
+// history.
 type holdings struct {
 	segments []device.Region // by address
 	mapped   []span          // by address, as long as they can be
@@ -61,10 +62,10 @@ func (h *holdings) book(a alloc.Action) error {
 	return nil
 }
 
-// Told checks invariant I59 of what a strategy told of one call: replayed on what it held before,
-// the actions give what the walk shows to be held after it; a free was completed for each chunk
-// that is pending no more, and for nothing else; and an action is of the stream of its chunk. The
-// ranges are those of the device before and after the call.
+// Told checks invariant I59 of the history of one call. Replayed on the segments held before, the
+// actions give those of the walk after it. A free was completed for each chunk that is no longer
+// pending, and for nothing else. An action has the stream of its chunk. The ranges are those of
+// the device before and after the call.
 func Told(before, after []alloc.Chunk, rangesBefore, ranges []device.Region, told []alloc.Action) error {
 	before, after = withoutSlack(before), withoutSlack(after)
 	h := holdingsOf(before, rangesBefore)
@@ -103,8 +104,8 @@ func Told(before, after []alloc.Chunk, rangesBefore, ranges []device.Region, tol
 	return completions(before, after, completed)
 }
 
-// completions compares the frees that were told to be completed with the chunks that were
-// pending before and are not pending after.
+// completions compares the completed frees of the history with the chunks that were pending before
+// and are not pending after.
 func completions(before, after []alloc.Chunk, told []device.Addr) error {
 	var want []device.Addr
 	for _, c := range before {
@@ -116,14 +117,14 @@ func completions(before, after []alloc.Chunk, told []device.Addr) error {
 	slices.Sort(want)
 	told = slices.Sorted(slices.Values(told))
 	if !slices.Equal(told, want) {
-		return violated(IHistory, "frees were completed at %v, pending no more is what was at %v", told, want)
+		return violated(IHistory, "frees were completed at %v, no longer pending are the chunks at %v", told, want)
 	}
 	return nil
 }
 
-// ToldOfRefusal checks invariant I59 of what a strategy told of a request: if it ran out of memory,
-// that, once, with the stream and at least the bytes of the request and the bytes that the device
-// had left; else nothing of the kind. A device that did not say, or refused to, has unknown bytes.
+// ToldOfRefusal checks invariant I59 of the history of a request. If it ran out of memory, there
+// is one out-of-memory action, with the stream, at least the bytes of the request, and the bytes
+// that the device had left if they are known. Otherwise there is none.
 func ToldOfRefusal(told []alloc.Action, r alloc.Request, depleted bool, left device.Size, known bool) error {
 	n := 0
 	for _, a := range told {
@@ -141,7 +142,7 @@ func ToldOfRefusal(told []alloc.Action, r alloc.Request, depleted bool, left dev
 	return nil
 }
 
-// observeHistory looks at what was told of the last call.
+// observeHistory checks the history of the last call.
 func (r *runner) observeHistory() error {
 	if !r.powers.has(alloc.PowerHistorian) || r.step == 0 {
 		return nil // before the first call it may hold what it was built with

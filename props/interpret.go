@@ -11,11 +11,11 @@ import (
 )
 
 // interpreter executes operations. Each becomes a call, which is recorded, made on every
-// instance in turn and judged by the observer. A block is named by its index among the live ones
-// by age, so that an operation means the same block for every instance, wherever it lies.
+// instance in turn and judged by the observer. A block is named by its index among the live blocks
+// by age, so that an operation means the same block for every instance, at any address.
 type interpreter struct {
 	observer
-	machines []*machine // the first is the one that the others are compared with
+	machines []*machine // the others are compared with the first
 	called   *machine   // the last that was called
 
 	present, own Call // the present call, and as one instance gets it; kept here to take nothing from the heap
@@ -41,7 +41,7 @@ type demand struct {
 // freedKept bounds the freed blocks that are remembered for illegal frees.
 const freedKept = 64
 
-// observer is told of the calls of an interpreter.
+// observer observes the calls of an interpreter.
 type observer interface {
 	// before is called before an operation.
 	before()

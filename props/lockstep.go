@@ -128,7 +128,7 @@ func (e *ensemble) adapt(m *machine, c *Call) {
 	}
 }
 
-// answered compares an answer with that of the first instance.
+// answered compares an answer with the answer of the first instance.
 func (e *ensemble) answered(m *machine, c *Call) error {
 	first := e.machines[0]
 	if m == first || e.same(first, m) {

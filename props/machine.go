@@ -10,7 +10,7 @@ import (
 	"github.com/vramyard/vramyard/device/sim"
 )
 
-// mostChunks is how many chunks a walk may yield before it is taken for one that never ends.
+// mostChunks bounds the chunks of a walk: a longer one is taken for endless.
 const mostChunks = 1 << 20
 
 // machine is one instance of a strategy on a device of its own, as an interpreter calls it.
@@ -104,8 +104,8 @@ func (m *machine) giveCardBack() error {
 	return found
 }
 
-// listen has a strategy that tells its history tell it to nobody, because it may ask its device
-// for what it tells, and so get other answers than one that tells nothing.
+// listen sets a history that discards actions. A strategy with a history may query its device more
+// often than one without, so both instances have one.
 func listen(m *machine) { _ = alloc.SetHistory(m.Strategy, func(alloc.Action) {}) } // if it has the power
 
 // closeAll closes the strategy, once more if the device refused, and checks invariants
@@ -132,12 +132,12 @@ func (m *machine) closeAll() error {
 	return m.carded()
 }
 
-// abandon closes a strategy whatever state it is in; nothing of it is looked at any more.
+// abandon closes a strategy in any state; it is not checked any more.
 func (m *machine) abandon() {
 	if m == nil || m.Strategy == nil {
 		return
 	}
-	defer func() { _ = recover() }() // what is broken may be anything
+	defer func() { _ = recover() }() // of a broken strategy
 	m.limiter.begin()
 	m.faults.FailNext(0)
 	_ = m.Close()
@@ -189,8 +189,8 @@ func (m *machine) checkClosed() error {
 // close closes the strategy.
 func (m *machine) close() error { return m.do(&Call{Op: Op{Kind: opClose}}).Err }
 
-// stoppable checks invariant I3: a walk ends when it is told to, and walking again shows
-// the same.
+// stoppable checks invariant I3: a walk ends when yield returns false, and a second walk shows the
+// same chunks.
 func stoppable(s alloc.Inspector, walk []alloc.Chunk) error {
 	n, want := 0, len(walk)/2+1
 	var err error

@@ -32,7 +32,8 @@ func mappedBy(maps []sim.Mapping, a device.Addr) []sim.Mapping {
 }
 
 // Mapped checks invariant I47: in a range, an unmapped chunk has no memory, and every byte of any
-// other chunk has some that may be read and written, or is slack, which nobody will use. A region has no unmapped chunk.
+// other chunk has readable and writable memory; slack is excused from the access. A region has no
+// unmapped chunk.
 func Mapped(walk []alloc.Chunk, ranges []device.Region, maps []sim.Mapping) error {
 	for _, c := range walk {
 		ranged := inRange(ranges, c.Region)
@@ -70,8 +71,8 @@ type backing struct {
 }
 
 // Aliases checks invariant I48 of a walk that keeps I47: no byte of memory is mapped under two
-// chunks that count it, and each byte under an aliased chunk is mapped under one that does. Its
-// cost is O(n log n) with n chunks and mappings of ranges.
+// chunks that count it, and each byte under an aliased chunk is mapped under a chunk that counts
+// it. Its cost is O(n log n) with n chunks and mappings of ranges.
 func Aliases(walk []alloc.Chunk, ranges []device.Region, maps []sim.Mapping) error {
 	var counted, aliased []backing
 	for _, c := range walk {

@@ -87,9 +87,9 @@ func (r *relations) build() (machines []*machine, err error) {
 	return machines, nil
 }
 
-// relabel changes what no strategy may place by. A wish for the low end is what a strategy
-// with ends takes no wish for. Pools keep their order, because they may go back to the device in
-// it, and so do the streams of a strategy with pools.
+// relabel changes labels by which no strategy may place blocks; a hint for the low end equals no
+// hint. Pools keep their order, because they may be released in it, and so do the streams of a
+// strategy with pools.
 func (r *relations) relabel(c *Call) {
 	stream := func(s device.Stream) device.Stream {
 		switch {
@@ -227,7 +227,7 @@ func (r *relations) undo(seq Sequence) error {
 	r.called = m
 	m.faults.FailNext(0)
 	for range 2 { // a poll may put marks that the device has refused before
-		for _, op := range seq { // so that no pending chunk becomes free meanwhile
+		for _, op := range seq { // so that no pending chunk becomes free later
 			if m.do(&Call{Op: Op{Kind: OpDrain, Stream: op.Stream}}).Err != nil {
 				break // the device has no streams
 			}
@@ -258,11 +258,11 @@ func (r *relations) undo(seq Sequence) error {
 	return nil
 }
 
-// Undone checks invariant I40 with the walks before a block was allocated and after it was
-// freed: the live chunks are the same, and the same bytes are free. If regions moved, that is
-// were obtained or given back meanwhile, bytes of a region that is still there may also have
-// become slack, and bytes of new regions may be free. Address space without memory of its own is
-// not held: pages come and go under a range that stays.
+// Undone checks invariant I40 with the walks before a block was allocated and after it was freed:
+// the live chunks are the same, and the same bytes are free. If regions moved, that is were
+// obtained or released, bytes of a region that remains may also have become slack, and bytes of
+// new regions may be free. Address space without memory is not held: pages come and go under a
+// range that remains.
 func Undone(before, after []alloc.Chunk, moved bool) error {
 	if v, ok := errors.AsType[*Violation](SameLive(before, after)); ok {
 		return violated(IUndo, "%s", v.Detail)
@@ -323,7 +323,7 @@ func spans(walk []alloc.Chunk, chosen func(alloc.Chunk) bool) (all []span) {
 	return union(all)
 }
 
-// union returns ranges that share no byte by address, those that touch as one.
+// union returns disjoint ranges by address, with touching ranges joined.
 func union(all []span) []span {
 	slices.SortFunc(all, bySpan)
 	joined := all[:0]

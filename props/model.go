@@ -11,14 +11,14 @@ import (
 // Grant is a live block as the model remembers it.
 type Grant struct {
 	ID      uint64        // number of the allocation, from 1
-	Request alloc.Request // what was asked
-	Block   alloc.Block   // what was granted
+	Request alloc.Request // the request
+	Block   alloc.Block   // its answer
 
 	Pool alloc.PoolID    // that the request was redirected to
 	Uses []device.Stream // other streams that were recorded for it, each once
 
-	// Captured are those of Uses that were recorded while requests were redirected. Work of a
-	// graph that is captured has not begun, so nobody has to wait for it.
+	// Captured are the Uses that were recorded while requests were redirected. Work of a
+	// captured graph has not begun, so it need not be waited for.
 	Captured []device.Stream
 }
 
@@ -34,10 +34,10 @@ type Model struct {
 	counts alloc.Stats // Allocs, Frees, OOMs, the peaks and LargestAlloc
 
 	largest alloc.Request // the largest that was granted
-	frees   uint64        // frees so far, whatever was cleared since
+	frees   uint64        // frees so far; clearing the statistics keeps it
 	stamps  stamps
 
-	aligns map[uint64]device.Size // asked for by requests that were granted, by their tag; not for those that asked for none
+	aligns map[uint64]device.Size // of granted requests with an alignment, by their tag
 
 	remnants []remnant // what streams may still use of freed blocks
 	pools    redirections
@@ -141,8 +141,8 @@ func (m *Model) clear() {
 	m.raisePeaks()
 }
 
-// Expected returns the counters and sums that the strategy should show. What the model
-// cannot know is zero: active and reserved bytes, regions and the device's calls.
+// Expected returns the counters and sums that the strategy should show. Figures that the model
+// cannot predict are zero: active and reserved bytes, regions and the calls of the device.
 func (m *Model) Expected() alloc.Stats {
 	s := m.counts
 	s.Live = len(m.byAddr)

@@ -8,17 +8,17 @@ import (
 	"github.com/vramyard/vramyard/device"
 )
 
-// Move is what a strategy told of a block that it moved.
+// Move is one block that a strategy moved.
 type Move struct {
 	From, To alloc.Block // where it was, and where it is
 }
 
-// stays reports whether a block must stay where it is when the others are moved. Any choice will do that depends on
-// nothing but the block.
+// stays reports whether a block must keep its place when others are moved. Any choice that depends
+// only on the block will do.
 func stays(c alloc.Chunk) bool { return c.Tag%5 == 4 }
 
-// compact checks invariant I66 of an instance with live blocks, whose alignments are known by their tags. The blocks
-// are elsewhere afterwards.
+// compact checks invariant I66 of an instance with live blocks. The alignments are by the tags of
+// the blocks, which are elsewhere afterwards.
 func (m *machine) compact(p *alloc.Promises, aligns map[uint64]device.Size) error {
 	if !alloc.Has(m.Strategy, alloc.PowerMover) {
 		return nil
@@ -50,9 +50,9 @@ func (m *machine) compact(p *alloc.Promises, aligns map[uint64]device.Size) erro
 	return checked(m.Check())
 }
 
-// Moved checks what a strategy tells of the blocks that it moves (invariant I66): they are live ones that may be
-// moved, each goes down, with the size that it had, over no byte of a block that was not moved before it; and n
-// bytes of them are moved in all. Before is the walk before.
+// Moved checks the moves of a compaction (invariant I66). Each is of a live block that may be
+// moved, goes down, keeps the size, and covers no byte of a block that has not moved yet. The
+// moved bytes sum up to n. Before is the walk before.
 func Moved(before []alloc.Chunk, moves []Move, n device.Size, err error) error {
 	if err != nil {
 		return violated(IMoved, "blocks could not be moved: %v", err)
@@ -81,9 +81,9 @@ func Moved(before []alloc.Chunk, moves []Move, n device.Size, err error) error {
 	return nil
 }
 
-// Slid checks where blocks are after they were moved (invariant I66): each is where it was told to be with what it
-// had, in the same order, and there is no room below one that may be moved but what its alignment wastes.
-// The walks are those before and after; alignOf tells what a block starts at a multiple of.
+// Slid checks the blocks after a compaction (invariant I66). Each lies where its move says,
+// unchanged, in the same order, and below a movable block there is only the room that its
+// alignment wastes. The walks are from before and after; alignOf returns the alignment of a block.
 func Slid(before, after []alloc.Chunk, moves []Move, alignOf func(alloc.Chunk) device.Size) error {
 	want := slices.DeleteFunc(slices.Clone(before), func(c alloc.Chunk) bool { return c.State != alloc.Live })
 	for _, m := range moves {

@@ -10,7 +10,7 @@ import (
 // was queued later.
 type place struct {
 	stream device.Stream
-	ticket uint64 // of what was queued next
+	ticket uint64 // of the work queued next
 	epoch  uint64 // how often everything had finished
 }
 
@@ -30,19 +30,19 @@ type recorded struct {
 	after tickets // places of other streams that it comes after
 }
 
-// order is the reference model of streams: what was queued on each, what of it has finished, and
-// what comes after what. It is told of each call of a strategy to its device that says so, and
-// of each stream that is drained. The zero value knows of nothing.
+// order is the reference model of streams: the work that was queued on each, how much of it has
+// finished, and the order between streams. It is updated by each device call of a strategy and by
+// each stream that is drained. The zero value has no streams.
 //
-// It holds for a device on which nothing finishes by itself.
+// It holds for a device on which no work finishes by itself.
 type order struct {
 	queued, done tickets
-	after        map[device.Stream]tickets // what the next thing on a stream comes after
+	after        map[device.Stream]tickets // what the next work on a stream comes after
 	events       map[device.Event]recorded
 	epoch        uint64
 }
 
-// moment is what was queued and had finished at one time.
+// moment is a snapshot of the queued and finished work.
 type moment struct {
 	queued tickets
 	epoch  uint64
@@ -90,14 +90,14 @@ func (o *order) finish(s device.Stream, ticket uint64, after tickets) {
 	o.done.raise(after)
 }
 
-// finishEvent notes that what is before an event has finished.
+// finishEvent notes that the work before an event has finished.
 func (o *order) finishEvent(e device.Event) {
 	if r, ok := o.events[e]; ok {
 		o.finish(r.stream, r.ticket, r.after)
 	}
 }
 
-// finishStream notes that what is queued on a stream has finished.
+// finishStream notes that the work queued on a stream has finished.
 func (o *order) finishStream(s device.Stream) {
 	ticket := o.enqueue(s) // so that places that were taken here are passed
 	o.finish(s, ticket, o.after[s])

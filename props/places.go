@@ -7,7 +7,8 @@ import (
 	"github.com/vramyard/vramyard/device"
 )
 
-// Placed checks invariant I61: a block is what was promised, and as much memory was taken for it.
+// Placed checks invariant I61: a block has the promised address and size, and the promised memory
+// was taken for it.
 func Placed(b alloc.Block, want alloc.Placement, was, is alloc.Stats) error {
 	switch {
 	case want == alloc.Placement{}:
@@ -22,8 +23,9 @@ func Placed(b alloc.Block, want alloc.Placement, was, is alloc.Stats) error {
 	return nil
 }
 
-// observePlacement looks at where a request that was granted got its block. What is pending may have become
-// free within the call, and a refusal, of the device or by a limit, has the strategy try something else.
+// observePlacement checks the address of a granted block. Calls are skipped in which pending
+// blocks may have become free, or in which a refusal, of the device or by a limit, made the
+// strategy try something else.
 func (r *runner) observePlacement() error {
 	places := r.subject.Promises.Places
 	pending := func(c alloc.Chunk) bool { return c.State == alloc.Pending }
@@ -34,7 +36,7 @@ func (r *runner) observePlacement() error {
 		!r.redirecting() && slices.ContainsFunc(r.was.walk, pending):
 		return nil
 	}
-	// What the device adds to a region is its own choice.
+	// The device chooses the bytes that it adds to a region.
 	was, is := r.was.stats, r.is.stats
 	was.Reserved -= slackIn(r.was.walk)
 	is.Reserved -= slackIn(r.is.walk)

@@ -35,7 +35,7 @@ func (p *redirections) into(s device.Stream, last bool) (to alloc.PoolID) {
 	return to
 }
 
-// begins returns the index of the redirection into a pool that was begun first, -1 if there is none.
+// begins returns the index of the oldest redirection into a pool, -1 if it has none.
 func (p *redirections) begins(id alloc.PoolID) int {
 	return slices.IndexFunc(p.active, func(r redirection) bool { return r.pool == id })
 }
@@ -74,8 +74,9 @@ func (p *redirections) reset() {
 	clear(p.users)
 }
 
-// PoolAnswer checks invariant I56: a redirection into a private pool begins, one that was begun
-// ends, and a pool that has a user is released; anything else is answered by alloc.ErrInvalidPool.
+// PoolAnswer checks invariant I56: beginning a redirection into a private pool, ending a
+// redirection that was begun, and releasing a pool with a user succeed. Any other call is answered
+// by alloc.ErrInvalidPool.
 func PoolAnswer(m *Model, o Op, err error) error {
 	legal := m.pools.legal(o)
 	switch {
@@ -126,7 +127,7 @@ type holding struct {
 	memory []span
 }
 
-// memories returns the pools of the chunks, in order, with what they hold.
+// memories returns the pools of the chunks, in order, with their memory.
 func memories(walk []alloc.Chunk) (all []holding) {
 	for _, id := range poolsOf(walk) {
 		all = append(all, holding{id, memoryOf(walk, id)})
@@ -135,7 +136,7 @@ func memories(walk []alloc.Chunk) (all []holding) {
 }
 
 // PoolsApart checks invariant I53 with the walks before and after a call: no byte went from one
-// pool to another, unless it went back to the device meanwhile.
+// pool to another, unless it was returned to the device in between.
 func PoolsApart(before, after []alloc.Chunk, returned []device.Region) error {
 	gone := make([]span, 0, len(returned))
 	for _, r := range returned {
@@ -157,7 +158,8 @@ func PoolsApart(before, after []alloc.Chunk, returned []device.Region) error {
 }
 
 // PoolsKept checks invariant I54 with the walks before and after a call: a private pool with users
-// lost no memory, unless by a request into it, spender; zero if there was none.
+// lost no memory, except by a request into it. Spender is the pool of the request, zero if there
+// was no request.
 func PoolsKept(before, after []alloc.Chunk, m *Model, spender alloc.PoolID) error {
 	for _, id := range poolsOf(before) {
 		if id == spender || m.pools.users[id] == 0 {
@@ -247,8 +249,8 @@ func (r *runner) into(req alloc.Request) alloc.PoolID {
 	return r.model.pools.into(req.Stream, r.subject.Promises.LastPoolFirst)
 }
 
-// redirecting reports whether requests are redirected now. A graph may be captured meanwhile, so
-// that a strategy may not wait for streams, and leaves deferred frees and cached memory alone.
+// redirecting reports whether requests are redirected now. A graph may be captured then, so that a
+// strategy may not wait for streams, and leaves deferred frees and cached memory alone.
 func (r *runner) redirecting() bool { return len(r.model.pools.active) > 0 }
 
 // releasable returns the chunks of the regions that hold no memory of a private pool with users.

@@ -5,7 +5,7 @@ import (
 	"github.com/vramyard/vramyard/device"
 )
 
-// stamps is what the model knows of the counts of frees: see [alloc.Frontier].
+// stamps are the counts of frees that the model keeps: see [alloc.Frontier].
 type stamps struct {
 	frontier  uint64 // frees below this count are safe
 	forgotten uint64 // frees up to this count may have been of memory that went back since
@@ -26,8 +26,8 @@ func (m *Model) eachUnsafe(yield func(Grant, uint64) bool) {
 	}
 }
 
-// released notes how many regions the device took back. Memory that went back and came
-// again is new, and what goes back is not said: so everything freed before is forgotten.
+// released notes how many regions the device took back. Memory that is reserved again counts as
+// new, and it is unknown which memory went back, so all earlier frees are forgotten.
 func (m *Model) released(releases uint64) {
 	if releases != m.stamps.releases {
 		m.stamps.releases, m.stamps.forgotten = releases, m.frees

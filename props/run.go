@@ -26,7 +26,7 @@ const (
 // sampleEvery is how many steps lie between two checks that cost a copy of the walk.
 const sampleEvery = 8
 
-// view is what the device and the strategy show at one moment.
+// view is the state of a strategy and its device at one moment.
 type view struct {
 	walk     []alloc.Chunk
 	stats    alloc.Stats
@@ -344,8 +344,8 @@ func (r *runner) granted(c *Call) error {
 	return nil
 }
 
-// released judges and books the answer to the free of a live block. It succeeds whatever the
-// device does: a region whose release the device refuses stays, without the block.
+// released judges and books the answer to the free of a live block. The free succeeds even if the
+// device refuses to release its region: the region stays, without the block.
 func (r *runner) released(c *Call) error {
 	if err := r.answer.Err; errors.Is(err, device.ErrInjected) {
 		return r.judge(violated(IFault, "free of %v was answered by the refusal of the device: %q", c.Addr, err))

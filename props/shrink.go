@@ -97,8 +97,8 @@ func (sh *shrinker) try(candidate Sequence) bool {
 	return true
 }
 
-// alone looks for one allocation of a round size that fails as well: what goes wrong with a
-// region just filled needs no more, and no smaller step leads there.
+// alone looks for one allocation of a round size that fails as well: a mistake that a filled
+// region triggers needs no more, and no smaller step leads there.
 func (sh *shrinker) alone() {
 	for n := device.Size(1); n <= 1<<40 && len(sh.best) > 1; n <<= 1 {
 		sh.try(Sequence{{Kind: OpAlloc, Size: n}})
@@ -247,9 +247,8 @@ func (sh *shrinker) lowerEqual() (helped bool) {
 	return helped
 }
 
-// lowest lowers the number of the chosen operations, all equal, to the least at which the
-// sequence still fails, as far as bisection sees it. Failing need not be monotone; what is
-// kept always fails.
+// lowest lowers the number of the chosen operations, all equal, by bisection to the least at which
+// the sequence still fails. Failing need not be monotone; the result always fails.
 func (sh *shrinker) lowest(chosen func(Op, int) bool) (helped bool) {
 	set := func(v uint64) Sequence {
 		c := slices.Clone(sh.best)
@@ -266,7 +265,7 @@ func (sh *shrinker) lowest(chosen func(Op, int) bool) (helped bool) {
 		first++
 	}
 	n, least := number(&sh.best[first])
-	for v := least; v < min(least+16, *n); v++ { // what is taken modulo something is not monotone
+	for v := least; v < min(least+16, *n); v++ { // numbers that are used modulo another are not monotone
 		if sh.try(set(v)) {
 			return true
 		}

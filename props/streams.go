@@ -32,7 +32,8 @@ func (r *remnant) settled(o *order) bool {
 	return !slices.ContainsFunc(r.places, func(p place) bool { return !o.finished(p) })
 }
 
-// forgotten reports whether nobody may wait for a stream any more before the memory is free.
+// forgotten reports whether the memory is free for every stream, so that no strategy may wait for
+// one.
 func (r *remnant) forgotten(o *order) bool {
 	return r.settled(o) && !slices.ContainsFunc(r.perhaps, func(p place) bool { return !o.finished(p) })
 }
@@ -64,7 +65,7 @@ func (m *Model) leave(g Grant, at moment) {
 	m.remnants = append(m.remnants, r)
 }
 
-// cover books that remnants are granted again: whoever uses the block comes after them.
+// cover books that remnants are granted again: users of the new block come after them.
 func (m *Model) cover(b alloc.Block) {
 	granted := []span{{b.Addr, b.Addr.Add(b.Size)}}
 	for i := len(m.remnants) - 1; i >= 0; i-- {
@@ -135,8 +136,8 @@ func pending(walk []alloc.Chunk, m *Model, o *order, polled bool) error {
 	return nil
 }
 
-// Polled checks invariant I50 of the answer to a poll: it says the bytes by which the active
-// ones fell, which are those that are pending no more.
+// Polled checks invariant I50 of the answer to a poll: it returns the bytes by which the active
+// bytes fell, which are no longer pending.
 func Polled(before, after alloc.Stats, settled device.Size) error {
 	if before.Active-after.Active != settled {
 		return violated(IPending, "Poll says %d bytes, Stats.Active went from %d to %d",

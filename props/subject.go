@@ -14,10 +14,10 @@ type Subject struct {
 	Name     string         // strategy and configuration, as failures and tests name it
 	Config   any            // the strategy's configuration, for failures
 	Device   sim.Config     // the device it runs on; a small capacity makes it run out often; see [Subject.Filled]
-	Promises alloc.Promises // what it keeps beyond the core
+	Promises alloc.Promises // its guarantees beyond the core
 
-	// Card, if not nil, is a real device that repeats the calls of the instance that is looked at; its twin, and whatever
-	// else is compared with it, run on the simulated device alone. See invariant I63.
+	// Card, if not nil, is a real device that repeats the calls of the first instance. Other
+	// instances run on the simulated device alone. See invariant I63.
 	Card *Card
 
 	// New builds the strategy over src.

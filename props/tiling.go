@@ -78,7 +78,7 @@ func Regions(walk []alloc.Chunk, held []device.Region, joined bool) error {
 	return nil
 }
 
-// join appends the sorted regions to dst, those that touch as one.
+// join appends the sorted regions to dst, with touching regions joined.
 func join(dst, regions []device.Region) []device.Region {
 	for _, r := range regions {
 		if n := len(dst); n > 0 && dst[n-1].End() == r.Addr {
@@ -90,10 +90,10 @@ func join(dst, regions []device.Region) []device.Region {
 	return dst
 }
 
-// Chunks checks invariant I4: every chunk is in a state that there is, only live and
-// pending ones carry what a request left, only free ones what an earlier one did, and no more was
-// asked than was granted. With a quantum, chunks that a block may start in are whole multiples of it. With streams, a free chunk
-// may tell which stream can have it without waiting.
+// Chunks checks invariant I4: every chunk has a known state, only live and pending chunks carry a
+// request, only free chunks an earlier one, and no request is larger than its chunk. With a
+// quantum, chunks that a block may start in begin at whole multiples of it. With streams, a free
+// chunk may carry the stream that can use it without waiting.
 func Chunks(walk []alloc.Chunk, quantum device.Size, streams bool) error {
 	for _, c := range walk {
 		used := c.State == alloc.Live || c.State == alloc.Pending
@@ -168,8 +168,8 @@ func FreeList(walk, search []alloc.Chunk) error {
 	return nil
 }
 
-// SearchOrder checks invariant I8: the search sees each chunk before those of the same
-// class that come after it by order; nil demands nothing.
+// SearchOrder checks invariant I8: within a class, the search visits chunks in the promised order.
+// A nil order demands nothing.
 func SearchOrder(search []alloc.Chunk, order func(a, b alloc.Chunk) int) error {
 	for i := 1; i < len(search) && order != nil; i++ {
 		a, b := search[i-1], search[i]

@@ -53,7 +53,7 @@ type Result struct {
 	Elapsed     time.Duration // time taken
 
 	Excepted map[Number]int // how often each of the subject's exceptions was needed
-	Card     CardTally      // what was done on the subject's card, if it has one
+	Card     CardTally      // work of the subject's card, if it has one
 }
 
 // Add adds the counts of another verification. Times are not added, so that sums are the same
@@ -84,7 +84,7 @@ func (r *Result) except(n Number, count int) {
 // CardTally counts what was done on a card.
 type CardTally struct {
 	Calls   device.Calls   // of the card
-	Traffic mirror.Traffic // what was written there and read back
+	Traffic mirror.Traffic // bytes written there and read back
 }
 
 // Add adds another tally.
@@ -163,8 +163,9 @@ func VerifyFaults(s Subject, o Options) (Result, error) {
 	})
 }
 
-// stride returns which device calls of a sequence to refuse, so that it is at most so many, 0 for
-// every one: the first, and how far apart they are. Sequences of different lengths begin at different calls.
+// stride returns which device calls of a sequence to refuse: the first, and the distance to the
+// next. They are at most as many as most says, 0 for all. Sequences of different lengths begin at
+// different calls.
 func (r *runner) stride(seq Sequence, most int) (stride, first uint64, err error) {
 	if most == 0 {
 		return 1, 1, nil
@@ -177,8 +178,8 @@ func (r *runner) stride(seq Sequence, most int) (stride, first uint64, err error
 	return stride, 1 + total%stride, nil
 }
 
-// attempt runs a sequence in whatever way is being verified, and tells the plan of the
-// run that failed.
+// attempt runs a sequence in the way that is being verified, and returns the plan of the run that
+// failed.
 type attempt func(*runner, Sequence) (device.FaultPlan, error)
 
 // verify runs the sequences of all seeds.
@@ -211,8 +212,8 @@ func oneSeed(r *runner, sequences gopter.Gen, seed int64, o Options, once attemp
 		_, err := once(r, seq)
 		return err
 	}
-	// What breaks is often another invariant, and broke sooner, if everything is checked after
-	// every step. If nothing breaks then, the first finding stands.
+	// Checking everything after every step often finds another invariant, broken sooner. If
+	// nothing breaks then, the first finding stands.
 	closer := func(seq Sequence, found *Violation) *Violation {
 		r.thorough = true
 		v, ok := errors.AsType[*Violation](run(seq))
@@ -237,7 +238,7 @@ func oneSeed(r *runner, sequences gopter.Gen, seed int64, o Options, once attemp
 	r.record, r.thorough = false, false
 	v, ok := errors.AsType[*Violation](err)
 	if !ok {
-		besides := "the strategy depends on something besides its calls"
+		besides := "the strategy depends on more than its calls"
 		if first.Number == ICard {
 			besides = "the card does not do the same every time"
 		}
@@ -301,8 +302,8 @@ func (r *runner) spellOut(seq Sequence, n Number) (Sequence, bool) {
 	return seq, false
 }
 
-// undrainedKey is the key of a trace's header that tells how many events there were before
-// everything was freed; a second instance was closed after them, with its blocks live.
+// undrainedKey is the key of a trace's header for the number of events before everything was
+// freed; a second instance was closed after them, with its blocks live.
 const undrainedKey = "undrained"
 
 // failure returns what is known of a failing sequence that was just run and recorded.
@@ -342,10 +343,10 @@ func (s *Subject) describe(t *trace.Trace) {
 	describe(t, "subject", s.Name, "config", asJSON(s.Config), "device", asJSON(s.Device))
 }
 
-// Record runs a sequence over the subject, frees what is left, and returns the calls as a
-// trace: operations that found nothing to act on are left out, those that name a block by
-// its place among the live ones name it by its number. The error is a [*Violation] if the
-// sequence breaks an invariant; the trace then ends with the call that did.
+// Record runs a sequence over the subject, frees the remaining blocks, and returns the calls as a
+// trace. Operations without anything to act on are left out, and blocks are named by their
+// numbers. The error is a [*Violation] if the sequence breaks an invariant; the trace then ends
+// with that call.
 func Record(s Subject, seq Sequence) (*trace.Trace, error) {
 	r := newRunner(&s)
 	r.record = true
@@ -360,9 +361,9 @@ func Record(s Subject, seq Sequence) (*trace.Trace, error) {
 // panic, and returns the answer.
 type Watcher func(c Call, next func() Answer) Answer
 
-// Repeat runs a shrunken sequence again, as thoroughly as when it was made smaller. The error
-// is the [*Violation], if there still is one. The first watcher sees the calls of the first
-// instance, the second those of the twin, which is closed with its blocks live.
+// Repeat runs a shrunken sequence again, as thoroughly as when it was made smaller. The error is
+// the [*Violation], if there still is one. The first watcher sees the calls of the first instance,
+// the second the calls of the twin, which is closed with its blocks live.
 func Repeat(s Subject, seq Sequence, plan device.FaultPlan, watchers ...Watcher) error {
 	r := newRunner(&s)
 	r.thorough, r.watchers = true, watchers

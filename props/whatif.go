@@ -18,7 +18,7 @@ type coming struct {
 // mostComing is how far frees are looked ahead for the request behind them.
 const mostComing = 8
 
-// forecast is what the strategy was asked of calls before they were made.
+// forecast has the strategy's predictions about calls before they are made.
 type forecast struct {
 	frees        bool // a free comes next
 	addr         device.Addr
@@ -93,8 +93,7 @@ func (r *runner) foresee(next []coming) {
 	}
 }
 
-// foreseen compares the answer to a request with the forecast. What the device refused on purpose nobody
-// could foresee.
+// foreseen compares the answer to a request with the forecast. Injected faults are excluded.
 func (r *runner) foreseen() error {
 	f := &r.forecast
 	if !f.requests || !r.asked {
@@ -132,15 +131,15 @@ func (r *runner) joined() error {
 	f.frees = false
 	i := slices.IndexFunc(r.was.walk, func(c alloc.Chunk) bool { return c.Addr == f.addr && c.State == alloc.Live })
 	if i < 0 {
-		return nil // what is wrong with the walk was said
+		return nil // the walk was judged before
 	}
 	exact := r.subject.Promises.ExactNeighbours
 	return Joined(r.was.walk, r.is.walk, r.was.walk[i], f.below, f.above, exact, r.is.stats.Reserved < r.was.stats.Reserved)
 }
 
-// Joined checks invariant I64: a live chunk that was freed is one free chunk with as many bytes below and above
-// as was said, which were free before; exact says that it is with no more. The walks are those before and
-// after. What went back to the device at once is not there to be looked at.
+// Joined checks invariant I64: a live chunk that was freed is one free chunk with as many bytes
+// below and above as was predicted, which were free before. With exact it is joined with no more.
+// The walks are from before and after. Memory that was released at once is not in the second.
 func Joined(before, after []alloc.Chunk, b alloc.Chunk, below, above device.Size, exact, returned bool) error {
 	low, high := b.Addr-device.Addr(below), b.End().Add(above)
 	for _, c := range before {

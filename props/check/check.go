@@ -20,8 +20,8 @@ type Options struct {
 	Faults     bool  // also let the device refuse each of its calls in turn, in fewer sequences
 	Workers    int   // batches verified at once; default one for each core
 
-	// Card, if not nil, is a real device beside that of each subject ([props.Subject]). Blocks are filled and compared then,
-	// by one worker.
+	// Card, if not nil, is a real device beside the device of each subject ([props.Subject]).
+	// Blocks are filled and compared then, by one worker.
 	Card *props.Card
 
 	// Progress, if not nil, is called once for each of the [Options.Batches], when it is
@@ -49,7 +49,7 @@ func (o Options) withDefaults() Options {
 // pass is one way to verify all seeds of a subject.
 type pass struct {
 	verify func(props.Subject, props.Options) (props.Result, error)
-	share  int // one in so many sequences
+	share  int // one in this many sequences
 	batch  int // sequences in a batch: about a tenth of a second
 }
 
@@ -63,14 +63,14 @@ func (o Options) passes() []pass {
 	return all
 }
 
-// SubjectReport is what the verification of one subject came to.
+// SubjectReport is the result of the verification of one subject.
 type SubjectReport struct {
-	Subject props.Subject  // what was verified
-	Result  props.Result   // what was done; no times, so that it is the same every time
+	Subject props.Subject  // the subject
+	Result  props.Result   // counts; no times, so that it is the same every time
 	Failure *props.Failure // the one with the lowest seed, nil if every invariant held
 }
 
-// Report is what a verification came to, in the order of the subjects.
+// Report is the result of a verification, in the order of the subjects.
 type Report struct {
 	Subjects []SubjectReport // one for each subject
 }
@@ -93,11 +93,11 @@ func (r Report) Failures() (all []*props.Failure) {
 	return all
 }
 
-// Run verifies the subjects. Broken invariants are in the report; the error is of a subject
-// that cannot be verified, because it cannot be built or depends on more than its calls.
-// Both are the same for the same subjects and options, whatever the number of workers. If ctx ends before,
-// the error is that of ctx, and the report has the subjects that were reached, with what was done; a batch that
-// has begun is finished.
+// Run verifies the subjects. Broken invariants are in the report. The error is of a subject that
+// cannot be verified, because it cannot be built or depends on more than its calls. Both are the
+// same for the same subjects and options, whatever the number of workers. If ctx ends, Run returns
+// the error of ctx and the report of the subjects that were reached; a batch that has begun is
+// finished.
 //
 // Precondition: the subjects' New and Promises are safe for concurrent use.
 func Run(ctx context.Context, subjects []props.Subject, o Options) (Report, error) {

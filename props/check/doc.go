@@ -1,7 +1,7 @@
 // Package check runs the property suite of package props outside go test, on all cores.
 //
 // [Subjects] chooses the devices on which a catalogue entry is put to the test, [Run]
-// verifies subjects, and [Retell] tells a failure step by step.
+// verifies subjects, and [Retell] shows a failure step by step.
 //
 // # The same result on any number of cores
 //

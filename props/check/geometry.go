@@ -76,8 +76,8 @@ func on(s alloc.Setup, n device.Size, like sim.Config) props.Subject {
 	return subject
 }
 
-// largestRegion returns the most that a strategy is charged for one request of a size from just below to
-// just above one at which it decides differently, and of at most so many bytes.
+// largestRegion returns the largest charge for one request of a size just below, at or just above
+// a boundary at which the strategy decides differently. Sizes above most are skipped.
 func largestRegion(s alloc.Setup, like sim.Config, most device.Size) (largest device.Size) {
 	for _, b := range s.Promises.Boundaries {
 		for _, n := range [...]device.Size{b - 1, b, b + 1} {

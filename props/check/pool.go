@@ -26,8 +26,8 @@ type pool struct {
 	ctx      context.Context
 
 	lock    sync.Mutex
-	stopped bool  // there are batches that nobody takes because ctx has ended
-	next    int   // first batch that nobody took
+	stopped bool  // batches are left because ctx has ended
+	next    int   // first batch that no worker took
 	failed  []int // by subject: the first batch that broke an invariant, len(batches) if none did
 	broken  int   // the first batch that could not be verified, len(batches) if all could
 }
@@ -81,7 +81,7 @@ func (p *pool) run(workers int) {
 	all.Wait()
 }
 
-// take returns the first batch that nobody took and that matters.
+// take returns the first batch that no worker took and that matters.
 func (p *pool) take() (i int, ok bool) {
 	p.lock.Lock()
 	defer p.lock.Unlock()
@@ -114,7 +114,7 @@ func (p *pool) done(i int) {
 	p.advance()
 }
 
-// advance tells that one batch more is done.
+// advance reports the progress of one batch.
 func (p *pool) advance() {
 	if p.progress != nil {
 		p.progress()

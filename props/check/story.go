@@ -11,20 +11,20 @@ import (
 	"github.com/vramyard/vramyard/props"
 )
 
-// Story is what a strategy did on the way to a broken invariant.
+// Story is the run of a strategy to a broken invariant.
 type Story struct {
 	Steps     []Step           // calls in their order; the invariant broke in the last, or after it
-	Violation *props.Violation // the invariant, and what was found
+	Violation *props.Violation // the invariant, and the finding
 }
 
-// Step is one call and what a walk showed after it.
+// Step is one call and the walk after it.
 type Step struct {
 	Call    string   // as a line of a trace has it
-	Answer  string   // what the strategy answered; empty if it did not
-	Device  []string // what the device was asked from this call to the next, with its answers
+	Answer  string   // of the strategy; empty if it did not answer
+	Device  []string // device calls from this call to the next, with their answers
 	Rows    []Row    // the chunks afterwards, in the order of the walk
-	Cut     bool     // there were more chunks than anybody reads
-	Trouble string   // what went wrong while the strategy was built or looked at; empty for nothing
+	Cut     bool     // the listing is cut
+	Trouble string   // error while the strategy was built or walked; empty for none
 }
 
 // Row is a chunk, and how many more behind it look like it and are left out.
@@ -33,9 +33,10 @@ type Row struct {
 	More int // chunks of the same region, size, state, class and pool
 }
 
-// Retell makes the calls of a failure anew and notes what the strategy does, so it works for a strategy
-// that panics in the end: the story has all that was before. The subject must be the one that failed.
-// The error is of a strategy that keeps every invariant this time; there is a story even so.
+// Retell repeats the calls of a failure and notes each with its answer and the walk after it. The
+// story of a strategy that panics has all calls before. The subject must be the one of the
+// failure. If the strategy keeps every invariant this time, Retell returns an error with the
+// story.
 func Retell(s props.Subject, f *props.Failure) (*Story, error) {
 	n := &notebook{}
 	inner := s.New
@@ -202,7 +203,7 @@ type listing struct {
 
 const (
 	mostRows  = 500 // of a listing: a person reads no more
-	mostAlike = 3   // chunks after one that look like it and are listed all the same
+	mostAlike = 3   // similar chunks after a row that are still listed
 )
 
 // chunk adds a chunk and reports whether more are wanted.
@@ -234,7 +235,7 @@ func (l *listing) flush() {
 	l.alike, l.more = l.alike[:0], 0
 }
 
-// likeness is what a listing shows of a chunk besides its place.
+// likeness returns the fields of a chunk that a listing shows beside its place.
 func likeness(c alloc.Chunk) alloc.Chunk {
 	return alloc.Chunk{Size: c.Size, Requested: c.Requested, State: c.State, Class: c.Class, Pool: c.Pool}
 }

@@ -17,9 +17,9 @@ import (
 // of live blocks. Zero fields mean those of [Lognormal].
 type Workload struct {
 	Shape string      // entry of [workload.All]
-	Name  string      // in the name of the benchmark; "" for that of the shape
+	Name  string      // in the name of the benchmark; "" for the shape's own
 	Live  []int       // numbers of live blocks; of a shape that has no such parameter, what its one number is
-	Pairs int         // of the churn; one that is over begins anew; 0 for the shape's own
+	Pairs int         // of the churn, which is repeated; 0 for the shape's own
 	Least device.Size // smallest size in bytes, for a shape that has such a parameter
 	Most  device.Size // bound of the sizes in bytes, likewise
 }
@@ -42,8 +42,8 @@ func (w Workload) At(live ...int) Workload {
 	return w
 }
 
-// Over returns the workload with so many pairs in its churn. Each benchmark runs over all of
-// them once, untimed, to tell the memory, so a strategy whose calls take long wants few.
+// Over returns the workload with this number of pairs in its churn. Each benchmark runs over all
+// of them once, untimed, to measure the memory, so a slow strategy needs few.
 func (w Workload) Over(pairs int) Workload {
 	w.Pairs = pairs
 	return w

@@ -9,8 +9,8 @@ import (
 	"github.com/vramyard/vramyard/props"
 )
 
-// RunBounded churns through every subject with so many calls for each pattern that says something
-// about it, and requires that its memory stays bounded, or does not if it lists the exception. The
+// RunBounded churns through every subject with this number of calls for each pattern that applies
+// to it, and requires that its memory stays bounded, or does not if it lists the exception. The
 // device should be without a capacity, unless the subject decides by it. Subjects run in parallel.
 func RunBounded(t *testing.T, calls int, subjects ...props.Subject) {
 	t.Helper()

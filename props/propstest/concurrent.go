@@ -14,8 +14,8 @@ import (
 	"github.com/vramyard/vramyard/props"
 )
 
-// serveMany lets goroutines allocate and free through one lock. What each of them gets
-// must be its own, and at the end nothing may be left. Run it with the race detector.
+// serveMany lets goroutines allocate and free through one lock. Their blocks must be disjoint, and
+// none may be left at the end. Run it with the race detector.
 func serveMany(t *testing.T, s props.Subject) {
 	const callers, rounds = 4, 500
 	dev, err := sim.New(s.Device)

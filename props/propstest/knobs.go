@@ -8,8 +8,8 @@ import (
 	"github.com/vramyard/vramyard/props"
 )
 
-// EveryKnob checks that the subjects try every field of their configuration with at least
-// two values: a setting that the suite has never turned is one that nobody has tested.
+// EveryKnob checks that the subjects use at least two values of every field of their
+// configuration: a setting that never varies is not tested.
 func EveryKnob(t *testing.T, subjects ...props.Subject) {
 	t.Helper()
 	for knob, values := range knobValues(t, subjects) {

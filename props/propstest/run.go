@@ -22,15 +22,15 @@ var (
 	flagSeed = flag.Int64("props.seed", 1, "seed of the first sequence; each next one has the next seed")
 )
 
-// few is how many subjects run all the sequences that the flags ask for. More than these share as
-// many as these run, because most of what one of them runs is code of the others too.
+// few is the number of subjects that run all the sequences of the flags. More subjects share as
+// many as these run, because most of their code is the same.
 const few = 4
 
 // quarter is the least part of the sequences that any subject runs.
 const quarter = 4
 
-// options returns what the flags ask for, with one share in so many of the sequences, for one of
-// so many subjects.
+// options returns the options of the flags for one of a number of subjects, with one in share of
+// the sequences.
 func options(share, subjects int) props.Options {
 	n := *flagTests
 	if testing.Short() {
@@ -49,7 +49,7 @@ func Run(t *testing.T, subjects ...props.Subject) {
 	t.Helper()
 	for _, s := range subjects {
 		t.Run(s.Name, func(t *testing.T) {
-			// What counts allocations must not run in parallel, so it goes first.
+			// The test that counts allocations must not run in parallel, so it comes first.
 			t.Run("TakesNothingFromTheHeap", func(t *testing.T) { AllocsZero(t, s) })
 			t.Parallel()
 			runOne(t, s, len(subjects))
@@ -60,7 +60,7 @@ func Run(t *testing.T, subjects ...props.Subject) {
 // enough is how many sequences have to show that an exception is needed.
 const enough = 250
 
-// runOne runs the subtests of one of so many subjects.
+// runOne runs the subtests of one of a number of subjects.
 func runOne(t *testing.T, s props.Subject, subjects int) {
 	if !t.Run("KeepsEveryInvariant", func(t *testing.T) {
 		r := Verify(t, s, options(1, subjects))
@@ -100,7 +100,7 @@ func runOne(t *testing.T, s props.Subject, subjects int) {
 type wrapper struct {
 	name   string
 	wrap   func(alloc.Strategy) (alloc.Strategy, error)
-	except []alloc.Exception // what it cannot keep by its nature
+	except []alloc.Exception // invariants that it breaks by design
 }
 
 // wide is a limit that no sequence reaches.
