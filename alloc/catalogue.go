@@ -138,7 +138,7 @@ func setupOf[C any, S Strategy](name string, c C, build func(device.Source, C) (
 		if err != nil {
 			return nil, err // not a, which would be a typed nil
 		}
-		return a, nil
+		return Exclusive(name, a), nil
 	}
 	if p, ok := any(c).(Promiser); ok {
 		s.Promises = p.Promises()

@@ -43,7 +43,7 @@ func SubjectOf[C any, S alloc.Strategy](
 			if err != nil {
 				return nil, err // not s, which would be a typed nil
 			}
-			return s, nil
+			return alloc.Exclusive(name, s), nil
 		},
 	}
 }

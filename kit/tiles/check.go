@@ -27,8 +27,6 @@ func (c *Core) broken(number int, format string, args ...any) error {
 // Check implements [alloc.Inspector]. It recounts everything.
 func (v View) Check() error {
 	c := v.core
-	c.Enter()
-	defer c.Leave()
 	if c.closed {
 		return c.checkCounters()
 	}

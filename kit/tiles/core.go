@@ -3,7 +3,6 @@ package tiles
 import (
 	"github.com/vramyard/vramyard/alloc"
 	"github.com/vramyard/vramyard/device"
-	"github.com/vramyard/vramyard/internal/invariants"
 	"github.com/vramyard/vramyard/kit/index"
 	"github.com/vramyard/vramyard/kit/regions"
 )
@@ -35,7 +34,6 @@ type Index interface {
 // Core is what every strategy over tiles has. It must not be copied; use [Core.Init].
 type Core struct {
 	Table
-	busy    invariants.Entry
 	closed  bool
 	name    string
 	most    device.Size // largest request that is looked at, 0 once closed
@@ -58,12 +56,6 @@ func (c *Core) Init(name string, src device.Source, p regions.Policy, free Index
 	c.name, c.most, c.quantum, c.release, c.index = name, MaxRequest, p.Quantum, p.Release, free
 	c.pool = regions.NewPool(src, &c.stats, p)
 }
-
-// Enter marks the strategy as in use, see [invariants.Entry].
-func (c *Core) Enter() { c.busy.Enter(c.name) }
-
-// Leave ends the use that Enter began.
-func (c *Core) Leave() { c.busy.Leave() }
 
 // Judge reports whether a request can ever be granted; if not, Refuse says why. Any power of
 // two is an alignment that is honoured.

@@ -56,8 +56,6 @@ func (v View) MetadataBytes() device.Size {
 // Trim implements [alloc.Trimmer]: regions go back highest address first. O(regions).
 func (v View) Trim() (device.Size, error) {
 	c := v.core
-	c.Enter()
-	defer c.Leave()
 	if c.closed {
 		return 0, alloc.ErrClosed
 	}
@@ -68,8 +66,6 @@ func (v View) Trim() (device.Size, error) {
 // refuses to take back, Walk yields each region as one chunk of slack.
 func (v View) Close() error {
 	c := v.core
-	c.Enter()
-	defer c.Leave()
 	c.closed, c.most = true, 0
 	c.Table, c.live = NewTable(), index.NewAddrBuckets()
 	c.stats.Emptied()
@@ -79,12 +75,9 @@ func (v View) Close() error {
 // Walk implements [alloc.Inspector]. Free chunks have the class that the index gives them,
 // live ones have none.
 func (v View) Walk(yield func(alloc.Chunk) bool) {
-	v.core.Enter()
-	defer v.core.Leave()
 	v.core.walk(yield)
 }
 
-// walk is Walk without the guard.
 func (c *Core) walk(yield func(alloc.Chunk) bool) {
 	if c.closed {
 		c.pool.WalkSlack(yield)
@@ -121,8 +114,6 @@ func (c *Core) show(region device.Addr, h Handle) alloc.Chunk {
 // WalkFree implements [alloc.FreeWalker].
 func (v View) WalkFree(yield func(alloc.Chunk) bool) {
 	c := v.core
-	c.Enter()
-	defer c.Leave()
 	if c.closed {
 		return
 	}

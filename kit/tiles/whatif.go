@@ -11,12 +11,10 @@ var _ alloc.Neighbours = View{}
 // FreeNeighbours implements [alloc.Neighbours]. O(1).
 func (v View) FreeNeighbours(at device.Addr) (below, above device.Size) {
 	c := v.core
-	c.Enter()
 	if h := c.find(at); h != None {
 		prev, next := c.FreeNeighbors(h)
 		below, above = c.Rows[prev].Size, c.Rows[next].Size // that of None is 0
 	}
-	c.Leave()
 	return below, above
 }
 
@@ -40,7 +38,5 @@ func (v View) Placer(p alloc.Promises) *forecast.Placer {
 
 // CanPlace answers for a strategy with a placer. O(chunks log addresses).
 func (v View) CanPlace(p *forecast.Placer, r alloc.Request, freed []device.Addr) bool {
-	v.core.Enter()
-	defer v.core.Leave()
 	return !v.core.closed && p.CanPlace(v.core.walk, r, freed)
 }

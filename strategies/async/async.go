@@ -6,7 +6,6 @@ import (
 	"github.com/vramyard/vramyard/alloc"
 	"github.com/vramyard/vramyard/device"
 	"github.com/vramyard/vramyard/internal/forecast"
-	"github.com/vramyard/vramyard/internal/invariants"
 	"github.com/vramyard/vramyard/kit/streampool"
 )
 
@@ -14,7 +13,6 @@ import (
 type Allocator struct {
 	pool    *streampool.Pool
 	cfg     Config
-	busy    invariants.Entry
 	closed  bool
 	stats   alloc.Stats // but what the pool counts
 	refusal alloc.Refusal
@@ -45,8 +43,6 @@ func (a *Allocator) Config() Config { return a.cfg }
 
 // Alloc implements [alloc.Allocator]. The package comment says what it costs.
 func (a *Allocator) Alloc(r alloc.Request) (alloc.Block, error) {
-	a.busy.Enter("async")
-	defer a.busy.Leave()
 	if r.Size-1 >= streampool.MaxRequest || r.Align&(r.Align-1) != 0 || a.closed {
 		return alloc.Block{}, a.refuse(&r)
 	}
@@ -91,8 +87,6 @@ func (a *Allocator) note(r *alloc.Request, why alloc.Reason) {
 // Free implements [alloc.Allocator]: the block goes back when the stream of its request, and
 // those that were recorded, have finished what is queued on them now.
 func (a *Allocator) Free(at device.Addr) error {
-	a.busy.Enter("async")
-	defer a.busy.Leave()
 	h, err := a.find(at)
 	if err != nil {
 		return err
@@ -117,8 +111,6 @@ func (a *Allocator) find(at device.Addr) (streampool.Handle, error) {
 
 // RecordStream implements [alloc.StreamRecorder]. It costs O(streams recorded for the block).
 func (a *Allocator) RecordStream(at device.Addr, s device.Stream) error {
-	a.busy.Enter("async")
-	defer a.busy.Leave()
 	h, err := a.find(at)
 	if err == nil {
 		a.pool.Use(h, s)
@@ -129,8 +121,6 @@ func (a *Allocator) RecordStream(at device.Addr, s device.Stream) error {
 // Poll implements [alloc.Poller]. Regions without a block go back above Config.ReleaseThreshold.
 // It asks the device once for each free that has finished and once for each stream.
 func (a *Allocator) Poll() (device.Size, error) {
-	a.busy.Enter("async")
-	defer a.busy.Leave()
 	if a.closed {
 		return 0, alloc.ErrClosed
 	}
@@ -142,8 +132,6 @@ func (a *Allocator) Poll() (device.Size, error) {
 // Trim implements [alloc.Trimmer]: regions go back highest address first, whatever
 // Config.ReleaseThreshold is. The device waits for all streams when it takes one.
 func (a *Allocator) Trim() (device.Size, error) {
-	a.busy.Enter("async")
-	defer a.busy.Leave()
 	if a.closed {
 		return 0, alloc.ErrClosed
 	}
@@ -154,8 +142,6 @@ func (a *Allocator) Trim() (device.Size, error) {
 
 // Close implements [alloc.Strategy].
 func (a *Allocator) Close() error {
-	a.busy.Enter("async")
-	defer a.busy.Leave()
 	a.closed = true
 	a.stats.Emptied()
 	return a.pool.Close()

@@ -14,24 +14,20 @@ var (
 
 // FreeNeighbours implements [alloc.Neighbours]. It costs a step for each free chunk.
 func (a *Allocator) FreeNeighbours(at device.Addr) (below, above device.Size) {
-	a.busy.Enter("async")
 	if h, err := a.find(at); err == nil {
 		below, above = a.pool.FreeNeighbours(h)
 	}
-	a.busy.Leave()
 	return below, above
 }
 
 // CanPlace implements [alloc.Placer]. What belongs to other streams, or is pending, is left out: whether the device is
 // done with it only the device knows. It costs O(chunks log addresses).
 func (a *Allocator) CanPlace(r alloc.Request, freed []device.Addr) bool {
-	a.busy.Enter("async")
-	defer a.busy.Leave()
 	if a.placer == nil {
 		a.placer = &forecast.Placer{Most: streampool.MaxRequest, Promises: a.cfg.Promises(), Freed: a.foreseen, Join: joined}
 		a.placer.Promises.MustMerge = merges
 	}
-	return !a.closed && a.placer.CanPlace(a.walk, r, freed)
+	return !a.closed && a.placer.CanPlace(a.Walk, r, freed)
 }
 
 // foreseen yields what a live chunk becomes when it is freed.

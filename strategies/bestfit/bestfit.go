@@ -43,10 +43,8 @@ func (a *Allocator) Config() Config { return a.cfg }
 // quantum O(chunks that are large enough but misplaced).
 func (a *Allocator) Alloc(r alloc.Request) (alloc.Block, error) {
 	c, x := &a.core, &a.free
-	c.Enter()
 	if !c.Judge(&r) {
 		err := c.Refuse(&r)
-		c.Leave()
 		return alloc.Block{}, err
 	}
 	n := c.Round(r.Size)
@@ -54,7 +52,6 @@ func (a *Allocator) Alloc(r alloc.Request) (alloc.Block, error) {
 	if h == tiles.None {
 		var err error
 		if h, err = c.Grow(&r, n); err != nil {
-			c.Leave()
 			return alloc.Block{}, err
 		}
 	}
@@ -70,19 +67,16 @@ func (a *Allocator) Alloc(r alloc.Request) (alloc.Block, error) {
 		x.Insert(c.Split(h, n))
 	}
 	b := c.Grant(h, &r)
-	c.Leave()
 	return b, nil
 }
 
 // Free implements [alloc.Allocator]. It costs O(1), amortized O(log chunks of one size).
 func (a *Allocator) Free(at device.Addr) error {
 	c := &a.core
-	c.Enter()
 	prev, h, next, err := c.Release(at)
 	if err == nil {
 		a.settle(prev, h, next)
 	}
-	c.Leave()
 	return err
 }
 

@@ -4,14 +4,11 @@ import (
 	"github.com/vramyard/vramyard/alloc"
 	"github.com/vramyard/vramyard/device"
 	"github.com/vramyard/vramyard/internal/forecast"
-	"github.com/vramyard/vramyard/internal/invariants"
 	"github.com/vramyard/vramyard/kit/index"
 )
 
 // Allocator is a best-fit allocator with coalescing. It is not safe for concurrent use.
 type Allocator struct {
-	entry invariants.Entry
-
 	src   device.Source
 	cfg   Config
 	waste device.Size // a block that would waste this much is split off
@@ -74,16 +71,10 @@ func New(src device.Source, c Config) (*Allocator, error) {
 // A request that is refused leaves live blocks alone. On the way it may have doubled
 // NextRegion, taken a region that did not serve, merged unsafe chunks by force or given
 // back regions without live blocks, as the original does.
+//
+// The order of its steps shows in the addresses: the sweep comes before the search, which then
+// finds the chunks merged that the frontier has passed.
 func (a *Allocator) Alloc(r alloc.Request) (alloc.Block, error) {
-	a.entry.Enter("bfc")
-	b, err := a.alloc(r)
-	a.entry.Leave()
-	return b, err
-}
-
-// alloc is Alloc without the guard. The order of its steps shows in the addresses: the
-// sweep comes before the search, so that what the frontier has passed is found merged.
-func (a *Allocator) alloc(r alloc.Request) (alloc.Block, error) {
 	if a.closed {
 		return alloc.Block{}, alloc.ErrClosed
 	}
@@ -164,17 +155,9 @@ func (a *Allocator) grant(h handle, r *alloc.Request) alloc.Block {
 	return alloc.Block{Addr: c.addr, Size: c.size}
 }
 
-// Free implements [alloc.Allocator]. It costs O(log chunks).
+// Free implements [alloc.Allocator]. It costs O(log chunks). With timing the chunk is neither merged
+// nor given back to the gap: other streams may still use it.
 func (a *Allocator) Free(at device.Addr) error {
-	a.entry.Enter("bfc")
-	err := a.release(at)
-	a.entry.Leave()
-	return err
-}
-
-// release is Free without the guard. With timing the chunk is neither merged nor given back
-// to the gap here: other streams may still use it, and what they use stays one chunk.
-func (a *Allocator) release(at device.Addr) error {
 	if a.closed {
 		return alloc.ErrClosed
 	}

@@ -30,8 +30,6 @@ func broken(number int, format string, args ...any) error {
 
 // Check implements [alloc.Inspector]. It recounts everything: O(chunks log chunks).
 func (a *Allocator) Check() error {
-	a.entry.Enter("bfc")
-	defer a.entry.Leave()
 	c := checker{a: a}
 	for _, check := range []func() error{c.regions, c.counters, c.bins, c.index, c.spares, c.queue} {
 		if err := check(); err != nil {

@@ -32,8 +32,6 @@ func (a *Allocator) roomAfterCollection() device.Size {
 // whatever GarbageCollection says. If no region is left, growth starts anew: the next region would
 // otherwise be as large as if all of them were still held. It costs O(regions + chunks given back).
 func (a *Allocator) Trim() (device.Size, error) {
-	a.entry.Enter("bfc")
-	defer a.entry.Leave()
 	if a.closed {
 		return 0, alloc.ErrClosed
 	}
@@ -56,8 +54,6 @@ func (a *Allocator) releaseEmpty() (given device.Size, first error) {
 // Close implements [alloc.Strategy]. A region that the device does not take back stays as
 // it is, live blocks too, and the error is the device's; calling Close again tries it once more.
 func (a *Allocator) Close() error {
-	a.entry.Enter("bfc")
-	defer a.entry.Leave()
 	a.closed = true
 	_, err := a.releaseRegions(func(*region) bool { return true })
 	return err

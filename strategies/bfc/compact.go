@@ -14,8 +14,6 @@ func (c Config) moves() bool { return c.Variant != V2026 && !c.Spatial && !c.Tim
 
 // Compact implements [alloc.Mover]. It costs O(chunks log chunks).
 func (a *Allocator) Compact(may func(alloc.Chunk) bool, moved func(from, to alloc.Block)) (bytes device.Size, err error) {
-	a.entry.Enter("bfc")
-	defer a.entry.Leave()
 	switch {
 	case a.closed:
 		return 0, alloc.ErrClosed

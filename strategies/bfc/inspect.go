@@ -18,8 +18,6 @@ func (a *Allocator) Config() Config { return a.cfg }
 // Walk implements [alloc.Inspector]. Class is the bin of a free chunk; live chunks and the
 // gap of a two-ended arena are in none. Owner is one of the Owner constants.
 func (a *Allocator) Walk(yield func(alloc.Chunk) bool) {
-	a.entry.Enter("bfc")
-	defer a.entry.Leave()
 	a.walk(func(h handle) bool { return yield(a.view(h)) })
 }
 
@@ -75,8 +73,6 @@ var searchOrder = [numOwners]uint8{OwnerNone, OwnerLower, OwnerGap, OwnerUpper}
 // In a two-ended arena the holes of the lower end come first, then the gap, then the holes
 // of the upper end.
 func (a *Allocator) WalkFree(yield func(alloc.Chunk) bool) {
-	a.entry.Enter("bfc")
-	defer a.entry.Leave()
 	for _, owner := range searchOrder {
 		for e := range a.bins[owner].All {
 			if !yield(a.view(e.Handle)) {
@@ -88,9 +84,7 @@ func (a *Allocator) WalkFree(yield func(alloc.Chunk) bool) {
 
 // SetFrontier implements [alloc.Frontier]. Merging waits for the next Alloc.
 func (a *Allocator) SetFrontier(count uint64) {
-	a.entry.Enter("bfc")
 	a.frontier = max(a.frontier, count)
-	a.entry.Leave()
 }
 
 // QueuedFrees implements [alloc.Frontier]. It counts entries that the next sweep will find

@@ -9,7 +9,6 @@ import (
 	"github.com/vramyard/vramyard/alloc"
 	"github.com/vramyard/vramyard/device"
 	"github.com/vramyard/vramyard/device/sim"
-	"github.com/vramyard/vramyard/internal/invariants"
 	"github.com/vramyard/vramyard/strategies/bfc"
 )
 
@@ -158,26 +157,3 @@ func (d *oddDevice) Reserve(_, _ device.Size) (device.Region, error) {
 }
 
 func (d *oddDevice) Release(device.Addr) error { d.released++; return nil }
-
-func TestCallsFromInsideWalkPanicUnderTheTag(t *testing.T) {
-	if !invariants.Enabled {
-		t.Skip("needs the tag invariants")
-	}
-	r := newRig(t, bfc.Config{Limit: mib}, sim.Config{})
-	b := r.alloc(256)
-	for name, call := range map[string]func(){
-		"Alloc":       func() { _, _ = r.Alloc(alloc.Request{Size: 1}) }, // it must panic
-		"Free":        func() { r.Free(b.Addr) },                         // it must panic
-		"Walk":        func() { r.Walk(func(alloc.Chunk) bool { return true }) },
-		"WalkFree":    func() { r.WalkFree(func(alloc.Chunk) bool { return true }) },
-		"Check":       func() { _ = r.Check() },   // it must panic
-		"Trim":        func() { _, _ = r.Trim() }, // it must panic
-		"Close":       func() { r.Close() },       // it must panic
-		"SetFrontier": func() { r.SetFrontier(1) },
-	} {
-		require.Panics(t, func() {
-			r.Walk(func(alloc.Chunk) bool { call(); return true })
-		}, name)
-		require.NoError(t, r.Check(), "the guard is off again after %s", name)
-	}
-}

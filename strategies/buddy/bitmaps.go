@@ -3,7 +3,6 @@ package buddy
 import (
 	"github.com/vramyard/vramyard/alloc"
 	"github.com/vramyard/vramyard/device"
-	"github.com/vramyard/vramyard/internal/invariants"
 	"github.com/vramyard/vramyard/kit/front"
 	"github.com/vramyard/vramyard/kit/regions"
 )
@@ -11,7 +10,6 @@ import (
 // Bitmaps is the buddy allocator of the modern mode: [Blocks] with a table of the live
 // blocks. Use [New] or [NewBitmaps].
 type Bitmaps struct {
-	busy    invariants.Entry
 	closed  bool
 	blocks  Blocks
 	live    front.Ledger // live blocks; a place is that of Blocks
@@ -32,7 +30,6 @@ func NewBitmaps(src device.Source, c Config) (*Bitmaps, error) {
 
 // Alloc implements [alloc.Allocator]. Its cost does not depend on the number of regions.
 func (a *Bitmaps) Alloc(r alloc.Request) (b alloc.Block, err error) {
-	a.busy.Enter("buddy")
 	if err = a.judge(&r); err == nil {
 		if b.Addr, b.Size, _, err = a.blocks.Grab(r.Size, r.Align, r.Hint); err == nil {
 			a.live.Add(b.Addr, front.LiveBlock{Requested: r.Size, Stream: r.Stream, Tag: r.Tag})
@@ -41,7 +38,6 @@ func (a *Bitmaps) Alloc(r alloc.Request) (b alloc.Block, err error) {
 			err = a.outOfMemory(&r, err)
 		}
 	}
-	a.busy.Leave()
 	return b, err
 }
 
@@ -76,10 +72,6 @@ func (a *Bitmaps) outOfMemory(r *alloc.Request, err error) error {
 
 // Free implements [alloc.Allocator]. Its cost does not depend on the number of regions.
 func (a *Bitmaps) Free(p device.Addr) error {
-	if invariants.Enabled { // which the compiler knows, so that there is one function
-		a.busy.Enter("buddy")
-		defer a.busy.Leave()
-	}
 	if a.closed {
 		return alloc.ErrClosed
 	}
@@ -95,8 +87,6 @@ func (a *Bitmaps) Free(p device.Addr) error {
 
 // Trim implements [alloc.Trimmer].
 func (a *Bitmaps) Trim() (device.Size, error) {
-	a.busy.Enter("buddy")
-	defer a.busy.Leave()
 	if a.closed {
 		return 0, alloc.ErrClosed
 	}
@@ -106,8 +96,6 @@ func (a *Bitmaps) Trim() (device.Size, error) {
 // Close implements [alloc.Strategy]. Regions go back oldest first. Of what the device
 // refuses to take back, Walk yields each region as one chunk of slack.
 func (a *Bitmaps) Close() error {
-	a.busy.Enter("buddy")
-	defer a.busy.Leave()
 	a.closed, a.live = true, front.Ledger{}
 	a.stats.Emptied()
 	return a.blocks.ReleaseAll()

@@ -6,14 +6,12 @@ import (
 	"github.com/vramyard/vramyard/alloc"
 	"github.com/vramyard/vramyard/device"
 	"github.com/vramyard/vramyard/internal/forecast"
-	"github.com/vramyard/vramyard/internal/invariants"
 	"github.com/vramyard/vramyard/kit/front"
 	"github.com/vramyard/vramyard/kit/regions"
 )
 
 // Trees is the buddy allocator of compat mode "xdl". Use [New] or [NewTrees].
 type Trees struct {
-	busy   invariants.Entry
 	closed bool
 	cfg    Config
 	shift  int         // log2 of the bytes of a block of order 0
@@ -50,13 +48,6 @@ func NewTrees(src device.Source, c Config) (*Trees, error) {
 
 // Alloc implements [alloc.Allocator]. It costs O(regions + order of a region).
 func (a *Trees) Alloc(r alloc.Request) (alloc.Block, error) {
-	a.busy.Enter("buddy")
-	b, err := a.alloc(r)
-	a.busy.Leave()
-	return b, err
-}
-
-func (a *Trees) alloc(r alloc.Request) (alloc.Block, error) {
 	if a.closed {
 		return alloc.Block{}, alloc.ErrClosed
 	}
@@ -90,13 +81,6 @@ func (a *Trees) Free(p device.Addr) error {
 // Take is Free that also tells what the block was: bytes requested and bytes granted. A
 // strategy composed of this one keeps its own account with it.
 func (a *Trees) Take(p device.Addr) (requested, granted device.Size, err error) {
-	a.busy.Enter("buddy")
-	requested, granted, err = a.take(p)
-	a.busy.Leave()
-	return requested, granted, err
-}
-
-func (a *Trees) take(p device.Addr) (requested, granted device.Size, err error) {
 	if a.closed {
 		return 0, 0, alloc.ErrClosed
 	}
@@ -116,8 +100,6 @@ func (a *Trees) take(p device.Addr) (requested, granted device.Size, err error) 
 // Close implements [alloc.Strategy]. Regions go back oldest first. Of what the device
 // refuses to take back, Walk yields each region as one chunk of slack.
 func (a *Trees) Close() error {
-	a.busy.Enter("buddy")
-	defer a.busy.Leave()
 	a.closed = true
 	a.bases, a.trees, a.roots, a.live = nil, nil, nil, front.Ledger{}
 	a.stats.Emptied()

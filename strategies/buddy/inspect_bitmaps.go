@@ -43,12 +43,6 @@ func (a *Bitmaps) MetadataBytes() device.Size { return a.blocks.Bytes() + a.live
 // were merged into, so two of them may touch. The class of a free chunk is that of its
 // block; live chunks have none, because one may be made of several.
 func (a *Bitmaps) Walk(yield func(alloc.Chunk) bool) {
-	a.busy.Enter("buddy")
-	defer a.busy.Leave()
-	a.walk(yield)
-}
-
-func (a *Bitmaps) walk(yield func(alloc.Chunk) bool) {
 	if a.closed {
 		a.blocks.WalkSlack(yield)
 		return
@@ -77,8 +71,6 @@ func (a *Bitmaps) chunkOf(s Span) alloc.Chunk {
 
 // WalkFree implements [alloc.FreeWalker].
 func (a *Bitmaps) WalkFree(yield func(alloc.Chunk) bool) {
-	a.busy.Enter("buddy")
-	defer a.busy.Leave()
 	if !a.closed {
 		a.blocks.WalkFree(func(s Span) bool { return yield(a.chunkOf(s)) })
 	}
@@ -86,8 +78,6 @@ func (a *Bitmaps) WalkFree(yield func(alloc.Chunk) bool) {
 
 // Check implements [alloc.Inspector]. It reads every record.
 func (a *Bitmaps) Check() error {
-	a.busy.Enter("buddy")
-	defer a.busy.Leave()
 	if !a.closed {
 		if err := a.blocks.Check(); err != nil {
 			return fmt.Errorf("buddy: %w", err)
@@ -96,7 +86,7 @@ func (a *Bitmaps) Check() error {
 			return fmt.Errorf("buddy: %w", err)
 		}
 	}
-	if err := front.CompareStats(a.stats, a.walk); err != nil {
+	if err := front.CompareStats(a.stats, a.Walk); err != nil {
 		return fmt.Errorf("buddy: invariant H9 (counters are what the walk shows): %w", err)
 	}
 	return nil

@@ -71,12 +71,6 @@ func (a *Trees) MetadataBytes() device.Size {
 // Walk implements [alloc.Inspector]. Free chunks are the maximal free runs that buddies
 // merge into, so two of them may touch. The class of a chunk, free or live, is its order.
 func (a *Trees) Walk(yield func(alloc.Chunk) bool) {
-	a.busy.Enter("buddy")
-	defer a.busy.Leave()
-	a.walk(yield)
-}
-
-func (a *Trees) walk(yield func(alloc.Chunk) bool) {
 	if a.closed {
 		a.regions.WalkSlack(yield)
 		return
@@ -119,8 +113,6 @@ func (a *Trees) chunkOf(region int, s span) alloc.Chunk {
 
 // WalkFree implements [alloc.FreeWalker]: oldest region first, in it by address.
 func (a *Trees) WalkFree(yield func(alloc.Chunk) bool) {
-	a.busy.Enter("buddy")
-	defer a.busy.Leave()
 	for region := range a.trees {
 		for s := range a.trees[region].spans {
 			if s.free && !yield(a.chunkOf(region, s)) {
@@ -132,8 +124,6 @@ func (a *Trees) WalkFree(yield func(alloc.Chunk) bool) {
 
 // Check implements [alloc.Inspector]. It reads every node of every tree.
 func (a *Trees) Check() error {
-	a.busy.Enter("buddy")
-	defer a.busy.Leave()
 	if !a.closed {
 		if err := a.checkRegions(); err != nil {
 			return err
@@ -142,7 +132,7 @@ func (a *Trees) Check() error {
 			return err
 		}
 	}
-	if err := front.CompareStats(a.stats, a.walk); err != nil {
+	if err := front.CompareStats(a.stats, a.Walk); err != nil {
 		return fmt.Errorf("buddy: invariant U8 (counters are what the walk shows): %w", err)
 	}
 	return nil

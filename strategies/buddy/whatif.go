@@ -18,12 +18,10 @@ var (
 // FreeNeighbours implements [alloc.Neighbours]: the chain of free buddies, as far as they would be merged now. It
 // costs a step for each class.
 func (a *Bitmaps) FreeNeighbours(p device.Addr) (below, above device.Size) {
-	a.busy.Enter("buddy")
 	if l, ok := a.live.Get(p); ok {
 		place, _ := a.blocks.PlaceOf(p)
 		below, above = a.blocks.FreeNeighbours(p, l.Requested, place)
 	}
-	a.busy.Leave()
 	return below, above
 }
 
@@ -91,7 +89,6 @@ func (b *Blocks) freeBut(r *region, n node, from, end uint32) bool {
 
 // FreeNeighbours implements [alloc.Neighbours]: the chain of free buddies. It costs a step for each order.
 func (a *Trees) FreeNeighbours(p device.Addr) (below, above device.Size) {
-	a.busy.Enter("buddy")
 	if l, ok := a.live.Get(p); ok {
 		base, order := a.bases[l.Place], a.orderFor(l.Requested)
 		from := uint32(p.Sub(base) >> a.shift)
@@ -99,7 +96,6 @@ func (a *Trees) FreeNeighbours(p device.Addr) (below, above device.Size) {
 		below = device.Size(from-at) << a.shift
 		above = a.bytesOf(top) - a.bytesOf(order) - below
 	}
-	a.busy.Leave()
 	return below, above
 }
 
@@ -123,9 +119,7 @@ func (t *tree) merged(at uint32, order int) (uint32, int) {
 // CanPlace implements [alloc.Placer]. Of families that do not halve, only what a block is by itself is foreseen, and not what
 // it merges with. It costs O(chunks log addresses).
 func (a *Bitmaps) CanPlace(r alloc.Request, freed []device.Addr) bool {
-	a.busy.Enter("buddy")
-	defer a.busy.Leave()
-	return !a.closed && a.blocks.CanGrab(a.walk, r, freed)
+	return !a.closed && a.blocks.CanGrab(a.Walk, r, freed)
 }
 
 // CanGrab reports whether [Blocks.Grab] would find a block, or the region of one, after the live blocks at the addresses
@@ -177,10 +171,8 @@ func (b *Blocks) foreseen(c alloc.Chunk, yield func(alloc.Chunk)) {
 
 // CanPlace implements [alloc.Placer]. It costs O(chunks log addresses).
 func (a *Trees) CanPlace(r alloc.Request, freed []device.Addr) bool {
-	a.busy.Enter("buddy")
-	defer a.busy.Leave()
 	if a.placer == nil {
 		a.placer = &forecast.Placer{Most: a.cfg.RegionBytes, Promises: a.cfg.Promises()}
 	}
-	return !a.closed && a.placer.CanPlace(a.walk, r, freed)
+	return !a.closed && a.placer.CanPlace(a.Walk, r, freed)
 }

@@ -6,7 +6,6 @@ import (
 	"github.com/vramyard/vramyard/alloc"
 	"github.com/vramyard/vramyard/device"
 	"github.com/vramyard/vramyard/internal/forecast"
-	"github.com/vramyard/vramyard/internal/invariants"
 	"github.com/vramyard/vramyard/kit/index"
 	"github.com/vramyard/vramyard/kit/regions"
 	"github.com/vramyard/vramyard/kit/tiles"
@@ -16,7 +15,6 @@ import (
 // concurrent use.
 type Allocator struct {
 	table
-	busy   invariants.Entry
 	cfg    Config
 	set    settings
 	limit  device.Size // most bytes to hold; noLimit without a bound
@@ -132,16 +130,8 @@ func (a *Allocator) Config() Config { return a.cfg }
 
 // Alloc implements [alloc.Allocator]. The package comment says what it costs.
 func (a *Allocator) Alloc(r alloc.Request) (alloc.Block, error) {
-	a.busy.Enter("caching")
-	b, err := a.serve(&r)
-	a.busy.Leave()
-	return b, err
-}
-
-// serve is Alloc without the guard.
-func (a *Allocator) serve(r *alloc.Request) (alloc.Block, error) {
 	if r.Size-1 >= mostRequest || r.Align > quantum || r.Align&(r.Align-1) != 0 || a.closed {
-		return alloc.Block{}, a.reject(r)
+		return alloc.Block{}, a.reject(&r)
 	}
 	// What is pending is looked at before the search, so that what a stream is done with serves at once. A
 	// program that captures a graph must not ask for events.
@@ -160,14 +150,14 @@ func (a *Allocator) serve(r *alloc.Request) (alloc.Block, error) {
 		if h, err = a.obtain(sh, n); err != nil {
 			a.count.ooms++
 			a.stats.OOMs++
-			a.note(r, alloc.ReasonNone)
+			a.note(&r, alloc.ReasonNone)
 			a.refusal.Rounded = n // the size of the block, not of the segment below
 			regions.Explain(&a.refusal, a.set.segmentSize(n), err)
 			a.tellOOM(n, sh.stream)
 			return alloc.Block{}, alloc.ErrOutOfMemory
 		}
 	}
-	return a.grant(h, sh, n, r), nil
+	return a.grant(h, sh, n, &r), nil
 }
 
 // reject notes a request that can never be granted and returns the error.
@@ -310,14 +300,6 @@ func (a *Allocator) find(at device.Addr) (link *uint32, err error) {
 // Free implements [alloc.Allocator]. A block that other streams use is pending until they have
 // finished what is queued on them now. The package comment says what it costs.
 func (a *Allocator) Free(at device.Addr) error {
-	a.busy.Enter("caching")
-	err := a.release(at)
-	a.busy.Leave()
-	return err
-}
-
-// release is Free without the guard.
-func (a *Allocator) release(at device.Addr) error {
 	link, err := a.find(at)
 	if err != nil {
 		return err

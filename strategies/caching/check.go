@@ -58,9 +58,7 @@ type lookup struct {
 
 // Check implements [alloc.Inspector]. It recounts everything.
 func (a *Allocator) Check() error {
-	a.busy.Enter("caching")
-	defer a.busy.Leave()
-	if err := front.CompareStats(a.Stats(), a.walk); err != nil {
+	if err := front.CompareStats(a.Stats(), a.Walk); err != nil {
 		return broken(7, "%v", err)
 	}
 	if a.closed {

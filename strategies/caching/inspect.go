@@ -82,8 +82,6 @@ func (a *Allocator) MetadataBytes() device.Size {
 // gives back what no live block shares a segment, or a page of an expandable one, with. Private pools
 // keep what they have until they are released. It returns the bytes that are held no more.
 func (a *Allocator) Trim() (device.Size, error) {
-	a.busy.Enter("caching")
-	defer a.busy.Leave()
 	if a.closed {
 		return 0, alloc.ErrClosed
 	}
@@ -96,8 +94,6 @@ func (a *Allocator) Trim() (device.Size, error) {
 // Close implements [alloc.Strategy]. What the device refuses to take back is shown by Walk as slack,
 // and is tried again by the next Close.
 func (a *Allocator) Close() error {
-	a.busy.Enter("caching")
-	defer a.busy.Leave()
 	if !a.closed {
 		a.closed = true
 		a.count.emptied()
@@ -124,13 +120,6 @@ func (a *Allocator) Close() error {
 // Walk implements [alloc.Inspector]. Chunks show the stream of their segment, their pool, whether the
 // segment is for small or large blocks and expandable, and free ones what they served last.
 func (a *Allocator) Walk(yield func(alloc.Chunk) bool) {
-	a.busy.Enter("caching")
-	defer a.busy.Leave()
-	a.walk(yield)
-}
-
-// walk is Walk without the guard.
-func (a *Allocator) walk(yield func(alloc.Chunk) bool) {
 	if a.closed && !a.set.expandable {
 		a.segments.WalkSlack(yield)
 		return
@@ -199,8 +188,6 @@ func (a *Allocator) show(region device.Addr, h handle) alloc.Chunk {
 
 // WalkFree implements [alloc.FreeWalker]: by pool, kind, stream, size and address.
 func (a *Allocator) WalkFree(yield func(alloc.Chunk) bool) {
-	a.busy.Enter("caching")
-	defer a.busy.Leave()
 	for _, p := range a.pools {
 		for k := range p.sides {
 			for _, sh := range p.sides[k].shelves {

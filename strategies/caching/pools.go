@@ -111,8 +111,6 @@ func (a *Allocator) findPool(id alloc.PoolID) (i int, found bool) {
 // BeginPool implements [alloc.PrivatePools]. PyTorch refuses to begin a pool again that was
 // released and still holds memory; here it is revived.
 func (a *Allocator) BeginPool(id alloc.PoolID, s device.Stream) error {
-	a.busy.Enter("caching")
-	defer a.busy.Leave()
 	switch {
 	case a.closed:
 		return alloc.ErrClosed
@@ -132,8 +130,6 @@ func (a *Allocator) BeginPool(id alloc.PoolID, s device.Stream) error {
 
 // EndPool implements [alloc.PrivatePools].
 func (a *Allocator) EndPool(id alloc.PoolID) error {
-	a.busy.Enter("caching")
-	defer a.busy.Leave()
 	if a.closed {
 		return alloc.ErrClosed
 	}
@@ -151,8 +147,6 @@ func (a *Allocator) EndPool(id alloc.PoolID) error {
 // ReleasePool implements [alloc.PrivatePools]. The memory of a pool without users goes back with
 // the next [Allocator.Trim], or when a request finds none.
 func (a *Allocator) ReleasePool(id alloc.PoolID) error {
-	a.busy.Enter("caching")
-	defer a.busy.Leave()
 	if a.closed {
 		return alloc.ErrClosed
 	}

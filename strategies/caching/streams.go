@@ -43,8 +43,6 @@ type waits struct {
 
 // RecordStream implements [alloc.StreamRecorder]. It costs O(streams recorded for the block).
 func (a *Allocator) RecordStream(at device.Addr, s device.Stream) error {
-	a.busy.Enter("caching")
-	defer a.busy.Leave()
 	link, err := a.find(at)
 	if err != nil {
 		return err
@@ -186,8 +184,6 @@ func (a *Allocator) forgetUses(h handle) {
 // not ask for events while a graph is captured. It asks the device once for each free that has
 // finished and once for each stream.
 func (a *Allocator) Poll() (device.Size, error) {
-	a.busy.Enter("caching")
-	defer a.busy.Leave()
 	if a.closed {
 		return 0, alloc.ErrClosed
 	}

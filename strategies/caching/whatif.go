@@ -15,12 +15,10 @@ var (
 // the block merges with it; what is pending or unmapped does not. A block that other streams use is pending
 // itself when it is freed. O(1).
 func (a *Allocator) FreeNeighbours(at device.Addr) (below, above device.Size) {
-	a.busy.Enter("caching")
 	if link, err := a.find(at); err == nil && a.rows[*link].home&usedBit == 0 {
 		b := &a.rows[*link]
 		below, above = a.freeBytes(b.prev), a.freeBytes(b.next)
 	}
-	a.busy.Leave()
 	return below, above
 }
 
@@ -36,8 +34,6 @@ func (t *table) freeBytes(h handle) device.Size {
 // which become free go back to the device, which may give others for them, is left out. It costs O(chunks log
 // addresses).
 func (a *Allocator) CanPlace(r alloc.Request, freed []device.Addr) bool {
-	a.busy.Enter("caching")
-	defer a.busy.Leave()
 	if a.placer == nil {
 		a.placer = &forecast.Placer{Most: mostRequest, Promises: a.cfg.Promises(), Freed: a.foreseen}
 		a.placer.Promises.Serves = func(c alloc.Chunk, r alloc.Request) bool {
@@ -46,7 +42,7 @@ func (a *Allocator) CanPlace(r alloc.Request, freed []device.Addr) bool {
 	}
 	// Among segments that grow a lookup may prefer a block that reaches less far, and refuse it as too large to be split.
 	unsure := a.set.expandable && a.set.maxSplit != noLimit
-	return !a.closed && !unsure && a.placer.CanPlace(a.walk, r, freed)
+	return !a.closed && !unsure && a.placer.CanPlace(a.Walk, r, freed)
 }
 
 // foreseen yields what a live block becomes when it is freed: nothing if other streams use it.

@@ -3,7 +3,6 @@ package direct
 import (
 	"github.com/vramyard/vramyard/alloc"
 	"github.com/vramyard/vramyard/device"
-	"github.com/vramyard/vramyard/internal/invariants"
 	"github.com/vramyard/vramyard/kit/front"
 	"github.com/vramyard/vramyard/kit/regions"
 )
@@ -13,7 +12,6 @@ const maxRequest device.Size = 1 << 60
 
 // Allocator takes every block from the device. Use [New]; it is not safe for concurrent use.
 type Allocator struct {
-	busy    invariants.Entry
 	closed  bool
 	live    front.Ledger // a place is not used
 	held    regions.Set  // the regions of live blocks, and stale ones; a label is not used
@@ -30,8 +28,6 @@ func New(src device.Source, _ Config) (*Allocator, error) {
 
 // Alloc implements [alloc.Allocator]. It costs a device call.
 func (a *Allocator) Alloc(r alloc.Request) (alloc.Block, error) {
-	a.busy.Enter("direct")
-	defer a.busy.Leave()
 	if a.closed {
 		return alloc.Block{}, alloc.ErrClosed
 	}
@@ -65,8 +61,6 @@ func judge(r *alloc.Request) alloc.Reason {
 
 // Free implements [alloc.Allocator]. It costs a device call.
 func (a *Allocator) Free(at device.Addr) error {
-	a.busy.Enter("direct")
-	defer a.busy.Leave()
 	if a.closed {
 		return alloc.ErrClosed
 	}
@@ -83,8 +77,6 @@ func (a *Allocator) Free(at device.Addr) error {
 // Close implements [alloc.Strategy]. Regions go back oldest first. Walk yields each region that the
 // device refuses to take back as one chunk of slack.
 func (a *Allocator) Close() error {
-	a.busy.Enter("direct")
-	defer a.busy.Leave()
 	a.closed = true
 	a.live = front.Ledger{}
 	a.stats.Emptied()

@@ -41,8 +41,6 @@ func (a *Allocator) MetadataBytes() device.Size { return a.live.Bytes() + a.held
 
 // Trim implements [alloc.Trimmer]: stale regions go back.
 func (a *Allocator) Trim() (device.Size, error) {
-	a.busy.Enter("direct")
-	defer a.busy.Leave()
 	if a.closed {
 		return 0, alloc.ErrClosed
 	}
@@ -53,13 +51,6 @@ func (a *Allocator) Trim() (device.Size, error) {
 
 // Walk implements [alloc.Inspector]. A stale region is one chunk of slack.
 func (a *Allocator) Walk(yield func(alloc.Chunk) bool) {
-	a.busy.Enter("direct")
-	defer a.busy.Leave()
-	a.walk(yield)
-}
-
-// walk is Walk without the guard.
-func (a *Allocator) walk(yield func(alloc.Chunk) bool) {
 	for i := range a.held.Len() {
 		h := a.held.At(i)
 		used := device.Size(0)
@@ -80,8 +71,6 @@ func (a *Allocator) walk(yield func(alloc.Chunk) bool) {
 
 // Check implements [alloc.Inspector]. It looks up every block.
 func (a *Allocator) Check() error {
-	a.busy.Enter("direct")
-	defer a.busy.Leave()
 	for at := range a.live.Range {
 		if _, ok := a.held.Find(at); !ok {
 			return fmt.Errorf("direct: invariant D1 (a region is one live block, or stale): no region starts at block %v", at)
@@ -90,7 +79,7 @@ func (a *Allocator) Check() error {
 	if live, stale, held := a.live.Len(), a.held.Stale(), a.held.Len(); !a.closed && live+stale != held {
 		return fmt.Errorf("direct: invariant D1 (a region is one live block, or stale): %d live blocks, %d stale, %d regions", live, stale, held)
 	}
-	if err := front.CompareStats(a.stats, a.walk); err != nil {
+	if err := front.CompareStats(a.stats, a.Walk); err != nil {
 		return fmt.Errorf("direct: invariant D2 (counters are what the walk shows): %w", err)
 	}
 	return nil

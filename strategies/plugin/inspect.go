@@ -37,7 +37,7 @@ func (a *Allocator) WorkTime() int64 { return int64(a.worked) }
 // note remembers a refusal, by value. It costs a walk: only that tells what is free.
 func (a *Allocator) note(r *alloc.Request, why alloc.Reason) {
 	a.refusal = alloc.Refusal{Reason: why, Request: *r}
-	for c := range a.walk {
+	for c := range a.Walk {
 		if c.State == alloc.Free {
 			a.refusal.LargestHole = max(a.refusal.LargestHole, c.Size)
 			a.refusal.Free += c.Size
@@ -67,13 +67,6 @@ func (a *Allocator) AppendReport(text []byte, refused alloc.Request) []byte {
 // whether it can be granted: it is shown as free, and as one chunk up to the next block. So what is
 // computed of free chunks is the best that can be true of the plug-in.
 func (a *Allocator) Walk(yield func(alloc.Chunk) bool) {
-	a.busy.Enter(Name)
-	defer a.busy.Leave()
-	a.walk(yield)
-}
-
-// walk is Walk without the guard.
-func (a *Allocator) walk(yield func(alloc.Chunk) bool) {
 	for e := range a.memory.extents.All {
 		v := view{region: device.Region{Addr: e.Addr, Size: e.Value.size}, at: e.Addr, yield: yield}
 		switch {
@@ -173,9 +166,7 @@ func stateOf(m mapping) alloc.State {
 // Check implements [alloc.Inspector]: the counters against the walk, and what the base function says
 // of each live block, if there is one.
 func (a *Allocator) Check() error {
-	a.busy.Enter(Name)
-	defer a.busy.Leave()
-	if err := front.CompareStats(a.Stats(), a.walk); err != nil {
+	if err := front.CompareStats(a.Stats(), a.Walk); err != nil {
 		return fmt.Errorf("plugin: %w", err)
 	}
 	if a.cfg.Base == "" || a.closed {

@@ -7,7 +7,6 @@ import (
 
 	"github.com/vramyard/vramyard/alloc"
 	"github.com/vramyard/vramyard/device"
-	"github.com/vramyard/vramyard/internal/invariants"
 	"github.com/vramyard/vramyard/kit/index"
 )
 
@@ -19,7 +18,6 @@ type Allocator struct {
 	instance *instance             // the process
 	memory   *memory               // what it has of the device
 	live     index.AddrList[block] // granted and not freed, by address
-	busy     invariants.Entry
 	closed   bool
 	fault    *Fault        // what ended the instance
 	calls    uint64        // of the plug-in
@@ -122,8 +120,6 @@ func (a *Allocator) convict(broken, what string) error {
 // Alloc implements [alloc.Allocator]. It costs a round trip to the process of the plug-in, what that
 // does, and O(log live blocks).
 func (a *Allocator) Alloc(r alloc.Request) (alloc.Block, error) {
-	a.busy.Enter(Name)
-	defer a.busy.Leave()
 	switch {
 	case a.closed:
 		return alloc.Block{}, alloc.ErrClosed
@@ -215,8 +211,6 @@ func (a *Allocator) liveIn(r device.Region) (at device.Addr, b block, ok bool) {
 
 // Free implements [alloc.Allocator]. What is not live never reaches the plug-in.
 func (a *Allocator) Free(at device.Addr) error {
-	a.busy.Enter(Name)
-	defer a.busy.Leave()
 	p, err := a.find(at)
 	if err != nil {
 		return err
@@ -245,8 +239,6 @@ func (a *Allocator) find(at device.Addr) (index.AddrPos, error) {
 // Trim implements [alloc.Trimmer], if there is a reset function: what that does. It cannot tell of an
 // error; what the device refused on a plan meanwhile is returned instead.
 func (a *Allocator) Trim() (device.Size, error) {
-	a.busy.Enter(Name)
-	defer a.busy.Leave()
 	if a.closed {
 		return 0, alloc.ErrClosed
 	}
@@ -259,8 +251,6 @@ func (a *Allocator) Trim() (device.Size, error) {
 
 // RecordStream implements [alloc.StreamRecorder], if there is a function for it.
 func (a *Allocator) RecordStream(at device.Addr, s device.Stream) error {
-	a.busy.Enter(Name)
-	defer a.busy.Leave()
 	if _, err := a.find(at); err != nil {
 		return err
 	}
@@ -271,8 +261,6 @@ func (a *Allocator) RecordStream(at device.Addr, s device.Stream) error {
 // Close implements [alloc.Strategy]: the process of the instance ends, and the device gets all back
 // that it had of it, as from any process that ends.
 func (a *Allocator) Close() error {
-	a.busy.Enter(Name)
-	defer a.busy.Leave()
 	a.closed = true
 	a.instance.end()
 	a.live.Clear()

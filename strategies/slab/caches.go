@@ -3,7 +3,6 @@ package slab
 import (
 	"github.com/vramyard/vramyard/alloc"
 	"github.com/vramyard/vramyard/device"
-	"github.com/vramyard/vramyard/internal/invariants"
 	"github.com/vramyard/vramyard/kit/front"
 	"github.com/vramyard/vramyard/kit/regions"
 )
@@ -14,7 +13,6 @@ const maxRequest device.Size = 1 << 60
 // Caches is the allocator of the modern mode: [Cells] over slices of regions, and a region of
 // its own for each block that is larger than any class. Use [New] or [NewCaches].
 type Caches struct {
-	busy    invariants.Entry
 	closed  bool
 	cells   *Cells
 	slices  *slicer
@@ -41,10 +39,6 @@ func NewCaches(src device.Source, c Config) (*Caches, error) {
 // Alloc implements [alloc.Allocator]. It costs O(1), and a device call for a request above
 // the largest class or if a region is needed.
 func (a *Caches) Alloc(r alloc.Request) (alloc.Block, error) {
-	if invariants.Enabled { // which the compiler knows, so that there is one function
-		a.busy.Enter("slab")
-		defer a.busy.Leave()
-	}
 	if a.closed {
 		return alloc.Block{}, alloc.ErrClosed
 	}
@@ -125,10 +119,6 @@ func (a *Caches) giveUp(releases uint64) bool {
 // back to the device. If the device refuses, the region stays as slack until Trim, or a
 // request that finds no memory, releases it.
 func (a *Caches) Free(p device.Addr) error {
-	if invariants.Enabled {
-		a.busy.Enter("slab")
-		defer a.busy.Leave()
-	}
 	if a.closed {
 		return alloc.ErrClosed
 	}
@@ -155,8 +145,6 @@ func (a *Caches) freeDirect(p device.Addr) error {
 // Close implements [alloc.Strategy]. Regions go back oldest first. Of what the device
 // refuses to take back, Walk yields each region as one chunk of slack.
 func (a *Caches) Close() error {
-	a.busy.Enter("slab")
-	defer a.busy.Leave()
 	a.closed = true
 	a.cells, a.live = nil, front.Ledger{}
 	a.stats.Emptied()

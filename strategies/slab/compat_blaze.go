@@ -7,7 +7,6 @@ import (
 
 	"github.com/vramyard/vramyard/alloc"
 	"github.com/vramyard/vramyard/device"
-	"github.com/vramyard/vramyard/internal/invariants"
 	"github.com/vramyard/vramyard/kit/index"
 	"github.com/vramyard/vramyard/kit/regions"
 )
@@ -32,7 +31,6 @@ type cut struct {
 
 // Lists is the allocator of mode "blaze". Use [New] or [NewLists].
 type Lists struct {
-	busy   invariants.Entry
 	closed bool
 	cfg    Config
 	low    int         // smallest class
@@ -71,13 +69,6 @@ func NewLists(src device.Source, c Config) (*Lists, error) {
 
 // Alloc implements [alloc.Allocator]. It costs O(1).
 func (a *Lists) Alloc(r alloc.Request) (alloc.Block, error) {
-	a.busy.Enter("slab")
-	b, err := a.alloc(r)
-	a.busy.Leave()
-	return b, err
-}
-
-func (a *Lists) alloc(r alloc.Request) (alloc.Block, error) {
 	if a.closed {
 		return alloc.Block{}, alloc.ErrClosed
 	}
@@ -170,13 +161,6 @@ func (a *Lists) addrOf(name uint32) device.Addr { return a.blocks[name-1].addr }
 
 // Free implements [alloc.Allocator]. It costs O(1).
 func (a *Lists) Free(p device.Addr) error {
-	a.busy.Enter("slab")
-	err := a.free(p)
-	a.busy.Leave()
-	return err
-}
-
-func (a *Lists) free(p device.Addr) error {
 	if a.closed {
 		return alloc.ErrClosed
 	}
@@ -197,8 +181,6 @@ func (a *Lists) free(p device.Addr) error {
 // Close implements [alloc.Strategy]. Regions go back oldest first. Of what the device
 // refuses to take back, Walk yields each region as one chunk of slack.
 func (a *Lists) Close() error {
-	a.busy.Enter("slab")
-	defer a.busy.Leave()
 	a.closed = true
 	a.blocks, a.cuts, a.index, a.some, a.left, a.lost = nil, nil, index.NewAddrMap(), 0, 0, 0
 	a.stats.Emptied()

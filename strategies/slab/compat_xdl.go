@@ -3,14 +3,12 @@ package slab
 import (
 	"github.com/vramyard/vramyard/alloc"
 	"github.com/vramyard/vramyard/device"
-	"github.com/vramyard/vramyard/internal/invariants"
 	"github.com/vramyard/vramyard/kit/front"
 	"github.com/vramyard/vramyard/kit/regions"
 )
 
 // Runs is the slab allocator of mode "xdl". Use [New] or [NewRuns].
 type Runs struct {
-	busy   invariants.Entry
 	closed bool
 	cfg    Config
 	slice  device.Size // bytes of a region that belong to one segment
@@ -59,13 +57,6 @@ func NewRuns(src device.Source, c Config) (*Runs, error) {
 // Alloc implements [alloc.Allocator]. It costs O(1), and O(chunks in a slice) when a
 // segment attaches one.
 func (a *Runs) Alloc(r alloc.Request) (alloc.Block, error) {
-	a.busy.Enter("slab")
-	b, err := a.alloc(r)
-	a.busy.Leave()
-	return b, err
-}
-
-func (a *Runs) alloc(r alloc.Request) (alloc.Block, error) {
 	if a.closed {
 		return alloc.Block{}, alloc.ErrClosed
 	}
@@ -213,13 +204,6 @@ func (a *Runs) Free(p device.Addr) error {
 // Take is Free that also tells what the block was: bytes requested and bytes granted. A
 // strategy composed of this one keeps its own account with it.
 func (a *Runs) Take(p device.Addr) (requested, granted device.Size, err error) {
-	a.busy.Enter("slab")
-	requested, granted, err = a.takeBack(p)
-	a.busy.Leave()
-	return requested, granted, err
-}
-
-func (a *Runs) takeBack(p device.Addr) (requested, granted device.Size, err error) {
 	if a.closed {
 		return 0, 0, alloc.ErrClosed
 	}
@@ -240,8 +224,6 @@ func (a *Runs) takeBack(p device.Addr) (requested, granted device.Size, err erro
 // Close implements [alloc.Strategy]. Regions go back oldest first. Of what the device
 // refuses to take back, Walk yields each region as one chunk of slack.
 func (a *Runs) Close() error {
-	a.busy.Enter("slab")
-	defer a.busy.Leave()
 	a.closed = true
 	a.bases, a.first, a.lines, a.all, a.links = nil, nil, nil, nil, nil
 	a.live, a.hole = front.Ledger{}, hole{}

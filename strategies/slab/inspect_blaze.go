@@ -59,12 +59,6 @@ func (a *Lists) MetadataBytes() device.Size {
 // of its bytes. What is not yet cut from the newest region is a free chunk without class,
 // what is left of an older one is slack.
 func (a *Lists) Walk(yield func(alloc.Chunk) bool) {
-	a.busy.Enter("slab")
-	defer a.busy.Leave()
-	a.walk(yield)
-}
-
-func (a *Lists) walk(yield func(alloc.Chunk) bool) {
 	if a.closed {
 		a.regions.WalkSlack(yield)
 		return
@@ -128,8 +122,6 @@ func (a *Lists) restOf(region int, at device.Addr) alloc.Chunk {
 // WalkFree implements [alloc.FreeWalker]: the lists from the smallest class up, each from
 // the block pushed last, and then what is not yet cut.
 func (a *Lists) WalkFree(yield func(alloc.Chunk) bool) {
-	a.busy.Enter("slab")
-	defer a.busy.Leave()
 	if a.closed {
 		return
 	}
@@ -149,8 +141,6 @@ func (a *Lists) WalkFree(yield func(alloc.Chunk) bool) {
 
 // Check implements [alloc.Inspector]. It reads every block and every list.
 func (a *Lists) Check() error {
-	a.busy.Enter("slab")
-	defer a.busy.Leave()
 	if !a.closed {
 		if err := a.checkCuts(); err != nil {
 			return err
@@ -159,7 +149,7 @@ func (a *Lists) Check() error {
 			return err
 		}
 	}
-	if err := front.CompareStats(a.stats, a.walk); err != nil {
+	if err := front.CompareStats(a.stats, a.Walk); err != nil {
 		return fmt.Errorf("slab: invariant Z6 (counters are what the walk shows): %w", err)
 	}
 	return nil

@@ -69,8 +69,6 @@ func (a *Caches) MetadataBytes() device.Size {
 // Trim implements [alloc.Trimmer]: magazines are emptied, slabs without a used slot become
 // slices, and regions without a slab go back.
 func (a *Caches) Trim() (device.Size, error) {
-	a.busy.Enter("slab")
-	defer a.busy.Leave()
 	if a.closed {
 		return 0, alloc.ErrClosed
 	}
@@ -87,12 +85,6 @@ func (a *Caches) Trim() (device.Size, error) {
 // region that no slab ever had are one chunk, however many they are. Owner is the grade: the
 // number, from the smallest, of the size of the slabs that a chunk is of or can become.
 func (a *Caches) Walk(yield func(alloc.Chunk) bool) {
-	a.busy.Enter("slab")
-	defer a.busy.Leave()
-	a.walk(yield)
-}
-
-func (a *Caches) walk(yield func(alloc.Chunk) bool) {
 	if a.closed {
 		a.slices.held.WalkSlack(yield)
 		return
@@ -162,8 +154,6 @@ func (a *Caches) walkSingle(h regions.Held, yield func(alloc.Chunk) bool) bool {
 // WalkFree implements [alloc.FreeWalker]: what slabs have, segment by segment and in each
 // class by class, and then the slices that none has.
 func (a *Caches) WalkFree(yield func(alloc.Chunk) bool) {
-	a.busy.Enter("slab")
-	defer a.busy.Leave()
 	if a.closed {
 		return
 	}
@@ -197,8 +187,6 @@ func (a *Caches) WalkFree(yield func(alloc.Chunk) bool) {
 
 // Check implements [alloc.Inspector]. It reads every slot.
 func (a *Caches) Check() error {
-	a.busy.Enter("slab")
-	defer a.busy.Leave()
 	if !a.closed {
 		if err := a.cells.Check(); err != nil {
 			return err
@@ -210,7 +198,7 @@ func (a *Caches) Check() error {
 			return err
 		}
 	}
-	if err := front.CompareStats(a.stats, a.walk); err != nil {
+	if err := front.CompareStats(a.stats, a.Walk); err != nil {
 		return fmt.Errorf("slab: invariant C10 (counters are what the walk shows): %w", err)
 	}
 	return nil

@@ -60,12 +60,6 @@ func (a *Runs) MetadataBytes() device.Size {
 // one's that of the list its 64 units are in; a slice that its segment has not attached
 // is one free chunk without class. Free runs of neighbouring 64 units are not merged.
 func (a *Runs) Walk(yield func(alloc.Chunk) bool) {
-	a.busy.Enter("slab")
-	defer a.busy.Leave()
-	a.walk(yield)
-}
-
-func (a *Runs) walk(yield func(alloc.Chunk) bool) {
 	if a.closed {
 		a.regions.WalkSlack(yield)
 		return
@@ -150,8 +144,6 @@ func (a *Runs) chunkOf(region int, c *chunk, b, n int) alloc.Chunk {
 // the smallest class up, each from the front, a chunk from its lowest unit, and then the
 // slices not attached, oldest region first; then the next segment.
 func (a *Runs) WalkFree(yield func(alloc.Chunk) bool) {
-	a.busy.Enter("slab")
-	defer a.busy.Leave()
 	if a.closed {
 		return
 	}
@@ -196,8 +188,6 @@ func (a *Runs) regionOf(p device.Addr) int {
 
 // Check implements [alloc.Inspector]. It reads every chunk and every list.
 func (a *Runs) Check() error {
-	a.busy.Enter("slab")
-	defer a.busy.Leave()
 	if !a.closed {
 		for _, check := range [...]func() error{a.checkSlices, a.checkChunks, a.checkLists, a.checkHole} {
 			if err := check(); err != nil {
@@ -205,7 +195,7 @@ func (a *Runs) Check() error {
 			}
 		}
 	}
-	if err := front.CompareStats(a.stats, a.walk); err != nil {
+	if err := front.CompareStats(a.stats, a.Walk); err != nil {
 		return fmt.Errorf("slab: invariant S8 (counters are what the walk shows): %w", err)
 	}
 	return nil

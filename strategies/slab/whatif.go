@@ -21,11 +21,9 @@ var (
 // FreeNeighbours implements [alloc.Neighbours]: nothing, unless the block is the last of its slab. Then it is all of
 // the slab. O(1).
 func (a *Caches) FreeNeighbours(p device.Addr) (below, above device.Size) {
-	a.busy.Enter("slab")
 	if !a.closed {
 		below, above, _ = a.cells.FreeNeighbours(p)
 	}
-	a.busy.Leave()
 	return below, above
 }
 
@@ -49,14 +47,12 @@ func (a *Cells) FreeNeighbours(p device.Addr) (below, above device.Size, gone in
 
 // FreeNeighbours implements [alloc.Neighbours]: the free units around the block in its chunk of 64. O(1).
 func (a *Runs) FreeNeighbours(p device.Addr) (below, above device.Size) {
-	a.busy.Enter("slab")
 	if b, ok := a.live.Get(p); ok {
 		c, unit := &a.all[b.Place/chunkUnits], int(b.Place%chunkUnits)
 		end := unit + c.units(unit)
 		below = device.Size(bits.LeadingZeros64(^(c.free << (chunkUnits - unit)))) * a.cfg.UnitBytes
 		above = device.Size(bits.TrailingZeros64(^(c.free >> end))) * a.cfg.UnitBytes
 	}
-	a.busy.Leave()
 	return below, above
 }
 
@@ -66,8 +62,6 @@ func (*Lists) FreeNeighbours(device.Addr) (below, above device.Size) { return 0,
 // CanPlace implements [alloc.Placer]. What becomes of regions without a slab is left out, if the request needs slabs of another
 // size. O(addresses).
 func (a *Caches) CanPlace(r alloc.Request, freed []device.Addr) bool {
-	a.busy.Enter("slab")
-	defer a.busy.Leave()
 	if a.closed || a.judge(r) != alloc.ReasonNone {
 		return false
 	}
@@ -174,8 +168,6 @@ func (a *Cells) liveSlot(p device.Addr) (cell, bool) {
 
 // CanPlace implements [alloc.Placer]. Which segment serves the next request is known. O(addresses).
 func (a *Runs) CanPlace(r alloc.Request, freed []device.Addr) bool {
-	a.busy.Enter("slab")
-	defer a.busy.Leave()
 	if a.closed || a.judge(r) != alloc.ReasonNone {
 		return false
 	}
@@ -200,8 +192,6 @@ func (a *Runs) CanPlace(r alloc.Request, freed []device.Addr) bool {
 
 // CanPlace implements [alloc.Placer]: whether the list of its class, or what is not yet cut, has a block. O(addresses).
 func (a *Lists) CanPlace(r alloc.Request, freed []device.Addr) bool {
-	a.busy.Enter("slab")
-	defer a.busy.Leave()
 	if a.closed || a.judge(r) != alloc.ReasonNone {
 		return false
 	}

@@ -6,7 +6,6 @@ import (
 
 	"github.com/vramyard/vramyard/alloc"
 	"github.com/vramyard/vramyard/device"
-	"github.com/vramyard/vramyard/internal/invariants"
 	"github.com/vramyard/vramyard/kit/front"
 	"github.com/vramyard/vramyard/kit/regions"
 	"github.com/vramyard/vramyard/strategies/buddy"
@@ -22,7 +21,6 @@ const (
 
 // Parts is the slab-buddy allocator of mode "xdl": two that share nothing. Use [New] or [NewParts].
 type Parts struct {
-	busy    invariants.Entry
 	closed  bool
 	cfg     Config
 	slab    *slab.Runs
@@ -65,14 +63,7 @@ func (p part) Reserve(size, align device.Size) (device.Region, error) {
 func (p part) Release(a device.Addr) error { return p.regions.Release(a) }
 
 // Alloc implements [alloc.Allocator]. It costs what the part costs that serves the request.
-func (a *Parts) Alloc(r alloc.Request) (alloc.Block, error) {
-	a.busy.Enter("slabbuddy")
-	b, err := a.alloc(r)
-	a.busy.Leave()
-	return b, err
-}
-
-func (a *Parts) alloc(r alloc.Request) (b alloc.Block, err error) {
+func (a *Parts) Alloc(r alloc.Request) (b alloc.Block, err error) {
 	if a.closed {
 		return alloc.Block{}, alloc.ErrClosed
 	}
@@ -128,17 +119,9 @@ func (a *Parts) record(r alloc.Refusal) {
 }
 
 // Free implements [alloc.Allocator]. A block straight from the device goes back to it. If the
-// device refuses, the region stays as slack and goes back later.
+// device refuses, the region stays as slack and goes back later. Each part is asked in turn, as in
+// the original: a part without a block at p reports so after one probe of its table.
 func (a *Parts) Free(p device.Addr) error {
-	a.busy.Enter("slabbuddy")
-	err := a.free(p)
-	a.busy.Leave()
-	return err
-}
-
-// free asks each part in turn, as the original does. A part that has no block at p says so
-// after one probe of its table.
-func (a *Parts) free(p device.Addr) error {
 	if a.closed {
 		return alloc.ErrClosed
 	}
@@ -170,8 +153,6 @@ func (a *Parts) takeDirect(p device.Addr) (device.Size, error) {
 // Close implements [alloc.Strategy]. Regions of all parts go back oldest first. Of what
 // the device refuses to take back, Walk yields each region as one chunk of slack.
 func (a *Parts) Close() error {
-	a.busy.Enter("slabbuddy")
-	defer a.busy.Leave()
 	a.closed = true
 	a.slab, a.buddy, a.direct = nil, nil, front.Ledger{}
 	a.stats.Emptied()

@@ -69,12 +69,6 @@ func (a *Layers) sortSlabs() {
 // beyond the slab is slack until the slab is given up. Owner tells the part: the class of a
 // free slot is that of the slabs, the class of a free block that of the buddy.
 func (a *Layers) Walk(yield func(alloc.Chunk) bool) {
-	a.busy.Enter("slabbuddy")
-	defer a.busy.Leave()
-	a.walk(yield)
-}
-
-func (a *Layers) walk(yield func(alloc.Chunk) bool) {
 	if a.closed {
 		a.blocks.WalkSlack(yield)
 		return
@@ -156,8 +150,6 @@ func (a *Layers) chunkOf(s buddy.Span) alloc.Chunk {
 // WalkFree implements [alloc.FreeWalker]: what slabs have, class by class, and then the free
 // blocks of the buddy as its search tries them.
 func (a *Layers) WalkFree(yield func(alloc.Chunk) bool) {
-	a.busy.Enter("slabbuddy")
-	defer a.busy.Leave()
 	if a.closed {
 		return
 	}
@@ -172,8 +164,6 @@ func (a *Layers) WalkFree(yield func(alloc.Chunk) bool) {
 
 // Check implements [alloc.Inspector]. It reads every record.
 func (a *Layers) Check() error {
-	a.busy.Enter("slabbuddy")
-	defer a.busy.Leave()
 	if !a.closed {
 		if err := a.blocks.Check(); err != nil {
 			return fmt.Errorf("slabbuddy: invariant W4 (each part keeps its own): buddy: %w", err)
@@ -188,7 +178,7 @@ func (a *Layers) Check() error {
 			return fmt.Errorf("slabbuddy: invariant W4 (each part keeps its own): %w", err)
 		}
 	}
-	if err := front.CompareStats(a.stats, a.walk); err != nil {
+	if err := front.CompareStats(a.stats, a.Walk); err != nil {
 		return fmt.Errorf("slabbuddy: invariant W6 (counters are what the walk shows): %w", err)
 	}
 	return nil

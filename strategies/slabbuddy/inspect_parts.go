@@ -58,12 +58,6 @@ func (a *Parts) MetadataBytes() device.Size {
 // Walk implements [alloc.Inspector]. The regions of all parts come in one order of
 // address; Owner tells whose they are.
 func (a *Parts) Walk(yield func(alloc.Chunk) bool) {
-	a.busy.Enter("slabbuddy")
-	defer a.busy.Leave()
-	a.walk(yield)
-}
-
-func (a *Parts) walk(yield func(alloc.Chunk) bool) {
 	var owner uint8
 	owned := func(c alloc.Chunk) bool {
 		c.Owner = owner
@@ -100,8 +94,6 @@ func (a *Parts) walkHeld(h regions.Held, yield func(alloc.Chunk) bool) bool {
 
 // WalkFree implements [alloc.FreeWalker]: the slab part in its order, then the buddy part.
 func (a *Parts) WalkFree(yield func(alloc.Chunk) bool) {
-	a.busy.Enter("slabbuddy")
-	defer a.busy.Leave()
 	if a.closed {
 		return
 	}
@@ -122,8 +114,6 @@ func (a *Parts) WalkFree(yield func(alloc.Chunk) bool) {
 
 // Check implements [alloc.Inspector]. It checks both parts and what joins them.
 func (a *Parts) Check() error {
-	a.busy.Enter("slabbuddy")
-	defer a.busy.Leave()
 	if !a.closed {
 		if err := a.slab.Check(); err != nil {
 			return fmt.Errorf("slabbuddy: invariant R5 (each part keeps its own): %w", err)
@@ -135,7 +125,7 @@ func (a *Parts) Check() error {
 			return err
 		}
 	}
-	if err := front.CompareStats(a.stats, a.walk); err != nil {
+	if err := front.CompareStats(a.stats, a.Walk); err != nil {
 		return fmt.Errorf("slabbuddy: invariant R6 (counters are what the walk shows): %w", err)
 	}
 	return nil
@@ -143,7 +133,7 @@ func (a *Parts) Check() error {
 
 // checkOwners verifies who has which region and which block.
 func (a *Parts) checkOwners() error {
-	for c := range a.walk {
+	for c := range a.Walk {
 		if c.State == alloc.Live && a.route(c.Requested) != c.Owner {
 			return fmt.Errorf("slabbuddy: invariant R1 (the size alone routes): block %v of %d bytes is with owner %d",
 				c.Addr, c.Requested, c.Owner)

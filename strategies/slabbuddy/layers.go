@@ -6,7 +6,6 @@ import (
 
 	"github.com/vramyard/vramyard/alloc"
 	"github.com/vramyard/vramyard/device"
-	"github.com/vramyard/vramyard/internal/invariants"
 	"github.com/vramyard/vramyard/kit/front"
 	"github.com/vramyard/vramyard/strategies/buddy"
 	"github.com/vramyard/vramyard/strategies/slab"
@@ -15,7 +14,6 @@ import (
 // Layers is the slab-buddy allocator of the modern mode: one pool of regions, a buddy over
 // it, and slabs that are blocks of the buddy. Use [New] or [NewLayers].
 type Layers struct {
-	busy   invariants.Entry
 	closed bool
 	live   front.Ledger // live blocks of the buddy
 	cells  *slab.Cells
@@ -117,10 +115,6 @@ func (p *pieces) placeOf(piece slab.Piece) uint64 { return uint64(p.places[piece
 // Alloc implements [alloc.Allocator]. It costs O(1) for a slot, and what [buddy.Blocks]
 // costs for a block; neither depends on how many regions or slabs there are.
 func (a *Layers) Alloc(r alloc.Request) (alloc.Block, error) {
-	if invariants.Enabled { // which the compiler knows, so that there is one function
-		a.busy.Enter("slabbuddy")
-		defer a.busy.Leave()
-	}
 	if a.closed {
 		return alloc.Block{}, alloc.ErrClosed
 	}
@@ -163,10 +157,6 @@ func (a *Layers) grantBlock(b alloc.Block, r *alloc.Request) {
 // Free implements [alloc.Allocator]. It costs O(1) for a slot, and a step for each merge for
 // a block. The slabs are asked first, who know from the address alone.
 func (a *Layers) Free(p device.Addr) error {
-	if invariants.Enabled {
-		a.busy.Enter("slabbuddy")
-		defer a.busy.Leave()
-	}
 	if a.closed {
 		return alloc.ErrClosed
 	}
@@ -186,8 +176,6 @@ func (a *Layers) Free(p device.Addr) error {
 // Trim implements [alloc.Trimmer]: magazines are emptied, slabs without a used slot become
 // blocks of the buddy, and regions without a live block go back.
 func (a *Layers) Trim() (device.Size, error) {
-	a.busy.Enter("slabbuddy")
-	defer a.busy.Leave()
 	if a.closed {
 		return 0, alloc.ErrClosed
 	}
@@ -202,8 +190,6 @@ func (a *Layers) Trim() (device.Size, error) {
 // Close implements [alloc.Strategy]. Regions go back oldest first. Of what the device
 // refuses to take back, Walk yields each region as one chunk of slack.
 func (a *Layers) Close() error {
-	a.busy.Enter("slabbuddy")
-	defer a.busy.Leave()
 	a.closed = true
 	a.cells, a.live, a.pieces.places, a.order = nil, front.Ledger{}, nil, nil
 	a.stats.Emptied()

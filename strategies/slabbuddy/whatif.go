@@ -18,16 +18,9 @@ var (
 // FreeNeighbours implements [alloc.Neighbours]: of the last block of a slab, the slab, and if that becomes a block of the
 // buddy again, its chain of free buddies. It costs a step for each class.
 func (a *Layers) FreeNeighbours(p device.Addr) (below, above device.Size) {
-	a.busy.Enter("slabbuddy")
-	if !a.closed {
-		below, above = a.freeNeighbours(p)
+	if a.closed {
+		return 0, 0
 	}
-	a.busy.Leave()
-	return below, above
-}
-
-// freeNeighbours is FreeNeighbours without the guard.
-func (a *Layers) freeNeighbours(p device.Addr) (below, above device.Size) {
 	if l, ok := a.live.Get(p); ok {
 		place, _ := a.blocks.PlaceOf(p)
 		return a.blocks.FreeNeighbours(p, l.Requested, place)
@@ -45,8 +38,6 @@ func (a *Layers) freeNeighbours(p device.Addr) (below, above device.Size) {
 // FreeNeighbours implements [alloc.Neighbours], as the part does that has the block. What came straight from the
 // device goes back to it.
 func (a *Parts) FreeNeighbours(p device.Addr) (below, above device.Size) {
-	a.busy.Enter("slabbuddy")
-	defer a.busy.Leave()
 	if a.closed {
 		return 0, 0
 	}
@@ -60,8 +51,6 @@ func (a *Parts) FreeNeighbours(p device.Addr) (below, above device.Size) {
 // CanPlace implements [alloc.Placer]: slots first, then blocks of the buddy, among which are slabs that lose their last
 // slot. It costs O(chunks log addresses).
 func (a *Layers) CanPlace(r alloc.Request, freed []device.Addr) bool {
-	a.busy.Enter("slabbuddy")
-	defer a.busy.Leave()
 	if a.closed || a.blocks.Judge(&r) != alloc.ReasonNone {
 		return false
 	}
@@ -92,8 +81,6 @@ func (a *Layers) tiles(yield func(alloc.Chunk) bool) {
 // CanPlace implements [alloc.Placer], as the part does that serves the request. What came straight from the device
 // goes back to it, and makes room for as much.
 func (a *Parts) CanPlace(r alloc.Request, freed []device.Addr) bool {
-	a.busy.Enter("slabbuddy")
-	defer a.busy.Leave()
 	if a.closed {
 		return false
 	}

@@ -37,14 +37,12 @@ type sum struct {
 
 // Check implements [alloc.Inspector]. It recounts everything.
 func (a *Allocator) Check() error {
-	a.busy.Enter("stitch")
-	defer a.busy.Leave()
 	if !a.closed {
 		if err := a.checkTables(); err != nil {
 			return err
 		}
 	}
-	if err := front.CompareStats(a.stats, a.walk); err != nil {
+	if err := front.CompareStats(a.stats, a.Walk); err != nil {
 		return broken(9, "%v", err)
 	}
 	return nil

@@ -69,15 +69,13 @@ func (a *Allocator) MetadataBytes() device.Size {
 // pool go back. A range stays until all its pages are gone. It costs O(regions and pages) and a call to
 // the device for most of them.
 func (a *Allocator) Trim() (device.Size, error) {
-	a.busy.Enter("stitch")
-	defer a.busy.Leave()
 	if a.closed {
 		return 0, alloc.ErrClosed
 	}
 	return a.trim()
 }
 
-// trim is Trim without the guard.
+// trim is Trim of an allocator that may be closed.
 func (a *Allocator) trim() (device.Size, error) {
 	before := a.stats.Reserved
 	err := a.giveBackAll(stitched, stitched, ^device.Size(0))
@@ -90,8 +88,6 @@ func (a *Allocator) trim() (device.Size, error) {
 // Close implements [alloc.Strategy]: every block is freed, and all goes back as by Trim. Walk shows what
 // the device refuses to take back as slack, or as address space without memory of its own.
 func (a *Allocator) Close() error {
-	a.busy.Enter("stitch")
-	defer a.busy.Leave()
 	if !a.closed {
 		a.closed = true
 		for _, b := range a.live.Range {
@@ -107,13 +103,6 @@ func (a *Allocator) Close() error {
 // Walk implements [alloc.Inspector]. The memory of a block lies in one chunk: that of an sBlock in use is
 // Live, the pBlocks under it are Aliased, and so is an idle sBlock. Pages that went back are Unmapped.
 func (a *Allocator) Walk(yield func(alloc.Chunk) bool) {
-	a.busy.Enter("stitch")
-	defer a.busy.Leave()
-	a.walk(yield)
-}
-
-// walk is Walk without the guard.
-func (a *Allocator) walk(yield func(alloc.Chunk) bool) {
 	for e := range a.order.All {
 		r := &a.regions[e.Value]
 		if !a.walkRegion(r, yield) {
@@ -177,8 +166,6 @@ func (a *Allocator) show(h uint32) alloc.Chunk {
 // WalkFree implements [alloc.FreeWalker]: the small pool, then the pBlocks, smallest first. What idle sBlocks
 // have shows as the pBlocks that it is.
 func (a *Allocator) WalkFree(yield func(alloc.Chunk) bool) {
-	a.busy.Enter("stitch")
-	defer a.busy.Leave()
 	if a.closed {
 		return
 	}

@@ -7,7 +7,6 @@ import (
 	"github.com/vramyard/vramyard/alloc"
 	"github.com/vramyard/vramyard/device"
 	"github.com/vramyard/vramyard/internal/forecast"
-	"github.com/vramyard/vramyard/internal/invariants"
 	"github.com/vramyard/vramyard/kit/front"
 	"github.com/vramyard/vramyard/kit/index"
 	"github.com/vramyard/vramyard/kit/regions"
@@ -15,7 +14,6 @@ import (
 
 // Allocator stitches scattered memory. Use [New]; it is not safe for concurrent use.
 type Allocator struct {
-	busy   invariants.Entry
 	closed bool
 	cfg    Config
 	src    device.Source
@@ -90,26 +88,18 @@ func needOf(n, align device.Size) device.Size {
 
 // Alloc implements [alloc.Allocator]. The package comment says what it costs.
 func (a *Allocator) Alloc(r alloc.Request) (alloc.Block, error) {
-	a.busy.Enter("stitch")
-	b, err := a.alloc(&r)
-	a.busy.Leave()
-	return b, err
-}
-
-// alloc is Alloc without the guard.
-func (a *Allocator) alloc(r *alloc.Request) (alloc.Block, error) {
 	if a.closed {
 		return alloc.Block{}, alloc.ErrClosed
 	}
 	// Nothing changes before the request is known to be a legal one.
-	if why := a.judge(r); why != alloc.ReasonNone {
-		a.note(r, why)
+	if why := a.judge(&r); why != alloc.ReasonNone {
+		a.note(&r, why)
 		return alloc.Block{}, alloc.ErrInvalidRequest
 	}
-	h, err := a.serve(r)
+	h, err := a.serve(&r)
 	if err != nil {
 		a.stats.OOMs++
-		a.note(r, alloc.ReasonNone)
+		a.note(&r, alloc.ReasonNone)
 		a.refusal.Rounded = a.rounded(r.Size)
 		regions.Explain(&a.refusal, a.asked, err)
 		return alloc.Block{}, alloc.ErrOutOfMemory
@@ -244,14 +234,6 @@ func (a *Allocator) extend(n device.Size) (uint32, error) {
 // Free implements [alloc.Allocator]. It costs O(1), amortized O(log chunks of one size), for each
 // pBlock of the block, and four bytes written for each page of the smaller of two that merge.
 func (a *Allocator) Free(at device.Addr) error {
-	a.busy.Enter("stitch")
-	err := a.release(at)
-	a.busy.Leave()
-	return err
-}
-
-// release is Free without the guard.
-func (a *Allocator) release(at device.Addr) error {
 	if a.closed {
 		return alloc.ErrClosed
 	}

@@ -16,14 +16,12 @@ var (
 // FreeNeighbours implements [alloc.Neighbours]. A block that was stitched becomes as many chunks as it has
 // pieces, none of which lies at its address. O(1).
 func (a *Allocator) FreeNeighbours(at device.Addr) (below, above device.Size) {
-	a.busy.Enter("stitch")
 	if b, ok := a.live.Get(at); ok {
 		// A block that was stitched gives its pieces back, which are as large as it is.
 		if c := &a.chunks[b.Place]; a.regions[c.region].kind != stitched {
 			below, above = a.freeBytes(c.prev), a.freeBytes(c.next)
 		}
 	}
-	a.busy.Leave()
 	return below, above
 }
 
@@ -38,8 +36,6 @@ func (a *Allocator) freeBytes(h uint32) device.Size {
 // CanPlace implements [alloc.Placer]. Whole pages that are free serve wherever they are: they are stitched, or go
 // back to the device before a request fails. It costs O(chunks log addresses).
 func (a *Allocator) CanPlace(r alloc.Request, freed []device.Addr) bool {
-	a.busy.Enter("stitch")
-	defer a.busy.Leave()
 	if a.placer == nil {
 		a.placer = &forecast.Placer{Most: a.MaxRequest(), Promises: a.cfg.Promises(), Freed: a.foreseen}
 	}
@@ -47,7 +43,7 @@ func (a *Allocator) CanPlace(r alloc.Request, freed []device.Addr) bool {
 		return false
 	}
 	if r.Size < a.cfg.ChunkBytes {
-		return a.placer.CanPlace(a.walk, r, freed)
+		return a.placer.CanPlace(a.Walk, r, freed)
 	}
 	// What is free may be in pieces too many to stitch, or in ranges too many to keep. It goes back to the device
 	// then, as much as is needed, and comes again in one piece, for which the limit leaves room because no more

@@ -43,10 +43,8 @@ func (a *Allocator) Config() Config { return a.cfg }
 // Alloc implements [alloc.Allocator]. It costs O(1), see the package comment for when not.
 func (a *Allocator) Alloc(r alloc.Request) (alloc.Block, error) {
 	c, x := &a.core, &a.free
-	c.Enter()
 	if !c.Judge(&r) {
 		err := c.Refuse(&r)
-		c.Leave()
 		return alloc.Block{}, err
 	}
 	n := c.Round(r.Size)
@@ -54,7 +52,6 @@ func (a *Allocator) Alloc(r alloc.Request) (alloc.Block, error) {
 	if h == tiles.None {
 		var err error
 		if h, err = c.Grow(&r, n); err != nil {
-			c.Leave()
 			return alloc.Block{}, err
 		}
 	}
@@ -70,7 +67,6 @@ func (a *Allocator) Alloc(r alloc.Request) (alloc.Block, error) {
 		x.Insert(c.Split(h, n))
 	}
 	b := c.Grant(h, &r)
-	c.Leave()
 	return b, nil
 }
 
@@ -80,10 +76,8 @@ func (a *Allocator) Alloc(r alloc.Request) (alloc.Block, error) {
 // two neighbours are free by invariant K2.
 func (a *Allocator) Free(at device.Addr) error {
 	c, x := &a.core, &a.free
-	c.Enter()
 	prev, h, next, err := c.Release(at)
 	if err != nil {
-		c.Leave()
 		return err
 	}
 	if x.apart && c.IsTail(next) { // or None
@@ -97,6 +91,5 @@ func (a *Allocator) Free(at device.Addr) error {
 	if h = c.Join(prev, h, next); !c.Fills(h) || !c.Vacate(h) {
 		x.Insert(h)
 	}
-	c.Leave()
 	return nil
 }

@@ -31,8 +31,6 @@ type sum struct{ chunks, live, free, unmapped int }
 
 // Check implements [alloc.Inspector]. It recounts everything.
 func (a *Allocator) Check() error {
-	a.busy.Enter("vmm")
-	defer a.busy.Leave()
 	var n sum
 	for i := range a.mem.Len() {
 		if err := a.checkSpan(a.mem.At(i), &n); err != nil {
@@ -155,7 +153,7 @@ func (a *Allocator) checkIndex() error {
 
 // checkCounters compares the counters with the walk and with the pages.
 func (a *Allocator) checkCounters() error {
-	if err := front.CompareStats(a.stats, a.walk); err != nil {
+	if err := front.CompareStats(a.stats, a.Walk); err != nil {
 		return broken(8, "%v", err)
 	}
 	m := &a.mem

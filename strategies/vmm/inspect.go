@@ -42,15 +42,13 @@ func (a *Allocator) MetadataBytes() device.Size {
 // Trim implements [alloc.Trimmer]: every whole page without a live block goes back, by address,
 // and then the ranges without memory. It returns the bytes that are mapped no more.
 func (a *Allocator) Trim() (device.Size, error) {
-	a.busy.Enter("vmm")
-	defer a.busy.Leave()
 	if a.closed {
 		return 0, alloc.ErrClosed
 	}
 	return a.trim()
 }
 
-// trim is Trim without the guard.
+// trim is Trim of an allocator that may be closed.
 func (a *Allocator) trim() (device.Size, error) {
 	n, err := a.shrink()
 	if failed := a.discard(); err == nil {
@@ -62,8 +60,6 @@ func (a *Allocator) trim() (device.Size, error) {
 // Close implements [alloc.Strategy]. What the device refuses to take back is shown by Walk as
 // slack, and is tried again by the next Close.
 func (a *Allocator) Close() error {
-	a.busy.Enter("vmm")
-	defer a.busy.Leave()
 	if !a.closed {
 		// From now on all memory is only waiting to be taken away, which trim does and tries again.
 		a.closed = true
@@ -101,13 +97,6 @@ func (a *Allocator) condemn(h handle) {
 
 // Walk implements [alloc.Inspector].
 func (a *Allocator) Walk(yield func(alloc.Chunk) bool) {
-	a.busy.Enter("vmm")
-	defer a.busy.Leave()
-	a.walk(yield)
-}
-
-// walk is Walk without the guard.
-func (a *Allocator) walk(yield func(alloc.Chunk) bool) {
 	for i := range a.mem.Len() {
 		s := a.mem.At(i)
 		for h := s.First; h != none; h = a.rows[h].next {
@@ -120,8 +109,6 @@ func (a *Allocator) walk(yield func(alloc.Chunk) bool) {
 
 // WalkFree implements [alloc.FreeWalker].
 func (a *Allocator) WalkFree(yield func(alloc.Chunk) bool) {
-	a.busy.Enter("vmm")
-	defer a.busy.Leave()
 	for h := range a.free.all {
 		if !yield(a.show(a.mem.Under(a.rows[h].addr).Addr, h)) {
 			return

@@ -6,7 +6,6 @@ import (
 	"github.com/vramyard/vramyard/alloc"
 	"github.com/vramyard/vramyard/device"
 	"github.com/vramyard/vramyard/internal/forecast"
-	"github.com/vramyard/vramyard/internal/invariants"
 	"github.com/vramyard/vramyard/kit/index"
 	"github.com/vramyard/vramyard/kit/regions"
 )
@@ -19,7 +18,6 @@ const MaxRequest = mostBytes
 // safe for concurrent use.
 type Allocator struct {
 	table
-	busy    invariants.Entry
 	cfg     Config
 	closed  bool
 	vmAlign device.Size // what ranges are aligned to anyway
@@ -95,26 +93,18 @@ func (a *Allocator) Config() Config { return a.cfg }
 
 // Alloc implements [alloc.Allocator]. The package comment says what it costs.
 func (a *Allocator) Alloc(r alloc.Request) (alloc.Block, error) {
-	a.busy.Enter("vmm")
-	b, err := a.serve(&r)
-	a.busy.Leave()
-	return b, err
-}
-
-// serve is Alloc without the guard.
-func (a *Allocator) serve(r *alloc.Request) (alloc.Block, error) {
-	if why := a.judge(r); why != alloc.ReasonNone {
+	if why := a.judge(&r); why != alloc.ReasonNone {
 		if a.closed {
 			return alloc.Block{}, alloc.ErrClosed
 		}
-		a.note(r, why)
+		a.note(&r, why)
 		return alloc.Block{}, alloc.ErrInvalidRequest
 	}
 	n := device.AlignUp(r.Size, a.cfg.Quantum)
 	h := a.free.take(n, r.Align)
 	if h == none {
 		var err error
-		if h, err = a.grow(r, n); err != nil {
+		if h, err = a.grow(&r, n); err != nil {
 			return alloc.Block{}, err
 		}
 	}
@@ -126,7 +116,7 @@ func (a *Allocator) serve(r *alloc.Request) (alloc.Block, error) {
 	if a.rows[h].size > n {
 		a.free.insert(a.split(h, n))
 	}
-	return a.grant(h, r), nil
+	return a.grant(h, &r), nil
 }
 
 // judge returns why a request can never be granted, ReasonNone if it can.
@@ -160,14 +150,6 @@ func (a *Allocator) grant(h handle, r *alloc.Request) alloc.Block {
 
 // Free implements [alloc.Allocator]. The package comment says what it costs.
 func (a *Allocator) Free(at device.Addr) error {
-	a.busy.Enter("vmm")
-	err := a.release(at)
-	a.busy.Leave()
-	return err
-}
-
-// release is Free without the guard.
-func (a *Allocator) release(at device.Addr) error {
 	if a.closed {
 		return alloc.ErrClosed
 	}

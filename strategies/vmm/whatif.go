@@ -13,12 +13,10 @@ var (
 
 // FreeNeighbours implements [alloc.Neighbours]: what is mapped. O(1).
 func (a *Allocator) FreeNeighbours(at device.Addr) (below, above device.Size) {
-	a.busy.Enter("vmm")
 	if h := a.live.Get(at, a.at); h != none {
 		c := &a.rows[h]
 		below, above = a.freeBytes(c.prev), a.freeBytes(c.next)
 	}
-	a.busy.Leave()
 	return below, above
 }
 
@@ -33,8 +31,6 @@ func (t *table) freeBytes(h handle) device.Size {
 // CanPlace implements [alloc.Placer]. Whole pages that are free serve anywhere, because they are unmapped before a
 // request fails. It costs O(chunks log addresses).
 func (a *Allocator) CanPlace(r alloc.Request, freed []device.Addr) bool {
-	a.busy.Enter("vmm")
-	defer a.busy.Leave()
 	if a.placer == nil {
 		a.placer = &forecast.Placer{Most: MaxRequest, Promises: a.cfg.Promises()}
 	}
@@ -44,7 +40,7 @@ func (a *Allocator) CanPlace(r alloc.Request, freed []device.Addr) bool {
 	pages, found := device.Size(a.mem.Idle(a.cfg.PageBytes)), false
 	need := device.AlignUp(r.Size, a.cfg.Quantum) + max(r.Align, a.vmAlign) - a.vmAlign
 	need = (need + a.cfg.PageBytes - 1) / a.cfg.PageBytes
-	a.placer.Holes(a.walk, freed, func(c alloc.Chunk) bool {
+	a.placer.Holes(a.Walk, freed, func(c alloc.Chunk) bool {
 		s := a.mem.Under(c.Addr)
 		if low, high := s.Above(c.Addr), s.Below(c.End()); low < high {
 			pages += high.Sub(low) / a.cfg.PageBytes

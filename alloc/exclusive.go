@@ -1,0 +1,35 @@
+package alloc
+
+import (
+	"sync/atomic"
+
+	"github.com/vramyard/vramyard/internal/invariants"
+)
+
+// busy is a lock that panics where another one would wait.
+type busy struct {
+	held atomic.Bool
+	name string // of the strategy
+}
+
+func (b *busy) Lock() {
+	if !b.held.CompareAndSwap(false, true) {
+		panic(b.name + ": entered by two goroutines at once, or from inside its own Walk")
+	}
+}
+
+func (b *busy) Unlock() { b.held.Store(false) }
+
+// Exclusive returns s, in builds with the tag "invariants" behind a guard: a call that begins before
+// another one has returned panics. That is a call from a second goroutine, or one from a callback of
+// Walk, WalkFree or Compact. Name begins the message. A strategy that is safe for concurrent use is
+// returned as it is, and so is every strategy in an ordinary build.
+//
+// [Setup.New] applies it to every strategy that it builds.
+func Exclusive(name string, s Strategy) Strategy {
+	if !invariants.Enabled || Has(s, PowerConcurrent) {
+		return s
+	}
+	f := Forward(s, &busy{name: name})
+	return &f
+}
