@@ -7,13 +7,11 @@ import (
 	"github.com/vramyard/vramyard/device"
 )
 
-// pair is one figure from two sources.
 type pair struct {
 	name      string
 	got, want uint64
 }
 
-// differing returns a violation for the first pair that disagrees.
 func differing(n Number, source string, pairs []pair) error {
 	for _, p := range pairs {
 		if p.got != p.want {

@@ -60,7 +60,6 @@ func (a Answer) String() string {
 	return "success"
 }
 
-// quoted returns an error in quotes, or "success".
 func quoted(err error) string {
 	if err == nil {
 		return "success"
@@ -68,7 +67,6 @@ func quoted(err error) string {
 	return `"` + err.Error() + `"`
 }
 
-// blockText prints as address+size.
 type blockText alloc.Block
 
 // String returns the block as address+size.
@@ -80,7 +78,6 @@ func (k Kind) wrong() bool { return k >= OpDoubleFree && k <= OpNull }
 // calls reports whether the operation is a call of the strategy. The others act on its device.
 func (k Kind) calls() bool { return kinds[k].method != "" }
 
-// event returns the event that records the call in a trace.
 func (c *Call) event() trace.Event {
 	e := trace.Event{Kind: kinds[c.Kind].event, ID: c.ID, Stream: c.Stream, Arg: c.Count}
 	switch c.Kind {
@@ -123,7 +120,6 @@ func (m *machine) do(c *Call) Answer {
 	return m.execute(c)
 }
 
-// execute is do without the watcher.
 func (m *machine) execute(c *Call) (a Answer) {
 	switch c.Kind {
 	case OpAlloc:
@@ -168,7 +164,6 @@ func agreed(c *Call, a, b Answer) error {
 	return violated(IDeterminism, "%s: one instance answered %v, another %v", name, a, b)
 }
 
-// sameError reports whether two errors read the same.
 func sameError(a, b error) bool {
 	if a == nil || b == nil {
 		return a == b

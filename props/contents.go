@@ -51,7 +51,6 @@ func corrupted(answer error) error {
 	return nil
 }
 
-// contents looks into all live blocks, if they are filled.
 func (r *runner) contents() error {
 	if r.subject.Device.Memory != sim.Filled {
 		return nil

@@ -13,7 +13,6 @@ var (
 	countedColumns = [...]string{"current", "peak", "allocated", "freed"}
 )
 
-// column is the place of one of countedColumns.
 type column int
 
 const (
@@ -42,10 +41,8 @@ var sums = [...]summed{
 	{"inactive_split_bytes", false, func(c alloc.Chunk, split bool) int64 { return one(split) * int64(c.Size) }},
 }
 
-// inUse reports whether a chunk is live or pending.
 func inUse(c alloc.Chunk) bool { return c.State == alloc.Live || c.State == alloc.Pending }
 
-// one returns 1 for true and 0 for false.
 func one(b bool) int64 {
 	if b {
 		return 1
@@ -158,10 +155,8 @@ func (c *counted) retried(walk []alloc.Chunk) error {
 	return nil
 }
 
-// grows reports whether a chunk lies in a segment that grows.
 func grows(c alloc.Chunk) bool { return c.Owner == alloc.OwnerExpandable }
 
-// row looks at the columns of one counter.
 func (c *counted) row(at [len(countedColumns)]int) error {
 	if n, most := c.is[at[current]], c.is[at[peak]]; n < 0 || n > most {
 		return violated(ICounted, "%s is %d with a peak of %d", c.names[at[current]], n, most)
@@ -224,7 +219,6 @@ func (c *counted) shown(walk []alloc.Chunk) error {
 	return nil
 }
 
-// observeCounters looks at the counters.
 func (r *runner) observeCounters() error {
 	if !r.powers.has(alloc.PowerCounted) {
 		return nil

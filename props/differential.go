@@ -49,7 +49,6 @@ func Agree(subjects []Subject, seq Sequence) error {
 // the sizes at which strategies decide differently.
 const roomy = 64 * device.MiB
 
-// differential is an ensemble of different strategies.
 type differential struct {
 	ensemble
 	most     device.Size   // largest request that is certain to be granted
@@ -58,7 +57,6 @@ type differential struct {
 	tags     []uint64
 }
 
-// newDifferential returns the ensemble and the profile of sequences for it.
 func newDifferential(subjects []Subject, operations int) (*differential, Profile, error) {
 	d := &differential{most: roomy}
 	d.observer = &d.ensemble
@@ -93,7 +91,6 @@ func newDifferential(subjects []Subject, operations int) (*differential, Profile
 	return d, all, nil
 }
 
-// build makes the instances of one sequence.
 func (d *differential) build() (machines []*machine, err error) {
 	for i := range d.subjects {
 		m, err := newMachine(&d.subjects[i], device.FaultPlan{})
@@ -150,10 +147,8 @@ func contractual(err error) error {
 	return err
 }
 
-// blame notes which two subjects disagree.
 func (d *differential) blame(a, b *machine) { d.blamed = a.name + " and " + b.name }
 
-// compareLive checks that every instance shows the same live blocks.
 func (d *differential) compareLive() error {
 	for i, m := range d.machines {
 		d.tags = d.tags[:0]

@@ -27,11 +27,11 @@ type Profile struct {
 
 // Sequences returns a generator of operation sequences ([Sequence]) with a shrinker. It
 // draws everything from the generator's own source of randomness, so that a seed decides
-// the sequence. Every sequence has a temper of its own: how fast it fills memory, and
+// the sequence. Every sequence has a mix of its own: how fast it fills memory, and
 // whether its sizes are all different or drawn from a handful.
 func Sequences(p Profile) gopter.Gen {
 	return func(params *gopter.GenParameters) *gopter.GenResult {
-		t := newTemper(params.Rng, p)
+		t := newMix(params.Rng, p)
 		element := func(params *gopter.GenParameters) *gopter.GenResult {
 			return gopter.NewGenResult(t.op(params.Rng), shrinkOp)
 		}
@@ -50,14 +50,13 @@ const (
 	pools   = 3
 )
 
-// weighted is a choice with a weight.
 type weighted struct {
 	weight int
 	kind   Kind
 }
 
-// temper is the character of one sequence.
-type temper struct {
+// mix is the character of one sequence.
+type mix struct {
 	Profile
 	most    device.Size // largest request with a chance
 	kinds   []weighted
@@ -65,9 +64,8 @@ type temper struct {
 	palette []device.Size // the handful of sizes of a churning sequence, nil for none
 }
 
-// newTemper draws the character of a sequence.
-func newTemper(rng *rand.Rand, p Profile) *temper {
-	t := &temper{Profile: p, most: min(p.Room, p.Max)}
+func newMix(rng *rand.Rand, p Profile) *mix {
+	t := &mix{Profile: p, most: min(p.Room, p.Max)}
 	allocs := []int{40, 50, 50, 70}[rng.Intn(4)] // of about 90: balanced or filling
 	t.kinds = []weighted{
 		{allocs, OpAlloc}, {90 - allocs, OpFree}, {2, OpDoubleFree}, {2, OpInterior}, {1, OpForeign},
@@ -100,8 +98,7 @@ func newTemper(rng *rand.Rand, p Profile) *temper {
 	return t
 }
 
-// op draws an operation.
-func (t *temper) op(rng *rand.Rand) Op {
+func (t *mix) op(rng *rand.Rand) Op {
 	n := rng.Intn(t.total)
 	var o Op
 	for _, k := range t.kinds {
@@ -130,7 +127,7 @@ func (t *temper) op(rng *rand.Rand) Op {
 
 // pool draws the fields of an operation of private pools: mostly one of a few pools, rarely the
 // default pool, which is not private.
-func (t *temper) pool(rng *rand.Rand, o *Op) {
+func (t *mix) pool(rng *rand.Rand, o *Op) {
 	if rng.Intn(20) != 0 {
 		o.Pool = alloc.PoolID(1 + rng.Intn(pools))
 	}
@@ -143,8 +140,7 @@ func (t *temper) pool(rng *rand.Rand, o *Op) {
 	}
 }
 
-// request draws the fields of an allocation.
-func (t *temper) request(rng *rand.Rand, o *Op) {
+func (t *mix) request(rng *rand.Rand, o *Op) {
 	if t.palette != nil && rng.Intn(10) != 0 {
 		o.Size = t.palette[rng.Intn(len(t.palette))]
 	} else {
@@ -166,7 +162,7 @@ func (t *temper) request(rng *rand.Rand, o *Op) {
 
 // size draws a number of bytes: mostly what fits, sometimes what just fits, seldom what
 // never can.
-func (t *temper) size(rng *rand.Rand) device.Size {
+func (t *mix) size(rng *rand.Rand) device.Size {
 	switch n := rng.Intn(100); {
 	case n < 25:
 		return 1 + device.Size(rng.Int63n(int64(4*t.Quantum)))
@@ -192,7 +188,7 @@ func (t *temper) size(rng *rand.Rand) device.Size {
 }
 
 // boundary draws a size near one at which the strategy decides differently.
-func (t *temper) boundary(rng *rand.Rand) device.Size {
+func (t *mix) boundary(rng *rand.Rand) device.Size {
 	if n := len(t.Boundaries); n > 0 && rng.Intn(4) != 0 {
 		return nudge(rng, t.Boundaries[rng.Intn(n)])
 	}
@@ -201,7 +197,7 @@ func (t *temper) boundary(rng *rand.Rand) device.Size {
 
 // align draws an alignment: a power of two up to 4 MiB, rarely a larger one or a number that is
 // not a power of two.
-func (t *temper) align(rng *rand.Rand) device.Size {
+func (t *mix) align(rng *rand.Rand) device.Size {
 	switch n := rng.Intn(40); {
 	case n == 0:
 		return 1 << (30 + rng.Intn(34))

@@ -15,7 +15,6 @@ type holdings struct {
 	mapped   []span          // by address, as long as they can be
 }
 
-// holdingsOf returns what a walk shows to be held.
 func holdingsOf(walk []alloc.Chunk, ranges []device.Region) (h holdings) {
 	_ = eachRegion(walk, func(chunks []alloc.Chunk) error { // yield returns no error
 		first, last := chunks[0], chunks[len(chunks)-1]
@@ -142,7 +141,6 @@ func ToldOfRefusal(told []alloc.Action, r alloc.Request, depleted bool, left dev
 	return nil
 }
 
-// observeHistory checks the history of the last call.
 func (r *runner) observeHistory() error {
 	if !r.powers.has(alloc.PowerHistorian) || r.step == 0 {
 		return nil // before the first call it may hold what it was built with

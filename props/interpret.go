@@ -41,7 +41,6 @@ type demand struct {
 // freedKept bounds the freed blocks that are remembered for illegal frees.
 const freedKept = 64
 
-// observer observes the calls of an interpreter.
 type observer interface {
 	// before is called before an operation.
 	before()
@@ -66,14 +65,12 @@ func (silent) adapt(*machine, *Call)          {}
 func (silent) answered(*machine, *Call) error { return nil }
 func (silent) look() error                    { return nil }
 
-// reset forgets the last sequence.
 func (in *interpreter) reset() {
 	in.machines, in.called = in.machines[:0], nil
 	in.live, in.freed, in.events, in.stack = in.live[:0], in.freed[:0], in.events[:0], nil
 	in.ids, in.frees, in.step = 0, 0, 0
 }
 
-// begin starts the next step.
 func (in *interpreter) begin() {
 	in.step++
 	for _, m := range in.machines {
@@ -112,7 +109,6 @@ func (in *interpreter) name(c *Call, n int) {
 	c.nth, c.ID, c.Addr = n, in.live[n].id, in.machines[0].blocks[n].Addr
 }
 
-// call makes one call that is a step of its own.
 func (in *interpreter) call(c Call) error {
 	in.begin()
 	in.present = c
@@ -209,7 +205,6 @@ func (in *interpreter) note(c *Call) {
 	in.events = append(in.events, e)
 }
 
-// trace returns the recorded events.
 func (in *interpreter) trace(name string) *trace.Trace {
 	return &trace.Trace{
 		Header: trace.Header{Name: name, Format: "text"},
@@ -227,7 +222,6 @@ func (in *interpreter) guard(f func() error, judge func(...error) error) (err er
 	return f()
 }
 
-// panicked returns the violation that a panic is.
 func (in *interpreter) panicked(p any) error {
 	if in.record {
 		in.stack = debug.Stack()

@@ -141,7 +141,6 @@ func (v *Violation) Error() string {
 	return fmt.Sprintf("invariant %v (%s): %s", v.Number, v.Number.Name(), v.Detail)
 }
 
-// violated returns a violation whose detail is formatted as by fmt.Sprintf.
 func violated(n Number, format string, args ...any) error {
 	return &Violation{Number: n, Detail: fmt.Sprintf(format, args...)}
 }

@@ -98,7 +98,6 @@ func (j *Judge) observe(o replay.Observation) (err error) {
 	return err
 }
 
-// foresee asks what will come of the event that is next.
 func (j *Judge) foresee(next int) { j.r.foresee(j.r.comingIn(j.events[next:])) }
 
 // begin notes what the next event is compared with.
@@ -128,7 +127,6 @@ func (j *Judge) built(o replay.Observation) error {
 	return err
 }
 
-// callsOf returns the calls that an event became.
 func (j *Judge) callsOf(o replay.Observation, e *trace.Event) (calls []Call) {
 	if e.Kind == trace.Fault {
 		calls = append(calls, Call{Op: Op{Kind: OpFault}, Count: e.Arg})

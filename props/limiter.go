@@ -25,17 +25,14 @@ type callLimiter struct {
 	returned []device.Region             // memory released in the present call
 }
 
-// newCallLimiter returns a limiter around a device.
 func newCallLimiter(d device.Device) *callLimiter {
 	l := &callLimiter{sizes: map[device.Addr]device.Size{}}
 	l.Forwarder = device.Hooked(d, device.Hook{Before: l.count, After: l.book})
 	return l
 }
 
-// begin notes that a call to the strategy begins.
 func (l *callLimiter) begin() { l.calls, l.returned = 0, l.returned[:0] }
 
-// count counts a call.
 func (l *callLimiter) count(*device.Invocation) error {
 	l.total++
 	if l.calls++; l.calls > mostCalls {
@@ -44,7 +41,6 @@ func (l *callLimiter) count(*device.Invocation) error {
 	return nil
 }
 
-// book notes the effects of a call that succeeded.
 func (l *callLimiter) book(v *device.Invocation) {
 	if v.Err != nil {
 		return

@@ -115,7 +115,6 @@ func (e *ensemble) miss(c *Call) bool {
 	return true
 }
 
-// adapt gives an instance its own addresses and labels.
 func (e *ensemble) adapt(m *machine, c *Call) {
 	switch {
 	case c.Kind == OpFree || c.Kind == OpUse:
@@ -128,7 +127,6 @@ func (e *ensemble) adapt(m *machine, c *Call) {
 	}
 }
 
-// answered compares an answer with the answer of the first instance.
 func (e *ensemble) answered(m *machine, c *Call) error {
 	first := e.machines[0]
 	if m == first || e.same(first, m) {
@@ -137,7 +135,6 @@ func (e *ensemble) answered(m *machine, c *Call) error {
 	return violated(m.number, "call %d, %v: %s answered %v, %s answered %v", e.step, c.Op, first.name, first.answer, m.name, m.answer)
 }
 
-// after books the answers to a call.
 func (e *ensemble) after(c *Call) error {
 	first := e.machines[0]
 	switch err := first.answer.Err; {

@@ -81,7 +81,6 @@ func makeMachine(s *Subject, plan device.FaultPlan, over func(*machine) (device.
 	return m, err
 }
 
-// carded checks invariant I63: the card answers as the model does.
 func (m *machine) carded() error {
 	if m.beside == nil {
 		return nil
@@ -92,39 +91,25 @@ func (m *machine) carded() error {
 	return nil
 }
 
-// giveCardBack checks invariant I63 for the last time and gives back what the card has.
-func (m *machine) giveCardBack() error {
-	if m == nil || m.beside == nil {
-		return nil
-	}
-	found := m.carded()
-	if err := m.beside.Close(); err != nil && found == nil {
-		found = violated(ICard, "the card cannot be given back: %v", err)
-	}
-	return found
-}
-
 // listen sets a history that discards actions. A strategy with a history may query its device more
 // often than one without, so both instances have one.
 func listen(m *machine) { _ = alloc.SetHistory(m.Strategy, func(alloc.Action) {}) } // if it has the power
 
 // closeAll closes the strategy, once more if the device refused, and checks invariants
 // I32 and I34: the device holds nothing afterwards.
-func (m *machine) closeAll() error {
-	injected := m.faults.Injected()
-	err := m.close()
-	if found := corrupted(err); found != nil {
-		return found
-	}
-	if err != nil && m.faults.Injected() == injected {
-		return violated(IClose, "Close failed with %q though the device refused nothing", err)
-	}
-	if err != nil {
-		m.faults.FailNext(0)
-		injected = m.faults.Injected()
-		if err = m.close(); err != nil && m.faults.Injected() == injected {
-			return violated(IClose, "the second Close failed with %q though the device refused nothing", err)
+func (m *machine) closeAll() (err error) {
+	for range 2 {
+		injected := m.faults.Injected()
+		if err = m.close(); err == nil {
+			break
 		}
+		if found := corrupted(err); found != nil {
+			return found
+		}
+		if m.faults.Injected() == injected {
+			return violated(IClose, "Close failed with %q though the device refused nothing", err)
+		}
+		m.faults.FailNext(0)
 	}
 	if u := m.dev.Usage(); !u.Empty() && err == nil {
 		return violated(IClose, "the strategy is closed and the device still holds %s", inventory(u))
@@ -143,7 +128,6 @@ func (m *machine) abandon() {
 	_ = m.Close()
 }
 
-// inventory says what a device holds.
 func inventory(u device.Usage) string {
 	return fmt.Sprintf("%d regions, %d handles, %d ranges and %d events, %d bytes of memory",
 		u.Regions, u.Handles, u.Ranges, u.Events, uint64(u.Held))
@@ -186,7 +170,6 @@ func (m *machine) checkClosed() error {
 	return nil
 }
 
-// close closes the strategy.
 func (m *machine) close() error { return m.do(&Call{Op: Op{Kind: opClose}}).Err }
 
 // stoppable checks invariant I3: a walk ends when yield returns false, and a second walk shows the

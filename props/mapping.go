@@ -12,7 +12,6 @@ import (
 // The predicates of this file look at ranges of addresses and at what is mapped into them. The
 // ranges of a device and its mappings come sorted by address; a range is a region of the walk.
 
-// inRange reports whether a lies in one of the ranges.
 func inRange(ranges []device.Region, a device.Addr) bool {
 	i, found := slices.BinarySearchFunc(ranges, a, func(r device.Region, a device.Addr) int {
 		return cmp.Compare(r.Addr, a)

@@ -39,7 +39,6 @@ func Relate(s Subject, seq Sequence) error {
 	return r.run(seq, r.undo)
 }
 
-// relations is an ensemble of instances of one subject.
 type relations struct {
 	ensemble
 	subject  Subject
@@ -48,7 +47,6 @@ type relations struct {
 	except   exceptions
 }
 
-// newRelations returns the ensemble for a subject.
 func newRelations(s Subject, p Profile) *relations {
 	s.Device.Memory = sim.Counted // a shifted device has no contents at its addresses
 	r := &relations{subject: s, frontier: p.Frontier, pools: p.Pools, except: s.exceptions()}
@@ -122,7 +120,6 @@ func (r *relations) relabel(c *Call) {
 	}
 }
 
-// inspect looks at everything that a strategy shows.
 func inspect(m *machine) {
 	s := m.Strategy
 	_ = s.Stats()
@@ -290,7 +287,6 @@ func Undone(before, after []alloc.Chunk, moved bool) error {
 	return nil
 }
 
-// extents returns the bytes of each region.
 func extents(walk []alloc.Chunk) map[device.Addr]device.Size {
 	sizes := map[device.Addr]device.Size{}
 	for _, c := range walk {
@@ -305,7 +301,6 @@ type span struct{ from, to device.Addr }
 // String returns the range as start+size.
 func (s span) String() string { return blockText{s.from, s.to.Sub(s.from)}.String() }
 
-// bySpan compares two ranges by where they begin.
 func bySpan(a, b span) int { return cmp.Compare(a.from, b.from) }
 
 // spans returns the bytes of the chosen chunks as the longest ranges, by address.

@@ -128,7 +128,6 @@ func (m *Model) Sums() (requested, allocated device.Size) {
 	return requested, allocated
 }
 
-// raisePeaks brings the peaks up to the present sums.
 func (m *Model) raisePeaks() {
 	requested, allocated := m.Sums()
 	m.counts.PeakRequested = max(m.counts.PeakRequested, requested)

@@ -93,10 +93,8 @@ func (r *runner) observeModel() error {
 	return r.judge(Counters(r.is.stats, r.model.Expected()))
 }
 
-// observeIndexes has the strategy check itself.
 func (r *runner) observeIndexes() error { return r.judge(checked(r.main.Check())) }
 
-// checked returns the violation that an error of Check is.
 func checked(err error) error {
 	if found := corrupted(err); found != nil || err == nil {
 		return found
@@ -165,10 +163,10 @@ func (r *runner) observeOutcome() error {
 		return r.judge(SameLive(r.was.walk, r.is.walk), Polled(r.was.stats, r.is.stats, r.answer.Bytes))
 	case trimmed:
 		kept := r.fault || r.redirecting()
-		if err := r.judge(Trimmed(r.releasable(), r.is.ranges, r.page(), r.was.stats, r.is.stats, r.answer.Bytes, kept)); err != nil {
-			return err
-		}
-		return r.observeReturned()
+		return r.judge(
+			Trimmed(r.releasable(), r.is.ranges, r.page(), r.was.stats, r.is.stats, r.answer.Bytes, kept),
+			ReturnedInOrder(r.was.walk, r.main.limiter.returned, p.ReturnOrder),
+		)
 	case redirected:
 		if v, ok := errors.AsType[*Violation](SameLive(r.was.walk, r.is.walk)); ok {
 			return r.judge(violated(IPoolAnswer, "%s", v.Detail))

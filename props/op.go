@@ -76,7 +76,6 @@ type Op struct {
 	Pick   uint64        // which block, how far inside, how far the frontier, how many faults
 }
 
-// request returns the request that an OpAlloc makes for allocation id.
 func (o Op) request(id uint64) alloc.Request {
 	return alloc.Request{
 		Size: o.Size, Align: o.Align, Stream: o.Stream, Hint: o.Hint, Before: o.Before, Tag: id,
@@ -182,7 +181,6 @@ func ParseSequence(text string) (s Sequence, first error) {
 	return s, first
 }
 
-// parseOp reads one operation.
 func parseOp(words []string) (o Op, err error) {
 	var known []string
 	for ; o.Kind < opClose; o.Kind++ {

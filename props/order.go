@@ -48,13 +48,11 @@ type moment struct {
 	epoch  uint64
 }
 
-// now returns the present moment.
 func (o *order) now() moment { return moment{maps.Clone(o.queued), o.epoch} }
 
 // place returns the place behind all that was queued on a stream at the moment.
 func (m moment) place(s device.Stream) place { return place{s, m.queued[s] + 1, m.epoch} }
 
-// enqueue takes a ticket.
 func (o *order) enqueue(s device.Stream) uint64 {
 	if o.queued == nil {
 		o.queued, o.done = tickets{}, tickets{}
@@ -97,13 +95,11 @@ func (o *order) finishEvent(e device.Event) {
 	}
 }
 
-// finishStream notes that the work queued on a stream has finished.
 func (o *order) finishStream(s device.Stream) {
 	ticket := o.enqueue(s) // so that places that were taken here are passed
 	o.finish(s, ticket, o.after[s])
 }
 
-// finishAll notes that everything has finished.
 func (o *order) finishAll() { o.epoch++ }
 
 // unfinished reports whether an event has a mark that was not passed.
@@ -116,7 +112,6 @@ func (o *order) unfinished() bool {
 	return false
 }
 
-// finished reports whether all up to a place has finished.
 func (o *order) finished(p place) bool { return p.epoch < o.epoch || o.done[p.stream] >= p.ticket }
 
 // ordered reports whether what comes next on a stream comes after a place.

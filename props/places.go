@@ -43,7 +43,6 @@ func (r *runner) observePlacement() error {
 	return r.judge(Placed(r.block, places(r.was.walk, r.request, r.into(r.request)), was, is))
 }
 
-// slackIn returns the bytes that a walk shows as slack.
 func slackIn(walk []alloc.Chunk) (n device.Size) {
 	for _, c := range walk {
 		if c.State == alloc.Slack {
@@ -54,8 +53,11 @@ func slackIn(walk []alloc.Chunk) (n device.Size) {
 }
 
 // ReturnedInOrder checks invariant I62 of a trim with the walk before it: the regions that went back did
-// so in the promised order. Memory that went back otherwise is passed over.
+// so in the promised order. Memory that went back otherwise is passed over. A nil order demands nothing.
 func ReturnedInOrder(before []alloc.Chunk, returned []device.Region, order func(a, b alloc.Chunk) int) error {
+	if order == nil {
+		return nil
+	}
 	heads, whole := map[device.Addr]alloc.Chunk{}, map[device.Addr]device.Size{}
 	_ = eachRegion(before, func(chunks []alloc.Chunk) error { // yield returns no error
 		head := chunks[0]
@@ -78,13 +80,4 @@ func ReturnedInOrder(before []alloc.Chunk, returned []device.Region, order func(
 		last = head
 	}
 	return nil
-}
-
-// observeReturned looks at the order in which a trim gave regions back.
-func (r *runner) observeReturned() error {
-	order := r.subject.Promises.ReturnOrder
-	if order == nil {
-		return nil
-	}
-	return r.judge(ReturnedInOrder(r.was.walk, r.main.limiter.returned, order))
 }

@@ -51,7 +51,6 @@ func (p *redirections) legal(o Op) bool {
 	return p.users[o.Pool] > 0
 }
 
-// book books a legal call.
 func (p *redirections) book(o Op) {
 	switch o.Kind {
 	case OpPoolBegin:
@@ -68,7 +67,6 @@ func (p *redirections) book(o Op) {
 	}
 }
 
-// reset forgets everything.
 func (p *redirections) reset() {
 	p.active = p.active[:0]
 	clear(p.users)
@@ -103,12 +101,10 @@ func Redirected(walk []alloc.Chunk, m *Model) error {
 	return nil
 }
 
-// memoryOf returns the bytes that a pool holds.
 func memoryOf(walk []alloc.Chunk, id alloc.PoolID) []span {
 	return spans(walk, func(c alloc.Chunk) bool { return c.Pool == id && c.State.Held() })
 }
 
-// poolsOf returns the pools of the chunks, in order.
 func poolsOf(walk []alloc.Chunk) (all []alloc.PoolID) {
 	for n, c := range walk {
 		if n > 0 && c.Pool == walk[n-1].Pool {
@@ -121,7 +117,6 @@ func poolsOf(walk []alloc.Chunk) (all []alloc.PoolID) {
 	return all
 }
 
-// holding is a pool and the bytes that it holds.
 type holding struct {
 	pool   alloc.PoolID
 	memory []span
@@ -205,7 +200,6 @@ func Unwaiting(before, after device.Calls) error {
 	return nil
 }
 
-// pooled judges and books the answer to an operation of private pools.
 func (r *runner) pooled(c *Call) error {
 	r.outcome = mistake
 	if !r.powers.has(alloc.PowerPrivatePools) {
@@ -219,7 +213,6 @@ func (r *runner) pooled(c *Call) error {
 	return nil
 }
 
-// observePools looks at what lies in which pool.
 func (r *runner) observePools() error {
 	if !r.powers.has(alloc.PowerPrivatePools) {
 		return nil
@@ -244,7 +237,6 @@ func (r *runner) observePools() error {
 	return r.judge(PoolsGone(r.is.walk, &r.model))
 }
 
-// into returns the pool that a request goes to.
 func (r *runner) into(req alloc.Request) alloc.PoolID {
 	return r.model.pools.into(req.Stream, r.subject.Promises.LastPoolFirst)
 }
@@ -268,7 +260,6 @@ func (r *runner) releasable() []alloc.Chunk {
 	return all
 }
 
-// leavePools ends all redirections and releases all pools.
 func (r *runner) leavePools() error {
 	var calls Sequence
 	for _, a := range r.model.pools.active {

@@ -12,7 +12,6 @@ type stamps struct {
 	releases  uint64 // of the device, when forgotten was set
 }
 
-// raise notes a new frontier.
 func (s *stamps) raise(count uint64) { s.frontier = max(s.frontier, count) }
 
 // eachUnsafe yields the freed blocks that the frontier has not passed, newest first, with
@@ -34,7 +33,6 @@ func (m *Model) released(releases uint64) {
 	}
 }
 
-// touches reports whether a block and n bytes from a share a byte.
 func (g Grant) touches(a device.Addr, n device.Size) bool {
 	return g.Block.Addr < a.Add(n) && a < g.End()
 }

@@ -81,7 +81,6 @@ type runner struct {
 	forecast forecast
 }
 
-// newRunner returns a runner for the subject.
 func newRunner(s *Subject) *runner {
 	r := &runner{subject: s, except: s.exceptions()}
 	r.observer = r
@@ -128,15 +127,19 @@ func (r *runner) run(seq Sequence, plan device.FaultPlan) error {
 	}, r.judge)
 }
 
-// leaveCard returns the memory of the last sequence's card, and counts the calls of the card.
+// leaveCard checks invariant I63 for the last time, returns the memory of the sequence's card and
+// counts its calls.
 func (r *runner) leaveCard() error {
 	if r.main == nil || r.main.beside == nil {
 		return nil
 	}
-	err := r.main.giveCardBack()
-	r.tally.Card.Add(CardTally{r.main.beside.CardCalls(), r.main.beside.Traffic()})
+	found, card := r.main.carded(), r.main.beside
+	if err := card.Close(); err != nil && found == nil {
+		found = violated(ICard, "the card cannot be given back: %v", err)
+	}
+	r.tally.Card.Add(CardTally{card.CardCalls(), card.Traffic()})
 	r.main.beside = nil
-	return err
+	return found
 }
 
 // reset forgets the last sequence. Instances that it left open are closed, because some hold more
@@ -154,7 +157,6 @@ func (r *runner) reset() {
 	r.forecast.frees, r.forecast.requests = false, false
 }
 
-// cleared returns an empty view with the same buffers.
 func (v view) cleared() view {
 	return view{walk: v.walk[:0], held: v.held[:0], ranges: v.ranges[:0], counters: v.counters[:0]}
 }
@@ -190,7 +192,6 @@ func (r *runner) study(twin *machine, err error) error {
 	return nil
 }
 
-// before notes what the next call is compared with.
 func (r *runner) before() {
 	r.tally.Calls++
 	r.calls, r.captured = r.usage().Calls, r.redirecting()
@@ -202,7 +203,6 @@ func (r *runner) before() {
 	r.outcome, r.asked = changed, false
 }
 
-// aim names the address of an illegal free.
 func (r *runner) aim(c *Call) bool {
 	ok := true
 	switch c.Kind {
@@ -247,7 +247,6 @@ func (r *runner) foreign(pick uint64) device.Addr {
 	return 0
 }
 
-// answered judges the answer of one instance.
 func (r *runner) answered(m *machine, c *Call) error {
 	if m == r.main {
 		r.answer = m.answer
@@ -259,7 +258,6 @@ func (r *runner) answered(m *machine, c *Call) error {
 	return r.judge(agreed(c, r.main.answer, m.answer))
 }
 
-// after judges and books a call by its kind.
 func (r *runner) after(c *Call) error {
 	switch c.Kind {
 	case OpAlloc:
@@ -288,7 +286,6 @@ func (r *runner) after(c *Call) error {
 	return nil
 }
 
-// requested judges and books the answer to a request.
 func (r *runner) requested(c *Call) error {
 	r.request, r.asked = c.Request, true
 	err := r.answer.Err
@@ -307,7 +304,6 @@ func (r *runner) requested(c *Call) error {
 	return nil
 }
 
-// granted judges and books a new block.
 func (r *runner) granted(c *Call) error {
 	g := Grant{ID: c.ID, Request: c.Request, Block: r.answer.Block, Pool: r.into(c.Request)}
 	p := &r.subject.Promises

@@ -58,7 +58,6 @@ func plainer(o Op) (all []Op) {
 	return all
 }
 
-// shrinker makes a failing sequence smaller.
 type shrinker struct {
 	best  Sequence
 	tries int // left
@@ -84,7 +83,6 @@ func Shrink(s Sequence, tries int, fails func(Sequence) bool) Sequence {
 	return sh.best
 }
 
-// try keeps the candidate if it fails as well.
 func (sh *shrinker) try(candidate Sequence) bool {
 	if sh.tries <= 0 {
 		return false
@@ -105,7 +103,6 @@ func (sh *shrinker) alone() {
 	}
 }
 
-// edited returns a copy of the best sequence with operation i replaced.
 func (sh *shrinker) edited(i int, o Op) Sequence {
 	c := slices.Clone(sh.best)
 	c[i] = o

@@ -17,7 +17,6 @@ type remnant struct {
 	perhaps []place // of streams that a strategy may also wait for
 }
 
-// used returns the first place that the streams recorded for the block have not passed.
 func (r *remnant) used(o *order) (place, bool) {
 	for _, p := range r.places[1:] {
 		if !o.finished(p) {
@@ -27,7 +26,6 @@ func (r *remnant) used(o *order) (place, bool) {
 	return place{}, false
 }
 
-// settled reports whether no stream uses the memory any more.
 func (r *remnant) settled(o *order) bool {
 	return !slices.ContainsFunc(r.places, func(p place) bool { return !o.finished(p) })
 }
@@ -52,7 +50,6 @@ func (m *Model) use(a device.Addr, s device.Stream) {
 	}
 }
 
-// leave books what remains of a block that was freed at a moment.
 func (m *Model) leave(g Grant, at moment) {
 	r := remnant{span: span{g.Block.Addr, g.End()}, id: g.ID, places: []place{at.place(g.Request.Stream)}}
 	for _, s := range g.Uses {
@@ -146,7 +143,6 @@ func Polled(before, after alloc.Stats, settled device.Size) error {
 	return nil
 }
 
-// powers are the powers of a strategy.
 type powers struct {
 	all   [64]bool
 	timed bool // work on its device finishes by itself, which the model of streams cannot predict
@@ -161,13 +157,11 @@ func powersOf(s alloc.Inspector, timed bool) powers {
 	return p
 }
 
-// has reports whether the strategy has a power.
 func (p *powers) has(power alloc.Power) bool { return p.all[power] }
 
 // ordered reports whether the model of streams predicts what the strategy may do.
 func (p *powers) ordered() bool { return p.has(alloc.PowerStreamRecorder) && !p.timed }
 
-// used judges and books the answer to a stream that was recorded.
 func (r *runner) used(c *Call) error {
 	if !r.powers.has(alloc.PowerStreamRecorder) {
 		r.outcome = mistake
@@ -184,7 +178,6 @@ func (r *runner) used(c *Call) error {
 	return nil
 }
 
-// observeStreams looks at what streams still use.
 func (r *runner) observeStreams() error {
 	if !r.powers.ordered() {
 		return nil

@@ -67,10 +67,8 @@ func (s Subject) Wrapped(name string, wrap func(alloc.Strategy) (alloc.Strategy,
 	return s
 }
 
-// exceptions is a set of invariants.
 type exceptions [len(invariantNames)]bool
 
-// exceptions returns the invariants that the subject is excused from.
 func (s *Subject) exceptions() (set exceptions) {
 	for _, e := range s.Promises.Except {
 		if n, ok := ParseNumber(e.Invariant); ok {

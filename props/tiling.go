@@ -78,7 +78,6 @@ func Regions(walk []alloc.Chunk, held []device.Region, joined bool) error {
 	return nil
 }
 
-// join appends the sorted regions to dst, with touching regions joined.
 func join(dst, regions []device.Region) []device.Region {
 	for _, r := range regions {
 		if n := len(dst); n > 0 && dst[n-1].End() == r.Addr {
@@ -196,10 +195,5 @@ func Hole(walk []alloc.Chunk, largest device.Size) error {
 	return nil
 }
 
-// regionText prints as start+size.
-type regionText device.Region
-
-func show(r device.Region) regionText { return regionText(r) }
-
-// String returns the region as start+size.
-func (r regionText) String() string { return r.Addr.String() + "+" + r.Size.String() }
+// show returns a region as start+size.
+func show(r device.Region) string { return r.Addr.String() + "+" + r.Size.String() }

@@ -1,6 +1,7 @@
 package props
 
 import (
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -26,17 +27,8 @@ type Options struct {
 	Faults     int   // most device calls of a sequence that are refused in turn, spread over all; default every one
 }
 
-// withDefaults fills the zero fields.
 func (o Options) withDefaults() Options {
-	if o.Sequences == 0 {
-		o.Sequences = 2000
-	}
-	if o.Operations == 0 {
-		o.Operations = 100
-	}
-	if o.Tries == 0 {
-		o.Tries = 4000
-	}
+	o.Sequences, o.Operations, o.Tries = cmp.Or(o.Sequences, 2000), cmp.Or(o.Operations, 100), cmp.Or(o.Tries, 4000)
 	return o
 }
 
@@ -73,7 +65,6 @@ func (r *Result) Add(o Result) {
 	}
 }
 
-// except counts exceptions of an invariant that were needed.
 func (r *Result) except(n Number, count int) {
 	if r.Excepted == nil {
 		r.Excepted = map[Number]int{}
@@ -182,7 +173,6 @@ func (r *runner) stride(seq Sequence, most int) (stride, first uint64, err error
 // failed.
 type attempt func(*runner, Sequence) (device.FaultPlan, error)
 
-// verify runs the sequences of all seeds.
 func verify(s Subject, o Options, once attempt) (Result, error) {
 	profile, err := s.Profile(o.Operations)
 	if err != nil {
@@ -316,14 +306,12 @@ func (in *interpreter) failure(name string, seed int64, generated int, seq Seque
 	return f
 }
 
-// describe adds keys and values to the header of a trace.
 func describe(t *trace.Trace, pairs ...string) {
 	for i := 0; i < len(pairs); i += 2 {
 		t.Header.Meta = append(t.Header.Meta, trace.Pair{Key: pairs[i], Value: pairs[i+1]})
 	}
 }
 
-// describe adds to the trace of a failure what a replay needs.
 func (r *runner) describe(f *Failure) {
 	describe(f.Trace, "seed", strconv.FormatInt(f.Seed, 10), "step", strconv.Itoa(f.Step))
 	if f.Plan.Nth != 0 {
@@ -338,7 +326,6 @@ func (r *runner) describe(f *Failure) {
 	r.subject.describe(f.Trace)
 }
 
-// describe adds the subject to the header of a trace.
 func (s *Subject) describe(t *trace.Trace) {
 	describe(t, "subject", s.Name, "config", asJSON(s.Config), "device", asJSON(s.Device))
 }
@@ -372,7 +359,6 @@ func Repeat(s Subject, seq Sequence, plan device.FaultPlan, watchers ...Watcher)
 	return err
 }
 
-// asJSON returns v as JSON, or as Go prints it if it has no such form.
 func asJSON(v any) string {
 	b, err := json.Marshal(v)
 	if err != nil {

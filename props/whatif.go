@@ -51,7 +51,6 @@ func (r *runner) comingOf(seq Sequence) []coming {
 	return r.coming
 }
 
-// comingIn is comingOf for the events of a trace.
 func (r *runner) comingIn(events []trace.Event) []coming {
 	r.coming = r.coming[:0]
 	for i := range events[:min(len(events), mostComing)] {
@@ -122,7 +121,6 @@ func Foreseen(r alloc.Request, freed []device.Addr, placed, exact bool, answered
 	return nil
 }
 
-// joined compares the forecast with the chunk that a freed block is in.
 func (r *runner) joined() error {
 	f := &r.forecast
 	if !f.frees || r.outcome != freed {

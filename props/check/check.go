@@ -1,6 +1,7 @@
 package check
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -29,17 +30,9 @@ type Options struct {
 	Progress func()
 }
 
-// withDefaults fills the zero fields.
 func (o Options) withDefaults() Options {
-	if o.Sequences == 0 {
-		o.Sequences = 2000
-	}
-	if o.Operations == 0 {
-		o.Operations = 100
-	}
-	if o.Workers == 0 {
-		o.Workers = runtime.GOMAXPROCS(0)
-	}
+	o.Sequences, o.Operations = cmp.Or(o.Sequences, 2000), cmp.Or(o.Operations, 100)
+	o.Workers = cmp.Or(o.Workers, runtime.GOMAXPROCS(0))
 	if o.Card != nil {
 		o.Workers, o.Contents = 1, true
 	}
@@ -53,7 +46,6 @@ type pass struct {
 	batch  int // sequences in a batch: about a tenth of a second
 }
 
-// passes returns the ways to verify that the options ask for, in order.
 func (o Options) passes() []pass {
 	all := []pass{{verify: props.Verify, share: 1, batch: 50}}
 	if o.Faults {

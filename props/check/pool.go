@@ -18,7 +18,6 @@ type batch struct {
 	err    error
 }
 
-// pool hands batches to workers.
 type pool struct {
 	subjects []props.Subject
 	batches  []batch // by subject, pass and seed
@@ -39,7 +38,6 @@ func (o Options) Batches(n int) int { return n * len(o.withDefaults().split(0)) 
 // so that the pool stays small for a run of a week.
 const mostBatches = 1000
 
-// split returns the batches of one subject.
 func (o Options) split(subject int) (all []batch) {
 	for _, p := range o.passes() {
 		n := max(o.Sequences/p.share, 1)
@@ -53,7 +51,6 @@ func (o Options) split(subject int) (all []batch) {
 	return all
 }
 
-// newPool returns the pool of all batches.
 func newPool(ctx context.Context, subjects []props.Subject, o Options) *pool {
 	p := &pool{subjects: subjects, progress: o.Progress, ctx: ctx, failed: make([]int, len(subjects))}
 	for i := range subjects {
@@ -99,7 +96,6 @@ func (p *pool) take() (i int, ok bool) {
 	return 0, false
 }
 
-// done books what batch i came to.
 func (p *pool) done(i int) {
 	p.lock.Lock()
 	defer p.lock.Unlock()
@@ -114,7 +110,6 @@ func (p *pool) done(i int) {
 	p.advance()
 }
 
-// advance reports the progress of one batch.
 func (p *pool) advance() {
 	if p.progress != nil {
 		p.progress()

@@ -83,7 +83,6 @@ func (s *Story) WriteText(w io.Writer) error {
 	return err
 }
 
-// write writes a step.
 func (s *Step) write(b *strings.Builder) {
 	b.WriteString(s.Call)
 	if s.Answer != "" {
@@ -120,7 +119,6 @@ type notebook struct {
 	pages [2]page
 }
 
-// page has the notes on one instance.
 type page struct {
 	strategy alloc.Strategy
 	steps    []Step
@@ -138,10 +136,8 @@ func (n *notebook) steps() []Step {
 	return steps
 }
 
-// begin starts a step.
 func (p *page) begin(call string) { p.steps = append(p.steps, Step{Call: call}) }
 
-// step returns the present step.
 func (p *page) step() *Step { return &p.steps[len(p.steps)-1] }
 
 // watch notes a call, its answer and the walk after it, or the panic that it ended with. It is a
@@ -166,7 +162,6 @@ func (p *page) watch(c props.Call, next func() props.Answer) props.Answer {
 	return a
 }
 
-// answerText returns an answer in words.
 func answerText(c props.Call, a props.Answer) string {
 	switch {
 	case a.Err != nil:
@@ -225,7 +220,6 @@ func (l *listing) chunk(c alloc.Chunk) bool {
 	return true
 }
 
-// flush lists what was kept back.
 func (l *listing) flush() {
 	if l.more > mostAlike {
 		l.step.Rows[len(l.step.Rows)-1].More = l.more

@@ -61,7 +61,6 @@ func step(live, all uint64, index map[device.Addr]uint, c Call, a Answer) (right
 	}
 }
 
-// ones returns how many blocks a set has.
 func ones(set uint64) (n int) {
 	for ; set != 0; set &= set - 1 {
 		n++
@@ -69,7 +68,6 @@ func ones(set uint64) (n int) {
 	return n
 }
 
-// describe returns a call and its answer in words.
 func describe(c Call, a Answer) string {
 	outcome := "done"
 	if a.Err != nil {
@@ -117,7 +115,6 @@ func Check(h History, blocks int, within time.Duration) error {
 	}
 }
 
-// blocks returns the addresses that were granted.
 func (h History) blocks() (all []device.Addr) {
 	for _, o := range h {
 		if a := o.Output.(Answer); o.Input.(Call).Kind == Alloc && a.Err == nil {

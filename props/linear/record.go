@@ -1,6 +1,7 @@
 package linear
 
 import (
+	"cmp"
 	"math/rand/v2"
 	"sync"
 	"sync/atomic"
@@ -24,17 +25,8 @@ type Load struct {
 	Think func()
 }
 
-// withDefaults fills the zero fields.
 func (l Load) withDefaults() Load {
-	if l.Callers == 0 {
-		l.Callers = 4
-	}
-	if l.Operations == 0 {
-		l.Operations = 2500
-	}
-	if l.Size == 0 {
-		l.Size = 256
-	}
+	l.Callers, l.Operations, l.Size = cmp.Or(l.Callers, 4), cmp.Or(l.Operations, 2500), cmp.Or(l.Size, 256)
 	return l
 }
 
@@ -91,7 +83,6 @@ func Record(s alloc.Strategy, l Load) History {
 // callers can free what is not theirs.
 type sightings [16]atomic.Uint64
 
-// caller is one of the goroutines.
 type caller struct {
 	alloc.Strategy
 	Load
@@ -103,7 +94,6 @@ type caller struct {
 	history History
 }
 
-// run makes the calls.
 func (c *caller) run() {
 	for range c.Operations {
 		c.one()

@@ -1,6 +1,7 @@
 package propstest
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"sync"
@@ -101,21 +102,15 @@ func (w Workload) Bench(b *testing.B, subjects ...props.Subject) {
 // Bench is [Workload.Bench] of the [Lognormal] workload.
 func Bench(b *testing.B, subjects ...props.Subject) { Lognormal.Bench(b, subjects...) }
 
-// withDefaults returns the workload with every field filled in that has a default.
 func (w Workload) withDefaults() Workload {
-	if w.Shape == "" {
-		w.Shape = Lognormal.Shape
-	}
-	if w.Name == "" {
-		w.Name = w.Shape
-	}
+	w.Shape = cmp.Or(w.Shape, Lognormal.Shape)
+	w.Name = cmp.Or(w.Name, w.Shape)
 	if w.Live == nil {
 		w.Live = Lognormal.Live
 	}
 	return w
 }
 
-// program makes the operations for a number of live blocks.
 func (w Workload) program(live int) (*workload.Program, error) {
 	shape, err := workload.Lookup(w.Shape)
 	if err != nil {
@@ -138,14 +133,12 @@ func (w Workload) program(live int) (*workload.Program, error) {
 	return made.Program(), nil
 }
 
-// cell is one subject on one course.
 type cell struct {
 	contender bench.Contender
 	course    *bench.Course
 	figures   bench.Figures
 }
 
-// newCell makes the course and takes the figures, or skips the benchmark.
 func newCell(b *testing.B, s props.Subject, p *workload.Program) *cell {
 	a, err := s.New(newUnbounded(b, s))
 	if err != nil {

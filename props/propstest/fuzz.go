@@ -15,7 +15,6 @@ var fuzzSeeds = []string{
 	"a 18446744073709551615\na 1 align=3\na 1099511627776\nf 0\n",
 }
 
-// longestFuzz bounds the operations of a fuzzer's input that are used.
 const longestFuzz = 400
 
 // Fuzz lets Go's fuzzer make up sequences of operations for the subject. Its inputs are
@@ -55,7 +54,6 @@ func FuzzDifferential(f *testing.F, subjects ...props.Subject) {
 	})
 }
 
-// recordOf returns the check of one sequence by the model.
 func recordOf(s props.Subject) func(props.Sequence) error {
 	return func(seq props.Sequence) error {
 		_, err := props.Record(s, seq)

@@ -101,7 +101,6 @@ type steady struct {
 	steps int // on streams
 }
 
-// newSteady returns the workload with a fixed seed.
 func newSteady(a alloc.Strategy, live int, draw workload.Sizes) *steady {
 	return &steady{
 		Strategy: a, draw: draw, rng: workload.NewRand(42), slots: make([]device.Addr, live), most: alloc.MaxRequest(a),
@@ -140,7 +139,6 @@ func (w *steady) step() error {
 	return err
 }
 
-// size draws a size that the strategy grants.
 func (w *steady) size() device.Size { return min(w.draw(w.rng), w.most) }
 
 // warmStreams churns on streams until placement has settled.
