@@ -7,6 +7,7 @@ import (
 	"github.com/vramyard/vramyard/device"
 	"github.com/vramyard/vramyard/device/sim"
 	"github.com/vramyard/vramyard/harness/replay"
+	"github.com/vramyard/vramyard/harness/show/report"
 	"github.com/vramyard/vramyard/harness/study/postmortem"
 )
 
@@ -35,5 +36,5 @@ func (f *replayFlags) writeExplained(w io.Writer) error {
 	if endingOf(f.explainFile) == ".json" {
 		return encodeJSON(w, f.verdict)
 	}
-	return f.verdict.WriteText(w)
+	return report.PostmortemVerdict(w, f.verdict)
 }

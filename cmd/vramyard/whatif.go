@@ -12,6 +12,7 @@ import (
 
 	"github.com/vramyard/vramyard/alloc"
 	"github.com/vramyard/vramyard/harness/show/page"
+	"github.com/vramyard/vramyard/harness/show/report"
 	"github.com/vramyard/vramyard/harness/study/postmortem"
 	"github.com/vramyard/vramyard/harness/study/whatif"
 	"github.com/vramyard/vramyard/harness/trace/formats"
@@ -104,13 +105,13 @@ func (f *whatifFlags) run(cmd *cobra.Command, path string) error {
 	done()
 	if errors.Is(err, context.Canceled) && r != nil {
 		return finished(cmd.OutOrStdout(), onStdout(f.outputs(f.html.output())),
-			fmt.Sprintf("settings tried: %d", r.Points), func(w io.Writer) error { return whatif.WriteText(w, r) })
+			fmt.Sprintf("settings tried: %d", r.Points), func(w io.Writer) error { return report.WhatIf(w, r) })
 	}
 	if err != nil {
 		return err
 	}
 	stdout := cmd.OutOrStdout()
-	show := func(w io.Writer) error { return whatif.WriteText(w, r) }
+	show := func(w io.Writer) error { return report.WhatIf(w, r) }
 	return writeResults(stdout, show, f.files(r, whatif.Table(r),
 		f.html.file(cmd, []string{path}, func() (*page.Report, error) { return whatifPage(cmd, w, r, f.stacks) }))...)
 }

@@ -20,7 +20,7 @@ const paletteSize = 8
 // picture, each on the device that its figures were measured on.
 func whatifPage(cmd *cobra.Command, w *whatif.Wanted, r *whatif.Result, stacks *postmortem.Stacks) (*page.Report, error) {
 	var text strings.Builder
-	if err := whatif.WriteText(&text, r); err != nil {
+	if err := report.WhatIf(&text, r); err != nil {
 		return nil, err
 	}
 	p := &page.Report{
@@ -28,7 +28,7 @@ func whatifPage(cmd *cobra.Command, w *whatif.Wanted, r *whatif.Result, stacks *
 		More: map[string]any{"whatif": r},
 	}
 	if len(r.Runs) > 0 {
-		p.Sheets = []report.Sheet{whatif.Sheet(r)}
+		p.Sheets = []report.Sheet{report.WhatIfSheet(r)}
 	}
 	points := worthAPicture(r)
 	if len(points) == 0 {

@@ -61,6 +61,11 @@ func (l *lines) printf(format string, args ...any) {
 	}
 }
 
+// line writes an indented line: a name, and the text behind it.
+func (l *lines) line(name, format string, args ...any) {
+	l.printf("  %-15s %s\n", name, fmt.Sprintf(format, args...))
+}
+
 // valueOf shows a value of a header.
 func valueOf(v *string) string {
 	if v == nil {

@@ -9,6 +9,7 @@ import (
 
 	"github.com/vramyard/vramyard/alloc"
 	"github.com/vramyard/vramyard/device"
+	"github.com/vramyard/vramyard/harness/show/report"
 	"github.com/vramyard/vramyard/harness/study/postmortem"
 )
 
@@ -163,7 +164,7 @@ func TestTextIsShort(t *testing.T) {
 		return postmortem.Owner{Known: true, ID: tag, Stack: []string{string(rune('a'+tag%20)) + ".py:1 f", "main"}}
 	}
 	var text bytes.Buffer
-	require.NoError(t, postmortem.Explain(h, apart(9*mib), who).WriteText(&text))
+	require.NoError(t, report.Postmortem(&text, postmortem.Explain(h, apart(9*mib), who)))
 	require.LessOrEqual(t, strings.Count(text.String(), "\n"), 25, text.String())
 	t.Log(text.String())
 }
@@ -175,6 +176,6 @@ func TestPlacesOfPythonAreNamed(t *testing.T) {
 		return postmortem.Owner{Known: true, Stack: []string{"??:0 torch::unwind", "/a/model.py:7 forward", "/a/train.py:9 step"}}
 	}
 	var text strings.Builder
-	require.NoError(t, postmortem.Explain(heap(t, "l4 f4", &free), apart(10*mib), who).WriteText(&text))
+	require.NoError(t, report.Postmortem(&text, postmortem.Explain(heap(t, "l4 f4", &free), apart(10*mib), who)))
 	require.Contains(t, text.String(), "in 1 region: /a/model.py:7 forward < /a/train.py:9 step\n")
 }

@@ -2,14 +2,10 @@ package postmortem
 
 import (
 	"cmp"
-	"fmt"
-	"io"
 	"slices"
-	"strings"
 
 	"github.com/vramyard/vramyard/alloc"
 	"github.com/vramyard/vramyard/device"
-	"github.com/vramyard/vramyard/internal/units"
 )
 
 // sparseShare is the share of a segment that is in use at most if the segment is sparse: a tenth.
@@ -108,57 +104,4 @@ func (f *Final) add(segment []alloc.Chunk, page device.Size, who Who) {
 func wholePages(offset, n, page device.Size) device.Size {
 	first, end := (offset+page-1)/page*page, (offset+n)/page*page
 	return max(first, end) - first
-}
-
-// mostSparse is how many sparse segments are listed as text.
-const mostSparse = 5
-
-// WriteText writes the heap as text.
-func (f *Final) WriteText(w io.Writer) error {
-	var b strings.Builder
-	line := func(what, format string, args ...any) {
-		fmt.Fprintf(&b, "  %-10s %s\n", what, units.Printable(fmt.Sprintf(format, args...)))
-	}
-	line("reserved", "%s in %s", units.Bytes(f.Reserved.Bytes), units.Several(f.Reserved.Count, "segment"))
-	line("live", "%s requested in %s, %s with rounding", units.Bytes(f.Requested), units.Several(f.Live.Count+f.Pending.Count, "block"),
-		units.Bytes(f.Live.Bytes+f.Pending.Bytes))
-	if f.Pending.Count > 0 {
-		line("pending", "%s of that in %s, freed by the program, still in use by a stream", units.Bytes(f.Pending.Bytes), units.Several(f.Pending.Count, "block"))
-	}
-	f.writeEmpty(line)
-	line("beside", "%s free beside blocks in use, which no call returns", units.Bytes(f.Beside))
-	var free device.Size
-	for i := range f.Sparse {
-		free += f.Sparse[i].Free
-	}
-	if len(f.Sparse) > 0 {
-		line("held", "%s of that in %s of which at most a tenth is in use", units.Bytes(free), units.Several(len(f.Sparse), "segment"))
-	}
-	for i := range f.Sparse[:min(len(f.Sparse), mostSparse)] {
-		s := &f.Sparse[i]
-		by := ""
-		if len(s.By.Stack) > 0 {
-			by = ": " + s.By.name()
-		}
-		line("", "%s at %#x by %s of %s%s", units.Bytes(s.Bytes), uint64(s.Addr), units.Several(s.Used.Count, "block"), units.Bytes(s.Used.Bytes), by)
-	}
-	if more := len(f.Sparse) - mostSparse; more > 0 {
-		line("", "and %s more", units.Several(more, "segment"))
-	}
-	_, err := io.WriteString(w, b.String())
-	return err
-}
-
-// writeEmpty writes the lines about memory without a block in use.
-func (f *Final) writeEmpty(line func(what, format string, args ...any)) {
-	const returns = "torch.cuda.empty_cache() returns"
-	if whole := f.Empty.Bytes - f.PoolEmpty; whole == f.Returnable && f.PoolEmpty == 0 {
-		line("empty", "%s in %s, which %s", units.Bytes(whole), units.Several(f.Empty.Count, "segment"), returns)
-		return
-	}
-	line("empty", "%s in %s", units.Bytes(f.Empty.Bytes), units.Several(f.Empty.Count, "segment"))
-	line("returnable", "%s of free segments and pages, which %s", units.Bytes(f.Returnable), returns)
-	if f.PoolEmpty > 0 {
-		line("pools", "%s in empty segments of private pools, which a CUDA graph may still use", units.Bytes(f.PoolEmpty))
-	}
 }

@@ -8,6 +8,7 @@ import (
 
 	"github.com/vramyard/vramyard/alloc"
 	"github.com/vramyard/vramyard/device"
+	"github.com/vramyard/vramyard/harness/show/report"
 	"github.com/vramyard/vramyard/harness/study/postmortem"
 	"github.com/vramyard/vramyard/harness/trace/torch"
 )
@@ -47,7 +48,7 @@ func TestTheFinalHeapAddsUp(t *testing.T) {
 	require.Equal(t, f.Reserved.Bytes, f.Live.Bytes+f.Pending.Bytes+f.Returnable+f.PoolEmpty+f.Beside)
 
 	var text strings.Builder
-	require.NoError(t, f.WriteText(&text))
+	require.NoError(t, report.FinalHeap(&text, f))
 	require.Equal(t, `  reserved   390.00 MiB in 5 segments
   live       50.00 MiB requested in 4 blocks, 50.00 MiB with rounding
   empty      150.00 MiB in 2 segments

@@ -45,9 +45,9 @@ type Owner struct {
 // Who tells the owner of the block with a tag.
 type Who func(tag uint64) Owner
 
-// name returns what stands for the owner in a list: its two innermost places, of Python if there are any, or its tag.
-// Those of the allocator and of PyTorch's own code lie below them.
-func (o *Owner) name() string {
+// Name returns a short name for lists: the two innermost places, or the tag. Places in the allocator and in
+// PyTorch's own code are skipped where there are places in Python.
+func (o *Owner) Name() string {
 	places := o.Stack
 	if i := slices.IndexFunc(places, isPython); i >= 0 {
 		places = places[i:]
@@ -60,11 +60,8 @@ func (o *Owner) name() string {
 	case o.Tag != "":
 		return o.Tag
 	}
-	return unknown
+	return "unknown"
 }
-
-// unknown is the name of an owner of whom nothing is known.
-const unknown = "unknown"
 
 // isPython reports whether a place is in a file of Python.
 func isPython(place string) bool { return strings.Contains(place, ".py:") }

@@ -11,6 +11,7 @@ import (
 
 	"github.com/vramyard/vramyard/alloc"
 	"github.com/vramyard/vramyard/device"
+	"github.com/vramyard/vramyard/harness/show/report"
 	"github.com/vramyard/vramyard/harness/study/postmortem"
 	"github.com/vramyard/vramyard/harness/study/verify"
 	"github.com/vramyard/vramyard/harness/trace"
@@ -96,24 +97,24 @@ func TestRecordedRefusals(t *testing.T) {
 	tr, err := r.Course.Trace(r.Snapshot)
 	require.NoError(t, err)
 	for _, entry := range entries {
-		report, err := r.AtEntry(entry)
+		why, err := r.AtEntry(entry)
 		require.NoError(t, err)
-		require.Equal(t, trace.Refused, tr.Events[report.Asker.Born].Kind)
+		require.Equal(t, trace.Refused, tr.Events[why.Asker.Born].Kind)
 		live, held := sums(&r.Course.Device.History, entry)
-		require.Equal(t, live.Count, report.Live.Count)
-		require.Equal(t, live.Bytes, report.Wanted)
-		require.Equal(t, held, report.Reserved)
-		require.Equal(t, device.GiB, held+*report.Device)
-		require.Equal(t, report.Reserved, report.Live.Bytes+report.Free.Bytes)
-		require.Empty(t, report.Empty, "what nobody used had gone back")
-		require.NotEmpty(t, report.Plans)
-		for _, b := range report.Plans[0].Blocks {
+		require.Equal(t, live.Count, why.Live.Count)
+		require.Equal(t, live.Bytes, why.Wanted)
+		require.Equal(t, held, why.Reserved)
+		require.Equal(t, device.GiB, held+*why.Device)
+		require.Equal(t, why.Reserved, why.Live.Bytes+why.Free.Bytes)
+		require.Empty(t, why.Empty, "what nobody used had gone back")
+		require.NotEmpty(t, why.Plans)
+		for _, b := range why.Plans[0].Blocks {
 			require.True(t, b.Owner.Known)
 			e := tr.Events[b.Owner.Born]
 			require.Equal(t, []any{trace.Alloc, b.Owner.ID, b.Requested}, []any{e.Kind, e.ID, e.Size})
-			require.Equal(t, report.Asker.Born-b.Owner.Born, b.Owner.Age)
+			require.Equal(t, why.Asker.Born-b.Owner.Born, b.Owner.Age)
 		}
-		causes[report.Cause]++
+		causes[why.Cause]++
 	}
 	require.Equal(t, map[postmortem.Cause]int{
 		postmortem.CauseRounding: 9, postmortem.CauseScattered: 3, postmortem.CauseTooLittle: 17,
@@ -123,10 +124,10 @@ func TestRecordedRefusals(t *testing.T) {
 // TestRecordedRefusalInWords has one of them in full: with 39.23 MiB less, its segment of 52 MiB would have gone back.
 func TestRecordedRefusalInWords(t *testing.T) {
 	r := recordings(t, filepath.Join(vectorDir, "segment_free.pickle.xz"))[0]
-	report, err := r.AtEntry(494)
+	why, err := r.AtEntry(494)
 	require.NoError(t, err)
 	var text strings.Builder
-	require.NoError(t, report.WriteText(&text))
+	require.NoError(t, report.Postmortem(&text, why))
 	require.Equal(t, `no room for 33.00 MiB on stream 0: `+
 		`free memory would do, but it is scattered: 31.27 MiB free in 2 holes, the largest 18.50 MiB, and 8.00 MiB left on the device
   asked           33.00 MiB, for which a hole of 33.00 MiB is needed, else 34.00 MiB of the device
@@ -164,14 +165,14 @@ func TestBothWaysToTheEndAgree(t *testing.T) {
 func TestStacksOfARecording(t *testing.T) {
 	r := recordings(t, filepath.Join(vectorDir, "full.pickle.xz"))[0]
 	none := device.Size(0)
-	report := r.AtEnd(alloc.Request{Size: 21 * device.MiB}, &none)
-	require.Equal(t, postmortem.CauseScattered, report.Cause)
-	require.NotEmpty(t, report.Pins)
-	for _, p := range report.Pins {
+	why := r.AtEnd(alloc.Request{Size: 21 * device.MiB}, &none)
+	require.Equal(t, postmortem.CauseScattered, why.Cause)
+	require.NotEmpty(t, why.Pins)
+	for _, p := range why.Pins {
 		require.NotEmpty(t, p.Stack)
 		require.Regexp(t, `^.+:\d+ .+$`, p.Stack[0])
 	}
-	plan := report.Plans[0]
+	plan := why.Plans[0]
 	require.Equal(t, postmortem.WayRegions, plan.Way)
 	for _, b := range plan.Blocks {
 		require.Equal(t, b.Owner.Stack, r.Stacks().Places(b.Owner.ID))
@@ -183,10 +184,10 @@ func TestRoomAtTheEnd(t *testing.T) {
 	r := recordings(t, filepath.Join(vectorDir, "full.pickle.xz"))[0]
 	free := device.GiB
 	for _, size := range []device.Size{device.MiB, 15 * device.MiB, 900 * device.MiB} {
-		report := r.AtEnd(alloc.Request{Size: size}, &free)
-		require.Equal(t, postmortem.CauseNone, report.Cause)
+		why := r.AtEnd(alloc.Request{Size: size}, &free)
+		require.Equal(t, postmortem.CauseNone, why.Cause)
 		var text strings.Builder
-		require.NoError(t, report.WriteText(&text))
+		require.NoError(t, report.Postmortem(&text, why))
 		require.True(t, strings.HasPrefix(text.String(), "room for "), text.String())
 	}
 }
@@ -194,11 +195,11 @@ func TestRoomAtTheEnd(t *testing.T) {
 // TestPendingIsToldFromLive looks at the end of a recording in which a stream still uses one block.
 func TestPendingIsToldFromLive(t *testing.T) {
 	r := recordings(t, filepath.Join(vectorDir, "multi_stream_pending.pickle.xz"))[0]
-	report := r.AtEnd(alloc.Request{Size: device.GiB, Stream: 20480}, nil)
-	require.Equal(t, postmortem.Amount{Count: 1, Bytes: 3072}, report.Pending)
-	require.Equal(t, 26, report.Live.Count)
-	require.Len(t, report.Streams, 4)
-	for _, s := range report.Streams {
+	why := r.AtEnd(alloc.Request{Size: device.GiB, Stream: 20480}, nil)
+	require.Equal(t, postmortem.Amount{Count: 1, Bytes: 3072}, why.Pending)
+	require.Equal(t, 26, why.Live.Count)
+	require.Len(t, why.Streams, 4)
+	for _, s := range why.Streams {
 		require.Equal(t, s.Stream == 20480, s.Usable > 0)
 	}
 }
@@ -228,12 +229,12 @@ func refusing(segments []torch.Segment, entries ...torch.Entry) *postmortem.Reco
 
 func TestRefusalsWithoutSegments(t *testing.T) {
 	r := refusing(nil, torch.Entry{Action: torch.ActionOOM, Addr: 5 << 20, Size: 7 << 20})
-	report, err := r.AtEntry(0)
+	why, err := r.AtEntry(0)
 	require.NoError(t, err)
-	require.Equal(t, postmortem.CauseTooLittle, report.Cause)
-	require.Contains(t, report.Verdict, "2.00 MiB are missing")
-	require.Empty(t, report.Plans)
-	require.Empty(t, report.Pins)
+	require.Equal(t, postmortem.CauseTooLittle, why.Cause)
+	require.Contains(t, why.Verdict, "2.00 MiB are missing")
+	require.Empty(t, why.Plans)
+	require.Empty(t, why.Pins)
 }
 
 // TestRefusalsAtTheEnd has two refusals behind the last change; the file is their heap.

@@ -14,6 +14,7 @@ import (
 	"github.com/vramyard/vramyard/device"
 	"github.com/vramyard/vramyard/device/sim"
 	"github.com/vramyard/vramyard/harness/replay"
+	"github.com/vramyard/vramyard/harness/show/report"
 	"github.com/vramyard/vramyard/harness/study/postmortem"
 	"github.com/vramyard/vramyard/harness/trace"
 	"github.com/vramyard/vramyard/strategies"
@@ -209,7 +210,7 @@ func TestVerdictsInWords(t *testing.T) {
 	} {
 		v := postmortem.Verdict{Strategy: "bfc", Outcome: outcome, Event: 3, ID: 4, Size: 5 * mib, Stream: 6, Calls: 1, Held: 9 * mib}
 		var text strings.Builder
-		require.NoError(t, v.WriteText(&text))
+		require.NoError(t, report.PostmortemVerdict(&text, &v))
 		require.Equal(t, want, text.String())
 	}
 }

@@ -111,8 +111,7 @@ type Pin struct {
 	Blocks  Amount      `json:"blocks"`             // its blocks in them
 	Oldest  int         `json:"oldest_age_events"`  // age of the oldest of these blocks
 
-	name string // what a list shows
-	last int    // region counted last, from 1
+	last int // region counted last, from 1
 }
 
 // Explain says why the request of a need found no room in a heap, and what would have made some. who may be nil.
@@ -252,7 +251,7 @@ func (r *Report) pins(regions []region, who Who) {
 			if !ok {
 				at = len(r.Pins)
 				places[id] = at
-				r.Pins = append(r.Pins, Pin{Stack: o.Stack, Tag: id.tag, name: o.name()})
+				r.Pins = append(r.Pins, Pin{Stack: o.Stack, Tag: id.tag})
 			}
 			p := &r.Pins[at]
 			p.Blocks.add(c.Size)
@@ -267,9 +266,15 @@ func (r *Report) pins(regions []region, who Who) {
 		}
 	}
 	slices.SortStableFunc(r.Pins, func(a, b Pin) int {
-		return cmp.Or(cmp.Compare(b.Pinned, a.Pinned), cmp.Compare(b.Alone, a.Alone), cmp.Compare(a.name, b.name))
+		if c := cmp.Or(cmp.Compare(b.Pinned, a.Pinned), cmp.Compare(b.Alone, a.Alone)); c != 0 {
+			return c
+		}
+		return cmp.Compare(a.Name(), b.Name())
 	})
 }
+
+// Name returns a short name for lists, as [Owner.Name] does.
+func (p *Pin) Name() string { return (&Owner{Stack: p.Stack, Tag: p.Tag}).Name() }
 
 // pin counts a region.
 func (p *Pin) pin(free device.Size, alone bool) {

@@ -2,7 +2,6 @@ package postmortem
 
 import (
 	"fmt"
-	"io"
 	"strings"
 
 	"github.com/vramyard/vramyard/device"
@@ -88,167 +87,12 @@ func (r *Report) blame() {
 	}
 }
 
-// How much of a report is shown as text; JSON has all.
-const (
-	shownStreams = 4
-	shownPools   = 2
-	shownPins    = 3
-	shownPlans   = 2
-	shownBlocks  = 2
-)
-
-// text is lines of which an error ends the writing.
-type text struct {
-	w   io.Writer
-	err error
-}
-
-// line writes a line: a name, and what there is to say.
-func (t *text) line(name, format string, args ...any) {
-	if t.err == nil {
-		_, t.err = fmt.Fprintf(t.w, "  %-15s %s\n", name, fmt.Sprintf(format, args...))
-	}
-}
-
 // WhichOf names one of several failures by its place, "first" or "last".
 func WhichOf(place string, of int) string {
 	if of == 1 {
 		return "only failure"
 	}
 	return fmt.Sprintf("%s of %d failures", place, of)
-}
-
-// WriteText writes what came of the request, and why.
-func (v *Verdict) WriteText(w io.Writer) error {
-	var err error
-	switch v.Outcome {
-	case NoOOM:
-		_, err = fmt.Fprintf(w, "%s: no request ran out of memory\n", v.Strategy)
-	case NotBuilt:
-		_, err = fmt.Fprintf(w, "%s: the device has no room for what the strategy takes at once\n", v.Strategy)
-	case Granted, Invalid:
-		_, err = fmt.Fprintf(w, "%s: event %d, allocation %d of %s on stream %d: %s, %s, %s held\n", v.Strategy, v.Event, v.ID,
-			units.Bytes(v.Size), v.Stream, v.Outcome, units.Several(int(v.Calls), "device call"), units.Bytes(v.Held))
-	case Refused:
-		which := ""
-		if v.Before == 0 && v.Failures > 0 {
-			which = ", the " + WhichOf("first", v.Failures)
-		}
-		if _, err = fmt.Fprintf(w, "%s: event %d, allocation %d%s\n", v.Strategy, v.Event, v.ID, which); err == nil {
-			err = v.Report.WriteText(w)
-		}
-	}
-	return err
-}
-
-// WriteText writes the report in at most 25 lines.
-func (r *Report) WriteText(w io.Writer) error {
-	b := units.Bytes
-	room := "no room"
-	if r.Cause == CauseNone {
-		room = "room"
-	}
-	if _, err := fmt.Fprintf(w, "%s for %s on stream %d: %s\n", room, b(r.Requested), r.Stream, r.Verdict); err != nil {
-		return err
-	}
-	t := &text{w: w}
-	t.line("asked", "%s, for which a hole of %s is needed%s", b(r.Requested), b(r.Block), r.segmentText())
-	if o := r.Asker; o != nil && o.name() != unknown {
-		t.line("asked by", "%s", units.Printable(o.name()))
-	}
-	t.line("device", "%s", r.deviceText())
-	t.line("live", "%s in %s, %s of that rounding", b(r.Live.Bytes), units.Several(r.Live.Count, "block"), b(r.Loss))
-	t.line("free", "%s in %s, the largest %s (external fragmentation %s); of use here %s, the largest %s",
-		b(r.Free.Bytes), units.Several(r.Free.Count, "hole"), b(r.Largest), units.Percent(r.External), b(r.Usable.Bytes), b(r.UsableTop))
-	r.writeShares(t)
-	if r.Pending.Count+r.Cached.Count > 0 || r.Lost > 0 {
-		t.line("not free", "%s pending on streams, %s set aside by size, %s lost", b(r.Pending.Bytes), b(r.Cached.Bytes), b(r.Lost))
-	}
-	if r.Empty.Count > 0 {
-		t.line("empty", "%s of %s could go back whole", units.Several(r.Empty.Count, "region"), b(r.Empty.Bytes))
-	}
-	r.writePins(t)
-	r.writePlans(t)
-	return t.err
-}
-
-// segmentText tells what the device was asked for.
-func (r *Report) segmentText() string {
-	if r.Segment == 0 {
-		return ""
-	}
-	return ", else " + units.Bytes(r.Segment) + " of the device"
-}
-
-// deviceText tells what is held and left.
-func (r *Report) deviceText() string {
-	text := units.Bytes(r.Reserved) + " held"
-	if r.Device != nil {
-		text += ", " + units.Bytes(*r.Device) + " left"
-	} else {
-		text += ", what is left is not known"
-	}
-	if r.Capacity > 0 {
-		text += ", of " + units.Bytes(r.Capacity)
-	}
-	return text
-}
-
-// writeShares writes the streams, if there are several, and the private pools.
-func (r *Report) writeShares(t *text) {
-	b := units.Bytes
-	if len(r.Streams) > 1 {
-		for i, s := range r.Streams {
-			if i == shownStreams {
-				t.line("", "and %s", units.Several(len(r.Streams)-i, "further stream"))
-				break
-			}
-			t.line(fmt.Sprintf("stream %d", s.Stream), "%s held, %s free, the largest hole %s, of use here %s",
-				b(s.Reserved), b(s.Free), b(s.Largest), b(s.Usable))
-		}
-	}
-	for i, s := range r.Pools {
-		if i == shownPools {
-			t.line("", "and %s", units.Several(len(r.Pools)-i, "further pool"))
-			break
-		}
-		t.line(fmt.Sprintf("private pool %d", s.Pool), "%s held, %s free, the largest hole %s", b(s.Reserved), b(s.Free), b(s.Largest))
-	}
-}
-
-// writePins writes who keeps regions that are partly free.
-func (r *Report) writePins(t *text) {
-	if len(r.Pins) == 0 {
-		return
-	}
-	b := units.Bytes
-	t.line("pinned", "%s are free in regions that are partly used, kept", b(r.Pinned.Bytes))
-	for i, p := range r.Pins {
-		if i == shownPins {
-			t.line("", "and %s", units.Several(len(r.Pins)-i, "further place"))
-			break
-		}
-		t.line("", "%s (%s beside nobody else's) by %s of %s in %s: %s", b(p.Pinned), b(p.Alone),
-			units.Several(p.Blocks.Count, "block"), b(p.Blocks.Bytes), units.Several(p.Regions, "region"), units.Printable(p.name))
-	}
-}
-
-// writePlans writes what would have made room.
-func (r *Report) writePlans(t *text) {
-	for i := range r.Plans {
-		if i == shownPlans {
-			return
-		}
-		p := &r.Plans[i]
-		t.line("room", "%v", p)
-		for k := range p.Blocks {
-			if k == shownBlocks {
-				t.line("", "and %d more", len(p.Blocks)-k)
-				break
-			}
-			t.line("", "%v", &p.Blocks[k])
-		}
-	}
 }
 
 // String returns the plan in one line.
@@ -284,7 +128,7 @@ func (b *Block) String() string {
 		if o.Born < 0 {
 			when = "there from the start"
 		}
-		text += fmt.Sprintf(", id %d, %s: %s", o.ID, when, units.Printable(o.name()))
+		text += fmt.Sprintf(", id %d, %s: %s", o.ID, when, units.Printable(o.Name()))
 	}
 	return text
 }

@@ -91,16 +91,3 @@ func (t *teller) refuse() {
 		t.say("A snapshot recorded like this can:")
 	}
 }
-
-// writeFinal writes the heap at the end of the recording.
-func (r *Result) writeFinal(b *strings.Builder) error {
-	if r.Final == nil {
-		return nil
-	}
-	b.WriteString("The file does show the heap when it was written:\n\n")
-	if err := r.Final.WriteText(b); err != nil {
-		return err
-	}
-	b.WriteString("\n")
-	return nil
-}

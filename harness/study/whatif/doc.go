@@ -26,6 +26,6 @@
 //
 // # What is told
 //
-// [Tell] puts the outcome into words, [WriteText] shows it. [Recorded] is what the file says of the run that was
+// [Tell] puts the outcome into words, package harness/show/report prints it. [Recorded] is what the file says of the run that was
 // recorded; what it cannot tell is part of the answer.
 package whatif

@@ -1,15 +1,11 @@
 package whatif
 
 import (
-	"fmt"
-	"io"
 	"slices"
-	"strings"
 
 	"github.com/vramyard/vramyard/device"
 	"github.com/vramyard/vramyard/device/sim"
 	"github.com/vramyard/vramyard/harness/study/postmortem"
-	"github.com/vramyard/vramyard/internal/units"
 )
 
 // explainedAs is how many replays the look at one request is charged for: one to get there, and one for
@@ -119,72 +115,4 @@ func momentOf(v *postmortem.Verdict) *Moment {
 		m.Cause = v.Report.Cause
 	}
 	return m
-}
-
-// writeFailure writes why the request failed, and what the other settings did with it, in lines of at most so many columns.
-func (r *Result) writeFailure(w io.Writer, width int) error {
-	x := r.Explained
-	if x == nil {
-		return nil
-	}
-	why, where := x.Recorded, "in the recording"
-	if why == nil && x.Replayed != nil {
-		why, where = x.Replayed.Report, "in the replay of the recorded settings"
-	}
-	if why != nil {
-		if _, err := fmt.Fprintf(w, "The %s, at event %d, %s:\n\n", postmortem.WhichOf(x.Which, x.Of), x.Event, where); err != nil {
-			return err
-		}
-		if err := why.WriteText(w); err != nil {
-			return err
-		}
-	}
-	_, err := io.WriteString(w, r.atFailure(width))
-	return err
-}
-
-// atFailure lists what became of the request with each setting, in lines of at most so many columns.
-func (r *Result) atFailure(width int) string {
-	var groups []string
-	labels := map[string][]string{}
-	for i := range r.Runs {
-		p := &r.Runs[i]
-		if p.AtFailure == nil {
-			continue
-		}
-		g := p.AtFailure.words()
-		if labels[g] == nil {
-			groups = append(groups, g)
-		}
-		labels[g] = append(labels[g], p.Label)
-	}
-	if len(groups) == 0 {
-		return ""
-	}
-	slices.Sort(groups) // what is granted comes before what is refused
-	var b strings.Builder
-	fmt.Fprintf(&b, "\nWith other settings that request (event %d) would have been:\n", r.Explained.Event)
-	for _, g := range groups {
-		wrap(&b, width, "- ", g+": "+strings.Join(labels[g], "; "))
-	}
-	b.WriteString("\n")
-	return b.String()
-}
-
-// words says what became of a request.
-func (m *Moment) words() string {
-	text := string(m.Outcome)
-	switch {
-	case m.Cause != "":
-		text += ", " + string(m.Cause)
-	case m.Before > 0:
-	case m.Outcome == postmortem.Granted && m.Took > 0:
-		text += ", with " + units.Bytes(m.Took) + " more from the device"
-	case m.Outcome == postmortem.Granted:
-		text += ", from what was held"
-	}
-	if m.Before > 0 {
-		text += ", after others were refused"
-	}
-	return text
 }

@@ -8,6 +8,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/vramyard/vramyard/device"
+	"github.com/vramyard/vramyard/harness/show/report"
 	"github.com/vramyard/vramyard/harness/study/postmortem"
 	"github.com/vramyard/vramyard/harness/study/whatif"
 )
@@ -32,7 +33,7 @@ func TestFailureIsExplained(t *testing.T) {
 	require.NotZero(t, granted)
 	require.LessOrEqual(t, r.Replayed, r.Budget)
 	var out bytes.Buffer
-	require.NoError(t, whatif.WriteText(&out, r))
+	require.NoError(t, report.WhatIf(&out, r))
 	require.Contains(t, out.String(), "The only failure, at event 72, in the replay of the recorded settings:\n\nno room for 60.00 MiB on stream 0: ")
 	require.Regexp(t, `│ bfc +│   204\.00 MiB │ [^\n]*fails │    204\.00 MiB │ .*│ FAILED, measured on 204\.00 MiB instead `, out.String())
 	require.Contains(t, out.String(), "With other settings that request (event 72) would have been:\n- granted, ")

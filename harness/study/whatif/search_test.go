@@ -16,6 +16,7 @@ import (
 
 	"github.com/vramyard/vramyard/alloc"
 	"github.com/vramyard/vramyard/device"
+	"github.com/vramyard/vramyard/harness/show/report"
 	"github.com/vramyard/vramyard/harness/study/compare"
 	"github.com/vramyard/vramyard/harness/study/whatif"
 	"github.com/vramyard/vramyard/harness/trace"
@@ -226,7 +227,7 @@ func TestNothingToAllocateIsAnError(t *testing.T) {
 func TestWritersAgree(t *testing.T) {
 	r := search(t, read(t, scattered()), quick(t), whatif.Options{Card: 190 * device.MiB})
 	var text, table bytes.Buffer
-	require.NoError(t, whatif.WriteText(&text, r))
+	require.NoError(t, report.WhatIf(&text, r))
 	for i := range r.Runs {
 		require.Contains(t, strings.ReplaceAll(text.String(), "\n", ""), strings.Split(r.Runs[i].Label, ",")[0])
 	}
@@ -250,7 +251,7 @@ func TestNobodyReplaysAMistake(t *testing.T) {
 	require.Zero(t, r.Replayed)
 	require.Equal(t, whatif.TooLittle, r.Answer.Verdict)
 	var text, asJSON strings.Builder
-	require.NoError(t, whatif.WriteText(&text, r))
+	require.NoError(t, report.WhatIf(&text, r))
 	require.Contains(t, text.String(), "None: the live bytes alone need 7.45 EiB")
 	require.NotContains(t, text.String(), "settings, 0 of them different")
 	require.NoError(t, json.NewEncoder(&asJSON).Encode(r))
@@ -262,7 +263,7 @@ func TestOneSettingIsOne(t *testing.T) {
 	tr, err := trace.Read(strings.NewReader("a 1 3MiB\nf 1\n"), "one.trace", trace.Options{})
 	require.NoError(t, err)
 	var b strings.Builder
-	require.NoError(t, whatif.WriteText(&b, search(t, tr, nil, whatif.Options{})))
+	require.NoError(t, report.WhatIf(&b, search(t, tr, nil, whatif.Options{})))
 	require.Contains(t, b.String(), "\n1 setting; ")
 }
 
@@ -286,7 +287,7 @@ func TestAStoppedSearchHasWhatIsMeasured(t *testing.T) {
 			require.NotNil(t, p.Carried, p.Label)
 		}
 		require.NotEmpty(t, r.Answer.Text)
-		require.NoError(t, whatif.WriteText(io.Discard, r))
+		require.NoError(t, report.WhatIf(io.Discard, r))
 	}
 }
 
@@ -311,7 +312,7 @@ func TestAnAmpleDeviceIsNoNeed(t *testing.T) {
 	}
 	require.NotZero(t, unsearched)
 	var text strings.Builder
-	require.NoError(t, whatif.WriteText(&text, r))
+	require.NoError(t, report.WhatIf(&text, r))
 	require.Contains(t, text.String(), "not searched")
 	for line := range strings.SplitSeq(text.String(), "\n") {
 		require.NotContains(t, strings.Split(line, "on "+units.Bytes(ample))[0], units.Bytes(ample), line)

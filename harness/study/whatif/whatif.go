@@ -86,6 +86,9 @@ type Point struct {
 // Setup returns the setting, on a device of so many bytes.
 func (p *Point) Setup(n device.Size) alloc.Setup { return p.setup.ForCapacity(n) }
 
+// Fails reports whether the trace does not complete on the card, or on the device of its figures.
+func (p *Point) Fails() bool { return !p.Completed() || p.Carried != nil && !*p.Carried }
+
 // Need returns the capacity in bytes that is known to be enough, 0 if none is.
 func (p *Point) Need() device.Size {
 	if p.CompletesAt == nil {
@@ -191,7 +194,7 @@ func byNeed(a, b Point) int {
 		return p.Need() - 1 // 0 becomes the largest
 	}
 	failed := func(p *Point) int {
-		if p.fails() {
+		if p.Fails() {
 			return 1
 		}
 		return 0

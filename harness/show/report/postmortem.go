@@ -1,0 +1,201 @@
+package report
+
+import (
+	"fmt"
+	"io"
+
+	"github.com/vramyard/vramyard/device"
+	"github.com/vramyard/vramyard/harness/study/postmortem"
+	"github.com/vramyard/vramyard/internal/units"
+)
+
+// How much of a report is shown as text; JSON has all.
+const (
+	shownStreams = 4
+	shownPools   = 2
+	shownPins    = 3
+	shownPlans   = 2
+	shownBlocks  = 2
+)
+
+// PostmortemVerdict writes the outcome of a replayed request, and why it was refused.
+func PostmortemVerdict(w io.Writer, v *postmortem.Verdict) error {
+	var err error
+	switch v.Outcome {
+	case postmortem.NoOOM:
+		_, err = fmt.Fprintf(w, "%s: no request ran out of memory\n", v.Strategy)
+	case postmortem.NotBuilt:
+		_, err = fmt.Fprintf(w, "%s: the device has no room for what the strategy takes at once\n", v.Strategy)
+	case postmortem.Granted, postmortem.Invalid:
+		_, err = fmt.Fprintf(w, "%s: event %d, allocation %d of %s on stream %d: %s, %s, %s held\n", v.Strategy, v.Event, v.ID,
+			units.Bytes(v.Size), v.Stream, v.Outcome, units.Several(int(v.Calls), "device call"), units.Bytes(v.Held))
+	case postmortem.Refused:
+		which := ""
+		if v.Before == 0 && v.Failures > 0 {
+			which = ", the " + postmortem.WhichOf("first", v.Failures)
+		}
+		if _, err = fmt.Fprintf(w, "%s: event %d, allocation %d%s\n", v.Strategy, v.Event, v.ID, which); err == nil {
+			err = Postmortem(w, v.Report)
+		}
+	}
+	return err
+}
+
+// Postmortem writes why a request found no memory, in at most 25 lines.
+func Postmortem(w io.Writer, r *postmortem.Report) error {
+	b := units.Bytes
+	room := "no room"
+	if r.Cause == postmortem.CauseNone {
+		room = "room"
+	}
+	t := &lines{w: w}
+	t.printf("%s for %s on stream %d: %s\n", room, b(r.Requested), r.Stream, r.Verdict)
+	t.line("asked", "%s, for which a hole of %s is needed%s", b(r.Requested), b(r.Block), segmentText(r))
+	if o := r.Asker; o != nil && (len(o.Stack) > 0 || o.Tag != "") {
+		t.line("asked by", "%s", units.Printable(o.Name()))
+	}
+	t.line("device", "%s", deviceText(r))
+	t.line("live", "%s in %s, %s of that rounding", b(r.Live.Bytes), units.Several(r.Live.Count, "block"), b(r.Loss))
+	t.line("free", "%s in %s, the largest %s (external fragmentation %s); of use here %s, the largest %s",
+		b(r.Free.Bytes), units.Several(r.Free.Count, "hole"), b(r.Largest), units.Percent(r.External), b(r.Usable.Bytes), b(r.UsableTop))
+	sharesText(t, r)
+	if r.Pending.Count+r.Cached.Count > 0 || r.Lost > 0 {
+		t.line("not free", "%s pending on streams, %s set aside by size, %s lost", b(r.Pending.Bytes), b(r.Cached.Bytes), b(r.Lost))
+	}
+	if r.Empty.Count > 0 {
+		t.line("empty", "%s of %s could go back whole", units.Several(r.Empty.Count, "region"), b(r.Empty.Bytes))
+	}
+	pinsText(t, r)
+	plansText(t, r)
+	return t.err
+}
+
+// segmentText returns the request to the device, if there was one.
+func segmentText(r *postmortem.Report) string {
+	if r.Segment == 0 {
+		return ""
+	}
+	return ", else " + units.Bytes(r.Segment) + " of the device"
+}
+
+func deviceText(r *postmortem.Report) string {
+	text := units.Bytes(r.Reserved) + " held"
+	if r.Device != nil {
+		text += ", " + units.Bytes(*r.Device) + " left"
+	} else {
+		text += ", what is left is not known"
+	}
+	if r.Capacity > 0 {
+		text += ", of " + units.Bytes(r.Capacity)
+	}
+	return text
+}
+
+// sharesText writes the streams, if there are several, and the private pools.
+func sharesText(t *lines, r *postmortem.Report) {
+	b := units.Bytes
+	if len(r.Streams) > 1 {
+		for i, s := range r.Streams {
+			if i == shownStreams {
+				t.line("", "and %s", units.Several(len(r.Streams)-i, "further stream"))
+				break
+			}
+			t.line(fmt.Sprintf("stream %d", s.Stream), "%s held, %s free, the largest hole %s, of use here %s",
+				b(s.Reserved), b(s.Free), b(s.Largest), b(s.Usable))
+		}
+	}
+	for i, s := range r.Pools {
+		if i == shownPools {
+			t.line("", "and %s", units.Several(len(r.Pools)-i, "further pool"))
+			break
+		}
+		t.line(fmt.Sprintf("private pool %d", s.Pool), "%s held, %s free, the largest hole %s", b(s.Reserved), b(s.Free), b(s.Largest))
+	}
+}
+
+// pinsText writes the owners of blocks in regions that are partly free.
+func pinsText(t *lines, r *postmortem.Report) {
+	if len(r.Pins) == 0 {
+		return
+	}
+	b := units.Bytes
+	t.line("pinned", "%s are free in regions that are partly used, kept", b(r.Pinned.Bytes))
+	for i := range r.Pins {
+		p := &r.Pins[i]
+		if i == shownPins {
+			t.line("", "and %s", units.Several(len(r.Pins)-i, "further place"))
+			break
+		}
+		t.line("", "%s (%s beside nobody else's) by %s of %s in %s: %s", b(p.Pinned), b(p.Alone),
+			units.Several(p.Blocks.Count, "block"), b(p.Blocks.Bytes), units.Several(p.Regions, "region"), units.Printable(p.Name()))
+	}
+}
+
+func plansText(t *lines, r *postmortem.Report) {
+	for i := range r.Plans {
+		if i == shownPlans {
+			return
+		}
+		p := &r.Plans[i]
+		t.line("room", "%v", p)
+		for k := range p.Blocks {
+			if k == shownBlocks {
+				t.line("", "and %d more", len(p.Blocks)-k)
+				break
+			}
+			t.line("", "%v", &p.Blocks[k])
+		}
+	}
+}
+
+// mostSparse is how many sparse segments are listed as text.
+const mostSparse = 5
+
+// FinalHeap writes the heap of a snapshot when it was written.
+func FinalHeap(w io.Writer, f *postmortem.Final) error {
+	out := &lines{w: w}
+	line := func(name, format string, args ...any) {
+		out.printf("  %-10s %s\n", name, units.Printable(fmt.Sprintf(format, args...)))
+	}
+	line("reserved", "%s in %s", units.Bytes(f.Reserved.Bytes), units.Several(f.Reserved.Count, "segment"))
+	line("live", "%s requested in %s, %s with rounding", units.Bytes(f.Requested), units.Several(f.Live.Count+f.Pending.Count, "block"),
+		units.Bytes(f.Live.Bytes+f.Pending.Bytes))
+	if f.Pending.Count > 0 {
+		line("pending", "%s of that in %s, freed by the program, still in use by a stream", units.Bytes(f.Pending.Bytes), units.Several(f.Pending.Count, "block"))
+	}
+	emptyText(f, line)
+	line("beside", "%s free beside blocks in use, which no call returns", units.Bytes(f.Beside))
+	var free device.Size
+	for i := range f.Sparse {
+		free += f.Sparse[i].Free
+	}
+	if len(f.Sparse) > 0 {
+		line("held", "%s of that in %s of which at most a tenth is in use", units.Bytes(free), units.Several(len(f.Sparse), "segment"))
+	}
+	for i := range f.Sparse[:min(len(f.Sparse), mostSparse)] {
+		s := &f.Sparse[i]
+		by := ""
+		if len(s.By.Stack) > 0 {
+			by = ": " + s.By.Name()
+		}
+		line("", "%s at %#x by %s of %s%s", units.Bytes(s.Bytes), uint64(s.Addr), units.Several(s.Used.Count, "block"), units.Bytes(s.Used.Bytes), by)
+	}
+	if more := len(f.Sparse) - mostSparse; more > 0 {
+		line("", "and %s more", units.Several(more, "segment"))
+	}
+	return out.err
+}
+
+// emptyText writes the lines about memory without a block in use.
+func emptyText(f *postmortem.Final, line func(name, format string, args ...any)) {
+	const returns = "torch.cuda.empty_cache() returns"
+	if whole := f.Empty.Bytes - f.PoolEmpty; whole == f.Returnable && f.PoolEmpty == 0 {
+		line("empty", "%s in %s, which %s", units.Bytes(whole), units.Several(f.Empty.Count, "segment"), returns)
+		return
+	}
+	line("empty", "%s in %s", units.Bytes(f.Empty.Bytes), units.Several(f.Empty.Count, "segment"))
+	line("returnable", "%s of free segments and pages, which %s", units.Bytes(f.Returnable), returns)
+	if f.PoolEmpty > 0 {
+		line("pools", "%s in empty segments of private pools, which a CUDA graph may still use", units.Bytes(f.PoolEmpty))
+	}
+}

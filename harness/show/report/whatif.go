@@ -1,0 +1,393 @@
+package report
+
+import (
+	"fmt"
+	"io"
+	"regexp"
+	"slices"
+	"strings"
+
+	"github.com/vramyard/vramyard/device"
+	"github.com/vramyard/vramyard/harness/study/compare"
+	"github.com/vramyard/vramyard/harness/study/postmortem"
+	"github.com/vramyard/vramyard/harness/study/whatif"
+	"github.com/vramyard/vramyard/internal/units"
+)
+
+// textWidth is the most columns of a line of sentences.
+const textWidth = 100
+
+// labelWidth is the most columns of the first column, if a label can be broken there.
+const labelWidth = 50
+
+// WhatIf writes the answer of a search, how sure it is, what was recorded, and all settings that were tried.
+func WhatIf(w io.Writer, r *whatif.Result) error {
+	var b strings.Builder
+	width := Columns(w, textWidth)
+	first := len(r.Answer.Text) // sentences before what to export
+	if r.Answer.Verdict == whatif.Setting {
+		first = 1
+	}
+	var answer strings.Builder
+	wrap(&answer, width, "", strings.Join(r.Answer.Text[:first], " "))
+	b.WriteString(paintAnswer(StyleOf(w), &r.Answer, answer.String()))
+	if len(r.Answer.Recipe) > 0 {
+		b.WriteString("\n    " + strings.Join(r.Answer.Recipe, "\n    ") + "\n")
+	}
+	exportsText(&b, r)
+	if first < len(r.Answer.Text) {
+		b.WriteString("\n")
+		wrap(&b, width, "", strings.Join(r.Answer.Text[first:], " "))
+	}
+	if len(r.Answer.Sure) > 0 {
+		b.WriteString("\nHow sure:\n")
+	}
+	for _, s := range r.Answer.Sure {
+		wrap(&b, width, "- ", s)
+	}
+	b.WriteString("\n")
+	if r.Final != nil {
+		b.WriteString("The file does show the heap when it was written:\n\n")
+		if err := FinalHeap(&b, r.Final); err != nil {
+			return err
+		}
+		b.WriteString("\n")
+	}
+	recordedText(&b, r)
+	if len(r.Runs) > 0 {
+		whatIfTable(w, &b, r, width)
+		b.WriteString("\n")
+	}
+	if err := explainedText(&b, r, width); err != nil {
+		return err
+	}
+	_, err := io.WriteString(w, strings.TrimRight(b.String(), "\n")+"\n")
+	return err
+}
+
+// exportsText writes the environment variables of the answer.
+func exportsText(b *strings.Builder, r *whatif.Result) {
+	a := &r.Answer
+	if len(a.Environment) == 0 {
+		return
+	}
+	b.WriteString("\n")
+	width := 0
+	for _, e := range slices.Concat(a.Environment, a.Before) {
+		width = max(width, len(e))
+	}
+	export := func(list []string, remark string) {
+		for _, e := range list {
+			line := fmt.Sprintf("    export %-*s  # %s", width, units.Printable(e), remark)
+			if remark == "" {
+				line = "    export " + units.Printable(e)
+			}
+			b.WriteString(line + "\n")
+		}
+	}
+	if a.Since == "" {
+		export(a.Environment, "")
+		return
+	}
+	export(a.Environment, r.Recorded.Framework+" "+a.Since+" and newer")
+	export(a.Before, "before "+a.Since)
+}
+
+// wrap writes a paragraph in lines of at most so many columns, the first behind a mark and the
+// others below its text.
+func wrap(b *strings.Builder, width int, mark, paragraph string) {
+	line := mark
+	for word := range strings.FieldsSeq(units.Printable(paragraph)) {
+		if len([]rune(line))+1+len([]rune(word)) > width && len(line) > len(mark) {
+			b.WriteString(line + "\n")
+			line = strings.Repeat(" ", len(mark))
+		}
+		if len(line) > len(mark) {
+			line += " "
+		}
+		line += word
+	}
+	b.WriteString(line + "\n")
+}
+
+// recordedText writes the figures of the recorded run.
+func recordedText(b *strings.Builder, r *whatif.Result) {
+	rec := &r.Recorded
+	line := func(what, format string, args ...any) {
+		fmt.Fprintf(b, "%-16s %s\n", what, fmt.Sprintf(format, args...))
+	}
+	if len(rec.Config) > 0 {
+		line("recorded", "settings %s", units.Printable(string(rec.Config)))
+	}
+	peak, bound, when := "peak reserved", "lower bound", ""
+	if rec.Empty { // the file has one moment only
+		peak, bound, when = "reserved", "live", " when the file was written"
+	}
+	if rec.Peak != 0 {
+		line(peak, "%s%s", units.Bytes(rec.Peak), when)
+	}
+	if f := rec.Failure; f != nil {
+		how := "the program went on"
+		if f.Fatal {
+			how = "nothing was allocated behind it"
+		}
+		what := fmt.Sprintf("%s refused at event %d; %s", units.Bytes(f.Size), f.Event, how)
+		if f.DeviceFree != nil {
+			what += fmt.Sprintf("; %s held, %s left on the device", units.Bytes(f.Reserved), units.Bytes(*f.DeviceFree))
+		}
+		if f.Count > 1 {
+			what += fmt.Sprintf("; %d refusals in all", f.Count)
+		}
+		line("failure", "%s", what)
+	}
+	if r.Card != 0 {
+		line("card", "%s", units.Bytes(r.Card))
+	}
+	line(bound, "%s, the live bytes alone%s", units.Bytes(r.LowerBound), when)
+	if o := r.Offline; o != nil {
+		proof := ""
+		if o.Best.Optimal {
+			proof = ", and no less"
+		}
+		line("in hindsight", "%s in one piece, had every request been known before%s", units.Bytes(o.Best.Height), proof)
+		line("", "%s if packed by size, the largest first", units.Bytes(o.Greedy[0].Height))
+	}
+	b.WriteString("\n")
+}
+
+// WhatIfSheet returns the table of all settings that were tried.
+func WhatIfSheet(r *whatif.Result) Sheet {
+	points := make([]*whatif.Point, len(r.Runs))
+	for i := range points {
+		points[i] = &r.Runs[i]
+	}
+	return NewSheet("All that was tried", whatIfColumns(r), points)
+}
+
+func whatIfColumns(r *whatif.Result) []ColumnOf[*whatif.Point] {
+	run := func(c ColumnOf[compare.Run]) ColumnOf[*whatif.Point] {
+		return of(c, func(p *whatif.Point) compare.Run { return p.Run })
+	}
+	// A strategy that took all of an ample device shows neither the memory it needs nor its cost.
+	needed := func(c ColumnOf[*whatif.Point]) ColumnOf[*whatif.Point] {
+		cell := c.Cell
+		c.Cell = func(p *whatif.Point) Cell {
+			if !p.Completed() || p.Setup(p.Device).Preallocates && p.Device != r.Card && (p.MinCapacity == nil || *p.MinCapacity != p.Device) {
+				return lacking()
+			}
+			return cell(p)
+		}
+		return c
+	}
+	return []ColumnOf[*whatif.Point]{
+		{
+			Column: Column{Name: "setting", Meaning: "the setting, or strategy and what differs from its preset"},
+			Cell:   func(p *whatif.Point) Cell { return words(p.Label) },
+		},
+		{
+			Column: runMinCapacity.Column,
+			Cell: func(p *whatif.Point) Cell {
+				for _, n := range []*device.Size{p.MinCapacity, p.CompletesAt, p.FailsAt} {
+					if n != nil {
+						return number(minimumText(p), float64(*n))
+					}
+				}
+				return Cell{Text: minimumText(p), Number: true}
+			},
+		},
+		run(runSafeFrom),
+		{
+			Column: Column{Name: "on the card", Meaning: "what becomes of the trace on the card", Number: true},
+			Cell:   onCard,
+		},
+		needed(run(runPeakReserved)),
+		needed(run(runWaste)),
+		needed(ColumnOf[*whatif.Point]{
+			Column: runDeviceCalls.Column,
+			Cell:   func(p *whatif.Point) Cell { return number(units.Count(p.DeviceCalls), float64(p.DeviceCalls)) },
+		}),
+		needed(run(runDeviceTime)),
+		run(runNsPerOp),
+		{
+			Column: Column{Name: "notes"},
+			Cell:   func(p *whatif.Point) Cell { return Cell{Text: whatIfNotes(r, p)} },
+		},
+	}
+}
+
+// whatIfTable writes the table of all settings that were tried, in paragraphs of a width.
+func whatIfTable(w io.Writer, b *strings.Builder, r *whatif.Result, width int) {
+	sheet := WhatIfSheet(r)
+	for _, cells := range sheet.Rows {
+		cells[0].Text = fold(cells[0].Text, labelWidth)
+	}
+	fmt.Fprintf(b, "%s\n", sheet.Terminal(StyleOf(w)))
+	for i := range r.Runs {
+		if p := &r.Runs[i]; len(p.Same) > 0 {
+			wrap(b, width, "  ", "On this trace "+p.Label+" decides like "+strings.Join(p.Same, "; ")+".")
+		}
+	}
+	if r.Points == 1 {
+		fmt.Fprintf(b, "1 setting; %s events replayed", units.Count(r.Replayed))
+	} else {
+		fmt.Fprintf(b, "%d settings, %d of them different on this trace; %s events replayed", r.Points, len(r.Runs), units.Count(r.Replayed))
+	}
+	if r.Budget != 0 {
+		fmt.Fprintf(b, " of at most %s", units.Count(r.Budget))
+	}
+	b.WriteString(".\n")
+}
+
+// fold breaks a label at its commas into lines of at most so many columns, as far as it can.
+func fold(label string, width int) string {
+	var b strings.Builder
+	column := 0
+	for part := range strings.SplitAfterSeq(label, ",") {
+		n := len([]rune(part))
+		if column > 0 && column+n > width {
+			b.WriteString("\n")
+			column = 0
+		}
+		b.WriteString(part)
+		column += n
+	}
+	return b.String()
+}
+
+// minimumText returns the minimum capacity of a point, or the bracket around it.
+func minimumText(p *whatif.Point) string {
+	switch {
+	case p.MinCapacity != nil:
+		return units.Bytes(*p.MinCapacity)
+	case p.CompletesAt != nil:
+		return "≤ " + units.Bytes(*p.CompletesAt)
+	case p.FailsAt != nil:
+		return "> " + units.Bytes(*p.FailsAt)
+	case p.Completed():
+		return "not searched"
+	}
+	return none
+}
+
+// decisive are the words of an answer that say whether the run is carried; the first of them decides.
+var decisive = regexp.MustCompile(`^(Yes:|None:|No setting)|\bcarr(y|ies)\b`)
+
+// paintAnswer returns the text of an answer with its decisive words in colour.
+func paintAnswer(style Style, a *whatif.Answer, text string) string {
+	at := decisive.FindStringIndex(text)
+	if at == nil || a.Verdict == whatif.NoCard || a.Verdict == whatif.CannotTell {
+		return text
+	}
+	tone := Good
+	if words := text[at[0]:at[1]]; words == "None:" || words == "No setting" {
+		tone = Bad
+	}
+	return text[:at[0]] + style.Paint(tone, text[at[0]:at[1]]) + text[at[1]:]
+}
+
+// onCard returns the cell of the outcome on the card.
+func onCard(p *whatif.Point) Cell {
+	switch {
+	case p.Carried == nil:
+		return Cell{Text: none}
+	case *p.Carried:
+		return Cell{Text: "carried", Tone: Good}
+	}
+	return Cell{Text: "fails", Tone: Bad}
+}
+
+// whatIfNotes describes the limits of the figures of a row.
+func whatIfNotes(r *whatif.Result, p *whatif.Point) string {
+	var all []string
+	add := func(format string, args ...any) { all = append(all, fmt.Sprintf(format, args...)) }
+	switch failure := Failure(&p.Run); {
+	case failure != "":
+		add("%s", failure)
+	case p.Fails():
+		add("FAILED, measured on %s instead", units.Bytes(p.Device))
+	}
+	if p.Recorded {
+		add("as recorded")
+	}
+	if p.Baseline {
+		add("baseline: every block from the device")
+	}
+	if p.FailsAbove != nil {
+		add("fails again at %s", units.Bytes(*p.FailsAbove))
+	}
+	if p.MinCapacity != nil && p.Completed() && p.Device != *p.MinCapacity && p.Device != r.Card {
+		add("measured on %s", units.Bytes(p.Device))
+	}
+	if p.MinCapacity == nil && p.CompletesAt != nil && p.FailsAt != nil {
+		add("> %s", units.Bytes(*p.FailsAt))
+	}
+	return strings.Join(all, ", ")
+}
+
+// explainedText writes why the request failed, and its outcome with the other settings, in paragraphs of a width.
+func explainedText(w io.Writer, r *whatif.Result, width int) error {
+	x := r.Explained
+	if x == nil {
+		return nil
+	}
+	why, where := x.Recorded, "in the recording"
+	if why == nil && x.Replayed != nil {
+		why, where = x.Replayed.Report, "in the replay of the recorded settings"
+	}
+	if why != nil {
+		if _, err := fmt.Fprintf(w, "The %s, at event %d, %s:\n\n", postmortem.WhichOf(x.Which, x.Of), x.Event, where); err != nil {
+			return err
+		}
+		if err := Postmortem(w, why); err != nil {
+			return err
+		}
+	}
+	_, err := io.WriteString(w, atFailure(r, width))
+	return err
+}
+
+// atFailure lists the outcome of the request with each setting, in paragraphs of a width.
+func atFailure(r *whatif.Result, width int) string {
+	var groups []string
+	labels := map[string][]string{}
+	for i := range r.Runs {
+		p := &r.Runs[i]
+		if p.AtFailure == nil {
+			continue
+		}
+		g := momentText(p.AtFailure)
+		if labels[g] == nil {
+			groups = append(groups, g)
+		}
+		labels[g] = append(labels[g], p.Label)
+	}
+	if len(groups) == 0 {
+		return ""
+	}
+	slices.Sort(groups) // what is granted comes before what is refused
+	var b strings.Builder
+	fmt.Fprintf(&b, "\nWith other settings that request (event %d) would have been:\n", r.Explained.Event)
+	for _, g := range groups {
+		wrap(&b, width, "- ", g+": "+strings.Join(labels[g], "; "))
+	}
+	b.WriteString("\n")
+	return b.String()
+}
+
+// momentText describes the outcome of a request.
+func momentText(m *whatif.Moment) string {
+	text := string(m.Outcome)
+	switch {
+	case m.Cause != "":
+		text += ", " + string(m.Cause)
+	case m.Before > 0:
+	case m.Outcome == postmortem.Granted && m.Took > 0:
+		text += ", with " + units.Bytes(m.Took) + " more from the device"
+	case m.Outcome == postmortem.Granted:
+		text += ", from what was held"
+	}
+	if m.Before > 0 {
+		text += ", after others were refused"
+	}
+	return text
+}
