@@ -10,8 +10,7 @@ import (
 type room struct {
 	// dir is a directory and what lies below it, or only the latter if it ends in a slash.
 	dir string
-	// floor orders the rooms: imports lead to lower floors only. Rooms of the same storey
-	// of the house stand in steps of it.
+	// floor orders the rooms: imports lead to lower floors or stay on theirs.
 	floor int
 	// only, if not nil, lists all that the room may import of ours. A trailing "/..." means
 	// the directories below.
@@ -34,55 +33,41 @@ var simImports = []string{"device", "device/internal/...", "kit/index", "kit/str
 // cudaImports is what a real device sees, beside what loads its driver.
 var cudaImports = []string{"device", "device/internal/...", "kit/index"}
 
-// rooms is the floors table. The most precise row holds for a package.
+// rooms is the floors table: eight floors. The most precise row holds for a package.
 var rooms = []room{
 	{dir: ".", floor: 0, only: []string{}, bare: true},
 	{dir: "device", floor: 0, only: []string{}, bare: true},
-	{dir: "device/devicetest", floor: 1, only: []string{"device"}, bare: true},
-	{dir: "device/internal/handle", floor: 1, only: []string{}, bare: true},
-	{dir: "device/internal/mapped", floor: 2, only: []string{"device", "kit/index"}, bare: true},
-	{dir: "device/cuda", floor: 11, only: cudaImports}, // purego loads the driver
-	{dir: "device/cuda/cudatest", floor: 1, only: []string{}},
-	{dir: "device/mirror", floor: 12, only: []string{"device", "kit/index"}, bare: true},
-	{dir: "device/nvml", floor: 1, only: []string{"device"}}, // go-nvml reads the inventory
-	{dir: "device/sim", floor: 11, only: simImports, bare: true},
-	{dir: "kit/index", floor: 1, only: []string{"device"}, bare: true},
-	{dir: "kit/streampool", floor: 10, only: []string{"device", "kit/index"}, bare: true},
-	{dir: "alloc", floor: 10, bare: true},
-	{dir: "kit", floor: 12, bare: true},
-	{dir: "kit/tiles", floor: 13, bare: true},
-	{dir: "internal", floor: 11, bare: true},
-	{dir: "internal/invariants", floor: 9, only: []string{}, bare: true},
+	{dir: "device/cuda", floor: 0, only: cudaImports}, // purego loads the driver
+	{dir: "device/cuda/cudatest", floor: 0, only: []string{}},
+	{dir: "device/devicetest", floor: 0, only: []string{"device"}, bare: true},
+	{dir: "device/internal/handle", floor: 0, only: []string{}, bare: true},
+	{dir: "device/internal/mapped", floor: 0, only: []string{"device", "kit/index"}, bare: true},
+	{dir: "device/mirror", floor: 0, only: []string{"device", "kit/index"}, bare: true},
+	{dir: "device/nvml", floor: 0, only: []string{"device"}}, // go-nvml reads the inventory
+	{dir: "device/sim", floor: 0, only: simImports, bare: true},
+	{dir: "kit/index", floor: 0, only: []string{"device"}, bare: true},
+	{dir: "kit/streampool", floor: 0, only: []string{"device", "kit/index"}, bare: true},
 	{dir: "internal/nearest", floor: 0, only: []string{}, bare: true},
-	{dir: "internal/strictjson", floor: 1, only: []string{"internal/nearest"}, bare: true},
-	{dir: "internal/fileio", floor: 11}, // compresses
-	{dir: "strategies", floor: 21, only: catalogueImports, never: notForStrategies, bare: true},
-	{dir: "strategies/", floor: 20, only: strategyImports, never: notForStrategies, bare: true},
-	{dir: "strategies/plugin", floor: 20, only: strategyImports, never: notForStrategies}, // shares memory with a process
-	{dir: "harness", floor: 33, never: outsideHarness},
-	{dir: "harness/trace", floor: 30, never: outsideHarness},
-	{dir: "harness/trace/flat", floor: 30, only: []string{}},
-	{dir: "harness/trace/torch", floor: 31, never: outsideHarness},
-	{dir: "harness/trace/torch/pickle", floor: 30, only: []string{}, bare: true},
-	{dir: "harness/trace/parquet", floor: 31, never: outsideHarness},
-	{dir: "harness/trace/workload", floor: 31, never: outsideHarness},
-	{dir: "harness/trace/formats", floor: 32, never: outsideHarness},
-	{dir: "harness/replay", floor: 32, never: outsideHarness},
-	{dir: "harness/replay/follow", floor: 33, never: outsideHarness},
-	{dir: "harness/remat", floor: 32, never: outsideHarness},
-	{dir: "harness/remat/grid", floor: 33, never: outsideHarness},
-	{dir: "harness/study/tune", floor: 34, never: outsideHarness},
-	{dir: "harness/show", floor: 35, never: outsideHarness},
-	{dir: "harness/study/postmortem", floor: 36, never: outsideHarness},
-	{dir: "harness/show/chart", floor: 36, never: outsideHarness},
-	{dir: "harness/show/page", floor: 37, never: outsideHarness},
-	{dir: "harness/study/whatif", floor: 37, never: outsideHarness},
-	{dir: "harness/show/view", floor: 38, never: outsideHarness},
-	{dir: "props", floor: 40, never: []string{"strategies"}},
-	{dir: "props/check", floor: 41, never: []string{"strategies"}},
-	{dir: "cmd", floor: 50},
-	{dir: "examples", floor: 50},
-	{dir: "benchmarks/gpu", floor: 50},
+	{dir: "internal/strictjson", floor: 0, only: []string{"internal/nearest"}, bare: true},
+	{dir: "alloc", floor: 1, never: []string{"kit/front", "kit/regions", "kit/tiles"}, bare: true},
+	{dir: "kit", floor: 1, bare: true},
+	{dir: "internal", floor: 1, bare: true},
+	{dir: "internal/invariants", floor: 1, only: []string{}, bare: true},
+	{dir: "internal/fileio", floor: 1}, // compresses
+	{dir: "strategies", floor: 2, only: catalogueImports, never: notForStrategies, bare: true},
+	{dir: "strategies/", floor: 2, only: strategyImports, never: notForStrategies, bare: true},
+	{dir: "strategies/plugin", floor: 2, only: strategyImports, never: notForStrategies}, // shares memory with a process
+	{dir: "harness/trace", floor: 3, never: outsideHarness},
+	{dir: "harness/trace/flat", floor: 3, only: []string{}},
+	{dir: "harness/trace/torch/pickle", floor: 3, only: []string{}, bare: true},
+	{dir: "harness/replay", floor: 4, never: outsideHarness},
+	{dir: "harness/study", floor: 5, never: outsideHarness},
+	{dir: "harness/remat", floor: 5, never: outsideHarness},
+	{dir: "harness/show", floor: 6, never: outsideHarness},
+	{dir: "props", floor: 6, never: []string{"strategies", "harness/show"}},
+	{dir: "cmd", floor: 7},
+	{dir: "examples", floor: 7},
+	{dir: "benchmarks/gpu", floor: 7},
 }
 
 // notForStrategies is what lies in internal for other rooms.
@@ -91,8 +76,7 @@ var notForStrategies = []string{"internal/budget", "internal/fileio", "internal/
 // outsideHarness is what the harness knows nothing of: it is handed a catalogue.
 var outsideHarness = []string{"strategies", "props"}
 
-// sideways lists the imports between packages of one floor, beside those of a parent
-// directory.
+// sideways lists the imports between strategies.
 var sideways = map[string][]string{
 	"strategies/slabbuddy": {"strategies/slab", "strategies/buddy"},
 }
@@ -122,7 +106,7 @@ func (r room) holds(dir string) bool {
 // Floors checks who imports whom.
 var Floors = Rule{
 	Name: "floors",
-	Doc:  "imports lead down the floors table; allocators, alloc and device build on the standard library",
+	Doc:  "imports lead down the floors table or stay on their floor; allocators, alloc and device build on the standard library",
 	Check: func(h *House, report Report) {
 		h.each(true, func(p *Package, f *File) {
 			r, ok := roomOf(p.Dir)
@@ -177,12 +161,8 @@ func houseObjection(from room, dir, to string) string {
 		return fmt.Sprintf("imports %s: %s may import of ours %s", to, dir, orNothing(from.only))
 	case underAny(to, from.never):
 		return fmt.Sprintf("imports %s: %s knows nothing of it", to, from.dir)
-	case Under(dir, to) && dir != to:
-		return "" // a child builds on its parent
-	case Under(to, dir) && Under(dir, "cmd"):
-		return "" // a program may have rooms of its own
-	case target.floor >= from.floor:
-		return fmt.Sprintf("imports %s, which is not below %s", to, dir)
+	case target.floor > from.floor:
+		return fmt.Sprintf("imports %s, which lies on a floor above %s", to, dir)
 	}
 	return ""
 }
