@@ -3,12 +3,13 @@ package formats
 import (
 	"bytes"
 	"cmp"
-	"encoding/binary"
 	"errors"
 	"fmt"
 	"math/bits"
 	"slices"
 	"strconv"
+
+	"google.golang.org/protobuf/encoding/protowire"
 
 	"github.com/vramyard/vramyard/device"
 	"github.com/vramyard/vramyard/harness/trace"
@@ -38,15 +39,16 @@ func isDump(head []byte) bool {
 // firstField returns the bytes of field 1, if that is what a message begins with, and what follows;
 // of a field that is longer than head the part that is there.
 func firstField(head []byte) (field, rest []byte, ok bool) {
-	if len(head) < 2 || head[0] != 1<<3|wireBytes {
+	number, wire, n, err := wireTag(head)
+	if err != nil || number != 1 || wire != protowire.BytesType {
 		return nil, nil, false
 	}
-	n, size := binary.Uvarint(head[1:])
-	if size <= 0 {
+	length, size := protowire.ConsumeVarint(head[n:])
+	if size < 0 {
 		return nil, nil, false
 	}
-	body := head[1+size:]
-	end := int(min(n, uint64(len(body))))
+	body := head[n+size:]
+	end := int(min(length, uint64(len(body))))
 	return body[:end], body[end:], true
 }
 

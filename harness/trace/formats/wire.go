@@ -2,20 +2,16 @@ package formats
 
 import (
 	"bufio"
+	"cmp"
 	"encoding/binary"
 	"errors"
 	"fmt"
 	"io"
+	"math"
+
+	"google.golang.org/protobuf/encoding/protowire"
 
 	"github.com/vramyard/vramyard/internal/budget"
-)
-
-// Wire types of protocol buffers.
-const (
-	wireVarint  = 0
-	wireFixed64 = 1
-	wireBytes   = 2
-	wireFixed32 = 5
 )
 
 var (
@@ -25,9 +21,8 @@ var (
 	errWireField  = errors.New("field 0")
 )
 
-// message reads the fields of one message of protocol buffers. Lengths are compared with what is
-// there before anything is done with them, and a message inside another is a part of the same
-// bytes, so reading copies nothing.
+// message reads the fields of one protobuf message. A message inside another is a part of the same bytes, so
+// reading copies nothing.
 type message struct {
 	data []byte
 	base int64 // where data begins in the file
@@ -36,8 +31,8 @@ type message struct {
 	err  error
 	errs int64 // where err is
 
-	field  int
-	wire   int
+	field  protowire.Number
+	wire   protowire.Type
 	number uint64 // of a varint or a fixed number
 	bytes  []byte // of a length-delimited field
 }
@@ -49,64 +44,60 @@ func (m *message) next() bool {
 		return false
 	}
 	m.from = m.at
-	key := m.varint()
-	m.field, m.wire = int(key>>3), int(key&7)
-	switch {
-	case m.err != nil:
-	case m.field == 0 || key>>3 > 1<<29:
-		m.fail(errWireField)
-	case m.wire == wireVarint:
-		m.number = m.varint()
-	case m.wire == wireFixed64:
-		if b := m.take(8); b != nil {
-			m.number = binary.LittleEndian.Uint64(b)
+	var n, size int
+	if m.field, m.wire, n, m.err = wireTag(m.data[m.at:]); m.err == nil {
+		m.at += n
+		switch rest := m.data[m.at:]; m.wire {
+		case protowire.VarintType:
+			m.number, size = protowire.ConsumeVarint(rest)
+		case protowire.Fixed64Type:
+			m.number, size = protowire.ConsumeFixed64(rest)
+		case protowire.Fixed32Type:
+			var short uint32
+			short, size = protowire.ConsumeFixed32(rest)
+			m.number = uint64(short)
+		case protowire.BytesType:
+			m.bytes, size = protowire.ConsumeBytes(rest)
 		}
-	case m.wire == wireFixed32:
-		if b := m.take(4); b != nil {
-			m.number = uint64(binary.LittleEndian.Uint32(b))
-		}
-	case m.wire == wireBytes:
-		if n := m.varint(); m.err == nil {
-			m.bytes = m.take(n)
-		}
-	default:
-		m.fail(errWireType)
+		m.err = wireError(size)
 	}
+	m.at += size
+	m.errs = m.base + int64(m.from)
 	return m.err == nil
 }
 
-// varint reads a number.
-func (m *message) varint() uint64 {
-	n, size := binary.Uvarint(m.data[m.at:])
+// wireTag reads the tag of a field and returns its size. Groups, which no format here has, are an error.
+func wireTag(b []byte) (protowire.Number, protowire.Type, int, error) {
+	tag, n := protowire.ConsumeVarint(b)
+	if n < 0 {
+		return 0, 0, 0, wireError(n)
+	}
+	field, wire := protowire.DecodeTag(tag)
+	if !field.IsValid() {
+		return 0, 0, 0, errWireField
+	}
+	switch wire {
+	case protowire.VarintType, protowire.Fixed64Type, protowire.Fixed32Type, protowire.BytesType:
+		return field, wire, n, nil
+	}
+	return 0, 0, 0, errWireType
+}
+
+// wireError returns the error of a negative size.
+func wireError(size int) error {
 	switch {
-	case size == 0:
-		m.fail(errWireCut)
-	case size < 0:
-		m.fail(errWireVarint)
-	default:
-		m.at += size
-	}
-	return n
-}
-
-// take returns the next n bytes.
-func (m *message) take(n uint64) []byte {
-	if n > uint64(len(m.data)-m.at) {
-		m.fail(errWireCut)
+	case size >= 0:
 		return nil
+	case errors.Is(protowire.ParseError(size), io.ErrUnexpectedEOF):
+		return errWireCut
 	}
-	b := m.data[m.at : m.at+int(n)]
-	m.at += int(n)
-	return b
+	return errWireVarint
 }
-
-// fail notes an error in the present field.
-func (m *message) fail(err error) { m.err, m.errs = err, m.base+int64(m.from) }
 
 // sub returns the message in the present field.
 func (m *message) sub() *message {
 	inner := &message{base: m.base + int64(m.at-len(m.bytes)), data: m.bytes}
-	if m.wire != wireBytes {
+	if m.wire != protowire.BytesType {
 		inner.err, inner.errs = fmt.Errorf("field %d is no message", m.field), m.base+int64(m.from)
 	}
 	return inner
@@ -115,7 +106,7 @@ func (m *message) sub() *message {
 // text returns the present field as text.
 func (m *message) text() (string, error) {
 	switch {
-	case m.wire != wireBytes:
+	case m.wire != protowire.BytesType:
 		return "", nil
 	case len(m.bytes) > maxValue:
 		return "", errValue
@@ -140,103 +131,61 @@ func (m *message) each(in *Input, visit func() error) error {
 // fields calls visit for every field of a file that is one message, up to the end or the first error. Only one
 // field at a time is in memory.
 func (in *Input) fields(visit func(*message) error) error {
-	w := &wire{in: in, r: bufio.NewReader(in)}
-	defer func() { budget.Release(in.budget, w.buf) }()
+	r := bufio.NewReader(in)
+	m := &message{}
+	defer func() { budget.Release(in.budget, m.data) }()
 	for {
-		w.start = w.at
-		m, err := w.next()
-		if err == nil && m == nil {
+		size, err := nextField(r)
+		if size == 0 && err == nil {
 			return nil
 		}
+		*m = message{base: m.base + int64(len(m.data)), data: m.data[:0]}
 		if err == nil {
+			err = m.fill(in, r, size)
+		}
+		if err == nil && m.next() {
 			err = visit(m)
 		}
-		if err != nil {
-			return in.located(w.start, err)
+		if err = cmp.Or(err, m.err); err != nil {
+			return in.located(m.base, err)
 		}
 	}
 }
 
-// wire reads the outermost fields of a file.
-type wire struct {
-	in    *Input
-	r     *bufio.Reader
-	at    int64  // bytes read
-	start int64  // where the present field begins
-	buf   []byte // the bytes of the present field; used again
-	err   error  // of the stream, as opposed to its content
+// nextField returns the size of the next field with its tag, 0 at the end of the file.
+func nextField(r *bufio.Reader) (uint64, error) {
+	head, err := r.Peek(2 * binary.MaxVarintLen64)
+	if err == io.EOF && len(head) == 0 {
+		return 0, nil
+	} else if err != nil && err != io.EOF {
+		return 0, err
+	}
+	field, wire, n, err := wireTag(head)
+	if err != nil {
+		return 0, err
+	}
+	if wire != protowire.BytesType {
+		size := protowire.ConsumeFieldValue(field, wire, head[n:])
+		return uint64(n + size), wireError(size)
+	}
+	length, k := protowire.ConsumeVarint(head[n:])
+	if k < 0 {
+		return 0, wireError(k)
+	}
+	return uint64(n+k) + min(length, math.MaxInt64), nil
 }
 
-// ReadByte implements [io.ByteReader].
-func (w *wire) ReadByte() (byte, error) {
-	b, err := w.r.ReadByte()
-	if err == nil {
-		w.at++
-	} else if err != io.EOF {
-		w.err = err
-	}
-	return b, err
-}
-
-// next reads a field; nil is the end of the file.
-func (w *wire) next() (*message, error) {
-	key, err := w.varint()
-	if w.at == w.start && w.err == nil {
-		return nil, nil
-	}
-	m := &message{field: int(key >> 3), wire: int(key & 7), from: int(w.start)}
-	switch {
-	case err != nil:
-	case m.field == 0 || key>>3 > 1<<29:
-		err = errWireField
-	case m.wire == wireVarint:
-		m.number, err = w.varint()
-	case m.wire == wireFixed64:
-		if err = w.take(8); err == nil {
-			m.number = binary.LittleEndian.Uint64(w.buf)
-		}
-	case m.wire == wireFixed32:
-		if err = w.take(4); err == nil {
-			m.number = uint64(binary.LittleEndian.Uint32(w.buf))
-		}
-	case m.wire == wireBytes:
-		var n uint64
-		if n, err = w.varint(); err == nil {
-			err = w.take(n)
-			m.bytes, m.at = w.buf, int(w.at)
-		}
-	default:
-		err = errWireType
-	}
-	return m, err
-}
-
-// varint reads a number.
-func (w *wire) varint() (uint64, error) {
-	n, err := binary.ReadUvarint(w)
-	switch {
-	case err == nil:
-		return n, nil
-	case w.err != nil:
-		return 0, w.err
-	case errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF):
-		return 0, errWireCut
-	}
-	return 0, errWireVarint
-}
-
-// take reads n bytes into the buffer, which grows as they come.
-func (w *wire) take(n uint64) (err error) {
+// fill reads a field of n bytes. The buffer grows as they come.
+func (m *message) fill(in *Input, r io.Reader, n uint64) (err error) {
 	const atOnce = 1 << 16
-	w.buf = w.buf[:0]
 	for done := 0; uint64(done) < n; {
 		part := int(min(n-uint64(done), atOnce))
-		if w.buf, err = budget.Grow(w.in.budget, w.buf, part); err != nil {
+		if m.data, err = budget.Grow(in.budget, m.data, part); err != nil {
 			return err
 		}
-		k, err := io.ReadFull(w.r, w.buf[done:done+part])
-		done, w.at = done+k, w.at+int64(k)
-		w.buf = w.buf[:done]
+		k, err := io.ReadFull(r, m.data[done:done+part])
+		done += k
+		m.data = m.data[:done]
 		switch {
 		case errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF):
 			return errWireCut
