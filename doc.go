@@ -1,7 +1,8 @@
 // Package vramyard is a proving ground for GPU memory allocators. This package holds no
 // code; it is the map of the house. Imports lead down the list, never up:
 //
-//	cmd/vramyard   the command line: compare, replay, trace, strategies
+//	cmd/vramyard   the program over our strategies
+//	cli            the program over any strategies: compare, replay, trace and the other commands
 //	props          what every allocator must do, proved by driving one
 //	harness        traces, replays, comparisons, reports; knows no strategy by name
 //	strategies     the allocators, one package each, and the catalogue of them

@@ -18,7 +18,21 @@ type Preset struct {
 	Name string // what follows the colon: "growth" in bfc:growth
 	Doc  string // one line
 	JSON string // fields of the strategy's Config that differ from its zero value
+	In   Lists  // default lists that have it; zero: every list for the first preset, none for the others
 }
+
+// Lists is a set of default lists: the strategies that a command takes if none are named.
+type Lists uint8
+
+// The default lists.
+const (
+	Compared  Lists = 1 << iota // comparisons, and grids of settings that do not name the strategy
+	Remat                       // rematerialization under a memory budget
+	Timed                       // benchmarks
+	Yardstick                   // first among the timed ones: the others are shown as ratios to it
+
+	everyList = Compared | Remat | Timed
+)
 
 // Spec is one entry of a [Catalogue]: a strategy, how it is configured and built.
 type Spec struct {
@@ -90,10 +104,7 @@ func SpecOf[C any, S Strategy](name, doc string, build func(device.Source, C) (S
 		Knobs:   knobsOf[C](),
 		setup: func(p Preset, override json.RawMessage) (Setup, error) {
 			var c C
-			full := name
-			if p.Name != "" {
-				full += ":" + p.Name
-			}
+			full := Spec{Name: name}.nameOf(p)
 			for _, layer := range []json.RawMessage{json.RawMessage(p.JSON), override} {
 				if err := strictjson.Decode(layer, &c); err != nil {
 					return Setup{}, fmt.Errorf("configuration of %s: %w", full, err)
@@ -223,7 +234,8 @@ func (c Catalogue) Spec(name string) (Spec, bool) {
 	return c[i], true
 }
 
-// Names returns every name that Lookup knows, presets included.
+// Names returns every name that Lookup accepts as it stands: each preset, and each strategy
+// without presets, except those that [Spec.Given] configures.
 func (c Catalogue) Names() []string {
 	var all []string
 	for _, s := range c {
@@ -232,17 +244,49 @@ func (c Catalogue) Names() []string {
 	return all
 }
 
-// names returns the names under which the presets of s are known.
-func (s Spec) names() []string {
+// Default returns the names in a default list, in the order of the catalogue. The yardstick
+// comes first in the list of timed strategies.
+func (c Catalogue) Default(list Lists) []string {
 	var all []string
-	for _, p := range s.Presets {
-		if p.Name == "" {
-			all = append(all, s.Name)
-		} else {
-			all = append(all, s.Name+":"+p.Name)
+	for _, s := range c {
+		for i, p := range s.Listed() {
+			in := p.In
+			if in == 0 && i == 0 {
+				in = everyList
+			}
+			switch name := s.nameOf(p); {
+			case in&list == 0:
+			case list&Timed != 0 && in&Yardstick != 0:
+				all = slices.Insert(all, 0, name)
+			default:
+				all = append(all, name)
+			}
 		}
 	}
 	return all
+}
+
+// Listed returns the presets of a strategy. A strategy without presets has one without a name,
+// unless [Spec.Given] configures it.
+func (s Spec) Listed() []Preset {
+	if len(s.Presets) == 0 && s.Given == nil {
+		return []Preset{{Doc: s.Doc}}
+	}
+	return s.Presets
+}
+
+// names returns the names of the presets of s.
+func (s Spec) names() []string {
+	var all []string
+	for _, p := range s.Listed() {
+		all = append(all, s.nameOf(p))
+	}
+	return all
+}
+
+// nameOf returns the name of a preset of s, as Lookup accepts it.
+func (s Spec) nameOf(p Preset) string {
+	return strings.TrimSuffix(s.Name+":"+p.Name, ":")
 }
 
 // knobsOf reads the tags of a configuration struct.

@@ -120,6 +120,21 @@ func TestBuildErrorIsNoStrategy(t *testing.T) {
 	require.Nil(t, a)
 }
 
+func TestStrategiesWithoutPresetsAreListed(t *testing.T) {
+	given := alloc.SpecOf("given", "named by its configuration", buildPlain)
+	given.Given = func(string) (string, error) { return "", nil }
+	c := append(toyCatalogue(), alloc.SpecOf("bare", "no presets", buildPlain), given,
+		alloc.SpecOf("first", "the yardstick", buildPlain, alloc.Preset{In: alloc.Timed | alloc.Yardstick}, alloc.Preset{Name: "more", In: alloc.Remat}))
+	require.Equal(t, []string{"toy", "toy:fast", "plain:only", "bare", "first", "first:more"}, c.Names())
+	require.Equal(t, []string{"toy", "plain:only", "bare"}, c.Default(alloc.Compared))
+	require.Equal(t, []string{"toy", "plain:only", "bare", "first:more"}, c.Default(alloc.Remat))
+	require.Equal(t, []string{"first", "toy", "plain:only", "bare"}, c.Default(alloc.Timed))
+	for _, name := range c.Names() {
+		_, err := c.Lookup(name, nil)
+		require.NoError(t, err, name)
+	}
+}
+
 func TestNamesAndKnobs(t *testing.T) {
 	c := toyCatalogue()
 	require.Equal(t, []string{"toy", "toy:fast", "plain:only"}, c.Names())

@@ -1,8 +1,6 @@
 package main
 
 import (
-	"bytes"
-	"strings"
 	"testing"
 
 	"github.com/vramyard/vramyard/device"
@@ -27,14 +25,4 @@ func BenchmarkPair(b *testing.B) {
 
 func FuzzConformance(f *testing.F) {
 	propstest.Fuzz(f, subject("16 pages", 256, 4*device.KiB))
-}
-
-func TestCompare(t *testing.T) {
-	var out bytes.Buffer
-	if err := run(&out, "testdata/decode.trace"); err != nil {
-		t.Fatal(err)
-	}
-	if !strings.Contains(out.String(), "│ pages ") {
-		t.Errorf("no row for pages in\n%s", &out)
-	}
 }

@@ -180,6 +180,7 @@ func (w *walker) run(b block, fails bool) {
 // What differs from one machine or run to the next.
 var (
 	directory = regexp.MustCompile(`(trace:) .*/`)
+	goLine    = regexp.MustCompile(`(\w+\.go):\d+`)
 	seconds   = regexp.MustCompile(`\b\d+\.\d+m?s\b`)
 	nsPerOp   = regexp.MustCompile(` +\d+ (│[^│]*│\n)`)
 	ruler     = regexp.MustCompile(`─+`)
@@ -191,6 +192,7 @@ var (
 // normal returns printed text without what may differ.
 func normal(text string, like bool) string {
 	text = directory.ReplaceAllString(text, "$1 DIRECTORY/")
+	text = goLine.ReplaceAllString(text, "$1:LINE")
 	text = seconds.ReplaceAllString(text, "TIME")
 	text = nsPerOp.ReplaceAllString(text, " NS $1")
 	text = ruler.ReplaceAllString(text, "─")

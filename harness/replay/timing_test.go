@@ -324,7 +324,7 @@ func sideStreams(t *testing.T, steps int) *trace.Trace {
 func TestManyStreamsThroughEveryStrategy(t *testing.T) {
 	p, err := replay.Prepare(t.Context(), sideStreams(t, 50))
 	require.NoError(t, err)
-	for _, name := range strategies.Compared() {
+	for _, name := range strategies.All().Default(alloc.Compared) {
 		t.Run(name, func(t *testing.T) {
 			setup, err := strategies.All().Lookup(name, nil)
 			require.NoError(t, err)

@@ -65,6 +65,7 @@ var rooms = []room{
 	{dir: "harness/remat", floor: 5, never: outsideHarness},
 	{dir: "harness/show", floor: 6, never: outsideHarness},
 	{dir: "props", floor: 6, never: []string{"strategies", "harness/show"}},
+	{dir: "cli", floor: 7},
 	{dir: "cmd", floor: 7},
 	{dir: "examples", floor: 7},
 	{dir: "benchmarks/gpu", floor: 7},

@@ -279,7 +279,7 @@ func TestBrokenInvariant(t *testing.T) {
 	overlay := t.TempDir()
 	for _, args := range [][]string{
 		{"run", "./props/planted/bugs/overlay", overlay},
-		{"test", "-overlay", filepath.Join(overlay, "overlay.json"), "-count=1", "./cmd/vramyard", "-run", "TestThePageOfAPlantedBug", "-planted-page", path},
+		{"test", "-overlay", filepath.Join(overlay, "overlay.json"), "-count=1", "./cli", "-run", "TestThePageOfAPlantedBug", "-planted-page", path},
 	} {
 		out, err := exec.Command("go", append([]string{"-C", "../.."}, args...)...).CombinedOutput()
 		require.NoError(t, err, string(out))

@@ -133,7 +133,7 @@ func TestDeviceTooSmallForTheStrategy(t *testing.T) {
 func TestSameFiguresOnAnyNumberOfWorkers(t *testing.T) {
 	tr, err := workload.OpenRecording("meta_resnet50_b256")
 	require.NoError(t, err)
-	all := setups(t, strategies.Compared()...)
+	all := setups(t, strategies.All().Default(alloc.Compared)...)
 	if testing.Short() { // what the pool does is the same for fewer
 		all = setups(t, "bfc", "caching", "buddy:xdl")
 	}

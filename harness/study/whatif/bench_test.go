@@ -37,7 +37,7 @@ func BenchmarkQuickGrid(b *testing.B) {
 		}
 		return nil
 	}))
-	text, err := os.ReadFile("../../../cmd/vramyard/grids/quick.yaml")
+	text, err := os.ReadFile("../../../cli/grids/quick.yaml")
 	require.NoError(b, err)
 	grid, err := whatif.ReadGrid(bytes.NewReader(text), strategies.All())
 	require.NoError(b, err)

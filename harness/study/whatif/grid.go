@@ -48,11 +48,7 @@ const confField = "conf"
 //
 // Lists are multiplied out, the last one varies first. The error names line and column.
 func ReadGrid(r io.Reader, catalogue alloc.Catalogue) ([]alloc.Setup, error) {
-	text, err := io.ReadAll(io.LimitReader(r, mostGridBytes+1))
-	if err != nil {
-		return nil, err
-	}
-	list, err := gridList(text)
+	list, err := gridList(r)
 	if err != nil {
 		return nil, err
 	}
@@ -69,8 +65,43 @@ func ReadGrid(r io.Reader, catalogue alloc.Catalogue) ([]alloc.Setup, error) {
 	return all, nil
 }
 
-// gridList parses the text of a grid and returns the entries of its list, at least one.
-func gridList(text []byte) ([]*yaml.Node, error) {
+// FitGrid reads a grid that was written for another catalogue: it leaves out the entries that this
+// catalogue refuses, and appends the strategies compared by default that no entry names.
+func FitGrid(r io.Reader, catalogue alloc.Catalogue) ([]alloc.Setup, error) {
+	list, err := gridList(r)
+	if err != nil {
+		return nil, err
+	}
+	var all []alloc.Setup
+	named := map[string]bool{}
+	for _, n := range list {
+		setups, err := readEntry(n, catalogue)
+		if err != nil {
+			continue
+		}
+		all = append(all, setups...)
+		family, _, _ := strings.Cut(setups[0].Name, ":")
+		named[family] = true
+	}
+	for _, name := range catalogue.Default(alloc.Compared) {
+		if family, _, _ := strings.Cut(name, ":"); named[family] {
+			continue
+		}
+		setup, err := catalogue.Lookup(name, nil)
+		if err != nil {
+			return nil, err
+		}
+		all = append(all, setup)
+	}
+	return all, nil
+}
+
+// gridList reads a grid and returns the entries of its list, at least one.
+func gridList(r io.Reader) ([]*yaml.Node, error) {
+	text, err := io.ReadAll(io.LimitReader(r, mostGridBytes+1))
+	if err != nil {
+		return nil, err
+	}
 	if len(text) > mostGridBytes {
 		return nil, errGridSize
 	}

@@ -12,6 +12,7 @@ import (
 	"github.com/vramyard/vramyard/alloc"
 	"github.com/vramyard/vramyard/harness/study/whatif"
 	"github.com/vramyard/vramyard/strategies"
+	"github.com/vramyard/vramyard/strategies/direct"
 )
 
 func TestGridsMultiplyOut(t *testing.T) {
@@ -88,7 +89,7 @@ func TestWrongGridsNameTheLine(t *testing.T) {
 
 func TestGridsOfTheCommandAreLegal(t *testing.T) {
 	for file, want := range map[string]int{"quick": 31, "full": 110} {
-		text, err := os.ReadFile("../../../cmd/vramyard/grids/" + file + ".yaml")
+		text, err := os.ReadFile("../../../cli/grids/" + file + ".yaml")
 		require.NoError(t, err)
 		setups, err := whatif.ReadGrid(bytes.NewReader(text), strategies.All())
 		require.NoError(t, err, file)
@@ -105,6 +106,20 @@ func TestGridsOfTheCommandAreLegal(t *testing.T) {
 			}
 		}
 	}
+}
+
+func TestFitGridFollowsTheCatalogue(t *testing.T) {
+	mine := alloc.SpecOf("mine", "no presets", direct.New)
+	tlsf, _ := strategies.All().Spec("tlsf")
+	setups, err := whatif.FitGrid(strings.NewReader("- strategy: caching\n- strategy: tlsf:scan\n- strategy: tlsf:none\n"), alloc.Catalogue{tlsf, mine})
+	require.NoError(t, err)
+	var names []string
+	for _, s := range setups {
+		names = append(names, s.Name)
+	}
+	require.Equal(t, []string{"tlsf:scan", "mine"}, names)
+	_, err = whatif.FitGrid(strings.NewReader("{"), strategies.All())
+	require.Error(t, err)
 }
 
 func FuzzReadGrid(f *testing.F) {
@@ -146,7 +161,7 @@ func TestGridsLeaveNoStrategyOut(t *testing.T) {
 		family, _, _ := strings.Cut(s.Name, ":")
 		names[family] = true
 	}
-	text, err := os.ReadFile("../../../cmd/vramyard/grids/full.yaml")
+	text, err := os.ReadFile("../../../cli/grids/full.yaml")
 	require.NoError(t, err)
 	full, err := whatif.ReadGrid(bytes.NewReader(text), strategies.All())
 	require.NoError(t, err)

@@ -28,7 +28,7 @@ import (
 // quick returns the grid of the command.
 func quick(t *testing.T) []alloc.Setup {
 	t.Helper()
-	text, err := os.ReadFile("../../../cmd/vramyard/grids/quick.yaml")
+	text, err := os.ReadFile("../../../cli/grids/quick.yaml")
 	require.NoError(t, err)
 	setups, err := whatif.ReadGrid(bytes.NewReader(text), strategies.All())
 	require.NoError(t, err)

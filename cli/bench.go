@@ -1,0 +1,172 @@
+package cli
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"path/filepath"
+	"runtime/pprof"
+	"strconv"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/vramyard/vramyard/alloc"
+	"github.com/vramyard/vramyard/harness/show/page"
+	"github.com/vramyard/vramyard/harness/show/report"
+	"github.com/vramyard/vramyard/harness/study/bench"
+	"github.com/vramyard/vramyard/harness/trace/workload"
+	"github.com/vramyard/vramyard/internal/fileio"
+)
+
+// benchFlags are the flags of the command bench.
+type benchFlags struct {
+	catalogue  alloc.Catalogue
+	strategies string
+	chosen     bench.Selection
+	rounds     int
+	capacity   string
+	deviceFlags
+	arena bool
+	figureFiles
+	profile string
+	html    htmlFlag
+}
+
+func newBench(catalogue alloc.Catalogue) *cobra.Command {
+	f := benchFlags{catalogue: catalogue}
+	c := &cobra.Command{
+		Use:   "bench",
+		Short: "Time strategies on the yardstick workloads",
+		Long: `Time a pair of a free and an allocation in each strategy on the yardstick workloads of
+docs/workloads.md, and print a table for each: times with ratios to the first strategy,
+latencies of single operations in nanoseconds, and the memory beside them. docs/metrics.md
+defines each figure.
+
+Rounds are interleaved, so that what else the machine does hits all strategies alike; compare
+ratios within one table only. The time of the empty loop is in every time. A strategy that
+refuses a request ends the benchmark.`,
+		Example: "  vramyard bench --strategies tlsf,bfc --workloads w1 --live 1000,100000\n" +
+			"  vramyard bench --strategies tlsf,buddy --workloads loguniform:16KiB-1MiB\n" +
+			"  vramyard bench --strategies buddy --workloads w3 --cpuprofile buddy.pprof",
+		Args: cobra.NoArgs,
+		RunE: f.run,
+	}
+	usual := workload.All()[0].Default
+	fl := c.Flags()
+	fl.StringVar(&f.strategies, "strategies", strings.Join(catalogue.Default(alloc.Timed), ","), "strategies to time, by name or name:preset, separated by commas")
+	fl.StringVar(&f.chosen.Workloads, "workloads", "w1,w2,w3", "workloads, separated by commas, out of "+strings.Join(workload.Names(), ",")+
+		"; loguniform and uniform may have their sizes behind them, as in loguniform:16KiB-1MiB")
+	fl.StringVar(&f.chosen.Live, "live", "1000,10000", "numbers of live blocks, for workloads that have such a parameter")
+	fl.IntVar(&f.rounds, "rounds", 9, "interleaved runs of each strategy")
+	fl.IntVar(&f.chosen.Pairs, "pairs", usual.Pairs, "pairs that are timed in each run, but for w2")
+	fl.IntVar(&f.chosen.Steps, "steps", 300, "steps of the training that w2 is")
+	fl.Uint64Var(&f.chosen.Seed, "seed", usual.Seed, "seed of the random numbers")
+	fl.StringVar(&f.capacity, "capacity", "", "capacity of the device (default: that of --device, or four times the live bytes, up to the next GiB)")
+	f.addPlace(c, "the arena is searched on smaller ones like it")
+	fl.BoolVar(&f.arena, "arena", false, "search the smallest arena of each strategy too, which takes a dozen runs")
+	f.figureFiles.add(c, "tables")
+	f.html.add(c)
+	fl.StringVar(&f.profile, "cpuprofile", "", `write a CPU profile to this file, for "go tool pprof"; its samples are labelled by strategy, workload and live`)
+	return c
+}
+
+// run executes the command.
+func (f *benchFlags) run(cmd *cobra.Command, _ []string) error {
+	if err := f.judge(); err != nil {
+		return err
+	}
+	setups, err := lookupAll(f.catalogue, f.strategies)
+	if err != nil {
+		return err
+	}
+	workloads, err := f.chosen.Resolve()
+	if wrong, ok := errors.AsType[*bench.SelectionError](err); ok {
+		return flagError(wrong.Part, wrong.Why)
+	}
+	o := bench.Options{Rounds: f.rounds, Arena: f.arena, Version: version}
+	if o.Device, o.Capacity, err = f.placed(); err != nil {
+		return err
+	}
+	if f.capacity != "" {
+		if o.Capacity, err = parseCapacity(f.capacity); err != nil {
+			return err
+		}
+	}
+	var r *bench.Report
+	err = f.profiled(func() error {
+		// A line that moves by itself would be timed with the runs.
+		p := begin(cmd, stage{unit: "runs", quiet: true})
+		o.Progress, o.Share = func(done, known int) { p.reached(int64(done), int64(known)) }, p.estimated
+		ctx, done := untilInterrupt(cmd)
+		defer done()
+		r, err = bench.Measure(ctx, workloads, setups, o)
+		return err
+	})
+	stdout := cmd.OutOrStdout()
+	show := func(w io.Writer) error { return report.BenchTables(w, r) }
+	if errors.Is(err, context.Canceled) && r != nil && len(r.Loops) > 0 {
+		return finished(stdout, onStdout(f.outputs(f.html.output())),
+			fmt.Sprintf("%d of %d workloads are finished", len(r.Loops), len(workloads)), show)
+	}
+	if r == nil || errors.Is(err, context.Canceled) {
+		return err
+	}
+	return errors.Join(err, writeResults(stdout, show, f.files(r, report.BenchTable(r),
+		f.html.file(cmd, nil, func() (*page.Report, error) { return benchPage(r, colors(f.catalogue)), nil }))...))
+}
+
+// benchPage returns the page of a benchmark.
+func benchPage(r *bench.Report, color func(string) int) *page.Report {
+	number := map[string]int{}
+	var calls []page.Calls
+	for i := range r.Runs {
+		number[r.Runs[i].Strategy] = color(r.Runs[i].Strategy)
+		calls = append(calls, page.Calls{Alloc: r.Runs[i].Latency.AllocCalls, Free: r.Runs[i].Latency.FreeCalls})
+	}
+	return &page.Report{
+		Kind: "bench", Title: "Strategies timed", Sheets: report.BenchSheets(r),
+		Facts: []page.Fact{
+			{Name: "Go", Value: r.Machine.Go}, {Name: "system", Value: r.Machine.OS + "/" + r.Machine.Arch},
+			{Name: "processor", Value: r.Machine.CPU}, {Name: "rounds", Value: strconv.Itoa(r.Rounds)},
+		},
+		Calls: calls,
+		More:  map[string]any{"bench": r, "colors": number},
+	}
+}
+
+// judge refuses what can be told from the flags alone.
+func (f *benchFlags) judge() error {
+	if f.rounds < 1 {
+		return flagError("rounds", errRounds)
+	}
+	switch ext := strings.ToLower(filepath.Ext(f.profile)); {
+	case f.profile == "-":
+		return flagError("cpuprofile", errBinary)
+	case ext == ".gz" || ext == ".zst":
+		return flagError("cpuprofile", errCompressed)
+	}
+	return checkOutputs(nil, f.outputs(output{"cpuprofile", f.profile, false}, f.html.output())...)
+}
+
+// profiled calls measure, and profiles it if a profile is asked for.
+func (f *benchFlags) profiled(measure func() error) error {
+	if f.profile == "" {
+		return measure()
+	}
+	return fileio.Write(f.profile, nil, func(w io.Writer) error {
+		if err := pprof.StartCPUProfile(w); err != nil {
+			return err
+		}
+		defer pprof.StopCPUProfile()
+		return measure()
+	})
+}
+
+// What is wrong with flags.
+var (
+	errRounds     = errors.New("want at least 1")
+	errBinary     = errors.New("a profile is no text: want the name of a file")
+	errCompressed = errors.New("a profile is compressed anyway: want a name that does not end in .gz or .zst")
+)

@@ -1,0 +1,338 @@
+package cli
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/vramyard/vramyard/alloc"
+	"github.com/vramyard/vramyard/harness/show/page"
+	"github.com/vramyard/vramyard/harness/show/report"
+	"github.com/vramyard/vramyard/internal/fileio"
+	"github.com/vramyard/vramyard/props"
+	"github.com/vramyard/vramyard/props/check"
+)
+
+// checkFlags are the flags of the command check.
+type checkFlags struct {
+	catalogue alloc.Catalogue
+	deviceFlags
+	strategies, config, out string
+	tests, ops              int
+	seed                    int64
+	contents                bool
+	faults, planted         bool
+	html                    htmlFlag
+	card                    *checkCard // nil without a GPU
+}
+
+// The most that check is asked for: sequences of all seeds are numbered by an int, and a
+// sequence is held in memory together with what shrinking makes of it.
+const (
+	mostTests = 1_000_000_000
+	mostOps   = 100_000
+)
+
+func newCheck(catalogue alloc.Catalogue) *cobra.Command {
+	f := checkFlags{catalogue: catalogue}
+	c := &cobra.Command{
+		Use:   "check",
+		Short: "Prove the invariants of strategies on generated calls",
+		Long: `Make up sequences of calls, legal and illegal, run each through each strategy on a small
+simulated GPU, and judge every answer and everything the strategy shows after every call.
+docs/invariants.md lists what is judged. The same seed finds the same failures on any
+number of cores.
+
+A strategy with a limit of its own is checked on two devices, of 3/4 and of 3/2 of the
+limit; a limit above 64 MiB is lowered to 16 MiB, so that short sequences reach it. Any
+other is checked on a device with room for eight regions as large as its first. All are like
+--device but for their capacity; without it, regions may start at every 256 bytes, so that
+more mistakes show.
+
+With --contents the device knows what is in its memory. Every block is filled with a pattern
+of its own when it is granted, and must be as it was filled when it is freed and whenever
+all blocks are looked at. So an overlap shows in the memory, whatever the strategy says of
+addresses; it is reported as I51, before anything else.
+
+With --device cuda:0 a GPU is put beside the simulated device. Each device call of the
+instance that is judged is made there too, and the answers are compared; blocks are filled
+and compared, always, by marks at their ends and pages. What differs is I63. Addresses,
+time and the order of work are those of the simulated device, as is the second instance that
+the first is compared with; the report says what was done where. docs/gpu.md has more.
+
+A failure is shrunk to a few calls. It is printed with the state after each of them, and
+written as a trace that "vramyard replay --check" repeats. The exit status is 1 then.
+
+With --planted the suite itself is on trial: known bugs are put into the strategies one at a
+time, and each has to be found and shrunk to little more than what a person needs to see it.
+The Go toolchain builds a program with the bugs for that, from the source of this program, in a
+folder of which the command must run; it ends with this program. The search ends after eight
+minutes whatever the seed, and says so. The exit status is 1 if a bug is missed or not looked for.`,
+		Args: cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error { return f.run(cmd) },
+	}
+	c.Flags().StringVar(&f.strategies, "strategies", strings.Join(catalogue.Names(), ","),
+		"strategies to check, by name or name:preset, separated by commas")
+	c.Flags().StringVar(&f.config, "config", "", "JSON object; its fields replace those of the preset of the one strategy named")
+	c.Flags().IntVar(&f.tests, "tests", 2000, "sequences of calls for each strategy on each device")
+	c.Flags().IntVar(&f.ops, "ops", 100, "calls in a sequence")
+	c.Flags().Int64Var(&f.seed, "seed", 1, "seed of the first sequence; each next one has the next seed")
+	c.Flags().BoolVar(&f.contents, "contents", false, "fill and compare the memory of every block")
+	c.Flags().BoolVar(&f.faults, "faults", false, "also let the device refuse each of its calls in turn, in one of 40 sequences")
+	c.Flags().BoolVar(&f.planted, "planted", false, "look for the planted bugs of the strategies instead")
+	f.addPlace(c, "all but its capacity, which is the most that may be held of a GPU")
+	f.html.add(c)
+	c.Flags().StringVar(&f.out, "out", ".", "folder for the traces of failures")
+	return c
+}
+
+// errPlantedPage refuses a page of the suite's own trial.
+var errPlantedPage = errors.New("there is no page of planted bugs")
+
+// suspect is a strategy on one device, and how a command line names it.
+type suspect struct {
+	props.Subject
+	strategy, config string
+}
+
+// run executes the command.
+func (f *checkFlags) run(cmd *cobra.Command) error {
+	if f.planted && f.html.wanted() {
+		return flagError("html", errPlantedPage)
+	}
+	if f.planted {
+		return f.runPlanted(cmd)
+	}
+	suspects, err := f.suspects()
+	if err == nil {
+		err = f.verify(cmd, suspects)
+	}
+	return errors.Join(err, f.card.close())
+}
+
+// verify verifies the suspects and reports.
+func (f *checkFlags) verify(cmd *cobra.Command, suspects []suspect) error {
+	subjects := make([]props.Subject, len(suspects))
+	for i, s := range suspects {
+		subjects[i] = s.Subject
+	}
+	o := check.Options{Sequences: f.tests, Operations: f.ops, Seed: f.seed, Contents: f.contents, Faults: f.faults, Card: f.card.card()}
+	o.Progress = begin(cmd, stage{unit: "batches", total: int64(o.Batches(len(subjects)))}).step
+	ctx, done := untilInterrupt(cmd)
+	r, err := check.Run(ctx, subjects, o)
+	done()
+	if errors.Is(err, context.Canceled) && len(r.Subjects) > 0 {
+		sheet := checkSheet(r)
+		return finished(cmd.OutOrStdout(), f.html.path == "-",
+			fmt.Sprintf("%d of %d subjects are begun, of which the table tells the sequences", len(r.Subjects), len(subjects)),
+			func(w io.Writer) error { _, err := fmt.Fprintln(w, sheet.Terminal(report.Style{})); return err })
+	}
+	if err != nil {
+		return err
+	}
+	return f.write(cmd, suspects, r)
+}
+
+// suspects judges the flags and returns what they name.
+func (f *checkFlags) suspects() (all []suspect, err error) {
+	if err := f.judge(); err != nil {
+		return nil, err
+	}
+	on, limit, err := f.placed()
+	if err != nil {
+		return nil, err
+	}
+	names := splitNames(f.strategies)
+	switch {
+	case len(names) == 0:
+		return nil, flagError("strategies", errNoStrategies)
+	case f.config != "" && len(names) > 1:
+		return nil, flagError("config", fmt.Errorf("%d strategies are named: want one", len(names)))
+	}
+	like := on.Config
+	if on.GPU != nil {
+		if f.card, err = openCard(on, limit); err != nil {
+			return nil, flagError("device", err)
+		}
+		like = f.card.like()
+	}
+	if err := judgeConfig(f.config); err != nil {
+		return nil, err
+	}
+	for _, name := range names {
+		setup, err := f.catalogue.Lookup(name, json.RawMessage(f.config))
+		if err != nil {
+			return nil, err
+		}
+		subjects, err := check.Subjects(setup, like)
+		if err != nil {
+			return nil, err
+		}
+		for _, s := range subjects {
+			if f.card != nil {
+				if err := f.card.fits(s); err != nil {
+					return nil, flagError("device", err)
+				}
+			}
+			all = append(all, suspect{s, name, f.config})
+		}
+	}
+	return all, nil
+}
+
+// splitNames returns the names in a list separated by commas, each once.
+func splitNames(list string) (names []string) {
+	for name := range strings.SplitSeq(list, ",") {
+		if name = strings.TrimSpace(name); name != "" && !slices.Contains(names, name) {
+			names = append(names, name)
+		}
+	}
+	return names
+}
+
+// judge returns what is wrong with the flags that are no names.
+func (f *checkFlags) judge() error {
+	if f.tests < 1 || f.tests > mostTests {
+		return flagError("tests", fmt.Errorf("want 1 to %d", mostTests))
+	}
+	if f.ops < 1 || f.ops > mostOps {
+		return flagError("ops", fmt.Errorf("want 1 to %d", mostOps))
+	}
+	info, err := os.Stat(f.out) // before the work, not after it
+	if err == nil && !info.IsDir() {
+		err = fmt.Errorf("%s: not a folder", f.out)
+	}
+	if err == nil && f.out != "." { // a healthy check writes nothing there
+		err = fileio.CheckOutput(filepath.Join(f.out, "failure.trace"))
+	}
+	if err != nil {
+		return flagError("out", err)
+	}
+	return checkOutputs(nil, f.html.output())
+}
+
+// write writes the report, and the traces of failures as files. The error says how many
+// subjects failed.
+func (f *checkFlags) write(cmd *cobra.Command, suspects []suspect, r check.Report) error {
+	sheet := checkSheet(r)
+	p := f.page(sheet)
+	if f.card != nil {
+		on, not := f.card.told(r)
+		p.Facts = append(p.Facts, page.Fact{Name: "device", Value: f.card.place.GPU.String()}, page.Fact{Name: "on it", Value: on},
+			page.Fact{Name: "not on it", Value: not})
+	}
+	var broken []*brokenInvariant
+	var files []resultFile
+	var errs []error
+	for i, s := range r.Subjects {
+		if s.Failure == nil {
+			continue
+		}
+		suspects[i].Subject = s.Subject // as it was verified
+		story, err := check.Retell(s.Subject, s.Failure)
+		broken = append(broken, &brokenInvariant{s.Failure, story, suspects[i].strategy, f.again(suspects[i], s.Failure)})
+		files = append(files, resultFile{path: f.tracePath(s.Failure), fill: s.Failure.WriteTrace})
+		errs = append(errs, err)
+	}
+	files = append(files, f.html.file(cmd, nil, func() (*page.Report, error) { return withFailures(p, broken), nil }))
+	errs = append(errs, writeResults(cmd.OutOrStdout(), func(w io.Writer) error {
+		fmt.Fprintln(w, sheet.Terminal(report.Style{}))
+		if f.card != nil {
+			on, not := f.card.told(r)
+			fmt.Fprintf(w, "device: %v\non it: %s\nnot on it: %s\n", f.card.place.GPU, on, not)
+		}
+		for _, b := range broken {
+			fmt.Fprint(w, b.text(f.tracePath(b.Failure)))
+		}
+		if len(broken) == 0 {
+			fmt.Fprintf(w, "%d subjects, %d sequences: every invariant held\n", len(r.Subjects), r.Sequences())
+		}
+		return nil
+	}, files...))
+	if len(broken) > 0 {
+		first := broken[0].Failure
+		errs = append(errs, failure{fmt.Errorf("%d of %d subjects broke an invariant, first %s: %v (%s)", len(broken), len(r.Subjects),
+			first.Subject, first.Violation.Number, first.Violation.Number.Name())})
+	}
+	return errors.Join(errs...)
+}
+
+// tracePath returns the path of the trace of a failure.
+func (f *checkFlags) tracePath(failure *props.Failure) string {
+	return filepath.Join(f.out, traceName(failure))
+}
+
+// again returns the command that repeats a failure by its seed.
+func (f *checkFlags) again(s suspect, failure *props.Failure) string {
+	name := "--strategies " + report.ShellWord(s.strategy)
+	if s.config != "" {
+		name += " --config " + report.ShellWord(s.config)
+	}
+	if f.device.given {
+		name += " --device " + report.ShellWord(f.device.value)
+	}
+	if f.contents {
+		name += " --contents"
+	}
+	if f.faults {
+		name += " --faults"
+	}
+	return fmt.Sprintf("vramyard check %s --tests 1 --ops %d --seed %d", name, f.ops, failure.Seed)
+}
+
+// unfit are the characters of a subject's name that a file's name should not have.
+var unfit = regexp.MustCompile(`[^A-Za-z0-9_.]+`)
+
+// traceName returns a name for the trace of a failure, its own for each subject.
+func traceName(f *props.Failure) string {
+	return unfit.ReplaceAllString(f.Subject, "-") + "-" + f.Violation.Number.String() + ".trace"
+}
+
+// checkSheet returns the table of what was done.
+func checkSheet(r check.Report) report.Sheet {
+	var s report.Sheet
+	for i, name := range []string{
+		"subject", "sequences", "calls", "grants", "frees", "out of memory", "bad requests", "bad frees", "faults", "verdict",
+	} {
+		s.Columns = append(s.Columns, report.Column{Name: name, Number: i > 0 && i < 9})
+	}
+	s.Title = fmt.Sprintf("%d subjects, %d sequences", len(r.Subjects), r.Sequences())
+	for _, of := range r.Subjects {
+		n := of.Result
+		row := []report.Cell{{Text: of.Subject.Name}}
+		for _, v := range []int{n.Sequences, n.Calls, n.Grants, n.Frees, n.OutOfMemory, n.Mistakes, n.BadFrees, int(n.Faults)} {
+			text := strconv.Itoa(v)
+			row = append(row, report.Cell{Text: text, Value: text, Number: true})
+		}
+		s.Rows = append(s.Rows, append(row, report.Cell{Text: verdict(of)}))
+	}
+	return s
+}
+
+// verdict says in a few words what a subject kept.
+func verdict(s check.SubjectReport) string {
+	if s.Failure != nil {
+		n := s.Failure.Violation.Number
+		return fmt.Sprintf("broke %v (%s)", n, n.Name())
+	}
+	var not []string
+	for n := range props.Numbers {
+		if s.Result.Excepted[n] > 0 {
+			not = append(not, n.String())
+		}
+	}
+	if len(not) > 0 {
+		return "held, but for " + strings.Join(not, ", ")
+	}
+	return "held"
+}

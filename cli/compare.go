@@ -1,0 +1,232 @@
+package cli
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/vramyard/vramyard/alloc"
+	"github.com/vramyard/vramyard/device"
+	"github.com/vramyard/vramyard/harness/replay"
+	"github.com/vramyard/vramyard/harness/show/page"
+	"github.com/vramyard/vramyard/harness/show/report"
+	"github.com/vramyard/vramyard/harness/study/compare"
+	"github.com/vramyard/vramyard/harness/trace"
+	"github.com/vramyard/vramyard/harness/trace/formats"
+	"github.com/vramyard/vramyard/harness/trace/workload"
+	"github.com/vramyard/vramyard/internal/units"
+)
+
+// compareFlags are the flags of the command compare.
+type compareFlags struct {
+	catalogue  alloc.Catalogue
+	strategies string
+	capacity   string
+	deviceFlags
+	source formats.Options
+	figureFiles
+	freeAt string
+	html   htmlFlag
+}
+
+func newCompare(catalogue alloc.Catalogue) *cobra.Command {
+	f := compareFlags{catalogue: catalogue}
+	c := &cobra.Command{
+		Use:   "compare [TRACE...]",
+		Short: "Replay traces through many strategies and compare memory and time",
+		Long: `Replay each trace through each strategy on a simulated GPU and print a table for
+each trace, sorted by minimum capacity: the smallest device on which the trace completes.
+
+A TRACE is a file of any format in docs/traces.md, "-" for standard input, or the name
+of a trace inside the program. Without TRACE, all traces inside the program are used.
+
+All figures but the minimum capacity are measured on one device: of --capacity, else of the
+capacity of --device, else on the card of the recording if the file shows its size, else on an
+ample one. A recording of PyTorch has one more row, "caching, as recorded", if its settings are
+those of no strategy that is compared.`,
+		Example: "  vramyard compare --device sim:rtx4090-24g --strategies bfc,tlsf trace.csv",
+		RunE:    f.run,
+	}
+	c.Flags().StringVar(&f.strategies, "strategies", strings.Join(catalogue.Default(alloc.Compared), ","),
+		"strategies to compare, by name or name:preset, separated by commas")
+	c.Flags().StringVar(&f.capacity, "capacity", "", `measure on a device of this size, such as "24GiB" (default: that of --device, of the recording, or an ample one)`)
+	addPart(c, &f.source)
+	f.addPlace(c, "measured on its capacity, all capacities are searched")
+	f.addSim(c, simShapeUsage)
+	addFreeAt(c, &f.freeAt)
+	f.figureFiles.add(c, "tables")
+	f.html.add(c)
+	return c
+}
+
+// run executes the command.
+func (f *compareFlags) run(cmd *cobra.Command, args []string) error {
+	if err := checkOutputs(args, f.outputs(f.html.output())...); err != nil {
+		return err
+	}
+	o := compare.Options{Version: version}
+	var err error
+	if o.Device, o.Capacity, err = f.placed(); err != nil {
+		return err
+	}
+	if err := onlySimulated(o.Device, output{"html", f.html.path, false}); err != nil {
+		return err
+	}
+	if o.FreeAt, err = parseFreeAt(f.freeAt); err != nil {
+		return err
+	}
+	if f.capacity != "" {
+		n, err := parseCapacity(f.capacity)
+		if err != nil {
+			return err
+		}
+		o.Capacity = n
+	}
+	setups, err := lookupAll(f.catalogue, f.strategies)
+	if err != nil {
+		return err
+	}
+	of := &recordings{catalogue: f.catalogue, family: func(name string) bool { return hasStrategy(setups, name) }}
+	if f.html.wanted() {
+		of.askers = askers{}
+	}
+	traces, err := openAll(cmd, args, f.source, of.open)
+	if err != nil {
+		return err
+	}
+	o.Memory = heapLeft()
+	total := 0
+	for i, t := range traces {
+		o.Recorded = append(o.Recorded, of.runs[t])
+		if o.Device.GPU != nil {
+			o.Recorded[i].Card = 0 // it has a capacity of its own
+		}
+	}
+	for i := range traces {
+		total += len(o.Setups(i, setups))
+	}
+	p := begin(cmd, stage{unit: "runs", total: int64(total)})
+	o.Share = p.estimated
+	o.Replayed, o.Done = p.replayed, func(int, *compare.Run) { p.step() }
+	ctx, done := untilInterrupt(cmd)
+	r, err := compare.Compare(ctx, traces, setups, o)
+	done()
+	if errors.Is(err, context.Canceled) && r != nil && len(r.Runs) > 0 {
+		return finished(cmd.OutOrStdout(), onStdout(f.outputs(f.html.output())),
+			fmt.Sprintf("%d of %d runs are finished", len(r.Runs), total),
+			func(w io.Writer) error { return report.CompareTables(w, r) })
+	}
+	if err != nil {
+		return err
+	}
+	return writeResults(cmd.OutOrStdout(), func(w io.Writer) error { return report.CompareTables(w, r) },
+		f.files(r, report.CompareTable(r),
+			f.html.file(cmd, args, func() (*page.Report, error) { return f.draw(cmd, traces, of.askers, &o, setups, r) }))...)
+}
+
+// draw makes the page of a comparison. Each run is drawn on the device that it was measured on.
+func (f *compareFlags) draw(cmd *cobra.Command, traces []trace.Source, stacks askers, settings *compare.Options, setups []alloc.Setup, r *compare.Report) (*page.Report, error) {
+	color := colors(f.catalogue)
+	p := &page.Report{Kind: "compare", Title: "Strategies compared", Sheets: report.CompareSheets(r)}
+	o := page.Budget(len(r.Runs))
+	o.FreeAt, o.Latency = r.FreeAt, true
+	next := 0 // run of the report
+	for i, t := range traces {
+		setups := settings.Setups(i, setups)
+		runs := make([]drawing, len(setups))
+		for j, s := range setups {
+			run := &r.Runs[next]
+			next++
+			on := r.Device.Config
+			on.Capacity = run.Device
+			runs[j] = drawing{setup: s.ForCapacity(run.Device), color: color(s.Name), device: on, figures: run}
+			if !run.Starts {
+				runs[j].missing = "does not start on " + units.Bytes(run.Device)
+			}
+		}
+		prepared, err := replay.Prepare(cmd.Context(), t)
+		if err != nil {
+			return nil, err
+		}
+		drawn, err := draw(cmd, prepared, stacks[t], runs, o)
+		if err != nil {
+			return nil, err
+		}
+		if err := p.Add(drawn); err != nil {
+			return nil, err
+		}
+	}
+	return p, nil
+}
+
+// hasStrategy reports whether a strategy is among setups, with any preset.
+func hasStrategy(setups []alloc.Setup, name string) bool {
+	return slices.ContainsFunc(setups, func(s alloc.Setup) bool {
+		family, _, _ := strings.Cut(s.Name, ":")
+		return family == name
+	})
+}
+
+// parseCapacity reads the size of a device.
+func parseCapacity(s string) (device.Size, error) {
+	n, err := device.ParseCapacity(s)
+	if err != nil {
+		return 0, flagError("capacity", err)
+	}
+	return n, nil
+}
+
+// lookupAll returns the setups of the named strategies.
+func lookupAll(c alloc.Catalogue, names string) ([]alloc.Setup, error) {
+	var setups []alloc.Setup
+	for name := range strings.SplitSeq(names, ",") {
+		if name = strings.TrimSpace(name); name == "" {
+			continue
+		}
+		s, err := c.Lookup(name, nil)
+		if err != nil {
+			return nil, flagError("strategies", err)
+		}
+		setups = append(setups, s)
+	}
+	if len(setups) == 0 {
+		return nil, flagError("strategies", errNoStrategies)
+	}
+	return setups, nil
+}
+
+// opener is [openTrace] or [openSource].
+type opener[S trace.Source] func(path string, o formats.Options, stdin io.Reader) (S, error)
+
+// openAll opens the traces of the command line, or all recorded ones.
+func openAll[S trace.Source](cmd *cobra.Command, args []string, o formats.Options, open opener[S]) ([]S, error) {
+	if len(args) == 0 {
+		args = workload.RecordingNames()
+	}
+	if err := onceFromStdin(args); err != nil {
+		return nil, err
+	}
+	traces := make([]S, len(args))
+	for i, a := range args {
+		t, err := open(a, reading(cmd, a, o), cmd.InOrStdin())
+		if err != nil {
+			return nil, err
+		}
+		traces[i] = t
+	}
+	return traces, nil
+}
+
+// encodeJSON writes v, indented.
+func encodeJSON(w io.Writer, v any) error {
+	e := json.NewEncoder(w)
+	e.SetIndent("", "  ")
+	e.SetEscapeHTML(false)
+	return e.Encode(v)
+}

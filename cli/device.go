@@ -1,0 +1,168 @@
+package cli
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strconv"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/vramyard/vramyard/device"
+	"github.com/vramyard/vramyard/device/sim"
+	"github.com/vramyard/vramyard/harness/replay"
+)
+
+// deviceFlags name the device of a command.
+type deviceFlags struct {
+	device, sim spec // commands may have no --sim
+}
+
+// spec is the value of a flag that may not be empty, as that of a variable that is not set would be.
+type spec struct {
+	value string
+	given bool
+	exact bool // out of a trace, so that a bare number is meant
+}
+
+// add adds the flag to a command.
+func (s *spec) add(c *cobra.Command, name, usage string) {
+	c.Flags().Func(name, usage, func(value string) error {
+		*s = spec{value: value, given: true}
+		return nil
+	})
+}
+
+// judgeUnit refuses a JSON object in which the field of a size is a number that lacks its unit, as
+// [device.ParseCapacity] does. Whatever else is wrong with the object is found when it is read.
+func judgeUnit(object, field string) error {
+	var fields map[string]json.RawMessage
+	if json.Unmarshal([]byte(object), &fields) != nil {
+		return nil
+	}
+	text := strings.Trim(string(fields[field]), `"`)
+	if n, err := strconv.ParseUint(text, 10, 64); err != nil || n == 0 {
+		return nil
+	}
+	if _, err := device.ParseCapacity(text); err != nil {
+		return fmt.Errorf("%s: %w", field, err)
+	}
+	return nil
+}
+
+// judgeConfig refuses settings of a strategy whose limit lacks its unit.
+func judgeConfig(config string) error { return wrapFlag("config", judgeUnit(config, "limit")) }
+
+// addDevice adds the flag --device; does says what the command takes of it.
+func (f *deviceFlags) addDevice(c *cobra.Command, does string) {
+	f.device.add(c, "device",
+		"simulated `device`: \"sim\", \"sim:24GiB\", or \"sim:h100-80g\" for one like a card (\"vramyard devices\" lists them); "+does)
+}
+
+// addSim adds the flag --sim; means describes its value.
+func (f *deviceFlags) addSim(c *cobra.Command, means string) {
+	f.sim.add(c, "sim", means)
+}
+
+var errTwoDevices = errors.New("--device says what the device is: want one of the two")
+
+// config returns the device that the flags name; none of them means the default one.
+func (f *deviceFlags) config() (sim.Config, error) {
+	switch {
+	case f.device.given && f.sim.given:
+		return sim.Config{}, flagError("sim", errTwoDevices)
+	case f.device.given:
+		c, err := sim.ParseDevice(f.device.value)
+		if err != nil {
+			err = flagError("device", err)
+		}
+		return c, err
+	}
+	if !f.sim.given {
+		return sim.Config{}, nil
+	}
+	c, err := sim.ParseConfig([]byte(f.sim.value))
+	if err == nil && !f.sim.exact {
+		err = judgeUnit(f.sim.value, "capacity")
+	}
+	if strings.TrimSpace(f.sim.value) == "" {
+		err = errors.New("want a JSON object")
+	}
+	if err != nil {
+		err = flagError("sim", err)
+	}
+	return c, err
+}
+
+// place returns the device that the flags name, which may be a GPU.
+func (f *deviceFlags) place() (replay.Target, error) {
+	if !f.device.given || f.sim.given {
+		c, err := f.config()
+		return replay.SimTarget(c), err
+	}
+	p, err := replay.ParseTarget(f.device.value)
+	if err != nil {
+		err = flagError("device", err)
+	}
+	return p, err
+}
+
+// placed is shape where the device may be a GPU.
+func (f *deviceFlags) placed() (replay.Target, device.Size, error) {
+	if !f.device.given || f.sim.given {
+		c, n, err := f.shape()
+		return replay.SimTarget(c), n, err
+	}
+	p, err := f.place()
+	n := p.Capacity
+	p.Capacity = 0
+	return p, n, err
+}
+
+// onlySimulated refuses what is made by replaying on several devices alike, which there are of simulated ones only.
+func onlySimulated(p replay.Target, wanted ...output) error {
+	for _, o := range wanted {
+		if p.GPU != nil && o.path != "" {
+			return flagError(o.flag, errors.New("is made on simulated devices only, not with --device cuda"))
+		}
+	}
+	return nil
+}
+
+// addPlace adds the flag --device to a command that also runs on a GPU; does says what the command takes of it.
+func (f *deviceFlags) addPlace(c *cobra.Command, does string) {
+	f.device.add(c, "device",
+		"`device`: \"sim\", \"sim:24GiB\", \"sim:h100-80g\" for one like a card, or \"cuda:0\" for a GPU, \"cuda:0:24GiB\" for a part of it (\"vramyard devices\" lists them); "+does)
+}
+
+// shape returns the device but for its capacity, and that apart, 0 if it is not bounded. It is for
+// commands that choose capacities themselves, whose --sim may have none.
+func (f *deviceFlags) shape() (sim.Config, device.Size, error) {
+	c, err := f.config()
+	if err == nil && f.sim.given && c.Capacity != 0 {
+		err = flagError("sim", errors.New("capacity: is what this command varies"))
+	}
+	if err != nil {
+		return sim.Config{}, 0, err
+	}
+	n := c.Capacity
+	c.Capacity = 0
+	return c, n, nil
+}
+
+// simShapeUsage describes the flag --sim of commands that choose capacities themselves.
+const simShapeUsage = `simulated device but for its capacity, as a JSON object; {"charge":"2MiB"} charges whole pages, as cards do`
+
+// defaultDevice returns the default device in JSON.
+func defaultDevice() string {
+	c, err := sim.ParseConfig([]byte("{}"))
+	if err != nil {
+		panic(err) // every field has a default
+	}
+	text, err := json.Marshal(c)
+	if err != nil {
+		panic(err) // a struct of numbers and texts
+	}
+	return string(text)
+}

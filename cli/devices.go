@@ -1,0 +1,164 @@
+package cli
+
+import (
+	"fmt"
+	"io"
+	"strconv"
+
+	"github.com/spf13/cobra"
+
+	"github.com/vramyard/vramyard/device"
+	"github.com/vramyard/vramyard/device/cuda"
+	"github.com/vramyard/vramyard/device/nvml"
+	"github.com/vramyard/vramyard/device/sim"
+	"github.com/vramyard/vramyard/harness/show/report"
+	"github.com/vramyard/vramyard/internal/units"
+)
+
+// devicesSchema names the form of [deviceList] in JSON.
+const devicesSchema = "vramyard-devices/1"
+
+// deviceList is what the command devices knows, as JSON.
+type deviceList struct {
+	Schema  string     `json:"schema"`
+	Version string     `json:"version"` // of the program
+	Cards   []sim.Card `json:"cards"`
+	Costs   []callCost `json:"costs"` // of the default table
+	// CUDA is what the CUDA driver shows, null where there is none; NoCUDA says why then.
+	CUDA   *cuda.Inventory `json:"cuda"`
+	NoCUDA string          `json:"no_cuda,omitempty"`
+	// NVML is what the management library says, null where it cannot be asked; NoNVML says why then.
+	NVML   *nvml.Inventory `json:"nvml"`
+	NoNVML string          `json:"no_nvml,omitempty"`
+}
+
+// callCost is what one kind of call costs.
+type callCost struct {
+	Call string `json:"call"`
+	sim.Cost
+}
+
+func newDevices() *cobra.Command {
+	var path string
+	c := &cobra.Command{
+		Use:   "devices",
+		Short: "List the GPUs of this machine, and the cards that a simulated device can stand for",
+		Long: `List the GPUs that --device cuda:0 names, and the cards that --device sim:CARD names, with the memory that
+CUDA has to give on them and the bandwidth of that memory. With --json also where both were read, and
+what each call costs. docs/device-model.md says what of a card is modelled, docs/gpu.md how a GPU is used.
+
+A program that was built with "-tags nvml" also tells what NVIDIA's management library says of the
+GPUs: how much memory is in use and reserved, BAR1, ECC, MIG and who computes.`,
+		Example: "  vramyard compare --device sim:rtx4090-24g gpt2_train.csv\n  vramyard replay --strategy bfc --device cuda:0 gpt2_train.csv",
+		Args:    cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			if err := checkOutputs(nil, output{"json", path, false}); err != nil {
+				return err
+			}
+			l := listDevices()
+			return writeResults(cmd.OutOrStdout(), func(w io.Writer) error {
+				if err := l.gpuTable(w); err != nil {
+					return err
+				}
+				return deviceTable(w)
+			}, jsonFile(path, l))
+		},
+	}
+	c.Flags().StringVar(&path, "json", "", `also write the cards, and what calls cost, as JSON to this file, "-" for standard output instead of the table`)
+	return c
+}
+
+// listDevices returns the GPUs, the cards and what calls cost. No driver is no error: it is said.
+func listDevices() deviceList {
+	l := deviceList{Schema: devicesSchema, Version: version, Cards: sim.Cards()}
+	costs, _ := sim.Published.Costs()
+	for call, cost := range costs {
+		l.Costs = append(l.Costs, callCost{device.Call(call).String(), cost})
+	}
+	if all, err := cuda.List(""); err != nil {
+		l.NoCUDA = err.Error()
+	} else {
+		l.CUDA = &all
+	}
+	if all, err := managed(); err != nil {
+		l.NoNVML = err.Error()
+	} else {
+		l.NVML = &all
+	}
+	return l
+}
+
+// managed asks the management library what there is.
+func managed() (nvml.Inventory, error) {
+	s, err := nvml.Open()
+	if err != nil {
+		return nvml.Inventory{}, err
+	}
+	defer s.Close() // what it said stands
+	return s.Inventory()
+}
+
+// gpuTable writes the GPUs, or why there are none.
+func (l *deviceList) gpuTable(w io.Writer) error {
+	if l.CUDA == nil {
+		_, err := fmt.Fprintf(w, "no GPU (%s)\n\n", l.NoCUDA)
+		return err
+	}
+	t := report.NewSheet("", l.gpuColumns(), l.CUDA.GPUs)
+	_, err := fmt.Fprintf(w, "driver for CUDA %s\n%s\n\n", l.CUDA.Driver, t.Terminal(report.Style{}))
+	return err
+}
+
+// gpuColumns are the columns of the GPUs; the last ones hold what the management library reports.
+func (l *deviceList) gpuColumns() []report.ColumnOf[cuda.GPU] {
+	column := func(name string, text func(cuda.GPU) string) report.ColumnOf[cuda.GPU] {
+		return report.ColumnOf[cuda.GPU]{
+			Column: report.Column{Name: name},
+			Cell:   func(g cuda.GPU) report.Cell { return report.Cell{Text: text(g)} },
+		}
+	}
+	managed := func(name string, text func(nvml.GPU) string) report.ColumnOf[cuda.GPU] {
+		return column(name, func(g cuda.GPU) string {
+			if l.NVML != nil {
+				for _, m := range l.NVML.GPUs {
+					if m.PCI == g.PCI {
+						return text(m)
+					}
+				}
+			}
+			return "—"
+		})
+	}
+	return []report.ColumnOf[cuda.GPU]{
+		column("--device", func(g cuda.GPU) string { return fmt.Sprintf("cuda:%d", g.Ordinal) }),
+		column("GPU", func(g cuda.GPU) string { return units.Printable(g.Name) }),
+		column("memory", func(g cuda.GPU) string { return units.Bytes(g.Memory) }),
+		column("capability", func(g cuda.GPU) string { return g.Capability }),
+		column("bus", func(g cuda.GPU) string { return g.PCI }),
+		managed("in use", func(m nvml.GPU) string { return units.Bytes(m.Memory.Used) }),
+		managed("reserved", func(m nvml.GPU) string { return units.Bytes(m.Memory.Reserved) }),
+		managed("ECC", func(m nvml.GPU) string { return fmt.Sprint(m.ECC) }),
+		managed("MIG", func(m nvml.GPU) string { return fmt.Sprint(m.MIG) }),
+		managed("processes", func(m nvml.GPU) string { return strconv.Itoa(len(m.Processes)) }),
+	}
+}
+
+// cardColumns are the columns of the cards.
+var cardColumns = []report.ColumnOf[sim.Card]{
+	{Column: report.Column{Name: "--device"}, Cell: func(c sim.Card) report.Cell { return report.Cell{Text: "sim:" + c.Name} }},
+	{Column: report.Column{Name: "card"}, Cell: func(c sim.Card) report.Cell { return report.Cell{Text: c.Model} }},
+	{Column: report.Column{Name: "memory"}, Cell: func(c sim.Card) report.Cell { return report.Cell{Text: units.Bytes(c.Memory)} }},
+	{
+		Column: report.Column{Name: "bandwidth"},
+		Cell: func(c sim.Card) report.Cell {
+			return report.Cell{Text: strconv.FormatUint(c.Bandwidth/1e9, 10) + " GB/s"}
+		},
+	},
+}
+
+// deviceTable writes the cards.
+func deviceTable(w io.Writer) error {
+	t := report.NewSheet("", cardColumns, sim.Cards())
+	_, err := fmt.Fprintf(w, "%s\nsim: a device without bounds; sim:24GiB: one of so many bytes\n", t.Terminal(report.Style{}))
+	return err
+}

@@ -1,0 +1,113 @@
+package cli
+
+import (
+	"errors"
+	"fmt"
+	"io"
+
+	"github.com/spf13/cobra"
+
+	"github.com/vramyard/vramyard/device"
+	"github.com/vramyard/vramyard/harness/show/report"
+	"github.com/vramyard/vramyard/harness/study/diff"
+	"github.com/vramyard/vramyard/internal/budget"
+)
+
+// diffFlags are the flags of the command diff.
+type diffFlags struct {
+	failIf   []string
+	jsonFile string
+	all      bool
+	memory   device.Size
+}
+
+func newDiff() *cobra.Command {
+	var f diffFlags
+	c := &cobra.Command{
+		Use:   "diff A.json B.json",
+		Short: "Tell how two results differ, and fail where they may not",
+		Long: `Tell which figures differ between two results of the same command, as --json of compare, replay,
+bench, tune, offline, verify or whatif writes them. A is before, B is after; "-" is standard input.
+
+Runs are matched by trace, strategy and configuration. Times that were measured are shown and
+marked; they make no difference of their own.
+
+--fail-if names what must not be, and may be given more than once:
+  min_capacity_bytes>+2%           B needs a card more than 2 % larger than A, or does not complete
+  peak_reserved_bytes>+100MiB      B reserves at least 100 MiB more
+  oom_count>0                      a request of B finds no memory
+  ns_per_op>+50%@caching*@llama*   only where strategy and trace match
+docs/diff.md has the grammar, and what a figure without a value means.
+
+The exit status is 1 if a condition is violated, 2 if a result cannot be read, and 0 otherwise,
+however much differs.`,
+		Example: "  vramyard diff base.json head.json --fail-if 'min_capacity_bytes>+2%'",
+		Args:    cobra.ExactArgs(2),
+		RunE:    f.run,
+	}
+	c.Flags().StringArrayVar(&f.failIf, "fail-if", nil, `fail if this holds of a run, such as "min_capacity_bytes>+2%"`)
+	c.Flags().StringVar(&f.jsonFile, "json", "", `also write the differences as JSON to this file, "-" for standard output instead of a table`)
+	addMemory(c, &f.memory)
+	c.Flags().BoolVar(&f.all, "all", false, "show figures that are the same too")
+	return c
+}
+
+// run executes the command.
+func (f *diffFlags) run(cmd *cobra.Command, args []string) error {
+	if err := onceFromStdin(args); err != nil {
+		return err
+	}
+	if err := checkOutputs(args, output{"json", f.jsonFile, false}); err != nil {
+		return err
+	}
+	var conditions []diff.Condition
+	for _, text := range f.failIf {
+		c, err := diff.ParseCondition(text)
+		if err != nil {
+			return flagError("fail-if", err)
+		}
+		conditions = append(conditions, c)
+	}
+	var results [2]*diff.Result
+	for i, path := range args {
+		var err error
+		if results[i], err = readResult(path, f.memory, cmd.InOrStdin()); err != nil {
+			return err
+		}
+	}
+	d, err := diff.Compare(results[0], results[1], f.all)
+	if err != nil {
+		return err
+	}
+	if err := d.Judge(conditions); err != nil {
+		return flagError("fail-if", err)
+	}
+	stdout := cmd.OutOrStdout()
+	err = writeResults(stdout, func(w io.Writer) error { return report.ResultDiff(w, args[0], args[1], d) }, jsonFile(f.jsonFile, d))
+	if n := d.Violated(); n > 0 {
+		err = errors.Join(failure{fmt.Errorf("%s against %s: %d of %d conditions violated", args[1], args[0], n, len(conditions))}, err)
+	}
+	return err
+}
+
+// readResult reads a result from a file, or from standard input for "-".
+func readResult(path string, most device.Size, stdin io.Reader) (*diff.Result, error) {
+	collectWithin(most)
+	if path == "-" {
+		r, err := diff.Read(stdin, budget.New(most))
+		if err != nil {
+			return nil, fmt.Errorf("stdin: %w", err)
+		}
+		return r, nil
+	}
+	file, err := openFile(path)
+	if err != nil {
+		return nil, err
+	}
+	defer file.Close()
+	r, err := diff.Read(file, budget.New(most))
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", path, err)
+	}
+	return r, nil
+}

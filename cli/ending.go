@@ -1,0 +1,51 @@
+package cli
+
+import (
+	"fmt"
+	"path/filepath"
+	"slices"
+	"strings"
+)
+
+// endings are the endings of the files that flags name, of flags whose files are of one form.
+var endings = map[string][]string{
+	"json":    {".json"},
+	"csv":     {".csv"},
+	"parquet": {".parquet"},
+	"offsets": {".csv"},
+	"html":    {".html", ".htm"},
+}
+
+// promising are endings that programs take for the form of a file.
+var promising = []string{
+	".7z", ".arrow", ".bin", ".bz2", ".csv", ".db", ".feather", ".h5", ".hdf5", ".htm", ".html", ".json", ".jsonl", ".lz4", ".md", ".npy",
+	".npz", ".ods", ".orc", ".parq", ".parquet", ".pb", ".pdf", ".pickle", ".pkl", ".png", ".pq", ".pt", ".pth", ".safetensors", ".sqlite", ".svg",
+	".tar", ".tgz", ".trace", ".tsv", ".xls", ".xlsx", ".xml", ".xz", ".yaml", ".yml", ".zip",
+}
+
+// packed returns the endings that a file of a form may have, packed ones included.
+func packed(want []string) (all []string) {
+	for _, e := range want {
+		if all = append(all, e); e != ".parquet" { // whose columns are packed already
+			all = append(all, e+".gz", e+".zst")
+		}
+	}
+	return all
+}
+
+// endingOf returns the ending of a name in lower case, and without what says that the file is packed as
+// [outfile.Write] packs it.
+func endingOf(path string) string {
+	name := strings.ToLower(path)
+	return filepath.Ext(strings.TrimSuffix(strings.TrimSuffix(name, ".gz"), ".zst"))
+}
+
+// checkEnding refuses a name whose ending promises another form than the wanted ones. A missing or unknown ending
+// promises nothing.
+func checkEnding(path string, want []string) error {
+	e := endingOf(path)
+	if slices.Contains(want, e) || !slices.Contains(promising, e) {
+		return nil
+	}
+	return fmt.Errorf("%s: want a name that ends in %s", path, strings.Join(packed(want), ", "))
+}

@@ -1,0 +1,13 @@
+package cli_test
+
+import (
+	"github.com/vramyard/vramyard/alloc"
+	"github.com/vramyard/vramyard/cli"
+	"github.com/vramyard/vramyard/strategies"
+	"github.com/vramyard/vramyard/strategies/direct"
+)
+
+// The whole program with one more strategy. "compare" without --strategies compares it too.
+func ExampleMain() {
+	cli.Main(append(strategies.All(), alloc.SpecOf("mine", "one device call for each block", direct.New))...)
+}

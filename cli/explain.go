@@ -1,0 +1,40 @@
+package cli
+
+import (
+	"io"
+
+	"github.com/vramyard/vramyard/alloc"
+	"github.com/vramyard/vramyard/device"
+	"github.com/vramyard/vramyard/device/sim"
+	"github.com/vramyard/vramyard/harness/replay"
+	"github.com/vramyard/vramyard/harness/show/report"
+	"github.com/vramyard/vramyard/harness/study/postmortem"
+)
+
+// explain replays once more up to the first request that finds no memory, if that is to be explained.
+func (f *replayFlags) explain(p *replay.Prepared, stacks *postmortem.Stacks, setup alloc.Setup, cfg sim.Config, at replay.FreeAt, step func(event int) error) error {
+	if f.explainFile == "" {
+		return nil
+	}
+	o := postmortem.Options{
+		Event: postmortem.FirstOOM, FreeAt: at, Step: step, Device: func() (device.Device, error) { return sim.New(cfg) },
+	}
+	if stacks != nil {
+		o.Stacks = stacks.Places
+	}
+	v, err := postmortem.Replay(p, setup, o)
+	if err != nil {
+		return err
+	}
+	v.Version = version
+	f.verdict = v
+	return nil
+}
+
+// writeExplained writes why the first request found no memory: as JSON if the file's name says so.
+func (f *replayFlags) writeExplained(w io.Writer) error {
+	if endingOf(f.explainFile) == ".json" {
+		return encodeJSON(w, f.verdict)
+	}
+	return report.PostmortemVerdict(w, f.verdict)
+}

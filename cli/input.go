@@ -1,0 +1,214 @@
+package cli
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"runtime"
+	"runtime/debug"
+	"slices"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/vramyard/vramyard/device"
+	"github.com/vramyard/vramyard/harness/show/report"
+	"github.com/vramyard/vramyard/harness/trace"
+	"github.com/vramyard/vramyard/harness/trace/formats"
+	"github.com/vramyard/vramyard/harness/trace/workload"
+	"github.com/vramyard/vramyard/internal/budget"
+	"github.com/vramyard/vramyard/internal/fileio"
+	"github.com/vramyard/vramyard/internal/nearest"
+)
+
+var (
+	errNoStrategies = errors.New("want at least one")
+	errStdinTwice   = errors.New("standard input can be read only once")
+)
+
+// flagError says which flag an error belongs to.
+func flagError(flag string, err error) error { return fmt.Errorf("--%s: %w", flag, err) }
+
+// output is a flag that names a file to write, or an argument that does, which has no flag.
+type output struct {
+	flag, path string
+	text       bool // lines that may follow others on standard output
+}
+
+// checkOutputs refuses outputs before the work begins if they would overwrite each other or a file that is
+// read, if their folder cannot be written to, or if their ending promises another form.
+func checkOutputs(inputs []string, outputs ...output) error {
+	for i, o := range outputs {
+		if o.path == "" && o.flag != "" {
+			continue
+		}
+		for _, in := range inputs {
+			if o.path != "-" && sameFile(o.path, in) {
+				err := fmt.Errorf("%s is a file to read", o.path)
+				if o.flag == "" {
+					return err
+				}
+				return flagError(o.flag, err)
+			}
+		}
+		for _, other := range outputs[:i] {
+			if sameFile(o.path, other.path) && !(o.path == "-" && o.text && other.text) {
+				return flagError(o.flag, fmt.Errorf("%s is where --%s is written", o.path, other.flag))
+			}
+		}
+		err := error(nil)
+		if strings.HasPrefix(o.path, "--") {
+			err = fmt.Errorf("%s is a flag, not the name of a file: want a name, such as ./%s", o.path, o.path)
+		} else {
+			err = fileio.CheckOutput(o.path)
+		}
+		if want := endings[o.flag]; err == nil && len(want) > 0 {
+			err = checkEnding(o.path, want)
+		}
+		if err != nil && o.flag != "" {
+			err = flagError(o.flag, err)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// sameFile reports whether two paths lead to one file, which need not exist.
+func sameFile(a, b string) bool {
+	if a == b {
+		return true
+	}
+	x, errX := os.Stat(a)
+	y, errY := os.Stat(b)
+	if errX == nil && errY == nil {
+		return os.SameFile(x, y)
+	}
+	absX, errX := filepath.Abs(a)
+	absY, errY := filepath.Abs(b)
+	return errX == nil && errY == nil && absX == absY
+}
+
+// onceFromStdin refuses standard input as more than one trace.
+func onceFromStdin(paths []string) error {
+	if i := slices.Index(paths, "-"); i >= 0 && slices.Contains(paths[i+1:], "-") {
+		return errStdinTwice
+	}
+	return nil
+}
+
+// addPart adds the flag that says what to read of a file that holds more than one trace.
+func addPart(c *cobra.Command, o *formats.Options) {
+	c.Flags().StringVar(&o.Part, "part", "", "device or allocator to take from a file that has several")
+	addMemory(c, &o.Memory)
+}
+
+// memory is the flag that bounds what a file may take.
+type memory device.Size
+
+// addMemory adds the flag to a command that reads files.
+func addMemory(c *cobra.Command, m *device.Size) {
+	*m = budget.Default
+	c.Flags().Var((*memory)(m), "memory", "memory that a FILE may take, such as 4GiB; a file that needs more is refused")
+}
+
+// String implements [pflag.Value].
+func (m *memory) String() string { return device.Size(*m).String() }
+
+// Type implements [pflag.Value].
+func (m *memory) Type() string { return "size" }
+
+// Set implements [pflag.Value].
+func (m *memory) Set(text string) error {
+	n, err := device.ParseSize(text)
+	if err == nil && n < device.MiB {
+		err = fmt.Errorf("%v: want at least 1MiB, such as 4GiB", n)
+	}
+	if err != nil {
+		return err
+	}
+	*m = memory(n)
+	return nil
+}
+
+// userLimit is the soft memory limit of the environment, GOMEMLIMIT, which a command only lowers.
+var userLimit = debug.SetMemoryLimit(-1)
+
+// collectWithin raises the soft memory limit of the process to the present heap and the memory of one more file, until
+// the command ends. The garbage collector then keeps the garbage of reading and of replays within that. The budget of
+// the file, which is counted, decides what is refused.
+func collectWithin(m device.Size) {
+	held := heap() // without the garbage of the file before
+	debug.SetMemoryLimit(min(userLimit, int64(held+min(m, device.TiB))))
+}
+
+// heap collects the garbage and returns the bytes that stay on the heap.
+func heap() device.Size {
+	runtime.GC()
+	var now runtime.MemStats
+	runtime.ReadMemStats(&now)
+	return device.Size(now.HeapAlloc)
+}
+
+// heapLeft returns the bytes that replays may take at once beside what is on the heap: those below the soft memory limit.
+func heapLeft() device.Size {
+	most := device.Size(debug.SetMemoryLimit(-1))
+	return most - min(heap(), most-1)
+}
+
+// advised adds to an error about a file the flag that helps: --memory for a larger bound, --part for one of its parts.
+func advised(err error) error {
+	if e, ok := errors.AsType[*budget.Error](err); ok {
+		return fmt.Errorf("%w: --memory %v allows twice as much", err, 2*e.Limit)
+	}
+	if e, ok := errors.AsType[*trace.PartsError](err); ok {
+		return fmt.Errorf("%w: take one with --part %s", err, report.ShellWord(e.Parts[0].Name))
+	}
+	return err
+}
+
+// openFile opens a file to read. Its error begins with the path, as those about contents do.
+func openFile(path string) (*os.File, error) {
+	f, err := os.Open(path)
+	if p, ok := errors.AsType[*os.PathError](err); ok {
+		return nil, fmt.Errorf("%s: %w", path, p.Err)
+	}
+	return f, err
+}
+
+// addSource adds the flags that say how to read a trace.
+func addSource(c *cobra.Command, o *formats.Options) {
+	c.Flags().StringVar(&o.Dialect, "dialect", "", "form of the trace if its content does not tell: bfc, xdl or torch")
+	addPart(c, o)
+}
+
+// openSource is openTrace for those who need no more than to walk the trace: a long one stays in its
+// file, if that can be.
+func openSource(path string, o formats.Options, stdin io.Reader) (trace.Source, error) {
+	if _, err := os.Stat(path); path == "-" || err != nil {
+		return openTrace(path, o, stdin)
+	}
+	collectWithin(o.Memory)
+	return formats.OpenSource(path, o)
+}
+
+// openTrace reads a file of any known format, standard input for "-", or, if there is no such
+// file, the trace of that name inside the program.
+func openTrace(path string, o formats.Options, stdin io.Reader) (*trace.Trace, error) {
+	collectWithin(o.Memory)
+	if path == "-" {
+		return formats.Read(stdin, "stdin", o)
+	}
+	if _, err := os.Stat(path); errors.Is(err, os.ErrNotExist) {
+		if slices.Contains(workload.RecordingNames(), path) {
+			return workload.OpenRecording(path)
+		}
+		if near := nearest.Name(path, workload.RecordingNames()); near != "" {
+			return nil, fmt.Errorf("%s: no such file: did you mean %q, a trace inside the program?", path, near)
+		}
+	}
+	return formats.Open(path, o)
+}

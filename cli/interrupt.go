@@ -1,0 +1,119 @@
+package cli
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"io"
+	"os"
+	"os/signal"
+	"sync"
+	"syscall"
+
+	"github.com/spf13/cobra"
+
+	"github.com/vramyard/vramyard/harness/show/report"
+	"github.com/vramyard/vramyard/internal/fileio"
+)
+
+// interrupts are the signals that end the program, of Ctrl-C and SIGTERM. A command that can end with what it has
+// finished listens for the first; the second ends it at once, as does the first where none listens.
+// Either way what is half written goes away, and the exit status is that of a shell, 128 and the signal.
+type interrupts struct {
+	lock   sync.Mutex
+	stop   context.CancelFunc // nil if no command listens
+	signal syscall.Signal     // that a command was told of
+}
+
+// interruptsKey finds the interrupts in the context of a command.
+type interruptsKey struct{}
+
+// watch begins to watch for signals. It returns the context that commands find them by.
+func (i *interrupts) watch() context.Context {
+	signals := make(chan os.Signal, 1)
+	signal.Notify(signals, os.Interrupt, syscall.SIGTERM)
+	// Who reads standard output may have seen enough. A write then fails with EPIPE, and what is half written
+	// goes away, where the signal would have ended the program on the spot.
+	signal.Notify(make(chan os.Signal, 1), syscall.SIGPIPE)
+	go func() {
+		for s := range signals {
+			n, _ := s.(syscall.Signal) // the two asked for are
+			if lively(os.Stderr) != nil {
+				fmt.Fprint(os.Stderr, wipe) // which also removes ^C
+			}
+			if i.tell(n) {
+				tell(os.Stderr, "vramyard: ending with what is finished; interrupt again to end at once")
+				continue
+			}
+			fileio.RemoveUnfinished()
+			tell(os.Stderr, "vramyard: interrupted")
+			os.Exit(128 + int(n))
+		}
+	}()
+	return context.WithValue(context.Background(), interruptsKey{}, i)
+}
+
+// tell tells the command that listens. It reports whether there is one that was not told before.
+func (i *interrupts) tell(n syscall.Signal) bool {
+	i.lock.Lock()
+	defer i.lock.Unlock()
+	if i.stop == nil {
+		return false
+	}
+	i.stop()
+	i.stop, i.signal = nil, n
+	return true
+}
+
+// untilInterrupt returns a context that the first interrupt ends until done is called.
+func untilInterrupt(cmd *cobra.Command) (ctx context.Context, done func()) {
+	ctx, stop := context.WithCancel(cmd.Context())
+	i, ok := ctx.Value(interruptsKey{}).(*interrupts)
+	if !ok {
+		return ctx, stop
+	}
+	listen := func(f context.CancelFunc) {
+		i.lock.Lock()
+		defer i.lock.Unlock()
+		i.stop = f
+	}
+	listen(stop)
+	return ctx, func() {
+		listen(nil)
+		stop()
+	}
+}
+
+// statusOf returns the exit status of a command that was interrupted.
+func statusOf(ctx context.Context) int {
+	i, ok := ctx.Value(interruptsKey{}).(*interrupts)
+	if !ok {
+		return exitInterrupted
+	}
+	i.lock.Lock()
+	defer i.lock.Unlock()
+	return 128 + int(cmp.Or(i.signal, syscall.SIGINT))
+}
+
+// interrupted is the end of a command that was interrupted, and what it has finished.
+type interrupted string
+
+// Error implements error.
+func (e interrupted) Error() string { return "interrupted: " + string(e) + "; no file is written" }
+
+// finished shows what is finished of an interrupted command, and that it is no more than that, unless standard
+// output is for something else.
+func finished(stdout io.Writer, taken bool, what string, show func(io.Writer) error) error {
+	if !taken {
+		err := fileio.Write("-", stdout, func(w io.Writer) error {
+			if _, err := fmt.Fprintf(w, "partial: %s\n\n", what); err != nil {
+				return err
+			}
+			return show(report.Over(stdout, w))
+		})
+		if err != nil {
+			return err
+		}
+	}
+	return interrupted(what)
+}

@@ -1,0 +1,127 @@
+package cli
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/vramyard/vramyard/harness/show/report"
+	"github.com/vramyard/vramyard/harness/study/offline"
+	"github.com/vramyard/vramyard/harness/trace/formats"
+	"github.com/vramyard/vramyard/harness/trace/torch"
+)
+
+// offlineFlags are the flags of the command offline.
+type offlineFlags struct {
+	figureFiles
+	source            formats.Options
+	capacity          string
+	steps             uint64
+	time              time.Duration
+	freeAt, placement string
+}
+
+func newOffline() *cobra.Command {
+	f := offlineFlags{steps: offline.DefaultSteps}
+	c := &cobra.Command{
+		Use:   "offline [TRACE...]",
+		Short: "Pack traces as somebody could who knows them in advance",
+		Long: `Find how little memory a trace needs if all of it is known before: place every allocation
+once, at one offset, so that no two share a byte while both are live. Greedy placements come first,
+then a search that begins with the lowest of them and packs what is too high better. Streams and
+private pools are left out.
+
+The steps bound the search, so that the same trace gives the same answer on every machine. With
+--time the answer depends on the machine. Without TRACE, all traces inside the program are used.`,
+		Example: `  vramyard offline A.1048576.csv --capacity 1MiB --offsets placed.csv`,
+		RunE:    f.run,
+	}
+	c.Flags().StringVar(&f.capacity, "capacity", "", `height that is low enough, such as "24GiB" (default: the lowest)`)
+	c.Flags().Uint64Var(&f.steps, "steps", f.steps, "work of the search, in buffers and ranges looked at")
+	c.Flags().DurationVar(&f.time, "time", 0, `end the search after this time, such as "30s" (default: by steps alone)`)
+	addSource(c, &f.source)
+	addFreeAt(c, &f.freeAt)
+	f.figureFiles.add(c, "tables")
+	c.Flags().StringVar(&f.placement, "offsets", "", `also write where every allocation lies to this file, as MiniMalloc does; "-" for standard output`)
+	return c
+}
+
+var (
+	errTime     = errors.New("want more than 0s")
+	errOneTrace = errors.New("want one trace")
+	errWrong    = errors.New("the placement that was found is wrong")
+)
+
+// limits reads the flags that bound a search.
+func (f *offlineFlags) limits(cmd *cobra.Command) (l offline.Limits, err error) {
+	if f.capacity != "" {
+		if l.Capacity, err = parseCapacity(f.capacity); err != nil {
+			return l, err
+		}
+	}
+	if l.Steps = f.steps; l.Steps == 0 {
+		return l, flagError("steps", errPoints)
+	}
+	if l.Time = f.time; l.Time < 0 || l.Time == 0 && cmd.Flags().Changed("time") {
+		return l, flagError("time", errTime)
+	}
+	return l, nil
+}
+
+// run executes the command.
+func (f *offlineFlags) run(cmd *cobra.Command, args []string) error {
+	if err := checkOutputs(args, f.outputs(output{"offsets", f.placement, false})...); err != nil {
+		return err
+	}
+	limits, err := f.limits(cmd)
+	if err != nil {
+		return err
+	}
+	at, err := parseFreeAt(f.freeAt)
+	if err != nil {
+		return err
+	}
+	if f.placement != "" && len(args) != 1 {
+		return flagError("offsets", errOneTrace)
+	}
+	traces, err := openAll(cmd, args, f.source, openTrace)
+	if err != nil {
+		return err
+	}
+	r := &offline.Report{Schema: offline.Schema, Version: version, FreeAt: at, Limits: limits}
+	var placed func(w io.Writer) error
+	bar := begin(cmd, stage{unit: "traces", total: int64(len(traces))})
+	ctx, done := untilInterrupt(cmd)
+	defer done()
+	events, all := 0, 0
+	for _, t := range traces {
+		all += len(t.Events)
+	}
+	for _, t := range traces {
+		p, err := offline.Of(t, offline.Options{FreeAt: at})
+		if err != nil {
+			return err
+		}
+		s, sum := offline.Best(ctx, p, limits)
+		head := t.Head().Header
+		if err := p.Validate(s); err != nil {
+			return fmt.Errorf("%s: %w: %w", head.Name, errWrong, err)
+		}
+		sum.Trace, sum.Hash, sum.Lacks = head.Name, head.Hash, torch.LacksOf(t)
+		r.Traces = append(r.Traces, sum)
+		placed = func(w io.Writer) error { return p.WriteCSV(w, s) }
+		events += len(t.Events)
+		bar.estimated(float64(events) / float64(max(all, 1)))
+		bar.step()
+		if ctx.Err() != nil {
+			return finished(cmd.OutOrStdout(), onStdout(f.outputs(output{"offsets", f.placement, false})),
+				fmt.Sprintf("%d of %d traces, the search of the last is cut short", len(r.Traces), len(traces)),
+				func(w io.Writer) error { return report.OfflineTables(w, r) })
+		}
+	}
+	return writeResults(cmd.OutOrStdout(), func(w io.Writer) error { return report.OfflineTables(w, r) },
+		f.files(r, report.OfflineTable(r), resultFile{path: f.placement, fill: placed})...)
+}

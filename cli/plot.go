@@ -1,0 +1,121 @@
+package cli
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"strings"
+
+	"github.com/spf13/cobra"
+	"gonum.org/v1/plot/vg"
+
+	"github.com/vramyard/vramyard/alloc"
+	"github.com/vramyard/vramyard/device"
+	"github.com/vramyard/vramyard/harness/show/chart"
+	"github.com/vramyard/vramyard/internal/budget"
+	"github.com/vramyard/vramyard/internal/fileio"
+)
+
+// plotFlags are the flags of the command plot.
+type plotFlags struct {
+	catalogue alloc.Catalogue
+	chart.Options
+	out, size, strategies string
+	font                  float64
+	memory                device.Size
+}
+
+func newPlot(catalogue alloc.Catalogue) *cobra.Command {
+	f := plotFlags{catalogue: catalogue}
+	var kinds strings.Builder
+	for _, k := range chart.Kinds() {
+		fmt.Fprintf(&kinds, "  %-9s of %s: %s\n", k.Name, strings.Join(k.Of, ", "), k.Doc)
+	}
+	asJSON, asCSV := chart.Drawn()
+	c := &cobra.Command{
+		Use:   "plot --out FIGURE RESULT...",
+		Short: "Draw results as a figure for a paper",
+		Long: "Draw results as a figure for a paper. A RESULT is what --json of " + asJSON + "\nwrites, or --csv of " + asCSV +
+			`; "-" is standard input. FIGURE ends in .svg, .pdf or .png.
+
+The kind of the figure follows from the results, and --kind chooses another that they allow:
+` + kinds.String() + `
+Several results of replays of one trace are drawn together, and so are those of each other command;
+of compare, whatif and offline also with each other.
+docs/plot.md shows each kind.`,
+		Example: "  vramyard plot --out capacity.pdf result.json\n" +
+			"  vramyard plot --out memory.pdf --size two caching.json bfc.json\n" +
+			"  vramyard plot --out time.svg --trace w1 --metric latency.p99_ns bench.json",
+		Args: cobra.MinimumNArgs(1),
+		RunE: f.run,
+	}
+	c.Flags().StringVar(&f.out, "out", "", "write the figure to this file, whose ending says how")
+	c.Flags().StringVar(&f.Kind, "kind", "", "kind of the figure (default: the first that the results allow)")
+	c.Flags().StringVar(&f.Metric, "metric", "", "figure to draw, by its name in the results (default: the kind's own)")
+	c.Flags().StringVar(&f.Trace, "trace", "", "trace or workload to draw, of results on several")
+	c.Flags().StringVar(&f.strategies, "strategies", "", "strategies to draw, in this order, separated by commas (default: all)")
+	addMemory(c, &f.memory)
+	c.Flags().StringVar(&f.size, "size", "one", `width of "one" or "two" columns, or in cm, with the height if that is given: "12" or "8.5x6"`)
+	c.Flags().Float64Var(&f.font, "font", 8, "size of the text in points")
+	if err := c.MarkFlagRequired("out"); err != nil {
+		panic(err) // the flag is defined above
+	}
+	return c
+}
+
+// errFont is what is wrong with sizes of text.
+var errFont = errors.New("want 4 to 30 points")
+
+// run executes the command.
+func (f *plotFlags) run(cmd *cobra.Command, args []string) error {
+	if err := onceFromStdin(args); err != nil {
+		return err
+	}
+	if err := checkOutputs(args, output{"out", f.out, false}); err != nil {
+		return err
+	}
+	format, err := chart.FormatOf(f.out)
+	if err != nil {
+		return flagError("out", err)
+	}
+	page := chart.Page{Font: vg.Length(f.font)}
+	if page.Width, page.Height, err = chart.ParseSize(f.size); err != nil {
+		return flagError("size", err)
+	}
+	if !(f.font >= 4 && f.font <= 30) {
+		return flagError("font", errFont)
+	}
+	if cmd.Flags().Changed("strategies") {
+		if f.Strategies = splitNames(f.strategies); len(f.Strategies) == 0 {
+			return flagError("strategies", errNoStrategies)
+		}
+	}
+	f.Number = colors(f.catalogue)
+	var sources []*chart.Source
+	for _, path := range args {
+		s, err := readFigures(path, f.memory, cmd.InOrStdin())
+		if err != nil {
+			return err
+		}
+		sources = append(sources, s)
+	}
+	c, err := chart.Draw(sources, f.Options)
+	if err != nil {
+		return err
+	}
+	return fileio.Write(f.out, nil, func(w io.Writer) error { return c.Write(w, format, page) })
+}
+
+// readFigures reads a result from a file, or from standard input for "-".
+func readFigures(path string, most device.Size, stdin io.Reader) (*chart.Source, error) {
+	collectWithin(most)
+	if path == "-" {
+		return chart.Read("stdin", stdin, budget.New(most))
+	}
+	file, err := openFile(path)
+	if err != nil {
+		return nil, err
+	}
+	defer file.Close()
+	return chart.Read(path, file, budget.New(most))
+}

@@ -1,0 +1,253 @@
+package cli
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"os"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/jedib0t/go-pretty/v6/text"
+	"github.com/spf13/cobra"
+	"golang.org/x/term"
+
+	"github.com/vramyard/vramyard/device"
+	"github.com/vramyard/vramyard/harness/trace"
+	"github.com/vramyard/vramyard/harness/trace/formats"
+	"github.com/vramyard/vramyard/internal/units"
+)
+
+// When the line of a progress is drawn: not for work that is done at once, not more often than an eye sees,
+// and so often that the time is seen to go on where nothing else does.
+const (
+	progressAfter = 300 * time.Millisecond
+	progressEvery = 100 * time.Millisecond
+	progressTick  = time.Second
+)
+
+// progress tells on a terminal how far a command is, in one line that goes away, and nothing anywhere else. It
+// is safe for concurrent use, and nil is one that tells nothing.
+type progress struct {
+	terminal *os.File
+
+	lock    sync.Mutex
+	now     stage
+	begun   time.Time // of the stage
+	drawn   time.Time // last; zero if there is no line
+	ticking chan struct{}
+}
+
+// stage is a part of the work that has a rate.
+type stage struct {
+	what        string  // such as "reading x.csv"
+	unit        string  // of what is counted; "bytes" are told with their units
+	done, total int64   // total is 0 if it is not known
+	events      int64   // replayed so far; 0 if they are not counted
+	share       float64 // of the work that is done, as far as it can be told before the first is done; 0 if it cannot
+	quiet       bool    // nothing may be drawn while nothing is told
+}
+
+// newProgress returns a progress on w, nil if that is no terminal that it can be drawn on.
+func newProgress(w io.Writer) *progress {
+	if f := lively(w); f != nil {
+		return &progress{terminal: f}
+	}
+	return nil
+}
+
+// progressKey finds the progress in the context of a command.
+type progressKey struct{}
+
+// begin begins a stage of a command, in place of the one before. It ends where the next one begins, where
+// something is written to standard output, and with the command.
+func begin(cmd *cobra.Command, s stage) *progress {
+	p, _ := cmd.Context().Value(progressKey{}).(*progress)
+	p.begin(s)
+	return p
+}
+
+// withProgress returns a context in which commands find a progress.
+func withProgress(ctx context.Context, p *progress) context.Context {
+	return context.WithValue(ctx, progressKey{}, p)
+}
+
+// begin begins a stage.
+func (p *progress) begin(s stage) {
+	if p == nil {
+		return
+	}
+	p.stop()
+	p.lock.Lock()
+	defer p.lock.Unlock()
+	p.now, p.begun = s, time.Now()
+	if s.quiet {
+		return
+	}
+	done := make(chan struct{})
+	p.ticking = done
+	go func() {
+		for t := time.NewTicker(progressTick); ; {
+			select {
+			case <-done:
+				t.Stop()
+				return
+			case <-t.C:
+				p.change(func(*stage) {})
+			}
+		}
+	}()
+}
+
+// reached tells that so much of a total is done.
+func (p *progress) reached(done, total int64) {
+	p.change(func(s *stage) { s.done, s.total = done, total })
+}
+
+// step tells that one more is done.
+func (p *progress) step() { p.change(func(s *stage) { s.done++ }) }
+
+// estimated tells about how much of the work is done, 0 to 1.
+func (p *progress) estimated(share float64) { p.change(func(s *stage) { s.share = share }) }
+
+// replayed tells that so many events more were replayed.
+func (p *progress) replayed(events int) { p.change(func(s *stage) { s.events += int64(events) }) }
+
+// change changes what is told of the stage, and draws it if it is time to.
+func (p *progress) change(f func(*stage)) {
+	if p == nil {
+		return
+	}
+	p.lock.Lock()
+	defer p.lock.Unlock()
+	f(&p.now)
+	now := time.Now()
+	if p.now == (stage{}) || now.Sub(p.begun) < progressAfter || now.Sub(p.drawn) < progressEvery {
+		return
+	}
+	p.drawn = now
+	columns, _, err := term.GetSize(int(p.terminal.Fd()))
+	if err != nil || columns <= 0 {
+		columns = 80
+	}
+	// The last column stays empty: some terminals begin a new line behind it.
+	fmt.Fprintf(p.terminal, "\r%s\x1b[K", text.Snip(p.now.line(now.Sub(p.begun)), columns-1, "…"))
+}
+
+// stop ends the stage and wipes its line.
+func (p *progress) stop() {
+	if p == nil {
+		return
+	}
+	p.lock.Lock()
+	defer p.lock.Unlock()
+	if p.ticking != nil {
+		close(p.ticking)
+		p.ticking = nil
+	}
+	if !p.drawn.IsZero() {
+		fmt.Fprint(p.terminal, wipe)
+	}
+	p.now, p.drawn = stage{}, time.Time{}
+}
+
+// wipe removes the line that the cursor is in.
+const wipe = "\r\x1b[K"
+
+// line returns what there is to tell after some time: the time that is left first behind the counts, because a
+// narrow window cuts off the end.
+func (s *stage) line(took time.Duration) string {
+	parts := []string{s.what}
+	if s.total > 0 || s.done > 0 {
+		parts[0] = strings.TrimSpace(s.what + " " + s.count())
+	}
+	share := s.share
+	if share == 0 && s.total > 0 {
+		share = float64(min(s.done, s.total)) / float64(s.total)
+	}
+	if share > 0 {
+		left := time.Duration(float64(took) * (1 - share) / share)
+		parts = append(parts, "about "+left.Round(time.Second).String()+" left")
+	} else {
+		parts = append(parts, "for "+took.Round(time.Second).String())
+	}
+	perSecond := func(n int64) float64 { return float64(n) / max(took.Seconds(), 1e-3) }
+	switch {
+	case s.unit == "bytes" && s.done > 0:
+		parts = append(parts, units.Bytes(device.Size(perSecond(s.done)))+"/s")
+	case s.done > 0:
+		parts = append(parts, rate(perSecond(s.done))+"/s")
+	}
+	if s.events > 0 {
+		parts = append(parts, rate(perSecond(s.events))+" events/s")
+	}
+	return strings.Join(parts, ", ")
+}
+
+// count returns how much of how much is done.
+func (s *stage) count() string {
+	switch {
+	case s.unit == "bytes" && s.total > 0:
+		return fmt.Sprintf("%d %% of %s", s.done*100/s.total, units.Bytes(device.Size(s.total)))
+	case s.unit == "bytes":
+		return units.Bytes(device.Size(s.done))
+	case s.total > 0:
+		return fmt.Sprintf("%d of %d %s", s.done, s.total, s.unit)
+	}
+	return fmt.Sprintf("%d %s", s.done, s.unit)
+}
+
+// rate returns a number with few digits.
+func rate(x float64) string {
+	switch {
+	case x >= 1e7:
+		return fmt.Sprintf("%.0fM", x/1e6)
+	case x >= 1e6:
+		return fmt.Sprintf("%.1fM", x/1e6)
+	case x >= 1e4:
+		return fmt.Sprintf("%.0fk", x/1e3)
+	case x >= 100:
+		return fmt.Sprintf("%.0f", x)
+	}
+	return fmt.Sprintf("%.1f", x)
+}
+
+// cleared is standard output: what is written to it ends the stage that is told of.
+type cleared struct {
+	io.Writer
+	p *progress
+}
+
+// Write implements [io.Writer].
+func (c cleared) Write(b []byte) (int, error) {
+	c.p.stop()
+	return c.Writer.Write(b)
+}
+
+// reading begins a stage in which a file is read, and returns the options for that, which tell how far it is and what is
+// doubtful about the file.
+func reading(cmd *cobra.Command, path string, o formats.Options) formats.Options {
+	name := "standard input"
+	if path != "-" {
+		name = units.Printable(baseOf(path))
+	}
+	o.Warn = warnings(cmd)
+	o.Watch = begin(cmd, stage{what: "reading " + name, unit: "bytes"}).reached
+	return o
+}
+
+// warnings returns what prints a warning about a file.
+func warnings(cmd *cobra.Command) func(error) {
+	return func(doubt error) {
+		p, _ := cmd.Context().Value(progressKey{}).(*progress)
+		p.stop() // its line would be in the way
+		tell(cmd.ErrOrStderr(), "vramyard: warning: %s", oneLine(doubt))
+	}
+}
+
+// walking begins a stage in which a trace is walked, and returns the trace, which tells how far that is.
+func walking(cmd *cobra.Command, what string, t trace.Source) trace.Source {
+	p := begin(cmd, stage{what: what, unit: "events"})
+	return trace.Watched(t, func(done, total int) { p.reached(int64(done), int64(total)) })
+}

@@ -1,0 +1,151 @@
+package cli
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"strconv"
+	"strings"
+
+	"github.com/vramyard/vramyard/alloc"
+	"github.com/vramyard/vramyard/device"
+	"github.com/vramyard/vramyard/harness/study/compare"
+	"github.com/vramyard/vramyard/harness/study/postmortem"
+	"github.com/vramyard/vramyard/harness/study/verify"
+	"github.com/vramyard/vramyard/harness/trace"
+	"github.com/vramyard/vramyard/harness/trace/formats"
+	"github.com/vramyard/vramyard/harness/trace/torch"
+	"github.com/vramyard/vramyard/strategies/caching"
+)
+
+// recordings holds what files have of their recorded runs beside the traces.
+type recordings struct {
+	catalogue alloc.Catalogue
+	askers                                      // nil: stacks are not kept
+	runs      map[trace.Source]compare.Recorded // allocator and device
+	family    func(name string) bool            // strategies whose recorded settings are of use
+	whole     bool                              // traces are read into memory
+}
+
+// open opens a trace and keeps the recorded run.
+func (r *recordings) open(path string, o formats.Options, stdin io.Reader) (trace.Source, error) {
+	open := openSource
+	if r.whole {
+		open = func(path string, o formats.Options, stdin io.Reader) (trace.Source, error) {
+			return openTrace(path, o, stdin)
+		}
+	}
+	src, of, err := openRecording(open, path, o, stdin)
+	if err != nil {
+		return nil, err
+	}
+	h := src.Head().Header
+	run := compare.Recorded{Card: recordedCard(h)}
+	if config := settingsOf(h); config != nil && r.family(cachingName) {
+		a, err := recordedAllocator(r.catalogue, config, of.Course)
+		if err != nil {
+			return nil, fmt.Errorf("%s: %w", path, err)
+		}
+		run.Setup = a.setup
+	}
+	if r.runs == nil {
+		r.runs = map[trace.Source]compare.Recorded{}
+	}
+	r.runs[src] = run
+	if r.askers != nil && of.Snapshot != nil {
+		r.askers[src] = of.Stacks()
+	}
+	return src, nil
+}
+
+// openRecording opens a trace and returns the recording of a snapshot; the fields of any other file are nil.
+func openRecording(open opener[trace.Source], path string, o formats.Options, stdin io.Reader) (trace.Source, *postmortem.Recording, error) {
+	of := &postmortem.Recording{}
+	o.Snapshot = func(s *torch.Snapshot, c *torch.Course) { of.Snapshot, of.Course = s, c }
+	src, err := open(path, o, stdin)
+	return src, of, err
+}
+
+// settingsOf returns the recorded settings of PyTorch's allocator, nil if there are none. A counterexample has a
+// configuration too, of the strategy that was checked.
+func settingsOf(h trace.Header) []byte {
+	config, ok := h.Get(torch.KeyConfig)
+	if _, recorded := h.Get(torch.KeyPeak); !ok || !recorded {
+		return nil
+	}
+	return []byte(config)
+}
+
+// recordedCard returns the capacity of the recorded device, as far as a refusal shows it; 0: not known.
+func recordedCard(h trace.Header) device.Size {
+	text, _ := h.Get(torch.KeyCapacity)
+	n, _ := strconv.ParseUint(text, 10, 62) // 0 if it is no number
+	return device.Size(n)
+}
+
+// allocator is the strategy that stands for a recorded allocator.
+type allocator struct {
+	setup   alloc.Setup    // with the recorded settings; no name: not known
+	target  *verify.Target // that was held to the recording; nil: not known
+	judged  *verify.Result // how many allocations it predicts; nil: there is nothing to hold it to
+	unknown string         // why the settings are not understood
+}
+
+// backendAsync is the key and the value with which PyTorch takes its memory from the driver's pool.
+const backendAsync = "backend:cudaMallocAsync"
+
+// recordedAllocator returns the strategy that stands for PyTorch's allocator with recorded settings. The file does not
+// record PyTorch's version: of two sets of rules it takes the better one at predicting the recording, if course is
+// not nil.
+func recordedAllocator(c alloc.Catalogue, config []byte, course *torch.Course) (a allocator, err error) {
+	var settings caching.Config
+	if json.Unmarshal(config, &settings) == nil && strings.Contains(strings.ReplaceAll(settings.Conf, " ", ""), backendAsync) {
+		a.setup, err = c.Lookup("async:keep", nil)
+		return a, err
+	}
+	for _, rules := range []string{caching.Rules211, caching.Rules26} {
+		settings.Rules = rules
+		config, err := json.Marshal(settings)
+		if err != nil {
+			return a, err
+		}
+		setup, err := c.Lookup(cachingName, config)
+		if err != nil {
+			if rules == caching.Rules211 {
+				a.unknown = err.Error()
+			}
+			continue
+		}
+		target, err := cachingTarget(c, string(config))
+		if err != nil {
+			return a, err
+		}
+		judged, err := judge(course, target)
+		if err != nil {
+			return a, err
+		}
+		if a.setup.Name == "" || judged != nil && (a.judged == nil || judged.Predicted > a.judged.Predicted) {
+			a.setup, a.target, a.judged = setup, target, judged
+		}
+		if a.judged == nil || a.judged.Predicted == a.judged.Allocs {
+			break
+		}
+	}
+	return a, nil
+}
+
+// judge holds a strategy to a recording; the result is nil if there is none.
+func judge(course *torch.Course, target *verify.Target) (*verify.Result, error) {
+	if course == nil {
+		return nil, nil
+	}
+	h, err := verify.FromCourse(course)
+	if errors.Is(err, verify.ErrNoHistory) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	return verify.Run(h, target)
+}

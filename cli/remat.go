@@ -1,0 +1,222 @@
+package cli
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"path/filepath"
+	"strings"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+
+	"github.com/vramyard/vramyard/alloc"
+	"github.com/vramyard/vramyard/device"
+	"github.com/vramyard/vramyard/harness/remat"
+	"github.com/vramyard/vramyard/harness/remat/grid"
+	"github.com/vramyard/vramyard/harness/show/page"
+	"github.com/vramyard/vramyard/harness/show/report"
+	"github.com/vramyard/vramyard/harness/show/view"
+	"github.com/vramyard/vramyard/internal/budget"
+)
+
+// rematFlags are the flags of the command remat.
+type rematFlags struct {
+	catalogue alloc.Catalogue
+	grid.Settings
+	heuristics, strategies, ladders, budgets string
+	workers                                  int
+	memory                                   device.Size
+	figureFiles
+	html htmlFlag
+}
+
+func newRemat(catalogue alloc.Catalogue) *cobra.Command {
+	f := rematFlags{catalogue: catalogue}
+	c := &cobra.Command{
+		Use:   "remat LOG...",
+		Short: "Run training steps within less memory, by computing tensors again",
+		Long: `Run the log of a training step within many budgets. Where memory is short a tensor is evicted, and
+computed again when it is read. Which one goes is up to a heuristic, where tensors lie to a strategy;
+print for each log and heuristic within how little each strategy completes, and how much longer that takes.
+
+A LOG is a file in the form of DTR's authors or DTRLOG/1, or "-" for standard input; docs/remat.md
+describes both. Budgets are shares of the base peak, the most that a run without a budget holds. The
+strategy counting, which counts bytes and knows no addresses, always runs: what another needs beyond it is
+the price of fragmentation.`,
+		Example: "  vramyard remat unet.log.gz --heuristics eq,lru --strategies bfc,caching --budgets 0.3:0.9:0.1",
+		Args:    cobra.MinimumNArgs(1),
+		RunE:    f.run,
+	}
+	fl := c.Flags()
+	fl.StringVar(&f.heuristics, "heuristics", "eq,mge,coop", "which tensor goes, separated by commas, out of "+strings.Join(heuristicNames(), ","))
+	fl.StringVar(&f.strategies, "strategies", strings.Join(append([]string{grid.Counting}, catalogue.Default(alloc.Remat)...), ","), "where tensors lie: strategies by name or name:preset, separated by commas")
+	fl.StringVar(&f.ladders, "ladders", grid.Evict+","+grid.DefragFirst, "what is tried when a request has no place, separated by commas: "+ladderWords())
+	fl.StringVar(&f.budgets, "budgets", "0.1:1.0:0.1", "budgets in base peaks, separated by commas, or as FROM:TO:STEP")
+	f.addSettings(fl)
+	fl.IntVar(&f.workers, "workers", 0, "runs at once; 0 for one on each core")
+	f.figureFiles.add(c, "tables")
+	addMemory(c, &f.memory)
+	f.html.add(c)
+	return c
+}
+
+// addSettings adds the flags of what all runs have in common.
+func (f *rematFlags) addSettings(fl *pflag.FlagSet) {
+	fl.Float64Var(&f.Limit, "limit", 2, "a run that takes more than this many times the time of its operators, moves aside, has failed")
+	fl.StringVar(&f.Liveness, "liveness", "eager", "what becomes of tensors that nobody refers to: "+strings.Join(remat.Livenesses(), ", "))
+	fl.StringVar(&f.Trigger, "trigger", remat.Triggers()[0], "when tensors are evicted: "+strings.Join(remat.Triggers(), ", ")+
+		"; a share of the budget may be behind it as its bound, as in threshold:0.9")
+	fl.StringVar(&f.Defrag, "defrag", remat.DefragKinds()[0], "how blocks are moved: "+strings.Join(remat.DefragKinds(), ", "))
+	fl.StringVar(&f.Sampling, "sampling", "none", "which candidates a heuristic looks at: none (all), stride, mge, or how many are drawn")
+	fl.StringVar(&f.MinEvictee, "min-evictee", "", `tensors up to this size stay, such as "1MiB", or "1%" of the mean; with ",cut" behind a size as in MegEngine`)
+	fl.StringVar(&f.Order, "parent-order", grid.Orders()[0], "which of several lacking tensors is computed first: "+strings.Join(grid.Orders(), ", "))
+	fl.BoolVar(&f.EarlyEvict, "eager-in-remat", false, "evict what was computed again and is not needed later as soon as it was read")
+	fl.StringVar(&f.Quirks, "quirks", "", "mistakes of MegEngine to make again, separated by commas: "+remat.AllQuirks.String()+", or all")
+	fl.Uint64Var(&f.Seed, "seed", 0, "seed of what is drawn")
+}
+
+// heuristicNames returns the names of all heuristics.
+func heuristicNames() (names []string) {
+	for _, h := range remat.Heuristics() {
+		names = append(names, h.Name)
+	}
+	return names
+}
+
+// ladderWords says what ladders there are.
+func ladderWords() string {
+	var words []string
+	for _, l := range remat.Ladders() {
+		words = append(words, l.Name+" "+l.Doc)
+	}
+	return strings.Join(words, "; ")
+}
+
+// errLimit is what is wrong with a limit.
+var errLimit = errors.New("want more than 1, at most 1000000")
+
+// run executes the command.
+func (f *rematFlags) run(cmd *cobra.Command, args []string) error {
+	if err := checkOutputs(args, f.outputs(f.html.output())...); err != nil {
+		return err
+	}
+	o, setups, err := f.options()
+	if err != nil {
+		return err
+	}
+	logs, err := openLogs(cmd, args, f.memory)
+	if err != nil {
+		return err
+	}
+	lines := len(logs) * len(o.Heuristics) * (1 + len(setups)*len(o.Ladders))
+	p := begin(cmd, stage{unit: "runs", total: int64(lines * len(o.Ratios))})
+	o.Done = func(share float64) {
+		p.estimated(share)
+		p.step()
+	}
+	ctx, done := untilInterrupt(cmd)
+	r, err := grid.Grid(ctx, logs, setups, o)
+	done()
+	if errors.Is(err, context.Canceled) && r != nil && len(r.Lines) > 0 {
+		return finished(cmd.OutOrStdout(), onStdout(f.outputs(f.html.output())), fmt.Sprintf("%d of %d lines are finished", len(r.Lines), lines),
+			func(w io.Writer) error { return report.RematTables(w, r) })
+	}
+	if err != nil {
+		return err
+	}
+	return writeResults(cmd.OutOrStdout(), func(w io.Writer) error { return report.RematTables(w, r) },
+		f.files(r, report.RematTable(r), f.html.file(cmd, args, func() (*page.Report, error) { return view.Grid(r, colors(f.catalogue)) }))...)
+}
+
+// options returns what the flags ask for.
+func (f *rematFlags) options() (o grid.Options, setups []alloc.Setup, err error) {
+	o = grid.Options{Settings: f.Settings, Workers: f.workers, Version: version}
+	for _, list := range []struct {
+		flag, text string
+		names      *[]string
+	}{{"heuristics", f.heuristics, &o.Heuristics}, {"ladders", f.ladders, &o.Ladders}} {
+		if *list.names = splitNames(list.text); len(*list.names) == 0 {
+			return o, nil, flagError(list.flag, errNoStrategies)
+		}
+	}
+	if err := f.judge(o.Heuristics, o.Ladders); err != nil {
+		return o, nil, err
+	}
+	if o.Ratios, err = grid.ParseRatios(f.budgets); err != nil {
+		return o, nil, flagError("budgets", err)
+	}
+	switch {
+	case !(f.Limit > 1 && f.Limit <= 1e6):
+		return o, nil, flagError("limit", errLimit)
+	case f.workers < 0:
+		return o, nil, flagError("workers", errWorkers)
+	}
+	for _, name := range splitNames(f.strategies) {
+		if name == grid.Counting { // always runs
+			continue
+		}
+		s, err := f.catalogue.Lookup(name, nil)
+		if err != nil {
+			return o, nil, flagError("strategies", err)
+		}
+		setups = append(setups, s)
+	}
+	return o, setups, nil
+}
+
+// judge refuses names of what there is none of, and what does not go together.
+func (f *rematFlags) judge(heuristics, ladders []string) error {
+	const plain, eager = "lru", "eager" // go with everything
+	for _, one := range []struct {
+		flag string
+		s    grid.Settings
+	}{
+		{"liveness", grid.Settings{Liveness: f.Liveness}},
+		{"trigger", grid.Settings{Liveness: eager, Trigger: f.Trigger}},
+		{"defrag", grid.Settings{Liveness: eager, Defrag: f.Defrag}},
+		{"sampling", grid.Settings{Liveness: eager, Sampling: f.Sampling}},
+		{"min-evictee", grid.Settings{Liveness: eager, MinEvictee: f.MinEvictee}},
+		{"parent-order", grid.Settings{Liveness: eager, Order: f.Order}},
+		{"quirks", grid.Settings{Liveness: eager, Quirks: f.Quirks}},
+	} {
+		if err := one.s.Check(plain, ""); err != nil {
+			return flagError(one.flag, err)
+		}
+	}
+	for _, l := range ladders {
+		if err := f.Check(plain, l); err != nil {
+			return flagError("ladders", err)
+		}
+	}
+	for _, h := range heuristics {
+		if err := f.Check(h, ""); err != nil {
+			return flagError("heuristics", err)
+		}
+	}
+	return nil
+}
+
+// openLogs reads the logs.
+func openLogs(cmd *cobra.Command, paths []string, most device.Size) ([]grid.Log, error) {
+	if err := onceFromStdin(paths); err != nil {
+		return nil, err
+	}
+	logs := make([]grid.Log, len(paths))
+	for i, path := range paths {
+		collectWithin(most)
+		var err error
+		if path == "-" {
+			logs[i].Model = "stdin"
+			logs[i].Schedule, err = remat.Read(cmd.InOrStdin(), "stdin", budget.New(most))
+		} else {
+			logs[i].Model, _, _ = strings.Cut(filepath.Base(path), ".")
+			logs[i].Schedule, err = remat.ReadFile(path, budget.New(most))
+		}
+		if err != nil {
+			return nil, err
+		}
+	}
+	return logs, nil
+}

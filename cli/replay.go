@@ -1,0 +1,459 @@
+package cli
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"slices"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/vramyard/vramyard/alloc"
+	"github.com/vramyard/vramyard/device"
+	"github.com/vramyard/vramyard/device/sim"
+	"github.com/vramyard/vramyard/harness/replay"
+	"github.com/vramyard/vramyard/harness/show/export"
+	"github.com/vramyard/vramyard/harness/show/page"
+	"github.com/vramyard/vramyard/harness/show/report"
+	"github.com/vramyard/vramyard/harness/study/postmortem"
+	"github.com/vramyard/vramyard/harness/trace"
+	"github.com/vramyard/vramyard/harness/trace/formats"
+	"github.com/vramyard/vramyard/internal/fileio"
+	"github.com/vramyard/vramyard/internal/units"
+	"github.com/vramyard/vramyard/props"
+)
+
+// replayFlags are the flags of the command replay.
+type replayFlags struct {
+	deviceFlags
+	exportFlags
+	strategy, config string
+	source           formats.Options
+	figureFiles
+	placements, final           string
+	report, freeAt, explainFile string
+	check, contents, stop       bool
+	failOnOOM                   bool
+	html                        htmlFlag
+
+	recordings
+	basis   []string            // what of the recorded run the replay has
+	verdict *postmortem.Verdict // nil unless the first OOM is to be explained
+
+	unplaced error // why the file of placements could not be written
+}
+
+func newReplay(catalogue alloc.Catalogue) *cobra.Command {
+	f := replayFlags{recordings: recordings{catalogue: catalogue}}
+	c := &cobra.Command{
+		Use:   "replay --strategy NAME [flags] TRACE",
+		Short: "Replay one trace through one strategy and show every figure",
+		Long: `Replay one trace through one strategy on a simulated GPU.
+
+A TRACE is a file of any format in docs/traces.md, "-" for standard input, or the name
+of a trace inside the program.
+
+With --check, the invariants of docs/invariants.md are judged after every event. The first
+broken one ends the replay with exit status 1. So a failure of "vramyard check"
+is seen again from its trace, whose header has configuration and device: they are used
+unless --config, or --device or --sim, is given.
+
+With --contents, the trace is first replayed on a device that knows what is in its memory:
+every block is filled with a pattern of its own, and must be as it was filled when it is
+freed and at the end. So an overlap shows in the memory, and ends the replay with exit
+status 1. It costs time; the figures are of replays without it.
+
+If the file is a recording of PyTorch, --strategy caching without --config replays with the recorded
+settings; --config '{}' is the preset. The device has the size of the recorded card, if the file shows
+it, unless --device or --sim is given.
+
+With --stop-at-oom, the replay ends as a program does that dies of it, at the first request that
+finds no memory. A snapshot of it shows what PyTorch's would: the request that failed, last.
+
+With --fail-on-oom, the exit status is 1 if a request is not granted. Without it, such a replay is a
+result as any other: its first line says FAILED.
+
+--explain tells why the first request found no memory, who holds the regions that are partly
+free, and which few blocks stood in the way; docs/postmortem.md explains every figure.
+
+--snapshot and --perfetto write all that happened, block by block, for the viewers of others;
+docs/export.md says how to open them.`,
+		Args: cobra.ExactArgs(1),
+		RunE: func(cmd *cobra.Command, args []string) error { return f.run(cmd, args[0]) },
+	}
+	c.Flags().StringVar(&f.strategy, "strategy", "", "strategy, by name or name:preset")
+	c.Flags().StringVar(&f.config, "config", "", "JSON object; its fields replace those of the preset")
+	f.addPlace(c, "with its capacity")
+	f.addSim(c, "simulated device as a JSON object; the default is "+defaultDevice())
+	addSource(c, &f.source)
+	c.Flags().StringVar(&f.placements, "placements", "", `write where each allocation lies to this file, "-" for standard output`)
+	c.Flags().StringVar(&f.final, "final", "", `write the state at the end to this file, "-" for standard output`)
+	f.figureFiles.add(c, "the table")
+	c.Flags().StringVar(&f.report, "oom-report", "", `write the report about the first OOM, and the strategy's own if it writes one, to this file, "-" for standard output`)
+	c.Flags().StringVar(&f.explainFile, "explain", "", `write why the first request found no memory to this file, as JSON if it ends in .json, "-" for standard output`)
+	f.exportFlags.add(c)
+	f.html.add(c)
+	addFreeAt(c, &f.freeAt)
+	c.Flags().BoolVar(&f.check, "check", false, "judge every invariant after every event")
+	c.Flags().BoolVar(&f.contents, "contents", false, "fill and compare the memory of every block")
+	c.Flags().BoolVar(&f.stop, "stop-at-oom", false, "end at the first request that finds no memory")
+	c.Flags().BoolVar(&f.failOnOOM, "fail-on-oom", false, "exit with status 1 if a request is not granted")
+	c.MarkFlagsMutuallyExclusive("check", "stop-at-oom")
+	if err := c.MarkFlagRequired("strategy"); err != nil {
+		panic(err) // the flag is defined above
+	}
+	return c
+}
+
+// judge refuses flags before anything is read.
+func (f *replayFlags) judge(path string) error {
+	if err := checkOutputs([]string{path}, f.outputs()...); err != nil {
+		return err
+	}
+	if err := judgeConfig(f.config); err != nil {
+		return err
+	}
+	return f.exportFlags.check()
+}
+
+// run executes the command. The trace is replayed three times: for the figures and files, then
+// for the time, then for the latency of single calls, which would distort the time of the
+// whole. Both that are timed find the machine warm and do the same but for latencies, so that
+// the difference is what measuring them costs.
+func (f *replayFlags) run(cmd *cobra.Command, path string) error {
+	if err := f.judge(path); err != nil {
+		return err
+	}
+	t, err := f.open(cmd, path)
+	if err != nil {
+		return err
+	}
+	setup, on, err := f.settings(t)
+	if err != nil {
+		return err
+	}
+	if err := f.onlySimulated(on); err != nil {
+		return err
+	}
+	cfg := on.Config // of what a GPU does not do
+	o := replay.Options{Figures: true, StopAtOOM: f.stop}
+	if o.FreeAt, err = parseFreeAt(f.freeAt); err != nil {
+		return err
+	}
+	ctx, done := untilInterrupt(cmd)
+	defer done()
+	watch := func(what string) func(int) error {
+		p := begin(cmd, stage{what: what, unit: "events"})
+		return func(events int) error {
+			p.reached(int64(events), int64(t.Head().Events))
+			return ctx.Err()
+		}
+	}
+	begin(cmd, stage{what: "preparing"})
+	prepared, err := replay.Prepare(cmd.Context(), t)
+	if err != nil {
+		return err
+	}
+	o.Watch = watch("proving")
+	if err := f.prove(prepared, t, setup, on, o); err != nil {
+		return err
+	}
+	if err := f.record(t, setup, cfg, export.Options{FreeAt: o.FreeAt, StopAtOOM: f.stop, Watch: watch("recording")}); err != nil {
+		return err
+	}
+	if err := f.explain(prepared, f.askers[t], setup, cfg, o.FreeAt, watch("explaining")); err != nil {
+		return err
+	}
+	o.Watch = watch("replaying")
+	res, final, err := f.watched(cmd.OutOrStdout(), prepared, setup, on, o)
+	if err != nil {
+		return err
+	}
+	res.Version = version
+	if f.verdict != nil && f.verdict.Outcome == postmortem.Refused {
+		f.verdict.Failures = max(int(res.OOMs), 1)
+	}
+	err = f.time(res, prepared, setup, on, o, watch)
+	done()
+	if errors.Is(err, context.Canceled) {
+		return finished(cmd.OutOrStdout(), f.stdoutTaken(), "the times are those of a first replay, which also took the figures",
+			func(w io.Writer) error { return report.ReplayText(w, res) })
+	}
+	if err != nil {
+		return err
+	}
+	files := append(f.files(res, final), f.html.file(cmd, []string{path}, func() (*page.Report, error) { return f.draw(cmd, prepared, f.askers[t], setup, cfg, res, o.FreeAt) }))
+	if !f.stdoutTaken() {
+		if err := fileio.Write("-", cmd.OutOrStdout(), func(w io.Writer) error { return f.show(report.Over(cmd.OutOrStdout(), w), res) }); err != nil {
+			return err
+		}
+	}
+	err = errors.Join(f.unplaced, writeFiles(cmd.OutOrStdout(), files...))
+	if failed := report.ReplayFailure(res); f.failOnOOM && failed != "" {
+		err = errors.Join(err, failure{fmt.Errorf("%s on %s: %s", setup.Name, res.Trace, failed)})
+	}
+	return err
+}
+
+// time takes the time, and then the latencies.
+func (f *replayFlags) time(
+	res *replay.Result, p *replay.Prepared, setup alloc.Setup, on replay.Target, o replay.Options, watch func(what string) func(int) error,
+) error {
+	o.Watch = watch("timing")
+	timed, err := runOn(p, setup, on, o)
+	if err != nil {
+		return err
+	}
+	o.Latency, o.Watch = true, watch("timing calls")
+	called, err := runOn(p, setup, on, o)
+	if err != nil {
+		return err
+	}
+	res.NsPerOp, res.Latency = timed.NsPerOp, called.Latency
+	return nil
+}
+
+// stdoutTaken reports whether standard output holds what was asked for and nothing else.
+func (f *replayFlags) stdoutTaken() bool {
+	return onStdout(f.outputs())
+}
+
+// draw makes the page.
+func (f *replayFlags) draw(
+	cmd *cobra.Command, p *replay.Prepared, stacks *postmortem.Stacks, setup alloc.Setup, cfg sim.Config, res *replay.Result, at replay.FreeAt,
+) (*page.Report, error) {
+	figures := *res
+	figures.Series = nil // the page has its own
+	o := page.Budget(1)
+	o.FreeAt, o.StopAtOOM = at, f.stop
+	run := drawing{setup: setup, color: colors(f.catalogue)(setup.Name), device: cfg, figures: &figures, latency: res.Latency}
+	drawn, err := draw(cmd, p, stacks, []drawing{run}, o)
+	return &page.Report{
+		Kind: "replay", Title: setup.Name + " on " + units.Printable(res.Trace),
+		Sheets: []report.Sheet{report.ReplaySheet(res)}, Traces: []page.Traced{drawn},
+	}, err
+}
+
+// open opens the trace. What judges after every event needs all of it in memory.
+func (f *replayFlags) open(cmd *cobra.Command, path string) (trace.Source, error) {
+	if f.html.wanted() || f.explainFile != "" {
+		f.askers = askers{}
+	}
+	f.family = func(name string) bool { return f.strategy == name && f.config == "" }
+	f.whole = f.check
+	return f.recordings.open(path, reading(cmd, path, f.source), cmd.InOrStdin())
+}
+
+// settings returns strategy and device of the flags. Without flags they are taken from the recorded run, or with
+// --check from the header of a counterexample.
+func (f *replayFlags) settings(t trace.Source) (alloc.Setup, replay.Target, error) {
+	h := t.Head().Header
+	config, on := f.config, f.deviceFlags
+	from := func(err error) error { return err }
+	// Traces recorded elsewhere may have such keys too and mean something else by them.
+	if _, counterexample := h.Get("invariant"); f.check && counterexample {
+		if text, ok := h.Get("config"); ok && config == "" {
+			config = text
+			from = func(err error) error { return fmt.Errorf("%s: header: %w", h.Name, err) }
+		}
+		if text, ok := h.Get("device"); ok && on == (deviceFlags{}) {
+			on.sim = spec{value: text, given: true, exact: true}
+		}
+	}
+	setup, err := f.catalogue.Lookup(f.strategy, json.RawMessage(config))
+	if err != nil {
+		return alloc.Setup{}, replay.Target{}, from(err)
+	}
+	at, err := on.place()
+	if err != nil && on != f.deviceFlags {
+		err = fmt.Errorf("%s: header: %w", h.Name, errors.Unwrap(err))
+	}
+	own := f.runs[t]
+	if own.Setup.Name != "" {
+		setup = own.Setup
+		config, err := json.Marshal(setup.Config)
+		if err != nil {
+			return setup, at, err
+		}
+		f.basis = append(f.basis, fmt.Sprintf("settings as recorded: %s", config))
+	}
+	if own.Card > 0 && on == (deviceFlags{}) {
+		at.Capacity = own.Card
+		f.basis = append(f.basis, fmt.Sprintf("device: %s, the card of the recording", units.Bytes(own.Card)))
+	}
+	return setup, at, err
+}
+
+// outputs returns the flags that name files to write.
+func (f *replayFlags) outputs() []output {
+	return slices.Concat([]output{
+		{"placements", f.placements, true}, {"final", f.final, true}, {"oom-report", f.report, true}, {"explain", f.explainFile, true},
+	}, f.figureFiles.outputs(f.html.output()), f.exportFlags.outputs())
+}
+
+// onlySimulated refuses what a GPU cannot do.
+func (f *replayFlags) onlySimulated(on replay.Target) error {
+	check := ""
+	if f.check {
+		check = "yes"
+	}
+	return onlySimulated(on, append(f.exportFlags.outputs(), output{"explain", f.explainFile, true}, f.html.output(), output{"check", check, true})...)
+}
+
+// sampling is how often the driver of a GPU is asked what is in use.
+const sampling = time.Millisecond
+
+// watched replays while the driver, if the device is a GPU, is asked what is in use.
+func (f *replayFlags) watched(
+	stdout io.Writer, t *replay.Prepared, setup alloc.Setup, on replay.Target, o replay.Options,
+) (res *replay.Result, final []byte, err error) {
+	stop, err := on.Watch(sampling)
+	if err != nil {
+		return nil, nil, err
+	}
+	res, final, err = f.replay(stdout, t, setup, on, o)
+	seen, failed := stop()
+	if err == nil {
+		err = failed
+	}
+	if err == nil {
+		used := on.Used(on.Capacity)
+		res.Device, res.Driver = &used, seen
+	}
+	return res, final, err
+}
+
+// replay runs the trace and writes the placements. It returns the figures and the text of
+// the final state.
+func (f *replayFlags) replay(
+	stdout io.Writer, t *replay.Prepared, setup alloc.Setup, on replay.Target, o replay.Options,
+) (res *replay.Result, final []byte, err error) {
+	var state bytes.Buffer
+	o.Report = true
+	if f.final != "" {
+		o.Final = &state
+	}
+	if f.placements == "" {
+		res, err = runOn(t, setup, on, o)
+		return res, state.Bytes(), err
+	}
+	err = fileio.Write(f.placements, document(stdout), func(w io.Writer) error {
+		to := &latch{Writer: w}
+		o.Placements = to
+		done, err := runOn(t, setup, on, o)
+		if err != nil {
+			return err
+		}
+		res = done
+		return to.err
+	})
+	if res != nil && f.placements != "-" { // the file is lost, and not the figures
+		f.unplaced, err = err, nil
+	}
+	return res, state.Bytes(), err
+}
+
+// files returns what is written after the replay.
+func (f *replayFlags) files(res *replay.Result, final []byte) []resultFile {
+	return slices.Concat([]resultFile{
+		{path: f.final, fill: func(w io.Writer) error {
+			_, err := w.Write(final)
+			return err
+		}},
+		{path: f.report, fill: func(w io.Writer) error { return writeFirstOOM(w, res) }},
+		{path: f.explainFile, fill: f.writeExplained, words: true},
+	}, f.figureFiles.files(res, report.ReplayTable(res)), f.exportFlags.files())
+}
+
+// show prints the figures.
+func (f *replayFlags) show(w io.Writer, res *replay.Result) error {
+	err := report.ReplayText(w, res)
+	for _, line := range f.basis {
+		if err == nil {
+			_, err = fmt.Fprintln(w, line)
+		}
+	}
+	if err == nil && f.check {
+		_, err = fmt.Fprintf(w, "every invariant held after each of %d events\n", res.Events)
+	}
+	if err == nil && f.contents {
+		_, err = fmt.Fprintf(w, "every block kept its contents through %d events\n", res.Replayed)
+	}
+	return err
+}
+
+// prove replays for --check and --contents, which both look and measure nothing.
+func (f *replayFlags) prove(p *replay.Prepared, src trace.Source, setup alloc.Setup, on replay.Target, o replay.Options) error {
+	if f.contents {
+		on.Memory = sim.Filled // of a simulated device
+	}
+	switch {
+	case f.check:
+		return checkReplay(src.(*trace.Trace), setup, on.Config, o) // open saw to that
+	case f.contents:
+		dev, err := on.Open()
+		if err != nil {
+			return err
+		}
+		contents, _ := device.ContentsOf(dev) // such devices have them
+		_, err = p.Run(setup, dev, replay.Options{FreeAt: o.FreeAt, StopAtOOM: o.StopAtOOM, Contents: contents, Watch: o.Watch})
+		if _, ok := errors.AsType[*alloc.Corruption](err); ok {
+			err = failure{err}
+		}
+		return errors.Join(err, dev.Close())
+	}
+	return nil
+}
+
+// writeFirstOOM writes the report about the first OOM: the lines of every strategy, then the strategy's own text.
+func writeFirstOOM(w io.Writer, res *replay.Result) error {
+	text := []byte("no request ran out of memory\n")
+	if res.OOMs > 0 {
+		text = slices.Concat(res.OOMReport, res.OwnOOMReport)
+	}
+	_, err := w.Write(text)
+	return err
+}
+
+// checkReplay replays under the eyes of a judge. Its error names the event after which an
+// invariant was broken.
+func checkReplay(t *trace.Trace, setup alloc.Setup, cfg sim.Config, o replay.Options) error {
+	judge, err := props.NewJudge(props.SubjectOfSetup(setup, cfg), t)
+	if err != nil {
+		return err
+	}
+	at := 0
+	_, err = replay.Run(t, setup, judge.Device(), replay.Options{FreeAt: o.FreeAt, Watch: o.Watch, Contents: judge.Contents(), Observe: func(o replay.Observation) error {
+		at = o.Event
+		return judge.Observe(o)
+	}})
+	var v *props.Violation
+	if !errors.As(err, &v) {
+		return err
+	}
+	place := fmt.Sprintf("event %d", at)
+	switch {
+	case at < 0:
+		place = "before the first event"
+	case at == len(t.Events):
+		place = "at the end"
+	}
+	return failure{fmt.Errorf("%s on %s: %s: %v (%s): %s", setup.Name, t.Header.Name, place, v.Number, v.Number.Name(), v.Detail)}
+}
+
+// runOn replays over a fresh device.
+func runOn(t *replay.Prepared, setup alloc.Setup, on replay.Target, o replay.Options) (*replay.Result, error) {
+	dev, err := on.Open()
+	if err != nil {
+		return nil, err
+	}
+	res, err := t.Run(setup, dev, o)
+	if failed := dev.Close(); err == nil {
+		err = failed
+	}
+	return res, err
+}

@@ -1,0 +1,51 @@
+package cli
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+
+	"github.com/vramyard/vramyard/internal/nearest"
+)
+
+// knownCommand refuses arguments of a command that has nothing but commands below it, and leads to the nearest one.
+func knownCommand(cmd *cobra.Command, args []string) error {
+	if len(args) == 0 {
+		return nil
+	}
+	return unknownCommand(cmd, args[0])
+}
+
+// unknownCommand returns the error that there is no such command below another.
+func unknownCommand(above *cobra.Command, name string) error {
+	var names []string
+	for _, c := range above.Commands() {
+		if c.IsAvailableCommand() {
+			names = append(names, c.Name())
+		}
+	}
+	return fmt.Errorf("unknown command %q for %q: %s", name, above.CommandPath(), nearest.Want(name, names))
+}
+
+// deviceWords are names under which users look for the flag --device.
+var deviceWords = []string{"card", "gpu", "capacity", "memory", "size"}
+
+// unknownFlag adds the nearest flag to the error that there is none of a name.
+func unknownFlag(cmd *cobra.Command, err error) error {
+	unknown, ok := errors.AsType[*pflag.NotExistError](err)
+	if !ok {
+		return err
+	}
+	if cmd.Flags().Lookup("device") != nil && slices.Contains(deviceWords, unknown.GetSpecifiedName()) {
+		return fmt.Errorf(`%w: did you mean --device, such as "sim:24GiB"?`, err)
+	}
+	var names []string
+	cmd.Flags().VisitAll(func(f *pflag.Flag) { names = append(names, "--"+f.Name) })
+	if near := nearest.Name("--"+unknown.GetSpecifiedName(), names); near != "" {
+		return fmt.Errorf("%w: did you mean %s?", err, near)
+	}
+	return err
+}

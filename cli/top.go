@@ -1,0 +1,82 @@
+package cli
+
+import (
+	"errors"
+	"fmt"
+	"io"
+
+	"github.com/spf13/cobra"
+
+	"github.com/vramyard/vramyard/harness/show/report"
+	"github.com/vramyard/vramyard/harness/study/postmortem"
+	"github.com/vramyard/vramyard/harness/study/top"
+	"github.com/vramyard/vramyard/harness/trace"
+	"github.com/vramyard/vramyard/harness/trace/formats"
+)
+
+// topFlags are the flags of the command top.
+type topFlags struct {
+	source           formats.Options
+	rows             int
+	jsonFile, folded string
+}
+
+// errRows is what is wrong with a number of rows.
+var errRows = errors.New("want at least 1")
+
+func newTop() *cobra.Command {
+	f := topFlags{rows: 20}
+	c := &cobra.Command{
+		Use:   "top FILE",
+		Short: "Show who holds memory at the peak and at the failure",
+		Long: `Show which parts of a program hold memory at the peak of live bytes, and when its last request was
+refused: by call site where FILE has stacks, by tag where its allocations have tags, else by size;
+and by category (weights, gradients, optimizer, activations) as far as stacks or tags tell.
+Bytes are those that the program asked for. A snapshot without a history shows the memory when it
+was written. docs/top.md says how call sites and categories are found.
+
+"vramyard view FILE" shows the same as a flame graph.`,
+		Example: "  vramyard top snapshot.pickle\n  vramyard top --folded stacks.txt snapshot.pickle",
+		Args:    cobra.ExactArgs(1),
+		RunE:    func(cmd *cobra.Command, args []string) error { return f.run(cmd, args[0]) },
+	}
+	c.Flags().IntVar(&f.rows, "rows", f.rows, "most rows of the table of holders; JSON has all")
+	addSource(c, &f.source)
+	c.Flags().StringVar(&f.jsonFile, "json", "", `also write all holders and stacks as JSON to this file, "-" for standard output instead of tables`)
+	c.Flags().StringVar(&f.folded, "folded", "", `also write the stacks of the peak in the folded form of flame graph tools, "-" for standard output instead of tables`)
+	return c
+}
+
+// run executes the command.
+func (f *topFlags) run(cmd *cobra.Command, path string) error {
+	if err := checkOutputs([]string{path}, output{"json", f.jsonFile, false}, output{"folded", f.folded, false}); err != nil {
+		return err
+	}
+	if f.rows < 1 {
+		return flagError("rows", errRows)
+	}
+	stacks := askers{}
+	src, err := stacks.open(path, reading(cmd, path, f.source), cmd.InOrStdin())
+	if err != nil {
+		return err
+	}
+	r, err := topOf(walking(cmd, "looking at", src), stacks[src])
+	if err != nil {
+		return fmt.Errorf("%s: %w", path, err)
+	}
+	return writeResults(cmd.OutOrStdout(), func(w io.Writer) error { return report.TopTables(w, r, f.rows) },
+		jsonFile(f.jsonFile, r), resultFile{path: f.folded, fill: r.Peak.WriteFolded})
+}
+
+// topOf measures who holds memory. stacks is nil where nothing is known of them.
+func topOf(src trace.Source, stacks *postmortem.Stacks) (*top.Report, error) {
+	var of top.Stacks
+	if stacks != nil {
+		of = stacks
+	}
+	r, err := top.Measure(src, of)
+	if err == nil {
+		r.Version = version
+	}
+	return r, err
+}

@@ -1,0 +1,104 @@
+package cli
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"path/filepath"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/vramyard/vramyard/alloc"
+	"github.com/vramyard/vramyard/harness/trace/formats"
+	"github.com/vramyard/vramyard/harness/trace/parquet"
+	"github.com/vramyard/vramyard/internal/fileio"
+	"github.com/vramyard/vramyard/internal/nearest"
+)
+
+func newTrace(catalogue alloc.Catalogue) *cobra.Command {
+	c := &cobra.Command{
+		Use:   "trace",
+		Short: "Look at traces, change and compare them, make them up",
+		Args:  knownCommand,
+		RunE: func(*cobra.Command, []string) error {
+			return errors.New("missing command: want info, convert, cut, diff, gen or classes")
+		},
+	}
+	c.AddCommand(newTraceInfo(), newTraceConvert(), newTraceCut(), newTraceDiff(), newTraceGen(), newTraceClasses(catalogue))
+	return c
+}
+
+// toUsage describes the flag --to.
+var toUsage = "form of the output: " + strings.Join(writable(), ", ")
+
+// writable returns the names of the formats that can be written.
+func writable() []string {
+	var names []string
+	for _, f := range formats.Writable() {
+		names = append(names, f.Name)
+	}
+	return names
+}
+
+func newTraceConvert() *cobra.Command {
+	var to string
+	var source formats.Options
+	c := &cobra.Command{
+		Use:   "convert TRACE OUT",
+		Short: "Write a trace in another form",
+		Long: `Write a trace in another form. A TRACE is a file of any format that docs/traces.md lists.
+Without --to, the name of OUT decides: CSV if it ends in .csv, .csv.gz or .csv.zst, Parquet if it
+ends in .parquet, and text, which is made to be read and edited by hand, if it ends in .trace or
+.txt, each also with .gz or .zst, or has no ending. Any other ending is an error.
+
+As minimalloc only lives and sizes are written. What another form cannot hold is an error.`,
+		Args: cobra.ExactArgs(2),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if err := checkOutputs(args[:1], output{path: args[1]}); err != nil {
+				return err
+			}
+			form, err := traceForm(to, args[1])
+			if err != nil {
+				return err
+			}
+			t, err := openSource(args[0], reading(cmd, args[0], source), cmd.InOrStdin())
+			if err != nil {
+				return err
+			}
+			return fileio.Write(args[1], document(cmd.OutOrStdout()), func(w io.Writer) error { return form.Write(w, walking(cmd, "writing", t)) })
+		},
+	}
+	addSource(c, &source)
+	c.Flags().StringVar(&to, "to", "", toUsage)
+	return c
+}
+
+// errPacked refuses to compress what is compressed.
+var errPacked = errors.New("columns in Parquet are compressed already: want a name that ends in .parquet")
+
+// traceForm returns the form asked for.
+func traceForm(to, path string) (formats.Format, error) {
+	if to == "" {
+		switch ending := endingOf(path); ending {
+		case ".csv":
+			to = "csv"
+		case ".parquet":
+			to = parquet.Format
+		case "", ".trace", ".txt":
+			to = "text"
+		default:
+			return formats.Format{}, fmt.Errorf("%s: no trace is written as %s: want a name that ends in .csv, .trace or .txt, each also with .gz or .zst, "+
+				"or in .parquet, or --to with one of %s", path, ending, strings.Join(writable(), ", "))
+		}
+	}
+	if to == parquet.Format && endingOf(path) != strings.ToLower(filepath.Ext(path)) {
+		return formats.Format{}, errPacked
+	}
+	for _, f := range formats.Writable() {
+		if f.Name == to {
+			return f, nil
+		}
+	}
+	return formats.Format{}, flagError("to", fmt.Errorf("unknown form %q: %s", to, nearest.Want(to, writable())))
+}

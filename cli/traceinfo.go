@@ -1,0 +1,85 @@
+package cli
+
+import (
+	"errors"
+	"fmt"
+	"io"
+
+	"github.com/spf13/cobra"
+
+	"github.com/vramyard/vramyard/harness/show/report"
+	"github.com/vramyard/vramyard/harness/trace"
+	"github.com/vramyard/vramyard/harness/trace/formats"
+)
+
+// infoFlags are the flags of the command trace info.
+type infoFlags struct {
+	source   formats.Options
+	jsonFile string
+}
+
+func newTraceInfo() *cobra.Command {
+	var f infoFlags
+	c := &cobra.Command{
+		Use:   "info TRACE...",
+		Short: "Show what is in a trace",
+		Long: `Show what is in a trace: sizes, streams, lifetimes, how much its steps are alike, and what the file
+could not tell. A TRACE is a file of any format that docs/traces.md lists; its content tells
+which it is. Of a file with several devices or allocators the parts are listed; --part takes one.
+
+A file that cannot be read does not keep the others from being shown: the exit status is then 1, and
+2 if it is the only one.`,
+		Args: cobra.MinimumNArgs(1),
+		RunE: f.run,
+	}
+	addSource(c, &f.source)
+	c.Flags().StringVar(&f.jsonFile, "json", "", `write the figures as JSON to this file, "-" for standard output`)
+	return c
+}
+
+// run executes the command.
+func (f *infoFlags) run(cmd *cobra.Command, args []string) error {
+	if err := errors.Join(onceFromStdin(args), checkOutputs(args, output{"json", f.jsonFile, false})); err != nil {
+		return err
+	}
+	contents := []any{} // a *trace.Info of a trace, a *trace.PartsError of several
+	tables := make([]func(w io.Writer) error, 0, len(args))
+	for _, path := range args {
+		info, err := f.describe(cmd, path)
+		several, ok := errors.AsType[*trace.PartsError](err)
+		switch {
+		case ok:
+			contents = append(contents, several)
+			tables = append(tables, func(w io.Writer) error { return report.TraceParts(w, path, several) })
+		case err == nil:
+			contents = append(contents, info)
+			tables = append(tables, func(w io.Writer) error { return report.TraceInfo(w, info) })
+		case len(args) == 1:
+			return err
+		default:
+			tell(cmd.ErrOrStderr(), "vramyard: %s", oneLine(advised(err)))
+		}
+	}
+	err := writeResults(cmd.OutOrStdout(), func(w io.Writer) error {
+		for _, write := range tables {
+			if err := write(w); err != nil {
+				return err
+			}
+		}
+		return nil
+	}, jsonFile(f.jsonFile, contents))
+	if bad := len(args) - len(contents); bad > 0 {
+		err = errors.Join(failure{fmt.Errorf("%d of %d files cannot be read", bad, len(args))}, err)
+	}
+	return err
+}
+
+// describe describes the trace in a file.
+func (f *infoFlags) describe(cmd *cobra.Command, path string) (*trace.Info, error) {
+	t, err := openSource(path, reading(cmd, path, f.source), cmd.InOrStdin())
+	if err != nil {
+		return nil, err
+	}
+	info, err := trace.Describe(walking(cmd, "looking at", t))
+	return &info, err
+}

@@ -1,0 +1,81 @@
+package cli
+
+import (
+	"fmt"
+	"io"
+
+	"github.com/spf13/cobra"
+
+	"github.com/vramyard/vramyard/device"
+	"github.com/vramyard/vramyard/harness/show/report"
+	"github.com/vramyard/vramyard/harness/trace"
+	"github.com/vramyard/vramyard/harness/trace/workload"
+	"github.com/vramyard/vramyard/internal/units"
+)
+
+// tracesSchema names the form of [traceList] in JSON.
+const tracesSchema = "vramyard-traces/1"
+
+// traceList is the traces inside the program, as JSON.
+type traceList struct {
+	Schema  string       `json:"schema"`
+	Version string       `json:"version"` // of the program
+	Traces  []innerTrace `json:"traces"`
+}
+
+// innerTrace is a trace inside the program.
+type innerTrace struct {
+	Name       string      `json:"name"`
+	Events     int         `json:"events"`
+	LowerBound device.Size `json:"lower_bound_bytes"` // most live bytes
+	Streams    int         `json:"stream_count"`      // that ask for memory
+	Doc        string      `json:"description"`
+}
+
+// traceColumns are the columns of the list.
+var traceColumns = []report.ColumnOf[innerTrace]{
+	{Column: report.Column{Name: "trace"}, Cell: func(t innerTrace) report.Cell { return report.Cell{Text: t.Name} }},
+	{Column: report.Column{Name: "events", Number: true}, Cell: func(t innerTrace) report.Cell { return report.Cell{Text: fmt.Sprint(t.Events)} }},
+	{
+		Column: report.Column{Name: "lower bound", Meaning: "most live bytes", Number: true},
+		Cell:   func(t innerTrace) report.Cell { return report.Cell{Text: units.Bytes(t.LowerBound)} },
+	},
+	{Column: report.Column{Name: "streams", Number: true}, Cell: func(t innerTrace) report.Cell { return report.Cell{Text: fmt.Sprint(t.Streams)} }},
+	{Column: report.Column{Name: "what it is"}, Cell: func(t innerTrace) report.Cell { return report.Cell{Text: t.Doc} }},
+}
+
+func newTraces() *cobra.Command {
+	var path string
+	c := &cobra.Command{
+		Use:   "traces",
+		Short: "List the traces inside the program",
+		Long: `List the traces inside the program, which every command takes by name in place of a file, with their events, the
+most bytes that are live at once, and the training program that was recorded.`,
+		Example: "  vramyard replay --strategy caching meta_llama7b_lora",
+		Args:    cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			if err := checkOutputs(nil, output{"json", path, false}); err != nil {
+				return err
+			}
+			l := traceList{Schema: tracesSchema, Version: version}
+			for _, about := range workload.Recordings() {
+				t, err := workload.OpenRecording(about.Name)
+				if err != nil {
+					return err
+				}
+				i, err := trace.Describe(t)
+				if err != nil {
+					return err
+				}
+				l.Traces = append(l.Traces, innerTrace{i.Name, i.Events, i.Peak, len(i.Streams), about.Doc})
+			}
+			return writeResults(cmd.OutOrStdout(), func(w io.Writer) error {
+				t := report.NewSheet("", traceColumns, l.Traces)
+				_, err := fmt.Fprintln(w, t.Terminal(report.Style{}))
+				return err
+			}, jsonFile(path, l))
+		},
+	}
+	c.Flags().StringVar(&path, "json", "", `also write the list as JSON to this file, "-" for standard output instead of the table`)
+	return c
+}

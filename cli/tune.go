@@ -1,0 +1,95 @@
+package cli
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/vramyard/vramyard/alloc"
+	"github.com/vramyard/vramyard/harness/show/report"
+	"github.com/vramyard/vramyard/harness/study/tune"
+	"github.com/vramyard/vramyard/harness/trace/formats"
+)
+
+// tuneFlags are the flags of the command tune.
+type tuneFlags struct {
+	catalogue                  alloc.Catalogue
+	strategy, config, settings string
+	deviceFlags
+	source formats.Options
+	points int
+	figureFiles
+}
+
+func newTune(catalogue alloc.Catalogue) *cobra.Command {
+	f := tuneFlags{catalogue: catalogue}
+	c := &cobra.Command{
+		Use:   "tune --strategy NAME [TRACE...]",
+		Short: "Search the settings of a strategy for least memory and least time",
+		Long: `Search the grid of a strategy's settings ("vramyard strategies NAME" shows it) for those
+that carry the traces on the smallest device, and those that take the least time, and print
+them with what each setting was worth.
+
+A grid of more than --points points is descended from the preset: single changes that help
+are taken, together if that is better, until none helps. A round is never cut short. Without TRACE, all traces inside the
+program are used.`,
+		RunE: f.run,
+	}
+	c.Flags().StringVar(&f.strategy, "strategy", "", "strategy to tune, by name or name:preset")
+	c.Flags().StringVar(&f.config, "config", "", "settings to leave as given here, as a JSON object over the preset's")
+	c.Flags().StringVar(&f.settings, "settings", "", "settings to vary, separated by commas (default: all that have a grid)")
+	c.Flags().IntVar(&f.points, "points", 200, "points of the grid to search; the single changes of the best one come on top")
+	addPart(c, &f.source)
+	f.addDevice(c, "all but its capacity, which is what is searched")
+	f.addSim(c, simShapeUsage)
+	f.figureFiles.add(c, "tables")
+	if err := c.MarkFlagRequired("strategy"); err != nil {
+		panic(err) // the flag is defined above
+	}
+	return c
+}
+
+// run executes the command.
+func (f *tuneFlags) run(cmd *cobra.Command, args []string) error {
+	if f.points < 1 {
+		return flagError("points", errPoints)
+	}
+	if err := judgeConfig(f.config); err != nil {
+		return err
+	}
+	if err := checkOutputs(args, f.outputs()...); err != nil {
+		return err
+	}
+	traces, err := openAll(cmd, args, f.source, openTrace)
+	if err != nil {
+		return err
+	}
+	o := tune.Options{Points: f.points, Version: version, Memory: heapLeft()}
+	if o.Device, _, err = f.shape(); err != nil {
+		return err
+	}
+	if f.settings != "" {
+		o.Knobs = strings.Split(f.settings, ",")
+	}
+	p := begin(cmd, stage{unit: "runs"})
+	o.Replayed, o.Progress = p.replayed, func(done, known int) { p.reached(int64(done), int64(known)) }
+	ctx, done := untilInterrupt(cmd)
+	r, err := tune.Tune(ctx, traces, f.catalogue, f.strategy, json.RawMessage(f.config), o)
+	done()
+	if errors.Is(err, context.Canceled) && r != nil {
+		return finished(cmd.OutOrStdout(), onStdout(f.outputs()), fmt.Sprintf("points evaluated, and timed once: %d", r.Evaluated),
+			func(w io.Writer) error { return report.TuneTables(w, r) })
+	}
+	if err != nil {
+		return err
+	}
+	return writeResults(cmd.OutOrStdout(), func(w io.Writer) error { return report.TuneTables(w, r) }, f.files(r, report.TuneTable(r))...)
+}
+
+// errPoints is what is wrong with a number of points.
+var errPoints = errors.New("want at least 1")

@@ -1,0 +1,159 @@
+package cli
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+
+	"github.com/spf13/cobra"
+
+	"github.com/vramyard/vramyard/alloc"
+	"github.com/vramyard/vramyard/device"
+	"github.com/vramyard/vramyard/harness/show/report"
+	"github.com/vramyard/vramyard/harness/study/verify"
+	"github.com/vramyard/vramyard/harness/trace"
+	"github.com/vramyard/vramyard/harness/trace/formats"
+	"github.com/vramyard/vramyard/internal/budget"
+	"github.com/vramyard/vramyard/internal/units"
+	"github.com/vramyard/vramyard/strategies/caching"
+)
+
+// verifyFlags are the flags of the command verify.
+type verifyFlags struct {
+	catalogue                   alloc.Catalogue
+	addresses, config, jsonFile string
+	source                      formats.Options
+}
+
+func newVerify(catalogue alloc.Catalogue) *cobra.Command {
+	f := verifyFlags{catalogue: catalogue}
+	c := &cobra.Command{
+		Use:   "verify [flags] SNAPSHOT | verify --addresses FILE [flags] TRACE",
+		Short: "Hold the strategy caching to a recording of PyTorch's allocator",
+		Long: `Hold the strategy caching to what a recording says that PyTorch's allocator did: seeded with the
+recorded opening state, it must place every allocation where the recording has it, and take
+new segments of the same sizes for the same allocations. When segments go back is taken from
+the recording, because the card's capacity is not in it.
+
+A SNAPSHOT is what torch.cuda.memory._dump_snapshot writes (plain, .gz, .xz or .zst), or "-" for
+standard input. Its settings are those of the strategy, as far as --config does not replace them.
+Each device with a history is verified, or the one that --part names.
+
+With --addresses, a TRACE in any form has the requests, and FILE the addresses of its allocations
+and the segments. docs/verify.md has the forms.
+
+The exit status is 0 if every allocation is predicted, 1 if not, and 2 if the recording cannot be
+read.`,
+		Example: "  vramyard verify snapshot.pickle\n  vramyard verify run.csv.gz --addresses run.addr.gz",
+		Args:    cobra.ExactArgs(1),
+		RunE:    func(cmd *cobra.Command, args []string) error { return f.run(cmd, args[0]) },
+	}
+	c.Flags().StringVar(&f.addresses, "addresses", "", `the recorded addresses, "-" for standard input`)
+	c.Flags().StringVar(&f.config, "config", "", "JSON object; its fields replace those of caching without a preset, or the recorded ones")
+	c.Flags().StringVar(&f.jsonFile, "json", "", `also write the result as JSON to this file, "-" for standard output instead of words`)
+	addPart(c, &f.source)
+	c.Flags().Lookup("part").Usage = "device of a snapshot, such as cuda:0; the default is each"
+	return c
+}
+
+func (f *verifyFlags) run(cmd *cobra.Command, path string) error {
+	if err := checkOutputs([]string{path, f.addresses}, output{"json", f.jsonFile, false}); err != nil {
+		return err
+	}
+	if err := onceFromStdin([]string{path, f.addresses}); err != nil {
+		return err
+	}
+	if f.addresses == "" {
+		return f.snapshot(cmd, path)
+	}
+	if f.source.Part != "" {
+		return flagError("part", errors.New("--addresses are those of one device"))
+	}
+	target, err := cachingTarget(f.catalogue, f.config)
+	if err != nil {
+		return err
+	}
+	h, err := f.history(cmd, path)
+	if err != nil {
+		return err
+	}
+	return f.verify(cmd, h, target)
+}
+
+// verify holds the strategy to a recording and says what came of it.
+func (f *verifyFlags) verify(cmd *cobra.Command, h *verify.History, target *verify.Target) error {
+	begin(cmd, stage{what: "verifying " + units.Printable(h.Name)})
+	res, err := verify.Run(h, target)
+	if err != nil {
+		return fmt.Errorf("%s: %w", h.Name, err)
+	}
+	res.Version = version
+	stdout := cmd.OutOrStdout()
+	err = writeResults(stdout, func(w io.Writer) error { return report.Verification(w, res) }, jsonFile(f.jsonFile, res))
+	if !res.All() {
+		err = errors.Join(failure{fmt.Errorf("%s: %d of %d allocations are not predicted", h.Name, res.Allocs-res.Predicted, res.Allocs)}, err)
+	}
+	return err
+}
+
+// history reads the recording.
+func (f *verifyFlags) history(cmd *cobra.Command, path string) (*verify.History, error) {
+	t, err := openTrace(path, reading(cmd, path, f.source), cmd.InOrStdin())
+	if err != nil {
+		return nil, err
+	}
+	begin(cmd, stage{what: "reading the addresses"})
+	collectWithin(f.source.Memory)
+	lines, err := openLines(f.addresses, f.source.Memory, cmd.InOrStdin())
+	if err != nil {
+		return nil, err
+	}
+	defer lines.Close()
+	h, err := verify.Read(t, lines)
+	if doubt := lines.Doubt(); err == nil && doubt != nil {
+		warnings(cmd)(doubt)
+	}
+	return h, err
+}
+
+// openLines opens a file that goes with a trace, or standard input for "-".
+func openLines(path string, most device.Size, stdin io.Reader) (*trace.Lines, error) {
+	if path == "-" {
+		return trace.NewLines(stdin, "stdin", budget.New(most))
+	}
+	return trace.OpenLines(path, budget.New(most))
+}
+
+// cachingName is the name of the strategy that is held to recordings.
+const cachingName = "caching"
+
+// cachingTarget returns the strategy that is held to recordings.
+func cachingTarget(catalogue alloc.Catalogue, config string) (*verify.Target, error) {
+	setup, err := catalogue.Lookup(cachingName, json.RawMessage(config))
+	if err != nil {
+		return nil, err
+	}
+	c, ok := setup.Config.(caching.Config)
+	if !ok {
+		return nil, fmt.Errorf("the strategy %s of this program is not that of PyTorch", cachingName)
+	}
+	raw, err := json.Marshal(c)
+	if err != nil {
+		return nil, err
+	}
+	sizes, err := c.BlockSizes()
+	if err != nil {
+		return nil, err
+	}
+	return &verify.Target{
+		Strategy: setup.Name,
+		Config:   raw,
+		Open: func(src device.Source, opening []alloc.Chunk) (verify.Seedable, error) {
+			return caching.Open(src, c, opening)
+		},
+		Round:   sizes.Round,
+		Segment: sizes.Segment,
+		Unsplit: sizes.Unsplit,
+	}, nil
+}

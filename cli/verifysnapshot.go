@@ -1,0 +1,133 @@
+package cli
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"maps"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/vramyard/vramyard/harness/study/verify"
+	"github.com/vramyard/vramyard/harness/trace"
+	"github.com/vramyard/vramyard/harness/trace/formats"
+	"github.com/vramyard/vramyard/harness/trace/torch"
+	"github.com/vramyard/vramyard/internal/fileio"
+)
+
+// snapshot holds the strategy to the recordings in a snapshot, one device after the other.
+func (f *verifyFlags) snapshot(cmd *cobra.Command, path string) error {
+	s, header, err := openSnapshot(cmd, path, f.source)
+	if errors.Is(err, formats.ErrNoSnapshot) {
+		return fmt.Errorf("%w: a trace needs --addresses", err)
+	}
+	if err != nil {
+		return err
+	}
+	if name := torch.Replayed(s.Settings); name != "" && name != cachingName && !strings.HasPrefix(name, cachingName+":") {
+		return fmt.Errorf("%s: a replay of the strategy %s, want a recording of PyTorch, or a replay of %s", header.Name, name, cachingName)
+	}
+	target, err := cachingTarget(f.catalogue, recordedConfig(s, f.config))
+	if err != nil {
+		return fmt.Errorf("%s: settings: %w", header.Name, err)
+	}
+	begin(cmd, stage{what: "judging the recording"})
+	courses, err := f.courses(s, header.Name)
+	if err != nil {
+		return err
+	}
+	if len(courses) > 1 && f.jsonFile != "" {
+		return flagError("json", fmt.Errorf("%s has several devices with a history: name one with --part", header.Name))
+	}
+	var failed error
+	for _, c := range courses {
+		h, err := verify.FromCourse(c)
+		if err != nil {
+			return fmt.Errorf("%s: %s: %w", header.Name, torch.PartOf(c.Device.Ordinal), err)
+		}
+		h.Name, h.Hash = header.Name, header.Hash
+		if len(s.Devices) > 1 {
+			h.Name += " " + torch.PartOf(c.Device.Ordinal)
+		}
+		if err := f.tellDoubts(cmd, h.Name, c.Report); err != nil {
+			return err
+		}
+		if err := f.verify(cmd, h, target); err != nil {
+			failed = errors.Join(failed, err)
+		}
+	}
+	return failed
+}
+
+// openSnapshot reads a snapshot, from standard input for "-".
+func openSnapshot(cmd *cobra.Command, path string, source formats.Options) (*torch.Snapshot, trace.Header, error) {
+	o := reading(cmd, path, source)
+	collectWithin(o.Memory)
+	if path == "-" {
+		return formats.ReadSnapshot(cmd.InOrStdin(), "stdin", o)
+	}
+	file, err := openFile(path)
+	if err != nil {
+		return nil, trace.Header{}, err
+	}
+	defer file.Close() // only read from: nothing can be lost
+	return formats.ReadSnapshot(file, path, o)
+}
+
+// recordedConfig returns the recorded settings with the fields of another configuration in their place.
+// What is no JSON object is returned as it is, for others to refuse.
+func recordedConfig(s *torch.Snapshot, config string) string {
+	var fields, over map[string]json.RawMessage
+	if config != "" && json.Unmarshal([]byte(config), &over) != nil {
+		return config
+	}
+	if err := json.Unmarshal(torch.Config(s.Settings), &fields); err != nil {
+		panic(err) // it was marshalled just now
+	}
+	maps.Copy(fields, over)
+	raw, err := json.Marshal(fields)
+	if err != nil {
+		panic(err) // its parts are JSON
+	}
+	return string(raw)
+}
+
+// courses returns the devices to verify.
+func (f *verifyFlags) courses(s *torch.Snapshot, name string) ([]*torch.Course, error) {
+	var courses []*torch.Course
+	var parts []string
+	for i := range s.Devices {
+		part := torch.PartOf(s.Devices[i].Ordinal)
+		c := torch.Solve(&s.Devices[i])
+		if c.Report.Allocs > 0 {
+			parts = append(parts, part)
+			if f.source.Part == "" || f.source.Part == part {
+				courses = append(courses, c)
+			}
+		}
+	}
+	switch {
+	case len(parts) == 0:
+		return nil, fmt.Errorf("%s: %w", name, verify.ErrNoHistory)
+	case len(courses) == 0:
+		return nil, flagError("part", fmt.Errorf("%s has no history of %q: want %s", name, f.source.Part, strings.Join(parts, ", ")))
+	}
+	return courses, nil
+}
+
+// tellDoubts says what in a recording does not fit, and whether it has lost its beginning.
+func (f *verifyFlags) tellDoubts(cmd *cobra.Command, name string, r *torch.Report) error {
+	if f.jsonFile == "-" || len(r.Findings) == 0 {
+		return nil
+	}
+	return fileio.Write("-", cmd.OutOrStdout(), func(w io.Writer) error {
+		for i := range r.Findings {
+			if _, err := fmt.Fprintf(w, "%s: %v\n", name, &r.Findings[i]); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+}

@@ -1,0 +1,450 @@
+package cli
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"html/template"
+	"io"
+	"net"
+	"os"
+	"os/exec"
+	"os/signal"
+	"path/filepath"
+	"regexp"
+	"runtime"
+	"slices"
+	"strconv"
+	"strings"
+	"syscall"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/vramyard/vramyard/alloc"
+	"github.com/vramyard/vramyard/device/sim"
+	"github.com/vramyard/vramyard/harness/replay"
+	"github.com/vramyard/vramyard/harness/show/page"
+	"github.com/vramyard/vramyard/harness/show/report"
+	"github.com/vramyard/vramyard/harness/show/view"
+	"github.com/vramyard/vramyard/harness/study/postmortem"
+	"github.com/vramyard/vramyard/harness/trace"
+	"github.com/vramyard/vramyard/harness/trace/formats"
+	"github.com/vramyard/vramyard/harness/trace/torch"
+	"github.com/vramyard/vramyard/harness/trace/workload"
+	"github.com/vramyard/vramyard/internal/budget"
+	"github.com/vramyard/vramyard/internal/fileio"
+	"github.com/vramyard/vramyard/internal/units"
+)
+
+// viewFlags are the flags of the command view.
+type viewFlags struct {
+	catalogue alloc.Catalogue
+	deviceFlags
+	strategies, freeAt, cacheDir string
+	source                       formats.Options
+	noBrowser                    bool
+	port                         uint16
+	until                        time.Duration
+
+	setups []alloc.Setup // none: as the trace was recorded
+	on     sim.Config
+	at     replay.FreeAt
+	cache  view.Cache
+}
+
+const (
+	keptFrom = 1 << 20 // events from which on a recording is kept; a shorter trace is replayed in a second
+	mostKept = 8 << 30 // bytes of all that are kept
+)
+
+func newView(catalogue alloc.Catalogue) *cobra.Command {
+	f := viewFlags{catalogue: catalogue}
+	c := &cobra.Command{
+		Use:   "view FILE...",
+		Short: "Look at traces, snapshots and reports in a browser",
+		Long: `Replay traces and memory snapshots and show what happened in a browser: the page that --html writes elsewhere,
+which asks for more when you look closer, so that every block and every instant can be seen.
+
+A FILE is a trace of any format in docs/traces.md, the name of one inside the program, a page that --html wrote,
+or a result that --json wrote.
+Without --strategies, a trace is replayed through PyTorch's caching allocator, with the settings and the
+capacity that it was recorded with as far as it tells.
+
+The pages are for this machine alone: they are served on the loopback interface, to those who know the random
+words in the address. Ctrl-C ends it. docs/reports.md says what is kept of long traces, and where.`,
+		Example: "  vramyard view snapshot.pickle\n  vramyard view --strategies caching,bfc --device sim:24GiB trace.parquet",
+		Args:    cobra.MinimumNArgs(1),
+		RunE:    f.run,
+	}
+	c.Flags().StringVar(&f.strategies, "strategies", "", "strategies to replay through, by name or name:preset, separated by commas (default: caching, as recorded)")
+	f.addDevice(c, "with its capacity")
+	f.addSim(c, "simulated device as a JSON object; the default is "+defaultDevice())
+	addSource(c, &f.source)
+	addFreeAt(c, &f.freeAt)
+	c.Flags().StringVar(&f.cacheDir, "cache", "", `directory for what is kept of long traces, or "none" (default: vramyard in that of the user's caches)`)
+	c.Flags().BoolVar(&f.noBrowser, "no-browser", false, "print the address and open no browser")
+	c.Flags().Uint16Var(&f.port, "port", 0, "port to serve on; 0 for a free one")
+	c.Flags().DurationVar(&f.until, "for", 0, "end after this time, such as 10m (default: at Ctrl-C)")
+	return c
+}
+
+// run executes the command.
+func (f *viewFlags) run(cmd *cobra.Command, args []string) error {
+	if err := f.settle(args); err != nil {
+		return err
+	}
+	f.source.Warn = warnings(cmd)
+	documents, errs := make([]view.Document, len(args)), make([]error, len(args))
+	for i, path := range args {
+		documents[i], errs[i] = f.document(cmd, path)
+	}
+	if err := errors.Join(errs...); err != nil {
+		return err // before there is an address
+	}
+	on, err := listen(f.port)
+	if err != nil {
+		return flagError("port", err)
+	}
+	signal.Reset(os.Interrupt, syscall.SIGTERM) // an interrupt is how this command ends, not one that cuts it short
+	ctx, stop := signal.NotifyContext(cmd.Context(), os.Interrupt, syscall.SIGTERM)
+	defer stop()
+	if f.until > 0 {
+		var cancel context.CancelFunc
+		ctx, cancel = context.WithTimeout(ctx, f.until)
+		defer cancel()
+	}
+	bars := &phases{w: cmd.ErrOrStderr()}
+	defer bars.stop()
+	return f.serve(ctx, cmd, view.New(documents, bars.reached), on, bars.stop)
+}
+
+// serve serves until ctx ends or a page cannot be made. made is called when all pages are.
+func (f *viewFlags) serve(ctx context.Context, cmd *cobra.Command, s *view.Server, on net.Listener, made func()) error {
+	ctx, stop := context.WithCancel(ctx)
+	defer stop()
+	served := make(chan error, 1)
+	go func() { served <- s.Run(ctx, on) }()
+	address := "http://" + on.Addr().String() + s.Path()
+	if _, err := fmt.Fprintln(cmd.OutOrStdout(), address); err != nil {
+		stop()
+		return errors.Join(err, <-served)
+	}
+	if !f.noBrowser {
+		letter, err := browse(address)
+		if err != nil {
+			tell(cmd.ErrOrStderr(), "no browser was opened (%v); open the address yourself", err)
+		}
+		defer os.Remove(letter)
+	}
+	if err := s.Wait(ctx); err != nil {
+		ended := ctx.Err() != nil
+		stop()
+		if err := errors.Join(err, <-served); !ended {
+			return err
+		}
+		return nil
+	}
+	made()
+	return <-served
+}
+
+// errDuration is what is wrong with a time to end after.
+var errDuration = errors.New("want a time that is not negative")
+
+// settle judges the flags.
+func (f *viewFlags) settle(args []string) (err error) {
+	if f.until < 0 {
+		return flagError("for", errDuration)
+	}
+	if f.on, err = f.config(); err != nil {
+		return err
+	}
+	if f.at, err = parseFreeAt(f.freeAt); err != nil {
+		return err
+	}
+	if f.strategies != "" {
+		if f.setups, err = lookupAll(f.catalogue, f.strategies); err != nil {
+			return err
+		}
+	}
+	f.cache = view.Cache{Dir: f.cacheDir, Build: build(), From: keptFrom, Most: mostKept}
+	switch f.cacheDir {
+	case "none":
+		f.cache.Dir = ""
+	case "":
+		if dir, err := os.UserCacheDir(); err == nil { // where there is none, nothing is kept
+			f.cache.Dir = filepath.Join(dir, "vramyard")
+		}
+	}
+	return onceFromStdin(args)
+}
+
+// build names this very program: its replays may differ from those of another one.
+func build() string {
+	path, err := os.Executable()
+	if err != nil {
+		return version
+	}
+	info, err := os.Stat(path)
+	if err != nil {
+		return version
+	}
+	return fmt.Sprintf("%s %d %d", version, info.Size(), info.ModTime().UnixNano())
+}
+
+// listen listens on the loopback interface.
+func listen(port uint16) (net.Listener, error) {
+	at := strconv.Itoa(int(port))
+	on, err := net.Listen("tcp", net.JoinHostPort("127.0.0.1", at))
+	if err != nil {
+		if six, errSix := net.Listen("tcp", net.JoinHostPort("::1", at)); errSix == nil {
+			return six, nil
+		}
+	}
+	return on, err
+}
+
+// browse opens the reader's browser. The arguments of a process can be read by everybody on the machine, and the address
+// is what lets somebody in. So the browser is given a file that only this user can read, which leads to the address.
+// The caller removes that file at the end, also after an error.
+func browse(address string) (letter string, err error) {
+	f, err := os.CreateTemp("", "vramyard-view-*.html") // with mode 0600
+	if err != nil {
+		return "", err
+	}
+	err = letterPage.Execute(f, address)
+	if err := errors.Join(err, f.Close()); err != nil {
+		return f.Name(), err
+	}
+	name, args := "xdg-open", []string{f.Name()}
+	switch runtime.GOOS {
+	case "darwin":
+		name = "open"
+	case "windows":
+		name, args = "rundll32", []string{"url.dll,FileProtocolHandler", f.Name()}
+	}
+	c := exec.Command(name, args...)
+	if err := c.Start(); err != nil {
+		return f.Name(), err
+	}
+	go func() { _ = c.Wait() }() // what the browser says in the end is nobody's concern
+	return f.Name(), nil
+}
+
+// letterPage leads a browser to an address.
+var letterPage = template.Must(template.New("letter").Parse(`<!doctype html>
+<html lang="en"><head><meta charset="utf-8"><meta name="referrer" content="no-referrer">
+<meta http-equiv="refresh" content="0; url={{.}}"><title>vramyard view</title></head>
+<body><a href="{{.}}">The pages of vramyard view</a></body></html>
+`))
+
+// document returns what makes the page of a file.
+func (f *viewFlags) document(cmd *cobra.Command, path string) (view.Document, error) {
+	d := view.Document{Name: units.Printable(baseOf(path))}
+	head, err := headOf(path)
+	switch {
+	case err != nil:
+		return d, err
+	case isResult(head):
+		d.Make = func(context.Context, *view.Progress) (*view.Content, error) { return f.showResult(path) }
+	case isPage(head):
+		d.Make = func(context.Context, *view.Progress) (*view.Content, error) { return readPage(path) }
+	default:
+		if err := f.recognize(path); err != nil {
+			return d, err
+		}
+		d.Make = func(ctx context.Context, p *view.Progress) (*view.Content, error) { return f.draw(ctx, cmd, path, p) }
+	}
+	return d, nil
+}
+
+// recognize returns what is wrong with a trace as far as its name and its first bytes tell. Standard input and pipes
+// can be read only once.
+func (f *viewFlags) recognize(path string) error {
+	info, err := os.Stat(path)
+	switch {
+	case path == "-", err == nil && !info.Mode().IsRegular(), err != nil && slices.Contains(workload.RecordingNames(), path):
+		return nil
+	}
+	return formats.Recognize(path, f.source)
+}
+
+// headOf returns the first bytes of a file, none of standard input, a pipe and a trace inside the program.
+func headOf(path string) ([]byte, error) {
+	info, err := os.Stat(path)
+	if err != nil || !info.Mode().IsRegular() {
+		return nil, nil // openSource says what is wrong with it
+	}
+	in, err := os.Open(path)
+	if err != nil {
+		return nil, err
+	}
+	plain, err := fileio.NewReader(in)
+	if err != nil {
+		return nil, in.Close() // likewise
+	}
+	head := make([]byte, 512)
+	n, _ := io.ReadFull(plain, head) // whoever reads it to its end says what is wrong with it
+	plain.Close()
+	return head[:n], in.Close()
+}
+
+// isPage reports whether a file begins as a page does.
+func isPage(head []byte) bool {
+	return bytes.HasPrefix(bytes.ToLower(bytes.TrimSpace(head)), []byte("<!doctype html"))
+}
+
+// resultHead is how a result of ours begins.
+var resultHead = regexp.MustCompile(`^\s*\{\s*"schema":\s*"vramyard-[a-z-]+/`)
+
+// isResult reports whether a file begins as a result in JSON does.
+func isResult(head []byte) bool { return resultHead.Match(head) }
+
+// showResult makes the page of a result.
+func (f *viewFlags) showResult(path string) (*view.Content, error) {
+	text, err := readAll(path)
+	if err != nil {
+		return nil, err
+	}
+	collectWithin(f.source.Memory)
+	r, err := view.Result(units.Printable(baseOf(path)), text, colors(f.catalogue), budget.New(f.source.Memory))
+	if err != nil {
+		return nil, err
+	}
+	r.Version, r.Limit = version, mostPage
+	var b bytes.Buffer
+	if err := page.Write(&b, r); err != nil {
+		return nil, err
+	}
+	return &view.Content{Page: b.Bytes()}, nil
+}
+
+// mostPage bounds the bytes of a file that is shown as a whole, and of a page.
+const mostPage = 64 << 20
+
+// readPage reads a page that was written as a file.
+func readPage(path string) (*view.Content, error) {
+	text, err := readAll(path)
+	if err != nil {
+		return nil, err
+	}
+	if !page.Is(text) {
+		return nil, fmt.Errorf("%s: HTML, and no page that vramyard wrote", path)
+	}
+	return &view.Content{Page: text, Foreign: true}, nil
+}
+
+// readAll reads a file that is shown as a whole.
+func readAll(path string) ([]byte, error) {
+	in, err := os.Open(path)
+	if err != nil {
+		return nil, err
+	}
+	plain, err := fileio.NewReader(in)
+	if err != nil {
+		return nil, errors.Join(fmt.Errorf("%s: %w", path, err), in.Close())
+	}
+	text, err := io.ReadAll(io.LimitReader(plain, mostPage+1))
+	switch {
+	case err != nil:
+		err = fmt.Errorf("%s: %w", path, err)
+	case len(text) > mostPage:
+		err = fmt.Errorf("%s: more than %s", path, units.Bytes(mostPage))
+	}
+	plain.Close()
+	return text, errors.Join(err, in.Close())
+}
+
+// draw replays a trace and makes its page.
+func (f *viewFlags) draw(ctx context.Context, cmd *cobra.Command, path string, p *view.Progress) (*view.Content, error) {
+	p.Set("reading the file", 0, 0)
+	src, stacks, wanted, err := f.open(path, cmd.InOrStdin())
+	if err != nil {
+		return nil, err
+	}
+	cache := f.cache
+	cache.Explain = func(t *page.Traced, prepared *replay.Prepared, step func(int) error) error {
+		runs := make([]drawing, len(wanted))
+		for i, w := range wanted {
+			runs[i] = drawing{setup: w.Setup, device: w.Device}
+		}
+		var err error
+		if t.Top, err = topOf(src, stacks); err != nil {
+			return err
+		}
+		return explain(t, prepared, stacks, runs, page.Options{FreeAt: f.at, Step: step})
+	}
+	rec, err := cache.Open(ctx, src, wanted, f.at, p)
+	if err != nil {
+		return nil, err
+	}
+	if stacks != nil {
+		rec.Stacks = stacks
+	}
+	t, err := rec.Traced()
+	if err != nil {
+		return nil, errors.Join(err, rec.Close())
+	}
+	names := make([]string, len(wanted))
+	r := &page.Report{
+		Kind: "view", Version: version, Command: commandLine(cmd, []string{path}), Traces: []page.Traced{t}, Live: true, Limit: mostPage,
+	}
+	for i := range rec.Runs {
+		names[i] = rec.Runs[i].Setup.Name
+		r.Sheets = append(r.Sheets, report.ReplaySheet(rec.Runs[i].Picture.Result))
+	}
+	r.Title = strings.Join(names, ", ") + " on " + units.Printable(src.Head().Header.Name)
+	var b bytes.Buffer
+	if err := page.Write(&b, r); err != nil {
+		return nil, errors.Join(err, rec.Close())
+	}
+	return &view.Content{Page: b.Bytes(), Recording: rec, Close: rec.Close}, nil
+}
+
+// open opens a trace and says what it is replayed through, and where the program asked for memory, nil if that is not
+// known.
+func (f *viewFlags) open(path string, stdin io.Reader) (trace.Source, *postmortem.Stacks, []view.Wanted, error) {
+	src, of, err := openRecording(openSource, path, f.source, stdin)
+	if err != nil {
+		return nil, nil, nil, err
+	}
+	var stacks *postmortem.Stacks
+	if of.Snapshot != nil {
+		stacks = of.Stacks()
+	}
+	h := src.Head().Header
+	on := f.on
+	if card := recordedCard(h); card > 0 && !f.device.given && !f.sim.given {
+		on.Capacity = card
+	}
+	setups := f.setups
+	if len(setups) == 0 {
+		setup, err := recordedSetup(f.catalogue, h, of.Course)
+		if err != nil {
+			return nil, nil, nil, fmt.Errorf("%s: %w", path, err)
+		}
+		setups = []alloc.Setup{setup}
+	}
+	color := colors(f.catalogue)
+	wanted := make([]view.Wanted, len(setups))
+	for i, s := range setups {
+		wanted[i] = view.Wanted{Setup: s, Device: on, Color: color(s.Name)}
+		if on.Capacity > 0 {
+			wanted[i].Setup = s.ForCapacity(on.Capacity)
+		}
+	}
+	return src, stacks, wanted, nil
+}
+
+// recordedSetup returns the strategy that stands for the recorded allocator, or PyTorch's without any setting if the
+// file does not tell.
+func recordedSetup(c alloc.Catalogue, h trace.Header, course *torch.Course) (alloc.Setup, error) {
+	if config := settingsOf(h); config != nil {
+		if a, err := recordedAllocator(c, config, course); err != nil || a.setup.Name != "" {
+			return a.setup, err
+		}
+	}
+	return c.Lookup(cachingName, nil)
+}

@@ -1,0 +1,207 @@
+package cli
+
+import (
+	"context"
+	"embed"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+
+	"github.com/spf13/cobra"
+
+	"github.com/vramyard/vramyard/alloc"
+	"github.com/vramyard/vramyard/harness/show/page"
+	"github.com/vramyard/vramyard/harness/show/report"
+	"github.com/vramyard/vramyard/harness/study/postmortem"
+	"github.com/vramyard/vramyard/harness/study/whatif"
+	"github.com/vramyard/vramyard/harness/trace/formats"
+	"github.com/vramyard/vramyard/internal/nearest"
+)
+
+// grids are the grids inside the program.
+//
+//go:embed grids/quick.yaml grids/full.yaml
+var grids embed.FS
+
+// The values of --grid that are no files.
+const (
+	gridQuick = "quick"
+	gridFull  = "full"
+)
+
+// whatifFlags are the flags of the command whatif.
+type whatifFlags struct {
+	catalogue alloc.Catalogue
+	deviceFlags
+	figureFiles
+	grid, freeAt string
+	source       formats.Options
+	workers      int
+	html         htmlFlag
+
+	stacks *postmortem.Stacks // of what is drawn; nil: they are not known
+}
+
+func newWhatif(catalogue alloc.Catalogue) *cobra.Command {
+	f := whatifFlags{catalogue: catalogue}
+	c := &cobra.Command{
+		Use:   "whatif FILE",
+		Short: "Tell which setting or allocator would have carried a run",
+		Long: `Replay what a program asked for, what it was refused included, through PyTorch's settings and every strategy,
+and say in words which of them would have carried it, on how small a card, and how sure that is.
+
+A FILE is of any format in docs/traces.md, "-" for standard input, or the name of a trace inside the program. Of a
+memory snapshot of PyTorch the card is taken from the failure that it records; --device names another one.
+
+--grid quick tries thirty-one settings and replays the trace about thirty-five times, a short one more often; a minimum
+that is not searched to its end shows as a bracket. full tries more, and searches every minimum. A file lists your own; docs/whatif.md has its form.`,
+		Example: "  vramyard whatif snapshot.pickle\n  vramyard whatif --device sim:l4-24g snapshot.pickle",
+		Args:    cobra.ExactArgs(1),
+		RunE:    func(cmd *cobra.Command, args []string) error { return f.run(cmd, args[0]) },
+	}
+	f.addDevice(c, "its capacity is the card in question")
+	f.addSim(c, simShapeUsage)
+	c.Flags().StringVar(&f.grid, "grid", gridQuick, `settings to try: "quick", "full", or a YAML file`)
+	addPart(c, &f.source)
+	addFreeAt(c, &f.freeAt)
+	c.Flags().IntVar(&f.workers, "workers", 0, "replays at once; 0 for one on each core")
+	f.figureFiles.add(c, "words")
+	f.html.add(c)
+	return c
+}
+
+// errWorkers is what is wrong with a number of workers.
+var errWorkers = errors.New("want 0 or more")
+
+// run executes the command.
+func (f *whatifFlags) run(cmd *cobra.Command, path string) error {
+	if err := checkOutputs([]string{path, f.grid}, f.outputs(f.html.output())...); err != nil {
+		return err
+	}
+	o := whatif.Options{Version: version, Workers: f.workers, Full: f.grid == gridFull}
+	if f.workers < 0 {
+		return flagError("workers", errWorkers)
+	}
+	var err error
+	if o.Device, o.Card, err = f.shape(); err != nil {
+		return err
+	}
+	if o.FreeAt, err = parseFreeAt(f.freeAt); err != nil {
+		return err
+	}
+	grid, err := f.readGrid()
+	if err != nil {
+		return flagError("grid", err)
+	}
+	w, rec, err := f.open(cmd, path)
+	if err != nil {
+		return err
+	}
+	o.Memory = heapLeft()
+	p := begin(cmd, stage{what: "replaying", unit: "events"})
+	o.Progress = func(done, most uint64) { p.reached(int64(done), int64(most)) }
+	ctx, done := untilInterrupt(cmd)
+	r, err := whatif.Search(ctx, w, rec, grid, o)
+	done()
+	if errors.Is(err, context.Canceled) && r != nil {
+		return finished(cmd.OutOrStdout(), onStdout(f.outputs(f.html.output())),
+			fmt.Sprintf("settings tried: %d", r.Points), func(w io.Writer) error { return report.WhatIf(w, r) })
+	}
+	if err != nil {
+		return err
+	}
+	stdout := cmd.OutOrStdout()
+	show := func(w io.Writer) error { return report.WhatIf(w, r) }
+	return writeResults(stdout, show, f.files(r, whatif.Table(r),
+		f.html.file(cmd, []string{path}, func() (*page.Report, error) { return f.page(cmd, w, r) }))...)
+}
+
+// readGrid reads the grid that is asked for.
+func (f *whatifFlags) readGrid() ([]alloc.Setup, error) {
+	var in io.ReadCloser
+	var err error
+	read := whatif.ReadGrid
+	switch f.grid {
+	case gridQuick, gridFull:
+		read = whatif.FitGrid
+		in, err = grids.Open("grids/" + f.grid + ".yaml")
+	case "":
+		err = errors.New("want quick, full or a file")
+	default:
+		if in, err = os.Open(f.grid); errors.Is(err, os.ErrNotExist) {
+			err = fmt.Errorf("%s: no such file: %swant %s, %s or a file", f.grid, nearest.Hint(f.grid, []string{gridQuick, gridFull}), gridQuick, gridFull)
+		}
+	}
+	if err != nil {
+		return nil, err
+	}
+	defer in.Close() // only read from: nothing can be lost
+	setups, err := read(in, f.catalogue)
+	if err != nil {
+		err = fmt.Errorf("%s: %w", f.grid, err)
+	}
+	return setups, err
+}
+
+// open reads the file and what it says of the run. A snapshot tells more than the trace that is made of it.
+func (f *whatifFlags) open(cmd *cobra.Command, path string) (*whatif.Wanted, whatif.Recorded, error) {
+	src, of, err := openRecording(openSource, path, reading(cmd, path, f.source), cmd.InOrStdin())
+	if err != nil {
+		return nil, whatif.Recorded{}, err
+	}
+	begin(cmd, stage{what: "judging the recording"})
+	w, err := whatif.Want(src)
+	if err != nil {
+		return nil, whatif.Recorded{}, fmt.Errorf("%s: %w", path, err)
+	}
+	rec := whatif.RecordedIn(w)
+	if of.Course != nil {
+		rec.Add(of.Course)
+	}
+	if f.html.wanted() && of.Course != nil {
+		f.stacks = of.Stacks()
+	}
+	if err := standIn(f.catalogue, &rec, of); err != nil {
+		return nil, whatif.Recorded{}, fmt.Errorf("%s: %w", path, err)
+	}
+	if of.Course != nil {
+		rec.Final = of.Final()
+	}
+	return w, rec, nil
+}
+
+// standIn finds the strategy that stands for the recorded allocator, holds it to the recording, and has it
+// explain the failure.
+func standIn(c alloc.Catalogue, rec *whatif.Recorded, of *postmortem.Recording) error {
+	if len(rec.Config) == 0 {
+		return nil
+	}
+	a, err := recordedAllocator(c, rec.Config, of.Course)
+	if err != nil {
+		return err
+	}
+	rec.Setup, of.Target, of.Promises = a.setup, a.target, a.setup.Promises
+	if a.judged != nil {
+		rec.Judged(a.judged)
+	}
+	if a.unknown != "" {
+		rec.Unknown = append(rec.Unknown, "what the recorded settings mean: "+a.unknown)
+	}
+	explainRecorded(rec, of)
+	return nil
+}
+
+// explainRecorded explains the last refusal by the recorded heap. Where that cannot be told, the file has
+// one thing more that it does not tell.
+func explainRecorded(rec *whatif.Recorded, of *postmortem.Recording) {
+	if of.Course == nil || of.Target == nil || of.Course.LastRefusal == nil {
+		return
+	}
+	why, err := of.AtEntry(of.Course.LastRefusal.Entry)
+	if err != nil {
+		rec.Unknown = append(rec.Unknown, "the heap at the failure: "+err.Error())
+		return
+	}
+	rec.Explained = why
+}

@@ -1,0 +1,125 @@
+package cli
+
+import (
+	"encoding/json"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/vramyard/vramyard/harness/study/whatif"
+)
+
+// whatifJSON runs the command and reads its result.
+func whatifJSON(t *testing.T, args ...string) *whatif.Result {
+	t.Helper()
+	var r whatif.Result
+	require.NoError(t, json.Unmarshal([]byte(succeed(t, append([]string{"whatif", "--json", "-"}, args...)...)), &r))
+	return &r
+}
+
+// TestWhatifReadsEverySample goes from each snapshot that ships to an answer.
+func TestWhatifReadsEverySample(t *testing.T) {
+	const dir = "../harness/trace/torch/testdata/vectors/"
+	for _, name := range []string{"full", "full_protocol5", "skip_free_requested", "segment_free", "multi_stream_pending", "private_pool", "mid_start", "state_only"} {
+		r := whatifJSON(t, dir+name+".pickle.xz")
+		require.Equal(t, whatif.Schema, r.Schema)
+		require.NotEmpty(t, r.Answer.Text, name)
+		require.Equal(t, r.Cannot == "", len(r.Answer.Sure) > 0, name)
+		require.Equal(t, name == "state_only" || name == "private_pool", r.Answer.Verdict == whatif.CannotTell, name)
+		if name == "private_pool" {
+			require.Less(t, r.Recorded.Predicted, r.Recorded.Allocs, "segments of a pool that is gone belong to none")
+		} else {
+			require.Equal(t, r.Recorded.Allocs, r.Recorded.Predicted, name)
+		}
+		require.Equal(t, name == "state_only", r.Recorded.Empty, name)
+		for _, p := range r.Runs {
+			if p.Recorded && name == "full" {
+				require.Equal(t, r.Recorded.Peak, p.PeakReserved, name)
+			}
+			require.NotZero(t, p.Need()+p.PeakReserved, "%s: %s", name, p.Label)
+		}
+	}
+}
+
+// TestWhatifFindsWhatCarriesTheExamples takes recordings of programs that died.
+func TestWhatifFindsWhatCarriesTheExamples(t *testing.T) {
+	for file, want := range map[string]whatif.Verdict{
+		"chat": whatif.Setting, "layouts": whatif.Setting, "leftovers": whatif.Strategy, "batches": whatif.TooLittle,
+	} {
+		r := whatifJSON(t, "../examples/oom/"+file+".pickle.gz")
+		require.Equal(t, want, r.Answer.Verdict, file)
+		require.True(t, r.Recorded.Failure.Fatal)
+		require.Equal(t, r.Recorded.Capacity, r.Card)
+		require.NotNil(t, r.Explained.Recorded, file)
+		require.NotEmpty(t, r.Explained.Recorded.Asker.Stack, file)
+		require.Equal(t, want == whatif.Setting, len(r.Answer.Before) > 0, file)
+		require.NotNil(t, r.Offline, file)
+		require.GreaterOrEqual(t, r.Offline.Best.Height, r.LowerBound)
+	}
+}
+
+func TestWhatifTakesTheCardThatIsNamed(t *testing.T) {
+	r := whatifJSON(t, "--device", "sim:h100-80g", "../examples/oom/batches.pickle.gz")
+	require.Equal(t, whatif.Carried, r.Answer.Verdict)
+	out := succeed(t, "whatif", "--device", "sim:16MiB", write(t, "t.trace", "a 1 12MiB\na 2 8MiB\n"))
+	require.True(t, strings.HasPrefix(out, "None: the live bytes alone need 20.00 MiB, and the card has 16.00 MiB. "), out)
+	require.Contains(t, out, "20.00 MiB in one piece, had every request been known before, and no less\n                 20.00 MiB if packed by size")
+	out = succeed(t, "whatif", "--device", "sim:64MiB", "--grid", write(t, "g.yaml", "- strategy: bfc\n"), write(t, "t.trace", "a 1 12MiB\n"))
+	require.Contains(t, out, "1 setting; ")
+}
+
+func TestWhatifRefuses(t *testing.T) {
+	trace := write(t, "t.trace", "a 1 12MiB\n")
+	grid := write(t, "g.yaml", "- strategy: bfc\n- strategy: cfb\n")
+	tag, deep := write(t, "tag.yaml", "! t"), write(t, "deep.yaml", strings.Repeat("[", 40000))
+	for want, args := range map[string][]string{
+		`--grid: slow: no such file: want quick, full or a file`:             {"--grid", "slow", trace},
+		`--grid: want quick, full or a file`:                                 {"--grid", "", trace},
+		`--grid: ` + grid + `: line 2, column 13: unknown strategy "cfb"`:    {"--grid", grid, trace},
+		`--grid: ` + tag + `: line 1, column 1: want one list of strategies`: {"--grid", tag, trace},
+		`--grid: ` + deep + `: line 1, column 17: exceeded max depth of 16`:  {"--grid", deep, trace},
+		`--workers: want 0 or more`:                                          {"--workers", "-1", trace},
+		`--device: device "cuda"`:                                            {"--device", "cuda", trace},
+		`--sim: capacity: is what this command varies`:                       {"--sim", `{"capacity":"1GiB"}`, trace},
+		`--free-at: `: {"--free-at", "never", trace},
+		`--json: ` + trace + ` is a file to read`: {"--json", trace, trace},
+		`--csv: ` + grid + ` is a file to read`:   {"--csv", grid, "--grid", grid, trace},
+		`--csv: - is where --json is written`:     {"--json", "-", "--csv", "-", trace},
+		`the trace allocates nothing`:             {write(t, "e.trace", "mark x\n")},
+		`no/such/file`:                            {"no/such/file"},
+		`has no part "cuda:7"`:                    {"--part", "cuda:7", "../examples/oom/chat.pickle.gz"},
+	} {
+		status, stdout, stderr := command(t, append([]string{"whatif"}, args...)...)
+		require.Equal(t, exitTrouble, status, want)
+		require.Contains(t, stderr, want)
+		require.Equal(t, 1, strings.Count(stderr, "\n"), stderr)
+		require.Empty(t, stdout)
+	}
+	for _, args := range [][]string{{}, {trace, trace}, {"--grip", "quick", trace}} {
+		status, _, _ := command(t, append([]string{"whatif"}, args...)...)
+		require.Equal(t, exitTrouble, status)
+	}
+}
+
+// TestReadmeQuotesWhatif holds the first sentence that the README shows.
+func TestReadmeQuotesWhatif(t *testing.T) {
+	raw, err := os.ReadFile("../README.md")
+	require.NoError(t, err)
+	first, _, _ := strings.Cut(succeed(t, "whatif", "../examples/oom/chat.pickle.gz"), "\n")
+	require.Contains(t, string(raw), "```\n"+first+"\n```")
+}
+
+func TestWhatifWritesItsFiles(t *testing.T) {
+	dir := t.TempDir()
+	j, c := filepath.Join(dir, "r.json"), filepath.Join(dir, "r.csv.gz")
+	out := succeed(t, "whatif", "--json", j, "--csv", c, write(t, "t.trace", "a 1 12MiB\n"))
+	require.Contains(t, out, "How sure:")
+	for _, f := range []string{j, c} {
+		info, err := os.Stat(f)
+		require.NoError(t, err)
+		require.NotZero(t, info.Size())
+	}
+}

@@ -1,8 +1,0 @@
-//go:build !linux
-
-package main
-
-import "os/exec"
-
-// endWithParent does nothing: only Linux can kill a program when another one is gone.
-func endWithParent(*exec.Cmd) {}
