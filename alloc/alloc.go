@@ -56,7 +56,30 @@ type Block struct {
 	Size device.Size // bytes granted, at least those requested
 }
 
-// State is what a chunk is at one moment. A chunk is in exactly one state.
+// State is the state of a chunk. A chunk is in exactly one state.
+//
+//	   region reserved         Alloc
+//	device ────────▶ Free ─────────────▶ Live
+//	       ◀────────  ▲ ◀─────────────── │ │
+//	region released   │       Free       │ │ Free, while another stream uses the block
+//	                  │                  │ ▼
+//	                  ├────────────── Pending
+//	                  │  stream done     │
+//	                  ├────────────── Cached ◀─ Free into a magazine; Alloc makes it Live again
+//	                  │  flushed
+//	                  └─▶ Unmapped        pages unmapped; a later growth maps them again
+//
+// Which call causes a transition:
+//
+//   - Alloc makes Free and Cached chunks Live. Where memory is short it grows first: the device gives a region,
+//     or pages for an Unmapped chunk. The rest of a split stays Free, or is Slack if it is too small to grant.
+//   - Free makes a Live chunk Free and coalesces it with adjacent free chunks where the strategy merges. It makes
+//     it Pending if [RecordStream] named a stream that still uses the block, and Cached if a magazine takes it.
+//   - Pending becomes Free when a later call finds that the stream is done.
+//   - Trim, Compact, Close and a request that the device refused release free regions, unmap free pages and flush
+//     magazines.
+//   - Aliased address space shows memory that is counted in another range, as in stitching. A range becomes Live
+//     when it is granted, and the ranges that share its pages become Aliased.
 type State uint8
 
 // The states.
