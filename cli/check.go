@@ -135,7 +135,7 @@ func (f *checkFlags) verify(cmd *cobra.Command, suspects []suspect) error {
 		sheet := checkSheet(r)
 		return finished(cmd.OutOrStdout(), f.html.path == "-",
 			fmt.Sprintf("%d of %d subjects are begun, of which the table tells the sequences", len(r.Subjects), len(subjects)),
-			func(w io.Writer) error { _, err := fmt.Fprintln(w, sheet.Terminal(report.Style{})); return err })
+			func(w io.Writer) error { _, err := fmt.Fprintln(w, sheet.Terminal(w)); return err })
 	}
 	if err != nil {
 		return err
@@ -246,7 +246,7 @@ func (f *checkFlags) write(cmd *cobra.Command, suspects []suspect, r check.Repor
 	}
 	files = append(files, f.html.file(cmd, nil, func() (*page.Report, error) { return withFailures(p, broken), nil }))
 	errs = append(errs, writeResults(cmd.OutOrStdout(), func(w io.Writer) error {
-		fmt.Fprintln(w, sheet.Terminal(report.Style{}))
+		fmt.Fprintln(w, sheet.Terminal(w))
 		if f.card != nil {
 			on, not := f.card.told(r)
 			fmt.Fprintf(w, "device: %v\non it: %s\nnot on it: %s\n", f.card.place.GPU, on, not)

@@ -105,7 +105,7 @@ func (l *deviceList) gpuTable(w io.Writer) error {
 		return err
 	}
 	t := report.NewSheet("", l.gpuColumns(), l.CUDA.GPUs)
-	_, err := fmt.Fprintf(w, "driver for CUDA %s\n%s\n\n", l.CUDA.Driver, t.Terminal(report.Style{}))
+	_, err := fmt.Fprintf(w, "driver for CUDA %s\n%s\n\n", l.CUDA.Driver, t.Terminal(w))
 	return err
 }
 
@@ -159,6 +159,6 @@ var cardColumns = []report.ColumnOf[sim.Card]{
 // deviceTable writes the cards.
 func deviceTable(w io.Writer) error {
 	t := report.NewSheet("", cardColumns, sim.Cards())
-	_, err := fmt.Fprintf(w, "%s\nsim: a device without bounds; sim:24GiB: one of so many bytes\n", t.Terminal(report.Style{}))
+	_, err := fmt.Fprintf(w, "%s\nsim: a device without bounds; sim:24GiB: one of so many bytes\n", t.Terminal(w))
 	return err
 }

@@ -17,7 +17,6 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/vramyard/vramyard/harness/show/report"
-	"github.com/vramyard/vramyard/internal/fileio"
 	"github.com/vramyard/vramyard/props/check"
 	"github.com/vramyard/vramyard/props/planted"
 	"github.com/vramyard/vramyard/props/planted/bugs"
@@ -182,8 +181,8 @@ func writeVerdicts(stdout io.Writer, verdicts []check.Verdict, all int) error {
 		}
 	}
 	t := report.NewSheet("", verdictColumns, verdicts)
-	err := fileio.Write("-", stdout, func(w io.Writer) error {
-		fmt.Fprintf(w, "%s\ncaught %d of %d\n", t.Terminal(report.Style{}), caught, len(verdicts))
+	err := writeResults(stdout, func(w io.Writer) error {
+		fmt.Fprintf(w, "%s\ncaught %d of %d\n", t.Terminal(w), caught, len(verdicts))
 		if left := all - len(verdicts); left > 0 {
 			fmt.Fprintf(w, "%d of %d bugs were not looked for: the search ends after %v\n", left, all, plantedBudget)
 		}

@@ -6,14 +6,12 @@ import (
 	"io"
 	"strings"
 
-	"github.com/jedib0t/go-pretty/v6/table"
 	"github.com/jedib0t/go-pretty/v6/text"
 	"github.com/spf13/cobra"
 
 	"github.com/vramyard/vramyard/alloc"
 	"github.com/vramyard/vramyard/device"
 	"github.com/vramyard/vramyard/harness/show/report"
-	"github.com/vramyard/vramyard/internal/fileio"
 )
 
 func newStrategies(catalogue alloc.Catalogue) *cobra.Command {
@@ -23,7 +21,7 @@ func newStrategies(catalogue alloc.Catalogue) *cobra.Command {
 		Args:  cobra.MaximumNArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if len(args) == 0 {
-				return fileio.Write("-", cmd.OutOrStdout(), func(w io.Writer) error { return listStrategies(w, catalogue) })
+				return writeResults(cmd.OutOrStdout(), func(w io.Writer) error { return listStrategies(w, catalogue) })
 			}
 			spec, ok := catalogue.Spec(args[0])
 			if !ok {
@@ -33,68 +31,57 @@ func newStrategies(catalogue alloc.Catalogue) *cobra.Command {
 				}
 				return err
 			}
-			return fileio.Write("-", cmd.OutOrStdout(), func(w io.Writer) error { return showStrategy(w, spec) })
+			return writeResults(cmd.OutOrStdout(), func(w io.Writer) error { return showStrategy(w, spec) })
 		},
 	}
 }
 
-// listStrategies writes one line for every name that can be asked for.
+// listStrategies writes one line for every name of the catalogue.
 func listStrategies(w io.Writer, catalogue alloc.Catalogue) error {
-	t := report.NewTable("name", "what it is")
+	var rows [][]any
 	for _, s := range catalogue {
 		if s.Given != nil {
-			t.AppendRow(table.Row{s.Name + ":…", s.Doc})
+			rows = append(rows, []any{s.Name + ":…", s.Doc})
 		}
 		for _, p := range s.Listed() {
 			if p.Name == "" {
-				t.AppendRow(table.Row{s.Name, p.Doc})
+				rows = append(rows, []any{s.Name, p.Doc})
 			} else {
-				t.AppendRow(table.Row{s.Name + ":" + p.Name, p.Doc})
+				rows = append(rows, []any{s.Name + ":" + p.Name, p.Doc})
 			}
 		}
 	}
-	_, err := fmt.Fprintln(w, t.Render())
+	t := report.TextSheet([]report.Column{{Name: "name"}, {Name: "what it is"}}, rows...)
+	_, err := fmt.Fprintln(w, t.Terminal(w))
 	return err
 }
 
-// showStrategy writes everything the catalogue knows about one strategy.
+// showStrategy writes the presets and settings of one strategy.
 func showStrategy(w io.Writer, s alloc.Spec) error {
-	presets := report.NewTable("preset", "settings", "what it is")
-	wrap(presets, 0, 60)
+	var presets, knobs [][]any
 	for _, p := range s.Presets {
 		name := s.Name
 		if p.Name != "" {
 			name += ":" + p.Name
 		}
-		presets.AppendRow(table.Row{name, p.JSON, p.Doc})
+		presets = append(presets, []any{name, p.JSON, text.WrapSoft(p.Doc, 60)})
 	}
-	knobs := report.NewTable("setting", "value", "default", "worth trying", "meaning")
-	wrap(knobs, 0, 0, 28, 60)
 	for _, k := range s.Knobs {
 		var grid []string
 		for _, value := range k.Grid {
 			grid = append(grid, showValue(k, value))
 		}
-		knobs.AppendRow(table.Row{k.Name, k.Type, showValue(k, k.Default), strings.Join(grid, ", "), k.Doc})
+		tried := text.WrapSoft(strings.Join(grid, ", "), 28)
+		knobs = append(knobs, []any{k.Name, k.Type, showValue(k, k.Default), tried, text.WrapSoft(k.Doc, 60)})
 	}
-	if len(s.Presets) == 0 {
-		_, err := fmt.Fprintf(w, "%s: %s\n\n%s\n", s.Name, s.Doc, knobs.Render())
-		return err
+	fmt.Fprintf(w, "%s: %s\n\n", s.Name, s.Doc)
+	if len(presets) > 0 {
+		t := report.TextSheet([]report.Column{{Name: "preset"}, {Name: "settings"}, {Name: "what it is"}}, presets...)
+		fmt.Fprintf(w, "%s\n\n", t.Terminal(w))
 	}
-	_, err := fmt.Fprintf(w, "%s: %s\n\n%s\n\n%s\n", s.Name, s.Doc, presets.Render(), knobs.Render())
+	t := report.TextSheet([]report.Column{{Name: "setting"}, {Name: "value"}, {Name: "default"}, {Name: "worth trying"}, {Name: "meaning"}}, knobs...)
+	_, err := fmt.Fprintln(w, t.Terminal(w))
 	return err
-}
-
-// wrap wraps the columns of a table from the second on at these widths, 0 for none, so that
-// the table fits a window.
-func wrap(t table.Writer, widths ...int) {
-	var columns []table.ColumnConfig
-	for i, w := range widths {
-		if w > 0 {
-			columns = append(columns, table.ColumnConfig{Number: i + 2, WidthMax: w, WidthMaxEnforcer: text.WrapSoft})
-		}
-	}
-	t.SetColumnConfigs(columns)
 }
 
 // showValue returns a value of a setting, given in JSON, as a person writes it: sizes with a

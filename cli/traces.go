@@ -71,7 +71,7 @@ most bytes that are live at once, and the training program that was recorded.`,
 			}
 			return writeResults(cmd.OutOrStdout(), func(w io.Writer) error {
 				t := report.NewSheet("", traceColumns, l.Traces)
-				_, err := fmt.Fprintln(w, t.Terminal(report.Style{}))
+				_, err := fmt.Fprintln(w, t.Terminal(w))
 				return err
 			}, jsonFile(path, l))
 		},

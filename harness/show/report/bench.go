@@ -39,7 +39,7 @@ func BenchTables(w io.Writer, r *bench.Report) error {
 		}
 		l := r.Loops[i]
 		verdict := benchVerdict(style, fmt.Sprintf("%s with %d blocks", workloadName(l), l.Live), runsOn(r, i))
-		if _, err := fmt.Fprintf(w, "\n%s\n\n%s\n%s\n%s", verdict, s.Title, s.Terminal(style, 1), note); err != nil {
+		if _, err := fmt.Fprintf(w, "\n%s\n\n%s\n%s\n%s", verdict, s.Title, s.Terminal(w, 1), note); err != nil {
 			return err
 		}
 	}

@@ -40,7 +40,7 @@ func CompareTables(w io.Writer, r *compare.Report) error {
 		for _, n := range s.Notes {
 			notes += n + "\n"
 		}
-		if _, err := fmt.Fprintf(w, "%s\n\n%s\n%s\n%s\n", compareVerdict(style, runs[:n]), s.Title, s.Terminal(style, 1), notes); err != nil {
+		if _, err := fmt.Fprintf(w, "%s\n\n%s\n%s\n%s\n", compareVerdict(style, runs[:n]), s.Title, s.Terminal(w, 1), notes); err != nil {
 			return err
 		}
 		runs = runs[n:]

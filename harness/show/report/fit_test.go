@@ -1,11 +1,12 @@
 package report_test
 
 import (
+	"fmt"
 	"io"
+	"slices"
 	"strings"
 	"testing"
 
-	"github.com/jedib0t/go-pretty/v6/table"
 	"github.com/jedib0t/go-pretty/v6/text"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
@@ -28,24 +29,39 @@ func fit(t *testing.T, s string, width, piece int) string {
 	return b.String()
 }
 
-// wide is a table of 77 columns with text around it.
-func wide() string {
-	t := report.NewTable("strategy", "min capacity", "× bound", "device calls", "notes")
-	t.AppendRow(table.Row{"lower bound", "57.74 GiB", "1.000", "—", "live bytes alone"})
-	t.AppendSeparator()
-	t.AppendRow(table.Row{"caching", "60.77 GiB", "1.052", "1234", "a │ in a name"})
-	return "before\n" + t.Render() + "\nafter"
+// shown returns a table as a window of a width shows it.
+func shown(t *testing.T, s report.Sheet, width int, rules ...int) string {
+	t.Helper()
+	var b strings.Builder
+	f := report.Fit(&b, width)
+	_, err := fmt.Fprintln(f, s.Terminal(f, rules...))
+	require.NoError(t, err)
+	require.NoError(t, f.Flush())
+	return b.String()
+}
+
+// columns returns columns of texts.
+func columns(names ...string) (all []report.Column) {
+	for _, n := range names {
+		all = append(all, report.Column{Name: n})
+	}
+	return all
+}
+
+// wide returns a table of 77 columns.
+func wide() report.Sheet {
+	return report.TextSheet(columns("strategy", "min capacity", "× bound", "device calls", "notes"),
+		[]any{"lower bound", "57.74 GiB", "1.000", "—", "live bytes alone"},
+		[]any{"caching", "60.77 GiB", "1.052", "1234", "a │ in a name"})
 }
 
 func TestTablesOfWideWindowsAreAsTheyWere(t *testing.T) {
-	for _, piece := range []int{1, 7, 1000} {
-		assert.Equal(t, wide(), fit(t, wide(), 200, piece))
-	}
+	s := wide()
+	assert.Equal(t, s.Terminal(io.Discard)+"\n", shown(t, s, 77))
 }
 
 func TestNarrowWindowsDoWithoutColumns(t *testing.T) {
-	want := `before
-┌─────────────┬──────────────┬─────────┬──────────────────┐
+	assert.Equal(t, `┌─────────────┬──────────────┬─────────┬──────────────────┐
 │ strategy    │ min capacity │ × bound │ notes            │
 ├─────────────┼──────────────┼─────────┼──────────────────┤
 │ lower bound │ 57.74 GiB    │ 1.000   │ live bytes alone │
@@ -53,22 +69,16 @@ func TestNarrowWindowsDoWithoutColumns(t *testing.T) {
 │ caching     │ 60.77 GiB    │ 1.052   │ a │ in a name    │
 └─────────────┴──────────────┴─────────┴──────────────────┘
 without device calls, for which the window is too narrow
-after`
-	for _, piece := range []int{1, 7, 1000} {
-		assert.Equal(t, want, fit(t, wide(), 60, piece))
-	}
+`, shown(t, wide(), 60, 1))
 }
 
 // TestNarrowWindowsKeepMemory narrows a window step by step: figures of memory go after all others.
 func TestNarrowWindowsKeepMemory(t *testing.T) {
 	memory := []string{"min capacity", "safe from", "× bound", "peak reserved", "waste"}
 	others := []string{"ext. frag.", "ns/op", "device calls", "device time"}
-	header := append(append([]any{"strategy"}, anys(memory)...), anys(others)...)
-	tab := report.NewTable(header...)
-	tab.AppendRow(make(table.Row, len(header)))
+	header := columns(slices.Concat([]string{"strategy"}, memory, others)...)
 	for width := 140; width >= 60; width-- {
-		shown := fit(t, tab.Render()+"\n", width, 1000)
-		head := strings.Split(shown, "\n")[1]
+		head := strings.Split(shown(t, report.TextSheet(header, make([]any, len(header))), width), "\n")[1]
 		for _, m := range memory {
 			for _, o := range others {
 				assert.False(t, strings.Contains(head, o) && !strings.Contains(head, m), "%d columns: %s without %s", width, o, m)
@@ -77,17 +87,8 @@ func TestNarrowWindowsKeepMemory(t *testing.T) {
 	}
 }
 
-// anys returns strings as values of any type.
-func anys(all []string) (values []any) {
-	for _, s := range all {
-		values = append(values, s)
-	}
-	return values
-}
-
 func TestNarrowestWindowsShowLists(t *testing.T) {
-	assert.Equal(t, `before
-lower bound
+	assert.Equal(t, `lower bound
   min capacity: 57.74 GiB
   × bound: 1.000
   device calls: —
@@ -97,20 +98,18 @@ caching
   × bound: 1.052
   device calls: 1234
   notes: a │ in a name
-after`, fit(t, wide(), 30, 9))
+`, shown(t, wide(), 30))
 }
 
 func TestTablesOfTwoColumnsBecomeNameAndValue(t *testing.T) {
-	table := "┌──────┬─────────┐\n│ name │ a value │\n│      │ more    │\n├──────┼─────────┤\n│ b    │ 1       │\n└──────┴─────────┘\n"
-	assert.Equal(t, "name: a value\n  more\nb: 1\n", fit(t, table, 15, 4))
+	assert.Equal(t, "name: a\n  value\nb: 1 more\n", shown(t, report.TextSheet(columns("name", "a value"), []any{"b", "1\nmore"}), 13))
 }
 
 func TestNoLineIsWiderThanTheWindow(t *testing.T) {
-	long := report.NewTable("name", "what it is", "a", "b")
-	long.AppendRow(table.Row{strings.Repeat("n", 90), strings.Repeat("word ", 60), "中文", "×"})
+	long := report.TextSheet(columns("name", "what it is", "a", "b"), []any{strings.Repeat("n", 90), strings.Repeat("word ", 60), "中文", "×"})
 	for width := 20; width < 120; width += 7 {
-		for _, s := range []string{wide(), long.Render() + "\n"} {
-			for line := range strings.Lines(fit(t, s, width, 50)) {
+		for _, s := range []report.Sheet{wide(), long} {
+			for line := range strings.Lines(shown(t, s, width)) {
 				assert.LessOrEqual(t, text.StringWidthWithoutEscSequences(strings.TrimSuffix(line, "\n")), width)
 			}
 		}
@@ -118,9 +117,7 @@ func TestNoLineIsWiderThanTheWindow(t *testing.T) {
 }
 
 func TestLastColumnsAreFolded(t *testing.T) {
-	long := report.NewTable("name", "what it is")
-	long.AppendRow(table.Row{"a", "one two three four five six seven eight"})
-	long.AppendRow(table.Row{"b", "nine"})
+	long := report.TextSheet(columns("name", "what it is"), []any{"a", "one two three four five six seven eight"}, []any{"b", "nine"})
 	assert.Equal(t, `┌──────┬──────────────────────────┐
 │ name │ what it is               │
 ├──────┼──────────────────────────┤
@@ -128,14 +125,12 @@ func TestLastColumnsAreFolded(t *testing.T) {
 │      │ six seven eight          │
 │ b    │ nine                     │
 └──────┴──────────────────────────┘
-`, fit(t, long.Render()+"\n", 35, 11))
+`, shown(t, long, 35))
 }
 
 func TestRowsOfSeveralLinesAreOneOfAList(t *testing.T) {
-	names := report.NewTable("name", "first figure", "second figure")
-	names.AppendRow(table.Row{"caching a:1,\nb:2", "1", "2"})
-	names.AppendRow(table.Row{"bfc", "3\n4", "5"})
-	assert.Equal(t, "caching a:1, b:2\n  first figure: 1\n  second figure: 2\nbfc\n  first figure: 3 4\n  second figure: 5\n", fit(t, names.Render()+"\n", 30, 9))
+	names := report.TextSheet(columns("name", "first figure", "second figure"), []any{"caching a:1,\nb:2", "1", "2"}, []any{"bfc", "3\n4", "5"})
+	assert.Equal(t, "caching a:1, b:2\n  first figure: 1\n  second figure: 2\nbfc\n  first figure: 3 4\n  second figure: 5\n", shown(t, names, 30))
 }
 
 func TestLabelsStayInTheirColumn(t *testing.T) {
@@ -143,8 +138,8 @@ func TestLabelsStayInTheirColumn(t *testing.T) {
 		fit(t, "card       64.00 MiB\nbound      66.76 MiB, the live bytes\n", 24, 5))
 }
 
-func TestUnfinishedTablesAreWritten(t *testing.T) {
-	for _, s := range []string{"┌─┐\n│ x", "┌", "\xe2", "x\n┌", "┌─┐\n"} {
+func TestUnfinishedLinesAreWritten(t *testing.T) {
+	for _, s := range []string{"┌─┐\n│ x", "\xe2", "x\ny"} {
 		assert.Equal(t, s, fit(t, s, 3, 1))
 	}
 }
@@ -161,20 +156,11 @@ func TestSentencesAreBrokenBetweenWords(t *testing.T) {
 	assert.Equal(t, "no end", fit(t, "no end", 20, 3))
 }
 
-// TestLongLabelsAreBroken folds a first column of words, whose rows go on below each other, and not within a word.
+// TestLongLabelsAreBroken folds a first column of words, and not within a word.
 func TestLongLabelsAreBroken(t *testing.T) {
-	var b strings.Builder
-	f := report.Fit(&b, 74)
-	_, err := io.WriteString(f, `┌──────────────────────────────────────────────────────────┬──────────────┬─────────────────────────────────────────┐
-│ setting                                                  │ min capacity │ notes                                   │
-├──────────────────────────────────────────────────────────┼──────────────┼─────────────────────────────────────────┤
-│ caching max_split_size_mb:1, roundup_power2_divisions:8, │    16.72 GiB │ as recorded, 23 OOMs on 16.00 GiB       │
-│ large_segment_size_mb:32                                 │              │                                         │
-│ slab                                                     │    14.03 GiB │                                         │
-└──────────────────────────────────────────────────────────┴──────────────┴─────────────────────────────────────────┘
-`)
-	require.NoError(t, err)
-	require.NoError(t, f.Flush())
+	table := report.TextSheet([]report.Column{{Name: "setting"}, {Name: "min capacity", Number: true}, {Name: "notes"}},
+		[]any{"caching max_split_size_mb:1, roundup_power2_divisions:8,\nlarge_segment_size_mb:32", "16.72 GiB", "as recorded, 23 OOMs on 16.00 GiB"},
+		[]any{"slab", "14.03 GiB", ""})
 	assert.Equal(t, `┌─────────────────────────────┬──────────────┬───────────────────────────┐
 │ setting                     │ min capacity │ notes                     │
 ├─────────────────────────────┼──────────────┼───────────────────────────┤
@@ -184,7 +170,8 @@ func TestLongLabelsAreBroken(t *testing.T) {
 │ large_segment_size_mb:32    │              │                           │
 │ slab                        │    14.03 GiB │                           │
 └─────────────────────────────┴──────────────┴───────────────────────────┘
-`, b.String())
-	assert.Equal(t, 74, report.Columns(f, 100))
+`, shown(t, table, 74))
+	var b strings.Builder
+	assert.Equal(t, 74, report.Columns(report.Fit(&b, 74), 100))
 	assert.Equal(t, 100, report.Columns(&b, 100))
 }

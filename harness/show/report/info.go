@@ -7,7 +7,6 @@ import (
 	"strings"
 	"time"
 
-	"github.com/jedib0t/go-pretty/v6/table"
 	"github.com/jedib0t/go-pretty/v6/text"
 
 	"github.com/vramyard/vramyard/device"
@@ -20,81 +19,81 @@ const mostTags = 12
 
 // TraceInfo writes the description of a trace as a table of names and values.
 func TraceInfo(w io.Writer, i *trace.Info) error {
-	t := table.NewWriter()
-	t.SetStyle(table.StyleLight)
-	t.SetColumnConfigs([]table.ColumnConfig{{Number: 2, Align: text.AlignLeft, WidthMax: 80, WidthMaxEnforcer: text.WrapSoft}})
-	t.AppendRows(infoRows(*i))
-	_, err := fmt.Fprintf(w, "%s (%s), sha256 %.12s\n%s\n\n", units.Printable(i.Name), i.Format, i.Hash, t.Render())
+	t := TextSheet([]Column{{}, {}}, infoRows(*i)...)
+	for _, r := range t.Rows {
+		r[1].Text = text.WrapSoft(r[1].Text, 80)
+	}
+	_, err := fmt.Fprintf(w, "%s (%s), sha256 %.12s\n%s\n\n", units.Printable(i.Name), i.Format, i.Hash, t.Terminal(w))
 	return err
 }
 
 // TraceParts writes the parts of a file that holds several traces, and the command that describes one of them.
 func TraceParts(w io.Writer, path string, several *trace.PartsError) error {
-	t := NewTable("part", "events")
-	rightAlign(t, 2)
+	var rows [][]any
 	for _, p := range several.Parts {
-		t.AppendRow(table.Row{units.Printable(p.Name), p.Events})
+		rows = append(rows, []any{units.Printable(p.Name), p.Events})
 	}
+	t := TextSheet([]Column{{Name: "part"}, {Name: "events", Number: true}}, rows...)
 	_, err := fmt.Fprintf(w, "%s (%s): %d parts\n%s\nname one with --part, as in\n  vramyard trace info --part %s %s\n\n",
-		units.Printable(several.Name), several.Format, len(several.Parts), t.Render(), ShellWord(several.Parts[0].Name), ShellWord(path))
+		units.Printable(several.Name), several.Format, len(several.Parts), t.Terminal(w), ShellWord(several.Parts[0].Name), ShellWord(path))
 	return err
 }
 
-func infoRows(i trace.Info) []table.Row {
-	rows := []table.Row{{"events", strings.TrimSuffix(fmt.Sprintf("%d: %s", i.Events, kinds(i.Kinds)), ": ")}}
+func infoRows(i trace.Info) [][]any {
+	rows := [][]any{{"events", strings.TrimSuffix(fmt.Sprintf("%d: %s", i.Events, kinds(i.Kinds)), ": ")}}
 	rows = append(rows, liveRows(i)...)
-	rows = append(rows, []table.Row{
+	rows = append(rows, [][]any{
 		{"sizes", fmt.Sprintf("%d distinct, %s to %s, median %s", i.Sizes.Distinct, units.Bytes(i.Sizes.Min), units.Bytes(i.Sizes.Max), units.Bytes(i.Sizes.Median))},
 		{"bytes asked for in all", units.Bytes(i.Sizes.Total)},
 	}...)
 	rows = append(rows, lifeRows(i)...)
 	for _, s := range i.Streams {
-		rows = append(rows, table.Row{fmt.Sprintf("stream %d", s.Stream), fmt.Sprintf("%d allocations, %s", s.Allocs, units.Bytes(s.Bytes))})
+		rows = append(rows, []any{fmt.Sprintf("stream %d", s.Stream), fmt.Sprintf("%d allocations, %s", s.Allocs, units.Bytes(s.Bytes))})
 	}
 	if i.Timed {
-		rows = append(rows, table.Row{"duration", time.Duration(i.Duration).String()})
+		rows = append(rows, []any{"duration", time.Duration(i.Duration).String()})
 	}
 	for k, tag := range i.Tags {
 		if k == mostTags {
-			rows = append(rows, table.Row{"more tags", len(i.Tags) - mostTags})
+			rows = append(rows, []any{"more tags", len(i.Tags) - mostTags})
 			break
 		}
 		name := "untagged"
 		if tag.Tag != "" {
 			name = "tag " + placeCell(tag.Tag).Text
 		}
-		rows = append(rows, table.Row{name, fmt.Sprintf("%d allocations, %s", tag.Allocs, units.Bytes(tag.Bytes))})
+		rows = append(rows, []any{name, fmt.Sprintf("%d allocations, %s", tag.Allocs, units.Bytes(tag.Bytes))})
 	}
 	for _, m := range i.Meta {
 		key := "# " + clipped(units.Printable(m.Key), mostPlace)
 		if m.Key == trace.AbsentKey {
 			key = "not in the file"
 		}
-		rows = append(rows, table.Row{key, units.Printable(m.Value)})
+		rows = append(rows, []any{key, units.Printable(m.Value)})
 	}
 	return rows
 }
 
 // lifeRows tells how long allocations live and how much steps are alike.
-func lifeRows(i trace.Info) []table.Row {
-	var rows []table.Row
+func lifeRows(i trace.Info) [][]any {
+	var rows [][]any
 	if l := i.Lives; l.Freed > 0 && i.History {
 		text := fmt.Sprintf("%d freed: median %d events, 9 of 10 at most %d, longest %d", l.Freed, l.MedianEvents, l.TenthEvents, l.MaxEvents)
 		if l.Timed > 0 {
 			text += fmt.Sprintf("; median %v, 9 of 10 at most %v, longest %v",
 				time.Duration(l.MedianTime), time.Duration(l.TenthTime), time.Duration(l.MaxTime))
 		}
-		rows = append(rows, table.Row{"lifetimes", text})
+		rows = append(rows, []any{"lifetimes", text})
 		if l.Delayed > 0 {
-			rows = append(rows, table.Row{"delayed frees", l.Delayed})
+			rows = append(rows, []any{"delayed frees", l.Delayed})
 		}
 	}
-	rows = append(rows, table.Row{"steps", steps(i.Steps)})
+	rows = append(rows, []any{"steps", steps(i.Steps)})
 	if i.Pools > 0 {
-		rows = append(rows, table.Row{"private pools", i.Pools})
+		rows = append(rows, []any{"private pools", i.Pools})
 	}
 	if r := i.Refusals; r != nil {
-		rows = append(rows, table.Row{"refused when recorded", refusals(r, i.Refused)})
+		rows = append(rows, []any{"refused when recorded", refusals(r, i.Refused)})
 	}
 	return rows
 }
@@ -129,16 +128,16 @@ func steps(s trace.StepInfo) string {
 
 // liveRows describes the live blocks at the peak and at the end. A file without a history has one state, and its
 // events are only an order of its blocks.
-func liveRows(i trace.Info) []table.Row {
+func liveRows(i trace.Info) [][]any {
 	end := fmt.Sprintf("%s, %s", units.Several(i.EndLive, "block"), units.Bytes(i.End))
 	bound := fmt.Sprintf("%s at event %d", units.Bytes(i.Peak), i.PeakAt)
 	switch {
 	case i.PeakAt < 0:
 		bound = "nothing is allocated"
 	case !i.History:
-		return []table.Row{{"in use", end + ", when the file was written; it has no history"}}
+		return [][]any{{"in use", end + ", when the file was written; it has no history"}}
 	}
-	return []table.Row{{"lower bound", bound}, {"most live blocks", i.PeakLive}, {"live at the end", end}}
+	return [][]any{{"lower bound", bound}, {"most live blocks", i.PeakLive}, {"live at the end", end}}
 }
 
 func kinds(counts []trace.KindCount) string {

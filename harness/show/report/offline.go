@@ -114,6 +114,6 @@ func offlineTable(w io.Writer, s *offline.Summary, capacity device.Size) error {
 	}
 	t := sheetBelow(bound, sheet, placementColumns)
 	style := StyleOf(w)
-	_, err := fmt.Fprintf(w, "%s\n\n%s\n%s\n\n", offlineVerdict(style, s, capacity), t.Title, t.Terminal(style, 1, 1+len(s.Greedy)))
+	_, err := fmt.Fprintf(w, "%s\n\n%s\n%s\n\n", offlineVerdict(style, s, capacity), t.Title, t.Terminal(w, 1, 1+len(s.Greedy)))
 	return err
 }

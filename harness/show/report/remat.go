@@ -32,7 +32,7 @@ func RematTables(w io.Writer, r *grid.Report) error {
 	out.printf("budgets are shares of the base peak: what a run without a budget holds at most, liveness %s\n"+
 		"recomputation may make a run take %s times the time of its operators; moves (%s) come on top\n\n", r.Liveness, raw(r.Limit), r.Defrag)
 	for _, s := range RematSheets(r) {
-		out.printf("%s\n%s\n", s.Title, s.Terminal(style, 2))
+		out.printf("%s\n%s\n", s.Title, s.Terminal(w, 2))
 		for _, n := range s.Notes {
 			out.printf("%s\n", n)
 		}

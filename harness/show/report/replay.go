@@ -3,11 +3,9 @@ package report
 import (
 	"fmt"
 	"io"
+	"slices"
 	"strconv"
 	"strings"
-
-	"github.com/jedib0t/go-pretty/v6/table"
-	"github.com/jedib0t/go-pretty/v6/text"
 
 	"github.com/vramyard/vramyard/device"
 	"github.com/vramyard/vramyard/harness/replay"
@@ -17,14 +15,13 @@ import (
 
 // ReplayText writes the figures of one replay as a table of names and values.
 func ReplayText(w io.Writer, r *replay.Result) error {
-	t := table.NewWriter()
-	t.SetStyle(table.StyleLight)
-	t.SetColumnConfigs([]table.ColumnConfig{{Number: 2, Align: text.AlignRight}})
-	for _, group := range replayRows(r) {
-		if len(group) > 0 {
-			t.AppendRows(group)
-			t.AppendSeparator()
-		}
+	groups := replayRows(r)
+	t := TextSheet([]Column{{}, {Number: true}}, slices.Concat(groups...)...)
+	var rules []int
+	n := 0
+	for _, g := range groups {
+		n += len(g)
+		rules = append(rules, n)
 	}
 	if _, err := fmt.Fprintf(w, "%s\n\n", replayVerdict(StyleOf(w), r)); err != nil {
 		return err
@@ -34,7 +31,7 @@ func ReplayText(w io.Writer, r *replay.Result) error {
 			return err
 		}
 	}
-	if _, err := fmt.Fprintf(w, "%s on %s, sha256 %.12s\n%s\n", r.Strategy, units.Printable(r.Trace), r.TraceSHA256, t.Render()); err != nil {
+	if _, err := fmt.Fprintf(w, "%s on %s, sha256 %.12s\n%s\n", r.Strategy, units.Printable(r.Trace), r.TraceSHA256, t.Terminal(w, rules...)); err != nil {
 		return err
 	}
 	if f := r.FirstFailure; f != nil {
@@ -53,25 +50,25 @@ func ReplayText(w io.Writer, r *replay.Result) error {
 func ReplayTable(r *replay.Result) *flat.Table { return flat.Of([]*replay.Result{r}) }
 
 // replayRows returns the figures in groups.
-func replayRows(r *replay.Result) [][]table.Row {
-	return [][]table.Row{memoryRows(r), driverRows(r), countRows(r), streamRows(r), deviceRows(r), timeRows(r)}
+func replayRows(r *replay.Result) [][][]any {
+	return [][][]any{memoryRows(r), driverRows(r), countRows(r), streamRows(r), deviceRows(r), timeRows(r)}
 }
 
 // driverRows tells of a GPU what its driver says, beside what the strategy does.
-func driverRows(r *replay.Result) []table.Row {
+func driverRows(r *replay.Result) [][]any {
 	if r.Driver == nil {
 		return nil
 	}
 	d := r.Driver
-	return []table.Row{
+	return [][]any{
 		{"driver (" + d.Source + "): in use before", units.Bytes(d.Before)},
 		{"driver: most in use, all programs", units.Bytes(d.Peak)},
 		{"driver: in use after", units.Bytes(d.After)},
 	}
 }
 
-func memoryRows(r *replay.Result) []table.Row {
-	rows := []table.Row{
+func memoryRows(r *replay.Result) [][]any {
+	rows := [][]any{
 		{"lower bound", units.Bytes(r.LowerBound)},
 		{"peak requested", units.Bytes(r.Peak.Requested)},
 		{"peak allocated", units.Bytes(r.Peak.Allocated)},
@@ -87,16 +84,16 @@ func memoryRows(r *replay.Result) []table.Row {
 		{"external fragmentation at peak reserved", units.Percent(r.ExternalFragmentationAtPeak)},
 	}
 	if x := r.ExternalFragmentationAtOOM; x != nil {
-		rows = append(rows, table.Row{"external fragmentation at first OOM", units.Percent(*x)})
+		rows = append(rows, []any{"external fragmentation at first OOM", units.Percent(*x)})
 	}
 	rows = append(rows,
-		table.Row{"headroom at peak reserved", units.Bytes(r.Headroom.AtPeak)},
-		table.Row{"headroom at the end", units.Bytes(r.Headroom.Final)})
+		[]any{"headroom at peak reserved", units.Bytes(r.Headroom.AtPeak)},
+		[]any{"headroom at the end", units.Bytes(r.Headroom.Final)})
 	if n := r.MetadataBytes; n != nil {
-		rows = append(rows, table.Row{"metadata on the host", units.Bytes(*n)})
+		rows = append(rows, []any{"metadata on the host", units.Bytes(*n)})
 	}
 	if n, ok := r.Counters.Get("inactive_split_bytes.all.peak"); ok {
-		rows = append(rows, table.Row{"PyTorch's inactive_split_bytes, peak", units.Bytes(device.Size(n))})
+		rows = append(rows, []any{"PyTorch's inactive_split_bytes, peak", units.Bytes(device.Size(n))})
 	}
 	return rows
 }
@@ -110,8 +107,8 @@ func waste(r *replay.Result) string {
 	return units.Percent(r.ReservationWaste)
 }
 
-func countRows(r *replay.Result) []table.Row {
-	rows := []table.Row{
+func countRows(r *replay.Result) [][]any {
+	rows := [][]any{
 		{"events", r.Events},
 		{"granted", r.Allocs},
 		{"freed", r.Frees},
@@ -127,32 +124,32 @@ func countRows(r *replay.Result) []table.Row {
 		{"events this strategy ignores", r.Ignored},
 	} {
 		if c.n > 0 {
-			rows = append(rows, table.Row{c.name, c.n})
+			rows = append(rows, []any{c.name, c.n})
 		}
 	}
 	if n, ok := r.Counters.Get("num_alloc_retries"); ok {
-		rows = append(rows, table.Row{"PyTorch's num_alloc_retries", n})
+		rows = append(rows, []any{"PyTorch's num_alloc_retries", n})
 	}
 	return rows
 }
 
 // streamRows returns what there is to say of several streams, nothing of one.
-func streamRows(r *replay.Result) []table.Row {
-	var rows []table.Row
+func streamRows(r *replay.Result) [][]any {
+	var rows [][]any
 	if r.PeakPending > 0 {
-		rows = append(rows, table.Row{"peak pending", units.Bytes(r.PeakPending)})
+		rows = append(rows, []any{"peak pending", units.Bytes(r.PeakPending)})
 	}
 	if r.CrossStreamWaits > 0 {
-		rows = append(rows, table.Row{"waits of one stream for another", r.CrossStreamWaits})
+		rows = append(rows, []any{"waits of one stream for another", r.CrossStreamWaits})
 	}
 	if len(r.Streams) < 2 {
 		return rows
 	}
 	for i, s := range r.Streams {
 		if i == mostStreams {
-			return append(rows, table.Row{"further streams", len(r.Streams) - i})
+			return append(rows, []any{"further streams", len(r.Streams) - i})
 		}
-		rows = append(rows, table.Row{
+		rows = append(rows, []any{
 			fmt.Sprintf("stream %d: granted / peak requested / peak allocated", uint64(s.Stream)),
 			fmt.Sprintf("%d / %s / %s", s.Allocs, units.Bytes(s.PeakRequested), units.Bytes(s.PeakAllocated)),
 		})
@@ -165,15 +162,15 @@ const mostStreams = 16
 
 // deviceRows returns what was asked of the device, by kind, with the time that the device's cost
 // model says it took.
-func deviceRows(r *replay.Result) []table.Row {
-	rows := []table.Row{{"device calls", deviceCell(r.DeviceCalls, r.DeviceTime)}}
+func deviceRows(r *replay.Result) [][]any {
+	rows := [][]any{{"device calls", deviceCell(r.DeviceCalls, r.DeviceTime)}}
 	for kind, n := range r.Calls {
 		call := device.Call(kind)
 		if n.Done > 0 || r.DeviceTimes[kind] > 0 && n.Failed == 0 || call == device.CallReserve || call == device.CallRelease {
-			rows = append(rows, table.Row{"device: " + call.String(), deviceCell(n.Done, r.DeviceTimes[kind])})
+			rows = append(rows, []any{"device: " + call.String(), deviceCell(n.Done, r.DeviceTimes[kind])})
 		}
 		if n.Failed > 0 {
-			rows = append(rows, table.Row{"device: " + call.String() + " refused", n.Failed})
+			rows = append(rows, []any{"device: " + call.String() + " refused", n.Failed})
 		}
 	}
 	return rows
@@ -187,17 +184,17 @@ func deviceCell(n, ns uint64) string {
 	return fmt.Sprintf("%d in %s", n, units.Nanoseconds(ns))
 }
 
-func timeRows(r *replay.Result) []table.Row {
-	rows := []table.Row{{"time per operation", perOp(r.NsPerOp)}}
+func timeRows(r *replay.Result) [][]any {
+	rows := [][]any{{"time per operation", perOp(r.NsPerOp)}}
 	if r.SelfTimed {
-		rows = append(rows, table.Row{"of which the way to the plug-in", "nothing: timed in its process"})
+		rows = append(rows, []any{"of which the way to the plug-in", "nothing: timed in its process"})
 	}
 	if l := r.Latency; l != nil {
 		rows = append(rows,
-			table.Row{"Alloc p50 / p99 / p99.9 / max", quantiles(l.Alloc)},
-			table.Row{"Free p50 / p99 / p99.9 / max", quantiles(l.Free)},
-			table.Row{"of which reading the clock", strconv.FormatInt(l.Clock, 10) + " ns"},
-			table.Row{"time per operation, latencies measured", measured(l, r)})
+			[]any{"Alloc p50 / p99 / p99.9 / max", quantiles(l.Alloc)},
+			[]any{"Free p50 / p99 / p99.9 / max", quantiles(l.Free)},
+			[]any{"of which reading the clock", strconv.FormatInt(l.Clock, 10) + " ns"},
+			[]any{"time per operation, latencies measured", measured(l, r)})
 	}
 	return rows
 }

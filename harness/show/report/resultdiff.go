@@ -82,7 +82,7 @@ func pairText(out *lines, p *diff.Pair) {
 		return
 	}
 	s := NewSheet("", changeColumns, p.Changes)
-	out.printf("%s\n", s.Terminal(Style{}))
+	out.printf("%s\n", s.Terminal(out.w))
 }
 
 // configText returns the fields of two configurations that are not the same.

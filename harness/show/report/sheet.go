@@ -6,8 +6,6 @@ import (
 	"slices"
 	"strconv"
 
-	"github.com/jedib0t/go-pretty/v6/table"
-
 	"github.com/vramyard/vramyard/device"
 	"github.com/vramyard/vramyard/harness/replay"
 	"github.com/vramyard/vramyard/harness/study/bench"
@@ -125,30 +123,6 @@ func bytesCell(n device.Size) Cell { return number(units.Bytes(n), float64(n)) }
 // percentCell returns a cell with a share.
 func percentCell(x float64) Cell { return number(units.Percent(x), x) }
 
-// Terminal returns the table for a terminal in a style, with a line below each number of rows.
-func (s *Sheet) Terminal(style Style, rules ...int) string {
-	var headings []any
-	var right []int
-	for i, c := range s.Columns {
-		headings = append(headings, c.Name)
-		if c.Number {
-			right = append(right, i+1)
-		}
-	}
-	t := NewTable(headings...)
-	rightAlign(t, right...)
-	for i, r := range s.Rows {
-		var cells table.Row
-		for _, c := range r {
-			cells = append(cells, style.Paint(c.Tone, c.Text))
-		}
-		if t.AppendRow(cells); slices.Contains(rules, i+1) {
-			t.AppendSeparator()
-		}
-	}
-	return t.Render()
-}
-
 // CompareSheets returns a table for each trace of a comparison, its strategies sorted by minimum
 // capacity, the lower bound above them.
 func CompareSheets(r *compare.Report) (all []Sheet) {
@@ -164,16 +138,9 @@ func CompareSheets(r *compare.Report) (all []Sheet) {
 
 // ReplaySheet returns the figures of a replay by name.
 func ReplaySheet(r *replay.Result) Sheet {
-	s := Sheet{
-		Title:   fmt.Sprintf("%s on %s, sha256 %.12s", r.Strategy, units.Printable(r.Trace), r.TraceSHA256),
-		Columns: []Column{{Name: "figure"}, {Name: "value", Number: true}},
-		Notes:   partNotes(r.Trace, r.Lacks),
-	}
-	for _, group := range replayRows(r) {
-		for _, line := range group {
-			s.Rows = append(s.Rows, []Cell{{Text: fmt.Sprint(line[0])}, {Text: fmt.Sprint(line[1]), Number: true}})
-		}
-	}
+	s := TextSheet([]Column{{Name: "figure"}, {Name: "value", Number: true}}, slices.Concat(replayRows(r)...)...)
+	s.Title = fmt.Sprintf("%s on %s, sha256 %.12s", r.Strategy, units.Printable(r.Trace), r.TraceSHA256)
+	s.Notes = partNotes(r.Trace, r.Lacks)
 	if r.FirstFailure != nil {
 		s.Notes = append(s.Notes, failureLines(r)...)
 	}

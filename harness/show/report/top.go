@@ -24,7 +24,7 @@ func TopTables(w io.Writer, r *top.Report, rows int) error {
 	}
 	s.WriteString("\n")
 	for _, t := range TopSheets(r, rows) {
-		fmt.Fprintf(&s, "%s\n%s\n\n", t.Title, t.Terminal(StyleOf(w)))
+		fmt.Fprintf(&s, "%s\n%s\n\n", t.Title, t.Terminal(w))
 	}
 	for _, n := range r.Notes() {
 		s.WriteString(n + "\n")

@@ -50,7 +50,7 @@ What each setting was worth: the point of least memory with one setting changed
 
 vramyard replay --strategy %s --config %s TRACE
 `, tuneVerdict(style, r), r.Strategy, r.Evaluated, strconv.FormatFloat(r.Space, 'g', 4, 64), how, r.Refused,
-		best.Terminal(style), traces.Terminal(style, rules...), worth.Terminal(style), ShellWord(r.Strategy), ShellWord(string(r.Smallest.Config)))
+		best.Terminal(w), traces.Terminal(w, rules...), worth.Terminal(w), ShellWord(r.Strategy), ShellWord(string(r.Smallest.Config)))
 	return err
 }
 

@@ -221,7 +221,7 @@ func whatIfTable(w io.Writer, b *strings.Builder, r *whatif.Result, width int) {
 	for _, cells := range sheet.Rows {
 		cells[0].Text = fold(cells[0].Text, labelWidth)
 	}
-	fmt.Fprintf(b, "%s\n", sheet.Terminal(StyleOf(w)))
+	fmt.Fprintf(b, "%s\n", sheet.Terminal(w))
 	for i := range r.Runs {
 		if p := &r.Runs[i]; len(p.Same) > 0 {
 			wrap(b, width, "  ", "On this trace "+p.Label+" decides like "+strings.Join(p.Same, "; ")+".")
