@@ -5,8 +5,8 @@ import (
 	"fmt"
 )
 
-// Call names a kind of call to a device. What needs no driver, such as the granularity and
-// what a [Timeline] tells, is none.
+// Call names a kind of call to a device. Methods that need no driver, such as Granularity and
+// those of [Timeline], are no calls.
 type Call uint8
 
 // The kinds of calls.
@@ -75,8 +75,8 @@ func (c Call) takes() bool {
 	return false
 }
 
-// Capability returns the capability that calls of the kind belong to; false for those of [Source],
-// which every device has.
+// Capability returns the capability of a kind of call; false for the calls of [Source], which
+// every device has.
 func (c Call) Capability() (Capability, bool) {
 	switch {
 	case c <= CallRelease:

@@ -104,7 +104,7 @@ func capable[T any](s Source, c Capability) (t T, ok bool) {
 // Handle names physical memory that [VirtualMemory] made. Zero names none.
 type Handle uint64
 
-// Access is what may be done with mapped memory.
+// Access is the permitted use of mapped memory.
 type Access uint8
 
 // The accesses.
@@ -192,7 +192,7 @@ type Streams interface {
 	// NewEvent makes an event. Errors: ErrOutOfMemory.
 	NewEvent() (Event, error)
 
-	// DestroyEvent gives the event back. What waits for its mark goes on doing so.
+	// DestroyEvent releases the event. Work that waits for its mark keeps waiting.
 	DestroyEvent(e Event) error
 
 	// Record moves the event behind the work that is queued on s now.
@@ -238,7 +238,7 @@ const (
 // CUDA's cudaMallocAsync family. Bytes given out count as held from the device when the pool
 // takes them, not when a caller does.
 type Pools interface {
-	// NewPool makes an empty pool of at most so many bytes, 0 for no bound.
+	// NewPool makes an empty pool with a bound in bytes, 0 for no bound.
 	NewPool(most Size) (Pool, error)
 
 	// DestroyPool gives back a pool without blocks. Errors: ErrInvalid for pool zero, a pool that is
@@ -267,7 +267,7 @@ type Pools interface {
 	SetPoolAttribute(p Pool, a PoolAttribute, v Size) error
 }
 
-// MemoryInfo tells how much memory there is, as a driver does.
+// MemoryInfo reports the amount of memory, as a driver does.
 type MemoryInfo interface {
 	// MemoryInfo returns the bytes that are free and those of the whole device. Both are 0 for a
 	// simulated device without a bound.
@@ -293,7 +293,7 @@ type Contents interface {
 // Timeline lets a caller say of a simulated device what a real one finds out by itself: what
 // work there is, how long it takes, and when it has finished. Times are nanoseconds.
 type Timeline interface {
-	// Work queues work of so many nanoseconds on a stream.
+	// Work queues work that takes ns nanoseconds on a stream.
 	Work(s Stream, ns uint64) error
 
 	// Drain says that all work queued on the stream so far has finished, and so has what that

@@ -32,7 +32,7 @@ func (p FaultPlan) Validate() error {
 
 // Faults wraps a device and refuses calls of every capability on a plan. A refused call that
 // asks for something fails with [ErrOutOfMemory] and [ErrInjected], any other with
-// [ErrInjected]; none reaches the wrapped device. What a [Timeline] tells is never refused.
+// [ErrInjected]; none reaches the wrapped device. A [Timeline] is never refused.
 type Faults struct {
 	Forwarder
 	plan    FaultPlan

@@ -42,7 +42,7 @@ func (d *Device) repeat(v *device.Invocation) {
 	}
 }
 
-// onCard makes a call on the card, with the card's names of what it is about.
+// onCard makes a call on the card, with the card's addresses and names.
 func (d *Device) onCard(v *device.Invocation) *device.Invocation {
 	c := *v
 	switch v.Call {
@@ -117,7 +117,7 @@ func (d *Device) behind(at device.Addr, align device.Size) device.Addr {
 	return 0
 }
 
-// done compares the state of an event. What is done on the model has to be done on the card once the host has
+// done compares the state of an event. An event that is done on the model has to be done on the card once the host has
 // waited for it: no work is queued there, but its marks are passed only when the card comes to them.
 func (d *Device) done(v *device.Invocation) {
 	c := d.onCard(v)
@@ -157,7 +157,7 @@ func (d *Device) pool(p device.Pool) device.Pool {
 	return gone
 }
 
-// setting reports whether an attribute is what somebody has set.
+// setting reports whether an attribute is a setting, not a figure.
 func setting(a device.PoolAttribute) bool {
 	switch a {
 	case device.FollowEvents, device.ReuseFinished, device.InsertWaits, device.ReleaseThreshold:

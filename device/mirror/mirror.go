@@ -9,14 +9,14 @@ import (
 	"github.com/vramyard/vramyard/kit/index"
 )
 
-// Card is a device that somebody has opened for one use.
+// Card is a device that was opened for one use.
 type Card interface {
 	device.Device
 	// Close gives back all that is held.
 	Close() error
 }
 
-// Extent says how much of what is filled is written to the card.
+// Extent says which filled bytes are written to the card.
 type Extent uint8
 
 // The extents.
@@ -29,7 +29,7 @@ const (
 
 // Options say how a card is used.
 type Options struct {
-	// Extent is how much of what is filled is written to the card.
+	// Extent says which filled bytes are written to the card.
 	Extent Extent
 	// Room in bytes is what the card has beyond the model's capacity. A region with an alignment above 512 takes as
 	// much of it, because a card has no other way to align one; for more there is no memory.
@@ -43,7 +43,7 @@ type Device struct {
 	vm               device.VirtualMemory // of the card; nil where it has none
 	asked            device.CallSet       // the calls of the card's capabilities
 
-	spans   index.AddrList[span]        // what was given out, by the model's address
+	spans   index.AddrList[span]        // regions, ranges and blocks, by the model's address
 	there   index.AddrList[device.Size] // the same without ranges' memory, by the card's
 	handles map[device.Handle]device.Handle
 	events  map[device.Event]device.Event
@@ -72,7 +72,7 @@ const (
 	pooled
 )
 
-// span is what one call gave out.
+// span is a region, a range or a block of a pool.
 type span struct {
 	size device.Size
 	card device.Addr
@@ -109,7 +109,7 @@ func (d *Device) Has(c device.Capability) bool { return d.Forwarder.Has(c) }
 // Alone returns another model that can what d can and has as much room, and no card beside it.
 func (d *Device) Alone(model device.Device) device.Device { return newModelled(model, d.card, d.room) }
 
-// Differs returns the first difference between the two devices, nil if there is none.
+// Differs returns the first difference between the two devices, or nil.
 func (d *Device) Differs() error { return d.differs }
 
 // Traffic returns what was written to the card and read from it so far.
@@ -225,7 +225,7 @@ func (d *Device) enter(k kind, m, c device.Region, v *device.Invocation) {
 	d.spans.Insert(p, index.AddrEntry[span]{Addr: m.Addr, Value: span{m.Size, c.Addr, k}})
 }
 
-// left books that what was given out at an address of the model's is gone.
+// left books that the span at an address of the model's was released.
 func (d *Device) left(a device.Addr) {
 	p, found := d.spans.Search(a)
 	if !found {
@@ -263,7 +263,8 @@ func (d *Device) inRange(a device.Addr) device.Addr {
 	return d.at(a)
 }
 
-// each calls f for the parts of size bytes at an address of the model's that lie in one span each, until an error. What lies in no span is one part. There is one for no bytes.
+// each calls f for the parts of size bytes at an address of the model's that lie in one span each,
+// until an error. Bytes outside of spans are one part, and so are no bytes.
 func (d *Device) each(a device.Addr, size device.Size, f func(part span, n device.Size) error) error {
 	for {
 		n := size

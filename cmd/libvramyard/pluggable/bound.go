@@ -4,8 +4,8 @@ import (
 	"github.com/vramyard/vramyard/device"
 )
 
-// bound is a device of which no more than a number of bytes may be held. It also tells which memory
-// goes back, and whether one piece of memory was put at two addresses.
+// bound is a device with a bound on the bytes held. It also reports memory that is about to be
+// released, and whether one piece of memory was mapped at two addresses.
 type bound struct {
 	device.Forwarder
 	inner   device.Device
@@ -26,7 +26,7 @@ func newBound(d device.Device) *bound {
 	return b
 }
 
-// room reports whether so many bytes may be held besides.
+// room reports whether n more bytes may be held.
 func (b *bound) room(n device.Size) bool {
 	held := b.inner.Usage().Held
 	return b.most == 0 || held <= b.most && n <= b.most-held

@@ -86,7 +86,7 @@ func (t *Tap) note(v *device.Invocation) {
 		return
 	}
 	switch v.Call {
-	case device.CallReserve, device.CallAllocAsync: // what a pool grants is shown, not what it holds
+	case device.CallReserve, device.CallAllocAsync: // blocks of pools are shown, not their memory
 		t.take(v.Region)
 	case device.CallRelease, device.CallFreeAsync:
 		t.giveBack(v.Addr)
