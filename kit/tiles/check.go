@@ -27,7 +27,7 @@ func (c *Core) broken(number int, format string, args ...any) error {
 // Check implements [alloc.Inspector]. It recounts everything.
 func (v View) Check() error {
 	c := v.core
-	if c.closed {
+	if c.Closed() {
 		return c.checkCounters()
 	}
 	var s sum
@@ -123,7 +123,7 @@ func (c *Core) checkSpares() error {
 
 // checkCounters compares the counters with the walk.
 func (c *Core) checkCounters() error {
-	if err := front.CompareStats(c.stats, c.walk); err != nil {
+	if err := front.CompareStats(c.Stats, c.walk); err != nil {
 		return c.broken(7, "%v", err)
 	}
 	return nil

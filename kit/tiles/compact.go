@@ -13,7 +13,7 @@ var _ alloc.Mover = View{}
 // Compact implements [alloc.Mover]. It costs O(chunks), and what the index takes for two changes a block.
 func (v View) Compact(may func(alloc.Chunk) bool, moved func(from, to alloc.Block)) (bytes device.Size, err error) {
 	c := v.core
-	if c.closed {
+	if c.Closed() {
 		return 0, alloc.ErrClosed
 	}
 	for i := range c.pool.Len() {

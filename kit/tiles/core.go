@@ -3,6 +3,7 @@ package tiles
 import (
 	"github.com/vramyard/vramyard/alloc"
 	"github.com/vramyard/vramyard/device"
+	"github.com/vramyard/vramyard/kit/front"
 	"github.com/vramyard/vramyard/kit/index"
 	"github.com/vramyard/vramyard/kit/regions"
 )
@@ -34,61 +35,32 @@ type Index interface {
 // Core is what every strategy over tiles has. It must not be copied; use [Core.Init].
 type Core struct {
 	Table
-	closed  bool
+	front.Front
 	name    string
-	most    device.Size // largest request that is looked at, 0 once closed
 	quantum device.Size
 	release bool // empty regions may go back
 	index   Index
 
 	pool regions.Pool      // regions held; a label is the first chunk of a region
 	live index.AddrBuckets // of the starts of live chunks; the links of these chain them
-
-	stats   alloc.Stats
-	refusal alloc.Refusal
 }
 
-// Init makes the core of a strategy of the given name over src.
+// Init prepares the core of a strategy of the given name over src, and returns the view that the strategy
+// embeds. Every power of two is an alignment that is honoured.
 //
 // Precondition: the policy passes its Check.
-func (c *Core) Init(name string, src device.Source, p regions.Policy, free Index) {
+func (c *Core) Init(name string, src device.Source, p regions.Policy, free Index) View {
 	c.Table, c.live = NewTable(), index.NewAddrBuckets()
-	c.name, c.most, c.quantum, c.release, c.index = name, MaxRequest, p.Quantum, p.Release, free
-	c.pool = regions.NewPool(src, &c.stats, p)
-}
-
-// Judge reports whether a request can ever be granted; if not, Refuse says why. Any power of
-// two is an alignment that is honoured.
-func (c *Core) Judge(r *alloc.Request) bool {
-	return r.Size-1 < c.most && r.Align&(r.Align-1) == 0
+	c.name, c.quantum, c.release, c.index = name, p.Quantum, p.Release, free
+	c.pool = regions.NewPool(src, &c.Stats, p)
+	shown := c.Front.Init(front.Limits{Most: MaxRequest}, func() (largest, bytes device.Size) {
+		return c.index.Largest(), c.Stats.Reserved - c.Stats.Active
+	})
+	return View{shown, c}
 }
 
 // Round returns the bytes to grant for a request of n bytes.
 func (c *Core) Round(n device.Size) device.Size { return (n + c.quantum - 1) &^ (c.quantum - 1) }
-
-// Refuse notes a request that can never be granted and returns the error: [alloc.ErrClosed] or
-// [alloc.ErrInvalidRequest].
-func (c *Core) Refuse(r *alloc.Request) error {
-	if c.closed {
-		return alloc.ErrClosed
-	}
-	why := alloc.ReasonAlignment
-	switch {
-	case r.Size == 0:
-		why = alloc.ReasonZero
-	case r.Size > MaxRequest:
-		why = alloc.ReasonTooLarge
-	}
-	c.note(r, why)
-	return alloc.ErrInvalidRequest
-}
-
-// note remembers a refusal, by value.
-func (c *Core) note(r *alloc.Request, why alloc.Reason) {
-	c.refusal = alloc.Refusal{
-		Reason: why, Request: *r, LargestHole: c.index.Largest(), Free: c.stats.Reserved - c.stats.Active,
-	}
-}
 
 // Need returns how large a free chunk must be to have room for n bytes at a multiple of
 // align wherever it starts.
@@ -119,11 +91,7 @@ func (c *Core) Grow(r *alloc.Request, n device.Size) (Handle, error) {
 		}
 	}
 	if err != nil {
-		c.stats.OOMs++
-		c.note(r, alloc.ReasonNone)
-		c.refusal.Rounded = c.Round(r.Size)
-		regions.Explain(&c.refusal, c.pool.Asked(), err)
-		return None, alloc.ErrOutOfMemory
+		return None, c.OutOfMemory(r, c.Round(r.Size), c.pool.Asked(), err)
 	}
 	return h, nil
 }
@@ -160,7 +128,7 @@ func (c *Core) Grant(h Handle, r *alloc.Request) alloc.Block {
 	if row.setLive(r.Size, c.live.Enter(row.Addr, h)) || uint64(r.Stream)|r.Tag|uint64(r.Align) != 0 || c.labels.cells != nil {
 		c.annotate(h, r.Size, Label{r.Tag, r.Stream}, logOf(r.Align))
 	}
-	c.stats.Granted(r.Size, row.Size)
+	c.Stats.Granted(r.Size, row.Size)
 	return alloc.Block{Addr: row.Addr, Size: row.Size}
 }
 
@@ -194,10 +162,10 @@ func (c *Core) Release(at device.Addr) (prev, h, next Handle, err error) {
 	if h != None && rows[h].Addr == at {
 		*first = rows[h].after & handleBits
 	} else if h = c.unchain(h, at); h == None {
-		return None, None, None, c.noBlock()
+		return None, None, None, c.NoBlock()
 	}
 	c.live.Left()
-	c.stats.Freed(c.Requested(h), rows[h].Size)
+	c.Stats.Freed(c.Requested(h), rows[h].Size)
 	c.setFree(h)
 	prev, next = c.FreeNeighbors(h)
 	return prev, h, next, nil
@@ -214,14 +182,6 @@ func (c *Core) unchain(h Handle, at device.Addr) Handle {
 		}
 	}
 	return None
-}
-
-// noBlock returns the error for an address at which no block starts.
-func (c *Core) noBlock() error {
-	if c.closed {
-		return alloc.ErrClosed
-	}
-	return alloc.ErrInvalidFree
 }
 
 // Vacate books that a free chunk that is in no list fills its region, and reports whether

@@ -184,8 +184,7 @@ func newFirstFit(t *testing.T, src device.Source, p regions.Policy) *firstFit {
 	t.Helper()
 	require.NoError(t, p.Check("first"))
 	f := &firstFit{}
-	f.View = ViewOf(&f.core)
-	f.core.Init("first", src, p, f)
+	f.View = f.core.Init("first", src, p, f)
 	return f
 }
 
@@ -331,7 +330,7 @@ func TestCheckNamesWhatIsBroken(t *testing.T) {
 		"row lost":  {func(f *firstFit, _ Handle) { f.core.extend() }, "K5"},
 		"spares":    {func(f *firstFit, _ Handle) { f.core.spares++; f.core.extend() }, "K5"},
 		"empty":     {func(f *firstFit, _ Handle) { f.core.pool.Vacated(1) }, "K6"},
-		"counters":  {func(f *firstFit, _ Handle) { f.core.stats.Live++ }, "K7"},
+		"counters":  {func(f *firstFit, _ Handle) { f.core.Stats.Live++ }, "K7"},
 	} {
 		gpu, err := sim.New(sim.Config{})
 		require.NoError(t, err)

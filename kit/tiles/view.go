@@ -3,13 +3,17 @@ package tiles
 import (
 	"github.com/vramyard/vramyard/alloc"
 	"github.com/vramyard/vramyard/device"
+	"github.com/vramyard/vramyard/kit/front"
 	"github.com/vramyard/vramyard/kit/index"
 	"github.com/vramyard/vramyard/kit/regions"
 )
 
 // View is all that a strategy over a core shows, for it to embed: the inspector, the powers
 // and Close.
-type View struct{ core *Core }
+type View struct {
+	front.View
+	core *Core
+}
 
 var (
 	_ alloc.Inspector  = View{}
@@ -17,31 +21,11 @@ var (
 	_ alloc.FreeWalker = View{}
 	_ alloc.Trimmer    = View{}
 	_ alloc.Metered    = View{}
-	_ alloc.Failure    = View{}
-	_ alloc.Ceiling    = View{}
-	_ alloc.Clearer    = View{}
 )
-
-// ViewOf returns the view of a core.
-func ViewOf(c *Core) View { return View{c} }
-
-// Stats implements [alloc.Inspector]. O(1).
-func (v View) Stats() alloc.Stats { return v.core.stats }
-
-// ClearStats implements [alloc.Clearer].
-func (v View) ClearStats() { v.core.stats.Clear() }
-
-// LastRefusal implements [alloc.Failure].
-func (v View) LastRefusal() (alloc.Refusal, bool) {
-	return v.core.refusal, v.core.refusal.Reason != alloc.ReasonNone
-}
-
-// MaxRequest implements [alloc.Ceiling].
-func (v View) MaxRequest() device.Size { return MaxRequest }
 
 // LargestFree implements [alloc.Holes]. It costs what the index takes for it.
 func (v View) LargestFree() device.Size {
-	if v.core.closed {
+	if v.core.Closed() {
 		return 0
 	}
 	return v.core.index.Largest()
@@ -56,7 +40,7 @@ func (v View) MetadataBytes() device.Size {
 // Trim implements [alloc.Trimmer]: regions go back highest address first. O(regions).
 func (v View) Trim() (device.Size, error) {
 	c := v.core
-	if c.closed {
+	if c.Closed() {
 		return 0, alloc.ErrClosed
 	}
 	return c.trim()
@@ -66,9 +50,8 @@ func (v View) Trim() (device.Size, error) {
 // refuses to take back, Walk yields each region as one chunk of slack.
 func (v View) Close() error {
 	c := v.core
-	c.closed, c.most = true, 0
+	c.Front.Close()
 	c.Table, c.live = NewTable(), index.NewAddrBuckets()
-	c.stats.Emptied()
 	return c.pool.ReleaseAll()
 }
 
@@ -79,7 +62,7 @@ func (v View) Walk(yield func(alloc.Chunk) bool) {
 }
 
 func (c *Core) walk(yield func(alloc.Chunk) bool) {
-	if c.closed {
+	if c.Closed() {
 		c.pool.WalkSlack(yield)
 		return
 	}
@@ -114,7 +97,7 @@ func (c *Core) show(region device.Addr, h Handle) alloc.Chunk {
 // WalkFree implements [alloc.FreeWalker].
 func (v View) WalkFree(yield func(alloc.Chunk) bool) {
 	c := v.core
-	if c.closed {
+	if c.Closed() {
 		return
 	}
 	for h := range c.index.All {

@@ -38,5 +38,5 @@ func (v View) Placer(p alloc.Promises) *forecast.Placer {
 
 // CanPlace answers for a strategy with a placer. O(chunks log addresses).
 func (v View) CanPlace(p *forecast.Placer, r alloc.Request, freed []device.Addr) bool {
-	return !v.core.closed && p.CanPlace(v.core.walk, r, freed)
+	return !v.core.Closed() && p.CanPlace(v.core.walk, r, freed)
 }

@@ -6,17 +6,18 @@ import (
 	"github.com/vramyard/vramyard/alloc"
 	"github.com/vramyard/vramyard/device"
 	"github.com/vramyard/vramyard/internal/forecast"
+	"github.com/vramyard/vramyard/kit/front"
+	"github.com/vramyard/vramyard/kit/regions"
 	"github.com/vramyard/vramyard/kit/streampool"
 )
 
 // Allocator is a stream-ordered pool. Use [New]; it is not safe for concurrent use.
 type Allocator struct {
-	pool    *streampool.Pool
-	cfg     Config
-	closed  bool
-	stats   alloc.Stats // but what the pool counts
-	refusal alloc.Refusal
-	placer  *forecast.Placer // made when it is asked for
+	front.View
+	front  front.Front // without the regions, which the pool counts
+	pool   *streampool.Pool
+	cfg    Config
+	placer *forecast.Placer // made when it is asked for
 }
 
 var (
@@ -34,7 +35,11 @@ func New(src device.Source, c Config) (*Allocator, error) {
 		return nil, err
 	}
 	a := &Allocator{cfg: c, pool: streampool.New(src, c.pool())}
-	a.stats.Limit, a.stats.NextRegion = c.Limit, c.RegionBytes
+	a.View = a.front.Init(front.Limits{Most: streampool.MaxRequest}, func() (largest, bytes device.Size) {
+		s := a.pool.Stats()
+		return a.pool.LargestFree(), s.Free()
+	})
+	a.front.Stats.Limit, a.front.Stats.NextRegion = c.Limit, c.RegionBytes
 	return a, nil
 }
 
@@ -43,45 +48,20 @@ func (a *Allocator) Config() Config { return a.cfg }
 
 // Alloc implements [alloc.Allocator]. The package comment says what it costs.
 func (a *Allocator) Alloc(r alloc.Request) (alloc.Block, error) {
-	if r.Size-1 >= streampool.MaxRequest || r.Align&(r.Align-1) != 0 || a.closed {
-		return alloc.Block{}, a.refuse(&r)
+	if !a.front.Judge(&r) {
+		return alloc.Block{}, a.front.Refuse(&r)
 	}
 	h, err := a.pool.Alloc(streampool.Request{Size: r.Size, Align: r.Align, Stream: r.Stream, Tag: r.Tag})
-	a.stats.Active = a.stats.Allocated + a.pool.Pending()
+	a.front.Stats.Active = a.front.Stats.Allocated + a.pool.Pending()
 	if err != nil {
-		a.stats.OOMs++
-		a.note(&r, alloc.ReasonLimit)
-		a.refusal.Rounded = device.AlignUp(r.Size, streampool.Quantum)
-		if !errors.Is(err, streampool.ErrLimit) {
-			a.refusal.Reason, a.refusal.Asked, a.refusal.Device = alloc.ReasonDevice, a.pool.Asked(), err
+		if errors.Is(err, streampool.ErrLimit) {
+			err = regions.ErrLimit
 		}
-		return alloc.Block{}, alloc.ErrOutOfMemory
+		return alloc.Block{}, a.front.OutOfMemory(&r, device.AlignUp(r.Size, streampool.Quantum), a.pool.Asked(), err)
 	}
 	b := a.pool.Region(h)
-	a.stats.Granted(r.Size, b.Size)
+	a.front.Stats.Granted(r.Size, b.Size)
 	return alloc.Block{Addr: b.Addr, Size: b.Size}, nil
-}
-
-// refuse notes a request that can never be granted and returns the error.
-func (a *Allocator) refuse(r *alloc.Request) error {
-	if a.closed {
-		return alloc.ErrClosed
-	}
-	why := alloc.ReasonAlignment
-	switch {
-	case r.Size == 0:
-		why = alloc.ReasonZero
-	case r.Size > streampool.MaxRequest:
-		why = alloc.ReasonTooLarge
-	}
-	a.note(r, why)
-	return alloc.ErrInvalidRequest
-}
-
-// note remembers a refusal, by value.
-func (a *Allocator) note(r *alloc.Request, why alloc.Reason) {
-	s := a.pool.Stats()
-	a.refusal = alloc.Refusal{Reason: why, Request: *r, LargestHole: a.pool.LargestFree(), Free: s.Free()}
 }
 
 // Free implements [alloc.Allocator]: the block goes back when the stream of its request, and
@@ -92,21 +72,20 @@ func (a *Allocator) Free(at device.Addr) error {
 		return err
 	}
 	c := a.pool.Show(h)
-	a.stats.Freed(c.Requested, c.Size)
+	a.front.Stats.Freed(c.Requested, c.Size)
 	a.pool.Free(h, c.Stream)
-	a.stats.Active = a.stats.Allocated + a.pool.Pending()
+	a.front.Stats.Active = a.front.Stats.Allocated + a.pool.Pending()
 	return nil
 }
 
 // find returns the live block that starts at an address.
 func (a *Allocator) find(at device.Addr) (streampool.Handle, error) {
-	if a.closed {
-		return streampool.None, alloc.ErrClosed
+	if !a.front.Closed() {
+		if h := a.pool.Find(at); h != streampool.None {
+			return h, nil
+		}
 	}
-	if h := a.pool.Find(at); h != streampool.None {
-		return h, nil
-	}
-	return streampool.None, alloc.ErrInvalidFree
+	return streampool.None, a.front.NoBlock()
 }
 
 // RecordStream implements [alloc.StreamRecorder]. It costs O(streams recorded for the block).
@@ -121,28 +100,27 @@ func (a *Allocator) RecordStream(at device.Addr, s device.Stream) error {
 // Poll implements [alloc.Poller]. Regions without a block go back above Config.ReleaseThreshold.
 // It asks the device once for each free that has finished and once for each stream.
 func (a *Allocator) Poll() (device.Size, error) {
-	if a.closed {
+	if a.front.Closed() {
 		return 0, alloc.ErrClosed
 	}
 	bytes, err := a.pool.Poll()
-	a.stats.Active = a.stats.Allocated + a.pool.Pending()
+	a.front.Stats.Active = a.front.Stats.Allocated + a.pool.Pending()
 	return bytes, err
 }
 
 // Trim implements [alloc.Trimmer]: regions go back highest address first, whatever
 // Config.ReleaseThreshold is. The device waits for all streams when it takes one.
 func (a *Allocator) Trim() (device.Size, error) {
-	if a.closed {
+	if a.front.Closed() {
 		return 0, alloc.ErrClosed
 	}
 	bytes, err := a.pool.Trim(0, true)
-	a.stats.Active = a.stats.Allocated + a.pool.Pending()
+	a.front.Stats.Active = a.front.Stats.Allocated + a.pool.Pending()
 	return bytes, err
 }
 
 // Close implements [alloc.Strategy].
 func (a *Allocator) Close() error {
-	a.closed = true
-	a.stats.Emptied()
+	a.front.Close()
 	return a.pool.Close()
 }

@@ -18,29 +18,15 @@ const (
 var (
 	_ alloc.Holes   = (*Allocator)(nil)
 	_ alloc.Metered = (*Allocator)(nil)
-	_ alloc.Failure = (*Allocator)(nil)
-	_ alloc.Ceiling = (*Allocator)(nil)
-	_ alloc.Clearer = (*Allocator)(nil)
 )
 
 // Stats implements [alloc.Inspector]. O(1).
 func (a *Allocator) Stats() alloc.Stats {
-	s, p := a.stats, a.pool.Stats()
+	s, p := a.front.Stats, a.pool.Stats()
 	s.Reserved, s.PeakReserved, s.Regions = p.Reserved, p.ReservedHigh, p.Regions
 	s.Reserves, s.ReserveFailures, s.Releases = p.Reserves, p.ReserveFailures, p.Releases
 	return s
 }
-
-// ClearStats implements [alloc.Clearer].
-func (a *Allocator) ClearStats() { a.stats.Clear() }
-
-// LastRefusal implements [alloc.Failure].
-func (a *Allocator) LastRefusal() (alloc.Refusal, bool) {
-	return a.refusal, a.refusal.Reason != alloc.ReasonNone
-}
-
-// MaxRequest implements [alloc.Ceiling].
-func (a *Allocator) MaxRequest() device.Size { return streampool.MaxRequest }
 
 // LargestFree implements [alloc.Holes]: of any stream. O(log streams), amortized.
 func (a *Allocator) LargestFree() device.Size { return a.pool.LargestFree() }

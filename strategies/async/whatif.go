@@ -27,7 +27,7 @@ func (a *Allocator) CanPlace(r alloc.Request, freed []device.Addr) bool {
 		a.placer = &forecast.Placer{Most: streampool.MaxRequest, Promises: a.cfg.Promises(), Freed: a.foreseen, Join: joined}
 		a.placer.Promises.MustMerge = merges
 	}
-	return !a.closed && a.placer.CanPlace(a.Walk, r, freed)
+	return !a.front.Closed() && a.placer.CanPlace(a.Walk, r, freed)
 }
 
 // foreseen yields what a live chunk becomes when it is freed.

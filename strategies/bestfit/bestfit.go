@@ -27,12 +27,11 @@ func New(src device.Source, c Config) (*Allocator, error) {
 		return nil, err
 	}
 	a := &Allocator{cfg: c, slack: c.slack()}
-	a.View = tiles.ViewOf(&a.core)
 	a.free = freeIndex{
 		core: &a.core, apart: c.Tail == TailLast, looks: c.Looks, spread: device.Size(c.Spread),
 		holes: index.NewSizeMap(c.Quantum), tails: index.NewSizeMap(c.Quantum),
 	}
-	a.core.Init("bestfit", src, c.policy(), &a.free)
+	a.View = a.core.Init("bestfit", src, c.policy(), &a.free)
 	return a, nil
 }
 

@@ -4,11 +4,15 @@ import (
 	"github.com/vramyard/vramyard/alloc"
 	"github.com/vramyard/vramyard/device"
 	"github.com/vramyard/vramyard/internal/forecast"
+	"github.com/vramyard/vramyard/kit/front"
 	"github.com/vramyard/vramyard/kit/index"
 )
 
 // Allocator is a best-fit allocator with coalescing. It is not safe for concurrent use.
 type Allocator struct {
+	front.View
+	front front.Front
+
 	src   device.Source
 	cfg   Config
 	waste device.Size // a block that would waste this much is split off
@@ -25,11 +29,6 @@ type Allocator struct {
 	frontier uint64 // chunks freed before this count are safe
 	queue    queue  // freed chunks that wait for the frontier
 
-	stats   alloc.Stats
-	last    alloc.Refusal // what LastRefusal returns, once refused is true
-	refused bool
-	closed  bool
-
 	placer *forecast.Placer // made when it is asked for
 }
 
@@ -40,9 +39,6 @@ var (
 	_ alloc.Trimmer    = (*Allocator)(nil)
 	_ alloc.Frontier   = (*Allocator)(nil)
 	_ alloc.Metered    = (*Allocator)(nil)
-	_ alloc.Failure    = (*Allocator)(nil)
-	_ alloc.Ceiling    = (*Allocator)(nil)
-	_ alloc.Clearer    = (*Allocator)(nil)
 	_ alloc.Reporter   = (*Allocator)(nil)
 )
 
@@ -61,7 +57,14 @@ func New(src device.Source, c Config) (*Allocator, error) {
 	if c.Timing {
 		a.chunks.freedAt, a.chunks.marks = []uint64{}, []mark{} // not nil: the columns exist
 	}
-	a.stats.Limit = c.Limit
+	limits := front.Limits{Most: maxRequest, Align: unit, Above: alloc.ReasonOverflow}
+	if c.Variant == V2026 {
+		limits.Align = 0
+	}
+	a.View = a.front.Init(limits, func() (largest, bytes device.Size) {
+		return a.LargestFree(), a.front.Stats.Reserved - a.front.Stats.Active
+	})
+	a.front.Stats.Limit = c.Limit
 	return a, nil
 }
 
@@ -75,12 +78,8 @@ func New(src device.Source, c Config) (*Allocator, error) {
 // The order of its steps shows in the addresses: the sweep comes before the search, which then
 // finds the chunks merged that the frontier has passed.
 func (a *Allocator) Alloc(r alloc.Request) (alloc.Block, error) {
-	if a.closed {
-		return alloc.Block{}, alloc.ErrClosed
-	}
-	if reason := a.judge(r.Size, r.Align); reason != alloc.ReasonNone {
-		a.refuse(alloc.Refusal{Reason: reason, Request: r})
-		return alloc.Block{}, alloc.ErrInvalidRequest
+	if !a.front.Judge(&r) {
+		return alloc.Block{}, a.front.Refuse(&r)
 	}
 	w := a.wish(&r)
 	if a.queue.n > 0 {
@@ -91,26 +90,12 @@ func (a *Allocator) Alloc(r alloc.Request) (alloc.Block, error) {
 		var why alloc.Refusal
 		if h, why = a.findMore(w); h == none {
 			why.Request, why.Rounded = r, w.size
-			a.refuse(why)
-			a.stats.OOMs++
+			a.front.Record(why)
+			a.front.Stats.OOMs++
 			return alloc.Block{}, alloc.ErrOutOfMemory
 		}
 	}
 	return a.grant(h, &r), nil
-}
-
-// judge returns why a request can never be granted, ReasonNone if it can. It looks at
-// nothing but the request, so that a mistake of the caller changes nothing.
-func (a *Allocator) judge(size, align device.Size) alloc.Reason {
-	switch {
-	case size == 0:
-		return alloc.ReasonZero
-	case size > maxRequest:
-		return alloc.ReasonOverflow
-	case align&(align-1) != 0, align > unit && a.cfg.Variant != V2026:
-		return alloc.ReasonAlignment
-	}
-	return alloc.ReasonNone
 }
 
 // wish is a request as the search sees it.
@@ -151,14 +136,14 @@ func (a *Allocator) grant(h handle, r *alloc.Request) alloc.Block {
 	}
 	a.regions.occupy(a.regionOf(h))
 	a.live.Put(c.addr, h+1, a.chunks.addrOf)
-	a.stats.Granted(r.Size, c.size)
+	a.front.Stats.Granted(r.Size, c.size)
 	return alloc.Block{Addr: c.addr, Size: c.size}
 }
 
 // Free implements [alloc.Allocator]. It costs O(log chunks). With timing the chunk is neither merged
 // nor given back to the gap: other streams may still use it.
 func (a *Allocator) Free(at device.Addr) error {
-	if a.closed {
+	if a.front.Closed() {
 		return alloc.ErrClosed
 	}
 	name := a.live.First(at)
@@ -171,7 +156,7 @@ func (a *Allocator) Free(at device.Addr) error {
 	a.live.Unlink(at, name)
 	h := name - 1
 	c := &a.chunks.rows[h]
-	a.stats.Freed(a.chunks.requested(h), c.size)
+	a.front.Stats.Freed(a.chunks.requested(h), c.size)
 	c.tag = c.tag.withState(free)
 	a.regions.vacate(a.regionOf(h))
 	if a.cfg.Timing {
@@ -186,12 +171,4 @@ func (a *Allocator) Free(at device.Addr) error {
 	}
 	a.shelve(a.coalesce(h, false))
 	return nil
-}
-
-// refuse remembers a refusal, by value: running out of memory is a normal answer that
-// eviction loops meet thousands of times, and builds nothing on the heap.
-func (a *Allocator) refuse(why alloc.Refusal) {
-	why.LargestHole = a.LargestFree()
-	why.Free = a.stats.Reserved - a.stats.Active
-	a.last, a.refused = why, true
 }

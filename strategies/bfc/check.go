@@ -174,7 +174,7 @@ func rank(owner uint8) int {
 
 // counters compares the counters with what was counted.
 func (c *checker) counters() error {
-	s, t := c.a.stats, &c.a.regions
+	s, t := c.a.front.Stats, &c.a.regions
 	switch {
 	case c.pool != s.Reserved || s.PeakReserved < s.Reserved || s.Regions != len(t.order):
 		return broken(7, "%d bytes in %d regions, Stats say %d in %d", c.pool, len(t.order), s.Reserved, s.Regions)

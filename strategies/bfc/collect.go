@@ -21,7 +21,7 @@ func (a *Allocator) collect(need device.Size) bool {
 // roomAfterCollection returns limit - pool + empty, in the original's arithmetic that wraps
 // when the pool stays above the limit; mended mode stops at zero.
 func (a *Allocator) roomAfterCollection() device.Size {
-	pool, limit := a.stats.Reserved-a.regions.empty, a.cfg.Limit
+	pool, limit := a.front.Stats.Reserved-a.regions.empty, a.cfg.Limit
 	if a.cfg.Mended && pool > limit {
 		return 0
 	}
@@ -32,7 +32,7 @@ func (a *Allocator) roomAfterCollection() device.Size {
 // whatever GarbageCollection says. If no region is left, growth starts anew: the next region would
 // otherwise be as large as if all of them were still held. It costs O(regions + chunks given back).
 func (a *Allocator) Trim() (device.Size, error) {
-	if a.closed {
+	if a.front.Closed() {
 		return 0, alloc.ErrClosed
 	}
 	given, err := a.releaseEmpty()
@@ -54,7 +54,7 @@ func (a *Allocator) releaseEmpty() (given device.Size, first error) {
 // Close implements [alloc.Strategy]. A region that the device does not take back stays as
 // it is, live blocks too, and the error is the device's; calling Close again tries it once more.
 func (a *Allocator) Close() error {
-	a.closed = true
+	a.front.Stop()
 	_, err := a.releaseRegions(func(*region) bool { return true })
 	return err
 }
@@ -100,14 +100,14 @@ func (a *Allocator) releaseRegion(number uint32) (device.Size, error) {
 		a.regions.empty -= r.size
 	}
 	newest := a.retireChunks(r)
-	a.stats.Reserved -= given
+	a.front.Stats.Reserved -= given
 	if err != nil {
 		a.restart(number, rest, newest)
 		return given, err
 	}
-	a.stats.Regions--
-	a.stats.Releases++
-	a.stats.Forgotten -= r.tail
+	a.front.Stats.Regions--
+	a.front.Stats.Releases++
+	a.front.Stats.Forgotten -= r.tail
 	return given, nil
 }
 
@@ -149,9 +149,9 @@ func (a *Allocator) retireChunks(r *region) (newest uint64) {
 func (a *Allocator) forget(h handle) {
 	c := &a.chunks.rows[h]
 	a.live.Delete(c.addr, a.chunks.addrOf)
-	frees := a.stats.Frees
-	a.stats.Freed(a.chunks.requested(h), c.size)
-	a.stats.Frees = frees
+	frees := a.front.Stats.Frees
+	a.front.Stats.Freed(a.chunks.requested(h), c.size)
+	a.front.Stats.Frees = frees
 }
 
 // restart makes what is left of a region, whose chunks are retired, one free chunk. The

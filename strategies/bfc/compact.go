@@ -15,7 +15,7 @@ func (c Config) moves() bool { return c.Variant != V2026 && !c.Spatial && !c.Tim
 // Compact implements [alloc.Mover]. It costs O(chunks log chunks).
 func (a *Allocator) Compact(may func(alloc.Chunk) bool, moved func(from, to alloc.Block)) (bytes device.Size, err error) {
 	switch {
-	case a.closed:
+	case a.front.Closed():
 		return 0, alloc.ErrClosed
 	case !a.cfg.moves():
 		return 0, alloc.ErrUnsupported

@@ -61,10 +61,10 @@ func (a *Allocator) MemoryMap() MemoryMap {
 	m := MemoryMap{
 		Name: name,
 		Stats: MapStats{
-			Allocs:        a.stats.Allocs,
-			BytesInUse:    a.stats.Allocated,
-			PeakInUse:     a.stats.PeakAllocated,
-			LargestAlloc:  a.stats.LargestAlloc,
+			Allocs:        a.front.Stats.Allocs,
+			BytesInUse:    a.front.Stats.Allocated,
+			PeakInUse:     a.front.Stats.PeakAllocated,
+			LargestAlloc:  a.front.Stats.LargestAlloc,
 			Fragmentation: float32(a.Fragmentation()),
 		},
 		Bins: a.binSummaries(),
@@ -251,7 +251,7 @@ func (a *Allocator) reportHistogram(r *report) {
 		r.add("  ", n, " of ", uint64(sizes[i]), " bytes: ", device.Size(n)*sizes[i]).line()
 		i += n
 	}
-	r.add("Sum of chunks in use: ", a.stats.Allocated).line()
+	r.add("Sum of chunks in use: ", a.front.Stats.Allocated).line()
 }
 
 // reportTotals appends pool and limit, and the counters.

@@ -47,7 +47,7 @@ func (a *Allocator) grow(w wish) alloc.Refusal {
 // the limit, which then limits nothing any more; mended mode stops at zero. The variant of
 // 2016 compares without wrapping, but then asks for more than is left.
 func (a *Allocator) roomFor(n device.Size) (room device.Size, ok bool) {
-	pool, limit := a.stats.Reserved, a.cfg.Limit
+	pool, limit := a.front.Stats.Reserved, a.cfg.Limit
 	if a.cfg.Variant == V2016 {
 		return maxRequest, pool <= limit && n <= limit-pool
 	}
@@ -81,7 +81,7 @@ func (a *Allocator) reserve(n, align device.Size) (reservation, error) {
 		}
 	}
 	if err != nil {
-		a.stats.ReserveFailures++
+		a.front.Stats.ReserveFailures++
 		return reservation{}, err
 	}
 	got := reservation{Region: r}
@@ -147,15 +147,15 @@ func (a *Allocator) addRegion(r reservation) handle {
 	} else {
 		number = a.regions.insert(region{addr: r.Addr, size: r.Size, tail: r.tail, first: h, last: h})
 		a.regions.empty += r.Size
-		a.stats.Regions++
+		a.front.Stats.Regions++
 	}
 	c.tag = makeTag(free, owner, number)
 	a.chunks.rows[h] = c
 	a.chunks.setFreed(h, 0)
-	a.stats.Reserves++
-	a.stats.Reserved += r.Size
-	a.stats.Forgotten += r.tail
-	a.stats.PeakReserved = max(a.stats.PeakReserved, a.stats.Reserved)
+	a.front.Stats.Reserves++
+	a.front.Stats.Reserved += r.Size
+	a.front.Stats.Forgotten += r.tail
+	a.front.Stats.PeakReserved = max(a.front.Stats.PeakReserved, a.front.Stats.Reserved)
 	return h
 }
 

@@ -7,7 +7,7 @@ import (
 
 // Stats implements [alloc.Inspector]. O(1).
 func (a *Allocator) Stats() alloc.Stats {
-	s := a.stats
+	s := a.front.Stats
 	s.NextRegion = a.cur
 	return s
 }
@@ -101,24 +101,15 @@ func (a *Allocator) MetadataBytes() device.Size {
 	return n + entryBytes*device.Size(cap(q.entries)+cap(q.kept)) + 4*device.Size(cap(q.suspects)+cap(q.merging))
 }
 
-// LastRefusal implements [alloc.Failure].
-func (a *Allocator) LastRefusal() (alloc.Refusal, bool) { return a.last, a.refused }
-
-// MaxRequest implements [alloc.Ceiling]: the largest size that can be rounded up.
-func (a *Allocator) MaxRequest() device.Size { return maxRequest }
-
 // Has tells [alloc.Has] that the original of 2016 could not reset its statistics, and where blocks cannot be moved.
 func (a *Allocator) Has(p alloc.Power) bool {
 	return alloc.Implements(a, p) && (p != alloc.PowerClearer || a.cfg.Variant != V2016) && (p != alloc.PowerMover || a.cfg.moves())
 }
 
-// ClearStats implements [alloc.Clearer].
-func (a *Allocator) ClearStats() { a.stats.Clear() }
-
 // Fragmentation returns the share of the free memory that lies outside the largest free
 // chunk. The original divides zero by zero when nothing is free; this is 0 then.
 func (a *Allocator) Fragmentation() float64 {
-	unused := a.stats.Reserved - a.stats.Active
+	unused := a.front.Stats.Reserved - a.front.Stats.Active
 	if unused == 0 {
 		return 0
 	}

@@ -41,7 +41,7 @@ func (a *Allocator) CanPlace(r alloc.Request, freed []device.Addr) bool {
 		a.placer = &forecast.Placer{Most: maxRequest, Promises: promises, Freed: a.foreseen, Join: joined}
 	}
 	unsure := a.cfg.Spatial && a.cfg.Timing // chunks change their end when they become safe
-	return !a.closed && !unsure && a.placer.CanPlace(a.Walk, r, freed)
+	return !a.front.Closed() && !unsure && a.placer.CanPlace(a.Walk, r, freed)
 }
 
 // foreseen yields what a live chunk becomes when it is freed.

@@ -6,6 +6,7 @@ import (
 	"github.com/vramyard/vramyard/alloc"
 	"github.com/vramyard/vramyard/device"
 	"github.com/vramyard/vramyard/internal/forecast"
+	"github.com/vramyard/vramyard/kit/front"
 	"github.com/vramyard/vramyard/kit/index"
 	"github.com/vramyard/vramyard/kit/regions"
 	"github.com/vramyard/vramyard/kit/tiles"
@@ -14,13 +15,14 @@ import (
 // Allocator makes the decisions of PyTorch's caching allocator. Use [New]; it is not safe for
 // concurrent use.
 type Allocator struct {
+	front.View
 	table
-	cfg    Config
-	set    settings
-	limit  device.Size // most bytes to hold; noLimit without a bound
-	bar    device.Size // bytes above which ages are looked at; noLimit without
-	total  device.Size // bytes of the device; 0 if it does not tell
-	closed bool
+	front front.Front // Stats has what count does not count
+	cfg   Config
+	set   settings
+	limit device.Size // most bytes to hold; noLimit without a bound
+	bar   device.Size // bytes above which ages are looked at; noLimit without
+	total device.Size // bytes of the device; 0 if it does not report them
 
 	src      device.Source
 	info     device.MemoryInfo    // nil if the device has none
@@ -41,11 +43,9 @@ type Allocator struct {
 	waits
 
 	count       counters
-	stats       alloc.Stats // what count does not tell
 	parked      device.Size // requested bytes of pending blocks
 	parkedBytes device.Size // bytes of pending blocks
 	tell        func(alloc.Action)
-	refusal     alloc.Refusal
 	placer      *forecast.Placer // made when it is asked for
 	largest     index.MaxTree    // of the free blocks of each shelf
 }
@@ -77,7 +77,11 @@ func New(src device.Source, c Config) (*Allocator, error) {
 		table: newTable(), cfg: c, set: set, limit: noLimit, bar: noLimit, src: src, live: index.NewAddrBuckets(),
 		pools: []*pool{{}},
 	}
-	a.segments = regions.NewSet(src, &a.stats)
+	a.View = a.front.Init(front.Limits{Most: mostRequest, Align: quantum}, func() (largest, bytes device.Size) {
+		// The bytes that the device adds to a segment are held and free, and serve no request.
+		return a.LargestFree(), a.held() - device.Size(a.count.activeBytes.all())
+	})
+	a.segments = regions.NewSet(src, &a.front.Stats)
 	a.info, _ = device.MemoryInfoOf(src)
 	a.streams, _ = device.StreamsOf(src)
 	// The memory of the device is asked for once, as PyTorch does when the fraction is set.
@@ -97,7 +101,7 @@ func New(src device.Source, c Config) (*Allocator, error) {
 			return nil, fmt.Errorf("caching: expandable segments have pages of %v and %v, those of the device are %v",
 				smallSegment, set.largeSegment, g)
 		}
-		a.mem = regions.NewMemory(vm, &a.stats)
+		a.mem = regions.NewMemory(vm, &a.front.Stats)
 	}
 	for k := range a.recent {
 		a.recent[k] = a.shelfIn(a.pools[0], uint32(k), 0)
@@ -112,7 +116,7 @@ func (a *Allocator) bound() error {
 			return fmt.Errorf("caching: memory_fraction %v: the device does not tell how much memory it has", a.set.fraction)
 		}
 		a.limit = device.Size(a.set.fraction * float64(a.total))
-		a.stats.Limit = a.limit
+		a.front.Stats.Limit = a.limit
 	}
 	switch most := a.limit; {
 	case a.set.gcThreshold == 0:
@@ -130,8 +134,8 @@ func (a *Allocator) Config() Config { return a.cfg }
 
 // Alloc implements [alloc.Allocator]. The package comment says what it costs.
 func (a *Allocator) Alloc(r alloc.Request) (alloc.Block, error) {
-	if r.Size-1 >= mostRequest || r.Align > quantum || r.Align&(r.Align-1) != 0 || a.closed {
-		return alloc.Block{}, a.reject(&r)
+	if !a.front.Judge(&r) {
+		return alloc.Block{}, a.front.Refuse(&r)
 	}
 	// What is pending is looked at before the search, so that what a stream is done with serves at once. A
 	// program that captures a graph must not ask for events.
@@ -149,38 +153,12 @@ func (a *Allocator) Alloc(r alloc.Request) (alloc.Block, error) {
 		var err error
 		if h, err = a.obtain(sh, n); err != nil {
 			a.count.ooms++
-			a.stats.OOMs++
-			a.note(&r, alloc.ReasonNone)
-			a.refusal.Rounded = n // the size of the block, not of the segment below
-			regions.Explain(&a.refusal, a.set.segmentSize(n), err)
+			err = a.front.OutOfMemory(&r, n, a.set.segmentSize(n), err)
 			a.tellOOM(n, sh.stream)
-			return alloc.Block{}, alloc.ErrOutOfMemory
+			return alloc.Block{}, err
 		}
 	}
 	return a.grant(h, sh, n, &r), nil
-}
-
-// reject notes a request that can never be granted and returns the error.
-func (a *Allocator) reject(r *alloc.Request) error {
-	if a.closed {
-		return alloc.ErrClosed
-	}
-	why := alloc.ReasonAlignment
-	switch {
-	case r.Size == 0:
-		why = alloc.ReasonZero
-	case r.Size > mostRequest:
-		why = alloc.ReasonTooLarge
-	}
-	a.note(r, why)
-	return alloc.ErrInvalidRequest
-}
-
-// note remembers a refusal, by value.
-func (a *Allocator) note(r *alloc.Request, why alloc.Reason) {
-	// What the device adds to a segment is held and free, and serves nobody.
-	idle := a.held() - device.Size(a.count.activeBytes.all())
-	a.refusal = alloc.Refusal{Reason: why, Request: *r, LargestHole: a.LargestFree(), Free: idle}
 }
 
 // lookup takes the free block that serves a rounded size out of a shelf, none if there is none.
@@ -241,7 +219,7 @@ func (a *Allocator) grant(h handle, sh *shelf, n device.Size, r *alloc.Request) 
 
 // booked counts a block that was granted.
 func (a *Allocator) booked(kind uint32, asked, size device.Size) {
-	c, s := &a.count, &a.stats
+	c, s := &a.count, &a.front.Stats
 	c.allocation.add(kind, 1)
 	c.allocatedBytes.add(kind, int64(size))
 	c.active.add(kind, 1)
@@ -284,7 +262,7 @@ func (a *Allocator) shelve(h handle, sh *shelf) {
 
 // find returns the link to the live block that starts at an address.
 func (a *Allocator) find(at device.Addr) (link *uint32, err error) {
-	if a.closed {
+	if a.front.Closed() {
 		return nil, alloc.ErrClosed
 	}
 	link = a.live.Of(at)

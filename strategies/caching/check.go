@@ -61,7 +61,7 @@ func (a *Allocator) Check() error {
 	if err := front.CompareStats(a.Stats(), a.Walk); err != nil {
 		return broken(7, "%v", err)
 	}
-	if a.closed {
+	if a.front.Closed() {
 		return nil
 	}
 	s := sum{free: make([]int, len(a.shelves)), unmapped: make([]int, len(a.shelves)), held: make([]int, len(a.shelves)), segments: map[*pool]int{}, lookups: map[lookup]handle{}}

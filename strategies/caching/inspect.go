@@ -11,15 +11,12 @@ var (
 	_ alloc.FreeWalker = (*Allocator)(nil)
 	_ alloc.Trimmer    = (*Allocator)(nil)
 	_ alloc.Metered    = (*Allocator)(nil)
-	_ alloc.Failure    = (*Allocator)(nil)
-	_ alloc.Ceiling    = (*Allocator)(nil)
-	_ alloc.Clearer    = (*Allocator)(nil)
 )
 
 // Stats implements [alloc.Inspector]. O(1). Forgotten is pages that are mapped nowhere because the device
 // refused to take them back.
 func (a *Allocator) Stats() alloc.Stats {
-	s, c := a.stats, &a.count
+	s, c := a.front.Stats, &a.count
 	s.Allocs, s.Frees = uint64(c.allocation.added()), uint64(c.allocation.taken())
 	s.Live = int(c.allocation.all())
 	s.Requested = device.Size(c.requestedBytes.all()) - a.parked
@@ -32,18 +29,10 @@ func (a *Allocator) Stats() alloc.Stats {
 // reset_accumulated_memory_stats together do in PyTorch.
 func (a *Allocator) ClearStats() {
 	a.count.clear()
-	s := &a.stats
+	s := &a.front.Stats
 	s.OOMs, s.LargestAlloc = 0, 0
 	s.PeakRequested = device.Size(a.count.requestedBytes.all()) - a.parked
 }
-
-// LastRefusal implements [alloc.Failure].
-func (a *Allocator) LastRefusal() (alloc.Refusal, bool) {
-	return a.refusal, a.refusal.Reason != alloc.ReasonNone
-}
-
-// MaxRequest implements [alloc.Ceiling].
-func (a *Allocator) MaxRequest() device.Size { return mostRequest }
 
 // LargestFree implements [alloc.Holes]: of any pool and stream. O(log (pools * streams)), amortized.
 func (a *Allocator) LargestFree() device.Size {
@@ -82,20 +71,20 @@ func (a *Allocator) MetadataBytes() device.Size {
 // gives back what no live block shares a segment, or a page of an expandable one, with. Private pools
 // keep what they have until they are released. It returns the bytes that are held no more.
 func (a *Allocator) Trim() (device.Size, error) {
-	if a.closed {
+	if a.front.Closed() {
 		return 0, alloc.ErrClosed
 	}
-	before := a.stats.Reserved
+	before := a.front.Stats.Reserved
 	err := a.releaseCached()
 	a.forgetIdle()
-	return before - a.stats.Reserved, err
+	return before - a.front.Stats.Reserved, err
 }
 
 // Close implements [alloc.Strategy]. What the device refuses to take back is shown by Walk as slack,
 // and is tried again by the next Close.
 func (a *Allocator) Close() error {
-	if !a.closed {
-		a.closed = true
+	if !a.front.Closed() {
+		a.front.Close()
 		a.count.emptied()
 		a.parked, a.parkedBytes, a.waiting = 0, 0, 0
 		a.condemn()
@@ -120,7 +109,7 @@ func (a *Allocator) Close() error {
 // Walk implements [alloc.Inspector]. Chunks show the stream of their segment, their pool, whether the
 // segment is for small or large blocks and expandable, and free ones what they served last.
 func (a *Allocator) Walk(yield func(alloc.Chunk) bool) {
-	if a.closed && !a.set.expandable {
+	if a.front.Closed() && !a.set.expandable {
 		a.segments.WalkSlack(yield)
 		return
 	}

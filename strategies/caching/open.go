@@ -178,7 +178,7 @@ func (a *Allocator) adoptBlock(h handle, sh *shelf, c alloc.Chunk) {
 // step for each block below. It fails with [device.ErrInvalid] if no segment starts there or a block of it
 // is not free, and with the device's error; then nothing has changed.
 func (a *Allocator) ReleaseSegment(at device.Addr) error {
-	if a.closed {
+	if a.front.Closed() {
 		return alloc.ErrClosed
 	}
 	if a.set.expandable {

@@ -112,7 +112,7 @@ func (a *Allocator) findPool(id alloc.PoolID) (i int, found bool) {
 // released and still holds memory; here it is revived.
 func (a *Allocator) BeginPool(id alloc.PoolID, s device.Stream) error {
 	switch {
-	case a.closed:
+	case a.front.Closed():
 		return alloc.ErrClosed
 	case id == 0:
 		return alloc.ErrInvalidPool
@@ -130,7 +130,7 @@ func (a *Allocator) BeginPool(id alloc.PoolID, s device.Stream) error {
 
 // EndPool implements [alloc.PrivatePools].
 func (a *Allocator) EndPool(id alloc.PoolID) error {
-	if a.closed {
+	if a.front.Closed() {
 		return alloc.ErrClosed
 	}
 	i := slices.IndexFunc(a.redirections, func(r redirection) bool { return r.pool.id == id })
@@ -147,7 +147,7 @@ func (a *Allocator) EndPool(id alloc.PoolID) error {
 // ReleasePool implements [alloc.PrivatePools]. The memory of a pool without users goes back with
 // the next [Allocator.Trim], or when a request finds none.
 func (a *Allocator) ReleasePool(id alloc.PoolID) error {
-	if a.closed {
+	if a.front.Closed() {
 		return alloc.ErrClosed
 	}
 	i, found := a.findPool(id)

@@ -184,7 +184,7 @@ func (a *Allocator) forgetUses(h handle) {
 // not ask for events while a graph is captured. It asks the device once for each free that has
 // finished and once for each stream.
 func (a *Allocator) Poll() (device.Size, error) {
-	if a.closed {
+	if a.front.Closed() {
 		return 0, alloc.ErrClosed
 	}
 	if len(a.redirections) > 0 {

@@ -42,7 +42,7 @@ func (a *Allocator) CanPlace(r alloc.Request, freed []device.Addr) bool {
 	}
 	// Among segments that grow a lookup may prefer a block that reaches less far, and refuse it as too large to be split.
 	unsure := a.set.expandable && a.set.maxSplit != noLimit
-	return !a.closed && !unsure && a.placer.CanPlace(a.Walk, r, freed)
+	return !a.front.Closed() && !unsure && a.placer.CanPlace(a.Walk, r, freed)
 }
 
 // foreseen yields what a live block becomes when it is freed: nothing if other streams use it.

@@ -14,24 +14,7 @@ var (
 	_ alloc.Holes    = (*Allocator)(nil)
 	_ alloc.Trimmer  = (*Allocator)(nil)
 	_ alloc.Metered  = (*Allocator)(nil)
-	_ alloc.Failure  = (*Allocator)(nil)
-	_ alloc.Ceiling  = (*Allocator)(nil)
-	_ alloc.Clearer  = (*Allocator)(nil)
 )
-
-// Stats implements [alloc.Inspector].
-func (a *Allocator) Stats() alloc.Stats { return a.stats }
-
-// ClearStats implements [alloc.Clearer].
-func (a *Allocator) ClearStats() { a.stats.Clear() }
-
-// LastRefusal implements [alloc.Failure].
-func (a *Allocator) LastRefusal() (alloc.Refusal, bool) {
-	return a.refusal, a.refusal.Reason != alloc.ReasonNone
-}
-
-// MaxRequest implements [alloc.Ceiling].
-func (a *Allocator) MaxRequest() device.Size { return maxRequest }
 
 // LargestFree implements [alloc.Holes]: no chunk is ever free.
 func (a *Allocator) LargestFree() device.Size { return 0 }
@@ -41,12 +24,12 @@ func (a *Allocator) MetadataBytes() device.Size { return a.live.Bytes() + a.held
 
 // Trim implements [alloc.Trimmer]: stale regions go back.
 func (a *Allocator) Trim() (device.Size, error) {
-	if a.closed {
+	if a.front.Closed() {
 		return 0, alloc.ErrClosed
 	}
-	before := a.stats.Reserved
+	before := a.front.Stats.Reserved
 	err := a.held.Retry()
-	return before - a.stats.Reserved, err
+	return before - a.front.Stats.Reserved, err
 }
 
 // Walk implements [alloc.Inspector]. A stale region is one chunk of slack.
@@ -76,10 +59,10 @@ func (a *Allocator) Check() error {
 			return fmt.Errorf("direct: invariant D1 (a region is one live block, or stale): no region starts at block %v", at)
 		}
 	}
-	if live, stale, held := a.live.Len(), a.held.Stale(), a.held.Len(); !a.closed && live+stale != held {
+	if live, stale, held := a.live.Len(), a.held.Stale(), a.held.Len(); !a.front.Closed() && live+stale != held {
 		return fmt.Errorf("direct: invariant D1 (a region is one live block, or stale): %d live blocks, %d stale, %d regions", live, stale, held)
 	}
-	if err := front.CompareStats(a.stats, a.Walk); err != nil {
+	if err := front.CompareStats(a.front.Stats, a.Walk); err != nil {
 		return fmt.Errorf("direct: invariant D2 (counters are what the walk shows): %w", err)
 	}
 	return nil

@@ -37,12 +37,12 @@ type sum struct {
 
 // Check implements [alloc.Inspector]. It recounts everything.
 func (a *Allocator) Check() error {
-	if !a.closed {
+	if !a.front.Closed() {
 		if err := a.checkTables(); err != nil {
 			return err
 		}
 	}
-	if err := front.CompareStats(a.stats, a.Walk); err != nil {
+	if err := front.CompareStats(a.front.Stats, a.Walk); err != nil {
 		return broken(9, "%v", err)
 	}
 	return nil

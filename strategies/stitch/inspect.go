@@ -20,29 +20,12 @@ var (
 	_ alloc.FreeWalker = (*Allocator)(nil)
 	_ alloc.Trimmer    = (*Allocator)(nil)
 	_ alloc.Metered    = (*Allocator)(nil)
-	_ alloc.Failure    = (*Allocator)(nil)
-	_ alloc.Ceiling    = (*Allocator)(nil)
-	_ alloc.Clearer    = (*Allocator)(nil)
 )
-
-// Stats implements [alloc.Inspector]. O(1).
-func (a *Allocator) Stats() alloc.Stats { return a.stats }
-
-// ClearStats implements [alloc.Clearer].
-func (a *Allocator) ClearStats() { a.stats.Clear() }
-
-// LastRefusal implements [alloc.Failure].
-func (a *Allocator) LastRefusal() (alloc.Refusal, bool) {
-	return a.refusal, a.refusal.Reason != alloc.ReasonNone
-}
-
-// MaxRequest implements [alloc.Ceiling]: 16,384 pages, because each takes two calls to the device.
-func (a *Allocator) MaxRequest() device.Size { return mostPages * a.cfg.ChunkBytes }
 
 // LargestFree implements [alloc.Holes]: the largest free chunk. Stitching may serve a larger request,
 // up to the sum of all free pBlocks. O(1).
 func (a *Allocator) LargestFree() device.Size {
-	if a.closed {
+	if a.front.Closed() {
 		return 0
 	}
 	return a.largest()
@@ -69,7 +52,7 @@ func (a *Allocator) MetadataBytes() device.Size {
 // pool go back. A range stays until all its pages are gone. It costs O(regions and pages) and a call to
 // the device for most of them.
 func (a *Allocator) Trim() (device.Size, error) {
-	if a.closed {
+	if a.front.Closed() {
 		return 0, alloc.ErrClosed
 	}
 	return a.trim()
@@ -77,24 +60,23 @@ func (a *Allocator) Trim() (device.Size, error) {
 
 // trim is Trim of an allocator that may be closed.
 func (a *Allocator) trim() (device.Size, error) {
-	before := a.stats.Reserved
+	before := a.front.Stats.Reserved
 	err := a.giveBackAll(stitched, stitched, ^device.Size(0))
 	if e := a.giveBackAll(small, pages, ^device.Size(0)); err == nil {
 		err = e
 	}
-	return before - a.stats.Reserved, err
+	return before - a.front.Stats.Reserved, err
 }
 
 // Close implements [alloc.Strategy]: every block is freed, and all goes back as by Trim. Walk shows what
 // the device refuses to take back as slack, or as address space without memory of its own.
 func (a *Allocator) Close() error {
-	if !a.closed {
-		a.closed = true
+	if !a.front.Closed() {
+		a.front.Close()
 		for _, b := range a.live.Range {
 			a.vacate(uint32(b.Place))
 		}
 		a.live = front.Ledger{}
-		a.stats.Emptied()
 	}
 	_, err := a.trim()
 	return err
@@ -149,7 +131,7 @@ func (a *Allocator) show(h uint32) alloc.Chunk {
 	v := alloc.Chunk{Region: r.addr, Addr: c.addr, Size: c.size, Class: alloc.NoClass, Owner: uint8(r.kind)}
 	switch c.state {
 	case free:
-		if a.closed {
+		if a.front.Closed() {
 			v.State = alloc.Slack
 		}
 	case live:
@@ -166,7 +148,7 @@ func (a *Allocator) show(h uint32) alloc.Chunk {
 // WalkFree implements [alloc.FreeWalker]: the small pool, then the pBlocks, smallest first. What idle sBlocks
 // have shows as the pBlocks that it is.
 func (a *Allocator) WalkFree(yield func(alloc.Chunk) bool) {
-	if a.closed {
+	if a.front.Closed() {
 		return
 	}
 	for _, m := range [...]*index.SizeMap{&a.free[small], &a.free[pages]} {

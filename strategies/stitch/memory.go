@@ -56,7 +56,7 @@ func (a *Allocator) addRegion(r device.Region, k kind) uint32 {
 	*old = region{addr: r.Addr, size: r.Size, kind: k, handles: old.handles[:0], owner: old.owner[:0]}
 	p, _ := a.order.Search(r.Addr)
 	a.order.Insert(p, index.AddrEntry[uint32]{Addr: r.Addr, Value: i})
-	a.stats.Regions++
+	a.front.Stats.Regions++
 	return i
 }
 
@@ -67,24 +67,24 @@ func (a *Allocator) dropRegion(i uint32) {
 	a.order.Delete(p)
 	*r = region{handles: r.handles[:0], owner: r.owner[:0], newer: a.spareRegion}
 	a.spareRegion = i
-	a.stats.Regions--
+	a.front.Stats.Regions--
 }
 
 // took books bytes of memory that the device has granted in one call.
 func (a *Allocator) took(n device.Size) {
-	a.stats.Reserves++
-	a.stats.Reserved += n
-	a.stats.PeakReserved = max(a.stats.PeakReserved, a.stats.Reserved)
+	a.front.Stats.Reserves++
+	a.front.Stats.Reserved += n
+	a.front.Stats.PeakReserved = max(a.front.Stats.PeakReserved, a.front.Stats.Reserved)
 }
 
 // lift books bytes of memory that are mapped in no region any more, and held until their handles go.
 func (a *Allocator) lift(n device.Size) {
-	a.stats.Reserved -= n
-	a.stats.Forgotten += n
+	a.front.Stats.Reserved -= n
+	a.front.Stats.Forgotten += n
 }
 
 // holds returns the bytes that are held from the device.
-func (a *Allocator) holds() device.Size { return a.stats.Reserved + a.stats.Forgotten }
+func (a *Allocator) holds() device.Size { return a.front.Stats.Reserved + a.front.Stats.Forgotten }
 
 // within reports whether n more bytes are within the limit.
 func (a *Allocator) within(n device.Size) bool {
@@ -99,7 +99,7 @@ func (a *Allocator) obtainSmall(n device.Size) (uint32, error) {
 	}
 	got, err := a.src.Reserve(n, regions.Align(n))
 	if err != nil {
-		a.stats.ReserveFailures++
+		a.front.Stats.ReserveFailures++
 		return none, err
 	}
 	a.took(got.Size)
@@ -146,7 +146,7 @@ func (a *Allocator) fill(r *region, n device.Size) error {
 	for i := range r.handles {
 		h, err := a.vm.CreateHandle(page)
 		if err != nil {
-			a.stats.ReserveFailures++
+			a.front.Stats.ReserveFailures++
 			return err
 		}
 		a.took(page)
@@ -173,8 +173,8 @@ func (a *Allocator) giveBack(i uint32) error {
 		if err := a.src.Release(r.addr); err != nil {
 			return err
 		}
-		a.stats.Releases++
-		a.stats.Reserved -= r.size
+		a.front.Stats.Releases++
+		a.front.Stats.Reserved -= r.size
 		a.remove(r.chunk)
 		a.dropChunk(r.chunk)
 		a.dropRegion(i)
@@ -241,8 +241,8 @@ func (a *Allocator) loosen(r *region, page uint32) error {
 	}
 	r.handles[page] = 0
 	r.loose--
-	a.stats.Releases++
-	a.stats.Forgotten -= a.cfg.ChunkBytes
+	a.front.Stats.Releases++
+	a.front.Stats.Forgotten -= a.cfg.ChunkBytes
 	return nil
 }
 
@@ -297,7 +297,7 @@ func (a *Allocator) giveBackAll(first, last kind, enough device.Size) (failed er
 // whether that has made any. There is no point in it if the limit leaves no room all the same. Idle
 // sBlocks over other memory stay: they have none of their own.
 func (a *Allocator) reclaim(n device.Size) bool {
-	if a.cfg.Limit != 0 && (n > a.cfg.Limit || a.stats.Active > a.cfg.Limit-n) {
+	if a.cfg.Limit != 0 && (n > a.cfg.Limit || a.front.Stats.Active > a.cfg.Limit-n) {
 		return false
 	}
 	before := a.holds()

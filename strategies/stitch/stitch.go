@@ -9,15 +9,15 @@ import (
 	"github.com/vramyard/vramyard/internal/forecast"
 	"github.com/vramyard/vramyard/kit/front"
 	"github.com/vramyard/vramyard/kit/index"
-	"github.com/vramyard/vramyard/kit/regions"
 )
 
 // Allocator stitches scattered memory. Use [New]; it is not safe for concurrent use.
 type Allocator struct {
-	closed bool
-	cfg    Config
-	src    device.Source
-	vm     device.VirtualMemory
+	front.View
+	front front.Front
+	cfg   Config
+	src   device.Source
+	vm    device.VirtualMemory
 
 	pageShift uint8       // log2 of the bytes of a page
 	asked     device.Size // bytes of the last reservation that was tried
@@ -44,9 +44,7 @@ type Allocator struct {
 	newest   uint32
 	gathered []uint32 // pBlocks for the sBlock that is being made
 
-	stats   alloc.Stats
-	refusal alloc.Refusal
-	placer  *forecast.Placer // made when it is asked for
+	placer *forecast.Placer // made when it is asked for
 }
 
 var _ alloc.Strategy = (*Allocator)(nil)
@@ -71,7 +69,11 @@ func New(src device.Source, c Config) (*Allocator, error) {
 		chunks: []chunk{{state: live}}, regions: make([]region, 1), pieces: make([]piece, 1),
 		free: [2]index.SizeMap{index.NewSizeMap(quantum), index.NewSizeMap(c.ChunkBytes)}, idle: index.NewSizeMap(c.ChunkBytes),
 	}
-	a.stats.Limit = c.Limit
+	// A page takes two calls to the device, which bounds the pages of a request.
+	a.View = a.front.Init(front.Limits{Most: mostPages * c.ChunkBytes, Align: c.ChunkBytes}, func() (largest, bytes device.Size) {
+		return a.largest(), a.freed[small] + a.freed[pages]
+	})
+	a.front.Stats.Limit = c.Limit
 	return a, nil
 }
 
@@ -88,45 +90,18 @@ func needOf(n, align device.Size) device.Size {
 
 // Alloc implements [alloc.Allocator]. The package comment says what it costs.
 func (a *Allocator) Alloc(r alloc.Request) (alloc.Block, error) {
-	if a.closed {
-		return alloc.Block{}, alloc.ErrClosed
-	}
-	// Nothing changes before the request is known to be a legal one.
-	if why := a.judge(&r); why != alloc.ReasonNone {
-		a.note(&r, why)
-		return alloc.Block{}, alloc.ErrInvalidRequest
+	if !a.front.Judge(&r) {
+		return alloc.Block{}, a.front.Refuse(&r)
 	}
 	h, err := a.serve(&r)
 	if err != nil {
-		a.stats.OOMs++
-		a.note(&r, alloc.ReasonNone)
-		a.refusal.Rounded = a.rounded(r.Size)
-		regions.Explain(&a.refusal, a.asked, err)
-		return alloc.Block{}, alloc.ErrOutOfMemory
+		return alloc.Block{}, a.front.OutOfMemory(&r, a.rounded(r.Size), a.asked, err)
 	}
 	c := &a.chunks[h]
 	c.state = live
 	a.live.Add(c.addr, front.LiveBlock{Requested: r.Size, Stream: r.Stream, Tag: r.Tag, Place: uint64(h)})
-	a.stats.Granted(r.Size, c.size)
+	a.front.Stats.Granted(r.Size, c.size)
 	return alloc.Block{Addr: c.addr, Size: c.size}, nil
-}
-
-// judge returns why a request can never be granted, [alloc.ReasonNone] if it can.
-func (a *Allocator) judge(r *alloc.Request) alloc.Reason {
-	switch {
-	case r.Size == 0:
-		return alloc.ReasonZero
-	case r.Size > a.MaxRequest():
-		return alloc.ReasonTooLarge
-	case r.Align&(r.Align-1) != 0 || r.Align > a.cfg.ChunkBytes:
-		return alloc.ReasonAlignment
-	}
-	return alloc.ReasonNone
-}
-
-// note remembers a refusal, by value.
-func (a *Allocator) note(r *alloc.Request, why alloc.Reason) {
-	a.refusal = alloc.Refusal{Reason: why, Request: *r, LargestHole: a.largest(), Free: a.freed[small] + a.freed[pages]}
 }
 
 // serve returns a chunk for a request that can be granted, which is in no map, or why there is none.
@@ -234,15 +209,12 @@ func (a *Allocator) extend(n device.Size) (uint32, error) {
 // Free implements [alloc.Allocator]. It costs O(1), amortized O(log chunks of one size), for each
 // pBlock of the block, and four bytes written for each page of the smaller of two that merge.
 func (a *Allocator) Free(at device.Addr) error {
-	if a.closed {
-		return alloc.ErrClosed
-	}
 	b, ok := a.live.Take(at)
 	if !ok {
-		return alloc.ErrInvalidFree
+		return a.front.NoBlock()
 	}
 	h := uint32(b.Place)
-	a.stats.Freed(b.Requested, a.chunks[h].size)
+	a.front.Stats.Freed(b.Requested, a.chunks[h].size)
 	a.vacate(h)
 	return nil
 }

@@ -39,7 +39,7 @@ func (a *Allocator) CanPlace(r alloc.Request, freed []device.Addr) bool {
 	if a.placer == nil {
 		a.placer = &forecast.Placer{Most: a.MaxRequest(), Promises: a.cfg.Promises(), Freed: a.foreseen}
 	}
-	if a.closed || !a.placer.Legal(r) || a.judge(&r) != alloc.ReasonNone {
+	if !a.placer.Legal(r) || !a.front.Judge(&r) {
 		return false
 	}
 	if r.Size < a.cfg.ChunkBytes {

@@ -27,13 +27,12 @@ func New(src device.Source, c Config) (*Allocator, error) {
 		return nil, err
 	}
 	a := &Allocator{cfg: c}
-	a.View = tiles.ViewOf(&a.core)
 	a.free = freeIndex{
 		lists: lists{scale: c.scale(), core: &a.core, order: orders[c.List]},
 		apart: c.Tail == TailLast, exhaustive: c.Exhaustive, scan: c.Scan,
 		tails: index.NewSizeMap(c.Quantum),
 	}
-	a.core.Init("tlsf", src, c.policy(), &a.free)
+	a.View = a.core.Init("tlsf", src, c.policy(), &a.free)
 	return a, nil
 }
 

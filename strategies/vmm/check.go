@@ -153,14 +153,14 @@ func (a *Allocator) checkIndex() error {
 
 // checkCounters compares the counters with the walk and with the pages.
 func (a *Allocator) checkCounters() error {
-	if err := front.CompareStats(a.stats, a.Walk); err != nil {
+	if err := front.CompareStats(a.front.Stats, a.Walk); err != nil {
 		return broken(8, "%v", err)
 	}
 	m := &a.mem
 	idle := device.Size(m.Idle(a.cfg.PageBytes)) * a.cfg.PageBytes
-	if a.stats.Forgotten != idle || m.Held() != a.stats.Reserved+idle || a.stats.Reserved != device.Size(m.Mapped())*a.cfg.PageBytes {
+	if a.front.Stats.Forgotten != idle || m.Held() != a.front.Stats.Reserved+idle || a.front.Stats.Reserved != device.Size(m.Mapped())*a.cfg.PageBytes {
 		return broken(8, "%d bytes held, %d reserved, %d forgotten; %d pages mapped, %d idle",
-			uint64(m.Held()), uint64(a.stats.Reserved), uint64(a.stats.Forgotten), m.Mapped(), m.Idle(a.cfg.PageBytes))
+			uint64(m.Held()), uint64(a.front.Stats.Reserved), uint64(a.front.Stats.Forgotten), m.Mapped(), m.Idle(a.cfg.PageBytes))
 	}
 	return nil
 }

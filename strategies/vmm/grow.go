@@ -34,7 +34,7 @@ func (p place) better(q place) bool {
 // returns [alloc.ErrOutOfMemory].
 func (a *Allocator) grow(r *alloc.Request, n device.Size) (handle, error) {
 	err := a.extend(n, r.Align)
-	if err != nil && n <= a.cfg.Limit-a.stats.Active {
+	if err != nil && n <= a.cfg.Limit-a.front.Stats.Active {
 		_, _ = a.shrink() // what stays may still leave enough
 		err = a.extend(n, r.Align)
 	}
@@ -43,11 +43,7 @@ func (a *Allocator) grow(r *alloc.Request, n device.Size) (handle, error) {
 		return h, nil
 	}
 	_ = a.mem.DropIdle() // what stays is tried again later
-	a.stats.OOMs++
-	a.note(r, alloc.ReasonNone)
-	a.refusal.Rounded = n
-	regions.Explain(&a.refusal, n, err)
-	return none, alloc.ErrOutOfMemory
+	return none, a.front.OutOfMemory(r, n, n, err)
 }
 
 // extend maps memory where a request for n bytes needs the fewest pages of it. On error what was

@@ -10,25 +10,7 @@ var (
 	_ alloc.FreeWalker = (*Allocator)(nil)
 	_ alloc.Trimmer    = (*Allocator)(nil)
 	_ alloc.Metered    = (*Allocator)(nil)
-	_ alloc.Failure    = (*Allocator)(nil)
-	_ alloc.Ceiling    = (*Allocator)(nil)
-	_ alloc.Clearer    = (*Allocator)(nil)
 )
-
-// Stats implements [alloc.Inspector]. O(1). Forgotten is pages that are mapped nowhere because
-// the device refused to take them back.
-func (a *Allocator) Stats() alloc.Stats { return a.stats }
-
-// ClearStats implements [alloc.Clearer].
-func (a *Allocator) ClearStats() { a.stats.Clear() }
-
-// LastRefusal implements [alloc.Failure].
-func (a *Allocator) LastRefusal() (alloc.Refusal, bool) {
-	return a.refusal, a.refusal.Reason != alloc.ReasonNone
-}
-
-// MaxRequest implements [alloc.Ceiling].
-func (a *Allocator) MaxRequest() device.Size { return MaxRequest }
 
 // LargestFree implements [alloc.Holes]: what serves without a call to the device. O(1) for the best
 // fit; for the first, O(free chunks).
@@ -42,7 +24,7 @@ func (a *Allocator) MetadataBytes() device.Size {
 // Trim implements [alloc.Trimmer]: every whole page without a live block goes back, by address,
 // and then the ranges without memory. It returns the bytes that are mapped no more.
 func (a *Allocator) Trim() (device.Size, error) {
-	if a.closed {
+	if a.front.Closed() {
 		return 0, alloc.ErrClosed
 	}
 	return a.trim()
@@ -60,10 +42,9 @@ func (a *Allocator) trim() (device.Size, error) {
 // Close implements [alloc.Strategy]. What the device refuses to take back is shown by Walk as
 // slack, and is tried again by the next Close.
 func (a *Allocator) Close() error {
-	if !a.closed {
+	if !a.front.Closed() {
 		// From now on all memory is only waiting to be taken away, which trim does and tries again.
-		a.closed = true
-		a.stats.Emptied()
+		a.front.Close()
 		a.free.clear()
 		for i := range a.mem.Len() {
 			a.condemn(a.mem.At(i).First)

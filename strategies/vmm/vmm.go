@@ -6,6 +6,7 @@ import (
 	"github.com/vramyard/vramyard/alloc"
 	"github.com/vramyard/vramyard/device"
 	"github.com/vramyard/vramyard/internal/forecast"
+	"github.com/vramyard/vramyard/kit/front"
 	"github.com/vramyard/vramyard/kit/index"
 	"github.com/vramyard/vramyard/kit/regions"
 )
@@ -17,9 +18,10 @@ const MaxRequest = mostBytes
 // Allocator grants blocks in ranges of addresses that grow by mapping. Use [New]; it is not
 // safe for concurrent use.
 type Allocator struct {
+	front.View
 	table
+	front   front.Front // Forgotten counts unmapped pages that the device refused to take back
 	cfg     Config
-	closed  bool
 	vmAlign device.Size // what ranges are aligned to anyway
 
 	free  freeIndex
@@ -29,9 +31,7 @@ type Allocator struct {
 	mem   regions.Memory
 	stuck device.Size // bytes of stuck chunks
 
-	stats   alloc.Stats
-	refusal alloc.Refusal
-	placer  *forecast.Placer // made when it is asked for
+	placer *forecast.Placer // made when it is asked for
 }
 
 // gapList is the unmapped chunks, by address.
@@ -73,8 +73,11 @@ func New(src device.Source, c Config) (*Allocator, error) {
 	}
 	a.at = func(h uint32) device.Addr { return a.rows[h].addr }
 	a.free = freeIndex{table: &a.table, quantum: c.Quantum, first: c.Fit == FitFirst, bySize: index.NewSizeMap(c.Quantum)}
-	a.mem = regions.NewMemory(vm, &a.stats)
-	a.stats.Limit = c.Limit
+	a.View = a.front.Init(front.Limits{Most: MaxRequest}, func() (largest, bytes device.Size) {
+		return a.free.largest(), a.front.Stats.Reserved - a.front.Stats.Active - a.stuck
+	})
+	a.mem = regions.NewMemory(vm, &a.front.Stats)
+	a.front.Stats.Limit = c.Limit
 	return a, nil
 }
 
@@ -93,12 +96,8 @@ func (a *Allocator) Config() Config { return a.cfg }
 
 // Alloc implements [alloc.Allocator]. The package comment says what it costs.
 func (a *Allocator) Alloc(r alloc.Request) (alloc.Block, error) {
-	if why := a.judge(&r); why != alloc.ReasonNone {
-		if a.closed {
-			return alloc.Block{}, alloc.ErrClosed
-		}
-		a.note(&r, why)
-		return alloc.Block{}, alloc.ErrInvalidRequest
+	if !a.front.Judge(&r) {
+		return alloc.Block{}, a.front.Refuse(&r)
 	}
 	n := device.AlignUp(r.Size, a.cfg.Quantum)
 	h := a.free.take(n, r.Align)
@@ -119,49 +118,26 @@ func (a *Allocator) Alloc(r alloc.Request) (alloc.Block, error) {
 	return a.grant(h, &r), nil
 }
 
-// judge returns why a request can never be granted, ReasonNone if it can.
-func (a *Allocator) judge(r *alloc.Request) alloc.Reason {
-	switch {
-	case r.Size == 0:
-		return alloc.ReasonZero
-	case r.Size > MaxRequest || a.closed:
-		return alloc.ReasonTooLarge
-	case r.Align&(r.Align-1) != 0:
-		return alloc.ReasonAlignment
-	}
-	return alloc.ReasonNone
-}
-
-// note remembers a refusal, by value.
-func (a *Allocator) note(r *alloc.Request, why alloc.Reason) {
-	a.refusal = alloc.Refusal{
-		Reason: why, Request: *r, LargestHole: a.free.largest(), Free: a.stats.Reserved - a.stats.Active - a.stuck,
-	}
-}
-
 // grant makes a free chunk, cut to size and out of the index, the block of a request.
 func (a *Allocator) grant(h handle, r *alloc.Request) alloc.Block {
 	c := &a.rows[h]
 	c.state, c.requested, c.tag, c.stream = live, r.Size, r.Tag, r.Stream
 	a.live.Put(c.addr, h, a.at)
-	a.stats.Granted(r.Size, c.size)
+	a.front.Stats.Granted(r.Size, c.size)
 	return alloc.Block{Addr: c.addr, Size: c.size}
 }
 
 // Free implements [alloc.Allocator]. The package comment says what it costs.
 func (a *Allocator) Free(at device.Addr) error {
-	if a.closed {
-		return alloc.ErrClosed
-	}
 	h := a.live.Delete(at, a.at)
 	if h == none {
-		return alloc.ErrInvalidFree
+		return a.front.NoBlock()
 	}
 	c := &a.rows[h]
-	a.stats.Freed(c.requested, c.size)
+	a.front.Stats.Freed(c.requested, c.size)
 	c.state, c.requested, c.tag, c.stream = free, 0, 0, 0
 	h = a.settle(h)
-	if a.cfg.Release && a.stats.Reserved-a.stats.Active > a.cfg.KeepBytes {
+	if a.cfg.Release && a.front.Stats.Reserved-a.front.Stats.Active > a.cfg.KeepBytes {
 		// What cannot go back stays, free or idle, and is tried again at the next trim.
 		if n, _, _ := a.empty(h); n > 0 {
 			_ = a.mem.DropIdle()

@@ -34,7 +34,7 @@ func (a *Allocator) CanPlace(r alloc.Request, freed []device.Addr) bool {
 	if a.placer == nil {
 		a.placer = &forecast.Placer{Most: MaxRequest, Promises: a.cfg.Promises()}
 	}
-	if a.closed || !a.placer.Legal(r) || !device.CanAlignUp(r.Size, a.cfg.PageBytes) {
+	if a.front.Closed() || !a.placer.Legal(r) || !device.CanAlignUp(r.Size, a.cfg.PageBytes) {
 		return false
 	}
 	pages, found := device.Size(a.mem.Idle(a.cfg.PageBytes)), false

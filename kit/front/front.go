@@ -1,0 +1,126 @@
+package front
+
+import (
+	"github.com/vramyard/vramyard/alloc"
+	"github.com/vramyard/vramyard/device"
+	"github.com/vramyard/vramyard/kit/regions"
+)
+
+// Limits are the bounds of the requests that a strategy can grant.
+type Limits struct {
+	Most  device.Size  // largest request in bytes, at least 1
+	Align device.Size  // largest alignment that is honoured; 0 for any power of two
+	Above alloc.Reason // of the refusal of a larger request; zero is [alloc.ReasonTooLarge]
+}
+
+// Front is the state of a strategy at its interface: the counters, the last refusal, whether it is
+// closed, and the limits by which it judges requests. It must not be copied; use [Front.Init].
+type Front struct {
+	most  device.Size // of the limits; 0 once closed, so that Judge passes no request
+	align device.Size // of the limits
+
+	Stats alloc.Stats // the counters, which the strategy keeps
+
+	limits  Limits
+	closed  bool
+	refusal alloc.Refusal // the last one
+	free    func() (largest, bytes device.Size)
+}
+
+// Init prepares the front of an open strategy, and returns what the strategy embeds. A refusal
+// calls free for the largest free chunk and the bytes of all of them.
+func (f *Front) Init(l Limits, free func() (largest, bytes device.Size)) View {
+	if l.Align == 0 {
+		l.Align = ^device.Size(0)
+	}
+	if l.Above == alloc.ReasonNone {
+		l.Above = alloc.ReasonTooLarge
+	}
+	f.most, f.align, f.limits, f.free = l.Most, l.Align, l, free
+	return View{f}
+}
+
+// Judge reports whether the strategy is open and can ever grant a request. If not, the caller
+// returns [Front.Refuse].
+func (f *Front) Judge(r *alloc.Request) bool {
+	return r.Size-1 < f.most && r.Align&(r.Align-1) == 0 && r.Align <= f.align
+}
+
+// Refuse records a request that can never be granted and returns the error: [alloc.ErrClosed] or
+// [alloc.ErrInvalidRequest]. The reason is the alignment if the size is within the limits.
+func (f *Front) Refuse(r *alloc.Request) error {
+	if f.closed {
+		return alloc.ErrClosed
+	}
+	why := alloc.ReasonAlignment
+	switch {
+	case r.Size == 0:
+		why = alloc.ReasonZero
+	case r.Size > f.limits.Most:
+		why = f.limits.Above
+	}
+	f.Record(alloc.Refusal{Reason: why, Request: *r})
+	return alloc.ErrInvalidRequest
+}
+
+// OutOfMemory records a request that found no memory and returns [alloc.ErrOutOfMemory]. Rounded is
+// its size as the strategy rounds it. The last reservation, of asked bytes, failed with err.
+func (f *Front) OutOfMemory(r *alloc.Request, rounded, asked device.Size, err error) error {
+	why := alloc.Refusal{Request: *r, Rounded: rounded}
+	regions.Explain(&why, asked, err)
+	f.Stats.OOMs++
+	f.Record(why)
+	return alloc.ErrOutOfMemory
+}
+
+// Record keeps a refusal, completed with the free memory of this moment. It allocates nothing:
+// eviction loops are refused thousands of times.
+func (f *Front) Record(why alloc.Refusal) {
+	why.LargestHole, why.Free = f.free()
+	f.refusal = why
+}
+
+// NoBlock returns the error of a call for an address at which no live block starts:
+// [alloc.ErrClosed] or [alloc.ErrInvalidFree].
+func (f *Front) NoBlock() error {
+	if f.closed {
+		return alloc.ErrClosed
+	}
+	return alloc.ErrInvalidFree
+}
+
+// Closed reports whether the strategy was closed.
+func (f *Front) Closed() bool { return f.closed }
+
+// Close closes the strategy: every request is refused, and the live blocks are gone.
+func (f *Front) Close() {
+	f.Stop()
+	f.Stats.Emptied()
+}
+
+// Stop is Close of a strategy that keeps the live blocks in regions that the device does not take back.
+func (f *Front) Stop() { f.closed, f.most = true, 0 }
+
+// View holds the powers that a strategy has from its front. A strategy embeds it, and overrides
+// the methods that take more than the front.
+type View struct{ front *Front }
+
+var (
+	_ alloc.Failure = View{}
+	_ alloc.Ceiling = View{}
+	_ alloc.Clearer = View{}
+)
+
+// Stats implements [alloc.Inspector]. O(1).
+func (v View) Stats() alloc.Stats { return v.front.Stats }
+
+// ClearStats implements [alloc.Clearer].
+func (v View) ClearStats() { v.front.Stats.Clear() }
+
+// LastRefusal implements [alloc.Failure].
+func (v View) LastRefusal() (alloc.Refusal, bool) {
+	return v.front.refusal, v.front.refusal.Reason != alloc.ReasonNone
+}
+
+// MaxRequest implements [alloc.Ceiling].
+func (v View) MaxRequest() device.Size { return v.front.limits.Most }
