@@ -138,9 +138,13 @@ type Setup struct {
 // strategy takes memory when it is built and the device refuses.
 func (s Setup) New(src device.Source) (Strategy, error) { return s.build(src) }
 
-// ForCapacity returns the setup for a device of n bytes. A strategy that bounds itself
-// gets that bound; any other is returned as it is.
-func (s Setup) ForCapacity(n device.Size) Setup { return s.forCapacity(n) }
+// ForCapacity returns the setup for a device of n bytes, under the same name. A strategy that
+// bounds itself gets that bound; any other is returned as it is.
+func (s Setup) ForCapacity(n device.Size) Setup {
+	fitted := s.forCapacity(n)
+	fitted.Name = s.Name
+	return fitted
+}
 
 func setupOf[C any, S Strategy](name string, c C, build func(device.Source, C) (S, error)) Setup {
 	s := Setup{Name: name, Config: c}

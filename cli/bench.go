@@ -55,7 +55,7 @@ refuses a request ends the benchmark.`,
 	}
 	usual := workload.All()[0].Default
 	fl := c.Flags()
-	fl.StringVar(&f.strategies, "strategies", strings.Join(catalogue.Default(alloc.Timed), ","), "strategies to time, by name or name:preset, separated by commas")
+	fl.StringVar(&f.strategies, "strategies", strings.Join(catalogue.Default(alloc.Timed), ","), "strategies to time, "+namedUsage)
 	fl.StringVar(&f.chosen.Workloads, "workloads", "w1,w2,w3", "workloads, separated by commas, out of "+strings.Join(workload.Names(), ",")+
 		"; loguniform and uniform may have their sizes behind them, as in loguniform:16KiB-1MiB")
 	fl.StringVar(&f.chosen.Live, "live", "1000,10000", "numbers of live blocks, for workloads that have such a parameter")
@@ -77,7 +77,7 @@ func (f *benchFlags) run(cmd *cobra.Command, _ []string) error {
 	if err := f.judge(); err != nil {
 		return err
 	}
-	setups, err := lookupAll(f.catalogue, f.strategies)
+	setups, err := lookupAll(f.catalogue, f.strategies, "")
 	if err != nil {
 		return err
 	}

@@ -2,7 +2,6 @@ package cli
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -82,7 +81,7 @@ minutes whatever the seed, and says so. The exit status is 1 if a bug is missed 
 		RunE: func(cmd *cobra.Command, _ []string) error { return f.run(cmd) },
 	}
 	c.Flags().StringVar(&f.strategies, "strategies", strings.Join(catalogue.Names(), ","),
-		"strategies to check, by name or name:preset, separated by commas")
+		"strategies to check, "+namedUsage)
 	c.Flags().StringVar(&f.config, "config", "", "JSON object; its fields replace those of the preset of the one strategy named")
 	c.Flags().IntVar(&f.tests, "tests", 2000, "sequences of calls for each strategy on each device")
 	c.Flags().IntVar(&f.ops, "ops", 100, "calls in a sequence")
@@ -102,7 +101,7 @@ var errPlantedPage = errors.New("there is no page of planted bugs")
 // suspect is a strategy on one device, and how a command line names it.
 type suspect struct {
 	props.Subject
-	strategy, config string
+	asked
 }
 
 // run executes the command.
@@ -152,12 +151,9 @@ func (f *checkFlags) suspects() (all []suspect, err error) {
 	if err != nil {
 		return nil, err
 	}
-	names := splitNames(f.strategies)
-	switch {
-	case len(names) == 0:
-		return nil, flagError("strategies", errNoStrategies)
-	case f.config != "" && len(names) > 1:
-		return nil, flagError("config", fmt.Errorf("%d strategies are named: want one", len(names)))
+	named, err := askedFor(f.strategies, f.config)
+	if err != nil {
+		return nil, err
 	}
 	like := on.Config
 	if on.GPU != nil {
@@ -166,11 +162,8 @@ func (f *checkFlags) suspects() (all []suspect, err error) {
 		}
 		like = f.card.like()
 	}
-	if err := judgeConfig(f.config); err != nil {
-		return nil, err
-	}
-	for _, name := range names {
-		setup, err := f.catalogue.Lookup(name, json.RawMessage(f.config))
+	for _, a := range named {
+		setup, err := a.setup(f.catalogue)
 		if err != nil {
 			return nil, err
 		}
@@ -184,7 +177,7 @@ func (f *checkFlags) suspects() (all []suspect, err error) {
 					return nil, flagError("device", err)
 				}
 			}
-			all = append(all, suspect{s, name, f.config})
+			all = append(all, suspect{s, a})
 		}
 	}
 	return all, nil
@@ -240,7 +233,7 @@ func (f *checkFlags) write(cmd *cobra.Command, suspects []suspect, r check.Repor
 		}
 		suspects[i].Subject = s.Subject // as it was verified
 		story, err := check.Retell(s.Subject, s.Failure)
-		broken = append(broken, &brokenInvariant{s.Failure, story, suspects[i].strategy, f.again(suspects[i], s.Failure)})
+		broken = append(broken, &brokenInvariant{s.Failure, story, suspects[i].name, f.again(suspects[i], s.Failure)})
 		files = append(files, resultFile{path: f.tracePath(s.Failure), fill: s.Failure.WriteTrace})
 		errs = append(errs, err)
 	}
@@ -274,7 +267,7 @@ func (f *checkFlags) tracePath(failure *props.Failure) string {
 
 // again returns the command that repeats a failure by its seed.
 func (f *checkFlags) again(s suspect, failure *props.Failure) string {
-	name := "--strategies " + report.ShellWord(s.strategy)
+	name := "--strategies " + report.ShellWord(s.name)
 	if s.config != "" {
 		name += " --config " + report.ShellWord(s.config)
 	}

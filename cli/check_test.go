@@ -41,7 +41,7 @@ func TestCheckWrongInput(t *testing.T) {
 		{"too many ops", []string{"--ops", "100001"}, "--ops: want 1 to "},
 		{"config of many", []string{"--config", "{}"}, "strategies are named: want one"},
 		{"config of two", []string{"--strategies", "bfc,bfc:gc", "--config", "{}"}, "--config: 2 strategies are named"},
-		{"bad JSON", []string{"--strategies", "bfc", "--config", "{"}, "configuration of bfc: "},
+		{"bad JSON", []string{"--strategies", "bfc", "--config", "{"}, "configuration of bfc, character 2: "},
 		{"unknown field", []string{"--strategies", "bfc", "--config", `{"limt":1}`}, `unknown field "limt"`},
 		{"bad value", []string{"--strategies", "bfc", "--config", `{"variant":"1999"}`}, "1999"},
 		{"missing folder", []string{"--out", filepath.Join(file, "x")}, "--out: "},
@@ -120,7 +120,7 @@ func shiftySuspect(t *testing.T) suspect {
 	wrapped := subjects[0].Wrapped("shifty", func(a alloc.Strategy) (alloc.Strategy, error) {
 		return &shifty{alloc.Forward(a, nil)}, nil
 	})
-	return suspect{wrapped, name, config}
+	return suspect{wrapped, asked{name, config}}
 }
 
 // TestCheckTellsFailure goes from a planted bug to what the user sees, and to the trace that

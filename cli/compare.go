@@ -27,6 +27,7 @@ import (
 type compareFlags struct {
 	catalogue  alloc.Catalogue
 	strategies string
+	config     string
 	capacity   string
 	deviceFlags
 	source formats.Options
@@ -50,11 +51,13 @@ All figures but the minimum capacity are measured on one device: of --capacity, 
 capacity of --device, else on the card of the recording if the file shows its size, else on an
 ample one. A recording of PyTorch has one more row, "caching, as recorded", if its settings are
 those of no strategy that is compared.`,
-		Example: "  vramyard compare --device sim:rtx4090-24g --strategies bfc,tlsf trace.csv",
-		RunE:    f.run,
+		Example: "  vramyard compare --device sim:rtx4090-24g --strategies bfc,tlsf trace.csv\n" +
+			`  vramyard compare --strategies 'caching,caching{"conf":"max_split_size_mb:128"}' trace.csv`,
+		RunE: f.run,
 	}
 	c.Flags().StringVar(&f.strategies, "strategies", strings.Join(catalogue.Default(alloc.Compared), ","),
-		"strategies to compare, by name or name:preset, separated by commas")
+		"strategies to compare, "+namedUsage)
+	c.Flags().StringVar(&f.config, "config", "", "JSON object; its fields replace those of the preset of the one strategy named")
 	c.Flags().StringVar(&f.capacity, "capacity", "", `measure on a device of this size, such as "24GiB" (default: that of --device, of the recording, or an ample one)`)
 	addPart(c, &f.source)
 	f.addPlace(c, "measured on its capacity, all capacities are searched")
@@ -88,7 +91,7 @@ func (f *compareFlags) run(cmd *cobra.Command, args []string) error {
 		}
 		o.Capacity = n
 	}
-	setups, err := lookupAll(f.catalogue, f.strategies)
+	setups, err := lookupAll(f.catalogue, f.strategies, f.config)
 	if err != nil {
 		return err
 	}
@@ -180,25 +183,6 @@ func parseCapacity(s string) (device.Size, error) {
 		return 0, flagError("capacity", err)
 	}
 	return n, nil
-}
-
-// lookupAll returns the setups of the named strategies.
-func lookupAll(c alloc.Catalogue, names string) ([]alloc.Setup, error) {
-	var setups []alloc.Setup
-	for name := range strings.SplitSeq(names, ",") {
-		if name = strings.TrimSpace(name); name == "" {
-			continue
-		}
-		s, err := c.Lookup(name, nil)
-		if err != nil {
-			return nil, flagError("strategies", err)
-		}
-		setups = append(setups, s)
-	}
-	if len(setups) == 0 {
-		return nil, flagError("strategies", errNoStrategies)
-	}
-	return setups, nil
 }
 
 // opener is [openTrace] or [openSource].

@@ -86,8 +86,12 @@ func (f *plotFlags) run(cmd *cobra.Command, args []string) error {
 		return flagError("font", errFont)
 	}
 	if cmd.Flags().Changed("strategies") {
-		if f.Strategies = splitNames(f.strategies); len(f.Strategies) == 0 {
-			return flagError("strategies", errNoStrategies)
+		all, err := askedFor(f.strategies, "")
+		if err != nil {
+			return err
+		}
+		for _, a := range all {
+			f.Strategies = append(f.Strategies, a.String())
 		}
 	}
 	f.Number = colors(f.catalogue)

@@ -51,7 +51,7 @@ the price of fragmentation.`,
 	}
 	fl := c.Flags()
 	fl.StringVar(&f.heuristics, "heuristics", "eq,mge,coop", "which tensor goes, separated by commas, out of "+strings.Join(heuristicNames(), ","))
-	fl.StringVar(&f.strategies, "strategies", strings.Join(append([]string{grid.Counting}, catalogue.Default(alloc.Remat)...), ","), "where tensors lie: strategies by name or name:preset, separated by commas")
+	fl.StringVar(&f.strategies, "strategies", strings.Join(append([]string{grid.Counting}, catalogue.Default(alloc.Remat)...), ","), "where tensors lie: strategies "+namedUsage)
 	fl.StringVar(&f.ladders, "ladders", grid.Evict+","+grid.DefragFirst, "what is tried when a request has no place, separated by commas: "+ladderWords())
 	fl.StringVar(&f.budgets, "budgets", "0.1:1.0:0.1", "budgets in base peaks, separated by commas, or as FROM:TO:STEP")
 	f.addSettings(fl)
@@ -153,14 +153,19 @@ func (f *rematFlags) options() (o grid.Options, setups []alloc.Setup, err error)
 	case f.workers < 0:
 		return o, nil, flagError("workers", errWorkers)
 	}
-	for _, name := range splitNames(f.strategies) {
-		if name == grid.Counting { // always runs
+	named, err := parseAsked(f.strategies)
+	if err != nil {
+		return o, nil, flagError("strategies", err)
+	}
+	for _, a := range named {
+		if a.name == grid.Counting { // always runs
 			continue
 		}
-		s, err := f.catalogue.Lookup(name, nil)
+		s, err := a.setup(f.catalogue)
 		if err != nil {
 			return o, nil, flagError("strategies", err)
 		}
+		s.Name = a.String()
 		setups = append(setups, s)
 	}
 	return o, setups, nil

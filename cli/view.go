@@ -78,7 +78,7 @@ words in the address. Ctrl-C ends it. docs/reports.md says what is kept of long 
 		Args:    cobra.MinimumNArgs(1),
 		RunE:    f.run,
 	}
-	c.Flags().StringVar(&f.strategies, "strategies", "", "strategies to replay through, by name or name:preset, separated by commas (default: caching, as recorded)")
+	c.Flags().StringVar(&f.strategies, "strategies", "", "strategies to replay through, "+namedUsage+" (default: caching, as recorded)")
 	f.addDevice(c, "with its capacity")
 	f.addSim(c, "simulated device as a JSON object; the default is "+defaultDevice())
 	addSource(c, &f.source)
@@ -165,7 +165,7 @@ func (f *viewFlags) settle(args []string) (err error) {
 		return err
 	}
 	if f.strategies != "" {
-		if f.setups, err = lookupAll(f.catalogue, f.strategies); err != nil {
+		if f.setups, err = lookupAll(f.catalogue, f.strategies, ""); err != nil {
 			return err
 		}
 	}
