@@ -49,13 +49,59 @@ type Spec struct {
 	// does not take them, because a result names what ran and one setup has one name; its error leads to the strategy.
 	Known []string
 
-	setup func(Preset, json.RawMessage) (Setup, error)
+	// Originals are programs that the strategy was made after, each with a Config of its own. The
+	// preset of an original's name builds it, and so does every configuration whose field "compat"
+	// has that name.
+	Originals []Spec
+
+	setup func(name string, preset, override json.RawMessage) (Setup, error)
 }
 
 // KnownAs returns the entry with [Spec.Known].
 func (s Spec) KnownAs(names ...string) Spec {
 	s.Known = names
 	return s
+}
+
+// WithOriginals returns the entry with [Spec.Originals]. An original is named like the preset that builds it,
+// "buddy:xdl", which sets the field "compat" to what follows the colon and has the original's Doc. The
+// Config of an original has that field too, with that one value.
+func (s Spec) WithOriginals(originals ...Spec) Spec {
+	for i := range originals {
+		for _, p := range s.Presets {
+			if p.Name == originals[i].preset() {
+				originals[i].Doc = p.Doc
+			}
+		}
+	}
+	s.Originals = originals
+	return s
+}
+
+// preset returns the part of an original's name that follows the colon.
+func (s Spec) preset() string {
+	_, preset, _ := strings.Cut(s.Name, ":")
+	return preset
+}
+
+// original returns the original that a configuration names, and whether it names one. It leaves other
+// mistakes in the configuration to the strict decoder.
+func (s Spec) original(name string, layers ...json.RawMessage) (original Spec, ok bool, err error) {
+	var c struct{ Compat string }
+	for _, layer := range layers {
+		_ = json.Unmarshal(layer, &c)
+	}
+	var names []string
+	for _, o := range s.Originals {
+		if o.preset() == c.Compat {
+			return o, true, nil
+		}
+		names = append(names, o.preset())
+	}
+	if c.Compat != "" && len(names) > 0 {
+		return Spec{}, false, fmt.Errorf("configuration of %s: compat %q: %s", name, c.Compat, nearest.Want(c.Compat, names))
+	}
+	return Spec{}, false, nil
 }
 
 // Knob describes one field of a strategy's Config. Its tags tell it: json the name, doc the
@@ -102,12 +148,11 @@ func SpecOf[C any, S Strategy](name, doc string, build func(device.Source, C) (S
 		Doc:     doc,
 		Presets: presets,
 		Knobs:   knobsOf[C](),
-		setup: func(p Preset, override json.RawMessage) (Setup, error) {
+		setup: func(name string, preset, override json.RawMessage) (Setup, error) {
 			var c C
-			full := Spec{Name: name}.nameOf(p)
-			for _, layer := range []json.RawMessage{json.RawMessage(p.JSON), override} {
+			for _, layer := range []json.RawMessage{preset, override} {
 				if err := strictjson.Decode(layer, &c); err != nil {
-					return Setup{}, fmt.Errorf("configuration of %s: %w", full, err)
+					return Setup{}, fmt.Errorf("configuration of %s: %w", name, err)
 				}
 			}
 			if d, ok := any(c).(DefaultedConfig[C]); ok {
@@ -116,7 +161,7 @@ func SpecOf[C any, S Strategy](name, doc string, build func(device.Source, C) (S
 					return Setup{}, err
 				}
 			}
-			return setupOf(full, c, build), nil
+			return setupOf(name, c, build), nil
 		},
 	}
 }
@@ -200,16 +245,26 @@ func (c Catalogue) Lookup(name string, override json.RawMessage) (Setup, error) 
 		if err != nil {
 			return Setup{}, err
 		}
-		return spec.setup(Preset{Name: preset, JSON: fields}, override)
+		return spec.setup(name, json.RawMessage(fields), override)
 	}
 	if j < 0 && hasPreset {
 		return Setup{}, fmt.Errorf("unknown preset %q of %s: %s", preset, base, nearest.Want(name, spec.names()))
 	}
-	var p Preset
+	var fields json.RawMessage
 	if j >= 0 {
-		p = spec.Presets[j]
+		fields = json.RawMessage(spec.Presets[j].JSON)
 	}
-	return spec.setup(p, override)
+	original, isOriginal, err := spec.original(name, fields, override)
+	if err != nil {
+		return Setup{}, err
+	}
+	if isOriginal {
+		if preset == "" {
+			fields = nil // which are those of the strategy
+		}
+		spec = original
+	}
+	return spec.setup(strings.TrimSuffix(name, ":"), fields, override)
 }
 
 // wanted returns the suggestion for an unknown strategy: the strategy that users know by that name; else
@@ -229,13 +284,16 @@ func (c Catalogue) wanted(name, base string) string {
 	return nearest.Want(name, c.Names())
 }
 
-// Spec returns the entry with the given name, without preset.
+// Spec returns the entry with the given name: of a strategy without preset, or of an original.
 func (c Catalogue) Spec(name string) (Spec, bool) {
-	i := slices.IndexFunc(c, func(s Spec) bool { return s.Name == name })
-	if i < 0 {
-		return Spec{}, false
+	for _, s := range c {
+		for _, o := range append([]Spec{s}, s.Originals...) {
+			if o.Name == name {
+				return o, true
+			}
+		}
 	}
-	return c[i], true
+	return Spec{}, false
 }
 
 // Names returns every name that Lookup accepts as it stands: each preset, and each strategy

@@ -110,6 +110,39 @@ func TestLookupRefuses(t *testing.T) {
 	}
 }
 
+// oldToy is the configuration of an original of the toy.
+type oldToy struct {
+	Compat string `json:"compat"`
+	Beads  int    `json:"beads"`
+}
+
+// TestOriginalsHaveAConfigOfTheirOwn looks up an original by its preset and by its field.
+func TestOriginalsHaveAConfigOfTheirOwn(t *testing.T) {
+	c := toyCatalogue()
+	c[0].Presets = append(c[0].Presets, alloc.Preset{Name: "old", Doc: "as in 1965", JSON: `{"compat":"old"}`})
+	c[0] = c[0].WithOriginals(alloc.SpecOf("toy:old", "", func(_ device.Source, c oldToy) (*toy, error) { return newToy(c.Beads), nil }))
+	require.Equal(t, []string{"toy", "toy:fast", "toy:old", "plain:only"}, c.Names())
+	for name, config := range map[string]string{"toy:old": `{"beads":5}`, "toy": `{"beads":5,"compat":"old"}`} {
+		s, err := c.Lookup(name, json.RawMessage(config))
+		require.NoError(t, err)
+		require.Equal(t, name, s.Name)
+		require.Equal(t, oldToy{"old", 5}, s.Config)
+	}
+	for _, want := range []struct{ name, config, err string }{
+		{"toy:old", `{"cells":1}`, `configuration of toy:old: json: unknown field "cells"`},
+		{"toy", `{"beads":1}`, `configuration of toy: json: unknown field "beads"`},
+		{"toy", `{"compat":"odd"}`, `configuration of toy: compat "odd": did you mean "old"? want one of old`},
+		{"plain:only", `{"compat":"old"}`, `configuration of plain:only: json: unknown field "compat"`},
+	} {
+		_, err := c.Lookup(want.name, json.RawMessage(want.config))
+		require.ErrorContains(t, err, want.err)
+	}
+	spec, ok := c.Spec("toy:old")
+	require.True(t, ok)
+	require.Equal(t, "beads", spec.Knobs[1].Name)
+	require.Equal(t, "as in 1965", spec.Doc)
+}
+
 func TestBuildErrorIsNoStrategy(t *testing.T) {
 	s, err := toyCatalogue().Lookup("toy", json.RawMessage(`{"kind":"none"}`))
 	require.NoError(t, err)

@@ -2,6 +2,7 @@ package cli
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"strings"
@@ -56,7 +57,7 @@ func listStrategies(w io.Writer, catalogue alloc.Catalogue) error {
 	return err
 }
 
-// showStrategy writes the presets and settings of one strategy.
+// showStrategy writes the presets and settings of one strategy, and of its originals.
 func showStrategy(w io.Writer, s alloc.Spec) error {
 	var presets, knobs [][]any
 	for _, p := range s.Presets {
@@ -81,6 +82,10 @@ func showStrategy(w io.Writer, s alloc.Spec) error {
 	}
 	t := report.TextSheet([]report.Column{{Name: "setting"}, {Name: "value"}, {Name: "default"}, {Name: "worth trying"}, {Name: "meaning"}}, knobs...)
 	_, err := fmt.Fprintln(w, t.Terminal(w))
+	for _, o := range s.Originals {
+		fmt.Fprintln(w)
+		err = errors.Join(err, showStrategy(w, o))
+	}
 	return err
 }
 

@@ -72,10 +72,7 @@ func slabSettings(catalogue alloc.Catalogue, config string) (map[string]json.Raw
 	}
 	c, ok := setup.Config.(slab.Config)
 	if !ok {
-		return nil, c, errors.New("the strategy slab of this program has other settings")
-	}
-	if c.Compat != "" {
-		return nil, c, fmt.Errorf("slab: compat %q: has no size classes to learn", c.Compat)
+		return nil, c, errors.New("slab: settings without size classes to learn")
 	}
 	fields := map[string]json.RawMessage{}
 	if config != "" {

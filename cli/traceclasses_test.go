@@ -35,7 +35,7 @@ func TestTraceClassesRefuses(t *testing.T) {
 		{nil, "requires at least 1 arg"},
 		{[]string{path}, "no request of the traces is small enough for a class"},
 		{[]string{"--count", "0", path}, "--count: want at least 1"},
-		{[]string{"--config", `{"compat":"xdl"}`, path}, `--config: slab: compat "xdl": has no size classes`},
+		{[]string{"--config", `{"compat":"xdl"}`, path}, `--config: slab: settings without size classes to learn`},
 		{[]string{"--config", `{"clases":"pow2"}`, path}, `--config: configuration of slab: json: unknown field "clases"`},
 		{[]string{path + ".gone"}, "no such file"},
 	} {

@@ -6,10 +6,14 @@ import (
 	"github.com/vramyard/vramyard/strategies/bestfit"
 	"github.com/vramyard/vramyard/strategies/bfc"
 	"github.com/vramyard/vramyard/strategies/buddy"
+	buddyxdl "github.com/vramyard/vramyard/strategies/buddy/xdl"
 	"github.com/vramyard/vramyard/strategies/caching"
 	"github.com/vramyard/vramyard/strategies/direct"
 	"github.com/vramyard/vramyard/strategies/slab"
+	"github.com/vramyard/vramyard/strategies/slab/blaze"
+	slabxdl "github.com/vramyard/vramyard/strategies/slab/xdl"
 	"github.com/vramyard/vramyard/strategies/slabbuddy"
+	slabbuddyxdl "github.com/vramyard/vramyard/strategies/slabbuddy/xdl"
 	"github.com/vramyard/vramyard/strategies/stitch"
 	"github.com/vramyard/vramyard/strategies/tlsf"
 	"github.com/vramyard/vramyard/strategies/vmm"
@@ -51,7 +55,8 @@ func All() alloc.Catalogue {
 			alloc.Preset{Name: "lazy", Doc: "a few blocks of each size stay unmerged for the next request", JSON: `{"coalescing":"lazy"}`},
 			alloc.Preset{Name: "regions", Doc: "small regions, the fullest first; those without a live block go back",
 				JSON: `{"growth":"fixed","region_bytes":"8MiB","region_choice":"fullest","release":true,"keep_bytes":"64MiB","direct_cache_bytes":"1GiB"}`},
-			alloc.Preset{Name: "xdl", In: alloc.Compared, Doc: "as Alibaba's XDL: leftmost, 1 GiB regions, 16 KiB blocks", JSON: `{"compat":"xdl"}`}),
+			alloc.Preset{Name: "xdl", In: alloc.Compared, Doc: "as Alibaba's XDL: leftmost, 1 GiB regions, 16 KiB blocks", JSON: `{"compat":"xdl"}`},
+		).WithOriginals(alloc.SpecOf("buddy:xdl", "", buddyxdl.New)),
 		alloc.SpecOf("slab", "classes of equal slots, with magazines and segments; or runs of units", slab.New,
 			alloc.Preset{Doc: "eight slots to a slab or more, the fullest slab first; the device for blocks above 256 KiB"},
 			alloc.Preset{Name: "magazines", Doc: "freed slots go to stacks of 16 first, and a depot of eight full ones for each class",
@@ -60,7 +65,8 @@ func All() alloc.Catalogue {
 			alloc.Preset{Name: "uniform", Doc: "slabs of 64 KiB for all classes, which any of them can use",
 				JSON: `{"slab_bytes":"64KiB","slab_slots":1,"max_class_bytes":"64KiB"}`},
 			alloc.Preset{Name: "xdl", In: alloc.Compared, Doc: "as Alibaba's XDL: runs of 1 to 4 units of 4 KiB in 32 segments", JSON: `{"compat":"xdl"}`},
-			alloc.Preset{Name: "blaze", In: alloc.Compared, Doc: "as XDL's blaze: power-of-two free lists over 1 GiB regions", JSON: `{"compat":"blaze"}`}),
+			alloc.Preset{Name: "blaze", In: alloc.Compared, Doc: "as XDL's blaze: power-of-two free lists over 1 GiB regions", JSON: `{"compat":"blaze"}`},
+		).WithOriginals(alloc.SpecOf("slab:xdl", "", slabxdl.New), alloc.SpecOf("slab:blaze", "", blaze.New)),
 		alloc.SpecOf("slabbuddy", "slab for small, buddy for medium, the device for large requests", slabbuddy.New,
 			alloc.Preset{Doc: "slabs up to 32 KiB, cut from a buddy up to 1 MiB in one pool of regions; the device above, cached"},
 			alloc.Preset{Name: "fast", Doc: "slabs up to 1 MiB; magazines, and an empty slab of each class kept",
@@ -70,7 +76,8 @@ func All() alloc.Catalogue {
 			alloc.Preset{Name: "pages", Doc: "regions of whole pages of 2 MiB, for a device that charges them", JSON: `{"region_bytes":"2MiB"}`},
 			alloc.Preset{Name: "onepool", Doc: "XDL's bounds and regions of 1 GiB, but one pool of them instead of two",
 				JSON: `{"region_bytes":"1GiB","growth":"fixed","block_bytes":"16KiB","slab_max_bytes":"16KiB","direct_bytes":"1GiB","direct_cache_bytes":1}`},
-			alloc.Preset{Name: "xdl", In: alloc.Compared, Doc: "as Alibaba's XDL on GPUs", JSON: `{"compat":"xdl"}`}),
+			alloc.Preset{Name: "xdl", In: alloc.Compared, Doc: "as Alibaba's XDL on GPUs", JSON: `{"compat":"xdl"}`},
+		).WithOriginals(alloc.SpecOf("slabbuddy:xdl", "", slabbuddyxdl.New)),
 		alloc.SpecOf("caching", "PyTorch's caching allocator", caching.New,
 			alloc.Preset{In: untimed, Doc: "as PyTorch 2.11 without any setting: segments of 2 MiB, of 20 MiB, and of their own size from 10 MiB on"},
 			alloc.Preset{Name: "expandable", In: untimed, Doc: "segments that grow by mapping pages", JSON: `{"conf":"expandable_segments:True"}`},

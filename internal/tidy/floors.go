@@ -79,7 +79,8 @@ var outsideHarness = []string{"strategies", "props"}
 
 // sideways lists the imports between strategies.
 var sideways = map[string][]string{
-	"strategies/slabbuddy": {"strategies/slab", "strategies/buddy"},
+	"strategies/slabbuddy":     {"strategies/slab", "strategies/buddy"},
+	"strategies/slabbuddy/xdl": {"strategies/slabbuddy", "strategies/slab/xdl", "strategies/buddy/xdl"},
 }
 
 // testRooms are the rooms of suites that others run as tests of theirs.

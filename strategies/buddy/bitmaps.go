@@ -7,8 +7,8 @@ import (
 	"github.com/vramyard/vramyard/kit/regions"
 )
 
-// Bitmaps is the buddy allocator of the modern mode: [Blocks] with a table of the live
-// blocks. Use [New] or [NewBitmaps].
+// Bitmaps is the buddy allocator: [Blocks] with a table of the live
+// blocks. Use [New].
 type Bitmaps struct {
 	closed  bool
 	blocks  Blocks
@@ -17,9 +17,8 @@ type Bitmaps struct {
 	refusal alloc.Refusal
 }
 
-// NewBitmaps returns an allocator over src that holds nothing yet. It fails if c is invalid
-// or of a compat mode.
-func NewBitmaps(src device.Source, c Config) (*Bitmaps, error) {
+// New returns an allocator over src that holds nothing yet. It fails if c is invalid.
+func New(src device.Source, c Config) (*Bitmaps, error) {
 	a := new(Bitmaps)
 	var err error
 	if a.blocks, err = NewBlocks(src, &a.stats, c); err != nil {

@@ -49,7 +49,7 @@ func buildOn(t *testing.T, on sim.Config, c buddy.Config) *stack {
 	if c.Growth == "" {
 		c.Growth = regions.Fixed
 	}
-	a, err := buddy.NewBitmaps(f, c)
+	a, err := buddy.New(f, c)
 	require.NoError(t, err)
 	return &stack{a, t, f, map[string]alloc.Block{}}
 }
@@ -141,8 +141,6 @@ func TestModernConfigErrors(t *testing.T) {
 			require.EqualError(t, err, c.want, c.json)
 		}
 	}
-	_, err := buddy.NewBlocks(nil, new(alloc.Stats), buddy.Config{Compat: buddy.CompatXDL})
-	require.ErrorContains(t, err, "modern mode")
 }
 
 func TestSplitsByTheRuleOfTheFamily(t *testing.T) {

@@ -1,7 +1,6 @@
 package buddy
 
 import (
-	"errors"
 	"math/bits"
 
 	"github.com/vramyard/vramyard/alloc"
@@ -66,12 +65,9 @@ type Blocks struct {
 }
 
 // NewBlocks returns an engine over src that holds nothing yet and books regions in stats,
-// whose Limit it sets. It fails if c is invalid or of a compat mode.
+// whose Limit it sets. It fails if c is invalid.
 func NewBlocks(src device.Source, stats *alloc.Stats, c Config) (Blocks, error) {
 	c, err := c.WithDefaults()
-	if err == nil && c.Compat != "" {
-		err = errors.New("buddy: compat: blocks to compose with are of the modern mode")
-	}
 	if err != nil {
 		return Blocks{}, err
 	}

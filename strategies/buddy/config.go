@@ -10,9 +10,6 @@ import (
 	"github.com/vramyard/vramyard/kit/regions"
 )
 
-// CompatXDL is the value of Config.Compat that selects X-DeepLearning's placement.
-const CompatXDL = "xdl"
-
 // The values of Config.Family.
 const (
 	Binary           = "binary"    // powers of two
@@ -50,36 +47,21 @@ const (
 	OnFailure = "failure" // blocks are merged when a request finds nothing
 )
 
-// The values of Config fields that are zero. Those of mode "xdl" are the original's; the
-// doc comment of the package says what chose the others.
+// The values of Config fields that are zero; the doc comment of the package says what chose
+// them.
 const (
-	defaultXDLRegion = device.GiB
-	defaultXDLBlock  = 16 * device.KiB
-
 	defaultRegion = 32 * device.MiB
 	defaultBlock  = 512
 	defaultSlack  = 16
 	defaultDirect = 4 * device.MiB
 )
 
-// maxOrder bounds the order of a region in mode "xdl". The nodes of a tree, twice its
-// blocks, then number at most 2^31, and the host memory of a region's tree at most 2 GiB.
-const maxOrder = 30
-
-// mostBlocks bounds the blocks of all regions in mode "xdl", whose trees then take about
-// 1 GiB. It serves 32 TiB of device memory in blocks of 16 KiB.
-const mostBlocks = 1 << 31
-
-// Config describes a buddy allocator. The zero value of a field means its default. Mode
-// "xdl" has RegionBytes and BlockBytes only.
+// Config describes a buddy allocator. The zero value of a field means its default.
 type Config struct {
-	// Compat names the original whose placement is reproduced: "xdl"; empty for none.
-	Compat string `json:"compat" doc:"the original to reproduce bit for bit: xdl; empty for none"`
-	// RegionBytes is the size of a region, a multiple of BlockBytes; Growth says which. In
-	// mode "xdl" it is a power of two.
-	RegionBytes device.Size `json:"region_bytes" doc:"smallest region; xdl: every region, a power of two (default 1GiB)" grid:"2MiB,8MiB,32MiB,128MiB"`
-	// BlockBytes is the smallest block, a power of two; in mode "xdl" below RegionBytes.
-	BlockBytes device.Size `json:"block_bytes" doc:"smallest block, a power of two; xdl: default 16KiB" grid:"256,512,2KiB,16KiB"`
+	// RegionBytes is the size of a region, a multiple of BlockBytes; Growth says which.
+	RegionBytes device.Size `json:"region_bytes" doc:"smallest region" grid:"2MiB,8MiB,32MiB,128MiB"`
+	// BlockBytes is the smallest block, a power of two.
+	BlockBytes device.Size `json:"block_bytes" doc:"smallest block, a power of two" grid:"256,512,2KiB,16KiB"`
 	// Family says which sizes blocks have.
 	Family string `json:"family" doc:"sizes of blocks: binary, weighted (2^k and 3*2^k), fibonacci, k4 or k8 (4 or 8 sizes to a doubling)" grid:"binary,weighted,fibonacci,k4,k8"`
 	// Trim says whether the tail of a block beyond the request is given back.
@@ -117,18 +99,6 @@ func (c Config) policy() regions.Policy {
 	}
 }
 
-// WithDefaults returns c with every default of its mode filled in. It fails with an error
-// that names the first bad field.
-func (c Config) WithDefaults() (Config, error) {
-	switch c.Compat {
-	case "":
-		return c.modern()
-	case CompatXDL:
-		return c.xdl()
-	}
-	return c, fmt.Errorf("buddy: compat %q: want %q or none", c.Compat, CompatXDL)
-}
-
 // choice is a field with a few known values, the default first.
 type choice struct {
 	name  string
@@ -136,7 +106,7 @@ type choice struct {
 	known []string
 }
 
-// choices returns the fields of the modern mode that are texts.
+// choices returns the fields that are texts.
 func (c *Config) choices() []choice {
 	return []choice{
 		{"family", &c.Family, []string{Binary, Weighted, Fibonacci, FourPerDoubling, EightPerDoubling}},
@@ -155,8 +125,9 @@ func fill[T comparable](field *T, value T) {
 	}
 }
 
-// modern fills the zero fields of the modern mode and judges them all.
-func (c Config) modern() (Config, error) {
+// WithDefaults returns c with every default filled in. It fails with an error that names the
+// first bad field.
+func (c Config) WithDefaults() (Config, error) {
 	for _, f := range c.choices() {
 		fill(f.value, f.known[0])
 		if !slices.Contains(f.known, *f.value) {
@@ -176,7 +147,7 @@ func (c Config) modern() (Config, error) {
 	return c, c.judge()
 }
 
-// judge returns an error that names the first bad field of the modern mode.
+// judge returns an error that names the first bad field.
 func (c Config) judge() error {
 	switch {
 	case !device.IsPowerOfTwo(c.BlockBytes) || c.BlockBytes > regionAlign:
@@ -222,41 +193,10 @@ func (c Config) ForCapacity(n device.Size) Config {
 }
 
 // Preallocates implements [alloc.PreallocatingConfig].
-func (c Config) Preallocates() bool { return c.Compat == "" && c.policy().Preallocates() }
+func (c Config) Preallocates() bool { return c.policy().Preallocates() }
 
 // Unbound implements [alloc.UnboundConfig]: the limit is looked at to refuse, and where the whole of it is taken.
 func (c Config) Unbound() bool { return !c.Preallocates() }
-
-// xdl fills the zero fields of mode "xdl" and judges them all.
-func (c Config) xdl() (Config, error) {
-	fill(&c.RegionBytes, defaultXDLRegion)
-	fill(&c.BlockBytes, defaultXDLBlock)
-	for _, f := range []struct {
-		name string
-		set  bool
-	}{
-		{"family", c.Family != ""}, {"trim", c.Trim != ""}, {"trim_bytes", c.TrimBytes != 0},
-		{"placement", c.Placement != ""}, {"region_choice", c.RegionChoice != ""}, {"coalescing", c.Coalescing != ""},
-		{"slack", c.Slack != 0}, {"direct_bytes", c.DirectBytes != 0}, {"direct_cache_bytes", c.DirectCacheBytes != 0},
-		{"growth", c.Growth != ""}, {"limit", c.Limit != 0}, {"release", c.Release}, {"keep_bytes", c.KeepBytes != 0},
-	} {
-		if f.set {
-			return c, fmt.Errorf("buddy: %s: of no meaning with compat %q", f.name, CompatXDL)
-		}
-	}
-	switch {
-	case !device.IsPowerOfTwo(c.RegionBytes):
-		return c, fmt.Errorf("buddy: region_bytes %d: want a power of two", c.RegionBytes)
-	case !device.IsPowerOfTwo(c.BlockBytes):
-		return c, fmt.Errorf("buddy: block_bytes %d: want a power of two", c.BlockBytes)
-	case c.BlockBytes >= c.RegionBytes:
-		return c, fmt.Errorf("buddy: block_bytes %d: want less than region_bytes %d", c.BlockBytes, c.RegionBytes)
-	case log2(c.RegionBytes/c.BlockBytes) > maxOrder:
-		return c, fmt.Errorf("buddy: block_bytes %d: want at most 2^%d blocks in region_bytes %d",
-			c.BlockBytes, maxOrder, c.RegionBytes)
-	}
-	return c, nil
-}
 
 // log2 returns the logarithm of a power of two.
 func log2(n device.Size) int { return bits.TrailingZeros64(uint64(n)) }

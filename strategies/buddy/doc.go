@@ -87,7 +87,7 @@
 //
 // The defaults are those that carried the seven recorded traces on the least memory at little
 // time, 4 MiB to a block of the pool: 1.02 times the lower bound, where bfc needs 1.07 and
-// mode "xdl" 1.2 to 1.8. In one region for everything it is 1.28, and 1.21 with trim. With
+// X-DeepLearning's 1.2 to 1.8. In one region for everything it is 1.28, and 1.21 with trim. With
 // DirectBytes of 1 MiB it is 1.01, at a fifth more device calls; at 16 MiB 1.09.
 //
 // # Alignment
@@ -97,51 +97,7 @@
 // alignment with halves, else of one with room to move the start up; the rest goes back. So
 // any up to 2 MiB is honoured, and every other refused.
 //
-// # Mode "xdl"
-//
-// The rest is about the compat mode, type [Trees]. A region is a power-of-two number of blocks
-// and a request gets a power of two of them, 2^k at order k, naturally aligned.
-//
-// Each region has a bitmap with one bit per block, in words of 64 blocks, and above it a
-// summary tree: one byte per node of a complete binary tree over the words, in level
-// order, root at 1, children of i at 2i and 2i+1. The byte of a node is one more than the
-// order of its longest run: the largest naturally aligned, wholly free run inside the
-// node's range; 0 if there is none. The longest run inside a word, and where the lowest of
-// an order starts, come from the bits by a handful of shifts; the original's tree goes on
-// to single blocks, six levels further and with 35 times the host memory.
-//
-// A granted run of up to 64 blocks clears its bits and sets the bit of its first block in
-// a second bitmap. A longer one is marked by its node alone: the byte reads 0 while
-// everything below still reads wholly free. A node that is full because of grants below it
-// has two children that read 0, so the two cases cannot be confused.
-//
-// The roots are kept a second time side by side, so that the search over regions reads
-// one cache line for 64 regions. A table of live blocks, by address, holds each block's
-// region and request, so that a free neither searches the regions nor climbs from a leaf.
-//
-// It is address-ordered first fit: the oldest region whose root has a run
-// of order k or longer, and in it the lowest run of order k, found by going left whenever
-// the left half can serve. A small hole higher up does not save a large one lower down.
-//
-// Splitting is implicit. Granting and freeing renew the bytes on the way from the word, or
-// from the node of a longer run, to the root, and stop at the first that does not change.
-// Two wholly free halves make a wholly free whole, so merging is immediate and complete.
-//
-// Alloc reads one byte per region, both read or write one byte per level of the tree. Words
-// and tree take 18 bytes of host memory per 64 blocks of a region, 18 KiB for 1 GiB in
-// blocks of 16 KiB; a live block takes 16 to 21 bytes in a table.
-//
-// When no region serves, one more of RegionBytes is taken from the device. Regions are
-// never given back before Close, empty or not.
-//
-// A block of order k starts at a multiple of its size in its region. Regions are asked
-// for with the alignment of [regions.Align], at most 2 MiB. So any alignment up to the
-// smaller of the two is honoured whatever the state, and every other is refused. It never
-// changes the placement.
-//
 // # Invariants
-//
-// Of the modern mode:
 //
 // Invariant H1: what is not free is live: the table of live blocks tiles it.
 // Invariant H2: a free block is one that the rule of splitting makes of its root.
@@ -159,19 +115,6 @@
 // Invariant H11: a region is cut to its last whole unit.
 // Invariant H12: the addresses of a region, and no others, lead to its record.
 //
-// Of mode "xdl":
-//
-// Invariant U1: the table of live blocks and the granted runs of the regions are the same set.
-// Invariant U2: a block of order k starts at a multiple of BlockBytes<<k in its region.
-// Invariant U3: everything below a granted or a wholly free node reads wholly free.
-// Invariant U4: a node whose children are both wholly free is wholly free or granted.
-// Invariant U5 (summary is the longest free run): the byte of a word is that of its longest
-// free aligned run, the byte of any other node the larger of its children's unless U4 holds.
-// Invariant U6: the roots kept side by side are the roots of the trees.
-// Invariant U7: the regions by age and the regions by address are the same set.
-// Invariant U8: the counters are what the walk shows.
-// Invariant U9: in a word, first blocks of granted runs are not free.
-//
 // # Source and departures
 //
 // Knowlton, A Fast Storage Allocator, 1965; Hirschberg, A Class of Dynamic Memory Allocation
@@ -180,17 +123,4 @@
 // System Bounded by Two Coalescing Delays, 1989, for slack. Trimming and several roots are what
 // drivers of graphics cards do. Metadata in tables off to the side is our own necessity: the
 // originals keep it in the memory that they manage, which lies on the card here.
-//
-// Mode "xdl" is the buddy allocator of Alibaba's X-DeepLearning
-// (xdl/core/framework/buddy_allocator), placement by placement. It departs where the
-// original is wrong or ends the process:
-//
-//   - a size of zero and a size above RegionBytes are ErrInvalidRequest, where the
-//     original returns null or aborts;
-//   - a device refusal is ErrOutOfMemory and changes nothing;
-//   - freeing what is not the start of a live block is ErrInvalidFree, where the original
-//     accepts interior, repeated and stale addresses and releases somebody else's block;
-//   - parameters are checked before they are used, and more than 2^30 blocks a region are
-//     refused; the original divides by zero and overruns its arrays;
-//   - a free finds its region in O(1), where the original searches.
 package buddy

@@ -9,38 +9,13 @@ import (
 	"github.com/vramyard/vramyard/strategies/buddy"
 )
 
+// A region of 13 blocks of 64 KiB is cut by Fibonacci numbers, and merges to a whole again.
 func Example() {
 	gpu, err := sim.New(sim.Config{})
 	if err != nil {
 		panic(err)
 	}
-	a, err := buddy.New(gpu, buddy.Config{Compat: buddy.CompatXDL, RegionBytes: device.MiB, BlockBytes: 64 * device.KiB})
-	if err != nil {
-		panic(err)
-	}
-	b, err := a.Alloc(alloc.Request{Size: 100 * device.KiB})
-	if err != nil {
-		panic(err)
-	}
-	fmt.Println("granted", b.Size, "at", b.Addr)
-	for c := range a.Walk {
-		fmt.Println(c.Addr, c.Size, c.State, "order", c.Class)
-	}
-	// Output:
-	// granted 128KiB at 0x7f0000000000
-	// 0x7f0000000000 128KiB live order 1
-	// 0x7f0000020000 128KiB free order 1
-	// 0x7f0000040000 256KiB free order 2
-	// 0x7f0000080000 512KiB free order 3
-}
-
-// A region of 13 blocks of 64 KiB is cut by Fibonacci numbers, and merges to a whole again.
-func ExampleNewBitmaps() {
-	gpu, err := sim.New(sim.Config{})
-	if err != nil {
-		panic(err)
-	}
-	a, err := buddy.NewBitmaps(gpu, buddy.Config{
+	a, err := buddy.New(gpu, buddy.Config{
 		Family: buddy.Fibonacci, BlockBytes: 64 * device.KiB, RegionBytes: 13 * 64 * device.KiB,
 	})
 	if err != nil {

@@ -10,9 +10,7 @@ import (
 
 var (
 	_ alloc.Neighbours = (*Bitmaps)(nil)
-	_ alloc.Neighbours = (*Trees)(nil)
 	_ alloc.Placer     = (*Bitmaps)(nil)
-	_ alloc.Placer     = (*Trees)(nil)
 )
 
 // FreeNeighbours implements [alloc.Neighbours]: the chain of free buddies, as far as they would be merged now. It
@@ -87,35 +85,6 @@ func (b *Blocks) freeBut(r *region, n node, from, end uint32) bool {
 	return b.freeBut(r, left, from, end) && b.freeBut(r, right, from, end)
 }
 
-// FreeNeighbours implements [alloc.Neighbours]: the chain of free buddies. It costs a step for each order.
-func (a *Trees) FreeNeighbours(p device.Addr) (below, above device.Size) {
-	if l, ok := a.live.Get(p); ok {
-		base, order := a.bases[l.Place], a.orderFor(l.Requested)
-		from := uint32(p.Sub(base) >> a.shift)
-		at, top := a.trees[l.Place].merged(from, order)
-		below = device.Size(from-at) << a.shift
-		above = a.bytesOf(top) - a.bytesOf(order) - below
-	}
-	return below, above
-}
-
-// merged returns the free run that the granted one of an order at block at would end in if it were
-// released.
-func (t *tree) merged(at uint32, order int) (uint32, int) {
-	for ; order < t.leaf; order++ {
-		buddy := run(order) << ((at ^ 1<<order) % 64)
-		if t.words[at>>t.leaf].free&buddy != buddy {
-			return at, order
-		}
-		at &^= 1 << order
-	}
-	for i := t.nodeOf(at, order); i > 1 && t.isFree(i^1, order); i >>= 1 {
-		at &^= 1 << order
-		order++
-	}
-	return at, order
-}
-
 // CanPlace implements [alloc.Placer]. Of families that do not halve, only what a block is by itself is foreseen, and not what
 // it merges with. It costs O(chunks log addresses).
 func (a *Bitmaps) CanPlace(r alloc.Request, freed []device.Addr) bool {
@@ -167,12 +136,4 @@ func (b *Blocks) foreseen(c alloc.Chunk, yield func(alloc.Chunk)) {
 		c.Class = int32(b.classes.within(uint32(c.Size >> b.shift)))
 		yield(c)
 	}
-}
-
-// CanPlace implements [alloc.Placer]. It costs O(chunks log addresses).
-func (a *Trees) CanPlace(r alloc.Request, freed []device.Addr) bool {
-	if a.placer == nil {
-		a.placer = &forecast.Placer{Most: a.cfg.RegionBytes, Promises: a.cfg.Promises()}
-	}
-	return !a.closed && a.placer.CanPlace(a.Walk, r, freed)
 }

@@ -10,8 +10,8 @@ import (
 // maxRequest bounds requests, so that sums and roundings of a few of them do not overflow.
 const maxRequest device.Size = 1 << 60
 
-// Caches is the allocator of the modern mode: [Cells] over slices of regions, and a region of
-// its own for each block that is larger than any class. Use [New] or [NewCaches].
+// Caches is the allocator: [Cells] over slices of regions, and a region of
+// its own for each block that is larger than any class. Use [New].
 type Caches struct {
 	closed  bool
 	cells   *Cells
@@ -22,9 +22,9 @@ type Caches struct {
 	refusal alloc.Refusal
 }
 
-// NewCaches is New for the modern mode: c.Compat must be empty.
-func NewCaches(src device.Source, c Config) (*Caches, error) {
-	c, err := c.checkCaches()
+// New returns an allocator over src that holds nothing yet. It fails if c is invalid.
+func New(src device.Source, c Config) (*Caches, error) {
+	c, err := c.WithDefaults()
 	if err != nil {
 		return nil, err
 	}

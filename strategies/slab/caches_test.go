@@ -248,7 +248,7 @@ func TestOverOtherStrategies(t *testing.T) {
 			return bfc.New(src, bfc.Config{Limit: device.MiB, AllowGrowth: true})
 		},
 		"buddy": func(src device.Source) (alloc.Strategy, error) {
-			return buddy.New(src, buddy.Config{Compat: buddy.CompatXDL, RegionBytes: device.MiB, BlockBytes: 4096})
+			return buddy.New(src, buddy.Config{RegionBytes: device.MiB, BlockBytes: 4096})
 		},
 	}
 	for name, open := range below {
@@ -272,10 +272,8 @@ func TestOverOtherStrategies(t *testing.T) {
 	}
 }
 
-func TestModernConfigErrors(t *testing.T) {
+func TestConfigErrors(t *testing.T) {
 	for text, want := range map[string]string{
-		`{"unit_bytes":1}`:                            `slab: unit_bytes 1: of no meaning without compat "xdl"`,
-		`{"min_class_bytes":2}`:                       `slab: min_class_bytes 2: of no meaning without compat "blaze"`,
 		`{"quantum":3}`:                               `slab: quantum 3: want a power of two of at most 1GiB`,
 		`{"slab_bytes":3}`:                            `slab: slab_bytes 3: want a power of two of 1 to 4096 quanta of 256`,
 		`{"slab_bytes":2097152}`:                      `slab: slab_bytes 2097152: want a power of two of 1 to 4096 quanta of 256`,
@@ -314,8 +312,6 @@ func TestModernConfigErrors(t *testing.T) {
 		`{"growth":"whole","max_class_bytes":"1MiB"}`: `slab: max_class_bytes 1048576: slabs of several sizes do not share one region, want at most 131072 with growth "whole"`,
 		`{"keep_bytes":1}`:                            `slab: keep_bytes 1: of no meaning without release`,
 		`{"region_bytes":"256GiB"}`:                   `slab: region_bytes 274877906944, limit 0: want at most 16777216 slabs of 8192 in a region`,
-		`{"compat":"xdl","quantum":256}`:              `slab: quantum: of no meaning with compat "xdl"`,
-		`{"compat":"blaze","classes":"k4"}`:           `slab: classes: of no meaning with compat "blaze"`,
 		`{}`:                                          ``,
 		`{"growth":"whole"}`:                          ``,
 		`{"slab_bytes":"1MiB","slab_slots":1,"max_class_bytes":"1MiB","selection":"lowest"}`: ``,

@@ -64,6 +64,9 @@ type CellsConfig struct {
 	Interval   int         // calls after which the depot gives back what it did not need
 }
 
+// none stands for no slab.
+const none = -1
+
 // mostSegments bounds the segments, whose stocks are made at once.
 const mostSegments = 1 << 12
 

@@ -8,7 +8,7 @@ import (
 	"github.com/vramyard/vramyard/kit/regions"
 )
 
-// The values of Config fields of the modern mode that are zero.
+// The values of Config fields that are zero.
 const (
 	defaultQuantum = 256
 	defaultSlab    = 8 * device.KiB
@@ -54,8 +54,8 @@ const MostQuanta = 1 << 22
 // the slots of a slab at most four times as many as asked for.
 const gradeFactor = 4
 
-// withCachesDefaults fills the zero fields of the modern mode.
-func (c Config) withCachesDefaults() Config {
+// filled returns c with the zero fields filled.
+func (c Config) filled() Config {
 	set(&c.Quantum, defaultQuantum)
 	slab := defaultSlab
 	if c.Growth == regions.Whole { // one region, and so slabs of one size
@@ -93,15 +93,11 @@ func set[T comparable](field *T, value T) {
 	}
 }
 
-// checkCaches fills the zero fields of the modern mode and returns an error that names the
-// first bad one.
-func (c Config) checkCaches() (Config, error) {
-	c = c.withCachesDefaults()
+// WithDefaults returns c with every default filled in. It fails with an error that names the
+// first bad field.
+func (c Config) WithDefaults() (Config, error) {
+	c = c.filled()
 	switch {
-	case c.UnitBytes != 0:
-		return c, fmt.Errorf("slab: unit_bytes %d: of no meaning without compat %q", uint64(c.UnitBytes), CompatXDL)
-	case c.MinClassBytes != 0:
-		return c, fmt.Errorf("slab: min_class_bytes %d: of no meaning without compat %q", uint64(c.MinClassBytes), CompatBlaze)
 	case !device.IsPowerOfTwo(c.Quantum) || c.Quantum > device.GiB:
 		return c, fmt.Errorf("slab: quantum %d: want a power of two of at most %v", uint64(c.Quantum), device.GiB)
 	case !device.IsPowerOfTwo(c.SlabBytes) || c.SlabBytes < c.Quantum || c.SlabBytes/c.Quantum > mostSlots:
@@ -244,7 +240,7 @@ func (c Config) classAt(size device.Size) (k Class, legal bool) {
 	return Class{Slot: slots[0], Slab: slab, Align: min(slab, c.AlignBytes)}, true
 }
 
-// classes returns the classes of the modern mode.
+// classes returns the classes.
 func (c Config) classes() (all []Class) {
 	sizes := slices.Clone(c.ClassSizes)
 	if len(sizes) == 0 {
@@ -267,26 +263,6 @@ func (c Config) cells() CellsConfig {
 		Steal: c.Steal == StealOn, StealEarly: c.Steal == StealEarly,
 		Rounds: c.MagazineRounds, Depot: c.Depot, Interval: c.Interval,
 	}
-}
-
-// noneOfCaches returns an error if a field is set that has a meaning in the modern mode
-// only.
-func (c Config) noneOfCaches(compat string) error {
-	for _, f := range [...]struct {
-		name string
-		set  bool
-	}{
-		{"quantum", c.Quantum != 0}, {"slab_bytes", c.SlabBytes != 0}, {"slab_slots", c.SlabSlots != 0}, {"classes", c.Classes != ""},
-		{"class_sizes", len(c.ClassSizes) != 0}, {"waste", c.Waste != 0}, {"selection", c.Selection != ""},
-		{"empty_slabs", c.EmptySlabs != 0}, {"magazine_rounds", c.MagazineRounds != 0}, {"depot", c.Depot != 0},
-		{"interval", c.Interval != 0}, {"assign", c.Assign != ""}, {"steal", c.Steal != ""}, {"growth", c.Growth != ""},
-		{"limit", c.Limit != 0}, {"release", c.Release}, {"keep_bytes", c.KeepBytes != 0}, {"align_bytes", c.AlignBytes != 0},
-	} {
-		if f.set {
-			return fmt.Errorf("slab: %s: of no meaning with compat %q", f.name, compat)
-		}
-	}
-	return nil
 }
 
 // ForCapacity implements [alloc.CapacityConfig]: an allocator with a limit of its own gets

@@ -1,14 +1,7 @@
-// Package slab grants small blocks from large regions that it carves up. It has three
-// modes, which share the word and little else:
+// Package slab grants small blocks from large regions that it carves up: Bonwick's slabs of
+// equal slots for each size class, with magazines, over slices of regions.
 //
-//   - [Caches], the modern one, without a mode's name: Bonwick's slabs of equal slots for
-//     each size class, with magazines, over slices of regions;
-//   - [Runs], mode "xdl": runs of 1 to 4 units inside chunks of 64 units, spread over
-//     segments that take turns;
-//   - [Lists], mode "blaze": one free list per power of two, filled by cutting regions
-//     from the bottom up.
-//
-// # The modern mode: data structure
+// # Data structure
 //
 // A request is rounded up to a size class: one of a family ([Family]), or one of a list,
 // for instance of the classes of least waste for a trace ([Learn]). Each class has slabs,
@@ -38,7 +31,7 @@
 // free slots, two for each segment and class, and a depot of full ones for each class.
 // Slots in magazines are chunks in state Cached.
 //
-// # The modern mode: search
+// # Search
 //
 // A request is served by the first of: the loaded magazine, the one before it, a full one
 // of the depot; a partly used slab of its segment, by the selection, and in it the lowest
@@ -57,7 +50,7 @@
 // more; the search is repeated after each step. A request above the largest class gets a
 // region of its own, of whole quanta, which goes back when it is freed.
 //
-// # The modern mode: split and merge
+// # Split and merge
 //
 // Slots are neither split nor merged. A slab without a used slot is whole again: beyond
 // EmptySlabs for its class and segment it goes back to the parent at once. A region without
@@ -68,74 +61,19 @@
 // since the last time: what it did without, which is the working set rule of Bonwick and
 // Adams with calls for a clock.
 //
-// # Mode "xdl": data structure
-//
-// A region of RegionBytes is cut into Segments slices of equal size, slice g belonging to
-// segment g of every region. A slice is a row of chunks of 64 units of UnitBytes. A chunk
-// has two words: which units are free, and at which a block starts. Its class is the
-// length of its longest free run, 4 standing for all from four up. Each segment keeps the
-// chunks of the slices that it has attached in five doubly linked circles by class, linked
-// by numbers, in which the chunk that was touched last is in front. A table of live blocks,
-// by address, holds each block's chunk and unit.
-//
-// # Mode "xdl": search
-//
-// A request of n units goes to the segment whose turn it is; every request that is not
-// refused as invalid passes the turn on, granted or not. The segment takes the front chunk
-// of its list n, or else of the next one up, and in it the lowest place where n units are
-// free. If all are empty it attaches its slice of the oldest region it has none of, and
-// only if there is no such region takes a new one from the device; other segments attach
-// their slices of that when they run out themselves. A slice's chunks join list 4 with the
-// lowest in front.
-//
-// # Mode "xdl": split and merge
-//
-// Nothing is split: a block is a run of bits. A freed block's bits are set, and with that
-// it is one run with what is free beside it. A block's length is not stored: it ends where
-// the next one starts, at the next free unit, or with the chunk. Runs do not cross chunks.
-// Granting and freeing both move the chunk to the front of its class, also if that is the
-// class it was in.
-//
-// A segment never takes from another one. Long-lived requests at a stride that shares a
-// factor with the number of segments pile up in a few of them, and then hold up to
-// Segments times the memory they need. That is the original's behaviour (defect S-4 of
-// its analysis) and kept; one segment avoids it.
-//
-// # Mode "blaze"
-//
-// A request is rounded up to a power of two, its class. If the list of that class is not
-// empty the block that was freed last is granted. Otherwise a block is cut from the newest
-// region; if too little is left of it that is lost for ever and a new region becomes the
-// newest. A freed block goes to its list. Blocks are never split or merged, so a class that
-// shrinks never feeds another. The first region is taken by [New].
-//
-// Since a block once cut stays what it is, its record is its place in the order of cutting:
-// an array that is ordered by address within each region, linked into lists by numbers,
-// and found by an index from address to number. It grows with every block ever cut.
-//
 // # Cost
 //
-// The modern mode costs O(1) a call, O(segments) if a segment steals, and O(log slabs) with
+// A call costs O(1) a call, O(segments) if a segment steals, and O(log slabs) with
 // the lowest address; a slab takes 76 bytes for each sixteen slots begun, rounded up to a power of two
 // of them, and 4 to 64 in the atlas, a slice 4 bytes. Nothing is allocated on the heap once as much has been held as
 // ever will be.
 //
-// The other modes cost O(1) a call, and mode "xdl" one step per chunk of a slice when a segment
-// attaches it. A chunk takes 40 bytes of host memory, 160 KiB for 1 GiB in units of 4 KiB,
-// and a live block 24 to 37 bytes in a table. In mode
-// "blaze" every block ever cut takes 40 bytes, and 9 to 14 in an index of its own.
-//
 // # Alignment
 //
-// An alignment is honoured if every block has it whatever the state, and refused otherwise:
-// up to the largest power of two that divides UnitBytes, in mode "blaze" up to
-// MinClassBytes, in both up to the 2 MiB that regions are asked for with. In the modern
-// mode a request goes to the smallest class whose slots all have its alignment, or else
-// gets a region of its own; up to AlignBytes all are honoured.
+// A request goes to the smallest class whose slots all have its alignment, or else gets a region
+// of its own. Every alignment up to AlignBytes is honoured, and every other is refused.
 //
 // # Invariants
-//
-// The modern mode:
 //
 // Invariant C1: a slot is free or in use, and a slab counts its free slots.
 // Invariant C2: a slab with a free slot is once in the list of its level, or where its address
@@ -154,31 +92,9 @@
 // Invariant C10: the counters are what the walk shows.
 // Invariant C11: the atlas leads from every byte of a slab to it, and to nothing that is none.
 //
-// Mode "xdl":
-//
-// Invariant S1: each chunk is in one list of its segment, that of its class, once.
-// Invariant S2: blocks start at used units.
-// Invariant S3: there are as many starts of blocks as live blocks.
-// Invariant S4: each used run between starts is one live block of the 1 to 4 units it asked for.
-// Invariant S5: a segment has attached its slices of the oldest regions and of no others.
-// Invariant S6: some segment has attached its slice of the newest region.
-// Invariant S7: the regions by age and the regions by address are the same set.
-// Invariant S8: the counters are what the walk shows.
-// Invariant S9: no free run of a chunk is longer than the one remembered as the longest.
-//
-// Mode "blaze":
-//
-// Invariant Z1: the blocks cut from a region tile it from its start without a gap; what
-// follows them is what is left of the newest region, or lost.
-// Invariant Z2: each block ever cut is live, or in the list of its class once.
-// Invariant Z3: the classes whose lists are not empty are known.
-// Invariant Z4: the index has every block ever cut.
-// Invariant Z5: the regions by age and the regions by address are the same set.
-// Invariant Z6: the counters are what the walk shows.
-//
 // # Sources and departures
 //
-// The modern mode follows Bonwick (The slab allocator: an object-caching kernel memory
+// The package follows Bonwick (The slab allocator: an object-caching kernel memory
 // allocator, USENIX 1994), with the records off the slab, which he has for large objects
 // and which is the only form possible where memory is never touched; Bonwick and Adams
 // (Magazines and vmem, USENIX 2001) for the magazines; and Linux's SLUB for preferring
@@ -188,23 +104,4 @@
 //   - magazines belong to segments, not to processors, and their size is fixed;
 //   - empty magazines, which are a little host memory, are one store for all classes;
 //   - empty slabs go back at once or stay, whatever their age.
-//
-// Mode "xdl" is the slab allocator of Alibaba's X-DeepLearning
-// (xdl/core/framework/slab_allocator), mode "blaze" the slab allocator of its inference
-// engine (blaze/common/allocator.h), placement by placement. They depart where the
-// originals are wrong or end the process:
-//
-//   - xdl: a size of zero and one above four units are ErrInvalidRequest and do not pass
-//     the turn on, where the original returns null or aborts;
-//   - xdl: a device refusal is ErrOutOfMemory; the turn has then passed on, as in the original;
-//   - xdl: the table of regions grows, where the original overruns 1024 slots; offsets and
-//     counts have 64 bits, where the original loses bits of regions above 2 GiB and of
-//     requests of 2^32 units; only the turn counter keeps its 32 bits, for they show;
-//   - blaze: a size above MaxClassBytes is ErrInvalidRequest, where the original indexes
-//     past its table;
-//   - blaze: a refused region changes nothing, where the original then grants live memory again;
-//   - blaze: Free takes no size, since the block's own is known;
-//   - both: freeing what is not the start of a live block is ErrInvalidFree, where the
-//     originals accept it and corrupt their state;
-//   - both: parameters are checked before they are used.
 package slab

@@ -1,7 +1,6 @@
 package slab
 
 import (
-	"math/bits"
 	"slices"
 
 	"github.com/vramyard/vramyard/alloc"
@@ -10,17 +9,6 @@ import (
 
 // Promises implements [alloc.Promiser].
 func (c Config) Promises() alloc.Promises {
-	switch c.Compat {
-	case CompatXDL:
-		return c.promisesOfRuns()
-	case CompatBlaze:
-		return c.promisesOfLists()
-	}
-	return c.promisesOfCaches()
-}
-
-// promisesOfCaches are those of the modern mode.
-func (c Config) promisesOfCaches() alloc.Promises {
 	classes := c.classes()
 	sizes := make([]device.Size, len(classes))
 	grades := make([]device.Size, 0, len(classes)) // sizes of slabs, which a chunk's owner counts
@@ -87,7 +75,7 @@ func (c Config) searchOrder() func(a, b alloc.Chunk) int {
 	}
 }
 
-// exceptions lists the invariants that a modern configuration does not keep.
+// exceptions lists the invariants that a configuration does not keep.
 func (c Config) exceptions() (all []alloc.Exception) {
 	if c.Segments > 1 && c.Assign == AssignStream {
 		all = append(all, alloc.Exception{Invariant: "I39", Reason: "the stream of a request chooses the segment that serves it"})
@@ -96,49 +84,4 @@ func (c Config) exceptions() (all []alloc.Exception) {
 		all = append(all, alloc.Exception{Invariant: "I40", Reason: "a block that is freed goes to a magazine, where it is set aside"})
 	}
 	return all
-}
-
-// promisesOfRuns are those of mode "xdl".
-func (c Config) promisesOfRuns() alloc.Promises {
-	p := alloc.Promises{
-		Quantum:         c.UnitBytes,
-		Honours:         func(r alloc.Request) bool { return r.Align <= c.UnitBytes&-c.UnitBytes },
-		MaxGrant:        func(r alloc.Request) device.Size { return (r.Size + c.UnitBytes - 1) / c.UnitBytes * c.UnitBytes },
-		MustMerge:       alloc.MergeWithin(chunkUnits * c.UnitBytes),
-		ExactNeighbours: true,
-		ExactPlacer:     true,
-	}
-	for n := range device.Size(maxUnits + 1) {
-		p.Boundaries = append(p.Boundaries, n*c.UnitBytes)
-	}
-	if c.Segments == 1 { // with more, a free run may belong to a segment whose turn it was not
-		p.Serves = func(free alloc.Chunk, r alloc.Request) bool { return free.Size >= p.MaxGrant(r) }
-	}
-	return p
-}
-
-// promisesOfLists are those of mode "blaze".
-func (c Config) promisesOfLists() alloc.Promises {
-	grant := func(r alloc.Request) device.Size { return alloc.PowerOfTwo(r.Size, c.MinClassBytes) }
-	return alloc.Promises{
-		Quantum:         c.MinClassBytes,
-		ZeroSize:        true,
-		Honours:         func(r alloc.Request) bool { return r.Align <= c.MinClassBytes },
-		MaxGrant:        grant,
-		ExactNeighbours: true,
-		ExactPlacer:     true,
-		ClassOf: func(free alloc.Chunk) int32 {
-			if free.Class == alloc.NoClass {
-				return alloc.NoClass // what is not yet cut
-			}
-			return int32(bits.TrailingZeros64(uint64(free.Size)))
-		},
-		Serves: func(free alloc.Chunk, r alloc.Request) bool {
-			if free.Class == alloc.NoClass {
-				return free.Size >= grant(r)
-			}
-			return free.Size == grant(r)
-		},
-		Boundaries: alloc.PowersOfTwo(c.MinClassBytes, c.MaxClassBytes),
-	}
 }

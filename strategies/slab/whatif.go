@@ -1,21 +1,15 @@
 package slab
 
 import (
-	"math/bits"
 	"slices"
 
 	"github.com/vramyard/vramyard/alloc"
 	"github.com/vramyard/vramyard/device"
-	"github.com/vramyard/vramyard/kit/index"
 )
 
 var (
 	_ alloc.Neighbours = (*Caches)(nil)
-	_ alloc.Neighbours = (*Runs)(nil)
-	_ alloc.Neighbours = (*Lists)(nil)
 	_ alloc.Placer     = (*Caches)(nil)
-	_ alloc.Placer     = (*Runs)(nil)
-	_ alloc.Placer     = (*Lists)(nil)
 )
 
 // FreeNeighbours implements [alloc.Neighbours]: nothing, unless the block is the last of its slab. Then it is all of
@@ -44,20 +38,6 @@ func (a *Cells) FreeNeighbours(p device.Addr) (below, above device.Size, gone in
 	below = device.Size(c.slot) * k.slot
 	return below, k.slab - k.slot - below, gone
 }
-
-// FreeNeighbours implements [alloc.Neighbours]: the free units around the block in its chunk of 64. O(1).
-func (a *Runs) FreeNeighbours(p device.Addr) (below, above device.Size) {
-	if b, ok := a.live.Get(p); ok {
-		c, unit := &a.all[b.Place/chunkUnits], int(b.Place%chunkUnits)
-		end := unit + c.units(unit)
-		below = device.Size(bits.LeadingZeros64(^(c.free << (chunkUnits - unit)))) * a.cfg.UnitBytes
-		above = device.Size(bits.TrailingZeros64(^(c.free >> end))) * a.cfg.UnitBytes
-	}
-	return below, above
-}
-
-// FreeNeighbours implements [alloc.Neighbours]: blocks are never merged.
-func (*Lists) FreeNeighbours(device.Addr) (below, above device.Size) { return 0, 0 }
 
 // CanPlace implements [alloc.Placer]. What becomes of regions without a slab is left out, if the request needs slabs of another
 // size. O(addresses).
@@ -164,43 +144,4 @@ func (a *Cells) liveSlot(p device.Addr) (cell, bool) {
 		return cell{}, false
 	}
 	return c, true
-}
-
-// CanPlace implements [alloc.Placer]. Which segment serves the next request is known. O(addresses).
-func (a *Runs) CanPlace(r alloc.Request, freed []device.Addr) bool {
-	if a.closed || a.judge(r) != alloc.ReasonNone {
-		return false
-	}
-	n, g := a.unitsFor(r.Size), int(uint64(a.counter)%uint64(len(a.lines)))
-	if a.search(g, n) != none || int(a.lines[g]) < len(a.bases) {
-		return true
-	}
-	words := map[int32]uint64{} // free units of the chunks in which some are freed
-	for _, p := range freed {
-		b, ok := a.live.Get(p)
-		i, unit := int32(b.Place/chunkUnits), int(b.Place%chunkUnits)
-		if !ok || a.all[i].segment != int32(g) {
-			continue
-		}
-		words[i] |= a.all[i].free | mask(unit, a.all[i].units(unit))
-		if int(class(words[i])) >= n {
-			return true
-		}
-	}
-	return false
-}
-
-// CanPlace implements [alloc.Placer]: whether the list of its class, or what is not yet cut, has a block. O(addresses).
-func (a *Lists) CanPlace(r alloc.Request, freed []device.Addr) bool {
-	if a.closed || a.judge(r) != alloc.ReasonNone {
-		return false
-	}
-	k := a.classFor(r.Size)
-	if a.lists[k] != none || a.left >= 1<<k {
-		return true
-	}
-	return slices.ContainsFunc(freed, func(p device.Addr) bool {
-		i := a.index.Get(p, a.addrOf)
-		return i != index.NoHandle && a.blocks[i-1].live && int(a.blocks[i-1].class) == k
-	})
 }

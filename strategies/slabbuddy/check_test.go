@@ -7,6 +7,7 @@ import (
 
 	"github.com/vramyard/vramyard/alloc"
 	"github.com/vramyard/vramyard/device"
+	"github.com/vramyard/vramyard/internal/oracle"
 	"github.com/vramyard/vramyard/strategies/buddy"
 )
 
@@ -26,7 +27,7 @@ func TestCheckOfLayersNamesWhatIsBroken(t *testing.T) {
 		},
 		"W6": func(a *Layers, _ []alloc.Block) { a.stats.Requested++ },
 	} {
-		a, err := NewLayers(new(shelf), Config{})
+		a, err := New(new(oracle.Shelf), Config{})
 		require.NoError(t, err)
 		var blocks []alloc.Block
 		for _, size := range []device.Size{1, 50000, device.GiB} {
@@ -42,7 +43,7 @@ func TestCheckOfLayersNamesWhatIsBroken(t *testing.T) {
 
 // TestEachPartKnowsItsOwn has blocks on both sides of the bounds between the parts.
 func TestEachPartKnowsItsOwn(t *testing.T) {
-	a, err := NewLayers(new(shelf), Config{})
+	a, err := New(new(oracle.Shelf), Config{})
 	require.NoError(t, err)
 	for size, slot := range map[device.Size]bool{1: true, 32 * device.KiB: true, 32*device.KiB + 1: false, device.MiB + 1: false} {
 		b, err := a.Alloc(alloc.Request{Size: size})
@@ -54,7 +55,7 @@ func TestEachPartKnowsItsOwn(t *testing.T) {
 
 // TestPlaceOfTheLargestBlock has a block of as many units as there can be.
 func TestPlaceOfTheLargestBlock(t *testing.T) {
-	a, err := NewLayers(new(shelf), Config{RegionBytes: device.TiB, DirectBytes: device.TiB, BlockBytes: 512})
+	a, err := New(new(oracle.Shelf), Config{RegionBytes: device.TiB, DirectBytes: device.TiB, BlockBytes: 512})
 	require.NoError(t, err)
 	b, err := a.Alloc(alloc.Request{Size: device.TiB})
 	require.NoError(t, err)

@@ -9,13 +9,9 @@ import (
 	"github.com/vramyard/vramyard/strategies/slab"
 )
 
-// The values of Config fields that are zero. The doc comment of the package says what chose
-// those of the modern mode.
+// The values of Config fields that are zero; the doc comment of the package says what chose
+// them.
 const (
-	defaultXDLRegion = device.GiB
-	defaultXDLBlock  = 16 * device.KiB
-	defaultSegments  = 32
-
 	defaultRegion    = 16 * device.KiB
 	defaultBlock     = 512
 	defaultSlabMax   = 32 * device.KiB
@@ -24,11 +20,7 @@ const (
 	defaultDirect    = device.MiB
 )
 
-// unitsPerBlock is how many units of the slab make the smallest block of the buddy in mode
-// "xdl".
-const unitsPerBlock = 4
-
-// Bounds of fields of the modern mode.
+// Bounds of fields.
 const (
 	mostSlabSlots = 1 << 12
 	mostWaste     = 1 << 12
@@ -46,23 +38,13 @@ const (
 	interval = 4096
 )
 
-// CompatXDL is the value of Config.Compat that selects X-DeepLearning's placement.
-const CompatXDL = "xdl"
-
-// Config describes a slab-buddy allocator. The zero value of a field means its default. Mode
-// "xdl" has RegionBytes, BlockBytes and Segments only.
+// Config describes a slab-buddy allocator. The zero value of a field means its default.
 type Config struct {
-	// Compat names the original whose placement is reproduced: "xdl"; empty for none.
-	Compat string `json:"compat" doc:"the original to reproduce bit for bit: xdl; empty for none"`
 	// RegionBytes is the size of the smallest region, a multiple of BlockBytes; Growth says
-	// which. In mode "xdl" it is the size of every region of either part, a power of two, and
-	// requests of that size and more go to the device.
-	RegionBytes device.Size `json:"region_bytes" doc:"smallest region; xdl: every region, a power of two, requests from there up go to the device (default 1GiB)" grid:"16KiB,256KiB,2MiB,20MiB"`
-	// BlockBytes is the smallest block of the buddy, a power of two. In mode "xdl" smaller
-	// requests go to the slab part, whose unit is a quarter of it.
-	BlockBytes device.Size `json:"block_bytes" doc:"smallest buddy block, a power of two; xdl: smaller requests go to the slab (default 16KiB)" grid:"256,512,2KiB"`
-	// Segments is the number of segments of the slab part, mode "xdl" only.
-	Segments int `json:"segments" doc:"xdl: segments of the slab (default 32)"`
+	// which.
+	RegionBytes device.Size `json:"region_bytes" doc:"smallest region" grid:"16KiB,256KiB,2MiB,20MiB"`
+	// BlockBytes is the smallest block of the buddy, a power of two.
+	BlockBytes device.Size `json:"block_bytes" doc:"smallest buddy block, a power of two" grid:"256,512,2KiB"`
 
 	// SlabMaxBytes is the largest request that is served by a slot of a slab.
 	SlabMaxBytes device.Size `json:"slab_max_bytes" doc:"largest request that goes to slabs" grid:"512,2KiB,16KiB,128KiB,1MiB"`
@@ -107,18 +89,6 @@ type Config struct {
 	KeepBytes device.Size `json:"keep_bytes" doc:"with release: bytes of such regions that stay"`
 }
 
-// WithDefaults returns c with every default of its mode filled in. It fails with an error
-// that names the first bad field.
-func (c Config) WithDefaults() (Config, error) {
-	switch c.Compat {
-	case "":
-		return c.modern()
-	case CompatXDL:
-		return c.xdl()
-	}
-	return c, fmt.Errorf("slabbuddy: compat %q: want %q or none", c.Compat, CompatXDL)
-}
-
 // set gives a zero field its default.
 func set[T comparable](field *T, value T) {
 	if *field == *new(T) {
@@ -126,8 +96,9 @@ func set[T comparable](field *T, value T) {
 	}
 }
 
-// modern fills the zero fields of the modern mode and judges them all.
-func (c Config) modern() (Config, error) {
+// WithDefaults returns c with every default filled in. It fails with an error that names the
+// first bad field.
+func (c Config) WithDefaults() (Config, error) {
 	set(&c.BlockBytes, defaultBlock)
 	set(&c.RegionBytes, max(defaultRegion, c.BlockBytes))
 	if c.DirectBytes != 0 {
@@ -141,9 +112,6 @@ func (c Config) modern() (Config, error) {
 	set(&c.DirectBytes, max(defaultDirect, c.SlabMaxBytes))
 	set(&c.Trim, buddy.TrimOff)
 	set(&c.Growth, regions.Proportional)
-	if c.Segments != 0 {
-		return c, fmt.Errorf("slabbuddy: segments %d: of no meaning without compat %q", c.Segments, CompatXDL)
-	}
 	// Before what depends on it is judged.
 	if most := min(mostSlabMax, slab.MostQuanta*c.quantum()); c.SlabMaxBytes > most {
 		return c, fmt.Errorf("slabbuddy: slab_max_bytes %d: want at most %v", uint64(c.SlabMaxBytes), most)
@@ -196,7 +164,7 @@ func (c Config) checkSlabs() error {
 // quantum returns what slots are multiples of.
 func (c Config) quantum() device.Size { return min(mostQuantum, c.BlockBytes) }
 
-// blocks returns the configuration of the buddy of the modern mode.
+// blocks returns the configuration of the buddy.
 func (c Config) blocks() buddy.Config {
 	return buddy.Config{
 		RegionBytes: c.RegionBytes, BlockBytes: c.BlockBytes, Family: c.Family, Trim: c.Trim, Placement: c.Placement,
@@ -205,7 +173,7 @@ func (c Config) blocks() buddy.Config {
 	}
 }
 
-// cells returns the configuration of the slabs of the modern mode.
+// cells returns the configuration of the slabs.
 //
 // Precondition: defaults are filled in.
 func (c Config) cells() slab.CellsConfig {
@@ -261,7 +229,7 @@ func (c Config) ForCapacity(n device.Size) Config {
 }
 
 // Preallocates implements [alloc.PreallocatingConfig].
-func (c Config) Preallocates() bool { return c.Compat == "" && c.policy().Preallocates() }
+func (c Config) Preallocates() bool { return c.policy().Preallocates() }
 
 // Unbound implements [alloc.UnboundConfig]: the limit is looked at to refuse, and where the whole of it is taken.
 func (c Config) Unbound() bool { return !c.Preallocates() }

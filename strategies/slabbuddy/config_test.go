@@ -11,12 +11,11 @@ import (
 	"github.com/vramyard/vramyard/strategies/slabbuddy"
 )
 
-func TestModernConfigErrors(t *testing.T) {
+func TestConfigErrors(t *testing.T) {
 	for _, c := range []struct {
 		json, want string
 	}{
 		{`{}`, ``},
-		{`{"segments":2}`, `slabbuddy: segments 2: of no meaning without compat "xdl"`},
 		{`{"slab_max_bytes":16777217}`, `slabbuddy: slab_max_bytes 16777217: want at most 16MiB`},
 		{`{"slab_max_bytes":"2EiB"}`, `slabbuddy: slab_max_bytes 2305843009213693952: want at most 16MiB`},
 		{`{"slab_max_bytes":8388609,"block_bytes":2}`, `slabbuddy: slab_max_bytes 8388609: want at most 8MiB`},
@@ -52,8 +51,6 @@ func TestModernConfigErrors(t *testing.T) {
 		require.EqualError(t, err, c.want, c.json)
 		require.Nil(t, a, "no typed nil")
 	}
-	_, err := slabbuddy.NewLayers(nil, slabbuddy.Config{Compat: slabbuddy.CompatXDL})
-	require.EqualError(t, err, "slabbuddy: compat: layers are of the modern mode")
 }
 
 // nothing is a device without memory.

@@ -31,25 +31,3 @@ func Example() {
 	// 97.66KiB requested, 128KiB granted, 448KiB held
 	// 1GiB requested, 1GiB granted, 1.00GiB held
 }
-
-func ExampleNew_xdl() {
-	gpu, err := sim.New(sim.Config{})
-	if err != nil {
-		panic(err)
-	}
-	a, err := slabbuddy.New(gpu, slabbuddy.Config{Compat: slabbuddy.CompatXDL})
-	if err != nil {
-		panic(err)
-	}
-	for _, size := range []device.Size{5000, 20000, device.GiB} {
-		b, err := a.Alloc(alloc.Request{Size: size})
-		if err != nil {
-			panic(err)
-		}
-		fmt.Println(size, "requested,", b.Size, "granted,", gpu.Usage().Regions, "regions held")
-	}
-	// Output:
-	// 4.88KiB requested, 8KiB granted, 1 regions held
-	// 19.53KiB requested, 32KiB granted, 2 regions held
-	// 1GiB requested, 1GiB granted, 3 regions held
-}

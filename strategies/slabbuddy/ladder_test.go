@@ -24,7 +24,7 @@ func layers(t testing.TB, n device.Size, c slabbuddy.Config) (*slabbuddy.Layers,
 	t.Helper()
 	d, err := sim.New(sim.Config{Capacity: n, Align: 256})
 	require.NoError(t, err)
-	a, err := slabbuddy.NewLayers(d, c)
+	a, err := slabbuddy.New(d, c)
 	require.NoError(t, err)
 	return a, d
 }
@@ -236,4 +236,13 @@ func requireNoEmptyRegion(t *testing.T, a alloc.Strategy) {
 	for region, ok := range used {
 		require.True(t, ok, "region %v is empty", region)
 	}
+}
+
+// get allocates.
+func get(t testing.TB, a alloc.Strategy, size device.Size) alloc.Block {
+	t.Helper()
+	b, err := a.Alloc(alloc.Request{Size: size})
+	require.NoError(t, err)
+	require.NoError(t, a.Check())
+	return b
 }

@@ -1,7 +1,6 @@
 package slabbuddy
 
 import (
-	"errors"
 	"fmt"
 
 	"github.com/vramyard/vramyard/alloc"
@@ -11,8 +10,15 @@ import (
 	"github.com/vramyard/vramyard/strategies/slab"
 )
 
-// Layers is the slab-buddy allocator of the modern mode: one pool of regions, a buddy over
-// it, and slabs that are blocks of the buddy. Use [New] or [NewLayers].
+// The owners that Walk shows: the part of the allocator that a region belongs to.
+const (
+	OwnerSlab   uint8 = 1 // the slab part
+	OwnerBuddy  uint8 = 2 // the buddy part
+	OwnerDirect uint8 = 3 // one block, straight from the device
+)
+
+// Layers is the slab-buddy allocator: one pool of regions, a buddy over
+// it, and slabs that are blocks of the buddy. Use [New].
 type Layers struct {
 	closed bool
 	live   front.Ledger // live blocks of the buddy
@@ -26,13 +32,9 @@ type Layers struct {
 	order   []int32 // of Walk: slabs by address
 }
 
-// NewLayers returns an allocator over src that holds nothing yet. It fails if c is invalid
-// or of a compat mode.
-func NewLayers(src device.Source, c Config) (*Layers, error) {
+// New returns an allocator over src that holds nothing yet. It fails if c is invalid.
+func New(src device.Source, c Config) (*Layers, error) {
 	c, err := c.WithDefaults()
-	if err == nil && c.Compat != "" {
-		err = errors.New("slabbuddy: compat: layers are of the modern mode")
-	}
 	if err != nil {
 		return nil, err
 	}

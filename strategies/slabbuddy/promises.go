@@ -10,62 +10,9 @@ import (
 	"github.com/vramyard/vramyard/strategies/slab"
 )
 
-// Promises implements [alloc.Promiser].
-func (c Config) Promises() alloc.Promises {
-	if c.Compat == CompatXDL {
-		return c.promisesOfParts()
-	}
-	return c.promisesOfLayers()
-}
-
-// promisesOfParts are those of mode "xdl": those of the part that a size is routed to.
-func (c Config) promisesOfParts() alloc.Promises {
-	runs, blocks := c.slab().Promises(), c.buddy().Promises()
-	unit := c.slab().UnitBytes
-	return alloc.Promises{
-		Quantum: unit,
-		Honours: func(r alloc.Request) bool {
-			switch {
-			case r.Size < c.BlockBytes:
-				return runs.Honours(r)
-			case r.Size < c.RegionBytes:
-				return blocks.Honours(r)
-			}
-			return true
-		},
-		MaxGrant: func(r alloc.Request) device.Size {
-			switch {
-			case r.Size < c.BlockBytes:
-				return runs.MaxGrant(r)
-			case r.Size < c.RegionBytes:
-				return blocks.MaxGrant(r)
-			}
-			return r.Size
-		},
-		MustMerge: func(left, right alloc.Chunk) bool {
-			if left.Owner == OwnerSlab {
-				return runs.MustMerge(left, right)
-			}
-			return blocks.MustMerge(left, right)
-		},
-		Serves: func(free alloc.Chunk, r alloc.Request) bool {
-			if r.Size < c.BlockBytes {
-				return runs.Serves != nil && free.Owner == OwnerSlab && runs.Serves(free, r)
-			}
-			return r.Size < c.RegionBytes && free.Owner == OwnerBuddy && blocks.Serves(free, r)
-		},
-		ExactNeighbours: true,
-		ExactPlacer:     true,
-		FreeReleases:    true,
-		Boundaries: []device.Size{
-			unit, 2 * unit, 3 * unit, c.BlockBytes, 2 * c.BlockBytes, c.RegionBytes / 2, c.RegionBytes, 2 * c.RegionBytes,
-		},
-	}
-}
-
-// promisesOfLayers are those of the modern mode. What concerns free blocks and blocks
+// Promises implements [alloc.Promiser]. What concerns free blocks and blocks
 // outside slabs is promised as the buddy does.
-func (c Config) promisesOfLayers() alloc.Promises {
+func (c Config) Promises() alloc.Promises {
 	p := mustPromise(c.blocks())
 	blocks := p // as the buddy has them
 	classes := c.cells().Classes

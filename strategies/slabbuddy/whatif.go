@@ -1,8 +1,6 @@
 package slabbuddy
 
 import (
-	"slices"
-
 	"github.com/vramyard/vramyard/alloc"
 	"github.com/vramyard/vramyard/device"
 	"github.com/vramyard/vramyard/strategies/buddy"
@@ -10,9 +8,7 @@ import (
 
 var (
 	_ alloc.Neighbours = (*Layers)(nil)
-	_ alloc.Neighbours = (*Parts)(nil)
 	_ alloc.Placer     = (*Layers)(nil)
-	_ alloc.Placer     = (*Parts)(nil)
 )
 
 // FreeNeighbours implements [alloc.Neighbours]: of the last block of a slab, the slab, and if that becomes a block of the
@@ -33,19 +29,6 @@ func (a *Layers) FreeNeighbours(p device.Addr) (below, above device.Size) {
 	granted, place := a.slabGranted(gone)
 	under, over := a.blocks.FreeNeighbours(a.cells.Piece(gone).Addr, a.slabBytes(gone), place)
 	return below + under, above + granted - a.slabBytes(gone) + over
-}
-
-// FreeNeighbours implements [alloc.Neighbours], as the part does that has the block. What came straight from the
-// device goes back to it.
-func (a *Parts) FreeNeighbours(p device.Addr) (below, above device.Size) {
-	if a.closed {
-		return 0, 0
-	}
-	// At most one of them has it, and the others have nothing to tell.
-	if below, above = a.slab.FreeNeighbours(p); below|above == 0 {
-		return a.buddy.FreeNeighbours(p)
-	}
-	return below, above
 }
 
 // CanPlace implements [alloc.Placer]: slots first, then blocks of the buddy, among which are slabs that lose their last
@@ -75,23 +58,5 @@ func (a *Layers) tiles(yield func(alloc.Chunk) bool) {
 			c.State = alloc.Live
 		}
 		return yield(c)
-	})
-}
-
-// CanPlace implements [alloc.Placer], as the part does that serves the request. What came straight from the device
-// goes back to it, and makes room for as much.
-func (a *Parts) CanPlace(r alloc.Request, freed []device.Addr) bool {
-	if a.closed {
-		return false
-	}
-	switch a.route(r.Size) {
-	case OwnerSlab:
-		return a.slab.CanPlace(r, freed)
-	case OwnerBuddy:
-		return a.buddy.CanPlace(r, freed)
-	}
-	return r.Align&(r.Align-1) == 0 && slices.ContainsFunc(freed, func(p device.Addr) bool {
-		b, ok := a.direct.Get(p)
-		return ok && b.Requested >= r.Size
 	})
 }

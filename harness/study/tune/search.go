@@ -90,7 +90,10 @@ func newSearch(ctx context.Context, traces []*trace.Trace, catalogue alloc.Catal
 		}
 	}
 	base, _, _ := strings.Cut(strategy, ":")
-	spec, _ := catalogue.Spec(base)
+	spec, ok := catalogue.Spec(strategy)
+	if !ok {
+		spec, _ = catalogue.Spec(base)
+	}
 	s := &search{
 		ctx: ctx, traces: traces, catalogue: catalogue, strategy: preset.Name, baseline: preset.Baseline, o: o,
 		byKey: map[string]*Point{}, known: map[string]string{}, choices: map[*Point]choice{},

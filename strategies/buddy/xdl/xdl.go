@@ -1,0 +1,171 @@
+package xdl
+
+import (
+	"math/bits"
+
+	"github.com/vramyard/vramyard/alloc"
+	"github.com/vramyard/vramyard/device"
+	"github.com/vramyard/vramyard/internal/forecast"
+	"github.com/vramyard/vramyard/kit/front"
+	"github.com/vramyard/vramyard/kit/regions"
+)
+
+// Allocator is the buddy allocator of X-DeepLearning. Use [New].
+type Allocator struct {
+	closed bool
+	cfg    Config
+	shift  int         // log2 of the bytes of a block of order 0
+	top    int         // order of a region
+	align  device.Size // alignment asked for regions
+
+	regions regions.Set   // by address; a label is the number in the slices below
+	bases   []device.Addr // starts of the regions, oldest first
+	trees   []tree        // their trees
+	roots   []byte        // and the roots of these
+	live    front.Ledger  // live blocks; a place is the number of a region
+
+	stats   alloc.Stats
+	refusal alloc.Refusal
+	placer  *forecast.Placer // made when it is asked for
+}
+
+// New returns an allocator over src that holds nothing yet. It fails if c is invalid.
+func New(src device.Source, c Config) (*Allocator, error) {
+	c, err := c.WithDefaults()
+	if err != nil {
+		return nil, err
+	}
+	a := &Allocator{
+		cfg:   c,
+		shift: log2(c.BlockBytes),
+		top:   log2(c.RegionBytes / c.BlockBytes),
+		align: regions.Align(c.RegionBytes),
+	}
+	a.regions = regions.NewSet(src, &a.stats)
+	a.stats.NextRegion = c.RegionBytes
+	return a, nil
+}
+
+// Alloc implements [alloc.Allocator]. It costs O(regions + order of a region).
+func (a *Allocator) Alloc(r alloc.Request) (alloc.Block, error) {
+	if a.closed {
+		return alloc.Block{}, alloc.ErrClosed
+	}
+	if why := a.judge(r); why != alloc.ReasonNone {
+		return alloc.Block{}, a.refuse(r, why)
+	}
+	order := a.orderFor(r.Size)
+	region, ok := a.oldestWith(order)
+	if !ok {
+		if err := a.grow(); err != nil {
+			return alloc.Block{}, a.outOfMemory(r, err)
+		}
+		region = len(a.roots) - 1
+	}
+	t := &a.trees[region]
+	at := t.lowest(order)
+	t.grant(at, order)
+	a.roots[region] = t.longest[1]
+	b := alloc.Block{Addr: a.addrOf(region, at), Size: a.bytesOf(order)}
+	a.live.Add(b.Addr, front.LiveBlock{Requested: r.Size, Stream: r.Stream, Tag: r.Tag, Place: uint64(region)})
+	a.stats.Granted(r.Size, b.Size)
+	return b, nil
+}
+
+// Free implements [alloc.Allocator]. It costs O(order of a region).
+func (a *Allocator) Free(p device.Addr) error {
+	_, _, err := a.Take(p)
+	return err
+}
+
+// Take is Free that also tells what the block was: bytes requested and bytes granted. A
+// strategy composed of this one keeps its own account with it.
+func (a *Allocator) Take(p device.Addr) (requested, granted device.Size, err error) {
+	if a.closed {
+		return 0, 0, alloc.ErrClosed
+	}
+	b, ok := a.live.Take(p)
+	if !ok {
+		return 0, 0, alloc.ErrInvalidFree
+	}
+	region, order := b.Place, a.orderFor(b.Requested)
+	t := &a.trees[region]
+	t.release(uint32(p.Sub(a.bases[region])>>a.shift), order)
+	a.roots[region] = t.longest[1]
+	granted = a.bytesOf(order)
+	a.stats.Freed(b.Requested, granted)
+	return b.Requested, granted, nil
+}
+
+// Close implements [alloc.Strategy]. Regions go back oldest first. Of what the device
+// refuses to take back, Walk yields each region as one chunk of slack.
+func (a *Allocator) Close() error {
+	a.closed = true
+	a.bases, a.trees, a.roots, a.live = nil, nil, nil, front.Ledger{}
+	a.stats.Emptied()
+	return a.regions.ReleaseAll()
+}
+
+// judge returns why a request can never be granted, ReasonNone if it can.
+func (a *Allocator) judge(r alloc.Request) alloc.Reason {
+	switch {
+	case r.Size == 0:
+		return alloc.ReasonZero
+	case r.Size > a.cfg.RegionBytes:
+		return alloc.ReasonTooLarge
+	case r.Align != 0 && !a.honours(r):
+		return alloc.ReasonAlignment
+	}
+	return alloc.ReasonNone
+}
+
+// honours reports whether the alignment of a request is kept whatever the state: a block
+// starts at a multiple of its own size in a region that is aligned itself.
+func (a *Allocator) honours(r alloc.Request) bool {
+	return device.IsPowerOfTwo(r.Align) && r.Align <= min(a.align, a.bytesOf(a.orderFor(r.Size)))
+}
+
+// orderFor returns the order of the block that serves n bytes.
+//
+// Precondition: 1 <= n <= RegionBytes.
+func (a *Allocator) orderFor(n device.Size) int {
+	return max(0, bits.Len64(uint64(n-1))-a.shift)
+}
+
+// bytesOf returns the bytes of a block of an order.
+func (a *Allocator) bytesOf(order int) device.Size { return 1 << (a.shift + order) }
+
+// addrOf returns the address of a block of order 0 in a region.
+func (a *Allocator) addrOf(region int, at uint32) device.Addr {
+	return a.bases[region].Add(device.Size(at) << a.shift)
+}
+
+// grow takes one more region, wholly free. On error nothing has changed.
+func (a *Allocator) grow() error {
+	if (len(a.trees)+1)<<a.top > mostBlocks {
+		return regions.ErrTooMany
+	}
+	r, err := a.regions.Reserve(a.cfg.RegionBytes, a.align, int32(len(a.bases)))
+	if err != nil {
+		return err
+	}
+	t := newTree(a.top)
+	a.bases = append(a.bases, r.Addr)
+	a.trees = append(a.trees, t)
+	a.roots = append(a.roots, t.longest[1])
+	return nil
+}
+
+// refuse records a request that can never be granted.
+func (a *Allocator) refuse(r alloc.Request, why alloc.Reason) error {
+	a.refusal = alloc.Refusal{Reason: why, Request: r, LargestHole: a.largestFree(), Free: a.FreeBytes()}
+	return alloc.ErrInvalidRequest
+}
+
+// outOfMemory records a request for which the device gave no region.
+func (a *Allocator) outOfMemory(r alloc.Request, err error) error {
+	a.stats.OOMs++
+	a.refusal = alloc.Refusal{Request: r, LargestHole: a.largestFree(), Free: a.FreeBytes()}
+	regions.Explain(&a.refusal, a.cfg.RegionBytes, err)
+	return alloc.ErrOutOfMemory
+}

@@ -1,0 +1,211 @@
+package blaze
+
+import (
+	"fmt"
+	"math/bits"
+
+	"github.com/vramyard/vramyard/alloc"
+	"github.com/vramyard/vramyard/device"
+	"github.com/vramyard/vramyard/kit/front"
+	"github.com/vramyard/vramyard/kit/regions"
+)
+
+var (
+	_ alloc.Strategy   = (*Allocator)(nil)
+	_ alloc.Holes      = (*Allocator)(nil)
+	_ alloc.FreeWalker = (*Allocator)(nil)
+	_ alloc.Metered    = (*Allocator)(nil)
+	_ alloc.Failure    = (*Allocator)(nil)
+	_ alloc.Ceiling    = (*Allocator)(nil)
+	_ alloc.Clearer    = (*Allocator)(nil)
+)
+
+// Stats implements [alloc.Inspector].
+func (a *Allocator) Stats() alloc.Stats { return a.stats }
+
+// ClearStats implements [alloc.Clearer].
+func (a *Allocator) ClearStats() { a.stats.Clear() }
+
+// LastRefusal implements [alloc.Failure].
+func (a *Allocator) LastRefusal() (alloc.Refusal, bool) {
+	return a.refusal, a.refusal.Reason != alloc.ReasonNone
+}
+
+// MaxRequest implements [alloc.Ceiling]: the largest class.
+func (a *Allocator) MaxRequest() device.Size { return a.cfg.MaxClassBytes }
+
+// LargestFree implements [alloc.Holes]. O(1).
+func (a *Allocator) LargestFree() device.Size { return a.largestFree() }
+
+func (a *Allocator) largestFree() device.Size {
+	if a.some == 0 {
+		return a.left
+	}
+	return max(a.left, 1<<(bits.Len64(a.some)-1))
+}
+
+// freeBytes returns the bytes in free chunks.
+func (a *Allocator) freeBytes() device.Size {
+	return device.Size(len(a.cuts))*a.cfg.RegionBytes - a.lost - a.stats.Allocated
+}
+
+// MetadataBytes implements [alloc.Metered].
+func (a *Allocator) MetadataBytes() device.Size {
+	const blockBytes, cutBytes = 40, 16
+	return a.regions.Bytes() + a.index.Bytes() + device.Size(cap(a.blocks))*blockBytes + device.Size(cap(a.cuts))*cutBytes
+}
+
+// Walk implements [alloc.Inspector]. The class of a block, free or live, is the logarithm
+// of its bytes. What is not yet cut from the newest region is a free chunk without class,
+// what is left of an older one is slack.
+func (a *Allocator) Walk(yield func(alloc.Chunk) bool) {
+	if a.closed {
+		a.regions.WalkSlack(yield)
+		return
+	}
+	for i := range a.regions.Len() {
+		if !a.walkHeld(a.regions.At(i), yield) {
+			return
+		}
+	}
+}
+
+// walkHeld yields the chunks of one region. It reports whether the walk goes on.
+func (a *Allocator) walkHeld(h regions.Held, yield func(alloc.Chunk) bool) bool {
+	region, end := int(h.Label), h.Addr
+	for i := range a.blocksOf(region) {
+		c := a.chunkOf(region, &a.blocks[i])
+		if end = c.End(); !yield(c) {
+			return false
+		}
+	}
+	if rest := a.restOf(region, end); rest.Size > 0 && !yield(rest) {
+		return false
+	}
+	return regions.Excess(h.Region, a.cfg.RegionBytes, yield)
+}
+
+// blocksOf yields the numbers of the blocks cut from a region, by address.
+func (a *Allocator) blocksOf(region int) func(func(int) bool) {
+	end := len(a.blocks)
+	if region+1 < len(a.cuts) {
+		end = int(a.cuts[region+1].first)
+	}
+	return func(yield func(int) bool) {
+		for i := int(a.cuts[region].first); i < end && yield(i); i++ {
+		}
+	}
+}
+
+// chunkOf returns a block of a region as a chunk.
+func (a *Allocator) chunkOf(region int, b *block) alloc.Chunk {
+	c := alloc.Chunk{
+		Region: a.cuts[region].base, Addr: b.addr, Size: 1 << b.class, Class: int32(b.class),
+		Requested: b.requested, Stream: b.stream, Tag: b.tag,
+	}
+	if b.live {
+		c.State = alloc.Live
+	}
+	return c
+}
+
+// restOf returns what is not cut from a region, from at up, as a chunk.
+func (a *Allocator) restOf(region int, at device.Addr) alloc.Chunk {
+	base := a.cuts[region].base
+	c := alloc.Chunk{Region: base, Addr: at, Size: a.cfg.RegionBytes - at.Sub(base), Class: alloc.NoClass}
+	if region+1 < len(a.cuts) {
+		c.State = alloc.Slack
+	}
+	return c
+}
+
+// WalkFree implements [alloc.FreeWalker]: the lists from the smallest class up, each from
+// the block pushed last, and then what is not yet cut.
+func (a *Allocator) WalkFree(yield func(alloc.Chunk) bool) {
+	if a.closed {
+		return
+	}
+	for _, i := range a.lists {
+		for ; i != none; i = a.blocks[i].next {
+			h, _ := a.regions.Under(a.blocks[i].addr)
+			if !yield(a.chunkOf(int(h.Label), &a.blocks[i])) {
+				return
+			}
+		}
+	}
+	newest := len(a.cuts) - 1
+	if rest := a.restOf(newest, a.cuts[newest].base.Add(a.cfg.RegionBytes-a.left)); rest.Size > 0 {
+		yield(rest)
+	}
+}
+
+// Check implements [alloc.Inspector]. It reads every block and every list.
+func (a *Allocator) Check() error {
+	if !a.closed {
+		if err := a.checkCuts(); err != nil {
+			return err
+		}
+		if err := a.checkLists(); err != nil {
+			return err
+		}
+	}
+	if err := front.CompareStats(a.stats, a.Walk); err != nil {
+		return fmt.Errorf("slab: invariant Z6 (counters are what the walk shows): %w", err)
+	}
+	return nil
+}
+
+// checkCuts verifies that blocks follow each other without a gap from the start of their
+// region, and the index.
+func (a *Allocator) checkCuts() error {
+	if a.index.Len() != len(a.blocks) {
+		return fmt.Errorf("slab: invariant Z4 (the index has every block): %d of %d", a.index.Len(), len(a.blocks))
+	}
+	var lost device.Size
+	for region, c := range a.cuts {
+		if h, ok := a.regions.Find(c.base); !ok || int(h.Label) != region || a.regions.Len() != len(a.cuts) {
+			return fmt.Errorf("slab: invariant Z5 (regions by age and by address agree): region %d at %v", region, c.base)
+		}
+		at := c.base
+		for i := range a.blocksOf(region) {
+			b := &a.blocks[i]
+			if b.addr != at {
+				return fmt.Errorf("slab: invariant Z1 (a block starts where the one before ends): block %d at %v, not %v", i, b.addr, at)
+			}
+			if n := a.index.Get(at, a.addrOf); int(n) != i+1 {
+				return fmt.Errorf("slab: invariant Z4 (the index has every block): block %d at %v", i, at)
+			}
+			at = at.Add(1 << b.class)
+		}
+		if rest := a.cfg.RegionBytes - at.Sub(c.base); region+1 < len(a.cuts) {
+			lost += rest
+		} else if rest != a.left {
+			return fmt.Errorf("slab: invariant Z1 (a block starts where the one before ends): %d bytes left, counted %d", rest, a.left)
+		}
+	}
+	if lost != a.lost {
+		return fmt.Errorf("slab: invariant Z1 (a block starts where the one before ends): %d bytes lost, counted %d", lost, a.lost)
+	}
+	return nil
+}
+
+// checkLists verifies that every block is live or in the list of its class, once.
+func (a *Allocator) checkLists() error {
+	listed := 0
+	for k, i := range a.lists {
+		if (i != none) != (a.some>>k&1 != 0) {
+			return fmt.Errorf("slab: invariant Z3 (lists that are not empty are known): list %d", k)
+		}
+		for ; i != none; i = a.blocks[i].next {
+			if b := &a.blocks[i]; b.live || int(b.class) != k || listed == len(a.blocks) {
+				return fmt.Errorf("slab: invariant Z2 (a block is live or listed once): block %d in list %d", i, k)
+			}
+			listed++
+		}
+	}
+	if listed+a.stats.Live != len(a.blocks) {
+		return fmt.Errorf("slab: invariant Z2 (a block is live or listed once): %d blocks, %d live, %d listed",
+			len(a.blocks), a.stats.Live, listed)
+	}
+	return nil
+}

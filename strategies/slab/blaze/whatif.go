@@ -1,0 +1,32 @@
+package blaze
+
+import (
+	"github.com/vramyard/vramyard/alloc"
+
+	"github.com/vramyard/vramyard/device"
+	"github.com/vramyard/vramyard/kit/index"
+	"slices"
+)
+
+var (
+	_ alloc.Neighbours = (*Allocator)(nil)
+	_ alloc.Placer     = (*Allocator)(nil)
+)
+
+// FreeNeighbours implements [alloc.Neighbours]: blocks are never merged.
+func (*Allocator) FreeNeighbours(device.Addr) (below, above device.Size) { return 0, 0 }
+
+// CanPlace implements [alloc.Placer]: whether the list of its class, or what is not yet cut, has a block. O(addresses).
+func (a *Allocator) CanPlace(r alloc.Request, freed []device.Addr) bool {
+	if a.closed || a.judge(r) != alloc.ReasonNone {
+		return false
+	}
+	k := a.classFor(r.Size)
+	if a.lists[k] != none || a.left >= 1<<k {
+		return true
+	}
+	return slices.ContainsFunc(freed, func(p device.Addr) bool {
+		i := a.index.Get(p, a.addrOf)
+		return i != index.NoHandle && a.blocks[i-1].live && int(a.blocks[i-1].class) == k
+	})
+}

@@ -1,0 +1,245 @@
+package xdl
+
+import (
+	"github.com/vramyard/vramyard/alloc"
+	"github.com/vramyard/vramyard/device"
+	"github.com/vramyard/vramyard/kit/front"
+	"github.com/vramyard/vramyard/kit/regions"
+)
+
+// Allocator is the slab allocator of X-DeepLearning. Use [New].
+type Allocator struct {
+	closed bool
+	cfg    Config
+	slice  device.Size // bytes of a region that belong to one segment
+	chunks int         // chunks in a slice
+	align  device.Size // alignment asked for regions
+
+	// counter counts requests. It has the original's 32 bits with a sign, see turn.
+	counter int32
+	regions regions.Set   // by address; a label is the number in the slices below
+	bases   []device.Addr // starts of the regions, oldest first
+	first   []int32       // per region and segment the slice's first chunk; none if not attached
+	lines   []int32       // per segment the slices attached: those of the oldest regions
+	all     []chunk       // every chunk, slice after slice, as attached
+	links   []link        // the anchors, see anchorOf, and behind them one per chunk
+	live    front.Ledger  // live blocks; a place is a chunk and a unit
+	hole    hole          // the longest free run of a chunk
+
+	stats   alloc.Stats
+	refusal alloc.Refusal
+}
+
+// New returns an allocator over src that holds nothing yet. It fails if c is invalid.
+func New(src device.Source, c Config) (*Allocator, error) {
+	c, err := c.WithDefaults()
+	if err != nil {
+		return nil, err
+	}
+	slice := c.RegionBytes / device.Size(c.Segments)
+	a := &Allocator{
+		cfg:    c,
+		slice:  slice,
+		chunks: int(slice / (chunkUnits * c.UnitBytes)),
+		align:  regions.Align(c.RegionBytes),
+		lines:  make([]int32, c.Segments),
+		links:  make([]link, classes*c.Segments),
+	}
+	for i := range int32(len(a.links)) {
+		a.links[i] = link{next: i, prev: i}
+	}
+	a.regions = regions.NewSet(src, &a.stats)
+	a.stats.NextRegion = c.RegionBytes
+	return a, nil
+}
+
+// Alloc implements [alloc.Allocator]. It costs O(1), and O(chunks in a slice) when a
+// segment attaches one.
+func (a *Allocator) Alloc(r alloc.Request) (alloc.Block, error) {
+	if a.closed {
+		return alloc.Block{}, alloc.ErrClosed
+	}
+	if why := a.judge(r); why != alloc.ReasonNone {
+		return alloc.Block{}, a.refuse(r, why)
+	}
+	n, g := a.unitsFor(r.Size), a.turn()
+	i := a.search(g, n)
+	if i == none {
+		if err := a.attach(g); err != nil {
+			return alloc.Block{}, a.outOfMemory(r, err)
+		}
+		i = a.search(g, n)
+	}
+	c := &a.all[i]
+	b := lowest(c.free, n)
+	c.take(b, n)
+	a.toFront(i)
+	got := alloc.Block{Addr: c.base.Add(device.Size(b) * a.cfg.UnitBytes), Size: device.Size(n) * a.cfg.UnitBytes}
+	a.live.Add(got.Addr, front.LiveBlock{
+		Requested: r.Size, Stream: r.Stream, Tag: r.Tag, Place: uint64(i)*chunkUnits + uint64(b),
+	})
+	a.stats.Granted(r.Size, got.Size)
+	return got, nil
+}
+
+// judge returns why a request can never be granted, ReasonNone if it can.
+func (a *Allocator) judge(r alloc.Request) alloc.Reason {
+	switch {
+	case r.Size == 0:
+		return alloc.ReasonZero
+	case r.Size > a.MaxRequest():
+		return alloc.ReasonTooLarge
+	case r.Align != 0 && (!device.IsPowerOfTwo(r.Align) || r.Align > a.quantum()):
+		return alloc.ReasonAlignment
+	}
+	return alloc.ReasonNone
+}
+
+// quantum returns the alignment that every block has whatever the state: slices and
+// chunks are whole numbers of units, so it is that of the unit and of the region.
+func (a *Allocator) quantum() device.Size { return min(a.cfg.UnitBytes&-a.cfg.UnitBytes, a.align) }
+
+// unitsFor returns how many units serve a request, without a division.
+//
+// Precondition: 1 <= size <= 4 units.
+func (a *Allocator) unitsFor(size device.Size) int {
+	n, unit := 1, a.cfg.UnitBytes
+	if size > unit {
+		n++
+	}
+	if size > 2*unit {
+		n++
+	}
+	if size > 3*unit {
+		n++
+	}
+	return n
+}
+
+// turn returns the segment whose turn it is, and passes the turn on. The original counts
+// in 32 bits with a sign and widens that to 64 bits without one: after 2^31 requests the
+// rotation goes on undisturbed if the number of segments is a power of two, and jumps
+// otherwise.
+func (a *Allocator) turn() int {
+	g := uint64(a.counter) % uint64(len(a.lines))
+	a.counter++
+	return int(g)
+}
+
+// anchorOf returns the anchor of a list of segment g.
+func anchorOf(g, class int32) int32 { return classes*g + class }
+
+// linkOf returns the link of chunk i.
+func (a *Allocator) linkOf(i int32) int32 { return i + classes*int32(len(a.lines)) }
+
+// search returns the chunk that serves n units in segment g: the most recently touched of
+// the smallest class that has one, or none.
+func (a *Allocator) search(g, n int) int32 {
+	for k := int32(n); k <= maxUnits; k++ {
+		anchor := anchorOf(int32(g), k)
+		if i := a.links[anchor].next; i != anchor {
+			return i - classes*int32(len(a.lines))
+		}
+	}
+	return none
+}
+
+// toFront puts chunk i, of which units were granted or freed, in front of the list of the
+// class it now has, also if that is the one it was in.
+func (a *Allocator) toFront(i int32) {
+	c := &a.all[i]
+	c.class = class(c.free)
+	unlink(a.links, a.linkOf(i))
+	push(a.links, anchorOf(c.segment, c.class), a.linkOf(i))
+}
+
+// attach gives segment g the slice of the next region that it has none of, and takes a
+// new region if there is no such one. On error nothing has changed.
+func (a *Allocator) attach(g int) error {
+	if len(a.all) > mostChunks-a.chunks {
+		return regions.ErrTooMany
+	}
+	region := int(a.lines[g])
+	if region == len(a.bases) {
+		if err := a.grow(); err != nil {
+			return err
+		}
+	}
+	base := a.bases[region].Add(device.Size(g) * a.slice)
+	from := int32(len(a.all))
+	a.first[region*len(a.lines)+g] = from
+	a.lines[g]++
+	for k := range a.chunks {
+		at := base.Add(device.Size(k) * chunkUnits * a.cfg.UnitBytes)
+		a.all = append(a.all, chunk{free: ^uint64(0), base: at, segment: int32(g), class: maxUnits})
+	}
+	a.links = append(a.links, make([]link, a.chunks)...)
+	for i := int32(len(a.all)) - 1; i >= from; i-- {
+		push(a.links, anchorOf(int32(g), maxUnits), a.linkOf(i)) // from the top: the lowest ends up in front
+	}
+	a.hole.raise(chunkUnits, from)
+	return nil
+}
+
+// grow takes one more region, of which nothing is attached. On error nothing has changed.
+func (a *Allocator) grow() error {
+	r, err := a.regions.Reserve(a.cfg.RegionBytes, a.align, int32(len(a.bases)))
+	if err != nil {
+		return err
+	}
+	a.bases = append(a.bases, r.Addr)
+	for range a.lines {
+		a.first = append(a.first, none)
+	}
+	return nil
+}
+
+// Free implements [alloc.Allocator]. It costs O(1).
+func (a *Allocator) Free(p device.Addr) error {
+	_, _, err := a.Take(p)
+	return err
+}
+
+// Take is Free that also tells what the block was: bytes requested and bytes granted. A
+// strategy composed of this one keeps its own account with it.
+func (a *Allocator) Take(p device.Addr) (requested, granted device.Size, err error) {
+	if a.closed {
+		return 0, 0, alloc.ErrClosed
+	}
+	b, ok := a.live.Take(p)
+	if !ok {
+		return 0, 0, alloc.ErrInvalidFree
+	}
+	i, unit := int32(b.Place/chunkUnits), int(b.Place%chunkUnits)
+	c := &a.all[i]
+	n := c.give(unit)
+	a.toFront(i)
+	a.hole.raise(runAt(c.free, unit), i)
+	granted = device.Size(n) * a.cfg.UnitBytes
+	a.stats.Freed(b.Requested, granted)
+	return b.Requested, granted, nil
+}
+
+// Close implements [alloc.Strategy]. Regions go back oldest first. Of what the device
+// refuses to take back, Walk yields each region as one chunk of slack.
+func (a *Allocator) Close() error {
+	a.closed = true
+	a.bases, a.first, a.lines, a.all, a.links = nil, nil, nil, nil, nil
+	a.live, a.hole = front.Ledger{}, hole{}
+	a.stats.Emptied()
+	return a.regions.ReleaseAll()
+}
+
+// refuse records a request that can never be granted.
+func (a *Allocator) refuse(r alloc.Request, why alloc.Reason) error {
+	a.refusal = alloc.Refusal{Reason: why, Request: r, LargestHole: a.largestFree(), Free: a.FreeBytes()}
+	return alloc.ErrInvalidRequest
+}
+
+// outOfMemory records a request for which no slice could be attached.
+func (a *Allocator) outOfMemory(r alloc.Request, err error) error {
+	a.stats.OOMs++
+	a.refusal = alloc.Refusal{Request: r, LargestHole: a.largestFree(), Free: a.FreeBytes()}
+	regions.Explain(&a.refusal, a.cfg.RegionBytes, err)
+	return alloc.ErrOutOfMemory
+}

@@ -1,0 +1,160 @@
+package xdl
+
+import (
+	"fmt"
+
+	"github.com/vramyard/vramyard/alloc"
+	"github.com/vramyard/vramyard/device"
+	"github.com/vramyard/vramyard/kit/front"
+	"github.com/vramyard/vramyard/kit/regions"
+	"github.com/vramyard/vramyard/strategies/slabbuddy"
+)
+
+var (
+	_ alloc.Strategy   = (*Allocator)(nil)
+	_ alloc.Holes      = (*Allocator)(nil)
+	_ alloc.FreeWalker = (*Allocator)(nil)
+	_ alloc.Metered    = (*Allocator)(nil)
+	_ alloc.Failure    = (*Allocator)(nil)
+	_ alloc.Ceiling    = (*Allocator)(nil)
+	_ alloc.Clearer    = (*Allocator)(nil)
+)
+
+// Stats implements [alloc.Inspector].
+func (a *Allocator) Stats() alloc.Stats { return a.stats }
+
+// ClearStats implements [alloc.Clearer].
+func (a *Allocator) ClearStats() { a.stats.Clear() }
+
+// LastRefusal implements [alloc.Failure].
+func (a *Allocator) LastRefusal() (alloc.Refusal, bool) {
+	return a.refusal, a.refusal.Reason != alloc.ReasonNone
+}
+
+// MaxRequest implements [alloc.Ceiling]: there is none, the device judges.
+func (a *Allocator) MaxRequest() device.Size { return ^device.Size(0) }
+
+// LargestFree implements [alloc.Holes]. It reads one byte per region of the buddy part.
+func (a *Allocator) LargestFree() device.Size { return a.largestFree() }
+
+func (a *Allocator) largestFree() device.Size {
+	if a.closed {
+		return 0
+	}
+	return max(a.slab.LargestFree(), a.buddy.LargestFree())
+}
+
+// freeBytes returns the bytes in free chunks. Direct regions have none.
+func (a *Allocator) freeBytes() device.Size { return a.slab.FreeBytes() + a.buddy.FreeBytes() }
+
+// MetadataBytes implements [alloc.Metered].
+func (a *Allocator) MetadataBytes() device.Size {
+	n := a.regions.Bytes() + a.direct.Bytes()
+	if !a.closed {
+		n += a.slab.MetadataBytes() + a.buddy.MetadataBytes()
+	}
+	return n
+}
+
+// Walk implements [alloc.Inspector]. The regions of all parts come in one order of
+// address; Owner tells whose they are.
+func (a *Allocator) Walk(yield func(alloc.Chunk) bool) {
+	var owner uint8
+	owned := func(c alloc.Chunk) bool {
+		c.Owner = owner
+		return yield(c)
+	}
+	for i := range a.regions.Len() {
+		h := a.regions.At(i)
+		owner = uint8(h.Label)
+		if !a.walkHeld(h, owned) {
+			return
+		}
+	}
+}
+
+// walkHeld yields the chunks of one region. It reports whether the walk goes on.
+func (a *Allocator) walkHeld(h regions.Held, yield func(alloc.Chunk) bool) bool {
+	switch {
+	case a.closed:
+		return regions.Excess(h.Region, 0, yield)
+	case uint8(h.Label) == slabbuddy.OwnerSlab:
+		return a.slab.WalkRegion(h.Addr, yield)
+	case uint8(h.Label) == slabbuddy.OwnerBuddy:
+		return a.buddy.WalkRegion(h.Addr, yield)
+	}
+	b, ok := a.direct.Get(h.Addr)
+	if !ok {
+		return regions.Excess(h.Region, 0, yield)
+	}
+	return yield(alloc.Chunk{
+		Region: h.Addr, Addr: h.Addr, Size: b.Requested, Requested: b.Requested, State: alloc.Live,
+		Class: alloc.NoClass, Stream: b.Stream, Tag: b.Tag,
+	}) && regions.Excess(h.Region, b.Requested, yield)
+}
+
+// WalkFree implements [alloc.FreeWalker]: the slab part in its order, then the buddy part.
+func (a *Allocator) WalkFree(yield func(alloc.Chunk) bool) {
+	if a.closed {
+		return
+	}
+	more := true
+	a.slab.WalkFree(func(c alloc.Chunk) bool {
+		c.Owner = slabbuddy.OwnerSlab
+		more = yield(c)
+		return more
+	})
+	if !more {
+		return
+	}
+	a.buddy.WalkFree(func(c alloc.Chunk) bool {
+		c.Owner = slabbuddy.OwnerBuddy
+		return yield(c)
+	})
+}
+
+// Check implements [alloc.Inspector]. It checks both parts and what joins them.
+func (a *Allocator) Check() error {
+	if !a.closed {
+		if err := a.slab.Check(); err != nil {
+			return fmt.Errorf("slabbuddy: invariant R5 (each part keeps its own): %w", err)
+		}
+		if err := a.buddy.Check(); err != nil {
+			return fmt.Errorf("slabbuddy: invariant R5 (each part keeps its own): %w", err)
+		}
+		if err := a.checkOwners(); err != nil {
+			return err
+		}
+	}
+	if err := front.CompareStats(a.stats, a.Walk); err != nil {
+		return fmt.Errorf("slabbuddy: invariant R6 (counters are what the walk shows): %w", err)
+	}
+	return nil
+}
+
+// checkOwners verifies who has which region and which block.
+func (a *Allocator) checkOwners() error {
+	for c := range a.Walk {
+		if c.State == alloc.Live && a.route(c.Requested) != c.Owner {
+			return fmt.Errorf("slabbuddy: invariant R1 (the size alone routes): block %v of %d bytes is with owner %d",
+				c.Addr, c.Requested, c.Owner)
+		}
+	}
+	var held [slabbuddy.OwnerDirect + 1]int
+	for i := range a.regions.Len() {
+		held[a.regions.At(i).Label]++
+	}
+	if s, b := a.slab.Stats().Regions, a.buddy.Stats().Regions; held[slabbuddy.OwnerSlab] != s || held[slabbuddy.OwnerBuddy] != b {
+		return fmt.Errorf("slabbuddy: invariant R2 (a region has one owner): slab %d of %d, buddy %d of %d",
+			s, held[slabbuddy.OwnerSlab], b, held[slabbuddy.OwnerBuddy])
+	}
+	for at := range a.direct.Range {
+		if h, ok := a.regions.Find(at); !ok || uint8(h.Label) != slabbuddy.OwnerDirect {
+			return fmt.Errorf("slabbuddy: invariant R3 (direct blocks are regions): block %v", at)
+		}
+	}
+	if n, stale := a.direct.Len(), a.regions.Stale(); n+stale != held[slabbuddy.OwnerDirect] {
+		return fmt.Errorf("slabbuddy: invariant R3 (direct blocks are regions): %d blocks, %d stale, %d regions", n, stale, held[slabbuddy.OwnerDirect])
+	}
+	return nil
+}

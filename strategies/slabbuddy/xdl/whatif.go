@@ -1,0 +1,45 @@
+package xdl
+
+import (
+	"github.com/vramyard/vramyard/alloc"
+
+	"github.com/vramyard/vramyard/device"
+	"github.com/vramyard/vramyard/strategies/slabbuddy"
+	"slices"
+)
+
+var (
+	_ alloc.Neighbours = (*Allocator)(nil)
+	_ alloc.Placer     = (*Allocator)(nil)
+)
+
+// FreeNeighbours implements [alloc.Neighbours], as the part does that has the block. What came straight from the
+// device goes back to it.
+func (a *Allocator) FreeNeighbours(p device.Addr) (below, above device.Size) {
+	if a.closed {
+		return 0, 0
+	}
+	// At most one of them has it, and the others have nothing to tell.
+	if below, above = a.slab.FreeNeighbours(p); below|above == 0 {
+		return a.buddy.FreeNeighbours(p)
+	}
+	return below, above
+}
+
+// CanPlace implements [alloc.Placer], as the part does that serves the request. What came straight from the device
+// goes back to it, and makes room for as much.
+func (a *Allocator) CanPlace(r alloc.Request, freed []device.Addr) bool {
+	if a.closed {
+		return false
+	}
+	switch a.route(r.Size) {
+	case slabbuddy.OwnerSlab:
+		return a.slab.CanPlace(r, freed)
+	case slabbuddy.OwnerBuddy:
+		return a.buddy.CanPlace(r, freed)
+	}
+	return r.Align&(r.Align-1) == 0 && slices.ContainsFunc(freed, func(p device.Addr) bool {
+		b, ok := a.direct.Get(p)
+		return ok && b.Requested >= r.Size
+	})
+}

@@ -1,0 +1,166 @@
+package xdl
+
+import (
+	"errors"
+	"fmt"
+
+	"github.com/vramyard/vramyard/alloc"
+	"github.com/vramyard/vramyard/device"
+	"github.com/vramyard/vramyard/kit/front"
+	"github.com/vramyard/vramyard/kit/regions"
+	buddy "github.com/vramyard/vramyard/strategies/buddy/xdl"
+	slab "github.com/vramyard/vramyard/strategies/slab/xdl"
+	"github.com/vramyard/vramyard/strategies/slabbuddy"
+)
+
+// Allocator is the slab-buddy allocator of X-DeepLearning: two that share nothing. Use [New].
+type Allocator struct {
+	closed  bool
+	cfg     Config
+	slab    *slab.Allocator
+	buddy   *buddy.Allocator
+	direct  front.Ledger // live blocks straight from the device; a place is not used
+	regions regions.Set  // of all parts, by address; a label is the owner
+	stats   alloc.Stats
+	refusal alloc.Refusal
+}
+
+// New returns an allocator over src that holds nothing yet. It fails if c is invalid.
+func New(src device.Source, c Config) (*Allocator, error) {
+	c, err := c.WithDefaults()
+	if err != nil {
+		return nil, err
+	}
+	a := &Allocator{cfg: c}
+	a.regions = regions.NewSet(src, &a.stats)
+	if a.slab, err = slab.New(part{&a.regions, slabbuddy.OwnerSlab}, c.slab()); err != nil {
+		return nil, fmt.Errorf("slabbuddy: %w", err)
+	}
+	if a.buddy, err = buddy.New(part{&a.regions, slabbuddy.OwnerBuddy}, c.buddy()); err != nil {
+		return nil, fmt.Errorf("slabbuddy: %w", err)
+	}
+	return a, nil
+}
+
+// part is the source of one part: the device, with every region booked in the whole.
+type part struct {
+	regions *regions.Set
+	owner   uint8
+}
+
+// Reserve implements [device.Source].
+func (p part) Reserve(size, align device.Size) (device.Region, error) {
+	return p.regions.Reserve(size, align, int32(p.owner))
+}
+
+// Release implements [device.Source].
+func (p part) Release(a device.Addr) error { return p.regions.Release(a) }
+
+// Alloc implements [alloc.Allocator]. It costs what the part costs that serves the request.
+func (a *Allocator) Alloc(r alloc.Request) (b alloc.Block, err error) {
+	if a.closed {
+		return alloc.Block{}, alloc.ErrClosed
+	}
+	switch a.route(r.Size) {
+	case slabbuddy.OwnerSlab:
+		if b, err = a.slab.Alloc(r); err != nil {
+			return alloc.Block{}, a.refused(a.slab, err)
+		}
+	case slabbuddy.OwnerBuddy:
+		if b, err = a.buddy.Alloc(r); err != nil {
+			return alloc.Block{}, a.refused(a.buddy, err)
+		}
+	default:
+		if b, err = a.allocDirect(r); err != nil {
+			return alloc.Block{}, err
+		}
+	}
+	a.stats.Granted(r.Size, b.Size)
+	return b, nil
+}
+
+// allocDirect takes a region for the request alone. The block has exactly the bytes
+// requested; what the device adds is slack.
+func (a *Allocator) allocDirect(r alloc.Request) (alloc.Block, error) {
+	if r.Align != 0 && !device.IsPowerOfTwo(r.Align) {
+		a.record(alloc.Refusal{Reason: alloc.ReasonAlignment, Request: r})
+		return alloc.Block{}, alloc.ErrInvalidRequest
+	}
+	region, err := a.regions.Reserve(r.Size, r.Align, int32(slabbuddy.OwnerDirect))
+	if err != nil {
+		a.stats.OOMs++
+		a.record(alloc.Refusal{Reason: alloc.ReasonDevice, Request: r, Asked: r.Size, Device: err})
+		return alloc.Block{}, alloc.ErrOutOfMemory
+	}
+	a.direct.Add(region.Addr, front.LiveBlock{Requested: r.Size, Stream: r.Stream, Tag: r.Tag})
+	return alloc.Block{Addr: region.Addr, Size: r.Size}, nil
+}
+
+// refused takes over what a part recorded of a refusal and returns err.
+func (a *Allocator) refused(by alloc.Failure, err error) error {
+	if errors.Is(err, alloc.ErrOutOfMemory) {
+		a.stats.OOMs++
+	}
+	r, _ := by.LastRefusal()
+	a.record(r)
+	return err
+}
+
+// record completes a refusal with the free memory of the whole and keeps it.
+func (a *Allocator) record(r alloc.Refusal) {
+	r.LargestHole, r.Free = a.largestFree(), a.freeBytes()
+	a.refusal = r
+}
+
+// Free implements [alloc.Allocator]. A block straight from the device goes back to it. If the
+// device refuses, the region stays as slack and goes back later. Each part is asked in turn, as in
+// the original: a part without a block at p reports so after one probe of its table.
+func (a *Allocator) Free(p device.Addr) error {
+	if a.closed {
+		return alloc.ErrClosed
+	}
+	requested, granted, err := a.slab.Take(p)
+	if err != nil {
+		requested, granted, err = a.buddy.Take(p)
+	}
+	if err != nil {
+		requested, err = a.takeDirect(p)
+		granted = requested
+	}
+	if err != nil {
+		return err
+	}
+	a.stats.Freed(requested, granted)
+	return nil
+}
+
+// takeDirect gives the block that starts at p back to the device and returns its bytes.
+func (a *Allocator) takeDirect(p device.Addr) (device.Size, error) {
+	b, ok := a.direct.Take(p)
+	if !ok {
+		return 0, alloc.ErrInvalidFree
+	}
+	a.regions.Discard(p)
+	return b.Requested, nil
+}
+
+// Close implements [alloc.Strategy]. Regions of all parts go back oldest first. Of what
+// the device refuses to take back, Walk yields each region as one chunk of slack.
+func (a *Allocator) Close() error {
+	a.closed = true
+	a.slab, a.buddy, a.direct = nil, nil, front.Ledger{}
+	a.stats.Emptied()
+	return a.regions.ReleaseAll()
+}
+
+// route returns the part that serves a request of n bytes. It depends on nothing else.
+// The slab part refuses a request of none.
+func (a *Allocator) route(n device.Size) uint8 {
+	switch {
+	case n < a.cfg.BlockBytes:
+		return slabbuddy.OwnerSlab
+	case n < a.cfg.RegionBytes:
+		return slabbuddy.OwnerBuddy
+	}
+	return slabbuddy.OwnerDirect
+}
