@@ -38,8 +38,9 @@ func (a *Allocator) CanPlace(r alloc.Request, freed []device.Addr) bool {
 	case slabbuddy.OwnerBuddy:
 		return a.buddy.CanPlace(r, freed)
 	}
-	return r.Align&(r.Align-1) == 0 && slices.ContainsFunc(freed, func(p device.Addr) bool {
+	align := max(r.Align, 1)
+	return device.IsPowerOfTwo(align) && slices.ContainsFunc(freed, func(p device.Addr) bool {
 		b, ok := a.direct.Get(p)
-		return ok && b.Requested >= r.Size
+		return ok && b.Requested >= r.Size && p.IsAligned(align)
 	})
 }
