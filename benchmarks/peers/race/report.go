@@ -10,8 +10,8 @@ import (
 	"github.com/jedib0t/go-pretty/v6/table"
 	"github.com/jedib0t/go-pretty/v6/text"
 
-	house "github.com/vramyard/vramyard/harness/show/report"
 	"github.com/vramyard/vramyard/harness/study/bench"
+	"github.com/vramyard/vramyard/internal/units"
 )
 
 // schema names the form of a report in JSON.
@@ -48,7 +48,10 @@ func (r report) tables(w io.Writer) error {
 
 // tableOf writes the table of one workload.
 func tableOf(w io.Writer, runs []run) error {
-	t := house.NewTable("allocator", "ns/pair", "min", "spread", "ratio", "ratio of min", "address", "heap B", "about")
+	t := table.NewWriter()
+	t.SetStyle(table.StyleLight)
+	t.Style().Format.Header = text.FormatDefault
+	t.AppendHeader(table.Row{"allocator", "ns/pair", "min", "spread", "ratio", "ratio of min", "address", "heap B", "about"})
 	var right []table.ColumnConfig
 	for c := 2; c <= 8; c++ {
 		right = append(right, table.ColumnConfig{Number: c, Align: text.AlignRight, AlignHeader: text.AlignRight})
@@ -71,7 +74,7 @@ func tableOf(w io.Writer, runs []run) error {
 	}
 	l := runs[0].Load
 	_, err := fmt.Fprintf(w, "\n%s: %d blocks live, %s at most; %d pairs timed, hash %v; range of %s\n%s\n",
-		l.Workload, l.Live, house.Bytes(l.PeakLive), l.Pairs, l.Hash, house.Bytes(l.Device), t.Render())
+		l.Workload, l.Live, units.Bytes(l.PeakLive), l.Pairs, l.Hash, units.Bytes(l.Device), t.Render())
 	return err
 }
 
