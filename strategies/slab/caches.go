@@ -158,7 +158,7 @@ func (a *Caches) judge(r alloc.Request) alloc.Reason {
 		return alloc.ReasonZero
 	case r.Size > maxRequest:
 		return alloc.ReasonTooLarge
-	case r.Align != 0 && (!device.IsPowerOfTwo(r.Align) || r.Align > a.cfg.AlignBytes):
+	case r.Align != 0 && (!device.IsPowerOfTwo(r.Align) || r.Align > a.cfg.align()):
 		return alloc.ReasonAlignment
 	}
 	return alloc.ReasonNone

@@ -33,7 +33,6 @@ type Cells struct {
 	fifo     bool     // slabs queue up
 	lowest   bool     // heaps stand in for lists
 	steal    bool
-	early    bool // steal before a slab is attached
 	robin    bool
 	segments uint32
 	turn     uint32 // of the segments, with robin
@@ -113,7 +112,7 @@ func NewCells(parent Parent, c CellsConfig) (*Cells, error) {
 	a := &Cells{
 		parent: parent, shift: uint8(bits.TrailingZeros64(uint64(c.Quantum))),
 		fifo: c.Selection == Fifo, lowest: c.Selection == Lowest,
-		steal: c.Steal || c.StealEarly, early: c.StealEarly, robin: c.RoundRobin, segments: uint32(c.Segments), keep: int32(c.EmptySlabs),
+		steal: c.Steal, robin: c.RoundRobin, segments: uint32(c.Segments), keep: int32(c.EmptySlabs),
 	}
 	a.where = index.NewAtlas(func(label uint32) (device.Addr, device.Size) {
 		s := &a.slabs[label-1]
@@ -197,8 +196,8 @@ func (a *Cells) segmentOf(stream device.Stream) int {
 
 // Grab takes a slot of a class into use for a request, and reports whether there was one. The
 // order is: the magazines of the segment, its slabs that are partly used, those that are empty, a
-// slab that the parent holds; if it may steal, what other segments have, which StealEarly
-// puts before that; and only then a slab for which the parent needs more memory. For one more try
+// slab that the parent holds; if it may steal, what other segments
+// have; and only then a slab for which the parent needs more memory. For one more try
 // after [Cells.Drain] or [Cells.Shed] more is not set: it looks neither into magazines, which have
 // nothing, nor lets the parent ask for more memory.
 //
@@ -360,18 +359,11 @@ func (a *Cells) put(c cell, s *slab, k *kind) {
 // refill returns a slab with a free slot for a segment that has none, none if
 // there is nothing anywhere. The parent asks for memory only if more is set.
 func (a *Cells) refill(class, segment int, more bool) int32 {
-	if !a.early {
-		if n := a.attach(class, segment, false); n != none {
-			return n
-		}
+	if n := a.attach(class, segment, false); n != none {
+		return n
 	}
 	if a.steal && a.segments > 1 {
 		if n := a.foreign(class, segment); n != none {
-			return n
-		}
-	}
-	if a.early {
-		if n := a.attach(class, segment, false); n != none {
 			return n
 		}
 	}

@@ -58,10 +58,9 @@ type CellsConfig struct {
 	Segments   int         // parts that share nothing, unless Steal is set; at least 1
 	RoundRobin bool        // segments take turns instead of belonging to streams
 	Steal      bool        // a segment may use what another has, before a new region is asked for
-	StealEarly bool        // and even before it attaches a slab that the parent holds
 	Rounds     int         // slots in a magazine; 0 for no magazines
 	Depot      int         // full magazines that a class keeps beside those in use
-	Interval   int         // calls after which the depot gives back what it did not need
+	Interval   int         // calls after which the depot gives back what it did not need; 4096 if zero
 }
 
 // none stands for no slab.

@@ -31,13 +31,10 @@ type Config struct {
 	MagazineRounds int `json:"magazine_rounds" doc:"slots in a magazine, a stack of free ones before the slabs; 0 for none" grid:"0,8,64"`
 	// Depot is the number of full magazines that each class keeps beside those in use.
 	Depot int `json:"depot" doc:"full magazines that each class keeps in its depot" grid:"0,4,16"`
-	// Interval is how many calls apart a depot gives back what it did without; default 4096
-	// with magazines.
-	Interval int `json:"interval" doc:"calls after which a depot gives back what it did without (default 4096 with magazines)" grid:"1024,4096,65536"`
 	// Assign says which segment a request goes to.
 	Assign string `json:"assign" doc:"segment of a request: stream, or round-robin" grid:"stream,round-robin"`
 	// Steal says whether a segment uses what another one has before it asks for a region.
-	Steal string `json:"steal" doc:"on: a segment uses free slots of others before a new region is asked for; early: before it takes another slice; off" grid:"on,early,off"`
+	Steal string `json:"steal" doc:"on: a segment uses free slots of others before a new region is asked for, or off" grid:"on,off"`
 	// Growth is the kind of the growth of regions.
 	Growth string `json:"growth" doc:"size of new regions: fixed, doubling, request, proportional or whole" grid:"fixed,doubling,request,proportional"`
 	// Limit is the most to hold from the device; 0 for no bound.
@@ -46,7 +43,4 @@ type Config struct {
 	Release bool `json:"release" doc:"give regions without a slab back to the device at once" grid:"false,true"`
 	// KeepBytes is what is kept of such regions all the same.
 	KeepBytes device.Size `json:"keep_bytes" doc:"bytes in such regions that are kept although release is set" grid:"0,16MiB"`
-	// AlignBytes is the largest alignment that a request may ask for, a power of two of at
-	// least Quantum; regions are asked for with it.
-	AlignBytes device.Size `json:"align_bytes" doc:"largest alignment of a request, a power of two; what the device below must be able to align to"`
 }

@@ -17,8 +17,6 @@ const (
 	defaultWholeSlab = 4096 * defaultQuantum // the largest, for a region as large as a device
 	defaultMax       = 256 * device.KiB
 	defaultWaste     = 8
-	defaultInterval  = 4096
-	defaultAlign     = 2 * device.MiB
 )
 
 // The values of Config.Assign.
@@ -29,20 +27,18 @@ const (
 
 // The values of Config.Steal.
 const (
-	StealOn    = "on"    // a segment uses what others have before a region is asked for
-	StealEarly = "early" // even before it attaches a slice that no slab has
-	StealOff   = "off"   // it never does
+	StealOn  = "on"  // a segment uses what others have before a region is asked for
+	StealOff = "off" // it never does
 )
 
 // Bounds of fields.
 const (
-	mostWaste    = 1 << 12
-	mostRounds   = 1 << 12
-	mostDepot    = 1 << 16
-	mostEmpty    = 1 << 20
-	mostInterval = 1 << 30
-	mostSlices   = 1 << 24 // of a region, 4 bytes of host memory each and two bits
-	mostClass    = device.TiB
+	mostWaste  = 1 << 12
+	mostRounds = 1 << 12
+	mostDepot  = 1 << 16
+	mostEmpty  = 1 << 20
+	mostSlices = 1 << 24 // of a region, 4 bytes of host memory each and two bits
+	mostClass  = device.TiB
 )
 
 // MostQuanta bounds the largest class, in quanta: a table has two bytes of host memory for
@@ -66,16 +62,12 @@ func (c Config) filled() Config {
 	set(&c.Waste, defaultWaste)
 	set(&c.Segments, 1)
 	set(&c.RegionBytes, c.SlabBytes)
-	set(&c.AlignBytes, max(defaultAlign, c.Quantum))
 	set(&c.Selection, Fullest)
 	set(&c.Assign, AssignStream)
 	set(&c.Steal, StealOn)
 	set(&c.Growth, regions.Proportional)
 	if len(c.ClassSizes) == 0 {
 		set(&c.Classes, ClassesK4)
-	}
-	if c.MagazineRounds != 0 {
-		set(&c.Interval, defaultInterval)
 	}
 	if c.Growth == regions.Whole {
 		set(&c.Limit, max(min(regions.WholeLimit/c.SlabBytes, mostSlices)*c.SlabBytes, c.SlabBytes))
@@ -102,8 +94,6 @@ func (c Config) WithDefaults() (Config, error) {
 		return c, fmt.Errorf("slab: quantum %d: want a power of two of at most %v", uint64(c.Quantum), device.GiB)
 	case !device.IsPowerOfTwo(c.SlabBytes) || c.SlabBytes < c.Quantum || c.SlabBytes/c.Quantum > mostSlots:
 		return c, fmt.Errorf("slab: slab_bytes %d: want a power of two of 1 to %d quanta of %d", uint64(c.SlabBytes), mostSlots, uint64(c.Quantum))
-	case !device.IsPowerOfTwo(c.AlignBytes) || c.AlignBytes < c.Quantum || c.AlignBytes > maxRequest:
-		return c, fmt.Errorf("slab: align_bytes %d: want a power of two from %d to %d", uint64(c.AlignBytes), uint64(c.Quantum), uint64(maxRequest))
 	}
 	if err := c.checkClasses(); err != nil {
 		return c, err
@@ -157,7 +147,7 @@ func (c Config) checkCounts() error {
 		value, most int
 	}{
 		{"segments", c.Segments, mostSegments}, {"empty_slabs", c.EmptySlabs, mostEmpty},
-		{"magazine_rounds", c.MagazineRounds, mostRounds}, {"depot", c.Depot, mostDepot}, {"interval", c.Interval, mostInterval},
+		{"magazine_rounds", c.MagazineRounds, mostRounds}, {"depot", c.Depot, mostDepot},
 	} {
 		if f.value < 0 || f.value > f.most {
 			return fmt.Errorf("slab: %s %d: want 0 to %d", f.name, f.value, f.most)
@@ -166,12 +156,10 @@ func (c Config) checkCounts() error {
 	switch {
 	case c.MagazineRounds == 0 && c.Depot != 0:
 		return fmt.Errorf("slab: depot %d: of no meaning without magazine_rounds", c.Depot)
-	case c.MagazineRounds == 0 && c.Interval != 0:
-		return fmt.Errorf("slab: interval %d: of no meaning without magazine_rounds", c.Interval)
 	case c.Assign != AssignStream && c.Assign != AssignRoundRobin:
 		return fmt.Errorf("slab: assign %q: want %q or %q", c.Assign, AssignStream, AssignRoundRobin)
-	case c.Steal != StealOn && c.Steal != StealEarly && c.Steal != StealOff:
-		return fmt.Errorf("slab: steal %q: want %q, %q or %q", c.Steal, StealOn, StealEarly, StealOff)
+	case c.Steal != StealOn && c.Steal != StealOff:
+		return fmt.Errorf("slab: steal %q: want %q or %q", c.Steal, StealOn, StealOff)
 	}
 	return c.cells().check() // which knows the selections
 }
@@ -189,6 +177,9 @@ func (c Config) checkGrowth() error {
 	}
 	return nil
 }
+
+// align returns the largest alignment that a request may ask for, which regions are asked for with.
+func (c Config) align() device.Size { return max(2*device.MiB, c.Quantum) }
 
 // policy returns the policy of the regions that are cut into slices for slabs of a size.
 func (c Config) policy(slab device.Size) regions.Policy {
@@ -237,7 +228,7 @@ func (c Config) classAt(size device.Size) (k Class, legal bool) {
 	if len(slots) == 0 {
 		return Class{}, false
 	}
-	return Class{Slot: slots[0], Slab: slab, Align: min(slab, c.AlignBytes)}, true
+	return Class{Slot: slots[0], Slab: slab, Align: min(slab, c.align())}, true
 }
 
 // classes returns the classes.
@@ -260,8 +251,7 @@ func (c Config) cells() CellsConfig {
 	return CellsConfig{
 		Quantum: c.Quantum, Classes: c.classes(), Selection: c.Selection, EmptySlabs: c.EmptySlabs,
 		Segments: c.Segments, RoundRobin: c.Assign == AssignRoundRobin,
-		Steal: c.Steal == StealOn, StealEarly: c.Steal == StealEarly,
-		Rounds: c.MagazineRounds, Depot: c.Depot, Interval: c.Interval,
+		Steal: c.Steal == StealOn, Rounds: c.MagazineRounds, Depot: c.Depot,
 	}
 }
 

@@ -36,14 +36,10 @@
 // A request is served by the first of: the loaded magazine, the one before it, a full one
 // of the depot; a partly used slab of its segment, by the selection, and in it the lowest
 // free slot; an empty slab of its class and segment; a slice that no slab has; if segments
-// steal, a partly used or empty slab of another one; a new region. That a slice is taken
-// before another segment's slots is what keeps stealing from making things worse: a segment
-// that steals first fills the slabs of the others, asks for a region when the last of them
-// is full, and leaves slices behind that nobody has attached. Here slices belong to no
-// segment until they are attached, so that stealing early costs no region either; it keeps
-// fewer slabs partly used, and a segment's blocks less to themselves. (Eight segments in
-// turn, 1000 live blocks of lognormal sizes: 2.2 times peak live, 5.9 if slices come first,
-// 7.1 without stealing, 2.1 with one segment.)
+// steal, a partly used or empty slab of another one; a new region. A slice that no
+// slab has is attached before another segment's slots are used, which keeps a segment's blocks to
+// itself. (Eight segments in turn, 1000 live blocks of lognormal sizes: 5.9 times peak live, 7.1
+// without stealing, 2.1 with one segment.)
 //
 // If the device refuses, magazines are emptied into their slabs, slabs without a used slot
 // become slices, and regions without a slab go back to the device, which is asked once
@@ -57,7 +53,7 @@
 // a slab goes back to the device if Release is set, beyond KeepBytes. What a class leaves
 // unused behind its last slot is at most one part in Waste of the slab.
 //
-// A depot gives back, every Interval calls, as many full magazines as it had at the least
+// A depot gives back, every 4096 calls, as many full magazines as it had at the least
 // since the last time: what it did without, which is the working set rule of Bonwick and
 // Adams with calls for a clock.
 //
@@ -71,7 +67,7 @@
 // # Alignment
 //
 // A request goes to the smallest class whose slots all have its alignment, or else gets a region
-// of its own. Every alignment up to AlignBytes is honoured, and every other is refused.
+// of its own. Every alignment up to 2 MiB, or the quantum if that is larger, is honoured, and every other is refused.
 //
 // # Invariants
 //

@@ -1,6 +1,7 @@
 package slab
 
 import (
+	"cmp"
 	"fmt"
 
 	"github.com/vramyard/vramyard/device"
@@ -10,6 +11,9 @@ import (
 // as far as their slabs know and that nobody has: chunks in state alloc.Cached. Each class
 // has in each segment a loaded magazine and the one before it, so that a caller at the edge
 // between two does not exchange one with every call, and a depot with full ones.
+
+// defaultInterval is how many calls apart a depot gives back what it did without.
+const defaultInterval = 4096
 
 // magazines is the magazine layer of [Cells].
 type magazines struct {
@@ -44,13 +48,13 @@ type depot struct {
 
 // init sets up the layer for so many stocks and classes.
 func (m *magazines) init(c CellsConfig, stocks, classes int) {
-	m.rounds, m.limit, m.every, m.classes = int32(c.Rounds), int32(c.Depot), int32(c.Interval), classes
+	m.rounds, m.limit, m.every, m.classes = int32(c.Rounds), int32(c.Depot), int32(cmp.Or(c.Interval, defaultInterval)), classes
 	m.spare, m.left = none, m.every
 	if m.rounds == 0 {
 		return
 	}
 	// Without stealing, what one segment freed must not come to another through a depot.
-	m.own = c.Segments > 1 && !c.Steal && !c.StealEarly
+	m.own = c.Segments > 1 && !c.Steal
 	m.racks = make([]rack, stocks)
 	for i := range m.racks {
 		m.racks[i] = rack{loaded: none, before: none}

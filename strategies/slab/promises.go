@@ -31,7 +31,7 @@ func (c Config) Promises() alloc.Promises {
 	}
 	return alloc.Promises{
 		Quantum: c.Quantum,
-		Honours: func(r alloc.Request) bool { return r.Align <= c.AlignBytes },
+		Honours: func(r alloc.Request) bool { return r.Align <= c.align() },
 		MaxGrant: func(r alloc.Request) device.Size {
 			if k := classFor(r); k.Slot != 0 {
 				return k.Slot

@@ -71,7 +71,7 @@ func newSlicer(src device.Source, c Config, total *alloc.Stats) *slicer {
 	for i, slab := range slabs {
 		g := &s.grades[i]
 		g.shift = uint8(bits.TrailingZeros64(uint64(slab)))
-		g.align = min(c.AlignBytes, slab)
+		g.align = min(c.align(), slab)
 		p := c.policy(slab)
 		if p.Kind != regions.Whole {
 			p.Limit = 0 // which is of all regions, and kept by Reserve

@@ -16,11 +16,11 @@ func subjects() []props.Subject {
 		subject("bare", slab.Config{}, device.MiB),
 		subject("tiny", slab.Config{
 			SlabBytes: 4 * device.KiB, RegionBytes: 8 * device.KiB, Growth: "fixed", Selection: slab.Lowest,
-			SlabSlots: 1, MaxClassBytes: 4 * device.KiB, Release: true, AlignBytes: 256, Waste: 16,
+			SlabSlots: 1, MaxClassBytes: 4 * device.KiB, Release: true, Waste: 16,
 		}, 96*device.KiB),
 		subject("magazines", slab.Config{
 			SlabBytes: 8 * device.KiB, SlabSlots: 2, MaxClassBytes: 16 * device.KiB, RegionBytes: 16 * device.KiB, Classes: slab.ClassesPow2,
-			MagazineRounds: 3, Depot: 2, Interval: 16, EmptySlabs: 1, Selection: slab.Lifo, Growth: "request",
+			MagazineRounds: 3, Depot: 2, EmptySlabs: 1, Selection: slab.Lifo, Growth: "request",
 		}, 128*device.KiB),
 		subject("streams", slab.Config{
 			Segments: 3, SlabBytes: 2 * device.KiB, SlabSlots: 4, MaxClassBytes: 4 * device.KiB, RegionBytes: 8 * device.KiB, EmptySlabs: 1, Classes: slab.ClassesK8,
@@ -29,16 +29,16 @@ func subjects() []props.Subject {
 		subject("selfish", slab.Config{
 			Segments: 2, Assign: slab.AssignRoundRobin, Steal: slab.StealOff, SlabBytes: 8 * device.KiB,
 			SlabSlots: 1, MaxClassBytes: 8 * device.KiB, RegionBytes: 8 * device.KiB, Classes: slab.ClassesK2, Selection: slab.Emptiest,
-			MagazineRounds: 2, Depot: 1, Interval: 64,
+			MagazineRounds: 2, Depot: 1,
 		}, 96*device.KiB),
 		subject("whole", slab.Config{
 			Segments: 2, Assign: slab.AssignRoundRobin, SlabBytes: 4 * device.KiB, SlabSlots: 1, Growth: "whole", Limit: 64 * device.KiB,
-			Quantum: 128, Selection: slab.Fifo, Steal: slab.StealEarly, ClassSizes: []device.Size{128, 300, 1000, 4096}, EmptySlabs: 2,
+			Quantum: 128, Selection: slab.Fifo, ClassSizes: []device.Size{128, 300, 1000, 4096}, EmptySlabs: 2,
 		}, 128*device.KiB),
 		subject("depots", slab.Config{
 			// Small magazines pass from segment to segment: those of one soon have slots of the other.
 			Segments: 2, SlabBytes: device.KiB, SlabSlots: 1, MaxClassBytes: device.KiB, Classes: slab.ClassesPow2,
-			MagazineRounds: 2, Depot: 1, EmptySlabs: 1, Steal: slab.StealEarly,
+			MagazineRounds: 2, Depot: 1, EmptySlabs: 1,
 		}, 32*device.KiB),
 		subject("roomy", roomy, 512*device.KiB),
 	}

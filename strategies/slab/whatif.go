@@ -56,7 +56,7 @@ func (a *Caches) CanPlace(r alloc.Request, freed []device.Addr) bool {
 // canPlaceDirect is CanPlace of a request that gets a region of its own: it may have that of a block that is freed.
 func (a *Caches) canPlaceDirect(r alloc.Request, freed []device.Addr) bool {
 	for _, p := range freed {
-		if b, ok := a.live.Get(p); ok && device.AlignUp(b.Requested, a.cfg.Quantum) >= device.AlignUp(r.Size, a.cfg.Quantum) {
+		if b, ok := a.live.Get(p); ok && p.IsAligned(max(r.Align, 1)) && device.AlignUp(b.Requested, a.cfg.Quantum) >= device.AlignUp(r.Size, a.cfg.Quantum) {
 			return true
 		}
 	}

@@ -34,8 +34,6 @@ const (
 	// mostQuantum is what slots are multiples of, unless blocks are smaller: what a GPU reads
 	// at once and every driver aligns to.
 	mostQuantum = 256
-	// interval is the calls after which depots give back what they did not need.
-	interval = 4096
 )
 
 // Config describes a slab-buddy allocator. The zero value of a field means its default.
@@ -179,7 +177,7 @@ func (c Config) blocks() buddy.Config {
 func (c Config) cells() slab.CellsConfig {
 	cells := slab.CellsConfig{
 		Quantum: c.quantum(), Selection: c.Selection, EmptySlabs: c.EmptySlabs, Segments: 1, Rounds: c.MagazineRounds,
-		Depot: c.Depot, Interval: interval,
+		Depot: c.Depot,
 	}
 	largest := device.AlignUp(c.SlabMaxBytes, c.quantum())
 	sizes, _ := slab.Family(c.Classes, c.quantum(), largest) // checked before
