@@ -24,7 +24,6 @@ func Ladders() []Ladder {
 		{"none", "evict", "evicts until the request has a place"},
 		{"evict-first", "evict,release,defrag", "evicts all it can, then gives back, then moves once (MegEngine)"},
 		{"defrag-first", "defrag-if-fits,evict,release", "moves as soon as enough is free, and evicts for what is missing"},
-		{"release-first", "release,evict", "gives back before it evicts"},
 	}
 }
 
