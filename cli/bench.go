@@ -29,9 +29,7 @@ type benchFlags struct {
 	capacity   string
 	deviceFlags
 	arena bool
-	figureFiles
-	profile string
-	html    htmlFlag
+	files outputs
 }
 
 func newBench(catalogue alloc.Catalogue) *cobra.Command {
@@ -66,9 +64,9 @@ refuses a request ends the benchmark.`,
 	fl.StringVar(&f.capacity, "capacity", "", "capacity of the device (default: that of --device, or four times the live bytes, up to the next GiB)")
 	f.addPlace(c, "the arena is searched on smaller ones like it")
 	fl.BoolVar(&f.arena, "arena", false, "search the smallest arena of each strategy too, which takes a dozen runs")
-	f.figureFiles.add(c, "tables")
-	f.html.add(c)
-	fl.StringVar(&f.profile, "cpuprofile", "", `write a CPU profile to this file, for "go tool pprof"; its samples are labelled by strategy, workload and live`)
+	f.files.addFigures(c, "tables")
+	f.files.add(c, "cpuprofile", `write a CPU profile to this file, for "go tool pprof"; its samples are labelled by strategy, workload and live`)
+	f.files.addHTML(c)
 	return c
 }
 
@@ -107,14 +105,14 @@ func (f *benchFlags) run(cmd *cobra.Command, _ []string) error {
 	stdout := cmd.OutOrStdout()
 	show := func(w io.Writer) error { return report.BenchTables(w, r) }
 	if errors.Is(err, context.Canceled) && r != nil && len(r.Loops) > 0 {
-		return finished(stdout, onStdout(f.outputs(f.html.output())),
-			fmt.Sprintf("%d of %d workloads are finished", len(r.Loops), len(workloads)), show)
+		return f.files.finished(stdout, fmt.Sprintf("%d of %d workloads are finished", len(r.Loops), len(workloads)), show)
 	}
 	if r == nil || errors.Is(err, context.Canceled) {
 		return err
 	}
-	return errors.Join(err, writeResults(stdout, show, f.files(r, report.BenchTable(r),
-		f.html.file(cmd, nil, func() (*page.Report, error) { return benchPage(r, colors(f.catalogue)), nil }))...))
+	f.files.figures(r, report.BenchTable(r))
+	f.files.page(cmd, nil, func() (*page.Report, error) { return benchPage(r, colors(f.catalogue)), nil })
+	return errors.Join(err, f.files.write(stdout, show))
 }
 
 // benchPage returns the page of a benchmark.
@@ -141,21 +139,22 @@ func (f *benchFlags) judge() error {
 	if f.rounds < 1 {
 		return flagError("rounds", errRounds)
 	}
-	switch ext := strings.ToLower(filepath.Ext(f.profile)); {
-	case f.profile == "-":
+	profile := f.files.of("cpuprofile").path
+	switch ext := strings.ToLower(filepath.Ext(profile)); {
+	case profile == "-":
 		return flagError("cpuprofile", errBinary)
 	case ext == ".gz" || ext == ".zst":
 		return flagError("cpuprofile", errCompressed)
 	}
-	return checkOutputs(nil, f.outputs(output{"cpuprofile", f.profile, false}, f.html.output())...)
+	return f.files.check()
 }
 
 // profiled calls measure, and profiles it if a profile is asked for.
 func (f *benchFlags) profiled(measure func() error) error {
-	if f.profile == "" {
+	if !f.files.wanted("cpuprofile") {
 		return measure()
 	}
-	return fileio.Write(f.profile, nil, func(w io.Writer) error {
+	return fileio.Write(f.files.of("cpuprofile").path, nil, func(w io.Writer) error {
 		if err := pprof.StartCPUProfile(w); err != nil {
 			return err
 		}

@@ -31,7 +31,7 @@ type checkFlags struct {
 	seed                    int64
 	contents                bool
 	faults, planted         bool
-	html                    htmlFlag
+	files                   outputs
 	card                    *checkCard // nil without a GPU
 }
 
@@ -90,7 +90,7 @@ minutes whatever the seed, and says so. The exit status is 1 if a bug is missed 
 	c.Flags().BoolVar(&f.faults, "faults", false, "also let the device refuse each of its calls in turn, in one of 40 sequences")
 	c.Flags().BoolVar(&f.planted, "planted", false, "look for the planted bugs of the strategies instead")
 	f.addPlace(c, "all but its capacity, which is the most that may be held of a GPU")
-	f.html.add(c)
+	f.files.addHTML(c)
 	c.Flags().StringVar(&f.out, "out", ".", "folder for the traces of failures")
 	return c
 }
@@ -106,7 +106,7 @@ type suspect struct {
 
 // run executes the command.
 func (f *checkFlags) run(cmd *cobra.Command) error {
-	if f.planted && f.html.wanted() {
+	if f.planted && f.files.wanted("html") {
 		return flagError("html", errPlantedPage)
 	}
 	if f.planted {
@@ -132,8 +132,7 @@ func (f *checkFlags) verify(cmd *cobra.Command, suspects []suspect) error {
 	done()
 	if errors.Is(err, context.Canceled) && len(r.Subjects) > 0 {
 		sheet := checkSheet(r)
-		return finished(cmd.OutOrStdout(), f.html.path == "-",
-			fmt.Sprintf("%d of %d subjects are begun, of which the table tells the sequences", len(r.Subjects), len(subjects)),
+		return f.files.finished(cmd.OutOrStdout(), fmt.Sprintf("%d of %d subjects are begun, of which the table tells the sequences", len(r.Subjects), len(subjects)),
 			func(w io.Writer) error { _, err := fmt.Fprintln(w, sheet.Terminal(w)); return err })
 	}
 	if err != nil {
@@ -211,7 +210,7 @@ func (f *checkFlags) judge() error {
 	if err != nil {
 		return flagError("out", err)
 	}
-	return checkOutputs(nil, f.html.output())
+	return f.files.check()
 }
 
 // write writes the report, and the traces of failures as files. The error says how many
@@ -225,7 +224,7 @@ func (f *checkFlags) write(cmd *cobra.Command, suspects []suspect, r check.Repor
 			page.Fact{Name: "not on it", Value: not})
 	}
 	var broken []*brokenInvariant
-	var files []resultFile
+	var traces []*output
 	var errs []error
 	for i, s := range r.Subjects {
 		if s.Failure == nil {
@@ -234,11 +233,12 @@ func (f *checkFlags) write(cmd *cobra.Command, suspects []suspect, r check.Repor
 		suspects[i].Subject = s.Subject // as it was verified
 		story, err := check.Retell(s.Subject, s.Failure)
 		broken = append(broken, &brokenInvariant{s.Failure, story, suspects[i].name, f.again(suspects[i], s.Failure)})
-		files = append(files, resultFile{path: f.tracePath(s.Failure), fill: s.Failure.WriteTrace})
+		traces = append(traces, &output{path: f.tracePath(s.Failure), fill: s.Failure.WriteTrace})
 		errs = append(errs, err)
 	}
-	files = append(files, f.html.file(cmd, nil, func() (*page.Report, error) { return withFailures(p, broken), nil }))
-	errs = append(errs, writeResults(cmd.OutOrStdout(), func(w io.Writer) error {
+	f.files.page(cmd, nil, func() (*page.Report, error) { return withFailures(p, broken), nil })
+	f.files.all = append(traces, f.files.all...)
+	errs = append(errs, f.files.write(cmd.OutOrStdout(), func(w io.Writer) error {
 		fmt.Fprintln(w, sheet.Terminal(w))
 		if f.card != nil {
 			on, not := f.card.told(r)
@@ -251,7 +251,7 @@ func (f *checkFlags) write(cmd *cobra.Command, suspects []suspect, r check.Repor
 			fmt.Fprintf(w, "%d subjects, %d sequences: every invariant held\n", len(r.Subjects), r.Sequences())
 		}
 		return nil
-	}, files...))
+	}))
 	if len(broken) > 0 {
 		first := broken[0].Failure
 		errs = append(errs, failure{fmt.Errorf("%d of %d subjects broke an invariant, first %s: %v (%s)", len(broken), len(r.Subjects),

@@ -11,7 +11,6 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-
 	"github.com/vramyard/vramyard/alloc"
 	"github.com/vramyard/vramyard/device"
 	"github.com/vramyard/vramyard/device/sim"
@@ -133,13 +132,13 @@ func TestCheckTellsFailure(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "a folder")
 	require.NoError(t, os.Mkdir(dir, 0o700))
 	var out strings.Builder
-	f := &checkFlags{out: dir, ops: 100, html: htmlFlag{filepath.Join(dir, "broken.html")}}
+	f := &checkFlags{out: dir, ops: 100, files: outputs{[]*output{{flag: "html", path: filepath.Join(dir, "broken.html")}}}}
 	cmd := newCheck(everything)
 	cmd.SetOut(&out)
 	err = f.write(cmd, []suspect{s}, r)
 	require.EqualError(t, err, "1 of 1 subjects broke an invariant, first buddy:xdl@32KiB/shifty: I1 (tiling)")
 
-	shown, err := os.ReadFile(f.html.path)
+	shown, err := os.ReadFile(f.files.of("html").path)
 	require.NoError(t, err)
 	require.Contains(t, string(shown), "An invariant is broken")
 	require.Contains(t, string(shown), "buddy:xdl@32KiB/shifty, step by step")

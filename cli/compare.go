@@ -31,9 +31,8 @@ type compareFlags struct {
 	capacity   string
 	deviceFlags
 	source formats.Options
-	figureFiles
+	files  outputs
 	freeAt string
-	html   htmlFlag
 }
 
 func newCompare(catalogue alloc.Catalogue) *cobra.Command {
@@ -63,14 +62,14 @@ those of no strategy that is compared.`,
 	f.addPlace(c, "measured on its capacity, all capacities are searched")
 	f.addSim(c, simShapeUsage)
 	addFreeAt(c, &f.freeAt)
-	f.figureFiles.add(c, "tables")
-	f.html.add(c)
+	f.files.addFigures(c, "tables")
+	f.files.addHTML(c)
 	return c
 }
 
 // run executes the command.
 func (f *compareFlags) run(cmd *cobra.Command, args []string) error {
-	if err := checkOutputs(args, f.outputs(f.html.output())...); err != nil {
+	if err := f.files.check(args...); err != nil {
 		return err
 	}
 	o := compare.Options{Version: version}
@@ -78,7 +77,7 @@ func (f *compareFlags) run(cmd *cobra.Command, args []string) error {
 	if o.Device, o.Capacity, err = f.placed(); err != nil {
 		return err
 	}
-	if err := onlySimulated(o.Device, output{"html", f.html.path, false}); err != nil {
+	if err := onlySimulated(o.Device, f.files.of("html")); err != nil {
 		return err
 	}
 	if o.FreeAt, err = parseFreeAt(f.freeAt); err != nil {
@@ -96,7 +95,7 @@ func (f *compareFlags) run(cmd *cobra.Command, args []string) error {
 		return err
 	}
 	of := &recordings{catalogue: f.catalogue, family: func(name string) bool { return hasStrategy(setups, name) }}
-	if f.html.wanted() {
+	if f.files.wanted("html") {
 		of.askers = askers{}
 	}
 	traces, err := openAll(cmd, args, f.source, of.open)
@@ -121,16 +120,15 @@ func (f *compareFlags) run(cmd *cobra.Command, args []string) error {
 	r, err := compare.Compare(ctx, traces, setups, o)
 	done()
 	if errors.Is(err, context.Canceled) && r != nil && len(r.Runs) > 0 {
-		return finished(cmd.OutOrStdout(), onStdout(f.outputs(f.html.output())),
-			fmt.Sprintf("%d of %d runs are finished", len(r.Runs), total),
+		return f.files.finished(cmd.OutOrStdout(), fmt.Sprintf("%d of %d runs are finished", len(r.Runs), total),
 			func(w io.Writer) error { return report.CompareTables(w, r) })
 	}
 	if err != nil {
 		return err
 	}
-	return writeResults(cmd.OutOrStdout(), func(w io.Writer) error { return report.CompareTables(w, r) },
-		f.files(r, report.CompareTable(r),
-			f.html.file(cmd, args, func() (*page.Report, error) { return f.draw(cmd, traces, of.askers, &o, setups, r) }))...)
+	f.files.figures(r, report.CompareTable(r))
+	f.files.page(cmd, args, func() (*page.Report, error) { return f.draw(cmd, traces, of.askers, &o, setups, r) })
+	return f.files.write(cmd.OutOrStdout(), func(w io.Writer) error { return report.CompareTables(w, r) })
 }
 
 // draw makes the page of a comparison. Each run is drawn on the device that it was measured on.

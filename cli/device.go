@@ -121,7 +121,7 @@ func (f *deviceFlags) placed() (replay.Target, device.Size, error) {
 }
 
 // onlySimulated refuses what is made by replaying on several devices alike, which there are of simulated ones only.
-func onlySimulated(p replay.Target, wanted ...output) error {
+func onlySimulated(p replay.Target, wanted ...*output) error {
 	for _, o := range wanted {
 		if p.GPU != nil && o.path != "" {
 			return flagError(o.flag, errors.New("is made on simulated devices only, not with --device cuda"))

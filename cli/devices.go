@@ -39,7 +39,7 @@ type callCost struct {
 }
 
 func newDevices() *cobra.Command {
-	var path string
+	var files outputs
 	c := &cobra.Command{
 		Use:   "devices",
 		Short: "List the GPUs of this machine, and the cards that a simulated device can stand for",
@@ -52,19 +52,20 @@ GPUs: how much memory is in use and reserved, BAR1, ECC, MIG and who computes.`,
 		Example: "  vramyard compare --device sim:rtx4090-24g gpt2_train.csv\n  vramyard replay --strategy bfc --device cuda:0 gpt2_train.csv",
 		Args:    cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			if err := checkOutputs(nil, output{"json", path, false}); err != nil {
+			if err := files.check(); err != nil {
 				return err
 			}
 			l := listDevices()
-			return writeResults(cmd.OutOrStdout(), func(w io.Writer) error {
+			files.json(l)
+			return files.write(cmd.OutOrStdout(), func(w io.Writer) error {
 				if err := l.gpuTable(w); err != nil {
 					return err
 				}
 				return deviceTable(w)
-			}, jsonFile(path, l))
+			})
 		},
 	}
-	c.Flags().StringVar(&path, "json", "", `also write the cards, and what calls cost, as JSON to this file, "-" for standard output instead of the table`)
+	files.add(c, "json", `also write the cards, and what calls cost, as JSON to this file, "-" for standard output instead of the table`)
 	return c
 }
 

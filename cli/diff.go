@@ -15,10 +15,10 @@ import (
 
 // diffFlags are the flags of the command diff.
 type diffFlags struct {
-	failIf   []string
-	jsonFile string
-	all      bool
-	memory   device.Size
+	failIf []string
+	files  outputs
+	all    bool
+	memory device.Size
 }
 
 func newDiff() *cobra.Command {
@@ -46,7 +46,7 @@ however much differs.`,
 		RunE:    f.run,
 	}
 	c.Flags().StringArrayVar(&f.failIf, "fail-if", nil, `fail if this holds of a run, such as "min_capacity_bytes>+2%"`)
-	c.Flags().StringVar(&f.jsonFile, "json", "", `also write the differences as JSON to this file, "-" for standard output instead of a table`)
+	f.files.add(c, "json", `also write the differences as JSON to this file, "-" for standard output instead of a table`)
 	addMemory(c, &f.memory)
 	c.Flags().BoolVar(&f.all, "all", false, "show figures that are the same too")
 	return c
@@ -57,7 +57,7 @@ func (f *diffFlags) run(cmd *cobra.Command, args []string) error {
 	if err := onceFromStdin(args); err != nil {
 		return err
 	}
-	if err := checkOutputs(args, output{"json", f.jsonFile, false}); err != nil {
+	if err := f.files.check(args...); err != nil {
 		return err
 	}
 	var conditions []diff.Condition
@@ -83,7 +83,8 @@ func (f *diffFlags) run(cmd *cobra.Command, args []string) error {
 		return flagError("fail-if", err)
 	}
 	stdout := cmd.OutOrStdout()
-	err = writeResults(stdout, func(w io.Writer) error { return report.ResultDiff(w, args[0], args[1], d) }, jsonFile(f.jsonFile, d))
+	f.files.json(d)
+	err = f.files.write(stdout, func(w io.Writer) error { return report.ResultDiff(w, args[0], args[1], d) })
 	if n := d.Violated(); n > 0 {
 		err = errors.Join(failure{fmt.Errorf("%s against %s: %d of %d conditions violated", args[1], args[0], n, len(conditions))}, err)
 	}

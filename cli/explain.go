@@ -13,7 +13,7 @@ import (
 
 // explain replays once more up to the first request that finds no memory, if that is to be explained.
 func (f *replayFlags) explain(p *replay.Prepared, stacks *postmortem.Stacks, setup alloc.Setup, cfg sim.Config, at replay.FreeAt, step func(event int) error) error {
-	if f.explainFile == "" {
+	if !f.files.wanted("explain") {
 		return nil
 	}
 	o := postmortem.Options{
@@ -33,7 +33,7 @@ func (f *replayFlags) explain(p *replay.Prepared, stacks *postmortem.Stacks, set
 
 // writeExplained writes why the first request found no memory: as JSON if the file's name says so.
 func (f *replayFlags) writeExplained(w io.Writer) error {
-	if endingOf(f.explainFile) == ".json" {
+	if endingOf(f.files.of("explain").path) == ".json" {
 		return encodeJSON(w, f.verdict)
 	}
 	return report.PostmortemVerdict(w, f.verdict)

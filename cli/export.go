@@ -2,7 +2,6 @@ package cli
 
 import (
 	"fmt"
-	"io"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -15,67 +14,51 @@ import (
 	"github.com/vramyard/vramyard/harness/trace"
 )
 
-// exportFlags are the flags that show a replay to the tools of others.
-type exportFlags struct {
-	snapshot, perfetto string
-
-	recording *export.Recording // nil if nothing is to be exported
+// addExports adds the flags that show a replay to the viewers of others.
+func (f *replayFlags) addExports(c *cobra.Command) {
+	f.files.add(c, "snapshot", `write the replay as a memory snapshot for pytorch.org/memory_viz to this file, .pickle or .pickle.gz, "-" for standard output`)
+	f.files.add(c, "perfetto", `write the replay as a picture for ui.perfetto.dev to this file, .json or .json.gz, "-" for standard output`)
 }
 
-// add adds the flags.
-func (f *exportFlags) add(c *cobra.Command) {
-	c.Flags().StringVar(&f.snapshot, "snapshot", "", `write the replay as a memory snapshot for pytorch.org/memory_viz to this file, .pickle or .pickle.gz, "-" for standard output`)
-	c.Flags().StringVar(&f.perfetto, "perfetto", "", `write the replay as a picture for ui.perfetto.dev to this file, .json or .json.gz, "-" for standard output`)
+// exported are the endings of the names of exports. A name without an ending is accepted too.
+var exported = []struct {
+	flag    string
+	endings []string
+}{
+	{"snapshot", []string{".pickle", ".pkl", ".pickle.gz", ".pickle.zst"}},
+	{"perfetto", []string{".json", ".json.gz"}},
 }
 
-// The endings of names that say what is in the file.
-var (
-	snapshotEndings = []string{".pickle", ".pkl", ".pickle.gz", ".pickle.zst"}
-	perfettoEndings = []string{".json", ".json.gz"}
-)
-
-// check refuses names whose endings promise something else. A name without an ending promises nothing.
-func (f *exportFlags) check() error {
-	for _, o := range []struct {
-		flag, path string
-		endings    []string
-	}{{"snapshot", f.snapshot, snapshotEndings}, {"perfetto", f.perfetto, perfettoEndings}} {
-		name := strings.ToLower(o.path)
-		fits := slices.ContainsFunc(o.endings, func(e string) bool { return strings.HasSuffix(name, e) })
+// checkExports refuses names whose endings promise another form.
+func (f *replayFlags) checkExports() error {
+	for _, e := range exported {
+		path := f.files.of(e.flag).path
+		name := strings.ToLower(path)
+		fits := slices.ContainsFunc(e.endings, func(ending string) bool { return strings.HasSuffix(name, ending) })
 		if filepath.Ext(name) != "" && !fits {
-			return flagError(o.flag, fmt.Errorf("%s: want a name that ends in one of %s", o.path, strings.Join(o.endings, ", ")))
+			return flagError(e.flag, fmt.Errorf("%s: want a name that ends in one of %s", path, strings.Join(e.endings, ", ")))
 		}
 	}
 	return nil
 }
 
-// outputs returns what is written.
-func (f *exportFlags) outputs() []output {
-	return []output{{"snapshot", f.snapshot, false}, {"perfetto", f.perfetto, false}}
-}
-
-// record replays once more and notes everything, if it is to be exported.
-func (f *exportFlags) record(t trace.Source, setup alloc.Setup, cfg sim.Config, o export.Options) error {
-	if f.snapshot == "" && f.perfetto == "" {
+// record replays once more and records everything for the exports that are asked for.
+func (f *replayFlags) record(t trace.Source, setup alloc.Setup, cfg sim.Config, o export.Options) error {
+	if !f.files.wanted("snapshot") && !f.files.wanted("perfetto") {
 		return nil
 	}
 	dev, err := sim.New(cfg)
 	if err != nil {
 		return err
 	}
-	if f.recording, err = export.Record(t, setup, dev, o); err != nil || f.snapshot == "" {
+	recording, err := export.Record(t, setup, dev, o)
+	if err != nil {
 		return err
 	}
-	if _, err = f.recording.Snapshot(); err != nil {
-		err = flagError("snapshot", err)
+	f.files.of("snapshot").fill = recording.WriteSnapshot
+	f.files.of("perfetto").fill = recording.WritePerfetto
+	if f.files.wanted("snapshot") {
+		_, err = recording.Snapshot()
 	}
-	return err
-}
-
-// files returns the files that hold the recording.
-func (f *exportFlags) files() []resultFile {
-	return []resultFile{
-		{path: f.snapshot, fill: func(w io.Writer) error { return f.recording.WriteSnapshot(w) }},
-		{path: f.perfetto, fill: func(w io.Writer) error { return f.recording.WritePerfetto(w) }},
-	}
+	return wrapFlag("snapshot", err)
 }

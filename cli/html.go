@@ -24,33 +24,6 @@ import (
 	"github.com/vramyard/vramyard/harness/trace/formats"
 )
 
-// htmlFlag is the flag that asks for a page.
-type htmlFlag struct{ path string }
-
-// add adds the flag.
-func (f *htmlFlag) add(c *cobra.Command) {
-	c.Flags().StringVar(&f.path, "html", "", `write tables and pictures as one HTML file that opens offline, "-" for standard output`)
-}
-
-// output returns what is written.
-func (f *htmlFlag) output() output { return output{"html", f.path, false} }
-
-// wanted reports whether a page is asked for.
-func (f *htmlFlag) wanted() bool { return f.path != "" }
-
-// file returns the file that holds the page, which is made when it is written. The command and the version are
-// filled in.
-func (f *htmlFlag) file(cmd *cobra.Command, args []string, draw func() (*page.Report, error)) resultFile {
-	return resultFile{path: f.path, fill: func(w io.Writer) error {
-		r, err := draw()
-		if err != nil {
-			return err
-		}
-		r.Command, r.Version = commandLine(cmd, args), version
-		return page.Write(w, r)
-	}}
-}
-
 // immaterial are flags that change how a command runs or serves, and nothing of what it shows.
 var immaterial = []string{"cache", "for", "no-browser", "port", "workers"}
 

@@ -9,7 +9,6 @@ import (
 	"runtime"
 	"runtime/debug"
 	"slices"
-	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -19,7 +18,6 @@ import (
 	"github.com/vramyard/vramyard/harness/trace/formats"
 	"github.com/vramyard/vramyard/harness/trace/workload"
 	"github.com/vramyard/vramyard/internal/budget"
-	"github.com/vramyard/vramyard/internal/fileio"
 	"github.com/vramyard/vramyard/internal/nearest"
 )
 
@@ -30,52 +28,6 @@ var (
 
 // flagError says which flag an error belongs to.
 func flagError(flag string, err error) error { return fmt.Errorf("--%s: %w", flag, err) }
-
-// output is a flag that names a file to write, or an argument that does, which has no flag.
-type output struct {
-	flag, path string
-	text       bool // lines that may follow others on standard output
-}
-
-// checkOutputs refuses outputs before the work begins if they would overwrite each other or a file that is
-// read, if their folder cannot be written to, or if their ending promises another form.
-func checkOutputs(inputs []string, outputs ...output) error {
-	for i, o := range outputs {
-		if o.path == "" && o.flag != "" {
-			continue
-		}
-		for _, in := range inputs {
-			if o.path != "-" && sameFile(o.path, in) {
-				err := fmt.Errorf("%s is a file to read", o.path)
-				if o.flag == "" {
-					return err
-				}
-				return flagError(o.flag, err)
-			}
-		}
-		for _, other := range outputs[:i] {
-			if sameFile(o.path, other.path) && !(o.path == "-" && o.text && other.text) {
-				return flagError(o.flag, fmt.Errorf("%s is where --%s is written", o.path, other.flag))
-			}
-		}
-		err := error(nil)
-		if strings.HasPrefix(o.path, "--") {
-			err = fmt.Errorf("%s is a flag, not the name of a file: want a name, such as ./%s", o.path, o.path)
-		} else {
-			err = fileio.CheckOutput(o.path)
-		}
-		if want := endings[o.flag]; err == nil && len(want) > 0 {
-			err = checkEnding(o.path, want)
-		}
-		if err != nil && o.flag != "" {
-			err = flagError(o.flag, err)
-		}
-		if err != nil {
-			return err
-		}
-	}
-	return nil
-}
 
 // sameFile reports whether two paths lead to one file, which need not exist.
 func sameFile(a, b string) bool {

@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"context"
 	"fmt"
-	"io"
 	"os"
 	"os/signal"
 	"sync"
@@ -12,7 +11,6 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/vramyard/vramyard/harness/show/report"
 	"github.com/vramyard/vramyard/internal/fileio"
 )
 
@@ -100,20 +98,3 @@ type interrupted string
 
 // Error implements error.
 func (e interrupted) Error() string { return "interrupted: " + string(e) + "; no file is written" }
-
-// finished shows what is finished of an interrupted command, and that it is no more than that, unless standard
-// output is for something else.
-func finished(stdout io.Writer, taken bool, what string, show func(io.Writer) error) error {
-	if !taken {
-		err := fileio.Write("-", stdout, func(w io.Writer) error {
-			if _, err := fmt.Fprintf(w, "partial: %s\n\n", what); err != nil {
-				return err
-			}
-			return show(report.Over(stdout, w))
-		})
-		if err != nil {
-			return err
-		}
-	}
-	return interrupted(what)
-}

@@ -16,12 +16,12 @@ import (
 
 // offlineFlags are the flags of the command offline.
 type offlineFlags struct {
-	figureFiles
-	source            formats.Options
-	capacity          string
-	steps             uint64
-	time              time.Duration
-	freeAt, placement string
+	files    outputs
+	source   formats.Options
+	capacity string
+	steps    uint64
+	time     time.Duration
+	freeAt   string
 }
 
 func newOffline() *cobra.Command {
@@ -44,8 +44,8 @@ The steps bound the search, so that the same trace gives the same answer on ever
 	c.Flags().DurationVar(&f.time, "time", 0, `end the search after this time, such as "30s" (default: by steps alone)`)
 	addSource(c, &f.source)
 	addFreeAt(c, &f.freeAt)
-	f.figureFiles.add(c, "tables")
-	c.Flags().StringVar(&f.placement, "offsets", "", `also write where every allocation lies to this file, as MiniMalloc does; "-" for standard output`)
+	f.files.addFigures(c, "tables")
+	f.files.add(c, "offsets", `also write where every allocation lies to this file, as MiniMalloc does; "-" for standard output`)
 	return c
 }
 
@@ -73,7 +73,7 @@ func (f *offlineFlags) limits(cmd *cobra.Command) (l offline.Limits, err error) 
 
 // run executes the command.
 func (f *offlineFlags) run(cmd *cobra.Command, args []string) error {
-	if err := checkOutputs(args, f.outputs(output{"offsets", f.placement, false})...); err != nil {
+	if err := f.files.check(args...); err != nil {
 		return err
 	}
 	limits, err := f.limits(cmd)
@@ -84,7 +84,7 @@ func (f *offlineFlags) run(cmd *cobra.Command, args []string) error {
 	if err != nil {
 		return err
 	}
-	if f.placement != "" && len(args) != 1 {
+	if f.files.wanted("offsets") && len(args) != 1 {
 		return flagError("offsets", errOneTrace)
 	}
 	traces, err := openAll(cmd, args, f.source, openTrace)
@@ -117,11 +117,11 @@ func (f *offlineFlags) run(cmd *cobra.Command, args []string) error {
 		bar.estimated(float64(events) / float64(max(all, 1)))
 		bar.step()
 		if ctx.Err() != nil {
-			return finished(cmd.OutOrStdout(), onStdout(f.outputs(output{"offsets", f.placement, false})),
-				fmt.Sprintf("%d of %d traces, the search of the last is cut short", len(r.Traces), len(traces)),
+			return f.files.finished(cmd.OutOrStdout(), fmt.Sprintf("%d of %d traces, the search of the last is cut short", len(r.Traces), len(traces)),
 				func(w io.Writer) error { return report.OfflineTables(w, r) })
 		}
 	}
-	return writeResults(cmd.OutOrStdout(), func(w io.Writer) error { return report.OfflineTables(w, r) },
-		f.files(r, report.OfflineTable(r), resultFile{path: f.placement, fill: placed})...)
+	f.files.figures(r, report.OfflineTable(r))
+	f.files.of("offsets").fill = placed
+	return f.files.write(cmd.OutOrStdout(), func(w io.Writer) error { return report.OfflineTables(w, r) })
 }

@@ -47,7 +47,7 @@ func (f *checkFlags) runPlanted(cmd *cobra.Command) error {
 		return err
 	}
 	if ctx.Err() != nil && len(verdicts) < len(all) {
-		return finished(cmd.OutOrStdout(), false, fmt.Sprintf("%d of %d bugs were looked for", len(verdicts), len(all)),
+		return new(outputs).finished(cmd.OutOrStdout(), fmt.Sprintf("%d of %d bugs were looked for", len(verdicts), len(all)),
 			func(w io.Writer) error { return writeVerdicts(w, verdicts, len(verdicts)) })
 	}
 	return writeVerdicts(cmd.OutOrStdout(), verdicts, len(all))
@@ -181,7 +181,7 @@ func writeVerdicts(stdout io.Writer, verdicts []check.Verdict, all int) error {
 		}
 	}
 	t := report.NewSheet("", verdictColumns, verdicts)
-	err := writeResults(stdout, func(w io.Writer) error {
+	err := new(outputs).write(stdout, func(w io.Writer) error {
 		fmt.Fprintf(w, "%s\ncaught %d of %d\n", t.Terminal(w), caught, len(verdicts))
 		if left := all - len(verdicts); left > 0 {
 			fmt.Fprintf(w, "%d of %d bugs were not looked for: the search ends after %v\n", left, all, plantedBudget)

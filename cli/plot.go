@@ -71,7 +71,7 @@ func (f *plotFlags) run(cmd *cobra.Command, args []string) error {
 	if err := onceFromStdin(args); err != nil {
 		return err
 	}
-	if err := checkOutputs(args, output{"out", f.out, false}); err != nil {
+	if err := (&outputs{[]*output{{flag: "out", path: f.out}}}).check(args...); err != nil {
 		return err
 	}
 	format, err := chart.FormatOf(f.out)

@@ -28,8 +28,7 @@ type rematFlags struct {
 	heuristics, strategies, ladders, budgets string
 	workers                                  int
 	memory                                   device.Size
-	figureFiles
-	html htmlFlag
+	files                                    outputs
 }
 
 func newRemat(catalogue alloc.Catalogue) *cobra.Command {
@@ -56,9 +55,9 @@ the price of fragmentation.`,
 	fl.StringVar(&f.budgets, "budgets", "0.1:1.0:0.1", "budgets in base peaks, separated by commas, or as FROM:TO:STEP")
 	f.addSettings(fl)
 	fl.IntVar(&f.workers, "workers", 0, "runs at once; 0 for one on each core")
-	f.figureFiles.add(c, "tables")
+	f.files.addFigures(c, "tables")
 	addMemory(c, &f.memory)
-	f.html.add(c)
+	f.files.addHTML(c)
 	return c
 }
 
@@ -99,7 +98,7 @@ var errLimit = errors.New("want more than 1, at most 1000000")
 
 // run executes the command.
 func (f *rematFlags) run(cmd *cobra.Command, args []string) error {
-	if err := checkOutputs(args, f.outputs(f.html.output())...); err != nil {
+	if err := f.files.check(args...); err != nil {
 		return err
 	}
 	o, setups, err := f.options()
@@ -120,14 +119,15 @@ func (f *rematFlags) run(cmd *cobra.Command, args []string) error {
 	r, err := grid.Grid(ctx, logs, setups, o)
 	done()
 	if errors.Is(err, context.Canceled) && r != nil && len(r.Lines) > 0 {
-		return finished(cmd.OutOrStdout(), onStdout(f.outputs(f.html.output())), fmt.Sprintf("%d of %d lines are finished", len(r.Lines), lines),
+		return f.files.finished(cmd.OutOrStdout(), fmt.Sprintf("%d of %d lines are finished", len(r.Lines), lines),
 			func(w io.Writer) error { return report.RematTables(w, r) })
 	}
 	if err != nil {
 		return err
 	}
-	return writeResults(cmd.OutOrStdout(), func(w io.Writer) error { return report.RematTables(w, r) },
-		f.files(r, report.RematTable(r), f.html.file(cmd, args, func() (*page.Report, error) { return view.Grid(r, colors(f.catalogue)) }))...)
+	f.files.figures(r, report.RematTable(r))
+	f.files.page(cmd, args, func() (*page.Report, error) { return view.Grid(r, colors(f.catalogue)) })
+	return f.files.write(cmd.OutOrStdout(), func(w io.Writer) error { return report.RematTables(w, r) })
 }
 
 // options returns what the flags ask for.

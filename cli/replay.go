@@ -30,15 +30,12 @@ import (
 // replayFlags are the flags of the command replay.
 type replayFlags struct {
 	deviceFlags
-	exportFlags
-	strategy, config string
-	source           formats.Options
-	figureFiles
-	placements, final           string
-	report, freeAt, explainFile string
-	check, contents, stop       bool
-	failOnOOM                   bool
-	html                        htmlFlag
+	strategy, config      string
+	source                formats.Options
+	files                 outputs
+	freeAt                string
+	check, contents, stop bool
+	failOnOOM             bool
 
 	recordings
 	basis   []string            // what of the recorded run the replay has
@@ -90,13 +87,14 @@ docs/export.md says how to open them.`,
 	f.addPlace(c, "with its capacity")
 	f.addSim(c, "simulated device as a JSON object; the default is "+defaultDevice())
 	addSource(c, &f.source)
-	c.Flags().StringVar(&f.placements, "placements", "", `write where each allocation lies to this file, "-" for standard output`)
-	c.Flags().StringVar(&f.final, "final", "", `write the state at the end to this file, "-" for standard output`)
-	f.figureFiles.add(c, "the table")
-	c.Flags().StringVar(&f.report, "oom-report", "", `write the report about the first OOM, and the strategy's own if it writes one, to this file, "-" for standard output`)
-	c.Flags().StringVar(&f.explainFile, "explain", "", `write why the first request found no memory to this file, as JSON if it ends in .json, "-" for standard output`)
-	f.exportFlags.add(c)
-	f.html.add(c)
+	f.files.add(c, "placements", `write where each allocation lies to this file, "-" for standard output`).text = true
+	f.files.add(c, "final", `write the state at the end to this file, "-" for standard output`).text = true
+	f.files.add(c, "oom-report", `write the report about the first OOM, and the strategy's own if it writes one, to this file, "-" for standard output`).text = true
+	explain := f.files.add(c, "explain", `write why the first request found no memory to this file, as JSON if it ends in .json, "-" for standard output`)
+	explain.text, explain.words, explain.fill = true, true, f.writeExplained
+	f.files.addFigures(c, "the table")
+	f.addExports(c)
+	f.files.addHTML(c)
 	addFreeAt(c, &f.freeAt)
 	c.Flags().BoolVar(&f.check, "check", false, "judge every invariant after every event")
 	c.Flags().BoolVar(&f.contents, "contents", false, "fill and compare the memory of every block")
@@ -111,13 +109,13 @@ docs/export.md says how to open them.`,
 
 // judge refuses flags before anything is read.
 func (f *replayFlags) judge(path string) error {
-	if err := checkOutputs([]string{path}, f.outputs()...); err != nil {
+	if err := f.files.check(path); err != nil {
 		return err
 	}
 	if err := judgeConfig(f.config); err != nil {
 		return err
 	}
-	return f.exportFlags.check()
+	return f.checkExports()
 }
 
 // run executes the command. The trace is replayed three times: for the figures and files, then
@@ -180,19 +178,15 @@ func (f *replayFlags) run(cmd *cobra.Command, path string) error {
 	err = f.time(res, prepared, setup, on, o, watch)
 	done()
 	if errors.Is(err, context.Canceled) {
-		return finished(cmd.OutOrStdout(), f.stdoutTaken(), "the times are those of a first replay, which also took the figures",
+		return f.files.finished(cmd.OutOrStdout(), "the times are those of a first replay, which also took the figures",
 			func(w io.Writer) error { return report.ReplayText(w, res) })
 	}
 	if err != nil {
 		return err
 	}
-	files := append(f.files(res, final), f.html.file(cmd, []string{path}, func() (*page.Report, error) { return f.draw(cmd, prepared, f.askers[t], setup, cfg, res, o.FreeAt) }))
-	if !f.stdoutTaken() {
-		if err := fileio.Write("-", cmd.OutOrStdout(), func(w io.Writer) error { return f.show(report.Over(cmd.OutOrStdout(), w), res) }); err != nil {
-			return err
-		}
-	}
-	err = errors.Join(f.unplaced, writeFiles(cmd.OutOrStdout(), files...))
+	f.fill(res, final)
+	f.files.page(cmd, []string{path}, func() (*page.Report, error) { return f.draw(cmd, prepared, f.askers[t], setup, cfg, res, o.FreeAt) })
+	err = errors.Join(f.unplaced, f.files.write(cmd.OutOrStdout(), func(w io.Writer) error { return f.show(w, res) }))
 	if failed := report.ReplayFailure(res); f.failOnOOM && failed != "" {
 		err = errors.Join(err, failure{fmt.Errorf("%s on %s: %s", setup.Name, res.Trace, failed)})
 	}
@@ -217,11 +211,6 @@ func (f *replayFlags) time(
 	return nil
 }
 
-// stdoutTaken reports whether standard output holds what was asked for and nothing else.
-func (f *replayFlags) stdoutTaken() bool {
-	return onStdout(f.outputs())
-}
-
 // draw makes the page.
 func (f *replayFlags) draw(
 	cmd *cobra.Command, p *replay.Prepared, stacks *postmortem.Stacks, setup alloc.Setup, cfg sim.Config, res *replay.Result, at replay.FreeAt,
@@ -240,7 +229,7 @@ func (f *replayFlags) draw(
 
 // open opens the trace. What judges after every event needs all of it in memory.
 func (f *replayFlags) open(cmd *cobra.Command, path string) (trace.Source, error) {
-	if f.html.wanted() || f.explainFile != "" {
+	if f.files.wanted("html") || f.files.wanted("explain") {
 		f.askers = askers{}
 	}
 	f.family = func(name string) bool { return f.strategy == name && f.config == "" }
@@ -288,20 +277,13 @@ func (f *replayFlags) settings(t trace.Source) (alloc.Setup, replay.Target, erro
 	return setup, at, err
 }
 
-// outputs returns the flags that name files to write.
-func (f *replayFlags) outputs() []output {
-	return slices.Concat([]output{
-		{"placements", f.placements, true}, {"final", f.final, true}, {"oom-report", f.report, true}, {"explain", f.explainFile, true},
-	}, f.figureFiles.outputs(f.html.output()), f.exportFlags.outputs())
-}
-
 // onlySimulated refuses what a GPU cannot do.
 func (f *replayFlags) onlySimulated(on replay.Target) error {
-	check := ""
+	check := &output{flag: "check"}
 	if f.check {
-		check = "yes"
+		check.path = "yes"
 	}
-	return onlySimulated(on, append(f.exportFlags.outputs(), output{"explain", f.explainFile, true}, f.html.output(), output{"check", check, true})...)
+	return onlySimulated(on, f.files.of("snapshot"), f.files.of("perfetto"), f.files.of("explain"), f.files.of("html"), check)
 }
 
 // sampling is how often the driver of a GPU is asked what is in use.
@@ -334,14 +316,15 @@ func (f *replayFlags) replay(
 ) (res *replay.Result, final []byte, err error) {
 	var state bytes.Buffer
 	o.Report = true
-	if f.final != "" {
+	if f.files.wanted("final") {
 		o.Final = &state
 	}
-	if f.placements == "" {
+	placements := f.files.of("placements").path
+	if placements == "" {
 		res, err = runOn(t, setup, on, o)
 		return res, state.Bytes(), err
 	}
-	err = fileio.Write(f.placements, document(stdout), func(w io.Writer) error {
+	err = fileio.Write(placements, document(stdout), func(w io.Writer) error {
 		to := &latch{Writer: w}
 		o.Placements = to
 		done, err := runOn(t, setup, on, o)
@@ -351,22 +334,20 @@ func (f *replayFlags) replay(
 		res = done
 		return to.err
 	})
-	if res != nil && f.placements != "-" { // the file is lost, and not the figures
+	if res != nil && placements != "-" { // the file is lost, and not the figures
 		f.unplaced, err = err, nil
 	}
 	return res, state.Bytes(), err
 }
 
-// files returns what is written after the replay.
-func (f *replayFlags) files(res *replay.Result, final []byte) []resultFile {
-	return slices.Concat([]resultFile{
-		{path: f.final, fill: func(w io.Writer) error {
-			_, err := w.Write(final)
-			return err
-		}},
-		{path: f.report, fill: func(w io.Writer) error { return writeFirstOOM(w, res) }},
-		{path: f.explainFile, fill: f.writeExplained, words: true},
-	}, f.figureFiles.files(res, report.ReplayTable(res)), f.exportFlags.files())
+// fill sets the contents of the files that are written after the replay.
+func (f *replayFlags) fill(res *replay.Result, final []byte) {
+	f.files.of("final").fill = func(w io.Writer) error {
+		_, err := w.Write(final)
+		return err
+	}
+	f.files.of("oom-report").fill = func(w io.Writer) error { return writeFirstOOM(w, res) }
+	f.files.figures(res, report.ReplayTable(res))
 }
 
 // show prints the figures.

@@ -22,7 +22,7 @@ func newStrategies(catalogue alloc.Catalogue) *cobra.Command {
 		Args:  cobra.MaximumNArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if len(args) == 0 {
-				return writeResults(cmd.OutOrStdout(), func(w io.Writer) error { return listStrategies(w, catalogue) })
+				return new(outputs).write(cmd.OutOrStdout(), func(w io.Writer) error { return listStrategies(w, catalogue) })
 			}
 			spec, ok := catalogue.Spec(args[0])
 			if !ok {
@@ -32,7 +32,7 @@ func newStrategies(catalogue alloc.Catalogue) *cobra.Command {
 				}
 				return err
 			}
-			return writeResults(cmd.OutOrStdout(), func(w io.Writer) error { return showStrategy(w, spec) })
+			return new(outputs).write(cmd.OutOrStdout(), func(w io.Writer) error { return showStrategy(w, spec) })
 		},
 	}
 }

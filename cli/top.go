@@ -16,9 +16,9 @@ import (
 
 // topFlags are the flags of the command top.
 type topFlags struct {
-	source           formats.Options
-	rows             int
-	jsonFile, folded string
+	source formats.Options
+	rows   int
+	files  outputs
 }
 
 // errRows is what is wrong with a number of rows.
@@ -42,14 +42,14 @@ was written. docs/top.md says how call sites and categories are found.
 	}
 	c.Flags().IntVar(&f.rows, "rows", f.rows, "most rows of the table of holders; JSON has all")
 	addSource(c, &f.source)
-	c.Flags().StringVar(&f.jsonFile, "json", "", `also write all holders and stacks as JSON to this file, "-" for standard output instead of tables`)
-	c.Flags().StringVar(&f.folded, "folded", "", `also write the stacks of the peak in the folded form of flame graph tools, "-" for standard output instead of tables`)
+	f.files.add(c, "json", `also write all holders and stacks as JSON to this file, "-" for standard output instead of tables`)
+	f.files.add(c, "folded", `also write the stacks of the peak in the folded form of flame graph tools, "-" for standard output instead of tables`)
 	return c
 }
 
 // run executes the command.
 func (f *topFlags) run(cmd *cobra.Command, path string) error {
-	if err := checkOutputs([]string{path}, output{"json", f.jsonFile, false}, output{"folded", f.folded, false}); err != nil {
+	if err := f.files.check(path); err != nil {
 		return err
 	}
 	if f.rows < 1 {
@@ -64,8 +64,9 @@ func (f *topFlags) run(cmd *cobra.Command, path string) error {
 	if err != nil {
 		return fmt.Errorf("%s: %w", path, err)
 	}
-	return writeResults(cmd.OutOrStdout(), func(w io.Writer) error { return report.TopTables(w, r, f.rows) },
-		jsonFile(f.jsonFile, r), resultFile{path: f.folded, fill: r.Peak.WriteFolded})
+	f.files.json(r)
+	f.files.of("folded").fill = r.Peak.WriteFolded
+	return f.files.write(cmd.OutOrStdout(), func(w io.Writer) error { return report.TopTables(w, r, f.rows) })
 }
 
 // topOf measures who holds memory. stacks is nil where nothing is known of them.

@@ -55,7 +55,7 @@ ends in .parquet, and text, which is made to be read and edited by hand, if it e
 As minimalloc only lives and sizes are written. What another form cannot hold is an error.`,
 		Args: cobra.ExactArgs(2),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			if err := checkOutputs(args[:1], output{path: args[1]}); err != nil {
+			if err := argument(args[1]).check(args[0]); err != nil {
 				return err
 			}
 			form, err := traceForm(to, args[1])

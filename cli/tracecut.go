@@ -51,7 +51,7 @@ allocated on one stream, of all events or of a range.`,
 }
 
 func (f *cutFlags) run(cmd *cobra.Command, in, out string) error {
-	if err := checkOutputs([]string{in}, output{path: out}); err != nil {
+	if err := argument(out).check(in); err != nil {
 		return err
 	}
 	form, err := traceForm(f.to, out)

@@ -13,7 +13,7 @@ import (
 )
 
 func newTraceDiff() *cobra.Command {
-	var path string
+	var files outputs
 	var source formats.Options
 	c := &cobra.Command{
 		Use:   "diff A B",
@@ -31,7 +31,7 @@ The exit status is 0 if the traces are equal, 1 if they differ, and 2 if one can
 			if err := onceFromStdin(args); err != nil {
 				return err
 			}
-			if err := checkOutputs(args, output{"json", path, false}); err != nil {
+			if err := files.check(args...); err != nil {
 				return err
 			}
 			var traces [2]*trace.Trace
@@ -44,7 +44,8 @@ The exit status is 0 if the traces are equal, 1 if they differ, and 2 if one can
 			begin(cmd, stage{what: "comparing"})
 			d := trace.Compare(traces[0], traces[1])
 			stdout := cmd.OutOrStdout()
-			err := writeResults(stdout, func(w io.Writer) error { return report.TraceDiff(w, args[0], args[1], d) }, jsonFile(path, d))
+			files.json(d)
+			err := files.write(stdout, func(w io.Writer) error { return report.TraceDiff(w, args[0], args[1], d) })
 			if !d.Equal {
 				err = errors.Join(failure{fmt.Errorf("%s and %s differ", args[0], args[1])}, err)
 			}
@@ -52,6 +53,6 @@ The exit status is 0 if the traces are equal, 1 if they differ, and 2 if one can
 		},
 	}
 	addSource(c, &source)
-	c.Flags().StringVar(&path, "json", "", `also write the differences as JSON to this file, "-" for standard output instead of words`)
+	files.add(c, "json", `also write the differences as JSON to this file, "-" for standard output instead of words`)
 	return c
 }

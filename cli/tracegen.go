@@ -94,7 +94,7 @@ func sizeFlag(flag, value string) (device.Size, error) {
 
 // generate writes the trace of a workload.
 func generate(cmd *cobra.Command, s workload.Shape, p workload.Params, to, path string) error {
-	if err := checkOutputs(nil, output{path: path}); err != nil {
+	if err := argument(path).check(); err != nil {
 		return err
 	}
 	form, err := traceForm(to, path)

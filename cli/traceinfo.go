@@ -14,8 +14,8 @@ import (
 
 // infoFlags are the flags of the command trace info.
 type infoFlags struct {
-	source   formats.Options
-	jsonFile string
+	source formats.Options
+	files  outputs
 }
 
 func newTraceInfo() *cobra.Command {
@@ -33,13 +33,13 @@ A file that cannot be read does not keep the others from being shown: the exit s
 		RunE: f.run,
 	}
 	addSource(c, &f.source)
-	c.Flags().StringVar(&f.jsonFile, "json", "", `write the figures as JSON to this file, "-" for standard output`)
+	f.files.add(c, "json", `write the figures as JSON to this file, "-" for standard output`)
 	return c
 }
 
 // run executes the command.
 func (f *infoFlags) run(cmd *cobra.Command, args []string) error {
-	if err := errors.Join(onceFromStdin(args), checkOutputs(args, output{"json", f.jsonFile, false})); err != nil {
+	if err := errors.Join(onceFromStdin(args), f.files.check(args...)); err != nil {
 		return err
 	}
 	contents := []any{} // a *trace.Info of a trace, a *trace.PartsError of several
@@ -60,14 +60,15 @@ func (f *infoFlags) run(cmd *cobra.Command, args []string) error {
 			tell(cmd.ErrOrStderr(), "vramyard: %s", oneLine(advised(err)))
 		}
 	}
-	err := writeResults(cmd.OutOrStdout(), func(w io.Writer) error {
+	f.files.json(contents)
+	err := f.files.write(cmd.OutOrStdout(), func(w io.Writer) error {
 		for _, write := range tables {
 			if err := write(w); err != nil {
 				return err
 			}
 		}
 		return nil
-	}, jsonFile(f.jsonFile, contents))
+	})
 	if bad := len(args) - len(contents); bad > 0 {
 		err = errors.Join(failure{fmt.Errorf("%d of %d files cannot be read", bad, len(args))}, err)
 	}

@@ -45,7 +45,7 @@ var traceColumns = []report.ColumnOf[innerTrace]{
 }
 
 func newTraces() *cobra.Command {
-	var path string
+	var files outputs
 	c := &cobra.Command{
 		Use:   "traces",
 		Short: "List the traces inside the program",
@@ -54,7 +54,7 @@ most bytes that are live at once, and the training program that was recorded.`,
 		Example: "  vramyard replay --strategy caching meta_llama7b_lora",
 		Args:    cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			if err := checkOutputs(nil, output{"json", path, false}); err != nil {
+			if err := files.check(); err != nil {
 				return err
 			}
 			l := traceList{Schema: tracesSchema, Version: version}
@@ -69,13 +69,14 @@ most bytes that are live at once, and the training program that was recorded.`,
 				}
 				l.Traces = append(l.Traces, innerTrace{i.Name, i.Events, i.Peak, len(i.Streams), about.Doc})
 			}
-			return writeResults(cmd.OutOrStdout(), func(w io.Writer) error {
+			files.json(l)
+			return files.write(cmd.OutOrStdout(), func(w io.Writer) error {
 				t := report.NewSheet("", traceColumns, l.Traces)
 				_, err := fmt.Fprintln(w, t.Terminal(w))
 				return err
-			}, jsonFile(path, l))
+			})
 		},
 	}
-	c.Flags().StringVar(&path, "json", "", `also write the list as JSON to this file, "-" for standard output instead of the table`)
+	files.add(c, "json", `also write the list as JSON to this file, "-" for standard output instead of the table`)
 	return c
 }

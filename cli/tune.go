@@ -23,7 +23,7 @@ type tuneFlags struct {
 	deviceFlags
 	source formats.Options
 	points int
-	figureFiles
+	files  outputs
 }
 
 func newTune(catalogue alloc.Catalogue) *cobra.Command {
@@ -47,7 +47,7 @@ program are used.`,
 	addPart(c, &f.source)
 	f.addDevice(c, "all but its capacity, which is what is searched")
 	f.addSim(c, simShapeUsage)
-	f.figureFiles.add(c, "tables")
+	f.files.addFigures(c, "tables")
 	if err := c.MarkFlagRequired("strategy"); err != nil {
 		panic(err) // the flag is defined above
 	}
@@ -62,7 +62,7 @@ func (f *tuneFlags) run(cmd *cobra.Command, args []string) error {
 	if err := judgeConfig(f.config); err != nil {
 		return err
 	}
-	if err := checkOutputs(args, f.outputs()...); err != nil {
+	if err := f.files.check(args...); err != nil {
 		return err
 	}
 	traces, err := openAll(cmd, args, f.source, openTrace)
@@ -82,13 +82,14 @@ func (f *tuneFlags) run(cmd *cobra.Command, args []string) error {
 	r, err := tune.Tune(ctx, traces, f.catalogue, f.strategy, json.RawMessage(f.config), o)
 	done()
 	if errors.Is(err, context.Canceled) && r != nil {
-		return finished(cmd.OutOrStdout(), onStdout(f.outputs()), fmt.Sprintf("points evaluated, and timed once: %d", r.Evaluated),
+		return f.files.finished(cmd.OutOrStdout(), fmt.Sprintf("points evaluated, and timed once: %d", r.Evaluated),
 			func(w io.Writer) error { return report.TuneTables(w, r) })
 	}
 	if err != nil {
 		return err
 	}
-	return writeResults(cmd.OutOrStdout(), func(w io.Writer) error { return report.TuneTables(w, r) }, f.files(r, report.TuneTable(r))...)
+	f.files.figures(r, report.TuneTable(r))
+	return f.files.write(cmd.OutOrStdout(), func(w io.Writer) error { return report.TuneTables(w, r) })
 }
 
 // errPoints is what is wrong with a number of points.

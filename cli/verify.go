@@ -21,9 +21,10 @@ import (
 
 // verifyFlags are the flags of the command verify.
 type verifyFlags struct {
-	catalogue                   alloc.Catalogue
-	addresses, config, jsonFile string
-	source                      formats.Options
+	catalogue         alloc.Catalogue
+	addresses, config string
+	files             outputs
+	source            formats.Options
 }
 
 func newVerify(catalogue alloc.Catalogue) *cobra.Command {
@@ -51,14 +52,14 @@ read.`,
 	}
 	c.Flags().StringVar(&f.addresses, "addresses", "", `the recorded addresses, "-" for standard input`)
 	c.Flags().StringVar(&f.config, "config", "", "JSON object; its fields replace those of caching without a preset, or the recorded ones")
-	c.Flags().StringVar(&f.jsonFile, "json", "", `also write the result as JSON to this file, "-" for standard output instead of words`)
+	f.files.add(c, "json", `also write the result as JSON to this file, "-" for standard output instead of words`)
 	addPart(c, &f.source)
 	c.Flags().Lookup("part").Usage = "device of a snapshot, such as cuda:0; the default is each"
 	return c
 }
 
 func (f *verifyFlags) run(cmd *cobra.Command, path string) error {
-	if err := checkOutputs([]string{path, f.addresses}, output{"json", f.jsonFile, false}); err != nil {
+	if err := f.files.check(path, f.addresses); err != nil {
 		return err
 	}
 	if err := onceFromStdin([]string{path, f.addresses}); err != nil {
@@ -90,7 +91,8 @@ func (f *verifyFlags) verify(cmd *cobra.Command, h *verify.History, target *veri
 	}
 	res.Version = version
 	stdout := cmd.OutOrStdout()
-	err = writeResults(stdout, func(w io.Writer) error { return report.Verification(w, res) }, jsonFile(f.jsonFile, res))
+	f.files.json(res)
+	err = f.files.write(stdout, func(w io.Writer) error { return report.Verification(w, res) })
 	if !res.All() {
 		err = errors.Join(failure{fmt.Errorf("%s: %d of %d allocations are not predicted", h.Name, res.Allocs-res.Predicted, res.Allocs)}, err)
 	}

@@ -38,7 +38,7 @@ func (f *verifyFlags) snapshot(cmd *cobra.Command, path string) error {
 	if err != nil {
 		return err
 	}
-	if len(courses) > 1 && f.jsonFile != "" {
+	if len(courses) > 1 && f.files.wanted("json") {
 		return flagError("json", fmt.Errorf("%s has several devices with a history: name one with --part", header.Name))
 	}
 	var failed error
@@ -119,7 +119,7 @@ func (f *verifyFlags) courses(s *torch.Snapshot, name string) ([]*torch.Course, 
 
 // tellDoubts says what in a recording does not fit, and whether it has lost its beginning.
 func (f *verifyFlags) tellDoubts(cmd *cobra.Command, name string, r *torch.Report) error {
-	if f.jsonFile == "-" || len(r.Findings) == 0 {
+	if f.files.onStdout() || len(r.Findings) == 0 {
 		return nil
 	}
 	return fileio.Write("-", cmd.OutOrStdout(), func(w io.Writer) error {

@@ -34,11 +34,10 @@ const (
 type whatifFlags struct {
 	catalogue alloc.Catalogue
 	deviceFlags
-	figureFiles
+	files        outputs
 	grid, freeAt string
 	source       formats.Options
 	workers      int
-	html         htmlFlag
 
 	stacks *postmortem.Stacks // of what is drawn; nil: they are not known
 }
@@ -66,8 +65,8 @@ that is not searched to its end shows as a bracket. full tries more, and searche
 	addPart(c, &f.source)
 	addFreeAt(c, &f.freeAt)
 	c.Flags().IntVar(&f.workers, "workers", 0, "replays at once; 0 for one on each core")
-	f.figureFiles.add(c, "words")
-	f.html.add(c)
+	f.files.addFigures(c, "words")
+	f.files.addHTML(c)
 	return c
 }
 
@@ -76,7 +75,7 @@ var errWorkers = errors.New("want 0 or more")
 
 // run executes the command.
 func (f *whatifFlags) run(cmd *cobra.Command, path string) error {
-	if err := checkOutputs([]string{path, f.grid}, f.outputs(f.html.output())...); err != nil {
+	if err := f.files.check(path, f.grid); err != nil {
 		return err
 	}
 	o := whatif.Options{Version: version, Workers: f.workers, Full: f.grid == gridFull}
@@ -105,16 +104,14 @@ func (f *whatifFlags) run(cmd *cobra.Command, path string) error {
 	r, err := whatif.Search(ctx, w, rec, grid, o)
 	done()
 	if errors.Is(err, context.Canceled) && r != nil {
-		return finished(cmd.OutOrStdout(), onStdout(f.outputs(f.html.output())),
-			fmt.Sprintf("settings tried: %d", r.Points), func(w io.Writer) error { return report.WhatIf(w, r) })
+		return f.files.finished(cmd.OutOrStdout(), fmt.Sprintf("settings tried: %d", r.Points), func(w io.Writer) error { return report.WhatIf(w, r) })
 	}
 	if err != nil {
 		return err
 	}
-	stdout := cmd.OutOrStdout()
-	show := func(w io.Writer) error { return report.WhatIf(w, r) }
-	return writeResults(stdout, show, f.files(r, whatif.Table(r),
-		f.html.file(cmd, []string{path}, func() (*page.Report, error) { return f.page(cmd, w, r) }))...)
+	f.files.figures(r, whatif.Table(r))
+	f.files.page(cmd, []string{path}, func() (*page.Report, error) { return f.page(cmd, w, r) })
+	return f.files.write(cmd.OutOrStdout(), func(w io.Writer) error { return report.WhatIf(w, r) })
 }
 
 // readGrid reads the grid that is asked for.
@@ -159,7 +156,7 @@ func (f *whatifFlags) open(cmd *cobra.Command, path string) (*whatif.Wanted, wha
 	if of.Course != nil {
 		rec.Add(of.Course)
 	}
-	if f.html.wanted() && of.Course != nil {
+	if f.files.wanted("html") && of.Course != nil {
 		f.stacks = of.Stacks()
 	}
 	if err := standIn(f.catalogue, &rec, of); err != nil {
