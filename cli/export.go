@@ -51,7 +51,7 @@ func (f *replayFlags) record(t trace.Source, setup alloc.Setup, cfg sim.Config, 
 	if err != nil {
 		return err
 	}
-	recording, err := export.Record(t, setup, dev, o)
+	recording, err := export.Replay(t, setup, dev, o)
 	if err != nil {
 		return err
 	}

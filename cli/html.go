@@ -202,7 +202,7 @@ func drawOne(t *page.Trace, p *replay.Prepared, d *drawing, o page.Options) (pag
 		return run, nil
 	}
 	o.Latency = o.Latency && d.latency == nil
-	run.Picture, err = t.Record(p, d.setup, func() (device.Device, error) { return sim.New(d.device) }, o)
+	run.Picture, err = t.Draw(p, d.setup, func() (device.Device, error) { return sim.New(d.device) }, o)
 	if err == nil && d.latency != nil {
 		run.Picture.Alloc, run.Picture.Free = d.latency.AllocCalls, d.latency.FreeCalls
 	}

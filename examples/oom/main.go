@@ -77,7 +77,7 @@ func (p *program) text() ([]byte, error) {
 
 // die runs the program as PyTorch would without any setting, on its card, until it finds no memory.
 // The trace is read from the text, so that it has the name and the hash of the file.
-func (p *program) die(text []byte) (*export.Recording, error) {
+func (p *program) die(text []byte) (*export.Run, error) {
 	t, err := formats.Read(bytes.NewReader(text), p.name+".trace.gz", formats.Options{})
 	if err != nil {
 		return nil, err
@@ -90,5 +90,5 @@ func (p *program) die(text []byte) (*export.Recording, error) {
 	if err != nil {
 		return nil, err
 	}
-	return export.Record(t, setup, dev, export.Options{StopAtOOM: true})
+	return export.Replay(t, setup, dev, export.Options{StopAtOOM: true})
 }

@@ -25,10 +25,10 @@ func BenchmarkExport(b *testing.B) {
 	require.NoError(b, err)
 	s, err := strategies.All().Lookup("caching", nil)
 	require.NoError(b, err)
-	record := func() *export.Recording {
+	record := func() *export.Run {
 		dev, err := sim.New(sim.Config{Capacity: 64 * device.GiB})
 		require.NoError(b, err)
-		r, err := export.Record(tr, s, dev, export.Options{})
+		r, err := export.Replay(tr, s, dev, export.Options{})
 		require.NoError(b, err)
 		return r
 	}

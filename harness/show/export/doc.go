@@ -1,11 +1,11 @@
 // Package export shows a replay to the tools of others.
 //
-// [Record] replays a trace through any strategy once more and notes all that happens: each request and
+// [Replay] replays a trace through any strategy once more and notes all that happens: each request and
 // free, what the strategy takes from the device and gives back, each call to the device with the time
-// that it takes, and the chunks at the end. A [Recording] is written in two forms:
+// that it takes, and the chunks at the end. A [Run] is written in two forms:
 //
-//   - [Recording.Snapshot] is a memory snapshot of PyTorch, which the page pytorch.org/memory_viz opens.
-//   - [Recording.WritePerfetto] is the Chrome trace event format, which ui.perfetto.dev and
+//   - [Run.Snapshot] is a memory snapshot of PyTorch, which the page pytorch.org/memory_viz opens.
+//   - [Run.WritePerfetto] is the Chrome trace event format, which ui.perfetto.dev and
 //     chrome://tracing open.
 //
 // # Time

@@ -33,11 +33,11 @@ func everySetup(t *testing.T, capacity device.Size) (list []alloc.Setup) {
 
 // recorded makes a recording on a simulated device, and replays without one. It skips the test if the
 // device has no room for what the strategy takes at once.
-func recorded(t *testing.T, tr trace.Source, s alloc.Setup, c sim.Config, at replay.FreeAt) (*export.Recording, *replay.Result) {
+func recorded(t *testing.T, tr trace.Source, s alloc.Setup, c sim.Config, at replay.FreeAt) (*export.Run, *replay.Result) {
 	t.Helper()
 	dev, err := sim.New(c)
 	require.NoError(t, err)
-	r, err := export.Record(tr, s, dev, export.Options{FreeAt: at})
+	r, err := export.Replay(tr, s, dev, export.Options{FreeAt: at})
 	if errors.Is(err, device.ErrOutOfMemory) {
 		t.Skip(err)
 	}
@@ -165,6 +165,6 @@ func TestStrategiesThatHideBlocks(t *testing.T) {
 	require.NoError(t, b.Alloc(1, 512, 0))
 	dev, err := sim.New(sim.Config{})
 	require.NoError(t, err)
-	_, err = export.Record(b.Trace(), s, dev, export.Options{})
+	_, err = export.Replay(b.Trace(), s, dev, export.Options{})
 	require.ErrorContains(t, err, "shows 0 blocks in use at the end, the replay has 1")
 }

@@ -20,7 +20,7 @@ type drawn struct {
 
 // needOf returns how much the picture needs a block: those that were there when allocated bytes first
 // were highest come first, then the largest.
-func (r *Recording) needOf(l *life) uint64 {
+func (r *Run) needOf(l *life) uint64 {
 	need := uint64(l.block.Size)
 	if l.start <= r.peak && l.end > r.peak {
 		need |= 1 << 63
@@ -50,7 +50,7 @@ func foremost(n, most int, value func(i int) uint64) []int {
 
 // blocks returns the blocks to draw, by their start, each in a lane in which no other one is at the
 // same time: the lowest. If none is left, the block that the picture needs least is not drawn.
-func (r *Recording) blocks() []drawn {
+func (r *Run) blocks() []drawn {
 	needs := make([]uint64, len(r.lives))
 	for i := range needs {
 		needs[i] = r.needOf(&r.lives[i])
@@ -89,7 +89,7 @@ func (r *Recording) blocks() []drawn {
 }
 
 // longest returns the calls to draw, in order: all, or those that took longest.
-func (r *Recording) longest() []*call {
+func (r *Run) longest() []*call {
 	var list []*call
 	for _, i := range foremost(len(r.calls), mostCalls, func(i int) uint64 { return uint64(r.calls[i].took) }) {
 		list = append(list, &r.calls[i])

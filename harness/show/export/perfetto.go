@@ -27,8 +27,8 @@ const (
 // Of more than 100,000 blocks, or more than 256 at a time, those of the highest moment and the
 // largest are drawn; of more than 100,000 calls those that took longest. Curves have at most 65,536 points,
 // each the highest of its events. How many are not drawn stands in otherData.
-func (r *Recording) WritePerfetto(w io.Writer) error {
-	p := &painter{Recording: r, w: bufio.NewWriterSize(w, 1<<16)}
+func (r *Run) WritePerfetto(w io.Writer) error {
+	p := &painter{Run: r, w: bufio.NewWriterSize(w, 1<<16)}
 	blocks, calls := r.blocks(), r.longest()
 	p.head(len(r.lives)-len(blocks), len(r.calls)-len(calls))
 	lanes := 0
@@ -53,7 +53,7 @@ func (r *Recording) WritePerfetto(w io.Writer) error {
 
 // painter writes the events of the picture. Errors of writing stay with w until Flush.
 type painter struct {
-	*Recording
+	*Run
 	w     *bufio.Writer
 	text  []byte // scratch
 	event int    // how many were written

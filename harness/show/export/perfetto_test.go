@@ -39,7 +39,7 @@ type drawnEvent struct {
 }
 
 // painted writes a recording and reads it back under the rules of the format.
-func painted(t *testing.T, r *export.Recording) *picture {
+func painted(t *testing.T, r *export.Run) *picture {
 	t.Helper()
 	var out, again bytes.Buffer
 	require.NoError(t, r.WritePerfetto(&out))
@@ -210,7 +210,7 @@ func TestPicturesTellOfAFullDisk(t *testing.T) {
 }
 
 // example is a recording of some requests, which are freed again but for the last.
-func example(t *testing.T, strategy string, requests ...alloc.Request) *export.Recording {
+func example(t *testing.T, strategy string, requests ...alloc.Request) *export.Run {
 	t.Helper()
 	b := trace.NewBuilder(trace.Header{Name: "example", Format: "text"})
 	for i, q := range requests {

@@ -42,7 +42,7 @@ func TestSnapshotsComeBack(t *testing.T) {
 			require.NoError(t, json.Unmarshal(v.Sim, &on))
 			dev, err := sim.New(on)
 			require.NoError(t, err)
-			r, err := export.Record(tr, s, dev, export.Options{})
+			r, err := export.Replay(tr, s, dev, export.Options{})
 			require.NoError(t, err)
 			var file bytes.Buffer
 			require.NoError(t, r.WriteSnapshot(&file))

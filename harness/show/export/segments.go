@@ -131,7 +131,7 @@ func (h *reserved) spans() (list []span) {
 }
 
 // finish takes the segments and blocks from a walk over the strategy.
-func (r *recorder) finish() error {
+func (r *collector) finish() error {
 	r.blocks.Memory()
 	for b := range r.blocks.Blocks {
 		r.at[b.Addr] = b
@@ -210,14 +210,14 @@ func (b *builder) add(x torch.Block) {
 }
 
 // end ends the segment.
-func (r *recorder) endSegment() {
+func (r *collector) endSegment() {
 	d := &r.torch.Devices[0]
 	d.Segments = append(d.Segments, r.segment)
 	r.open = false
 }
 
 // endSpan ends the last segment in a span, which is the first one if the span has no chunk.
-func (r *recorder) endSpan(s span) {
+func (r *collector) endSpan(s span) {
 	if !r.open {
 		r.begin(s.Addr, s.grows)
 	}
@@ -228,7 +228,7 @@ func (r *recorder) endSpan(s span) {
 // chunk adds a chunk to the segments of a span. Mapped memory of two regions side by side is two
 // segments if the strategy tells of them; else one call may have mapped pages of both, and the viewer
 // wants what is mapped at once to lie in one segment.
-func (r *recorder) chunk(s span, c alloc.Chunk) error {
+func (r *collector) chunk(s span, c alloc.Chunk) error {
 	if r.open && s.grows && r.blocks.Tells() && !r.joined && c.Region != r.region {
 		r.fill(c.Addr)
 		r.endSegment()

@@ -19,7 +19,7 @@ const mostAddr = 1<<53 - 1
 
 // Snapshot returns the recording as a memory snapshot of PyTorch. It fails if an address is too large
 // for the viewer. The snapshot is the recording's own and must not be changed.
-func (r *Recording) Snapshot() (*torch.Snapshot, error) {
+func (r *Run) Snapshot() (*torch.Snapshot, error) {
 	for _, s := range r.torch.Devices[0].Segments {
 		if s.Addr+s.Total > mostAddr {
 			return nil, tooHigh(s.Addr)
@@ -40,7 +40,7 @@ func tooHigh(a uint64) error {
 }
 
 // WriteSnapshot writes what Snapshot returns as a pickle.
-func (r *Recording) WriteSnapshot(w io.Writer) error {
+func (r *Run) WriteSnapshot(w io.Writer) error {
 	s, err := r.Snapshot()
 	if err != nil {
 		return err
@@ -49,7 +49,7 @@ func (r *Recording) WriteSnapshot(w io.Writer) error {
 }
 
 // settle completes a recording.
-func (r *recorder) settle() {
+func (r *collector) settle() {
 	r.torch.Settings = r.settings()
 	for i, m := range r.marks {
 		end := r.last
@@ -82,7 +82,7 @@ func (r *recorder) settle() {
 }
 
 // settings returns what the snapshot says of the allocator.
-func (r *recorder) settings() []torch.Setting {
+func (r *collector) settings() []torch.Setting {
 	list := []torch.Setting{
 		{Key: torch.KeyReplayed, Value: r.strategy, Text: true},
 		{Key: torch.KeyReplayedConfig, Value: string(r.config), Text: true},

@@ -26,7 +26,7 @@ func TestRecordingsEndWhereAProgramDies(t *testing.T) {
 			require.NoError(t, err)
 			dev, err := sim.New(sim.Config{Capacity: 64 * device.MiB})
 			require.NoError(t, err)
-			r, err := export.Record(tr, setup.ForCapacity(64*device.MiB), dev, export.Options{StopAtOOM: stop})
+			r, err := export.Replay(tr, setup.ForCapacity(64*device.MiB), dev, export.Options{StopAtOOM: stop})
 			require.NoError(t, err)
 			s, err := r.Snapshot()
 			require.NoError(t, err)

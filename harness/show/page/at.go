@@ -37,7 +37,7 @@ type step struct {
 }
 
 // Walker returns a replay through the strategy of setup that has not begun. p and on are those of
-// [Trace.Record]. It holds what the strategy, its device and a piece of the trace need, and a thread.
+// [Trace.Draw]. It holds what the strategy, its device and a piece of the trace need, and a thread.
 func (t *Trace) Walker(p *replay.Prepared, setup alloc.Setup, on func() (device.Device, error), o Options) *Walker {
 	run := func(w *Walker) error {
 		o.Step = func(int) error {

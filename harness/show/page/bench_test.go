@@ -42,7 +42,7 @@ func BenchmarkRecord(b *testing.B) {
 			for b.Loop() {
 				t, err := page.NewTrace(tr, page.Options{})
 				require.NoError(b, err)
-				_, err = t.Record(prepared, s, on, page.Options{})
+				_, err = t.Draw(prepared, s, on, page.Options{})
 				require.NoError(b, err)
 			}
 		})

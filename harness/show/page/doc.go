@@ -11,7 +11,7 @@
 // # Pictures
 //
 // [NewTrace] reads a trace once and lays out the common axis of its pictures: at most [Options].Buckets
-// buckets of equally many events. [Trace.Record] then replays the trace through a strategy and keeps a
+// buckets of equally many events. [Trace.Draw] then replays the trace through a strategy and keeps a
 // [Picture] in bounded memory:
 //
 //   - curves of the sums, of the largest free chunk and of fragmentation: the highest and the lowest

@@ -181,7 +181,7 @@ func (s *search) look(p *piece) (int, error) {
 	}
 	smallest := uint64(0)
 	for ; len(b) > 0; b = b[recordSize:] {
-		r := recordOf(b)
+		r := decodeRect(b)
 		smallest = uint64(r.Size)
 		from, to := max(r.Born, s.from), min(r.Dies, s.to)
 		if from >= to || r.Addr >= s.w.High || r.Addr.Add(r.Size) <= s.w.Low {
@@ -246,8 +246,8 @@ func (s *search) finish() []Rect {
 	return rects
 }
 
-// recordOf returns the block at the start of b.
-func recordOf(b []byte) Rect {
+// decodeRect returns the block at the start of b.
+func decodeRect(b []byte) Rect {
 	le := binary.LittleEndian
 	return Rect{
 		Addr: device.Addr(le.Uint64(b)), Size: device.Size(le.Uint64(b[8:])), Requested: device.Size(le.Uint64(b[16:])),

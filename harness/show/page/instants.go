@@ -59,7 +59,7 @@ func (m *moments) want(event int, label string) {
 }
 
 // moments returns the instants of a run.
-func (r *recorder) moments() *moments {
+func (r *collector) moments() *moments {
 	m := &moments{labels: map[int][]string{}}
 	m.want(r.run.Peaks[Reserved].Event, "peak reserved")
 	m.want(r.run.Peaks[Requested].Event, "peak requested")
@@ -88,7 +88,7 @@ type painter struct {
 }
 
 // second returns what replays a second time.
-func (r *recorder) second() *painter {
+func (r *collector) second() *painter {
 	p := &painter{
 		follower: follower{o: r.o}, trace: r.trace, space: &r.run.Space, wanted: r.moments(),
 		raster: newRaster(r.trace.Grid.Events, r.run.Space.Bytes, r.o.Columns, r.o.Rows),

@@ -35,7 +35,7 @@ func reportOf(t *testing.T, tr *trace.Trace, strategy string, capacity device.Si
 	drawn, err := page.NewTrace(tr, o)
 	require.NoError(t, err)
 	on := func() (device.Device, error) { return sim.New(sim.Config{Capacity: capacity}) }
-	run, err := drawn.Record(p, s.ForCapacity(capacity), on, o)
+	run, err := drawn.Draw(p, s.ForCapacity(capacity), on, o)
 	require.NoError(t, err)
 	res := *run.Result
 	res.NsPerOp = 0 // the one figure that the clock decides

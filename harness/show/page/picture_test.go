@@ -107,7 +107,7 @@ func (c *drawn) draw(t *testing.T) bool {
 	require.NoError(t, err)
 	c.picture, err = page.NewTrace(c.trace, c.o)
 	require.NoError(t, err)
-	c.run, err = c.picture.Record(p, c.setup, c.device, c.o)
+	c.run, err = c.picture.Draw(p, c.setup, c.device, c.o)
 	if errors.Is(err, device.ErrOutOfMemory) {
 		return false
 	}

@@ -36,7 +36,7 @@ func pictureByBirth(a, b Rect) int {
 }
 
 // rectOf returns the rectangle of a block that ends at an event.
-func (r *recorder) rectOf(b *follow.Block, dies uint32) Rect {
+func (r *collector) rectOf(b *follow.Block, dies uint32) Rect {
 	freed := uint32(Never)
 	if b.Freed != follow.Never {
 		freed = uint32(b.Freed)
@@ -48,7 +48,7 @@ func (r *recorder) rectOf(b *follow.Block, dies uint32) Rect {
 	}
 }
 
-// note is what the recorder knows of a block beside the follower.
+// note is what the collector knows of a block beside the follower.
 type note struct {
 	tag    uint32 // in Trace.Tags
 	class  int32

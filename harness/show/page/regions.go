@@ -57,7 +57,7 @@ func (h *spans) giveBack(a device.Addr, size device.Size, now int, yield func(St
 }
 
 // memory follows what is held from the device.
-func (r *recorder) memory(event int, a alloc.Action) {
+func (r *collector) memory(event int, a alloc.Action) {
 	switch a.Kind {
 	case alloc.SegmentAlloc, alloc.SegmentMap:
 		r.space.hold(a.Addr, a.Size)
@@ -68,12 +68,12 @@ func (r *recorder) memory(event int, a alloc.Action) {
 }
 
 // stretch keeps memory that went back.
-func (r *recorder) stretch(s Stretch) { r.stretches.add(s, s.weight(r.trace.Grid.Events)) }
+func (r *collector) stretch(s Stretch) { r.stretches.add(s, s.weight(r.trace.Grid.Events)) }
 
 // look walks over the strategy for what only a walk tells: the classes of blocks, and whose memory a
 // region is. Walks are as many as the events pay for, so that a picture does not cost more the more
 // blocks are live.
-func (r *recorder) look() {
+func (r *collector) look() {
 	r.credit += float64(int(1) << r.trace.Grid.Shift)
 	cost := float64(2*r.blocks.InUse() + len(r.held))
 	if cost > r.credit {
@@ -97,7 +97,7 @@ func (r *recorder) look() {
 }
 
 // lookAt takes from a chunk whose memory the spans below it are.
-func (r *recorder) lookAt(c alloc.Chunk) {
+func (r *collector) lookAt(c alloc.Chunk) {
 	if !c.State.Held() {
 		return
 	}
@@ -108,7 +108,7 @@ func (r *recorder) lookAt(c alloc.Chunk) {
 
 // lookAtSpan takes what a chunk says of a span. Strategies join the ranges of the device into regions
 // of their own, so the stretch of a span ends where its region changes.
-func (r *recorder) lookAtSpan(s *span, c alloc.Chunk) {
+func (r *collector) lookAtSpan(s *span, c alloc.Chunk) {
 	if s.Region != c.Region {
 		if now := uint32(r.last); s.Born != now {
 			over := s.Stretch

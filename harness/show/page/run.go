@@ -56,11 +56,11 @@ type Failure struct {
 	Hole   device.Size // the largest free chunk, as far as it says
 }
 
-// Record replays the trace through the strategy of setup and keeps what is drawn. p is the trace made
+// Draw replays the trace through the strategy of setup and keeps what is drawn. p is the trace made
 // ready; on returns a fresh device for every replay. It fails where a replay does.
-func (t *Trace) Record(p *replay.Prepared, setup alloc.Setup, on func() (device.Device, error), o Options) (*Picture, error) {
+func (t *Trace) Draw(p *replay.Prepared, setup alloc.Setup, on func() (device.Device, error), o Options) (*Picture, error) {
 	o = o.withDefaults()
-	r := newRecorder(t, setup, o)
+	r := newCollector(t, setup, o)
 	res, err := r.replay(p, setup, on, r.event)
 	if err != nil {
 		return nil, err
@@ -87,7 +87,7 @@ func (t *Trace) Record(p *replay.Prepared, setup alloc.Setup, on func() (device.
 }
 
 // note returns a number for what is known of a block.
-func (r *recorder) note(n note) int {
+func (r *collector) note(n note) int {
 	if k := len(r.unused); k > 0 {
 		i := r.unused[k-1]
 		r.unused = r.unused[:k-1]
@@ -99,7 +99,7 @@ func (r *recorder) note(n note) int {
 }
 
 // timeOf returns the time of an event, or of the last one before that has one.
-func (r *recorder) timeOf(e *trace.Event) int64 {
+func (r *collector) timeOf(e *trace.Event) int64 {
 	if e.Time != trace.NoTime {
 		r.time = e.Time
 	}

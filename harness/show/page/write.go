@@ -85,15 +85,15 @@ func (w *Writer) flush(k int) {
 		dies := min(r.Dies, w.events)
 		c.born, c.gone, c.longest = min(c.born, r.Born), max(c.gone, dies), max(c.longest, dies-r.Born)
 		c.low, c.end = min(c.low, uint64(r.Addr)), max(c.end, uint64(r.Addr)+uint64(r.Size))
-		text = appendRecord(text, r)
+		text = appendRect(text, r)
 	}
 	w.write(text)
 	w.chunks = append(w.chunks, c)
 	w.bands[k] = list[:0]
 }
 
-// appendRecord appends a block as the file has it.
-func appendRecord(b []byte, r *Rect) []byte {
+// appendRect appends a block as the file has it.
+func appendRect(b []byte, r *Rect) []byte {
 	le := binary.LittleEndian
 	b = le.AppendUint64(b, uint64(r.Addr))
 	b = le.AppendUint64(b, uint64(r.Size))

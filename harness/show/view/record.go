@@ -177,7 +177,7 @@ func (r *Run) record(t *page.Trace, p *replay.Prepared, o page.Options, path str
 	}
 	w := page.NewWriter(out, t.Head.Events)
 	o.Each = w.Add
-	r.Picture, err = t.Record(p, r.Setup, r.device, o)
+	r.Picture, err = t.Draw(p, r.Setup, r.device, o)
 	if err = errors.Join(err, w.Close()); err != nil {
 		return errors.Join(err, out.Close())
 	}

@@ -36,7 +36,7 @@ func TestSnapshotsOfARefusalTellTheSame(t *testing.T) {
 		}
 		dev, err := sim.New(sim.Config{Capacity: capacity})
 		require.NoError(t, err)
-		recording, err := export.Record(tr, setup, dev, export.Options{StopAtOOM: true})
+		recording, err := export.Replay(tr, setup, dev, export.Options{StopAtOOM: true})
 		require.NoError(t, err)
 		s, err := recording.Snapshot()
 		require.NoError(t, err)

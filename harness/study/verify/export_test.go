@@ -34,7 +34,7 @@ func written(t *testing.T, v vectors.Vector) (*trace.Trace, *torch.Snapshot) {
 	require.NoError(t, err)
 	dev, err := sim.New(sim.Config{Capacity: 8 * device.GiB})
 	require.NoError(t, err)
-	r, err := export.Record(tr, setup, dev, export.Options{FreeAt: replay.AtCompleted})
+	r, err := export.Replay(tr, setup, dev, export.Options{FreeAt: replay.AtCompleted})
 	require.NoError(t, err)
 	s, err := r.Snapshot()
 	require.NoError(t, err)

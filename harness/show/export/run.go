@@ -10,8 +10,8 @@ import (
 	"github.com/vramyard/vramyard/harness/trace/torch"
 )
 
-// Recording is a replay in which everything was noted. [Record] makes one.
-type Recording struct {
+// Run is a replay in which everything was noted. [Replay] makes one.
+type Run struct {
 	strategy string          // name and preset
 	config   json.RawMessage // of the strategy
 	header   trace.Header    // of the trace

@@ -14,7 +14,7 @@ import (
 	"github.com/vramyard/vramyard/harness/trace/torch"
 )
 
-// Options say how a trace is replayed for a recording. The zero value is useful.
+// Options say how a trace is replayed for an export. The zero value is useful.
 type Options struct {
 	FreeAt    replay.FreeAt // when a strategy without streams is told of a delayed free
 	StopAtOOM bool          // end at the first request that finds no memory, as a program dies of it
@@ -22,17 +22,17 @@ type Options struct {
 	Watch func(events int) error // see [replay.Options]
 }
 
-// Record replays a trace through the strategy of setup over a device that was not used before, as
+// Replay replays a trace through the strategy of setup over a device that was not used before, as
 // [replay.Run] does, and notes everything. It fails where a replay does, and if the strategy shows chunks
 // that cannot be.
-func Record(src trace.Source, setup alloc.Setup, dev device.Device, o Options) (*Recording, error) {
+func Replay(src trace.Source, setup alloc.Setup, dev device.Device, o Options) (*Run, error) {
 	config, err := json.Marshal(setup.Config)
 	if err != nil {
 		return nil, fmt.Errorf("%s: configuration: %w", setup.Name, err)
 	}
 	head := src.Head()
-	r := &recorder{
-		Recording: Recording{
+	r := &collector{
+		Run: Run{
 			strategy: setup.Name, config: config, header: head.Header, events: head.Events,
 			torch:  &torch.Snapshot{Devices: make([]torch.Device, 1)},
 			course: newCourse(head.Events),
@@ -49,7 +49,7 @@ func Record(src trace.Source, setup alloc.Setup, dev device.Device, o Options) (
 		return nil, err
 	}
 	r.settle()
-	return &r.Recording, nil
+	return &r.Run, nil
 }
 
 // errFound ends a walk.
@@ -69,9 +69,9 @@ func hasTimes(src trace.Source) (bool, error) {
 	return false, err
 }
 
-// recorder makes a recording.
-type recorder struct {
-	Recording
+// collector makes a recording.
+type collector struct {
+	Run
 	reserved
 	builder
 
@@ -91,7 +91,7 @@ type recorder struct {
 }
 
 // observe is told of each event; see [replay.Options].
-func (r *recorder) observe(o replay.Observation) error {
+func (r *collector) observe(o replay.Observation) error {
 	switch {
 	case o.Event < 0:
 		if r.s = o.Strategy; o.Err == nil {
@@ -114,7 +114,7 @@ func (r *recorder) observe(o replay.Observation) error {
 }
 
 // event notes an event and what it has led to.
-func (r *recorder) event(o *replay.Observation) error {
+func (r *collector) event(o *replay.Observation) error {
 	e := o.Of
 	r.tick(e, o.Event)
 	r.asking = nil
@@ -136,7 +136,7 @@ func (r *recorder) event(o *replay.Observation) error {
 }
 
 // tick sets the clock to an event, and the times of the calls to the device that it led to.
-func (r *recorder) tick(e *trace.Event, i int) {
+func (r *collector) tick(e *trace.Event, i int) {
 	const each = 1000 // nanoseconds of an event in a trace without times
 	switch {
 	case !r.timed:
@@ -161,20 +161,20 @@ func (r *recorder) tick(e *trace.Event, i int) {
 }
 
 // entry appends to the history.
-func (r *recorder) entry(e torch.Entry) {
+func (r *collector) entry(e torch.Entry) {
 	e.Time = r.now / 1000
 	r.torch.Devices[0].History.Append(e)
 }
 
 // lifeEntry appends what happened to a block.
-func (r *recorder) lifeEntry(a torch.Action, l *life) {
+func (r *collector) lifeEntry(a torch.Action, l *life) {
 	r.entry(torch.Entry{
 		Action: a, Addr: uint64(l.block.Addr), Size: uint64(l.requested), Stream: l.stream, Pool: l.pool, Stack: l.stack,
 	})
 }
 
 // streamOf returns the number of a stream in the history.
-func (r *recorder) streamOf(s device.Stream) uint16 {
+func (r *collector) streamOf(s device.Stream) uint16 {
 	n, ok := r.streams[s]
 	if !ok {
 		h := &r.torch.Devices[0].History
@@ -186,7 +186,7 @@ func (r *recorder) streamOf(s device.Stream) uint16 {
 }
 
 // poolOf returns the number of a private pool in the history, which has pools from the first such on.
-func (r *recorder) poolOf(id alloc.PoolID) uint16 {
+func (r *collector) poolOf(id alloc.PoolID) uint16 {
 	h := &r.torch.Devices[0].History
 	if id == 0 {
 		return 0
@@ -206,7 +206,7 @@ func (r *recorder) poolOf(id alloc.PoolID) uint16 {
 func poolPair(id alloc.PoolID) [2]uint64 { return [2]uint64{0, uint64(id)} }
 
 // stackOf returns the tag of an event as a stack.
-func (r *recorder) stackOf(e *trace.Event) uint32 {
+func (r *collector) stackOf(e *trace.Event) uint32 {
 	text := r.src.TagOf(e)
 	if text == "" {
 		return 0
@@ -221,7 +221,7 @@ func (r *recorder) stackOf(e *trace.Event) uint32 {
 }
 
 // granted notes a block.
-func (r *recorder) granted(e *trace.Event, b *follow.Block) {
+func (r *collector) granted(e *trace.Event, b *follow.Block) {
 	b.Note = len(r.lives)
 	l := life{
 		block: b.Block, requested: b.Requested, id: b.ID, start: r.now, end: never,
@@ -233,7 +233,7 @@ func (r *recorder) granted(e *trace.Event, b *follow.Block) {
 }
 
 // oom notes a request that found no memory, where the strategy has not told of it.
-func (r *recorder) oom(o *replay.Observation) {
+func (r *collector) oom(o *replay.Observation) {
 	e := o.Of
 	x := oom{at: r.now, requested: e.Size, id: e.ID, stream: e.Stream}
 	if u := r.tap.Usage(); u.Capacity != 0 {
@@ -249,13 +249,13 @@ func (r *recorder) oom(o *replay.Observation) {
 }
 
 // freed notes that the program gave a block back.
-func (r *recorder) freed(b *follow.Block) {
+func (r *collector) freed(b *follow.Block) {
 	l := &r.lives[b.Note]
 	r.lifeEntry(torch.ActionFreeRequested, l)
 }
 
 // gone notes that a free has become final.
-func (r *recorder) gone(_ int, b *follow.Block) {
+func (r *collector) gone(_ int, b *follow.Block) {
 	l := &r.lives[b.Note]
 	l.end = r.now
 	r.lifeEntry(torch.ActionFreeCompleted, l)
@@ -268,7 +268,7 @@ var segmentActions = map[alloc.ActionKind]torch.Action{
 }
 
 // memory notes what became of memory.
-func (r *recorder) memory(_ int, a alloc.Action) {
+func (r *collector) memory(_ int, a alloc.Action) {
 	if a.Kind == alloc.OutOfMemory {
 		var stack uint32
 		if r.asking != nil {

@@ -13,8 +13,8 @@ import (
 // maxLooks bounds how often the largest free chunk is looked at beside new peaks, as a replay does.
 const maxLooks = 1 << 16
 
-// recorder makes a Run in a first replay.
-type recorder struct {
+// collector makes a Run in a first replay.
+type collector struct {
 	follower
 	trace *Trace
 	run   *Picture
@@ -33,10 +33,10 @@ type recorder struct {
 	classes map[device.Addr]int32
 }
 
-// newRecorder returns a recorder of a run.
-func newRecorder(t *Trace, setup alloc.Setup, o Options) *recorder {
+// newCollector returns a collector of a run.
+func newCollector(t *Trace, setup alloc.Setup, o Options) *collector {
 	n := t.Grid.Len()
-	r := &recorder{
+	r := &collector{
 		follower: follower{o: o}, trace: t, time: trace.NoTime,
 		run:       &Picture{Curves: newCurves(n), DeviceTime: make([]float64, n), OOMs: make([]uint32, n), FirstOOM: -1},
 		stretches: newForemost[Stretch](o.Regions), rects: newForemost[Rect](o.Blocks),
@@ -53,19 +53,19 @@ func newRecorder(t *Trace, setup alloc.Setup, o Options) *recorder {
 }
 
 // granted begins a block.
-func (r *recorder) granted(e *trace.Event, b *follow.Block) {
+func (r *collector) granted(e *trace.Event, b *follow.Block) {
 	r.space.hold(b.Addr, b.Size)
 	b.Note = r.note(note{tag: r.trace.tagOf(e), class: alloc.NoClass})
 }
 
 // gone keeps a block that is over.
-func (r *recorder) gone(event int, b *follow.Block) {
+func (r *collector) gone(event int, b *follow.Block) {
 	r.keep(r.rectOf(b, uint32(event)))
 	r.unused = append(r.unused, b.Note)
 }
 
 // keep takes the rectangle of a block.
-func (r *recorder) keep(rect Rect) {
+func (r *collector) keep(rect Rect) {
 	if r.o.Each != nil {
 		r.o.Each(&rect)
 	}
@@ -73,7 +73,7 @@ func (r *recorder) keep(rect Rect) {
 }
 
 // event takes the state after an event.
-func (r *recorder) event(o *replay.Observation) error {
+func (r *collector) event(o *replay.Observation) error {
 	if o.Event == 0 {
 		r.streams = alloc.Has(r.strategy, alloc.PowerStreamRecorder)
 	}
@@ -108,7 +108,7 @@ func (r *recorder) event(o *replay.Observation) error {
 }
 
 // shape looks at the largest free chunk.
-func (r *recorder) shape(bucket int, active, reserved device.Size) {
+func (r *collector) shape(bucket int, active, reserved device.Size) {
 	largest := alloc.LargestFree(r.strategy)
 	r.run.Curves.LargestFree.add(bucket, float64(largest))
 	external := 0.0
@@ -119,7 +119,7 @@ func (r *recorder) shape(bucket int, active, reserved device.Size) {
 }
 
 // calls books the calls to the device that an event led to.
-func (r *recorder) calls(bucket int) {
+func (r *collector) calls(bucket int) {
 	for _, c := range r.tap.NewCalls() {
 		n := &r.run.Calls[c.Kind]
 		if *n == nil {
@@ -131,7 +131,7 @@ func (r *recorder) calls(bucket int) {
 }
 
 // failure keeps a request that was not granted. A request for nothing, which some refuse, is none.
-func (r *recorder) failure(o *replay.Observation, bucket int, now int64) {
+func (r *collector) failure(o *replay.Observation, bucket int, now int64) {
 	e := o.Of
 	if o.Err == nil || e.Size == 0 || e.Kind != trace.Alloc && e.Kind != trace.LiveAtStart {
 		return
@@ -157,7 +157,7 @@ func (r *recorder) failure(o *replay.Observation, bucket int, now int64) {
 }
 
 // finish completes what the first replay tells.
-func (r *recorder) finish() {
+func (r *collector) finish() {
 	run := r.run
 	run.Capacity = r.capacity
 	for b := range r.blocks.Blocks {
