@@ -1,6 +1,9 @@
 package replay
 
-import "time"
+import (
+	"slices"
+	"time"
+)
 
 // The clocks that times may be of.
 const (
@@ -27,5 +30,20 @@ func ThreadTime() int64 {
 	if t, ok := threadTime(); ok {
 		return t
 	}
-	return int64(time.Since(began))
+	return WallTime()
+}
+
+// WallTime returns the time of the wall clock, which is the quickest to read, in nanoseconds from some moment.
+// Single calls are measured by it.
+func WallTime() int64 { return int64(time.Since(began)) }
+
+// ClockCost returns the nanoseconds that an empty measurement takes: the median of many.
+func ClockCost() int64 {
+	samples := make([]int64, 1001)
+	for i := range samples {
+		start := WallTime()
+		samples[i] = WallTime() - start
+	}
+	slices.Sort(samples)
+	return samples[len(samples)/2]
 }

@@ -1,9 +1,9 @@
 package replay
 
 import (
+	"encoding/binary"
+	"errors"
 	"math/bits"
-	"slices"
-	"time"
 )
 
 // subBits splits every power of two of nanoseconds into 32 buckets.
@@ -83,20 +83,39 @@ func (h *Histogram) quantile(q float64) int64 {
 	return h.max
 }
 
-// began is where the clock counts from.
-var latencyBegan = time.Now()
+var errHistogram = errors.New("no histogram of latencies")
 
-// WallTime returns the time of the clock by which single calls are measured, in nanoseconds from
-// some moment: the wall's, which is the quickest to read.
-func WallTime() int64 { return int64(time.Since(latencyBegan)) }
-
-// ClockCost returns the nanoseconds that an empty measurement takes: the median of many.
-func ClockCost() int64 {
-	samples := make([]int64, 1001)
-	for i := range samples {
-		start := WallTime()
-		samples[i] = WallTime() - start
+// GobEncode implements gob.GobEncoder: the longest duration, then the buckets that are not empty.
+func (h *Histogram) GobEncode() ([]byte, error) {
+	b := binary.AppendVarint(nil, h.max)
+	for i, n := range h.counts {
+		if n > 0 {
+			b = binary.AppendUvarint(binary.AppendUvarint(b, uint64(i)), n)
+		}
 	}
-	slices.Sort(samples)
-	return samples[len(samples)/2]
+	return b, nil
+}
+
+// GobDecode implements gob.GobDecoder.
+func (h *Histogram) GobDecode(b []byte) error {
+	*h = Histogram{}
+	longest, n := binary.Varint(b)
+	if n <= 0 {
+		return errHistogram
+	}
+	h.max = longest
+	for b = b[n:]; len(b) > 0; {
+		i, n := binary.Uvarint(b)
+		if n <= 0 || i >= uint64(len(h.counts)) {
+			return errHistogram
+		}
+		count, m := binary.Uvarint(b[n:])
+		if m <= 0 {
+			return errHistogram
+		}
+		h.counts[i] += count
+		h.n += count
+		b = b[n+m:]
+	}
+	return nil
 }

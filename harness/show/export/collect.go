@@ -69,7 +69,7 @@ func hasTimes(src trace.Source) (bool, error) {
 	return false, err
 }
 
-// collector makes a recording.
+// collector keeps a run.
 type collector struct {
 	Run
 	reserved

@@ -25,6 +25,6 @@
 //
 // # Cost
 //
-// A recording takes about 100 bytes of host memory for each allocation and 40 for each call to the
-// device. A million events are recorded in about a second.
+// A run takes about 100 bytes of host memory for each allocation and 40 for each call to the
+// device. A million events take about a second.
 package export

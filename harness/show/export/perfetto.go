@@ -20,7 +20,7 @@ const (
 	threadCalls  = 1
 )
 
-// WritePerfetto writes the recording in the Chrome trace event format (JSON): the course of requested,
+// WritePerfetto writes the run in the Chrome trace event format (JSON): the course of requested,
 // allocated, active and reserved bytes, the lives of blocks, marks of the trace as phases, requests
 // that found no memory, and in a process of its own the calls to the device.
 //

@@ -17,8 +17,8 @@ const (
 // mostAddr is the largest address that JavaScript has, in which the viewer is written.
 const mostAddr = 1<<53 - 1
 
-// Snapshot returns the recording as a memory snapshot of PyTorch. It fails if an address is too large
-// for the viewer. The snapshot is the recording's own and must not be changed.
+// Snapshot returns the run as a memory snapshot of PyTorch. It fails if an address is too large
+// for the viewer. The snapshot is the run's own and must not be changed.
 func (r *Run) Snapshot() (*torch.Snapshot, error) {
 	for _, s := range r.torch.Devices[0].Segments {
 		if s.Addr+s.Total > mostAddr {
@@ -48,7 +48,7 @@ func (r *Run) WriteSnapshot(w io.Writer) error {
 	return torch.Write(w, s)
 }
 
-// settle completes a recording.
+// settle completes a run.
 func (r *collector) settle() {
 	r.torch.Settings = r.settings()
 	for i, m := range r.marks {

@@ -168,7 +168,7 @@ func (r *collector) finish() {
 	}
 	r.space.settle()
 	run.Space = r.space
-	run.Rects, run.Regions = r.rects.kept(pictureByBirth), r.stretches.kept(byStart)
+	run.Rects, run.Regions = r.rects.kept(byBirth), r.stretches.kept(byStart)
 	run.RectsLeft = Left{r.rects.Count, r.rects.Weight}
 	run.RegionsLeft = Left{r.stretches.Count, r.stretches.Weight}
 }

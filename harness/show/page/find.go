@@ -1,7 +1,6 @@
 package page
 
 import (
-	"cmp"
 	"container/heap"
 	"context"
 	"encoding/binary"
@@ -218,11 +217,6 @@ func (s *search) cut() {
 	}
 }
 
-// byBirth orders blocks by birth, then by address.
-func byBirth(a, b *Rect) int {
-	return cmp.Or(cmp.Compare(a.Born, b.Born), cmp.Compare(a.Addr, b.Addr))
-}
-
 // finish returns what was found.
 func (s *search) finish() []Rect {
 	s.cut()
@@ -240,7 +234,7 @@ func (s *search) finish() []Rect {
 		for next < len(rects) && rects[next].Born == rects[i].Born {
 			next++
 		}
-		slices.SortFunc(rects[i:next], func(a, b Rect) int { return byBirth(&a, &b) })
+		slices.SortFunc(rects[i:next], byBirth)
 		i = next
 	}
 	return rects

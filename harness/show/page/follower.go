@@ -7,7 +7,7 @@ import (
 	"github.com/vramyard/vramyard/harness/replay/follow"
 )
 
-// follower is what both replays of a recording have.
+// follower is what both replays of a trace have.
 type follower struct {
 	o        Options
 	tap      *follow.Tap

@@ -31,7 +31,7 @@ func (r *Rect) weight(events int) float64 {
 }
 
 // byBirth orders rectangles by birth, then by address.
-func pictureByBirth(a, b Rect) int {
+func byBirth(a, b Rect) int {
 	return cmp.Or(cmp.Compare(a.Born, b.Born), cmp.Compare(a.Addr, b.Addr))
 }
 

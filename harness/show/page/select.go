@@ -37,7 +37,7 @@ func heavier(a, b *weighed) int {
 	if c := cmp.Compare(b.weight, a.weight); c != 0 {
 		return c
 	}
-	return byBirth(&a.Rect, &b.Rect)
+	return byBirth(a.Rect, b.Rect)
 }
 
 // middle returns the middle one of three.

@@ -52,7 +52,7 @@ func (r *Picture) thinner(t *Trace, buckets Pick) *Picture {
 		x.Tag = t.known(x.Tag)
 		rects.add(x, x.weight(t.Grid.Events))
 	}
-	thin.Rects = rects.kept(pictureByBirth)
+	thin.Rects = rects.kept(byBirth)
 	thin.RectsLeft = r.RectsLeft.and(rects.Count, rects.Weight)
 	regions := newForemost[Stretch](half(len(r.Regions), leastOfAKind))
 	for i := range r.Regions {
