@@ -14,24 +14,7 @@ var (
 	_ alloc.FreeWalker = (*Bitmaps)(nil)
 	_ alloc.Trimmer    = (*Bitmaps)(nil)
 	_ alloc.Metered    = (*Bitmaps)(nil)
-	_ alloc.Failure    = (*Bitmaps)(nil)
-	_ alloc.Ceiling    = (*Bitmaps)(nil)
-	_ alloc.Clearer    = (*Bitmaps)(nil)
 )
-
-// Stats implements [alloc.Inspector].
-func (a *Bitmaps) Stats() alloc.Stats { return a.stats }
-
-// ClearStats implements [alloc.Clearer].
-func (a *Bitmaps) ClearStats() { a.stats.Clear() }
-
-// LastRefusal implements [alloc.Failure].
-func (a *Bitmaps) LastRefusal() (alloc.Refusal, bool) {
-	return a.refusal, a.refusal.Reason != alloc.ReasonNone
-}
-
-// MaxRequest implements [alloc.Ceiling].
-func (a *Bitmaps) MaxRequest() device.Size { return mostRequest }
 
 // LargestFree implements [alloc.Holes]. O(1).
 func (a *Bitmaps) LargestFree() device.Size { return a.blocks.LargestFree() }
@@ -43,7 +26,7 @@ func (a *Bitmaps) MetadataBytes() device.Size { return a.blocks.Bytes() + a.live
 // were merged into, so two of them may touch. The class of a free chunk is that of its
 // block; live chunks have none, because one may be made of several.
 func (a *Bitmaps) Walk(yield func(alloc.Chunk) bool) {
-	if a.closed {
+	if a.front.Closed() {
 		a.blocks.WalkSlack(yield)
 		return
 	}
@@ -71,14 +54,14 @@ func (a *Bitmaps) chunkOf(s Span) alloc.Chunk {
 
 // WalkFree implements [alloc.FreeWalker].
 func (a *Bitmaps) WalkFree(yield func(alloc.Chunk) bool) {
-	if !a.closed {
+	if !a.front.Closed() {
 		a.blocks.WalkFree(func(s Span) bool { return yield(a.chunkOf(s)) })
 	}
 }
 
 // Check implements [alloc.Inspector]. It reads every record.
 func (a *Bitmaps) Check() error {
-	if !a.closed {
+	if !a.front.Closed() {
 		if err := a.blocks.Check(); err != nil {
 			return fmt.Errorf("buddy: %w", err)
 		}
@@ -86,7 +69,7 @@ func (a *Bitmaps) Check() error {
 			return fmt.Errorf("buddy: %w", err)
 		}
 	}
-	if err := front.CompareStats(a.stats, a.Walk); err != nil {
+	if err := front.CompareStats(a.front.Stats, a.Walk); err != nil {
 		return fmt.Errorf("buddy: invariant H9 (counters are what the walk shows): %w", err)
 	}
 	return nil

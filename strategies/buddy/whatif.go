@@ -88,7 +88,7 @@ func (b *Blocks) freeBut(r *region, n node, from, end uint32) bool {
 // CanPlace implements [alloc.Placer]. Of families that do not halve, only what a block is by itself is foreseen, and not what
 // it merges with. It costs O(chunks log addresses).
 func (a *Bitmaps) CanPlace(r alloc.Request, freed []device.Addr) bool {
-	return !a.closed && a.blocks.CanGrab(a.Walk, r, freed)
+	return !a.front.Closed() && a.blocks.CanGrab(a.Walk, r, freed)
 }
 
 // CanGrab reports whether [Blocks.Grab] would find a block, or the region of one, after the live blocks at the addresses

@@ -16,32 +16,18 @@ var (
 	_ alloc.FreeWalker = (*Caches)(nil)
 	_ alloc.Trimmer    = (*Caches)(nil)
 	_ alloc.Metered    = (*Caches)(nil)
-	_ alloc.Failure    = (*Caches)(nil)
-	_ alloc.Ceiling    = (*Caches)(nil)
-	_ alloc.Clearer    = (*Caches)(nil)
 )
 
 // Stats implements [alloc.Inspector].
 func (a *Caches) Stats() alloc.Stats {
-	s := a.stats
+	s := a.front.Stats
 	s.NextRegion = a.slices.nextRegion() // which is known to the pools
 	return s
 }
 
-// ClearStats implements [alloc.Clearer].
-func (a *Caches) ClearStats() { a.stats.Clear() }
-
-// LastRefusal implements [alloc.Failure].
-func (a *Caches) LastRefusal() (alloc.Refusal, bool) {
-	return a.refusal, a.refusal.Reason != alloc.ReasonNone
-}
-
-// MaxRequest implements [alloc.Ceiling].
-func (a *Caches) MaxRequest() device.Size { return maxRequest }
-
 // LargestFree implements [alloc.Holes]. O(classes).
 func (a *Caches) LargestFree() device.Size {
-	if a.closed {
+	if a.front.Closed() {
 		return 0
 	}
 	return a.largestFree()
@@ -60,7 +46,7 @@ func (a *Caches) FreeBytes() device.Size {
 
 // MetadataBytes implements [alloc.Metered].
 func (a *Caches) MetadataBytes() device.Size {
-	if a.closed {
+	if a.front.Closed() {
 		return a.slices.held.Bytes()
 	}
 	return a.live.Bytes() + a.cells.Bytes() + a.slices.hostBytes()
@@ -69,15 +55,15 @@ func (a *Caches) MetadataBytes() device.Size {
 // Trim implements [alloc.Trimmer]: magazines are emptied, slabs without a used slot become
 // slices, and regions without a slab go back.
 func (a *Caches) Trim() (device.Size, error) {
-	if a.closed {
+	if a.front.Closed() {
 		return 0, alloc.ErrClosed
 	}
-	before := a.stats.Reserved
+	before := a.front.Stats.Reserved
 	a.slices.stuck = nil
 	a.cells.Drain()
 	a.cells.Shed()
 	err := a.slices.trim()
-	return before - a.stats.Reserved, cmp.Or(a.slices.stuck, err)
+	return before - a.front.Stats.Reserved, cmp.Or(a.slices.stuck, err)
 }
 
 // Walk implements [alloc.Inspector]. The class of a slot is that of its slab; slices that
@@ -85,7 +71,7 @@ func (a *Caches) Trim() (device.Size, error) {
 // region that no slab ever had are one chunk, however many they are. Owner is the grade: the
 // number, from the smallest, of the size of the slabs that a chunk is of or can become.
 func (a *Caches) Walk(yield func(alloc.Chunk) bool) {
-	if a.closed {
+	if a.front.Closed() {
 		a.slices.held.WalkSlack(yield)
 		return
 	}
@@ -154,7 +140,7 @@ func (a *Caches) walkSingle(h regions.Held, yield func(alloc.Chunk) bool) bool {
 // WalkFree implements [alloc.FreeWalker]: what slabs have, segment by segment and in each
 // class by class, and then the slices that none has.
 func (a *Caches) WalkFree(yield func(alloc.Chunk) bool) {
-	if a.closed {
+	if a.front.Closed() {
 		return
 	}
 	regionOf := func(p Piece) device.Addr {
@@ -187,7 +173,7 @@ func (a *Caches) WalkFree(yield func(alloc.Chunk) bool) {
 
 // Check implements [alloc.Inspector]. It reads every slot.
 func (a *Caches) Check() error {
-	if !a.closed {
+	if !a.front.Closed() {
 		if err := a.cells.Check(); err != nil {
 			return err
 		}
@@ -198,7 +184,7 @@ func (a *Caches) Check() error {
 			return err
 		}
 	}
-	if err := front.CompareStats(a.stats, a.Walk); err != nil {
+	if err := front.CompareStats(a.front.Stats, a.Walk); err != nil {
 		return fmt.Errorf("slab: invariant C10 (counters are what the walk shows): %w", err)
 	}
 	return nil

@@ -15,7 +15,7 @@ var (
 // FreeNeighbours implements [alloc.Neighbours]: nothing, unless the block is the last of its slab. Then it is all of
 // the slab. O(1).
 func (a *Caches) FreeNeighbours(p device.Addr) (below, above device.Size) {
-	if !a.closed {
+	if !a.front.Closed() {
 		below, above, _ = a.cells.FreeNeighbours(p)
 	}
 	return below, above
@@ -42,7 +42,7 @@ func (a *Cells) FreeNeighbours(p device.Addr) (below, above device.Size, gone in
 // CanPlace implements [alloc.Placer]. What becomes of regions without a slab is left out, if the request needs slabs of another
 // size. O(addresses).
 func (a *Caches) CanPlace(r alloc.Request, freed []device.Addr) bool {
-	if a.closed || a.judge(r) != alloc.ReasonNone {
+	if !a.front.Judge(&r) {
 		return false
 	}
 	class, ok := a.cells.ClassFor(r.Size, r.Align)

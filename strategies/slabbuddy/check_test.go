@@ -25,7 +25,7 @@ func TestCheckOfLayersNamesWhatIsBroken(t *testing.T) {
 			other := *a.cells // with the same slabs, and counters of its own
 			_, _ = other.Grab(0, 0, &alloc.Request{Size: 1}, true)
 		},
-		"W6": func(a *Layers, _ []alloc.Block) { a.stats.Requested++ },
+		"W6": func(a *Layers, _ []alloc.Block) { a.front.Stats.Requested++ },
 	} {
 		a, err := New(new(oracle.Shelf), Config{})
 		require.NoError(t, err)

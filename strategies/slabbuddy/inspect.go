@@ -18,27 +18,10 @@ var (
 	_ alloc.FreeWalker = (*Layers)(nil)
 	_ alloc.Trimmer    = (*Layers)(nil)
 	_ alloc.Metered    = (*Layers)(nil)
-	_ alloc.Failure    = (*Layers)(nil)
-	_ alloc.Ceiling    = (*Layers)(nil)
-	_ alloc.Clearer    = (*Layers)(nil)
 )
 
 // mostRequest is the largest size that [buddy.Blocks] judges to be possible.
 const mostRequest device.Size = 1 << 60
-
-// Stats implements [alloc.Inspector].
-func (a *Layers) Stats() alloc.Stats { return a.stats }
-
-// ClearStats implements [alloc.Clearer].
-func (a *Layers) ClearStats() { a.stats.Clear() }
-
-// LastRefusal implements [alloc.Failure].
-func (a *Layers) LastRefusal() (alloc.Refusal, bool) {
-	return a.refusal, a.refusal.Reason != alloc.ReasonNone
-}
-
-// MaxRequest implements [alloc.Ceiling].
-func (a *Layers) MaxRequest() device.Size { return mostRequest }
 
 // LargestFree implements [alloc.Holes]. O(classes).
 func (a *Layers) LargestFree() device.Size { return a.largestFree() }
@@ -47,7 +30,7 @@ func (a *Layers) LargestFree() device.Size { return a.largestFree() }
 func (a *Layers) MetadataBytes() device.Size {
 	n := a.blocks.Bytes() + a.live.Bytes() + device.Size(cap(a.pieces.sizes))*8 +
 		device.Size(cap(a.pieces.places)+cap(a.order))*4
-	if !a.closed {
+	if !a.front.Closed() {
 		n += a.cells.Bytes()
 	}
 	return n
@@ -69,7 +52,7 @@ func (a *Layers) sortSlabs() {
 // beyond the slab is slack until the slab is given up. Owner tells the part: the class of a
 // free slot is that of the slabs, the class of a free block that of the buddy.
 func (a *Layers) Walk(yield func(alloc.Chunk) bool) {
-	if a.closed {
+	if a.front.Closed() {
 		a.blocks.WalkSlack(yield)
 		return
 	}
@@ -150,7 +133,7 @@ func (a *Layers) chunkOf(s buddy.Span) alloc.Chunk {
 // WalkFree implements [alloc.FreeWalker]: what slabs have, class by class, and then the free
 // blocks of the buddy as its search tries them.
 func (a *Layers) WalkFree(yield func(alloc.Chunk) bool) {
-	if a.closed {
+	if a.front.Closed() {
 		return
 	}
 	regionOf := func(p slab.Piece) device.Addr { return a.blocks.RegionOf(a.pieces.placeOf(p)) }
@@ -164,7 +147,7 @@ func (a *Layers) WalkFree(yield func(alloc.Chunk) bool) {
 
 // Check implements [alloc.Inspector]. It reads every record.
 func (a *Layers) Check() error {
-	if !a.closed {
+	if !a.front.Closed() {
 		if err := a.blocks.Check(); err != nil {
 			return fmt.Errorf("slabbuddy: invariant W4 (each part keeps its own): buddy: %w", err)
 		}
@@ -178,7 +161,7 @@ func (a *Layers) Check() error {
 			return fmt.Errorf("slabbuddy: invariant W4 (each part keeps its own): %w", err)
 		}
 	}
-	if err := front.CompareStats(a.stats, a.Walk); err != nil {
+	if err := front.CompareStats(a.front.Stats, a.Walk); err != nil {
 		return fmt.Errorf("slabbuddy: invariant W6 (counters are what the walk shows): %w", err)
 	}
 	return nil

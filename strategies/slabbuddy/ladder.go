@@ -4,7 +4,6 @@ import (
 	"github.com/vramyard/vramyard/alloc"
 	"github.com/vramyard/vramyard/device"
 	"github.com/vramyard/vramyard/internal/invariants"
-	"github.com/vramyard/vramyard/kit/regions"
 )
 
 // allocShort serves a request for which nothing that is held serves as it is. The device is
@@ -22,7 +21,7 @@ func (a *Layers) allocShort(r *alloc.Request, class int, small bool) (alloc.Bloc
 			return b, nil
 		}
 	}
-	releases := a.stats.Releases
+	releases := a.front.Stats.Releases
 	for next := magazines; next <= emptyRegions; next++ {
 		if !a.giveUp(next) {
 			continue
@@ -31,7 +30,7 @@ func (a *Layers) allocShort(r *alloc.Request, class int, small bool) (alloc.Bloc
 			return b, nil
 		}
 	}
-	if a.stats.Releases != releases {
+	if a.front.Stats.Releases != releases {
 		if b, ok := a.allocNew(r, class, small); ok {
 			return b, nil
 		}
@@ -39,8 +38,7 @@ func (a *Layers) allocShort(r *alloc.Request, class int, small bool) (alloc.Bloc
 	if b, ok := a.allocAlone(r, small); ok {
 		return b, nil
 	}
-	a.outOfMemory(*r)
-	return alloc.Block{}, alloc.ErrOutOfMemory
+	return alloc.Block{}, a.outOfMemory(r)
 }
 
 // rung is a step of the ladder that gives up memory.
@@ -127,25 +125,18 @@ func (a *Layers) allocAlone(r *alloc.Request, small bool) (b alloc.Block, ok boo
 	})
 }
 
-// refuse records a refused request. Nothing is built: why is all that is known of it.
-func (a *Layers) refuse(r alloc.Request, why alloc.Reason) {
-	a.refusal = alloc.Refusal{Reason: why, Request: r, LargestHole: a.largestFree(), Free: a.freeBytes()}
-}
-
 // outOfMemory records a request for which there was no memory when everything had been
 // given up.
-func (a *Layers) outOfMemory(r alloc.Request) {
+func (a *Layers) outOfMemory(r *alloc.Request) error {
 	if invariants.Enabled && (a.cells.CachedBytes() != 0 || a.cells.Shed() != 0) {
 		panic("slabbuddy: invariant W5 (nothing is refused before all is given up): magazines or empty slabs are left")
 	}
-	a.stats.OOMs++
-	a.refuse(r, alloc.ReasonNone)
-	regions.Explain(&a.refusal, a.pieces.short.asked, a.pieces.short.err)
+	return a.front.OutOfMemory(r, 0, a.pieces.short.asked, a.pieces.short.err)
 }
 
 // largestFree returns the bytes of the largest free chunk, 0 if there is none.
 func (a *Layers) largestFree() device.Size {
-	if a.closed {
+	if a.front.Closed() {
 		return 0
 	}
 	return max(a.blocks.LargestFree(), a.cells.LargestFree())

@@ -20,16 +20,14 @@ const (
 // Layers is the slab-buddy allocator: one pool of regions, a buddy over
 // it, and slabs that are blocks of the buddy. Use [New].
 type Layers struct {
-	closed bool
+	front.View
+	front  front.Front
 	live   front.Ledger // live blocks of the buddy
 	cells  *slab.Cells
 	blocks buddy.Blocks
 	pieces pieces
 	source *watched
-	stats  alloc.Stats
-
-	refusal alloc.Refusal
-	order   []int32 // of Walk: slabs by address
+	order  []int32 // of Walk: slabs by address
 }
 
 // New returns an allocator over src that holds nothing yet. It fails if c is invalid.
@@ -39,7 +37,10 @@ func New(src device.Source, c Config) (*Layers, error) {
 		return nil, err
 	}
 	a := &Layers{source: &watched{Source: src}}
-	if a.blocks, err = buddy.NewBlocks(a.source, &a.stats, c.blocks()); err != nil {
+	a.View = a.front.Init(front.Limits{Most: mostRequest}, func() (largest, bytes device.Size) {
+		return a.largestFree(), a.freeBytes()
+	})
+	if a.blocks, err = buddy.NewBlocks(a.source, &a.front.Stats, c.blocks()); err != nil {
 		return nil, fmt.Errorf("slabbuddy: %w", err)
 	}
 	cells := c.cells()
@@ -117,14 +118,13 @@ func (p *pieces) placeOf(piece slab.Piece) uint64 { return uint64(p.places[piece
 // Alloc implements [alloc.Allocator]. It costs O(1) for a slot, and what [buddy.Blocks]
 // costs for a block; neither depends on how many regions or slabs there are.
 func (a *Layers) Alloc(r alloc.Request) (alloc.Block, error) {
-	if a.closed {
+	if a.front.Closed() {
 		return alloc.Block{}, alloc.ErrClosed
 	}
 	class, small := a.cells.ClassOf(r.Size)
 	if r.Align != 0 || r.Size-1 >= mostRequest { // which most are not, and the copy for Judge takes time
-		if why := a.blocks.Judge(&r); why != alloc.ReasonNone {
-			a.refuse(r, why)
-			return alloc.Block{}, alloc.ErrInvalidRequest
+		if a.blocks.Judge(&r) != alloc.ReasonNone {
+			return alloc.Block{}, a.front.Refuse(&r)
 		}
 		class, small = a.cells.ClassFor(r.Size, r.Align)
 	}
@@ -146,20 +146,20 @@ func (a *Layers) Alloc(r alloc.Request) (alloc.Block, error) {
 // grantSlot books a slot of a class that was granted, and returns it.
 func (a *Layers) grantSlot(p device.Addr, class int, requested device.Size) alloc.Block {
 	b := alloc.Block{Addr: p, Size: a.cells.Slot(class)}
-	a.stats.Granted(requested, b.Size)
+	a.front.Stats.Granted(requested, b.Size)
 	return b
 }
 
 // grantBlock books a block of the buddy that was granted.
 func (a *Layers) grantBlock(b alloc.Block, r *alloc.Request) {
 	a.live.Add(b.Addr, front.LiveBlock{Requested: r.Size, Stream: r.Stream, Tag: r.Tag})
-	a.stats.Granted(r.Size, b.Size)
+	a.front.Stats.Granted(r.Size, b.Size)
 }
 
 // Free implements [alloc.Allocator]. It costs O(1) for a slot, and a step for each merge for
 // a block. The slabs are asked first, who know from the address alone.
 func (a *Layers) Free(p device.Addr) error {
-	if a.closed {
+	if a.front.Closed() {
 		return alloc.ErrClosed
 	}
 	requested, granted, ok := a.cells.Return(p)
@@ -171,29 +171,28 @@ func (a *Layers) Free(p device.Addr) error {
 		}
 		requested, granted = l.Requested, a.blocks.Return(p, l.Requested, place)
 	}
-	a.stats.Freed(requested, granted)
+	a.front.Stats.Freed(requested, granted)
 	return nil
 }
 
 // Trim implements [alloc.Trimmer]: magazines are emptied, slabs without a used slot become
 // blocks of the buddy, and regions without a live block go back.
 func (a *Layers) Trim() (device.Size, error) {
-	if a.closed {
+	if a.front.Closed() {
 		return 0, alloc.ErrClosed
 	}
-	before := a.stats.Reserved
+	before := a.front.Stats.Reserved
 	a.source.refused = nil
 	a.cells.Drain()
 	a.cells.Shed() // regions may go back here, and be refused
 	_, _ = a.blocks.Trim()
-	return before - a.stats.Reserved, a.source.refused
+	return before - a.front.Stats.Reserved, a.source.refused
 }
 
 // Close implements [alloc.Strategy]. Regions go back oldest first. Of what the device
 // refuses to take back, Walk yields each region as one chunk of slack.
 func (a *Layers) Close() error {
-	a.closed = true
+	a.front.Close()
 	a.cells, a.live, a.pieces.places, a.order = nil, front.Ledger{}, nil, nil
-	a.stats.Emptied()
 	return a.blocks.ReleaseAll()
 }

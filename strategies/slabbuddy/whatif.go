@@ -14,7 +14,7 @@ var (
 // FreeNeighbours implements [alloc.Neighbours]: of the last block of a slab, the slab, and if that becomes a block of the
 // buddy again, its chain of free buddies. It costs a step for each class.
 func (a *Layers) FreeNeighbours(p device.Addr) (below, above device.Size) {
-	if a.closed {
+	if a.front.Closed() {
 		return 0, 0
 	}
 	if l, ok := a.live.Get(p); ok {
@@ -34,7 +34,7 @@ func (a *Layers) FreeNeighbours(p device.Addr) (below, above device.Size) {
 // CanPlace implements [alloc.Placer]: slots first, then blocks of the buddy, among which are slabs that lose their last
 // slot. It costs O(chunks log addresses).
 func (a *Layers) CanPlace(r alloc.Request, freed []device.Addr) bool {
-	if a.closed || a.blocks.Judge(&r) != alloc.ReasonNone {
+	if a.front.Closed() || a.blocks.Judge(&r) != alloc.ReasonNone {
 		return false
 	}
 	// In the end a block of the buddy serves a small request too, and the least one that holds it serves if one does

@@ -14,24 +14,7 @@ var (
 	_ alloc.Holes      = (*Allocator)(nil)
 	_ alloc.FreeWalker = (*Allocator)(nil)
 	_ alloc.Metered    = (*Allocator)(nil)
-	_ alloc.Failure    = (*Allocator)(nil)
-	_ alloc.Ceiling    = (*Allocator)(nil)
-	_ alloc.Clearer    = (*Allocator)(nil)
 )
-
-// Stats implements [alloc.Inspector].
-func (a *Allocator) Stats() alloc.Stats { return a.stats }
-
-// ClearStats implements [alloc.Clearer].
-func (a *Allocator) ClearStats() { a.stats.Clear() }
-
-// LastRefusal implements [alloc.Failure].
-func (a *Allocator) LastRefusal() (alloc.Refusal, bool) {
-	return a.refusal, a.refusal.Reason != alloc.ReasonNone
-}
-
-// MaxRequest implements [alloc.Ceiling]: a whole region.
-func (a *Allocator) MaxRequest() device.Size { return a.cfg.RegionBytes }
 
 // LargestFree implements [alloc.Holes]. It reads one byte per region.
 func (a *Allocator) LargestFree() device.Size { return a.largestFree() }
@@ -49,7 +32,7 @@ func (a *Allocator) largestFree() device.Size {
 
 // FreeBytes returns the bytes in free chunks. O(1).
 func (a *Allocator) FreeBytes() device.Size {
-	return device.Size(len(a.roots))*a.cfg.RegionBytes - a.stats.Allocated
+	return device.Size(len(a.roots))*a.cfg.RegionBytes - a.front.Stats.Allocated
 }
 
 // Host memory of a tree and a word, in bytes.
@@ -71,7 +54,7 @@ func (a *Allocator) MetadataBytes() device.Size {
 // Walk implements [alloc.Inspector]. Free chunks are the maximal free runs that buddies
 // merge into, so two of them may touch. The class of a chunk, free or live, is its order.
 func (a *Allocator) Walk(yield func(alloc.Chunk) bool) {
-	if a.closed {
+	if a.front.Closed() {
 		a.regions.WalkSlack(yield)
 		return
 	}
@@ -124,7 +107,7 @@ func (a *Allocator) WalkFree(yield func(alloc.Chunk) bool) {
 
 // Check implements [alloc.Inspector]. It reads every node of every tree.
 func (a *Allocator) Check() error {
-	if !a.closed {
+	if !a.front.Closed() {
 		if err := a.checkRegions(); err != nil {
 			return err
 		}
@@ -132,7 +115,7 @@ func (a *Allocator) Check() error {
 			return err
 		}
 	}
-	if err := front.CompareStats(a.stats, a.Walk); err != nil {
+	if err := front.CompareStats(a.front.Stats, a.Walk); err != nil {
 		return fmt.Errorf("buddy: invariant U8 (counters are what the walk shows): %w", err)
 	}
 	return nil

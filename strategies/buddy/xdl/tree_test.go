@@ -49,7 +49,7 @@ func TestCheckNamesWhatIsBroken(t *testing.T) {
 		"U5": func(a *Allocator) { a.trees[0].words[0].free &^= 1 << 63 },
 		"U6": func(a *Allocator) { a.roots[0]++ },
 		"U7": func(a *Allocator) { a.bases[0], a.bases[1] = a.bases[1], a.bases[0] },
-		"U8": func(a *Allocator) { a.stats.Requested++ },
+		"U8": func(a *Allocator) { a.front.Stats.Requested++ },
 		"U9": func(a *Allocator) { a.trees[0].words[0].free |= 1 },
 	} {
 		t.Run(want, func(t *testing.T) {
@@ -92,8 +92,9 @@ func TestHostMemoryIsBounded(t *testing.T) {
 	a.trees = make([]tree, mostBlocks>>a.top) // as if there were that many regions
 	_, err = a.Alloc(alloc.Request{Size: 1})
 	require.ErrorIs(t, err, alloc.ErrOutOfMemory)
-	require.Equal(t, alloc.ReasonLimit, a.refusal.Reason)
-	require.Zero(t, a.stats.ReserveFailures, "the device was not asked")
+	why, _ := a.LastRefusal()
+	require.Equal(t, alloc.ReasonLimit, why.Reason)
+	require.Zero(t, a.front.Stats.ReserveFailures, "the device was not asked")
 	a.trees = nil
 	_, err = a.Alloc(alloc.Request{Size: 1})
 	require.NoError(t, err)

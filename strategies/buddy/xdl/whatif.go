@@ -45,5 +45,5 @@ func (a *Allocator) CanPlace(r alloc.Request, freed []device.Addr) bool {
 	if a.placer == nil {
 		a.placer = &forecast.Placer{Most: a.cfg.RegionBytes, Promises: a.cfg.Promises()}
 	}
-	return !a.closed && a.placer.CanPlace(a.Walk, r, freed)
+	return !a.front.Closed() && a.placer.CanPlace(a.Walk, r, freed)
 }

@@ -12,11 +12,12 @@ import (
 
 // Allocator is the buddy allocator of X-DeepLearning. Use [New].
 type Allocator struct {
-	closed bool
-	cfg    Config
-	shift  int         // log2 of the bytes of a block of order 0
-	top    int         // order of a region
-	align  device.Size // alignment asked for regions
+	front.View
+	front front.Front
+	cfg   Config
+	shift int         // log2 of the bytes of a block of order 0
+	top   int         // order of a region
+	align device.Size // alignment asked for regions
 
 	regions regions.Set   // by address; a label is the number in the slices below
 	bases   []device.Addr // starts of the regions, oldest first
@@ -24,9 +25,7 @@ type Allocator struct {
 	roots   []byte        // and the roots of these
 	live    front.Ledger  // live blocks; a place is the number of a region
 
-	stats   alloc.Stats
-	refusal alloc.Refusal
-	placer  *forecast.Placer // made when it is asked for
+	placer *forecast.Placer // made when it is asked for
 }
 
 // New returns an allocator over src that holds nothing yet. It fails if c is invalid.
@@ -41,24 +40,24 @@ func New(src device.Source, c Config) (*Allocator, error) {
 		top:   log2(c.RegionBytes / c.BlockBytes),
 		align: regions.Align(c.RegionBytes),
 	}
-	a.regions = regions.NewSet(src, &a.stats)
-	a.stats.NextRegion = c.RegionBytes
+	a.View = a.front.Init(front.Limits{Most: c.RegionBytes}, func() (largest, bytes device.Size) {
+		return a.largestFree(), a.FreeBytes()
+	})
+	a.regions = regions.NewSet(src, &a.front.Stats)
+	a.front.Stats.NextRegion = c.RegionBytes
 	return a, nil
 }
 
 // Alloc implements [alloc.Allocator]. It costs O(regions + order of a region).
 func (a *Allocator) Alloc(r alloc.Request) (alloc.Block, error) {
-	if a.closed {
-		return alloc.Block{}, alloc.ErrClosed
-	}
-	if why := a.judge(r); why != alloc.ReasonNone {
-		return alloc.Block{}, a.refuse(r, why)
+	if !a.front.Judge(&r) || r.Align != 0 && !a.honours(r) {
+		return alloc.Block{}, a.front.Refuse(&r)
 	}
 	order := a.orderFor(r.Size)
 	region, ok := a.oldestWith(order)
 	if !ok {
 		if err := a.grow(); err != nil {
-			return alloc.Block{}, a.outOfMemory(r, err)
+			return alloc.Block{}, a.front.OutOfMemory(&r, 0, a.cfg.RegionBytes, err)
 		}
 		region = len(a.roots) - 1
 	}
@@ -68,7 +67,7 @@ func (a *Allocator) Alloc(r alloc.Request) (alloc.Block, error) {
 	a.roots[region] = t.longest[1]
 	b := alloc.Block{Addr: a.addrOf(region, at), Size: a.bytesOf(order)}
 	a.live.Add(b.Addr, front.LiveBlock{Requested: r.Size, Stream: r.Stream, Tag: r.Tag, Place: uint64(region)})
-	a.stats.Granted(r.Size, b.Size)
+	a.front.Stats.Granted(r.Size, b.Size)
 	return b, nil
 }
 
@@ -81,42 +80,25 @@ func (a *Allocator) Free(p device.Addr) error {
 // Take is Free that also tells what the block was: bytes requested and bytes granted. A
 // strategy composed of this one keeps its own account with it.
 func (a *Allocator) Take(p device.Addr) (requested, granted device.Size, err error) {
-	if a.closed {
-		return 0, 0, alloc.ErrClosed
-	}
 	b, ok := a.live.Take(p)
 	if !ok {
-		return 0, 0, alloc.ErrInvalidFree
+		return 0, 0, a.front.NoBlock()
 	}
 	region, order := b.Place, a.orderFor(b.Requested)
 	t := &a.trees[region]
 	t.release(uint32(p.Sub(a.bases[region])>>a.shift), order)
 	a.roots[region] = t.longest[1]
 	granted = a.bytesOf(order)
-	a.stats.Freed(b.Requested, granted)
+	a.front.Stats.Freed(b.Requested, granted)
 	return b.Requested, granted, nil
 }
 
 // Close implements [alloc.Strategy]. Regions go back oldest first. Of what the device
 // refuses to take back, Walk yields each region as one chunk of slack.
 func (a *Allocator) Close() error {
-	a.closed = true
+	a.front.Close()
 	a.bases, a.trees, a.roots, a.live = nil, nil, nil, front.Ledger{}
-	a.stats.Emptied()
 	return a.regions.ReleaseAll()
-}
-
-// judge returns why a request can never be granted, ReasonNone if it can.
-func (a *Allocator) judge(r alloc.Request) alloc.Reason {
-	switch {
-	case r.Size == 0:
-		return alloc.ReasonZero
-	case r.Size > a.cfg.RegionBytes:
-		return alloc.ReasonTooLarge
-	case r.Align != 0 && !a.honours(r):
-		return alloc.ReasonAlignment
-	}
-	return alloc.ReasonNone
 }
 
 // honours reports whether the alignment of a request is kept whatever the state: a block
@@ -154,18 +136,4 @@ func (a *Allocator) grow() error {
 	a.trees = append(a.trees, t)
 	a.roots = append(a.roots, t.longest[1])
 	return nil
-}
-
-// refuse records a request that can never be granted.
-func (a *Allocator) refuse(r alloc.Request, why alloc.Reason) error {
-	a.refusal = alloc.Refusal{Reason: why, Request: r, LargestHole: a.largestFree(), Free: a.FreeBytes()}
-	return alloc.ErrInvalidRequest
-}
-
-// outOfMemory records a request for which the device gave no region.
-func (a *Allocator) outOfMemory(r alloc.Request, err error) error {
-	a.stats.OOMs++
-	a.refusal = alloc.Refusal{Request: r, LargestHole: a.largestFree(), Free: a.FreeBytes()}
-	regions.Explain(&a.refusal, a.cfg.RegionBytes, err)
-	return alloc.ErrOutOfMemory
 }

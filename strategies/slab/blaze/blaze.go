@@ -7,6 +7,7 @@ import (
 
 	"github.com/vramyard/vramyard/alloc"
 	"github.com/vramyard/vramyard/device"
+	"github.com/vramyard/vramyard/kit/front"
 	"github.com/vramyard/vramyard/kit/index"
 	"github.com/vramyard/vramyard/kit/regions"
 )
@@ -34,10 +35,11 @@ type cut struct {
 
 // Allocator is the slab allocator of Blaze. Use [New].
 type Allocator struct {
-	closed bool
-	cfg    Config
-	low    int         // smallest class
-	align  device.Size // alignment asked for regions
+	front.View
+	front front.Front
+	cfg   Config
+	low   int         // smallest class
+	align device.Size // alignment asked for regions
 
 	lists   [64]int32     // per class the free block pushed last; none
 	some    uint64        // bit k is set if list k is not empty
@@ -47,8 +49,6 @@ type Allocator struct {
 	index   index.AddrMap // from start to number
 	cuts    []cut         // oldest region first
 	regions regions.Set   // by address; a label is the number in cuts
-	stats   alloc.Stats
-	refusal alloc.Refusal
 }
 
 // New returns an allocator over src, from which it takes its first region. It fails if c is
@@ -62,8 +62,11 @@ func New(src device.Source, c Config) (*Allocator, error) {
 	for k := range a.lists {
 		a.lists[k] = none
 	}
-	a.regions = regions.NewSet(src, &a.stats)
-	a.stats.NextRegion = c.RegionBytes
+	a.View = a.front.Init(front.Limits{Most: c.MaxClassBytes}, func() (largest, bytes device.Size) {
+		return a.largestFree(), a.freeBytes()
+	})
+	a.regions = regions.NewSet(src, &a.front.Stats)
+	a.front.Stats.NextRegion = c.RegionBytes
 	if err := a.grow(); err != nil {
 		// Not of which strategy: what builds one from a catalogue says that, for any of them.
 		return nil, fmt.Errorf("first region of %v: %w", c.RegionBytes, err)
@@ -73,11 +76,12 @@ func New(src device.Source, c Config) (*Allocator, error) {
 
 // Alloc implements [alloc.Allocator]. It costs O(1).
 func (a *Allocator) Alloc(r alloc.Request) (alloc.Block, error) {
-	if a.closed {
+	if a.front.Closed() {
 		return alloc.Block{}, alloc.ErrClosed
 	}
 	if why := a.judge(r); why != alloc.ReasonNone {
-		return alloc.Block{}, a.refuse(r, why)
+		a.front.Record(alloc.Refusal{Reason: why, Request: r})
+		return alloc.Block{}, alloc.ErrInvalidRequest
 	}
 	k := a.classFor(r.Size)
 	i := a.lists[k]
@@ -86,16 +90,16 @@ func (a *Allocator) Alloc(r alloc.Request) (alloc.Block, error) {
 	} else {
 		var err error
 		if i, err = a.cut(k); err != nil {
-			return alloc.Block{}, a.outOfMemory(r, err)
+			return alloc.Block{}, a.front.OutOfMemory(&r, 0, a.cfg.RegionBytes, err)
 		}
 	}
 	b := &a.blocks[i]
 	b.requested, b.stream, b.tag, b.live = r.Size, r.Stream, r.Tag, true
-	a.stats.Granted(r.Size, 1<<k)
+	a.front.Stats.Granted(r.Size, 1<<k)
 	return alloc.Block{Addr: b.addr, Size: 1 << k}, nil
 }
 
-// judge returns why a request can never be granted, ReasonNone if it can.
+// judge returns why a request can never be granted, ReasonNone if it can. A request for no bytes can.
 func (a *Allocator) judge(r alloc.Request) alloc.Reason {
 	switch {
 	case r.Size > a.cfg.MaxClassBytes:
@@ -165,7 +169,7 @@ func (a *Allocator) addrOf(name uint32) device.Addr { return a.blocks[name-1].ad
 
 // Free implements [alloc.Allocator]. It costs O(1).
 func (a *Allocator) Free(p device.Addr) error {
-	if a.closed {
+	if a.front.Closed() {
 		return alloc.ErrClosed
 	}
 	name := a.index.Get(p, a.addrOf)
@@ -174,7 +178,7 @@ func (a *Allocator) Free(p device.Addr) error {
 	}
 	i := name - 1
 	b := &a.blocks[i]
-	a.stats.Freed(b.requested, 1<<b.class)
+	a.front.Stats.Freed(b.requested, 1<<b.class)
 	b.requested, b.stream, b.tag, b.live = 0, 0, 0, false
 	b.next = a.lists[b.class]
 	a.lists[b.class] = int32(i)
@@ -185,22 +189,7 @@ func (a *Allocator) Free(p device.Addr) error {
 // Close implements [alloc.Strategy]. Regions go back oldest first. Of what the device
 // refuses to take back, Walk yields each region as one chunk of slack.
 func (a *Allocator) Close() error {
-	a.closed = true
+	a.front.Close()
 	a.blocks, a.cuts, a.index, a.some, a.left, a.lost = nil, nil, index.NewAddrMap(), 0, 0, 0
-	a.stats.Emptied()
 	return a.regions.ReleaseAll()
-}
-
-// refuse records a request that can never be granted.
-func (a *Allocator) refuse(r alloc.Request, why alloc.Reason) error {
-	a.refusal = alloc.Refusal{Reason: why, Request: r, LargestHole: a.largestFree(), Free: a.freeBytes()}
-	return alloc.ErrInvalidRequest
-}
-
-// outOfMemory records a request for which no block could be cut.
-func (a *Allocator) outOfMemory(r alloc.Request, err error) error {
-	a.stats.OOMs++
-	a.refusal = alloc.Refusal{Request: r, LargestHole: a.largestFree(), Free: a.freeBytes()}
-	regions.Explain(&a.refusal, a.cfg.RegionBytes, err)
-	return alloc.ErrOutOfMemory
 }

@@ -17,7 +17,7 @@ func TestCheckNamesWhatIsBroken(t *testing.T) {
 		"Z3": func(a *Allocator) { a.some = 0 },
 		"Z4": func(a *Allocator) { a.index.Delete(a.blocks[1].addr, a.addrOf) },
 		"Z5": func(a *Allocator) { a.cuts[0].base++ },
-		"Z6": func(a *Allocator) { a.stats.Requested++ },
+		"Z6": func(a *Allocator) { a.front.Stats.Requested++ },
 	} {
 		a, err := New(new(oracle.Shelf), Config{RegionBytes: 64 * 256})
 		require.NoError(t, err)

@@ -15,24 +15,7 @@ var (
 	_ alloc.Holes      = (*Allocator)(nil)
 	_ alloc.FreeWalker = (*Allocator)(nil)
 	_ alloc.Metered    = (*Allocator)(nil)
-	_ alloc.Failure    = (*Allocator)(nil)
-	_ alloc.Ceiling    = (*Allocator)(nil)
-	_ alloc.Clearer    = (*Allocator)(nil)
 )
-
-// Stats implements [alloc.Inspector].
-func (a *Allocator) Stats() alloc.Stats { return a.stats }
-
-// ClearStats implements [alloc.Clearer].
-func (a *Allocator) ClearStats() { a.stats.Clear() }
-
-// LastRefusal implements [alloc.Failure].
-func (a *Allocator) LastRefusal() (alloc.Refusal, bool) {
-	return a.refusal, a.refusal.Reason != alloc.ReasonNone
-}
-
-// MaxRequest implements [alloc.Ceiling]: the largest class.
-func (a *Allocator) MaxRequest() device.Size { return a.cfg.MaxClassBytes }
 
 // LargestFree implements [alloc.Holes]. O(1).
 func (a *Allocator) LargestFree() device.Size { return a.largestFree() }
@@ -46,7 +29,7 @@ func (a *Allocator) largestFree() device.Size {
 
 // freeBytes returns the bytes in free chunks.
 func (a *Allocator) freeBytes() device.Size {
-	return device.Size(len(a.cuts))*a.cfg.RegionBytes - a.lost - a.stats.Allocated
+	return device.Size(len(a.cuts))*a.cfg.RegionBytes - a.lost - a.front.Stats.Allocated
 }
 
 // MetadataBytes implements [alloc.Metered].
@@ -59,7 +42,7 @@ func (a *Allocator) MetadataBytes() device.Size {
 // of its bytes. What is not yet cut from the newest region is a free chunk without class,
 // what is left of an older one is slack.
 func (a *Allocator) Walk(yield func(alloc.Chunk) bool) {
-	if a.closed {
+	if a.front.Closed() {
 		a.regions.WalkSlack(yield)
 		return
 	}
@@ -122,7 +105,7 @@ func (a *Allocator) restOf(region int, at device.Addr) alloc.Chunk {
 // WalkFree implements [alloc.FreeWalker]: the lists from the smallest class up, each from
 // the block pushed last, and then what is not yet cut.
 func (a *Allocator) WalkFree(yield func(alloc.Chunk) bool) {
-	if a.closed {
+	if a.front.Closed() {
 		return
 	}
 	for _, i := range a.lists {
@@ -141,7 +124,7 @@ func (a *Allocator) WalkFree(yield func(alloc.Chunk) bool) {
 
 // Check implements [alloc.Inspector]. It reads every block and every list.
 func (a *Allocator) Check() error {
-	if !a.closed {
+	if !a.front.Closed() {
 		if err := a.checkCuts(); err != nil {
 			return err
 		}
@@ -149,7 +132,7 @@ func (a *Allocator) Check() error {
 			return err
 		}
 	}
-	if err := front.CompareStats(a.stats, a.Walk); err != nil {
+	if err := front.CompareStats(a.front.Stats, a.Walk); err != nil {
 		return fmt.Errorf("slab: invariant Z6 (counters are what the walk shows): %w", err)
 	}
 	return nil
@@ -203,9 +186,9 @@ func (a *Allocator) checkLists() error {
 			listed++
 		}
 	}
-	if listed+a.stats.Live != len(a.blocks) {
+	if listed+a.front.Stats.Live != len(a.blocks) {
 		return fmt.Errorf("slab: invariant Z2 (a block is live or listed once): %d blocks, %d live, %d listed",
-			len(a.blocks), a.stats.Live, listed)
+			len(a.blocks), a.front.Stats.Live, listed)
 	}
 	return nil
 }

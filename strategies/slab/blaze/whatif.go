@@ -18,7 +18,7 @@ func (*Allocator) FreeNeighbours(device.Addr) (below, above device.Size) { retur
 
 // CanPlace implements [alloc.Placer]: whether the list of its class, or what is not yet cut, has a block. O(addresses).
 func (a *Allocator) CanPlace(r alloc.Request, freed []device.Addr) bool {
-	if a.closed || a.judge(r) != alloc.ReasonNone {
+	if a.front.Closed() || a.judge(r) != alloc.ReasonNone {
 		return false
 	}
 	k := a.classFor(r.Size)

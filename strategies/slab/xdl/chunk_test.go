@@ -94,7 +94,7 @@ func TestCheckNamesWhatIsBroken(t *testing.T) {
 		"S5": func(a *Allocator) { a.lines[0]-- },
 		"S6": func(a *Allocator) { _ = a.grow() },
 		"S7": func(a *Allocator) { a.bases[0]++ },
-		"S8": func(a *Allocator) { a.stats.Live++ },
+		"S8": func(a *Allocator) { a.front.Stats.Live++ },
 		"S9": func(a *Allocator) { a.hole.units = 0 },
 	} {
 		err := spoiled(t, Config{Segments: 1, UnitBytes: 256, RegionBytes: 64 * 256}, spoil)
@@ -117,8 +117,9 @@ func TestHostMemoryIsBounded(t *testing.T) {
 	a.chunks = mostChunks + 1 // as if a slice had so many
 	_, err = a.Alloc(alloc.Request{Size: 1})
 	require.ErrorIs(t, err, alloc.ErrOutOfMemory)
-	require.Equal(t, alloc.ReasonLimit, a.refusal.Reason)
-	require.Zero(t, a.stats.Regions, "the device was not asked")
+	why, _ := a.LastRefusal()
+	require.Equal(t, alloc.ReasonLimit, why.Reason)
+	require.Zero(t, a.front.Stats.Regions, "the device was not asked")
 	a.chunks = chunks
 	_, err = a.Alloc(alloc.Request{Size: 1})
 	require.NoError(t, err)

@@ -15,24 +15,7 @@ var (
 	_ alloc.Holes      = (*Allocator)(nil)
 	_ alloc.FreeWalker = (*Allocator)(nil)
 	_ alloc.Metered    = (*Allocator)(nil)
-	_ alloc.Failure    = (*Allocator)(nil)
-	_ alloc.Ceiling    = (*Allocator)(nil)
-	_ alloc.Clearer    = (*Allocator)(nil)
 )
-
-// Stats implements [alloc.Inspector].
-func (a *Allocator) Stats() alloc.Stats { return a.stats }
-
-// ClearStats implements [alloc.Clearer].
-func (a *Allocator) ClearStats() { a.stats.Clear() }
-
-// LastRefusal implements [alloc.Failure].
-func (a *Allocator) LastRefusal() (alloc.Refusal, bool) {
-	return a.refusal, a.refusal.Reason != alloc.ReasonNone
-}
-
-// MaxRequest implements [alloc.Ceiling]: four units.
-func (a *Allocator) MaxRequest() device.Size { return maxUnits * a.cfg.UnitBytes }
 
 // LargestFree implements [alloc.Holes]. It costs O(1), or a look at every chunk if what was
 // the longest free run has been granted from since.
@@ -47,7 +30,7 @@ func (a *Allocator) largestFree() device.Size {
 
 // FreeBytes returns the bytes in free chunks. O(1).
 func (a *Allocator) FreeBytes() device.Size {
-	return device.Size(len(a.bases))*a.cfg.RegionBytes - a.stats.Allocated
+	return device.Size(len(a.bases))*a.cfg.RegionBytes - a.front.Stats.Allocated
 }
 
 // MetadataBytes implements [alloc.Metered].
@@ -60,7 +43,7 @@ func (a *Allocator) MetadataBytes() device.Size {
 // one's that of the list its 64 units are in; a slice that its segment has not attached
 // is one free chunk without class. Free runs of neighbouring 64 units are not merged.
 func (a *Allocator) Walk(yield func(alloc.Chunk) bool) {
-	if a.closed {
+	if a.front.Closed() {
 		a.regions.WalkSlack(yield)
 		return
 	}
@@ -144,7 +127,7 @@ func (a *Allocator) chunkOf(region int, c *chunk, b, n int) alloc.Chunk {
 // the smallest class up, each from the front, a chunk from its lowest unit, and then the
 // slices not attached, oldest region first; then the next segment.
 func (a *Allocator) WalkFree(yield func(alloc.Chunk) bool) {
-	if a.closed {
+	if a.front.Closed() {
 		return
 	}
 	turn := uint64(a.counter) % uint64(len(a.lines))
@@ -188,14 +171,14 @@ func (a *Allocator) regionOf(p device.Addr) int {
 
 // Check implements [alloc.Inspector]. It reads every chunk and every list.
 func (a *Allocator) Check() error {
-	if !a.closed {
+	if !a.front.Closed() {
 		for _, check := range [...]func() error{a.checkSlices, a.checkChunks, a.checkLists, a.checkHole} {
 			if err := check(); err != nil {
 				return err
 			}
 		}
 	}
-	if err := front.CompareStats(a.stats, a.Walk); err != nil {
+	if err := front.CompareStats(a.front.Stats, a.Walk); err != nil {
 		return fmt.Errorf("slab: invariant S8 (counters are what the walk shows): %w", err)
 	}
 	return nil

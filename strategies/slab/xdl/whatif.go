@@ -25,7 +25,7 @@ func (a *Allocator) FreeNeighbours(p device.Addr) (below, above device.Size) {
 
 // CanPlace implements [alloc.Placer]. Which segment serves the next request is known. O(addresses).
 func (a *Allocator) CanPlace(r alloc.Request, freed []device.Addr) bool {
-	if a.closed || a.judge(r) != alloc.ReasonNone {
+	if !a.front.Judge(&r) {
 		return false
 	}
 	n, g := a.unitsFor(r.Size), int(uint64(a.counter)%uint64(len(a.lines)))

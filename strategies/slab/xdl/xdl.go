@@ -9,7 +9,8 @@ import (
 
 // Allocator is the slab allocator of X-DeepLearning. Use [New].
 type Allocator struct {
-	closed bool
+	front.View
+	front  front.Front
 	cfg    Config
 	slice  device.Size // bytes of a region that belong to one segment
 	chunks int         // chunks in a slice
@@ -25,9 +26,6 @@ type Allocator struct {
 	links   []link        // the anchors, see anchorOf, and behind them one per chunk
 	live    front.Ledger  // live blocks; a place is a chunk and a unit
 	hole    hole          // the longest free run of a chunk
-
-	stats   alloc.Stats
-	refusal alloc.Refusal
 }
 
 // New returns an allocator over src that holds nothing yet. It fails if c is invalid.
@@ -48,25 +46,25 @@ func New(src device.Source, c Config) (*Allocator, error) {
 	for i := range int32(len(a.links)) {
 		a.links[i] = link{next: i, prev: i}
 	}
-	a.regions = regions.NewSet(src, &a.stats)
-	a.stats.NextRegion = c.RegionBytes
+	a.View = a.front.Init(front.Limits{Most: maxUnits * c.UnitBytes, Align: a.quantum()}, func() (largest, bytes device.Size) {
+		return a.largestFree(), a.FreeBytes()
+	})
+	a.regions = regions.NewSet(src, &a.front.Stats)
+	a.front.Stats.NextRegion = c.RegionBytes
 	return a, nil
 }
 
 // Alloc implements [alloc.Allocator]. It costs O(1), and O(chunks in a slice) when a
 // segment attaches one.
 func (a *Allocator) Alloc(r alloc.Request) (alloc.Block, error) {
-	if a.closed {
-		return alloc.Block{}, alloc.ErrClosed
-	}
-	if why := a.judge(r); why != alloc.ReasonNone {
-		return alloc.Block{}, a.refuse(r, why)
+	if !a.front.Judge(&r) {
+		return alloc.Block{}, a.front.Refuse(&r)
 	}
 	n, g := a.unitsFor(r.Size), a.turn()
 	i := a.search(g, n)
 	if i == none {
 		if err := a.attach(g); err != nil {
-			return alloc.Block{}, a.outOfMemory(r, err)
+			return alloc.Block{}, a.front.OutOfMemory(&r, 0, a.cfg.RegionBytes, err)
 		}
 		i = a.search(g, n)
 	}
@@ -78,21 +76,8 @@ func (a *Allocator) Alloc(r alloc.Request) (alloc.Block, error) {
 	a.live.Add(got.Addr, front.LiveBlock{
 		Requested: r.Size, Stream: r.Stream, Tag: r.Tag, Place: uint64(i)*chunkUnits + uint64(b),
 	})
-	a.stats.Granted(r.Size, got.Size)
+	a.front.Stats.Granted(r.Size, got.Size)
 	return got, nil
-}
-
-// judge returns why a request can never be granted, ReasonNone if it can.
-func (a *Allocator) judge(r alloc.Request) alloc.Reason {
-	switch {
-	case r.Size == 0:
-		return alloc.ReasonZero
-	case r.Size > a.MaxRequest():
-		return alloc.ReasonTooLarge
-	case r.Align != 0 && (!device.IsPowerOfTwo(r.Align) || r.Align > a.quantum()):
-		return alloc.ReasonAlignment
-	}
-	return alloc.ReasonNone
 }
 
 // quantum returns the alignment that every block has whatever the state: slices and
@@ -203,12 +188,9 @@ func (a *Allocator) Free(p device.Addr) error {
 // Take is Free that also tells what the block was: bytes requested and bytes granted. A
 // strategy composed of this one keeps its own account with it.
 func (a *Allocator) Take(p device.Addr) (requested, granted device.Size, err error) {
-	if a.closed {
-		return 0, 0, alloc.ErrClosed
-	}
 	b, ok := a.live.Take(p)
 	if !ok {
-		return 0, 0, alloc.ErrInvalidFree
+		return 0, 0, a.front.NoBlock()
 	}
 	i, unit := int32(b.Place/chunkUnits), int(b.Place%chunkUnits)
 	c := &a.all[i]
@@ -216,30 +198,15 @@ func (a *Allocator) Take(p device.Addr) (requested, granted device.Size, err err
 	a.toFront(i)
 	a.hole.raise(runAt(c.free, unit), i)
 	granted = device.Size(n) * a.cfg.UnitBytes
-	a.stats.Freed(b.Requested, granted)
+	a.front.Stats.Freed(b.Requested, granted)
 	return b.Requested, granted, nil
 }
 
 // Close implements [alloc.Strategy]. Regions go back oldest first. Of what the device
 // refuses to take back, Walk yields each region as one chunk of slack.
 func (a *Allocator) Close() error {
-	a.closed = true
+	a.front.Close()
 	a.bases, a.first, a.lines, a.all, a.links = nil, nil, nil, nil, nil
 	a.live, a.hole = front.Ledger{}, hole{}
-	a.stats.Emptied()
 	return a.regions.ReleaseAll()
-}
-
-// refuse records a request that can never be granted.
-func (a *Allocator) refuse(r alloc.Request, why alloc.Reason) error {
-	a.refusal = alloc.Refusal{Reason: why, Request: r, LargestHole: a.largestFree(), Free: a.FreeBytes()}
-	return alloc.ErrInvalidRequest
-}
-
-// outOfMemory records a request for which no slice could be attached.
-func (a *Allocator) outOfMemory(r alloc.Request, err error) error {
-	a.stats.OOMs++
-	a.refusal = alloc.Refusal{Request: r, LargestHole: a.largestFree(), Free: a.FreeBytes()}
-	regions.Explain(&a.refusal, a.cfg.RegionBytes, err)
-	return alloc.ErrOutOfMemory
 }

@@ -19,7 +19,7 @@ func TestCheckNamesWhatIsBroken(t *testing.T) {
 		"R1": func(a *Allocator) { a.cfg.BlockBytes *= 8 },
 		"R2": func(a *Allocator) { _, _ = a.regions.Reserve(1, 0, int32(slabbuddy.OwnerSlab)) },
 		"R3": func(a *Allocator) { a.direct.Add(1, front.LiveBlock{}) },
-		"R6": func(a *Allocator) { a.stats.Requested++ },
+		"R6": func(a *Allocator) { a.front.Stats.Requested++ },
 	} {
 		a, err := New(new(oracle.Shelf), Config{})
 		require.NoError(t, err)

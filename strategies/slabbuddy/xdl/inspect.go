@@ -15,30 +15,13 @@ var (
 	_ alloc.Holes      = (*Allocator)(nil)
 	_ alloc.FreeWalker = (*Allocator)(nil)
 	_ alloc.Metered    = (*Allocator)(nil)
-	_ alloc.Failure    = (*Allocator)(nil)
-	_ alloc.Ceiling    = (*Allocator)(nil)
-	_ alloc.Clearer    = (*Allocator)(nil)
 )
-
-// Stats implements [alloc.Inspector].
-func (a *Allocator) Stats() alloc.Stats { return a.stats }
-
-// ClearStats implements [alloc.Clearer].
-func (a *Allocator) ClearStats() { a.stats.Clear() }
-
-// LastRefusal implements [alloc.Failure].
-func (a *Allocator) LastRefusal() (alloc.Refusal, bool) {
-	return a.refusal, a.refusal.Reason != alloc.ReasonNone
-}
-
-// MaxRequest implements [alloc.Ceiling]: there is none, the device judges.
-func (a *Allocator) MaxRequest() device.Size { return ^device.Size(0) }
 
 // LargestFree implements [alloc.Holes]. It reads one byte per region of the buddy part.
 func (a *Allocator) LargestFree() device.Size { return a.largestFree() }
 
 func (a *Allocator) largestFree() device.Size {
-	if a.closed {
+	if a.front.Closed() {
 		return 0
 	}
 	return max(a.slab.LargestFree(), a.buddy.LargestFree())
@@ -50,7 +33,7 @@ func (a *Allocator) freeBytes() device.Size { return a.slab.FreeBytes() + a.budd
 // MetadataBytes implements [alloc.Metered].
 func (a *Allocator) MetadataBytes() device.Size {
 	n := a.regions.Bytes() + a.direct.Bytes()
-	if !a.closed {
+	if !a.front.Closed() {
 		n += a.slab.MetadataBytes() + a.buddy.MetadataBytes()
 	}
 	return n
@@ -76,7 +59,7 @@ func (a *Allocator) Walk(yield func(alloc.Chunk) bool) {
 // walkHeld yields the chunks of one region. It reports whether the walk goes on.
 func (a *Allocator) walkHeld(h regions.Held, yield func(alloc.Chunk) bool) bool {
 	switch {
-	case a.closed:
+	case a.front.Closed():
 		return regions.Excess(h.Region, 0, yield)
 	case uint8(h.Label) == slabbuddy.OwnerSlab:
 		return a.slab.WalkRegion(h.Addr, yield)
@@ -95,7 +78,7 @@ func (a *Allocator) walkHeld(h regions.Held, yield func(alloc.Chunk) bool) bool 
 
 // WalkFree implements [alloc.FreeWalker]: the slab part in its order, then the buddy part.
 func (a *Allocator) WalkFree(yield func(alloc.Chunk) bool) {
-	if a.closed {
+	if a.front.Closed() {
 		return
 	}
 	more := true
@@ -115,7 +98,7 @@ func (a *Allocator) WalkFree(yield func(alloc.Chunk) bool) {
 
 // Check implements [alloc.Inspector]. It checks both parts and what joins them.
 func (a *Allocator) Check() error {
-	if !a.closed {
+	if !a.front.Closed() {
 		if err := a.slab.Check(); err != nil {
 			return fmt.Errorf("slabbuddy: invariant R5 (each part keeps its own): %w", err)
 		}
@@ -126,7 +109,7 @@ func (a *Allocator) Check() error {
 			return err
 		}
 	}
-	if err := front.CompareStats(a.stats, a.Walk); err != nil {
+	if err := front.CompareStats(a.front.Stats, a.Walk); err != nil {
 		return fmt.Errorf("slabbuddy: invariant R6 (counters are what the walk shows): %w", err)
 	}
 	return nil

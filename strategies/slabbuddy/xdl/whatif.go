@@ -16,7 +16,7 @@ var (
 // FreeNeighbours implements [alloc.Neighbours], as the part does that has the block. What came straight from the
 // device goes back to it.
 func (a *Allocator) FreeNeighbours(p device.Addr) (below, above device.Size) {
-	if a.closed {
+	if a.front.Closed() {
 		return 0, 0
 	}
 	// At most one of them has it, and the others have nothing to tell.
@@ -29,7 +29,7 @@ func (a *Allocator) FreeNeighbours(p device.Addr) (below, above device.Size) {
 // CanPlace implements [alloc.Placer], as the part does that serves the request. What came straight from the device
 // goes back to it, and makes room for as much.
 func (a *Allocator) CanPlace(r alloc.Request, freed []device.Addr) bool {
-	if a.closed {
+	if a.front.Closed() {
 		return false
 	}
 	switch a.route(r.Size) {

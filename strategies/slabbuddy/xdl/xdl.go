@@ -15,14 +15,13 @@ import (
 
 // Allocator is the slab-buddy allocator of X-DeepLearning: two that share nothing. Use [New].
 type Allocator struct {
-	closed  bool
+	front.View
+	front   front.Front
 	cfg     Config
 	slab    *slab.Allocator
 	buddy   *buddy.Allocator
 	direct  front.Ledger // live blocks straight from the device; a place is not used
 	regions regions.Set  // of all parts, by address; a label is the owner
-	stats   alloc.Stats
-	refusal alloc.Refusal
 }
 
 // New returns an allocator over src that holds nothing yet. It fails if c is invalid.
@@ -32,7 +31,10 @@ func New(src device.Source, c Config) (*Allocator, error) {
 		return nil, err
 	}
 	a := &Allocator{cfg: c}
-	a.regions = regions.NewSet(src, &a.stats)
+	a.View = a.front.Init(front.Limits{Most: ^device.Size(0)}, func() (largest, bytes device.Size) {
+		return a.largestFree(), a.freeBytes()
+	})
+	a.regions = regions.NewSet(src, &a.front.Stats)
 	if a.slab, err = slab.New(part{&a.regions, slabbuddy.OwnerSlab}, c.slab()); err != nil {
 		return nil, fmt.Errorf("slabbuddy: %w", err)
 	}
@@ -58,7 +60,7 @@ func (p part) Release(a device.Addr) error { return p.regions.Release(a) }
 
 // Alloc implements [alloc.Allocator]. It costs what the part costs that serves the request.
 func (a *Allocator) Alloc(r alloc.Request) (b alloc.Block, err error) {
-	if a.closed {
+	if a.front.Closed() {
 		return alloc.Block{}, alloc.ErrClosed
 	}
 	switch a.route(r.Size) {
@@ -75,22 +77,19 @@ func (a *Allocator) Alloc(r alloc.Request) (b alloc.Block, err error) {
 			return alloc.Block{}, err
 		}
 	}
-	a.stats.Granted(r.Size, b.Size)
+	a.front.Stats.Granted(r.Size, b.Size)
 	return b, nil
 }
 
 // allocDirect takes a region for the request alone. The block has exactly the bytes
 // requested; what the device adds is slack.
 func (a *Allocator) allocDirect(r alloc.Request) (alloc.Block, error) {
-	if r.Align != 0 && !device.IsPowerOfTwo(r.Align) {
-		a.record(alloc.Refusal{Reason: alloc.ReasonAlignment, Request: r})
-		return alloc.Block{}, alloc.ErrInvalidRequest
+	if !a.front.Judge(&r) {
+		return alloc.Block{}, a.front.Refuse(&r)
 	}
 	region, err := a.regions.Reserve(r.Size, r.Align, int32(slabbuddy.OwnerDirect))
 	if err != nil {
-		a.stats.OOMs++
-		a.record(alloc.Refusal{Reason: alloc.ReasonDevice, Request: r, Asked: r.Size, Device: err})
-		return alloc.Block{}, alloc.ErrOutOfMemory
+		return alloc.Block{}, a.front.OutOfMemory(&r, 0, r.Size, err)
 	}
 	a.direct.Add(region.Addr, front.LiveBlock{Requested: r.Size, Stream: r.Stream, Tag: r.Tag})
 	return alloc.Block{Addr: region.Addr, Size: r.Size}, nil
@@ -99,24 +98,18 @@ func (a *Allocator) allocDirect(r alloc.Request) (alloc.Block, error) {
 // refused takes over what a part recorded of a refusal and returns err.
 func (a *Allocator) refused(by alloc.Failure, err error) error {
 	if errors.Is(err, alloc.ErrOutOfMemory) {
-		a.stats.OOMs++
+		a.front.Stats.OOMs++
 	}
 	r, _ := by.LastRefusal()
-	a.record(r)
+	a.front.Record(r)
 	return err
-}
-
-// record completes a refusal with the free memory of the whole and keeps it.
-func (a *Allocator) record(r alloc.Refusal) {
-	r.LargestHole, r.Free = a.largestFree(), a.freeBytes()
-	a.refusal = r
 }
 
 // Free implements [alloc.Allocator]. A block straight from the device goes back to it. If the
 // device refuses, the region stays as slack and goes back later. Each part is asked in turn, as in
 // the original: a part without a block at p reports so after one probe of its table.
 func (a *Allocator) Free(p device.Addr) error {
-	if a.closed {
+	if a.front.Closed() {
 		return alloc.ErrClosed
 	}
 	requested, granted, err := a.slab.Take(p)
@@ -130,7 +123,7 @@ func (a *Allocator) Free(p device.Addr) error {
 	if err != nil {
 		return err
 	}
-	a.stats.Freed(requested, granted)
+	a.front.Stats.Freed(requested, granted)
 	return nil
 }
 
@@ -147,9 +140,8 @@ func (a *Allocator) takeDirect(p device.Addr) (device.Size, error) {
 // Close implements [alloc.Strategy]. Regions of all parts go back oldest first. Of what
 // the device refuses to take back, Walk yields each region as one chunk of slack.
 func (a *Allocator) Close() error {
-	a.closed = true
+	a.front.Close()
 	a.slab, a.buddy, a.direct = nil, nil, front.Ledger{}
-	a.stats.Emptied()
 	return a.regions.ReleaseAll()
 }
 
