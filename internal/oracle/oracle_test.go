@@ -10,7 +10,7 @@ import (
 	"github.com/vramyard/vramyard/device"
 	"github.com/vramyard/vramyard/device/sim"
 	"github.com/vramyard/vramyard/internal/oracle"
-	"github.com/vramyard/vramyard/strategies/buddy"
+	"github.com/vramyard/vramyard/strategies/buddy/xdl"
 )
 
 // tampered passes calls on to a strategy, some of them wrongly.
@@ -65,7 +65,7 @@ func TestFindsWhatIsWrong(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			d, err := sim.New(sim.Config{})
 			require.NoError(t, err)
-			a, err := buddy.New(d, buddy.Config{Compat: buddy.CompatXDL, RegionBytes: 65536, BlockBytes: 256})
+			a, err := xdl.New(d, xdl.Config{RegionBytes: 65536, BlockBytes: 256})
 			require.NoError(t, err)
 			s := c.spoil
 			s.Forwarder = alloc.Forward(a, nil)
