@@ -150,6 +150,9 @@ func TestEveryInvariantHasBug(t *testing.T) {
 	}
 	pages, err := filepath.Glob("../../strategies/*/doc.go")
 	require.NoError(t, err)
+	originals, err := filepath.Glob("../../strategies/*/*/doc.go")
+	require.NoError(t, err)
+	pages = append(pages, originals...)
 	for _, page := range pages {
 		text, err := os.ReadFile(page)
 		require.NoError(t, err)
