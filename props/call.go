@@ -166,7 +166,7 @@ func agreed(c *Call, a, b Answer) error {
 
 func sameError(a, b error) bool {
 	if a == nil || b == nil {
-		return a == b
+		return a == nil && b == nil
 	}
 	return a.Error() == b.Error()
 }

@@ -19,10 +19,9 @@ func (d *Device) touch(v *device.Invocation) {
 		c := *v
 		c.Addr, c.Size = at, n
 		c.On(d.card)
-		switch {
-		case v.Call == device.CallFill:
+		if v.Call == device.CallFill {
 			d.traffic.Written += n
-		default:
+		} else {
 			d.traffic.Read += n
 			if c.Err == nil && !c.Yes {
 				d.note("what was written at %v is not there on the card, where that is %v", from.Add(c.Differs.Sub(at)), c.Differs)

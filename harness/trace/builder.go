@@ -71,7 +71,8 @@ func (b *Builder) Grow(n int) {
 	if room, b.err = budget.Make[Event](b.memory, len(old)+n); b.err != nil {
 		return
 	}
-	b.trace.Events = append(room, old...)
+	room = append(room, old...)
+	b.trace.Events = room
 	budget.Release(b.memory, old)
 }
 

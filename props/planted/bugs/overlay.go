@@ -187,7 +187,7 @@ func (s *source) edited() ([]byte, error) {
 	var lines []string
 	done := -1
 	for _, c := range s.changes {
-		if c.from < done || c.from == c.to && c.from == done {
+		if c.from < done || c.to == done { // the second is an insertion at the end of the edit before
 			return nil, fmt.Errorf("two edits change line %d", c.from+1)
 		}
 		lines = append(lines, s.lines[max(done, 0):c.from]...)

@@ -1,11 +1,11 @@
 package blaze
 
 import (
-	"github.com/vramyard/vramyard/alloc"
+	"slices"
 
+	"github.com/vramyard/vramyard/alloc"
 	"github.com/vramyard/vramyard/device"
 	"github.com/vramyard/vramyard/kit/index"
-	"slices"
 )
 
 var (

@@ -1,10 +1,10 @@
 package xdl
 
 import (
-	"github.com/vramyard/vramyard/alloc"
-
-	"github.com/vramyard/vramyard/device"
 	"math/bits"
+
+	"github.com/vramyard/vramyard/alloc"
+	"github.com/vramyard/vramyard/device"
 )
 
 var (

@@ -1,11 +1,11 @@
 package xdl
 
 import (
-	"github.com/vramyard/vramyard/alloc"
+	"slices"
 
+	"github.com/vramyard/vramyard/alloc"
 	"github.com/vramyard/vramyard/device"
 	"github.com/vramyard/vramyard/strategies/slabbuddy"
-	"slices"
 )
 
 var (
