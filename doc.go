@@ -6,6 +6,7 @@
 //	props          what every allocator must do, proved by driving one
 //	harness        traces, replays, comparisons, reports; knows no strategy by name
 //	strategies     the allocators, one package each, and the catalogue of them
+//	kit            the parts that strategies are made of
 //	internal       tools without opinions for the floors above
 //	alloc          the contract between an allocator and what drives or judges one
 //	device         addresses, sizes, regions; the simulated GPU in device/sim

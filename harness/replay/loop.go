@@ -12,7 +12,7 @@ import (
 // errStopped ends a walk of the trace early.
 var errStopped = errors.New("the replay has stopped")
 
-// timedLoop replays every event and returns the nanoseconds that took, of package clock. Reading
+// timedLoop replays every event and returns the nanoseconds that took, by [ThreadTime]. Reading
 // the trace and laying it out do not count.
 func (r *runner) timedLoop() (elapsed int64, err error) {
 	runtime.LockOSThread() // the clock is this thread's

@@ -22,7 +22,7 @@ type Target struct {
 	GPU *GPU `json:"gpu,omitempty"`
 }
 
-// Used returns the place as a result records it: with the capacity that was used, 0 if each run has its own, with
+// Used returns the target as a result records it: with the capacity that was used, 0 if each run has its own, with
 // the defaults of a simulated device filled in, and with the name of its card. Devices that do the same are equal.
 func (p Target) Used(capacity device.Size) Target {
 	p.Capacity = capacity
@@ -58,7 +58,7 @@ type Device interface {
 	Close() error
 }
 
-// SimTarget returns the place that is a simulated device.
+// SimTarget returns the target for a simulated device.
 func SimTarget(c sim.Config) Target { return Target{Config: c} }
 
 // errKind says which kinds of devices there are.
@@ -127,7 +127,7 @@ func (p Target) AtOnce(workers int) int {
 	return workers
 }
 
-// Open returns a fresh device with the capacity of the place. The caller closes it.
+// Open returns a fresh device with the capacity of the target. The caller closes it.
 func (p Target) Open() (Device, error) {
 	if p.GPU == nil {
 		d, err := sim.New(p.Config)

@@ -207,14 +207,19 @@ func (m *machine) history() *History {
 // streamOf returns the index of a stream in the last history.
 func (m *machine) streamOf(handle int64) (uint16, bool) {
 	hist := m.history()
-	id, ok := m.streams[handle]
+	return indexOf(m.streams, &hist.Streams, handle)
+}
+
+// indexOf returns the index of a value in a list, adding the value if it is new. It fails if the list is full.
+func indexOf[K comparable](known map[K]uint16, list *[]K, v K) (uint16, bool) {
+	id, ok := known[v]
 	if !ok {
-		if len(hist.Streams) > math.MaxUint16 {
+		if len(*list) > math.MaxUint16 {
 			return 0, false
 		}
-		id = uint16(len(hist.Streams))
-		m.streams[handle] = id
-		hist.Streams = append(hist.Streams, handle)
+		id = uint16(len(*list))
+		known[v] = id
+		*list = append(*list, v)
 	}
 	return id, true
 }
@@ -232,17 +237,7 @@ func (m *machine) poolOf(v value) (uint16, bool) {
 	if v.kind != isPair {
 		return 0, false
 	}
-	pool := m.pairs[v.x]
-	id, ok := m.pools[pool]
-	if !ok {
-		if len(hist.Pools) > math.MaxUint16 {
-			return 0, false
-		}
-		id = uint16(len(hist.Pools))
-		m.pools[pool] = id
-		hist.Pools = append(hist.Pools, pool)
-	}
-	return id, true
+	return indexOf(m.pools, &hist.Pools, m.pairs[v.x])
 }
 
 // errTooMany refuses more streams or pools than a history can tell apart.
