@@ -54,6 +54,7 @@ var rooms = []room{
 	{dir: "internal", floor: 1, bare: true},
 	{dir: "internal/invariants", floor: 1, only: []string{}, bare: true},
 	{dir: "internal/fileio", floor: 1}, // compresses
+	{dir: "internal/script", floor: 1}, // datadriven runs its files
 	{dir: "strategies", floor: 2, only: catalogueImports, never: notForStrategies, bare: true},
 	{dir: "strategies/", floor: 2, only: strategyImports, never: notForStrategies, bare: true},
 	{dir: "strategies/plugin", floor: 2, only: strategyImports, never: notForStrategies}, // shares memory with a process
@@ -72,7 +73,7 @@ var rooms = []room{
 }
 
 // notForStrategies is what lies in internal for other rooms.
-var notForStrategies = []string{"internal/budget", "internal/fileio", "internal/tidy"}
+var notForStrategies = []string{"internal/budget", "internal/fileio", "internal/script", "internal/tidy"}
 
 // outsideHarness is what the harness knows nothing of: it is handed a catalogue.
 var outsideHarness = []string{"strategies", "props"}
@@ -84,7 +85,7 @@ var sideways = map[string][]string{
 }
 
 // testRooms are the rooms of suites that others run as tests of theirs.
-var testRooms = []string{"device/cuda/cudatest", "device/devicetest", "props/propstest"}
+var testRooms = []string{"device/cuda/cudatest", "device/devicetest", "internal/script", "props/propstest"}
 
 // thirdParty lists what bare rooms may import although it is not of the standard library.
 var thirdParty = []string{"golang.org/x/exp/constraints"}
