@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"strings"
 
 	"github.com/vramyard/vramyard/device"
 	"github.com/vramyard/vramyard/internal/budget"
@@ -16,12 +17,16 @@ const csvFormat = csvFamily + "1"
 // csvFamily begins that value in every version.
 const csvFamily = "memtrace-"
 
-// csvHeader is the line that names the columns.
-const csvHeader = "seq,op,id,bytes,stream,time_us,tag"
+// csvHeader is the line that names the columns. A file whose allocations have sites or threads has csvOrigins behind it.
+const (
+	csvHeader  = "seq,op,id,bytes,stream,time_us,tag"
+	csvOrigins = ",site,thread"
+)
 
 var (
-	errHeader  = errors.New("want the header line " + csvHeader)
-	errColumns = errors.New("want 7 columns: " + csvHeader)
+	errHeader        = errors.New("want the header line " + csvHeader)
+	errColumns       = errors.New("want 7 columns: " + csvHeader)
+	errOriginColumns = errors.New("want 9 columns: " + csvHeader + csvOrigins)
 )
 
 // csvMark takes what follows "# mark,": the number of the event it precedes, and its text.
@@ -50,16 +55,17 @@ func (p *parser) csvMark(rest []byte) error {
 type csvRow struct {
 	seq, id, bytes, stream, time uint64
 	op                           byte
-	tag                          []byte
+	tag, site, thread            []byte
 }
 
 // csvReader reads the rows of a CSV.
 type csvReader struct {
 	*parser
-	row  csvRow
-	seq  uint64     // of the row to come
-	last uint64     // time of the row before
-	born []csvBirth // by slot: what a free must repeat
+	row     csvRow
+	origins bool       // rows have the columns of csvOrigins
+	seq     uint64     // of the row to come
+	last    uint64     // time of the row before
+	born    []csvBirth // by slot: what a free must repeat
 }
 
 // csvBirth is what a free repeats of its allocation.
@@ -67,7 +73,8 @@ type csvBirth struct{ bytes, stream uint64 }
 
 // readCSV reads everything from the header line on.
 func (p *parser) readCSV(header []byte) error {
-	if string(header) != csvHeader {
+	columns, origins := strings.CutSuffix(string(header), csvOrigins)
+	if columns != csvHeader {
 		return p.src.errorf(errHeader)
 	}
 	if p.markErr != nil {
@@ -75,7 +82,7 @@ func (p *parser) readCSV(header []byte) error {
 	}
 	p.started = true
 	p.b.trace.Header.Format = "csv"
-	c := &csvReader{parser: p}
+	c := &csvReader{parser: p, origins: origins}
 	for {
 		line, err := p.src.next()
 		if err != nil {
@@ -139,7 +146,7 @@ func (c *csvReader) event(line []byte) error {
 	if err := c.marks(); err != nil {
 		return err
 	}
-	if err := c.row.parse(line); err != nil {
+	if err := c.row.parse(line, c.origins); err != nil {
 		return err
 	}
 	r := &c.row
@@ -160,9 +167,20 @@ func (c *csvReader) event(line []byte) error {
 
 func (c *csvReader) alloc() error {
 	r := &c.row
-	err := c.b.Add(Event{Kind: Alloc, ID: r.id, Size: device.Size(r.bytes), Stream: device.Stream(r.stream),
-		Tag: c.b.intern(r.tag), Time: int64(r.time) * 1000})
-	if err != nil {
+	e := Event{Kind: Alloc, ID: r.id, Size: device.Size(r.bytes), Stream: device.Stream(r.stream),
+		Tag: c.b.intern(r.tag), Time: int64(r.time) * 1000}
+	var err error
+	if len(r.site) > 0 {
+		if e.Site, err = parseSite(r.site); err != nil {
+			return err
+		}
+	}
+	if len(r.thread) > 0 {
+		if e.Thread, err = parseThread(r.thread); err != nil {
+			return err
+		}
+	}
+	if err := c.b.Add(e); err != nil {
 		return err
 	}
 	slot := c.b.trace.Events[len(c.b.trace.Events)-1].Slot
@@ -180,6 +198,9 @@ func (c *csvReader) free() error {
 	if len(r.tag) > 0 {
 		return fmt.Errorf("tag %s: want none on a free", clip(r.tag))
 	}
+	if len(r.site) > 0 || len(r.thread) > 0 {
+		return fmt.Errorf("site %s, thread %s: want none on a free", clip(r.site), clip(r.thread))
+	}
 	if err := c.b.Add(Event{Kind: Free, ID: r.id, Time: int64(r.time) * 1000}); err != nil {
 		return err
 	}
@@ -193,14 +214,22 @@ func (c *csvReader) free() error {
 	return nil
 }
 
-// parse reads the columns of a line in place.
-func (r *csvRow) parse(line []byte) error {
+// parse reads the columns of a line in place, those of csvOrigins included if rows have them.
+func (r *csvRow) parse(line []byte, origins bool) error {
 	seq, line, ok1 := bytes.Cut(line, comma)
 	op, line, ok2 := bytes.Cut(line, comma)
 	id, line, ok3 := bytes.Cut(line, comma)
 	size, line, ok4 := bytes.Cut(line, comma)
 	stream, line, ok5 := bytes.Cut(line, comma)
 	time, tag, ok6 := bytes.Cut(line, comma)
+	if origins {
+		var ok7, ok8 bool
+		tag, line, ok7 = bytes.Cut(tag, comma)
+		r.site, r.thread, ok8 = bytes.Cut(line, comma)
+		if !ok7 || !ok8 || bytes.IndexByte(r.thread, ',') >= 0 {
+			return errOriginColumns
+		}
+	}
 	if !(ok1 && ok2 && ok3 && ok4 && ok5 && ok6) || bytes.IndexByte(tag, ',') >= 0 {
 		return errColumns
 	}

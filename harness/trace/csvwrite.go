@@ -15,10 +15,11 @@ import (
 //
 // That form holds allocations and frees with whole microseconds, and marks without time.
 // Anything else in the trace is an error that names the event; nothing is written then.
-// Events without time get that of the event before. It walks the trace three times and keeps in
-// memory what is live.
+// Events without time get that of the event before. Columns for site and thread are there if an
+// allocation has one of them. It walks the trace three times and keeps in memory what is live.
 func WriteCSV(w io.Writer, t Source) error {
-	if err := checkCSV(t); err != nil {
+	origins, err := checkCSV(t)
+	if err != nil {
 		return err
 	}
 	h := t.Head().Header
@@ -32,7 +33,7 @@ func WriteCSV(w io.Writer, t Source) error {
 	}
 	out.Write(line) // a bufio.Writer keeps its first error for Flush
 	seq := 0
-	err := walk(t, func(_ int, e *Event) error {
+	err = walk(t, func(_ int, e *Event) error {
 		if e.Kind == Mark {
 			fmt.Fprintf(out, "# mark,%d,%s\n", seq, t.TagOf(e))
 		} else {
@@ -43,15 +44,19 @@ func WriteCSV(w io.Writer, t Source) error {
 	if err != nil {
 		return err
 	}
-	out.WriteString(csvHeader + "\n")
-	if err := writeRows(out, t); err != nil {
+	out.WriteString(csvHeader)
+	if origins {
+		out.WriteString(csvOrigins)
+	}
+	out.WriteByte('\n')
+	if err := writeRows(out, t, origins); err != nil {
 		return err
 	}
 	return out.Flush()
 }
 
 // writeRows writes the allocations and frees.
-func writeRows(out *bufio.Writer, t Source) error {
+func writeRows(out *bufio.Writer, t Source, origins bool) error {
 	var births []csvBirth // by slot
 	var seq, time uint64
 	var line []byte
@@ -76,6 +81,14 @@ func writeRows(out *bufio.Writer, t Source) error {
 			line = append(strconv.AppendUint(line, n, 10), ',')
 		}
 		line = append(line, t.TagOf(e)...)
+		if origins {
+			if line = append(line, ','); e.Site != 0 {
+				line = appendSite(line, e.Site)
+			}
+			if line = append(line, ','); e.Thread != 0 {
+				line = strconv.AppendUint(line, uint64(e.Thread), 10)
+			}
+		}
 		seq++
 		_, err := out.Write(append(line, '\n'))
 		return err
@@ -90,23 +103,25 @@ func grown[T any](table []T, slot uint32) []T {
 	return table
 }
 
-// checkCSV returns what keeps a trace from being a CSV.
-func checkCSV(t Source) error {
+// checkCSV reports whether a trace needs the columns of csvOrigins. It fails if a CSV cannot hold the trace.
+func checkCSV(t Source) (origins bool, err error) {
 	h := t.Head().Header
 	if !isCSVText(h.Name) {
-		return fmt.Errorf("csv: name %s: it must be printable and begin and end without a blank", clip([]byte(h.Name)))
+		return false, fmt.Errorf("csv: name %s: it must be printable and begin and end without a blank", clip([]byte(h.Name)))
 	}
 	for _, p := range h.Meta {
 		if !isKey(p.Key) || p.Key == "name" || p.Key == "format" || !isCSVText(p.Value) {
-			return fmt.Errorf("csv: header pair %s=%s cannot be held", clip([]byte(p.Key)), clip([]byte(p.Value)))
+			return false, fmt.Errorf("csv: header pair %s=%s cannot be held", clip([]byte(p.Key)), clip([]byte(p.Value)))
 		}
 	}
-	return walk(t, func(i int, e *Event) error {
+	err = walk(t, func(i int, e *Event) error {
 		if err := checkCSVEvent(t, e); err != nil {
 			return fmt.Errorf("csv: event %d: %w", i, err)
 		}
+		origins = origins || e.Site != 0 || e.Thread != 0
 		return nil
 	})
+	return origins, err
 }
 
 func checkCSVEvent(t Source, e *Event) error {

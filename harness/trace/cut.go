@@ -99,7 +99,9 @@ type cutSlot struct {
 	size   device.Size
 	align  device.Size
 	stream device.Stream
-	freed  int    // event of its free, counted from 1; 0 while it is live
+	freed  int // event of its free, counted from 1; 0 while it is live
+	site   uint64
+	thread uint32
 	tag    uint32 // of the source
 	pool   uint32 // the private pool it went to, as cutter.order has it, counted from 1; 0 for none
 	there  bool   // the slot has an allocation of the part's streams
@@ -253,7 +255,10 @@ func (c *cutter) born(i int, e *Event) bool {
 	if !c.wanted(e.Stream) {
 		return false
 	}
-	*s = cutSlot{id: e.ID, size: e.Size, align: e.Align, stream: e.Stream, tag: e.Tag, there: true, known: i >= c.First}
+	*s = cutSlot{
+		id: e.ID, size: e.Size, align: e.Align, stream: e.Stream, site: e.Site, thread: e.Thread, tag: e.Tag,
+		there: true, known: i >= c.First,
+	}
 	k := slices.IndexFunc(c.open, func(o cutOpen) bool { return o.stream == AllStreams || o.stream == e.Stream })
 	if e.Kind == Alloc && k >= 0 {
 		s.pool = c.pools[c.open[k].pool].number
@@ -376,7 +381,8 @@ func (c *cutter) opening() error {
 	inPools := map[uint32][]Event{}
 	for _, s := range list {
 		e := Event{
-			Kind: LiveAtStart, ID: s.id, Size: s.size, Align: s.align, Stream: s.stream, Tag: s.tag, Time: NoTime,
+			Kind: LiveAtStart, ID: s.id, Size: s.size, Align: s.align, Stream: s.stream,
+			Site: s.site, Thread: s.thread, Tag: s.tag, Time: NoTime,
 		}
 		if s.pool > 0 {
 			e.Kind = Alloc

@@ -23,9 +23,9 @@
 //
 // The lines:
 //
-//	a ID SIZE [align=] [stream=] [hint=low|high] [before=] [tag=]    Alloc
+//	a ID SIZE [align=] [stream=] [hint=low|high] [before=] [tag=] [site=] [thread=]    Alloc
 //	f ID                                                             Free
-//	live ID SIZE [align=] [stream=] [tag=]                           LiveAtStart; before all others
+//	live ID SIZE [align=] [stream=] [tag=] [site=] [thread=]         LiveAtStart; before all others
 //	done ID                                                          Completed
 //	use ID STREAM                                                    Use
 //	mark TEXT                                                        Mark
@@ -36,7 +36,7 @@
 //	pool begin P [stream=]                                           PoolBegin; of all streams without one
 //	pool end P                                                       PoolEnd
 //	pool release P                                                   PoolRelease
-//	refused SIZE [align=] [stream=] [tag=]                           Refused
+//	refused SIZE [align=] [stream=] [tag=] [site=] [thread=]         Refused
 //	badfree ID [+OFFSET]                                             BadFree of an allocation, live or freed
 //	badfree 0xADDR, badfree null                                     BadFree of an address
 //	fault [N]                                                        Fault; 1 without a number
@@ -44,7 +44,8 @@
 //	print stats|map|totals                                           Print
 //
 // Every line also takes t=NANOSECONDS, which never decreases. SIZE and align are bytes, with
-// or without a unit ("512KiB"). A text with blanks, quotes, '=', '#' or characters that do
+// or without a unit ("512KiB"). site is a hash of the call stack, 0x and hexadecimal digits; thread is
+// the number of a host thread. Both are 0 where they are unknown, which is the same as leaving them out. A text with blanks, quotes, '=', '#' or characters that do
 // not print is quoted as in Go. Ids may be any numbers; one may be used again once it is
 // freed. Comments of the form key=value in front of the first event are kept in the header,
 // and name= replaces the file's name. In counterexamples, fault-nth=N there says that call

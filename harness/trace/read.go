@@ -18,7 +18,7 @@ import (
 )
 
 // DefaultMaxEvents is the largest number of events of a trace that is made in memory: by a workload, or of a
-// part of another. An event takes 64 bytes, so a trace of this size takes 2 GiB.
+// part of another. An event takes 72 bytes, so a trace of this size takes 2.25 GiB.
 const DefaultMaxEvents = 1 << 25
 
 // Options tell how to read a trace.

@@ -116,7 +116,7 @@ func TestErrorsNameFileAndLine(t *testing.T) {
 		{"", "a 0 99999999999999999999", `:1: size "99999999999999999999": ` + unit},
 		{"", "a 0 16EiB", `:1: size "16EiB": does not fit 64 bits`},
 		{"", "a 0 " + strings.Repeat("9", 100), `:1: size "` + strings.Repeat("9", 40) + `"…: want bytes`},
-		{"", "a 0 1 algin=5", `:1: unknown key "algin": a knows align, stream, hint, before, tag, t`},
+		{"", "a 0 1 algin=5", `:1: unknown key "algin": a knows align, stream, hint, before, tag, site, thread, t`},
 		{"", "a 0 1 align=x", `:1: align: size "x": unknown unit "x": ` + unit},
 		{"", "a 0 1 t=1 t=2", `:1: t is given twice`},
 		{"", "a 0 1 2", `:1: unexpected "2" behind "a"`},
@@ -173,15 +173,40 @@ func TestErrorsNameFileAndLine(t *testing.T) {
 		{"", csv + "# mark,x,x\n", `:2: mark "x": ` + number},
 		{"", "# mark,x\n" + csv, `:1: mark "x": ` + number},
 	} {
-		_, err := trace.Read(strings.NewReader(c.text), "dir/t.txt", trace.Options{Dialect: c.dialect})
-		if err == nil || err.Error() != "dir/t.txt"+c.want {
-			t.Errorf("%.60q: %v\nwant dir/t.txt%s", c.text, err, c.want)
-			continue
-		}
-		var where *trace.Error
-		if !errors.As(err, &where) || where.File != "dir/t.txt" || where.Line == 0 {
-			t.Errorf("%.60q: error is %#v", c.text, err)
-		}
+		wantError(t, c.dialect, c.text, c.want)
+	}
+}
+
+func TestErrorsOfSitesAndThreads(t *testing.T) {
+	const origins = "seq,op,id,bytes,stream,time_us,tag,site,thread\n"
+	for _, c := range []struct{ text, want string }{
+		{"a 0 1 site=5", `:1: site "5": want 0x and 1 to 16 hexadecimal digits`},
+		{"a 0 1 site=0x", `:1: site "0x": want 0x and 1 to 16 hexadecimal digits`},
+		{"a 0 1 site=0x10000000000000000", `:1: site "0x10000000000000000": want 0x and 1 to 16 hexadecimal digits`},
+		{"live 0 1 site=0x1 site=0x1", `:1: site is given twice`},
+		{"refused 1 thread=4294967296", `:1: thread "4294967296": want a number from 0 to 4294967295`},
+		{"a 0 1\nf 0 thread=1", `:2: unknown key "thread": f knows t`},
+		{origins + "0,a,0,1,0,0,x\n", `:2: want 9 columns: seq,op,id,bytes,stream,time_us,tag,site,thread`},
+		{origins + "0,a,0,1,0,0,x,,,\n", `:2: want 9 columns: seq,op,id,bytes,stream,time_us,tag,site,thread`},
+		{origins + "0,a,0,1,0,0,x,7,\n", `:2: site "7": want 0x and 1 to 16 hexadecimal digits`},
+		{origins + "0,a,0,1,0,0,x,,-1\n", `:2: thread "-1": want a number from 0 to 4294967295`},
+		{origins + "0,a,0,5,0,0,x,0x1,\n1,f,0,5,0,0,,,2\n", `:3: site "", thread "2": want none on a free`},
+	} {
+		wantError(t, "", c.text, c.want)
+	}
+}
+
+// wantError reads a text that is wrong.
+func wantError(t *testing.T, dialect, text, want string) {
+	t.Helper()
+	_, err := trace.Read(strings.NewReader(text), "dir/t.txt", trace.Options{Dialect: dialect})
+	if err == nil || err.Error() != "dir/t.txt"+want {
+		t.Errorf("%.60q: %v\nwant dir/t.txt%s", text, err, want)
+		return
+	}
+	var where *trace.Error
+	if !errors.As(err, &where) || where.File != "dir/t.txt" || where.Line == 0 {
+		t.Errorf("%.60q: error is %#v", text, err)
 	}
 }
 
@@ -272,7 +297,7 @@ func TestBombsAreDefused(t *testing.T) {
 		want  string
 	}{
 		"one line": {strings.Repeat("x", 1<<20), "t:1: line is longer than 16777216 bytes"},
-		"events":   {strings.Repeat("trim\n", 1<<17), "t:140063: takes more than 16MiB of memory"},
+		"events":   {strings.Repeat("trim\n", 1<<17), "t:112048: takes more than 16MiB of memory"},
 	} {
 		var b bytes.Buffer
 		w := gzip.NewWriter(&b)
@@ -313,6 +338,8 @@ func FuzzRead(f *testing.F) {
 	for _, seed := range []string{
 		"# vramyard-trace 1\n# k=v\nlive 1 2KiB\na 0 5 align=512 stream=1 hint=low before=3 tag=\"x y\" t=5\nuse 0 2\nf 0\ndone 0\n",
 		"mark a\ntrim\nfrontier 3\ndrain 1\npool begin 1\npool end 1\npool release 1\nrefused 5\nfault 2\nclear\nprint map\n",
+		"live 1 1 site=0xffffffffffffffff thread=4294967295\na 2 1 site=0x0\nrefused 5 thread=1 site=0x1\n",
+		"seq,op,id,bytes,stream,time_us,tag,site,thread\n0,a,0,5,0,1,x:y,0x5,7\n1,a,1,5,0,1,,,\n2,f,0,5,0,2,,,\n",
 		"a 1 1\nbadfree 1 +5\nbadfree 0x7f00\nbadfree null\n",
 		"# format=memtrace-1\n# mark,0,x\nseq,op,id,bytes,stream,time_us,tag\n0,a,0,5,0,1,x:y\n1,f,0,5,0,2,\n",
 		"a 0 5 64\nu 1 5\nt 2 5 1\nf 0\nf 9\ns 5\nc\np\no\n", "a 1 5 2\nr 1 3\nd 3\ne\nb 1\nn 1\nx 1\nt\n",

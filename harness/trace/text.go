@@ -58,7 +58,15 @@ var (
 		e.Time = int64(n)
 		return err
 	}}
-	fieldHint   = field{"hint", setHint}
+	fieldHint = field{"hint", setHint}
+	fieldSite = field{"site", func(_ *parser, e *Event, b []byte) (err error) {
+		e.Site, err = parseSite(b)
+		return err
+	}}
+	fieldThread = field{"thread", func(_ *parser, e *Event, b []byte) (err error) {
+		e.Thread, err = parseThread(b)
+		return err
+	}}
 	fieldBefore = arg("before")
 	fieldCount  = arg("count")
 	fieldPool   = arg("pool")
@@ -133,6 +141,25 @@ func setOffset(_ *parser, e *Event, b []byte) error {
 	return err
 }
 
+// parseSite reads the hash of a call stack.
+func parseSite(b []byte) (uint64, error) {
+	if digits, ok := bytes.CutPrefix(b, []byte("0x")); ok && len(digits) <= 16 {
+		if n, err := strconv.ParseUint(string(digits), 16, 64); err == nil {
+			return n, nil
+		}
+	}
+	return 0, fmt.Errorf("site %s: want 0x and 1 to 16 hexadecimal digits", clip(b))
+}
+
+// parseThread reads the number of a thread.
+func parseThread(b []byte) (uint32, error) {
+	n, ok := parseUint(b)
+	if !ok || n > math.MaxUint32 {
+		return 0, fmt.Errorf("thread %s: want a number from 0 to %d", clip(b), uint32(math.MaxUint32))
+	}
+	return uint32(n), nil
+}
+
 // number reads a decimal number.
 func number(name string, b []byte) (uint64, error) {
 	n, ok := parseUint(b)
@@ -176,9 +203,10 @@ func (p *parser) text(e *Event, b []byte) error {
 // native holds the lines of the text form by their first word. Lines of pools have two.
 var native = map[string]*verb{
 	"a": {Event{Kind: Alloc}, []field{fieldID, fieldSize}, 2,
-		[]field{fieldAlign, fieldStream, fieldHint, fieldBefore, fieldTag, fieldTime}},
-	"f":    {Event{Kind: Free}, []field{fieldID}, 1, []field{fieldTime}},
-	"live": {Event{Kind: LiveAtStart}, []field{fieldID, fieldSize}, 2, []field{fieldAlign, fieldStream, fieldTag, fieldTime}},
+		[]field{fieldAlign, fieldStream, fieldHint, fieldBefore, fieldTag, fieldSite, fieldThread, fieldTime}},
+	"f": {Event{Kind: Free}, []field{fieldID}, 1, []field{fieldTime}},
+	"live": {Event{Kind: LiveAtStart}, []field{fieldID, fieldSize}, 2,
+		[]field{fieldAlign, fieldStream, fieldTag, fieldSite, fieldThread, fieldTime}},
 	"done": {Event{Kind: Completed}, []field{fieldID}, 1, []field{fieldTime}},
 	"use":  {Event{Kind: Use}, []field{fieldID, fieldStream}, 2, []field{fieldTime}},
 	"mark": {Event{Kind: Mark}, []field{fieldMark}, 1, []field{fieldTime}},
@@ -192,7 +220,8 @@ var native = map[string]*verb{
 	"pool end":     {Event{Kind: PoolEnd}, []field{fieldPool}, 1, []field{fieldTime}},
 	"pool release": {Event{Kind: PoolRelease}, []field{fieldPool}, 1, []field{fieldTime}},
 
-	"refused": {Event{Kind: Refused}, []field{fieldSize}, 1, []field{fieldAlign, fieldStream, fieldTag, fieldTime}},
+	"refused": {Event{Kind: Refused}, []field{fieldSize}, 1,
+		[]field{fieldAlign, fieldStream, fieldTag, fieldSite, fieldThread, fieldTime}},
 	"badfree": {Event{Kind: BadFree}, []field{fieldBad, fieldOffset}, 1, []field{fieldTime}},
 	"fault":   {Event{Kind: Fault, Arg: 1}, []field{fieldFaults}, 0, []field{fieldTime}},
 	"clear":   {Event{Kind: ClearStats}, nil, 0, []field{fieldTime}},

@@ -194,6 +194,12 @@ func appendRequest(b []byte, e *Event, tag string) []byte {
 	if tag != "" {
 		b = appendText(append(b, " tag="...), tag)
 	}
+	if e.Site != 0 {
+		b = appendSite(append(b, " site="...), e.Site)
+	}
+	if e.Thread != 0 {
+		b = appendKey(b, "thread", uint64(e.Thread))
+	}
 	return b
 }
 
@@ -217,6 +223,10 @@ func appendTime(b []byte, e *Event) []byte {
 		return b
 	}
 	return appendKey(b, "t", uint64(e.Time))
+}
+
+func appendSite(b []byte, site uint64) []byte {
+	return strconv.AppendUint(append(b, "0x"...), site, 16)
 }
 
 func appendUint(b []byte, n uint64) []byte { return strconv.AppendUint(append(b, ' '), n, 10) }

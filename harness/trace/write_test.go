@@ -79,6 +79,9 @@ func fill(rng *rand.Rand, e *trace.Event, tag func() uint32) {
 		fallthrough
 	case trace.Refused:
 		e.Size, e.Align, e.Stream, e.Tag = device.Size(n), device.Size(1)<<rng.IntN(20), device.Stream(id), tag()
+		if rng.IntN(2) == 0 {
+			e.Site, e.Thread = rng.Uint64()>>rng.IntN(64), rng.Uint32()>>rng.IntN(32)
+		}
 	case trace.Free, trace.Completed:
 		e.ID = id
 	case trace.Use:
@@ -141,7 +144,7 @@ func TestTextIsWhatPeopleWouldWrite(t *testing.T) {
 # source=by hand
 # odd=" x"
 live 7 2097152 stream=1
-a 0 1000 align=512 stream=1 hint=low before=3 tag="layer 3" t=5
+a 0 1000 align=512 stream=1 hint=low before=3 tag="layer 3" site=0xfedcba9876543210 thread=7 t=5
 use 0 2
 mark "step 1" t=6
 trim
@@ -157,7 +160,7 @@ pool begin 1
 pool begin 2 stream=4
 pool end 1
 pool release 1
-refused 5 tag=x
+refused 5 tag=x site=0x1 thread=2
 fault
 fault 3
 clear
@@ -250,12 +253,23 @@ func TestCSVBecomesEvents(t *testing.T) {
 }
 
 func TestCSVIsWrittenAsItWasRead(t *testing.T) {
-	var b bytes.Buffer
-	if err := trace.WriteCSV(&b, read(t, exampleCSV)); err != nil {
-		t.Fatal(err)
-	}
-	if b.String() != exampleCSV {
-		t.Errorf("got\n%s", b.String())
+	origins := `# format=memtrace-1
+# name=origins
+seq,op,id,bytes,stream,time_us,tag,site,thread
+0,a,0,4096,0,7,weight,0xfedcba9876543210,
+1,a,1,512,3,7,,,4294967295
+2,a,2,512,3,7,,,
+3,f,0,4096,0,9,,,
+`
+	for _, text := range []string{exampleCSV, origins} {
+		var b bytes.Buffer
+		if err := trace.WriteCSV(&b, read(t, text)); err != nil {
+			t.Fatal(err)
+		}
+		if b.String() != text {
+			t.Errorf("got\n%s", b.String())
+		}
+		sameAfterWriting(t, read(t, text))
 	}
 }
 
