@@ -20,7 +20,8 @@ type Line struct {
 	Fragmentation *Ratio `json:"price_of_fragmentation"` // more than the memory that counts needs
 	NotMoving     *Ratio `json:"price_of_not_moving"`    // more than the same strategy needs if blocks are moved first
 
-	Runs []Run `json:"-"` // the points, by ratio
+	Baseline bool  `json:"-"` // Strategy is a baseline: no verdict names it the winner
+	Runs     []Run `json:"-"` // the points, by ratio
 }
 
 // Monotone reports whether no budget above one that suffices is too small.
@@ -77,7 +78,8 @@ func beyond(a, b *Ratio) *Ratio {
 func lineOf(runs []Run) Line {
 	first := &runs[0]
 	l := Line{
-		Model: first.Model, SHA256: first.SHA256, Heuristic: first.Heuristic, Strategy: first.Strategy, Ladder: first.Ladder, Runs: runs,
+		Model: first.Model, SHA256: first.SHA256, Heuristic: first.Heuristic, Strategy: first.Strategy, Ladder: first.Ladder,
+		Baseline: first.Baseline, Runs: runs,
 	}
 	for i := range runs {
 		switch r := &runs[i]; {

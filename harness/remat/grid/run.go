@@ -53,6 +53,8 @@ type Run struct {
 	MovedBlocks      int   `json:"moved_count"`           // blocks that were moved
 	MovedBytes       int64 `json:"moved_bytes"`           // their bytes
 	MoveTime         int64 `json:"move_ns"`               // what moving them took, beside the clock
+
+	Baseline bool `json:"-"` // Strategy is a baseline: no verdict names it the winner
 }
 
 // fill copies the figures of a run of a log whose operators take so many nanoseconds.
@@ -174,10 +176,11 @@ func Grid(ctx context.Context, logs []Log, setups []alloc.Setup, o Options) (*Re
 // pointsOf returns the points of a log, those of a line one after the other. The memory that counts has nothing to move.
 func pointsOf(l *Log, b *Base, setups []alloc.Setup, o *Options) (points []point, err error) {
 	line := func(heuristic, strategy, ladder string, setup *alloc.Setup) {
+		baseline := setup != nil && setup.Baseline
 		for _, ratio := range o.Ratios {
 			p := point{log: l, setup: setup, run: &Run{
 				Model: b.Model, SHA256: b.SHA256, Strategy: strategy, Ladder: ladder, Heuristic: heuristic, Liveness: o.Liveness,
-				Ratio: ratio, Budget: ratio.Of(b.Peak), BasePeak: b.Peak, Lower: b.Lower,
+				Ratio: ratio, Budget: ratio.Of(b.Peak), BasePeak: b.Peak, Lower: b.Lower, Baseline: baseline,
 			}}
 			if p.c, err = o.config(p.run.Budget, setup == nil); err != nil {
 				return

@@ -131,6 +131,19 @@ func TestGridsBeginWithTheWinner(t *testing.T) {
 			func(r *grid.Run) bool { r.Verdict, r.Total = remat.OK, nil; return r.Strategy != "odd" },
 			`"net\x1b" completes within 0.5 × the base peak, the smallest budget that sufficed, with worst by eq (ladder none).`,
 		},
+		{
+			func(r *grid.Run) bool { r.Baseline = r.Strategy == "odd"; return true },
+			`No strategy but odd, the baseline, completes "net\x1b" within 0.5 × the base peak, the smallest budget that sufficed.`,
+		},
+		{
+			func(r *grid.Run) bool { r.Baseline = true; return r.Strategy == "odd" },
+			`odd, the baseline, completes "net\x1b" within 0.5 × the base peak, the smallest budget that sufficed.`,
+		},
+		{
+			func(r *grid.Run) bool { r.Verdict, r.Baseline = remat.OK, r.Strategy == "odd"; return true },
+			`"net\x1b" completes within 0.5 × the base peak, the smallest budget that sufficed, with worst by eq (ladder none): ` +
+				"1.500 × the time of its operators, the least within that budget.",
+		},
 		{func(r *grid.Run) bool { return r.Strategy != "odd" }, `No strategy completes "net\x1b" within any budget that was tried.`},
 		{func(r *grid.Run) bool { return r.Strategy == grid.Counting }, "budgets are shares of the base peak: what a run without a budget holds at most, liveness eager"},
 	} {

@@ -252,7 +252,7 @@ func offlineVerdict(style Style, s *offline.Summary, capacity device.Size) strin
 }
 
 // rematVerdict returns in a sentence which strategies and heuristics complete a log within the smallest budget, and
-// which of them take the least time. counting, which knows no addresses, is no strategy.
+// which of them take the least time. The byte counter is not a strategy, and a baseline is never the winner.
 func rematVerdict(style Style, groups []rematGroup) string {
 	var lines []grid.Line
 	for _, g := range groups {
@@ -262,11 +262,20 @@ func rematVerdict(style Style, groups []rematGroup) string {
 		return ""
 	}
 	slices.SortStableFunc(lines, bySmallest)
-	best := lines[0]
 	model := units.Printable(groups[0].base.Model)
-	if best.Smallest == nil {
-		return style.Paint(Bad, "No strategy") + " completes " + model + " within any budget that was tried."
+	ranked := slices.DeleteFunc(slices.Clone(lines), func(l grid.Line) bool { return l.Baseline })
+	if len(ranked) == 0 || ranked[0].Smallest == nil {
+		s := style.Paint(Bad, "No strategy")
+		if base := lines[slices.IndexFunc(lines, func(l grid.Line) bool { return l.Baseline || l.Smallest == nil })]; base.Smallest != nil {
+			name := units.Printable(base.Strategy) + ", the baseline,"
+			if s += " but " + name; len(ranked) == 0 {
+				s = name
+			}
+			return fmt.Sprintf("%s completes %s within %v × the base peak, the smallest budget that sufficed.", s, model, base.Smallest)
+		}
+		return s + " completes " + model + " within any budget that was tried."
 	}
+	lines, best := ranked, ranked[0]
 	var names []string
 	for i := range lines {
 		l := &lines[i]
