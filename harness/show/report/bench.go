@@ -15,9 +15,8 @@ import (
 // BenchTables writes a table for each workload of a benchmark: the empty loop, then the
 // strategies, time and memory side by side.
 func BenchTables(w io.Writer, r *bench.Report) error {
-	if err := placeLine(w, r.Device); err != nil {
-		return err
-	}
+	out := &lines{w: w}
+	out.target(r.Device)
 	timedBy := "CPU time of the thread"
 	if r.Clock == replay.Wall {
 		timedBy = "time of the wall"
@@ -26,24 +25,14 @@ func BenchTables(w io.Writer, r *bench.Report) error {
 	if r.Machine.CPU != "" {
 		cpu = ", " + units.Printable(r.Machine.CPU)
 	}
-	_, err := fmt.Fprintf(w, "%d interleaved rounds; clock: %s; %s on %s/%s, %d CPUs%s\n", r.Rounds, timedBy,
+	out.printf("%d interleaved rounds; clock: %s; %s on %s/%s, %d CPUs%s\n", r.Rounds, timedBy,
 		r.Machine.Go, r.Machine.OS, r.Machine.Arch, r.Machine.CPUs, cpu)
-	if err != nil {
-		return err
-	}
-	style := StyleOf(w)
 	for i, s := range BenchSheets(r) {
-		note := ""
-		for _, n := range s.Notes {
-			note += n + "\n"
-		}
-		l := r.Loops[i]
-		verdict := benchVerdict(style, fmt.Sprintf("%s with %d blocks", workloadName(l), l.Live), runsOn(r, i))
-		if _, err := fmt.Fprintf(w, "\n%s\n\n%s\n%s\n%s", verdict, s.Title, s.Terminal(w, 1), note); err != nil {
-			return err
-		}
+		workload := fmt.Sprintf("%s with %d blocks", workloadName(r.Loops[i]), r.Loops[i].Live)
+		out.printf("\n%s\n\n", benchVerdict(StyleOf(w), workload, runsOn(r, i)))
+		out.sheet(&s, 1)
 	}
-	return nil
+	return out.err
 }
 
 // benchRow is a run of a benchmark with the figures that all runs have in common.
@@ -66,56 +55,38 @@ func BenchTable(r *bench.Report) *flat.Table {
 
 // benchColumns are the columns of a benchmark. The row above all others is the empty loop, which has times alone.
 var benchColumns = []ColumnOf[bench.Run]{
-	{
-		Column: Column{Name: "strategy", Meaning: "name and preset"},
-		Cell:   func(r bench.Run) Cell { return words(r.Strategy + benchMarks(r)) },
-		Top:    func(bench.Run) Cell { return words("(empty loop)") },
-	},
-	{Column: Column{"ns/pair", "CPU time of a free and an allocation, nanoseconds: the median of the rounds", true}, Cell: benchMedian, Top: benchMedian},
-	{Column: Column{"min", "likewise, the least of the rounds", true}, Cell: benchLeast, Top: benchLeast},
-	{Column: Column{"spread", "the longest round less the shortest, of their median", true}, Cell: benchSpread, Top: benchSpread},
-	benchFixed("ratio", "median of the ratios to the first strategy, round by round", 2, func(r bench.Run) float64 { return r.Ratio }),
-	benchFixed("p50", "half of the single operations took no longer, nanoseconds", 0, func(r bench.Run) float64 { return float64(r.Latency.P50) }),
-	benchFixed("p99", "99 % took no longer, nanoseconds", 0, func(r bench.Run) float64 { return float64(r.Latency.P99) }),
-	benchFixed("p99.9", "99.9 % took no longer, nanoseconds", 0, func(r bench.Run) float64 { return float64(r.Latency.P999) }),
-	benchFixed("max", "the longest, nanoseconds", 0, func(r bench.Run) float64 { return float64(r.Latency.Max) }),
-	benchFixed("address", "addresses used, in peaks of live bytes", 3, func(r bench.Run) float64 { return r.AddressRatio }),
-	{
-		Column: Column{"reserved", "most bytes held from the device, in peaks of live bytes", true},
-		Cell: func(r bench.Run) Cell {
-			c := fixedCell(r.ReservedRatio, 3)
-			if r.Preallocates {
-				c.Text = "all"
-			}
-			return c
-		},
-	},
-	{
-		Column: Column{"arena", "the smallest device, in peaks of live bytes", true},
-		Cell:   func(r bench.Run) Cell { return optional(r.ArenaRatio, 3) },
-	},
-	{
-		Column: Column{"metadata B", "host memory of the strategy for each live block, bytes", true},
-		Cell:   func(r bench.Run) Cell { return optional(r.MetadataPerBlock, 1) },
-	},
-	benchFixed("heap B", "growth of the heap for each live block, bytes", 1, func(r bench.Run) float64 { return r.HeapPerBlock }),
-	{
-		Column: Column{"allocs", "objects taken from the heap for each pair", true},
-		Cell:   func(r bench.Run) Cell { return number(allocs(r.MallocsPerPair), r.MallocsPerPair) },
-	},
+	texts("strategy", "name and preset", func(r bench.Run) string { return r.Strategy + benchMarks(r) }).
+		top(func(bench.Run) Cell { return words("(empty loop)") }),
+	figures("ns/pair", "CPU time of a free and an allocation, nanoseconds: the median of the rounds", benchMedian).top(benchMedian),
+	figures("min", "likewise, the least of the rounds", benchLeast).top(benchLeast),
+	figures("spread", "the longest round less the shortest, of their median", benchSpread).top(benchSpread),
+	fixed("ratio", "median of the ratios to the first strategy, round by round", 2, func(r bench.Run) float64 { return r.Ratio }),
+	fixed("p50", "half of the single operations took no longer, nanoseconds", 0, func(r bench.Run) float64 { return float64(r.Latency.P50) }),
+	fixed("p99", "99 % took no longer, nanoseconds", 0, func(r bench.Run) float64 { return float64(r.Latency.P99) }),
+	fixed("p99.9", "99.9 % took no longer, nanoseconds", 0, func(r bench.Run) float64 { return float64(r.Latency.P999) }),
+	fixed("max", "the longest, nanoseconds", 0, func(r bench.Run) float64 { return float64(r.Latency.Max) }),
+	fixed("address", "addresses used, in peaks of live bytes", 3, func(r bench.Run) float64 { return r.AddressRatio }),
+	figures("reserved", "most bytes held from the device, in peaks of live bytes", func(r bench.Run) Cell {
+		c := fixedCell(r.ReservedRatio, 3)
+		if r.Preallocates {
+			c.Text = "all"
+		}
+		return c
+	}),
+	figures("arena", "the smallest device, in peaks of live bytes", func(r bench.Run) Cell { return ratioOf(r.ArenaRatio) }),
+	figures("metadata B", "host memory of the strategy for each live block, bytes", func(r bench.Run) Cell {
+		return maybe(r.MetadataPerBlock, func(x float64) Cell { return fixedCell(x, 1) })
+	}),
+	fixed("heap B", "growth of the heap for each live block, bytes", 1, func(r bench.Run) float64 { return r.HeapPerBlock }),
+	// Two digits, so that a number that is not zero never looks like zero.
+	figures("allocs", "objects taken from the heap for each pair", func(r bench.Run) Cell {
+		return number(strconv.FormatFloat(r.MallocsPerPair, 'g', 2, 64), r.MallocsPerPair)
+	}),
 }
 
 func benchMedian(r bench.Run) Cell { return fixedCell(r.Median, 1) }
 func benchLeast(r bench.Run) Cell  { return fixedCell(r.Min, 1) }
 func benchSpread(r bench.Run) Cell { return percentCell(r.Spread()) }
-
-// benchFixed returns a column of a figure with so many decimals.
-func benchFixed(name, meaning string, decimals int, figure func(bench.Run) float64) ColumnOf[bench.Run] {
-	return ColumnOf[bench.Run]{
-		Column: Column{name, meaning, true},
-		Cell:   func(r bench.Run) Cell { return fixedCell(figure(r), decimals) },
-	}
-}
 
 // benchMarks returns the marks behind the name of a strategy, which notes below the table explain.
 func benchMarks(r bench.Run) (marks string) {
@@ -144,10 +115,9 @@ func runsOn(r *bench.Report, i int) []bench.Run {
 
 // benchSheet returns the table of one workload: the empty loop, then the strategies.
 func benchSheet(l bench.Loop, runs []bench.Run) Sheet {
-	name := workloadName(l)
 	title := fmt.Sprintf("%s: %d blocks live, %s at most; %d pairs timed, seed %d; device of %s",
-		name, l.Live, units.Bytes(l.PeakLive), l.Pairs, l.Params.Seed, units.Bytes(l.Device))
-	s := sheetBelow(bench.Run{Timing: l.Timing}, NewSheet(title, benchColumns, runs), benchColumns)
+		workloadName(l), l.Live, units.Bytes(l.PeakLive), l.Pairs, l.Params.Seed, units.Bytes(l.Device))
+	s := sheetBelow(bench.Run{Timing: l.Timing}, title, benchColumns, runs)
 	if slices.ContainsFunc(runs, func(r bench.Run) bool { return r.Named }) {
 		s.Notes = append(s.Notes, "* is handed its own name of a block to free; the others find it by address")
 	}
@@ -156,17 +126,3 @@ func benchSheet(l bench.Loop, runs []bench.Run) Sheet {
 	}
 	return s
 }
-
-// fixedCell returns a cell with so many decimals.
-func fixedCell(x float64, decimals int) Cell { return number(units.Fixed(x, decimals), x) }
-
-// optional returns the same of a figure that may not exist.
-func optional(x *float64, decimals int) Cell {
-	if x == nil {
-		return lacking()
-	}
-	return fixedCell(*x, decimals)
-}
-
-// allocs returns a number of allocations; what is not zero never looks like it.
-func allocs(x float64) string { return strconv.FormatFloat(x, 'g', 2, 64) }

@@ -4,8 +4,10 @@ import (
 	"bytes"
 	"cmp"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
+	"iter"
 	"maps"
 	"slices"
 	"strings"
@@ -24,61 +26,35 @@ const none = "—"
 // CompareTables writes a table for each trace of the report, its strategies sorted by
 // minimum capacity, the lower bound above them.
 func CompareTables(w io.Writer, r *compare.Report) error {
-	if err := placeLine(w, r.Device); err != nil {
-		return err
-	}
+	out := &lines{w: w}
+	out.target(r.Device)
 	if r.FreeAt == replay.AtRequested {
-		if _, err := io.WriteString(w, "frees that streams delay are told when they are requested\n\n"); err != nil {
-			return err
-		}
+		out.printf("frees that streams delay are told when they are requested\n\n")
 	}
-	style := StyleOf(w)
-	for runs := r.Runs; len(runs) > 0; {
-		n := sameTrace(runs)
-		s := compareSheet(runs[:n])
-		notes := ""
-		for _, n := range s.Notes {
-			notes += n + "\n"
-		}
-		if _, err := fmt.Fprintf(w, "%s\n\n%s\n%s\n%s\n", compareVerdict(style, runs[:n]), s.Title, s.Terminal(w, 1), notes); err != nil {
-			return err
-		}
-		runs = runs[n:]
+	for runs := range byTrace(r.Runs) {
+		s := compareSheet(runs)
+		out.printf("%s\n\n", compareVerdict(StyleOf(w), runs))
+		out.sheet(&s, 1)
+		out.printf("\n")
 	}
-	return nil
+	return out.err
 }
 
-// placeLine writes a line that tells which GPU it is, or what [deviceLine] does.
-func placeLine(w io.Writer, p replay.Target) error {
-	if p.GPU == nil {
-		return deviceLine(w, p.Config)
+// target writes which GPU it is, or how the simulated device differs from the default, in the form that --sim
+// takes. The capacity stands with the figures.
+func (l *lines) target(t replay.Target) {
+	if t.GPU != nil {
+		l.printf("device: %s\n\n", t.GPU)
+		return
 	}
-	_, err := fmt.Fprintf(w, "device: %s\n\n", p.GPU)
-	return err
-}
-
-// deviceLine writes a line that tells how the device differs from the default, if it does, in the
-// form that --sim takes. Its capacity stands with the figures.
-func deviceLine(w io.Writer, d sim.Config) error {
-	d.Capacity = 0
-	fields, err := deviceFields(d)
-	if err != nil {
-		return err
-	}
-	defaults, err := deviceFields(sim.Config{})
-	if err != nil {
-		return err
-	}
+	t.Config.Capacity = 0
+	fields, err := deviceFields(t.Config)
+	defaults, errDefaults := deviceFields(sim.Config{})
 	maps.DeleteFunc(fields, func(name string, value json.RawMessage) bool { return bytes.Equal(value, defaults[name]) })
-	if len(fields) == 0 {
-		return nil
+	text, errText := json.Marshal(fields) // by name
+	if l.err = errors.Join(l.err, err, errDefaults, errText); len(fields) > 0 {
+		l.printf("device, but for its capacity: %s\n\n", text)
 	}
-	text, err := json.Marshal(fields) // by name
-	if err != nil {
-		return err
-	}
-	_, err = fmt.Fprintf(w, "device, but for its capacity: %s\n\n", text)
-	return err
 }
 
 // deviceFields returns the fields of a device in JSON, those with defaults filled in.
@@ -96,86 +72,57 @@ func deviceFields(d sim.Config) (fields map[string]json.RawMessage, err error) {
 	return fields, json.Unmarshal(text, &fields)
 }
 
-// sameTrace returns how many runs from the first belong to its trace.
-func sameTrace(runs []compare.Run) int {
-	for i, r := range runs {
-		if r.Trace != runs[0].Trace || r.TraceSHA256 != runs[0].TraceSHA256 {
-			return i
+// byTrace yields the runs of each trace.
+func byTrace(runs []compare.Run) iter.Seq[[]compare.Run] {
+	return adjacent(runs, func(a, b compare.Run) bool { return a.Trace == b.Trace && a.TraceSHA256 == b.TraceSHA256 })
+}
+
+// adjacent yields the longest stretches of a list in which every element is the same as the first.
+func adjacent[T any](list []T, same func(first, other T) bool) iter.Seq[[]T] {
+	return func(yield func([]T) bool) {
+		for len(list) > 0 {
+			n := slices.IndexFunc(list, func(other T) bool { return !same(list[0], other) })
+			if n < 0 {
+				n = len(list)
+			}
+			if !yield(list[:n]) {
+				return
+			}
+			list = list[n:]
 		}
 	}
-	return len(runs)
 }
 
 // The columns of a comparison, some of which other tables have too.
 var (
-	runStrategy = ColumnOf[compare.Run]{
-		Column: Column{Name: "strategy", Meaning: "name and preset"},
-		Cell:   func(r compare.Run) Cell { return words(r.Strategy) },
-		Top:    func(compare.Run) Cell { return words("lower bound") },
-	}
-	runMinCapacity = ColumnOf[compare.Run]{
-		Column: Column{"min capacity", "the smallest device on which the trace completes, bytes", true},
-		Cell: func(r compare.Run) Cell {
-			if r.MinCapacity == nil {
-				return lacking()
-			}
-			return bytesCell(*r.MinCapacity)
-		},
-		Top: func(r compare.Run) Cell { return bytesCell(r.LowerBound) },
-	}
-	runTimesBound = ColumnOf[compare.Run]{
-		Column: Column{"× bound", "minimum capacity in lower bounds", true},
-		Cell: func(r compare.Run) Cell {
-			if r.MinCapacity == nil || r.LowerBound == 0 {
-				return lacking()
-			}
-			return fixedCell(float64(*r.MinCapacity)/float64(r.LowerBound), 3)
-		},
-		Top: func(compare.Run) Cell { return fixedCell(1, 3) },
-	}
-	runSafeFrom = ColumnOf[compare.Run]{
-		Column: Column{"safe from", "the smallest device from which on nothing that was tried fails up to 1.25 times it, bytes", true},
-		Cell: func(r compare.Run) Cell {
-			if r.SafeFrom == nil {
-				return lacking()
-			}
-			return bytesCell(*r.SafeFrom)
-		},
-	}
-	runPeakReserved = ColumnOf[compare.Run]{
-		Column: Column{"peak reserved", "most bytes held from the device", true},
-		Cell:   completed(func(r compare.Run) Cell { return bytesCell(r.PeakReserved) }),
-		Top:    func(r compare.Run) Cell { return bytesCell(r.LowerBound) },
-	}
-	runWaste = ColumnOf[compare.Run]{
-		Column: Column{"waste", "1 - peak requested / peak reserved", true},
-		Cell:   completed(func(r compare.Run) Cell { return percentCell(r.Waste) }),
-	}
-	runExternal = ColumnOf[compare.Run]{
-		Column: Column{"ext. frag.", "highest 1 - largest free chunk / free bytes", true},
-		Cell:   completed(func(r compare.Run) Cell { return percentCell(r.External) }),
-	}
-	runMetadata = ColumnOf[compare.Run]{
-		Column: Column{"metadata", "host memory of the strategy at the end, bytes", true},
-		Cell: completed(func(r compare.Run) Cell {
-			if r.MetadataBytes == nil {
-				return lacking()
-			}
-			return bytesCell(*r.MetadataBytes)
-		}),
-	}
-	runDeviceCalls = ColumnOf[compare.Run]{
-		Column: Column{"device calls", "calls to the device of all kinds", true},
-		Cell:   completed(func(r compare.Run) Cell { return countCell(r.DeviceCalls) }),
-	}
-	runDeviceTime = ColumnOf[compare.Run]{
-		Column: Column{"device time", "time of the device calls by the cost model of the device, nanoseconds", true},
-		Cell:   completed(func(r compare.Run) Cell { return number(units.Nanoseconds(r.DeviceTime), float64(r.DeviceTime)) }),
-	}
-	runNsPerOp = ColumnOf[compare.Run]{
-		Column: Column{"ns/op", "CPU time for each Alloc or Free, bookkeeping included, nanoseconds: the median of three replays", true},
-		Cell:   completed(func(r compare.Run) Cell { return fixedCell(r.NsPerOp, 0) }),
-	}
+	runStrategy = texts("strategy", "name and preset", func(r compare.Run) string { return r.Strategy }).
+			top(func(compare.Run) Cell { return words("lower bound") })
+	runMinCapacity = figures("min capacity", "the smallest device on which the trace completes, bytes",
+		func(r compare.Run) Cell { return maybe(r.MinCapacity, bytesCell) }).
+		top(func(r compare.Run) Cell { return bytesCell(r.LowerBound) })
+	runTimesBound = figures("× bound", "minimum capacity in lower bounds", func(r compare.Run) Cell {
+		if r.MinCapacity == nil || r.LowerBound == 0 {
+			return lacking()
+		}
+		return fixedCell(float64(*r.MinCapacity)/float64(r.LowerBound), 3)
+	}).top(func(compare.Run) Cell { return fixedCell(1, 3) })
+	runSafeFrom = figures("safe from", "the smallest device from which on nothing that was tried fails up to 1.25 times it, bytes",
+		func(r compare.Run) Cell { return maybe(r.SafeFrom, bytesCell) })
+	runPeakReserved = figures("peak reserved", "most bytes held from the device",
+		completed(func(r compare.Run) Cell { return bytesCell(r.PeakReserved) })).
+		top(func(r compare.Run) Cell { return bytesCell(r.LowerBound) })
+	runWaste = figures("waste", "1 - peak requested / peak reserved",
+		completed(func(r compare.Run) Cell { return percentCell(r.Waste) }))
+	runExternal = figures("ext. frag.", "highest 1 - largest free chunk / free bytes",
+		completed(func(r compare.Run) Cell { return percentCell(r.External) }))
+	runMetadata = figures("metadata", "host memory of the strategy at the end, bytes",
+		completed(func(r compare.Run) Cell { return maybe(r.MetadataBytes, bytesCell) }))
+	runDeviceCalls = figures("device calls", "calls to the device of all kinds",
+		completed(func(r compare.Run) Cell { return countCell(r.DeviceCalls) }))
+	runDeviceTime = figures("device time", "time of the device calls by the cost model of the device, nanoseconds",
+		completed(func(r compare.Run) Cell { return number(units.Nanoseconds(r.DeviceTime), float64(r.DeviceTime)) }))
+	runNsPerOp = figures("ns/op", "CPU time for each Alloc or Free, bookkeeping included, nanoseconds: the median of three replays",
+		completed(func(r compare.Run) Cell { return fixedCell(r.NsPerOp, 0) }))
 	runNotes = ColumnOf[compare.Run]{
 		Column: Column{Name: "notes", Meaning: "what the figures leave out"},
 		Cell: func(r compare.Run) Cell {
@@ -210,7 +157,7 @@ func compareSheet(runs []compare.Run) Sheet {
 	runs = slices.Clone(runs)
 	slices.SortStableFunc(runs, byMinimumCapacity)
 	title := fmt.Sprintf("%s: %d events, sha256 %.12s", units.Printable(runs[0].Trace), runs[0].Events, runs[0].TraceSHA256)
-	s := sheetBelow(runs[0], NewSheet(title, compareColumns, runs), compareColumns)
+	s := sheetBelow(runs[0], title, compareColumns, runs)
 	s.Notes = recordedNotes(runs)
 	return s
 }

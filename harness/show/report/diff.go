@@ -61,6 +61,14 @@ func (l *lines) printf(format string, args ...any) {
 	}
 }
 
+// sheet writes a table below its title and above its notes.
+func (l *lines) sheet(s *Sheet, rules ...int) {
+	l.printf("%s\n%s\n", s.Title, s.Terminal(l.w, rules...))
+	for _, n := range s.Notes {
+		l.printf("%s\n", n)
+	}
+}
+
 // line writes an indented line: a name, and the text behind it.
 func (l *lines) line(name, format string, args ...any) {
 	l.printf("  %-15s %s\n", name, fmt.Sprintf(format, args...))

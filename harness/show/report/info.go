@@ -53,16 +53,15 @@ func infoRows(i trace.Info) [][]any {
 	if i.Timed {
 		rows = append(rows, []any{"duration", time.Duration(i.Duration).String()})
 	}
-	for k, tag := range i.Tags {
-		if k == mostTags {
-			rows = append(rows, []any{"more tags", len(i.Tags) - mostTags})
-			break
-		}
+	for _, tag := range i.Tags[:min(len(i.Tags), mostTags)] {
 		name := "untagged"
 		if tag.Tag != "" {
 			name = "tag " + placeCell(tag.Tag).Text
 		}
 		rows = append(rows, []any{name, fmt.Sprintf("%d allocations, %s", tag.Allocs, units.Bytes(tag.Bytes))})
+	}
+	if more := len(i.Tags) - mostTags; more > 0 {
+		rows = append(rows, []any{"more tags", more})
 	}
 	for _, m := range i.Meta {
 		key := "# " + clipped(units.Printable(m.Key), mostPlace)

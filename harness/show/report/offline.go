@@ -16,17 +16,14 @@ import (
 // OfflineTables writes a verdict and a table for each trace: the lower bound, every greedy placement and the
 // lowest placement of all.
 func OfflineTables(w io.Writer, r *offline.Report) error {
+	out := &lines{w: w}
 	if r.FreeAt == replay.AtRequested {
-		if _, err := io.WriteString(w, "memory is free when it is requested to be, whatever streams still use it\n\n"); err != nil {
-			return err
-		}
+		out.printf("memory is free when it is requested to be, whatever streams still use it\n\n")
 	}
 	for _, s := range r.Traces {
-		if err := offlineTable(w, s, r.Limits.Capacity); err != nil {
-			return err
-		}
+		out.offline(s, r.Limits.Capacity)
 	}
-	return nil
+	return out.err
 }
 
 // placementRow is a placement with the figures of its trace.
@@ -55,65 +52,42 @@ func OfflineTable(r *offline.Report) *flat.Table {
 
 // placementColumns are the columns of the placements of a trace.
 var placementColumns = []ColumnOf[offline.Placement]{
-	{
-		Column: Column{Name: "placement", Meaning: "how it was found"},
-		Cell:   func(p offline.Placement) Cell { return words(p.Method) },
-		Top:    func(offline.Placement) Cell { return words("lower bound") },
-	},
-	{Column: Column{"height", "memory that the placement takes", true}, Cell: placementHeight, Top: placementHeight},
-	{Column: Column{"bytes", "the same in bytes", true}, Cell: placementBytes, Top: placementBytes},
-	{Column: Column{"× bound", "height in lower bounds", true}, Cell: placementTimes, Top: placementTimes},
-	{
-		Column: Column{"steps", "work of the search, in buffers and ranges looked at", true},
-		Cell:   func(p offline.Placement) Cell { return countCell(p.Steps) },
-	},
-	{
-		Column: Column{"nodes", "partial placements that the search extended", true},
-		Cell:   func(p offline.Placement) Cell { return countCell(p.Nodes) },
-	},
-	{
-		Column: Column{Name: "notes", Meaning: "why the search ended"},
-		Cell: func(p offline.Placement) Cell {
-			if p.Optimal {
-				return words("optimal")
-			}
-			return words(p.Stopped)
-		},
-		Top: func(offline.Placement) Cell { return words("live bytes alone") },
-	},
+	texts("placement", "how it was found", func(p offline.Placement) string { return p.Method }).
+		top(func(offline.Placement) Cell { return words("lower bound") }),
+	figures("height", "memory that the placement takes", placementHeight).top(placementHeight),
+	figures("bytes", "the same in bytes", placementBytes).top(placementBytes),
+	figures("× bound", "height in lower bounds", placementTimes).top(placementTimes),
+	figures("steps", "work of the search, in buffers and ranges looked at", func(p offline.Placement) Cell { return countCell(p.Steps) }),
+	figures("nodes", "partial placements that the search extended", func(p offline.Placement) Cell { return countCell(p.Nodes) }),
+	texts("notes", "why the search ended", func(p offline.Placement) string {
+		if p.Optimal {
+			return "optimal"
+		}
+		return p.Stopped
+	}).top(func(offline.Placement) Cell { return words("live bytes alone") }),
 }
 
 func placementHeight(p offline.Placement) Cell { return bytesCell(p.Height) }
 func placementBytes(p offline.Placement) Cell  { return countCell(uint64(p.Height)) }
 func placementTimes(p offline.Placement) Cell  { return fixedCell(p.TimesBound, 3) }
 
-// offlineTable writes the table of one trace. Greedy placements above a capacity that was asked for stand behind
-// the others.
-func offlineTable(w io.Writer, s *offline.Summary, capacity device.Size) error {
+// offline writes the verdict and the table of one trace. Greedy placements above a capacity that was asked for stand
+// behind the others.
+func (l *lines) offline(s *offline.Summary, capacity device.Size) {
 	title := fmt.Sprintf("%s: %d buffers, sha256 %.12s", units.Printable(s.Trace), s.Buffers, s.Hash)
 	best := s.Best
 	best.Method = "best: " + best.Method
-	bound := offline.Placement{Height: s.LowerBound, TimesBound: 1}
-	fails := func(p offline.Placement) bool { return capacity > 0 && p.Height > capacity }
-	rows := append(slices.Clone(s.Greedy), best)
-	slices.SortStableFunc(rows[:len(s.Greedy)], func(a, b offline.Placement) int {
-		switch {
-		case fails(a) == fails(b):
-			return 0
-		case fails(b):
-			return -1
-		}
-		return 1
-	})
-	sheet := NewSheet(title, placementColumns, rows)
+	fits := func(p offline.Placement) bool { return capacity == 0 || p.Height <= capacity }
+	low, high := slices.DeleteFunc(slices.Clone(s.Greedy), func(p offline.Placement) bool { return !fits(p) }), slices.DeleteFunc(slices.Clone(s.Greedy), fits)
+	rows := append(slices.Concat(low, high), best)
+	t := sheetBelow(offline.Placement{Height: s.LowerBound, TimesBound: 1}, title, placementColumns, rows)
 	for i, p := range rows {
-		if note := &sheet.Rows[i][len(placementColumns)-1]; fails(p) {
+		if note := &t.Rows[1+i][len(placementColumns)-1]; !fits(p) {
 			note.Tone = Bad
 			note.Text = strings.TrimSuffix("FAILED: above "+units.Bytes(capacity)+", "+note.Text, ", ")
 		}
 	}
-	t := sheetBelow(bound, sheet, placementColumns)
-	style := StyleOf(w)
-	_, err := fmt.Fprintf(w, "%s\n\n%s\n%s\n\n", offlineVerdict(style, s, capacity), t.Title, t.Terminal(w, 1, 1+len(s.Greedy)))
-	return err
+	l.printf("%s\n\n", offlineVerdict(StyleOf(l.w), s, capacity))
+	l.sheet(&t, 1, 1+len(s.Greedy))
+	l.printf("\n")
 }

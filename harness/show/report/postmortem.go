@@ -3,6 +3,7 @@ package report
 import (
 	"fmt"
 	"io"
+	"iter"
 
 	"github.com/vramyard/vramyard/device"
 	"github.com/vramyard/vramyard/harness/study/postmortem"
@@ -20,35 +21,36 @@ const (
 
 // PostmortemVerdict writes the outcome of a replayed request, and why it was refused.
 func PostmortemVerdict(w io.Writer, v *postmortem.Verdict) error {
-	var err error
+	out := &lines{w: w}
 	switch v.Outcome {
 	case postmortem.NoOOM:
-		_, err = fmt.Fprintf(w, "%s: no request ran out of memory\n", v.Strategy)
+		out.printf("%s: no request ran out of memory\n", v.Strategy)
 	case postmortem.NotBuilt:
-		_, err = fmt.Fprintf(w, "%s: the device has no room for what the strategy takes at once\n", v.Strategy)
+		out.printf("%s: the device has no room for what the strategy takes at once\n", v.Strategy)
 	case postmortem.Granted, postmortem.Invalid:
-		_, err = fmt.Fprintf(w, "%s: event %d, allocation %d of %s on stream %d: %s, %s, %s held\n", v.Strategy, v.Event, v.ID,
+		out.printf("%s: event %d, allocation %d of %s on stream %d: %s, %s, %s held\n", v.Strategy, v.Event, v.ID,
 			units.Bytes(v.Size), v.Stream, v.Outcome, units.Several(int(v.Calls), "device call"), units.Bytes(v.Held))
 	case postmortem.Refused:
 		which := ""
 		if v.Before == 0 && v.Failures > 0 {
 			which = ", the " + postmortem.WhichOf("first", v.Failures)
 		}
-		if _, err = fmt.Fprintf(w, "%s: event %d, allocation %d%s\n", v.Strategy, v.Event, v.ID, which); err == nil {
-			err = Postmortem(w, v.Report)
+		out.printf("%s: event %d, allocation %d%s\n", v.Strategy, v.Event, v.ID, which)
+		if out.err == nil {
+			return Postmortem(w, v.Report)
 		}
 	}
-	return err
+	return out.err
 }
 
 // Postmortem writes why a request found no memory, in at most 25 lines.
 func Postmortem(w io.Writer, r *postmortem.Report) error {
+	t := &lines{w: w}
 	b := units.Bytes
 	room := "no room"
 	if r.Cause == postmortem.CauseNone {
 		room = "room"
 	}
-	t := &lines{w: w}
 	t.printf("%s for %s on stream %d: %s\n", room, b(r.Requested), r.Stream, r.Verdict)
 	t.line("asked", "%s, for which a hole of %s is needed%s", b(r.Requested), b(r.Block), segmentText(r))
 	if o := r.Asker; o != nil && (len(o.Stack) > 0 || o.Tag != "") {
@@ -58,15 +60,15 @@ func Postmortem(w io.Writer, r *postmortem.Report) error {
 	t.line("live", "%s in %s, %s of that rounding", b(r.Live.Bytes), units.Several(r.Live.Count, "block"), b(r.Loss))
 	t.line("free", "%s in %s, the largest %s (external fragmentation %s); of use here %s, the largest %s",
 		b(r.Free.Bytes), units.Several(r.Free.Count, "hole"), b(r.Largest), units.Percent(r.External), b(r.Usable.Bytes), b(r.UsableTop))
-	sharesText(t, r)
+	t.shares(r)
 	if r.Pending.Count+r.Cached.Count > 0 || r.Lost > 0 {
 		t.line("not free", "%s pending on streams, %s set aside by size, %s lost", b(r.Pending.Bytes), b(r.Cached.Bytes), b(r.Lost))
 	}
 	if r.Empty.Count > 0 {
 		t.line("empty", "%s of %s could go back whole", units.Several(r.Empty.Count, "region"), b(r.Empty.Bytes))
 	}
-	pinsText(t, r)
-	plansText(t, r)
+	t.pins(r)
+	t.plans(r)
 	return t.err
 }
 
@@ -91,51 +93,49 @@ func deviceText(r *postmortem.Report) string {
 	return text
 }
 
-// sharesText writes the streams, if there are several, and the private pools.
-func sharesText(t *lines, r *postmortem.Report) {
+// shares writes the streams, if there are several, and the private pools.
+func (t *lines) shares(r *postmortem.Report) {
 	b := units.Bytes
 	if len(r.Streams) > 1 {
-		for i, s := range r.Streams {
-			if i == shownStreams {
-				t.line("", "and %s", units.Several(len(r.Streams)-i, "further stream"))
-				break
-			}
+		for _, s := range firstOf(t, r.Streams, shownStreams, "further stream") {
 			t.line(fmt.Sprintf("stream %d", s.Stream), "%s held, %s free, the largest hole %s, of use here %s",
 				b(s.Reserved), b(s.Free), b(s.Largest), b(s.Usable))
 		}
 	}
-	for i, s := range r.Pools {
-		if i == shownPools {
-			t.line("", "and %s", units.Several(len(r.Pools)-i, "further pool"))
-			break
-		}
+	for _, s := range firstOf(t, r.Pools, shownPools, "further pool") {
 		t.line(fmt.Sprintf("private pool %d", s.Pool), "%s held, %s free, the largest hole %s", b(s.Reserved), b(s.Free), b(s.Largest))
 	}
 }
 
-// pinsText writes the owners of blocks in regions that are partly free.
-func pinsText(t *lines, r *postmortem.Report) {
+// firstOf yields the first elements of a list, and writes how many more there are.
+func firstOf[T any](t *lines, list []T, most int, noun string) iter.Seq2[int, *T] {
+	return func(yield func(int, *T) bool) {
+		for i := range list[:min(len(list), most)] {
+			if !yield(i, &list[i]) {
+				return
+			}
+		}
+		if more := len(list) - most; more > 0 {
+			t.line("", "and %s", units.Several(more, noun))
+		}
+	}
+}
+
+// pins writes the owners of blocks in regions that are partly free.
+func (t *lines) pins(r *postmortem.Report) {
 	if len(r.Pins) == 0 {
 		return
 	}
 	b := units.Bytes
 	t.line("pinned", "%s are free in regions that are partly used, kept", b(r.Pinned.Bytes))
-	for i := range r.Pins {
-		p := &r.Pins[i]
-		if i == shownPins {
-			t.line("", "and %s", units.Several(len(r.Pins)-i, "further place"))
-			break
-		}
+	for _, p := range firstOf(t, r.Pins, shownPins, "further place") {
 		t.line("", "%s (%s beside nobody else's) by %s of %s in %s: %s", b(p.Pinned), b(p.Alone),
 			units.Several(p.Blocks.Count, "block"), b(p.Blocks.Bytes), units.Several(p.Regions, "region"), units.Printable(p.Name()))
 	}
 }
 
-func plansText(t *lines, r *postmortem.Report) {
-	for i := range r.Plans {
-		if i == shownPlans {
-			return
-		}
+func (t *lines) plans(r *postmortem.Report) {
+	for i := range r.Plans[:min(len(r.Plans), shownPlans)] {
 		p := &r.Plans[i]
 		t.line("room", "%v", p)
 		for k := range p.Blocks {

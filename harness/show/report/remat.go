@@ -19,10 +19,9 @@ import (
 // by the smallest budget that suffices, the lower bound and the memory that counts above them.
 func RematTables(w io.Writer, r *grid.Report) error {
 	out := &lines{w: w}
-	style := StyleOf(w)
 	verdicts := ""
-	for groups := range byLog(rematGroups(r)) {
-		if v := rematVerdict(style, groups); v != "" {
+	for groups := range byLog(r) {
+		if v := rematVerdict(StyleOf(w), groups); v != "" {
 			verdicts += v + "\n"
 		}
 	}
@@ -32,10 +31,7 @@ func RematTables(w io.Writer, r *grid.Report) error {
 	out.printf("budgets are shares of the base peak: what a run without a budget holds at most, liveness %s\n"+
 		"recomputation may make a run take %s times the time of its operators; moves (%s) come on top\n\n", r.Liveness, raw(r.Limit), r.Defrag)
 	for _, s := range RematSheets(r) {
-		out.printf("%s\n%s\n", s.Title, s.Terminal(w, 2))
-		for _, n := range s.Notes {
-			out.printf("%s\n", n)
-		}
+		out.sheet(&s, 2)
 		out.printf("\n")
 	}
 	return out.err
@@ -46,55 +42,30 @@ func RematTable(r *grid.Report) *flat.Table { return flat.Of(r.Runs) }
 
 // The columns that say what a line of a grid is of.
 var (
-	lineStrategy = ColumnOf[grid.Line]{
-		Column: Column{Name: "strategy", Meaning: "name and preset; counting knows no addresses"},
-		Cell:   func(l grid.Line) Cell { return words(l.Strategy) },
-		Top:    func(grid.Line) Cell { return words("lower bound") },
-	}
-	lineLadder = ColumnOf[grid.Line]{
-		Column: Column{Name: "ladder", Meaning: "what is tried when memory is short, before a request fails"},
-		Cell:   func(l grid.Line) Cell { return words(l.Ladder) },
-		Top:    noWords,
-	}
+	lineStrategy = texts("strategy", "name and preset; counting knows no addresses", func(l grid.Line) string { return l.Strategy }).
+			top(func(grid.Line) Cell { return words("lower bound") })
+	lineLadder = texts("ladder", "what is tried when memory is short, before a request fails", func(l grid.Line) string { return l.Ladder }).
+			top(noWords)
 )
 
-// noWords fills a cell of text that has none.
 func noWords(grid.Line) Cell { return words("") }
 
-// columns are the columns of a group.
 func (g *rematGroup) columns() []ColumnOf[grid.Line] {
 	return []ColumnOf[grid.Line]{
 		lineStrategy, lineLadder,
-		{
-			Column: Column{"feasible", "the smallest budget within which the log completes, in base peaks", true},
-			Cell:   func(l grid.Line) Cell { return ratioCell(l.Smallest) },
-			Top:    func(grid.Line) Cell { return g.share(g.base.Lower) },
-		},
-		{
-			Column: Column{"overhead", "time with recomputation and moves within that budget, in times of the model", true},
-			Cell:   func(l grid.Line) Cell { return overheadCell(l.AtSmallest) },
-		},
-		{
-			Column: Column{"infeasible", "the largest budget within which it does not complete, in base peaks", true},
-			Cell:   func(l grid.Line) Cell { return ratioCell(l.Largest) },
-		},
-		{
-			Column: Column{Name: "because", Meaning: "how the run within that one ended"},
-			Cell:   func(l grid.Line) Cell { return words(endText(l.Why)) },
-			Top:    noWords,
-		},
-		{
-			Column: Column{"at 0.5", "overhead within half of the base peak", true},
-			Cell:   func(l grid.Line) Cell { return overheadCell(l.AtHalf) },
-		},
-		{
-			Column: Column{"fragmentation", "price of fragmentation: base peaks more than counting needs", true},
-			Cell:   g.fragmentation,
-		},
-		{
-			Column: Column{"not moving", "price of not moving: base peaks more than the same strategy needs if blocks are moved first", true},
-			Cell:   func(l grid.Line) Cell { return ratioCell(l.NotMoving) },
-		},
+		figures("feasible", "the smallest budget within which the log completes, in base peaks",
+			func(l grid.Line) Cell { return ratioCell(l.Smallest) }).
+			top(func(grid.Line) Cell { return g.share(g.base.Lower) }),
+		figures("overhead", "time with recomputation and moves within that budget, in times of the model",
+			func(l grid.Line) Cell { return ratioOf(l.AtSmallest) }),
+		figures("infeasible", "the largest budget within which it does not complete, in base peaks",
+			func(l grid.Line) Cell { return ratioCell(l.Largest) }),
+		texts("because", "how the run within that one ended",
+			func(l grid.Line) string { return strings.TrimPrefix(string(l.Why), "oom-") }).top(noWords),
+		figures("at 0.5", "overhead within half of the base peak", func(l grid.Line) Cell { return ratioOf(l.AtHalf) }),
+		figures("fragmentation", "price of fragmentation: base peaks more than counting needs", g.fragmentation),
+		figures("not moving", "price of not moving: base peaks more than the same strategy needs if blocks are moved first",
+			func(l grid.Line) Cell { return ratioCell(l.NotMoving) }),
 	}
 }
 
@@ -111,7 +82,7 @@ func (g *rematGroup) fragmentation(l grid.Line) Cell {
 // RematSheets returns a table for each log and heuristic of a grid, and before those of a log that has several
 // heuristics one of all of them.
 func RematSheets(r *grid.Report) (all []Sheet) {
-	for groups := range byLog(rematGroups(r)) {
+	for groups := range byLog(r) {
 		if len(groups) > 1 {
 			all = append(all, rematHeadline(groups))
 		}
@@ -123,19 +94,8 @@ func RematSheets(r *grid.Report) (all []Sheet) {
 }
 
 // byLog yields the groups of each log.
-func byLog(groups []rematGroup) iter.Seq[[]rematGroup] {
-	return func(yield func([]rematGroup) bool) {
-		for len(groups) > 0 {
-			n := 1
-			for n < len(groups) && groups[n].base == groups[0].base {
-				n++
-			}
-			if !yield(groups[:n]) {
-				return
-			}
-			groups = groups[n:]
-		}
-	}
+func byLog(r *grid.Report) iter.Seq[[]rematGroup] {
+	return adjacent(rematGroups(r), func(a, b rematGroup) bool { return a.base == b.base })
 }
 
 // rematHeadline returns the table of one log with a column for each heuristic, in the order of the first one.
@@ -171,7 +131,7 @@ func headlineCell(lines []grid.Line, at int) Cell {
 	}
 	c := ratioCell(lines[at].Smallest)
 	if half := lines[at].AtHalf; half != nil {
-		c.Text += " (" + overheadCell(half).Text + ")"
+		c.Text += " (" + ratioOf(half).Text + ")"
 	}
 	return c
 }
@@ -185,22 +145,22 @@ type rematGroup struct {
 // rematGroups returns the lines by log and heuristic, each group sorted by the smallest budget that suffices.
 func rematGroups(r *grid.Report) (groups []rematGroup) {
 	at := 0 // in the logs
-	for rest := r.Lines; len(rest) > 0; {
-		first := &rest[0]
-		for r.Logs[at].Model != first.Model || r.Logs[at].SHA256 != first.SHA256 {
+	for lines := range ByHeuristic(r.Lines) {
+		for r.Logs[at].Model != lines[0].Model || r.Logs[at].SHA256 != lines[0].SHA256 {
 			at++
 		}
-		n := slices.IndexFunc(rest, func(l grid.Line) bool {
-			return l.Model != first.Model || l.SHA256 != first.SHA256 || l.Heuristic != first.Heuristic
-		})
-		if n < 0 {
-			n = len(rest)
-		}
-		g := rematGroup{&r.Logs[at], slices.Clone(rest[:n])}
+		g := rematGroup{&r.Logs[at], slices.Clone(lines)}
 		slices.SortStableFunc(g.lines, bySmallest)
-		groups, rest = append(groups, g), rest[n:]
+		groups = append(groups, g)
 	}
 	return groups
+}
+
+// ByHeuristic yields the lines of each log and heuristic.
+func ByHeuristic(lines []grid.Line) iter.Seq[[]grid.Line] {
+	return adjacent(lines, func(a, b grid.Line) bool {
+		return a.Model == b.Model && a.SHA256 == b.SHA256 && a.Heuristic == b.Heuristic
+	})
 }
 
 // bySmallest orders lines by the smallest budget that suffices, those without one last, equals by the overhead within
@@ -236,14 +196,12 @@ func (g *rematGroup) title() string {
 
 // share returns a cell with a size in base peaks.
 func (g *rematGroup) share(n device.Size) Cell {
-	x := float64(n) / float64(g.base.Peak)
-	return number(units.Fixed(x, 3), x)
+	return fixedCell(float64(n)/float64(g.base.Peak), 3)
 }
 
 // rematSheet returns the table of one log and heuristic.
 func rematSheet(g *rematGroup) Sheet {
-	columns := g.columns()
-	s := sheetBelow(g.lines[0], NewSheet(g.title(), columns, g.lines), columns)
+	s := sheetBelow(g.lines[0], g.title(), g.columns(), g.lines)
 	s.Notes = []string{"constants alone are " + g.share(g.base.Constant).Text + " base peaks"}
 	for i := range g.lines {
 		l := &g.lines[i]
@@ -255,24 +213,10 @@ func rematSheet(g *rematGroup) Sheet {
 	return s
 }
 
-// overheadCell returns a cell with an overhead, if there is one.
-func overheadCell(x *float64) Cell {
-	if x == nil {
-		return lacking()
-	}
-	return number(units.Fixed(*x, 3), *x)
-}
-
 // ratioCell returns a cell with a ratio, if there is one.
 func ratioCell(r *grid.Ratio) Cell {
-	if r == nil {
-		return lacking()
-	}
-	return number(r.String(), r.Float())
+	return maybe(r, func(r grid.Ratio) Cell { return number(r.String(), r.Float()) })
 }
-
-// endText returns a verdict as tables have it.
-func endText(v remat.Verdict) string { return strings.TrimPrefix(string(v), "oom-") }
 
 // The bounds of tables of all runs: how many columns of budgets one has, and up to how many runs each has its figures
 // beside it, which take about a hundred bytes.
@@ -319,7 +263,7 @@ func endCell(r *grid.Run) Cell {
 		remat.OK: "ok", remat.OOMCapacity: "cap.", remat.OOMFragmentation: "frag.", remat.OOMRounding: "round.",
 	}
 	if r.Verdict == remat.OK && r.Total != nil {
-		return overheadCell(r.Total)
+		return ratioOf(r.Total)
 	}
 	return Cell{Text: units.Printable(cmp.Or(short[r.Verdict], string(r.Verdict))), Number: true}
 }

@@ -23,27 +23,19 @@ func ReplayText(w io.Writer, r *replay.Result) error {
 		n += len(g)
 		rules = append(rules, n)
 	}
-	if _, err := fmt.Fprintf(w, "%s\n\n", replayVerdict(StyleOf(w), r)); err != nil {
-		return err
-	}
+	out := &lines{w: w}
+	out.printf("%s\n\n", replayVerdict(StyleOf(w), r))
 	if r.Device != nil && r.Device.GPU != nil {
-		if _, err := fmt.Fprintf(w, "device: %s\n", r.Device.GPU); err != nil {
-			return err
-		}
+		out.printf("device: %s\n", r.Device.GPU)
 	}
-	if _, err := fmt.Fprintf(w, "%s on %s, sha256 %.12s\n%s\n", r.Strategy, units.Printable(r.Trace), r.TraceSHA256, t.Terminal(w, rules...)); err != nil {
-		return err
+	out.printf("%s on %s, sha256 %.12s\n%s\n", r.Strategy, units.Printable(r.Trace), r.TraceSHA256, t.Terminal(w, rules...))
+	if r.FirstFailure != nil {
+		out.printf("%s\n", strings.Join(failureLines(r), "\n  "))
 	}
-	if f := r.FirstFailure; f != nil {
-		if _, err := fmt.Fprintln(w, strings.Join(failureLines(r), "\n  ")); err != nil {
-			return err
-		}
+	if len(r.OOMReport) > 0 {
+		out.printf("at the first OOM:\n%s", r.OOMReport)
 	}
-	if len(r.OOMReport) == 0 {
-		return nil
-	}
-	_, err := fmt.Fprintf(w, "at the first OOM:\n%s", r.OOMReport)
-	return err
+	return out.err
 }
 
 // ReplayTable returns the figures of a replay for programs that analyse them, as one row.
@@ -116,16 +108,11 @@ func countRows(r *replay.Result) [][]any {
 		{"refused sizes", r.Refused},
 		{"zero bytes refused", r.Nulls},
 	}
-	for _, c := range []struct {
-		name string
-		n    uint64
-	}{
-		{"illegal frees refused", r.IllegalFrees},
-		{"events this strategy ignores", r.Ignored},
-	} {
-		if c.n > 0 {
-			rows = append(rows, []any{c.name, c.n})
-		}
+	if r.IllegalFrees > 0 {
+		rows = append(rows, []any{"illegal frees refused", r.IllegalFrees})
+	}
+	if r.Ignored > 0 {
+		rows = append(rows, []any{"events this strategy ignores", r.Ignored})
 	}
 	if n, ok := r.Counters.Get("num_alloc_retries"); ok {
 		rows = append(rows, []any{"PyTorch's num_alloc_retries", n})
@@ -145,14 +132,14 @@ func streamRows(r *replay.Result) [][]any {
 	if len(r.Streams) < 2 {
 		return rows
 	}
-	for i, s := range r.Streams {
-		if i == mostStreams {
-			return append(rows, []any{"further streams", len(r.Streams) - i})
-		}
+	for _, s := range r.Streams[:min(len(r.Streams), mostStreams)] {
 		rows = append(rows, []any{
 			fmt.Sprintf("stream %d: granted / peak requested / peak allocated", uint64(s.Stream)),
 			fmt.Sprintf("%d / %s / %s", s.Allocs, units.Bytes(s.PeakRequested), units.Bytes(s.PeakAllocated)),
 		})
+	}
+	if more := len(r.Streams) - mostStreams; more > 0 {
+		rows = append(rows, []any{"further streams", more})
 	}
 	return rows
 }

@@ -34,18 +34,14 @@ func ResultDiff(w io.Writer, a, b string, d *diff.Diff) error {
 	case d.Equal():
 		out.printf("no figure differs but for %s measured\n", units.Several(measured, "time"))
 	default:
-		out.printf("%s, and %s measured\n", differText(exact), units.Several(measured, "time"))
+		verb := "differ"
+		if exact == 1 {
+			verb = "differs"
+		}
+		out.printf("%s %s, and %s measured\n", units.Several(exact, "figure"), verb, units.Several(measured, "time"))
 	}
 	verdictText(out, d.Verdicts)
 	return out.err
-}
-
-// differText counts figures that differ.
-func differText(n int) string {
-	if n == 1 {
-		return "1 figure differs"
-	}
-	return strconv.Itoa(n) + " figures differ"
 }
 
 // onlyText lists the runs that only one side has.
@@ -57,13 +53,10 @@ func onlyText(out *lines, side string, names []diff.Name) {
 
 // hashText shows the beginning of a hash behind a name.
 func hashText(hash string) string {
-	if len(hash) > 12 {
-		hash = hash[:12]
-	}
 	if hash == "" {
 		return ""
 	}
-	return ", sha256 " + units.Printable(hash)
+	return ", sha256 " + units.Printable(hash[:min(len(hash), 12)])
 }
 
 // pairText shows what two runs are of and the figures that differ.
@@ -104,39 +97,24 @@ func configText(a, b json.RawMessage) (string, string) {
 
 // changeColumns are the columns of the figures that differ.
 var changeColumns = []ColumnOf[diff.Change]{
-	{Column: Column{Name: "figure"}, Cell: func(c diff.Change) Cell { return words(c.Figure) }},
-	{Column: Column{Name: "A", Number: true}, Cell: func(c diff.Change) Cell { return Cell{Text: figureText(&c, c.A)} }},
-	{Column: Column{Name: "B", Number: true}, Cell: func(c diff.Change) Cell { return Cell{Text: figureText(&c, c.B)} }},
-	{
-		Column: Column{"change", "B - A", true},
-		Cell: func(c diff.Change) Cell {
-			if c.Absolute == nil {
-				return lacking()
-			}
-			return number(signed(*c.Absolute, c.Unit), *c.Absolute)
-		},
-	},
-	{
-		Column: Column{"relative", "(B - A) / A", true},
-		Cell: func(c diff.Change) Cell {
-			if c.Relative == nil {
-				return lacking()
-			}
-			return number(fmt.Sprintf("%+.2f %%", 100**c.Relative), *c.Relative)
-		},
-	},
-	{
-		Column: Column{Name: ""},
-		Cell: func(c diff.Change) Cell {
-			switch {
-			case c.Measured:
-				return words("measured")
-			case c.Same():
-				return words("same")
-			}
-			return words("")
-		},
-	},
+	texts("figure", "", func(c diff.Change) string { return c.Figure }),
+	figures("A", "", func(c diff.Change) Cell { return Cell{Text: figureText(&c, c.A)} }),
+	figures("B", "", func(c diff.Change) Cell { return Cell{Text: figureText(&c, c.B)} }),
+	figures("change", "B - A", func(c diff.Change) Cell {
+		return maybe(c.Absolute, func(x float64) Cell { return number(signed(x, c.Unit), x) })
+	}),
+	figures("relative", "(B - A) / A", func(c diff.Change) Cell {
+		return maybe(c.Relative, func(x float64) Cell { return number(fmt.Sprintf("%+.2f %%", 100*x), x) })
+	}),
+	texts("", "", func(c diff.Change) string {
+		switch {
+		case c.Measured:
+			return "measured"
+		case c.Same():
+			return "same"
+		}
+		return ""
+	}),
 }
 
 // figureText shows a value in the unit of its figure.

@@ -5,6 +5,7 @@ import (
 	"math"
 	"slices"
 	"strconv"
+	"strings"
 
 	"github.com/vramyard/vramyard/device"
 	"github.com/vramyard/vramyard/harness/replay"
@@ -62,8 +63,30 @@ func NewSheet[R any](title string, columns []ColumnOf[R], values []R) Sheet {
 	return s
 }
 
-// sheetBelow puts a row of a value's [ColumnOf.Top] above the others.
-func sheetBelow[R any](top R, s Sheet, columns []ColumnOf[R]) Sheet {
+// texts returns a column of words.
+func texts[R any](name, meaning string, text func(R) string) ColumnOf[R] {
+	return ColumnOf[R]{Column: Column{Name: name, Meaning: meaning}, Cell: func(r R) Cell { return words(text(r)) }}
+}
+
+// figures returns a column of numbers.
+func figures[R any](name, meaning string, cell func(R) Cell) ColumnOf[R] {
+	return ColumnOf[R]{Column: Column{name, meaning, true}, Cell: cell}
+}
+
+// fixed returns a column of numbers with a fixed number of decimals.
+func fixed[R any](name, meaning string, decimals int, figure func(R) float64) ColumnOf[R] {
+	return figures(name, meaning, func(r R) Cell { return fixedCell(figure(r), decimals) })
+}
+
+// top returns the column with a function that fills the cell of the row above all others.
+func (c ColumnOf[R]) top(cell func(R) Cell) ColumnOf[R] {
+	c.Top = cell
+	return c
+}
+
+// sheetBelow returns the table with a row of a value's [ColumnOf.Top] above those of other values.
+func sheetBelow[R any](top R, title string, columns []ColumnOf[R], values []R) Sheet {
+	s := NewSheet(title, columns, values)
 	row := make([]Cell, len(columns))
 	for i, c := range columns {
 		row[i] = lacking()
@@ -71,29 +94,21 @@ func sheetBelow[R any](top R, s Sheet, columns []ColumnOf[R]) Sheet {
 			row[i] = c.Top(top)
 		}
 	}
-	s.Rows = append([][]Cell{row}, s.Rows...)
+	s.Rows = slices.Insert(s.Rows, 0, row)
 	return s
 }
 
-// of returns the column for values that hold those which it shows.
+// of returns a column of V as a column of rows that hold a V.
 func of[R, V any](c ColumnOf[V], value func(R) V) ColumnOf[R] {
 	return ColumnOf[R]{Column: c.Column, Cell: func(r R) Cell { return c.Cell(value(r)) }}
 }
 
-// words returns a cell of text.
 func words(s string) Cell { return Cell{Text: units.Printable(s)} }
 
-// clipped returns a text of at most so many characters; one that is cut ends in "…".
+// clipped returns a text of at most so many characters; a longer one ends in "…".
 func clipped(s string, most int) string {
-	n, last := 0, 0 // characters before i, and where the last one that stays ends
-	for i := range s {
-		switch n {
-		case most - 1:
-			last = i
-		case most:
-			return s[:last] + "…"
-		}
-		n++
+	if characters := strings.SplitN(s, "", most+1); len(characters) > most {
+		return strings.Join(characters[:most-1], "") + "…"
 	}
 	return s
 }
@@ -101,7 +116,15 @@ func clipped(s string, most int) string {
 // lacking is the cell of a figure that does not exist.
 func lacking() Cell { return Cell{Text: none, Number: true} }
 
-// number returns a cell with a figure.
+// maybe returns the cell of a figure that may not exist.
+func maybe[T any](figure *T, cell func(T) Cell) Cell {
+	if figure == nil {
+		return lacking()
+	}
+	return cell(*figure)
+}
+
+// number returns a cell with a figure, whose exact value scripts read.
 func number(text string, value float64) Cell {
 	return Cell{Text: text, Value: raw(value), Number: true}
 }
@@ -114,24 +137,24 @@ func raw(value float64) string {
 	return strconv.FormatFloat(value, 'g', -1, 64)
 }
 
-// countCell returns a cell with a whole number.
 func countCell(n uint64) Cell { return number(strconv.FormatUint(n, 10), float64(n)) }
 
-// bytesCell returns a cell with a size.
 func bytesCell(n device.Size) Cell { return number(units.Bytes(n), float64(n)) }
 
-// percentCell returns a cell with a share.
 func percentCell(x float64) Cell { return number(units.Percent(x), x) }
+
+func fixedCell(x float64, decimals int) Cell { return number(units.Fixed(x, decimals), x) }
+
+// ratioOf returns the cell of a ratio that may not exist, with three decimals.
+func ratioOf(x *float64) Cell { return maybe(x, func(x float64) Cell { return fixedCell(x, 3) }) }
 
 // CompareSheets returns a table for each trace of a comparison, its strategies sorted by minimum
 // capacity, the lower bound above them.
 func CompareSheets(r *compare.Report) (all []Sheet) {
-	for runs := r.Runs; len(runs) > 0; {
-		n := sameTrace(runs)
-		s := compareSheet(runs[:n])
+	for runs := range byTrace(r.Runs) {
+		s := compareSheet(runs)
 		s.Notes = append(partNotes(runs[0].Trace, runs[0].Lacks), s.Notes...)
 		all = append(all, s)
-		runs = runs[n:]
 	}
 	return all
 }

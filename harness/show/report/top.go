@@ -6,7 +6,6 @@ import (
 	"io"
 	"slices"
 	"strings"
-	"unicode/utf8"
 
 	"github.com/vramyard/vramyard/device"
 	"github.com/vramyard/vramyard/harness/study/top"
@@ -16,21 +15,20 @@ import (
 // TopTables writes who holds memory: a sentence for each moment, a table by category, and one with so many of the
 // largest holders.
 func TopTables(w io.Writer, r *top.Report, rows int) error {
-	var s strings.Builder
-	s.WriteString(TopHeadline(r) + "\n")
+	out := &lines{w: w}
+	out.printf("%s\n", TopHeadline(r))
 	if r.Peak.Event < 0 {
-		_, err := io.WriteString(w, s.String())
-		return err
+		return out.err
 	}
-	s.WriteString("\n")
+	out.printf("\n")
 	for _, t := range TopSheets(r, rows) {
-		fmt.Fprintf(&s, "%s\n%s\n\n", t.Title, t.Terminal(w))
+		out.sheet(&t)
+		out.printf("\n")
 	}
 	for _, n := range r.Notes() {
-		s.WriteString(n + "\n")
+		out.printf("%s\n", n)
 	}
-	_, err := io.WriteString(w, s.String())
-	return err
+	return out.err
 }
 
 // TopHeadline says in words how much is live when: a line for each moment.
@@ -90,18 +88,17 @@ func TopSheets(r *top.Report, rows int) []Sheet {
 		failure = *r.Failure
 	}
 	columns := []ColumnOf[held]{
-		{Column{"bytes", "live at the peak, as asked for, in bytes", true}, func(h held) Cell { return bytesCell(h.Bytes) }, nil},
-		{Column{"share", "of all bytes that are live at the peak", true}, func(h held) Cell {
+		figures("bytes", "live at the peak, as asked for, in bytes", func(h held) Cell { return bytesCell(h.Bytes) }),
+		figures("share", "of all bytes that are live at the peak", func(h held) Cell {
 			return percentCell(float64(h.Bytes) / float64(max(r.Peak.Bytes, 1)))
-		}, nil},
-		{Column{"blocks", "that are live at the peak", true}, func(h held) Cell { return countCell(uint64(h.Blocks)) }, nil},
+		}),
+		figures("blocks", "that are live at the peak", func(h held) Cell { return countCell(uint64(h.Blocks)) }),
 	}
 	if r.Failure != nil {
-		columns = append(columns, ColumnOf[held]{
-			Column{"at failure", "live when the last request was refused, in bytes", true}, func(h held) Cell { return bytesCell(h.failure) }, nil,
-		})
+		columns = append(columns, figures("at failure", "live when the last request was refused, in bytes",
+			func(h held) Cell { return bytesCell(h.failure) }))
 	}
-	category := ColumnOf[held]{Column{"category", "derived from the stack or the tag, see docs/top.md", false}, func(h held) Cell { return words(string(h.Category)) }, nil}
+	category := texts("category", "derived from the stack or the tag, see docs/top.md", func(h held) string { return string(h.Category) })
 	var sheets []Sheet
 	if r.Categorized() {
 		sheets = append(sheets, NewSheet("by category", append(slices.Clip(columns), category), heldAt(r.Peak.Categories, failure.Categories)))
@@ -124,9 +121,10 @@ const mostPlace = 100
 // placeCell returns a call site, whose folders give way where it is too long: the page and JSON have them.
 func placeCell(name string) Cell {
 	c := words(name)
-	if utf8.RuneCountInString(c.Text) > mostPlace {
+	if characters := strings.Split(c.Text, ""); len(characters) > mostPlace {
 		rest := c.Text[strings.LastIndexByte(c.Text, '/')+1:]
-		if _, tail, found := strings.Cut(lastCharacters(c.Text, mostPlace-1), "/"); found {
+		last := strings.Join(characters[len(characters)-mostPlace+1:], "")
+		if _, tail, found := strings.Cut(last, "/"); found {
 			rest = tail
 		}
 		if len(rest) < len(c.Text) {
@@ -136,14 +134,4 @@ func placeCell(name string) Cell {
 	}
 	c.Hint = units.Printable(name)
 	return c
-}
-
-// lastCharacters returns the last n characters of a text that has more.
-func lastCharacters(s string, n int) string {
-	at := len(s)
-	for range n {
-		_, size := utf8.DecodeLastRuneInString(s[:at])
-		at -= size
-	}
-	return s[at:]
 }

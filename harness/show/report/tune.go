@@ -34,11 +34,9 @@ func TuneTables(w io.Writer, r *tune.Result) error {
 		rules = append(rules, len(runs))
 	}
 	traces := NewSheet("", tuneRuns, runs)
-	if err := placeLine(w, r.Device); err != nil {
-		return err
-	}
-	style := StyleOf(w)
-	_, err := fmt.Fprintf(w, `%s
+	out := &lines{w: w}
+	out.target(r.Device)
+	out.printf(`%s
 
 %s: %d of %s grid points evaluated, %s; %d refused by the strategy
 %s
@@ -49,9 +47,9 @@ What each setting was worth: the point of least memory with one setting changed
 %s
 
 vramyard replay --strategy %s --config %s TRACE
-`, tuneVerdict(style, r), r.Strategy, r.Evaluated, strconv.FormatFloat(r.Space, 'g', 4, 64), how, r.Refused,
+`, tuneVerdict(StyleOf(w), r), r.Strategy, r.Evaluated, strconv.FormatFloat(r.Space, 'g', 4, 64), how, r.Refused,
 		best.Terminal(w), traces.Terminal(w, rules...), worth.Terminal(w), ShellWord(r.Strategy), ShellWord(string(r.Smallest.Config)))
-	return err
+	return out.err
 }
 
 // settingRow is a run of a setting that a search evaluated.
@@ -90,9 +88,9 @@ type tunePoint struct {
 
 // tuneBest are the columns of the points that a search found.
 var tuneBest = []ColumnOf[tunePoint]{
-	{Column: Column{Name: "point", Meaning: "the preset, or what the point is the best at"}, Cell: func(p tunePoint) Cell { return words(p.name) }},
-	{Column: Column{"× bound", "geometric mean of minimum capacity in lower bounds", true}, Cell: func(p tunePoint) Cell { return optional(p.TimesBound, 3) }},
-	{Column: Column{"ns/op", "geometric mean of the nanoseconds for each operation", true}, Cell: tuneTime},
+	texts("point", "the preset, or what the point is the best at", func(p tunePoint) string { return p.name }),
+	figures("× bound", "geometric mean of minimum capacity in lower bounds", func(p tunePoint) Cell { return ratioOf(p.TimesBound) }),
+	figures("ns/op", "geometric mean of the nanoseconds for each operation", tuneTime),
 	{Column: Column{Name: "settings that differ from the preset"}, Cell: func(p tunePoint) Cell { return Cell{Text: settings(p.Config)} }},
 }
 
@@ -112,8 +110,8 @@ type tuneRun struct {
 
 // tuneRuns are the columns of such runs.
 var tuneRuns = append([]ColumnOf[tuneRun]{
-	{Column: Column{Name: "trace"}, Cell: func(r tuneRun) Cell { return words(r.run.Trace) }},
-	{Column: Column{Name: "point"}, Cell: func(r tuneRun) Cell { return words(r.point) }},
+	texts("trace", "", func(r tuneRun) string { return r.run.Trace }),
+	texts("point", "", func(r tuneRun) string { return r.point }),
 }, runsOf(runMinCapacity, runTimesBound, runPeakReserved, runMetadata, runDeviceCalls, runDeviceTime, runNsPerOp, runNotes)...)
 
 // runsOf returns columns of runs as columns of the runs of points.
@@ -126,7 +124,7 @@ func runsOf(columns ...ColumnOf[compare.Run]) (all []ColumnOf[tuneRun]) {
 
 // tuneWorth are the columns of what each setting was worth.
 var tuneWorth = []ColumnOf[tune.Worth]{
-	{Column: Column{Name: "setting"}, Cell: func(w tune.Worth) Cell { return words(w.Setting) }},
+	texts("setting", "", func(w tune.Worth) string { return w.Setting }),
 	{Column: Column{Name: "value"}, Cell: func(w tune.Worth) Cell { return Cell{Text: plain(w.Value)} }},
 	{Column: Column{Name: "every other value: memory, time"}, Cell: func(w tune.Worth) Cell { return Cell{Text: others(w)} }},
 }

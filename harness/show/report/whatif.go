@@ -180,38 +180,17 @@ func whatIfColumns(r *whatif.Result) []ColumnOf[*whatif.Point] {
 		return c
 	}
 	return []ColumnOf[*whatif.Point]{
-		{
-			Column: Column{Name: "setting", Meaning: "the setting, or strategy and what differs from its preset"},
-			Cell:   func(p *whatif.Point) Cell { return words(p.Label) },
-		},
-		{
-			Column: runMinCapacity.Column,
-			Cell: func(p *whatif.Point) Cell {
-				for _, n := range []*device.Size{p.MinCapacity, p.CompletesAt, p.FailsAt} {
-					if n != nil {
-						return number(minimumText(p), float64(*n))
-					}
-				}
-				return Cell{Text: minimumText(p), Number: true}
-			},
-		},
+		texts("setting", "the setting, or strategy and what differs from its preset", func(p *whatif.Point) string { return p.Label }),
+		{Column: runMinCapacity.Column, Cell: minimumCell},
 		run(runSafeFrom),
-		{
-			Column: Column{Name: "on the card", Meaning: "what becomes of the trace on the card", Number: true},
-			Cell:   onCard,
-		},
+		figures("on the card", "what becomes of the trace on the card", onCard),
 		needed(run(runPeakReserved)),
 		needed(run(runWaste)),
-		needed(ColumnOf[*whatif.Point]{
-			Column: runDeviceCalls.Column,
-			Cell:   func(p *whatif.Point) Cell { return number(units.Count(p.DeviceCalls), float64(p.DeviceCalls)) },
-		}),
+		needed(figures(runDeviceCalls.Name, runDeviceCalls.Meaning,
+			func(p *whatif.Point) Cell { return number(units.Count(p.DeviceCalls), float64(p.DeviceCalls)) })),
 		needed(run(runDeviceTime)),
 		run(runNsPerOp),
-		{
-			Column: Column{Name: "notes"},
-			Cell:   func(p *whatif.Point) Cell { return Cell{Text: whatIfNotes(r, p)} },
-		},
+		texts("notes", "", func(p *whatif.Point) string { return whatIfNotes(r, p) }),
 	}
 }
 
@@ -254,19 +233,20 @@ func fold(label string, width int) string {
 	return b.String()
 }
 
-// minimumText returns the minimum capacity of a point, or the bracket around it.
-func minimumText(p *whatif.Point) string {
+// minimumCell returns the minimum capacity of a point, or the bracket around it.
+func minimumCell(p *whatif.Point) Cell {
+	bracket := func(sign string, n device.Size) Cell { return number(sign+units.Bytes(n), float64(n)) }
 	switch {
 	case p.MinCapacity != nil:
-		return units.Bytes(*p.MinCapacity)
+		return bytesCell(*p.MinCapacity)
 	case p.CompletesAt != nil:
-		return "≤ " + units.Bytes(*p.CompletesAt)
+		return bracket("≤ ", *p.CompletesAt)
 	case p.FailsAt != nil:
-		return "> " + units.Bytes(*p.FailsAt)
+		return bracket("> ", *p.FailsAt)
 	case p.Completed():
-		return "not searched"
+		return Cell{Text: "not searched", Number: true}
 	}
-	return none
+	return lacking()
 }
 
 // decisive are the words of an answer that say whether the run is carried; the first of them decides.

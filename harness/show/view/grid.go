@@ -69,16 +69,10 @@ func Grid(r *grid.Report, number func(strategy string) int) (*page.Report, error
 
 // curves returns the runs of each log, heuristic and ladder, those of the memory that counts with each ladder.
 func curves(r *grid.Report) (all [][]grid.Run) {
-	for rest := r.Lines; len(rest) > 0; {
-		n := slices.IndexFunc(rest, func(l grid.Line) bool {
-			return l.Model != rest[0].Model || l.SHA256 != rest[0].SHA256 || l.Heuristic != rest[0].Heuristic
-		})
-		if n < 0 {
-			n = len(rest)
-		}
+	for lines := range report.ByHeuristic(r.Lines) {
 		var counted []grid.Run
 		var ladders []string
-		for _, l := range rest[:n] {
+		for _, l := range lines {
 			if l.Strategy == grid.Counting {
 				counted = append(counted, l.Runs...)
 			} else if !slices.Contains(ladders, l.Ladder) {
@@ -90,14 +84,13 @@ func curves(r *grid.Report) (all [][]grid.Run) {
 		}
 		for _, ladder := range ladders {
 			runs := slices.Clone(counted)
-			for _, l := range rest[:n] {
+			for _, l := range lines {
 				if l.Ladder == ladder && l.Strategy != grid.Counting {
 					runs = append(runs, l.Runs...)
 				}
 			}
 			all = append(all, runs)
 		}
-		rest = rest[n:]
 	}
 	return all
 }

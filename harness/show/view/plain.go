@@ -3,6 +3,7 @@ package view
 import (
 	"encoding/json"
 	"fmt"
+	"maps"
 	"slices"
 	"strconv"
 	"strings"
@@ -89,11 +90,7 @@ func (p *plainPage) value(title string, v any) {
 func (p *plainPage) list(title string, list []any) {
 	columns := map[string]any{}
 	for _, v := range list {
-		fields, ok := v.(map[string]any)
-		if !ok {
-			fields = map[string]any{"value": v}
-		}
-		for name, x := range fields {
+		for name, x := range fieldsOf(v) {
 			if isPlain(x) {
 				columns[name] = nil
 			}
@@ -105,10 +102,7 @@ func (p *plainPage) list(title string, list []any) {
 		s.Columns = append(s.Columns, report.Column{Name: units.Printable(name), Number: true})
 	}
 	for i, v := range list[:min(len(list), mostRows)] {
-		fields, ok := v.(map[string]any)
-		if !ok {
-			fields = map[string]any{"value": v}
-		}
+		fields := fieldsOf(v)
 		row := []report.Cell{{Text: strconv.Itoa(i + 1), Number: true}}
 		for _, name := range names {
 			row = append(row, plainCell(name, fields[name]))
@@ -134,6 +128,14 @@ func (p *plainPage) list(title string, list []any) {
 	}
 }
 
+// fieldsOf returns the fields of an object; any other value is the only field of one.
+func fieldsOf(v any) map[string]any {
+	if fields, ok := v.(map[string]any); ok {
+		return fields
+	}
+	return map[string]any{"value": v}
+}
+
 // isPlain reports whether a value is no object and no list.
 func isPlain(v any) bool {
 	switch v.(type) {
@@ -154,21 +156,13 @@ func plainCell(name string, v any) report.Cell {
 		return report.Cell{Text: v.String(), Number: true}
 	case string:
 		return report.Cell{Text: units.Printable(v)}
-	case nil:
-		return report.Cell{Text: "—"}
+	case bool:
+		return report.Cell{Text: strconv.FormatBool(v)}
 	}
-	if b, ok := v.(bool); ok {
-		return report.Cell{Text: strconv.FormatBool(b)}
-	}
-	return report.Cell{}
+	return report.Cell{Text: "—"}
 }
 
 // sortedNames returns the names of fields in order.
 func sortedNames(fields map[string]any) []string {
-	names := make([]string, 0, len(fields))
-	for name := range fields {
-		names = append(names, name)
-	}
-	slices.Sort(names)
-	return names
+	return slices.Sorted(maps.Keys(fields))
 }

@@ -88,10 +88,8 @@ func plot(name string, text []byte, kind string, number func(string) int, memory
 
 // strategiesOf returns the strategies of some runs, each once.
 func strategiesOf(runs []diff.Run) (names []string) {
-	seen := map[string]bool{}
 	for _, r := range runs {
-		if !seen[r.Strategy] {
-			seen[r.Strategy] = true
+		if !slices.Contains(names, r.Strategy) {
 			names = append(names, r.Strategy)
 		}
 	}
