@@ -30,7 +30,6 @@ func (g *graph) meet(s int32) bool {
 	return true
 }
 
-// link adds what an operator reads and makes.
 func (g *graph) link(s *Schedule, op *Op) {
 	first, end := op.outputs()
 	for t := first; t < end; t++ {
@@ -49,7 +48,6 @@ func (g *graph) link(s *Schedule, op *Op) {
 	}
 }
 
-// cut takes a storage out of the lists of others.
 func (g *graph) cut(s int32) {
 	for _, p := range g.parents[s] {
 		g.children[p] = without(g.children[p], s)

@@ -73,7 +73,6 @@ func Heuristics() []Heuristic {
 	}
 }
 
-// heuristicOf returns a heuristic by name.
 func heuristicOf(name string) (*Heuristic, error) {
 	all := Heuristics()
 	names := make([]string, len(all))
@@ -85,7 +84,6 @@ func heuristicOf(name string) (*Heuristic, error) {
 	return nil, fmt.Errorf("heuristic %q: %swant %s", name, nearest.Hint(name, names), strings.Join(names, ", "))
 }
 
-// choose returns the victim, of a pool that is not empty.
 func (r *runner) choose() int32 {
 	all := r.pool.list()
 	if r.near == nil {

@@ -43,7 +43,6 @@ type step struct {
 	act  func(r *runner, size device.Size) effect
 }
 
-// ladderSteps returns all steps.
 func ladderSteps() []*step {
 	return []*step{
 		{"evict", (*runner).evictWindow},
@@ -67,7 +66,6 @@ func ladderSteps() []*step {
 // mostSteps is how many a ladder may have.
 const mostSteps = 64
 
-// ladderOf returns the steps of a ladder, by name or as a list.
 func ladderOf(text string) (ladder []*step, err error) {
 	known, names := ladderSteps(), []string{}
 	list := text
@@ -132,7 +130,6 @@ func (r *runner) climb(size device.Size, done uint64) (uint64, bool) {
 	return 0, false
 }
 
-// refused books that memory had no place.
 func (r *runner) refused() {
 	if r.space == nil {
 		return
@@ -151,7 +148,6 @@ func (r *runner) runShort() {
 	}
 }
 
-// evictFor evicts one storage more for a request.
 func (r *runner) evictFor(device.Size) effect {
 	r.runShort()
 	if r.pool.n == 0 {
@@ -227,7 +223,6 @@ func (r *runner) countWasted() {
 	}
 }
 
-// overlaps reports whether a block shares bytes with any of others.
 func overlaps(b alloc.Block, others []Moving) bool {
 	for i := range others {
 		if o := others[i].Block; o.Addr < b.Addr.Add(b.Size) && b.Addr < o.Addr.Add(o.Size) {
@@ -237,7 +232,6 @@ func overlaps(b alloc.Block, others []Moving) bool {
 	return false
 }
 
-// outOfMemory returns the verdict on the request for runner.want bytes that has failed.
 func (r *runner) outOfMemory() Verdict {
 	if r.space == nil {
 		return OOM

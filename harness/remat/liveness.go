@@ -16,7 +16,6 @@ type liveness interface {
 	deadAge() bool
 }
 
-// livenesses is all policies.
 func livenesses() []struct {
 	name  string
 	start func(*runner) liveness
@@ -99,7 +98,6 @@ func (b *banish) born(op *Op) {
 	}
 }
 
-// await notes that a tensor is not defined with those that it is made of.
 func (b *banish) await(t Tensor) {
 	for _, p := range b.args[t] {
 		if s := b.r.s.Tensors[p].Storage; s != b.r.s.Tensors[t].Storage {

@@ -76,7 +76,6 @@ func readLog(lines *trace.Lines) (*Schedule, error) {
 	return s, nil
 }
 
-// next reads the next record; false at the end.
 func (r *reader) next() (bool, error) {
 	line, err := r.lines.Next()
 	if err != nil || line == nil {
@@ -101,7 +100,6 @@ func (r *reader) next() (bool, error) {
 	return true, nil
 }
 
-// lowest returns the name of the lowest field of a set.
 func lowest(set field) string {
 	for name, f := range fields { // one name has the bit
 		if f.bit == set&-set {
@@ -156,7 +154,6 @@ func (r *reader) annotate() error {
 	return nil
 }
 
-// stray is a line that belongs behind another.
 func (r *reader) stray() error {
 	return fmt.Errorf("%s of %s without the line it belongs to", r.rec.instruction, clip(r.rec.name))
 }
@@ -221,7 +218,6 @@ func (r *reader) call() error {
 	return nil
 }
 
-// output reads the two lines about a result.
 func (r *reader) output(name string, args int) (Output, error) {
 	if err := r.follow("MEMORY", name); err != nil {
 		return Output{}, err
@@ -236,7 +232,6 @@ func (r *reader) output(name string, args int) (Output, error) {
 	return Output{Size: size, Alias: int(r.rec.alias)}, nil
 }
 
-// operator returns the call that a record describes.
 func (r *reader) operator(rec *record, args []Tensor, outs []Output) Call {
 	return Call{rec.name, rec.time, device.Size(rec.workspace), args, outs, !rec.recomputable}
 }
@@ -327,7 +322,6 @@ func (r *reader) release() error {
 	return nil
 }
 
-// unused fails if a name has been defined.
 func (r *reader) unused(name string) error {
 	if _, ok := r.names[name]; ok {
 		return fmt.Errorf("%s is defined already", clip(name))
@@ -335,7 +329,6 @@ func (r *reader) unused(name string) error {
 	return nil
 }
 
-// bind defines a name.
 func (r *reader) bind(name string, t Tensor) {
 	r.names[name] = int32(len(r.bound))
 	r.bound = append(r.bound, t)
@@ -351,7 +344,6 @@ func (r *reader) rebind(name string, t Tensor) error {
 	return nil
 }
 
-// named returns what a name means.
 func (r *reader) named(name string) (Tensor, error) {
 	i, ok := r.names[name]
 	if !ok {
@@ -360,7 +352,6 @@ func (r *reader) named(name string) (Tensor, error) {
 	return r.bound[i], nil
 }
 
-// all returns what names mean.
 func (r *reader) all(names []string) ([]Tensor, error) {
 	list := make([]Tensor, 0, len(names))
 	for _, name := range names {

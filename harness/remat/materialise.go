@@ -200,7 +200,6 @@ func (r *runner) settle(op *Op, f frame) {
 	}
 }
 
-// regain makes a storage resident.
 func (r *runner) regain(s int32) {
 	if !r.stores[s].resident {
 		r.stores[s].resident = true

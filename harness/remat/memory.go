@@ -78,7 +78,6 @@ type Touching interface {
 // storage lies: an output that is there already gets another one while its operator runs.
 type Owner uint64
 
-// ownerOf returns the owner that stands for a storage.
 func ownerOf(s int32) Owner { return Owner(s) + 1 }
 
 // Unlimited is the budget of a [Counter] that never refuses.

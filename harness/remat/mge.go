@@ -29,10 +29,8 @@ type mge struct {
 	powers []float64 // of mgeAgain
 }
 
-// newMge makes MegEngine's score.
 func newMge(r *runner) neighbourhood { return makeMge(r, true) }
 
-// newMgeNoFrag makes it without free neighbours.
 func newMgeNoFrag(r *runner) neighbourhood { return makeMge(r, false) }
 
 func makeMge(r *runner, credit bool) neighbourhood {

@@ -89,7 +89,6 @@ func defragKinds() []defragKind {
 	}
 }
 
-// transfer returns the nanoseconds that bytes take.
 func transfer(bytes int64, perSecond uint64) int64 {
 	return int64(math.Ceil(float64(bytes) / float64(perSecond) * 1e9))
 }
@@ -105,7 +104,6 @@ func DefragKinds() []string {
 	return names
 }
 
-// kind returns the way to move, and its costs.
 func (d Defrag) kind() (defragKind, MoveCosts, bool) {
 	costs := d.Costs
 	if costs == (MoveCosts{}) {
@@ -119,7 +117,6 @@ func (d Defrag) kind() (defragKind, MoveCosts, bool) {
 	return kinds[i], costs, true
 }
 
-// check returns an error if there is no such way to move, or its costs make no sense.
 func (d Defrag) check() error {
 	_, c, ok := d.kind()
 	switch {

@@ -20,7 +20,6 @@ func newPool(storages int, swap bool) pool {
 	return p
 }
 
-// has reports whether a storage is in.
 func (p *pool) has(s int32) bool { return p.at[s] != none32 }
 
 // list returns all storages in order, valid until one comes or goes.
@@ -39,7 +38,6 @@ func (p *pool) list() []int32 {
 	return p.order
 }
 
-// add puts a storage at the end, if it is not in yet.
 func (p *pool) add(s int32) {
 	if p.has(s) {
 		return
@@ -52,7 +50,6 @@ func (p *pool) add(s int32) {
 	p.n++
 }
 
-// drop takes a storage out, if it is in.
 func (p *pool) drop(s int32) {
 	if !p.has(s) {
 		return

@@ -54,7 +54,6 @@ func divide(a, hi, lo uint64) float64 {
 	return math.Ldexp(float64(q), shiftD-shiftA-127)
 }
 
-// shiftLeft shifts a number of 128 bits.
 func shiftLeft(hi, lo uint64, by int) (uint64, uint64) {
 	if by >= 64 {
 		return lo << (by - 64), 0

@@ -115,7 +115,6 @@ func (r *record) parse(line []byte) error {
 	return nil
 }
 
-// field reads the next field.
 func (r *record) field(d *json.Decoder) error {
 	key, err := d.Token()
 	if err != nil {
@@ -174,7 +173,6 @@ func value(d *json.Decoder) (any, error) {
 	return list, nil
 }
 
-// errJSON says in our words that a line is no JSON.
 func errJSON(err error) error {
 	if errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) {
 		return errors.New("JSON ends in the middle")
@@ -205,7 +203,6 @@ func texts(to *[]string, v any) error {
 	return nil
 }
 
-// judgeName refuses texts that no recorder writes.
 func judgeName(s string) error {
 	if len(s) > maxName {
 		return fmt.Errorf("a text of %d bytes: want at most %d", len(s), maxName)

@@ -54,7 +54,6 @@ func (c *refcount) died(s int32) {
 	}
 }
 
-// free frees a storage for good.
 func (c *refcount) free(s int32) {
 	if c.count[s] != 0 {
 		panic("remat: a storage is freed for good of which others are made")

@@ -38,10 +38,8 @@ type regions struct {
 	crossed bool // a view has linked its storage to others, which regions see only when they are found anew
 }
 
-// newRegions keeps regions and counts both directions.
 func newRegions(r *runner) neighbourhood { return makeRegions(r, down) }
 
-// newAncestors keeps regions and counts what a storage is made of.
 func newAncestors(r *runner) neighbourhood { return makeRegions(r, up) }
 
 // makeRegions counts the directions from the given one on.
@@ -209,14 +207,12 @@ func (g *regions) above(c, s int32) {
 	to.edge.add(s)
 }
 
-// lose takes a storage out of the inside of a region, if it is there.
 func (r *region) lose(run *runner, s int32) {
 	if r.inside.drop(s) {
 		r.cost -= run.stores[s].local
 	}
 }
 
-// rebuild finds a region anew.
 func (g *regions) rebuild(side int, base int32) {
 	graph, to := g.r.graph, &g.of[side][base]
 	edges := graph.children
@@ -263,7 +259,6 @@ func (g *regions) gone(s int32) {
 	g.of[up][s], g.of[down][s] = region{}, region{}
 }
 
-// reset empties a region and keeps its room.
 func (r *region) reset() { r.inside, r.edge, r.cost = r.inside[:0], r.edge[:0], 0 }
 
 func (g *regions) cost(s int32) (cost, access int64) {

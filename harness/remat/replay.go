@@ -105,7 +105,6 @@ func newReplay(r *runner) *replay {
 	return &replay{r: r, reads: make([]int32, n), came: make([]bool, n)}
 }
 
-// begin plans what has to run for a tensor.
 func (p *replay) begin(t Tensor) {
 	p.on = true
 	p.plan(t, false)

@@ -217,7 +217,6 @@ func newRunner(s *Schedule, m Memory, c Config) (*runner, error) {
 	return r, nil
 }
 
-// steps runs the schedule.
 func (r *runner) steps() Verdict {
 	for i, step := range r.s.Steps {
 		v := OK
@@ -248,7 +247,6 @@ func (r *runner) steps() Verdict {
 	return OK
 }
 
-// compute runs an operator for the first time.
 func (r *runner) compute(number int32) Verdict {
 	op := &r.s.Ops[number]
 	first, end := op.outputs()
@@ -271,7 +269,6 @@ func (r *runner) compute(number int32) Verdict {
 	return OK
 }
 
-// bear adds a tensor to its storage.
 func (r *runner) bear(t Tensor, op *Op) {
 	st := r.storeOf(t)
 	r.later[t] = none
@@ -286,16 +283,13 @@ func (r *runner) bear(t Tensor, op *Op) {
 	r.later[st.last], st.last = t, t
 }
 
-// storeOf returns the state of a tensor's storage.
 func (r *runner) storeOf(t Tensor) *store { return &r.stores[r.s.Tensors[t].Storage] }
 
-// lock keeps a storage from being evicted.
 func (r *runner) lock(s int32) {
 	r.pool.drop(s)
 	r.stores[s].locks++
 }
 
-// unlock undoes a lock.
 func (r *runner) unlock(s int32) {
 	st := &r.stores[s]
 	if st.locks--; st.locks == 0 {
@@ -303,7 +297,6 @@ func (r *runner) unlock(s int32) {
 	}
 }
 
-// pin locks a storage for good.
 func (r *runner) pin(s int32) {
 	if st := &r.stores[s]; !st.pinned {
 		st.pinned = true

@@ -38,7 +38,6 @@ type Minimum struct {
 	Cut     bool        // with Size, as in MegEngine: what is too small at birth stays until it is freed for good, and keeps nothing it is made of
 }
 
-// check returns what is wrong with the choices that have no names.
 func (c *Config) check() error {
 	switch {
 	case c.Sampling.Kind > SampleK:
@@ -111,7 +110,6 @@ func (r *runner) leastEvictee() (least device.Size) {
 	return least
 }
 
-// worth returns what is large enough to be evicted of a list.
 func (r *runner) worth(list []int32) []int32 {
 	least := r.leastEvictee()
 	if least == 0 {

@@ -147,7 +147,6 @@ func (b *Builder) Call(c Call) (Tensor, error) {
 	return first, nil
 }
 
-// add adds a tensor.
 func (b *Builder) add(t Tensor, v View, fixed bool) {
 	b.s.Tensors = append(b.s.Tensors, v)
 	b.refs = append(b.refs, 1)
@@ -192,13 +191,11 @@ func (b *Builder) keep(storage int32) {
 	}
 }
 
-// pin pins a tensor.
 func (b *Builder) pin(t Tensor) {
 	b.stays[t], b.held[b.s.Tensors[t].Storage] = true, true
 	b.s.Steps = append(b.s.Steps, Step{Pin, int32(t)})
 }
 
-// judge returns what is wrong with an operator.
 func (b *Builder) judge(c Call) error {
 	sum := b.sum
 	switch {
@@ -265,7 +262,6 @@ var (
 	errOver = errors.New("it was written over")
 )
 
-// referred returns what is wrong with using a tensor.
 func (b *Builder) referred(t Tensor) error {
 	if t < 0 || int(t) >= len(b.refs) {
 		return fmt.Errorf("there is no tensor %d", t)
@@ -276,7 +272,6 @@ func (b *Builder) referred(t Tensor) error {
 	return nil
 }
 
-// refer adds a step about a tensor that somebody refers to.
 func (b *Builder) refer(k StepKind, t Tensor, by int32) error {
 	if err := b.referred(t); err != nil {
 		return err

@@ -55,7 +55,6 @@ func Over(setup alloc.Setup, budget device.Size) (*Space, error) {
 	return p, nil
 }
 
-// build returns the strategy, empty, on a device of its own.
 func (p *Space) build() (alloc.Strategy, *sim.Device, error) {
 	dev, err := sim.New(sim.Config{Capacity: p.capacity, Costs: sim.NoCosts})
 	if err != nil {
@@ -78,7 +77,6 @@ func (p *Space) Close() error {
 	return p.broken
 }
 
-// breaks notes an error that is no refusal.
 func (p *Space) breaks(what string, err error) {
 	if err != nil && p.broken == nil {
 		p.broken = fmt.Errorf("%s %s: %w", p.setup.Name, what, err)
@@ -259,7 +257,6 @@ func (p *Space) again(list []Moving, order []int) (placed int, lost device.Size)
 	return len(order), 0
 }
 
-// slide lets the strategy move blocks itself.
 func (p *Space) slide(list []Moving) {
 	at := make(map[device.Addr]int, len(list))
 	for i := range list {

@@ -42,16 +42,13 @@ func (p *sparse) merge(w word) uint64 {
 	return fresh
 }
 
-// add adds a storage.
 func (p *sparse) add(s int32) { p.merge(word{s / 64, 1 << (s % 64)}) }
 
-// has reports whether a storage is in.
 func (p sparse) has(s int32) bool {
 	i, ok := p.find(s / 64)
 	return ok && p[i].bits>>(s%64)&1 != 0
 }
 
-// drop takes a storage out and reports whether it was in.
 func (p *sparse) drop(s int32) bool {
 	i, ok := p.find(s / 64)
 	if !ok || (*p)[i].bits>>(s%64)&1 == 0 {
@@ -82,7 +79,6 @@ type dense struct {
 
 func newDense(storages int) dense { return dense{words: make([]uint64, (storages+63)/64)} }
 
-// add adds a storage.
 func (d *dense) add(s int32) {
 	if d.words[s/64] == 0 {
 		d.touched = append(d.touched, s/64)

@@ -88,7 +88,6 @@ func (r *runner) reactions() (err error) {
 	return nil
 }
 
-// awaitRoom evicts until the memory says that an operator may begin.
 func (r *runner) awaitRoom(need device.Size) Verdict {
 	r.want = need
 	for !r.mem.Room(need) {
@@ -99,7 +98,6 @@ func (r *runner) awaitRoom(need device.Size) Verdict {
 	return OK
 }
 
-// keepBudget evicts until an operator stays within the bound.
 func (r *runner) keepBudget(need device.Size) Verdict {
 	r.want = need
 	for r.used+need > r.c.Trigger.Bytes {
@@ -114,7 +112,6 @@ func (r *runner) keepBudget(need device.Size) Verdict {
 	return OK
 }
 
-// evictWhile evicts while something holds, as long as anything can be evicted.
 func (r *runner) evictWhile(holds func() bool) {
 	for r.pool.n > 0 && holds() {
 		r.evictFor(r.want)

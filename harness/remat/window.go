@@ -49,7 +49,6 @@ func (p *Space) Window(size device.Size, worth func(Owner, device.Addr) (float64
 	return owners(window), false
 }
 
-// owners returns who is to go of some tiles.
 func owners(tiles []tile) (goes []Owner) {
 	for _, t := range tiles {
 		if t.goes {
@@ -170,7 +169,6 @@ func (p *Space) regions(size device.Size) (tiles []tile, sum float64) {
 	return tiles, sum
 }
 
-// emptiable returns the regions in which nothing stays.
 func (p *Space) emptiable() (list []emptied) {
 	for from := 0; from < len(p.tiles); {
 		to, e, stays := from, emptied{}, false

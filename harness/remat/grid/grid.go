@@ -64,7 +64,6 @@ type Base struct {
 // errEmpty is what is wrong with a log of nothing.
 var errEmpty = errors.New("no operator makes anything: there is no memory to be short of")
 
-// baseOf runs a log without a budget.
 func baseOf(l Log, o *Options) (Base, error) {
 	res, err := remat.Run(l.Schedule, &remat.Counter{Budget: remat.Unlimited}, remat.Config{Heuristic: o.Heuristics[0], Liveness: o.Liveness})
 	if err == nil && res.Peak == 0 {

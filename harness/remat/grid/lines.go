@@ -57,15 +57,12 @@ func LinesOf(runs []Run) (lines []Line) {
 	return lines
 }
 
-// key returns the name of the line that a run is in.
 func (r *Run) key() key { return key{r.Model, r.SHA256, r.Heuristic, r.Strategy, r.Ladder} }
 
-// like returns the name of the line of another strategy or ladder.
 func (l *Line) like(strategy, ladder string) key {
 	return key{l.Model, l.SHA256, l.Heuristic, strategy, ladder}
 }
 
-// beyond returns how much more one is than the other, nil if either is missing.
 func beyond(a, b *Ratio) *Ratio {
 	if a == nil || b == nil {
 		return nil

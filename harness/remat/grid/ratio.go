@@ -67,7 +67,6 @@ func ParseRatios(s string) ([]Ratio, error) {
 	return all, nil
 }
 
-// parseRatio reads one ratio.
 func parseRatio(s string) (Ratio, error) {
 	whole, part, _ := strings.Cut(s, ".")
 	const decimals = 6

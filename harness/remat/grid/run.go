@@ -91,7 +91,6 @@ type point struct {
 	c     remat.Config // how it is run
 }
 
-// memory returns an empty memory for a point, and what ends it.
 func (p *point) memory() (remat.Memory, func() error, error) {
 	if p.setup == nil {
 		return &remat.Counter{Budget: p.run.Budget}, func() error { return nil }, nil
@@ -103,7 +102,6 @@ func (p *point) memory() (remat.Memory, func() error, error) {
 	return m, m.Close, nil
 }
 
-// make makes the run, unless ctx ends before.
 func (p *point) make(ctx context.Context) error {
 	m, done, err := p.memory()
 	if err != nil {
@@ -200,7 +198,6 @@ func pointsOf(l *Log, b *Base, setups []alloc.Setup, o *Options) (points []point
 	return points, err
 }
 
-// limitOf returns how much recomputation is too much.
 func limitOf(times float64, model int64) int64 {
 	const most = 1 << 62
 	return int64(max(1, min((times-1)*float64(model), most))) // 0 would be no limit

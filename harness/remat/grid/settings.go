@@ -32,7 +32,6 @@ var (
 	errShare   = errors.New("want more than 0, at most 1")
 )
 
-// config returns the configuration of a run within a budget, in a memory with addresses or one that counts.
 func (s *Settings) config(budget device.Size, counts bool) (c remat.Config, err error) {
 	c = remat.Config{Liveness: s.Liveness, Seed: s.Seed, Defrag: remat.Defrag{Kind: s.Defrag}, EagerInRemat: s.EarlyEvict}
 	kind, share, bounded := strings.Cut(s.Trigger, ":")
@@ -74,7 +73,6 @@ func (s *Settings) Check(heuristic, ladder string) error {
 	return err
 }
 
-// parseSampling reads which candidates are looked at.
 func parseSampling(text string) (remat.Sampling, error) {
 	kinds := map[string]remat.SampleKind{"": remat.SampleNone, "none": remat.SampleNone, "stride": remat.SampleStride, "mge": remat.SampleMGE}
 	if kind, ok := kinds[text]; ok {
@@ -91,7 +89,6 @@ func parseSampling(text string) (remat.Sampling, error) {
 // Orders returns the names of the orders in which what an operator lacks is made again.
 func Orders() []string { return []string{"argument", "cheapest", "largest"} }
 
-// parseOrder reads such an order.
 func parseOrder(text string) (remat.ParentOrder, error) {
 	orders := []remat.ParentOrder{remat.ByArgument, remat.CheapestFirst, remat.LargestFirst}
 	if i := slices.Index(Orders(), text); i >= 0 {
@@ -103,7 +100,6 @@ func parseOrder(text string) (remat.ParentOrder, error) {
 	return 0, fmt.Errorf("order %.40q: want %s", text, strings.Join(Orders(), ", "))
 }
 
-// parseMinimum reads which tensors are too small to be evicted.
 func parseMinimum(text string) (m remat.Minimum, err error) {
 	if share, ok := strings.CutSuffix(text, "%"); ok {
 		m.Percent, err = strconv.Atoi(share)

@@ -172,7 +172,6 @@ type match struct {
 	runs       []Run
 }
 
-// newMatch makes the operations of a workload and fits the strategies to its device.
 func newMatch(w workload.Workload, setups []alloc.Setup, o Options, steps *counter) *match {
 	p := w.Program()
 	load := Load{
@@ -199,7 +198,6 @@ func ample(live device.Size) device.Size {
 	return device.AlignUp(4*min(live, most/4), device.GiB)
 }
 
-// contender returns the strategy on a device of n bytes, bounded to it.
 func contender(s alloc.Setup, n device.Size, on replay.Target) Contender {
 	on.Capacity = n
 	return Contender{Name: s.Name, Device: on, New: s.ForCapacity(n).New}
@@ -236,7 +234,6 @@ func (m *match) label(i int) {
 		"strategy", m.runs[i].Strategy, "workload", m.loop.Workload, "live", strconv.Itoa(m.loop.Live))))
 }
 
-// measure takes the memory of strategy i.
 func (m *match) measure(i int) (err error) {
 	m.label(i)
 	r := &m.runs[i]
@@ -268,7 +265,6 @@ func (m *match) measure(i int) (err error) {
 	return m.steps.step()
 }
 
-// time runs the rounds.
 func (m *match) time() error {
 	for i := range m.runs {
 		m.runs[i].MallocsPerPair = math.Inf(1)
@@ -294,7 +290,6 @@ func (m *match) time() error {
 	return nil
 }
 
-// round times strategy i once.
 func (m *match) round(i int) error {
 	p, err := m.course.Ready(m.contenders[i])
 	if err != nil {
@@ -312,12 +307,10 @@ func (m *match) round(i int) error {
 	return p.Close()
 }
 
-// add notes a round.
 func (t *Timing) add(ns int64, pairs int) {
 	t.Rounds = append(t.Rounds, ratio(float64(ns), float64(pairs)))
 }
 
-// sum sums up the rounds.
 func (t *Timing) sum() { *t = TimingOf(t.Rounds) }
 
 // TimingOf sums up the nanoseconds per pair of rounds in their order.

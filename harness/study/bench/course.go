@@ -55,7 +55,6 @@ func (c *Course) cut(most device.Size) {
 	}
 }
 
-// findPeak finds when live bytes first are highest.
 func (c *Course) findPeak() {
 	sizes := make([]device.Size, len(c.live))
 	var now device.Size
@@ -69,7 +68,6 @@ func (c *Course) findPeak() {
 	})
 }
 
-// each calls f for every operation with its number, from 0, until it fails.
 func (c *Course) each(f func(i int, op workload.Op) error) error {
 	n := 0
 	for _, ops := range [][]workload.Op{c.untimed, c.churn} {
@@ -83,7 +81,6 @@ func (c *Course) each(f func(i int, op workload.Op) error) error {
 	return nil
 }
 
-// at returns the operation of the given number.
 func (c *Course) at(i int) workload.Op {
 	if i < len(c.untimed) {
 		return c.untimed[i]
@@ -158,7 +155,6 @@ func (c *Course) Ready(k Contender) (*Pass, error) {
 	return p, p.run(c.untimed, 0)
 }
 
-// begin builds the contender over a device of its own.
 func (c *Course) begin(k Contender) (*Pass, error) {
 	dev, err := newMeter(k.Device)
 	if err != nil {
@@ -167,7 +163,6 @@ func (c *Course) begin(k Contender) (*Pass, error) {
 	return c.over(k, dev)
 }
 
-// over builds the contender over a device.
 func (c *Course) over(k Contender, dev *meter) (*Pass, error) {
 	s, err := k.New(dev)
 	if err != nil {
@@ -204,7 +199,6 @@ func (p *Pass) Close() error {
 	return nil
 }
 
-// run runs operations, the first of which has the given number in the course.
 func (p *Pass) run(ops []workload.Op, first int) error {
 	if i, err := drive(p.strategy, ops, p.course.live); err != nil {
 		return p.refused(first+i, err)
@@ -212,7 +206,6 @@ func (p *Pass) run(ops []workload.Op, first int) error {
 	return nil
 }
 
-// refused returns the error for an operation that the strategy refused.
 func (p *Pass) refused(i int, err error) error {
 	r := &Refusal{Contender: p.name, Course: p.course.Name, Operation: i, Op: p.course.at(i), Err: err}
 	if why, ok := alloc.LastRefusal(p.strategy); ok && !r.Op.IsFree() {

@@ -16,7 +16,6 @@ type meter struct {
 	lowest device.Addr // of all regions so far; the highest address if there was none
 }
 
-// newMeter returns a device that has handed out nothing.
 func newMeter(p replay.Target) (*meter, error) {
 	dev, err := p.Open()
 	if err != nil {
@@ -119,7 +118,6 @@ func (p *Pass) step(op workload.Op) (b alloc.Block, err error) {
 	return b, err
 }
 
-// heap returns the bytes of the Go heap that are in use.
 func heap() device.Size {
 	var m runtime.MemStats
 	runtime.GC() // what has a finaliser, and what a pool holds, is gone with the second
@@ -128,7 +126,6 @@ func heap() device.Size {
 	return device.Size(m.HeapAlloc)
 }
 
-// mallocs returns how many objects were taken from the Go heap so far.
 func mallocs() uint64 {
 	var m runtime.MemStats
 	runtime.ReadMemStats(&m)

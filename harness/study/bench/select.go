@@ -87,7 +87,6 @@ func named(name string) (shape workload.Shape, usual workload.Params, err error)
 	return shape, usual, err
 }
 
-// params returns the parameters of a shape with what the selection says of those that it has.
 func (s Selection) params(p workload.Params, live int) workload.Params {
 	p.Seed, p.Live = s.Seed, live
 	if p.Pairs != 0 {
@@ -99,7 +98,6 @@ func (s Selection) params(p workload.Params, live int) workload.Params {
 	return p
 }
 
-// parseLive reads numbers of live blocks.
 func parseLive(list string) (all []int, err error) {
 	for text := range strings.SplitSeq(list, ",") {
 		n, err := strconv.Atoi(strings.TrimSpace(text))

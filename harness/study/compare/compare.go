@@ -60,7 +60,6 @@ type Recorded struct {
 	Card  device.Size // least capacity of the recorded device in bytes; 0: not known
 }
 
-// recorded returns the recorded run of a trace.
 func (o *Options) recorded(trace int) Recorded {
 	if o.Recorded == nil {
 		return Recorded{}
@@ -225,7 +224,6 @@ type job struct {
 	setup              alloc.Setup
 }
 
-// jobs returns the runs of a comparison in the order in which they begin.
 func (o *Options) jobs(traces int, setups []alloc.Setup) (all []job) {
 	for i := range traces {
 		for j, s := range o.Setups(i, setups) {
@@ -305,7 +303,6 @@ func (c *Contest) again(row *Run, minimum *device.Size) []device.Size {
 	return nil
 }
 
-// ample returns the capacity of a device on which no sensible strategy runs out.
 func (c *Contest) ample() device.Size { return c.o.Device.Ample(Ample(c.bound)) }
 
 // always returns the capacity from which on the trace is known to complete, by the last Measure; 0 if that is not

@@ -72,7 +72,6 @@ func (e *estimate) add(run, events int, took time.Duration, finished bool) float
 	return over / all
 }
 
-// replays returns how often a run of each setup replays its trace.
 func (e *estimate) replays() []float64 {
 	sums, counts := make([]float64, e.setups), make([]float64, e.setups)
 	sum, n := float64(typicalReplays), 1.0

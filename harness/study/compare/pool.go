@@ -57,7 +57,6 @@ func (p *Pool) enter(shared, takes device.Size) {
 	p.taken += takes
 }
 
-// leave gives place and memory back.
 func (p *Pool) leave(takes device.Size) {
 	p.lock.Lock()
 	p.running--

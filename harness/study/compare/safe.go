@@ -23,7 +23,6 @@ func (s *Search) SafeFrom() *device.Size {
 	return pointerTo(s.safe)
 }
 
-// completes reports whether a capacity is known to complete, and whether that is known.
 func (s *Search) completes(n device.Size) (ok, known bool) {
 	if s.always != 0 && n >= s.always {
 		return true, true

@@ -196,7 +196,6 @@ func (s *Search) Answer(completes []bool) {
 	}
 }
 
-// upper takes whether a capacity completes that may be the upper end.
 func (s *Search) upper(n device.Size, ok bool) {
 	if ok {
 		s.found(n)
@@ -214,7 +213,6 @@ func (s *Search) upper(n device.Size, ok bool) {
 	}
 }
 
-// found takes the upper end.
 func (s *Search) found(n device.Size) {
 	s.high, s.top = n, n
 	if s.effort.Below > 0 {
@@ -249,7 +247,6 @@ func (s *Search) narrow() {
 	}
 }
 
-// above asks for points above the minimum.
 func (s *Search) above() {
 	s.step = stepAbove
 	var points []device.Size
@@ -264,7 +261,6 @@ func (s *Search) above() {
 	}
 }
 
-// aboveTried goes on when no point above the minimum is left to ask for.
 func (s *Search) aboveTried() {
 	if s.safe == 0 {
 		s.end()
@@ -273,7 +269,6 @@ func (s *Search) aboveTried() {
 	s.settle()
 }
 
-// end ends the search.
 func (s *Search) end() { s.step, s.asked = stepDone, nil }
 
 // spread returns at most n multiples of the grid from low, ascending, that divide [low, high) into

@@ -105,7 +105,6 @@ func parseCondition(s string) (c Condition, err error) {
 	return c, nil
 }
 
-// parseLimit reads what the figure is compared with.
 func (c *Condition) parseLimit(s string) error {
 	if s != "" && strings.ContainsRune("+-", rune(s[0])) {
 		c.Sign, s = s[:1], strings.TrimSpace(s[1:])
@@ -133,7 +132,6 @@ func (c *Condition) parseLimit(s string) error {
 	return fmt.Errorf("unit %q: want one of %s", c.Unit, strings.Join(unitNames(), " "))
 }
 
-// unitNames returns the units of limits.
 func unitNames() []string {
 	names := []string{percent}
 	for _, f := range factors {
@@ -157,7 +155,6 @@ func (c Condition) String() string {
 // MarshalText implements [encoding.TextMarshaler] by String.
 func (c Condition) MarshalText() ([]byte, error) { return []byte(c.String()), nil }
 
-// selects reports whether the condition is about a run.
 func (c *Condition) selects(n Name) bool {
 	return (c.Strategy == "" || glob(c.Strategy, n.Strategy)) && (c.Trace == "" || glob(c.Trace, n.Trace))
 }
@@ -197,7 +194,6 @@ func (c *Condition) holds(x, y, amount *big.Rat) bool {
 	return c.test(y.Cmp(limit))
 }
 
-// test applies the operator to the order of a figure and its limit.
 func (c *Condition) test(order int) bool {
 	for _, o := range operators {
 		if o.name == c.Operator {

@@ -161,7 +161,6 @@ func changes(a, b []Figure, all bool) []Change {
 	return list
 }
 
-// distance fills in how far the values are apart.
 func (c *Change) distance() {
 	x, y := c.A.Number(), c.B.Number()
 	if x == nil || y == nil || c.A.Kind() != c.B.Kind() {
@@ -201,7 +200,6 @@ func larger(x, y Change) int {
 	return 0
 }
 
-// weight returns how much a change counts in the order.
 func weight(c *Change) float64 {
 	switch {
 	case c.Same():

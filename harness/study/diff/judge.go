@@ -89,7 +89,6 @@ func (d *Diff) Violated() int {
 	return n
 }
 
-// judge applies one condition.
 func (d *Diff) judge(c *Condition) (Verdict, error) {
 	v := Verdict{Condition: *c, Violations: []Violation{}}
 	if known := d.known(); !slices.Contains(known, c.Figure) {
@@ -142,7 +141,6 @@ func (d *Diff) known() []string {
 	return slices.Compact(names)
 }
 
-// add judges one run, by its figure x in A and y in B.
 func (v *Verdict) add(c *Condition, n Name, x, y Value) {
 	why, judged := c.judge(x, y)
 	if !judged {
@@ -190,7 +188,6 @@ func (c *Condition) judge(x, y Value) (why string, judged bool) {
 	return why, true
 }
 
-// orZero returns 0 for null.
 func (v Value) orZero() Value {
 	if v.kind == KindNull {
 		v, _ = number("0")

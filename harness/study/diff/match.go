@@ -84,5 +84,4 @@ func match(a, b []Run) (pairs []matched, onlyA, onlyB []int) {
 	return pairs, onlyA, onlyB
 }
 
-// keyOf returns a name as a key.
 func keyOf(n Name) key { return key{n.Trace, n.Hash, n.Strategy, string(n.Config)} }

@@ -158,7 +158,6 @@ func otherForm(head []byte) string {
 	return "text " + begins
 }
 
-// lists returns the paths of the lists of runs.
 func (f *form) lists() []string {
 	switch {
 	case f.list == "":
@@ -173,7 +172,6 @@ func (f *form) lists() []string {
 	return paths
 }
 
-// read takes a result apart.
 func (f *form) read(root Value, items map[string][]Value) (*Result, error) {
 	res := &Result{Schema: f.schema}
 	if f.list == "" {
@@ -222,7 +220,6 @@ func (f *form) read(root Value, items map[string][]Value) (*Result, error) {
 	return res, sortFigures(res.Settings)
 }
 
-// at returns the value that a path of fields leads to.
 func (v Value) at(path string) Value {
 	for name := range strings.SplitSeq(path, ".") {
 		v = v.field(name)

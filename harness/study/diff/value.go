@@ -125,7 +125,6 @@ func parse(r io.Reader, lists []string, memory *budget.Budget) (Value, map[strin
 	return v, p.lists, nil
 }
 
-// where names the field that is being read, for a message.
 func (p *parser) where() string {
 	if len(p.path) == 0 {
 		return ""
@@ -133,7 +132,6 @@ func (p *parser) where() string {
 	return ", " + strconv.Quote(strings.Join(p.path, "."))
 }
 
-// next reads one value.
 func (p *parser) next(depth int) (Value, error) {
 	t, err := p.d.Token()
 	if err == nil {
@@ -166,7 +164,6 @@ func (p *parser) next(depth int) (Value, error) {
 	return Value{kind: KindNull, text: "null"}, nil
 }
 
-// object reads the rest of an object.
 func (p *parser) object(depth int) (Value, error) {
 	v := Value{kind: kindObject}
 	seen := map[string]bool{}

@@ -60,7 +60,6 @@ func Best(ctx context.Context, p *Problem, l Limits) (*Solution, *Summary) {
 	return s, sum
 }
 
-// placement sums a solution up.
 func (p *Problem) placement(s *Solution) Placement {
 	times := 1.0
 	if p.total > 0 {

@@ -71,7 +71,6 @@ const mostDead = 1 << 20
 // mostHeld bounds the room for orders, in buffers: 256 MiB.
 const mostHeld = 1 << 26
 
-// newEngine returns an engine for a problem with nothing placed.
 func newEngine(p *Problem, m *meter) *engine {
 	n, sections := len(p.buffers), len(p.peaks)
 	e := &engine{
@@ -94,7 +93,6 @@ func newEngine(p *Problem, m *meter) *engine {
 	return e
 }
 
-// attempt decides whether the buffers of a part fit in a capacity, within so many steps.
 func (e *engine) attempt(t part, capacity device.Size, o preorder, steps uint64) outcome {
 	e.capacity, e.order = capacity, o
 	e.limit = e.meter.steps + steps
@@ -139,7 +137,6 @@ func (e *engine) level(depth, n int) []int32 {
 	return e.levels[depth]
 }
 
-// rankAll ranks the buffers of a part.
 func (e *engine) rankAll(list []int32) {
 	type features struct {
 		b     int32
@@ -387,7 +384,6 @@ func (e *engine) solveParts(t part, s span, depth int) outcome {
 	return found
 }
 
-// split returns the parts of a part; see [engine.solveParts].
 func (e *engine) split(t part, s span) []part {
 	var parts []part
 	lo := t.lo

@@ -22,7 +22,6 @@ const (
 // Orders returns every order.
 func Orders() []Order { return []Order{BySize, ByArea, ByLifetime} }
 
-// compare returns the comparison of two buffers.
 func (o Order) compare(a, b *Buffer) int {
 	size, life := cmp.Compare(b.Size, a.Size), cmp.Compare(b.Upper-b.Lower, a.Upper-a.Lower)
 	switch o {
@@ -41,7 +40,6 @@ func compareArea(a, b *Buffer) int {
 	return cmp.Or(cmp.Compare(hiB, hiA), cmp.Compare(loB, loA))
 }
 
-// sorted returns the numbers of the buffers in an order.
 func (p *Problem) sorted(o Order) []int32 {
 	list := make([]int32, len(p.buffers))
 	for i := range list {

@@ -54,7 +54,6 @@ func (r *searcher) searchable() (parts []part, floor device.Size) {
 	return parts, floor
 }
 
-// heightOf returns the height of a part in the best solution.
 func (r *searcher) heightOf(t part) (height device.Size) {
 	for _, b := range t.buffers {
 		height = max(height, r.best.Offsets[b]+r.p.buffers[b].Size)

@@ -80,7 +80,6 @@ func (l *lives) pass(time int64, born bool) int64 {
 	return l.now
 }
 
-// see takes the next event.
 func (l *lives) see(e *trace.Event) {
 	switch e.Kind {
 	case trace.Alloc, trace.LiveAtStart, trace.Refused:
@@ -99,7 +98,6 @@ func (l *lives) see(e *trace.Event) {
 	}
 }
 
-// begin adds a buffer.
 func (l *lives) begin(e *trace.Event) {
 	if n := int(e.Slot) + 1 - len(l.rows); n > 0 {
 		l.rows = append(l.rows, make([]int32, n)...)

@@ -78,7 +78,6 @@ func gcd(a, b device.Size) device.Size {
 	return a
 }
 
-// section finds the sections and the bytes in each.
 func (p *Problem) section() {
 	byBirth, byDeath := make([]int32, len(p.buffers)), make([]int32, len(p.buffers))
 	for i := range byBirth {

@@ -71,7 +71,6 @@ func (m *meter) spend(n, limit uint64) bool {
 	return m.stopped == "" && m.steps <= limit
 }
 
-// look looks at the clock and at the context.
 func (m *meter) look() {
 	switch {
 	case m.ctx.Err() != nil:
@@ -90,7 +89,6 @@ func (p *Problem) Search(ctx context.Context, l Limits) *Solution {
 	return p.searchFrom(ctx, l, p.greedies())
 }
 
-// greedies returns the greedy solutions of all orders.
 func (p *Problem) greedies() []*Solution {
 	var all []*Solution
 	for _, o := range Orders() {
@@ -108,7 +106,6 @@ type searcher struct {
 	proven device.Size // nothing lower than that is possible
 }
 
-// searchFrom searches from given solutions.
 func (p *Problem) searchFrom(ctx context.Context, l Limits, from []*Solution) *Solution {
 	m := &meter{ctx: ctx, budget: cmp.Or(l.Steps, DefaultSteps)}
 	if l.Time > 0 {
@@ -132,7 +129,6 @@ func (p *Problem) searchFrom(ctx context.Context, l Limits, from []*Solution) *S
 	return s
 }
 
-// enough reports whether nothing is left to look for.
 func (r *searcher) enough() bool {
 	return r.meter.stopped != "" || r.best.Height <= r.proven || r.best.Height <= r.limits.Capacity ||
 		r.limits.Capacity > 0 && r.proven > r.limits.Capacity
@@ -154,7 +150,6 @@ func (r *searcher) repack() {
 	}
 }
 
-// byOffset returns the buffers as they lie, from below.
 func (p *Problem) byOffset(offsets []device.Size) []int32 {
 	list := make([]int32, len(offsets))
 	for i := range list {

@@ -21,7 +21,6 @@ type timeTree struct {
 	meets  []*ranges // scratch of place
 }
 
-// newTimeTree returns an empty tree over so many sections.
 func newTimeTree(sections int) *timeTree {
 	n := 1 << bits.Len(uint(max(sections, 1)-1))
 	return &timeTree{leaves: n, whole: make([]ranges, 2*n), spans: make([]ranges, 2*n)}

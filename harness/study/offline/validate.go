@@ -54,7 +54,6 @@ func (p *Problem) Validate(s *Solution) error {
 	return p.disjoint(s.Offsets)
 }
 
-// name says which buffer is meant.
 func (p *Problem) name(i int) string {
 	b := &p.buffers[i]
 	return fmt.Sprintf("buffer %d (id %d, [%d, %d), %d bytes)", i, b.ID, b.Lower, b.Upper, uint64(b.Size))
@@ -100,7 +99,6 @@ func (p *Problem) disjoint(offsets []device.Size) error {
 	return nil
 }
 
-// clash names two buffers that share bytes.
 func (p *Problem) clash(offsets []device.Size, a, b int32) error {
 	return fmt.Errorf("%s at %d and %s at %d share bytes while both are live",
 		p.name(int(a)), uint64(offsets[a]), p.name(int(b)), uint64(offsets[b]))
@@ -120,7 +118,6 @@ type placed struct {
 // list of leaves: 512 keeps both short for a million live buffers.
 const leafMost = 512
 
-// find returns the leaf and the place in it where an offset is or belongs.
 func (l *byOffset) find(at device.Size) (leaf, place int) {
 	leaf, _ = slices.BinarySearchFunc(l.leaves, at, func(k []placed, at device.Size) int { return cmp.Compare(k[len(k)-1].at, at) })
 	if leaf == len(l.leaves) {
@@ -162,7 +159,6 @@ func (l *byOffset) insert(at device.Size, i int32) (below, above int32) {
 	return below, above
 }
 
-// remove takes out the buffer at an offset.
 func (l *byOffset) remove(at device.Size) {
 	leaf, place := l.find(at)
 	l.leaves[leaf] = slices.Delete(l.leaves[leaf], place, place+1)

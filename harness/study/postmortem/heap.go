@@ -63,7 +63,6 @@ func (o *Owner) Name() string {
 	return "unknown"
 }
 
-// isPython reports whether a place is in a file of Python.
 func isPython(place string) bool { return strings.Contains(place, ".py:") }
 
 // obstacle is why a free chunk cannot be part of what serves a request.
@@ -108,7 +107,6 @@ func (n *Need) obstacle(c alloc.Chunk) obstacle {
 	return otherKind
 }
 
-// page returns the bytes of the pages of a chunk's region, 0 if it has none.
 func (n *Need) page(c alloc.Chunk) device.Size {
 	if n.PageOf == nil {
 		return 0
@@ -124,7 +122,6 @@ func aligned(base, a device.Addr, grain device.Size) device.Addr {
 	return base.Add((a.Sub(base) + grain - 1) / grain * grain)
 }
 
-// inUse reports whether a chunk is a block that somebody has, or a stream still uses.
 func inUse(c *alloc.Chunk) bool { return c.State == alloc.Live || c.State == alloc.Pending }
 
 // region is a run of chunks of one region.
@@ -140,7 +137,6 @@ type region struct {
 	stuck  bool        // it has memory that can neither be used nor given back
 }
 
-// regions cuts a walk into its regions.
 func (h *Heap) regions(n *Need) (list []region) {
 	for i := 0; i < len(h.Chunks); {
 		j := i
@@ -155,7 +151,6 @@ func (h *Heap) regions(n *Need) (list []region) {
 	return list
 }
 
-// add counts a chunk.
 func (g *region) add(c *alloc.Chunk) {
 	if c.State.Held() {
 		g.held += c.Size
@@ -173,5 +168,4 @@ func (g *region) add(c *alloc.Chunk) {
 	}
 }
 
-// empty reports whether nobody uses the region.
 func (g *region) empty() bool { return g.live+g.waits == 0 }

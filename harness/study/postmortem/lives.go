@@ -24,7 +24,6 @@ type life struct {
 	wait bool   // it is pending
 }
 
-// livesAt walks a recording up to an entry.
 func (r *Recording) livesAt(entry int) *lives {
 	l := &lives{of: torch.NewFrames(r.Snapshot), at: map[uint64]uint64{}}
 	stacks := map[uint64]uint32{}
@@ -59,7 +58,6 @@ func (r *Recording) livesAt(entry int) *lives {
 	return l
 }
 
-// begin enters the next allocation.
 func (l *lives) begin(x life) {
 	l.at[x.addr] = uint64(len(l.all))
 	l.all = append(l.all, x)
@@ -81,7 +79,6 @@ func (l *lives) mark(chunks []alloc.Chunk) {
 	}
 }
 
-// who returns the owners of the blocks that are there at an event.
 func (l *lives) who(event int) Who {
 	return func(tag uint64) Owner {
 		if tag == unknownID {

@@ -30,7 +30,6 @@ func leastBlock(n *Need, p alloc.Promises) device.Size {
 // quantumBase is the start of a region that is aligned to whatever may be asked for.
 const quantumBase device.Addr = 1 << 46
 
-// fitsOf returns what promises say of which free chunk serves which request.
 func fitsOf(p alloc.Promises) func(alloc.Chunk, alloc.Request) bool {
 	serves := p.Fits
 	if serves == nil {

@@ -83,7 +83,6 @@ func (r *Recording) AtEnd(request alloc.Request, free *device.Size) *Report {
 	return report
 }
 
-// need returns what the recorded allocator makes of a request.
 func (r *Recording) need(h *Heap, request alloc.Request, pool alloc.PoolID) Need {
 	n := Need{Request: request, Pool: pool, Returns: true, Fits: fitsOf(r.Promises), PageOf: torchPages(r.Promises)}
 	n.Block = leastBlock(&n, r.Promises)
@@ -94,7 +93,6 @@ func (r *Recording) need(h *Heap, request alloc.Request, pool alloc.PoolID) Need
 	return n
 }
 
-// nothingAfter reports whether the heap has not changed since an entry.
 func (r *Recording) nothingAfter(entry int) bool {
 	for _, s := range r.Course.Steps[entry:] {
 		if s != torch.None && s != torch.Refused {
@@ -109,7 +107,6 @@ func (r *Recording) nothingAfter(entry int) bool {
 	return true
 }
 
-// filePools returns the private pools that the file has segments of.
 func (r *Recording) filePools() (pools [][2]uint64) {
 	for i := range r.Course.Device.Segments {
 		if p := r.Course.Device.Segments[i].Pool; p != [2]uint64{} && poolOf(pools, p) == 0 {

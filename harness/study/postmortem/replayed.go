@@ -121,7 +121,6 @@ const stepEvents = 1 << 14
 // errReached ends a replay at the request that is looked for.
 var errReached = errors.New("the request is reached")
 
-// find looks the event up.
 func (m *moment) find() error {
 	m.event = m.o.Event
 	if m.event == FirstOOM {
@@ -138,7 +137,6 @@ func (m *moment) find() error {
 	return fmt.Errorf("event %d: %v: want a request", m.event, e.Kind)
 }
 
-// eventAt returns an event of the trace.
 func (m *moment) eventAt(event int) (e trace.Event, err error) {
 	head := m.p.Head()
 	if event < 0 || event >= head.Events {
@@ -174,7 +172,6 @@ func (m *moment) reach() error {
 	return err
 }
 
-// observe watches a replay.
 func (m *moment) observe(o replay.Observation) error {
 	if o.Panic != nil {
 		return fmt.Errorf("event %d: the strategy panicked: %v", o.Event, o.Panic)
@@ -200,7 +197,6 @@ func (m *moment) observe(o replay.Observation) error {
 	return nil
 }
 
-// tell fills in what came of the request.
 func (m *moment) tell(v *Verdict) {
 	now := m.faults.Usage()
 	v.Event, v.ID, v.Size, v.Stream, v.Before = m.event, m.request.Tag, m.request.Size, m.request.Stream, m.refused
@@ -220,7 +216,6 @@ func (m *moment) tell(v *Verdict) {
 	}
 }
 
-// heap returns the memory of the strategy.
 func (m *moment) heap() *Heap {
 	h := &Heap{}
 	for c := range m.s.Walk {
@@ -241,7 +236,6 @@ func (m *moment) heap() *Heap {
 	return h
 }
 
-// need returns what the strategy makes of the request, as its promises tell.
 func (m *moment) need(h *Heap, pool alloc.PoolID) Need {
 	p := m.setup.Promises
 	n := Need{Request: m.request, Pool: pool, Returns: true, Fits: fitsOf(p)}
@@ -305,7 +299,6 @@ func (m *moment) look() (Who, alloc.PoolID, error) {
 	return func(tag uint64) Owner { return owners[tag] }, m.pool(pools), nil
 }
 
-// owner returns who asked with an event.
 func (m *moment) owner(src trace.Source, e *trace.Event, at int) Owner {
 	o := Owner{Known: true, ID: e.ID, Born: at, Age: m.event - at, Tag: src.TagOf(e)}
 	if o.Tag == torch.Rounded { // which is about the size
@@ -364,7 +357,6 @@ func (m *moment) prove(r *Report) error {
 	return nil
 }
 
-// try frees the blocks of a plan and asks again.
 func (m *moment) try(p *Plan) (bool, error) {
 	for _, b := range p.Blocks {
 		if err := m.s.Free(b.Addr); err != nil {

@@ -72,7 +72,6 @@ type Report struct {
 // top is the bytes of some chunks and the largest of them.
 type top struct{ bytes, largest device.Size }
 
-// add adds a chunk.
 func (t *top) add(n device.Size) {
 	t.bytes += n
 	t.largest = max(t.largest, n)
@@ -84,7 +83,6 @@ type Amount struct {
 	Bytes device.Size `json:"bytes"` // bytes of all
 }
 
-// add adds one.
 func (a *Amount) add(n device.Size) {
 	a.Count++
 	a.Bytes += n
@@ -149,13 +147,11 @@ func Explain(h *Heap, n Need, who Who) *Report {
 	return r
 }
 
-// sortShares puts the shares in order.
 func (r *Report) sortShares() {
 	slices.SortFunc(r.Streams, func(a, b Share) int { return cmp.Compare(a.Stream, b.Stream) })
 	slices.SortFunc(r.Pools, func(a, b Share) int { return cmp.Compare(a.Pool, b.Pool) })
 }
 
-// share returns the share that a chunk belongs to.
 func (r *Report) share(c *alloc.Chunk) *Share {
 	list := &r.Streams
 	if c.Pool != 0 {
@@ -169,7 +165,6 @@ func (r *Report) share(c *alloc.Chunk) *Share {
 	return &(*list)[i]
 }
 
-// count takes the chunks of a region.
 func (r *Report) count(g *region, n *Need) {
 	r.Reserved += g.held
 	if g.empty() && g.pool == 0 && g.held > 0 {
@@ -203,7 +198,6 @@ func (r *Report) count(g *region, n *Need) {
 	}
 }
 
-// hole takes a free chunk.
 func (r *Report) hole(c *alloc.Chunk, n *Need, s *Share) {
 	r.Free.add(c.Size)
 	r.Largest = max(r.Largest, c.Size)
@@ -276,7 +270,6 @@ func (r *Report) pins(regions []region, who Who) {
 // Name returns a short name for lists, as [Owner.Name] does.
 func (p *Pin) Name() string { return (&Owner{Stack: p.Stack, Tag: p.Tag}).Name() }
 
-// pin counts a region.
 func (p *Pin) pin(free device.Size, alone bool) {
 	p.Regions++
 	p.Pinned += free

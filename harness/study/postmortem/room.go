@@ -41,12 +41,10 @@ type Block struct {
 	Owner     Owner         `json:"owner"`           // who asked for it
 }
 
-// blockOf returns a chunk in use as a block.
 func blockOf(c *alloc.Chunk) Block {
 	return Block{Addr: c.Addr, Size: c.Size, Requested: c.Requested, Stream: c.Stream, State: c.State.String(), Tag: c.Tag}
 }
 
-// take adds the blocks of some chunks.
 func (p *Plan) take(chunks []alloc.Chunk) {
 	for i := range chunks {
 		c := &chunks[i]
@@ -70,7 +68,6 @@ type cost struct {
 	waits  int         // pending blocks
 }
 
-// add adds what a chunk costs.
 func (k *cost) add(c *alloc.Chunk) {
 	switch c.State {
 	case alloc.Live:
@@ -81,7 +78,6 @@ func (k *cost) add(c *alloc.Chunk) {
 	}
 }
 
-// drop takes off what a chunk costs.
 func (k *cost) drop(c *alloc.Chunk) {
 	switch c.State {
 	case alloc.Live:
@@ -104,10 +100,8 @@ type window struct {
 	i, j    int           // first chunk, and the one behind the last
 }
 
-// chunks returns the chunks of the window.
 func (w *window) chunks() []alloc.Chunk { return w.stretch[w.i:w.j] }
 
-// run returns the window as one chunk.
 func (w *window) run() alloc.Chunk {
 	c := w.stretch[w.i]
 	c.State = alloc.Free

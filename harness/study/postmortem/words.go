@@ -51,12 +51,10 @@ func (r *Report) judge(loose device.Size) {
 	}
 }
 
-// waitingServes reports whether the request only had to wait for streams.
 func (r *Report) waitingServes() bool {
 	return len(r.Plans) > 0 && r.Plans[0].Count == 0 && r.Plans[0].Waits > 0
 }
 
-// elsewhere returns where the memory of other pools lies, seen from the request.
 func (r *Report) elsewhere() string {
 	if r.Pool != 0 {
 		return "another pool than the private one of the request"

@@ -35,7 +35,6 @@ var tagWords = map[string]Category{
 	"temp": Temporary, "temporary": Temporary, "workspace": Temporary, "input": Inputs, "inputs": Inputs, "batch": Inputs,
 }
 
-// ofTag returns the category of a tag.
 func ofTag(tag string) Category {
 	word := strings.ToLower(tag)
 	if i := strings.IndexFunc(word, func(r rune) bool { return r < 'a' || r > 'z' }); i >= 0 {
@@ -79,7 +78,6 @@ func ofFrame(file, function string) Category {
 	return ofTag(function) // of a function that is named after what it makes
 }
 
-// containsAny reports whether a text contains one of some parts.
 func containsAny(text string, parts ...string) bool {
 	for _, p := range parts {
 		if strings.Contains(text, p) {

@@ -41,7 +41,6 @@ func (m *Moment) Flame() *Node {
 	return root
 }
 
-// child returns the box of a line, which it makes if there is none.
 func (n *Node) child(line string) *Node {
 	below := n.named[line]
 	if below == nil {
@@ -54,7 +53,6 @@ func (n *Node) child(line string) *Node {
 	return below
 }
 
-// add adds the blocks of a stack.
 func (n *Node) add(s *Stack) {
 	if n.shares == nil {
 		n.shares = map[Category]device.Size{}

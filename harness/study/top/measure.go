@@ -35,7 +35,6 @@ type survey struct {
 	peakAt  int // event of the peak; -1: nothing is allocated
 }
 
-// look walks a trace for its moments.
 func look(src trace.Source) (*survey, error) {
 	s := &survey{peakAt: -1}
 	var ledger trace.Ledger

@@ -57,7 +57,6 @@ type Share struct {
 	Blocks int         `json:"block_count"` // how many
 }
 
-// add adds a block.
 func (s *Share) add(n device.Size) {
 	s.Bytes += n
 	s.Blocks++
@@ -105,18 +104,15 @@ type kind struct {
 	category Category
 }
 
-// settled returns the kind with its text.
 func (k *kind) settled() *kind {
 	k.text = string(k.category) + "\n" + strings.Join(k.lines, "\n")
 	return k
 }
 
-// newGrouper returns a grouper.
 func newGrouper(by Grouping, stacks Stacks) *grouper {
 	return &grouper{by: by, stacks: stacks, known: map[uint32]*kind{}, texts: map[string]*kind{}}
 }
 
-// kindOf returns the kind of a block.
 func (g *grouper) kindOf(b *block) *kind {
 	switch g.by {
 	case ByCallSite:
@@ -173,7 +169,6 @@ func (g *grouper) ofStack(stack uint32) *kind {
 	return k
 }
 
-// moment groups the blocks that are live after an event.
 func (g *grouper) moment(event int, blocks []block) Moment {
 	m := Moment{Event: event, Blocks: len(blocks), Categories: []Holder{}, Holders: []Holder{}, Stacks: []Stack{}}
 	categories := map[Category]*Share{}
@@ -223,7 +218,6 @@ func at[K comparable, V any](m map[K]*V, key K) *V {
 	return v
 }
 
-// compareHolders orders holders by their bytes, the largest first.
 func compareHolders(a, b Holder) int {
 	return cmp.Or(cmp.Compare(b.Bytes, a.Bytes), cmp.Compare(b.Blocks, a.Blocks), cmp.Compare(a.Name, b.Name), cmp.Compare(a.Category, b.Category))
 }

@@ -78,7 +78,6 @@ type search struct {
 	done, planned atomic.Int64
 }
 
-// newSearch checks what is asked for.
 func newSearch(ctx context.Context, traces []*trace.Trace, catalogue alloc.Catalogue, strategy string, fixed json.RawMessage, o Options) (*search, error) {
 	preset, err := catalogue.Lookup(strategy, fixed)
 	if err != nil {
@@ -136,10 +135,8 @@ func (s *search) space() float64 {
 	return n
 }
 
-// whole reports whether every point may be evaluated.
 func (s *search) whole() bool { return s.space() <= float64(s.o.Points) }
 
-// everything returns the start and every point of the grid.
 func (s *search) everything() []choice {
 	all := []choice{s.start}
 	c := make(choice, len(s.knobs))
@@ -208,7 +205,6 @@ func (s *search) value(c choice, i int) string {
 	return string(fields[s.knobs[i].Name])
 }
 
-// key names a choice.
 func (c choice) key() string {
 	text := make([]byte, 0, 2*len(c))
 	for _, v := range c {
@@ -285,7 +281,6 @@ func (s *search) compare(setups []alloc.Setup, quick bool) ([][]compare.Run, err
 	return runs, err
 }
 
-// fill computes the means of a point.
 func (p *Point) fill(runs []compare.Run) {
 	p.Runs, p.product, p.Completed, p.TimesBound = runs, 1, 0, nil
 	var ns float64 // sum of logarithms
@@ -304,7 +299,6 @@ func (p *Point) fill(runs []compare.Run) {
 	}
 }
 
-// best returns the choice of the best point.
 func (s *search) best(by judge) choice {
 	best := s.points[0]
 	for _, p := range s.points[1:] {
@@ -315,7 +309,6 @@ func (s *search) best(by judge) choice {
 	return s.choices[best]
 }
 
-// fastest returns the choices of the n fastest points.
 func (s *search) fastest(n int) (all []choice) {
 	points := slices.Clone(s.points)
 	slices.SortStableFunc(points, speed)
@@ -325,7 +318,6 @@ func (s *search) fastest(n int) (all []choice) {
 	return all
 }
 
-// setups returns the setups of choices that were evaluated.
 func (s *search) setups(choices []choice) ([]alloc.Setup, error) {
 	setups := make([]alloc.Setup, len(choices))
 	for i, c := range choices {

@@ -254,7 +254,6 @@ func (s *search) worth(best choice, i int, k alloc.Knob) Worth {
 	return w
 }
 
-// errKnob is what is wrong with a setting that cannot be varied.
 func errKnob(strategy, name string, known []alloc.Knob) error {
 	var names []string
 	for _, k := range known {

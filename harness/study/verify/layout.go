@@ -42,7 +42,6 @@ type layout struct {
 	spans    spans       // ranges of segments that grow
 }
 
-// addSegment enters a segment.
 func (l *layout) addSegment(s Segment) error {
 	r := s.Region
 	if r.Size == 0 || r.Addr == 0 || r.Addr+device.Addr(r.Size) < r.Addr {
@@ -100,7 +99,6 @@ func (l *layout) addOpening(b Block) error {
 	return err
 }
 
-// add enters a block that was allocated while the recording ran.
 func (l *layout) add(s Step, size device.Size) error {
 	p, err := l.place(s.Addr, block{id: s.ID, requested: s.Size, size: size})
 	if err != nil {
@@ -161,7 +159,6 @@ func (l *layout) lostAt(a device.Addr) bool {
 	return ok && l.segments.Entry(p).Value.lost
 }
 
-// drop removes the live block at a.
 func (l *layout) drop(a device.Addr) error {
 	p, found := l.blocks.Search(a)
 	if !found {
@@ -207,7 +204,6 @@ func (l *layout) settle(a device.Addr, t *Target) (below device.Addr, size devic
 	return b.Addr, size, size >= n && t.keeps(s.Value, n, size-n)
 }
 
-// fix enters what was granted to a live block.
 func (l *layout) fix(a device.Addr, size device.Size) {
 	p, _ := l.blocks.Search(a)
 	b := l.blocks.Entry(p)
@@ -269,7 +265,6 @@ func (l *layout) appendSegment(list []alloc.Chunk, base device.Addr, s index.Add
 	return appendFree(list, c, at, end)
 }
 
-// appendFree appends the free chunk between two addresses, if there is room for one.
 func appendFree(list []alloc.Chunk, c alloc.Chunk, from, to device.Addr) []alloc.Chunk {
 	if from == to {
 		return list

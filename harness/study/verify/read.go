@@ -67,7 +67,6 @@ func Read(t *trace.Trace, addresses *trace.Lines) (*History, error) {
 	return m.h, nil
 }
 
-// readRows reads the whole file of addresses.
 func readRows(lines *trace.Lines) ([]row, error) {
 	var rows []row
 	last, started := row{}, false
@@ -117,7 +116,6 @@ func (r row) follows(last row) error {
 	return nil
 }
 
-// parseRow reads the columns of a line.
 func parseRow(line []byte) (row, error) {
 	if bytes.Count(line, []byte(",")) != strings.Count(header, ",") { // before a cell is made for each
 		return row{}, errColumns
@@ -221,12 +219,10 @@ type merger struct {
 	addrs  []device.Addr       // by slot: where the block lies
 }
 
-// blame returns an error about a row.
 func (m *merger) blame(r row, format string, args ...any) error {
 	return m.lines.Blame(r.line, fmt.Errorf(format, args...))
 }
 
-// segments takes the segments that were held when the recording began.
 func (m *merger) segments() error {
 	var rest []row
 	for _, r := range m.rows {
@@ -274,7 +270,6 @@ func (m *merger) opening() error {
 	return nil
 }
 
-// segmentOf returns the segment in which a block lies.
 func (m *merger) segmentOf(a device.Addr) device.Addr {
 	p, _ := m.layout.segments.Floor(a)
 	return m.layout.segments.Entry(p).Addr
@@ -301,7 +296,6 @@ func (m *merger) placeOf(e request) (row, error) {
 	return r, nil
 }
 
-// steps takes what happened while the recording ran.
 func (m *merger) steps() error {
 	for _, e := range m.events {
 		if err := m.traffic(e.seq, !e.free); err != nil {
@@ -349,7 +343,6 @@ func (m *merger) traffic(seq int, isAlloc bool) error {
 	return nil
 }
 
-// add appends a step that the memory allows.
 func (m *merger) add(s Step) error {
 	m.h.Steps = append(m.h.Steps, s)
 	return m.layout.apply(s, 0)

@@ -87,7 +87,6 @@ func begin(h *History, t *Target) (*run, error) {
 	return r, nil
 }
 
-// steps has the strategy do steps, until it is given up.
 func (r *run) steps(steps []Step) error {
 	for _, s := range steps {
 		if err := r.step(s); err != nil {
@@ -119,7 +118,6 @@ func (r *run) enter(h *History) (segments []Segment, blocks []Block) {
 	return segments, blocks
 }
 
-// odd notes what cannot have been.
 func (r *run) odd(err error) {
 	if r.res.Odd == 0 {
 		r.res.FirstOdd = err.Error()
@@ -187,14 +185,12 @@ func (r *run) seed() error {
 	return nil
 }
 
-// end closes the strategy.
 func (r *run) end() error {
 	r.res.Reserved = max(r.res.Reserved, r.device.peak)
 	r.device.ending = true
 	return r.s.Close()
 }
 
-// step has the strategy do one step.
 func (r *run) step(s Step) error {
 	switch s.Kind {
 	case Alloc:
@@ -220,7 +216,6 @@ func (r *run) step(s Step) error {
 	return r.layout.apply(s, 0)
 }
 
-// alloc has the strategy serve a request and compares.
 func (r *run) alloc(s Step) error {
 	r.device.next, r.device.maps = r.taken, r.maps
 	recorded := Placement{Block: s.Addr, Segment: r.device.left()}
@@ -262,7 +257,6 @@ func (r *run) alloc(s Step) error {
 	return nil
 }
 
-// served forgets what was taken for an allocation.
 func (r *run) served() { r.taken, r.maps = device.Region{}, r.maps[:0] }
 
 // request has the strategy serve the request of a step, in the pool in which the recording has it.

@@ -8,7 +8,7 @@ import (
 
 // script is a source that grants what the recording has next and nothing else. What else a strategy
 // asks of it is a disagreement: the script notes the first one, and refuses every reservation from
-// then on, because the strategy is given up.
+// then on, because the strategy is given up. It implements device.Source and device.VirtualMemory.
 type script struct {
 	next   device.Region   // the segment that the recording takes next; no bytes: none
 	maps   []device.Region // what the recording maps next, in order
@@ -22,7 +22,6 @@ type script struct {
 	ending bool        // the strategy is closed: it may give everything back
 }
 
-// newScript returns a source from which the segments of a layout are taken.
 func newScript(l *layout) *script {
 	d := &script{held: map[device.Addr]device.Size{}, spans: &l.spans}
 	for s := range l.segments.All {
@@ -35,13 +34,11 @@ func newScript(l *layout) *script {
 	return d
 }
 
-// hold books a segment.
 func (d *script) hold(r device.Region) {
 	d.held[r.Addr] = r.Size
 	d.book(r.Size)
 }
 
-// book counts bytes that are held.
 func (d *script) book(n device.Size) {
 	d.bytes += n
 	d.peak = max(d.peak, d.bytes)
@@ -59,7 +56,6 @@ func (d *script) left() device.Size {
 // disagrees reports whether the strategy asked for what the recording does not have.
 func (d *script) disagrees() bool { return d.wanted != Placement{} }
 
-// Reserve implements device.Source.
 func (d *script) Reserve(size, align device.Size) (device.Region, error) {
 	r := d.next
 	switch {
@@ -75,7 +71,6 @@ func (d *script) Reserve(size, align device.Size) (device.Region, error) {
 	return r, nil
 }
 
-// Release implements device.Source.
 func (d *script) Release(a device.Addr) error {
 	n, ok := d.held[a]
 	switch {
@@ -92,7 +87,6 @@ func (d *script) Release(a device.Addr) error {
 
 // The virtual memory of a script grants ranges and handles, and compares what is mapped and unmapped.
 
-// Granularity implements device.VirtualMemory.
 func (d *script) Granularity() device.Size { return smallSegment }
 
 // nowhere is where a range begins that the recording does not have.
@@ -107,19 +101,15 @@ func (d *script) ReserveRange(size, _ device.Size, _ device.Addr) (device.Region
 	return device.Region{Addr: nowhere, Size: size}, nil
 }
 
-// ReleaseRange implements device.VirtualMemory.
 func (d *script) ReleaseRange(device.Addr) error { return nil }
 
-// CreateHandle implements device.VirtualMemory.
 func (d *script) CreateHandle(device.Size) (device.Handle, error) {
 	d.made++
 	return d.made, nil
 }
 
-// ReleaseHandle implements device.VirtualMemory.
 func (d *script) ReleaseHandle(device.Handle) error { return nil }
 
-// Map implements device.VirtualMemory.
 func (d *script) Map(device.Addr, device.Size, device.Handle, device.Size) error { return nil }
 
 // SetAccess implements device.VirtualMemory. It is the last call for memory that is mapped, and the one that
@@ -139,7 +129,6 @@ func (d *script) SetAccess(a device.Addr, size device.Size, _ device.Access) err
 	return nil
 }
 
-// Unmap implements device.VirtualMemory.
 func (d *script) Unmap(a device.Addr, size device.Size) error {
 	if !d.ending && !d.disagrees() && d.freed != (device.Region{Addr: a, Size: size}) {
 		d.wanted = Placement{GivenBack: a}

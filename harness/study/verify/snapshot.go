@@ -38,7 +38,6 @@ func FromCourse(c *torch.Course) (*History, error) {
 	return &f.h, err
 }
 
-// regionOf returns where a segment lies.
 func regionOf(s torch.HeldSegment) device.Region {
 	return device.Region{Addr: device.Addr(s.Addr), Size: device.Size(s.Size)}
 }
@@ -51,7 +50,6 @@ type courseReader struct {
 	pools map[[2]uint64]alloc.PoolID // private pools by their numbers in the file
 }
 
-// pool returns the number of a pool.
 func (f *courseReader) pool(p [2]uint64) alloc.PoolID {
 	if p == [2]uint64{} {
 		return 0
@@ -117,7 +115,6 @@ func (f *courseReader) traffic(t torch.Traffic) Step {
 	return s
 }
 
-// free takes the end of an allocation.
 func (f *courseReader) free(entry int, id uint32) {
 	f.h.Steps = append(f.h.Steps, Step{Kind: Free, Event: entry, ID: uint64(id), Addr: f.addrs[id]})
 }

@@ -17,7 +17,6 @@ type span struct {
 	small  bool
 }
 
-// spanOf returns the range that a segment is mapped in.
 func spanOf(s segment) span { return span{s.pool, s.stream, s.small} }
 
 // room is a range of addresses of which some is mapped.
@@ -40,7 +39,6 @@ type spans struct {
 // device has.
 const beyondMapped = device.TiB
 
-// mapped notes memory in a range.
 func (x *spans) mapped(of span, r device.Region) {
 	i := slices.IndexFunc(x.list, func(g room) bool { return g.span == of })
 	if i < 0 {
@@ -89,7 +87,6 @@ func (x *spans) lower(bases map[span]device.Addr) {
 	}
 }
 
-// sort puts the ranges in the order of their bases.
 func (x *spans) sort() {
 	slices.SortFunc(x.list, func(a, b room) int { return cmp.Compare(a.base, b.base) })
 }

@@ -36,7 +36,6 @@ type Target struct {
 	Unsplit device.Size
 }
 
-// round returns the least bytes of a block.
 func (t *Target) round(n device.Size) device.Size {
 	if t.Round != nil {
 		return t.Round(n)

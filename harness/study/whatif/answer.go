@@ -68,12 +68,10 @@ func Tell(r *Result, pools bool) Answer {
 	return t.a
 }
 
-// say adds a sentence to the answer.
 func (t *teller) say(format string, args ...any) {
 	t.a.Text = append(t.a.Text, fmt.Sprintf(format, args...))
 }
 
-// tell gives the answer.
 func (t *teller) tell() {
 	known := func(p *Point) bool { return p.Need() != 0 }
 	carries := func(p *Point) bool { return p.Carried != nil && *p.Carried && known(p) }
@@ -174,7 +172,6 @@ func easier(a, b *Point) bool {
 	return a.DeviceTime < b.DeviceTime
 }
 
-// choose notes what is answered with.
 func (t *teller) choose(p *Point) {
 	t.a.Label, t.a.Need, t.a.Environment, t.a.Since, t.a.Before = p.Label, p.Need(), nil, "", nil
 	if !t.ours(p) {
@@ -185,7 +182,6 @@ func (t *teller) choose(p *Point) {
 	}
 }
 
-// setting answers with a setting that carries what the recorded ones do not.
 func (t *teller) setting(b, least *Point) {
 	t.choose(b)
 	verb := "carries"
@@ -359,7 +355,6 @@ func (t *teller) cardHas() string {
 	return "the card has " + units.Bytes(t.Card)
 }
 
-// environment returns what to export for a point.
 func (p *Point) environment() []string {
 	if p.Export == nil {
 		return nil
@@ -398,7 +393,6 @@ func amount(p *Point) string {
 	return "at most " + units.Bytes(p.Need())
 }
 
-// needs says it in a sentence.
 func needs(p *Point) string { return "needs " + amount(p) }
 
 // capital begins a sentence; names of variables stay as they are.
@@ -409,7 +403,6 @@ func capital(s string) string {
 	return s
 }
 
-// times says how often.
 func times(n int) string {
 	switch n {
 	case 1:

@@ -19,7 +19,6 @@ const leastEntries = 1_000_000
 // lacks returns why a recording has no answer whatever a replay shows, "" if it may have one.
 func (r *Recorded) lacks() string { return torch.Lacks(r.Empty, r.Wrapped) }
 
-// cannot makes the result one without an answer.
 func (r *Result) cannot(why string) {
 	r.Cannot, r.Runs, r.Final = why, []Point{}, r.Recorded.Final
 	if x := r.Recorded.Explained; x != nil && r.Recorded.Failure != nil {
@@ -59,7 +58,6 @@ func (s *search) faithful() (bool, error) {
 	return false, nil
 }
 
-// share returns a part of n in per cent.
 func share(part, n device.Size) string { return units.Percent(float64(part) / float64(n)) }
 
 // recipe returns the lines of Python that record a run from its beginning, nil if the file is not of PyTorch.
@@ -78,7 +76,6 @@ func (r *Recorded) recipe() []string {
 	}
 }
 
-// refuse says why there is no answer, and what is needed for one.
 func (t *teller) refuse() {
 	t.a.Verdict, t.a.Recipe = CannotTell, t.Recorded.recipe()
 	t.say("This file cannot answer that: %s.", t.Cannot)

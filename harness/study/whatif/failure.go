@@ -83,7 +83,6 @@ func (s *search) explain(w *Wanted) error {
 	})
 }
 
-// pay charges the look at a request, if the budget has as much.
 func (s *search) pay() bool {
 	price := explainedAs * uint64(s.trace.Head().Events)
 	if s.Budget != 0 && s.done.Load()+price > s.Budget {
@@ -93,7 +92,6 @@ func (s *search) pay() bool {
 	return true
 }
 
-// lookAt returns what a setting does with a request on the card.
 func (s *search) lookAt(i, event int) (v *postmortem.Verdict, err error) {
 	on := s.o.Device
 	on.Capacity = s.Card

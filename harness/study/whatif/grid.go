@@ -138,7 +138,6 @@ func checkAnchors(n *yaml.Node) error {
 	return nil
 }
 
-// at adds the position of n to an error.
 func at(n *yaml.Node, err error) error {
 	return fmt.Errorf("line %d, column %d: %w", n.Line, n.Column, err)
 }
@@ -181,7 +180,6 @@ func pairs(n *yaml.Node, wrong error) ([]pair, error) {
 	return all, nil
 }
 
-// readEntry multiplies an entry out.
 func readEntry(n *yaml.Node, catalogue alloc.Catalogue) ([]alloc.Setup, error) {
 	keys, err := pairs(n, errEntry)
 	if err != nil {
@@ -218,7 +216,6 @@ func readEntry(n *yaml.Node, catalogue alloc.Catalogue) ([]alloc.Setup, error) {
 	return setups(name, fields, catalogue)
 }
 
-// setups returns the strategy called name with every choice of values for its fields.
 func setups(name *yaml.Node, fields []axis, catalogue alloc.Catalogue) ([]alloc.Setup, error) {
 	var all []alloc.Setup
 	err := product(fields, func(chosen []json.RawMessage) error {
@@ -271,7 +268,6 @@ func product(axes []axis, f func([]json.RawMessage) error) error {
 	return nil
 }
 
-// axes reads a mapping of names to values or lists of values.
 func axes(n *yaml.Node) ([]axis, error) {
 	keys, err := pairs(n, errMapping)
 	if err != nil {
@@ -288,7 +284,6 @@ func axes(n *yaml.Node) ([]axis, error) {
 	return all, nil
 }
 
-// listed reads a value or a list of values.
 func listed(n *yaml.Node) ([]json.RawMessage, error) {
 	list := []*yaml.Node{n}
 	if n.Kind == yaml.SequenceNode {

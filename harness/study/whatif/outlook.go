@@ -23,7 +23,6 @@ const (
 	phaseExplain              // settings are asked about the request that found no memory
 )
 
-// measured enters a point that is measured, and begins the search for its minimum.
 func (s *search) measured(i int) {
 	s.lock.Lock()
 	defer s.lock.Unlock()
@@ -39,21 +38,18 @@ func (s *search) probed() {
 	s.lock.Unlock()
 }
 
-// enter begins a phase of so many pieces of work.
 func (s *search) enter(p phase, n int) {
 	s.lock.Lock()
 	s.phase, s.left = p, n
 	s.lock.Unlock()
 }
 
-// over ends a piece of work of a phase.
 func (s *search) over() {
 	s.lock.Lock()
 	s.left--
 	s.lock.Unlock()
 }
 
-// tell calls [Options.Progress].
 func (s *search) tell() {
 	if s.o.Progress == nil {
 		return

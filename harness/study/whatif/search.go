@@ -47,7 +47,6 @@ type search struct {
 	outlook
 }
 
-// run measures every point and searches minimum capacities.
 func (s *search) run() error {
 	n := uint64(s.trace.Head().Events)
 	if !s.o.Full {
@@ -95,7 +94,6 @@ func (s *search) partial() bool {
 	return len(s.Runs) > 0
 }
 
-// onCard reports whether everything is measured on the card in question.
 func (s *search) onCard() bool { return s.Card >= s.LowerBound }
 
 // measuredOn returns the capacity on which everything is measured: the card's if the trace can fit it
@@ -107,7 +105,6 @@ func (s *search) measuredOn() device.Size {
 	return compare.Ample(s.LowerBound)
 }
 
-// measure returns the row of a point.
 func (s *search) measure(i int, at device.Size) (compare.Run, error) {
 	if s.o.Full {
 		return s.contests[i].Run(s.ctx)
@@ -244,7 +241,6 @@ type rank struct {
 	need  device.Size // probably enough; the largest size if nothing is known to be
 }
 
-// rank returns the rank of a point.
 func (s *search) rank(i int) rank {
 	p := &s.Runs[i]
 	r := rank{class: 1, need: ^device.Size(0)}

@@ -45,7 +45,6 @@ type wantSurvey struct {
 	covered trace.Coverage
 }
 
-// take takes some events.
 func (s *wantSurvey) take(events []trace.Event) error {
 	for i := range events {
 		e := &events[i]
@@ -64,7 +63,6 @@ func (s *wantSurvey) take(events []trace.Event) error {
 	return nil
 }
 
-// asks takes a request.
 func (s *wantSurvey) asks(e *trace.Event) {
 	if e.Size != s.size {
 		s.size = e.Size

@@ -6,7 +6,6 @@ import (
 	"github.com/vramyard/vramyard/internal/units"
 )
 
-// sure says how far the answer can be trusted.
 func (t *teller) sure() {
 	add := func(format string, args ...any) { t.a.Sure = append(t.a.Sure, fmt.Sprintf(format, args...)) }
 	if t.Cannot != "" {
@@ -69,7 +68,6 @@ func (t *teller) margin(add func(string, ...any)) {
 	}
 }
 
-// fidelity says how well the replay follows the recorded allocator.
 func (t *teller) fidelity(add func(string, ...any)) {
 	r := &t.Recorded
 	switch {

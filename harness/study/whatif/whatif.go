@@ -255,7 +255,6 @@ func decisions(s alloc.Setup) string {
 	return name + string(text)
 }
 
-// newPoint returns a setting that was not tried yet.
 func newPoint(s, recorded alloc.Setup) Point {
 	p := Point{setup: s, Label: s.Name}
 	p.Strategy, p.Baseline = s.Name, s.Baseline
@@ -334,7 +333,6 @@ func tellApart(all []Point) {
 	}
 }
 
-// fieldText returns fields of a configuration as part of a label.
 func fieldText(fields map[string]json.RawMessage) string {
 	if len(fields) == 0 {
 		return ""
@@ -349,7 +347,6 @@ func fieldText(fields map[string]json.RawMessage) string {
 	return string(raw)
 }
 
-// fieldsOf returns the fields of a setup's configuration in JSON.
 func fieldsOf(s alloc.Setup) (fields map[string]json.RawMessage) {
 	text, err := json.Marshal(s.Config)
 	if err != nil || json.Unmarshal(text, &fields) != nil {
