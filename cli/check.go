@@ -318,6 +318,9 @@ func verdict(s check.SubjectReport) string {
 		n := s.Failure.Violation.Number
 		return fmt.Sprintf("broke %v (%s)", n, n.Name())
 	}
+	if s.Result.Sequences == 0 {
+		return "not reached"
+	}
 	var not []string
 	for n := range props.Numbers {
 		if s.Result.Excepted[n] > 0 {

@@ -62,8 +62,8 @@ func (b *brokenInvariant) text(path string) string {
 	var t strings.Builder
 	fmt.Fprintf(&t, "\n%v\n", b.Failure)
 	_ = b.story.WriteText(&t) // a Builder takes everything
-	if b.Stack != nil {
-		fmt.Fprintf(&t, "\n%s", b.Stack)
+	if b.Violation.Stack != nil {
+		fmt.Fprintf(&t, "\n%s", b.Violation.Stack)
 	}
 	fmt.Fprintf(&t, "\ntrace: %s\nagain: %s\n", path, strings.Join(b.commands(path), "\n       "))
 	return t.String()

@@ -94,8 +94,12 @@ func Bounded(s Subject, c Churn) (Growth, error) {
 	if err != nil {
 		return Growth{}, err
 	}
-	err = r.run()
-	_ = r.Close() // the device is thrown away with it
+	if !returns(0, &r.pulse.beats, func() {
+		err = r.guard(r.run, nil)
+		r.dispose(r.machine) // the device is thrown away with it
+	}) {
+		return Growth{}, hangs(0, fmt.Sprintf("call %d of a long run", r.pulse.beats.Load()))
+	}
 	if v, ok := errors.AsType[*Violation](err); ok {
 		return r.growth, r.unbounded(&s, v)
 	}
@@ -364,14 +368,17 @@ func (r *longRun) unbounded(s *Subject, v *Violation) error {
 		return err
 	}
 	again.record = true
-	err = again.run()
+	err = again.guard(again.run, nil)
 	u := &Unbounded{
 		Subject: s.Name, Churn: r.Churn, Growth: r.growth, Call: r.step, Held: r.tenths, Violation: v,
-		Holdings: holdingsText(again.Strategy), Trace: again.trace(IBounded.String()),
+		Trace: again.trace(IBounded.String()),
+	}
+	if !again.broken {
+		u.Holdings = holdingsText(again.Strategy)
 	}
 	describe(u.Trace, "invariant", v.Number.String(), "detail", v.Detail)
 	s.describe(u.Trace)
-	_ = again.Close() // the device is thrown away with it
+	again.dispose(again.machine) // the device is thrown away with it
 	if err == nil || again.step != r.step {
 		return fmt.Errorf("%w\nbut not when run again: the strategy depends on more than its calls", u)
 	}

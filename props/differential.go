@@ -27,7 +27,13 @@ func Differential(subjects []Subject, o Options) (Result, error) {
 	if err != nil {
 		return Result{}, err
 	}
-	r, err := d.search("differential", profile, o, nil)
+	r, err := d.search("differential", profile, o, nil, func() (*ensemble, error) {
+		another, _, err := newDifferential(subjects, o.Operations)
+		if err != nil {
+			return nil, err
+		}
+		return &another.ensemble, nil
+	})
 	if f, ok := errors.AsType[*Failure](err); ok && d.blamed != "" {
 		f.Subject = d.blamed
 	}

@@ -2,6 +2,7 @@ package props
 
 import (
 	"errors"
+	"fmt"
 	"runtime/debug"
 	"slices"
 
@@ -17,6 +18,7 @@ type interpreter struct {
 	observer
 	machines []*machine // the others are compared with the first
 	called   *machine   // the last that was called
+	broken   bool       // an instance panicked and may hold locks: none is called any more
 
 	present, own Call // the present call, and as one instance gets it; kept here to take nothing from the heap
 
@@ -26,10 +28,15 @@ type interpreter struct {
 	frees uint64
 	step  int
 
-	record bool // keep the events
-	events []trace.Event
-	stack  []byte // of a panic
-	tally  Result
+	record  bool     // keep the events
+	closing []string // the calls among them that close the sequence
+	ended   bool     // the sequence is over, and is being closed
+	events  []trace.Event
+	tally   Result
+
+	seed  int64 // of the present sequence
+	pulse pulse
+	last  *Failure // that of a call that hangs, before which to stop; nil for none
 }
 
 // demand is a request for a block, as all instances know it.
@@ -66,13 +73,16 @@ func (silent) answered(*machine, *Call) error { return nil }
 func (silent) look() error                    { return nil }
 
 func (in *interpreter) reset() {
-	in.machines, in.called = in.machines[:0], nil
-	in.live, in.freed, in.events, in.stack = in.live[:0], in.freed[:0], in.events[:0], nil
+	in.machines, in.called, in.broken = in.machines[:0], nil, false
+	in.live, in.freed, in.events = in.live[:0], in.freed[:0], in.events[:0]
+	in.closing, in.ended = in.closing[:0], false
 	in.ids, in.frees, in.step = 0, 0, 0
 }
 
 func (in *interpreter) begin() {
 	in.step++
+	in.pulse.looking.Store(false)
+	in.pulse.beats.Add(1)
 	for _, m := range in.machines {
 		m.limiter.begin()
 	}
@@ -121,10 +131,22 @@ func (in *interpreter) perform(c *Call) error {
 		in.ids = c.ID
 	}
 	in.note(c)
+	if err := in.stop(); err != nil {
+		return err
+	}
 	if err := in.exchange(c, nil); err != nil || !c.Kind.calls() {
 		return err
 	}
+	in.pulse.looking.Store(true)
 	return in.look()
+}
+
+// stop returns the violation of a call that hangs before that call is repeated.
+func (in *interpreter) stop() error {
+	if in.last != nil && in.step >= in.last.Step {
+		return in.last.Violation
+	}
+	return nil
 }
 
 // exchange makes a call on every instance and has the answers judged. The first instance is not
@@ -203,6 +225,9 @@ func (in *interpreter) note(c *Call) {
 		e.Slot = uint32(e.ID - 1)
 	}
 	in.events = append(in.events, e)
+	if in.ended {
+		in.closing = append(in.closing, c.String())
+	}
 }
 
 func (in *interpreter) trace(name string) *trace.Trace {
@@ -212,20 +237,20 @@ func (in *interpreter) trace(name string) *trace.Trace {
 	}
 }
 
-// guard calls f and turns a panic into a violation, which judge may excuse.
+// guard calls f and turns a panic into a violation, which judge may excuse; nil excuses nothing.
 func (in *interpreter) guard(f func() error, judge func(...error) error) (err error) {
 	defer func() {
 		if p := recover(); p != nil {
-			err = judge(in.panicked(p))
+			if err = in.panicked(p); judge != nil {
+				err = judge(err)
+			}
 		}
 	}()
 	return f()
 }
 
 func (in *interpreter) panicked(p any) error {
-	if in.record {
-		in.stack = debug.Stack()
-	}
+	in.broken = true
 	name := ""
 	if in.called != nil && in.called.name != "" {
 		name = in.called.name + ": "
@@ -233,7 +258,7 @@ func (in *interpreter) panicked(p any) error {
 	if err, ok := p.(error); ok && errors.Is(err, errRunaway) {
 		return violated(ITerminates, "%s%v", name, err)
 	}
-	return violated(INoPanic, "%spanic: %v", name, p)
+	return &Violation{INoPanic, fmt.Sprintf("%spanic: %v", name, p), debug.Stack()}
 }
 
 // interior returns the distance from the start of a block of n bytes at which an illegal free

@@ -134,6 +134,7 @@ func Numbers(yield func(Number) bool) {
 type Violation struct {
 	Number Number // which one
 	Detail string // the two things that disagree
+	Stack  []byte // INoPanic: where
 }
 
 // Error implements error.

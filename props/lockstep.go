@@ -8,6 +8,7 @@ import (
 	"github.com/vramyard/vramyard/alloc"
 	"github.com/vramyard/vramyard/device"
 	"github.com/vramyard/vramyard/device/sim"
+	"github.com/vramyard/vramyard/harness/trace"
 )
 
 // lockstep is how one of several instances that get the same calls differs from the first.
@@ -36,6 +37,7 @@ type ensemble struct {
 // run builds the instances and gives them the sequence; finish, if not nil, is called at its end.
 // It returns a *Violation, or another error if an instance cannot be built.
 func (e *ensemble) run(seq Sequence, finish func(Sequence) error) error {
+	e.starts(seq, device.FaultPlan{})
 	e.reset()
 	return e.guard(func() (err error) {
 		if e.machines, err = e.enrol(); err != nil {
@@ -55,14 +57,12 @@ func (e *ensemble) run(seq Sequence, finish func(Sequence) error) error {
 			return err
 		}
 		return finish(seq)
-	}, errors.Join)
+	}, nil)
 }
 
 // close returns the memory of all instances to their devices, which are thrown away.
 func (e *ensemble) close() {
-	for _, m := range e.machines {
-		m.abandon()
-	}
+	e.dispose(e.machines...)
 }
 
 // aim skips what not every instance can be asked.
@@ -150,14 +150,22 @@ func (e *ensemble) after(c *Call) error {
 	return nil
 }
 
-// search runs the sequences of all seeds; finish is called after each that broke nothing.
-func (e *ensemble) search(name string, profile Profile, o Options, finish func(Sequence) error) (Result, error) {
+// search runs the sequences of all seeds; finish is called after each that broke nothing. The
+// instances of another ensemble record a sequence that hangs.
+func (e *ensemble) search(name string, profile Profile, o Options, finish func(Sequence) error, another func() (*ensemble, error)) (
+	Result, error,
+) {
 	sequences := Sequences(profile)
 	attempt := func(seq Sequence) error {
 		defer e.close()
 		return e.run(seq, finish)
 	}
-	return e.eachSeed(o, func(seed int64) error {
+	describeAll := func(t *trace.Trace) {
+		for _, s := range e.subjects {
+			describe(t, "subject", s.Name, "config", asJSON(s.Config))
+		}
+	}
+	one := func(seed int64) error {
 		small, generated, v, err := hunt(sequences, seed, o.Tries, attempt, nil)
 		if err != nil {
 			return fmt.Errorf("%s: seed %d: %w", name, seed, err)
@@ -173,9 +181,18 @@ func (e *ensemble) search(name string, profile Profile, o Options, finish func(S
 			return fmt.Errorf("%s: seed %d: %w, but not when run again: a strategy depends on more than its calls", name, seed, v)
 		}
 		f := e.failure(name, seed, generated, small, again)
-		for _, s := range e.subjects {
-			describe(f.Trace, "subject", s.Name, "config", asJSON(s.Config))
-		}
+		describeAll(f.Trace)
 		return f
+	}
+	return e.watched(name, o, func() (Result, error) { return e.eachSeed(o, one) }, func(f *Failure) *trace.Trace {
+		again, err := another()
+		if err != nil {
+			return nil
+		}
+		again.record, again.last = true, f
+		_ = again.run(f.Sequence, nil) // the violation of f
+		t := again.trace(f.Violation.Number.String())
+		describeAll(t)
+		return t
 	})
 }

@@ -117,6 +117,15 @@ func (m *machine) closeAll() (err error) {
 	return m.carded()
 }
 
+// dispose closes instances in any state, unless one of them panicked.
+func (in *interpreter) dispose(all ...*machine) {
+	for _, m := range all {
+		if !in.broken {
+			m.abandon()
+		}
+	}
+}
+
 // abandon closes a strategy in any state; it is not checked any more.
 func (m *machine) abandon() {
 	if m == nil || m.Strategy == nil {

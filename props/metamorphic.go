@@ -24,7 +24,7 @@ func Metamorphic(s Subject, o Options) (Result, error) {
 		return Result{}, err
 	}
 	r := newRelations(s, profile)
-	return r.search(s.Name, profile, o, r.undo)
+	return r.search(s.Name, profile, o, r.undo, func() (*ensemble, error) { return &newRelations(s, profile).ensemble, nil })
 }
 
 // Relate runs one sequence over instances of the subject in lockstep, as [Metamorphic] does.
@@ -238,6 +238,7 @@ func (r *relations) undo(seq Sequence) error {
 		}
 		done++
 		r.step++
+		r.pulse.beats.Add(1)
 		before, was := slices.Collect(m.Walk), m.Stats()
 		a := m.do(&Call{Op: seq[i], Request: seq[i].request(r.ids + done)})
 		if a.Err != nil {

@@ -197,12 +197,12 @@ func refusals(c device.Calls) (n uint64) {
 // finish frees every block, closes the strategy and checks that nothing is left. The twin
 // is closed with its blocks live, after they were moved.
 func (r *runner) finish() error {
-	r.undrained = len(r.events)
+	r.undrained, r.ended = len(r.events), true
 	for _, step := range [...]func() error{
 		r.drain, r.leavePools, r.settleStreams, r.empty,
 		func() error { return r.call(Call{Op: Op{Kind: OpTrim}}) },
 		r.empty, r.renew,
-		func() error { r.begin(); return r.move(r.twin) },
+		func() error { r.begin(); return cmp.Or(r.stop(), r.move(r.twin)) },
 		func() error { return r.closeInstance(r.main) },
 		func() error { return r.closeInstance(r.twin) },
 		func() error { return r.judge(r.leaveCard()) },
@@ -216,6 +216,11 @@ func (r *runner) finish() error {
 
 // closeInstance closes an instance and checks that nothing is left of it.
 func (r *runner) closeInstance(m *machine) error {
+	if r.record && m == r.main {
+		r.closing = append(r.closing, "close")
+	} else if r.record {
+		r.closing = append(r.closing, "close a second instance, with its blocks live")
+	}
 	err := r.judge(m.closeAll())
 	if err != nil || !m.dev.Usage().Empty() {
 		return err // the device refused on its plan; there is nothing more to say

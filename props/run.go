@@ -109,6 +109,7 @@ func (r *runner) judge(violations ...error) error {
 // run builds the strategy, runs the sequence and takes everything down again. It returns
 // a *Violation, or another error if the strategy cannot be built.
 func (r *runner) run(seq Sequence, plan device.FaultPlan) error {
+	r.starts(seq, plan)
 	r.reset()
 	return r.guard(func() error {
 		if built, err := r.build(plan); !built {
@@ -145,8 +146,7 @@ func (r *runner) leaveCard() error {
 // reset forgets the last sequence. Instances that it left open are closed, because some hold more
 // than memory of this program.
 func (r *runner) reset() {
-	r.main.abandon()
-	r.twin.abandon()
+	r.dispose(r.main, r.twin)
 	_ = r.leaveCard() // the sequence reported its violation
 	r.main, r.twin = nil, nil
 	r.interpreter.reset()

@@ -78,8 +78,17 @@ func (s *Subject) exceptions() (set exceptions) {
 	return set
 }
 
-// Profile builds the strategy once and returns the profile of sequences for it.
-func (s Subject) Profile(operations int) (Profile, error) {
+// Profile builds the strategy once and returns the profile of sequences for it. A panic and a
+// constructor that does not return are violations, as of [Guarded].
+func (s Subject) Profile(operations int) (p Profile, err error) {
+	err = Guarded(0, func(func()) (err error) {
+		p, err = s.profile(operations)
+		return err
+	})
+	return p, err
+}
+
+func (s Subject) profile(operations int) (Profile, error) {
 	dev, err := sim.New(s.Device)
 	if err != nil {
 		return Profile{}, err

@@ -8,6 +8,7 @@ import (
 	"io"
 	"slices"
 	"strconv"
+	"strings"
 	"time"
 
 	"github.com/leanovate/gopter"
@@ -25,6 +26,10 @@ type Options struct {
 	Seed       int64 // of the first sequence; each next one has the next seed
 	Tries      int   // how often a failing sequence is run to make it smaller; default 4000
 	Faults     int   // most device calls of a sequence that are refused in turn, spread over all; default every one
+
+	// Patience is how long one call may take, with the checks after it, before it is taken to hang;
+	// default 10 seconds.
+	Patience time.Duration
 }
 
 func (o Options) withDefaults() Options {
@@ -105,17 +110,26 @@ type Failure struct {
 	Sequence   Sequence         // the shrunken sequence
 	Plan       device.FaultPlan // device calls that were refused
 	Trace      *trace.Trace     // the shrunken sequence as a trace
-	Stack      []byte           // of a panic, else nil
+	Hung       bool             // the last call of the sequence did not return; see [Options.Patience]
+	Closing    []string         // calls after the sequence, which free and close everything, up to the broken invariant
 }
 
-// Error implements error. It is long: everything but the stack.
+// Error implements error. It is long: everything but the stack of a panic.
 func (f *Failure) Error() string {
-	s := fmt.Sprintf("%s: seed %d, step %d: %v\nshrunk from %d operations to %d", f.Subject, f.Seed, f.Step,
-		f.Violation, f.Operations, len(f.Sequence))
+	s := fmt.Sprintf("%s: seed %d, step %d: %v\n", f.Subject, f.Seed, f.Step, f.Violation)
+	if f.Hung {
+		s += fmt.Sprintf("the first %d operations, not shrunk", len(f.Sequence))
+	} else {
+		s += fmt.Sprintf("shrunk from %d operations to %d", f.Operations, len(f.Sequence))
+	}
 	if f.Plan.Nth != 0 {
 		s += fmt.Sprintf("; device call %d is refused", f.Plan.Nth)
 	}
-	return s + "\n" + f.Sequence.Lines()
+	s += "\n" + f.Sequence.Lines()
+	if len(f.Closing) > 0 {
+		s += "then everything is freed and closed\n" + strings.Join(f.Closing, "\n") + "\n"
+	}
+	return s
 }
 
 // Unwrap returns the violation.
@@ -174,21 +188,31 @@ func (r *runner) stride(seq Sequence, most int) (stride, first uint64, err error
 type attempt func(*runner, Sequence) (device.FaultPlan, error)
 
 func verify(s Subject, o Options, once attempt) (Result, error) {
-	profile, err := s.Profile(o.Operations)
-	if err != nil {
-		return Result{}, err
-	}
 	r := newRunner(&s)
-	defer func() { _ = r.leaveCard() }() // of a sequence that failed; that is said
-	sequences := Sequences(profile)
-	return r.eachSeed(o, func(seed int64) error { return oneSeed(r, sequences, seed, o, once) })
+	return r.watched(s.Name, o, func() (Result, error) {
+		profile, err := s.Profile(o.Operations)
+		if err != nil {
+			return Result{}, err
+		}
+		defer func() { _ = r.leaveCard() }() // of a sequence that failed; that is said
+		sequences := Sequences(profile)
+		return r.eachSeed(o, func(seed int64) error { return oneSeed(r, sequences, seed, o, once) })
+	}, func(f *Failure) *trace.Trace {
+		again := newRunner(&s)
+		again.record, again.last = true, f
+		_ = again.run(f.Sequence, f.Plan) // the violation of f
+		t := again.trace(f.Violation.Number.String())
+		again.describe(f, t)
+		return t
+	})
 }
 
 // eachSeed calls one with every seed until the first error, and returns the counts of all.
 func (in *interpreter) eachSeed(o Options, one func(seed int64) error) (_ Result, err error) {
 	start := time.Now()
 	for i := 0; i < o.Sequences && err == nil; i++ {
-		err = one(o.Seed + int64(i))
+		in.seed = o.Seed + int64(i)
+		err = one(in.seed)
 		in.tally.Sequences++
 	}
 	in.tally.Elapsed = time.Since(start)
@@ -236,7 +260,7 @@ func oneSeed(r *runner, sequences gopter.Gen, seed int64, o Options, once attemp
 	}
 	f := r.failure(r.subject.Name, seed, generated, small, v)
 	f.Plan = plan
-	r.describe(f)
+	r.describe(f, f.Trace)
 	return f
 }
 
@@ -299,8 +323,8 @@ const undrainedKey = "undrained"
 // failure returns what is known of a failing sequence that was just run and recorded.
 func (in *interpreter) failure(name string, seed int64, generated int, seq Sequence, v *Violation) *Failure {
 	f := &Failure{
-		Subject: name, Seed: seed, Operations: generated, Step: in.step, Violation: v, Sequence: seq, Stack: in.stack,
-		Trace: in.trace(v.Number.String()),
+		Subject: name, Seed: seed, Operations: generated, Step: in.step, Violation: v, Sequence: seq,
+		Trace: in.trace(v.Number.String()), Closing: slices.Clone(in.closing),
 	}
 	describe(f.Trace, "invariant", v.Number.String(), "detail", v.Detail)
 	return f
@@ -312,18 +336,18 @@ func describe(t *trace.Trace, pairs ...string) {
 	}
 }
 
-func (r *runner) describe(f *Failure) {
-	describe(f.Trace, "seed", strconv.FormatInt(f.Seed, 10), "step", strconv.Itoa(f.Step))
+func (r *runner) describe(f *Failure, t *trace.Trace) {
+	describe(t, "seed", strconv.FormatInt(f.Seed, 10), "step", strconv.Itoa(f.Step))
 	if f.Plan.Nth != 0 {
-		describe(f.Trace, "fault-nth", strconv.FormatUint(f.Plan.Nth, 10))
+		describe(t, "fault-nth", strconv.FormatUint(f.Plan.Nth, 10))
 	}
 	if r.subject.Card != nil {
-		describe(f.Trace, "card", r.subject.Card.Name)
+		describe(t, "card", r.subject.Card.Name)
 	}
 	if r.undrained != 0 {
-		describe(f.Trace, undrainedKey, strconv.Itoa(r.undrained))
+		describe(t, undrainedKey, strconv.Itoa(r.undrained))
 	}
-	r.subject.describe(f.Trace)
+	r.subject.describe(t)
 }
 
 func (s *Subject) describe(t *trace.Trace) {
@@ -348,13 +372,18 @@ func Record(s Subject, seq Sequence) (*trace.Trace, error) {
 // panic, and returns the answer.
 type Watcher func(c Call, next func() Answer) Answer
 
-// Repeat runs a shrunken sequence again, as thoroughly as when it was made smaller. The error is
-// the [*Violation], if there still is one. The first watcher sees the calls of the first instance,
-// the second the calls of the twin, which is closed with its blocks live.
-func Repeat(s Subject, seq Sequence, plan device.FaultPlan, watchers ...Watcher) error {
+// Repeat runs the sequence of a failure again, as thoroughly as when it was made smaller. The error is
+// the [*Violation], if there still is one; a call that hung is not made. The first watcher sees the
+// calls of the first instance, the second the calls of the twin, which is closed with its blocks live.
+func Repeat(s Subject, f *Failure, watchers ...Watcher) error {
 	r := newRunner(&s)
 	r.thorough, r.watchers = true, watchers
-	err := r.run(seq, plan)
+	if f.Hung {
+		if r.last = f; f.Step == 0 {
+			return f.Violation
+		}
+	}
+	err := r.run(f.Sequence, f.Plan)
 	_ = r.leaveCard() // as in verify
 	return err
 }

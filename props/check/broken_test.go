@@ -44,12 +44,14 @@ const (
 	panicsOnFree bug = "a free at a rare moment panics"
 	keepsRegions bug = "close gives nothing back"
 	walksBadly   bug = "a walk at a rare moment panics"
+	hangsOnFree  bug = "a free at a rare moment does not return"
 )
 
 // broken is a strategy with a bug.
 type broken struct {
 	alloc.Forwarder
-	bug bug
+	bug     bug
+	release chan struct{} // ends what hangs
 }
 
 // rare reports whether this is a moment at which a bug shows. About one sequence in thirty
@@ -60,9 +62,12 @@ func (b *broken) rare() bool {
 }
 
 // breaking returns the subject with a bug.
-func breaking(s props.Subject, b bug) props.Subject {
+func breaking(s props.Subject, b bug) props.Subject { return hanging(s, b, nil) }
+
+// hanging returns the subject with a bug that may hang until it is released.
+func hanging(s props.Subject, b bug, release chan struct{}) props.Subject {
 	return s.Wrapped(string(b[:5]), func(a alloc.Strategy) (alloc.Strategy, error) {
-		return &broken{alloc.Forward(a, nil), b}, nil
+		return &broken{alloc.Forward(a, nil), b, release}, nil
 	})
 }
 
@@ -74,6 +79,8 @@ func (b *broken) Free(a device.Addr) error {
 			return nil
 		case panicsOnFree:
 			panic("a bad moment")
+		case hangsOnFree:
+			<-b.release
 		}
 	}
 	return b.Forwarder.Free(a)

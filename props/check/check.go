@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"runtime"
 	"slices"
+	"time"
 
 	"github.com/vramyard/vramyard/props"
 )
@@ -20,6 +21,8 @@ type Options struct {
 	Contents   bool  // fill and compare blocks: verify the subjects of [props.Subject.Filled] instead
 	Faults     bool  // also let the device refuse each of its calls in turn, in fewer sequences
 	Workers    int   // batches verified at once; default one for each core
+
+	Patience time.Duration // how long one call may take before it is taken to hang; default 10 seconds
 
 	// Card, if not nil, is a real device beside the device of each subject ([props.Subject]).
 	// Blocks are filled and compared then, by one worker.
@@ -89,7 +92,8 @@ func (r Report) Failures() (all []*props.Failure) {
 // cannot be verified, because it cannot be built or depends on more than its calls. Both are the
 // same for the same subjects and options, whatever the number of workers. If ctx ends, Run returns
 // the error of ctx and the report of the subjects that were reached; a batch that has begun is
-// finished.
+// finished. A call that does not return ends the verification too, because its goroutine cannot be
+// ended: the report has its failure, and subjects without sequences were not reached.
 //
 // Precondition: the subjects' New and Promises are safe for concurrent use.
 func Run(ctx context.Context, subjects []props.Subject, o Options) (Report, error) {
@@ -123,7 +127,7 @@ func Run(ctx context.Context, subjects []props.Subject, o Options) (Report, erro
 			}
 		}
 	}
-	if p.stopped {
+	if p.stopped && ctx.Err() != nil {
 		r.Subjects = slices.DeleteFunc(r.Subjects, func(s SubjectReport) bool { return s.Result.Sequences == 0 && s.Failure == nil })
 		return r, ctx.Err()
 	}

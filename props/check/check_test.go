@@ -7,6 +7,8 @@ import (
 	"strings"
 	"sync/atomic"
 	"testing"
+	"testing/synctest"
+	"time"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
@@ -268,4 +270,26 @@ func TestAStoppedVerificationHasWhatIsDone(t *testing.T) {
 	require.ErrorIs(t, err, context.Canceled)
 	require.Len(t, r.Subjects, 1, "only the first was reached")
 	require.Equal(t, 50, r.Sequences(), "one batch")
+}
+
+// TestCallThatHangsEndsTheCheck has a subject before the one that hangs, and one that is not reached.
+// The clock runs only while everything waits.
+func TestCallThatHangsEndsTheCheck(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		release := make(chan struct{})
+		defer close(release)
+		subjects := []props.Subject{tiny(t), hanging(tiny(t), hangsOnFree, release), tiny(t)}
+		r, err := check.Run(t.Context(), subjects, check.Options{Sequences: 50, Operations: 60, Seed: 1, Workers: 1, Patience: time.Minute})
+		require.NoError(t, err)
+		require.Equal(t, 50, r.Subjects[0].Result.Sequences)
+		require.Zero(t, r.Subjects[2].Result.Sequences)
+		f := r.Subjects[1].Failure
+		require.NotNil(t, f)
+		require.True(t, f.Hung)
+		require.Equal(t, props.ITerminates, f.Violation.Number)
+		require.Contains(t, f.Error(), "did not return within 1m0s")
+		story, err := check.Retell(subjects[1], f)
+		require.NoError(t, err)
+		require.Contains(t, story.Steps[len(story.Steps)-1].Call, "did not return within 1m0s")
+	})
 }

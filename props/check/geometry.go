@@ -1,6 +1,7 @@
 package check
 
 import (
+	"errors"
 	"fmt"
 
 	"github.com/vramyard/vramyard/alloc"
@@ -97,6 +98,17 @@ func largestRegion(s alloc.Setup, like sim.Config, most device.Size) (largest de
 //
 // Precondition: like has no capacity.
 func measure(s alloc.Setup, like sim.Config, n device.Size) (limit, region device.Size, err error) {
+	err = props.Guarded(0, func(func()) (err error) {
+		limit, region, err = measureOne(s, like, n)
+		return err
+	})
+	if v, ok := errors.AsType[*props.Violation](err); ok {
+		err = fmt.Errorf("%s: %w\n%s", s.Name, v, v.Stack)
+	}
+	return limit, region, err
+}
+
+func measureOne(s alloc.Setup, like sim.Config, n device.Size) (limit, region device.Size, err error) {
 	dev, err := sim.New(like)
 	if err != nil {
 		return 0, 0, err

@@ -160,7 +160,9 @@ func Broken(s props.Subject, b bugs.Bug) (all []string, err error) {
 	if err != nil {
 		return nil, fmt.Errorf("check: %s: %w", b.ID, err)
 	}
-	repeat := func() error { return props.Repeat(s, seq, device.FaultPlan{Nth: b.Nth}) }
+	repeat := func() error {
+		return props.Repeat(s, &props.Failure{Sequence: seq, Plan: device.FaultPlan{Nth: b.Nth}})
+	}
 	if b.Judge == bugs.ByRelations {
 		repeat = func() error { return props.Relate(s, seq) }
 	}

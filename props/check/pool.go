@@ -25,7 +25,7 @@ type pool struct {
 	ctx      context.Context
 
 	lock    sync.Mutex
-	stopped bool  // batches are left because ctx has ended
+	stopped bool  // batches are left because ctx has ended or a call hangs
 	next    int   // first batch that no worker took
 	failed  []int // by subject: the first batch that broke an invariant, len(batches) if none did
 	broken  int   // the first batch that could not be verified, len(batches) if all could
@@ -44,7 +44,7 @@ func (o Options) split(subject int) (all []batch) {
 		size := max(p.batch, (n+mostBatches-1)/mostBatches)
 		for done := 0; done < n; done += size {
 			all = append(all, batch{subject: subject, pass: p, options: props.Options{
-				Sequences: min(size, n-done), Operations: o.Operations, Seed: o.Seed + int64(done), Tries: o.Tries,
+				Sequences: min(size, n-done), Operations: o.Operations, Seed: o.Seed + int64(done), Tries: o.Tries, Patience: o.Patience,
 			}})
 		}
 	}
@@ -84,8 +84,7 @@ func (p *pool) take() (i int, ok bool) {
 	defer p.lock.Unlock()
 	for ; p.next < p.broken; p.next++ {
 		if p.next < p.failed[p.batches[p.next].subject] {
-			if p.ctx.Err() != nil {
-				p.stopped = true
+			if p.stopped = p.stopped || p.ctx.Err() != nil; p.stopped {
 				return 0, false
 			}
 			p.next++
@@ -104,6 +103,7 @@ func (p *pool) done(i int) {
 	switch {
 	case errors.As(b.err, &f):
 		p.failed[b.subject] = min(p.failed[b.subject], i)
+		p.stopped = p.stopped || f.Hung
 	case b.err != nil:
 		p.broken = min(p.broken, i)
 	}

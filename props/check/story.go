@@ -35,8 +35,8 @@ type Row struct {
 
 // Retell repeats the calls of a failure and notes each with its answer and the walk after it. The
 // story of a strategy that panics has all calls before. The subject must be the one of the
-// failure. If the strategy keeps every invariant this time, Retell returns an error with the
-// story.
+// failure. A call that hung is the last step, and is not made again. If the strategy keeps every
+// invariant this time, Retell returns an error with the story.
 func Retell(s props.Subject, f *props.Failure) (*Story, error) {
 	n := &notebook{}
 	inner := s.New
@@ -54,12 +54,15 @@ func Retell(s props.Subject, f *props.Failure) (*Story, error) {
 		p.strategy = a
 		return a, err
 	}
-	err := props.Repeat(s, f.Sequence, f.Plan, n.pages[0].watch, n.pages[1].watch)
+	err := props.Repeat(s, f, n.pages[0].watch, n.pages[1].watch)
 	var v *props.Violation
 	if !errors.As(err, &v) {
 		v = &props.Violation{Number: f.Violation.Number, Detail: "kept this time: the strategy depends on more than its calls"}
 	}
 	story := &Story{n.steps(), v}
+	if f.Hung {
+		story.Steps = append(story.Steps, Step{Call: v.Detail})
+	}
 	if err == nil {
 		return story, fmt.Errorf("%s: %v was not broken again", f.Subject, f.Violation.Number)
 	}

@@ -113,7 +113,7 @@ func TestBenchReports(t *testing.T) {
 }
 
 func TestSteadyReportsRunningOut(t *testing.T) {
-	w := newSteady(nothing{}, 10, workload.Lognormal())
+	w := newSteady(nothing{}, 10, workload.Lognormal(), func() {})
 	require.ErrorIs(t, w.warm(), alloc.ErrOutOfMemory)
 }
 

@@ -176,8 +176,8 @@ func report(t testing.TB, r props.Result, err error, mistakes bool) {
 	if !errors.As(err, &f) {
 		t.Fatal(err)
 	}
-	if f.Stack != nil {
-		t.Logf("%s", f.Stack)
+	if f.Violation.Stack != nil {
+		t.Logf("%s", f.Violation.Stack)
 	}
 	path, writeErr := writeTrace(t, f.Subject, f.Violation, f.WriteTrace)
 	if writeErr != nil {

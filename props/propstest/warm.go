@@ -16,7 +16,25 @@ import (
 // where a stream is recorded for the block, and for the poll that ends the wait.
 func AllocsZero(t testing.TB, s props.Subject) {
 	t.Helper()
-	a, w := newWarm(t, s)
+	guarded(t, func(beat func()) { allocsZero(t, s, beat) })
+}
+
+// guarded calls f in a goroutine of its own. A panic of f fails the test with its stack, and so does
+// f if it hangs: if it does not call beat for as long as [props.Guarded] waits.
+func guarded(t testing.TB, f func(beat func())) {
+	t.Helper()
+	err := props.Guarded(0, func(beat func()) error {
+		f(beat)
+		return nil
+	})
+	if v, ok := errors.AsType[*props.Violation](err); ok {
+		t.Fatalf("%v\n%s", v, v.Stack)
+	}
+}
+
+func allocsZero(t testing.TB, s props.Subject, beat func()) {
+	t.Helper()
+	a, w := newWarm(t, s, beat)
 	defer a.Close() // the device is thrown away with it
 	var failed error
 	if n := testing.AllocsPerRun(4096, func() {
@@ -56,14 +74,14 @@ func AllocsZero(t testing.TB, s props.Subject) {
 
 // newWarm builds the subject and warms it with as many small blocks as its own limit holds,
 // up to 64.
-func newWarm(t testing.TB, s props.Subject) (alloc.Strategy, *steady) {
+func newWarm(t testing.TB, s props.Subject, beat func()) (alloc.Strategy, *steady) {
 	for live := 64; ; live /= 2 {
 		dev := newUnbounded(t, s)
 		a, err := s.New(dev)
 		if err != nil {
 			t.Fatal(err)
 		}
-		w := newSteady(a, live, workload.Lognormal())
+		w := newSteady(a, live, workload.Lognormal(), beat)
 		w.line, _ = device.TimelineOf(dev)
 		w.most = min(w.most, 64*device.KiB)
 		if limit := a.Stats().Limit; limit != 0 {
@@ -98,12 +116,14 @@ type steady struct {
 	slots []device.Addr
 	most  device.Size // no request is larger
 	line  device.Timeline
-	steps int // on streams
+	steps int    // on streams
+	beat  func() // called before each pair
 }
 
-func newSteady(a alloc.Strategy, live int, draw workload.Sizes) *steady {
+func newSteady(a alloc.Strategy, live int, draw workload.Sizes, beat func()) *steady {
 	return &steady{
 		Strategy: a, draw: draw, rng: workload.NewRand(42), slots: make([]device.Addr, live), most: alloc.MaxRequest(a),
+		beat: beat,
 	}
 }
 
@@ -130,6 +150,7 @@ func (w *steady) warm() error {
 
 // step frees the block of a random slot and puts another in its place.
 func (w *steady) step() error {
+	w.beat()
 	slot := &w.slots[w.rng.Below(uint64(len(w.slots)))]
 	if err := w.Free(*slot); err != nil {
 		return err
@@ -154,6 +175,7 @@ func (w *steady) warmStreams() error {
 // streamStep is step on two streams. Another stream uses every fourth block, and now and then
 // all streams finish and the strategy looks for it.
 func (w *steady) streamStep() error {
+	w.beat()
 	slot := &w.slots[w.rng.Below(uint64(len(w.slots)))]
 	w.steps++
 	if w.steps%4 == 0 {

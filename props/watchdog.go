@@ -1,0 +1,133 @@
+package props
+
+import (
+	"cmp"
+	"fmt"
+	"sync/atomic"
+	"time"
+
+	"github.com/vramyard/vramyard/device"
+	"github.com/vramyard/vramyard/harness/trace"
+)
+
+// defaultPatience is how long one call may take, with the checks after it. Calls take microseconds.
+const defaultPatience = 10 * time.Second
+
+// pulse is the state of an interpreter that a watchdog in another goroutine may read.
+type pulse struct {
+	beats   atomic.Int64          // steps begun since the interpreter was made
+	looking atomic.Bool           // the call of the step has returned, and its effect is judged
+	running atomic.Pointer[trial] // nil before the first
+}
+
+// trial is one run of a sequence.
+type trial struct {
+	seed  int64
+	seq   Sequence
+	plan  device.FaultPlan
+	begun int64 // beats before its first step
+}
+
+// starts publishes the run of a sequence to the watchdog.
+func (in *interpreter) starts(seq Sequence, plan device.FaultPlan) {
+	in.pulse.looking.Store(false)
+	in.pulse.running.Store(&trial{in.seed, seq, plan, in.pulse.beats.Load()})
+}
+
+// Guarded calls f in a goroutine of its own and returns its error. A panic of f is a violation of
+// invariant I35. If f does not call beat for as long as patience, 0 for 10 seconds, it is taken to
+// hang, which is a violation of invariant I36. Go cannot end a goroutine: that of f is left behind
+// then, and nothing that f uses may be used again.
+func Guarded(patience time.Duration, f func(beat func()) error) error {
+	var in interpreter
+	var err error
+	if !returns(patience, &in.pulse.beats, func() {
+		err = in.guard(func() error { return f(func() { in.pulse.beats.Add(1) }) }, nil)
+	}) {
+		return hangs(patience, "the call")
+	}
+	return err
+}
+
+// hangs returns the violation of something that does not return.
+func hangs(patience time.Duration, what string) *Violation {
+	return &Violation{Number: ITerminates, Detail: fmt.Sprintf("%s did not return within %v; Go cannot end a goroutine, so the check ends here",
+		what, cmp.Or(patience, defaultPatience))}
+}
+
+// returns calls f in a goroutine of its own. It returns false, and leaves the goroutine behind, if
+// the number of beats stays the same for as long as patience.
+func returns(patience time.Duration, beats *atomic.Int64, f func()) bool {
+	const looks = 4
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		f()
+	}()
+	tick := time.NewTicker(cmp.Or(patience, defaultPatience) / looks)
+	defer tick.Stop()
+	last, same := beats.Load(), 0
+	for same < looks {
+		select {
+		case <-done:
+			return true
+		case <-tick.C:
+		}
+		if now := beats.Load(); now != last {
+			last, same = now, 0
+		} else {
+			same++
+		}
+	}
+	return false
+}
+
+// watched calls verify, which uses the interpreter, in a goroutine of its own. A panic outside of a
+// sequence, such as one of a constructor, becomes a [*Failure]. So does a call that does not return:
+// its sequence ends with that call, and record runs it on other instances to return its trace, nil
+// if they cannot be built.
+func (in *interpreter) watched(
+	name string, o Options, verify func() (Result, error), record func(*Failure) *trace.Trace,
+) (Result, error) {
+	var r Result
+	var err error
+	in.seed = o.Seed
+	if returns(o.Patience, &in.pulse.beats, func() { r, err = verify() }) {
+		if v, ok := err.(*Violation); ok {
+			err = in.failure(name, in.seed, o.Operations, nil, v)
+		}
+		return r, err
+	}
+	f := in.stuck(name, o)
+	f.Trace = &trace.Trace{Header: trace.Header{Name: f.Violation.Number.String(), Format: "text"}}
+	if f.Step > 0 {
+		var t *trace.Trace
+		if returns(o.Patience, &in.pulse.beats, func() { t = record(f) }) && t != nil {
+			f.Trace = t
+		}
+	}
+	describe(f.Trace, "invariant", f.Violation.Number.String(), "detail", f.Violation.Detail)
+	return Result{Sequences: int(f.Seed-o.Seed) + 1}, f
+}
+
+// stuck returns the failure of an interpreter that hangs in another goroutine.
+func (in *interpreter) stuck(name string, o Options) *Failure {
+	t := in.pulse.running.Load()
+	if t == nil {
+		t = &trial{seed: o.Seed}
+	}
+	f := &Failure{Subject: name, Seed: t.seed, Operations: o.Operations, Step: int(in.pulse.beats.Load() - t.begun), Plan: t.plan, Hung: true}
+	f.Sequence = t.seq[:min(f.Step, len(t.seq))]
+	what := "a closing step"
+	switch {
+	case f.Step == 0:
+		what = "building and closing an instance"
+	case f.Step <= len(t.seq):
+		what = f.Sequence[f.Step-1].String()
+	}
+	if in.pulse.looking.Load() {
+		what = "looking at the strategy after " + what
+	}
+	f.Violation = hangs(o.Patience, what)
+	return f
+}
