@@ -1,6 +1,8 @@
 package front
 
 import (
+	"errors"
+
 	"github.com/vramyard/vramyard/alloc"
 	"github.com/vramyard/vramyard/device"
 	"github.com/vramyard/vramyard/kit/regions"
@@ -64,10 +66,13 @@ func (f *Front) Refuse(r *alloc.Request) error {
 }
 
 // OutOfMemory records a request that found no memory and returns [alloc.ErrOutOfMemory]. Rounded is
-// its size as the strategy rounds it. The last reservation, of asked bytes, failed with err.
+// its size as the strategy rounds it. The last reservation, of asked bytes, failed with err: with
+// [regions.ErrTooMany] or [regions.ErrLimit], the strategy's own bounds, or with the device's error.
 func (f *Front) OutOfMemory(r *alloc.Request, rounded, asked device.Size, err error) error {
-	why := alloc.Refusal{Request: *r, Rounded: rounded}
-	regions.Explain(&why, asked, err)
+	why := alloc.Refusal{Reason: alloc.ReasonLimit, Request: *r, Rounded: rounded}
+	if !errors.Is(err, regions.ErrTooMany) && !errors.Is(err, regions.ErrLimit) {
+		why.Reason, why.Asked, why.Device = alloc.ReasonDevice, asked, err
+	}
 	f.Stats.OOMs++
 	f.Record(why)
 	return alloc.ErrOutOfMemory

@@ -37,6 +37,7 @@ import (
 	"math/bits"
 
 	"github.com/vramyard/vramyard/device"
+	"github.com/vramyard/vramyard/kit/index"
 )
 
 const (
@@ -54,10 +55,6 @@ const (
 	// for one byte, which is the count.
 	cells      = 7
 	minBuckets = 2 // of the smallest table
-
-	bucketBytes = 64
-	placeBytes  = 4
-	extraBytes  = 32
 )
 
 // Masks of the marks of a bucket, a byte each.
@@ -112,7 +109,7 @@ func (t *Ledger) Len() int { return t.n }
 
 // Bytes returns the host memory of the table, unused capacity included.
 func (t *Ledger) Bytes() device.Size {
-	return device.Size(cap(t.buckets))*bucketBytes + device.Size(cap(t.places))*placeBytes + device.Size(cap(t.extras))*extraBytes
+	return index.BytesOf(t.buckets) + index.BytesOf(t.places) + index.BytesOf(t.extras)
 }
 
 // home returns the bucket in which the search for a begins.

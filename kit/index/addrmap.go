@@ -33,10 +33,9 @@ package index
 import "github.com/vramyard/vramyard/device"
 
 const (
-	minLog    = 6                  // smallest table: 64 buckets
-	golden    = 0x9E3779B97F4A7C15 // 2^64 / golden ratio, odd
-	fold      = 23                 // bits by which an address is shifted to be folded
-	linkBytes = 4
+	minLog = 6                  // smallest table: 64 buckets
+	golden = 0x9E3779B97F4A7C15 // 2^64 / golden ratio, odd
+	fold   = 23                 // bits by which an address is shifted to be folded
 )
 
 // NoHandle is no handle. Handles are from 1.
@@ -72,7 +71,7 @@ func NewAddrBuckets() AddrBuckets {
 func (b *AddrBuckets) Len() int { return b.n }
 
 // Bytes returns the host memory of the buckets.
-func (b *AddrBuckets) Bytes() device.Size { return device.Size(cap(b.heads)) * linkBytes }
+func (b *AddrBuckets) Bytes() device.Size { return BytesOf(b.heads) }
 
 // Of returns the bucket of an address: the first handle among which that of a is, None if
 // there is none.
@@ -125,7 +124,7 @@ func (m *AddrMap) Len() int { return m.buckets.Len() }
 func (m *AddrMap) First(a device.Addr) uint32 { return *m.buckets.Of(a) }
 
 // Bytes returns the host memory of the map.
-func (m *AddrMap) Bytes() device.Size { return m.buckets.Bytes() + device.Size(cap(m.next))*linkBytes }
+func (m *AddrMap) Bytes() device.Size { return m.buckets.Bytes() + BytesOf(m.next) }
 
 // Next returns the handle behind h in its bucket, None if it is the last.
 func (m *AddrMap) Next(h uint32) uint32 { return m.next[h] }

@@ -42,8 +42,6 @@ const (
 	fan     = 1 << fanLog // entries of a node
 	inner   = 1 << 31     // marks an entry that leads to a node
 	most    = inner - 1   // largest label
-
-	nodeBytes = 4 * fan
 )
 
 // node is sixteen entries, each for a sixteenth of what the entry that leads here stands for.
@@ -66,11 +64,11 @@ func NewAtlas(extent Extent) Atlas { return Atlas{extent: extent, nodes: make([]
 
 // Bytes returns the host memory of the atlas, unused capacity included. O(windows).
 func (t *Atlas) Bytes() device.Size {
-	n := cap(t.areas)*4 + cap(t.nodes)*nodeBytes + cap(t.others)*windowBytes
+	n := BytesOf(t.areas) + BytesOf(t.nodes) + BytesOf(t.others)
 	for i := range t.others {
-		n += cap(t.others[i].areas) * 4
+		n += BytesOf(t.others[i].areas)
 	}
-	return device.Size(n)
+	return n
 }
 
 // Get returns the label of the only range that an address can lie in, 0 if there is none. It

@@ -10,8 +10,6 @@ import (
 const (
 	freeAreas = 1 << 12
 	perUsed   = 1 << 5
-
-	windowBytes = 40
 )
 
 // window is the entries of areas that lie one after the other.

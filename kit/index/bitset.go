@@ -50,9 +50,6 @@ const (
 	smallTop = 2
 	// maxLevels serve any 32-bit number: 64^6 > 2^32.
 	maxLevels = 6
-	// headerBytes is the entry of a part in the directory.
-	headerBytes = 24
-	pageBytes   = 16
 )
 
 // BitSet is a set of numbers below its room. The zero Set is empty and has no room. It is not
@@ -127,11 +124,13 @@ func (s *BitSet) Len() int { return s.n }
 
 // Bytes returns the host memory of the levels, unused capacity included. It costs O(room / 2^18).
 func (s *BitSet) Bytes() device.Size {
-	n := device.Size(cap(s.words)+cap(s.upper))*8 + device.Size(cap(s.parts)+cap(s.spare))*headerBytes
-	for _, p := range s.parts {
-		n += device.Size(cap(p)) * pageBytes
+	n := BytesOf(s.words) + BytesOf(s.upper) + BytesOf(s.parts) + BytesOf(s.spare)
+	for _, parts := range [][][]page{s.parts, s.spare} {
+		for _, p := range parts {
+			n += BytesOf(p)
+		}
 	}
-	return n + device.Size(len(s.spare))*partPages*pageBytes
+	return n
 }
 
 // Grow makes room for the numbers below n, if there is less. It costs O(room / 4096) and at

@@ -10,3 +10,14 @@
 //
 // None of them allocates in steady state, and none holds a pointer for each entry.
 package index
+
+import (
+	"reflect"
+
+	"github.com/vramyard/vramyard/device"
+)
+
+// BytesOf returns the host memory of a slice in bytes, unused capacity included.
+func BytesOf[T any](s []T) device.Size {
+	return device.Size(cap(s)) * device.Size(reflect.TypeFor[T]().Size())
+}

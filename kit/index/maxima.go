@@ -19,7 +19,7 @@ type MaxTree struct {
 func (t *MaxTree) leaves() int { return len(t.rows) / 2 }
 
 // Bytes returns the host memory of the tree.
-func (t *MaxTree) Bytes() device.Size { return 8 * device.Size(cap(t.rows)) }
+func (t *MaxTree) Bytes() device.Size { return BytesOf(t.rows) }
 
 // Raise notes that the value with an index is at least v. O(1) if it was before, else O(log n). It
 // allocates only above the highest index that ever was.

@@ -110,9 +110,8 @@ type sizeNode struct {
 }
 
 const (
-	sizeNodeBytes = 32
-	spareHandle   = MostHandle + 1
-	rootBit       = 1 << 31
+	spareHandle = MostHandle + 1
+	rootBit     = 1 << 31
 )
 
 // SizeMap holds free chunks by size and address. Use [NewSizeMap]. It is not safe for concurrent use.
@@ -141,8 +140,7 @@ func (m *SizeMap) Len() int { return m.n }
 
 // Bytes returns the host memory of the map beyond the Map itself, unused room included.
 func (m *SizeMap) Bytes() device.Size {
-	return device.Size(cap(m.nodes))*sizeNodeBytes + device.Size(cap(m.dirs))*dirBytes +
-		4*device.Size(cap(m.cells)) + 8*device.Size(cap(m.words))
+	return BytesOf(m.nodes) + BytesOf(m.dirs) + BytesOf(m.cells) + BytesOf(m.words)
 }
 
 // Entry returns what was inserted under a name.

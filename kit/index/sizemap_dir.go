@@ -10,8 +10,7 @@ const (
 	digitBits = 4
 	dirCells  = 1 << digitBits
 	dirBit    = 1 << 31 // of a cell: the rest is the index of a directory, not of a node
-	dirBytes  = 4*dirCells + 8
-	mostRoots = 4 // more in a cell are divided among those of a directory
+	mostRoots = 4       // more in a cell are divided among those of a directory
 )
 
 // dir is a directory: it tells sizes apart that agree in everything above a digit.

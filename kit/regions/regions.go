@@ -6,7 +6,7 @@ package regions
 // A strategy asks it for a region and gives the region a label of its own: the number
 // under which it keeps the region's metadata, or the part of a composed strategy that
 // owns it. Reservations and releases cost a binary search and a move of at most 64
-// entries, see [addrlist].
+// entries, see [index.AddrList].
 
 import (
 	"cmp"
@@ -25,21 +25,8 @@ var ErrTooMany = errors.New("tables would take too much host memory")
 // ErrLimit is what a strategy fails with instead of growing when its own limit leaves no room.
 var ErrLimit = errors.New("the limit leaves no room")
 
-// Explain tells in r why a strategy could not grow by a region of asked bytes: its own
-// bound, if err is [ErrTooMany] or [ErrLimit], or else the device, whose error err is.
-func Explain(r *alloc.Refusal, asked device.Size, err error) {
-	if errors.Is(err, ErrTooMany) || errors.Is(err, ErrLimit) {
-		r.Reason = alloc.ReasonLimit
-		return
-	}
-	r.Reason, r.Asked, r.Device = alloc.ReasonDevice, asked, err
-}
-
 // recordBytes is the host memory of a record.
 const recordBytes = 24
-
-// addrBytes is the host memory of an address.
-const addrBytes = 8
 
 // maxAlign is the alignment of the pages that GPU drivers back large regions with.
 // Asking for more would cost address space, or be refused.
@@ -90,7 +77,7 @@ func (s *Set) At(i int) Held { return heldAt(s.held.Entry(s.held.Nth(i))) }
 
 // Bytes returns the host memory of the set, unused capacity included. O(regions / 32).
 func (s *Set) Bytes() device.Size {
-	return s.held.Bytes(recordBytes) + device.Size(cap(s.stale))*addrBytes
+	return s.held.Bytes(recordBytes) + index.BytesOf(s.stale)
 }
 
 // Reserve asks the device for a region and enters it under a label. If the device refuses,
@@ -182,9 +169,7 @@ func (s *Set) ReleaseAll() (first error) {
 		return cmp.Compare(a.Value.age, b.Value.age)
 	})
 	for _, e := range oldest {
-		if err := s.Release(e.Addr); err != nil && first == nil {
-			first = err
-		}
+		first = cmp.Or(first, s.Release(e.Addr))
 	}
 	return first
 }

@@ -131,15 +131,6 @@ func TestNullIsARefusal(t *testing.T) {
 	require.Zero(t, s.Len())
 }
 
-func TestExplain(t *testing.T) {
-	var r alloc.Refusal
-	regions.Explain(&r, 4096, device.ErrOutOfMemory)
-	require.Equal(t, alloc.Refusal{Reason: alloc.ReasonDevice, Asked: 4096, Device: device.ErrOutOfMemory}, r)
-	r = alloc.Refusal{}
-	regions.Explain(&r, 4096, regions.ErrTooMany)
-	require.Equal(t, alloc.Refusal{Reason: alloc.ReasonLimit}, r, "the device was not asked")
-}
-
 // TestStaleRegionsGoBackLater discards two regions that the device refuses to take back.
 func TestStaleRegionsGoBackLater(t *testing.T) {
 	d, err := sim.New(sim.Config{Capacity: 2 * device.MiB})

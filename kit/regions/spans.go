@@ -10,9 +10,10 @@ package regions
 // # Cost
 //
 // Finding the range of an address is a binary search, noting a page a search and a move of at most
-// 64 entries, see [addrlist]. What is noted takes 24 bytes a page and 40 a range.
+// 64 entries, see [index.AddrList]. What is noted takes 24 bytes a page and 40 a range.
 
 import (
+	"cmp"
 	"slices"
 
 	"github.com/vramyard/vramyard/alloc"
@@ -43,11 +44,8 @@ type page struct {
 	size   device.Size
 }
 
-// Host memory of what is noted, in bytes.
-const (
-	pageBytes = 16
-	spanBytes = 32
-)
+// pageBytes is the host memory of a page.
+const pageBytes = 16
 
 // Memory is the ranges and pages of a strategy. Use [NewMemory].
 //
@@ -118,7 +116,7 @@ func (m *Memory) Pages(yield func(a device.Addr, size device.Size) bool) {
 
 // Bytes returns the host memory of what is noted, unused capacity included. O(pages / 32).
 func (m *Memory) Bytes() device.Size {
-	return m.pages.Bytes(pageBytes) + device.Size(cap(m.idle))*pageBytes + device.Size(cap(m.spans))*spanBytes
+	return m.pages.Bytes(pageBytes) + index.BytesOf(m.idle) + index.BytesOf(m.spans)
 }
 
 // Open reserves a range of size bytes for pages of a size, and enters it with its first chunk. The
@@ -269,9 +267,7 @@ func (m *Memory) DropIdle() (first error) {
 	for _, p := range m.idle {
 		if err := m.vm.ReleaseHandle(p.handle); err != nil {
 			kept = append(kept, p)
-			if first == nil {
-				first = err
-			}
+			first = cmp.Or(first, err)
 			continue
 		}
 		m.stats.Releases++

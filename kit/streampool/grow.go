@@ -1,6 +1,8 @@
 package streampool
 
 import (
+	"cmp"
+
 	"github.com/vramyard/vramyard/device"
 	"github.com/vramyard/vramyard/kit/index"
 )
@@ -92,13 +94,9 @@ func (p *Pool) Poll() (bytes device.Size, first error) {
 	for freed := device.Size(1); freed > 0; {
 		n, err := p.Finish()
 		bytes += n
-		if first == nil {
-			first = err
-		}
+		first = cmp.Or(first, err)
 		freed, err = p.trim(p.Config.Threshold, false)
-		if first == nil {
-			first = err
-		}
+		first = cmp.Or(first, err)
 	}
 	return bytes, first
 }
@@ -119,9 +117,7 @@ func (p *Pool) Trim(keep device.Size, wait bool) (bytes device.Size, first error
 	for again := true; again; {
 		freed, err := p.trim(keep, wait)
 		bytes += freed
-		if first == nil {
-			first = err
-		}
+		first = cmp.Or(first, err)
 		if again = wait && freed > 0 && !p.Settled(); again {
 			_, _, _ = p.finishDone(true)
 		}
@@ -138,9 +134,7 @@ func (p *Pool) trim(keep device.Size, wait bool) (bytes device.Size, first error
 			continue
 		}
 		if err := p.src.Release(e.Addr); err != nil {
-			if first == nil {
-				first = err
-			}
+			first = cmp.Or(first, err)
 			continue
 		}
 		for h := e.Value.first; h != None; {
@@ -194,16 +188,12 @@ func (p *Pool) Close() (first error) {
 	for i := p.regions.Len() - 1; i >= 0; i-- {
 		at := p.regions.Nth(i)
 		if err := p.src.Release(p.regions.Entry(at).Addr); err != nil {
-			if first == nil {
-				first = err
-			}
+			first = cmp.Or(first, err)
 			continue
 		}
 		p.dropped(at)
 	}
 	p.stats.Slack = p.stats.Reserved
-	if err := p.destroyEvents(); first == nil {
-		first = err
-	}
+	first = cmp.Or(first, p.destroyEvents())
 	return first
 }

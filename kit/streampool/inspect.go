@@ -63,14 +63,9 @@ func (p *Pool) Bytes() (n device.Size) {
 	for i := range p.groups {
 		n += p.groups[i].free.Bytes()
 	}
-	return n + bytesOf(p.rows) + bytesOf(p.groups) + bytesOf(p.marks.rows) + bytesOf(p.marks.events) +
-		bytesOf(p.uses.rows) + p.busy.Bytes() + p.largest.Bytes() + p.live.Bytes() + p.index.Bytes() +
+	return n + index.BytesOf(p.rows) + index.BytesOf(p.groups) + index.BytesOf(p.marks.rows) + index.BytesOf(p.marks.events) +
+		index.BytesOf(p.uses.rows) + p.busy.Bytes() + p.largest.Bytes() + p.live.Bytes() + p.index.Bytes() +
 		p.regions.Bytes(device.Size(reflect.TypeFor[region]().Size()))
-}
-
-// bytesOf returns the host memory of a slice.
-func bytesOf[T any](s []T) device.Size {
-	return device.Size(cap(s)) * device.Size(reflect.TypeFor[T]().Size())
 }
 
 // Region returns where a live chunk lies. O(1).

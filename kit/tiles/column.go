@@ -1,9 +1,8 @@
 package tiles
 
 import (
-	"reflect"
-
 	"github.com/vramyard/vramyard/device"
+	"github.com/vramyard/vramyard/kit/index"
 )
 
 // Column is one more property of chunks, for those that have it: it takes no memory until
@@ -35,6 +34,4 @@ func (c *Column[T]) Set(h Handle, v T, rows int) {
 }
 
 // Bytes returns the host memory of the column, unused capacity included.
-func (c *Column[T]) Bytes() device.Size {
-	return device.Size(cap(c.cells)) * device.Size(reflect.TypeFor[T]().Size())
-}
+func (c *Column[T]) Bytes() device.Size { return index.BytesOf(c.cells) }

@@ -1,6 +1,9 @@
 package tiles
 
-import "github.com/vramyard/vramyard/device"
+import (
+	"github.com/vramyard/vramyard/device"
+	"github.com/vramyard/vramyard/kit/index"
+)
 
 // Handle names a chunk: its row in the table.
 type Handle = uint32
@@ -31,9 +34,6 @@ type Label struct {
 	Stream device.Stream // Request.Stream
 }
 
-// rowBytes is what a row and its link take; a test compares it with the types.
-const rowBytes = 32
-
 // Table holds the chunks of all regions. Use [NewTable].
 type Table struct {
 	// Rows by handle. They move when the table grows, which Split and Add may cause.
@@ -56,7 +56,7 @@ func (t *Table) Len() int { return len(t.Rows) - len(noRing) - t.anchors - t.spa
 
 // Bytes returns the host memory of the table and its own columns, unused capacity included.
 func (t *Table) Bytes() device.Size {
-	return device.Size(cap(t.Rows))*rowBytes + t.labels.Bytes() + t.wide.Bytes() + t.aligns.Bytes()
+	return index.BytesOf(t.Rows) + t.labels.Bytes() + t.wide.Bytes() + t.aligns.Bytes()
 }
 
 // IsFree reports whether there is a free chunk of that handle.

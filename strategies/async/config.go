@@ -1,6 +1,7 @@
 package async
 
 import (
+	"cmp"
 	"fmt"
 
 	"github.com/vramyard/vramyard/alloc"
@@ -48,9 +49,7 @@ func (c Config) WithDefaults() (Config, error) {
 			return c, fmt.Errorf("async: %s %q: want %q or %q", f.name, *f.v, On, Off)
 		}
 	}
-	if c.RegionBytes == 0 {
-		c.RegionBytes = streampool.DefaultRegion
-	}
+	c.RegionBytes = cmp.Or(c.RegionBytes, streampool.DefaultRegion)
 	switch {
 	case c.RegionBytes%streampool.Quantum != 0 || c.RegionBytes > mostRegion:
 		return c, fmt.Errorf("async: region_bytes %d: want a multiple of %d up to %v",

@@ -1,6 +1,7 @@
 package bestfit
 
 import (
+	"cmp"
 	"fmt"
 	"math/bits"
 
@@ -61,27 +62,13 @@ type Config struct {
 // WithDefaults returns c with every default filled in. It fails with an error that names
 // the first bad field.
 func (c Config) WithDefaults() (Config, error) {
-	if c.Quantum == 0 {
-		c.Quantum = defaultQuantum
-	}
-	if c.Looks == 0 {
-		c.Looks = defaultLooks
-	}
-	if c.Spread == 0 {
-		c.Spread = defaultSpread
-	}
-	if c.Slack == 0 {
-		c.Slack = defaultSlack
-	}
-	if c.Tail == "" {
-		c.Tail = TailLast
-	}
-	if c.Growth == "" {
-		c.Growth = regions.Whole
-	}
-	if c.RegionBytes == 0 {
-		c.RegionBytes = max(defaultRegion, c.Quantum)
-	}
+	c.Quantum = cmp.Or(c.Quantum, defaultQuantum)
+	c.Looks = cmp.Or(c.Looks, defaultLooks)
+	c.Spread = cmp.Or(c.Spread, defaultSpread)
+	c.Slack = cmp.Or(c.Slack, defaultSlack)
+	c.Tail = cmp.Or(c.Tail, TailLast)
+	c.Growth = cmp.Or(c.Growth, regions.Whole)
+	c.RegionBytes = cmp.Or(c.RegionBytes, max(defaultRegion, c.Quantum))
 	if c.Limit == 0 && c.Growth == regions.Whole {
 		c.Limit = max(regions.WholeLimit, c.Quantum)
 	}

@@ -1,6 +1,9 @@
 package bfc
 
-import "github.com/vramyard/vramyard/device"
+import (
+	"github.com/vramyard/vramyard/device"
+	"github.com/vramyard/vramyard/kit/index"
+)
 
 // handle names a chunk: its index in the chunk table.
 type handle = uint32
@@ -72,12 +75,6 @@ type label struct {
 	tag    uint64
 	stream device.Stream
 }
-
-// Bytes of one record of the table and its columns; a test compares them with the types.
-const (
-	chunkBytes = 32
-	labelBytes = 16
-)
 
 // chunkTable holds every chunk. Handles are used again, newest first, as the original does:
 // their numbers show in its report, and the timestamp queue holds handles that may have
@@ -196,8 +193,7 @@ func (t *chunkTable) setLabel(h handle, l label) {
 
 // bytes returns the host memory of the table and its columns.
 func (t *chunkTable) bytes() device.Size {
-	return device.Size(cap(t.rows))*chunkBytes + device.Size(cap(t.labels))*labelBytes +
-		8*device.Size(cap(t.freedAt)+cap(t.wide)) + markBytes*device.Size(cap(t.marks))
+	return index.BytesOf(t.rows) + index.BytesOf(t.labels) + index.BytesOf(t.freedAt) + index.BytesOf(t.wide) + index.BytesOf(t.marks)
 }
 
 // regionOf returns the number of the region a chunk lies in.

@@ -1,6 +1,7 @@
 package bfc
 
 import (
+	"cmp"
 	"slices"
 
 	"github.com/vramyard/vramyard/alloc"
@@ -75,9 +76,7 @@ func (a *Allocator) releaseRegions(match func(*region) bool) (given device.Size,
 			a.regions.remove(place)
 			continue
 		}
-		if first == nil {
-			first = err
-		}
+		first = cmp.Or(first, err)
 		place++
 	}
 	if given > 0 {

@@ -1,6 +1,7 @@
 package bfc
 
 import (
+	"cmp"
 	"fmt"
 	"math"
 
@@ -59,12 +60,8 @@ func (c Config) Preallocates() bool { return !c.AllowGrowth }
 // WithDefaults returns c with every default filled in. It fails with an error that names
 // the first bad field.
 func (c Config) WithDefaults() (Config, error) {
-	if c.Variant == "" {
-		c.Variant = V2024
-	}
-	if c.Limit == 0 {
-		c.Limit = defaultLimit
-	}
+	c.Variant = cmp.Or(c.Variant, V2024)
+	c.Limit = cmp.Or(c.Limit, defaultLimit)
 	switch c.Variant {
 	case V2016, V2024, V2026:
 	default:

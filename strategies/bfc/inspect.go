@@ -3,6 +3,7 @@ package bfc
 import (
 	"github.com/vramyard/vramyard/alloc"
 	"github.com/vramyard/vramyard/device"
+	"github.com/vramyard/vramyard/kit/index"
 )
 
 // Stats implements [alloc.Inspector]. O(1).
@@ -98,7 +99,7 @@ func (a *Allocator) MetadataBytes() device.Size {
 		n += a.bins[owner].Bytes()
 	}
 	q := &a.queue
-	return n + entryBytes*device.Size(cap(q.entries)+cap(q.kept)) + 4*device.Size(cap(q.suspects)+cap(q.merging))
+	return n + index.BytesOf(q.entries) + index.BytesOf(q.kept) + index.BytesOf(q.suspects) + index.BytesOf(q.merging)
 }
 
 // Has tells [alloc.Has] that the original of 2016 could not reset its statistics, and where blocks cannot be moved.

@@ -15,12 +15,6 @@ type mark struct {
 	entries uint32 // that are not void
 }
 
-// Bytes of an entry and of a mark; a test compares them with the types.
-const (
-	entryBytes = 24
-	markBytes  = 16
-)
-
 // queue lists freed chunks that wait for the safe frontier, in the order of their frees.
 //
 // An entry is a handle and may be out of date: its chunk was granted again, merged away,

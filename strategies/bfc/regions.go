@@ -5,6 +5,7 @@ import (
 	"sort"
 
 	"github.com/vramyard/vramyard/device"
+	"github.com/vramyard/vramyard/kit/index"
 )
 
 // region is one block of device memory, or with coalescing several that touch.
@@ -20,9 +21,6 @@ type region struct {
 
 // end returns the address just above the region.
 func (r *region) end() device.Addr { return r.addr.Add(r.size) }
-
-// regionBytes is what a row takes; a test compares it with the type.
-const regionBytes = 64
 
 // regionTable holds every region. Rows keep their number, which chunks know; order lists
 // the numbers by address.
@@ -91,9 +89,9 @@ func (t *regionTable) vacate(r *region) {
 
 // bytes returns the host memory of the table. O(regions).
 func (t *regionTable) bytes() device.Size {
-	n := device.Size(cap(t.rows))*regionBytes + 4*device.Size(cap(t.order)+cap(t.spare))
+	n := index.BytesOf(t.rows) + index.BytesOf(t.order) + index.BytesOf(t.spare)
 	for i := range t.rows {
-		n += 8 * device.Size(cap(t.rows[i].more))
+		n += index.BytesOf(t.rows[i].more)
 	}
 	return n
 }

@@ -31,9 +31,6 @@ type block struct {
 	home       uint32      // its shelf, whether streams use it, and what it is
 }
 
-// rowBytes is the host memory of a row; a test compares it with the type.
-const rowBytes = 40
-
 // end returns the address just above the block.
 func (b *block) end() device.Addr { return b.addr.Add(b.size) }
 
@@ -59,9 +56,6 @@ func newTable() table { return table{rows: []block{{home: spare}}} }
 
 // len returns the number of blocks.
 func (t *table) len() int { return len(t.rows) - 1 - t.unused }
-
-// bytes returns the host memory of the table, unused capacity included.
-func (t *table) bytes() device.Size { return device.Size(cap(t.rows)) * rowBytes }
 
 // is reports whether a block is in a state.
 func (t *table) is(h handle, state uint32) bool { return t.rows[h].home&stateMask == state }

@@ -1,6 +1,7 @@
 package caching
 
 import (
+	"cmp"
 	"fmt"
 )
 
@@ -26,9 +27,7 @@ type Config struct {
 // WithDefaults returns c with every default filled in. It fails with an error that names
 // the first bad field.
 func (c Config) WithDefaults() (Config, error) {
-	if c.Rules == "" {
-		c.Rules = Rules211
-	}
+	c.Rules = cmp.Or(c.Rules, Rules211)
 	_, err := c.settings()
 	return c, err
 }

@@ -222,9 +222,7 @@ func (a *Allocator) shrink(h handle) error {
 	a.say(alloc.Action{Kind: alloc.SegmentUnmap, Addr: low, Size: bytes, Stream: sh.stream, Pool: sh.pool.id})
 	middle = a.vacate(sh, middle)
 	if !a.rows[middle].isSplit() {
-		if failed := a.discard(middle); err == nil {
-			err = failed
-		}
+		err = cmp.Or(err, a.discard(middle))
 	}
 	return err
 }
@@ -270,9 +268,7 @@ func (a *Allocator) unstick() (first error) {
 				continue
 			}
 			if err := a.mem.Clear(b.addr, b.end()); err != nil {
-				if first == nil {
-					first = err
-				}
+				first = cmp.Or(first, err)
 				continue
 			}
 			a.stuck -= b.size
@@ -314,9 +310,7 @@ func (a *Allocator) discardEmpty() (first error) {
 		if !a.is(h, unmapped) || a.rows[h].isSplit() {
 			continue
 		}
-		if err := a.discard(h); err != nil && first == nil {
-			first = err
-		}
+		first = cmp.Or(first, a.discard(h))
 	}
 	return first
 }

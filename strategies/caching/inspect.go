@@ -1,8 +1,11 @@
 package caching
 
 import (
+	"cmp"
+
 	"github.com/vramyard/vramyard/alloc"
 	"github.com/vramyard/vramyard/device"
+	"github.com/vramyard/vramyard/kit/index"
 	"github.com/vramyard/vramyard/kit/regions"
 )
 
@@ -44,25 +47,21 @@ func (a *Allocator) LargestFree() device.Size {
 	})
 }
 
-// Host memory of rare records, in bytes.
-const (
-	shelfBytes = 256
-	usesBytes  = 56
-	markBytes  = 16
-)
+// shelfBytes bounds the host memory of a shelf.
+const shelfBytes = 256
 
 // MetadataBytes implements [alloc.Metered]. O(pools * streams + segments / 32).
 func (a *Allocator) MetadataBytes() device.Size {
-	n := a.largest.Bytes() + a.table.bytes() + a.live.Bytes() + a.tags.Bytes() + a.usesOf.Bytes() + a.segments.Bytes() + a.mem.Bytes()
-	n += 8 * device.Size(cap(a.born)+cap(a.spareEvents)+cap(a.shelves)+cap(a.pools))
-	n += 4*device.Size(cap(a.deferred)+cap(a.redo)) + usesBytes*device.Size(cap(a.used))
+	n := a.largest.Bytes() + a.live.Bytes() + a.tags.Bytes() + a.usesOf.Bytes() + a.segments.Bytes() + a.mem.Bytes() +
+		index.BytesOf(a.rows) + index.BytesOf(a.born) + index.BytesOf(a.spareEvents) + index.BytesOf(a.shelves) +
+		index.BytesOf(a.pools) + index.BytesOf(a.deferred) + index.BytesOf(a.redo) + index.BytesOf(a.used)
 	for _, sh := range a.shelves {
 		if sh != nil {
-			n += shelfBytes + sh.free.Bytes() + 4*device.Size(cap(sh.gaps))
+			n += shelfBytes + sh.free.Bytes() + index.BytesOf(sh.gaps)
 		}
 	}
 	for i := range a.queues {
-		n += markBytes * device.Size(cap(a.queues[i].marks))
+		n += index.BytesOf(a.queues[i].marks)
 	}
 	return n
 }
@@ -90,18 +89,13 @@ func (a *Allocator) Close() error {
 		a.condemn()
 	}
 	first := a.segments.ReleaseAll()
-	note := func(err error) {
-		if first == nil {
-			first = err
-		}
-	}
 	if a.set.expandable {
-		note(a.unstick())
-		note(a.mem.DropIdle())
-		note(a.discardEmpty())
+		first = cmp.Or(first, a.unstick())
+		first = cmp.Or(first, a.mem.DropIdle())
+		first = cmp.Or(first, a.discardEmpty())
 	}
 	if a.streams != nil {
-		note(a.destroyEvents())
+		first = cmp.Or(first, a.destroyEvents())
 	}
 	return first
 }

@@ -1,6 +1,7 @@
 package caching
 
 import (
+	"cmp"
 	"slices"
 
 	"github.com/vramyard/vramyard/alloc"
@@ -129,27 +130,22 @@ func (a *Allocator) releaseAvailable(sh *shelf, n device.Size) bool {
 // go back, because a program that captures a graph must not wait for events: so later versions do it, and 2.6
 // aborts. The error is the device's first; what it refused to take stays. PyTorch's empty_cache is exactly this.
 func (a *Allocator) releaseCached() (first error) {
-	note := func(err error) {
-		if first == nil {
-			first = err
-		}
-	}
 	// The order decides which addresses the device has free afterwards, and so where segments lie from now on.
 	if def := a.pools[0]; len(a.redirections) == 0 {
-		note(a.synchronize())
-		note(a.releaseSide(&def.sides[large]))
-		note(a.releaseSide(&def.sides[small]))
+		first = cmp.Or(first, a.synchronize())
+		first = cmp.Or(first, a.releaseSide(&def.sides[large]))
+		first = cmp.Or(first, a.releaseSide(&def.sides[small]))
 	}
 	for _, p := range slices.Clone(a.pools[1:]) {
 		if p.users == 0 {
-			note(a.releaseSide(&p.sides[small]))
-			note(a.releaseSide(&p.sides[large]))
+			first = cmp.Or(first, a.releaseSide(&p.sides[small]))
+			first = cmp.Or(first, a.releaseSide(&p.sides[large]))
 			a.forget(p)
 		}
 	}
 	if a.set.expandable {
-		note(a.unstick())
-		note(a.mem.DropIdle())
+		first = cmp.Or(first, a.unstick())
+		first = cmp.Or(first, a.mem.DropIdle())
 	}
 	return first
 }
@@ -170,9 +166,7 @@ func (a *Allocator) releaseSide(s *side) (first error) {
 			} else {
 				err = a.drain(h)
 			}
-			if first == nil {
-				first = err
-			}
+			first = cmp.Or(first, err)
 		}
 	}
 	return first

@@ -203,9 +203,7 @@ func (a *Allocator) process() (device.Size, error) {
 		q := &a.queues[i]
 		for q.first < len(q.marks) {
 			done, err := a.streams.Done(q.marks[q.first].event)
-			if err != nil && first == nil {
-				first = err
-			}
+			first = cmp.Or(first, err)
 			if err != nil || !done {
 				break
 			}
@@ -253,9 +251,7 @@ func (a *Allocator) markDeferred() (first error) {
 			})
 		}
 		u.during = u.during[:0]
-		if err := a.markUses(h); err != nil && first == nil {
-			first = err
-		}
+		first = cmp.Or(first, a.markUses(h))
 	}
 	return first
 }
@@ -269,9 +265,7 @@ func (a *Allocator) synchronize() (first error) {
 		q := &a.queues[i]
 		for q.first < len(q.marks) {
 			if err := a.streams.SyncEvent(q.marks[q.first].event); err != nil {
-				if first == nil {
-					first = err
-				}
+				first = cmp.Or(first, err)
 				break
 			}
 			a.passed(q)
@@ -295,9 +289,7 @@ func (a *Allocator) destroyEvents() (first error) {
 	for _, e := range a.spareEvents {
 		if err := a.streams.DestroyEvent(e); err != nil {
 			kept = append(kept, e)
-			if first == nil {
-				first = err
-			}
+			first = cmp.Or(first, err)
 		}
 	}
 	a.spareEvents = kept

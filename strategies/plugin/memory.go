@@ -1,6 +1,7 @@
 package plugin
 
 import (
+	"cmp"
 	"slices"
 
 	"github.com/vramyard/vramyard/alloc"
@@ -290,32 +291,27 @@ func (m *memory) usable(a device.Addr, n device.Size) bool {
 
 // giveBack gives everything back to the device. What it refuses to take stays; the error is its first.
 func (m *memory) giveBack() (first error) {
-	note := func(err error) {
-		if first == nil {
-			first = err
-		}
-	}
 	// What pools had is known here too. Memory goes before the addresses that it is mapped at, and a
 	// handle that stays mapped keeps its memory, so that everything can go that the device takes.
 	m.pools = nil
 	for i := m.mappings.Len() - 1; i >= 0; i-- {
 		e := m.mappings.Entry(m.mappings.Nth(i))
-		note(m.unmap(e.Addr, e.Value.size))
+		first = cmp.Or(first, m.unmap(e.Addr, e.Value.size))
 	}
 	for i := m.handles.Len() - 1; i >= 0; i-- {
 		if e := m.handles.Entry(m.handles.Nth(i)); e.Value.named {
-			note(m.releaseHandle(device.Handle(e.Addr)))
+			first = cmp.Or(first, m.releaseHandle(device.Handle(e.Addr)))
 		}
 	}
 	for i := m.extents.Len() - 1; i >= 0; i-- {
 		if e := m.extents.Entry(m.extents.Nth(i)); e.Value.isRange {
-			note(m.releaseRange(e.Addr))
+			first = cmp.Or(first, m.releaseRange(e.Addr))
 		} else {
-			note(m.Release(e.Addr))
+			first = cmp.Or(first, m.Release(e.Addr))
 		}
 	}
 	for _, e := range slices.Clone(m.events) {
-		note(m.destroyEvent(e))
+		first = cmp.Or(first, m.destroyEvent(e))
 	}
 	return first
 }

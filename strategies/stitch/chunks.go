@@ -30,9 +30,6 @@ type chunk struct {
 	state state
 }
 
-// chunkBytes is what a row takes; a test compares it with the type.
-const chunkBytes = 40
-
 // end returns the address just above the chunk.
 func (c *chunk) end() device.Addr { return c.addr.Add(c.size) }
 

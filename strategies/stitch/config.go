@@ -1,6 +1,7 @@
 package stitch
 
 import (
+	"cmp"
 	"fmt"
 
 	"github.com/vramyard/vramyard/device"
@@ -43,18 +44,10 @@ type Config struct {
 // WithDefaults returns c with every default filled in. It fails with an error that names
 // the first bad field.
 func (c Config) WithDefaults() (Config, error) {
-	if c.ChunkBytes == 0 {
-		c.ChunkBytes = defaultChunk
-	}
-	if c.SmallBytes == 0 {
-		c.SmallBytes = defaultSmall
-	}
-	if c.FragLimit == 0 {
-		c.FragLimit = defaultFragLimit
-	}
-	if c.MostSBlocks == 0 {
-		c.MostSBlocks = defaultMostSBlocks
-	}
+	c.ChunkBytes = cmp.Or(c.ChunkBytes, defaultChunk)
+	c.SmallBytes = cmp.Or(c.SmallBytes, defaultSmall)
+	c.FragLimit = cmp.Or(c.FragLimit, defaultFragLimit)
+	c.MostSBlocks = cmp.Or(c.MostSBlocks, defaultMostSBlocks)
 	switch {
 	case !device.IsPowerOfTwo(c.ChunkBytes) || c.ChunkBytes < quantum || c.ChunkBytes > mostChunk:
 		return c, fmt.Errorf("stitch: chunk_bytes %d: want a power of two from %v to %v", uint64(c.ChunkBytes), quantum, mostChunk)

@@ -38,12 +38,11 @@ func (a *Allocator) largest() device.Size {
 
 // MetadataBytes implements [alloc.Metered]. O(regions).
 func (a *Allocator) MetadataBytes() device.Size {
-	n := device.Size(cap(a.chunks))*chunkBytes + device.Size(cap(a.regions))*regionBytes +
-		device.Size(cap(a.pieces))*pieceBytes + 4*device.Size(cap(a.gathered)) + a.order.Bytes(8) +
+	n := index.BytesOf(a.chunks) + index.BytesOf(a.regions) + index.BytesOf(a.pieces) + index.BytesOf(a.gathered) + a.order.Bytes(8) +
 		a.free[small].Bytes() + a.free[pages].Bytes() + a.idle.Bytes() + a.live.Bytes()
 	for i := range a.regions {
 		r := &a.regions[i]
-		n += 8*device.Size(cap(r.handles)) + 4*device.Size(cap(r.owner))
+		n += index.BytesOf(r.handles) + index.BytesOf(r.owner)
 	}
 	return n
 }

@@ -1,6 +1,7 @@
 package stitch
 
 import (
+	"cmp"
 	"slices"
 
 	"github.com/vramyard/vramyard/device"
@@ -39,9 +40,6 @@ type region struct {
 	older    uint32 // of an idle one, those that were freed before and after; of a
 	newer    uint32 // row that is not in use newer is the next such
 }
-
-// regionBytes is what a row takes beside its slices; a test compares it with the type.
-const regionBytes = 112
 
 // addRegion returns a new region for what the device has given.
 func (a *Allocator) addRegion(r device.Region, k kind) uint32 {
@@ -196,9 +194,7 @@ func (a *Allocator) giveBack(i uint32) error {
 			first = err
 		}
 	}
-	if err := a.sweep(i); first == nil {
-		first = err
-	}
+	first = cmp.Or(first, a.sweep(i))
 	return first
 }
 
@@ -221,9 +217,7 @@ func (a *Allocator) empty(h uint32) (uint32, error) {
 	var first error
 	for page := from; page < to; page++ {
 		r.loose++
-		if err := a.loosen(r, page); err != nil && first == nil {
-			first = err
-		}
+		first = cmp.Or(first, a.loosen(r, page))
 	}
 	if next := c.next; next != none && a.chunks[next].state == gone {
 		h = a.join(h, next)
@@ -286,9 +280,7 @@ func (a *Allocator) giveBackAll(first, last kind, enough device.Size) (failed er
 		if r.size == 0 || r.kind < first || r.kind > last {
 			continue
 		}
-		if err := a.giveBack(uint32(i)); err != nil && failed == nil {
-			failed = err
-		}
+		failed = cmp.Or(failed, a.giveBack(uint32(i)))
 	}
 	return failed
 }

@@ -18,9 +18,6 @@ type piece struct {
 	below uint32
 }
 
-// pieceBytes is what a row takes; a test compares it with the type.
-const pieceBytes = 28
-
 // attach adds the pages of a pBlock as a piece to an sBlock, behind piece last.
 func (a *Allocator) attach(i, last, h uint32) uint32 {
 	p := a.sparePiece

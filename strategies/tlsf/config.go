@@ -1,6 +1,7 @@
 package tlsf
 
 import (
+	"cmp"
 	"fmt"
 	"math/bits"
 
@@ -67,24 +68,12 @@ type Config struct {
 // WithDefaults returns c with every default filled in. It fails with an error that names
 // the first bad field.
 func (c Config) WithDefaults() (Config, error) {
-	if c.Quantum == 0 {
-		c.Quantum = defaultQuantum
-	}
-	if c.SecondLevel == 0 {
-		c.SecondLevel = defaultSecond
-	}
-	if c.List == "" {
-		c.List = ListLIFO
-	}
-	if c.Tail == "" {
-		c.Tail = TailLast
-	}
-	if c.Growth == "" {
-		c.Growth = regions.Whole
-	}
-	if c.RegionBytes == 0 {
-		c.RegionBytes = max(defaultRegion, c.Quantum)
-	}
+	c.Quantum = cmp.Or(c.Quantum, defaultQuantum)
+	c.SecondLevel = cmp.Or(c.SecondLevel, defaultSecond)
+	c.List = cmp.Or(c.List, ListLIFO)
+	c.Tail = cmp.Or(c.Tail, TailLast)
+	c.Growth = cmp.Or(c.Growth, regions.Whole)
+	c.RegionBytes = cmp.Or(c.RegionBytes, max(defaultRegion, c.Quantum))
 	if c.Limit == 0 && c.Growth == regions.Whole {
 		c.Limit = max(regions.WholeLimit, c.Quantum)
 	}

@@ -33,9 +33,6 @@ type chunk struct {
 // end returns the address just above the chunk.
 func (c *chunk) end() device.Addr { return c.addr.Add(c.size) }
 
-// rowBytes is the host memory of a row; a test compares it with the type.
-const rowBytes = 56
-
 // table is the chunks of all ranges, each of which they tile. The first chunk of a range
 // keeps its handle.
 type table struct {

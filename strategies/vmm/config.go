@@ -1,6 +1,7 @@
 package vmm
 
 import (
+	"cmp"
 	"fmt"
 
 	"github.com/vramyard/vramyard/device"
@@ -43,12 +44,8 @@ type Config struct {
 // WithDefaults returns c with every default filled in that does not depend on the device. It
 // fails with an error that names the first bad field.
 func (c Config) WithDefaults() (Config, error) {
-	if c.Quantum == 0 {
-		c.Quantum = defaultQuantum
-	}
-	if c.Fit == "" {
-		c.Fit = FitBest
-	}
+	c.Quantum = cmp.Or(c.Quantum, defaultQuantum)
+	c.Fit = cmp.Or(c.Fit, FitBest)
 	switch {
 	case !device.IsPowerOfTwo(c.Quantum) || c.Quantum > device.GiB:
 		return c, fmt.Errorf("vmm: quantum %d: want a power of two up to %v", uint64(c.Quantum), device.GiB)
@@ -70,9 +67,7 @@ func (c Config) WithDefaults() (Config, error) {
 // device cannot map memory, or not in such pages.
 func (c Config) on(vm device.VirtualMemory, total device.Size) (Config, error) {
 	grain := vm.Granularity()
-	if c.PageBytes == 0 {
-		c.PageBytes = grain
-	}
+	c.PageBytes = cmp.Or(c.PageBytes, grain)
 	if c.PageBytes%grain != 0 || c.PageBytes%c.Quantum != 0 {
 		return c, fmt.Errorf("vmm: page_bytes %d: want a multiple of the device's granularity of %v and of the quantum of %v",
 			uint64(c.PageBytes), grain, c.Quantum)
@@ -83,9 +78,7 @@ func (c Config) on(vm device.VirtualMemory, total device.Size) (Config, error) {
 			c.Limit = total
 		}
 	}
-	if c.RangeBytes == 0 {
-		c.RangeBytes = c.Limit + c.Limit/8
-	}
+	c.RangeBytes = cmp.Or(c.RangeBytes, c.Limit+c.Limit/8)
 	c.RangeBytes = (c.RangeBytes + c.PageBytes - 1) / c.PageBytes * c.PageBytes
 	return c, nil
 }

@@ -1,6 +1,8 @@
 package vmm
 
 import (
+	"cmp"
+
 	"github.com/vramyard/vramyard/alloc"
 	"github.com/vramyard/vramyard/device"
 	"github.com/vramyard/vramyard/kit/regions"
@@ -283,14 +285,10 @@ func (a *Allocator) shrink() (bytes device.Size, first error) {
 				}
 			}
 			bytes += n
-			if first == nil {
-				first = err
-			}
+			first = cmp.Or(first, err)
 		}
 	}
-	if err := m.DropIdle(); first == nil {
-		first = err
-	}
+	first = cmp.Or(first, m.DropIdle())
 	return bytes, first
 }
 
@@ -303,9 +301,7 @@ func (a *Allocator) discard() (first error) {
 		}
 		at := a.rows[h].addr
 		if err := a.mem.Close(at); err != nil {
-			if first == nil {
-				first = err
-			}
+			first = cmp.Or(first, err)
 			continue
 		}
 		a.gaps.remove(at)

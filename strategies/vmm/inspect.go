@@ -3,6 +3,7 @@ package vmm
 import (
 	"github.com/vramyard/vramyard/alloc"
 	"github.com/vramyard/vramyard/device"
+	"github.com/vramyard/vramyard/kit/index"
 )
 
 var (
@@ -18,7 +19,7 @@ func (a *Allocator) LargestFree() device.Size { return a.free.largest() }
 
 // MetadataBytes implements [alloc.Metered]. O(leaves of the lists).
 func (a *Allocator) MetadataBytes() device.Size {
-	return device.Size(cap(a.rows))*rowBytes + a.free.bytes() + a.gaps.Bytes(4) + a.live.Bytes() + a.mem.Bytes()
+	return index.BytesOf(a.rows) + a.free.bytes() + a.gaps.Bytes(4) + a.live.Bytes() + a.mem.Bytes()
 }
 
 // Trim implements [alloc.Trimmer]: every whole page without a live block goes back, by address,

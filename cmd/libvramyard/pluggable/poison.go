@@ -84,9 +84,7 @@ func (p *poison) freed(a device.Addr, n device.Size, s device.Stream) error {
 func (p *poison) granted(a device.Addr, n device.Size) error {
 	err := p.look(a, a.Add(n))
 	p.forget(a, n)
-	if filled := p.fill(a, n, poisonFresh); err == nil {
-		err = filled
-	}
+	err = cmp.Or(err, p.fill(a, n, poisonFresh))
 	return err
 }
 
@@ -109,9 +107,7 @@ func (p *poison) look(from, to device.Addr) (first error) {
 				p.report.First = err.Error()
 			}
 		}
-		if first == nil {
-			first = err
-		}
+		first = cmp.Or(first, err)
 	}
 	return first
 }

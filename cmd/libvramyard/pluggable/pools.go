@@ -1,6 +1,7 @@
 package pluggable
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 
@@ -111,9 +112,7 @@ func (n *instance) end(k PoolKey) error {
 	}
 	var first error
 	for range q.streams {
-		if err := alloc.EndPool(n.strategy, q.id); err != nil && first == nil {
-			first = err
-		}
+		first = cmp.Or(first, alloc.EndPool(n.strategy, q.id))
 		n.note(trace.PoolEnd, 0, uint64(q.id), 0)
 	}
 	q.streams, q.active = q.streams[:0], false
