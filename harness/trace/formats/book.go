@@ -12,7 +12,7 @@ import (
 )
 
 // book gives every stay of a block at an address a name, call by call, and keeps the events packed: a
-// log of a million lines takes some 10 MB here, and the events of its trace 72. They cannot be events
+// log of a million lines takes some 10 MB here, and the events of its trace 80. They cannot be events
 // at once, because what was live at the start stands in front of them and is known at the end.
 type book struct {
 	memory *budget.Budget
@@ -68,7 +68,7 @@ func (b *book) add(c *call) error {
 		if err := budget.Put(b.memory, b.at, c.addr, resident{2 * uint64(b.births), c.size}); err != nil {
 			return err
 		}
-		return b.put(c.kind, c.size, uint64(c.stream), uint64(c.tag))
+		return b.put(c.kind, c.size, uint64(c.stream), uint64(c.thread), uint64(c.tag))
 	case trace.Free:
 		stay, err := b.end(c)
 		if err != nil || stay == nobody {
@@ -76,7 +76,7 @@ func (b *book) add(c *call) error {
 		}
 		return b.put(c.kind, stay)
 	case trace.Refused:
-		return b.put(c.kind, c.size, uint64(c.stream), uint64(c.tag))
+		return b.put(c.kind, c.size, uint64(c.stream), uint64(c.thread), uint64(c.tag))
 	}
 	return b.put(c.kind, uint64(c.tag))
 }
@@ -194,7 +194,7 @@ func (p *log) unpack(b *trace.Builder, ids []uint64, x *texts) error {
 		tag := uint64(0)
 		switch e.Kind {
 		case trace.Alloc, trace.Refused:
-			e.Size, e.Stream, tag = device.Size(number()), device.Stream(number()), number()
+			e.Size, e.Stream, e.Thread, tag = device.Size(number()), device.Stream(number()), uint32(number()), number()
 		case trace.Free:
 			if stay := number(); stay%2 == 1 {
 				e.ID = ids[stay/2]

@@ -14,6 +14,7 @@ import (
 type call struct {
 	kind   trace.Kind // Alloc, Free, Refused or Mark
 	tag    uint32     // index into texts
+	thread uint32     // counted from 1; 0 if the log does not tell
 	stream device.Stream
 	addr   uint64
 	size   uint64 // bytes; of a free 0 if the log does not tell

@@ -164,7 +164,7 @@ func TestRMMTimes(t *testing.T) {
 	} {
 		first, second, _ := strings.Cut(text, " ")
 		tr := read(t, rmmHead+"1,"+first+",allocate,0x1,1,0\n1,"+second+",allocate,0x2,1,0\n")
-		require.Contains(t, lines(t, tr), "a 0 1 t=0\na 1 1 "+want+"\n", text)
+		require.Contains(t, lines(t, tr), "a 0 1 thread=1 t=0\na 1 1 thread=1 "+want+"\n", text)
 	}
 }
 

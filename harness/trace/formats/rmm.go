@@ -46,7 +46,7 @@ type rmmReader struct {
 	memory  *budget.Budget
 	logs    logs
 	texts   texts
-	threads map[string]bool
+	threads map[string]uint32 // numbers, by the name in the log
 	streams map[uint64]device.Stream
 	handles []uint64
 	day     int64 // nanoseconds of the midnights that have passed
@@ -67,7 +67,7 @@ func readRMM(in *Input) (*trace.Trace, error) {
 	}
 	r := &rmmReader{
 		memory: in.budget, logs: logs{memory: in.budget}, texts: texts{memory: in.budget},
-		threads: map[string]bool{}, streams: map[uint64]device.Stream{},
+		threads: map[string]uint32{}, streams: map[uint64]device.Stream{},
 	}
 	row := r.row
 	columns := strings.Count(string(header), ",") + 1
@@ -130,16 +130,11 @@ func (r *rmmReader) row(cells []string) error {
 	if err != nil {
 		return err
 	}
-	const manyThreads = 1 << 16
-	if !r.threads[cells[0]] && len(r.threads) < manyThreads {
-		if err := r.memory.Take(int64(len(cells[0]))); err != nil {
-			return err
-		}
-		if err := budget.Put(r.memory, r.threads, strings.Clone(cells[0]), true); err != nil { // without the rest of its line
-			return err
-		}
+	thread, err := r.thread(cells[0])
+	if err != nil {
+		return err
 	}
-	c := call{time: time, size: size, stream: stream}
+	c := call{time: time, size: size, stream: stream, thread: thread}
 	switch cells[2] {
 	case "allocate":
 		c.kind = trace.Alloc
@@ -154,6 +149,21 @@ func (r *rmmReader) row(cells []string) error {
 		return err
 	}
 	return r.add("device", c)
+}
+
+// thread returns the number of a thread: they count from 1 in the order in which they appear. Those that come after
+// very many others are unknown.
+func (r *rmmReader) thread(name string) (uint32, error) {
+	const manyThreads = 1 << 16
+	n := r.threads[name]
+	if n > 0 || len(r.threads) == manyThreads {
+		return n, nil
+	}
+	if err := r.memory.Take(int64(len(name))); err != nil {
+		return 0, err
+	}
+	n = uint32(len(r.threads) + 1)
+	return n, budget.Put(r.memory, r.threads, strings.Clone(name), n) // without the rest of its line
 }
 
 // oldRow takes a line of a very old log: event, device, address, stream, size, free, total, count,

@@ -14,7 +14,7 @@ var errShort = errors.New("ends before its group of rows")
 // numbers reads a column of whole numbers.
 type numbers struct {
 	*pages
-	name       string
+	out        []uint64 // the values of a piece of rows
 	dictionary []uint64 // of the group; nil before it was met
 	ranks      []uint32 // of the page, those not read yet
 	values     []uint64 // likewise
@@ -31,8 +31,9 @@ func (c *numbers) open(r io.ReaderAt, chunk *format.ColumnMetaData) error {
 	return c.pages.open(r, chunk)
 }
 
-// next fills dst with the next values.
-func (c *numbers) next(dst []uint64) error {
+// next sets the first n of out to the next values.
+func (c *numbers) next(n int) (int, error) {
+	dst := c.out[:n]
 	for len(dst) > 0 {
 		switch {
 		case len(c.ranks) > 0:
@@ -46,11 +47,11 @@ func (c *numbers) next(dst []uint64) error {
 			dst, c.values = dst[n:], c.values[n:]
 		default:
 			if err := c.turn(); err != nil {
-				return err
+				return 0, err
 			}
 		}
 	}
-	return nil
+	return n, nil
 }
 
 // turn decodes the next page.
@@ -75,7 +76,7 @@ func (c *numbers) turn() error {
 // words reads a column of texts as numbers that code gives them.
 type words struct {
 	*pages
-	name  string
+	out   []uint32 // the numbers of a piece of rows
 	code  func(text []byte) (uint32, error)
 	texts [][]byte // the dictionary of the group
 	codes []uint32 // by rank in the dictionary, and 1 more; 0 for what was not met yet
@@ -97,9 +98,10 @@ func (c *words) open(r io.ReaderAt, chunk *format.ColumnMetaData) error {
 // errText is what a text is, as opposed to how it is stored.
 type errText struct{ error }
 
-// next fills dst with the numbers of the next texts and returns how many it has filled. An errText
-// is that of the text behind those.
-func (c *words) next(dst []uint32) (done int, err error) {
+// next sets the first n of out to the numbers of the next texts and returns how many it has set. An
+// errText is that of the text behind those.
+func (c *words) next(n int) (done int, err error) {
+	dst := c.out[:n]
 	for done < len(dst) {
 		switch {
 		case len(c.ranks) > 0:

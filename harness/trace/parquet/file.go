@@ -37,6 +37,7 @@ type File struct {
 	r       io.ReaderAt
 	in      *parquet.File
 	groups  []format.RowGroup // as in has them
+	columns int               // of a row
 	head    trace.Head
 	counts  map[string]int // events by kind, as the file says
 	streams bool
@@ -138,7 +139,8 @@ func (f *File) readMetadata() error {
 	case v != version:
 		return fmt.Errorf("version %.20q of the trace format: want %s", v, version)
 	}
-	if err := checkSchema(f.in.Schema()); err != nil {
+	var err error
+	if f.columns, err = checkSchema(f.in.Schema().Fields()); err != nil {
 		return err
 	}
 	h := &f.head.Header
@@ -182,7 +184,7 @@ func (f *File) count() error {
 	}
 	f.groups = f.in.Metadata().RowGroups
 	for _, g := range f.groups {
-		if g.NumRows < 0 || len(g.Columns) != numColumns {
+		if g.NumRows < 0 || len(g.Columns) != f.columns {
 			return fmt.Errorf("a group of %d rows and %d columns", g.NumRows, len(g.Columns))
 		}
 		rows += g.NumRows

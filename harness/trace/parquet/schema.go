@@ -57,7 +57,14 @@ type row struct {
 	Tag    string `parquet:"tag,dict" doc:"text of the tag or mark; empty if there is none"`
 }
 
-// The columns, in the order of the row.
+// originRow is the row of a trace in which a request has a site or a thread.
+type originRow struct {
+	row
+	Site   uint64 `parquet:"site,dict" doc:"hash of the call stack of a request, 0 if unknown; the column is absent if every site and thread is unknown"`
+	Thread uint64 `parquet:"thread,dict" doc:"number of the host thread of a request, 0 if unknown; absent with site"`
+}
+
+// The columns, in the order of the row. Those from colSite on are absent from the files of row.
 const (
 	colKind = iota
 	colID
@@ -68,6 +75,8 @@ const (
 	colArg
 	colTime
 	colTag
+	colSite
+	colThread
 	numColumns
 )
 
@@ -80,37 +89,45 @@ type ColumnDoc struct {
 
 // Columns returns the columns of a file in their order.
 func Columns() []ColumnDoc {
-	t := reflect.TypeFor[row]()
-	list := make([]ColumnDoc, t.NumField())
-	for i := range list {
-		f := t.Field(i)
-		name, _, _ := strings.Cut(f.Tag.Get("parquet"), ",")
-		list[i] = ColumnDoc{name, typeNames[f.Type.Kind()], f.Tag.Get("doc")}
+	var list []ColumnDoc
+	for _, f := range reflect.VisibleFields(reflect.TypeFor[originRow]()) {
+		if !f.Anonymous {
+			name, _, _ := strings.Cut(f.Tag.Get("parquet"), ",")
+			list = append(list, ColumnDoc{name, typeNames[f.Type.Kind()], f.Tag.Get("doc")})
+		}
 	}
 	return list
 }
 
+// columnList is what Columns returns.
+var columnList = Columns()
+
 var typeNames = map[reflect.Kind]string{reflect.String: "VARCHAR", reflect.Uint64: "UBIGINT", reflect.Int64: "BIGINT"}
 
-// checkSchema returns what keeps the columns of a file from being those of a row.
-func checkSchema(got *parquet.Schema) error {
-	want := parquet.SchemaOf(row{})
-	for _, f := range want.Fields() {
-		i := slices.IndexFunc(got.Fields(), func(g parquet.Field) bool { return g.Name() == f.Name() })
+// checkSchema returns how many columns a file has, or why they are not those of a row or an originRow.
+func checkSchema(got []parquet.Field) (int, error) {
+	want := parquet.SchemaOf(originRow{}).Fields()
+	find := func(name string) int {
+		return slices.IndexFunc(got, func(g parquet.Field) bool { return g.Name() == name })
+	}
+	if find(columnList[colSite].Name) < 0 && find(columnList[colThread].Name) < 0 {
+		want = want[:colSite]
+	}
+	for _, f := range want {
+		i := find(f.Name())
 		if i < 0 {
-			return fmt.Errorf("column %s is missing", f.Name())
+			return 0, fmt.Errorf("column %s is missing", f.Name())
 		}
-		g := got.Fields()[i]
-		if !g.Leaf() || !g.Required() || !sameType(g.Type().String(), f.Type().String()) {
-			return fmt.Errorf("column %s is %s: want required %s", f.Name(), typeOf(g), f.Type())
-		}
-	}
-	for i, g := range got.Fields() {
-		if i >= numColumns || g.Name() != want.Fields()[i].Name() {
-			return fmt.Errorf("column %q is not known there: want the columns %s", g.Name(), columnNames())
+		if g := got[i]; !g.Leaf() || !g.Required() || !sameType(g.Type().String(), f.Type().String()) {
+			return 0, fmt.Errorf("column %s is %s: want required %s", f.Name(), typeOf(g), f.Type())
 		}
 	}
-	return nil
+	for i, g := range got {
+		if i >= len(want) || g.Name() != want[i].Name() {
+			return 0, fmt.Errorf("column %q is not known there: want the columns %s", g.Name(), namesOf(want))
+		}
+	}
+	return len(want), nil
 }
 
 // sameType reports whether a column of one type holds what one of the type that we write does. Whole
@@ -132,11 +149,11 @@ func typeOf(f parquet.Field) string {
 	return f.Type().String()
 }
 
-// columnNames lists the columns.
-func columnNames() string {
+// namesOf lists the names of columns.
+func namesOf(columns []parquet.Field) string {
 	var names []string
-	for _, c := range Columns() {
-		names = append(names, c.Name)
+	for _, c := range columns {
+		names = append(names, c.Name())
 	}
 	return strings.Join(names, ", ")
 }

@@ -50,6 +50,9 @@ func anyTrace(seed uint64, plain bool) *trace.Trace {
 		if e.Kind == trace.Print {
 			e.Arg %= 3
 		}
+		if seed%2 == 0 && (e.Kind == trace.Alloc || e.Kind == trace.LiveAtStart || e.Kind == trace.Refused) {
+			e.Site, e.Thread = rng.Uint64()>>rng.IntN(64), rng.Uint32N(3)
+		}
 		if rng.IntN(2) == 0 {
 			now = max(now, 0) + rng.Int64N(1000)
 			e.Time = now

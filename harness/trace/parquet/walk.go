@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"math"
 
 	"github.com/klauspost/compress/zstd"
 	"github.com/parquet-go/parquet-go/format"
@@ -16,37 +17,40 @@ import (
 
 // walker decodes a file from its first row to its last.
 type walker struct {
-	f                            *File
-	id, size, stream, align, arg numbers
-	time                         numbers // as the bits of the number with a sign
-	kind, hint, tag              words
-	ids, sizes, streams, aligns  []uint64
-	args, times                  []uint64
-	kinds, hints, tags           []uint32
-	events                       []trace.Event
-	now                          int64 // latest time
+	f       *File
+	columns []column // of the file, in its order
+	numbers [numColumns]numbers
+	words   [numColumns]words
+	events  []trace.Event
+	now     int64 // latest time
+}
+
+// column is a column of numbers or of words.
+type column interface {
+	open(r io.ReaderAt, chunk *format.ColumnMetaData) error
+	next(n int) (done int, err error)
 }
 
 // newWalker returns one in front of the first row.
 func newWalker(f *File, zip *zstd.Decoder, memory *budget.Budget) *walker {
 	w := &walker{f: f, events: make([]trace.Event, pieceRows)}
-	for _, c := range []*[]uint64{&w.ids, &w.sizes, &w.streams, &w.aligns, &w.args, &w.times} {
-		*c = make([]uint64, pieceRows)
+	codes := map[int]func([]byte) (uint32, error){
+		colKind: codeOf("kind", kindNumbers), colHint: codeOf("hint", hintNumbers), colTag: f.tag,
 	}
-	for _, c := range []*[]uint32{&w.kinds, &w.hints, &w.tags} {
-		*c = make([]uint32, pieceRows)
+	for i := range f.columns {
+		if code := codes[i]; code != nil {
+			w.words[i] = words{pages: newPages(zip, memory), out: make([]uint32, pieceRows), code: code}
+			w.columns = append(w.columns, &w.words[i])
+			continue
+		}
+		w.numbers[i] = numbers{pages: newPages(zip, memory), out: make([]uint64, pieceRows)}
+		w.columns = append(w.columns, &w.numbers[i])
 	}
-	w.kind.code = codeOf("kind", kindNumbers)
-	w.hint.code = codeOf("hint", hintNumbers)
-	w.tag.code = f.tag
-	for i, c := range w.columns() {
-		*c.pages, *c.name = newPages(zip, memory), columnList[i].Name
+	for i := f.columns; i < numColumns; i++ {
+		w.numbers[i].out = make([]uint64, pieceRows)
 	}
 	return w
 }
-
-// columnList is what Columns returns.
-var columnList = Columns()
 
 // codeOf returns what finds texts in a table.
 func codeOf(what string, numbers map[string]uint32) func([]byte) (uint32, error) {
@@ -56,24 +60,6 @@ func codeOf(what string, numbers map[string]uint32) func([]byte) (uint32, error)
 			return 0, fmt.Errorf("unknown %s %.40q", what, text)
 		}
 		return n, nil
-	}
-}
-
-// held is a column of either type.
-type held struct {
-	pages **pages
-	name  *string
-	open  func(io.ReaderAt, *format.ColumnMetaData) error
-}
-
-// columns returns the columns in the order of the file.
-func (w *walker) columns() [numColumns]held {
-	return [numColumns]held{
-		colKind: {&w.kind.pages, &w.kind.name, w.kind.open}, colID: {&w.id.pages, &w.id.name, w.id.open},
-		colSize: {&w.size.pages, &w.size.name, w.size.open}, colStream: {&w.stream.pages, &w.stream.name, w.stream.open},
-		colAlign: {&w.align.pages, &w.align.name, w.align.open}, colHint: {&w.hint.pages, &w.hint.name, w.hint.open},
-		colArg: {&w.arg.pages, &w.arg.name, w.arg.open}, colTime: {&w.time.pages, &w.time.name, w.time.open},
-		colTag: {&w.tag.pages, &w.tag.name, w.tag.open},
 	}
 }
 
@@ -88,13 +74,12 @@ func (f *File) walk(yield func(first int, events []trace.Event) error) error {
 	memory := f.memory.Share()
 	defer memory.Close()
 	w := newWalker(f, zip, memory)
-	columns := w.columns()
 	at := 0
 	counts := make([]int, len(kindNames))
 	for g := range f.groups {
-		for i, c := range columns {
+		for i, c := range w.columns {
 			if err := c.open(f.r, &f.groups[g].Columns[i].MetaData); err != nil {
-				return &trace.Error{File: f.name, Err: fmt.Errorf("column %s: %w", *c.name, err)}
+				return &trace.Error{File: f.name, Err: fmt.Errorf("column %s: %w", columnList[i].Name, err)}
 			}
 		}
 		for left := int(f.groups[g].NumRows); left > 0; {
@@ -102,7 +87,7 @@ func (f *File) walk(yield func(first int, events []trace.Event) error) error {
 			if err != nil {
 				return err
 			}
-			for _, k := range w.kinds[:len(events)] {
+			for _, k := range w.words[colKind].out[:len(events)] {
 				counts[k]++
 			}
 			if err := yield(at, events); err != nil {
@@ -132,16 +117,23 @@ func (w *walker) next(first, n int) (_ []trace.Event, err error) {
 	if err := w.decode(first, n); err != nil {
 		return nil, err
 	}
+	number := func(column int) []uint64 { return w.numbers[column].out }
+	ids, sizes, streams, aligns := number(colID), number(colSize), number(colStream), number(colAlign)
+	args, times, sites, threads := number(colArg), number(colTime), number(colSite), number(colThread)
+	kinds, hints, tags := w.words[colKind].out, w.words[colHint].out, w.words[colTag].out
 	events := w.events[:n]
 	for k := range events {
 		e := &events[k]
 		*e = trace.Event{
-			Kind: trace.Kind(w.kinds[k]), Hint: alloc.Hint(w.hints[k]), Tag: w.tags[k], ID: w.ids[k],
-			Size: device.Size(w.sizes[k]), Align: device.Size(w.aligns[k]), Stream: device.Stream(w.streams[k]),
-			Arg: w.args[k], Time: int64(w.times[k]),
+			Kind: trace.Kind(kinds[k]), Hint: alloc.Hint(hints[k]), Tag: tags[k], Thread: uint32(threads[k]), ID: ids[k],
+			Size: device.Size(sizes[k]), Align: device.Size(aligns[k]), Stream: device.Stream(streams[k]),
+			Arg: args[k], Time: int64(times[k]), Site: sites[k],
 		}
-		if w.kinds[k] == addressKind {
+		if kinds[k] == addressKind {
 			e.Kind, e.Slot = trace.BadFree, trace.NoSlot
+		}
+		if threads[k] > math.MaxUint32 {
+			return nil, w.f.blame(first+k, fmt.Errorf("thread %d: want at most %d", threads[k], uint32(math.MaxUint32)))
 		}
 		if e.Time != trace.NoTime {
 			if e.Time < w.now {
@@ -155,24 +147,13 @@ func (w *walker) next(first, n int) (_ []trace.Event, err error) {
 
 // decode fills the columns with the next n rows.
 func (w *walker) decode(first, n int) error {
-	for _, c := range []struct {
-		from *numbers
-		to   []uint64
-	}{{&w.id, w.ids}, {&w.size, w.sizes}, {&w.stream, w.streams}, {&w.align, w.aligns}, {&w.arg, w.args}, {&w.time, w.times}} {
-		if err := c.from.next(c.to[:n]); err != nil {
-			return fmt.Errorf("column %s: %w", c.from.name, err)
-		}
-	}
-	for _, c := range []struct {
-		from *words
-		to   []uint32
-	}{{&w.kind, w.kinds}, {&w.hint, w.hints}, {&w.tag, w.tags}} {
-		done, err := c.from.next(c.to[:n])
+	for i, c := range w.columns {
+		done, err := c.next(n)
 		if wrong, ok := errors.AsType[errText](err); ok {
 			return w.f.blame(first+done, wrong.error)
 		}
 		if err != nil {
-			return fmt.Errorf("column %s: %w", c.from.name, err)
+			return fmt.Errorf("column %s: %w", columnList[i].Name, err)
 		}
 	}
 	return nil

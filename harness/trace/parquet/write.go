@@ -2,8 +2,10 @@ package parquet
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
+	"slices"
 	"unicode/utf8"
 
 	"github.com/parquet-go/parquet-go"
@@ -23,9 +25,34 @@ const (
 	dictionaryBytes = 32 << 20
 )
 
-// Write writes a trace. It walks it once, and its memory is bounded by a group of rows. It fails if
-// the trace or w does, and for an event of no known kind and a text that is no UTF-8.
+// Write writes a trace. It walks it once, and before that as far as the first request with a site or a thread. Its
+// memory is bounded by a group of rows. It fails if the trace or w does, and for an event of no known kind and a
+// text that is no UTF-8.
 func Write(w io.Writer, t trace.Source) error {
+	origins := false
+	err := t.Pieces(func(events []trace.Event) error {
+		if origins = slices.ContainsFunc(events, hasOrigin); origins {
+			return errOrigin
+		}
+		return nil
+	})
+	switch {
+	case origins:
+		return write(w, t, func(r row, e *trace.Event) originRow { return originRow{r, e.Site, uint64(e.Thread)} })
+	case err != nil:
+		return err
+	}
+	return write(w, t, func(r row, _ *trace.Event) row { return r })
+}
+
+// errOrigin ends the search for a site or a thread.
+var errOrigin = errors.New("a request has a site or a thread")
+
+// hasOrigin reports whether it is known where an event comes from.
+func hasOrigin(e trace.Event) bool { return e.Site != 0 || e.Thread != 0 }
+
+// write writes a trace as rows of a type.
+func write[R any](w io.Writer, t trace.Source, complete func(row, *trace.Event) R) error {
 	h := t.Head().Header
 	options := []parquet.WriterOption{
 		parquet.Compression(&parquet.Zstd), parquet.MaxRowsPerRowGroup(groupRows),
@@ -36,8 +63,8 @@ func Write(w io.Writer, t trace.Source) error {
 		name := columnList[c].Name
 		options = append(options, parquet.SkipPageBounds(name), parquet.SkipPageStatistics(name))
 	}
-	out := parquet.NewGenericWriter[row](w, options...)
-	rows := make([]row, 0, pieceRows)
+	out := parquet.NewGenericWriter[R](w, options...)
+	rows := make([]R, 0, pieceRows)
 	counts := map[string]int{}
 	at := 0
 	err := t.Pieces(func(events []trace.Event) error {
@@ -48,7 +75,7 @@ func Write(w io.Writer, t trace.Source) error {
 			}
 			at++
 			counts[r.Kind]++
-			if rows = append(rows, r); len(rows) == cap(rows) {
+			if rows = append(rows, complete(r, &events[i])); len(rows) == cap(rows) {
 				if _, err := out.Write(rows); err != nil {
 					return err
 				}
@@ -89,7 +116,7 @@ func rowOf(t trace.Source, e *trace.Event) (row, error) {
 }
 
 // setMetadata says what is known of the trace as a whole.
-func setMetadata(out *parquet.GenericWriter[row], h trace.Header, counts map[string]int) error {
+func setMetadata(out interface{ SetKeyValueMetadata(key, value string) }, h trace.Header, counts map[string]int) error {
 	pairs := []trace.Pair{} // none are an array too
 	for _, p := range append([]trace.Pair{{Key: "name", Value: h.Name}}, h.Meta...) {
 		if !utf8.ValidString(p.Key) || !utf8.ValidString(p.Value) {

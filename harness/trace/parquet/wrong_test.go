@@ -29,6 +29,13 @@ type like struct {
 	Tag    string `parquet:"tag,plain"`
 }
 
+// from is a row with the place that an allocation comes from.
+type from struct {
+	like
+	Site   uint64 `parquet:"site"`
+	Thread uint64 `parquet:"thread"`
+}
+
 // forged returns a file of rows of any type with the given metadata, in pairs of key and value.
 func forged[T any](t testing.TB, rows []T, meta ...string) []byte {
 	t.Helper()
@@ -76,6 +83,10 @@ func TestWhatIsNoTraceIsRefused(t *testing.T) {
 		like
 		Extra int64 `parquet:"extra"`
 	}
+	type sited struct {
+		like
+		Site uint64 `parquet:"site"`
+	}
 	good := []like{{Kind: "alloc"}, {Kind: "free"}}
 	whole := forged(t, good, described(`{"alloc":1,"free":1}`)...)
 	for want, data := range map[string][]byte{
@@ -91,6 +102,10 @@ func TestWhatIsNoTraceIsRefused(t *testing.T) {
 		"x.parquet: column kind is optional STRING: want required STRING":                                    forged(t, []optional{}, described(`{}`)...),
 		"x.parquet: column id is INT(64,true): want required INT(64,false)":                                  forged(t, []signed{}, described(`{}`)...),
 		`x.parquet: column "extra" is not known there: want the columns kind, id, size_bytes, stream, align`: forged(t, []more{}, described(`{}`)...),
+		"x.parquet: column thread is missing":                                                                forged(t, []sited{}, described(`{}`)...),
+		"x.parquet: row 1: thread 4294967296: want at most 4294967295": forged(t, []from{
+			{like: like{Kind: "alloc"}}, {like{Kind: "alloc", ID: 1}, 5, 1 << 32},
+		}, described(`{"alloc":2}`)...),
 	} {
 		got, _ := read(data)
 		require.True(t, strings.HasPrefix(got, want), "got  %s\nwant %s", got, want)

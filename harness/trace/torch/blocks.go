@@ -17,7 +17,7 @@ const (
 // place is what is known of an address at one moment.
 type place struct {
 	state  state
-	id     uint32 // forward: of the allocation that is or was there
+	id     uint32 // forward: of the allocation that is or was there; backward: stack of the file's block
 	size   uint64 // bytes asked for
 	stream int64  // handle
 }
@@ -31,7 +31,7 @@ func (c *Course) back(n *numbers) {
 		if p.state != vacant {
 			r.find(blockTwice, -1, b.Addr)
 		}
-		*p = place{state: live, size: b.Requested, stream: s.Stream}
+		*p = place{state: live, id: b.Stack, size: b.Requested, stream: s.Stream}
 		if b.State == ActivePendingFree {
 			p.state = pending
 		}
@@ -66,7 +66,9 @@ func (c *Course) back(n *numbers) {
 func (c *Course) open(n *numbers, places []place) {
 	for k, p := range places {
 		if p.state != vacant {
-			c.Opening = append(c.Opening, Life{Addr: uint64(n.addrs[k]), Size: p.size, Stream: p.stream, Pending: p.state == pending})
+			c.Opening = append(c.Opening, Life{
+				Addr: uint64(n.addrs[k]), Size: p.size, Stream: p.stream, Pending: p.state == pending, Stack: p.id,
+			})
 		}
 	}
 	slices.SortFunc(c.Opening, func(a, b Life) int {

@@ -42,6 +42,11 @@ func Traces(s *Snapshot) ([]Result, error) { return TracesWithin(s, nil) }
 
 // TracesWithin is [Traces] for traces that may take as much memory together as a budget has.
 func TracesWithin(s *Snapshot, memory *budget.Budget) ([]Result, error) {
+	sites, err := s.sites(memory)
+	if err != nil {
+		return nil, err
+	}
+	defer budget.Release(memory, sites)
 	var results []Result
 	for i := range s.Devices {
 		d := &s.Devices[i]
@@ -52,7 +57,7 @@ func TracesWithin(s *Snapshot, memory *budget.Budget) ([]Result, error) {
 		if c.Report.Requests == 0 && len(c.Opening) == 0 {
 			continue
 		}
-		t, err := c.trace(s, memory)
+		t, err := c.trace(s, sites, memory)
 		if err != nil {
 			return nil, err
 		}
@@ -81,6 +86,7 @@ type Life struct {
 	Stream  int64  // handle
 	Granted uint64 // bytes of its block; 0 where the file does not tell
 	Pending bool   // the program had given it back already
+	Stack   uint32 // index of the stack that allocated it; 0 where the file does not tell
 }
 
 // Ending is the end of an allocation that is in no entry: another one lies where it was.

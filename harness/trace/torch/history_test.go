@@ -16,6 +16,8 @@ type builder struct {
 	s torch.Snapshot
 	d torch.Device
 	t int64
+
+	stack uint32 // of the entries to come
 }
 
 // one is a builder whose times begin at 1000 microseconds and go up by one with each entry.
@@ -30,7 +32,7 @@ func (b *builder) add(a torch.Action, addr, size uint64, stream int64) *builder 
 	if i == len(h.Streams) {
 		h.Streams = append(h.Streams, stream)
 	}
-	h.Append(torch.Entry{Action: a, Addr: addr, Size: size, Stream: uint16(i), Time: b.t})
+	h.Append(torch.Entry{Action: a, Addr: addr, Size: size, Stream: uint16(i), Time: b.t, Stack: b.stack})
 	b.t++
 	return b
 }

@@ -23,6 +23,7 @@ const endSuffix = " end"
 type maker struct {
 	*Course
 	b     *trace.Builder
+	sites []uint64     // hashes of stacks
 	tags  []uint32     // by string of the file: its tag, 0 where it has none yet
 	texts []string     // of the file
 	marks []Annotation // of this device, to come, by time
@@ -34,11 +35,20 @@ type maker struct {
 }
 
 // Trace returns the requests of a course. s is the file that it comes from.
-func (c *Course) Trace(s *Snapshot) (*trace.Trace, error) { return c.trace(s, nil) }
+func (c *Course) Trace(s *Snapshot) (*trace.Trace, error) {
+	sites, err := s.sites(nil)
+	if err != nil {
+		return nil, err
+	}
+	return c.trace(s, sites, nil)
+}
 
 // trace is [Course.Trace] within a budget.
-func (c *Course) trace(s *Snapshot, memory *budget.Budget) (*trace.Trace, error) {
-	m := &maker{Course: c, ends: c.Endings, texts: s.Strings, tags: make([]uint32, len(s.Strings)), start: NoTime, now: trace.NoTime}
+func (c *Course) trace(s *Snapshot, sites []uint64, memory *budget.Budget) (*trace.Trace, error) {
+	m := &maker{
+		Course: c, ends: c.Endings, texts: s.Strings, tags: make([]uint32, len(s.Strings)), sites: sites,
+		start: NoTime, now: trace.NoTime,
+	}
 	for i, step := range c.Steps {
 		if step != None {
 			if m.start = c.Device.History.At(i).Time; m.start != NoTime {
@@ -110,7 +120,8 @@ func (m *maker) add(e trace.Event) error {
 func (m *maker) opening() error {
 	for id, o := range m.Opening {
 		err := m.add(trace.Event{
-			Kind: trace.LiveAtStart, ID: uint64(id), Size: device.Size(o.Size), Stream: device.Stream(o.Stream), Time: trace.NoTime,
+			Kind: trace.LiveAtStart, ID: uint64(id), Size: device.Size(o.Size), Stream: device.Stream(o.Stream),
+			Site: m.sites[o.Stack], Time: trace.NoTime,
 		})
 		if err != nil {
 			return err
@@ -197,6 +208,7 @@ func (m *maker) step(i int, step Step, from *Entry) error {
 	}
 	if step == Alloc || step == Refused {
 		e.Size, e.Stream = device.Size(from.Size), device.Stream(m.Device.History.Streams[from.Stream])
+		e.Site = m.sites[from.Stack]
 	}
 	return m.add(e)
 }
