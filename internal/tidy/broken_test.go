@@ -83,7 +83,7 @@ var floorSnippets = []snippet{
 		"alloc/a.go":                 goFile("alloc", "", "our:device", "our:internal/invariants"),
 		"kit/front/a.go":             goFile("ledger", "", "our:kit/index", "our:alloc"),
 		"strategies/strategies.go":   goFile("strategies", "", "our:strategies/slab", "our:alloc"),
-		"strategies/slabbuddy/a.go":  goFile("slabbuddy", "", "our:strategies/slab", "our:strategies/buddy"),
+		"strategies/slabbuddy/a.go":  goFile("slabbuddy", "", "our:strategies/internal/cells", "our:strategies/internal/blocks"),
 		"strategies/bfc/a_test.go":   goFile("bfc_test", "", "our:props/propstest", "our:strategies", "testing"),
 		"harness/trace/torch/a.go":   goFile("torch", "", "our:harness/trace", "our:internal/fileio"),
 		"harness/study/compare/a.go": goFile("compare", "", "our:harness/replay", "std:github.com/google/btree"),

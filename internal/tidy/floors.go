@@ -80,7 +80,9 @@ var outsideHarness = []string{"strategies", "props"}
 
 // sideways lists the imports between strategies.
 var sideways = map[string][]string{
-	"strategies/slabbuddy":     {"strategies/slab", "strategies/buddy"},
+	"strategies/buddy":         {"strategies/internal/blocks"},
+	"strategies/slab":          {"strategies/internal/cells"},
+	"strategies/slabbuddy":     {"strategies/internal/blocks", "strategies/internal/cells"},
 	"strategies/slabbuddy/xdl": {"strategies/slabbuddy", "strategies/slab/xdl", "strategies/buddy/xdl"},
 }
 

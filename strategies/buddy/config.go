@@ -1,59 +1,46 @@
 package buddy
 
 import (
-	"fmt"
-	"math/bits"
-	"slices"
-	"strings"
-
+	"github.com/vramyard/vramyard/alloc"
 	"github.com/vramyard/vramyard/device"
-	"github.com/vramyard/vramyard/kit/regions"
+	"github.com/vramyard/vramyard/strategies/internal/blocks"
 )
 
 // The values of Config.Family.
 const (
-	Binary           = "binary"    // powers of two
-	Weighted         = "weighted"  // powers of two, and three times these
-	Fibonacci        = "fibonacci" // Fibonacci numbers
-	FourPerDoubling  = "k4"        // four sizes to a doubling
-	EightPerDoubling = "k8"        // eight sizes to a doubling
+	Binary           = blocks.Binary           // powers of two
+	Weighted         = blocks.Weighted         // powers of two, and three times these
+	Fibonacci        = blocks.Fibonacci        // Fibonacci numbers
+	FourPerDoubling  = blocks.FourPerDoubling  // four sizes to a doubling
+	EightPerDoubling = blocks.EightPerDoubling // eight sizes to a doubling
 )
 
 // The values of Config.Trim.
 const (
-	TrimOn  = "on"  // what a block has beyond the request is given back
-	TrimOff = "off" // blocks are granted whole
+	TrimOn  = blocks.TrimOn  // what a block has beyond the request is given back
+	TrimOff = blocks.TrimOff // blocks are granted whole
 )
 
 // The values of Config.Placement.
 const (
-	Leftmost       = "leftmost" // the lowest free block that serves, whatever its class
-	Smallest       = "smallest" // of the smallest class that serves the lowest
-	SmallestNewest = "newest"   // of the smallest class that serves the one freed last
-	TopDown        = "top-down" // the highest free block that serves
+	Leftmost       = blocks.Leftmost       // the lowest free block that serves, whatever its class
+	Smallest       = blocks.Smallest       // of the smallest class that serves the lowest
+	SmallestNewest = blocks.SmallestNewest // of the smallest class that serves the one freed last
+	TopDown        = blocks.TopDown        // the highest free block that serves
 )
 
 // The values of Config.RegionChoice.
 const (
-	Oldest  = "oldest"  // the region held longest
-	Fullest = "fullest" // the one with the smallest part free, in sixteen steps
-	Lowest  = "lowest"  // the one at the lowest address
+	Oldest  = blocks.Oldest  // the region held longest
+	Fullest = blocks.Fullest // the one with the smallest part free, in sixteen steps
+	Lowest  = blocks.Lowest  // the one at the lowest address
 )
 
 // The values of Config.Coalescing.
 const (
-	Eager     = "eager"   // a freed block is merged at once
-	Lazy      = "lazy"    // it is not while its class has few free blocks
-	OnFailure = "failure" // blocks are merged when a request finds nothing
-)
-
-// The values of Config fields that are zero; the doc comment of the package says what chose
-// them.
-const (
-	defaultRegion = 32 * device.MiB
-	defaultBlock  = 512
-	defaultSlack  = 16
-	defaultDirect = 4 * device.MiB
+	Eager     = blocks.Eager     // a freed block is merged at once
+	Lazy      = blocks.Lazy      // it is not while its class has few free blocks
+	OnFailure = blocks.OnFailure // blocks are merged when a request finds nothing
 )
 
 // Config describes a buddy allocator. The zero value of a field means its default.
@@ -92,111 +79,21 @@ type Config struct {
 	KeepBytes device.Size `json:"keep_bytes" doc:"with release: bytes of such regions that stay"`
 }
 
-// policy returns the growth policy of c.
-func (c Config) policy() regions.Policy {
-	return regions.Policy{
-		Kind: c.Growth, Region: c.RegionBytes, Limit: c.Limit, Release: c.Release, Keep: c.KeepBytes, Quantum: c.BlockBytes,
-	}
-}
-
-// choice is a field with a few known values, the default first.
-type choice struct {
-	name  string
-	value *string
-	known []string
-}
-
-// choices returns the fields that are texts.
-func (c *Config) choices() []choice {
-	return []choice{
-		{"family", &c.Family, []string{Binary, Weighted, Fibonacci, FourPerDoubling, EightPerDoubling}},
-		{"trim", &c.Trim, []string{TrimOff, TrimOn}},
-		{"placement", &c.Placement, []string{Smallest, SmallestNewest, Leftmost, TopDown}},
-		{"region_choice", &c.RegionChoice, []string{Oldest, Fullest, Lowest}},
-		{"coalescing", &c.Coalescing, []string{Eager, Lazy, OnFailure}},
-		{"growth", &c.Growth, []string{regions.Request, regions.Fixed, regions.Doubling, regions.Proportional, regions.Whole}},
-	}
-}
-
-// fill gives a field that is zero its default.
-func fill[T comparable](field *T, value T) {
-	if *field == *new(T) {
-		*field = value
-	}
-}
-
 // WithDefaults returns c with every default filled in. It fails with an error that names the
 // first bad field.
 func (c Config) WithDefaults() (Config, error) {
-	for _, f := range c.choices() {
-		fill(f.value, f.known[0])
-		if !slices.Contains(f.known, *f.value) {
-			return c, fmt.Errorf("buddy: %s %q: want one of %s", f.name, *f.value, strings.Join(f.known, ", "))
-		}
-	}
-	fill(&c.BlockBytes, defaultBlock)
-	fill(&c.RegionBytes, max(defaultRegion, c.BlockBytes))
-	fill(&c.TrimBytes, c.BlockBytes)
-	fill(&c.DirectBytes, defaultDirect)
-	if c.Coalescing == Lazy {
-		fill(&c.Slack, defaultSlack)
-	}
-	if c.Growth == regions.Whole {
-		fill(&c.Limit, min(regions.WholeLimit, c.mostUnits()*c.BlockBytes))
-	}
-	return c, c.judge()
-}
-
-// judge returns an error that names the first bad field.
-func (c Config) judge() error {
-	switch {
-	case !device.IsPowerOfTwo(c.BlockBytes) || c.BlockBytes > regionAlign:
-		return fmt.Errorf("buddy: block_bytes %d: want a power of two up to %v", uint64(c.BlockBytes), regionAlign)
-	case c.RegionBytes > c.mostUnits()*c.BlockBytes:
-		return fmt.Errorf("buddy: region_bytes %d: want at most %d blocks", uint64(c.RegionBytes), uint64(c.mostUnits()))
-	case c.TrimBytes%c.BlockBytes != 0 || c.TrimBytes > mostRequest:
-		return fmt.Errorf("buddy: trim_bytes %d: want a multiple of block_bytes %d", uint64(c.TrimBytes), uint64(c.BlockBytes))
-	case c.Trim == TrimOff && c.TrimBytes != c.BlockBytes:
-		return fmt.Errorf("buddy: trim_bytes %d: of no meaning with trim %q", uint64(c.TrimBytes), TrimOff)
-	case c.Slack < 0 || c.Slack >= 1<<31:
-		return fmt.Errorf("buddy: slack %d: want 0 to 2^31-1", c.Slack)
-	case c.Slack != 0 && c.Coalescing != Lazy:
-		return fmt.Errorf("buddy: slack %d: of no meaning with coalescing %q", c.Slack, c.Coalescing)
-	case c.DirectBytes > mostRequest:
-		return fmt.Errorf("buddy: direct_bytes %d: want at most %v", uint64(c.DirectBytes), mostRequest)
-	case c.DirectCacheBytes > mostRequest:
-		return fmt.Errorf("buddy: direct_cache_bytes %d: want at most %v", uint64(c.DirectCacheBytes), mostRequest)
-	case c.Growth == regions.Whole && c.Limit > c.mostUnits()*c.BlockBytes:
-		return fmt.Errorf("buddy: limit %d: want at most %d blocks with growth %q",
-			uint64(c.Limit), uint64(c.mostUnits()), regions.Whole)
-	}
-	return c.policy().Check("buddy")
-}
-
-// mostUnits returns the bound for the blocks of a region.
-func (c Config) mostUnits() device.Size {
-	switch {
-	case c.Family == Fibonacci || c.Placement == SmallestNewest:
-		return mostListed
-	case c.Family != Binary:
-		return mostUneven
-	}
-	return mostUnits
+	filled, err := blocks.Config(c).WithDefaults()
+	return Config(filled), err
 }
 
 // ForCapacity implements [alloc.CapacityConfig]. Only a configuration with a limit gets one.
-func (c Config) ForCapacity(n device.Size) Config {
-	if c.Limit != 0 {
-		c.Limit = max(min(n, c.mostUnits()*c.BlockBytes), c.BlockBytes)
-	}
-	return c
-}
+func (c Config) ForCapacity(n device.Size) Config { return Config(blocks.Config(c).ForCapacity(n)) }
 
 // Preallocates implements [alloc.PreallocatingConfig].
-func (c Config) Preallocates() bool { return c.policy().Preallocates() }
+func (c Config) Preallocates() bool { return blocks.Config(c).Preallocates() }
 
 // Unbound implements [alloc.UnboundConfig]: the limit is looked at to refuse, and where the whole of it is taken.
 func (c Config) Unbound() bool { return !c.Preallocates() }
 
-// log2 returns the logarithm of a power of two.
-func log2(n device.Size) int { return bits.TrailingZeros64(uint64(n)) }
+// Promises implements [alloc.Promiser].
+func (c Config) Promises() alloc.Promises { return blocks.Config(c).Promises() }

@@ -1,54 +1,11 @@
 package slab
 
 import (
-	"fmt"
 	"slices"
 
 	"github.com/vramyard/vramyard/device"
+	"github.com/vramyard/vramyard/strategies/internal/cells"
 )
-
-// The values of Config.Classes.
-const (
-	ClassesPow2 = "pow2" // powers of two: up to half of a slot is lost
-	ClassesK2   = "k2"   // two classes for each doubling: up to a third
-	ClassesK4   = "k4"   // four: up to a fifth
-	ClassesK8   = "k8"   // eight: up to a ninth
-)
-
-// perDoubling is how many classes a family has for each doubling.
-func perDoubling(family string) (n device.Size, ok bool) {
-	switch family {
-	case ClassesPow2:
-		return 1, true
-	case ClassesK2:
-		return 2, true
-	case ClassesK4:
-		return 4, true
-	case ClassesK8:
-		return 8, true
-	}
-	return 0, false
-}
-
-// Family returns the sizes of a family of classes, pow2, k2, k4 or k8, from quantum up to
-// largest: as many equal steps for each doubling, in whole quanta. It fails for an unknown
-// family.
-func Family(family string, quantum, largest device.Size) ([]device.Size, error) {
-	n, ok := perDoubling(family)
-	if !ok {
-		return nil, fmt.Errorf("slab: classes %q: want %q, %q, %q or %q", family, ClassesPow2, ClassesK2, ClassesK4, ClassesK8)
-	}
-	var all []device.Size
-	for low := quantum; low != 0 && low <= largest; low <<= 1 {
-		for step := range n {
-			size := device.AlignUp(low+low/n*step+low%n*step/n, quantum)
-			if size <= largest && (len(all) == 0 || size > all[len(all)-1]) {
-				all = append(all, size)
-			}
-		}
-	}
-	return all, nil
-}
 
 // Legal returns the classes that slabs of a given size can have for slots of the given
 // sizes, ascending and without doubles. A size is rounded up to whole quanta. One that would
@@ -65,7 +22,7 @@ func Legal(sizes []device.Size, slab, quantum, waste device.Size) (legal []devic
 		}
 		size = device.AlignUp(size, quantum)
 		n := slab / size
-		if n == 0 || n > mostSlots {
+		if n == 0 || n > cells.MostSlots {
 			continue
 		}
 		if slab%size > most {

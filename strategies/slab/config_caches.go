@@ -6,6 +6,7 @@ import (
 
 	"github.com/vramyard/vramyard/device"
 	"github.com/vramyard/vramyard/kit/regions"
+	"github.com/vramyard/vramyard/strategies/internal/cells"
 )
 
 // The values of Config fields that are zero.
@@ -31,6 +32,23 @@ const (
 	StealOff = "off" // it never does
 )
 
+// The values of Config.Selection: the slab that serves a request first.
+const (
+	Fullest  = cells.Fullest  // the one with the fewest free slots, so that the others drain
+	Emptiest = cells.Emptiest // the one with the most
+	Lifo     = cells.Lifo     // the one that got a free slot last
+	Fifo     = cells.Fifo     // the one that has had a free slot for the longest time
+	Lowest   = cells.Lowest   // the one at the lowest address
+)
+
+// The values of Config.Classes.
+const (
+	ClassesPow2 = cells.ClassesPow2 // powers of two: up to half of a slot is lost
+	ClassesK2   = cells.ClassesK2   // two classes for each doubling: up to a third
+	ClassesK4   = cells.ClassesK4   // four: up to a fifth
+	ClassesK8   = cells.ClassesK8   // eight: up to a ninth
+)
+
 // Bounds of fields.
 const (
 	mostWaste  = 1 << 12
@@ -40,10 +58,6 @@ const (
 	mostSlices = 1 << 24 // of a region, 4 bytes of host memory each and two bits
 	mostClass  = device.TiB
 )
-
-// MostQuanta bounds the largest class, in quanta: a table has two bytes of host memory for
-// each.
-const MostQuanta = 1 << 22
 
 // gradeFactor is how much larger the slabs of one grade are than those of the one before.
 // Four keeps the grades few, each of which may have slices that no other can use, and
@@ -57,7 +71,7 @@ func (c Config) filled() Config {
 	if c.Growth == regions.Whole { // one region, and so slabs of one size
 		slab = defaultWholeSlab
 	}
-	set(&c.SlabBytes, max(min(slab, mostSlots*c.Quantum), c.Quantum))
+	set(&c.SlabBytes, max(min(slab, cells.MostSlots*c.Quantum), c.Quantum))
 	set(&c.SlabSlots, defaultSlots)
 	set(&c.Waste, defaultWaste)
 	set(&c.Segments, 1)
@@ -92,8 +106,8 @@ func (c Config) WithDefaults() (Config, error) {
 	switch {
 	case !device.IsPowerOfTwo(c.Quantum) || c.Quantum > device.GiB:
 		return c, fmt.Errorf("slab: quantum %d: want a power of two of at most %v", uint64(c.Quantum), device.GiB)
-	case !device.IsPowerOfTwo(c.SlabBytes) || c.SlabBytes < c.Quantum || c.SlabBytes/c.Quantum > mostSlots:
-		return c, fmt.Errorf("slab: slab_bytes %d: want a power of two of 1 to %d quanta of %d", uint64(c.SlabBytes), mostSlots, uint64(c.Quantum))
+	case !device.IsPowerOfTwo(c.SlabBytes) || c.SlabBytes < c.Quantum || c.SlabBytes/c.Quantum > cells.MostSlots:
+		return c, fmt.Errorf("slab: slab_bytes %d: want a power of two of 1 to %d quanta of %d", uint64(c.SlabBytes), cells.MostSlots, uint64(c.Quantum))
 	}
 	if err := c.checkClasses(); err != nil {
 		return c, err
@@ -106,10 +120,10 @@ func (c Config) WithDefaults() (Config, error) {
 
 // checkClasses judges the fields about classes.
 func (c Config) checkClasses() error {
-	most := min(mostClass, MostQuanta*c.Quantum)
+	most := min(mostClass, cells.MostQuanta*c.Quantum)
 	switch {
-	case c.SlabSlots < 1 || c.SlabSlots > mostSlots/gradeFactor:
-		return fmt.Errorf("slab: slab_slots %d: want 1 to %d", c.SlabSlots, mostSlots/gradeFactor)
+	case c.SlabSlots < 1 || c.SlabSlots > cells.MostSlots/gradeFactor:
+		return fmt.Errorf("slab: slab_slots %d: want 1 to %d", c.SlabSlots, cells.MostSlots/gradeFactor)
 	case c.MaxClassBytes > most || c.MaxClassBytes < c.Quantum:
 		return fmt.Errorf("slab: max_class_bytes %d: want %d to %d", uint64(c.MaxClassBytes), uint64(c.Quantum), uint64(most))
 	case c.Waste < 1 || c.Waste > mostWaste:
@@ -126,13 +140,13 @@ func (c Config) checkClasses() error {
 				uint64(size), c.Waste, uint64(c.slabOf(size)))
 		}
 	}
-	if _, err := Family(c.Classes, c.Quantum, c.Quantum); err != nil && len(c.ClassSizes) == 0 {
+	if _, err := cells.Family(c.Classes, c.Quantum, c.Quantum); err != nil && len(c.ClassSizes) == 0 {
 		return err
 	}
 	all := c.classes()
 	switch n := len(all); {
-	case n == 0 || n > maxClasses:
-		return fmt.Errorf("slab: classes: %d of them are legal: want 1 to %d", n, maxClasses)
+	case n == 0 || n > cells.MostClasses:
+		return fmt.Errorf("slab: classes: %d of them are legal: want 1 to %d", n, cells.MostClasses)
 	case c.Growth == regions.Whole && all[0].Slab != all[n-1].Slab:
 		return fmt.Errorf("slab: max_class_bytes %d: slabs of several sizes do not share one region, want at most %d with growth %q",
 			uint64(c.MaxClassBytes), uint64(c.SlabBytes)/uint64(c.SlabSlots), regions.Whole)
@@ -146,7 +160,7 @@ func (c Config) checkCounts() error {
 		name        string
 		value, most int
 	}{
-		{"segments", c.Segments, mostSegments}, {"empty_slabs", c.EmptySlabs, mostEmpty},
+		{"segments", c.Segments, cells.MostSegments}, {"empty_slabs", c.EmptySlabs, mostEmpty},
 		{"magazine_rounds", c.MagazineRounds, mostRounds}, {"depot", c.Depot, mostDepot},
 	} {
 		if f.value < 0 || f.value > f.most {
@@ -161,7 +175,7 @@ func (c Config) checkCounts() error {
 	case c.Steal != StealOn && c.Steal != StealOff:
 		return fmt.Errorf("slab: steal %q: want %q or %q", c.Steal, StealOn, StealOff)
 	}
-	return c.cells().check() // which knows the selections
+	return c.cells().Check() // which knows the selections
 }
 
 // checkGrowth judges the fields about regions.
@@ -204,7 +218,7 @@ func (c Config) slabOf(size device.Size) device.Size {
 // says of a slab.
 //
 // Precondition: the configuration has its defaults filled in.
-func (c Config) ClassOf(size device.Size) (k Class, ok bool) {
+func (c Config) ClassOf(size device.Size) (k cells.Class, ok bool) {
 	most := device.AlignUp(c.MaxClassBytes, c.Quantum)
 	for size = max(size, 1); size <= most; {
 		if k, ok = c.classAt(size); ok {
@@ -215,27 +229,27 @@ func (c Config) ClassOf(size device.Size) (k Class, ok bool) {
 		slab := c.slabOf(size)
 		size = device.AlignDown(slab/(slab/device.AlignUp(size, c.Quantum)), c.Quantum) + c.Quantum
 	}
-	return Class{}, false
+	return cells.Class{}, false
 }
 
 // classAt returns the class for a size that was chosen for one, and whether it is legal: the
 // size in whole quanta or, if that leaves too much of a slab, a larger one with as many slots.
 //
 // Precondition: as of ClassOf, and size is at most MaxClassBytes rounded up to whole quanta.
-func (c Config) classAt(size device.Size) (k Class, legal bool) {
+func (c Config) classAt(size device.Size) (k cells.Class, legal bool) {
 	slab := c.slabOf(size)
 	slots := Legal([]device.Size{size}, slab, c.Quantum, device.Size(c.Waste))
 	if len(slots) == 0 {
-		return Class{}, false
+		return cells.Class{}, false
 	}
-	return Class{Slot: slots[0], Slab: slab, Align: min(slab, c.align())}, true
+	return cells.Class{Slot: slots[0], Slab: slab, Align: min(slab, c.align())}, true
 }
 
 // classes returns the classes.
-func (c Config) classes() (all []Class) {
+func (c Config) classes() (all []cells.Class) {
 	sizes := slices.Clone(c.ClassSizes)
 	if len(sizes) == 0 {
-		sizes, _ = Family(c.Classes, c.Quantum, c.MaxClassBytes) // checked before
+		sizes, _ = cells.Family(c.Classes, c.Quantum, c.MaxClassBytes) // checked before
 	}
 	slices.Sort(sizes)
 	for _, size := range sizes {
@@ -247,8 +261,8 @@ func (c Config) classes() (all []Class) {
 }
 
 // cells returns the configuration of the cells.
-func (c Config) cells() CellsConfig {
-	return CellsConfig{
+func (c Config) cells() cells.Config {
+	return cells.Config{
 		Quantum: c.Quantum, Classes: c.classes(), Selection: c.Selection, EmptySlabs: c.EmptySlabs,
 		Segments: c.Segments, RoundRobin: c.Assign == AssignRoundRobin,
 		Steal: c.Steal == StealOn, Rounds: c.MagazineRounds, Depot: c.Depot,

@@ -18,7 +18,7 @@
 // record, and in further ones behind it if there are more. A block with a stream, a label or a larger slack has a note besides, in a
 // hash table that is empty otherwise, and a slot in a magazine has a slack of its own.
 //
-// All that is [Cells], the engine, which does not know where slabs come from: a [Parent] gives
+// All that is a cells engine, the engine, which does not know where slabs come from: a [Parent] gives
 // it slabs. Here the parent cuts regions, sized by package growth, into slices. In slabbuddy a
 // buddy system is the parent.
 //

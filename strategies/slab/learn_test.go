@@ -9,6 +9,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/vramyard/vramyard/device"
+	"github.com/vramyard/vramyard/strategies/internal/cells"
 	"github.com/vramyard/vramyard/strategies/slab"
 )
 
@@ -118,11 +119,11 @@ func TestFamilies(t *testing.T) {
 		{slab.ClassesK8, 1024, []device.Size{256, 512, 768, 1024}},
 		{slab.ClassesK8, 255, nil},
 	} {
-		got, err := slab.Family(c.family, 256, c.largest)
+		got, err := cells.Family(c.family, 256, c.largest)
 		require.NoError(t, err)
 		require.Equal(t, c.want, got, c.family)
 	}
-	_, err := slab.Family("k3", 256, 1024)
+	_, err := cells.Family("k3", 256, 1024)
 	require.EqualError(t, err, `slab: classes "k3": want "pow2", "k2", "k4" or "k8"`)
 }
 
@@ -131,7 +132,7 @@ func TestFamiliesLoseWhatTheyPromise(t *testing.T) {
 	for family, share := range map[string]float64{
 		slab.ClassesPow2: 1. / 2, slab.ClassesK2: 1. / 3, slab.ClassesK4: 1. / 5, slab.ClassesK8: 1. / 9,
 	} {
-		sizes, err := slab.Family(family, 1, 1<<16)
+		sizes, err := cells.Family(family, 1, 1<<16)
 		require.NoError(t, err)
 		for n := device.Size(1); n <= 1<<16; n++ {
 			i, _ := slices.BinarySearch(sizes, n)

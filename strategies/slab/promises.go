@@ -5,6 +5,7 @@ import (
 
 	"github.com/vramyard/vramyard/alloc"
 	"github.com/vramyard/vramyard/device"
+	"github.com/vramyard/vramyard/strategies/internal/cells"
 )
 
 // Promises implements [alloc.Promiser].
@@ -20,14 +21,14 @@ func (c Config) Promises() alloc.Promises {
 	}
 	// classFor returns the class that serves a request; one of no bytes if a region of its
 	// own does.
-	classFor := func(r alloc.Request) Class {
+	classFor := func(r alloc.Request) cells.Class {
 		i, _ := slices.BinarySearch(sizes, r.Size)
 		for ; i < len(sizes); i++ {
 			if min(sizes[i]&-sizes[i], classes[i].Align) >= r.Align {
 				return classes[i]
 			}
 		}
-		return Class{}
+		return cells.Class{}
 	}
 	return alloc.Promises{
 		Quantum: c.Quantum,

@@ -9,6 +9,7 @@ import (
 	"github.com/vramyard/vramyard/device"
 	"github.com/vramyard/vramyard/kit/index"
 	"github.com/vramyard/vramyard/kit/regions"
+	"github.com/vramyard/vramyard/strategies/internal/cells"
 )
 
 // labelDirect marks a region that is one block.
@@ -17,7 +18,7 @@ const labelDirect = -1
 // gradeBits is how many bits of the label of a region tell its grade; the others its row.
 const gradeBits = 5
 
-// slicer is the parent of the cells of [Caches]. Classes whose slabs are of one size make
+// slicer is the parent of the cells of [Allocator]. Classes whose slabs are of one size make
 // a grade, which has regions of its own, cut into slices of that size; any of them can
 // become a slab of any class of the grade. The slicer is also the source from which the
 // grades' pools take regions, so that they are booked in the whole: a pool's own account is
@@ -114,16 +115,16 @@ func (s *slicer) Release(a device.Addr) error { return s.held.Release(a) }
 // Take implements [Parent]: the lowest slice that no slab has, of the row with the lowest
 // number, or of a new one. So the slices of a row that no slab ever had are those from one
 // on, and as a row comes only when no other has a slice left, a grade has one such row.
-func (s *slicer) Take(class int, slab int32, more bool) (Piece, bool) {
+func (s *slicer) Take(class int, slab int32, more bool) (cells.Piece, bool) {
 	at := s.gradeOf[class]
 	g := &s.grades[at]
 	n, ok := g.open.Min()
 	if !ok {
 		if !more {
-			return Piece{}, false
+			return cells.Piece{}, false
 		}
 		if n, ok = s.grow(at); !ok {
-			return Piece{}, false
+			return cells.Piece{}, false
 		}
 	}
 	w := &g.rows[n]
@@ -142,17 +143,17 @@ func (s *slicer) Take(class int, slab int32, more bool) (Piece, bool) {
 	if w.free.Len() == 0 {
 		g.open.Remove(n)
 	}
-	return Piece{Addr: w.region.Addr.Add(device.Size(i) << g.shift), Handle: n<<gradeBits | uint32(at)}, true
+	return cells.Piece{Addr: w.region.Addr.Add(device.Size(i) << g.shift), Handle: n<<gradeBits | uint32(at)}, true
 }
 
 // Give implements [Parent]. A region without a slab goes back to the device if the policy
 // says so; if the device refuses, it stays and its slices with it.
-func (s *slicer) Give(_ int, p Piece) {
+func (s *slicer) Give(_ int, p cells.Piece) {
 	g, n := s.find(int32(p.Handle))
 	w := &g.rows[n]
 	i := uint32(p.Addr.Sub(w.region.Addr) >> g.shift)
 	w.free.Add(i)
-	w.slabs[i] = none
+	w.slabs[i] = cells.None
 	w.taken--
 	g.loose++
 	g.open.Add(n)
@@ -195,7 +196,7 @@ func (s *slicer) grow(at uint8) (n uint32, ok bool) {
 	w.slabs = w.slabs[:0]
 	for i := range count {
 		w.free.Add(uint32(i))
-		w.slabs = append(w.slabs, none)
+		w.slabs = append(w.slabs, cells.None)
 	}
 	g.loose += count
 	g.fresh += count

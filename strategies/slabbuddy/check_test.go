@@ -8,24 +8,24 @@ import (
 	"github.com/vramyard/vramyard/alloc"
 	"github.com/vramyard/vramyard/device"
 	"github.com/vramyard/vramyard/internal/oracle"
-	"github.com/vramyard/vramyard/strategies/buddy"
+	"github.com/vramyard/vramyard/strategies/internal/blocks"
 )
 
-// TestCheckOfLayersNamesWhatIsBroken spoils one thing at a time. W5 is about what a request
+// TestCheckOfSlabBuddyNamesWhatIsBroken spoils one thing at a time. W5 is about what a request
 // was refused for, which only the refusal knows.
-func TestCheckOfLayersNamesWhatIsBroken(t *testing.T) {
-	for want, spoil := range map[string]func(*Layers, []alloc.Block){
-		"W1": func(a *Layers, _ []alloc.Block) { a.pieces.places[0] = 0 },
-		"W2": func(a *Layers, b []alloc.Block) { a.live.Take(b[1].Addr) },
-		"W3": func(a *Layers, b []alloc.Block) {
+func TestCheckOfSlabBuddyNamesWhatIsBroken(t *testing.T) {
+	for want, spoil := range map[string]func(*Allocator, []alloc.Block){
+		"W1": func(a *Allocator, _ []alloc.Block) { a.pieces.places[0] = 0 },
+		"W2": func(a *Allocator, b []alloc.Block) { a.live.Take(b[1].Addr) },
+		"W3": func(a *Allocator, b []alloc.Block) {
 			_, _, _ = a.cells.Return(b[0].Addr)
 			_, _ = a.cells.Grab(0, 0, &alloc.Request{Size: device.MiB}, true)
 		},
-		"W4": func(a *Layers, _ []alloc.Block) {
+		"W4": func(a *Allocator, _ []alloc.Block) {
 			other := *a.cells // with the same slabs, and counters of its own
 			_, _ = other.Grab(0, 0, &alloc.Request{Size: 1}, true)
 		},
-		"W6": func(a *Layers, _ []alloc.Block) { a.front.Stats.Requested++ },
+		"W6": func(a *Allocator, _ []alloc.Block) { a.front.Stats.Requested++ },
 	} {
 		a, err := New(new(oracle.Shelf), Config{})
 		require.NoError(t, err)
@@ -61,7 +61,7 @@ func TestPlaceOfTheLargestBlock(t *testing.T) {
 	require.NoError(t, err)
 	l, _ := a.live.Get(b.Addr)
 	place, _ := a.blocks.PlaceOf(b.Addr)
-	require.False(t, buddy.IsDirect(place))
+	require.False(t, blocks.IsDirect(place))
 	require.Equal(t, device.TiB, a.granted(b.Addr, l))
 	require.NoError(t, a.Check())
 	require.NoError(t, a.Free(b.Addr))

@@ -5,8 +5,8 @@ import (
 
 	"github.com/vramyard/vramyard/device"
 	"github.com/vramyard/vramyard/kit/regions"
-	"github.com/vramyard/vramyard/strategies/buddy"
-	"github.com/vramyard/vramyard/strategies/slab"
+	"github.com/vramyard/vramyard/strategies/internal/blocks"
+	"github.com/vramyard/vramyard/strategies/internal/cells"
 )
 
 // The values of Config fields that are zero; the doc comment of the package says what chose
@@ -103,15 +103,15 @@ func (c Config) WithDefaults() (Config, error) {
 		set(&c.SlabMaxBytes, min(defaultSlabMax, c.DirectBytes))
 	}
 	set(&c.SlabMaxBytes, defaultSlabMax)
-	set(&c.Classes, slab.ClassesK4)
+	set(&c.Classes, cells.ClassesK4)
 	set(&c.SlabSlots, defaultSlabSlots)
 	set(&c.SlabWaste, defaultSlabWaste)
-	set(&c.Selection, slab.Fullest)
+	set(&c.Selection, cells.Fullest)
 	set(&c.DirectBytes, max(defaultDirect, c.SlabMaxBytes))
-	set(&c.Trim, buddy.TrimOff)
+	set(&c.Trim, blocks.TrimOff)
 	set(&c.Growth, regions.Proportional)
 	// Before what depends on it is judged.
-	if most := min(mostSlabMax, slab.MostQuanta*c.quantum()); c.SlabMaxBytes > most {
+	if most := min(mostSlabMax, cells.MostQuanta*c.quantum()); c.SlabMaxBytes > most {
 		return c, fmt.Errorf("slabbuddy: slab_max_bytes %d: want at most %v", uint64(c.SlabMaxBytes), most)
 	}
 	b, err := c.blocks().WithDefaults()
@@ -123,7 +123,7 @@ func (c Config) WithDefaults() (Config, error) {
 	if err := c.checkSlabs(); err != nil {
 		return c, err
 	}
-	if _, err := slab.NewCells(nil, c.cells()); err != nil { // which knows the selections
+	if _, err := cells.New(nil, c.cells()); err != nil { // which knows the selections
 		return c, fmt.Errorf("slabbuddy: %w", err)
 	}
 	return c, nil
@@ -149,7 +149,7 @@ func (c Config) checkSlabs() error {
 	if c.Depot != 0 && c.MagazineRounds == 0 {
 		return fmt.Errorf("slabbuddy: depot %d: of no meaning without magazine_rounds", c.Depot)
 	}
-	if _, err := slab.Family(c.Classes, c.quantum(), c.quantum()); err != nil {
+	if _, err := cells.Family(c.Classes, c.quantum(), c.quantum()); err != nil {
 		return fmt.Errorf("slabbuddy: %w", err)
 	}
 	if len(c.cells().Classes) == 0 {
@@ -163,8 +163,8 @@ func (c Config) checkSlabs() error {
 func (c Config) quantum() device.Size { return min(mostQuantum, c.BlockBytes) }
 
 // blocks returns the configuration of the buddy.
-func (c Config) blocks() buddy.Config {
-	return buddy.Config{
+func (c Config) blocks() blocks.Config {
+	return blocks.Config{
 		RegionBytes: c.RegionBytes, BlockBytes: c.BlockBytes, Family: c.Family, Trim: c.Trim, Placement: c.Placement,
 		RegionChoice: c.RegionChoice, Coalescing: c.Coalescing, DirectBytes: c.DirectBytes,
 		DirectCacheBytes: c.DirectCacheBytes, Growth: c.Growth, Limit: c.Limit, Release: c.Release, KeepBytes: c.KeepBytes,
@@ -174,23 +174,23 @@ func (c Config) blocks() buddy.Config {
 // cells returns the configuration of the slabs.
 //
 // Precondition: defaults are filled in.
-func (c Config) cells() slab.CellsConfig {
-	cells := slab.CellsConfig{
+func (c Config) cells() cells.Config {
+	config := cells.Config{
 		Quantum: c.quantum(), Selection: c.Selection, EmptySlabs: c.EmptySlabs, Segments: 1, Rounds: c.MagazineRounds,
 		Depot: c.Depot,
 	}
 	largest := device.AlignUp(c.SlabMaxBytes, c.quantum())
-	sizes, _ := slab.Family(c.Classes, c.quantum(), largest) // checked before
+	sizes, _ := cells.Family(c.Classes, c.quantum(), largest) // checked before
 	if n := len(sizes); n == 0 || sizes[n-1] != largest {
 		sizes = append(sizes, largest)
 	}
 	blockFor := c.blocks().BlockFor()
 	for _, size := range sizes {
 		if bytes, ok := c.slabFor(size, blockFor); ok {
-			cells.Classes = append(cells.Classes, slab.Class{Slot: size, Slab: bytes, Align: c.slabAlign(bytes)})
+			config.Classes = append(config.Classes, cells.Class{Slot: size, Slab: bytes, Align: c.slabAlign(bytes)})
 		}
 	}
-	return cells
+	return config
 }
 
 // slabFor returns the size of the slabs for slots of a size: of the smallest block of the
@@ -211,7 +211,7 @@ func (c Config) slabFor(slot device.Size, blockFor func(device.Size) (device.Siz
 // slabAlign returns what every slab of a size starts at a multiple of. Binary blocks start at
 // a multiple of their size in their region, which is aligned as pages of the GPU are.
 func (c Config) slabAlign(size device.Size) device.Size {
-	if c.Family == buddy.Binary {
+	if c.Family == blocks.Binary {
 		return min(size, 2*device.MiB)
 	}
 	return c.BlockBytes

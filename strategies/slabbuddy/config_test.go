@@ -83,7 +83,7 @@ func TestSizesGoToTheirParts(t *testing.T) {
 		require.NoError(t, err, "%d", c.size)
 		require.True(t, b.Addr.IsAligned(max(c.align, 1)))
 		require.Equal(t, c.granted, b.Size, "%d", c.size)
-		require.Equal(t, c.owner, ownerOfLayers(a, b.Addr), "%d", c.size)
+		require.Equal(t, c.owner, ownerOfSlabBuddy(a, b.Addr), "%d", c.size)
 		require.NoError(t, a.Free(b.Addr))
 		require.ErrorIs(t, a.Free(b.Addr), alloc.ErrInvalidFree)
 		require.NoError(t, a.Check())

@@ -3,7 +3,7 @@
 //
 // # Data structure
 //
-// [buddy.Blocks] has the regions of the pool and the free blocks in them, [slab.Cells] the
+// [blocks.Engine] has the regions of the pool and the free blocks in them, [cells.Engine] the
 // slabs, each of which is one block of that buddy. A slab has the size of the smallest block
 // with room for SlabSlots slots that leaves at most one part in SlabWaste behind the last: so
 // the first request of a class takes eight times its size, not a region.
@@ -45,7 +45,7 @@
 //  4. the device is asked again, if anything went back;
 //  5. the request is served alone: a small one by a block of the buddy or a region, a medium
 //     one by a region, which may be smaller than a block, a large one by the pool;
-//  6. it is refused, and [Layers.LastRefusal] tells why.
+//  6. it is refused, and [Allocator.LastRefusal] tells why.
 //
 // # Cost
 //

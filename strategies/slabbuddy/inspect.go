@@ -8,26 +8,26 @@ import (
 	"github.com/vramyard/vramyard/alloc"
 	"github.com/vramyard/vramyard/device"
 	"github.com/vramyard/vramyard/kit/front"
-	"github.com/vramyard/vramyard/strategies/buddy"
-	"github.com/vramyard/vramyard/strategies/slab"
+	"github.com/vramyard/vramyard/strategies/internal/blocks"
+	"github.com/vramyard/vramyard/strategies/internal/cells"
 )
 
 var (
-	_ alloc.Strategy   = (*Layers)(nil)
-	_ alloc.Holes      = (*Layers)(nil)
-	_ alloc.FreeWalker = (*Layers)(nil)
-	_ alloc.Trimmer    = (*Layers)(nil)
-	_ alloc.Metered    = (*Layers)(nil)
+	_ alloc.Strategy   = (*Allocator)(nil)
+	_ alloc.Holes      = (*Allocator)(nil)
+	_ alloc.FreeWalker = (*Allocator)(nil)
+	_ alloc.Trimmer    = (*Allocator)(nil)
+	_ alloc.Metered    = (*Allocator)(nil)
 )
 
-// mostRequest is the largest size that [buddy.Blocks] judges to be possible.
+// mostRequest is the largest size that [blocks.Engine] judges to be possible.
 const mostRequest device.Size = 1 << 60
 
 // LargestFree implements [alloc.Holes]. O(classes).
-func (a *Layers) LargestFree() device.Size { return a.largestFree() }
+func (a *Allocator) LargestFree() device.Size { return a.largestFree() }
 
 // MetadataBytes implements [alloc.Metered].
-func (a *Layers) MetadataBytes() device.Size {
+func (a *Allocator) MetadataBytes() device.Size {
 	n := a.blocks.Bytes() + a.live.Bytes() + device.Size(cap(a.pieces.sizes))*8 +
 		device.Size(cap(a.pieces.places)+cap(a.order))*4
 	if !a.front.Closed() {
@@ -37,7 +37,7 @@ func (a *Layers) MetadataBytes() device.Size {
 }
 
 // sortSlabs renews the order in which Walk meets the slabs.
-func (a *Layers) sortSlabs() {
+func (a *Allocator) sortSlabs() {
 	a.order = a.order[:0]
 	for n, place := range a.pieces.places {
 		if place != 0 {
@@ -51,7 +51,7 @@ func (a *Layers) sortSlabs() {
 // slab without a used one as one free chunk without a class; what a region that was kept has
 // beyond the slab is slack until the slab is given up. Owner tells the part: the class of a
 // free slot is that of the slabs, the class of a free block that of the buddy.
-func (a *Layers) Walk(yield func(alloc.Chunk) bool) {
+func (a *Allocator) Walk(yield func(alloc.Chunk) bool) {
 	if a.front.Closed() {
 		a.blocks.WalkSlack(yield)
 		return
@@ -60,7 +60,7 @@ func (a *Layers) Walk(yield func(alloc.Chunk) bool) {
 		c.Owner = OwnerSlab
 		return yield(c)
 	}
-	a.spans(func(s buddy.Span, number int32) bool {
+	a.spans(func(s blocks.Span, number int32) bool {
 		if number < 0 {
 			return yield(a.chunkOf(s))
 		}
@@ -73,25 +73,25 @@ func (a *Layers) Walk(yield func(alloc.Chunk) bool) {
 
 // slabBytes returns the size of a slab that is held. Its block is as large, or else a kept
 // region that is larger.
-func (a *Layers) slabBytes(number int32) device.Size {
+func (a *Allocator) slabBytes(number int32) device.Size {
 	return a.pieces.sizes[a.cells.ClassOfSlab(number)]
 }
 
 // granted returns the bytes that the live block of the buddy at an address was granted.
-func (a *Layers) granted(at device.Addr, l front.LiveBlock) device.Size {
+func (a *Allocator) granted(at device.Addr, l front.LiveBlock) device.Size {
 	place, _ := a.blocks.PlaceOf(at)
 	return a.blocks.Granted(l.Requested, place)
 }
 
 // slabGranted returns the bytes that the block of a slab that is held was granted, and its place.
-func (a *Layers) slabGranted(number int32) (granted device.Size, place uint64) {
+func (a *Allocator) slabGranted(number int32) (granted device.Size, place uint64) {
 	place = a.pieces.placeOf(a.cells.Piece(number))
 	return a.blocks.Granted(a.slabBytes(number), place), place
 }
 
 // spans yields the tiles of the buddy by address, each with the number of the slab there or
 // -1.
-func (a *Layers) spans(yield func(s buddy.Span, number int32) bool) {
+func (a *Allocator) spans(yield func(s blocks.Span, number int32) bool) {
 	a.sortSlabs()
 	i, number := 0, int32(-1)
 	a.blocks.Spans(func(at device.Addr) device.Size {
@@ -107,7 +107,7 @@ func (a *Layers) spans(yield func(s buddy.Span, number int32) bool) {
 			return a.granted(at, l)
 		}
 		return 0
-	}, func(s buddy.Span) bool {
+	}, func(s blocks.Span) bool {
 		n := number
 		number = -1
 		return yield(s, n)
@@ -115,14 +115,14 @@ func (a *Layers) spans(yield func(s buddy.Span, number int32) bool) {
 }
 
 // chunkOf returns a tile of the buddy that is no slab as a chunk.
-func (a *Layers) chunkOf(s buddy.Span) alloc.Chunk {
+func (a *Allocator) chunkOf(s blocks.Span) alloc.Chunk {
 	c := alloc.Chunk{Region: s.Region, Addr: s.Addr, Size: s.Size, State: s.State, Class: s.Class, Owner: OwnerBuddy}
 	direct := s.State == alloc.Free && s.Class == alloc.NoClass
 	if s.State == alloc.Live {
 		l, _ := a.live.Get(s.Addr)
 		c.Requested, c.Stream, c.Tag = l.Requested, l.Stream, l.Tag
 		place, _ := a.blocks.PlaceOf(s.Addr)
-		direct = buddy.IsDirect(place)
+		direct = blocks.IsDirect(place)
 	}
 	if direct {
 		c.Owner = OwnerDirect
@@ -132,21 +132,21 @@ func (a *Layers) chunkOf(s buddy.Span) alloc.Chunk {
 
 // WalkFree implements [alloc.FreeWalker]: what slabs have, class by class, and then the free
 // blocks of the buddy as its search tries them.
-func (a *Layers) WalkFree(yield func(alloc.Chunk) bool) {
+func (a *Allocator) WalkFree(yield func(alloc.Chunk) bool) {
 	if a.front.Closed() {
 		return
 	}
-	regionOf := func(p slab.Piece) device.Addr { return a.blocks.RegionOf(a.pieces.placeOf(p)) }
+	regionOf := func(p cells.Piece) device.Addr { return a.blocks.RegionOf(a.pieces.placeOf(p)) }
 	if a.cells.WalkFree(regionOf, func(c alloc.Chunk) bool {
 		c.Owner = OwnerSlab
 		return yield(c)
 	}) {
-		a.blocks.WalkFree(func(s buddy.Span) bool { return yield(a.chunkOf(s)) })
+		a.blocks.WalkFree(func(s blocks.Span) bool { return yield(a.chunkOf(s)) })
 	}
 }
 
 // Check implements [alloc.Inspector]. It reads every record.
-func (a *Layers) Check() error {
+func (a *Allocator) Check() error {
 	if !a.front.Closed() {
 		if err := a.blocks.Check(); err != nil {
 			return fmt.Errorf("slabbuddy: invariant W4 (each part keeps its own): buddy: %w", err)
@@ -168,16 +168,16 @@ func (a *Layers) Check() error {
 }
 
 // checkSlabs verifies that each slab is one whole block of the buddy, and no other's.
-func (a *Layers) checkSlabs() (err error) {
+func (a *Allocator) checkSlabs() (err error) {
 	found := 0
-	a.spans(func(s buddy.Span, number int32) bool {
+	a.spans(func(s blocks.Span, number int32) bool {
 		if number < 0 {
 			return true
 		}
 		found++
 		bytes, p := a.slabBytes(number), a.cells.Piece(number)
 		granted, place := a.slabGranted(number)
-		if fits := s.Size == bytes || s.Size > bytes && buddy.IsDirect(place); s.State != alloc.Live || !fits ||
+		if fits := s.Size == bytes || s.Size > bytes && blocks.IsDirect(place); s.State != alloc.Live || !fits ||
 			s.Size != granted || p.Addr != s.Addr || int32(p.Handle) != number {
 			err = fmt.Errorf("slabbuddy: invariant W1 (a slab is one block of the buddy): slab %d of %d bytes at %v, a span of %d, granted %d",
 				number, uint64(bytes), s.Addr, uint64(s.Size), uint64(granted))
@@ -193,9 +193,9 @@ func (a *Layers) checkSlabs() (err error) {
 
 // checkOwners verifies that what the buddy granted is slabs and live blocks, and that slots are
 // of requests that are of their class.
-func (a *Layers) checkOwners() (err error) {
-	blocks := 0
-	a.spans(func(s buddy.Span, number int32) bool {
+func (a *Allocator) checkOwners() (err error) {
+	granted := 0
+	a.spans(func(s blocks.Span, number int32) bool {
 		if number >= 0 {
 			err = a.checkSlots(s, number)
 			return err == nil
@@ -203,21 +203,21 @@ func (a *Layers) checkOwners() (err error) {
 		if s.State != alloc.Live {
 			return true
 		}
-		blocks++
+		granted++
 		if l, ok := a.live.Get(s.Addr); !ok || a.granted(s.Addr, l) != s.Size {
 			err = fmt.Errorf("slabbuddy: invariant W2 (what is granted is a slab or a live block): %d bytes at %v are granted, the table has %d",
 				uint64(s.Size), s.Addr, uint64(l.Requested))
 		}
 		return err == nil
 	})
-	if err == nil && blocks != a.live.Len() {
-		err = fmt.Errorf("slabbuddy: invariant W2 (what is granted is a slab or a live block): %d blocks are granted, %d live", blocks, a.live.Len())
+	if err == nil && granted != a.live.Len() {
+		err = fmt.Errorf("slabbuddy: invariant W2 (what is granted is a slab or a live block): %d blocks are granted, %d live", granted, a.live.Len())
 	}
 	return err
 }
 
 // checkSlots verifies that each live block in a slab is of a size that may be there.
-func (a *Layers) checkSlots(s buddy.Span, number int32) (err error) {
+func (a *Allocator) checkSlots(s blocks.Span, number int32) (err error) {
 	own := a.cells.ClassOfSlab(number)
 	a.cells.WalkSlab(number, s.Region, func(c alloc.Chunk) bool {
 		if class, small := a.cells.ClassOf(c.Requested); c.State == alloc.Live && (!small || own < class) {

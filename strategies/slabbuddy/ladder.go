@@ -15,7 +15,7 @@ import (
 //
 // Magazines come first because they cost nothing but a few refills, the device last because
 // its calls wait for the GPU.
-func (a *Layers) allocShort(r *alloc.Request, class int, small bool) (alloc.Block, error) {
+func (a *Allocator) allocShort(r *alloc.Request, class int, small bool) (alloc.Block, error) {
 	if !small {
 		if b, ok := a.allocNew(r, class, false); ok {
 			return b, nil
@@ -52,7 +52,7 @@ const (
 )
 
 // giveUp takes a rung, and reports whether a request that failed may be served now.
-func (a *Layers) giveUp(next rung) bool {
+func (a *Allocator) giveUp(next rung) bool {
 	switch next {
 	case magazines:
 		return a.cells.Drain()
@@ -64,7 +64,7 @@ func (a *Layers) giveUp(next rung) bool {
 }
 
 // allocHeld tries once more to serve a request from what is held.
-func (a *Layers) allocHeld(r *alloc.Request, class int, small bool) (b alloc.Block, ok bool) {
+func (a *Allocator) allocHeld(r *alloc.Request, class int, small bool) (b alloc.Block, ok bool) {
 	if small {
 		p, ok := a.cells.Grab(class, 0, r, false)
 		if !ok {
@@ -76,7 +76,7 @@ func (a *Layers) allocHeld(r *alloc.Request, class int, small bool) (b alloc.Blo
 }
 
 // allocNew asks the device for a region for a request, a small one by way of the cells.
-func (a *Layers) allocNew(r *alloc.Request, class int, small bool) (alloc.Block, bool) {
+func (a *Allocator) allocNew(r *alloc.Request, class int, small bool) (alloc.Block, bool) {
 	if small {
 		p, ok := a.cells.Grab(class, 0, r, true)
 		if !ok {
@@ -88,7 +88,7 @@ func (a *Layers) allocNew(r *alloc.Request, class int, small bool) (alloc.Block,
 }
 
 // allocBlock serves a request by a block of the buddy that is held.
-func (a *Layers) allocBlock(r *alloc.Request) (b alloc.Block, ok bool) {
+func (a *Allocator) allocBlock(r *alloc.Request) (b alloc.Block, ok bool) {
 	if b.Addr, b.Size, _, ok = a.blocks.GrabHeld(r.Size, r.Align, r.Hint); ok {
 		a.grantBlock(b, r)
 	}
@@ -96,7 +96,7 @@ func (a *Layers) allocBlock(r *alloc.Request) (b alloc.Block, ok bool) {
 }
 
 // blockOr serves a request by a block that the buddy asks the device for, or remembers why not.
-func (a *Layers) blockOr(
+func (a *Allocator) blockOr(
 	r *alloc.Request, grab func(n, align device.Size, hint alloc.Hint) (device.Addr, device.Size, uint64, error),
 ) (alloc.Block, bool) {
 	addr, size, _, err := grab(r.Size, r.Align, r.Hint)
@@ -111,7 +111,7 @@ func (a *Layers) blockOr(
 
 // allocAlone serves a request that there is no room for in the usual way: a small one by a
 // block of its own, one that would have a region by the pool, one for the pool by a region.
-func (a *Layers) allocAlone(r *alloc.Request, small bool) (b alloc.Block, ok bool) {
+func (a *Allocator) allocAlone(r *alloc.Request, small bool) (b alloc.Block, ok bool) {
 	if small {
 		if b, ok = a.allocBlock(r); ok {
 			return b, true
@@ -127,7 +127,7 @@ func (a *Layers) allocAlone(r *alloc.Request, small bool) (b alloc.Block, ok boo
 
 // outOfMemory records a request for which there was no memory when everything had been
 // given up.
-func (a *Layers) outOfMemory(r *alloc.Request) error {
+func (a *Allocator) outOfMemory(r *alloc.Request) error {
 	if invariants.Enabled && (a.cells.CachedBytes() != 0 || a.cells.Shed() != 0) {
 		panic("slabbuddy: invariant W5 (nothing is refused before all is given up): magazines or empty slabs are left")
 	}
@@ -135,7 +135,7 @@ func (a *Layers) outOfMemory(r *alloc.Request) error {
 }
 
 // largestFree returns the bytes of the largest free chunk, 0 if there is none.
-func (a *Layers) largestFree() device.Size {
+func (a *Allocator) largestFree() device.Size {
 	if a.front.Closed() {
 		return 0
 	}
@@ -143,4 +143,4 @@ func (a *Layers) largestFree() device.Size {
 }
 
 // freeBytes returns the bytes in free chunks.
-func (a *Layers) freeBytes() device.Size { return a.blocks.FreeBytes() + a.cells.FreeBytes() }
+func (a *Allocator) freeBytes() device.Size { return a.blocks.FreeBytes() + a.cells.FreeBytes() }

@@ -20,7 +20,7 @@ var tight = slabbuddy.Config{
 }
 
 // layers returns an allocator over a device of n bytes.
-func layers(t testing.TB, n device.Size, c slabbuddy.Config) (*slabbuddy.Layers, *sim.Device) {
+func layers(t testing.TB, n device.Size, c slabbuddy.Config) (*slabbuddy.Allocator, *sim.Device) {
 	t.Helper()
 	d, err := sim.New(sim.Config{Capacity: n, Align: 256})
 	require.NoError(t, err)
@@ -126,13 +126,13 @@ func TestSmallRequestIsServedAloneWhereNoSlabFits(t *testing.T) {
 	a, _ := layers(t, 4*device.KiB, c)
 	get(t, a, 2*device.KiB)
 	b := get(t, a, 512) // whose slabs have 4 KiB
-	require.Equal(t, slabbuddy.OwnerBuddy, ownerOfLayers(a, b.Addr))
+	require.Equal(t, slabbuddy.OwnerBuddy, ownerOfSlabBuddy(a, b.Addr))
 }
 
 func TestMediumRequestIsServedAloneWhereNoBlockFits(t *testing.T) {
 	a, _ := layers(t, 5*device.KiB+256, tight)
 	b := get(t, a, 5*device.KiB) // a block of 8 KiB
-	require.Equal(t, slabbuddy.OwnerDirect, ownerOfLayers(a, b.Addr))
+	require.Equal(t, slabbuddy.OwnerDirect, ownerOfSlabBuddy(a, b.Addr))
 	require.Equal(t, 5*device.KiB, b.Size)
 }
 
@@ -142,7 +142,7 @@ func TestLargeRequestIsServedByThePoolWhereNoRegionFits(t *testing.T) {
 	a, _ := layers(t, 33*device.KiB, c)
 	get(t, a, 2*device.KiB)
 	b := get(t, a, 15*device.KiB+1)
-	require.Equal(t, slabbuddy.OwnerBuddy, ownerOfLayers(a, b.Addr))
+	require.Equal(t, slabbuddy.OwnerBuddy, ownerOfSlabBuddy(a, b.Addr))
 	drop(t, a, []alloc.Block{b})
 	_, err := a.Alloc(alloc.Request{Size: 16*device.KiB + 1})
 	require.ErrorIs(t, err, alloc.ErrOutOfMemory, "half of the region is not enough")
@@ -162,8 +162,8 @@ func TestRefusalTellsWhatWasTried(t *testing.T) {
 	require.Equal(t, uint64(1), a.Stats().OOMs)
 }
 
-// ownerOfLayers returns whose the live block at p is.
-func ownerOfLayers(a *slabbuddy.Layers, p device.Addr) uint8 {
+// ownerOfSlabBuddy returns whose the live block at p is.
+func ownerOfSlabBuddy(a *slabbuddy.Allocator, p device.Addr) uint8 {
 	for c := range a.Walk {
 		if c.Addr == p && c.State == alloc.Live {
 			return c.Owner

@@ -3,17 +3,17 @@ package slabbuddy
 import (
 	"github.com/vramyard/vramyard/alloc"
 	"github.com/vramyard/vramyard/device"
-	"github.com/vramyard/vramyard/strategies/buddy"
+	"github.com/vramyard/vramyard/strategies/internal/blocks"
 )
 
 var (
-	_ alloc.Neighbours = (*Layers)(nil)
-	_ alloc.Placer     = (*Layers)(nil)
+	_ alloc.Neighbours = (*Allocator)(nil)
+	_ alloc.Placer     = (*Allocator)(nil)
 )
 
 // FreeNeighbours implements [alloc.Neighbours]: of the last block of a slab, the slab, and if that becomes a block of the
 // buddy again, its chain of free buddies. It costs a step for each class.
-func (a *Layers) FreeNeighbours(p device.Addr) (below, above device.Size) {
+func (a *Allocator) FreeNeighbours(p device.Addr) (below, above device.Size) {
 	if a.front.Closed() {
 		return 0, 0
 	}
@@ -33,7 +33,7 @@ func (a *Layers) FreeNeighbours(p device.Addr) (below, above device.Size) {
 
 // CanPlace implements [alloc.Placer]: slots first, then blocks of the buddy, among which are slabs that lose their last
 // slot. It costs O(chunks log addresses).
-func (a *Layers) CanPlace(r alloc.Request, freed []device.Addr) bool {
+func (a *Allocator) CanPlace(r alloc.Request, freed []device.Addr) bool {
 	if a.front.Closed() || a.blocks.Judge(&r) != alloc.ReasonNone {
 		return false
 	}
@@ -51,8 +51,8 @@ func (a *Layers) CanPlace(r alloc.Request, freed []device.Addr) bool {
 }
 
 // tiles yields what the buddy has, of which a slab is a live block.
-func (a *Layers) tiles(yield func(alloc.Chunk) bool) {
-	a.spans(func(s buddy.Span, number int32) bool {
+func (a *Allocator) tiles(yield func(alloc.Chunk) bool) {
+	a.spans(func(s blocks.Span, number int32) bool {
 		c := a.chunkOf(s)
 		if number >= 0 {
 			c.State = alloc.Live

@@ -6,19 +6,19 @@ import (
 
 	"github.com/vramyard/vramyard/alloc"
 	"github.com/vramyard/vramyard/device"
-	"github.com/vramyard/vramyard/strategies/buddy"
-	"github.com/vramyard/vramyard/strategies/slab"
+	"github.com/vramyard/vramyard/strategies/internal/blocks"
+	"github.com/vramyard/vramyard/strategies/internal/cells"
 )
 
 // Promises implements [alloc.Promiser]. What concerns free blocks and blocks
 // outside slabs is promised as the buddy does.
 func (c Config) Promises() alloc.Promises {
 	p := mustPromise(c.blocks())
-	blocks := p // as the buddy has them
+	buddy := p // without the slabs
 	classes := c.cells().Classes
 	// classFor returns the class that serves a request, or as many as there are for none.
 	classFor := func(r alloc.Request) int {
-		i, _ := slices.BinarySearchFunc(classes, r.Size, func(k slab.Class, n device.Size) int { return cmp.Compare(k.Slot, n) })
+		i, _ := slices.BinarySearchFunc(classes, r.Size, func(k cells.Class, n device.Size) int { return cmp.Compare(k.Slot, n) })
 		for i < len(classes) && min(classes[i].Slot&-classes[i].Slot, classes[i].Align) < r.Align {
 			i++
 		}
@@ -29,34 +29,34 @@ func (c Config) Promises() alloc.Promises {
 	p.ExactNeighbours = p.ExactNeighbours && c.MagazineRounds == 0
 	p.MaxGrant = func(r alloc.Request) device.Size {
 		if i := classFor(r); i < len(classes) {
-			return max(classes[i].Slot, blocks.MaxGrant(r))
+			return max(classes[i].Slot, buddy.MaxGrant(r))
 		}
-		return blocks.MaxGrant(r)
+		return buddy.MaxGrant(r)
 	}
-	if blocks.MustMerge != nil {
+	if buddy.MustMerge != nil {
 		p.MustMerge = func(left, right alloc.Chunk) bool {
-			return left.Owner == OwnerBuddy && right.Owner == OwnerBuddy && blocks.MustMerge(left, right)
+			return left.Owner == OwnerBuddy && right.Owner == OwnerBuddy && buddy.MustMerge(left, right)
 		}
 	}
 	p.ClassOf = func(free alloc.Chunk) int32 {
 		if free.Owner != OwnerSlab {
-			return blocks.ClassOf(free)
+			return buddy.ClassOf(free)
 		}
-		i := slices.IndexFunc(classes, func(k slab.Class) bool { return k.Slot == free.Size })
+		i := slices.IndexFunc(classes, func(k cells.Class) bool { return k.Slot == free.Size })
 		if free.Class == alloc.NoClass {
 			return alloc.NoClass // a slab without a used slot
 		}
 		return int32(i)
 	}
-	p.SearchOrder = c.searchOrder(classes, blocks)
+	p.SearchOrder = c.searchOrder(classes, buddy)
 	p.Serves = func(free alloc.Chunk, r alloc.Request) bool {
 		i := classFor(r)
 		switch {
 		case free.Owner != OwnerSlab:
-			return blocks.Serves(free, r) || i < len(classes) && free.Class != alloc.NoClass && free.Size >= classes[i].Slab
+			return buddy.Serves(free, r) || i < len(classes) && free.Class != alloc.NoClass && free.Size >= classes[i].Slab
 		case free.Class == alloc.NoClass:
 			free.Class = 0 // it becomes a block of the buddy again
-			return i < len(classes) && free.Size >= classes[i].Slab || blocks.Serves(free, r)
+			return i < len(classes) && free.Size >= classes[i].Slab || buddy.Serves(free, r)
 		}
 		return i == int(free.Class)
 	}
@@ -70,7 +70,7 @@ func (c Config) Promises() alloc.Promises {
 }
 
 // mustPromise returns the promises of a buddy whose configuration was judged before.
-func mustPromise(c buddy.Config) alloc.Promises {
+func mustPromise(c blocks.Config) alloc.Promises {
 	c, err := c.WithDefaults()
 	if err != nil {
 		panic(err)
@@ -80,13 +80,13 @@ func mustPromise(c buddy.Config) alloc.Promises {
 
 // searchOrder compares free chunks of one class: slots come before blocks, those of one slab
 // from the lowest, and all of a class if the lowest slab serves first.
-func (c Config) searchOrder(classes []slab.Class, blocks alloc.Promises) func(a, b alloc.Chunk) int {
-	byAddress := c.Selection == slab.Lowest
+func (c Config) searchOrder(classes []cells.Class, buddy alloc.Promises) func(a, b alloc.Chunk) int {
+	byAddress := c.Selection == cells.Lowest
 	// one reports whether two slots are of one slab. Binary slabs start at multiples of
 	// their size.
 	one := func(a, b alloc.Chunk) bool {
 		size := classes[a.Class].Slab
-		return c.Family == buddy.Binary && a.Region == b.Region && a.Addr.Sub(a.Region)/size == b.Addr.Sub(b.Region)/size
+		return c.Family == blocks.Binary && a.Region == b.Region && a.Addr.Sub(a.Region)/size == b.Addr.Sub(b.Region)/size
 	}
 	return func(a, b alloc.Chunk) int {
 		switch {
@@ -95,11 +95,11 @@ func (c Config) searchOrder(classes []slab.Class, blocks alloc.Promises) func(a,
 				return alloc.ByAddress(a, b)
 			}
 			return -1
-		case a.Owner == OwnerSlab || blocks.SearchOrder == nil:
+		case a.Owner == OwnerSlab || buddy.SearchOrder == nil:
 			return -1
 		case b.Owner == OwnerSlab:
 			return 1
 		}
-		return blocks.SearchOrder(a, b)
+		return buddy.SearchOrder(a, b)
 	}
 }

@@ -1,0 +1,309 @@
+package blocks
+
+import (
+	"cmp"
+	"math/bits"
+	"slices"
+
+	"github.com/vramyard/vramyard/device"
+)
+
+// maskWords hold one bit for each class.
+const maskWords = mostClasses / 64
+
+// mask is a set of classes.
+type mask [maskWords]uint64
+
+// region is what is known of one region. A pool region is cut into roots whose blocks are
+// split and merged; a direct one is a single block.
+//
+// It takes two cache lines. What a grant and a free need of it is in the first.
+type region struct {
+	base   device.Addr
+	upper  places      // of a pool region with halves, its free blocks of the uppermost levels
+	units  uint32      // of a pool region, those in its roots
+	used   uint32      // of these, granted
+	rank   uint32      // of a pool region, its place in the order of choice
+	slot   uint32      // its number
+	top    uint8       // with halves, log2 of the units, rounded up
+	least  uint8       // the smallest class of the uppermost levels
+	bucket uint8       // of a pool region, how empty it is, where that is asked for
+	free   bool        // of a direct region, that its block is kept for reuse
+	held   bool        // false for a number that waits for its next region
+	has    mask        // classes of which it has a free block
+	size   device.Size // as the device gave it, excess included
+	direct device.Size // of a direct region, bytes of its block; 0 for a pool region
+	age    uint64      // regions before it, and direct blocks kept before it
+	sets   []places    // of each class below least, its free blocks, by start >> classes.log; nil until one is there
+}
+
+// listing is the free blocks of a region by age.
+type listing struct {
+	lists []list // of each class
+	links []link // by start
+}
+
+// list is the ends of a list of free blocks, as starts plus one; zero is none.
+type list struct{ newest, oldest uint32 }
+
+// link is the neighbours of a free block in its list, as starts plus one; zero is none.
+type link struct{ newer, older uint32 }
+
+// all yields the classes of the set, smallest first.
+func (m mask) all(yield func(int) bool) {
+	for word, w := range m {
+		for ; w != 0; w &= w - 1 {
+			if !yield(word<<6 + bits.TrailingZeros64(w)) {
+				return
+			}
+		}
+	}
+}
+
+// from returns the smallest class of the set that is at least c, mostClasses if there is none.
+func (m *mask) from(c int) int {
+	word := c >> 6
+	for w := m[word] >> (c & 63) << (c & 63); ; w = m[word] {
+		if w != 0 {
+			return word<<6 + bits.TrailingZeros64(w)
+		}
+		if word++; word == maskWords {
+			return mostClasses
+		}
+	}
+}
+
+// largest returns the largest class of the set, -1 if it is empty.
+func (m *mask) largest() int {
+	for word := maskWords - 1; word >= 0; word-- {
+		if m[word] != 0 {
+			return word<<6 + bits.Len64(m[word]) - 1
+		}
+	}
+	return -1
+}
+
+// key returns the number of a region in b.ranked: its rank, below those of all emptier
+// buckets.
+func (b *Engine) key(r *region) uint32 { return uint32(r.bucket)*b.stride + r.rank }
+
+// keys returns the number that all keys are below.
+func (b *Engine) keys() int {
+	if b.fullest {
+		return buckets * int(b.stride)
+	}
+	return int(b.stride)
+}
+
+// add makes block n of region r free. It is in no other free block.
+func (b *Engine) add(r *region, n node) {
+	if r.isUpper(n.class) {
+		b.addUpper(r, r.number(n.at, n.class), n.class)
+	} else {
+		b.addLower(r, n)
+	}
+	if b.lists {
+		b.push(r, n)
+	}
+}
+
+// addUpper is add for a block of the uppermost levels, by its number, where blocks are not listed.
+func (b *Engine) addUpper(r *region, i uint32, class int) {
+	if i>>wordLog < uint32(r.upper.room) { // as nearly always, and without a call
+		b.store.put(&r.upper, i)
+	} else {
+		b.store.add(&r.upper, i)
+	}
+	b.gain(r, class)
+}
+
+// addLower is add for a block below the uppermost levels, where blocks are not listed.
+func (b *Engine) addLower(r *region, n node) {
+	if len(r.sets) == 0 {
+		b.makeSets(r)
+	}
+	b.store.add(&r.sets[n.class], n.at>>(b.classes.log[n.class]&31))
+	b.gain(r, n.class)
+}
+
+// remove makes block n of region r no free block: it is granted, split or merged.
+//
+// Precondition: it is one.
+func (b *Engine) remove(r *region, n node) {
+	var last uint64
+	if r.isUpper(n.class) {
+		last = b.store.dropOf(&r.upper, r.number(n.at, n.class), r.level(n.class))
+	} else if b.store.remove(&r.sets[n.class], n.at>>(b.classes.log[n.class]&31)) {
+		last = 1
+	}
+	if b.lists {
+		b.unlink(r, n)
+	}
+	b.lose(r, n.class, last)
+}
+
+// gain books that a region has one more free block of a class. It is noted with every one, for
+// whether it is the first nobody could predict.
+func (b *Engine) gain(r *region, class int) {
+	b.count[class]++
+	word, bit := class>>6, uint64(1)<<(class&63)
+	r.has[word] |= bit
+	b.some[word] |= bit
+	s, key := &b.ranked[class], b.key(r)
+	if key>>wordLog < uint32(s.room) {
+		b.store.put(s, key)
+	} else {
+		b.store.add(s, key)
+	}
+}
+
+// lose books that a region has one free block of a class less, and none any more if last is one,
+// without a branch that could be mispredicted.
+func (b *Engine) lose(r *region, class int, last uint64) {
+	b.count[class]--
+	b.forgetClass(r, class, last)
+}
+
+// forgetClass notes that a region has no free block of a class any more if last is one, and
+// nothing if it is zero.
+func (b *Engine) forgetClass(r *region, class int, last uint64) {
+	word, at := class>>6, class&63
+	r.has[word] &^= last << at
+	var none uint64
+	if s := &b.ranked[class]; s.room != 0 {
+		none = b.store.drop(s, b.key(r), last)
+	} else if last != 0 && b.store.remove(s, b.key(r)) {
+		none = 1
+	}
+	b.some[word] &^= none << at
+}
+
+// push makes n the newest free block of its class in region r.
+func (b *Engine) push(r *region, n node) {
+	o := &b.listed[r.slot]
+	if int(n.at) >= len(o.links) {
+		wide := make([]link, min(int(r.units), max(2*len(o.links), int(n.at)+1, 64)))
+		copy(wide, o.links)
+		o.links = wide
+	}
+	l := &o.lists[n.class]
+	o.links[n.at] = link{older: l.newest}
+	if l.newest != 0 {
+		o.links[l.newest-1].newer = n.at + 1
+	} else {
+		l.oldest = n.at + 1
+	}
+	l.newest = n.at + 1
+}
+
+// unlink takes n out of the list of its class in region r.
+func (b *Engine) unlink(r *region, n node) {
+	o := &b.listed[r.slot]
+	l, k := &o.lists[n.class], o.links[n.at]
+	if k.newer != 0 {
+		o.links[k.newer-1].older = k.older
+	} else {
+		l.newest = k.older
+	}
+	if k.older != 0 {
+		o.links[k.older-1].newer = k.newer
+	} else {
+		l.oldest = k.newer
+	}
+}
+
+// buckets is how many steps tell how full a region is: the first is for those quite full, the
+// others are a fifteenth of the region each.
+const buckets = 16
+
+// occupy books that units of region r are granted.
+func (b *Engine) occupy(r *region, units uint32) {
+	if r.used == 0 {
+		b.pool.Occupied(r.size)
+	}
+	r.used += units
+	if b.fullest {
+		b.rebucket(r)
+	}
+}
+
+// relieve books that units of region r came back. The region may go back to the device.
+func (b *Engine) relieve(slot uint32, r *region, units uint32) {
+	r.used -= units
+	if b.fullest {
+		b.rebucket(r)
+	}
+	if r.used == 0 {
+		b.vacate(slot, r)
+	}
+}
+
+// bucketOf returns the bucket that a region belongs to, the fullest first.
+func bucketOf(r *region) uint8 {
+	return uint8(buckets - 1 - uint64(r.used)*(buckets-1)/uint64(r.units))
+}
+
+// rebucket moves a region to the bucket that it belongs to by now.
+//
+// Precondition: regions have buckets.
+func (b *Engine) rebucket(r *region) {
+	bucket := bucketOf(r)
+	if bucket == r.bucket {
+		return
+	}
+	before := b.key(r)
+	r.bucket = bucket
+	after := b.key(r)
+	for c := range r.has.all {
+		b.store.remove(&b.ranked[c], before)
+		b.store.add(&b.ranked[c], after)
+	}
+}
+
+// gone stands in the order of choice for a region that went back.
+const gone = ^uint32(0)
+
+// enrol gives a new pool region its rank.
+func (b *Engine) enrol(slot uint32, r *region) {
+	n := len(b.byRank)
+	late := b.choice == Lowest && n > 0 && b.regs[b.byRank[n-1]].base > r.base
+	r.rank = uint32(n)
+	b.byRank = append(b.byRank, slot)
+	if late || n >= 2*b.pool.Len()+64 || r.rank >= b.stride {
+		b.renumber()
+	}
+}
+
+// strike takes a pool region that goes back out of the order of choice.
+func (b *Engine) strike(r *region) {
+	for c := range r.has.all {
+		b.forgetClass(r, c, 1)
+	}
+	b.byRank[r.rank] = gone
+	for n := len(b.byRank); n > 0 && b.byRank[n-1] == gone; n-- {
+		b.byRank = b.byRank[:n-1]
+	}
+}
+
+// renumber gives every pool region its rank anew. It costs O(regions * classes), as rarely
+// as a region comes for which there is no rank between its neighbours'.
+func (b *Engine) renumber() {
+	b.byRank = slices.DeleteFunc(b.byRank, func(slot uint32) bool { return slot == gone })
+	if b.choice == Lowest {
+		slices.SortFunc(b.byRank, func(x, y uint32) int { return cmp.Compare(b.regs[x].base, b.regs[y].base) })
+	}
+	for int(b.stride) <= 2*len(b.byRank)+64 {
+		b.stride *= 2
+	}
+	for c := range b.ranked {
+		b.store.clear(&b.ranked[c])
+		b.store.reserve(&b.ranked[c], b.keys())
+	}
+	for rank, slot := range b.byRank {
+		r := &b.regs[slot]
+		r.rank = uint32(rank)
+		for c := range r.has.all {
+			b.store.add(&b.ranked[c], b.key(r))
+		}
+	}
+}

@@ -1,0 +1,383 @@
+package blocks
+
+import (
+	"math/bits"
+
+	"github.com/vramyard/vramyard/alloc"
+	"github.com/vramyard/vramyard/device"
+	"github.com/vramyard/vramyard/internal/forecast"
+	"github.com/vramyard/vramyard/kit/index"
+	"github.com/vramyard/vramyard/kit/regions"
+)
+
+// Engine is the buddy system without a table of live blocks, for strategies to be composed of: the regions and
+// the free blocks in them, but no table of the live ones. Who uses it keeps, with each block
+// that it was granted, the word place, which leads back to region and size in O(1), and
+// judges what is freed. Use [New]. It is not safe for concurrent use, and takes nothing
+// from the heap once warm.
+//
+// It books regions in the counters that it was given, and nothing else: blocks granted and
+// freed are for its user to book.
+type Engine struct {
+	some    mask      // classes of which some region has a free block
+	ranked  []places  // per class, the regions that have a free block of it, by key
+	byRank  []uint32  // numbers of the pool regions in the order of choice
+	regs    []region  // by number, which is the label in pool
+	listed  []listing // of each region; nil unless placement is by age
+	count   []uint32  // per class, free blocks
+	store   store     // of all sets
+	classes classes
+
+	shift    uint8       // log2 of the bytes of a unit
+	binary   bool        // buddies differ in one bit
+	trims    bool        // the tail of a block is given back
+	lists    bool        // free blocks are listed by age
+	fullest  bool        // regions have buckets
+	anywhere bool        // the place decides before the class
+	high     bool        // the highest block is taken
+	lazy     bool        // buddies may both be free
+	unmerged bool        // such buddies may be there
+	halves   device.Size // largest request for which the short way of halves.go is, 0 for none
+	most     device.Size // units of the largest region that is of use
+	slack    uint32      // free blocks of a class below which a freed one is not merged
+	grain    device.Size // sizes are rounded up to it first; 0 for no more than units
+	direct   device.Size // larger requests get a region of their own
+	keep     device.Size // bytes of such regions that may be kept for reuse; 0 for what shed says
+	choice   string      // which region is taken
+	stride   uint32      // keys of one bucket, above every rank
+	ages     uint64      // regions so far, and direct blocks kept so far
+	freed    device.Size // bytes in free blocks
+
+	pool  regions.Pool
+	where index.Atlas // places of the blocks of the regions held, plus one
+	stats *alloc.Stats
+	limit device.Size
+	spare []uint32    // numbers without a region
+	kept  []uint32    // direct regions kept for reuse, by size, then age
+	cache device.Size // their bytes
+	lent  device.Size // bytes of live direct regions
+	peak  device.Size // most of lent so far
+
+	loans, mostLoans int         // live direct regions, and the most of them so far
+	asked            device.Size // bytes of the last reservation tried
+
+	placer *forecast.Placer // made when it is asked for
+}
+
+// New returns an engine over src that holds nothing yet and books regions in stats,
+// whose Limit it sets. It fails if c is invalid.
+func New(src device.Source, stats *alloc.Stats, c Config) (Engine, error) {
+	c, err := c.WithDefaults()
+	if err != nil {
+		return Engine{}, err
+	}
+	b := Engine{
+		classes: classesOf(c.Family), shift: uint8(log2(c.BlockBytes)), binary: c.Family == Binary,
+		most: c.mostUnits(), trims: c.Trim == TrimOn, lists: c.Placement == SmallestNewest, fullest: c.RegionChoice == Fullest,
+		anywhere: c.Placement == Leftmost || c.Placement == TopDown, high: c.Placement == TopDown,
+		lazy: c.Coalescing != Eager, direct: c.DirectBytes, keep: c.DirectCacheBytes,
+		choice: c.RegionChoice, stride: 64, limit: c.Limit, stats: stats, pool: regions.NewPool(src, stats, c.policy()),
+	}
+	if c.TrimBytes != c.BlockBytes {
+		b.grain = c.TrimBytes
+	}
+	switch c.Coalescing {
+	case Lazy:
+		b.slack = uint32(c.Slack)
+	case OnFailure:
+		b.slack = 1<<32 - 1
+	}
+	if b.binary && !b.trims && !b.lists && !b.fullest && !b.anywhere && b.grain == 0 {
+		b.halves = min(b.direct, b.most<<b.shift)
+	}
+	b.ranked = make([]places, len(b.classes.size))
+	b.count = make([]uint32, len(b.classes.size))
+	return b, nil
+}
+
+// directPlace, above the bits of the number of a region, which is all there is to a place,
+// marks that of a direct block.
+const directPlace = 1 << 30
+
+// coarse is log2 of how many bytes the atlas takes for one. So its areas are of 32 MiB, as large as
+// regions are by default, and what it reads for a free stays in a near cache: it takes 4 bytes for each.
+const coarse = 5
+
+// extent tells the atlas where a region lies.
+func (b *Engine) extent(label uint32) (device.Addr, device.Size) {
+	r := &b.regs[slotOf(uint64(label)-1)]
+	return r.base >> coarse, r.mapped()
+}
+
+// mapped returns what the atlas takes the bytes of a region for. Rounded up it reaches into no
+// other, which starts at a multiple of far more. Of a direct region only the start is ever found, so
+// that a huge one takes no more room than a small one.
+func (r *region) mapped() device.Size {
+	return (r.found()-1)>>coarse + 1
+}
+
+// found returns the bytes of a region in which an address leads to it.
+func (r *region) found() device.Size {
+	if r.direct != 0 {
+		return min(r.size, mostFound)
+	}
+	return r.size
+}
+
+// mostFound bounds that of direct regions: the area that an entry of the atlas stands for.
+const mostFound = 32 * device.MiB
+
+// PlaceOf returns the place of the block at an address, and whether it may lie in a region that is
+// held; not whether a block is there. O(1): it reads a table of 4 bytes for each 32 MiB held, and 64
+// more where several regions lie in these.
+func (b *Engine) PlaceOf(addr device.Addr) (place uint64, ok bool) {
+	label := b.where.Get(addr >> coarse)
+	return uint64(label) - 1, label != 0
+}
+
+// place returns the place of the blocks of a region.
+func (r *region) place() uint32 {
+	if r.direct != 0 {
+		return directPlace | r.slot
+	}
+	return r.slot
+}
+
+// slotOf returns the number of the region of a block, from its place.
+func slotOf(place uint64) uint32 { return uint32(place) &^ directPlace }
+
+// need is what a request wants: units at a multiple of align units, out of a block of a class.
+type need struct {
+	units, align uint32
+	class        int // -1 if no class is large enough
+}
+
+// unitsOf returns the units that n bytes take, rounded up as they have to be.
+func (b *Engine) unitsOf(n device.Size) device.Size {
+	if b.grain != 0 { // a division costs more than all else here, and is hardly ever asked for
+		n = (n + b.grain - 1) / b.grain * b.grain
+	}
+	return (n + 1<<(b.shift&63) - 1) >> (b.shift & 63)
+}
+
+// grantedOf returns the units that a block of the pool for n bytes is granted. Nothing but n
+// decides: so what a live block has need not be kept.
+//
+// Precondition: there is a class for them.
+func (b *Engine) grantedOf(n device.Size) uint32 {
+	units := uint32(b.unitsOf(n))
+	switch {
+	case b.trims:
+		return units
+	case b.binary:
+		return 1 << (bits.Len32(units-1) & 31)
+	}
+	return b.classes.size[b.classes.holding(units)]
+}
+
+// needOf returns what a request wants of the pool.
+func (b *Engine) needOf(n, align device.Size) need {
+	units := b.unitsOf(n)
+	if units > b.most {
+		return need{class: -1}
+	}
+	w := need{units: uint32(units), align: 1, class: b.classes.holding(uint32(units))}
+	switch {
+	case b.trims:
+	case b.binary:
+		w.units = 1 << (w.class & 31)
+	default:
+		w.units = b.classes.size[w.class]
+	}
+	if align>>(b.shift&63) > 1 {
+		return b.alignedNeed(w, align)
+	}
+	return w
+}
+
+// alignedNeed is needOf for blocks at a multiple of align, of which w is what they are without.
+func (b *Engine) alignedNeed(w need, align device.Size) need {
+	w.align = uint32(align >> b.shift)
+	if w.align > 1<<b.classes.log[w.class] {
+		// Somewhere in a block with so much room is a start that is aligned.
+		room := device.Size(w.units) + device.Size(w.align) - 1
+		if b.binary {
+			room = max(device.Size(w.units), device.Size(w.align)) // every such block starts aligned
+		}
+		if room > b.most {
+			return need{class: -1}
+		}
+		w.class = b.classes.holding(uint32(room))
+	}
+	return w
+}
+
+// Judge returns why a request can never be granted, ReasonNone if it can.
+func (b *Engine) Judge(r *alloc.Request) alloc.Reason {
+	switch {
+	case r.Size == 0:
+		return alloc.ReasonZero
+	case r.Size > MostRequest:
+		return alloc.ReasonTooLarge
+	case r.Align != 0 && !honours(r.Align):
+		return alloc.ReasonAlignment
+	}
+	return alloc.ReasonNone
+}
+
+// honours reports whether an alignment is kept whatever the state.
+func honours(align device.Size) bool { return device.IsPowerOfTwo(align) && align <= MostAlign }
+
+// Grab grants a block of at least n bytes at a multiple of align, at the high end of a
+// region if hint says so. What it returns besides the address is the bytes granted and the
+// word that Return wants.
+//
+// The error is the device's, [regions.ErrLimit] or [regions.ErrTooMany]: then nothing free
+// serves, free memory may have been merged and given back, and Asked tells what was tried.
+//
+// It costs O(classes + levels of a bitmap) and a step for each split, however many regions
+// there are, apart from device calls and what goes with them.
+//
+// Precondition: Judge finds nothing in the request.
+func (b *Engine) Grab(n, align device.Size, hint alloc.Hint) (addr device.Addr, granted device.Size, place uint64, err error) {
+	b.asked = 0
+	if n <= b.halves && align == 0 && hint != alloc.HintHigh {
+		if addr, granted, place, ok := b.grabHalf(n); ok {
+			return addr, granted, place, nil
+		}
+	}
+	if n > b.direct {
+		return b.grabDirect(n, align, hint)
+	}
+	w := b.needOf(n, align)
+	if w.class >= 0 {
+		if slot, from, ok := b.find(w.class, hint); ok {
+			addr, granted, place = b.take(slot, from, w, hint)
+			return addr, granted, place, nil
+		}
+	}
+	return b.grow(n, w, hint)
+}
+
+// Asked returns the bytes of the last reservation that the last Grab tried, 0 if none.
+func (b *Engine) Asked() device.Size { return b.asked }
+
+// Return takes back the block of n bytes at addr and merges it with its buddies as
+// Config.Coalescing says. It returns the bytes that were granted. If the policy gives the
+// region back and the device refuses, the region stays.
+//
+// Precondition: Grab granted the block for so many bytes with that place, and it was not
+// returned since.
+func (b *Engine) Return(addr device.Addr, n device.Size, place uint64) device.Size {
+	slot := slotOf(place)
+	r := &b.regs[slot]
+	if place&directPlace != 0 {
+		return b.returnDirect(slot, r)
+	}
+	if n <= b.halves {
+		return b.returnHalf(slot, r, addr, n)
+	}
+	units := b.grantedOf(n)
+	from := uint32(addr.Sub(r.base) >> (b.shift & 63))
+	b.freed += device.Size(units) << (b.shift & 63)
+	if b.binary {
+		b.releaseBinary(r, from, units)
+	} else {
+		b.release(r, from, units)
+	}
+	b.relieve(slot, r, units)
+	return device.Size(units) << (b.shift & 63)
+}
+
+// Granted returns the bytes of a block for n bytes, from its place.
+func (b *Engine) Granted(n device.Size, place uint64) device.Size {
+	if place&directPlace != 0 {
+		return b.regs[slotOf(place)].direct
+	}
+	return device.Size(b.grantedOf(n)) << b.shift
+}
+
+// find takes a free block of at least a class out of the free ones, as the placement says, and
+// returns its region and it. Sets that have words, as most do, are read without a call.
+func (b *Engine) find(class int, hint alloc.Hint) (slot uint32, from node, ok bool) {
+	c := b.some.from(class)
+	if c == mostClasses {
+		return 0, node{}, false
+	}
+	if b.anywhere || hint == alloc.HintHigh {
+		return b.findAnywhere(c, hint)
+	}
+	var key uint32
+	if first := &b.ranked[c]; first.room != 0 {
+		key = b.store.lowest(first)
+	} else {
+		key = b.store.min(first)
+	}
+	slot = b.byRank[key&(b.stride-1)]
+	r := &b.regs[slot]
+	if b.lists {
+		from = node{b.listed[slot].lists[c].newest - 1, c}
+		b.remove(r, from)
+		return slot, from, true
+	}
+	var last uint64
+	if r.isUpper(c) {
+		i := b.store.lowestOf(&r.upper, r.level(c))
+		last = b.store.dropOf(&r.upper, i, r.level(c))
+		from = node{r.unit(i, c), c}
+	} else {
+		s := &r.sets[c]
+		i := b.store.min(s)
+		if b.store.remove(s, i) {
+			last = 1
+		}
+		from = node{i << (b.classes.log[c] & 31), c}
+	}
+	b.lose(r, c, last)
+	return slot, from, true
+}
+
+// findAnywhere is find where the place decides before the class: the first region in the
+// order of choice that can serve, and in it the lowest or highest block that can.
+//
+// Precondition: there is one of class c, and none of a class below it that can.
+func (b *Engine) findAnywhere(c int, hint alloc.Hint) (slot uint32, from node, ok bool) {
+	best := ^uint32(0)
+	for k := c; k < mostClasses; k = b.some.from(k + 1) {
+		key := b.store.min(&b.ranked[k])
+		best = min(best, key)
+	}
+	slot = b.byRank[best&(b.stride-1)]
+	r := &b.regs[slot]
+	high := b.high || hint == alloc.HintHigh
+	for k := r.has.from(c); k < mostClasses; k = r.has.from(k + 1) {
+		if high {
+			if at := b.highest(r, k); !ok || at > from.at {
+				from = node{at, k}
+			}
+		} else if at := b.lowest(r, k); !ok || at < from.at {
+			from = node{at, k}
+		}
+		ok = true
+	}
+	b.remove(r, from)
+	return slot, from, true
+}
+
+// take grants what is wanted out of a block that find took, and makes the rest of it free.
+func (b *Engine) take(slot uint32, from node, w need, hint alloc.Hint) (device.Addr, device.Size, uint64) {
+	r := &b.regs[slot]
+	at := from.at
+	switch {
+	case b.high || hint == alloc.HintHigh:
+		at = b.carve(r, b.descend(r, from, w.class, true), w)
+	case b.binary:
+		b.carveBinary(r, from, w.units)
+	default:
+		at = b.carve(r, b.descend(r, from, w.class, false), w)
+	}
+	granted := device.Size(w.units) << (b.shift & 63)
+	b.freed -= granted
+	b.occupy(r, w.units)
+	return r.base.Add(device.Size(at) << (b.shift & 63)), granted, uint64(slot)
+}

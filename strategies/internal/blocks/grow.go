@@ -1,0 +1,343 @@
+package blocks
+
+import (
+	"cmp"
+	"math/bits"
+	"slices"
+
+	"github.com/vramyard/vramyard/alloc"
+	"github.com/vramyard/vramyard/device"
+	"github.com/vramyard/vramyard/kit/index"
+	"github.com/vramyard/vramyard/kit/regions"
+)
+
+const (
+	// keptLeast and keptShare bound the direct regions that are kept: so many, and so many for each
+	// that ever lived at once. The recorded traces keep fewer.
+	keptLeast = 128
+	keptShare = 4
+	// MostAlign is the alignment of regions: that of the pages that GPU drivers back them
+	// with. Any alignment up to it is honoured.
+	MostAlign = 2 * device.MiB
+	// MostRequest bounds requests, so that sums and roundings of a few do not overflow.
+	MostRequest device.Size = 1 << 60
+	// mostRegions bounds the records of regions, of about 1 KiB each where they have blocks.
+	mostRegions = 1 << 20
+)
+
+// grow serves a request for which the pool has no block: what was left unmerged is merged,
+// a region is taken, everything without a live block goes back and it is tried again, and
+// last the request gets a region of its own, which may be smaller than a block would be.
+func (b *Engine) grow(n device.Size, w need, hint alloc.Hint) (addr device.Addr, granted device.Size, place uint64, err error) {
+	if w.class >= 0 && b.coalesce() {
+		if slot, from, ok := b.find(w.class, hint); ok {
+			addr, granted, place = b.take(slot, from, w, hint)
+			return addr, granted, place, nil
+		}
+	}
+	for again := true; w.class >= 0; again = false {
+		if err = b.addRegion(device.Size(b.classes.size[w.class]) << b.shift); err == nil {
+			slot, from, _ := b.find(w.class, hint)
+			addr, granted, place = b.take(slot, from, w, hint)
+			return addr, granted, place, nil
+		}
+		if !again || !b.reclaim() {
+			break
+		}
+	}
+	size := device.AlignUp(n, device.Size(1)<<b.shift)
+	if w.class >= 0 && size == device.Size(b.classes.size[w.class])<<b.shift {
+		return 0, 0, 0, err // there is nothing smaller to try
+	}
+	slot, err := b.reserveDirect(size)
+	if err != nil && w.class < 0 && b.reclaim() {
+		slot, err = b.reserveDirect(size)
+	}
+	if err != nil {
+		return 0, 0, 0, err
+	}
+	addr, granted, place = b.takeDirect(slot)
+	return addr, granted, place, nil
+}
+
+// number returns a number for the next region: that of one which went back, or a new one.
+func (b *Engine) number() (slot uint32, err error) {
+	if n := len(b.spare); n > 0 {
+		return b.spare[n-1], nil
+	}
+	if len(b.regs) == mostRegions {
+		return 0, regions.ErrTooMany
+	}
+	return uint32(len(b.regs)), nil
+}
+
+// enter fills the record of a number with a new region, for a block of direct bytes alone unless
+// that is zero. What tables the record had, it keeps.
+func (b *Engine) enter(slot uint32, held device.Region, direct device.Size) *region {
+	if n := len(b.spare); n > 0 && b.spare[n-1] == slot {
+		b.spare = b.spare[:n-1]
+	} else {
+		b.regs = append(b.regs, region{})
+		if b.lists {
+			b.listed = append(b.listed, listing{})
+		}
+	}
+	r := &b.regs[slot]
+	*r = region{base: held.Addr, size: held.Size, held: true, direct: direct, age: b.ages, slot: slot, sets: r.sets, upper: r.upper}
+	b.ages++
+	if b.ages == 1 { // the first: by now it is known where b lies, of which New returned a copy
+		b.where = index.NewAtlas(b.extent)
+	}
+	b.where.Set(held.Addr>>coarse, r.mapped(), r.place()+1)
+	return r
+}
+
+// addRegion takes a region of at least n bytes into the pool. On error nothing has changed.
+func (b *Engine) addRegion(n device.Size) error {
+	slot, err := b.number()
+	if err != nil {
+		return err
+	}
+	held, err := b.pool.Grow(n, MostAlign, int32(slot))
+	b.asked = b.pool.Asked()
+	if err != nil {
+		return err
+	}
+	r := b.enter(slot, held, 0)
+	r.units = uint32(min(held.Size>>b.shift, b.most))
+	r.least = mostClasses - 1
+	if b.binary {
+		r.top = uint8(bits.Len32(r.units - 1))
+		r.least = max(r.top, upperLevels-1) - (upperLevels - 1)
+	}
+	if len(r.sets) != 0 {
+		b.makeSets(r)
+	}
+	if b.lists { // a record that had a smaller region gets lists for the classes that it lacked
+		o := &b.listed[slot]
+		o.lists = append(o.lists, make([]list, max(b.classes.within(r.units)+1, len(o.lists))-len(o.lists))...)
+	}
+	if b.fullest {
+		r.bucket = buckets - 1
+	}
+	b.enrol(slot, r)
+	for root := range func(yield func(node) bool) { b.classes.cut(r.units, yield) } {
+		b.add(r, root)
+	}
+	b.freed += device.Size(r.units) << b.shift
+	return nil
+}
+
+// vacate gives a region without a live block back if the policy says so.
+func (b *Engine) vacate(slot uint32, r *region) {
+	if b.pool.Vacated(r.size) {
+		_ = b.drop(slot) // what the device does not take back stays
+	}
+}
+
+// drop gives a pool region without a live block back. On error, the device's, it stays.
+func (b *Engine) drop(slot uint32) error {
+	r := &b.regs[slot]
+	if err := b.pool.Drop(r.base); err != nil {
+		return err
+	}
+	has := r.has
+	b.strike(r)
+	for c := range has.all {
+		b.count[c] -= uint32(b.len(r, c))
+		if !r.isUpper(c) {
+			b.store.clear(&r.sets[c])
+		}
+	}
+	b.store.clear(&r.upper)
+	if b.lists {
+		clear(b.listed[slot].lists)
+	}
+	b.freed -= device.Size(r.units) << b.shift
+	b.forget(slot)
+	return nil
+}
+
+// forget makes a number spare. Its tables wait for the next region.
+func (b *Engine) forget(slot uint32) {
+	r := &b.regs[slot]
+	b.where.Clear(r.base>>coarse, r.mapped(), r.place()+1)
+	*r = region{sets: r.sets, upper: r.upper}
+	b.spare = append(b.spare, slot)
+}
+
+// reclaim gives back everything without a live block, and reports whether that was any.
+func (b *Engine) reclaim() bool {
+	n, _ := b.Trim() // what the device does not take back stays
+	return n != 0
+}
+
+// Trim gives back every region without a live block, and returns their bytes. A region that
+// the device refuses to take stays; the error is the device's first.
+func (b *Engine) Trim() (bytes device.Size, first error) {
+	before := b.stats.Reserved
+	for slot := range b.regs {
+		if b.cache == 0 && b.pool.Empty() == 0 {
+			break // so that a refusal when all is in use costs nothing
+		}
+		r := &b.regs[slot]
+		if !r.held || r.used != 0 || r.direct != 0 && !r.free {
+			continue
+		}
+		var err error
+		if r.direct != 0 {
+			err = b.dropDirect(uint32(slot))
+		} else {
+			err = b.drop(uint32(slot))
+		}
+		if err != nil && first == nil {
+			first = err
+		}
+	}
+	return before - b.stats.Reserved, first
+}
+
+// grabDirect serves a request above the bound for blocks of the pool: by a region that was
+// kept if one fits within an eighth, by a new one, and, if there is no memory for that even
+// when everything without a live block has gone back, by the pool after all.
+func (b *Engine) grabDirect(n, align device.Size, hint alloc.Hint) (addr device.Addr, granted device.Size, place uint64, err error) {
+	size := device.AlignUp(n, device.Size(1)<<b.shift)
+	if i := b.keptAt(size, 0); i < len(b.kept) {
+		slot := b.kept[i]
+		if r := &b.regs[slot]; r.direct <= mostKept(size) {
+			b.kept = slices.Delete(b.kept, i, i+1)
+			b.cache -= r.direct
+			addr, granted, place = b.takeDirect(slot)
+			return addr, granted, place, nil
+		}
+	}
+	slot, err := b.reserveDirect(size)
+	if err != nil && b.reclaim() {
+		slot, err = b.reserveDirect(size)
+	}
+	if err == nil {
+		addr, granted, place = b.takeDirect(slot)
+		return addr, granted, place, nil
+	}
+	if w := b.needOf(n, align); w.class >= 0 {
+		slot, from, ok := b.find(w.class, hint)
+		if !ok && b.coalesce() {
+			slot, from, ok = b.find(w.class, hint)
+		}
+		if ok {
+			addr, granted, place = b.take(slot, from, w, hint)
+			return addr, granted, place, nil
+		}
+	}
+	return 0, 0, 0, err
+}
+
+// mostKept returns the bytes of the largest kept region that serves a request of size bytes.
+func mostKept(size device.Size) device.Size { return size + size/8 }
+
+// keptAt returns where in b.kept a region of size bytes and that age belongs.
+func (b *Engine) keptAt(size device.Size, age uint64) int {
+	i, _ := slices.BinarySearchFunc(b.kept, size, func(slot uint32, size device.Size) int {
+		r := &b.regs[slot]
+		return cmp.Or(cmp.Compare(r.direct, size), cmp.Compare(r.age, age))
+	})
+	return i
+}
+
+// reserveDirect takes a region of size bytes for one block. On error nothing has changed.
+func (b *Engine) reserveDirect(size device.Size) (slot uint32, err error) {
+	b.shed(size)
+	if slot, err = b.number(); err != nil { // after shed, which makes numbers spare
+		return 0, err
+	}
+	if b.limit != 0 && (b.stats.Reserved >= b.limit || size > b.limit-b.stats.Reserved) {
+		return 0, regions.ErrLimit
+	}
+	b.asked = size
+	held, err := b.pool.Reserve(size, MostAlign, int32(slot))
+	if err != nil {
+		return 0, err
+	}
+	b.enter(slot, held, size)
+	if b.limit != 0 && b.stats.Reserved > b.limit { // the device rounds up
+		if err := b.dropDirect(slot); err != nil {
+			b.retain(slot)
+		}
+		return 0, regions.ErrLimit
+	}
+	return slot, nil
+}
+
+// takeDirect grants the block of a direct region.
+func (b *Engine) takeDirect(slot uint32) (device.Addr, device.Size, uint64) {
+	r := &b.regs[slot]
+	r.free = false
+	b.lent += r.direct
+	b.peak = max(b.peak, b.lent)
+	b.loans++
+	b.mostLoans = max(b.mostLoans, b.loans)
+	return r.base, r.direct, directPlace | uint64(slot)
+}
+
+// returnDirect takes back the block of a direct region, keeps the region, and gives back
+// the oldest ones while too much is kept.
+func (b *Engine) returnDirect(slot uint32, r *region) device.Size {
+	size := r.direct
+	r.age = b.ages
+	b.ages++
+	b.lent -= size
+	b.loans--
+	b.retain(slot)
+	for b.keep != 0 && b.cache > b.keep && b.dropOldest() {
+	}
+	return size
+}
+
+// shed gives kept regions back, the oldest first, before one of size bytes is reserved, so
+// that with those that live they come to no more than a quarter above the most that ever
+// lived. A program whose demand comes back in each of its steps finds nearly all that it
+// left, and one whose sizes wander does not pile them up. After a single huge block any number of
+// small regions would come to less than that, so their number is bounded too.
+func (b *Engine) shed(size device.Size) {
+	for len(b.kept) >= keptLeast+keptShare*b.mostLoans && b.dropOldest() {
+	}
+	if b.keep != 0 {
+		return
+	}
+	most := max(b.peak, b.lent+size)
+	for b.cache != 0 && b.lent+b.cache+size > most+most/4 && b.dropOldest() {
+	}
+}
+
+// dropOldest gives back the direct region that was kept longest, and reports whether the
+// device took it.
+//
+// Precondition: one is kept.
+func (b *Engine) dropOldest() bool {
+	oldest := slices.MinFunc(b.kept, func(x, y uint32) int { return cmp.Compare(b.regs[x].age, b.regs[y].age) })
+	return b.dropDirect(oldest) == nil
+}
+
+// retain keeps a direct region without a live block for reuse.
+func (b *Engine) retain(slot uint32) {
+	r := &b.regs[slot]
+	r.free = true
+	b.kept = slices.Insert(b.kept, b.keptAt(r.direct, r.age), slot)
+	b.cache += r.direct
+}
+
+// dropDirect gives a direct region without a live block back. On error, the device's, it
+// stays as it is.
+func (b *Engine) dropDirect(slot uint32) error {
+	r := &b.regs[slot]
+	if err := b.pool.Release(r.base); err != nil {
+		return err
+	}
+	if r.free {
+		i := b.keptAt(r.direct, r.age)
+		b.kept = slices.Delete(b.kept, i, i+1)
+		b.cache -= r.direct
+	}
+	b.forget(slot)
+	return nil
+}

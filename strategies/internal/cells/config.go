@@ -1,0 +1,99 @@
+package cells
+
+import (
+	"fmt"
+
+	"github.com/vramyard/vramyard/device"
+)
+
+// The values of Config.Selection: which slab with a free slot a request is served from.
+const (
+	Fullest  = "fullest"  // the one with the fewest free slots, so that the others drain
+	Emptiest = "emptiest" // the one with the most
+	Lifo     = "lifo"     // the one that got a free slot last
+	Fifo     = "fifo"     // the one that has had a free slot for the longest time
+	Lowest   = "lowest"   // the one at the lowest address
+)
+
+// MostSlots is how many slots a slab has at most: a word that sums up 64 words of 64 bits.
+// Finding a free slot then costs two words at most.
+const MostSlots = 64 * 64
+
+// MostClasses bounds the classes, each of which has a record in every segment.
+const MostClasses = 1 << 12
+
+// MostQuanta bounds the largest class, in quanta: a table has two bytes of host memory for
+// each.
+const MostQuanta = 1 << 22
+
+// Class is one size class of [Engine]. Sizes are bytes.
+type Class struct {
+	Slot  device.Size // of a slot, which is what a request of the class is granted
+	Slab  device.Size // of a slab, which is what the parent gives for it
+	Align device.Size // of the start of every slab of the class, a power of two
+}
+
+// slots returns how many slots a slab of the class has.
+func (k Class) slots() device.Size { return k.Slab / k.Slot }
+
+// Piece is the memory of one slab.
+type Piece struct {
+	Addr   device.Addr // first byte, at a multiple of the class's Align
+	Handle uint32      // of the parent's, who gets it back with the piece
+}
+
+// Parent gives [Engine] the memory of slabs.
+type Parent interface {
+	// Take returns Class.Slab bytes for a slab of the class, and whether there are any. The
+	// slab is known by its number from then on. Unless more is set the parent gives only
+	// what it holds; otherwise it may ask for memory where it has its own from, and
+	// remembers the error of that for whoever composes it with the cells.
+	Take(class int, slab int32, more bool) (Piece, bool)
+	// Give takes back the piece of a slab of a class.
+	Give(class int, p Piece)
+}
+
+// Config describes [Engine].
+type Config struct {
+	Quantum    device.Size // sizes of slots are multiples of it; a power of two
+	Classes    []Class     // ascending by Slot
+	Selection  string      // which slab serves first; one of the selections, Fullest if empty
+	EmptySlabs int         // slabs without a used slot that each class of a segment keeps
+	Segments   int         // parts that share nothing, unless Steal is set; at least 1
+	RoundRobin bool        // segments take turns instead of belonging to streams
+	Steal      bool        // a segment may use what another has, before a new region is asked for
+	Rounds     int         // slots in a magazine; 0 for no magazines
+	Depot      int         // full magazines that a class keeps beside those in use
+	Interval   int         // calls after which the depot gives back what it did not need; 4096 if zero
+}
+
+// None stands for no slab.
+const None = -1
+
+// MostSegments bounds the segments, whose stocks are made at once.
+const MostSegments = 1 << 12
+
+// Check returns an error that names the first bad field.
+func (c Config) Check() error {
+	switch {
+	case !device.IsPowerOfTwo(c.Quantum):
+		return fmt.Errorf("slab: quantum %d: want a power of two", uint64(c.Quantum))
+	case len(c.Classes) == 0 || len(c.Classes) > MostClasses:
+		return fmt.Errorf("slab: classes: %d of them: want 1 to %d", len(c.Classes), MostClasses)
+	case c.Segments < 1 || c.Segments > MostSegments:
+		return fmt.Errorf("slab: segments %d: want 1 to %d", c.Segments, MostSegments)
+	}
+	for i, k := range c.Classes {
+		switch {
+		case k.Slot == 0 || k.Slot%c.Quantum != 0 || i > 0 && k.Slot <= c.Classes[i-1].Slot:
+			return fmt.Errorf("slab: class of %d bytes: want ascending multiples of %d", uint64(k.Slot), uint64(c.Quantum))
+		case k.Slot > k.Slab || k.slots() > MostSlots:
+			return fmt.Errorf("slab: class of %d bytes: want 1 to %d slots in %d bytes", uint64(k.Slot), MostSlots, uint64(k.Slab))
+		}
+	}
+	switch c.Selection {
+	case "", Fullest, Emptiest, Lifo, Fifo, Lowest:
+		return nil
+	}
+	return fmt.Errorf("slab: selection %q: want %q, %q, %q, %q or %q", c.Selection, Fullest, Emptiest, Lifo, Fifo, Lowest)
+}

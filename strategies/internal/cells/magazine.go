@@ -1,0 +1,242 @@
+package cells
+
+import (
+	"cmp"
+	"fmt"
+
+	"github.com/vramyard/vramyard/device"
+)
+
+// The magazine layer of Bonwick and Adams. A magazine is a stack of slots that are in use
+// as far as their slabs know and that nobody has: chunks in state alloc.Cached. Each class
+// has in each segment a loaded magazine and the one before it, so that a caller at the edge
+// between two does not exchange one with every call, and a depot with full ones.
+
+// defaultInterval is how many calls apart a depot gives back what it did without.
+const defaultInterval = 4096
+
+// magazines is the magazine layer of [Engine].
+type magazines struct {
+	rounds  int32 // slots in a magazine; 0 for no magazines
+	limit   int32 // full magazines in a depot
+	every   int32 // calls in an interval
+	left    int32 // calls left of this one
+	classes int   // depots, unless each segment has its own
+	own     bool  // each segment has depots of its own
+
+	racks  []rack      // of every stock
+	depots []depot     // of every class, or every stock
+	cells  []cell      // of every magazine in turn
+	next   []int32     // of every magazine, the next in its depot or among the spare ones
+	spare  int32       // magazines that nobody has; none
+	bytes  device.Size // in all magazines
+}
+
+// rack is the magazines in use by one class in one segment.
+type rack struct {
+	loaded, before int32 // magazines; none
+	has            int32 // slots in the loaded one
+	full           bool  // the one before has all of its slots; otherwise it has none
+}
+
+// depot is the full magazines of one class.
+type depot struct {
+	head  int32 // the one that came last; none
+	count int32
+	least int32 // least of count in this interval
+}
+
+// init sets up the layer for so many stocks and classes.
+func (m *magazines) init(c Config, stocks, classes int) {
+	m.rounds, m.limit, m.every, m.classes = int32(c.Rounds), int32(c.Depot), int32(cmp.Or(c.Interval, defaultInterval)), classes
+	m.spare, m.left = None, m.every
+	if m.rounds == 0 {
+		return
+	}
+	// Without stealing, what one segment freed must not come to another through a depot.
+	m.own = c.Segments > 1 && !c.Steal
+	m.racks = make([]rack, stocks)
+	for i := range m.racks {
+		m.racks[i] = rack{loaded: None, before: None}
+	}
+	n := classes
+	if m.own {
+		n = stocks
+	}
+	m.depots = make([]depot, n)
+	for i := range m.depots {
+		m.depots[i].head = None
+	}
+}
+
+// depot returns the depot that serves a rack.
+func (m *magazines) depot(rack int) *depot {
+	if !m.own {
+		rack %= m.classes
+	}
+	return &m.depots[rack]
+}
+
+// take returns a magazine without slots.
+func (m *magazines) take() int32 {
+	if n := m.spare; n != None {
+		m.spare = m.next[n]
+		return n
+	}
+	n := int32(len(m.next))
+	m.next = append(m.next, None)
+	for range m.rounds {
+		m.cells = append(m.cells, cell{})
+	}
+	return n
+}
+
+// give puts a magazine without slots among the spare ones. The empty magazines of all
+// classes are one store: they are a little host memory, and no memory of the device.
+func (m *magazines) give(n int32) {
+	m.next[n] = m.spare
+	m.spare = n
+}
+
+// pop takes a slot from the magazines of a segment, and reports whether there was one.
+func (a *Engine) pop(class, segment int) (cell, bool) {
+	m := &a.cached
+	a.tick()
+	at := segment*len(a.kinds) + class
+	r := &m.racks[at]
+	if r.has == 0 {
+		switch d := m.depot(at); {
+		case r.full:
+			r.loaded, r.before, r.full = r.before, r.loaded, false
+		case d.count > 0:
+			if r.before != None {
+				m.give(r.before)
+			}
+			r.before, r.loaded = r.loaded, d.head
+			d.head = m.next[d.head]
+			d.count--
+			d.least = min(d.least, d.count)
+		default:
+			return cell{}, false
+		}
+		r.has = m.rounds
+	}
+	r.has--
+	m.bytes -= a.kinds[class].slot
+	return m.cells[r.loaded*m.rounds+r.has], true
+}
+
+// push puts a slot into the magazines of the segment that its slab belongs to, and reports
+// whether there was room.
+func (a *Engine) push(c cell, s *slab, slack *uint16) bool {
+	m := &a.cached
+	a.tick()
+	at := a.stockOf(c.slab, s)
+	r := &m.racks[at]
+	if r.loaded == None {
+		r.loaded = m.take()
+	} else if r.has == m.rounds {
+		if !m.advance(r, m.depot(at)) {
+			return false
+		}
+	}
+	m.cells[r.loaded*m.rounds+r.has] = c
+	r.has++
+	m.bytes += a.kinds[s.class].slot
+	*slack = slackCached
+	return true
+}
+
+// advance puts a magazine without slots in place of a loaded one that is full, and reports
+// whether the depot had room for what does not fit the rack.
+func (m *magazines) advance(r *rack, d *depot) bool {
+	free := r.before
+	if r.full {
+		if d.count >= m.limit {
+			return false
+		}
+		m.next[r.before] = d.head
+		d.head = r.before
+		d.count++
+		free = None
+	}
+	if free == None {
+		free = m.take()
+	}
+	r.before, r.loaded, r.has, r.full = r.loaded, free, 0, true
+	return true
+}
+
+// tick counts a call, and ends the interval if it was the last.
+func (a *Engine) tick() {
+	if a.cached.left--; a.cached.left == 0 {
+		a.rest()
+	}
+}
+
+// rest ends an interval: each depot gives back as many full magazines as it had at the
+// least, for it did without them. That is the working set rule of Bonwick and Adams, with
+// calls for a clock.
+func (a *Engine) rest() {
+	m := &a.cached
+	m.left = m.every
+	for i := range m.depots {
+		d := &m.depots[i]
+		for ; d.least > 0; d.least-- {
+			a.unload(d)
+		}
+		d.least = d.count
+	}
+}
+
+// unload gives the slots of a full magazine of a depot back to their slabs.
+func (a *Engine) unload(d *depot) {
+	m := &a.cached
+	n := d.head
+	d.head = m.next[n]
+	d.count--
+	a.unloadMagazine(n, m.rounds)
+	m.give(n)
+}
+
+// unloadMagazine gives the slots of a magazine back to their slabs.
+func (a *Engine) unloadMagazine(n, has int32) {
+	m := &a.cached
+	for _, c := range m.cells[n*m.rounds:][:has] {
+		if a.isFree(c) {
+			panic(fmt.Sprintf("slab: invariant C7 (a slot in use is live or in a magazine): slot %d of slab %d is free", c.slot, c.slab))
+		}
+		s := &a.slabs[c.slab]
+		k := &a.kinds[s.class]
+		m.bytes -= k.slot
+		a.put(c, s, k)
+	}
+}
+
+// Drain gives every slot in a magazine back to its slab, and reports whether there was
+// one. It costs O(segments * classes + slots) unless there is none.
+func (a *Engine) Drain() bool {
+	m := &a.cached
+	if m.bytes == 0 {
+		return false
+	}
+	for i := range m.depots {
+		d := &m.depots[i]
+		for d.count > 0 {
+			a.unload(d)
+		}
+		d.least = 0
+	}
+	for i := range m.racks {
+		r := &m.racks[i]
+		if r.full {
+			a.unloadMagazine(r.before, m.rounds)
+			r.full = false
+		}
+		if r.has > 0 {
+			a.unloadMagazine(r.loaded, r.has)
+			r.has = 0
+		}
+	}
+	return true
+}

@@ -1,0 +1,153 @@
+package slab
+
+import (
+	"github.com/vramyard/vramyard/alloc"
+	"github.com/vramyard/vramyard/device"
+	"github.com/vramyard/vramyard/kit/front"
+	"github.com/vramyard/vramyard/strategies/internal/cells"
+)
+
+// maxRequest bounds requests, so that sums and roundings of a few of them do not overflow.
+const maxRequest device.Size = 1 << 60
+
+// Allocator is the allocator: a cells engine over slices of regions, and a region of
+// its own for each block that is larger than any class. Use [New].
+type Allocator struct {
+	front.View
+	front  front.Front
+	cells  *cells.Engine
+	slices *slicer
+	live   front.Ledger // live blocks that are regions of their own
+	cfg    Config
+}
+
+// New returns an allocator over src that holds nothing yet. It fails if c is invalid.
+func New(src device.Source, c Config) (*Allocator, error) {
+	c, err := c.WithDefaults()
+	if err != nil {
+		return nil, err
+	}
+	a := &Allocator{cfg: c}
+	a.View = a.front.Init(front.Limits{Most: maxRequest, Align: c.align()}, func() (largest, bytes device.Size) {
+		return a.largestFree(), a.FreeBytes()
+	})
+	a.slices = newSlicer(src, c, &a.front.Stats)
+	if a.cells, err = cells.New(a.slices, c.cells()); err != nil {
+		return nil, err
+	}
+	return a, nil
+}
+
+// Alloc implements [alloc.Allocator]. It costs O(1), and a device call for a request above
+// the largest class or if a region is needed.
+func (a *Allocator) Alloc(r alloc.Request) (alloc.Block, error) {
+	if a.front.Closed() {
+		return alloc.Block{}, alloc.ErrClosed
+	}
+	class, ok := a.cells.ClassOf(r.Size)
+	if !ok || r.Align != 0 {
+		if !a.front.Judge(&r) {
+			return alloc.Block{}, a.front.Refuse(&r)
+		}
+		if class, ok = a.cells.ClassFor(r.Size, r.Align); !ok {
+			return a.allocDirect(r)
+		}
+	}
+	segment := a.cells.Segment(r.Stream)
+	p, ok := a.cells.Grab(class, segment, &r, true)
+	if !ok {
+		if p, ok = a.reclaim(class, segment, &r); !ok {
+			return alloc.Block{}, a.front.OutOfMemory(&r, 0, a.slices.asked, a.slices.err)
+		}
+	}
+	b := alloc.Block{Addr: p, Size: a.cells.Slot(class)}
+	a.front.Stats.Granted(r.Size, b.Size)
+	return b, nil
+}
+
+// reclaim looks for a slot once more after the device refused a region: when magazines are
+// empty, when slabs without a used slot are slices again, and when the regions of other
+// grades in which that leaves no slab are the device's.
+func (a *Allocator) reclaim(class, segment int, r *alloc.Request) (p device.Addr, ok bool) {
+	before := a.front.Stats.Releases
+	if a.cells.Drain() {
+		if p, ok = a.cells.Grab(class, segment, r, false); ok {
+			return p, true
+		}
+	}
+	if a.cells.Shed() > 0 {
+		if p, ok = a.cells.Grab(class, segment, r, false); ok {
+			return p, true
+		}
+	}
+	if a.giveUp(before) {
+		return a.cells.Grab(class, segment, r, true)
+	}
+	return 0, false
+}
+
+// allocDirect takes a region for the request alone, of whole quanta. What the device gives
+// beyond them is slack.
+func (a *Allocator) allocDirect(r alloc.Request) (alloc.Block, error) {
+	size := device.AlignUp(r.Size, a.cfg.Quantum)
+	align := max(r.Align, a.cfg.Quantum)
+	region, err := a.slices.reserve(size, align, labelDirect)
+	if err != nil {
+		before := a.front.Stats.Releases
+		a.cells.Drain()
+		a.cells.Shed()
+		if a.giveUp(before) {
+			region, err = a.slices.reserve(size, align, labelDirect)
+		}
+	}
+	if err != nil {
+		return alloc.Block{}, a.front.OutOfMemory(&r, 0, size, err)
+	}
+	a.live.Add(region.Addr, front.LiveBlock{Requested: r.Size, Stream: r.Stream, Tag: r.Tag})
+	a.front.Stats.Granted(r.Size, size)
+	return alloc.Block{Addr: region.Addr, Size: size}, nil
+}
+
+// giveUp gives the regions without a slab back to the device, and reports whether any have
+// gone back since there were so many releases.
+func (a *Allocator) giveUp(releases uint64) bool {
+	if a.slices.empty() > 0 || a.slices.held.Stale() > 0 {
+		_ = a.slices.trim() // what the device does not take back stays
+	}
+	return a.front.Stats.Releases != releases
+}
+
+// Free implements [alloc.Allocator]. It costs O(1). A block with a region of its own goes
+// back to the device. If the device refuses, the region stays as slack until Trim, or a
+// request that finds no memory, releases it.
+func (a *Allocator) Free(p device.Addr) error {
+	if a.front.Closed() {
+		return alloc.ErrClosed
+	}
+	requested, size, ok := a.cells.Return(p)
+	if !ok {
+		return a.freeDirect(p)
+	}
+	a.front.Stats.Freed(requested, size)
+	return nil
+}
+
+// freeDirect is free of a block that is no slot, if there is one: its region goes back to the
+// device.
+func (a *Allocator) freeDirect(p device.Addr) error {
+	b, ok := a.live.Take(p)
+	if !ok {
+		return alloc.ErrInvalidFree
+	}
+	a.front.Stats.Freed(b.Requested, device.AlignUp(b.Requested, a.cfg.Quantum))
+	a.slices.held.Discard(p)
+	return nil
+}
+
+// Close implements [alloc.Strategy]. Regions go back oldest first. Of what the device
+// refuses to take back, Walk yields each region as one chunk of slack.
+func (a *Allocator) Close() error {
+	a.front.Close()
+	a.cells, a.live = nil, front.Ledger{}
+	return a.slices.held.ReleaseAll()
+}
