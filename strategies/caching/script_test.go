@@ -1,0 +1,11 @@
+package caching_test
+
+import (
+	"testing"
+
+	"github.com/vramyard/vramyard/alloc"
+	"github.com/vramyard/vramyard/internal/script"
+	"github.com/vramyard/vramyard/strategies/caching"
+)
+
+func TestScripts(t *testing.T) { script.Run(t, alloc.SpecOf("caching", "", caching.New)) }
