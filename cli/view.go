@@ -3,6 +3,7 @@ package cli
 import (
 	"bytes"
 	"context"
+	_ "embed" // the page that leads to the address
 	"errors"
 	"fmt"
 	"html/template"
@@ -233,12 +234,11 @@ func browse(address string) (letter string, err error) {
 	return f.Name(), nil
 }
 
+//go:embed letter.html
+var letterHTML string
+
 // letterPage leads a browser to an address.
-var letterPage = template.Must(template.New("letter").Parse(`<!doctype html>
-<html lang="en"><head><meta charset="utf-8"><meta name="referrer" content="no-referrer">
-<meta http-equiv="refresh" content="0; url={{.}}"><title>vramyard view</title></head>
-<body><a href="{{.}}">The pages of vramyard view</a></body></html>
-`))
+var letterPage = template.Must(template.New("letter").Parse(letterHTML))
 
 // document returns what makes the page of a file.
 func (f *viewFlags) document(cmd *cobra.Command, path string) (view.Document, error) {
@@ -400,7 +400,7 @@ func (f *viewFlags) draw(ctx context.Context, cmd *cobra.Command, path string, p
 	if err := page.Write(&b, r); err != nil {
 		return nil, errors.Join(err, rec.Close())
 	}
-	return &view.Content{Page: b.Bytes(), Recording: rec, Close: rec.Close}, nil
+	return &view.Content{Page: b.Bytes(), Replays: rec, Close: rec.Close}, nil
 }
 
 // open opens a trace and says what it is replayed through, and where the program asked for memory, nil if that is not

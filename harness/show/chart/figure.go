@@ -111,8 +111,8 @@ func Draw(sources []*Source, o Options) (*Chart, error) {
 
 // kindFor returns the kind to draw of some results.
 func kindFor(sources []*Source, name string) (Kind, error) {
-	commands := []string{sources[0].of.Command}
-	for _, s := range sources[1:] {
+	var commands []string
+	for _, s := range sources {
 		if !slices.Contains(commands, s.of.Command) {
 			commands = append(commands, s.of.Command)
 		}

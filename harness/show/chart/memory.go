@@ -76,8 +76,8 @@ func (d *drawing) memory() (*Chart, error) {
 // alone draws the three sums of one run.
 func (d *drawing) alone(c *Chart) {
 	all := sums()
-	for i := range all {
-		s := all[len(all)-1-i] // what is requested last: where it is all that is allocated, it lies on top
+	slices.Reverse(all) // what is requested last: where it is all that is allocated, it lies on top
+	for i, s := range all {
 		look := LookOf(i)
 		if s.name == "requested" {
 			look.Dashes = []vg.Length{2, 2}

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"hash/fnv"
 	"maps"
+	"math/bits"
 	"slices"
 
 	"golang.org/x/image/font/opentype"
@@ -69,12 +70,10 @@ func tablesOf(raw []byte) tables {
 func (t tables) bytes() []byte {
 	const header, entry = 12, 16
 	n := len(t)
-	search := 1
-	for search*2 <= n {
-		search *= 2
-	}
+	log := bits.Len(uint(n)) - 1
+	search := 1 << log
 	font := binary.BigEndian.AppendUint32(nil, 0x00010000)
-	for _, v := range []int{n, search * entry, bitsOf(search), (n - search) * entry} {
+	for _, v := range []int{n, search * entry, log, (n - search) * entry} {
 		font = binary.BigEndian.AppendUint16(font, uint16(v))
 	}
 	at := header + n*entry
@@ -87,14 +86,6 @@ func (t tables) bytes() []byte {
 		body = padded(append(body, t[tag]...), 4)
 	}
 	return append(font, body...)
-}
-
-// bitsOf returns the logarithm of a power of two.
-func bitsOf(n int) (bits int) {
-	for ; n > 1; n /= 2 {
-		bits++
-	}
-	return bits
 }
 
 // sumOf returns the checksum of a table.
@@ -245,10 +236,8 @@ func (s *subsetter) outline(glyph uint16) []byte {
 func cmap(number map[rune]uint16) []byte {
 	chars := slices.Sorted(maps.Keys(number))
 	n := len(chars) + 1 // the last segment is for what is no character
-	search := 1
-	for search*2 <= n {
-		search *= 2
-	}
+	log := bits.Len(uint(n)) - 1
+	search := 1 << log
 	var ends, starts, deltas, offsets []byte
 	for _, r := range chars {
 		ends, starts = binary.BigEndian.AppendUint16(ends, uint16(r)), binary.BigEndian.AppendUint16(starts, uint16(r))
@@ -257,7 +246,7 @@ func cmap(number map[rune]uint16) []byte {
 	ends, starts = append(ends, 0xff, 0xff), append(starts, 0xff, 0xff)
 	deltas, offsets = append(deltas, 0, 1), make([]byte, 2*n)
 	var sub []byte
-	for _, v := range []int{4, 16 + 8*n, 0, 2 * n, 2 * search, bitsOf(search), 2 * (n - search)} {
+	for _, v := range []int{4, 16 + 8*n, 0, 2 * n, 2 * search, log, 2 * (n - search)} {
 		sub = binary.BigEndian.AppendUint16(sub, uint16(v))
 	}
 	sub = slices.Concat(sub, ends, []byte{0, 0}, starts, deltas, offsets)

@@ -154,7 +154,6 @@ type sizedWriter interface {
 	io.WriterTo
 }
 
-// canvasOf returns an empty canvas.
 func canvasOf(f Format, p Page) sizedWriter {
 	switch f {
 	case PDF:

@@ -250,8 +250,7 @@ func (r *collector) oom(o *replay.Observation) {
 
 // freed notes that the program gave a block back.
 func (r *collector) freed(b *follow.Block) {
-	l := &r.lives[b.Note]
-	r.lifeEntry(torch.ActionFreeRequested, l)
+	r.lifeEntry(torch.ActionFreeRequested, &r.lives[b.Note])
 }
 
 // gone notes that a free has become final.

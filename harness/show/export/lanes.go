@@ -37,12 +37,7 @@ func foremost(n, most int, value func(i int) uint64) []int {
 	if n <= most {
 		return order
 	}
-	slices.SortFunc(order, func(i, j int) int {
-		if c := cmp.Compare(value(j), value(i)); c != 0 {
-			return c
-		}
-		return cmp.Compare(i, j)
-	})
+	slices.SortFunc(order, func(i, j int) int { return cmp.Or(cmp.Compare(value(j), value(i)), cmp.Compare(i, j)) })
 	order = order[:most]
 	slices.Sort(order)
 	return order

@@ -84,13 +84,7 @@ func (p *painter) begin(phase string, process, thread int, name string) {
 		p.w.WriteByte(',')
 	}
 	p.event++
-	p.text = append(p.text[:0], "\n{\"ph\":\""...)
-	p.text = append(p.text, phase...)
-	p.text = append(p.text, `","pid":`...)
-	p.text = strconv.AppendInt(p.text, int64(process), 10)
-	p.text = append(p.text, `,"tid":`...)
-	p.text = strconv.AppendInt(p.text, int64(thread), 10)
-	p.text = append(p.text, `,"name":`...)
+	p.text = fmt.Appendf(p.text[:0], "\n{\"ph\":\"%s\",\"pid\":%d,\"tid\":%d,\"name\":", phase, process, thread)
 	p.quote(name)
 }
 
@@ -109,10 +103,7 @@ func (p *painter) quote(text string) {
 
 // time appends a key with nanoseconds as microseconds.
 func (p *painter) time(key string, ns int64) {
-	p.text = append(p.text, `,"`...)
-	p.text = append(p.text, key...)
-	p.text = append(p.text, `":`...)
-	p.text = strconv.AppendInt(p.text, ns/1000, 10)
+	p.text = fmt.Appendf(p.text, `,"%s":%d`, key, ns/1000)
 	if rest := ns % 1000; rest != 0 {
 		p.text = fmt.Appendf(p.text, ".%03d", rest)
 	}
@@ -127,12 +118,10 @@ type arg struct {
 
 // end ends an event with its properties.
 func (p *painter) end(args ...arg) {
-	for i, a := range args {
-		if i == 0 {
-			p.text = append(p.text, `,"args":{`...)
-		} else {
-			p.text = append(p.text, ',')
-		}
+	before := `,"args":{`
+	for _, a := range args {
+		p.text = append(p.text, before...)
+		before = ","
 		p.quote(a.key)
 		p.text = append(p.text, ':')
 		if a.text != "" {
@@ -150,18 +139,14 @@ func (p *painter) end(args ...arg) {
 
 // titles names the processes and threads, and puts them in order.
 func (p *painter) titles(lanes int) {
-	process := func(n int, name string) {
-		p.begin("M", n, 0, "process_name")
+	named := func(what string, process, thread, order int, name string) {
+		p.begin("M", process, thread, what+"_name")
 		p.end(arg{key: "name", text: name})
-		p.begin("M", n, 0, "process_sort_index")
-		p.end(arg{key: "sort_index", number: uint64(n)})
+		p.begin("M", process, thread, what+"_sort_index")
+		p.end(arg{key: "sort_index", number: uint64(order)})
 	}
-	thread := func(process, n int, name string) {
-		p.begin("M", process, n, "thread_name")
-		p.end(arg{key: "name", text: name})
-		p.begin("M", process, n, "thread_sort_index")
-		p.end(arg{key: "sort_index", number: uint64(n)})
-	}
+	process := func(n int, name string) { named("process", n, 0, n, name) }
+	thread := func(process, n int, name string) { named("thread", process, n, n, name) }
 	process(processStrategy, p.strategy+" on "+p.header.Name)
 	thread(processStrategy, threadPhases, "phases")
 	thread(processStrategy, threadOOM, "out of memory")

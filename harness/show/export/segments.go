@@ -3,6 +3,7 @@ package export
 import (
 	"cmp"
 	"fmt"
+	"maps"
 	"slices"
 
 	"github.com/vramyard/vramyard/alloc"
@@ -115,11 +116,7 @@ func (h *reserved) spans() (list []span) {
 	for e := range h.segments.All {
 		list = append(list, span{device.Region{Addr: e.Addr, Size: e.Value}, false})
 	}
-	edges := make([]device.Addr, 0, len(h.edges))
-	for a := range h.edges {
-		edges = append(edges, a)
-	}
-	slices.Sort(edges)
+	edges := slices.Sorted(maps.Keys(h.edges))
 	covered := 0
 	for i, a := range edges {
 		if covered += h.edges[a]; covered > 0 {

@@ -5,7 +5,7 @@ import (
 	"compress/gzip"
 	"encoding/base64"
 	"encoding/binary"
-	"io"
+	"errors"
 )
 
 // ref is where an array lies in the data of a page.
@@ -52,11 +52,7 @@ func (a *arena) f32(v []float64) *ref {
 func (a *arena) text() (string, error) {
 	var packed bytes.Buffer
 	z := gzip.NewWriter(&packed)
-	if _, err := io.Copy(z, bytes.NewReader(a.data)); err != nil {
-		return "", err
-	}
-	if err := z.Close(); err != nil {
-		return "", err
-	}
-	return base64.StdEncoding.EncodeToString(packed.Bytes()), nil
+	_, err := z.Write(a.data)
+	err = errors.Join(err, z.Close())
+	return base64.StdEncoding.EncodeToString(packed.Bytes()), err
 }

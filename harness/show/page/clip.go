@@ -3,7 +3,6 @@ package page
 import (
 	"bytes"
 	"encoding/json"
-	"strings"
 	"unicode"
 	"unicode/utf8"
 )
@@ -17,22 +16,16 @@ func clip(s string) string { return clipTo(s, mostText) }
 
 // clipTo is clip for texts of at most so many characters.
 func clipTo(s string, most int) string {
-	var b strings.Builder
-	n := 0
-	for len(s) > 0 {
-		if n == most {
-			b.WriteRune('…')
-			break
-		}
-		r, size := utf8.DecodeRuneInString(s)
-		s = s[size:]
+	shown := []rune(s)
+	for i, r := range shown {
 		if !unicode.IsPrint(r) {
-			r = utf8.RuneError
+			shown[i] = utf8.RuneError
 		}
-		b.WriteRune(r)
-		n++
 	}
-	return b.String()
+	if len(shown) > most {
+		return string(shown[:most]) + "…"
+	}
+	return string(shown)
 }
 
 // mostItems is the most elements of a list in what others have put into JSON.

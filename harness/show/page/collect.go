@@ -34,7 +34,7 @@ type collector struct {
 }
 
 // newCollector returns a collector of a run.
-func newCollector(t *Trace, setup alloc.Setup, o Options) *collector {
+func newCollector(t *Trace, o Options) *collector {
 	n := t.Grid.Len()
 	r := &collector{
 		follower: follower{o: o}, trace: t, time: trace.NoTime,

@@ -2,6 +2,7 @@ package page
 
 import (
 	"math"
+	"slices"
 
 	"github.com/vramyard/vramyard/device"
 )
@@ -15,11 +16,7 @@ type Curve struct {
 
 // newCurve returns a curve that was not looked at.
 func newCurve(n int) Curve {
-	c := Curve{make([]float64, n), make([]float64, n)}
-	for i := range n {
-		c.Max[i], c.Min[i] = math.NaN(), math.NaN()
-	}
-	return c
+	return Curve{slices.Repeat([]float64{math.NaN()}, n), slices.Repeat([]float64{math.NaN()}, n)}
 }
 
 // add takes a value.

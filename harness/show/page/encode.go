@@ -286,8 +286,16 @@ func states() (names []string) {
 	return names
 }
 
-// encoded returns the JSON of the report. Characters that could end a script are escaped.
-func encoded(o object) (string, error) {
+// parts returns an object as JSON, in which characters that could end a script are escaped, and the data of the arrays
+// that it refers to.
+func (e *encoder) parts(o object) (about, data string, err error) {
+	if e.err != nil {
+		return "", "", e.err
+	}
 	text, err := json.Marshal(o)
-	return string(text), err
+	if err != nil {
+		return "", "", err
+	}
+	data, err = e.text()
+	return string(text), data, err
 }

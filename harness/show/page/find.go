@@ -45,12 +45,8 @@ func OpenBlocks(in io.ReaderAt, size int64) (*BlockFile, error) {
 		return nil, errNotWhole
 	}
 	f := &BlockFile{in: in, blocks: le.Uint64(end[16:]), events: le.Uint32(end[24:]), chunks: make([]chunk, n)}
-	for i := range f.chunks {
-		b := text[i*entrySize:]
-		f.chunks[i] = chunk{
-			offset: int64(le.Uint64(b)), count: int(le.Uint32(b[8:])), born: le.Uint32(b[12:]), gone: le.Uint32(b[16:]),
-			longest: le.Uint32(b[20:]), size: le.Uint64(b[24:]), low: le.Uint64(b[32:]), end: le.Uint64(b[40:]),
-		}
+	if _, err := binary.Decode(text, le, f.chunks); err != nil {
+		return nil, err
 	}
 	return f, nil
 }
@@ -88,8 +84,8 @@ func (f *BlockFile) Find(ctx context.Context, w BlockWindow) (*FoundBlocks, erro
 	s.to = max(s.to, s.from)
 	for i := range f.chunks {
 		c := &f.chunks[i]
-		if c.gone > s.from && c.born < s.to && c.end > uint64(w.Low) && c.low < uint64(w.High) {
-			s.queue = append(s.queue, piece{c, 0, s.bound(c, c.size)})
+		if c.Gone > s.from && c.Born < s.to && c.End > uint64(w.Low) && c.Low < uint64(w.High) {
+			s.queue = append(s.queue, piece{c, 0, s.bound(c, c.Size)})
 		}
 	}
 	heap.Init(&s.queue)
@@ -132,7 +128,7 @@ func (q queue) Less(i, j int) bool {
 	if q[i].bound != q[j].bound {
 		return q[i].bound > q[j].bound
 	}
-	return q[i].offset < q[j].offset
+	return q[i].Offset < q[j].Offset
 }
 
 // Swap implements heap.Interface.
@@ -168,14 +164,14 @@ type weighed struct {
 
 // bound returns the most that a block of a chunk covers if it has no more than so many bytes.
 func (s *search) bound(c *chunk, size uint64) float64 {
-	return float64(size) * float64(min(c.longest, s.to-s.from))
+	return float64(size) * float64(min(c.Longest, s.to-s.from))
 }
 
 // look looks at the next blocks of the foremost piece, and returns how many.
 func (s *search) look(p *piece) (int, error) {
-	n := min(perPiece, p.count-p.next)
+	n := min(perPiece, int(p.Count)-p.next)
 	b := s.buffer[:n*recordSize]
-	if _, err := s.f.in.ReadAt(b, p.offset+int64(p.next)*recordSize); err != nil {
+	if _, err := s.f.in.ReadAt(b, p.Offset+int64(p.next)*recordSize); err != nil {
 		return 0, err
 	}
 	smallest := uint64(0)
@@ -195,7 +191,7 @@ func (s *search) look(p *piece) (int, error) {
 	if len(s.found) >= s.w.Most+s.w.Most/spare+perPiece {
 		s.cut()
 	}
-	if p.next += n; p.next == p.count {
+	if p.next += n; p.next == int(p.Count) {
 		heap.Pop(&s.queue)
 	} else {
 		p.bound = s.bound(p.chunk, smallest)

@@ -92,6 +92,8 @@ var (
 	pageCSS string
 	//go:embed assets/uplot.js
 	uplotJS string
+	//go:embed assets/uplot.frame.js
+	uplotFrame string
 	//go:embed assets/uplot.css
 	uplotCSS string
 	//go:embed assets/uplot.LICENSE
@@ -104,7 +106,6 @@ type licence struct {
 	Text string `json:"text"`
 }
 
-// licences returns the licences of what others wrote.
 func licences() []licence { return []licence{{"uPlot 1.6.32", uplotLicence}} }
 
 // layout is the page with places to fill.
@@ -151,15 +152,7 @@ func (r *Report) Add(t Traced) error {
 // take a little less than one by one, and less so than the rest of a page takes.
 func weigh(t *Traced) (int, error) {
 	e := &encoder{}
-	o := e.trace(t)
-	if e.err != nil {
-		return 0, e.err
-	}
-	about, err := encoded(o)
-	if err != nil {
-		return 0, err
-	}
-	data, err := e.text()
+	about, data, err := e.parts(e.trace(t))
 	return len(about) + len(data), err
 }
 
@@ -206,14 +199,7 @@ func render(r *Report, traces []Traced) ([]byte, error) {
 	for name, section := range r.More {
 		o[name] = e.given(section)
 	}
-	if e.err != nil {
-		return nil, e.err
-	}
-	about, err := encoded(o)
-	if err != nil {
-		return nil, err
-	}
-	data, err := e.text()
+	about, data, err := e.parts(o)
 	if err != nil {
 		return nil, err
 	}

@@ -60,7 +60,7 @@ type Failure struct {
 // ready; on returns a fresh device for every replay. It fails where a replay does.
 func (t *Trace) Draw(p *replay.Prepared, setup alloc.Setup, on func() (device.Device, error), o Options) (*Picture, error) {
 	o = o.withDefaults()
-	r := newCollector(t, setup, o)
+	r := newCollector(t, o)
 	res, err := r.replay(p, setup, on, r.event)
 	if err != nil {
 		return nil, err

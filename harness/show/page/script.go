@@ -47,14 +47,7 @@ func pageScript(live bool) string {
 // asks for the reader's numbers and time zone while it is read, which our axes, having words of their own, never use, and
 // which takes a browser longer than the rest of uPlot.
 func plotScript() string {
-	return `const uPlot = ((Intl) => {
-` + uplotJS + `
-return uPlot;
-})({
-NumberFormat: function (...of) { return { format: (v) => new globalThis.Intl.NumberFormat(...of).format(v) }; },
-DateTimeFormat: function () { return { resolvedOptions: () => ({}) }; },
-});
-`
+	return strings.Replace(uplotFrame, "/* uPlot */", uplotJS, 1)
 }
 
 // colors returns colours as a list of the script.

@@ -2,6 +2,7 @@ package page
 
 import (
 	"cmp"
+	"maps"
 	"slices"
 	"strings"
 
@@ -49,8 +50,7 @@ func (w *stackWeights) add(id uint64, weight float64) {
 func (w *stackWeights) rects(rects []Rect, events int) {
 	w.blocks += len(rects)
 	for i := range rects {
-		r := &rects[i]
-		w.add(r.ID, float64(r.Size)*float64(min(int(r.Dies), events)-int(r.Born)))
+		w.add(rects[i].ID, rects[i].weight(events))
 	}
 }
 
@@ -79,11 +79,7 @@ type stackTable struct {
 // table keeps the heaviest stacks, until there is no room for the next.
 func (w *stackWeights) table() *stackTable {
 	t := &stackTable{of: w.of, number: map[uint32]uint32{}, texts: map[string]uint32{}}
-	order := make([]uint32, 0, len(w.weight))
-	for stack := range w.weight {
-		order = append(order, stack)
-	}
-	slices.SortFunc(order, func(a, b uint32) int {
+	order := slices.SortedFunc(maps.Keys(w.weight), func(a, b uint32) int {
 		return cmp.Or(cmp.Compare(w.weight[b], w.weight[a]), cmp.Compare(a, b))
 	})
 	room := roomForStacks(w.blocks)

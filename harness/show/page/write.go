@@ -20,15 +20,16 @@ const (
 	endSize    = 40   // bytes after the directory
 )
 
-// chunk is an entry of the directory.
+// chunk is an entry of the directory, as the file has it.
 type chunk struct {
-	offset   int64  // of its first byte
-	count    int    // blocks
-	born     uint32 // earliest birth
-	gone     uint32 // latest death; the end of the trace for those that live on
-	longest  uint32 // most events that a block of it lives
-	size     uint64 // bytes of its largest block
-	low, end uint64 // addresses
+	Offset   int64  // of its first byte
+	Count    uint32 // blocks
+	Born     uint32 // earliest birth
+	Gone     uint32 // latest death; the end of the trace for those that live on
+	Longest  uint32 // most events that a block of it lives
+	Size     uint64 // bytes of its largest block
+	Low, End uint64 // addresses
+	_        [2]uint64
 }
 
 // Writer writes a file of blocks.
@@ -78,13 +79,13 @@ func (w *Writer) flush(k int) {
 	slices.SortFunc(list, func(a, b Rect) int {
 		return cmp.Or(cmp.Compare(b.Size, a.Size), cmp.Compare(a.Born, b.Born), cmp.Compare(a.Addr, b.Addr))
 	})
-	c := chunk{offset: w.at, count: len(list), born: Never, low: 1<<64 - 1, size: uint64(list[0].Size)}
+	c := chunk{Offset: w.at, Count: uint32(len(list)), Born: Never, Low: 1<<64 - 1, Size: uint64(list[0].Size)}
 	var text []byte
 	for i := range list {
 		r := &list[i]
 		dies := min(r.Dies, w.events)
-		c.born, c.gone, c.longest = min(c.born, r.Born), max(c.gone, dies), max(c.longest, dies-r.Born)
-		c.low, c.end = min(c.low, uint64(r.Addr)), max(c.end, uint64(r.Addr)+uint64(r.Size))
+		c.Born, c.Gone, c.Longest = min(c.Born, r.Born), max(c.Gone, dies), max(c.Longest, dies-r.Born)
+		c.Low, c.End = min(c.Low, uint64(r.Addr)), max(c.End, uint64(r.Addr)+uint64(r.Size))
 		text = appendRect(text, r)
 	}
 	w.write(text)
@@ -105,31 +106,17 @@ func appendRect(b []byte, r *Rect) []byte {
 	return b
 }
 
-// appendEntry appends an entry of the directory.
-func appendEntry(b []byte, c *chunk) []byte {
-	le := binary.LittleEndian
-	b = le.AppendUint64(b, uint64(c.offset))
-	for _, v := range [...]uint32{uint32(c.count), c.born, c.gone, c.longest} {
-		b = le.AppendUint32(b, v)
-	}
-	for _, v := range [...]uint64{c.size, c.low, c.end, 0, 0} {
-		b = le.AppendUint64(b, v)
-	}
-	return b
-}
-
 // Close writes what is left and the directory. It does not close what is written to.
 func (w *Writer) Close() error {
 	for k := range w.bands {
 		w.flush(k)
 	}
-	var text []byte
-	for i := range w.chunks {
-		text = appendEntry(text, &w.chunks[i])
-	}
-	directory := w.at
 	le := binary.LittleEndian
-	end := le.AppendUint64(nil, uint64(directory))
+	text, err := binary.Append(nil, le, w.chunks)
+	if err != nil {
+		return err
+	}
+	end := le.AppendUint64(nil, uint64(w.at))
 	end = le.AppendUint64(end, uint64(len(w.chunks)))
 	end = le.AppendUint64(end, w.blocks)
 	end = le.AppendUint32(end, w.events)

@@ -6,6 +6,7 @@ import (
 	"io"
 	"math"
 	"net/url"
+	"slices"
 	"strconv"
 	"sync"
 
@@ -47,8 +48,7 @@ const (
 	mostWalker = 4       // likewise: replays that wait where they are
 )
 
-// run returns the run that a question is about.
-func (r *Recording) run(n *numbers) *Run {
+func (r *Replays) run(n *numbers) *Run {
 	if i := n.get("run", len(r.Runs)-1); n.err == nil {
 		return &r.Runs[i]
 	}
@@ -57,7 +57,7 @@ func (r *Recording) run(n *numbers) *Run {
 
 // tile answers with the blocks of a window: of the events from "from" to before "to", and of the axis of
 // addresses from "low" to before "high", at most "most".
-func (r *Recording) tile(ctx context.Context, w io.Writer, q url.Values) error {
+func (r *Replays) tile(ctx context.Context, w io.Writer, q url.Values) error {
 	n := &numbers{Values: q}
 	run := r.run(n)
 	events := r.Trace.Head.Events
@@ -93,7 +93,7 @@ func addresses(s *page.Space, low, high float64) (from, to device.Addr) {
 
 // series answers with the curves of all runs over a window: from "from" to before "to", in buckets that are as
 // fine as "most" of them may be. The first bucket begins where one of the page does, and so the last one ends.
-func (r *Recording) series(_ context.Context, w io.Writer, q url.Values) error {
+func (r *Replays) series(_ context.Context, w io.Writer, q url.Values) error {
 	n := &numbers{Values: q}
 	g := r.Trace.Grid
 	from, to, most := n.get("from", g.Events), n.get("to", g.Events), n.get("most", mostBucket)
@@ -112,7 +112,7 @@ func (r *Recording) series(_ context.Context, w io.Writer, q url.Values) error {
 }
 
 // pick returns the finest buckets of a window of events.
-func (r *Recording) pick(from, to, most int) page.Pick {
+func (r *Replays) pick(from, to, most int) page.Pick {
 	g := r.Trace.Grid
 	coarse := g.Coarse(page.Budget(1).Buckets).Shift
 	p := page.Pick{From: from >> g.Shift, To: min((to-1)>>g.Shift+1, g.Len())}
@@ -136,7 +136,6 @@ type kept struct {
 	at         *page.Instant
 }
 
-// get returns a state, nil if it is not kept.
 func (s *states) get(run, event int) *page.Instant {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -148,18 +147,17 @@ func (s *states) get(run, event int) *page.Instant {
 	return nil
 }
 
-// put keeps a state.
 func (s *states) put(run, event int, at *page.Instant) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if len(s.list) == mostStates {
-		s.list = append(s.list[:0], s.list[1:]...)
+		s.list = slices.Delete(s.list, 0, 1)
 	}
 	s.list = append(s.list, kept{run, event, at})
 }
 
 // state answers with the state of a run after an event.
-func (r *Recording) state(ctx context.Context, w io.Writer, q url.Values) error {
+func (r *Replays) state(ctx context.Context, w io.Writer, q url.Values) error {
 	n := &numbers{Values: q}
 	run := r.run(n)
 	event := n.get("event", r.Trace.Head.Events-1)

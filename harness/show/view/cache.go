@@ -19,31 +19,31 @@ import (
 	"github.com/vramyard/vramyard/harness/trace"
 )
 
-// Cache keeps recordings in a directory, each in one below it that is named by the hash of what it depends on.
+// Cache keeps the replays of traces, those of each trace in a directory named by the hash of what they depend on.
 // The zero value keeps nothing.
 type Cache struct {
 	Dir   string // made if there is none; empty for no cache
 	Build string // names the program that replays: another one may come to other results
-	From  int    // events from which on a recording is kept
-	Most  int64  // bytes of all recordings; those that were used longest ago go first
+	From  int    // events of the shortest trace whose replays are kept
+	Most  int64  // bytes of all traces; those that were used longest ago go first
 	// Explain fills in who holds memory, and the reports of runs that ran out of memory; nil for neither. They are
-	// kept with the recording.
+	// kept with the replays.
 	// step is called now and then; its error must end it.
 	Explain func(t *page.Traced, p *replay.Prepared, step func(event int) error) error
 }
 
-// form changes with what the files of a recording hold.
+// form changes with the contents of the files.
 const form = 4
 
 // unfinished begins the name of a directory that is being written.
 const unfinished = ".new-"
 
-// Open returns the recording of a trace: one that is kept, or a new one. What is not kept goes with
-// [Recording.Close].
-func (c *Cache) Open(ctx context.Context, src trace.Source, wanted []Wanted, at replay.FreeAt, p *Progress) (*Recording, error) {
+// Open returns the replays of a trace: those that are kept, or new ones. [Replays.Close] removes replays that are
+// not kept.
+func (c *Cache) Open(ctx context.Context, src trace.Source, wanted []Wanted, at replay.FreeAt, p *Progress) (*Replays, error) {
 	h := src.Head()
 	if c.Dir == "" || h.Header.Hash == "" || h.Events < c.From {
-		return c.recordAway(ctx, src, wanted, at, p)
+		return c.replayAway(ctx, src, wanted, at, p)
 	}
 	key, err := c.key(h, wanted, at)
 	if err != nil {
@@ -59,13 +59,13 @@ func (c *Cache) Open(ctx context.Context, src trace.Source, wanted []Wanted, at 
 	if err := os.RemoveAll(dir); err != nil { // there is none, or it is damaged
 		return nil, err
 	}
-	return c.record(ctx, dir, src, wanted, at, p)
+	return c.replay(ctx, dir, src, wanted, at, p)
 }
 
-// record makes a recording that is kept.
-func (c *Cache) record(
+// replay makes replays that are kept.
+func (c *Cache) replay(
 	ctx context.Context, dir string, src trace.Source, wanted []Wanted, at replay.FreeAt, p *Progress,
-) (*Recording, error) {
+) (*Replays, error) {
 	if err := os.MkdirAll(c.Dir, 0o700); err != nil {
 		return nil, err
 	}
@@ -73,7 +73,7 @@ func (c *Cache) record(
 	if err != nil {
 		return nil, err
 	}
-	r, err := Record(ctx, src, wanted, at, away, p)
+	r, err := Replay(ctx, src, wanted, at, away, p)
 	if err == nil {
 		err = r.explain(ctx, c, p)
 	}
@@ -101,13 +101,13 @@ func (c *Cache) record(
 	return load(ctx, dir, src, wanted, at)
 }
 
-// recordAway makes a recording that goes when it is closed.
-func (c *Cache) recordAway(ctx context.Context, src trace.Source, wanted []Wanted, at replay.FreeAt, p *Progress) (*Recording, error) {
+// replayAway makes replays whose files are removed when they are closed.
+func (c *Cache) replayAway(ctx context.Context, src trace.Source, wanted []Wanted, at replay.FreeAt, p *Progress) (*Replays, error) {
 	dir, err := os.MkdirTemp("", "vramyard-view-")
 	if err != nil {
 		return nil, err
 	}
-	r, err := Record(ctx, src, wanted, at, dir, p)
+	r, err := Replay(ctx, src, wanted, at, dir, p)
 	if err != nil {
 		return nil, errors.Join(err, os.RemoveAll(dir))
 	}
@@ -118,7 +118,7 @@ func (c *Cache) recordAway(ctx context.Context, src trace.Source, wanted []Wante
 	return r, nil
 }
 
-// key returns the name of a recording: the hash of all that it depends on.
+// key returns the name of the directory of replays: the hash of all that they depend on.
 func (c *Cache) key(h trace.Head, wanted []Wanted, at replay.FreeAt) (string, error) {
 	type run struct{ Name, Config, Device any }
 	runs := make([]run, len(wanted))
@@ -133,11 +133,11 @@ func (c *Cache) key(h trace.Head, wanted []Wanted, at replay.FreeAt) (string, er
 	return hex.EncodeToString(sum[:]), nil
 }
 
-// keptName is the name of a recording.
+// keptName is the name of a directory of replays.
 var keptName = regexp.MustCompile(`^[0-9a-f]{64}$`)
 
-// trim removes what was used longest ago until the others fit, but not the recording of a name, and what was
-// left unfinished a day ago. It touches nothing that is not named as a recording is.
+// trim removes what was used longest ago until the others fit, but not the replays of a name, and what was
+// left unfinished a day ago. It touches nothing without such a name.
 func (c *Cache) trim(but string) error {
 	list, err := os.ReadDir(c.Dir)
 	if err != nil {

@@ -41,8 +41,8 @@ func names(t *testing.T, dir string) (list []string) {
 	return list
 }
 
-// TestARecordingIsFoundAgain opens a trace twice, and then with what makes a difference.
-func TestARecordingIsFoundAgain(t *testing.T) {
+// TestReplaysAreFoundAgain opens a trace twice, and then with what makes a difference.
+func TestReplaysAreFoundAgain(t *testing.T) {
 	c := &view.Cache{Dir: filepath.Join(t.TempDir(), "a", "b"), Build: "1", From: 1000, Most: 1 << 30}
 	c.Explain = func(t *page.Traced, _ *replay.Prepared, step func(int) error) error {
 		t.Runs[1].Report = map[string]int{"size": 7}
@@ -70,8 +70,8 @@ func TestARecordingIsFoundAgain(t *testing.T) {
 	require.Len(t, names(t, c.Dir), 4)
 }
 
-// TestADamagedRecordingIsMadeAgain cuts its files.
-func TestADamagedRecordingIsMadeAgain(t *testing.T) {
+// TestDamagedReplaysAreMadeAgain cuts its files.
+func TestDamagedReplaysAreMadeAgain(t *testing.T) {
 	c := &view.Cache{Dir: t.TempDir(), From: 1, Most: 1 << 30}
 	first, _ := opened(t, c, 3000, "bfc")
 	for _, file := range []string{"overview", "blocks-0"} {
@@ -87,7 +87,7 @@ func TestADamagedRecordingIsMadeAgain(t *testing.T) {
 	require.Len(t, names(t, c.Dir), 1)
 }
 
-// TestTheCacheIsBounded keeps two recordings where one fits, beside a directory of somebody else.
+// TestTheCacheIsBounded keeps the replays of two traces where one fits, beside a directory of somebody else.
 func TestTheCacheIsBounded(t *testing.T) {
 	c := &view.Cache{Dir: t.TempDir(), From: 1, Most: 1}
 	require.NoError(t, os.Mkdir(filepath.Join(c.Dir, "photos"), 0o700))

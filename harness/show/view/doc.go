@@ -13,9 +13,9 @@
 // from another site, and methods that are not for reading. It allows no origin to read its answers but its
 // own. No path of a request becomes a path of a file.
 //
-// # Recordings
+// # Replays that are kept
 //
-// [Record] draws a trace in as many buckets as [fineBuckets] and writes all blocks of each run to a file. With
+// [Replay] draws a trace in as many buckets as [fineBuckets] and writes all blocks of each run to a file. With
 // a [Cache] both are kept, and found again by the hash of the trace and the settings of the run, so that a long
 // trace opens at once the next time.
 package view

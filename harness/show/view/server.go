@@ -5,6 +5,7 @@ import (
 	"context"
 	"crypto/rand"
 	"crypto/subtle"
+	_ "embed" // the page of a note
 	"encoding/hex"
 	"errors"
 	"fmt"
@@ -28,10 +29,10 @@ type Document struct {
 
 // Content is a page and what its script may ask for.
 type Content struct {
-	Page      []byte       // HTML
-	Foreign   bool         // the page is out of a file, and is kept apart from all others
-	Recording *Recording   // what the script may ask for; nil for nothing
-	Close     func() error // called at the end; may be nil
+	Page    []byte       // HTML
+	Foreign bool         // the page is out of a file, and is kept apart from all others
+	Replays *Replays     // what the script may ask for; nil for nothing
+	Close   func() error // called at the end; may be nil
 }
 
 // document is a document with its page.
@@ -226,10 +227,10 @@ func (s *Server) document(w http.ResponseWriter, r *http.Request, d *document, q
 		_ = notePage.Execute(w, note{Title: d.Name, Text: d.err.Error()})
 	case question == "":
 		d.page(w)
-	case d.content.Recording == nil:
+	case d.content.Replays == nil:
 		http.NotFound(w, r)
 	default:
-		s.answer(w, r, d.content.Recording, question)
+		s.answer(w, r, d.content.Replays, question)
 	}
 }
 
@@ -246,7 +247,7 @@ func (d *document) page(w http.ResponseWriter) {
 }
 
 // answer answers a question of a script.
-func (s *Server) answer(w http.ResponseWriter, r *http.Request, rec *Recording, question string) {
+func (s *Server) answer(w http.ResponseWriter, r *http.Request, rec *Replays, question string) {
 	var f func(context.Context, io.Writer, url.Values) error
 	places := s.answering
 	switch question {
@@ -301,19 +302,11 @@ type note struct {
 	Links       []string // names of documents
 }
 
+//go:embed note.html
+var noteHTML string
+
 // notePage shows a note.
-var notePage = template.Must(template.New("note").Parse(`<!doctype html>
-<html lang="en"><head><meta charset="utf-8"><meta name="viewport" content="width=device-width, initial-scale=1">
-{{if .Refresh}}<meta http-equiv="refresh" content="0">
-{{end}}<title>{{.Title}}</title>
-<style>:root{color-scheme:light dark;font:15px/1.5 system-ui,sans-serif}body{max-width:60rem;margin:3rem auto;padding:0 1rem;overflow-wrap:anywhere}</style>
-</head><body><h1>{{.Title}}</h1>
-{{with .Text}}<p>{{.}}</p>
-{{end}}{{with .Links}}<ul>
-{{range $i, $name := .}}<li><a href="{{$i}}/">{{$name}}</a></li>
-{{end}}</ul>
-{{end}}</body></html>
-`))
+var notePage = template.Must(template.New("note").Parse(noteHTML))
 
 // waiting says how far the making of the page has come, and asks again.
 func (d *document) waiting(w http.ResponseWriter) {

@@ -82,7 +82,7 @@ func drawn(t *testing.T, events int, names ...string) view.Document {
 		if err != nil {
 			return nil, err
 		}
-		return &view.Content{Page: []byte("<!doctype html>page"), Recording: r, Close: r.Close}, nil
+		return &view.Content{Page: []byte("<!doctype html>page"), Replays: r, Close: r.Close}, nil
 	}}
 }
 
@@ -330,7 +330,7 @@ func TestAForeignPageIsKeptApart(t *testing.T) {
 	require.Contains(t, text, "bad &lt;file&gt;")
 }
 
-// TestNothingStaysBehind counts the files of a recording that is not kept.
+// TestNothingStaysBehind counts the files of replays that are not kept.
 func TestNothingStaysBehind(t *testing.T) {
 	t.Setenv("TMPDIR", t.TempDir())
 	d := drawn(t, 2000, "bfc")

@@ -21,7 +21,7 @@ import (
 	"github.com/vramyard/vramyard/harness/trace"
 )
 
-// fineBuckets is the most buckets of the curves of a recording. A run takes 18 MiB with so many, and a window
+// fineBuckets is the most buckets of the curves of a replay. A run takes 18 MiB with so many, and a window
 // shows single events when it is as wide as 1/32 of a trace of four million.
 const fineBuckets = 1 << 17
 
@@ -32,16 +32,16 @@ type Wanted struct {
 	Color  int         // in the palette
 }
 
-// Recording is a trace with runs, of which a reader may ask for any part. It is safe for concurrent use.
-type Recording struct {
+// Replays is a trace with its replays through some strategies, of which a reader may ask for any part. It is safe for concurrent use.
+type Replays struct {
 	Trace *page.Trace // with fine buckets
 	Runs  []Run       // in the order of what was wanted
-	// Top says who holds memory, nil: it was not looked at. It is kept with the recording.
+	// Top says who holds memory, nil: it was not looked at. It is kept with the replays.
 	Top *top.Report
 	// Stacks says where the program asked for memory, for the caller to fill in; nil: it is not known.
 	Stacks page.Stacks
 
-	away     string // directory that goes when the recording is closed
+	away     string // directory that is removed when the replays are closed
 	src      trace.Source
 	freeAt   replay.FreeAt
 	prepared func() (*replay.Prepared, error)
@@ -59,8 +59,8 @@ type Run struct {
 	file    *os.File
 }
 
-// Close ends replays that wait, closes the files of the recording, and removes those that are not kept.
-func (r *Recording) Close() error {
+// Close ends replays that wait, closes the files, and removes those that are not kept.
+func (r *Replays) Close() error {
 	var errs []error
 	r.walkers.close()
 	for i := range r.Runs {
@@ -74,7 +74,7 @@ func (r *Recording) Close() error {
 	return errors.Join(errs...)
 }
 
-// overviewName is the file of a recording that holds all but the blocks.
+// overviewName is the file that holds all but the blocks.
 const overviewName = "overview"
 
 // blocksName returns the name of the file with the blocks of a run.
@@ -89,8 +89,8 @@ type overview struct {
 	Top     *top.Report
 }
 
-// Record replays a trace through what is wanted and writes the blocks into a directory.
-func Record(ctx context.Context, src trace.Source, wanted []Wanted, at replay.FreeAt, dir string, p *Progress) (*Recording, error) {
+// Replay replays a trace through what is wanted and writes the blocks into a directory.
+func Replay(ctx context.Context, src trace.Source, wanted []Wanted, at replay.FreeAt, dir string, p *Progress) (*Replays, error) {
 	o := page.Budget(len(wanted))
 	o.Buckets, o.FreeAt, o.Latency = fineBuckets, at, true
 	events := src.Head().Events
@@ -101,7 +101,7 @@ func Record(ctx context.Context, src trace.Source, wanted []Wanted, at replay.Fr
 		}
 	}
 	o.Step = step("reading the trace")
-	r := newRecording(ctx, src, wanted, at)
+	r := newReplays(ctx, src, wanted, at)
 	prepared, err := r.prepared()
 	if err != nil {
 		return nil, err
@@ -114,7 +114,7 @@ func Record(ctx context.Context, src trace.Source, wanted []Wanted, at replay.Fr
 	for i := range r.Runs {
 		run := &r.Runs[i]
 		o.Step = step(fmt.Sprintf("replaying through %s", run.Setup.Name))
-		if err := run.record(t, prepared, o, filepath.Join(dir, blocksName(i))); err != nil {
+		if err := run.replay(t, prepared, o, filepath.Join(dir, blocksName(i))); err != nil {
 			return nil, errors.Join(err, r.Close())
 		}
 		if err := run.measure(prepared, at, step(fmt.Sprintf("measuring %s", run.Setup.Name))); err != nil {
@@ -125,7 +125,7 @@ func Record(ctx context.Context, src trace.Source, wanted []Wanted, at replay.Fr
 }
 
 // explain has the failures explained.
-func (r *Recording) explain(ctx context.Context, c *Cache, p *Progress) error {
+func (r *Replays) explain(ctx context.Context, c *Cache, p *Progress) error {
 	if c.Explain == nil {
 		return nil
 	}
@@ -156,9 +156,9 @@ func (r *Recording) explain(ctx context.Context, c *Cache, p *Progress) error {
 	return nil
 }
 
-// newRecording returns a recording without pictures, for the caller to fill in. It is of no use once ctx has ended.
-func newRecording(ctx context.Context, src trace.Source, wanted []Wanted, at replay.FreeAt) *Recording {
-	r := &Recording{src: src, freeAt: at, Runs: make([]Run, len(wanted))}
+// newReplays returns replays without pictures, for the caller to fill in. They are of no use once ctx has ended.
+func newReplays(ctx context.Context, src trace.Source, wanted []Wanted, at replay.FreeAt) *Replays {
+	r := &Replays{src: src, freeAt: at, Runs: make([]Run, len(wanted))}
 	r.prepared = sync.OnceValues(func() (*replay.Prepared, error) { return replay.Prepare(ctx, src) })
 	for i := range wanted {
 		r.Runs[i].Wanted = wanted[i]
@@ -169,8 +169,8 @@ func newRecording(ctx context.Context, src trace.Source, wanted []Wanted, at rep
 // device returns a fresh device of the run.
 func (r *Run) device() (device.Device, error) { return sim.New(r.Device) }
 
-// record replays and writes the blocks to a file.
-func (r *Run) record(t *page.Trace, p *replay.Prepared, o page.Options, path string) error {
+// replay replays and writes the blocks to a file.
+func (r *Run) replay(t *page.Trace, p *replay.Prepared, o page.Options, path string) error {
 	out, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE|os.O_EXCL, 0o600)
 	if err != nil {
 		return err
@@ -208,7 +208,7 @@ func (r *Run) open(f *os.File) error {
 }
 
 // save writes all but the blocks into a directory.
-func (r *Recording) save(dir string) error {
+func (r *Replays) save(dir string) error {
 	o := overview{Trace: *r.Trace, Top: r.Top}
 	for i := range r.Runs {
 		o.Runs = append(o.Runs, *r.Runs[i].Picture)
@@ -223,7 +223,7 @@ func (r *Recording) save(dir string) error {
 }
 
 // load opens what a directory holds.
-func load(ctx context.Context, dir string, src trace.Source, wanted []Wanted, at replay.FreeAt) (*Recording, error) {
+func load(ctx context.Context, dir string, src trace.Source, wanted []Wanted, at replay.FreeAt) (*Replays, error) {
 	f, err := os.Open(filepath.Join(dir, overviewName))
 	if err != nil {
 		return nil, err
@@ -237,7 +237,7 @@ func load(ctx context.Context, dir string, src trace.Source, wanted []Wanted, at
 		return nil, fs.ErrInvalid
 	}
 	o.Trace.Head = src.Head() // the name may be another one
-	r := newRecording(ctx, src, wanted, at)
+	r := newReplays(ctx, src, wanted, at)
 	r.Trace, r.Top = o.Trace.Reopen(src), o.Top
 	for i := range r.Runs {
 		r.Runs[i].Picture = &o.Runs[i]
@@ -255,8 +255,8 @@ func load(ctx context.Context, dir string, src trace.Source, wanted []Wanted, at
 	return r, nil
 }
 
-// Traced returns what a page shows of the recording.
-func (r *Recording) Traced() (page.Traced, error) {
+// Traced returns the part that a page shows.
+func (r *Replays) Traced() (page.Traced, error) {
 	coarse := r.Trace.Grid.Coarse(page.Budget(1).Buckets)
 	t := page.Traced{Picture: r.Trace.Pick(coarse), Stacks: r.Stacks, Top: r.Top}
 	for i := range r.Runs {
