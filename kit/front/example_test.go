@@ -26,7 +26,7 @@ func ExampleFront() {
 	fmt.Println(view.Stats().Live, "live block of", view.Stats().Allocated)
 	// Output:
 	// alloc: invalid request: alignment cannot be honoured
-	// alloc: invalid request: larger than any request that can be granted
+	// alloc: invalid request: above the strategy's maximum
 	// 1 live block of 1KiB
 }
 
