@@ -48,7 +48,34 @@ type Request struct {
 	Hint   Hint          // where to place it
 	Before uint64        // only chunks freed at or before this count (BFC's timestamped mode); 0 means no bound
 	Tag    uint64        // the caller's label, carried into Chunk and traces
+	ID     uint64        // the allocation's number in the trace that is replayed; 0 outside of replays
+	Origin Origin        // call site and thread; 0 where they are not known
 }
+
+// Origin is the call site and the thread of a request, in one word: a [Request] of at most eight
+// words is passed in registers.
+type Origin uint64
+
+// The parts of an Origin.
+const (
+	threadBits = 20
+	siteBits   = 64 - threadBits
+)
+
+// OriginOf returns an origin. The hash of the call stack is folded to 44 bits. Threads are counted
+// from 1; those above 1,048,575 count as that one. For both, 0 is unknown.
+func OriginOf(site uint64, thread uint32) Origin {
+	if site != 0 {
+		site = max((site^site>>siteBits)&(1<<siteBits-1), 1)
+	}
+	return Origin(site<<threadBits | uint64(min(thread, 1<<threadBits-1)))
+}
+
+// Site returns the folded hash of the call stack, 0 if it is unknown.
+func (o Origin) Site() uint64 { return uint64(o >> threadBits) }
+
+// Thread returns the number of the thread, 0 if it is unknown.
+func (o Origin) Thread() uint32 { return uint32(o & (1<<threadBits - 1)) }
 
 // Block is a granted allocation.
 type Block struct {

@@ -33,7 +33,7 @@ func (c Call) String() string {
 	case OpAlloc:
 		r := c.Request
 		o := Op{Size: r.Size, Align: r.Align, Stream: r.Stream, Hint: r.Hint, Before: r.Before}
-		return fmt.Sprintf("%v (allocation %d)", o, r.Tag)
+		return fmt.Sprintf("%v (allocation %d)", o, r.ID)
 	case OpFree, OpDoubleFree, OpInterior, OpForeign, OpNull:
 		return fmt.Sprintf("f %v", c.Addr)
 	case OpFrontier:
@@ -123,7 +123,9 @@ func (m *machine) do(c *Call) Answer {
 func (m *machine) execute(c *Call) (a Answer) {
 	switch c.Kind {
 	case OpAlloc:
-		a.Block, a.Err = m.Alloc(c.Request)
+		if a.Block, a.Err = m.Alloc(c.Request); a.Err == nil {
+			m.align(a.Block.Addr, c.Request.Align)
+		}
 	case OpFree, OpDoubleFree, OpInterior, OpForeign, OpNull:
 		a.Err = m.Free(c.Addr)
 	case OpTrim:

@@ -25,11 +25,12 @@ const closelyJudged = 2000
 // The replay must run on [Judge.Device], with [Judge.Contents], and have [Judge.Observe] as its observer. Each
 // event costs O(live blocks).
 type Judge struct {
-	r       *runner
-	events  []trace.Event
-	dev     *sim.Device
-	limiter *callLimiter
-	plan    device.FaultPlan
+	r        *runner
+	events   []trace.Event
+	dev      *sim.Device
+	limiter  *callLimiter
+	plan     device.FaultPlan
+	requests replay.Requests
 
 	undrained int    // events after which an instance is closed with its blocks live
 	calls     []Call // the calls among them
@@ -42,11 +43,15 @@ func NewJudge(s Subject, t *trace.Trace) (*Judge, error) {
 	if err != nil {
 		return nil, err
 	}
+	requests, err := replay.RequestsOf(t.Header)
+	if err != nil {
+		return nil, err
+	}
 	dev, err := sim.New(s.Device)
 	if err != nil {
 		return nil, err
 	}
-	j := &Judge{r: newRunner(&s), events: t.Events, dev: dev, limiter: newCallLimiter(dev), plan: plan}
+	j := &Judge{r: newRunner(&s), events: t.Events, dev: dev, limiter: newCallLimiter(dev), plan: plan, requests: requests}
 	if n, ok := t.Header.Get(undrainedKey); ok {
 		if j.undrained, err = strconv.Atoi(n); err != nil {
 			return nil, fmt.Errorf("%s: header %s=%s: want a number of events", t.Header.Name, undrainedKey, n)
@@ -98,7 +103,7 @@ func (j *Judge) observe(o replay.Observation) (err error) {
 	return err
 }
 
-func (j *Judge) foresee(next int) { j.r.foresee(j.r.comingIn(j.events[next:])) }
+func (j *Judge) foresee(next int) { j.r.foresee(j.r.comingIn(j.events[next:], j.requests)) }
 
 // begin notes what the next event is compared with.
 func (j *Judge) begin() {

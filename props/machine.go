@@ -22,10 +22,23 @@ type machine struct {
 	alloc.Strategy
 	watch Watcher // nil for none
 
-	blocks []alloc.Block // live, in the order of interpreter.live
-	freed  []device.Addr // in the order of interpreter.freed
-	answer Answer        // to the last call
+	blocks []alloc.Block               // live, in the order of interpreter.live
+	freed  []device.Addr               // in the order of interpreter.freed
+	answer Answer                      // to the last call
+	aligns map[device.Addr]device.Size // of the blocks granted last at the addresses; 0 is not stored
 	lockstep
+}
+
+// align notes the alignment of the request for which the block at a was granted.
+func (m *machine) align(a device.Addr, n device.Size) {
+	switch {
+	case n == 0:
+		delete(m.aligns, a)
+	case m.aligns == nil:
+		m.aligns = map[device.Addr]device.Size{a: n}
+	default:
+		m.aligns[a] = n
+	}
 }
 
 // newMachine builds the device and the strategy. A machine without strategy comes back

@@ -37,8 +37,6 @@ type Model struct {
 	frees   uint64        // frees so far; clearing the statistics keeps it
 	stamps  stamps
 
-	aligns map[uint64]device.Size // of granted requests with an alignment, by their tag
-
 	remnants []remnant // what streams may still use of freed blocks
 	pools    redirections
 }
@@ -90,12 +88,6 @@ func (m *Model) Freed(n uint64) (Grant, bool) {
 func (m *Model) grant(g Grant) {
 	i, _ := m.find(g.Block.Addr)
 	m.byAddr = slices.Insert(m.byAddr, i, g)
-	if g.Request.Align != 0 {
-		if m.aligns == nil {
-			m.aligns = map[uint64]device.Size{}
-		}
-		m.aligns[g.Request.Tag] = g.Request.Align
-	}
 	if g.Request.Size > m.largest.Size {
 		m.largest = g.Request
 		m.largest.Before = 0
@@ -155,5 +147,4 @@ func (m *Model) reset() {
 	m.counts, m.frees, m.stamps = alloc.Stats{}, 0, stamps{}
 	m.largest = alloc.Request{}
 	m.pools.reset()
-	clear(m.aligns)
 }

@@ -17,9 +17,8 @@ type Move struct {
 // only on the block will do.
 func stays(c alloc.Chunk) bool { return c.Tag%5 == 4 }
 
-// compact checks invariant I66 of an instance with live blocks. The alignments are by the tags of
-// the blocks, which are elsewhere afterwards.
-func (m *machine) compact(p *alloc.Promises, aligns map[uint64]device.Size) error {
+// compact checks invariant I66 of an instance with live blocks.
+func (m *machine) compact(p *alloc.Promises) error {
 	if !alloc.Has(m.Strategy, alloc.PowerMover) {
 		return nil
 	}
@@ -33,7 +32,7 @@ func (m *machine) compact(p *alloc.Promises, aligns map[uint64]device.Size) erro
 		return err
 	}
 	after := slices.Collect(m.Walk)
-	alignOf := func(c alloc.Chunk) device.Size { return max(aligns[c.Tag], p.Quantum, 1) }
+	alignOf := func(c alloc.Chunk) device.Size { return max(m.aligns[c.Addr], p.Quantum, 1) }
 	found := []error{
 		Tiling(after), Moved(before, moves, n, err), Slid(before, after, moves, alignOf), Accounting(after, m.Stats()),
 	}
@@ -83,9 +82,11 @@ func Moved(before []alloc.Chunk, moves []Move, n device.Size, err error) error {
 
 // Slid checks the blocks after a compaction (invariant I66). Each lies where its move says,
 // unchanged, in the same order, and below a movable block there is only the room that its
-// alignment wastes. The walks are from before and after; alignOf returns the alignment of a block.
+// alignment wastes. The walks are from before and after; alignOf returns the alignment of a block,
+// given its chunk before.
 func Slid(before, after []alloc.Chunk, moves []Move, alignOf func(alloc.Chunk) device.Size) error {
-	want := slices.DeleteFunc(slices.Clone(before), func(c alloc.Chunk) bool { return c.State != alloc.Live })
+	was := slices.DeleteFunc(slices.Clone(before), func(c alloc.Chunk) bool { return c.State != alloc.Live })
+	want := slices.Clone(was)
 	for _, m := range moves {
 		if i := slices.IndexFunc(want, func(c alloc.Chunk) bool { return c.Addr == m.From.Addr }); i >= 0 {
 			want[i].Addr = m.To.Addr
@@ -99,8 +100,8 @@ func Slid(before, after []alloc.Chunk, moves []Move, alignOf func(alloc.Chunk) d
 		if i == len(want) || c != want[i] {
 			return violated(IMoved, "after blocks were moved, live chunk %d is %+v", i, c)
 		}
+		align := alignOf(was[i])
 		i++
-		align := alignOf(c)
 		if c.Addr%device.Addr(align) != 0 {
 			return violated(IMoved, "after blocks were moved, block %v is at no multiple of %d", c.Addr, uint64(align))
 		}
@@ -120,5 +121,5 @@ func Slid(before, after []alloc.Chunk, moves []Move, alignOf func(alloc.Chunk) d
 
 // move has an instance move its blocks, before it is closed with them.
 func (r *runner) move(m *machine) error {
-	return r.judge(m.compact(&r.subject.Promises, r.model.aligns))
+	return r.judge(m.compact(&r.subject.Promises))
 }

@@ -78,7 +78,7 @@ type Op struct {
 
 func (o Op) request(id uint64) alloc.Request {
 	return alloc.Request{
-		Size: o.Size, Align: o.Align, Stream: o.Stream, Hint: o.Hint, Before: o.Before, Tag: id,
+		Size: o.Size, Align: o.Align, Stream: o.Stream, Hint: o.Hint, Before: o.Before, Tag: id, ID: id,
 	}
 }
 

@@ -5,6 +5,7 @@ import (
 
 	"github.com/vramyard/vramyard/alloc"
 	"github.com/vramyard/vramyard/device"
+	"github.com/vramyard/vramyard/harness/replay"
 	"github.com/vramyard/vramyard/harness/trace"
 )
 
@@ -51,7 +52,7 @@ func (r *runner) comingOf(seq Sequence) []coming {
 	return r.coming
 }
 
-func (r *runner) comingIn(events []trace.Event) []coming {
+func (r *runner) comingIn(events []trace.Event, requests replay.Requests) []coming {
 	r.coming = r.coming[:0]
 	for i := range events[:min(len(events), mostComing)] {
 		switch e := &events[i]; e.Kind {
@@ -63,9 +64,7 @@ func (r *runner) comingIn(events []trace.Event) []coming {
 			r.coming = append(r.coming, coming{frees: true, addr: r.main.blocks[at].Addr})
 			continue
 		case trace.Alloc:
-			r.coming = append(r.coming, coming{request: alloc.Request{
-				Size: e.Size, Align: e.Align, Stream: e.Stream, Hint: e.Hint, Before: e.Arg, Tag: e.ID,
-			}})
+			r.coming = append(r.coming, coming{request: requests.Of(e)})
 		}
 		break
 	}

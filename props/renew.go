@@ -31,8 +31,8 @@ func (r *runner) renew() error {
 	if req.Size == 0 {
 		return nil
 	}
-	req.Tag = r.ids + 1
-	if err := r.call(Call{Op: Op{Kind: OpAlloc}, ID: req.Tag, Request: req}); err != nil {
+	req.Tag, req.ID = r.ids+1, r.ids+1
+	if err := r.call(Call{Op: Op{Kind: OpAlloc}, ID: req.ID, Request: req}); err != nil {
 		return err
 	}
 	return r.drain()

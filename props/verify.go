@@ -16,6 +16,7 @@ import (
 
 	"github.com/vramyard/vramyard/device"
 	"github.com/vramyard/vramyard/device/mirror"
+	"github.com/vramyard/vramyard/harness/replay"
 	"github.com/vramyard/vramyard/harness/trace"
 )
 
@@ -326,7 +327,7 @@ func (in *interpreter) failure(name string, seed int64, generated int, seq Seque
 		Subject: name, Seed: seed, Operations: generated, Step: in.step, Violation: v, Sequence: seq,
 		Trace: in.trace(v.Number.String()), Closing: slices.Clone(in.closing),
 	}
-	describe(f.Trace, "invariant", v.Number.String(), "detail", v.Detail)
+	describe(f.Trace, "invariant", v.Number.String(), "detail", v.Detail, replay.TagsKey, "ids")
 	return f
 }
 

@@ -187,9 +187,13 @@ func drawing(t *testing.T, lines []string) string {
 	dev, err := sim.New(sim.Config{})
 	require.NoError(t, err)
 	drawn := "```\n"
+	ids := map[device.Addr]uint64{}
 	_, err = replay.Run(tr, setup, dev, replay.Options{Observe: func(o replay.Observation) error {
 		if o.Event >= 0 && o.Event < len(lines) {
-			line := fmt.Sprintf("%-16s %s", lines[o.Event], strings.Join(segmentLines(o.Strategy), "  "))
+			if o.Request.Size > 0 {
+				ids[o.Block.Addr] = o.Request.ID
+			}
+			line := fmt.Sprintf("%-16s %s", lines[o.Event], strings.Join(segmentLines(o.Strategy, ids), "  "))
 			drawn += strings.TrimRight(line, " ") + "\n"
 		}
 		return nil
@@ -200,7 +204,7 @@ func drawing(t *testing.T, lines []string) string {
 
 // segmentLines draws each segment with a sign for each MiB: the number of what is live, p for what
 // is pending, a dot for what is free.
-func segmentLines(s alloc.Strategy) (lines []string) {
+func segmentLines(s alloc.Strategy, ids map[device.Addr]uint64) (lines []string) {
 	var regions []device.Addr
 	for c := range s.Walk {
 		if !slices.Contains(regions, c.Region) {
@@ -209,7 +213,7 @@ func segmentLines(s alloc.Strategy) (lines []string) {
 		sign := "."
 		switch c.State {
 		case alloc.Live:
-			sign = fmt.Sprint(c.Tag)
+			sign = fmt.Sprint(ids[c.Addr])
 		case alloc.Pending:
 			sign = "p"
 		}

@@ -120,9 +120,9 @@ func (r *runner) loop() error {
 	return nil
 }
 
-// request returns what an op of kind opAlloc asks for.
+// request returns the request of an op of kind opAlloc, as [Requests.Of] returns it of its event.
 func (r *runner) request(o *op) alloc.Request {
-	return alloc.Request{Size: o.size, Stream: r.streams[o.stream], Tag: uint64(o.tag)}
+	return alloc.Request{Size: o.size, Stream: r.streams[o.stream], Tag: uint64(o.tag), ID: o.id, Origin: o.origin}
 }
 
 // replay replays one event under the eyes of the observer, if there is one.

@@ -4,12 +4,43 @@ import (
 	"fmt"
 	"strconv"
 
+	"github.com/vramyard/vramyard/alloc"
 	"github.com/vramyard/vramyard/device"
 	"github.com/vramyard/vramyard/harness/trace"
 )
 
 // faultKey is the key of the header that FaultPlan reads.
 const faultKey = "fault-nth"
+
+// TagsKey is the key of the header by which a trace labels its requests: with the value "ids" the tag
+// of each request is the ID of its allocation, as in counterexamples of the property suite. Without
+// it the tag is the number of the text that the event has.
+const TagsKey = "request-tags"
+
+// Requests makes the requests of a trace from its events. They are the same for every replay,
+// observed or not, because a strategy may decide by any field.
+type Requests struct{ tagsAreIDs bool }
+
+// RequestsOf returns the requests of a trace with a header. It fails if [TagsKey] has another value.
+func RequestsOf(h trace.Header) (Requests, error) {
+	tags, ok := h.Get(TagsKey)
+	if ok && tags != "ids" {
+		return Requests{}, fmt.Errorf("%s: header %s=%s: want ids", h.Name, TagsKey, tags)
+	}
+	return Requests{ok}, nil
+}
+
+// Of returns the request of an Alloc event.
+func (q Requests) Of(e *trace.Event) alloc.Request {
+	r := alloc.Request{
+		Size: e.Size, Align: e.Align, Stream: e.Stream, Hint: e.Hint, Before: e.Arg, Tag: uint64(e.Tag), ID: e.ID,
+		Origin: alloc.OriginOf(e.Site, e.Thread),
+	}
+	if q.tagsAreIDs {
+		r.Tag = e.ID
+	}
+	return r
+}
 
 // FaultPlan returns which device call the trace of a counterexample wants refused, by the
 // key fault-nth of its header; the calls that build and close the strategy count too.

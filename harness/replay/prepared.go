@@ -6,6 +6,7 @@ import (
 	"math"
 	"sync"
 
+	"github.com/vramyard/vramyard/alloc"
 	"github.com/vramyard/vramyard/device"
 	"github.com/vramyard/vramyard/harness/trace"
 	"github.com/vramyard/vramyard/harness/trace/torch"
@@ -21,6 +22,7 @@ import (
 // trace.
 type Prepared struct {
 	*survey
+	requests Requests
 	recorded trace.Source
 	src      trace.Source
 	head     trace.Head
@@ -35,10 +37,12 @@ type piece struct {
 	places int // every place so far is below it
 }
 
-// op is what the loop reads of an event, in 24 bytes where the event has 64.
+// op is the part of an event that the loop reads, in 40 bytes where the event has 72.
 type op struct {
 	size   device.Size // asked for; of a free, what the block that it frees was asked for with
-	place  uint32      // of the block in the replay's table; noPlace if the event names none
+	id     uint64
+	origin alloc.Origin
+	place  uint32 // of the block in the replay's table; noPlace if the event names none
 	tag    uint32
 	stream uint32 // number of the request's stream; of a free, that of its block
 	kind   opKind
@@ -51,7 +55,7 @@ const (
 	opEvent   opKind = iota // whatever else there is, read from the event itself
 	opPending               // a free of a block that other streams use
 	opDelayed               // a free that becomes final at a later event, or that event
-	opAlloc                 // a request of size bytes, on stream, with tag, and no other wish
+	opAlloc                 // a request whose fields all are in the op, the common kind
 	opFree                  // a free
 )
 
@@ -59,11 +63,14 @@ const (
 const noPlace = math.MaxUint32
 
 // Prepare makes a trace ready, with its refused requests as requests; see [trace.Refusals]. It walks it once. A Trace costs about as much as one replay without
-// a strategy, and 24 bytes for each event; as much again for each timing that a replay of a trace
+// a strategy, and 40 bytes for each event; as much again for each timing that a replay of a trace
 // with delayed frees asks for first. It fails where reading does, and soon after ctx ends, with its error.
 func Prepare(ctx context.Context, src trace.Source) (*Prepared, error) {
 	p := &Prepared{recorded: src, head: src.Head()}
 	var err error
+	if p.requests, err = RequestsOf(p.head.Header); err != nil {
+		return nil, err
+	}
 	if p.survey, err = surveyOf(ctx, src); err != nil {
 		return nil, err
 	}
@@ -132,10 +139,11 @@ func (p *Prepared) each(when timing, look func() error, yield func(piece) error)
 type layout struct {
 	seats
 	*survey
-	when timing
-	late delays // those that count with this timing
-	done int    // events laid out
-	ops  []op   // of the last piece
+	requests Requests
+	when     timing
+	late     delays // those that count with this timing
+	done     int    // events laid out
+	ops      []op   // of the last piece
 
 	stream device.Stream // of the last request
 	number uint32        // of that stream
@@ -143,7 +151,7 @@ type layout struct {
 
 // newLayout returns what lays out the trace for a timing.
 func (p *Prepared) newLayout(when timing) *layout {
-	l := &layout{survey: p.survey, when: when, number: p.numbers[0]}
+	l := &layout{survey: p.survey, requests: p.requests, when: when, number: p.numbers[0]}
 	if when != atRequest {
 		l.late = p.late
 	}
@@ -172,7 +180,7 @@ func (l *layout) next(events []trace.Event, look func() error) (piece, error) {
 
 // lay lays out event i.
 func (l *layout) lay(i int, e *trace.Event, o *op) {
-	*o = op{size: e.Size, place: noPlace, tag: e.Tag}
+	*o = op{size: e.Size, place: noPlace}
 	switch e.Kind {
 	case trace.Alloc, trace.LiveAtStart:
 		if e.Stream != l.stream {
@@ -180,8 +188,8 @@ func (l *layout) lay(i int, e *trace.Event, o *op) {
 		}
 		o.stream = l.number
 		o.place = l.take(e.Slot, seat{size: e.Size, stream: o.stream, late: l.late.has(i)})
-		if e.Align == 0 && e.Hint == 0 && e.Arg == 0 {
-			o.kind = opAlloc
+		if e.Align == 0 && e.Hint == 0 && e.Arg == 0 && !l.requests.tagsAreIDs {
+			o.kind, o.tag, o.id, o.origin = opAlloc, e.Tag, e.ID, alloc.OriginOf(e.Site, e.Thread)
 		}
 	case trace.Refused:
 		o.stream = l.numbers[e.Stream]

@@ -34,8 +34,7 @@ type Options struct {
 
 	// Observe, if not nil, is called when the strategy is built, after each event and when
 	// the strategy is closed. An error of its ends the replay. With it, a panic of the
-	// strategy is an observation, and each request is tagged with the ID of its allocation,
-	// so that the observer can tell blocks apart.
+	// strategy is an observation. The strategy gets the same requests as without it.
 	Observe func(Observation) error
 }
 
@@ -257,13 +256,10 @@ func (r *runner) refused(i int, o *op) (oom bool, err error) {
 	return r.watched(i, o, &trace.Event{Kind: trace.Free, ID: e.ID, Slot: e.Slot, Time: e.Time})
 }
 
-// alloc replays a request that somebody watches, or that has rare wishes.
+// alloc replays a request that is not of kind opAlloc, or that is observed or timed.
 func (r *runner) alloc(i int, o *op) (oom bool, err error) {
 	e := r.event(i)
-	req := request(e)
-	if r.o.Observe != nil {
-		req.Tag = e.ID
-	}
+	req := r.p.requests.Of(e)
 	var b alloc.Block
 	if r.allocTime != nil {
 		start := r.moment()
@@ -284,13 +280,6 @@ func (r *runner) alloc(i int, o *op) (oom bool, err error) {
 		err = r.writePlacement(e, &r.blocks[o.place])
 	}
 	return oom, err
-}
-
-// request returns what an Alloc event asks for.
-func request(e *trace.Event) alloc.Request {
-	return alloc.Request{
-		Size: e.Size, Align: e.Align, Stream: e.Stream, Hint: e.Hint, Before: e.Arg, Tag: uint64(e.Tag),
-	}
 }
 
 // granted books a block.
@@ -348,7 +337,7 @@ func (r *runner) firstOOM(e *trace.Event) {
 	if r.o.Report {
 		r.res.OOMReport = alloc.AppendFailure(r.s, nil, r.tagName)
 		// A strategy that writes no report leaves it empty.
-		r.res.OwnOOMReport, _ = alloc.AppendReport(r.s, nil, request(e))
+		r.res.OwnOOMReport, _ = alloc.AppendReport(r.s, nil, r.p.requests.Of(e))
 	}
 }
 
@@ -356,6 +345,9 @@ func (r *runner) firstOOM(e *trace.Event) {
 func (r *runner) tagName(tag uint64) string {
 	if tag == 0 {
 		return "none"
+	}
+	if r.p.requests.tagsAreIDs {
+		return strconv.FormatUint(tag, 10)
 	}
 	return strconv.Quote(r.p.src.TagOf(&trace.Event{Tag: uint32(tag)}))
 }

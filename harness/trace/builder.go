@@ -14,7 +14,7 @@ import (
 // What a replay takes beside the events, in bytes: upper bounds for the strategies of the catalogue. A trace is refused
 // while it is read if its replay would not fit, and not when half of it is replayed.
 const (
-	ReplayEvent = 24  // for each event, as the loop reads it
+	ReplayEvent = 40  // for each event, as the loop reads it
 	ReplayLive  = 256 // for each allocation that is live at once: records of replay, strategy and simulated device
 
 	replaySlot = 24 // for each slot

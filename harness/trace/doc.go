@@ -49,7 +49,8 @@
 // not print is quoted as in Go. Ids may be any numbers; one may be used again once it is
 // freed. Comments of the form key=value in front of the first event are kept in the header,
 // and name= replaces the file's name. In counterexamples, fault-nth=N there says that call
-// N to the device is refused, those that build and close the strategy included.
+// N to the device is refused, those that build and close the strategy included, and
+// request-tags=ids says that the tag of each request is its id.
 //
 // The first line is optional. Its number is the version of the form; a reader refuses
 // versions it does not know.

@@ -116,12 +116,12 @@ func (p *painter) event(o *replay.Observation) error {
 	return nil
 }
 
-// look takes the state of the strategy. The note of a block is the number of its tag.
+// look returns the state of the strategy. The note of a block is the number of its tag.
 func (f *follower) look(t *Trace, event int) Instant {
 	at := Instant{Event: event}
-	tags := map[device.Addr]int{}
+	blocks := map[device.Addr]*follow.Block{}
 	for b := range f.blocks.Blocks {
-		tags[b.Addr] = b.Note
+		blocks[b.Addr] = b
 	}
 	var region device.Addr
 	for c := range f.strategy.Walk {
@@ -137,8 +137,8 @@ func (f *follower) look(t *Trace, event int) Instant {
 			Region: uint32(n), Addr: c.Addr, Size: c.Size, Requested: c.Requested, State: c.State, Class: c.Class,
 			Stream: t.streamOf(c.Stream),
 		}
-		if c.State == alloc.Live || c.State == alloc.Pending {
-			x.ID, x.Tag = c.Tag, uint32(tags[c.Addr])
+		if b := blocks[c.Addr]; b != nil && (c.State == alloc.Live || c.State == alloc.Pending) {
+			x.ID, x.Tag = b.ID, uint32(b.Note)
 		}
 		at.Chunks = append(at.Chunks, x)
 	}

@@ -109,7 +109,8 @@ type moment struct {
 	s       alloc.Strategy
 	faults  *device.Faults
 	request alloc.Request
-	asker   Owner // of the request, as far as the trace was looked through
+	ids     map[device.Addr]uint64 // of the allocations granted last at the addresses
+	asker   Owner                  // of the request, as far as the trace was looked through
 	err     error
 	usage   device.Usage // before the request
 	refused int          // requests that found no memory before
@@ -164,7 +165,7 @@ func (m *moment) reach() error {
 	if err != nil {
 		return err
 	}
-	m.s, m.refused = nil, 0
+	m.s, m.refused, m.ids = nil, 0, map[device.Addr]uint64{}
 	_, err = m.p.Run(m.setup, dev, replay.Options{FreeAt: m.o.FreeAt, Observe: m.observe})
 	if errors.Is(err, errReached) {
 		err = nil
@@ -185,6 +186,9 @@ func (m *moment) observe(o replay.Observation) error {
 		}
 	}
 	refused := o.Called && o.Request.Size > 0 && errors.Is(o.Err, alloc.ErrOutOfMemory)
+	if o.Request.Size > 0 && o.Err == nil {
+		m.ids[o.Block.Addr] = o.Request.ID
+	}
 	if o.Event >= 0 && o.Event == m.event || m.event == FirstOOM && refused {
 		m.event, m.s, m.faults = o.Event, o.Strategy, o.Faults
 		m.request, m.err = o.Request, o.Err
@@ -199,7 +203,7 @@ func (m *moment) observe(o replay.Observation) error {
 
 func (m *moment) tell(v *Verdict) {
 	now := m.faults.Usage()
-	v.Event, v.ID, v.Size, v.Stream, v.Before = m.event, m.request.Tag, m.request.Size, m.request.Stream, m.refused
+	v.Event, v.ID, v.Size, v.Stream, v.Before = m.event, m.request.ID, m.request.Size, m.request.Stream, m.refused
 	v.Held, v.Calls, v.Time = now.Held, now.Calls.Total()-m.usage.Calls.Total(), now.Time-m.usage.Time
 	if now.Held > m.usage.Held {
 		v.Took = now.Held - m.usage.Held
@@ -216,9 +220,13 @@ func (m *moment) tell(v *Verdict) {
 	}
 }
 
+// heap returns the memory of the strategy. The tags of its blocks are the IDs of their allocations.
 func (m *moment) heap() *Heap {
 	h := &Heap{}
 	for c := range m.s.Walk {
+		if inUse(&c) {
+			c.Tag = m.ids[c.Addr]
+		}
 		h.Chunks = append(h.Chunks, c)
 	}
 	u, s := m.faults.Usage(), m.s.Stats()
@@ -264,7 +272,7 @@ func (m *moment) look() (Who, alloc.PoolID, error) {
 	owners := map[uint64]Owner{}
 	for c := range m.s.Walk {
 		if inUse(&c) {
-			owners[c.Tag] = Owner{}
+			owners[m.ids[c.Addr]] = Owner{}
 		}
 	}
 	var pools []trace.Event // redirections

@@ -1,0 +1,84 @@
+package replay_test
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/vramyard/vramyard/alloc"
+	"github.com/vramyard/vramyard/device"
+	"github.com/vramyard/vramyard/device/sim"
+	"github.com/vramyard/vramyard/harness/replay"
+	"github.com/vramyard/vramyard/harness/trace"
+	"github.com/vramyard/vramyard/strategies"
+)
+
+// labelled aligns each block by the labels of its request.
+type labelled struct{ alloc.Forwarder }
+
+func (l *labelled) Alloc(r alloc.Request) (alloc.Block, error) {
+	r.Align = 512 << ((r.Tag + 3*r.ID + 5*r.Origin.Site() + uint64(r.Origin.Thread())) % 7)
+	return l.Forwarder.Alloc(r)
+}
+
+// byLabels returns a best fit that aligns by labels and keeps its operations.
+func byLabels(t *testing.T, ops *[]alloc.Operation) alloc.Setup {
+	inner, err := strategies.All().Lookup("bestfit", nil)
+	require.NoError(t, err)
+	catalogue := alloc.Catalogue{alloc.SpecOf("labelled", "", func(src device.Source, _ struct{}) (alloc.Strategy, error) {
+		s, err := inner.New(src)
+		if err != nil {
+			return nil, err
+		}
+		return alloc.Recorded(&labelled{alloc.Forward(s, nil)}, func(o alloc.Operation) { *ops = append(*ops, o) })
+	}, alloc.Preset{})}
+	setup, err := catalogue.Lookup("labelled", nil)
+	require.NoError(t, err)
+	return setup
+}
+
+// TestLabelsDecideAlikeUnderObservation replays through a strategy that decides by labels, with each
+// option that makes the replay watch single calls: requests and placements stay the same.
+func TestLabelsDecideAlikeUnderObservation(t *testing.T) {
+	const events = "a 70 1000 tag=weights site=0xabc thread=2\na 3 2000 tag=grads\na 41 500\nf 3\na 5 3000 tag=grads thread=1\na 9 700 align=64\nf 70\na 70 100\n"
+	for _, header := range []string{"", "# request-tags=ids\n"} {
+		tr, err := trace.Read(strings.NewReader(header+events), "labels.trace", trace.Options{})
+		require.NoError(t, err)
+		record := func(o replay.Options) (ops []alloc.Operation) {
+			dev, err := sim.New(sim.Config{})
+			require.NoError(t, err)
+			_, err = replay.Run(tr, byLabels(t, &ops), dev, o)
+			require.NoError(t, err)
+			return ops
+		}
+		plain := record(replay.Options{})
+		require.Len(t, plain, len(tr.Events))
+		for i, tag := range []uint64{1, 2, 0, 0, 2, 0, 0, 0} {
+			if e := &tr.Events[i]; e.Kind == trace.Alloc {
+				if header != "" {
+					tag = e.ID
+				}
+				require.Equal(t, tag, plain[i].Request.Tag, "event %d", i)
+				require.Equal(t, e.ID, plain[i].Request.ID, "event %d", i)
+			}
+		}
+		var seen []alloc.Request
+		require.Equal(t, plain, record(replay.Options{Observe: func(o replay.Observation) error {
+			if o.Request.Size > 0 {
+				seen = append(seen, o.Request)
+			}
+			return nil
+		}}))
+		require.Len(t, seen, 6)
+		require.Equal(t, plain[0].Request, seen[0])
+		require.Equal(t, plain, record(replay.Options{Latency: true}))
+		require.Equal(t, plain, record(replay.Options{Figures: true, Placements: &strings.Builder{}}))
+	}
+}
+
+// TestRequestTagsHaveOneForm refuses a header that names another form.
+func TestRequestTagsHaveOneForm(t *testing.T) {
+	_, err := run(t, "# request-tags=texts\na 1 1\n", "bfc", ``, sim.Config{}, replay.Options{})
+	require.EqualError(t, err, "test: header request-tags=texts: want ids")
+}
