@@ -222,7 +222,7 @@ type PoolAttribute uint8
 
 // The attributes. The first four can be set; flags are 0 or 1, sizes bytes.
 const (
-	ReleaseThreshold  PoolAttribute = iota // bytes that a pool keeps when a stream or the device is synchronised; 0 at first
+	ReleaseThreshold  PoolAttribute = iota // bytes kept when a stream or the device is synchronised; 0 at first
 	FollowEvents                           // flag: reuse what a wait for an event made safe; 1 at first
 	ReuseFinished                          // flag: reuse what is found to be finished; 1 at first
 	InsertWaits                            // flag: make a stream wait to reuse what another freed; 1 at first

@@ -24,6 +24,11 @@ const untimed = alloc.Compared | alloc.Remat
 
 // All returns the catalogue. The slice is the caller's own.
 func All() alloc.Catalogue {
+	return append(hostAllocators(), deviceAllocators()...)
+}
+
+// hostAllocators cut regions of device memory into blocks, as allocators of host memory do.
+func hostAllocators() alloc.Catalogue {
 	return alloc.Catalogue{
 		alloc.SpecOf("bfc", "TensorFlow's best-fit with coalescing", bfc.New,
 			alloc.Preset{Doc: "as TensorFlow 2.17 and XLA of 2024 place blocks; the whole limit in one region"},
@@ -35,7 +40,8 @@ func All() alloc.Catalogue {
 			alloc.Preset{Name: "2026", Doc: "as XLA of August 2026: alignment is honoured", JSON: `{"variant":"2026"}`},
 			alloc.Preset{Name: "spatial", Doc: "XLA of August 2026 with the two-ended arena", JSON: `{"variant":"2026","spatial":true}`},
 			alloc.Preset{Name: "2016", Doc: "as TensorFlow 0.10", JSON: `{"variant":"2016"}`},
-			alloc.Preset{Name: "mended", Doc: "the original's quirks mended", JSON: `{"mended":true}`}).KnownAs("tensorflow", "tf", "xla", "jax"),
+			alloc.Preset{Name: "mended", Doc: "the original's quirks mended", JSON: `{"mended":true}`},
+		).KnownAs("tensorflow", "tf", "xla", "jax"),
 		alloc.SpecOf("bestfit", "one of the smallest chunks that serve, the lowest of them", bestfit.New,
 			alloc.Preset{Doc: "the lower of the two smallest chunks, small remainders stay with the block; the whole device in one region"},
 			alloc.Preset{Name: "strict", Doc: "the smallest chunk that serves, the lowest among equals, cut to the quantum", JSON: `{"looks":1,"slack":1048576}`},
@@ -78,12 +84,19 @@ func All() alloc.Catalogue {
 				JSON: `{"region_bytes":"1GiB","growth":"fixed","block_bytes":"16KiB","slab_max_bytes":"16KiB","direct_bytes":"1GiB","direct_cache_bytes":1}`},
 			alloc.Preset{Name: "xdl", In: alloc.Compared, Doc: "as Alibaba's XDL on GPUs", JSON: `{"compat":"xdl"}`},
 		).WithOriginals(alloc.SpecOf("slabbuddy:xdl", "", slabbuddyxdl.New)),
+	}
+}
+
+// deviceAllocators know streams or virtual memory, or pass each request to the device.
+func deviceAllocators() alloc.Catalogue {
+	return alloc.Catalogue{
 		alloc.SpecOf("caching", "PyTorch's caching allocator", caching.New,
 			alloc.Preset{In: untimed, Doc: "as PyTorch 2.11 without any setting: segments of 2 MiB, of 20 MiB, and of their own size from 10 MiB on"},
 			alloc.Preset{Name: "expandable", In: untimed, Doc: "segments that grow by mapping pages", JSON: `{"conf":"expandable_segments:True"}`},
 			alloc.Preset{Name: "split", Doc: "blocks from 128 MiB on are never split", JSON: `{"conf":"max_split_size_mb:128"}`},
 			alloc.Preset{Name: "2.6", Doc: "as PyTorch 2.6 without any setting", JSON: `{"rules":"2.6"}`},
-			alloc.Preset{Name: "mended", Doc: "the original's quirks mended", JSON: `{"mended":true}`}).KnownAs("torch", "pytorch", "cudacachingallocator", "native"),
+			alloc.Preset{Name: "mended", Doc: "the original's quirks mended", JSON: `{"mended":true}`},
+		).KnownAs("torch", "pytorch", "cudacachingallocator", "native"),
 		alloc.SpecOf("async", "the driver's stream-ordered pool", async.New,
 			alloc.Preset{In: untimed, Doc: "as cudaMallocAsync is at first: regions of 32 MiB, and whenever the host synchronises those without a block go back"},
 			alloc.Preset{Name: "keep", Doc: "nothing goes back before a request fails, as frameworks set it", JSON: `{"release_threshold":"1EiB"}`},

@@ -138,7 +138,7 @@ func TestSameResultOnAnyNumberOfWorkers(t *testing.T) {
 	require.NoError(t, err)
 	grid := quick(t)[:12]
 	if testing.Short() { // the workers are the same for less
-		tr, grid = long(t, 10_000), grid[:4]
+		tr, grid = long(t, 2_000), grid[:4]
 	}
 	var want []byte
 	for _, workers := range []int{1, 2, 7} {
