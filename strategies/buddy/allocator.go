@@ -65,8 +65,8 @@ func (a *Allocator) Trim() (device.Size, error) {
 	return a.blocks.Trim()
 }
 
-// Close implements [alloc.Strategy]. Regions go back oldest first. Of what the device
-// refuses to take back, Walk yields each region as one chunk of slack.
+// Close implements [alloc.Strategy]. Regions are released oldest first. Walk yields a region that
+// the device refuses as one chunk of slack.
 func (a *Allocator) Close() error {
 	a.front.Close()
 	a.live = front.Ledger{}

@@ -34,7 +34,7 @@ func (a *Allocator) Walk(yield func(alloc.Chunk) bool) {
 	a.blocks.Spans(a.length, func(s blocks.Span) bool { return yield(a.chunkOf(s)) })
 }
 
-// length returns the bytes granted to the live block at an address, 0 if there is none.
+// length returns the bytes granted to the live block at an address, or 0.
 func (a *Allocator) length(p device.Addr) device.Size {
 	if l, ok := a.live.Get(p); ok {
 		place, _ := a.blocks.PlaceOf(p)
@@ -43,7 +43,6 @@ func (a *Allocator) length(p device.Addr) device.Size {
 	return 0
 }
 
-// chunkOf returns a tile as a chunk.
 func (a *Allocator) chunkOf(s blocks.Span) alloc.Chunk {
 	c := alloc.Chunk{Region: s.Region, Addr: s.Addr, Size: s.Size, State: s.State, Class: s.Class}
 	if s.State == alloc.Live {
@@ -76,7 +75,6 @@ func (a *Allocator) Check() error {
 	return nil
 }
 
-// checkLive verifies that the live blocks are what is not free.
 func (a *Allocator) checkLive() (err error) {
 	n := 0
 	a.blocks.Spans(a.length, func(s blocks.Span) bool {

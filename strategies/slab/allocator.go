@@ -29,7 +29,7 @@ func New(src device.Source, c Config) (*Allocator, error) {
 	}
 	a := &Allocator{cfg: c}
 	a.View = a.front.Init(front.Limits{Most: maxRequest, Align: c.align()}, func() (largest, bytes device.Size) {
-		return a.largestFree(), a.FreeBytes()
+		return a.LargestFree(), a.FreeBytes()
 	})
 	a.slices = newSlicer(src, c, &a.front.Stats)
 	if a.cells, err = cells.New(a.slices, c.cells()); err != nil {
@@ -65,9 +65,8 @@ func (a *Allocator) Alloc(r alloc.Request) (alloc.Block, error) {
 	return b, nil
 }
 
-// reclaim looks for a slot once more after the device refused a region: when magazines are
-// empty, when slabs without a used slot are slices again, and when the regions of other
-// grades in which that leaves no slab are the device's.
+// reclaim tries again after the device refused a region: with empty magazines, with empty slabs as
+// slices, and with the regions of other grades released.
 func (a *Allocator) reclaim(class, segment int, r *alloc.Request) (p device.Addr, ok bool) {
 	before := a.front.Stats.Releases
 	if a.cells.Drain() {
@@ -86,8 +85,7 @@ func (a *Allocator) reclaim(class, segment int, r *alloc.Request) (p device.Addr
 	return 0, false
 }
 
-// allocDirect takes a region for the request alone, of whole quanta. What the device gives
-// beyond them is slack.
+// allocDirect reserves a region for the request alone, in whole quanta. The rest is slack.
 func (a *Allocator) allocDirect(r alloc.Request) (alloc.Block, error) {
 	size := device.AlignUp(r.Size, a.cfg.Quantum)
 	align := max(r.Align, a.cfg.Quantum)
@@ -108,8 +106,8 @@ func (a *Allocator) allocDirect(r alloc.Request) (alloc.Block, error) {
 	return alloc.Block{Addr: region.Addr, Size: size}, nil
 }
 
-// giveUp gives the regions without a slab back to the device, and reports whether any have
-// gone back since there were so many releases.
+// giveUp releases the regions without a slab, and reports whether any were released since the count
+// was releases.
 func (a *Allocator) giveUp(releases uint64) bool {
 	if a.slices.empty() > 0 || a.slices.held.Stale() > 0 {
 		_ = a.slices.trim() // what the device does not take back stays
@@ -132,8 +130,7 @@ func (a *Allocator) Free(p device.Addr) error {
 	return nil
 }
 
-// freeDirect is free of a block that is no slot, if there is one: its region goes back to the
-// device.
+// freeDirect frees a block with a region of its own.
 func (a *Allocator) freeDirect(p device.Addr) error {
 	b, ok := a.live.Take(p)
 	if !ok {
@@ -144,8 +141,8 @@ func (a *Allocator) freeDirect(p device.Addr) error {
 	return nil
 }
 
-// Close implements [alloc.Strategy]. Regions go back oldest first. Of what the device
-// refuses to take back, Walk yields each region as one chunk of slack.
+// Close implements [alloc.Strategy]. Regions are released oldest first. Walk yields a region that
+// the device refuses as one chunk of slack.
 func (a *Allocator) Close() error {
 	a.front.Close()
 	a.cells, a.live = nil, front.Ledger{}

@@ -64,7 +64,6 @@ const (
 // the slots of a slab at most four times as many as asked for.
 const gradeFactor = 4
 
-// filled returns c with the zero fields filled.
 func (c Config) filled() Config {
 	set(&c.Quantum, defaultQuantum)
 	slab := defaultSlab
@@ -118,7 +117,6 @@ func (c Config) WithDefaults() (Config, error) {
 	return c, c.checkGrowth()
 }
 
-// checkClasses judges the fields about classes.
 func (c Config) checkClasses() error {
 	most := min(mostClass, cells.MostQuanta*c.Quantum)
 	switch {
@@ -154,7 +152,6 @@ func (c Config) checkClasses() error {
 	return nil
 }
 
-// checkCounts judges the fields about slabs, magazines and segments.
 func (c Config) checkCounts() error {
 	for _, f := range [...]struct {
 		name        string
@@ -178,7 +175,6 @@ func (c Config) checkCounts() error {
 	return c.cells().Check() // which knows the selections
 }
 
-// checkGrowth judges the fields about regions.
 func (c Config) checkGrowth() error {
 	p := c.policy(c.SlabBytes)
 	p.Region = c.RegionBytes
@@ -195,7 +191,7 @@ func (c Config) checkGrowth() error {
 // align returns the largest alignment that a request may ask for, which regions are asked for with.
 func (c Config) align() device.Size { return max(2*device.MiB, c.Quantum) }
 
-// policy returns the policy of the regions that are cut into slices for slabs of a size.
+// policy returns the policy of the regions of slabs of a size.
 func (c Config) policy(slab device.Size) regions.Policy {
 	return regions.Policy{
 		Kind: c.Growth, Region: device.AlignUp(c.RegionBytes, slab), Limit: c.Limit, Release: c.Release, Keep: c.KeepBytes,
@@ -203,8 +199,7 @@ func (c Config) policy(slab device.Size) regions.Policy {
 	}
 }
 
-// slabOf returns the size of the slabs of a class: the smallest with SlabSlots slots at
-// least.
+// slabOf returns the size of the smallest slabs with at least SlabSlots slots of a class.
 func (c Config) slabOf(size device.Size) device.Size {
 	slab := c.SlabBytes
 	for slab/device.AlignUp(size, c.Quantum) < device.Size(c.SlabSlots) {
@@ -213,11 +208,10 @@ func (c Config) slabOf(size device.Size) device.Size {
 	return slab
 }
 
-// ClassOf returns the smallest legal class that serves size, and whether there is one: in
-// whole quanta, of at most MaxClassBytes rounded up to them, and leaving no more than Waste
-// says of a slab.
+// ClassOf returns the smallest legal class for a size, if there is one: whole quanta, at most
+// MaxClassBytes rounded up, and leaving no more of a slab than Waste says.
 //
-// Precondition: the configuration has its defaults filled in.
+// Precondition: defaults are filled in.
 func (c Config) ClassOf(size device.Size) (k cells.Class, ok bool) {
 	most := device.AlignUp(c.MaxClassBytes, c.Quantum)
 	for size = max(size, 1); size <= most; {
@@ -232,10 +226,8 @@ func (c Config) ClassOf(size device.Size) (k cells.Class, ok bool) {
 	return cells.Class{}, false
 }
 
-// classAt returns the class for a size that was chosen for one, and whether it is legal: the
-// size in whole quanta or, if that leaves too much of a slab, a larger one with as many slots.
-//
-// Precondition: as of ClassOf, and size is at most MaxClassBytes rounded up to whole quanta.
+// classAt returns the class for a chosen size, and whether it is legal: the size in whole quanta
+// or, if that leaves too much of a slab, a larger one with as many slots.
 func (c Config) classAt(size device.Size) (k cells.Class, legal bool) {
 	slab := c.slabOf(size)
 	slots := Legal([]device.Size{size}, slab, c.Quantum, device.Size(c.Waste))
@@ -245,7 +237,6 @@ func (c Config) classAt(size device.Size) (k cells.Class, legal bool) {
 	return cells.Class{Slot: slots[0], Slab: slab, Align: min(slab, c.align())}, true
 }
 
-// classes returns the classes.
 func (c Config) classes() (all []cells.Class) {
 	sizes := slices.Clone(c.ClassSizes)
 	if len(sizes) == 0 {
@@ -260,7 +251,6 @@ func (c Config) classes() (all []cells.Class) {
 	return all
 }
 
-// cells returns the configuration of the cells.
 func (c Config) cells() cells.Config {
 	return cells.Config{
 		Quantum: c.Quantum, Classes: c.classes(), Selection: c.Selection, EmptySlabs: c.EmptySlabs,

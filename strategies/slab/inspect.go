@@ -31,10 +31,6 @@ func (a *Allocator) LargestFree() device.Size {
 	if a.front.Closed() {
 		return 0
 	}
-	return a.largestFree()
-}
-
-func (a *Allocator) largestFree() device.Size {
 	_, largest := a.slices.freeBytes()
 	return max(largest, a.cells.LargestFree())
 }
@@ -67,10 +63,9 @@ func (a *Allocator) Trim() (device.Size, error) {
 	return before - a.front.Stats.Reserved, cmp.Or(a.slices.stuck, err)
 }
 
-// Walk implements [alloc.Inspector]. The class of a slot is that of its slab; slices that
-// no slab has, and slabs without a used slot, are free chunks of no class. The slices of a
-// region that no slab ever had are one chunk, however many they are. Owner is the grade: the
-// number, from the smallest, of the size of the slabs that a chunk is of or can become.
+// Walk implements [alloc.Inspector]. The class of a slot is that of its slab; free slices and slabs
+// without a used slot have none. The slices of a region that were never used are one chunk. Owner
+// is the grade: the rank of the size of the slabs there.
 func (a *Allocator) Walk(yield func(alloc.Chunk) bool) {
 	if a.front.Closed() {
 		a.slices.held.WalkSlack(yield)
@@ -85,7 +80,7 @@ func (a *Allocator) Walk(yield func(alloc.Chunk) bool) {
 	}
 }
 
-// walkRow yields the chunks of a region that is cut. It reports whether the walk goes on.
+// walkRow yields the chunks of a sliced region. It reports whether the walk goes on.
 func (a *Allocator) walkRow(h regions.Held, w *row, yield func(alloc.Chunk) bool) bool {
 	g, _ := a.slices.find(h.Label)
 	owner := ownerOf(h.Label)
@@ -110,11 +105,10 @@ func (a *Allocator) walkRow(h regions.Held, w *row, yield func(alloc.Chunk) bool
 	return regions.Excess(h.Region, device.Size(len(w.slabs))<<g.shift, slot)
 }
 
-// ownerOf returns the owner of the chunks of a row, from the label of its region.
+// ownerOf returns the owner of the chunks of a region from its label.
 func ownerOf(label int32) uint8 { return uint8(label & (1<<gradeBits - 1)) }
 
-// chunkOf returns a slice that no slab has as a chunk, with those above it if no slab ever
-// had any of them.
+// chunkOf returns a free slice as a chunk, with those above it if none of them was ever used.
 func (g *grade) chunkOf(w *row, i uint32) alloc.Chunk {
 	n := 1
 	if i == w.fresh {
@@ -125,7 +119,7 @@ func (g *grade) chunkOf(w *row, i uint32) alloc.Chunk {
 	}
 }
 
-// walkSingle yields the chunks of a region that is one block, or nothing.
+// walkSingle yields the chunks of a region that is one block, or stale.
 func (a *Allocator) walkSingle(h regions.Held, yield func(alloc.Chunk) bool) bool {
 	b, ok := a.live.Get(h.Addr)
 	if !ok || h.Label != labelDirect {
@@ -191,7 +185,6 @@ func (a *Allocator) Check() error {
 	return nil
 }
 
-// checkRows verifies that every slice is one slab's or nobody's.
 func (a *Allocator) checkRows() error {
 	taken := 0
 	for i := range a.slices.grades {
@@ -207,7 +200,7 @@ func (a *Allocator) checkRows() error {
 	return nil
 }
 
-// checkGrade verifies the slices of one grade and returns how many are slabs'.
+// checkGrade verifies the slices of one grade and returns the number that slabs have.
 func (a *Allocator) checkGrade(at int) (taken int, err error) {
 	g := &a.slices.grades[at]
 	loose, fresh, cut := 0, 0, 0
@@ -252,7 +245,6 @@ func (a *Allocator) checkGrade(at int) (taken int, err error) {
 	return taken, nil
 }
 
-// checkSingles verifies that each region is cut, one live block, or stale.
 func (a *Allocator) checkSingles() error {
 	singles, rows := 0, 0
 	for i := range a.slices.held.Len() {

@@ -13,18 +13,15 @@ type SizeCount struct {
 	Count uint64      // requests
 }
 
-// Learn returns the at most k class sizes, ascending, with which the requests of a
-// histogram lose the fewest bytes to rounding, where each is granted the smallest class
-// that serves it. The largest class is the largest size. The result is exact: no other
-// choice loses less. It is empty if k is not positive or nothing was asked for.
+// Learn returns at most k class sizes, ascending, with which the requests of a histogram lose the
+// fewest bytes to rounding. The largest class is the largest size. The result is optimal. It is
+// empty if k is not positive or the histogram is.
 //
-// Classes are sizes of the histogram, for lowering one to the largest size that it serves
-// loses nothing. So the sorted sizes are cut into k runs, and a run costs what its members
-// lack to its largest. With prefix sums the cost of a run takes O(1), and it obeys the
-// quadrangle inequality: the best start of the last run never falls while the end rises.
-// Each of the k layers of the dynamic program is therefore filled from the middle, the
-// answer bounding those to both sides: O(k n log n) for n different sizes, and 4 k n bytes
-// to remember the cuts. A hundred thousand sizes and 64 classes take about half a second.
+// Classes are sizes of the histogram: lowering a class to the largest size that it serves loses
+// nothing. So the sorted sizes are cut into k runs, each of which costs what its members lack to
+// its largest. These costs obey the quadrangle inequality, so each of the k layers of the dynamic
+// program is filled from the middle: O(k n log n) time for n sizes and 4 k n bytes. A hundred
+// thousand sizes and 64 classes take about half a second.
 //
 // Precondition: the sum of all counts times the largest size is below 2^63.
 func Learn(histogram []SizeCount, k int) []device.Size {
@@ -57,14 +54,12 @@ func Learn(histogram []SizeCount, k int) []device.Size {
 	return classes
 }
 
-// learner is a histogram prepared for Learn.
 type learner struct {
 	sizes  []device.Size // ascending
 	counts []uint64      // requests below each, and in the end of all
 	bytes  []uint64      // and their bytes
 }
 
-// newLearner sorts a histogram and sums it up.
 func newLearner(histogram []SizeCount) *learner {
 	sorted := slices.Clone(histogram)
 	slices.SortFunc(sorted, func(a, b SizeCount) int { return cmp.Compare(a.Size, b.Size) })
@@ -85,14 +80,13 @@ func newLearner(histogram []SizeCount) *learner {
 	return l
 }
 
-// cost returns what the requests for the sizes from i to j-1 lose in a class of the last
-// of them.
+// cost returns the bytes lost by the sizes from i to j-1 in a class of the last of them.
 func (l *learner) cost(i, j int) uint64 {
 	return uint64(l.sizes[j-1])*(l.counts[j]-l.counts[i]) - (l.bytes[j] - l.bytes[i])
 }
 
-// fill computes the layer now from the one before it, for the first low to high sizes,
-// whose last runs start from least to most.
+// fill computes the layer now from the one before, for the first low to high sizes, whose last runs
+// start from least to most.
 func (l *learner) fill(before, now []uint64, cuts []int32, low, high, least, most int) {
 	if low > high {
 		return

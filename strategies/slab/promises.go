@@ -62,9 +62,8 @@ func (c Config) Promises() alloc.Promises {
 	}
 }
 
-// searchOrder compares free slots of one class. Those of one slab are tried from the
-// lowest, and with one segment slabs too if the lowest serves first; what else decides is
-// the past, which a walk does not show.
+// searchOrder compares free slots of one class as far as a walk shows their order: by address in
+// one slab, and among slabs with one segment if the lowest serves first.
 func (c Config) searchOrder() func(a, b alloc.Chunk) int {
 	byAddress := c.Selection == Lowest && c.Segments == 1
 	slab := func(k alloc.Chunk) device.Size { return k.Addr.Sub(k.Region) / c.slabOf(k.Size) }
@@ -76,7 +75,6 @@ func (c Config) searchOrder() func(a, b alloc.Chunk) int {
 	}
 }
 
-// exceptions lists the invariants that a configuration does not keep.
 func (c Config) exceptions() (all []alloc.Exception) {
 	if c.Segments > 1 && c.Assign == AssignStream {
 		all = append(all, alloc.Exception{Invariant: "I39", Reason: "the stream of a request chooses the segment that serves it"})

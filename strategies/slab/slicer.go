@@ -18,11 +18,10 @@ const labelDirect = -1
 // gradeBits is how many bits of the label of a region tell its grade; the others its row.
 const gradeBits = 5
 
-// slicer is the parent of the cells of [Allocator]. Classes whose slabs are of one size make
-// a grade, which has regions of its own, cut into slices of that size; any of them can
-// become a slab of any class of the grade. The slicer is also the source from which the
-// grades' pools take regions, so that they are booked in the whole: a pool's own account is
-// of its slices alone, and its next region in proportion to them, not to what is beside.
+// slicer is the parent of the cells. Classes with slabs of one size are a grade, which has regions
+// of its own, cut into slices of that size. A slice can become a slab of any class of its grade.
+// The slicer is also the source of the pools of the grades, so that their regions are counted in
+// the stats of the strategy too.
 type slicer struct {
 	grades  []grade
 	gradeOf []uint8      // of every class
@@ -35,7 +34,6 @@ type slicer struct {
 	stuck   error        // why a region without a slab could not go back, since Trim last asked
 }
 
-// grade is the regions that are cut into slices of one size.
 type grade struct {
 	pool  regions.Pool
 	own   alloc.Stats  // the pool's account
@@ -48,7 +46,7 @@ type grade struct {
 	fresh int          // slices that none ever had; all are one row's, see Take
 }
 
-// row is a region that is cut into slices.
+// row is a sliced region.
 type row struct {
 	region device.Region
 	taken  int32        // slices that slabs have
@@ -57,7 +55,6 @@ type row struct {
 	slabs  []int32      // of every slice, the slab that has it; none
 }
 
-// newSlicer returns a slicer that holds nothing.
 func newSlicer(src device.Source, c Config, total *alloc.Stats) *slicer {
 	s := &slicer{total: total, limit: c.Limit}
 	s.held = regions.NewSet(src, total)
@@ -83,7 +80,7 @@ func newSlicer(src device.Source, c Config, total *alloc.Stats) *slicer {
 	return s
 }
 
-// nextRegion returns the size that the next region is meant to have, 0 if that depends.
+// nextRegion returns the size of the next region, 0 if that depends on the class.
 func (s *slicer) nextRegion() device.Size {
 	if len(s.grades) > 1 {
 		return 0
@@ -96,7 +93,7 @@ func (s *slicer) Reserve(size, align device.Size) (device.Region, error) {
 	return s.reserve(size, align, s.next)
 }
 
-// reserve takes a region, within the limit.
+// reserve reserves a region within the limit.
 func (s *slicer) reserve(size, align device.Size, label int32) (device.Region, error) {
 	if s.limit != 0 && (s.total.Reserved >= s.limit || size > s.limit-s.total.Reserved) {
 		return device.Region{}, regions.ErrLimit
@@ -112,9 +109,8 @@ func (s *slicer) reserve(size, align device.Size, label int32) (device.Region, e
 // Release implements [device.Source] for the pool.
 func (s *slicer) Release(a device.Addr) error { return s.held.Release(a) }
 
-// Take implements [Parent]: the lowest slice that no slab has, of the row with the lowest
-// number, or of a new one. So the slices of a row that no slab ever had are those from one
-// on, and as a row comes only when no other has a slice left, a grade has one such row.
+// Take implements [cells.Parent]: the lowest free slice of the lowest row, or of a new region. So
+// the never used slices of a row are at its end, and only one row of a grade has any.
 func (s *slicer) Take(class int, slab int32, more bool) (cells.Piece, bool) {
 	at := s.gradeOf[class]
 	g := &s.grades[at]
@@ -146,8 +142,8 @@ func (s *slicer) Take(class int, slab int32, more bool) (cells.Piece, bool) {
 	return cells.Piece{Addr: w.region.Addr.Add(device.Size(i) << g.shift), Handle: n<<gradeBits | uint32(at)}, true
 }
 
-// Give implements [Parent]. A region without a slab goes back to the device if the policy
-// says so; if the device refuses, it stays and its slices with it.
+// Give implements [cells.Parent]. A region without a slab is released if the policy says so. If the
+// device refuses, it stays.
 func (s *slicer) Give(_ int, p cells.Piece) {
 	g, n := s.find(int32(p.Handle))
 	w := &g.rows[n]
@@ -164,12 +160,12 @@ func (s *slicer) Give(_ int, p cells.Piece) {
 	}
 }
 
-// find returns the grade of a label and the number of its row.
+// find returns the grade and the number of the row of a label.
 func (s *slicer) find(label int32) (*grade, uint32) {
 	return &s.grades[label&(1<<gradeBits-1)], uint32(label) >> gradeBits
 }
 
-// grow takes one more region for a grade and returns the number of its row.
+// grow reserves a region for a grade and returns the number of its row.
 func (s *slicer) grow(at uint8) (n uint32, ok bool) {
 	g := &s.grades[at]
 	n = uint32(len(g.rows))
@@ -204,7 +200,7 @@ func (s *slicer) grow(at uint8) (n uint32, ok bool) {
 	return n, true
 }
 
-// drop gives a region without a slab back to the device. On error, the device's, it stays.
+// drop releases a region without a slab. If the device refuses, it stays.
 func (g *grade) drop(n uint32) error {
 	w := &g.rows[n]
 	if err := g.pool.Drop(w.region.Addr); err != nil {
@@ -218,8 +214,7 @@ func (g *grade) drop(n uint32) error {
 	return nil
 }
 
-// trim gives every region without a slab, and every stale one, back to the device. Those that
-// the device does not take stay; the error is its first.
+// trim releases every region without a slab and every stale one. The error is the first refusal.
 func (s *slicer) trim() (first error) {
 	for i := range s.grades {
 		g := &s.grades[i]
@@ -234,7 +229,6 @@ func (s *slicer) trim() (first error) {
 	return cmp.Or(first, s.held.Retry())
 }
 
-// empty returns the bytes of regions without a slab.
 func (s *slicer) empty() (n device.Size) {
 	for i := range s.grades {
 		n += s.grades[i].pool.Empty()
@@ -242,8 +236,8 @@ func (s *slicer) empty() (n device.Size) {
 	return n
 }
 
-// freeBytes returns the bytes of slices that no slab has, and the size of the largest chunk
-// of them: those of a row that no slab ever had are one.
+// freeBytes returns the bytes of free slices and the largest chunk of them: never used slices are
+// one.
 func (s *slicer) freeBytes() (all, largest device.Size) {
 	for i := range s.grades {
 		if g := &s.grades[i]; g.loose > 0 {
@@ -254,7 +248,7 @@ func (s *slicer) freeBytes() (all, largest device.Size) {
 	return all, largest
 }
 
-// rowOf returns the row of a region, nil if it has none: a single block, or a stale region.
+// rowOf returns the row of a region, nil if it is a single block or stale.
 func (s *slicer) rowOf(h regions.Held) *row {
 	if h.Label < 0 {
 		return nil
@@ -272,7 +266,6 @@ const (
 	rowBytes   = 224
 )
 
-// hostBytes returns the host memory of the slicer.
 func (s *slicer) hostBytes() device.Size {
 	n := s.held.Bytes() + device.Size(cap(s.grades))*gradeBytes + device.Size(cap(s.gradeOf))
 	for i := range s.grades {

@@ -17,8 +17,8 @@ const (
 	OwnerDirect uint8 = 3 // one block, straight from the device
 )
 
-// Allocator is the slab-buddy allocator: one pool of regions, a buddy over
-// it, and slabs that are blocks of the buddy. Use [New].
+// Allocator is the slab-buddy allocator: a buddy over one pool of regions, and slabs that are
+// blocks of the buddy. Use [New].
 type Allocator struct {
 	front.View
 	front  front.Front
@@ -38,7 +38,7 @@ func New(src device.Source, c Config) (*Allocator, error) {
 	}
 	a := &Allocator{source: &watched{Source: src}}
 	a.View = a.front.Init(front.Limits{Most: mostRequest}, func() (largest, bytes device.Size) {
-		return a.largestFree(), a.freeBytes()
+		return a.LargestFree(), a.freeBytes()
 	})
 	if a.blocks, err = blocks.New(a.source, &a.front.Stats, c.blocks()); err != nil {
 		return nil, fmt.Errorf("slabbuddy: %w", err)
@@ -54,8 +54,8 @@ func New(src device.Source, c Config) (*Allocator, error) {
 	return a, nil
 }
 
-// watched is a device that remembers the first region it did not take back, for Trim: what
-// the buddy gives back on its own it does not report.
+// watched is a device that remembers the first refused release, for Trim: the buddy does not report
+// those of its own.
 type watched struct {
 	device.Source
 	refused error
@@ -112,7 +112,6 @@ func (p *pieces) Give(class int, piece cells.Piece) {
 	p.blocks.Return(piece.Addr, p.sizes[class], place)
 }
 
-// placeOf returns the place of the block of a slab.
 func (p *pieces) placeOf(piece cells.Piece) uint64 { return uint64(p.places[piece.Handle] - 1) }
 
 // Alloc implements [alloc.Allocator]. It costs O(1) for a slot, and what [blocks.Engine]
@@ -143,21 +142,19 @@ func (a *Allocator) Alloc(r alloc.Request) (alloc.Block, error) {
 	return b, nil
 }
 
-// grantSlot books a slot of a class that was granted, and returns it.
 func (a *Allocator) grantSlot(p device.Addr, class int, requested device.Size) alloc.Block {
 	b := alloc.Block{Addr: p, Size: a.cells.Slot(class)}
 	a.front.Stats.Granted(requested, b.Size)
 	return b
 }
 
-// grantBlock books a block of the buddy that was granted.
 func (a *Allocator) grantBlock(b alloc.Block, r *alloc.Request) {
 	a.live.Add(b.Addr, front.LiveBlock{Requested: r.Size, Stream: r.Stream, Tag: r.Tag})
 	a.front.Stats.Granted(r.Size, b.Size)
 }
 
-// Free implements [alloc.Allocator]. It costs O(1) for a slot, and a step for each merge for
-// a block. The slabs are asked first, who know from the address alone.
+// Free implements [alloc.Allocator]. It costs O(1) for a slot, and a step for each merge for a
+// block. The slabs recognize an address without a table, so they are first.
 func (a *Allocator) Free(p device.Addr) error {
 	if a.front.Closed() {
 		return alloc.ErrClosed
@@ -189,8 +186,8 @@ func (a *Allocator) Trim() (device.Size, error) {
 	return before - a.front.Stats.Reserved, a.source.refused
 }
 
-// Close implements [alloc.Strategy]. Regions go back oldest first. Of what the device
-// refuses to take back, Walk yields each region as one chunk of slack.
+// Close implements [alloc.Strategy]. Regions are released oldest first. Walk yields a region that
+// the device refuses as one chunk of slack.
 func (a *Allocator) Close() error {
 	a.front.Close()
 	a.cells, a.live, a.pieces.places, a.order = nil, front.Ledger{}, nil, nil

@@ -129,7 +129,6 @@ func (c Config) WithDefaults() (Config, error) {
 	return c, nil
 }
 
-// checkSlabs returns an error that names the first bad field about slabs.
 func (c Config) checkSlabs() error {
 	if c.DirectBytes < c.SlabMaxBytes {
 		return fmt.Errorf("slabbuddy: direct_bytes %d: want at least slab_max_bytes %d", uint64(c.DirectBytes), uint64(c.SlabMaxBytes))
@@ -159,10 +158,9 @@ func (c Config) checkSlabs() error {
 	return nil
 }
 
-// quantum returns what slots are multiples of.
+// quantum returns the unit of the sizes of slots.
 func (c Config) quantum() device.Size { return min(mostQuantum, c.BlockBytes) }
 
-// blocks returns the configuration of the buddy.
 func (c Config) blocks() blocks.Config {
 	return blocks.Config{
 		RegionBytes: c.RegionBytes, BlockBytes: c.BlockBytes, Family: c.Family, Trim: c.Trim, Placement: c.Placement,
@@ -193,10 +191,8 @@ func (c Config) cells() cells.Config {
 	return config
 }
 
-// slabFor returns the size of the slabs for slots of a size: of the smallest block of the
-// buddy that holds enough slots and wastes little behind the last. It reports whether there
-// is one that is not needlessly large: each step doubles the slots at most, so the rest is a
-// smaller part of them.
+// slabFor returns the size of the slabs for slots of a size: the smallest block of the buddy with
+// enough slots and little waste behind the last, if there is one.
 func (c Config) slabFor(slot device.Size, blockFor func(device.Size) (device.Size, bool)) (size device.Size, ok bool) {
 	for n := slot * device.Size(c.SlabSlots); ; n = size + 1 {
 		if size, ok = blockFor(n); !ok || size/slot > mostSlabSlots {
@@ -208,8 +204,8 @@ func (c Config) slabFor(slot device.Size, blockFor func(device.Size) (device.Siz
 	}
 }
 
-// slabAlign returns what every slab of a size starts at a multiple of. Binary blocks start at
-// a multiple of their size in their region, which is aligned as pages of the GPU are.
+// slabAlign returns the alignment of slabs. A binary block starts at a multiple of its size in its
+// region.
 func (c Config) slabAlign(size device.Size) device.Size {
 	if c.Family == blocks.Binary {
 		return min(size, 2*device.MiB)
@@ -217,7 +213,6 @@ func (c Config) slabAlign(size device.Size) device.Size {
 	return c.BlockBytes
 }
 
-// policy returns the policy of the regions of the pool.
 func (c Config) policy() regions.Policy { return regions.Policy{Kind: c.Growth} }
 
 // ForCapacity implements [alloc.CapacityConfig]. Only a configuration with a limit gets one.

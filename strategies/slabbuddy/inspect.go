@@ -24,7 +24,12 @@ var (
 const mostRequest device.Size = 1 << 60
 
 // LargestFree implements [alloc.Holes]. O(classes).
-func (a *Allocator) LargestFree() device.Size { return a.largestFree() }
+func (a *Allocator) LargestFree() device.Size {
+	if a.front.Closed() {
+		return 0
+	}
+	return max(a.blocks.LargestFree(), a.cells.LargestFree())
+}
 
 // MetadataBytes implements [alloc.Metered].
 func (a *Allocator) MetadataBytes() device.Size {
@@ -36,7 +41,7 @@ func (a *Allocator) MetadataBytes() device.Size {
 	return n
 }
 
-// sortSlabs renews the order in which Walk meets the slabs.
+// sortSlabs sorts the slabs by address for Walk.
 func (a *Allocator) sortSlabs() {
 	a.order = a.order[:0]
 	for n, place := range a.pieces.places {
@@ -47,10 +52,9 @@ func (a *Allocator) sortSlabs() {
 	slices.SortFunc(a.order, func(m, n int32) int { return cmp.Compare(a.cells.Piece(m).Addr, a.cells.Piece(n).Addr) })
 }
 
-// Walk implements [alloc.Inspector]. Where the buddy has a slab, its slots are shown, and a
-// slab without a used one as one free chunk without a class; what a region that was kept has
-// beyond the slab is slack until the slab is given up. Owner tells the part: the class of a
-// free slot is that of the slabs, the class of a free block that of the buddy.
+// Walk implements [alloc.Inspector]. A slab is shown as its slots, or as one free chunk without a
+// class if none is used. The bytes of a kept region beyond its slab are slack. Owner is the part;
+// classes are those of that part.
 func (a *Allocator) Walk(yield func(alloc.Chunk) bool) {
 	if a.front.Closed() {
 		a.blocks.WalkSlack(yield)
@@ -71,26 +75,24 @@ func (a *Allocator) Walk(yield func(alloc.Chunk) bool) {
 	})
 }
 
-// slabBytes returns the size of a slab that is held. Its block is as large, or else a kept
-// region that is larger.
+// slabBytes returns the size of a held slab. Its block has that size or is a larger kept region.
 func (a *Allocator) slabBytes(number int32) device.Size {
 	return a.pieces.sizes[a.cells.ClassOfSlab(number)]
 }
 
-// granted returns the bytes that the live block of the buddy at an address was granted.
+// granted returns the bytes of the live block of the buddy at an address.
 func (a *Allocator) granted(at device.Addr, l front.LiveBlock) device.Size {
 	place, _ := a.blocks.PlaceOf(at)
 	return a.blocks.Granted(l.Requested, place)
 }
 
-// slabGranted returns the bytes that the block of a slab that is held was granted, and its place.
+// slabGranted returns the bytes and the place of the block of a held slab.
 func (a *Allocator) slabGranted(number int32) (granted device.Size, place uint64) {
 	place = a.pieces.placeOf(a.cells.Piece(number))
 	return a.blocks.Granted(a.slabBytes(number), place), place
 }
 
-// spans yields the tiles of the buddy by address, each with the number of the slab there or
-// -1.
+// spans yields the tiles of the buddy by address, with the number of the slab there or -1.
 func (a *Allocator) spans(yield func(s blocks.Span, number int32) bool) {
 	a.sortSlabs()
 	i, number := 0, int32(-1)
@@ -114,7 +116,7 @@ func (a *Allocator) spans(yield func(s blocks.Span, number int32) bool) {
 	})
 }
 
-// chunkOf returns a tile of the buddy that is no slab as a chunk.
+// chunkOf returns a tile of the buddy as a chunk.
 func (a *Allocator) chunkOf(s blocks.Span) alloc.Chunk {
 	c := alloc.Chunk{Region: s.Region, Addr: s.Addr, Size: s.Size, State: s.State, Class: s.Class, Owner: OwnerBuddy}
 	direct := s.State == alloc.Free && s.Class == alloc.NoClass
@@ -167,7 +169,7 @@ func (a *Allocator) Check() error {
 	return nil
 }
 
-// checkSlabs verifies that each slab is one whole block of the buddy, and no other's.
+// checkSlabs verifies that each slab is one whole block of the buddy.
 func (a *Allocator) checkSlabs() (err error) {
 	found := 0
 	a.spans(func(s blocks.Span, number int32) bool {
@@ -191,8 +193,8 @@ func (a *Allocator) checkSlabs() (err error) {
 	return err
 }
 
-// checkOwners verifies that what the buddy granted is slabs and live blocks, and that slots are
-// of requests that are of their class.
+// checkOwners verifies that granted blocks are slabs or live blocks, and that slots are of the
+// right class.
 func (a *Allocator) checkOwners() (err error) {
 	granted := 0
 	a.spans(func(s blocks.Span, number int32) bool {
@@ -216,7 +218,6 @@ func (a *Allocator) checkOwners() (err error) {
 	return err
 }
 
-// checkSlots verifies that each live block in a slab is of a size that may be there.
 func (a *Allocator) checkSlots(s blocks.Span, number int32) (err error) {
 	own := a.cells.ClassOfSlab(number)
 	a.cells.WalkSlab(number, s.Region, func(c alloc.Chunk) bool {

@@ -6,15 +6,13 @@ import (
 	"github.com/vramyard/vramyard/internal/invariants"
 )
 
-// allocShort serves a request for which nothing that is held serves as it is. The device is
-// asked, unless the cells asked it already, and if it refuses, the ladder is climbed: what
-// magazines hold goes back to the slabs, slabs without a used slot to the buddy, regions
-// without a live block to the device. After each rung the request is tried again, and the
-// next one is taken only if it still fails. In the end the device is asked once more, then
-// for the request alone, and the request is refused.
+// allocShort serves a request for which nothing held serves. The device is asked, unless the cells
+// asked it already. If it refuses, magazines are emptied, then empty slabs become blocks, then
+// empty regions are released, with another attempt after each. At last the device is asked once
+// more, and then for the request alone.
 //
-// Magazines come first because they cost nothing but a few refills, the device last because
-// its calls wait for the GPU.
+// Magazines come first because refilling them is cheap, the device last because its calls wait for
+// the GPU.
 func (a *Allocator) allocShort(r *alloc.Request, class int, small bool) (alloc.Block, error) {
 	if !small {
 		if b, ok := a.allocNew(r, class, false); ok {
@@ -41,7 +39,6 @@ func (a *Allocator) allocShort(r *alloc.Request, class int, small bool) (alloc.B
 	return alloc.Block{}, a.outOfMemory(r)
 }
 
-// rung is a step of the ladder that gives up memory.
 type rung uint8
 
 // The rungs, in their order.
@@ -63,7 +60,6 @@ func (a *Allocator) giveUp(next rung) bool {
 	return false           // what went back serves nobody until the device is asked
 }
 
-// allocHeld tries once more to serve a request from what is held.
 func (a *Allocator) allocHeld(r *alloc.Request, class int, small bool) (b alloc.Block, ok bool) {
 	if small {
 		p, ok := a.cells.Grab(class, 0, r, false)
@@ -75,7 +71,7 @@ func (a *Allocator) allocHeld(r *alloc.Request, class int, small bool) (b alloc.
 	return a.allocBlock(r)
 }
 
-// allocNew asks the device for a region for a request, a small one by way of the cells.
+// allocNew serves a request out of a new region.
 func (a *Allocator) allocNew(r *alloc.Request, class int, small bool) (alloc.Block, bool) {
 	if small {
 		p, ok := a.cells.Grab(class, 0, r, true)
@@ -87,7 +83,6 @@ func (a *Allocator) allocNew(r *alloc.Request, class int, small bool) (alloc.Blo
 	return a.blockOr(r, a.blocks.GrabNew)
 }
 
-// allocBlock serves a request by a block of the buddy that is held.
 func (a *Allocator) allocBlock(r *alloc.Request) (b alloc.Block, ok bool) {
 	if b.Addr, b.Size, _, ok = a.blocks.GrabHeld(r.Size, r.Align, r.Hint); ok {
 		a.grantBlock(b, r)
@@ -95,7 +90,7 @@ func (a *Allocator) allocBlock(r *alloc.Request) (b alloc.Block, ok bool) {
 	return b, ok
 }
 
-// blockOr serves a request by a block that the buddy asks the device for, or remembers why not.
+// blockOr serves a request by grab, or keeps the error.
 func (a *Allocator) blockOr(
 	r *alloc.Request, grab func(n, align device.Size, hint alloc.Hint) (device.Addr, device.Size, uint64, error),
 ) (alloc.Block, bool) {
@@ -109,8 +104,8 @@ func (a *Allocator) blockOr(
 	return b, true
 }
 
-// allocAlone serves a request that there is no room for in the usual way: a small one by a
-// block of its own, one that would have a region by the pool, one for the pool by a region.
+// allocAlone is the last attempt: a small request by a block of the buddy, one that would have a
+// region by the pool, one for the pool by a region.
 func (a *Allocator) allocAlone(r *alloc.Request, small bool) (b alloc.Block, ok bool) {
 	if small {
 		if b, ok = a.allocBlock(r); ok {
@@ -125,8 +120,6 @@ func (a *Allocator) allocAlone(r *alloc.Request, small bool) (b alloc.Block, ok 
 	})
 }
 
-// outOfMemory records a request for which there was no memory when everything had been
-// given up.
 func (a *Allocator) outOfMemory(r *alloc.Request) error {
 	if invariants.Enabled && (a.cells.CachedBytes() != 0 || a.cells.Shed() != 0) {
 		panic("slabbuddy: invariant W5 (nothing is refused before all is given up): magazines or empty slabs are left")
@@ -134,13 +127,4 @@ func (a *Allocator) outOfMemory(r *alloc.Request) error {
 	return a.front.OutOfMemory(r, 0, a.pieces.short.asked, a.pieces.short.err)
 }
 
-// largestFree returns the bytes of the largest free chunk, 0 if there is none.
-func (a *Allocator) largestFree() device.Size {
-	if a.front.Closed() {
-		return 0
-	}
-	return max(a.blocks.LargestFree(), a.cells.LargestFree())
-}
-
-// freeBytes returns the bytes in free chunks.
 func (a *Allocator) freeBytes() device.Size { return a.blocks.FreeBytes() + a.cells.FreeBytes() }

@@ -11,8 +11,8 @@ var (
 	_ alloc.Placer     = (*Allocator)(nil)
 )
 
-// FreeNeighbours implements [alloc.Neighbours]: of the last block of a slab, the slab, and if that becomes a block of the
-// buddy again, its chain of free buddies. It costs a step for each class.
+// FreeNeighbours implements [alloc.Neighbours]: for the last slot of a slab the slab, with its
+// chain of free buddies if it becomes a block of the buddy again. It costs a step for each class.
 func (a *Allocator) FreeNeighbours(p device.Addr) (below, above device.Size) {
 	if a.front.Closed() {
 		return 0, 0
@@ -50,7 +50,7 @@ func (a *Allocator) CanPlace(r alloc.Request, freed []device.Addr) bool {
 	return a.blocks.CanGrab(a.tiles, r, rest)
 }
 
-// tiles yields what the buddy has, of which a slab is a live block.
+// tiles yields the tiles of the buddy, with slabs as live blocks.
 func (a *Allocator) tiles(yield func(alloc.Chunk) bool) {
 	a.spans(func(s blocks.Span, number int32) bool {
 		c := a.chunkOf(s)

@@ -69,7 +69,7 @@ func (c Config) Promises() alloc.Promises {
 	return p
 }
 
-// mustPromise returns the promises of a buddy whose configuration was judged before.
+// mustPromise returns the promises of a buddy with a valid configuration.
 func mustPromise(c blocks.Config) alloc.Promises {
 	c, err := c.WithDefaults()
 	if err != nil {
@@ -78,8 +78,8 @@ func mustPromise(c blocks.Config) alloc.Promises {
 	return c.Promises()
 }
 
-// searchOrder compares free chunks of one class: slots come before blocks, those of one slab
-// from the lowest, and all of a class if the lowest slab serves first.
+// searchOrder compares free chunks of one class: slots before blocks, those of one slab by address,
+// and all of a class if the lowest slab serves first.
 func (c Config) searchOrder(classes []cells.Class, buddy alloc.Promises) func(a, b alloc.Chunk) int {
 	byAddress := c.Selection == cells.Lowest
 	// one reports whether two slots are of one slab. Binary slabs start at multiples of

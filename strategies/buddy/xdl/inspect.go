@@ -17,9 +17,7 @@ var (
 )
 
 // LargestFree implements [alloc.Holes]. It reads one byte per region.
-func (a *Allocator) LargestFree() device.Size { return a.largestFree() }
-
-func (a *Allocator) largestFree() device.Size {
+func (a *Allocator) LargestFree() device.Size {
 	var longest byte
 	for _, r := range a.roots {
 		longest = max(longest, r)
@@ -82,7 +80,6 @@ func (a *Allocator) walkHeld(h regions.Held, yield func(alloc.Chunk) bool) bool 
 	return regions.Excess(h.Region, a.cfg.RegionBytes, yield)
 }
 
-// chunkOf returns a run of a region as a chunk.
 func (a *Allocator) chunkOf(region int, s span) alloc.Chunk {
 	c := alloc.Chunk{
 		Region: a.bases[region], Addr: a.addrOf(region, s.at), Size: a.bytesOf(s.order), Class: int32(s.order),
@@ -121,7 +118,6 @@ func (a *Allocator) Check() error {
 	return nil
 }
 
-// checkRegions verifies the trees, and the tables of regions against each other.
 func (a *Allocator) checkRegions() error {
 	if n := a.regions.Len(); n != len(a.bases) || n != len(a.trees) || n != len(a.roots) {
 		return fmt.Errorf("buddy: invariant U7 (regions by age and by address agree): %d by address, %d by age", n, len(a.bases))
@@ -165,7 +161,6 @@ func (t *tree) check(i uint32, order int) error {
 	return t.check(2*i+1, order-1)
 }
 
-// checkWord verifies the word at the lowest node i, by the slow way over its runs.
 func (t *tree) checkWord(i uint32) error {
 	w, longest := t.wordsOf(i, t.leaf)[0], 0
 	if w.free&w.heads != 0 || w.free&^run(t.leaf) != 0 {
@@ -182,7 +177,6 @@ func (t *tree) checkWord(i uint32) error {
 	return nil
 }
 
-// checkBlocks verifies that the live blocks are the granted runs.
 func (a *Allocator) checkBlocks() error {
 	granted := 0
 	for region := range a.trees {

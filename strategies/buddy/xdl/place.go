@@ -2,8 +2,8 @@ package xdl
 
 import "math/bits"
 
-// oldestWith returns the oldest region with a free run of the order. Roots are compared
-// one by one, oldest first, as the original does; they lie side by side.
+// oldestWith returns the oldest region with a free run of the order, comparing roots one by one as
+// the original does.
 func (a *Allocator) oldestWith(order int) (region int, ok bool) {
 	for i, longest := range a.roots {
 		if int(longest) > order {
@@ -13,12 +13,9 @@ func (a *Allocator) oldestWith(order int) (region int, ok bool) {
 	return 0, false
 }
 
-// lowest returns the first block of the lowest free run of the order: left whenever the
-// left half can serve, even if the right half has a smaller hole that fits.
-//
-// Which half serves is as good as random, so the steps are arithmetic, not branches, and
-// go two levels at a time: the bytes that decide the second are read before the first is
-// decided, which takes a load off every other step of the chain.
+// lowest returns the first block of the lowest free run of the order: left whenever the left half
+// can serve. Which half serves is unpredictable, so the steps are arithmetic and go two levels at a
+// time: the bytes for the second are read before the first is decided.
 //
 // Precondition: the root has a run of that order.
 func (t *tree) lowest(order int) uint32 {
@@ -41,7 +38,5 @@ func (t *tree) lowest(order int) uint32 {
 	return at
 }
 
-// less returns 1 if a < b, and 0 otherwise, without a branch.
-//
-// Precondition: both are below 2^31.
+// less returns 1 if a < b, else 0, without a branch. Both must be below 2^31.
 func less(a, b uint32) uint32 { return (a - b) >> 31 }

@@ -23,8 +23,7 @@ func (a *Allocator) FreeNeighbours(p device.Addr) (below, above device.Size) {
 	return below, above
 }
 
-// merged returns the free run that the granted one of an order at block at would end in if it were
-// released.
+// merged returns the free run that a granted one would merge into.
 func (t *tree) merged(at uint32, order int) (uint32, int) {
 	for ; order < t.leaf; order++ {
 		buddy := run(order) << ((at ^ 1<<order) % 64)

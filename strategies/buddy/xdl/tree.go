@@ -14,9 +14,8 @@ type word struct {
 	heads uint64 // a run of at most 64 blocks that was granted starts here
 }
 
-// tree is the state of one region, as the package comment describes it: words at the
-// leaves and above them the summaries, one byte per node in level order. Node 0 is not
-// used, the root is node 1, the children of node i are 2i and 2i+1.
+// tree is the state of one region: words at the leaves and above them the summaries in level order.
+// The root is node 1, the children of node i are 2i and 2i+1.
 type tree struct {
 	longest []byte // per node: 1 + order of the longest free aligned run; 0 for none
 	words   []word
@@ -24,7 +23,6 @@ type tree struct {
 	leaf    int // order of the lowest nodes: wordOrder, or top where that is less
 }
 
-// newTree returns the tree of a wholly free region of order top.
 func newTree(top int) tree {
 	leaf := min(top, wordOrder)
 	t := tree{longest: make([]byte, 2<<(top-leaf)), words: make([]word, 1<<(top-leaf)), top: top, leaf: leaf}
@@ -40,15 +38,11 @@ func newTree(top int) tree {
 	return t
 }
 
-// run returns the bits of a run of the given order that starts at the lowest.
-//
-// Precondition: order <= wordOrder.
+// run returns the bits of the lowest run of an order, which is at most wordOrder.
 func run(order int) uint64 { return ^uint64(0) >> (64 - 1<<order) }
 
-// starts returns the blocks of a word at which a free aligned run of an order starts: each
-// step halves the candidates to those whose upper half is free as well.
-//
-// Precondition: order <= wordOrder.
+// starts returns the blocks of a word at which a free aligned run of an order starts: each step
+// keeps the candidates whose upper half is free as well.
 func starts(free uint64, order int) uint64 {
 	for k := range order {
 		free &= free >> (1 << k) & everySecond[k]
@@ -62,9 +56,8 @@ var everySecond = [wordOrder]uint64{
 	0x0001000100010001, 0x0000000100000001, 0x0000000000000001,
 }
 
-// longestIn returns the summary of a word: 1 + order of the longest free aligned run, 0
-// for none. It is starts for every order in turn, counting those that have one, written
-// out so that it has no branch to mispredict.
+// longestIn returns the summary of a word. It is starts for every order in turn, written out so
+// that it has no branch to mispredict.
 func longestIn(free uint64) byte {
 	n := nonzero(free)
 	free &= free >> 1 & everySecond[0]
@@ -80,7 +73,6 @@ func longestIn(free uint64) byte {
 	return n + byte(free&(free>>32)&1)
 }
 
-// nonzero returns 1, or 0 for 0.
 func nonzero(x uint64) (n byte) {
 	if x != 0 {
 		n = 1
@@ -88,24 +80,21 @@ func nonzero(x uint64) (n byte) {
 	return n
 }
 
-// below returns the nodes that lie depth levels below node i, in address order.
+// below returns the nodes depth levels below node i.
 func (t *tree) below(i uint32, depth int) []byte {
 	return t.longest[uint64(i)<<depth : uint64(i+1)<<depth]
 }
 
-// nodeOf returns the node of the run of an order that starts at block at.
-//
-// Precondition: order >= t.leaf.
+// nodeOf returns the node of the run of an order, at least t.leaf, at a block.
 func (t *tree) nodeOf(at uint32, order int) uint32 { return 1<<(t.top-order) + at>>order }
 
-// wordsOf returns the words in the range of node i, of the given order.
 func (t *tree) wordsOf(i uint32, order int) []word {
 	first, n := (uint64(i)-1<<(t.top-order))<<(order-t.leaf), uint64(1)<<(order-t.leaf)
 	return t.words[first : first+n]
 }
 
-// grant marks the free run of an order that starts at block at as granted. A run longer
-// than a word is marked in its node alone; what is below it still reads free.
+// grant marks the free run of an order at a block as granted. A run longer than a word is marked in
+// its node alone.
 func (t *tree) grant(at uint32, order int) {
 	if order > t.leaf {
 		t.renew(t.nodeOf(at, order), order, 0)
@@ -117,8 +106,7 @@ func (t *tree) grant(at uint32, order int) {
 	t.renew(t.nodeOf(at, t.leaf), t.leaf, longestIn(w.free))
 }
 
-// release marks the granted run of an order that starts at block at as free and merges it
-// with its buddy as far up as both are free.
+// release frees the granted run of an order at a block and merges it with its buddies.
 func (t *tree) release(at uint32, order int) {
 	if order > t.leaf {
 		t.renew(t.nodeOf(at, order), order, byte(order+1))
@@ -130,11 +118,9 @@ func (t *tree) release(at uint32, order int) {
 	t.renew(t.nodeOf(at, t.leaf), t.leaf, longestIn(w.free))
 }
 
-// renew sets node i, of the given order, to v and brings the nodes above up to date. Above
-// the first that does not change nothing can.
-//
-// Each step reads the buddy only, not what was just written, and merges by arithmetic:
-// with two loads and a branch instead, the climb took half as long again.
+// renew sets node i, of the given order, to v and updates the nodes above, up to the first that
+// does not change. Each step reads the buddy only and merges by arithmetic: with two loads and a
+// branch the climb took half as long again.
 func (t *tree) renew(i uint32, order int, v byte) {
 	nodes := t.longest
 	nodes[i] = v
@@ -149,14 +135,13 @@ func (t *tree) renew(i uint32, order int, v byte) {
 	}
 }
 
-// isZero returns 1 for 0 and 0 for everything else, without a branch.
+// isZero returns 1 for 0, else 0, without a branch.
 func isZero(b byte) byte { return byte((uint32(b) - 1) >> 31) }
 
-// isFree reports whether node i, of the given order, is wholly free.
 func (t *tree) isFree(i uint32, order int) bool { return int(t.longest[i]) == order+1 }
 
-// isGranted reports whether the run of node i, of the given order, was granted as one and
-// is longer than a word: it reads 0 although its halves do not.
+// isGranted reports whether the run of node i was granted as one and is longer than a word: it
+// reads 0 although its halves do not.
 //
 // Precondition: no node above i is granted.
 func (t *tree) isGranted(i uint32, order int) bool {
@@ -170,11 +155,9 @@ type span struct {
 	free  bool
 }
 
-// spans yields the granted and the maximal free runs of the region by address.
 func (t *tree) spans(yield func(span) bool) { t.spansOf(1, t.top, yield) }
 
-// spansOf is spans for the range of node i, of the given order. It reports whether the
-// iteration goes on.
+// spansOf yields the runs of node i, of the given order. It reports whether the walk goes on.
 func (t *tree) spansOf(i uint32, order int, yield func(span) bool) bool {
 	at := (i - 1<<(t.top-order)) << order
 	switch {
@@ -186,7 +169,7 @@ func (t *tree) spansOf(i uint32, order int, yield func(span) bool) bool {
 	return t.spansOf(2*i, order-1, yield) && t.spansOf(2*i+1, order-1, yield)
 }
 
-// spansIn is spans for the word of which at is the first block.
+// spansIn yields the runs of the word with first block at.
 func (t *tree) spansIn(at uint32, yield func(span) bool) bool {
 	w := t.words[at>>t.leaf]
 	for p := 0; p < 1<<t.leaf; {
@@ -201,8 +184,6 @@ func (t *tree) spansIn(at uint32, yield func(span) bool) bool {
 }
 
 // spanAt returns the run that starts at bit p of a word of the given order.
-//
-// Precondition: a run starts there.
 func (w word) spanAt(p, leaf int) span {
 	s := span{at: uint32(p), free: w.free>>p&1 != 0}
 	if !s.free {
@@ -216,8 +197,7 @@ func (w word) spanAt(p, leaf int) span {
 	return s
 }
 
-// allFree reports whether everything below node i, of the given order, reads wholly free.
-// It costs O(nodes and words below i).
+// allFree reports whether everything below node i reads wholly free, in O(nodes and words below i).
 func (t *tree) allFree(i uint32, order int) bool {
 	for depth := 1; depth <= order-t.leaf; depth++ {
 		nodes := t.below(i, depth)

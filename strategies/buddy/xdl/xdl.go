@@ -41,7 +41,7 @@ func New(src device.Source, c Config) (*Allocator, error) {
 		align: regions.Align(c.RegionBytes),
 	}
 	a.View = a.front.Init(front.Limits{Most: c.RegionBytes}, func() (largest, bytes device.Size) {
-		return a.largestFree(), a.FreeBytes()
+		return a.LargestFree(), a.FreeBytes()
 	})
 	a.regions = regions.NewSet(src, &a.front.Stats)
 	a.front.Stats.NextRegion = c.RegionBytes
@@ -77,8 +77,8 @@ func (a *Allocator) Free(p device.Addr) error {
 	return err
 }
 
-// Take is Free that also tells what the block was: bytes requested and bytes granted. A
-// strategy composed of this one keeps its own account with it.
+// Take is Free that also returns the requested and the granted bytes, for a strategy composed of
+// this one.
 func (a *Allocator) Take(p device.Addr) (requested, granted device.Size, err error) {
 	b, ok := a.live.Take(p)
 	if !ok {
@@ -93,36 +93,32 @@ func (a *Allocator) Take(p device.Addr) (requested, granted device.Size, err err
 	return b.Requested, granted, nil
 }
 
-// Close implements [alloc.Strategy]. Regions go back oldest first. Of what the device
-// refuses to take back, Walk yields each region as one chunk of slack.
+// Close implements [alloc.Strategy]. Regions are released oldest first. Walk yields a region that
+// the device refuses as one chunk of slack.
 func (a *Allocator) Close() error {
 	a.front.Close()
 	a.bases, a.trees, a.roots, a.live = nil, nil, nil, front.Ledger{}
 	return a.regions.ReleaseAll()
 }
 
-// honours reports whether the alignment of a request is kept whatever the state: a block
-// starts at a multiple of its own size in a region that is aligned itself.
+// honours reports whether an alignment is always kept: a block starts at a multiple of its size in
+// an aligned region.
 func (a *Allocator) honours(r alloc.Request) bool {
 	return device.IsPowerOfTwo(r.Align) && r.Align <= min(a.align, a.bytesOf(a.orderFor(r.Size)))
 }
 
-// orderFor returns the order of the block that serves n bytes.
-//
-// Precondition: 1 <= n <= RegionBytes.
+// orderFor returns the order of the block for n bytes, 1 to RegionBytes.
 func (a *Allocator) orderFor(n device.Size) int {
 	return max(0, bits.Len64(uint64(n-1))-a.shift)
 }
 
-// bytesOf returns the bytes of a block of an order.
 func (a *Allocator) bytesOf(order int) device.Size { return 1 << (a.shift + order) }
 
-// addrOf returns the address of a block of order 0 in a region.
 func (a *Allocator) addrOf(region int, at uint32) device.Addr {
 	return a.bases[region].Add(device.Size(at) << a.shift)
 }
 
-// grow takes one more region, wholly free. On error nothing has changed.
+// grow reserves a region, wholly free. On error nothing has changed.
 func (a *Allocator) grow() error {
 	if (len(a.trees)+1)<<a.top > mostBlocks {
 		return regions.ErrTooMany

@@ -14,10 +14,8 @@ const maskWords = mostClasses / 64
 // mask is a set of classes.
 type mask [maskWords]uint64
 
-// region is what is known of one region. A pool region is cut into roots whose blocks are
-// split and merged; a direct one is a single block.
-//
-// It takes two cache lines. What a grant and a free need of it is in the first.
+// region is the record of one region: a pool region of roots that are split and merged, or a direct
+// one, which is a single block. It takes two cache lines; a grant and a free read the first.
 type region struct {
 	base   device.Addr
 	upper  places      // of a pool region with halves, its free blocks of the uppermost levels
@@ -49,7 +47,6 @@ type list struct{ newest, oldest uint32 }
 // link is the neighbours of a free block in its list, as starts plus one; zero is none.
 type link struct{ newer, older uint32 }
 
-// all yields the classes of the set, smallest first.
 func (m mask) all(yield func(int) bool) {
 	for word, w := range m {
 		for ; w != 0; w &= w - 1 {
@@ -60,7 +57,7 @@ func (m mask) all(yield func(int) bool) {
 	}
 }
 
-// from returns the smallest class of the set that is at least c, mostClasses if there is none.
+// from returns the smallest class of the set that is at least c, or mostClasses.
 func (m *mask) from(c int) int {
 	word := c >> 6
 	for w := m[word] >> (c & 63) << (c & 63); ; w = m[word] {
@@ -73,7 +70,7 @@ func (m *mask) from(c int) int {
 	}
 }
 
-// largest returns the largest class of the set, -1 if it is empty.
+// largest returns the largest class of the set, or -1.
 func (m *mask) largest() int {
 	for word := maskWords - 1; word >= 0; word-- {
 		if m[word] != 0 {
@@ -83,11 +80,10 @@ func (m *mask) largest() int {
 	return -1
 }
 
-// key returns the number of a region in b.ranked: its rank, below those of all emptier
-// buckets.
+// key returns the number of a region in b.ranked: its rank, with the bucket above it.
 func (b *Engine) key(r *region) uint32 { return uint32(r.bucket)*b.stride + r.rank }
 
-// keys returns the number that all keys are below.
+// keys returns the bound of all keys.
 func (b *Engine) keys() int {
 	if b.fullest {
 		return buckets * int(b.stride)
@@ -95,7 +91,7 @@ func (b *Engine) keys() int {
 	return int(b.stride)
 }
 
-// add makes block n of region r free. It is in no other free block.
+// add makes block n of region r free.
 func (b *Engine) add(r *region, n node) {
 	if r.isUpper(n.class) {
 		b.addUpper(r, r.number(n.at, n.class), n.class)
@@ -107,7 +103,7 @@ func (b *Engine) add(r *region, n node) {
 	}
 }
 
-// addUpper is add for a block of the uppermost levels, by its number, where blocks are not listed.
+// addUpper is add by number for a block of the uppermost levels, without the lists.
 func (b *Engine) addUpper(r *region, i uint32, class int) {
 	if i>>wordLog < uint32(r.upper.room) { // as nearly always, and without a call
 		b.store.put(&r.upper, i)
@@ -117,7 +113,7 @@ func (b *Engine) addUpper(r *region, i uint32, class int) {
 	b.gain(r, class)
 }
 
-// addLower is add for a block below the uppermost levels, where blocks are not listed.
+// addLower is add for a block below the uppermost levels, without the lists.
 func (b *Engine) addLower(r *region, n node) {
 	if len(r.sets) == 0 {
 		b.makeSets(r)
@@ -126,9 +122,7 @@ func (b *Engine) addLower(r *region, n node) {
 	b.gain(r, n.class)
 }
 
-// remove makes block n of region r no free block: it is granted, split or merged.
-//
-// Precondition: it is one.
+// remove takes free block n of region r out of its sets: it is granted, split or merged.
 func (b *Engine) remove(r *region, n node) {
 	var last uint64
 	if r.isUpper(n.class) {
@@ -142,8 +136,8 @@ func (b *Engine) remove(r *region, n node) {
 	b.lose(r, n.class, last)
 }
 
-// gain books that a region has one more free block of a class. It is noted with every one, for
-// whether it is the first nobody could predict.
+// gain counts a free block of a class. The bits are set every time: a test whether it is the first
+// would be mispredicted.
 func (b *Engine) gain(r *region, class int) {
 	b.count[class]++
 	word, bit := class>>6, uint64(1)<<(class&63)
@@ -157,15 +151,14 @@ func (b *Engine) gain(r *region, class int) {
 	}
 }
 
-// lose books that a region has one free block of a class less, and none any more if last is one,
-// without a branch that could be mispredicted.
+// lose counts a free block of a class less. Last is 1 if the region has no other, else 0: there is
+// no branch to mispredict.
 func (b *Engine) lose(r *region, class int, last uint64) {
 	b.count[class]--
 	b.forgetClass(r, class, last)
 }
 
-// forgetClass notes that a region has no free block of a class any more if last is one, and
-// nothing if it is zero.
+// forgetClass clears the bits of a class of a region if last is 1.
 func (b *Engine) forgetClass(r *region, class int, last uint64) {
 	word, at := class>>6, class&63
 	r.has[word] &^= last << at
@@ -178,7 +171,6 @@ func (b *Engine) forgetClass(r *region, class int, last uint64) {
 	b.some[word] &^= none << at
 }
 
-// push makes n the newest free block of its class in region r.
 func (b *Engine) push(r *region, n node) {
 	o := &b.listed[r.slot]
 	if int(n.at) >= len(o.links) {
@@ -196,7 +188,6 @@ func (b *Engine) push(r *region, n node) {
 	l.newest = n.at + 1
 }
 
-// unlink takes n out of the list of its class in region r.
 func (b *Engine) unlink(r *region, n node) {
 	o := &b.listed[r.slot]
 	l, k := &o.lists[n.class], o.links[n.at]
@@ -212,11 +203,11 @@ func (b *Engine) unlink(r *region, n node) {
 	}
 }
 
-// buckets is how many steps tell how full a region is: the first is for those quite full, the
-// others are a fifteenth of the region each.
+// buckets is the number of steps by which regions are ranked as full. The first is for nearly full
+// ones; the others are a fifteenth of the region each.
 const buckets = 16
 
-// occupy books that units of region r are granted.
+// occupy counts units of region r as granted.
 func (b *Engine) occupy(r *region, units uint32) {
 	if r.used == 0 {
 		b.pool.Occupied(r.size)
@@ -227,7 +218,7 @@ func (b *Engine) occupy(r *region, units uint32) {
 	}
 }
 
-// relieve books that units of region r came back. The region may go back to the device.
+// relieve counts units of region r as free. The region may go back to the device.
 func (b *Engine) relieve(slot uint32, r *region, units uint32) {
 	r.used -= units
 	if b.fullest {
@@ -238,14 +229,11 @@ func (b *Engine) relieve(slot uint32, r *region, units uint32) {
 	}
 }
 
-// bucketOf returns the bucket that a region belongs to, the fullest first.
 func bucketOf(r *region) uint8 {
 	return uint8(buckets - 1 - uint64(r.used)*(buckets-1)/uint64(r.units))
 }
 
-// rebucket moves a region to the bucket that it belongs to by now.
-//
-// Precondition: regions have buckets.
+// rebucket moves a region to its bucket after a change of used.
 func (b *Engine) rebucket(r *region) {
 	bucket := bucketOf(r)
 	if bucket == r.bucket {
@@ -260,10 +248,9 @@ func (b *Engine) rebucket(r *region) {
 	}
 }
 
-// gone stands in the order of choice for a region that went back.
+// gone stands in the order of choice for a released region.
 const gone = ^uint32(0)
 
-// enrol gives a new pool region its rank.
 func (b *Engine) enrol(slot uint32, r *region) {
 	n := len(b.byRank)
 	late := b.choice == Lowest && n > 0 && b.regs[b.byRank[n-1]].base > r.base
@@ -274,7 +261,6 @@ func (b *Engine) enrol(slot uint32, r *region) {
 	}
 }
 
-// strike takes a pool region that goes back out of the order of choice.
 func (b *Engine) strike(r *region) {
 	for c := range r.has.all {
 		b.forgetClass(r, c, 1)
@@ -285,8 +271,8 @@ func (b *Engine) strike(r *region) {
 	}
 }
 
-// renumber gives every pool region its rank anew. It costs O(regions * classes), as rarely
-// as a region comes for which there is no rank between its neighbours'.
+// renumber assigns every pool region a new rank in O(regions * classes). It is called when a new
+// region has no free rank between its neighbours.
 func (b *Engine) renumber() {
 	b.byRank = slices.DeleteFunc(b.byRank, func(slot uint32) bool { return slot == gone })
 	if b.choice == Lowest {

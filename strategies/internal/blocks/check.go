@@ -7,8 +7,8 @@ import (
 	"github.com/vramyard/vramyard/device"
 )
 
-// Check verifies every index of the engine. Its errors name the broken invariant; the
-// caller puts its own name before them. It costs O(free blocks * classes).
+// Check verifies every index of the engine in O(free blocks * classes). Its errors name the broken
+// invariant; the caller adds its own name.
 func (b *Engine) Check() error {
 	var free, empty device.Size
 	direct := 0
@@ -50,7 +50,7 @@ func (b *Engine) Check() error {
 	return b.checkDirect(direct)
 }
 
-// checkPlaces verifies the labels by which the region of an address is found.
+// checkPlaces verifies the atlas.
 func (b *Engine) checkPlaces() error {
 	var bytes device.Size // of regions that are led to
 	for e := range b.where.All {
@@ -73,8 +73,8 @@ func (b *Engine) checkPlaces() error {
 	return nil
 }
 
-// checkRegion verifies the free blocks of one region, adds their number to total by class,
-// and returns their bytes.
+// checkRegion verifies the free blocks of one region, counts them in total by class, and returns
+// their bytes.
 func (b *Engine) checkRegion(r *region, total []uint32) (device.Size, error) {
 	t := &b.classes
 	var free, end uint32
@@ -147,7 +147,6 @@ func (b *Engine) checkNode(r *region, n node) error {
 	return nil
 }
 
-// checkList verifies the list of the n free blocks of a class in a region.
 func (b *Engine) checkList(r *region, class, n int) error {
 	o := &b.listed[r.slot]
 	l, newer := o.lists[class], uint32(0)
@@ -162,7 +161,7 @@ func (b *Engine) checkList(r *region, class, n int) error {
 	return nil
 }
 
-// checkChoice verifies the order of choice and the classes noted for all regions.
+// checkChoice verifies the order of choice and the sets of regions.
 func (b *Engine) checkChoice() error {
 	var some mask
 	held := 0

@@ -25,9 +25,8 @@ const (
 	mostTurns = 32
 )
 
-// classes are the sizes of blocks in units, smallest first, and how one splits: class i
-// into class i-1 on the left and right[i] on the right, whose sizes add up to its own.
-// That one rule makes every family; which block is whose buddy follows from it alone.
+// classes are the sizes of blocks in units, ascending. Class i splits into class i-1 on the left
+// and right[i] on the right. This one rule makes every family and determines every buddy.
 type classes struct {
 	size  []uint32             // units
 	right []uint8              // class of the right part
@@ -37,7 +36,7 @@ type classes struct {
 	fib   bool                 // sizes are Fibonacci numbers instead
 }
 
-// classesOf returns the classes of a family, named as in Config.Family.
+// classesOf returns the classes of a family, one of the values of Config.Family.
 func classesOf(family string) classes {
 	var t classes
 	switch family {
@@ -69,14 +68,13 @@ func classesOf(family string) classes {
 	return t
 }
 
-// search returns the smallest class of at least n units by search, for the tables.
 func (t *classes) search(n uint32) uint8 {
 	return uint8(sort.Search(len(t.size), func(i int) bool { return t.size[i] >= n }))
 }
 
-// align works out how blocks of each class are aligned, from the largest class down: a left
-// part starts where the whole does, a right part above the left one, a root above the roots
-// before it. The offset of any block is a sum of such sizes.
+// align computes the alignment of the blocks of each class, from the largest down. A left part
+// starts where the whole does, a right part above the left one, and a root above the roots before
+// it.
 func (t *classes) align() {
 	t.log = make([]uint8, len(t.size))
 	multiple := make([]uint32, len(t.size)) // low bits tell the alignment; zero is a multiple of everything
@@ -98,7 +96,6 @@ func (t *classes) align() {
 	}
 }
 
-// lowest returns the lowest bit of n.
 func lowest(n uint32) uint32 { return n & -n }
 
 // holding returns the smallest class of at least n units.
@@ -111,8 +108,8 @@ func (t *classes) holding(n uint32) int {
 	return t.holdingUneven(n)
 }
 
-// holdingUneven is holding for families other than the binary one. It is kept apart so that
-// holding is inlined.
+// holdingUneven is holding for families other than binary. It is separate so that holding is
+// inlined.
 //
 //go:noinline
 func (t *classes) holdingUneven(n uint32) int {
@@ -130,9 +127,7 @@ func (t *classes) holdingUneven(n uint32) int {
 	return int(n-1)>>b + (b-1)<<t.per + 1<<t.per
 }
 
-// within returns the largest class of at most n units.
-//
-// Precondition: 1 <= n.
+// within returns the largest class of at most n units, which is not 0.
 func (t *classes) within(n uint32) int {
 	c := int(t.last[bits.Len32(n)])
 	for t.size[c] > n {
@@ -147,8 +142,8 @@ type node struct {
 	class int
 }
 
-// turn is where the way down a split tree begins, or goes to the right: from a block of
-// class from the way reaches the block at, whose left parts all start there.
+// turn is the start of the way down a split tree or a right turn on it: from a block of class from
+// to the block at, whose left parts all start there.
 type turn struct {
 	at   uint32
 	top  int // class of the block there
@@ -161,10 +156,9 @@ type way struct {
 	n     int
 }
 
-// to finds the way from a root to the blocks that start at unit at. Lefts need no step:
-// only where the way turns right is kept.
+// to finds the way from a root to the blocks that start at a unit. Only right turns are kept.
 //
-// Precondition: the root holds the unit, and some block starts there.
+// Precondition: the root contains the unit, and some block starts there.
 func (w *way) to(t *classes, root node, at uint32) {
 	w.turns[0] = turn{at: root.at, top: root.class}
 	w.n = 0
@@ -177,8 +171,8 @@ func (w *way) to(t *classes, root node, at uint32) {
 	}
 }
 
-// up returns buddy and parent of block p, to which the way leads, and climbs. It returns
-// false for the root.
+// up returns buddy and parent of block p, at the end of the way, and climbs. It returns false for
+// the root.
 func (w *way) up(t *classes, p node) (buddy, parent node, ok bool) {
 	here := w.turns[w.n]
 	if p.class < here.top {
@@ -192,8 +186,7 @@ func (w *way) up(t *classes, p node) (buddy, parent node, ok bool) {
 	return node{at, here.from - 1}, node{at, here.from}, true
 }
 
-// cut yields the roots of a region of n units, largest first. Nothing is lost, for the
-// smallest class is one unit.
+// cut yields the roots of a region of n units, largest first.
 func (t *classes) cut(n uint32, yield func(node) bool) {
 	for at := uint32(0); at < n; {
 		c := t.within(n - at)
@@ -204,7 +197,6 @@ func (t *classes) cut(n uint32, yield func(node) bool) {
 	}
 }
 
-// rootOf returns the root that holds a unit of a region of n units.
 func (t *classes) rootOf(n, unit uint32) (root node) {
 	for at := uint32(0); ; {
 		c := t.within(n - at)
@@ -215,7 +207,6 @@ func (t *classes) rootOf(n, unit uint32) (root node) {
 	}
 }
 
-// bytes returns the host memory of the tables.
 func (t *classes) bytes() device.Size {
 	return device.Size(cap(t.size))*4 + device.Size(cap(t.right)) + device.Size(cap(t.log))
 }

@@ -7,13 +7,12 @@ import (
 	"github.com/vramyard/vramyard/device"
 )
 
-// This file is for strategies that have memory of their own to give up before a region
-// without a live block goes back. [Engine.Grab] is a whole ladder; these are its rungs.
+// The steps of [Engine.Grab], for strategies that have memory of their own to give up before a
+// region without a live block goes back.
 
-// GrabHeld is Grab out of what is held: it merges what was left unmerged, and neither asks
-// the device for memory nor gives it any. It reports whether there was a block.
+// GrabHeld is Grab without a device call. It merges buddies that were left unmerged if it must.
 //
-// Precondition: Judge finds nothing in the request.
+// Precondition: Judge returns ReasonNone for the request.
 func (b *Engine) GrabHeld(n, align device.Size, hint alloc.Hint) (addr device.Addr, granted device.Size, place uint64, ok bool) {
 	if n <= b.halves && align == 0 && hint != alloc.HintHigh {
 		if addr, granted, place, ok = b.grabHalf(n); ok {
@@ -26,7 +25,7 @@ func (b *Engine) GrabHeld(n, align device.Size, hint alloc.Hint) (addr device.Ad
 	return b.grabPool(n, align, hint)
 }
 
-// grabPool serves a request from the pool, whatever its size.
+// grabPool serves a request of any size from the pool.
 func (b *Engine) grabPool(n, align device.Size, hint alloc.Hint) (addr device.Addr, granted device.Size, place uint64, ok bool) {
 	w := b.needOf(n, align)
 	if w.class < 0 {
@@ -42,7 +41,7 @@ func (b *Engine) grabPool(n, align device.Size, hint alloc.Hint) (addr device.Ad
 	return addr, granted, place, ok
 }
 
-// grabKept serves a request by a direct region that was kept, if one fits within an eighth.
+// grabKept serves a request by a kept direct region of at most an eighth more.
 func (b *Engine) grabKept(n device.Size) (addr device.Addr, granted device.Size, place uint64, ok bool) {
 	size := device.AlignUp(n, device.Size(1)<<b.shift)
 	i := b.keptAt(size, 0)
@@ -56,13 +55,17 @@ func (b *Engine) grabKept(n device.Size) (addr device.Addr, granted device.Size,
 	return addr, granted, place, true
 }
 
-// GrabNew takes one more region from the device and grants the request out of it. It gives
-// nothing back but direct regions of which too much is kept. The error is as of Grab, and
-// Asked tells what was tried.
+// GrabNew reserves a region and grants the request out of it. It releases only direct regions, if
+// too many are kept. The error is as of Grab.
 //
 // Precondition: GrabHeld has no block for the request.
 func (b *Engine) GrabNew(n, align device.Size, hint alloc.Hint) (addr device.Addr, granted device.Size, place uint64, err error) {
 	b.asked = 0
+	return b.grabNew(n, align, hint)
+}
+
+// grabNew is GrabNew for another attempt: Asked keeps its value.
+func (b *Engine) grabNew(n, align device.Size, hint alloc.Hint) (addr device.Addr, granted device.Size, place uint64, err error) {
 	if n <= b.direct {
 		if w := b.needOf(n, align); w.class >= 0 {
 			if err = b.addRegion(device.Size(b.classes.size[w.class]) << b.shift); err != nil {
@@ -81,10 +84,9 @@ func (b *Engine) GrabNew(n, align device.Size, hint alloc.Hint) (addr device.Add
 	return addr, granted, place, nil
 }
 
-// GrabLast is what is left when neither GrabHeld nor GrabNew serves: a request above the
-// bound for the pool may be served by it all the same, and one below the bound by a region
-// of its own where that is smaller than a block. If there is neither, the error is refused,
-// which GrabNew answered, or that of the smaller region.
+// GrabLast is the last attempt after GrabNew failed with an error: a request above the bound for
+// the pool may be served by the pool, and one below it by a region of its own if that is smaller
+// than a block. Otherwise the error is the given one or the device's.
 //
 // Precondition: neither GrabHeld nor GrabNew serves the request.
 func (b *Engine) GrabLast(n, align device.Size, hint alloc.Hint, refused error) (addr device.Addr, granted device.Size, place uint64, err error) {
@@ -106,18 +108,17 @@ func (b *Engine) GrabLast(n, align device.Size, hint alloc.Hint, refused error) 
 	return addr, granted, place, nil
 }
 
-// RegionOf returns where the region of a live block starts, from its place.
+// RegionOf returns the start of the region of a live block from its place.
 func (b *Engine) RegionOf(place uint64) device.Addr { return b.regs[slotOf(place)].base }
 
-// IsDirect reports whether a live block has a region of its own, from its place.
+// IsDirect reports whether the live block with a place has a region of its own.
 func IsDirect(place uint64) bool { return place&directPlace != 0 }
 
-// Empty returns the bytes of regions of the pool without a live block, and of direct regions
-// that are kept.
+// Empty returns the bytes of pool regions without a live block and of kept direct regions.
 func (b *Engine) Empty() device.Size { return b.pool.Empty() + b.cache }
 
-// BlockFor returns a function that tells the bytes of the smallest block of the modern mode with
-// room for n bytes, and whether there is one. To work out the classes costs far more than to ask.
+// BlockFor returns a function that returns the bytes of the smallest block with room for n bytes,
+// if there is one. Computing the classes costs far more than calling it.
 //
 // Precondition: defaults are filled in, and n is not zero.
 func (c Config) BlockFor() func(n device.Size) (size device.Size, ok bool) {

@@ -10,14 +10,12 @@ import (
 	"github.com/vramyard/vramyard/kit/regions"
 )
 
-// Engine is the buddy system without a table of live blocks, for strategies to be composed of: the regions and
-// the free blocks in them, but no table of the live ones. Who uses it keeps, with each block
-// that it was granted, the word place, which leads back to region and size in O(1), and
-// judges what is freed. Use [New]. It is not safe for concurrent use, and takes nothing
-// from the heap once warm.
+// Engine is a buddy system without a table of live blocks. Its user keeps the requested size of
+// each block, from which and from the place of its address follow region and granted size, and
+// judges which addresses may be freed. Use [New]. It is not safe for concurrent use and allocates
+// nothing on the heap once warm.
 //
-// It books regions in the counters that it was given, and nothing else: blocks granted and
-// freed are for its user to book.
+// It counts regions in the given stats, and nothing else: its user counts granted and freed blocks.
 type Engine struct {
 	some    mask      // classes of which some region has a free block
 	ranked  []places  // per class, the regions that have a free block of it, by key
@@ -64,8 +62,8 @@ type Engine struct {
 	placer *forecast.Placer // made when it is asked for
 }
 
-// New returns an engine over src that holds nothing yet and books regions in stats,
-// whose Limit it sets. It fails if c is invalid.
+// New returns an engine over src that holds nothing and counts regions in stats, whose Limit it
+// sets. It fails if c is invalid.
 func New(src device.Source, stats *alloc.Stats, c Config) (Engine, error) {
 	c, err := c.WithDefaults()
 	if err != nil {
@@ -95,23 +93,20 @@ func New(src device.Source, stats *alloc.Stats, c Config) (Engine, error) {
 	return b, nil
 }
 
-// directPlace, above the bits of the number of a region, which is all there is to a place,
-// marks that of a direct block.
+// directPlace marks the place of a direct block, above the bits of the number of its region.
 const directPlace = 1 << 30
 
-// coarse is log2 of how many bytes the atlas takes for one. So its areas are of 32 MiB, as large as
-// regions are by default, and what it reads for a free stays in a near cache: it takes 4 bytes for each.
+// coarse is log2 of the bytes that are one unit of the atlas. An area is 32 MiB then, as large as a
+// region by default, and takes 4 bytes.
 const coarse = 5
 
-// extent tells the atlas where a region lies.
 func (b *Engine) extent(label uint32) (device.Addr, device.Size) {
 	r := &b.regs[slotOf(uint64(label)-1)]
 	return r.base >> coarse, r.mapped()
 }
 
-// mapped returns what the atlas takes the bytes of a region for. Rounded up it reaches into no
-// other, which starts at a multiple of far more. Of a direct region only the start is ever found, so
-// that a huge one takes no more room than a small one.
+// mapped returns the units of the atlas that a region takes, rounded up. Regions start at larger
+// multiples. Of a direct region only the start is looked up, so a huge one takes no more.
 func (r *region) mapped() device.Size {
 	return (r.found()-1)>>coarse + 1
 }
@@ -124,18 +119,17 @@ func (r *region) found() device.Size {
 	return r.size
 }
 
-// mostFound bounds that of direct regions: the area that an entry of the atlas stands for.
+// mostFound bounds them for direct regions: the area of one entry of the atlas.
 const mostFound = 32 * device.MiB
 
-// PlaceOf returns the place of the block at an address, and whether it may lie in a region that is
-// held; not whether a block is there. O(1): it reads a table of 4 bytes for each 32 MiB held, and 64
-// more where several regions lie in these.
+// PlaceOf returns the place of a block at an address, and whether a region may be there. It does
+// not report whether a block is. It reads a table of 4 bytes for each 32 MiB held, and 64 more
+// where several regions share these.
 func (b *Engine) PlaceOf(addr device.Addr) (place uint64, ok bool) {
 	label := b.where.Get(addr >> coarse)
 	return uint64(label) - 1, label != 0
 }
 
-// place returns the place of the blocks of a region.
 func (r *region) place() uint32 {
 	if r.direct != 0 {
 		return directPlace | r.slot
@@ -143,16 +137,14 @@ func (r *region) place() uint32 {
 	return r.slot
 }
 
-// slotOf returns the number of the region of a block, from its place.
 func slotOf(place uint64) uint32 { return uint32(place) &^ directPlace }
 
-// need is what a request wants: units at a multiple of align units, out of a block of a class.
+// need is a request in units: a start at a multiple of align, out of a block of a class.
 type need struct {
 	units, align uint32
 	class        int // -1 if no class is large enough
 }
 
-// unitsOf returns the units that n bytes take, rounded up as they have to be.
 func (b *Engine) unitsOf(n device.Size) device.Size {
 	if b.grain != 0 { // a division costs more than all else here, and is hardly ever asked for
 		n = (n + b.grain - 1) / b.grain * b.grain
@@ -160,8 +152,8 @@ func (b *Engine) unitsOf(n device.Size) device.Size {
 	return (n + 1<<(b.shift&63) - 1) >> (b.shift & 63)
 }
 
-// grantedOf returns the units that a block of the pool for n bytes is granted. Nothing but n
-// decides: so what a live block has need not be kept.
+// grantedOf returns the units that a pool block for n bytes is granted. They depend on n alone, so
+// they need not be kept for live blocks.
 //
 // Precondition: there is a class for them.
 func (b *Engine) grantedOf(n device.Size) uint32 {
@@ -175,7 +167,6 @@ func (b *Engine) grantedOf(n device.Size) uint32 {
 	return b.classes.size[b.classes.holding(units)]
 }
 
-// needOf returns what a request wants of the pool.
 func (b *Engine) needOf(n, align device.Size) need {
 	units := b.unitsOf(n)
 	if units > b.most {
@@ -195,7 +186,7 @@ func (b *Engine) needOf(n, align device.Size) need {
 	return w
 }
 
-// alignedNeed is needOf for blocks at a multiple of align, of which w is what they are without.
+// alignedNeed returns w for blocks at multiples of align.
 func (b *Engine) alignedNeed(w need, align device.Size) need {
 	w.align = uint32(align >> b.shift)
 	if w.align > 1<<b.classes.log[w.class] {
@@ -225,49 +216,40 @@ func (b *Engine) Judge(r *alloc.Request) alloc.Reason {
 	return alloc.ReasonNone
 }
 
-// honours reports whether an alignment is kept whatever the state.
 func honours(align device.Size) bool { return device.IsPowerOfTwo(align) && align <= MostAlign }
 
-// Grab grants a block of at least n bytes at a multiple of align, at the high end of a
-// region if hint says so. What it returns besides the address is the bytes granted and the
-// word that Return wants.
+// Grab grants a block of at least n bytes at a multiple of align, at the high end of a region if
+// hint says so. It returns address, granted bytes and the place that Return wants.
 //
-// The error is the device's, [regions.ErrLimit] or [regions.ErrTooMany]: then nothing free
-// serves, free memory may have been merged and given back, and Asked tells what was tried.
+// The error is the device's, [regions.ErrLimit] or [regions.ErrTooMany]. Free memory may have been
+// merged and released by then, and Asked returns the size of the reservation.
 //
-// It costs O(classes + levels of a bitmap) and a step for each split, however many regions
-// there are, apart from device calls and what goes with them.
+// Apart from device calls it costs O(classes + levels of a bit set) and a step for each split.
 //
-// Precondition: Judge finds nothing in the request.
+// Precondition: Judge returns ReasonNone for the request.
 func (b *Engine) Grab(n, align device.Size, hint alloc.Hint) (addr device.Addr, granted device.Size, place uint64, err error) {
 	b.asked = 0
-	if n <= b.halves && align == 0 && hint != alloc.HintHigh {
-		if addr, granted, place, ok := b.grabHalf(n); ok {
-			return addr, granted, place, nil
-		}
+	addr, granted, place, ok := b.GrabHeld(n, align, hint)
+	if ok {
+		return addr, granted, place, nil
 	}
-	if n > b.direct {
-		return b.grabDirect(n, align, hint)
+	if addr, granted, place, err = b.grabNew(n, align, hint); err != nil && b.reclaim() {
+		addr, granted, place, err = b.grabNew(n, align, hint)
 	}
-	w := b.needOf(n, align)
-	if w.class >= 0 {
-		if slot, from, ok := b.find(w.class, hint); ok {
-			addr, granted, place = b.take(slot, from, w, hint)
-			return addr, granted, place, nil
-		}
+	if err != nil {
+		return b.GrabLast(n, align, hint, err)
 	}
-	return b.grow(n, w, hint)
+	return addr, granted, place, nil
 }
 
 // Asked returns the bytes of the last reservation that the last Grab tried, 0 if none.
 func (b *Engine) Asked() device.Size { return b.asked }
 
-// Return takes back the block of n bytes at addr and merges it with its buddies as
-// Config.Coalescing says. It returns the bytes that were granted. If the policy gives the
-// region back and the device refuses, the region stays.
+// Return frees the block of n bytes at addr, merges it with its buddies as Config.Coalescing says,
+// and returns the bytes that were granted. If the device refuses to take its region back, the
+// region stays.
 //
-// Precondition: Grab granted the block for so many bytes with that place, and it was not
-// returned since.
+// Precondition: the block was granted for n bytes with that place, and was not returned since.
 func (b *Engine) Return(addr device.Addr, n device.Size, place uint64) device.Size {
 	slot := slotOf(place)
 	r := &b.regs[slot]
@@ -289,7 +271,7 @@ func (b *Engine) Return(addr device.Addr, n device.Size, place uint64) device.Si
 	return device.Size(units) << (b.shift & 63)
 }
 
-// Granted returns the bytes of a block for n bytes, from its place.
+// Granted returns the bytes of a live block for n bytes from its place.
 func (b *Engine) Granted(n device.Size, place uint64) device.Size {
 	if place&directPlace != 0 {
 		return b.regs[slotOf(place)].direct
@@ -297,8 +279,8 @@ func (b *Engine) Granted(n device.Size, place uint64) device.Size {
 	return device.Size(b.grantedOf(n)) << b.shift
 }
 
-// find takes a free block of at least a class out of the free ones, as the placement says, and
-// returns its region and it. Sets that have words, as most do, are read without a call.
+// find takes a free block of at least a class out of the sets, as the placement says. Sets that
+// have words, as nearly all do, are read without a call.
 func (b *Engine) find(class int, hint alloc.Hint) (slot uint32, from node, ok bool) {
 	c := b.some.from(class)
 	if c == mostClasses {
@@ -337,10 +319,10 @@ func (b *Engine) find(class int, hint alloc.Hint) (slot uint32, from node, ok bo
 	return slot, from, true
 }
 
-// findAnywhere is find where the place decides before the class: the first region in the
-// order of choice that can serve, and in it the lowest or highest block that can.
+// findAnywhere is find where the position decides before the class: the first region that can
+// serve, and in it the lowest or highest block that can.
 //
-// Precondition: there is one of class c, and none of a class below it that can.
+// Precondition: class c has a free block, and no smaller class serves.
 func (b *Engine) findAnywhere(c int, hint alloc.Hint) (slot uint32, from node, ok bool) {
 	best := ^uint32(0)
 	for k := c; k < mostClasses; k = b.some.from(k + 1) {
@@ -364,7 +346,7 @@ func (b *Engine) findAnywhere(c int, hint alloc.Hint) (slot uint32, from node, o
 	return slot, from, true
 }
 
-// take grants what is wanted out of a block that find took, and makes the rest of it free.
+// take grants w out of a block that find took, and makes the rest of it free.
 func (b *Engine) take(slot uint32, from node, w need, hint alloc.Hint) (device.Addr, device.Size, uint64) {
 	r := &b.regs[slot]
 	at := from.at

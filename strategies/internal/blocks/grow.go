@@ -5,7 +5,6 @@ import (
 	"math/bits"
 	"slices"
 
-	"github.com/vramyard/vramyard/alloc"
 	"github.com/vramyard/vramyard/device"
 	"github.com/vramyard/vramyard/kit/index"
 	"github.com/vramyard/vramyard/kit/regions"
@@ -25,42 +24,7 @@ const (
 	mostRegions = 1 << 20
 )
 
-// grow serves a request for which the pool has no block: what was left unmerged is merged,
-// a region is taken, everything without a live block goes back and it is tried again, and
-// last the request gets a region of its own, which may be smaller than a block would be.
-func (b *Engine) grow(n device.Size, w need, hint alloc.Hint) (addr device.Addr, granted device.Size, place uint64, err error) {
-	if w.class >= 0 && b.coalesce() {
-		if slot, from, ok := b.find(w.class, hint); ok {
-			addr, granted, place = b.take(slot, from, w, hint)
-			return addr, granted, place, nil
-		}
-	}
-	for again := true; w.class >= 0; again = false {
-		if err = b.addRegion(device.Size(b.classes.size[w.class]) << b.shift); err == nil {
-			slot, from, _ := b.find(w.class, hint)
-			addr, granted, place = b.take(slot, from, w, hint)
-			return addr, granted, place, nil
-		}
-		if !again || !b.reclaim() {
-			break
-		}
-	}
-	size := device.AlignUp(n, device.Size(1)<<b.shift)
-	if w.class >= 0 && size == device.Size(b.classes.size[w.class])<<b.shift {
-		return 0, 0, 0, err // there is nothing smaller to try
-	}
-	slot, err := b.reserveDirect(size)
-	if err != nil && w.class < 0 && b.reclaim() {
-		slot, err = b.reserveDirect(size)
-	}
-	if err != nil {
-		return 0, 0, 0, err
-	}
-	addr, granted, place = b.takeDirect(slot)
-	return addr, granted, place, nil
-}
-
-// number returns a number for the next region: that of one which went back, or a new one.
+// number returns the number of a released region or a new one.
 func (b *Engine) number() (slot uint32, err error) {
 	if n := len(b.spare); n > 0 {
 		return b.spare[n-1], nil
@@ -71,8 +35,8 @@ func (b *Engine) number() (slot uint32, err error) {
 	return uint32(len(b.regs)), nil
 }
 
-// enter fills the record of a number with a new region, for a block of direct bytes alone unless
-// that is zero. What tables the record had, it keeps.
+// enter records a new region under a number; direct is the size of its block, 0 for a pool region.
+// Tables of an earlier region of that number are used again.
 func (b *Engine) enter(slot uint32, held device.Region, direct device.Size) *region {
 	if n := len(b.spare); n > 0 && b.spare[n-1] == slot {
 		b.spare = b.spare[:n-1]
@@ -92,7 +56,7 @@ func (b *Engine) enter(slot uint32, held device.Region, direct device.Size) *reg
 	return r
 }
 
-// addRegion takes a region of at least n bytes into the pool. On error nothing has changed.
+// addRegion reserves a region of at least n bytes for the pool. On error nothing has changed.
 func (b *Engine) addRegion(n device.Size) error {
 	slot, err := b.number()
 	if err != nil {
@@ -128,14 +92,14 @@ func (b *Engine) addRegion(n device.Size) error {
 	return nil
 }
 
-// vacate gives a region without a live block back if the policy says so.
+// vacate releases a region without a live block if the policy says so.
 func (b *Engine) vacate(slot uint32, r *region) {
 	if b.pool.Vacated(r.size) {
 		_ = b.drop(slot) // what the device does not take back stays
 	}
 }
 
-// drop gives a pool region without a live block back. On error, the device's, it stays.
+// drop releases a pool region without a live block. If the device refuses, it stays.
 func (b *Engine) drop(slot uint32) error {
 	r := &b.regs[slot]
 	if err := b.pool.Drop(r.base); err != nil {
@@ -158,7 +122,7 @@ func (b *Engine) drop(slot uint32) error {
 	return nil
 }
 
-// forget makes a number spare. Its tables wait for the next region.
+// forget makes a number spare. Its tables are kept.
 func (b *Engine) forget(slot uint32) {
 	r := &b.regs[slot]
 	b.where.Clear(r.base>>coarse, r.mapped(), r.place()+1)
@@ -166,14 +130,14 @@ func (b *Engine) forget(slot uint32) {
 	b.spare = append(b.spare, slot)
 }
 
-// reclaim gives back everything without a live block, and reports whether that was any.
+// reclaim releases everything without a live block, and reports whether that was any.
 func (b *Engine) reclaim() bool {
 	n, _ := b.Trim() // what the device does not take back stays
 	return n != 0
 }
 
-// Trim gives back every region without a live block, and returns their bytes. A region that
-// the device refuses to take stays; the error is the device's first.
+// Trim releases every region without a live block and returns their bytes. A region that the device
+// refuses stays; the error is the first.
 func (b *Engine) Trim() (bytes device.Size, first error) {
 	before := b.stats.Reserved
 	for slot := range b.regs {
@@ -197,45 +161,10 @@ func (b *Engine) Trim() (bytes device.Size, first error) {
 	return before - b.stats.Reserved, first
 }
 
-// grabDirect serves a request above the bound for blocks of the pool: by a region that was
-// kept if one fits within an eighth, by a new one, and, if there is no memory for that even
-// when everything without a live block has gone back, by the pool after all.
-func (b *Engine) grabDirect(n, align device.Size, hint alloc.Hint) (addr device.Addr, granted device.Size, place uint64, err error) {
-	size := device.AlignUp(n, device.Size(1)<<b.shift)
-	if i := b.keptAt(size, 0); i < len(b.kept) {
-		slot := b.kept[i]
-		if r := &b.regs[slot]; r.direct <= mostKept(size) {
-			b.kept = slices.Delete(b.kept, i, i+1)
-			b.cache -= r.direct
-			addr, granted, place = b.takeDirect(slot)
-			return addr, granted, place, nil
-		}
-	}
-	slot, err := b.reserveDirect(size)
-	if err != nil && b.reclaim() {
-		slot, err = b.reserveDirect(size)
-	}
-	if err == nil {
-		addr, granted, place = b.takeDirect(slot)
-		return addr, granted, place, nil
-	}
-	if w := b.needOf(n, align); w.class >= 0 {
-		slot, from, ok := b.find(w.class, hint)
-		if !ok && b.coalesce() {
-			slot, from, ok = b.find(w.class, hint)
-		}
-		if ok {
-			addr, granted, place = b.take(slot, from, w, hint)
-			return addr, granted, place, nil
-		}
-	}
-	return 0, 0, 0, err
-}
-
-// mostKept returns the bytes of the largest kept region that serves a request of size bytes.
+// mostKept returns the size of the largest kept region that serves a request of size bytes.
 func mostKept(size device.Size) device.Size { return size + size/8 }
 
-// keptAt returns where in b.kept a region of size bytes and that age belongs.
+// keptAt returns the index in b.kept for a region of that size and age.
 func (b *Engine) keptAt(size device.Size, age uint64) int {
 	i, _ := slices.BinarySearchFunc(b.kept, size, func(slot uint32, size device.Size) int {
 		r := &b.regs[slot]
@@ -244,7 +173,7 @@ func (b *Engine) keptAt(size device.Size, age uint64) int {
 	return i
 }
 
-// reserveDirect takes a region of size bytes for one block. On error nothing has changed.
+// reserveDirect reserves a region for one block. On error nothing has changed.
 func (b *Engine) reserveDirect(size device.Size) (slot uint32, err error) {
 	b.shed(size)
 	if slot, err = b.number(); err != nil { // after shed, which makes numbers spare
@@ -268,7 +197,6 @@ func (b *Engine) reserveDirect(size device.Size) (slot uint32, err error) {
 	return slot, nil
 }
 
-// takeDirect grants the block of a direct region.
 func (b *Engine) takeDirect(slot uint32) (device.Addr, device.Size, uint64) {
 	r := &b.regs[slot]
 	r.free = false
@@ -279,8 +207,8 @@ func (b *Engine) takeDirect(slot uint32) (device.Addr, device.Size, uint64) {
 	return r.base, r.direct, directPlace | uint64(slot)
 }
 
-// returnDirect takes back the block of a direct region, keeps the region, and gives back
-// the oldest ones while too much is kept.
+// returnDirect frees the block of a direct region, keeps the region, and releases the oldest ones
+// while more is kept than DirectCacheBytes.
 func (b *Engine) returnDirect(slot uint32, r *region) device.Size {
 	size := r.direct
 	r.age = b.ages
@@ -293,11 +221,10 @@ func (b *Engine) returnDirect(slot uint32, r *region) device.Size {
 	return size
 }
 
-// shed gives kept regions back, the oldest first, before one of size bytes is reserved, so
-// that with those that live they come to no more than a quarter above the most that ever
-// lived. A program whose demand comes back in each of its steps finds nearly all that it
-// left, and one whose sizes wander does not pile them up. After a single huge block any number of
-// small regions would come to less than that, so their number is bounded too.
+// shed releases kept regions, oldest first, before one of size bytes is reserved, until kept and
+// live ones are at most a quarter above the most that ever lived. A demand that recurs in each step
+// finds nearly all that it left, and wandering sizes do not pile up. The number of regions is
+// bounded too: after one huge block any number of small ones would stay below those bytes.
 func (b *Engine) shed(size device.Size) {
 	for len(b.kept) >= keptLeast+keptShare*b.mostLoans && b.dropOldest() {
 	}
@@ -309,10 +236,8 @@ func (b *Engine) shed(size device.Size) {
 	}
 }
 
-// dropOldest gives back the direct region that was kept longest, and reports whether the
-// device took it.
-//
-// Precondition: one is kept.
+// dropOldest releases the direct region that was kept longest, and reports whether the device took
+// it.
 func (b *Engine) dropOldest() bool {
 	oldest := slices.MinFunc(b.kept, func(x, y uint32) int { return cmp.Compare(b.regs[x].age, b.regs[y].age) })
 	return b.dropDirect(oldest) == nil
@@ -326,8 +251,7 @@ func (b *Engine) retain(slot uint32) {
 	b.cache += r.direct
 }
 
-// dropDirect gives a direct region without a live block back. On error, the device's, it
-// stays as it is.
+// dropDirect releases a direct region without a live block. If the device refuses, it stays.
 func (b *Engine) dropDirect(slot uint32) error {
 	r := &b.regs[slot]
 	if err := b.pool.Release(r.base); err != nil {

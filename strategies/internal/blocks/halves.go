@@ -11,13 +11,11 @@ import (
 // fewer steps: the class of a block follows from the bytes asked for, and a block keeps its number
 // from when it is found until its last half is split off.
 
-// halfOf returns the class of a block for n bytes.
 func (b *Engine) halfOf(n device.Size) int {
 	return bits.Len64(uint64((n - 1) >> (b.shift & 63)))
 }
 
-// grabHalf is Grab if some free block of the uppermost levels of a region serves. It reports
-// false, and does nothing, if the general way has to look.
+// grabHalf is Grab from the uppermost levels. If it reports false it has done nothing.
 //
 // Precondition: n is at most b.halves and not zero.
 func (b *Engine) grabHalf(n device.Size) (addr device.Addr, granted device.Size, place uint64, ok bool) {
@@ -51,7 +49,6 @@ func (b *Engine) grabHalf(n device.Size) (addr device.Addr, granted device.Size,
 	return r.base.Add(device.Size(i-1<<(r.level(class)&31)) << ((uint(class) + uint(b.shift)) & 63)), granted, uint64(slot), true
 }
 
-// returnHalf is Return of a block of the pool of region r.
 func (b *Engine) returnHalf(slot uint32, r *region, addr device.Addr, n device.Size) device.Size {
 	class := b.halfOf(n)
 	at := uint32(addr.Sub(r.base) >> (b.shift & 63))

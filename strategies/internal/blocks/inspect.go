@@ -28,8 +28,8 @@ type Span struct {
 	Class  int32       // of a free block of the pool its class, else alloc.NoClass
 }
 
-// Lengths tells the bytes granted of the live block at an address, 0 if there is none. The
-// engine keeps no table of them: who composes it does.
+// Lengths returns the bytes granted to the live block at an address, 0 if there is none. The user
+// of the engine has the table.
 type Lengths func(device.Addr) device.Size
 
 // LargestFree returns the bytes of the largest free block, 0 if there is none.
@@ -46,8 +46,7 @@ func (b *Engine) LargestFree() (largest device.Size) {
 // FreeBytes returns the bytes in free blocks.
 func (b *Engine) FreeBytes() device.Size { return b.freed + b.cache }
 
-// Bytes returns the host memory of the engine, unused capacity included. It costs
-// O(regions * classes).
+// Bytes returns the host memory of the engine, unused capacity included, in O(regions * classes).
 func (b *Engine) Bytes() device.Size {
 	n := b.pool.Bytes() + b.where.Bytes() + b.classes.bytes() + device.Size(cap(b.regs))*regionBytes
 	n += device.Size(cap(b.byRank)+cap(b.spare)+cap(b.kept)+cap(b.count)) * 4
@@ -62,9 +61,8 @@ func (b *Engine) Bytes() device.Size {
 	return n
 }
 
-// ReleaseAll gives every region back, oldest first, live blocks or not, and forgets every
-// block. Regions that the device refuses to take stay; the error is the device's first.
-// Afterwards the engine serves for nothing but WalkSlack and another ReleaseAll.
+// ReleaseAll releases every region, oldest first, and forgets every block. Regions that the device
+// refuses stay; the error is the first. Afterwards only WalkSlack and ReleaseAll may be called.
 func (b *Engine) ReleaseAll() error {
 	b.regs, b.listed, b.byRank, b.spare, b.kept, b.ranked, b.store, b.where = nil, nil, nil, nil, nil, nil, store{}, index.Atlas{}
 	b.some, b.freed, b.cache = mask{}, 0, 0
@@ -83,9 +81,8 @@ func (b *Engine) Spans(live Lengths, yield func(Span) bool) {
 	}
 }
 
-// spansOf yields the tiles of one region. What is neither free nor live, which there should
-// not be, it yields as live up to the next that is one of them. It reports whether the walk
-// goes on.
+// spansOf yields the tiles of one region. A tile that is neither free nor live, which is a broken
+// invariant, is yielded as live. It reports whether the walk goes on.
 func (b *Engine) spansOf(slot uint32, live Lengths, yield func(Span) bool) bool {
 	r := &b.regs[slot]
 	s := Span{Region: r.base, Addr: r.base, Class: alloc.NoClass}
@@ -116,7 +113,7 @@ func (b *Engine) spansOf(slot uint32, live Lengths, yield func(Span) bool) bool 
 	return b.slackOf(r, device.Size(r.units)<<b.shift, yield)
 }
 
-// slackOf yields what the device gave beyond the bytes that are of use.
+// slackOf yields the bytes of a region beyond its blocks.
 func (b *Engine) slackOf(r *region, used device.Size, yield func(Span) bool) bool {
 	return r.size == used || yield(Span{
 		Region: r.base, Addr: r.base.Add(used), Size: r.size - used, State: alloc.Slack, Class: alloc.NoClass,
@@ -128,7 +125,6 @@ type heads struct {
 	at [mostClasses]uint32 // per class, where its next free block heads; units for none
 }
 
-// heads returns what finds the free blocks of a region.
 func (b *Engine) heads(r *region) (s heads) {
 	for c := range r.has.all {
 		s.at[c] = b.next(r, c, 0)
@@ -150,9 +146,8 @@ func (s *heads) from(b *Engine, r *region, at uint32) (first node, ok bool) {
 	return first, ok
 }
 
-// WalkFree yields the free blocks as the search tries them: class by class, smallest first,
-// each region by region in the order of choice. Where the place decides before the class, it
-// goes region by region instead, each by address. Direct regions that are kept come last,
+// WalkFree yields the free blocks in search order: by class, smallest first, then by region in the
+// order of choice, or region by region where the position decides. Kept direct regions come last,
 // smallest first.
 func (b *Engine) WalkFree(yield func(Span) bool) {
 	if b.anywhere {
@@ -170,7 +165,6 @@ func (b *Engine) WalkFree(yield func(Span) bool) {
 	b.walkKept(yield)
 }
 
-// walkClass yields the free blocks of a class in a region in the order of the search.
 func (b *Engine) walkClass(r *region, class int, yield func(Span) bool) bool {
 	if b.lists {
 		o := &b.listed[r.slot]
@@ -189,7 +183,7 @@ func (b *Engine) walkClass(r *region, class int, yield func(Span) bool) bool {
 	return true
 }
 
-// walkByPlace is WalkFree where the place decides.
+// walkByPlace is WalkFree where the position decides.
 func (b *Engine) walkByPlace(yield func(Span) bool) {
 	order := slices.DeleteFunc(slices.Clone(b.byRank), func(slot uint32) bool { return slot == gone })
 	slices.SortFunc(order, func(x, y uint32) int { return cmp.Compare(b.key(&b.regs[x]), b.key(&b.regs[y])) })
@@ -212,7 +206,6 @@ func (b *Engine) walkByPlace(yield func(Span) bool) {
 	b.walkKept(yield)
 }
 
-// walkKept yields the direct regions that are kept.
 func (b *Engine) walkKept(yield func(Span) bool) {
 	for _, slot := range b.kept {
 		r := &b.regs[slot]
@@ -222,7 +215,6 @@ func (b *Engine) walkKept(yield func(Span) bool) {
 	}
 }
 
-// freeSpan returns a free block of the pool as a span.
 func (b *Engine) freeSpan(r *region, n node) Span {
 	return Span{
 		Region: r.base, Addr: r.base.Add(device.Size(n.at) << b.shift), Size: device.Size(b.classes.size[n.class]) << b.shift,

@@ -10,12 +10,11 @@ import "math/bits"
 // BenchmarkSteady of buddy takes 1.39 times as long without this set at 1e3 live blocks, and 1.1 to
 // 1.3 times at 1e5. Without halves.go it takes 1.02 times as long at 1e3, and 1.04 to 1.17 at 1e5.
 
-// upperLevels is how many levels are in that set: as many as a set has words for.
+// upperLevels is the number of levels in that set: as many as a set has words for.
 const upperLevels = 2 * wordLog
 
-// levels tells where the members of each level are looked for, by masks, for nobody could predict
-// what a branch would depend on: up to level 5, which share the first word, in that, and from there on
-// in the words that the summary tells.
+// levels has masks that select the members of a level, without a branch that would be mispredicted:
+// up to level 5 in the first word, beyond in the words that the summary names.
 var levels = func() (all [16]struct{ first, summary, members uint64 }) {
 	for k := range upperLevels {
 		lowest := uint64(1) << (k % wordLog)
@@ -29,30 +28,23 @@ var levels = func() (all [16]struct{ first, summary, members uint64 }) {
 	return all
 }()
 
-// isUpper reports whether the blocks of a class of region r are in the set of the uppermost levels.
+// isUpper reports whether the blocks of a class of region r are in the set of uppermost levels.
 func (r *region) isUpper(class int) bool { return class >= int(r.least) }
 
-// level returns the level of a class.
-//
-// Precondition: isUpper(class).
+// level returns the level of a class for which isUpper holds.
 func (r *region) level(class int) uint8 { return r.top - uint8(class) }
 
-// number returns the number of the block of a class that starts at a unit.
-//
-// Precondition: isUpper(class).
+// number returns the number of the block of a class, for which isUpper holds, at a unit.
 func (r *region) number(at uint32, class int) uint32 {
 	return 1<<(r.level(class)&31) + at>>(class&31)
 }
 
-// unit returns where the block of a class with a number starts.
+// unit is the inverse of number.
 func (r *region) unit(i uint32, class int) uint32 {
 	return (i - 1<<(r.level(class)&31)) << (class & 31)
 }
 
-// dropOf removes i, of level k, from a tree. It returns one if no other of that level is left, else
-// zero.
-//
-// Precondition: it is a member.
+// dropOf removes member i, of level k. It returns 1 if that was the last of its level, else 0.
 func (p *store) dropOf(s *places, i uint32, k uint8) (none uint64) {
 	at, l := &p.words[s.at+i>>wordLog], &levels[k&15]
 	*at &^= 1 << (i & wordMask)
@@ -60,21 +52,19 @@ func (p *store) dropOf(s *places, i uint32, k uint8) (none uint64) {
 	return ifZero(*at&l.first | s.top&l.summary)
 }
 
-// lowestOf returns the smallest member of level k of a tree.
-//
-// Precondition: there is one.
+// lowestOf returns the smallest member of level k, which is not empty.
 func (p *store) lowestOf(s *places, k uint8) uint32 {
 	w := uint32(bits.TrailingZeros64(s.top&levels[k&15].summary)) & wordMask // none is the first
 	return w<<wordLog + uint32(bits.TrailingZeros64(p.words[s.at+w]&levels[k&15].members))
 }
 
-// highestOf is lowestOf for the largest member.
+// highestOf returns the largest member of level k, which is not empty.
 func (p *store) highestOf(s *places, k uint8) uint32 {
 	w := uint32(max(bits.Len64(s.top&levels[k&15].summary), 1) - 1)
 	return w<<wordLog + uint32(bits.Len64(p.words[s.at+w]&levels[k&15].members)-1)
 }
 
-// lenOf returns the number of members of level k of a tree. It costs O(words).
+// lenOf returns the number of members of level k. It costs O(words).
 func (p *store) lenOf(s *places, k uint8) (n int) {
 	if k < wordLog {
 		if s.room != 0 {
@@ -90,7 +80,6 @@ func (p *store) lenOf(s *places, k uint8) (n int) {
 
 // What follows is about the free blocks of one class in a region, whichever set they are in.
 
-// isFree reports whether n is a free block of region r.
 func (b *Engine) isFree(r *region, n node) bool {
 	if r.isUpper(n.class) {
 		return b.store.has(&r.upper, r.number(n.at, n.class))
@@ -98,9 +87,7 @@ func (b *Engine) isFree(r *region, n node) bool {
 	return n.class < len(r.sets) && b.store.has(&r.sets[n.class], n.at>>b.classes.log[n.class])
 }
 
-// lowest returns where the lowest one starts.
-//
-// Precondition: there is one.
+// lowest returns the start of the lowest one. There must be one.
 func (b *Engine) lowest(r *region, class int) uint32 {
 	if r.isUpper(class) {
 		return r.unit(b.store.lowestOf(&r.upper, r.level(class)), class)
@@ -108,9 +95,7 @@ func (b *Engine) lowest(r *region, class int) uint32 {
 	return b.store.min(&r.sets[class]) << b.classes.log[class]
 }
 
-// highest returns where the highest one starts.
-//
-// Precondition: there is one.
+// highest returns the start of the highest one. There must be one.
 func (b *Engine) highest(r *region, class int) uint32 {
 	if r.isUpper(class) {
 		return r.unit(b.store.highestOf(&r.upper, r.level(class)), class)
@@ -118,7 +103,7 @@ func (b *Engine) highest(r *region, class int) uint32 {
 	return b.store.max(&r.sets[class]) << b.classes.log[class]
 }
 
-// next returns where the lowest one at or above a unit starts, r.units if there is none.
+// next returns the start of the lowest one at or above a unit, or r.units.
 func (b *Engine) next(r *region, class int, at uint32) uint32 {
 	log := b.classes.log[class]
 	first := (at + 1<<log - 1) >> log
@@ -137,7 +122,7 @@ func (b *Engine) next(r *region, class int, at uint32) uint32 {
 	return r.units
 }
 
-// all yields where each starts, in ascending order. Blocks may be removed meanwhile.
+// all yields the starts, ascending. Blocks may be removed meanwhile.
 func (b *Engine) all(r *region, class int) func(yield func(uint32) bool) {
 	return func(yield func(uint32) bool) {
 		for at := b.next(r, class, 0); at < r.units && yield(at); at = b.next(r, class, at+1) {
@@ -145,7 +130,6 @@ func (b *Engine) all(r *region, class int) func(yield func(uint32) bool) {
 	}
 }
 
-// len returns how many there are. It costs O(words).
 func (b *Engine) len(r *region, class int) int {
 	switch {
 	case r.isUpper(class):
@@ -156,8 +140,8 @@ func (b *Engine) len(r *region, class int) int {
 	return 0
 }
 
-// makeSets gives a region sets for the classes that are not upper ones, of which it may have some
-// from a region before. None has a member.
+// makeSets gives a region empty sets for the classes below the uppermost levels. Those of an
+// earlier region are used again.
 func (b *Engine) makeSets(r *region) {
 	if most := min(b.classes.within(r.units)+1, int(r.least)); most > len(r.sets) {
 		r.sets = append(make([]places, 0, most), r.sets...)[:most]

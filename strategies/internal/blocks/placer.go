@@ -8,11 +8,9 @@ import (
 	"github.com/vramyard/vramyard/internal/forecast"
 )
 
-// FreeNeighbours returns the free bytes below and above the block of n bytes at addr that would be one
-// free block with it if it were returned now. A block whose parts would stay apart has none.
-// It costs a step for each class.
-//
-// Precondition: as for Return.
+// FreeNeighbours returns the free bytes below and above the live block of n bytes at addr that
+// would be one free block with it if it were returned now: none if its parts would stay apart. It
+// costs a step for each class.
 func (b *Engine) FreeNeighbours(addr device.Addr, n device.Size, place uint64) (below, above device.Size) {
 	if place&directPlace != 0 {
 		return 0, 0
@@ -27,8 +25,7 @@ func (b *Engine) FreeNeighbours(addr device.Addr, n device.Size, place uint64) (
 	return device.Size(from-whole.at) << b.shift, device.Size(end-from-units) << b.shift
 }
 
-// merged returns the block that used units of region r would end in if they were released, and whether they
-// would be one.
+// merged returns the block that used units of region r would merge into, if to one.
 func (b *Engine) merged(r *region, from, end uint32) (node, bool) {
 	t := &b.classes
 	var w way
@@ -55,7 +52,7 @@ func (b *Engine) merged(r *region, from, end uint32) (node, bool) {
 	return n, true
 }
 
-// freeBut reports whether all units of a block are free but those from one on up to an end.
+// freeBut reports whether all units of a block are free except those in a range.
 func (b *Engine) freeBut(r *region, n node, from, end uint32) bool {
 	t := &b.classes
 	stop := n.at + t.size[n.class]
@@ -70,8 +67,9 @@ func (b *Engine) freeBut(r *region, n node, from, end uint32) bool {
 	return b.freeBut(r, left, from, end) && b.freeBut(r, right, from, end)
 }
 
-// CanGrab reports whether [Engine.Grab] would find a block, or the region of one, after the live blocks at the addresses
-// were returned. The walk shows tiles as [Engine.Spans] does. It costs O(tiles log addresses).
+// CanGrab reports whether [Engine.Grab] would find a block without a reservation after the blocks
+// at the addresses were returned. The walk shows tiles as [Engine.Spans] does. It costs O(tiles log
+// addresses).
 func (b *Engine) CanGrab(walk forecast.Walk, r alloc.Request, freed []device.Addr) bool {
 	if b.placer == nil {
 		b.placer = &forecast.Placer{Most: MostRequest}
@@ -86,7 +84,6 @@ func (b *Engine) CanGrab(walk forecast.Walk, r alloc.Request, freed []device.Add
 	return p.CanPlace(walk, r, freed)
 }
 
-// serves reports whether a free chunk serves a request.
 func (b *Engine) serves(c alloc.Chunk, r alloc.Request) bool {
 	if c.Class == alloc.NoClass {
 		size := device.AlignUp(r.Size, device.Size(1)<<b.shift)

@@ -13,11 +13,10 @@ const (
 	wordMask = wordBits - 1
 )
 
-// places is a set of small numbers: the free blocks of one class in one region, or the regions
-// that have such a block. Up to 4096 numbers it is words with one above them, and a record of
-// 16 bytes, of which a region has one for each class, that four of them share a cache line; the
-// words lie in a [store]. Of more numbers, which there are for small blocks in large regions,
-// it is a [index.BitSet]. The zero places is empty and has room for 4096 numbers.
+// places is a set of small numbers: the free blocks of one class in one region, or the regions that
+// have such a block. Up to 4096 numbers are words in a [store] with one summary word; more are an
+// [index.BitSet]. The record takes 16 bytes, so that four share a cache line. The zero places is
+// empty and has room for 4096 numbers.
 type places struct {
 	top  uint64 // which of the words are not zero; unused in a wide set
 	at   uint32 // first of the words in the store, or number of the wide set there, plus one; 0 for none
@@ -25,17 +24,14 @@ type places struct {
 	wide bool   // more than 4096 numbers
 }
 
-// store is where the words of all sets lie. So they are close together, and no set needs a
-// pointer to its own.
+// store holds the words of all sets side by side, so that no set needs a pointer to its own.
 type store struct {
 	words []uint64
 	runs  [wordLog + 1]uint32 // by log2 of their length, runs that no set has, plus one; each leads to the next. 0 for none
 	wide  []index.BitSet
 }
 
-// reserve makes room for n numbers. Room for more is kept.
-//
-// Precondition: the set is empty.
+// reserve makes room for n numbers in an empty set.
 func (p *store) reserve(s *places, n int) {
 	if n > wordBits*wordBits && !s.wide {
 		p.free(s)
@@ -43,10 +39,8 @@ func (p *store) reserve(s *places, n int) {
 	}
 }
 
-// add makes i a member, and reports whether it is the only one. It allocates only above the
-// highest member that ever was.
-//
-// Precondition: i is none.
+// add makes i, which is no member, one, and reports whether it is the only one. It allocates only
+// above the highest member ever.
 func (p *store) add(s *places, i uint32) (only bool) {
 	if w := i >> wordLog; w >= uint32(s.room) {
 		if s.wide {
@@ -57,7 +51,7 @@ func (p *store) add(s *places, i uint32) (only bool) {
 	return p.put(s, i)
 }
 
-// put is add for a set whose words reach as far: it is inlined.
+// put is add for a set whose words include i. It is inlined.
 func (p *store) put(s *places, i uint32) (only bool) {
 	w := i >> wordLog
 	only = s.top == 0
@@ -66,7 +60,6 @@ func (p *store) put(s *places, i uint32) (only bool) {
 	return only
 }
 
-// addWide is add for a wide set.
 func (p *store) addWide(s *places, i uint32) (only bool) {
 	if s.at == 0 {
 		p.wide = append(p.wide, index.BitSet{})
@@ -80,9 +73,7 @@ func (p *store) addWide(s *places, i uint32) (only bool) {
 	return set.Len() == 1
 }
 
-// widen gives a set n words at least, a power of two of them.
-//
-// Precondition: 1 <= n <= 64, and it has fewer.
+// widen gives a set at least n words, a power of two up to 64.
 func (p *store) widen(s *places, n uint32) {
 	log := bits.Len32(n - 1)
 	at := p.runs[log]
@@ -101,7 +92,7 @@ func (p *store) widen(s *places, n uint32) {
 	s.at, s.room = at, 1<<log
 }
 
-// free makes the words of a set, if it has any, a run that no set has.
+// free makes the words of a set spare.
 func (p *store) free(s *places) {
 	if s.room != 0 {
 		log := bits.Len8(s.room) - 1
@@ -110,9 +101,7 @@ func (p *store) free(s *places) {
 	}
 }
 
-// remove makes i no member, and reports whether it was the last.
-//
-// Precondition: it is one.
+// remove removes member i, and reports whether it was the last.
 func (p *store) remove(s *places, i uint32) (last bool) {
 	if s.room == 0 {
 		set := &p.wide[s.at-1]
@@ -122,9 +111,8 @@ func (p *store) remove(s *places, i uint32) (last bool) {
 	return p.drop(s, i, 1) != 0
 }
 
-// drop is remove for a set that has words, if it is told one, and nothing if it is told zero.
-// It returns one if the set is empty now. It is inlined and has no branch, for nobody could
-// predict it.
+// drop removes member i if one is 1, and nothing if it is 0. It returns 1 if the set is empty now.
+// It is inlined, for sets with words, and has no branch to mispredict.
 func (p *store) drop(s *places, i uint32, one uint64) (empty uint64) {
 	w := i >> wordLog
 	at := &p.words[s.at+w]
@@ -133,7 +121,7 @@ func (p *store) drop(s *places, i uint32, one uint64) (empty uint64) {
 	return ifZero(s.top)
 }
 
-// ifZero returns one for zero, and zero for all else.
+// ifZero returns 1 for zero, else 0.
 func ifZero(n uint64) (one uint64) {
 	if n == 0 {
 		one = 1
@@ -141,7 +129,6 @@ func ifZero(n uint64) (one uint64) {
 	return one
 }
 
-// has reports whether i is a member.
 func (p *store) has(s *places, i uint32) bool {
 	w := i >> wordLog
 	if w >= uint32(s.room) {
@@ -150,9 +137,7 @@ func (p *store) has(s *places, i uint32) bool {
 	return p.words[s.at+w]>>(i&wordMask)&1 != 0
 }
 
-// min returns the smallest member.
-//
-// Precondition: there is one.
+// min returns the smallest member. There must be one.
 func (p *store) min(s *places) uint32 {
 	if s.room == 0 {
 		i, _ := p.wide[s.at-1].Min()
@@ -161,15 +146,13 @@ func (p *store) min(s *places) uint32 {
 	return p.lowest(s)
 }
 
-// lowest is min for a set that has words: it is inlined.
+// lowest is min for a set with words. It is inlined.
 func (p *store) lowest(s *places) uint32 {
 	w := uint32(bits.TrailingZeros64(s.top))
 	return w<<wordLog + uint32(bits.TrailingZeros64(p.words[s.at+w]))
 }
 
-// max returns the largest member.
-//
-// Precondition: there is one.
+// max returns the largest member. There must be one.
 func (p *store) max(s *places) uint32 {
 	if s.wide {
 		i, _ := p.wide[s.at-1].Max()
@@ -202,7 +185,7 @@ func (p *store) next(s *places, i uint32) (uint32, bool) {
 	return w<<wordLog + uint32(bits.TrailingZeros64(p.words[s.at+w])), true
 }
 
-// all yields every member in ascending order. Members may be removed meanwhile.
+// all yields the members, ascending. Members may be removed meanwhile.
 func (p *store) all(s *places) func(yield func(uint32) bool) {
 	return func(yield func(uint32) bool) {
 		for i, ok := p.next(s, 0); ok && yield(i); i, ok = p.next(s, i+1) {
@@ -210,7 +193,6 @@ func (p *store) all(s *places) func(yield func(uint32) bool) {
 	}
 }
 
-// len returns the number of members. It costs O(words).
 func (p *store) len(s *places) (n int) {
 	if s.wide {
 		if s.at == 0 {
@@ -224,7 +206,6 @@ func (p *store) len(s *places) (n int) {
 	return n
 }
 
-// clear removes every member.
 func (p *store) clear(s *places) {
 	if !s.wide {
 		s.top = 0
@@ -234,7 +215,7 @@ func (p *store) clear(s *places) {
 	}
 }
 
-// sound reports whether the summary is that of the words.
+// sound reports whether the summary matches the words.
 func (p *store) sound(s *places) bool {
 	if s.wide {
 		return true
@@ -247,7 +228,6 @@ func (p *store) sound(s *places) bool {
 	return s.top>>s.room == 0
 }
 
-// bytes returns the host memory of all sets beyond their records.
 func (p *store) bytes() device.Size {
 	n := device.Size(cap(p.words))*8 + device.Size(cap(p.wide))*setBytes
 	for i := range p.wide {

@@ -56,9 +56,8 @@ func (c Config) mostGranted(b *Engine, r alloc.Request) device.Size {
 	return size
 }
 
-// searchOrder returns the order in which free blocks of one class are tried, as far as a
-// walk shows what it depends on: not how long regions are held, nor how full they are, nor
-// when a block was freed.
+// searchOrder compares free blocks of one class as far as a walk shows their order: not the age of
+// regions, how full they are, or when a block was freed.
 func (c Config) searchOrder() func(a, b alloc.Chunk) int {
 	if c.Placement == SmallestNewest {
 		return nil
@@ -74,8 +73,8 @@ func (c Config) searchOrder() func(a, b alloc.Chunk) int {
 	}
 }
 
-// boundaries are the sizes of classes, as far as tests go, and the bounds between the ways
-// in which requests are served.
+// boundaries returns sizes of classes, as far as tests go, and the bounds between the ways in which
+// requests are served.
 func (c Config) boundaries(b *Engine) (all []device.Size) {
 	for _, units := range b.classes.size {
 		if n := device.Size(units) << b.shift; n <= max(4*c.RegionBytes, 2*c.DirectBytes) && n <= device.GiB && len(all) < 64 {

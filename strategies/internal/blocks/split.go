@@ -6,8 +6,8 @@ import (
 	"github.com/vramyard/vramyard/device"
 )
 
-// carveBinary splits block n, which is no longer free, so that its first units are
-// used, as many as told, and the rest free: at each step the half that is not needed at all.
+// carveBinary splits block n, which is not free any more, so that its first units are used and the
+// rest is free.
 func (b *Engine) carveBinary(r *region, n node, units uint32) {
 	for at, class := n.at, n.class; units != 1<<(class&31); {
 		class--
@@ -19,14 +19,11 @@ func (b *Engine) carveBinary(r *region, n node, units uint32) {
 	}
 }
 
-// releaseBinary makes as many units from unit at free, which start where a block of the
-// smallest class with room for them does. They are one block for each bit of their number,
-// the largest first; freed are they from the end, so that what was given back of the tail
-// merges first.
+// releaseBinary frees units from unit at on: one block for each bit of their number, the largest
+// first. They are freed from the end, so that the tail merges first.
 //
-// In a region that is cut into powers of two, each root starts at a multiple of its size.
-// So a buddy is found by one bit, and no root needs to be looked up: the block that would be
-// the buddy of a root is larger than any that can be there.
+// A root starts at a multiple of its size, so a bit leads to the buddy and no root is looked up:
+// the would-be buddy of a root is larger than any block there.
 func (b *Engine) releaseBinary(r *region, at, units uint32) {
 	for end := at + units; units != 0; units &= units - 1 {
 		class := bits.TrailingZeros32(units)
@@ -35,7 +32,7 @@ func (b *Engine) releaseBinary(r *region, at, units uint32) {
 	}
 }
 
-// mergeBinary makes one block free and merges it with its buddy as often as that is free.
+// mergeBinary frees one block and merges it with its buddy while that is free.
 func (b *Engine) mergeBinary(r *region, at uint32, class int) {
 	for !r.isUpper(class) || b.lists {
 		buddy := node{at ^ 1<<(class&31), class}
@@ -51,8 +48,8 @@ func (b *Engine) mergeBinary(r *region, at uint32, class int) {
 	b.mergeUpper(r, r.number(at, class), class)
 }
 
-// mergeUpper is mergeBinary for a block of the uppermost levels, by its number, where blocks are not
-// listed. The buddy of the block of a whole region is number 0, which no block has.
+// mergeUpper is mergeBinary by number for a block of the uppermost levels, without the lists. The
+// buddy of the whole region would be number 0, which no block has.
 func (b *Engine) mergeUpper(r *region, i uint32, class int) {
 	for b.count[class] >= b.slack {
 		if !b.store.has(&r.upper, i^1) {
@@ -67,9 +64,9 @@ func (b *Engine) mergeUpper(r *region, i uint32, class int) {
 	b.unmerged = true
 }
 
-// descend splits free block n down to a block of the given class and returns that. Of two
-// parts that can hold it, the smaller is split further, and of equal ones the left, or with
-// high always the right one. The other parts become free.
+// descend splits block n down to a class and returns the block. Of two parts that serve, the
+// smaller is split, of equal ones the left; with high always the right. The other parts become
+// free.
 func (b *Engine) descend(r *region, n node, class int, high bool) node {
 	t := &b.classes
 	for n.class > class {
@@ -86,17 +83,15 @@ func (b *Engine) descend(r *region, n node, class int, high bool) node {
 	return n
 }
 
-// carve splits block n, which is not free, so that what is wanted is used, and makes the
-// rest free. It returns where that starts: at the start of the block unless it must be
-// aligned more than such blocks are.
+// carve splits block n, which is not free any more, so that w is used and the rest is free. It
+// returns the start, which is that of the block unless w is aligned more.
 func (b *Engine) carve(r *region, n node, w need) uint32 {
 	at := device.AlignUp(n.at, w.align)
 	b.clip(r, n, at, at+w.units)
 	return at
 }
 
-// clip splits block n so that the units from the first up to the end are used, and makes
-// free what lies below and above in it.
+// clip splits block n so that the units from first to end are used and the others free.
 func (b *Engine) clip(r *region, n node, first, end uint32) {
 	t := &b.classes
 	for {
@@ -119,8 +114,7 @@ func (b *Engine) clip(r *region, n node, first, end uint32) {
 	}
 }
 
-// release makes as many units from unit at free, in the largest blocks of the split tree
-// that they are made of.
+// release frees units from unit at on, in the largest blocks that they consist of.
 func (b *Engine) release(r *region, at, units uint32) {
 	t := &b.classes
 	root := t.rootOf(r.units, at)
@@ -133,8 +127,7 @@ func (b *Engine) release(r *region, at, units uint32) {
 	}
 }
 
-// merge makes one block free, to which the way leads, and merges it with its buddy as often
-// as that is free.
+// merge frees the block at the end of the way and merges it with its buddy while that is free.
 func (b *Engine) merge(r *region, w *way, n node) {
 	for b.count[n.class] >= b.slack {
 		buddy, parent, ok := w.up(&b.classes, n)
@@ -149,8 +142,7 @@ func (b *Engine) merge(r *region, w *way, n node) {
 	b.unmerged = true
 }
 
-// coalesce merges all free buddies, and reports whether there were any. It costs a step for
-// each free block, and is called only when nothing else serves.
+// coalesce merges all free buddies in O(free blocks), and reports whether there were any.
 func (b *Engine) coalesce() (merged bool) {
 	if !b.unmerged {
 		return false
@@ -169,7 +161,6 @@ func (b *Engine) coalesce() (merged bool) {
 	return merged
 }
 
-// coalesceClass merges the free blocks of one class of a region with their buddies.
 func (b *Engine) coalesceClass(r *region, class int) (merged bool) {
 	t := &b.classes
 	for at := range b.all(r, class) {

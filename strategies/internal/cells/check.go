@@ -10,8 +10,7 @@ import (
 // held reports whether a record is of a slab.
 func (s *slab) held() bool { return s.base != 0 }
 
-// Check verifies the cells against themselves. The error names the invariant that is broken. It
-// reads every slot.
+// Check verifies every slot and index. The error names the invariant that is broken.
 func (a *Engine) Check() error {
 	for _, err := range [...]error{a.checkSlabs(), a.checkShelves(), a.checkMagazines(), a.checkUse(), a.checkWhere()} {
 		if err != nil {
@@ -21,7 +20,6 @@ func (a *Engine) Check() error {
 	return nil
 }
 
-// checkSlabs verifies the bits of every slab and the sums over them.
 func (a *Engine) checkSlabs() error {
 	var used, usable, empties device.Size
 	held := 0
@@ -59,7 +57,7 @@ func (a *Engine) checkSlabs() error {
 	return nil
 }
 
-// checkShelves verifies that each slab with a free slot is where it is looked for, once.
+// checkShelves verifies that each slab with a free slot is once where Grab looks for it.
 func (a *Engine) checkShelves() error {
 	partial, empties := make([]int32, len(a.kinds)), make([]int32, len(a.kinds))
 	listed := 0
@@ -97,7 +95,6 @@ func (a *Engine) checkShelves() error {
 	return a.checkListed(partial, empties, listed)
 }
 
-// checkHeap verifies the heap of a stock, if it has one.
 func (a *Engine) checkHeap(stock int) error {
 	if !a.lowest {
 		return nil
@@ -111,7 +108,6 @@ func (a *Engine) checkHeap(stock int) error {
 	return nil
 }
 
-// checkListed compares what the lists have with what is counted.
 func (a *Engine) checkListed(partial, empties []int32, listed int) error {
 	for i := range a.kinds {
 		if k := &a.kinds[i]; k.partial != partial[i] || k.empties != empties[i] {
@@ -130,7 +126,6 @@ func (a *Engine) checkListed(partial, empties []int32, listed int) error {
 	return nil
 }
 
-// checkMagazines verifies the bounds of the magazine layer.
 func (a *Engine) checkMagazines() error {
 	m := &a.cached
 	for i := range m.depots {
@@ -152,8 +147,7 @@ func (a *Engine) checkMagazines() error {
 	return nil
 }
 
-// eachCached yields every cell in a magazine, with the number of the rack or depot that the
-// magazine is in.
+// eachCached yields every cell in a magazine, with the number of its rack or depot.
 func (a *Engine) eachCached(yield func(at int, c cell) bool) {
 	m := &a.cached
 	of := func(i int, n, has int32) bool {
@@ -179,9 +173,8 @@ func (a *Engine) eachCached(yield func(at int, c cell) bool) {
 	}
 }
 
-// serves reports whether the magazines of a rack or depot may have slots of a slab: those of
-// its class and, unless full magazines pass from one segment to another through a depot, of
-// its segment.
+// serves reports whether the magazines of a rack or depot may have slots of a slab: those of its
+// class and, unless a depot passes magazines between segments, of its segment.
 func (a *Engine) serves(at int, slab int32) bool {
 	m, s := &a.cached, &a.slabs[slab]
 	if m.own || m.limit == 0 {
@@ -190,7 +183,7 @@ func (a *Engine) serves(at int, slab int32) bool {
 	return at%m.classes == int(s.class)
 }
 
-// checkUse verifies that each slot in use is marked as what it is: live, or in one magazine.
+// checkUse verifies that each slot in use is live or in one magazine.
 func (a *Engine) checkUse() error {
 	cached := map[cell]bool{}
 	var bytes device.Size
@@ -222,8 +215,8 @@ func (a *Engine) checkUse() error {
 	return nil
 }
 
-// checkSlots verifies the marks of the slots of a slab, takes those that are marked as cached
-// out of the cached ones, and returns how many are noted.
+// checkSlots verifies the slots of a slab, removes its cached ones from cached, and returns the
+// number of notes.
 func (a *Engine) checkSlots(n int32, cached map[cell]bool) (noted int, err error) {
 	s := &a.slabs[n]
 	k := &a.kinds[s.class]
@@ -250,8 +243,7 @@ func (a *Engine) checkSlots(n int32, cached map[cell]bool) (noted int, err error
 	return noted, nil
 }
 
-// checkWhere verifies that the atlas leads from every byte of a slab to it, and from no other
-// to any.
+// checkWhere verifies that the atlas maps every byte of a slab to it, and no other.
 func (a *Engine) checkWhere() error {
 	left := make([]device.Size, len(a.slabs)) // bytes of each slab to which no entry led
 	for n := range a.slabs {

@@ -15,8 +15,8 @@ const (
 	Lowest   = "lowest"   // the one at the lowest address
 )
 
-// MostSlots is how many slots a slab has at most: a word that sums up 64 words of 64 bits.
-// Finding a free slot then costs two words at most.
+// MostSlots bounds the slots of a slab: one word that sums up 64 words. Finding a free slot reads
+// two words.
 const MostSlots = 64 * 64
 
 // MostClasses bounds the classes, each of which has a record in every segment.
@@ -33,7 +33,6 @@ type Class struct {
 	Align device.Size // of the start of every slab of the class, a power of two
 }
 
-// slots returns how many slots a slab of the class has.
 func (k Class) slots() device.Size { return k.Slab / k.Slot }
 
 // Piece is the memory of one slab.

@@ -10,14 +10,11 @@ import (
 	"github.com/vramyard/vramyard/kit/index"
 )
 
-// Engine is size classes of equal slots: Bonwick's slab allocator without a source of its own. It
-// is the part that other strategies compose with a [Parent] below and blocks of other kinds
-// beside. It knows which slots are live and what was asked for them, and finds the slot of an
-// address from that alone.
+// Engine is Bonwick's slab allocator without a source of its own: a [Parent] gives it slabs. It
+// knows the live slots and their requests, and finds the slot of an address from that alone.
 //
-// A call costs O(1), whatever the number of slabs; O(segments) if a segment that has
-// nothing steals, O(log slabs) if the lowest address is selected. Nothing is allocated on
-// the heap once as many slabs have been held as ever will be.
+// A call costs O(1); O(segments) if a segment that has nothing steals, and O(log slabs) if the
+// lowest address is selected. Nothing is allocated on the heap once warm.
 type Engine struct {
 	parent  Parent
 	kinds   []kind
@@ -47,7 +44,7 @@ type Engine struct {
 	cached magazines
 }
 
-// kind is what is known of a class: a cache line with the gaps, so that classes are found by a shift.
+// kind is the record of a class, a cache line with the gaps.
 type kind struct {
 	slot    device.Size
 	slab    device.Size
@@ -62,10 +59,8 @@ type kind struct {
 	wide    bool   // more than 64 slots
 }
 
-// slab is what calls need of one slab, in a cache line, for records are what they wait for when
-// there are many. A slab of more than slackUnit slots has as many records in a row as hold its
-// slacks, of which the others have nothing else. Records are used again; one that is not the first
-// of a slab has no base.
+// slab is the part of a slab that calls need, in a cache line. A slab of more than slackUnit slots
+// has as many records in a row as hold its slacks. Only the first of these has a base.
 type slab struct {
 	base       device.Addr
 	free       uint64 // free slots, or the words of them with a free one
@@ -75,7 +70,6 @@ type slab struct {
 	slacks     [slackUnit]uint16
 }
 
-// back is the rest of what is known of a slab.
 type back struct {
 	handle  uint32 // the parent's
 	words   uint32 // where its words are, if it has more than 64 slots
@@ -92,7 +86,6 @@ const (
 // slackUnit is how many slacks a record has: what a cache line has room for.
 const slackUnit = 16
 
-// slackOf returns the slack of a slot.
 func (a *Engine) slackOf(slab int32, slot uint32) *uint16 {
 	return &a.slabs[uint32(slab)+slot/slackUnit].slacks[slot%slackUnit]
 }
@@ -103,8 +96,8 @@ type cell struct {
 	slot uint32
 }
 
-// New returns cells that hold nothing yet. It fails if a class has no slot or more
-// than 4096 in a slab, if classes do not ascend, or if the selection is unknown.
+// New returns an engine that holds nothing. It fails if a class has no slot or more than 4096 in a
+// slab, if classes do not ascend, or if the selection is unknown.
 func New(parent Parent, c Config) (*Engine, error) {
 	if err := c.Check(); err != nil {
 		return nil, err
@@ -152,8 +145,7 @@ func (a *Engine) Classes() int { return len(a.kinds) }
 // Slot returns the bytes that a request of a class is granted.
 func (a *Engine) Slot(class int) device.Size { return a.kinds[class].slot }
 
-// ClassOf returns the smallest class that serves n bytes, and whether there is one. There
-// is none for no bytes.
+// ClassOf returns the smallest class that serves n bytes, and false if n is 0 or above all classes.
 func (a *Engine) ClassOf(n device.Size) (class int, ok bool) {
 	units := (n - 1) >> (a.shift & 63) // of no bytes, more than there are
 	if units >= device.Size(len(a.classOf)) {
@@ -162,8 +154,7 @@ func (a *Engine) ClassOf(n device.Size) (class int, ok bool) {
 	return int(a.classOf[units]), true
 }
 
-// ClassFor is ClassOf for slots that start at multiples of align, a power of two. It costs
-// O(classes).
+// ClassFor is ClassOf for slots at multiples of align, a power of two. It costs O(classes).
 func (a *Engine) ClassFor(n, align device.Size) (class int, ok bool) {
 	class, ok = a.ClassOf(n)
 	for ok && a.kinds[class].align < align {
@@ -173,8 +164,7 @@ func (a *Engine) ClassFor(n, align device.Size) (class int, ok bool) {
 	return class, ok
 }
 
-// Segment returns the segment that a request of a stream goes to. With RoundRobin it
-// passes the turn on.
+// Segment returns the segment for a request of a stream. With RoundRobin it passes the turn on.
 func (a *Engine) Segment(stream device.Stream) int {
 	if a.segments == 1 { // inlined, because it stands in every call
 		return 0
@@ -182,7 +172,6 @@ func (a *Engine) Segment(stream device.Stream) int {
 	return a.segmentOf(stream)
 }
 
-// segmentOf is Segment where there are several.
 func (a *Engine) segmentOf(stream device.Stream) int {
 	if !a.robin {
 		return int(uint64(stream) % uint64(a.segments))
@@ -194,15 +183,13 @@ func (a *Engine) segmentOf(stream device.Stream) int {
 	return int(n)
 }
 
-// Grab takes a slot of a class into use for a request, and reports whether there was one. The
-// order is: the magazines of the segment, its slabs that are partly used, those that are empty, a
-// slab that the parent holds; if it may steal, what other segments
-// have; and only then a slab for which the parent needs more memory. For one more try
-// after [Engine.Drain] or [Engine.Shed] more is not set: it looks neither into magazines, which have
-// nothing, nor lets the parent ask for more memory.
+// Grab takes a slot of a class into use for a request, and reports whether there was one. It tries
+// the magazines of the segment, its partly used slabs, its empty ones, a slab that the parent
+// holds, other segments if it may steal, and last a slab for which the parent needs more memory.
+// With more unset, as after [Engine.Drain] or [Engine.Shed], it tries neither magazines nor more
+// memory.
 //
-// Precondition: the class is below Classes and has slots of the request's size at least, and the
-// segment is below the number of segments.
+// Precondition: class and segment exist, and slots of the class have the size of the request.
 func (a *Engine) Grab(class, segment int, r *alloc.Request, more bool) (device.Addr, bool) {
 	if a.cached.rounds != 0 && more {
 		if c, ok := a.pop(class, segment); ok {
@@ -236,8 +223,7 @@ func (a *Engine) Grab(class, segment int, r *alloc.Request, more bool) (device.A
 	return p, true
 }
 
-// takeWide takes the lowest free slot of a slab of many into use, of which word has a free one, and
-// returns it.
+// takeWide is Grab from a slab of more than 64 slots, of which the word has a free one.
 func (a *Engine) takeWide(n int32, s *slab, word uint32) (slot uint32) {
 	w := &a.words.all[a.backs[n].words+word]
 	slot = word<<6 + uint32(bits.TrailingZeros64(*w))
@@ -248,14 +234,14 @@ func (a *Engine) takeWide(n int32, s *slab, word uint32) (slot uint32) {
 	return slot
 }
 
-// grant makes a slot in use one for a request, and returns its address.
+// grant assigns a slot in use to a request and returns its address.
 func (a *Engine) grant(n int32, k *kind, slot uint32, r *alloc.Request) device.Addr {
 	p := a.slabs[n].base.Add(device.Size(slot) * k.slot)
 	*a.slackOf(n, slot) = a.slackFor(k.slot-r.Size, p, r)
 	return p
 }
 
-// slackFor returns the slack of a slot that is granted for a request, of which so much is beyond it.
+// slackFor returns the slack of a slot for a request that leaves so many bytes of it.
 func (a *Engine) slackFor(beyond device.Size, p device.Addr, r *alloc.Request) uint16 {
 	if beyond < slackCached && uint64(r.Stream)|r.Tag == 0 {
 		return uint16(beyond)
@@ -263,8 +249,8 @@ func (a *Engine) slackFor(beyond device.Size, p device.Addr, r *alloc.Request) u
 	return a.note(p, r)
 }
 
-// note keeps what there is to know of a live slot for which a slack is not enough, and returns the
-// slack that says so. It is kept apart so that slackFor is inlined.
+// note keeps the request of a slot for which a slack is not enough, and returns the slack that says
+// so. It is separate so that slackFor is inlined.
 //
 //go:noinline
 func (a *Engine) note(p device.Addr, r *alloc.Request) uint16 {
@@ -272,8 +258,8 @@ func (a *Engine) note(p device.Addr, r *alloc.Request) uint16 {
 	return slackNoted
 }
 
-// inverse returns the number that n, an odd one, times is 1 modulo 2^64. Each step doubles the
-// bits that are right, of which n itself has three.
+// inverse returns the inverse of an odd number modulo 2^64. Each step doubles the correct bits, of
+// which n itself has three.
 func inverse(n uint64) uint64 {
 	x := n
 	for range 5 {
@@ -282,19 +268,17 @@ func inverse(n uint64) uint64 {
 	return x
 }
 
-// slotAt returns the slot of a slab that starts at an address, k.slots or more if none does. The
-// offset times the inverse of a slot's odd factor, and what falls out below moved to the top,
-// is the quotient if it is a multiple of a slot. Otherwise it is more than any quotient, and so
-// it is if the offset is beyond the slab or below it, which is beyond it too: one comparison
-// tells all (Hacker's Delight, 10-17), where a division costs ten times as much.
+// slotAt returns the slot that starts at an address, k.slots or more if none does. The offset times
+// the inverse of the odd factor of a slot, rotated by the other factor, is the quotient for
+// multiples of a slot and larger than any quotient for other numbers (Hacker's Delight, 10-17). A
+// division costs ten times as much.
 func (k *kind) slotAt(s *slab, at device.Addr) uint64 {
 	return bits.RotateLeft64(uint64(at-s.base)*k.inverse, -int(k.shift))
 }
 
-// Return gives a live slot back: to the magazines of its segment, or else to its slab, which
-// goes back to the parent if it is empty and enough of its kind are kept. It returns the bytes
-// that were asked for and those of the slot. It reports false, and does nothing, if no live slot
-// starts at the address.
+// Return gives a live slot back to the magazines of its segment or to its slab. An empty slab goes
+// back to the parent if enough of its kind are kept. It returns requested and granted bytes, and
+// false, having done nothing, if no live slot starts at the address.
 func (a *Engine) Return(p device.Addr) (requested, granted device.Size, ok bool) {
 	n := uint64(a.where.Get(p)) - 1
 	if n >= uint64(len(a.slabs)) {
@@ -325,7 +309,6 @@ func (a *Engine) Return(p device.Addr) (requested, granted device.Size, ok bool)
 	return requested, k.slot, true
 }
 
-// isFree reports whether a slot is free.
 func (a *Engine) isFree(c cell) bool {
 	s := &a.slabs[c.slab]
 	w := s.free
@@ -335,7 +318,7 @@ func (a *Engine) isFree(c cell) bool {
 	return w>>(c.slot&63)&1 != 0
 }
 
-// put gives a slot in use back to its slab, of which s and k are the record and the class.
+// put gives slot c in use back to its slab s of class k.
 func (a *Engine) put(c cell, s *slab, k *kind) {
 	bit := uint64(1) << (c.slot & 63)
 	if k.wide {
@@ -356,8 +339,8 @@ func (a *Engine) put(c cell, s *slab, k *kind) {
 	}
 }
 
-// refill returns a slab with a free slot for a segment that has none, none if
-// there is nothing anywhere. The parent asks for memory only if more is set.
+// refill returns a slab with a free slot for a segment that has none, or None. The parent may
+// reserve memory if more is set.
 func (a *Engine) refill(class, segment int, more bool) int32 {
 	if n := a.attach(class, segment, false); n != None {
 		return n
@@ -373,9 +356,8 @@ func (a *Engine) refill(class, segment int, more bool) int32 {
 	return a.attach(class, segment, true)
 }
 
-// foreign returns a slab with a free slot that another segment has: a partial one of the
-// next segment that has one, which stays where it is, or else an empty one, which changes
-// over. It is none if there is neither.
+// foreign returns a slab with a free slot of another segment: a partly used one, which stays there,
+// or an empty one, which changes over. Otherwise it returns None.
 func (a *Engine) foreign(class, segment int) int32 {
 	own := &a.stocks[segment*len(a.kinds)+class]
 	if a.kinds[class].partial > 0 {
@@ -404,8 +386,8 @@ func (a *Engine) foreign(class, segment int) int32 {
 	}
 }
 
-// attach makes a slab of a piece of the parent's and puts it among the empty ones of a
-// segment. It returns none if the parent has no piece.
+// attach makes a slab of a piece of the parent and puts it among the empty ones of a segment. It
+// returns None if the parent has no piece.
 func (a *Engine) attach(class, segment int, more bool) int32 {
 	k := &a.kinds[class]
 	log := k.records()
@@ -458,8 +440,8 @@ func (a *Engine) detach(n int32) {
 	a.parent.Give(class, piece)
 }
 
-// Shed gives every slab without a used slot back to the parent and returns how many there
-// were. It costs O(segments * classes) unless there are none.
+// Shed gives every slab without a used slot back to the parent and returns their number. It costs
+// O(segments * classes) unless there are none.
 func (a *Engine) Shed() (n int) {
 	if a.empties == 0 {
 		return 0
@@ -477,10 +459,10 @@ func (a *Engine) Shed() (n int) {
 	return n
 }
 
-// records returns the log2 of how many records a slab of the class has.
+// records returns log2 of the number of records of a slab.
 func (k *kind) records() int { return bits.Len32((k.slots - 1) / slackUnit) }
 
-// fill gives a slab of many slots its words, all of its slots free.
+// fill gives a slab of more than 64 slots its words, all free.
 func (a *Engine) fill(n int32, slots uint32) {
 	words := (slots + 63) >> 6
 	at := a.words.take(words)

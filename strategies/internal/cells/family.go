@@ -14,7 +14,6 @@ const (
 	ClassesK8   = "k8"   // eight: up to a ninth
 )
 
-// perDoubling is how many classes a family has for each doubling.
 func perDoubling(family string) (n device.Size, ok bool) {
 	switch family {
 	case ClassesPow2:
@@ -29,9 +28,8 @@ func perDoubling(family string) (n device.Size, ok bool) {
 	return 0, false
 }
 
-// Family returns the sizes of a family of classes, pow2, k2, k4 or k8, from quantum up to
-// largest: as many equal steps for each doubling, in whole quanta. It fails for an unknown
-// family.
+// Family returns the sizes of a family of classes in whole quanta, from quantum up to largest. It
+// fails for an unknown family.
 func Family(family string, quantum, largest device.Size) ([]device.Size, error) {
 	n, ok := perDoubling(family)
 	if !ok {

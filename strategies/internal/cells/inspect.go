@@ -16,8 +16,7 @@ func (a *Engine) CachedBytes() device.Size { return a.cached.bytes }
 // Slabs returns how many slabs are held. O(1).
 func (a *Engine) Slabs() int { return a.taken }
 
-// LargestFree returns the size of the largest free chunk: a free slot, or a slab without a
-// used one. O(classes).
+// LargestFree returns the size of the largest free slot or slab without a used one. O(classes).
 func (a *Engine) LargestFree() (largest device.Size) {
 	for i := len(a.kinds) - 1; i >= 0; i-- {
 		k := &a.kinds[i]
@@ -42,8 +41,8 @@ const (
 	cellBytes  = 8
 )
 
-// Bytes returns the host memory of the cells, unused capacity included. It costs
-// O(segments * classes) with the selection of the lowest address, else O(1).
+// Bytes returns the host memory of the engine, unused capacity included. It costs O(segments *
+// classes) with the selection of the lowest address, else O(1).
 func (a *Engine) Bytes() device.Size {
 	n := cap(a.kinds)*kindBytes + cap(a.stocks)*stockBytes + cap(a.slabs)*slabBytes + cap(a.backs)*backBytes + cap(a.classOf)*2 +
 		a.words.bytes()
@@ -64,10 +63,9 @@ func (a *Engine) Piece(slab int32) Piece { return Piece{a.slabs[slab].base, a.ba
 // ClassOfSlab returns the class of a slab that is held.
 func (a *Engine) ClassOfSlab(slab int32) int { return int(a.slabs[slab].class) }
 
-// WalkSlab yields the chunks of a slab in the order of their addresses, and reports whether
-// the walk goes on: each slot as a chunk, and what is left behind the last as slack; or, if
-// no slot is in use, the whole slab as one free chunk without a class, for it can still
-// become a slab of any.
+// WalkSlab yields the chunks of a slab by address: each slot, and the rest behind the last as
+// slack; or, if no slot is in use, one free chunk without a class. It reports whether the walk goes
+// on.
 //
 // Precondition: the slab is held.
 func (a *Engine) WalkSlab(slab int32, region device.Addr, yield func(alloc.Chunk) bool) bool {
@@ -89,7 +87,6 @@ func (a *Engine) WalkSlab(slab int32, region device.Addr, yield func(alloc.Chunk
 	return true
 }
 
-// chunkOf returns a slot as a chunk.
 func (a *Engine) chunkOf(c cell, region device.Addr) alloc.Chunk {
 	s := &a.slabs[c.slab]
 	size := a.kinds[s.class].slot
@@ -109,9 +106,8 @@ func (a *Engine) chunkOf(c cell, region device.Addr) alloc.Chunk {
 	return chunk
 }
 
-// WalkFree yields the free chunks of the slabs in search order: segment by segment and in
-// each class by class, slots before slabs without a used one. RegionOf tells the region
-// that the piece of a slab lies in. It reports whether the walk goes on.
+// WalkFree yields the free chunks in search order: by segment, then by class, slots before slabs
+// without a used one. RegionOf returns the region of a piece. It reports whether the walk goes on.
 func (a *Engine) WalkFree(regionOf func(Piece) device.Addr, yield func(alloc.Chunk) bool) bool {
 	for i := range a.stocks {
 		for n := range a.slabsInOrder(i) {
@@ -133,8 +129,7 @@ func (a *Engine) WalkFree(regionOf func(Piece) device.Addr, yield func(alloc.Chu
 	return true
 }
 
-// slabsInOrder yields the slabs of a stock in the order in which they serve, each with the level
-// that it is found in.
+// slabsInOrder yields the slabs of a stock in the order in which they serve, with their levels.
 func (a *Engine) slabsInOrder(stock int) func(func(int32, uint32) bool) {
 	return func(yield func(int32, uint32) bool) {
 		sh := &a.stocks[stock]
@@ -157,7 +152,7 @@ func (a *Engine) slabsInOrder(stock int) func(func(int32, uint32) bool) {
 	}
 }
 
-// circle yields the slabs of a circle and reports whether to go on.
+// circle yields the slabs of a circle and reports whether the walk goes on.
 func (a *Engine) circle(head int32, level uint32, yield func(int32, uint32) bool) bool {
 	for n := head; n != None; {
 		if !yield(n, level) {

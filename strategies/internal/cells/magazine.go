@@ -46,7 +46,6 @@ type depot struct {
 	least int32 // least of count in this interval
 }
 
-// init sets up the layer for so many stocks and classes.
 func (m *magazines) init(c Config, stocks, classes int) {
 	m.rounds, m.limit, m.every, m.classes = int32(c.Rounds), int32(c.Depot), int32(cmp.Or(c.Interval, defaultInterval)), classes
 	m.spare, m.left = None, m.every
@@ -77,7 +76,7 @@ func (m *magazines) depot(rack int) *depot {
 	return &m.depots[rack]
 }
 
-// take returns a magazine without slots.
+// take returns an empty magazine.
 func (m *magazines) take() int32 {
 	if n := m.spare; n != None {
 		m.spare = m.next[n]
@@ -91,14 +90,13 @@ func (m *magazines) take() int32 {
 	return n
 }
 
-// give puts a magazine without slots among the spare ones. The empty magazines of all
-// classes are one store: they are a little host memory, and no memory of the device.
+// give makes an empty magazine spare. They are one store for all classes, in host memory only.
 func (m *magazines) give(n int32) {
 	m.next[n] = m.spare
 	m.spare = n
 }
 
-// pop takes a slot from the magazines of a segment, and reports whether there was one.
+// pop takes a slot from the magazines of a segment, if there is one.
 func (a *Engine) pop(class, segment int) (cell, bool) {
 	m := &a.cached
 	a.tick()
@@ -126,8 +124,7 @@ func (a *Engine) pop(class, segment int) (cell, bool) {
 	return m.cells[r.loaded*m.rounds+r.has], true
 }
 
-// push puts a slot into the magazines of the segment that its slab belongs to, and reports
-// whether there was room.
+// push puts a slot into the magazines of the segment of its slab, if there is room.
 func (a *Engine) push(c cell, s *slab, slack *uint16) bool {
 	m := &a.cached
 	a.tick()
@@ -147,8 +144,8 @@ func (a *Engine) push(c cell, s *slab, slack *uint16) bool {
 	return true
 }
 
-// advance puts a magazine without slots in place of a loaded one that is full, and reports
-// whether the depot had room for what does not fit the rack.
+// advance replaces a full loaded magazine by an empty one, and reports whether rack and depot had
+// room.
 func (m *magazines) advance(r *rack, d *depot) bool {
 	free := r.before
 	if r.full {
@@ -167,16 +164,14 @@ func (m *magazines) advance(r *rack, d *depot) bool {
 	return true
 }
 
-// tick counts a call, and ends the interval if it was the last.
 func (a *Engine) tick() {
 	if a.cached.left--; a.cached.left == 0 {
 		a.rest()
 	}
 }
 
-// rest ends an interval: each depot gives back as many full magazines as it had at the
-// least, for it did without them. That is the working set rule of Bonwick and Adams, with
-// calls for a clock.
+// rest ends an interval: each depot gives back its least count of full magazines in the interval.
+// This is the working set rule of Bonwick and Adams, with calls for a clock.
 func (a *Engine) rest() {
 	m := &a.cached
 	m.left = m.every
@@ -199,7 +194,6 @@ func (a *Engine) unload(d *depot) {
 	m.give(n)
 }
 
-// unloadMagazine gives the slots of a magazine back to their slabs.
 func (a *Engine) unloadMagazine(n, has int32) {
 	m := &a.cached
 	for _, c := range m.cells[n*m.rounds:][:has] {
@@ -213,8 +207,8 @@ func (a *Engine) unloadMagazine(n, has int32) {
 	}
 }
 
-// Drain gives every slot in a magazine back to its slab, and reports whether there was
-// one. It costs O(segments * classes + slots) unless there is none.
+// Drain gives every slot in a magazine back to its slab, and reports whether there was one. It
+// costs O(segments * classes + slots) unless there is none.
 func (a *Engine) Drain() bool {
 	m := &a.cached
 	if m.bytes == 0 {

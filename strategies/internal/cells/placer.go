@@ -6,9 +6,9 @@ import (
 	"github.com/vramyard/vramyard/device"
 )
 
-// FreeNeighbours returns the bytes of a slab below and above a live slot that would become one free chunk with it if
-// it were returned now, and the slab if that would go back to the parent, else a negative number. A slot that would
-// go to a magazine has none, nor has what is no live slot. O(1).
+// FreeNeighbours returns the free bytes of a slab below and above a live slot that would be one
+// free chunk with it if it were returned now, and the slab if that would go back to the parent,
+// else None. A slot that would go to a magazine has none.
 func (a *Engine) FreeNeighbours(p device.Addr) (below, above device.Size, gone int32) {
 	c, ok := a.liveSlot(p)
 	if !ok || a.cached.rounds != 0 || !a.leavesNone(comingBack{c.slab, 1}) {
@@ -24,9 +24,9 @@ func (a *Engine) FreeNeighbours(p device.Addr) (below, above device.Size, gone i
 	return below, k.slab - k.slot - below, gone
 }
 
-// CanGrab reports whether a slot of a class could be had, with the parent asked for nothing, after slots at some addresses were
-// returned: one is free or returned, or a slab loses its last one whose memory serves the class, as serves says of
-// its class. It is false where segments do not steal. It costs O(addresses), and takes memory from the heap for them.
+// CanGrab reports whether a slot of a class would be available, without the parent, after slots at
+// some addresses were returned: one is free or returned, or a slab becomes empty whose class
+// serves. It is false where segments do not steal. It costs O(addresses) and allocates.
 func (a *Engine) CanGrab(class int, freed []device.Addr, serves func(class int) bool) bool {
 	if a.segments > 1 && !a.steal {
 		return false
@@ -43,9 +43,9 @@ func (a *Engine) CanGrab(class int, freed []device.Addr, serves func(class int) 
 	})
 }
 
-// Emptied returns the slabs that would be without a used slot after the slots at some addresses were returned, those
-// that are so already included: they go back to the parent before a request fails. Rest is the addresses at
-// which no live slot starts. It costs O(stocks + slabs without a used slot + addresses log addresses).
+// Emptied returns the slabs without a used slot after the slots at some addresses were returned,
+// which go back to the parent before a request fails, and the addresses at which no live slot
+// starts. It costs O(stocks + empty slabs + addresses log addresses).
 func (a *Engine) Emptied(freed []device.Addr) (slabs []int32, rest []device.Addr) {
 	returned, rest := a.slotsOf(freed)
 	for i := range a.stocks {
@@ -62,19 +62,19 @@ func (a *Engine) Emptied(freed []device.Addr) (slabs []int32, rest []device.Addr
 	return slabs, rest
 }
 
-// comingBack is how many slots of a slab would be returned.
+// comingBack is the number of slots of a slab that would be returned.
 type comingBack struct {
 	slab  int32
 	slots uint32
 }
 
-// leavesNone reports whether a slab is without a used slot then. Those in magazines are used.
+// leavesNone reports whether the slab would have no used slot then. Slots in magazines are used.
 func (a *Engine) leavesNone(r comingBack) bool {
 	s := &a.slabs[r.slab]
 	return uint32(s.left)+r.slots == a.kinds[s.class].slots
 }
 
-// slotsOf counts the live slots that start at the addresses, by slab, and returns the other addresses.
+// slotsOf counts the live slots at the addresses by slab, and returns the other addresses.
 func (a *Engine) slotsOf(at []device.Addr) (slots []comingBack, rest []device.Addr) {
 	at = slices.Clone(at)
 	slices.Sort(at) // so that those of a slab come one after the other
@@ -92,7 +92,6 @@ func (a *Engine) slotsOf(at []device.Addr) (slots []comingBack, rest []device.Ad
 	return slots, rest
 }
 
-// liveSlot returns the live slot that starts at an address.
 func (a *Engine) liveSlot(p device.Addr) (cell, bool) {
 	n := uint64(a.where.Get(p)) - 1
 	if n >= uint64(len(a.slabs)) {

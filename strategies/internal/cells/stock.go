@@ -6,8 +6,8 @@ import (
 	"github.com/vramyard/vramyard/device"
 )
 
-// levels is how many lists a stock has for slabs that are partly used. Eight tell a slab
-// that is nearly full from one that is nearly empty, and their heads fit half a cache line.
+// levels is the number of lists of partly used slabs in a stock. Eight separate nearly full from
+// nearly empty slabs, and their heads fit half a cache line.
 const levels = 8
 
 // The levels of slabs that are not partly used.
@@ -16,15 +16,14 @@ const (
 	levelFull  = levels + 1 // without a free slot; such a slab is a circle of its own, and in no list
 )
 
-// stock is the slabs of one class in one segment that have a free slot. Lists are circles,
-// so that the last of a list is the one before its first.
+// stock is the slabs with a free slot of one class in one segment. Lists are circles: the first
+// leads to the last.
 type stock struct {
 	head    [levels + 2]int32 // first slab of each level; none, as always of the full ones
 	empties int32             // how many have no used slot
 	some    uint16            // bit i is set if level i has a slab
 }
 
-// clear makes the stock an empty one.
 func (sh *stock) clear() {
 	*sh = stock{}
 	for i := range sh.head {
@@ -32,9 +31,8 @@ func (sh *stock) clear() {
 	}
 }
 
-// level returns the list that a slab with left free slots belongs to. Of those partly used the
-// lowest level is tried first: few free slots for the selection "fullest", many for "emptiest",
-// all slabs alike for those that go by time or address.
+// level returns the list of a slab with left free slots. The lowest level is tried first: few free
+// slots with selection "fullest", many with "emptiest", all alike with the others.
 func (k *kind) level(left uint32) uint32 {
 	level := (left*k.step + k.bias) >> 16
 	if left == k.slots {
@@ -46,7 +44,7 @@ func (k *kind) level(left uint32) uint32 {
 	return level
 }
 
-// opened books that slab n, of which a slot was taken into use, was empty before.
+// opened counts slab n, which was empty, as used.
 func (a *Engine) opened(n int32, s *slab, k *kind) {
 	a.stocks[a.stockOf(n, s)].empties--
 	k.empties--
@@ -54,8 +52,7 @@ func (a *Engine) opened(n int32, s *slab, k *kind) {
 	a.usable += k.slot * device.Size(k.slots)
 }
 
-// drained books that slab n, to which a slot came back, is empty now, and reports whether it
-// goes back to the parent.
+// drained counts slab n as empty, and reports whether it goes back to the parent.
 func (a *Engine) drained(n int32, s *slab, k *kind) (gone bool) {
 	sh := &a.stocks[a.stockOf(n, s)]
 	a.usable -= k.slot * device.Size(k.slots)
@@ -68,8 +65,8 @@ func (a *Engine) drained(n int32, s *slab, k *kind) (gone bool) {
 	return false
 }
 
-// move puts a slab whose number of free slots has changed into the list of its new level. A full
-// one is linked to itself, so that becoming full is no case of its own.
+// move puts a slab into the list of its new level. A full one is linked to itself, so that becoming
+// full takes no branch.
 func (a *Engine) move(n int32, s *slab, k *kind, before, level uint32) {
 	k.partial += int32(before/levels) - int32(level/levels)
 	sh := &a.stocks[a.stockOf(n, s)]
@@ -83,7 +80,6 @@ func (a *Engine) move(n int32, s *slab, k *kind, before, level uint32) {
 	sh.some = (some | 1<<(level&15)) &^ (1 << levelFull)
 }
 
-// take removes slab n from the list of a level.
 func (a *Engine) take(sh *stock, n int32, level uint32) {
 	sh.some &^= leave(a.slabs, &sh.head[level], n, &a.slabs[n]) << (level & 15)
 }
@@ -94,9 +90,8 @@ func (a *Engine) enter(sh *stock, n int32, level uint32, back bool) {
 	sh.some |= 1 << (level & 15)
 }
 
-// enrol enters slab n, of which s is the record, into a circle, in front or at the back. Whether the
-// circle was empty nobody can predict, so that there is no branch for it: a circle of one is linked
-// to itself.
+// enrol puts slab n with record s into a circle, in front or at the back. It has no branch, since
+// emptiness is unpredictable: a single slab is linked to itself.
 func enrol(slabs []slab, head *int32, n int32, s *slab, back bool) {
 	first := *head
 	alone := first >> 31 // all bits if there is no first one, which is negative
@@ -112,8 +107,8 @@ func enrol(slabs []slab, head *int32, n int32, s *slab, back bool) {
 	*head = first
 }
 
-// leave removes slab n, of which s is the record, from a circle, without a branch as enrol does. It
-// returns one if the circle is empty now, else zero.
+// leave removes slab n with record s from a circle, without a branch. It returns 1 if the circle is
+// empty now, else 0.
 func leave(slabs []slab, head *int32, n int32, s *slab) (empty uint16) {
 	next, prev, first := s.next, s.prev, *head
 	slabs[prev].next = next
@@ -128,8 +123,7 @@ func leave(slabs []slab, head *int32, n int32, s *slab) (empty uint16) {
 	return empty
 }
 
-// moveInHeap is move where a heap stands in for the lists of slabs that are partly used, all of
-// which are of level 0.
+// moveInHeap is move with a heap in place of the lists. All partly used slabs are of level 0.
 func (a *Engine) moveInHeap(sh *stock, n int32, before, level uint32) {
 	switch before {
 	case 0:
@@ -145,8 +139,7 @@ func (a *Engine) moveInHeap(sh *stock, n int32, before, level uint32) {
 	}
 }
 
-// heapPush enters a slab into the heap of a stock, by address. The first of the heap is the
-// head of level 0, which is where Grab looks.
+// heapPush puts a slab into the heap of a stock. The first one is the head of level 0.
 func (a *Engine) heapPush(sh *stock, n int32) {
 	h := &a.heaps[a.stockOf(n, &a.slabs[n])]
 	*h = append(*h, n)
@@ -155,7 +148,6 @@ func (a *Engine) heapPush(sh *stock, n int32) {
 	sh.some |= 1
 }
 
-// heapRemove removes a slab from the heap of a stock.
 func (a *Engine) heapRemove(sh *stock, n int32) {
 	p := &a.heaps[a.stockOf(n, &a.slabs[n])]
 	h := *p
@@ -175,7 +167,6 @@ func (a *Engine) heapRemove(sh *stock, n int32) {
 	sh.some &^= 1
 }
 
-// stockOf returns the number of the stock of slab n.
 func (a *Engine) stockOf(n int32, s *slab) int {
 	if a.segments == 1 {
 		return int(s.class)

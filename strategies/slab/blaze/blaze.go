@@ -15,8 +15,7 @@ import (
 // none is the end of a list.
 const none = -1
 
-// block is a piece once cut from a region. It is never merged, split or moved, and its
-// record stays for ever, so that its number is its handle.
+// block is a piece cut from a region. It is never merged, split or moved; its number is its handle.
 type block struct {
 	addr      device.Addr
 	requested device.Size   // 0 while free
@@ -63,7 +62,7 @@ func New(src device.Source, c Config) (*Allocator, error) {
 		a.lists[k] = none
 	}
 	a.View = a.front.Init(front.Limits{Most: c.MaxClassBytes}, func() (largest, bytes device.Size) {
-		return a.largestFree(), a.freeBytes()
+		return a.LargestFree(), a.freeBytes()
 	})
 	a.regions = regions.NewSet(src, &a.front.Stats)
 	a.front.Stats.NextRegion = c.RegionBytes
@@ -99,7 +98,7 @@ func (a *Allocator) Alloc(r alloc.Request) (alloc.Block, error) {
 	return alloc.Block{Addr: b.addr, Size: 1 << k}, nil
 }
 
-// judge returns why a request can never be granted, ReasonNone if it can. A request for no bytes can.
+// judge returns why a request can never be granted. A request for no bytes can be.
 func (a *Allocator) judge(r alloc.Request) alloc.Reason {
 	switch {
 	case r.Size > a.cfg.MaxClassBytes:
@@ -110,19 +109,15 @@ func (a *Allocator) judge(r alloc.Request) alloc.Reason {
 	return alloc.ReasonNone
 }
 
-// quantum returns the alignment that every block has whatever the state. It is that of
-// the smallest class, however large the block: a block starts where the one before ended.
+// quantum returns the alignment of every block: a block starts where the one before ended.
 func (a *Allocator) quantum() device.Size { return min(a.cfg.MinClassBytes, a.align) }
 
-// classFor returns the class of a request: the logarithm of its bytes, rounded up. No
-// bytes count as one.
+// classFor returns log2 of the rounded size of a request. No bytes count as one.
 func (a *Allocator) classFor(size device.Size) int {
 	return max(a.low, bits.Len64(uint64(max(size, 1)-1)))
 }
 
-// pop takes the block pushed last out of list k.
-//
-// Precondition: the list is not empty.
+// pop removes the block pushed last from list k, which is not empty.
 func (a *Allocator) pop(k int) {
 	a.lists[k] = a.blocks[a.lists[k]].next
 	if a.lists[k] == none {
@@ -130,8 +125,8 @@ func (a *Allocator) pop(k int) {
 	}
 }
 
-// cut cuts a block of class k from the newest region. If that has too little left, the
-// rest is lost and a new region becomes the newest. On error nothing has changed.
+// cut cuts a block of class k from the newest region. If too little is left, the rest is lost and a
+// region is reserved. On error nothing has changed.
 func (a *Allocator) cut(k int) (int32, error) {
 	if len(a.blocks) == math.MaxInt32 {
 		return none, regions.ErrTooMany
@@ -149,9 +144,8 @@ func (a *Allocator) cut(k int) (int32, error) {
 	return i, nil
 }
 
-// grow makes a new region the newest. The original retires the old one before it asks the
-// device, and when the device refuses goes on to grant live memory again; here the device
-// answers first.
+// grow reserves a region. The original retires the old one first, and when the device refuses
+// grants live memory again; here the device answers first.
 func (a *Allocator) grow() error {
 	r, err := a.regions.Reserve(a.cfg.RegionBytes, a.align, int32(len(a.cuts)))
 	if err != nil {
@@ -163,8 +157,6 @@ func (a *Allocator) grow() error {
 	return nil
 }
 
-// addrOf returns the start of a block that was cut, as the index knows it, whose handles begin
-// with 1.
 func (a *Allocator) addrOf(name uint32) device.Addr { return a.blocks[name-1].addr }
 
 // Free implements [alloc.Allocator]. It costs O(1).
@@ -186,8 +178,8 @@ func (a *Allocator) Free(p device.Addr) error {
 	return nil
 }
 
-// Close implements [alloc.Strategy]. Regions go back oldest first. Of what the device
-// refuses to take back, Walk yields each region as one chunk of slack.
+// Close implements [alloc.Strategy]. Regions are released oldest first. Walk yields a region that
+// the device refuses as one chunk of slack.
 func (a *Allocator) Close() error {
 	a.front.Close()
 	a.blocks, a.cuts, a.index, a.some, a.left, a.lost = nil, nil, index.NewAddrMap(), 0, 0, 0

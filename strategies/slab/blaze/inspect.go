@@ -18,16 +18,13 @@ var (
 )
 
 // LargestFree implements [alloc.Holes]. O(1).
-func (a *Allocator) LargestFree() device.Size { return a.largestFree() }
-
-func (a *Allocator) largestFree() device.Size {
+func (a *Allocator) LargestFree() device.Size {
 	if a.some == 0 {
 		return a.left
 	}
 	return max(a.left, 1<<(bits.Len64(a.some)-1))
 }
 
-// freeBytes returns the bytes in free chunks.
 func (a *Allocator) freeBytes() device.Size {
 	return device.Size(len(a.cuts))*a.cfg.RegionBytes - a.lost - a.front.Stats.Allocated
 }
@@ -68,7 +65,6 @@ func (a *Allocator) walkHeld(h regions.Held, yield func(alloc.Chunk) bool) bool 
 	return regions.Excess(h.Region, a.cfg.RegionBytes, yield)
 }
 
-// blocksOf yields the numbers of the blocks cut from a region, by address.
 func (a *Allocator) blocksOf(region int) func(func(int) bool) {
 	end := len(a.blocks)
 	if region+1 < len(a.cuts) {
@@ -80,7 +76,6 @@ func (a *Allocator) blocksOf(region int) func(func(int) bool) {
 	}
 }
 
-// chunkOf returns a block of a region as a chunk.
 func (a *Allocator) chunkOf(region int, b *block) alloc.Chunk {
 	c := alloc.Chunk{
 		Region: a.cuts[region].base, Addr: b.addr, Size: 1 << b.class, Class: int32(b.class),
@@ -92,7 +87,7 @@ func (a *Allocator) chunkOf(region int, b *block) alloc.Chunk {
 	return c
 }
 
-// restOf returns what is not cut from a region, from at up, as a chunk.
+// restOf returns the part of a region from at up, which is not cut, as a chunk.
 func (a *Allocator) restOf(region int, at device.Addr) alloc.Chunk {
 	base := a.cuts[region].base
 	c := alloc.Chunk{Region: base, Addr: at, Size: a.cfg.RegionBytes - at.Sub(base), Class: alloc.NoClass}
@@ -138,8 +133,7 @@ func (a *Allocator) Check() error {
 	return nil
 }
 
-// checkCuts verifies that blocks follow each other without a gap from the start of their
-// region, and the index.
+// checkCuts verifies that blocks follow each other from the start of their region, and the index.
 func (a *Allocator) checkCuts() error {
 	if a.index.Len() != len(a.blocks) {
 		return fmt.Errorf("slab: invariant Z4 (the index has every block): %d of %d", a.index.Len(), len(a.blocks))
@@ -172,7 +166,6 @@ func (a *Allocator) checkCuts() error {
 	return nil
 }
 
-// checkLists verifies that every block is live or in the list of its class, once.
 func (a *Allocator) checkLists() error {
 	listed := 0
 	for k, i := range a.lists {

@@ -27,14 +27,13 @@ type chunk struct {
 	class   int32 // of free
 }
 
-// class returns the class of a word of free units: the length of its longest run, 4 for
-// all from four up. It has no branch to mispredict.
+// class returns the length of the longest run of free units, 4 for all from four up. It has no
+// branch to mispredict.
 func class(free uint64) int32 {
 	two := free & (free >> 1)
 	return nonzero(free) + nonzero(two) + nonzero(two&(free>>2)) + nonzero(two&(two>>2))
 }
 
-// nonzero returns 1, or 0 for 0.
 func nonzero(x uint64) (n int32) {
 	if x != 0 {
 		n = 1
@@ -42,9 +41,7 @@ func nonzero(x uint64) (n int32) {
 	return n
 }
 
-// lowest returns the lowest unit at which n consecutive units are free.
-//
-// Precondition: there is one, and 1 <= n <= 4.
+// lowest returns the lowest unit at which n consecutive units, 1 to 4, are free. There must be one.
 func lowest(free uint64, n int) int {
 	starts := free
 	for k := 1; k < n; k++ {
@@ -53,19 +50,16 @@ func lowest(free uint64, n int) int {
 	return bits.TrailingZeros64(starts)
 }
 
-// mask returns n bits from bit b up.
-//
-// Precondition: 1 <= n and b+n <= 64.
+// mask returns n bits, at least 1, from bit b up.
 func mask(b, n int) uint64 { return ^uint64(0) >> (64 - n) << b }
 
-// take marks n free units from unit b up as one block.
 func (c *chunk) take(b, n int) {
 	c.free &^= mask(b, n)
 	c.heads |= 1 << b
 }
 
-// give marks the block that starts at unit b as free and returns how many units it had.
-// Sizes are not stored: a block ends before the next one, the next free unit, or the end.
+// give frees the block that starts at unit b and returns its units. Sizes are not stored: a block
+// ends before the next one, the next free unit, or the end.
 func (c *chunk) give(b int) int {
 	n := c.units(b)
 	c.free |= mask(b, n)
@@ -73,22 +67,18 @@ func (c *chunk) give(b int) int {
 	return n
 }
 
-// runAt returns the length of the free run that unit b lies in.
+// runAt returns the length of the free run around unit b.
 func runAt(free uint64, b int) int {
 	return bits.LeadingZeros64(^(free << (chunkUnits - b))) + bits.TrailingZeros64(^(free >> b))
 }
 
-// units returns how many units the block that starts at unit b has.
 func (c *chunk) units(b int) int {
 	ends := (c.free | c.heads) >> b >> 1
 	return min(bits.TrailingZeros64(ends)+1, chunkUnits-b)
 }
 
-// longest returns the length of the longest run of ones.
-//
-// While runs of twice the length exist the length doubles; what is left of it is then
-// found bit by bit from the top. That is at most 12 steps for any word, where stripping
-// one unit of every run at a time would take one step per unit.
+// longest returns the length of the longest run of ones: its length is doubled while such runs
+// exist, and the rest found bit by bit from the top, in at most 12 steps.
 func longest(word uint64) int {
 	if word == 0 {
 		return 0
@@ -105,12 +95,10 @@ func longest(word uint64) int {
 	return n
 }
 
-// link is a place in a circular list. Each list has an anchor, a link of its own that is
-// in front of the first and behind the last, so that no link is ever at an end: moving a
-// chunk needs no branch.
+// link is a place in a circular list. Each list has an anchor in front of the first and behind the
+// last, so that moving a chunk needs no branch.
 type link struct{ next, prev int32 }
 
-// push puts link i behind link anchor.
 func push(links []link, anchor, i int32) {
 	first := links[anchor].next
 	links[i] = link{next: first, prev: anchor}
@@ -118,30 +106,27 @@ func push(links []link, anchor, i int32) {
 	links[anchor].next = i
 }
 
-// unlink takes link i out of its list.
 func unlink(links []link, i int32) {
 	l := links[i]
 	links[l.prev].next = l.next
 	links[l.next].prev = l.prev
 }
 
-// hole remembers the longest free run of all chunks, as far as that is free of charge. A
-// freed run can only raise it, and does; whether one that was granted from was the longest
-// is found out when it is asked for.
+// hole remembers the longest free run of all chunks. A freed run can only raise it; whether a grant
+// shortened it is found out by find.
 type hole struct {
 	units int   // no run is longer
 	at    int32 // a chunk that had one of that length
 }
 
-// raise books a free run of n units in chunk i.
 func (h *hole) raise(n int, i int32) {
 	if n >= h.units {
 		h.units, h.at = n, i
 	}
 }
 
-// find returns the longest free run. It costs O(1) while the chunk that had it has it
-// still, and one look at every chunk up to the next that has it otherwise.
+// find returns the longest free run. It costs O(1) while its chunk has it still, otherwise a look
+// at every chunk up to the next that has it.
 func (h *hole) find(all []chunk) int {
 	if len(all) == 0 || longest(all[h.at].free) == h.units {
 		return h.units

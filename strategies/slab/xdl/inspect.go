@@ -19,9 +19,7 @@ var (
 
 // LargestFree implements [alloc.Holes]. It costs O(1), or a look at every chunk if what was
 // the longest free run has been granted from since.
-func (a *Allocator) LargestFree() device.Size { return a.largestFree() }
-
-func (a *Allocator) largestFree() device.Size {
+func (a *Allocator) LargestFree() device.Size {
 	if len(a.bases)*len(a.lines)*a.chunks > len(a.all) {
 		return a.slice // one that no segment has attached
 	}
@@ -109,7 +107,7 @@ func (a *Allocator) walkChunk(region int, i int32, freeOnly bool, yield func(all
 	return true
 }
 
-// chunkOf returns the n units from unit b of c up, a live block or a free run, as a chunk.
+// chunkOf returns n units from unit b of c up as a chunk.
 func (a *Allocator) chunkOf(region int, c *chunk, b, n int) alloc.Chunk {
 	t := alloc.Chunk{
 		Region: a.bases[region], Addr: c.base.Add(device.Size(b) * a.cfg.UnitBytes), Size: device.Size(n) * a.cfg.UnitBytes,
@@ -122,10 +120,9 @@ func (a *Allocator) chunkOf(region int, c *chunk, b, n int) alloc.Chunk {
 	return t
 }
 
-// WalkFree implements [alloc.FreeWalker]. The search order is that of a request of one
-// unit made now, and then of those after it: the segment whose turn it is, its lists from
-// the smallest class up, each from the front, a chunk from its lowest unit, and then the
-// slices not attached, oldest region first; then the next segment.
+// WalkFree implements [alloc.FreeWalker] in the order of requests of one unit made now and later:
+// the segment whose turn it is, its lists from the smallest class up, a chunk from its lowest unit,
+// then the slices not attached, oldest region first; then the next segment.
 func (a *Allocator) WalkFree(yield func(alloc.Chunk) bool) {
 	if a.front.Closed() {
 		return
@@ -155,7 +152,6 @@ func (a *Allocator) walkFreeOf(g int, yield func(alloc.Chunk) bool) bool {
 	return true
 }
 
-// listed yields the chunks of the list with the given anchor, front first.
 func (a *Allocator) listed(anchor int32) func(func(int32) bool) {
 	return func(yield func(int32) bool) {
 		for l := a.links[anchor].next; l != anchor && yield(l-classes*int32(len(a.lines))); l = a.links[l].next {
@@ -184,7 +180,6 @@ func (a *Allocator) Check() error {
 	return nil
 }
 
-// checkSlices verifies that each segment has attached the slices of the oldest regions.
 func (a *Allocator) checkSlices() error {
 	most := 0
 	for region, base := range a.bases {
@@ -212,7 +207,6 @@ func (a *Allocator) checkSlices() error {
 	return nil
 }
 
-// checkChunks verifies the two maps of every chunk against each other and the live blocks.
 func (a *Allocator) checkChunks() error {
 	heads := 0
 	for i := range a.all {
@@ -239,7 +233,6 @@ func (a *Allocator) checkChunks() error {
 	return nil
 }
 
-// checkLists verifies that each chunk is in the list of its class, once.
 func (a *Allocator) checkLists() error {
 	count := 0
 	for g := range int32(len(a.lines)) {
@@ -266,7 +259,6 @@ func (a *Allocator) checkLists() error {
 	return nil
 }
 
-// checkHole verifies that no free run is longer than the one remembered.
 func (a *Allocator) checkHole() error {
 	for i := range a.all {
 		if n := longest(a.all[i].free); n > a.hole.units {

@@ -47,7 +47,7 @@ func New(src device.Source, c Config) (*Allocator, error) {
 		a.links[i] = link{next: i, prev: i}
 	}
 	a.View = a.front.Init(front.Limits{Most: maxUnits * c.UnitBytes, Align: a.quantum()}, func() (largest, bytes device.Size) {
-		return a.largestFree(), a.FreeBytes()
+		return a.LargestFree(), a.FreeBytes()
 	})
 	a.regions = regions.NewSet(src, &a.front.Stats)
 	a.front.Stats.NextRegion = c.RegionBytes
@@ -80,13 +80,10 @@ func (a *Allocator) Alloc(r alloc.Request) (alloc.Block, error) {
 	return got, nil
 }
 
-// quantum returns the alignment that every block has whatever the state: slices and
-// chunks are whole numbers of units, so it is that of the unit and of the region.
+// quantum returns the alignment of every block: slices and chunks are whole numbers of units.
 func (a *Allocator) quantum() device.Size { return min(a.cfg.UnitBytes&-a.cfg.UnitBytes, a.align) }
 
-// unitsFor returns how many units serve a request, without a division.
-//
-// Precondition: 1 <= size <= 4 units.
+// unitsFor returns the units for a size of 1 byte to 4 units, without a division.
 func (a *Allocator) unitsFor(size device.Size) int {
 	n, unit := 1, a.cfg.UnitBytes
 	if size > unit {
@@ -101,24 +98,20 @@ func (a *Allocator) unitsFor(size device.Size) int {
 	return n
 }
 
-// turn returns the segment whose turn it is, and passes the turn on. The original counts
-// in 32 bits with a sign and widens that to 64 bits without one: after 2^31 requests the
-// rotation goes on undisturbed if the number of segments is a power of two, and jumps
-// otherwise.
+// turn returns the segment whose turn it is, and passes the turn on. The original counts in signed
+// 32 bits: after 2^31 requests the rotation jumps unless the number of segments is a power of two.
 func (a *Allocator) turn() int {
 	g := uint64(a.counter) % uint64(len(a.lines))
 	a.counter++
 	return int(g)
 }
 
-// anchorOf returns the anchor of a list of segment g.
 func anchorOf(g, class int32) int32 { return classes*g + class }
 
-// linkOf returns the link of chunk i.
 func (a *Allocator) linkOf(i int32) int32 { return i + classes*int32(len(a.lines)) }
 
-// search returns the chunk that serves n units in segment g: the most recently touched of
-// the smallest class that has one, or none.
+// search returns the most recently touched chunk of the smallest class that serves n units in
+// segment g, or none.
 func (a *Allocator) search(g, n int) int32 {
 	for k := int32(n); k <= maxUnits; k++ {
 		anchor := anchorOf(int32(g), k)
@@ -129,8 +122,7 @@ func (a *Allocator) search(g, n int) int32 {
 	return none
 }
 
-// toFront puts chunk i, of which units were granted or freed, in front of the list of the
-// class it now has, also if that is the one it was in.
+// toFront puts chunk i in front of the list of its class, even if it was in that list.
 func (a *Allocator) toFront(i int32) {
 	c := &a.all[i]
 	c.class = class(c.free)
@@ -138,8 +130,8 @@ func (a *Allocator) toFront(i int32) {
 	push(a.links, anchorOf(c.segment, c.class), a.linkOf(i))
 }
 
-// attach gives segment g the slice of the next region that it has none of, and takes a
-// new region if there is no such one. On error nothing has changed.
+// attach gives segment g its slice of the next region, or of a new one. On error nothing has
+// changed.
 func (a *Allocator) attach(g int) error {
 	if len(a.all) > mostChunks-a.chunks {
 		return regions.ErrTooMany
@@ -166,7 +158,7 @@ func (a *Allocator) attach(g int) error {
 	return nil
 }
 
-// grow takes one more region, of which nothing is attached. On error nothing has changed.
+// grow reserves a region, of which nothing is attached. On error nothing has changed.
 func (a *Allocator) grow() error {
 	r, err := a.regions.Reserve(a.cfg.RegionBytes, a.align, int32(len(a.bases)))
 	if err != nil {
@@ -185,8 +177,8 @@ func (a *Allocator) Free(p device.Addr) error {
 	return err
 }
 
-// Take is Free that also tells what the block was: bytes requested and bytes granted. A
-// strategy composed of this one keeps its own account with it.
+// Take is Free that also returns the requested and the granted bytes, for a strategy composed of
+// this one.
 func (a *Allocator) Take(p device.Addr) (requested, granted device.Size, err error) {
 	b, ok := a.live.Take(p)
 	if !ok {
@@ -202,8 +194,8 @@ func (a *Allocator) Take(p device.Addr) (requested, granted device.Size, err err
 	return b.Requested, granted, nil
 }
 
-// Close implements [alloc.Strategy]. Regions go back oldest first. Of what the device
-// refuses to take back, Walk yields each region as one chunk of slack.
+// Close implements [alloc.Strategy]. Regions are released oldest first. Walk yields a region that
+// the device refuses as one chunk of slack.
 func (a *Allocator) Close() error {
 	a.front.Close()
 	a.bases, a.first, a.lines, a.all, a.links = nil, nil, nil, nil, nil

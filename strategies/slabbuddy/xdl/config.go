@@ -66,12 +66,10 @@ func (c Config) WithDefaults() (Config, error) {
 	return c, nil
 }
 
-// slab returns the configuration of the slab part.
 func (c Config) slab() slab.Config {
 	return slab.Config{RegionBytes: c.RegionBytes, Segments: c.Segments, UnitBytes: c.BlockBytes / unitsPerBlock}
 }
 
-// buddy returns the configuration of the buddy part.
 func (c Config) buddy() buddy.Config {
 	return buddy.Config{RegionBytes: c.RegionBytes, BlockBytes: c.BlockBytes}
 }

@@ -18,16 +18,13 @@ var (
 )
 
 // LargestFree implements [alloc.Holes]. It reads one byte per region of the buddy part.
-func (a *Allocator) LargestFree() device.Size { return a.largestFree() }
-
-func (a *Allocator) largestFree() device.Size {
+func (a *Allocator) LargestFree() device.Size {
 	if a.front.Closed() {
 		return 0
 	}
 	return max(a.slab.LargestFree(), a.buddy.LargestFree())
 }
 
-// freeBytes returns the bytes in free chunks. Direct regions have none.
 func (a *Allocator) freeBytes() device.Size { return a.slab.FreeBytes() + a.buddy.FreeBytes() }
 
 // MetadataBytes implements [alloc.Metered].
@@ -115,7 +112,6 @@ func (a *Allocator) Check() error {
 	return nil
 }
 
-// checkOwners verifies who has which region and which block.
 func (a *Allocator) checkOwners() error {
 	for c := range a.Walk {
 		if c.State == alloc.Live && a.route(c.Requested) != c.Owner {

@@ -32,7 +32,7 @@ func New(src device.Source, c Config) (*Allocator, error) {
 	}
 	a := &Allocator{cfg: c}
 	a.View = a.front.Init(front.Limits{Most: ^device.Size(0)}, func() (largest, bytes device.Size) {
-		return a.largestFree(), a.freeBytes()
+		return a.LargestFree(), a.freeBytes()
 	})
 	a.regions = regions.NewSet(src, &a.front.Stats)
 	if a.slab, err = slab.New(part{&a.regions, slabbuddy.OwnerSlab}, c.slab()); err != nil {
@@ -81,8 +81,8 @@ func (a *Allocator) Alloc(r alloc.Request) (b alloc.Block, err error) {
 	return b, nil
 }
 
-// allocDirect takes a region for the request alone. The block has exactly the bytes
-// requested; what the device adds is slack.
+// allocDirect reserves a region for the request alone. The block has exactly the requested bytes;
+// the rest is slack.
 func (a *Allocator) allocDirect(r alloc.Request) (alloc.Block, error) {
 	if !a.front.Judge(&r) {
 		return alloc.Block{}, a.front.Refuse(&r)
@@ -95,7 +95,7 @@ func (a *Allocator) allocDirect(r alloc.Request) (alloc.Block, error) {
 	return alloc.Block{Addr: region.Addr, Size: r.Size}, nil
 }
 
-// refused takes over what a part recorded of a refusal and returns err.
+// refused adopts the refusal that a part recorded, and returns err.
 func (a *Allocator) refused(by alloc.Failure, err error) error {
 	if errors.Is(err, alloc.ErrOutOfMemory) {
 		a.front.Stats.OOMs++
@@ -105,9 +105,9 @@ func (a *Allocator) refused(by alloc.Failure, err error) error {
 	return err
 }
 
-// Free implements [alloc.Allocator]. A block straight from the device goes back to it. If the
-// device refuses, the region stays as slack and goes back later. Each part is asked in turn, as in
-// the original: a part without a block at p reports so after one probe of its table.
+// Free implements [alloc.Allocator]. Each part is asked in turn, as in the original. A block
+// straight from the device is released. If the device refuses, its region stays as slack and is
+// released later.
 func (a *Allocator) Free(p device.Addr) error {
 	if a.front.Closed() {
 		return alloc.ErrClosed
@@ -127,7 +127,6 @@ func (a *Allocator) Free(p device.Addr) error {
 	return nil
 }
 
-// takeDirect gives the block that starts at p back to the device and returns its bytes.
 func (a *Allocator) takeDirect(p device.Addr) (device.Size, error) {
 	b, ok := a.direct.Take(p)
 	if !ok {
@@ -137,16 +136,15 @@ func (a *Allocator) takeDirect(p device.Addr) (device.Size, error) {
 	return b.Requested, nil
 }
 
-// Close implements [alloc.Strategy]. Regions of all parts go back oldest first. Of what
-// the device refuses to take back, Walk yields each region as one chunk of slack.
+// Close implements [alloc.Strategy]. Regions are released oldest first. Walk yields a region that
+// the device refuses as one chunk of slack.
 func (a *Allocator) Close() error {
 	a.front.Close()
 	a.slab, a.buddy, a.direct = nil, nil, front.Ledger{}
 	return a.regions.ReleaseAll()
 }
 
-// route returns the part that serves a request of n bytes. It depends on nothing else.
-// The slab part refuses a request of none.
+// route returns the part for a request of n bytes. The slab part refuses a request of none.
 func (a *Allocator) route(n device.Size) uint8 {
 	switch {
 	case n < a.cfg.BlockBytes:
