@@ -33,7 +33,7 @@ var (
 // What is wrong with it counts only once the file turns out to be a CSV.
 func (p *parser) csvMark(rest []byte) error {
 	digits, text, _ := bytes.Cut(rest, comma)
-	seq, err := number("mark", digits)
+	seq, err := parseNumber("mark", digits)
 	switch n := len(p.pending); {
 	case err != nil:
 	case n > 0 && p.pending[n-1].seq > seq:

@@ -83,7 +83,7 @@ func writeRows(out *bufio.Writer, t Source, origins bool) error {
 		line = append(line, t.TagOf(e)...)
 		if origins {
 			if line = append(line, ','); e.Site != 0 {
-				line = appendSite(line, e.Site)
+				line = appendHex(line, e.Site)
 			}
 			if line = append(line, ','); e.Thread != 0 {
 				line = strconv.AppendUint(line, uint64(e.Thread), 10)

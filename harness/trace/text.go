@@ -17,6 +17,8 @@ import (
 type field struct {
 	name string
 	set  func(*parser, *Event, []byte) error
+	get  func(e *Event, tag string) uint64           // the number that set reads, or one that differs if it does
+	show func(b []byte, e *Event, tag string) []byte // appends it to a line; nil: as a decimal number
 }
 
 // verb is one kind of line.
@@ -29,59 +31,62 @@ type verb struct {
 
 // The fields. Each names itself in messages.
 var (
-	fieldID = field{"id", func(_ *parser, e *Event, b []byte) (err error) {
-		e.ID, err = number("id", b)
+	fieldID   = number("id", func(e *Event) *uint64 { return &e.ID })
+	fieldSize = field{name: "size", set: func(_ *parser, e *Event, b []byte) (err error) {
+		e.Size, err = parseSize(b)
 		return err
-	}}
-	fieldSize = field{"size", func(_ *parser, e *Event, b []byte) (err error) {
-		e.Size, err = size(b)
-		return err
-	}}
-	fieldAlign = field{"align", func(_ *parser, e *Event, b []byte) (err error) {
-		if e.Align, err = size(b); err != nil {
+	}, get: func(e *Event, _ string) uint64 { return uint64(e.Size) }}
+	fieldAlign = field{name: "align", set: func(_ *parser, e *Event, b []byte) (err error) {
+		if e.Align, err = parseSize(b); err != nil {
 			err = fmt.Errorf("align: %w", err)
 		}
 		return err
-	}}
-	fieldStream = field{"stream", func(_ *parser, e *Event, b []byte) error {
-		n, err := number("stream", b)
-		e.Stream = device.Stream(n)
-		return err
-	}}
-	fieldTag  = field{"tag", func(p *parser, e *Event, b []byte) error { return p.text(e, b) }}
-	fieldMark = field{"text", fieldTag.set}
-	fieldTime = field{"t", func(_ *parser, e *Event, b []byte) error {
-		n, err := number("t", b)
+	}, get: func(e *Event, _ string) uint64 { return uint64(e.Align) }}
+	fieldStream = number("stream", func(e *Event) *uint64 { return (*uint64)(&e.Stream) })
+	fieldTag    = field{"tag", (*parser).text, func(_ *Event, tag string) uint64 { return uint64(len(tag)) }, showText}
+	fieldMark   = field{"text", fieldTag.set, fieldTag.get, showText}
+	fieldTime   = field{name: "t", set: func(_ *parser, e *Event, b []byte) error {
+		n, err := parseNumber("t", b)
 		if err == nil && n > math.MaxInt64 {
 			return fmt.Errorf("t %s: want nanoseconds", clip(b))
 		}
 		e.Time = int64(n)
 		return err
+	}, get: func(e *Event, _ string) uint64 { return uint64(e.Time) }}
+	fieldHint = field{"hint", setHint, getHint, func(b []byte, e *Event, _ string) []byte {
+		return append(b, hintNames[e.Hint]...)
 	}}
-	fieldHint = field{"hint", setHint}
 	fieldSite = field{"site", func(_ *parser, e *Event, b []byte) (err error) {
 		e.Site, err = parseSite(b)
 		return err
+	}, func(e *Event, _ string) uint64 { return e.Site }, func(b []byte, e *Event, _ string) []byte {
+		return appendHex(b, e.Site)
 	}}
-	fieldThread = field{"thread", func(_ *parser, e *Event, b []byte) (err error) {
+	fieldThread = field{name: "thread", set: func(_ *parser, e *Event, b []byte) (err error) {
 		e.Thread, err = parseThread(b)
 		return err
+	}, get: func(e *Event, _ string) uint64 { return uint64(e.Thread) }}
+	fieldBefore = number("before", argOf)
+	fieldCount  = number("count", argOf)
+	fieldPool   = number("pool", argOf)
+	fieldFaults = number("faults", argOf)
+	fieldPrint  = field{"what", setPrint, fieldCount.get, func(b []byte, e *Event, _ string) []byte {
+		return append(b, printNames[e.Arg]...)
 	}}
-	fieldBefore = arg("before")
-	fieldCount  = arg("count")
-	fieldPool   = arg("pool")
-	fieldFaults = arg("faults")
-	fieldPrint  = field{"what", setPrint}
-	fieldBad    = field{"id", setBad}
-	fieldOffset = field{"offset", setOffset}
+	fieldBad    = field{"id", setBad, fieldID.get, showBad}
+	fieldOffset = field{"offset", setOffset, getOffset, func(b []byte, e *Event, _ string) []byte {
+		return strconv.AppendUint(append(b, '+'), uint64(e.Size), 10)
+	}}
 )
 
-// arg returns a field that is a plain number in Event.Arg.
-func arg(name string) field {
-	return field{name, func(_ *parser, e *Event, b []byte) (err error) {
-		e.Arg, err = number(name, b)
+func argOf(e *Event) *uint64 { return &e.Arg }
+
+// number returns a field that is a plain number of an event.
+func number(name string, of func(*Event) *uint64) field {
+	return field{name: name, set: func(_ *parser, e *Event, b []byte) (err error) {
+		*of(e), err = parseNumber(name, b)
 		return err
-	}}
+	}, get: func(e *Event, _ string) uint64 { return *of(e) }}
 }
 
 // hintNames are the words of the hints, by hint.
@@ -94,6 +99,14 @@ func setHint(_ *parser, e *Event, b []byte) error {
 	}
 	e.Hint = alloc.Hint(i + 1)
 	return nil
+}
+
+// getHint takes a hint without a name for none.
+func getHint(e *Event, _ string) uint64 {
+	if int(e.Hint) < len(hintNames) {
+		return uint64(e.Hint)
+	}
+	return uint64(alloc.HintNone)
 }
 
 // printNames are the words of what a Print event asks for, by number.
@@ -121,7 +134,7 @@ func setBad(_ *parser, e *Event, b []byte) (err error) {
 		}
 		fallthrough
 	default:
-		if e.ID, err = number("id", b); err != nil {
+		if e.ID, err = parseNumber("id", b); err != nil {
 			return fmt.Errorf("badfree %s: want an id, an address such as 0x7f0000000000, or null", clip(b))
 		}
 	}
@@ -136,9 +149,17 @@ func setOffset(_ *parser, e *Event, b []byte) error {
 	if e.Slot == NoSlot {
 		return errors.New("an offset goes with an id only")
 	}
-	n, err := size(digits)
+	n, err := parseSize(digits)
 	e.Size = n
 	return err
+}
+
+// getOffset returns 0 for a free of an address, which has no offset.
+func getOffset(e *Event, _ string) uint64 {
+	if e.Slot == NoSlot {
+		return 0
+	}
+	return uint64(e.Size)
 }
 
 // parseSite reads the hash of a call stack.
@@ -160,8 +181,8 @@ func parseThread(b []byte) (uint32, error) {
 	return uint32(n), nil
 }
 
-// number reads a decimal number.
-func number(name string, b []byte) (uint64, error) {
+// parseNumber reads a decimal number.
+func parseNumber(name string, b []byte) (uint64, error) {
 	n, ok := parseUint(b)
 	if !ok {
 		return 0, notNumber(name, b)
@@ -173,8 +194,8 @@ func notNumber(name string, b []byte) error {
 	return fmt.Errorf("%s %s: want a number from 0 to %d", name, clip(b), uint64(math.MaxUint64))
 }
 
-// size reads a number of bytes, plain or with a unit.
-func size(b []byte) (device.Size, error) {
+// parseSize reads a number of bytes, plain or with a unit.
+func parseSize(b []byte) (device.Size, error) {
 	if n, ok := parseUint(b); ok {
 		return device.Size(n), nil
 	}
@@ -227,6 +248,15 @@ var native = map[string]*verb{
 	"clear":   {Event{Kind: ClearStats}, nil, 0, []field{fieldTime}},
 	"print":   {Event{Kind: Print}, []field{fieldPrint}, 1, []field{fieldTime}},
 }
+
+// nativeWords are the words of the text form by kind.
+var nativeWords = func() (words [numKinds]string) {
+	for word, v := range native {
+		words[v.event.Kind] = word
+		v.event.Time = NoTime
+	}
+	return words
+}()
 
 // poolWord is the one word that says what a line is only together with the next.
 const poolWord = "pool"

@@ -7,8 +7,6 @@ import (
 	"strconv"
 	"unicode"
 	"unicode/utf8"
-
-	"github.com/vramyard/vramyard/alloc"
 )
 
 // Write writes a trace in the native text form. [Read] gives the same trace back, up to
@@ -108,130 +106,49 @@ func appendText(b []byte, s string) []byte {
 	return strconv.AppendQuote(b, s)
 }
 
-// appendEvent appends the line of an event, without its end.
+// appendEvent appends the line of an event, without its end: the word, the positional fields, and the keys. What may be
+// left out is, where it has its default.
 func appendEvent(b []byte, e *Event, tag string) ([]byte, error) {
-	switch e.Kind {
-	case Alloc:
-		b = appendAlloc(append(b, "a "...), e, tag)
-	case LiveAtStart:
-		b = appendAlloc(append(b, "live "...), e, tag)
-	case Refused:
-		b = appendUint(append(b, "refused"...), uint64(e.Size))
-		b = appendRequest(b, e, tag)
-	case Free:
-		b = appendUint(append(b, 'f'), e.ID)
-	case Completed:
-		b = appendUint(append(b, "done"...), e.ID)
-	case Use:
-		b = appendUint(appendUint(append(b, "use"...), e.ID), uint64(e.Stream))
-	case Mark:
-		b = appendText(append(b, "mark "...), tag)
-	case BadFree:
-		b = appendBadFree(append(b, "badfree "...), e)
-	case PoolBegin:
-		b = appendUint(append(b, "pool begin"...), e.Arg)
-		if e.Stream != AllStreams {
-			b = appendKey(b, "stream", uint64(e.Stream))
-		}
-	case Print:
-		if e.Arg >= uint64(len(printNames)) {
-			return nil, fmt.Errorf("print of unknown number %d", e.Arg)
-		}
-		b = append(append(b, "print "...), printNames[e.Arg]...)
-	default:
-		return appendOther(b, e)
-	}
-	return appendTime(b, e), nil
-}
-
-// appendOther is appendEvent for the kinds that have nothing or one number.
-func appendOther(b []byte, e *Event) ([]byte, error) {
-	switch e.Kind {
-	case Trim:
-		b = append(b, "trim"...)
-	case ClearStats:
-		b = append(b, "clear"...)
-	case Poll:
-		b = append(b, "poll"...)
-	case Frontier:
-		b = appendUint(append(b, "frontier"...), e.Arg)
-	case Drain:
-		b = appendUint(append(b, "drain"...), uint64(e.Stream))
-	case PoolEnd:
-		b = appendUint(append(b, "pool end"...), e.Arg)
-	case PoolRelease:
-		b = appendUint(append(b, "pool release"...), e.Arg)
-	case Fault:
-		if b = append(b, "fault"...); e.Arg != 1 {
-			b = appendUint(b, e.Arg)
-		}
-	default:
+	switch {
+	case e.Kind >= numKinds:
 		return nil, fmt.Errorf("unknown kind of event %d", e.Kind)
+	case e.Kind == Print && e.Arg >= uint64(len(printNames)):
+		return nil, fmt.Errorf("print of unknown number %d", e.Arg)
 	}
-	return appendTime(b, e), nil
+	word := nativeWords[e.Kind]
+	v := native[word]
+	b = append(b, word...)
+	for i := range v.args {
+		if f := &v.args[i]; i < v.least || f.get(e, tag) != f.get(&v.event, "") {
+			b = f.append(append(b, ' '), e, tag)
+		}
+	}
+	for i := range v.keys {
+		if f := &v.keys[i]; f.get(e, tag) != f.get(&v.event, "") {
+			b = f.append(append(append(append(b, ' '), f.name...), '='), e, tag)
+		}
+	}
+	return b, nil
 }
 
-func appendAlloc(b []byte, e *Event, tag string) []byte {
-	b = strconv.AppendUint(b, e.ID, 10)
-	b = appendUint(b, uint64(e.Size))
-	return appendRequest(b, e, tag)
+// append appends what an event has in a field.
+func (f *field) append(b []byte, e *Event, tag string) []byte {
+	if f.show != nil {
+		return f.show(b, e, tag)
+	}
+	return strconv.AppendUint(b, f.get(e, tag), 10)
 }
 
-// appendRequest appends the keys of a request, those that differ from their default.
-func appendRequest(b []byte, e *Event, tag string) []byte {
-	if e.Align != 0 {
-		b = appendKey(b, "align", uint64(e.Align))
-	}
-	if e.Stream != 0 {
-		b = appendKey(b, "stream", uint64(e.Stream))
-	}
-	if e.Hint != alloc.HintNone && int(e.Hint) < len(hintNames) {
-		b = append(append(b, " hint="...), hintNames[e.Hint]...)
-	}
-	if e.Arg != 0 {
-		b = appendKey(b, "before", e.Arg)
-	}
-	if tag != "" {
-		b = appendText(append(b, " tag="...), tag)
-	}
-	if e.Site != 0 {
-		b = appendSite(append(b, " site="...), e.Site)
-	}
-	if e.Thread != 0 {
-		b = appendKey(b, "thread", uint64(e.Thread))
-	}
-	return b
-}
+func showText(b []byte, _ *Event, tag string) []byte { return appendText(b, tag) }
 
-func appendBadFree(b []byte, e *Event) []byte {
+func showBad(b []byte, e *Event, _ string) []byte {
 	switch {
 	case e.Slot != NoSlot:
-		b = strconv.AppendUint(b, e.ID, 10)
-		if e.Size != 0 {
-			b = strconv.AppendUint(append(b, " +"...), uint64(e.Size), 10)
-		}
+		return strconv.AppendUint(b, e.ID, 10)
 	case e.Arg == 0:
-		b = append(b, "null"...)
-	default:
-		b = strconv.AppendUint(append(b, "0x"...), e.Arg, 16)
+		return append(b, "null"...)
 	}
-	return b
+	return appendHex(b, e.Arg)
 }
 
-func appendTime(b []byte, e *Event) []byte {
-	if e.Time == NoTime {
-		return b
-	}
-	return appendKey(b, "t", uint64(e.Time))
-}
-
-func appendSite(b []byte, site uint64) []byte {
-	return strconv.AppendUint(append(b, "0x"...), site, 16)
-}
-
-func appendUint(b []byte, n uint64) []byte { return strconv.AppendUint(append(b, ' '), n, 10) }
-
-func appendKey(b []byte, key string, n uint64) []byte {
-	b = append(append(append(b, ' '), key...), '=')
-	return strconv.AppendUint(b, n, 10)
-}
+func appendHex(b []byte, n uint64) []byte { return strconv.AppendUint(append(b, "0x"...), n, 16) }
