@@ -84,7 +84,7 @@ func (p *parser) readCSV(header []byte) error {
 	p.b.trace.Header.Format = "csv"
 	c := &csvReader{parser: p, origins: origins}
 	for {
-		line, err := p.src.next()
+		line, err := p.src.Next()
 		if err != nil {
 			return err
 		}

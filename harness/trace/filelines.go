@@ -1,8 +1,11 @@
 package trace
 
 import (
+	"bufio"
+	"bytes"
 	"crypto/sha256"
 	"encoding/hex"
+	"errors"
 	"io"
 	"os"
 
@@ -10,20 +13,23 @@ import (
 	"github.com/vramyard/vramyard/internal/fileio"
 )
 
-// Lines reads a text file that goes with a trace, line by line and within the bounds of [Read]:
-// compressed or not, with line ends of any system, no line longer than 16 MiB, no NUL byte.
+// Lines reads a text file line by line and within the bounds of [Read]: compressed or not, with line ends of any
+// system, no line longer than 16 MiB, no NUL byte.
 type Lines struct {
-	src     *source
-	release func()   // of what decompresses
-	file    *os.File // nil where the caller has it
-	memory  *budget.Budget
+	name   string // as it was named by the caller
+	scan   *bufio.Scanner
+	in     *watched
+	num    int            // number of the line last returned
+	plain  *fileio.Stream // what decompresses
+	file   *os.File       // nil where the caller has it
+	memory *budget.Budget
 }
 
 // OpenLines opens a file whose content may take as much memory as a budget has. Its errors are those of [Open].
 func OpenLines(path string, memory *budget.Budget) (*Lines, error) {
 	f, err := os.Open(path)
 	if err != nil {
-		return nil, fileError(path, err)
+		return nil, FileError(path, err)
 	}
 	l, err := NewLines(f, path, memory)
 	if err != nil {
@@ -38,36 +44,76 @@ func OpenLines(path string, memory *budget.Budget) (*Lines, error) {
 func NewLines(r io.Reader, name string, memory *budget.Budget) (*Lines, error) {
 	plain, err := fileio.NewReader(r)
 	if err != nil {
-		return nil, fileError(name, err)
+		return nil, FileError(name, err)
 	}
-	return &Lines{src: newSource(name, plain, sha256.New()), release: plain.Close, memory: memory}, nil
+	in := &watched{r: plain, hash: sha256.New()}
+	scan := bufio.NewScanner(in)
+	// The longest line, its ending, and the byte by which the scanner knows it is not longer.
+	scan.Buffer(make([]byte, 0, 1<<16), maxLine+3)
+	return &Lines{name: name, scan: scan, in: in, plain: plain, memory: memory}, nil
 }
 
 // Next returns the next line without its ending, or nil at the end of the file. The line is valid
 // until the next call.
-func (l *Lines) Next() ([]byte, error) { return l.src.next() }
+func (l *Lines) Next() ([]byte, error) {
+	ok := l.scan.Scan()
+	l.num++
+	if l.in.err != nil {
+		return nil, l.errorf(l.in.err)
+	}
+	if !ok {
+		if err := l.scan.Err(); errors.Is(err, bufio.ErrTooLong) {
+			return nil, l.errorf(errLong)
+		} else if err != nil {
+			return nil, l.errorf(err)
+		}
+		return nil, nil
+	}
+	line := l.scan.Bytes()
+	if len(line) > maxLine {
+		return nil, l.errorf(errLong)
+	}
+	if l.num == 1 {
+		line = bytes.TrimPrefix(line, bom)
+	}
+	if bytes.IndexByte(line, 0) >= 0 {
+		return nil, l.errorf(errNUL)
+	}
+	if line == nil {
+		line = []byte{} // an empty line is not the end
+	}
+	return line, nil
+}
 
 // Memory returns the budget of the content. Lines takes nothing from it.
 func (l *Lines) Memory() *budget.Budget { return l.memory }
 
 // Line returns the number of the line that Next returned last, counted from 1.
-func (l *Lines) Line() int { return l.src.num }
+func (l *Lines) Line() int { return l.num }
 
 // Blame returns an [*Error] that says what is wrong with a line.
 func (l *Lines) Blame(line int, err error) error {
-	return &Error{File: l.src.file, Line: line, Err: err}
+	return &Error{File: l.name, Line: line, Err: err}
 }
 
+// errorf blames the current line.
+func (l *Lines) errorf(err error) error { return l.Blame(l.num, err) }
+
 // Hash returns the SHA-256 of the decompressed text, in hexadecimal, once Next has come to its end.
-func (l *Lines) Hash() string { return hex.EncodeToString(l.src.in.hash.Sum(nil)) }
+func (l *Lines) Hash() string { return hex.EncodeToString(l.in.hash.Sum(nil)) }
 
 // Doubt returns an [*Error] if the last line has no line end, once Next has come to its end: the file may have been cut
 // within it.
-func (l *Lines) Doubt() error { return l.src.doubt() }
+func (l *Lines) Doubt() error {
+	if l.num == 1 || l.in.last == '\n' {
+		return nil
+	}
+	return l.Blame(l.num-1, errOpen)
+}
 
 // Close ends the reading.
 func (l *Lines) Close() {
-	l.release()
+	l.plain.Close()
 	if l.file != nil {
 		_ = l.file.Close() // only read from: nothing can be lost
 	}

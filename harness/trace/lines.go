@@ -1,8 +1,6 @@
 package trace
 
 import (
-	"bufio"
-	"bytes"
 	"errors"
 	"fmt"
 	"hash"
@@ -33,14 +31,6 @@ func (e *Error) Error() string {
 // Unwrap returns what is wrong.
 func (e *Error) Unwrap() error { return e.Err }
 
-// source yields the lines of a decompressed trace and hashes them on the way.
-type source struct {
-	file string
-	scan *bufio.Scanner
-	in   *watched
-	num  int // number of the line last returned
-}
-
 // watched hashes what is read through it and remembers the error that ended it. A scanner
 // still returns the broken last line of a stream that fails; the memory lets the reader
 // blame the stream and not that line.
@@ -64,63 +54,12 @@ func (w *watched) Read(p []byte) (int, error) {
 	return n, err
 }
 
-func newSource(file string, r io.Reader, h hash.Hash) *source {
-	in := &watched{r: r, hash: h}
-	scan := bufio.NewScanner(in)
-	// The longest line, its ending, and the byte by which the scanner knows it is not longer.
-	scan.Buffer(make([]byte, 0, 1<<16), maxLine+3)
-	return &source{file: file, scan: scan, in: in}
-}
-
 var (
 	errLong = fmt.Errorf("line is longer than %d bytes", maxLine)
 	errNUL  = errors.New("NUL byte: this is no text file")
 	errOpen = errors.New("the last line has no line end: if the file was cut, its last number may have lost digits")
 	bom     = []byte("\xef\xbb\xbf")
 )
-
-// next returns the next line without its ending, or nil at the end of the file. The line
-// is valid until the next call.
-func (s *source) next() ([]byte, error) {
-	ok := s.scan.Scan()
-	s.num++
-	if s.in.err != nil {
-		return nil, s.errorf(s.in.err)
-	}
-	if !ok {
-		if err := s.scan.Err(); errors.Is(err, bufio.ErrTooLong) {
-			return nil, s.errorf(errLong)
-		} else if err != nil {
-			return nil, s.errorf(err)
-		}
-		return nil, nil
-	}
-	line := s.scan.Bytes()
-	if len(line) > maxLine {
-		return nil, s.errorf(errLong)
-	}
-	if s.num == 1 {
-		line = bytes.TrimPrefix(line, bom)
-	}
-	if bytes.IndexByte(line, 0) >= 0 {
-		return nil, s.errorf(errNUL)
-	}
-	if line == nil {
-		line = []byte{} // an empty line is not the end
-	}
-	return line, nil
-}
-
-// doubt returns an [*Error] if the last line has no line end, once next has come to the end of the file.
-func (s *source) doubt() error {
-	if s.num == 1 || s.in.last == '\n' {
-		return nil
-	}
-	return &Error{File: s.file, Line: s.num - 1, Err: errOpen}
-}
-
-// errorf blames the current line.
-func (s *source) errorf(err error) error { return &Error{File: s.file, Line: s.num, Err: err} }
 
 // clip quotes a piece of the file for an error message, shortened so that the message
 // stays a readable line.

@@ -2,8 +2,6 @@ package trace
 
 import (
 	"bytes"
-	"crypto/sha256"
-	"encoding/hex"
 	"errors"
 	"fmt"
 	"io"
@@ -14,7 +12,6 @@ import (
 	"strings"
 
 	"github.com/vramyard/vramyard/internal/budget"
-	"github.com/vramyard/vramyard/internal/fileio"
 )
 
 // DefaultMaxEvents is the largest number of events of a trace that is made in memory: by a workload, or of a
@@ -64,7 +61,7 @@ func Open(path string, o Options) (*Trace, error) {
 	}
 	f, err := os.Open(path)
 	if err != nil {
-		return nil, fileError(path, err)
+		return nil, FileError(path, err)
 	}
 	defer f.Close() // only read from: nothing can be lost
 	return Read(f, path, o)
@@ -79,14 +76,13 @@ func Read(r io.Reader, name string, o Options) (*Trace, error) {
 	if err != nil {
 		return nil, err
 	}
-	plain, err := fileio.NewReader(r)
+	lines, err := NewLines(r, name, nil)
 	if err != nil {
-		return nil, fileError(name, err)
+		return nil, err
 	}
-	defer plain.Close()
-	sum := sha256.New()
+	defer lines.Close()
 	p := &parser{
-		src:   newSource(name, plain, sum),
+		src:   lines,
 		b:     NewBuilderWithin(o.memory(), Header{Name: BaseName(name), Format: o.Dialect}),
 		verbs: verbs,
 		loose: o.Dialect != "",
@@ -94,15 +90,15 @@ func Read(r io.Reader, name string, o Options) (*Trace, error) {
 	if err := p.run(); err != nil {
 		return nil, err
 	}
-	if doubt := p.src.doubt(); doubt != nil && o.Warn != nil {
+	if doubt := lines.Doubt(); doubt != nil && o.Warn != nil {
 		o.Warn(doubt)
 	}
-	p.b.trace.Header.Hash = hex.EncodeToString(sum.Sum(nil))
+	p.b.trace.Header.Hash = lines.Hash()
 	return p.b.Trace(), nil
 }
 
-// fileError blames a file as a whole. The system's errors repeat the path; ours has it in front.
-func fileError(name string, err error) error {
+// FileError blames a file as a whole. The system's errors repeat the path; ours has it in front.
+func FileError(name string, err error) error {
 	var p *fs.PathError
 	if errors.As(err, &p) {
 		err = p.Err
@@ -160,7 +156,7 @@ func FormOf(head []byte) string {
 
 // parser reads the lines of one trace.
 type parser struct {
-	src     *source
+	src     *Lines
 	b       *Builder
 	verbs   map[string]*verb
 	loose   bool  // a dialect: what is about unknown ids is skipped
@@ -183,7 +179,7 @@ type pendingMark struct {
 // tells CSV from text.
 func (p *parser) run() error {
 	for {
-		line, err := p.src.next()
+		line, err := p.src.Next()
 		if err != nil {
 			return err
 		}

@@ -8,7 +8,6 @@ import (
 	"fmt"
 	"hash"
 	"io"
-	"io/fs"
 	"os"
 	"strings"
 
@@ -164,7 +163,7 @@ type Input struct {
 func Open(path string, o Options) (*trace.Trace, error) {
 	f, err := os.Open(path)
 	if err != nil {
-		return nil, fileError(path, err)
+		return nil, trace.FileError(path, err)
 	}
 	defer f.Close() // only read from: nothing can be lost
 	return Read(f, path, o)
@@ -186,7 +185,7 @@ func Read(r io.Reader, name string, o Options) (*trace.Trace, error) {
 	from := o.watched(r)
 	plain, err := fileio.NewReader(from)
 	if err != nil {
-		return nil, fileError(name, err)
+		return nil, trace.FileError(name, err)
 	}
 	defer plain.Close()
 	in := &Input{Options: o, Name: name, plain: plain, sum: sha256.New(), budget: budget.New(o.Memory)}
@@ -195,7 +194,7 @@ func Read(r io.Reader, name string, o Options) (*trace.Trace, error) {
 	}
 	f, err := in.format()
 	if err != nil {
-		return nil, fileError(name, err)
+		return nil, trace.FileError(name, err)
 	}
 	if !f.Parts && o.Part != "" {
 		return nil, noPart(name, o.Part, f.Name)
@@ -225,12 +224,12 @@ func Read(r io.Reader, name string, o Options) (*trace.Trace, error) {
 func Recognize(path string, o Options) error {
 	f, err := os.Open(path)
 	if err != nil {
-		return fileError(path, err)
+		return trace.FileError(path, err)
 	}
 	defer f.Close() // only read from: nothing can be lost
 	plain, err := fileio.NewReader(f)
 	if err != nil {
-		return fileError(path, err)
+		return trace.FileError(path, err)
 	}
 	defer plain.Close()
 	if o.Dialect != "" {
@@ -238,14 +237,14 @@ func Recognize(path string, o Options) error {
 	}
 	in := &Input{Options: o, Name: path, plain: plain}
 	if _, err := in.format(); err != nil {
-		return fileError(path, err)
+		return trace.FileError(path, err)
 	}
 	return nil
 }
 
 // noPart is what is wrong with asking for a part of a file that cannot have several.
 func noPart(name, part, format string) error {
-	return fileError(name, fmt.Errorf("has no part %q: files of the form %s hold one trace", part, format))
+	return trace.FileError(name, fmt.Errorf("has no part %q: files of the form %s hold one trace", part, format))
 }
 
 // headBytes is how much of a file is looked at to tell its format.
@@ -327,15 +326,6 @@ func isText(head []byte) bool {
 
 func readNative(in *Input) (*trace.Trace, error) {
 	return trace.Read(in, in.Name, trace.Options{Memory: in.budget, Warn: in.Warn})
-}
-
-// fileError blames a file as a whole. The system's errors repeat the path; ours has it in front.
-func fileError(name string, err error) error {
-	var p *fs.PathError
-	if errors.As(err, &p) {
-		err = p.Err
-	}
-	return &trace.Error{File: name, Err: err}
 }
 
 // clip quotes the beginning of some content for a message.

@@ -10,6 +10,7 @@ import (
 	"math"
 	"slices"
 	"strconv"
+	"strings"
 
 	"github.com/vramyard/vramyard/device"
 	"github.com/vramyard/vramyard/harness/trace"
@@ -90,32 +91,22 @@ func readMinimalloc(in *Input) (*trace.Trace, error) {
 	where, last, _ := minimallocHeader(header) // which recognised the file
 	var list []buffer
 	gaps := 0
-	for {
-		line, err := lines.Next()
-		if err != nil {
-			return nil, err
-		}
-		if line == nil {
-			break
-		}
-		if len(line) == 0 {
-			continue
-		}
-		b, gap, err := parseBuffer(line, where, last)
+	err = in.rows(lines, bytes.Count(header, comma)+1, func(cells []string) error {
+		b, err := parseBuffer(cells, where, last)
 		if err == nil {
 			err = in.budget.Take(int64(len(b.name)))
 		}
 		if err == nil {
 			list, err = budget.Append(in.budget, list, b)
 		}
-		if err != nil {
-			return nil, lines.Blame(lines.Line(), err)
-		}
-		if gap {
+		if at := where[columnGaps]; err == nil && at >= 0 && cells[at] != "" {
 			gaps++
 		}
+		return err
+	})
+	if err != nil {
+		return nil, err
 	}
-	in.warn(lines.Doubt())
 	t, err := in.intervals(list, gaps)
 	if err == nil {
 		t.Header.Hash = lines.Hash()
@@ -123,26 +114,16 @@ func readMinimalloc(in *Input) (*trace.Trace, error) {
 	return t, err
 }
 
-// parseBuffer reads a row, and whether its buffer has gaps.
-func parseBuffer(line []byte, where [numColumns]int, last bool) (b buffer, gap bool, err error) {
-	columns := 0
-	for _, at := range where {
-		if at >= 0 {
-			columns++
-		}
-	}
-	if n := bytes.Count(line, comma) + 1; n != columns { // before a cell is made for each
-		return b, false, fmt.Errorf("%d columns: want %d", n, columns)
-	}
-	cells := bytes.Split(line, comma)
+// parseBuffer reads a row.
+func parseBuffer(cells []string, where [numColumns]int, last bool) (b buffer, err error) {
 	number := func(column int, name string) (n uint64) {
-		n, wrong := strconv.ParseUint(string(cells[where[column]]), 10, 64)
+		n, wrong := strconv.ParseUint(cells[where[column]], 10, 64)
 		if (wrong != nil || n > math.MaxInt64) && err == nil {
-			err = fmt.Errorf("%s %s: want a number from 0 to %d", name, clip(cells[where[column]]), math.MaxInt64)
+			err = fmt.Errorf("%s %s: want a number from 0 to %d", name, clip([]byte(cells[where[column]])), math.MaxInt64)
 		}
 		return n
 	}
-	b.name = string(cells[where[columnID]])
+	b.name = strings.Clone(cells[where[columnID]]) // without the rest of its line
 	b.lower, b.upper = number(columnLower, "lower"), number(columnUpper, "upper")
 	b.size = device.Size(number(columnSize, "size"))
 	if where[columnAlign] >= 0 {
@@ -153,15 +134,15 @@ func parseBuffer(line []byte, where [numColumns]int, last bool) (b buffer, gap b
 	}
 	switch {
 	case err != nil:
-		return b, false, err
+		return b, err
 	case b.upper <= b.lower:
-		return b, false, errors.New("a life must end behind its begin")
+		return b, errors.New("a life must end behind its begin")
 	case b.align <= 1:
 		b.align = 0
 	case b.align&(b.align-1) != 0:
-		return b, false, fmt.Errorf("alignment %d: want a power of two", b.align)
+		return b, fmt.Errorf("alignment %d: want a power of two", b.align)
 	}
-	return b, where[columnGaps] >= 0 && len(cells[where[columnGaps]]) > 0, nil
+	return b, nil
 }
 
 // intervals makes a trace of lives.

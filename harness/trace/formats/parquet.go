@@ -58,12 +58,14 @@ const WalkedFrom = 1 << 22
 // OpenSource opens the trace in a file like [Open], but does not put a long one into memory if the
 // file is one that can be walked, a Parquet file. It stays open then as long as the source is used.
 func OpenSource(path string, o Options) (trace.Source, error) {
-	f, err := walked(path, o)
-	if err != nil {
-		return nil, err
-	}
-	if f != nil {
-		return f, nil
+	// A pipe must not be opened to look at it: who writes to it would see it closed, and what was
+	// written would be lost.
+	if info, err := os.Stat(path); err == nil && info.Mode().IsRegular() && o.Dialect == "" && o.Part == "" {
+		if f, err := walked(path, info.Size(), o); err != nil {
+			return nil, err
+		} else if f != nil {
+			return f, nil
+		}
 	}
 	t, err := Open(path, o)
 	if err != nil {
@@ -72,47 +74,29 @@ func OpenSource(path string, o Options) (trace.Source, error) {
 	return t, nil
 }
 
-// walked opens a file that is to be walked; nil if it is none.
-func walked(path string, o Options) (*parquet.File, error) {
-	if o.Dialect != "" || o.Part != "" {
-		return nil, nil
-	}
-	// A pipe must not be opened to look at it: who writes to it would see it closed, and what was
-	// written would be lost.
-	info, err := os.Stat(path)
-	if err != nil {
-		return nil, fileError(path, err)
-	}
-	if !info.Mode().IsRegular() {
-		return nil, nil
-	}
+// walked opens a regular file that is to be walked; nil if it is none.
+func walked(path string, size int64, o Options) (_ *parquet.File, err error) {
 	in, err := os.Open(path)
 	if err != nil {
-		return nil, fileError(path, err)
+		return nil, trace.FileError(path, err)
 	}
-	f, err := walkedFile(in, path, o)
-	if f == nil {
-		_ = in.Close() // only read from: nothing can be lost
-	}
-	return f, err
-}
-
-// walkedFile is walked for an open file of the ordinary kind.
-func walkedFile(in *os.File, path string, o Options) (*parquet.File, error) {
-	info, err := in.Stat()
-	if err != nil {
-		return nil, fileError(path, err)
-	}
+	var f *parquet.File
+	defer func() {
+		if f == nil {
+			_ = in.Close() // only read from: nothing can be lost
+		}
+	}()
 	var head [4]byte
 	if _, err := in.ReadAt(head[:], 0); err != nil && !errors.Is(err, io.EOF) {
-		return nil, fileError(path, err)
+		return nil, trace.FileError(path, err)
 	}
 	if !parquet.Is(head[:]) {
 		return nil, nil
 	}
-	f, err := parquet.Open(in, info.Size(), path, budget.New(o.Memory))
-	if err != nil || !f.Streams() || f.Head().Events < WalkedFrom {
+	found, err := parquet.Open(in, size, path, budget.New(o.Memory))
+	if err != nil || !found.Streams() || found.Head().Events < WalkedFrom {
 		return nil, err
 	}
+	f = found
 	return f, nil
 }

@@ -74,13 +74,25 @@ func readRMM(in *Input) (*trace.Trace, error) {
 	if string(header) != rmmHeader {
 		row = r.oldRow
 	}
+	if err := in.rows(lines, columns, row); err != nil {
+		return nil, err
+	}
+	h := in.header("rmm")
+	h.Hash = lines.Hash()
+	h.Meta = append(h.Meta, r.meta()...)
+	return r.logs.trace(in, h, &r.texts, errors.New("the log has no lines"))
+}
+
+// rows calls row with the cells of every line that is not empty.
+func (in *Input) rows(lines *trace.Lines, columns int, row func(cells []string) error) error {
 	for {
 		line, err := lines.Next()
 		if err != nil {
-			return nil, err
+			return err
 		}
 		if line == nil {
-			break
+			in.warn(lines.Doubt())
+			return nil
 		}
 		if len(line) == 0 {
 			continue
@@ -91,14 +103,9 @@ func readRMM(in *Input) (*trace.Trace, error) {
 			err = row(strings.Split(string(line), ","))
 		}
 		if err != nil {
-			return nil, lines.Blame(lines.Line(), err)
+			return lines.Blame(lines.Line(), err)
 		}
 	}
-	in.warn(lines.Doubt())
-	h := in.header("rmm")
-	h.Hash = lines.Hash()
-	h.Meta = append(h.Meta, r.meta()...)
-	return r.logs.trace(in, h, &r.texts, errors.New("the log has no lines"))
 }
 
 // meta tells what is known beside the events.

@@ -56,7 +56,7 @@ var ErrNoSnapshot = errors.New("is no snapshot of PyTorch")
 func ReadSnapshot(r io.Reader, name string, o Options) (*torch.Snapshot, trace.Header, error) {
 	plain, err := fileio.NewReader(o.watched(r))
 	if err != nil {
-		return nil, trace.Header{}, fileError(name, err)
+		return nil, trace.Header{}, trace.FileError(name, err)
 	}
 	defer plain.Close()
 	in := &Input{Name: name, plain: plain, sum: sha256.New()}
@@ -72,7 +72,7 @@ func ReadSnapshot(r io.Reader, name string, o Options) (*torch.Snapshot, trace.H
 		s, err = readWhole(in, budget.New(o.Memory))
 	}
 	if err != nil {
-		return nil, trace.Header{}, fileError(name, err)
+		return nil, trace.Header{}, trace.FileError(name, err)
 	}
 	return s, in.header(torch.Format), nil
 }
