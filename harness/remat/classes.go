@@ -1,5 +1,7 @@
 package remat
 
+import "slices"
+
 // classes joins evicted storages that neighbour each other into classes, and keeps the sum of the
 // costs of each: a union-find over nodes. Classes never split. A storage that comes back takes its
 // cost out of the sum and forgets its node, which stays in the class.
@@ -10,66 +12,66 @@ package remat
 // Invariant, if mended: the sums of all classes add up to the local costs of all evicted storages.
 type classes struct {
 	passive
-	r      *runner
-	mended bool
-	held   []int64  // by storage: what its class holds of it
-	node   []int32  // by storage; none32 for none
-	parent []int32  // by node; a root is its own
-	sum    []int64  // by node; of a class at its root
-	seen   []uint32 // by node: the score in which it was counted last
-	score  uint32
+	r             *runner
+	mended        bool
+	held          []int64 // by storage: what its class holds of it
+	node          []int32 // by storage; none32 for none
+	forest[int64]         // the classes, with their costs
 }
 
-// newClasses makes classes as the simulator does.
-func newClasses(r *runner) neighbourhood { return makeClasses(r, false) }
+// forest is a union-find: trees of nodes, with a sum at each root.
+type forest[T int64 | float64] struct {
+	marks          // of the roots that a score has counted
+	parent []int32 // by node; a root is its own
+	sum    []T     // by node; valid at a root
+}
 
-// newExactClasses makes classes whose sums are exact.
-func newExactClasses(r *runner) neighbourhood { return makeClasses(r, true) }
+// newNode returns a tree of one node.
+func (f *forest[T]) newNode(sum T) int32 {
+	n := int32(len(f.parent))
+	f.parent, f.sum, f.seen = append(f.parent, n), append(f.sum, sum), append(f.seen, 0)
+	return n
+}
 
-func makeClasses(r *runner, mended bool) neighbourhood {
-	n := len(r.stores)
-	r.graph = newGraph(n)
-	c := &classes{r: r, mended: mended, held: make([]int64, n), node: make([]int32, n)}
-	for i := range c.node {
-		c.node[i] = none32
+// root returns the root of a node, and links every node on the path to it. With QuirkReset the scores depend on
+// these links.
+func (f *forest[T]) root(n int32) int32 {
+	root := n
+	for f.parent[root] != root {
+		root = f.parent[root]
 	}
-	return c
+	for f.parent[n] != root {
+		n, f.parent[n] = f.parent[n], root
+	}
+	return root
+}
+
+// newClasses returns classes as the simulator keeps them, or with exact sums if mended.
+func newClasses(mended bool) func(*runner) neighbourhood {
+	return func(r *runner) neighbourhood {
+		n := len(r.stores)
+		r.graph = newGraph(n)
+		return &classes{r: r, mended: mended, held: make([]int64, n), node: slices.Repeat([]int32{none32}, n)}
+	}
 }
 
 // linked gives new storages a node that holds nothing, as the simulator does: they are neighbours
 // before they exist. If mended, it adds what new views add to the cost of evicted storages.
 func (c *classes) linked(op *Op) {
-	first, end := op.outputs()
 	if c.mended {
-		for t := first; t < end; t++ {
+		for t := range op.outputs() {
 			if s := c.r.s.Tensors[t].Storage; c.node[s] != none32 {
 				c.hold(s)
 			}
 		}
 		return
 	}
-	for t := first; t < end; t++ {
+	for t := range op.outputs() {
 		if s := c.r.s.Tensors[t].Storage; c.r.s.Storages[s].Root == t {
-			c.node[s] = c.make(0)
+			c.node[s] = c.newNode(0)
 		}
 	}
 	c.r.graph.link(c.r.s, op)
-}
-
-// make returns a class of its own.
-func (c *classes) make(sum int64) int32 {
-	n := int32(len(c.parent))
-	c.parent, c.sum, c.seen = append(c.parent, n), append(c.sum, sum), append(c.seen, 0)
-	return n
-}
-
-// root returns the root of a class, and lets every node on the way point to its grandparent.
-func (c *classes) root(n int32) int32 {
-	for c.parent[n] != n {
-		c.parent[n] = c.parent[c.parent[n]]
-		n = c.parent[n]
-	}
-	return n
 }
 
 // hold lets the class of a storage hold its local cost.
@@ -99,7 +101,7 @@ func (c *classes) ran(op *Op, again bool) {
 }
 
 func (c *classes) left(s int32, _ Cause) {
-	own := c.make(0)
+	own := c.newNode(0)
 	c.node[s] = own
 	c.hold(s)
 	for _, list := range [2][]int32{c.r.graph.parents[s], c.r.graph.children[s]} {
@@ -128,11 +130,7 @@ func (c *classes) gone(s int32) {
 }
 
 func (c *classes) cost(s int32) (cost, access int64) {
-	c.score++
-	if c.score == 0 {
-		clear(c.seen)
-		c.score = 1
-	}
+	c.fresh()
 	st := &c.r.stores[s]
 	cost = st.local
 	for _, list := range [2][]int32{c.r.graph.parents[s], c.r.graph.children[s]} {
@@ -140,8 +138,7 @@ func (c *classes) cost(s int32) (cost, access int64) {
 			if c.r.stores[n].resident {
 				continue
 			}
-			if root := c.root(c.node[n]); c.seen[root] != c.score {
-				c.seen[root] = c.score
+			if root := c.root(c.node[n]); c.meet(root) {
 				cost += c.sum[root]
 			}
 		}

@@ -12,18 +12,15 @@ import (
 // Sums are floats, as there. They are exact as long as they are whole numbers below 2^53.
 type components struct {
 	passive
-	r       *runner
-	quirks  Quirks
-	dead    bool                       // dead storages join their neighbours, too
-	price   func(*runner, *Op) float64 // of an operator
-	own     []float64                  // by storage: cost of the distinct operators that make its views
-	evicted []bool                     // by storage
-	node    []int32                    // by storage
-	parent  []int32                    // by node; a root is its own
-	sum     []float64                  // by node; of a component at its root
-	seen    []uint32                   // by node: the score in which it was counted last
-	score   uint32
-	list    []int32 // of neighbours
+	r               *runner
+	quirks          Quirks
+	dead            bool                       // dead storages join their neighbours, too
+	price           func(*runner, *Op) float64 // of an operator
+	own             []float64                  // by storage: cost of the distinct operators that make its views
+	evicted         []bool                     // by storage
+	node            []int32                    // by storage
+	forest[float64]                            // the components, with their costs
+	list            []int32                    // of neighbours
 }
 
 func newComponents(r *runner, quirks Quirks, price func(*runner, *Op) float64) components {
@@ -38,9 +35,8 @@ func newComponents(r *runner, quirks Quirks, price func(*runner, *Op) float64) c
 // linked adds the cost of an operator to what it makes.
 func (c *components) linked(op *Op) {
 	price := c.price(c.r, op)
-	first, end := op.outputs()
 	c.list = c.list[:0]
-	for t := first; t < end; t++ {
+	for t := range op.outputs() {
 		s := c.r.s.Tensors[t].Storage
 		if slices.Contains(c.list, s) {
 			continue // two views, one operator
@@ -48,7 +44,7 @@ func (c *components) linked(op *Op) {
 		c.list = append(c.list, s)
 		c.own[s] += price
 		if c.r.s.Storages[s].Root == t {
-			c.node[s] = c.make(price)
+			c.node[s] = c.newNode(price)
 		} else {
 			c.sum[c.root(c.node[s])] += price
 		}
@@ -56,26 +52,6 @@ func (c *components) linked(op *Op) {
 	if c.r.graph != nil {
 		c.r.graph.link(c.r.s, op)
 	}
-}
-
-// make returns a component of its own.
-func (c *components) make(sum float64) int32 {
-	n := int32(len(c.parent))
-	c.parent, c.sum, c.seen = append(c.parent, n), append(c.sum, sum), append(c.seen, 0)
-	return n
-}
-
-// root returns the root of a component, and lets every node on the way point to it: with QuirkReset it
-// matters which node hangs below which.
-func (c *components) root(n int32) int32 {
-	root := n
-	for c.parent[root] != root {
-		root = c.parent[root]
-	}
-	for c.parent[n] != root {
-		n, c.parent[n] = c.parent[n], root
-	}
-	return root
 }
 
 // join hangs the component of a below that of b.
@@ -92,19 +68,18 @@ func (c *components) around(s int32) (list []int32, inputs int) {
 	c.list = c.list[:0]
 	for op := range c.makers(s) {
 		for _, a := range op.Args {
-			c.meet(s, c.r.s.Tensors[a].Storage)
+			c.addEvicted(s, c.r.s.Tensors[a].Storage)
 		}
 	}
 	inputs = len(c.list)
 	for op := range c.makers(s) {
-		first, end := op.outputs()
-		for o := first; o < end; o++ {
-			c.meet(s, c.r.s.Tensors[o].Storage)
+		for o := range op.outputs() {
+			c.addEvicted(s, c.r.s.Tensors[o].Storage)
 		}
 	}
 	if c.r.graph != nil {
 		for _, n := range c.r.graph.children[s] {
-			c.meet(s, n)
+			c.addEvicted(s, n)
 		}
 	}
 	return c.list, inputs
@@ -123,8 +98,8 @@ func (c *components) makers(s int32) func(func(*Op) bool) {
 	}
 }
 
-// meet adds a neighbour of s to the list if it is evicted.
-func (c *components) meet(s, n int32) {
+// addEvicted adds a neighbour of s to the list if it is evicted.
+func (c *components) addEvicted(s, n int32) {
 	if n != s && c.evicted[n] {
 		c.list = append(c.list, n)
 	}
@@ -160,7 +135,7 @@ func (c *components) leave(s int32) {
 	n := c.node[s]
 	c.sum[c.root(n)] -= c.own[s]
 	if c.quirks&QuirkReset == 0 {
-		c.node[s] = c.make(c.own[s])
+		c.node[s] = c.newNode(c.own[s])
 		return
 	}
 	c.parent[n], c.sum[n] = n, c.own[s]
@@ -171,8 +146,7 @@ func (c *components) ran(op *Op, again bool) {
 	if !again || c.quirks&QuirkResident == 0 {
 		return
 	}
-	first, end := op.outputs()
-	for t := first; t < end; t++ {
+	for t := range op.outputs() {
 		s := c.r.s.Tensors[t].Storage
 		if c.r.s.Storages[s].Root == t && c.r.stores[s].resident && !slices.Contains(c.r.fresh, s) {
 			c.leave(s)
@@ -192,19 +166,14 @@ func (c *components) gone(s int32) {
 
 // neighbours returns the cost of the evicted components around a storage.
 func (c *components) neighbours(s int32) float64 {
-	c.score++
-	if c.score == 0 {
-		clear(c.seen)
-		c.score = 1
-	}
+	c.fresh()
 	cost := 0.0
 	list, _ := c.around(s)
 	for _, n := range list {
 		root := c.root(c.node[n])
-		if c.quirks&QuirkTwice == 0 && c.seen[root] == c.score {
+		if !c.meet(root) && c.quirks&QuirkTwice == 0 {
 			continue
 		}
-		c.seen[root] = c.score
 		if c.quirks&QuirkClamp != 0 {
 			cost += max(c.sum[root], c.own[n])
 		} else {

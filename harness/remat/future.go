@@ -91,16 +91,14 @@ func (m *static) sweep() {
 			}
 		}
 		m.before[i] = before
-		first, end := op.outputs()
-		for t := first; t < end; t++ {
+		for t := range op.outputs() {
 			m.memory[t], m.behind[t] = memory+float64(m.r.sizeOf(t)), 1
 		}
 	}
 	for i := len(s.Ops) - 1; i >= 0; i-- {
 		op := &s.Ops[i]
 		missing := 0.0
-		first, end := op.outputs()
-		for t := first; t < end; t++ {
+		for t := range op.outputs() {
 			if !m.r.defined[t] {
 				missing += m.behind[t]
 			}

@@ -1,38 +1,40 @@
 package remat
 
+import "slices"
+
 // graph says which storages are made of which, through any of their views. A storage occurs once in
 // a list, and never in its own.
 type graph struct {
+	marks             // of storages
 	parents, children [][]int32
-	seen              []uint32 // by storage: the mark when it was met last
-	mark              uint32
+}
+
+// marks records which numbers were met since the last call of fresh.
+type marks struct {
+	seen []uint32 // by number: the mark when it was met last
+	mark uint32
 }
 
 func newGraph(storages int) *graph {
-	return &graph{parents: make([][]int32, storages), children: make([][]int32, storages), seen: make([]uint32, storages)}
+	return &graph{marks{seen: make([]uint32, storages)}, make([][]int32, storages), make([][]int32, storages)}
 }
 
-// fresh begins to meet storages anew.
-func (g *graph) fresh() {
-	g.mark++
-	if g.mark == 0 {
-		clear(g.seen)
-		g.mark = 1
+func (m *marks) fresh() {
+	if m.mark++; m.mark == 0 {
+		clear(m.seen)
+		m.mark = 1
 	}
 }
 
-// meet reports whether a storage is met for the first time since fresh.
-func (g *graph) meet(s int32) bool {
-	if g.seen[s] == g.mark {
-		return false
-	}
-	g.seen[s] = g.mark
-	return true
+// meet reports whether a number is met for the first time since fresh.
+func (m *marks) meet(n int32) bool {
+	fresh := m.seen[n] != m.mark
+	m.seen[n] = m.mark
+	return fresh
 }
 
 func (g *graph) link(s *Schedule, op *Op) {
-	first, end := op.outputs()
-	for t := first; t < end; t++ {
+	for t := range op.outputs() {
 		out := s.Tensors[t].Storage
 		g.fresh()
 		g.meet(out)
@@ -59,10 +61,8 @@ func (g *graph) cut(s int32) {
 
 // without removes the first occurrence of v from a list, in place.
 func without[T comparable](list []T, v T) []T {
-	for i, w := range list {
-		if w == v {
-			return append(list[:i], list[i+1:]...)
-		}
+	if i := slices.Index(list, v); i >= 0 {
+		return append(list[:i], list[i+1:]...)
 	}
 	return list
 }

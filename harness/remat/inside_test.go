@@ -71,8 +71,7 @@ func TestNothingIsLeftOfAProgramThatReleasesAll(t *testing.T) {
 	for _, step := range s.Steps {
 		switch step.Kind {
 		case Compute:
-			first, end := s.Ops[step.Of].outputs()
-			for o := first; o < end; o++ {
+			for o := range s.Ops[step.Of].outputs() {
 				refs[o]++
 			}
 		case Get:

@@ -86,13 +86,12 @@ func (b *banish) deadAge() bool { return true }
 func (b *banish) parents(t Tensor) []Tensor { return b.args[t] }
 
 func (b *banish) born(op *Op) {
-	first, end := op.outputs()
-	for t := first; t < end; t++ {
+	for t := range op.outputs() {
 		b.args[t] = append([]Tensor(nil), op.Args...)
 		b.await(t)
 	}
 	for _, a := range op.Args {
-		for t := first; t < end; t++ {
+		for t := range op.outputs() {
 			b.users[a] = append(b.users[a], t)
 		}
 	}
@@ -121,14 +120,13 @@ func (b *banish) died(s int32) { b.try(s) }
 // and the one behind it takes its place unseen: it stays locked, as it does in the simulator.
 func (b *banish) ran(t Tensor) {
 	op := &b.r.s.Ops[b.r.s.Tensors[t].Op]
-	first, end := op.outputs()
 	for i := 0; ; i++ {
 		if i >= len(b.args[t]) {
 			break // the list may be shorter than it was
 		}
 		s := b.r.s.Tensors[b.args[t][i]].Storage
 		b.r.unlock(s)
-		for u := first; u < end; u++ {
+		for u := range op.outputs() {
 			delete(b.waiting[s], u)
 		}
 		b.try(s)

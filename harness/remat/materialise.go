@@ -107,9 +107,8 @@ func (r *runner) finish(f frame) Verdict {
 // execute runs an operator. Outputs that are defined already get blocks of their own, which go right
 // afterwards.
 func (r *runner) execute(op *Op, f frame) bool {
-	first, end := op.outputs()
 	r.blocks = r.blocks[:0]
-	for t := first; t < end; t++ {
+	for t := range op.outputs() {
 		if !r.block(r.sizeOf(t), ownerOf(r.s.Tensors[t].Storage)) {
 			return false
 		}
@@ -121,9 +120,9 @@ func (r *runner) execute(op *Op, f frame) bool {
 	passing := r.blocks[:0]
 	for i, b := range r.blocks {
 		// Only now is it certain what is there: finding these blocks may have evicted an output.
-		switch t := first + Tensor(i); {
+		switch t := op.First + Tensor(i); {
 		case b.Size == 0:
-		case t == end || r.defined[t] || r.storeOf(t).gone:
+		case t == op.end() || r.defined[t] || r.storeOf(t).gone:
 			passing = append(passing, b)
 		default:
 			r.storeOf(t).block = b.Block
@@ -171,9 +170,8 @@ func (r *runner) block(size device.Size, owner Owner) bool {
 // settle defines the outputs of an operator that has run. What has come back may be evicted in the
 // order of the outputs, the one that was wanted last.
 func (r *runner) settle(op *Op, f frame) {
-	first, end := op.outputs()
 	r.fresh = r.fresh[:0]
-	for t := first; t < end; t++ {
+	for t := range op.outputs() {
 		s := r.s.Tensors[t].Storage
 		switch {
 		case t == f.of:

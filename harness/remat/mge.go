@@ -29,14 +29,13 @@ type mge struct {
 	powers []float64 // of mgeAgain
 }
 
-func newMge(r *runner) neighbourhood { return makeMge(r, true) }
-
-func newMgeNoFrag(r *runner) neighbourhood { return makeMge(r, false) }
-
-func makeMge(r *runner, credit bool) neighbourhood {
-	n := len(r.stores)
-	return &mge{components: newComponents(r, r.c.Quirks, moved), credit: credit,
-		access: make([]float64, n), times: make([]int, n), powers: []float64{1}}
+// newMge returns MegEngine's score, with the free bytes beside a block if credit is true.
+func newMge(credit bool) func(*runner) neighbourhood {
+	return func(r *runner) neighbourhood {
+		n := len(r.stores)
+		return &mge{components: newComponents(r, r.c.Quirks, moved), credit: credit,
+			access: make([]float64, n), times: make([]int, n), powers: []float64{1}}
+	}
 }
 
 // moved returns the bytes that an operator reads and writes, each argument once for each time that it is
@@ -57,8 +56,7 @@ func (m *mge) used(op *Op) {
 
 func (m *mge) ran(op *Op, again bool) {
 	m.now += moved(m.r, op) / mgeSecond
-	first, end := op.outputs()
-	for t := first; t < end; t++ {
+	for t := range op.outputs() {
 		s := m.r.s.Tensors[t].Storage
 		if again && m.r.s.Storages[s].Root == t && m.quirks&QuirkUncounted == 0 {
 			m.times[s]++

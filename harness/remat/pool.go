@@ -1,5 +1,7 @@
 package remat
 
+import "slices"
+
 // pool is the storages that may be evicted, in the order in which they came. Coming costs O(1), going
 // leaves a gap, and whoever wants to see the list pays for closing the gaps.
 //
@@ -13,11 +15,7 @@ type pool struct {
 }
 
 func newPool(storages int, swap bool) pool {
-	p := pool{at: make([]int32, storages), swap: swap}
-	for s := range p.at {
-		p.at[s] = none32
-	}
-	return p
+	return pool{at: slices.Repeat([]int32{none32}, storages), swap: swap}
 }
 
 func (p *pool) has(s int32) bool { return p.at[s] != none32 }

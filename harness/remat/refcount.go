@@ -19,8 +19,7 @@ func newRefcount(r *runner) liveness {
 }
 
 func (c *refcount) born(op *Op) {
-	first, end := op.outputs()
-	for t := first; t < end; t++ {
+	for t := range op.outputs() {
 		c.each(t, func(s int32) { c.count[s]++ })
 	}
 }

@@ -38,23 +38,20 @@ type regions struct {
 	crossed bool // a view has linked its storage to others, which regions see only when they are found anew
 }
 
-func newRegions(r *runner) neighbourhood { return makeRegions(r, down) }
-
-func newAncestors(r *runner) neighbourhood { return makeRegions(r, up) }
-
-// makeRegions counts the directions from the given one on.
-func makeRegions(r *runner, from int) neighbourhood {
-	r.graph = newGraph(len(r.stores))
-	n := len(r.stores)
-	return &regions{r: r, of: [2][]region{make([]region, n), make([]region, n)}, sides: from,
-		parts: [2]dense{newDense(n), newDense(n)}}
+// newRegions counts both directions if from is down, and only ancestors if it is up.
+func newRegions(from int) func(*runner) neighbourhood {
+	return func(r *runner) neighbourhood {
+		n := len(r.stores)
+		r.graph = newGraph(n)
+		return &regions{r: r, of: [2][]region{make([]region, n), make([]region, n)}, sides: from,
+			parts: [2]dense{newDense(n), newDense(n)}}
+	}
 }
 
 func (g *regions) linked(op *Op) {
 	g.r.graph.link(g.r.s, op)
 	g.born, g.grown = op, false
-	first, end := op.outputs()
-	for t := first; t < end; t++ {
+	for t := range op.outputs() {
 		s := g.r.s.Tensors[t].Storage
 		if g.r.s.Storages[s].Root == t {
 			continue
@@ -170,8 +167,7 @@ func (g *regions) below(p, s int32) {
 	if g.born == nil {
 		return
 	}
-	first, end := g.born.outputs()
-	for t := first; t < end; t++ {
+	for t := range g.born.outputs() {
 		if u := g.r.s.Tensors[t].Storage; g.r.s.Storages[u].Root == t && !to.inside.has(u) && g.reaches(p, u) {
 			to.inside.add(u)
 			to.cost += g.r.stores[u].local

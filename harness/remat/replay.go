@@ -21,8 +21,7 @@ const (
 
 // chains finds what must run again for a tensor. It costs a look at each operator that must.
 type chains struct {
-	seen  []uint32 // by operator: the walk that met it last
-	walk  uint32
+	marks // of operators
 	stack []Tensor
 }
 
@@ -33,20 +32,16 @@ func (c *chains) each(r *runner, t Tensor, more bool, f func(op *Op, of Tensor))
 		c.seen = make([]uint32, len(r.s.Ops))
 	}
 	if !more {
-		if c.walk++; c.walk == 0 {
-			clear(c.seen)
-			c.walk = 1
-		}
+		c.fresh()
 	}
 	c.stack = append(c.stack[:0], t)
 	for len(c.stack) > 0 {
 		t := c.stack[len(c.stack)-1]
 		c.stack = c.stack[:len(c.stack)-1]
 		number := r.s.Tensors[t].Op
-		if c.seen[number] == c.walk {
+		if !c.meet(number) {
 			continue
 		}
-		c.seen[number] = c.walk
 		f(&r.s.Ops[number], t)
 		for _, p := range r.live.parents(t) {
 			if !r.defined[p] {

@@ -249,18 +249,17 @@ func (r *runner) steps() Verdict {
 
 func (r *runner) compute(number int32) Verdict {
 	op := &r.s.Ops[number]
-	first, end := op.outputs()
-	for t := first; t < end; t++ {
+	for t := range op.outputs() {
 		r.bear(t, op)
 	}
 	r.live.born(op)
 	if r.near != nil {
 		r.near.linked(op)
 	}
-	if v := r.materialise(first, false); v != OK {
+	if v := r.materialise(op.First, false); v != OK {
 		return v
 	}
-	for t := first; t < end; t++ {
+	for t := range op.outputs() {
 		r.storeOf(t).access = r.clock // or it would be the first to go
 		if op.Fixed || r.small(t) {
 			r.pin(r.s.Tensors[t].Storage)

@@ -3,6 +3,7 @@ package remat
 import (
 	"errors"
 	"fmt"
+	"iter"
 	"maps"
 	"math"
 	"slices"
@@ -292,5 +293,12 @@ func (b *Builder) StorageSize(t Tensor) device.Size {
 // fixed reports whether the storage of a tensor is there for ever: of a constant, of what cannot be made again, or pinned.
 func (b *Builder) fixed(t Tensor) bool { return b.held[b.s.Tensors[t].Storage] }
 
-// outputs returns the outputs of an operator, by number: from first up to, not including, end.
-func (o *Op) outputs() (first, end Tensor) { return o.First, o.First + Tensor(o.Outputs) }
+// end returns the number behind the last output.
+func (o *Op) end() Tensor { return o.First + Tensor(o.Outputs) }
+
+func (o *Op) outputs() iter.Seq[Tensor] {
+	return func(yield func(Tensor) bool) {
+		for t := o.First; t < o.end() && yield(t); t++ {
+		}
+	}
+}
