@@ -105,9 +105,9 @@ func (f *compareFlags) run(cmd *cobra.Command, args []string) error {
 	o.Memory = heapLeft()
 	total := 0
 	for i, t := range traces {
-		o.Recorded = append(o.Recorded, of.runs[t])
+		o.Origins = append(o.Origins, of.runs[t])
 		if o.Device.GPU != nil {
-			o.Recorded[i].Card = 0 // it has a capacity of its own
+			o.Origins[i].Card = 0 // it has a capacity of its own
 		}
 	}
 	for i := range traces {

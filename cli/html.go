@@ -2,7 +2,6 @@ package cli
 
 import (
 	"encoding/json"
-	"errors"
 	"hash/fnv"
 	"io"
 	"path/filepath"
@@ -113,12 +112,12 @@ func draw(cmd *cobra.Command, p *replay.Prepared, stacks *postmortem.Stacks, run
 	if stacks != nil {
 		drawn.Stacks = stacks
 	}
-	errs := make([]error, len(runs))
-	compare.NewPool(0, heapLeft()).Each(len(runs), p, func(i int) {
-		drawn.Runs[i], errs[i] = drawOne(t, p, &runs[i], o)
+	err = compare.NewPool(0, heapLeft()).Each(len(runs), p, func(i int) (err error) {
+		drawn.Runs[i], err = drawOne(t, p, &runs[i], o)
 		bar.step()
+		return err
 	})
-	if err := errors.Join(errs...); err != nil {
+	if err != nil {
 		return page.Traced{}, err
 	}
 	if drawn.Top, err = topOf(p.Recorded(), stacks); err != nil {

@@ -22,10 +22,10 @@ import (
 // recordings holds what files have of their recorded runs beside the traces.
 type recordings struct {
 	catalogue alloc.Catalogue
-	askers                                      // nil: stacks are not kept
-	runs      map[trace.Source]compare.Recorded // allocator and device
-	family    func(name string) bool            // strategies whose recorded settings are of use
-	whole     bool                              // traces are read into memory
+	askers                                    // nil: stacks are not kept
+	runs      map[trace.Source]compare.Origin // allocator and device
+	family    func(name string) bool          // strategies whose recorded settings are of use
+	whole     bool                            // traces are read into memory
 }
 
 // open opens a trace and keeps the recorded run.
@@ -41,7 +41,7 @@ func (r *recordings) open(path string, o formats.Options, stdin io.Reader) (trac
 		return nil, err
 	}
 	h := src.Head().Header
-	run := compare.Recorded{Card: recordedCard(h)}
+	run := compare.Origin{Card: recordedCard(h)}
 	if config := settingsOf(h); config != nil && r.family(cachingName) {
 		a, err := recordedAllocator(r.catalogue, config, of.Course)
 		if err != nil {
@@ -50,7 +50,7 @@ func (r *recordings) open(path string, o formats.Options, stdin io.Reader) (trac
 		run.Setup = a.setup
 	}
 	if r.runs == nil {
-		r.runs = map[trace.Source]compare.Recorded{}
+		r.runs = map[trace.Source]compare.Origin{}
 	}
 	r.runs[src] = run
 	if r.askers != nil && of.Snapshot != nil {

@@ -1,9 +1,11 @@
 package grid
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"runtime"
+	"slices"
 	"sync"
 	"sync/atomic"
 
@@ -157,14 +159,12 @@ func Grid(ctx context.Context, logs []Log, setups []alloc.Setup, o Options) (*Re
 		return nil, err
 	}
 	for at := 0; at < len(points); at += len(o.Ratios) {
-		whole := true
-		for _, done := range finished[at : at+len(o.Ratios)] {
-			whole = whole && done
+		end := at + len(o.Ratios)
+		if slices.Contains(finished[at:end], false) {
+			continue
 		}
-		for _, p := range points[at : at+len(o.Ratios)] {
-			if whole {
-				r.Runs = append(r.Runs, *p.run)
-			}
+		for _, p := range points[at:end] {
+			r.Runs = append(r.Runs, *p.run)
 		}
 	}
 	r.Lines = LinesOf(r.Runs)
@@ -227,10 +227,5 @@ func each(ctx context.Context, n, workers int, f func(int) error) error {
 		})
 	}
 	wg.Wait()
-	for _, err := range errs {
-		if err != nil {
-			return err
-		}
-	}
-	return ctx.Err()
+	return cmp.Or(cmp.Or(errs...), ctx.Err())
 }

@@ -48,41 +48,36 @@ type Options struct {
 	worked func(events int, took time.Duration)
 	// Quick is for a search over many settings: one measuring replay without fragmentation,
 	// and an eighth of the probes below the minimum.
-	Quick bool
-	Once  bool // one measuring replay, whose time counts for itself
-	// Recorded has the recorded run of each trace; nil: none is known.
-	Recorded []Recorded
+	Quick   bool
+	Once    bool     // one measuring replay, whose time counts for itself
+	Origins []Origin // by trace: where it was recorded; nil: not known
 }
 
-// Recorded is the run that a trace was recorded of.
-type Recorded struct {
+// Origin is the allocator and the device that a trace was recorded on.
+type Origin struct {
 	Setup alloc.Setup // stands for the recorded allocator, with its settings; no name: not known
 	Card  device.Size // least capacity of the recorded device in bytes; 0: not known
 }
 
-func (o *Options) recorded(trace int) Recorded {
-	if o.Recorded == nil {
-		return Recorded{}
+func (o *Options) origin(trace int) Origin {
+	if o.Origins == nil {
+		return Origin{}
 	}
-	return o.Recorded[trace]
+	return o.Origins[trace]
 }
 
 // commonCard returns the capacity of the card on which all traces were recorded; 0 if they were recorded on different
 // ones, or one is not known.
 func (o *Options) commonCard() device.Size {
-	if len(o.Recorded) == 0 {
+	if len(o.Origins) == 0 || slices.ContainsFunc(o.Origins, func(r Origin) bool { return r.Card != o.Origins[0].Card }) {
 		return 0
 	}
-	card := o.Recorded[0].Card
-	if slices.ContainsFunc(o.Recorded, func(r Recorded) bool { return r.Card != card }) {
-		return 0
-	}
-	return card
+	return o.Origins[0].Card
 }
 
 // Setups returns what a trace is replayed through, by its number: setups, and the recorded one unless it is among them.
 func (o *Options) Setups(trace int, setups []alloc.Setup) []alloc.Setup {
-	own := o.recorded(trace).Setup
+	own := o.origin(trace).Setup
 	if own.Name == "" || slices.ContainsFunc(setups, func(s alloc.Setup) bool { return same(s, own) }) {
 		return setups
 	}
@@ -184,7 +179,7 @@ func Compare[S trace.Source](ctx context.Context, traces []S, setups []alloc.Set
 				return nil, errs[k]
 			}
 		}
-		own := o.recorded(i)
+		own := o.origin(i)
 		contest := NewContest(p, prepared[i], j.setup, o.estimated(known, k))
 		contest.card = own.Card
 		places <- struct{}{}
@@ -323,12 +318,12 @@ func (c *Contest) search(ctx context.Context, always device.Size) (*Search, erro
 	s := NewSearch(Bounds{Floor: c.bound, First: c.ample(), Always: always}, effort)
 	for len(s.Points()) > 0 {
 		answers := make([]bool, len(s.Points()))
-		errs := make([]error, len(answers))
-		c.pool.Each(len(answers), c.trace, func(i int) { answers[i], errs[i] = c.completes(ctx, s.Points()[i]) })
-		for _, err := range errs {
-			if err != nil {
-				return nil, err
-			}
+		err := c.pool.Each(len(answers), c.trace, func(i int) (err error) {
+			answers[i], err = c.completes(ctx, s.Points()[i])
+			return err
+		})
+		if err != nil {
+			return nil, err
 		}
 		s.Answer(answers)
 	}
@@ -342,7 +337,10 @@ func (c *Contest) PeakCharged() device.Size { return c.charged }
 // Completes reports whether the trace completes on a device of n bytes. The replay ends at the first
 // request that finds no memory.
 func (c *Contest) Completes(ctx context.Context, n device.Size) (ok bool, err error) {
-	c.pool.Each(1, c.trace, func(int) { ok, err = c.completes(ctx, n) })
+	err = c.pool.Each(1, c.trace, func(int) error {
+		ok, err = c.completes(ctx, n)
+		return err
+	})
 	return ok, err
 }
 
@@ -398,24 +396,22 @@ func (c *Contest) measure(ctx context.Context, n device.Size) (*replay.Result, e
 	if c.o.Quick || c.o.Once {
 		runs = 1
 	}
-	results := make([]*replay.Result, runs)
-	errs := make([]error, runs)
-	for i := range results { // one after the other: repeats that share the cores would time each other
-		c.pool.Each(1, c.trace, func(int) { results[i], errs[i] = c.replay(ctx, n, replay.Options{Figures: !c.o.Quick}) })
-		if errs[i] != nil {
-			return nil, errs[i]
-		}
-		if results[i] == nil {
-			return nil, nil
-		}
-	}
+	var first *replay.Result
 	times := make([]float64, runs)
-	for i, r := range results {
-		times[i] = r.NsPerOp
+	for i := range times { // one after the other: repeats that share the cores would time each other
+		var res *replay.Result
+		err := c.pool.Each(1, c.trace, func(int) (err error) {
+			res, err = c.replay(ctx, n, replay.Options{Figures: !c.o.Quick})
+			return err
+		})
+		if err != nil || res == nil {
+			return nil, err
+		}
+		first, times[i] = cmp.Or(first, res), res.NsPerOp
 	}
 	slices.Sort(times)
-	results[0].NsPerOp = times[runs/2]
-	return results[0], nil
+	first.NsPerOp = times[runs/2]
+	return first, nil
 }
 
 // replay runs the trace on a device of n bytes with the strategy's limit set to it. It

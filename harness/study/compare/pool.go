@@ -1,6 +1,7 @@
 package compare
 
 import (
+	"cmp"
 	"runtime"
 	"sync"
 
@@ -31,18 +32,21 @@ func NewPool(workers int, memory device.Size) *Pool {
 	return p
 }
 
-// Each calls f for 0 … n-1 at once, as far as the pool allows, and waits for all. Each call is one replay of t.
-func (p *Pool) Each(n int, t *replay.Prepared, f func(i int)) {
+// Each calls f for 0 … n-1 at once, as far as the pool allows, and waits for all. Each call is one replay of t. The
+// error is the first in the order of the calls.
+func (p *Pool) Each(n int, t *replay.Prepared, f func(i int) error) error {
 	shared, takes := t.Memory()
+	errs := make([]error, n)
 	var wg sync.WaitGroup
 	for i := range n {
 		wg.Go(func() {
 			p.enter(shared, takes)
 			defer p.leave(takes)
-			f(i)
+			errs[i] = f(i)
 		})
 	}
 	wg.Wait()
+	return cmp.Or(errs...)
 }
 
 // enter waits for a place and for memory, beside the memory that replays share.

@@ -25,13 +25,14 @@ func TestPoolBoundsMemory(t *testing.T) {
 	for memory, most := range map[device.Size]int64{1: 1, shared + each: 1, shared + 2*each - 1: 1, shared + 3*each: 3, 0: 8} {
 		var now, peak atomic.Int64
 		done := atomic.Int64{}
-		compare.NewPool(8, memory).Each(50, p, func(int) {
+		require.NoError(t, compare.NewPool(8, memory).Each(50, p, func(int) error {
 			n := now.Add(1)
 			for old := peak.Load(); n > old && !peak.CompareAndSwap(old, n); old = peak.Load() {
 			}
 			done.Add(1)
 			now.Add(-1)
-		})
+			return nil
+		}))
 		require.LessOrEqual(t, peak.Load(), most, "%v", memory)
 		require.EqualValues(t, 50, done.Load())
 	}

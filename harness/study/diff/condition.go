@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"math/big"
+	"regexp"
 	"slices"
 	"strings"
 )
@@ -28,12 +29,14 @@ type Condition struct {
 	Trace    string // pattern of the traces judged; "" for all
 }
 
-// operators holds what each operator makes of the order of a figure and its limit. Longer ones come first,
-// because they begin like others.
-var operators = []struct {
+type operator struct {
 	name  string
 	holds func(order int) bool
-}{
+}
+
+// operators holds what each operator makes of the order of a figure and its limit. Longer ones come first,
+// because they begin like others.
+var operators = []operator{
 	{">=", func(o int) bool { return o >= 0 }},
 	{"<=", func(o int) bool { return o <= 0 }},
 	{"==", func(o int) bool { return o == 0 }},
@@ -80,12 +83,7 @@ func parseCondition(s string) (c Condition, err error) {
 		return c, errOperator
 	}
 	c.Figure = strings.TrimSpace(s[:at])
-	i := slices.IndexFunc(operators, func(o struct {
-		name  string
-		holds func(order int) bool
-	}) bool {
-		return strings.HasPrefix(s[at:], o.name)
-	})
+	i := slices.IndexFunc(operators, func(o operator) bool { return strings.HasPrefix(s[at:], o.name) })
 	if i < 0 || c.Figure == "" || strings.ContainsAny(c.Figure, "@ \t") {
 		return c, errOperator
 	}
@@ -124,20 +122,14 @@ func (c *Condition) parseLimit(s string) error {
 	case c.Unit == percent || c.Unit == "":
 		return nil
 	}
-	for _, f := range factors {
-		if f.name == c.Unit {
-			return nil
-		}
-	}
-	return fmt.Errorf("unit %q: want one of %s", c.Unit, strings.Join(unitNames(), " "))
-}
-
-func unitNames() []string {
 	names := []string{percent}
 	for _, f := range factors {
 		names = append(names, f.name)
 	}
-	return names
+	if !slices.Contains(names, c.Unit) {
+		return fmt.Errorf("unit %q: want one of %s", c.Unit, strings.Join(names, " "))
+	}
+	return nil
 }
 
 // String returns the condition in the form that [ParseCondition] reads, without spaces around its parts.
@@ -195,36 +187,13 @@ func (c *Condition) holds(x, y, amount *big.Rat) bool {
 }
 
 func (c *Condition) test(order int) bool {
-	for _, o := range operators {
-		if o.name == c.Operator {
-			return o.holds(order)
-		}
-	}
-	return false
+	i := slices.IndexFunc(operators, func(o operator) bool { return o.name == c.Operator })
+	return i >= 0 && operators[i].holds(order)
 }
 
-// glob reports whether a pattern with * and ? covers the whole of s. It goes back to the last * only, so that it
-// costs at most the product of the lengths.
+// glob reports whether a pattern with * and ? covers the whole of s. It costs at most the product of the lengths.
 func glob(pattern, s string) bool {
-	p, r := []rune(pattern), []rune(s)
-	i, star, back := 0, -1, 0
-	for j := 0; j < len(r); {
-		switch {
-		case i < len(p) && p[i] == '*':
-			star, back = i, j
-			i++
-		case i < len(p) && (p[i] == '?' || p[i] == r[j]):
-			i++
-			j++
-		case star >= 0:
-			back++
-			i, j = star+1, back
-		default:
-			return false
-		}
-	}
-	for i < len(p) && p[i] == '*' {
-		i++
-	}
-	return i == len(p)
+	valid := func(s string) string { return string([]rune(s)) } // bytes that are not UTF-8 become U+FFFD
+	expression := strings.NewReplacer(`\*`, ".*", `\?`, ".").Replace(regexp.QuoteMeta(valid(pattern)))
+	return regexp.MustCompile("^(?s:" + expression + ")$").MatchString(valid(s))
 }

@@ -1,6 +1,7 @@
 package diff
 
 import (
+	"cmp"
 	"fmt"
 	"math"
 	"math/big"
@@ -184,20 +185,8 @@ func finite(n *big.Rat) *float64 {
 
 // larger puts figures that were not measured first, then those without a relative change, then the larger ones.
 func larger(x, y Change) int {
-	if x.Measured != y.Measured {
-		if x.Measured {
-			return 1
-		}
-		return -1
-	}
-	a, b := weight(&x), weight(&y)
-	switch {
-	case a > b:
-		return -1
-	case a < b:
-		return 1
-	}
-	return 0
+	measured := map[bool]int{true: 1}
+	return cmp.Or(cmp.Compare(measured[x.Measured], measured[y.Measured]), cmp.Compare(weight(&y), weight(&x)))
 }
 
 func weight(c *Change) float64 {

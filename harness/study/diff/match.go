@@ -1,5 +1,7 @@
 package diff
 
+import "slices"
+
 // Match says in what the names of two runs agree.
 type Match string
 
@@ -37,11 +39,8 @@ type matched struct {
 // match finds the runs of b that runs of a stand for, in the order of a. Of several that agree alike the first
 // of a stands for the first of b, and so on.
 func match(a, b []Run) (pairs []matched, onlyA, onlyB []int) {
-	partner, taken := make([]int, len(a)), make([]bool, len(b))
+	partner, taken := slices.Repeat([]int{-1}, len(a)), make([]bool, len(b))
 	how := make([]Match, len(a))
-	for i := range partner {
-		partner[i] = -1
-	}
 	for _, rule := range rules {
 		left := map[key][]int{}
 		for j := range b {

@@ -79,12 +79,11 @@ func (v Value) Equal(w Value) bool {
 
 // field returns a field of an object, the zero value if it has none of the name.
 func (v Value) field(name string) Value {
-	for _, f := range v.fields {
-		if f.name == name {
-			return f.value
-		}
+	i := slices.IndexFunc(v.fields, func(f field) bool { return f.name == name })
+	if i < 0 {
+		return Value{}
 	}
-	return Value{}
+	return v.fields[i].value
 }
 
 // parser reads values.

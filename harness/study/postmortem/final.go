@@ -64,7 +64,7 @@ func (f *Final) add(segment []alloc.Chunk, page device.Size, who Who) {
 		if c.State == alloc.Free {
 			s.Free += c.Size
 			if page != 0 {
-				returnable += wholePages(device.Size(c.Addr-c.Region), c.Size, page)
+				returnable += whole(*c, page)
 			}
 			continue
 		}
@@ -98,10 +98,4 @@ func (f *Final) add(segment []alloc.Chunk, page device.Size, who Who) {
 			f.Sparse = append(f.Sparse, s)
 		}
 	}
-}
-
-// wholePages returns the bytes of the pages that lie whole in a range of n bytes at an offset.
-func wholePages(offset, n, page device.Size) device.Size {
-	first, end := (offset+page-1)/page*page, (offset+n)/page*page
-	return max(first, end) - first
 }

@@ -130,7 +130,8 @@ func Explain(h *Heap, n Need, who Who) *Report {
 	if r.Free.Bytes > 0 {
 		r.External = 1 - float64(r.Largest)/float64(r.Free.Bytes)
 	}
-	r.sortShares()
+	slices.SortFunc(r.Streams, func(a, b Share) int { return cmp.Compare(a.Stream, b.Stream) })
+	slices.SortFunc(r.Pools, func(a, b Share) int { return cmp.Compare(a.Pool, b.Pool) })
 	r.pins(regions, who)
 	r.plans(regions, &n)
 	for i := range r.Plans {
@@ -145,11 +146,6 @@ func Explain(h *Heap, n Need, who Who) *Report {
 	}
 	r.judge(has)
 	return r
-}
-
-func (r *Report) sortShares() {
-	slices.SortFunc(r.Streams, func(a, b Share) int { return cmp.Compare(a.Stream, b.Stream) })
-	slices.SortFunc(r.Pools, func(a, b Share) int { return cmp.Compare(a.Pool, b.Pool) })
 }
 
 func (r *Report) share(c *alloc.Chunk) *Share {
@@ -260,10 +256,7 @@ func (r *Report) pins(regions []region, who Who) {
 		}
 	}
 	slices.SortStableFunc(r.Pins, func(a, b Pin) int {
-		if c := cmp.Or(cmp.Compare(b.Pinned, a.Pinned), cmp.Compare(b.Alone, a.Alone)); c != 0 {
-			return c
-		}
-		return cmp.Compare(a.Name(), b.Name())
+		return cmp.Or(cmp.Compare(b.Pinned, a.Pinned), cmp.Compare(b.Alone, a.Alone), cmp.Compare(a.Name(), b.Name()))
 	})
 }
 

@@ -68,23 +68,14 @@ type cost struct {
 	waits  int         // pending blocks
 }
 
-func (k *cost) add(c *alloc.Chunk) {
+// count adds the cost of a chunk, by times: 1, or -1 to take it off.
+func (k *cost) count(c *alloc.Chunk, by int) {
 	switch c.State {
 	case alloc.Live:
-		k.blocks++
-		k.bytes += c.Size
+		k.blocks += by
+		k.bytes += device.Size(by) * c.Size // -1 wraps around, and so does the sum
 	case alloc.Pending:
-		k.waits++
-	}
-}
-
-func (k *cost) drop(c *alloc.Chunk) {
-	switch c.State {
-	case alloc.Live:
-		k.blocks--
-		k.bytes -= c.Size
-	case alloc.Pending:
-		k.waits--
+		k.waits += by
 	}
 }
 
@@ -99,8 +90,6 @@ type window struct {
 	stretch []alloc.Chunk // chunks of one region without a gap; nil if there is no window
 	i, j    int           // first chunk, and the one behind the last
 }
-
-func (w *window) chunks() []alloc.Chunk { return w.stretch[w.i:w.j] }
 
 func (w *window) run() alloc.Chunk {
 	c := w.stretch[w.i]
@@ -133,13 +122,13 @@ func (w *window) slide(stretch []alloc.Chunk, enough, accept func(*window) bool)
 			if x.j == len(stretch) {
 				return
 			}
-			x.add(&stretch[x.j])
+			x.count(&stretch[x.j], 1)
 			x.j++
 		}
 		if (w.stretch == nil || x.compare(w.cost) < 0) && accept(&x) {
 			*w = x
 		}
-		x.drop(&stretch[x.i])
+		x.count(&stretch[x.i], -1)
 	}
 }
 
@@ -181,7 +170,7 @@ func (n *Need) hole(regions []region) (p *Plan, apart bool) {
 	wide := best.widened()
 	hole := wide.run()
 	p = &Plan{Way: WayHole, Addr: hole.Addr, Hole: hole.Size, Least: true}
-	p.take(best.chunks())
+	p.take(best.stretch[best.i:best.j])
 	return p, false
 }
 
@@ -209,7 +198,7 @@ func (n *Need) pages(regions []region, missing device.Size) *Plan {
 	}
 	hole := best.run()
 	p := &Plan{Way: WayPages, Addr: hole.Addr, Hole: hole.Size, Back: back}
-	p.take(best.chunks())
+	p.take(best.stretch[best.i:best.j])
 	return p
 }
 

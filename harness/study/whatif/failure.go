@@ -66,13 +66,11 @@ func (s *search) explain(w *Wanted) error {
 		}
 	}
 	s.enter(phaseExplain, len(looked))
-	return s.eachPoint(func(i int) error {
-		if i == recorded && x.Replayed != nil {
-			s.Runs[i].AtFailure = momentOf(x.Replayed)
-		}
-		if !slices.Contains(looked, i) {
-			return nil
-		}
+	if x.Replayed != nil {
+		s.Runs[recorded].AtFailure = momentOf(x.Replayed)
+	}
+	return sideBySide(len(looked), func(k int) error {
+		i := looked[k]
 		v, err := s.lookAt(i, event)
 		if err == nil {
 			s.Runs[i].AtFailure = momentOf(v)
@@ -95,13 +93,14 @@ func (s *search) pay() bool {
 func (s *search) lookAt(i, event int) (v *postmortem.Verdict, err error) {
 	on := s.o.Device
 	on.Capacity = s.Card
-	s.pool.Each(1, s.trace, func(int) {
+	err = s.pool.Each(1, s.trace, func(int) error {
 		if err = s.ctx.Err(); err != nil {
-			return
+			return err
 		}
 		v, err = postmortem.Replay(s.trace, s.Runs[i].setup.ForCapacity(s.Card), postmortem.Options{
 			Event: event, FreeAt: s.FreeAt, Device: func() (device.Device, error) { return sim.New(on) },
 		})
+		return err
 	})
 	return v, err
 }

@@ -64,7 +64,7 @@ func (s *search) run() error {
 	if ok, err := s.faithful(); err != nil || !ok {
 		return err
 	}
-	err := s.eachPoint(func(i int) (err error) {
+	err := sideBySide(len(s.Runs), func(i int) (err error) {
 		if s.Runs[i].Run, err = s.measure(i, at); err != nil {
 			return err
 		}
@@ -112,20 +112,15 @@ func (s *search) measure(i int, at device.Size) (compare.Run, error) {
 	return s.contests[i].Measure(s.ctx, at)
 }
 
-// eachPoint calls f for every point, side by side, and returns the first error in their order.
-func (s *search) eachPoint(f func(i int) error) error {
-	errs := make([]error, len(s.Runs))
+// sideBySide calls f for 0 … n-1, each in a goroutine of its own, and returns the first error in their order.
+func sideBySide(n int, f func(i int) error) error {
+	errs := make([]error, n)
 	var wg sync.WaitGroup
-	for i := range s.Runs {
+	for i := range n {
 		wg.Go(func() { errs[i] = f(i) })
 	}
 	wg.Wait()
-	for _, err := range errs {
-		if err != nil {
-			return err
-		}
-	}
-	return nil
+	return cmp.Or(errs...)
 }
 
 // spend books what a point has replayed since the last time.
@@ -197,20 +192,17 @@ func (s *search) probe() error {
 			return nil
 		}
 		answers := make([]bool, len(round))
-		errs := make([]error, len(round))
-		var wg sync.WaitGroup
-		for k, i := range round {
-			wg.Go(func() {
-				answers[k], errs[k] = s.contests[i].Completes(s.ctx, s.minima[i].Points()[0])
-				s.probed()
-				s.spend(i)
-			})
+		err := sideBySide(len(round), func(k int) (err error) {
+			i := round[k]
+			answers[k], err = s.contests[i].Completes(s.ctx, s.minima[i].Points()[0])
+			s.probed()
+			s.spend(i)
+			return err
+		})
+		if err != nil {
+			return err
 		}
-		wg.Wait()
 		for k, i := range round {
-			if errs[k] != nil {
-				return errs[k]
-			}
 			s.minima[i].Answer(answers[k : k+1])
 		}
 		s.answered = 0
@@ -312,10 +304,8 @@ func (s *search) measureAgain() error {
 		again = again[:min(len(again), int(min(left/n, uint64(len(again)))))]
 	}
 	s.enter(phaseAgain, len(again))
-	return s.eachPoint(func(i int) error {
-		if !slices.Contains(again, i) {
-			return nil
-		}
+	return sideBySide(len(again), func(k int) error {
+		i := again[k]
 		p := &s.Runs[i]
 		row, err := s.contests[i].Measure(s.ctx, *p.MinCapacity)
 		if err != nil {
