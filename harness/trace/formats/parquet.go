@@ -75,14 +75,14 @@ func OpenSource(path string, o Options) (trace.Source, error) {
 }
 
 // walked opens a regular file that is to be walked; nil if it is none.
-func walked(path string, size int64, o Options) (_ *parquet.File, err error) {
+func walked(path string, size int64, o Options) (*parquet.File, error) {
 	in, err := os.Open(path)
 	if err != nil {
 		return nil, trace.FileError(path, err)
 	}
-	var f *parquet.File
+	keep := false
 	defer func() {
-		if f == nil {
+		if !keep {
 			_ = in.Close() // only read from: nothing can be lost
 		}
 	}()
@@ -93,10 +93,10 @@ func walked(path string, size int64, o Options) (_ *parquet.File, err error) {
 	if !parquet.Is(head[:]) {
 		return nil, nil
 	}
-	found, err := parquet.Open(in, size, path, budget.New(o.Memory))
-	if err != nil || !found.Streams() || found.Head().Events < WalkedFrom {
+	f, err := parquet.Open(in, size, path, budget.New(o.Memory))
+	if err != nil || !f.Streams() || f.Head().Events < WalkedFrom {
 		return nil, err
 	}
-	f = found
+	keep = true
 	return f, nil
 }

@@ -39,12 +39,9 @@ var torchRules = []string{"2.6", "2.11"}
 // Torch returns the vectors of PyTorch's caching allocator: those of each rule set that a trace has
 // answers for.
 func Torch() ([]Vector, error) {
-	root, err := suite("torch")
-	if err != nil {
-		return nil, err
-	}
 	var m torchManifest
-	if err := readManifest(root, &m); err != nil {
+	root, err := readManifest("torch", &m)
+	if err != nil {
 		return nil, err
 	}
 	var list []Vector

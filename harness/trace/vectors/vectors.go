@@ -1,7 +1,6 @@
 package vectors
 
 import (
-	"bytes"
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
@@ -171,12 +170,9 @@ var bfcPolicies = []sim.Policy{"", sim.Bump, sim.TopDown}
 
 // BFC returns the vectors of TensorFlow's BFC.
 func BFC() ([]Vector, error) {
-	root, err := suite("bfc")
-	if err != nil {
-		return nil, err
-	}
 	var entries []bfcEntry
-	if err := readManifest(root, &entries); err != nil {
+	root, err := readManifest("bfc", &entries)
+	if err != nil {
 		return nil, err
 	}
 	var list []Vector
@@ -250,12 +246,9 @@ var xdlKinds = map[string]struct{ strategy, compat string }{
 
 // XDL returns the vectors of XDL's allocators.
 func XDL() ([]Vector, error) {
-	root, err := suite("xdl")
-	if err != nil {
-		return nil, err
-	}
 	var m xdlManifest
-	if err := readManifest(root, &m); err != nil {
+	root, err := readManifest("xdl", &m)
+	if err != nil {
 		return nil, err
 	}
 	var list []Vector
@@ -289,17 +282,20 @@ func (e xdlEntry) vector(root string) (Vector, error) {
 	}, err
 }
 
-// readManifest decodes the manifest of a suite.
-func readManifest(root string, to any) error {
+// readManifest decodes the manifest of a suite and returns the directory of the suite.
+func readManifest(name string, to any) (root string, err error) {
+	if root, err = suite(name); err != nil {
+		return "", err
+	}
 	path := filepath.Join(root, manifest)
 	text, err := os.ReadFile(path)
 	if err != nil {
-		return err
+		return "", err
 	}
-	if err := json.NewDecoder(bytes.NewReader(text)).Decode(to); err != nil {
-		return fmt.Errorf("%s: %w", path, err)
+	if err := json.Unmarshal(text, to); err != nil {
+		return "", fmt.Errorf("%s: %w", path, err)
 	}
-	return nil
+	return root, nil
 }
 
 const manifest = "manifest.json"
