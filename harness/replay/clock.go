@@ -2,6 +2,7 @@ package replay
 
 import (
 	"slices"
+	"sync"
 	"time"
 )
 
@@ -37,12 +38,49 @@ func ThreadTime() int64 {
 // Single calls are measured by it.
 func WallTime() int64 { return int64(time.Since(began)) }
 
+// stopwatch adds up the thread's time, without the parts in which it is stopped. Stops nest.
+type stopwatch struct {
+	elapsed int64 // nanoseconds of the intervals that have ended
+	since   int64 // when the current interval began
+	runs    int64 // intervals
+	stops   int   // calls of stop without their start; it runs at 0
+}
+
+// newStopwatch returns a stopwatch that is stopped.
+func newStopwatch() *stopwatch { return &stopwatch{stops: 1} }
+
+// start takes back one stop.
+func (w *stopwatch) start() {
+	if w.stops--; w.stops == 0 {
+		w.runs++
+		w.since = ThreadTime()
+	}
+}
+
+// stop ends the interval, until start was called as often as stop.
+func (w *stopwatch) stop() {
+	if w.stops++; w.stops == 1 {
+		w.elapsed += ThreadTime() - w.since
+	}
+}
+
+// total returns the nanoseconds, without the cost of reading the clock in each of many intervals.
+func (w *stopwatch) total() int64 {
+	return max(w.elapsed-w.runs*threadTimeCost(), 0)
+}
+
+// threadTimeCost returns the nanoseconds that an empty measurement by [ThreadTime] takes.
+var threadTimeCost = sync.OnceValue(func() int64 { return medianCost(ThreadTime) })
+
 // ClockCost returns the nanoseconds that an empty measurement takes: the median of many.
-func ClockCost() int64 {
+func ClockCost() int64 { return medianCost(WallTime) }
+
+// medianCost returns the median of empty measurements by a clock.
+func medianCost(now func() int64) int64 {
 	samples := make([]int64, 1001)
 	for i := range samples {
-		start := WallTime()
-		samples[i] = WallTime() - start
+		start := now()
+		samples[i] = now() - start
 	}
 	slices.Sort(samples)
 	return samples[len(samples)/2]

@@ -21,7 +21,7 @@ func lookStride(n int) int {
 // shape follows how the free bytes of a strategy lie.
 type shape struct {
 	s     alloc.Inspector
-	holes alloc.Holes // s if it has that power; asked for once, because looks are many
+	holes alloc.Holes // s if it has that power, else a walk with the clock stopped
 	mask  int         // an event is looked at if its number has none of these bits
 
 	peak           float64     // external fragmentation, highest seen
@@ -31,27 +31,34 @@ type shape struct {
 	headroomAtPeak device.Size // when that was
 }
 
-// newShape returns the shape of a strategy in a replay of so many events.
-func newShape(s alloc.Inspector, events int) *shape {
-	f := &shape{s: s, mask: lookStride(events) - 1}
-	var ok bool
-	if f.holes, ok = s.(alloc.Holes); !ok {
-		f.holes = walked{s}
+// newShape returns the shape of a strategy in a replay of so many events, timed by a clock.
+func newShape(s alloc.Inspector, events int, clock *stopwatch) *shape {
+	f := &shape{s: s, mask: lookStride(events) - 1, holes: walked{s, clock}}
+	if alloc.Has(s, alloc.PowerHoles) {
+		f.holes = s.(alloc.Holes)
 	}
 	f.raise(0)
 	return f
 }
 
-// walked finds the largest free chunk of a strategy that does not know it.
-type walked struct{ alloc.Inspector }
+// walked finds the largest free chunk of a strategy without the power [alloc.Holes]. Its walks take
+// far longer than the calls that are timed.
+type walked struct {
+	alloc.Inspector
+	clock *stopwatch
+}
 
 // LargestFree implements [alloc.Holes].
-func (w walked) LargestFree() device.Size { return alloc.LargestFree(w.Inspector) }
+func (w walked) LargestFree() device.Size {
+	w.clock.stop()
+	defer w.clock.start()
+	return alloc.LargestFree(w.Inspector)
+}
 
 // grown takes the shape at a new peak of reserved bytes.
 func (f *shape) grown(active, reserved device.Size) {
 	x := f.external(active, reserved)
-	f.peakReserved, f.atPeak, f.headroomAtPeak = reserved, x, headroom(f.s)
+	f.peakReserved, f.atPeak, f.headroomAtPeak = reserved, x, min(f.holes.LargestFree(), alloc.MaxRequest(f.s))
 	f.raise(x)
 }
 

@@ -13,7 +13,7 @@ import (
 var errStopped = errors.New("the replay has stopped")
 
 // timedLoop replays every event and returns the nanoseconds that took, by [ThreadTime]. Reading
-// the trace and laying it out do not count.
+// the trace, laying it out and walking the strategy for figures do not count.
 func (r *runner) timedLoop() (elapsed int64, err error) {
 	runtime.LockOSThread() // the clock is this thread's
 	defer runtime.UnlockOSThread()
@@ -27,19 +27,18 @@ func (r *runner) timedLoop() (elapsed int64, err error) {
 			r.blocks = append(r.blocks, make([]block, n)...)
 		}
 		return r.inSight(p, func() error {
-			start := ThreadTime()
-			err := r.loop()
-			elapsed += ThreadTime() - start
-			return err
+			r.clock.start()
+			defer r.clock.stop()
+			return r.loop()
 		})
 	})
 	if errors.Is(err, errStopped) {
 		err = nil
 	}
 	if r.selfTimed {
-		elapsed = r.moment()
+		return r.moment(), err
 	}
-	return elapsed, err
+	return r.clock.total(), err
 }
 
 // moment returns the time of the clock that single calls are timed by: that of the strategy, which

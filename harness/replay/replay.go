@@ -55,6 +55,19 @@ func Run(src trace.Source, setup alloc.Setup, dev device.Device, o Options) (*Re
 // strategy breaks its contract (refuses to free a live block, miscounts, leaves regions
 // behind), and if a writer fails. Requests that are not granted are results.
 func (p *Prepared) Run(setup alloc.Setup, dev device.Device, o Options) (*Result, error) {
+	r, err := p.newRunner(setup, dev, o)
+	if err != nil {
+		return nil, err
+	}
+	if err := r.run(); err != nil {
+		return nil, fmt.Errorf("%s on %s: %w", setup.Name, p.head.Header.Name, err)
+	}
+	res := r.res // or the result would keep strategy and device
+	return &res, nil
+}
+
+// newRunner builds the strategy and all that a replay keeps.
+func (p *Prepared) newRunner(setup alloc.Setup, dev device.Device, o Options) (*runner, error) {
 	h := p.head.Header
 	config, err := json.Marshal(setup.Config)
 	if err != nil {
@@ -82,7 +95,7 @@ func (p *Prepared) Run(setup alloc.Setup, dev device.Device, o Options) (*Result
 		return nil, errors.Join(fmt.Errorf("%s on %s: %w", setup.Name, h.Name, p.reserved), s.Close())
 	}
 	r := &runner{
-		p: p, s: s, dev: m, faults: faults, o: o, streams: p.streams, when: when, pends: recorder && p.pending,
+		p: p, s: s, dev: m, faults: faults, o: o, clock: newStopwatch(), streams: p.streams, when: when, pends: recorder && p.pending,
 		res: Result{
 			Schema: Schema, Strategy: setup.Name, Config: config,
 			Trace: h.Name, TraceSHA256: h.Hash, Lacks: p.Lacks(), Preallocates: setup.Preallocates,
@@ -92,18 +105,14 @@ func (p *Prepared) Run(setup alloc.Setup, dev device.Device, o Options) (*Result
 	if o.Figures {
 		r.res.LowerBound = p.LowerBound()
 		r.series = newSeries(p.head.Events)
-		r.shape = newShape(s, p.head.Events)
+		r.shape = newShape(s, p.head.Events, r.clock)
 		if len(p.streams) > 1 {
 			r.flows = make([]flow, len(p.streams))
 		}
 	}
 	r.torch = r.newTorchLines()
 	r.selfTimed = alloc.Has(s, alloc.PowerSelfTimed)
-	if err := r.run(); err != nil {
-		return nil, fmt.Errorf("%s on %s: %w", setup.Name, h.Name, err)
-	}
-	res := r.res // or the result would keep strategy and device
-	return &res, nil
+	return r, nil
 }
 
 // named puts the name of a strategy before an error, unless the error begins with it.
@@ -145,7 +154,8 @@ type runner struct {
 	series               *series     // nil without figures
 	shape                *shape      // nil without figures
 	allocTime, freeTime  *Histogram  // nil without latency
-	selfTimed            bool        // the strategy tells its times
+	selfTimed            bool        // the strategy measures its times itself
+	clock                *stopwatch  // of the loop
 	allocs               uint64      // serial of the last grant; ClearStats does not touch it
 
 	torch *torchLines // nil unless lines have PyTorch's form
@@ -330,6 +340,8 @@ func (r *runner) notGranted(i int, o *op, cause error) (oom bool, err error) {
 
 // firstOOM takes what is kept about the first request that found no memory.
 func (r *runner) firstOOM(e *trace.Event) {
+	r.clock.stop()
+	defer r.clock.start()
 	if r.series != nil {
 		x := r.shape.external(r.active(), r.dev.held)
 		r.res.ExternalFragmentationAtOOM = &x
@@ -361,6 +373,8 @@ const (
 
 // describe tells about a request that was not granted.
 func (r *runner) describe(i int, e *trace.Event, cause error) *FirstFailure {
+	r.clock.stop()
+	defer r.clock.start()
 	f := &FirstFailure{
 		Event: i, ID: e.ID, Size: e.Size, Error: cause.Error(),
 		LargestHole: alloc.LargestFree(r.s), Free: r.dev.held - r.active(),
