@@ -1,35 +1,22 @@
 package index
 
-// [AddrList] keeps values by address, in order, for tables of regions.
+// [AddrList] keeps values in the order of addresses, for tables of regions.
 //
-// # Structure
-//
-// The entries lie in leaves, sorted, at most 64 in each. The first address of every leaf
-// lies in a slice of its own, so a search is a binary search among the leaves and one in a
-// leaf. A full leaf is cut in half; a leaf that has become small joins a neighbour. A leaf that
-// is full at the upper end stays full, so entries that come in order fill their leaves.
-//
-// A list of up to 64 entries is one leaf, which is a sorted slice that starts small and
-// doubles; it costs what such a slice costs. Beyond that a call moves at most 64 entries
-// and, when a leaf is cut or joined, the rows of the leaves above it, 40 bytes each. In the
-// middle of a list 16 calls or more lie between two of those; at the upper end they move
-// nothing.
+// The entries lie in sorted leaves of at most 64. A slice of the first addresses makes a search a
+// binary search among the leaves and one in a leaf. A full leaf is cut in half, unless it is the
+// last and grows at its end; a small leaf joins a neighbor. A list of up to 64 entries is one
+// sorted slice. A larger list moves at most 64 entries per call, and the rows of the leaves above,
+// 40 bytes each, when a leaf is cut or joined.
 //
 // # Bounds
 //
-// Each leaf carries a number that its user chooses, its bound: no entry of the leaf has
-// more of something than that. A search for much of it skips the leaves whose bound is too low.
-// The list keeps the promise while entries move: both halves of a leaf inherit its bound, and
-// a joined leaf has the larger one. Leaves stand in groups of 64 with a bound of the group.
+// Each leaf has a bound that the user sets: no entry of the leaf exceeds it. A search skips the
+// leaves whose bound is too low. Cut and joined leaves inherit the larger bound, and 64 leaves form
+// a group with a bound of its own. A bound may be too high, never too low: the user raises it at
+// once, and lowers it after a look at all entries of the leaf, so removing the largest entry does
+// not search for the second largest.
 //
-// Bounds may be too high, never too low: a user raises one at once, and lowers it
-// when it has looked at all entries of the leaf for nothing. So removing the largest entry
-// costs no look for the second largest.
-//
-// # Order
-//
-// Entries are placed where the caller says. Invariant: addresses ascend, if the caller says
-// what Search answers.
+// Invariant: addresses ascend, if entries are inserted where Search says.
 
 import (
 	"slices"

@@ -1,10 +1,12 @@
-// Package index holds the lookup structures that strategies are built from. Each is described at the top of
-// its file.
+// Package index holds the lookup structures that strategies are built from. Each is described at
+// the top of its file.
 //
 //   - [AddrBuckets] and [AddrMap]: the handle of the block at an address. A hash table; O(1).
 //   - [AddrList]: values in the order of addresses. Sorted leaves; O(log n).
-//   - [Atlas]: the range that contains an address. A trie that adapts to the ranges; one to three cache lines.
-//   - [SizeMap]: the smallest free chunk that is large enough, the lowest of its size first. O(1) amortized.
+//   - [Atlas]: the range that contains an address. A trie that adapts to the ranges; one to three
+//     cache lines.
+//   - [SizeMap]: the smallest free chunk that is large enough, the lowest of its size first. O(1)
+//     amortized.
 //   - [BitSet]: a set of small numbers with its minimum, maximum and successor. One word a level.
 //   - [MaxTree]: the largest of many values that rarely change. A lazy tournament tree.
 //

@@ -1,12 +1,10 @@
 package index
 
-// [MaxTree] finds the largest of many values, most of which do not change between two
-// questions: the largest free chunk of thousands of streams.
-//
-// A tournament tree holds an upper bound of each value. A value that rises is entered at once; one
-// that falls is only found to have fallen when it is at the top, and then its bound is corrected. So
-// the code that lowers a value pays nothing, and a question costs O(log n) for each value that fell
-// since it was last looked at.
+// [MaxTree] finds the largest of many values of which few change between two questions, such as the
+// largest free chunk of thousands of streams. It is a tournament tree of upper bounds. A value that
+// rises is entered at once. A value that falls is corrected when it is found at the top, so
+// lowering a value costs nothing, and a question costs O(log n) for each value that has fallen
+// since.
 
 import "github.com/vramyard/vramyard/device"
 

@@ -1,12 +1,9 @@
 package regions
 
-// [Set] holds the regions of a strategy, ordered by address, and counts every reservation and release in
-// the statistics of the strategy.
-//
-// A strategy asks it for a region and gives the region a label of its own: the number
-// under which it keeps the region's metadata, or the part of a composed strategy that
-// owns it. Reservations and releases cost a binary search and a move of at most 64
-// entries, see [index.AddrList].
+// [Set] holds the regions of a strategy by address, and counts every reservation and release in the
+// statistics of the strategy. Each region has a label of the strategy: the number of its metadata,
+// or the part of a composed strategy that owns it. A call costs a binary search and a move of at
+// most 64 entries.
 
 import (
 	"cmp"

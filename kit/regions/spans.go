@@ -1,16 +1,15 @@
 package regions
 
-// [Memory] keeps ranges of address space and the pages of memory mapped in them, for strategies that grow
-// by mapping. It calls the device, counts the bytes held in the statistics of the strategy, and loses nothing when the device refuses.
+// [Memory] keeps ranges of address space and the pages mapped in them, for strategies that grow by
+// mapping. It counts the bytes held in the statistics of the strategy, and loses nothing when the
+// device refuses.
 //
 // A range has pages of one size. A page is physical memory of its own, mapped as a whole or idle:
-// held, but mapped nowhere. Idle pages are what the device refused to take back, and what was
-// made for a mapping that failed; they are used before new ones are made.
+// held, but mapped nowhere. Idle pages are those that the device refused to take back, and those
+// created for a mapping that failed; they are used before new ones are created.
 //
-// # Cost
-//
-// Finding the range of an address is a binary search, noting a page a search and a move of at most
-// 64 entries, see [index.AddrList]. What is noted takes 24 bytes a page and 40 a range.
+// Finding a range is a binary search; noting a page costs a search and a move of at most 64
+// entries. A page takes 24 bytes and a range 40.
 
 import (
 	"cmp"

@@ -1,57 +1,51 @@
-// Package async is the driver's stream-ordered pool as a strategy: a best fit that knows which
-// stream freed what, as CUDA's cudaMallocAsync is one.
+// Package async is the driver's stream-ordered pool, CUDA's cudaMallocAsync, as a strategy: a best
+// fit that knows which stream freed each chunk.
 //
 // # Data structure, search, split and merge
 //
-// kit/streampool has them, and the simulated device the same for its own pools. In short: a freed
-// block belongs to the stream of its request until the device has passed the mark that is recorded with the
-// free. A request takes the smallest chunk of its own stream or of nobody; then, with
-// Config.FollowEvents, one whose stream its own was made to wait for; with Config.ReuseFinished, what is found
-// to have finished; with Config.InsertWaits, any, and its stream is made to wait for that; then a region of
-// Config.RegionBytes. When the device is out of memory it is synchronised, and all regions without a
-// block go back, before a request is refused.
+// See kit/streampool, which also makes the pools of the simulated device. In short: a freed block
+// belongs to the stream of its request until the device has passed the mark recorded with the free.
+// A request takes the smallest chunk of its own stream or of nobody; then, with
+// Config.FollowEvents, a chunk of a stream that its own was made to wait for; with
+// Config.ReuseFinished, a chunk found to have finished; with Config.InsertWaits, any chunk, and its
+// stream is made to wait; then a region of Config.RegionBytes. Before a request is refused the
+// device is synchronized and all regions without a block go back.
 //
 // # More streams
 //
-// A block that other streams were recorded for (RecordStream) is pending when it is freed, until all
-// of them have passed the free; [Allocator.Poll] looks. Then it belongs to the stream of its request.
+// A block with other streams recorded (RecordStream) is pending when it is freed, until all of them
+// have passed the free; [Allocator.Poll] looks. Then it belongs to the stream of its request. Walk
+// shows the stream of a free chunk that belongs to one; a chunk of nobody has stream zero and
+// another owner.
 //
-// So a chunk is pending only if nobody may have it. One that its own stream may have at once is free,
-// and Walk shows that stream; what belongs to nobody has stream zero and another owner.
+// # Synchronizing
 //
-// # Synchronising
-//
-// The driver gives memory back when the host synchronises. A strategy is not told of that; whoever
-// synchronises polls, and then regions without a block go back, the highest first, as long as
-// Config.ReleaseThreshold bytes stay. Trim gives all back.
-//
-// A device without streams has done everything at once: nothing ever belongs to a stream.
+// The driver gives memory back when the host synchronizes. The strategy cannot see that, so a
+// caller that synchronizes polls: regions without a block then go back, the highest first, as long
+// as Config.ReleaseThreshold bytes stay. Trim gives all of them back. On a device without streams
+// all work has finished at once, and no chunk belongs to a stream.
 //
 // # Cost
 //
 // Alloc and Free cost O(1), amortized O(log chunks of one size), and a call to record a mark; where
-// the stream has nothing that serves O(streams with a free chunk), and an alignment above 512 bytes passes over chunks that are
-// large enough but misplaced. LargestFree costs O(log streams), MetadataBytes O(streams). Nothing is allocated on
-// the heap once warm.
-//
-// # Alignment
-//
-// Every power of two is honoured; what lies before the aligned place stays free.
+// the stream has nothing that serves, O(streams with a free chunk). Every power of two is honoured
+// as an alignment; above 512 bytes misplaced chunks are passed over. LargestFree costs O(log
+// streams), MetadataBytes O(streams). Nothing is allocated on the heap once warm.
 //
 // # Invariants
 //
 // Of the pool, see kit/streampool: Invariant Q1 (chunks tile their region), Invariant Q2 (free
-// neighbours of one owner are merged), Invariant Q3 (the maps hold the free chunks), Invariant Q4 (the index of
-// addresses holds the live chunks), Invariant Q5 (queues hold what belongs to streams), Invariant Q6
-// (pending chunks count their marks), Invariant Q7 (rows, marks and events are held as often as they
-// count), Invariant Q8 (statistics). Besides:
+// neighbours of one owner are merged), Invariant Q3 (the maps hold the free chunks), Invariant Q4
+// (the index of addresses holds the live chunks), Invariant Q5 (queues hold what belongs to
+// streams), Invariant Q6 (pending chunks count their marks), Invariant Q7 (rows, marks and events
+// are held as often as they count), Invariant Q8 (statistics). Also:
 //
 // Invariant A1: the counters are what the walk shows.
 //
 // # Source and departures
 //
-// NVIDIA, CUDA C++ Programming Guide, Stream Ordered Memory Allocator, and the CUDA Runtime API, Memory
-// Management: Stream Ordered Memory Allocator, which say who may reuse what and when memory goes back. How the
-// driver searches, splits and merges they do not say: best fit, and the neighbours that a freed block takes
-// along, are ours.
+// NVIDIA, CUDA C++ Programming Guide, Stream Ordered Memory Allocator, and the CUDA Runtime API,
+// Memory Management: Stream Ordered Memory Allocator, for who may reuse what and when memory goes
+// back. They do not say how the driver searches, splits and merges: best fit, and the merging
+// across owners, are ours.
 package async

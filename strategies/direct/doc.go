@@ -1,37 +1,28 @@
 // Package direct takes every block straight from the device: each request is a reservation, each
-// free a release. It is the baseline against which a strategy that keeps memory is measured, and
-// the behaviour of a program that calls cudaMalloc and cudaFree for each tensor.
+// free a release. It is the baseline for strategies that keep memory, and the behavior of a program
+// that calls cudaMalloc and cudaFree for each tensor.
 //
 // # Data structure
 //
-// A table of live blocks by address, and the list of regions held. A region is one block.
-//
-// # Search, split and merge
-//
-// There are none. The device rounds the size up to its granularity and chooses the address, and
-// the block is the whole region.
+// A table of live blocks by address, and the list of regions. A region is one block: the device
+// rounds the size up to its granularity, chooses the address, and honours the alignment of the
+// request. There is no search, no split and no merge.
 //
 // # Streams
 //
-// A release waits until all queued work has finished, as cudaFree does, so the device may hand out
-// the memory to any stream at once. The strategy itself keeps no streams apart.
+// A release waits until all queued work has finished, as cudaFree does, so the device may grant the
+// memory to any stream at once. The strategy keeps no streams apart.
 //
 // # Cost
 //
-// Alloc and Free take one call to the device each, and O(log regions) on the host. On a GPU the call
-// takes microseconds to milliseconds; the device time of a replay shows the sum. Metadata is 32
-// bytes for each region and about 16 for each live block. Nothing is allocated on the Go heap once
-// warm.
-//
-// # Alignment
-//
-// The device is asked for the alignment of the request, whatever power of two it is.
+// Alloc and Free take one call to the device each, microseconds to milliseconds on a GPU, and O(log
+// regions) on the host. Metadata is 32 bytes for each region and about 16 for each live block.
+// Nothing is allocated on the Go heap once warm.
 //
 // # Refused calls
 //
-// If the device refuses a reservation, the request is out of memory. If it refuses a release, the
-// block is free and its region stays held as slack. The release is tried again by Trim, and before
-// a request is out of memory.
+// A refused reservation is out of memory. After a refused release the block is free and its region
+// stays held as slack; the release is tried again by Trim, and before a request is out of memory.
 //
 // # Invariants
 //
@@ -41,6 +32,6 @@
 // # Source and departures
 //
 // cudaMalloc and cudaFree of NVIDIA's CUDA Runtime API, Memory Management. PyTorch does the same if
-// PYTORCH_NO_CUDA_MEMORY_CACHING is set. A request for no bytes is invalid, where cudaMalloc returns
-// a null.
+// PYTORCH_NO_CUDA_MEMORY_CACHING is set. A request for no bytes is invalid, where cudaMalloc
+// returns null.
 package direct
