@@ -109,7 +109,6 @@ func (t *Ledger) home(a device.Addr) uint64 {
 	return home
 }
 
-// next returns the bucket after b.
 func (t *Ledger) next(b uint64) uint64 {
 	if b++; b == uint64(len(t.buckets)) {
 		return 0
@@ -123,7 +122,6 @@ func (t *Ledger) numberOf(a device.Addr) uint64 {
 	return bits.RotateLeft64(uint64(a), -quantumLog) - t.origin
 }
 
-// addrOf is the reverse of numberOf.
 func (t *Ledger) addrOf(number uint64) device.Addr {
 	return device.Addr(bits.RotateLeft64(number+t.origin, quantumLog))
 }
@@ -218,7 +216,6 @@ func (t *Ledger) addFar(a device.Addr, b LiveBlock) {
 // plain reports whether a cell holds all of a block.
 func (b *LiveBlock) plain() bool { return b.Tag|uint64(b.Stream)|uint64(b.Requested)>>32|b.Place == 0 }
 
-// set makes an empty cell that of a block.
 func (k *bucket) set(i uint, number uint64, requested device.Size) {
 	k.marks |= markOf(number) << (i << 3 & 63)
 	k.low[i], k.requested[i] = uint32(number), uint32(requested)
@@ -242,7 +239,6 @@ func (t *Ledger) attach(cell, number uint64, b LiveBlock) {
 	t.columns = true
 }
 
-// block returns the block of a cell.
 func (t *Ledger) block(at uint64, i uint) LiveBlock {
 	b, cell := LiveBlock{Requested: device.Size(t.buckets[at].requested[i])}, at*cells+uint64(i)
 	if t.places != nil {
@@ -300,7 +296,6 @@ func (t *Ledger) takeFar(home uint64, a device.Addr) (LiveBlock, bool) {
 	return b, true
 }
 
-// clear empties a cell.
 func (t *Ledger) clear(k *bucket, i uint) {
 	k.marks &^= 0xff << (i << 3 & 63)
 	t.n--

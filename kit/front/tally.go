@@ -47,7 +47,6 @@ func add(sum *alloc.Stats, c alloc.Chunk) {
 	}
 }
 
-// compare returns an error that names the first counter that differs.
 func compare(s, sum alloc.Stats) error {
 	for _, f := range [...]struct {
 		name         string

@@ -296,7 +296,6 @@ func (l *AddrList[V]) cut(p AddrPos) AddrPos {
 	return AddrPos{p.Leaf + 1, p.At - at}
 }
 
-// insertLeaf makes f leaf j, with a bound.
 func (l *AddrList[V]) insertLeaf(j int, f []AddrEntry[V], bound device.Size) {
 	first := device.Addr(0)
 	if len(f) > 0 {
@@ -326,7 +325,6 @@ func (l *AddrList[V]) shrink(p AddrPos) AddrPos {
 	return p
 }
 
-// join moves the entries of leaf j+1 into leaf j.
 func (l *AddrList[V]) join(j int) {
 	upper := l.leaves[j+1]
 	l.leaves[j] = append(l.leaves[j], upper...)

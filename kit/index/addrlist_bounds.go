@@ -58,7 +58,6 @@ func (l *AddrList[V]) PrevLeaf(j int, n device.Size) int {
 	return -1
 }
 
-// groupEnd returns the leaf behind the last of group g.
 func (l *AddrList[V]) groupEnd(g int) int { return min((g+1)*groupLeaves, len(l.bounds)) }
 
 // tighten lowers the bound of a group to the largest of its leaves.

@@ -200,7 +200,6 @@ func (t *Atlas) remove(e uint32, at device.Addr, log uint, lo, hi device.Addr, l
 	return 0
 }
 
-// take returns the number of an empty node.
 func (t *Atlas) take() uint32 {
 	if n := t.spare; n != 0 {
 		t.spare = t.nodes[n-1][0]

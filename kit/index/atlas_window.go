@@ -19,7 +19,6 @@ type window struct {
 	used  int    // entries that are not zero
 }
 
-// end returns the number of the area after the last.
 func (w *window) end() uint64 { return w.first + uint64(len(w.areas)) }
 
 // below returns the number of windows besides the largest that begin below an area.

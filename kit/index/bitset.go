@@ -106,7 +106,6 @@ func NewBitSet(n int) BitSet {
 	return s
 }
 
-// wordsFor returns the words that n bits take.
 func wordsFor(n int) int { return (n + wordMask) >> wordLog }
 
 // Room returns the number below which members lie.
@@ -187,7 +186,6 @@ func (s *BitSet) packed(p *page, w uint32) *uint64 {
 	return &s.words[p.at(w)]
 }
 
-// leaf returns word i of the bitmap.
 func (s *BitSet) leaf(i uint32) uint64 {
 	part, n := s.parts[i>>(pageLog+partLog)], i>>pageLog&partMask
 	if int(n) >= len(part) {
@@ -203,7 +201,6 @@ func (s *BitSet) leaf(i uint32) uint64 {
 	return s.words[p.at(i)]
 }
 
-// at returns word i of a level.
 func (s *BitSet) at(level int, i uint32) uint64 {
 	if level > 1 {
 		return s.upper[s.base[level]+i]

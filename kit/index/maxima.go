@@ -13,7 +13,6 @@ type MaxTree struct {
 	rows []device.Size // rows[1] is the root, rows[i] is above 2i and 2i+1, and the second half are the bounds
 }
 
-// leaves returns the number of bounds there is room for.
 func (t *MaxTree) leaves() int { return len(t.rows) / 2 }
 
 // Bytes returns the host memory of the tree.
@@ -37,7 +36,6 @@ func (t *MaxTree) raise(i uint32, v device.Size) {
 	}
 }
 
-// grow makes room for n bounds.
 func (t *MaxTree) grow(n int) {
 	room := max(t.leaves(), 1)
 	for room < n {

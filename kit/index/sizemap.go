@@ -264,7 +264,6 @@ func (m *SizeMap) Take(at SizeAt) (handle uint32) {
 	return handle
 }
 
-// vacate notes that the cell of a size is empty.
 func (m *SizeMap) vacate(size device.Size) {
 	class := m.classOf(size) - m.base
 	if c := m.cells[class]; c&dirBit != 0 {

@@ -15,7 +15,6 @@ var sayings = [...]string{
 	5: "every node is an entry or spare",
 }
 
-// broken returns the error for an invariant that does not hold.
 func broken(number int, format string, args ...any) error {
 	return fmt.Errorf("sizemap: invariant M%d (%s): %s", number, sayings[number], fmt.Sprintf(format, args...))
 }
@@ -78,7 +77,6 @@ func empty(cells []uint32) bool {
 	return all == NoEntry
 }
 
-// cell checks what a cell has, for sizes that share all above width bits.
 func (c *checker) cell(cell *uint32, width uint32) error {
 	if *cell&dirBit != 0 {
 		return c.dir(*cell&^dirBit, width)
@@ -100,10 +98,8 @@ func (c *checker) cell(cell *uint32, width uint32) error {
 	return nil
 }
 
-// hasCell reports whether the class of a size does.
 func (m *SizeMap) hasCell(size device.Size) bool { return int(m.classOf(size)-m.base) < len(m.cells) }
 
-// dir checks a directory.
 func (c *checker) dir(i, width uint32) error {
 	if c.dirs++; int(i) >= len(c.m.dirs) || c.dirs > len(c.m.dirs) {
 		return broken(4, "directory %d of %d", i, len(c.m.dirs))
@@ -123,7 +119,6 @@ func (c *checker) dir(i, width uint32) error {
 	return nil
 }
 
-// group checks the heap below a root.
 func (c *checker) group(root SizeAt) error {
 	m := c.m
 	c.queue = append(c.queue[:0], root)
@@ -151,7 +146,6 @@ func (c *checker) group(root SizeAt) error {
 	return nil
 }
 
-// spares checks the lists of what is not in use.
 func (c *checker) spares() error {
 	m, nodes, dirs := c.m, 0, 0
 	for at := m.spare; at != NoEntry && nodes <= len(m.nodes); at = m.nodes[at].next {

@@ -85,7 +85,6 @@ func (m *SizeMap) divide(root SizeAt, width uint32) uint32 {
 	return dirBit | i
 }
 
-// newDir returns an empty directory.
 func (m *SizeMap) newDir(shift uint32) uint32 {
 	if m.spareDir == 0 {
 		n := len(m.dirs)

@@ -205,7 +205,6 @@ func (p *Pool) mostOf(least, most, align device.Size, label int32) (r device.Reg
 // wholeGrain is how exactly the whole of a device is found: a page of drivers.
 const wholeGrain = 2 * device.MiB
 
-// room returns the bytes that the limit leaves.
 func (p *Pool) room() device.Size {
 	switch {
 	case p.policy.Kind == Whole && p.grown > 0:

@@ -49,7 +49,6 @@ type record struct {
 	label int32
 }
 
-// heldAt returns a region as callers see it.
 func heldAt(e index.AddrEntry[record]) Held {
 	return Held{device.Region{Addr: e.Addr, Size: e.Value.size}, e.Value.label}
 }

@@ -129,7 +129,6 @@ func (m *Memory) Open(size, page device.Size, first uint32) (device.Region, erro
 	return r, nil
 }
 
-// enter notes a range.
 func (m *Memory) enter(r device.Region, page device.Size, first uint32) {
 	i, _ := slices.BinarySearchFunc(m.spans, r.Addr, func(s Span, a device.Addr) int {
 		if s.Addr < a {
@@ -224,7 +223,6 @@ func (m *Memory) Fill(low, high device.Addr) (mapped device.Addr, err error) {
 	return mapped, err
 }
 
-// mapIdle maps the last idle page.
 func (m *Memory) mapIdle(a device.Addr) error {
 	last := len(m.idle) - 1
 	p := m.idle[last]

@@ -18,7 +18,6 @@ var sayings = [...]string{
 	8: "statistics are sums over the chunks",
 }
 
-// broken returns the error for an invariant of the package that does not hold.
 func broken(number int, format string, args ...any) error {
 	return fmt.Errorf("invariant Q%d (%s): %s", number, sayings[number], fmt.Sprintf(format, args...))
 }
@@ -70,7 +69,6 @@ func (p *Pool) Check() error {
 	return p.checkStats(&t)
 }
 
-// checkRegion checks the chunks of one region and adds them up.
 func (p *Pool) checkRegion(e index.AddrEntry[region], t *tally) error {
 	at, prev, end := e.Addr, None, e.Addr.Add(e.Value.size)
 	for h := e.Value.first; h != None; h = p.rows[h].next {
@@ -96,7 +94,6 @@ func (p *Pool) checkRegion(e index.AddrEntry[region], t *tally) error {
 	return nil
 }
 
-// checkChunk checks one chunk and the one before it, and adds it up.
 func (p *Pool) checkChunk(h Handle, t *tally) error {
 	w := &p.rows[h]
 	t.chunks++
@@ -131,7 +128,6 @@ func (p *Pool) checkChunk(h Handle, t *tally) error {
 	return nil
 }
 
-// checkUses counts the notes in the queue of a stream.
 func (p *Pool) checkUses(g uint32, t *tally) error {
 	last := noUse
 	for i := p.groups[g].firstUse; i != noUse; i = p.uses.rows[i].next {
@@ -150,7 +146,6 @@ func (p *Pool) checkUses(g uint32, t *tally) error {
 	return nil
 }
 
-// checkGroup checks map and queue of a group of n free chunks.
 func (p *Pool) checkGroup(g uint32, n int) error {
 	m := &p.groups[g].free
 	if err := m.Check(); err != nil {
@@ -223,7 +218,6 @@ func (p *Pool) checkSpares(t *tally) error {
 	return nil
 }
 
-// checkStats compares the statistics with the sums.
 func (p *Pool) checkStats(t *tally) error {
 	got, want := p.stats, t.stats
 	for _, f := range [...]struct {

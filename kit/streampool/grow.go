@@ -125,7 +125,6 @@ func (p *Pool) Trim(keep device.Size, wait bool) (bytes device.Size, first error
 	return bytes, first
 }
 
-// trim is Trim once through the regions.
 func (p *Pool) trim(keep device.Size, wait bool) (bytes device.Size, first error) {
 	for i := p.regions.Len() - 1; i >= 0 && p.stats.Reserved > keep; i-- {
 		at := p.regions.Nth(i)
@@ -160,7 +159,6 @@ func (p *Pool) empty(h Handle, owned bool) bool {
 	return true
 }
 
-// dropped books a region that went back.
 func (p *Pool) dropped(at index.AddrPos) {
 	size := p.regions.Entry(at).Value.size
 	p.regions.Delete(at)

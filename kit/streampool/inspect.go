@@ -41,7 +41,6 @@ func (p *Pool) Walk(yield func(Chunk) bool) {
 	}
 }
 
-// walkRegion is Walk of one region. It reports whether to go on.
 func (p *Pool) walkRegion(e index.AddrEntry[region], yield func(Chunk) bool) bool {
 	at, end := e.Addr, e.Addr.Add(e.Value.size)
 	if p.groups != nil { // else it is closed

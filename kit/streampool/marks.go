@@ -29,7 +29,6 @@ type marks struct {
 
 func newMarks() marks { return marks{rows: make([]mark, 1)} }
 
-// hold notes one more holder.
 func (m *marks) hold(id markID) {
 	if id != noMark {
 		m.rows[id].holders++
@@ -123,7 +122,6 @@ func (p *Pool) ordered(id markID, s device.Stream) bool {
 	return after && err == nil
 }
 
-// wait makes a stream wait for a mark, and reports whether it does.
 func (p *Pool) wait(id markID, s device.Stream) bool {
 	if p.record(id) != nil {
 		return false

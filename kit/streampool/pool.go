@@ -134,7 +134,6 @@ func (p *Pool) LargestFree() device.Size {
 	return p.largest.Max(func(g uint32) device.Size { return p.groups[g].free.Largest() })
 }
 
-// groupOf returns the group of a stream, which is made if there is none.
 func (p *Pool) groupOf(s device.Stream) uint32 {
 	first := p.index.First(device.Addr(s))
 	for g := first; g != index.NoHandle; g = p.index.Next(g) {
@@ -188,7 +187,6 @@ func (p *Pool) grant(h Handle, n device.Size, g uint32, r *Request) Handle {
 	return h
 }
 
-// release lets go of the mark of a chunk.
 func (p *Pool) release(h Handle) {
 	p.marks.drop(p.rows[h].mark)
 	p.rows[h].mark = noMark
@@ -208,7 +206,6 @@ func (p *Pool) Find(a device.Addr) Handle {
 	return h
 }
 
-// unlist takes a live chunk out of the index of addresses.
 func (p *Pool) unlist(h Handle) {
 	link := p.live.Of(p.rows[h].addr)
 	for *link != h {
@@ -218,7 +215,6 @@ func (p *Pool) unlist(h Handle) {
 	p.live.Left()
 }
 
-// rehash doubles the buckets.
 func (p *Pool) rehash() {
 	for _, h := range p.live.Double() {
 		for h != None {

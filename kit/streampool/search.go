@@ -38,7 +38,6 @@ func (p *Pool) own(n, align device.Size, g uint32) Handle {
 	return p.take(p.better(p.best(g, n, align), p.best(nobody, n, align)))
 }
 
-// take takes a chunk out of its map and its queue.
 func (p *Pool) take(h Handle) Handle {
 	if h != None {
 		p.unshelve(h)
@@ -56,7 +55,6 @@ func (p *Pool) best(g uint32, n, align device.Size) Handle {
 	return p.handle(m, m.First(n, func(h uint32) bool { return p.serves(h, n, align) }))
 }
 
-// handle returns the chunk of an entry.
 func (p *Pool) handle(m *index.SizeMap, at index.SizeAt) Handle {
 	if at == index.NoEntry {
 		return None
@@ -64,7 +62,6 @@ func (p *Pool) handle(m *index.SizeMap, at index.SizeAt) Handle {
 	return m.Entry(at).Handle
 }
 
-// serves reports whether a chunk has room for n bytes at a multiple of align.
 func (p *Pool) serves(h Handle, n, align device.Size) bool {
 	w := &p.rows[h]
 	return w.size >= n && padOf(w.addr, align) <= w.size-n

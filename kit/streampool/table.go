@@ -48,7 +48,6 @@ type table struct {
 
 func newTable() table { return table{rows: []row{{state: retired}}} }
 
-// add makes a chunk without neighbours.
 func (t *table) add(a device.Addr, n device.Size) Handle {
 	h := t.spare
 	if h == None {
@@ -62,7 +61,6 @@ func (t *table) add(a device.Addr, n device.Size) Handle {
 	return h
 }
 
-// retire makes the row of a chunk spare.
 func (t *table) retire(h Handle) {
 	t.rows[h] = row{state: retired, chain: t.spare}
 	t.spare = h
@@ -84,7 +82,6 @@ func (p *Pool) split(h Handle, n device.Size) Handle {
 	return rest
 }
 
-// join makes two neighbours the left one.
 func (t *table) join(left, right Handle) {
 	l, r := &t.rows[left], &t.rows[right]
 	l.size += r.size
@@ -95,7 +92,6 @@ func (t *table) join(left, right Handle) {
 	t.retire(right)
 }
 
-// enqueue makes a chunk the newest of its stream.
 func (t *table) enqueue(g *group, h Handle) {
 	w := &t.rows[h]
 	w.older, w.newer = g.newest, None
@@ -107,7 +103,6 @@ func (t *table) enqueue(g *group, h Handle) {
 	g.newest = h
 }
 
-// dequeue takes a chunk out of the queue of its stream.
 func (t *table) dequeue(g *group, h Handle) {
 	w := &t.rows[h]
 	if w.older != None {

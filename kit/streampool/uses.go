@@ -25,7 +25,6 @@ type uses struct {
 
 func newUses() uses { return uses{rows: make([]useRow, 1)} }
 
-// add makes a note.
 func (u *uses) add(g uint32, next use) use {
 	i := u.spare
 	if i == noUse {
@@ -38,7 +37,6 @@ func (u *uses) add(g uint32, next use) use {
 	return i
 }
 
-// remove takes a note back.
 func (u *uses) remove(i use) {
 	u.rows[i] = useRow{next: u.spare}
 	u.spare = i
@@ -55,7 +53,6 @@ func (p *Pool) Use(h Handle, s device.Stream) {
 	p.rows[h].uses = p.uses.add(g, p.rows[h].uses)
 }
 
-// forgetUses drops the notes of a live block.
 func (p *Pool) forgetUses(h Handle) {
 	for i := p.rows[h].uses; i != noUse; {
 		next := p.uses.rows[i].next

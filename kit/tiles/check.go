@@ -19,7 +19,6 @@ var sayings = [...]string{
 	7: "counters are what the walk shows",
 }
 
-// broken returns the error for an invariant of the package that does not hold.
 func (c *Core) broken(number int, format string, args ...any) error {
 	return fmt.Errorf("%s: invariant K%d (%s): %s", c.name, number, sayings[number], fmt.Sprintf(format, args...))
 }
@@ -59,7 +58,6 @@ type sum struct {
 	empty              device.Size
 }
 
-// checkRegion checks the chunks of one region and adds them up.
 func (c *Core) checkRegion(held regions.Held, s *sum) error {
 	at, prev := held.Addr, None
 	before := s.live
@@ -86,7 +84,6 @@ func (c *Core) checkRegion(held regions.Held, s *sum) error {
 	return nil
 }
 
-// checkChunk checks one chunk and the one before it, and adds it up.
 func (c *Core) checkChunk(h Handle, s *sum) error {
 	s.chunks++
 	r := &c.Rows[h]
@@ -107,7 +104,6 @@ func (c *Core) checkChunk(h Handle, s *sum) error {
 	return nil
 }
 
-// checkSpares checks the list of retired rows.
 func (c *Core) checkSpares() error {
 	n := 0
 	for h := c.spare; h != None; h = c.Rows[h].Next {
@@ -121,7 +117,6 @@ func (c *Core) checkSpares() error {
 	return nil
 }
 
-// checkCounters compares the counters with the walk.
 func (c *Core) checkCounters() error {
 	if err := front.CompareStats(c.Stats, c.walk); err != nil {
 		return c.broken(7, "%v", err)

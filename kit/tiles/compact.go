@@ -34,7 +34,6 @@ type slide struct {
 	bytes device.Size // moved
 }
 
-// run moves what may be moved.
 func (s *slide) run() {
 	c, hole := s.core, None
 	for h := Handle(s.held.Label); h != None; {

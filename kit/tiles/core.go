@@ -132,7 +132,6 @@ func (c *Core) Grant(h Handle, r *alloc.Request) alloc.Block {
 	return alloc.Block{Addr: row.Addr, Size: row.Size}
 }
 
-// rehash doubles the buckets.
 func (c *Core) rehash() {
 	for _, h := range c.live.Double() {
 		for h != None {

@@ -26,7 +26,6 @@ type link struct {
 	back uint32
 }
 
-// state returns the state of a row.
 func (l link) state() uint32 { return l.after >> stateShift }
 
 // freeMask returns all ones for a free chunk, else 0.

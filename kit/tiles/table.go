@@ -119,7 +119,6 @@ func (t *Table) Retire(h Handle) {
 	t.spares += int(m & 1)
 }
 
-// mask returns all ones, 0 for None.
 func mask(h Handle) uint32 { return uint32(-int32(h) >> 31) }
 
 // Split cuts a free chunk behind its first n bytes and returns the new free chunk behind

@@ -81,7 +81,6 @@ func (c *Core) walk(yield func(alloc.Chunk) bool) {
 	}
 }
 
-// show returns a chunk as Walk shows it.
 func (c *Core) show(region device.Addr, h Handle) alloc.Chunk {
 	r := &c.Rows[h]
 	v := alloc.Chunk{Region: region, Addr: r.Addr, Size: r.Size, Class: alloc.NoClass}

@@ -60,7 +60,6 @@ func (c Config) WithDefaults() (Config, error) {
 	return c, nil
 }
 
-// pool returns the configuration of the pool.
 func (c Config) pool() streampool.Config {
 	return streampool.Config{
 		Region: c.RegionBytes, Limit: c.Limit, Threshold: c.ReleaseThreshold,

@@ -30,7 +30,6 @@ func (a *Allocator) CanPlace(r alloc.Request, freed []device.Addr) bool {
 	return !a.front.Closed() && a.placer.CanPlace(a.Walk, r, freed)
 }
 
-// foreseen yields what a live chunk becomes when it is freed.
 func (a *Allocator) foreseen(c alloc.Chunk, yield func(alloc.Chunk)) {
 	switch h := a.pool.Find(c.Addr); {
 	case a.pool.Awaits(h): // it is pending

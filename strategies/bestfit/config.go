@@ -95,7 +95,6 @@ func (c Config) slack() uint8 {
 	return uint8(bits.TrailingZeros(uint(c.Slack)))
 }
 
-// policy returns how regions come and go.
 func (c Config) policy() regions.Policy {
 	return regions.Policy{
 		Kind: c.Growth, Region: c.RegionBytes, Limit: c.Limit, Release: c.Release, Keep: c.KeepBytes, Quantum: c.Quantum,

@@ -23,7 +23,6 @@ var promises = [...]string{
 	11: "counts and queue",
 }
 
-// broken returns the error for an invariant that does not hold.
 func broken(number int, format string, args ...any) error {
 	return fmt.Errorf("bfc: invariant B%d (%s): %s", number, promises[number], fmt.Sprintf(format, args...))
 }
@@ -113,7 +112,6 @@ func (c *checker) tiles(number uint32, r *region) error {
 	return nil
 }
 
-// chunk checks and counts one chunk.
 func (c *checker) chunk(h handle, k *chunk) error {
 	c.chunks++
 	switch k.tag.state() {
@@ -172,7 +170,6 @@ func rank(owner uint8) int {
 	return [numOwners]int{OwnerNone: 0, OwnerLower: 1, OwnerGap: 2, OwnerUpper: 3}[owner]
 }
 
-// counters compares the counters with what was counted.
 func (c *checker) counters() error {
 	s, t := c.a.front.Stats, &c.a.regions
 	switch {
@@ -213,7 +210,6 @@ func (c *checker) bins() error {
 	return nil
 }
 
-// binned checks one entry of a bin.
 func (c *checker) binned(e index.SizeEntry, owner uint8) error {
 	if int(e.Handle) >= len(c.a.chunks.rows) {
 		return broken(3, "entry %v names no chunk", e)
@@ -225,7 +221,6 @@ func (c *checker) binned(e index.SizeEntry, owner uint8) error {
 	return nil
 }
 
-// index checks that the address index has no more than the live chunks.
 func (c *checker) index() error {
 	if n := c.a.live.Len(); n != c.live {
 		return broken(8, "%d entries for %d live chunks", n, c.live)

@@ -64,7 +64,6 @@ type chunk struct {
 	tag   tag
 }
 
-// end returns the address just above the chunk.
 func (c *chunk) end() device.Addr { return c.addr.Add(c.size) }
 
 // wideSlack says that the slack does not fit and the column wide has the requested size.
@@ -128,7 +127,6 @@ func (t *chunkTable) extend() {
 // with 1.
 func (t *chunkTable) addrOf(name uint32) device.Addr { return t.rows[name-1].addr }
 
-// retire makes a record spare.
 func (t *chunkTable) retire(h handle) {
 	t.rows[h] = chunk{prev: none, next: t.spare, tag: makeTag(retired, 0, 0)}
 	t.spare = h
@@ -150,7 +148,6 @@ func (t *chunkTable) setFreed(h handle, count uint64) {
 	}
 }
 
-// requested returns the bytes asked for by a live chunk.
 func (t *chunkTable) requested(h handle) device.Size {
 	c := &t.rows[h]
 	if c.slack == wideSlack {
@@ -159,7 +156,6 @@ func (t *chunkTable) requested(h handle) device.Size {
 	return c.size - device.Size(c.slack)
 }
 
-// setRequested notes the bytes asked for by a live chunk.
 func (t *chunkTable) setRequested(h handle, n device.Size) {
 	c := &t.rows[h]
 	if slack := c.size - n; slack < device.Size(wideSlack) {
@@ -172,7 +168,6 @@ func (t *chunkTable) setRequested(h handle, n device.Size) {
 	c.slack, t.wide[h] = wideSlack, n
 }
 
-// label returns what the caller attached to a live chunk.
 func (t *chunkTable) label(h handle) label {
 	if t.labels == nil {
 		return label{}
@@ -180,7 +175,6 @@ func (t *chunkTable) label(h handle) label {
 	return t.labels[h]
 }
 
-// setLabel attaches a label to a live chunk.
 func (t *chunkTable) setLabel(h handle, l label) {
 	if t.labels == nil {
 		if l == (label{}) {
@@ -191,7 +185,6 @@ func (t *chunkTable) setLabel(h handle, l label) {
 	t.labels[h] = l
 }
 
-// bytes returns the host memory of the table and its columns.
 func (t *chunkTable) bytes() device.Size {
 	return index.BytesOf(t.rows) + index.BytesOf(t.labels) + index.BytesOf(t.freedAt) + index.BytesOf(t.wide) + index.BytesOf(t.marks)
 }

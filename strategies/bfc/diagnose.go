@@ -146,7 +146,6 @@ func (r *report) add(parts ...any) *report {
 	return r
 }
 
-// line ends a line.
 func (r *report) line() { r.text = append(r.text, '\n') }
 
 // AppendReport implements [alloc.Reporter]. The parts are those of the original, in its
@@ -183,7 +182,6 @@ func (a *Allocator) reportBin(r *report, refused alloc.Request) {
 	}
 }
 
-// reportFree appends a free chunk and its neighbours.
 func (a *Allocator) reportFree(r *report, h handle) {
 	c := a.chunks.rows[h]
 	r.add("  ").chunk(a.view(h))
@@ -254,7 +252,6 @@ func (a *Allocator) reportHistogram(r *report) {
 	r.add("Sum of chunks in use: ", a.front.Stats.Allocated).line()
 }
 
-// reportTotals appends pool and limit, and the counters.
 func (a *Allocator) reportTotals(r *report) {
 	s := a.Stats()
 	left := int64(s.Limit - s.Reserved) // below zero when the device gave more than was asked

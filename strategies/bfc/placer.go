@@ -22,7 +22,6 @@ func (a *Allocator) FreeNeighbours(at device.Addr) (below, above device.Size) {
 	return below, above
 }
 
-// freeBytes returns the size of a chunk if it is a free one, else 0.
 func (a *Allocator) freeBytes(h handle) device.Size {
 	if a.isFree(h) {
 		return a.chunks.rows[h].size

@@ -61,7 +61,6 @@ func (a *Allocator) enqueue(h handle) {
 	a.chunks.marks[h].entries++
 }
 
-// void reports whether an entry no longer counts.
 func (a *Allocator) void(e entry) bool { return e.seq < a.chunks.marks[e.h].since }
 
 // leave books an entry out that is not void.
@@ -91,7 +90,6 @@ func (a *Allocator) dropSuspects() {
 	q.suspects = q.suspects[:0]
 }
 
-// compactQueue moves the entries that count to the front.
 func (a *Allocator) compactQueue() {
 	q := &a.queue
 	q.entries = append(q.entries[:0], slices.DeleteFunc(q.entries[q.head:], a.void)...)

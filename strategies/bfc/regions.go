@@ -19,7 +19,6 @@ type region struct {
 	more  []device.Addr // starts of the reservations after the first that make up the region
 }
 
-// end returns the address just above the region.
 func (r *region) end() device.Addr { return r.addr.Add(r.size) }
 
 // regionTable holds every region. Rows keep their number, which chunks know; order lists
@@ -49,7 +48,6 @@ func (t *regionTable) insert(r region) uint32 {
 	return n
 }
 
-// remove takes the region at a place in the order out of the table.
 func (t *regionTable) remove(place int) {
 	n := t.order[place]
 	t.order = slices.Delete(t.order, place, place+1)
@@ -57,12 +55,10 @@ func (t *regionTable) remove(place int) {
 	t.spare = append(t.spare, n)
 }
 
-// above returns the place in the order of the first region that starts above an address.
 func (t *regionTable) above(at device.Addr) int {
 	return sort.Search(len(t.order), func(i int) bool { return t.rows[t.order[i]].addr > at })
 }
 
-// endingAt returns the number of the region that ends at an address.
 func (t *regionTable) endingAt(at device.Addr) (uint32, bool) {
 	i := t.above(at)
 	if i == 0 || t.rows[t.order[i-1]].end() != at {
@@ -87,7 +83,6 @@ func (t *regionTable) vacate(r *region) {
 	}
 }
 
-// bytes returns the host memory of the table. O(regions).
 func (t *regionTable) bytes() device.Size {
 	n := index.BytesOf(t.rows) + index.BytesOf(t.order) + index.BytesOf(t.spare)
 	for i := range t.rows {

@@ -67,7 +67,6 @@ func (a *Allocator) selectMergeable(list []handle, force bool) []handle {
 	return list
 }
 
-// ascending reports whether the stamps of entries never fall.
 func ascending(entries []entry) bool {
 	for i := 1; i < len(entries); i++ {
 		if entries[i].stamp < entries[i-1].stamp {

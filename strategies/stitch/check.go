@@ -21,7 +21,6 @@ var sayings = [...]string{
 	9: "counters are what the walk shows",
 }
 
-// broken returns the error for an invariant of the package that does not hold.
 func broken(number int, format string, args ...any) error {
 	return fmt.Errorf("stitch: invariant G%d (%s): %s", number, sayings[number], fmt.Sprintf(format, args...))
 }
@@ -72,7 +71,6 @@ func (a *Allocator) checkTables() error {
 	return a.checkRows(&s)
 }
 
-// checkRegion checks one region and adds it up.
 func (a *Allocator) checkRegion(i uint32, s *sum) error {
 	r := &a.regions[i]
 	at, prev := r.addr, none
@@ -96,7 +94,6 @@ func (a *Allocator) checkRegion(i uint32, s *sum) error {
 	return nil
 }
 
-// checkChunk checks one chunk and adds it up.
 func (a *Allocator) checkChunk(h uint32, s *sum) error {
 	s.chunks++
 	c := &a.chunks[h]
@@ -256,7 +253,6 @@ func (a *Allocator) checkWaiting(i uint32) error {
 	return nil
 }
 
-// checkRows counts the rows of the tables.
 func (a *Allocator) checkRows(s *sum) error {
 	spare := 0
 	for i := a.spareRegion; i != none && spare <= len(a.regions); i = a.regions[i].newer {

@@ -30,7 +30,6 @@ type chunk struct {
 	state state
 }
 
-// end returns the address just above the chunk.
 func (c *chunk) end() device.Addr { return c.addr.Add(c.size) }
 
 // addChunk returns a new chunk without neighbours, in no map.
@@ -118,7 +117,6 @@ func (a *Allocator) link(region, left, right uint32) {
 	}
 }
 
-// insert enters a chunk into the map of free ones of its kind.
 func (a *Allocator) insert(h uint32) {
 	c := &a.chunks[h]
 	k := a.regions[c.region].kind
@@ -127,7 +125,6 @@ func (a *Allocator) insert(h uint32) {
 	a.freed[k] += c.size
 }
 
-// remove takes a free chunk out of the map of its kind.
 func (a *Allocator) remove(h uint32) {
 	c := &a.chunks[h]
 	k := a.regions[c.region].kind

@@ -29,7 +29,6 @@ func (s scale) class(size device.Size) uint32 {
 	return uint32(w)<<(s.second&31) + uint32(u>>(w&63))
 }
 
-// quanta returns a size in quanta.
 func (s scale) quanta(size device.Size) uint64 {
 	return uint64(size) >> (s.quantum & 63)
 }

@@ -92,12 +92,10 @@ func (c Config) WithDefaults() (Config, error) {
 	return c, c.policy().Check("tlsf")
 }
 
-// scale returns how sizes are mapped to classes.
 func (c Config) scale() scale {
 	return scale{quantum: uint8(bits.TrailingZeros64(uint64(c.Quantum))), second: uint8(c.SecondLevel)}
 }
 
-// policy returns how regions come and go.
 func (c Config) policy() regions.Policy {
 	return regions.Policy{
 		Kind: c.Growth, Region: c.RegionBytes, Limit: c.Limit, Release: c.Release, Keep: c.KeepBytes, Quantum: c.Quantum,

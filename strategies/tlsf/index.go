@@ -54,7 +54,6 @@ func (x *freeIndex) Insert(h tiles.Handle) {
 	x.lists.second[class>>6&63] |= 1 << (class & 63)
 }
 
-// insertTail is Insert for a chunk that belongs into the map.
 func (x *freeIndex) insertTail(h tiles.Handle) {
 	r := &x.core.Rows[h]
 	x.core.SetNote(h, x.tails.Insert(r.Size, r.Addr, h))
@@ -69,7 +68,6 @@ func (x *freeIndex) Remove(h tiles.Handle) {
 	x.remove(h)
 }
 
-// removeTail is Remove for a chunk that belongs into the map.
 func (x *freeIndex) removeTail(h tiles.Handle) {
 	if !x.tails.Remove(x.core.Note(h), h) {
 		panic("tlsf: invariant L4 (the map holds the tails): the chunk at " + x.core.AddrOf(h).String() + " is not there")

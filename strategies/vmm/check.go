@@ -21,7 +21,6 @@ var sayings = [...]string{
 	9: "requested at least one byte and at most all",
 }
 
-// broken returns the error for an invariant that does not hold.
 func broken(number int, format string, args ...any) error {
 	return fmt.Errorf("vmm: invariant V%d (%s): %s", number, sayings[number], fmt.Sprintf(format, args...))
 }
@@ -56,7 +55,6 @@ func (a *Allocator) Check() error {
 	return a.checkCounters()
 }
 
-// checkSpan checks the chunks of one range and adds them up.
 func (a *Allocator) checkSpan(s *regions.Span, n *sum) error {
 	at, prev := s.Addr, none
 	for h := s.First; h != none; h = a.rows[h].next {
@@ -79,7 +77,6 @@ func (a *Allocator) checkSpan(s *regions.Span, n *sum) error {
 	return nil
 }
 
-// checkChunk checks what one chunk says, and adds it up.
 func (a *Allocator) checkChunk(h handle, n *sum) error {
 	n.chunks++
 	switch c := &a.rows[h]; c.state {
@@ -151,7 +148,6 @@ func (a *Allocator) checkIndex() error {
 	return nil
 }
 
-// checkCounters compares the counters with the walk and with the pages.
 func (a *Allocator) checkCounters() error {
 	if err := front.CompareStats(a.front.Stats, a.Walk); err != nil {
 		return broken(8, "%v", err)

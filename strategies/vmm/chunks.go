@@ -30,7 +30,6 @@ type chunk struct {
 	state      state
 }
 
-// end returns the address just above the chunk.
 func (c *chunk) end() device.Addr { return c.addr.Add(c.size) }
 
 // table is the chunks of all ranges, each of which they tile. The first chunk of a range
@@ -41,7 +40,6 @@ type table struct {
 	unused int     // its length
 }
 
-// len returns the number of chunks.
 func (t *table) len() int { return len(t.rows) - 1 - t.unused }
 
 // is reports whether a chunk is in a state. None is in no state that is asked for.

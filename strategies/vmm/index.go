@@ -14,7 +14,6 @@ type freeIndex struct {
 	byAddr  index.AddrList[handle] // the bound of a leaf is on the sizes of its chunks
 }
 
-// insert enters a free chunk.
 func (x *freeIndex) insert(h handle) {
 	c := &x.table.rows[h]
 	if !x.first {
@@ -26,7 +25,6 @@ func (x *freeIndex) insert(h handle) {
 	x.byAddr.Raise(p.Leaf, c.size)
 }
 
-// remove takes a free chunk out.
 func (x *freeIndex) remove(h handle) {
 	c := &x.table.rows[h]
 	if !x.first {
@@ -98,16 +96,13 @@ func (x *freeIndex) largest() (n device.Size) {
 	return n
 }
 
-// len returns the number of chunks.
 func (x *freeIndex) len() int { return x.bySize.Len() + x.byAddr.Len() }
 
-// clear forgets every chunk.
 func (x *freeIndex) clear() {
 	x.bySize = index.NewSizeMap(x.quantum)
 	x.byAddr.Clear()
 }
 
-// bytes returns the host memory.
 func (x *freeIndex) bytes() device.Size { return x.bySize.Bytes() + x.byAddr.Bytes(device.Size(4)) }
 
 // all yields the chunks in the order of the search.

@@ -16,7 +16,6 @@ type bound struct {
 	gone    func(a device.Addr, n device.Size) // memory is about to go back
 }
 
-// newBound returns a device without a bound.
 func newBound(d device.Device) *bound {
 	b := &bound{
 		inner: d, sizes: map[device.Addr]device.Size{}, mapped: map[device.Handle]bool{},
@@ -26,7 +25,6 @@ func newBound(d device.Device) *bound {
 	return b
 }
 
-// room reports whether n more bytes may be held.
 func (b *bound) room(n device.Size) bool {
 	held := b.inner.Usage().Held
 	return b.most == 0 || held <= b.most && n <= b.most-held

@@ -90,7 +90,6 @@ func parse(env func(string) string, catalogue alloc.Catalogue) (c config, err er
 	return c, nil
 }
 
-// number reads a variable that counts something.
 func number(env func(string) string, name string, unset int) (int, error) {
 	text := env(name)
 	if text == "" {
@@ -106,7 +105,6 @@ func number(env func(string) string, name string, unset int) (int, error) {
 // errContents refuses to look into memory that cannot be looked into.
 var errContents = errors.New(EnvPoison + ": the device does not let its memory be written")
 
-// open returns the device with a number.
 func (c *config) open(ordinal int, cuda func(int) (device.Device, error)) (device.Device, error) {
 	if c.sim == nil {
 		if cuda == nil {

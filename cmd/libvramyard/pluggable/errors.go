@@ -43,7 +43,6 @@ func (e *OutOfMemoryError) Error() string {
 	return text + fmt.Sprintf(" the largest hole being %s; %s waits for other streams.", inUnits(e.Hole), inUnits(e.Pending))
 }
 
-// inUnits writes a size as PyTorch does.
 func inUnits(n device.Size) string {
 	switch {
 	case n < device.KiB:
@@ -56,7 +55,6 @@ func inUnits(n device.Size) string {
 	return fmt.Sprintf("%.2f GiB", float64(n)/float64(device.GiB))
 }
 
-// refusal returns why a request was not granted.
 func (n *instance) refusal(size device.Size, cause error) error {
 	if !errors.Is(cause, alloc.ErrOutOfMemory) && !errors.Is(cause, alloc.ErrInvalidRequest) {
 		return cause

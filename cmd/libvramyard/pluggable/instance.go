@@ -53,7 +53,6 @@ type counts struct {
 	zero, badFrees, uses, badUses, trims, ladders, ooms uint64
 }
 
-// newInstance makes the allocator of a GPU.
 func newInstance(c *config, ordinal int, dev device.Device, share float64) (*instance, error) {
 	n := &instance{
 		name: c.setup.Name, ordinal: ordinal, dev: newBound(dev), live: map[device.Addr]block{},
@@ -134,7 +133,6 @@ func (n *instance) restrict(share float64) error {
 	return nil
 }
 
-// header returns what a trace says of itself.
 func (n *instance) header(c *config, setup alloc.Setup) trace.Header {
 	settings, _ := json.Marshal(setup.Config) // a configuration was read from JSON
 	return trace.Header{Name: "pytorch-gpu" + strconv.Itoa(n.ordinal), Meta: []trace.Pair{
@@ -238,7 +236,6 @@ func (n *instance) free(a device.Addr) error {
 	return err
 }
 
-// use notes that another stream uses a block.
 func (n *instance) use(a device.Addr, s device.Stream) error {
 	b, ok := n.live[a-n.shift]
 	if !ok {
@@ -321,7 +318,6 @@ func (n *instance) base(a device.Addr) (at device.Addr, size device.Size, ok boo
 	return at + n.shift, size, ok
 }
 
-// newID returns a name for a block that no other has.
 func (n *instance) newID() uint32 {
 	if last := len(n.ids) - 1; last >= 0 {
 		id := n.ids[last]
@@ -332,7 +328,6 @@ func (n *instance) newID() uint32 {
 	return n.next - 1
 }
 
-// note records an event, if there is a trace.
 func (n *instance) note(k trace.Kind, id uint32, size uint64, s device.Stream) {
 	if n.rec != nil {
 		n.rec.note(k, id, size, s)

@@ -48,7 +48,6 @@ type Library struct {
 // New returns a library that reads its environment at the first call that needs it.
 func New(h Host) *Library { return &Library{host: h, first: -1} }
 
-// prepare reads the environment once.
 func (l *Library) prepare() error {
 	l.once.Do(func() { l.conf, l.wrong = parse(l.host.Env, l.host.Strategies) })
 	if l.wrong != nil {
@@ -167,7 +166,6 @@ func (l *Library) Free(a device.Addr, ordinal int) (err error) {
 	return ours(n.free(a))
 }
 
-// owner returns the GPU with a live block at an address.
 func (l *Library) owner(a device.Addr) (int, bool) {
 	for _, n := range l.made() {
 		n.mu.Lock()
@@ -317,5 +315,4 @@ func (l *Library) Finish() (err error) {
 	return err
 }
 
-// sortedKeys returns addresses in order.
 func sortedKeys[V any](m map[device.Addr]V) []device.Addr { return slices.Sorted(maps.Keys(m)) }

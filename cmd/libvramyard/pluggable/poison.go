@@ -57,7 +57,6 @@ func (e *StaleWriteError) Error() string {
 		uint64(e.Size), e.Start, uint64(e.Stream))
 }
 
-// fill fills memory when all work has finished.
 func (p *poison) fill(a device.Addr, n device.Size, pattern uint32) error {
 	if err := p.streams.SyncDevice(); err != nil {
 		return err
@@ -68,7 +67,6 @@ func (p *poison) fill(a device.Addr, n device.Size, pattern uint32) error {
 	return p.streams.SyncDevice()
 }
 
-// freed fills a block that is about to be freed.
 func (p *poison) freed(a device.Addr, n device.Size, s device.Stream) error {
 	if err := p.fill(a, n, poisonFreed); err != nil {
 		return err

@@ -34,13 +34,11 @@ type pools struct {
 	active int
 }
 
-// newPools returns no pools.
 func newPools() pools { return pools{all: map[PoolKey]*pool{}} }
 
 // open reports whether requests may go to a private pool now.
 func (p *pools) open() bool { return p.active > 0 }
 
-// byID returns the pool with a number.
 func (p *pools) byID(id alloc.PoolID) *pool {
 	for _, q := range p.all {
 		if q.id == id {

@@ -37,7 +37,6 @@ type recorder struct {
 	index   map[device.Stream]uint16
 }
 
-// newRecorder returns a recorder of at most so many events.
 func newRecorder(h trace.Header, most int) *recorder {
 	return &recorder{header: h, start: time.Now(), most: most, index: map[device.Stream]uint16{}}
 }
@@ -90,7 +89,6 @@ func (r *recorder) Pieces(yield func([]trace.Event) error) error {
 	return nil
 }
 
-// event returns an entry as an event.
 func (r *recorder) event(e *entry) trace.Event {
 	out := trace.Event{Kind: e.kind, Time: e.time, Slot: trace.NoSlot}
 	switch e.kind {

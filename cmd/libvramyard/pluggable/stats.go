@@ -75,7 +75,6 @@ func (l *Library) Stats() (s Stats, err error) {
 	return s, nil
 }
 
-// stats returns the statistics of one GPU.
 func (n *instance) stats() DeviceStats {
 	s, c, u := n.strategy.Stats(), &n.count, n.dev.Usage()
 	d := DeviceStats{
