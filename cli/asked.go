@@ -105,7 +105,7 @@ func askedFor(list, config string) ([]asked, error) {
 	case err != nil:
 		return nil, flagError("strategies", err)
 	case len(all) == 0:
-		return nil, flagError("strategies", errNoStrategies)
+		return nil, flagError("strategies", errNoNames)
 	case config == "":
 		return all, nil
 	case len(all) > 1:

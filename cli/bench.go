@@ -20,7 +20,6 @@ import (
 	"github.com/vramyard/vramyard/internal/fileio"
 )
 
-// benchFlags are the flags of the command bench.
 type benchFlags struct {
 	catalogue  alloc.Catalogue
 	strategies string
@@ -70,7 +69,6 @@ refuses a request ends the benchmark.`,
 	return c
 }
 
-// run executes the command.
 func (f *benchFlags) run(cmd *cobra.Command, _ []string) error {
 	if err := f.judge(); err != nil {
 		return err
@@ -137,14 +135,14 @@ func benchPage(r *bench.Report, color func(string) int) *page.Report {
 // judge refuses what can be told from the flags alone.
 func (f *benchFlags) judge() error {
 	if f.rounds < 1 {
-		return flagError("rounds", errRounds)
+		return flagError("rounds", errNone)
 	}
 	profile := f.files.of("cpuprofile").path
 	switch ext := strings.ToLower(filepath.Ext(profile)); {
 	case profile == "-":
-		return flagError("cpuprofile", errBinary)
+		return flagError("cpuprofile", errors.New("a profile is no text: want the name of a file"))
 	case ext == ".gz" || ext == ".zst":
-		return flagError("cpuprofile", errCompressed)
+		return flagError("cpuprofile", errors.New("a profile is compressed anyway: want a name that does not end in .gz or .zst"))
 	}
 	return f.files.check()
 }
@@ -162,10 +160,3 @@ func (f *benchFlags) profiled(measure func() error) error {
 		return measure()
 	})
 }
-
-// What is wrong with flags.
-var (
-	errRounds     = errors.New("want at least 1")
-	errBinary     = errors.New("a profile is no text: want the name of a file")
-	errCompressed = errors.New("a profile is compressed anyway: want a name that does not end in .gz or .zst")
-)

@@ -22,7 +22,6 @@ import (
 	"github.com/vramyard/vramyard/props/check"
 )
 
-// checkFlags are the flags of the command check.
 type checkFlags struct {
 	catalogue alloc.Catalogue
 	deviceFlags
@@ -95,19 +94,15 @@ minutes whatever the seed, and says so. The exit status is 1 if a bug is missed 
 	return c
 }
 
-// errPlantedPage refuses a page of the suite's own trial.
-var errPlantedPage = errors.New("there is no page of planted bugs")
-
 // suspect is a strategy on one device, and how a command line names it.
 type suspect struct {
 	props.Subject
 	asked
 }
 
-// run executes the command.
 func (f *checkFlags) run(cmd *cobra.Command) error {
 	if f.planted && f.files.wanted("html") {
-		return flagError("html", errPlantedPage)
+		return flagError("html", errors.New("there is no page of planted bugs"))
 	}
 	if f.planted {
 		return f.runPlanted(cmd)
@@ -119,7 +114,6 @@ func (f *checkFlags) run(cmd *cobra.Command) error {
 	return errors.Join(err, f.card.close())
 }
 
-// verify verifies the suspects and reports.
 func (f *checkFlags) verify(cmd *cobra.Command, suspects []suspect) error {
 	subjects := make([]props.Subject, len(suspects))
 	for i, s := range suspects {
@@ -260,7 +254,6 @@ func (f *checkFlags) write(cmd *cobra.Command, suspects []suspect, r check.Repor
 	return errors.Join(errs...)
 }
 
-// tracePath returns the path of the trace of a failure.
 func (f *checkFlags) tracePath(failure *props.Failure) string {
 	return filepath.Join(f.out, traceName(failure))
 }
@@ -286,7 +279,6 @@ func (f *checkFlags) again(s suspect, failure *props.Failure) string {
 // unfit are the characters of a subject's name that a file's name should not have.
 var unfit = regexp.MustCompile(`[^A-Za-z0-9_.]+`)
 
-// traceName returns a name for the trace of a failure, its own for each subject.
 func traceName(f *props.Failure) string {
 	return unfit.ReplaceAllString(f.Subject, "-") + "-" + f.Violation.Number.String() + ".trace"
 }

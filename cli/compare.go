@@ -1,9 +1,7 @@
 package cli
 
 import (
-	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"io"
 	"slices"
@@ -23,7 +21,6 @@ import (
 	"github.com/vramyard/vramyard/internal/units"
 )
 
-// compareFlags are the flags of the command compare.
 type compareFlags struct {
 	catalogue  alloc.Catalogue
 	strategies string
@@ -67,7 +64,6 @@ those of no strategy that is compared.`,
 	return c
 }
 
-// run executes the command.
 func (f *compareFlags) run(cmd *cobra.Command, args []string) error {
 	if err := f.files.check(args...); err != nil {
 		return err
@@ -119,16 +115,13 @@ func (f *compareFlags) run(cmd *cobra.Command, args []string) error {
 	ctx, done := untilInterrupt(cmd)
 	r, err := compare.Compare(ctx, traces, setups, o)
 	done()
-	if errors.Is(err, context.Canceled) && r != nil && len(r.Runs) > 0 {
-		return f.files.finished(cmd.OutOrStdout(), fmt.Sprintf("%d of %d runs are finished", len(r.Runs), total),
-			func(w io.Writer) error { return report.CompareTables(w, r) })
-	}
-	if err != nil {
+	if r == nil {
 		return err
 	}
 	f.files.figures(r, report.CompareTable(r))
 	f.files.page(cmd, args, func() (*page.Report, error) { return f.draw(cmd, traces, of.askers, &o, setups, r) })
-	return f.files.write(cmd.OutOrStdout(), func(w io.Writer) error { return report.CompareTables(w, r) })
+	return f.files.conclude(cmd, err, len(r.Runs) > 0, fmt.Sprintf("%d of %d runs are finished", len(r.Runs), total),
+		func(w io.Writer) error { return report.CompareTables(w, r) })
 }
 
 // draw makes the page of a comparison. Each run is drawn on the device that it was measured on.
@@ -174,13 +167,9 @@ func hasStrategy(setups []alloc.Setup, name string) bool {
 	})
 }
 
-// parseCapacity reads the size of a device.
 func parseCapacity(s string) (device.Size, error) {
 	n, err := device.ParseCapacity(s)
-	if err != nil {
-		return 0, flagError("capacity", err)
-	}
-	return n, nil
+	return n, flagError("capacity", err)
 }
 
 // opener is [openTrace] or [openSource].

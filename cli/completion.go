@@ -36,7 +36,6 @@ func values(c alloc.Catalogue) map[string]func() []string {
 	}
 }
 
-// deviceNames returns the simulated devices that have names.
 func deviceNames() []string {
 	names := []string{"sim"}
 	for _, c := range sim.Cards() {

@@ -52,7 +52,7 @@ func judgeUnit(object, field string) error {
 }
 
 // judgeConfig refuses settings of a strategy whose limit lacks its unit.
-func judgeConfig(config string) error { return wrapFlag("config", judgeUnit(config, "limit")) }
+func judgeConfig(config string) error { return flagError("config", judgeUnit(config, "limit")) }
 
 // addDevice adds the flag --device; does says what the command takes of it.
 func (f *deviceFlags) addDevice(c *cobra.Command, does string) {
@@ -65,21 +65,15 @@ func (f *deviceFlags) addSim(c *cobra.Command, means string) {
 	f.sim.add(c, "sim", means)
 }
 
-var errTwoDevices = errors.New("--device says what the device is: want one of the two")
-
 // config returns the device that the flags name; none of them means the default one.
 func (f *deviceFlags) config() (sim.Config, error) {
 	switch {
 	case f.device.given && f.sim.given:
-		return sim.Config{}, flagError("sim", errTwoDevices)
+		return sim.Config{}, flagError("sim", errors.New("--device says what the device is: want one of the two"))
 	case f.device.given:
 		c, err := sim.ParseDevice(f.device.value)
-		if err != nil {
-			err = flagError("device", err)
-		}
-		return c, err
-	}
-	if !f.sim.given {
+		return c, flagError("device", err)
+	case !f.sim.given:
 		return sim.Config{}, nil
 	}
 	c, err := sim.ParseConfig([]byte(f.sim.value))
@@ -89,10 +83,7 @@ func (f *deviceFlags) config() (sim.Config, error) {
 	if strings.TrimSpace(f.sim.value) == "" {
 		err = errors.New("want a JSON object")
 	}
-	if err != nil {
-		err = flagError("sim", err)
-	}
-	return c, err
+	return c, flagError("sim", err)
 }
 
 // place returns the device that the flags name, which may be a GPU.
@@ -102,10 +93,7 @@ func (f *deviceFlags) place() (replay.Target, error) {
 		return replay.SimTarget(c), err
 	}
 	p, err := replay.ParseTarget(f.device.value)
-	if err != nil {
-		err = flagError("device", err)
-	}
-	return p, err
+	return p, flagError("device", err)
 }
 
 // placed is shape where the device may be a GPU.
@@ -154,7 +142,6 @@ func (f *deviceFlags) shape() (sim.Config, device.Size, error) {
 // simShapeUsage describes the flag --sim of commands that choose capacities themselves.
 const simShapeUsage = `simulated device but for its capacity, as a JSON object; {"charge":"2MiB"} charges whole pages, as cards do`
 
-// defaultDevice returns the default device in JSON.
 func defaultDevice() string {
 	c, err := sim.ParseConfig([]byte("{}"))
 	if err != nil {

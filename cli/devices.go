@@ -32,7 +32,6 @@ type deviceList struct {
 	NoNVML string          `json:"no_nvml,omitempty"`
 }
 
-// callCost is what one kind of call costs.
 type callCost struct {
 	Call string `json:"call"`
 	sim.Cost
@@ -112,14 +111,8 @@ func (l *deviceList) gpuTable(w io.Writer) error {
 
 // gpuColumns are the columns of the GPUs; the last ones hold what the management library reports.
 func (l *deviceList) gpuColumns() []report.ColumnOf[cuda.GPU] {
-	column := func(name string, text func(cuda.GPU) string) report.ColumnOf[cuda.GPU] {
-		return report.ColumnOf[cuda.GPU]{
-			Column: report.Column{Name: name},
-			Cell:   func(g cuda.GPU) report.Cell { return report.Cell{Text: text(g)} },
-		}
-	}
 	managed := func(name string, text func(nvml.GPU) string) report.ColumnOf[cuda.GPU] {
-		return column(name, func(g cuda.GPU) string {
+		return report.Texts(name, "", func(g cuda.GPU) string {
 			if l.NVML != nil {
 				for _, m := range l.NVML.GPUs {
 					if m.PCI == g.PCI {
@@ -131,11 +124,11 @@ func (l *deviceList) gpuColumns() []report.ColumnOf[cuda.GPU] {
 		})
 	}
 	return []report.ColumnOf[cuda.GPU]{
-		column("--device", func(g cuda.GPU) string { return fmt.Sprintf("cuda:%d", g.Ordinal) }),
-		column("GPU", func(g cuda.GPU) string { return units.Printable(g.Name) }),
-		column("memory", func(g cuda.GPU) string { return units.Bytes(g.Memory) }),
-		column("capability", func(g cuda.GPU) string { return g.Capability }),
-		column("bus", func(g cuda.GPU) string { return g.PCI }),
+		report.Texts("--device", "", func(g cuda.GPU) string { return fmt.Sprintf("cuda:%d", g.Ordinal) }),
+		report.Texts("GPU", "", func(g cuda.GPU) string { return units.Printable(g.Name) }),
+		report.Texts("memory", "", func(g cuda.GPU) string { return units.Bytes(g.Memory) }),
+		report.Texts("capability", "", func(g cuda.GPU) string { return g.Capability }),
+		report.Texts("bus", "", func(g cuda.GPU) string { return g.PCI }),
 		managed("in use", func(m nvml.GPU) string { return units.Bytes(m.Memory.Used) }),
 		managed("reserved", func(m nvml.GPU) string { return units.Bytes(m.Memory.Reserved) }),
 		managed("ECC", func(m nvml.GPU) string { return fmt.Sprint(m.ECC) }),
@@ -144,17 +137,11 @@ func (l *deviceList) gpuColumns() []report.ColumnOf[cuda.GPU] {
 	}
 }
 
-// cardColumns are the columns of the cards.
 var cardColumns = []report.ColumnOf[sim.Card]{
-	{Column: report.Column{Name: "--device"}, Cell: func(c sim.Card) report.Cell { return report.Cell{Text: "sim:" + c.Name} }},
-	{Column: report.Column{Name: "card"}, Cell: func(c sim.Card) report.Cell { return report.Cell{Text: c.Model} }},
-	{Column: report.Column{Name: "memory"}, Cell: func(c sim.Card) report.Cell { return report.Cell{Text: units.Bytes(c.Memory)} }},
-	{
-		Column: report.Column{Name: "bandwidth"},
-		Cell: func(c sim.Card) report.Cell {
-			return report.Cell{Text: strconv.FormatUint(c.Bandwidth/1e9, 10) + " GB/s"}
-		},
-	},
+	report.Texts("--device", "", func(c sim.Card) string { return "sim:" + c.Name }),
+	report.Texts("card", "", func(c sim.Card) string { return c.Model }),
+	report.Texts("memory", "", func(c sim.Card) string { return units.Bytes(c.Memory) }),
+	report.Texts("bandwidth", "", func(c sim.Card) string { return strconv.FormatUint(c.Bandwidth/1e9, 10) + " GB/s" }),
 }
 
 // deviceTable writes the cards.

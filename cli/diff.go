@@ -13,7 +13,6 @@ import (
 	"github.com/vramyard/vramyard/internal/budget"
 )
 
-// diffFlags are the flags of the command diff.
 type diffFlags struct {
 	failIf []string
 	files  outputs
@@ -52,7 +51,6 @@ however much differs.`,
 	return c
 }
 
-// run executes the command.
 func (f *diffFlags) run(cmd *cobra.Command, args []string) error {
 	if err := onceFromStdin(args); err != nil {
 		return err
@@ -71,7 +69,7 @@ func (f *diffFlags) run(cmd *cobra.Command, args []string) error {
 	var results [2]*diff.Result
 	for i, path := range args {
 		var err error
-		if results[i], err = readResult(path, f.memory, cmd.InOrStdin()); err != nil {
+		if results[i], err = readFile(cmd, path, f.memory, readResult); err != nil {
 			return err
 		}
 	}
@@ -91,24 +89,11 @@ func (f *diffFlags) run(cmd *cobra.Command, args []string) error {
 	return err
 }
 
-// readResult reads a result from a file, or from standard input for "-".
-func readResult(path string, most device.Size, stdin io.Reader) (*diff.Result, error) {
-	collectWithin(most)
-	if path == "-" {
-		r, err := diff.Read(stdin, budget.New(most))
-		if err != nil {
-			return nil, fmt.Errorf("stdin: %w", err)
-		}
-		return r, nil
-	}
-	file, err := openFile(path)
+// readResult reads a result. Its errors begin with the name of the file.
+func readResult(name string, in io.Reader, memory *budget.Budget) (*diff.Result, error) {
+	r, err := diff.Read(in, memory)
 	if err != nil {
-		return nil, err
-	}
-	defer file.Close()
-	r, err := diff.Read(file, budget.New(most))
-	if err != nil {
-		return nil, fmt.Errorf("%s: %w", path, err)
+		return nil, fmt.Errorf("%s: %w", name, err)
 	}
 	return r, nil
 }

@@ -60,5 +60,5 @@ func (f *replayFlags) record(t trace.Source, setup alloc.Setup, cfg sim.Config, 
 	if f.files.wanted("snapshot") {
 		_, err = recording.Snapshot()
 	}
-	return wrapFlag("snapshot", err)
+	return flagError("snapshot", err)
 }

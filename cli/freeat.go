@@ -15,8 +15,5 @@ func addFreeAt(c *cobra.Command, value *string) {
 // parseFreeAt reads the value of the flag.
 func parseFreeAt(value string) (replay.FreeAt, error) {
 	at, err := replay.ParseFreeAt(value)
-	if err != nil {
-		return "", flagError("free-at", err)
-	}
-	return at, nil
+	return at, flagError("free-at", err)
 }

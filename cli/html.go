@@ -187,7 +187,6 @@ func answerTo(p *replay.Prepared, stacks *postmortem.Stacks, d *drawing, event i
 	return postmortem.Replay(p, d.setup, options)
 }
 
-// drawOne draws one run.
 func drawOne(t *page.Trace, p *replay.Prepared, d *drawing, o page.Options) (page.Run, error) {
 	config, err := json.Marshal(d.setup.Config)
 	if err != nil {

@@ -21,13 +21,26 @@ import (
 	"github.com/vramyard/vramyard/internal/nearest"
 )
 
-var (
-	errNoStrategies = errors.New("want at least one")
-	errStdinTwice   = errors.New("standard input can be read only once")
-)
+// errNone refuses a number below 1.
+var errNone = errors.New("want at least 1")
 
-// flagError says which flag an error belongs to.
-func flagError(flag string, err error) error { return fmt.Errorf("--%s: %w", flag, err) }
+// errNoNames refuses an empty list.
+var errNoNames = errors.New("want at least one")
+
+// flagError names the flag that an error belongs to. It returns nil for nil.
+func flagError(flag string, err error) error {
+	if err == nil {
+		return nil
+	}
+	return fmt.Errorf("--%s: %w", flag, err)
+}
+
+// mustHave makes cobra refuse a command line without a flag.
+func mustHave(c *cobra.Command, flag string) {
+	if err := c.MarkFlagRequired(flag); err != nil {
+		panic(err) // the command does not define the flag
+	}
+}
 
 // sameFile reports whether two paths lead to one file, which need not exist.
 func sameFile(a, b string) bool {
@@ -47,7 +60,7 @@ func sameFile(a, b string) bool {
 // onceFromStdin refuses standard input as more than one trace.
 func onceFromStdin(paths []string) error {
 	if i := slices.Index(paths, "-"); i >= 0 && slices.Contains(paths[i+1:], "-") {
-		return errStdinTwice
+		return errors.New("standard input can be read only once")
 	}
 	return nil
 }
@@ -67,13 +80,10 @@ func addMemory(c *cobra.Command, m *device.Size) {
 	c.Flags().Var((*memory)(m), "memory", "memory that a FILE may take, such as 4GiB; a file that needs more is refused")
 }
 
-// String implements [pflag.Value].
 func (m *memory) String() string { return device.Size(*m).String() }
 
-// Type implements [pflag.Value].
 func (m *memory) Type() string { return "size" }
 
-// Set implements [pflag.Value].
 func (m *memory) Set(text string) error {
 	n, err := device.ParseSize(text)
 	if err == nil && n < device.MiB {
@@ -129,6 +139,22 @@ func openFile(path string) (*os.File, error) {
 		return nil, fmt.Errorf("%s: %w", path, p.Err)
 	}
 	return f, err
+}
+
+// readFile calls read with a file, or with standard input for "-", and with the memory that it may take.
+func readFile[T any](
+	cmd *cobra.Command, path string, most device.Size, read func(name string, in io.Reader, memory *budget.Budget) (T, error),
+) (result T, err error) {
+	collectWithin(most)
+	if path == "-" {
+		return read("stdin", cmd.InOrStdin(), budget.New(most))
+	}
+	file, err := openFile(path)
+	if err != nil {
+		return result, err
+	}
+	defer file.Close() // only read from: nothing can be lost
+	return read(path, file, budget.New(most))
 }
 
 // addSource adds the flags that say how to read a trace.

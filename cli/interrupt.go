@@ -96,5 +96,4 @@ func statusOf(ctx context.Context) int {
 // interrupted is the end of a command that was interrupted, and what it has finished.
 type interrupted string
 
-// Error implements error.
 func (e interrupted) Error() string { return "interrupted: " + string(e) + "; no file is written" }

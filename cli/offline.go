@@ -14,7 +14,6 @@ import (
 	"github.com/vramyard/vramyard/harness/trace/torch"
 )
 
-// offlineFlags are the flags of the command offline.
 type offlineFlags struct {
 	files    outputs
 	source   formats.Options
@@ -49,12 +48,6 @@ The steps bound the search, so that the same trace gives the same answer on ever
 	return c
 }
 
-var (
-	errTime     = errors.New("want more than 0s")
-	errOneTrace = errors.New("want one trace")
-	errWrong    = errors.New("the placement that was found is wrong")
-)
-
 // limits reads the flags that bound a search.
 func (f *offlineFlags) limits(cmd *cobra.Command) (l offline.Limits, err error) {
 	if f.capacity != "" {
@@ -63,15 +56,14 @@ func (f *offlineFlags) limits(cmd *cobra.Command) (l offline.Limits, err error) 
 		}
 	}
 	if l.Steps = f.steps; l.Steps == 0 {
-		return l, flagError("steps", errPoints)
+		return l, flagError("steps", errNone)
 	}
 	if l.Time = f.time; l.Time < 0 || l.Time == 0 && cmd.Flags().Changed("time") {
-		return l, flagError("time", errTime)
+		return l, flagError("time", errors.New("want more than 0s"))
 	}
 	return l, nil
 }
 
-// run executes the command.
 func (f *offlineFlags) run(cmd *cobra.Command, args []string) error {
 	if err := f.files.check(args...); err != nil {
 		return err
@@ -85,7 +77,7 @@ func (f *offlineFlags) run(cmd *cobra.Command, args []string) error {
 		return err
 	}
 	if f.files.wanted("offsets") && len(args) != 1 {
-		return flagError("offsets", errOneTrace)
+		return flagError("offsets", errors.New("want one trace"))
 	}
 	traces, err := openAll(cmd, args, f.source, openTrace)
 	if err != nil {
@@ -108,7 +100,7 @@ func (f *offlineFlags) run(cmd *cobra.Command, args []string) error {
 		s, sum := offline.Best(ctx, p, limits)
 		head := t.Head().Header
 		if err := p.Validate(s); err != nil {
-			return fmt.Errorf("%s: %w: %w", head.Name, errWrong, err)
+			return fmt.Errorf("%s: the placement that was found is wrong: %w", head.Name, err)
 		}
 		sum.Trace, sum.Hash, sum.Lacks = head.Name, head.Hash, torch.LacksOf(t)
 		r.Traces = append(r.Traces, sum)

@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"io"
@@ -33,7 +34,6 @@ type outputs struct{ all []*output }
 // argument returns the outputs of a command that names its only output as an argument.
 func argument(path string) *outputs { return &outputs{[]*output{{path: path}}} }
 
-// add adds the flag of an output to a command.
 func (o *outputs) add(c *cobra.Command, flag, usage string) *output {
 	out := &output{flag: flag}
 	c.Flags().StringVar(&out.path, flag, "", usage)
@@ -62,7 +62,6 @@ func (o *outputs) addHTML(c *cobra.Command) {
 	o.add(c, "html", `write tables and pictures as one HTML file that opens offline, "-" for standard output`)
 }
 
-// of returns the output of a flag.
 func (o *outputs) of(flag string) *output {
 	return o.all[slices.IndexFunc(o.all, func(out *output) bool { return out.flag == flag })]
 }
@@ -161,6 +160,18 @@ func (o *outputs) write(stdout io.Writer, show func(io.Writer) error) error {
 	return errors.Join(errs...)
 }
 
+// conclude ends a command whose work returned err. Without one it writes the tables and the outputs. Of a command that
+// was interrupted it shows the finished part, if there is one.
+func (o *outputs) conclude(cmd *cobra.Command, err error, part bool, what string, show func(io.Writer) error) error {
+	switch {
+	case errors.Is(err, context.Canceled) && part:
+		return o.finished(cmd.OutOrStdout(), what, show)
+	case err != nil:
+		return err
+	}
+	return o.write(cmd.OutOrStdout(), show)
+}
+
 // finished shows the finished part of an interrupted command and says that it is partial, unless an output
 // takes standard output.
 func (o *outputs) finished(stdout io.Writer, what string, show func(io.Writer) error) error {
@@ -185,7 +196,6 @@ type latch struct {
 	err error
 }
 
-// Write implements [io.Writer].
 func (l *latch) Write(b []byte) (int, error) {
 	if l.err == nil {
 		_, l.err = l.Writer.Write(b)

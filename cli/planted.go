@@ -88,7 +88,7 @@ func (f *checkFlags) judgePlanted(cmd *cobra.Command) error {
 	}
 	names := splitNames(f.strategies)
 	if len(names) == 0 {
-		return flagError("strategies", errNoStrategies)
+		return flagError("strategies", errNoNames)
 	}
 	for _, name := range names {
 		bare, preset, _ := strings.Cut(name, ":")
@@ -102,7 +102,6 @@ func (f *checkFlags) judgePlanted(cmd *cobra.Command) error {
 	return f.judge()
 }
 
-// runPlantedBuild builds this program with the bugs and runs that build.
 func (f *checkFlags) runPlantedBuild(cmd *cobra.Command) (err error) {
 	root, ok := sourceAtHand()
 	if !ok {
@@ -203,22 +202,19 @@ func writeVerdicts(stdout io.Writer, verdicts []check.Verdict, all int) error {
 
 // verdictColumns are the columns of the planted bugs.
 var verdictColumns = []report.ColumnOf[check.Verdict]{
-	{Column: report.Column{Name: "bug"}, Cell: func(v check.Verdict) report.Cell { return report.Cell{Text: string(v.Bug.ID)} }},
-	{Column: report.Column{Name: "strategy"}, Cell: func(v check.Verdict) report.Cell { return report.Cell{Text: v.Bug.Setting.Strategy} }},
-	{Column: report.Column{Name: "invariant"}, Cell: func(v check.Verdict) report.Cell { return report.Cell{Text: fmt.Sprint(v.Broken)} }},
-	{Column: report.Column{Name: "sequences", Number: true}, Cell: func(v check.Verdict) report.Cell { return report.Cell{Text: fmt.Sprint(v.Sequences)} }},
-	{Column: report.Column{Name: "operations", Number: true}, Cell: func(v check.Verdict) report.Cell { return report.Cell{Text: fmt.Sprint(v.Shrunk)} }},
-	{Column: report.Column{Name: "enough", Number: true}, Cell: func(v check.Verdict) report.Cell { return report.Cell{Text: fmt.Sprint(v.Minimal)} }},
-	{
-		Column: report.Column{Name: "verdict"},
-		Cell: func(v check.Verdict) report.Cell {
-			switch {
-			case !v.Caught():
-				return report.Cell{Text: "missed, want " + strings.Join(v.Bug.Breaks, " or ")}
-			case !v.Small():
-				return report.Cell{Text: "caught, not shrunk"}
-			}
-			return report.Cell{Text: "caught"}
-		},
-	},
+	report.Texts("bug", "", func(v check.Verdict) string { return string(v.Bug.ID) }),
+	report.Texts("strategy", "", func(v check.Verdict) string { return v.Bug.Setting.Strategy }),
+	report.Texts("invariant", "", func(v check.Verdict) string { return fmt.Sprint(v.Broken) }),
+	report.Texts("sequences", "", func(v check.Verdict) string { return fmt.Sprint(v.Sequences) }).AtRight(),
+	report.Texts("operations", "", func(v check.Verdict) string { return fmt.Sprint(v.Shrunk) }).AtRight(),
+	report.Texts("enough", "", func(v check.Verdict) string { return fmt.Sprint(v.Minimal) }).AtRight(),
+	report.Texts("verdict", "", func(v check.Verdict) string {
+		switch {
+		case !v.Caught():
+			return "missed, want " + strings.Join(v.Bug.Breaks, " or ")
+		case !v.Small():
+			return "caught, not shrunk"
+		}
+		return "caught"
+	}),
 }

@@ -12,11 +12,9 @@ import (
 	"github.com/vramyard/vramyard/alloc"
 	"github.com/vramyard/vramyard/device"
 	"github.com/vramyard/vramyard/harness/show/chart"
-	"github.com/vramyard/vramyard/internal/budget"
 	"github.com/vramyard/vramyard/internal/fileio"
 )
 
-// plotFlags are the flags of the command plot.
 type plotFlags struct {
 	catalogue alloc.Catalogue
 	chart.Options
@@ -57,16 +55,10 @@ docs/plot.md shows each kind.`,
 	addMemory(c, &f.memory)
 	c.Flags().StringVar(&f.size, "size", "one", `width of "one" or "two" columns, or in cm, with the height if that is given: "12" or "8.5x6"`)
 	c.Flags().Float64Var(&f.font, "font", 8, "size of the text in points")
-	if err := c.MarkFlagRequired("out"); err != nil {
-		panic(err) // the flag is defined above
-	}
+	mustHave(c, "out")
 	return c
 }
 
-// errFont is what is wrong with sizes of text.
-var errFont = errors.New("want 4 to 30 points")
-
-// run executes the command.
 func (f *plotFlags) run(cmd *cobra.Command, args []string) error {
 	if err := onceFromStdin(args); err != nil {
 		return err
@@ -83,7 +75,7 @@ func (f *plotFlags) run(cmd *cobra.Command, args []string) error {
 		return flagError("size", err)
 	}
 	if !(f.font >= 4 && f.font <= 30) {
-		return flagError("font", errFont)
+		return flagError("font", errors.New("want 4 to 30 points"))
 	}
 	if cmd.Flags().Changed("strategies") {
 		all, err := askedFor(f.strategies, "")
@@ -97,7 +89,7 @@ func (f *plotFlags) run(cmd *cobra.Command, args []string) error {
 	f.Number = colors(f.catalogue)
 	var sources []*chart.Source
 	for _, path := range args {
-		s, err := readFigures(path, f.memory, cmd.InOrStdin())
+		s, err := readFile(cmd, path, f.memory, chart.Read)
 		if err != nil {
 			return err
 		}
@@ -108,18 +100,4 @@ func (f *plotFlags) run(cmd *cobra.Command, args []string) error {
 		return err
 	}
 	return fileio.Write(f.out, nil, func(w io.Writer) error { return c.Write(w, format, page) })
-}
-
-// readFigures reads a result from a file, or from standard input for "-".
-func readFigures(path string, most device.Size, stdin io.Reader) (*chart.Source, error) {
-	collectWithin(most)
-	if path == "-" {
-		return chart.Read("stdin", stdin, budget.New(most))
-	}
-	file, err := openFile(path)
-	if err != nil {
-		return nil, err
-	}
-	defer file.Close()
-	return chart.Read(path, file, budget.New(most))
 }

@@ -73,7 +73,6 @@ func withProgress(ctx context.Context, p *progress) context.Context {
 	return context.WithValue(ctx, progressKey{}, p)
 }
 
-// begin begins a stage.
 func (p *progress) begin(s stage) {
 	if p == nil {
 		return
@@ -219,7 +218,6 @@ type cleared struct {
 	p *progress
 }
 
-// Write implements [io.Writer].
 func (c cleared) Write(b []byte) (int, error) {
 	c.p.stop()
 	return c.Writer.Write(b)

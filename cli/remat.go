@@ -1,7 +1,6 @@
 package cli
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"io"
@@ -21,7 +20,6 @@ import (
 	"github.com/vramyard/vramyard/internal/budget"
 )
 
-// rematFlags are the flags of the command remat.
 type rematFlags struct {
 	catalogue alloc.Catalogue
 	grid.Settings
@@ -76,7 +74,6 @@ func (f *rematFlags) addSettings(fl *pflag.FlagSet) {
 	fl.Uint64Var(&f.Seed, "seed", 0, "seed of what is drawn")
 }
 
-// heuristicNames returns the names of all heuristics.
 func heuristicNames() (names []string) {
 	for _, h := range remat.Heuristics() {
 		names = append(names, h.Name)
@@ -93,10 +90,6 @@ func ladderWords() string {
 	return strings.Join(words, "; ")
 }
 
-// errLimit is what is wrong with a limit.
-var errLimit = errors.New("want more than 1, at most 1000000")
-
-// run executes the command.
 func (f *rematFlags) run(cmd *cobra.Command, args []string) error {
 	if err := f.files.check(args...); err != nil {
 		return err
@@ -118,16 +111,13 @@ func (f *rematFlags) run(cmd *cobra.Command, args []string) error {
 	ctx, done := untilInterrupt(cmd)
 	r, err := grid.Grid(ctx, logs, setups, o)
 	done()
-	if errors.Is(err, context.Canceled) && r != nil && len(r.Lines) > 0 {
-		return f.files.finished(cmd.OutOrStdout(), fmt.Sprintf("%d of %d lines are finished", len(r.Lines), lines),
-			func(w io.Writer) error { return report.RematTables(w, r) })
-	}
-	if err != nil {
+	if r == nil {
 		return err
 	}
 	f.files.figures(r, report.RematTable(r))
 	f.files.page(cmd, args, func() (*page.Report, error) { return view.Grid(r, colors(f.catalogue)) })
-	return f.files.write(cmd.OutOrStdout(), func(w io.Writer) error { return report.RematTables(w, r) })
+	return f.files.conclude(cmd, err, len(r.Lines) > 0, fmt.Sprintf("%d of %d lines are finished", len(r.Lines), lines),
+		func(w io.Writer) error { return report.RematTables(w, r) })
 }
 
 // options returns what the flags ask for.
@@ -138,7 +128,7 @@ func (f *rematFlags) options() (o grid.Options, setups []alloc.Setup, err error)
 		names      *[]string
 	}{{"heuristics", f.heuristics, &o.Heuristics}, {"ladders", f.ladders, &o.Ladders}} {
 		if *list.names = splitNames(list.text); len(*list.names) == 0 {
-			return o, nil, flagError(list.flag, errNoStrategies)
+			return o, nil, flagError(list.flag, errNoNames)
 		}
 	}
 	if err := f.judge(o.Heuristics, o.Ladders); err != nil {
@@ -149,7 +139,7 @@ func (f *rematFlags) options() (o grid.Options, setups []alloc.Setup, err error)
 	}
 	switch {
 	case !(f.Limit > 1 && f.Limit <= 1e6):
-		return o, nil, flagError("limit", errLimit)
+		return o, nil, flagError("limit", errors.New("want more than 1, at most 1000000"))
 	case f.workers < 0:
 		return o, nil, flagError("workers", errWorkers)
 	}

@@ -27,7 +27,6 @@ import (
 	"github.com/vramyard/vramyard/props"
 )
 
-// replayFlags are the flags of the command replay.
 type replayFlags struct {
 	deviceFlags
 	strategy, config      string
@@ -101,9 +100,7 @@ docs/export.md says how to open them.`,
 	c.Flags().BoolVar(&f.stop, "stop-at-oom", false, "end at the first request that finds no memory")
 	c.Flags().BoolVar(&f.failOnOOM, "fail-on-oom", false, "exit with status 1 if a request is not granted")
 	c.MarkFlagsMutuallyExclusive("check", "stop-at-oom")
-	if err := c.MarkFlagRequired("strategy"); err != nil {
-		panic(err) // the flag is defined above
-	}
+	mustHave(c, "strategy")
 	return c
 }
 

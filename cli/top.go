@@ -1,7 +1,6 @@
 package cli
 
 import (
-	"errors"
 	"fmt"
 	"io"
 
@@ -14,15 +13,11 @@ import (
 	"github.com/vramyard/vramyard/harness/trace/formats"
 )
 
-// topFlags are the flags of the command top.
 type topFlags struct {
 	source formats.Options
 	rows   int
 	files  outputs
 }
-
-// errRows is what is wrong with a number of rows.
-var errRows = errors.New("want at least 1")
 
 func newTop() *cobra.Command {
 	f := topFlags{rows: 20}
@@ -47,13 +42,12 @@ was written. docs/top.md says how call sites and categories are found.
 	return c
 }
 
-// run executes the command.
 func (f *topFlags) run(cmd *cobra.Command, path string) error {
 	if err := f.files.check(path); err != nil {
 		return err
 	}
 	if f.rows < 1 {
-		return flagError("rows", errRows)
+		return flagError("rows", errNone)
 	}
 	stacks := askers{}
 	src, err := stacks.open(path, reading(cmd, path, f.source), cmd.InOrStdin())

@@ -31,7 +31,7 @@ class.`,
 		Args:    cobra.MinimumNArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if count < 1 {
-				return flagError("count", errors.New("want at least 1"))
+				return flagError("count", errNone)
 			}
 			fields, settings, err := slabSettings(catalogue, config)
 			if err != nil {

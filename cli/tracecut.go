@@ -17,7 +17,6 @@ import (
 	"github.com/vramyard/vramyard/internal/fileio"
 )
 
-// cutFlags are the flags of the command trace cut.
 type cutFlags struct {
 	source              formats.Options
 	events, time, steps string
@@ -90,7 +89,7 @@ func (f *cutFlags) span(t trace.Source, changed func(flag string) bool) (trace.S
 	switch {
 	case changed("events"):
 		a, b, err := parseRange(f.events, int64(events), count)
-		return trace.Span{First: int(a), End: int(b)}, wrapFlag("events", err)
+		return trace.Span{First: int(a), End: int(b)}, flagError("events", err)
 	case changed("time"):
 		a, b, err := parseRange(f.time, math.MaxInt64, func(s string) (int64, error) {
 			d, err := time.ParseDuration(s)
@@ -121,19 +120,11 @@ func (f *cutFlags) span(t trace.Source, changed func(flag string) bool) (trace.S
 			err = fmt.Errorf("%s: want some of the steps 0:%d", f.steps, len(steps))
 		}
 		if err != nil {
-			return trace.Span{}, wrapFlag("steps", err)
+			return trace.Span{}, flagError("steps", err)
 		}
 		return trace.Span{First: steps[a].First, End: steps[b-1].End}, nil
 	}
 	return trace.Span{End: events}, nil
-}
-
-// wrapFlag is flagError for an error that may be nil.
-func wrapFlag(flag string, err error) error {
-	if err == nil {
-		return nil
-	}
-	return flagError(flag, err)
 }
 
 // parseRange reads A:B, in which either side may be left out: they are 0 and most then.

@@ -86,10 +86,7 @@ func newTraceGenOf(s workload.Shape) *cobra.Command {
 // sizeFlag reads the value of a flag that is a number of bytes.
 func sizeFlag(flag, value string) (device.Size, error) {
 	n, err := device.ParseSize(value)
-	if err != nil {
-		return 0, flagError(flag, err)
-	}
-	return n, nil
+	return n, flagError(flag, err)
 }
 
 // generate writes the trace of a workload.

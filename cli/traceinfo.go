@@ -12,7 +12,6 @@ import (
 	"github.com/vramyard/vramyard/harness/trace/formats"
 )
 
-// infoFlags are the flags of the command trace info.
 type infoFlags struct {
 	source formats.Options
 	files  outputs
@@ -37,7 +36,6 @@ A file that cannot be read does not keep the others from being shown: the exit s
 	return c
 }
 
-// run executes the command.
 func (f *infoFlags) run(cmd *cobra.Command, args []string) error {
 	if err := errors.Join(onceFromStdin(args), f.files.check(args...)); err != nil {
 		return err
@@ -75,7 +73,6 @@ func (f *infoFlags) run(cmd *cobra.Command, args []string) error {
 	return err
 }
 
-// describe describes the trace in a file.
 func (f *infoFlags) describe(cmd *cobra.Command, path string) (*trace.Info, error) {
 	t, err := openSource(path, reading(cmd, path, f.source), cmd.InOrStdin())
 	if err != nil {

@@ -34,14 +34,11 @@ type innerTrace struct {
 
 // traceColumns are the columns of the list.
 var traceColumns = []report.ColumnOf[innerTrace]{
-	{Column: report.Column{Name: "trace"}, Cell: func(t innerTrace) report.Cell { return report.Cell{Text: t.Name} }},
-	{Column: report.Column{Name: "events", Number: true}, Cell: func(t innerTrace) report.Cell { return report.Cell{Text: fmt.Sprint(t.Events)} }},
-	{
-		Column: report.Column{Name: "lower bound", Meaning: "most live bytes", Number: true},
-		Cell:   func(t innerTrace) report.Cell { return report.Cell{Text: units.Bytes(t.LowerBound)} },
-	},
-	{Column: report.Column{Name: "streams", Number: true}, Cell: func(t innerTrace) report.Cell { return report.Cell{Text: fmt.Sprint(t.Streams)} }},
-	{Column: report.Column{Name: "what it is"}, Cell: func(t innerTrace) report.Cell { return report.Cell{Text: t.Doc} }},
+	report.Texts("trace", "", func(t innerTrace) string { return t.Name }),
+	report.Texts("events", "", func(t innerTrace) string { return fmt.Sprint(t.Events) }).AtRight(),
+	report.Texts("lower bound", "most live bytes", func(t innerTrace) string { return units.Bytes(t.LowerBound) }).AtRight(),
+	report.Texts("streams", "", func(t innerTrace) string { return fmt.Sprint(t.Streams) }).AtRight(),
+	report.Texts("what it is", "", func(t innerTrace) string { return t.Doc }),
 }
 
 func newTraces() *cobra.Command {

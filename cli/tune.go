@@ -1,9 +1,7 @@
 package cli
 
 import (
-	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"io"
 	"strings"
@@ -16,7 +14,6 @@ import (
 	"github.com/vramyard/vramyard/harness/trace/formats"
 )
 
-// tuneFlags are the flags of the command tune.
 type tuneFlags struct {
 	catalogue                  alloc.Catalogue
 	strategy, config, settings string
@@ -48,16 +45,13 @@ program are used.`,
 	f.addDevice(c, "all but its capacity, which is what is searched")
 	f.addSim(c, simShapeUsage)
 	f.files.addFigures(c, "tables")
-	if err := c.MarkFlagRequired("strategy"); err != nil {
-		panic(err) // the flag is defined above
-	}
+	mustHave(c, "strategy")
 	return c
 }
 
-// run executes the command.
 func (f *tuneFlags) run(cmd *cobra.Command, args []string) error {
 	if f.points < 1 {
-		return flagError("points", errPoints)
+		return flagError("points", errNone)
 	}
 	if err := judgeConfig(f.config); err != nil {
 		return err
@@ -81,16 +75,10 @@ func (f *tuneFlags) run(cmd *cobra.Command, args []string) error {
 	ctx, done := untilInterrupt(cmd)
 	r, err := tune.Tune(ctx, traces, f.catalogue, f.strategy, json.RawMessage(f.config), o)
 	done()
-	if errors.Is(err, context.Canceled) && r != nil {
-		return f.files.finished(cmd.OutOrStdout(), fmt.Sprintf("points evaluated, and timed once: %d", r.Evaluated),
-			func(w io.Writer) error { return report.TuneTables(w, r) })
-	}
-	if err != nil {
+	if r == nil {
 		return err
 	}
 	f.files.figures(r, report.TuneTable(r))
-	return f.files.write(cmd.OutOrStdout(), func(w io.Writer) error { return report.TuneTables(w, r) })
+	return f.files.conclude(cmd, err, true, fmt.Sprintf("points evaluated, and timed once: %d", r.Evaluated),
+		func(w io.Writer) error { return report.TuneTables(w, r) })
 }
-
-// errPoints is what is wrong with a number of points.
-var errPoints = errors.New("want at least 1")

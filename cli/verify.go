@@ -19,7 +19,6 @@ import (
 	"github.com/vramyard/vramyard/strategies/caching"
 )
 
-// verifyFlags are the flags of the command verify.
 type verifyFlags struct {
 	catalogue         alloc.Catalogue
 	addresses, config string

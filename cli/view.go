@@ -39,7 +39,6 @@ import (
 	"github.com/vramyard/vramyard/internal/units"
 )
 
-// viewFlags are the flags of the command view.
 type viewFlags struct {
 	catalogue alloc.Catalogue
 	deviceFlags
@@ -91,7 +90,6 @@ words in the address. Ctrl-C ends it. docs/reports.md says what is kept of long 
 	return c
 }
 
-// run executes the command.
 func (f *viewFlags) run(cmd *cobra.Command, args []string) error {
 	if err := f.settle(args); err != nil {
 		return err
@@ -151,13 +149,10 @@ func (f *viewFlags) serve(ctx context.Context, cmd *cobra.Command, s *view.Serve
 	return <-served
 }
 
-// errDuration is what is wrong with a time to end after.
-var errDuration = errors.New("want a time that is not negative")
-
 // settle judges the flags.
 func (f *viewFlags) settle(args []string) (err error) {
 	if f.until < 0 {
-		return flagError("for", errDuration)
+		return flagError("for", errors.New("want a time that is not negative"))
 	}
 	if f.on, err = f.config(); err != nil {
 		return err

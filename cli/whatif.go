@@ -1,7 +1,6 @@
 package cli
 
 import (
-	"context"
 	"embed"
 	"errors"
 	"fmt"
@@ -30,7 +29,6 @@ const (
 	gridFull  = "full"
 )
 
-// whatifFlags are the flags of the command whatif.
 type whatifFlags struct {
 	catalogue alloc.Catalogue
 	deviceFlags
@@ -73,7 +71,6 @@ that is not searched to its end shows as a bracket. full tries more, and searche
 // errWorkers is what is wrong with a number of workers.
 var errWorkers = errors.New("want 0 or more")
 
-// run executes the command.
 func (f *whatifFlags) run(cmd *cobra.Command, path string) error {
 	if err := f.files.check(path, f.grid); err != nil {
 		return err
@@ -103,18 +100,14 @@ func (f *whatifFlags) run(cmd *cobra.Command, path string) error {
 	ctx, done := untilInterrupt(cmd)
 	r, err := whatif.Search(ctx, w, rec, grid, o)
 	done()
-	if errors.Is(err, context.Canceled) && r != nil {
-		return f.files.finished(cmd.OutOrStdout(), fmt.Sprintf("settings tried: %d", r.Points), func(w io.Writer) error { return report.WhatIf(w, r) })
-	}
-	if err != nil {
+	if r == nil {
 		return err
 	}
 	f.files.figures(r, whatif.Table(r))
 	f.files.page(cmd, []string{path}, func() (*page.Report, error) { return f.page(cmd, w, r) })
-	return f.files.write(cmd.OutOrStdout(), func(w io.Writer) error { return report.WhatIf(w, r) })
+	return f.files.conclude(cmd, err, true, fmt.Sprintf("settings tried: %d", r.Points), func(w io.Writer) error { return report.WhatIf(w, r) })
 }
 
-// readGrid reads the grid that is asked for.
 func (f *whatifFlags) readGrid() ([]alloc.Setup, error) {
 	var in io.ReadCloser
 	var err error

@@ -102,7 +102,6 @@ func (c *Chart) Line(l Line) {
 	c.legend(entry{l.Name, l.Look, true, len(points) > 0})
 }
 
-// errorBars returns the error bars of a line.
 func errorBars(l Line) *plotter.YErrorBars {
 	bars := &plotter.YErrorBars{LineStyle: l.Look.style(), CapWidth: 2 * dot}
 	bars.Dashes, bars.Width = nil, thin
@@ -203,7 +202,6 @@ type bar struct {
 	fill       color.Color
 }
 
-// Plot implements [plot.Plotter].
 func (b bar) Plot(c draw.Canvas, p *plot.Plot) {
 	const half = 0.34 // of the distance of two rows
 	trX, trY := p.Transforms(&c)
@@ -250,7 +248,6 @@ func (c *Chart) layout(width, size vg.Length) *layout {
 	return l
 }
 
-// line returns the height of a line of text.
 func (l *layout) line() vg.Length { return l.text.Font.Size * 1.3 }
 
 // above returns the height of the legend with what is around it.

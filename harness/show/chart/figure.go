@@ -292,7 +292,6 @@ func clip(runs []run, names []string) {
 // plainColor is a grey on which a bound is seen.
 var plainColor = color.Gray{0x88}
 
-// look returns the look of a run.
 func (r *run) look() Look {
 	l := LookOf(r.number)
 	switch {

@@ -68,7 +68,6 @@ func Alarm() Look { return Look{Color: color.RGBA{0xc0, 0x00, 0x00, 0xff}, Shape
 // stroke is an upright mark.
 type stroke struct{}
 
-// DrawGlyph implements [draw.GlyphDrawer].
 func (stroke) DrawGlyph(c *draw.Canvas, s draw.GlyphStyle, at vg.Point) {
 	c.StrokeLine2(draw.LineStyle{Color: s.Color, Width: usual}, at.X, at.Y-2*s.Radius, at.X, at.Y+2*s.Radius)
 }

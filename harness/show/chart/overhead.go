@@ -108,7 +108,6 @@ func (d *drawing) overhead() (*Chart, error) {
 	return c, nil
 }
 
-// bound returns the lower bound and the base peak of a run.
 func (r *run) bound() (least, peak float64) {
 	least, _ = r.value(bound)
 	peak, _ = r.value("base_peak_bytes")

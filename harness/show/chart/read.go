@@ -190,7 +190,6 @@ var textColumns = []string{"trace", "trace_sha256", "strategy", "version", "labe
 	"workload", "workload_hash", "model", "log_sha256", "ladder", "heuristic", "liveness", "verdict", "evict_seq_sha256",
 	"clock", "machine.go", "machine.os", "machine.arch", "machine.cpu"}
 
-// valueOfCell returns the JSON of a cell.
 func valueOfCell(column, cell string) (json.RawMessage, error) {
 	switch {
 	case slices.Contains(textColumns, column):

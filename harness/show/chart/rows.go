@@ -16,7 +16,6 @@ import (
 // bound is the figure that says what no allocator can go below.
 const bound = "lower_bound_bytes"
 
-// capacity draws capacities by strategy.
 func (d *drawing) capacity() (*Chart, error) {
 	if diff.UnitOf(d.metric) != diff.UnitBytes {
 		return nil, fmt.Errorf("metric %q: want one of bytes, such as peak_reserved_bytes", d.metric)

@@ -59,7 +59,6 @@ func (r *run) rounds(metric string) (shortest, longest float64, ok bool) {
 	return shortest, longest, okLeast && okMost && shortest > 0 && longest > shortest
 }
 
-// timeTitle returns the title of an axis of times.
 func timeTitle(figure string) string {
 	if kind, ok := strings.CutPrefix(figure, "ns_per_pair_"); ok {
 		return "time of a pair, " + kind + " (ns)"

@@ -205,7 +205,6 @@ func (r *collector) poolOf(id alloc.PoolID) uint16 {
 // poolPair returns the name that a private pool has in a snapshot: that of one that the program made.
 func poolPair(id alloc.PoolID) [2]uint64 { return [2]uint64{0, uint64(id)} }
 
-// stackOf returns the tag of an event as a stack.
 func (r *collector) stackOf(e *trace.Event) uint32 {
 	text := r.src.TagOf(e)
 	if text == "" {

@@ -15,7 +15,6 @@ const (
 	numCurves
 )
 
-// curveNames are the names of the curves.
 var curveNames = [numCurves]string{"requested", "allocated", "active", "reserved"}
 
 // mostPoints is the most points of a curve, as many as a viewer still draws at once.

@@ -78,7 +78,6 @@ func (p *painter) head(blocks, calls int) {
 	p.w.WriteString(`,"traceEvents":[`)
 }
 
-// begin begins an event: its phase, place and name.
 func (p *painter) begin(phase string, process, thread int, name string) {
 	if p.event > 0 {
 		p.w.WriteByte(',')

@@ -52,7 +52,6 @@ type call struct {
 	failed bool
 }
 
-// end returns when the call returned.
 func (c *call) end() int64 { return c.start + c.took }
 
 // oom is a request that found no memory.

@@ -206,7 +206,6 @@ func (b *builder) add(x torch.Block) {
 	}
 }
 
-// end ends the segment.
 func (r *collector) endSegment() {
 	d := &r.torch.Devices[0]
 	d.Segments = append(d.Segments, r.segment)

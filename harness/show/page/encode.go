@@ -89,7 +89,6 @@ func known(t int64) any {
 	return t
 }
 
-// run encodes one run.
 func (e *encoder) run(t *Trace, r *Run) object {
 	p := r.Picture
 	o := object{

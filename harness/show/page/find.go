@@ -120,10 +120,8 @@ type piece struct {
 // queue is a heap of pieces, the one that may hold the largest block first.
 type queue []piece
 
-// Len implements heap.Interface.
 func (q queue) Len() int { return len(q) }
 
-// Less implements heap.Interface.
 func (q queue) Less(i, j int) bool {
 	if q[i].bound != q[j].bound {
 		return q[i].bound > q[j].bound
@@ -131,13 +129,10 @@ func (q queue) Less(i, j int) bool {
 	return q[i].Offset < q[j].Offset
 }
 
-// Swap implements heap.Interface.
 func (q queue) Swap(i, j int) { q[i], q[j] = q[j], q[i] }
 
-// Push implements heap.Interface.
 func (q *queue) Push(x any) { *q = append(*q, x.(piece)) }
 
-// Pop implements heap.Interface.
 func (q *queue) Pop() any {
 	last := (*q)[len(*q)-1]
 	*q = (*q)[:len(*q)-1]

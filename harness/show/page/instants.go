@@ -47,7 +47,6 @@ type moments struct {
 	labels map[int][]string
 }
 
-// want wants an event.
 func (m *moments) want(event int, label string) {
 	if event < 0 {
 		return

@@ -13,7 +13,6 @@ import (
 // little endian, the description in JSON, filled up with spaces so that all before the arrays is a multiple of
 // eight bytes, and the arrays that it refers to.
 
-// answer writes an answer.
 func (e *encoder) answer(w io.Writer, o object) error {
 	text, err := json.Marshal(o)
 	if err != nil {

@@ -20,7 +20,6 @@ type raster struct {
 	column int       // that is filled now
 }
 
-// newRaster returns an empty raster of at most so many columns and rows.
 func newRaster(events int, space float64, columns, rows int) *raster {
 	g := newGrid(events, columns)
 	r := &raster{}

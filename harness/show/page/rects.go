@@ -66,7 +66,6 @@ type Stretch struct {
 	Stream uint16      // in Trace.Streams if all that is known to lie there is of it, or OtherStream
 }
 
-// weight returns the byte-events of the stretch in a trace of so many events.
 func (s *Stretch) weight(events int) float64 {
 	return float64(s.Size) * float64(min(int(s.Dies), events)-int(s.Born))
 }

@@ -132,7 +132,6 @@ func (t *stackTable) place(line string) (number uint32, taken int) {
 // inUse reports whether a chunk is a block.
 func inUse(c *Cell) bool { return c.State == alloc.Live || c.State == alloc.Pending }
 
-// numberOf returns the number of the stack of an allocation in the table.
 func (t *stackTable) numberOf(id uint64) uint32 {
 	stack := t.of.Stack(id)
 	if stack == 0 {
@@ -144,7 +143,6 @@ func (t *stackTable) numberOf(id uint64) uint32 {
 	return stackLeftOut
 }
 
-// stackTable encodes a table.
 func (e *encoder) stackTable(t *stackTable) object {
 	return object{
 		"places": e.u8([]byte(strings.Join(t.places, "\n"))), // clip leaves no line break in them

@@ -34,7 +34,6 @@ type flames struct {
 	names   []string
 }
 
-// moment encodes a moment.
 func (f *flames) moment(name string, m *top.Moment) object {
 	categories := column(m.Categories, func(h *top.Holder) object {
 		return object{"category": slices.Index(top.Categories, h.Category), "bytes": h.Bytes, "blocks": h.Blocks}

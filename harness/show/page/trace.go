@@ -173,7 +173,6 @@ func (s *sight) begin(e *trace.Event) {
 	s.live[e.Slot] = birth{s.i, e.Size, w}
 }
 
-// end ends the allocation in a slot.
 func (s *sight) end(slot uint32) {
 	if b := &s.live[slot]; b.tag != nil {
 		b.tag.byteEvents += float64(b.size) * float64(s.i-b.event)
@@ -198,7 +197,6 @@ func (s *sight) finish() {
 	}
 }
 
-// tagOf returns the number of the tag of an event in Tags.
 func (t *Trace) tagOf(e *trace.Event) uint32 {
 	if text := t.src.TagOf(e); text != "" {
 		return t.tags[text]
@@ -206,7 +204,6 @@ func (t *Trace) tagOf(e *trace.Event) uint32 {
 	return 0
 }
 
-// streamOf returns the number of a stream in Streams.
 func (t *Trace) streamOf(s device.Stream) uint16 {
 	if n, ok := t.streams[s]; ok {
 		return n

@@ -55,7 +55,7 @@ func BenchTable(r *bench.Report) *flat.Table {
 
 // benchColumns are the columns of a benchmark. The row above all others is the empty loop, which has times alone.
 var benchColumns = []ColumnOf[bench.Run]{
-	texts("strategy", "name and preset", func(r bench.Run) string { return r.Strategy + benchMarks(r) }).
+	Texts("strategy", "name and preset", func(r bench.Run) string { return r.Strategy + benchMarks(r) }).
 		top(func(bench.Run) Cell { return words("(empty loop)") }),
 	figures("ns/pair", "CPU time of a free and an allocation, nanoseconds: the median of the rounds", benchMedian).top(benchMedian),
 	figures("min", "likewise, the least of the rounds", benchLeast).top(benchLeast),

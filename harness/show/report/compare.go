@@ -57,7 +57,6 @@ func (l *lines) target(t replay.Target) {
 	}
 }
 
-// deviceFields returns the fields of a device in JSON, those with defaults filled in.
 func deviceFields(d sim.Config) (fields map[string]json.RawMessage, err error) {
 	text, err := json.Marshal(d)
 	if err != nil {
@@ -72,7 +71,6 @@ func deviceFields(d sim.Config) (fields map[string]json.RawMessage, err error) {
 	return fields, json.Unmarshal(text, &fields)
 }
 
-// byTrace yields the runs of each trace.
 func byTrace(runs []compare.Run) iter.Seq[[]compare.Run] {
 	return adjacent(runs, func(a, b compare.Run) bool { return a.Trace == b.Trace && a.TraceSHA256 == b.TraceSHA256 })
 }
@@ -95,7 +93,7 @@ func adjacent[T any](list []T, same func(first, other T) bool) iter.Seq[[]T] {
 
 // The columns of a comparison, some of which other tables have too.
 var (
-	runStrategy = texts("strategy", "name and preset", func(r compare.Run) string { return r.Strategy }).
+	runStrategy = Texts("strategy", "name and preset", func(r compare.Run) string { return r.Strategy }).
 			top(func(compare.Run) Cell { return words("lower bound") })
 	runMinCapacity = figures("min capacity", "the smallest device on which the trace completes, bytes",
 		func(r compare.Run) Cell { return maybe(r.MinCapacity, bytesCell) }).

@@ -50,16 +50,15 @@ func OfflineTable(r *offline.Report) *flat.Table {
 	return flat.Of(rows)
 }
 
-// placementColumns are the columns of the placements of a trace.
 var placementColumns = []ColumnOf[offline.Placement]{
-	texts("placement", "how it was found", func(p offline.Placement) string { return p.Method }).
+	Texts("placement", "how it was found", func(p offline.Placement) string { return p.Method }).
 		top(func(offline.Placement) Cell { return words("lower bound") }),
 	figures("height", "memory that the placement takes", placementHeight).top(placementHeight),
 	figures("bytes", "the same in bytes", placementBytes).top(placementBytes),
 	figures("× bound", "height in lower bounds", placementTimes).top(placementTimes),
 	figures("steps", "work of the search, in buffers and ranges looked at", func(p offline.Placement) Cell { return countCell(p.Steps) }),
 	figures("nodes", "partial placements that the search extended", func(p offline.Placement) Cell { return countCell(p.Nodes) }),
-	texts("notes", "why the search ended", func(p offline.Placement) string {
+	Texts("notes", "why the search ended", func(p offline.Placement) string {
 		if p.Optimal {
 			return "optimal"
 		}

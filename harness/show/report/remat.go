@@ -42,9 +42,9 @@ func RematTable(r *grid.Report) *flat.Table { return flat.Of(r.Runs) }
 
 // The columns that say what a line of a grid is of.
 var (
-	lineStrategy = texts("strategy", "name and preset; counting knows no addresses", func(l grid.Line) string { return l.Strategy }).
+	lineStrategy = Texts("strategy", "name and preset; counting knows no addresses", func(l grid.Line) string { return l.Strategy }).
 			top(func(grid.Line) Cell { return words("lower bound") })
-	lineLadder = texts("ladder", "what is tried when memory is short, before a request fails", func(l grid.Line) string { return l.Ladder }).
+	lineLadder = Texts("ladder", "what is tried when memory is short, before a request fails", func(l grid.Line) string { return l.Ladder }).
 			top(noWords)
 )
 
@@ -60,7 +60,7 @@ func (g *rematGroup) columns() []ColumnOf[grid.Line] {
 			func(l grid.Line) Cell { return ratioOf(l.AtSmallest) }),
 		figures("infeasible", "the largest budget within which it does not complete, in base peaks",
 			func(l grid.Line) Cell { return ratioCell(l.Largest) }),
-		texts("because", "how the run within that one ended",
+		Texts("because", "how the run within that one ended",
 			func(l grid.Line) string { return strings.TrimPrefix(string(l.Why), "oom-") }).top(noWords),
 		figures("at 0.5", "overhead within half of the base peak", func(l grid.Line) Cell { return ratioOf(l.AtHalf) }),
 		figures("fragmentation", "price of fragmentation: base peaks more than counting needs", g.fragmentation),
@@ -93,7 +93,6 @@ func RematSheets(r *grid.Report) (all []Sheet) {
 	return all
 }
 
-// byLog yields the groups of each log.
 func byLog(r *grid.Report) iter.Seq[[]rematGroup] {
 	return adjacent(rematGroups(r), func(a, b rematGroup) bool { return a.base == b.base })
 }
@@ -257,7 +256,6 @@ func RematGrids(r *grid.Report) (all []Sheet) {
 	return all
 }
 
-// endCell returns a cell that says how a run ended.
 func endCell(r *grid.Run) Cell {
 	short := map[remat.Verdict]string{
 		remat.OK: "ok", remat.OOMCapacity: "cap.", remat.OOMFragmentation: "frag.", remat.OOMRounding: "round.",

@@ -97,7 +97,7 @@ func configText(a, b json.RawMessage) (string, string) {
 
 // changeColumns are the columns of the figures that differ.
 var changeColumns = []ColumnOf[diff.Change]{
-	texts("figure", "", func(c diff.Change) string { return c.Figure }),
+	Texts("figure", "", func(c diff.Change) string { return c.Figure }),
 	figures("A", "", func(c diff.Change) Cell { return Cell{Text: figureText(&c, c.A)} }),
 	figures("B", "", func(c diff.Change) Cell { return Cell{Text: figureText(&c, c.B)} }),
 	figures("change", "B - A", func(c diff.Change) Cell {
@@ -106,7 +106,7 @@ var changeColumns = []ColumnOf[diff.Change]{
 	figures("relative", "(B - A) / A", func(c diff.Change) Cell {
 		return maybe(c.Relative, func(x float64) Cell { return number(fmt.Sprintf("%+.2f %%", 100*x), x) })
 	}),
-	texts("", "", func(c diff.Change) string {
+	Texts("", "", func(c diff.Change) string {
 		switch {
 		case c.Measured:
 			return "measured"

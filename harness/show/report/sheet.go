@@ -63,9 +63,15 @@ func NewSheet[R any](title string, columns []ColumnOf[R], values []R) Sheet {
 	return s
 }
 
-// texts returns a column of words.
-func texts[R any](name, meaning string, text func(R) string) ColumnOf[R] {
+// Texts returns a column of words.
+func Texts[R any](name, meaning string, text func(R) string) ColumnOf[R] {
 	return ColumnOf[R]{Column: Column{Name: name, Meaning: meaning}, Cell: func(r R) Cell { return words(text(r)) }}
+}
+
+// AtRight returns the column aligned at its right edge, as numbers are.
+func (c ColumnOf[R]) AtRight() ColumnOf[R] {
+	c.Number = true
+	return c
 }
 
 // figures returns a column of numbers.
@@ -73,7 +79,6 @@ func figures[R any](name, meaning string, cell func(R) Cell) ColumnOf[R] {
 	return ColumnOf[R]{Column: Column{name, meaning, true}, Cell: cell}
 }
 
-// fixed returns a column of numbers with a fixed number of decimals.
 func fixed[R any](name, meaning string, decimals int, figure func(R) float64) ColumnOf[R] {
 	return figures(name, meaning, func(r R) Cell { return fixedCell(figure(r), decimals) })
 }
@@ -98,7 +103,6 @@ func sheetBelow[R any](top R, title string, columns []ColumnOf[R], values []R) S
 	return s
 }
 
-// of returns a column of V as a column of rows that hold a V.
 func of[R, V any](c ColumnOf[V], value func(R) V) ColumnOf[R] {
 	return ColumnOf[R]{Column: c.Column, Cell: func(r R) Cell { return c.Cell(value(r)) }}
 }

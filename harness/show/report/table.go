@@ -138,7 +138,6 @@ func (l *layout) fold(c, by, low int, wrap func(s string, room int) string) {
 	l.room[c], l.right[c] = room, false
 }
 
-// oneLine joins the lines of a cell.
 func oneLine(cell string) string {
 	lines := strings.Split(cell, "\n")
 	for i := range lines {

@@ -98,7 +98,7 @@ func TopSheets(r *top.Report, rows int) []Sheet {
 		columns = append(columns, figures("at failure", "live when the last request was refused, in bytes",
 			func(h held) Cell { return bytesCell(h.failure) }))
 	}
-	category := texts("category", "derived from the stack or the tag, see docs/top.md", func(h held) string { return string(h.Category) })
+	category := Texts("category", "derived from the stack or the tag, see docs/top.md", func(h held) string { return string(h.Category) })
 	var sheets []Sheet
 	if r.Categorized() {
 		sheets = append(sheets, NewSheet("by category", append(slices.Clip(columns), category), heldAt(r.Peak.Categories, failure.Categories)))

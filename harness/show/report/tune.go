@@ -88,7 +88,7 @@ type tunePoint struct {
 
 // tuneBest are the columns of the points that a search found.
 var tuneBest = []ColumnOf[tunePoint]{
-	texts("point", "the preset, or what the point is the best at", func(p tunePoint) string { return p.name }),
+	Texts("point", "the preset, or what the point is the best at", func(p tunePoint) string { return p.name }),
 	figures("× bound", "geometric mean of minimum capacity in lower bounds", func(p tunePoint) Cell { return ratioOf(p.TimesBound) }),
 	figures("ns/op", "geometric mean of the nanoseconds for each operation", tuneTime),
 	{Column: Column{Name: "settings that differ from the preset"}, Cell: func(p tunePoint) Cell { return Cell{Text: settings(p.Config)} }},
@@ -108,10 +108,9 @@ type tuneRun struct {
 	run   compare.Run
 }
 
-// tuneRuns are the columns of such runs.
 var tuneRuns = append([]ColumnOf[tuneRun]{
-	texts("trace", "", func(r tuneRun) string { return r.run.Trace }),
-	texts("point", "", func(r tuneRun) string { return r.point }),
+	Texts("trace", "", func(r tuneRun) string { return r.run.Trace }),
+	Texts("point", "", func(r tuneRun) string { return r.point }),
 }, runsOf(runMinCapacity, runTimesBound, runPeakReserved, runMetadata, runDeviceCalls, runDeviceTime, runNsPerOp, runNotes)...)
 
 // runsOf returns columns of runs as columns of the runs of points.
@@ -122,9 +121,8 @@ func runsOf(columns ...ColumnOf[compare.Run]) (all []ColumnOf[tuneRun]) {
 	return all
 }
 
-// tuneWorth are the columns of what each setting was worth.
 var tuneWorth = []ColumnOf[tune.Worth]{
-	texts("setting", "", func(w tune.Worth) string { return w.Setting }),
+	Texts("setting", "", func(w tune.Worth) string { return w.Setting }),
 	{Column: Column{Name: "value"}, Cell: func(w tune.Worth) Cell { return Cell{Text: plain(w.Value)} }},
 	{Column: Column{Name: "every other value: memory, time"}, Cell: func(w tune.Worth) Cell { return Cell{Text: others(w)} }},
 }

@@ -180,7 +180,7 @@ func whatIfColumns(r *whatif.Result) []ColumnOf[*whatif.Point] {
 		return c
 	}
 	return []ColumnOf[*whatif.Point]{
-		texts("setting", "the setting, or strategy and what differs from its preset", func(p *whatif.Point) string { return p.Label }),
+		Texts("setting", "the setting, or strategy and what differs from its preset", func(p *whatif.Point) string { return p.Label }),
 		{Column: runMinCapacity.Column, Cell: minimumCell},
 		run(runSafeFrom),
 		figures("on the card", "what becomes of the trace on the card", onCard),
@@ -190,7 +190,7 @@ func whatIfColumns(r *whatif.Result) []ColumnOf[*whatif.Point] {
 			func(p *whatif.Point) Cell { return number(units.Count(p.DeviceCalls), float64(p.DeviceCalls)) })),
 		needed(run(runDeviceTime)),
 		run(runNsPerOp),
-		texts("notes", "", func(p *whatif.Point) string { return whatIfNotes(r, p) }),
+		Texts("notes", "", func(p *whatif.Point) string { return whatIfNotes(r, p) }),
 	}
 }
 
@@ -265,7 +265,6 @@ func paintAnswer(style Style, a *whatif.Answer, text string) string {
 	return text[:at[0]] + style.Paint(tone, text[at[0]:at[1]]) + text[at[1]:]
 }
 
-// onCard returns the cell of the outcome on the card.
 func onCard(p *whatif.Point) Cell {
 	switch {
 	case p.Carried == nil:

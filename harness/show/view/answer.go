@@ -17,7 +17,6 @@ import (
 // badQuestion is a question that cannot be answered.
 type badQuestion struct{ field, why string }
 
-// Error implements error.
 func (e badQuestion) Error() string { return e.field + ": " + e.why }
 
 // numbers reads the numbers of a question.

@@ -162,7 +162,6 @@ func plainCell(name string, v any) report.Cell {
 	return report.Cell{Text: "—"}
 }
 
-// sortedNames returns the names of fields in order.
 func sortedNames(fields map[string]any) []string {
 	return slices.Sorted(maps.Keys(fields))
 }

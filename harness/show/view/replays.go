@@ -77,7 +77,6 @@ func (r *Replays) Close() error {
 // overviewName is the file that holds all but the blocks.
 const overviewName = "overview"
 
-// blocksName returns the name of the file with the blocks of a run.
 func blocksName(run int) string { return fmt.Sprintf("blocks-%d", run) }
 
 // overview is what the file overviewName holds.
@@ -166,7 +165,6 @@ func newReplays(ctx context.Context, src trace.Source, wanted []Wanted, at repla
 	return r
 }
 
-// device returns a fresh device of the run.
 func (r *Run) device() (device.Device, error) { return sim.New(r.Device) }
 
 // replay replays and writes the blocks to a file.

@@ -71,7 +71,6 @@ func Result(name string, text []byte, number func(strategy string) int, memory *
 	return r, nil
 }
 
-// plot draws a plot of a kind.
 func plot(name string, text []byte, kind string, number func(string) int, memory *budget.Budget) ([]byte, error) {
 	s, err := chart.Read(name, bytes.NewReader(text), memory)
 	if err != nil {
@@ -86,7 +85,6 @@ func plot(name string, text []byte, kind string, number func(string) int, memory
 	return b.Bytes(), err
 }
 
-// strategiesOf returns the strategies of some runs, each once.
 func strategiesOf(runs []diff.Run) (names []string) {
 	for _, r := range runs {
 		if !slices.Contains(names, r.Strategy) {
@@ -96,7 +94,6 @@ func strategiesOf(runs []diff.Run) (names []string) {
 	return names
 }
 
-// figuresSheet returns the figures of the runs on a trace: a row for each, a column for each run.
 func figuresSheet(trace string, runs []diff.Run) report.Sheet {
 	s := report.Sheet{Title: units.Printable(trace), Columns: []report.Column{{Name: "figure"}}}
 	var names []string

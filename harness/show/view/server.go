@@ -246,7 +246,6 @@ func (d *document) page(w http.ResponseWriter) {
 	send(w, d.content.Page)
 }
 
-// answer answers a question of a script.
 func (s *Server) answer(w http.ResponseWriter, r *http.Request, rec *Replays, question string) {
 	var f func(context.Context, io.Writer, url.Values) error
 	places := s.answering
