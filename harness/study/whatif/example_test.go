@@ -1,0 +1,29 @@
+package whatif_test
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/vramyard/vramyard/alloc"
+	"github.com/vramyard/vramyard/harness/study/whatif"
+	"github.com/vramyard/vramyard/strategies"
+)
+
+func ExampleReadGrid() {
+	const grid = `
+- strategy: caching
+  conf: ["", "expandable_segments:True"]
+- strategy: bfc
+`
+	all, err := whatif.ReadGrid(strings.NewReader(grid), alloc.Catalogue(strategies.All()))
+	if err != nil {
+		panic(err)
+	}
+	for _, s := range all {
+		fmt.Println(s.Name)
+	}
+	// Output:
+	// caching
+	// caching
+	// bfc
+}
